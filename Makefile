@@ -1,0 +1,47 @@
+# `make` alone lists the targets. STACK says which stack: dev (default) or prod.
+STACK ?= dev
+
+SANDBOX := .sandbox/bin/sandbox
+
+.DEFAULT_GOAL := help
+.PHONY: help up preview down status kubeconfig test unit lint build sandbox toolchain
+
+help: ## List the targets.
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+up: sandbox ## Bring STACK up in the sandbox, or up to date.
+	@$(SANDBOX) up --stack $(STACK)
+
+preview: sandbox ## Show what `make up` would do.
+	@$(SANDBOX) preview --stack $(STACK)
+
+down: sandbox ## Take STACK away and stop everything that `make up` started.
+	@$(SANDBOX) down --stack $(STACK)
+
+status: sandbox ## Show what is up: nodes, pods, endpoints.
+	@$(SANDBOX) status --stack $(STACK)
+
+kubeconfig: sandbox ## Print the path of the sandbox's kubeconfig.
+	@$(SANDBOX) kubeconfig --stack $(STACK)
+
+test: lint unit toolchain ## Run everything that CI runs.
+	cd sandbox && go test -count=1 -timeout 45m -v ./e2e
+
+unit: ## Run the quick tests.
+	go test ./...
+	cd sandbox && go test $$(go list ./... | grep -v /e2e)
+
+lint: ## Check formatting, go vet and staticcheck.
+	test -z "$$(gofmt -l .)" || { gofmt -l .; exit 1; }
+	go vet ./... && go tool staticcheck ./...
+	cd sandbox && go vet ./... && go tool staticcheck ./...
+
+build: ## Compile the Pulumi program, which `pulumi preview` and `up` run.
+	go build -o bin/persia .
+
+toolchain: sandbox ## Compile the programs that the sandbox runs.
+	@$(SANDBOX) toolchain
+
+sandbox:
+	@test -x $(SANDBOX) || echo "compiling the sandbox: minutes the first time, seconds after" >&2
+	@cd sandbox && go build -o ../$(SANDBOX) ./cmd/sandbox

@@ -1,0 +1,73 @@
+package capacity
+
+import "math"
+
+// Allocatable is what GKE leaves to pods on a node of this machine: the
+// machine, less what its kernel keeps, less what GKE reserves for the kubelet
+// and its kin, less the memory below which the kubelet evicts.
+//
+// GKE's own DaemonSets are pods, and take about 0.3 to 0.5 vCPU and 0.5 to 1
+// GiB of it.
+//
+// The published formula (GKE, "Plan GKE Standard node sizes") leaves the kernel
+// out and is up to 10 GiB too hopeful on a machine of 624 GiB. This is the one
+// that GKE's autoscaler predicts nodes with (kubernetes/autoscaler,
+// cluster-autoscaler/cloudprovider/gce, reserved.go and gce_reserved.go).
+func (m Machine) Allocatable() Resources {
+	return Resources{
+		MilliCPU: int64(m.CPUs)*1000 - reservedMilliCPU(m.CPUs),
+		MemoryBytes: m.MemoryBytes - kernelMemory(m.MemoryBytes) -
+			reservedMemory(m.MemoryBytes) - evictionThreshold,
+		GPUs: int64(m.GPUs),
+	}
+}
+
+// evictionThreshold is the free memory, in bytes, below which the kubelet
+// evicts pods.
+const evictionThreshold = 100 * MiB
+
+// bracket reserves a share of the capacity from a threshold to the next one.
+type bracket struct{ from, share float64 }
+
+func reservedMilliCPU(cpus int) int64 {
+	return int64(reserved(float64(cpus)*1000, []bracket{
+		{0, 0.06}, {1000, 0.01}, {2000, 0.005}, {4000, 0.0025},
+	}))
+}
+
+// reservedMemory is a share of the physical memory, not of what the kernel
+// leaves of it. The thresholds are published in GB; GKE counts a GB as 1000 MiB
+// here.
+func reservedMemory(physical int64) int64 {
+	return MiB * int64(reserved(float64(physical/MiB), []bracket{
+		{0, 0.25}, {4000, 0.2}, {8000, 0.1}, {16000, 0.06}, {128000, 0.02},
+	}))
+}
+
+// reserved adds up the shares of all brackets that the capacity reaches into.
+func reserved(capacity float64, brackets []bracket) float64 {
+	sum := 0.0
+	for i, b := range brackets {
+		to := capacity
+		if i+1 < len(brackets) {
+			to = min(to, brackets[i+1].from)
+		}
+		sum += max(0, to-b.from) * b.share
+	}
+	return sum
+}
+
+// kernelMemory is what the kernel keeps of the physical memory: its page
+// tables, buffers for devices that address 32 bits only, and a remainder that
+// the autoscaler's authors measured. Ubuntu keeps 4 MiB more than
+// Container-Optimized OS; they are counted for both.
+func kernelMemory(physical int64) int64 {
+	kept := physical/64 + 16*MiB + 4*MiB
+	if physical > 3*GiB {
+		kept += 64 * MiB
+	}
+	if physical <= 8*GiB {
+		kept += 8 * MiB
+	}
+	return kept + int64(math.Min(0.00175*float64(physical), 248*MiB))
+}

@@ -1,0 +1,142 @@
+package capacity
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestAllocatable compares with values given to a few digits, some of them
+// rounded and some cut off: a value may be off by less than one unit of the
+// last digit.
+func TestAllocatable(t *testing.T) {
+	for _, row := range []struct{ machine, cpu, memoryGiB string }{
+		{"a2-highgpu-1g", "11.90", "76.6"},
+		{"a2-highgpu-8g", "95.69", "648.8"},
+		{"a2-ultragpu-8g", "95.69", "1304"},
+		{"a2-megagpu-16g", "95.69", "1304"},
+		{"a3-highgpu-8g", "207.4", "1798"},
+		{"a3-ultragpu-8g", "223.4", "2840"},
+		{"g2-standard-4", "3.92", "13.0"},
+		{"g2-standard-12", "11.9", "42.5"},
+		{"g2-standard-48", "47.8", "178"},
+		{"g2-standard-96", "95.7", "363"},
+		{"n1-standard-32", "31.85", "108.9"},
+		{"n1-standard-96", "95.7", "340"},
+		{"n1-highmem-96", "95.69", "594.8"},
+		{"n2-standard-4", "3.92", "13.0"},
+		{"n2-standard-8", "7.91", "27.7"},
+		{"n2-standard-32", "31.85", "116.4"},
+		{"n2-standard-64", "63.8", "239.9"},
+		{"n2-standard-96", "95.7", "363"},
+		{"n2-standard-128", "127.6", "487"},
+		{"n2-highmem-8", "7.91", "57.3"},
+		{"n2-highmem-16", "15.9", "116.4"},
+		{"n2-highmem-32", "31.85", "239.9"},
+		{"n2-highmem-64", "63.8", "487"},
+		{"n2-highmem-96", "95.7", "734"},
+		{"n2-highmem-128", "127.6", "826"},
+		{"c2-standard-30", "29.86", "108.9"},
+		{"c2-standard-60", "59.78", "224.4"},
+		{"c2d-standard-32", "31.85", "116.4"},
+		{"c3-standard-44", "43.8", "162.7"},
+		{"c3d-standard-30", "29.86", "108.9"},
+		{"c4-standard-32", "31.85", "108.9"},
+		{"m1-megamem-96", "95.7", "1375"},
+		{"m1-ultramem-40", "39.8", "920"},
+		{"m1-ultramem-80", "79.7", "1846"},
+		{"m1-ultramem-160", "159.5", "3700"},
+		{"m2-ultramem-208", "207", "5671"},
+		{"m2-ultramem-416", "415", "11349"},
+		{"m3-ultramem-32", "31.9", "934"},
+		{"m3-ultramem-64", "63.8", "1875"},
+		{"m3-ultramem-128", "127.6", "3758"},
+		{"e2-standard-4", "3.92", "13.0"},
+		{"e2-standard-8", "7.91", "27.7"},
+	} {
+		t.Run(row.machine, func(t *testing.T) {
+			m, ok := Lookup(row.machine)
+			require.True(t, ok, "not in the catalogue")
+			got := m.Allocatable()
+			assertDigits(t, "vCPU", row.cpu, float64(got.MilliCPU)/1000)
+			assertDigits(t, "GiB", row.memoryGiB, float64(got.MemoryBytes)/GiB)
+		})
+	}
+}
+
+func assertDigits(t *testing.T, unit, want string, got float64) {
+	t.Helper()
+	_, decimals, _ := strings.Cut(want, ".")
+	value, err := strconv.ParseFloat(want, 64)
+	require.NoError(t, err)
+	assert.InDelta(t, value, got, math.Pow10(-len(decimals)), unit)
+}
+
+// TestPublishedJob holds the catalogue against what the 100-trillion-parameter
+// training is known to need of its nodes.
+func TestPublishedJob(t *testing.T) {
+	for _, c := range []struct {
+		machine  string
+		cpus     int64
+		gib      int64
+		replicas int64
+	}{
+		{"a2-highgpu-8g", 80, 600, 1},
+		{"n1-highmem-96", 80, 600, 0},
+		{"c2-standard-30", 28, 100, 1},
+		{"m2-ultramem-416", 80, 2500, 4},
+		{"m1-ultramem-80", 80, 2500, 0},
+	} {
+		t.Run(fmt.Sprintf("%s holds %d", c.machine, c.replicas), func(t *testing.T) {
+			m, ok := Lookup(c.machine)
+			require.True(t, ok)
+			a := m.Allocatable()
+			assert.Equal(t, c.replicas, min(a.MilliCPU/(c.cpus*1000), a.MemoryBytes/(c.gib*GiB)))
+		})
+	}
+}
+
+func TestCatalogue(t *testing.T) {
+	assert.Greater(t, len(Types()), 150)
+	for _, name := range Types() {
+		m, ok := Lookup(name)
+		require.True(t, ok)
+		assert.Equal(t, name, m.Type)
+		a := m.Allocatable()
+		assert.Positive(t, a.MilliCPU, name)
+		assert.Positive(t, a.MemoryBytes, name)
+		assert.Less(t, a.MilliCPU, int64(m.CPUs)*1000, name)
+		assert.Less(t, a.MemoryBytes, m.MemoryBytes, name)
+		assert.Equal(t, m.GPUs > 0, m.GPUType != "", name)
+		assert.NotEmpty(t, m.BootDisks(), name)
+	}
+	_, ok := Lookup("e2-micro")
+	assert.False(t, ok, "shared-core types are left out")
+}
+
+func TestAttachableGPUs(t *testing.T) {
+	for _, c := range []struct {
+		machine, gpuType string
+		counts           []int
+	}{
+		{"n1-standard-8", "nvidia-tesla-v100", []int{1, 2, 4, 8}},
+		{"n1-standard-32", "nvidia-tesla-v100", []int{4, 8}},
+		{"n1-highmem-96", "nvidia-tesla-v100", []int{8}},
+		{"n1-highmem-96", "nvidia-tesla-t4", []int{4}},
+		{"n1-standard-8", "nvidia-tesla-a100", nil},
+		{"n2-standard-8", "nvidia-tesla-t4", nil},
+		{"a2-highgpu-1g", "nvidia-tesla-a100", nil},
+	} {
+		m, ok := Lookup(c.machine)
+		require.True(t, ok)
+		assert.Equal(t, c.counts, m.AttachableCounts(c.gpuType), "%s on %s", c.gpuType, c.machine)
+	}
+	m, _ := Lookup("n1-standard-8")
+	assert.EqualValues(t, 2, m.WithGPUs("nvidia-tesla-t4", 2).Allocatable().GPUs)
+	assert.Zero(t, m.Allocatable().GPUs, "the catalogue keeps its own")
+}

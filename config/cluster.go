@@ -1,0 +1,117 @@
+package config
+
+import (
+	"regexp"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"persia/capacity"
+)
+
+// longestClusterName leaves room for the node identity, a service account
+// called NAME-nodes, of at most 30 characters (IAM, "Create service accounts").
+// GKE itself takes 40.
+const longestClusterName = 30 - len("-nodes")
+
+var (
+	projectForm = regexp.MustCompile(`^[a-z][a-z0-9-]{4,28}[a-z0-9]$`)
+	regionForm  = regexp.MustCompile(`^[a-z]+-[a-z]+[0-9]+$`)
+	zoneForm    = regexp.MustCompile(`^[a-z]+-[a-z]+[0-9]+-[a-z]$`)
+)
+
+func (v *validator) project() {
+	path := field.NewPath(projectKey)
+	if !projectForm.MatchString(v.stack.Project) {
+		v.invalid(path, v.stack.Project, "must be a project id: 6 to 30 lower case letters, digits and hyphens, starting with a letter and not ending with a hyphen; `gcloud projects list` shows yours")
+	}
+}
+
+func (v *validator) cluster() {
+	path, c := field.NewPath(clusterKey), &v.stack.Cluster
+	v.name(path.Child("name"), c.Name, validation.IsDNS1035Label)
+	v.atMost(longestClusterName, path.Child("name"), c.Name, "so that the node identity NAME-nodes has at most 30")
+	v.region(path.Child("region"), c.Region)
+	if len(c.Zones) == 0 {
+		v.required(path.Child("zones"), "write at least one zone of the region, like [us-central1-a]")
+	}
+	v.zones(path.Child("zones"), c.Zones)
+	oneOf(v, path.Child("releaseChannel"), c.ReleaseChannel, "RAPID", "REGULAR", "STABLE", "EXTENDED")
+	v.systemPool(path.Child("systemPool"))
+}
+
+func (v *validator) region(path *field.Path, region string) {
+	switch {
+	case region == "":
+		v.required(path, "write a region, like us-central1")
+	case zoneForm.MatchString(region):
+		v.invalid(path, region, "is a zone; write the region, %s, and the zone in zones", region[:strings.LastIndex(region, "-")])
+	case !regionForm.MatchString(region):
+		v.invalid(path, region, "must be a region, like us-central1")
+	}
+}
+
+// zones checks that zones lie in the cluster's region, each once.
+func (v *validator) zones(path *field.Path, zones []string) {
+	region := v.stack.Cluster.Region
+	for i, zone := range zones {
+		in, _ := strings.CutPrefix(zone, region+"-")
+		if regionForm.MatchString(region) && (!zoneForm.MatchString(zone) || len(in) != 1) {
+			v.invalid(path.Index(i), zone, "must be a zone of the region %s, like %s-a", region, region)
+		}
+	}
+	unique(zones, func(i, _ int) {
+		v.duplicate(path.Index(i), zones[i], "write each zone once")
+	})
+}
+
+func (v *validator) systemPool(path *field.Path) {
+	pool, zones := v.stack.Cluster.SystemPool, len(v.stack.Cluster.Zones)
+	if m, ok := v.machine(path.Child("machineType"), pool.MachineType); ok && m.GPUs > 0 {
+		v.invalid(path.Child("machineType"), pool.MachineType, "has GPUs, which nothing in the system pool uses; write a type without, like e2-standard-4")
+	}
+	if pool.Nodes < 2 {
+		v.invalid(path.Child("nodes"), pool.Nodes, "must be at least 2, so that the cluster's own services survive the loss of a node")
+		return
+	}
+	v.evenlySpread(path.Child("nodes"), pool.Nodes, zones)
+}
+
+// machine looks a machine type up in the catalogue.
+func (v *validator) machine(path *field.Path, machineType string) (capacity.Machine, bool) {
+	m, ok := capacity.Lookup(machineType)
+	switch near := nearest(machineType, capacity.Types()); {
+	case ok:
+	case machineType == "":
+		v.required(path, "write a machine type, like n2-standard-8")
+	case len(near) > 0:
+		v.invalid(path, machineType, "is no machine type that is known here; did you mean %s?", or(near))
+	default:
+		v.invalid(path, machineType, "is no machine type that is known here; write a predefined one that is not shared-core, like n2-standard-8 or a2-highgpu-8g")
+	}
+	return m, ok
+}
+
+// mostNodesOfCluster is GKE's limit (GKE, "Quotas and limits").
+const mostNodesOfCluster = 15000
+
+func (v *validator) notTooMany(path *field.Path, nodes int) {
+	if nodes > mostNodesOfCluster {
+		v.invalid(path, nodes, "must be at most %d, as GKE takes no more in a cluster", mostNodesOfCluster)
+	}
+}
+
+// evenlySpread checks that a fixed number of nodes can be spread over zones.
+// GKE takes a number of nodes a zone.
+func (v *validator) evenlySpread(path *field.Path, nodes, zones int) {
+	v.notTooMany(path, nodes)
+	if zones == 0 || nodes%zones == 0 {
+		return
+	}
+	below, above := nodes-nodes%zones, nodes-nodes%zones+zones
+	if below == 0 {
+		v.invalid(path, nodes, "must be a multiple of the %d zones, to be spread over them evenly; write %d, or fewer zones", zones, above)
+		return
+	}
+	v.invalid(path, nodes, "must be a multiple of the %d zones, to be spread over them evenly; write %d or %d", zones, below, above)
+}

@@ -1,0 +1,160 @@
+package config
+
+import (
+	"path"
+	"strings"
+	"unicode"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// What a job's objects are called ends so. The roles are StatefulSets, each
+// with a service of the same name; Kubernetes labels their pods with the name
+// and a hash.
+const (
+	nnWorkerSuffix                 = "-nn-worker"
+	dataloaderSuffix               = "-dataloader"
+	embeddingWorkerSuffix          = "-embedding-worker"
+	embeddingParameterServerSuffix = "-embedding-parameter-server"
+	metricsServiceSuffix           = "-metrics-gateway-service"
+
+	// hashLength is what the label controller-revision-hash has more than the
+	// StatefulSet's name: a hyphen and up to ten characters. The index in a
+	// pod's name is shorter.
+	hashLength = 11
+
+	longestJobName = validation.DNS1123LabelMaxLength - len(embeddingParameterServerSuffix) - hashLength
+)
+
+var jobSuffixes = []string{
+	nnWorkerSuffix, dataloaderSuffix, embeddingWorkerSuffix, embeddingParameterServerSuffix, metricsServiceSuffix,
+}
+
+func (v *validator) jobs() {
+	path := field.NewPath(jobsKey)
+	names := make([]string, len(v.stack.Jobs))
+	for i := range v.stack.Jobs {
+		names[i] = v.stack.Jobs[i].Name
+		v.job(path.Index(i), &v.stack.Jobs[i])
+	}
+	unique(names, func(i, first int) {
+		v.duplicate(path.Index(i).Child("name"), names[i], "is that of jobs[%d]; each job has a name of its own", first)
+	})
+}
+
+func (v *validator) job(path *field.Path, j *Job) {
+	v.name(path.Child("name"), j.Name, validation.IsDNS1035Label)
+	v.atMost(longestJobName, path.Child("name"), j.Name,
+		"so that the label controller-revision-hash, NAME"+embeddingParameterServerSuffix+" and 11 more, has at most 63")
+	v.env(path.Child("env"), j.Env)
+	v.persiaEnv(path.Child("persiaEnv"), j.PersiaEnv)
+	v.mounts(path.Child("mounts"), j.Mounts)
+	oneOf(v, path.Child("logLevel"), j.LogLevel, "trace", "debug", "info", "warn", "error")
+	oneOf(v, path.Child("imagePullPolicy"), j.ImagePullPolicy, corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever)
+	for _, r := range j.roles() {
+		v.role(path.Child(r.field), r)
+	}
+	v.nprocPerNode(path.Child("nnWorker", "nprocPerNode"), j.NNWorker)
+}
+
+func (v *validator) persiaEnv(at *field.Path, env PersiaEnv) {
+	for _, file := range []struct{ name, path string }{
+		{"PERSIA_GLOBAL_CONFIG", env.GlobalConfig},
+		{"PERSIA_EMBEDDING_CONFIG", env.EmbeddingConfig},
+		{"PERSIA_NN_WORKER_ENTRY", env.NNWorkerEntry},
+		{"PERSIA_DATALOADER_ENTRY", env.DataloaderEntry},
+	} {
+		switch {
+		case file.path == "":
+			v.required(at.Child(file.name), "write the file's absolute path in the containers, like /workspace/config.yml")
+		case !path.IsAbs(file.path):
+			v.invalid(at.Child(file.name), file.path, "must be the file's absolute path in the containers, like %s", path.Join("/workspace", file.path))
+		}
+	}
+}
+
+func (v *validator) mounts(path *field.Path, mounts []Mount) {
+	paths := make([]string, len(mounts))
+	for i, m := range mounts {
+		at := path.Index(i)
+		paths[i] = m.MountPath
+		v.mountedVolume(at.Child("volume"), m.Volume)
+		v.directory(at.Child("mountPath"), m.MountPath)
+		if m.MountPath == "/dev/shm" {
+			v.invalid(at.Child("mountPath"), m.MountPath, "is the trainers' shared memory; choose another path")
+		}
+	}
+	unique(paths, func(i, first int) {
+		v.duplicate(path.Index(i).Child("mountPath"), paths[i], "is that of mounts[%d]; each volume has a path of its own", first)
+	})
+}
+
+func (v *validator) mountedVolume(path *field.Path, name string) {
+	if !v.decoded(volumesKey) {
+		return
+	}
+	names := make([]string, len(v.stack.Volumes))
+	for i, volume := range v.stack.Volumes {
+		if names[i] = volume.Name; name != "" && name == volume.Name {
+			return
+		}
+	}
+	if len(names) == 0 {
+		v.invalid(path, name, "must be a volume, and the stack has none; write one in %s", volumesKey)
+		return
+	}
+	v.invalid(path, name, "must be one of the stack's volumes: %s", or(names))
+}
+
+// namedRole is a role and the field of a job that it stands in.
+type namedRole struct {
+	field string
+	*Role
+}
+
+func (j *Job) roles() []namedRole {
+	return []namedRole{
+		{"nnWorker", &j.NNWorker.Role},
+		{"dataloader", &j.Dataloader},
+		{"embeddingWorker", &j.EmbeddingWorker},
+		{"embeddingParameterServer", &j.EmbeddingParameterServer},
+	}
+}
+
+func (v *validator) role(path *field.Path, r namedRole) {
+	if r.Replicas < 1 {
+		v.invalid(path.Child("replicas"), r.Replicas, "must be at least 1; a PERSIA job needs each of its roles")
+	}
+	if strings.ContainsFunc(r.Image, unicode.IsSpace) {
+		v.invalid(path.Child("image"), r.Image, "must be an image reference without spaces, like persiaml/persia-cpu-runtime:latest")
+	}
+	v.env(path.Child("env"), r.Env)
+	if pool, ok := v.assignment(path, r.field, r.NodePool, r.Resources, v.stack.poolNames()); ok {
+		v.gpusFit(path.Child("resources"), r.field, r.Resources, pool)
+	}
+}
+
+func (v *validator) nprocPerNode(path *field.Path, w NNWorker) {
+	gpus := gpusOf(w.Resources)
+	switch {
+	case w.NprocPerNode < 1:
+		v.invalid(path, w.NprocPerNode, "must be at least 1; leave it out for one process a GPU")
+	case gpus > 0 && w.NprocPerNode > gpus:
+		v.invalid(path, w.NprocPerNode, "must be at most the %d GPUs that a replica asks for; leave it out for one process a GPU", gpus)
+	}
+}
+
+// serviceNames checks that no job makes a service that NATS makes too. Two jobs
+// cannot: their names differ, and no suffix ends with another.
+func (v *validator) serviceNames() {
+	name := v.stack.NATS.Name
+	for i, j := range v.stack.Jobs {
+		for _, suffix := range jobSuffixes {
+			if service := j.Name + suffix; service == name || service == name+"-mgmt" {
+				v.invalid(field.NewPath(jobsKey).Index(i).Child("name"), j.Name, "makes the service %s, which %s.name makes too; rename one of the two", service, natsKey)
+			}
+		}
+	}
+}

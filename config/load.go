@@ -1,0 +1,119 @@
+package config
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// key is a key of the stack file: where its value goes, and what to write if it
+// is missing. All are required, since a misspelt key cannot be told from a key
+// of another program.
+type key struct {
+	name    string
+	into    func(*Stack) any
+	missing string
+}
+
+var keys = []key{
+	{projectKey, func(s *Stack) any { return &s.Project },
+		"write the id of the Google Cloud project, like my-project-123"},
+	{clusterKey, func(s *Stack) any { return &s.Cluster },
+		"write an object with name, region and zones"},
+	{nodePoolsKey, func(s *Stack) any { return &s.NodePools },
+		"write the list of node pools, or [] for none"},
+	{nvidiaDriverKey, func(s *Stack) any { return &s.NVIDIADriver },
+		"write an object with installer: managed, ubuntu-daemonset or cos-daemonset"},
+	{volumesKey, func(s *Stack) any { return &s.Volumes },
+		"write the list of volumes, or [] for none"},
+	{natsKey, func(s *Stack) any { return &s.NATS },
+		"write an object with size and resources"},
+	{jobsKey, func(s *Stack) any { return &s.Jobs },
+		"write the list of jobs, or [] for none"},
+}
+
+const (
+	projectKey      = "gcp:project"
+	clusterKey      = "persia:cluster"
+	nodePoolsKey    = "persia:nodePools"
+	nvidiaDriverKey = "persia:nvidiaDriver"
+	volumesKey      = "persia:volumes"
+	natsKey         = "persia:nats"
+	jobsKey         = "persia:jobs"
+)
+
+// Keys are the keys of a stack file that [Load] reads, each with its namespace.
+func Keys() []string {
+	names := make([]string, len(keys))
+	for i, k := range keys {
+		names[i] = k.name
+	}
+	return names
+}
+
+// Load reads a stack, completes it with defaults and validates it. It gets the
+// value of each key as Pulumi hands it out: a string as it is, anything else as
+// JSON. The error lists every problem of the stack, one a line.
+func Load(get func(key string) (string, bool)) (*Stack, error) {
+	s := &Stack{}
+	d := &decoder{}
+	for _, k := range keys {
+		path := field.NewPath(k.name)
+		text, ok := get(k.name)
+		if !ok || text == "" || text == "null" {
+			d.problems = append(d.problems, field.Required(path, k.missing))
+			continue
+		}
+		d.decodeText(path, text, k.into(s))
+	}
+	s.setDefaults()
+	v := &validator{stack: s, undecoded: d.problems}
+	v.validate()
+	if found := append(d.problems, v.problems...); len(found) > 0 {
+		return nil, newProblems(found)
+	}
+	return s, nil
+}
+
+// problems is everything that is wrong with a stack, sorted by path.
+type problems []string
+
+func newProblems(found field.ErrorList) problems {
+	slices.SortStableFunc(found, func(a, b *field.Error) int {
+		return strings.Compare(sortable(a.Field), sortable(b.Field))
+	})
+	lines := make([]string, len(found))
+	for i, err := range found {
+		lines[i] = line(err)
+	}
+	return slices.Compact(lines)
+}
+
+func (p problems) Error() string {
+	noun := "problems"
+	if len(p) == 1 {
+		noun = "problem"
+	}
+	return fmt.Sprintf("stack configuration: %d %s\n%s", len(p), noun, strings.Join(p, "\n"))
+}
+
+// line is a problem as it is printed. That something is forbidden is clear from
+// its text.
+func line(err *field.Error) string {
+	if err.Type == field.ErrorTypeForbidden {
+		return err.Field + ": " + err.Detail
+	}
+	return err.Error()
+}
+
+var index = regexp.MustCompile(`\[\d+\]`)
+
+// sortable is a path that sorts the elements of a list by their index.
+func sortable(path string) string {
+	return index.ReplaceAllStringFunc(path, func(i string) string {
+		return "[" + strings.Repeat("0", max(0, 8-len(i))) + i[1:]
+	})
+}

@@ -1,0 +1,172 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"persia/capacity"
+)
+
+// gpuResource is the resource that the device plugin of GKE counts GPUs by.
+const gpuResource corev1.ResourceName = gpuTaint
+
+// assignment checks that what is to run fits a node of the pool that it is
+// assigned to, which it returns. The path is that of the object with nodePool
+// and resources.
+func (v *validator) assignment(path *field.Path, who, poolName string, r corev1.ResourceRequirements, allowed []string) (NodePool, bool) {
+	at := path.Child("resources")
+	v.amounts(at.Child("limits"), r.Limits)
+	v.amounts(at.Child("requests"), r.Requests)
+	v.requestsWithinLimits(at, r)
+	if len(r.Claims) > 0 {
+		v.forbidden(at.Child("claims"), "dynamic resource allocation is not set up; write limits and requests")
+	}
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+		if _, _, ok := asked(at, r, name); !ok {
+			v.required(at.Child("limits").Key(string(name)), "write how much of it %s needs", who)
+		}
+	}
+	pool, ok := v.assignedPool(path.Child("nodePool"), poolName, allowed)
+	if ok {
+		v.fits(at, who, r, pool)
+	}
+	return pool, ok
+}
+
+func (v *validator) assignedPool(path *field.Path, name string, allowed []string) (NodePool, bool) {
+	pool, ok := v.stack.pool(name)
+	switch {
+	case ok && slices.Contains(allowed, name):
+		return pool, true
+	case !v.decoded(nodePoolsKey):
+	case len(allowed) == 0:
+		v.invalid(path, name, "must be a node pool, and the stack has none; write one in %s", nodePoolsKey)
+	case name == "":
+		v.required(path, "write one of the stack's node pools: %s", or(allowed))
+	default:
+		v.invalid(path, name, "must be one of the stack's node pools: %s", or(allowed))
+	}
+	return NodePool{}, false
+}
+
+func (v *validator) amounts(path *field.Path, list corev1.ResourceList) {
+	for _, name := range slices.Sorted(maps.Keys(list)) {
+		at, q := path.Key(string(name)), list[name]
+		v.resourceName(at, name)
+		switch {
+		case q.Sign() <= 0:
+			v.invalid(at, q.String(), "must be more than 0; remove it if none is needed")
+		case name == corev1.ResourceMemory && q.Cmp(resource.MustParse("1Mi")) < 0:
+			v.invalid(at, q.String(), "is less than 1Mi; memory is in bytes, so write a unit, like 600Gi")
+		case isExtended(name) && !isWhole(q):
+			v.invalid(at, q.String(), "must be a whole number")
+		}
+	}
+}
+
+// resourceName refuses what Kubernetes counts nothing by.
+func (v *validator) resourceName(path *field.Path, name corev1.ResourceName) {
+	native := []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage}
+	if slices.Contains(native, name) || strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix) {
+		return
+	}
+	if !isExtended(name) {
+		v.invalid(path, name, "must be %s, or an extended resource with a domain, like %s", or(texts(native)), gpuResource)
+		return
+	}
+	for _, message := range validation.IsQualifiedName(string(name)) {
+		v.invalid(path, name, "%s", message)
+	}
+	if near := nearest(string(name), []string{string(gpuResource)}); len(near) > 0 && name != gpuResource {
+		v.invalid(path, name, "is no resource of any node; did you mean %s?", gpuResource)
+	}
+}
+
+// isExtended reports whether a resource is counted by a device plugin. These
+// are not overcommitted, and come whole.
+func isExtended(name corev1.ResourceName) bool {
+	return strings.Contains(string(name), "/")
+}
+
+func isWhole(q resource.Quantity) bool {
+	n, ok := q.AsInt64()
+	return ok && q.Cmp(*resource.NewQuantity(n, resource.DecimalSI)) == 0
+}
+
+func (v *validator) requestsWithinLimits(path *field.Path, r corev1.ResourceRequirements) {
+	for _, name := range slices.Sorted(maps.Keys(r.Requests)) {
+		at, request := path.Child("requests").Key(string(name)), r.Requests[name]
+		limit, limited := r.Limits[name]
+		switch {
+		case isExtended(name) && (!limited || request.Cmp(limit) != 0):
+			v.invalid(at, request.String(), "must equal the limit, as %s is not shared; write it in limits only", name)
+		case limited && request.Cmp(limit) > 0:
+			v.invalid(at, request.String(), "must be at most the limit, %s", limit.String())
+		}
+	}
+}
+
+// asked is what the scheduler counts: the request, or else the limit. It tells
+// also where that is written.
+func asked(path *field.Path, r corev1.ResourceRequirements, name corev1.ResourceName) (resource.Quantity, *field.Path, bool) {
+	if q, ok := r.Requests[name]; ok {
+		return q, path.Child("requests").Key(string(name)), true
+	}
+	q, ok := r.Limits[name]
+	return q, path.Child("limits").Key(string(name)), ok
+}
+
+// fits checks that one replica finds room on an empty node.
+func (v *validator) fits(path *field.Path, who string, r corev1.ResourceRequirements, pool NodePool) {
+	m, ok := pool.machine()
+	if !ok {
+		return
+	}
+	left := m.Allocatable()
+	check := func(name corev1.ResourceName, left *resource.Quantity, text string) {
+		if q, at, ok := asked(path, r, name); ok && q.Cmp(*left) > 0 {
+			v.invalid(at, q.String(), "%s fits no node of pool %q: GKE leaves %s of %s to pods; ask for less, or choose a larger machine type", who, pool.Name, text, m.Type)
+		}
+	}
+	check(corev1.ResourceCPU, resource.NewMilliQuantity(left.MilliCPU, resource.DecimalSI),
+		fmt.Sprintf("%.2f vCPU", float64(left.MilliCPU/10)/100))
+	check(corev1.ResourceMemory, resource.NewQuantity(left.MemoryBytes, resource.BinarySI),
+		fmt.Sprintf("%.1fGi", float64(left.MemoryBytes*10/capacity.GiB)/10))
+}
+
+// gpusFit checks that a node has as many GPUs as one replica asks for.
+func (v *validator) gpusFit(path *field.Path, who string, r corev1.ResourceRequirements, pool NodePool) {
+	m, ok := pool.machine()
+	q, at, asks := asked(path, r, gpuResource)
+	switch has := int64(m.GPUs); {
+	case !ok, !asks, q.Cmp(*resource.NewQuantity(has, resource.DecimalSI)) <= 0:
+	case has == 0:
+		v.invalid(at, q.String(), "%s asks for %s %s, pool %q has none; assign it to a GPU pool, or remove the GPUs", who, &q, gpuResource, pool.Name)
+	default:
+		v.invalid(at, q.String(), "%s asks for %s %s, a node of pool %q has %d; ask for at most that, or choose another machine type than %s", who, &q, gpuResource, pool.Name, has, m.Type)
+	}
+}
+
+// noGPUs refuses GPUs for what cannot use them.
+func (v *validator) noGPUs(path *field.Path, r corev1.ResourceRequirements) {
+	if q, at, ok := asked(path, r, gpuResource); ok {
+		v.invalid(at, q.String(), "a NATS server uses no GPUs; remove them")
+	}
+}
+
+// gpusOf is the number of GPUs that are asked for, 0 if that is no sensible
+// number.
+func gpusOf(r corev1.ResourceRequirements) int {
+	q, _, _ := asked(nil, r, gpuResource)
+	n, ok := q.AsInt64()
+	if !ok || n < 0 || n > 1<<10 {
+		return 0
+	}
+	return int(n)
+}

@@ -1,0 +1,49 @@
+package gke
+
+import (
+	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/projects"
+	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/serviceaccount"
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+)
+
+// nodeRoles is what a node needs to write logs and metrics and to pull images.
+// Pods have identities of their own through Workload Identity.
+var nodeRoles = []struct{ name, role string }{
+	{"default-node", "roles/container.defaultNodeServiceAccount"},
+	{"image-reader", "roles/artifactregistry.reader"},
+}
+
+// nodeScopes leave it to the node's roles what a node may do.
+func nodeScopes() pulumi.StringArray {
+	return pulumi.StringArray{pulumi.String("https://www.googleapis.com/auth/cloud-platform")}
+}
+
+type nodeIdentity struct {
+	email  pulumi.StringOutput
+	grants []pulumi.Resource
+}
+
+// newNodeIdentity registers the service account that the nodes run as.
+func newNodeIdentity(ctx *pulumi.Context, name string, args Args, child pulumi.ResourceOption) (*nodeIdentity, error) {
+	account, err := serviceaccount.NewAccount(ctx, name+"-nodes", &serviceaccount.AccountArgs{
+		Project:     pulumi.String(args.Project),
+		AccountId:   pulumi.String(args.Cluster.Name + "-nodes"),
+		DisplayName: pulumi.String("Nodes of the GKE cluster " + args.Cluster.Name),
+	}, child)
+	if err != nil {
+		return nil, err
+	}
+	identity := &nodeIdentity{email: account.Email}
+	for _, node := range nodeRoles {
+		grant, err := projects.NewIAMMember(ctx, name+"-nodes-"+node.name, &projects.IAMMemberArgs{
+			Project: pulumi.String(args.Project),
+			Role:    pulumi.String(node.role),
+			Member:  account.Member,
+		}, child)
+		if err != nil {
+			return nil, err
+		}
+		identity.grants = append(identity.grants, grant)
+	}
+	return identity, nil
+}

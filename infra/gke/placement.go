@@ -1,0 +1,35 @@
+package gke
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"persia/config"
+	"persia/infra/gpu"
+	"persia/kube"
+)
+
+// poolLabel is the label that GKE gives every node, with its pool's name.
+const poolLabel = "cloud.google.com/gke-nodepool"
+
+// SystemPlacement pins pods to the system pool.
+func SystemPlacement() kube.Placement {
+	return kube.Placement{NodeSelector: map[string]string{poolLabel: config.SystemPoolName}}
+}
+
+// PlacementOn pins pods to a node pool and tolerates its taints, those that GKE
+// adds by itself included.
+func PlacementOn(pool config.NodePool) kube.Placement {
+	placement := kube.Placement{NodeSelector: map[string]string{poolLabel: pool.Name}}
+	for _, taint := range pool.Taints {
+		placement.Tolerations = append(placement.Tolerations, corev1.Toleration{
+			Key:      taint.Key,
+			Operator: corev1.TolerationOpEqual,
+			Value:    taint.Value,
+			Effect:   taint.Effect,
+		})
+	}
+	if pool.GPU != nil {
+		placement.Tolerations = append(placement.Tolerations, gpu.Toleration())
+	}
+	return placement
+}

@@ -1,0 +1,195 @@
+package gpu
+
+import (
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"persia/config"
+	"persia/kube"
+)
+
+// Images of the installers, as in GoogleCloudPlatform/container-engine-accelerators,
+// nvidia-driver-installer. Those named "fixed" are on the node's own disk.
+const (
+	pauseImage           = "gke.gcr.io/pause:3.8@sha256:880e63f94b145e46f1b1082bb71b85e21f16b99b180b9996407d61240ceb9830"
+	ubuntuInstallerImage = "gke-nvidia-installer:fixed"
+	cosInstallerImage    = "cos-nvidia-installer:fixed"
+	partitionImage       = "gcr.io/gke-release/nvidia-partition-gpu@sha256:de12f85ebfb4fb6c1893cd30c23aab662a72fa0448f97ef74fccb82d7522ef17"
+)
+
+const installerName = "nvidia-driver-installer"
+
+// Driver is the NVIDIA driver on the nodes of all GPU pools. With GKE's own
+// installation it has no children.
+type Driver struct {
+	pulumi.ResourceState
+}
+
+// Args describes the driver's installation.
+type Args struct {
+	Driver config.NVIDIADriver
+	// Needs come before the DaemonSet: the nodes.
+	Needs []pulumi.Resource
+}
+
+// NewDriver registers the installer DaemonSet, if the driver comes from one.
+func NewDriver(ctx *pulumi.Context, name string, args Args, opts ...pulumi.ResourceOption) (*Driver, error) {
+	component := &Driver{}
+	if err := ctx.RegisterComponentResource("persia:gpu:Driver", name, component, opts...); err != nil {
+		return nil, err
+	}
+	if args.Driver.Installer != config.InstallerManaged {
+		_, err := kube.NewDaemonSet(ctx, name, installer(args.Driver), kube.Child(component, args.Needs), kube.WorkloadTimeouts())
+		if err != nil {
+			return nil, err
+		}
+	}
+	return component, ctx.RegisterResourceOutputs(component, pulumi.Map{})
+}
+
+// installer is the DaemonSet that loads the driver on each GPU node and stays
+// there, so that what it installed is seen.
+func installer(driver config.NVIDIADriver) *appsv1.DaemonSet {
+	labels := map[string]string{"k8s-app": installerName}
+	pod := ubuntuInstaller(driver.Version)
+	if driver.Installer == config.InstallerCOS {
+		pod = cosInstaller()
+	}
+	pod.PriorityClassName = "system-node-critical"
+	pod.Affinity = unmanagedGPUNodes()
+	pod.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+	pod.Containers = []corev1.Container{{Name: "pause", Image: pauseImage}}
+	return &appsv1.DaemonSet{
+		// GKE refuses the priority class system-node-critical elsewhere.
+		ObjectMeta: kube.Meta(metav1.NamespaceSystem, installerName, labels),
+		Spec: appsv1.DaemonSetSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			UpdateStrategy: appsv1.DaemonSetUpdateStrategy{
+				Type: appsv1.RollingUpdateDaemonSetStrategyType,
+			},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       pod,
+			},
+		},
+	}
+}
+
+// unmanagedGPUNodes are the nodes with a GPU whose driver GKE leaves alone.
+func unmanagedGPUNodes() *corev1.Affinity {
+	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+			NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+				MatchExpressions: []corev1.NodeSelectorRequirement{
+					{Key: "cloud.google.com/gke-accelerator", Operator: corev1.NodeSelectorOpExists},
+					{Key: "cloud.google.com/gke-gpu-driver-version", Operator: corev1.NodeSelectorOpDoesNotExist},
+				},
+			}},
+		},
+	}}
+}
+
+// ubuntuInstaller loads the driver that is on the disk of GKE's Ubuntu image.
+func ubuntuInstaller(version string) corev1.PodSpec {
+	install := installContainer(installerName, ubuntuInstallerImage)
+	install.VolumeMounts = []corev1.VolumeMount{
+		{Name: "dev", MountPath: "/dev"},
+		{Name: "boot", MountPath: "/boot"},
+		{Name: "root-mount", MountPath: "/root"},
+	}
+	if version != "" {
+		install.Env = []corev1.EnvVar{{Name: "NVIDIA_DRIVER_VERSION", Value: version}}
+	}
+	return corev1.PodSpec{
+		InitContainers: []corev1.Container{install},
+		Volumes: []corev1.Volume{
+			hostPath("dev", "/dev"),
+			hostPath("boot", "/boot"),
+			hostPath("root-mount", "/"),
+		},
+	}
+}
+
+// cosInstaller loads the driver built for the node's Container-Optimized OS, and
+// partitions GPUs where the node asks for it.
+func cosInstaller() corev1.PodSpec {
+	const (
+		hostDir      = "/home/kubernetes/bin/nvidia"
+		hostVulkan   = hostDir + "/vulkan/icd.d"
+		hostCOSTools = "/var/lib/cos-tools"
+		dir          = "/usr/local/nvidia"
+		vulkan       = "/etc/vulkan/icd.d"
+		cosTools     = "/build/cos-tools"
+	)
+	install := installContainer(installerName, cosInstallerImage)
+	install.ImagePullPolicy = corev1.PullNever
+	// A loaded module cannot be replaced: the node keeps its driver.
+	install.Command = []string{"/bin/bash", "-c", `
+set -euo pipefail
+if lsmod | grep -qw nvidia; then
+  echo "an NVIDIA module is loaded: nothing to install"
+else
+  /cos-gpu-installer install
+fi
+chmod 0755 /root/home/kubernetes/bin/nvidia
+`}
+	install.Env = []corev1.EnvVar{
+		{Name: "NVIDIA_INSTALL_DIR_HOST", Value: hostDir},
+		{Name: "NVIDIA_INSTALL_DIR_CONTAINER", Value: dir},
+		{Name: "VULKAN_ICD_DIR_HOST", Value: hostVulkan},
+		{Name: "VULKAN_ICD_DIR_CONTAINER", Value: vulkan},
+		{Name: "ROOT_MOUNT_DIR", Value: "/root"},
+		{Name: "COS_TOOLS_DIR_HOST", Value: hostCOSTools},
+		{Name: "COS_TOOLS_DIR_CONTAINER", Value: cosTools},
+	}
+	install.VolumeMounts = []corev1.VolumeMount{
+		{Name: "nvidia-install-dir-host", MountPath: dir},
+		{Name: "vulkan-icd-mount", MountPath: vulkan},
+		{Name: "dev", MountPath: "/dev"},
+		{Name: "root-mount", MountPath: "/root"},
+		{Name: "cos-tools", MountPath: cosTools},
+	}
+
+	partition := installContainer("partition-gpus", partitionImage)
+	partition.Env = []corev1.EnvVar{{Name: "LD_LIBRARY_PATH", Value: dir + "/lib64"}}
+	partition.VolumeMounts = []corev1.VolumeMount{
+		{Name: "nvidia-install-dir-host", MountPath: dir},
+		{Name: "dev", MountPath: "/dev"},
+		{Name: "nvidia-config", MountPath: "/etc/nvidia"},
+	}
+
+	return corev1.PodSpec{
+		HostNetwork:    true,
+		HostPID:        true,
+		InitContainers: []corev1.Container{install, partition},
+		Volumes: []corev1.Volume{
+			hostPath("dev", "/dev"),
+			hostPath("vulkan-icd-mount", hostVulkan),
+			hostPath("nvidia-install-dir-host", hostDir),
+			hostPath("root-mount", "/"),
+			hostPath("cos-tools", hostCOSTools),
+			hostPath("nvidia-config", "/etc/nvidia"),
+		},
+	}
+}
+
+func installContainer(name, image string) corev1.Container {
+	privileged := true
+	return corev1.Container{
+		Name:  name,
+		Image: image,
+		Resources: corev1.ResourceRequirements{
+			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("150m")},
+		},
+		SecurityContext: &corev1.SecurityContext{Privileged: &privileged},
+	}
+}
+
+func hostPath(name, path string) corev1.Volume {
+	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
+		HostPath: &corev1.HostPathVolumeSource{Path: path},
+	}}
+}

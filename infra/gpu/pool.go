@@ -1,0 +1,48 @@
+package gpu
+
+import (
+	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/container"
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	corev1 "k8s.io/api/core/v1"
+
+	"persia/config"
+)
+
+// Accelerators is what a node of a GPU pool carries, and whether GKE installs
+// its driver.
+func Accelerators(gpu config.GPU, driver config.NVIDIADriver) container.NodePoolNodeConfigGuestAcceleratorArray {
+	return container.NodePoolNodeConfigGuestAcceleratorArray{
+		container.NodePoolNodeConfigGuestAcceleratorArgs{
+			Type:  pulumi.String(gpu.Type),
+			Count: pulumi.Int(gpu.Count),
+			GpuDriverInstallationConfig: container.NodePoolNodeConfigGuestAcceleratorGpuDriverInstallationConfigArgs{
+				GpuDriverVersion: pulumi.String(driverVersion(driver)),
+			},
+		},
+	}
+}
+
+// driverVersion is always given: GKE installs a driver by itself where it is
+// not, and a DaemonSet would find no node to serve.
+func driverVersion(driver config.NVIDIADriver) string {
+	if driver.Installer == config.InstallerManaged {
+		return driver.Version
+	}
+	return "INSTALLATION_DISABLED"
+}
+
+// SignedDriver reports whether the driver's kernel modules are signed by
+// somebody that a node with secure boot trusts. GKE's own are.
+func SignedDriver(driver config.NVIDIADriver) bool {
+	return driver.Installer == config.InstallerManaged
+}
+
+// Toleration tolerates the taint that GKE gives to every node with a GPU.
+func Toleration() corev1.Toleration {
+	return corev1.Toleration{
+		Key:      "nvidia.com/gpu",
+		Operator: corev1.TolerationOpEqual,
+		Value:    "present",
+		Effect:   corev1.TaintEffectNoSchedule,
+	}
+}

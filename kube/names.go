@@ -1,0 +1,51 @@
+package kube
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// Name joins parts with hyphens to the name of an object, at most limit bytes
+// long. A longer one is cut and ends in a hash of the whole, so that two long
+// names that differ stay different.
+func Name(limit int, parts ...string) string {
+	name := strings.Join(parts, "-")
+	if len(name) <= limit {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	suffix := "-" + hex.EncodeToString(sum[:])[:8]
+	return strings.TrimRight(name[:limit-len(suffix)], "-") + suffix
+}
+
+// LabelName is [Name] for objects whose name must fit a label: services, and
+// whatever makes pods.
+func LabelName(parts ...string) string {
+	return Name(validation.DNS1123LabelMaxLength, parts...)
+}
+
+// Labels are the labels that Kubernetes recommends for every object of an
+// application. name is the application, instance which one of its kind.
+func Labels(name, instance string) map[string]string {
+	return map[string]string{
+		"app.kubernetes.io/name":       name,
+		"app.kubernetes.io/instance":   instance,
+		"app.kubernetes.io/part-of":    "persia",
+		"app.kubernetes.io/managed-by": "pulumi",
+	}
+}
+
+// Meta names a namespaced object.
+func Meta(namespace, name string, labels map[string]string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels}
+}
+
+// BaselinePodSecurity are the labels of a namespace that admits no pod beyond
+// Kubernetes' baseline Pod Security Standard.
+func BaselinePodSecurity() map[string]string {
+	return map[string]string{"pod-security.kubernetes.io/enforce": "baseline"}
+}

@@ -1,0 +1,22 @@
+package kube
+
+import (
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+)
+
+// Child is the options of a component's children: nothing of what the component
+// itself was given, and every one of them after needs. Pulumi lets a component
+// wait, but not its children with it.
+func Child(component pulumi.Resource, needs []pulumi.Resource) pulumi.ResourceOption {
+	return pulumi.Composite(pulumi.Parent(component), pulumi.DependsOn(needs))
+}
+
+// Workload is how long the pods of a workload may take to become ready. Nodes
+// that a pool starts from zero, drivers and first pulls of images of several GB
+// come before that, far beyond the Kubernetes provider's 10 minutes.
+const Workload = "60m"
+
+// WorkloadTimeouts lets a workload's pods take as long as [Workload].
+func WorkloadTimeouts() pulumi.ResourceOption {
+	return pulumi.Timeouts(&pulumi.CustomTimeouts{Create: Workload, Update: Workload, Delete: Workload})
+}

@@ -1,0 +1,47 @@
+package stack
+
+import (
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+
+	"persia/infra/gke"
+	"persia/infra/storage"
+	"persia/workload/nats"
+	"persia/workload/persia"
+)
+
+// exports are the outputs of a stack.
+func exports(cluster *gke.Cluster, broker *nats.Cluster, volumes []*storage.Volume, jobs map[string]*persia.Job) pulumi.Map {
+	return pulumi.Map{
+		"clusterName":       cluster.Name,
+		"clusterEndpoint":   cluster.Endpoint,
+		"kubeconfig":        cluster.Kubeconfig,
+		"natsUrl":           broker.URL,
+		"checkpointVolumes": volumeOutputs(volumes),
+		"jobs":              jobOutputs(jobs),
+	}
+}
+
+// volumeOutputs names each volume and its claim.
+func volumeOutputs(volumes []*storage.Volume) pulumi.Array {
+	outputs := pulumi.Array{}
+	for _, volume := range volumes {
+		outputs = append(outputs, pulumi.Map{
+			"volume": volume.VolumeName,
+			"claim":  volume.ClaimName,
+		})
+	}
+	return outputs
+}
+
+// jobOutputs gives the number of replicas of each role of each job.
+func jobOutputs(jobs map[string]*persia.Job) pulumi.Map {
+	outputs := pulumi.Map{}
+	for name, job := range jobs {
+		roles := pulumi.Map{}
+		for _, role := range job.Roles {
+			roles[role.Name] = pulumi.Int(role.Replicas)
+		}
+		outputs[name] = roles
+	}
+	return outputs
+}

@@ -1,0 +1,144 @@
+package nats
+
+import (
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"persia/kube"
+)
+
+const (
+	// Namespace holds the operator and the servers. Before anything else, the
+	// operator lists the pods of the namespace of this name, wherever it runs
+	// itself; here it needs no right outside of its own namespace for that.
+	Namespace = "nats-io"
+
+	operatorName = "nats-operator"
+	// The last release, and the first that runs on Kubernetes 1.22 and later.
+	operatorImage = "natsio/nats-operator:0.8.3"
+	operatorPort  = 8080
+)
+
+// OperatorArgs describes the operator.
+type OperatorArgs struct {
+	// Placement is where the operator runs.
+	Placement kube.Placement
+	// Needs come before everything of the operator: the cluster.
+	Needs []pulumi.Resource
+}
+
+// Operator is the NATS operator, in charge of the NatsClusters of [Namespace].
+type Operator struct {
+	pulumi.ResourceState
+}
+
+// NewOperator registers the operator with its namespace, identity and the kinds
+// that it serves.
+func NewOperator(ctx *pulumi.Context, name string, args OperatorArgs, opts ...pulumi.ResourceOption) (*Operator, error) {
+	operator := &Operator{}
+	if err := ctx.RegisterComponentResource("persia:nats:Operator", name, operator, opts...); err != nil {
+		return nil, err
+	}
+	child := kube.Child(operator, args.Needs)
+
+	namespace, err := kube.NewNamespace(ctx, name, &corev1.Namespace{
+		ObjectMeta: kube.Meta("", Namespace, kube.BaselinePodSecurity()),
+	}, child)
+	if err != nil {
+		return nil, err
+	}
+	inNamespace := pulumi.DependsOn([]pulumi.Resource{namespace})
+	account, err := kube.NewServiceAccount(ctx, name, &corev1.ServiceAccount{
+		ObjectMeta: operatorMeta(Namespace),
+	}, child, inNamespace)
+	if err != nil {
+		return nil, err
+	}
+	rights, err := grantRights(ctx, name, child, inNamespace)
+	if err != nil {
+		return nil, err
+	}
+	kinds, err := defineKinds(ctx, name, child)
+	if err != nil {
+		return nil, err
+	}
+	needs := append(append(rights, kinds...), account)
+	if _, err := kube.NewDeployment(ctx, name, deployment(args.Placement), child,
+		pulumi.DependsOn(needs), kube.WorkloadTimeouts()); err != nil {
+		return nil, err
+	}
+	return operator, ctx.RegisterResourceOutputs(operator, pulumi.Map{})
+}
+
+func operatorLabels() map[string]string {
+	return kube.Labels(operatorName, operatorName)
+}
+
+func operatorMeta(namespace string) metav1.ObjectMeta {
+	return kube.Meta(namespace, operatorName, operatorLabels())
+}
+
+func deployment(placement kube.Placement) *appsv1.Deployment {
+	replicas, runAsUser := int32(1), int64(1000)
+	yes, no := true, false
+	selector := map[string]string{"app.kubernetes.io/name": operatorName}
+	pod := corev1.PodSpec{
+		ServiceAccountName: operatorName,
+		SecurityContext: &corev1.PodSecurityContext{
+			RunAsNonRoot:   &yes,
+			RunAsUser:      &runAsUser,
+			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+		},
+		Containers: []corev1.Container{{
+			Name:    operatorName,
+			Image:   operatorImage,
+			Command: []string{operatorName},
+			Env: []corev1.EnvVar{
+				fieldEnv("MY_POD_NAMESPACE", "metadata.namespace"),
+				fieldEnv("MY_POD_NAME", "metadata.name"),
+			},
+			Ports: []corev1.ContainerPort{{Name: "readyz", ContainerPort: operatorPort}},
+			ReadinessProbe: &corev1.Probe{
+				ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
+					Path: "/readyz",
+					Port: intstr.FromString("readyz"),
+				}},
+				TimeoutSeconds: 3,
+			},
+			Resources: corev1.ResourceRequirements{
+				Requests: corev1.ResourceList{
+					corev1.ResourceCPU:    resource.MustParse("100m"),
+					corev1.ResourceMemory: resource.MustParse("128Mi"),
+				},
+				Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("512Mi")},
+			},
+			SecurityContext: &corev1.SecurityContext{
+				AllowPrivilegeEscalation: &no,
+				ReadOnlyRootFilesystem:   &yes,
+				Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+			},
+		}},
+	}
+	placement.Apply(&pod)
+	return &appsv1.Deployment{
+		ObjectMeta: operatorMeta(Namespace),
+		Spec: appsv1.DeploymentSpec{
+			Replicas: &replicas,
+			Selector: &metav1.LabelSelector{MatchLabels: selector},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: operatorLabels()},
+				Spec:       pod,
+			},
+		},
+	}
+}
+
+func fieldEnv(name, path string) corev1.EnvVar {
+	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{
+		FieldRef: &corev1.ObjectFieldSelector{FieldPath: path},
+	}}
+}

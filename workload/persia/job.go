@@ -1,0 +1,93 @@
+package persia
+
+import (
+	"fmt"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+
+	"persia/config"
+	"persia/kube"
+)
+
+// JobArgs describes a training.
+type JobArgs struct {
+	Job config.Job
+	// Namespace and ServiceAccount are where and as whom the replicas run.
+	Namespace      string
+	ServiceAccount string
+	// NATSURL is where the roles meet.
+	NATSURL string
+	// Claims are the volumes that every role mounts.
+	Claims []Claim
+	// Placement finds the nodes of a node pool.
+	Placement func(nodePool string) kube.Placement
+	// SystemPlacement is for what the job needs beside its roles.
+	SystemPlacement kube.Placement
+	// Needs come before the roles: nodes, driver, claims, NATS.
+	Needs []pulumi.Resource
+}
+
+// Claim is a PersistentVolumeClaim and where it is mounted.
+type Claim struct {
+	Name      string
+	MountPath string
+	ReadOnly  bool
+	// PodAnnotations are what the claim's driver wants of a pod.
+	PodAnnotations map[string]string
+}
+
+// Job is a training: its roles, and the gateway of their metrics.
+type Job struct {
+	pulumi.ResourceState
+
+	// Roles are the StatefulSets, by name.
+	Roles []RoleOutput
+}
+
+// RoleOutput says what became of a role.
+type RoleOutput struct {
+	Name     string
+	Replicas int
+}
+
+// NewJob registers a training.
+func NewJob(ctx *pulumi.Context, name string, args JobArgs, opts ...pulumi.ResourceOption) (*Job, error) {
+	job := &Job{}
+	if err := ctx.RegisterComponentResource("persia:workload:Job", name, job, opts...); err != nil {
+		return nil, err
+	}
+	child := kube.Child(job, args.Needs)
+
+	if *args.Job.EnableMetrics {
+		if err := newMetricsGateway(ctx, name, args, child); err != nil {
+			return nil, err
+		}
+	}
+	for _, role := range roles(args.Job, args.Namespace) {
+		if err := newRole(ctx, name, args, role, child); err != nil {
+			return nil, fmt.Errorf("job %s: %s: %w", args.Job.Name, role.name, err)
+		}
+		job.Roles = append(job.Roles, RoleOutput{
+			Name:     objectName(args.Job, role),
+			Replicas: role.config.Replicas,
+		})
+	}
+	return job, ctx.RegisterResourceOutputs(job, pulumi.Map{})
+}
+
+// newRole registers a role's StatefulSet, and the headless service that gives
+// its replicas their names.
+func newRole(ctx *pulumi.Context, name string, args JobArgs, role role, child pulumi.ResourceOption) error {
+	name = name + "-" + role.name
+	service, err := kube.NewService(ctx, name, headlessService(args, role), child)
+	if err != nil {
+		return err
+	}
+	_, err = kube.NewStatefulSet(ctx, name, statefulSet(args, role), child,
+		pulumi.DependsOn([]pulumi.Resource{service}), kube.WorkloadTimeouts())
+	return err
+}
+
+func objectName(job config.Job, role role) string {
+	return kube.LabelName(job.Name, role.name)
+}

@@ -1,0 +1,107 @@
+package persia
+
+import (
+	"fmt"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"persia/kube"
+)
+
+const (
+	metricsGatewayImage = "prom/pushgateway:v1.11.1"
+	metricsGatewayPort  = 9091
+)
+
+// The names are upstream's, and what its dashboards expect.
+func metricsGatewayName(job string) string    { return kube.LabelName(job, "metrics-gateway") }
+func metricsGatewayService(job string) string { return kube.LabelName(job, "metrics-gateway-service") }
+
+func metricsGatewayAddress(job string) string {
+	return fmt.Sprintf("%s:%d", metricsGatewayService(job), metricsGatewayPort)
+}
+
+// newMetricsGateway registers the Pushgateway that the roles of a job push their
+// metrics to.
+func newMetricsGateway(ctx *pulumi.Context, name string, args JobArgs, child pulumi.ResourceOption) error {
+	name += "-metrics-gateway"
+	if _, err := kube.NewService(ctx, name, metricsService(args), child); err != nil {
+		return err
+	}
+	_, err := kube.NewDeployment(ctx, name, metricsDeployment(args), child, kube.WorkloadTimeouts())
+	return err
+}
+
+func metricsLabels(args JobArgs) (labels, selector map[string]string) {
+	labels = kube.Labels("metrics-gateway", metricsGatewayName(args.Job.Name))
+	selector = map[string]string{
+		"app.kubernetes.io/name":     "metrics-gateway",
+		"app.kubernetes.io/instance": labels["app.kubernetes.io/instance"],
+	}
+	return labels, selector
+}
+
+func metricsService(args JobArgs) *corev1.Service {
+	labels, selector := metricsLabels(args)
+	return &corev1.Service{
+		ObjectMeta: kube.Meta(args.Namespace, metricsGatewayService(args.Job.Name), labels),
+		Spec: corev1.ServiceSpec{
+			Selector: selector,
+			Ports:    []corev1.ServicePort{{Name: "http", Port: metricsGatewayPort}},
+		},
+	}
+}
+
+func metricsDeployment(args JobArgs) *appsv1.Deployment {
+	replicas, runAsUser := int32(1), int64(65534)
+	yes, no := true, false
+	labels, selector := metricsLabels(args)
+	pod := corev1.PodSpec{
+		AutomountServiceAccountToken: &no,
+		SecurityContext: &corev1.PodSecurityContext{
+			RunAsNonRoot:   &yes,
+			RunAsUser:      &runAsUser,
+			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+		},
+		Containers: []corev1.Container{{
+			Name:  "pushgateway",
+			Image: metricsGatewayImage,
+			Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: metricsGatewayPort}},
+			ReadinessProbe: &corev1.Probe{
+				ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
+					Path: "/-/ready",
+					Port: intstr.FromString("http"),
+				}},
+			},
+			Resources: corev1.ResourceRequirements{
+				Requests: corev1.ResourceList{
+					corev1.ResourceCPU:    resource.MustParse("100m"),
+					corev1.ResourceMemory: resource.MustParse("256Mi"),
+				},
+				Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")},
+			},
+			SecurityContext: &corev1.SecurityContext{
+				AllowPrivilegeEscalation: &no,
+				ReadOnlyRootFilesystem:   &yes,
+				Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+			},
+		}},
+	}
+	args.SystemPlacement.Apply(&pod)
+	return &appsv1.Deployment{
+		ObjectMeta: kube.Meta(args.Namespace, metricsGatewayName(args.Job.Name), labels),
+		Spec: appsv1.DeploymentSpec{
+			Replicas: &replicas,
+			Selector: &metav1.LabelSelector{MatchLabels: selector},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       pod,
+			},
+		},
+	}
+}

@@ -1,0 +1,140 @@
+package persia
+
+import (
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"persia/config"
+	"persia/kube"
+)
+
+// Upstream's runtime images (k8s/src/crd.rs in PersiaML/PERSIA). Upstream has
+// published no other tag: a stack that must be repeatable names a digest.
+const (
+	cudaImage = "persiaml/persia-cuda-runtime:latest"
+	cpuImage  = "persiaml/persia-cpu-runtime:latest"
+)
+
+// masterPort is where the processes of torch.distributed meet.
+const masterPort = 23456
+
+// role is one of the four parts of a training.
+type role struct {
+	// name ends the names of the role's objects, as upstream's pods are named.
+	name string
+	// args are those of persia-launcher. $(NAME) is the environment's.
+	args  []string
+	image string
+	// port is where the role listens, or 0.
+	port int32
+	// env is the role's own environment.
+	env []corev1.EnvVar
+	// sharedMemory mounts memory at /dev/shm, which NCCL exchanges data through.
+	sharedMemory bool
+	config       config.Role
+}
+
+// roles are the four parts of job, in the order that their data flows.
+func roles(job config.Job, namespace string) []role {
+	embeddingArgs := []string{
+		"--embedding-config", "$(PERSIA_EMBEDDING_CONFIG)",
+		"--global-config", "$(PERSIA_GLOBAL_CONFIG)",
+		"--replica-index", "$(REPLICA_INDEX)",
+		"--replica-size", "$(REPLICA_SIZE)",
+	}
+	return []role{
+		{
+			name:   "dataloader",
+			args:   []string{"data-loader", "$(PERSIA_DATALOADER_ENTRY)", "--replica-index", "$(REPLICA_INDEX)", "--replica-size", "$(REPLICA_SIZE)"},
+			image:  cpuImage,
+			env:    []corev1.EnvVar{{Name: "PERSIA_DATALOADER_ENTRY", Value: job.PersiaEnv.DataloaderEntry}},
+			config: job.Dataloader,
+		},
+		{
+			name:   "embedding-worker",
+			args:   append([]string{"embedding-worker"}, embeddingArgs...),
+			image:  cpuImage,
+			port:   8887,
+			config: job.EmbeddingWorker,
+		},
+		{
+			name:   "embedding-ps",
+			args:   append([]string{"embedding-parameter-server"}, embeddingArgs...),
+			image:  cpuImage,
+			port:   8888,
+			config: job.EmbeddingParameterServer,
+		},
+		nnWorker(job, namespace),
+	}
+}
+
+func nnWorker(job config.Job, namespace string) role {
+	const name = "nn-worker"
+	worker := job.NNWorker
+	service := kube.LabelName(job.Name, name)
+	return role{
+		name: name,
+		args: []string{"nn-worker", "$(PERSIA_NN_WORKER_ENTRY)",
+			"--nproc-per-node", "$(NPROC_PER_NODE)", "--nnodes", "$(REPLICA_SIZE)", "--node-rank", "$(REPLICA_INDEX)"},
+		image: cudaImage,
+		port:  masterPort,
+		env: []corev1.EnvVar{
+			{Name: "PERSIA_NN_WORKER_ENTRY", Value: job.PersiaEnv.NNWorkerEntry},
+			{Name: "NPROC_PER_NODE", Value: strconv.Itoa(worker.NprocPerNode)},
+			podIndexEnv("NODE_RANK"),
+			{Name: "WORLD_SIZE", Value: strconv.Itoa(worker.NprocPerNode * worker.Replicas)},
+			// Replica 0 has this name wherever its pod stands.
+			{Name: "MASTER_ADDR", Value: service + "-0." + service + "." + namespace + ".svc"},
+			{Name: "MASTER_PORT", Value: strconv.Itoa(masterPort)},
+			{Name: "NCCL_DEBUG", Value: "INFO"},
+		},
+		sharedMemory: true,
+		config:       worker.Role,
+	}
+}
+
+// environment is that of a replica: the program's, then the job's, then the
+// role's own, the later winning.
+func environment(job config.Job, natsURL string, role role) []corev1.EnvVar {
+	env := []corev1.EnvVar{
+		{Name: "PERSIA_GLOBAL_CONFIG", Value: job.PersiaEnv.GlobalConfig},
+		{Name: "PERSIA_EMBEDDING_CONFIG", Value: job.PersiaEnv.EmbeddingConfig},
+		{Name: "LOG_LEVEL", Value: job.LogLevel},
+		{Name: "RUST_BACKTRACE", Value: "full"},
+		{Name: "PERSIA_NATS_URL", Value: natsURL},
+		podIndexEnv("REPLICA_INDEX"),
+		{Name: "REPLICA_SIZE", Value: strconv.Itoa(role.config.Replicas)},
+	}
+	if *job.EnableMetrics {
+		env = append(env, corev1.EnvVar{Name: "PERSIA_METRICS_GATEWAY_ADDR", Value: metricsGatewayAddress(job.Name)})
+	}
+	env = append(env, role.env...)
+	env = append(env, job.Env...)
+	env = append(env, role.config.Env...)
+	return lastWins(env)
+}
+
+// lastWins keeps the last entry of each name, where its first one stood: a list
+// with a name twice is refused by server-side apply.
+func lastWins(env []corev1.EnvVar) []corev1.EnvVar {
+	position := map[string]int{}
+	var kept []corev1.EnvVar
+	for _, entry := range env {
+		if at, seen := position[entry.Name]; seen {
+			kept[at] = entry
+			continue
+		}
+		position[entry.Name] = len(kept)
+		kept = append(kept, entry)
+	}
+	return kept
+}
+
+// podIndexEnv is the replica's index in its StatefulSet, which Kubernetes has
+// put into this label since 1.28.
+func podIndexEnv(name string) corev1.EnvVar {
+	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{
+		FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.labels['apps.kubernetes.io/pod-index']"},
+	}}
+}
