@@ -2,6 +2,7 @@ package config
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -67,8 +68,12 @@ func (v *validator) zones(path *field.Path, zones []string) {
 
 func (v *validator) systemPool(path *field.Path) {
 	pool, zones := v.stack.Cluster.SystemPool, len(v.stack.Cluster.Zones)
-	if m, ok := v.machine(path.Child("machineType"), pool.MachineType); ok && m.GPUs > 0 {
-		v.invalid(path.Child("machineType"), pool.MachineType, "has GPUs, which nothing in the system pool uses; write a type without, like e2-standard-4")
+	machineType := path.Child("machineType")
+	switch m, ok := v.machine(machineType, pool.MachineType); {
+	case ok && m.GPUs > 0:
+		v.invalid(machineType, m.Type, "has GPUs, which nothing in the system pool uses; write a type without, like e2-standard-4")
+	case ok && !slices.Contains(m.BootDisks(), "pd-balanced"):
+		v.invalid(machineType, m.Type, "takes no pd-balanced, the boot disk of the system pool; write a type that does, like e2-standard-4")
 	}
 	if pool.Nodes < 2 {
 		v.invalid(path.Child("nodes"), pool.Nodes, "must be at least 2, so that the cluster's own services survive the loss of a node")

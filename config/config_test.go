@@ -171,6 +171,8 @@ func TestLoadRefuses(t *testing.T) {
 			"persia:cluster.systemPool.nodes", []string{"3", "2 zones", "write 2 or 4"}},
 		{"system pool with GPUs", edits{"persia:cluster.systemPool.machineType": "g2-standard-8"},
 			"persia:cluster.systemPool.machineType", []string{"g2-standard-8", "e2-standard-4"}},
+		{"system pool that takes no pd-balanced", edits{"persia:cluster.systemPool.machineType": "c4-standard-4"},
+			"persia:cluster.systemPool.machineType", []string{"c4-standard-4", "pd-balanced", "e2-standard-4"}},
 		{"system pool of an unknown machine", edits{"persia:cluster.systemPool.machineType": "e2-standrad-4"},
 			"persia:cluster.systemPool.machineType", []string{"did you mean", "e2-standard-4"}},
 
@@ -359,8 +361,8 @@ func TestLoadRefuses(t *testing.T) {
 			"persia:jobs[0].name", []string{"Required"}},
 		{"job name invalid", edits{"persia:jobs[0].name": "train_1"},
 			"persia:jobs[0].name", []string{"train_1", "DNS-1035"}},
-		{"job name too long", edits{"persia:jobs[0].name": strings.Repeat("j", 26)},
-			"persia:jobs[0].name", []string{"26 characters", "at most 25", "NAME-embedding-parameter-server", "63"}},
+		{"job name too long", edits{"persia:jobs[0].name": strings.Repeat("j", 36)},
+			"persia:jobs[0].name", []string{"36 characters", "at most 35", "NAME-embedding-worker", "at most 63", "shorter"}},
 		{"service of a job and of NATS", edits{"persia:nats.name": "train-nn-worker"},
 			"persia:jobs[0].name", []string{"train-nn-worker", "persia:nats.name", "rename"}},
 		{"path of PERSIA missing", edits{"persia:jobs[0].persiaEnv.PERSIA_NN_WORKER_ENTRY": nil},
@@ -487,7 +489,7 @@ func TestLoadAccepts(t *testing.T) {
 		{"three zones", edits{"persia:cluster.zones": []any{"us-central1-a", "us-central1-b", "us-central1-c"},
 			"persia:nodePools[0].nodes": 3, "persia:nodePools[2].zones": []any{"us-central1-a"}}},
 		{"NATS on a pool of its own", edits{"persia:nats.nodePool": "loaders"}},
-		{"longest job name", edits{"persia:jobs[0].name": strings.Repeat("j", 25)}},
+		{"longest job name", edits{"persia:jobs[0].name": strings.Repeat("j", 35)}},
 		{"null is as if not written", edits{"persia:nodePools[2].gpu": json.RawMessage("null")}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -619,14 +621,12 @@ func TestDefaultsThatDepend(t *testing.T) {
 	assert.Equal(t, 1, s.Jobs[0].NNWorker.NprocPerNode)
 }
 
-// TestJobSuffixes holds what keeps the services of two jobs apart, and their
-// names within Kubernetes' limits.
-func TestJobSuffixes(t *testing.T) {
-	for _, a := range jobSuffixes {
-		for _, b := range jobSuffixes {
-			assert.True(t, a == b || !strings.HasSuffix(a, b), "%s ends with %s", a, b)
+// TestDerivedNames holds what keeps the services of two jobs apart.
+func TestDerivedNames(t *testing.T) {
+	for _, a := range derivedNames {
+		for _, b := range derivedNames {
+			assert.True(t, a == b || !strings.HasSuffix(a.suffix, b.suffix), "%s ends with %s", a.suffix, b.suffix)
 		}
-		assert.LessOrEqual(t, len(a), len(embeddingParameterServerSuffix))
 	}
 }
 

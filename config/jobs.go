@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"path"
 	"strings"
 	"unicode"
@@ -10,26 +11,23 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// What a job's objects are called ends so. The roles are StatefulSets, each
-// with a service of the same name; Kubernetes labels their pods with the name
-// and a hash.
-const (
-	nnWorkerSuffix                 = "-nn-worker"
-	dataloaderSuffix               = "-dataloader"
-	embeddingWorkerSuffix          = "-embedding-worker"
-	embeddingParameterServerSuffix = "-embedding-parameter-server"
-	metricsServiceSuffix           = "-metrics-gateway-service"
+// hashLength is what the label controller-revision-hash of a StatefulSet's pods
+// has more than the StatefulSet's name: a hyphen and up to ten characters. The
+// index in a pod's name is shorter.
+const hashLength = 11
 
-	// hashLength is what the label controller-revision-hash has more than the
-	// StatefulSet's name: a hyphen and up to ten characters. The index in a
-	// pod's name is shorter.
-	hashLength = 11
-
-	longestJobName = validation.DNS1123LabelMaxLength - len(embeddingParameterServerSuffix) - hashLength
-)
-
-var jobSuffixes = []string{
-	nnWorkerSuffix, dataloaderSuffix, embeddingWorkerSuffix, embeddingParameterServerSuffix, metricsServiceSuffix,
+// derivedNames are those of a job's services: each is the job's name with a
+// suffix. The roles are StatefulSets of the same name, and need some characters
+// more.
+var derivedNames = []struct {
+	suffix string
+	more   int
+}{
+	{"-nn-worker", hashLength},
+	{"-dataloader", hashLength},
+	{"-embedding-worker", hashLength},
+	{"-embedding-ps", hashLength},
+	{"-metrics-gateway-service", 0},
 }
 
 func (v *validator) jobs() {
@@ -46,8 +44,7 @@ func (v *validator) jobs() {
 
 func (v *validator) job(path *field.Path, j *Job) {
 	v.name(path.Child("name"), j.Name, validation.IsDNS1035Label)
-	v.atMost(longestJobName, path.Child("name"), j.Name,
-		"so that the label controller-revision-hash, NAME"+embeddingParameterServerSuffix+" and 11 more, has at most 63")
+	v.derivedNamesFit(path.Child("name"), j.Name)
 	v.env(path.Child("env"), j.Env)
 	v.persiaEnv(path.Child("persiaEnv"), j.PersiaEnv)
 	v.mounts(path.Child("mounts"), j.Mounts)
@@ -57,6 +54,18 @@ func (v *validator) job(path *field.Path, j *Job) {
 		v.role(path.Child(r.field), r)
 	}
 	v.nprocPerNode(path.Child("nnWorker", "nprocPerNode"), j.NNWorker)
+}
+
+// derivedNamesFit checks that all names made of a job's name can be labels.
+func (v *validator) derivedNamesFit(path *field.Path, name string) {
+	longest, why := validation.DNS1123LabelMaxLength, ""
+	for _, d := range derivedNames {
+		if most := validation.DNS1123LabelMaxLength - len(d.suffix) - d.more; most < longest {
+			longest = most
+			why = fmt.Sprintf("so that NAME%s, and the %d characters that a pod label adds to it, have at most %d", d.suffix, d.more, validation.DNS1123LabelMaxLength)
+		}
+	}
+	v.atMost(longest, path, name, why)
 }
 
 func (v *validator) persiaEnv(at *field.Path, env PersiaEnv) {
@@ -151,8 +160,8 @@ func (v *validator) nprocPerNode(path *field.Path, w NNWorker) {
 func (v *validator) serviceNames() {
 	name := v.stack.NATS.Name
 	for i, j := range v.stack.Jobs {
-		for _, suffix := range jobSuffixes {
-			if service := j.Name + suffix; service == name || service == name+"-mgmt" {
+		for _, d := range derivedNames {
+			if service := j.Name + d.suffix; service == name || service == name+"-mgmt" {
 				v.invalid(field.NewPath(jobsKey).Index(i).Child("name"), j.Name, "makes the service %s, which %s.name makes too; rename one of the two", service, natsKey)
 			}
 		}
