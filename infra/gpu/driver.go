@@ -42,7 +42,7 @@ func NewDriver(ctx *pulumi.Context, name string, args Args, opts ...pulumi.Resou
 		return nil, err
 	}
 	if args.Driver.Installer != config.InstallerManaged {
-		_, err := kube.NewDaemonSet(ctx, name, installer(args.Driver), kube.Child(component, args.Needs), kube.WorkloadTimeouts())
+		_, err := kube.Register(ctx, name, installer(args.Driver), kube.Child(component, args.Needs), kube.WorkloadTimeouts())
 		if err != nil {
 			return nil, err
 		}

@@ -44,19 +44,18 @@ func NewVolume(ctx *pulumi.Context, name string, args Args, opts ...pulumi.Resou
 			return nil, err
 		}
 	}
-	volume, err := kube.NewPersistentVolume(ctx, name, persistentVolume(args), child)
+	volume, err := kube.Register(ctx, name, persistentVolume(args), child)
 	if err != nil {
 		return nil, err
 	}
 	// The claim names its volume as text, which makes no dependency: without
 	// this one a volume would be deleted before its claim, and wait for ever.
-	claim, err := kube.NewPersistentVolumeClaim(ctx, name, claim(args), child, pulumi.DependsOn([]pulumi.Resource{volume}))
-	if err != nil {
+	if _, err := kube.Register(ctx, name, claim(args), child, pulumi.DependsOn([]pulumi.Resource{volume})); err != nil {
 		return nil, err
 	}
 
-	component.VolumeName = volume.Metadata.Name().Elem()
-	component.ClaimName = claim.Metadata.Name().Elem()
+	component.VolumeName = pulumi.String(args.Volume.Name).ToStringOutput()
+	component.ClaimName = pulumi.String(args.Volume.Claim).ToStringOutput()
 	return component, ctx.RegisterResourceOutputs(component, pulumi.Map{
 		"volumeName": component.VolumeName,
 		"claimName":  component.ClaimName,

@@ -45,14 +45,14 @@ func NewOperator(ctx *pulumi.Context, name string, args OperatorArgs, opts ...pu
 	}
 	child := kube.Child(operator, args.Needs)
 
-	namespace, err := kube.NewNamespace(ctx, name, &corev1.Namespace{
+	namespace, err := kube.Register(ctx, name, &corev1.Namespace{
 		ObjectMeta: kube.Meta("", Namespace, kube.BaselinePodSecurity()),
 	}, child)
 	if err != nil {
 		return nil, err
 	}
 	inNamespace := pulumi.DependsOn([]pulumi.Resource{namespace})
-	account, err := kube.NewServiceAccount(ctx, name, &corev1.ServiceAccount{
+	account, err := kube.Register(ctx, name, &corev1.ServiceAccount{
 		ObjectMeta: operatorMeta(Namespace),
 	}, child, inNamespace)
 	if err != nil {
@@ -67,7 +67,7 @@ func NewOperator(ctx *pulumi.Context, name string, args OperatorArgs, opts ...pu
 		return nil, err
 	}
 	needs := append(append(rights, kinds...), account)
-	if _, err := kube.NewDeployment(ctx, name, deployment(args.Placement), child,
+	if _, err := kube.Register(ctx, name, deployment(args.Placement), child,
 		pulumi.DependsOn(needs), kube.WorkloadTimeouts()); err != nil {
 		return nil, err
 	}

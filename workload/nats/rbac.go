@@ -12,14 +12,14 @@ import (
 func grantRights(ctx *pulumi.Context, name string, child, inNamespace pulumi.ResourceOption) ([]pulumi.Resource, error) {
 	subjects := []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: Namespace, Name: operatorName}}
 
-	role, err := kube.NewRole(ctx, name, &rbacv1.Role{
+	role, err := kube.Register(ctx, name, &rbacv1.Role{
 		ObjectMeta: operatorMeta(Namespace),
 		Rules:      namespaceRules(),
 	}, child, inNamespace)
 	if err != nil {
 		return nil, err
 	}
-	binding, err := kube.NewRoleBinding(ctx, name, &rbacv1.RoleBinding{
+	binding, err := kube.Register(ctx, name, &rbacv1.RoleBinding{
 		ObjectMeta: operatorMeta(Namespace),
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: operatorName},
 		Subjects:   subjects,
@@ -27,14 +27,14 @@ func grantRights(ctx *pulumi.Context, name string, child, inNamespace pulumi.Res
 	if err != nil {
 		return nil, err
 	}
-	clusterRole, err := kube.NewClusterRole(ctx, name, &rbacv1.ClusterRole{
+	clusterRole, err := kube.Register(ctx, name, &rbacv1.ClusterRole{
 		ObjectMeta: operatorMeta(""),
 		Rules:      clusterRules(),
 	}, child)
 	if err != nil {
 		return nil, err
 	}
-	clusterBinding, err := kube.NewClusterRoleBinding(ctx, name, &rbacv1.ClusterRoleBinding{
+	clusterBinding, err := kube.Register(ctx, name, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: operatorMeta(""),
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: operatorName},
 		Subjects:   subjects,

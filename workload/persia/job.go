@@ -79,11 +79,11 @@ func NewJob(ctx *pulumi.Context, name string, args JobArgs, opts ...pulumi.Resou
 // its replicas their names.
 func newRole(ctx *pulumi.Context, name string, args JobArgs, role role, child pulumi.ResourceOption) error {
 	name = name + "-" + role.name
-	service, err := kube.NewService(ctx, name, headlessService(args, role), child)
+	service, err := kube.Register(ctx, name, headlessService(args, role), child)
 	if err != nil {
 		return err
 	}
-	_, err = kube.NewStatefulSet(ctx, name, statefulSet(args, role), child,
+	_, err = kube.Register(ctx, name, statefulSet(args, role), child,
 		pulumi.DependsOn([]pulumi.Resource{service}), kube.WorkloadTimeouts())
 	return err
 }

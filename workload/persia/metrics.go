@@ -30,10 +30,10 @@ func metricsGatewayAddress(job string) string {
 // metrics to.
 func newMetricsGateway(ctx *pulumi.Context, name string, args JobArgs, child pulumi.ResourceOption) error {
 	name += "-metrics-gateway"
-	if _, err := kube.NewService(ctx, name, metricsService(args), child); err != nil {
+	if _, err := kube.Register(ctx, name, metricsService(args), child); err != nil {
 		return err
 	}
-	_, err := kube.NewDeployment(ctx, name, metricsDeployment(args), child, kube.WorkloadTimeouts())
+	_, err := kube.Register(ctx, name, metricsDeployment(args), child, kube.WorkloadTimeouts())
 	return err
 }
 

@@ -28,14 +28,14 @@ func NewNamespace(ctx *pulumi.Context, name string, needs []pulumi.Resource, opt
 	}
 	child := kube.Child(component, needs)
 
-	namespace, err := kube.NewNamespace(ctx, name, &corev1.Namespace{
+	namespace, err := kube.Register(ctx, name, &corev1.Namespace{
 		ObjectMeta: kube.Meta("", NamespaceName, kube.BaselinePodSecurity()),
 	}, child)
 	if err != nil {
 		return nil, err
 	}
 	noToken := false
-	if _, err := kube.NewServiceAccount(ctx, name, &corev1.ServiceAccount{
+	if _, err := kube.Register(ctx, name, &corev1.ServiceAccount{
 		ObjectMeta:                   kube.Meta(NamespaceName, ServiceAccountName, kube.Labels("jobs", ServiceAccountName)),
 		AutomountServiceAccountToken: &noToken,
 	}, child, pulumi.DependsOn([]pulumi.Resource{namespace})); err != nil {

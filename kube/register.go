@@ -1,0 +1,97 @@
+package kube
+
+import (
+	"fmt"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+)
+
+// Object is a registered Kubernetes object.
+type Object struct {
+	pulumi.CustomResourceState
+}
+
+// kinds knows which API version and kind a Go type is.
+var kinds = runtime.NewScheme()
+
+func init() {
+	utilruntime.Must(appsv1.AddToScheme(kinds))
+	utilruntime.Must(corev1.AddToScheme(kinds))
+	utilruntime.Must(rbacv1.AddToScheme(kinds))
+}
+
+// Register registers object under the type token that the Pulumi Kubernetes SDK
+// has for its kind.
+func Register(ctx *pulumi.Context, name string, object runtime.Object, opts ...pulumi.ResourceOption) (*Object, error) {
+	gvk, err := kindOf(object)
+	if err != nil {
+		return nil, err
+	}
+	inputs, err := inputs(object, gvk)
+	if err != nil {
+		return nil, err
+	}
+	registered := &Object{}
+	return registered, ctx.RegisterResource(token(gvk), name, inputs, registered, opts...)
+}
+
+func kindOf(object runtime.Object) (schema.GroupVersionKind, error) {
+	gvks, _, err := kinds.ObjectKinds(object)
+	if err != nil {
+		return schema.GroupVersionKind{}, fmt.Errorf("register %T: %w", object, err)
+	}
+	return gvks[0], nil
+}
+
+// token is the SDK's, in which the group without a name is called core.
+func token(gvk schema.GroupVersionKind) string {
+	group := gvk.Group
+	if group == "" {
+		group = "core"
+	}
+	return fmt.Sprintf("kubernetes:%s/%s:%s", group, gvk.Version, gvk.Kind)
+}
+
+// inputs are the fields of object, but not its status, which is the cluster's.
+func inputs(object runtime.Object, gvk schema.GroupVersionKind) (pulumi.Map, error) {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		return nil, fmt.Errorf("register %s: %w", gvk.Kind, err)
+	}
+	delete(fields, "status")
+	fields["apiVersion"], fields["kind"] = gvk.ToAPIVersionAndKind()
+	return toMap(fields), nil
+}
+
+// toMap converts the fields of an object in JSON's types. It leaves out the
+// nulls that Kubernetes' types print for a time that was never set.
+func toMap(fields map[string]any) pulumi.Map {
+	converted := pulumi.Map{}
+	for name, value := range fields {
+		if value != nil {
+			converted[name] = toInput(value)
+		}
+	}
+	return converted
+}
+
+func toInput(value any) pulumi.Input {
+	switch value := value.(type) {
+	case map[string]any:
+		return toMap(value)
+	case []any:
+		converted := make(pulumi.Array, len(value))
+		for i, element := range value {
+			converted[i] = toInput(element)
+		}
+		return converted
+	default:
+		return pulumi.Any(value)
+	}
+}

@@ -1,0 +1,80 @@
+package tests
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"persia/config"
+)
+
+// edit changes one key of a configuration.
+func edit(t *testing.T, configuration map[string]string, key string, change func(value any)) {
+	t.Helper()
+	var value any
+	require.NoError(t, json.Unmarshal([]byte(configuration[key]), &value))
+	change(value)
+	text, err := json.Marshal(value)
+	require.NoError(t, err)
+	configuration[key] = string(text)
+}
+
+func field(value any, name string) map[string]any {
+	return value.(map[string]any)[name].(map[string]any)
+}
+
+// TestBadStackRegistersNothing has a problem in each part of a stack: the last
+// one must be found before the first resource.
+func TestBadStackRegistersNothing(t *testing.T) {
+	cases := map[string]struct {
+		key     string
+		change  func(value any)
+		problem string
+	}{
+		"cluster": {"persia:cluster", func(value any) { value.(map[string]any)["zones"] = []any{} }, "persia:cluster.zones"},
+		"node pools": {"persia:nodePools", func(value any) {
+			value.([]any)[0].(map[string]any)["nodes"] = -1
+		}, "persia:nodePools[0].nodes"},
+		"driver":  {"persia:nvidiaDriver", func(value any) { value.(map[string]any)["installer"] = "both" }, "persia:nvidiaDriver.installer"},
+		"volumes": {"persia:volumes", func(value any) { value.([]any)[0].(map[string]any)["size"] = "big" }, "persia:volumes[0].size"},
+		"nats":    {"persia:nats", func(value any) { value.(map[string]any)["maxPayload"] = 67108865 }, "persia:nats.maxPayload"},
+		"jobs": {"persia:jobs", func(value any) {
+			field(value.([]any)[0], "embeddingWorker")["replcas"] = 3
+		}, "persia:jobs[0].embeddingWorker.replcas"},
+	}
+	for name, test := range cases {
+		t.Run(name, func(t *testing.T) {
+			configuration := readStack(t, "prod")
+			edit(t, configuration, test.key, test.change)
+			recorder, err := deploy(t, configuration)
+			require.ErrorContains(t, err, test.problem)
+			assert.Empty(t, recorder.urns())
+		})
+	}
+}
+
+// TestPulumiYAML: what is declared is what is read, with a description.
+func TestPulumiYAML(t *testing.T) {
+	var project struct {
+		Name    string `json:"name"`
+		Runtime struct {
+			Name    string            `json:"name"`
+			Options map[string]string `json:"options"`
+		} `json:"runtime"`
+		Config map[string]struct {
+			Description string `json:"description"`
+		} `json:"config"`
+	}
+	readYAML(t, "Pulumi.yaml", &project)
+	assert.Equal(t, "persia", project.Name)
+	assert.Equal(t, "go", project.Runtime.Name)
+	assert.Equal(t, "bin/persia", project.Runtime.Options["binary"])
+	assert.ElementsMatch(t, config.Keys(), slices.Collect(maps.Keys(project.Config)))
+	for key, declared := range project.Config {
+		assert.NotEmpty(t, declared.Description, key)
+	}
+}

@@ -1,0 +1,264 @@
+package tests
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+)
+
+// at is the value at a path of names and numbers, like
+// nodeConfig.guestAccelerators[0].type.
+func at(t *testing.T, registration registration, path string) any {
+	t.Helper()
+	parsed, err := resource.ParsePropertyPath(path)
+	require.NoError(t, err)
+	value, ok := parsed.Get(resource.NewObjectProperty(registration.Inputs))
+	require.True(t, ok, "%s has no %s: %v", registration.urn, path, registration.Inputs)
+	return value.Mappable()
+}
+
+func TestCluster(t *testing.T) {
+	prod := deployStack(t, "prod")
+	cluster := prod.one(t, "gcp:container/cluster:Cluster", "persia-prod")
+	for path, want := range map[string]any{
+		"location":                                      "us-central1",
+		"removeDefaultNodePool":                         true,
+		"initialNodeCount":                              1.0,
+		"deletionProtection":                            false,
+		"enableShieldedNodes":                           true,
+		"datapathProvider":                              "ADVANCED_DATAPATH",
+		"privateClusterConfig.enablePrivateNodes":       true,
+		"privateClusterConfig.masterIpv4CidrBlock":      "172.16.0.0/28",
+		"ipAllocationPolicy.clusterSecondaryRangeName":  "pods",
+		"ipAllocationPolicy.servicesSecondaryRangeName": "services",
+		"workloadIdentityConfig.workloadPool":           "my-project.svc.id.goog",
+		"releaseChannel.channel":                        "REGULAR",
+		"masterAuthorizedNetworksConfig.cidrBlocks":     []any{},
+		"nodeConfig.serviceAccount":                     "persia-prod-nodes@my-project.iam.gserviceaccount.com",
+	} {
+		assert.Equal(t, want, at(t, cluster, path), path)
+	}
+
+	subnetwork := prod.one(t, "gcp:compute/subnetwork:Subnetwork", "persia-prod")
+	assert.Equal(t, true, at(t, subnetwork, "privateIpGoogleAccess"))
+	nat := prod.one(t, "gcp:compute/routerNat:RouterNat", "persia-prod")
+	assert.Equal(t, "ALL_SUBNETWORKS_ALL_IP_RANGES", at(t, nat, "sourceSubnetworkIpRangesToNat"))
+
+	var roles []any
+	for _, grant := range prod.all(t, "gcp:projects/iAMMember:IAMMember") {
+		roles = append(roles, at(t, grant, "role"))
+		assert.Equal(t, "serviceAccount:persia-prod-nodes@my-project.iam.gserviceaccount.com", at(t, grant, "member"))
+	}
+	assert.ElementsMatch(t, []any{"roles/container.defaultNodeServiceAccount", "roles/artifactregistry.reader"}, roles,
+		"a node may do no more")
+}
+
+func TestDeletionProtectionIsTheDefault(t *testing.T) {
+	configuration := readStack(t, "dev")
+	edit(t, configuration, "persia:cluster", func(cluster any) { delete(cluster.(map[string]any), "deletionProtection") })
+	recorder, err := deploy(t, configuration)
+	require.NoError(t, err)
+	assert.Equal(t, true, at(t, recorder.one(t, "gcp:container/cluster:Cluster", "persia-dev"), "deletionProtection"))
+}
+
+func TestNodePools(t *testing.T) {
+	prod := deployStack(t, "prod")
+	cases := map[string]struct {
+		machine string
+		nodes   float64
+	}{
+		"system":            {"e2-standard-4", 3},
+		"trainers":          {"a2-highgpu-8g", 8},
+		"dataloaders":       {"n2-highmem-32", 13},
+		"embedding-workers": {"c2-standard-30", 100},
+		"embedding-ps":      {"m2-ultramem-416", 30},
+		"nats":              {"n2-highmem-32", 9},
+	}
+	require.Len(t, prod.all(t, "gcp:container/nodePool:NodePool"), len(cases))
+	for name, want := range cases {
+		t.Run(name, func(t *testing.T) {
+			pool := prod.one(t, "gcp:container/nodePool:NodePool", "persia-prod-"+name)
+			assert.Equal(t, want.machine, at(t, pool, "nodeConfig.machineType"))
+			assert.Equal(t, want.nodes, at(t, pool, "nodeCount"))
+			assert.Equal(t, "GKE_METADATA", at(t, pool, "nodeConfig.workloadMetadataConfig.mode"))
+			assert.Equal(t, "true", at(t, pool, `nodeConfig.metadata["disable-legacy-endpoints"]`))
+			assert.Equal(t, true, at(t, pool, "nodeConfig.shieldedInstanceConfig.enableIntegrityMonitoring"))
+			assert.Equal(t, "persia-prod-nodes@my-project.iam.gserviceaccount.com", at(t, pool, "nodeConfig.serviceAccount"))
+			assert.Contains(t, pool.RegisterRPC.GetIgnoreChanges(), "initialNodeCount")
+		})
+	}
+}
+
+func TestAutoscaledPoolOverZones(t *testing.T) {
+	configuration := readStack(t, "prod")
+	edit(t, configuration, "persia:cluster", func(cluster any) {
+		cluster.(map[string]any)["zones"] = []any{"us-central1-a", "us-central1-c"}
+		field(cluster, "systemPool")["nodes"] = 4
+	})
+	edit(t, configuration, "persia:nodePools", func(pools any) {
+		for _, pool := range pools.([]any) {
+			delete(pool.(map[string]any), "nodes")
+			pool.(map[string]any)["autoscaling"] = map[string]any{"minNodes": 0, "maxNodes": 200}
+		}
+	})
+	recorder, err := deploy(t, configuration)
+	require.NoError(t, err)
+	assert.Equal(t, 2.0, at(t, recorder.one(t, "gcp:container/nodePool:NodePool", "persia-prod-system"), "nodeCount"), "a zone")
+	for name, policy := range map[string]string{"trainers": "ANY", "dataloaders": "BALANCED"} {
+		pool := recorder.one(t, "gcp:container/nodePool:NodePool", "persia-prod-"+name)
+		assert.Equal(t, 200.0, at(t, pool, "autoscaling.totalMaxNodeCount"))
+		assert.Equal(t, policy, at(t, pool, "autoscaling.locationPolicy"))
+		assert.NotContains(t, pool.Inputs, resource.PropertyKey("nodeCount"))
+	}
+}
+
+// TestDriver: GKE's own installation or a DaemonSet, and never both.
+func TestDriver(t *testing.T) {
+	cases := map[string]struct {
+		driver      map[string]any
+		gkeInstalls string
+		imageType   string
+		secureBoot  bool
+		installer   string
+	}{
+		"managed":        {map[string]any{"installer": "managed"}, "DEFAULT", "COS_CONTAINERD", true, ""},
+		"managed latest": {map[string]any{"installer": "managed", "version": "LATEST"}, "LATEST", "COS_CONTAINERD", true, ""},
+		"Ubuntu": {map[string]any{"installer": "ubuntu-daemonset", "version": "550.90.12"},
+			"INSTALLATION_DISABLED", "UBUNTU_CONTAINERD", false, "gke-nvidia-installer:fixed"},
+		"Container-Optimized OS": {map[string]any{"installer": "cos-daemonset"},
+			"INSTALLATION_DISABLED", "COS_CONTAINERD", false, "cos-nvidia-installer:fixed"},
+	}
+	for name, test := range cases {
+		t.Run(name, func(t *testing.T) {
+			configuration := readStack(t, "dev")
+			edit(t, configuration, "persia:nvidiaDriver", func(driver any) {
+				for key, value := range test.driver {
+					driver.(map[string]any)[key] = value
+				}
+			})
+			recorder, err := deploy(t, configuration)
+			require.NoError(t, err)
+
+			pool := recorder.one(t, "gcp:container/nodePool:NodePool", "persia-dev-gpu")
+			assert.Equal(t, "nvidia-l4", at(t, pool, "nodeConfig.guestAccelerators[0].type"))
+			assert.Equal(t, test.gkeInstalls, at(t, pool, "nodeConfig.guestAccelerators[0].gpuDriverInstallationConfig.gpuDriverVersion"))
+			assert.Equal(t, test.imageType, at(t, pool, "nodeConfig.imageType"))
+			assert.Equal(t, test.secureBoot, at(t, pool, "nodeConfig.shieldedInstanceConfig.enableSecureBoot"))
+
+			if test.installer == "" {
+				assert.Empty(t, recorder.some("kubernetes:apps/v1:DaemonSet"))
+				return
+			}
+			set := object[appsv1.DaemonSet](t, recorder.one(t, "kubernetes:apps/v1:DaemonSet", "nvidia-driver"))
+			assert.Equal(t, "kube-system", set.Namespace)
+			pod := set.Spec.Template.Spec
+			assert.Equal(t, test.installer, pod.InitContainers[0].Image)
+			assert.True(t, *pod.InitContainers[0].SecurityContext.Privileged)
+			assert.Equal(t, "system-node-critical", pod.PriorityClassName)
+			expressions := pod.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchExpressions
+			assert.Equal(t, []corev1.NodeSelectorRequirement{
+				{Key: "cloud.google.com/gke-accelerator", Operator: corev1.NodeSelectorOpExists},
+				{Key: "cloud.google.com/gke-gpu-driver-version", Operator: corev1.NodeSelectorOpDoesNotExist},
+			}, expressions)
+			mounted := map[string]bool{}
+			for _, volume := range pod.Volumes {
+				mounted[volume.Name] = true
+			}
+			for _, container := range pod.InitContainers {
+				for _, mount := range container.VolumeMounts {
+					assert.True(t, mounted[mount.Name], "%s mounts %s, which there is not", container.Name, mount.Name)
+				}
+			}
+		})
+	}
+}
+
+func TestVolumes(t *testing.T) {
+	cases := map[string]struct {
+		stack, volume, claim, size string
+		mode                       corev1.PersistentVolumeAccessMode
+	}{
+		"hostPath": {"dev", "checkpoints-vol", "checkpoints-pvc", "10Gi", corev1.ReadWriteOnce},
+		"GCS FUSE": {"prod", "workspace", "workspace", "512Ti", corev1.ReadWriteMany},
+	}
+	for name, test := range cases {
+		t.Run(name, func(t *testing.T) {
+			recorder := deployStack(t, test.stack)
+			volume := object[corev1.PersistentVolume](t, recorder.one(t, "kubernetes:core/v1:PersistentVolume", test.volume))
+			claim := object[corev1.PersistentVolumeClaim](t, recorder.one(t, "kubernetes:core/v1:PersistentVolumeClaim", test.volume))
+
+			assert.Equal(t, test.volume, volume.Name)
+			assert.Equal(t, test.claim, claim.Name)
+			assert.Equal(t, "persia", claim.Namespace)
+			assert.Equal(t, test.size, volume.Spec.Capacity.Storage().String())
+			assert.Equal(t, test.size, claim.Spec.Resources.Requests.Storage().String())
+			assert.Equal(t, []corev1.PersistentVolumeAccessMode{test.mode}, volume.Spec.AccessModes)
+			assert.Equal(t, volume.Spec.AccessModes, claim.Spec.AccessModes)
+			assert.Equal(t, corev1.PersistentVolumeReclaimRetain, volume.Spec.PersistentVolumeReclaimPolicy)
+
+			// What makes the two find each other, and nothing else.
+			assert.Equal(t, test.volume, claim.Spec.VolumeName)
+			require.NotNil(t, claim.Spec.StorageClassName)
+			assert.Empty(t, *claim.Spec.StorageClassName)
+			assert.Empty(t, volume.Spec.StorageClassName)
+			assert.Equal(t, test.claim, volume.Spec.ClaimRef.Name)
+			assert.Equal(t, "persia", volume.Spec.ClaimRef.Namespace)
+		})
+	}
+
+	prod := deployStack(t, "prod")
+	volume := object[corev1.PersistentVolume](t, prod.one(t, "kubernetes:core/v1:PersistentVolume", "workspace"))
+	assert.Equal(t, "gcsfuse.csi.storage.gke.io", volume.Spec.CSI.Driver)
+	assert.Equal(t, "my-project-persia-workspace", volume.Spec.CSI.VolumeHandle)
+	grant := prod.one(t, "gcp:storage/bucketIAMMember:BucketIAMMember", "workspace")
+	assert.Equal(t, "roles/storage.objectUser", at(t, grant, "role"))
+	assert.Equal(t, "principal://iam.googleapis.com/projects/123456789012/locations/global/workloadIdentityPools/"+
+		"my-project.svc.id.goog/subject/ns/persia/sa/persia", at(t, grant, "member"))
+}
+
+func TestNATS(t *testing.T) {
+	prod := deployStack(t, "prod")
+	cluster := prod.one(t, "kubernetes:nats.io/v1alpha2:NatsCluster", "persia-nats-service")
+	for path, want := range map[string]any{
+		"metadata.namespace": "nats-io",
+		"metadata.name":      "persia-nats-service",
+		`metadata.annotations["pulumi.com/waitFor"]`: "jsonpath={.status.size}=60",
+		"spec.size":                        60.0,
+		"spec.version":                     "2.10.22",
+		"spec.serverImage":                 "nats",
+		"spec.natsConfig.maxPayload":       52428800.0,
+		"spec.pod.resources.requests.cpu":  "4",
+		"spec.pod.resources.limits.memory": "32Gi",
+		`spec.pod.nodeSelector["cloud.google.com/gke-nodepool"]`: "nats",
+		"spec.pod.tolerations[0].value":                          "nats",
+	} {
+		assert.Equal(t, want, at(t, cluster, path), path)
+	}
+	assert.NotContains(t, cluster.Inputs["spec"].ObjectValue(), resource.PropertyKey("resources"),
+		"where the operator does not look")
+
+	deployment := object[appsv1.Deployment](t, prod.one(t, "kubernetes:apps/v1:Deployment", "nats-operator"))
+	pod := deployment.Spec.Template.Spec
+	assert.Equal(t, "natsio/nats-operator:0.8.3", pod.Containers[0].Image)
+	assert.Equal(t, "nats-operator", pod.ServiceAccountName)
+	assert.Equal(t, map[string]string{"cloud.google.com/gke-nodepool": "system"}, pod.NodeSelector)
+
+	for _, role := range prod.all(t, "kubernetes:rbac.authorization.k8s.io/v1:ClusterRole") {
+		for _, rule := range object[rbacv1.ClusterRole](t, role).Rules {
+			assert.NotEmpty(t, rule.ResourceNames, "a right over the whole cluster is for named objects only")
+		}
+	}
+	for _, token := range []string{"ClusterRole", "Role"} {
+		for _, role := range prod.all(t, "kubernetes:rbac.authorization.k8s.io/v1:"+token) {
+			for _, rule := range object[rbacv1.Role](t, role).Rules {
+				assert.NotContains(t, strings.Join(append(rule.Verbs, rule.Resources...), " "), "*")
+			}
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package tests
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// TestOrder looks at dependencies, not at the order of calls, which would be the
+// same with every dependency left out.
+func TestOrder(t *testing.T) {
+	type id struct{ typeToken, name string }
+	const (
+		pool        = "gcp:container/nodePool:NodePool"
+		statefulSet = "kubernetes:apps/v1:StatefulSet"
+		deployment  = "kubernetes:apps/v1:Deployment"
+		daemonSet   = "kubernetes:apps/v1:DaemonSet"
+		crd         = "kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition"
+		natsCluster = "kubernetes:nats.io/v1alpha2:NatsCluster"
+		volume      = "kubernetes:core/v1:PersistentVolume"
+		claim       = "kubernetes:core/v1:PersistentVolumeClaim"
+		namespace   = "kubernetes:core/v1:Namespace"
+		binding     = "kubernetes:rbac.authorization.k8s.io/v1:RoleBinding"
+	)
+	pools := []id{
+		{pool, "persia-prod-system"}, {pool, "persia-prod-trainers"}, {pool, "persia-prod-dataloaders"},
+		{pool, "persia-prod-embedding-workers"}, {pool, "persia-prod-embedding-ps"}, {pool, "persia-prod-nats"},
+	}
+	roleNeeds := append([]id{
+		{natsCluster, "persia-nats-service"},
+		{claim, "workspace"},
+		{daemonSet, "nvidia-driver"},
+		{namespace, "persia"},
+	}, pools...)
+	cases := map[id][]id{
+		{natsCluster, "persia-nats-service"}: {
+			{crd, "nats-operator-natsclusters"}, {crd, "nats-operator-natsserviceroles"}, {deployment, "nats-operator"},
+		},
+		{deployment, "nats-operator"}: append([]id{
+			{crd, "nats-operator-natsclusters"}, {binding, "nats-operator"},
+		}, pools...),
+		{claim, "workspace"}:                             {{volume, "workspace"}, {namespace, "persia"}},
+		{daemonSet, "nvidia-driver"}:                     pools,
+		{statefulSet, "criteo-nn-worker"}:                roleNeeds,
+		{statefulSet, "criteo-dataloader"}:               roleNeeds,
+		{statefulSet, "criteo-embedding-worker"}:         roleNeeds,
+		{statefulSet, "criteo-embedding-ps"}:             roleNeeds,
+		{pool, "persia-prod-trainers"}:                   {{"gcp:container/cluster:Cluster", "persia-prod"}},
+		{"gcp:container/cluster:Cluster", "persia-prod"}: {{"gcp:compute/routerNat:RouterNat", "persia-prod"}},
+	}
+	prod := deployStack(t, "prod")
+	for from, needs := range cases {
+		t.Run(from.typeToken+" "+from.name, func(t *testing.T) {
+			dependencies := prod.one(t, from.typeToken, from.name).dependencies()
+			for _, need := range needs {
+				assert.Contains(t, dependencies, prod.one(t, need.typeToken, need.name).urn)
+			}
+		})
+	}
+}
+
+// TestProvider sees to it that nothing inside the cluster goes to whichever
+// cluster the user's kubectl happens to point at.
+func TestProvider(t *testing.T) {
+	for _, name := range []string{"dev", "prod"} {
+		prod := deployStack(t, name)
+		provider := prod.one(t, "pulumi:providers:kubernetes", "persia-"+name)
+		assert.True(t, provider.Inputs["kubeconfig"].ContainsSecrets(), "the kubeconfig is a secret")
+		seen := 0
+		for _, registration := range prod.registrations {
+			if registration.Custom && len(registration.TypeToken) > 11 && registration.TypeToken[:11] == "kubernetes:" {
+				seen++
+				assert.Contains(t, registration.Provider, "pulumi:providers:kubernetes::persia-"+name, registration.urn)
+			}
+		}
+		assert.Greater(t, seen, 15)
+	}
+}

@@ -1,0 +1,194 @@
+package tests
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
+
+	"persia/stack"
+)
+
+const root = ".."
+
+// registration is one resource that the program registered.
+type registration struct {
+	pulumi.MockResourceArgs
+	urn string
+}
+
+func (r registration) dependencies() []string { return r.RegisterRPC.GetDependencies() }
+
+// recorder stands in for the Pulumi engine and keeps what is registered.
+type recorder struct {
+	mu            sync.Mutex
+	registrations []registration
+}
+
+// NewResource records a resource. It refuses a URN that there is already, which
+// the engine would, but its mock does not.
+func (r *recorder) NewResource(args pulumi.MockResourceArgs) (string, resource.PropertyMap, error) {
+	urn := urnOf(args)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, other := range r.registrations {
+		if other.urn == urn {
+			return "", nil, fmt.Errorf("%s is registered twice", urn)
+		}
+	}
+	r.registrations = append(r.registrations, registration{MockResourceArgs: args, urn: urn})
+	outputs := args.Inputs.Copy()
+	for name, value := range computed(args) {
+		outputs[resource.PropertyKey(name)] = resource.NewPropertyValue(value)
+	}
+	return args.Name + "-id", outputs, nil
+}
+
+// Call answers the functions that the program may call.
+func (r *recorder) Call(args pulumi.MockCallArgs) (resource.PropertyMap, error) {
+	switch args.Token {
+	case "gcp:organizations/getProject:getProject":
+		return resource.NewPropertyMapFromMap(map[string]any{"number": "123456789012"}), nil
+	default:
+		return nil, fmt.Errorf("the program calls %s, which the recorder does not know", args.Token)
+	}
+}
+
+// computed are the outputs that Google Cloud would compute.
+func computed(args pulumi.MockResourceArgs) map[string]any {
+	switch args.TypeToken {
+	case "gcp:container/cluster:Cluster":
+		return map[string]any{
+			"endpoint":   "203.0.113.7",
+			"masterAuth": map[string]any{"clusterCaCertificate": "Y2VydGlmaWNhdGU="},
+		}
+	case "gcp:serviceaccount/account:Account":
+		email := args.Inputs["accountId"].StringValue() + "@my-project.iam.gserviceaccount.com"
+		return map[string]any{"email": email, "member": "serviceAccount:" + email}
+	default:
+		return nil
+	}
+}
+
+// urnOf is the URN that the engine gives: it holds the types of the parents.
+func urnOf(args pulumi.MockResourceArgs) string {
+	types := args.TypeToken
+	if parent := args.RegisterRPC.GetParent(); parent != "" {
+		if parentTypes := resource.URN(parent).QualifiedType(); parentTypes != "pulumi:pulumi:Stack" {
+			types = string(parentTypes) + "$" + types
+		}
+	}
+	return fmt.Sprintf("urn:pulumi:%s::%s::%s::%s", "stack", "persia", types, args.Name)
+}
+
+// one finds the resource of a type and name.
+func (r *recorder) one(t *testing.T, typeToken, name string) registration {
+	t.Helper()
+	for _, registration := range r.registrations {
+		if registration.TypeToken == typeToken && registration.Name == name {
+			return registration
+		}
+	}
+	t.Fatalf("no %s %s among:\n%s", typeToken, name, strings.Join(r.urns(), "\n"))
+	return registration{}
+}
+
+// all finds the resources of a type, of which there must be some.
+func (r *recorder) all(t *testing.T, typeToken string) []registration {
+	t.Helper()
+	found := r.some(typeToken)
+	require.NotEmpty(t, found, "no %s among:\n%s", typeToken, strings.Join(r.urns(), "\n"))
+	return found
+}
+
+// some finds the resources of a type, if there are any.
+func (r *recorder) some(typeToken string) []registration {
+	var found []registration
+	for _, registration := range r.registrations {
+		if registration.TypeToken == typeToken {
+			found = append(found, registration)
+		}
+	}
+	return found
+}
+
+// urns are sorted, and without what they all begin with.
+func (r *recorder) urns() []string {
+	var urns []string
+	for _, registration := range r.registrations {
+		urns = append(urns, strings.TrimPrefix(registration.urn, "urn:pulumi:stack::persia::"))
+	}
+	slices.Sort(urns)
+	return urns
+}
+
+// object decodes a resource's inputs, as the Kubernetes object that they are.
+func object[T any](t *testing.T, registration registration) T {
+	t.Helper()
+	require.False(t, registration.Inputs.ContainsUnknowns(), "inputs of %s", registration.urn)
+	text, err := json.Marshal(registration.Inputs.Mappable())
+	require.NoError(t, err)
+	var object T
+	require.NoError(t, yaml.UnmarshalStrict(text, &object), "inputs of %s", registration.urn)
+	return object
+}
+
+// deploy runs the program over a stack's configuration.
+func deploy(t *testing.T, configuration map[string]string) (*recorder, error) {
+	t.Helper()
+	recorder := &recorder{}
+	ctx, err := pulumi.NewContext(t.Context(), pulumi.RunInfo{
+		Project: "persia",
+		Stack:   "stack",
+		Config:  configuration,
+		Mocks:   recorder,
+	})
+	require.NoError(t, err)
+	return recorder, pulumi.RunWithContext(ctx, stack.Deploy)
+}
+
+// deployStack runs the program over one of the repository's stack files.
+func deployStack(t *testing.T, name string) *recorder {
+	t.Helper()
+	recorder, err := deploy(t, readStack(t, name))
+	require.NoError(t, err)
+	return recorder
+}
+
+// readStack is a stack file as Pulumi hands it to the program: text as it is,
+// and anything else as JSON.
+func readStack(t *testing.T, name string) map[string]string {
+	t.Helper()
+	var file struct {
+		Config map[string]any `json:"config"`
+	}
+	readYAML(t, "Pulumi."+name+".yaml", &file)
+	require.NotEmpty(t, file.Config)
+	configuration := map[string]string{}
+	for key, value := range file.Config {
+		if text, ok := value.(string); ok {
+			configuration[key] = text
+			continue
+		}
+		text, err := json.Marshal(value)
+		require.NoError(t, err)
+		configuration[key] = string(text)
+	}
+	return configuration
+}
+
+func readYAML(t *testing.T, name string, into any) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, name))
+	require.NoError(t, err)
+	require.NoError(t, yaml.Unmarshal(text, into), name)
+}
