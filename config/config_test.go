@@ -21,7 +21,7 @@ import (
 // base is a stack file that is valid. Every case starts from it.
 const base = `
 config:
-  gcp:project: persia-project
+  persia:project: persia-project
   persia:cluster:
     name: persia
     region: us-central1
@@ -145,8 +145,8 @@ func TestLoadRefuses(t *testing.T) {
 			"persia:jobs[0].dataloader.resources.limits[memory]", []string{"a quantity like", "it is a list"}},
 
 		// Project and cluster.
-		{"project with a capital", edits{"gcp:project": "Persia"},
-			"gcp:project", []string{`"Persia"`, "6 to 30", "gcloud projects list"}},
+		{"project with a capital", edits{"persia:project": "Persia"},
+			"persia:project", []string{`"Persia"`, "6 to 30", "gcloud projects list"}},
 		{"cluster without a name", edits{"persia:cluster.name": nil},
 			"persia:cluster.name", []string{"Required", "write a name"}},
 		{"cluster name with a capital", edits{"persia:cluster.name": "Persia"},
@@ -503,7 +503,7 @@ func TestLoadAccepts(t *testing.T) {
 // together, sorted, and that one mistake is one problem.
 func TestAllProblemsAtOnce(t *testing.T) {
 	_, err := Load(stackFile(t, edits{
-		"gcp:project":                                      nil,
+		"persia:project":                                   nil,
 		"persia:cluster.region":                            "us-central1-a",
 		"persia:nodePools[1].name":                         7,
 		"persia:nodePools[2].machinetype":                  "m1-ultramem-80",
@@ -516,7 +516,6 @@ func TestAllProblemsAtOnce(t *testing.T) {
 	}))
 	require.Error(t, err)
 	assert.Equal(t, `stack configuration: 10 problems
-gcp:project: Required value: write the id of the Google Cloud project, like my-project-123
 persia:cluster.region: Invalid value: "us-central1-a": is a zone; write the region, us-central1, and the zone in zones
 persia:jobs[0].embeddingParameterServer.replicas: Invalid value: 0: must be at least 1; a PERSIA job needs each of its roles
 persia:jobs[0].logLevel: Invalid value: "loud": must be trace, debug, info, warn or error
@@ -525,6 +524,7 @@ persia:nodePools[1].name: Invalid value: 7: must be a string; put it in quotes
 persia:nodePools[2].machinetype: unknown field; did you mean machineType?
 persia:nodePools[2].nodes: Invalid value: "one": must be an integer, without quotes
 persia:nvidiaDriver.installer: Invalid value: "apt": must be managed, ubuntu-daemonset or cos-daemonset
+persia:project: Required value: write the id of the Google Cloud project, like my-project-123
 persia:volumes[0].size: Invalid value: "0": must be more than 0, like 10Gi`, err.Error())
 }
 

@@ -36,7 +36,7 @@ var keys = []key{
 }
 
 const (
-	projectKey      = "gcp:project"
+	projectKey      = "persia:project"
 	clusterKey      = "persia:cluster"
 	nodePoolsKey    = "persia:nodePools"
 	nvidiaDriverKey = "persia:nvidiaDriver"

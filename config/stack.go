@@ -7,8 +7,8 @@ import (
 // Stack is one deployment: the keys of a stack file, decoded, completed with
 // defaults and valid.
 type Stack struct {
-	// Project is the Google Cloud project that everything is created in. It is
-	// the Google Cloud provider's own key, gcp:project.
+	// Project is the id of the Google Cloud project that everything is created
+	// in.
 	Project string
 
 	Cluster      Cluster

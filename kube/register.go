@@ -7,6 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	extensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -23,6 +24,7 @@ var kinds = runtime.NewScheme()
 func init() {
 	utilruntime.Must(appsv1.AddToScheme(kinds))
 	utilruntime.Must(corev1.AddToScheme(kinds))
+	utilruntime.Must(extensionsv1.AddToScheme(kinds))
 	utilruntime.Must(rbacv1.AddToScheme(kinds))
 }
 

@@ -1,9 +1,10 @@
 package nats
 
 import (
-	sdkextensions "github.com/pulumi/pulumi-kubernetes/sdk/v4/go/kubernetes/apiextensions/v1"
-	sdkmeta "github.com/pulumi/pulumi-kubernetes/sdk/v4/go/kubernetes/meta/v1"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	extensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"persia/kube"
 )
 
 const (
@@ -25,43 +26,42 @@ var (
 
 func (k kind) crd() string { return k.plural + "." + group }
 
-// defineKinds registers the operator's kinds just as the operator itself would
-// at its start (pkg/util/kubernetes/crd.go of v0.8.3): a NatsCluster can never
-// come before its kind, and the operator finds nothing to change.
+// defineKinds registers the operator's kinds: a NatsCluster can never come
+// before its kind.
 func defineKinds(ctx *pulumi.Context, name string, child pulumi.ResourceOption) ([]pulumi.Resource, error) {
 	var defined []pulumi.Resource
 	for _, kind := range []kind{clusterKind, serviceRoleKind} {
-		crd, err := sdkextensions.NewCustomResourceDefinition(ctx, name+"-"+kind.plural, &sdkextensions.CustomResourceDefinitionArgs{
-			Metadata: sdkmeta.ObjectMetaArgs{
-				Name:   pulumi.String(kind.crd()),
-				Labels: pulumi.ToStringMap(operatorLabels()),
-			},
-			Spec: sdkextensions.CustomResourceDefinitionSpecArgs{
-				Group: pulumi.String(group),
-				Scope: pulumi.String("Namespaced"),
-				Names: sdkextensions.CustomResourceDefinitionNamesArgs{
-					Kind:       pulumi.String(kind.name),
-					Plural:     pulumi.String(kind.plural),
-					ShortNames: pulumi.ToStringArray(kind.shortNames),
-				},
-				Versions: sdkextensions.CustomResourceDefinitionVersionArray{
-					sdkextensions.CustomResourceDefinitionVersionArgs{
-						Name:    pulumi.String(version),
-						Served:  pulumi.Bool(true),
-						Storage: pulumi.Bool(true),
-						Schema: sdkextensions.CustomResourceValidationArgs{
-							OpenAPIV3Schema: sdkextensions.JSONSchemaPropsArgs{
-								X_kubernetes_preserve_unknown_fields: pulumi.Bool(true),
-							},
-						},
-					},
-				},
-			},
-		}, child)
+		crd, err := kube.Register(ctx, name+"-"+kind.plural, definition(kind), child)
 		if err != nil {
 			return nil, err
 		}
 		defined = append(defined, crd)
 	}
 	return defined, nil
+}
+
+// definition is just what the operator itself writes at its start
+// (pkg/util/kubernetes/crd.go of v0.8.3), so that it finds nothing to change.
+func definition(kind kind) *extensionsv1.CustomResourceDefinition {
+	anything := true
+	return &extensionsv1.CustomResourceDefinition{
+		ObjectMeta: kube.Meta("", kind.crd(), operatorLabels()),
+		Spec: extensionsv1.CustomResourceDefinitionSpec{
+			Group: group,
+			Scope: extensionsv1.NamespaceScoped,
+			Names: extensionsv1.CustomResourceDefinitionNames{
+				Kind:       kind.name,
+				Plural:     kind.plural,
+				ShortNames: kind.shortNames,
+			},
+			Versions: []extensionsv1.CustomResourceDefinitionVersion{{
+				Name:    version,
+				Served:  true,
+				Storage: true,
+				Schema: &extensionsv1.CustomResourceValidation{
+					OpenAPIV3Schema: &extensionsv1.JSONSchemaProps{XPreserveUnknownFields: &anything},
+				},
+			}},
+		},
+	}
 }

@@ -1,0 +1,181 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"persia/sandbox/process"
+)
+
+// stopGrace is how long a program may take to end by itself.
+const stopGrace = 5 * time.Second
+
+// Options say what [Run] runs and where.
+type Options struct {
+	// Config is an administrator's access to the cluster, to watch pods and to
+	// request tokens.
+	Config *rest.Config
+	// Dir keeps the programs' credentials, in a folder of that name, and is
+	// their working directory.
+	Dir string
+	// LogDir keeps the programs' output, in NAMESPACE_POD_CONTAINER.log.
+	LogDir string
+	// Programs are keyed by image repository, as in natsio/nats-operator.
+	Programs map[string]Program
+	// Logger is where the agent tells what it does; by default slog's.
+	Logger *slog.Logger
+}
+
+func (o Options) credentials() string { return filepath.Join(o.Dir, "credentials") }
+
+// Run runs programs until ctx ends, and then ends them.
+func Run(ctx context.Context, options Options) error {
+	client, err := kubernetes.NewForConfig(options.Config)
+	if err != nil {
+		return fmt.Errorf("agent: %w", err)
+	}
+	a := &agent{options: options, client: client}
+	if err := a.run(ctx); err != nil {
+		return fmt.Errorf("agent: %w", err)
+	}
+	return nil
+}
+
+// container names one container of one pod that ever was.
+type container struct {
+	pod  types.UID
+	name string
+}
+
+type agent struct {
+	options Options
+	client  kubernetes.Interface
+	// started ends the programs that are kept running. It also holds the
+	// containers whose program cannot be run, for them not to be tried again.
+	started  map[container]context.CancelFunc
+	programs sync.WaitGroup
+}
+
+func (a *agent) run(ctx context.Context) error {
+	if a.options.Logger == nil {
+		a.options.Logger = slog.Default()
+	}
+	a.started = map[container]context.CancelFunc{}
+	if err := a.prepare(ctx); err != nil {
+		return err
+	}
+	factory := informers.NewSharedInformerFactory(a.client, 0)
+	// The handlers are called one after the other.
+	handlers := cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { a.sync(ctx, obj.(*corev1.Pod)) },
+		UpdateFunc: func(_, obj any) { a.sync(ctx, obj.(*corev1.Pod)) },
+		DeleteFunc: func(obj any) {
+			if unknown, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+				obj = unknown.Obj
+			}
+			if pod, ok := obj.(*corev1.Pod); ok {
+				a.stop(pod)
+			}
+		},
+	}
+	if _, err := factory.Core().V1().Pods().Informer().AddEventHandler(handlers); err != nil {
+		return fmt.Errorf("watch pods: %w", err)
+	}
+	a.options.Logger.Info("agent started", "api", a.options.Config.Host)
+	factory.Start(ctx.Done())
+	<-ctx.Done()
+	// No handler is called after this.
+	factory.Shutdown()
+	a.programs.Wait()
+	a.options.Logger.Info("agent stopped")
+	return nil
+}
+
+// prepare makes the folders and ends what an agent that was killed left behind.
+func (a *agent) prepare(ctx context.Context) error {
+	for _, path := range []*string{&a.options.Dir, &a.options.LogDir} {
+		if *path == "" {
+			return errors.New("no folder for credentials or logs")
+		}
+		abs, err := filepath.Abs(*path)
+		if err != nil {
+			return err
+		}
+		*path = abs
+	}
+	// On Linux the kernel has ended them; see lastingParent.
+	left, err := process.Matching(func(p process.Process) bool {
+		for _, program := range a.options.Programs {
+			if strings.HasPrefix(p.Command, program.Binary+" ") && strings.Contains(p.Command, a.options.credentials()) {
+				return true
+			}
+		}
+		return false
+	})
+	if err != nil {
+		return err
+	}
+	if err := process.Stop(ctx, stopGrace, left...); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(a.options.credentials()); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(a.options.credentials(), 0o700); err != nil {
+		return err
+	}
+	return os.MkdirAll(a.options.LogDir, 0o755)
+}
+
+// sync starts the programs of a pod that should run, and stops those of one
+// that should not.
+func (a *agent) sync(ctx context.Context, pod *corev1.Pod) {
+	if !shouldRun(pod) {
+		a.stop(pod)
+		return
+	}
+	for _, spec := range pod.Spec.Containers {
+		program, known := a.options.Programs[repository(spec.Image)]
+		key := container{pod.UID, spec.Name}
+		if _, started := a.started[key]; started || !known {
+			continue
+		}
+		ctx, cancel := context.WithCancel(ctx)
+		a.started[key] = cancel
+		runner := &runner{
+			options: a.options, client: a.client, pod: pod, container: spec, program: program,
+			logger: a.options.Logger.With("pod", pod.Namespace+"/"+pod.Name, "container", spec.Name),
+		}
+		a.programs.Go(func() { runner.run(ctx) })
+	}
+}
+
+// stop ends the programs of a pod. It does not wait for them.
+func (a *agent) stop(pod *corev1.Pod) {
+	for key, cancel := range a.started {
+		if key.pod == pod.UID {
+			cancel()
+			delete(a.started, key)
+		}
+	}
+}
+
+// shouldRun tells whether a kubelet would run the pod's containers.
+func shouldRun(pod *corev1.Pod) bool {
+	return pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil &&
+		pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
+}

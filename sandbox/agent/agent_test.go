@@ -1,0 +1,231 @@
+package agent
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+const patience = 20 * time.Second
+
+// script stands in for a real program: it tells what it was given, and goes on
+// until it is asked to end.
+const script = `#!/bin/sh
+echo "pid $$ args $* env $GREETING"
+trap 'echo asked to end; exit 0' TERM
+while :; do sleep 0.05; done
+`
+
+// testAgent runs an agent until the test ends, for the image repository "tested".
+type testAgent struct {
+	client *fake.Clientset
+	dir    string
+	cancel context.CancelFunc
+	ended  chan error
+}
+
+func startAgent(t *testing.T, program string) *testAgent {
+	t.Helper()
+	dir := t.TempDir()
+	binary := filepath.Join(dir, "program")
+	require.NoError(t, os.WriteFile(binary, []byte(program), 0o755))
+	client := fake.NewClientset()
+	client.PrependReactor("create", "serviceaccounts", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		request := action.(clienttesting.CreateAction).GetObject().(*authenticationv1.TokenRequest).DeepCopy()
+		request.Status = authenticationv1.TokenRequestStatus{
+			Token:               "token of " + request.Spec.BoundObjectRef.Name,
+			ExpirationTimestamp: metav1.NewTime(time.Now().Add(time.Hour)),
+		}
+		return true, request, nil
+	})
+	// The fake client loses what is created between an informer's list and watch.
+	watching := make(chan struct{}, 1)
+	client.PrependWatchReactor("pods", func(action clienttesting.Action) (bool, watch.Interface, error) {
+		pods, err := client.Tracker().Watch(action.GetResource(), action.GetNamespace())
+		watching <- struct{}{}
+		return true, pods, err
+	})
+	a := &agent{client: client, options: Options{
+		Config: &rest.Config{Host: "https://127.0.0.1:1", TLSClientConfig: rest.TLSClientConfig{CAData: []byte("authority")}},
+		Dir:    filepath.Join(dir, "state"),
+		LogDir: filepath.Join(dir, "logs"),
+		Programs: map[string]Program{
+			"tested": {Binary: binary, Args: []string{"--kubeconfig=$(KUBECONFIG)"}},
+		},
+		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+	}}
+	ctx, cancel := context.WithCancel(t.Context())
+	test := &testAgent{client: client, dir: dir, cancel: cancel, ended: make(chan error, 1)}
+	go func() { test.ended <- a.run(ctx) }()
+	t.Cleanup(test.stop)
+	<-watching
+	return test
+}
+
+// stop may be called more than once.
+func (a *testAgent) stop() {
+	a.cancel()
+	if err, ok := <-a.ended; ok {
+		close(a.ended)
+		if err != nil {
+			panic(err)
+		}
+	}
+}
+
+func (a *testAgent) log(pod string) string {
+	content, _ := os.ReadFile(filepath.Join(a.dir, "logs", "n_"+pod+"_c.log"))
+	return string(content)
+}
+
+func (a *testAgent) awaitLog(t *testing.T, pod, text string, times int) {
+	t.Helper()
+	require.Eventually(t, func() bool { return strings.Count(a.log(pod), text) >= times }, patience, 10*time.Millisecond,
+		"no %q in the log", text)
+}
+
+func boundPod(name string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "n", UID: types.UID("uid-" + name)},
+		Spec: corev1.PodSpec{
+			NodeName: "node", ServiceAccountName: "account",
+			Containers: []corev1.Container{{
+				Name: "c", Image: "tested:1", Args: []string{"--own"},
+				Env: []corev1.EnvVar{{Name: "GREETING", Value: "hello"}},
+			}},
+		},
+	}
+}
+
+func (a *testAgent) create(t *testing.T, pod *corev1.Pod) {
+	t.Helper()
+	_, err := a.client.CoreV1().Pods(pod.Namespace).Create(t.Context(), pod, metav1.CreateOptions{})
+	require.NoError(t, err)
+}
+
+func TestAProgramRunsAsLongAsItsPod(t *testing.T) {
+	a := startAgent(t, script)
+	a.create(t, boundPod("p"))
+	kubeconfig := filepath.Join(a.dir, "state", "credentials", "uid-p", "c", "kubeconfig")
+	a.awaitLog(t, "p", "args --kubeconfig="+kubeconfig+" --own env hello", 1)
+
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	require.NoError(t, err)
+	assert.Equal(t, "https://127.0.0.1:1", config.Host)
+	assert.Equal(t, "authority", string(config.CAData))
+	token, err := os.ReadFile(config.BearerTokenFile)
+	require.NoError(t, err)
+	assert.Equal(t, "token of p", string(token))
+
+	require.NoError(t, a.client.CoreV1().Pods("n").Delete(t.Context(), "p", metav1.DeleteOptions{}))
+	a.awaitLog(t, "p", "asked to end", 1)
+	require.Eventually(t, func() bool { _, err := os.Stat(kubeconfig); return os.IsNotExist(err) }, patience, 10*time.Millisecond,
+		"the credentials end with the program")
+}
+
+func TestATerminatingPodsProgramEnds(t *testing.T) {
+	a := startAgent(t, script)
+	pod := boundPod("p")
+	a.create(t, pod)
+	a.awaitLog(t, "p", "pid", 1)
+	now := metav1.Now()
+	pod.DeletionTimestamp = &now
+	_, err := a.client.CoreV1().Pods("n").Update(t.Context(), pod, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	a.awaitLog(t, "p", "asked to end", 1)
+}
+
+func TestProgramsEndWithTheAgent(t *testing.T) {
+	a := startAgent(t, script)
+	a.create(t, boundPod("p"))
+	a.awaitLog(t, "p", "pid", 1)
+	a.stop()
+	assert.Contains(t, a.log("p"), "asked to end")
+}
+
+func TestAProgramThatEndsIsStartedAgain(t *testing.T) {
+	a := startAgent(t, "#!/bin/sh\necho started\nexit 3\n")
+	a.create(t, boundPod("p"))
+	a.awaitLog(t, "p", "started\n", 2)
+	assert.Contains(t, a.log("p"), "program ended, starting it again in 1s (restart 1): exit status 3")
+}
+
+func TestWhatIsRun(t *testing.T) {
+	a := startAgent(t, script)
+	tests := map[string]func(*corev1.Pod){
+		"unbound":   func(pod *corev1.Pod) { pod.Spec.NodeName = "" },
+		"succeeded": func(pod *corev1.Pod) { pod.Status.Phase = corev1.PodSucceeded },
+		"failed":    func(pod *corev1.Pod) { pod.Status.Phase = corev1.PodFailed },
+		"unknown":   func(pod *corev1.Pod) { pod.Spec.Containers[0].Image = "another:1" },
+	}
+	for name, change := range tests {
+		pod := boundPod(name)
+		change(pod)
+		a.create(t, pod)
+	}
+	refused := boundPod("refused")
+	refused.Spec.Containers[0].Env = []corev1.EnvVar{fromField("A", "status.podIP")}
+	a.create(t, refused)
+	a.create(t, boundPod("last"))
+
+	// Pods are seen in the order of their creation.
+	a.awaitLog(t, "last", "pid", 1)
+	a.awaitLog(t, "refused", "cannot run the program: container c: env A: fieldRef status.podIP", 1)
+	for name := range tests {
+		assert.Empty(t, a.log(name), name)
+	}
+}
+
+func TestRenewAt(t *testing.T) {
+	issued := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	assert.Equal(t, issued.Add(48*time.Minute), renewAt(issued, issued.Add(time.Hour)))
+}
+
+func TestTheTokenIsRenewed(t *testing.T) {
+	dir := t.TempDir()
+	client := fake.NewClientset()
+	answers := make(chan time.Duration, 3)
+	answers <- 0
+	answers <- 0
+	answers <- time.Hour
+	client.PrependReactor("create", "serviceaccounts", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		request := action.(clienttesting.CreateAction).GetObject().(*authenticationv1.TokenRequest).DeepCopy()
+		lifetime := <-answers
+		request.Status.Token = lifetime.String()
+		request.Status.ExpirationTimestamp = metav1.NewTime(time.Now().Add(lifetime))
+		return true, request, nil
+	})
+	c := &credentials{client: client, pod: boundPod("p"), dir: dir}
+	renew, err := c.writeToken(t.Context())
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c.keep(ctx, renew, func(err error) { t.Error(err) })
+	}()
+	assert.Eventually(t, func() bool {
+		token, err := os.ReadFile(c.tokenFile())
+		return err == nil && string(token) == "1h0m0s"
+	}, patience, 10*time.Millisecond)
+	cancel()
+	<-done
+}

@@ -1,0 +1,184 @@
+package agent
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"persia/sandbox/process"
+)
+
+const (
+	// backgroundGrace leaves the agent the time that its programs may take.
+	backgroundGrace = stopGrace + 5*time.Second
+	// settle is how long a new agent is watched: one that cannot work, for a
+	// wrong argument say, ends at once.
+	settle = 300 * time.Millisecond
+)
+
+// record is what is remembered of an agent in the background.
+type record struct {
+	Process process.Process `json:"process"`
+	Args    []string        `json:"args"`
+	// Digest is that of the executable's content.
+	Digest string `json:"digest"`
+}
+
+// Start runs the executable with args, a command that calls [Run], as a process
+// of its own that outlives this one. Its output is appended to dir/agent.log.
+// If one runs in dir already it stays, unless the executable's content or the
+// args have changed; then it is replaced.
+func Start(ctx context.Context, dir, executable string, args ...string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("start agent: %w", err)
+	}
+	unlock, err := process.Lock(ctx, lockFile(dir))
+	if err != nil {
+		return fmt.Errorf("start agent: %w", err)
+	}
+	defer unlock()
+	digest, err := digestOf(executable)
+	if err != nil {
+		return fmt.Errorf("start agent: %w", err)
+	}
+	last, err := readRecord(dir)
+	if err != nil {
+		return fmt.Errorf("start agent: %w", err)
+	}
+	if last.Process.Running() {
+		if last.Digest == digest && slices.Equal(last.Args, args) {
+			return nil
+		}
+		if err := process.Stop(ctx, backgroundGrace, last.Process); err != nil {
+			return fmt.Errorf("replace agent: %w", err)
+		}
+	}
+	if err := spawn(dir, record{Args: args, Digest: digest}, executable); err != nil {
+		return fmt.Errorf("start agent: %w", err)
+	}
+	return nil
+}
+
+// Stop ends the agent in the background and removes what Start keeps of it, but
+// not its log. It does nothing if there is none.
+func Stop(ctx context.Context, dir string) error {
+	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	unlock, err := process.Lock(ctx, lockFile(dir))
+	if err != nil {
+		return fmt.Errorf("stop agent: %w", err)
+	}
+	defer unlock()
+	last, err := readRecord(dir)
+	if err != nil {
+		return fmt.Errorf("stop agent: %w", err)
+	}
+	if err := process.Stop(ctx, backgroundGrace, last.Process); err != nil {
+		return fmt.Errorf("stop agent: %w", err)
+	}
+	for _, path := range []string{recordFile(dir), lockFile(dir)} {
+		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("stop agent: %w", err)
+		}
+	}
+	return nil
+}
+
+// Running tells whether an agent runs in the background.
+func Running(dir string) bool {
+	last, err := readRecord(dir)
+	return err == nil && last.Process.Running()
+}
+
+// Log is the output of the agent in the background.
+func Log(dir string) string { return filepath.Join(dir, "agent.log") }
+
+func recordFile(dir string) string { return filepath.Join(dir, "agent.json") }
+func lockFile(dir string) string   { return filepath.Join(dir, "lock") }
+
+// spawn starts the agent, records it, and sees that it does not end at once.
+func spawn(dir string, r record, executable string) error {
+	log, err := os.OpenFile(Log(dir), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o640)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = log.Close() }()
+	cmd := exec.Command(executable, r.Args...)
+	cmd.Stdout, cmd.Stderr = log, log
+	// A session of its own: no terminal's interrupt or hangup reaches it.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+
+	r.Process, err = process.Find(cmd.Process.Pid)
+	if err == nil {
+		err = writeRecord(dir, r)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		_ = cmd.Process.Kill()
+		return err
+	}
+	select {
+	case err := <-ended:
+		return fmt.Errorf("it ended at once: %v; see %s", err, Log(dir))
+	case <-time.After(settle):
+		return nil
+	}
+}
+
+// readRecord returns the zero record if there is none, whose process never
+// runs.
+func readRecord(dir string) (record, error) {
+	var r record
+	content, err := os.ReadFile(recordFile(dir))
+	if errors.Is(err, os.ErrNotExist) {
+		return r, nil
+	}
+	if err != nil {
+		return r, err
+	}
+	if err := json.Unmarshal(content, &r); err != nil {
+		return r, fmt.Errorf("%s: %w", recordFile(dir), err)
+	}
+	return r, nil
+}
+
+func writeRecord(dir string, r record) error {
+	content, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	temporary := recordFile(dir) + ".new"
+	if err := os.WriteFile(temporary, content, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(temporary, recordFile(dir))
+}
+
+func digestOf(path string) (string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = file.Close() }()
+	digest := sha256.New()
+	if _, err := io.Copy(digest, file); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(digest.Sum(nil)), nil
+}

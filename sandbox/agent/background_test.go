@@ -1,0 +1,94 @@
+package agent
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"persia/sandbox/process"
+)
+
+// executable writes a program that runs until it is ended.
+func executable(t *testing.T, path, comment string) {
+	t.Helper()
+	// Replaced and not rewritten, as a compiler does: it may be running.
+	require.NoError(t, os.WriteFile(path+".new", []byte("#!/bin/sh\n# "+comment+"\nexec sleep 300\n"), 0o755))
+	require.NoError(t, os.Rename(path+".new", path))
+}
+
+func backgroundPID(t *testing.T, dir string) int {
+	t.Helper()
+	r, err := readRecord(dir)
+	require.NoError(t, err)
+	return r.Process.PID
+}
+
+func TestBackground(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "agent")
+	binary := filepath.Join(t.TempDir(), "program")
+	executable(t, binary, "first")
+	t.Cleanup(func() { assert.NoError(t, Stop(t.Context(), dir)) })
+
+	assert.False(t, Running(dir))
+	require.NoError(t, Stop(t.Context(), dir), "there is nothing to stop")
+	require.NoError(t, Start(t.Context(), dir, binary, "a"))
+	assert.True(t, Running(dir))
+	first := backgroundPID(t, dir)
+
+	require.NoError(t, Start(t.Context(), dir, binary, "a"))
+	assert.Equal(t, first, backgroundPID(t, dir), "it runs already")
+
+	executable(t, binary, "second")
+	require.NoError(t, Start(t.Context(), dir, binary, "a"))
+	second := backgroundPID(t, dir)
+	assert.NotEqual(t, first, second, "its executable has changed")
+	assert.False(t, process.Process{PID: first}.Running())
+
+	require.NoError(t, Start(t.Context(), dir, binary, "b"))
+	third := backgroundPID(t, dir)
+	assert.NotEqual(t, second, third, "its arguments have changed")
+
+	require.NoError(t, syscall.Kill(third, syscall.SIGKILL))
+	require.Eventually(t, func() bool { return !Running(dir) }, patience, 10*time.Millisecond)
+	require.NoError(t, Start(t.Context(), dir, binary, "b"))
+	assert.True(t, Running(dir), "it was killed")
+
+	require.NoError(t, Stop(t.Context(), dir))
+	assert.False(t, Running(dir))
+	require.NoError(t, Stop(t.Context(), dir))
+}
+
+func TestBackgroundNeverStopsAStranger(t *testing.T) {
+	dir := t.TempDir()
+	stranger := exec.Command("sleep", "300")
+	require.NoError(t, stranger.Start())
+	t.Cleanup(func() {
+		_ = stranger.Process.Kill()
+		_ = stranger.Wait()
+	})
+	content, err := json.Marshal(record{Process: process.Process{PID: stranger.Process.Pid, Start: "before a reboot"}})
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(recordFile(dir), content, 0o600))
+
+	assert.False(t, Running(dir))
+	require.NoError(t, Stop(t.Context(), dir))
+	p, err := process.Find(stranger.Process.Pid)
+	require.NoError(t, err)
+	assert.True(t, p.Running())
+}
+
+func TestAnAgentThatEndsAtOnceIsAnError(t *testing.T) {
+	dir := t.TempDir()
+	err := Start(t.Context(), dir, "/bin/sh", "-c", "echo no such flag >&2; exit 2")
+	require.ErrorContains(t, err, "exit status 2")
+	log, err := os.ReadFile(Log(dir))
+	require.NoError(t, err)
+	assert.Equal(t, "no such flag\n", string(log))
+}

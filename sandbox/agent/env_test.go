@@ -1,0 +1,75 @@
+package agent
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func fromField(name, path string) corev1.EnvVar {
+	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: path}}}
+}
+
+func TestEnvironment(t *testing.T) {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "n", Labels: map[string]string{"app.kubernetes.io/name": "nats"}},
+		Spec:       corev1.PodSpec{ServiceAccountName: "account"},
+	}
+	tests := map[string]struct {
+		env  []corev1.EnvVar
+		want []string
+	}{
+		"none":               {nil, nil},
+		"a plain value":      {[]corev1.EnvVar{{Name: "A", Value: "b"}}, []string{"A=b"}},
+		"an empty value":     {[]corev1.EnvVar{{Name: "A"}}, []string{"A="}},
+		"the pod's name":     {[]corev1.EnvVar{fromField("A", "metadata.name")}, []string{"A=p"}},
+		"its namespace":      {[]corev1.EnvVar{fromField("A", "metadata.namespace")}, []string{"A=n"}},
+		"its account":        {[]corev1.EnvVar{fromField("A", "spec.serviceAccountName")}, []string{"A=account"}},
+		"a label":            {[]corev1.EnvVar{fromField("A", "metadata.labels['app.kubernetes.io/name']")}, []string{"A=nats"}},
+		"a label it has not": {[]corev1.EnvVar{fromField("A", "metadata.labels['x']")}, []string{"A="}},
+		"a reference": {
+			[]corev1.EnvVar{fromField("NAME", "metadata.name"), {Name: "A", Value: "x-$(NAME)-$$(NAME)"}},
+			[]string{"NAME=p", "A=x-p-$(NAME)"},
+		},
+		"a reference to what comes later": {
+			[]corev1.EnvVar{{Name: "A", Value: "$(NAME)"}, {Name: "NAME", Value: "p"}},
+			[]string{"A=$(NAME)", "NAME=p"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := environment(pod, corev1.Container{Env: test.env})
+			require.NoError(t, err)
+			assert.Equal(t, test.want, got)
+		})
+	}
+}
+
+func TestEnvironmentRefuses(t *testing.T) {
+	tests := map[string]struct {
+		container corev1.Container
+		want      string
+	}{
+		"envFrom": {
+			corev1.Container{Name: "c", EnvFrom: []corev1.EnvFromSource{{}}},
+			"container c: envFrom",
+		},
+		"a secret": {
+			corev1.Container{Name: "c", Env: []corev1.EnvVar{{Name: "A", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{}}}}},
+			"container c: env A: of valueFrom only fieldRef",
+		},
+		"another field": {
+			corev1.Container{Name: "c", Env: []corev1.EnvVar{fromField("A", "status.podIP")}},
+			"container c: env A: fieldRef status.podIP",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := environment(&corev1.Pod{}, test.container)
+			assert.ErrorContains(t, err, test.want)
+		})
+	}
+}

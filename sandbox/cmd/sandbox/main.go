@@ -1,0 +1,211 @@
+// Sandbox brings stacks up and down on this machine, with no cloud account.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"persia/sandbox"
+	"persia/sandbox/toolchain"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := command().ExecuteContext(ctx); err != nil {
+		fmt.Fprintf(os.Stderr, "sandbox: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+// flags are those of every command.
+type flags struct {
+	repository, dir, stack string
+}
+
+func command() *cobra.Command {
+	var flags flags
+	root := &cobra.Command{
+		Use:           "sandbox",
+		Short:         "Bring stacks up on this machine, with no cloud account",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	persistent := root.PersistentFlags()
+	persistent.StringVar(&flags.repository, "repository", ".", "folder of Pulumi.yaml and the stack files")
+	persistent.StringVar(&flags.dir, "dir", ".sandbox", "folder that the sandbox writes to")
+	persistent.StringVar(&flags.stack, "stack", "dev", "stack, as in Pulumi.STACK.yaml")
+	root.AddCommand(
+		upCommand(&flags),
+		previewCommand(&flags),
+		downCommand(&flags),
+		statusCommand(&flags),
+		kubeconfigCommand(&flags),
+		toolchainCommand(&flags),
+		agentCommand(),
+	)
+	return root
+}
+
+func upCommand(flags *flags) *cobra.Command {
+	return &cobra.Command{
+		Use:   "up",
+		Short: "Bring a stack up, or up to date",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			started := time.Now()
+			s, err := flags.open(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if _, err := s.Up(cmd.Context()); err != nil {
+				return err
+			}
+			if err := s.Status(cmd.Context(), os.Stdout); err != nil {
+				return err
+			}
+			fmt.Printf("\nup after %s\n", time.Since(started).Round(time.Second))
+			return nil
+		},
+	}
+}
+
+func previewCommand(flags *flags) *cobra.Command {
+	return &cobra.Command{
+		Use:   "preview",
+		Short: "Show what up would do",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := flags.open(cmd.Context())
+			if err != nil {
+				return err
+			}
+			_, err = s.Preview(cmd.Context())
+			return err
+		},
+	}
+}
+
+func downCommand(flags *flags) *cobra.Command {
+	return &cobra.Command{
+		Use:   "down",
+		Short: "Take a stack away and stop everything that up started",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := flags.open(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return s.Down(cmd.Context())
+		},
+	}
+}
+
+func statusCommand(flags *flags) *cobra.Command {
+	return &cobra.Command{
+		Use:   "status",
+		Short: "Show what is up",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := flags.find()
+			if err != nil {
+				return err
+			}
+			return s.Status(cmd.Context(), os.Stdout)
+		},
+	}
+}
+
+func kubeconfigCommand(flags *flags) *cobra.Command {
+	return &cobra.Command{
+		Use:   "kubeconfig",
+		Short: "Print the path of a stack's kubeconfig",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			s, err := flags.find()
+			if err != nil {
+				return err
+			}
+			if _, err := os.Stat(s.Kubeconfig()); err != nil {
+				return fmt.Errorf("%w: start it with `make up STACK=%s`", sandbox.ErrNotRunning, flags.stack)
+			}
+			fmt.Println(s.Kubeconfig())
+			return nil
+		},
+	}
+}
+
+func toolchainCommand(flags *flags) *cobra.Command {
+	return &cobra.Command{
+		Use:   "toolchain",
+		Short: "Compile the programs that the sandbox runs",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return flags.buildToolchain(cmd.Context())
+		},
+	}
+}
+
+// agentCommand is what up starts in the background, not for people.
+func agentCommand() *cobra.Command {
+	var dir, kubeconfig, natsOperator string
+	agent := &cobra.Command{
+		Use:    "agent",
+		Short:  "Run the programs of pods that are more than simulated",
+		Args:   cobra.NoArgs,
+		Hidden: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return sandbox.RunAgent(cmd.Context(), dir, kubeconfig, natsOperator)
+		},
+	}
+	agent.Flags().StringVar(&dir, "dir", "", "folder that the agent writes to")
+	agent.Flags().StringVar(&kubeconfig, "kubeconfig", "", "administrator's kubeconfig")
+	agent.Flags().StringVar(&natsOperator, "nats-operator", "", "the NATS operator's executable")
+	return agent
+}
+
+// open returns the stack's sandbox with its toolchain built.
+func (f *flags) open(ctx context.Context) (*sandbox.Sandbox, error) {
+	s, err := f.find()
+	if err != nil {
+		return nil, err
+	}
+	return s, f.buildToolchain(ctx)
+}
+
+// find returns the stack's sandbox.
+func (f *flags) find() (*sandbox.Sandbox, error) {
+	executable, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	tools, err := f.tools()
+	if err != nil {
+		return nil, err
+	}
+	return sandbox.New(sandbox.Options{
+		Project:    f.repository,
+		Stack:      f.stack,
+		Dir:        f.dir,
+		Tools:      tools,
+		Executable: executable,
+		Out:        os.Stdout,
+	})
+}
+
+func (f *flags) tools() (toolchain.Tools, error) {
+	bin, err := filepath.Abs(filepath.Join(f.dir, "bin"))
+	return toolchain.In(bin), err
+}
+
+func (f *flags) buildToolchain(ctx context.Context) error {
+	_, err := toolchain.Build(ctx, filepath.Join(f.repository, "sandbox", "toolchain"), filepath.Join(f.dir, "bin"), os.Stdout)
+	return err
+}

@@ -1,0 +1,166 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"persia/sandbox/process"
+	"persia/sandbox/toolchain"
+)
+
+const (
+	// startTimeout is how long the control plane may take to become ready. It
+	// takes about five seconds on an idle machine.
+	startTimeout = 3 * time.Minute
+	// stopGrace is none: what a component could save at its end is removed with
+	// it, and the API server waits for its watchers to leave.
+	stopGrace = 0
+)
+
+// Cluster is a control plane whose files lie in one folder.
+type Cluster struct {
+	dir, name string
+	tools     toolchain.Tools
+}
+
+// New returns the cluster of the given name in dir, a folder of its own, which
+// need not exist. The name is that of the kubeconfig's context.
+func New(dir, name string, tools toolchain.Tools) *Cluster {
+	// Paths are handed to processes with other working directories. Abs fails
+	// only when this process has none; then so does all that follows.
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
+	}
+	return &Cluster{dir: dir, name: name, tools: tools}
+}
+
+// Kubeconfig is the path of the administrator's kubeconfig. It exists once
+// [Cluster.Start] has succeeded.
+func (c *Cluster) Kubeconfig() string { return filepath.Join(c.dir, "kubeconfig") }
+
+// AuditLog is the path of the API server's audit log: one JSON event per line
+// and request of a service account.
+func (c *Cluster) AuditLog() string { return filepath.Join(c.workdir(), "logs", "audit.log") }
+
+// Start returns when the control plane is ready. It creates it if there is
+// none, starts what does not run of an existing one, and does nothing if all of
+// it runs.
+func (c *Cluster) Start(ctx context.Context, progress io.Writer) error {
+	if err := os.MkdirAll(c.dir, 0o700); err != nil {
+		return fmt.Errorf("control plane %s: %w", c.name, err)
+	}
+	unlock, err := process.Lock(ctx, c.lockFile())
+	if err != nil {
+		return fmt.Errorf("control plane %s: %w", c.name, err)
+	}
+	defer unlock()
+
+	created := c.created()
+	if created && c.healthy(ctx) == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	started := time.Now()
+	fmt.Fprintf(progress, "control plane: starting …\n")
+	if created {
+		err = c.resume(ctx)
+	} else {
+		err = c.create(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("start control plane %s: %w", c.name, err)
+	}
+	fmt.Fprintf(progress, "control plane: ready after %s\n", time.Since(started).Round(100*time.Millisecond))
+	return nil
+}
+
+// create makes the cluster from nothing. The kubeconfig is written last, and
+// marks a complete creation.
+func (c *Cluster) create(ctx context.Context) error {
+	// Left by an interrupted creation.
+	if err := c.remove(ctx); err != nil {
+		return err
+	}
+	if err := c.writeConfig(); err != nil {
+		return err
+	}
+	// Without leases: a restarted kwok would leave the nodes alone until the
+	// leases that it held before expire, minutes later. The configuration file
+	// cannot say zero.
+	if err := c.kwokctl(ctx, "create", "cluster", "--kubeconfig", "", "--node-lease-duration-seconds", "0"); err != nil {
+		return err
+	}
+	if err := c.awaitHealth(ctx); err != nil {
+		return err
+	}
+	return c.writeKubeconfig()
+}
+
+// resume starts the components that do not run.
+func (c *Cluster) resume(ctx context.Context) error {
+	if err := c.startDead(ctx); err != nil {
+		return err
+	}
+	return c.awaitHealth(ctx)
+}
+
+// Stop ends every process of the control plane and removes its files. It does
+// so as well when some or all processes are dead or the creation was
+// interrupted, and nothing when there is no control plane.
+func (c *Cluster) Stop(ctx context.Context) error {
+	if _, err := os.Stat(c.dir); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	unlock, err := process.Lock(ctx, c.lockFile())
+	if err != nil {
+		return fmt.Errorf("control plane %s: %w", c.name, err)
+	}
+	defer unlock()
+	if err := c.remove(ctx); err != nil {
+		return fmt.Errorf("stop control plane %s: %w", c.name, err)
+	}
+	if err := os.Remove(c.lockFile()); err != nil {
+		return fmt.Errorf("stop control plane %s: %w", c.name, err)
+	}
+	// The folder goes too unless something else was put there.
+	_ = os.Remove(c.dir)
+	return nil
+}
+
+// Running tells whether every component runs and the API server answers.
+func (c *Cluster) Running(ctx context.Context) bool {
+	return c.created() && c.healthy(ctx) == nil
+}
+
+func (c *Cluster) created() bool {
+	_, err := os.Stat(c.Kubeconfig())
+	return err == nil
+}
+
+// remove ends the processes and removes all files but the lock.
+func (c *Cluster) remove(ctx context.Context) error {
+	// kwokctl first: it may be starting components still.
+	for _, match := range []func(process.Process) bool{c.isKwokctl, c.isComponent} {
+		processes, err := process.Matching(match)
+		if err != nil {
+			return err
+		}
+		if err := process.Stop(ctx, stopGrace, processes...); err != nil {
+			return err
+		}
+	}
+	for _, path := range []string{c.Kubeconfig(), c.configFile(), c.auditPolicyFile(), c.stubs(), c.kwokDir()} {
+		if err := os.RemoveAll(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Cluster) lockFile() string { return filepath.Join(c.dir, "lock") }

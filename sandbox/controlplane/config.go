@@ -1,0 +1,135 @@
+package controlplane
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"sigs.k8s.io/yaml"
+)
+
+// auditPolicy records who asked for what with which answer, of service accounts
+// only. What the control plane and the administrator do is not recorded.
+const auditPolicy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- level: Metadata
+  userGroups: ["system:serviceaccounts"]
+- level: None
+`
+
+// kubectlStub answers kwokctl, which asks kubectl whether the API server is up
+// and downloads one where there is none. This package waits by itself.
+const kubectlStub = `#!/bin/sh
+printf ok
+`
+
+// writeConfig writes what kwokctl reads to create the cluster.
+func (c *Cluster) writeConfig() error {
+	ports, err := freePorts(6)
+	if err != nil {
+		return err
+	}
+	config, err := yaml.Marshal(c.config(ports))
+	if err != nil {
+		return err
+	}
+	// kwokctl leaves the administrator's key readable to all who get there.
+	for _, dir := range []string{c.kwokDir(), c.stubs()} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	for _, file := range []struct {
+		path, content string
+		mode          os.FileMode
+	}{
+		{c.configFile(), string(config), 0o600},
+		{c.auditPolicyFile(), auditPolicy, 0o600},
+		{filepath.Join(c.stubs(), "kubectl"), kubectlStub, 0o700},
+	} {
+		if err := os.WriteFile(file.path, []byte(file.content), file.mode); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// config is a KwokctlConfiguration. It leaves the stages of pods and nodes to
+// kwok's defaults: pods are ready, and gone, at once, and each node reports its
+// status about every fifty seconds, where the controllers allow for two hundred.
+// kwok's own requests are not rate limited.
+func (c *Cluster) config(ports []int) any {
+	type object = map[string]any
+	// A second instance never runs, and waiting for the lease of a killed one
+	// would delay a restart by fifteen seconds.
+	noLeaderElection := []object{{"key": "leader-elect", "value": "false"}}
+	return object{
+		"apiVersion": "config.kwok.x-k8s.io/v1alpha1",
+		"kind":       "KwokctlConfiguration",
+		"options": object{
+			"runtime": "binary",
+			// kwokctl's default is every interface.
+			"bindAddress": "127.0.0.1",
+			// kwokctl would choose the first free ports below 32765, and so the ones
+			// of a cluster that is being created too or is stopped at the moment.
+			"etcdPort":                  ports[0],
+			"etcdPeerPort":              ports[1],
+			"kubeApiserverPort":         ports[2],
+			"kubeControllerManagerPort": ports[3],
+			"kubeSchedulerPort":         ports[4],
+			"kwokControllerPort":        ports[5],
+
+			"securePort":        true,
+			"kubeAuthorization": true,
+			"kubeAdmission":     true,
+			"kubeAuditPolicy":   c.auditPolicyFile(),
+
+			// Every program is named, so that none is downloaded.
+			"etcdBinary":                  c.tools.Etcd,
+			"kubeApiserverBinary":         c.tools.KubeAPIServer,
+			"kubeControllerManagerBinary": c.tools.KubeControllerManager,
+			"kubeSchedulerBinary":         c.tools.KubeScheduler,
+			"kwokControllerBinary":        c.tools.Kwok,
+			"kubectlBinary":               filepath.Join(c.stubs(), "kubectl"),
+		},
+		"componentsPatches": []object{
+			{"name": "kube-controller-manager", "extraArgs": noLeaderElection},
+			{"name": "kube-scheduler", "extraArgs": noLeaderElection},
+			{"name": "kwok-controller", "extraArgs": []object{
+				{"key": "manage-all-nodes", "value": "false", "override": true},
+				{"key": "manage-nodes-with-annotation-selector", "value": "kwok.x-k8s.io/node=fake"},
+			}},
+		},
+	}
+}
+
+// freePorts returns n different ports that are free on loopback now. They lie
+// below those that systems give to outgoing connections, and are chosen at
+// random, so that they are still free when a stopped cluster starts again.
+func freePorts(n int) ([]int, error) {
+	const first, count = 20000, 10000
+	var ports []int
+	for _, i := range rand.Perm(count) {
+		port := first + i
+		listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err != nil {
+			continue
+		}
+		_ = listener.Close()
+		if ports = append(ports, port); len(ports) == n {
+			return ports, nil
+		}
+	}
+	return nil, fmt.Errorf("fewer than %d free ports between %d and %d", n, first, first+count-1)
+}
+
+func (c *Cluster) configFile() string      { return filepath.Join(c.dir, "kwokctl.yaml") }
+func (c *Cluster) auditPolicyFile() string { return filepath.Join(c.dir, "audit-policy.yaml") }
+
+// stubs is the only folder on kwokctl's PATH.
+func (c *Cluster) stubs() string { return filepath.Join(c.dir, "stubs") }

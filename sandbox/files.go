@@ -1,0 +1,138 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clientauth "k8s.io/client-go/pkg/apis/clientauthentication/v1beta1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
+)
+
+const projectFile = "Pulumi.yaml"
+
+func stackFile(stack string) string { return "Pulumi." + stack + ".yaml" }
+
+// writeProject copies the project's files for Pulumi, which writes into its
+// stack file, and returns their folder.
+func (s *Sandbox) writeProject() (string, error) {
+	dir := s.path("project")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	project, err := os.ReadFile(filepath.Join(s.options.Project, projectFile))
+	if err != nil {
+		return "", err
+	}
+	if err := os.WriteFile(filepath.Join(dir, projectFile), project, 0o600); err != nil {
+		return "", err
+	}
+	return dir, s.writeStackFile(dir)
+}
+
+// writeStackFile copies the stack file, and keeps the salt that Pulumi has added
+// to the last copy: it belongs to this sandbox's passphrase.
+func (s *Sandbox) writeStackFile(dir string) error {
+	const saltKey = "encryptionsalt"
+	name := stackFile(s.options.Stack)
+	settings, err := readYAML(filepath.Join(s.options.Project, name))
+	if err != nil {
+		return err
+	}
+	last, err := readYAML(filepath.Join(dir, name))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if salt, ok := last[saltKey]; ok {
+		settings[saltKey] = salt
+	}
+	text, err := yaml.Marshal(settings)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, name), text, 0o600)
+}
+
+func readYAML(path string) (map[string]any, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var values map[string]any
+	if err := yaml.Unmarshal(text, &values); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return values, nil
+}
+
+// preparePath puts the sandbox's programs first on this process's PATH: the
+// providers look there for gke-gcloud-auth-plugin.
+func (s *Sandbox) preparePath(cluster *rest.Config) error {
+	bin := s.path("bin")
+	if err := os.MkdirAll(bin, 0o700); err != nil {
+		return err
+	}
+	if cluster != nil {
+		if err := writeAuthPlugin(bin, cluster); err != nil {
+			return err
+		}
+	}
+	if err := os.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH")); err != nil {
+		return err
+	}
+	if officialKubernetes() {
+		return s.linkPluginCache()
+	}
+	return nil
+}
+
+// writeAuthPlugin stands in for GKE's credential plugin: it prints the control
+// plane's administrator credential.
+func writeAuthPlugin(bin string, cluster *rest.Config) error {
+	config := rest.CopyConfig(cluster)
+	if err := rest.LoadTLSFiles(config); err != nil {
+		return err
+	}
+	credential, err := json.Marshal(clientauth.ExecCredential{
+		TypeMeta: metav1.TypeMeta{APIVersion: clientauth.SchemeGroupVersion.String(), Kind: "ExecCredential"},
+		Status: &clientauth.ExecCredentialStatus{
+			ClientCertificateData: string(config.CertData),
+			ClientKeyData:         string(config.KeyData),
+		},
+	})
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(bin, "credential.json")
+	if err := os.WriteFile(path, credential, 0o600); err != nil {
+		return err
+	}
+	script := fmt.Sprintf("#!/bin/sh\nexec cat '%s'\n", path)
+	return os.WriteFile(filepath.Join(bin, "gke-gcloud-auth-plugin"), []byte(script), 0o700)
+}
+
+// linkPluginCache lets the engine find the plugins that the user's Pulumi has
+// installed.
+func (s *Sandbox) linkPluginCache() error {
+	home := os.Getenv("PULUMI_HOME")
+	if home == "" {
+		user, err := os.UserHomeDir()
+		if err != nil {
+			return err
+		}
+		home = filepath.Join(user, ".pulumi")
+	}
+	if err := os.MkdirAll(s.path("pulumi"), 0o700); err != nil {
+		return err
+	}
+	err := os.Symlink(filepath.Join(home, "plugins"), s.path("pulumi", "plugins"))
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return err
+}

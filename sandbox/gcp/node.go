@@ -1,0 +1,147 @@
+package gcp
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	pulumiresource "github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"persia/capacity"
+)
+
+const (
+	gpuResource = "nvidia.com/gpu"
+	// podsPerNode is GKE's default.
+	podsPerNode = 110
+	// ephemeralStorage is what GKE leaves to pods of a boot disk of 100 GB.
+	ephemeralStorage = "47060071478"
+)
+
+// nodeTemplate is a node of a pool without its name and zone: what a kubelet of
+// GKE would report of itself.
+func nodeTemplate(inputs pulumiresource.PropertyMap) (*corev1.Node, error) {
+	config := object(inputs, "nodeConfig")
+	machine, known := capacity.Lookup(text(config, "machineType"))
+	if !known {
+		return nil, fmt.Errorf("machine type %q is not in the catalogue of package capacity", text(config, "machineType"))
+	}
+	accelerators := objects(config, "guestAccelerators")
+	if len(accelerators) > 0 {
+		count, _ := number(accelerators[0], "count")
+		machine = machine.WithGPUs(text(accelerators[0], "type"), count)
+	}
+	allocatable := machine.Allocatable()
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{
+			Labels: nodeLabels(inputs, machine),
+			// kwok keeps nodes with this annotation alive, and runs their pods.
+			Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"},
+		},
+		Spec: corev1.NodeSpec{Taints: nodeTaints(config, machine)},
+		Status: corev1.NodeStatus{
+			Capacity: resources(capacity.Resources{
+				MilliCPU:    int64(machine.CPUs) * 1000,
+				MemoryBytes: machine.MemoryBytes,
+				GPUs:        int64(machine.GPUs),
+			}),
+			Allocatable: resources(allocatable),
+			NodeInfo: corev1.NodeSystemInfo{
+				OperatingSystem: "linux",
+				Architecture:    "amd64",
+				OSImage:         text(config, "imageType"),
+				KubeletVersion:  "sandbox",
+			},
+		},
+	}, nil
+}
+
+func resources(amount capacity.Resources) corev1.ResourceList {
+	list := corev1.ResourceList{
+		corev1.ResourceCPU:              *resource.NewMilliQuantity(amount.MilliCPU, resource.DecimalSI),
+		corev1.ResourceMemory:           *resource.NewQuantity(amount.MemoryBytes, resource.BinarySI),
+		corev1.ResourcePods:             *resource.NewQuantity(podsPerNode, resource.DecimalSI),
+		corev1.ResourceEphemeralStorage: resource.MustParse(ephemeralStorage),
+	}
+	if amount.GPUs > 0 {
+		list[gpuResource] = *resource.NewQuantity(amount.GPUs, resource.DecimalSI)
+	}
+	return list
+}
+
+// nodeLabels are the pool's own and those that GKE adds.
+func nodeLabels(inputs pulumiresource.PropertyMap, machine capacity.Machine) map[string]string {
+	config := object(inputs, "nodeConfig")
+	labels := map[string]string{}
+	for key, value := range object(config, "labels") {
+		labels[string(key)] = value.StringValue()
+	}
+	labels[clusterLabel] = text(inputs, "cluster")
+	labels[poolLabel] = text(inputs, "name")
+	labels[corev1.LabelInstanceTypeStable] = machine.Type
+	labels[corev1.LabelTopologyRegion] = text(inputs, "location")
+	labels[corev1.LabelOSStable] = "linux"
+	labels[corev1.LabelArchStable] = "amd64"
+	labels["cloud.google.com/machine-family"] = machine.Family()
+	labels["cloud.google.com/gke-boot-disk"] = text(config, "diskType")
+	labels["cloud.google.com/gke-os-distribution"] = distribution(text(config, "imageType"))
+	labels["cloud.google.com/gke-container-runtime"] = "containerd"
+	if machine.GPUs > 0 {
+		labels["cloud.google.com/gke-accelerator"] = machine.GPUType
+		labels["cloud.google.com/gke-accelerator-count"] = strconv.Itoa(machine.GPUs)
+		if version := managedDriver(config); version != "" {
+			labels["cloud.google.com/gke-gpu-driver-version"] = version
+		}
+	}
+	return labels
+}
+
+// managedDriver is the driver that GKE installs, as its label says it, or "".
+// GKE installs one unless it is told not to.
+func managedDriver(config pulumiresource.PropertyMap) string {
+	for _, accelerator := range objects(config, "guestAccelerators") {
+		switch version := text(object(accelerator, "gpuDriverInstallationConfig"), "gpuDriverVersion"); version {
+		case "INSTALLATION_DISABLED":
+			return ""
+		case "":
+			return "default"
+		default:
+			return strings.ToLower(version)
+		}
+	}
+	return ""
+}
+
+func distribution(imageType string) string {
+	if strings.HasPrefix(imageType, "UBUNTU") {
+		return "ubuntu"
+	}
+	return "cos"
+}
+
+// taintEffects are the effects of taints as the GKE API spells them, and as
+// Kubernetes does.
+var taintEffects = map[string]corev1.TaintEffect{
+	"NO_SCHEDULE":        corev1.TaintEffectNoSchedule,
+	"PREFER_NO_SCHEDULE": corev1.TaintEffectPreferNoSchedule,
+	"NO_EXECUTE":         corev1.TaintEffectNoExecute,
+}
+
+// nodeTaints are the pool's own and the one that GKE gives to nodes with GPUs.
+func nodeTaints(config pulumiresource.PropertyMap, machine capacity.Machine) []corev1.Taint {
+	var taints []corev1.Taint
+	for _, taint := range objects(config, "taints") {
+		taints = append(taints, corev1.Taint{
+			Key:    text(taint, "key"),
+			Value:  text(taint, "value"),
+			Effect: taintEffects[text(taint, "effect")],
+		})
+	}
+	if machine.GPUs > 0 {
+		taints = append(taints, corev1.Taint{Key: gpuResource, Value: "present", Effect: corev1.TaintEffectNoSchedule})
+	}
+	return taints
+}

@@ -1,0 +1,157 @@
+package kubernetes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+)
+
+const annotationPropagation = "pulumi.com/deletionPropagationPolicy"
+
+// Delete deletes an object and waits until it is gone. One that is gone
+// already, or whose kind is, is no error.
+func (p *Provider) Delete(ctx context.Context, req plugin.DeleteRequest) (plugin.DeleteResponse, error) {
+	c, err := p.configured(req.URN)
+	if err != nil {
+		return plugin.DeleteResponse{}, err
+	}
+	obj, err := located(req.URN, req.ID, req.Inputs, req.Outputs)
+	if err != nil {
+		return plugin.DeleteResponse{}, err
+	}
+	ctx, done := p.operation(ctx, req.Timeout, obj)
+	defer done()
+
+	r, err := c.bind(obj)
+	if meta.IsNoMatchError(err) {
+		return plugin.DeleteResponse{}, nil
+	}
+	if err != nil {
+		return plugin.DeleteResponse{}, fmt.Errorf("deleting %s: %w", describe(obj), c.explain(err))
+	}
+	live, err := r.Get(ctx, obj.GetName(), metav1.GetOptions{})
+	if err == nil && live.GetDeletionTimestamp() == nil {
+		policy := propagation(obj)
+		uid := live.GetUID()
+		err = r.Delete(ctx, obj.GetName(), metav1.DeleteOptions{
+			PropagationPolicy: &policy, Preconditions: &metav1.Preconditions{UID: &uid},
+		})
+	}
+	if apierrors.IsNotFound(err) {
+		return plugin.DeleteResponse{}, nil
+	}
+	if err != nil {
+		return plugin.DeleteResponse{}, fmt.Errorf("deleting %s: %w", describe(obj), c.explain(err))
+	}
+	return plugin.DeleteResponse{}, p.awaitGone(ctx, r, req.URN, live)
+}
+
+// propagation says how the objects that obj owns are deleted. Those of a
+// workload are its pods: they go first, so that what they use can go after.
+func propagation(obj *unstructured.Unstructured) metav1.DeletionPropagation {
+	switch strings.ToLower(obj.GetAnnotations()[annotationPropagation]) {
+	case "foreground":
+		return metav1.DeletePropagationForeground
+	case "background":
+		return metav1.DeletePropagationBackground
+	case "orphan":
+		return metav1.DeletePropagationOrphan
+	}
+	if obj.GroupVersionKind().Group == "apps" {
+		switch obj.GetKind() {
+		case "StatefulSet", "Deployment", "DaemonSet", "ReplicaSet":
+			return metav1.DeletePropagationForeground
+		}
+	}
+	return metav1.DeletePropagationBackground
+}
+
+// awaitGone waits until obj is gone, or another object has its name.
+func (p *Provider) awaitGone(
+	ctx context.Context, r dynamic.ResourceInterface, urn resource.URN, obj *unstructured.Unstructured,
+) error {
+	last, message := obj, ""
+	err := observe(ctx, r, obj.GetName(), func(live *unstructured.Unstructured) (bool, error) {
+		if live == nil || live.GetUID() != obj.GetUID() {
+			return true, nil
+		}
+		last = live
+		if waitingFor := remaining(live); waitingFor != message {
+			message = waitingFor
+			p.log.Status(ctx, urn, message)
+		}
+		return false, nil
+	})
+	p.log.Status(ctx, urn, "")
+	if err != nil {
+		return fmt.Errorf("%s is not gone: %w; %s", describe(obj), err, remaining(last))
+	}
+	return nil
+}
+
+// remaining says what holds up the deletion of an object.
+func remaining(obj *unstructured.Unstructured) string {
+	var reasons []string
+	if obj.GetKind() == "Namespace" {
+		conditions, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
+		for _, c := range conditions {
+			condition, _ := c.(map[string]any)
+			message, _ := condition["message"].(string)
+			if condition["status"] == "True" && message != "" {
+				reasons = append(reasons, message)
+			}
+		}
+	}
+	finalizers := obj.GetFinalizers()
+	if spec, _, _ := unstructured.NestedStringSlice(obj.Object, "spec", "finalizers"); obj.GetKind() == "Namespace" {
+		finalizers = append(finalizers, spec...)
+	}
+	if len(finalizers) > 0 {
+		reasons = append(reasons, "finalizers: "+strings.Join(finalizers, ", "))
+	}
+	if len(reasons) == 0 {
+		return "waiting for it to be deleted"
+	}
+	return "waiting for " + strings.Join(reasons, "; ")
+}
+
+// located is the object that a resource in the state stands for: its kind,
+// name and annotations. What was applied last is in the inputs; a resource that
+// was imported or only read has them in its outputs.
+func located(
+	urn resource.URN, id resource.ID, inputs, outputs resource.PropertyMap,
+) (*unstructured.Unstructured, error) {
+	if id == "" {
+		return nil, errors.New(string(urn) + " has no ID")
+	}
+	source := reveal(inputs)
+	if !source["kind"].IsString() || !source["apiVersion"].IsString() {
+		source = reveal(outputs)
+	}
+	apiVersion, kind := gvkOfToken(urn.Type())
+	if source["kind"].IsString() && source["apiVersion"].IsString() {
+		apiVersion, kind = source["apiVersion"].StringValue(), source["kind"].StringValue()
+	}
+	obj := &unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind}}
+	namespace, name, namespaced := strings.Cut(string(id), "/")
+	if !namespaced {
+		namespace, name = "", string(id)
+	}
+	obj.SetName(name)
+	if namespace != "" {
+		obj.SetNamespace(namespace)
+	}
+	if annotations := annotationsOf(source); len(annotations) > 0 {
+		obj.SetAnnotations(annotations)
+	}
+	return obj, nil
+}

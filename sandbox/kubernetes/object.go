@@ -1,0 +1,139 @@
+package kubernetes
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// errUnknown is the error of a value that only an update will know.
+var errUnknown = errors.New("value is not known yet")
+
+// objectOf makes the object that a resource's inputs describe.
+func objectOf(inputs resource.PropertyMap) (*unstructured.Unstructured, error) {
+	content, err := plainMap(reveal(inputs))
+	if err != nil {
+		return nil, err
+	}
+	obj := &unstructured.Unstructured{Object: content}
+	if isSecret(obj) {
+		encodeStringData(obj)
+	}
+	return obj, nil
+}
+
+// plainMap turns revealed properties into JSON values. Nulls are left out: applying one
+// would claim the field.
+func plainMap(properties resource.PropertyMap) (map[string]any, error) {
+	out := make(map[string]any, len(properties))
+	for key, property := range properties {
+		if property.IsNull() {
+			continue
+		}
+		value, err := plain(property)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", key, err)
+		}
+		out[string(key)] = value
+	}
+	return out, nil
+}
+
+func plain(v resource.PropertyValue) (any, error) {
+	switch {
+	case v.IsNull():
+		return nil, nil
+	case v.IsComputed():
+		return nil, errUnknown
+	case v.IsBool(), v.IsString():
+		return v.V, nil
+	case v.IsNumber():
+		// Kubernetes has integers, Pulumi has not.
+		if n := v.NumberValue(); n == math.Trunc(n) && math.Abs(n) <= 1<<53 {
+			return int64(n), nil
+		}
+		return v.NumberValue(), nil
+	case v.IsArray():
+		out := make([]any, 0, len(v.ArrayValue()))
+		for i, element := range v.ArrayValue() {
+			value, err := plain(element)
+			if err != nil {
+				return nil, fmt.Errorf("[%d]: %w", i, err)
+			}
+			out = append(out, value)
+		}
+		return out, nil
+	case v.IsObject():
+		return plainMap(v.ObjectValue())
+	default:
+		return nil, fmt.Errorf("%s is no value of a Kubernetes object", v.TypeString())
+	}
+}
+
+// outputsOf makes a resource's outputs: the live object, without the record of
+// who owns which field, secret wherever the inputs are.
+func outputsOf(live *unstructured.Unstructured, inputs resource.PropertyMap) resource.PropertyMap {
+	live = live.DeepCopy()
+	live.SetManagedFields(nil)
+	outputs := resource.NewPropertyMapFromMap(live.Object)
+	if isSecret(live) {
+		// The API server takes stringData and never returns it.
+		if v, ok := inputs["stringData"]; ok {
+			outputs["stringData"] = v
+		}
+		markSecret(outputs)
+	}
+	conceal(outputs, inputs)
+	return outputs
+}
+
+// markSecret makes the content of a Secret a secret of Pulumi's.
+func markSecret(properties resource.PropertyMap) {
+	for _, key := range []resource.PropertyKey{"data", "stringData"} {
+		if v, ok := properties[key]; ok && !v.IsSecret() {
+			properties[key] = resource.MakeSecret(v)
+		}
+	}
+}
+
+func isSecret(obj *unstructured.Unstructured) bool {
+	return obj.GroupVersionKind() == schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
+}
+
+// encodeStringData moves a Secret's stringData into its data, as the API server
+// does, so that the fields that are applied are the ones that exist: only these
+// can be compared, and removed when the inputs no longer have them.
+func encodeStringData(obj *unstructured.Unstructured) {
+	plain, ok := obj.Object["stringData"].(map[string]any)
+	if !ok {
+		return
+	}
+	delete(obj.Object, "stringData")
+	data, _ := obj.Object["data"].(map[string]any)
+	if data == nil {
+		data = map[string]any{}
+	}
+	for key, value := range plain {
+		data[key] = base64.StdEncoding.EncodeToString([]byte(fmt.Sprint(value)))
+	}
+	obj.Object["data"] = data
+}
+
+// idOf is the resource ID of an object: its name, after its namespace if it has
+// one.
+func idOf(obj *unstructured.Unstructured) resource.ID {
+	if obj.GetNamespace() == "" {
+		return resource.ID(obj.GetName())
+	}
+	return resource.ID(obj.GetNamespace() + "/" + obj.GetName())
+}
+
+// describe names an object in messages, as in "StatefulSet persia/trainer".
+func describe(obj *unstructured.Unstructured) string {
+	return obj.GetKind() + " " + string(idOf(obj))
+}

@@ -1,0 +1,121 @@
+package process
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// start runs a command that is ended, and waited for, with the test.
+func start(t *testing.T, name string, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(name, args...)
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	return cmd
+}
+
+func TestFindReturnsARunningProcess(t *testing.T) {
+	cmd := start(t, "sleep", "300")
+	p, err := Find(cmd.Process.Pid)
+	require.NoError(t, err)
+	assert.Equal(t, cmd.Process.Pid, p.PID)
+	assert.NotEmpty(t, p.Start)
+	assert.True(t, p.Running())
+	// The command line appears a moment after the program has been started.
+	require.Eventually(t, func() bool {
+		p, err := Find(cmd.Process.Pid)
+		return err == nil && p.Command == "sleep 300"
+	}, 10*time.Second, time.Millisecond)
+}
+
+func TestAnotherStartTimeIsAnotherProcess(t *testing.T) {
+	cmd := start(t, "sleep", "300")
+	stranger, err := Find(cmd.Process.Pid)
+	require.NoError(t, err)
+	stranger.Start = "of a process that had this id before"
+
+	assert.False(t, stranger.Running())
+	require.NoError(t, Stop(t.Context(), time.Second, stranger))
+	assert.NoError(t, cmd.Process.Signal(syscall.Signal(0)), "Stop signalled a stranger")
+}
+
+func TestNoProcess(t *testing.T) {
+	for _, pid := range []int{-1, 0, 1 << 30} {
+		_, err := Find(pid)
+		assert.ErrorIs(t, err, fs.ErrNotExist)
+	}
+}
+
+func TestAZombieDoesNotRun(t *testing.T) {
+	cmd := start(t, "sleep", "300")
+	p, err := Find(cmd.Process.Pid)
+	require.NoError(t, err)
+	require.NoError(t, cmd.Process.Kill())
+	// Nobody waits for it before the test ends.
+	require.Eventually(t, func() bool { return !p.Running() }, 10*time.Second, time.Millisecond)
+	require.NoError(t, cmd.Process.Signal(syscall.Signal(0)), "the kernel still knows it")
+}
+
+func TestListHoldsThisProcess(t *testing.T) {
+	own, err := Matching(func(p Process) bool { return p.PID == os.Getpid() })
+	require.NoError(t, err)
+	assert.Len(t, own, 1)
+}
+
+func TestStop(t *testing.T) {
+	tests := map[string]struct {
+		script string
+		want   syscall.Signal
+	}{
+		"asks first":           {"echo ready; exec sleep 300", syscall.SIGTERM},
+		"kills who won't hear": {"trap '' TERM; echo ready; while :; do sleep 300 & wait; done", syscall.SIGKILL},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			cmd := exec.Command("sh", "-c", test.script)
+			// Its own process group, so that the test ends what the shell started.
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+			output, err := cmd.StdoutPipe()
+			require.NoError(t, err)
+			require.NoError(t, cmd.Start())
+			t.Cleanup(func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
+			_, err = output.Read(make([]byte, 16))
+			require.NoError(t, err)
+			p, err := Find(cmd.Process.Pid)
+			require.NoError(t, err)
+
+			require.NoError(t, Stop(t.Context(), 100*time.Millisecond, p))
+			_ = cmd.Wait()
+			assert.Equal(t, test.want, cmd.ProcessState.Sys().(syscall.WaitStatus).Signal())
+		})
+	}
+}
+
+func TestLock(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	unlock, err := Lock(t.Context(), path)
+	require.NoError(t, err)
+
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	_, err = Lock(ctx, path)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+
+	require.NoError(t, os.Remove(path))
+	unlock()
+	unlock, err = Lock(t.Context(), path)
+	require.NoError(t, err, "the holder may remove the file")
+	unlock()
+}

@@ -1,0 +1,165 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/stats"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/util/rpcutil"
+	pulumirpc "github.com/pulumi/pulumi/sdk/v3/proto/go"
+)
+
+// A Server serves a provider on a port of 127.0.0.1.
+type Server struct {
+	port  int
+	close func()
+}
+
+// Serve serves p to every engine that connects, until ctx ends or the server
+// is closed. All connections share p: a provider that keeps what Configure
+// gave it needs [ServeEach], because the engine opens one connection for each
+// provider resource of a stack.
+func Serve(ctx context.Context, p plugin.Provider) (*Server, error) {
+	return serve(ctx, connections{open: func() plugin.Provider { return p }, keep: true})
+}
+
+// ServeEach serves a provider of its own to each connection, made by
+// newProvider and closed when the connection ends.
+//
+// A stack with two providers of a package, or one whose provider is being
+// replaced, has two connections at once, configured differently.
+func ServeEach(ctx context.Context, newProvider func() plugin.Provider) (*Server, error) {
+	return serve(ctx, connections{open: newProvider})
+}
+
+func serve(ctx context.Context, c connections) (*Server, error) {
+	var server *grpc.Server
+	handle, err := rpcutil.ServeWithOptions(rpcutil.ServeOptions{
+		Init: func(srv *grpc.Server) error {
+			server = srv
+			service := perConnectionService()
+			srv.RegisterService(&service, pulumirpc.UnimplementedResourceProviderServer{})
+			return nil
+		},
+		Options: []grpc.ServerOption{grpc.StatsHandler(c)},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("serving a provider on loopback: %w", err)
+	}
+	s := &Server{
+		port: handle.Port,
+		close: sync.OnceFunc(func() {
+			server.Stop()
+			<-handle.Done
+		}),
+	}
+	context.AfterFunc(ctx, s.close)
+	return s, nil
+}
+
+// Port is the port of 127.0.0.1 that the server listens on.
+func (s *Server) Port() int { return s.port }
+
+// Close stops the server, ends the connections and returns when both are done.
+func (s *Server) Close() { s.close() }
+
+// attachable answers the engine's Attach for any provider, and passes it on to
+// those that want the engine's address. The method is not part of
+// plugin.Provider, and the engine gives up on a provider that does not have it.
+type attachable struct{ plugin.Provider }
+
+func (a attachable) Attach(address string) error {
+	if p, ok := a.Provider.(plugin.GrpcProvider); ok {
+		return p.Attach(address)
+	}
+	return nil
+}
+
+// connection is a provider and the gRPC service that it answers one engine
+// with. The service is kept for as long as the connection, because it
+// remembers what the two sides agreed on when they shook hands.
+type connection struct {
+	provider plugin.Provider
+	service  pulumirpc.ResourceProviderServer
+}
+
+type connectionKey struct{}
+
+// connections gives each connection its provider. The context of a connection
+// is the ancestor of those of all its calls.
+type connections struct {
+	open func() plugin.Provider
+	keep bool // the provider outlives its connections
+}
+
+func (c connections) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context {
+	p := c.open()
+	return context.WithValue(ctx, connectionKey{}, connection{
+		provider: p,
+		service:  detailedDiffServer{plugin.NewProviderServer(attachable{p})},
+	})
+}
+
+func (c connections) HandleConn(ctx context.Context, s stats.ConnStats) {
+	if _, ended := s.(*stats.ConnEnd); ended && !c.keep {
+		// The engine is gone: there is nobody to tell that closing failed.
+		_ = ctx.Value(connectionKey{}).(connection).provider.Close()
+	}
+}
+
+func (c connections) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
+
+func (c connections) HandleRPC(context.Context, stats.RPCStats) {}
+
+// perConnectionService describes the provider service with every method
+// answered by the provider of the connection that the call came in on.
+func perConnectionService() grpc.ServiceDesc {
+	serviceOf := func(ctx context.Context) any {
+		return ctx.Value(connectionKey{}).(connection).service
+	}
+	service := pulumirpc.ResourceProvider_ServiceDesc
+	service.Methods = slices.Clone(service.Methods)
+	for i, method := range service.Methods {
+		service.Methods[i].Handler = func(
+			_ any, ctx context.Context, decode func(any) error, interceptor grpc.UnaryServerInterceptor,
+		) (any, error) {
+			return method.Handler(serviceOf(ctx), ctx, decode, interceptor)
+		}
+	}
+	service.Streams = slices.Clone(service.Streams)
+	for i, stream := range service.Streams {
+		service.Streams[i].Handler = func(_ any, s grpc.ServerStream) error {
+			return stream.Handler(serviceOf(s.Context()), s)
+		}
+	}
+	return service
+}
+
+// detailedDiffServer declares the detailed diffs that a provider computes:
+// the SDK's server sends them without the flag that makes the engine read
+// them.
+type detailedDiffServer struct {
+	pulumirpc.ResourceProviderServer
+}
+
+func (s detailedDiffServer) Diff(ctx context.Context, req *pulumirpc.DiffRequest) (*pulumirpc.DiffResponse, error) {
+	return declareDetailedDiff(s.ResourceProviderServer.Diff(ctx, req))
+}
+
+func (s detailedDiffServer) DiffConfig(
+	ctx context.Context, req *pulumirpc.DiffRequest,
+) (*pulumirpc.DiffResponse, error) {
+	return declareDetailedDiff(s.ResourceProviderServer.DiffConfig(ctx, req))
+}
+
+func declareDetailedDiff(resp *pulumirpc.DiffResponse, err error) (*pulumirpc.DiffResponse, error) {
+	if err == nil {
+		resp.HasDetailedDiff = len(resp.DetailedDiff) > 0
+	}
+	return resp, err
+}

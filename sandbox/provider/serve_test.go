@@ -1,0 +1,195 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/blang/semver"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
+	pulumirpc "github.com/pulumi/pulumi/sdk/v3/proto/go"
+)
+
+// fake is a provider whose version counts how many were made before it.
+type fake struct {
+	plugin.UnimplementedProvider
+	number uint64
+	closed func()
+	log    *Logger
+}
+
+func (f *fake) GetPluginInfo(context.Context) (plugin.PluginInfo, error) {
+	return plugin.PluginInfo{Version: &semver.Version{Major: f.number}}, nil
+}
+
+func (f *fake) Diff(context.Context, plugin.DiffRequest) (plugin.DiffResponse, error) {
+	return plugin.DiffResponse{DetailedDiff: map[string]plugin.PropertyDiff{"spec": {Kind: plugin.DiffUpdate}}}, nil
+}
+
+func (f *fake) Close() error {
+	f.closed()
+	return nil
+}
+
+// attached is a fake that wants the engine's address.
+type attached struct{ fake }
+
+func (a *attached) Attach(address string) error { return a.log.Attach(address) }
+
+func connect(t *testing.T, port int) pulumirpc.ResourceProviderClient {
+	t.Helper()
+	conn, err := grpc.NewClient(fmt.Sprintf("127.0.0.1:%d", port),
+		grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	return pulumirpc.NewResourceProviderClient(conn)
+}
+
+func versionOf(t *testing.T, client pulumirpc.ResourceProviderClient) string {
+	t.Helper()
+	info, err := client.GetPluginInfo(t.Context(), &emptypb.Empty{})
+	require.NoError(t, err)
+	return info.Version
+}
+
+func TestServeEachGivesEachConnectionItsProvider(t *testing.T) {
+	var closed sync.WaitGroup
+	var made uint64
+	server, err := ServeEach(t.Context(), func() plugin.Provider {
+		made++
+		closed.Add(1)
+		return &fake{number: made, closed: closed.Done}
+	})
+	require.NoError(t, err)
+
+	first, second := connect(t, server.Port()), connect(t, server.Port())
+	assert.Equal(t, "1.0.0", versionOf(t, first))
+	assert.Equal(t, "2.0.0", versionOf(t, second))
+	assert.Equal(t, "1.0.0", versionOf(t, first))
+
+	server.Close()
+	server.Close() // closing again is no error
+	closed.Wait()
+}
+
+func TestServeSharesOneProviderAndLeavesItOpen(t *testing.T) {
+	server, err := Serve(t.Context(), &fake{number: 7, closed: func() { t.Error("the provider was closed") }})
+	require.NoError(t, err)
+	assert.Equal(t, "7.0.0", versionOf(t, connect(t, server.Port())))
+	assert.Equal(t, "7.0.0", versionOf(t, connect(t, server.Port())))
+	server.Close()
+}
+
+func TestServeListensOnLoopbackOnly(t *testing.T) {
+	server, err := Serve(t.Context(), &fake{})
+	require.NoError(t, err)
+	defer server.Close()
+	addresses, err := net.InterfaceAddrs()
+	require.NoError(t, err)
+	for _, address := range addresses {
+		ip, _, err := net.ParseCIDR(address.String())
+		require.NoError(t, err)
+		if ip.IsLoopback() {
+			continue
+		}
+		target := net.JoinHostPort(ip.String(), fmt.Sprint(server.Port()))
+		conn, err := net.DialTimeout("tcp", target, time.Second)
+		if err == nil {
+			_ = conn.Close()
+		}
+		assert.Error(t, err, target)
+	}
+}
+
+func TestServeEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	server, err := Serve(ctx, &fake{})
+	require.NoError(t, err)
+	client := connect(t, server.Port())
+	versionOf(t, client)
+	cancel()
+	require.Eventually(t, func() bool {
+		_, err := client.GetPluginInfo(t.Context(), &emptypb.Empty{})
+		return err != nil
+	}, 5*time.Second, 10*time.Millisecond)
+}
+
+func TestDetailedDiffIsDeclared(t *testing.T) {
+	server, err := Serve(t.Context(), &fake{})
+	require.NoError(t, err)
+	defer server.Close()
+	resp, err := connect(t, server.Port()).Diff(t.Context(), &pulumirpc.DiffRequest{
+		Urn: "urn:pulumi:dev::persia::kubernetes:core/v1:ConfigMap::a",
+	})
+	require.NoError(t, err)
+	assert.True(t, resp.HasDetailedDiff)
+}
+
+func TestAttachIsAnsweredForAProviderThatDoesNotHaveIt(t *testing.T) {
+	server, err := Serve(t.Context(), &fake{})
+	require.NoError(t, err)
+	defer server.Close()
+	_, err = connect(t, server.Port()).Attach(t.Context(), &pulumirpc.PluginAttach{Address: "127.0.0.1:1"})
+	assert.NoError(t, err)
+}
+
+// engine records the messages that it is sent.
+type engine struct {
+	pulumirpc.UnimplementedEngineServer
+	mu       sync.Mutex
+	messages []string
+}
+
+func (e *engine) Log(_ context.Context, req *pulumirpc.LogRequest) (*emptypb.Empty, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.messages = append(e.messages, fmt.Sprintf("%s %v %s %s", req.Severity, req.Ephemeral, req.Urn, req.Message))
+	return &emptypb.Empty{}, nil
+}
+
+func TestLoggerReachesTheEngineThatAttached(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	recorded := &engine{}
+	engineServer := grpc.NewServer()
+	pulumirpc.RegisterEngineServer(engineServer, recorded)
+	go func() { _ = engineServer.Serve(listener) }()
+	defer engineServer.Stop()
+
+	log := &Logger{}
+	log.Warn(t.Context(), "urn", "dropped before there is an engine")
+	server, err := Serve(t.Context(), &attached{fake{log: log}})
+	require.NoError(t, err)
+	defer server.Close()
+	_, err = connect(t, server.Port()).Attach(t.Context(), &pulumirpc.PluginAttach{Address: listener.Addr().String()})
+	require.NoError(t, err)
+
+	log.Status(t.Context(), resource.URN("urn"), "120/240 ready")
+	log.Warn(t.Context(), resource.URN("urn"), "deprecated")
+	assert.Equal(t, []string{"INFO true urn 120/240 ready", "WARNING false urn deprecated"}, recorded.messages)
+
+	require.NoError(t, log.Close())
+	log.Warn(t.Context(), "urn", "dropped after it")
+	assert.Len(t, recorded.messages, 2)
+}
+
+func TestLargeMessagesPass(t *testing.T) {
+	server, err := Serve(t.Context(), &fake{})
+	require.NoError(t, err)
+	defer server.Close()
+	_, err = connect(t, server.Port()).Attach(t.Context(), &pulumirpc.PluginAttach{
+		Address: strings.Repeat("a", 8<<20), // twice what gRPC takes by default
+	})
+	assert.NoError(t, err)
+}

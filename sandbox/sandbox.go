@@ -1,0 +1,209 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/auto"
+	"github.com/pulumi/pulumi/sdk/v3/go/auto/optdestroy"
+	"github.com/pulumi/pulumi/sdk/v3/go/auto/optpreview"
+	"github.com/pulumi/pulumi/sdk/v3/go/auto/optrefresh"
+	"github.com/pulumi/pulumi/sdk/v3/go/auto/optup"
+
+	"persia/sandbox/agent"
+	"persia/sandbox/controlplane"
+	"persia/sandbox/process"
+	"persia/sandbox/toolchain"
+)
+
+// parallel is how many resources the engine works on at once. Most of them only
+// wait, for pods to become ready.
+const parallel = 64
+
+// Options say which stack, and where things are.
+type Options struct {
+	// Project is the folder of Pulumi.yaml and the stack files.
+	Project string
+	// Stack is the stack's name, as in Pulumi.prod.yaml.
+	Stack string
+	// Dir is the folder that the sandboxes of all stacks write to.
+	Dir string
+	// Tools is the toolchain, built.
+	Tools toolchain.Tools
+	// Executable is a program that runs [RunAgent] when its first argument is
+	// "agent": the sandbox command.
+	Executable string
+	// Out shows progress.
+	Out io.Writer
+}
+
+// Sandbox is the sandbox of one stack.
+type Sandbox struct {
+	options Options
+	cluster *controlplane.Cluster
+}
+
+// New returns the sandbox of a stack, whether or not it runs.
+func New(options Options) (*Sandbox, error) {
+	for _, path := range []*string{&options.Project, &options.Dir, &options.Executable} {
+		absolute, err := filepath.Abs(*path)
+		if err != nil {
+			return nil, err
+		}
+		*path = absolute
+	}
+	if _, err := os.Stat(filepath.Join(options.Project, stackFile(options.Stack))); err != nil {
+		return nil, fmt.Errorf("there is no stack %q: %w", options.Stack, err)
+	}
+	s := &Sandbox{options: options}
+	s.cluster = controlplane.New(s.path("cluster"), "persia-"+options.Stack, options.Tools)
+	return s, nil
+}
+
+// path is a path in the stack's own folder.
+func (s *Sandbox) path(elements ...string) string {
+	return filepath.Join(append([]string{s.options.Dir, s.options.Stack}, elements...)...)
+}
+
+// Kubeconfig is the path of an administrator's kubeconfig.
+func (s *Sandbox) Kubeconfig() string { return s.cluster.Kubeconfig() }
+
+// Cluster is the control plane.
+func (s *Sandbox) Cluster() *controlplane.Cluster { return s.cluster }
+
+// AgentLogs is the folder with the output of the programs that really run.
+func (s *Sandbox) AgentLogs() string { return s.path("agent", "logs") }
+
+// Up starts what does not run and brings the stack up, or up to date.
+func (s *Sandbox) Up(ctx context.Context) (auto.UpResult, error) {
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		return auto.UpResult{}, err
+	}
+	defer unlock()
+	if err := s.start(ctx); err != nil {
+		return auto.UpResult{}, err
+	}
+	engine, err := s.newEngine(ctx)
+	if err != nil {
+		return auto.UpResult{}, err
+	}
+	defer engine.close()
+	if err := engine.recover(ctx); err != nil {
+		return auto.UpResult{}, err
+	}
+	result, err := engine.stack.Up(ctx, optup.ProgressStreams(s.options.Out), optup.Parallel(parallel), optup.SuppressOutputs())
+	return result, engine.explain("up", err)
+}
+
+// Preview shows what Up would do. It starts nothing.
+func (s *Sandbox) Preview(ctx context.Context) (auto.PreviewResult, error) {
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		return auto.PreviewResult{}, err
+	}
+	defer unlock()
+	engine, err := s.newEngine(ctx)
+	if err != nil {
+		return auto.PreviewResult{}, err
+	}
+	defer engine.close()
+	result, err := engine.stack.Preview(ctx, optpreview.ProgressStreams(s.options.Out), optpreview.Parallel(parallel), optpreview.Diff())
+	return result, engine.explain("preview", err)
+}
+
+// Refresh reads what exists into the stack's state.
+func (s *Sandbox) Refresh(ctx context.Context) (auto.RefreshResult, error) {
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		return auto.RefreshResult{}, err
+	}
+	defer unlock()
+	engine, err := s.newEngine(ctx)
+	if err != nil {
+		return auto.RefreshResult{}, err
+	}
+	defer engine.close()
+	result, err := engine.stack.Refresh(ctx, optrefresh.ProgressStreams(s.options.Out), optrefresh.Parallel(parallel))
+	return result, engine.explain("refresh", err)
+}
+
+// Destroy takes the stack away and leaves the control plane running.
+func (s *Sandbox) Destroy(ctx context.Context) error {
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return s.destroy(ctx)
+}
+
+// Down takes the stack away, stops what Up started and removes the stack's
+// folder. It does nothing for a stack that is not up.
+func (s *Sandbox) Down(ctx context.Context) error {
+	if _, err := os.Stat(s.path()); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if s.hasState() {
+		// Only a running control plane can tell when everything is gone.
+		if err := s.start(ctx); err != nil {
+			return err
+		}
+		if err := s.destroy(ctx); err != nil {
+			return err
+		}
+	}
+	if err := agent.Stop(ctx, s.path("agent")); err != nil {
+		return err
+	}
+	if err := s.cluster.Stop(ctx); err != nil {
+		return err
+	}
+	return os.RemoveAll(s.path())
+}
+
+func (s *Sandbox) destroy(ctx context.Context) error {
+	engine, err := s.newEngine(ctx)
+	if err != nil {
+		return err
+	}
+	defer engine.close()
+	if err := engine.recover(ctx); err != nil {
+		return err
+	}
+	_, err = engine.stack.Destroy(ctx, optdestroy.ProgressStreams(s.options.Out), optdestroy.Parallel(parallel))
+	return engine.explain("destroy", err)
+}
+
+// start starts the control plane and the agent, if they do not run.
+func (s *Sandbox) start(ctx context.Context) error {
+	if err := s.cluster.Start(ctx, s.options.Out); err != nil {
+		return err
+	}
+	return agent.Start(ctx, s.path("agent"), s.options.Executable, "agent",
+		"--dir", s.path("agent"), "--kubeconfig", s.Kubeconfig(), "--nats-operator", s.options.Tools.NATSOperator)
+}
+
+// lock keeps two commands from one stack.
+func (s *Sandbox) lock(ctx context.Context) (unlock func(), err error) {
+	if err := os.MkdirAll(s.path(), 0o700); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	unlock, err = process.Lock(ctx, s.path("lock"))
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil, fmt.Errorf("another sandbox command is at work on the stack %s: wait for it or interrupt it", s.options.Stack)
+	}
+	return unlock, err
+}

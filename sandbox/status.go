@@ -1,0 +1,134 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+// ErrNotRunning says that a stack's sandbox is not up.
+var ErrNotRunning = errors.New("the sandbox does not run")
+
+// Status prints what is up: nodes by pool, pods by what made them, and how to
+// look around.
+func (s *Sandbox) Status(ctx context.Context, out io.Writer) error {
+	if !s.cluster.Running(ctx) {
+		return fmt.Errorf("%w: start it with `make up STACK=%s`", ErrNotRunning, s.options.Stack)
+	}
+	config, err := s.cluster.RESTConfig()
+	if err != nil {
+		return err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	pods, err := client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	printNodes(out, nodes.Items)
+	printPods(out, nodes.Items, pods.Items)
+	fmt.Fprintf(out, "\nAPI server   %s\nlook around  KUBECONFIG=$(make -s kubeconfig STACK=%s) kubectl get pods -A\ntake down    make down STACK=%[2]s\n",
+		config.Host, s.options.Stack)
+	return nil
+}
+
+func printNodes(out io.Writer, nodes []corev1.Node) {
+	type pool struct {
+		machine      string
+		ready, total int
+	}
+	pools := map[string]pool{}
+	for _, node := range nodes {
+		name := poolOf(node)
+		entry := pools[name]
+		entry.machine = node.Labels[corev1.LabelInstanceTypeStable]
+		entry.total++
+		if nodeReady(node) {
+			entry.ready++
+		}
+		pools[name] = entry
+	}
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "\nNODE POOL\tMACHINE\tNODES READY")
+	for _, name := range slices.Sorted(maps.Keys(pools)) {
+		fmt.Fprintf(table, "%s\t%s\t%d/%d\n", name, pools[name].machine, pools[name].ready, pools[name].total)
+	}
+	_ = table.Flush()
+}
+
+func printPods(out io.Writer, nodes []corev1.Node, pods []corev1.Pod) {
+	type workload struct {
+		ready, total int
+		pools        map[string]bool
+	}
+	poolOfNode := map[string]string{}
+	for _, node := range nodes {
+		poolOfNode[node.Name] = poolOf(node)
+	}
+	workloads := map[string]workload{}
+	for _, pod := range pods {
+		name := pod.Namespace + "\t" + ownerOf(pod)
+		entry := workloads[name]
+		if entry.pools == nil {
+			entry.pools = map[string]bool{}
+		}
+		entry.total++
+		if podReady(pod) {
+			entry.ready++
+		}
+		if pool := poolOfNode[pod.Spec.NodeName]; pool != "" {
+			entry.pools[pool] = true
+		}
+		workloads[name] = entry
+	}
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "\nNAMESPACE\tWORKLOAD\tPODS READY\tNODE POOL")
+	for _, name := range slices.Sorted(maps.Keys(workloads)) {
+		entry := workloads[name]
+		fmt.Fprintf(table, "%s\t%d/%d\t%s\n", name, entry.ready, entry.total,
+			strings.Join(slices.Sorted(maps.Keys(entry.pools)), ", "))
+	}
+	_ = table.Flush()
+}
+
+func poolOf(node corev1.Node) string { return node.Labels["cloud.google.com/gke-nodepool"] }
+
+// ownerOf names what made a pod. A Deployment's name is that of its ReplicaSet
+// without the hash.
+func ownerOf(pod corev1.Pod) string {
+	owner := metav1.GetControllerOf(&pod)
+	if owner == nil {
+		return "Pod " + pod.Name
+	}
+	if hash := pod.Labels["pod-template-hash"]; owner.Kind == "ReplicaSet" && hash != "" {
+		return "Deployment " + strings.TrimSuffix(owner.Name, "-"+hash)
+	}
+	return owner.Kind + " " + owner.Name
+}
+
+func nodeReady(node corev1.Node) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(condition corev1.NodeCondition) bool {
+		return condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue
+	})
+}
+
+func podReady(pod corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(condition corev1.PodCondition) bool {
+		return condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue
+	})
+}

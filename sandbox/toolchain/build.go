@@ -1,0 +1,193 @@
+package toolchain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"persia/sandbox/process"
+)
+
+// Build compiles whatever is missing or out of date in binDir from the modules
+// below moduleRoot, this package's folder, and returns the tools' paths. It
+// writes a line to progress when a compilation starts and when it ends, and
+// nothing when all is up to date. Of several builds into the same binDir one
+// compiles and the others wait for it.
+func Build(ctx context.Context, moduleRoot, binDir string, progress io.Writer) (Tools, error) {
+	b, err := newBuilder(ctx, moduleRoot, binDir)
+	if err != nil {
+		return Tools{}, err
+	}
+	stale, err := b.stale(all)
+	if err != nil {
+		return Tools{}, err
+	}
+	if len(stale) != 0 {
+		if err := b.build(ctx, all, progress); err != nil {
+			return Tools{}, err
+		}
+	}
+	return In(b.binDir), nil
+}
+
+// Built tells whether [Build] has nothing to do.
+func Built(ctx context.Context, moduleRoot, binDir string) (bool, error) {
+	b, err := newBuilder(ctx, moduleRoot, binDir)
+	if err != nil {
+		return false, err
+	}
+	stale, err := b.stale(all)
+	return err == nil && len(stale) == 0, err
+}
+
+type builder struct {
+	moduleRoot, binDir string
+	goVersion          string
+}
+
+func newBuilder(ctx context.Context, moduleRoot, binDir string) (*builder, error) {
+	moduleRoot, err := filepath.Abs(moduleRoot)
+	if err != nil {
+		return nil, fmt.Errorf("toolchain: %w", err)
+	}
+	binDir, err = filepath.Abs(binDir)
+	if err != nil {
+		return nil, fmt.Errorf("toolchain: %w", err)
+	}
+	b := &builder{moduleRoot: moduleRoot, binDir: binDir}
+	// Asked in a module's folder: its go.mod may select another Go.
+	b.goVersion, err = b.goCommand(ctx, all[0].dir, "env", "GOVERSION")
+	if err != nil {
+		return nil, fmt.Errorf("toolchain: %w", err)
+	}
+	return b, nil
+}
+
+// build compiles those of the tools that are out of date.
+func (b *builder) build(ctx context.Context, tools []tool, progress io.Writer) error {
+	if err := os.MkdirAll(b.binDir, 0o755); err != nil {
+		return fmt.Errorf("toolchain: %w", err)
+	}
+	unlock, err := process.Lock(ctx, filepath.Join(b.binDir, ".lock"))
+	if err != nil {
+		return fmt.Errorf("toolchain: %w", err)
+	}
+	defer unlock()
+
+	// Another build may have done the work while this one waited for the lock.
+	stale, err := b.stale(tools)
+	if err != nil {
+		return err
+	}
+	if len(stale) == len(tools) {
+		fmt.Fprintf(progress, "toolchain: compiling %d programs from Go modules; this takes about 15 minutes, once\n", len(tools))
+	}
+	for i, t := range tools {
+		if !slices.Contains(stale, t.name) {
+			continue
+		}
+		version, err := b.version(ctx, t)
+		if err != nil {
+			return fmt.Errorf("toolchain: %s: %w", t.name, err)
+		}
+		line := fmt.Sprintf("toolchain: %d/%d %s %s", i+1, len(tools), t.name, version)
+		fmt.Fprintf(progress, "%s compiling …\n", line)
+		started := time.Now()
+		if err := b.compile(ctx, t, version); err != nil {
+			return fmt.Errorf("toolchain: compile %s %s in %s: %w", t.name, version, filepath.Join(b.moduleRoot, t.dir), err)
+		}
+		fmt.Fprintf(progress, "%s %.0fs\n", line, time.Since(started).Seconds())
+	}
+	return nil
+}
+
+// compile leaves either the complete binary and its stamp, or no stamp.
+func (b *builder) compile(ctx context.Context, t tool, version string) error {
+	stamp, err := b.stamp(t)
+	if err != nil {
+		return err
+	}
+	binary := filepath.Join(b.binDir, t.name)
+	building := filepath.Join(b.binDir, "."+t.name+".building")
+	if err := os.Remove(stampFile(binary)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	_, err = b.goCommand(ctx, t.dir, "build", "-trimpath", "-buildvcs=false", "-ldflags", t.ldflags(version), "-o", building, t.pkg)
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(building, binary); err != nil {
+		return err
+	}
+	return os.WriteFile(stampFile(binary), []byte(stamp), 0o644)
+}
+
+// version returns the version of the tool's module.
+func (b *builder) version(ctx context.Context, t tool) (string, error) {
+	version, err := b.goCommand(ctx, t.dir, "list", "-m", "-f", "{{.Version}}", t.module)
+	if err != nil {
+		return "", err
+	}
+	if version == "" {
+		return "", fmt.Errorf("module %s has no version", t.module)
+	}
+	return version, nil
+}
+
+// ldflags leaves out the symbol table and debug information, half of the
+// binary's size, and sets the tool's variables.
+func (t tool) ldflags(version string) string {
+	semver := strings.TrimPrefix(version, "v")
+	major, rest, _ := strings.Cut(semver, ".")
+	minor, _, _ := strings.Cut(rest, ".")
+	values := strings.NewReplacer("{version}", version, "{semver}", semver, "{major}", major, "{minor}", minor)
+
+	flags := []string{"-s", "-w"}
+	for _, v := range t.variables {
+		flags = append(flags, "-X", v.name+"="+values.Replace(v.value))
+	}
+	return strings.Join(flags, " ")
+}
+
+// goCommand runs the go command in a module's folder and returns its output.
+func (b *builder) goCommand(ctx context.Context, dir string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = filepath.Join(b.moduleRoot, dir)
+	cmd.Env = append(os.Environ(),
+		// What the user's shell says about other modules does not hold for these:
+		// they are built as they are pinned, for this machine. An empty GOFLAGS
+		// would be looked up in the go command's configuration file.
+		"GOFLAGS=-mod=readonly", "GOWORK=off", "GO111MODULE=on",
+		"GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH, "CGO_ENABLED=0",
+		"PWD="+cmd.Dir,
+	)
+	// Interrupted, the go command ends its compilers and removes its files.
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 10 * time.Second
+	var output, diagnostics strings.Builder
+	cmd.Stdout, cmd.Stderr = &output, &diagnostics
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			return "", context.Cause(ctx)
+		}
+		return "", fmt.Errorf("go %s: %w\n%s", args[0], err, tail(diagnostics.String(), 20))
+	}
+	return strings.TrimSpace(output.String()), nil
+}
+
+// tail returns the last lines of s.
+func tail(s string, lines int) string {
+	all := strings.Split(strings.TrimRight(s, "\n"), "\n")
+	if len(all) > lines {
+		all = all[len(all)-lines:]
+	}
+	return strings.Join(all, "\n")
+}

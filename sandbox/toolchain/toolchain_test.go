@@ -1,0 +1,191 @@
+package toolchain
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// tiny is a tool whose module needs nothing but the standard library.
+var tiny = tool{
+	name: "tiny", dir: "tiny", module: "example.com/tiny", pkg: "example.com/tiny",
+	variables: []variable{{"main.version", "{version}"}},
+}
+
+const tinyMain = `package main
+
+var version = "unset"
+
+func main() { println("tiny", version) }
+`
+
+// tinyRoot writes the module of tiny and returns the module root.
+func tinyRoot(t *testing.T) string {
+	t.Helper()
+	root := t.TempDir()
+	write(t, filepath.Join(root, "tiny", "go.mod"), "module example.com/tiny\n\ngo 1.26.0\n")
+	write(t, filepath.Join(root, "tiny", "go.sum"), "")
+	write(t, filepath.Join(root, "tiny", "main.go"), tinyMain)
+	return root
+}
+
+func write(t *testing.T, path, content string) {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	require.NoError(t, os.WriteFile(path, []byte(content), 0o644))
+}
+
+func tinyBuilder(t *testing.T, root, binDir string) *builder {
+	t.Helper()
+	b := &builder{moduleRoot: root, binDir: binDir}
+	var err error
+	b.goVersion, err = b.goCommand(t.Context(), tiny.dir, "env", "GOVERSION")
+	require.NoError(t, err)
+	return b
+}
+
+func TestCompile(t *testing.T) {
+	// Neither the user's flags nor a workspace reach the build.
+	t.Setenv("GOFLAGS", "-mod=mod -tags=nonsense")
+	t.Setenv("GOWORK", filepath.Join(t.TempDir(), "go.work"))
+	b := tinyBuilder(t, tinyRoot(t), t.TempDir())
+
+	require.NoError(t, b.compile(t.Context(), tiny, "v1.2.3"))
+	output, err := exec.Command(filepath.Join(b.binDir, "tiny")).CombinedOutput()
+	require.NoError(t, err)
+	assert.Equal(t, "tiny v1.2.3\n", string(output))
+
+	entries, err := os.ReadDir(b.binDir)
+	require.NoError(t, err)
+	var names []string
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+	}
+	assert.Equal(t, []string{".tiny.stamp", "tiny"}, names)
+}
+
+func TestStale(t *testing.T) {
+	tests := map[string]struct {
+		change func(t *testing.T, b *builder, changed *tool)
+		want   []string
+	}{
+		"nothing changed":            {func(*testing.T, *builder, *tool) {}, nil},
+		"another requirement":        {change: appendTo("tiny/go.mod"), want: []string{"tiny"}},
+		"another checksum":           {change: appendTo("tiny/go.sum"), want: []string{"tiny"}},
+		"another Go":                 {func(_ *testing.T, b *builder, _ *tool) { b.goVersion = "go1.99" }, []string{"tiny"}},
+		"another package":            {func(_ *testing.T, _ *builder, changed *tool) { changed.pkg += "/v2" }, []string{"tiny"}},
+		"another linker variable":    {func(_ *testing.T, _ *builder, changed *tool) { changed.variables = nil }, []string{"tiny"}},
+		"the binary is gone":         {removeBinary("tiny"), []string{"tiny"}},
+		"the stamp is gone":          {removeBinary(".tiny.stamp"), []string{"tiny"}},
+		"the binary is an empty one": {func(t *testing.T, b *builder, _ *tool) { write(t, filepath.Join(b.binDir, "tiny"), "") }, []string{"tiny"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			b := tinyBuilder(t, tinyRoot(t), t.TempDir())
+			stamp, err := b.stamp(tiny)
+			require.NoError(t, err)
+			write(t, filepath.Join(b.binDir, "tiny"), "binary")
+			write(t, filepath.Join(b.binDir, ".tiny.stamp"), stamp)
+
+			changed := tiny
+			test.change(t, b, &changed)
+			stale, err := b.stale([]tool{changed})
+			require.NoError(t, err)
+			assert.Equal(t, test.want, stale)
+		})
+	}
+}
+
+func appendTo(file string) func(*testing.T, *builder, *tool) {
+	return func(t *testing.T, b *builder, _ *tool) {
+		path := filepath.Join(b.moduleRoot, file)
+		content, err := os.ReadFile(path)
+		require.NoError(t, err)
+		write(t, path, string(content)+"// changed\n")
+	}
+}
+
+func removeBinary(name string) func(*testing.T, *builder, *tool) {
+	return func(t *testing.T, b *builder, _ *tool) {
+		require.NoError(t, os.Remove(filepath.Join(b.binDir, name)))
+	}
+}
+
+func TestAFailedCompilationLeavesNoBinary(t *testing.T) {
+	root := tinyRoot(t)
+	write(t, filepath.Join(root, "tiny", "main.go"), "package main\n\nfunc main() { undefined() }\n")
+	b := tinyBuilder(t, root, t.TempDir())
+
+	err := b.compile(t.Context(), tiny, "v1.2.3")
+	require.ErrorContains(t, err, "undefined: undefined", "the compiler's own words")
+	stale, err := b.stale([]tool{tiny})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"tiny"}, stale)
+	assert.NoFileExists(t, filepath.Join(b.binDir, "tiny"))
+}
+
+func TestAnInterruptedBuildSaysSo(t *testing.T) {
+	b := tinyBuilder(t, tinyRoot(t), t.TempDir())
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	assert.ErrorIs(t, b.compile(ctx, tiny, "v1.2.3"), context.Canceled)
+}
+
+func TestLdflags(t *testing.T) {
+	tests := []struct {
+		tool    tool
+		version string
+		want    string
+	}{
+		{etcd, "v3.6.4", "-s -w"},
+		{kwok, "v0.8.0", "-s -w -X sigs.k8s.io/kwok/pkg/consts.Version=0.8.0"},
+		{pulumi, "v3.250.0", "-s -w -X github.com/pulumi/pulumi/sdk/v3/go/common/version.Version=v3.250.0"},
+		{
+			tool{variables: kubernetesVersion[:3]}, "v1.34.2",
+			"-s -w -X k8s.io/component-base/version.gitVersion=v1.34.2" +
+				" -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=34",
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.want, func(t *testing.T) {
+			assert.Equal(t, test.want, test.tool.ldflags(test.version))
+		})
+	}
+}
+
+func TestEveryToolIsPinned(t *testing.T) {
+	b := &builder{moduleRoot: "."}
+	var err error
+	b.moduleRoot, err = filepath.Abs(b.moduleRoot)
+	require.NoError(t, err)
+	for _, tool := range all {
+		t.Run(tool.name, func(t *testing.T) {
+			gomod, err := os.ReadFile(filepath.Join(tool.dir, "go.mod"))
+			require.NoError(t, err)
+			assert.Contains(t, string(gomod), tool.pkg, "a tool of the module")
+			version, err := b.version(t.Context(), tool)
+			require.NoError(t, err)
+			assert.Contains(t, string(gomod), tool.module+" "+version)
+		})
+	}
+}
+
+func TestInNamesEveryTool(t *testing.T) {
+	var paths []string
+	tools := reflect.ValueOf(In("/bin"))
+	for i := range tools.NumField() {
+		paths = append(paths, strings.TrimPrefix(tools.Field(i).String(), "/bin/"))
+	}
+	var names []string
+	for _, tool := range all {
+		names = append(names, tool.name)
+	}
+	assert.ElementsMatch(t, names, paths)
+}

@@ -1,0 +1,106 @@
+package toolchain
+
+import "path/filepath"
+
+// Tools are the paths of the compiled programs.
+type Tools struct {
+	Pulumi                string
+	Etcd                  string
+	KubeAPIServer         string
+	KubeControllerManager string
+	KubeScheduler         string
+	Kwok                  string
+	Kwokctl               string
+	NATSOperator          string
+}
+
+// In returns the paths that the tools have in binDir, compiled or not.
+func In(binDir string) Tools {
+	return Tools{
+		Pulumi:                filepath.Join(binDir, pulumi.name),
+		Etcd:                  filepath.Join(binDir, etcd.name),
+		KubeAPIServer:         filepath.Join(binDir, kubeAPIServer.name),
+		KubeControllerManager: filepath.Join(binDir, kubeControllerManager.name),
+		KubeScheduler:         filepath.Join(binDir, kubeScheduler.name),
+		Kwok:                  filepath.Join(binDir, kwok.name),
+		Kwokctl:               filepath.Join(binDir, kwokctl.name),
+		NATSOperator:          filepath.Join(binDir, natsOperator.name),
+	}
+}
+
+// tool is a program compiled from a module.
+type tool struct {
+	// name is the binary's.
+	name string
+	// dir is the folder of the go.mod, relative to the module root.
+	dir string
+	// module is the one whose version is the program's.
+	module string
+	// pkg is the path of the main package.
+	pkg string
+	// variables are set by the linker. Values may hold {version} (v1.34.2),
+	// {semver} (1.34.2), {major} (1) and {minor} (34).
+	variables []variable
+}
+
+type variable struct{ name, value string }
+
+// kubernetesVersion makes Kubernetes' programs report a release. Without it
+// they report v0.0.0-master, which fails the version checks of their clients.
+var kubernetesVersion = []variable{
+	{"k8s.io/component-base/version.gitVersion", "{version}"},
+	{"k8s.io/component-base/version.gitMajor", "{major}"},
+	{"k8s.io/component-base/version.gitMinor", "{minor}"},
+	{"k8s.io/client-go/pkg/version.gitVersion", "{version}"},
+	{"k8s.io/client-go/pkg/version.gitMajor", "{major}"},
+	{"k8s.io/client-go/pkg/version.gitMinor", "{minor}"},
+}
+
+// kwokVersion is what kwokctl writes into a cluster's configuration and
+// compares with its own.
+var kwokVersion = []variable{{"sigs.k8s.io/kwok/pkg/consts.Version", "{semver}"}}
+
+var (
+	kwok = tool{
+		name: "kwok", dir: "kwok", module: "sigs.k8s.io/kwok",
+		pkg: "sigs.k8s.io/kwok/cmd/kwok", variables: kwokVersion,
+	}
+	kwokctl = tool{
+		name: "kwokctl", dir: "kwok", module: "sigs.k8s.io/kwok",
+		pkg: "sigs.k8s.io/kwok/cmd/kwokctl", variables: kwokVersion,
+	}
+	etcd = tool{
+		name: "etcd", dir: "etcd", module: "go.etcd.io/etcd/server/v3",
+		pkg: "go.etcd.io/etcd/server/v3",
+	}
+	natsOperator = tool{
+		name: "nats-operator", dir: "nats-operator", module: "github.com/nats-io/nats-operator",
+		pkg: "github.com/nats-io/nats-operator/cmd/operator",
+	}
+	kubeAPIServer = tool{
+		name: "kube-apiserver", dir: "kubernetes", module: "k8s.io/kubernetes",
+		pkg: "k8s.io/kubernetes/cmd/kube-apiserver", variables: kubernetesVersion,
+	}
+	kubeControllerManager = tool{
+		name: "kube-controller-manager", dir: "kubernetes", module: "k8s.io/kubernetes",
+		pkg: "k8s.io/kubernetes/cmd/kube-controller-manager", variables: kubernetesVersion,
+	}
+	kubeScheduler = tool{
+		name: "kube-scheduler", dir: "kubernetes", module: "k8s.io/kubernetes",
+		pkg: "k8s.io/kubernetes/cmd/kube-scheduler", variables: kubernetesVersion,
+	}
+	pulumi = tool{
+		name: "pulumi", dir: "pulumi", module: "github.com/pulumi/pulumi/pkg/v3",
+		pkg: "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi",
+		variables: []variable{
+			{"github.com/pulumi/pulumi/sdk/v3/go/common/version.Version", "{version}"},
+		},
+	}
+)
+
+// all is in the order of compilation: the quick ones first, so that a mistake
+// in the environment shows early.
+var all = []tool{
+	etcd, kwok, kwokctl, natsOperator, pulumi,
+	kubeAPIServer, kubeControllerManager, kubeScheduler,
+}
