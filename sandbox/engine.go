@@ -3,23 +3,21 @@ package sandbox
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/auto"
-	"github.com/pulumi/pulumi/sdk/v3/go/auto/optrefresh"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
 	"k8s.io/client-go/rest"
 
 	"persia/sandbox/gcp"
 	"persia/sandbox/kubernetes"
 	"persia/sandbox/provider"
 	"persia/stack"
-
-	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
 )
 
 // The versions that the providers present themselves with: those of the SDKs
@@ -129,40 +127,29 @@ func (s *Sandbox) selectStack(ctx context.Context, project, providers string) (a
 	return auto.UpsertStack(ctx, s.options.Stack, workspace)
 }
 
-// recover clears what a killed command left behind. The sandbox's own lock is
-// held, so that whoever holds the state's is dead.
-func (e *engine) recover(ctx context.Context) error {
-	locks, err := e.sandbox.stateLocks()
-	if err != nil || len(locks) == 0 {
-		return err
+// hasResources reports whether the stack's state holds any resource, made or in
+// the making.
+func (s *Sandbox) hasResources() (bool, error) {
+	var state struct {
+		Checkpoint struct {
+			Latest struct {
+				Resources         []json.RawMessage `json:"resources"`
+				PendingOperations []json.RawMessage `json:"pending_operations"`
+			} `json:"latest"`
+		} `json:"checkpoint"`
 	}
-	fmt.Fprintf(e.sandbox.options.Out, "an earlier command was killed: reading what exists before going on\n")
-	if err := e.stack.Cancel(ctx); err != nil {
-		return fmt.Errorf("clear the lock of a killed command: %w", err)
-	}
-	_, err = e.stack.Refresh(ctx, optrefresh.ProgressStreams(e.sandbox.options.Out), optrefresh.ClearPendingCreates())
-	return e.explain("refresh", err)
-}
-
-// stateLocks are the lock files in the state's backend.
-func (s *Sandbox) stateLocks() ([]string, error) {
-	var locks []string
-	err := filepath.WalkDir(s.path("state", ".pulumi", "locks"), func(path string, entry fs.DirEntry, err error) error {
-		if err == nil && !entry.IsDir() && strings.HasSuffix(path, ".json") {
-			locks = append(locks, path)
-		}
-		return err
-	})
+	text, err := os.ReadFile(s.path("state", ".pulumi", "stacks", "persia", s.options.Stack+".json"))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return false, nil
 	}
-	return locks, err
-}
-
-// hasState reports whether the stack was ever brought up.
-func (s *Sandbox) hasState() bool {
-	_, err := os.Stat(s.path("state", ".pulumi", "stacks"))
-	return err == nil
+	if err != nil {
+		return false, err
+	}
+	if err := json.Unmarshal(text, &state); err != nil {
+		return false, fmt.Errorf("state of stack %s: %w", s.options.Stack, err)
+	}
+	latest := state.Checkpoint.Latest
+	return len(latest.Resources)+len(latest.PendingOperations) > 0, nil
 }
 
 // explain names the operation that failed. Pulumi's output, which has been shown

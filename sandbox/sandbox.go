@@ -154,7 +154,11 @@ func (s *Sandbox) Down(ctx context.Context) error {
 		return err
 	}
 	defer unlock()
-	if s.hasState() {
+	resources, err := s.hasResources()
+	if err != nil {
+		return err
+	}
+	if resources {
 		// Only a running control plane can tell when everything is gone.
 		if err := s.start(ctx); err != nil {
 			return err
@@ -181,7 +185,7 @@ func (s *Sandbox) destroy(ctx context.Context) error {
 	if err := engine.recover(ctx); err != nil {
 		return err
 	}
-	_, err = engine.stack.Destroy(ctx, optdestroy.ProgressStreams(s.options.Out), optdestroy.Parallel(parallel))
+	_, err = engine.stack.Destroy(ctx, optdestroy.ProgressStreams(s.options.Out), optdestroy.Parallel(parallel), optdestroy.Remove())
 	return engine.explain("destroy", err)
 }
 

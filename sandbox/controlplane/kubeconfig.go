@@ -27,6 +27,12 @@ func (c *Cluster) restConfig() (*rest.Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	// client-go keeps reading certificate files again, and complains of each
+	// that is gone when the control plane is.
+	if err := rest.LoadTLSFiles(config); err != nil {
+		return nil, err
+	}
+	config.CAFile, config.CertFile, config.KeyFile = "", "", ""
 	config.QPS = -1
 	return config, nil
 }

@@ -124,6 +124,15 @@ func encodeStringData(obj *unstructured.Unstructured) {
 	obj.Object["data"] = data
 }
 
+// ID is the resource ID of the object that a resource's inputs describe.
+func ID(inputs resource.PropertyMap) (resource.ID, error) {
+	obj, err := objectOf(inputs)
+	if err != nil {
+		return "", err
+	}
+	return idOf(obj), nil
+}
+
 // idOf is the resource ID of an object: its name, after its namespace if it has
 // one.
 func idOf(obj *unstructured.Unstructured) resource.ID {

@@ -27,7 +27,7 @@ func main() {
 
 // flags are those of every command.
 type flags struct {
-	repository, dir, stack string
+	repository, dir, toolchain, stack string
 }
 
 func command() *cobra.Command {
@@ -41,6 +41,7 @@ func command() *cobra.Command {
 	persistent := root.PersistentFlags()
 	persistent.StringVar(&flags.repository, "repository", ".", "folder of Pulumi.yaml and the stack files")
 	persistent.StringVar(&flags.dir, "dir", ".sandbox", "folder that the sandbox writes to")
+	persistent.StringVar(&flags.toolchain, "toolchain", "", "folder of the compiled programs (default DIR/bin)")
 	persistent.StringVar(&flags.stack, "stack", "dev", "stack, as in Pulumi.STACK.yaml")
 	root.AddCommand(
 		upCommand(&flags),
@@ -201,11 +202,19 @@ func (f *flags) find() (*sandbox.Sandbox, error) {
 }
 
 func (f *flags) tools() (toolchain.Tools, error) {
-	bin, err := filepath.Abs(filepath.Join(f.dir, "bin"))
+	bin, err := filepath.Abs(f.bin())
 	return toolchain.In(bin), err
 }
 
 func (f *flags) buildToolchain(ctx context.Context) error {
-	_, err := toolchain.Build(ctx, filepath.Join(f.repository, "sandbox", "toolchain"), filepath.Join(f.dir, "bin"), os.Stdout)
+	_, err := toolchain.Build(ctx, filepath.Join(f.repository, "sandbox", "toolchain"), f.bin(), os.Stdout)
 	return err
+}
+
+// bin is the folder of the compiled programs.
+func (f *flags) bin() string {
+	if f.toolchain != "" {
+		return f.toolchain
+	}
+	return filepath.Join(f.dir, "bin")
 }

@@ -1,0 +1,200 @@
+package e2e
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	extensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"persia/sandbox"
+)
+
+const poolLabel = "cloud.google.com/gke-nodepool"
+
+// cluster reads what is in a stack's control plane.
+type cluster struct {
+	t *testing.T
+	s *sandbox.Sandbox
+	kubernetes.Interface
+	extensions extensions.Interface
+}
+
+func newCluster(t *testing.T, s *sandbox.Sandbox) cluster {
+	t.Helper()
+	config, err := s.Cluster().RESTConfig()
+	require.NoError(t, err)
+	client, err := kubernetes.NewForConfig(config)
+	require.NoError(t, err)
+	extensions, err := extensions.NewForConfig(config)
+	require.NoError(t, err)
+	return cluster{t: t, s: s, Interface: client, extensions: extensions}
+}
+
+// nodes are all nodes, by name.
+func (c cluster) nodes() map[string]corev1.Node {
+	c.t.Helper()
+	list, err := c.CoreV1().Nodes().List(c.t.Context(), metav1.ListOptions{})
+	require.NoError(c.t, err)
+	nodes := map[string]corev1.Node{}
+	for _, node := range list.Items {
+		nodes[node.Name] = node
+	}
+	return nodes
+}
+
+// pods are those of a namespace that a label selector selects.
+func (c cluster) pods(namespace, selector string) []corev1.Pod {
+	c.t.Helper()
+	list, err := c.CoreV1().Pods(namespace).List(c.t.Context(), metav1.ListOptions{LabelSelector: selector})
+	require.NoError(c.t, err)
+	return list.Items
+}
+
+// assertOn sees to it that count pods are running and ready, each on a node of
+// the pool.
+func (c cluster) assertOn(pool string, count int, pods []corev1.Pod) {
+	c.t.Helper()
+	nodes := c.nodes()
+	assert.Len(c.t, pods, count)
+	for _, pod := range pods {
+		assert.Equal(c.t, corev1.PodRunning, pod.Status.Phase, pod.Name)
+		assert.False(c.t, readySince(pod).IsZero(), "%s is not ready", pod.Name)
+		assert.Equal(c.t, pool, nodes[pod.Spec.NodeName].Labels[poolLabel], "%s is on %s", pod.Name, pod.Spec.NodeName)
+	}
+}
+
+// readySince is when a pod became ready, or zero.
+func readySince(pod corev1.Pod) time.Time {
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue {
+			return condition.LastTransitionTime.Time
+		}
+	}
+	return time.Time{}
+}
+
+// assertBound sees to it that a claim is bound to its volume, and the volume to
+// the claim.
+func (c cluster) assertBound(claimName, volumeName string) {
+	c.t.Helper()
+	claim, err := c.CoreV1().PersistentVolumeClaims("persia").Get(c.t.Context(), claimName, metav1.GetOptions{})
+	require.NoError(c.t, err)
+	volume, err := c.CoreV1().PersistentVolumes().Get(c.t.Context(), volumeName, metav1.GetOptions{})
+	require.NoError(c.t, err)
+	assert.Equal(c.t, corev1.ClaimBound, claim.Status.Phase)
+	assert.Equal(c.t, volumeName, claim.Spec.VolumeName)
+	assert.Equal(c.t, corev1.VolumeBound, volume.Status.Phase)
+	require.NotNil(c.t, volume.Spec.ClaimRef)
+	assert.Equal(c.t, claim.UID, volume.Spec.ClaimRef.UID)
+	volumes, err := c.CoreV1().PersistentVolumes().List(c.t.Context(), metav1.ListOptions{})
+	require.NoError(c.t, err)
+	assert.Len(c.t, volumes.Items, 1, "the default storage class has provisioned nothing")
+}
+
+// assertOperatorAllowed sees to it that the NATS operator acted as the service
+// account that the program made for it, and was never refused.
+func (c cluster) assertOperatorAllowed() {
+	c.t.Helper()
+	const user = "system:serviceaccount:nats-io:nats-operator"
+	file, err := os.Open(c.s.Cluster().AuditLog())
+	require.NoError(c.t, err)
+	defer func() { _ = file.Close() }()
+	requests := map[string]int{}
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var event struct {
+			Verb       string `json:"verb"`
+			RequestURI string `json:"requestURI"`
+			User       struct {
+				Username string `json:"username"`
+			} `json:"user"`
+			ObjectRef struct {
+				Resource string `json:"resource"`
+			} `json:"objectRef"`
+			ResponseStatus struct {
+				Code int `json:"code"`
+			} `json:"responseStatus"`
+		}
+		require.NoError(c.t, json.Unmarshal(lines.Bytes(), &event))
+		if event.User.Username != user {
+			continue
+		}
+		requests[event.Verb+" "+event.ObjectRef.Resource]++
+		assert.NotEqual(c.t, 403, event.ResponseStatus.Code, "%s %s was forbidden", event.Verb, event.RequestURI)
+	}
+	require.NoError(c.t, lines.Err())
+	for _, request := range []string{"create pods", "create secrets", "patch natsclusters", "get customresourcedefinitions"} {
+		assert.Positive(c.t, requests[request], "%s among %v", request, requests)
+	}
+	log := readLog(c.t, c.s)
+	assert.Contains(c.t, log, "started workers")
+	assert.NotContains(c.t, strings.ToLower(log), "forbidden")
+}
+
+// readLog is what the programs that really ran have written.
+func readLog(t *testing.T, s *sandbox.Sandbox) string {
+	t.Helper()
+	entries, err := os.ReadDir(s.AgentLogs())
+	require.NoError(t, err)
+	require.NotEmpty(t, entries, "no program has run")
+	var logs strings.Builder
+	for _, entry := range entries {
+		text, err := os.ReadFile(s.AgentLogs() + "/" + entry.Name())
+		require.NoError(t, err)
+		logs.Write(text)
+	}
+	return logs.String()
+}
+
+// assertEmpty sees to it that nothing is left but what a control plane has by
+// itself.
+func (c cluster) assertEmpty() {
+	c.t.Helper()
+	ctx, all := c.t.Context(), metav1.ListOptions{}
+
+	nodes, err := c.CoreV1().Nodes().List(ctx, all)
+	require.NoError(c.t, err)
+	assert.Empty(c.t, names(nodes.Items), "nodes")
+	pods, err := c.CoreV1().Pods("").List(ctx, all)
+	require.NoError(c.t, err)
+	assert.Empty(c.t, names(pods.Items), "pods")
+	claims, err := c.CoreV1().PersistentVolumeClaims("").List(ctx, all)
+	require.NoError(c.t, err)
+	assert.Empty(c.t, names(claims.Items), "claims")
+	volumes, err := c.CoreV1().PersistentVolumes().List(ctx, all)
+	require.NoError(c.t, err)
+	assert.Empty(c.t, names(volumes.Items), "volumes")
+	classes, err := c.StorageV1().StorageClasses().List(ctx, all)
+	require.NoError(c.t, err)
+	assert.Empty(c.t, names(classes.Items), "storage classes")
+	definitions, err := c.extensions.ApiextensionsV1().CustomResourceDefinitions().List(ctx, all)
+	require.NoError(c.t, err)
+	assert.Empty(c.t, names(definitions.Items), "custom resources")
+	namespaces, err := c.CoreV1().Namespaces().List(ctx, all)
+	require.NoError(c.t, err)
+	assert.ElementsMatch(c.t, []string{"default", "kube-node-lease", "kube-public", "kube-system"}, names(namespaces.Items))
+	roles, err := c.RbacV1().ClusterRoles().List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/part-of=persia"})
+	require.NoError(c.t, err)
+	assert.Empty(c.t, names(roles.Items), "cluster roles")
+}
+
+func names[T any, Object interface {
+	*T
+	metav1.Object
+}](items []T) []string {
+	var names []string
+	for i := range items {
+		names = append(names, Object(&items[i]).GetName())
+	}
+	return names
+}

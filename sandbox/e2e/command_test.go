@@ -1,0 +1,86 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"persia/sandbox"
+)
+
+func binDir() string { return filepath.Dir(tools.Pulumi) }
+
+// sandboxCommand runs the sandbox command on the stack dev.
+func sandboxCommand(t *testing.T, dir string, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	command := exec.Command(executable, append(args, "--dir", dir, "--repository", repository, "--toolchain", binDir())...)
+	var out, errs strings.Builder
+	command.Stdout, command.Stderr = &out, &errs
+	err = command.Run()
+	return out.String(), errs.String(), err
+}
+
+func TestCommand(t *testing.T) {
+	dir := t.TempDir()
+	t.Cleanup(func() { _, _, _ = sandboxCommand(t, dir, "down") })
+
+	t.Run("before up", func(t *testing.T) {
+		for _, command := range []string{"status", "kubeconfig"} {
+			_, stderr, err := sandboxCommand(t, dir, command)
+			assert.Error(t, err)
+			assert.Contains(t, stderr, "make up STACK=dev")
+		}
+		stdout, _, err := sandboxCommand(t, dir, "preview")
+		require.NoError(t, err)
+		assert.Contains(t, stdout, "kubernetes:apps/v1:StatefulSet")
+		_, _, err = sandboxCommand(t, dir, "down")
+		assert.NoError(t, err, "there is nothing to take down")
+	})
+	t.Run("an unknown stack", func(t *testing.T) {
+		_, stderr, err := sandboxCommand(t, dir, "up", "--stack", "nowhere")
+		assert.Error(t, err)
+		assert.Contains(t, stderr, "Pulumi.nowhere.yaml")
+	})
+	t.Run("up", func(t *testing.T) {
+		stdout, _, err := sandboxCommand(t, dir, "up")
+		require.NoError(t, err, stdout)
+		assert.Contains(t, stdout, "StatefulSet adult-income-nn-worker")
+		assert.Contains(t, stdout, "kubectl get pods -A")
+	})
+	t.Run("kubeconfig", func(t *testing.T) {
+		stdout, _, err := sandboxCommand(t, dir, "kubeconfig")
+		require.NoError(t, err)
+		path := strings.TrimSuffix(stdout, "\n")
+		assert.FileExists(t, path, "the path and nothing else")
+	})
+	t.Run("down", func(t *testing.T) {
+		_, _, err := sandboxCommand(t, dir, "down")
+		require.NoError(t, err)
+		entries, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		assert.Empty(t, entries)
+		assertNoProcess(t, dir)
+	})
+}
+
+// TestOfficialKubernetesProvider: the engine starts the provider that is on the
+// PATH. The official one is in no Go module, so that a program which only tells
+// that it was started takes its place.
+func TestOfficialKubernetesProvider(t *testing.T) {
+	bin := t.TempDir()
+	started := filepath.Join(bin, "started")
+	script := "#!/bin/sh\necho started >> '" + started + "'\nexit 1\n"
+	require.NoError(t, os.WriteFile(filepath.Join(bin, "pulumi-resource-kubernetes"), []byte(script), 0o700))
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	t.Setenv(sandbox.OfficialKubernetes, "official")
+
+	s := newSandbox(t, repository, t.TempDir(), "dev")
+	_, err := s.Up(t.Context())
+	require.Error(t, err)
+	assert.FileExists(t, started)
+}

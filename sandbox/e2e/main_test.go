@@ -1,0 +1,85 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"persia/sandbox"
+	"persia/sandbox/toolchain"
+)
+
+// repository is the folder of Pulumi.yaml and the stack files.
+const repository = "../.."
+
+// The toolchain and the sandbox command, built once for all tests.
+var (
+	tools      toolchain.Tools
+	executable string
+)
+
+func TestMain(m *testing.M) {
+	code, err := run(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(code)
+}
+
+func run(m *testing.M) (int, error) {
+	var err error
+	tools, err = toolchain.Build(context.Background(),
+		filepath.Join(repository, "sandbox", "toolchain"), filepath.Join(repository, ".sandbox", "bin"), os.Stdout)
+	if err != nil {
+		return 0, err
+	}
+	dir, err := os.MkdirTemp("", "sandbox-e2e-")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	executable = filepath.Join(dir, "sandbox")
+	build := exec.Command("go", "build", "-o", executable, "persia/sandbox/cmd/sandbox")
+	if output, err := build.CombinedOutput(); err != nil {
+		return 0, fmt.Errorf("build the sandbox command: %w\n%s", err, output)
+	}
+	return m.Run(), nil
+}
+
+// newSandbox returns the sandbox of a stack, whose files lie in project, and
+// which keeps to dir. It is taken down when the test ends.
+func newSandbox(t *testing.T, project, dir, stack string) *sandbox.Sandbox {
+	t.Helper()
+	s, err := sandbox.New(sandbox.Options{
+		Project:    project,
+		Stack:      stack,
+		Dir:        dir,
+		Tools:      tools,
+		Executable: executable,
+		Out:        os.Stdout,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			logFiles(t, filepath.Join(s.AgentLogs(), "*.log"))
+		}
+		if err := s.Down(context.Background()); err != nil {
+			t.Errorf("take the sandbox down: %v", err)
+		}
+	})
+	return s
+}
+
+func logFiles(t *testing.T, pattern string) {
+	paths, _ := filepath.Glob(pattern)
+	for _, path := range paths {
+		text, _ := os.ReadFile(path)
+		t.Logf("%s:\n%s", path, text)
+	}
+}

@@ -1,0 +1,73 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"persia/sandbox/process"
+)
+
+// sandboxProcesses are those that have a path of dir in their command line.
+func sandboxProcesses(t *testing.T, dir string) []process.Process {
+	t.Helper()
+	processes, err := process.Matching(func(p process.Process) bool {
+		return strings.Contains(p.Command, dir)
+	})
+	require.NoError(t, err)
+	return processes
+}
+
+func assertNoProcess(t *testing.T, dir string) {
+	t.Helper()
+	assert.Empty(t, sandboxProcesses(t, dir), "down leaves no process")
+}
+
+// assertListensOnLoopbackOnly looks at the listening sockets of all processes of
+// the sandbox.
+func assertListensOnLoopbackOnly(t *testing.T, dir string) {
+	t.Helper()
+	listening := listeningSockets(t)
+	found := 0
+	for _, p := range sandboxProcesses(t, dir) {
+		descriptors, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", p.PID))
+		for _, descriptor := range descriptors {
+			target, _ := os.Readlink(descriptor)
+			if address, ok := listening[target]; ok {
+				found++
+				assert.True(t, loopback(address), "%s listens on %s", p.Command, address)
+			}
+		}
+	}
+	assert.GreaterOrEqual(t, found, 5, "the components of a control plane listen")
+}
+
+// listeningSockets are the local addresses, in the kernel's hexadecimal, of all
+// listening TCP sockets, by the name that a descriptor has for the socket.
+func listeningSockets(t *testing.T) map[string]string {
+	t.Helper()
+	const listen, address, state, inode = "0A", 1, 3, 9
+	sockets := map[string]string{}
+	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
+		text, err := os.ReadFile(table)
+		require.NoError(t, err)
+		for _, line := range strings.Split(string(text), "\n") {
+			fields := strings.Fields(line)
+			if len(fields) > inode && fields[state] == listen {
+				sockets["socket:["+fields[inode]+"]"] = fields[address]
+			}
+		}
+	}
+	return sockets
+}
+
+func loopback(address string) bool {
+	return strings.HasPrefix(address, "0100007F:") ||
+		strings.HasPrefix(address, "00000000000000000000000001000000:") ||
+		strings.HasPrefix(address, "0000000000000000FFFF00000100007F:")
+}

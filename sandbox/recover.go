@@ -1,0 +1,136 @@
+package sandbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/auto/optrefresh"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
+	"golang.org/x/sync/errgroup"
+
+	"persia/sandbox/gcp"
+	"persia/sandbox/kubernetes"
+)
+
+// recover clears what a killed command left behind: the lock on the state, and
+// resources that may exist without the state knowing. The sandbox's own lock is
+// held, so that whoever holds the state's is dead.
+func (e *engine) recover(ctx context.Context) error {
+	locks, err := e.sandbox.stateLocks()
+	if err != nil || len(locks) == 0 {
+		return err
+	}
+	fmt.Fprintf(e.sandbox.options.Out, "an earlier command was killed: reading what exists before going on\n")
+	if err := e.stack.Cancel(ctx); err != nil {
+		return fmt.Errorf("clear the lock of a killed command: %w", err)
+	}
+	if err := e.undoCreates(ctx); err != nil {
+		return err
+	}
+	_, err = e.stack.Refresh(ctx, optrefresh.ProgressStreams(e.sandbox.options.Out), optrefresh.ClearPendingCreates())
+	return e.explain("refresh", err)
+}
+
+// stateLocks are the lock files in the state's backend.
+func (s *Sandbox) stateLocks() ([]string, error) {
+	var locks []string
+	err := filepath.WalkDir(s.path("state", ".pulumi", "locks"), func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && strings.HasSuffix(path, ".json") {
+			locks = append(locks, path)
+		}
+		return err
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return locks, err
+}
+
+// pendingCreate is a resource that was being made when the engine was killed.
+type pendingCreate struct {
+	URN    resource.URN   `json:"urn"`
+	Custom bool           `json:"custom"`
+	Inputs map[string]any `json:"inputs"`
+}
+
+// undoCreates removes what was being made when the engine was killed. It may or
+// may not exist, and depends on nothing else that was: a create is begun when
+// what it needs is there.
+func (e *engine) undoCreates(ctx context.Context) error {
+	creates, err := e.pendingCreates(ctx)
+	if err != nil {
+		return err
+	}
+	if len(creates) == 0 {
+		return nil
+	}
+	kube, google, err := e.sandbox.providers(ctx)
+	if err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	for _, create := range creates {
+		inputs := resource.NewPropertyMapFromMap(create.Inputs)
+		request := plugin.DeleteRequest{URN: create.URN, ID: resource.ID(create.URN.Name()), Inputs: inputs}
+		provider := google
+		if create.URN.Type().Package() == "kubernetes" {
+			provider = kube
+			if request.ID, err = kubernetes.ID(inputs); err != nil {
+				return err
+			}
+		}
+		group.Go(func() error {
+			_, err := provider.Delete(ctx, request)
+			return err
+		})
+	}
+	return group.Wait()
+}
+
+func (e *engine) pendingCreates(ctx context.Context) ([]pendingCreate, error) {
+	exported, err := e.stack.Export(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the state of stack %s: %w", e.sandbox.options.Stack, err)
+	}
+	var deployment struct {
+		PendingOperations []struct {
+			Type     string        `json:"type"`
+			Resource pendingCreate `json:"resource"`
+		} `json:"pending_operations"`
+	}
+	if err := json.Unmarshal(exported.Deployment, &deployment); err != nil {
+		return nil, fmt.Errorf("read the state of stack %s: %w", e.sandbox.options.Stack, err)
+	}
+	var creates []pendingCreate
+	for _, operation := range deployment.PendingOperations {
+		created := operation.Resource
+		if operation.Type == "creating" && created.Custom && created.URN.Type().Package() != "pulumi" {
+			creates = append(creates, created)
+		}
+	}
+	return creates, nil
+}
+
+// providers are the sandbox's own, ready to act on the control plane.
+func (s *Sandbox) providers(ctx context.Context) (kube, google plugin.Provider, err error) {
+	config, err := s.cluster.RESTConfig()
+	if err != nil {
+		return nil, nil, err
+	}
+	kubeconfig, err := os.ReadFile(s.Kubeconfig())
+	if err != nil {
+		return nil, nil, err
+	}
+	kube = kubernetes.New(kubernetesVersion)
+	_, err = kube.Configure(ctx, plugin.ConfigureRequest{Inputs: resource.PropertyMap{
+		"kubeconfig": resource.NewStringProperty(string(kubeconfig)),
+	}})
+	return kube, gcp.New(gcpVersion, config), err
+}
