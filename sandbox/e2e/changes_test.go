@@ -1,24 +1,17 @@
 package e2e
 
 import (
-	"context"
 	"testing"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/auto"
 	"github.com/stretchr/testify/require"
+
+	"persia/sandbox"
 )
-
-type upper interface {
-	Up(ctx context.Context) (auto.UpResult, error)
-}
-
-type refresher interface {
-	Refresh(ctx context.Context) (auto.RefreshResult, error)
-}
 
 // upChanges brings a stack up, and counts what that changed by operation.
 // Unchanged resources are not among it.
-func upChanges(t *testing.T, s upper) map[string]int {
+func upChanges(t *testing.T, s *sandbox.Sandbox) map[string]int {
 	t.Helper()
 	result, err := s.Up(t.Context())
 	require.NoError(t, err)
@@ -26,7 +19,7 @@ func upChanges(t *testing.T, s upper) map[string]int {
 }
 
 // refreshChanges reads what exists, and counts what had drifted by operation.
-func refreshChanges(t *testing.T, s refresher) map[string]int {
+func refreshChanges(t *testing.T, s *sandbox.Sandbox) map[string]int {
 	t.Helper()
 	result, err := s.Refresh(t.Context())
 	require.NoError(t, err)

@@ -79,7 +79,7 @@ func TestOfficialKubernetesProvider(t *testing.T) {
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 	t.Setenv(sandbox.OfficialKubernetes, "official")
 
-	s := newSandbox(t, repository, t.TempDir(), "dev")
+	s := newSandbox(t, t.TempDir(), "dev")
 	_, err := s.Up(t.Context())
 	require.Error(t, err)
 	assert.FileExists(t, started)

@@ -5,14 +5,15 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"persia/sandbox"
 )
 
 // TestDev: one node with a GPU and PERSIA's adult-income example.
 func TestDev(t *testing.T) {
 	dir := t.TempDir()
-	s := newSandbox(t, repository, dir, "dev")
+	s := newSandbox(t, dir, "dev")
 	result, err := s.Up(t.Context())
 	require.NoError(t, err)
 	c := newCluster(t, s)
@@ -48,10 +49,7 @@ func TestDev(t *testing.T) {
 
 // assertDrift changes an object behind Pulumi's back: refresh finds it, and up
 // mends it.
-func assertDrift(t *testing.T, s interface {
-	upper
-	refresher
-}, c cluster) {
+func assertDrift(t *testing.T, s *sandbox.Sandbox, c cluster) {
 	t.Helper()
 	sets := c.AppsV1().StatefulSets("persia")
 	scale, err := sets.GetScale(t.Context(), "adult-income-dataloader", metav1.GetOptions{})
@@ -62,8 +60,7 @@ func assertDrift(t *testing.T, s interface {
 
 	assert.Equal(t, 1, refreshChanges(t, s)["update"])
 	assert.Equal(t, 1, upChanges(t, s)["update"])
-	var set *appsv1.StatefulSet
-	set, err = sets.Get(t.Context(), "adult-income-dataloader", metav1.GetOptions{})
+	set, err := sets.Get(t.Context(), "adult-income-dataloader", metav1.GetOptions{})
 	require.NoError(t, err)
 	assert.Equal(t, int32(1), *set.Spec.Replicas)
 }

@@ -23,7 +23,7 @@ func TestKilled(t *testing.T) {
 	for name, moment := range moments {
 		t.Run("up again after a kill "+name, func(t *testing.T) {
 			dir := t.TempDir()
-			s := newSandbox(t, repository, dir, "dev")
+			s := newSandbox(t, dir, "dev")
 			killUp(t, dir, moment)
 			_, err := s.Up(t.Context())
 			require.NoError(t, err)
@@ -35,7 +35,7 @@ func TestKilled(t *testing.T) {
 		})
 		t.Run("down after a kill "+name, func(t *testing.T) {
 			dir := t.TempDir()
-			s := newSandbox(t, repository, dir, "dev")
+			s := newSandbox(t, dir, "dev")
 			killUp(t, dir, moment)
 			require.NoError(t, s.Down(t.Context()))
 			entries, err := os.ReadDir(dir)

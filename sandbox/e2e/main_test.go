@@ -50,9 +50,24 @@ func run(m *testing.M) (int, error) {
 	return m.Run(), nil
 }
 
-// newSandbox returns the sandbox of a stack, whose files lie in project, and
-// which keeps to dir. It is taken down when the test ends.
-func newSandbox(t *testing.T, project, dir, stack string) *sandbox.Sandbox {
+// newSandbox returns the sandbox of a stack of the repository, which keeps to
+// dir. It is taken down when the test ends.
+func newSandbox(t *testing.T, dir, stack string) *sandbox.Sandbox {
+	t.Helper()
+	s := openSandbox(t, repository, dir, stack)
+	t.Cleanup(func() {
+		if t.Failed() {
+			logFiles(t, filepath.Join(s.AgentLogs(), "*.log"))
+		}
+		if err := s.Down(context.Background()); err != nil {
+			t.Errorf("take the sandbox down: %v", err)
+		}
+	})
+	return s
+}
+
+// openSandbox returns the sandbox of a stack whose file lies in project.
+func openSandbox(t *testing.T, project, dir, stack string) *sandbox.Sandbox {
 	t.Helper()
 	s, err := sandbox.New(sandbox.Options{
 		Project:    project,
@@ -65,14 +80,6 @@ func newSandbox(t *testing.T, project, dir, stack string) *sandbox.Sandbox {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			logFiles(t, filepath.Join(s.AgentLogs(), "*.log"))
-		}
-		if err := s.Down(context.Background()); err != nil {
-			t.Errorf("take the sandbox down: %v", err)
-		}
-	})
 	return s
 }
 

@@ -19,7 +19,7 @@ import (
 // TestProd: PERSIA's published deployment, 468 replicas and 60 NATS servers.
 func TestProd(t *testing.T) {
 	dir := t.TempDir()
-	s := newSandbox(t, repository, dir, "prod")
+	s := newSandbox(t, dir, "prod")
 	started := time.Now()
 	_, err := s.Up(t.Context())
 	require.NoError(t, err)
@@ -125,7 +125,7 @@ func editStack(t *testing.T, stack, old, new string) string {
 // assertOneRoleChanges previews a changed number of replicas as one update, and
 // applies it to that StatefulSet alone.
 func assertOneRoleChanges(t *testing.T, project, dir string, c cluster) {
-	edited := newSandbox(t, project, dir, "prod")
+	edited := openSandbox(t, project, dir, "prod")
 	before := c.generations()
 
 	preview, err := edited.Preview(t.Context())
