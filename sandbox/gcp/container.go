@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/tokens"
@@ -17,111 +18,196 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// gke is Google Kubernetes Engine, with one API server.
+const (
+	clusterID  = "projects/${project}/locations/${location}/clusters/${name}"
+	nodePoolID = "projects/${project}/locations/${location}/clusters/${cluster}/nodePools/${name}"
+)
+
+// errNotRunning answers whatever needs the control plane.
+var errNotRunning = errors.New("the sandbox does not run: start it with `make up`")
+
+// gke is Google Kubernetes Engine, with one API server for all clusters.
 type gke struct {
+	// config is nil while the API server does not run.
 	config *rest.Config
+	client func() (kubernetes.Interface, error)
 }
 
-func containerKinds(config *rest.Config) map[tokens.Type]kind {
-	gke := gke{config: config}
+func newGKE(config *rest.Config) gke {
+	return gke{config: config, client: sync.OnceValues(func() (kubernetes.Interface, error) {
+		if config == nil {
+			return nil, errNotRunning
+		}
+		return kubernetes.NewForConfig(config)
+	})}
+}
+
+func (g gke) kinds() map[tokens.Type]kind {
 	return map[tokens.Type]kind{
 		"gcp:container/cluster:Cluster": {
 			id: clusterID,
-			replaceOn: []resource.PropertyKey{"name", "project", "location", "network", "subnetwork",
-				"ipAllocationPolicy", "privateClusterConfig", "datapathProvider"},
-			apply:  gke.applyCluster,
-			remove: gke.removeCluster,
+			replaceOn: append([]string{
+				"datapathProvider",
+				"defaultMaxPodsPerNode",
+				"description",
+				"initialNodeCount",
+				"ipAllocationPolicy",
+				"network",
+				"networkingMode",
+				"privateClusterConfig.enablePrivateNodes",
+				"privateClusterConfig.masterIpv4CidrBlock",
+				"privateClusterConfig.privateEndpointSubnetwork",
+				"subnetwork",
+			}, fixedNodeConfig...),
+			outputs: g.clusterOutputs,
+			apply:   g.applyCluster,
+			remove:  g.removeCluster,
 		},
 		"gcp:container/nodePool:NodePool": {
-			id:        nodePoolID,
-			replaceOn: []resource.PropertyKey{"name", "project", "location", "cluster", "initialNodeCount"},
-			apply:     gke.applyNodePool,
-			read:      gke.readNodePool,
-			remove:    gke.removeNodePool,
+			id: nodePoolID,
+			replaceOn: append([]string{
+				"initialNodeCount",
+				"maxPodsPerNode",
+				"networkConfig.createPodRange",
+				"networkConfig.podIpv4CidrBlock",
+				"networkConfig.podRange",
+				"placementPolicy",
+				"queuedProvisioning",
+			}, fixedNodeConfig...),
+			apply:  g.applyNodePool,
+			read:   g.readNodePool,
+			remove: g.removeNodePool,
 		},
 	}
 }
 
-func (g gke) client() (kubernetes.Interface, error) {
+// fixedNodeConfig are the inputs of machines that cannot be changed in place.
+var fixedNodeConfig = []string{
+	"nodeConfig.advancedMachineFeatures",
+	"nodeConfig.bootDiskKmsKey",
+	"nodeConfig.confidentialNodes",
+	"nodeConfig.enableConfidentialStorage",
+	"nodeConfig.ephemeralStorageConfig",
+	"nodeConfig.ephemeralStorageLocalSsdConfig",
+	"nodeConfig.guestAccelerators",
+	"nodeConfig.gvnic",
+	"nodeConfig.hostMaintenancePolicy",
+	"nodeConfig.localNvmeSsdBlockConfig",
+	"nodeConfig.localSsdCount",
+	"nodeConfig.metadata",
+	"nodeConfig.minCpuPlatform",
+	"nodeConfig.nodeGroup",
+	"nodeConfig.oauthScopes",
+	"nodeConfig.preemptible",
+	"nodeConfig.reservationAffinity",
+	"nodeConfig.sandboxConfig",
+	"nodeConfig.secondaryBootDisks",
+	"nodeConfig.serviceAccount",
+	"nodeConfig.shieldedInstanceConfig",
+	"nodeConfig.soleTenantConfig",
+	"nodeConfig.spot",
+}
+
+// clusterOutputs are how to reach the cluster.
+func (g gke) clusterOutputs(inputs resource.PropertyMap) (map[string]any, error) {
 	if g.config == nil {
-		return nil, errors.New("the sandbox does not run: start it with `make up`")
+		return nil, errNotRunning
 	}
-	return kubernetes.NewForConfig(g.config)
+	certificate := g.config.CAData
+	if len(certificate) == 0 {
+		var err error
+		if certificate, err = os.ReadFile(g.config.CAFile); err != nil {
+			return nil, fmt.Errorf("certificate authority of the API server: %w", err)
+		}
+	}
+	return map[string]any{
+		"endpoint":   strings.TrimPrefix(g.config.Host, "https://"),
+		"selfLink":   "https://container.googleapis.com/v1/" + expand(clusterID, inputs),
+		"masterAuth": map[string]any{"clusterCaCertificate": base64.StdEncoding.EncodeToString(certificate)},
+	}, nil
 }
 
-func clusterID(inputs resource.PropertyMap) string {
-	return fmt.Sprintf("projects/%s/locations/%s/clusters/%s",
-		text(inputs, "project"), text(inputs, "location"), text(inputs, "name"))
-}
-
-// applyCluster puts into the control plane what GKE puts into each cluster.
-func (g gke) applyCluster(ctx context.Context, req request) (resource.PropertyMap, error) {
+// applyCluster puts into the control plane what GKE puts into a cluster.
+func (g gke) applyCluster(ctx context.Context, inputs resource.PropertyMap, _ func(string)) error {
 	client, err := g.client()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	version, err := client.Discovery().ServerVersion()
-	if err != nil {
-		return nil, err
-	}
-	for _, driver := range csiDrivers() {
-		_, err := client.StorageV1().CSIDrivers().Create(ctx, driver, metav1.CreateOptions{})
-		if err != nil && !apierrors.IsAlreadyExists(err) {
-			return nil, err
+	for _, addon := range csiAddons() {
+		if addon.enabled(inputs) {
+			_, err = client.StorageV1().CSIDrivers().Create(ctx, addon.driver, metav1.CreateOptions{})
+			err = except(err, apierrors.IsAlreadyExists)
+		} else {
+			err = deleteDriver(ctx, client, addon)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	_, err = client.StorageV1().StorageClasses().Create(ctx, defaultStorageClass(), metav1.CreateOptions{})
-	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return nil, err
-	}
-	certificate, err := certificateAuthority(g.config)
-	if err != nil {
-		return nil, err
-	}
-	return properties(map[string]any{
-		"endpoint":      strings.TrimPrefix(g.config.Host, "https://"),
-		"selfLink":      "https://container.googleapis.com/v1/" + clusterID(req.inputs),
-		"masterVersion": strings.TrimPrefix(version.GitVersion, "v") + "-sandbox",
-		"masterAuth":    map[string]any{"clusterCaCertificate": certificate},
-	}), nil
+	return except(err, apierrors.IsAlreadyExists)
 }
 
-// removeCluster takes out again what applyCluster put in: the control plane is
-// the sandbox's.
-func (g gke) removeCluster(ctx context.Context, req request) error {
-	if truth(req.inputs, "deletionProtection") {
-		return errors.New("the cluster is protected: set persia:cluster.deletionProtection to false and run up first")
+// removeCluster takes out again what applyCluster put in: the control plane
+// itself is the sandbox's. As on Google Cloud, what protects a cluster is its
+// state, so that protection must be lifted by an update first, and a cluster of
+// which nothing is said is protected.
+func (g gke) removeCluster(ctx context.Context, state resource.PropertyMap) error {
+	if truth(state, "deletionProtection", true) {
+		return errors.New("deletionProtection is true: " +
+			"set persia:cluster.deletionProtection to false and run up first")
 	}
 	client, err := g.client()
 	if err != nil {
 		return err
 	}
-	for _, driver := range csiDrivers() {
-		err := client.StorageV1().CSIDrivers().Delete(ctx, driver.Name, metav1.DeleteOptions{})
-		if err != nil && !apierrors.IsNotFound(err) {
+	for _, addon := range csiAddons() {
+		if err := deleteDriver(ctx, client, addon); err != nil {
 			return err
 		}
 	}
 	err = client.StorageV1().StorageClasses().Delete(ctx, defaultStorageClass().Name, metav1.DeleteOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return err
-	}
-	return nil
+	return except(err, apierrors.IsNotFound)
 }
 
-// csiDrivers are GKE's, as far as the program's volumes use them.
-func csiDrivers() []*storagev1.CSIDriver {
+// csiAddon is an addon of GKE that brings a CSI driver.
+type csiAddon struct {
+	// config is the input below addonsConfig that turns the addon on or off, and
+	// standard what it is without.
+	config   string
+	standard bool
+	driver   *storagev1.CSIDriver
+}
+
+func (a csiAddon) enabled(inputs resource.PropertyMap) bool {
+	return truth(object(object(inputs, "addonsConfig"), a.config), "enabled", a.standard)
+}
+
+// csiAddons are GKE's, as far as the program's volumes use them.
+func csiAddons() []csiAddon {
 	yes, no := true, false
-	return []*storagev1.CSIDriver{
+	return []csiAddon{
 		{
-			ObjectMeta: metav1.ObjectMeta{Name: "gcsfuse.csi.storage.gke.io"},
-			Spec:       storagev1.CSIDriverSpec{AttachRequired: &no, PodInfoOnMount: &yes},
+			config: "gcsFuseCsiDriverConfig",
+			driver: &storagev1.CSIDriver{
+				ObjectMeta: metav1.ObjectMeta{Name: "gcsfuse.csi.storage.gke.io"},
+				Spec:       storagev1.CSIDriverSpec{AttachRequired: &no, PodInfoOnMount: &yes},
+			},
 		},
 		{
-			ObjectMeta: metav1.ObjectMeta{Name: "pd.csi.storage.gke.io"},
-			Spec:       storagev1.CSIDriverSpec{AttachRequired: &yes, PodInfoOnMount: &no},
+			config:   "gcePersistentDiskCsiDriverConfig",
+			standard: true,
+			driver: &storagev1.CSIDriver{
+				ObjectMeta: metav1.ObjectMeta{Name: "pd.csi.storage.gke.io"},
+				Spec:       storagev1.CSIDriverSpec{AttachRequired: &yes, PodInfoOnMount: &no},
+			},
 		},
 	}
+}
+
+func deleteDriver(ctx context.Context, client kubernetes.Interface, addon csiAddon) error {
+	err := client.StorageV1().CSIDrivers().Delete(ctx, addon.driver.Name, metav1.DeleteOptions{})
+	return except(err, apierrors.IsNotFound)
 }
 
 // defaultStorageClass answers every claim that does not say which class it
@@ -138,14 +224,10 @@ func defaultStorageClass() *storagev1.StorageClass {
 	}
 }
 
-// certificateAuthority is that of the API server, in base64 as GKE gives it.
-func certificateAuthority(config *rest.Config) (string, error) {
-	data := config.CAData
-	if len(data) == 0 {
-		var err error
-		if data, err = os.ReadFile(config.CAFile); err != nil {
-			return "", fmt.Errorf("certificate authority of the API server: %w", err)
-		}
+// except is err, unless it is one that is expected.
+func except(err error, expected func(error) bool) error {
+	if expected(err) {
+		return nil
 	}
-	return base64.StdEncoding.EncodeToString(data), nil
+	return err
 }

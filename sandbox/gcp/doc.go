@@ -6,4 +6,8 @@
 // It simulates what the program uses. Anything else is refused by name rather
 // than accepted, so that a stack never comes up here with a resource that
 // nothing stands for.
+//
+// What changes in place and what replaces a resource is as in the Google Cloud
+// provider 7.38 (terraform-provider-google-beta 5.42): a preview here is the
+// preview there.
 package gcp

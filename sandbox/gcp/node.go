@@ -17,8 +17,8 @@ const (
 	gpuResource = "nvidia.com/gpu"
 	// podsPerNode is GKE's default.
 	podsPerNode = 110
-	// ephemeralStorage is what GKE leaves to pods of a boot disk of 100 GB.
-	ephemeralStorage = "47060071478"
+	// bootDiskGiB is GKE's default size of a boot disk.
+	bootDiskGiB = 100
 )
 
 // nodeTemplate is a node of a pool without its name and zone: what a kubelet of
@@ -29,12 +29,16 @@ func nodeTemplate(inputs pulumiresource.PropertyMap) (*corev1.Node, error) {
 	if !known {
 		return nil, fmt.Errorf("machine type %q is not in the catalogue of package capacity", text(config, "machineType"))
 	}
+	size, sized := number(config, "diskSizeGb")
+	if !sized {
+		size = bootDiskGiB
+	}
+	disk, allocatableDisk := bootDisk(size)
 	accelerators := objects(config, "guestAccelerators")
 	if len(accelerators) > 0 {
 		count, _ := number(accelerators[0], "count")
 		machine = machine.WithGPUs(text(accelerators[0], "type"), count)
 	}
-	allocatable := machine.Allocatable()
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
 			Labels: nodeLabels(inputs, machine),
@@ -47,8 +51,8 @@ func nodeTemplate(inputs pulumiresource.PropertyMap) (*corev1.Node, error) {
 				MilliCPU:    int64(machine.CPUs) * 1000,
 				MemoryBytes: machine.MemoryBytes,
 				GPUs:        int64(machine.GPUs),
-			}),
-			Allocatable: resources(allocatable),
+			}, disk),
+			Allocatable: resources(machine.Allocatable(), allocatableDisk),
 			NodeInfo: corev1.NodeSystemInfo{
 				OperatingSystem: "linux",
 				Architecture:    "amd64",
@@ -59,12 +63,23 @@ func nodeTemplate(inputs pulumiresource.PropertyMap) (*corev1.Node, error) {
 	}, nil
 }
 
-func resources(amount capacity.Resources) corev1.ResourceList {
+// bootDisk is what a boot disk holds beside the node's image, and what GKE leaves
+// of it to pods, in bytes: a tenth is the kubelet's eviction threshold, and the
+// system takes half of the disk, or 6 GiB and 35%, or 100 GiB, whichever is least
+// (GKE, "Plan GKE Standard node sizes").
+func bootDisk(sizeGiB int) (total, allocatable int64) {
+	size := int64(sizeGiB) * capacity.GiB
+	total = size * 94 / 100 // the file system for pods on Container-Optimized OS
+	system := min(size/2, 6*capacity.GiB+size*35/100, 100*capacity.GiB)
+	return total, total - total/10 - system
+}
+
+func resources(amount capacity.Resources, disk int64) corev1.ResourceList {
 	list := corev1.ResourceList{
 		corev1.ResourceCPU:              *resource.NewMilliQuantity(amount.MilliCPU, resource.DecimalSI),
 		corev1.ResourceMemory:           *resource.NewQuantity(amount.MemoryBytes, resource.BinarySI),
 		corev1.ResourcePods:             *resource.NewQuantity(podsPerNode, resource.DecimalSI),
-		corev1.ResourceEphemeralStorage: resource.MustParse(ephemeralStorage),
+		corev1.ResourceEphemeralStorage: *resource.NewQuantity(disk, resource.BinarySI),
 	}
 	if amount.GPUs > 0 {
 		list[gpuResource] = *resource.NewQuantity(amount.GPUs, resource.DecimalSI)
@@ -76,8 +91,9 @@ func resources(amount capacity.Resources) corev1.ResourceList {
 func nodeLabels(inputs pulumiresource.PropertyMap, machine capacity.Machine) map[string]string {
 	config := object(inputs, "nodeConfig")
 	labels := map[string]string{}
-	for key, value := range object(config, "labels") {
-		labels[string(key)] = value.StringValue()
+	own := object(config, "labels")
+	for key := range own {
+		labels[string(key)] = text(own, string(key))
 	}
 	labels[clusterLabel] = text(inputs, "cluster")
 	labels[poolLabel] = text(inputs, "name")
@@ -106,13 +122,11 @@ func managedDriver(config pulumiresource.PropertyMap) string {
 		switch version := text(object(accelerator, "gpuDriverInstallationConfig"), "gpuDriverVersion"); version {
 		case "INSTALLATION_DISABLED":
 			return ""
-		case "":
-			return "default"
-		default:
-			return strings.ToLower(version)
+		case "LATEST":
+			return "latest"
 		}
 	}
-	return ""
+	return "default"
 }
 
 func distribution(imageType string) string {

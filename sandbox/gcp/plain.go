@@ -1,8 +1,8 @@
 package gcp
 
 import (
-	"context"
-	"fmt"
+	"errors"
+	"net/netip"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/tokens"
@@ -11,75 +11,87 @@ import (
 // projectNumber is the number of every simulated project.
 const projectNumber = "123456789012"
 
+// function answers one function.
+type function func(args resource.PropertyMap) (resource.PropertyMap, error)
+
 // functions are the functions that the program calls.
-var functions = map[tokens.ModuleMember]func(args resource.PropertyMap) resource.PropertyMap{
-	"gcp:organizations/getProject:getProject": func(args resource.PropertyMap) resource.PropertyMap {
-		project := text(args, "projectId")
-		return properties(map[string]any{
-			"id":        "projects/" + project,
-			"projectId": project,
-			"name":      project,
-			"number":    projectNumber,
-		})
-	},
+var functions = map[tokens.ModuleMember]function{
+	"gcp:organizations/getProject:getProject": getProject,
+}
+
+func getProject(args resource.PropertyMap) (resource.PropertyMap, error) {
+	project := text(args, "projectId")
+	if project == "" {
+		return nil, errors.New("projectId is required: the simulated Google Cloud has no default project")
+	}
+	return resource.NewPropertyMapFromMap(map[string]any{
+		"id":        "projects/" + project,
+		"projectId": project,
+		"name":      project,
+		"number":    projectNumber,
+	}), nil
 }
 
 // plainKinds are the resources that nothing in the sandbox needs to stand for:
 // their names and identifiers are all that others use of them.
 func plainKinds() map[tokens.Type]kind {
+	const (
+		network    = "projects/${project}/global/networks/${name}"
+		subnetwork = "projects/${project}/regions/${region}/subnetworks/${name}"
+		router     = "projects/${project}/regions/${region}/routers/${name}"
+		email      = "${accountId}@${project}.iam.gserviceaccount.com"
+		account    = "projects/${project}/serviceAccounts/" + email
+	)
 	return map[tokens.Type]kind{
-		"gcp:compute/network:Network": plain("projects/%s/global/networks/%s",
-			[]string{"project", "name"}, "name", "project", "autoCreateSubnetworks"),
-		"gcp:compute/subnetwork:Subnetwork": plain("projects/%s/regions/%s/subnetworks/%s",
-			[]string{"project", "region", "name"}, "name", "project", "region", "network"),
-		"gcp:compute/router:Router": plain("projects/%s/regions/%s/routers/%s",
-			[]string{"project", "region", "name"}, "name", "project", "region", "network"),
-		"gcp:compute/routerNat:RouterNat": plain("%s/%s/%s/%s",
-			[]string{"project", "region", "router", "name"}, "name", "project", "region", "router"),
-		"gcp:projects/iAMMember:IAMMember": plain("%s/%s/%s",
-			[]string{"project", "role", "member"}, "project", "role", "member"),
-		"gcp:storage/bucketIAMMember:BucketIAMMember": plain("b/%s/%s/%s",
-			[]string{"bucket", "role", "member"}, "bucket", "role", "member"),
-		"gcp:serviceaccount/account:Account": serviceAccount(),
-	}
-}
-
-// plain is a resource whose identifier is format with the inputs named by parts.
-func plain(format string, parts []string, replaceOn ...resource.PropertyKey) kind {
-	id := func(inputs resource.PropertyMap) string {
-		values := make([]any, len(parts))
-		for i, part := range parts {
-			values[i] = text(inputs, part)
-		}
-		return fmt.Sprintf(format, values...)
-	}
-	return kind{
-		id:        id,
-		replaceOn: replaceOn,
-		apply: func(_ context.Context, req request) (resource.PropertyMap, error) {
-			return properties(map[string]any{
-				"selfLink": "https://www.googleapis.com/compute/v1/" + id(req.inputs),
-			}), nil
+		"gcp:compute/network:Network": {
+			id:        network,
+			replaceOn: []string{"autoCreateSubnetworks", "description", "mtu"},
+			outputs:   selfLink(network),
+		},
+		"gcp:compute/subnetwork:Subnetwork": {
+			id:        subnetwork,
+			replaceOn: []string{"network", "ipCidrRange", "description"},
+			inPlace:   widens,
+			outputs:   selfLink(subnetwork),
+		},
+		"gcp:compute/router:Router": {
+			id:        router,
+			replaceOn: []string{"network"},
+			outputs:   selfLink(router),
+		},
+		"gcp:compute/routerNat:RouterNat": {
+			id: "${project}/${region}/${router}/${name}",
+		},
+		"gcp:projects/iAMMember:IAMMember": {
+			id:        "${project}/${role}/${member}",
+			replaceOn: []string{"condition"},
+		},
+		"gcp:storage/bucketIAMMember:BucketIAMMember": {
+			id:        "b/${bucket}/${role}/${member}",
+			replaceOn: []string{"condition"},
+		},
+		"gcp:serviceaccount/account:Account": {
+			id: account,
+			outputs: expandAll(map[string]string{
+				"email":  email,
+				"member": "serviceAccount:" + email,
+				"name":   account,
+			}),
 		},
 	}
 }
 
-func serviceAccount() kind {
-	email := func(inputs resource.PropertyMap) string {
-		return fmt.Sprintf("%s@%s.iam.gserviceaccount.com", text(inputs, "accountId"), text(inputs, "project"))
+func selfLink(id string) func(resource.PropertyMap) (map[string]any, error) {
+	return expandAll(map[string]string{"selfLink": "https://www.googleapis.com/compute/v1/" + id})
+}
+
+// widens reports whether a subnetwork's range grows: Google Cloud extends a range
+// in place, and takes no address back.
+func widens(path string, old, new resource.PropertyMap) bool {
+	if path != "ipCidrRange" {
+		return false
 	}
-	id := func(inputs resource.PropertyMap) string {
-		return fmt.Sprintf("projects/%s/serviceAccounts/%s", text(inputs, "project"), email(inputs))
-	}
-	return kind{
-		id:        id,
-		replaceOn: []resource.PropertyKey{"accountId", "project"},
-		apply: func(_ context.Context, req request) (resource.PropertyMap, error) {
-			return properties(map[string]any{
-				"email":  email(req.inputs),
-				"member": "serviceAccount:" + email(req.inputs),
-				"name":   id(req.inputs),
-			}), nil
-		},
-	}
+	from, fromErr := netip.ParsePrefix(text(old, path))
+	to, toErr := netip.ParsePrefix(text(new, path))
+	return fromErr == nil && toErr == nil && to.Bits() <= from.Bits() && to.Contains(from.Addr())
 }

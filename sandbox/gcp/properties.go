@@ -4,9 +4,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 )
 
-func properties(values map[string]any) resource.PropertyMap {
-	return resource.NewPropertyMapFromMap(values)
-}
+// The functions below leave out what is not there, and what is not known yet.
 
 // text is the string at name, or "".
 func text(inputs resource.PropertyMap, name string) string {
@@ -25,10 +23,12 @@ func number(inputs resource.PropertyMap, name string) (int, bool) {
 	return int(value.NumberValue()), true
 }
 
-// truth is the boolean at name, or false.
-func truth(inputs resource.PropertyMap, name string) bool {
-	value := inputs[resource.PropertyKey(name)]
-	return value.IsBool() && value.BoolValue()
+// truth is the boolean at name, or otherwise.
+func truth(inputs resource.PropertyMap, name string, otherwise bool) bool {
+	if value := inputs[resource.PropertyKey(name)]; value.IsBool() {
+		return value.BoolValue()
+	}
+	return otherwise
 }
 
 // object is the object at name, or an empty one.

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"slices"
-	"strings"
 
 	"github.com/blang/semver"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
@@ -26,37 +24,18 @@ type Provider struct {
 	kinds   map[tokens.Type]kind
 }
 
-// kind is one type of resource.
-type kind struct {
-	// id names a resource as the Google Cloud provider does.
-	id func(inputs resource.PropertyMap) string
-	// replaceOn are the inputs that cannot be changed in place.
-	replaceOn []resource.PropertyKey
-	// apply makes what the resource stands for agree with its inputs, whether or
-	// not it is there already, and returns the outputs beyond the inputs.
-	apply func(ctx context.Context, request request) (resource.PropertyMap, error)
-	// read returns the inputs as they are by now. Without it, nothing changes
-	// them but the program.
-	read func(ctx context.Context, request request) (resource.PropertyMap, error)
-	// remove removes what the resource stands for, if it is there.
-	remove func(ctx context.Context, request request) error
-}
-
-// request is an operation on one resource.
-type request struct {
-	urn    resource.URN
-	inputs resource.PropertyMap
-	status func(message string)
-}
+var _ plugin.GrpcProvider = (*Provider)(nil)
 
 // New makes a provider that presents itself with this version. cluster is the
 // API server that stands for every GKE cluster, or nil when it does not run: that
 // is enough to preview a new stack.
 func New(version string, cluster *rest.Config) *Provider {
-	p := &Provider{version: version}
-	p.kinds = map[tokens.Type]kind{}
-	maps.Copy(p.kinds, plainKinds())
-	maps.Copy(p.kinds, containerKinds(cluster))
+	return newProvider(version, newGKE(cluster))
+}
+
+func newProvider(version string, gke gke) *Provider {
+	p := &Provider{version: version, kinds: plainKinds()}
+	maps.Copy(p.kinds, gke.kinds())
 	return p
 }
 
@@ -69,7 +48,10 @@ func (p *Provider) Close() error { return p.log.Close() }
 // SignalCancellation lets the operations under way finish: each takes seconds.
 func (p *Provider) SignalCancellation(context.Context) error { return nil }
 
-// Handshake agrees with the engine on what the two exchange.
+// Handshake agrees with the engine on what the two exchange. Secrets come as what
+// they hide: without AcceptSecrets, the engine itself hides again the inputs and
+// outputs that have the name of a secret input, and the program makes no name or
+// identifier of a secret.
 func (p *Provider) Handshake(context.Context, plugin.ProviderHandshakeRequest) (*plugin.ProviderHandshakeResponse, error) {
 	return &plugin.ProviderHandshakeResponse{}, nil
 }
@@ -110,18 +92,30 @@ func (p *Provider) Invoke(_ context.Context, req plugin.InvokeRequest) (plugin.I
 	if !known {
 		return plugin.InvokeResponse{}, unknown("function", string(req.Tok))
 	}
-	return plugin.InvokeResponse{Properties: function(req.Args)}, nil
+	result, err := function(req.Args)
+	return plugin.InvokeResponse{Properties: result}, err
 }
 
-// Check refuses resources that nothing stands for.
+// Check refuses resources that nothing stands for, and those without a name.
 func (p *Provider) Check(_ context.Context, req plugin.CheckRequest) (plugin.CheckResponse, error) {
-	if _, err := p.kind(req.URN); err != nil {
+	kind, err := p.kind(req.URN)
+	if err != nil {
 		return plugin.CheckResponse{}, err
 	}
-	return plugin.CheckResponse{Properties: req.News}, nil
+	resp := plugin.CheckResponse{Properties: req.News}
+	for _, name := range kind.required() {
+		if req.News[name].IsNull() {
+			resp.Failures = append(resp.Failures, plugin.CheckFailure{
+				Property: name,
+				Reason:   fmt.Sprintf("%s is required: the simulated Google Cloud has no defaults for what names a resource", name),
+			})
+		}
+	}
+	return resp, nil
 }
 
-// Diff compares inputs. It replaces a resource where Google Cloud would.
+// Diff compares inputs. It replaces a resource where Google Cloud's provider
+// would. A value that is not known yet differs from every other.
 func (p *Provider) Diff(_ context.Context, req plugin.DiffRequest) (plugin.DiffResponse, error) {
 	kind, err := p.kind(req.URN)
 	if err != nil {
@@ -133,22 +127,19 @@ func (p *Provider) Diff(_ context.Context, req plugin.DiffRequest) (plugin.DiffR
 	}
 	result := plugin.DiffResult{
 		Changes:      plugin.DiffSome,
-		ChangedKeys:  diff.ChangedKeys(),
 		DetailedDiff: plugin.NewDetailedDiffFromObjectDiff(diff, true),
-		// Names are fixed, and two resources cannot share one.
-		DeleteBeforeReplace: true,
+		// Two resources cannot share the name that the program gives. A resource
+		// without a name is told by all of its inputs.
+		DeleteBeforeReplace: req.NewInputs.HasValue("name"),
 	}
-	for _, key := range result.ChangedKeys {
-		if slices.Contains(kind.replaceOn, key) {
-			result.ReplaceKeys = append(result.ReplaceKeys, key)
+	for path, change := range result.DetailedDiff {
+		changed, err := resource.ParsePropertyPath(path)
+		if err != nil {
+			return plugin.DiffResponse{}, fmt.Errorf("path %q of a change: %w", path, err)
 		}
-	}
-	for path, property := range result.DetailedDiff {
-		top, _, _ := strings.Cut(path, ".")
-		top, _, _ = strings.Cut(top, "[")
-		if slices.Contains(kind.replaceOn, resource.PropertyKey(top)) {
-			property.Kind = property.Kind.AsReplace()
-			result.DetailedDiff[path] = property
+		if kind.replaces(changed, req.OldInputs, req.NewInputs) {
+			change.Kind = change.Kind.AsReplace()
+			result.DetailedDiff[path] = change
 		}
 	}
 	return result, nil
@@ -163,11 +154,12 @@ func (p *Provider) Create(ctx context.Context, req plugin.CreateRequest) (plugin
 	if req.Preview {
 		return plugin.CreateResponse{Properties: req.Properties}, nil
 	}
-	outputs, err := p.apply(ctx, kind, req.URN, req.Properties)
+	id := expand(kind.id, req.Properties)
+	state, err := p.apply(ctx, kind, req.URN, req.Properties)
 	if err != nil {
-		return plugin.CreateResponse{}, err
+		return plugin.CreateResponse{}, fmt.Errorf("create %s: %w", id, err)
 	}
-	return plugin.CreateResponse{ID: resource.ID(kind.id(req.Properties)), Properties: outputs, Status: resource.StatusOK}, nil
+	return plugin.CreateResponse{ID: resource.ID(id), Properties: state}, nil
 }
 
 // Update changes a resource in place.
@@ -177,15 +169,27 @@ func (p *Provider) Update(ctx context.Context, req plugin.UpdateRequest) (plugin
 		return plugin.UpdateResponse{}, err
 	}
 	if req.Preview {
-		outputs := req.OldOutputs.Copy()
-		maps.Copy(outputs, req.NewInputs)
-		return plugin.UpdateResponse{Properties: outputs}, nil
+		// The inputs change, and the outputs beside them do not.
+		state := req.OldOutputs.Copy()
+		for name := range req.OldInputs {
+			delete(state, name)
+		}
+		maps.Copy(state, req.NewInputs)
+		return plugin.UpdateResponse{Properties: state}, nil
 	}
-	outputs, err := p.apply(ctx, kind, req.URN, req.NewInputs)
+	state, err := p.apply(ctx, kind, req.URN, req.NewInputs)
 	if err != nil {
-		return plugin.UpdateResponse{}, err
+		return plugin.UpdateResponse{}, fmt.Errorf("update %s: %w", req.ID, err)
 	}
-	return plugin.UpdateResponse{Properties: outputs, Status: resource.StatusOK}, nil
+	return plugin.UpdateResponse{Properties: state}, nil
+}
+
+func (p *Provider) apply(ctx context.Context, kind kind, urn resource.URN, inputs resource.PropertyMap) (resource.PropertyMap, error) {
+	state, err := kind.state(inputs)
+	if err != nil || kind.apply == nil {
+		return state, err
+	}
+	return state, kind.apply(ctx, inputs, func(message string) { p.log.Status(ctx, urn, message) })
 }
 
 // Read returns a resource as it is by now.
@@ -197,16 +201,17 @@ func (p *Provider) Read(ctx context.Context, req plugin.ReadRequest) (plugin.Rea
 	if len(req.State) == 0 {
 		return plugin.ReadResponse{}, fmt.Errorf("import of %s: the simulated Google Cloud has nothing but what the stack made", req.URN)
 	}
-	result := plugin.ReadResult{ID: req.ID, Inputs: req.Inputs, Outputs: req.State}
+	inputs := req.Inputs
 	if kind.read != nil {
-		inputs, err := kind.read(ctx, p.request(ctx, req.URN, req.Inputs))
-		if err != nil {
+		if inputs, err = kind.read(ctx, inputs); err != nil {
 			return plugin.ReadResponse{}, fmt.Errorf("read %s: %w", req.ID, err)
 		}
-		result.Inputs, result.Outputs = inputs, req.State.Copy()
-		maps.Copy(result.Outputs, inputs)
 	}
-	return plugin.ReadResponse{ReadResult: result, Status: resource.StatusOK}, nil
+	state, err := kind.state(inputs)
+	if err != nil {
+		return plugin.ReadResponse{}, fmt.Errorf("read %s: %w", req.ID, err)
+	}
+	return plugin.ReadResponse{ReadResult: plugin.ReadResult{ID: req.ID, Inputs: inputs, Outputs: state}}, nil
 }
 
 // Delete removes a resource.
@@ -216,25 +221,11 @@ func (p *Provider) Delete(ctx context.Context, req plugin.DeleteRequest) (plugin
 		return plugin.DeleteResponse{}, err
 	}
 	if kind.remove != nil {
-		if err := kind.remove(ctx, p.request(ctx, req.URN, req.Inputs)); err != nil {
-			return plugin.DeleteResponse{Status: resource.StatusUnknown}, fmt.Errorf("delete %s: %w", req.ID, err)
+		if err := kind.remove(ctx, req.Outputs); err != nil {
+			return plugin.DeleteResponse{}, fmt.Errorf("delete %s: %w", req.ID, err)
 		}
 	}
-	return plugin.DeleteResponse{Status: resource.StatusOK}, nil
-}
-
-func (p *Provider) apply(ctx context.Context, kind kind, urn resource.URN, inputs resource.PropertyMap) (resource.PropertyMap, error) {
-	computed, err := kind.apply(ctx, p.request(ctx, urn, inputs))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", kind.id(inputs), err)
-	}
-	outputs := inputs.Copy()
-	maps.Copy(outputs, computed)
-	return outputs, nil
-}
-
-func (p *Provider) request(ctx context.Context, urn resource.URN, inputs resource.PropertyMap) request {
-	return request{urn: urn, inputs: inputs, status: func(message string) { p.log.Status(ctx, urn, message) }}
+	return plugin.DeleteResponse{}, nil
 }
 
 func (p *Provider) kind(urn resource.URN) (kind, error) {

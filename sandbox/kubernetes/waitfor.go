@@ -55,7 +55,7 @@ func parseExpression(expression string) (func(*unstructured.Unstructured) (bool,
 			return hasCondition(obj, conditionType, status), nil
 		}, nil
 	}
-	return nil, fmt.Errorf("%q: want jsonpath=... or condition=...", expression)
+	return nil, fmt.Errorf("%q: want jsonpath={PATH}=VALUE or condition=TYPE", expression)
 }
 
 func parseJSONPath(text string) (func(*unstructured.Unstructured) (bool, error), error) {

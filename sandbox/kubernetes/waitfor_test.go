@@ -75,7 +75,7 @@ func TestWaitForRefusesToCompareAWholeObject(t *testing.T) {
 
 func TestWaitForIsRefused(t *testing.T) {
 	tests := map[string]struct{ waitFor, want string }{
-		"no prefix":              {"Ready", "want jsonpath=... or condition=..."},
+		"no prefix":              {"Ready", "want jsonpath={PATH}=VALUE or condition=TYPE"},
 		"an empty array":         {"[]", "at least one"},
 		"a path without braces":  {"jsonpath=.status.size=60", "must be in braces"},
 		"a brace left open":      {"jsonpath={.status.size=60", "not closed"},
@@ -86,7 +86,7 @@ func TestWaitForIsRefused(t *testing.T) {
 		"a condition of no status": {
 			"condition=Ready=", "want condition=Type",
 		},
-		"one bad expression of two": {`["condition=Ready", "Ready"]`, "want jsonpath=... or condition=..."},
+		"one bad expression of two": {`["condition=Ready", "Ready"]`, "want jsonpath={PATH}=VALUE or condition=TYPE"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -1,0 +1,132 @@
+package gcp
+
+import (
+	"testing"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// clusterInputs are those of the program's cluster.
+func clusterInputs() resource.PropertyMap {
+	return properties(values{
+		"project":            "my-project",
+		"location":           "us-central1",
+		"name":               "persia",
+		"network":            "projects/my-project/global/networks/persia",
+		"subnetwork":         "projects/my-project/regions/us-central1/subnetworks/persia",
+		"nodeLocations":      []any{"us-central1-c"},
+		"deletionProtection": false,
+		"datapathProvider":   "ADVANCED_DATAPATH",
+		"releaseChannel":     values{"channel": "REGULAR"},
+		"ipAllocationPolicy": values{"clusterSecondaryRangeName": "pods", "servicesSecondaryRangeName": "services"},
+		"privateClusterConfig": values{
+			"enablePrivateNodes":    true,
+			"enablePrivateEndpoint": false,
+			"masterIpv4CidrBlock":   "172.16.0.0/28",
+		},
+		"addonsConfig": values{
+			"gcePersistentDiskCsiDriverConfig": values{"enabled": true},
+			"gcsFuseCsiDriverConfig":           values{"enabled": true},
+		},
+		"nodeConfig": values{"oauthScopes": []any{"https://www.googleapis.com/auth/cloud-platform"}},
+	})
+}
+
+// installed are the names of what is in the control plane of GKE's own.
+func (g google) installed() []string {
+	g.Helper()
+	drivers, err := g.client.StorageV1().CSIDrivers().List(g.Context(), metav1.ListOptions{})
+	require.NoError(g, err)
+	classes, err := g.client.StorageV1().StorageClasses().List(g.Context(), metav1.ListOptions{})
+	require.NoError(g, err)
+	var names []string
+	for _, driver := range drivers.Items {
+		names = append(names, driver.Name)
+	}
+	for _, class := range classes.Items {
+		names = append(names, class.Name)
+	}
+	return names
+}
+
+func TestClusterBringsWhatGKEInstalls(t *testing.T) {
+	const fuse, disk, class = "gcsfuse.csi.storage.gke.io", "pd.csi.storage.gke.io", "standard-rwo"
+	for _, c := range []struct {
+		name   string
+		addons values
+		want   []string
+	}{
+		{"both addons", values{
+			"gcsFuseCsiDriverConfig":           values{"enabled": true},
+			"gcePersistentDiskCsiDriverConfig": values{"enabled": true},
+		}, []string{fuse, disk, class}},
+		{"nothing said", values{}, []string{disk, class}},
+		{"persistent disks turned off", values{
+			"gcePersistentDiskCsiDriverConfig": values{"enabled": false},
+		}, []string{class}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := newGoogle(t)
+			inputs := change(t, clusterInputs(), "addonsConfig", c.addons)
+			g.create(clusterType, inputs)
+			assert.ElementsMatch(t, c.want, g.installed())
+
+			g.create(clusterType, inputs)
+			assert.ElementsMatch(t, c.want, g.installed(), "creating again changes nothing")
+
+			g.update(clusterType, inputs, clusterInputs())
+			assert.ElementsMatch(t, []string{fuse, disk, class}, g.installed(), "addons can be turned on")
+			g.update(clusterType, clusterInputs(), inputs)
+			assert.ElementsMatch(t, c.want, g.installed(), "and off")
+
+			require.NoError(t, g.delete(clusterType, inputs))
+			assert.Empty(t, g.installed())
+			require.NoError(t, g.delete(clusterType, inputs), "deleting again finds nothing")
+		})
+	}
+}
+
+func TestDefaultStorageClassWaitsForPods(t *testing.T) {
+	class := defaultStorageClass()
+	assert.Equal(t, "true", class.Annotations["storageclass.kubernetes.io/is-default-class"])
+	assert.EqualValues(t, "WaitForFirstConsumer", *class.VolumeBindingMode)
+}
+
+func TestClusterOutputsAreTheControlPlanes(t *testing.T) {
+	g := newGoogle(t)
+	created := g.create(clusterType, clusterInputs())
+	assert.EqualValues(t, "projects/my-project/locations/us-central1/clusters/persia", created.ID)
+	assert.Equal(t, "127.0.0.1:6443", text(created.Properties, "endpoint"))
+	assert.Equal(t, "Y2VydGlmaWNhdGU=", text(object(created.Properties, "masterAuth"), "clusterCaCertificate"))
+	assert.Equal(t, created.Properties, g.read(clusterType, clusterInputs()).Outputs)
+}
+
+func TestDeletionProtection(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		value     any
+		protected bool
+	}{
+		{"true", true, true},
+		{"false", false, false},
+		{"nothing said", nil, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := newGoogle(t)
+			state := g.create(clusterType, change(t, clusterInputs(), "deletionProtection", c.value)).Properties
+			err := g.delete(clusterType, state)
+			if !c.protected {
+				require.NoError(t, err)
+				return
+			}
+			assert.ErrorContains(t, err, "deletionProtection")
+			assert.NotEmpty(t, g.installed(), "nothing is taken out")
+
+			state = g.update(clusterType, state, clusterInputs()).Properties
+			assert.NoError(t, g.delete(clusterType, state), "an update lifts it")
+		})
+	}
+}

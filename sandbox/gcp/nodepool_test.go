@@ -1,0 +1,504 @@
+package gcp
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+// pool is a node pool as the program describes one.
+func pool(name string, count int, config values) resource.PropertyMap {
+	node := values{
+		"machineType":            "n2-standard-4",
+		"imageType":              "COS_CONTAINERD",
+		"diskType":               "pd-balanced",
+		"diskSizeGb":             100,
+		"labels":                 values{},
+		"taints":                 []any{},
+		"serviceAccount":         "nodes@my-project.iam.gserviceaccount.com",
+		"oauthScopes":            []any{"https://www.googleapis.com/auth/cloud-platform"},
+		"metadata":               values{"disable-legacy-endpoints": "true"},
+		"workloadMetadataConfig": values{"mode": "GKE_METADATA"},
+		"shieldedInstanceConfig": values{"enableIntegrityMonitoring": true, "enableSecureBoot": false},
+	}
+	maps.Copy(node, config)
+	return properties(values{
+		"project":       "my-project",
+		"location":      "us-central1",
+		"cluster":       "persia",
+		"name":          name,
+		"nodeLocations": []any{"us-central1-c"},
+		"nodeCount":     count,
+		"nodeConfig":    node,
+		"management":    values{"autoRepair": true, "autoUpgrade": true},
+	})
+}
+
+func gpuPool() resource.PropertyMap {
+	return pool("trainers", 2, values{
+		"machineType":       "a2-highgpu-8g",
+		"imageType":         "UBUNTU_CONTAINERD",
+		"labels":            values{"persia.com/part": "trainer"},
+		"taints":            []any{values{"key": "persia.com/dedicated", "value": "trainers", "effect": "NO_SCHEDULE"}},
+		"guestAccelerators": accelerators("nvidia-tesla-a100", 8, "INSTALLATION_DISABLED"),
+	})
+}
+
+func accelerators(gpu string, count int, driver string) []any {
+	return []any{values{
+		"type":                        gpu,
+		"count":                       count,
+		"gpuDriverInstallationConfig": values{"gpuDriverVersion": driver},
+	}}
+}
+
+// nodes are all nodes of the control plane, by name.
+func (g google) nodes() map[string]corev1.Node {
+	g.Helper()
+	list, err := g.client.CoreV1().Nodes().List(g.Context(), metav1.ListOptions{})
+	require.NoError(g, err)
+	nodes := map[string]corev1.Node{}
+	for _, node := range list.Items {
+		nodes[node.Name] = node
+	}
+	return nodes
+}
+
+// oneNode is any of the nodes, which are alike but for their names.
+func (g google) oneNode() corev1.Node {
+	g.Helper()
+	for _, node := range g.nodes() {
+		return node
+	}
+	require.Fail(g, "there is no node")
+	return corev1.Node{}
+}
+
+func (g google) names() []string { return slices.Sorted(maps.Keys(g.nodes())) }
+
+// zones count the nodes of each.
+func (g google) zones() map[string]int {
+	g.Helper()
+	zones := map[string]int{}
+	for _, node := range g.nodes() {
+		zones[node.Labels[corev1.LabelTopologyZone]]++
+	}
+	return zones
+}
+
+func TestNodeOfEachKindOfPool(t *testing.T) {
+	gpuTaint := corev1.Taint{Key: "nvidia.com/gpu", Value: "present", Effect: corev1.TaintEffectNoSchedule}
+	const absent = ""
+	for _, c := range []struct {
+		name   string
+		config values
+		labels map[string]string
+		taints []corev1.Taint
+		gpus   int64
+	}{
+		{
+			name:   "CPU on Container-Optimized OS",
+			config: values{},
+			labels: map[string]string{
+				"cloud.google.com/gke-nodepool":           "workers",
+				"cloud.google.com/gke-os-distribution":    "cos",
+				"cloud.google.com/gke-boot-disk":          "pd-balanced",
+				"cloud.google.com/gke-container-runtime":  "containerd",
+				"cloud.google.com/machine-family":         "n2",
+				"cloud.google.com/gke-accelerator":        absent,
+				"cloud.google.com/gke-accelerator-count":  absent,
+				"cloud.google.com/gke-gpu-driver-version": absent,
+				"node.kubernetes.io/instance-type":        "n2-standard-4",
+				"kubernetes.io/arch":                      "amd64",
+				"kubernetes.io/os":                        "linux",
+				"topology.kubernetes.io/region":           "us-central1",
+				"topology.kubernetes.io/zone":             "us-central1-c",
+				"topology.gke.io/zone":                    "us-central1-c",
+			},
+		},
+		{
+			name:   "CPU on Ubuntu",
+			config: values{"imageType": "UBUNTU_CONTAINERD"},
+			labels: map[string]string{"cloud.google.com/gke-os-distribution": "ubuntu"},
+		},
+		{
+			name: "GPU with GKE's driver",
+			config: values{
+				"machineType":       "g2-standard-12",
+				"guestAccelerators": accelerators("nvidia-l4", 1, "LATEST"),
+			},
+			labels: map[string]string{
+				"cloud.google.com/gke-accelerator":        "nvidia-l4",
+				"cloud.google.com/gke-accelerator-count":  "1",
+				"cloud.google.com/gke-gpu-driver-version": "latest",
+				"cloud.google.com/machine-family":         "g2",
+			},
+			taints: []corev1.Taint{gpuTaint},
+			gpus:   1,
+		},
+		{
+			name: "GPU with the driver disabled",
+			config: values{
+				"machineType":       "a2-highgpu-8g",
+				"imageType":         "UBUNTU_CONTAINERD",
+				"guestAccelerators": accelerators("nvidia-tesla-a100", 8, "INSTALLATION_DISABLED"),
+			},
+			labels: map[string]string{
+				"cloud.google.com/gke-accelerator":        "nvidia-tesla-a100",
+				"cloud.google.com/gke-accelerator-count":  "8",
+				"cloud.google.com/gke-gpu-driver-version": absent,
+				"cloud.google.com/gke-os-distribution":    "ubuntu",
+			},
+			taints: []corev1.Taint{gpuTaint},
+			gpus:   8,
+		},
+		{
+			name: "GPU with nothing said of the driver",
+			config: values{
+				"machineType":       "a2-highgpu-1g",
+				"guestAccelerators": []any{values{"type": "nvidia-tesla-a100", "count": 1}},
+			},
+			labels: map[string]string{"cloud.google.com/gke-gpu-driver-version": "default"},
+			taints: []corev1.Taint{gpuTaint},
+			gpus:   1,
+		},
+		{
+			name:   "GPU that the machine type brings along",
+			config: values{"machineType": "a2-highgpu-1g"},
+			labels: map[string]string{
+				"cloud.google.com/gke-accelerator":        "nvidia-tesla-a100",
+				"cloud.google.com/gke-gpu-driver-version": "default",
+			},
+			taints: []corev1.Taint{gpuTaint},
+			gpus:   1,
+		},
+		{
+			name: "GPUs attached to N1",
+			config: values{
+				"machineType":       "n1-standard-8",
+				"guestAccelerators": accelerators("nvidia-tesla-t4", 2, "DEFAULT"),
+			},
+			labels: map[string]string{
+				"cloud.google.com/gke-accelerator":        "nvidia-tesla-t4",
+				"cloud.google.com/gke-accelerator-count":  "2",
+				"cloud.google.com/gke-gpu-driver-version": "default",
+			},
+			taints: []corev1.Taint{gpuTaint},
+			gpus:   2,
+		},
+		{
+			name: "labels and taints of its own",
+			config: values{
+				"labels": values{"persia.com/part": "nats", "cloud.google.com/gke-nodepool": "mine"},
+				"taints": []any{
+					values{"key": "a", "value": "1", "effect": "NO_SCHEDULE"},
+					values{"key": "b", "value": "2", "effect": "PREFER_NO_SCHEDULE"},
+					values{"key": "c", "value": "3", "effect": "NO_EXECUTE"},
+				},
+			},
+			labels: map[string]string{"persia.com/part": "nats", "cloud.google.com/gke-nodepool": "workers"},
+			taints: []corev1.Taint{
+				{Key: "a", Value: "1", Effect: corev1.TaintEffectNoSchedule},
+				{Key: "b", Value: "2", Effect: corev1.TaintEffectPreferNoSchedule},
+				{Key: "c", Value: "3", Effect: corev1.TaintEffectNoExecute},
+			},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := newGoogle(t)
+			g.create(nodePoolType, pool("workers", 1, c.config))
+			node := g.oneNode()
+			for key, want := range c.labels {
+				value, has := node.Labels[key]
+				assert.Equal(t, want, value, key)
+				assert.Equal(t, want != absent, has, key)
+			}
+			assert.Equal(t, node.Name, node.Labels[corev1.LabelHostname])
+			assert.Equal(t, c.taints, node.Spec.Taints)
+			assert.Equal(t, "fake", node.Annotations["kwok.x-k8s.io/node"])
+
+			for _, list := range []corev1.ResourceList{node.Status.Capacity, node.Status.Allocatable} {
+				gpus, has := list[gpuResource]
+				assert.Equal(t, c.gpus, gpus.Value())
+				assert.Equal(t, c.gpus > 0, has)
+			}
+		})
+	}
+}
+
+func TestAllocatableIsLessThanCapacity(t *testing.T) {
+	g := newGoogle(t)
+	g.create(nodePoolType, gpuPool())
+	status := g.oneNode().Status
+	assert.EqualValues(t, 96_000, status.Capacity.Cpu().MilliValue())
+	assert.EqualValues(t, 680<<30, status.Capacity.Memory().Value())
+	assert.EqualValues(t, 95_690, status.Allocatable.Cpu().MilliValue())
+	assert.InDelta(t, 648.8, float64(status.Allocatable.Memory().Value())/(1<<30), 0.1)
+	assert.EqualValues(t, 110, status.Allocatable.Pods().Value())
+	assert.Less(t, status.Allocatable.StorageEphemeral().Value(), status.Capacity.StorageEphemeral().Value())
+}
+
+func TestBootDisk(t *testing.T) {
+	for _, c := range []struct {
+		size               int
+		total, allocatable float64
+	}{
+		{10, 9.4, 3.4},
+		{100, 94, 43.6}, // 43.8 on a node of GKE
+		{1000, 940, 746},
+	} {
+		total, allocatable := bootDisk(c.size)
+		assert.InDelta(t, c.total, float64(total)/(1<<30), 0.01, "%d GiB", c.size)
+		assert.InDelta(t, c.allocatable, float64(allocatable)/(1<<30), 0.1, "%d GiB", c.size)
+	}
+}
+
+func TestNodesOverZones(t *testing.T) {
+	const a, b, c = "us-central1-a", "us-central1-b", "us-central1-c"
+	for _, row := range []struct {
+		name   string
+		zones  []any
+		fixed  any
+		scaled any
+		want   map[string]int
+	}{
+		{"a fixed count in one zone", []any{c}, 3, nil, map[string]int{c: 3}},
+		{"a fixed count in each of several zones", []any{b, a, c}, 2, nil, map[string]int{a: 2, b: 2, c: 2}},
+		{"no nodes", []any{a}, 0, nil, map[string]int{}},
+		{"the least of an autoscaled pool", []any{a}, nil, 4, map[string]int{a: 4}},
+		{"the least over all zones together", []any{b, a}, nil, 3, map[string]int{a: 2, b: 1}},
+		{"an autoscaled pool from zero", []any{a}, nil, 0, map[string]int{}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			g := newGoogle(t)
+			inputs := change(t, gpuPool(), "nodeLocations", row.zones)
+			inputs = change(t, inputs, "nodeCount", row.fixed)
+			if row.scaled != nil {
+				inputs = change(t, inputs, "autoscaling", values{"totalMinNodeCount": row.scaled, "totalMaxNodeCount": 9})
+			}
+			g.create(nodePoolType, inputs)
+			assert.Equal(t, row.want, g.zones())
+		})
+	}
+}
+
+func TestNodePoolsThatCannotBeSimulated(t *testing.T) {
+	for _, c := range []struct{ name, path, want string }{
+		{"unheard-of machine type", "nodeConfig.machineType", `machine type "" is not in the catalogue`},
+		{"no zones", "nodeLocations", "nodeLocations is empty"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := newGoogle(t)
+			_, err := g.Create(t.Context(), plugin.CreateRequest{URN: urn(nodePoolType), Properties: change(t, gpuPool(), c.path, nil)})
+			assert.ErrorContains(t, err, c.want)
+			assert.ErrorContains(t, err, "clusters/persia/nodePools/trainers")
+			assert.Empty(t, g.nodes())
+		})
+	}
+}
+
+func TestNodeNames(t *testing.T) {
+	long := "a-name-of-the-forty-characters-gke-takes"
+	for _, name := range []string{"w", "trainers", long} {
+		g := newGoogle(t)
+		g.create(nodePoolType, pool(name, 1, values{}))
+		for node := range g.nodes() {
+			assert.Empty(t, validation.IsDNS1123Label(node), node)
+		}
+	}
+
+	g := newGoogle(t)
+	g.create(nodePoolType, pool(long+"-1", 2, values{}))
+	g.create(nodePoolType, pool(long+"-2", 2, values{}))
+	assert.Len(t, g.nodes(), 4, "shortened names of two pools are different ones")
+}
+
+func TestCreateIsIdempotent(t *testing.T) {
+	g := newGoogle(t)
+	first := g.create(nodePoolType, gpuPool())
+	assert.EqualValues(t, "projects/my-project/locations/us-central1/clusters/persia/nodePools/trainers", first.ID)
+	nodes := g.nodes()
+	require.Len(t, nodes, 2)
+
+	g.client.ClearActions()
+	assert.Equal(t, first, g.create(nodePoolType, gpuPool()))
+	assert.Equal(t, nodes, g.nodes())
+	for _, action := range g.client.Actions() {
+		assert.Equal(t, "list", action.GetVerb(), "nothing is written")
+	}
+}
+
+func TestCreateGoesOnWhereAnEarlierOneStopped(t *testing.T) {
+	g := newGoogle(t)
+	stopped, created := errors.New("connection refused"), 0
+	g.client.PrependReactor("create", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
+		created++
+		return created > 1, nil, stopped
+	})
+	_, err := g.Create(t.Context(), plugin.CreateRequest{URN: urn(nodePoolType), Properties: gpuPool()})
+	require.ErrorIs(t, err, stopped)
+	require.Len(t, g.nodes(), 1)
+
+	g.client.ReactionChain = g.client.ReactionChain[1:]
+	g.create(nodePoolType, gpuPool())
+	assert.Len(t, g.nodes(), 2)
+}
+
+func TestUpdateScales(t *testing.T) {
+	g := newGoogle(t)
+	two := gpuPool()
+	g.create(nodePoolType, two)
+	g.create(nodePoolType, pool("others", 1, values{}))
+	before := g.names()
+
+	five := change(t, two, "nodeCount", 5)
+	state := g.update(nodePoolType, two, five).Properties
+	assert.Equal(t, five, state)
+	assert.Len(t, g.nodes(), 6)
+	assert.Subset(t, g.names(), before, "nodes stay")
+
+	g.update(nodePoolType, five, two)
+	assert.Equal(t, before, g.names())
+
+	g.update(nodePoolType, two, change(t, two, "nodeCount", 0))
+	assert.Len(t, g.nodes(), 1, "the other pool's")
+}
+
+func TestUpdateOfLabelsAndTaintsKeepsTheNodes(t *testing.T) {
+	g := newGoogle(t)
+	g.create(nodePoolType, gpuPool())
+	before := g.names()
+	trouble := corev1.Taint{Key: "node.kubernetes.io/not-ready", Effect: corev1.TaintEffectNoExecute}
+	for _, node := range g.nodes() {
+		node.UID = "the same node"
+		node.Spec.Taints = append(node.Spec.Taints, trouble)
+		_, err := g.client.CoreV1().Nodes().Update(t.Context(), &node, metav1.UpdateOptions{})
+		require.NoError(t, err)
+	}
+	// A node changes between reading and writing it, once.
+	conflicts := 1
+	g.client.PrependReactor("update", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
+		if conflicts == 0 {
+			return false, nil, nil
+		}
+		conflicts--
+		return true, nil, apierrors.NewConflict(schema.GroupResource{Resource: "nodes"}, "node", nil)
+	})
+
+	changed := change(t, gpuPool(), "nodeConfig.labels", values{"persia.com/team": "ads"})
+	changed = change(t, changed, "nodeConfig.taints[0].value", "ads")
+	g.update(nodePoolType, gpuPool(), changed)
+
+	assert.Equal(t, before, g.names())
+	for name, node := range g.nodes() {
+		assert.EqualValues(t, "the same node", node.UID, name)
+		assert.Equal(t, "ads", node.Labels["persia.com/team"])
+		assert.NotContains(t, node.Labels, "persia.com/part")
+		assert.Equal(t, []corev1.Taint{
+			trouble,
+			{Key: "persia.com/dedicated", Value: "ads", Effect: corev1.TaintEffectNoSchedule},
+			{Key: "nvidia.com/gpu", Value: "present", Effect: corev1.TaintEffectNoSchedule},
+		}, node.Spec.Taints)
+	}
+}
+
+func TestUpdateOfMachinesGoesThroughNewNodes(t *testing.T) {
+	for _, c := range []struct {
+		path  string
+		value any
+	}{
+		{"nodeConfig.machineType", "n2-highmem-8"},
+		{"nodeConfig.imageType", "UBUNTU_CONTAINERD"},
+		{"nodeConfig.diskType", "pd-ssd"},
+		{"nodeConfig.diskSizeGb", 200},
+		{"nodeLocations", []any{"us-central1-a"}},
+	} {
+		t.Run(c.path, func(t *testing.T) {
+			g := newGoogle(t)
+			old := pool("workers", 2, values{})
+			g.create(nodePoolType, old)
+			before := g.names()
+			g.client.ClearActions()
+
+			g.update(nodePoolType, old, change(t, old, c.path, c.value))
+			after := g.names()
+			assert.Len(t, after, 2)
+			for _, name := range before {
+				assert.NotContains(t, after, name)
+			}
+			var verbs []string
+			for _, action := range g.client.Actions() {
+				verbs = append(verbs, action.GetVerb())
+			}
+			assert.Equal(t, []string{"list", "create", "create", "delete", "delete"}, verbs[:5], "pods have somewhere to go")
+		})
+	}
+}
+
+func TestReadCountsNodes(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		zones   []any
+		deleted int
+		want    int
+	}{
+		{"as the program said", []any{"us-central1-a"}, 0, 4},
+		{"a node is gone", []any{"us-central1-a"}, 1, 3},
+		{"all nodes are gone", []any{"us-central1-a"}, 4, 0},
+		{"several zones", []any{"us-central1-a", "us-central1-b"}, 0, 4},
+		{"a node is gone from one of several zones", []any{"us-central1-a", "us-central1-b"}, 1, 3},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := newGoogle(t)
+			inputs := change(t, pool("workers", 4, values{}), "nodeLocations", c.zones)
+			state := g.create(nodePoolType, inputs).Properties
+			before := g.names()
+			for _, name := range before[:c.deleted] {
+				require.NoError(t, g.client.CoreV1().Nodes().Delete(t.Context(), name, metav1.DeleteOptions{}))
+			}
+
+			read := g.read(nodePoolType, state)
+			assert.EqualValues(t, "id", read.ID, "the pool is still there")
+			want := change(t, inputs, "nodeCount", c.want)
+			assert.Equal(t, want, read.Inputs)
+			assert.Equal(t, want, read.Outputs)
+
+			diff := g.diff(nodePoolType, read.Inputs, inputs)
+			assert.Equal(t, c.deleted > 0, diff.Changes == plugin.DiffSome)
+			assert.False(t, diff.Replace())
+			g.update(nodePoolType, read.Inputs, inputs)
+			assert.Equal(t, before, g.names(), "the next update puts it right")
+		})
+	}
+}
+
+func TestReadOfAnAutoscaledPoolLeavesTheCountToTheAutoscaler(t *testing.T) {
+	g := newGoogle(t)
+	inputs := change(t, gpuPool(), "nodeCount", nil)
+	inputs = change(t, inputs, "autoscaling", values{"totalMinNodeCount": 1, "totalMaxNodeCount": 9})
+	g.create(nodePoolType, inputs)
+	assert.Equal(t, inputs, g.read(nodePoolType, inputs).Inputs)
+}
+
+func TestDeleteTakesThePoolsNodesOnly(t *testing.T) {
+	g := newGoogle(t)
+	state := g.create(nodePoolType, gpuPool()).Properties
+	g.create(nodePoolType, pool("others", 3, values{}))
+
+	require.NoError(t, g.delete(nodePoolType, state))
+	assert.Len(t, g.nodes(), 3)
+	require.NoError(t, g.delete(nodePoolType, state), "deleting again finds nothing")
+}

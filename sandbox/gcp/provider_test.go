@@ -1,0 +1,422 @@
+package gcp
+
+import (
+	"testing"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/tokens"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
+)
+
+const (
+	clusterType    = "gcp:container/cluster:Cluster"
+	nodePoolType   = "gcp:container/nodePool:NodePool"
+	networkType    = "gcp:compute/network:Network"
+	subnetworkType = "gcp:compute/subnetwork:Subnetwork"
+	accountType    = "gcp:serviceaccount/account:Account"
+	iamMemberType  = "gcp:projects/iAMMember:IAMMember"
+)
+
+type values = map[string]any
+
+// unknownValue is a value that a preview does not know.
+var unknownValue = resource.MakeComputed(resource.NewStringProperty(""))
+
+// google is a provider whose control plane is client-go's fake, with the calls of
+// the engine on one resource.
+type google struct {
+	*testing.T
+	*Provider
+	client *fake.Clientset
+}
+
+func newGoogle(t *testing.T) google {
+	client := fake.NewClientset()
+	return google{T: t, client: client, Provider: newProvider("7.38.0", gke{
+		config: &rest.Config{
+			Host:            "https://127.0.0.1:6443",
+			TLSClientConfig: rest.TLSClientConfig{CAData: []byte("certificate")},
+		},
+		client: func() (kubernetes.Interface, error) { return client, nil },
+	})}
+}
+
+func urn(token string) resource.URN {
+	return resource.NewURN("dev", "persia", "", tokens.Type(token), "main")
+}
+
+func properties(inputs values) resource.PropertyMap { return resource.NewPropertyMapFromMap(inputs) }
+
+func (g google) create(token string, inputs resource.PropertyMap) plugin.CreateResponse {
+	g.Helper()
+	resp, err := g.Create(g.Context(), plugin.CreateRequest{URN: urn(token), Properties: inputs})
+	require.NoError(g, err)
+	return resp
+}
+
+func (g google) update(token string, old, new resource.PropertyMap) plugin.UpdateResponse {
+	g.Helper()
+	resp, err := g.Update(g.Context(), plugin.UpdateRequest{URN: urn(token), OldInputs: old, OldOutputs: old, NewInputs: new})
+	require.NoError(g, err)
+	return resp
+}
+
+func (g google) read(token string, inputs resource.PropertyMap) plugin.ReadResponse {
+	g.Helper()
+	resp, err := g.Read(g.Context(), plugin.ReadRequest{URN: urn(token), ID: "id", Inputs: inputs, State: inputs})
+	require.NoError(g, err)
+	return resp
+}
+
+func (g google) delete(token string, state resource.PropertyMap) error {
+	_, err := g.Delete(g.Context(), plugin.DeleteRequest{URN: urn(token), ID: "id", Outputs: state})
+	return err
+}
+
+func (g google) diff(token string, old, new resource.PropertyMap) plugin.DiffResponse {
+	g.Helper()
+	resp, err := g.Diff(g.Context(), plugin.DiffRequest{URN: urn(token), OldInputs: old, NewInputs: new})
+	require.NoError(g, err)
+	return resp
+}
+
+func subnetworkInputs(cidr string) resource.PropertyMap {
+	return properties(values{
+		"project":     "my-project",
+		"region":      "us-central1",
+		"name":        "persia",
+		"network":     "projects/my-project/global/networks/persia",
+		"ipCidrRange": cidr,
+	})
+}
+
+// change is a copy of inputs with another value at a path, or none if it is nil.
+func change(t *testing.T, inputs resource.PropertyMap, path string, value any) resource.PropertyMap {
+	t.Helper()
+	at, err := resource.ParsePropertyPath(path)
+	require.NoError(t, err)
+	changed := resource.NewObjectProperty(properties(inputs.Mappable()))
+	if value == nil {
+		require.True(t, at.Delete(changed), path)
+	} else {
+		_, ok := at.Add(changed, resource.NewPropertyValue(value))
+		require.True(t, ok, path)
+	}
+	return changed.ObjectValue()
+}
+
+func TestDiffTellsInPlaceFromReplace(t *testing.T) {
+	const inPlace, replace = false, true
+	for _, c := range []struct {
+		token, path string
+		value       any
+		want        bool
+	}{
+		{nodePoolType, "nodeConfig.machineType", "n2-standard-8", inPlace},
+		{nodePoolType, "nodeConfig.diskSizeGb", 200, inPlace},
+		{nodePoolType, "nodeConfig.diskType", "pd-ssd", inPlace},
+		{nodePoolType, "nodeConfig.imageType", "COS_CONTAINERD", inPlace},
+		{nodePoolType, "nodeConfig.labels", values{"persia.com/part": "other"}, inPlace},
+		{nodePoolType, `nodeConfig.labels["persia.com/part"]`, "other", inPlace},
+		{nodePoolType, "nodeConfig.labels", nil, inPlace},
+		{nodePoolType, "nodeConfig.tags", []any{"open"}, inPlace},
+		{nodePoolType, "nodeConfig.taints", []any{}, inPlace},
+		{nodePoolType, "nodeConfig.taints[0].effect", "NO_EXECUTE", inPlace},
+		{nodePoolType, "nodeConfig.workloadMetadataConfig.mode", "GCE_METADATA", inPlace},
+		{nodePoolType, "nodeCount", 9, inPlace},
+		{nodePoolType, "autoscaling", values{"totalMinNodeCount": 1}, inPlace},
+		{nodePoolType, "nodeLocations", []any{"us-central1-a"}, inPlace},
+		{nodePoolType, "upgradeSettings", values{"maxSurge": 0}, inPlace},
+		{nodePoolType, "management.autoRepair", false, inPlace},
+		{nodePoolType, "nodeConfig.guestAccelerators[0].count", 4, replace},
+		{nodePoolType, "nodeConfig.guestAccelerators[0].gpuDriverInstallationConfig.gpuDriverVersion", "LATEST", replace},
+		{nodePoolType, "nodeConfig.guestAccelerators", nil, replace},
+		{nodePoolType, "nodeConfig.spot", true, replace},
+		{nodePoolType, "nodeConfig.serviceAccount", "other@my-project.iam.gserviceaccount.com", replace},
+		{nodePoolType, "nodeConfig.serviceAccount", unknownValue, replace},
+		{nodePoolType, "nodeConfig.oauthScopes[0]", "https://www.googleapis.com/auth/compute", replace},
+		{nodePoolType, "nodeConfig.metadata.disable-legacy-endpoints", "false", replace},
+		{nodePoolType, "nodeConfig.gvnic", values{"enabled": true}, replace},
+		{nodePoolType, "nodeConfig.localSsdCount", 2, replace},
+		{nodePoolType, "nodeConfig.ephemeralStorageLocalSsdConfig", values{"localSsdCount": 2}, replace},
+		{nodePoolType, "nodeConfig.shieldedInstanceConfig.enableSecureBoot", true, replace},
+		{nodePoolType, "nodeConfig.reservationAffinity", values{"consumeReservationType": "ANY_RESERVATION"}, replace},
+		{nodePoolType, "nodeConfig", nil, replace},
+		{nodePoolType, "nodeConfig", unknownValue, replace},
+		{nodePoolType, "placementPolicy", values{"type": "COMPACT"}, replace},
+		{nodePoolType, "queuedProvisioning", values{"enabled": true}, replace},
+		{nodePoolType, "maxPodsPerNode", 32, replace},
+		{nodePoolType, "initialNodeCount", 3, replace},
+		{nodePoolType, "name", "other", replace},
+		{nodePoolType, "cluster", unknownValue, replace},
+		{nodePoolType, "location", "us-east1", replace},
+
+		{clusterType, "deletionProtection", true, inPlace},
+		{clusterType, "nodeLocations", []any{"us-central1-a"}, inPlace},
+		{clusterType, "releaseChannel.channel", "STABLE", inPlace},
+		{clusterType, "addonsConfig.gcsFuseCsiDriverConfig.enabled", false, inPlace},
+		{clusterType, "masterAuthorizedNetworksConfig", values{"cidrBlocks": []any{}}, inPlace},
+		{clusterType, "privateClusterConfig.enablePrivateEndpoint", true, inPlace},
+		{clusterType, "nodeConfig.machineType", "n2-standard-8", inPlace},
+		{clusterType, "privateClusterConfig.enablePrivateNodes", false, replace},
+		{clusterType, "privateClusterConfig.masterIpv4CidrBlock", "10.1.0.0/28", replace},
+		{clusterType, "privateClusterConfig", nil, replace},
+		{clusterType, "ipAllocationPolicy.clusterSecondaryRangeName", "other", replace},
+		{clusterType, "datapathProvider", "LEGACY_DATAPATH", replace},
+		{clusterType, "network", unknownValue, replace},
+		{clusterType, "subnetwork", "other", replace},
+		{clusterType, "name", "other", replace},
+		{clusterType, "location", "us-east1", replace},
+
+		{subnetworkType, "privateIpGoogleAccess", false, inPlace},
+		{subnetworkType, "secondaryIpRanges", []any{}, inPlace},
+		{subnetworkType, "ipCidrRange", "10.0.0.0/16", inPlace},
+		{subnetworkType, "ipCidrRange", "10.0.0.0/28", replace},
+		{subnetworkType, "ipCidrRange", "10.9.0.0/16", replace},
+		{subnetworkType, "ipCidrRange", unknownValue, replace},
+		{subnetworkType, "network", unknownValue, replace},
+		{networkType, "autoCreateSubnetworks", true, replace},
+		{accountType, "displayName", "Other", inPlace},
+		{accountType, "accountId", "other", replace},
+		{iamMemberType, "role", "roles/viewer", replace},
+		{iamMemberType, "member", unknownValue, replace},
+	} {
+		t.Run(c.token+" "+c.path, func(t *testing.T) {
+			inputs := map[string]resource.PropertyMap{
+				nodePoolType:   gpuPool(),
+				clusterType:    clusterInputs(),
+				subnetworkType: subnetworkInputs("10.0.0.0/24"),
+				networkType:    properties(values{"project": "my-project", "name": "persia", "autoCreateSubnetworks": false}),
+				accountType:    properties(values{"project": "my-project", "accountId": "nodes"}),
+				iamMemberType:  properties(values{"project": "my-project", "role": "roles/editor", "member": "user:a@b.c"}),
+			}[c.token]
+			diff := newGoogle(t).diff(c.token, inputs, change(t, inputs, c.path, c.value))
+			assert.Equal(t, plugin.DiffSome, diff.Changes)
+			assert.Equal(t, c.want, diff.Replace(), "%v", diff.DetailedDiff)
+		})
+	}
+}
+
+func TestDiffOfEqualInputsIsNone(t *testing.T) {
+	diff := newGoogle(t).diff(nodePoolType, gpuPool(), gpuPool())
+	assert.Equal(t, plugin.DiffNone, diff.Changes)
+}
+
+func TestDiffReplacesOnlyWhereItChanged(t *testing.T) {
+	changed := change(t, gpuPool(), "nodeConfig.machineType", "a2-highgpu-4g")
+	changed = change(t, changed, "nodeConfig.guestAccelerators[0].count", 4)
+	assert.Equal(t, map[string]plugin.PropertyDiff{
+		"nodeConfig.machineType":                {Kind: plugin.DiffUpdate, InputDiff: true},
+		"nodeConfig.guestAccelerators[0].count": {Kind: plugin.DiffUpdateReplace, InputDiff: true},
+	}, newGoogle(t).diff(nodePoolType, gpuPool(), changed).DetailedDiff)
+}
+
+func TestNamedResourcesAreDeletedBeforeTheyAreReplaced(t *testing.T) {
+	g := newGoogle(t)
+	pool := g.diff(nodePoolType, gpuPool(), change(t, gpuPool(), "nodeConfig.spot", true))
+	assert.True(t, pool.DeleteBeforeReplace)
+
+	member := properties(values{"project": "my-project", "role": "roles/editor", "member": "user:a@b.c"})
+	grant := g.diff(iamMemberType, member, change(t, member, "role", "roles/viewer"))
+	assert.False(t, grant.DeleteBeforeReplace, "a grant is given before the other is taken")
+}
+
+func TestPathsOfReplacingInputsParse(t *testing.T) {
+	for token, kind := range newGoogle(t).kinds {
+		for _, path := range kind.replaceOn {
+			_, err := resource.ParsePropertyPath(path)
+			assert.NoError(t, err, "%s %s", token, path)
+		}
+	}
+}
+
+func TestUnknownResourceIsRefusedByName(t *testing.T) {
+	const token = "gcp:sql/databaseInstance:DatabaseInstance"
+	g, ctx := newGoogle(t), t.Context()
+	errs := map[string]error{}
+	_, errs["check"] = g.Check(ctx, plugin.CheckRequest{URN: urn(token)})
+	_, errs["diff"] = g.Diff(ctx, plugin.DiffRequest{URN: urn(token)})
+	_, errs["create"] = g.Create(ctx, plugin.CreateRequest{URN: urn(token)})
+	_, errs["update"] = g.Update(ctx, plugin.UpdateRequest{URN: urn(token)})
+	_, errs["read"] = g.Read(ctx, plugin.ReadRequest{URN: urn(token)})
+	_, errs["delete"] = g.Delete(ctx, plugin.DeleteRequest{URN: urn(token)})
+	for call, err := range errs {
+		assert.ErrorContains(t, err, "no resource "+token, call)
+	}
+}
+
+func TestFunctions(t *testing.T) {
+	g := newGoogle(t)
+	invoke := func(token string, args values) (plugin.InvokeResponse, error) {
+		return g.Invoke(t.Context(), plugin.InvokeRequest{Tok: tokens.ModuleMember(token), Args: properties(args)})
+	}
+
+	resp, err := invoke("gcp:organizations/getProject:getProject", values{"projectId": "my-project"})
+	require.NoError(t, err)
+	assert.Equal(t, projectNumber, text(resp.Properties, "number"))
+	assert.Equal(t, "my-project", text(resp.Properties, "projectId"))
+
+	_, err = invoke("gcp:organizations/getProject:getProject", values{})
+	assert.ErrorContains(t, err, "projectId is required")
+
+	_, err = invoke("gcp:compute/getZones:getZones", values{})
+	assert.ErrorContains(t, err, "no function gcp:compute/getZones:getZones")
+}
+
+func TestCheckWantsWhatNamesAResource(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		inputs values
+		want   []resource.PropertyKey
+	}{
+		{"all there", values{"project": "my-project", "name": "persia"}, nil},
+		{"not known yet", values{"project": unknownValue, "name": "persia"}, nil},
+		{"none there", values{}, []resource.PropertyKey{"project", "name"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			resp, err := newGoogle(t).Check(t.Context(), plugin.CheckRequest{URN: urn(networkType), News: properties(c.inputs)})
+			require.NoError(t, err)
+			var missing []resource.PropertyKey
+			for _, failure := range resp.Failures {
+				missing = append(missing, failure.Property)
+			}
+			assert.Equal(t, c.want, missing)
+		})
+	}
+}
+
+func TestIdentifiersAndOutputs(t *testing.T) {
+	for _, c := range []struct {
+		token, id string
+		inputs    values
+		outputs   map[string]string
+	}{
+		{
+			token:  networkType,
+			inputs: values{"project": "my-project", "name": "persia"},
+			id:     "projects/my-project/global/networks/persia",
+			outputs: map[string]string{
+				"selfLink": "https://www.googleapis.com/compute/v1/projects/my-project/global/networks/persia",
+			},
+		},
+		{
+			token:  subnetworkType,
+			inputs: values{"project": "my-project", "region": "us-central1", "name": "persia"},
+			id:     "projects/my-project/regions/us-central1/subnetworks/persia",
+		},
+		{
+			token:  "gcp:compute/router:Router",
+			inputs: values{"project": "my-project", "region": "us-central1", "name": "persia"},
+			id:     "projects/my-project/regions/us-central1/routers/persia",
+		},
+		{
+			token:  "gcp:compute/routerNat:RouterNat",
+			inputs: values{"project": "my-project", "region": "us-central1", "router": "persia", "name": "nat"},
+			id:     "my-project/us-central1/persia/nat",
+		},
+		{
+			token:  accountType,
+			inputs: values{"project": "my-project", "accountId": "nodes"},
+			id:     "projects/my-project/serviceAccounts/nodes@my-project.iam.gserviceaccount.com",
+			outputs: map[string]string{
+				"email":  "nodes@my-project.iam.gserviceaccount.com",
+				"member": "serviceAccount:nodes@my-project.iam.gserviceaccount.com",
+				"name":   "projects/my-project/serviceAccounts/nodes@my-project.iam.gserviceaccount.com",
+			},
+		},
+		{
+			token:  iamMemberType,
+			inputs: values{"project": "my-project", "role": "roles/editor", "member": "user:a@b.c"},
+			id:     "my-project/roles/editor/user:a@b.c",
+		},
+		{
+			token:  "gcp:storage/bucketIAMMember:BucketIAMMember",
+			inputs: values{"bucket": "checkpoints", "role": "roles/storage.objectUser", "member": "user:a@b.c"},
+			id:     "b/checkpoints/roles/storage.objectUser/user:a@b.c",
+		},
+	} {
+		t.Run(c.token, func(t *testing.T) {
+			g := newGoogle(t)
+			inputs := properties(c.inputs)
+			created := g.create(c.token, inputs)
+			assert.EqualValues(t, c.id, created.ID)
+			for name, want := range c.outputs {
+				assert.Equal(t, want, text(created.Properties, name))
+			}
+			for name, want := range inputs {
+				if _, computed := c.outputs[string(name)]; !computed {
+					assert.Equal(t, want, created.Properties[name])
+				}
+			}
+
+			assert.Equal(t, created.Properties, g.update(c.token, inputs, inputs).Properties)
+			assert.Equal(t, created.Properties, g.read(c.token, inputs).Outputs)
+			assert.NoError(t, g.delete(c.token, created.Properties))
+			assert.Empty(t, g.client.Actions(), "nothing in the control plane stands for it")
+		})
+	}
+}
+
+func TestPreviewOfCreateKnowsTheInputsOnly(t *testing.T) {
+	g := newGoogle(t)
+	for token, inputs := range map[string]resource.PropertyMap{
+		accountType:  properties(values{"project": "my-project", "accountId": "nodes"}),
+		clusterType:  change(t, clusterInputs(), "network", unknownValue),
+		nodePoolType: change(t, gpuPool(), "nodeConfig.serviceAccount", unknownValue),
+	} {
+		resp, err := g.Create(t.Context(), plugin.CreateRequest{URN: urn(token), Properties: inputs, Preview: true})
+		require.NoError(t, err, token)
+		assert.Empty(t, resp.ID, token)
+		assert.Equal(t, inputs, resp.Properties, token)
+	}
+	assert.Empty(t, g.client.Actions())
+}
+
+func TestPreviewOfUpdateKeepsTheOutputsAndDropsOldInputs(t *testing.T) {
+	g := newGoogle(t)
+	old := properties(values{"project": "my-project", "accountId": "nodes", "displayName": "Nodes", "disabled": true})
+	resp, err := g.Update(t.Context(), plugin.UpdateRequest{
+		URN:        urn(accountType),
+		OldInputs:  old,
+		OldOutputs: g.create(accountType, old).Properties,
+		NewInputs:  properties(values{"project": "my-project", "accountId": "nodes", "displayName": unknownValue}),
+		Preview:    true,
+	})
+	require.NoError(t, err)
+	assert.Equal(t, properties(values{
+		"project":     "my-project",
+		"accountId":   "nodes",
+		"displayName": unknownValue,
+		"email":       "nodes@my-project.iam.gserviceaccount.com",
+		"member":      "serviceAccount:nodes@my-project.iam.gserviceaccount.com",
+		"name":        "projects/my-project/serviceAccounts/nodes@my-project.iam.gserviceaccount.com",
+	}), resp.Properties)
+}
+
+func TestImportIsRefused(t *testing.T) {
+	_, err := newGoogle(t).Read(t.Context(), plugin.ReadRequest{URN: urn(networkType), ID: "id"})
+	assert.ErrorContains(t, err, "import")
+}
+
+func TestWithoutAControlPlane(t *testing.T) {
+	p := New("7.38.0", nil)
+	for token, inputs := range map[string]resource.PropertyMap{clusterType: clusterInputs(), nodePoolType: gpuPool()} {
+		_, err := p.Create(t.Context(), plugin.CreateRequest{URN: urn(token), Properties: inputs, Preview: true})
+		assert.NoError(t, err, "%s previews", token)
+		_, err = p.Create(t.Context(), plugin.CreateRequest{URN: urn(token), Properties: inputs})
+		assert.ErrorIs(t, err, errNotRunning, "%s is not created", token)
+		_, err = p.Delete(t.Context(), plugin.DeleteRequest{URN: urn(token), Outputs: inputs})
+		assert.ErrorIs(t, err, errNotRunning, "%s is not deleted", token)
+	}
+}
+
+func TestPluginInfo(t *testing.T) {
+	info, err := New("7.38.0", nil).GetPluginInfo(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, "7.38.0", info.Version.String())
+}
