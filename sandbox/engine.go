@@ -8,7 +8,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"strings"
+	"syscall"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/auto"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
@@ -39,6 +42,38 @@ type engine struct {
 	close   func()
 }
 
+// run has an engine do one operation.
+//
+// The Pulumi CLI is in the foreground of the same terminal: an interrupt reaches
+// it directly, and it finishes what is under way. Passing ours on would be the
+// second, at which it drops everything. So only a request to terminate, which
+// comes to this process alone, is passed on.
+func (s *Sandbox) run(ctx context.Context, operation string, do func(context.Context, *engine) error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	ctx, stop := signal.NotifyContext(context.WithoutCancel(ctx), syscall.SIGTERM)
+	defer stop()
+	engine, err := s.newEngine(ctx)
+	if err != nil {
+		return err
+	}
+	defer engine.close()
+	if err := do(ctx, engine); err != nil {
+		return fmt.Errorf("%s of stack %s: %w", operation, s.options.Stack, brief(err))
+	}
+	return nil
+}
+
+// brief leaves out the output of the Pulumi CLI, which the Automation API repeats
+// in its errors: it has been shown as it came.
+func brief(err error) error {
+	if message, _, repeats := strings.Cut(err.Error(), "\ncode: "); repeats {
+		return errors.New(message + "; its output is above")
+	}
+	return err
+}
+
 // newEngine serves the providers and selects the stack.
 func (s *Sandbox) newEngine(ctx context.Context) (*engine, error) {
 	project, err := s.writeProject()
@@ -52,11 +87,12 @@ func (s *Sandbox) newEngine(ctx context.Context) (*engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.preparePath(cluster); err != nil {
+	if err := s.prepareEnvironment(cluster); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	providers, err := serveProviders(ctx, cluster)
+	// The providers answer until the CLI has ended, whatever ends it.
+	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	providers, err := serveProviders(serving, cluster)
 	if err != nil {
 		cancel()
 		return nil, err
@@ -150,15 +186,6 @@ func (s *Sandbox) hasResources() (bool, error) {
 	}
 	latest := state.Checkpoint.Latest
 	return len(latest.Resources)+len(latest.PendingOperations) > 0, nil
-}
-
-// explain names the operation that failed. Pulumi's output, which has been shown
-// already, says why.
-func (e *engine) explain(operation string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s of stack %s: %w", operation, e.sandbox.options.Stack, err)
 }
 
 // writePassphrase makes the secret that the stack's state is encrypted with.

@@ -70,9 +70,13 @@ func readYAML(path string) (map[string]any, error) {
 	return values, nil
 }
 
-// preparePath puts the sandbox's programs first on this process's PATH: the
-// providers look there for gke-gcloud-auth-plugin.
-func (s *Sandbox) preparePath(cluster *rest.Config) error {
+// prepareEnvironment puts the sandbox's programs first on this process's PATH,
+// where the providers look for gke-gcloud-auth-plugin, and takes away what would
+// make Pulumi use the user's own passphrase.
+func (s *Sandbox) prepareEnvironment(cluster *rest.Config) error {
+	if err := os.Unsetenv("PULUMI_CONFIG_PASSPHRASE"); err != nil {
+		return err
+	}
 	bin := s.path("bin")
 	if err := os.MkdirAll(bin, 0o700); err != nil {
 		return err

@@ -34,8 +34,9 @@ func (e *engine) recover(ctx context.Context) error {
 	if err := e.undoCreates(ctx); err != nil {
 		return err
 	}
-	_, err = e.stack.Refresh(ctx, optrefresh.ProgressStreams(e.sandbox.options.Out), optrefresh.ClearPendingCreates())
-	return e.explain("refresh", err)
+	_, err = e.stack.Refresh(ctx, optrefresh.ClearPendingCreates(),
+		optrefresh.ProgressStreams(e.sandbox.options.Out), optrefresh.ErrorProgressStreams(e.sandbox.options.Out))
+	return err
 }
 
 // stateLocks are the lock files in the state's backend.

@@ -80,57 +80,54 @@ func (s *Sandbox) Cluster() *controlplane.Cluster { return s.cluster }
 func (s *Sandbox) AgentLogs() string { return s.path("agent", "logs") }
 
 // Up starts what does not run and brings the stack up, or up to date.
-func (s *Sandbox) Up(ctx context.Context) (auto.UpResult, error) {
+func (s *Sandbox) Up(ctx context.Context) (result auto.UpResult, err error) {
 	unlock, err := s.lock(ctx)
 	if err != nil {
-		return auto.UpResult{}, err
+		return result, err
 	}
 	defer unlock()
 	if err := s.start(ctx); err != nil {
-		return auto.UpResult{}, err
+		return result, err
 	}
-	engine, err := s.newEngine(ctx)
-	if err != nil {
-		return auto.UpResult{}, err
-	}
-	defer engine.close()
-	if err := engine.recover(ctx); err != nil {
-		return auto.UpResult{}, err
-	}
-	result, err := engine.stack.Up(ctx, optup.ProgressStreams(s.options.Out), optup.Parallel(parallel), optup.SuppressOutputs())
-	return result, engine.explain("up", err)
+	err = s.run(ctx, "up", func(ctx context.Context, engine *engine) error {
+		if err := engine.recover(ctx); err != nil {
+			return err
+		}
+		result, err = engine.stack.Up(ctx, optup.Parallel(parallel), optup.SuppressOutputs(),
+			optup.ProgressStreams(s.options.Out), optup.ErrorProgressStreams(s.options.Out))
+		return err
+	})
+	return result, err
 }
 
 // Preview shows what Up would do. It starts nothing.
-func (s *Sandbox) Preview(ctx context.Context) (auto.PreviewResult, error) {
+func (s *Sandbox) Preview(ctx context.Context) (result auto.PreviewResult, err error) {
 	unlock, err := s.lock(ctx)
 	if err != nil {
-		return auto.PreviewResult{}, err
+		return result, err
 	}
 	defer unlock()
-	engine, err := s.newEngine(ctx)
-	if err != nil {
-		return auto.PreviewResult{}, err
-	}
-	defer engine.close()
-	result, err := engine.stack.Preview(ctx, optpreview.ProgressStreams(s.options.Out), optpreview.Parallel(parallel), optpreview.Diff())
-	return result, engine.explain("preview", err)
+	err = s.run(ctx, "preview", func(ctx context.Context, engine *engine) error {
+		result, err = engine.stack.Preview(ctx, optpreview.Parallel(parallel), optpreview.Diff(),
+			optpreview.ProgressStreams(s.options.Out), optpreview.ErrorProgressStreams(s.options.Out))
+		return err
+	})
+	return result, err
 }
 
 // Refresh reads what exists into the stack's state.
-func (s *Sandbox) Refresh(ctx context.Context) (auto.RefreshResult, error) {
+func (s *Sandbox) Refresh(ctx context.Context) (result auto.RefreshResult, err error) {
 	unlock, err := s.lock(ctx)
 	if err != nil {
-		return auto.RefreshResult{}, err
+		return result, err
 	}
 	defer unlock()
-	engine, err := s.newEngine(ctx)
-	if err != nil {
-		return auto.RefreshResult{}, err
-	}
-	defer engine.close()
-	result, err := engine.stack.Refresh(ctx, optrefresh.ProgressStreams(s.options.Out), optrefresh.Parallel(parallel))
-	return result, engine.explain("refresh", err)
+	err = s.run(ctx, "refresh", func(ctx context.Context, engine *engine) error {
+		result, err = engine.stack.Refresh(ctx, optrefresh.Parallel(parallel),
+			optrefresh.ProgressStreams(s.options.Out), optrefresh.ErrorProgressStreams(s.options.Out))
+		return err
+	})
+	return result, err
 }
 
 // Destroy takes the stack away and leaves the control plane running.
@@ -177,16 +174,14 @@ func (s *Sandbox) Down(ctx context.Context) error {
 }
 
 func (s *Sandbox) destroy(ctx context.Context) error {
-	engine, err := s.newEngine(ctx)
-	if err != nil {
+	return s.run(ctx, "destroy", func(ctx context.Context, engine *engine) error {
+		if err := engine.recover(ctx); err != nil {
+			return err
+		}
+		_, err := engine.stack.Destroy(ctx, optdestroy.Parallel(parallel),
+			optdestroy.ProgressStreams(s.options.Out), optdestroy.ErrorProgressStreams(s.options.Out))
 		return err
-	}
-	defer engine.close()
-	if err := engine.recover(ctx); err != nil {
-		return err
-	}
-	_, err = engine.stack.Destroy(ctx, optdestroy.ProgressStreams(s.options.Out), optdestroy.Parallel(parallel), optdestroy.Remove())
-	return engine.explain("destroy", err)
+	})
 }
 
 // start starts the control plane and the agent, if they do not run.

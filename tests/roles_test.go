@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -216,5 +217,29 @@ func TestWithoutMetrics(t *testing.T) {
 	set := object[appsv1.StatefulSet](t, recorder.one(t, "kubernetes:apps/v1:StatefulSet", "adult-income-dataloader"))
 	for _, entry := range set.Spec.Template.Spec.Containers[0].Env {
 		assert.NotEqual(t, "PERSIA_METRICS_GATEWAY_ADDR", entry.Name)
+	}
+}
+
+// TestLongestJobName: the longest name that configuration allows gives objects
+// whose names nothing has cut.
+func TestLongestJobName(t *testing.T) {
+	// A StatefulSet's pods carry its name, a hyphen and a hash of ten
+	// characters in a label.
+	const labelLimit, hash = 63, 11
+	longest := labelLimit - hash - len("-embedding-worker")
+	for length, valid := range map[int]bool{longest: true, longest + 1: false} {
+		name := strings.Repeat("j", length)
+		configuration := readStack(t, "dev")
+		edit(t, configuration, "persia:jobs", func(jobs any) { jobs.([]any)[0].(map[string]any)["name"] = name })
+		recorder, err := deploy(t, configuration)
+		if !valid {
+			assert.ErrorContains(t, err, "persia:jobs[0].name")
+			continue
+		}
+		require.NoError(t, err)
+		for _, role := range []string{"nn-worker", "dataloader", "embedding-worker", "embedding-ps"} {
+			set := object[appsv1.StatefulSet](t, recorder.one(t, "kubernetes:apps/v1:StatefulSet", name+"-"+role))
+			assert.Equal(t, name+"-"+role, set.Name)
+		}
 	}
 }

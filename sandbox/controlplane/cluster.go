@@ -122,6 +122,9 @@ func (c *Cluster) Stop(ctx context.Context) error {
 		return fmt.Errorf("control plane %s: %w", c.name, err)
 	}
 	defer unlock()
+	if err := c.delete(ctx); err != nil {
+		return fmt.Errorf("stop control plane %s: %w", c.name, err)
+	}
 	if err := c.remove(ctx); err != nil {
 		return fmt.Errorf("stop control plane %s: %w", c.name, err)
 	}
@@ -141,6 +144,18 @@ func (c *Cluster) Running(ctx context.Context) bool {
 func (c *Cluster) created() bool {
 	_, err := os.Stat(c.Kubeconfig())
 	return err == nil
+}
+
+// delete has kwokctl stop a control plane that is whole. kwokctl goes by process
+// ids that it once wrote down: where a component is dead, its id may be a
+// stranger's by now, and [Cluster.remove] ends the others.
+func (c *Cluster) delete(ctx context.Context) error {
+	dead, err := c.dead()
+	if err != nil || len(dead) > 0 {
+		return err
+	}
+	// It takes the cluster's context out of a kubeconfig, by default the user's.
+	return c.kwokctl(ctx, "delete", "cluster", "--kubeconfig", c.kwokctlKubeconfig())
 }
 
 // remove ends the processes and removes all files but the lock.

@@ -98,7 +98,12 @@ func (c *Cluster) config(ports []int) any {
 			"kubectlBinary":               filepath.Join(c.stubs(), "kubectl"),
 		},
 		"componentsPatches": []object{
-			{"name": "kube-controller-manager", "extraArgs": noLeaderElection},
+			{"name": "kube-controller-manager", "extraArgs": append([]object{
+				// Binding a new claim collides with the controllers that put
+				// finalizers on it, and is tried again in the next round: by
+				// default fifteen seconds later.
+				{"key": "pvclaimbinder-sync-period", "value": "1s"},
+			}, noLeaderElection...)},
 			{"name": "kube-scheduler", "extraArgs": noLeaderElection},
 			{"name": "kwok-controller", "extraArgs": []object{
 				{"key": "manage-all-nodes", "value": "false", "override": true},

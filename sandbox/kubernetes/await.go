@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -76,7 +77,11 @@ func (c *client) readinessOf(ctx context.Context, obj *unstructured.Unstructured
 	}
 	switch obj.GroupVersionKind() {
 	case schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}:
-		return namespaceReady, nil
+		return phaseReady("Active"), nil
+	case schema.GroupVersionKind{Version: "v1", Kind: "PersistentVolume"}:
+		// A claim that comes before the volume controller has seen the volume
+		// stays unbound until the controller's next round, for up to 15 seconds.
+		return phaseReady("Available", "Bound"), nil
 	case schema.GroupVersionKind{Version: "v1", Kind: "PersistentVolumeClaim"}:
 		if c.bindsOnFirstUse(ctx, obj) {
 			return always, nil
@@ -101,10 +106,13 @@ func evaluate(conditions []waitCondition, obj *unstructured.Unstructured) (bool,
 	return len(unmet) == 0, "waiting for " + strings.Join(unmet, ", "), nil
 }
 
-// kstatus takes a namespace for ready as soon as it is there.
-func namespaceReady(obj *unstructured.Unstructured) (bool, string, error) {
-	phase, _, _ := unstructured.NestedString(obj.Object, "status", "phase")
-	return phase == "Active", fmt.Sprintf("phase: %s", phase), nil
+// phaseReady is for kinds that have a phase of which kstatus knows nothing: it
+// takes them for ready as soon as they are there.
+func phaseReady(phases ...string) readiness {
+	return func(obj *unstructured.Unstructured) (bool, string, error) {
+		phase, _, _ := unstructured.NestedString(obj.Object, "status", "phase")
+		return slices.Contains(phases, phase), fmt.Sprintf("phase: %s", phase), nil
+	}
 }
 
 func kindReady(obj *unstructured.Unstructured) (bool, string, error) {

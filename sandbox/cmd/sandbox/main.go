@@ -41,7 +41,7 @@ func command() *cobra.Command {
 	persistent := root.PersistentFlags()
 	persistent.StringVar(&flags.repository, "repository", ".", "folder of Pulumi.yaml and the stack files")
 	persistent.StringVar(&flags.dir, "dir", ".sandbox", "folder that the sandbox writes to")
-	persistent.StringVar(&flags.toolchain, "toolchain", "", "folder of the compiled programs (default DIR/bin)")
+	persistent.StringVar(&flags.toolchain, "toolchain", "", "folder of the compiled programs, called bin (default DIR/bin)")
 	persistent.StringVar(&flags.stack, "stack", "dev", "stack, as in Pulumi.STACK.yaml")
 	root.AddCommand(
 		upCommand(&flags),
@@ -104,7 +104,11 @@ func downCommand(flags *flags) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return s.Down(cmd.Context())
+			if err := s.Down(cmd.Context()); err != nil {
+				return err
+			}
+			fmt.Printf("\n%s is down: nothing of it runs, and its folder is removed\n", flags.stack)
+			return nil
 		},
 	}
 }

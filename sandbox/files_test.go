@@ -1,0 +1,65 @@
+package sandbox
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestStackFileKeepsSalt: Pulumi adds a salt to its copy of the stack file, and
+// without it cannot read the state that it has encrypted.
+func TestStackFileKeepsSalt(t *testing.T) {
+	project, dir := t.TempDir(), t.TempDir()
+	write := func(dir, text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "Pulumi.dev.yaml"), []byte(text), 0o600))
+	}
+	write(project, "config:\n  persia:project: first\n")
+	s := &Sandbox{options: Options{Project: project, Stack: "dev"}}
+	require.NoError(t, s.writeStackFile(dir))
+	write(dir, "encryptionsalt: v1:salt\nconfig:\n  persia:project: first\n")
+	write(project, "config:\n  persia:project: second\n")
+	require.NoError(t, s.writeStackFile(dir))
+
+	copied, err := readYAML(filepath.Join(dir, "Pulumi.dev.yaml"))
+	require.NoError(t, err)
+	assert.Equal(t, map[string]any{
+		"encryptionsalt": "v1:salt",
+		"config":         map[string]any{"persia:project": "second"},
+	}, copied)
+}
+
+func TestHasResources(t *testing.T) {
+	cases := map[string]struct {
+		state string
+		want  bool
+	}{
+		"never up":             {"", false},
+		"a stack without any":  {`{"checkpoint": {"latest": {"resources": []}}}`, false},
+		"made":                 {`{"checkpoint": {"latest": {"resources": [{"urn": "a"}]}}}`, true},
+		"only in the making":   {`{"checkpoint": {"latest": {"pending_operations": [{"type": "creating"}]}}}`, true},
+		"a stack just created": {`{"checkpoint": {}}`, false},
+	}
+	for name, test := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := &Sandbox{options: Options{Dir: t.TempDir(), Stack: "dev"}}
+			if test.state != "" {
+				stacks := s.path("state", ".pulumi", "stacks", "persia")
+				require.NoError(t, os.MkdirAll(stacks, 0o700))
+				require.NoError(t, os.WriteFile(filepath.Join(stacks, "dev.json"), []byte(test.state), 0o600))
+			}
+			got, err := s.hasResources()
+			require.NoError(t, err)
+			assert.Equal(t, test.want, got)
+		})
+	}
+}
+
+func TestBrief(t *testing.T) {
+	assert.EqualError(t, brief(errors.New("failed to run update: exit status 1\ncode: 255\nstdout: a lot")),
+		"failed to run update: exit status 1; its output is above")
+	assert.EqualError(t, brief(errors.New("no such thing")), "no such thing")
+}
