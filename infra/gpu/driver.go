@@ -129,12 +129,12 @@ func cosInstaller() corev1.PodSpec {
 	// A loaded module cannot be replaced: the node keeps its driver.
 	install.Command = []string{"/bin/bash", "-c", `
 set -euo pipefail
-if lsmod | grep -qw nvidia; then
+if lsmod | grep -w nvidia; then
   echo "an NVIDIA module is loaded: nothing to install"
 else
   /cos-gpu-installer install
+  chmod 0755 /root/home/kubernetes/bin/nvidia
 fi
-chmod 0755 /root/home/kubernetes/bin/nvidia
 `}
 	install.Env = []corev1.EnvVar{
 		{Name: "NVIDIA_INSTALL_DIR_HOST", Value: hostDir},

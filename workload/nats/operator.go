@@ -21,6 +21,8 @@ const (
 	// The last release, and the first that runs on Kubernetes 1.22 and later.
 	operatorImage = "natsio/nats-operator:0.8.3"
 	operatorPort  = 8080
+	// Any user but root: the program writes no file.
+	operatorUser = 1000
 )
 
 // OperatorArgs describes the operator.
@@ -83,16 +85,10 @@ func operatorMeta(namespace string) metav1.ObjectMeta {
 }
 
 func deployment(placement kube.Placement) *appsv1.Deployment {
-	replicas, runAsUser := int32(1), int64(1000)
-	yes, no := true, false
+	replicas := int32(1)
 	selector := map[string]string{"app.kubernetes.io/name": operatorName}
 	pod := corev1.PodSpec{
 		ServiceAccountName: operatorName,
-		SecurityContext: &corev1.PodSecurityContext{
-			RunAsNonRoot:   &yes,
-			RunAsUser:      &runAsUser,
-			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
-		},
 		Containers: []corev1.Container{{
 			Name:    operatorName,
 			Image:   operatorImage,
@@ -116,13 +112,9 @@ func deployment(placement kube.Placement) *appsv1.Deployment {
 				},
 				Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("512Mi")},
 			},
-			SecurityContext: &corev1.SecurityContext{
-				AllowPrivilegeEscalation: &no,
-				ReadOnlyRootFilesystem:   &yes,
-				Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
-			},
 		}},
 	}
+	kube.Restrict(&pod, operatorUser)
 	placement.Apply(&pod)
 	return &appsv1.Deployment{
 		ObjectMeta: operatorMeta(Namespace),

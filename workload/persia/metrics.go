@@ -16,6 +16,8 @@ import (
 const (
 	metricsGatewayImage = "prom/pushgateway:v1.11.1"
 	metricsGatewayPort  = 9091
+	// The image's own user, nobody.
+	metricsGatewayUser = 65534
 )
 
 // The names are upstream's, and what its dashboards expect.
@@ -58,16 +60,11 @@ func metricsService(args JobArgs) *corev1.Service {
 }
 
 func metricsDeployment(args JobArgs) *appsv1.Deployment {
-	replicas, runAsUser := int32(1), int64(65534)
-	yes, no := true, false
+	replicas := int32(1)
+	no := false
 	labels, selector := metricsLabels(args)
 	pod := corev1.PodSpec{
 		AutomountServiceAccountToken: &no,
-		SecurityContext: &corev1.PodSecurityContext{
-			RunAsNonRoot:   &yes,
-			RunAsUser:      &runAsUser,
-			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
-		},
 		Containers: []corev1.Container{{
 			Name:  "pushgateway",
 			Image: metricsGatewayImage,
@@ -85,13 +82,9 @@ func metricsDeployment(args JobArgs) *appsv1.Deployment {
 				},
 				Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")},
 			},
-			SecurityContext: &corev1.SecurityContext{
-				AllowPrivilegeEscalation: &no,
-				ReadOnlyRootFilesystem:   &yes,
-				Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
-			},
 		}},
 	}
+	kube.Restrict(&pod, metricsGatewayUser)
 	args.SystemPlacement.Apply(&pod)
 	return &appsv1.Deployment{
 		ObjectMeta: kube.Meta(args.Namespace, metricsGatewayName(args.Job.Name), labels),
