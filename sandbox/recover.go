@@ -15,7 +15,6 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
 	"golang.org/x/sync/errgroup"
 
-	"persia/sandbox/gcp"
 	"persia/sandbox/kubernetes"
 )
 
@@ -57,44 +56,38 @@ func (s *Sandbox) stateLocks() ([]string, error) {
 // pendingCreate is a resource that was being made when the engine was killed.
 type pendingCreate struct {
 	URN    resource.URN   `json:"urn"`
-	Custom bool           `json:"custom"`
 	Inputs map[string]any `json:"inputs"`
 }
 
-// undoCreates removes what was being made when the engine was killed. It may or
-// may not exist, and depends on nothing else that was: a create is begun when
-// what it needs is there.
+// undoCreates removes the objects that were being made when the engine was
+// killed. Each may or may not exist, and depends on no other of them: a create is
+// begun when what it needs is there. What is simulated of Google Cloud blocks
+// nothing, and is made over what exists.
 func (e *engine) undoCreates(ctx context.Context) error {
 	creates, err := e.pendingCreates(ctx)
-	if err != nil {
+	if err != nil || len(creates) == 0 {
 		return err
 	}
-	if len(creates) == 0 {
-		return nil
-	}
-	kube, google, err := e.sandbox.providers(ctx)
+	provider, err := e.sandbox.kubernetesProvider(ctx)
 	if err != nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	for _, create := range creates {
 		inputs := resource.NewPropertyMapFromMap(create.Inputs)
-		request := plugin.DeleteRequest{URN: create.URN, ID: resource.ID(create.URN.Name()), Inputs: inputs}
-		provider := google
-		if create.URN.Type().Package() == "kubernetes" {
-			provider = kube
-			if request.ID, err = kubernetes.ID(inputs); err != nil {
-				return err
-			}
+		id, err := kubernetes.ID(inputs)
+		if err != nil {
+			return err
 		}
 		group.Go(func() error {
-			_, err := provider.Delete(ctx, request)
+			_, err := provider.Delete(ctx, plugin.DeleteRequest{URN: create.URN, ID: id, Inputs: inputs})
 			return err
 		})
 	}
 	return group.Wait()
 }
 
+// pendingCreates are the Kubernetes objects that were being made.
 func (e *engine) pendingCreates(ctx context.Context) ([]pendingCreate, error) {
 	exported, err := e.stack.Export(ctx)
 	if err != nil {
@@ -111,27 +104,22 @@ func (e *engine) pendingCreates(ctx context.Context) ([]pendingCreate, error) {
 	}
 	var creates []pendingCreate
 	for _, operation := range deployment.PendingOperations {
-		created := operation.Resource
-		if operation.Type == "creating" && created.Custom && created.URN.Type().Package() != "pulumi" {
-			creates = append(creates, created)
+		if operation.Type == "creating" && operation.Resource.URN.Type().Package() == "kubernetes" {
+			creates = append(creates, operation.Resource)
 		}
 	}
 	return creates, nil
 }
 
-// providers are the sandbox's own, ready to act on the control plane.
-func (s *Sandbox) providers(ctx context.Context) (kube, google plugin.Provider, err error) {
-	config, err := s.cluster.RESTConfig()
-	if err != nil {
-		return nil, nil, err
-	}
+// kubernetesProvider is the sandbox's own, ready to act on the control plane.
+func (s *Sandbox) kubernetesProvider(ctx context.Context) (*kubernetes.Provider, error) {
 	kubeconfig, err := os.ReadFile(s.Kubeconfig())
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	kube = kubernetes.New(kubernetesVersion)
-	_, err = kube.Configure(ctx, plugin.ConfigureRequest{Inputs: resource.PropertyMap{
+	provider := kubernetes.New(kubernetesVersion)
+	_, err = provider.Configure(ctx, plugin.ConfigureRequest{Inputs: resource.PropertyMap{
 		"kubeconfig": resource.NewStringProperty(string(kubeconfig)),
 	}})
-	return kube, gcp.New(gcpVersion, config), err
+	return provider, err
 }
