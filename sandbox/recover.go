@@ -19,9 +19,13 @@ import (
 )
 
 // recover clears what a killed command left behind: the lock on the state, and
-// resources that may exist without the state knowing. The sandbox's own lock is
-// held, so that whoever holds the state's is dead.
-func (e *engine) recover(ctx context.Context) error {
+// what the state does not know. The sandbox's own lock is held, so that whoever
+// holds the state's is dead.
+//
+// An object that was being made may exist without the state knowing. Up applies
+// it again, which does no harm to one that is there. Destroy would leave it
+// behind, and wait for ever where it holds another: undo removes it first.
+func (e *engine) recover(ctx context.Context, undo bool) error {
 	locks, err := e.sandbox.stateLocks()
 	if err != nil || len(locks) == 0 {
 		return err
@@ -30,8 +34,10 @@ func (e *engine) recover(ctx context.Context) error {
 	if err := e.stack.Cancel(ctx); err != nil {
 		return fmt.Errorf("clear the lock of a killed command: %w", err)
 	}
-	if err := e.undoCreates(ctx); err != nil {
-		return err
+	if undo {
+		if err := e.undoCreates(ctx); err != nil {
+			return err
+		}
 	}
 	_, err = e.stack.Refresh(ctx, optrefresh.ClearPendingCreates(),
 		optrefresh.ProgressStreams(e.sandbox.options.Out), optrefresh.ErrorProgressStreams(e.sandbox.options.Out))
@@ -60,9 +66,8 @@ type pendingCreate struct {
 }
 
 // undoCreates removes the objects that were being made when the engine was
-// killed. Each may or may not exist, and depends on no other of them: a create is
-// begun when what it needs is there. What is simulated of Google Cloud blocks
-// nothing, and is made over what exists.
+// killed. They depend on none of each other: a create is begun when what it needs
+// is there. What is simulated of Google Cloud goes with the control plane.
 func (e *engine) undoCreates(ctx context.Context) error {
 	creates, err := e.pendingCreates(ctx)
 	if err != nil || len(creates) == 0 {

@@ -90,7 +90,7 @@ func (s *Sandbox) Up(ctx context.Context) (result auto.UpResult, err error) {
 		return result, err
 	}
 	err = s.run(ctx, "up", func(ctx context.Context, engine *engine) error {
-		if err := engine.recover(ctx); err != nil {
+		if err := engine.recover(ctx, false); err != nil {
 			return err
 		}
 		result, err = engine.stack.Up(ctx, optup.Parallel(parallel), optup.SuppressOutputs(),
@@ -175,7 +175,7 @@ func (s *Sandbox) Down(ctx context.Context) error {
 
 func (s *Sandbox) destroy(ctx context.Context) error {
 	return s.run(ctx, "destroy", func(ctx context.Context, engine *engine) error {
-		if err := engine.recover(ctx); err != nil {
+		if err := engine.recover(ctx, true); err != nil {
 			return err
 		}
 		_, err := engine.stack.Destroy(ctx, optdestroy.Parallel(parallel),
