@@ -24,7 +24,7 @@ func TestKilled(t *testing.T) {
 		t.Run("up again after a kill "+name, func(t *testing.T) {
 			dir := t.TempDir()
 			s := newSandbox(t, dir, "dev")
-			killUp(t, dir, moment)
+			killCommand(t, dir, "up", moment)
 			_, err := s.Up(t.Context())
 			require.NoError(t, err)
 			c := newCluster(t, s)
@@ -36,7 +36,7 @@ func TestKilled(t *testing.T) {
 		t.Run("down after a kill "+name, func(t *testing.T) {
 			dir := t.TempDir()
 			s := newSandbox(t, dir, "dev")
-			killUp(t, dir, moment)
+			killCommand(t, dir, "up", moment)
 			require.NoError(t, s.Down(t.Context()))
 			entries, err := os.ReadDir(dir)
 			require.NoError(t, err)
@@ -46,25 +46,41 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// killUp runs the sandbox command's up and kills it, with the engine, when it
-// prints moment.
-func killUp(t *testing.T, dir, moment string) {
-	t.Helper()
-	up := exec.Command(executable, "up", "--stack", "dev", "--dir", dir, "--repository", repository, "--toolchain", binDir())
-	up.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	up.Stderr = os.Stderr
-	output, err := up.StdoutPipe()
+// TestKilledDown kills `make down` between a claim and its volume: a volume that
+// has lost its claim never binds again, so that up must make it anew.
+func TestKilledDown(t *testing.T) {
+	dir := t.TempDir()
+	s := newSandbox(t, dir, "dev")
+	_, err := s.Up(t.Context())
 	require.NoError(t, err)
-	require.NoError(t, up.Start())
+	killCommand(t, dir, "down", "PersistentVolumeClaim checkpoints-vol deleted")
+	_, err = s.Up(t.Context())
+	require.NoError(t, err)
+	c := newCluster(t, s)
+	c.assertBound("checkpoints-pvc", "checkpoints-vol")
+	c.assertOn("gpu", 4, c.pods("persia", "persia_job=adult-income"))
+	assert.Empty(t, upChanges(t, s))
+}
+
+// killCommand runs the sandbox command and kills it, with the engine, when it
+// prints moment.
+func killCommand(t *testing.T, dir, command, moment string) {
+	t.Helper()
+	killed := exec.Command(executable, command, "--stack", "dev", "--dir", dir, "--repository", repository, "--toolchain", binDir())
+	killed.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	killed.Stderr = os.Stderr
+	output, err := killed.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, killed.Start())
 	seen := false
 	lines := bufio.NewScanner(output)
 	for lines.Scan() {
 		if strings.Contains(lines.Text(), moment) {
 			seen = true
-			require.NoError(t, syscall.Kill(-up.Process.Pid, syscall.SIGKILL))
+			require.NoError(t, syscall.Kill(-killed.Process.Pid, syscall.SIGKILL))
 			break
 		}
 	}
-	_ = up.Wait()
-	require.True(t, seen, "up never printed %q", moment)
+	_ = killed.Wait()
+	require.True(t, seen, "%s never printed %q", command, moment)
 }

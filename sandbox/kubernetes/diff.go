@@ -56,6 +56,10 @@ func (p *Provider) Diff(ctx context.Context, req plugin.DiffRequest) (plugin.Dif
 	case live != nil && live.GetDeletionTimestamp() != nil:
 		p.log.Warn(ctx, req.URN, describe(obj)+" is being deleted; an update makes it again")
 		return changes.orAll(req.NewInputs).result(), nil
+	case live != nil && released(live):
+		p.log.Warn(ctx, req.URN, describe(obj)+" is Released: its claim is gone, and it never binds to another; "+
+			"it is replaced, and what it points at stays as it is")
+		return changes.orAll(req.NewInputs).replaceAll().result(), nil
 	case live == nil && apierrors.IsNotFound(err):
 		p.log.Warn(ctx, req.URN, describe(obj)+" is not in the cluster any more; an update makes it again")
 		return changes.orAll(req.NewInputs).result(), nil
@@ -79,6 +83,12 @@ func (p *Provider) Diff(ctx context.Context, req plugin.DiffRequest) (plugin.Dif
 			describe(obj), strings.Join(slices.Sorted(maps.Keys(changes.paths)), ", ")))
 	}
 	return changes.result(), nil
+}
+
+// released reports whether obj is a volume whose claim was deleted.
+func released(obj *unstructured.Unstructured) bool {
+	phase, _, _ := unstructured.NestedString(obj.Object, "status", "phase")
+	return obj.GetAPIVersion() == "v1" && obj.GetKind() == "PersistentVolume" && phase == "Released"
 }
 
 // dryRun returns an object as it is and as it would be after applying obj. It
