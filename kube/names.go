@@ -9,10 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Name joins parts with hyphens to the name of an object, at most limit bytes
-// long. A longer one is cut and ends in a hash of the whole, so that two long
-// names that differ stay different.
-func Name(limit int, parts ...string) string {
+// LabelName joins parts with hyphens to the name of an object that must fit a
+// label: a service's, or that of whatever makes pods. A longer one is cut and ends
+// in a hash of the whole, so that two long names that differ stay different.
+func LabelName(parts ...string) string {
+	const limit = validation.DNS1123LabelMaxLength
 	name := strings.Join(parts, "-")
 	if len(name) <= limit {
 		return name
@@ -20,12 +21,6 @@ func Name(limit int, parts ...string) string {
 	sum := sha256.Sum256([]byte(name))
 	suffix := "-" + hex.EncodeToString(sum[:])[:8]
 	return strings.TrimRight(name[:limit-len(suffix)], "-") + suffix
-}
-
-// LabelName is [Name] for objects whose name must fit a label: services, and
-// whatever makes pods.
-func LabelName(parts ...string) string {
-	return Name(validation.DNS1123LabelMaxLength, parts...)
 }
 
 // Labels are the labels that Kubernetes recommends for every object of an

@@ -11,12 +11,12 @@ func Child(component pulumi.Resource, needs []pulumi.Resource) pulumi.ResourceOp
 	return pulumi.Composite(pulumi.Parent(component), pulumi.DependsOn(needs))
 }
 
-// Workload is how long the pods of a workload may take to become ready. Nodes
+// workloadTimeout is how long the pods of a workload may take to become ready. Nodes
 // that a pool starts from zero, drivers and first pulls of images of several GB
 // come before that, far beyond the Kubernetes provider's 10 minutes.
-const Workload = "60m"
+const workloadTimeout = "60m"
 
-// WorkloadTimeouts lets a workload's pods take as long as [Workload].
+// WorkloadTimeouts lets a workload's pods take as long as that.
 func WorkloadTimeouts() pulumi.ResourceOption {
-	return pulumi.Timeouts(&pulumi.CustomTimeouts{Create: Workload, Update: Workload, Delete: Workload})
+	return pulumi.Timeouts(&pulumi.CustomTimeouts{Create: workloadTimeout, Update: workloadTimeout, Delete: workloadTimeout})
 }

@@ -116,7 +116,7 @@ func (s *Sandbox) restConfig(ctx context.Context) (*rest.Config, error) {
 // serveProviders serves the sandbox's providers until ctx ends, and returns
 // where, as PULUMI_DEBUG_PROVIDERS wants it.
 func serveProviders(ctx context.Context, cluster *rest.Config) (string, error) {
-	google, err := provider.ServeEach(ctx, func() plugin.Provider { return gcp.New(gcpVersion, cluster) })
+	google, err := provider.Serve(ctx, gcp.New(gcpVersion, cluster))
 	if err != nil {
 		return "", err
 	}

@@ -35,14 +35,14 @@ func Find(pid int) (Process, error) {
 	return find(pid)
 }
 
-// List returns every running process that the user may see.
-func List() ([]Process, error) {
+// running returns every running process that the user may see.
+func running() ([]Process, error) {
 	return list()
 }
 
 // Matching returns the running processes that match.
 func Matching(match func(Process) bool) ([]Process, error) {
-	all, err := List()
+	all, err := running()
 	if err != nil {
 		return nil, err
 	}

@@ -38,16 +38,6 @@ func Build(ctx context.Context, moduleRoot, binDir string, progress io.Writer) (
 	return In(b.binDir), nil
 }
 
-// Built tells whether [Build] has nothing to do.
-func Built(ctx context.Context, moduleRoot, binDir string) (bool, error) {
-	b, err := newBuilder(ctx, moduleRoot, binDir)
-	if err != nil {
-		return false, err
-	}
-	stale, err := b.stale(all)
-	return err == nil && len(stale) == 0, err
-}
-
 type builder struct {
 	moduleRoot, binDir string
 	goVersion          string
