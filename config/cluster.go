@@ -23,6 +23,10 @@ var (
 
 func (v *validator) project() {
 	path := field.NewPath(projectKey)
+	if v.stack.Project == "" {
+		v.required(path, "write the id of the Google Cloud project, like my-project-123")
+		return
+	}
 	if !projectForm.MatchString(v.stack.Project) {
 		v.invalid(path, v.stack.Project, "must be a project id: 6 to 30 lower case letters, digits and hyphens, starting with a letter and not ending with a hyphen; `gcloud projects list` shows yours")
 	}
@@ -82,17 +86,18 @@ func (v *validator) systemPool(path *field.Path) {
 	v.evenlySpread(path.Child("nodes"), pool.Nodes, zones)
 }
 
-// machine looks a machine type up in the catalogue.
+// machine looks a machine type up.
 func (v *validator) machine(path *field.Path, machineType string) (capacity.Machine, bool) {
-	m, ok := capacity.Lookup(machineType)
-	switch near := nearest(machineType, capacity.Types()); {
+	m, ok := v.stack.machineType(machineType)
+	switch near := nearest(machineType, v.stack.machineTypes()); {
+	case !v.decoded(machineTypesKey):
 	case ok:
 	case machineType == "":
 		v.required(path, "write a machine type, like n2-standard-8")
 	case len(near) > 0:
-		v.invalid(path, machineType, "is no machine type that is known here; did you mean %s?", or(near))
+		v.invalid(path, machineType, "is no machine type that is known here; did you mean %s? Or describe it in %s", or(near), machineTypesKey)
 	default:
-		v.invalid(path, machineType, "is no machine type that is known here; write a predefined one that is not shared-core, like n2-standard-8 or a2-highgpu-8g")
+		v.invalid(path, machineType, "is no machine type that is known here; write a predefined one that is not shared-core, like n2-standard-8 or a2-highgpu-8g, or describe it in %s", machineTypesKey)
 	}
 	return m, ok
 }

@@ -42,6 +42,7 @@ config:
     - name: ps
       machineType: m1-ultramem-160
       nodes: 1
+  persia:machineTypes: {}
   persia:nvidiaDriver:
     installer: ubuntu-daemonset
   persia:volumes:
@@ -91,7 +92,7 @@ type edits map[string]any
 
 // leadsToMore are the mistakes that make other parts of the stack wrong.
 var leadsToMore = []string{
-	"more nodes than GKE takes", "zone twice", "system pool uneven", "autoscaling counts at its maximum",
+	"more nodes than GKE takes", "zone twice", "system pool uneven",
 	"pool name twice", "role missing", "role in a stack without pools",
 }
 
@@ -187,14 +188,14 @@ func TestLoadRefuses(t *testing.T) {
 			"persia:cluster.network.controlPlane", []string{"172.16.0.0/27", "write 172.16.0.0/28"}},
 		{"pods too small for GKE", edits{"persia:cluster.network.pods": "10.16.0.0/22"},
 			"persia:cluster.network.pods", []string{"10.16.0.0/22", "from a /9 to a /21", "write 10.16.0.0/21"}},
-		{"ranges overlap", edits{"persia:cluster.network.services": "10.17.0.0/20"},
-			"persia:cluster.network.services", []string{"10.17.0.0/20", "overlaps pods", "10.16.0.0/14", "apart"}},
+		{"ranges overlap", edits{"persia:cluster.network.services": "10.65.0.0/20"},
+			"persia:cluster.network.services", []string{"10.65.0.0/20", "overlaps pods", "10.64.0.0/14", "apart"}},
 		{"pods too small for the nodes", edits{"persia:cluster.network.pods": "10.16.0.0/21"},
-			"persia:cluster.network.pods", []string{"holds 8 nodes", "up to 9", "write a /20"}},
+			"persia:cluster.network.pods", []string{"has 2048 addresses", "up to 9 nodes take 2304", "write a /20", "maxPodsPerNode"}},
 		{"nodes range too small", edits{"persia:cluster.network.nodes": "10.0.0.0/29"},
 			"persia:cluster.network.nodes", []string{"holds 4 nodes", "up to 9", "write a /28"}},
-		{"autoscaling counts at its maximum", edits{"persia:nodePools[1].autoscaling.maxNodes": 5000},
-			"persia:cluster.network.pods", []string{"holds 1024 nodes", "up to 5005", "write a /11"}},
+		{"autoscaling counts at its maximum", edits{"persia:nodePools[1].autoscaling.maxNodes": 5000, "persia:cluster.network.pods": "10.64.0.0/14"},
+			"persia:cluster.network.pods", []string{"has 262144 addresses", "up to 5005 nodes", "write a /11"}},
 		{"open to the world", edits{"persia:cluster.authorizedNetworks[0].cidr": "0.0.0.0/0"},
 			"persia:cluster.authorizedNetworks[0].cidr", []string{"0.0.0.0/0", "to the world", "operators"}},
 		{"authorized network without name", edits{"persia:cluster.authorizedNetworks[0].name": nil},
@@ -564,7 +565,7 @@ func TestDefaults(t *testing.T) {
 	assert.Equal(t, "persia-project", s.Project)
 	assert.Equal(t, "REGULAR", s.Cluster.ReleaseChannel)
 	assert.True(t, *s.Cluster.DeletionProtection)
-	assert.Equal(t, Network{Nodes: "10.0.0.0/20", Pods: "10.16.0.0/14", Services: "10.1.0.0/20", ControlPlane: "172.16.0.0/28"}, s.Cluster.Network)
+	assert.Equal(t, Network{Nodes: "10.0.0.0/20", Pods: "10.64.0.0/14", Services: "10.1.0.0/20", ControlPlane: "172.16.0.0/28"}, s.Cluster.Network)
 	assert.Equal(t, SystemPool{MachineType: "e2-standard-4", Nodes: 2}, s.Cluster.SystemPool)
 
 	trainers, loaders := s.NodePools[0], s.NodePools[1]
@@ -580,7 +581,7 @@ func TestDefaults(t *testing.T) {
 	assert.Equal(t, "persia-nats-service", s.NATS.Name)
 	assert.Equal(t, "2.10.22", s.NATS.Version)
 	assert.Equal(t, 52428800, s.NATS.MaxPayload)
-	assert.Equal(t, SystemPoolName, s.NATS.NodePool)
+	assert.Equal(t, systemPoolName, s.NATS.NodePool)
 
 	job := s.Jobs[0]
 	assert.True(t, *job.EnableMetrics)

@@ -79,6 +79,10 @@ func (d *decoder) decode(path *field.Path, in any, out reflect.Value) {
 		if n, ok := expect[json.Number](d, path, in, "an integer, without quotes"); ok {
 			d.integer(path, n, out)
 		}
+	case reflect.Float64:
+		if n, ok := expect[json.Number](d, path, in, "a number, without quotes"); ok {
+			d.number(path, n, out)
+		}
 	default:
 		d.wrong(path, in, fmt.Sprintf("cannot be decoded to %s", out.Type()))
 	}
@@ -124,6 +128,15 @@ func (d *decoder) integer(path *field.Path, n json.Number, out reflect.Value) {
 		return
 	}
 	out.SetInt(i)
+}
+
+func (d *decoder) number(path *field.Path, n json.Number, out reflect.Value) {
+	f, err := n.Float64()
+	if err != nil {
+		d.wrong(path, n, "must be a number")
+		return
+	}
+	out.SetFloat(f)
 }
 
 func (d *decoder) quantity(path *field.Path, in any, out *resource.Quantity) {

@@ -4,15 +4,13 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"persia/capacity"
 )
 
 // setDefaults fills in what the stack file leaves open. An empty image stays
 // empty: it stands for the role's own.
 func (s *Stack) setDefaults() {
-	s.Cluster.setDefaults()
-	for i := range s.NodePools {
-		s.NodePools[i].setDefaults(s)
+	if s.Cluster.Existing == nil {
+		s.setClusterDefaults()
 	}
 	if s.NVIDIADriver.Installer == InstallerManaged {
 		setDefault(&s.NVIDIADriver.Version, "DEFAULT")
@@ -20,35 +18,104 @@ func (s *Stack) setDefaults() {
 	for i := range s.Volumes {
 		s.Volumes[i].setDefaults()
 	}
-	s.NATS.setDefaults()
+	s.NATS.setDefaults(s.SystemPoolName())
 	for i := range s.Jobs {
 		s.Jobs[i].setDefaults()
 	}
 }
 
+// setClusterDefaults are those of a cluster that is created. The ranges are sized
+// from the pools, and so come last.
+func (s *Stack) setClusterDefaults() {
+	s.Cluster.setDefaults()
+	for i := range s.NodePools {
+		s.NodePools[i].setDefaults(s)
+	}
+	s.Cluster.Network.setDefaults(s)
+}
+
 func (c *Cluster) setDefaults() {
 	setDefault(&c.ReleaseChannel, "REGULAR")
 	setDefault(&c.DeletionProtection, new(true))
-	setDefault(&c.Network.Nodes, "10.0.0.0/20")
-	setDefault(&c.Network.Pods, "10.16.0.0/14")
-	setDefault(&c.Network.Services, "10.1.0.0/20")
-	setDefault(&c.Network.ControlPlane, "172.16.0.0/28")
+	setDefault(&c.Maintenance.StartTime, "03:00")
+	setDefault(&c.PrivateNodes, new(true))
+	setDefault(&c.DataplaneV2, new(true))
+	setDefault(&c.DNS, "CLOUD_DNS")
+	setDefault(&c.WorkloadIdentity, new(true))
+	setDefault(&c.ShieldedNodes, new(true))
+	setDefault(&c.BinaryAuthorization, new(true))
+	setDefault(&c.SecurityPosture, "BASIC")
 	setDefault(&c.SystemPool.MachineType, "e2-standard-4")
 	setDefault(&c.SystemPool.Nodes, max(2, len(c.Zones)))
+	setDefault(&c.AutoscalingProfile, "OPTIMIZE_UTILIZATION")
+	setDefault(&c.ImageStreaming, new(true))
+	setDefault(&c.CSIDrivers.PersistentDisk, new(true))
+	setDefault(&c.CSIDrivers.Filestore, new(true))
+	setDefault(&c.CSIDrivers.GCSFuse, new(true))
+	if c.Monitoring.Components == nil {
+		c.Monitoring.Components = slices.Clone(monitoringComponents)
+	}
+	setDefault(&c.Monitoring.ManagedPrometheus, new(true))
+	setDefault(&c.CostManagement, new(true))
+	setDefault(&c.Backup.Agent, new(true))
+	if c.Backup.Plan != nil {
+		setDefault(&c.Backup.Plan.RetainDays, 7)
+	}
+}
+
+// monitoringComponents are all parts of GKE whose metrics can be kept (GKE API,
+// MonitoringComponentConfig).
+var monitoringComponents = []string{
+	"SYSTEM_COMPONENTS", "POD", "DAEMONSET", "DEPLOYMENT", "STATEFULSET", "STORAGE", "HPA", "CADVISOR", "KUBELET", "DCGM",
 }
 
 func (p *NodePool) setDefaults(s *Stack) {
 	if len(p.Zones) == 0 {
 		p.Zones = slices.Clone(s.Cluster.Zones)
 	}
+	if p.Autoscaling != nil {
+		setDefault(&p.Autoscaling.LocationPolicy, locationPolicy(p))
+	}
 	if p.GPU != nil && s.NVIDIADriver.Installer == InstallerUbuntu {
 		setDefault(&p.ImageType, imageUbuntu)
 	}
 	setDefault(&p.ImageType, imageCOS)
-	if m, ok := capacity.Lookup(p.MachineType); ok {
+	if m, ok := s.machineType(p.MachineType); ok {
 		setDefault(&p.Disk.Type, m.BootDisks()[0])
 	}
 	setDefault(&p.Disk.SizeGB, 100)
+	setDefault(&p.GVNIC, new(true))
+	setDefault(&p.SecureBoot, new(p.GPU == nil || s.NVIDIADriver.Installer == InstallerManaged))
+	setDefault(&p.MaxPodsPerNode, 110)
+	p.Upgrade.setDefaults(p.GPU != nil || p.Reservation != "")
+}
+
+func locationPolicy(p *NodePool) string {
+	if p.GPU != nil || p.Spot || p.QueuedProvisioning {
+		return "ANY"
+	}
+	return "BALANCED"
+}
+
+// setDefaults leaves out what belongs to the other strategy.
+func (u *Upgrade) setDefaults(scarce bool) {
+	setDefault(&u.Strategy, "SURGE")
+	switch u.Strategy {
+	case "SURGE":
+		surge := 1
+		if scarce {
+			surge = 0
+		}
+		setDefault(&u.MaxSurge, &surge)
+		unavailable := 0
+		if *u.MaxSurge == 0 {
+			unavailable = 1
+		}
+		setDefault(&u.MaxUnavailable, &unavailable)
+	case "BLUE_GREEN":
+		setDefault(&u.BatchNodes, 1)
+		setDefault(&u.SoakSeconds, 3600)
+	}
 }
 
 func (v *Volume) setDefaults() {
@@ -64,11 +131,11 @@ func (v *Volume) setDefaults() {
 	}
 }
 
-func (n *NATS) setDefaults() {
+func (n *NATS) setDefaults(systemPool string) {
 	setDefault(&n.Name, "persia-nats-service")
 	setDefault(&n.Version, "2.10.22")
 	setDefault(&n.MaxPayload, 50<<20)
-	setDefault(&n.NodePool, SystemPoolName)
+	setDefault(&n.NodePool, systemPool)
 }
 
 func (j *Job) setDefaults() {

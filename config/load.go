@@ -10,8 +10,8 @@ import (
 )
 
 // key is a key of the stack file: where its value goes, and what to write if it
-// is missing. All are required, since a misspelt key cannot be told from a key
-// of another program.
+// is missing. They are required, since a misspelt key cannot be told from a key
+// of another program. Without such a text the validation decides.
 type key struct {
 	name    string
 	into    func(*Stack) any
@@ -19,10 +19,11 @@ type key struct {
 }
 
 var keys = []key{
-	{projectKey, func(s *Stack) any { return &s.Project },
-		"write the id of the Google Cloud project, like my-project-123"},
+	{projectKey, func(s *Stack) any { return &s.Project }, ""},
 	{clusterKey, func(s *Stack) any { return &s.Cluster },
 		"write an object with name, region and zones"},
+	{machineTypesKey, func(s *Stack) any { return &s.MachineTypes },
+		"write an object of machine types with their hourlyPrice, or {} for none"},
 	{nodePoolsKey, func(s *Stack) any { return &s.NodePools },
 		"write the list of node pools, or [] for none"},
 	{nvidiaDriverKey, func(s *Stack) any { return &s.NVIDIADriver },
@@ -38,6 +39,7 @@ var keys = []key{
 const (
 	projectKey      = "persia:project"
 	clusterKey      = "persia:cluster"
+	machineTypesKey = "persia:machineTypes"
 	nodePoolsKey    = "persia:nodePools"
 	nvidiaDriverKey = "persia:nvidiaDriver"
 	volumesKey      = "persia:volumes"
@@ -64,6 +66,9 @@ func Load(get func(key string) (string, bool)) (*Stack, error) {
 		path := field.NewPath(k.name)
 		text, ok := get(k.name)
 		if !ok || text == "" || text == "null" {
+			if k.missing == "" {
+				continue
+			}
 			d.problems = append(d.problems, field.Required(path, k.missing))
 			continue
 		}

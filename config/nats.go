@@ -31,7 +31,7 @@ func (v *validator) nats() {
 	if n.MaxPayload < 1 || n.MaxPayload > mostPayload {
 		v.invalid(path.Child("maxPayload"), n.MaxPayload, "must be from 1 to %d bytes, as nats-server accepts no more; leave it out for 52428800, which PERSIA needs", mostPayload)
 	}
-	v.assignment(path, "a NATS server", n.NodePool, n.Resources, append(v.stack.poolNames(), SystemPoolName))
+	v.assignment(path, "a NATS server", n.NodePool, n.Resources, append(v.stack.poolNames(), v.stack.SystemPoolName()))
 	v.noGPUs(path.Child("resources"), n.Resources)
 }
 

@@ -1,11 +1,13 @@
 package config
 
 import (
+	"fmt"
 	"math/bits"
 	"net/netip"
-	"strconv"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/capacity"
 )
 
 // addressRange is one of the network's ranges, with the sizes that GKE takes as
@@ -30,7 +32,7 @@ func (v *validator) network() {
 	var valid []addressRange
 	for _, r := range ranges {
 		prefix, ok := v.cidr(path.Child(r.name), r.cidr)
-		if r.prefix = prefix; ok && v.size(path, r) {
+		if r.prefix = prefix; ok && v.allowedSize(path, r) {
 			v.overlap(path, r, valid)
 			valid = append(valid, r)
 		}
@@ -63,7 +65,7 @@ func (v *validator) cidr(path *field.Path, cidr string) (netip.Prefix, bool) {
 	return netip.Prefix{}, false
 }
 
-func (v *validator) size(path *field.Path, r addressRange) bool {
+func (v *validator) allowedSize(path *field.Path, r addressRange) bool {
 	length := r.prefix.Bits()
 	switch {
 	case length >= r.shortest && length <= r.longest:
@@ -84,28 +86,53 @@ func (v *validator) overlap(path *field.Path, r addressRange, others []addressRa
 	}
 }
 
-// holdsNodes checks that each node gets an address. Google keeps four of a
-// subnetwork's primary range.
+// holdsNodes checks that each node gets an address.
 func (v *validator) holdsNodes(path *field.Path, r addressRange) {
-	nodes := v.stack.mostNodes()
-	if holds := 1<<(32-r.prefix.Bits()) - 4; nodes > holds {
-		v.invalid(path.Child(r.name), r.cidr, "holds %d nodes, the stack has up to %d; write a %s or larger, or fewer nodes", holds, nodes, prefixFor(nodes+4, 32, r.shortest))
+	holds, needs := size(r.prefix)-capacity.ReservedAddresses, v.stack.nodeAddresses()-capacity.ReservedAddresses
+	if needs > holds {
+		v.invalid(path.Child(r.name), r.cidr, "holds %d nodes, the stack has up to %d; write a /%d or larger, or fewer nodes", holds, needs, max(prefixFor(v.stack.nodeAddresses()), r.shortest))
 	}
 }
 
-// holdsPods checks that each node gets the /24 that GKE gives to its pods.
+// holdsPods checks that each node gets the addresses that GKE gives to its pods.
 func (v *validator) holdsPods(path *field.Path, r addressRange) {
-	nodes := v.stack.mostNodes()
-	if holds := 1 << (24 - r.prefix.Bits()); nodes > holds {
-		v.invalid(path.Child(r.name), r.cidr, "holds %d nodes of a /24 each, the stack has up to %d; write a %s or larger, or fewer nodes", holds, nodes, prefixFor(nodes, 24, r.shortest))
+	if needs := v.stack.podAddresses(); needs > size(r.prefix) {
+		v.invalid(path.Child(r.name), r.cidr, "has %d addresses, and the pods of up to %d nodes take %d; write a /%d or larger, fewer nodes, or a smaller maxPodsPerNode", size(r.prefix), v.stack.mostNodes(), needs, max(prefixFor(needs), r.shortest))
 	}
 }
 
-// prefixFor is the smallest range, as "/14", that holds a number of blocks of
-// which each is a /block, but none larger than the largest allowed.
-func prefixFor(count, block, shortest int) string {
-	length := block - bits.Len(uint(count-1))
-	return "/" + strconv.Itoa(max(length, shortest))
+// nodeAddresses is how many addresses the subnetwork needs at most.
+func (s *Stack) nodeAddresses() int {
+	return s.mostNodes() + capacity.ReservedAddresses
+}
+
+// podAddresses is how many addresses pods need at most.
+func (s *Stack) podAddresses() int {
+	addresses := 0
+	for _, p := range s.Pools() {
+		addresses += p.mostNodes() * capacity.PodAddresses(p.MaxPodsPerNode)
+	}
+	return addresses
+}
+
+// setDefaults gives ranges that hold the pools. A larger one than the usual is
+// given only where that would be too small, so that more nodes do not mean
+// another network.
+func (n *Network) setDefaults(s *Stack) {
+	setDefault(&n.Nodes, fmt.Sprintf("10.0.0.0/%d", min(20, max(18, prefixFor(s.nodeAddresses())))))
+	setDefault(&n.Pods, fmt.Sprintf("10.64.0.0/%d", min(14, max(10, prefixFor(s.podAddresses())))))
+	setDefault(&n.Services, "10.1.0.0/20")
+	setDefault(&n.ControlPlane, "172.16.0.0/28")
+}
+
+// prefixFor is the length of the smallest range that holds a number of addresses.
+func prefixFor(addresses int) int {
+	return 32 - bits.Len(uint(max(addresses, 1)-1))
+}
+
+// size is the number of addresses of a range.
+func size(prefix netip.Prefix) int {
+	return 1 << (32 - prefix.Bits())
 }
 
 func (v *validator) authorizedNetworks(path *field.Path) {
@@ -129,8 +156,8 @@ func (v *validator) authorizedNetworks(path *field.Path) {
 // mostNodes is the number of nodes that the stack has when every pool is at its
 // maximum.
 func (s *Stack) mostNodes() int {
-	nodes := s.Cluster.SystemPool.Nodes
-	for _, p := range s.NodePools {
+	nodes := 0
+	for _, p := range s.Pools() {
 		nodes += p.mostNodes()
 	}
 	return nodes

@@ -12,9 +12,9 @@ import (
 	"persia/capacity"
 )
 
-// SystemPoolName is the name of the system pool. What is assigned to no pool of
-// the stack file stands there, and no pool of the stack file may be called so.
-const SystemPoolName = "system"
+// systemPoolName is the name of the system pool of a cluster that is created. No
+// pool of the stack file may be called so.
+const systemPoolName = "system"
 
 // longestPoolName is GKE's limit (GKE API, NodePool).
 const longestPoolName = 40
@@ -43,7 +43,7 @@ func (v *validator) nodePools() {
 func (v *validator) nodePool(path *field.Path, p NodePool) {
 	v.name(path.Child("name"), p.Name, validation.IsDNS1035Label)
 	v.atMost(longestPoolName, path.Child("name"), p.Name, "as GKE takes no longer one")
-	if p.Name == SystemPoolName {
+	if p.Name == systemPoolName {
 		v.invalid(path.Child("name"), p.Name, "is the name of the cluster's system pool; choose another")
 	}
 	if !slices.Equal(p.Zones, v.stack.Cluster.Zones) {
@@ -209,26 +209,42 @@ func (p NodePool) mostNodes() int {
 	return 0
 }
 
-// machine is the pool's machine with the GPUs attached to it.
-func (p NodePool) machine() (capacity.Machine, bool) {
-	m, ok := capacity.Lookup(p.MachineType)
+// machine is a pool's machine with the GPUs attached to it.
+func (s *Stack) machine(p NodePool) (capacity.Machine, bool) {
+	m, ok := s.machineType(p.MachineType)
 	if ok && p.GPU != nil && m.TakesGPUs() {
 		m = m.WithGPUs(p.GPU.Type, p.GPU.Count)
 	}
 	return m, ok
 }
 
-// pool finds a node pool by its name, the system pool among them.
-func (s *Stack) pool(name string) (NodePool, bool) {
-	if name == SystemPoolName {
-		return NodePool{
-			Name:        SystemPoolName,
-			MachineType: s.Cluster.SystemPool.MachineType,
-			Zones:       s.Cluster.Zones,
-			Nodes:       &s.Cluster.SystemPool.Nodes,
-		}, true
+// SystemPoolName is the pool of everything that is not training: the cluster's
+// own, or on an existing cluster one of the stack file's.
+func (s *Stack) SystemPoolName() string {
+	if s.Cluster.Existing != nil {
+		return s.Cluster.Existing.SystemPool
 	}
-	for _, p := range s.NodePools {
+	return systemPoolName
+}
+
+// Pools are all node pools of the cluster: its system pool, and those of the stack
+// file.
+func (s *Stack) Pools() []NodePool {
+	if s.Cluster.Existing != nil {
+		return s.NodePools
+	}
+	system := NodePool{
+		Name:        systemPoolName,
+		MachineType: s.Cluster.SystemPool.MachineType,
+		Nodes:       &s.Cluster.SystemPool.Nodes,
+	}
+	system.setDefaults(s)
+	return append([]NodePool{system}, s.NodePools...)
+}
+
+// pool finds a node pool by its name.
+func (s *Stack) pool(name string) (NodePool, bool) {
+	for _, p := range s.Pools() {
 		if p.Name == name {
 			return p, true
 		}

@@ -124,7 +124,7 @@ func asked(path *field.Path, r corev1.ResourceRequirements, name corev1.Resource
 
 // fits checks that one replica finds room on an empty node.
 func (v *validator) fits(path *field.Path, who string, r corev1.ResourceRequirements, pool NodePool) {
-	m, ok := pool.machine()
+	m, ok := v.stack.machine(pool)
 	if !ok {
 		return
 	}
@@ -142,7 +142,7 @@ func (v *validator) fits(path *field.Path, who string, r corev1.ResourceRequirem
 
 // gpusFit checks that a node has as many GPUs as one replica asks for.
 func (v *validator) gpusFit(path *field.Path, who string, r corev1.ResourceRequirements, pool NodePool) {
-	m, ok := pool.machine()
+	m, ok := v.stack.machine(pool)
 	q, at, asks := asked(path, r, gpuResource)
 	switch has := int64(m.GPUs); {
 	case !ok, !asks, q.Cmp(*resource.NewQuantity(has, resource.DecimalSI)) <= 0:

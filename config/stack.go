@@ -8,10 +8,11 @@ import (
 // defaults and valid.
 type Stack struct {
 	// Project is the id of the Google Cloud project that everything is created
-	// in.
+	// in. On an existing cluster it is left out.
 	Project string
 
 	Cluster      Cluster
+	MachineTypes map[string]MachineType
 	NodePools    []NodePool
 	NVIDIADriver NVIDIADriver
 	Volumes      []Volume
@@ -19,24 +20,102 @@ type Stack struct {
 	Jobs         []Job
 }
 
-// Cluster describes the GKE cluster and its network.
+// Cluster describes the GKE cluster and its network: one that is created, or
+// with Existing one that is there and of which nothing else is said here.
 type Cluster struct {
 	// Name is the cluster's name, and the prefix of everything around it: the
 	// network, the router, the node identity.
 	Name string `json:"name"`
+	// Existing is a cluster that is there already. Nothing of Google Cloud is
+	// created or changed then, and of the fields here only Name is given too.
+	Existing *ExistingCluster `json:"existing,omitempty"`
 	// Region holds the control plane, its replicas spread over the zones.
 	Region string `json:"region"`
 	// Zones are the zones of pools that name none.
 	Zones []string `json:"zones"`
 	// ReleaseChannel is RAPID, REGULAR, STABLE or EXTENDED. Default REGULAR.
 	ReleaseChannel string `json:"releaseChannel,omitempty"`
-	// DeletionProtection makes `pulumi destroy` refuse the cluster. Default true.
-	DeletionProtection *bool `json:"deletionProtection,omitempty"`
-	// AuthorizedNetworks may reach the control plane's public endpoint. None by
-	// default: then only the cluster's own network reaches it.
+	// DeletionProtection makes Pulumi and GKE refuse to delete the cluster, and
+	// Pulumi refuse to delete or replace its node pools. Default true. To lift
+	// it, set it to false and run `pulumi up` first.
+	DeletionProtection *bool       `json:"deletionProtection,omitempty"`
+	Maintenance        Maintenance `json:"maintenance,omitempty"`
+
+	// PrivateNodes keeps public addresses from the nodes, which reach the
+	// internet through Cloud NAT. Default true.
+	PrivateNodes *bool `json:"privateNodes,omitempty"`
+	// PrivateEndpoint takes the control plane's public endpoint away. Pulumi must
+	// then run inside the network. Default false.
+	PrivateEndpoint bool `json:"privateEndpoint,omitempty"`
+	// AuthorizedNetworks may reach the control plane. None by default: then only
+	// the cluster's own network reaches it.
 	AuthorizedNetworks []AuthorizedNetwork `json:"authorizedNetworks,omitempty"`
 	Network            Network             `json:"network,omitempty"`
-	SystemPool         SystemPool          `json:"systemPool,omitempty"`
+	// DataplaneV2 is GKE's datapath on eBPF, which enforces network policies.
+	// Default true. It cannot be changed later.
+	DataplaneV2 *bool `json:"dataplaneV2,omitempty"`
+	// DNS is CLOUD_DNS, served by every node, or KUBE_DNS, served by pods.
+	// Default CLOUD_DNS.
+	DNS string `json:"dns,omitempty"`
+
+	// WorkloadIdentity gives pods identities of their own at Google Cloud.
+	// Default true. Without it pods act as the node does.
+	WorkloadIdentity *bool `json:"workloadIdentity,omitempty"`
+	// NodeRoles are IAM roles of the project that nodes hold beside the two that
+	// they need, to write logs and metrics and to pull images. Default none.
+	NodeRoles []string `json:"nodeRoles,omitempty"`
+	// ShieldedNodes proves that a node is a machine of the cluster. Default true.
+	ShieldedNodes *bool `json:"shieldedNodes,omitempty"`
+	// BinaryAuthorization admits only images that the project's policy allows.
+	// Default true.
+	BinaryAuthorization *bool `json:"binaryAuthorization,omitempty"`
+	// SecurityPosture is BASIC, which audits workloads, or DISABLED. Default
+	// BASIC.
+	SecurityPosture string     `json:"securityPosture,omitempty"`
+	Encryption      Encryption `json:"encryption,omitempty"`
+
+	SystemPool SystemPool `json:"systemPool,omitempty"`
+	// AutoscalingProfile is OPTIMIZE_UTILIZATION, which removes idle nodes soon,
+	// or BALANCED. Default OPTIMIZE_UTILIZATION.
+	AutoscalingProfile string `json:"autoscalingProfile,omitempty"`
+	// ImageStreaming starts containers before their image is whole, on nodes with
+	// Container-Optimized OS. Default true.
+	ImageStreaming *bool      `json:"imageStreaming,omitempty"`
+	CSIDrivers     CSIDrivers `json:"csiDrivers,omitempty"`
+	Monitoring     Monitoring `json:"monitoring,omitempty"`
+	// CostManagement breaks the bill down by namespace and label. Default true.
+	CostManagement *bool  `json:"costManagement,omitempty"`
+	Backup         Backup `json:"backup,omitempty"`
+}
+
+// ExistingCluster is how a cluster that is there already is reached. At least one
+// of Kubeconfig and Context is given.
+type ExistingCluster struct {
+	// Kubeconfig is the absolute path of a kubeconfig file. Default: the file of
+	// the environment variable KUBECONFIG, or ~/.kube/config.
+	Kubeconfig string `json:"kubeconfig,omitempty"`
+	// Context is a context of the kubeconfig. Default: its current one.
+	Context string `json:"context,omitempty"`
+	// SystemPool is the node pool, one of the stack file's, of everything that is
+	// not training.
+	SystemPool string `json:"systemPool"`
+}
+
+// Maintenance says when GKE may work on the cluster.
+type Maintenance struct {
+	// StartTime is when the daily window of four hours begins, like 03:00, in
+	// UTC. Default 03:00.
+	StartTime  string      `json:"startTime,omitempty"`
+	Exclusions []Exclusion `json:"exclusions,omitempty"`
+}
+
+// Exclusion is a time in which neither the minor version of the control plane nor
+// any node is upgraded: that of a long training.
+type Exclusion struct {
+	Name string `json:"name"`
+	// Start and End are times like 2026-12-01T00:00:00Z, at most 180 days apart.
+	Start string `json:"start"`
+	End   string `json:"end"`
 }
 
 // AuthorizedNetwork is a range of addresses that may reach the control plane.
@@ -49,15 +128,27 @@ type AuthorizedNetwork struct {
 // notation. They must not overlap.
 type Network struct {
 	// Nodes is the subnetwork's primary range: an address a node. Default
-	// 10.0.0.0/20, 4092 nodes.
+	// 10.0.0.0/20, for 4092 nodes, or larger where the pools have more.
 	Nodes string `json:"nodes,omitempty"`
-	// Pods is the secondary range for pods: GKE gives each node a /24 of it.
-	// Default 10.16.0.0/14, 1024 nodes.
+	// Pods is the secondary range for pods, of which GKE gives each node a block
+	// of twice its maxPodsPerNode: a /24 for 110. Default 10.64.0.0/14, for 1024
+	// such nodes, or larger where the pools need more.
 	Pods string `json:"pods,omitempty"`
 	// Services is the secondary range for services. Default 10.1.0.0/20.
 	Services string `json:"services,omitempty"`
 	// ControlPlane is the control plane's own /28. Default 172.16.0.0/28.
 	ControlPlane string `json:"controlPlane,omitempty"`
+}
+
+// Encryption names keys of Cloud KMS, as
+// projects/P/locations/L/keyRings/R/cryptoKeys/K. GKE is granted their use.
+// Without one, Google's own keys encrypt.
+type Encryption struct {
+	// Secrets encrypts the Secrets of the cluster, beside the encryption of all
+	// its state. The key is in the cluster's region.
+	Secrets string `json:"secrets,omitempty"`
+	// BootDisks encrypts the boot disks of all nodes.
+	BootDisks string `json:"bootDisks,omitempty"`
 }
 
 // SystemPool is the node pool of everything that is not training: GKE's own
@@ -70,34 +161,129 @@ type SystemPool struct {
 	Nodes int `json:"nodes,omitempty"`
 }
 
-// NodePool is a group of like nodes.
+// CSIDrivers are GKE's storage drivers. Each is there by default.
+type CSIDrivers struct {
+	PersistentDisk *bool `json:"persistentDisk,omitempty"`
+	Filestore      *bool `json:"filestore,omitempty"`
+	GCSFuse        *bool `json:"gcsFuse,omitempty"`
+}
+
+// Monitoring is what GKE writes to Cloud Monitoring.
+type Monitoring struct {
+	// Components are those of GKE whose metrics are kept. Default: all of
+	// SYSTEM_COMPONENTS, POD, DAEMONSET, DEPLOYMENT, STATEFULSET, STORAGE, HPA,
+	// CADVISOR, KUBELET and DCGM, the last for GPUs.
+	Components []string `json:"components,omitempty"`
+	// ManagedPrometheus collects what pods export. Default true.
+	ManagedPrometheus *bool `json:"managedPrometheus,omitempty"`
+}
+
+// Backup is Backup for GKE.
+type Backup struct {
+	// Agent runs what backups need inside the cluster. Default true.
+	Agent *bool `json:"agent,omitempty"`
+	// Plan makes backups. Default none: everything in the cluster is in the stack
+	// file, and checkpoints are outside. Backups outlive the stack.
+	Plan *BackupPlan `json:"plan,omitempty"`
+}
+
+// BackupPlan backs up all namespaces, with their volumes and Secrets.
+type BackupPlan struct {
+	// Schedule is when, in cron's notation and UTC, like 0 4 * * *.
+	Schedule string `json:"schedule"`
+	// RetainDays is how long a backup is kept. Default 7.
+	RetainDays int `json:"retainDays,omitempty"`
+}
+
+// MachineType says of a machine type what the program cannot know. The shape is
+// given for types that are not in its catalogue, and for those only.
+type MachineType struct {
+	// CPUs is the number of vCPUs.
+	CPUs int `json:"cpus,omitempty"`
+	// Memory is a quantity like 240Gi.
+	Memory string `json:"memory,omitempty"`
+	// GPU is what the machine comes with.
+	GPU *MachineGPU `json:"gpu,omitempty"`
+	// HourlyPrice and SpotHourlyPrice are what a machine costs an hour, with its
+	// GPUs, in a currency of yours. The stack's cost an hour is shown once all of
+	// its machines have a price.
+	HourlyPrice     float64 `json:"hourlyPrice,omitempty"`
+	SpotHourlyPrice float64 `json:"spotHourlyPrice,omitempty"`
+}
+
+// MachineGPU is what a machine comes with.
+type MachineGPU struct {
+	Type  string `json:"type"`
+	Count int    `json:"count"`
+}
+
+// NodePool is a group of like nodes. On an existing cluster it describes a pool
+// that is there, by Name, MachineType, Nodes or Autoscaling, Spot, GPU,
+// MaxPodsPerNode and Taints.
+//
+// The tag change of a field says what Google Cloud does when the field is
+// changed: update keeps the pool, though its nodes may be upgraded one after the
+// other, and replace deletes it with all of its nodes and makes another.
 type NodePool struct {
-	Name        string `json:"name"`
-	MachineType string `json:"machineType"`
+	Name        string `json:"name" change:"replace"`
+	MachineType string `json:"machineType" change:"update"`
 	// Zones default to the cluster's. Nodes are spread over them evenly.
-	Zones []string `json:"zones,omitempty"`
+	Zones []string `json:"zones,omitempty" change:"update"`
 	// Nodes is a fixed number of nodes over all zones. Either it or Autoscaling
 	// is given.
-	Nodes *int `json:"nodes,omitempty"`
+	Nodes *int `json:"nodes,omitempty" change:"update"`
 	// Autoscaling lets GKE choose the number of nodes.
-	Autoscaling *Autoscaling `json:"autoscaling,omitempty"`
+	Autoscaling *Autoscaling `json:"autoscaling,omitempty" change:"update"`
+	// Spot takes nodes that cost less and may be taken back at any time. The
+	// nodes get the label and the taint cloud.google.com/gke-spot=true. Default
+	// false.
+	Spot bool `json:"spot,omitempty" change:"replace"`
+	// QueuedProvisioning gives nodes only to pods that come with a
+	// ProvisioningRequest, all of them at once. Roles come without. Default false.
+	QueuedProvisioning bool `json:"queuedProvisioning,omitempty" change:"replace"`
+	// Reservation is a reservation of Compute Engine that the nodes are taken
+	// from: its name, or projects/P/reservations/R of another project.
+	Reservation string `json:"reservation,omitempty" change:"replace"`
+	// CompactPlacement puts the nodes close to each other, in one zone. Default
+	// false.
+	CompactPlacement bool `json:"compactPlacement,omitempty" change:"replace"`
 	// GPU makes the pool a GPU pool.
-	GPU *GPU `json:"gpu,omitempty"`
+	GPU *GPU `json:"gpu,omitempty" change:"replace"`
 	// ImageType is COS_CONTAINERD or UBUNTU_CONTAINERD. Default COS_CONTAINERD,
 	// or for a GPU pool what the stack's NVIDIA driver needs.
-	ImageType string `json:"imageType,omitempty"`
-	Disk      Disk   `json:"disk,omitempty"`
+	ImageType string `json:"imageType,omitempty" change:"update"`
+	Disk      Disk   `json:"disk,omitempty" change:"update"`
+	// LocalSSDs is a number of local SSDs of 375 GB that hold ephemeral storage
+	// instead of the boot disk. Default 0.
+	LocalSSDs int `json:"localSsds,omitempty" change:"replace"`
+	// GVNIC is Google's own network interface, which is faster. Default true.
+	GVNIC *bool `json:"gvnic,omitempty" change:"replace"`
+	// FastSocket speeds NCCL up, between nodes with GPUs and Container-Optimized
+	// OS. Default false.
+	FastSocket bool `json:"fastSocket,omitempty" change:"update"`
+	// SecureBoot refuses kernel modules that are not signed. Default true, but
+	// false for GPU pools whose driver is installed by a DaemonSet, since that
+	// driver is not signed.
+	SecureBoot *bool `json:"secureBoot,omitempty" change:"replace"`
+	// MaxPodsPerNode is from 8 to 256. It decides how many addresses a node
+	// takes. Default 110.
+	MaxPodsPerNode int     `json:"maxPodsPerNode,omitempty" change:"replace"`
+	Upgrade        Upgrade `json:"upgrade,omitempty" change:"update"`
 	// Labels are Kubernetes labels of the nodes.
-	Labels map[string]string `json:"labels,omitempty"`
+	Labels map[string]string `json:"labels,omitempty" change:"update"`
 	// Taints keep pods away that do not tolerate them. Roles and NATS servers
 	// tolerate the taints of the pool that they are assigned to.
-	Taints []Taint `json:"taints,omitempty"`
+	Taints []Taint `json:"taints,omitempty" change:"update"`
 }
 
 // Autoscaling bounds the number of nodes of a pool, over all of its zones.
 type Autoscaling struct {
 	MinNodes int `json:"minNodes"`
 	MaxNodes int `json:"maxNodes"`
+	// LocationPolicy is ANY, which takes nodes in whichever zone has them, or
+	// BALANCED, which keeps the zones level. Default ANY for GPU pools and spot,
+	// BALANCED for others.
+	LocationPolicy string `json:"locationPolicy,omitempty"`
 }
 
 // GPU is what a node of a GPU pool carries.
@@ -106,6 +292,20 @@ type GPU struct {
 	Type string `json:"type"`
 	// Count is the number of GPUs a node.
 	Count int `json:"count"`
+	// Partition divides each GPU into instances of this size (MIG), like 1g.5gb.
+	// Each of them counts as one nvidia.com/gpu.
+	Partition string `json:"partition,omitempty"`
+	// Sharing lets several containers use one GPU, or one partition.
+	Sharing *GPUSharing `json:"sharing,omitempty"`
+}
+
+// GPUSharing lets containers share a GPU. Each place counts as one
+// nvidia.com/gpu, and a container asks for one.
+type GPUSharing struct {
+	// Strategy is TIME_SHARING or MPS.
+	Strategy string `json:"strategy"`
+	// MaxClients is how many containers share a GPU, from 2 to 48.
+	MaxClients int `json:"maxClients"`
 }
 
 // Disk is the boot disk of a node.
@@ -115,6 +315,26 @@ type Disk struct {
 	Type string `json:"type,omitempty"`
 	// SizeGB is the size in GB. Default 100.
 	SizeGB int `json:"sizeGb,omitempty"`
+}
+
+// Upgrade is how nodes are upgraded.
+type Upgrade struct {
+	// Strategy is SURGE, node by node, or BLUE_GREEN, which needs every node
+	// twice. Default SURGE.
+	Strategy string `json:"strategy,omitempty"`
+	// MaxSurge is the number of nodes that are there beyond the pool's during a
+	// SURGE. Default 1, but 0 for GPU pools and reservations, whose machines are
+	// scarce.
+	MaxSurge *int `json:"maxSurge,omitempty"`
+	// MaxUnavailable is the number of nodes that may be missing during a SURGE.
+	// Default 0, or 1 where MaxSurge is 0.
+	MaxUnavailable *int `json:"maxUnavailable,omitempty"`
+	// BatchNodes is the number of nodes that are drained at once in a BLUE_GREEN
+	// upgrade. Default 1.
+	BatchNodes int `json:"batchNodes,omitempty"`
+	// SoakSeconds is how long the old nodes are kept after a BLUE_GREEN upgrade.
+	// Default 3600.
+	SoakSeconds int `json:"soakSeconds,omitempty"`
 }
 
 // Taint is a Kubernetes taint in Kubernetes' own spelling.
@@ -192,6 +412,8 @@ type NATS struct {
 	MaxPayload int `json:"maxPayload,omitempty"`
 	// NodePool carries the servers. Default: the system pool.
 	NodePool string `json:"nodePool,omitempty"`
+	// AntiAffinity puts each server on a node of its own. Default false.
+	AntiAffinity bool `json:"antiAffinity,omitempty"`
 	// Resources are those of one server.
 	Resources corev1.ResourceRequirements `json:"resources"`
 }

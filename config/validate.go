@@ -22,6 +22,7 @@ func (v *validator) validate() {
 	v.project()
 	v.cluster()
 	v.network()
+	v.machineTypes()
 	v.nodePools()
 	v.nvidiaDriver()
 	v.volumes()

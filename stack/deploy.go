@@ -24,7 +24,7 @@ func Deploy(ctx *pulumi.Context) error {
 	cluster, err := gke.NewCluster(ctx, cfg.Cluster.Name, gke.Args{
 		Project:      cfg.Project,
 		Cluster:      cfg.Cluster,
-		NodePools:    cfg.NodePools,
+		NodePools:    cfg.Pools(),
 		NVIDIADriver: cfg.NVIDIADriver,
 	})
 	if err != nil {
@@ -82,7 +82,7 @@ func newVolumes(ctx *pulumi.Context, cfg *config.Stack, needs []pulumi.Resource,
 
 func newNATS(ctx *pulumi.Context, cfg *config.Stack, needs []pulumi.Resource, inCluster pulumi.ResourceOption) (*nats.Cluster, error) {
 	operator, err := nats.NewOperator(ctx, "nats-operator", nats.OperatorArgs{
-		Placement: gke.SystemPlacement(),
+		Placement: placement(cfg, cfg.SystemPoolName()),
 		Needs:     needs,
 	}, inCluster)
 	if err != nil {
@@ -107,7 +107,7 @@ func newJobs(ctx *pulumi.Context, cfg *config.Stack, needs []pulumi.Resource, in
 			Placement: func(nodePool string) kube.Placement {
 				return placement(cfg, nodePool)
 			},
-			SystemPlacement: gke.SystemPlacement(),
+			SystemPlacement: placement(cfg, cfg.SystemPoolName()),
 			Needs:           needs,
 		}, inCluster)
 		if err != nil {
@@ -121,12 +121,12 @@ func newJobs(ctx *pulumi.Context, cfg *config.Stack, needs []pulumi.Resource, in
 // placement finds the nodes of a pool. Configuration names no other pools than
 // those that there are.
 func placement(cfg *config.Stack, nodePool string) kube.Placement {
-	for _, pool := range cfg.NodePools {
+	for _, pool := range cfg.Pools() {
 		if pool.Name == nodePool {
 			return gke.PlacementOn(pool)
 		}
 	}
-	return gke.SystemPlacement()
+	panic("no node pool " + nodePool) // refused by config
 }
 
 // claims are the volumes that job mounts.

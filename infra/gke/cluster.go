@@ -13,9 +13,8 @@ import (
 // Args describes a cluster.
 type Args struct {
 	// Project is the Google Cloud project.
-	Project string
-	Cluster config.Cluster
-	// NodePools are the pools beside the system pool.
+	Project   string
+	Cluster   config.Cluster
 	NodePools []config.NodePool
 	// NVIDIADriver decides what GPU pools ask of GKE.
 	NVIDIADriver config.NVIDIADriver

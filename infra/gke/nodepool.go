@@ -8,17 +8,16 @@ import (
 	"persia/infra/gpu"
 )
 
-// newNodePools registers the system pool and the configured ones.
 func newNodePools(ctx *pulumi.Context, name string, args Args, cluster *container.Cluster, identity *nodeIdentity, child pulumi.ResourceOption) ([]pulumi.Resource, error) {
 	var pools []pulumi.Resource
-	for _, pool := range append([]config.NodePool{systemPool(args.Cluster)}, args.NodePools...) {
+	for _, pool := range args.NodePools {
 		registered, err := container.NewNodePool(ctx, name+"-"+pool.Name, &container.NodePoolArgs{
 			Project:       pulumi.String(args.Project),
 			Cluster:       cluster.Name,
 			Location:      pulumi.String(args.Cluster.Region),
 			Name:          pulumi.String(pool.Name),
-			NodeLocations: pulumi.ToStringArray(zones(pool, args.Cluster)),
-			NodeCount:     nodeCount(pool, args.Cluster),
+			NodeLocations: pulumi.ToStringArray(pool.Zones),
+			NodeCount:     nodeCount(pool),
 			Autoscaling:   autoscaling(pool),
 			NodeConfig:    nodeConfig(pool, args.NVIDIADriver, identity),
 			Management: container.NodePoolManagementArgs{
@@ -39,30 +38,12 @@ func newNodePools(ctx *pulumi.Context, name string, args Args, cluster *containe
 	return pools, nil
 }
 
-// systemPool is the pool for everything that is not training.
-func systemPool(cluster config.Cluster) config.NodePool {
-	return config.NodePool{
-		Name:        config.SystemPoolName,
-		MachineType: cluster.SystemPool.MachineType,
-		Nodes:       &cluster.SystemPool.Nodes,
-		ImageType:   "COS_CONTAINERD",
-		Disk:        config.Disk{Type: "pd-balanced", SizeGB: 100},
-	}
-}
-
-func zones(pool config.NodePool, cluster config.Cluster) []string {
-	if len(pool.Zones) > 0 {
-		return pool.Zones
-	}
-	return cluster.Zones
-}
-
 // nodeCount is the fixed number of nodes, which GKE counts a zone, or nil.
-func nodeCount(pool config.NodePool, cluster config.Cluster) pulumi.IntPtrInput {
+func nodeCount(pool config.NodePool) pulumi.IntPtrInput {
 	if pool.Nodes == nil {
 		return nil
 	}
-	return pulumi.Int(*pool.Nodes / len(zones(pool, cluster)))
+	return pulumi.Int(*pool.Nodes / len(pool.Zones))
 }
 
 func autoscaling(pool config.NodePool) container.NodePoolAutoscalingPtrInput {

@@ -1,6 +1,8 @@
 package gke
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"persia/config"
@@ -11,16 +13,18 @@ import (
 // poolLabel is the label that GKE gives every node, with its pool's name.
 const poolLabel = "cloud.google.com/gke-nodepool"
 
-// SystemPlacement pins pods to the system pool.
-func SystemPlacement() kube.Placement {
-	return kube.Placement{NodeSelector: map[string]string{poolLabel: config.SystemPoolName}}
-}
+// spotTaint is what keeps pods off nodes that may be taken back.
+var spotTaint = config.Taint{Key: "cloud.google.com/gke-spot", Value: "true", Effect: corev1.TaintEffectNoSchedule}
 
 // PlacementOn pins pods to a node pool and tolerates its taints, those that GKE
 // adds by itself included.
 func PlacementOn(pool config.NodePool) kube.Placement {
 	placement := kube.Placement{NodeSelector: map[string]string{poolLabel: pool.Name}}
-	for _, taint := range pool.Taints {
+	taints := pool.Taints
+	if pool.Spot {
+		taints = append(slices.Clip(taints), spotTaint)
+	}
+	for _, taint := range taints {
 		placement.Tolerations = append(placement.Tolerations, corev1.Toleration{
 			Key:      taint.Key,
 			Operator: corev1.TolerationOpEqual,
