@@ -12,3 +12,12 @@ const ReservedAddresses = 4
 func PodAddresses(maxPods int) int {
 	return 1 << bits.Len(uint(max(2*maxPods, 1)-1))
 }
+
+// Range is a range of addresses, and how many of them are needed when all pools
+// are at their maximum.
+type Range struct {
+	Name string
+	// CIDR is the range in CIDR notation.
+	CIDR         string
+	Needed, Size int
+}

@@ -13,6 +13,61 @@ type Resources struct {
 	MilliCPU int64
 	// MemoryBytes is memory in bytes.
 	MemoryBytes int64
-	// GPUs is a number of whole GPUs.
+	// EphemeralBytes is ephemeral storage in bytes.
+	EphemeralBytes int64
+	// GPUs is a number of nvidia.com/gpu: whole GPUs, or places on shared ones.
 	GPUs int64
+	// Pods is a number of pods. A pod is one of itself.
+	Pods int64
+}
+
+// Plus is the sum.
+func (r Resources) Plus(other Resources) Resources {
+	return Resources{
+		MilliCPU:       r.MilliCPU + other.MilliCPU,
+		MemoryBytes:    r.MemoryBytes + other.MemoryBytes,
+		EphemeralBytes: r.EphemeralBytes + other.EphemeralBytes,
+		GPUs:           r.GPUs + other.GPUs,
+		Pods:           r.Pods + other.Pods,
+	}
+}
+
+// Times is a multiple.
+func (r Resources) Times(n int) Resources {
+	return Resources{
+		MilliCPU:       r.MilliCPU * int64(n),
+		MemoryBytes:    r.MemoryBytes * int64(n),
+		EphemeralBytes: r.EphemeralBytes * int64(n),
+		GPUs:           r.GPUs * int64(n),
+		Pods:           r.Pods * int64(n),
+	}
+}
+
+// Minus is the difference.
+func (r Resources) Minus(other Resources) Resources {
+	return r.Plus(other.Times(-1))
+}
+
+// Within reports whether no amount is larger than the other's.
+func (r Resources) Within(other Resources) bool {
+	for _, d := range dimensions {
+		if d.amount(r) > d.amount(other) {
+			return false
+		}
+	}
+	return true
+}
+
+// dimension is one of the amounts.
+type dimension struct {
+	name   string
+	amount func(Resources) int64
+}
+
+var dimensions = []dimension{
+	{"CPU", func(r Resources) int64 { return r.MilliCPU }},
+	{"memory", func(r Resources) int64 { return r.MemoryBytes }},
+	{"GPUs", func(r Resources) int64 { return r.GPUs }},
+	{"ephemeral storage", func(r Resources) int64 { return r.EphemeralBytes }},
+	{"pods", func(r Resources) int64 { return r.Pods }},
 }

@@ -22,6 +22,9 @@ var (
 )
 
 func (v *validator) project() {
+	if v.stack.Cluster.Existing != nil {
+		return
+	}
 	path := field.NewPath(projectKey)
 	if v.stack.Project == "" {
 		v.required(path, "write the id of the Google Cloud project, like my-project-123")
@@ -34,6 +37,10 @@ func (v *validator) project() {
 
 func (v *validator) cluster() {
 	path, c := field.NewPath(clusterKey), &v.stack.Cluster
+	if c.Existing != nil {
+		v.existingCluster()
+		return
+	}
 	v.name(path.Child("name"), c.Name, validation.IsDNS1035Label)
 	v.atMost(longestClusterName, path.Child("name"), c.Name, "so that the node identity NAME-nodes has at most 30")
 	v.region(path.Child("region"), c.Region)
@@ -41,8 +48,10 @@ func (v *validator) cluster() {
 		v.required(path.Child("zones"), "write at least one zone of the region, like [us-central1-a]")
 	}
 	v.zones(path.Child("zones"), c.Zones)
-	oneOf(v, path.Child("releaseChannel"), c.ReleaseChannel, "RAPID", "REGULAR", "STABLE", "EXTENDED")
+	// GKE has EXTENDED too, which the provider, pulumi-gcp 7.38, refuses.
+	oneOf(v, path.Child("releaseChannel"), c.ReleaseChannel, "RAPID", "REGULAR", "STABLE")
 	v.systemPool(path.Child("systemPool"))
+	v.clusterSettings(path)
 }
 
 func (v *validator) region(path *field.Path, region string) {

@@ -99,12 +99,7 @@ var leadsToMore = []string{
 // TestLoadRefuses lists what each mistake is answered with: the path, and parts
 // of the line, the value and the remedy among them.
 func TestLoadRefuses(t *testing.T) {
-	for _, c := range []struct {
-		name  string
-		edits edits
-		path  string
-		says  []string
-	}{
+	testRefused(t, []refusal{
 		// Keys and types.
 		{"key missing", edits{"persia:volumes": nil},
 			"persia:volumes", []string{"Required", "[] for none"}},
@@ -165,7 +160,7 @@ func TestLoadRefuses(t *testing.T) {
 		{"zone twice", edits{"persia:cluster.zones[1]": "us-central1-a"},
 			"persia:cluster.zones[1]", []string{"Duplicate", `"us-central1-a"`, "once"}},
 		{"release channel unknown", edits{"persia:cluster.releaseChannel": "regular"},
-			"persia:cluster.releaseChannel", []string{`"regular"`, "RAPID, REGULAR, STABLE or EXTENDED"}},
+			"persia:cluster.releaseChannel", []string{`"regular"`, "RAPID, REGULAR or STABLE"}},
 		{"system pool of one node", edits{"persia:cluster.systemPool.nodes": 1},
 			"persia:cluster.systemPool.nodes", []string{"1", "at least 2"}},
 		{"system pool uneven", edits{"persia:cluster.zones[1]": "us-central1-b", "persia:cluster.systemPool.nodes": 3},
@@ -353,7 +348,7 @@ func TestLoadRefuses(t *testing.T) {
 		{"NATS without memory", edits{"persia:nats.resources.limits.memory": nil},
 			"persia:nats.resources.limits[memory]", []string{"Required", "a NATS server"}},
 		{"NATS too large for the system pool", edits{"persia:nats.resources.limits.memory": "14Gi"},
-			"persia:nats.resources.limits[memory]", []string{"14Gi", `pool "system"`, "12.9Gi of e2-standard-4"}},
+			"persia:nats.resources.limits[memory]", []string{"14Gi", `pool "system"`, "of e2-standard-4", "leave 11.9Gi", "n1-highmem-4"}},
 		{"NATS with GPUs", edits{"persia:nats.nodePool": "trainers", "persia:nats.resources.limits": edits{"cpu": 1, "memory": "1Gi", "nvidia.com/gpu": 1}},
 			"persia:nats.resources.limits[nvidia.com/gpu]", []string{`"1"`, "remove them"}},
 
@@ -433,16 +428,29 @@ func TestLoadRefuses(t *testing.T) {
 		{"more GPUs than a node has", edits{"persia:jobs[0].nnWorker.resources.limits": edits{"cpu": 80, "memory": "600Gi", "nvidia.com/gpu": 16}},
 			"persia:jobs[0].nnWorker.resources.limits[nvidia.com/gpu]", []string{"16", `pool "trainers" has 8`, "at most that"}},
 		{"more CPU than a node leaves", edits{"persia:jobs[0].nnWorker.resources.limits": edits{"cpu": 96, "memory": "600Gi"}},
-			"persia:jobs[0].nnWorker.resources.limits[cpu]", []string{`"96"`, `pool "trainers"`, "95.69 vCPU of a2-highgpu-8g", "larger machine type"}},
+			"persia:jobs[0].nnWorker.resources.limits[cpu]", []string{`"96"`, `pool "trainers"`, "of a2-highgpu-8g", "leave 95.04 vCPU", "choose a machine type that holds it"}},
 		{"more memory than a node leaves", edits{"persia:nodePools[0]": edits{"name": "trainers", "machineType": "n1-highmem-96", "nodes": 2, "gpu": edits{"type": "nvidia-tesla-v100", "count": 8}}},
-			"persia:jobs[0].nnWorker.resources.limits[memory]", []string{"600Gi", `pool "trainers"`, "594.7Gi of n1-highmem-96"}},
+			"persia:jobs[0].nnWorker.resources.limits[memory]", []string{"600Gi", `pool "trainers"`, "of n1-highmem-96", "leave 593.7Gi", "a2-highgpu-8g"}},
 		{"requests count before limits", edits{"persia:jobs[0].dataloader.resources": edits{"limits": edits{"cpu": 64, "memory": "12Gi"}, "requests": edits{"cpu": 40}}},
-			"persia:jobs[0].dataloader.resources.requests[cpu]", []string{`"40"`, "31.85 vCPU"}},
+			"persia:jobs[0].dataloader.resources.requests[cpu]", []string{`"40"`, "31.35 vCPU"}},
 		{"more processes than GPUs", edits{"persia:jobs[0].nnWorker.nprocPerNode": 9},
 			"persia:jobs[0].nnWorker.nprocPerNode", []string{"9", "at most the 8 GPUs"}},
 		{"processes negative", edits{"persia:jobs[0].nnWorker.nprocPerNode": -1},
 			"persia:jobs[0].nnWorker.nprocPerNode", []string{"-1", "at least 1"}},
-	} {
+	})
+}
+
+// refusal is a mistake, and what it is answered with.
+type refusal struct {
+	name  string
+	edits edits
+	path  string
+	says  []string
+}
+
+func testRefused(t *testing.T, cases []refusal) {
+	t.Helper()
+	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := Load(stackFile(t, c.edits))
 			require.Error(t, err)
@@ -468,7 +476,8 @@ func TestLoadAccepts(t *testing.T) {
 		"persia:jobs[0].embeddingWorker.nodePool":             "all",
 		"persia:jobs[0].embeddingParameterServer.nodePool":    "all",
 		"persia:jobs[0].embeddingParameterServer.resources":   edits{"limits": edits{"cpu": 8, "memory": "100Gi"}},
-		"persia:jobs[0].nnWorker.resources.requests":          edits{"memory": "500Gi"},
+		"persia:jobs[0].nnWorker.replicas":                    1,
+		"persia:jobs[0].nnWorker.resources.requests":          edits{"cpu": 60, "memory": "500Gi"},
 		"persia:jobs[0].nnWorker.env":                         []any{edits{"name": "LOG_LEVEL", "value": "debug"}},
 		"persia:jobs[0].dataloader.env":                       []any{edits{"name": "TOKEN", "valueFrom": edits{"secretKeyRef": edits{"name": "token", "key": "value"}}}},
 		"persia:jobs[0].embeddingWorker.image":                "persiaml/persia-cpu-runtime:latest",

@@ -12,6 +12,9 @@ func (s *Stack) setDefaults() {
 	if s.Cluster.Existing == nil {
 		s.setClusterDefaults()
 	}
+	for i := range s.NodePools {
+		setDefault(&s.NodePools[i].MaxPodsPerNode, 110)
+	}
 	if s.NVIDIADriver.Installer == InstallerManaged {
 		setDefault(&s.NVIDIADriver.Version, "DEFAULT")
 	}

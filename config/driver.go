@@ -23,11 +23,14 @@ func (v *validator) nvidiaDriver() {
 			oneOf(v, version, d.Version, ubuntuDrivers...)
 		}
 		v.gpuImages(imageUbuntu, "the installer ubuntu-daemonset")
+		v.unsignedDriver()
+		v.noPartitions()
 	case InstallerCOS:
 		if d.Version != "" {
 			v.forbidden(version, "with the installer cos-daemonset the node image decides on the version; remove %q", d.Version)
 		}
 		v.gpuImages(imageCOS, "the installer cos-daemonset")
+		v.unsignedDriver()
 	}
 }
 
@@ -39,5 +42,27 @@ func (v *validator) gpuImages(image, reason string) {
 		}
 		v.invalid(field.NewPath(nodePoolsKey).Index(i).Child("imageType"), p.ImageType,
 			"must be %s on a GPU pool, as %s works on no other; write %s or choose another NVIDIA driver", image, reason, image)
+	}
+}
+
+// unsignedDriver checks that the nodes of all GPU pools load a driver that nobody
+// they trust has signed.
+func (v *validator) unsignedDriver() {
+	for i, p := range v.stack.NodePools {
+		if p.GPU != nil && p.SecureBoot != nil && *p.SecureBoot {
+			v.invalid(field.NewPath(nodePoolsKey).Index(i).Child("secureBoot"), true,
+				"refuses the NVIDIA driver of the installer %s, which is not signed; remove it, or choose the installer %s", v.stack.NVIDIADriver.Installer, InstallerManaged)
+		}
+	}
+}
+
+// noPartitions refuses partitions where nothing makes them: NVIDIA's installer for
+// Ubuntu leaves GPUs whole.
+func (v *validator) noPartitions() {
+	for i, p := range v.stack.NodePools {
+		if p.GPU != nil && p.GPU.Partition != "" {
+			v.invalid(field.NewPath(nodePoolsKey).Index(i).Child("gpu", "partition"), p.GPU.Partition,
+				"is not made by the installer %s; remove it, or choose the installer %s or %s", InstallerUbuntu, InstallerManaged, InstallerCOS)
+		}
 	}
 }

@@ -124,12 +124,11 @@ type namedRole struct {
 }
 
 func (j *Job) roles() []namedRole {
-	return []namedRole{
-		{"nnWorker", &j.NNWorker.Role},
-		{"dataloader", &j.Dataloader},
-		{"embeddingWorker", &j.EmbeddingWorker},
-		{"embeddingParameterServer", &j.EmbeddingParameterServer},
+	roles := make([]namedRole, len(roleKinds))
+	for i, kind := range roleKinds {
+		roles[i] = namedRole{kind.field, kind.of(j)}
 	}
+	return roles
 }
 
 func (v *validator) role(path *field.Path, r namedRole) {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -54,6 +55,20 @@ func Keys() []string {
 		names[i] = k.name
 	}
 	return names
+}
+
+// StackField is the field of [Stack] that the value of a key is decoded to.
+func StackField(key string) (reflect.StructField, bool) {
+	s := &Stack{}
+	stack := reflect.ValueOf(s).Elem()
+	for _, k := range keys {
+		for i := range stack.NumField() {
+			if k.name == key && k.into(s) == stack.Field(i).Addr().Interface() {
+				return stack.Type().Field(i), true
+			}
+		}
+	}
+	return reflect.StructField{}, false
 }
 
 // Load reads a stack, completes it with defaults and validates it. It gets the

@@ -20,12 +20,12 @@ func (s *Stack) machineType(name string) (capacity.Machine, bool) {
 	if !ok || described.CPUs == 0 {
 		return capacity.Machine{}, false
 	}
-	return described.machine(name), true
+	return described.Machine(name), true
 }
 
-// machine is the machine that a stack file describes. What is wrong with the
+// Machine is the machine that a stack file describes. What is wrong with the
 // description is reported by itself.
-func (t MachineType) machine(name string) capacity.Machine {
+func (t MachineType) Machine(name string) capacity.Machine {
 	memory, _ := resource.ParseQuantity(t.Memory)
 	m := capacity.Machine{Type: name, CPUs: t.CPUs, MemoryBytes: memory.Value()}
 	if t.GPU != nil {

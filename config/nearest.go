@@ -42,10 +42,15 @@ func distance(a, b string) int {
 }
 
 // or joins alternatives: "a, b or c".
-func or(words []string) string {
+func or(words []string) string { return enumerate(words, " or ") }
+
+// and joins what belongs together: "a, b and c".
+func and(words []string) string { return enumerate(words, " and ") }
+
+func enumerate(words []string, conjunction string) string {
 	last := len(words) - 1
 	if last < 1 {
 		return strings.Join(words, "")
 	}
-	return strings.Join(words[:last], ", ") + " or " + words[last]
+	return strings.Join(words[:last], ", ") + conjunction + words[last]
 }

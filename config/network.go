@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/bits"
 	"net/netip"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -22,12 +23,17 @@ type addressRange struct {
 
 func (v *validator) network() {
 	path, n := field.NewPath(clusterKey, "network"), v.stack.Cluster.Network
+	if v.stack.Cluster.Existing != nil {
+		return
+	}
 	v.authorizedNetworks(field.NewPath(clusterKey, "authorizedNetworks"))
 	ranges := []addressRange{
 		{name: "nodes", cidr: n.Nodes, shortest: 8, longest: 29},
 		{name: "pods", cidr: n.Pods, shortest: 9, longest: 21},
 		{name: "services", cidr: n.Services, shortest: 16, longest: 27},
-		{name: "controlPlane", cidr: n.ControlPlane, shortest: 28, longest: 28},
+	}
+	if v.stack.Cluster.hasPrivateNodes() {
+		ranges = append(ranges, addressRange{name: "controlPlane", cidr: n.ControlPlane, shortest: 28, longest: 28})
 	}
 	var valid []addressRange
 	for _, r := range ranges {
@@ -122,7 +128,15 @@ func (n *Network) setDefaults(s *Stack) {
 	setDefault(&n.Nodes, fmt.Sprintf("10.0.0.0/%d", min(20, max(18, prefixFor(s.nodeAddresses())))))
 	setDefault(&n.Pods, fmt.Sprintf("10.64.0.0/%d", min(14, max(10, prefixFor(s.podAddresses())))))
 	setDefault(&n.Services, "10.1.0.0/20")
-	setDefault(&n.ControlPlane, "172.16.0.0/28")
+	if s.Cluster.hasPrivateNodes() {
+		setDefault(&n.ControlPlane, "172.16.0.0/28")
+	}
+}
+
+// hasPrivateNodes reports whether the nodes have no public address. With public
+// ones the control plane has no range in the network.
+func (c *Cluster) hasPrivateNodes() bool {
+	return c.PrivateNodes == nil || *c.PrivateNodes
 }
 
 // prefixFor is the length of the smallest range that holds a number of addresses.
@@ -135,21 +149,59 @@ func size(prefix netip.Prefix) int {
 	return 1 << (32 - prefix.Bits())
 }
 
+// mostAuthorizedNetworks is GKE's limit.
+const mostAuthorizedNetworks = 100
+
 func (v *validator) authorizedNetworks(path *field.Path) {
 	networks := v.stack.Cluster.AuthorizedNetworks
+	if len(networks) > mostAuthorizedNetworks {
+		v.invalid(path, len(networks), "must be at most %d networks, as GKE takes no more; join those that are next to each other", mostAuthorizedNetworks)
+	}
 	cidrs := make([]string, len(networks))
 	for i, n := range networks {
 		cidrs[i] = n.CIDR
-		at := path.Index(i)
-		if n.Name == "" {
-			v.required(at.Child("name"), "write what the network is, like office")
-		}
-		if prefix, ok := v.cidr(at.Child("cidr"), n.CIDR); ok && prefix.Bits() == 0 {
-			v.invalid(at.Child("cidr"), n.CIDR, "opens the control plane to the world; write the range that its operators come from")
-		}
+		v.authorizedNetwork(path.Index(i), n)
 	}
 	unique(cidrs, func(i, first int) {
 		v.duplicate(path.Index(i).Child("cidr"), cidrs[i], "is that of authorizedNetworks[%d]; write it once", first)
+	})
+}
+
+func (v *validator) authorizedNetwork(path *field.Path, n AuthorizedNetwork) {
+	if n.Name == "" {
+		v.required(path.Child("name"), "write what the network is, like office")
+	}
+	at := path.Child("cidr")
+	switch prefix, ok := v.cidr(at, n.CIDR); {
+	case !ok:
+	case prefix.Bits() == 0:
+		v.invalid(at, n.CIDR, "opens the control plane to the world; write the range that its operators come from")
+	case prefix.Bits() < 8:
+		v.invalid(at, n.CIDR, "opens the control plane to practically the world; write the range that its operators come from, at most a /8")
+	case v.stack.Cluster.PrivateEndpoint && !reserved(prefix):
+		v.invalid(at, n.CIDR, "is of public addresses, from which the private endpoint cannot be reached, and which GKE refuses with it; write a range of a network that is connected to the cluster's, or remove privateEndpoint")
+	}
+}
+
+// reservedRanges are those that no public address is in (VPC, "Subnets", "Valid
+// IPv4 ranges").
+var reservedRanges = []netip.Prefix{
+	netip.MustParsePrefix("10.0.0.0/8"),
+	netip.MustParsePrefix("172.16.0.0/12"),
+	netip.MustParsePrefix("192.168.0.0/16"),
+	netip.MustParsePrefix("100.64.0.0/10"),
+	netip.MustParsePrefix("192.0.0.0/24"),
+	netip.MustParsePrefix("192.0.2.0/24"),
+	netip.MustParsePrefix("192.88.99.0/24"),
+	netip.MustParsePrefix("198.18.0.0/15"),
+	netip.MustParsePrefix("198.51.100.0/24"),
+	netip.MustParsePrefix("203.0.113.0/24"),
+	netip.MustParsePrefix("240.0.0.0/4"),
+}
+
+func reserved(prefix netip.Prefix) bool {
+	return slices.ContainsFunc(reservedRanges, func(r netip.Prefix) bool {
+		return r.Bits() <= prefix.Bits() && r.Contains(prefix.Addr())
 	})
 }
 

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -24,9 +23,13 @@ const (
 	imageUbuntu = "UBUNTU_CONTAINERD"
 )
 
-// gpuTaint is what GKE taints GPU nodes with by itself. It is the name of the
-// resource too.
-const gpuTaint = "nvidia.com/gpu"
+// The keys of taints that pools get without being asked. GKE taints nodes with
+// GPUs, with the name of the resource, and those of queued provisioning.
+const (
+	gpuTaint    = "nvidia.com/gpu"
+	spotTaint   = "cloud.google.com/gke-spot"
+	queuedTaint = "cloud.google.com/gke-queued"
+)
 
 func (v *validator) nodePools() {
 	path := field.NewPath(nodePoolsKey)
@@ -43,20 +46,30 @@ func (v *validator) nodePools() {
 func (v *validator) nodePool(path *field.Path, p NodePool) {
 	v.name(path.Child("name"), p.Name, validation.IsDNS1035Label)
 	v.atMost(longestPoolName, path.Child("name"), p.Name, "as GKE takes no longer one")
+	v.poolSize(path, p)
+	m, known := v.machine(path.Child("machineType"), p.MachineType)
+	if known {
+		v.gpu(path.Child("gpu"), p, m)
+	}
+	v.maxPods(path.Child("maxPodsPerNode"), p.MaxPodsPerNode)
+	v.taints(path.Child("taints"), p)
+	if v.stack.Cluster.Existing != nil {
+		return
+	}
 	if p.Name == systemPoolName {
 		v.invalid(path.Child("name"), p.Name, "is the name of the cluster's system pool; choose another")
 	}
 	if !slices.Equal(p.Zones, v.stack.Cluster.Zones) {
 		v.zones(path.Child("zones"), p.Zones)
 	}
-	v.poolSize(path, p)
-	if m, ok := v.machine(path.Child("machineType"), p.MachineType); ok {
-		v.gpu(path.Child("gpu"), p, m)
-		v.disk(path.Child("disk"), p, m)
-	}
-	oneOf(v, path.Child("imageType"), p.ImageType, imageCOS, imageUbuntu)
 	v.labels(path.Child("labels"), p.Labels)
-	v.taints(path.Child("taints"), p.Taints)
+	v.provisioning(path, p)
+	v.upgrade(path.Child("upgrade"), p.Upgrade)
+	oneOf(v, path.Child("imageType"), p.ImageType, imageCOS, imageUbuntu)
+	v.fastSocket(path.Child("fastSocket"), p)
+	if known {
+		v.ofSeries(path, p, m)
+	}
 }
 
 func (v *validator) poolSize(path *field.Path, p NodePool) {
@@ -78,6 +91,9 @@ func (v *validator) poolSize(path *field.Path, p NodePool) {
 
 func (v *validator) autoscaling(path *field.Path, a Autoscaling) {
 	v.notTooMany(path.Child("maxNodes"), a.MaxNodes)
+	if v.stack.Cluster.Existing == nil {
+		oneOf(v, path.Child("locationPolicy"), a.LocationPolicy, "ANY", "BALANCED")
+	}
 	if a.MinNodes < 0 {
 		v.invalid(path.Child("minNodes"), a.MinNodes, "must be at least 0")
 	}
@@ -89,58 +105,11 @@ func (v *validator) autoscaling(path *field.Path, a Autoscaling) {
 	}
 }
 
-// gpu checks that a pool has the GPUs that its machine type has or takes.
-func (v *validator) gpu(path *field.Path, p NodePool, m capacity.Machine) {
-	switch {
-	case p.GPU == nil && m.GPUs > 0:
-		v.required(path, "%s comes with GPUs; write {type: %s, count: %d}", m.Type, m.GPUType, m.GPUs)
-	case p.GPU == nil:
-	case m.GPUs > 0:
-		if p.GPU.Type != m.GPUType {
-			v.invalid(path.Child("type"), p.GPU.Type, "%s comes with %s; write that, or choose another machine type", m.Type, m.GPUType)
-		}
-		if p.GPU.Count != m.GPUs {
-			v.invalid(path.Child("count"), p.GPU.Count, "%s comes with %d GPUs; write %d, or choose another machine type", m.Type, m.GPUs, m.GPUs)
-		}
-	case m.TakesGPUs():
-		v.attachedGPU(path, *p.GPU, m)
-	default:
-		v.forbidden(path, "%s takes no GPUs; remove gpu, or choose a machine type of a2, a3, g2 or n1", m.Type)
-	}
-}
-
-func (v *validator) attachedGPU(path *field.Path, gpu GPU, m capacity.Machine) {
-	if !oneOf(v, path.Child("type"), gpu.Type, capacity.AttachableGPUTypes()...) {
-		return
-	}
-	counts := m.AttachableCounts(gpu.Type)
-	if slices.Contains(counts, gpu.Count) {
-		return
-	}
-	if len(counts) == 0 {
-		v.invalid(path.Child("type"), gpu.Type, "cannot be attached to as many vCPUs as those of %s; choose a smaller machine type", m.Type)
-		return
-	}
-	v.invalid(path.Child("count"), gpu.Count, "%s takes %s of %s; write one of these, or choose another machine type", m.Type, or(numbers(counts)), gpu.Type)
-}
-
-func numbers(ns []int) []string {
-	s := make([]string, len(ns))
-	for i, n := range ns {
-		s[i] = fmt.Sprint(n)
-	}
-	return s
-}
-
-// disk checks the boot disk. Its bounds are those of GKE (GKE API, NodeConfig)
-// and Compute Engine ("Persistent Disk", 64 TB).
-func (v *validator) disk(path *field.Path, p NodePool, m capacity.Machine) {
-	types := []string{"pd-standard", "pd-balanced", "pd-ssd", "hyperdisk-balanced"}
-	if oneOf(v, path.Child("type"), p.Disk.Type, types...) && !slices.Contains(m.BootDisks(), p.Disk.Type) {
-		v.invalid(path.Child("type"), p.Disk.Type, "is not for %s; write %s", m.Type, or(m.BootDisks()))
-	}
-	if p.Disk.SizeGB < 10 || p.Disk.SizeGB > 65536 {
-		v.invalid(path.Child("sizeGb"), p.Disk.SizeGB, "must be from 10 to 65536")
+// maxPods checks how many pods a node may run (GKE, "Configure maximum Pods per
+// node").
+func (v *validator) maxPods(path *field.Path, pods int) {
+	if pods < 8 || pods > 256 {
+		v.invalid(path, pods, "must be from 8 to 256, as GKE takes no other; leave it out for 110")
 	}
 }
 
@@ -174,19 +143,17 @@ func reservedDomain(label string) string {
 	return ""
 }
 
-func (v *validator) taints(path *field.Path, taints []Taint) {
+func (v *validator) taints(path *field.Path, p NodePool) {
 	type identity struct {
 		key    string
 		effect corev1.TaintEffect
 	}
-	identities := make([]identity, len(taints))
-	for i, t := range taints {
+	identities := make([]identity, len(p.Taints))
+	for i, t := range p.Taints {
 		at := path.Index(i)
 		identities[i] = identity{t.Key, t.Effect}
 		v.name(at.Child("key"), t.Key, validation.IsQualifiedName)
-		if t.Key == gpuTaint {
-			v.invalid(at.Child("key"), t.Key, "is set on GPU pools by GKE itself, and refused a second time; remove the taint")
-		}
+		v.ownTaint(at.Child("key"), t.Key, p)
 		for _, message := range validation.IsValidLabelValue(t.Value) {
 			v.invalid(at.Child("value"), t.Value, "%s", message)
 		}
@@ -194,8 +161,20 @@ func (v *validator) taints(path *field.Path, taints []Taint) {
 			corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute)
 	}
 	unique(identities, func(i, first int) {
-		v.duplicate(path.Index(i), taints[i].Key+":"+string(taints[i].Effect), "is the key and effect of taints[%d]; write one of the two", first)
+		v.duplicate(path.Index(i), p.Taints[i].Key+":"+string(p.Taints[i].Effect), "is the key and effect of taints[%d]; write one of the two", first)
 	})
+}
+
+// ownTaint refuses the taints that pools get without being asked.
+func (v *validator) ownTaint(path *field.Path, key string, p NodePool) {
+	switch {
+	case key == gpuTaint:
+		v.invalid(path, key, "is set on GPU pools by GKE itself, and refused a second time; remove the taint")
+	case key == spotTaint && p.Spot:
+		v.invalid(path, key, "is set on every spot pool; remove the taint")
+	case key == queuedTaint && p.QueuedProvisioning:
+		v.invalid(path, key, "is set on pools with queuedProvisioning by GKE itself; remove the taint")
+	}
 }
 
 // mostNodes is the number of nodes that a pool has at its maximum.

@@ -42,6 +42,8 @@ func (v *validator) assignment(path *field.Path, who, poolName string, r corev1.
 func (v *validator) assignedPool(path *field.Path, name string, allowed []string) (NodePool, bool) {
 	pool, ok := v.stack.pool(name)
 	switch {
+	case ok && slices.Contains(allowed, name) && pool.QueuedProvisioning:
+		v.invalid(path, name, "has queuedProvisioning, and makes nodes only for pods with a ProvisioningRequest, which these have not; choose another pool, or remove queuedProvisioning")
 	case ok && slices.Contains(allowed, name):
 		return pool, true
 	case !v.decoded(nodePoolsKey):
@@ -124,31 +126,62 @@ func asked(path *field.Path, r corev1.ResourceRequirements, name corev1.Resource
 
 // fits checks that one replica finds room on an empty node.
 func (v *validator) fits(path *field.Path, who string, r corev1.ResourceRequirements, pool NodePool) {
-	m, ok := v.stack.machine(pool)
-	if !ok {
+	if _, ok := v.stack.machine(pool); !ok {
 		return
 	}
-	left := m.Allocatable()
+	room := v.stack.nodeRoom(pool)
 	check := func(name corev1.ResourceName, left *resource.Quantity, text string) {
 		if q, at, ok := asked(path, r, name); ok && q.Cmp(*left) > 0 {
-			v.invalid(at, q.String(), "%s fits no node of pool %q: GKE leaves %s of %s to pods; ask for less, or choose a larger machine type", who, pool.Name, text, m.Type)
+			v.invalid(at, q.String(), "%s fits no node of pool %q: of %s, GKE and the pods of every node leave %s; ask for less%s",
+				who, pool.Name, pool.MachineType, text, v.orMachines(r, pool))
 		}
 	}
-	check(corev1.ResourceCPU, resource.NewMilliQuantity(left.MilliCPU, resource.DecimalSI),
-		fmt.Sprintf("%.2f vCPU", float64(left.MilliCPU/10)/100))
-	check(corev1.ResourceMemory, resource.NewQuantity(left.MemoryBytes, resource.BinarySI),
-		fmt.Sprintf("%.1fGi", float64(left.MemoryBytes*10/capacity.GiB)/10))
+	check(corev1.ResourceCPU, resource.NewMilliQuantity(room.MilliCPU, resource.DecimalSI),
+		fmt.Sprintf("%.2f vCPU", float64(room.MilliCPU/10)/100))
+	check(corev1.ResourceMemory, resource.NewQuantity(room.MemoryBytes, resource.BinarySI),
+		fmt.Sprintf("%.1fGi", float64(room.MemoryBytes*10/capacity.GiB)/10))
+	check(corev1.ResourceEphemeralStorage, resource.NewQuantity(room.EphemeralBytes, resource.BinarySI),
+		fmt.Sprintf("%dGi of ephemeral storage", room.EphemeralBytes/capacity.GiB))
 }
 
-// gpusFit checks that a node has as many GPUs as one replica asks for.
+// orMachines names machine types that a replica fits.
+func (v *validator) orMachines(r corev1.ResourceRequirements, pool NodePool) string {
+	gpuType := ""
+	if pool.GPU != nil {
+		gpuType = pool.GPU.Type
+	}
+	types := capacity.MachinesFor(requests(r), gpuType, func(m capacity.Machine) capacity.Resources {
+		other := pool
+		other.MachineType, other.GPU = m.Type, nil
+		if m.GPUs > 0 {
+			other.GPU = &GPU{Type: m.GPUType, Count: m.GPUs}
+		}
+		return v.stack.nodeRoom(other)
+	})
+	if len(types) == 0 {
+		return ""
+	}
+	return ", or choose a machine type that holds it, like " + or(types)
+}
+
+// gpusFit checks that a node has as many GPUs, or places on them, as one replica
+// asks for.
 func (v *validator) gpusFit(path *field.Path, who string, r corev1.ResourceRequirements, pool NodePool) {
 	m, ok := v.stack.machine(pool)
 	q, at, asks := asked(path, r, gpuResource)
-	switch has := int64(m.GPUs); {
-	case !ok, !asks, q.Cmp(*resource.NewQuantity(has, resource.DecimalSI)) <= 0:
+	if !ok || !asks {
+		return
+	}
+	has, shared := int64(m.GPUs), false
+	if pool.GPU != nil {
+		has, shared = has*pool.GPU.placesEach(), pool.GPU.Sharing != nil
+	}
+	switch {
 	case has == 0:
 		v.invalid(at, q.String(), "%s asks for %s %s, pool %q has none; assign it to a GPU pool, or remove the GPUs", who, &q, gpuResource, pool.Name)
-	default:
+	case shared && q.CmpInt64(1) > 0:
+		v.invalid(at, q.String(), "%s asks for %s %s, and those of pool %q are shared, of which a container gets one; ask for 1, or remove sharing from the pool", who, &q, gpuResource, pool.Name)
+	case q.CmpInt64(has) > 0:
 		v.invalid(at, q.String(), "%s asks for %s %s, a node of pool %q has %d; ask for at most that, or choose another machine type than %s", who, &q, gpuResource, pool.Name, has, m.Type)
 	}
 }

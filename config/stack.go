@@ -20,8 +20,8 @@ type Stack struct {
 	Jobs         []Job
 }
 
-// Cluster describes the GKE cluster and its network: one that is created, or
-// with Existing one that is there and of which nothing else is said here.
+// Cluster is the GKE cluster and its network: one that is created, or with
+// Existing one that is there and of which nothing else is said here.
 type Cluster struct {
 	// Name is the cluster's name, and the prefix of everything around it: the
 	// network, the router, the node identity.
@@ -29,11 +29,13 @@ type Cluster struct {
 	// Existing is a cluster that is there already. Nothing of Google Cloud is
 	// created or changed then, and of the fields here only Name is given too.
 	Existing *ExistingCluster `json:"existing,omitempty"`
-	// Region holds the control plane, its replicas spread over the zones.
+	// Region is a region of Google Cloud, like us-central1. The control plane's
+	// replicas are spread over its zones.
 	Region string `json:"region"`
-	// Zones are the zones of pools that name none.
+	// Zones are zones of the region, like us-central1-a: those of the pools that
+	// name none.
 	Zones []string `json:"zones"`
-	// ReleaseChannel is RAPID, REGULAR, STABLE or EXTENDED. Default REGULAR.
+	// ReleaseChannel is RAPID, REGULAR or STABLE. Default REGULAR.
 	ReleaseChannel string `json:"releaseChannel,omitempty"`
 	// DeletionProtection makes Pulumi and GKE refuse to delete the cluster, and
 	// Pulumi refuse to delete or replace its node pools. Default true. To lift
@@ -42,13 +44,13 @@ type Cluster struct {
 	Maintenance        Maintenance `json:"maintenance,omitempty"`
 
 	// PrivateNodes keeps public addresses from the nodes, which reach the
-	// internet through Cloud NAT. Default true.
+	// internet through Cloud NAT. Default true. It cannot be changed later.
 	PrivateNodes *bool `json:"privateNodes,omitempty"`
-	// PrivateEndpoint takes the control plane's public endpoint away. Pulumi must
-	// then run inside the network. Default false.
+	// PrivateEndpoint takes the public endpoint away from the control plane of
+	// private nodes. Pulumi must then run inside the network. Default false.
 	PrivateEndpoint bool `json:"privateEndpoint,omitempty"`
-	// AuthorizedNetworks may reach the control plane. None by default: then only
-	// the cluster's own network reaches it.
+	// AuthorizedNetworks are the networks that may reach the control plane. None
+	// by default: then only the cluster's own network reaches it.
 	AuthorizedNetworks []AuthorizedNetwork `json:"authorizedNetworks,omitempty"`
 	Network            Network             `json:"network,omitempty"`
 	// DataplaneV2 is GKE's datapath on eBPF, which enforces network policies.
@@ -79,7 +81,7 @@ type Cluster struct {
 	// or BALANCED. Default OPTIMIZE_UTILIZATION.
 	AutoscalingProfile string `json:"autoscalingProfile,omitempty"`
 	// ImageStreaming starts containers before their image is whole, on nodes with
-	// Container-Optimized OS. Default true.
+	// Container-Optimized OS. Default true. A change replaces their pools.
 	ImageStreaming *bool      `json:"imageStreaming,omitempty"`
 	CSIDrivers     CSIDrivers `json:"csiDrivers,omitempty"`
 	Monitoring     Monitoring `json:"monitoring,omitempty"`
@@ -101,7 +103,7 @@ type ExistingCluster struct {
 	SystemPool string `json:"systemPool"`
 }
 
-// Maintenance says when GKE may work on the cluster.
+// Maintenance is when GKE may work on the cluster.
 type Maintenance struct {
 	// StartTime is when the daily window of four hours begins, like 03:00, in
 	// UTC. Default 03:00.
@@ -112,15 +114,19 @@ type Maintenance struct {
 // Exclusion is a time in which neither the minor version of the control plane nor
 // any node is upgraded: that of a long training.
 type Exclusion struct {
+	// Name tells the exclusion from others.
 	Name string `json:"name"`
-	// Start and End are times like 2026-12-01T00:00:00Z, at most 180 days apart.
+	// Start is when it begins, in UTC, like 2026-12-01T00:00:00Z.
 	Start string `json:"start"`
-	End   string `json:"end"`
+	// End is when it ends, at most 180 days after Start.
+	End string `json:"end"`
 }
 
 // AuthorizedNetwork is a range of addresses that may reach the control plane.
 type AuthorizedNetwork struct {
+	// Name says whose network it is, like office.
 	Name string `json:"name"`
+	// CIDR is the range in CIDR notation, like 203.0.113.0/24.
 	CIDR string `json:"cidr"`
 }
 
@@ -136,7 +142,8 @@ type Network struct {
 	Pods string `json:"pods,omitempty"`
 	// Services is the secondary range for services. Default 10.1.0.0/20.
 	Services string `json:"services,omitempty"`
-	// ControlPlane is the control plane's own /28. Default 172.16.0.0/28.
+	// ControlPlane is the control plane's own /28, which it has with private nodes
+	// only. Default 172.16.0.0/28.
 	ControlPlane string `json:"controlPlane,omitempty"`
 }
 
@@ -147,14 +154,15 @@ type Encryption struct {
 	// Secrets encrypts the Secrets of the cluster, beside the encryption of all
 	// its state. The key is in the cluster's region.
 	Secrets string `json:"secrets,omitempty"`
-	// BootDisks encrypts the boot disks of all nodes.
+	// BootDisks encrypts the boot disks of all nodes. The key is in the cluster's
+	// region, or global. A change replaces all pools.
 	BootDisks string `json:"bootDisks,omitempty"`
 }
 
 // SystemPool is the node pool of everything that is not training: GKE's own
 // pods, the NATS operator, metrics gateways.
 type SystemPool struct {
-	// MachineType defaults to e2-standard-4.
+	// MachineType is a machine type without GPUs. Default e2-standard-4.
 	MachineType string `json:"machineType,omitempty"`
 	// Nodes is the number of nodes over all of the cluster's zones, at least 2.
 	// Default 2, or one a zone where the cluster has more zones.
@@ -163,16 +171,21 @@ type SystemPool struct {
 
 // CSIDrivers are GKE's storage drivers. Each is there by default.
 type CSIDrivers struct {
+	// PersistentDisk is the driver of Compute Engine's disks. Default true.
 	PersistentDisk *bool `json:"persistentDisk,omitempty"`
-	Filestore      *bool `json:"filestore,omitempty"`
-	GCSFuse        *bool `json:"gcsFuse,omitempty"`
+	// Filestore is the driver of managed NFS shares. Default true.
+	Filestore *bool `json:"filestore,omitempty"`
+	// GCSFuse is the driver of Cloud Storage buckets, which volumes over a bucket
+	// need. Default true.
+	GCSFuse *bool `json:"gcsFuse,omitempty"`
 }
 
 // Monitoring is what GKE writes to Cloud Monitoring.
 type Monitoring struct {
-	// Components are those of GKE whose metrics are kept. Default: all of
+	// Components are the parts of GKE whose metrics are kept. Default: all of
 	// SYSTEM_COMPONENTS, POD, DAEMONSET, DEPLOYMENT, STATEFULSET, STORAGE, HPA,
-	// CADVISOR, KUBELET and DCGM, the last for GPUs.
+	// CADVISOR, KUBELET and DCGM, the last for GPUs. The first is needed with any
+	// other; [] is none.
 	Components []string `json:"components,omitempty"`
 	// ManagedPrometheus collects what pods export. Default true.
 	ManagedPrometheus *bool `json:"managedPrometheus,omitempty"`
@@ -183,20 +196,22 @@ type Backup struct {
 	// Agent runs what backups need inside the cluster. Default true.
 	Agent *bool `json:"agent,omitempty"`
 	// Plan makes backups. Default none: everything in the cluster is in the stack
-	// file, and checkpoints are outside. Backups outlive the stack.
+	// file, and checkpoints are outside. Backups outlive the stack, and so does
+	// the plan: one that is removed here is left to be deleted by hand.
 	Plan *BackupPlan `json:"plan,omitempty"`
 }
 
 // BackupPlan backs up all namespaces, with their volumes and Secrets.
 type BackupPlan struct {
-	// Schedule is when, in cron's notation and UTC, like 0 4 * * *.
+	// Schedule is when, in cron's notation and UTC, like `0 4 * * *`.
 	Schedule string `json:"schedule"`
 	// RetainDays is how long a backup is kept. Default 7.
 	RetainDays int `json:"retainDays,omitempty"`
 }
 
-// MachineType says of a machine type what the program cannot know. The shape is
-// given for types that are not in its catalogue, and for those only.
+// MachineType is what the program cannot know of a machine type, given by the name
+// of the type. The shape, which is CPUs, Memory and GPU, is given for types that
+// are not in its catalogue, and for those only.
 type MachineType struct {
 	// CPUs is the number of vCPUs.
 	CPUs int `json:"cpus,omitempty"`
@@ -204,17 +219,20 @@ type MachineType struct {
 	Memory string `json:"memory,omitempty"`
 	// GPU is what the machine comes with.
 	GPU *MachineGPU `json:"gpu,omitempty"`
-	// HourlyPrice and SpotHourlyPrice are what a machine costs an hour, with its
-	// GPUs, in a currency of yours. The stack's cost an hour is shown once all of
-	// its machines have a price.
-	HourlyPrice     float64 `json:"hourlyPrice,omitempty"`
+	// HourlyPrice is what a machine costs an hour, with its GPUs, in a currency of
+	// yours. The stack's cost an hour is shown once all of its machines have a
+	// price.
+	HourlyPrice float64 `json:"hourlyPrice,omitempty"`
+	// SpotHourlyPrice is what a spot machine costs an hour.
 	SpotHourlyPrice float64 `json:"spotHourlyPrice,omitempty"`
 }
 
 // MachineGPU is what a machine comes with.
 type MachineGPU struct {
-	Type  string `json:"type"`
-	Count int    `json:"count"`
+	// Type is the accelerator's name at Compute Engine, like nvidia-b200.
+	Type string `json:"type"`
+	// Count is the number of GPUs of a machine.
+	Count int `json:"count"`
 }
 
 // NodePool is a group of like nodes. On an existing cluster it describes a pool
@@ -225,9 +243,14 @@ type MachineGPU struct {
 // changed: update keeps the pool, though its nodes may be upgraded one after the
 // other, and replace deletes it with all of its nodes and makes another.
 type NodePool struct {
-	Name        string `json:"name" change:"replace"`
+	// Name is the pool's name, which roles and NATS servers are assigned by. The
+	// name system is taken.
+	Name string `json:"name" change:"replace"`
+	// MachineType is a predefined machine type of Compute Engine, like
+	// n2-highmem-32, that is not shared-core, or one that machineTypes describes.
 	MachineType string `json:"machineType" change:"update"`
-	// Zones default to the cluster's. Nodes are spread over them evenly.
+	// Zones are those of the nodes, which are spread over them evenly. Default:
+	// the cluster's.
 	Zones []string `json:"zones,omitempty" change:"update"`
 	// Nodes is a fixed number of nodes over all zones. Either it or Autoscaling
 	// is given.
@@ -247,11 +270,13 @@ type NodePool struct {
 	// CompactPlacement puts the nodes close to each other, in one zone. Default
 	// false.
 	CompactPlacement bool `json:"compactPlacement,omitempty" change:"replace"`
-	// GPU makes the pool a GPU pool.
+	// GPU makes the pool a GPU pool. It is required where the machine type comes
+	// with GPUs.
 	GPU *GPU `json:"gpu,omitempty" change:"replace"`
 	// ImageType is COS_CONTAINERD or UBUNTU_CONTAINERD. Default COS_CONTAINERD,
-	// or for a GPU pool what the stack's NVIDIA driver needs.
-	ImageType string `json:"imageType,omitempty" change:"update"`
+	// or for a GPU pool what the stack's NVIDIA driver needs. Image streaming comes
+	// and goes with it, for which Google Cloud makes another pool.
+	ImageType string `json:"imageType,omitempty" change:"replace"`
 	Disk      Disk   `json:"disk,omitempty" change:"update"`
 	// LocalSSDs is a number of local SSDs of 375 GB that hold ephemeral storage
 	// instead of the boot disk. Default 0.
@@ -271,14 +296,17 @@ type NodePool struct {
 	Upgrade        Upgrade `json:"upgrade,omitempty" change:"update"`
 	// Labels are Kubernetes labels of the nodes.
 	Labels map[string]string `json:"labels,omitempty" change:"update"`
-	// Taints keep pods away that do not tolerate them. Roles and NATS servers
-	// tolerate the taints of the pool that they are assigned to.
+	// Taints are Kubernetes taints, which keep pods away that do not tolerate
+	// them. Roles and NATS servers tolerate those of the pool that they are
+	// assigned to.
 	Taints []Taint `json:"taints,omitempty" change:"update"`
 }
 
 // Autoscaling bounds the number of nodes of a pool, over all of its zones.
 type Autoscaling struct {
+	// MinNodes is the number of nodes that are always there. It may be 0.
 	MinNodes int `json:"minNodes"`
+	// MaxNodes is the number of nodes that are there at most.
 	MaxNodes int `json:"maxNodes"`
 	// LocationPolicy is ANY, which takes nodes in whichever zone has them, or
 	// BALANCED, which keeps the zones level. Default ANY for GPU pools and spot,
@@ -310,8 +338,9 @@ type GPUSharing struct {
 
 // Disk is the boot disk of a node.
 type Disk struct {
-	// Type is pd-standard, pd-balanced, pd-ssd or hyperdisk-balanced. Default
-	// pd-balanced, or hyperdisk-balanced for machines that take nothing else.
+	// Type is one of pd-standard, pd-balanced, pd-ssd and hyperdisk-balanced.
+	// Default pd-balanced, or hyperdisk-balanced for machines that take nothing
+	// else.
 	Type string `json:"type,omitempty"`
 	// SizeGB is the size in GB. Default 100.
 	SizeGB int `json:"sizeGb,omitempty"`
@@ -339,7 +368,9 @@ type Upgrade struct {
 
 // Taint is a Kubernetes taint in Kubernetes' own spelling.
 type Taint struct {
-	Key   string `json:"key"`
+	// Key is the taint's key, like example.com/dedicated.
+	Key string `json:"key"`
+	// Value is the taint's value. It may be empty.
 	Value string `json:"value"`
 	// Effect is NoSchedule, PreferNoSchedule or NoExecute.
 	Effect corev1.TaintEffect `json:"effect"`
@@ -362,25 +393,26 @@ const (
 // NVIDIADriver is the one choice of how GPU nodes get their driver.
 type NVIDIADriver struct {
 	Installer Installer `json:"installer"`
-	// Version is DEFAULT (the default) or LATEST with the managed installer, a
-	// driver version like 550.90.12 with the DaemonSet for Ubuntu (default: the
-	// image's own), and must be absent for Container-Optimized OS, whose image
-	// decides.
+	// Version is DEFAULT or LATEST with managed, by default DEFAULT; a driver
+	// version like 550.90.12 with ubuntu-daemonset, by default the image's own; and
+	// left out with cos-daemonset, since the image decides.
 	Version string `json:"version,omitempty"`
 }
 
 // Volume is a checkpoint volume: a PersistentVolume and the claim that binds to
-// it, in the namespace of the jobs. Exactly one source is given.
+// it, in the namespace of the jobs. Exactly one source, HostPath or GCSFuse, is
+// given.
 type Volume struct {
 	// Name is the PersistentVolume's name.
 	Name string `json:"name"`
 	// Claim is the PersistentVolumeClaim's name. Default Name with "-claim".
 	Claim string `json:"claim,omitempty"`
-	// Size is a quantity like 10Gi.
+	// Size is the volume's capacity, a quantity like 10Gi.
 	Size string `json:"size"`
-	// AccessModes default to ReadWriteMany, or ReadWriteOnce for a hostPath.
+	// AccessModes are any of ReadWriteOnce, ReadOnlyMany and ReadWriteMany. Default
+	// ReadWriteMany, or ReadWriteOnce for a hostPath.
 	AccessModes []corev1.PersistentVolumeAccessMode `json:"accessModes,omitempty"`
-	// MountOptions are passed on to the driver.
+	// MountOptions are options of the mount, passed on to the driver.
 	MountOptions []string `json:"mountOptions,omitempty"`
 
 	HostPath *HostPath `json:"hostPath,omitempty"`
@@ -389,12 +421,14 @@ type Volume struct {
 
 // HostPath is a directory of the node: for a stack of one node, or the sandbox.
 type HostPath struct {
+	// Path is the directory's absolute path. It is made if it is not there.
 	Path string `json:"path"`
 }
 
 // GCSFuse is an existing Cloud Storage bucket, mounted through Cloud Storage
 // FUSE. The identity of the jobs is granted its objects.
 type GCSFuse struct {
+	// Bucket is the bucket's name, without gs://.
 	Bucket string `json:"bucket"`
 }
 
@@ -410,11 +444,11 @@ type NATS struct {
 	// MaxPayload is the largest message in bytes. Default 52428800, which PERSIA
 	// needs; nats-server accepts at most 67108864.
 	MaxPayload int `json:"maxPayload,omitempty"`
-	// NodePool carries the servers. Default: the system pool.
+	// NodePool is the pool of the servers. Default: the system pool.
 	NodePool string `json:"nodePool,omitempty"`
 	// AntiAffinity puts each server on a node of its own. Default false.
 	AntiAffinity bool `json:"antiAffinity,omitempty"`
-	// Resources are those of one server.
+	// Resources are what one server asks for and may use, cpu and memory at least.
 	Resources corev1.ResourceRequirements `json:"resources"`
 }
 
@@ -422,56 +456,68 @@ type NATS struct {
 type Job struct {
 	// Name is unique in the stack and the prefix of the job's objects.
 	Name string `json:"name"`
-	// Env is given to every role.
+	// Env are environment variables that every role gets.
 	Env       []corev1.EnvVar `json:"env,omitempty"`
 	PersiaEnv PersiaEnv       `json:"persiaEnv"`
 	// Mounts are the stack's volumes that every role mounts.
 	Mounts []Mount `json:"mounts,omitempty"`
 	// EnableMetrics adds a Pushgateway that the roles push to. Default true.
 	EnableMetrics *bool `json:"enableMetrics,omitempty"`
-	// LogLevel is trace, debug, info, warn or error. Default info.
+	// LogLevel is one of trace, debug, info, warn and error. Default info.
 	LogLevel string `json:"logLevel,omitempty"`
 	// ImagePullPolicy is Always, IfNotPresent or Never. Default Always.
 	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty"`
 
-	NNWorker                 NNWorker `json:"nnWorker"`
-	Dataloader               Role     `json:"dataloader"`
-	EmbeddingWorker          Role     `json:"embeddingWorker"`
-	EmbeddingParameterServer Role     `json:"embeddingParameterServer"`
+	// NNWorker trains the dense neural network.
+	NNWorker NNWorker `json:"nnWorker"`
+	// Dataloader reads the training data and feeds it to the other roles.
+	Dataloader Role `json:"dataloader"`
+	// EmbeddingWorker fetches embeddings for the trainers, and takes their
+	// gradients back.
+	EmbeddingWorker Role `json:"embeddingWorker"`
+	// EmbeddingParameterServer holds the embeddings and updates them.
+	EmbeddingParameterServer Role `json:"embeddingParameterServer"`
 }
 
-// PersiaEnv holds the paths, inside the containers, of what a job runs.
+// PersiaEnv holds the absolute paths, inside the containers, of what a job runs.
 type PersiaEnv struct {
-	GlobalConfig    string `json:"PERSIA_GLOBAL_CONFIG"`
+	// GlobalConfig is PERSIA's global configuration, a YAML file.
+	GlobalConfig string `json:"PERSIA_GLOBAL_CONFIG"`
+	// EmbeddingConfig is PERSIA's embedding configuration, a YAML file.
 	EmbeddingConfig string `json:"PERSIA_EMBEDDING_CONFIG"`
-	NNWorkerEntry   string `json:"PERSIA_NN_WORKER_ENTRY"`
+	// NNWorkerEntry is the Python script that a trainer runs.
+	NNWorkerEntry string `json:"PERSIA_NN_WORKER_ENTRY"`
+	// DataloaderEntry is the Python script that a data loader runs.
 	DataloaderEntry string `json:"PERSIA_DATALOADER_ENTRY"`
 }
 
 // Mount is where a volume of the stack appears in the containers of a job.
 type Mount struct {
 	// Volume is the name of one of the stack's volumes.
-	Volume    string `json:"volume"`
+	Volume string `json:"volume"`
+	// MountPath is an absolute path in the containers.
 	MountPath string `json:"mountPath"`
-	ReadOnly  bool   `json:"readOnly,omitempty"`
+	// ReadOnly keeps the containers from writing to the volume. Default false.
+	ReadOnly bool `json:"readOnly,omitempty"`
 }
 
 // Role is one of the four parts of a PERSIA job: how many replicas, where and
 // how large.
 type Role struct {
+	// Replicas is the number of pods of the role, at least 1.
 	Replicas int `json:"replicas"`
 	// NodePool is the pool that the replicas are pinned to.
 	NodePool string `json:"nodePool"`
-	// Resources are those of one replica. What is requested defaults to the
-	// limits, as in Kubernetes.
+	// Resources are what one replica asks for and may use, cpu and memory at least.
+	// What is requested defaults to the limits, as in Kubernetes.
 	Resources corev1.ResourceRequirements `json:"resources"`
-	// Image defaults to upstream's runtime image of the role.
+	// Image is the container image. Default: upstream's runtime image of the role.
 	Image string `json:"image,omitempty"`
-	// Env is the role's own, and wins over the job's.
+	// Env are environment variables of this role, which win over the job's.
 	Env []corev1.EnvVar `json:"env,omitempty"`
 }
 
-// NNWorker is the trainer: a Role whose replicas start several processes.
+// NNWorker is the trainer: a role whose replicas start several processes.
 type NNWorker struct {
 	Role `json:",inline"`
 	// NprocPerNode is the number of training processes a replica. Default: the

@@ -29,6 +29,9 @@ func (v *validator) validate() {
 	v.nats()
 	v.jobs()
 	v.serviceNames()
+	if len(v.undecoded)+len(v.problems) == 0 {
+		v.capacity()
+	}
 }
 
 func (v *validator) invalid(path *field.Path, value any, format string, args ...any) {

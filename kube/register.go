@@ -7,6 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	extensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -26,6 +27,7 @@ func init() {
 	utilruntime.Must(corev1.AddToScheme(kinds))
 	utilruntime.Must(extensionsv1.AddToScheme(kinds))
 	utilruntime.Must(rbacv1.AddToScheme(kinds))
+	utilruntime.Must(schedulingv1.AddToScheme(kinds))
 }
 
 // Register registers object under the type token that the Pulumi Kubernetes SDK

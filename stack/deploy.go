@@ -12,6 +12,7 @@ import (
 	"persia/kube"
 	"persia/workload/nats"
 	"persia/workload/persia"
+	"persia/workload/priority"
 )
 
 // Deploy is the Pulumi program. It registers nothing unless the whole stack file
@@ -21,12 +22,11 @@ func Deploy(ctx *pulumi.Context) error {
 	if err != nil {
 		return err
 	}
-	cluster, err := gke.NewCluster(ctx, cfg.Cluster.Name, gke.Args{
-		Project:      cfg.Project,
-		Cluster:      cfg.Cluster,
-		NodePools:    cfg.Pools(),
-		NVIDIADriver: cfg.NVIDIADriver,
-	})
+	plan := cfg.Plan()
+	if err := ctx.Log.Info("What the stack needs:\n\n"+plan.String(), nil); err != nil {
+		return err
+	}
+	cluster, err := newCluster(ctx, cfg)
 	if err != nil {
 		return err
 	}
@@ -40,6 +40,10 @@ func Deploy(ctx *pulumi.Context) error {
 	if err != nil {
 		return err
 	}
+	priorities, err := priority.NewClasses(ctx, "persia", nodes, inCluster)
+	if err != nil {
+		return err
+	}
 	namespace, err := persia.NewNamespace(ctx, "persia", nodes, inCluster)
 	if err != nil {
 		return err
@@ -48,18 +52,30 @@ func Deploy(ctx *pulumi.Context) error {
 	if err != nil {
 		return err
 	}
-	broker, err := newNATS(ctx, cfg, nodes, inCluster)
+	broker, err := newNATS(ctx, cfg, append(nodes, priorities), inCluster)
 	if err != nil {
 		return err
 	}
-	jobs, err := newJobs(ctx, cfg, slices.Concat(nodes, resources(volumes), []pulumi.Resource{driver, namespace, broker}), inCluster)
+	jobs, err := newJobs(ctx, cfg, slices.Concat(nodes, resources(volumes), []pulumi.Resource{driver, priorities, namespace, broker}), inCluster)
 	if err != nil {
 		return err
 	}
-	for name, value := range exports(cluster, broker, volumes, jobs) {
+	for name, value := range exports(plan, cluster, broker, volumes, jobs) {
 		ctx.Export(name, value)
 	}
 	return nil
+}
+
+func newCluster(ctx *pulumi.Context, cfg *config.Stack) (*gke.Cluster, error) {
+	if existing := cfg.Cluster.Existing; existing != nil {
+		return gke.UseCluster(ctx, cfg.Cluster.Name, *existing)
+	}
+	return gke.NewCluster(ctx, cfg.Cluster.Name, gke.Args{
+		Project:      cfg.Project,
+		Cluster:      cfg.Cluster,
+		NodePools:    cfg.Pools(),
+		NVIDIADriver: cfg.NVIDIADriver,
+	})
 }
 
 func newVolumes(ctx *pulumi.Context, cfg *config.Stack, needs []pulumi.Resource, inCluster pulumi.ResourceOption) ([]*storage.Volume, error) {

@@ -3,6 +3,7 @@ package stack
 import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
+	"persia/capacity"
 	"persia/infra/gke"
 	"persia/infra/storage"
 	"persia/workload/nats"
@@ -10,15 +11,19 @@ import (
 )
 
 // exports are the outputs of a stack.
-func exports(cluster *gke.Cluster, broker *nats.Cluster, volumes []*storage.Volume, jobs map[string]*persia.Job) pulumi.Map {
-	return pulumi.Map{
+func exports(plan capacity.Plan, cluster *gke.Cluster, broker *nats.Cluster, volumes []*storage.Volume, jobs map[string]*persia.Job) pulumi.Map {
+	outputs := pulumi.Map{
+		"capacity":          capacityOutput(plan),
 		"clusterName":       cluster.Name,
-		"clusterEndpoint":   cluster.Endpoint,
-		"kubeconfig":        cluster.Kubeconfig,
 		"natsUrl":           broker.URL,
 		"checkpointVolumes": volumeOutputs(volumes),
 		"jobs":              jobOutputs(jobs),
 	}
+	if cluster.Access != nil {
+		outputs["clusterEndpoint"] = cluster.Access.Endpoint
+		outputs["kubeconfig"] = cluster.Access.Kubeconfig
+	}
+	return outputs
 }
 
 // volumeOutputs names each volume and its claim.

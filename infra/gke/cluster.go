@@ -2,6 +2,7 @@ package gke
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/container"
 	"github.com/pulumi/pulumi-kubernetes/sdk/v4/go/kubernetes"
@@ -24,14 +25,21 @@ type Args struct {
 type Cluster struct {
 	pulumi.ResourceState
 
-	Name     pulumi.StringOutput `pulumi:"name"`
-	Endpoint pulumi.StringOutput `pulumi:"endpoint"`
-	// Kubeconfig is the text of a kubeconfig file, a secret. It holds no
-	// credential: kubectl gets one from gke-gcloud-auth-plugin.
-	Kubeconfig pulumi.StringOutput `pulumi:"kubeconfig"`
-
+	Name pulumi.StringOutput `pulumi:"name"`
+	// Access is how to reach the cluster. Of an existing one it is nil, since the
+	// user knows.
+	Access *Access
 	// Provider registers objects inside the cluster.
 	Provider *kubernetes.Provider
+}
+
+// Access is how a cluster is reached.
+type Access struct {
+	// Endpoint is the control plane's address.
+	Endpoint pulumi.StringOutput
+	// Kubeconfig is the text of a kubeconfig file, a secret. It holds no
+	// credential: kubectl gets one from gke-gcloud-auth-plugin.
+	Kubeconfig pulumi.StringOutput
 }
 
 // NewCluster registers a cluster and all that it stands on. Depending on it is
@@ -51,8 +59,17 @@ func NewCluster(ctx *pulumi.Context, name string, args Args, opts ...pulumi.Reso
 	if err != nil {
 		return nil, err
 	}
-	controlPlane, err := newControlPlane(ctx, name, args, network, identity, child)
+	keys, err := newKeyGrants(ctx, name, args, child)
 	if err != nil {
+		return nil, err
+	}
+	// Nodes are encrypted, get their images and report through these.
+	needs := slices.Concat(keys, identity.grants, network.egress)
+	controlPlane, err := newControlPlane(ctx, name, args, network, identity, needs, child)
+	if err != nil {
+		return nil, err
+	}
+	if err := newBackupPlan(ctx, name, args, controlPlane, child); err != nil {
 		return nil, err
 	}
 	pools, err := newNodePools(ctx, name, args, controlPlane, identity, child)
@@ -61,26 +78,25 @@ func NewCluster(ctx *pulumi.Context, name string, args Args, opts ...pulumi.Reso
 	}
 
 	cluster.Name = controlPlane.Name
-	cluster.Endpoint = controlPlane.Endpoint
-	cluster.Kubeconfig = kubeconfig(controlPlane)
+	cluster.Access = &Access{Endpoint: controlPlane.Endpoint, Kubeconfig: kubeconfig(controlPlane)}
 	cluster.Provider, err = kubernetes.NewProvider(ctx, name, &kubernetes.ProviderArgs{
-		Kubeconfig: cluster.Kubeconfig,
-		// A kubeconfig changes with the cluster's certificate; what is inside
-		// the cluster is replaced only when the cluster itself is another.
-		ClusterIdentifier: pulumi.String(clusterID(args)),
+		Kubeconfig:        cluster.Access.Kubeconfig,
+		ClusterIdentifier: pulumi.String(clusterIdentifier(args)),
 	}, child, pulumi.DependsOn(pools))
 	if err != nil {
 		return nil, err
 	}
 	return cluster, ctx.RegisterResourceOutputs(cluster, pulumi.Map{
 		"name":       cluster.Name,
-		"endpoint":   cluster.Endpoint,
-		"kubeconfig": cluster.Kubeconfig,
+		"endpoint":   cluster.Access.Endpoint,
+		"kubeconfig": cluster.Access.Kubeconfig,
 	})
 }
 
-// newControlPlane registers the cluster without a node pool of its own.
-func newControlPlane(ctx *pulumi.Context, name string, args Args, network *network, identity *nodeIdentity, child pulumi.ResourceOption) (*container.Cluster, error) {
+// newControlPlane registers the cluster without a node pool of its own. Every
+// setting is said, also one that is off: what is not said, the provider leaves as
+// it is.
+func newControlPlane(ctx *pulumi.Context, name string, args Args, network *network, identity *nodeIdentity, needs []pulumi.Resource, child pulumi.ResourceOption) (*container.Cluster, error) {
 	cluster := args.Cluster
 	return container.NewCluster(ctx, name, &container.ClusterArgs{
 		Project:               pulumi.String(args.Project),
@@ -90,67 +106,58 @@ func newControlPlane(ctx *pulumi.Context, name string, args Args, network *netwo
 		DeletionProtection:    pulumi.Bool(*cluster.DeletionProtection),
 		RemoveDefaultNodePool: pulumi.Bool(true),
 		InitialNodeCount:      pulumi.Int(1),
-		// The default pool lives for minutes, but with the project's default
-		// identity if none is given, which may do far too much.
-		NodeConfig: container.ClusterNodeConfigArgs{
-			ServiceAccount: identity.email,
-			OauthScopes:    nodeScopes(),
-		},
+		NodeConfig:            defaultPool(cluster, identity),
 
-		Network:    network.network.ID(),
-		Subnetwork: network.subnetwork.ID(),
-		IpAllocationPolicy: container.ClusterIpAllocationPolicyArgs{
-			ClusterSecondaryRangeName:  pulumi.String(podRange),
-			ServicesSecondaryRangeName: pulumi.String(serviceRange),
-		},
-		PrivateClusterConfig: container.ClusterPrivateClusterConfigArgs{
-			EnablePrivateNodes:    pulumi.Bool(true),
-			EnablePrivateEndpoint: pulumi.Bool(false),
-			MasterIpv4CidrBlock:   pulumi.String(cluster.Network.ControlPlane),
-		},
-		MasterAuthorizedNetworksConfig: container.ClusterMasterAuthorizedNetworksConfigArgs{
-			CidrBlocks: authorizedNetworks(cluster.AuthorizedNetworks),
-		},
-		DatapathProvider: pulumi.String("ADVANCED_DATAPATH"),
+		ReleaseChannel:    container.ClusterReleaseChannelArgs{Channel: pulumi.String(cluster.ReleaseChannel)},
+		MaintenancePolicy: maintenancePolicy(cluster.Maintenance),
 
-		ReleaseChannel: container.ClusterReleaseChannelArgs{
-			Channel: pulumi.String(cluster.ReleaseChannel),
-		},
-		EnableShieldedNodes: pulumi.Bool(true),
-		WorkloadIdentityConfig: container.ClusterWorkloadIdentityConfigArgs{
-			WorkloadPool: pulumi.String(workloadPool(args.Project)),
-		},
-		AddonsConfig: container.ClusterAddonsConfigArgs{
-			GcePersistentDiskCsiDriverConfig: container.ClusterAddonsConfigGcePersistentDiskCsiDriverConfigArgs{
-				Enabled: pulumi.Bool(true),
-			},
-			GcsFuseCsiDriverConfig: container.ClusterAddonsConfigGcsFuseCsiDriverConfigArgs{
-				Enabled: pulumi.Bool(true),
-			},
-		},
+		Network:                        network.network.ID(),
+		Subnetwork:                     network.subnetwork.ID(),
+		IpAllocationPolicy:             ipAllocation(),
+		PrivateClusterConfig:           privateCluster(cluster),
+		MasterAuthorizedNetworksConfig: authorizedNetworks(cluster.AuthorizedNetworks),
+		DatapathProvider:               pulumi.String(datapath(cluster)),
+		DnsConfig:                      dns(cluster),
+
+		WorkloadIdentityConfig: workloadIdentity(args),
+		EnableShieldedNodes:    pulumi.Bool(*cluster.ShieldedNodes),
+		BinaryAuthorization:    binaryAuthorization(cluster),
+		SecurityPostureConfig:  securityPosture(cluster),
+		DatabaseEncryption:     secretEncryption(cluster.Encryption),
+
+		ClusterAutoscaling: autoscalingProfile(cluster),
+		NodePoolDefaults:   imageStreaming(cluster),
+		AddonsConfig:       addons(cluster),
+
+		MonitoringConfig:     monitoringConfig(cluster.Monitoring),
+		CostManagementConfig: container.ClusterCostManagementConfigArgs{Enabled: pulumi.Bool(*cluster.CostManagement)},
 	},
 		child,
 		// Both describe the default pool, which is gone after creation.
 		pulumi.IgnoreChanges([]string{"nodeConfig", "initialNodeCount"}),
-		// Nodes get their images and report through these.
-		pulumi.DependsOn(append(identity.grants, network.nat)))
+		// GKE would refuse too, but only after everything inside is gone.
+		pulumi.Protect(*cluster.DeletionProtection),
+		pulumi.Timeouts(&pulumi.CustomTimeouts{Create: "60m", Update: "120m", Delete: "60m"}),
+		pulumi.DependsOn(needs))
 }
 
-func authorizedNetworks(networks []config.AuthorizedNetwork) container.ClusterMasterAuthorizedNetworksConfigCidrBlockArray {
-	blocks := container.ClusterMasterAuthorizedNetworksConfigCidrBlockArray{}
-	for _, network := range networks {
-		blocks = append(blocks, container.ClusterMasterAuthorizedNetworksConfigCidrBlockArgs{
-			DisplayName: pulumi.String(network.Name),
-			CidrBlock:   pulumi.String(network.CIDR),
-		})
+// defaultPool is the pool that a cluster is created with. It lives for minutes, but
+// with the project's default identity if none is given, which may do far too much,
+// and on disks that the project's policy may want to be encrypted.
+func defaultPool(cluster config.Cluster, identity *nodeIdentity) container.ClusterNodeConfigArgs {
+	return container.ClusterNodeConfigArgs{
+		ServiceAccount: identity.email,
+		OauthScopes:    nodeScopes(),
+		BootDiskKmsKey: optional(cluster.Encryption.BootDisks),
 	}
-	return blocks
 }
 
-func clusterID(args Args) string {
-	return fmt.Sprintf("projects/%s/locations/%s/clusters/%s", args.Project, args.Cluster.Region, args.Cluster.Name)
-}
-
-func workloadPool(project string) string {
-	return project + ".svc.id.goog"
+// clusterIdentifier is the same for the life of a cluster, unlike its kubeconfig,
+// which changes with its certificate. A cluster that replaces another has the same
+// name, but none of the objects that were inside the other: what cannot be changed
+// in a cluster is part of what it is.
+func clusterIdentifier(args Args) string {
+	cluster := args.Cluster
+	return fmt.Sprintf("projects/%s/locations/%s/clusters/%s?datapath=%s&privateNodes=%t&controlPlane=%s",
+		args.Project, cluster.Region, cluster.Name, datapath(cluster), *cluster.PrivateNodes, cluster.Network.ControlPlane)
 }

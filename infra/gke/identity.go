@@ -4,13 +4,25 @@ import (
 	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/projects"
 	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/serviceaccount"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+
+	"persia/config"
 )
 
-// nodeRoles is what a node needs to write logs and metrics and to pull images.
-// Pods have identities of their own through Workload Identity.
-var nodeRoles = []struct{ name, role string }{
-	{"default-node", "roles/container.defaultNodeServiceAccount"},
-	{"image-reader", "roles/artifactregistry.reader"},
+// nodeRole is a role that nodes hold, with what its grant is called.
+type nodeRole struct{ name, role string }
+
+// nodeRoles are what a node needs to write logs and metrics and to pull images,
+// and what the stack adds. Pods have identities of their own through Workload
+// Identity.
+func nodeRoles(cluster config.Cluster) []nodeRole {
+	roles := []nodeRole{
+		{"default-node", config.RoleDefaultNode},
+		{"image-reader", config.RoleImageReader},
+	}
+	for _, role := range cluster.NodeRoles {
+		roles = append(roles, nodeRole{role, role})
+	}
+	return roles
 }
 
 // nodeScopes leave it to the node's roles what a node may do.
@@ -34,7 +46,7 @@ func newNodeIdentity(ctx *pulumi.Context, name string, args Args, child pulumi.R
 		return nil, err
 	}
 	identity := &nodeIdentity{email: account.Email}
-	for _, node := range nodeRoles {
+	for _, node := range nodeRoles(args.Cluster) {
 		grant, err := projects.NewIAMMember(ctx, name+"-nodes-"+node.name, &projects.IAMMemberArgs{
 			Project: pulumi.String(args.Project),
 			Role:    pulumi.String(node.role),

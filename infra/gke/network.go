@@ -2,7 +2,10 @@ package gke
 
 import (
 	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/compute"
+	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/container"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+
+	"persia/config"
 )
 
 // The names of the subnetwork's secondary ranges.
@@ -14,27 +17,40 @@ const (
 type network struct {
 	network    *compute.Network
 	subnetwork *compute.Subnetwork
-	nat        *compute.RouterNat
+	// egress takes nodes without a public address to the internet.
+	egress []pulumi.Resource
 }
 
-// newNetwork registers a network of the cluster's own, whose nodes have no
-// public address and reach the internet through NAT.
+// newNetwork registers a network of the cluster's own.
 func newNetwork(ctx *pulumi.Context, name string, args Args, child pulumi.ResourceOption) (*network, error) {
-	project := pulumi.String(args.Project)
-	region := pulumi.String(args.Cluster.Region)
-	ranges := args.Cluster.Network
-
 	vpc, err := compute.NewNetwork(ctx, name, &compute.NetworkArgs{
-		Project:               project,
+		Project:               pulumi.String(args.Project),
 		Name:                  pulumi.String(args.Cluster.Name),
 		AutoCreateSubnetworks: pulumi.Bool(false),
 	}, child)
 	if err != nil {
 		return nil, err
 	}
-	subnetwork, err := compute.NewSubnetwork(ctx, name, &compute.SubnetworkArgs{
-		Project:               project,
-		Region:                region,
+	subnetwork, err := newSubnetwork(ctx, name, args, vpc, child)
+	if err != nil {
+		return nil, err
+	}
+	registered := &network{network: vpc, subnetwork: subnetwork}
+	if *args.Cluster.PrivateNodes {
+		nat, err := newNAT(ctx, name, args, vpc, child)
+		if err != nil {
+			return nil, err
+		}
+		registered.egress = []pulumi.Resource{nat}
+	}
+	return registered, nil
+}
+
+func newSubnetwork(ctx *pulumi.Context, name string, args Args, vpc *compute.Network, child pulumi.ResourceOption) (*compute.Subnetwork, error) {
+	ranges := args.Cluster.Network
+	return compute.NewSubnetwork(ctx, name, &compute.SubnetworkArgs{
+		Project:               pulumi.String(args.Project),
+		Region:                pulumi.String(args.Cluster.Region),
 		Name:                  pulumi.String(args.Cluster.Name),
 		Network:               vpc.ID(),
 		IpCidrRange:           pulumi.String(ranges.Nodes),
@@ -50,21 +66,22 @@ func newNetwork(ctx *pulumi.Context, name string, args Args, child pulumi.Resour
 			},
 		},
 	}, child)
-	if err != nil {
-		return nil, err
-	}
+}
+
+// newNAT registers what private nodes reach the internet through.
+func newNAT(ctx *pulumi.Context, name string, args Args, vpc *compute.Network, child pulumi.ResourceOption) (*compute.RouterNat, error) {
 	router, err := compute.NewRouter(ctx, name, &compute.RouterArgs{
-		Project: project,
-		Region:  region,
+		Project: pulumi.String(args.Project),
+		Region:  pulumi.String(args.Cluster.Region),
 		Name:    pulumi.String(args.Cluster.Name),
 		Network: vpc.ID(),
 	}, child)
 	if err != nil {
 		return nil, err
 	}
-	nat, err := compute.NewRouterNat(ctx, name, &compute.RouterNatArgs{
-		Project:                       project,
-		Region:                        region,
+	return compute.NewRouterNat(ctx, name, &compute.RouterNatArgs{
+		Project:                       pulumi.String(args.Project),
+		Region:                        pulumi.String(args.Cluster.Region),
 		Name:                          pulumi.String(args.Cluster.Name),
 		Router:                        router.Name,
 		NatIpAllocateOption:           pulumi.String("AUTO_ONLY"),
@@ -74,8 +91,31 @@ func newNetwork(ctx *pulumi.Context, name string, args Args, child pulumi.Resour
 			Filter: pulumi.String("ERRORS_ONLY"),
 		},
 	}, child)
-	if err != nil {
-		return nil, err
+}
+
+func ipAllocation() container.ClusterIpAllocationPolicyArgs {
+	return container.ClusterIpAllocationPolicyArgs{
+		ClusterSecondaryRangeName:  pulumi.String(podRange),
+		ServicesSecondaryRangeName: pulumi.String(serviceRange),
 	}
-	return &network{network: vpc, subnetwork: subnetwork, nat: nat}, nil
+}
+
+func datapath(cluster config.Cluster) string {
+	if *cluster.DataplaneV2 {
+		return "ADVANCED_DATAPATH"
+	}
+	return "LEGACY_DATAPATH"
+}
+
+// dns says the domain, which is the default: GKE gives it back, and the provider
+// would take it away again.
+func dns(cluster config.Cluster) container.ClusterDnsConfigArgs {
+	if cluster.DNS == "KUBE_DNS" {
+		return container.ClusterDnsConfigArgs{ClusterDns: pulumi.String("PLATFORM_DEFAULT")}
+	}
+	return container.ClusterDnsConfigArgs{
+		ClusterDns:       pulumi.String(cluster.DNS),
+		ClusterDnsScope:  pulumi.String("CLUSTER_SCOPE"),
+		ClusterDnsDomain: pulumi.String("cluster.local"),
+	}
 }

@@ -1,34 +1,45 @@
 package gke
 
 import (
+	"fmt"
+
 	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/container"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"persia/config"
-	"persia/infra/gpu"
 )
 
+// newNodePools registers the node pools. While the cluster is protected from
+// deletion, so is each pool: Pulumi refuses a change that would replace it, and its
+// removal. To replace a pool, set the cluster's deletionProtection to false along
+// with the change; to remove one, set it to false and run `pulumi up`, and remove
+// the pool then.
 func newNodePools(ctx *pulumi.Context, name string, args Args, cluster *container.Cluster, identity *nodeIdentity, child pulumi.ResourceOption) ([]pulumi.Resource, error) {
 	var pools []pulumi.Resource
 	for _, pool := range args.NodePools {
 		registered, err := container.NewNodePool(ctx, name+"-"+pool.Name, &container.NodePoolArgs{
-			Project:       pulumi.String(args.Project),
-			Cluster:       cluster.Name,
-			Location:      pulumi.String(args.Cluster.Region),
-			Name:          pulumi.String(pool.Name),
-			NodeLocations: pulumi.ToStringArray(pool.Zones),
-			NodeCount:     nodeCount(pool),
-			Autoscaling:   autoscaling(pool),
-			NodeConfig:    nodeConfig(pool, args.NVIDIADriver, identity),
+			Project:            pulumi.String(args.Project),
+			Cluster:            cluster.Name,
+			Location:           pulumi.String(args.Cluster.Region),
+			Name:               pulumi.String(pool.Name),
+			NodeLocations:      pulumi.ToStringArray(pool.Zones),
+			NodeCount:          nodeCount(pool),
+			Autoscaling:        autoscaling(pool),
+			QueuedProvisioning: queuedProvisioning(pool),
+			PlacementPolicy:    placementPolicy(pool),
+			MaxPodsPerNode:     pulumi.Int(pool.MaxPodsPerNode),
+			NodeConfig:         nodeConfig(pool, args, identity),
+			UpgradeSettings:    upgradeSettings(pool.Upgrade),
 			Management: container.NodePoolManagementArgs{
-				AutoRepair: pulumi.Bool(true),
+				// A repair would ask for a node out of turn.
+				AutoRepair: pulumi.Bool(!pool.QueuedProvisioning),
 				// A release channel does not allow otherwise.
 				AutoUpgrade: pulumi.Bool(true),
 			},
 		},
 			child,
-			// Read back as the number of nodes, it would replace the pool.
-			pulumi.IgnoreChanges([]string{"initialNodeCount"}),
+			pulumi.Protect(*args.Cluster.DeletionProtection),
+			pulumi.IgnoreChanges(ignoredChanges(pool)),
 			pulumi.Timeouts(&pulumi.CustomTimeouts{Create: "60m", Update: "120m", Delete: "60m"}))
 		if err != nil {
 			return nil, err
@@ -36,6 +47,16 @@ func newNodePools(ctx *pulumi.Context, name string, args Args, cluster *containe
 		pools = append(pools, registered)
 	}
 	return pools, nil
+}
+
+// ignoredChanges are the inputs that are others' to change. Both are read back as
+// the number of nodes: the first would replace the pool, and the second would undo
+// what the autoscaler did.
+func ignoredChanges(pool config.NodePool) []string {
+	if pool.Autoscaling == nil {
+		return []string{"initialNodeCount"}
+	}
+	return []string{"initialNodeCount", "nodeCount"}
 }
 
 // nodeCount is the fixed number of nodes, which GKE counts a zone, or nil.
@@ -50,58 +71,40 @@ func autoscaling(pool config.NodePool) container.NodePoolAutoscalingPtrInput {
 	if pool.Autoscaling == nil {
 		return nil
 	}
-	// GPUs are taken in whichever zone has them; others are kept level.
-	policy := "BALANCED"
-	if pool.GPU != nil {
-		policy = "ANY"
-	}
 	return container.NodePoolAutoscalingArgs{
 		TotalMinNodeCount: pulumi.Int(pool.Autoscaling.MinNodes),
 		TotalMaxNodeCount: pulumi.Int(pool.Autoscaling.MaxNodes),
-		LocationPolicy:    pulumi.String(policy),
+		LocationPolicy:    pulumi.String(pool.Autoscaling.LocationPolicy),
 	}
 }
 
-func nodeConfig(pool config.NodePool, driver config.NVIDIADriver, identity *nodeIdentity) container.NodePoolNodeConfigArgs {
-	node := container.NodePoolNodeConfigArgs{
-		MachineType:    pulumi.String(pool.MachineType),
-		ImageType:      pulumi.String(pool.ImageType),
-		DiskType:       pulumi.String(pool.Disk.Type),
-		DiskSizeGb:     pulumi.Int(pool.Disk.SizeGB),
-		Labels:         pulumi.ToStringMap(pool.Labels),
-		Taints:         taints(pool.Taints),
-		ServiceAccount: identity.email,
-		OauthScopes:    nodeScopes(),
-		Metadata:       pulumi.StringMap{"disable-legacy-endpoints": pulumi.String("true")},
-		WorkloadMetadataConfig: container.NodePoolNodeConfigWorkloadMetadataConfigArgs{
-			Mode: pulumi.String("GKE_METADATA"),
-		},
-		ShieldedInstanceConfig: container.NodePoolNodeConfigShieldedInstanceConfigArgs{
-			EnableIntegrityMonitoring: pulumi.Bool(true),
-			EnableSecureBoot:          pulumi.Bool(pool.GPU == nil || gpu.SignedDriver(driver)),
-		},
+func queuedProvisioning(pool config.NodePool) container.NodePoolQueuedProvisioningPtrInput {
+	if !pool.QueuedProvisioning {
+		return nil
 	}
-	if pool.GPU != nil {
-		node.GuestAccelerators = gpu.Accelerators(*pool.GPU, driver)
-	}
-	return node
+	return container.NodePoolQueuedProvisioningArgs{Enabled: pulumi.Bool(true)}
 }
 
-// taintEffects are Kubernetes' taint effects as GKE's API spells them.
-var taintEffects = map[string]string{
-	"NoSchedule":       "NO_SCHEDULE",
-	"PreferNoSchedule": "PREFER_NO_SCHEDULE",
-	"NoExecute":        "NO_EXECUTE",
+func placementPolicy(pool config.NodePool) container.NodePoolPlacementPolicyPtrInput {
+	if !pool.CompactPlacement {
+		return nil
+	}
+	return container.NodePoolPlacementPolicyArgs{Type: pulumi.String("COMPACT")}
 }
 
-func taints(taints []config.Taint) container.NodePoolNodeConfigTaintArray {
-	converted := container.NodePoolNodeConfigTaintArray{}
-	for _, taint := range taints {
-		converted = append(converted, container.NodePoolNodeConfigTaintArgs{
-			Key:    pulumi.String(taint.Key),
-			Value:  pulumi.String(taint.Value),
-			Effect: pulumi.String(taintEffects[string(taint.Effect)]),
-		})
+func upgradeSettings(upgrade config.Upgrade) container.NodePoolUpgradeSettingsArgs {
+	settings := container.NodePoolUpgradeSettingsArgs{
+		Strategy:       pulumi.String(upgrade.Strategy),
+		MaxSurge:       pulumi.IntPtrFromPtr(upgrade.MaxSurge),
+		MaxUnavailable: pulumi.IntPtrFromPtr(upgrade.MaxUnavailable),
 	}
-	return converted
+	if upgrade.Strategy == "BLUE_GREEN" {
+		settings.BlueGreenSettings = container.NodePoolUpgradeSettingsBlueGreenSettingsArgs{
+			StandardRolloutPolicy: container.NodePoolUpgradeSettingsBlueGreenSettingsStandardRolloutPolicyArgs{
+				BatchNodeCount: pulumi.Int(upgrade.BatchNodes),
+			},
+			NodePoolSoakDuration: pulumi.String(fmt.Sprintf("%ds", upgrade.SoakSeconds)),
+		}
+	}
+	return settings
 }

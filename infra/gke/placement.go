@@ -20,11 +20,7 @@ var spotTaint = config.Taint{Key: "cloud.google.com/gke-spot", Value: "true", Ef
 // adds by itself included.
 func PlacementOn(pool config.NodePool) kube.Placement {
 	placement := kube.Placement{NodeSelector: map[string]string{poolLabel: pool.Name}}
-	taints := pool.Taints
-	if pool.Spot {
-		taints = append(slices.Clip(taints), spotTaint)
-	}
-	for _, taint := range taints {
+	for _, taint := range ownTaints(pool) {
 		placement.Tolerations = append(placement.Tolerations, corev1.Toleration{
 			Key:      taint.Key,
 			Operator: corev1.TolerationOpEqual,
@@ -36,4 +32,12 @@ func PlacementOn(pool config.NodePool) kube.Placement {
 		placement.Tolerations = append(placement.Tolerations, gpu.Toleration())
 	}
 	return placement
+}
+
+// ownTaints are the taints that the program gives to a pool.
+func ownTaints(pool config.NodePool) []config.Taint {
+	if !pool.Spot {
+		return pool.Taints
+	}
+	return append(slices.Clip(pool.Taints), spotTaint)
 }

@@ -4,9 +4,9 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"persia/capacity"
 	"persia/config"
 	"persia/kube"
 )
@@ -182,7 +182,7 @@ func installContainer(name, image string) corev1.Container {
 		Name:  name,
 		Image: image,
 		Resources: corev1.ResourceRequirements{
-			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("150m")},
+			Requests: kube.Requests(capacity.DriverInstaller),
 		},
 		SecurityContext: &corev1.SecurityContext{Privileged: &privileged},
 	}

@@ -8,18 +8,26 @@ import (
 	"persia/config"
 )
 
-// Accelerators is what a node of a GPU pool carries, and whether GKE installs
-// its driver.
+// Accelerators is what a node of a GPU pool carries, how it is divided, and whether
+// GKE installs its driver.
 func Accelerators(gpu config.GPU, driver config.NVIDIADriver) container.NodePoolNodeConfigGuestAcceleratorArray {
-	return container.NodePoolNodeConfigGuestAcceleratorArray{
-		container.NodePoolNodeConfigGuestAcceleratorArgs{
-			Type:  pulumi.String(gpu.Type),
-			Count: pulumi.Int(gpu.Count),
-			GpuDriverInstallationConfig: container.NodePoolNodeConfigGuestAcceleratorGpuDriverInstallationConfigArgs{
-				GpuDriverVersion: pulumi.String(driverVersion(driver)),
-			},
+	accelerator := container.NodePoolNodeConfigGuestAcceleratorArgs{
+		Type:  pulumi.String(gpu.Type),
+		Count: pulumi.Int(gpu.Count),
+		GpuDriverInstallationConfig: container.NodePoolNodeConfigGuestAcceleratorGpuDriverInstallationConfigArgs{
+			GpuDriverVersion: pulumi.String(driverVersion(driver)),
 		},
 	}
+	if gpu.Partition != "" {
+		accelerator.GpuPartitionSize = pulumi.String(gpu.Partition)
+	}
+	if gpu.Sharing != nil {
+		accelerator.GpuSharingConfig = container.NodePoolNodeConfigGuestAcceleratorGpuSharingConfigArgs{
+			GpuSharingStrategy:     pulumi.String(gpu.Sharing.Strategy),
+			MaxSharedClientsPerGpu: pulumi.Int(gpu.Sharing.MaxClients),
+		}
+	}
+	return container.NodePoolNodeConfigGuestAcceleratorArray{accelerator}
 }
 
 // driverVersion is always given: GKE installs a driver by itself where it is
@@ -29,12 +37,6 @@ func driverVersion(driver config.NVIDIADriver) string {
 		return driver.Version
 	}
 	return "INSTALLATION_DISABLED"
-}
-
-// SignedDriver reports whether the driver's kernel modules are signed by
-// somebody that a node with secure boot trusts. GKE's own are.
-func SignedDriver(driver config.NVIDIADriver) bool {
-	return driver.Installer == config.InstallerManaged
 }
 
 // Toleration tolerates the taint that GKE gives to every node with a GPU.

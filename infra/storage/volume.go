@@ -12,7 +12,8 @@ import (
 // Args describes a volume.
 type Args struct {
 	Volume config.Volume
-	// Project is the Google Cloud project.
+	// Project is the Google Cloud project, or empty if nothing may be changed
+	// there: then whoever runs the cluster grants the pods what they need.
 	Project string
 	// Namespace holds the claim and the pods that mount it.
 	Namespace string
@@ -39,7 +40,7 @@ func NewVolume(ctx *pulumi.Context, name string, args Args, opts ...pulumi.Resou
 	}
 	child := kube.Child(component, args.Needs)
 
-	if args.Volume.GCSFuse != nil {
+	if args.Volume.GCSFuse != nil && args.Project != "" {
 		if err := grantBucket(ctx, name, args, child); err != nil {
 			return nil, err
 		}

@@ -83,6 +83,7 @@ type spec struct {
 	ServerImage string     `json:"serverImage"`
 	NatsConfig  natsConfig `json:"natsConfig"`
 	Pod         podPolicy  `json:"pod"`
+	Template    template   `json:"template"`
 }
 
 type natsConfig struct {
@@ -90,9 +91,19 @@ type natsConfig struct {
 }
 
 type podPolicy struct {
+	AntiAffinity bool                        `json:"antiAffinity,omitempty"`
 	NodeSelector map[string]string           `json:"nodeSelector,omitempty"`
 	Tolerations  []corev1.Toleration         `json:"tolerations,omitempty"`
 	Resources    corev1.ResourceRequirements `json:"resources"`
+}
+
+// template is what the operator begins a pod with, before it adds its own.
+type template struct {
+	Spec templateSpec `json:"spec"`
+}
+
+type templateSpec struct {
+	PriorityClassName string `json:"priorityClassName"`
 }
 
 func clusterSpec(args ClusterArgs) *spec {
@@ -102,9 +113,11 @@ func clusterSpec(args ClusterArgs) *spec {
 		ServerImage: serverImage,
 		NatsConfig:  natsConfig{MaxPayload: args.NATS.MaxPayload},
 		Pod: podPolicy{
+			AntiAffinity: args.NATS.AntiAffinity,
 			NodeSelector: args.Placement.NodeSelector,
 			Tolerations:  args.Placement.Tolerations,
 			Resources:    args.NATS.Resources,
 		},
+		Template: template{Spec: templateSpec{PriorityClassName: config.PriorityNATS.Name}},
 	}
 }

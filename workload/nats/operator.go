@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"persia/capacity"
 	"persia/kube"
 )
 
@@ -106,11 +107,8 @@ func deployment(placement kube.Placement) *appsv1.Deployment {
 				TimeoutSeconds: 3,
 			},
 			Resources: corev1.ResourceRequirements{
-				Requests: corev1.ResourceList{
-					corev1.ResourceCPU:    resource.MustParse("100m"),
-					corev1.ResourceMemory: resource.MustParse("128Mi"),
-				},
-				Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("512Mi")},
+				Requests: kube.Requests(capacity.NATSOperator),
+				Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("512Mi")},
 			},
 		}},
 	}

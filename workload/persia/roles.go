@@ -32,6 +32,7 @@ type role struct {
 	env []corev1.EnvVar
 	// sharedMemory mounts memory at /dev/shm, which NCCL exchanges data through.
 	sharedMemory bool
+	priority     config.Priority
 	config       config.Role
 }
 
@@ -45,25 +46,28 @@ func roles(job config.Job, namespace string) []role {
 	}
 	return []role{
 		{
-			name:   "dataloader",
-			args:   []string{"data-loader", "$(PERSIA_DATALOADER_ENTRY)", "--replica-index", "$(REPLICA_INDEX)", "--replica-size", "$(REPLICA_SIZE)"},
-			image:  cpuImage,
-			env:    []corev1.EnvVar{{Name: "PERSIA_DATALOADER_ENTRY", Value: job.PersiaEnv.DataloaderEntry}},
-			config: job.Dataloader,
+			name:     "dataloader",
+			args:     []string{"data-loader", "$(PERSIA_DATALOADER_ENTRY)", "--replica-index", "$(REPLICA_INDEX)", "--replica-size", "$(REPLICA_SIZE)"},
+			image:    cpuImage,
+			env:      []corev1.EnvVar{{Name: "PERSIA_DATALOADER_ENTRY", Value: job.PersiaEnv.DataloaderEntry}},
+			priority: config.PriorityDataloader,
+			config:   job.Dataloader,
 		},
 		{
-			name:   "embedding-worker",
-			args:   append([]string{"embedding-worker"}, embeddingArgs...),
-			image:  cpuImage,
-			port:   8887,
-			config: job.EmbeddingWorker,
+			name:     "embedding-worker",
+			args:     append([]string{"embedding-worker"}, embeddingArgs...),
+			image:    cpuImage,
+			port:     8887,
+			priority: config.PriorityEmbeddingWorker,
+			config:   job.EmbeddingWorker,
 		},
 		{
-			name:   "embedding-ps",
-			args:   append([]string{"embedding-parameter-server"}, embeddingArgs...),
-			image:  cpuImage,
-			port:   8888,
-			config: job.EmbeddingParameterServer,
+			name:     "embedding-ps",
+			args:     append([]string{"embedding-parameter-server"}, embeddingArgs...),
+			image:    cpuImage,
+			port:     8888,
+			priority: config.PriorityEmbeddingParameterServer,
+			config:   job.EmbeddingParameterServer,
 		},
 		nnWorker(job, namespace),
 	}
@@ -90,6 +94,7 @@ func nnWorker(job config.Job, namespace string) role {
 			{Name: "NCCL_DEBUG", Value: "INFO"},
 		},
 		sharedMemory: true,
+		priority:     config.PriorityNNWorker,
 		config:       worker.Role,
 	}
 }

@@ -96,6 +96,7 @@ func podSpec(args JobArgs, role role) corev1.PodSpec {
 	}
 	pod := corev1.PodSpec{
 		ServiceAccountName: args.ServiceAccount,
+		PriorityClassName:  role.priority.Name,
 		// One environment variable a service, of which a stack has dozens, is
 		// nothing that a training reads.
 		EnableServiceLinks: &no,

@@ -1,0 +1,164 @@
+package capacity
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/optimize/convex/lp"
+)
+
+// blocking is the question of how many nodes some pods can block for one more.
+type blocking struct {
+	// node and pod are amounts by dimension: those of the scheduler, and one for
+	// each kind of pods that are kept apart, of which a node has one.
+	node, pod []int64
+	// others are the pods that can block, with their numbers.
+	others [][]int64
+	counts []int
+}
+
+func newBlocking(node Resources, pod Pods, others []Pods) blocking {
+	b := blocking{node: amounts(node), pod: amounts(pod.Requests)}
+	for _, other := range others {
+		b.others = append(b.others, amounts(other.Requests))
+		b.counts = append(b.counts, other.Count)
+	}
+	for i, other := range others {
+		if other.Apart {
+			b.keepApart(i, other.Name == pod.Name)
+		}
+	}
+	return b
+}
+
+func amounts(r Resources) []int64 {
+	amounts := make([]int64, len(dimensions))
+	for i, d := range dimensions {
+		amounts[i] = d.amount(r)
+	}
+	return amounts
+}
+
+// keepApart adds a dimension of which a node has one, and each pod of a kind takes
+// one.
+func (b *blocking) keepApart(kind int, podToo bool) {
+	b.node = append(b.node, 1)
+	b.pod = append(b.pod, 0)
+	if podToo {
+		b.pod[len(b.pod)-1] = 1
+	}
+	for i := range b.others {
+		b.others[i] = append(b.others[i], 0)
+	}
+	b.others[kind][len(b.node)-1] = 1
+}
+
+// most is the largest number of nodes that can be blocked, or one more.
+func (b blocking) most() int {
+	patterns, complete := b.patterns()
+	if !complete {
+		return b.mostByVolume()
+	}
+	return min(b.mostByVolume(), b.mostByPatterns(patterns))
+}
+
+// mostPatterns bounds the work. A node of three kinds of pods, thirty of each, has
+// a few thousand patterns.
+const mostPatterns = 20000
+
+// patterns are the ways to block a node: numbers of each kind of pods that fit it
+// together, and leave too little, where without the last of them there was enough.
+// It tells whether these are all.
+func (b blocking) patterns() (patterns [][]int, complete bool) {
+	taken := make([]int, len(b.others))
+	visits := 0
+	var extend func(kind int, free []int64) bool
+	extend = func(kind int, free []int64) bool {
+		if visits++; visits > 20*mostPatterns || len(patterns) > mostPatterns {
+			return false
+		}
+		if !fits(b.pod, free) {
+			patterns = append(patterns, append([]int(nil), taken...))
+			return true
+		}
+		for next := kind; next < len(b.others); next++ {
+			if taken[next] == b.counts[next] || !fits(b.others[next], free) {
+				continue
+			}
+			taken[next]++
+			ok := extend(next, minus(free, b.others[next]))
+			taken[next]--
+			if !ok {
+				return false
+			}
+		}
+		return true
+	}
+	return patterns, extend(0, b.node)
+}
+
+func fits(pod, free []int64) bool {
+	for i := range pod {
+		if pod[i] > 0 && pod[i] > free[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func minus(a, b []int64) []int64 {
+	difference := make([]int64, len(a))
+	for i := range a {
+		difference[i] = a[i] - b[i]
+	}
+	return difference
+}
+
+// mostByPatterns is the largest number of patterns that there are pods for, if a
+// pattern could be used in part: the linear program's optimum is never below the
+// number that is asked for, and rarely one above it.
+func (b blocking) mostByPatterns(patterns [][]int) int {
+	if len(patterns) == 0 {
+		return 0
+	}
+	kinds, columns := len(b.others), len(patterns)+len(b.others)
+	cost := make([]float64, columns)
+	uses := mat.NewDense(kinds, columns, nil)
+	pods := make([]float64, kinds)
+	// At first no pattern is used and all pods are left over.
+	start := make([]int, kinds)
+	for j, pattern := range patterns {
+		cost[j] = -1
+		for i, n := range pattern {
+			uses.Set(i, j, float64(n))
+		}
+	}
+	for i, count := range b.counts {
+		uses.Set(i, len(patterns)+i, 1)
+		pods[i] = float64(count)
+		start[i] = len(patterns) + i
+	}
+	const tolerance = 1e-9
+	optimum, _, err := lp.Simplex(cost, uses, pods, tolerance, start)
+	if err != nil {
+		return math.MaxInt
+	}
+	return int(math.Floor(-optimum + 1e-6))
+}
+
+// mostByVolume is a bound that takes no search: a node is blocked only if some
+// dimension of it is filled beyond what the pod leaves.
+func (b blocking) mostByVolume() int {
+	blocked := 0
+	for d := range b.node {
+		if b.pod[d] == 0 {
+			continue
+		}
+		all := int64(0)
+		for i, other := range b.others {
+			all += other[d] * int64(b.counts[i])
+		}
+		blocked += int(all / (b.node[d] - b.pod[d] + 1))
+	}
+	return blocked
+}

@@ -1,0 +1,164 @@
+package capacity
+
+import (
+	"slices"
+)
+
+// Plan is what a stack's node pools must hold, and what they do.
+type Plan struct {
+	Pools []PoolPlan
+	// Nodes and Pods are those of all pools, with every pool at its maximum.
+	Nodes, Pods int
+	// Allocatable is what all these nodes leave to pods, and Used what the pods
+	// ask for.
+	Allocatable, Used Resources
+	// Ranges are the network's, and Quotas those of Compute Engine that the stack
+	// takes of.
+	Ranges []Range
+	Quotas []Quota
+	// HourlyCost is that of all nodes, or nil if a machine's price is not known.
+	HourlyCost *float64
+}
+
+// PoolPlan is what one pool must hold.
+type PoolPlan struct {
+	Pool
+	// Needed is the number of nodes that hold all pods, in whatever order they
+	// come. It is 0 if TooLarge is not empty.
+	Needed int
+	// TooLarge are the pods that fit no node of the pool, not even an empty one.
+	TooLarge []Pods
+	// Used is what all pods of the pool ask for.
+	Used Resources
+	// Stranded is what the needed nodes have beyond that: it is paid for, and not
+	// asked for by any pod.
+	Stranded Resources
+	// BoundBy is the resource that decides how many nodes are needed, the scarcest.
+	BoundBy string
+	// HourlyCost is that of all nodes that the pool may have, or nil if the
+	// machine's price is not known.
+	HourlyCost *float64
+}
+
+// Price is what one machine costs an hour, if that is known.
+type Price func(machineType string, spot bool) (price float64, known bool)
+
+// NewPlan plans for pools.
+func NewPlan(pools []Pool, price Price) Plan {
+	plan := Plan{}
+	cost, known := 0.0, true
+	for _, pool := range pools {
+		p := newPoolPlan(pool, price)
+		plan.Pools = append(plan.Pools, p)
+		plan.Nodes += pool.Nodes
+		plan.Pods += int(p.Used.Pods)
+		plan.Allocatable = plan.Allocatable.Plus(pool.Node.Times(pool.Nodes))
+		plan.Used = plan.Used.Plus(p.Used)
+		if p.HourlyCost == nil {
+			known = false
+			continue
+		}
+		cost += *p.HourlyCost
+	}
+	if known && len(pools) > 0 {
+		plan.HourlyCost = &cost
+	}
+	return plan
+}
+
+func newPoolPlan(pool Pool, price Price) PoolPlan {
+	pool.Pods = slices.DeleteFunc(slices.Clone(pool.Pods), func(pods Pods) bool { return pods.Count == 0 })
+	p := PoolPlan{Pool: pool}
+	for _, pods := range pool.Pods {
+		p.Used = p.Used.Plus(pods.Requests.Times(pods.Count))
+		if pool.Holds(pods) == 0 {
+			p.TooLarge = append(p.TooLarge, pods)
+		}
+	}
+	if hourly, known := price(pool.Machine.Type, pool.Spot); known {
+		cost := hourly * float64(pool.Nodes)
+		p.HourlyCost = &cost
+	}
+	if len(p.TooLarge) > 0 {
+		return p
+	}
+	p.Needed = pool.Needed()
+	if p.Needed > 0 {
+		p.Stranded = pool.Node.Times(p.Needed).Minus(p.Used)
+		p.BoundBy = pool.boundBy(p.Used)
+	}
+	return p
+}
+
+// Fits reports whether all pods find room.
+func (p PoolPlan) Fits() bool {
+	return len(p.TooLarge) == 0 && p.Needed <= p.Nodes
+}
+
+// Missing is how many pods find no room, for a pool whose pods are alike. For
+// others that depends on the order in which they come, and known is false.
+func (p PoolPlan) Missing() (missing int, known bool) {
+	if len(p.Pods) != 1 {
+		return 0, false
+	}
+	return max(0, p.Pods[0].Count-p.Nodes*p.Holds(p.Pods[0])), true
+}
+
+// boundBy is the resource of which the pods use most of what there is. Of pods
+// that are alike it is the one that the next pod would not find on a full node.
+func (p Pool) boundBy(used Resources) string {
+	if len(p.Pods) == 1 {
+		if p.Pods[0].Apart {
+			return "anti-affinity"
+		}
+		used = p.Pods[0].Requests
+	}
+	scarcest, most := "", 0.0
+	for _, d := range dimensions {
+		if d.amount(used) == 0 || d.amount(p.Node) <= 0 {
+			continue
+		}
+		if share := float64(d.amount(used)) / float64(d.amount(p.Node)); share > most {
+			scarcest, most = d.name, share
+		}
+	}
+	return scarcest
+}
+
+// MachinesFor are up to three machine types whose nodes hold such a pod, the
+// smallest first. left is what remains of a machine for pods.
+func MachinesFor(pod Resources, gpuType string, left func(Machine) Resources) []string {
+	var holding []Machine
+	for _, name := range Types() {
+		m, _ := Lookup(name)
+		if (m.GPUs > 0) != (pod.GPUs > 0) || fit(left(m), pod) == 0 {
+			continue
+		}
+		holding = append(holding, m)
+	}
+	slices.SortStableFunc(holding, func(a, b Machine) int {
+		if same := (b.GPUType == gpuType); same != (a.GPUType == gpuType) && gpuType != "" {
+			if same {
+				return 1
+			}
+			return -1
+		}
+		return compareSize(a, b)
+	})
+	var names []string
+	for _, m := range holding[:min(3, len(holding))] {
+		names = append(names, m.Type)
+	}
+	return names
+}
+
+func compareSize(a, b Machine) int {
+	size := func(m Machine) int64 { return int64(m.CPUs)*4*GiB + m.MemoryBytes }
+	switch d := size(a) - size(b); {
+	case d < 0:
+		return -1
+	case d > 0:
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,145 @@
+package capacity
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func machine(t *testing.T, name string) Machine {
+	t.Helper()
+	m, ok := Lookup(name)
+	require.True(t, ok, name)
+	return m
+}
+
+func TestQuotas(t *testing.T) {
+	for name, c := range map[string]struct {
+		usage Usage
+		want  []string
+	}{
+		"family with a quota of its own": {Usage{Machine: machine(t, "n2-standard-8"), Nodes: 3, DiskType: "pd-balanced", DiskGB: 100},
+			[]string{"global CPUS_ALL_REGIONS 24", "here INSTANCES 3", "here N2_CPUS 24", "here SSD_TOTAL_GB 300"}},
+		"family that shares one": {Usage{Machine: machine(t, "e2-standard-4"), Nodes: 2, DiskType: "pd-standard", DiskGB: 50},
+			[]string{"global CPUS_ALL_REGIONS 8", "here CPUS 8", "here DISKS_TOTAL_GB 100", "here INSTANCES 2"}},
+		"newer family": {Usage{Machine: machine(t, "c4-standard-8"), Nodes: 1, DiskType: "hyperdisk-balanced", DiskGB: 100},
+			[]string{"global CPUS_ALL_REGIONS 8", "here CPUS_PER_VM_FAMILY (vm_family C4) 8", "here HDB_TOTAL_GB 100", "here INSTANCES 1"}},
+		"GPUs with a quota of their own": {Usage{Machine: machine(t, "a2-highgpu-8g"), Nodes: 2},
+			[]string{"global CPUS_ALL_REGIONS 192", "global GPUS_ALL_REGIONS 16", "here A2_CPUS 192", "here INSTANCES 2", "here NVIDIA_A100_GPUS 16"}},
+		"GPUs that share one": {Usage{Machine: machine(t, "a3-highgpu-8g"), Nodes: 1},
+			[]string{"global CPUS_ALL_REGIONS 208", "global GPUS_ALL_REGIONS 8", "here CPUS 208", "here GPUS_PER_GPU_FAMILY (gpu_family NVIDIA_H100) 8", "here INSTANCES 1"}},
+		"spot": {Usage{Machine: machine(t, "g2-standard-24"), Spot: true, Nodes: 1, LocalSSDs: 2},
+			[]string{"global CPUS_ALL_REGIONS 24", "global GPUS_ALL_REGIONS 2", "here INSTANCES 1", "here PREEMPTIBLE_CPUS 24", "here PREEMPTIBLE_LOCAL_SSD_GB 750", "here PREEMPTIBLE_NVIDIA_L4_GPUS 2"}},
+		"attached GPUs and local SSDs": {Usage{Machine: machine(t, "n1-standard-8").WithGPUs("nvidia-tesla-t4", 2), Nodes: 3, LocalSSDs: 1},
+			[]string{"global CPUS_ALL_REGIONS 24", "global GPUS_ALL_REGIONS 6", "here CPUS 24", "here INSTANCES 3", "here LOCAL_SSD_TOTAL_GB 1125", "here NVIDIA_T4_GPUS 6"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, c.want, texts(Quotas("here", false, []Usage{c.usage})))
+		})
+	}
+	assert.Equal(t, []string{"here IN_USE_ADDRESSES 1"}, texts(Quotas("here", true, nil)), "Cloud NAT's")
+}
+
+func texts(quotas []Quota) []string {
+	var texts []string
+	for _, quota := range quotas {
+		texts = append(texts, strings.Join([]string{quota.Region, quota.Name, fmt.Sprint(quota.Amount)}, " "))
+	}
+	return texts
+}
+
+func TestPlan(t *testing.T) {
+	pools := []Pool{
+		{Name: "a", Machine: machine(t, "n2-standard-8"), Node: node(7, 27, 0, 98), Nodes: 4,
+			Pods: []Pods{{Name: "worker", Count: 9, Requests: cpus(2, 4)}, {Name: "none", Requests: cpus(1, 1)}}},
+		{Name: "b", Machine: machine(t, "n2-standard-8"), Spot: true, Node: node(7, 27, 0, 98), Nodes: 1,
+			Pods: []Pods{{Name: "giant", Count: 1, Requests: cpus(8, 4)}}},
+	}
+	plan := NewPlan(pools, func(machine string, spot bool) (float64, bool) {
+		if spot {
+			return 0.1, true
+		}
+		return 0.4, true
+	})
+	a, b := plan.Pools[0], plan.Pools[1]
+
+	assert.True(t, a.Fits())
+	assert.Equal(t, 3, a.Needed)
+	assert.Equal(t, cpus(18, 36).MilliCPU, a.Used.MilliCPU)
+	assert.Equal(t, cpus(3, 0).MilliCPU, a.Stranded.MilliCPU, "of the three nodes that are needed")
+	assert.Equal(t, "CPU", a.BoundBy)
+	assert.Len(t, a.Pods, 1, "pods of which there are none do not count")
+
+	assert.False(t, b.Fits())
+	assert.Equal(t, "giant", b.TooLarge[0].Name)
+
+	assert.Equal(t, 5, plan.Nodes)
+	require.NotNil(t, plan.HourlyCost)
+	assert.InDelta(t, 4*0.4+0.1, *plan.HourlyCost, 1e-9)
+	for _, text := range []string{"3 of 4", "64% of 28", "9 × worker, 3 a node", "3 CPU, 45Gi", "1.70 an hour"} {
+		assert.Contains(t, plan.String(), text)
+	}
+}
+
+func TestMissing(t *testing.T) {
+	alike := []Pods{{Name: "a", Count: 10, Requests: cpus(3, 1)}}
+	for name, c := range map[string]struct {
+		nodes   int
+		pods    []Pods
+		missing int
+		known   bool
+	}{
+		"enough":        {5, alike, 0, true},
+		"one too few":   {4, alike, 2, true},
+		"none":          {0, alike, 10, true},
+		"several kinds": {4, append(alike, Pods{Name: "b", Count: 1, Requests: cpus(1, 1)}), 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pool := Pool{Node: node(7, 27, 0, 98), Nodes: c.nodes, Pods: c.pods}
+			missing, known := PoolPlan{Pool: pool}.Missing()
+			assert.Equal(t, c.missing, missing)
+			assert.Equal(t, c.known, known)
+		})
+	}
+}
+
+func TestMachinesFor(t *testing.T) {
+	left := func(m Machine) Resources {
+		room := m.Allocatable()
+		room.Pods = 110
+		return room
+	}
+	for name, c := range map[string]struct {
+		pod     Resources
+		gpuType string
+		want    []string
+	}{
+		"small":                    {cpus(1, 1), "", []string{"e2-highcpu-2", "n2-highcpu-2", "c2d-highcpu-2"}},
+		"of a training":            {cpus(80, 2500), "", []string{"c3d-highmem-360", "m3-ultramem-128", "m1-ultramem-160"}},
+		"with GPUs":                {Resources{MilliCPU: 80000, MemoryBytes: 600 * GiB, GPUs: 8, Pods: 1}, "nvidia-tesla-a100", []string{"a2-highgpu-8g", "a2-megagpu-16g", "a2-ultragpu-8g"}},
+		"larger than any machine":  {cpus(1000, 1), "", nil},
+		"more GPUs than a machine": {Resources{GPUs: 32, Pods: 1}, "nvidia-l4", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, c.want, MachinesFor(c.pod, c.gpuType, left))
+		})
+	}
+}
+
+func TestPodAddresses(t *testing.T) {
+	for pods, want := range map[int]int{8: 16, 9: 32, 16: 32, 32: 64, 64: 128, 65: 256, 110: 256, 128: 256, 256: 512} {
+		assert.Equal(t, want, PodAddresses(pods), "%d pods", pods)
+	}
+}
+
+func TestEphemeralStorage(t *testing.T) {
+	for _, c := range []struct{ diskGB, localSSDs, gib int }{
+		{100, 0, 43}, {20, 0, 6}, {1000, 0, 746}, {100, 1, 287}, {100, 2, 600}, {100, 8, 2600},
+	} {
+		_, allocatable := EphemeralStorage(c.diskGB, c.localSSDs)
+		assert.EqualValues(t, c.gib, allocatable/GiB, "%d GB and %d local SSDs", c.diskGB, c.localSSDs)
+	}
+}

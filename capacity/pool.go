@@ -1,0 +1,101 @@
+package capacity
+
+import (
+	"slices"
+)
+
+// Pods are pods that are alike.
+type Pods struct {
+	// Name says what they are.
+	Name string
+	// Count is how many there are.
+	Count int
+	// Requests is what one of them asks for.
+	Requests Resources
+	// Priority is the value of their PriorityClass: a pod makes room for itself by
+	// taking that of pods with a lower one.
+	Priority int
+	// Apart keeps any two of them from one node, as required anti-affinity does.
+	Apart bool
+}
+
+// Pool is a node pool, with the pods that are assigned to it and no others.
+type Pool struct {
+	Name string
+	// Machine is the pool's, with the GPUs attached to it.
+	Machine Machine
+	// Spot says that the nodes are spot machines.
+	Spot bool
+	// Node is what one node leaves to the pods: its allocatable resources less
+	// what the pods of DaemonSets ask for.
+	Node Resources
+	// Nodes is the number of nodes that the pool may have.
+	Nodes int
+	Pods  []Pods
+}
+
+// Holds is how many such pods find room on an empty node.
+func (p Pool) Holds(pods Pods) int {
+	if pods.Apart {
+		return min(1, fit(p.Node, pods.Requests))
+	}
+	return fit(p.Node, pods.Requests)
+}
+
+// fit is how many times a request fits.
+func fit(node, request Resources) int {
+	times := node.Pods
+	for _, d := range dimensions {
+		if asks := d.amount(request); asks > 0 {
+			times = min(times, max(0, d.amount(node))/asks)
+		}
+	}
+	return int(times)
+}
+
+// Needed is the least number of nodes on which every pod finds room, in whatever
+// order the pods come and wherever the scheduler puts each of them: it is no use
+// that pods would fit if they were packed well, since nobody packs them.
+//
+// A pod stays pending only if it fits no node beside the pods there that it cannot
+// evict, those of its own priority or a higher one. So for each kind of pod, the
+// others that outrank it are packed to block as many nodes as they can; one node
+// more than that is needed. Every pod must fit an empty node.
+func (p Pool) Needed() int {
+	needed := 0
+	for i := range p.Pods {
+		needed = max(needed, 1+p.mostBlocked(i))
+	}
+	return needed
+}
+
+// mostBlocked is the largest number of nodes that the other pods can fill so far
+// that a pod of kind i fits none of them, or one node more than that.
+func (p Pool) mostBlocked(i int) int {
+	var others []Pods
+	for j, pods := range p.Pods {
+		if j == i {
+			pods.Count--
+		}
+		if pods.Count > 0 && pods.Priority >= p.Pods[i].Priority {
+			others = append(others, pods)
+		}
+	}
+	return newBlocking(p.Node, p.Pods[i], merge(others)).most()
+}
+
+// merge makes one kind of kinds that the scheduler cannot tell apart.
+func merge(kinds []Pods) []Pods {
+	var merged []Pods
+	for _, pods := range kinds {
+		same := slices.IndexFunc(merged, func(m Pods) bool {
+			return m.Requests == pods.Requests && !m.Apart && !pods.Apart
+		})
+		if same < 0 {
+			merged = append(merged, pods)
+			continue
+		}
+		merged[same].Count += pods.Count
+	}
+	return merged
+}

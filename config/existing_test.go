@@ -1,0 +1,67 @@
+package config
+
+import (
+	"maps"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// onExisting is the base stack on a cluster that is there already.
+func onExisting(more edits) edits {
+	all := edits{
+		"persia:project": nil,
+		"persia:cluster": edits{"name": "persia", "existing": edits{"context": "gke_office_persia", "systemPool": "loaders"}},
+		"persia:nodePools[1]": edits{"name": "loaders", "machineType": "n2-highmem-32", "nodes": 4,
+			"taints": []any{edits{"key": "dedicated", "value": "loaders", "effect": "NoSchedule"}}},
+	}
+	maps.Copy(all, more)
+	return all
+}
+
+func TestExistingCluster(t *testing.T) {
+	stack, err := Load(stackFile(t, onExisting(nil)))
+	require.NoError(t, err)
+	assert.Equal(t, "loaders", stack.SystemPoolName())
+	assert.Equal(t, "loaders", stack.NATS.NodePool)
+	assert.Equal(t, stack.NodePools, stack.Pools(), "there is no other pool than those described")
+	plan := stack.Plan()
+	assert.Empty(t, plan.Quotas, "the machines are there")
+	assert.Empty(t, plan.Ranges)
+	assert.Equal(t, 2, plan.Pools[0].Needed)
+}
+
+func TestExistingClusterRefuses(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		edits edits
+		path  string
+		says  string
+	}{
+		{"neither kubeconfig nor context", edits{"persia:cluster": edits{"name": "persia", "existing": edits{"systemPool": "loaders"}}},
+			"persia:cluster.existing.context", "kubectl config get-contexts"},
+		{"relative path", edits{"persia:cluster": edits{"name": "persia", "existing": edits{"kubeconfig": "kubeconfig", "systemPool": "loaders"}}},
+			"persia:cluster.existing.kubeconfig", "absolute path"},
+		{"no system pool", edits{"persia:cluster": edits{"name": "persia", "existing": edits{"context": "c"}}},
+			"persia:cluster.existing.systemPool", "write one of the stack's node pools"},
+		{"unknown system pool", edits{"persia:cluster": edits{"name": "persia", "existing": edits{"context": "c", "systemPool": "system"}}},
+			"persia:cluster.existing.systemPool", "trainers, loaders or ps"},
+		{"a region", edits{"persia:cluster": edits{"name": "persia", "region": "us-central1", "existing": edits{"context": "c", "systemPool": "loaders"}}},
+			"persia:cluster.region", "remove it, and write only name and existing"},
+		{"a setting", edits{"persia:cluster": edits{"name": "persia", "costManagement": true, "existing": edits{"context": "c", "systemPool": "loaders"}}},
+			"persia:cluster.costManagement", "nothing of a cluster that exists"},
+		{"a project", edits{"persia:project": "persia-project"}, "persia:project", "remove it"},
+		{"a disk", edits{"persia:nodePools[2].disk": edits{"sizeGb": 200}},
+			"persia:nodePools[2].disk", "nothing of a pool that exists"},
+		{"pods that do not fit", edits{"persia:jobs[0].nnWorker.replicas": 3},
+			"persia:nodePools[0].nodes", "write 3"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := Load(stackFile(t, onExisting(c.edits)))
+			require.Error(t, err)
+			assert.Contains(t, err.Error(), "\n"+c.path+": ")
+			assert.ErrorContains(t, err, c.says)
+		})
+	}
+}

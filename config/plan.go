@@ -1,0 +1,244 @@
+package config
+
+import (
+	"fmt"
+	"net/netip"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/capacity"
+)
+
+// Plan is what the stack's node pools must hold, and what they do.
+func (s *Stack) Plan() capacity.Plan {
+	var pools []capacity.Pool
+	var usage []capacity.Usage
+	for _, p := range s.Pools() {
+		machine, _ := s.machine(p)
+		pools = append(pools, capacity.Pool{
+			Name:    p.Name,
+			Machine: machine,
+			Spot:    p.Spot,
+			Node:    s.nodeRoom(p),
+			Nodes:   p.mostNodes(),
+			Pods:    s.podsOn(p.Name),
+		})
+		usage = append(usage, capacity.Usage{
+			Machine:   machine,
+			Spot:      p.Spot,
+			Nodes:     p.mostNodes(),
+			DiskType:  p.Disk.Type,
+			DiskGB:    p.Disk.SizeGB,
+			LocalSSDs: p.LocalSSDs,
+		})
+	}
+	plan := capacity.NewPlan(pools, s.price)
+	if s.Cluster.Existing == nil {
+		plan.Quotas = capacity.Quotas(s.Cluster.Region, *s.Cluster.PrivateNodes, usage)
+		plan.Ranges = s.addressRanges()
+	}
+	return plan
+}
+
+// addressRanges are the network's ranges that grow with the nodes. They are valid.
+func (s *Stack) addressRanges() []capacity.Range {
+	ranges := []capacity.Range{
+		{Name: "nodes", CIDR: s.Cluster.Network.Nodes, Needed: s.nodeAddresses()},
+		{Name: "pods", CIDR: s.Cluster.Network.Pods, Needed: s.podAddresses()},
+	}
+	for i := range ranges {
+		ranges[i].Size = size(netip.MustParsePrefix(ranges[i].CIDR))
+	}
+	return ranges
+}
+
+func (s *Stack) price(machineType string, spot bool) (float64, bool) {
+	price := s.MachineTypes[machineType].HourlyPrice
+	if spot {
+		price = s.MachineTypes[machineType].SpotHourlyPrice
+	}
+	return price, price > 0
+}
+
+// nodeRoom is what a node of a pool leaves to the pods that are assigned to it.
+func (s *Stack) nodeRoom(p NodePool) capacity.Resources {
+	machine, _ := s.machine(p)
+	room := machine.Allocatable()
+	room.Pods = int64(p.MaxPodsPerNode)
+	// Of an existing pool's disks nothing is known.
+	room.EphemeralBytes = 1 << 60
+	if s.Cluster.Existing == nil {
+		_, room.EphemeralBytes = capacity.EphemeralStorage(p.Disk.SizeGB, p.LocalSSDs)
+	}
+	room = room.Minus(capacity.NodeAgents)
+	if p.GPU != nil {
+		room.GPUs = p.GPU.Places()
+		if s.NVIDIADriver.Installer != InstallerManaged {
+			room = room.Minus(capacity.DriverInstaller)
+		}
+	}
+	return room
+}
+
+// podsOn are the pods that are assigned to a pool.
+func (s *Stack) podsOn(pool string) []capacity.Pods {
+	var pods []capacity.Pods
+	for _, kind := range roleKinds {
+		pods = append(pods, s.rolesOn(pool, kind)...)
+	}
+	if s.NATS.NodePool == pool {
+		pods = append(pods, capacity.Pods{
+			Name:     "NATS server",
+			Count:    s.NATS.Size,
+			Requests: requests(s.NATS.Resources),
+			Priority: PriorityNATS.Value,
+			Apart:    s.NATS.AntiAffinity,
+		})
+	}
+	if s.SystemPoolName() == pool {
+		pods = append(pods, s.systemPods()...)
+	}
+	return pods
+}
+
+// systemPods are those of the system pool that no stack file tells of.
+func (s *Stack) systemPods() []capacity.Pods {
+	gateways := 0
+	for _, j := range s.Jobs {
+		if *j.EnableMetrics {
+			gateways++
+		}
+	}
+	return []capacity.Pods{
+		capacity.ClusterAgents,
+		{Name: "NATS operator", Count: 1, Requests: capacity.NATSOperator},
+		{Name: "metrics gateway", Count: gateways, Requests: capacity.MetricsGateway},
+	}
+}
+
+// roleKind is one of the four parts of every job.
+type roleKind struct {
+	field    string
+	priority Priority
+	of       func(*Job) *Role
+}
+
+var roleKinds = []roleKind{
+	{"nnWorker", PriorityNNWorker, func(j *Job) *Role { return &j.NNWorker.Role }},
+	{"dataloader", PriorityDataloader, func(j *Job) *Role { return &j.Dataloader }},
+	{"embeddingWorker", PriorityEmbeddingWorker, func(j *Job) *Role { return &j.EmbeddingWorker }},
+	{"embeddingParameterServer", PriorityEmbeddingParameterServer, func(j *Job) *Role { return &j.EmbeddingParameterServer }},
+}
+
+// rolesOn are the replicas of one part of all jobs that are assigned to a pool,
+// those of the same size together.
+func (s *Stack) rolesOn(pool string, kind roleKind) []capacity.Pods {
+	var sizes []capacity.Resources
+	replicas, jobs := map[capacity.Resources]int{}, map[capacity.Resources][]string{}
+	for i := range s.Jobs {
+		role := kind.of(&s.Jobs[i])
+		if role.NodePool != pool {
+			continue
+		}
+		size := requests(role.Resources)
+		if jobs[size] == nil {
+			sizes = append(sizes, size)
+		}
+		replicas[size] += role.Replicas
+		jobs[size] = append(jobs[size], s.Jobs[i].Name)
+	}
+	var pods []capacity.Pods
+	for _, size := range sizes {
+		pods = append(pods, capacity.Pods{
+			Name:     kind.field + " of " + someJobs(jobs[size]),
+			Count:    replicas[size],
+			Requests: size,
+			Priority: kind.priority.Value,
+		})
+	}
+	return pods
+}
+
+func someJobs(names []string) string {
+	if len(names) == 1 {
+		return names[0]
+	}
+	return fmt.Sprintf("%s and %d more", names[0], len(names)-1)
+}
+
+// requests is what the scheduler counts of a pod with one container.
+func requests(r corev1.ResourceRequirements) capacity.Resources {
+	amount := func(name corev1.ResourceName) resource.Quantity {
+		q, _, _ := asked(nil, r, name)
+		return q
+	}
+	cpu, memory, disk, gpus := amount(corev1.ResourceCPU), amount(corev1.ResourceMemory),
+		amount(corev1.ResourceEphemeralStorage), amount(gpuResource)
+	return capacity.Resources{
+		MilliCPU:       cpu.MilliValue(),
+		MemoryBytes:    memory.Value(),
+		EphemeralBytes: disk.Value(),
+		GPUs:           gpus.Value(),
+		Pods:           1,
+	}
+}
+
+// capacity checks that every pool holds its pods. The stack must be valid
+// otherwise.
+func (v *validator) capacity() {
+	for _, pool := range v.stack.Plan().Pools {
+		if pool.Fits() {
+			continue
+		}
+		path := v.nodesPath(pool.Name)
+		if len(pool.TooLarge) > 0 {
+			v.invalid(path, pool.Nodes, "nodes of %s hold no %s; choose a larger machine type", pool.Machine.Type, pool.TooLarge[0].Name)
+			continue
+		}
+		v.invalid(path, pool.Nodes, "%s; write %d", tooFew(pool), v.stack.wholeZones(pool.Name, pool.Needed))
+	}
+}
+
+// tooFew says why the nodes of a pool do not hold its pods.
+func tooFew(pool capacity.PoolPlan) string {
+	nodes, are, have := fmt.Sprintf("%d nodes of %s", pool.Nodes, pool.Machine.Type), "are", "they have"
+	if pool.Nodes == 1 {
+		nodes, are, have = "1 node of "+pool.Machine.Type, "is", "it has"
+	}
+	kind := pool.Pods[0]
+	switch missing, known := pool.Missing(); {
+	case known:
+		return fmt.Sprintf("%s hold %d of %d × %s, %d a node, and %d find no room",
+			nodes, kind.Count-missing, kind.Count, kind.Name, pool.Holds(kind), missing)
+	case !pool.Used.Within(pool.Node.Times(pool.Nodes)):
+		return fmt.Sprintf("%s %s too few for %s, which ask for more than %s", nodes, are, and(pool.Kinds()), have)
+	default:
+		return fmt.Sprintf("%s %s too few for %s, depending on the order in which they come", nodes, are, and(pool.Kinds()))
+	}
+}
+
+// nodesPath is where a pool's number of nodes is written.
+func (v *validator) nodesPath(pool string) *field.Path {
+	for i, p := range v.stack.NodePools {
+		switch path := field.NewPath(nodePoolsKey).Index(i); {
+		case p.Name != pool:
+		case p.Autoscaling != nil:
+			return path.Child("autoscaling", "maxNodes")
+		default:
+			return path.Child("nodes")
+		}
+	}
+	return field.NewPath(clusterKey, "systemPool", "nodes")
+}
+
+// wholeZones rounds a number of nodes up to what can be spread over the zones of a
+// pool with a fixed number.
+func (s *Stack) wholeZones(pool string, nodes int) int {
+	p, _ := s.pool(pool)
+	if zones := len(p.Zones); p.Nodes != nil && zones > 0 {
+		return (nodes + zones - 1) / zones * zones
+	}
+	return nodes
+}

@@ -1,0 +1,139 @@
+package config
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"persia/capacity"
+)
+
+// TestCapacityRefuses has stacks that do not fit their pools.
+func TestCapacityRefuses(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		edits edits
+		path  string
+		says  []string
+	}{
+		{"one node too few, alike", edits{"persia:jobs[0].nnWorker.replicas": 5},
+			"persia:nodePools[0].nodes", []string{"2", "2 nodes of a2-highgpu-8g hold 2 of 5 × nnWorker of train, 1 a node, and 3 find no room; write 5"}},
+		{"autoscaling counts at its maximum", edits{"persia:jobs[0].embeddingWorker.replicas": 5},
+			"persia:nodePools[1].autoscaling.maxNodes", []string{"4 nodes of n2-highmem-32", "5 × embeddingWorker of train", "too few", "write 5"}},
+		{"rounded up to whole zones", edits{
+			"persia:cluster.zones":             []any{"us-central1-a", "us-central1-b"},
+			"persia:nodePools[2].nodes":        2,
+			"persia:jobs[0].nnWorker.replicas": 5,
+		}, "persia:nodePools[0].nodes", []string{"write 6"}},
+		{"several kinds of pods", edits{
+			"persia:jobs[0].embeddingWorker.nodePool":         "ps",
+			"persia:jobs[0].embeddingWorker.resources.limits": edits{"cpu": 40, "memory": "1Ti"},
+		}, "persia:nodePools[2].nodes", []string{"1 node of m1-ultramem-160 is too few for 2 × embeddingWorker of train and 1 × embeddingParameterServer of train, which ask for more than it has; write 2"}},
+		{"several kinds of pods that an unlucky order keeps out", edits{
+			"persia:jobs[0].embeddingWorker.nodePool":                  "ps",
+			"persia:jobs[0].embeddingWorker.replicas":                  1,
+			"persia:jobs[0].embeddingWorker.resources.limits":          edits{"cpu": 70, "memory": "100Gi"},
+			"persia:jobs[0].embeddingParameterServer.replicas":         2,
+			"persia:jobs[0].embeddingParameterServer.resources.limits": edits{"cpu": 60, "memory": "100Gi"},
+			"persia:jobs[0].dataloader.nodePool":                       "ps",
+			"persia:jobs[0].dataloader.resources.limits":               edits{"cpu": 90, "memory": "100Gi"},
+			"persia:jobs[0].dataloader.replicas":                       1,
+			"persia:nodePools[2].nodes":                                2,
+		}, "persia:nodePools[2].nodes", []string{"2 nodes of m1-ultramem-160 are too few", "depending on the order in which they come; write 3"}},
+		{"NATS kept apart", edits{"persia:nats.antiAffinity": true},
+			"persia:cluster.systemPool.nodes", []string{"2 nodes of e2-standard-4", "3 × NATS server", "write 3"}},
+		{"system pool of tiny nodes", edits{"persia:cluster.systemPool.machineType": "n1-standard-1", "persia:nats.nodePool": "loaders"},
+			"persia:cluster.systemPool.nodes", []string{"nodes of n1-standard-1 hold no GKE's own", "larger machine type"}},
+		{"ephemeral storage", edits{"persia:jobs[0].dataloader.resources.limits[ephemeral-storage]": "200Gi"},
+			"persia:jobs[0].dataloader.resources.limits[ephemeral-storage]", []string{"200Gi", "leave 43Gi of ephemeral storage"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := Load(stackFile(t, c.edits))
+			require.Error(t, err)
+			assert.Contains(t, err.Error(), "\n"+c.path+": ")
+			for _, text := range c.says {
+				assert.ErrorContains(t, err, text)
+			}
+		})
+	}
+}
+
+// TestPlan: what a stack needs, with what runs beside the roles.
+func TestPlan(t *testing.T) {
+	stack, err := Load(stackFile(t, edits{"persia:machineTypes": edits{
+		"a2-highgpu-8g":   edits{"hourlyPrice": 30},
+		"n2-highmem-32":   edits{"hourlyPrice": 2.5},
+		"m1-ultramem-160": edits{"hourlyPrice": 25},
+		"e2-standard-4":   edits{"hourlyPrice": 0.25},
+	}}))
+	require.NoError(t, err)
+	plan := stack.Plan()
+
+	needed := map[string][]int{}
+	for _, pool := range plan.Pools {
+		needed[pool.Name] = []int{pool.Needed, pool.Nodes}
+	}
+	assert.Equal(t, map[string][]int{"system": {1, 2}, "trainers": {2, 2}, "loaders": {3, 4}, "ps": {1, 1}}, needed)
+	assert.Equal(t, 9, plan.Nodes)
+	assert.Equal(t, 2+8+2+1+3+2+1+1, plan.Pods, "roles, NATS, GKE's own, operator, gateway")
+	require.NotNil(t, plan.HourlyCost)
+	assert.InDelta(t, 2*30+4*2.5+25+2*0.25, *plan.HourlyCost, 1e-9)
+	assert.Contains(t, plan.Quotas, capacity.Quota{Name: "NVIDIA_A100_GPUS", Region: "us-central1", Amount: 16})
+	assert.Contains(t, plan.Quotas, capacity.Quota{Name: "M1_CPUS", Region: "us-central1", Amount: 160})
+	assert.Equal(t, []capacity.Range{
+		{Name: "nodes", CIDR: "10.0.0.0/20", Needed: 13, Size: 4096},
+		{Name: "pods", CIDR: "10.64.0.0/14", Needed: 9 * 256, Size: 1 << 18},
+	}, plan.Ranges)
+}
+
+func TestPlanWithoutAPrice(t *testing.T) {
+	stack, err := Load(stackFile(t, edits{"persia:machineTypes": edits{"a2-highgpu-8g": edits{"hourlyPrice": 30}}}))
+	require.NoError(t, err)
+	plan := stack.Plan()
+	assert.Nil(t, plan.HourlyCost, "part of the cost would pass for all of it")
+	assert.NotNil(t, plan.Pools[1].HourlyCost)
+}
+
+// TestDescribedMachine: a machine type that the catalogue lacks is planned with
+// like any other.
+func TestDescribedMachine(t *testing.T) {
+	stack, err := Load(stackFile(t, edits{
+		"persia:machineTypes":                      edits{"x9-highgpu-4g": edits{"cpus": 96, "memory": "1Ti", "gpu": edits{"type": "nvidia-x9", "count": 4}}},
+		"persia:nodePools[0]":                      edits{"name": "trainers", "machineType": "x9-highgpu-4g", "nodes": 2, "gpu": edits{"type": "nvidia-x9", "count": 4}},
+		"persia:jobs[0].nnWorker.resources.limits": edits{"cpu": 80, "memory": "600Gi", "nvidia.com/gpu": 4},
+	}))
+	require.NoError(t, err)
+	plan := stack.Plan()
+	assert.Equal(t, 2, plan.Pools[1].Needed)
+	assert.Contains(t, plan.Quotas, capacity.Quota{Name: "CPUS_PER_VM_FAMILY (vm_family X9)", Region: "us-central1", Amount: 192})
+	assert.Contains(t, plan.Quotas, capacity.Quota{Name: "GPUS_PER_GPU_FAMILY (gpu_family NVIDIA_X9)", Region: "us-central1", Amount: 8})
+}
+
+// TestDescribedMachineRefused has mistakes in the descriptions of machine types.
+func TestDescribedMachineRefused(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		described edits
+		path      string
+		says      string
+	}{
+		{"shape of a known type", edits{"n2-standard-8": edits{"cpus": 8}}, "[n2-standard-8]", "remove cpus, memory and gpu"},
+		{"no vCPUs", edits{"x9-standard-8": edits{"memory": "1Ti"}}, "[x9-standard-8].cpus", "write the number of vCPUs"},
+		{"no memory", edits{"x9-standard-8": edits{"cpus": 8}}, "[x9-standard-8].memory", "write the memory"},
+		{"memory without a unit", edits{"x9-standard-8": edits{"cpus": 8, "memory": "32"}}, "[x9-standard-8].memory", "write a unit"},
+		{"memory that is no quantity", edits{"x9-standard-8": edits{"cpus": 8, "memory": "32GB"}}, "[x9-standard-8].memory", "32GB"},
+		{"too many vCPUs", edits{"x9-standard-8": edits{"cpus": 80000, "memory": "1Ti"}}, "[x9-standard-8].cpus", "from 1 to 4096"},
+		{"GPU without a type", edits{"x9-standard-8": edits{"cpus": 8, "memory": "1Ti", "gpu": edits{"count": 1}}}, "[x9-standard-8].gpu.type", "accelerator's name"},
+		{"GPU without a count", edits{"x9-standard-8": edits{"cpus": 8, "memory": "1Ti", "gpu": edits{"type": "nvidia-x9"}}}, "[x9-standard-8].gpu.count", "from 1 to 64"},
+		{"negative price", edits{"n2-standard-8": edits{"hourlyPrice": -1}}, "[n2-standard-8].hourlyPrice", "more than 0"},
+		{"price in quotes", edits{"n2-standard-8": edits{"spotHourlyPrice": "0.5"}}, "[n2-standard-8].spotHourlyPrice", "a number, without quotes"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := Load(stackFile(t, edits{"persia:machineTypes": c.described}))
+			require.Error(t, err)
+			assert.Contains(t, err.Error(), "\npersia:machineTypes"+c.path+": ")
+			assert.ErrorContains(t, err, c.says)
+		})
+	}
+}

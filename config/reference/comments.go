@@ -1,0 +1,151 @@
+package reference
+
+import (
+	"fmt"
+	"go/ast"
+	"go/doc"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"persia/config"
+)
+
+// comments are the doc comments of a package, in the words of a reader: without
+// the name that they begin with, and with the names of fields in YAML.
+type comments struct {
+	// types and fields are by Type and by Type.Field.
+	types, fields map[string]string
+	// values are the constants of string types.
+	values map[string][]Value
+}
+
+func readComments(dir string) (*comments, error) {
+	files, fset, err := parse(dir)
+	if err != nil {
+		return nil, err
+	}
+	pkg, err := doc.NewFromFiles(fset, files, "config")
+	if err != nil {
+		return nil, err
+	}
+	c := &comments{map[string]string{}, map[string]string{}, map[string][]Value{}}
+	shared := sharedNames(pkg.Types)
+	for _, t := range pkg.Types {
+		names := shared.and(namesOf(t))
+		c.types[t.Name] = names.inYAML(withoutSubject(t.Name, firstParagraph(t.Doc)))
+		for _, f := range structFields(t) {
+			c.fields[t.Name+"."+f.name] = names.inYAML(withoutSubject(f.name, oneLine(f.comment)))
+		}
+		c.values[t.Name] = valuesOf(t)
+	}
+	return c, nil
+}
+
+// parse parses the files of a package, without its tests.
+func parse(dir string) ([]*ast.File, *token.FileSet, error) {
+	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		return nil, nil, err
+	}
+	fset := token.NewFileSet()
+	var files []*ast.File
+	for _, path := range paths {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(fset, path, nil, parser.ParseComments)
+		if err != nil {
+			return nil, nil, err
+		}
+		files = append(files, file)
+	}
+	if len(files) == 0 {
+		return nil, nil, fmt.Errorf("no Go files in %s", dir)
+	}
+	return files, fset, nil
+}
+
+// commentedField is a field of a struct as its source has it.
+type commentedField struct {
+	name, yaml, comment string
+}
+
+// structFields lists the fields of a struct, without embedded ones, and none of
+// any other type.
+func structFields(t *doc.Type) []commentedField {
+	object, ok := t.Decl.Specs[0].(*ast.TypeSpec).Type.(*ast.StructType)
+	if !ok {
+		return nil
+	}
+	var fields []commentedField
+	for _, f := range object.Fields.List {
+		for _, name := range f.Names {
+			fields = append(fields, commentedField{name.Name, jsonName(f.Tag), f.Doc.Text()})
+		}
+	}
+	return fields
+}
+
+func jsonName(tag *ast.BasicLit) string {
+	if tag == nil {
+		return ""
+	}
+	name, _, _ := strings.Cut(reflect.StructTag(strings.Trim(tag.Value, "`")).Get("json"), ",")
+	return name
+}
+
+func namesOf(t *doc.Type) names {
+	own := names{}
+	for _, f := range structFields(t) {
+		own[f.name] = f.yaml
+	}
+	return own
+}
+
+// sharedNames are the names that mean a field, or a key, in the comment of any
+// type, since they are no English words. A comment may have them as in YAML, too.
+func sharedNames(types []*doc.Type) names {
+	shared := names{}
+	for _, key := range config.Keys() {
+		if _, name, _ := strings.Cut(key, ":"); compound.MatchString(name) {
+			shared[name] = name
+		}
+	}
+	for _, t := range types {
+		for _, f := range structFields(t) {
+			for _, name := range []string{f.name, f.yaml} {
+				if compound.MatchString(name) {
+					shared[name] = f.yaml
+				}
+			}
+		}
+	}
+	return shared
+}
+
+// valuesOf lists the constants of a string type.
+func valuesOf(t *doc.Type) []Value {
+	var values []Value
+	for _, group := range t.Consts {
+		for _, spec := range group.Decl.Specs {
+			constant := spec.(*ast.ValueSpec)
+			for i, expr := range constant.Values {
+				literal, ok := expr.(*ast.BasicLit)
+				if !ok || literal.Kind != token.STRING {
+					continue
+				}
+				text, err := strconv.Unquote(literal.Value)
+				if err != nil {
+					continue
+				}
+				about := strings.TrimPrefix(oneLine(constant.Doc.Text()), constant.Names[i].Name+" ")
+				values = append(values, Value{text, about})
+			}
+		}
+	}
+	return values
+}

@@ -1,0 +1,126 @@
+package reference
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"persia/config"
+)
+
+const (
+	source = ".."
+	docs   = "../../docs"
+)
+
+var update = flag.Bool("update", false, "write docs/configuration.md anew")
+
+// page is the page that the source makes.
+func page(t *testing.T) string {
+	sections, err := Sections(source)
+	require.NoError(t, err)
+	return Markdown(sections)
+}
+
+func TestPageIsCurrent(t *testing.T) {
+	got, path := page(t), filepath.Join(docs, "configuration.md")
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.Equal(t, string(want), got, "go test ./config/reference -update writes it anew")
+}
+
+// TestPageIsWhole looks for every key, and for every field of every type that a
+// stack is made of.
+func TestPageIsWhole(t *testing.T) {
+	chapters := map[string]string{}
+	for _, chapter := range regexp.MustCompile(`(?m)^##+ `).Split(page(t), -1) {
+		title, text, _ := strings.Cut(chapter, "\n")
+		chapters[title] = text
+	}
+	seen := map[reflect.Type]bool{}
+	var look func(path string, typ reflect.Type)
+	look = func(path string, typ reflect.Type) {
+		object, inside := unwrap(typ)
+		if !isObject(object) || seen[object] {
+			return
+		}
+		seen[object] = true
+		assert.Contains(t, chapters, path)
+		for _, f := range reflect.VisibleFields(object) {
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			if f.Anonymous {
+				continue
+			}
+			assert.Contains(t, chapters[path], "\n| `"+name+"` |", "%s.%s", object, f.Name)
+			look(path+inside+"."+name, f.Type)
+		}
+	}
+	for _, key := range config.Keys() {
+		assert.Contains(t, chapters, key)
+		f, ok := config.StackField(key)
+		require.True(t, ok, key)
+		look(key, f.Type)
+	}
+	assert.Greater(t, len(seen), 20)
+}
+
+func TestLinksLeadSomewhere(t *testing.T) {
+	anchors := map[string]bool{}
+	for _, heading := range regexp.MustCompile(`(?m)^##+ (.*)$`).FindAllStringSubmatch(page(t), -1) {
+		to := anchor(heading[1])
+		assert.False(t, anchors[to], "two headings have the anchor %s", to)
+		anchors[to] = true
+	}
+	for _, target := range regexp.MustCompile(`\]\(([^)]*)\)`).FindAllStringSubmatch(page(t), -1) {
+		switch to := target[1]; {
+		case strings.HasPrefix(to, "#"):
+			assert.True(t, anchors[to], to)
+		case !strings.HasPrefix(to, "https://kubernetes.io/"):
+			assert.FileExists(t, filepath.Join(docs, to))
+		}
+	}
+}
+
+func TestNotesHaveSections(t *testing.T) {
+	sections, err := Sections(source)
+	require.NoError(t, err)
+	paths := map[string]bool{}
+	for _, s := range sections {
+		paths[s.Path] = true
+	}
+	for path := range notes {
+		assert.True(t, paths[path], path)
+	}
+}
+
+// TestUndescribed reads a package that has none of the comments.
+func TestUndescribed(t *testing.T) {
+	dir := t.TempDir()
+	_, err := Sections(dir)
+	assert.ErrorContains(t, err, "no Go files in "+dir)
+
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "stack.go"), []byte("package config\n"), 0o644))
+	_, err = Sections(dir)
+	assert.ErrorContains(t, err, "persia:nodePools: nothing describes it")
+	assert.ErrorContains(t, err, "config.NodePool.MachineType: neither the field nor its type has a doc comment")
+	assert.ErrorContains(t, err, "config.Role.Replicas: neither")
+}
+
+func TestUnknownTypes(t *testing.T) {
+	w := &walker{}
+	w.typeOf("persia:a", reflect.TypeFor[chan int]())
+	w.typeOf("persia:b", reflect.TypeFor[reflect.Method]())
+	require.Len(t, w.problems, 2)
+	assert.ErrorContains(t, w.problems[0], "persia:a: package reference has no word for a value of type chan int")
+	assert.ErrorContains(t, w.problems[1], "persia:b: package reference does not know where reflect.Method is described")
+}

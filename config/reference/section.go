@@ -1,0 +1,166 @@
+package reference
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"persia/config"
+)
+
+// Section describes the value of a key, or an object inside of one.
+type Section struct {
+	// Path is where the value stands, as errors print it, but with [] for the
+	// index in a list and [NAME] for a name in an object of like ones:
+	// persia:nodePools[].gpu.
+	Path string
+	// Also are the other places of an object that stands in several.
+	Also []string
+	// Key says that this is a key of the stack file.
+	Key bool
+	// Type is that of the whole value: a list of objects, say.
+	Type Type
+	// Doc describes the value, or each object of a list. Like all texts here it
+	// is one paragraph, in which `backticks` mark what is written as it is.
+	Doc string
+	// Fields are those of the object, in the order of the source.
+	Fields []Field
+}
+
+// Field is a field of an object.
+type Field struct {
+	Name string
+	Type Type
+	// Required fields are written always. All others have a default.
+	Required bool
+	// Change is what Google Cloud does when the field is changed: update or
+	// replace, or empty where that is not known.
+	Change string
+	Doc    string
+}
+
+// Sections describes all keys of a stack file, in their order, each followed by
+// the objects inside of it. The folder is that of package config, whose comments
+// are read from its source. The error names everything that has none.
+func Sections(dir string) ([]*Section, error) {
+	c, err := readComments(dir)
+	if err != nil {
+		return nil, err
+	}
+	w := &walker{comments: c, objects: map[reflect.Type]*Section{}}
+	for _, key := range config.Keys() {
+		w.key(key)
+	}
+	for _, s := range w.sections {
+		if s.Doc == "" {
+			w.problem("%s: nothing describes it; write a doc comment of its type", s.Path)
+		}
+	}
+	return w.sections, errors.Join(w.problems...)
+}
+
+// walker visits the types of package config.
+type walker struct {
+	comments *comments
+	sections []*Section
+	// objects are the sections that describe a struct type.
+	objects  map[reflect.Type]*Section
+	problems []error
+}
+
+func (w *walker) key(name string) {
+	f, ok := config.StackField(name)
+	if !ok {
+		w.problem("%s: no field of config.Stack takes it", name)
+		return
+	}
+	s := w.section(name, f.Type)
+	s.Key = true
+	if doc := w.comments.fields["Stack."+f.Name]; doc != "" {
+		s.Doc = doc
+	}
+}
+
+// section adds the description of a value, and of the objects inside of it.
+func (w *walker) section(path string, t reflect.Type) *Section {
+	s := &Section{Path: path}
+	w.sections = append(w.sections, s)
+	if object, inside := unwrap(t); isObject(object) {
+		w.objects[object] = s
+		s.Doc = w.comments.types[object.Name()]
+		for _, f := range fieldsOf(object) {
+			s.Fields = append(s.Fields, w.field(path+inside, f))
+		}
+	}
+	s.Type = w.typeOf(path, t)
+	return s
+}
+
+func (w *walker) field(path string, f structField) Field {
+	path += "." + f.name
+	w.visit(path, f.Type)
+	return Field{
+		Name:     f.name,
+		Type:     w.typeOf(path, f.Type),
+		Required: !f.optional,
+		Change:   f.Tag.Get("change"),
+		Doc:      w.describe(f),
+	}
+}
+
+// visit adds a section for an object, or to its section one more place.
+func (w *walker) visit(path string, t reflect.Type) {
+	object, _ := unwrap(t)
+	if !isObject(object) {
+		return
+	}
+	if s, ok := w.objects[object]; ok {
+		s.Also = append(s.Also, path)
+		return
+	}
+	w.section(path, t)
+}
+
+// describe is the doc comment of a field, or the beginning of its type's.
+func (w *walker) describe(f structField) string {
+	name := f.owner.Name() + "." + f.Name
+	if doc := w.comments.fields[name]; doc != "" {
+		return doc
+	}
+	if t, _ := unwrap(f.Type); isOwn(t) && w.comments.types[t.Name()] != "" {
+		return firstSentence(w.comments.types[t.Name()])
+	}
+	w.problem("config.%s: neither the field nor its type has a doc comment; write one", name)
+	return ""
+}
+
+func (w *walker) problem(format string, args ...any) {
+	w.problems = append(w.problems, fmt.Errorf(format, args...))
+}
+
+// structField is a field as it is written in a stack file.
+type structField struct {
+	reflect.StructField
+	name     string
+	optional bool
+	// owner is the struct that declares the field: an embedded one, maybe.
+	owner reflect.Type
+}
+
+// fieldsOf lists the fields of a struct, those of embedded structs among them.
+func fieldsOf(t reflect.Type) []structField {
+	var fields []structField
+	for _, f := range reflect.VisibleFields(t) {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "" {
+			continue
+		}
+		owner := t
+		if outer := f.Index[:len(f.Index)-1]; len(outer) > 0 {
+			owner = t.FieldByIndex(outer).Type
+		}
+		fields = append(fields, structField{f, name, strings.Contains(options, "omitempty"), owner})
+	}
+	return fields
+}

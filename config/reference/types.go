@@ -1,0 +1,136 @@
+package reference
+
+import (
+	"reflect"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"persia/config"
+)
+
+// Kind says what a value is, in the words of a reader.
+type Kind string
+
+// The kinds of values.
+const (
+	Text     Kind = "text"
+	Integer  Kind = "integer"
+	Number   Kind = "number"
+	Boolean  Kind = "true or false"
+	Quantity Kind = "quantity"
+	Object   Kind = "object"
+	// List is a list of values of one type.
+	List Kind = "list"
+	// Map is an object of values of one type, with names that the user chooses.
+	Map Kind = "map"
+)
+
+// Type is the type of a value.
+type Type struct {
+	Kind Kind
+	// Elem is what a List or a Map holds.
+	Elem *Type
+	// Section is the path of the section that describes an Object.
+	Section string
+	// Values are the only ones that a Text may have, if these are declared.
+	Values []Value
+	// Kubernetes is the name of a type of Kubernetes, and URL where it is
+	// described.
+	Kubernetes, URL string
+}
+
+// Value is one value of an enumeration. Doc is a sentence without its subject,
+// the value: "leaves the driver to GKE."
+type Value struct {
+	Text, Doc string
+}
+
+// apiReference is the Kubernetes API reference.
+const apiReference = "https://kubernetes.io/docs/reference/kubernetes-api/"
+
+// kubernetes says where types of Kubernetes are described. An enumeration stands
+// with the object that it is used in.
+var kubernetes = map[reflect.Type]string{
+	reflect.TypeFor[corev1.EnvVar]():                     apiReference + "core/pod-v1/#EnvVar",
+	reflect.TypeFor[corev1.PersistentVolumeAccessMode](): apiReference + "core/persistent-volume-v1/#PersistentVolumeSpec",
+	reflect.TypeFor[corev1.PullPolicy]():                 apiReference + "core/pod-v1/#Container",
+	reflect.TypeFor[corev1.ResourceRequirements]():       apiReference + "core/pod-v1/#ResourceRequirements",
+	reflect.TypeFor[corev1.TaintEffect]():                apiReference + "core/node-v1/#Taint",
+}
+
+// typeOf describes the type of the value at a path. The objects in it have their
+// sections already.
+func (w *walker) typeOf(path string, t reflect.Type) Type {
+	if t == reflect.TypeFor[resource.Quantity]() {
+		return Type{Kind: Quantity}
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return w.typeOf(path, t.Elem())
+	case reflect.Slice:
+		elem := w.typeOf(path, t.Elem())
+		return Type{Kind: List, Elem: &elem}
+	case reflect.Map:
+		elem := w.typeOf(path, t.Elem())
+		return Type{Kind: Map, Elem: &elem}
+	}
+	described := Type{Kind: kindOf(t)}
+	switch {
+	case described.Kind == "":
+		w.problem("%s: package reference has no word for a value of type %s; add one to kindOf", path, t)
+	case isObject(t):
+		described.Section = w.objects[t].Path
+	case isOwn(t):
+		described.Values = w.comments.values[t.Name()]
+	case t.PkgPath() != "":
+		described.Kubernetes, described.URL = t.Name(), kubernetes[t]
+		if described.URL == "" {
+			w.problem("%s: package reference does not know where %s is described; add it to kubernetes", path, t)
+		}
+	}
+	return described
+}
+
+// kindOf is the kind of a single value, and empty for what has none.
+func kindOf(t reflect.Type) Kind {
+	switch t.Kind() {
+	case reflect.String:
+		return Text
+	case reflect.Int:
+		return Integer
+	case reflect.Float64:
+		return Number
+	case reflect.Bool:
+		return Boolean
+	case reflect.Struct:
+		return Object
+	}
+	return ""
+}
+
+// unwrap is the type inside of pointers, lists and maps, and what a path has for
+// them.
+func unwrap(t reflect.Type) (inner reflect.Type, path string) {
+	switch t.Kind() {
+	case reflect.Pointer:
+		return unwrap(t.Elem())
+	case reflect.Slice:
+		inner, path = unwrap(t.Elem())
+		return inner, "[]" + path
+	case reflect.Map:
+		inner, path = unwrap(t.Elem())
+		return inner, "[NAME]" + path
+	}
+	return t, ""
+}
+
+// isObject reports whether a type is an object that is described here.
+func isObject(t reflect.Type) bool {
+	return t.Kind() == reflect.Struct && isOwn(t)
+}
+
+// isOwn reports whether a type is one of package config.
+func isOwn(t reflect.Type) bool {
+	return t.PkgPath() == reflect.TypeFor[config.Stack]().PkgPath()
+}

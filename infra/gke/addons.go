@@ -1,0 +1,44 @@
+package gke
+
+import (
+	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/container"
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+
+	"persia/config"
+)
+
+// addons are the parts of GKE that run on the cluster's nodes.
+func addons(cluster config.Cluster) container.ClusterAddonsConfigArgs {
+	return container.ClusterAddonsConfigArgs{
+		GcePersistentDiskCsiDriverConfig: container.ClusterAddonsConfigGcePersistentDiskCsiDriverConfigArgs{
+			Enabled: pulumi.Bool(*cluster.CSIDrivers.PersistentDisk),
+		},
+		GcpFilestoreCsiDriverConfig: container.ClusterAddonsConfigGcpFilestoreCsiDriverConfigArgs{
+			Enabled: pulumi.Bool(*cluster.CSIDrivers.Filestore),
+		},
+		GcsFuseCsiDriverConfig: container.ClusterAddonsConfigGcsFuseCsiDriverConfigArgs{
+			Enabled: pulumi.Bool(*cluster.CSIDrivers.GCSFuse),
+		},
+		GkeBackupAgentConfig: container.ClusterAddonsConfigGkeBackupAgentConfigArgs{
+			Enabled: pulumi.Bool(*cluster.Backup.Agent),
+		},
+	}
+}
+
+// autoscalingProfile is that of the stack's own pools: GKE makes none by itself.
+func autoscalingProfile(cluster config.Cluster) container.ClusterClusterAutoscalingArgs {
+	return container.ClusterClusterAutoscalingArgs{
+		Enabled:            pulumi.Bool(false),
+		AutoscalingProfile: pulumi.String(cluster.AutoscalingProfile),
+	}
+}
+
+func imageStreaming(cluster config.Cluster) container.ClusterNodePoolDefaultsArgs {
+	return container.ClusterNodePoolDefaultsArgs{
+		NodeConfigDefaults: container.ClusterNodePoolDefaultsNodeConfigDefaultsArgs{
+			GcfsConfig: container.ClusterNodePoolDefaultsNodeConfigDefaultsGcfsConfigArgs{
+				Enabled: pulumi.Bool(*cluster.ImageStreaming),
+			},
+		},
+	}
+}

@@ -1,0 +1,30 @@
+package gke
+
+import (
+	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/container"
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+
+	"persia/config"
+)
+
+// privateCluster says of public nodes too that they are not private: left out, the
+// provider would keep those of a private cluster, without their way out.
+func privateCluster(cluster config.Cluster) container.ClusterPrivateClusterConfigArgs {
+	return container.ClusterPrivateClusterConfigArgs{
+		EnablePrivateNodes:    pulumi.Bool(*cluster.PrivateNodes),
+		EnablePrivateEndpoint: pulumi.Bool(cluster.PrivateEndpoint),
+		MasterIpv4CidrBlock:   optional(cluster.Network.ControlPlane),
+	}
+}
+
+// authorizedNetworks without any lets only the cluster's own network in.
+func authorizedNetworks(networks []config.AuthorizedNetwork) container.ClusterMasterAuthorizedNetworksConfigArgs {
+	blocks := container.ClusterMasterAuthorizedNetworksConfigCidrBlockArray{}
+	for _, network := range networks {
+		blocks = append(blocks, container.ClusterMasterAuthorizedNetworksConfigCidrBlockArgs{
+			DisplayName: pulumi.String(network.Name),
+			CidrBlock:   pulumi.String(network.CIDR),
+		})
+	}
+	return container.ClusterMasterAuthorizedNetworksConfigArgs{CidrBlocks: blocks}
+}

@@ -1,0 +1,34 @@
+package gke
+
+import (
+	"github.com/pulumi/pulumi-kubernetes/sdk/v4/go/kubernetes"
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+
+	"persia/config"
+)
+
+// UseCluster is a cluster that is there already. Nothing of Google Cloud is
+// registered, and whoever runs Pulumi needs the rights in the cluster.
+func UseCluster(ctx *pulumi.Context, name string, existing config.ExistingCluster, opts ...pulumi.ResourceOption) (*Cluster, error) {
+	cluster := &Cluster{}
+	if err := ctx.RegisterComponentResource("persia:gke:ExistingCluster", name, cluster, opts...); err != nil {
+		return nil, err
+	}
+	cluster.Name = pulumi.String(name).ToStringOutput()
+	args := &kubernetes.ProviderArgs{
+		// The same cluster by another path or context is the same.
+		ClusterIdentifier: pulumi.String(name),
+	}
+	// The path and not the text, which may hold a credential.
+	if existing.Kubeconfig != "" {
+		args.Kubeconfig = pulumi.String(existing.Kubeconfig)
+	}
+	if existing.Context != "" {
+		args.Context = pulumi.String(existing.Context)
+	}
+	var err error
+	if cluster.Provider, err = kubernetes.NewProvider(ctx, name, args, pulumi.Parent(cluster)); err != nil {
+		return nil, err
+	}
+	return cluster, ctx.RegisterResourceOutputs(cluster, pulumi.Map{"name": cluster.Name})
+}

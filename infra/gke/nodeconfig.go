@@ -1,0 +1,113 @@
+package gke
+
+import (
+	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/container"
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+
+	"persia/config"
+	"persia/infra/gpu"
+)
+
+// nodeConfig describes the machines of a pool. What GKE may turn on by itself is
+// said either way, so that nothing else is read back.
+func nodeConfig(pool config.NodePool, args Args, identity *nodeIdentity) container.NodePoolNodeConfigArgs {
+	node := container.NodePoolNodeConfigArgs{
+		MachineType:                    pulumi.String(pool.MachineType),
+		ImageType:                      pulumi.String(pool.ImageType),
+		DiskType:                       pulumi.String(pool.Disk.Type),
+		DiskSizeGb:                     pulumi.Int(pool.Disk.SizeGB),
+		BootDiskKmsKey:                 optional(args.Cluster.Encryption.BootDisks),
+		EphemeralStorageLocalSsdConfig: ephemeralStorage(pool),
+		Spot:                           pulumi.Bool(pool.Spot),
+		ReservationAffinity:            reservationAffinity(pool),
+		Labels:                         pulumi.ToStringMap(pool.Labels),
+		Taints:                         taints(ownTaints(pool)),
+		ServiceAccount:                 identity.email,
+		OauthScopes:                    nodeScopes(),
+		Metadata:                       pulumi.StringMap{"disable-legacy-endpoints": pulumi.String("true")},
+		WorkloadMetadataConfig: container.NodePoolNodeConfigWorkloadMetadataConfigArgs{
+			Mode: pulumi.String(metadataMode(args.Cluster)),
+		},
+		ShieldedInstanceConfig: container.NodePoolNodeConfigShieldedInstanceConfigArgs{
+			EnableIntegrityMonitoring: pulumi.Bool(true),
+			EnableSecureBoot:          pulumi.Bool(*pool.SecureBoot),
+		},
+		Gvnic:      container.NodePoolNodeConfigGvnicArgs{Enabled: pulumi.Bool(*pool.GVNIC)},
+		GcfsConfig: container.NodePoolNodeConfigGcfsConfigArgs{Enabled: pulumi.Bool(streamsImages(pool, args.Cluster))},
+	}
+	if pool.FastSocket {
+		node.FastSocket = container.NodePoolNodeConfigFastSocketArgs{Enabled: pulumi.Bool(true)}
+	}
+	if pool.GPU != nil {
+		node.GuestAccelerators = gpu.Accelerators(*pool.GPU, args.NVIDIADriver)
+	}
+	return node
+}
+
+// optional is a text, or nil if it is empty.
+func optional(text string) pulumi.StringPtrInput {
+	if text == "" {
+		return nil
+	}
+	return pulumi.String(text)
+}
+
+func ephemeralStorage(pool config.NodePool) container.NodePoolNodeConfigEphemeralStorageLocalSsdConfigPtrInput {
+	if pool.LocalSSDs == 0 {
+		return nil
+	}
+	return container.NodePoolNodeConfigEphemeralStorageLocalSsdConfigArgs{LocalSsdCount: pulumi.Int(pool.LocalSSDs)}
+}
+
+// reservationAffinity keeps the nodes of queued provisioning from reservations,
+// and takes those of a reservation from no other.
+func reservationAffinity(pool config.NodePool) container.NodePoolNodeConfigReservationAffinityPtrInput {
+	switch {
+	case pool.QueuedProvisioning:
+		return container.NodePoolNodeConfigReservationAffinityArgs{
+			ConsumeReservationType: pulumi.String("NO_RESERVATION"),
+		}
+	case pool.Reservation != "":
+		return container.NodePoolNodeConfigReservationAffinityArgs{
+			ConsumeReservationType: pulumi.String("SPECIFIC_RESERVATION"),
+			Key:                    pulumi.String("compute.googleapis.com/reservation-name"),
+			Values:                 pulumi.StringArray{pulumi.String(pool.Reservation)},
+		}
+	default:
+		return nil
+	}
+}
+
+// metadataMode is whose metadata server pods find: GKE's, with identities of their
+// own, or the machine's.
+func metadataMode(cluster config.Cluster) string {
+	if *cluster.WorkloadIdentity {
+		return "GKE_METADATA"
+	}
+	return "GCE_METADATA"
+}
+
+// streamsImages reports whether the nodes start containers before their image is
+// whole, of which only Container-Optimized OS is capable.
+func streamsImages(pool config.NodePool, cluster config.Cluster) bool {
+	return *cluster.ImageStreaming && pool.ImageType == "COS_CONTAINERD"
+}
+
+// taintEffects are Kubernetes' taint effects as GKE's API spells them.
+var taintEffects = map[string]string{
+	"NoSchedule":       "NO_SCHEDULE",
+	"PreferNoSchedule": "PREFER_NO_SCHEDULE",
+	"NoExecute":        "NO_EXECUTE",
+}
+
+func taints(taints []config.Taint) container.NodePoolNodeConfigTaintArray {
+	converted := container.NodePoolNodeConfigTaintArray{}
+	for _, taint := range taints {
+		converted = append(converted, container.NodePoolNodeConfigTaintArgs{
+			Key:    pulumi.String(taint.Key),
+			Value:  pulumi.String(taint.Value),
+			Effect: pulumi.String(taintEffects[string(taint.Effect)]),
+		})
+	}
+	return converted
+}

@@ -1,0 +1,195 @@
+package tests
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+
+	"persia/capacity"
+	"persia/config"
+)
+
+func loadStack(t *testing.T, configuration map[string]string) (*config.Stack, error) {
+	t.Helper()
+	return config.Load(func(key string) (string, bool) {
+		value, ok := configuration[key]
+		return value, ok
+	})
+}
+
+func pool(configuration any, name string) map[string]any {
+	for _, pool := range configuration.([]any) {
+		if pool := pool.(map[string]any); pool["name"] == name {
+			return pool
+		}
+	}
+	panic("no pool " + name)
+}
+
+// TestPublishedDeploymentFits holds what the program prints for prod.
+func TestPublishedDeploymentFits(t *testing.T) {
+	prod, err := loadStack(t, readStack(t, "prod"))
+	require.NoError(t, err)
+	plan := prod.Plan()
+	got := map[string]string{}
+	for _, pool := range plan.Pools[1:] {
+		require.Len(t, pool.Pods, 1, pool.Name)
+		got[pool.Name] = fmt.Sprintf("%d × %d %s", pool.Needed, pool.Holds(pool.Pods[0]), pool.Pods[0].Name)
+	}
+	assert.Equal(t, map[string]string{
+		"trainers":          "8 × 1 nnWorker of criteo",
+		"dataloaders":       "13 × 19 dataloader of criteo",
+		"embedding-workers": "100 × 1 embeddingWorker of criteo",
+		"embedding-ps":      "30 × 4 embeddingParameterServer of criteo",
+		"nats":              "9 × 7 NATS server",
+	}, got)
+	for _, text := range []string{
+		"120 × embeddingParameterServer of criteo, 4 a node", "30 of 30", "m2-ultramem-416",
+		"M2_CPUS", "12480", "NVIDIA_A100_GPUS", "us-central1",
+	} {
+		assert.Contains(t, plan.String(), text)
+	}
+}
+
+// TestPublishedDeploymentDoesNotFit has prod with too little of something: each
+// line says what is missing and what would do, and nothing is registered.
+func TestPublishedDeploymentDoesNotFit(t *testing.T) {
+	cases := map[string]struct {
+		change func(pools any)
+		says   string
+	}{
+		"29 nodes for 120 embedding parameter servers": {
+			func(pools any) { pool(pools, "embedding-ps")["nodes"] = 29 },
+			"persia:nodePools[3].nodes: Invalid value: 29: 29 nodes of m2-ultramem-416 hold 116 of 120 × embeddingParameterServer of criteo, 4 a node, and 4 find no room; write 30",
+		},
+		"trainers on machines of 624 GiB": {
+			func(pools any) {
+				trainers := pool(pools, "trainers")
+				trainers["machineType"] = "n1-highmem-96"
+				trainers["gpu"] = map[string]any{"type": "nvidia-tesla-v100", "count": 8}
+			},
+			`"600Gi": nnWorker fits no node of pool "trainers": of n1-highmem-96, GKE and the pods of every node leave 593.7Gi; ask for less, or choose a machine type that holds it, like a2-highgpu-8g`,
+		},
+		"embedding parameter servers on machines of half the memory": {
+			func(pools any) { pool(pools, "embedding-ps")["machineType"] = "m1-ultramem-80" },
+			"like c3d-highmem-360, m3-ultramem-128 or m1-ultramem-160",
+		},
+	}
+	for name, test := range cases {
+		t.Run(name, func(t *testing.T) {
+			configuration := readStack(t, "prod")
+			edit(t, configuration, "persia:nodePools", test.change)
+			recorder, err := deploy(t, configuration)
+			require.ErrorContains(t, err, test.says)
+			assert.Empty(t, recorder.urns())
+		})
+	}
+}
+
+// TestPlanCountsWhatIsRegistered compares the plan with the objects: a pod that the
+// plan does not know of takes room that the plan has given away.
+func TestPlanCountsWhatIsRegistered(t *testing.T) {
+	for _, name := range []string{"dev", "prod"} {
+		t.Run(name, func(t *testing.T) {
+			configuration := readStack(t, name)
+			loaded, err := loadStack(t, configuration)
+			require.NoError(t, err)
+			planned := map[string]capacity.Resources{}
+			for _, pool := range loaded.Plan().Pools {
+				planned[pool.Name] = pool.Used
+				if pool.Name == loaded.SystemPoolName() {
+					agents := capacity.ClusterAgents
+					planned[pool.Name] = pool.Used.Minus(agents.Requests.Times(agents.Count))
+				}
+			}
+			assert.Equal(t, planned, registeredRequests(t, deployStack(t, name)))
+		})
+	}
+}
+
+// registeredRequests are what the pods of all registered objects ask for, by the
+// node pool that they are pinned to.
+func registeredRequests(t *testing.T, recorder *recorder) map[string]capacity.Resources {
+	t.Helper()
+	total := map[string]capacity.Resources{}
+	add := func(nodeSelector map[string]string, resources corev1.ResourceRequirements, count int32) {
+		pool := nodeSelector["cloud.google.com/gke-nodepool"]
+		require.NotEmpty(t, pool)
+		amount := func(name corev1.ResourceName) int64 {
+			q, ok := resources.Requests[name]
+			if !ok {
+				q = resources.Limits[name]
+			}
+			if name == corev1.ResourceCPU {
+				return q.MilliValue()
+			}
+			return q.Value()
+		}
+		total[pool] = total[pool].Plus(capacity.Resources{
+			MilliCPU:    amount(corev1.ResourceCPU),
+			MemoryBytes: amount(corev1.ResourceMemory),
+			GPUs:        amount("nvidia.com/gpu"),
+			Pods:        1,
+		}.Times(int(count)))
+	}
+	for _, registration := range recorder.all(t, "kubernetes:apps/v1:StatefulSet") {
+		set := object[appsv1.StatefulSet](t, registration)
+		add(set.Spec.Template.Spec.NodeSelector, set.Spec.Template.Spec.Containers[0].Resources, *set.Spec.Replicas)
+	}
+	for _, registration := range recorder.all(t, "kubernetes:apps/v1:Deployment") {
+		deployment := object[appsv1.Deployment](t, registration)
+		add(deployment.Spec.Template.Spec.NodeSelector, deployment.Spec.Template.Spec.Containers[0].Resources, *deployment.Spec.Replicas)
+	}
+	for _, registration := range recorder.all(t, "kubernetes:nats.io/v1alpha2:NatsCluster") {
+		nats := object[natsCluster](t, registration)
+		add(nats.Spec.Pod.NodeSelector, nats.Spec.Pod.Resources, nats.Spec.Size)
+	}
+	return total
+}
+
+// natsCluster is what a NatsCluster says of pods.
+type natsCluster struct {
+	APIVersion string         `json:"apiVersion"`
+	Kind       string         `json:"kind"`
+	Metadata   map[string]any `json:"metadata"`
+	Spec       struct {
+		Size        int32          `json:"size"`
+		Version     string         `json:"version"`
+		ServerImage string         `json:"serverImage"`
+		NatsConfig  map[string]any `json:"natsConfig"`
+		Pod         struct {
+			NodeSelector map[string]string           `json:"nodeSelector"`
+			Tolerations  []corev1.Toleration         `json:"tolerations"`
+			Resources    corev1.ResourceRequirements `json:"resources"`
+			AntiAffinity bool                        `json:"antiAffinity"`
+		} `json:"pod"`
+		Template struct {
+			Spec corev1.PodSpec `json:"spec"`
+		} `json:"template"`
+	} `json:"spec"`
+}
+
+// TestPriorities: the large ones make room for themselves, NATS before all.
+func TestPriorities(t *testing.T) {
+	prod := deployStack(t, "prod")
+	values := map[string]int32{}
+	for _, registration := range prod.all(t, "kubernetes:scheduling.k8s.io/v1:PriorityClass") {
+		class := object[schedulingv1.PriorityClass](t, registration)
+		values[class.Name] = class.Value
+		assert.False(t, class.GlobalDefault, class.Name)
+	}
+	var order []int32
+	nats := object[natsCluster](t, prod.one(t, "kubernetes:nats.io/v1alpha2:NatsCluster", "persia-nats-service"))
+	order = append(order, values[nats.Spec.Template.Spec.PriorityClassName])
+	for _, role := range []string{"embedding-ps", "nn-worker", "embedding-worker", "dataloader"} {
+		set := object[appsv1.StatefulSet](t, prod.one(t, "kubernetes:apps/v1:StatefulSet", "criteo-"+role))
+		order = append(order, values[set.Spec.Template.Spec.PriorityClassName])
+	}
+	assert.IsDecreasing(t, order, "%v", values)
+	assert.Positive(t, order[len(order)-1], "pods without a priority have 0")
+}

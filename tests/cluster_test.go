@@ -1,0 +1,372 @@
+package tests
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"persia/config"
+)
+
+const (
+	clusterType    = "gcp:container/cluster:Cluster"
+	nodePoolType   = "gcp:container/nodePool:NodePool"
+	subnetworkType = "gcp:compute/subnetwork:Subnetwork"
+	routerType     = "gcp:compute/router:Router"
+	natType        = "gcp:compute/routerNat:RouterNat"
+	iamMemberType  = "gcp:projects/iAMMember:IAMMember"
+	keyGrantType   = "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember"
+	backupPlanType = "gcp:gkebackup/backupPlan:BackupPlan"
+
+	aKey = "projects/my-keys/locations/us-central1/keyRings/gke/cryptoKeys/cluster"
+)
+
+// input is what a resource says at a path while the stack file says nothing, and
+// after it says something. Nil is nothing.
+type input struct{ safe, edited any }
+
+// clusterSettings are the settings of persia:cluster, with a value other than
+// their default, and what of it reaches Google Cloud.
+var clusterSettings = []struct {
+	setting string
+	value   any
+	// of is the resource's type, if it is not the cluster, and name what comes
+	// behind the cluster's name in its name.
+	of, name string
+	inputs   map[string]input
+}{
+	{setting: "releaseChannel", value: "RAPID", inputs: map[string]input{
+		"releaseChannel.channel": {"REGULAR", "RAPID"},
+	}},
+	{setting: "deletionProtection", value: false, inputs: map[string]input{
+		"deletionProtection": {true, false},
+	}},
+	{setting: "maintenance.startTime", value: "21:30", inputs: map[string]input{
+		"maintenancePolicy.dailyMaintenanceWindow.startTime": {"03:00", "21:30"},
+	}},
+	{
+		setting: "maintenance.exclusions",
+		value:   []any{map[string]any{"name": "training", "start": "2026-12-01T00:00:00Z", "end": "2027-01-31T00:00:00Z"}},
+		inputs: map[string]input{
+			"maintenancePolicy.maintenanceExclusions[0].exclusionName":          {nil, "training"},
+			"maintenancePolicy.maintenanceExclusions[0].startTime":              {nil, "2026-12-01T00:00:00Z"},
+			"maintenancePolicy.maintenanceExclusions[0].endTime":                {nil, "2027-01-31T00:00:00Z"},
+			"maintenancePolicy.maintenanceExclusions[0].exclusionOptions.scope": {nil, "NO_MINOR_OR_NODE_UPGRADES"},
+		},
+	},
+
+	{setting: "privateNodes", value: false, inputs: map[string]input{
+		"privateClusterConfig.enablePrivateNodes":  {true, false},
+		"privateClusterConfig.masterIpv4CidrBlock": {"172.16.0.0/28", nil},
+	}},
+	{setting: "privateEndpoint", value: true, inputs: map[string]input{
+		"privateClusterConfig.enablePrivateEndpoint": {false, true},
+	}},
+	{
+		setting: "authorizedNetworks",
+		value:   []any{map[string]any{"name": "office", "cidr": "203.0.113.0/24"}},
+		inputs: map[string]input{
+			"masterAuthorizedNetworksConfig.cidrBlocks": {[]any{}, []any{
+				map[string]any{"displayName": "office", "cidrBlock": "203.0.113.0/24"},
+			}},
+		},
+	},
+	{setting: "network.nodes", value: "10.8.0.0/20", of: subnetworkType, inputs: map[string]input{
+		"ipCidrRange": {"10.0.0.0/20", "10.8.0.0/20"},
+	}},
+	{setting: "network.pods", value: "10.128.0.0/14", of: subnetworkType, inputs: map[string]input{
+		"secondaryIpRanges[0].ipCidrRange": {"10.64.0.0/14", "10.128.0.0/14"},
+	}},
+	{setting: "network.services", value: "10.9.0.0/20", of: subnetworkType, inputs: map[string]input{
+		"secondaryIpRanges[1].ipCidrRange": {"10.1.0.0/20", "10.9.0.0/20"},
+	}},
+	{setting: "network.controlPlane", value: "172.16.1.0/28", inputs: map[string]input{
+		"privateClusterConfig.masterIpv4CidrBlock": {"172.16.0.0/28", "172.16.1.0/28"},
+	}},
+	{setting: "dataplaneV2", value: false, inputs: map[string]input{
+		"datapathProvider": {"ADVANCED_DATAPATH", "LEGACY_DATAPATH"},
+	}},
+	{setting: "dns", value: "KUBE_DNS", inputs: map[string]input{
+		"dnsConfig.clusterDns":       {"CLOUD_DNS", "PLATFORM_DEFAULT"},
+		"dnsConfig.clusterDnsScope":  {"CLUSTER_SCOPE", nil},
+		"dnsConfig.clusterDnsDomain": {"cluster.local", nil},
+	}},
+
+	{setting: "workloadIdentity", value: false, inputs: map[string]input{
+		"workloadIdentityConfig": {map[string]any{"workloadPool": "my-project.svc.id.goog"}, map[string]any{}},
+	}},
+	{setting: "workloadIdentity", value: false, of: nodePoolType, name: "-trainers", inputs: map[string]input{
+		"nodeConfig.workloadMetadataConfig.mode": {"GKE_METADATA", "GCE_METADATA"},
+	}},
+	{setting: "shieldedNodes", value: false, inputs: map[string]input{
+		"enableShieldedNodes": {true, false},
+	}},
+	{setting: "binaryAuthorization", value: false, inputs: map[string]input{
+		"binaryAuthorization.evaluationMode": {"PROJECT_SINGLETON_POLICY_ENFORCE", "DISABLED"},
+	}},
+	{setting: "securityPosture", value: "DISABLED", inputs: map[string]input{
+		"securityPostureConfig.mode":              {"BASIC", "DISABLED"},
+		"securityPostureConfig.vulnerabilityMode": {"VULNERABILITY_DISABLED", "VULNERABILITY_DISABLED"},
+	}},
+	{setting: "encryption.secrets", value: aKey, inputs: map[string]input{
+		"databaseEncryption": {map[string]any{"state": "DECRYPTED"}, map[string]any{"state": "ENCRYPTED", "keyName": aKey}},
+	}},
+	{setting: "encryption.bootDisks", value: aKey, inputs: map[string]input{
+		"nodeConfig.bootDiskKmsKey": {nil, aKey},
+	}},
+	{setting: "encryption.bootDisks", value: aKey, of: nodePoolType, name: "-trainers", inputs: map[string]input{
+		"nodeConfig.bootDiskKmsKey": {nil, aKey},
+	}},
+
+	{setting: "systemPool.machineType", value: "n2-standard-4", of: nodePoolType, name: "-system", inputs: map[string]input{
+		"nodeConfig.machineType": {"e2-standard-4", "n2-standard-4"},
+	}},
+	{setting: "systemPool.nodes", value: 4, of: nodePoolType, name: "-system", inputs: map[string]input{
+		"nodeCount": {3.0, 4.0},
+	}},
+	{setting: "autoscalingProfile", value: "BALANCED", inputs: map[string]input{
+		"clusterAutoscaling": {
+			map[string]any{"enabled": false, "autoscalingProfile": "OPTIMIZE_UTILIZATION"},
+			map[string]any{"enabled": false, "autoscalingProfile": "BALANCED"},
+		},
+	}},
+	{setting: "imageStreaming", value: false, inputs: map[string]input{
+		"nodePoolDefaults.nodeConfigDefaults.gcfsConfig.enabled": {true, false},
+	}},
+	{setting: "csiDrivers.persistentDisk", value: false, inputs: map[string]input{
+		"addonsConfig.gcePersistentDiskCsiDriverConfig.enabled": {true, false},
+	}},
+	{setting: "csiDrivers.filestore", value: false, inputs: map[string]input{
+		"addonsConfig.gcpFilestoreCsiDriverConfig.enabled": {true, false},
+	}},
+	{setting: "csiDrivers.gcsFuse", value: false, inputs: map[string]input{
+		"addonsConfig.gcsFuseCsiDriverConfig.enabled": {true, false},
+	}},
+	{setting: "monitoring.components", value: []any{"SYSTEM_COMPONENTS"}, inputs: map[string]input{
+		"monitoringConfig.enableComponents": {
+			[]any{"SYSTEM_COMPONENTS", "POD", "DAEMONSET", "DEPLOYMENT", "STATEFULSET", "STORAGE", "HPA", "CADVISOR", "KUBELET", "DCGM"},
+			[]any{"SYSTEM_COMPONENTS"},
+		},
+	}},
+	{setting: "monitoring.managedPrometheus", value: false, inputs: map[string]input{
+		"monitoringConfig.managedPrometheus.enabled": {true, false},
+	}},
+	{setting: "costManagement", value: false, inputs: map[string]input{
+		"costManagementConfig.enabled": {true, false},
+	}},
+	{setting: "backup.agent", value: false, inputs: map[string]input{
+		"addonsConfig.gkeBackupAgentConfig.enabled": {true, false},
+	}},
+}
+
+// settingsElsewhere are tested by themselves.
+var settingsElsewhere = []string{"name", "existing", "region", "zones", "nodeRoles", "backup.plan"}
+
+// prodWith is prod, but protected, and without what needs settings to be on.
+func prodWith(t *testing.T, change func(cluster map[string]any)) *recorder {
+	t.Helper()
+	configuration := readStack(t, "prod")
+	edit(t, configuration, "persia:cluster", func(cluster any) {
+		delete(cluster.(map[string]any), "deletionProtection")
+		change(cluster.(map[string]any))
+	})
+	configuration["persia:volumes"] = "[]"
+	edit(t, configuration, "persia:jobs", func(jobs any) {
+		delete(jobs.([]any)[0].(map[string]any), "mounts")
+	})
+	recorder, err := deploy(t, configuration)
+	require.NoError(t, err)
+	return recorder
+}
+
+// set puts a value at a path of names, like backup.agent.
+func set(object map[string]any, path string, value any) {
+	outer, inner, nested := strings.Cut(path, ".")
+	if !nested {
+		object[outer] = value
+		return
+	}
+	if object[outer] == nil {
+		object[outer] = map[string]any{}
+	}
+	set(object[outer].(map[string]any), inner, value)
+}
+
+// found is the value at a path, or nil.
+func found(t *testing.T, registration registration, path string) any {
+	t.Helper()
+	parsed, err := resource.ParsePropertyPath(path)
+	require.NoError(t, err)
+	value, ok := parsed.Get(resource.NewObjectProperty(registration.Inputs))
+	if !ok {
+		return nil
+	}
+	return value.Mappable()
+}
+
+func TestClusterSettings(t *testing.T) {
+	silent := prodWith(t, func(map[string]any) {})
+	for _, c := range clusterSettings {
+		typeToken := c.of
+		if typeToken == "" {
+			typeToken = clusterType
+		}
+		t.Run(c.setting+" "+typeToken, func(t *testing.T) {
+			edited := prodWith(t, func(cluster map[string]any) { set(cluster, c.setting, c.value) })
+			for path, want := range c.inputs {
+				assert.Equal(t, want.safe, found(t, silent.one(t, typeToken, "persia-prod"+c.name), path), path)
+				assert.Equal(t, want.edited, found(t, edited.one(t, typeToken, "persia-prod"+c.name), path), path)
+			}
+		})
+	}
+}
+
+// TestEveryClusterSettingIsTested finds a setting that nothing reads.
+func TestEveryClusterSettingIsTested(t *testing.T) {
+	tested := map[string]bool{}
+	for _, c := range clusterSettings {
+		tested[c.setting] = true
+	}
+	for _, setting := range settingsElsewhere {
+		tested[setting] = true
+	}
+	for _, setting := range settingsOf(reflect.TypeFor[config.Cluster](), "") {
+		assert.True(t, tested[setting], setting)
+		delete(tested, setting)
+	}
+	assert.Empty(t, tested, "there are no such settings")
+}
+
+// settingsOf are the paths of the fields of a type and of the structs in it.
+func settingsOf(of reflect.Type, prefix string) []string {
+	var paths []string
+	for _, field := range reflect.VisibleFields(of) {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if field.Type.Kind() == reflect.Struct {
+			paths = append(paths, settingsOf(field.Type, prefix+name+".")...)
+			continue
+		}
+		paths = append(paths, prefix+name)
+	}
+	return paths
+}
+
+func TestCluster(t *testing.T) {
+	prod := deployStack(t, "prod")
+	cluster := prod.one(t, clusterType, "persia-prod")
+	for path, want := range map[string]any{
+		"name":                  "persia-prod",
+		"location":              "us-central1",
+		"nodeLocations":         []any{"us-central1-c"},
+		"removeDefaultNodePool": true,
+		"initialNodeCount":      1.0,
+		"deletionProtection":    false,
+		"ipAllocationPolicy.clusterSecondaryRangeName":  "pods",
+		"ipAllocationPolicy.servicesSecondaryRangeName": "services",
+		"nodeConfig.serviceAccount":                     "persia-prod-nodes@my-project.iam.gserviceaccount.com",
+	} {
+		assert.Equal(t, want, at(t, cluster, path), path)
+	}
+	timeouts := cluster.RegisterRPC.GetCustomTimeouts()
+	assert.Equal(t, []string{"60m", "120m", "60m"}, []string{timeouts.GetCreate(), timeouts.GetUpdate(), timeouts.GetDelete()})
+}
+
+func TestNodesReachTheInternet(t *testing.T) {
+	private := prodWith(t, func(map[string]any) {})
+	assert.Equal(t, true, at(t, private.one(t, subnetworkType, "persia-prod"), "privateIpGoogleAccess"))
+	nat := private.one(t, natType, "persia-prod")
+	for path, want := range map[string]any{
+		"natIpAllocateOption":           "AUTO_ONLY",
+		"sourceSubnetworkIpRangesToNat": "ALL_SUBNETWORKS_ALL_IP_RANGES",
+		"logConfig.filter":              "ERRORS_ONLY",
+	} {
+		assert.Equal(t, want, at(t, nat, path), path)
+	}
+	assert.Contains(t, private.one(t, clusterType, "persia-prod").dependencies(), nat.urn)
+
+	public := prodWith(t, func(cluster map[string]any) { cluster["privateNodes"] = false })
+	assert.Empty(t, public.some(natType), "public nodes need none")
+	assert.Empty(t, public.some(routerType))
+}
+
+// TestNodeRoles: a node may do what it needs, and what the stack adds.
+func TestNodeRoles(t *testing.T) {
+	const added = "projects/my-project/roles/datasetReader"
+	needed := []any{"roles/container.defaultNodeServiceAccount", "roles/artifactregistry.reader"}
+	for name, test := range map[string]struct {
+		added any
+		roles []any
+	}{
+		"none":     {[]any{}, needed},
+		"one more": {[]any{added}, append(needed, added)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			prod := prodWith(t, func(cluster map[string]any) { cluster["nodeRoles"] = test.added })
+			var roles []any
+			for _, grant := range prod.all(t, iamMemberType) {
+				roles = append(roles, at(t, grant, "role"))
+				assert.Equal(t, "serviceAccount:persia-prod-nodes@my-project.iam.gserviceaccount.com", at(t, grant, "member"))
+				assert.Contains(t, prod.one(t, clusterType, "persia-prod").dependencies(), grant.urn)
+			}
+			assert.ElementsMatch(t, test.roles, roles)
+		})
+	}
+}
+
+// TestKeyGrants: who uses a key is granted it first.
+func TestKeyGrants(t *testing.T) {
+	const secrets, bootDisks = "persia-prod-secrets-key", "persia-prod-boot-disks-key"
+	members := map[string]string{
+		secrets:   "serviceAccount:service-123456789012@container-engine-robot.iam.gserviceaccount.com",
+		bootDisks: "serviceAccount:service-123456789012@compute-system.iam.gserviceaccount.com",
+	}
+	for name, test := range map[string]struct {
+		encryption map[string]any
+		grants     []string
+	}{
+		"none":       {map[string]any{}, nil},
+		"Secrets":    {map[string]any{"secrets": aKey}, []string{secrets}},
+		"boot disks": {map[string]any{"bootDisks": aKey}, []string{bootDisks}},
+		"both":       {map[string]any{"secrets": aKey, "bootDisks": aKey}, []string{secrets, bootDisks}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			prod := prodWith(t, func(cluster map[string]any) { cluster["encryption"] = test.encryption })
+			assert.Len(t, prod.some(keyGrantType), len(test.grants))
+			for _, name := range test.grants {
+				grant := prod.one(t, keyGrantType, name)
+				assert.Equal(t, aKey, at(t, grant, "cryptoKeyId"))
+				assert.Equal(t, "roles/cloudkms.cryptoKeyEncrypterDecrypter", at(t, grant, "role"))
+				assert.Equal(t, members[name], at(t, grant, "member"))
+				assert.Contains(t, prod.one(t, clusterType, "persia-prod").dependencies(), grant.urn)
+			}
+		})
+	}
+}
+
+func TestBackupPlan(t *testing.T) {
+	assert.Empty(t, prodWith(t, func(map[string]any) {}).some(backupPlanType), "unless the stack wants one")
+
+	prod := prodWith(t, func(cluster map[string]any) {
+		set(cluster, "backup.plan", map[string]any{"schedule": "0 4 * * *", "retainDays": 30})
+	})
+	plan := prod.one(t, backupPlanType, "persia-prod")
+	for path, want := range map[string]any{
+		"project":                          "my-project",
+		"location":                         "us-central1",
+		"cluster":                          "persia-prod-id",
+		"backupConfig.allNamespaces":       true,
+		"backupConfig.includeVolumeData":   true,
+		"backupConfig.includeSecrets":      true,
+		"backupSchedule.cronSchedule":      "0 4 * * *",
+		"retentionPolicy.backupRetainDays": 30.0,
+	} {
+		assert.Equal(t, want, at(t, plan, path), path)
+	}
+	assert.NotContains(t, plan.Inputs, resource.PropertyKey("name"), "a plan that stayed has it")
+	assert.True(t, plan.RegisterRPC.GetRetainOnDelete(), "backups outlive the stack")
+	assert.Contains(t, plan.dependencies(), prod.one(t, clusterType, "persia-prod").urn)
+}

@@ -1,0 +1,38 @@
+// Package priority makes the PriorityClasses of a stack's pods.
+package priority
+
+import (
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+
+	"persia/config"
+	"persia/kube"
+)
+
+// Classes are the PriorityClasses of a stack.
+type Classes struct {
+	pulumi.ResourceState
+}
+
+// NewClasses registers a PriorityClass for each priority, after needs.
+func NewClasses(ctx *pulumi.Context, name string, needs []pulumi.Resource, opts ...pulumi.ResourceOption) (*Classes, error) {
+	component := &Classes{}
+	if err := ctx.RegisterComponentResource("persia:workload:PriorityClasses", name, component, opts...); err != nil {
+		return nil, err
+	}
+	child := kube.Child(component, needs)
+	for _, priority := range config.Priorities() {
+		if _, err := kube.Register(ctx, priority.Name, class(priority), child); err != nil {
+			return nil, err
+		}
+	}
+	return component, ctx.RegisterResourceOutputs(component, pulumi.Map{})
+}
+
+func class(priority config.Priority) *schedulingv1.PriorityClass {
+	return &schedulingv1.PriorityClass{
+		ObjectMeta:  kube.Meta("", priority.Name, kube.Labels("priority", priority.Name)),
+		Value:       int32(priority.Value),
+		Description: priority.Description,
+	}
+}
