@@ -2,26 +2,39 @@ package sandbox
 
 import (
 	"context"
+	"log/slog"
+	"os"
 	"path/filepath"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"persia/sandbox/agent"
+	"persia/sandbox/gcp/autoscaler"
 )
 
-// RunAgent runs, as local processes, the programs of a sandbox that are more
-// than simulated pods, until ctx ends. dir keeps its files.
+// RunAgent runs what must go on between the commands of a sandbox, until ctx ends:
+// as local processes the programs that are more than simulated pods, and Google
+// Cloud's autoscaler. dir keeps its files.
 func RunAgent(ctx context.Context, dir, kubeconfig, natsOperator string) error {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return err
 	}
-	return agent.Run(ctx, agent.Options{
-		Config: config,
-		Dir:    dir,
-		LogDir: filepath.Join(dir, "logs"),
-		Programs: map[string]agent.Program{
-			agent.NATSOperatorRepository: agent.NATSOperator(natsOperator),
-		},
+	// The Pulumi SDK, which is part of this program, silences slog's own.
+	logger := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return autoscaler.Run(ctx, config, logger) })
+	group.Go(func() error {
+		return agent.Run(ctx, agent.Options{
+			Config: config,
+			Dir:    dir,
+			LogDir: filepath.Join(dir, "logs"),
+			Programs: map[string]agent.Program{
+				agent.NATSOperatorRepository: agent.NATSOperator(natsOperator),
+			},
+			Logger: logger,
+		})
 	})
+	return group.Wait()
 }

@@ -90,9 +90,13 @@ func (s *Sandbox) newEngine(ctx context.Context) (*engine, error) {
 	if err := s.prepareEnvironment(cluster); err != nil {
 		return nil, err
 	}
+	machines, err := s.machines()
+	if err != nil {
+		return nil, err
+	}
 	// The providers answer until the CLI has ended, whatever ends it.
 	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	providers, err := serveProviders(serving, cluster)
+	providers, err := serveProviders(serving, cluster, machines)
 	if err != nil {
 		cancel()
 		return nil, err
@@ -115,8 +119,8 @@ func (s *Sandbox) restConfig(ctx context.Context) (*rest.Config, error) {
 
 // serveProviders serves the sandbox's providers until ctx ends, and returns
 // where, as PULUMI_DEBUG_PROVIDERS wants it.
-func serveProviders(ctx context.Context, cluster *rest.Config) (string, error) {
-	google, err := provider.Serve(ctx, gcp.New(gcpVersion, cluster))
+func serveProviders(ctx context.Context, cluster *rest.Config, machines gcp.Machines) (string, error) {
+	google, err := provider.Serve(ctx, gcp.New(gcpVersion, cluster, machines))
 	if err != nil {
 		return "", err
 	}

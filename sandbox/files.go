@@ -12,6 +12,9 @@ import (
 	clientauth "k8s.io/client-go/pkg/apis/clientauthentication/v1beta1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
+
+	"persia/config"
+	"persia/sandbox/gcp"
 )
 
 const projectFile = "Pulumi.yaml"
@@ -56,6 +59,28 @@ func (s *Sandbox) writeStackFile(dir string) error {
 		return err
 	}
 	return os.WriteFile(filepath.Join(dir, name), text, 0o600)
+}
+
+// machines are the machine types that the stack file describes. What is wrong with
+// the description is the program's to say.
+func (s *Sandbox) machines() (gcp.Machines, error) {
+	text, err := os.ReadFile(filepath.Join(s.options.Project, stackFile(s.options.Stack)))
+	if err != nil {
+		return nil, err
+	}
+	var file struct {
+		Config struct {
+			MachineTypes map[string]config.MachineType `json:"persia:machineTypes"`
+		} `json:"config"`
+	}
+	if err := yaml.Unmarshal(text, &file); err != nil {
+		return nil, nil
+	}
+	machines := gcp.Machines{}
+	for name, described := range file.Config.MachineTypes {
+		machines[name] = described.Machine(name)
+	}
+	return machines, nil
 }
 
 func readYAML(path string) (map[string]any, error) {

@@ -40,6 +40,7 @@ func TestDev(t *testing.T) {
 		"adult-income-embedding-worker": 1.0, "adult-income-embedding-ps": 1.0,
 	}}, result.Outputs["jobs"].Value)
 
+	c.assertNodeLess(t, "dev")
 	assertListensOnLoopbackOnly(t, dir)
 	assertDrift(t, s, c)
 

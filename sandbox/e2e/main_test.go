@@ -54,7 +54,13 @@ func run(m *testing.M) (int, error) {
 // dir. It is taken down when the test ends.
 func newSandbox(t *testing.T, dir, stack string) *sandbox.Sandbox {
 	t.Helper()
-	s := openSandbox(t, repository, dir, stack)
+	return newSandboxOf(t, repository, dir, stack)
+}
+
+// newSandboxOf is newSandbox for a stack whose file lies in project.
+func newSandboxOf(t *testing.T, project, dir, stack string) *sandbox.Sandbox {
+	t.Helper()
+	s := openSandbox(t, project, dir, stack)
 	t.Cleanup(func() {
 		if t.Failed() {
 			logFiles(t, filepath.Join(s.AgentLogs(), "*.log"))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -38,6 +39,7 @@ func TestProd(t *testing.T) {
 	t.Run("volume", func(t *testing.T) { c.assertBound("workspace", "workspace") })
 	t.Run("NATS", func(t *testing.T) { assertNATS(t, c) })
 	t.Run("operator's rights", func(t *testing.T) { c.assertOperatorAllowed() })
+	t.Run("a node less", func(t *testing.T) { c.assertNodeLess(t, "prod") })
 	t.Run("second up", func(t *testing.T) { assert.Empty(t, upChanges(t, s)) })
 	t.Run("refresh", func(t *testing.T) { assert.Empty(t, refreshChanges(t, s)) })
 	t.Run("one number edited", func(t *testing.T) {
@@ -105,8 +107,9 @@ func assertNATS(t *testing.T, c cluster) {
 	assert.Equal(t, int32(4222), client.Spec.Ports[0].Port)
 }
 
-// editStack copies the project with one edit in a stack file.
-func editStack(t *testing.T, stack, old, new string) string {
+// editStack copies the project with edits in a stack file: an old text and a new
+// one each.
+func editStack(t *testing.T, stack string, edits ...string) string {
 	t.Helper()
 	project := t.TempDir()
 	name := "Pulumi." + stack + ".yaml"
@@ -114,8 +117,10 @@ func editStack(t *testing.T, stack, old, new string) string {
 		text, err := os.ReadFile(filepath.Join(repository, file))
 		require.NoError(t, err)
 		if file == name {
-			require.Equal(t, 1, strings.Count(string(text), old), "%q in %s", old, name)
-			text = []byte(strings.Replace(string(text), old, new, 1))
+			for edit := range slices.Chunk(edits, 2) {
+				require.Equal(t, 1, strings.Count(string(text), edit[0]), "%q in %s", edit[0], name)
+				text = []byte(strings.Replace(string(text), edit[0], edit[1], 1))
+			}
 		}
 		require.NoError(t, os.WriteFile(filepath.Join(project, file), text, 0o600))
 	}

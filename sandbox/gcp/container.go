@@ -29,12 +29,13 @@ var errNotRunning = errors.New("the sandbox does not run: start it with `make up
 // gke is Google Kubernetes Engine, with one API server for all clusters.
 type gke struct {
 	// config is nil while the API server does not run.
-	config *rest.Config
-	client func() (kubernetes.Interface, error)
+	config   *rest.Config
+	client   func() (kubernetes.Interface, error)
+	machines Machines
 }
 
-func newGKE(config *rest.Config) gke {
-	return gke{config: config, client: sync.OnceValues(func() (kubernetes.Interface, error) {
+func newGKE(config *rest.Config, machines Machines) gke {
+	return gke{config: config, machines: machines, client: sync.OnceValues(func() (kubernetes.Interface, error) {
 		if config == nil {
 			return nil, errNotRunning
 		}
@@ -89,6 +90,7 @@ var fixedNodeConfig = []string{
 	"nodeConfig.enableConfidentialStorage",
 	"nodeConfig.ephemeralStorageConfig",
 	"nodeConfig.ephemeralStorageLocalSsdConfig",
+	"nodeConfig.gcfsConfig",
 	"nodeConfig.guestAccelerators",
 	"nodeConfig.gvnic",
 	"nodeConfig.hostMaintenancePolicy",
@@ -183,7 +185,7 @@ func (a csiAddon) enabled(inputs resource.PropertyMap) bool {
 	return truth(object(object(inputs, "addonsConfig"), a.config), "enabled", a.standard)
 }
 
-// csiAddons are GKE's, as far as the program's volumes use them.
+// csiAddons are those that the program turns on or off.
 func csiAddons() []csiAddon {
 	yes, no := true, false
 	return []csiAddon{
@@ -200,6 +202,13 @@ func csiAddons() []csiAddon {
 			driver: &storagev1.CSIDriver{
 				ObjectMeta: metav1.ObjectMeta{Name: "pd.csi.storage.gke.io"},
 				Spec:       storagev1.CSIDriverSpec{AttachRequired: &yes, PodInfoOnMount: &no},
+			},
+		},
+		{
+			config: "gcpFilestoreCsiDriverConfig",
+			driver: &storagev1.CSIDriver{
+				ObjectMeta: metav1.ObjectMeta{Name: "filestore.csi.storage.gke.io"},
+				Spec:       storagev1.CSIDriverSpec{AttachRequired: &no, PodInfoOnMount: &yes},
 			},
 		},
 	}

@@ -30,6 +30,7 @@ func clusterInputs() resource.PropertyMap {
 		"addonsConfig": values{
 			"gcePersistentDiskCsiDriverConfig": values{"enabled": true},
 			"gcsFuseCsiDriverConfig":           values{"enabled": true},
+			"gcpFilestoreCsiDriverConfig":      values{"enabled": true},
 		},
 		"nodeConfig": values{"oauthScopes": []any{"https://www.googleapis.com/auth/cloud-platform"}},
 	})
@@ -53,16 +54,22 @@ func (g google) installed() []string {
 }
 
 func TestClusterBringsWhatGKEInstalls(t *testing.T) {
-	const fuse, disk, class = "gcsfuse.csi.storage.gke.io", "pd.csi.storage.gke.io", "standard-rwo"
+	const (
+		fuse  = "gcsfuse.csi.storage.gke.io"
+		disk  = "pd.csi.storage.gke.io"
+		files = "filestore.csi.storage.gke.io"
+		class = "standard-rwo"
+	)
 	for _, c := range []struct {
 		name   string
 		addons values
 		want   []string
 	}{
-		{"both addons", values{
+		{"all addons", values{
 			"gcsFuseCsiDriverConfig":           values{"enabled": true},
 			"gcePersistentDiskCsiDriverConfig": values{"enabled": true},
-		}, []string{fuse, disk, class}},
+			"gcpFilestoreCsiDriverConfig":      values{"enabled": true},
+		}, []string{fuse, disk, files, class}},
 		{"nothing said", values{}, []string{disk, class}},
 		{"persistent disks turned off", values{
 			"gcePersistentDiskCsiDriverConfig": values{"enabled": false},
@@ -78,7 +85,7 @@ func TestClusterBringsWhatGKEInstalls(t *testing.T) {
 			assert.ElementsMatch(t, c.want, g.installed(), "creating again changes nothing")
 
 			g.update(clusterType, inputs, clusterInputs())
-			assert.ElementsMatch(t, []string{fuse, disk, class}, g.installed(), "addons can be turned on")
+			assert.ElementsMatch(t, []string{fuse, disk, files, class}, g.installed(), "addons can be turned on")
 			g.update(clusterType, clusterInputs(), inputs)
 			assert.ElementsMatch(t, c.want, g.installed(), "and off")
 

@@ -1,7 +1,7 @@
 // Package gcp simulates Google Cloud for the Pulumi engine: a provider named gcp
 // whose GKE cluster is the sandbox's control plane, and whose node pools are
 // simulated nodes of it, with the labels, taints and allocatable capacity of
-// GKE's.
+// GKE's. Package autoscaler, below, chooses the number of nodes of autoscaled pools.
 //
 // It simulates what the program uses. Anything else is refused by name rather
 // than accepted, so that a stack never comes up here with a resource that

@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
 )
 
 // kind is one type of resource.
@@ -13,6 +14,9 @@ type kind struct {
 	// inputs in it as ${name}. These inputs are required, and each replaces the
 	// resource.
 	id string
+	// autoNamed says that Pulumi names what the program gives no name, so that a
+	// replacement has another one.
+	autoNamed bool
 	// replaceOn are the paths of further inputs that cannot be changed in place.
 	replaceOn []string
 	// inPlace reports whether a change at a path of replaceOn can be made in place
@@ -39,6 +43,25 @@ func (k kind) required() []resource.PropertyKey {
 		return ""
 	})
 	return names
+}
+
+// randomDigits is the length of what Pulumi adds to a name that it makes.
+const randomDigits = 7
+
+// named are the inputs of a resource with its name: that of the program, or the
+// one that it has already, or a new one.
+func (k kind) named(req plugin.CheckRequest) (resource.PropertyMap, error) {
+	if !k.autoNamed || req.News.HasValue("name") {
+		return req.News, nil
+	}
+	inputs := req.News.Copy()
+	if name, given := req.Olds["name"]; given {
+		inputs["name"] = name
+		return inputs, nil
+	}
+	name, err := resource.NewUniqueName(req.RandomSeed, req.URN.Name()+"-", randomDigits, 0, nil)
+	inputs["name"] = resource.NewProperty(name)
+	return inputs, err
 }
 
 // state is what the stack remembers of a resource: its inputs and its outputs.

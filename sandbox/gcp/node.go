@@ -2,6 +2,7 @@ package gcp
 
 import (
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 
@@ -11,75 +12,97 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"persia/capacity"
+	"persia/config"
 )
 
 const (
 	gpuResource = "nvidia.com/gpu"
 	// podsPerNode is GKE's default.
 	podsPerNode = 110
-	// bootDiskGiB is GKE's default size of a boot disk.
-	bootDiskGiB = 100
+	// bootDiskGB is GKE's default size of a boot disk.
+	bootDiskGB = 100
 )
+
+// Machines are machine types that the catalogue of package capacity lacks, by their
+// names.
+type Machines map[string]capacity.Machine
+
+func (m Machines) lookup(machineType string) (capacity.Machine, bool) {
+	if machine, known := capacity.Lookup(machineType); known {
+		return machine, true
+	}
+	machine, known := m[machineType]
+	return machine, known
+}
 
 // nodeTemplate is a node of a pool without its name and zone: what a kubelet of
 // GKE would report of itself.
-func nodeTemplate(inputs pulumiresource.PropertyMap) (*corev1.Node, error) {
-	config := object(inputs, "nodeConfig")
-	machine, known := capacity.Lookup(text(config, "machineType"))
+func nodeTemplate(inputs pulumiresource.PropertyMap, machines Machines) (*corev1.Node, error) {
+	node := object(inputs, "nodeConfig")
+	machine, known := machines.lookup(text(node, "machineType"))
 	if !known {
-		return nil, fmt.Errorf("machine type %q is not in the catalogue of package capacity", text(config, "machineType"))
+		return nil, fmt.Errorf("machine type %q is not in the catalogue of package capacity: describe it in persia:machineTypes", text(node, "machineType"))
 	}
-	size, sized := number(config, "diskSizeGb")
-	if !sized {
-		size = bootDiskGiB
+	gpu := nodeGPU(node, machine)
+	machine = machine.WithGPUs(gpu.Type, gpu.Count)
+	total := capacity.Resources{MilliCPU: int64(machine.CPUs) * 1000, MemoryBytes: machine.MemoryBytes}
+	allocatable := machine.Allocatable()
+	total.EphemeralBytes, allocatable.EphemeralBytes = capacity.EphemeralStorage(numberOr(node, "diskSizeGb", bootDiskGB), localSSDs(node))
+	for _, amount := range []*capacity.Resources{&total, &allocatable} {
+		amount.GPUs = gpu.Places()
+		amount.Pods = int64(numberOr(inputs, "maxPodsPerNode", podsPerNode))
 	}
-	disk, allocatableDisk := bootDisk(size)
-	accelerators := objects(config, "guestAccelerators")
-	if len(accelerators) > 0 {
-		count, _ := number(accelerators[0], "count")
-		machine = machine.WithGPUs(text(accelerators[0], "type"), count)
-	}
+	// GKE's own pods are not simulated: what they ask for is missing here.
+	allocatable = allocatable.Minus(capacity.NodeAgents)
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
-			Labels: nodeLabels(inputs, machine),
+			Labels: nodeLabels(inputs, machine, gpu),
 			// kwok keeps nodes with this annotation alive, and runs their pods.
 			Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"},
 		},
-		Spec: corev1.NodeSpec{Taints: nodeTaints(config, machine)},
+		Spec: corev1.NodeSpec{Taints: nodeTaints(inputs, machine)},
 		Status: corev1.NodeStatus{
-			Capacity: resources(capacity.Resources{
-				MilliCPU:    int64(machine.CPUs) * 1000,
-				MemoryBytes: machine.MemoryBytes,
-				GPUs:        int64(machine.GPUs),
-			}, disk),
-			Allocatable: resources(machine.Allocatable(), allocatableDisk),
+			Capacity:    resources(total),
+			Allocatable: resources(allocatable),
 			NodeInfo: corev1.NodeSystemInfo{
 				OperatingSystem: "linux",
 				Architecture:    "amd64",
-				OSImage:         text(config, "imageType"),
+				OSImage:         text(node, "imageType"),
 				KubeletVersion:  "sandbox",
 			},
 		},
 	}, nil
 }
 
-// bootDisk is what a boot disk holds beside the node's image, and what GKE leaves
-// of it to pods, in bytes: a tenth is the kubelet's eviction threshold, and the
-// system takes half of the disk, or 6 GiB and 35%, or 100 GiB, whichever is least
-// (GKE, "Plan GKE Standard node sizes").
-func bootDisk(sizeGiB int) (total, allocatable int64) {
-	size := int64(sizeGiB) * capacity.GiB
-	total = size * 94 / 100 // the file system for pods on Container-Optimized OS
-	system := min(size/2, 6*capacity.GiB+size*35/100, 100*capacity.GiB)
-	return total, total - total/10 - system
+// nodeGPU is what a node carries: what the pool says, or what comes with the
+// machine.
+func nodeGPU(node pulumiresource.PropertyMap, machine capacity.Machine) config.GPU {
+	gpu := config.GPU{Type: machine.GPUType, Count: machine.GPUs}
+	for _, accelerator := range objects(node, "guestAccelerators") {
+		gpu.Type = text(accelerator, "type")
+		gpu.Count = numberOr(accelerator, "count", 0)
+		gpu.Partition = text(accelerator, "gpuPartitionSize")
+		if sharing := object(accelerator, "gpuSharingConfig"); sharing != nil {
+			gpu.Sharing = &config.GPUSharing{
+				Strategy:   text(sharing, "gpuSharingStrategy"),
+				MaxClients: numberOr(sharing, "maxSharedClientsPerGpu", 0),
+			}
+		}
+	}
+	return gpu
 }
 
-func resources(amount capacity.Resources, disk int64) corev1.ResourceList {
+// localSSDs is the number of local SSDs that hold a node's ephemeral storage.
+func localSSDs(node pulumiresource.PropertyMap) int {
+	return numberOr(object(node, "ephemeralStorageLocalSsdConfig"), "localSsdCount", 0)
+}
+
+func resources(amount capacity.Resources) corev1.ResourceList {
 	list := corev1.ResourceList{
 		corev1.ResourceCPU:              *resource.NewMilliQuantity(amount.MilliCPU, resource.DecimalSI),
 		corev1.ResourceMemory:           *resource.NewQuantity(amount.MemoryBytes, resource.BinarySI),
-		corev1.ResourcePods:             *resource.NewQuantity(podsPerNode, resource.DecimalSI),
-		corev1.ResourceEphemeralStorage: *resource.NewQuantity(disk, resource.BinarySI),
+		corev1.ResourcePods:             *resource.NewQuantity(amount.Pods, resource.DecimalSI),
+		corev1.ResourceEphemeralStorage: *resource.NewQuantity(amount.EphemeralBytes, resource.BinarySI),
 	}
 	if amount.GPUs > 0 {
 		list[gpuResource] = *resource.NewQuantity(amount.GPUs, resource.DecimalSI)
@@ -88,10 +111,10 @@ func resources(amount capacity.Resources, disk int64) corev1.ResourceList {
 }
 
 // nodeLabels are the pool's own and those that GKE adds.
-func nodeLabels(inputs pulumiresource.PropertyMap, machine capacity.Machine) map[string]string {
-	config := object(inputs, "nodeConfig")
+func nodeLabels(inputs pulumiresource.PropertyMap, machine capacity.Machine, gpu config.GPU) map[string]string {
+	node := object(inputs, "nodeConfig")
 	labels := map[string]string{}
-	own := object(config, "labels")
+	own := object(node, "labels")
 	for key := range own {
 		labels[string(key)] = text(own, string(key))
 	}
@@ -102,23 +125,60 @@ func nodeLabels(inputs pulumiresource.PropertyMap, machine capacity.Machine) map
 	labels[corev1.LabelOSStable] = "linux"
 	labels[corev1.LabelArchStable] = "amd64"
 	labels["cloud.google.com/machine-family"] = machine.Family()
-	labels["cloud.google.com/gke-boot-disk"] = text(config, "diskType")
-	labels["cloud.google.com/gke-os-distribution"] = distribution(text(config, "imageType"))
+	labels["cloud.google.com/gke-boot-disk"] = text(node, "diskType")
+	labels["cloud.google.com/gke-os-distribution"] = distribution(text(node, "imageType"))
 	labels["cloud.google.com/gke-container-runtime"] = "containerd"
-	if machine.GPUs > 0 {
-		labels["cloud.google.com/gke-accelerator"] = machine.GPUType
-		labels["cloud.google.com/gke-accelerator-count"] = strconv.Itoa(machine.GPUs)
-		if version := managedDriver(config); version != "" {
-			labels["cloud.google.com/gke-gpu-driver-version"] = version
-		}
+	if truth(node, "spot", false) {
+		labels["cloud.google.com/gke-spot"] = "true"
+	}
+	if queued(inputs) {
+		labels[queuedKey] = "true"
+	}
+	if localSSDs(node) > 0 {
+		labels["cloud.google.com/gke-ephemeral-storage-local-ssd"] = "true"
+	}
+	maps.Copy(labels, gpuLabels(node, gpu))
+	return labels
+}
+
+// gpuLabels tell what GPUs a node has, how they are divided, and who installs the
+// driver.
+func gpuLabels(node pulumiresource.PropertyMap, gpu config.GPU) map[string]string {
+	if gpu.Count == 0 {
+		return nil
+	}
+	labels := map[string]string{
+		"cloud.google.com/gke-accelerator":       gpu.Type,
+		"cloud.google.com/gke-accelerator-count": strconv.Itoa(gpu.Count),
+	}
+	if version := managedDriver(node); version != "" {
+		labels["cloud.google.com/gke-gpu-driver-version"] = version
+	}
+	if gpu.Partition != "" {
+		labels["cloud.google.com/gke-gpu-partition-size"] = gpu.Partition
+	}
+	if gpu.Sharing != nil {
+		labels["cloud.google.com/gke-gpu-sharing-strategy"] = sharingLabels[gpu.Sharing.Strategy]
+		labels["cloud.google.com/gke-max-shared-clients-per-gpu"] = strconv.Itoa(gpu.Sharing.MaxClients)
 	}
 	return labels
 }
 
+// sharingLabels are the strategies of sharing as labels say them.
+var sharingLabels = map[string]string{"TIME_SHARING": "time-sharing", "MPS": "mps"}
+
+// queuedKey is of the label and of the taint that GKE gives to nodes of queued
+// provisioning.
+const queuedKey = "cloud.google.com/gke-queued"
+
+func queued(inputs pulumiresource.PropertyMap) bool {
+	return truth(object(inputs, "queuedProvisioning"), "enabled", false)
+}
+
 // managedDriver is the driver that GKE installs, as its label says it, or "".
 // GKE installs one unless it is told not to.
-func managedDriver(config pulumiresource.PropertyMap) string {
-	for _, accelerator := range objects(config, "guestAccelerators") {
+func managedDriver(node pulumiresource.PropertyMap) string {
+	for _, accelerator := range objects(node, "guestAccelerators") {
 		switch version := text(object(accelerator, "gpuDriverInstallationConfig"), "gpuDriverVersion"); version {
 		case "INSTALLATION_DISABLED":
 			return ""
@@ -144,10 +204,11 @@ var taintEffects = map[string]corev1.TaintEffect{
 	"NO_EXECUTE":         corev1.TaintEffectNoExecute,
 }
 
-// nodeTaints are the pool's own and the one that GKE gives to nodes with GPUs.
-func nodeTaints(config pulumiresource.PropertyMap, machine capacity.Machine) []corev1.Taint {
+// nodeTaints are the pool's own and those that GKE gives to nodes with GPUs and of
+// queued provisioning.
+func nodeTaints(inputs pulumiresource.PropertyMap, machine capacity.Machine) []corev1.Taint {
 	var taints []corev1.Taint
-	for _, taint := range objects(config, "taints") {
+	for _, taint := range objects(object(inputs, "nodeConfig"), "taints") {
 		taints = append(taints, corev1.Taint{
 			Key:    text(taint, "key"),
 			Value:  text(taint, "value"),
@@ -156,6 +217,9 @@ func nodeTaints(config pulumiresource.PropertyMap, machine capacity.Machine) []c
 	}
 	if machine.GPUs > 0 {
 		taints = append(taints, corev1.Taint{Key: gpuResource, Value: "present", Effect: corev1.TaintEffectNoSchedule})
+	}
+	if queued(inputs) {
+		taints = append(taints, corev1.Taint{Key: queuedKey, Value: "true", Effect: corev1.TaintEffectNoSchedule})
 	}
 	return taints
 }

@@ -1,11 +1,14 @@
 package gcp
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/fnv"
+	"iter"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
@@ -26,23 +29,51 @@ const (
 	nodeRequests = 16
 )
 
+// nodePool is what the inputs of a node pool say of its nodes.
+type nodePool struct {
+	inputs resource.PropertyMap
+	// zones are sorted.
+	zones    []string
+	template *corev1.Node
+}
+
+func newNodePool(inputs resource.PropertyMap, machines Machines) (nodePool, error) {
+	template, err := nodeTemplate(inputs, machines)
+	if err != nil {
+		return nodePool{}, err
+	}
+	zones := texts(inputs, "nodeLocations")
+	if len(zones) == 0 {
+		return nodePool{}, fmt.Errorf("nodeLocations is empty: the sandbox does not know the zones of %s", text(inputs, "location"))
+	}
+	slices.Sort(zones)
+	return nodePool{inputs: inputs, zones: zones, template: template}, nil
+}
+
 // applyNodePool creates the nodes that are missing, relabels and taints those
 // that stay, and then removes those that are too many. A change that needs other
 // machines goes through other nodes, the new ones first, as in GKE's surge
 // upgrades: pods move because their node is gone.
+//
+// The autoscaler is told first. It may be at work on the pool meanwhile: a node
+// may be there already, or be gone already.
 func (g gke) applyNodePool(ctx context.Context, inputs resource.PropertyMap, progress func(string)) error {
 	client, err := g.client()
 	if err != nil {
 		return err
 	}
-	wanted, err := poolNodes(inputs)
+	pool, err := newNodePool(inputs, g.machines)
 	if err != nil {
+		return err
+	}
+	if err := announce(ctx, client, inputs, g.machines); err != nil {
 		return err
 	}
 	existing, err := listNodes(ctx, client, inputs)
 	if err != nil {
 		return err
 	}
+	wanted := pool.wanted(existing)
 	progress(fmt.Sprintf("%d nodes", len(wanted)))
 
 	// The group's context ends with the group.
@@ -54,10 +85,10 @@ func (g gke) applyNodePool(ctx context.Context, inputs resource.PropertyMap, pro
 		case !exists:
 			group.Go(func() error {
 				_, err := client.CoreV1().Nodes().Create(groupCtx, node, metav1.CreateOptions{})
-				return err
+				return except(err, apierrors.IsAlreadyExists)
 			})
 		case !sameNode(old, node):
-			group.Go(func() error { return updateNode(groupCtx, client, node) })
+			group.Go(func() error { return except(updateNode(groupCtx, client, node), apierrors.IsNotFound) })
 		}
 		delete(existing, name)
 	}
@@ -93,6 +124,9 @@ func (g gke) removeNodePool(ctx context.Context, state resource.PropertyMap) err
 	if err != nil {
 		return err
 	}
+	if err := retract(ctx, client, state); err != nil {
+		return err
+	}
 	existing, err := listNodes(ctx, client, state)
 	if err != nil {
 		return err
@@ -121,10 +155,32 @@ func deleteNodes(ctx context.Context, client kubernetes.Interface, nodes map[str
 	for name := range nodes {
 		group.Go(func() error {
 			err := client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{})
-			return except(err, apierrors.IsNotFound)
+			if err := except(err, apierrors.IsNotFound); err != nil {
+				return err
+			}
+			return deletePods(ctx, client, name)
 		})
 	}
 	return group.Wait()
+}
+
+// deletePods takes away what stood on a node that is gone. Kubernetes does so too,
+// but only after a minute.
+func deletePods(ctx context.Context, client kubernetes.Interface, node string) error {
+	pods, err := client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
+		FieldSelector: "spec.nodeName=" + node,
+	})
+	if err != nil {
+		return err
+	}
+	atOnce := int64(0)
+	for _, pod := range pods.Items {
+		err := client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &atOnce})
+		if err := except(err, apierrors.IsNotFound); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // updateNode gives a node other labels and taints. It reads the node first and may
@@ -163,55 +219,117 @@ func splitTaints(taints []corev1.Taint) (troubles, own []corev1.Taint) {
 	return troubles, own
 }
 
-// poolNodes are the nodes that a pool should have, by name.
-func poolNodes(inputs resource.PropertyMap) (map[string]*corev1.Node, error) {
-	template, err := nodeTemplate(inputs)
-	if err != nil {
-		return nil, err
-	}
-	zones := texts(inputs, "nodeLocations")
-	if len(zones) == 0 {
-		return nil, fmt.Errorf("nodeLocations is empty: the sandbox does not know the zones of %s", text(inputs, "location"))
-	}
-	slices.Sort(zones)
+// wanted are the nodes that the pool should have, by name. Those that are of its
+// shape stay, as far as they are not too many.
+func (p nodePool) wanted(existing map[string]corev1.Node) map[string]*corev1.Node {
+	kept := p.indices(maps.Keys(existing))
 	nodes := map[string]*corev1.Node{}
-	for i := range nodeCount(inputs, len(zones)) {
-		node := template.DeepCopy()
-		zone := zones[i%len(zones)]
-		node.Name = nodeName(inputs, zone, i/len(zones))
-		maps.Copy(node.Labels, map[string]string{
-			corev1.LabelHostname:     node.Name,
-			corev1.LabelTopologyZone: zone,
-			"topology.gke.io/zone":   zone,
-		})
-		nodes[node.Name] = node
+	for zone, count := range p.counts(kept, len(existing)) {
+		for _, index := range lowest(kept[zone], count) {
+			node := p.node(zone, index)
+			nodes[node.Name] = node
+		}
 	}
-	return nodes, nil
+	return nodes
 }
 
-// nodeName is like the names of GKE's nodes, with a hash in it of all that makes
+// counts are the numbers of nodes that the zones should have: for a fixed count
+// the same in each, and for an autoscaled pool those that they have, within the
+// pool's bounds.
+func (p nodePool) counts(kept map[string][]int, existing int) map[string]int {
+	counts := map[string]int{}
+	if perZone, fixed := number(p.inputs, "nodeCount"); fixed {
+		for _, zone := range p.zones {
+			counts[zone] = perZone
+		}
+		return counts
+	}
+	have := 0
+	for _, zone := range p.zones {
+		counts[zone] = len(kept[zone])
+		have += counts[zone]
+	}
+	least, most := p.bounds()
+	want := max(least, min(most, existing))
+	for ; have < want; have++ {
+		counts[p.byCount(counts)[0]]++
+	}
+	for ; have > want; have-- {
+		counts[p.byCount(counts)[len(p.zones)-1]]--
+	}
+	return counts
+}
+
+// bounds are the least and the most nodes of an autoscaled pool, over all zones.
+func (p nodePool) bounds() (least, most int) {
+	least, _ = number(object(p.inputs, "autoscaling"), "totalMinNodeCount")
+	most, _ = number(object(p.inputs, "autoscaling"), "totalMaxNodeCount")
+	return least, most
+}
+
+// byCount are the zones, the one with the fewest nodes first.
+func (p nodePool) byCount(counts map[string]int) []string {
+	return slices.SortedStableFunc(slices.Values(p.zones), func(a, b string) int {
+		return cmp.Compare(counts[a], counts[b])
+	})
+}
+
+// node is a node of the pool. Nodes of a zone are counted from 0.
+func (p nodePool) node(zone string, index int) *corev1.Node {
+	node := p.template.DeepCopy()
+	node.Name = fmt.Sprintf("%s%04d", p.namePrefix(zone), index)
+	maps.Copy(node.Labels, map[string]string{
+		corev1.LabelHostname:     node.Name,
+		corev1.LabelTopologyZone: zone,
+		"topology.gke.io/zone":   zone,
+	})
+	return node
+}
+
+// indices are those of the nodes of this pool's shape in each zone, ascending.
+// Other names are left out.
+func (p nodePool) indices(names iter.Seq[string]) map[string][]int {
+	zones := map[string]string{}
+	for _, zone := range p.zones {
+		zones[p.namePrefix(zone)] = zone
+	}
+	indices := map[string][]int{}
+	for _, name := range slices.Sorted(names) {
+		end := strings.LastIndex(name, "-") + 1
+		index, err := strconv.Atoi(name[end:])
+		if zone, own := zones[name[:end]]; own && err == nil {
+			indices[zone] = append(indices[zone], index)
+		}
+	}
+	return indices
+}
+
+// lowest are the first count of the indices that are taken, and where these are
+// fewer, the lowest free ones.
+func lowest(taken []int, count int) []int {
+	chosen := slices.Clone(taken[:min(count, len(taken))])
+	for index := 0; len(chosen) < count; index++ {
+		if !slices.Contains(taken, index) {
+			chosen = append(chosen, index)
+		}
+	}
+	return chosen
+}
+
+// namePrefix is like the names of GKE's nodes, with a hash in it of all that makes
 // another machine: a changed machine type makes other nodes, a changed label does
-// not.
-func nodeName(inputs resource.PropertyMap, zone string, index int) string {
-	machine := object(inputs, "nodeConfig").Copy()
+// not. The index of the node follows.
+func (p nodePool) namePrefix(zone string) string {
+	machine := object(p.inputs, "nodeConfig").Copy()
 	for _, inPlace := range []resource.PropertyKey{"labels", "resourceLabels", "tags", "taints"} {
 		delete(machine, inPlace)
 	}
 	hash := fnv.New32a()
 	// Maps print in the order of their keys.
-	fmt.Fprint(hash, expand(nodePoolID, inputs), zone, machine.Mappable())
-	suffix := fmt.Sprintf("-%08x-%04d", hash.Sum32(), index)
+	fmt.Fprint(hash, expand(nodePoolID, p.inputs), zone, machine.Mappable())
+	suffix := fmt.Sprintf("-%08x-", hash.Sum32())
 	// The name is the value of a label, too.
-	prefix := expand("gke-${cluster}-${name}", inputs)
-	return prefix[:min(len(prefix), validation.LabelValueMaxLength-len(suffix))] + suffix
-}
-
-// nodeCount is the number of nodes over all zones: a fixed one, or for an
-// autoscaled pool the least.
-func nodeCount(inputs resource.PropertyMap, zones int) int {
-	if perZone, fixed := number(inputs, "nodeCount"); fixed {
-		return perZone * zones
-	}
-	least, _ := number(object(inputs, "autoscaling"), "totalMinNodeCount")
-	return least
+	const indexLength = 4
+	prefix := expand("gke-${cluster}-${name}", p.inputs)
+	return prefix[:min(len(prefix), validation.LabelValueMaxLength-indexLength-len(suffix))] + suffix
 }

@@ -41,6 +41,7 @@ func plainKinds() map[tokens.Type]kind {
 		router     = "projects/${project}/regions/${region}/routers/${name}"
 		email      = "${accountId}@${project}.iam.gserviceaccount.com"
 		account    = "projects/${project}/serviceAccounts/" + email
+		backupPlan = "projects/${project}/locations/${location}/backupPlans/${name}"
 	)
 	return map[tokens.Type]kind{
 		"gcp:compute/network:Network": {
@@ -69,6 +70,15 @@ func plainKinds() map[tokens.Type]kind {
 		"gcp:storage/bucketIAMMember:BucketIAMMember": {
 			id:        "b/${bucket}/${role}/${member}",
 			replaceOn: []string{"condition"},
+		},
+		"gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember": {
+			id:        "${cryptoKeyId}/${role}/${member}",
+			replaceOn: []string{"condition"},
+		},
+		"gcp:gkebackup/backupPlan:BackupPlan": {
+			id:        backupPlan,
+			autoNamed: true,
+			replaceOn: []string{"cluster"},
 		},
 		"gcp:serviceaccount/account:Account": {
 			id: account,

@@ -23,6 +23,14 @@ func number(inputs resource.PropertyMap, name string) (int, bool) {
 	return int(value.NumberValue()), true
 }
 
+// numberOr is the number at name, or otherwise.
+func numberOr(inputs resource.PropertyMap, name string, otherwise int) int {
+	if n, ok := number(inputs, name); ok {
+		return n
+	}
+	return otherwise
+}
+
 // truth is the boolean at name, or otherwise.
 func truth(inputs resource.PropertyMap, name string, otherwise bool) bool {
 	if value := inputs[resource.PropertyKey(name)]; value.IsBool() {

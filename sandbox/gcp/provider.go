@@ -28,9 +28,9 @@ var _ plugin.GrpcProvider = (*Provider)(nil)
 
 // New makes a provider that presents itself with this version. cluster is the
 // API server that stands for every GKE cluster, or nil when it does not run: that
-// is enough to preview a new stack.
-func New(version string, cluster *rest.Config) *Provider {
-	return newProvider(version, newGKE(cluster))
+// is enough to preview a new stack. machines are those that the catalogue lacks.
+func New(version string, cluster *rest.Config, machines Machines) *Provider {
+	return newProvider(version, newGKE(cluster, machines))
 }
 
 func newProvider(version string, gke gke) *Provider {
@@ -96,15 +96,20 @@ func (p *Provider) Invoke(_ context.Context, req plugin.InvokeRequest) (plugin.I
 	return plugin.InvokeResponse{Properties: result}, err
 }
 
-// Check refuses resources that nothing stands for, and those without a name.
+// Check refuses resources that nothing stands for, and those without a name that
+// Pulumi does not name.
 func (p *Provider) Check(_ context.Context, req plugin.CheckRequest) (plugin.CheckResponse, error) {
 	kind, err := p.kind(req.URN)
 	if err != nil {
 		return plugin.CheckResponse{}, err
 	}
-	resp := plugin.CheckResponse{Properties: req.News}
+	inputs, err := kind.named(req)
+	if err != nil {
+		return plugin.CheckResponse{}, err
+	}
+	resp := plugin.CheckResponse{Properties: inputs}
 	for _, name := range kind.required() {
-		if req.News[name].IsNull() {
+		if inputs[name].IsNull() {
 			resp.Failures = append(resp.Failures, plugin.CheckFailure{
 				Property: name,
 				Reason:   fmt.Sprintf("%s is required: the simulated Google Cloud has no defaults for what names a resource", name),
@@ -130,7 +135,7 @@ func (p *Provider) Diff(_ context.Context, req plugin.DiffRequest) (plugin.DiffR
 		DetailedDiff: plugin.NewDetailedDiffFromObjectDiff(diff, true),
 		// Two resources cannot share the name that the program gives. A resource
 		// without a name is told by all of its inputs.
-		DeleteBeforeReplace: req.NewInputs.HasValue("name"),
+		DeleteBeforeReplace: req.NewInputs.HasValue("name") && !kind.autoNamed,
 	}
 	for path, change := range result.DetailedDiff {
 		changed, err := resource.ParsePropertyPath(path)

@@ -20,6 +20,8 @@ const (
 	subnetworkType = "gcp:compute/subnetwork:Subnetwork"
 	accountType    = "gcp:serviceaccount/account:Account"
 	iamMemberType  = "gcp:projects/iAMMember:IAMMember"
+	keyGrantType   = "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember"
+	backupPlanType = "gcp:gkebackup/backupPlan:BackupPlan"
 )
 
 type values = map[string]any
@@ -95,6 +97,17 @@ func subnetworkInputs(cidr string) resource.PropertyMap {
 	})
 }
 
+// backupPlanInputs are as the program gives them, without a name.
+func backupPlanInputs() resource.PropertyMap {
+	return properties(values{
+		"project":         "my-project",
+		"location":        "us-central1",
+		"cluster":         "projects/my-project/locations/us-central1/clusters/persia",
+		"backupSchedule":  values{"cronSchedule": "0 4 * * *"},
+		"retentionPolicy": values{"backupRetainDays": 7},
+	})
+}
+
 // change is a copy of inputs with another value at a path, or none if it is nil.
 func change(t *testing.T, inputs resource.PropertyMap, path string, value any) resource.PropertyMap {
 	t.Helper()
@@ -141,6 +154,9 @@ func TestDiffTellsInPlaceFromReplace(t *testing.T) {
 		{nodePoolType, "nodeConfig.serviceAccount", unknownValue, replace},
 		{nodePoolType, "nodeConfig.oauthScopes[0]", "https://www.googleapis.com/auth/compute", replace},
 		{nodePoolType, "nodeConfig.metadata.disable-legacy-endpoints", "false", replace},
+		{nodePoolType, "nodeConfig.bootDiskKmsKey", "projects/p/locations/l/keyRings/r/cryptoKeys/k", replace},
+		{nodePoolType, "nodeConfig.fastSocket", values{"enabled": true}, inPlace},
+		{nodePoolType, "nodeConfig.gcfsConfig", values{"enabled": true}, replace},
 		{nodePoolType, "nodeConfig.gvnic", values{"enabled": true}, replace},
 		{nodePoolType, "nodeConfig.localSsdCount", 2, replace},
 		{nodePoolType, "nodeConfig.ephemeralStorageLocalSsdConfig", values{"localSsdCount": 2}, replace},
@@ -163,6 +179,18 @@ func TestDiffTellsInPlaceFromReplace(t *testing.T) {
 		{clusterType, "masterAuthorizedNetworksConfig", values{"cidrBlocks": []any{}}, inPlace},
 		{clusterType, "privateClusterConfig.enablePrivateEndpoint", true, inPlace},
 		{clusterType, "nodeConfig.machineType", "n2-standard-8", inPlace},
+		{clusterType, "maintenancePolicy", values{"dailyMaintenanceWindow": values{"startTime": "03:00"}}, inPlace},
+		{clusterType, "dnsConfig", values{"clusterDns": "PLATFORM_DEFAULT"}, inPlace},
+		{clusterType, "workloadIdentityConfig", values{}, inPlace},
+		{clusterType, "enableShieldedNodes", false, inPlace},
+		{clusterType, "binaryAuthorization.evaluationMode", "DISABLED", inPlace},
+		{clusterType, "securityPostureConfig.mode", "DISABLED", inPlace},
+		{clusterType, "databaseEncryption", values{"state": "DECRYPTED"}, inPlace},
+		{clusterType, "clusterAutoscaling.autoscalingProfile", "BALANCED", inPlace},
+		{clusterType, "nodePoolDefaults.nodeConfigDefaults.gcfsConfig.enabled", false, inPlace},
+		{clusterType, "addonsConfig.gkeBackupAgentConfig.enabled", false, inPlace},
+		{clusterType, "monitoringConfig.enableComponents", []any{"SYSTEM_COMPONENTS"}, inPlace},
+		{clusterType, "costManagementConfig.enabled", false, inPlace},
 		{clusterType, "privateClusterConfig.enablePrivateNodes", false, replace},
 		{clusterType, "privateClusterConfig.masterIpv4CidrBlock", "10.1.0.0/28", replace},
 		{clusterType, "privateClusterConfig", nil, replace},
@@ -185,6 +213,12 @@ func TestDiffTellsInPlaceFromReplace(t *testing.T) {
 		{accountType, "accountId", "other", replace},
 		{iamMemberType, "role", "roles/viewer", replace},
 		{iamMemberType, "member", unknownValue, replace},
+		{keyGrantType, "cryptoKeyId", "projects/p/locations/l/keyRings/r/cryptoKeys/other", replace},
+		{keyGrantType, "member", unknownValue, replace},
+		{backupPlanType, "backupSchedule.cronSchedule", "0 5 * * *", inPlace},
+		{backupPlanType, "retentionPolicy.backupRetainDays", 30, inPlace},
+		{backupPlanType, "cluster", unknownValue, replace},
+		{backupPlanType, "location", "us-east1", replace},
 	} {
 		t.Run(c.token+" "+c.path, func(t *testing.T) {
 			inputs := map[string]resource.PropertyMap{
@@ -194,6 +228,8 @@ func TestDiffTellsInPlaceFromReplace(t *testing.T) {
 				networkType:    properties(values{"project": "my-project", "name": "persia", "autoCreateSubnetworks": false}),
 				accountType:    properties(values{"project": "my-project", "accountId": "nodes"}),
 				iamMemberType:  properties(values{"project": "my-project", "role": "roles/editor", "member": "user:a@b.c"}),
+				keyGrantType:   properties(values{"cryptoKeyId": "projects/p/locations/l/keyRings/r/cryptoKeys/k", "role": "roles/a", "member": "user:a@b.c"}),
+				backupPlanType: change(t, backupPlanInputs(), "name", "persia-1234567"),
 			}[c.token]
 			diff := newGoogle(t).diff(c.token, inputs, change(t, inputs, c.path, c.value))
 			assert.Equal(t, plugin.DiffSome, diff.Changes)
@@ -224,6 +260,34 @@ func TestNamedResourcesAreDeletedBeforeTheyAreReplaced(t *testing.T) {
 	member := properties(values{"project": "my-project", "role": "roles/editor", "member": "user:a@b.c"})
 	grant := g.diff(iamMemberType, member, change(t, member, "role", "roles/viewer"))
 	assert.False(t, grant.DeleteBeforeReplace, "a grant is given before the other is taken")
+
+	plan := change(t, backupPlanInputs(), "name", "main-1234567")
+	moved := g.diff(backupPlanType, plan, change(t, plan, "location", "us-east1"))
+	assert.False(t, moved.DeleteBeforeReplace, "Pulumi gives the other another name")
+}
+
+// TestPulumiNamesWhatTheProgramDoesNot: with a name that stays as long as the
+// resource does, and another one for its replacement.
+func TestPulumiNamesWhatTheProgramDoesNot(t *testing.T) {
+	g := newGoogle(t)
+	check := func(seed string, olds, news resource.PropertyMap) string {
+		t.Helper()
+		resp, err := g.Check(t.Context(), plugin.CheckRequest{
+			URN: urn(backupPlanType), Olds: olds, News: news, RandomSeed: []byte(seed),
+		})
+		require.NoError(t, err)
+		require.Empty(t, resp.Failures)
+		return text(resp.Properties, "name")
+	}
+	name := check("seed", nil, backupPlanInputs())
+	assert.Regexp(t, "^main-[0-9a-f]{7}$", name)
+	assert.Equal(t, name, check("seed", nil, backupPlanInputs()), "a preview shows the name")
+	assert.NotEqual(t, name, check("other", nil, backupPlanInputs()))
+
+	named := change(t, backupPlanInputs(), "name", "nightly")
+	assert.Equal(t, "nightly", check("other", named, backupPlanInputs()), "it keeps its name")
+	assert.Equal(t, "nightly", check("other", nil, named), "the program's own")
+	assert.NotContains(t, backupPlanInputs(), resource.PropertyKey("name"))
 }
 
 func TestPathsOfReplacingInputsParse(t *testing.T) {
@@ -339,6 +403,16 @@ func TestIdentifiersAndOutputs(t *testing.T) {
 			inputs: values{"bucket": "checkpoints", "role": "roles/storage.objectUser", "member": "user:a@b.c"},
 			id:     "b/checkpoints/roles/storage.objectUser/user:a@b.c",
 		},
+		{
+			token:  keyGrantType,
+			inputs: values{"cryptoKeyId": "projects/p/locations/l/keyRings/r/cryptoKeys/k", "role": "roles/a", "member": "user:a@b.c"},
+			id:     "projects/p/locations/l/keyRings/r/cryptoKeys/k/roles/a/user:a@b.c",
+		},
+		{
+			token:  backupPlanType,
+			inputs: values{"project": "my-project", "location": "us-central1", "name": "persia-1234567"},
+			id:     "projects/my-project/locations/us-central1/backupPlans/persia-1234567",
+		},
 	} {
 		t.Run(c.token, func(t *testing.T) {
 			g := newGoogle(t)
@@ -404,7 +478,7 @@ func TestImportIsRefused(t *testing.T) {
 }
 
 func TestWithoutAControlPlane(t *testing.T) {
-	p := New("7.38.0", nil)
+	p := New("7.38.0", nil, nil)
 	for token, inputs := range map[string]resource.PropertyMap{clusterType: clusterInputs(), nodePoolType: gpuPool()} {
 		_, err := p.Create(t.Context(), plugin.CreateRequest{URN: urn(token), Properties: inputs, Preview: true})
 		assert.NoError(t, err, "%s previews", token)
@@ -416,7 +490,7 @@ func TestWithoutAControlPlane(t *testing.T) {
 }
 
 func TestPluginInfo(t *testing.T) {
-	info, err := New("7.38.0", nil).GetPluginInfo(t.Context())
+	info, err := New("7.38.0", nil, nil).GetPluginInfo(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, "7.38.0", info.Version.String())
 }

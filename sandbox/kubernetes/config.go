@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
+	"path/filepath"
 	"strconv"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -16,7 +19,7 @@ import (
 // config is what a provider resource may say. Keys of the official provider
 // that change nothing here are accepted and not read.
 type config struct {
-	kubeconfig string // the content of a kubeconfig file, YAML or JSON
+	kubeconfig string // the content of a kubeconfig file, YAML or JSON, or its path
 	context    string
 	cluster    string
 	namespace  string // for objects that do not name theirs
@@ -65,7 +68,7 @@ func (c config) rest() (*rest.Config, error) {
 		// sandbox that did would be one mistake away from a real cluster.
 		return nil, errors.New("kubeconfig is required: the sandbox never uses the one of the user who runs it")
 	}
-	kubeconfig, err := clientcmd.Load([]byte(c.kubeconfig))
+	kubeconfig, err := loadKubeconfig(c.kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig: %w", err)
 	}
@@ -77,7 +80,27 @@ func (c config) rest() (*rest.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig: %w", err)
 	}
-	return restConfig, nil
+	return restConfig, onThisMachine(restConfig.Host)
+}
+
+func loadKubeconfig(pathOrContent string) (*clientcmdapi.Config, error) {
+	if filepath.IsAbs(pathOrContent) {
+		return clientcmd.LoadFromFile(pathOrContent)
+	}
+	return clientcmd.Load([]byte(pathOrContent))
+}
+
+// onThisMachine refuses a server elsewhere: a stack of an existing cluster that is
+// brought up in the sandbox must not change that cluster.
+func onThisMachine(server string) error {
+	address, _, err := rest.DefaultServerURL(server, "", schema.GroupVersion{}, true)
+	if err != nil {
+		return fmt.Errorf("kubeconfig: server %q: %w", server, err)
+	}
+	if ip, err := netip.ParseAddr(address.Hostname()); err == nil && ip.IsLoopback() {
+		return nil
+	}
+	return fmt.Errorf("kubeconfig: server %q: the sandbox talks to no cluster outside this machine", server)
 }
 
 // CheckConfig refuses a configuration that no client can be made of.

@@ -1,6 +1,8 @@
 package kubernetes
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
@@ -23,9 +25,9 @@ users: [{name: u, user: {token: "` + token + `"}}]
 func TestDiffConfig(t *testing.T) {
 	text := resource.NewProperty[string]
 	unknown := resource.MakeComputed(text(""))
-	here := text(kubeconfigFor("https://10.0.0.1", "a"))
-	hereAgain := text(kubeconfigFor("https://10.0.0.1", "b"))
-	elsewhere := text(kubeconfigFor("https://10.0.0.2", "a"))
+	here := text(kubeconfigFor("https://127.0.0.1", "a"))
+	hereAgain := text(kubeconfigFor("https://127.0.0.1", "b"))
+	elsewhere := text(kubeconfigFor("https://127.0.0.2", "a"))
 
 	tests := map[string]struct {
 		before, after resource.PropertyMap
@@ -86,12 +88,18 @@ func TestDiffConfig(t *testing.T) {
 
 func TestCheckConfig(t *testing.T) {
 	text := resource.NewProperty[string]
-	kubeconfig := text(kubeconfigFor("https://10.0.0.1", "a"))
+	kubeconfig := text(kubeconfigFor("https://127.0.0.1", "a"))
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, os.WriteFile(path, []byte(kubeconfigFor("https://127.0.0.1", "a")), 0o600))
 	tests := map[string]struct {
 		inputs resource.PropertyMap
 		want   string // part of the one failure, empty for none
 	}{
 		"a kubeconfig":                  {resource.PropertyMap{"kubeconfig": kubeconfig}, ""},
+		"the path of one":               {resource.PropertyMap{"kubeconfig": text(path)}, ""},
+		"the path of none":              {resource.PropertyMap{"kubeconfig": text(path + "2")}, "no such file"},
+		"a context that is not there":   {resource.PropertyMap{"kubeconfig": kubeconfig, "context": text("other")}, "other"},
+		"a server elsewhere":            {resource.PropertyMap{"kubeconfig": text(kubeconfigFor("https://203.0.113.7", "a"))}, "outside this machine"},
 		"one that is not known yet":     {resource.PropertyMap{"kubeconfig": resource.MakeComputed(text(""))}, ""},
 		"options of the official one":   {resource.PropertyMap{"kubeconfig": kubeconfig, "enableServerSideApply": text("true")}, ""},
 		"none":                          {resource.PropertyMap{}, "kubeconfig is required"},

@@ -1,0 +1,502 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"persia/capacity"
+	"persia/config"
+)
+
+type object = map[string]any
+
+// madeUp is a stack that is made up to see whether the scheduler does with it what
+// the plan says.
+type madeUp struct {
+	name string
+	// pools are beside "rest", which carries the roles that do not matter.
+	pools        []object
+	machineTypes object
+	installer    string
+	nats         object
+	jobs         []object
+	// pool is the one that is looked at.
+	pool string
+}
+
+// TestCapacity brings made-up stacks up, whose pools have just the nodes that the
+// plan asks for. No pod is left pending, in whatever order they come; and with a
+// node less, some are: of pods that are alike exactly as many as predicted, and of
+// others at the latest with two nodes less.
+func TestCapacity(t *testing.T) {
+	started := time.Now()
+	project, dir := t.TempDir(), t.TempDir()
+	writeStack(t, project, madeUpStacks[0])
+	s := newSandboxOf(t, project, dir, "madeup")
+	for _, stack := range madeUpStacks {
+		t.Run(stack.name, func(t *testing.T) {
+			plan := writeStack(t, project, stack)
+			require.Equal(t, plan.Needed, plan.Nodes, "the pool should have what it needs")
+			_, err := s.Up(t.Context())
+			require.NoError(t, err)
+			c := newCluster(t, s)
+			c.assertSound(plan)
+			c.assertTight(plan)
+		})
+	}
+	fmt.Printf("TIME %d made-up stacks against the scheduler: %s\n", len(madeUpStacks), time.Since(started).Round(time.Second))
+}
+
+// TestCapacityRefuses: a stack with one node too few changes nothing.
+func TestCapacityRefuses(t *testing.T) {
+	project := t.TempDir()
+	stack := madeUpStacks[0]
+	stack.pools = []object{maps.Clone(stack.pools[0])}
+	stack.pools[0]["nodes"] = stack.pools[0]["nodes"].(int) - 1
+	text := stackText(t, project, stack)
+	_, err := load(text)
+	require.ErrorContains(t, err, "1 find no room; write 3")
+	_, err = openSandbox(t, project, t.TempDir(), "madeup").Preview(t.Context())
+	require.Error(t, err)
+}
+
+// Each has a pool of its own: Pulumi deletes last, and the pods of a stack would be in
+// the way of those of the next.
+var madeUpStacks = []madeUp{
+	{
+		name: "one pod a node",
+		pool: "workers", pools: []object{{"name": "workers", "machineType": "c2-standard-30", "nodes": 3}},
+		jobs: []object{job("workers", object{"embeddingWorker": role("workers", 3, "28", "100Gi")})},
+	},
+	{
+		name: "several pods a node, memory binds",
+		pool: "servers", pools: []object{{"name": "servers", "machineType": "m2-ultramem-416", "nodes": 3}},
+		jobs: []object{job("servers", object{"embeddingParameterServer": role("servers", 10, "80", "2500Gi")})},
+	},
+	{
+		name: "exactly as much CPU as a node has",
+		pool: "tight", pools: []object{{"name": "tight", "machineType": "n2-standard-8", "nodes": 4}},
+		// 7910m less the 500m of GKE's own pods, in three.
+		jobs: []object{job("tight", object{"dataloader": role("tight", 12, "2470m", "1Gi")})},
+	},
+	{
+		name: "as many pods as a node takes",
+		pool: "crowd", pools: []object{{"name": "crowd", "machineType": "n2-standard-32", "nodes": 2, "maxPodsPerNode": 32}},
+		jobs: []object{job("crowd", object{"dataloader": role("crowd", 35, "100m", "128Mi")})},
+	},
+	{
+		name: "two roles on a pool",
+		pool: "pair", pools: []object{{"name": "pair", "machineType": "n2-standard-32", "nodes": 7}},
+		jobs: []object{job("pair", object{
+			"embeddingParameterServer": role("pair", 6, "28", "32Gi"),
+			"dataloader":               role("pair", 6, "5", "16Gi"),
+		})},
+	},
+	{
+		name: "three roles on a tainted pool",
+		pool: "three", pools: []object{{"name": "three", "machineType": "n2-standard-32", "nodes": 6,
+			"taints": []object{{"key": "dedicated", "value": "work", "effect": "NoSchedule"}}}},
+		jobs: []object{job("three", object{
+			"embeddingParameterServer": role("three", 2, "28", "100Gi"),
+			"embeddingWorker":          role("three", 3, "20", "32Gi"),
+			"dataloader":               role("three", 8, "6", "4Gi"),
+		})},
+	},
+	{
+		name: "GPU fragments",
+		pool: "fragments", pools: []object{{"name": "fragments", "machineType": "g2-standard-96", "nodes": 5,
+			"gpu": object{"type": "nvidia-l4", "count": 8}}},
+		jobs: []object{
+			job("some", object{"nnWorker": gpuRole("fragments", 3, "1", "4Gi", 1)}),
+			job("whole", object{"nnWorker": gpuRole("fragments", 2, "1", "4Gi", 8)}),
+		},
+	},
+	{
+		name: "shared GPUs",
+		pool: "shared", pools: []object{{"name": "shared", "machineType": "g2-standard-24", "nodes": 3,
+			"gpu": object{"type": "nvidia-l4", "count": 2, "sharing": object{"strategy": "TIME_SHARING", "maxClients": 3}}}},
+		jobs: []object{job("shared", object{"nnWorker": gpuRole("shared", 15, "1", "4Gi", 1)})},
+	},
+	{
+		name:      "a DaemonSet on every node",
+		installer: "ubuntu-daemonset",
+		pool:      "driver", pools: []object{{"name": "driver", "machineType": "g2-standard-4", "nodes": 2,
+			"gpu": object{"type": "nvidia-l4", "count": 1}}},
+		// Without the driver's installer, three would fit a node.
+		jobs: []object{job("loaders", object{"dataloader": role("driver", 4, "1140m", "2Gi")})},
+	},
+	{
+		name:         "a machine type that the stack describes",
+		machineTypes: object{"x9-highmem-64": object{"cpus": 64, "memory": "2Ti"}},
+		pool:         "described", pools: []object{{"name": "described", "machineType": "x9-highmem-64", "nodes": 2}},
+		jobs: []object{job("servers", object{"embeddingParameterServer": role("described", 5, "10", "600Gi")})},
+	},
+	{
+		name: "NATS servers kept apart",
+		pool: "brokers", pools: []object{{"name": "brokers", "machineType": "n2-standard-8", "nodes": 3}},
+		nats: object{"name": "apart", "size": 3, "nodePool": "brokers", "antiAffinity": true,
+			"resources": object{"limits": object{"cpu": "1", "memory": "2Gi"}}},
+	},
+}
+
+// job is a job of which some roles matter. The others are small.
+func job(name string, roles object) object {
+	const directory = "/home/PERSIA/examples/src/adult-income/"
+	job := object{
+		"name":          name,
+		"enableMetrics": false,
+		"persiaEnv": object{
+			"PERSIA_GLOBAL_CONFIG":    directory + "config/global_config.yml",
+			"PERSIA_EMBEDDING_CONFIG": directory + "config/embedding_config.yml",
+			"PERSIA_NN_WORKER_ENTRY":  directory + "train.py",
+			"PERSIA_DATALOADER_ENTRY": directory + "data_loader.py",
+		},
+	}
+	for _, name := range []string{"nnWorker", "dataloader", "embeddingWorker", "embeddingParameterServer"} {
+		job[name] = role("rest", 1, "100m", "128Mi")
+	}
+	maps.Copy(job, roles)
+	return job
+}
+
+func role(pool string, replicas int, cpu, memory string) object {
+	return object{"nodePool": pool, "replicas": replicas, "resources": object{"limits": object{"cpu": cpu, "memory": memory}}}
+}
+
+func gpuRole(pool string, replicas int, cpu, memory string, gpus int) object {
+	return object{"nodePool": pool, "replicas": replicas,
+		"resources": object{"limits": object{"cpu": cpu, "memory": memory, "nvidia.com/gpu": gpus}}}
+}
+
+// writeStack makes a stack the project's, and returns the plan of its pool.
+func writeStack(t *testing.T, project string, stack madeUp) capacity.PoolPlan {
+	t.Helper()
+	loaded, err := load(stackText(t, project, stack))
+	require.NoError(t, err)
+	for _, pool := range loaded.Plan().Pools {
+		if pool.Name == stack.pool {
+			return pool
+		}
+	}
+	t.Fatalf("no pool %s", stack.pool)
+	return capacity.PoolPlan{}
+}
+
+// stackText writes the stack file, and returns its configuration.
+func stackText(t *testing.T, project string, stack madeUp) object {
+	t.Helper()
+	installer, nats, machineTypes := stack.installer, stack.nats, stack.machineTypes
+	if machineTypes == nil {
+		machineTypes = object{}
+	}
+	if installer == "" {
+		installer = "managed"
+	}
+	if nats == nil {
+		nats = object{"size": 1, "resources": object{"limits": object{"cpu": "100m", "memory": "256Mi"}}}
+	}
+	configuration := object{
+		"persia:project": "my-project",
+		"persia:cluster": object{"name": "madeup", "region": "us-central1", "zones": []string{"us-central1-a"},
+			"deletionProtection": false},
+		"persia:machineTypes": machineTypes,
+		"persia:nodePools":    append([]object{{"name": "rest", "machineType": "n2-standard-8", "nodes": 1}}, stack.pools...),
+		"persia:nvidiaDriver": object{"installer": installer},
+		"persia:volumes":      []object{},
+		"persia:nats":         nats,
+		"persia:jobs":         append([]object{}, stack.jobs...),
+	}
+	text, err := yaml.Marshal(object{"config": configuration})
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(project, "Pulumi.madeup.yaml"), text, 0o600))
+	text, err = os.ReadFile(filepath.Join(repository, "Pulumi.yaml"))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(project, "Pulumi.yaml"), text, 0o600))
+	return configuration
+}
+
+// load reads a configuration as the program does.
+func load(configuration object) (*config.Stack, error) {
+	return config.Load(func(key string) (string, bool) {
+		if text, ok := configuration[key].(string); ok {
+			return text, true
+		}
+		text, err := json.Marshal(configuration[key])
+		return string(text), err == nil
+	})
+}
+
+// assertSound: whatever order the pods come in, none is left pending.
+func (c cluster) assertSound(plan capacity.PoolPlan) {
+	c.t.Helper()
+	all := int(plan.Used.Pods)
+	c.awaitPending(plan.Name, all, 0, "as the program brings them up")
+	sets := c.setsOn(plan.Name)
+	if len(sets) == 0 {
+		return
+	}
+	c.restart(plan.Name, sets)
+	c.awaitPending(plan.Name, all, 0, "with the small ones first")
+	if len(sets) > 1 {
+		slices.Reverse(sets)
+		c.restart(plan.Name, sets)
+		c.awaitPending(plan.Name, all, 0, "with the large ones first")
+		c.deletePods(c.assigned(plan.Name))
+		c.awaitPending(plan.Name, all, 0, "all at once")
+	}
+}
+
+// assertTight: with a node less, pods are left pending.
+func (c cluster) assertTight(plan capacity.PoolPlan) {
+	c.t.Helper()
+	nodes := c.nodesOf(plan.Name)
+	require.Len(c.t, nodes, plan.Needed)
+	defer c.cordon(nodes, false)
+
+	plan.Nodes = plan.Needed - 1
+	c.comeAgain(plan, nodes)
+	if missing, alike := plan.Missing(); alike {
+		c.awaitPending(plan.Name, int(plan.Used.Pods), missing, fmt.Sprintf("on %d of %d nodes", plan.Nodes, plan.Needed))
+		for name, count := range c.podsByNode(plan.Name) {
+			assert.Equal(c.t, plan.Holds(plan.Pods[0]), count, "pods on %s", name)
+		}
+		return
+	}
+	pending := c.settle(plan.Name, int(plan.Used.Pods))
+	if pending == 0 && plan.Nodes > 1 {
+		plan.Nodes--
+		c.comeAgain(plan, nodes)
+		pending = c.settle(plan.Name, int(plan.Used.Pods))
+	}
+	fmt.Printf("  %s: needs %d nodes; %d pods pending on %d\n", c.t.Name(), plan.Needed, pending, plan.Nodes)
+	assert.Positive(c.t, pending, "pending on %d of %d nodes", plan.Nodes, plan.Needed)
+}
+
+// assertNodeLess takes a node from each pool that has just the nodes it needs, as
+// the plan of a stack of the repository tells: the pods of that node find no room on
+// the others. Then it gives the nodes back.
+func (c cluster) assertNodeLess(t *testing.T, stack string) {
+	t.Helper()
+	c.t = t
+	text, err := os.ReadFile(filepath.Join(repository, "Pulumi."+stack+".yaml"))
+	require.NoError(t, err)
+	var file struct {
+		Config object `json:"config"`
+	}
+	require.NoError(t, yaml.Unmarshal(text, &file))
+	loaded, err := load(file.Config)
+	require.NoError(t, err)
+	for _, plan := range loaded.Plan().Pools {
+		all := int(plan.Used.Pods)
+		// The NATS operator makes one server after the other: a pending one keeps it
+		// from the next.
+		if plan.Needed < plan.Nodes || plan.Name == loaded.SystemPoolName() || plan.Name == loaded.NATS.NodePool {
+			continue
+		}
+		plan.Nodes--
+		missing, alike := plan.Missing()
+		if !alike {
+			missing = all // of a single node
+		}
+		node := c.fullest(plan.Name)
+		c.cordon([]string{node}, true)
+		c.deletePods(c.podsOf(plan.Name, node))
+		c.awaitPending(plan.Name, all, missing, fmt.Sprintf("on %d of %d nodes", plan.Nodes, plan.Needed))
+		c.cordon([]string{node}, false)
+		c.awaitPending(plan.Name, all, 0, "with the node back")
+	}
+}
+
+// fullest is the node of a pool with the most of the pods that are pinned to it.
+func (c cluster) fullest(pool string) string {
+	counts := c.podsByNode(pool)
+	return slices.MaxFunc(slices.Sorted(maps.Keys(counts)), func(a, b string) int { return counts[a] - counts[b] })
+}
+
+// podsOf are the pods of a node that are pinned to its pool.
+func (c cluster) podsOf(pool, node string) []corev1.Pod {
+	return slices.DeleteFunc(c.assigned(pool), func(pod corev1.Pod) bool { return pod.Spec.NodeName != node })
+}
+
+// comeAgain lets the pods come anew, the small ones first, to as many nodes as the
+// plan says.
+func (c cluster) comeAgain(plan capacity.PoolPlan, nodes []string) {
+	c.t.Helper()
+	c.cordon(nodes[plan.Nodes:], true)
+	if sets := c.setsOn(plan.Name); len(sets) > 0 {
+		c.restart(plan.Name, sets)
+		return
+	}
+	for _, node := range nodes[plan.Nodes:] {
+		c.deletePods(c.podsOf(plan.Name, node))
+	}
+}
+
+// awaitPending waits until there are so many pods of a pool, and so many of them
+// find no node.
+func (c cluster) awaitPending(pool string, count, want int, when string) {
+	c.t.Helper()
+	pods, pending := 0, 0
+	assert.Eventually(c.t, func() bool {
+		var looked bool
+		pods, pending, looked = c.scheduling(pool)
+		return looked && pods == count && pending == want
+	}, time.Minute, 200*time.Millisecond)
+	assert.Equal(c.t, want, pending, "pods pending of %d of pool %s, %s", pods, pool, when)
+}
+
+// scheduling counts the pods of a pool, and those without a node. It tells whether
+// the scheduler has looked at all of these.
+func (c cluster) scheduling(pool string) (pods, pending int, looked bool) {
+	c.t.Helper()
+	looked = true
+	for _, pod := range c.assigned(pool) {
+		pods++
+		if pod.Spec.NodeName == "" {
+			pending++
+			looked = looked && unschedulable(pod)
+		}
+	}
+	return pods, pending, looked
+}
+
+// settle waits until the scheduler has nothing more to try with so many pods of a
+// pool, and counts those without a node.
+func (c cluster) settle(pool string, count int) int {
+	c.t.Helper()
+	// A pod that found no node is tried again after at most ten seconds.
+	const calm = 11 * time.Second
+	since, last := time.Now(), -1
+	require.Eventually(c.t, func() bool {
+		pods, pending, looked := c.scheduling(pool)
+		if !looked || pods != count || pending != last {
+			since, last = time.Now(), pending
+			return false
+		}
+		return pending == 0 || time.Since(since) > calm
+	}, 2*time.Minute, 500*time.Millisecond, "%d pods of pool %s", count, pool)
+	return last
+}
+
+func unschedulable(pod corev1.Pod) bool {
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodScheduled {
+			return condition.Status == corev1.ConditionFalse && condition.Reason == corev1.PodReasonUnschedulable
+		}
+	}
+	return false
+}
+
+// assigned are the pods that are pinned to a pool and not on their way out.
+func (c cluster) assigned(pool string) []corev1.Pod {
+	c.t.Helper()
+	return slices.DeleteFunc(c.pods("", ""), func(pod corev1.Pod) bool {
+		return pod.Spec.NodeSelector[poolLabel] != pool || pod.DeletionTimestamp != nil
+	})
+}
+
+func (c cluster) podsByNode(pool string) map[string]int {
+	counts := map[string]int{}
+	for _, pod := range c.assigned(pool) {
+		if pod.Spec.NodeName != "" {
+			counts[pod.Spec.NodeName]++
+		}
+	}
+	return counts
+}
+
+func (c cluster) nodesOf(pool string) []string {
+	var names []string
+	for name, node := range c.nodes() {
+		if node.Labels[poolLabel] == pool {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// setsOn are the StatefulSets whose pods are pinned to a pool, those of the lowest
+// priority first, and of the same priority those of the smallest pods.
+func (c cluster) setsOn(pool string) []appsv1.StatefulSet {
+	c.t.Helper()
+	list, err := c.AppsV1().StatefulSets("persia").List(c.t.Context(), metav1.ListOptions{})
+	require.NoError(c.t, err)
+	sets := slices.DeleteFunc(list.Items, func(set appsv1.StatefulSet) bool {
+		return set.Spec.Template.Spec.NodeSelector[poolLabel] != pool
+	})
+	rank := func(set appsv1.StatefulSet) int64 {
+		limits := set.Spec.Template.Spec.Containers[0].Resources.Limits
+		gpus := limits["nvidia.com/gpu"]
+		for i, priority := range config.Priorities() {
+			if priority.Name == set.Spec.Template.Spec.PriorityClassName {
+				return int64(100-i)*1000 + gpus.Value()
+			}
+		}
+		return 0
+	}
+	slices.SortFunc(sets, func(a, b appsv1.StatefulSet) int { return int(rank(a) - rank(b)) })
+	return sets
+}
+
+// restart takes all pods of StatefulSets away and lets them come again, one set
+// after the other.
+func (c cluster) restart(pool string, sets []appsv1.StatefulSet) {
+	c.t.Helper()
+	for _, set := range sets {
+		c.scale(set.Name, 0)
+	}
+	c.awaitLooked(pool, 0)
+	count := 0
+	for _, set := range sets {
+		c.scale(set.Name, *set.Spec.Replicas)
+		count += int(*set.Spec.Replicas)
+		c.awaitLooked(pool, count)
+	}
+}
+
+// awaitLooked waits until the scheduler has looked at so many pods of a pool.
+func (c cluster) awaitLooked(pool string, count int) {
+	c.t.Helper()
+	require.Eventually(c.t, func() bool {
+		pods, _, looked := c.scheduling(pool)
+		return looked && pods == count
+	}, time.Minute, 100*time.Millisecond, "%d pods of pool %s", count, pool)
+}
+
+func (c cluster) scale(set string, replicas int32) {
+	c.t.Helper()
+	patch := fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas)
+	_, err := c.AppsV1().StatefulSets("persia").Patch(c.t.Context(), set, "application/merge-patch+json", []byte(patch), metav1.PatchOptions{}, "scale")
+	require.NoError(c.t, err)
+}
+
+func (c cluster) deletePods(pods []corev1.Pod) {
+	c.t.Helper()
+	for _, pod := range pods {
+		require.NoError(c.t, c.CoreV1().Pods(pod.Namespace).Delete(c.t.Context(), pod.Name, metav1.DeleteOptions{}))
+	}
+}
+
+// cordon keeps new pods from nodes, or lets them in again.
+func (c cluster) cordon(nodes []string, cordoned bool) {
+	c.t.Helper()
+	patch := fmt.Sprintf(`{"spec":{"unschedulable":%t}}`, cordoned)
+	for _, node := range nodes {
+		_, err := c.CoreV1().Nodes().Patch(c.t.Context(), node, "application/merge-patch+json", []byte(patch), metav1.PatchOptions{})
+		require.NoError(c.t, err)
+	}
+}

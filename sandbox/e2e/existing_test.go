@@ -1,0 +1,83 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"persia/capacity"
+)
+
+// TestExistingCluster brings a job up in a cluster that is there already, by its
+// kubeconfig, and takes it away again. Nothing of Google Cloud is in the plan, and
+// the cluster's nodes stay as they were.
+func TestExistingCluster(t *testing.T) {
+	project, dir := t.TempDir(), t.TempDir()
+	stack := madeUp{
+		pools: []object{{"name": "work", "machineType": "c2-standard-30", "nodes": 2}},
+		jobs:  []object{job("workers", object{"embeddingWorker": role("work", 2, "28", "100Gi")})},
+	}
+	configuration := stackText(t, project, stack)
+	s := newSandboxOf(t, project, dir, "madeup")
+	delete(configuration, "persia:project")
+	configuration["persia:cluster"] = object{"name": "shared",
+		"existing": object{"kubeconfig": s.Kubeconfig(), "systemPool": "rest"}}
+	text, err := yaml.Marshal(object{"config": configuration})
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(project, "Pulumi.madeup.yaml"), text, 0o600))
+	loaded, err := load(configuration)
+	require.NoError(t, err)
+
+	require.NoError(t, s.Cluster().Start(t.Context(), os.Stdout))
+	c := newCluster(t, s)
+	for _, pool := range loaded.Plan().Pools {
+		c.createNodes(pool)
+	}
+	nodes := c.nodesOf("work")
+
+	result, err := s.Up(t.Context())
+	require.NoError(t, err)
+	c.assertOn("work", 2, c.pods("persia", "app.kubernetes.io/name=embedding-worker"))
+	c.assertOn("rest", 1, c.pods("nats-io", "app.kubernetes.io/name=nats-operator"))
+	assert.Equal(t, "shared", result.Outputs["clusterName"].Value)
+	assert.NotContains(t, result.Outputs, "kubeconfig", "the user has it")
+	state, err := os.ReadFile(filepath.Join(dir, "madeup", "state", ".pulumi", "stacks", "persia", "madeup.json"))
+	require.NoError(t, err)
+	assert.NotContains(t, string(state), "gcp:")
+	assert.Empty(t, upChanges(t, s))
+
+	require.NoError(t, s.Destroy(t.Context()))
+	assert.Equal(t, nodes, c.nodesOf("work"))
+	assert.Empty(t, c.pods("persia", ""))
+}
+
+// createNodes makes the nodes of a pool as somebody else would have made them.
+func (c cluster) createNodes(pool capacity.PoolPlan) {
+	c.t.Helper()
+	for i := range pool.Nodes {
+		amounts := corev1.ResourceList{
+			corev1.ResourceCPU:    *resource.NewMilliQuantity(pool.Node.MilliCPU, resource.DecimalSI),
+			corev1.ResourceMemory: *resource.NewQuantity(pool.Node.MemoryBytes, resource.BinarySI),
+			corev1.ResourcePods:   *resource.NewQuantity(pool.Node.Pods, resource.DecimalSI),
+		}
+		node := &corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{
+				Name:        fmt.Sprintf("%s-%d", pool.Name, i),
+				Labels:      map[string]string{poolLabel: pool.Name},
+				Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"},
+			},
+			Status: corev1.NodeStatus{Capacity: amounts, Allocatable: amounts},
+		}
+		_, err := c.CoreV1().Nodes().Create(context.Background(), node, metav1.CreateOptions{})
+		require.NoError(c.t, err)
+	}
+}

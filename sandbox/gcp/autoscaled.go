@@ -1,0 +1,171 @@
+package gcp
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+// AutoscaledLabel is on the ConfigMaps, in kube-system, that describe the
+// autoscaled pools. The provider ends with its command, and the autoscaler works
+// on: what it must know of the pools is kept where both find it.
+const AutoscaledLabel = "sandbox.persia.com/autoscaled"
+
+// The keys of a pool's inputs, and of machine types that the catalogue lacks, as
+// JSON, in its ConfigMap.
+const (
+	inputsKey   = "inputs"
+	machinesKey = "machines"
+)
+
+// AutoscaledPool is a node pool whose number of nodes the autoscaler chooses.
+type AutoscaledPool struct {
+	nodePool
+	announcement *corev1.ConfigMap
+}
+
+// NewAutoscaledPool reads a pool from its ConfigMap.
+func NewAutoscaledPool(announcement *corev1.ConfigMap) (AutoscaledPool, error) {
+	var inputs map[string]any
+	if err := json.Unmarshal([]byte(announcement.Data[inputsKey]), &inputs); err != nil {
+		return AutoscaledPool{}, fmt.Errorf("ConfigMap %s: %w", announcement.Name, err)
+	}
+	var machines Machines
+	if err := json.Unmarshal([]byte(announcement.Data[machinesKey]), &machines); err != nil {
+		return AutoscaledPool{}, fmt.Errorf("ConfigMap %s: %w", announcement.Name, err)
+	}
+	pool, err := newNodePool(resource.NewPropertyMapFromMap(inputs), machines)
+	if err != nil {
+		return AutoscaledPool{}, fmt.Errorf("ConfigMap %s: %w", announcement.Name, err)
+	}
+	return AutoscaledPool{nodePool: pool, announcement: announcement}, nil
+}
+
+// Name is the pool's.
+func (p AutoscaledPool) Name() string { return text(p.inputs, "name") }
+
+// Min is the least number of nodes over all zones.
+func (p AutoscaledPool) Min() int {
+	least, _ := p.bounds()
+	return least
+}
+
+// Max is the largest number of nodes over all zones.
+func (p AutoscaledPool) Max() int {
+	_, most := p.bounds()
+	return most
+}
+
+// Has reports whether a node is one of the pool's.
+func (p AutoscaledPool) Has(node *corev1.Node) bool {
+	return node.Labels[clusterLabel] == text(p.inputs, "cluster") && node.Labels[poolLabel] == p.Name()
+}
+
+// Next are the nodes that the pool might get beside those that it has, one a
+// zone. A node in the zone with the fewest keeps the zones level, and comes first.
+func (p AutoscaledPool) Next(has []*corev1.Node) []*corev1.Node {
+	var names []string
+	for _, node := range has {
+		names = append(names, node.Name)
+	}
+	taken, counts := p.indices(slices.Values(names)), zoneCounts(has)
+	var next []*corev1.Node
+	for _, zone := range p.byCount(counts) {
+		indices := lowest(taken[zone], len(taken[zone])+1)
+		next = append(next, p.node(zone, indices[len(indices)-1]))
+	}
+	return next
+}
+
+// Spare chooses those of the idle nodes that the pool can do without. A node in
+// the zone with the most goes first.
+func (p AutoscaledPool) Spare(has, idle []*corev1.Node) []*corev1.Node {
+	counts, idle := zoneCounts(has), slices.Clone(idle)
+	var spare []*corev1.Node
+	for len(idle) > 0 && len(has)-len(spare) > p.Min() {
+		next := slices.MaxFunc(idle, func(a, b *corev1.Node) int {
+			return cmp.Or(cmp.Compare(counts[zoneOf(a)], counts[zoneOf(b)]), cmp.Compare(a.Name, b.Name))
+		})
+		spare = append(spare, next)
+		counts[zoneOf(next)]--
+		idle = slices.DeleteFunc(idle, func(node *corev1.Node) bool { return node == next })
+	}
+	return spare
+}
+
+func zoneCounts(nodes []*corev1.Node) map[string]int {
+	counts := map[string]int{}
+	for _, node := range nodes {
+		counts[zoneOf(node)]++
+	}
+	return counts
+}
+
+func zoneOf(node *corev1.Node) string { return node.Labels[corev1.LabelTopologyZone] }
+
+// Current reports whether the pool is still there and as it was read.
+func (p AutoscaledPool) Current(ctx context.Context, client kubernetes.Interface) (bool, error) {
+	now, err := client.CoreV1().ConfigMaps(p.announcement.Namespace).Get(ctx, p.announcement.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil && now.UID == p.announcement.UID && now.ResourceVersion == p.announcement.ResourceVersion, err
+}
+
+// Announcement is the ConfigMap of a pool.
+func Announcement(inputs resource.PropertyMap, machines Machines) (*corev1.ConfigMap, error) {
+	text, err := json.Marshal(inputs.Mappable())
+	if err != nil {
+		return nil, err
+	}
+	shapes, err := json.Marshal(machines)
+	if err != nil {
+		return nil, err
+	}
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: metav1.NamespaceSystem,
+			Name:      announcementName(inputs),
+			Labels:    map[string]string{AutoscaledLabel: "true"},
+		},
+		Data: map[string]string{inputsKey: string(text), machinesKey: string(shapes)},
+	}, nil
+}
+
+// announcementName joins names that have no dot in them.
+func announcementName(inputs resource.PropertyMap) string {
+	return expand("node-pool.${cluster}.${name}", inputs)
+}
+
+// announce tells the autoscaler of a pool, or that the pool is no longer its
+// concern. Nodes of queued provisioning come with a ProvisioningRequest, not with
+// pods.
+func announce(ctx context.Context, client kubernetes.Interface, inputs resource.PropertyMap, machines Machines) error {
+	if len(object(inputs, "autoscaling")) == 0 || queued(inputs) {
+		return retract(ctx, client, inputs)
+	}
+	announcement, err := Announcement(inputs, machines)
+	if err != nil {
+		return err
+	}
+	configMaps := client.CoreV1().ConfigMaps(announcement.Namespace)
+	_, err = configMaps.Update(ctx, announcement, metav1.UpdateOptions{})
+	if apierrors.IsNotFound(err) {
+		_, err = configMaps.Create(ctx, announcement, metav1.CreateOptions{})
+	}
+	return err
+}
+
+// retract takes a pool from the autoscaler.
+func retract(ctx context.Context, client kubernetes.Interface, inputs resource.PropertyMap) error {
+	err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Delete(ctx, announcementName(inputs), metav1.DeleteOptions{})
+	return except(err, apierrors.IsNotFound)
+}

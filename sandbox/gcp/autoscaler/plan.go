@@ -1,0 +1,158 @@
+package autoscaler
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	scheduling "k8s.io/component-helpers/scheduling/corev1"
+
+	"persia/sandbox/gcp"
+)
+
+// snapshot is what there is.
+type snapshot struct {
+	pools      []gcp.AutoscaledPool
+	nodes      []*corev1.Node
+	pods       []*corev1.Pod
+	daemonSets []*appsv1.DaemonSet
+}
+
+// plan says where the pods stand, and where those that wait could.
+type plan struct {
+	pools      []gcp.AutoscaledPool
+	daemonSets []*appsv1.DaemonSet
+	rooms      []*room
+	// refused are the pods that get no node, and why.
+	refused map[*corev1.Pod]string
+}
+
+func newPlan(s snapshot) *plan {
+	p := &plan{pools: s.pools, daemonSets: s.daemonSets, refused: map[*corev1.Pod]string{}}
+	bound, waiting := sortOut(s)
+	for _, node := range s.nodes {
+		p.rooms = append(p.rooms, p.newRoom(node, bound[node.Name]))
+	}
+	for _, demand := range waiting {
+		if reason := p.place(demand); reason != "" {
+			p.refused[demand.pod] = reason
+		}
+	}
+	return p
+}
+
+// sortOut returns the pods that stand on a node, by its name, and those that wait
+// for one. The first to get one are those of the highest priority, as with the
+// scheduler, and of these the largest, as then fewer nodes hold them.
+func sortOut(s snapshot) (bound map[string][]*corev1.Pod, waiting []demand) {
+	bound = map[string][]*corev1.Pod{}
+	for _, node := range s.nodes {
+		bound[node.Name] = nil
+	}
+	for _, pod := range s.pods {
+		// Others are on their way out to make room for a nominated pod.
+		name := cmp.Or(pod.Spec.NodeName, pod.Status.NominatedNodeName)
+		_, exists := bound[name]
+		switch {
+		case finished(pod):
+		case exists:
+			bound[name] = append(bound[name], pod)
+		case waits(pod):
+			waiting = append(waiting, newDemand(pod))
+		}
+	}
+	slices.SortFunc(waiting, func(a, b demand) int {
+		return cmp.Or(
+			cmp.Compare(scheduling.PodPriority(b.pod), scheduling.PodPriority(a.pod)),
+			b.requests.Cpu().Cmp(*a.requests.Cpu()),
+			b.requests.Memory().Cmp(*a.requests.Memory()),
+			strings.Compare(a.pod.Namespace, b.pod.Namespace),
+			strings.Compare(a.pod.Name, b.pod.Name),
+		)
+	})
+	return bound, waiting
+}
+
+// newRoom is what a node has left beside the pods on it and those that DaemonSets
+// will put there.
+func (p *plan) newRoom(node *corev1.Node, pods []*corev1.Pod) *room {
+	room := &room{node: node, free: node.Status.Allocatable.DeepCopy()}
+	running := map[types.UID]bool{}
+	for _, pod := range pods {
+		room.take(newDemand(pod))
+		if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
+			running[owner.UID] = true
+		}
+	}
+	for _, set := range p.daemonSets {
+		if demand := daemonOf(set); !running[set.UID] && demand.matches(node) {
+			room.take(demand)
+		}
+	}
+	return room
+}
+
+// place finds room for a pod, on a new node if there is none, or says why it gets
+// none.
+func (p *plan) place(d demand) (reason string) {
+	for _, room := range p.rooms {
+		if room.fits(d) {
+			room.take(d)
+			return ""
+		}
+	}
+	reason = "it fits on no new node of an autoscaled pool"
+	for _, pool := range p.pools {
+		nodes := p.nodes(pool)
+		for _, node := range pool.Next(nodes) {
+			room := p.newRoom(node, nil)
+			if !room.fits(d) {
+				continue
+			}
+			if len(nodes) >= pool.Max() {
+				reason = fmt.Sprintf("node pool %s has its maximum size of %d", pool.Name(), pool.Max())
+				break
+			}
+			room.pool, room.planned = pool.Name(), true
+			room.take(d)
+			p.rooms = append(p.rooms, room)
+			return ""
+		}
+	}
+	return reason
+}
+
+// nodes are those that a pool has, and those planned for it.
+func (p *plan) nodes(pool gcp.AutoscaledPool) []*corev1.Node {
+	var nodes []*corev1.Node
+	for _, room := range p.rooms {
+		nodes = append(nodes, room.node)
+	}
+	return ofPool(pool, nodes)
+}
+
+// newNodes are those planned for a pool.
+func (p *plan) newNodes(pool gcp.AutoscaledPool) []*corev1.Node {
+	var nodes []*corev1.Node
+	for _, room := range p.rooms {
+		if room.planned {
+			nodes = append(nodes, room.node)
+		}
+	}
+	return ofPool(pool, nodes)
+}
+
+func ofPool(pool gcp.AutoscaledPool, nodes []*corev1.Node) []*corev1.Node {
+	var own []*corev1.Node
+	for _, node := range nodes {
+		if pool.Has(node) {
+			own = append(own, node)
+		}
+	}
+	return own
+}

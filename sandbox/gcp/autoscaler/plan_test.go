@@ -1,0 +1,373 @@
+package autoscaler
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	pulumiresource "github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"persia/sandbox/gcp"
+)
+
+const (
+	poolLabel = "cloud.google.com/gke-nodepool"
+	zoneA     = "us-central1-a"
+	zoneB     = "us-central1-b"
+)
+
+type values = map[string]any
+
+// announcement describes a pool of n2-standard-8, which leaves more than 7 of 8 CPU to pods.
+func announcement(t *testing.T, name string, least, most int, config values) *corev1.ConfigMap {
+	t.Helper()
+	node := values{"machineType": "n2-standard-8", "imageType": "COS_CONTAINERD", "diskType": "pd-balanced"}
+	zones := []any{zoneA}
+	if several, ok := config["zones"]; ok {
+		zones = several.([]any)
+	}
+	maps.Copy(node, config)
+	delete(node, "zones")
+	announced, err := gcp.Announcement(pulumiresource.NewPropertyMapFromMap(values{
+		"project":       "my-project",
+		"location":      "us-central1",
+		"cluster":       "persia",
+		"name":          name,
+		"nodeLocations": zones,
+		"autoscaling":   values{"totalMinNodeCount": least, "totalMaxNodeCount": most},
+		"nodeConfig":    node,
+	}), nil)
+	require.NoError(t, err)
+	return announced
+}
+
+func newPool(t *testing.T, name string, least, most int, config values) gcp.AutoscaledPool {
+	t.Helper()
+	pool, err := gcp.NewAutoscaledPool(announcement(t, name, least, most, config))
+	require.NoError(t, err)
+	return pool
+}
+
+// nodesOf are the first nodes of a pool.
+func nodesOf(pool gcp.AutoscaledPool, count int) []*corev1.Node {
+	var nodes []*corev1.Node
+	for range count {
+		next := pool.Next(nodes)[0]
+		next.UID = types.UID("uid of " + next.Name)
+		nodes = append(nodes, next)
+	}
+	return nodes
+}
+
+// option changes a pod.
+type option func(*corev1.Pod)
+
+// waiting is a pod for which the scheduler has found no node.
+func waiting(name, cpu string, options ...option) *corev1.Pod {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: name},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c"}}},
+		Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{
+			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
+		}}},
+	}
+	asks(corev1.ResourceCPU, cpu)(pod)
+	for _, option := range options {
+		option(pod)
+	}
+	return pod
+}
+
+// several are waiting pods that are alike.
+func several(count int, cpu string, options ...option) []*corev1.Pod {
+	var pods []*corev1.Pod
+	for i := range count {
+		pods = append(pods, waiting(fmt.Sprintf("p%d", i), cpu, options...))
+	}
+	return pods
+}
+
+func priority(value int32) option {
+	return func(pod *corev1.Pod) { pod.Spec.Priority = &value }
+}
+
+// nominated is a pod that waits for others to leave a node.
+func nominated(node *corev1.Node) option {
+	return func(pod *corev1.Pod) { pod.Status.NominatedNodeName = node.Name }
+}
+
+func asks(name corev1.ResourceName, amount string) option {
+	return func(pod *corev1.Pod) {
+		requests := &pod.Spec.Containers[0].Resources.Requests
+		if *requests == nil {
+			*requests = corev1.ResourceList{}
+		}
+		(*requests)[name] = resource.MustParse(amount)
+	}
+}
+
+func selects(key, value string) option {
+	return func(pod *corev1.Pod) { pod.Spec.NodeSelector = map[string]string{key: value} }
+}
+
+func tolerates(key string) option {
+	return func(pod *corev1.Pod) {
+		pod.Spec.Tolerations = append(pod.Spec.Tolerations, corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists})
+	}
+}
+
+func on(node *corev1.Node) option {
+	return func(pod *corev1.Pod) {
+		pod.Spec.NodeName = node.Name
+		pod.Status = corev1.PodStatus{Phase: corev1.PodRunning}
+	}
+}
+
+func ofDaemonSet(set *appsv1.DaemonSet) option {
+	return func(pod *corev1.Pod) {
+		pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("DaemonSet"))}
+	}
+}
+
+// apart keeps pods with this label on nodes of their own.
+func apart(namespaces ...string) option {
+	labels := map[string]string{"apart": "yes"}
+	return func(pod *corev1.Pod) {
+		pod.Labels = labels
+		pod.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+				TopologyKey:   corev1.LabelHostname,
+				LabelSelector: &metav1.LabelSelector{MatchLabels: labels},
+				Namespaces:    namespaces,
+			}},
+		}}
+	}
+}
+
+func inZone(zone string) option {
+	return func(pod *corev1.Pod) {
+		pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+				MatchExpressions: []corev1.NodeSelectorRequirement{{
+					Key: corev1.LabelTopologyZone, Operator: corev1.NodeSelectorOpIn, Values: []string{zone},
+				}},
+			}}},
+		}}
+	}
+}
+
+func daemonSet(name, cpu string) *appsv1.DaemonSet {
+	return &appsv1.DaemonSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: name, UID: types.UID(name)},
+		Spec:       appsv1.DaemonSetSpec{Template: corev1.PodTemplateSpec{Spec: waiting("", cpu).Spec}},
+	}
+}
+
+// planned counts the new nodes by pool and zone.
+func (p *plan) planned() map[string]int {
+	count := map[string]int{}
+	for _, pool := range p.pools {
+		for _, node := range p.newNodes(pool) {
+			count[pool.Name()+" "+node.Labels[corev1.LabelTopologyZone]]++
+		}
+	}
+	return count
+}
+
+func TestPlan(t *testing.T) {
+	const a, b = "workers " + zoneA, "workers " + zoneB
+	taints := func(effect string) values {
+		return values{"taints": []any{values{"key": "dedicated", "value": "x", "effect": effect}}}
+	}
+	bothZones := values{"zones": []any{zoneB, zoneA}}
+	for _, c := range []struct {
+		name string
+		// config is that of the pool workers, from 0 to 3 nodes.
+		config values
+		// has is how many nodes the pool has, and there are the pods on its first.
+		has     int
+		there   []*corev1.Pod
+		pods    []*corev1.Pod
+		daemons []*appsv1.DaemonSet
+		want    map[string]int
+		refused int
+	}{
+		{name: "nothing waits"},
+		{name: "one pod", pods: several(1, "1"), want: map[string]int{a: 1}},
+		{name: "as many as a node holds", pods: several(3, "2"), want: map[string]int{a: 1}},
+		{name: "one more", pods: several(4, "2"), want: map[string]int{a: 2}},
+		{name: "up to the maximum", pods: several(8, "4"), want: map[string]int{a: 3}, refused: 5},
+		{name: "up to the maximum with what there is", has: 2, pods: several(4, "4"), want: map[string]int{a: 1}, refused: 1},
+		{name: "larger than any node", pods: several(2, "8"), refused: 2},
+		{
+			name: "the largest first",
+			pods: []*corev1.Pod{waiting("a", "3"), waiting("b", "3"), waiting("c", "4"), waiting("d", "4")},
+			want: map[string]int{a: 2},
+		},
+		{name: "memory", pods: several(2, "1", asks(corev1.ResourceMemory, "20Gi")), want: map[string]int{a: 2}},
+		{name: "ephemeral storage", pods: several(2, "1", asks(corev1.ResourceEphemeralStorage, "30Gi")), want: map[string]int{a: 2}},
+		{name: "number of pods", pods: several(111, "1m"), want: map[string]int{a: 2}},
+		{name: "a resource that no node has", pods: several(1, "1", asks("example.com/fpga", "1")), refused: 1},
+		{name: "none of a resource that no node has", pods: several(1, "1", asks("example.com/fpga", "0")), want: map[string]int{a: 1}},
+
+		{name: "node selector of the pool", pods: several(1, "1", selects(poolLabel, "workers")), want: map[string]int{a: 1}},
+		{name: "node selector of another pool", pods: several(1, "1", selects(poolLabel, "others")), refused: 1},
+		{name: "untolerated taint", config: taints("NO_SCHEDULE"), pods: several(1, "1"), refused: 1},
+		{name: "tolerated taint", config: taints("NO_SCHEDULE"), pods: several(1, "1", tolerates("dedicated")), want: map[string]int{a: 1}},
+		{name: "taint that is a preference", config: taints("PREFER_NO_SCHEDULE"), pods: several(1, "1"), want: map[string]int{a: 1}},
+		{
+			name:   "GPUs",
+			config: values{"machineType": "g2-standard-24", "guestAccelerators": []any{values{"type": "nvidia-l4", "count": 2}}},
+			pods:   several(3, "1", asks("nvidia.com/gpu", "1"), tolerates("nvidia.com/gpu")),
+			want:   map[string]int{a: 2},
+		},
+
+		{name: "zones level", config: bothZones, pods: several(3, "5"), want: map[string]int{a: 2, b: 1}},
+		{name: "zones level with what there is", config: bothZones, has: 1, there: several(1, "5"), pods: several(1, "5"), want: map[string]int{b: 1}},
+		{name: "the zone that a pod asks for", config: bothZones, pods: several(2, "5", inZone(zoneB)), want: map[string]int{b: 2}},
+		{name: "a zone that the pool is not in", pods: several(1, "1", inZone(zoneB)), refused: 1},
+
+		{name: "room on a node that there is", has: 1, pods: several(1, "6")},
+		{name: "room for some", has: 1, there: several(1, "4"), pods: several(2, "3"), want: map[string]int{a: 1}},
+		{name: "pods kept apart", pods: several(2, "1", apart()), want: map[string]int{a: 2}},
+		{name: "pods kept apart from those that are there", has: 1, there: several(1, "1", apart()), pods: several(1, "1", apart()), want: map[string]int{a: 1}},
+		{name: "pods kept apart in another namespace", pods: several(2, "1", apart("other")), want: map[string]int{a: 1}},
+
+		{name: "DaemonSets take their share", pods: several(2, "3"), daemons: []*appsv1.DaemonSet{daemonSet("d", "1500m")}, want: map[string]int{a: 2}},
+		{
+			name: "DaemonSets take their share once", has: 1, daemons: []*appsv1.DaemonSet{daemonSet("d", "3")},
+			there: several(1, "3", ofDaemonSet(daemonSet("d", "3"))), pods: several(1, "4"),
+		},
+		{name: "pods of DaemonSets", pods: several(1, "1", ofDaemonSet(daemonSet("d", "1")))},
+
+		{name: "finished pods leave room", has: 1, pods: several(1, "6"), there: several(1, "6", func(pod *corev1.Pod) {
+			pod.Status.Phase = corev1.PodSucceeded
+		})},
+		{name: "not yet looked at by the scheduler", pods: several(1, "1", func(pod *corev1.Pod) { pod.Status.Conditions = nil })},
+		{name: "gated", pods: several(1, "1", func(pod *corev1.Pod) {
+			pod.Status.Conditions[0].Reason = corev1.PodReasonSchedulingGated
+		})},
+		{name: "about to go", pods: several(1, "1", func(pod *corev1.Pod) { pod.DeletionTimestamp = &metav1.Time{} })},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			pool := newPool(t, "workers", 0, 3, c.config)
+			s := snapshot{pools: []gcp.AutoscaledPool{pool}, nodes: nodesOf(pool, c.has), pods: c.pods, daemonSets: c.daemons}
+			for _, pod := range c.there {
+				phase := pod.Status.Phase
+				on(s.nodes[0])(pod)
+				if phase != "" {
+					pod.Status.Phase = phase
+				}
+				s.pods = append(s.pods, pod)
+			}
+			plan := newPlan(s)
+			if c.want == nil {
+				c.want = map[string]int{}
+			}
+			assert.Equal(t, c.want, plan.planned())
+			assert.Len(t, plan.refused, c.refused)
+		})
+	}
+}
+
+func TestPlanChoosesThePool(t *testing.T) {
+	pools := []gcp.AutoscaledPool{
+		newPool(t, "few", 0, 1, nil),
+		newPool(t, "more", 0, 5, values{"labels": values{"size": "large"}}),
+	}
+	plan := newPlan(snapshot{pools: pools, pods: append(several(3, "6"), waiting("choosy", "6", selects("size", "large")))})
+	assert.Equal(t, map[string]int{"few " + zoneA: 1, "more " + zoneA: 3}, plan.planned())
+}
+
+func TestPlanLeavesNodesAloneThatTakeNoPods(t *testing.T) {
+	pool := newPool(t, "workers", 0, 3, nil)
+	for _, c := range []struct {
+		name   string
+		change func(*corev1.Node)
+		want   int
+	}{
+		{"starting", func(node *corev1.Node) {
+			node.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}}
+		}, 0},
+		{"cordoned", func(node *corev1.Node) { node.Spec.Unschedulable = true }, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			nodes := nodesOf(pool, 1)
+			c.change(nodes[0])
+			plan := newPlan(snapshot{pools: []gcp.AutoscaledPool{pool}, nodes: nodes, pods: several(1, "1")})
+			assert.Len(t, plan.newNodes(pool), c.want)
+		})
+	}
+}
+
+func TestPlanGivesTheLastNodeToTheHighestPriority(t *testing.T) {
+	pool := newPool(t, "workers", 0, 1, nil)
+	plan := newPlan(snapshot{
+		pools: []gcp.AutoscaledPool{pool},
+		pods:  []*corev1.Pod{waiting("a", "6", priority(1)), waiting("b", "5", priority(3)), waiting("c", "7", priority(2))},
+	})
+	require.Len(t, plan.rooms, 1)
+	assert.Equal(t, "b", plan.rooms[0].pods[0].Name)
+}
+
+func TestPlanLeavesNominatedPodsTheirNode(t *testing.T) {
+	pool := newPool(t, "workers", 0, 3, nil)
+	nodes := nodesOf(pool, 2)
+	for _, c := range []struct {
+		name string
+		has  []*corev1.Node
+		pods []*corev1.Pod
+		want int
+	}{
+		{"others leave", nodes[:1], []*corev1.Pod{waiting("p", "6", on(nodes[0])), waiting("q", "6", nominated(nodes[0]))}, 0},
+		{"others have left", nodes[:1], []*corev1.Pod{waiting("q", "6", nominated(nodes[0])), waiting("r", "6")}, 1},
+		{"the node is gone", nodes[:1], []*corev1.Pod{waiting("p", "6", on(nodes[0])), waiting("q", "6", nominated(nodes[1]))}, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			plan := newPlan(snapshot{pools: []gcp.AutoscaledPool{pool}, nodes: c.has, pods: c.pods})
+			assert.Len(t, plan.newNodes(pool), c.want)
+		})
+	}
+}
+
+func TestPlanSaysWhyAPodGetsNoNode(t *testing.T) {
+	pool := newPool(t, "workers", 0, 1, nil)
+	plan := newPlan(snapshot{
+		pools: []gcp.AutoscaledPool{pool},
+		nodes: nodesOf(pool, 1),
+		pods:  []*corev1.Pod{waiting("first", "6"), waiting("second", "5"), waiting("third", "1", selects("no", "such"))},
+	})
+	reasons := map[string]string{}
+	for pod, reason := range plan.refused {
+		reasons[pod.Name] = reason
+	}
+	assert.Equal(t, map[string]string{
+		"second": "node pool workers has its maximum size of 1",
+		"third":  "it fits on no new node of an autoscaled pool",
+	}, reasons)
+}
+
+func TestNewNodesTakeTheLowestFreeNames(t *testing.T) {
+	pool := newPool(t, "workers", 0, 9, nil)
+	nodes := nodesOf(pool, 4)
+	has := slices.Delete(slices.Clone(nodes), 1, 3)
+	var pods []*corev1.Pod
+	for i, node := range has {
+		pods = append(pods, waiting(fmt.Sprintf("there%d", i), "6", on(node)))
+	}
+	plan := newPlan(snapshot{pools: []gcp.AutoscaledPool{pool}, nodes: has, pods: append(pods, several(3, "6")...)})
+	var indices []string
+	for _, node := range plan.newNodes(pool) {
+		indices = append(indices, node.Name[strings.LastIndex(node.Name, "-")+1:])
+	}
+	assert.Equal(t, []string{"0001", "0002", "0004"}, indices)
+}
