@@ -1,0 +1,56 @@
+package e2e
+
+import (
+	"testing"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/common/apitype"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestProtected: while a stack's cluster is protected from deletion, no change
+// replaces a node pool or the cluster; and where one does, a preview says so.
+func TestProtected(t *testing.T) {
+	const (
+		protected   = "deletionProtection: true"
+		unprotected = "deletionProtection: false"
+		machine     = "machineType: g2-standard-32"
+	)
+	dir := t.TempDir()
+	up := func(project string) {
+		t.Helper()
+		_, err := openSandbox(t, project, dir, "dev").Up(t.Context())
+		require.NoError(t, err)
+	}
+	preview := func(edits ...string) (map[apitype.OpType]int, error) {
+		t.Helper()
+		result, err := openSandbox(t, editStack(t, "dev", edits...), dir, "dev").Preview(t.Context())
+		return result.ChangeSummary, err
+	}
+	s := newSandbox(t, dir, "dev")
+	up(editStack(t, "dev", unprotected, protected))
+
+	t.Run("a pool", func(t *testing.T) {
+		_, err := preview(unprotected, protected, machine, machine+"\n      gvnic: false")
+		require.Error(t, err)
+		changes, err := preview(machine, machine+"\n      gvnic: false")
+		require.NoError(t, err)
+		assert.Equal(t, 1, changes[apitype.OpReplace], "%v", changes)
+	})
+	t.Run("the cluster", func(t *testing.T) {
+		_, err := preview(unprotected, protected+"\n    dataplaneV2: false")
+		require.Error(t, err)
+	})
+	t.Run("destroy", func(t *testing.T) {
+		require.Error(t, s.Destroy(t.Context()))
+		c := newCluster(t, s)
+		assert.Len(t, c.pods("persia", "persia_job=adult-income"), 4, "nothing has been taken away")
+	})
+	t.Run("without protection", func(t *testing.T) {
+		up(repository)
+		changes, err := preview(unprotected, unprotected+"\n    dataplaneV2: false")
+		require.NoError(t, err)
+		assert.Greater(t, changes[apitype.OpReplace], 30, "all that is inside the cluster goes with it: %v", changes)
+		require.NoError(t, s.Destroy(t.Context()))
+	})
+}
