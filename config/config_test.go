@@ -114,7 +114,7 @@ func TestLoadRefuses(t *testing.T) {
 		{"misspelt field", edits{"persia:nodePools[2].machinetype": "x"},
 			"persia:nodePools[2].machinetype", []string{": unknown field; did you mean machineType?"}},
 		{"field that is like none", edits{"persia:volumes[0].gcsFuse.directory": "x"},
-			"persia:volumes[0].gcsFuse.directory", []string{"unknown field; the fields here are bucket"}},
+			"persia:volumes[0].gcsFuse.directory", []string{"unknown field; the fields here are bucket, create, sidecar"}},
 		{"misspelt field of an embedded struct", edits{"persia:jobs[0].nnWorker.replcas": 2},
 			"persia:jobs[0].nnWorker.replcas", []string{"did you mean replicas?"}},
 		{"misspelt field of a Kubernetes type", edits{"persia:jobs[0].env[0].valueForm": 2},
@@ -391,6 +391,10 @@ func TestLoadRefuses(t *testing.T) {
 			"persia:jobs[0].mounts[1].mountPath", []string{"/checkpoints", "mounts[0]"}},
 		{"mount over shared memory", edits{"persia:jobs[0].mounts[0].mountPath": "/dev/shm"},
 			"persia:jobs[0].mounts[0].mountPath", []string{"/dev/shm", "another path"}},
+		{"mount over the launch script", edits{"persia:jobs[0].mounts[0].mountPath": "/opt/persia"},
+			"persia:jobs[0].mounts[0].mountPath", []string{"/opt/persia", "script", "another path"}},
+		{"name of a run that is no name", edits{"persia:jobs[0].run": "second run"},
+			"persia:jobs[0].run", []string{"second run", "lower case"}},
 
 		// Roles.
 		{"role missing", edits{"persia:jobs[0].embeddingWorker": nil},

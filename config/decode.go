@@ -43,6 +43,9 @@ func (d *decoder) decode(path *field.Path, in any, out reflect.Value) {
 	if in == nil {
 		return
 	}
+	if holdsSecret(out.Type()) {
+		defer d.hide(path, len(d.problems))
+	}
 	switch leaf := out.Addr().Interface().(type) {
 	case *resource.Quantity:
 		d.quantity(path, in, leaf)

@@ -19,7 +19,7 @@ func (s *Stack) setDefaults() {
 		setDefault(&s.NVIDIADriver.Version, "DEFAULT")
 	}
 	for i := range s.Volumes {
-		s.Volumes[i].setDefaults()
+		s.Volumes[i].setDefaults(s)
 	}
 	s.NATS.setDefaults(s.SystemPoolName())
 	for i := range s.Jobs {
@@ -121,27 +121,24 @@ func (u *Upgrade) setDefaults(scarce bool) {
 	}
 }
 
-func (v *Volume) setDefaults() {
-	if v.Name != "" {
-		setDefault(&v.Claim, v.Name+"-claim")
-	}
-	if len(v.AccessModes) > 0 {
-		return
-	}
-	v.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}
-	if v.HostPath != nil {
-		v.AccessModes[0] = corev1.ReadWriteOnce
-	}
-}
-
 func (n *NATS) setDefaults(systemPool string) {
 	setDefault(&n.Name, "persia-nats-service")
 	setDefault(&n.Version, "2.10.22")
+	setDefault(&n.Image, "nats")
 	setDefault(&n.MaxPayload, 50<<20)
+	// nats-server's own 64 MiB are one of PERSIA's messages: a client that falls
+	// behind by a second one would be cut off.
+	setDefault(&n.MaxPending, 4*n.MaxPayload)
+	setDefault(&n.MaxConnections, 64<<10)
+	setDefault(&n.WriteDeadline, "10s")
 	setDefault(&n.NodePool, systemPool)
+	setDefault(&n.Spread, new(true))
+	setDefault(&n.ConfigReload, new(true))
+	setDefault(&n.OperatorScope, ScopeNamespace)
 }
 
 func (j *Job) setDefaults() {
+	setDefault(&j.Run, "1")
 	setDefault(&j.EnableMetrics, new(true))
 	setDefault(&j.LogLevel, "info")
 	setDefault(&j.ImagePullPolicy, corev1.PullAlways)

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -45,13 +46,15 @@ func (v *validator) jobs() {
 func (v *validator) job(path *field.Path, j *Job) {
 	v.name(path.Child("name"), j.Name, validation.IsDNS1035Label)
 	v.derivedNamesFit(path.Child("name"), j.Name)
+	v.name(path.Child("run"), j.Run, validation.IsDNS1123Label)
 	v.env(path.Child("env"), j.Env)
 	v.persiaEnv(path.Child("persiaEnv"), j.PersiaEnv)
-	v.mounts(path.Child("mounts"), j.Mounts)
+	v.mounts(path.Child("mounts"), j.Mounts, nil)
 	oneOf(v, path.Child("logLevel"), j.LogLevel, "trace", "debug", "info", "warn", "error")
 	oneOf(v, path.Child("imagePullPolicy"), j.ImagePullPolicy, corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever)
 	for _, r := range j.roles() {
 		v.role(path.Child(r.field), r)
+		v.mounts(path.Child(r.field, "mounts"), r.Mounts, j.Mounts)
 	}
 	v.nprocPerNode(path.Child("nnWorker", "nprocPerNode"), j.NNWorker)
 }
@@ -84,15 +87,26 @@ func (v *validator) persiaEnv(at *field.Path, env PersiaEnv) {
 	}
 }
 
-func (v *validator) mounts(path *field.Path, mounts []Mount) {
+// takenPaths are where the program itself mounts something.
+var takenPaths = map[string]string{
+	"/dev/shm":        "the trainers' shared memory",
+	"/opt/persia":     "where the script is that replicas start with",
+	"/var/lib/persia": "where a replica that has finished is remembered",
+}
+
+// mounts checks the mounts of a job, or those of a role, which come to the job's.
+func (v *validator) mounts(path *field.Path, mounts, ofJob []Mount) {
 	paths := make([]string, len(mounts))
 	for i, m := range mounts {
 		at := path.Index(i)
 		paths[i] = m.MountPath
 		v.mountedVolume(at.Child("volume"), m.Volume)
 		v.directory(at.Child("mountPath"), m.MountPath)
-		if m.MountPath == "/dev/shm" {
-			v.invalid(at.Child("mountPath"), m.MountPath, "is the trainers' shared memory; choose another path")
+		if taken := takenPaths[m.MountPath]; taken != "" {
+			v.invalid(at.Child("mountPath"), m.MountPath, "is %s; choose another path", taken)
+		}
+		if slices.ContainsFunc(ofJob, func(other Mount) bool { return other.MountPath == m.MountPath }) {
+			v.duplicate(at.Child("mountPath"), m.MountPath, "is that of a mount of the job, which every role has; each volume has a path of its own")
 		}
 	}
 	unique(paths, func(i, first int) {

@@ -1,38 +1,68 @@
 package config
 
 import (
+	"fmt"
 	"regexp"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/util/version"
+
+	"persia/capacity"
 )
+
+// NATSNamespace is the namespace of the NATS operator and of the servers.
+const NATSNamespace = "nats-io"
 
 // longestNATSName leaves room for what the NATS operator makes of it: service
 // NAME-mgmt and pods NAME-0.
 const longestNATSName = 50
-
-// mostPayload is the largest max_payload that nats-server accepts, in bytes.
-const mostPayload = 64 << 20
 
 // oldestNATS is the oldest release of nats-server that a stack may ask for.
 var oldestNATS = version.MustParseSemantic("2.2.0")
 
 var natsVersionForm = regexp.MustCompile(`^(0|[1-9][0-9]{0,3})\.(0|[1-9][0-9]{0,3})\.(0|[1-9][0-9]{0,3})$`)
 
+// natsImageForm is a repository, with or without a registry, and no tag.
+var natsImageForm = regexp.MustCompile(`^([a-z0-9.-]+(:[0-9]+)?/)?[a-z0-9._/-]+$`)
+
+// Host is the name that clients know the servers by.
+func (n *NATS) Host() string {
+	return fmt.Sprintf("%s.%s.svc", n.Name, NATSNamespace)
+}
+
+// serverHost is the name that other servers know the first server by.
+func (n *NATS) serverHost() string {
+	return fmt.Sprintf("%s-1.%s-mgmt.%s.svc", n.Name, n.Name, NATSNamespace)
+}
+
+// requests is what the scheduler counts of a server's pod.
+func (n *NATS) requests() capacity.Resources {
+	r := requests(n.Resources)
+	if *n.ConfigReload {
+		r = r.Plus(capacity.NATSReloader)
+	}
+	return r
+}
+
 func (v *validator) nats() {
-	path, n := field.NewPath(natsKey), v.stack.NATS
+	path, n := field.NewPath(natsKey), &v.stack.NATS
 	v.name(path.Child("name"), n.Name, validation.IsDNS1035Label)
 	v.atMost(longestNATSName, path.Child("name"), n.Name, "so that the names of its services and pods fit")
 	if n.Size < 1 {
 		v.invalid(path.Child("size"), n.Size, "must be at least 1; write the number of servers")
 	}
 	v.natsVersion(path.Child("version"), n.Version)
-	if n.MaxPayload < 1 || n.MaxPayload > mostPayload {
-		v.invalid(path.Child("maxPayload"), n.MaxPayload, "must be from 1 to %d bytes, as nats-server accepts no more; leave it out for 52428800, which PERSIA needs", mostPayload)
+	if !natsImageForm.MatchString(n.Image) {
+		v.invalid(path.Child("image"), n.Image, "must be an image reference without a tag, like nats or registry.example.com/nats; the tag is version")
 	}
+	oneOf(v, path.Child("operatorScope"), n.OperatorScope, ScopeNamespace, ScopeCluster)
 	v.assignment(path, "a NATS server", n.NodePool, n.Resources, append(v.stack.poolNames(), v.stack.SystemPoolName()))
 	v.noGPUs(path.Child("resources"), n.Resources)
+	v.natsLimits(path, n)
+	v.natsUsers(path.Child("users"), n.Users)
+	v.certificate(path.Child("tls", "clients"), n.TLS.Clients, n.Host())
+	v.certificate(path.Child("tls", "routes"), n.TLS.Routes, n.serverHost())
 }
 
 func (v *validator) natsVersion(path *field.Path, text string) {

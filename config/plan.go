@@ -92,7 +92,7 @@ func (s *Stack) podsOn(pool string) []capacity.Pods {
 		pods = append(pods, capacity.Pods{
 			Name:     "NATS server",
 			Count:    s.NATS.Size,
-			Requests: requests(s.NATS.Resources),
+			Requests: s.NATS.requests(),
 			Priority: PriorityNATS.Value,
 			Apart:    s.NATS.AntiAffinity,
 		})
@@ -142,7 +142,7 @@ func (s *Stack) rolesOn(pool string, kind roleKind) []capacity.Pods {
 		if role.NodePool != pool {
 			continue
 		}
-		size := requests(role.Resources)
+		size := s.podRequests(&s.Jobs[i], role)
 		if jobs[size] == nil {
 			sizes = append(sizes, size)
 		}
@@ -168,7 +168,7 @@ func someJobs(names []string) string {
 	return fmt.Sprintf("%s and %d more", names[0], len(names)-1)
 }
 
-// requests is what the scheduler counts of a pod with one container.
+// requests is what the scheduler counts of one container, and of the pod itself.
 func requests(r corev1.ResourceRequirements) capacity.Resources {
 	amount := func(name corev1.ResourceName) resource.Quantity {
 		q, _, _ := asked(nil, r, name)

@@ -399,39 +399,6 @@ type NVIDIADriver struct {
 	Version string `json:"version,omitempty"`
 }
 
-// Volume is a checkpoint volume: a PersistentVolume and the claim that binds to
-// it, in the namespace of the jobs. Exactly one source, HostPath or GCSFuse, is
-// given.
-type Volume struct {
-	// Name is the PersistentVolume's name.
-	Name string `json:"name"`
-	// Claim is the PersistentVolumeClaim's name. Default Name with "-claim".
-	Claim string `json:"claim,omitempty"`
-	// Size is the volume's capacity, a quantity like 10Gi.
-	Size string `json:"size"`
-	// AccessModes are any of ReadWriteOnce, ReadOnlyMany and ReadWriteMany. Default
-	// ReadWriteMany, or ReadWriteOnce for a hostPath.
-	AccessModes []corev1.PersistentVolumeAccessMode `json:"accessModes,omitempty"`
-	// MountOptions are options of the mount, passed on to the driver.
-	MountOptions []string `json:"mountOptions,omitempty"`
-
-	HostPath *HostPath `json:"hostPath,omitempty"`
-	GCSFuse  *GCSFuse  `json:"gcsFuse,omitempty"`
-}
-
-// HostPath is a directory of the node: for a stack of one node, or the sandbox.
-type HostPath struct {
-	// Path is the directory's absolute path. It is made if it is not there.
-	Path string `json:"path"`
-}
-
-// GCSFuse is an existing Cloud Storage bucket, mounted through Cloud Storage
-// FUSE. The identity of the jobs is granted its objects.
-type GCSFuse struct {
-	// Bucket is the bucket's name, without gs://.
-	Bucket string `json:"bucket"`
-}
-
 // NATS is the NATS cluster that carries PERSIA's messages.
 type NATS struct {
 	// Name is the NatsCluster's name and so that of its client service. Default
@@ -439,23 +406,97 @@ type NATS struct {
 	Name string `json:"name,omitempty"`
 	// Size is the number of servers.
 	Size int `json:"size"`
-	// Version is the release of nats-server. Default 2.10.22.
+	// Version is the release of nats-server, and the tag of Image. Default
+	// 2.10.22.
 	Version string `json:"version,omitempty"`
+	// Image is the image of nats-server without a tag. Default nats.
+	Image string `json:"image,omitempty"`
 	// MaxPayload is the largest message in bytes. Default 52428800, which PERSIA
 	// needs; nats-server accepts at most 67108864.
 	MaxPayload int `json:"maxPayload,omitempty"`
+	// MaxPending is how many bytes a server keeps for a client that is slow to read
+	// them, before it cuts the client off. Default four times MaxPayload.
+	MaxPending int `json:"maxPending,omitempty"`
+	// MaxConnections is how many clients a server takes. Default 65536.
+	MaxConnections int `json:"maxConnections,omitempty"`
+	// WriteDeadline is how long a server waits for a client to take what it sends,
+	// from 1s to 5m. Default 10s.
+	WriteDeadline string `json:"writeDeadline,omitempty"`
+	// Resources are what one server asks for and may use, cpu and memory at least.
+	Resources corev1.ResourceRequirements `json:"resources"`
 	// NodePool is the pool of the servers. Default: the system pool.
 	NodePool string `json:"nodePool,omitempty"`
 	// AntiAffinity puts each server on a node of its own. Default false.
 	AntiAffinity bool `json:"antiAffinity,omitempty"`
-	// Resources are what one server asks for and may use, cpu and memory at least.
-	Resources corev1.ResourceRequirements `json:"resources"`
+	// Spread puts servers on different zones and nodes where there is a choice.
+	// Default true.
+	Spread *bool `json:"spread,omitempty"`
+	// Metrics adds an exporter for Prometheus to each server, on port 7777. Default
+	// false.
+	Metrics bool `json:"metrics,omitempty"`
+	// ConfigReload adds a container to each server that lets it take changed
+	// limits, users and certificates while it runs. Without it, such a change
+	// replaces all servers at once. Default true.
+	ConfigReload *bool `json:"configReload,omitempty"`
+	// Users are those who may connect: the roles of all jobs as the first of them.
+	// Default none: then everybody may whom the network policy lets in.
+	Users []NATSUser `json:"users,omitempty"`
+	TLS   NATSTLS    `json:"tls,omitempty"`
+	// OperatorScope is whose NatsClusters the NATS operator looks after. Default
+	// namespace.
+	OperatorScope OperatorScope `json:"operatorScope,omitempty"`
 }
+
+// NATSUser is who may connect to NATS.
+type NATSUser struct {
+	// Name is made of letters, digits, dots, hyphens and underscores.
+	Name string `json:"name"`
+	// Password is given by `pulumi config set --secret`. It is made of letters,
+	// digits and -._~, since it stands in a URL.
+	Password Secret `json:"password"`
+}
+
+// NATSTLS encrypts what goes to and between the servers. Neither is by default.
+type NATSTLS struct {
+	// Clients is the certificate that a server shows to clients, of the name
+	// NAME.nats-io.svc. Clients must then use TLS.
+	Clients *Certificate `json:"clients,omitempty"`
+	// Routes is the certificate that servers show to each other, of the name
+	// *.NAME-mgmt.nats-io.svc, for servers and for clients.
+	Routes *Certificate `json:"routes,omitempty"`
+}
+
+// Certificate is a certificate with its key, each as the text of a PEM file.
+type Certificate struct {
+	// CA is the certificate of who has signed Certificate.
+	CA string `json:"ca"`
+	// Certificate is the certificate itself, followed by those between it and CA.
+	Certificate string `json:"certificate"`
+	// Key is the private key, given by `pulumi config set --secret`.
+	Key Secret `json:"key"`
+}
+
+// OperatorScope is whose NatsClusters the NATS operator looks after.
+type OperatorScope string
+
+// The scopes of the NATS operator.
+const (
+	// ScopeNamespace is the namespace nats-io, where the operator needs no right
+	// beyond.
+	ScopeNamespace OperatorScope = "namespace"
+	// ScopeCluster is all namespaces, for other NatsClusters beside the stack's. The
+	// operator then reads the Secrets of all namespaces.
+	ScopeCluster OperatorScope = "cluster"
+)
 
 // Job is a PERSIA training. Its fields are named as those of a PersiaJob.
 type Job struct {
 	// Name is unique in the stack and the prefix of the job's objects.
 	Name string `json:"name"`
+	// Run names one run of the training. A replica that has finished with success
+	// stays finished in this run: another name starts the training over. Default
+	// "1".
+	Run string `json:"run,omitempty"`
 	// Env are environment variables that every role gets.
 	Env       []corev1.EnvVar `json:"env,omitempty"`
 	PersiaEnv PersiaEnv       `json:"persiaEnv"`
@@ -515,6 +556,8 @@ type Role struct {
 	Image string `json:"image,omitempty"`
 	// Env are environment variables of this role, which win over the job's.
 	Env []corev1.EnvVar `json:"env,omitempty"`
+	// Mounts are volumes that this role mounts beside the job's.
+	Mounts []Mount `json:"mounts,omitempty"`
 }
 
 // NNWorker is the trainer: a role whose replicas start several processes.

@@ -1,8 +1,8 @@
 package config
 
 import (
-	"path"
-	"regexp"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -11,14 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// bucketForm is the form of a bucket's name (Cloud Storage, "Bucket naming
-// requirements").
-var bucketForm = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]$`)
-
 func (v *validator) volumes() {
 	path, volumes := field.NewPath(volumesKey), v.stack.Volumes
 	names, claims, sources := make([]string, len(volumes)), make([]string, len(volumes)), make([]string, len(volumes))
-	for i, volume := range volumes {
+	for i := range volumes {
+		volume := &volumes[i]
 		names[i], claims[i], sources[i] = volume.Name, volume.Claim, volume.source()
 		v.volume(path.Index(i), volume)
 	}
@@ -33,118 +30,165 @@ func (v *validator) volumes() {
 	})
 }
 
-func (v *validator) volume(path *field.Path, volume Volume) {
+func (v *validator) volume(path *field.Path, volume *Volume) {
 	v.name(path.Child("name"), volume.Name, validation.IsDNS1123Label)
 	if volume.Claim != "" {
 		v.name(path.Child("claim"), volume.Claim, validation.IsDNS1123Subdomain)
 	}
-	switch size, err := parseQuantity(volume.Size); {
-	case volume.Size == "":
-		v.required(path.Child("size"), "write a quantity like 10Gi")
-	case err != nil:
-		v.invalid(path.Child("size"), volume.Size, "%s", err)
-	case size.Sign() <= 0:
-		v.invalid(path.Child("size"), volume.Size, "must be more than 0, like 10Gi")
-	}
-	v.accessModes(path.Child("accessModes"), volume.AccessModes)
+	v.volumeSize(path.Child("size"), volume)
+	v.accessModes(path.Child("accessModes"), volume)
+	v.reclaimPolicy(path.Child("reclaimPolicy"), volume)
+	v.volumeLabels(path.Child("labels"), volume.Labels)
 	v.source(path, volume)
 	v.reachable(path, volume)
 }
 
-func (v *validator) accessModes(path *field.Path, modes []corev1.PersistentVolumeAccessMode) {
-	for i, mode := range modes {
-		oneOf(v, path.Index(i), mode, corev1.ReadWriteOnce, corev1.ReadOnlyMany, corev1.ReadWriteMany)
+// volumeSize checks a size, and of storage that is created whether it is to be had.
+func (v *validator) volumeSize(path *field.Path, volume *Volume) {
+	size, err := parseQuantity(volume.Size)
+	switch {
+	case volume.Size == "":
+		v.required(path, "write a quantity like 10Gi")
+	case err != nil:
+		v.invalid(path, volume.Size, "%s", err)
+	case size.Sign() <= 0:
+		v.invalid(path, volume.Size, "must be more than 0, like 10Gi")
+	case volume.Filestore != nil && volume.Filestore.Create != nil:
+		v.filestoreSize(path, volume)
+	case volume.PersistentDisk != nil && volume.PersistentDisk.Create != nil:
+		v.diskSize(path, volume)
 	}
-	unique(modes, func(i, _ int) {
-		v.duplicate(path.Index(i), modes[i], "write each access mode once")
+}
+
+func (v *validator) accessModes(path *field.Path, volume *Volume) {
+	for i, mode := range volume.AccessModes {
+		if oneOf(v, path.Index(i), mode, corev1.ReadWriteOnce, corev1.ReadOnlyMany, corev1.ReadWriteMany) &&
+			mode == corev1.ReadWriteMany && volume.isBlock() {
+			v.invalid(path.Index(i), mode, "is not for a disk, whose file system several nodes would destroy; write ReadWriteOnce, or use filestore or gcsFuse")
+		}
+	}
+	unique(volume.AccessModes, func(i, _ int) {
+		v.duplicate(path.Index(i), volume.AccessModes[i], "write each access mode once")
 	})
 }
 
-func (v *validator) source(path *field.Path, volume Volume) {
+// reclaimPolicy allows Delete where a CSI driver does it. What the stack creates it
+// deletes itself, and has a word of its own for it.
+func (v *validator) reclaimPolicy(path *field.Path, volume *Volume) {
+	policy := volume.ReclaimPolicy
+	if !oneOf(v, path, policy, corev1.PersistentVolumeReclaimRetain, corev1.PersistentVolumeReclaimDelete) ||
+		policy == corev1.PersistentVolumeReclaimRetain {
+		return
+	}
 	switch {
-	case volume.HostPath != nil && volume.GCSFuse != nil:
-		v.forbidden(path.Child("gcsFuse"), "hostPath is given already; write exactly one of hostPath and gcsFuse")
-	case volume.HostPath != nil:
-		v.directory(path.Child("hostPath", "path"), volume.HostPath.Path)
-	case volume.GCSFuse != nil:
-		v.bucket(path.Child("gcsFuse", "bucket"), volume.GCSFuse.Bucket)
-	default:
-		v.required(path.Child("gcsFuse"), "write where the data is: gcsFuse with a bucket, or hostPath for a stack of one node")
+	case volume.Creates():
+		v.invalid(path, policy, "is for storage that is there already; write create.deleteWithStack: true if the data may go with the stack")
+	case volume.CSI == nil && volume.PersistentDisk == nil && volume.Filestore == nil:
+		v.invalid(path, policy, "is what no driver does for this kind of volume; remove it, and delete the data yourself")
 	}
 }
 
-// directory checks the path of a directory other than the root.
-func (v *validator) directory(at *field.Path, directory string) {
-	switch {
-	case directory == "":
-		v.required(at, "write an absolute path, like /checkpoints")
-	case !path.IsAbs(directory):
-		v.invalid(at, directory, "must be absolute; write %s", path.Join("/", directory))
-	case path.Clean(directory) != directory:
-		v.invalid(at, directory, "must be written plainly; write %s", path.Clean(directory))
-	case directory == "/":
-		v.invalid(at, directory, "must be a directory below the root, like /checkpoints")
-	case strings.Contains(directory, ":"):
-		v.invalid(at, directory, "must not contain a colon; rename the directory")
-	}
-}
-
-func (v *validator) bucket(path *field.Path, bucket string) {
-	switch bare, prefixed := strings.CutPrefix(bucket, "gs://"); {
-	case bucket == "":
-		v.required(path, "write the name of an existing bucket")
-	case prefixed:
-		v.invalid(path, bucket, "must be the name alone; write %s", strings.TrimSuffix(bare, "/"))
-	case !bucketForm.MatchString(bucket):
-		v.invalid(path, bucket, "must be the name of a bucket: 3 to 63 lower case letters, digits, hyphens, underscores and dots, with a letter or digit at both ends")
+// volumeLabels checks labels of the user's.
+func (v *validator) volumeLabels(path *field.Path, labels map[string]string) {
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		at := path.Key(key)
+		for _, message := range validation.IsQualifiedName(key) {
+			v.invalid(at, key, "%s", message)
+		}
+		for _, message := range validation.IsValidLabelValue(labels[key]) {
+			v.invalid(at, labels[key], "%s", message)
+		}
+		if strings.HasPrefix(key, "app.kubernetes.io/") {
+			v.invalid(at, key, "is one of the labels that the program writes itself; choose a prefix of your own")
+		}
 	}
 }
 
 // reachable checks that a volume which only one node can mount is not mounted
 // from more than one.
-func (v *validator) reachable(path *field.Path, volume Volume) {
-	pools, nodes := v.stack.mountedFrom(volume.Name)
-	if nodes < 2 {
+func (v *validator) reachable(path *field.Path, volume *Volume) {
+	users := v.stack.usersOf(volume.Name)
+	v.nearDisk(path, volume, users.pools)
+	if users.nodes < 2 {
 		return
 	}
-	from := strings.Join(pools, ", ")
-	switch {
+	from := strings.Join(users.pools, ", ")
+	const mounts = "the roles that mount the volume stand on up to %d nodes (pools %s)"
+	switch directory, modes := path.Child("accessModes"), volume.AccessModes; {
 	case volume.HostPath != nil:
-		v.invalid(path.Child("hostPath"), volume.HostPath.Path, "is a directory of each node by itself, and the roles that mount the volume stand on up to %d nodes (pools %s); use gcsFuse, or put these roles on one pool of one node", nodes, from)
-	case !slices.ContainsFunc(volume.AccessModes, mountsOnMany):
-		v.invalid(path.Child("accessModes"), volume.AccessModes, "lets one node mount the volume, and the roles that mount it stand on up to %d nodes (pools %s); write [ReadWriteMany], or put these roles on one pool of one node", nodes, from)
+		v.invalid(path.Child("hostPath"), volume.HostPath.Path, "is a directory of each node by itself, and "+mounts+"; use gcsFuse, or put these roles on one pool of one node", users.nodes, from)
+	case volume.Local != nil:
+		v.invalid(path.Child("local"), volume.Local.Path, "is a directory of the node %s, and "+mounts+"; use gcsFuse, or put these roles on one pool of one node", volume.Local.Node, users.nodes, from)
+	case slices.Contains(modes, corev1.ReadWriteMany):
+	case slices.Contains(modes, corev1.ReadOnlyMany) && users.readOnly:
+	case slices.Contains(modes, corev1.ReadOnlyMany):
+		v.invalid(directory, modes, "lets many nodes read and one write, and "+mounts+"; write readOnly: true in every mount of it", users.nodes, from)
+	case volume.isBlock():
+		v.invalid(directory, modes, "lets one node mount the volume, and "+mounts+"; use filestore or gcsFuse, or put these roles on one pool of one node", users.nodes, from)
+	default:
+		v.invalid(directory, modes, "lets one node mount the volume, and "+mounts+"; write [ReadWriteMany], or put these roles on one pool of one node", users.nodes, from)
 	}
 }
 
-func mountsOnMany(mode corev1.PersistentVolumeAccessMode) bool {
-	return mode == corev1.ReadWriteMany || mode == corev1.ReadOnlyMany
+// users are those that mount a volume.
+type users struct {
+	// pools are the pools that they stand on, sorted.
+	pools []string
+	// nodes is the number of nodes that these have at most.
+	nodes int
+	// readOnly says that none of them writes.
+	readOnly bool
 }
 
-// mountedFrom lists the pools whose nodes mount a volume, sorted, and the number
-// of nodes that they have at most.
-func (s *Stack) mountedFrom(volume string) (pools []string, nodes int) {
+func (s *Stack) usersOf(volume string) users {
+	found := users{readOnly: true}
 	for i := range s.Jobs {
 		job := &s.Jobs[i]
-		if !slices.ContainsFunc(job.Mounts, func(m Mount) bool { return m.Volume == volume }) {
-			continue
-		}
 		for _, r := range job.roles() {
-			if p, ok := s.pool(r.NodePool); ok && !slices.Contains(pools, p.Name) {
-				pools, nodes = append(pools, p.Name), nodes+p.mostNodes()
+			mounted := false
+			for _, m := range job.MountsOf(*r.Role) {
+				if m.Volume == volume {
+					mounted, found.readOnly = true, found.readOnly && m.ReadOnly
+				}
+			}
+			if p, ok := s.pool(r.NodePool); ok && mounted && !slices.Contains(found.pools, p.Name) {
+				found.pools, found.nodes = append(found.pools, p.Name), found.nodes+p.mostNodes()
 			}
 		}
 	}
-	slices.Sort(pools)
-	return pools, nodes
+	slices.Sort(found.pools)
+	return found
 }
 
-// source tells what a volume is over, to compare it with others.
-func (v Volume) source() string {
-	switch {
-	case v.HostPath != nil && v.HostPath.Path != "":
-		return "hostPath " + path.Clean(v.HostPath.Path)
-	case v.GCSFuse != nil && v.GCSFuse.Bucket != "":
-		return "gcsFuse " + v.GCSFuse.Bucket
+// Creates reports whether the storage that a volume is over is made by the stack.
+func (v *Volume) Creates() bool {
+	return v.Filestore != nil && v.Filestore.Create != nil ||
+		v.GCSFuse != nil && v.GCSFuse.Create != nil ||
+		v.PersistentDisk != nil && v.PersistentDisk.Create != nil
+}
+
+// MountsOf are the mounts of a role of a job: the job's, and its own.
+func (j *Job) MountsOf(role Role) []Mount { return slices.Concat(j.Mounts, role.Mounts) }
+
+// DeletesData reports whether a volume's data goes when the stack does.
+func (v *Volume) DeletesData() bool {
+	return v.ReclaimPolicy == corev1.PersistentVolumeReclaimDelete ||
+		v.Filestore != nil && v.Filestore.Create != nil && v.Filestore.Create.DeleteWithStack ||
+		v.GCSFuse != nil && v.GCSFuse.Create != nil && v.GCSFuse.Create.DeleteWithStack ||
+		v.PersistentDisk != nil && v.PersistentDisk.Create != nil && v.PersistentDisk.Create.DeleteWithStack
+}
+
+// volumeWarnings are about data that goes.
+func (s *Stack) volumeWarnings() []string {
+	var warnings []string
+	for i := range s.Volumes {
+		volume, at := &s.Volumes[i], fmt.Sprintf("%s[%d]", volumesKey, i)
+		if volume.DeletesData() {
+			warnings = append(warnings, fmt.Sprintf("%s: `pulumi destroy` deletes the storage of %s with all checkpoints, as the stack file says", at, volume.Name))
+		}
+		if g := volume.GCSFuse; g != nil && g.Create != nil && g.Create.DeleteAfterDays > 0 {
+			warnings = append(warnings, fmt.Sprintf("%s: Cloud Storage deletes checkpoints in %s after %d days, as the stack file says", at, g.Bucket, g.Create.DeleteAfterDays))
+		}
 	}
-	return ""
+	return warnings
 }

@@ -6,6 +6,8 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	extensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -26,6 +28,8 @@ func init() {
 	utilruntime.Must(appsv1.AddToScheme(kinds))
 	utilruntime.Must(corev1.AddToScheme(kinds))
 	utilruntime.Must(extensionsv1.AddToScheme(kinds))
+	utilruntime.Must(networkingv1.AddToScheme(kinds))
+	utilruntime.Must(policyv1.AddToScheme(kinds))
 	utilruntime.Must(rbacv1.AddToScheme(kinds))
 	utilruntime.Must(schedulingv1.AddToScheme(kinds))
 }
@@ -33,6 +37,11 @@ func init() {
 // Register registers object under the type token that the Pulumi Kubernetes SDK
 // has for its kind.
 func Register(ctx *pulumi.Context, name string, object runtime.Object, opts ...pulumi.ResourceOption) (*Object, error) {
+	return RegisterWith(ctx, name, object, nil, opts...)
+}
+
+// RegisterWith is Register for an object with fields that are not known yet.
+func RegisterWith(ctx *pulumi.Context, name string, object runtime.Object, later Later, opts ...pulumi.ResourceOption) (*Object, error) {
 	gvk, err := kindOf(object)
 	if err != nil {
 		return nil, err
@@ -41,6 +50,7 @@ func Register(ctx *pulumi.Context, name string, object runtime.Object, opts ...p
 	if err != nil {
 		return nil, err
 	}
+	later.into(inputs)
 	registered := &Object{}
 	return registered, ctx.RegisterResource(token(gvk), name, inputs, registered, opts...)
 }
@@ -62,7 +72,8 @@ func token(gvk schema.GroupVersionKind) string {
 	return fmt.Sprintf("kubernetes:%s/%s:%s", group, gvk.Version, gvk.Kind)
 }
 
-// inputs are the fields of object, but not its status, which is the cluster's.
+// inputs are the fields of object, but not its status, which is the cluster's. What
+// a Secret holds is a secret of Pulumi's too.
 func inputs(object runtime.Object, gvk schema.GroupVersionKind) (pulumi.Map, error) {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {
@@ -70,7 +81,11 @@ func inputs(object runtime.Object, gvk schema.GroupVersionKind) (pulumi.Map, err
 	}
 	delete(fields, "status")
 	fields["apiVersion"], fields["kind"] = gvk.ToAPIVersionAndKind()
-	return toMap(fields), nil
+	converted := toMap(fields)
+	if _, secret := object.(*corev1.Secret); secret {
+		converted["data"] = pulumi.ToSecret(converted["data"])
+	}
+	return converted, nil
 }
 
 // toMap converts the fields of an object in JSON's types. It leaves out the

@@ -96,7 +96,7 @@ func (s *Sandbox) newEngine(ctx context.Context) (*engine, error) {
 	}
 	// The providers answer until the CLI has ended, whatever ends it.
 	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	providers, err := serveProviders(serving, cluster, machines)
+	providers, err := serveProviders(serving, cluster, machines, s.storageDir())
 	if err != nil {
 		cancel()
 		return nil, err
@@ -119,8 +119,8 @@ func (s *Sandbox) restConfig(ctx context.Context) (*rest.Config, error) {
 
 // serveProviders serves the sandbox's providers until ctx ends, and returns
 // where, as PULUMI_DEBUG_PROVIDERS wants it.
-func serveProviders(ctx context.Context, cluster *rest.Config, machines gcp.Machines) (string, error) {
-	google, err := provider.Serve(ctx, gcp.New(gcpVersion, cluster, machines))
+func serveProviders(ctx context.Context, cluster *rest.Config, machines gcp.Machines, storageDir string) (string, error) {
+	google, err := provider.Serve(ctx, gcp.New(gcpVersion, cluster, machines, storageDir))
 	if err != nil {
 		return "", err
 	}

@@ -38,8 +38,8 @@ func (s *Sandbox) writeProject() (string, error) {
 	return dir, s.writeStackFile(dir)
 }
 
-// writeStackFile copies the stack file, and keeps the salt that Pulumi has added
-// to the last copy: it belongs to this sandbox's passphrase.
+// writeStackFile copies the stack file without its secrets, and keeps the salt that
+// Pulumi has added to the last copy: it belongs to this sandbox's passphrase.
 func (s *Sandbox) writeStackFile(dir string) error {
 	const saltKey = "encryptionsalt"
 	name := stackFile(s.options.Stack)
@@ -51,6 +51,11 @@ func (s *Sandbox) writeStackFile(dir string) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+	// How the stack's owner encrypts it says nothing here.
+	for _, key := range []string{saltKey, "secretsprovider", "encryptedkey"} {
+		delete(settings, key)
+	}
+	settings["config"] = standIn(settings["config"])
 	if salt, ok := last[saltKey]; ok {
 		settings[saltKey] = salt
 	}
@@ -59,6 +64,24 @@ func (s *Sandbox) writeStackFile(dir string) error {
 		return err
 	}
 	return os.WriteFile(filepath.Join(dir, name), text, 0o600)
+}
+
+// standIn puts a text in the place of each secret, which only its owner's key opens.
+func standIn(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		if _, secret := value["secure"]; secret && len(value) == 1 {
+			return "sandbox"
+		}
+		for key, element := range value {
+			value[key] = standIn(element)
+		}
+	case []any:
+		for i, element := range value {
+			value[i] = standIn(element)
+		}
+	}
+	return value
 }
 
 // machines are the machine types that the stack file describes. What is wrong with

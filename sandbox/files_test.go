@@ -32,6 +32,27 @@ func TestStackFileKeepsSalt(t *testing.T) {
 	}, copied)
 }
 
+// TestStackFileWithSecrets: a stack whose secrets only its owner can read comes up
+// all the same.
+func TestStackFileWithSecrets(t *testing.T) {
+	project, dir := t.TempDir(), t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(project, "Pulumi.dev.yaml"), []byte(`
+secretsprovider: gcpkms://projects/p
+encryptedkey: a2V5
+config:
+  persia:nats:
+    size: 1
+    users: [{name: persia, password: {secure: v1:abc}}]
+`), 0o600))
+	s := &Sandbox{options: Options{Project: project, Stack: "dev"}}
+	require.NoError(t, s.writeStackFile(dir))
+	copied, err := readYAML(filepath.Join(dir, "Pulumi.dev.yaml"))
+	require.NoError(t, err)
+	assert.Equal(t, map[string]any{"config": map[string]any{"persia:nats": map[string]any{
+		"size": 1.0, "users": []any{map[string]any{"name": "persia", "password": "sandbox"}},
+	}}}, copied)
+}
+
 func TestHasResources(t *testing.T) {
 	cases := map[string]struct {
 		state string

@@ -67,7 +67,8 @@ type pendingCreate struct {
 
 // undoCreates removes the objects that were being made when the engine was
 // killed. They depend on none of each other: a create is begun when what it needs
-// is there. What is simulated of Google Cloud goes with the control plane.
+// is there. What is simulated of Google Cloud goes with the control plane, or is
+// storage, which the next up finds.
 func (e *engine) undoCreates(ctx context.Context) error {
 	creates, err := e.pendingCreates(ctx)
 	if err != nil || len(creates) == 0 {

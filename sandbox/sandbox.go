@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/auto"
@@ -17,6 +18,7 @@ import (
 
 	"persia/sandbox/agent"
 	"persia/sandbox/controlplane"
+	"persia/sandbox/gcp"
 	"persia/sandbox/process"
 	"persia/sandbox/toolchain"
 )
@@ -69,6 +71,10 @@ func New(options Options) (*Sandbox, error) {
 func (s *Sandbox) path(elements ...string) string {
 	return filepath.Join(append([]string{s.options.Dir, s.options.Stack}, elements...)...)
 }
+
+// storageDir is the folder of what outlives stacks in the simulated Google Cloud. It
+// is there while there is any.
+func (s *Sandbox) storageDir() string { return filepath.Join(s.options.Dir, "storage") }
 
 // Kubeconfig is the path of an administrator's kubeconfig.
 func (s *Sandbox) Kubeconfig() string { return s.cluster.Kubeconfig() }
@@ -184,8 +190,21 @@ func (s *Sandbox) destroy(ctx context.Context) error {
 		}
 		_, err := engine.stack.Destroy(ctx, optdestroy.Parallel(parallel),
 			optdestroy.ProgressStreams(s.options.Out), optdestroy.ErrorProgressStreams(s.options.Out))
-		return err
+		if err != nil {
+			return err
+		}
+		return s.showKept()
 	})
+}
+
+// showKept says what of the simulated Google Cloud outlives its stacks.
+func (s *Sandbox) showKept() error {
+	kept, err := gcp.Kept(s.storageDir())
+	if err != nil || len(kept) == 0 {
+		return err
+	}
+	_, err = fmt.Fprintf(s.options.Out, "\nkept for the stacks that made it, until %s is removed:\n  %s\n", s.storageDir(), strings.Join(kept, "\n  "))
+	return err
 }
 
 // start starts the control plane and the agent, if they do not run.

@@ -26,7 +26,16 @@ func Deploy(ctx *pulumi.Context) error {
 	if err := ctx.Log.Info("What the stack needs:\n\n"+plan.String(), nil); err != nil {
 		return err
 	}
-	cluster, err := newCluster(ctx, cfg)
+	for _, warning := range cfg.Warnings() {
+		if err := ctx.Log.Warn(warning, nil); err != nil {
+			return err
+		}
+	}
+	found, err := storage.Find(ctx, cfg.Project, gke.NetworkID(cfg.Project, cfg.Cluster.Name), cfg.Volumes)
+	if err != nil {
+		return err
+	}
+	cluster, err := newCluster(ctx, cfg, found)
 	if err != nil {
 		return err
 	}
@@ -48,15 +57,15 @@ func Deploy(ctx *pulumi.Context) error {
 	if err != nil {
 		return err
 	}
-	volumes, err := newVolumes(ctx, cfg, append(nodes, namespace), inCluster)
+	volumes, err := newVolumes(ctx, cfg, found, append(nodes, namespace), inCluster)
 	if err != nil {
 		return err
 	}
-	broker, err := newNATS(ctx, cfg, append(nodes, priorities), inCluster)
+	broker, err := newNATS(ctx, cfg, nodes, []pulumi.Resource{priorities, namespace}, inCluster)
 	if err != nil {
 		return err
 	}
-	jobs, err := newJobs(ctx, cfg, slices.Concat(nodes, resources(volumes), []pulumi.Resource{driver, priorities, namespace, broker}), inCluster)
+	jobs, err := newJobs(ctx, cfg, broker, slices.Concat(nodes, resources(volumes), []pulumi.Resource{driver, priorities, namespace, broker}), inCluster)
 	if err != nil {
 		return err
 	}
@@ -66,7 +75,7 @@ func Deploy(ctx *pulumi.Context) error {
 	return nil
 }
 
-func newCluster(ctx *pulumi.Context, cfg *config.Stack) (*gke.Cluster, error) {
+func newCluster(ctx *pulumi.Context, cfg *config.Stack, found map[string]storage.Found) (*gke.Cluster, error) {
 	if existing := cfg.Cluster.Existing; existing != nil {
 		return gke.UseCluster(ctx, cfg.Cluster.Name, *existing)
 	}
@@ -75,15 +84,35 @@ func newCluster(ctx *pulumi.Context, cfg *config.Stack) (*gke.Cluster, error) {
 		Cluster:      cfg.Cluster,
 		NodePools:    cfg.Pools(),
 		NVIDIADriver: cfg.NVIDIADriver,
+		KeepNetwork:  keepsNetwork(cfg),
+		AdoptNetwork: hasNetwork(cfg, found),
 	})
 }
 
-func newVolumes(ctx *pulumi.Context, cfg *config.Stack, needs []pulumi.Resource, inCluster pulumi.ResourceOption) ([]*storage.Volume, error) {
+// keepsNetwork reports whether the stack leaves a Filestore instance behind, which
+// nobody reaches without its network.
+func keepsNetwork(cfg *config.Stack) bool {
+	return slices.ContainsFunc(cfg.Volumes, func(volume config.Volume) bool {
+		return volume.Filestore != nil && volume.Creates() && !volume.DeletesData()
+	})
+}
+
+// hasNetwork reports whether the network is there, by an instance of the stack's
+// that stands in it.
+func hasNetwork(cfg *config.Stack, found map[string]storage.Found) bool {
+	return slices.ContainsFunc(cfg.Volumes, func(volume config.Volume) bool {
+		return volume.Filestore != nil && volume.Creates() && found[volume.Name].Network == cfg.Cluster.Name
+	})
+}
+
+func newVolumes(ctx *pulumi.Context, cfg *config.Stack, found map[string]storage.Found, needs []pulumi.Resource, inCluster pulumi.ResourceOption) ([]*storage.Volume, error) {
 	var volumes []*storage.Volume
 	for _, volume := range cfg.Volumes {
 		registered, err := storage.NewVolume(ctx, volume.Name, storage.Args{
 			Volume:         volume,
+			Found:          found[volume.Name],
 			Project:        cfg.Project,
+			Network:        gke.NetworkID(cfg.Project, cfg.Cluster.Name),
 			Namespace:      persia.NamespaceName,
 			ServiceAccount: persia.ServiceAccountName,
 			Needs:          needs,
@@ -96,30 +125,37 @@ func newVolumes(ctx *pulumi.Context, cfg *config.Stack, needs []pulumi.Resource,
 	return volumes, nil
 }
 
-func newNATS(ctx *pulumi.Context, cfg *config.Stack, needs []pulumi.Resource, inCluster pulumi.ResourceOption) (*nats.Cluster, error) {
+// newNATS registers the operator after nodes, and the servers also after what only
+// they and their clients need.
+func newNATS(ctx *pulumi.Context, cfg *config.Stack, nodes, servers []pulumi.Resource, inCluster pulumi.ResourceOption) (*nats.Cluster, error) {
 	operator, err := nats.NewOperator(ctx, "nats-operator", nats.OperatorArgs{
+		Scope:     cfg.NATS.OperatorScope,
 		Placement: placement(cfg, cfg.SystemPoolName()),
-		Needs:     needs,
+		Needs:     nodes,
 	}, inCluster)
 	if err != nil {
 		return nil, err
 	}
 	return nats.NewCluster(ctx, cfg.NATS.Name, nats.ClusterArgs{
-		NATS:      cfg.NATS,
-		Placement: placement(cfg, cfg.NATS.NodePool),
-		Needs:     append(needs, operator),
+		NATS:            cfg.NATS,
+		Placement:       placement(cfg, cfg.NATS.NodePool),
+		ClientNamespace: persia.NamespaceName,
+		ClientLabel:     persia.JobLabel,
+		Needs:           slices.Concat(nodes, servers, []pulumi.Resource{operator}),
 	}, inCluster)
 }
 
-func newJobs(ctx *pulumi.Context, cfg *config.Stack, needs []pulumi.Resource, inCluster pulumi.ResourceOption) (map[string]*persia.Job, error) {
+func newJobs(ctx *pulumi.Context, cfg *config.Stack, broker *nats.Cluster, needs []pulumi.Resource, inCluster pulumi.ResourceOption) (map[string]*persia.Job, error) {
 	jobs := map[string]*persia.Job{}
 	for _, job := range cfg.Jobs {
 		registered, err := persia.NewJob(ctx, job.Name, persia.JobArgs{
 			Job:            job,
 			Namespace:      persia.NamespaceName,
 			ServiceAccount: persia.ServiceAccountName,
-			NATSURL:        nats.URL(cfg.NATS.Name),
-			Claims:         claims(cfg, job),
+			Broker:         persia.Broker(broker.Client),
+			Mounted: func(mounts []config.Mount) persia.Mounted {
+				return mounted(cfg, mounts)
+			},
 			Placement: func(nodePool string) kube.Placement {
 				return placement(cfg, nodePool)
 			},
@@ -145,23 +181,20 @@ func placement(cfg *config.Stack, nodePool string) kube.Placement {
 	panic("no node pool " + nodePool) // refused by config
 }
 
-// claims are the volumes that job mounts.
-func claims(cfg *config.Stack, job config.Job) []persia.Claim {
-	var claims []persia.Claim
-	for _, mount := range job.Mounts {
+// mounted is what a pod with these mounts needs.
+func mounted(cfg *config.Stack, mounts []config.Mount) persia.Mounted {
+	var needs persia.Mounted
+	for _, mount := range mounts {
 		for _, volume := range cfg.Volumes {
-			if volume.Name != mount.Volume {
-				continue
+			if volume.Name == mount.Volume {
+				needs.Claims = append(needs.Claims, persia.Claim{Name: volume.Claim, MountPath: mount.MountPath, ReadOnly: mount.ReadOnly})
 			}
-			claims = append(claims, persia.Claim{
-				Name:           volume.Claim,
-				MountPath:      mount.MountPath,
-				ReadOnly:       mount.ReadOnly,
-				PodAnnotations: storage.PodAnnotations(volume),
-			})
 		}
 	}
-	return claims
+	if sidecar, ok := cfg.GCSFuseSidecar(mounts); ok {
+		needs.PodAnnotations = storage.SidecarAnnotations(sidecar)
+	}
+	return needs
 }
 
 func resources(volumes []*storage.Volume) []pulumi.Resource {

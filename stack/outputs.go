@@ -26,13 +26,16 @@ func exports(plan capacity.Plan, cluster *gke.Cluster, broker *nats.Cluster, vol
 	return outputs
 }
 
-// volumeOutputs names each volume and its claim.
+// volumeOutputs names each volume and its claim, and says what becomes of its data.
 func volumeOutputs(volumes []*storage.Volume) pulumi.Array {
 	outputs := pulumi.Array{}
 	for _, volume := range volumes {
 		outputs = append(outputs, pulumi.Map{
 			"volume": volume.VolumeName,
 			"claim":  volume.ClaimName,
+			// `pulumi destroy` prints the outputs as it deletes them.
+			"storage":   pulumi.String(volume.Storage),
+			"onDestroy": pulumi.String(volume.OnDestroy),
 		})
 	}
 	return outputs

@@ -2,6 +2,7 @@ package tests
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -9,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"persia/capacity"
 	"persia/config"
@@ -135,11 +137,14 @@ func registeredRequests(t *testing.T, recorder *recorder) map[string]capacity.Re
 			MemoryBytes: amount(corev1.ResourceMemory),
 			GPUs:        amount("nvidia.com/gpu"),
 			Pods:        1,
+
+			EphemeralBytes: amount(corev1.ResourceEphemeralStorage),
 		}.Times(int(count)))
 	}
 	for _, registration := range recorder.all(t, "kubernetes:apps/v1:StatefulSet") {
 		set := object[appsv1.StatefulSet](t, registration)
-		add(set.Spec.Template.Spec.NodeSelector, set.Spec.Template.Spec.Containers[0].Resources, *set.Spec.Replicas)
+		template := set.Spec.Template
+		add(template.Spec.NodeSelector, withSidecar(t, template), *set.Spec.Replicas)
 	}
 	for _, registration := range recorder.all(t, "kubernetes:apps/v1:Deployment") {
 		deployment := object[appsv1.Deployment](t, registration)
@@ -147,31 +152,40 @@ func registeredRequests(t *testing.T, recorder *recorder) map[string]capacity.Re
 	}
 	for _, registration := range recorder.all(t, "kubernetes:nats.io/v1alpha2:NatsCluster") {
 		nats := object[natsCluster](t, registration)
-		add(nats.Spec.Pod.NodeSelector, nats.Spec.Pod.Resources, nats.Spec.Size)
+		pod := nats.Spec.Pod
+		whole := pod.Resources.Requests.DeepCopy()
+		for name, amount := range pod.ReloaderResources.Requests {
+			sum := whole[name]
+			sum.Add(amount)
+			whole[name] = sum
+		}
+		add(pod.NodeSelector, corev1.ResourceRequirements{Requests: whole}, nats.Spec.Size)
 	}
 	return total
 }
 
-// natsCluster is what a NatsCluster says of pods.
-type natsCluster struct {
-	APIVersion string         `json:"apiVersion"`
-	Kind       string         `json:"kind"`
-	Metadata   map[string]any `json:"metadata"`
-	Spec       struct {
-		Size        int32          `json:"size"`
-		Version     string         `json:"version"`
-		ServerImage string         `json:"serverImage"`
-		NatsConfig  map[string]any `json:"natsConfig"`
-		Pod         struct {
-			NodeSelector map[string]string           `json:"nodeSelector"`
-			Tolerations  []corev1.Toleration         `json:"tolerations"`
-			Resources    corev1.ResourceRequirements `json:"resources"`
-			AntiAffinity bool                        `json:"antiAffinity"`
-		} `json:"pod"`
-		Template struct {
-			Spec corev1.PodSpec `json:"spec"`
-		} `json:"template"`
-	} `json:"spec"`
+// withSidecar is what a pod asks for once GKE has put the container into it that
+// mounts buckets.
+func withSidecar(t *testing.T, pod corev1.PodTemplateSpec) corev1.ResourceRequirements {
+	t.Helper()
+	own := pod.Spec.Containers[0].Resources
+	if pod.Annotations["gke-gcsfuse/volumes"] != "true" {
+		return own
+	}
+	whole := own.Limits.DeepCopy()
+	maps.Copy(whole, own.Requests)
+	for name, annotation := range map[corev1.ResourceName]string{
+		corev1.ResourceCPU:              "gke-gcsfuse/cpu-request",
+		corev1.ResourceMemory:           "gke-gcsfuse/memory-request",
+		corev1.ResourceEphemeralStorage: "gke-gcsfuse/ephemeral-storage-request",
+	} {
+		amount, err := resource.ParseQuantity(pod.Annotations[annotation])
+		require.NoError(t, err, annotation)
+		sum := whole[name]
+		sum.Add(amount)
+		whole[name] = sum
+	}
+	return corev1.ResourceRequirements{Requests: whole}
 }
 
 // TestPriorities: the large ones make room for themselves, NATS before all.

@@ -133,7 +133,7 @@ func TestNATS(t *testing.T) {
 	for path, want := range map[string]any{
 		"metadata.namespace": "nats-io",
 		"metadata.name":      "persia-nats-service",
-		`metadata.annotations["pulumi.com/waitFor"]`: "jsonpath={.status.size}=60",
+		`metadata.annotations["pulumi.com/waitFor"]`: `["jsonpath={.status.size}=60","jsonpath={.status.currentVersion}=2.10.22"]`,
 		"spec.size":                        60.0,
 		"spec.version":                     "2.10.22",
 		"spec.serverImage":                 "nats",

@@ -32,6 +32,8 @@ func (r registration) dependencies() []string { return r.RegisterRPC.GetDependen
 type recorder struct {
 	mu            sync.Mutex
 	registrations []registration
+	// cloud is what Google Cloud has before the program runs.
+	cloud cloud
 }
 
 // NewResource records a resource. It refuses a URN that there is already, which
@@ -59,7 +61,7 @@ func (r *recorder) Call(args pulumi.MockCallArgs) (resource.PropertyMap, error) 
 	case "gcp:organizations/getProject:getProject":
 		return resource.NewPropertyMapFromMap(map[string]any{"number": "123456789012"}), nil
 	default:
-		return nil, fmt.Errorf("the program calls %s, which the recorder does not know", args.Token)
+		return r.cloud.call(args)
 	}
 }
 
@@ -74,6 +76,8 @@ func computed(args pulumi.MockResourceArgs) map[string]any {
 	case "gcp:serviceaccount/account:Account":
 		email := args.Inputs["accountId"].StringValue() + "@my-project.iam.gserviceaccount.com"
 		return map[string]any{"email": email, "member": "serviceAccount:" + email}
+	case "gcp:filestore/instance:Instance":
+		return map[string]any{"networks": []any{map[string]any{"ipAddresses": []any{"10.0.0.2"}}}}
 	default:
 		return nil
 	}
@@ -145,7 +149,13 @@ func object[T any](t *testing.T, registration registration) T {
 // deploy runs the program over a stack's configuration.
 func deploy(t *testing.T, configuration map[string]string) (*recorder, error) {
 	t.Helper()
-	recorder := &recorder{}
+	return deployOver(t, configuration, nil)
+}
+
+// deployOver is deploy where Google Cloud has something already.
+func deployOver(t *testing.T, configuration map[string]string, cloud cloud) (*recorder, error) {
+	t.Helper()
+	recorder := &recorder{cloud: cloud}
 	ctx, err := pulumi.NewContext(t.Context(), pulumi.RunInfo{
 		Project: "persia",
 		Stack:   "stack",

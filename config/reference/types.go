@@ -52,11 +52,12 @@ const apiReference = "https://kubernetes.io/docs/reference/kubernetes-api/"
 // kubernetes says where types of Kubernetes are described. An enumeration stands
 // with the object that it is used in.
 var kubernetes = map[reflect.Type]string{
-	reflect.TypeFor[corev1.EnvVar]():                     apiReference + "core/pod-v1/#EnvVar",
-	reflect.TypeFor[corev1.PersistentVolumeAccessMode](): apiReference + "core/persistent-volume-v1/#PersistentVolumeSpec",
-	reflect.TypeFor[corev1.PullPolicy]():                 apiReference + "core/pod-v1/#Container",
-	reflect.TypeFor[corev1.ResourceRequirements]():       apiReference + "core/pod-v1/#ResourceRequirements",
-	reflect.TypeFor[corev1.TaintEffect]():                apiReference + "core/node-v1/#Taint",
+	reflect.TypeFor[corev1.EnvVar]():                        apiReference + "core/pod-v1/#EnvVar",
+	reflect.TypeFor[corev1.PersistentVolumeAccessMode]():    apiReference + "core/persistent-volume-v1/#PersistentVolumeSpec",
+	reflect.TypeFor[corev1.PersistentVolumeReclaimPolicy](): apiReference + "core/persistent-volume-v1/#PersistentVolumeSpec",
+	reflect.TypeFor[corev1.PullPolicy]():                    apiReference + "core/pod-v1/#Container",
+	reflect.TypeFor[corev1.ResourceRequirements]():          apiReference + "core/pod-v1/#ResourceRequirements",
+	reflect.TypeFor[corev1.TaintEffect]():                   apiReference + "core/node-v1/#Taint",
 }
 
 // typeOf describes the type of the value at a path. The objects in it have their

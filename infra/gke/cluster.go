@@ -19,6 +19,9 @@ type Args struct {
 	NodePools []config.NodePool
 	// NVIDIADriver decides what GPU pools ask of GKE.
 	NVIDIADriver config.NVIDIADriver
+	// KeepNetwork lets the network outlive the stack, for storage that stands in it,
+	// and AdoptNetwork takes it over again.
+	KeepNetwork, AdoptNetwork bool
 }
 
 // Cluster is a GKE cluster with its node pools.

@@ -1,6 +1,8 @@
 package gke
 
 import (
+	"fmt"
+
 	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/compute"
 	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/container"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
@@ -21,13 +23,22 @@ type network struct {
 	egress []pulumi.Resource
 }
 
+// NetworkID identifies the network of a cluster.
+func NetworkID(project, cluster string) string {
+	return fmt.Sprintf("projects/%s/global/networks/%s", project, cluster)
+}
+
 // newNetwork registers a network of the cluster's own.
 func newNetwork(ctx *pulumi.Context, name string, args Args, child pulumi.ResourceOption) (*network, error) {
+	opts := []pulumi.ResourceOption{child, pulumi.RetainOnDelete(args.KeepNetwork)}
+	if args.AdoptNetwork {
+		opts = append(opts, pulumi.Import(pulumi.ID(NetworkID(args.Project, args.Cluster.Name))))
+	}
 	vpc, err := compute.NewNetwork(ctx, name, &compute.NetworkArgs{
 		Project:               pulumi.String(args.Project),
 		Name:                  pulumi.String(args.Cluster.Name),
 		AutoCreateSubnetworks: pulumi.Bool(false),
-	}, child)
+	}, opts...)
 	if err != nil {
 		return nil, err
 	}

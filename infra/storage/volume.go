@@ -1,9 +1,12 @@
 package storage
 
 import (
+	"maps"
+
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"persia/config"
 	"persia/kube"
@@ -12,9 +15,13 @@ import (
 // Args describes a volume.
 type Args struct {
 	Volume config.Volume
+	// Found is what [Find] says of its storage.
+	Found Found
 	// Project is the Google Cloud project, or empty if nothing may be changed
 	// there: then whoever runs the cluster grants the pods what they need.
 	Project string
+	// Network is the identifier of the cluster's network.
+	Network string
 	// Namespace holds the claim and the pods that mount it.
 	Namespace string
 	// ServiceAccount is the Kubernetes service account of these pods.
@@ -30,9 +37,14 @@ type Volume struct {
 	// VolumeName and ClaimName are the objects' names.
 	VolumeName pulumi.StringOutput `pulumi:"volumeName"`
 	ClaimName  pulumi.StringOutput `pulumi:"claimName"`
+	// Storage is what the volume is over, and OnDestroy what becomes of it when the
+	// stack is destroyed.
+	Storage   string
+	OnDestroy string
 }
 
-// NewVolume registers the pair, and what its source needs to be reached.
+// NewVolume registers the pair, and what its source needs to be there and to be
+// reached.
 func NewVolume(ctx *pulumi.Context, name string, args Args, opts ...pulumi.ResourceOption) (*Volume, error) {
 	component := &Volume{}
 	if err := ctx.RegisterComponentResource("persia:storage:Volume", name, component, opts...); err != nil {
@@ -40,27 +52,38 @@ func NewVolume(ctx *pulumi.Context, name string, args Args, opts ...pulumi.Resou
 	}
 	child := kube.Child(component, args.Needs)
 
-	if args.Volume.GCSFuse != nil && args.Project != "" {
-		if err := grantBucket(ctx, name, args, child); err != nil {
-			return nil, err
-		}
+	backing, err := newBacking(ctx, name, args, child)
+	if err != nil {
+		return nil, err
 	}
-	volume, err := kube.Register(ctx, name, persistentVolume(args), child)
+	volume, err := kube.RegisterWith(ctx, name, persistentVolume(args), backing.later, child,
+		pulumi.DependsOn(backing.resources), deleteTimeout())
 	if err != nil {
 		return nil, err
 	}
 	// The claim names its volume as text, which makes no dependency: without
 	// this one a volume would be deleted before its claim, and wait for ever.
-	if _, err := kube.Register(ctx, name, claim(args), child, pulumi.DependsOn([]pulumi.Resource{volume})); err != nil {
+	//
+	// Kubernetes refuses to change what the claim of a static volume asks for. It
+	// goes on asking for the size that it began with, while the volume grows.
+	if _, err := kube.Register(ctx, name, claim(args), child,
+		pulumi.DependsOn([]pulumi.Resource{volume}), pulumi.IgnoreChanges([]string{"spec.resources.requests"}), deleteTimeout()); err != nil {
 		return nil, err
 	}
 
 	component.VolumeName = pulumi.String(args.Volume.Name).ToStringOutput()
 	component.ClaimName = pulumi.String(args.Volume.Claim).ToStringOutput()
+	component.Storage, component.OnDestroy = describe(args.Volume), onDestroy(args.Volume)
 	return component, ctx.RegisterResourceOutputs(component, pulumi.Map{
 		"volumeName": component.VolumeName,
 		"claimName":  component.ClaimName,
 	})
+}
+
+// deleteTimeout ends the wait for a claim that a pod still mounts, or for a volume
+// whose claim is still there.
+func deleteTimeout() pulumi.ResourceOption {
+	return pulumi.Timeouts(&pulumi.CustomTimeouts{Delete: "5m"})
 }
 
 // noStorageClass keeps a pair to itself. Without it the cluster's default class
@@ -69,12 +92,12 @@ const noStorageClass = ""
 
 func persistentVolume(args Args) *corev1.PersistentVolume {
 	volume := args.Volume
-	return &corev1.PersistentVolume{
-		ObjectMeta: kube.Meta("", volume.Name, kube.Labels("checkpoints", volume.Name)),
+	planned := &corev1.PersistentVolume{
+		ObjectMeta: meta("", volume.Name, volume),
 		Spec: corev1.PersistentVolumeSpec{
 			Capacity:                      corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(volume.Size)},
 			AccessModes:                   volume.AccessModes,
-			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
+			PersistentVolumeReclaimPolicy: volume.ReclaimPolicy,
 			StorageClassName:              noStorageClass,
 			MountOptions:                  volume.MountOptions,
 			ClaimRef: &corev1.ObjectReference{
@@ -83,15 +106,21 @@ func persistentVolume(args Args) *corev1.PersistentVolume {
 				Namespace:  args.Namespace,
 				Name:       volume.Claim,
 			},
-			PersistentVolumeSource: source(volume),
+			PersistentVolumeSource: source(args),
+			NodeAffinity:           affinity(volume),
 		},
 	}
+	if csi := planned.Spec.CSI; csi != nil && volume.ReclaimPolicy == corev1.PersistentVolumeReclaimDelete {
+		// A driver deletes only what it takes for its own.
+		planned.Annotations = map[string]string{"pv.kubernetes.io/provisioned-by": csi.Driver}
+	}
+	return planned
 }
 
 func claim(args Args) *corev1.PersistentVolumeClaim {
 	volume, class := args.Volume, noStorageClass
 	return &corev1.PersistentVolumeClaim{
-		ObjectMeta: kube.Meta(args.Namespace, volume.Claim, kube.Labels("checkpoints", volume.Name)),
+		ObjectMeta: meta(args.Namespace, volume.Claim, volume),
 		Spec: corev1.PersistentVolumeClaimSpec{
 			AccessModes:      volume.AccessModes,
 			StorageClassName: &class,
@@ -103,11 +132,11 @@ func claim(args Args) *corev1.PersistentVolumeClaim {
 	}
 }
 
-func source(volume config.Volume) corev1.PersistentVolumeSource {
-	switch {
-	case volume.HostPath != nil:
-		return hostPath(*volume.HostPath)
-	default:
-		return gcsFuse(*volume.GCSFuse)
+func meta(namespace, name string, volume config.Volume) metav1.ObjectMeta {
+	labels := maps.Clone(volume.Labels)
+	if labels == nil {
+		labels = map[string]string{}
 	}
+	maps.Copy(labels, kube.Labels("checkpoints", volume.Name))
+	return kube.Meta(namespace, name, labels)
 }

@@ -206,7 +206,7 @@ func stackText(t *testing.T, project string, stack madeUp) object {
 		installer = "managed"
 	}
 	if nats == nil {
-		nats = object{"size": 1, "resources": object{"limits": object{"cpu": "100m", "memory": "256Mi"}}}
+		nats = object{"size": 1, "resources": object{"limits": object{"cpu": "100m", "memory": "512Mi"}}}
 	}
 	configuration := object{
 		"persia:project": "my-project",

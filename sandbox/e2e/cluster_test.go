@@ -101,39 +101,52 @@ func (c cluster) assertBound(claimName, volumeName string) {
 	assert.Len(c.t, volumes.Items, 1, "the default storage class has provisioned nothing")
 }
 
-// assertOperatorAllowed sees to it that the NATS operator acted as the service
-// account that the program made for it, and was never refused.
-func (c cluster) assertOperatorAllowed() {
-	c.t.Helper()
-	const user = "system:serviceaccount:nats-io:nats-operator"
-	file, err := os.Open(c.s.Cluster().AuditLog())
-	require.NoError(c.t, err)
+// auditEvent is a request to the API server, and its answer.
+type auditEvent struct {
+	Verb       string `json:"verb"`
+	RequestURI string `json:"requestURI"`
+	User       struct {
+		Username string `json:"username"`
+	} `json:"user"`
+	ObjectRef struct {
+		Resource    string `json:"resource"`
+		Subresource string `json:"subresource"`
+	} `json:"objectRef"`
+	ResponseStatus struct {
+		Code int `json:"code"`
+	} `json:"responseStatus"`
+}
+
+// operatorEvents are what the NATS operator has asked for, as the service account
+// that the program made for it.
+func operatorEvents(t *testing.T, s *sandbox.Sandbox) []auditEvent {
+	t.Helper()
+	file, err := os.Open(s.Cluster().AuditLog())
+	require.NoError(t, err)
 	defer func() { _ = file.Close() }()
-	requests := map[string]int{}
+	var events []auditEvent
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
-		var event struct {
-			Verb       string `json:"verb"`
-			RequestURI string `json:"requestURI"`
-			User       struct {
-				Username string `json:"username"`
-			} `json:"user"`
-			ObjectRef struct {
-				Resource string `json:"resource"`
-			} `json:"objectRef"`
-			ResponseStatus struct {
-				Code int `json:"code"`
-			} `json:"responseStatus"`
+		var event auditEvent
+		require.NoError(t, json.Unmarshal(lines.Bytes(), &event))
+		if event.User.Username == "system:serviceaccount:nats-io:nats-operator" {
+			events = append(events, event)
 		}
-		require.NoError(c.t, json.Unmarshal(lines.Bytes(), &event))
-		if event.User.Username != user {
-			continue
-		}
+	}
+	require.NoError(t, lines.Err())
+	return events
+}
+
+// assertOperatorAllowed sees to it that the NATS operator acted as its service
+// account, and was never refused.
+func (c cluster) assertOperatorAllowed() {
+	c.t.Helper()
+	requests := map[string]int{}
+	for _, event := range operatorEvents(c.t, c.s) {
 		requests[event.Verb+" "+event.ObjectRef.Resource]++
 		assert.NotEqual(c.t, 403, event.ResponseStatus.Code, "%s %s was forbidden", event.Verb, event.RequestURI)
 	}
-	require.NoError(c.t, lines.Err())
 	for _, request := range []string{"create pods", "create secrets", "patch natsclusters", "get customresourcedefinitions"} {
 		assert.Positive(c.t, requests[request], "%s among %v", request, requests)
 	}

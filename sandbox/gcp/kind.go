@@ -25,11 +25,20 @@ type kind struct {
 	// outputs are the outputs beside the inputs. Nil is none.
 	outputs func(inputs resource.PropertyMap) (map[string]any, error)
 
+	// computed are inputs that have outputs inside of them, which a preview does not
+	// know.
+	computed []resource.PropertyKey
+
+	// create refuses a resource that is there already. Nil never does.
+	create func(id string) error
+	// find returns the inputs of what is there by an identifier, nil if nothing is, so
+	// that it can be imported. Without it, there is nothing but what the stack made.
+	find func(id string) (resource.PropertyMap, error)
 	// apply makes what the resource stands for agree with its inputs, whatever an
 	// earlier attempt left of it. Without it, nothing stands for the resource.
 	apply func(ctx context.Context, inputs resource.PropertyMap, progress func(message string)) error
-	// read returns the inputs as they are by now. Without it, nothing changes
-	// them but the program.
+	// read returns the inputs as they are by now, nil if the resource is gone.
+	// Without it, nothing changes them but the program.
 	read func(ctx context.Context, inputs resource.PropertyMap) (resource.PropertyMap, error)
 	// remove removes what a resource of this state stands for, if it is there.
 	remove func(ctx context.Context, state resource.PropertyMap) error

@@ -22,6 +22,7 @@ type Provider struct {
 	version string
 	log     provider.Logger
 	kinds   map[tokens.Type]kind
+	storage storage
 }
 
 var _ plugin.GrpcProvider = (*Provider)(nil)
@@ -29,13 +30,15 @@ var _ plugin.GrpcProvider = (*Provider)(nil)
 // New makes a provider that presents itself with this version. cluster is the
 // API server that stands for every GKE cluster, or nil when it does not run: that
 // is enough to preview a new stack. machines are those that the catalogue lacks.
-func New(version string, cluster *rest.Config, machines Machines) *Provider {
-	return newProvider(version, newGKE(cluster, machines))
+// storageDir is a folder for what outlives stacks.
+func New(version string, cluster *rest.Config, machines Machines, storageDir string) *Provider {
+	return newProvider(version, newGKE(cluster, machines), storage{dir: storageDir})
 }
 
-func newProvider(version string, gke gke) *Provider {
-	p := &Provider{version: version, kinds: plainKinds()}
+func newProvider(version string, gke gke, storage storage) *Provider {
+	p := &Provider{version: version, kinds: plainKinds(), storage: storage}
 	maps.Copy(p.kinds, gke.kinds())
+	maps.Copy(p.kinds, storage.kinds())
 	return p
 }
 
@@ -89,6 +92,9 @@ func (p *Provider) Configure(context.Context, plugin.ConfigureRequest) (plugin.C
 // Invoke answers the functions that the program calls.
 func (p *Provider) Invoke(_ context.Context, req plugin.InvokeRequest) (plugin.InvokeResponse, error) {
 	function, known := functions[req.Tok]
+	if !known {
+		function, known = p.storage.functions()[req.Tok]
+	}
 	if !known {
 		return plugin.InvokeResponse{}, unknown("function", string(req.Tok))
 	}
@@ -157,9 +163,18 @@ func (p *Provider) Create(ctx context.Context, req plugin.CreateRequest) (plugin
 		return plugin.CreateResponse{}, err
 	}
 	if req.Preview {
-		return plugin.CreateResponse{Properties: req.Properties}, nil
+		planned := req.Properties.Copy()
+		for _, name := range kind.computed {
+			planned[name] = resource.MakeComputed(resource.NewStringProperty(""))
+		}
+		return plugin.CreateResponse{Properties: planned}, nil
 	}
 	id := expand(kind.id, req.Properties)
+	if kind.create != nil {
+		if err := kind.create(id); err != nil {
+			return plugin.CreateResponse{}, fmt.Errorf("create %s: %w", id, err)
+		}
+	}
 	state, err := p.apply(ctx, kind, req.URN, req.Properties)
 	if err != nil {
 		return plugin.CreateResponse{}, fmt.Errorf("create %s: %w", id, err)
@@ -180,6 +195,11 @@ func (p *Provider) Update(ctx context.Context, req plugin.UpdateRequest) (plugin
 			delete(state, name)
 		}
 		maps.Copy(state, req.NewInputs)
+		for _, name := range kind.computed {
+			if req.OldInputs[name].DeepEquals(req.NewInputs[name]) {
+				state[name] = req.OldOutputs[name]
+			}
+		}
 		return plugin.UpdateResponse{Properties: state}, nil
 	}
 	state, err := p.apply(ctx, kind, req.URN, req.NewInputs)
@@ -203,20 +223,33 @@ func (p *Provider) Read(ctx context.Context, req plugin.ReadRequest) (plugin.Rea
 	if err != nil {
 		return plugin.ReadResponse{}, err
 	}
-	if len(req.State) == 0 {
-		return plugin.ReadResponse{}, fmt.Errorf("import of %s: the simulated Google Cloud has nothing but what the stack made", req.URN)
+	inputs, err := p.inputs(ctx, kind, req)
+	if err != nil {
+		return plugin.ReadResponse{}, fmt.Errorf("read %s: %w", req.ID, err)
 	}
-	inputs := req.Inputs
-	if kind.read != nil {
-		if inputs, err = kind.read(ctx, inputs); err != nil {
-			return plugin.ReadResponse{}, fmt.Errorf("read %s: %w", req.ID, err)
-		}
+	if inputs == nil {
+		return plugin.ReadResponse{}, nil
 	}
 	state, err := kind.state(inputs)
 	if err != nil {
 		return plugin.ReadResponse{}, fmt.Errorf("read %s: %w", req.ID, err)
 	}
 	return plugin.ReadResponse{ReadResult: plugin.ReadResult{ID: req.ID, Inputs: inputs, Outputs: state}}, nil
+}
+
+// inputs are those of a resource as it is by now, whether the stack knows it or
+// imports it, nil if it is not there.
+func (p *Provider) inputs(ctx context.Context, kind kind, req plugin.ReadRequest) (resource.PropertyMap, error) {
+	switch imported := len(req.State) == 0; {
+	case imported && kind.find == nil:
+		return nil, fmt.Errorf("import of %s: the simulated Google Cloud has none but what the stack made", req.URN.Type())
+	case imported:
+		return kind.find(string(req.ID))
+	case kind.read == nil:
+		return req.Inputs, nil
+	default:
+		return kind.read(ctx, req.Inputs)
+	}
 }
 
 // Delete removes a resource.

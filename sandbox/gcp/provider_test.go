@@ -1,6 +1,7 @@
 package gcp
 
 import (
+	"path/filepath"
 	"testing"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
@@ -45,7 +46,7 @@ func newGoogle(t *testing.T) google {
 			TLSClientConfig: rest.TLSClientConfig{CAData: []byte("certificate")},
 		},
 		client: func() (kubernetes.Interface, error) { return client, nil },
-	})}
+	}, storage{dir: filepath.Join(t.TempDir(), "storage")})}
 }
 
 func urn(token string) resource.URN {
@@ -473,12 +474,12 @@ func TestPreviewOfUpdateKeepsTheOutputsAndDropsOldInputs(t *testing.T) {
 }
 
 func TestImportIsRefused(t *testing.T) {
-	_, err := newGoogle(t).Read(t.Context(), plugin.ReadRequest{URN: urn(networkType), ID: "id"})
+	_, err := newGoogle(t).Read(t.Context(), plugin.ReadRequest{URN: urn(subnetworkType), ID: "id"})
 	assert.ErrorContains(t, err, "import")
 }
 
 func TestWithoutAControlPlane(t *testing.T) {
-	p := New("7.38.0", nil, nil)
+	p := New("7.38.0", nil, nil, t.TempDir())
 	for token, inputs := range map[string]resource.PropertyMap{clusterType: clusterInputs(), nodePoolType: gpuPool()} {
 		_, err := p.Create(t.Context(), plugin.CreateRequest{URN: urn(token), Properties: inputs, Preview: true})
 		assert.NoError(t, err, "%s previews", token)
@@ -490,7 +491,7 @@ func TestWithoutAControlPlane(t *testing.T) {
 }
 
 func TestPluginInfo(t *testing.T) {
-	info, err := New("7.38.0", nil, nil).GetPluginInfo(t.Context())
+	info, err := New("7.38.0", nil, nil, t.TempDir()).GetPluginInfo(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, "7.38.0", info.Version.String())
 }

@@ -93,7 +93,7 @@ func (p *Provider) applyAndAwait(
 	}
 	if live.GetDeletionTimestamp() != nil {
 		// What an interrupted destroy left behind takes the apply and then goes.
-		if err := p.awaitGone(ctx, r, urn, live); err != nil {
+		if err := p.awaitGone(ctx, c, r, urn, live); err != nil {
 			return nil, err
 		}
 		if live, err = apply(forResource(ctx, urn), r, obj, false); err != nil {

@@ -52,7 +52,7 @@ func (p *Provider) Delete(ctx context.Context, req plugin.DeleteRequest) (plugin
 	if err != nil {
 		return plugin.DeleteResponse{}, fmt.Errorf("deleting %s: %w", describe(obj), c.explain(err))
 	}
-	return plugin.DeleteResponse{}, p.awaitGone(ctx, r, req.URN, live)
+	return plugin.DeleteResponse{}, p.awaitGone(ctx, c, r, req.URN, live)
 }
 
 // propagation says how the objects that obj owns are deleted. Those of a
@@ -77,15 +77,14 @@ func propagation(obj *unstructured.Unstructured) metav1.DeletionPropagation {
 
 // awaitGone waits until obj is gone, or another object has its name.
 func (p *Provider) awaitGone(
-	ctx context.Context, r dynamic.ResourceInterface, urn resource.URN, obj *unstructured.Unstructured,
+	ctx context.Context, c *client, r dynamic.ResourceInterface, urn resource.URN, obj *unstructured.Unstructured,
 ) error {
-	last, message := obj, ""
+	message := remaining(obj)
 	err := observe(ctx, r, obj.GetName(), func(live *unstructured.Unstructured) (bool, error) {
 		if live == nil || live.GetUID() != obj.GetUID() {
 			return true, nil
 		}
-		last = live
-		if waitingFor := remaining(live); waitingFor != message {
+		if waitingFor := heldBy(remaining(live), c.holders(ctx, live)); waitingFor != message {
 			message = waitingFor
 			p.log.Status(ctx, urn, message)
 		}
@@ -93,7 +92,7 @@ func (p *Provider) awaitGone(
 	})
 	p.log.Status(ctx, urn, "")
 	if err != nil {
-		return fmt.Errorf("%s is not gone: %w; %s", describe(obj), err, remaining(last))
+		return fmt.Errorf("%s is not gone: %w; %s", describe(obj), err, message)
 	}
 	return nil
 }

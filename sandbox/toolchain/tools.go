@@ -12,6 +12,8 @@ type Tools struct {
 	Kwok                  string
 	Kwokctl               string
 	NATSOperator          string
+	// NATSServer is run by tests only.
+	NATSServer string
 }
 
 // In returns the paths that the tools have in binDir, compiled or not.
@@ -25,6 +27,7 @@ func In(binDir string) Tools {
 		Kwok:                  filepath.Join(binDir, kwok.name),
 		Kwokctl:               filepath.Join(binDir, kwokctl.name),
 		NATSOperator:          filepath.Join(binDir, natsOperator.name),
+		NATSServer:            filepath.Join(binDir, natsServer.name),
 	}
 }
 
@@ -77,6 +80,10 @@ var (
 		name: "nats-operator", dir: "nats-operator", module: "github.com/nats-io/nats-operator",
 		pkg: "github.com/nats-io/nats-operator/cmd/operator",
 	}
+	natsServer = tool{
+		name: "nats-server", dir: "nats-server", module: "github.com/nats-io/nats-server/v2",
+		pkg: "github.com/nats-io/nats-server/v2",
+	}
 	kubeAPIServer = tool{
 		name: "kube-apiserver", dir: "kubernetes", module: "k8s.io/kubernetes",
 		pkg: "k8s.io/kubernetes/cmd/kube-apiserver", variables: kubernetesVersion,
@@ -101,6 +108,6 @@ var (
 // all is in the order of compilation: the quick ones first, so that a mistake
 // in the environment shows early.
 var all = []tool{
-	etcd, kwok, kwokctl, natsOperator, pulumi,
+	etcd, kwok, kwokctl, natsServer, natsOperator, pulumi,
 	kubeAPIServer, kubeControllerManager, kubeScheduler,
 }

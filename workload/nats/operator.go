@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"persia/capacity"
+	"persia/config"
 	"persia/kube"
 )
 
@@ -16,7 +17,7 @@ const (
 	// Namespace holds the operator and the servers. Before anything else, the
 	// operator lists the pods of the namespace of this name, wherever it runs
 	// itself; here it needs no right outside of its own namespace for that.
-	Namespace = "nats-io"
+	Namespace = config.NATSNamespace
 
 	operatorName = "nats-operator"
 	// The last release, and the first that runs on Kubernetes 1.22 and later.
@@ -28,13 +29,16 @@ const (
 
 // OperatorArgs describes the operator.
 type OperatorArgs struct {
+	// Scope is whose NatsClusters the operator looks after.
+	Scope config.OperatorScope
 	// Placement is where the operator runs.
 	Placement kube.Placement
 	// Needs come before everything of the operator: the cluster.
 	Needs []pulumi.Resource
 }
 
-// Operator is the NATS operator, in charge of the NatsClusters of [Namespace].
+// Operator is the NATS operator, in charge of the NatsClusters of [Namespace], or
+// of all namespaces.
 type Operator struct {
 	pulumi.ResourceState
 }
@@ -61,7 +65,10 @@ func NewOperator(ctx *pulumi.Context, name string, args OperatorArgs, opts ...pu
 	if err != nil {
 		return nil, err
 	}
-	rights, err := grantRights(ctx, name, child, inNamespace)
+	if _, err := kube.Register(ctx, name, closedPolicy(), child, inNamespace); err != nil {
+		return nil, err
+	}
+	rights, err := grantRights(ctx, name, args.Scope, child, inNamespace)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +77,7 @@ func NewOperator(ctx *pulumi.Context, name string, args OperatorArgs, opts ...pu
 		return nil, err
 	}
 	needs := append(append(rights, kinds...), account)
-	if _, err := kube.Register(ctx, name, deployment(args.Placement), child,
+	if _, err := kube.Register(ctx, name, deployment(args), child,
 		pulumi.DependsOn(needs), kube.WorkloadTimeouts()); err != nil {
 		return nil, err
 	}
@@ -85,7 +92,7 @@ func operatorMeta(namespace string) metav1.ObjectMeta {
 	return kube.Meta(namespace, operatorName, operatorLabels())
 }
 
-func deployment(placement kube.Placement) *appsv1.Deployment {
+func deployment(args OperatorArgs) *appsv1.Deployment {
 	replicas := int32(1)
 	selector := map[string]string{"app.kubernetes.io/name": operatorName}
 	pod := corev1.PodSpec{
@@ -94,18 +101,14 @@ func deployment(placement kube.Placement) *appsv1.Deployment {
 			Name:    operatorName,
 			Image:   operatorImage,
 			Command: []string{operatorName},
+			Args:    arguments(args.Scope),
 			Env: []corev1.EnvVar{
 				fieldEnv("MY_POD_NAMESPACE", "metadata.namespace"),
 				fieldEnv("MY_POD_NAME", "metadata.name"),
 			},
-			Ports: []corev1.ContainerPort{{Name: "readyz", ContainerPort: operatorPort}},
-			ReadinessProbe: &corev1.Probe{
-				ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
-					Path: "/readyz",
-					Port: intstr.FromString("readyz"),
-				}},
-				TimeoutSeconds: 3,
-			},
+			Ports:          []corev1.ContainerPort{{Name: "readyz", ContainerPort: operatorPort}},
+			ReadinessProbe: probe(10),
+			LivenessProbe:  probe(30),
 			Resources: corev1.ResourceRequirements{
 				Requests: kube.Requests(capacity.NATSOperator),
 				Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("512Mi")},
@@ -113,17 +116,39 @@ func deployment(placement kube.Placement) *appsv1.Deployment {
 		}},
 	}
 	kube.Restrict(&pod, operatorUser)
-	placement.Apply(&pod)
+	args.Placement.Apply(&pod)
 	return &appsv1.Deployment{
 		ObjectMeta: operatorMeta(Namespace),
 		Spec: appsv1.DeploymentSpec{
 			Replicas: &replicas,
+			// An operator of another scope does not start beside this one.
+			Strategy: appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType},
 			Selector: &metav1.LabelSelector{MatchLabels: selector},
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: operatorLabels()},
 				Spec:       pod,
 			},
 		},
+	}
+}
+
+// arguments tell the operator its scope. Other operators look for it among the
+// arguments, not in the command.
+func arguments(scope config.OperatorScope) []string {
+	if scope == config.ScopeCluster {
+		return []string{"--feature-gates=ClusterScoped=true"}
+	}
+	return nil
+}
+
+func probe(seconds int32) *corev1.Probe {
+	return &corev1.Probe{
+		ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
+			Path: "/readyz",
+			Port: intstr.FromString("readyz"),
+		}},
+		PeriodSeconds:  seconds,
+		TimeoutSeconds: 3,
 	}
 }
 

@@ -4,17 +4,19 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	rbacv1 "k8s.io/api/rbac/v1"
 
+	"persia/config"
 	"persia/kube"
 )
 
-// grantRights lets the operator manage servers in its namespace, and its two
-// kinds, by name, in the cluster.
-func grantRights(ctx *pulumi.Context, name string, child, inNamespace pulumi.ResourceOption) ([]pulumi.Resource, error) {
+// grantRights lets the operator look after servers, in its namespace or in all, and
+// after its two kinds, by name.
+func grantRights(ctx *pulumi.Context, name string, scope config.OperatorScope, child, inNamespace pulumi.ResourceOption) ([]pulumi.Resource, error) {
+	inOne, inAll := rights(scope)
 	subjects := []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: Namespace, Name: operatorName}}
 
 	role, err := kube.Register(ctx, name, &rbacv1.Role{
 		ObjectMeta: operatorMeta(Namespace),
-		Rules:      namespaceRules(),
+		Rules:      inOne,
 	}, child, inNamespace)
 	if err != nil {
 		return nil, err
@@ -29,7 +31,7 @@ func grantRights(ctx *pulumi.Context, name string, child, inNamespace pulumi.Res
 	}
 	clusterRole, err := kube.Register(ctx, name, &rbacv1.ClusterRole{
 		ObjectMeta: operatorMeta(""),
-		Rules:      clusterRules(),
+		Rules:      inAll,
 	}, child)
 	if err != nil {
 		return nil, err
@@ -45,38 +47,58 @@ func grantRights(ctx *pulumi.Context, name string, child, inNamespace pulumi.Res
 	return []pulumi.Resource{binding, clusterBinding}, nil
 }
 
-// namespaceRules is what the operator does in its namespace.
-func namespaceRules() []rbacv1.PolicyRule {
-	watched := []string{"get", "list", "watch"}
+// rights are what the operator may do in its namespace, and in the cluster: just
+// what it does. sandbox/e2e compares them with what it asks for.
+func rights(scope config.OperatorScope) (inOne, inAll []rbacv1.PolicyRule) {
+	if scope == config.ScopeCluster {
+		return electionRules(), append(serverRules(), kindRules()...)
+	}
+	return append(serverRules(), electionRules()...), kindRules()
+}
+
+// serverRules let the operator make servers of NatsClusters.
+func serverRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		{
-			APIGroups: []string{"nats.io"},
-			Resources: []string{"natsclusters"},
-			Verbs:     append([]string{"patch"}, watched...),
+			APIGroups: []string{group},
+			Resources: []string{clusterKind.plural},
+			Verbs:     []string{"list", "patch", "watch"},
 		},
 		{
-			APIGroups: []string{"nats.io"},
-			Resources: []string{"natsserviceroles"},
-			Verbs:     watched,
+			APIGroups: []string{group},
+			Resources: []string{serviceRoleKind.plural},
+			Verbs:     []string{"list", "watch"},
 		},
 		{
 			APIGroups: []string{""},
 			Resources: []string{"pods"},
-			Verbs:     append([]string{"create", "delete", "patch", "update"}, watched...),
+			Verbs:     []string{"create", "delete", "get", "list", "patch", "watch"},
 		},
 		{
-			APIGroups: []string{""},
-			Resources: []string{"services", "secrets"},
-			Verbs:     append([]string{"create", "update"}, watched...),
-		},
-		{
-			// A server is told to finish its connections before its pod goes.
+			// A server is told to send its clients to others before its pod goes.
 			APIGroups: []string{""},
 			Resources: []string{"pods/exec"},
 			Verbs:     []string{"create"},
 		},
 		{
-			// The lock of its leader election.
+			// A new version changes the selector of the servers' service.
+			APIGroups: []string{""},
+			Resources: []string{"services"},
+			Verbs:     []string{"create", "get", "list", "patch", "watch"},
+		},
+		{
+			// The servers' configuration.
+			APIGroups: []string{""},
+			Resources: []string{"secrets"},
+			Verbs:     []string{"create", "get", "list", "update", "watch"},
+		},
+	}
+}
+
+// electionRules let the operator see that it is the only one.
+func electionRules() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{
+		{
 			APIGroups: []string{""},
 			Resources: []string{"endpoints"},
 			Verbs:     []string{"create", "get", "update"},
@@ -84,14 +106,14 @@ func namespaceRules() []rbacv1.PolicyRule {
 		{
 			APIGroups: []string{""},
 			Resources: []string{"events"},
-			Verbs:     []string{"create", "patch"},
+			Verbs:     []string{"create"},
 		},
 	}
 }
 
-// clusterRules lets the operator look after its own two kinds. It does not
-// create them, since the program does.
-func clusterRules() []rbacv1.PolicyRule {
+// kindRules let the operator look after its own two kinds, which it writes at each
+// start. It does not create them, since the program does.
+func kindRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{{
 		APIGroups:     []string{"apiextensions.k8s.io"},
 		Resources:     []string{"customresourcedefinitions"},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	corev1 "k8s.io/api/core/v1"
 
 	"persia/config"
 	"persia/kube"
@@ -15,10 +16,10 @@ type JobArgs struct {
 	// Namespace and ServiceAccount are where and as whom the replicas run.
 	Namespace      string
 	ServiceAccount string
-	// NATSURL is where the roles meet.
-	NATSURL string
-	// Claims are the volumes that every role mounts.
-	Claims []Claim
+	// Broker is where the roles meet.
+	Broker Broker
+	// Mounted is what a pod with some mounts needs: those of the job and of a role.
+	Mounted func([]config.Mount) Mounted
 	// Placement finds the nodes of a node pool.
 	Placement func(nodePool string) kube.Placement
 	// SystemPlacement is for what the job needs beside its roles.
@@ -27,13 +28,28 @@ type JobArgs struct {
 	Needs []pulumi.Resource
 }
 
+// Broker is how the roles get to NATS, whatever runs it. It is ready when what
+// stands among Needs is.
+type Broker struct {
+	// URL has no credentials.
+	URL string
+	// URLFrom is the URL with credentials, in a Secret of the job's namespace, or
+	// nil where none are needed.
+	URLFrom *corev1.SecretKeySelector
+}
+
+// Mounted is what a pod needs to mount volumes.
+type Mounted struct {
+	Claims []Claim
+	// PodAnnotations are what the drivers want of a pod.
+	PodAnnotations map[string]string
+}
+
 // Claim is a PersistentVolumeClaim and where it is mounted.
 type Claim struct {
 	Name      string
 	MountPath string
 	ReadOnly  bool
-	// PodAnnotations are what the claim's driver wants of a pod.
-	PodAnnotations map[string]string
 }
 
 // Job is a training: its roles, and the gateway of their metrics.

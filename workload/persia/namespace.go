@@ -15,7 +15,8 @@ const (
 	ServiceAccountName = "persia"
 )
 
-// Namespace is where the jobs of a stack run, and the account they run as.
+// Namespace is where the jobs of a stack run, the account they run as, and the
+// script they start with.
 type Namespace struct {
 	pulumi.ResourceState
 }
@@ -32,6 +33,9 @@ func NewNamespace(ctx *pulumi.Context, name string, needs []pulumi.Resource, opt
 		ObjectMeta: kube.Meta("", NamespaceName, kube.BaselinePodSecurity()),
 	}, child)
 	if err != nil {
+		return nil, err
+	}
+	if _, err := kube.Register(ctx, name+"-launch", launchConfigMap(), child, pulumi.DependsOn([]pulumi.Resource{namespace})); err != nil {
 		return nil, err
 	}
 	noToken := false

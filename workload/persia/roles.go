@@ -101,13 +101,13 @@ func nnWorker(job config.Job, namespace string) role {
 
 // environment is that of a replica: the program's, then the job's, then the
 // role's own, the later winning.
-func environment(job config.Job, natsURL string, role role) []corev1.EnvVar {
+func environment(job config.Job, broker Broker, role role) []corev1.EnvVar {
 	env := []corev1.EnvVar{
 		{Name: "PERSIA_GLOBAL_CONFIG", Value: job.PersiaEnv.GlobalConfig},
 		{Name: "PERSIA_EMBEDDING_CONFIG", Value: job.PersiaEnv.EmbeddingConfig},
 		{Name: "LOG_LEVEL", Value: job.LogLevel},
 		{Name: "RUST_BACKTRACE", Value: "full"},
-		{Name: "PERSIA_NATS_URL", Value: natsURL},
+		broker.env("PERSIA_NATS_URL"),
 		podIndexEnv("REPLICA_INDEX"),
 		{Name: "REPLICA_SIZE", Value: strconv.Itoa(role.config.Replicas)},
 	}
@@ -118,6 +118,14 @@ func environment(job config.Job, natsURL string, role role) []corev1.EnvVar {
 	env = append(env, job.Env...)
 	env = append(env, role.config.Env...)
 	return lastWins(env)
+}
+
+// env is the broker's URL in a variable of the environment.
+func (b Broker) env(name string) corev1.EnvVar {
+	if b.URLFrom == nil {
+		return corev1.EnvVar{Name: name, Value: b.URL}
+	}
+	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: b.URLFrom}}
 }
 
 // lastWins keeps the last entry of each name, where its first one stood: a list

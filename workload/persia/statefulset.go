@@ -2,6 +2,7 @@ package persia
 
 import (
 	"maps"
+	"slices"
 	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -27,7 +28,7 @@ func statefulSet(args JobArgs, role role) *appsv1.StatefulSet {
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{
 					Labels:      labels,
-					Annotations: podAnnotations(args.Claims),
+					Annotations: mountedBy(args, role).PodAnnotations,
 				},
 				Spec: podSpec(args, role),
 			},
@@ -52,13 +53,15 @@ func headlessService(args JobArgs, role role) *corev1.Service {
 	return service
 }
 
+// JobLabel is upstream's: its tools find the pods of a job by it.
+const JobLabel = "persia_job"
+
 // roleLabels are those of a role's objects and pods, and the part of them that
 // selects its pods.
 func roleLabels(args JobArgs, role role) (labels, selector map[string]string) {
 	labels = kube.Labels(role.name, objectName(args.Job, role))
 	selector = map[string]string{
-		// Upstream's label: its tools find the pods of a job by it.
-		"persia_job":                args.Job.Name,
+		JobLabel:                    args.Job.Name,
 		"app.kubernetes.io/name":    role.name,
 		"app.kubernetes.io/part-of": "persia",
 	}
@@ -66,24 +69,23 @@ func roleLabels(args JobArgs, role role) (labels, selector map[string]string) {
 	return labels, selector
 }
 
-func podAnnotations(claims []Claim) map[string]string {
-	annotations := map[string]string{}
-	for _, claim := range claims {
-		maps.Copy(annotations, claim.PodAnnotations)
-	}
-	return annotations
+// mountedBy is what the pods of a role mount.
+func mountedBy(args JobArgs, role role) Mounted {
+	return args.Mounted(args.Job.MountsOf(role.config))
 }
 
 func podSpec(args JobArgs, role role) corev1.PodSpec {
 	no := false
-	volumes, mounts := podVolumes(args.Claims, role)
+	volumes, mounts := podVolumes(mountedBy(args, role).Claims, role)
+	launchVolumes, launchMounts := launchVolumes(args)
+	volumes, mounts = append(volumes, launchVolumes...), append(mounts, launchMounts...)
 	container := corev1.Container{
 		Name:            role.name,
 		Image:           role.config.Image,
 		ImagePullPolicy: args.Job.ImagePullPolicy,
-		Command:         []string{"persia-launcher"},
-		Args:            role.args,
-		Env:             environment(args.Job, args.NATSURL, role),
+		Command:         launchCommand(),
+		Args:            append([]string{"persia-launcher"}, role.args...),
+		Env:             lastWins(append(environment(args.Job, args.Broker, role), launchEnv(args, role))),
 		Resources:       role.config.Resources,
 		VolumeMounts:    mounts,
 		SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: &no},
@@ -116,13 +118,17 @@ func podVolumes(claims []Claim, role role) ([]corev1.Volume, []corev1.VolumeMoun
 	var volumes []corev1.Volume
 	var mounts []corev1.VolumeMount
 	for i, claim := range claims {
-		name := "claim-" + strconv.Itoa(i)
-		volumes = append(volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
-			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{
-				ClaimName: claim.Name,
-				ReadOnly:  claim.ReadOnly,
-			},
-		}})
+		// A claim that is mounted twice is one volume of the pod.
+		of := slices.IndexFunc(claims, func(c Claim) bool { return c.Name == claim.Name })
+		name := "claim-" + strconv.Itoa(of)
+		if of == i {
+			volumes = append(volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
+				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{
+					ClaimName: claim.Name,
+					ReadOnly:  !slices.ContainsFunc(claims, func(c Claim) bool { return c.Name == claim.Name && !c.ReadOnly }),
+				},
+			}})
+		}
 		mounts = append(mounts, corev1.VolumeMount{Name: name, MountPath: claim.MountPath, ReadOnly: claim.ReadOnly})
 	}
 	if role.sharedMemory {

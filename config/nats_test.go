@@ -1,0 +1,155 @@
+package config
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"persia/internal/certtest"
+)
+
+// hidden stands for a password, and must be in no message.
+const hidden = "hunter2-is-hidden"
+
+func TestLoadRefusesNATS(t *testing.T) {
+	good := certtest.New(t, "persia-nats-service.nats-io.svc")
+	other := certtest.New(t, "persia-nats-service.nats-io.svc")
+	routes := certtest.New(t, "*.persia-nats-service-mgmt.nats-io.svc")
+	testRefused(t, []refusal{
+		{"image with a tag", edits{"persia:nats.image": "nats:2.10.22"},
+			"persia:nats.image", []string{"nats:2.10.22", "without a tag", "version"}},
+		{"another scope", edits{"persia:nats.operatorScope": "world"},
+			"persia:nats.operatorScope", []string{"world", "namespace or cluster"}},
+		{"pending below the payload", edits{"persia:nats.maxPending": 52428799},
+			"persia:nats.maxPending", []string{"52428799", "at least maxPayload, 52428800"}},
+		{"no connections", edits{"persia:nats.maxConnections": -1},
+			"persia:nats.maxConnections", []string{"-1", "at least 1"}},
+		{"fewer connections than processes", edits{"persia:nats.maxConnections": 26},
+			"persia:nats.maxConnections", []string{"26", "27 processes"}},
+		{"deadline of no unit", edits{"persia:nats.writeDeadline": "10"},
+			"persia:nats.writeDeadline", []string{`"10"`, "from 1s to 5m"}},
+		{"deadline too short", edits{"persia:nats.writeDeadline": "500ms"},
+			"persia:nats.writeDeadline", []string{"500ms", "from 1s to 5m"}},
+		{"deadline too long", edits{"persia:nats.writeDeadline": "1h"},
+			"persia:nats.writeDeadline", []string{"1h", "from 1s to 5m"}},
+		{"memory for no message", edits{"persia:nats.resources.limits.memory": "363Mi"},
+			"persia:nats.resources.limits[memory]", []string{"363Mi", "less than 364Mi", "smaller limits"}},
+		{"memory for less than is pending", edits{"persia:nats.maxPending": 2 << 30},
+			"persia:nats.resources.limits[memory]", []string{"2Gi", "less than 2212Mi"}},
+		{"memory that is only requested", edits{"persia:nats.resources": edits{"requests": edits{"cpu": 1, "memory": "300Mi"}}},
+			"persia:nats.resources.requests[memory]", []string{"300Mi", "less than 364Mi"}},
+
+		{"user without a name", edits{"persia:nats.users": []any{edits{"password": hidden}}},
+			"persia:nats.users[0].name", []string{"Required", "write a name"}},
+		{"user with a space", edits{"persia:nats.users": []any{edits{"name": "a b", "password": hidden}}},
+			"persia:nats.users[0].name", []string{`"a b"`, "letters, digits"}},
+		{"user twice", edits{"persia:nats.users": []any{edits{"name": "a", "password": hidden}, edits{"name": "a", "password": hidden}}},
+			"persia:nats.users[1].name", []string{"users[0]", "of its own"}},
+		{"user without a password", edits{"persia:nats.users": []any{edits{"name": "a"}}},
+			"persia:nats.users[0].password", []string{"Required", "pulumi config set --secret --path 'persia:nats.users[0].password'"}},
+
+		{"certificate without a key", edits{"persia:nats.tls": edits{"clients": edits{"ca": good.CA, "certificate": good.Certificate}}},
+			"persia:nats.tls.clients.key", []string{"Required", "PEM"}},
+		{"authority that is none", edits{"persia:nats.tls": edits{"clients": written(good, "nothing", "")}},
+			"persia:nats.tls.clients.ca", []string{"no certificate"}},
+		{"key of another certificate", edits{"persia:nats.tls": edits{"clients": written(good, "", other.Key)}},
+			"persia:nats.tls.clients.certificate", []string{"belong together"}},
+		{"certificate of another authority", edits{"persia:nats.tls": edits{"clients": written(good, other.CA, "")}},
+			"persia:nats.tls.clients.certificate", []string{"not signed by ca"}},
+		{"certificate of another name", edits{"persia:nats.tls": edits{"clients": written(routes, "", "")}},
+			"persia:nats.tls.clients.certificate", []string{"persia-nats-service.nats-io.svc"}},
+		{"route certificate of another name", edits{"persia:nats.tls": edits{"routes": written(good, "", "")}},
+			"persia:nats.tls.routes.certificate", []string{"persia-nats-service-1.persia-nats-service-mgmt.nats-io.svc"}},
+	})
+}
+
+func TestLoadAcceptsNATS(t *testing.T) {
+	clients := certtest.New(t, "persia-nats-service.nats-io.svc")
+	routes := certtest.New(t, "*.persia-nats-service-mgmt.nats-io.svc")
+	for name, changes := range map[string]edits{
+		"just enough memory":      {"persia:nats.resources.limits.memory": "364Mi"},
+		"pending as the payload":  {"persia:nats.maxPending": 52428800},
+		"just enough connections": {"persia:nats.maxConnections": 27},
+		"an image of one's own":   {"persia:nats.image": "registry.example.com:5000/team/nats"},
+		"users":                   {"persia:nats.users": []any{edits{"name": "persia", "password": hidden}}},
+		"certificates": {"persia:nats.tls": edits{
+			"clients": written(clients, "", ""), "routes": written(routes, "", "")}},
+		"the whole cluster": {"persia:nats.operatorScope": "cluster"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Load(stackFile(t, changes))
+			assert.NoError(t, err)
+		})
+	}
+}
+
+func TestNATSDefaults(t *testing.T) {
+	s, err := Load(stackFile(t, edits{"persia:nats.maxPayload": 1 << 20}))
+	require.NoError(t, err)
+	assert.Equal(t, "nats", s.NATS.Image)
+	assert.Equal(t, 4<<20, s.NATS.MaxPending)
+	assert.Equal(t, 65536, s.NATS.MaxConnections)
+	assert.Equal(t, "10s", s.NATS.WriteDeadline)
+	assert.True(t, *s.NATS.Spread)
+	assert.True(t, *s.NATS.ConfigReload)
+	assert.False(t, s.NATS.Metrics)
+	assert.Equal(t, ScopeNamespace, s.NATS.OperatorScope)
+}
+
+// TestSecretsAreNotPrinted puts a password where it belongs and where it does not.
+func TestSecretsAreNotPrinted(t *testing.T) {
+	for name, changes := range map[string]edits{
+		"not fit for a URL":   {"persia:nats.users": []any{edits{"name": "a", "password": hidden + "@"}}},
+		"a number":            {"persia:nats.users": []any{edits{"name": "a", "password": 24681012}}},
+		"in place of a user":  {"persia:nats.users": []any{hidden}},
+		"in place of a list":  {"persia:nats.users": hidden},
+		"in a list":           {"persia:nats.users": []any{edits{"name": "a", "password": []any{hidden}}}},
+		"in an object":        {"persia:nats.users": []any{edits{"name": "a", "password": edits{"is": hidden}}}},
+		"in a misspelt field": {"persia:nats.users": []any{edits{"name": "a", "pasword": hidden}}},
+		"in place of the key": {"persia:nats": hidden},
+		"as a key of TLS":     {"persia:nats.tls": edits{"clients": edits{"ca": hidden, "certificate": hidden, "key": hidden}}},
+		"in place of TLS":     {"persia:nats.tls": hidden},
+		"beside other mistakes": {"persia:nats.size": 0, "persia:nats.maxPending": 1,
+			"persia:nats.users": []any{edits{"name": "", "password": hidden}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Load(stackFile(t, changes))
+			require.Error(t, err)
+			assert.Contains(t, err.Error(), "persia:nats")
+			assert.NotContains(t, err.Error(), hidden)
+			assert.NotContains(t, err.Error(), "24681012")
+		})
+	}
+	s, err := Load(stackFile(t, edits{"persia:nats.users": []any{edits{"name": "a", "password": hidden}}}))
+	require.NoError(t, err)
+	assert.NotContains(t, fmt.Sprintf("%v %+v %#v %s", s.NATS, s.NATS, s.NATS, s.NATS.Users[0].Password), hidden)
+	assert.Equal(t, hidden, string(s.NATS.Users[0].Password))
+}
+
+func TestWarnings(t *testing.T) {
+	for size, want := range map[int][]string{
+		1: nil, 2: {"2 is even"}, 3: nil, 4: {"4 is even"}, 9: nil, 11: {"55 routes"}, 60: {"60 is even", "1770 routes"},
+	} {
+		warnings := (&Stack{NATS: NATS{Size: size}}).Warnings()
+		require.Len(t, warnings, len(want), "%d servers", size)
+		for i := range want {
+			assert.Contains(t, warnings[i], want[i])
+			assert.Contains(t, warnings[i], "persia:nats.size")
+		}
+	}
+}
+
+// written is a certificate as it stands in a stack file, with other parts where they
+// are given.
+func written(c certtest.Certificate, ca, key string) edits {
+	parts := edits{"ca": c.CA, "certificate": c.Certificate, "key": c.Key}
+	if ca != "" {
+		parts["ca"] = ca
+	}
+	if key != "" {
+		parts["key"] = key
+	}
+	return parts
+}

@@ -1,0 +1,159 @@
+package storage
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/config"
+	"persia/kube"
+)
+
+// Found is what Google Cloud has by now of a volume's storage.
+type Found struct {
+	// ID is what the storage is imported by, or empty if it is not there.
+	ID string
+	// Network is the name of the network that a Filestore instance is in.
+	Network string
+
+	ip string
+}
+
+// present is storage that is there, with what a stack must agree with.
+type present struct {
+	Found
+	labels  map[string]string
+	sizeGiB int64
+	// fixed cannot be changed.
+	fixed []fixed
+}
+
+// fixed is a setting that cannot be changed once the storage is there.
+type fixed struct{ field, wanted, is string }
+
+// Find looks the storage of volumes up by its name, before anything is registered:
+// what an earlier life of the stack has left is found again, and what the stack must
+// not take, shrink or replace is refused. On an existing cluster, which has no
+// project, nothing is asked.
+func Find(ctx *pulumi.Context, project, network string, volumes []config.Volume) (map[string]Found, error) {
+	found, problems := map[string]Found{}, field.ErrorList{}
+	for i, volume := range volumes {
+		if project == "" {
+			break
+		}
+		at := field.NewPath("persia:volumes").Index(i)
+		there, err := look(ctx, project, network, volume)
+		if err != nil {
+			return nil, fmt.Errorf("%s: look for %s: %w", at, describe(volume), err)
+		}
+		problems = append(problems, check(at, volume, there, ownerOf(ctx))...)
+		found[volume.Name] = there.Found
+	}
+	return found, refusal(problems)
+}
+
+func refusal(problems field.ErrorList) error {
+	if len(problems) == 0 {
+		return nil
+	}
+	lines := make([]string, len(problems))
+	for i, problem := range problems {
+		lines[i] = problem.Error()
+	}
+	return fmt.Errorf("volumes do not agree with what Google Cloud has:\n%s", strings.Join(lines, "\n"))
+}
+
+// look asks for what is to be created, and for disks and instances that must be
+// there.
+func look(ctx *pulumi.Context, project, network string, volume config.Volume) (present, error) {
+	switch {
+	case volume.GCSFuse != nil && volume.GCSFuse.Create != nil:
+		return findBucket(ctx, project, *volume.GCSFuse)
+	case volume.Filestore != nil:
+		return findFilestore(ctx, project, network, *volume.Filestore)
+	case volume.PersistentDisk != nil:
+		return findDisk(ctx, *volume.PersistentDisk)
+	}
+	return present{}, nil
+}
+
+// unlessAbsent is nil for the error of something that is not there (Google Cloud's
+// provider, `ID not found`).
+func unlessAbsent(err error, name string) error {
+	if strings.Contains(err.Error(), "/"+name+" not found") {
+		return nil
+	}
+	return err
+}
+
+// check compares a volume with its storage.
+func check(path *field.Path, volume config.Volume, there present, owner string) field.ErrorList {
+	source, looked := path.Child(sourceField(volume)), volume.Filestore != nil || volume.PersistentDisk != nil
+	switch of, labelled := there.labels[ownerLabel]; {
+	case there.ID == "" && (volume.Creates() || !looked):
+		return nil
+	case there.ID == "":
+		return field.ErrorList{field.Invalid(source, describe(volume), "is not there; correct the name, or write create: {} to have it made")}
+	case volume.Creates() && !labelled:
+		return field.ErrorList{field.Invalid(source, describe(volume), "is there already, and no stack has made it; remove create to use it as it is, or choose another name")}
+	case volume.Creates() && of != owner:
+		return field.ErrorList{field.Invalid(source, describe(volume), fmt.Sprintf("is there already, and the stack %s has made it; remove create to use it as it is, or choose another name", of))}
+	}
+	var problems field.ErrorList
+	for _, f := range there.fixed {
+		if !strings.EqualFold(f.wanted, f.is) {
+			problems = append(problems, field.Invalid(source.Child(f.field), f.wanted, fmt.Sprintf("is %q at %s and cannot be changed; write that, or choose another name for a new one", f.is, describe(volume))))
+		}
+	}
+	return append(problems, checkSize(path.Child("size"), volume, there)...)
+}
+
+// checkSize refuses to shrink what the stack has made, and claims that are larger
+// than what they are over.
+func checkSize(path *field.Path, volume config.Volume, there present) field.ErrorList {
+	switch wanted, is := volume.SizeGiB(), there.sizeGiB; {
+	case is == 0:
+		return nil
+	case volume.Creates() && wanted < is:
+		return field.ErrorList{field.Invalid(path, volume.Size, fmt.Sprintf("%s has %dGi, and never shrinks; write %dGi or more", describe(volume), is, is))}
+	case !volume.Creates() && wanted > is:
+		return field.ErrorList{field.Invalid(path, volume.Size, fmt.Sprintf("%s has %dGi, and a claim for more would be a promise that nobody keeps; write %dGi or less", describe(volume), is, is))}
+	}
+	return nil
+}
+
+// sourceField is where the source of a volume is written.
+func sourceField(volume config.Volume) string {
+	switch {
+	case volume.GCSFuse != nil:
+		return "gcsFuse"
+	case volume.Filestore != nil:
+		return "filestore"
+	default:
+		return "persistentDisk"
+	}
+}
+
+// ownerLabel is the label of Google Cloud that says which stack has made something.
+const ownerLabel = "persia-stack"
+
+// ownerOf is the stack as the value of a label.
+func ownerOf(ctx *pulumi.Context) string {
+	return kube.LabelName(labelText(ctx.Project()), labelText(ctx.Stack()))
+}
+
+// labelText has only what a label's value may have.
+func labelText(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' || r == '_' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(text))
+}
+
+func ownerLabels(ctx *pulumi.Context) pulumi.StringMap {
+	return pulumi.StringMap{ownerLabel: pulumi.String(ownerOf(ctx))}
+}

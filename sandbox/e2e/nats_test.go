@@ -1,0 +1,377 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"persia/internal/certtest"
+	"persia/sandbox/process"
+)
+
+// broker is the NatsCluster of the stacks here.
+const broker = "broker"
+
+// TestNATS takes one NATS cluster through all that can be changed of it, by the real
+// operator. At some points real servers are started from the configuration that the
+// operator has written.
+func TestNATS(t *testing.T) {
+	started := time.Now()
+	n := newNATS(t)
+
+	t.Run("one server", func(t *testing.T) {
+		n.up(t)
+		n.assertServers(t, 1)
+		n.awaitBudget(t, 1)
+	})
+	t.Run("three servers", func(t *testing.T) {
+		n.settings["size"] = 3
+		assert.Equal(t, map[string]int{"update": 2}, n.up(t), "the NatsCluster and its disruption budget")
+		n.assertServers(t, 3)
+		n.awaitBudget(t, 1)
+	})
+	t.Run("messages", func(t *testing.T) { assertMessages(t, n.servers(t)) })
+	t.Run("limits are reloaded", func(t *testing.T) {
+		before, servers := n.uids(t), n.servers(t)
+		n.settings["maxConnections"], n.settings["maxPayload"], n.settings["maxPending"] = 1000, 1<<20, 200<<20
+		assert.Equal(t, map[string]int{"update": 1}, n.up(t))
+		n.awaitConfiguration(t, `"max_payload": 1048576`)
+		assert.Equal(t, before, n.uids(t), "no server was touched")
+		servers.assertReloads(t, n.configuration(t), 1<<20)
+	})
+	t.Run("five servers and three again", func(t *testing.T) {
+		before := n.uids(t)
+		n.settings["size"] = 5
+		n.up(t)
+		n.assertServers(t, 5)
+		assert.Subset(t, n.uids(t), before)
+		n.settings["size"] = 3
+		n.up(t)
+		n.assertServers(t, 3)
+		assert.Equal(t, before, n.uids(t))
+		n.awaitBudget(t, 1)
+	})
+	t.Run("a server comes back", func(t *testing.T) { n.assertComesBack(t, broker+"-2") })
+	t.Run("the operator comes back", func(t *testing.T) {
+		n.killOperator(t)
+		n.assertComesBack(t, broker+"-1")
+	})
+	t.Run("another version", func(t *testing.T) {
+		n.settings["version"] = "2.10.20"
+		assert.Equal(t, map[string]int{"update": 1}, n.up(t))
+		for _, pod := range n.assertServers(t, 3) {
+			assert.Equal(t, "nats:2.10.20", pod.Spec.Containers[0].Image, pod.Name)
+		}
+		service, err := n.CoreV1().Services("nats-io").Get(t.Context(), broker+"-mgmt", metav1.GetOptions{})
+		require.NoError(t, err)
+		assert.Equal(t, "2.10.20", service.Spec.Selector["nats_version"], "servers find each other by it")
+	})
+	t.Run("other resources", func(t *testing.T) {
+		before := n.uids(t)
+		n.settings["resources"] = object{"limits": object{"cpu": "200m", "memory": "512Mi"}}
+		n.write(t)
+		preview, err := n.s.Preview(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, 1, preview.ChangeSummary["replace"], "preview shows what the operator would ignore")
+		assert.Equal(t, map[string]int{"replace": 1}, n.up(t))
+		for _, pod := range n.assertServers(t, 3) {
+			assert.Equal(t, "200m", pod.Spec.Containers[0].Resources.Limits.Cpu().String(), pod.Name)
+			assert.NotContains(t, before, string(pod.UID))
+		}
+		n.assertWhole(t)
+	})
+	t.Run("users", func(t *testing.T) {
+		before := n.uids(t)
+		n.settings["users"] = []object{{"name": "persia", "password": password}, {"name": "me", "password": "also-" + password}}
+		assert.Equal(t, map[string]int{"create": 2, "update": 1}, n.up(t))
+		n.awaitConfiguration(t, password)
+		assert.Equal(t, before, n.uids(t), "no server was touched")
+		n.assertNowhere(t, password)
+		assertUsers(t, n.servers(t), n.clientURL(t))
+	})
+	t.Run("TLS", func(t *testing.T) {
+		clients := certtest.New(t, broker+".nats-io.svc", "localhost")
+		routes := certtest.New(t, "*."+broker+"-mgmt.nats-io.svc", "localhost")
+		n.settings["tls"] = object{"clients": written(clients), "routes": written(routes)}
+		assert.Equal(t, map[string]int{"create": 2, "replace": 2}, n.up(t), "the NatsCluster, and the URL in its Secret")
+		n.assertServers(t, 3)
+		n.assertNowhere(t, strings.Split(clients.Key, "\n")[1])
+		assertTLS(t, n.servers(t), clients.CA)
+	})
+	t.Run("without reload", func(t *testing.T) {
+		n.settings["configReload"] = false
+		assert.Equal(t, map[string]int{"replace": 1}, n.up(t))
+		assert.Empty(t, n.up(t))
+		const other = "tr0ub4dor-and-3"
+		n.settings["users"].([]object)[1]["password"] = other
+		assert.Equal(t, map[string]int{"replace": 2}, n.up(t), "the users, and the servers that do not read them again")
+		n.assertServers(t, 3)
+		n.awaitConfiguration(t, other)
+		n.assertNowhere(t, other)
+		n.assertNowhere(t, password)
+	})
+	t.Run("nothing to do", func(t *testing.T) {
+		assert.Empty(t, n.up(t))
+		assert.Empty(t, refreshChanges(t, n.s))
+	})
+	t.Run("the operator's rights", func(t *testing.T) {
+		n.t = t
+		n.assertOperatorAllowed()
+		assert.Equal(t, n.granted(t), n.used(t), "what the operator may do, and what it has done")
+	})
+	t.Run("one right less", func(t *testing.T) { n.assertNeedsPods(t) })
+	fmt.Printf("TIME a NATS cluster through all its changes: %s\n", time.Since(started).Round(time.Second))
+}
+
+// TestNATSClusterScoped: an operator over all namespaces works with what it is
+// granted, and takes the place of one over its own.
+func TestNATSClusterScoped(t *testing.T) {
+	n := newNATS(t)
+	n.up(t)
+	n.settings["operatorScope"] = "cluster"
+	n.up(t)
+	n.settings["size"] = 2
+	n.write(t)
+	preview, err := n.s.Preview(t.Context())
+	require.NoError(t, err)
+	assert.Contains(t, preview.StdOut+preview.StdErr, "persia:nats.size: 2 is even")
+	n.up(t)
+	n.assertServers(t, 2)
+	n.assertOperatorAllowed()
+}
+
+// TestNATSFromNothing brings NATS up twenty times after a clean start: the
+// NatsCluster never comes before its kind.
+func TestNATSFromNothing(t *testing.T) {
+	started := time.Now()
+	n := newNATS(t)
+	for range 20 {
+		n.up(t)
+		require.NoError(t, n.s.Destroy(t.Context()))
+	}
+	n.assertEmpty()
+	fmt.Printf("TIME NATS up and down twenty times: %s\n", time.Since(started).Round(time.Second))
+}
+
+const password = "correct-horse-battery-staple"
+
+// nats is a stack with nothing but NATS.
+type nats struct {
+	cluster
+	project  string
+	settings object
+}
+
+func newNATS(t *testing.T) *nats {
+	t.Helper()
+	n := &nats{project: t.TempDir(), settings: object{
+		"name": broker, "size": 1,
+		"resources": object{"limits": object{"cpu": "100m", "memory": "512Mi"}},
+	}}
+	n.write(t)
+	n.cluster = cluster{t: t, s: newSandboxOf(t, n.project, t.TempDir(), "madeup")}
+	return n
+}
+
+func (n *nats) write(t *testing.T) {
+	t.Helper()
+	stackText(t, n.project, madeUp{nats: n.settings})
+}
+
+// up brings the settings up, and counts what that changed.
+func (n *nats) up(t *testing.T) map[string]int {
+	t.Helper()
+	n.write(t)
+	changes := upChanges(t, n.s)
+	if n.Interface == nil {
+		n.cluster = newCluster(n.t, n.s)
+	}
+	return changes
+}
+
+func (n *nats) pods(t *testing.T) []corev1.Pod {
+	t.Helper()
+	list, err := n.CoreV1().Pods("nats-io").List(t.Context(), metav1.ListOptions{LabelSelector: "nats_cluster=" + broker})
+	require.NoError(t, err)
+	return slices.DeleteFunc(list.Items, func(pod corev1.Pod) bool { return pod.DeletionTimestamp != nil })
+}
+
+func (n *nats) assertServers(t *testing.T, count int) []corev1.Pod {
+	t.Helper()
+	pods := n.pods(t)
+	assert.Len(t, pods, count)
+	for _, pod := range pods {
+		assert.False(t, readySince(pod).IsZero(), "%s is not ready", pod.Name)
+	}
+	return pods
+}
+
+func (n *nats) uids(t *testing.T) []string {
+	t.Helper()
+	var uids []string
+	for _, pod := range n.pods(t) {
+		uids = append(uids, string(pod.UID))
+	}
+	return uids
+}
+
+// awaitBudget sees Kubernetes count how many servers may be evicted.
+func (n *nats) awaitBudget(t *testing.T, allowed int32) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		budget, err := n.PolicyV1().PodDisruptionBudgets("nats-io").Get(t.Context(), broker, metav1.GetOptions{})
+		return err == nil && budget.Status.ObservedGeneration == budget.Generation && budget.Status.DisruptionsAllowed == allowed
+	}, time.Minute, 100*time.Millisecond, "evictions that the disruption budget allows")
+}
+
+// configuration is what the operator has written for the servers.
+func (n *nats) configuration(t *testing.T) string {
+	t.Helper()
+	secret, err := n.CoreV1().Secrets("nats-io").Get(t.Context(), broker, metav1.GetOptions{})
+	require.NoError(t, err)
+	return string(secret.Data["nats.conf"])
+}
+
+func (n *nats) awaitConfiguration(t *testing.T, part string) {
+	t.Helper()
+	require.Eventually(t, func() bool { return strings.Contains(n.configuration(t), part) },
+		time.Minute, 100*time.Millisecond, "the operator writes the servers' configuration")
+}
+
+func (n *nats) assertComesBack(t *testing.T, name string) {
+	t.Helper()
+	pods := n.CoreV1().Pods("nats-io")
+	old, err := pods.Get(t.Context(), name, metav1.GetOptions{})
+	require.NoError(t, err)
+	require.NoError(t, pods.Delete(t.Context(), name, metav1.DeleteOptions{}))
+	require.Eventually(t, func() bool {
+		pod, err := pods.Get(t.Context(), name, metav1.GetOptions{})
+		return err == nil && pod.UID != old.UID && !readySince(*pod).IsZero()
+	}, time.Minute, 100*time.Millisecond, "%s comes back", name)
+	n.assertServers(t, 3)
+}
+
+// killOperator kills the process. The agent starts it again, as a kubelet does: with
+// the pod's host name it has its predecessor's lease.
+func (n *nats) killOperator(t *testing.T) {
+	t.Helper()
+	operators, err := process.Matching(func(p process.Process) bool {
+		return strings.HasPrefix(p.Command, tools.NATSOperator+" ") && strings.Contains(p.Command, filepath.Dir(n.s.AgentLogs()))
+	})
+	require.NoError(t, err)
+	require.Len(t, operators, 1)
+	require.NoError(t, syscall.Kill(operators[0].PID, syscall.SIGKILL))
+}
+
+// assertWhole sees that what belonged to a replaced NatsCluster has come again.
+func (n *nats) assertWhole(t *testing.T) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		_, client := n.CoreV1().Services("nats-io").Get(t.Context(), broker, metav1.GetOptions{})
+		_, routes := n.CoreV1().Services("nats-io").Get(t.Context(), broker+"-mgmt", metav1.GetOptions{})
+		_, secret := n.CoreV1().Secrets("nats-io").Get(t.Context(), broker, metav1.GetOptions{})
+		return client == nil && routes == nil && secret == nil && strings.Count(n.configuration(t), "-mgmt.nats-io.svc:6222") == 3
+	}, time.Minute, 100*time.Millisecond, "services and configuration")
+}
+
+// assertNowhere looks for a secret in the state, and in all objects but Secrets.
+func (n *nats) assertNowhere(t *testing.T, secret string) {
+	t.Helper()
+	state := filepath.Join(filepath.Dir(filepath.Dir(n.s.AgentLogs())), "state")
+	found := 0
+	require.NoError(t, filepath.WalkDir(filepath.Join(state, ".pulumi", "stacks"), func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		found++
+		text, err := os.ReadFile(path)
+		assert.NotContains(t, string(text), secret, path)
+		return err
+	}))
+	assert.Positive(t, found)
+	pods, err := n.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	maps, err := n.CoreV1().ConfigMaps("").List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	sets, err := n.AppsV1().StatefulSets("").List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	for _, list := range []any{pods, maps, sets} {
+		text, err := json.Marshal(list)
+		require.NoError(t, err)
+		assert.NotContains(t, string(text), secret)
+	}
+	assert.NotContains(t, readLog(t, n.s), secret)
+}
+
+// clientURL is what the roles connect to.
+func (n *nats) clientURL(t *testing.T) string {
+	t.Helper()
+	secret, err := n.CoreV1().Secrets("persia").Get(t.Context(), broker+"-client", metav1.GetOptions{})
+	require.NoError(t, err)
+	return string(secret.Data["persia"])
+}
+
+func written(c certtest.Certificate) object {
+	return object{"ca": c.CA, "certificate": c.Certificate, "key": c.Key}
+}
+
+// granted are the rights that the operator has, each like "create pods".
+func (n *nats) granted(t *testing.T) []string {
+	t.Helper()
+	role, err := n.RbacV1().Roles("nats-io").Get(t.Context(), "nats-operator", metav1.GetOptions{})
+	require.NoError(t, err)
+	clusterRole, err := n.RbacV1().ClusterRoles().Get(t.Context(), "nats-operator", metav1.GetOptions{})
+	require.NoError(t, err)
+	rights := map[string]bool{}
+	for _, rule := range append(role.Rules, clusterRole.Rules...) {
+		for _, resource := range rule.Resources {
+			for _, verb := range rule.Verbs {
+				rights[verb+" "+resource] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(rights))
+}
+
+// used are the rights that the operator has made use of.
+func (n *nats) used(t *testing.T) []string {
+	t.Helper()
+	rights := map[string]bool{}
+	for _, event := range operatorEvents(t, n.s) {
+		resource := event.ObjectRef.Resource
+		if event.ObjectRef.Subresource != "" {
+			resource += "/" + event.ObjectRef.Subresource
+		}
+		rights[event.Verb+" "+resource] = true
+	}
+	return slices.Sorted(maps.Keys(rights))
+}
+
+// assertNeedsPods takes a rule away: servers no longer come back, and the operator
+// says why.
+func (n *nats) assertNeedsPods(t *testing.T) {
+	t.Helper()
+	roles := n.RbacV1().Roles("nats-io")
+	role, err := roles.Get(t.Context(), "nats-operator", metav1.GetOptions{})
+	require.NoError(t, err)
+	role.Rules = slices.DeleteFunc(role.Rules, func(rule rbacv1.PolicyRule) bool { return slices.Contains(rule.Resources, "pods") })
+	_, err = roles.Update(t.Context(), role, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	require.NoError(t, n.CoreV1().Pods("nats-io").Delete(t.Context(), broker+"-1", metav1.DeleteOptions{}))
+	require.Eventually(t, func() bool { return strings.Contains(readLog(t, n.s), "is forbidden") },
+		time.Minute, 100*time.Millisecond, "the operator is refused")
+	assert.Len(t, n.pods(t), 2)
+}

@@ -1,0 +1,336 @@
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	natsgo "github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// payload is PERSIA's largest message.
+const payload = 52428800
+
+// natsServer is a real server, which stands for a pod.
+type natsServer struct {
+	pod                       corev1.Pod
+	client, route, monitoring int
+	file                      string
+	process                   *exec.Cmd
+}
+
+func (s *natsServer) url() string { return fmt.Sprintf("nats://localhost:%d", s.client) }
+
+// natsServers are those of a cluster, by the names of their pods.
+type natsServers []*natsServer
+
+// servers starts a real server on loopback for each pod: with the command of the
+// pod and the configuration that the operator has written, in which only ports,
+// hosts and paths are other ones.
+func (n *nats) servers(t *testing.T) natsServers {
+	t.Helper()
+	dir := t.TempDir()
+	n.writeCertificates(t, dir)
+	var servers natsServers
+	for _, pod := range n.assertServers(t, 3) {
+		ports := freePorts(t, 3)
+		servers = append(servers, &natsServer{pod: pod, client: ports[0], route: ports[1], monitoring: ports[2],
+			file: filepath.Join(dir, pod.Name+".conf")})
+	}
+	for _, server := range servers {
+		servers.write(t, server, n.configuration(t))
+		server.start(t)
+	}
+	servers.awaitRoutes(t)
+	return servers
+}
+
+// writeCertificates puts the files of the pods' Secrets where the servers find them.
+func (n *nats) writeCertificates(t *testing.T, dir string) {
+	t.Helper()
+	for _, mount := range []struct{ secret, folder string }{
+		{broker + "-client-tls", "nats-server-tls-certs"}, {broker + "-route-tls", "nats-routes-tls-certs"},
+	} {
+		list, err := n.CoreV1().Secrets("nats-io").List(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + mount.secret})
+		require.NoError(t, err)
+		for _, secret := range list.Items {
+			require.NoError(t, os.MkdirAll(filepath.Join(dir, mount.folder), 0o700))
+			for name, content := range secret.Data {
+				require.NoError(t, os.WriteFile(filepath.Join(dir, mount.folder, name), content, 0o600))
+			}
+		}
+	}
+}
+
+// write adapts the configuration to a server on loopback. All else stays as the
+// operator has written it.
+func (s natsServers) write(t *testing.T, server *natsServer, text string) {
+	t.Helper()
+	var configuration map[string]any
+	require.NoError(t, json.Unmarshal([]byte(text), &configuration))
+	assert.Equal(t, 4222.0, configuration["port"])
+	assert.Equal(t, 8222.0, configuration["http_port"])
+	delete(configuration, "http_port")
+	maps.Copy(configuration, map[string]any{
+		"host": "127.0.0.1", "port": server.client, "http": fmt.Sprintf("127.0.0.1:%d", server.monitoring),
+	})
+	cluster := configuration["cluster"].(map[string]any)
+	var routes []string
+	for _, other := range s {
+		own := fmt.Sprintf("nats://%s.%s-mgmt.nats-io.svc:6222", other.pod.Name, broker)
+		assert.Contains(t, cluster["routes"], own)
+		routes = append(routes, fmt.Sprintf("nats://localhost:%d", other.route))
+	}
+	assert.Len(t, cluster["routes"], len(s))
+	maps.Copy(cluster, map[string]any{"host": "127.0.0.1", "port": server.route, "routes": routes})
+	adapted, err := json.MarshalIndent(configuration, "", "  ")
+	require.NoError(t, err)
+	adapted = bytes.ReplaceAll(adapted, []byte(`"/etc/`), []byte(`"`+filepath.Dir(server.file)+"/"))
+	require.NoError(t, os.WriteFile(server.file, adapted, 0o600))
+}
+
+// start runs the pod's command until the test ends.
+func (s *natsServer) start(t *testing.T) {
+	t.Helper()
+	command := s.pod.Spec.Containers[0].Command
+	own := strings.NewReplacer(
+		"/etc/nats-config/nats.conf", s.file,
+		"/var/run/nats/nats.pid", s.file+".pid",
+		fmt.Sprintf("%s.%s-mgmt.nats-io.svc", s.pod.Name, broker), fmt.Sprintf("localhost:%d", s.route))
+	var args []string
+	for _, arg := range command[1:] {
+		args = append(args, own.Replace(arg))
+	}
+	log, err := os.Create(s.file + ".log")
+	require.NoError(t, err)
+	s.process = exec.Command(tools.NATSServer, args...)
+	s.process.Stdout, s.process.Stderr = log, log
+	require.NoError(t, s.process.Start())
+	t.Cleanup(func() {
+		_ = s.process.Process.Kill()
+		_ = s.process.Wait()
+		_ = log.Close()
+		if t.Failed() {
+			logFiles(t, s.file+".log")
+		}
+	})
+}
+
+// awaitRoutes sees that every server knows all others, and that they have settled
+// which of the connections between them stay.
+func (s natsServers) awaitRoutes(t *testing.T) {
+	t.Helper()
+	for _, server := range s {
+		var last []int
+		require.Eventually(t, func() bool {
+			others, routes := server.routes()
+			settled := slices.Equal(routes, last)
+			last = routes
+			return settled && others == len(s)-1
+		}, 30*time.Second, 500*time.Millisecond, "%s has routes to all others", server.pod.Name)
+	}
+}
+
+// routes are the connections to other servers, and how many others these are.
+func (s *natsServer) routes() (others int, connections []int) {
+	var about struct {
+		Routes []struct {
+			ID     int    `json:"rid"`
+			Remote string `json:"remote_id"`
+		} `json:"routes"`
+	}
+	if s.ask("routez", &about) != nil {
+		return 0, nil
+	}
+	remotes := map[string]bool{}
+	for _, route := range about.Routes {
+		remotes[route.Remote] = true
+		connections = append(connections, route.ID)
+	}
+	slices.Sort(connections)
+	return len(remotes), connections
+}
+
+// ask reads from the monitoring endpoint.
+func (s *natsServer) ask(about string, into any) error {
+	response, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/%s", s.monitoring, about))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }()
+	return json.NewDecoder(response.Body).Decode(into)
+}
+
+func freePorts(t *testing.T, n int) []int {
+	t.Helper()
+	var ports []int
+	for range n {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		defer func() { _ = listener.Close() }()
+		ports = append(ports, listener.Addr().(*net.TCPAddr).Port)
+	}
+	return ports
+}
+
+func connect(t *testing.T, url string, options ...natsgo.Option) *natsgo.Conn {
+	t.Helper()
+	connection, err := natsgo.Connect(url, options...)
+	require.NoError(t, err)
+	t.Cleanup(connection.Close)
+	return connection
+}
+
+// assertMessages: a message of PERSIA's size goes whole from one server to another,
+// also when several come at once, and a larger one goes nowhere.
+func assertMessages(t *testing.T, servers natsServers) {
+	from, to := connect(t, servers[0].url()), connect(t, servers[1].url())
+	const several = 3
+	arrived := make(chan []byte, several)
+	_, err := to.Subscribe("features", func(message *natsgo.Msg) { arrived <- message.Data })
+	require.NoError(t, err)
+	// It comes after this one, in the same order everywhere.
+	awaitInterest(t, from, to)
+
+	sent := make([]byte, payload)
+	_, err = rand.Read(sent)
+	require.NoError(t, err)
+	for range several {
+		require.NoError(t, from.Publish("features", sent))
+	}
+	require.NoError(t, from.FlushTimeout(time.Minute))
+	for range several {
+		select {
+		case got := <-arrived:
+			assert.True(t, bytes.Equal(sent, got), "%d bytes arrive whole, and not %d", len(sent), len(got))
+		case <-time.After(time.Minute):
+			t.Fatal("the message did not arrive")
+		}
+	}
+	assert.ErrorIs(t, from.Publish("features", append(sent, 0)), natsgo.ErrMaxPayload)
+	assert.Contains(t, raw(t, servers[0], fmt.Sprintf("CONNECT {}\r\nPUB features %d\r\n", payload+1)), "Maximum Payload Violation",
+		"the server itself refuses it")
+}
+
+// awaitInterest sends until something arrives: before that, a server does not know
+// of a subscription at another.
+func awaitInterest(t *testing.T, from, to *natsgo.Conn) {
+	t.Helper()
+	arrived, err := to.SubscribeSync("hello")
+	require.NoError(t, err)
+	require.NoError(t, to.Flush())
+	require.Eventually(t, func() bool {
+		if from.Publish("hello", nil) != nil {
+			return false
+		}
+		_, err := arrived.NextMsg(100 * time.Millisecond)
+		return err == nil
+	}, 30*time.Second, 10*time.Millisecond)
+}
+
+// raw speaks to a server without TLS and without a client, and returns all that it
+// answers until it closes the connection.
+func raw(t *testing.T, server *natsServer, text string) string {
+	t.Helper()
+	connection, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", server.client))
+	require.NoError(t, err)
+	defer func() { _ = connection.Close() }()
+	require.NoError(t, connection.SetDeadline(time.Now().Add(10*time.Second)))
+	_, err = connection.Write([]byte(text))
+	require.NoError(t, err)
+	var answer strings.Builder
+	lines := bufio.NewScanner(connection)
+	for lines.Scan() {
+		answer.WriteString(lines.Text() + "\n")
+	}
+	return answer.String()
+}
+
+// assertReloads gives a running server the changed configuration, as the reloader
+// does: it takes it, unless maxPending has changed as well.
+func (s natsServers) assertReloads(t *testing.T, configuration string, maxPayload int) {
+	t.Helper()
+	server := s[0]
+	limits := func() (limits struct {
+		MaxPayload     int `json:"max_payload"`
+		MaxConnections int `json:"max_connections"`
+		MaxPending     int `json:"max_pending"`
+	}) {
+		require.NoError(t, server.ask("varz", &limits))
+		return limits
+	}
+	reload := func(configuration string) {
+		s.write(t, server, configuration)
+		require.NoError(t, server.process.Process.Signal(syscall.SIGHUP))
+	}
+	before := limits()
+	require.Equal(t, payload, before.MaxPayload)
+	reload(configuration)
+	require.Eventually(t, func() bool { return limits().MaxPayload == maxPayload }, 10*time.Second, 50*time.Millisecond)
+	assert.Equal(t, 1000, limits().MaxConnections)
+	assert.Equal(t, before.MaxPending, limits().MaxPending)
+
+	reload(strings.Replace(configuration, fmt.Sprint(before.MaxPending), fmt.Sprint(2*before.MaxPending), 1))
+	require.Eventually(t, func() bool {
+		log, err := os.ReadFile(server.file + ".log")
+		return err == nil && strings.Contains(string(log), "reload not supported for MaxPending")
+	}, 10*time.Second, 50*time.Millisecond)
+}
+
+// assertUsers: who has a name and its password may connect, and nobody else.
+func assertUsers(t *testing.T, servers natsServers, given string) {
+	t.Helper()
+	role, err := url.Parse(given)
+	require.NoError(t, err)
+	assert.Equal(t, broker+".nats-io.svc:4222", role.Host)
+	for _, server := range servers {
+		role.Host = fmt.Sprintf("localhost:%d", server.client)
+		connect(t, role.String())
+		connect(t, server.url(), natsgo.UserInfo("me", "also-"+password))
+		_, err := natsgo.Connect(server.url())
+		assert.ErrorIs(t, err, natsgo.ErrAuthorization, "no password")
+		_, err = natsgo.Connect(server.url(), natsgo.UserInfo("persia", password+"r"))
+		assert.ErrorIs(t, err, natsgo.ErrAuthorization, "a wrong password")
+		_, err = natsgo.Connect(server.url(), natsgo.UserInfo("me", password))
+		assert.ErrorIs(t, err, natsgo.ErrAuthorization, "another's password")
+	}
+}
+
+// assertTLS: clients that trust the authority connect, and others and plain
+// connections do not.
+func assertTLS(t *testing.T, servers natsServers, authority string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "ca.pem")
+	require.NoError(t, os.WriteFile(file, []byte(authority), 0o600))
+	user := natsgo.UserInfo("persia", password)
+	for _, server := range servers {
+		secure := strings.Replace(server.url(), "nats://", "tls://", 1)
+		connection := connect(t, secure, user, natsgo.RootCAs(file))
+		assert.True(t, connection.TLSRequired())
+		_, err := natsgo.Connect(secure, user)
+		assert.ErrorContains(t, err, "certificate signed by unknown authority")
+
+		login := fmt.Sprintf(`CONNECT {"user":"persia","pass":"%s"}`, password)
+		answer := raw(t, server, login+"\r\nPING\r\n")
+		assert.Contains(t, answer, `"tls_required":true`)
+		assert.NotContains(t, answer, "PONG", "a plain connection is refused")
+	}
+}

@@ -1,0 +1,423 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	pulumiresource "github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	"persia/sandbox"
+	"persia/sandbox/kubernetes"
+)
+
+// storageStack is the file of a stack with volumes.
+type storageStack struct {
+	t             *testing.T
+	project       string
+	configuration object
+}
+
+func newStorageStack(t *testing.T, volumes []object, jobs ...object) storageStack {
+	t.Helper()
+	project := t.TempDir()
+	configuration := stackText(t, project, madeUp{jobs: jobs})
+	configuration["persia:volumes"] = volumes
+	s := storageStack{t, project, configuration}
+	s.write()
+	return s
+}
+
+func (s storageStack) write() {
+	s.t.Helper()
+	text, err := yaml.Marshal(object{"config": s.configuration})
+	require.NoError(s.t, err)
+	require.NoError(s.t, os.WriteFile(filepath.Join(s.project, "Pulumi.madeup.yaml"), text, 0o600))
+}
+
+// resize gives volumes another size.
+func (s storageStack) resize(size string, names ...string) {
+	for _, volume := range s.configuration["persia:volumes"].([]object) {
+		for _, name := range names {
+			if volume["name"] == name {
+				volume["size"] = size
+			}
+		}
+	}
+	s.write()
+}
+
+// sandbox is a sandbox of the stack, and what it prints.
+func (s storageStack) sandbox(dir string) (*sandbox.Sandbox, *output) {
+	s.t.Helper()
+	printed := &output{}
+	box, err := sandbox.New(sandbox.Options{
+		Project: s.project, Stack: "madeup", Dir: dir, Tools: tools, Executable: executable,
+		Out: io.MultiWriter(os.Stdout, printed),
+	})
+	require.NoError(s.t, err)
+	s.t.Cleanup(func() {
+		if err := box.Down(context.Background()); err != nil {
+			s.t.Errorf("take the sandbox down: %v", err)
+		}
+	})
+	return box, printed
+}
+
+// output is what has been printed by now.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(text []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(text)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+// await waits until a text has been printed.
+func (o *output) await(t *testing.T, text string) {
+	t.Helper()
+	require.Eventually(t, func() bool { return strings.Contains(o.String(), text) }, time.Minute, 100*time.Millisecond, "%q is printed", text)
+}
+
+// volume is a volume of 1 TiB with a claim NAME-claim.
+func volume(name, source string, fields object) object {
+	return object{"name": name, "size": "1Ti", source: fields}
+}
+
+// allSources has a volume for every kind of source, with what can be created
+// created.
+func allSources() []object {
+	return []object{
+		volume("directory", "hostPath", object{"path": "/mnt/data"}),
+		volume("local", "local", object{"path": "/mnt/disk", "node": "some-node"}),
+		volume("nfs", "nfs", object{"server": "10.0.0.9", "path": "/exports"}),
+		volume("iscsi", "iscsi", object{"targetPortal": "10.0.0.3:3260", "iqn": "iqn.2001-04.com.example:a", "lun": 0}),
+		volume("any", "csi", object{"driver": "d.example.com", "volumeHandle": "h"}),
+		volume("share", "filestore", object{"instance": "madeup-fs", "create": object{}}),
+		volume("bucket", "gcsFuse", object{"bucket": "madeup-checkpoints", "create": object{}, "sidecar": object{"ephemeralStorage": "1Gi"}}),
+		volume("disk", "persistentDisk", object{"disk": "madeup-disk", "create": object{}}),
+		volume("replicated", "persistentDisk", object{"disk": "madeup-replicated", "zones": []string{"us-central1-a", "us-central1-b"}, "create": object{}}),
+	}
+}
+
+func mounts(pairs ...string) []object {
+	var mounts []object
+	for i := 0; i < len(pairs); i += 2 {
+		mounts = append(mounts, object{"volume": pairs[i], "mountPath": pairs[i+1]})
+	}
+	return mounts
+}
+
+// TestStorageSources: each kind of source has a pair that is bound to itself, though a
+// default class and volumes of the same size are there to be bound to. Two jobs
+// share a volume, and one of them has two. Volumes grow in place and never shrink, and
+// a pod that still mounts a claim is named.
+func TestStorageSources(t *testing.T) {
+	started := time.Now()
+	one, two := job("one", nil), job("two", nil)
+	one["mounts"], two["mounts"] = mounts("share", "/share", "bucket", "/bucket"), mounts("share", "/share")
+	stack := newStorageStack(t, allSources(), one, two)
+	s, printed := stack.sandbox(t.TempDir())
+	require.NoError(t, s.Cluster().Start(t.Context(), os.Stdout))
+	c := newCluster(t, s)
+	c.createDecoys("1Ti")
+
+	result, err := s.Up(t.Context())
+	require.NoError(t, err)
+	assert.Contains(t, result.Outputs["checkpointVolumes"].Value, map[string]any{"volume": "bucket", "claim": "bucket-claim",
+		"storage": "gs://madeup-checkpoints", "onDestroy": "kept: the next `pulumi up` of this stack takes it over"})
+	before := map[string]types.UID{}
+	for _, volume := range allSources() {
+		name := volume["name"].(string)
+		before[name] = c.assertPair(name, "1Ti")
+	}
+	classes, err := c.StorageV1().StorageClasses().List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"standard-rwo"}, names(classes.Items), "the default class is there")
+	c.assertDecoys()
+	c.assertMounted("one", "share-claim", "bucket-claim")
+	c.assertMounted("two", "share-claim")
+	assert.Empty(t, upChanges(t, s))
+
+	// Kubernetes keeps the claim of a static volume from growing.
+	patch := []byte(`{"spec": {"resources": {"requests": {"storage": "2Ti"}}}}`)
+	_, err = c.CoreV1().PersistentVolumeClaims("persia").Patch(t.Context(), "share-claim", types.MergePatchType, patch, metav1.PatchOptions{})
+	assert.True(t, apierrors.IsForbidden(err), "%v", err)
+	assert.ErrorContains(t, err, "only dynamically provisioned pvc can be resized")
+
+	// The three of Google Cloud that have a size, and what is bound to them.
+	stack.resize("2Ti", "share", "disk", "replicated", "nfs")
+	assert.Equal(t, map[string]int{"update": 7}, upChanges(t, s))
+	for _, name := range []string{"share", "disk", "replicated", "nfs"} {
+		assert.Equal(t, before[name], c.assertPair(name, "2Ti"), "%s is the volume that it was", name)
+	}
+	assert.Empty(t, upChanges(t, s))
+
+	for _, name := range []string{"share", "disk", "replicated"} {
+		stack.resize("1Ti", name)
+		_, err = s.Preview(t.Context())
+		require.Error(t, err)
+		printed.await(t, "has 2048Gi, and never shrinks; write 2048Gi or more")
+		stack.resize("2Ti", name)
+	}
+	fmt.Printf("TIME every source, grown: %s\n", time.Since(started).Round(time.Second))
+
+	c.createHolder("nfs-claim")
+	assert.ErrorContains(t, deleteClaim(t, s, "nfs-claim", 3), "timed out after 3s; waiting for finalizers: kubernetes.io/pvc-protection; held by the pod holder")
+	destroyed := make(chan error)
+	go func() { destroyed <- s.Destroy(t.Context()) }()
+	printed.await(t, "kubernetes.io/pvc-protection; held by the pod holder")
+	require.NoError(t, c.CoreV1().Pods("persia").Delete(t.Context(), "holder", *metav1.NewDeleteOptions(0)))
+	require.NoError(t, <-destroyed)
+	for _, text := range []string{
+		"gcp:storage:Bucket bucket deleted", "[retain]",
+		"kept for the stacks that made it", "bucket madeup-checkpoints", "Filestore instance projects/my-project/locations/us-central1-a/instances/madeup-fs",
+	} {
+		assert.True(t, strings.Contains(printed.String(), text), "destroy prints %q", text)
+	}
+	c.assertDecoys()
+	c.deleteDecoys()
+	c.assertEmpty()
+	fmt.Printf("TIME every source: %s\n", time.Since(started).Round(time.Second))
+}
+
+// TestStorageKept takes a stack away and brings it back ten times, over the same
+// storage. Two times the whole sandbox goes. At last the stack says that its data may
+// go, and nothing is left.
+func TestStorageKept(t *testing.T) {
+	const returns = 10
+	started := time.Now()
+	stack := newStorageStack(t, []object{
+		volume("share", "filestore", object{"instance": "madeup-fs", "create": object{}}),
+		volume("bucket", "gcsFuse", object{"bucket": "madeup-checkpoints", "create": object{}}),
+		volume("disk", "persistentDisk", object{"disk": "madeup-disk", "create": object{}}),
+		volume("replicated", "persistentDisk", object{"disk": "madeup-replicated", "zones": []string{"us-central1-a", "us-central1-b"}, "create": object{}}),
+	})
+	dir := t.TempDir()
+	s, printed := stack.sandbox(dir)
+	handles := map[string]string{}
+	for life := range returns + 1 {
+		size := "1Ti"
+		if life == returns {
+			// What is taken over may change at once.
+			stack.deleteWithStack()
+			stack.resize("2Ti", "share", "bucket", "disk", "replicated")
+			size = "2Ti"
+		}
+		result, err := s.Up(t.Context())
+		require.NoError(t, err)
+		stack.assertTakenOver(life > 0, life == returns, changes(t, result.Summary))
+		c := newCluster(t, s)
+		for _, name := range []string{"share", "bucket", "disk", "replicated"} {
+			c.assertPair(name, size)
+			handle := c.handle(name)
+			if life == 0 {
+				handles[name] = handle
+			}
+			assert.Equal(t, handles[name], handle, "life %d", life)
+		}
+		switch life {
+		case 1:
+			assert.Empty(t, upChanges(t, s))
+			assert.Empty(t, refreshChanges(t, s))
+			fallthrough
+		case 5:
+			require.NoError(t, s.Down(t.Context()))
+			assert.Equal(t, []string{"storage"}, entriesOf(t, dir), "what is kept is all that is left")
+		case returns:
+			printed.await(t, "`pulumi destroy` deletes the storage of bucket with all checkpoints, as the stack file says")
+			require.NoError(t, s.Down(t.Context()))
+			assert.Empty(t, entriesOf(t, dir), "nothing is kept")
+		default:
+			require.NoError(t, s.Destroy(t.Context()))
+			c.assertEmpty()
+		}
+	}
+	fmt.Printf("TIME back ten times over the same storage: %s\n", time.Since(started).Round(time.Second))
+}
+
+// deleteWithStack has all storage of the stack go with it.
+func (s storageStack) deleteWithStack() {
+	for _, volume := range s.configuration["persia:volumes"].([]object) {
+		for _, source := range []string{"filestore", "gcsFuse", "persistentDisk"} {
+			if fields, ok := volume[source].(object); ok {
+				fields["create"] = object{"deleteWithStack": true}
+			}
+		}
+	}
+	s.write()
+}
+
+// assertTakenOver sees to it that an update has imported the four volumes' storage
+// and the network of the Filestore instance, and changed it only if the stack did.
+func (s storageStack) assertTakenOver(back, changed bool, found map[string]int) {
+	s.t.Helper()
+	switch {
+	case !back:
+		assert.Zero(s.t, found["import"], "%v", found)
+	case changed:
+		assert.Equal(s.t, 5, found["import"], "%v", found)
+		assert.Equal(s.t, 4, found["update"], "%v", found)
+	default:
+		assert.Equal(s.t, 5, found["import"], "%v", found)
+		assert.Zero(s.t, found["update"], "what is taken over is as it was: %v", found)
+	}
+	assert.Zero(s.t, found["replace"], "%v", found)
+}
+
+func entriesOf(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	names := []string{}
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+	}
+	return names
+}
+
+// assertPair sees to it that the volume NAME and the claim NAME-claim are bound to
+// each other, and returns the volume's uid.
+func (c cluster) assertPair(name, size string) types.UID {
+	c.t.Helper()
+	claim, err := c.CoreV1().PersistentVolumeClaims("persia").Get(c.t.Context(), name+"-claim", metav1.GetOptions{})
+	require.NoError(c.t, err)
+	volume, err := c.CoreV1().PersistentVolumes().Get(c.t.Context(), name, metav1.GetOptions{})
+	require.NoError(c.t, err)
+	assert.Equal(c.t, corev1.ClaimBound, claim.Status.Phase, name)
+	assert.Equal(c.t, name, claim.Spec.VolumeName)
+	assert.Equal(c.t, corev1.VolumeBound, volume.Status.Phase, name)
+	require.NotNil(c.t, volume.Spec.ClaimRef)
+	assert.Equal(c.t, claim.UID, volume.Spec.ClaimRef.UID)
+	assert.Equal(c.t, size, volume.Spec.Capacity.Storage().String())
+	return volume.UID
+}
+
+// handle is what a volume's driver knows it by, with its attributes.
+func (c cluster) handle(name string) string {
+	c.t.Helper()
+	volume, err := c.CoreV1().PersistentVolumes().Get(c.t.Context(), name, metav1.GetOptions{})
+	require.NoError(c.t, err)
+	return fmt.Sprint(volume.Spec.CSI.VolumeHandle, volume.Spec.CSI.VolumeAttributes)
+}
+
+// decoys are volumes that any claim would be bound to, were it not for its volume's
+// name: without a class, and of the default one.
+var decoys = map[string]string{"decoy-without-a-class": "", "decoy-of-the-default-class": "standard-rwo"}
+
+func (c cluster) createDecoys(size string) {
+	c.t.Helper()
+	for name, class := range decoys {
+		_, err := c.CoreV1().PersistentVolumes().Create(c.t.Context(), &corev1.PersistentVolume{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec: corev1.PersistentVolumeSpec{
+				Capacity:         corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(size)},
+				AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce, corev1.ReadWriteMany},
+				StorageClassName: class,
+				PersistentVolumeSource: corev1.PersistentVolumeSource{
+					NFS: &corev1.NFSVolumeSource{Server: "10.0.0.10", Path: "/" + name},
+				},
+			},
+		}, metav1.CreateOptions{})
+		require.NoError(c.t, err)
+	}
+}
+
+func (c cluster) assertDecoys() {
+	c.t.Helper()
+	for name := range decoys {
+		volume, err := c.CoreV1().PersistentVolumes().Get(c.t.Context(), name, metav1.GetOptions{})
+		require.NoError(c.t, err)
+		assert.Equal(c.t, corev1.VolumeAvailable, volume.Status.Phase, name)
+	}
+}
+
+func (c cluster) deleteDecoys() {
+	c.t.Helper()
+	for name := range decoys {
+		require.NoError(c.t, c.CoreV1().PersistentVolumes().Delete(c.t.Context(), name, metav1.DeleteOptions{}))
+	}
+}
+
+// assertMounted sees to it that all pods of a job run with these claims, and no
+// others.
+func (c cluster) assertMounted(job string, claims ...string) {
+	c.t.Helper()
+	pods := c.pods("persia", "persia_job="+job)
+	c.assertOn("rest", 4, pods)
+	for _, pod := range pods {
+		var mounted []string
+		for _, volume := range pod.Spec.Volumes {
+			if volume.PersistentVolumeClaim != nil {
+				mounted = append(mounted, volume.PersistentVolumeClaim.ClaimName)
+			}
+		}
+		assert.ElementsMatch(c.t, claims, mounted, pod.Name)
+	}
+}
+
+// createHolder runs a pod that is not the stack's and mounts a claim of it.
+func (c cluster) createHolder(claim string) {
+	c.t.Helper()
+	_, err := c.CoreV1().Pods("persia").Create(c.t.Context(), &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "holder"},
+		Spec: corev1.PodSpec{
+			Containers: []corev1.Container{{Name: "holder", Image: "busybox"}},
+			Volumes: []corev1.Volume{{Name: "held", VolumeSource: corev1.VolumeSource{
+				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim},
+			}}},
+		},
+	}, metav1.CreateOptions{})
+	require.NoError(c.t, err)
+	require.Eventually(c.t, func() bool {
+		pod, err := c.CoreV1().Pods("persia").Get(c.t.Context(), "holder", metav1.GetOptions{})
+		return err == nil && pod.Status.Phase == corev1.PodRunning
+	}, time.Minute, 100*time.Millisecond, "the holder runs")
+}
+
+// deleteClaim has the sandbox's Kubernetes provider delete a claim, and give up after
+// some seconds.
+func deleteClaim(t *testing.T, s *sandbox.Sandbox, name string, seconds float64) error {
+	t.Helper()
+	kubeconfig, err := os.ReadFile(s.Kubeconfig())
+	require.NoError(t, err)
+	provider := kubernetes.New("4.30.0")
+	_, err = provider.Configure(t.Context(), plugin.ConfigureRequest{Inputs: pulumiresource.PropertyMap{
+		"kubeconfig": pulumiresource.NewStringProperty(string(kubeconfig)),
+	}})
+	require.NoError(t, err)
+	_, err = provider.Delete(t.Context(), plugin.DeleteRequest{
+		URN: pulumiresource.NewURN("madeup", "persia", "", "kubernetes:core/v1:PersistentVolumeClaim", name),
+		ID:  pulumiresource.ID("persia/" + name),
+		Inputs: pulumiresource.NewPropertyMapFromMap(object{
+			"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": object{"name": name, "namespace": "persia"},
+		}),
+		Timeout: seconds,
+	})
+	return err
+}

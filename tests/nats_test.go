@@ -1,0 +1,279 @@
+package tests
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"persia/internal/certtest"
+)
+
+const (
+	natsClusterToken = "kubernetes:nats.io/v1alpha2:NatsCluster"
+	password         = "correct-horse-battery-staple"
+)
+
+// everything is NATS with all that can be set.
+func everything(t *testing.T) string {
+	t.Helper()
+	certificate := func(c certtest.Certificate) map[string]any {
+		return map[string]any{"ca": c.CA, "certificate": c.Certificate, "key": c.Key}
+	}
+	text, err := json.Marshal(map[string]any{
+		"name": "broker", "size": 5, "version": "2.10.20", "image": "registry.example.com/nats",
+		"maxPayload": 1 << 20, "maxPending": 8 << 20, "maxConnections": 2000, "writeDeadline": "30s",
+		"nodePool": "nats", "antiAffinity": true, "spread": false, "metrics": true, "configReload": false,
+		"resources":     map[string]any{"limits": map[string]any{"cpu": "4", "memory": "8Gi"}},
+		"operatorScope": "cluster",
+		"users": []any{
+			map[string]any{"name": "persia", "password": password},
+			map[string]any{"name": "me", "password": "another-" + password},
+		},
+		"tls": map[string]any{
+			"clients": certificate(certtest.New(t, "broker.nats-io.svc")),
+			"routes":  certificate(certtest.New(t, "*.broker-mgmt.nats-io.svc")),
+		},
+	})
+	require.NoError(t, err)
+	return string(text)
+}
+
+func natsSettings(t *testing.T, change func(nats map[string]any)) *recorder {
+	t.Helper()
+	configuration := readStack(t, "prod")
+	edit(t, configuration, "persia:nats", func(nats any) { change(nats.(map[string]any)) })
+	recorder, err := deploy(t, configuration)
+	require.NoError(t, err)
+	return recorder
+}
+
+// TestWhatReplacesServers: what neither the operator nor a running server takes.
+func TestWhatReplacesServers(t *testing.T) {
+	for name, test := range map[string]struct {
+		settings        func(map[string]any)
+		replaces, keeps []string
+		trigger         bool
+	}{
+		"with reload": {func(map[string]any) {},
+			[]string{"spec.pod", "spec.template", "spec.serverImage", "spec.tls", "spec.natsConfig.maxPending"},
+			[]string{"spec", "spec.size", "spec.version", "spec.natsConfig", "spec.auth"}, false},
+		"without reload": {func(nats map[string]any) { nats["configReload"] = false },
+			[]string{"spec.pod", "spec.template", "spec.serverImage", "spec.tls", "spec.natsConfig", "spec.auth"},
+			[]string{"spec", "spec.size", "spec.version"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rpc := natsSettings(t, test.settings).one(t, natsClusterToken, "persia-nats-service").RegisterRPC
+			assert.Subset(t, rpc.ReplaceOnChanges, test.replaces)
+			for _, path := range test.keeps {
+				assert.NotContains(t, rpc.ReplaceOnChanges, path)
+			}
+			assert.True(t, rpc.DeleteBeforeReplace, "the name is taken")
+			assert.Equal(t, test.trigger, rpc.ReplacementTrigger != nil)
+		})
+	}
+}
+
+// TestUsers: passwords go into Secrets, and nowhere else.
+func TestUsers(t *testing.T) {
+	recorder := natsOf(t, everything(t))
+	seen := 0
+	for _, registration := range recorder.registrations {
+		text, err := json.Marshal(registration.Inputs.Mappable())
+		require.NoError(t, err)
+		assert.NotContains(t, string(text), password, registration.urn)
+		if registration.TypeToken == "kubernetes:core/v1:Secret" {
+			seen++
+			assert.True(t, registration.Inputs["data"].IsSecret(), registration.urn)
+		}
+	}
+	assert.Equal(t, 4, seen, "users, client, and two certificates")
+
+	users := secret(t, recorder, "broker-users")
+	assert.Equal(t, "nats-io", users.Namespace)
+	assert.JSONEq(t, `{"users": [{"username": "persia", "password": "`+password+`"}, {"username": "me", "password": "another-`+password+`"}]}`,
+		string(users.Data["users.json"]))
+	client := secret(t, recorder, "broker-client")
+	assert.Equal(t, "persia", client.Namespace)
+	assert.Equal(t, map[string][]byte{"persia": []byte("tls://persia:" + password + "@broker.nats-io.svc:4222")}, client.Data)
+
+	cluster := object[natsCluster](t, recorder.one(t, natsClusterToken, "broker"))
+	assert.Equal(t, users.Name, cluster.Spec.Auth.ClientsAuthSecret)
+	for _, role := range recorder.all(t, "kubernetes:apps/v1:StatefulSet") {
+		url := environmentOf(t, role)["PERSIA_NATS_URL"]
+		assert.Empty(t, url.Value)
+		require.NotNil(t, url.ValueFrom)
+		assert.Equal(t, "broker-client", url.ValueFrom.SecretKeyRef.Name)
+		assert.Equal(t, "persia", url.ValueFrom.SecretKeyRef.Key)
+		assert.Contains(t, role.dependencies(), recorder.one(t, "kubernetes:core/v1:Secret", "broker-client").urn)
+	}
+	for name, files := range map[string][]string{
+		"broker-client-tls": {"ca.pem", "server.pem", "server-key.pem"},
+		"broker-route-tls":  {"ca.pem", "route.pem", "route-key.pem"},
+	} {
+		certificate := secret(t, recorder, name)
+		for _, file := range files {
+			assert.Contains(t, string(certificate.Data[file]), "-----BEGIN", file)
+		}
+		assert.Contains(t, recorder.one(t, natsClusterToken, "broker").dependencies(), recorder.one(t, "kubernetes:core/v1:Secret", name).urn)
+	}
+}
+
+// secret is a Secret whose data is a secret of Pulumi's.
+func secret(t *testing.T, recorder *recorder, name string) corev1.Secret {
+	t.Helper()
+	registration := recorder.one(t, "kubernetes:core/v1:Secret", name)
+	inputs := registration.Inputs.Copy()
+	inputs["data"] = inputs["data"].SecretValue().Element
+	registration.Inputs = inputs
+	return object[corev1.Secret](t, registration)
+}
+
+func TestWithoutUsers(t *testing.T) {
+	prod := deployStack(t, "prod")
+	assert.Empty(t, prod.some("kubernetes:core/v1:Secret"))
+	for _, role := range prod.all(t, "kubernetes:apps/v1:StatefulSet") {
+		assert.Equal(t, "nats://persia-nats-service.nats-io.svc:4222", environmentOf(t, role)["PERSIA_NATS_URL"].Value)
+	}
+}
+
+func environmentOf(t *testing.T, role registration) map[string]corev1.EnvVar {
+	t.Helper()
+	variables := map[string]corev1.EnvVar{}
+	for _, variable := range object[appsv1.StatefulSet](t, role).Spec.Template.Spec.Containers[0].Env {
+		variables[variable.Name] = variable
+	}
+	return variables
+}
+
+// TestServersAreHardened: what the operator begins a pod with.
+func TestServersAreHardened(t *testing.T) {
+	pod := object[natsCluster](t, deployStack(t, "prod").one(t, natsClusterToken, "persia-nats-service")).Spec.Template.Spec
+	require.Len(t, pod.Containers, 1)
+	container := pod.Containers[0]
+	assert.Equal(t, "nats", container.Name, "what the operator calls it")
+	assert.True(t, *pod.SecurityContext.RunAsNonRoot)
+	assert.True(t, *container.SecurityContext.ReadOnlyRootFilesystem)
+	assert.False(t, *container.SecurityContext.AllowPrivilegeEscalation)
+	assert.False(t, *pod.AutomountServiceAccountToken)
+	assert.Equal(t, 8222, container.ReadinessProbe.HTTPGet.Port.IntValue())
+	require.Len(t, pod.TopologySpreadConstraints, 2)
+	for _, constraint := range pod.TopologySpreadConstraints {
+		assert.Equal(t, corev1.ScheduleAnyway, constraint.WhenUnsatisfiable, "a preference keeps no pod waiting")
+		assert.Equal(t, map[string]string{"app": "nats", "nats_cluster": "persia-nats-service"}, constraint.LabelSelector.MatchLabels)
+	}
+}
+
+// TestDisruptionBudget counts those that stay: Kubernetes knows no number of pods
+// of a custom resource.
+func TestDisruptionBudget(t *testing.T) {
+	budget := object[policyv1.PodDisruptionBudget](t, deployStack(t, "prod").one(t, "kubernetes:policy/v1:PodDisruptionBudget", "persia-nats-service"))
+	assert.Nil(t, budget.Spec.MaxUnavailable)
+	assert.Equal(t, 59, budget.Spec.MinAvailable.IntValue())
+	assert.Equal(t, map[string]string{"app": "nats", "nats_cluster": "persia-nats-service"}, budget.Spec.Selector.MatchLabels)
+}
+
+// TestNetworkPolicies lists all who are let in, and where servers go.
+func TestNetworkPolicies(t *testing.T) {
+	prod := deployStack(t, "prod")
+	policies := prod.all(t, "kubernetes:networking.k8s.io/v1:NetworkPolicy")
+	require.Len(t, policies, 2)
+
+	closed := object[networkingv1.NetworkPolicy](t, prod.one(t, "kubernetes:networking.k8s.io/v1:NetworkPolicy", "nats-operator"))
+	assert.Equal(t, "nats-io", closed.Namespace)
+	assert.Empty(t, closed.Spec.PodSelector, "all pods")
+	assert.Equal(t, []networkingv1.PolicyType{"Ingress"}, closed.Spec.PolicyTypes)
+	assert.Empty(t, closed.Spec.Ingress)
+
+	servers := object[networkingv1.NetworkPolicy](t, prod.one(t, "kubernetes:networking.k8s.io/v1:NetworkPolicy", "persia-nats-service"))
+	assert.Equal(t, map[string]string{"app": "nats", "nats_cluster": "persia-nats-service"}, servers.Spec.PodSelector.MatchLabels)
+	assert.ElementsMatch(t, []networkingv1.PolicyType{"Ingress", "Egress"}, servers.Spec.PolicyTypes)
+	var in, out []string
+	for _, rule := range servers.Spec.Ingress {
+		in = append(in, peers(rule.From)+" to "+ports(rule.Ports))
+	}
+	for _, rule := range servers.Spec.Egress {
+		out = append(out, "to "+peers(rule.To)+" on "+ports(rule.Ports))
+	}
+	assert.Equal(t, []string{
+		"persia_job exists in persia to TCP 4222",
+		"app=nats,nats_cluster=persia-nats-service to TCP 6222",
+		"anything in gmp-system to TCP 8222 TCP 7777",
+	}, in)
+	assert.Equal(t, []string{
+		"to app=nats,nats_cluster=persia-nats-service on TCP 6222",
+		"to anywhere on TCP 53 UDP 53",
+	}, out)
+
+	for _, role := range prod.all(t, "kubernetes:apps/v1:StatefulSet") {
+		set := object[appsv1.StatefulSet](t, role)
+		assert.Equal(t, "persia", set.Namespace)
+		assert.Contains(t, set.Spec.Template.Labels, "persia_job", "what lets a role in")
+	}
+}
+
+func peers(peers []networkingv1.NetworkPolicyPeer) string {
+	var texts []string
+	for _, peer := range peers {
+		text := "anything"
+		if s := peer.PodSelector; s != nil {
+			var parts []string
+			for _, key := range []string{"app", "nats_cluster"} {
+				if value, ok := s.MatchLabels[key]; ok {
+					parts = append(parts, key+"="+value)
+				}
+			}
+			for _, e := range s.MatchExpressions {
+				parts = append(parts, e.Key+" "+strings.ToLower(string(e.Operator)))
+			}
+			text = strings.Join(parts, ",")
+		}
+		if s := peer.NamespaceSelector; s != nil {
+			text += " in " + s.MatchLabels["kubernetes.io/metadata.name"]
+		}
+		texts = append(texts, text)
+	}
+	if len(texts) == 0 {
+		return "anywhere"
+	}
+	return strings.Join(texts, " and ")
+}
+
+func ports(ports []networkingv1.NetworkPolicyPort) string {
+	var texts []string
+	for _, port := range ports {
+		texts = append(texts, string(*port.Protocol)+" "+port.Port.String())
+	}
+	return strings.Join(texts, " ")
+}
+
+// TestOperatorScope: over all namespaces the operator has the same rights, but for
+// its election.
+func TestOperatorScope(t *testing.T) {
+	one := deployStack(t, "prod")
+	all := natsSettings(t, func(nats map[string]any) { nats["operatorScope"] = "cluster" })
+	rules := func(recorder *recorder) (role, clusterRole []rbacv1.PolicyRule) {
+		return object[rbacv1.Role](t, recorder.one(t, "kubernetes:rbac.authorization.k8s.io/v1:Role", "nats-operator")).Rules,
+			object[rbacv1.ClusterRole](t, recorder.one(t, "kubernetes:rbac.authorization.k8s.io/v1:ClusterRole", "nats-operator")).Rules
+	}
+	inOne, beyondOne := rules(one)
+	inAll, beyondAll := rules(all)
+	assert.ElementsMatch(t, append(inOne, beyondOne...), append(inAll, beyondAll...))
+	for _, rule := range inAll {
+		assert.NotContains(t, rule.Resources, "pods")
+	}
+	operator := func(recorder *recorder) corev1.Container {
+		return object[appsv1.Deployment](t, recorder.one(t, "kubernetes:apps/v1:Deployment", "nats-operator")).Spec.Template.Spec.Containers[0]
+	}
+	assert.Empty(t, operator(one).Args)
+	assert.Equal(t, []string{"--feature-gates=ClusterScoped=true"}, operator(all).Args)
+	deployment := object[appsv1.Deployment](t, all.one(t, "kubernetes:apps/v1:Deployment", "nats-operator"))
+	assert.Equal(t, appsv1.RecreateDeploymentStrategyType, deployment.Spec.Strategy.Type, "two scopes do not start side by side")
+}

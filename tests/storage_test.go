@@ -1,0 +1,473 @@
+package tests
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+const (
+	bucketType     = "gcp:storage/bucket:Bucket"
+	instanceType   = "gcp:filestore/instance:Instance"
+	diskType       = "gcp:compute/disk:Disk"
+	regionDiskType = "gcp:compute/regionDisk:RegionDisk"
+	networkType    = "gcp:compute/network:Network"
+	bucketGrant    = "gcp:storage/bucketIAMMember:BucketIAMMember"
+	keyGrant       = "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember"
+	volumeType     = "kubernetes:core/v1:PersistentVolume"
+	claimType      = "kubernetes:core/v1:PersistentVolumeClaim"
+
+	kmsKey = "projects/p/locations/us-central1/keyRings/r/cryptoKeys/k"
+
+	instanceID   = "projects/my-project/locations/us-central1-a/instances/fs"
+	diskID       = "projects/my-project/zones/us-central1-a/disks/d"
+	regionDiskID = "projects/my-project/regions/us-central1/disks/d"
+)
+
+// withVolume is the stack dev with one more volume, which nothing mounts.
+func withVolume(t *testing.T, volume map[string]any) map[string]string {
+	t.Helper()
+	configuration := readStack(t, "dev")
+	var volumes []any
+	require.NoError(t, json.Unmarshal([]byte(configuration["persia:volumes"]), &volumes))
+	more := map[string]any{"name": "more", "claim": "more-pvc", "size": "1Ti"}
+	for key, value := range volume {
+		more[key] = value
+	}
+	text, err := json.Marshal(append(volumes, more))
+	require.NoError(t, err)
+	configuration["persia:volumes"] = string(text)
+	return configuration
+}
+
+// source is a volume over a source.
+func source(name string, fields map[string]any) map[string]any { return map[string]any{name: fields} }
+
+func mustDeploy(t *testing.T, configuration map[string]string, cloud cloud) *recorder {
+	t.Helper()
+	recorder, err := deployOver(t, configuration, cloud)
+	require.NoError(t, err)
+	return recorder
+}
+
+// pair is a volume and its claim.
+func pair(t *testing.T, recorder *recorder, name string) (corev1.PersistentVolume, corev1.PersistentVolumeClaim) {
+	t.Helper()
+	return object[corev1.PersistentVolume](t, recorder.one(t, volumeType, name)),
+		object[corev1.PersistentVolumeClaim](t, recorder.one(t, claimType, name))
+}
+
+// assertPair holds what makes the two find each other, and nothing else.
+func assertPair(t *testing.T, volume corev1.PersistentVolume, claim corev1.PersistentVolumeClaim) {
+	t.Helper()
+	assert.Equal(t, volume.Name, claim.Spec.VolumeName)
+	assert.Equal(t, claim.Name, volume.Spec.ClaimRef.Name)
+	assert.Equal(t, claim.Namespace, volume.Spec.ClaimRef.Namespace)
+	assert.Equal(t, "persia", claim.Namespace)
+	require.NotNil(t, claim.Spec.StorageClassName)
+	assert.Empty(t, *claim.Spec.StorageClassName)
+	assert.Empty(t, volume.Spec.StorageClassName)
+	assert.Equal(t, volume.Spec.AccessModes, claim.Spec.AccessModes)
+	assert.Equal(t, volume.Spec.Capacity.Storage().String(), claim.Spec.Resources.Requests.Storage().String())
+}
+
+// onNode is that a volume is reached from the nodes with a label.
+func onNode(label string, values ...string) *corev1.VolumeNodeAffinity {
+	return &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+		MatchExpressions: []corev1.NodeSelectorRequirement{{Key: label, Operator: corev1.NodeSelectorOpIn, Values: values}},
+	}}}}
+}
+
+func csiVolume(driver, handle, fsType string, attributes map[string]string) corev1.PersistentVolumeSource {
+	return corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{
+		Driver: driver, VolumeHandle: handle, FSType: fsType, VolumeAttributes: attributes,
+	}}
+}
+
+// TestSources: a pair for each kind of source.
+func TestSources(t *testing.T) {
+	create := corev1.HostPathDirectoryOrCreate
+	cases := map[string]struct {
+		source   map[string]any
+		cloud    cloud
+		volume   corev1.PersistentVolumeSource
+		mode     corev1.PersistentVolumeAccessMode
+		affinity *corev1.VolumeNodeAffinity
+	}{
+		"hostPath": {source: source("hostPath", map[string]any{"path": "/mnt/more"}), mode: corev1.ReadWriteOnce,
+			volume: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/mnt/more", Type: &create}}},
+		"local": {source: source("local", map[string]any{"path": "/disk", "node": "n1"}), mode: corev1.ReadWriteOnce,
+			volume:   corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: "/disk"}},
+			affinity: onNode("kubernetes.io/hostname", "n1")},
+		"NFS": {source: source("nfs", map[string]any{"server": "10.0.0.9", "path": "/exports"}), mode: corev1.ReadWriteMany,
+			volume: corev1.PersistentVolumeSource{NFS: &corev1.NFSVolumeSource{Server: "10.0.0.9", Path: "/exports"}}},
+		"iSCSI": {source: source("iscsi", map[string]any{"targetPortal": "10.0.0.3:3260", "iqn": "iqn.2001-04.com.example:a", "lun": 2}), mode: corev1.ReadWriteOnce,
+			volume: corev1.PersistentVolumeSource{ISCSI: &corev1.ISCSIPersistentVolumeSource{
+				TargetPortal: "10.0.0.3:3260", IQN: "iqn.2001-04.com.example:a", Lun: 2, FSType: "ext4"}}},
+		"CSI": {source: source("csi", map[string]any{"driver": "d.example.com", "volumeHandle": "h", "fsType": "xfs", "attributes": map[string]any{"a": "b"}}), mode: corev1.ReadWriteMany,
+			volume: csiVolume("d.example.com", "h", "xfs", map[string]string{"a": "b"})},
+		"bucket": {source: source("gcsFuse", map[string]any{"bucket": "some-bucket"}), mode: corev1.ReadWriteMany,
+			volume: csiVolume("gcsfuse.csi.storage.gke.io", "some-bucket", "", nil)},
+		"bucket, created": {source: source("gcsFuse", map[string]any{"bucket": "some-bucket", "create": map[string]any{}}), mode: corev1.ReadWriteMany,
+			volume: csiVolume("gcsfuse.csi.storage.gke.io", "some-bucket", "", nil)},
+		"Filestore": {source: source("filestore", map[string]any{"instance": "fs", "location": "us-central1-a", "share": "vol1"}), mode: corev1.ReadWriteMany,
+			cloud: cloud{instanceID: {"fileShares": []any{map[string]any{"capacityGb": 1024, "name": "vol1"}},
+				"networks": []any{map[string]any{"network": "default", "ipAddresses": []any{"10.9.9.9"}}}}},
+			volume: csiVolume("filestore.csi.storage.gke.io", "modeInstance/us-central1-a/fs/vol1", "", map[string]string{"ip": "10.9.9.9", "volume": "vol1"})},
+		"Filestore, created": {source: source("filestore", map[string]any{"instance": "fs", "create": map[string]any{}}), mode: corev1.ReadWriteMany,
+			volume: csiVolume("filestore.csi.storage.gke.io", "modeInstance/us-central1-a/fs/checkpoints", "", map[string]string{"ip": "10.0.0.2", "volume": "checkpoints"})},
+		"disk": {source: source("persistentDisk", map[string]any{"disk": "d", "zones": []any{"us-central1-a"}}), mode: corev1.ReadWriteOnce,
+			cloud:    cloud{diskID: {"size": 2048}},
+			volume:   csiVolume("pd.csi.storage.gke.io", diskID, "ext4", nil),
+			affinity: onNode("topology.gke.io/zone", "us-central1-a")},
+		"disk, created": {source: source("persistentDisk", map[string]any{"disk": "d", "create": map[string]any{}}), mode: corev1.ReadWriteOnce,
+			volume:   csiVolume("pd.csi.storage.gke.io", diskID, "ext4", nil),
+			affinity: onNode("topology.gke.io/zone", "us-central1-a")},
+		"regional disk, created": {source: source("persistentDisk", map[string]any{"disk": "d", "zones": []any{"us-central1-a", "us-central1-b"}, "create": map[string]any{}}), mode: corev1.ReadWriteOnce,
+			volume:   csiVolume("pd.csi.storage.gke.io", regionDiskID, "ext4", nil),
+			affinity: onNode("topology.gke.io/zone", "us-central1-a", "us-central1-b")},
+	}
+	for name, test := range cases {
+		t.Run(name, func(t *testing.T) {
+			test.source["mountOptions"] = []any{"ro"}
+			test.source["labels"] = map[string]any{"team": "ranking"}
+			recorder := mustDeploy(t, withVolume(t, test.source), test.cloud)
+			volume, claim := pair(t, recorder, "more")
+			assertPair(t, volume, claim)
+			assert.Equal(t, "1Ti", volume.Spec.Capacity.Storage().String())
+			assert.Equal(t, test.volume, volume.Spec.PersistentVolumeSource)
+			assert.Equal(t, []corev1.PersistentVolumeAccessMode{test.mode}, volume.Spec.AccessModes)
+			assert.Equal(t, test.affinity, volume.Spec.NodeAffinity)
+			assert.Equal(t, corev1.PersistentVolumeReclaimRetain, volume.Spec.PersistentVolumeReclaimPolicy)
+			assert.Equal(t, []string{"ro"}, volume.Spec.MountOptions)
+			for _, labels := range []map[string]string{volume.Labels, claim.Labels} {
+				assert.Equal(t, "ranking", labels["team"])
+				assert.Equal(t, "checkpoints", labels["app.kubernetes.io/name"])
+			}
+			assert.Empty(t, volume.Annotations)
+		})
+	}
+}
+
+// TestSeedVolume is the published example, the stack dev's own volume.
+func TestSeedVolume(t *testing.T) {
+	volume, claim := pair(t, deployStack(t, "dev"), "checkpoints-vol")
+	assertPair(t, volume, claim)
+	assert.Equal(t, "checkpoints-vol", volume.Name)
+	assert.Equal(t, "checkpoints-pvc", claim.Name)
+	assert.Equal(t, "10Gi", volume.Spec.Capacity.Storage().String())
+	assert.Equal(t, []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, volume.Spec.AccessModes)
+	assert.Equal(t, corev1.PersistentVolumeReclaimRetain, volume.Spec.PersistentVolumeReclaimPolicy)
+	assert.Equal(t, "/mnt/data", volume.Spec.HostPath.Path)
+}
+
+// created are all kinds of storage that a stack makes.
+var created = map[string]struct {
+	typeToken, id string
+	source        func(create map[string]any) map[string]any
+	// agent is the service that uses the storage's key.
+	agent string
+}{
+	"bucket": {bucketType, "some-bucket", func(create map[string]any) map[string]any {
+		return source("gcsFuse", map[string]any{"bucket": "some-bucket", "create": create})
+	}, "gs-project-accounts"},
+	"Filestore": {instanceType, instanceID, func(create map[string]any) map[string]any {
+		return source("filestore", map[string]any{"instance": "fs", "create": create})
+	}, "cloud-filer"},
+	"disk": {diskType, diskID, func(create map[string]any) map[string]any {
+		return source("persistentDisk", map[string]any{"disk": "d", "create": create})
+	}, "compute-system"},
+	"regional disk": {regionDiskType, regionDiskID, func(create map[string]any) map[string]any {
+		return source("persistentDisk", map[string]any{"disk": "d", "zones": []any{"us-central1-a", "us-central1-b"}, "create": create})
+	}, "compute-system"},
+}
+
+// left is what an earlier life of a stack has left, of 1 TiB.
+func left(stack string) cloud {
+	labels := map[string]any{"persia-stack": stack}
+	if stack == "" {
+		labels = map[string]any{}
+	}
+	return cloud{
+		"some-bucket": {"name": "some-bucket", "location": "US-CENTRAL1", "labels": labels},
+		instanceID: {"tier": "ZONAL", "effectiveLabels": labels,
+			"fileShares": []any{map[string]any{"capacityGb": 1024, "name": "checkpoints"}},
+			"networks":   []any{map[string]any{"network": "projects/my-project/global/networks/persia-dev", "ipAddresses": []any{"10.0.0.2"}}}},
+		diskID:       {"size": 1024, "type": "https://www.googleapis.com/compute/v1/projects/my-project/zones/us-central1-a/diskTypes/pd-balanced", "effectiveLabels": labels},
+		regionDiskID: {"size": 1024, "type": "pd-balanced", "effectiveLabels": labels},
+	}
+}
+
+// TestCreated: what the stack makes comes before the volume, outlives the stack
+// unless that says otherwise, belongs to it by a label, and has its key.
+func TestCreated(t *testing.T) {
+	for name, test := range created {
+		t.Run(name, func(t *testing.T) {
+			recorder := mustDeploy(t, withVolume(t, test.source(map[string]any{"kmsKey": kmsKey})), nil)
+			made := recorder.one(t, test.typeToken, "more")
+			assert.True(t, made.RegisterRPC.GetRetainOnDelete())
+			assert.Empty(t, made.ID, "there is nothing to take over")
+			assert.Equal(t, "persia-stack", at(t, made, `labels["persia-stack"]`))
+			grant := recorder.one(t, keyGrant, "more-key")
+			assert.Equal(t, "serviceAccount:service-123456789012@"+test.agent+".iam.gserviceaccount.com", at(t, grant, "member"))
+			assert.Equal(t, kmsKey, at(t, grant, "cryptoKeyId"))
+			assert.True(t, grant.RegisterRPC.GetRetainOnDelete(), "without it the data cannot be read")
+			assert.Contains(t, made.dependencies(), grant.urn)
+
+			volume := recorder.one(t, volumeType, "more")
+			if test.typeToken == bucketType {
+				assert.Contains(t, volume.dependencies(), recorder.one(t, bucketGrant, "more").urn)
+				assert.Contains(t, recorder.one(t, bucketGrant, "more").dependencies(), made.urn)
+			} else {
+				assert.Contains(t, volume.dependencies(), made.urn)
+			}
+			assert.Contains(t, recorder.one(t, claimType, "more").dependencies(), volume.urn)
+			network := recorder.one(t, networkType, "persia-dev")
+			assert.Equal(t, test.typeToken == instanceType, network.RegisterRPC.GetRetainOnDelete(), "only an instance needs its network")
+			assert.Empty(t, network.ID)
+
+			deleted := mustDeploy(t, withVolume(t, test.source(map[string]any{"deleteWithStack": true})), nil)
+			assert.False(t, deleted.one(t, test.typeToken, "more").RegisterRPC.GetRetainOnDelete())
+			assert.False(t, deleted.one(t, networkType, "persia-dev").RegisterRPC.GetRetainOnDelete())
+			assert.Empty(t, deleted.some(keyGrant))
+		})
+	}
+}
+
+// TestTakenOver: what an earlier life of the stack has left is imported, and what it
+// did not make is left alone.
+func TestTakenOver(t *testing.T) {
+	for name, test := range created {
+		t.Run(name, func(t *testing.T) {
+			configuration := withVolume(t, test.source(map[string]any{}))
+			recorder := mustDeploy(t, configuration, left("persia-stack"))
+			assert.Equal(t, test.id, recorder.one(t, test.typeToken, "more").RegisterRPC.GetImportId())
+			network := recorder.one(t, networkType, "persia-dev").RegisterRPC.GetImportId()
+			if test.typeToken == instanceType {
+				assert.Equal(t, "projects/my-project/global/networks/persia-dev", network)
+			} else {
+				assert.Empty(t, network)
+			}
+
+			recorder, err := deployOver(t, configuration, left("persia-other"))
+			require.ErrorContains(t, err, "is there already, and the stack persia-other has made it; remove create")
+			assert.Empty(t, recorder.urns())
+			recorder, err = deployOver(t, configuration, left(""))
+			require.ErrorContains(t, err, "is there already, and no stack has made it; remove create")
+			assert.Empty(t, recorder.urns())
+		})
+	}
+}
+
+// TestShrinking is refused before anything is registered, and growing is not.
+func TestShrinking(t *testing.T) {
+	for name, test := range created {
+		t.Run(name, func(t *testing.T) {
+			larger, smaller := test.source(map[string]any{}), test.source(map[string]any{"tier": "BASIC_HDD"})
+			larger["size"], smaller["size"] = "2Ti", "1Ti"
+			if test.typeToken != instanceType {
+				smaller = test.source(map[string]any{})
+				smaller["size"] = "512Gi"
+			}
+			grown := mustDeploy(t, withVolume(t, larger), left("persia-stack"))
+			volume := object[corev1.PersistentVolume](t, grown.one(t, volumeType, "more"))
+			assert.Equal(t, "2Ti", volume.Spec.Capacity.Storage().String())
+			if test.typeToken == bucketType {
+				return // has no size
+			}
+			there := left("persia-stack")
+			there[instanceID]["tier"] = "BASIC_HDD"
+			there[instanceID]["fileShares"] = []any{map[string]any{"capacityGb": 2048, "name": "checkpoints"}}
+			recorder, err := deployOver(t, withVolume(t, smaller), there)
+			require.ErrorContains(t, err, "persia:volumes[1].size: Invalid value: ")
+			require.ErrorContains(t, err, "never shrinks; write ")
+			assert.Empty(t, recorder.urns())
+		})
+	}
+}
+
+// TestUnchangeable: what would replace storage is refused.
+func TestUnchangeable(t *testing.T) {
+	cases := map[string]struct {
+		source map[string]any
+		path   string
+	}{
+		"location of a bucket":  {created["bucket"].source(map[string]any{"location": "EU"}), "gcsFuse.create.location"},
+		"tier of an instance":   {created["Filestore"].source(map[string]any{"tier": "BASIC_HDD"}), "filestore.create.tier"},
+		"key of an instance":    {created["Filestore"].source(map[string]any{"kmsKey": kmsKey}), "filestore.create.kmsKey"},
+		"share of an instance":  {source("filestore", map[string]any{"instance": "fs", "share": "other", "create": map[string]any{}}), "filestore.share"},
+		"type of a disk":        {created["disk"].source(map[string]any{"type": "pd-ssd"}), "persistentDisk.create.type"},
+		"key of a disk":         {created["disk"].source(map[string]any{"kmsKey": kmsKey}), "persistentDisk.create.kmsKey"},
+		"key of regional disks": {created["regional disk"].source(map[string]any{"kmsKey": kmsKey}), "persistentDisk.create.kmsKey"},
+	}
+	for name, test := range cases {
+		t.Run(name, func(t *testing.T) {
+			recorder, err := deployOver(t, withVolume(t, test.source), left("persia-stack"))
+			require.ErrorContains(t, err, "persia:volumes[1]."+test.path+": Invalid value: ")
+			require.ErrorContains(t, err, "cannot be changed")
+			assert.Empty(t, recorder.urns())
+		})
+	}
+}
+
+// TestExistingStorage must be there, and large enough.
+func TestExistingStorage(t *testing.T) {
+	sources := map[string]map[string]any{
+		"Filestore": source("filestore", map[string]any{"instance": "fs", "location": "us-central1-a", "share": "checkpoints"}),
+		"disk":      source("persistentDisk", map[string]any{"disk": "d", "zones": []any{"us-central1-a"}}),
+	}
+	for name, source := range sources {
+		t.Run(name, func(t *testing.T) {
+			_, err := deployOver(t, withVolume(t, source), nil)
+			require.ErrorContains(t, err, "is not there; correct the name, or write create: {}")
+			source["size"] = "2Ti"
+			_, err = deployOver(t, withVolume(t, source), left(""))
+			require.ErrorContains(t, err, "persia:volumes[1].size: Invalid value: \"2Ti\"")
+			require.ErrorContains(t, err, "write 1024Gi or less")
+			source["size"] = "1Ti"
+			recorder := mustDeploy(t, withVolume(t, source), left(""))
+			for _, token := range []string{bucketType, instanceType, diskType} {
+				assert.Empty(t, recorder.some(token), "what is there is not the stack's")
+			}
+		})
+	}
+}
+
+// TestBucket: who may reach it, and how long it keeps what.
+func TestBucket(t *testing.T) {
+	recorder := mustDeploy(t, withVolume(t, created["bucket"].source(map[string]any{
+		"versioning": true, "softDeleteDays": 30, "deleteAfterDays": 90, "kmsKey": kmsKey,
+	})), nil)
+	bucket := recorder.one(t, bucketType, "more")
+	for path, want := range map[string]any{
+		"name":                     "some-bucket",
+		"project":                  "my-project",
+		"location":                 "US-CENTRAL1",
+		"uniformBucketLevelAccess": true,
+		"publicAccessPrevention":   "enforced",
+		"versioning.enabled":       true,
+		"softDeletePolicy.retentionDurationSeconds": 30.0 * 24 * 60 * 60,
+		"lifecycleRules[0].action.type":             "Delete",
+		"lifecycleRules[0].condition.age":           90.0,
+		"lifecycleRules[0].condition.withState":     "ANY",
+		"encryption.defaultKmsKeyName":              kmsKey,
+	} {
+		assert.Equal(t, want, at(t, bucket, path), path)
+	}
+	assert.NotContains(t, bucket.Inputs, "forceDestroy", "it would be a difference to what is taken over")
+	grants := recorder.all(t, bucketGrant)
+	require.Len(t, grants, 1, "nobody else reaches the bucket")
+	assert.Equal(t, "roles/storage.objectUser", at(t, grants[0], "role"))
+	assert.Equal(t, "some-bucket", at(t, grants[0], "bucket"))
+	assert.Equal(t, "principal://iam.googleapis.com/projects/123456789012/locations/global/workloadIdentityPools/"+
+		"my-project.svc.id.goog/subject/ns/persia/sa/persia", at(t, grants[0], "member"))
+
+	plain := mustDeploy(t, withVolume(t, created["bucket"].source(map[string]any{})), nil).one(t, bucketType, "more")
+	assert.Equal(t, 7.0*24*60*60, at(t, plain, "softDeletePolicy.retentionDurationSeconds"))
+	assert.NotContains(t, plain.Inputs, "lifecycleRules")
+	deleted := mustDeploy(t, withVolume(t, created["bucket"].source(map[string]any{"deleteWithStack": true})), nil).one(t, bucketType, "more")
+	assert.Equal(t, true, at(t, deleted, "forceDestroy"))
+}
+
+func TestFilestore(t *testing.T) {
+	recorder := mustDeploy(t, withVolume(t, created["Filestore"].source(map[string]any{})), nil)
+	instance := recorder.one(t, instanceType, "more")
+	for path, want := range map[string]any{
+		"name":                  "fs",
+		"location":              "us-central1-a",
+		"tier":                  "ZONAL",
+		"fileShares.name":       "checkpoints",
+		"fileShares.capacityGb": 1024.0,
+		"networks[0].network":   "projects/my-project/global/networks/persia-dev",
+		"networks[0].modes[0]":  "MODE_IPV4",
+	} {
+		assert.Equal(t, want, at(t, instance, path), path)
+	}
+	// Filestore takes a range of the network, which must not be one of the cluster's.
+	assert.Contains(t, instance.dependencies(), recorder.one(t, "gcp:container/cluster:Cluster", "persia-dev").urn)
+}
+
+func TestDisks(t *testing.T) {
+	disk := mustDeploy(t, withVolume(t, created["disk"].source(map[string]any{"type": "pd-ssd", "kmsKey": kmsKey})), nil).one(t, diskType, "more")
+	for path, want := range map[string]any{
+		"name": "d", "zone": "us-central1-a", "type": "pd-ssd", "size": 1024.0, "diskEncryptionKey.kmsKeySelfLink": kmsKey,
+	} {
+		assert.Equal(t, want, at(t, disk, path), path)
+	}
+	disk = mustDeploy(t, withVolume(t, created["regional disk"].source(map[string]any{"kmsKey": kmsKey})), nil).one(t, regionDiskType, "more")
+	for path, want := range map[string]any{
+		"name": "d", "region": "us-central1", "type": "pd-balanced", "size": 1024.0, "diskEncryptionKey.kmsKeyName": kmsKey,
+		"replicaZones": []any{"us-central1-a", "us-central1-b"},
+	} {
+		assert.Equal(t, want, at(t, disk, path), path)
+	}
+}
+
+// TestReclaimPolicy: a driver deletes only what it takes for its own.
+func TestReclaimPolicy(t *testing.T) {
+	over := source("csi", map[string]any{"driver": "d.example.com", "volumeHandle": "h"})
+	over["reclaimPolicy"] = "Delete"
+	volume, _ := pair(t, mustDeploy(t, withVolume(t, over), nil), "more")
+	assert.Equal(t, corev1.PersistentVolumeReclaimDelete, volume.Spec.PersistentVolumeReclaimPolicy)
+	assert.Equal(t, map[string]string{"pv.kubernetes.io/provisioned-by": "d.example.com"}, volume.Annotations)
+}
+
+// TestClaimStaysAsItWas: Kubernetes refuses to change what it asks for.
+func TestClaimStaysAsItWas(t *testing.T) {
+	recorder := deployStack(t, "dev")
+	claim := recorder.one(t, claimType, "checkpoints-vol")
+	assert.Equal(t, []string{"spec.resources.requests"}, claim.RegisterRPC.GetIgnoreChanges())
+	assert.Empty(t, recorder.one(t, volumeType, "checkpoints-vol").RegisterRPC.GetIgnoreChanges())
+	for _, token := range []string{volumeType, claimType} {
+		assert.Equal(t, "5m", recorder.one(t, token, "checkpoints-vol").RegisterRPC.GetCustomTimeouts().GetDelete(), "a mounted claim is not waited for without end")
+	}
+}
+
+// TestMounts: the job's for every role, a role's own beside them, each read-only or
+// not, and one volume of the pod for a claim that is mounted twice.
+func TestMounts(t *testing.T) {
+	configuration := withVolume(t, source("gcsFuse", map[string]any{"bucket": "some-bucket", "sidecar": map[string]any{"cpu": "500m"}}))
+	edit(t, configuration, "persia:jobs", func(jobs any) {
+		job := jobs.([]any)[0].(map[string]any)
+		job["dataloader"].(map[string]any)["mounts"] = []any{
+			map[string]any{"volume": "more", "mountPath": "/data", "readOnly": true},
+			map[string]any{"volume": "checkpoints-vol", "mountPath": "/again", "readOnly": true},
+		}
+	})
+	recorder := mustDeploy(t, configuration, nil)
+	set := object[appsv1.StatefulSet](t, recorder.one(t, "kubernetes:apps/v1:StatefulSet", "adult-income-dataloader"))
+	claims := map[string]bool{}
+	names := map[string]string{}
+	for _, volume := range set.Spec.Template.Spec.Volumes {
+		if claim := volume.PersistentVolumeClaim; claim != nil {
+			claims[claim.ClaimName], names[volume.Name] = claim.ReadOnly, claim.ClaimName
+		}
+	}
+	assert.Equal(t, map[string]bool{"checkpoints-pvc": false, "more-pvc": true}, claims)
+	mounts := map[string]corev1.VolumeMount{}
+	for _, mount := range set.Spec.Template.Spec.Containers[0].VolumeMounts {
+		if names[mount.Name] != "" {
+			mounts[mount.MountPath] = corev1.VolumeMount{Name: names[mount.Name], ReadOnly: mount.ReadOnly}
+		}
+	}
+	assert.Equal(t, map[string]corev1.VolumeMount{
+		"/checkpoints": {Name: "checkpoints-pvc"},
+		"/again":       {Name: "checkpoints-pvc", ReadOnly: true},
+		"/data":        {Name: "more-pvc", ReadOnly: true},
+	}, mounts)
+	assert.Equal(t, map[string]string{
+		"gke-gcsfuse/volumes":                   "true",
+		"gke-gcsfuse/cpu-request":               "500m",
+		"gke-gcsfuse/cpu-limit":                 "0",
+		"gke-gcsfuse/memory-request":            "268435456",
+		"gke-gcsfuse/memory-limit":              "0",
+		"gke-gcsfuse/ephemeral-storage-request": "5368709120",
+		"gke-gcsfuse/ephemeral-storage-limit":   "0",
+	}, set.Spec.Template.Annotations)
+	other := object[appsv1.StatefulSet](t, recorder.one(t, "kubernetes:apps/v1:StatefulSet", "adult-income-nn-worker"))
+	assert.NotContains(t, other.Spec.Template.Annotations, "gke-gcsfuse/volumes")
+}

@@ -1,0 +1,105 @@
+package nats
+
+import (
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"persia/config"
+	"persia/kube"
+)
+
+// collectorNamespace is where GKE runs Managed Service for Prometheus.
+const collectorNamespace = "gmp-system"
+
+// registerPolicies registers who reaches the servers, and how many of them may be
+// away.
+func registerPolicies(ctx *pulumi.Context, name string, args ClusterArgs, child pulumi.ResourceOption) error {
+	if _, err := kube.Register(ctx, name, serverPolicy(args), child); err != nil {
+		return err
+	}
+	_, err := kube.Register(ctx, name, disruptionBudget(args.NATS), child)
+	return err
+}
+
+// disruptionBudget lets one server be evicted at a time. It counts those that
+// stay: of pods that belong to a custom resource Kubernetes does not know how many
+// there should be, and a maximum of those away would forbid every eviction.
+func disruptionBudget(nats config.NATS) *policyv1.PodDisruptionBudget {
+	stay := intstr.FromInt(nats.Size - 1)
+	return &policyv1.PodDisruptionBudget{
+		ObjectMeta: policyMeta(nats),
+		Spec: policyv1.PodDisruptionBudgetSpec{
+			MinAvailable: &stay,
+			Selector:     &metav1.LabelSelector{MatchLabels: serverLabels(nats)},
+		},
+	}
+}
+
+// serverPolicy lets clients in, servers among themselves, and the collectors of
+// metrics. The kubelet's probes need no rule. A server goes to no one but other
+// servers, which it looks up by name.
+func serverPolicy(args ClusterArgs) *networkingv1.NetworkPolicy {
+	servers := networkingv1.NetworkPolicyPeer{
+		PodSelector: &metav1.LabelSelector{MatchLabels: serverLabels(args.NATS)},
+	}
+	clients := networkingv1.NetworkPolicyPeer{
+		NamespaceSelector: namespaceNamed(args.ClientNamespace),
+		PodSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
+			Key: args.ClientLabel, Operator: metav1.LabelSelectorOpExists,
+		}}},
+	}
+	collectors := networkingv1.NetworkPolicyPeer{NamespaceSelector: namespaceNamed(collectorNamespace)}
+	return &networkingv1.NetworkPolicy{
+		ObjectMeta: policyMeta(args.NATS),
+		Spec: networkingv1.NetworkPolicySpec{
+			PodSelector: *servers.PodSelector,
+			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress},
+			Ingress: []networkingv1.NetworkPolicyIngressRule{
+				{From: []networkingv1.NetworkPolicyPeer{clients}, Ports: tcp(clientPort)},
+				{From: []networkingv1.NetworkPolicyPeer{servers}, Ports: tcp(routePort)},
+				{From: []networkingv1.NetworkPolicyPeer{collectors}, Ports: tcp(monitoringPort, metricsPort)},
+			},
+			Egress: []networkingv1.NetworkPolicyEgressRule{
+				{To: []networkingv1.NetworkPolicyPeer{servers}, Ports: tcp(routePort)},
+				// DNS, which is a pod or the node's metadata server.
+				{Ports: append(tcp(53), port(corev1.ProtocolUDP, 53))},
+			},
+		},
+	}
+}
+
+// closedPolicy lets nobody in to pods of the operator's namespace for which no
+// other policy does.
+func closedPolicy() *networkingv1.NetworkPolicy {
+	return &networkingv1.NetworkPolicy{
+		ObjectMeta: operatorMeta(Namespace),
+		Spec: networkingv1.NetworkPolicySpec{
+			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
+		},
+	}
+}
+
+func policyMeta(nats config.NATS) metav1.ObjectMeta {
+	return kube.Meta(Namespace, nats.Name, kube.Labels("nats", nats.Name))
+}
+
+func namespaceNamed(name string) *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: name}}
+}
+
+func tcp(numbers ...int32) []networkingv1.NetworkPolicyPort {
+	var ports []networkingv1.NetworkPolicyPort
+	for _, number := range numbers {
+		ports = append(ports, port(corev1.ProtocolTCP, number))
+	}
+	return ports
+}
+
+func port(protocol corev1.Protocol, number int32) networkingv1.NetworkPolicyPort {
+	to := intstr.FromInt32(number)
+	return networkingv1.NetworkPolicyPort{Protocol: &protocol, Port: &to}
+}

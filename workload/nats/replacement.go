@@ -1,0 +1,46 @@
+package nats
+
+import (
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+
+	"persia/config"
+)
+
+// replacement makes the NatsCluster, and with it all of its servers, be replaced
+// for what neither the operator nor a running server takes. The operator makes
+// pods and never changes them, but for their version, and a server reads its
+// configuration again only if a reloader tells it to.
+func replacement(nats config.NATS) []pulumi.ResourceOption {
+	paths := []string{
+		"spec.serverImage",
+		"spec.pod",
+		"spec.template",
+		"spec.tls",
+		// nats-server refuses to reload a configuration in which one of these
+		// has changed.
+		"spec.natsConfig.maxPending",
+		"spec.lameDuckDurationSeconds",
+	}
+	options := []pulumi.ResourceOption{
+		// The name is taken until the old one is gone.
+		pulumi.DeleteBeforeReplace(true),
+	}
+	if !*nats.ConfigReload {
+		paths = append(paths, "spec.natsConfig", "spec.auth")
+		options = append(options, pulumi.ReplacementTrigger(secretsOf(nats)))
+	}
+	return append(options, pulumi.ReplaceOnChanges(paths))
+}
+
+// secretsOf are the users and certificates, which the NatsCluster only refers to.
+func secretsOf(nats config.NATS) pulumi.Output {
+	contents := pulumi.StringArray{pulumi.String(usersJSON(nats.Users))}
+	for _, certificate := range []*config.Certificate{nats.TLS.Clients, nats.TLS.Routes} {
+		if certificate == nil {
+			contents = append(contents, pulumi.String(""))
+			continue
+		}
+		contents = append(contents, pulumi.String(certificate.CA+certificate.Certificate+string(certificate.Key)))
+	}
+	return pulumi.ToSecret(contents)
+}

@@ -1,0 +1,114 @@
+package nats
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	corev1 "k8s.io/api/core/v1"
+
+	"persia/config"
+	"persia/kube"
+)
+
+// Client is how a client gets to a cluster, whatever runs the servers.
+type Client struct {
+	// URL has no credentials.
+	URL string
+	// URLFrom is the URL with credentials, in a Secret of the clients' namespace,
+	// or nil where none are needed.
+	URLFrom *corev1.SecretKeySelector
+}
+
+func clientOf(args ClusterArgs) Client {
+	client := Client{URL: serverURL(args.NATS).String()}
+	if len(args.NATS.Users) > 0 {
+		client.URLFrom = &corev1.SecretKeySelector{
+			LocalObjectReference: corev1.LocalObjectReference{Name: clientSecret(args.NATS)},
+			// Another user is another key, and so gives clients a new pod
+			// template: they start again.
+			Key: args.NATS.Users[0].Name,
+		}
+	}
+	return client
+}
+
+func serverURL(nats config.NATS) *url.URL {
+	scheme := "nats"
+	if nats.TLS.Clients != nil {
+		scheme = "tls"
+	}
+	return &url.URL{Scheme: scheme, Host: fmt.Sprintf("%s:%d", nats.Host(), clientPort)}
+}
+
+func clientSecret(nats config.NATS) string      { return nats.Name + "-client" }
+func usersSecret(nats config.NATS) string       { return nats.Name + "-users" }
+func clientCertificate(nats config.NATS) string { return nats.Name + "-client-tls" }
+func routeCertificate(nats config.NATS) string  { return nats.Name + "-route-tls" }
+
+// registerSecrets registers what servers and clients know of each other.
+func registerSecrets(ctx *pulumi.Context, name string, args ClusterArgs, child pulumi.ResourceOption) ([]pulumi.Resource, error) {
+	var registered []pulumi.Resource
+	for _, secret := range secrets(args) {
+		suffix := secret.Name[len(args.NATS.Name):]
+		resource, err := kube.Register(ctx, name+suffix, secret, child)
+		if err != nil {
+			return nil, err
+		}
+		registered = append(registered, resource)
+	}
+	return registered, nil
+}
+
+func secrets(args ClusterArgs) []*corev1.Secret {
+	var secrets []*corev1.Secret
+	nats := args.NATS
+	if len(nats.Users) > 0 {
+		user := nats.Users[0]
+		withUser := serverURL(nats)
+		withUser.User = url.UserPassword(user.Name, string(user.Password))
+		secrets = append(secrets,
+			secret(nats, Namespace, usersSecret(nats), map[string]string{"users.json": usersJSON(nats.Users)}),
+			secret(nats, args.ClientNamespace, clientSecret(nats), map[string]string{user.Name: withUser.String()}))
+	}
+	// The files have the names that the operator expects.
+	if c := nats.TLS.Clients; c != nil {
+		secrets = append(secrets, secret(nats, Namespace, clientCertificate(nats),
+			map[string]string{"ca.pem": c.CA, "server.pem": c.Certificate, "server-key.pem": string(c.Key)}))
+	}
+	if c := nats.TLS.Routes; c != nil {
+		secrets = append(secrets, secret(nats, Namespace, routeCertificate(nats),
+			map[string]string{"ca.pem": c.CA, "route.pem": c.Certificate, "route-key.pem": string(c.Key)}))
+	}
+	return secrets
+}
+
+func secret(nats config.NATS, namespace, name string, contents map[string]string) *corev1.Secret {
+	data := map[string][]byte{}
+	for file, text := range contents {
+		data[file] = []byte(text)
+	}
+	return &corev1.Secret{
+		ObjectMeta: kube.Meta(namespace, name, kube.Labels("nats", nats.Name)),
+		Data:       data,
+	}
+}
+
+// usersJSON is the part authorization of nats-server's configuration, into which
+// the operator copies it.
+func usersJSON(users []config.NATSUser) string {
+	type user struct {
+		Name     string `json:"username"`
+		Password string `json:"password"`
+	}
+	var list []user
+	for _, u := range users {
+		list = append(list, user{u.Name, string(u.Password)})
+	}
+	text, err := json.Marshal(map[string]any{"users": list})
+	if err != nil {
+		panic(err) // texts always marshal
+	}
+	return string(text)
+}

@@ -1,0 +1,178 @@
+package nats
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"persia/capacity"
+	"persia/config"
+	"persia/kube"
+)
+
+const (
+	clientPort     = 4222
+	routePort      = 6222
+	monitoringPort = 8222
+	metricsPort    = 7777
+)
+
+const (
+	// The operator's own defaults are of 2018.
+	reloaderImage, reloaderTag = "natsio/nats-server-config-reloader", "0.16.0"
+	metricsImage, metricsTag   = "natsio/prometheus-nats-exporter", "0.15.0"
+
+	// serverContainer is what the operator calls it.
+	serverContainer = "nats"
+	// Any user but root: the server writes only its process id, into a volume.
+	serverUser = 1000
+
+	// lameDuckSeconds is how long a server that goes takes to send its clients to
+	// others. It is the least that nats-server accepts: by default it is two
+	// minutes, and a new version of sixty servers would take two hours.
+	lameDuckSeconds = 30
+)
+
+// spec is what the operator reads of a NatsCluster (pkg/apis/nats/v1alpha2 of
+// v0.8.3), as far as the program writes it. Whatever stands elsewhere, like
+// resources directly in a spec, the operator ignores without a word.
+type spec struct {
+	Size            int        `json:"size"`
+	Version         string     `json:"version"`
+	ServerImage     string     `json:"serverImage"`
+	LameDuckSeconds int        `json:"lameDuckDurationSeconds"`
+	NatsConfig      natsConfig `json:"natsConfig"`
+	Pod             podPolicy  `json:"pod"`
+	Template        template   `json:"template"`
+	TLS             *tlsConfig `json:"tls,omitempty"`
+	Auth            *auth      `json:"auth,omitempty"`
+}
+
+type natsConfig struct {
+	MaxPayload     int    `json:"maxPayload"`
+	MaxPending     int    `json:"maxPending"`
+	MaxConnections int    `json:"maxConnections"`
+	WriteDeadline  string `json:"write_deadline"`
+}
+
+type podPolicy struct {
+	AntiAffinity       bool                         `json:"antiAffinity,omitempty"`
+	NodeSelector       map[string]string            `json:"nodeSelector,omitempty"`
+	Tolerations        []corev1.Toleration          `json:"tolerations,omitempty"`
+	Resources          corev1.ResourceRequirements  `json:"resources"`
+	EnableConfigReload bool                         `json:"enableConfigReload,omitempty"`
+	ReloaderImage      string                       `json:"reloaderImage,omitempty"`
+	ReloaderImageTag   string                       `json:"reloaderImageTag,omitempty"`
+	ReloaderResources  *corev1.ResourceRequirements `json:"reloaderResources,omitempty"`
+	EnableMetrics      bool                         `json:"enableMetrics,omitempty"`
+	MetricsImage       string                       `json:"metricsImage,omitempty"`
+	MetricsImageTag    string                       `json:"metricsImageTag,omitempty"`
+}
+
+// template is what the operator begins a pod with, before it adds its own.
+type template struct {
+	Spec corev1.PodSpec `json:"spec"`
+}
+
+// tlsConfig names Secrets of the operator's namespace. Their files have the names
+// that the operator expects.
+type tlsConfig struct {
+	ServerSecret string `json:"serverSecret,omitempty"`
+	RoutesSecret string `json:"routesSecret,omitempty"`
+}
+
+type auth struct {
+	ClientsAuthSecret string `json:"clientsAuthSecret"`
+}
+
+func clusterSpec(args ClusterArgs) *spec {
+	nats := args.NATS
+	s := &spec{
+		Size:            nats.Size,
+		Version:         nats.Version,
+		ServerImage:     nats.Image,
+		LameDuckSeconds: lameDuckSeconds,
+		NatsConfig: natsConfig{
+			MaxPayload:     nats.MaxPayload,
+			MaxPending:     nats.MaxPending,
+			MaxConnections: nats.MaxConnections,
+			WriteDeadline:  nats.WriteDeadline,
+		},
+		Pod: podPolicy{
+			AntiAffinity: nats.AntiAffinity,
+			NodeSelector: args.Placement.NodeSelector,
+			Tolerations:  args.Placement.Tolerations,
+			Resources:    nats.Resources,
+		},
+		Template: template{Spec: podTemplate(nats)},
+	}
+	s.Pod.addSidecars(nats)
+	if nats.TLS.Clients != nil || nats.TLS.Routes != nil {
+		s.TLS = &tlsConfig{}
+	}
+	if nats.TLS.Clients != nil {
+		s.TLS.ServerSecret = clientCertificate(nats)
+	}
+	if nats.TLS.Routes != nil {
+		s.TLS.RoutesSecret = routeCertificate(nats)
+	}
+	if len(nats.Users) > 0 {
+		s.Auth = &auth{ClientsAuthSecret: usersSecret(nats)}
+	}
+	return s
+}
+
+func (p *podPolicy) addSidecars(nats config.NATS) {
+	if *nats.ConfigReload {
+		amounts := kube.Requests(capacity.NATSReloader)
+		p.EnableConfigReload = true
+		p.ReloaderImage, p.ReloaderImageTag = reloaderImage, reloaderTag
+		// The same as limits, so that a pod whose server has what it asks for and
+		// no more stays guaranteed.
+		p.ReloaderResources = &corev1.ResourceRequirements{Requests: amounts, Limits: amounts}
+	}
+	if nats.Metrics {
+		p.EnableMetrics = true
+		p.MetricsImage, p.MetricsImageTag = metricsImage, metricsTag
+	}
+}
+
+func podTemplate(nats config.NATS) corev1.PodSpec {
+	no := false
+	pod := corev1.PodSpec{
+		PriorityClassName: config.PriorityNATS.Name,
+		// A server asks nothing of Kubernetes.
+		AutomountServiceAccountToken: &no,
+		EnableServiceLinks:           &no,
+		Containers: []corev1.Container{{
+			Name: serverContainer,
+			ReadinessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
+				Path: "/",
+				Port: intstr.FromInt32(monitoringPort),
+			}}},
+		}},
+	}
+	kube.Restrict(&pod, serverUser)
+	if *nats.Spread {
+		pod.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{
+			evenly(nats, corev1.LabelTopologyZone),
+			evenly(nats, corev1.LabelHostname),
+		}
+	}
+	return pod
+}
+
+// evenly prefers the nodes, or zones, with fewer servers. It keeps no pod waiting.
+func evenly(nats config.NATS, over string) corev1.TopologySpreadConstraint {
+	return corev1.TopologySpreadConstraint{
+		MaxSkew:           1,
+		TopologyKey:       over,
+		WhenUnsatisfiable: corev1.ScheduleAnyway,
+		LabelSelector:     &metav1.LabelSelector{MatchLabels: serverLabels(nats)},
+	}
+}
+
+// serverLabels are those that the operator gives to the servers.
+func serverLabels(nats config.NATS) map[string]string {
+	return map[string]string{"app": "nats", "nats_cluster": nats.Name}
+}
