@@ -272,7 +272,7 @@ func TestVolumeWarnings(t *testing.T) {
 	warnings := func(changes edits) []string {
 		s, err := Load(stackFile(t, changes))
 		require.NoError(t, err)
-		return s.volumeWarnings()
+		return s.Warnings()
 	}
 	kept := over("gcsFuse", edits{"bucket": "other", "create": edits{}})
 	assert.Empty(t, warnings(kept))

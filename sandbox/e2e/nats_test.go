@@ -156,7 +156,7 @@ func TestNATSClusterScoped(t *testing.T) {
 
 // cleanStarts is how often NATS is brought up from nothing. A start takes fifteen
 // seconds, most of which Kubernetes waits before it deletes a namespace.
-var cleanStarts = flag.Int("clean-starts", 8, "how often TestNATSFromNothing starts from nothing")
+var cleanStarts = flag.Int("clean-starts", 4, "how often TestNATSFromNothing starts from nothing")
 
 // TestNATSFromNothing brings NATS up again and again after a clean start: the
 // NatsCluster never comes before its kind.
