@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/auto"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
 	"k8s.io/client-go/rest"
 
@@ -167,29 +168,58 @@ func (s *Sandbox) selectStack(ctx context.Context, project, providers string) (a
 	return auto.UpsertStack(ctx, s.options.Stack, workspace)
 }
 
-// hasResources reports whether the stack's state holds any resource, made or in
-// the making.
-func (s *Sandbox) hasResources() (bool, error) {
+// latest is what the stack's state holds.
+type latest struct {
+	Resources []struct {
+		URN     resource.URN `json:"urn"`
+		Protect bool         `json:"protect"`
+	} `json:"resources"`
+	PendingOperations []json.RawMessage `json:"pending_operations"`
+}
+
+func (s *Sandbox) latest() (latest, error) {
 	var state struct {
 		Checkpoint struct {
-			Latest struct {
-				Resources         []json.RawMessage `json:"resources"`
-				PendingOperations []json.RawMessage `json:"pending_operations"`
-			} `json:"latest"`
+			Latest latest `json:"latest"`
 		} `json:"checkpoint"`
 	}
 	text, err := os.ReadFile(s.path("state", ".pulumi", "stacks", "persia", s.options.Stack+".json"))
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+		return latest{}, nil
 	}
 	if err != nil {
-		return false, err
+		return latest{}, err
 	}
 	if err := json.Unmarshal(text, &state); err != nil {
-		return false, fmt.Errorf("state of stack %s: %w", s.options.Stack, err)
+		return latest{}, fmt.Errorf("state of stack %s: %w", s.options.Stack, err)
 	}
-	latest := state.Checkpoint.Latest
-	return len(latest.Resources)+len(latest.PendingOperations) > 0, nil
+	return state.Checkpoint.Latest, nil
+}
+
+// hasResources reports whether the stack's state holds any resource, made or in
+// the making.
+func (s *Sandbox) hasResources() (bool, error) {
+	latest, err := s.latest()
+	return len(latest.Resources)+len(latest.PendingOperations) > 0, err
+}
+
+// checkUnprotected refuses to destroy a stack with protected resources: the engine
+// would stop at the first, after all that stands on it is gone.
+func (s *Sandbox) checkUnprotected() error {
+	latest, err := s.latest()
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, r := range latest.Resources {
+		if r.Protect {
+			names = append(names, string(r.URN.Type().Name())+" "+r.URN.Name())
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return fmt.Errorf("protected from deletion: %s: set persia:cluster.deletionProtection to false and run up first", strings.Join(names, ", "))
 }
 
 // writePassphrase makes the secret that the stack's state is encrypted with.

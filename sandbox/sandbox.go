@@ -184,8 +184,7 @@ func (s *Sandbox) destroy(ctx context.Context) error {
 		if err := engine.recover(ctx, true); err != nil {
 			return err
 		}
-		// A protected resource would stop it only after all that stands on it is gone.
-		if _, err := engine.stack.PreviewDestroy(ctx, optdestroy.ErrorProgressStreams(s.options.Out)); err != nil {
+		if err := s.checkUnprotected(); err != nil {
 			return err
 		}
 		_, err := engine.stack.Destroy(ctx, optdestroy.Parallel(parallel),

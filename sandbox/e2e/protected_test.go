@@ -42,7 +42,7 @@ func TestProtected(t *testing.T) {
 		require.Error(t, err)
 	})
 	t.Run("destroy", func(t *testing.T) {
-		require.Error(t, s.Destroy(t.Context()))
+		require.ErrorContains(t, s.Destroy(t.Context()), "Cluster persia-dev, NodePool persia-dev-")
 		c := newCluster(t, s)
 		assert.Len(t, c.pods("persia", "persia_job=adult-income"), 4, "nothing has been taken away")
 	})
