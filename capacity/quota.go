@@ -2,7 +2,6 @@ package capacity
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 )
@@ -23,20 +22,28 @@ type Usage struct {
 	Machine Machine
 	Spot    bool
 	Nodes   int
-	// DiskType and DiskGB are those of a node's boot disk.
-	DiskType string
-	DiskGB   int
+	// BootDisk is that of a node.
+	BootDisk Disk
 	// LocalSSDs is the number of a node's local SSDs.
 	LocalSSDs int
+}
+
+// Disk is a disk of Compute Engine.
+type Disk struct {
+	// Type is like pd-balanced.
+	Type string
+	// GB is the size in GB.
+	GB int
 }
 
 // localSSDGB is the size of a local SSD.
 const localSSDGB = 375
 
-// Quotas add up what node pools in a region take, sorted by name. Names are those
+// Quotas add up what node pools and disks beside their own take in a region, sorted
+// by name. Names are those
 // of the Compute Engine API (Compute Engine, "Allocation quotas"). Of addresses
 // that are in use, Cloud NAT takes as many as it needs and at least one.
-func Quotas(region string, nat bool, pools []Usage) []Quota {
+func Quotas(region string, nat bool, pools []Usage, disks []Disk) []Quota {
 	const global = "global"
 	amounts := map[Quota]int64{}
 	take := func(region, name string, amount int) {
@@ -51,15 +58,18 @@ func Quotas(region string, nat bool, pools []Usage) []Quota {
 		take(global, "CPUS_ALL_REGIONS", cpus)
 		take(region, gpuQuota(pool.Machine.GPUType, pool.Spot), gpus)
 		take(global, "GPUS_ALL_REGIONS", gpus)
-		take(region, diskQuota(pool.DiskType), pool.Nodes*pool.DiskGB)
+		take(region, diskQuota(pool.BootDisk.Type), pool.Nodes*pool.BootDisk.GB)
 		take(region, localSSDQuota(pool.Spot), pool.Nodes*pool.LocalSSDs*localSSDGB)
+	}
+	for _, disk := range disks {
+		take(region, diskQuota(disk.Type), disk.GB)
 	}
 	if nat {
 		take(region, "IN_USE_ADDRESSES", 1)
 	}
 	var quotas []Quota
-	for quota := range maps.Keys(amounts) {
-		quota.Amount = amounts[quota]
+	for quota, amount := range amounts {
+		quota.Amount = amount
 		quotas = append(quotas, quota)
 	}
 	slices.SortFunc(quotas, func(a, b Quota) int {

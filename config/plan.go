@@ -29,14 +29,13 @@ func (s *Stack) Plan() capacity.Plan {
 			Machine:   machine,
 			Spot:      p.Spot,
 			Nodes:     p.mostNodes(),
-			DiskType:  p.Disk.Type,
-			DiskGB:    p.Disk.SizeGB,
+			BootDisk:  capacity.Disk{Type: p.Disk.Type, GB: p.Disk.SizeGB},
 			LocalSSDs: p.LocalSSDs,
 		})
 	}
 	plan := capacity.NewPlan(pools, s.price)
 	if s.Cluster.Existing == nil {
-		plan.Quotas = capacity.Quotas(s.Cluster.Region, *s.Cluster.PrivateNodes, usage)
+		plan.Quotas = capacity.Quotas(s.Cluster.Region, *s.Cluster.PrivateNodes, usage, s.createdDisks())
 		plan.Ranges = s.addressRanges()
 	}
 	return plan
@@ -52,6 +51,20 @@ func (s *Stack) addressRanges() []capacity.Range {
 		ranges[i].Size = size(netip.MustParsePrefix(ranges[i].CIDR))
 	}
 	return ranges
+}
+
+// createdDisks are those that volumes have made: of a regional one, two.
+func (s *Stack) createdDisks() []capacity.Disk {
+	var disks []capacity.Disk
+	for i := range s.Volumes {
+		volume := &s.Volumes[i]
+		if disk := volume.PersistentDisk; disk != nil && disk.Create != nil {
+			for range disk.Zones {
+				disks = append(disks, capacity.Disk{Type: disk.Create.Type, GB: int(volume.SizeGiB())})
+			}
+		}
+	}
+	return disks
 }
 
 func (s *Stack) price(machineType string, spot bool) (float64, bool) {

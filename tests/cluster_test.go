@@ -196,18 +196,6 @@ func set(object map[string]any, path string, value any) {
 	set(object[outer].(map[string]any), inner, value)
 }
 
-// found is the value at a path, or nil.
-func found(t *testing.T, registration registration, path string) any {
-	t.Helper()
-	parsed, err := resource.ParsePropertyPath(path)
-	require.NoError(t, err)
-	value, ok := parsed.Get(resource.NewObjectProperty(registration.Inputs))
-	if !ok {
-		return nil
-	}
-	return value.Mappable()
-}
-
 func TestClusterSettings(t *testing.T) {
 	silent := prodWith(t, func(map[string]any) {})
 	for _, c := range clusterSettings {

@@ -12,17 +12,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// at is the value at a path of names and numbers, like
-// nodeConfig.guestAccelerators[0].type.
-func at(t *testing.T, registration registration, path string) any {
-	t.Helper()
-	parsed, err := resource.ParsePropertyPath(path)
-	require.NoError(t, err)
-	value, ok := parsed.Get(resource.NewObjectProperty(registration.Inputs))
-	require.True(t, ok, "%s has no %s: %v", registration.urn, path, registration.Inputs)
-	return value.Mappable()
-}
-
 // TestDriver: GKE's own installation or a DaemonSet, and never both.
 func TestDriver(t *testing.T) {
 	cases := map[string]struct {

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"testing"
 
-	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
@@ -59,7 +58,7 @@ func TestNodePools(t *testing.T) {
 				"autoscaling", "queuedProvisioning", "placementPolicy",
 				"nodeConfig.reservationAffinity", "nodeConfig.fastSocket", "nodeConfig.bootDiskKmsKey", "nodeConfig.ephemeralStorageLocalSsdConfig",
 			} {
-				assert.Nil(t, ifAt(t, pool, path), path)
+				assert.Nil(t, found(t, pool, path), path)
 			}
 			assert.Equal(t, []string{"initialNodeCount"}, pool.RegisterRPC.GetIgnoreChanges())
 		})
@@ -160,8 +159,8 @@ func TestNodePoolSettings(t *testing.T) {
 		{"image streaming on Ubuntu", cpuPool, "nodeConfig.gcfsConfig.enabled", true, settings{"imageType": "UBUNTU_CONTAINERD"}, nil, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			assert.Equal(t, c.byDefault, ifAt(t, sparePool(t, c.pool, nil, nil), c.path), "by default")
-			assert.Equal(t, c.then, ifAt(t, sparePool(t, c.pool, c.edit, c.cluster), c.path))
+			assert.Equal(t, c.byDefault, found(t, sparePool(t, c.pool, nil, nil), c.path), "by default")
+			assert.Equal(t, c.then, found(t, sparePool(t, c.pool, c.edit, c.cluster), c.path))
 		})
 	}
 }
@@ -191,18 +190,6 @@ func addPool(t *testing.T, configuration map[string]string, pool settings) {
 	configuration["persia:nodePools"] = string(text)
 }
 
-// ifAt is the value at a path, or nil if there is none.
-func ifAt(t *testing.T, registration registration, path string) any {
-	t.Helper()
-	parsed, err := resource.ParsePropertyPath(path)
-	require.NoError(t, err)
-	value, ok := parsed.Get(resource.NewObjectProperty(registration.Inputs))
-	if !ok {
-		return nil
-	}
-	return value.Mappable()
-}
-
 func TestAutoscaledPoolsOverZones(t *testing.T) {
 	configuration := readStack(t, "prod")
 	edit(t, configuration, "persia:cluster", func(cluster any) {
@@ -222,7 +209,7 @@ func TestAutoscaledPoolsOverZones(t *testing.T) {
 		pool := recorder.one(t, nodePoolType, "persia-prod-"+name)
 		assert.Equal(t, 200.0, at(t, pool, "autoscaling.totalMaxNodeCount"))
 		assert.Equal(t, policy, at(t, pool, "autoscaling.locationPolicy"))
-		assert.Nil(t, ifAt(t, pool, "nodeCount"))
+		assert.Nil(t, found(t, pool, "nodeCount"))
 		assert.Equal(t, []string{"initialNodeCount", "nodeCount"}, pool.RegisterRPC.GetIgnoreChanges())
 	}
 }

@@ -135,6 +135,33 @@ func (r *recorder) urns() []string {
 	return urns
 }
 
+// at is the value at a path of names and numbers, like
+// nodeConfig.guestAccelerators[0].type.
+func at(t *testing.T, registration registration, path string) any {
+	t.Helper()
+	value, ok := lookup(t, registration, path)
+	require.True(t, ok, "%s has no %s: %v", registration.urn, path, registration.Inputs)
+	return value
+}
+
+// found is the value at a path, or nil.
+func found(t *testing.T, registration registration, path string) any {
+	t.Helper()
+	value, _ := lookup(t, registration, path)
+	return value
+}
+
+func lookup(t *testing.T, registration registration, path string) (any, bool) {
+	t.Helper()
+	parsed, err := resource.ParsePropertyPath(path)
+	require.NoError(t, err)
+	value, ok := parsed.Get(resource.NewObjectProperty(registration.Inputs))
+	if !ok {
+		return nil, false
+	}
+	return value.Mappable(), true
+}
+
 // object decodes a resource's inputs, as the Kubernetes object that they are.
 func object[T any](t *testing.T, registration registration) T {
 	t.Helper()

@@ -1,14 +1,11 @@
 package gke
 
 import (
-	"fmt"
-
 	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/container"
-	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/kms"
-	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/organizations"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"persia/config"
+	"persia/infra/iam"
 )
 
 // keyUse is a key of Cloud KMS and the service agent of Google's that uses it.
@@ -30,32 +27,19 @@ func keyUses(encryption config.Encryption) []keyUse {
 
 // newKeyGrants registers the right of Google's service agents to use the keys.
 func newKeyGrants(ctx *pulumi.Context, name string, args Args, child pulumi.ResourceOption) ([]pulumi.Resource, error) {
-	uses := keyUses(args.Cluster.Encryption)
-	if len(uses) == 0 {
-		return nil, nil
-	}
-	project, err := organizations.LookupProject(ctx, &organizations.LookupProjectArgs{ProjectId: &args.Project})
-	if err != nil {
-		return nil, fmt.Errorf("project %s: %w", args.Project, err)
-	}
 	var grants []pulumi.Resource
-	for _, use := range uses {
-		grant, err := kms.NewCryptoKeyIAMMember(ctx, name+"-"+use.name+"-key", &kms.CryptoKeyIAMMemberArgs{
-			CryptoKeyId: pulumi.String(use.key),
-			Role:        pulumi.String("roles/cloudkms.cryptoKeyEncrypterDecrypter"),
-			Member:      pulumi.String(serviceAgent(project.Number, use.agent)),
-		}, child)
+	for _, use := range keyUses(args.Cluster.Encryption) {
+		agent, err := iam.ServiceAgent(ctx, args.Project, use.agent)
+		if err != nil {
+			return nil, err
+		}
+		grant, err := iam.GrantKey(ctx, name+"-"+use.name+"-key", use.key, agent, child)
 		if err != nil {
 			return nil, err
 		}
 		grants = append(grants, grant)
 	}
 	return grants, nil
-}
-
-// serviceAgent is the identity that a service of Google has in a project.
-func serviceAgent(projectNumber, service string) string {
-	return fmt.Sprintf("serviceAccount:service-%s@%s.iam.gserviceaccount.com", projectNumber, service)
 }
 
 func secretEncryption(encryption config.Encryption) container.ClusterDatabaseEncryptionArgs {

@@ -1,12 +1,9 @@
 package storage
 
 import (
-	"fmt"
-
-	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/kms"
-	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/organizations"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
+	"persia/infra/iam"
 	"persia/kube"
 )
 
@@ -46,41 +43,24 @@ func outliving(args Args, child pulumi.ResourceOption) pulumi.ResourceOption {
 	return pulumi.Composite(opts...)
 }
 
-// grantKey lets a service of Google's use a key, as whom it works in the project.
-// The grant stays with the storage, which could not be read without it.
-func grantKey(ctx *pulumi.Context, name string, args Args, key, agent string, child pulumi.ResourceOption) ([]pulumi.Resource, error) {
+// grantKey lets a service of Google's use a key, if one is given, as the account that
+// it has in the project. The grant stays with the storage, which could not be read
+// without it.
+func grantKey(ctx *pulumi.Context, name string, args Args, key string, accountOf func() (string, error), child pulumi.ResourceOption) ([]pulumi.Resource, error) {
 	if key == "" {
 		return nil, nil
 	}
-	grant, err := kms.NewCryptoKeyIAMMember(ctx, name+"-key", &kms.CryptoKeyIAMMemberArgs{
-		CryptoKeyId: pulumi.String(key),
-		Role:        pulumi.String("roles/cloudkms.cryptoKeyEncrypterDecrypter"),
-		Member:      pulumi.String("serviceAccount:" + agent),
-	}, child, pulumi.RetainOnDelete(!args.Volume.DeletesData()))
+	account, err := accountOf()
+	if err != nil {
+		return nil, err
+	}
+	grant, err := iam.GrantKey(ctx, name+"-key", key, account, child, pulumi.RetainOnDelete(!args.Volume.DeletesData()))
 	if err != nil {
 		return nil, err
 	}
 	return []pulumi.Resource{grant}, nil
 }
 
-// serviceAgent is the identity that a service of Google has in the project.
-func serviceAgent(ctx *pulumi.Context, args Args, service string) (string, error) {
-	number, err := projectNumber(ctx, args.Project)
-	return fmt.Sprintf("service-%s@%s.iam.gserviceaccount.com", number, service), err
-}
-
-func projectNumber(ctx *pulumi.Context, project string) (string, error) {
-	found, err := organizations.LookupProject(ctx, &organizations.LookupProjectArgs{ProjectId: &project})
-	if err != nil {
-		return "", fmt.Errorf("project %s: %w", project, err)
-	}
-	return found.Number, nil
-}
-
-// optional leaves an empty value out.
-func optional(value string) pulumi.StringPtrInput {
-	if value == "" {
-		return nil
-	}
-	return pulumi.String(value)
+func serviceAgent(ctx *pulumi.Context, args Args, service string) func() (string, error) {
+	return func() (string, error) { return iam.ServiceAgent(ctx, args.Project, service) }
 }

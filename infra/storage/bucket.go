@@ -9,6 +9,7 @@ import (
 
 	"persia/capacity"
 	"persia/config"
+	"persia/infra/iam"
 )
 
 // gcsFuse is a bucket, mounted by the CSI driver of Cloud Storage FUSE.
@@ -95,21 +96,20 @@ func deleteAfter(days int) gcs.BucketLifecycleRuleArray {
 // grantBucketKey lets Cloud Storage use the bucket's key, if there is one. Asking
 // for its identity in the project makes that.
 func grantBucketKey(ctx *pulumi.Context, name string, args Args, child pulumi.ResourceOption) ([]pulumi.Resource, error) {
-	key := args.Volume.GCSFuse.Create.KMSKey
-	if key == "" {
-		return nil, nil
+	account := func() (string, error) {
+		agent, err := gcs.GetProjectServiceAccount(ctx, &gcs.GetProjectServiceAccountArgs{Project: &args.Project})
+		if err != nil {
+			return "", fmt.Errorf("identity of Cloud Storage in project %s: %w", args.Project, err)
+		}
+		return agent.EmailAddress, nil
 	}
-	agent, err := gcs.GetProjectServiceAccount(ctx, &gcs.GetProjectServiceAccountArgs{Project: &args.Project})
-	if err != nil {
-		return nil, fmt.Errorf("identity of Cloud Storage in project %s: %w", args.Project, err)
-	}
-	return grantKey(ctx, name, args, key, agent.EmailAddress, child)
+	return grantKey(ctx, name, args, args.Volume.GCSFuse.Create.KMSKey, account, child)
 }
 
 // grantBucket lets the pods' service account read and write the bucket's
 // objects, through Workload Identity: no key exists.
 func grantBucket(ctx *pulumi.Context, name string, args Args, bucket pulumi.StringInput, child pulumi.ResourceOption) (*gcs.BucketIAMMember, error) {
-	number, err := projectNumber(ctx, args.Project)
+	number, err := iam.ProjectNumber(ctx, args.Project)
 	if err != nil {
 		return nil, err
 	}

@@ -24,11 +24,7 @@ func persistentDisk(source config.PersistentDisk) corev1.PersistentVolumeSource 
 
 // newDisk registers a disk of one zone, or of two.
 func newDisk(ctx *pulumi.Context, name string, args Args, child pulumi.ResourceOption) (backing, error) {
-	agent, err := serviceAgent(ctx, args, "compute-system")
-	if err != nil {
-		return backing{}, err
-	}
-	grants, err := grantKey(ctx, name, args, args.Volume.PersistentDisk.Create.KMSKey, agent, child)
+	grants, err := grantKey(ctx, name, args, args.Volume.PersistentDisk.Create.KMSKey, serviceAgent(ctx, args, "compute-system"), child)
 	if err != nil {
 		return backing{}, err
 	}

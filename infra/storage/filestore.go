@@ -34,15 +34,11 @@ func filestoreShare(source config.Filestore, found Found) corev1.PersistentVolum
 // newFilestore registers an instance in the cluster's network.
 func newFilestore(ctx *pulumi.Context, name string, args Args, child pulumi.ResourceOption) (backing, error) {
 	source := args.Volume.Filestore
-	agent, err := serviceAgent(ctx, args, "cloud-filer")
+	grants, err := grantKey(ctx, name, args, source.Create.KMSKey, serviceAgent(ctx, args, "cloud-filer"), child)
 	if err != nil {
 		return backing{}, err
 	}
-	grants, err := grantKey(ctx, name, args, source.Create.KMSKey, agent, child)
-	if err != nil {
-		return backing{}, err
-	}
-	instance, err := filestore.NewInstance(ctx, name, &filestore.InstanceArgs{
+	instanceArgs := &filestore.InstanceArgs{
 		Project:  pulumi.String(args.Project),
 		Location: pulumi.String(source.Location),
 		Name:     pulumi.String(source.Instance),
@@ -55,9 +51,12 @@ func newFilestore(ctx *pulumi.Context, name string, args Args, child pulumi.Reso
 			Network: pulumi.String(args.Network),
 			Modes:   pulumi.ToStringArray([]string{"MODE_IPV4"}),
 		}},
-		KmsKeyName: optional(source.Create.KMSKey),
-		Labels:     ownerLabels(ctx),
-	}, outliving(args, child), pulumi.DependsOn(grants))
+		Labels: ownerLabels(ctx),
+	}
+	if source.Create.KMSKey != "" {
+		instanceArgs.KmsKeyName = pulumi.String(source.Create.KMSKey)
+	}
+	instance, err := filestore.NewInstance(ctx, name, instanceArgs, outliving(args, child), pulumi.DependsOn(grants))
 	if err != nil {
 		return backing{}, err
 	}

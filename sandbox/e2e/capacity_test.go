@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -20,22 +19,6 @@ import (
 	"persia/capacity"
 	"persia/config"
 )
-
-type object = map[string]any
-
-// madeUp is a stack that is made up to see whether the scheduler does with it what
-// the plan says.
-type madeUp struct {
-	name string
-	// pools are beside "rest", which carries the roles that do not matter.
-	pools        []object
-	machineTypes object
-	installer    string
-	nats         object
-	jobs         []object
-	// pool is the one that is looked at.
-	pool string
-}
 
 // TestCapacity brings made-up stacks up, whose pools have just the nodes that the
 // plan asks for. No pod is left pending, in whatever order they come; and with a
@@ -150,93 +133,6 @@ var madeUpStacks = []madeUp{
 		nats: object{"name": "apart", "size": 3, "nodePool": "brokers", "antiAffinity": true,
 			"resources": object{"limits": object{"cpu": "1", "memory": "2Gi"}}},
 	},
-}
-
-// job is a job of which some roles matter. The others are small.
-func job(name string, roles object) object {
-	const directory = "/home/PERSIA/examples/src/adult-income/"
-	job := object{
-		"name":          name,
-		"enableMetrics": false,
-		"persiaEnv": object{
-			"PERSIA_GLOBAL_CONFIG":    directory + "config/global_config.yml",
-			"PERSIA_EMBEDDING_CONFIG": directory + "config/embedding_config.yml",
-			"PERSIA_NN_WORKER_ENTRY":  directory + "train.py",
-			"PERSIA_DATALOADER_ENTRY": directory + "data_loader.py",
-		},
-	}
-	for _, name := range []string{"nnWorker", "dataloader", "embeddingWorker", "embeddingParameterServer"} {
-		job[name] = role("rest", 1, "100m", "128Mi")
-	}
-	maps.Copy(job, roles)
-	return job
-}
-
-func role(pool string, replicas int, cpu, memory string) object {
-	return object{"nodePool": pool, "replicas": replicas, "resources": object{"limits": object{"cpu": cpu, "memory": memory}}}
-}
-
-func gpuRole(pool string, replicas int, cpu, memory string, gpus int) object {
-	return object{"nodePool": pool, "replicas": replicas,
-		"resources": object{"limits": object{"cpu": cpu, "memory": memory, "nvidia.com/gpu": gpus}}}
-}
-
-// writeStack makes a stack the project's, and returns the plan of its pool.
-func writeStack(t *testing.T, project string, stack madeUp) capacity.PoolPlan {
-	t.Helper()
-	loaded, err := load(stackText(t, project, stack))
-	require.NoError(t, err)
-	for _, pool := range loaded.Plan().Pools {
-		if pool.Name == stack.pool {
-			return pool
-		}
-	}
-	t.Fatalf("no pool %s", stack.pool)
-	return capacity.PoolPlan{}
-}
-
-// stackText writes the stack file, and returns its configuration.
-func stackText(t *testing.T, project string, stack madeUp) object {
-	t.Helper()
-	installer, nats, machineTypes := stack.installer, stack.nats, stack.machineTypes
-	if machineTypes == nil {
-		machineTypes = object{}
-	}
-	if installer == "" {
-		installer = "managed"
-	}
-	if nats == nil {
-		nats = object{"size": 1, "resources": object{"limits": object{"cpu": "100m", "memory": "512Mi"}}}
-	}
-	configuration := object{
-		"persia:project": "my-project",
-		"persia:cluster": object{"name": "madeup", "region": "us-central1", "zones": []string{"us-central1-a"},
-			"deletionProtection": false},
-		"persia:machineTypes": machineTypes,
-		"persia:nodePools":    append([]object{{"name": "rest", "machineType": "n2-standard-8", "nodes": 1}}, stack.pools...),
-		"persia:nvidiaDriver": object{"installer": installer},
-		"persia:volumes":      []object{},
-		"persia:nats":         nats,
-		"persia:jobs":         append([]object{}, stack.jobs...),
-	}
-	text, err := yaml.Marshal(object{"config": configuration})
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(project, "Pulumi.madeup.yaml"), text, 0o600))
-	text, err = os.ReadFile(filepath.Join(repository, "Pulumi.yaml"))
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(project, "Pulumi.yaml"), text, 0o600))
-	return configuration
-}
-
-// load reads a configuration as the program does.
-func load(configuration object) (*config.Stack, error) {
-	return config.Load(func(key string) (string, bool) {
-		if text, ok := configuration[key].(string); ok {
-			return text, true
-		}
-		text, err := json.Marshal(configuration[key])
-		return string(text), err == nil
-	})
 }
 
 // assertSound: whatever order the pods come in, none is left pending.
