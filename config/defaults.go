@@ -139,10 +139,20 @@ func (n *NATS) setDefaults(systemPool string) {
 
 func (j *Job) setDefaults() {
 	setDefault(&j.Run, "1")
+	setDefault(&j.Engine, EngineStatefulSet)
 	setDefault(&j.EnableMetrics, new(true))
 	setDefault(&j.LogLevel, "info")
+	setDefault(&j.RestartPolicy, corev1.RestartPolicyNever)
 	setDefault(&j.ImagePullPolicy, corev1.PullAlways)
+	if j.Script != nil {
+		setDefault(&j.Script.Python, "/opt/conda/bin/python3")
+		setDefault(&j.Script.Port, 23333)
+	}
 	setDefault(&j.NNWorker.NprocPerNode, max(1, gpusOf(j.NNWorker.Resources)))
+	for _, r := range j.roles() {
+		setDefault(&r.NodePool, j.NodePool)
+		setDefault(&r.TerminationGracePeriodSeconds, 60)
+	}
 }
 
 // setDefault sets a field that has its zero value.

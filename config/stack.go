@@ -2,6 +2,7 @@ package config
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // Stack is one deployment: the keys of a stack file, decoded, completed with
@@ -489,35 +490,93 @@ const (
 	ScopeCluster OperatorScope = "cluster"
 )
 
-// Job is a PERSIA training. Its fields are named as those of a PersiaJob.
+// Job is a PERSIA training. Its fields are named as those of a PersiaJob, and the
+// names that older releases of PERSIA have for some of them are understood too.
 type Job struct {
-	// Name is unique in the stack and the prefix of the job's objects.
-	Name string `json:"name"`
+	// Manifest is a file of PersiaJobs, relative to the project's directory. Each
+	// of them is a job, and the other fields here are added to it and win over its
+	// own. A NatsCluster in the file stands for what persia:nats leaves open.
+	Manifest string `json:"manifest,omitempty"`
+	// Name is unique in the stack and the prefix of the job's objects. It, the
+	// roles and PersiaEnv are required where no Manifest has them.
+	Name string `json:"name,omitempty"`
 	// Run names one run of the training. A replica that has finished with success
 	// stays finished in this run: another name starts the training over. Default
 	// "1".
 	Run string `json:"run,omitempty"`
+	// Stopped takes all replicas of the job away, so that their nodes can go:
+	// once the training has finished, or to go on later. Default false.
+	Stopped bool `json:"stopped,omitempty"`
+	// Engine is what makes the job's pods: statefulset, which is this program, or
+	// operator, which is PERSIA's own. Default statefulset.
+	Engine Engine `json:"engine,omitempty"`
+	// Script starts the roles with a script instead of persia-launcher, which the
+	// images of older releases of PERSIA lack.
+	Script *Script `json:"script,omitempty"`
 	// Env are environment variables that every role gets.
 	Env       []corev1.EnvVar `json:"env,omitempty"`
-	PersiaEnv PersiaEnv       `json:"persiaEnv"`
+	PersiaEnv PersiaEnv       `json:"persiaEnv,omitempty"`
+	// NodePool is the pool of the roles that name none.
+	NodePool string `json:"nodePool,omitempty"`
 	// Mounts are the stack's volumes that every role mounts.
 	Mounts []Mount `json:"mounts,omitempty"`
+	// Volumes are volumes of Kubernetes, of any kind, for the volumeMounts of the
+	// roles.
+	Volumes []corev1.Volume `json:"volumes,omitempty"`
 	// EnableMetrics adds a Pushgateway that the roles push to. Default true.
 	EnableMetrics *bool `json:"enableMetrics,omitempty"`
 	// LogLevel is one of trace, debug, info, warn and error. Default info.
 	LogLevel string `json:"logLevel,omitempty"`
+	// RestartPolicy is what becomes of a pod of PERSIA's operator that has ended:
+	// Never, OnFailure or Always. Default Never. The engine statefulset starts a
+	// replica that failed again, and one that finished never, whatever is written
+	// here.
+	RestartPolicy corev1.RestartPolicy `json:"restartPolicy,omitempty"`
 	// ImagePullPolicy is Always, IfNotPresent or Never. Default Always.
 	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty"`
+	// ImagePullSecrets are Secrets of the namespace persia with the credentials of
+	// registries.
+	ImagePullSecrets []corev1.LocalObjectReference `json:"imagePullSecrets,omitempty"`
+	// AutomountServiceAccountToken lets the containers talk to the Kubernetes API,
+	// with what rights the service account persia is given. Default false.
+	AutomountServiceAccountToken bool `json:"automountServiceAccountToken,omitempty"`
 
 	// NNWorker trains the dense neural network.
-	NNWorker NNWorker `json:"nnWorker"`
+	NNWorker NNWorker `json:"nnWorker,omitempty"`
 	// Dataloader reads the training data and feeds it to the other roles.
-	Dataloader Role `json:"dataloader"`
+	Dataloader Role `json:"dataloader,omitempty"`
 	// EmbeddingWorker fetches embeddings for the trainers, and takes their
 	// gradients back.
-	EmbeddingWorker Role `json:"embeddingWorker"`
+	EmbeddingWorker Role `json:"embeddingWorker,omitempty"`
 	// EmbeddingParameterServer holds the embeddings and updates them.
-	EmbeddingParameterServer Role `json:"embeddingParameterServer"`
+	EmbeddingParameterServer Role `json:"embeddingParameterServer,omitempty"`
+
+	// at is where the job stands, and pools where its node pools are written.
+	at, pools *field.Path
+}
+
+// Engine is what makes the pods of a job.
+type Engine string
+
+// The engines.
+const (
+	// EngineStatefulSet makes a StatefulSet of each role.
+	EngineStatefulSet Engine = "statefulset"
+	// EngineOperator leaves the job to PERSIA's operator, as a PersiaJob.
+	EngineOperator Engine = "operator"
+)
+
+// Script is how the roles are started where there is no persia-launcher: the
+// Python scripts by Python, the servers from the directory of their programs.
+type Script struct {
+	// Python is the absolute path of the interpreter in the containers. Default
+	// /opt/conda/bin/python3.
+	Python string `json:"python,omitempty"`
+	// Runtime is the absolute path of the directory, in the containers, with
+	// persia-middleware-server and persia-embedding-server.
+	Runtime string `json:"runtime"`
+	// Port is where both servers listen. Default 23333.
+	Port int `json:"port,omitempty"`
 }
 
 // PersiaEnv holds the absolute paths, inside the containers, of what a job runs.
@@ -547,8 +606,8 @@ type Mount struct {
 type Role struct {
 	// Replicas is the number of pods of the role, at least 1.
 	Replicas int `json:"replicas"`
-	// NodePool is the pool that the replicas are pinned to.
-	NodePool string `json:"nodePool"`
+	// NodePool is the pool that the replicas are pinned to. Default: the job's.
+	NodePool string `json:"nodePool,omitempty"`
 	// Resources are what one replica asks for and may use, cpu and memory at least.
 	// What is requested defaults to the limits, as in Kubernetes.
 	Resources corev1.ResourceRequirements `json:"resources"`
@@ -558,6 +617,11 @@ type Role struct {
 	Env []corev1.EnvVar `json:"env,omitempty"`
 	// Mounts are volumes that this role mounts beside the job's.
 	Mounts []Mount `json:"mounts,omitempty"`
+	// VolumeMounts mount the job's Volumes, by their names.
+	VolumeMounts []corev1.VolumeMount `json:"volumeMounts,omitempty"`
+	// TerminationGracePeriodSeconds is how long a replica that is told to end may
+	// take, to write a checkpoint for example. Default 60.
+	TerminationGracePeriodSeconds int `json:"terminationGracePeriodSeconds,omitempty"`
 }
 
 // NNWorker is the trainer: a role whose replicas start several processes.

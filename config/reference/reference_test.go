@@ -58,7 +58,7 @@ func TestPageIsWhole(t *testing.T) {
 		assert.Contains(t, chapters, path)
 		for _, f := range reflect.VisibleFields(object) {
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-			if f.Anonymous {
+			if f.Anonymous || !f.IsExported() {
 				continue
 			}
 			assert.Contains(t, chapters[path], "\n| `"+name+"` |", "%s.%s", object, f.Name)

@@ -53,11 +53,15 @@ const apiReference = "https://kubernetes.io/docs/reference/kubernetes-api/"
 // with the object that it is used in.
 var kubernetes = map[reflect.Type]string{
 	reflect.TypeFor[corev1.EnvVar]():                        apiReference + "core/pod-v1/#EnvVar",
+	reflect.TypeFor[corev1.LocalObjectReference]():          apiReference + "core/pod-v1/#PodSpec",
 	reflect.TypeFor[corev1.PersistentVolumeAccessMode]():    apiReference + "core/persistent-volume-v1/#PersistentVolumeSpec",
 	reflect.TypeFor[corev1.PersistentVolumeReclaimPolicy](): apiReference + "core/persistent-volume-v1/#PersistentVolumeSpec",
 	reflect.TypeFor[corev1.PullPolicy]():                    apiReference + "core/pod-v1/#Container",
 	reflect.TypeFor[corev1.ResourceRequirements]():          apiReference + "core/pod-v1/#ResourceRequirements",
+	reflect.TypeFor[corev1.RestartPolicy]():                 apiReference + "core/pod-v1/#PodSpec",
 	reflect.TypeFor[corev1.TaintEffect]():                   apiReference + "core/node-v1/#Taint",
+	reflect.TypeFor[corev1.Volume]():                        apiReference + "core/pod-v1/#PodSpec",
+	reflect.TypeFor[corev1.VolumeMount]():                   apiReference + "core/pod-v1/#Container",
 }
 
 // typeOf describes the type of the value at a path. The objects in it have their
