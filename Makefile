@@ -4,7 +4,7 @@ STACK ?= dev
 SANDBOX := .sandbox/bin/sandbox
 
 .DEFAULT_GOAL := help
-.PHONY: help up preview down status kubeconfig test unit lint build sandbox toolchain
+.PHONY: help up preview down status kubeconfig test unit lint bench build sandbox toolchain
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,6 +35,10 @@ lint: ## Check formatting, go vet and staticcheck.
 	test -z "$$(gofmt -l .)" || { gofmt -l .; exit 1; }
 	go vet ./... && go tool staticcheck ./...
 	cd sandbox && go vet ./... && go tool staticcheck ./...
+
+bench: toolchain ## Measure stacks of 1, 10 and 100 jobs: time and memory of program and engine.
+	go test -run '^$$' -bench Program ./tests
+	cd sandbox && go test -run '^$$' -bench Jobs -benchtime 1x -timeout 60m ./e2e
 
 build: ## Compile the Pulumi program, which `pulumi preview` and `up` run.
 	go build -o bin/persia .

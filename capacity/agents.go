@@ -18,10 +18,14 @@ var ClusterAgents = Pods{
 var (
 	// NATSOperator is one a stack.
 	NATSOperator = Resources{MilliCPU: 100, MemoryBytes: 128 * MiB, Pods: 1}
+	// PERSIAOperator is one a stack that leaves jobs to it.
+	PERSIAOperator = Resources{MilliCPU: 100, MemoryBytes: 128 * MiB, Pods: 1}
 	// NATSReloader is one a NATS server, in its pod.
 	NATSReloader = Resources{MilliCPU: 10, MemoryBytes: 32 * MiB}
 	// MetricsGateway is one a job.
 	MetricsGateway = Resources{MilliCPU: 100, MemoryBytes: 256 * MiB, Pods: 1}
+	// Completion is one a job with a metrics gateway.
+	Completion = Resources{MilliCPU: 10, MemoryBytes: 16 * MiB, Pods: 1}
 	// DriverInstaller is one a node with a GPU, where the driver comes from a
 	// DaemonSet.
 	DriverInstaller = Resources{MilliCPU: 150, Pods: 1}

@@ -193,7 +193,7 @@ func TestLoadAcceptsClusterSettings(t *testing.T) {
 		"backups by the half day": {"persia:cluster.backup.plan": edits{"schedule": "0 4,16 * * *"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Load(stackFile(t, changes))
+			_, err := Load(stackFile(t, changes), nil)
 			assert.NoError(t, err)
 		})
 	}
@@ -201,7 +201,7 @@ func TestLoadAcceptsClusterSettings(t *testing.T) {
 
 // TestClusterDefaults are those that are safe.
 func TestClusterDefaults(t *testing.T) {
-	s, err := Load(stackFile(t, edits{"persia:cluster.backup.plan": edits{"schedule": "0 4 * * *"}}))
+	s, err := Load(stackFile(t, edits{"persia:cluster.backup.plan": edits{"schedule": "0 4 * * *"}}), nil)
 	require.NoError(t, err)
 	c := s.Cluster
 	for name, on := range map[string]*bool{
@@ -236,7 +236,7 @@ func TestTurnedOffOnlyIfDecoded(t *testing.T) {
 }
 
 func TestPublicNodesNeedNoControlPlaneRange(t *testing.T) {
-	s, err := Load(stackFile(t, edits{"persia:cluster.privateNodes": false}))
+	s, err := Load(stackFile(t, edits{"persia:cluster.privateNodes": false}), nil)
 	require.NoError(t, err)
 	assert.Empty(t, s.Cluster.Network.ControlPlane)
 }

@@ -3,7 +3,6 @@ package config
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"reflect"
 	"slices"
@@ -18,6 +17,11 @@ import (
 // path instead of the first one without.
 type decoder struct {
 	problems field.ErrorList
+	written  writtenPaths
+	// settled is how many of the problems have the path that is written.
+	settled int
+	// inManifest says that what is decoded stands in a PersiaJob.
+	inManifest bool
 }
 
 // decodeText decodes the value of a key. A string arrives without quotes, and
@@ -27,15 +31,7 @@ func (d *decoder) decodeText(path *field.Path, text string, into any) {
 		*s = text
 		return
 	}
-	dec := json.NewDecoder(strings.NewReader(text))
-	dec.UseNumber()
-	var in any
-	if err := dec.Decode(&in); err != nil {
-		in = text
-	} else if _, err := dec.Token(); err != io.EOF {
-		in = text
-	}
-	d.decode(path, in, reflect.ValueOf(into).Elem())
+	d.decode(path, fromJSON(text), reflect.ValueOf(into).Elem())
 }
 
 // decode decodes one value. A null is as if nothing was written.
@@ -47,6 +43,9 @@ func (d *decoder) decode(path *field.Path, in any, out reflect.Value) {
 		defer d.hide(path, len(d.problems))
 	}
 	switch leaf := out.Addr().Interface().(type) {
+	case *map[string]any:
+		*leaf, _ = expect[map[string]any](d, path, in, "an object")
+		return
 	case *resource.Quantity:
 		d.quantity(path, in, leaf)
 		return
@@ -78,7 +77,7 @@ func (d *decoder) decode(path *field.Path, in any, out reflect.Value) {
 		if b, ok := expect[bool](d, path, in, "true or false, without quotes"); ok {
 			out.SetBool(b)
 		}
-	case reflect.Int:
+	case reflect.Int, reflect.Int32, reflect.Int64:
 		if n, ok := expect[json.Number](d, path, in, "an integer, without quotes"); ok {
 			d.integer(path, n, out)
 		}
@@ -92,12 +91,19 @@ func (d *decoder) decode(path *field.Path, in any, out reflect.Value) {
 }
 
 func (d *decoder) object(path *field.Path, object map[string]any, out reflect.Value) {
+	if out.Type() == reflect.TypeFor[Job]() {
+		d.respell(object, path, object, path, jobSpellings)
+	}
 	fields := fieldsOf(out.Type())
 	for name, in := range object {
 		at := path.Child(name)
 		f, ok := fields[name]
 		if !ok {
-			d.problems = append(d.problems, field.Forbidden(at, unknownField(name, fields)))
+			d.problems = append(d.problems, field.Forbidden(at, unknownField(name, out.Type())))
+			continue
+		}
+		if d.inManifest && f.beside {
+			d.problems = append(d.problems, field.Forbidden(at, "is no field of a PersiaJob; write it in the stack file, beside manifest"))
 			continue
 		}
 		if f.defaulted && isZero(in) {
@@ -198,6 +204,8 @@ type structField struct {
 	index []int
 	// defaulted says that 0 stands for a default, and would be written in vain.
 	defaulted bool
+	// beside says that the field is none of a PersiaJob.
+	beside bool
 }
 
 // fieldsOf lists the fields of a struct by their names in JSON, those of embedded
@@ -210,13 +218,15 @@ func fieldsOf(t reflect.Type) map[string]structField {
 			continue
 		}
 		defaulted := f.Type.Kind() == reflect.Int && strings.Contains(options, "omitempty")
-		fields[name] = structField{f.Index, defaulted}
+		fields[name] = structField{f.Index, defaulted, f.Tag.Get("beside") == "manifest"}
 	}
 	return fields
 }
 
-func unknownField(name string, fields map[string]structField) string {
-	names := slices.Sorted(maps.Keys(fields))
+// unknownField suggests what a name that is no field of an object may be meant to
+// be.
+func unknownField(name string, object reflect.Type) string {
+	names := slices.Sorted(maps.Keys(fieldsOf(object)))
 	if near := nearest(name, names); len(near) > 0 {
 		return "unknown field; did you mean " + or(near) + "?"
 	}

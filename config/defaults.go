@@ -25,6 +25,7 @@ func (s *Stack) setDefaults() {
 	for i := range s.Jobs {
 		s.Jobs[i].setDefaults()
 	}
+	s.dropOwnNATS()
 }
 
 // setClusterDefaults are those of a cluster that is created. The ranges are sized

@@ -21,7 +21,7 @@ func onExisting(more edits) edits {
 }
 
 func TestExistingCluster(t *testing.T) {
-	stack, err := Load(stackFile(t, onExisting(nil)))
+	stack, err := Load(stackFile(t, onExisting(nil)), nil)
 	require.NoError(t, err)
 	assert.Equal(t, "loaders", stack.SystemPoolName())
 	assert.Equal(t, "loaders", stack.NATS.NodePool)
@@ -58,7 +58,7 @@ func TestExistingClusterRefuses(t *testing.T) {
 			"persia:nodePools[0].nodes", "write 3"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := Load(stackFile(t, onExisting(c.edits)))
+			_, err := Load(stackFile(t, onExisting(c.edits)), nil)
 			require.Error(t, err)
 			assert.Contains(t, err.Error(), "\n"+c.path+": ")
 			assert.ErrorContains(t, err, c.says)

@@ -32,14 +32,14 @@ var derivedNames = []struct {
 }
 
 func (v *validator) jobs() {
-	path := field.NewPath(jobsKey)
-	names := make([]string, len(v.stack.Jobs))
-	for i := range v.stack.Jobs {
-		names[i] = v.stack.Jobs[i].Name
-		v.job(path.Index(i), &v.stack.Jobs[i])
+	jobs := v.stack.Jobs
+	names := make([]string, len(jobs))
+	for i := range jobs {
+		names[i] = jobs[i].Name
+		v.job(jobs[i].at, &jobs[i])
 	}
 	unique(names, func(i, first int) {
-		v.duplicate(path.Index(i).Child("name"), names[i], "is that of jobs[%d]; each job has a name of its own", first)
+		v.duplicate(jobs[i].at.Child("name"), names[i], "is that of %s; each job has a name of its own", v.written.of(jobs[first].at.String()))
 	})
 }
 
@@ -51,12 +51,18 @@ func (v *validator) job(path *field.Path, j *Job) {
 	v.persiaEnv(path.Child("persiaEnv"), j.PersiaEnv)
 	v.mounts(path.Child("mounts"), j.Mounts, nil)
 	oneOf(v, path.Child("logLevel"), j.LogLevel, "trace", "debug", "info", "warn", "error")
+	oneOf(v, path.Child("restartPolicy"), j.RestartPolicy, corev1.RestartPolicyNever, corev1.RestartPolicyOnFailure, corev1.RestartPolicyAlways)
 	oneOf(v, path.Child("imagePullPolicy"), j.ImagePullPolicy, corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever)
+	v.imagePullSecrets(path.Child("imagePullSecrets"), j.ImagePullSecrets)
+	v.script(path.Child("script"), j.Script)
+	v.podVolumes(path.Child("volumes"), j.Volumes)
 	for _, r := range j.roles() {
 		v.role(path.Child(r.field), r)
 		v.mounts(path.Child(r.field, "mounts"), r.Mounts, j.Mounts)
+		v.volumeMounts(path.Child(r.field, "volumeMounts"), j, r.Role)
 	}
 	v.nprocPerNode(path.Child("nnWorker", "nprocPerNode"), j.NNWorker)
+	v.engine(path, j)
 }
 
 // derivedNamesFit checks that all names made of a job's name can be labels.
@@ -87,9 +93,29 @@ func (v *validator) persiaEnv(at *field.Path, env PersiaEnv) {
 	}
 }
 
+func (v *validator) imagePullSecrets(path *field.Path, secrets []corev1.LocalObjectReference) {
+	for i, secret := range secrets {
+		v.name(path.Index(i).Child("name"), secret.Name, validation.IsDNS1123Subdomain)
+	}
+}
+
+func (v *validator) script(path *field.Path, s *Script) {
+	if s == nil {
+		return
+	}
+	v.directory(path.Child("python"), s.Python)
+	v.directory(path.Child("runtime"), s.Runtime)
+	for _, message := range validation.IsValidPortNum(s.Port) {
+		v.invalid(path.Child("port"), s.Port, "%s; leave it out for the default", message)
+	}
+}
+
+// sharedMemory is where the processes of a trainer exchange data.
+const sharedMemory = "/dev/shm"
+
 // takenPaths are where the program itself mounts something.
 var takenPaths = map[string]string{
-	"/dev/shm":        "the trainers' shared memory",
+	sharedMemory:      "the trainers' shared memory",
 	"/opt/persia":     "where the script is that replicas start with",
 	"/var/lib/persia": "where a replica that has finished is remembered",
 }
@@ -152,6 +178,9 @@ func (v *validator) role(path *field.Path, r namedRole) {
 	if strings.ContainsFunc(r.Image, unicode.IsSpace) {
 		v.invalid(path.Child("image"), r.Image, "must be an image reference without spaces, like persiaml/persia-cpu-runtime:latest")
 	}
+	if r.TerminationGracePeriodSeconds < 0 {
+		v.invalid(path.Child("terminationGracePeriodSeconds"), r.TerminationGracePeriodSeconds, "must be at least 1; leave it out for the default")
+	}
 	v.env(path.Child("env"), r.Env)
 	if pool, ok := v.assignment(path, r.field, r.NodePool, r.Resources, v.stack.poolNames()); ok {
 		v.gpusFit(path.Child("resources"), r.field, r.Resources, pool)
@@ -172,10 +201,10 @@ func (v *validator) nprocPerNode(path *field.Path, w NNWorker) {
 // cannot: their names differ, and no suffix ends with another.
 func (v *validator) serviceNames() {
 	name := v.stack.NATS.Name
-	for i, j := range v.stack.Jobs {
+	for _, j := range v.stack.Jobs {
 		for _, d := range derivedNames {
 			if service := j.Name + d.suffix; service == name || service == name+"-mgmt" {
-				v.invalid(field.NewPath(jobsKey).Index(i).Child("name"), j.Name, "makes the service %s, which %s.name makes too; rename one of the two", service, natsKey)
+				v.invalid(j.at.Child("name"), j.Name, "makes the service %s, which %s.name makes too; rename one of the two", service, natsKey)
 			}
 		}
 	}

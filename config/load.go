@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"io/fs"
 	"reflect"
 	"regexp"
 	"slices"
@@ -32,7 +33,7 @@ var keys = []key{
 	{volumesKey, func(s *Stack) any { return &s.Volumes },
 		"write the list of volumes, or [] for none"},
 	{natsKey, func(s *Stack) any { return &s.NATS },
-		"write an object with size and resources"},
+		"write an object with size and resources, or {} where a manifest has them"},
 	{jobsKey, func(s *Stack) any { return &s.Jobs },
 		"write the list of jobs, or [] for none"},
 }
@@ -73,29 +74,46 @@ func StackField(key string) (reflect.StructField, bool) {
 
 // Load reads a stack, completes it with defaults and validates it. It gets the
 // value of each key as Pulumi hands it out: a string as it is, anything else as
-// JSON. The error lists every problem of the stack, one a line.
-func Load(get func(key string) (string, bool)) (*Stack, error) {
-	s := &Stack{}
-	d := &decoder{}
+// JSON. The manifests that jobs name are among files, those of the project's
+// directory. The error lists every problem of the stack, one a line.
+func Load(get func(key string) (string, bool), files fs.FS) (*Stack, error) {
+	s, d := &Stack{}, &decoder{written: writtenPaths{}}
+	// A manifest may hold what the stack file leaves open.
+	var found manifests
+	if text, ok := given(get, jobsKey); ok {
+		found = d.readManifests(field.NewPath(jobsKey), text, files)
+	}
 	for _, k := range keys {
 		path := field.NewPath(k.name)
-		text, ok := get(k.name)
-		if !ok || text == "" || text == "null" {
-			if k.missing == "" {
-				continue
-			}
+		text, ok := given(get, k.name)
+		switch {
+		case !ok && k.missing != "":
 			d.problems = append(d.problems, field.Required(path, k.missing))
-			continue
+		case !ok:
+		case k.name == jobsKey:
+			s.Jobs = d.decodeJobs(found.jobs)
+		case k.name == natsKey && found.nats != nil:
+			d.decodeNATS(path, found.nats, &s.NATS)
+			d.written.overwritten(path, text)
+			d.decodeText(path, text, &s.NATS)
+		default:
+			d.decodeText(path, text, k.into(s))
 		}
-		d.decodeText(path, text, k.into(s))
 	}
+	d.settle()
 	s.setDefaults()
-	v := &validator{stack: s, undecoded: d.problems}
+	v := &validator{stack: s, written: d.written, undecoded: d.problems}
 	v.validate()
 	if found := append(d.problems, v.problems...); len(found) > 0 {
 		return nil, newProblems(found)
 	}
 	return s, nil
+}
+
+// given is the value of a key, if there is one.
+func given(get func(key string) (string, bool), key string) (string, bool) {
+	text, ok := get(key)
+	return text, ok && text != "" && text != "null"
 }
 
 // problems is everything that is wrong with a stack, sorted by path.

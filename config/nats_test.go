@@ -79,14 +79,14 @@ func TestLoadAcceptsNATS(t *testing.T) {
 		"the whole cluster": {"persia:nats.operatorScope": "cluster"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Load(stackFile(t, changes))
+			_, err := Load(stackFile(t, changes), nil)
 			assert.NoError(t, err)
 		})
 	}
 }
 
 func TestNATSDefaults(t *testing.T) {
-	s, err := Load(stackFile(t, edits{"persia:nats.maxPayload": 1 << 20}))
+	s, err := Load(stackFile(t, edits{"persia:nats.maxPayload": 1 << 20}), nil)
 	require.NoError(t, err)
 	assert.Equal(t, "nats", s.NATS.Image)
 	assert.Equal(t, 4<<20, s.NATS.MaxPending)
@@ -115,14 +115,14 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 			"persia:nats.users": []any{edits{"name": "", "password": hidden}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Load(stackFile(t, changes))
+			_, err := Load(stackFile(t, changes), nil)
 			require.Error(t, err)
 			assert.Contains(t, err.Error(), "persia:nats")
 			assert.NotContains(t, err.Error(), hidden)
 			assert.NotContains(t, err.Error(), "24681012")
 		})
 	}
-	s, err := Load(stackFile(t, edits{"persia:nats.users": []any{edits{"name": "a", "password": hidden}}}))
+	s, err := Load(stackFile(t, edits{"persia:nats.users": []any{edits{"name": "a", "password": hidden}}}), nil)
 	require.NoError(t, err)
 	assert.NotContains(t, fmt.Sprintf("%v %+v %#v %s", s.NATS, s.NATS, s.NATS, s.NATS.Users[0].Password), hidden)
 	assert.Equal(t, hidden, string(s.NATS.Users[0].Password))

@@ -192,7 +192,7 @@ func TestNodePoolsAccepted(t *testing.T) {
 		"shared GPUs, one of each trainer": with(partitionedTrainers("7g.40gb", edits{"strategy": "MPS", "maxClients": 2}), edits{"persia:jobs[0].nnWorker.resources.limits": edits{"cpu": 10, "memory": "70Gi", "nvidia.com/gpu": 1}}),
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Load(stackFile(t, stack))
+			_, err := Load(stackFile(t, stack), nil)
 			assert.NoError(t, err)
 		})
 	}
@@ -234,7 +234,7 @@ func TestPlaces(t *testing.T) {
 // TestDefaultsOfNodePools holds what a pool is without saying so.
 func TestDefaultsOfNodePools(t *testing.T) {
 	load := func(stack edits) NodePool {
-		s, err := Load(stackFile(t, stack))
+		s, err := Load(stackFile(t, stack), nil)
 		require.NoError(t, err)
 		return s.NodePools[3]
 	}

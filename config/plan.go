@@ -118,16 +118,25 @@ func (s *Stack) podsOn(pool string) []capacity.Pods {
 
 // systemPods are those of the system pool that no stack file tells of.
 func (s *Stack) systemPods() []capacity.Pods {
-	gateways := 0
+	operators, gateways, completions := 0, 0, 0
+	if s.UsesOperator() {
+		operators = 1
+	}
 	for _, j := range s.Jobs {
-		if *j.EnableMetrics {
-			gateways++
+		if !*j.EnableMetrics {
+			continue
+		}
+		gateways++
+		if j.Engine == EngineStatefulSet {
+			completions++
 		}
 	}
 	return []capacity.Pods{
 		capacity.ClusterAgents,
 		{Name: "NATS operator", Count: 1, Requests: capacity.NATSOperator},
+		{Name: "PERSIA operator", Count: operators, Requests: capacity.PERSIAOperator},
 		{Name: "metrics gateway", Count: gateways, Requests: capacity.MetricsGateway},
+		{Name: "completion", Count: completions, Requests: capacity.Completion},
 	}
 }
 
@@ -152,7 +161,7 @@ func (s *Stack) rolesOn(pool string, kind roleKind) []capacity.Pods {
 	replicas, jobs := map[capacity.Resources]int{}, map[capacity.Resources][]string{}
 	for i := range s.Jobs {
 		role := kind.of(&s.Jobs[i])
-		if role.NodePool != pool {
+		if role.NodePool != pool || s.Jobs[i].Stopped {
 			continue
 		}
 		size := s.podRequests(&s.Jobs[i], role)

@@ -49,7 +49,7 @@ func TestCapacityRefuses(t *testing.T) {
 			"persia:jobs[0].dataloader.resources.limits[ephemeral-storage]", []string{"200Gi", "leave 43Gi of ephemeral storage"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := Load(stackFile(t, c.edits))
+			_, err := Load(stackFile(t, c.edits), nil)
 			require.Error(t, err)
 			assert.Contains(t, err.Error(), "\n"+c.path+": ")
 			for _, text := range c.says {
@@ -66,7 +66,7 @@ func TestPlan(t *testing.T) {
 		"n2-highmem-32":   edits{"hourlyPrice": 2.5},
 		"m1-ultramem-160": edits{"hourlyPrice": 25},
 		"e2-standard-4":   edits{"hourlyPrice": 0.25},
-	}}))
+	}}), nil)
 	require.NoError(t, err)
 	plan := stack.Plan()
 
@@ -76,7 +76,7 @@ func TestPlan(t *testing.T) {
 	}
 	assert.Equal(t, map[string][]int{"system": {1, 2}, "trainers": {2, 2}, "loaders": {3, 4}, "ps": {1, 1}}, needed)
 	assert.Equal(t, 9, plan.Nodes)
-	assert.Equal(t, 2+8+2+1+3+2+1+1, plan.Pods, "roles, NATS, GKE's own, operator, gateway")
+	assert.Equal(t, 2+8+2+1+3+2+1+1+1, plan.Pods, "roles, NATS, GKE's own, operator, gateway, completion")
 	require.NotNil(t, plan.HourlyCost)
 	assert.InDelta(t, 2*30+4*2.5+25+2*0.25, *plan.HourlyCost, 1e-9)
 	assert.Contains(t, plan.Quotas, capacity.Quota{Name: "NVIDIA_A100_GPUS", Region: "us-central1", Amount: 16})
@@ -88,7 +88,7 @@ func TestPlan(t *testing.T) {
 }
 
 func TestPlanWithoutAPrice(t *testing.T) {
-	stack, err := Load(stackFile(t, edits{"persia:machineTypes": edits{"a2-highgpu-8g": edits{"hourlyPrice": 30}}}))
+	stack, err := Load(stackFile(t, edits{"persia:machineTypes": edits{"a2-highgpu-8g": edits{"hourlyPrice": 30}}}), nil)
 	require.NoError(t, err)
 	plan := stack.Plan()
 	assert.Nil(t, plan.HourlyCost, "part of the cost would pass for all of it")
@@ -102,7 +102,7 @@ func TestDescribedMachine(t *testing.T) {
 		"persia:machineTypes":                      edits{"x9-highgpu-4g": edits{"cpus": 96, "memory": "1Ti", "gpu": edits{"type": "nvidia-x9", "count": 4}}},
 		"persia:nodePools[0]":                      edits{"name": "trainers", "machineType": "x9-highgpu-4g", "nodes": 2, "gpu": edits{"type": "nvidia-x9", "count": 4}},
 		"persia:jobs[0].nnWorker.resources.limits": edits{"cpu": 80, "memory": "600Gi", "nvidia.com/gpu": 4},
-	}))
+	}), nil)
 	require.NoError(t, err)
 	plan := stack.Plan()
 	assert.Equal(t, 2, plan.Pools[1].Needed)
@@ -130,7 +130,7 @@ func TestDescribedMachineRefused(t *testing.T) {
 		{"price in quotes", edits{"n2-standard-8": edits{"spotHourlyPrice": "0.5"}}, "[n2-standard-8].spotHourlyPrice", "a number, without quotes"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := Load(stackFile(t, edits{"persia:machineTypes": c.described}))
+			_, err := Load(stackFile(t, edits{"persia:machineTypes": c.described}), nil)
 			require.Error(t, err)
 			assert.Contains(t, err.Error(), "\npersia:machineTypes"+c.path+": ")
 			assert.ErrorContains(t, err, c.says)

@@ -6,12 +6,12 @@ import (
 	"persia/capacity"
 )
 
-// GCSFuseSidecar is what the container asks for that GKE puts into a pod with these
-// mounts, and whether it puts one there.
-func (s *Stack) GCSFuseSidecar(mounts []Mount) (capacity.Resources, bool) {
+// GCSFuseSidecar is what the container asks for that GKE puts into the pods of a
+// role of a job, and whether it puts one there.
+func (s *Stack) GCSFuseSidecar(job *Job, role *Role) (capacity.Resources, bool) {
 	var most capacity.Resources
 	found := false
-	for _, mount := range mounts {
+	for _, mount := range s.claimMounts(job, role) {
 		for _, volume := range s.Volumes {
 			if volume.Name == mount.Volume && volume.GCSFuse != nil {
 				asks := volume.GCSFuse.Sidecar.requests()
@@ -42,6 +42,6 @@ func (c Sidecar) requests() capacity.Resources {
 // podRequests is what the scheduler counts of a replica of a role, with the
 // container that its mounts bring.
 func (s *Stack) podRequests(job *Job, role *Role) capacity.Resources {
-	sidecar, _ := s.GCSFuseSidecar(job.MountsOf(*role))
+	sidecar, _ := s.GCSFuseSidecar(job, role)
 	return requests(role.Resources).Plus(sidecar)
 }

@@ -492,34 +492,36 @@ const (
 
 // Job is a PERSIA training. Its fields are named as those of a PersiaJob, and the
 // names that older releases of PERSIA have for some of them are understood too.
+// Those with the tag beside are none of a PersiaJob, and stand in the stack file.
 type Job struct {
 	// Manifest is a file of PersiaJobs, relative to the project's directory. Each
 	// of them is a job, and the other fields here are added to it and win over its
-	// own. A NatsCluster in the file stands for what persia:nats leaves open.
-	Manifest string `json:"manifest,omitempty"`
+	// own. A NatsCluster in the file gives what persia:nats, {} for example, leaves
+	// open.
+	Manifest string `json:"manifest,omitempty" beside:"manifest"`
 	// Name is unique in the stack and the prefix of the job's objects. It, the
 	// roles and PersiaEnv are required where no Manifest has them.
-	Name string `json:"name,omitempty"`
+	Name string `json:"name,omitempty" beside:"manifest"`
 	// Run names one run of the training. A replica that has finished with success
 	// stays finished in this run: another name starts the training over. Default
 	// "1".
-	Run string `json:"run,omitempty"`
+	Run string `json:"run,omitempty" beside:"manifest"`
 	// Stopped takes all replicas of the job away, so that their nodes can go:
 	// once the training has finished, or to go on later. Default false.
-	Stopped bool `json:"stopped,omitempty"`
+	Stopped bool `json:"stopped,omitempty" beside:"manifest"`
 	// Engine is what makes the job's pods: statefulset, which is this program, or
 	// operator, which is PERSIA's own. Default statefulset.
-	Engine Engine `json:"engine,omitempty"`
+	Engine Engine `json:"engine,omitempty" beside:"manifest"`
 	// Script starts the roles with a script instead of persia-launcher, which the
 	// images of older releases of PERSIA lack.
-	Script *Script `json:"script,omitempty"`
+	Script *Script `json:"script,omitempty" beside:"manifest"`
 	// Env are environment variables that every role gets.
 	Env       []corev1.EnvVar `json:"env,omitempty"`
 	PersiaEnv PersiaEnv       `json:"persiaEnv,omitempty"`
 	// NodePool is the pool of the roles that name none.
-	NodePool string `json:"nodePool,omitempty"`
+	NodePool string `json:"nodePool,omitempty" beside:"manifest"`
 	// Mounts are the stack's volumes that every role mounts.
-	Mounts []Mount `json:"mounts,omitempty"`
+	Mounts []Mount `json:"mounts,omitempty" beside:"manifest"`
 	// Volumes are volumes of Kubernetes, of any kind, for the volumeMounts of the
 	// roles.
 	Volumes []corev1.Volume `json:"volumes,omitempty"`
@@ -536,10 +538,10 @@ type Job struct {
 	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty"`
 	// ImagePullSecrets are Secrets of the namespace persia with the credentials of
 	// registries.
-	ImagePullSecrets []corev1.LocalObjectReference `json:"imagePullSecrets,omitempty"`
+	ImagePullSecrets []corev1.LocalObjectReference `json:"imagePullSecrets,omitempty" beside:"manifest"`
 	// AutomountServiceAccountToken lets the containers talk to the Kubernetes API,
 	// with what rights the service account persia is given. Default false.
-	AutomountServiceAccountToken bool `json:"automountServiceAccountToken,omitempty"`
+	AutomountServiceAccountToken bool `json:"automountServiceAccountToken,omitempty" beside:"manifest"`
 
 	// NNWorker trains the dense neural network.
 	NNWorker NNWorker `json:"nnWorker,omitempty"`
@@ -551,8 +553,8 @@ type Job struct {
 	// EmbeddingParameterServer holds the embeddings and updates them.
 	EmbeddingParameterServer Role `json:"embeddingParameterServer,omitempty"`
 
-	// at is where the job stands, and pools where its node pools are written.
-	at, pools *field.Path
+	// at is where the job stands.
+	at *field.Path
 }
 
 // Engine is what makes the pods of a job.
@@ -607,7 +609,7 @@ type Role struct {
 	// Replicas is the number of pods of the role, at least 1.
 	Replicas int `json:"replicas"`
 	// NodePool is the pool that the replicas are pinned to. Default: the job's.
-	NodePool string `json:"nodePool,omitempty"`
+	NodePool string `json:"nodePool,omitempty" beside:"manifest"`
 	// Resources are what one replica asks for and may use, cpu and memory at least.
 	// What is requested defaults to the limits, as in Kubernetes.
 	Resources corev1.ResourceRequirements `json:"resources"`
@@ -616,12 +618,12 @@ type Role struct {
 	// Env are environment variables of this role, which win over the job's.
 	Env []corev1.EnvVar `json:"env,omitempty"`
 	// Mounts are volumes that this role mounts beside the job's.
-	Mounts []Mount `json:"mounts,omitempty"`
+	Mounts []Mount `json:"mounts,omitempty" beside:"manifest"`
 	// VolumeMounts mount the job's Volumes, by their names.
 	VolumeMounts []corev1.VolumeMount `json:"volumeMounts,omitempty"`
 	// TerminationGracePeriodSeconds is how long a replica that is told to end may
 	// take, to write a checkpoint for example. Default 60.
-	TerminationGracePeriodSeconds int `json:"terminationGracePeriodSeconds,omitempty"`
+	TerminationGracePeriodSeconds int `json:"terminationGracePeriodSeconds,omitempty" beside:"manifest"`
 }
 
 // NNWorker is the trainer: a role whose replicas start several processes.

@@ -11,7 +11,8 @@ import (
 // validator collects everything that is wrong with a stack whose defaults are
 // set. Each rule says what is allowed and what to do.
 type validator struct {
-	stack *Stack
+	stack   *Stack
+	written writtenPaths
 	// undecoded are the problems of decoding: what is wrong already is not
 	// reported a second time for being empty.
 	undecoded field.ErrorList
@@ -53,6 +54,7 @@ func (v *validator) duplicate(path *field.Path, value any, format string, args .
 }
 
 func (v *validator) add(err *field.Error) {
+	err.Field = v.written.of(err.Field)
 	for _, u := range v.undecoded {
 		if within(err.Field, u.Field) {
 			return

@@ -146,7 +146,7 @@ func (s *Stack) usersOf(volume string) users {
 		job := &s.Jobs[i]
 		for _, r := range job.roles() {
 			mounted := false
-			for _, m := range job.MountsOf(*r.Role) {
+			for _, m := range s.claimMounts(job, r.Role) {
 				if m.Volume == volume {
 					mounted, found.readOnly = true, found.readOnly && m.ReadOnly
 				}

@@ -206,7 +206,7 @@ func TestVolumesAccepted(t *testing.T) {
 		"a role's mount elsewhere": edits{"persia:jobs[0].nnWorker.mounts": []any{edits{"volume": "checkpoints", "mountPath": "/more"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Load(stackFile(t, changes))
+			_, err := Load(stackFile(t, changes), nil)
 			assert.NoError(t, err)
 		})
 	}
@@ -214,7 +214,7 @@ func TestVolumesAccepted(t *testing.T) {
 
 func TestVolumeDefaults(t *testing.T) {
 	load := func(changes edits) Volume {
-		s, err := Load(stackFile(t, changes))
+		s, err := Load(stackFile(t, changes), nil)
 		require.NoError(t, err)
 		return s.Volumes[1]
 	}
@@ -252,7 +252,7 @@ func TestSidecarCounts(t *testing.T) {
 		"persia:nodePools[1].disk":           edits{"sizeGb": 200},
 		"persia:cluster.authorizedNetworks":  nil,
 		"persia:jobs[0].embeddingWorker.env": []any{},
-	})))
+	})), nil)
 	require.NoError(t, err)
 	sidecars := map[string]capacity.Resources{}
 	for _, r := range s.Jobs[0].roles() {
@@ -270,9 +270,9 @@ func TestSidecarCounts(t *testing.T) {
 // silently.
 func TestVolumeWarnings(t *testing.T) {
 	warnings := func(changes edits) []string {
-		s, err := Load(stackFile(t, changes))
+		s, err := Load(stackFile(t, changes), nil)
 		require.NoError(t, err)
-		return s.Warnings()
+		return s.volumeWarnings()
 	}
 	kept := over("gcsFuse", edits{"bucket": "other", "create": edits{}})
 	assert.Empty(t, warnings(kept))

@@ -1,6 +1,10 @@
 package config
 
-import "fmt"
+import (
+	"fmt"
+	"path"
+	"strings"
+)
 
 // mostNATS is how many servers NATS is commonly run with at most.
 const mostNATS = 9
@@ -16,5 +20,34 @@ func (s *Stack) Warnings() []string {
 		warnings = append(warnings, fmt.Sprintf("%s.size: %d servers keep %d routes, each to each other; %d or less are usual, with more resources each",
 			natsKey, size, size*(size-1)/2, mostNATS))
 	}
+	warnings = append(warnings, s.engineWarnings()...)
+	return append(warnings, s.jobWarnings()...)
+}
+
+func (s *Stack) jobWarnings() []string {
+	var warnings []string
+	for i := range s.Jobs {
+		job := &s.Jobs[i]
+		if loose := job.looseImages(); len(loose) > 0 {
+			warnings = append(warnings, fmt.Sprintf("%s: the image of %s has the tag latest, and pods that start later may run another one; write image with a digest, like persiaml/persia-cpu-runtime@sha256:…",
+				job.at, and(loose)))
+		}
+		if job.mountsHostPaths() {
+			warnings = append(warnings, fmt.Sprintf("%s: hostPath volumes are directories of the nodes, and the namespace of all jobs admits privileged pods for them; use a volume of %s, by mounts", job.at.Child("volumes"), volumesKey))
+		}
+	}
 	return warnings
+}
+
+// looseImages are the roles whose image may be another one tomorrow. Upstream's
+// own, which a role has by default, are of that kind.
+func (j *Job) looseImages() []string {
+	var roles []string
+	for _, r := range j.roles() {
+		_, tag, tagged := strings.Cut(path.Base(r.Image), ":")
+		if !strings.Contains(r.Image, "@") && (!tagged || tag == "latest") {
+			roles = append(roles, r.field)
+		}
+	}
+	return roles
 }

@@ -44,3 +44,8 @@ func Meta(namespace, name string, labels map[string]string) metav1.ObjectMeta {
 func BaselinePodSecurity() map[string]string {
 	return map[string]string{"pod-security.kubernetes.io/enforce": "baseline"}
 }
+
+// NoPodSecurity are the labels of a namespace that admits any pod.
+func NoPodSecurity() map[string]string {
+	return map[string]string{"pod-security.kubernetes.io/enforce": "privileged"}
+}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -26,6 +27,7 @@ var kinds = runtime.NewScheme()
 
 func init() {
 	utilruntime.Must(appsv1.AddToScheme(kinds))
+	utilruntime.Must(batchv1.AddToScheme(kinds))
 	utilruntime.Must(corev1.AddToScheme(kinds))
 	utilruntime.Must(extensionsv1.AddToScheme(kinds))
 	utilruntime.Must(networkingv1.AddToScheme(kinds))

@@ -16,6 +16,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/auto"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"k8s.io/client-go/rest"
 
 	"persia/sandbox/gcp"
@@ -153,7 +154,7 @@ func (s *Sandbox) selectStack(ctx context.Context, project, providers string) (a
 		auto.Pulumi(cli),
 		auto.WorkDir(project),
 		auto.PulumiHome(s.path("pulumi")),
-		auto.Program(stack.Deploy),
+		auto.Program(s.program()),
 		auto.EnvVars(map[string]string{
 			"PULUMI_BACKEND_URL":                          "file://" + s.path("state"),
 			"PULUMI_CONFIG_PASSPHRASE_FILE":               s.path("passphrase"),
@@ -166,6 +167,21 @@ func (s *Sandbox) selectStack(ctx context.Context, project, providers string) (a
 		return auto.Stack{}, err
 	}
 	return auto.UpsertStack(ctx, s.options.Stack, workspace)
+}
+
+// program is the program itself, where Pulumi would start it: beside the user's
+// Pulumi.yaml, of which the engine's folder has a copy, and the files around it.
+func (s *Sandbox) program() pulumi.RunFunc {
+	return func(ctx *pulumi.Context) error {
+		before, err := os.Getwd()
+		if err != nil {
+			return err
+		}
+		if err := os.Chdir(s.options.Project); err != nil {
+			return err
+		}
+		return errors.Join(stack.Deploy(ctx), os.Chdir(before))
+	}
 }
 
 // latest is what the stack's state holds.

@@ -1,6 +1,9 @@
 package stack
 
 import (
+	"cmp"
+	"io/fs"
+	"os"
 	"slices"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
@@ -18,7 +21,7 @@ import (
 // Deploy is the Pulumi program. It registers nothing unless the whole stack file
 // is valid.
 func Deploy(ctx *pulumi.Context) error {
-	cfg, err := config.Load(ctx.GetConfig)
+	cfg, err := config.Load(ctx.GetConfig, projectFiles(ctx))
 	if err != nil {
 		return err
 	}
@@ -53,7 +56,11 @@ func Deploy(ctx *pulumi.Context) error {
 	if err != nil {
 		return err
 	}
-	namespace, err := persia.NewNamespace(ctx, "persia", nodes, inCluster)
+	namespace, err := persia.NewNamespace(ctx, "persia", persia.NamespaceArgs{
+		HostPaths:         cfg.MountsHostPaths(),
+		ManagedPrometheus: hasManagedPrometheus(cfg.Cluster),
+		Needs:             nodes,
+	}, inCluster)
 	if err != nil {
 		return err
 	}
@@ -65,7 +72,12 @@ func Deploy(ctx *pulumi.Context) error {
 	if err != nil {
 		return err
 	}
-	jobs, err := newJobs(ctx, cfg, broker, slices.Concat(nodes, resources(volumes), []pulumi.Resource{driver, priorities, namespace, broker}), inCluster)
+	operator, err := newJobOperator(ctx, cfg, append(nodes, namespace), inCluster)
+	if err != nil {
+		return err
+	}
+	jobNeeds := slices.Concat(nodes, resources(volumes), []pulumi.Resource{driver, priorities, namespace, broker}, operator)
+	jobs, err := newJobs(ctx, cfg, broker, jobNeeds, inCluster)
 	if err != nil {
 		return err
 	}
@@ -73,6 +85,11 @@ func Deploy(ctx *pulumi.Context) error {
 		ctx.Export(name, value)
 	}
 	return nil
+}
+
+// projectFiles are those beside Pulumi.yaml, where Pulumi starts the program.
+func projectFiles(ctx *pulumi.Context) fs.FS {
+	return os.DirFS(cmp.Or(ctx.RootDirectory(), "."))
 }
 
 func newCluster(ctx *pulumi.Context, cfg *config.Stack, found map[string]storage.Found) (*gke.Cluster, error) {
@@ -87,6 +104,13 @@ func newCluster(ctx *pulumi.Context, cfg *config.Stack, found map[string]storage
 		KeepNetwork:  keepsNetwork(cfg),
 		AdoptNetwork: hasNetwork(cfg, found),
 	})
+}
+
+// hasManagedPrometheus reports whether the cluster has Managed Service for Prometheus.
+// Of one that is there already nothing is known, and its kinds may be missing.
+func hasManagedPrometheus(cluster config.Cluster) bool {
+	enabled := cluster.Monitoring.ManagedPrometheus
+	return enabled != nil && *enabled
 }
 
 // keepsNetwork reports whether the stack leaves a Filestore instance behind, which
@@ -137,37 +161,13 @@ func newNATS(ctx *pulumi.Context, cfg *config.Stack, nodes, servers []pulumi.Res
 		return nil, err
 	}
 	return nats.NewCluster(ctx, cfg.NATS.Name, nats.ClusterArgs{
-		NATS:            cfg.NATS,
-		Placement:       placement(cfg, cfg.NATS.NodePool),
-		ClientNamespace: persia.NamespaceName,
-		ClientLabel:     persia.JobLabel,
-		Needs:           slices.Concat(nodes, servers, []pulumi.Resource{operator}),
+		NATS:              cfg.NATS,
+		Placement:         placement(cfg, cfg.NATS.NodePool),
+		ClientNamespace:   persia.NamespaceName,
+		ClientLabel:       persia.JobLabel,
+		ManagedPrometheus: hasManagedPrometheus(cfg.Cluster),
+		Needs:             slices.Concat(nodes, servers, []pulumi.Resource{operator}),
 	}, inCluster)
-}
-
-func newJobs(ctx *pulumi.Context, cfg *config.Stack, broker *nats.Cluster, needs []pulumi.Resource, inCluster pulumi.ResourceOption) (map[string]*persia.Job, error) {
-	jobs := map[string]*persia.Job{}
-	for _, job := range cfg.Jobs {
-		registered, err := persia.NewJob(ctx, job.Name, persia.JobArgs{
-			Job:            job,
-			Namespace:      persia.NamespaceName,
-			ServiceAccount: persia.ServiceAccountName,
-			Broker:         persia.Broker(broker.Client),
-			Mounted: func(mounts []config.Mount) persia.Mounted {
-				return mounted(cfg, mounts)
-			},
-			Placement: func(nodePool string) kube.Placement {
-				return placement(cfg, nodePool)
-			},
-			SystemPlacement: placement(cfg, cfg.SystemPoolName()),
-			Needs:           needs,
-		}, inCluster)
-		if err != nil {
-			return nil, err
-		}
-		jobs[job.Name] = registered
-	}
-	return jobs, nil
 }
 
 // placement finds the nodes of a pool. Configuration names no other pools than
@@ -179,22 +179,6 @@ func placement(cfg *config.Stack, nodePool string) kube.Placement {
 		}
 	}
 	panic("no node pool " + nodePool) // refused by config
-}
-
-// mounted is what a pod with these mounts needs.
-func mounted(cfg *config.Stack, mounts []config.Mount) persia.Mounted {
-	var needs persia.Mounted
-	for _, mount := range mounts {
-		for _, volume := range cfg.Volumes {
-			if volume.Name == mount.Volume {
-				needs.Claims = append(needs.Claims, persia.Claim{Name: volume.Claim, MountPath: mount.MountPath, ReadOnly: mount.ReadOnly})
-			}
-		}
-	}
-	if sidecar, ok := cfg.GCSFuseSidecar(mounts); ok {
-		needs.PodAnnotations = storage.SidecarAnnotations(sidecar)
-	}
-	return needs
 }
 
 func resources(volumes []*storage.Volume) []pulumi.Resource {

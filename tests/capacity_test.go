@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -21,7 +22,7 @@ func loadStack(t *testing.T, configuration map[string]string) (*config.Stack, er
 	return config.Load(func(key string) (string, bool) {
 		value, ok := configuration[key]
 		return value, ok
-	})
+	}, nil)
 }
 
 func pool(configuration any, name string) map[string]any {
@@ -149,6 +150,10 @@ func registeredRequests(t *testing.T, recorder *recorder) map[string]capacity.Re
 	for _, registration := range recorder.all(t, "kubernetes:apps/v1:Deployment") {
 		deployment := object[appsv1.Deployment](t, registration)
 		add(deployment.Spec.Template.Spec.NodeSelector, deployment.Spec.Template.Spec.Containers[0].Resources, *deployment.Spec.Replicas)
+	}
+	for _, registration := range recorder.all(t, "kubernetes:batch/v1:Job") {
+		pod := object[batchv1.Job](t, registration).Spec.Template.Spec
+		add(pod.NodeSelector, pod.Containers[0].Resources, 1)
 	}
 	for _, registration := range recorder.all(t, "kubernetes:nats.io/v1alpha2:NatsCluster") {
 		nats := object[natsCluster](t, registration)

@@ -13,7 +13,7 @@ import (
 )
 
 // edit changes one key of a configuration.
-func edit(t *testing.T, configuration map[string]string, key string, change func(value any)) {
+func edit(t testing.TB, configuration map[string]string, key string, change func(value any)) {
 	t.Helper()
 	var value any
 	require.NoError(t, json.Unmarshal([]byte(configuration[key]), &value))

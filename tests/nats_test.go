@@ -2,6 +2,8 @@ package tests
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -183,8 +185,7 @@ func TestDisruptionBudget(t *testing.T) {
 // TestNetworkPolicies lists all who are let in, and where servers go.
 func TestNetworkPolicies(t *testing.T) {
 	prod := deployStack(t, "prod")
-	policies := prod.all(t, "kubernetes:networking.k8s.io/v1:NetworkPolicy")
-	require.Len(t, policies, 2)
+	require.Len(t, prod.all(t, "kubernetes:networking.k8s.io/v1:NetworkPolicy"), 4, "of NATS and of jobs")
 
 	closed := object[networkingv1.NetworkPolicy](t, prod.one(t, "kubernetes:networking.k8s.io/v1:NetworkPolicy", "nats-operator"))
 	assert.Equal(t, "nats-io", closed.Namespace)
@@ -225,10 +226,8 @@ func peers(peers []networkingv1.NetworkPolicyPeer) string {
 		text := "anything"
 		if s := peer.PodSelector; s != nil {
 			var parts []string
-			for _, key := range []string{"app", "nats_cluster"} {
-				if value, ok := s.MatchLabels[key]; ok {
-					parts = append(parts, key+"="+value)
-				}
+			for _, key := range slices.Sorted(maps.Keys(s.MatchLabels)) {
+				parts = append(parts, key+"="+s.MatchLabels[key])
 			}
 			for _, e := range s.MatchExpressions {
 				parts = append(parts, e.Key+" "+strings.ToLower(string(e.Operator)))
@@ -237,6 +236,9 @@ func peers(peers []networkingv1.NetworkPolicyPeer) string {
 		}
 		if s := peer.NamespaceSelector; s != nil {
 			text += " in " + s.MatchLabels["kubernetes.io/metadata.name"]
+		}
+		if block := peer.IPBlock; block != nil {
+			text = block.CIDR
 		}
 		texts = append(texts, text)
 	}

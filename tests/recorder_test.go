@@ -174,27 +174,34 @@ func object[T any](t *testing.T, registration registration) T {
 }
 
 // deploy runs the program over a stack's configuration.
-func deploy(t *testing.T, configuration map[string]string) (*recorder, error) {
+func deploy(t testing.TB, configuration map[string]string) (*recorder, error) {
 	t.Helper()
 	return deployOver(t, configuration, nil)
 }
 
 // deployOver is deploy where Google Cloud has something already.
-func deployOver(t *testing.T, configuration map[string]string, cloud cloud) (*recorder, error) {
+func deployOver(t testing.TB, configuration map[string]string, cloud cloud) (*recorder, error) {
+	t.Helper()
+	return run(t, pulumi.RunInfo{Config: configuration}, cloud)
+}
+
+// deployIn is deploy for a project in a directory of its own.
+func deployIn(t testing.TB, directory string, configuration map[string]string) (*recorder, error) {
+	t.Helper()
+	return run(t, pulumi.RunInfo{Config: configuration, RootDirectory: directory}, nil)
+}
+
+func run(t testing.TB, info pulumi.RunInfo, cloud cloud) (*recorder, error) {
 	t.Helper()
 	recorder := &recorder{cloud: cloud}
-	ctx, err := pulumi.NewContext(t.Context(), pulumi.RunInfo{
-		Project: "persia",
-		Stack:   "stack",
-		Config:  configuration,
-		Mocks:   recorder,
-	})
+	info.Project, info.Stack, info.Mocks = "persia", "stack", recorder
+	ctx, err := pulumi.NewContext(t.Context(), info)
 	require.NoError(t, err)
 	return recorder, pulumi.RunWithContext(ctx, stack.Deploy)
 }
 
 // deployStack runs the program over one of the repository's stack files.
-func deployStack(t *testing.T, name string) *recorder {
+func deployStack(t testing.TB, name string) *recorder {
 	t.Helper()
 	recorder, err := deploy(t, readStack(t, name))
 	require.NoError(t, err)
@@ -203,7 +210,7 @@ func deployStack(t *testing.T, name string) *recorder {
 
 // readStack is a stack file as Pulumi hands it to the program: text as it is,
 // and anything else as JSON.
-func readStack(t *testing.T, name string) map[string]string {
+func readStack(t testing.TB, name string) map[string]string {
 	t.Helper()
 	var file struct {
 		Config map[string]any `json:"config"`
@@ -223,7 +230,7 @@ func readStack(t *testing.T, name string) map[string]string {
 	return configuration
 }
 
-func readYAML(t *testing.T, name string, into any) {
+func readYAML(t testing.TB, name string, into any) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, name))
 	require.NoError(t, err)

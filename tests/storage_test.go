@@ -460,6 +460,8 @@ func TestMounts(t *testing.T) {
 		"/data":        {Name: "more-pvc", ReadOnly: true},
 	}, mounts)
 	assert.Equal(t, map[string]string{
+		"cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
+
 		"gke-gcsfuse/volumes":                   "true",
 		"gke-gcsfuse/cpu-request":               "500m",
 		"gke-gcsfuse/cpu-limit":                 "0",

@@ -170,7 +170,7 @@ func (c *Cluster) remove(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, path := range []string{c.Kubeconfig(), c.configFile(), c.auditPolicyFile(), c.stubs(), c.kwokDir()} {
+	for _, path := range []string{c.Kubeconfig(), c.configFile(), c.auditPolicyFile(), c.stagesFile(), c.stubs(), c.kwokDir()} {
 		if err := os.RemoveAll(path); err != nil {
 			return err
 		}

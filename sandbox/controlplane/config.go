@@ -28,6 +28,27 @@ const kubectlStub = `#!/bin/sh
 printf ok
 `
 
+// stages come to kwok's defaults, one of which completes the pods of Jobs as soon as
+// they run. Of two stages for the same pods, kwok takes the one with the greater
+// weight, and this one does nothing: such a pod runs until somebody says in its
+// status how it has ended.
+const stages = `apiVersion: kwok.x-k8s.io/v1alpha1
+kind: Stage
+metadata:
+  name: pod-of-job-runs-on
+spec:
+  resourceRef:
+    apiGroup: v1
+    kind: Pod
+  selector:
+    matchExpressions:
+    - {key: .metadata.deletionTimestamp, operator: DoesNotExist}
+    - {key: .status.phase, operator: In, values: [Running]}
+    - {key: ".metadata.ownerReferences.[].kind", operator: In, values: [Job]}
+  weight: 1
+  next: {}
+`
+
 // writeConfig writes what kwokctl reads to create the cluster.
 func (c *Cluster) writeConfig() error {
 	ports, err := freePorts(6)
@@ -50,6 +71,7 @@ func (c *Cluster) writeConfig() error {
 	}{
 		{c.configFile(), string(config), 0o600},
 		{c.auditPolicyFile(), auditPolicy, 0o600},
+		{c.stagesFile(), stages, 0o600},
 		{filepath.Join(c.stubs(), "kubectl"), kubectlStub, 0o700},
 	} {
 		if err := os.WriteFile(file.path, []byte(file.content), file.mode); err != nil {
@@ -59,10 +81,10 @@ func (c *Cluster) writeConfig() error {
 	return nil
 }
 
-// config is a KwokctlConfiguration. It leaves the stages of pods and nodes to
-// kwok's defaults: pods are ready, and gone, at once, and each node reports its
-// status about every fifty seconds, where the controllers allow for two hundred.
-// kwok's own requests are not rate limited.
+// config is a KwokctlConfiguration. Most stages of pods and nodes are kwok's
+// defaults: pods are ready, and gone, at once, and each node reports its status
+// about every fifty seconds, where the controllers allow for two hundred. kwok's own
+// requests are not rate limited.
 func (c *Cluster) config(ports []int) any {
 	type object = map[string]any
 	// A second instance never runs, and waiting for the lease of a killed one
@@ -108,6 +130,9 @@ func (c *Cluster) config(ports []int) any {
 			{"name": "kwok-controller", "extraArgs": []object{
 				{"key": "manage-all-nodes", "value": "false", "override": true},
 				{"key": "manage-nodes-with-annotation-selector", "value": "kwok.x-k8s.io/node=fake"},
+				// Beside the one that kwokctl names. In kwokctl's, a stage would be
+				// instead of the defaults.
+				{"key": "config", "value": c.stagesFile()},
 			}},
 		},
 	}
@@ -135,6 +160,7 @@ func freePorts(n int) ([]int, error) {
 
 func (c *Cluster) configFile() string      { return filepath.Join(c.dir, "kwokctl.yaml") }
 func (c *Cluster) auditPolicyFile() string { return filepath.Join(c.dir, "audit-policy.yaml") }
+func (c *Cluster) stagesFile() string      { return filepath.Join(c.dir, "stages.yaml") }
 
 // stubs is the only folder on kwokctl's PATH.
 func (c *Cluster) stubs() string { return filepath.Join(c.dir, "stubs") }

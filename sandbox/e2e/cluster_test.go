@@ -121,6 +121,12 @@ type auditEvent struct {
 // that the program made for it.
 func operatorEvents(t *testing.T, s *sandbox.Sandbox) []auditEvent {
 	t.Helper()
+	return eventsOf(t, s, "system:serviceaccount:nats-io:nats-operator")
+}
+
+// eventsOf are what a service account has asked for.
+func eventsOf(t *testing.T, s *sandbox.Sandbox, user string) []auditEvent {
+	t.Helper()
 	file, err := os.Open(s.Cluster().AuditLog())
 	require.NoError(t, err)
 	defer func() { _ = file.Close() }()
@@ -130,7 +136,7 @@ func operatorEvents(t *testing.T, s *sandbox.Sandbox) []auditEvent {
 	for lines.Scan() {
 		var event auditEvent
 		require.NoError(t, json.Unmarshal(lines.Bytes(), &event))
-		if event.User.Username == "system:serviceaccount:nats-io:nats-operator" {
+		if event.User.Username == user {
 			events = append(events, event)
 		}
 	}

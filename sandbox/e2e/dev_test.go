@@ -1,12 +1,15 @@
 package e2e
 
 import (
+	"encoding/json"
 	"testing"
 
+	"github.com/pulumi/pulumi/sdk/v3/go/common/apitype"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"persia/kube"
 	"persia/sandbox"
 )
 
@@ -24,6 +27,7 @@ func TestDev(t *testing.T) {
 	c.assertOn("system", 1, c.pods("nats-io", "nats_cluster=persia-nats-service"))
 	c.assertOn("system", 1, c.pods("nats-io", "app.kubernetes.io/name=nats-operator"))
 	c.assertOn("system", 1, c.pods("persia", "app.kubernetes.io/name=metrics-gateway"))
+	c.assertScraped("system", 1)
 	c.assertBound("checkpoints-pvc", "checkpoints-vol")
 	assert.Empty(t, c.pods("kube-system", ""), "GKE installs the driver: no DaemonSet")
 	c.assertOperatorAllowed()
@@ -41,12 +45,26 @@ func TestDev(t *testing.T) {
 		"adult-income-embedding-worker": 1.0, "adult-income-embedding-ps": 1.0,
 	}}, result.Outputs["jobs"].Value)
 
+	assertPreviews(t, dir)
 	c.assertNodeLess(t, "dev")
 	assertListensOnLoopbackOnly(t, dir)
 	assertDrift(t, s, c)
 
 	require.NoError(t, s.Destroy(t.Context()))
 	c.assertEmpty()
+}
+
+// assertScraped sees to it that the PodMonitoring, which the API server has held
+// against Google's own schema, selects count gateways, each on a node of the pool.
+func (c cluster) assertScraped(pool string, count int) {
+	c.t.Helper()
+	text, err := c.CoreV1().RESTClient().Get().
+		AbsPath("/apis/monitoring.googleapis.com/v1/namespaces/persia/podmonitorings/metrics-gateways").DoRaw(c.t.Context())
+	require.NoError(c.t, err)
+	var monitoring kube.PodMonitoring
+	require.NoError(c.t, json.Unmarshal(text, &monitoring))
+	c.assertOn(pool, count, c.pods("persia", metav1.FormatLabelSelector(&monitoring.Spec.Selector)))
+	assert.Equal(c.t, []kube.LabelMapping{{From: "persia_job"}}, monitoring.Spec.TargetLabels.FromPod)
 }
 
 // assertDrift changes an object behind Pulumi's back: refresh finds it, and up
@@ -65,4 +83,26 @@ func assertDrift(t *testing.T, s *sandbox.Sandbox, c cluster) {
 	set, err := sets.Get(t.Context(), "adult-income-dataloader", metav1.GetOptions{})
 	require.NoError(t, err)
 	assert.Equal(t, int32(1), *set.Spec.Replicas)
+}
+
+// assertPreviews edits the job: a preview shows the update of the roles concerned,
+// in place, and nothing else.
+func assertPreviews(t *testing.T, dir string) {
+	t.Helper()
+	for name, edit := range map[string]struct {
+		old, new string
+		roles    int
+	}{
+		"image":       {"nprocPerNode: 1\n", "nprocPerNode: 1\n        image: persiaml/persia-cuda-runtime:1\n", 1},
+		"variable":    {"{name: ENABLE_CUDA, value: \"1\"}", "{name: ENABLE_CUDA, value: \"0\"}", 1},
+		"replicas":    {"dataloader:\n        replicas: 1\n", "dataloader:\n        replicas: 2\n", 1},
+		"config path": {"config/global_config.yml", "config/other_config.yml", 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			preview, err := openSandbox(t, editStack(t, "dev", edit.old, edit.new), dir, "dev").Preview(t.Context())
+			require.NoError(t, err)
+			delete(preview.ChangeSummary, apitype.OpSame)
+			assert.Equal(t, map[apitype.OpType]int{apitype.OpUpdate: edit.roles}, preview.ChangeSummary)
+		})
+	}
 }

@@ -28,7 +28,7 @@ func TestKilled(t *testing.T) {
 			_, err := s.Up(t.Context())
 			require.NoError(t, err)
 			c := newCluster(t, s)
-			c.assertOn("gpu", 4, c.pods("persia", "persia_job=adult-income"))
+			c.assertOn("gpu", 4, c.rolePods("adult-income"))
 			assert.Empty(t, upChanges(t, s))
 			require.NoError(t, s.Destroy(t.Context()))
 			c.assertEmpty()
@@ -58,7 +58,7 @@ func TestKilledDown(t *testing.T) {
 	require.NoError(t, err)
 	c := newCluster(t, s)
 	c.assertBound("checkpoints-pvc", "checkpoints-vol")
-	c.assertOn("gpu", 4, c.pods("persia", "persia_job=adult-income"))
+	c.assertOn("gpu", 4, c.rolePods("adult-income"))
 	assert.Empty(t, upChanges(t, s))
 }
 

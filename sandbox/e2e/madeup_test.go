@@ -74,7 +74,7 @@ func writeStack(t *testing.T, project string, stack madeUp) capacity.PoolPlan {
 }
 
 // stackText writes the stack file, and returns its configuration.
-func stackText(t *testing.T, project string, stack madeUp) object {
+func stackText(t testing.TB, project string, stack madeUp) object {
 	t.Helper()
 	installer, nats, machineTypes := stack.installer, stack.nats, stack.machineTypes
 	if machineTypes == nil {
@@ -114,5 +114,5 @@ func load(configuration object) (*config.Stack, error) {
 		}
 		text, err := json.Marshal(configuration[key])
 		return string(text), err == nil
-	})
+	}, os.DirFS(repository))
 }

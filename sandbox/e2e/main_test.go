@@ -58,7 +58,7 @@ func newSandbox(t *testing.T, dir, stack string) *sandbox.Sandbox {
 }
 
 // newSandboxOf is newSandbox for a stack whose file lies in project.
-func newSandboxOf(t *testing.T, project, dir, stack string) *sandbox.Sandbox {
+func newSandboxOf(t testing.TB, project, dir, stack string) *sandbox.Sandbox {
 	t.Helper()
 	s := openSandbox(t, project, dir, stack)
 	t.Cleanup(func() {
@@ -73,7 +73,7 @@ func newSandboxOf(t *testing.T, project, dir, stack string) *sandbox.Sandbox {
 }
 
 // openSandbox returns the sandbox of a stack whose file lies in project.
-func openSandbox(t *testing.T, project, dir, stack string) *sandbox.Sandbox {
+func openSandbox(t testing.TB, project, dir, stack string) *sandbox.Sandbox {
 	t.Helper()
 	s, err := sandbox.New(sandbox.Options{
 		Project:    project,
@@ -89,7 +89,7 @@ func openSandbox(t *testing.T, project, dir, stack string) *sandbox.Sandbox {
 	return s
 }
 
-func logFiles(t *testing.T, pattern string) {
+func logFiles(t testing.TB, pattern string) {
 	paths, _ := filepath.Glob(pattern)
 	for _, path := range paths {
 		text, _ := os.ReadFile(path)

@@ -33,7 +33,7 @@ func TestProd(t *testing.T) {
 		c.assertOn("dataloaders", 240, c.pods("persia", "app.kubernetes.io/name=dataloader"))
 		c.assertOn("embedding-workers", 100, c.pods("persia", "app.kubernetes.io/name=embedding-worker"))
 		c.assertOn("embedding-ps", 120, c.pods("persia", "app.kubernetes.io/name=embedding-ps"))
-		assert.Len(t, c.pods("persia", "persia_job=criteo"), 468)
+		assert.Len(t, c.rolePods("criteo"), 468)
 	})
 	t.Run("driver", func(t *testing.T) { assertDriverOnGPUNodes(t, c) })
 	t.Run("volume", func(t *testing.T) { c.assertBound("workspace", "workspace") })
@@ -64,7 +64,7 @@ func (c cluster) rolesReadyAfter() time.Duration {
 			first = set.CreationTimestamp.Time
 		}
 	}
-	for _, pod := range c.pods("persia", "persia_job=criteo") {
+	for _, pod := range c.rolePods("criteo") {
 		if readySince(pod).After(last) {
 			last = readySince(pod)
 		}

@@ -44,7 +44,7 @@ func TestProtected(t *testing.T) {
 	t.Run("destroy", func(t *testing.T) {
 		require.ErrorContains(t, s.Destroy(t.Context()), "Cluster persia-dev, NodePool persia-dev-")
 		c := newCluster(t, s)
-		assert.Len(t, c.pods("persia", "persia_job=adult-income"), 4, "nothing has been taken away")
+		assert.Len(t, c.rolePods("adult-income"), 4, "nothing has been taken away")
 	})
 	t.Run("without protection", func(t *testing.T) {
 		up(repository)

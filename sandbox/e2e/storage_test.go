@@ -368,7 +368,7 @@ func (c cluster) deleteDecoys() {
 // others.
 func (c cluster) assertMounted(job string, claims ...string) {
 	c.t.Helper()
-	pods := c.pods("persia", "persia_job="+job)
+	pods := c.rolePods(job)
 	c.assertOn("rest", 4, pods)
 	for _, pod := range pods {
 		var mounted []string

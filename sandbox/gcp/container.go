@@ -12,6 +12,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/tokens"
 	storagev1 "k8s.io/api/storage/v1"
+	extensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -29,18 +30,29 @@ var errNotRunning = errors.New("the sandbox does not run: start it with `make up
 // gke is Google Kubernetes Engine, with one API server for all clusters.
 type gke struct {
 	// config is nil while the API server does not run.
-	config   *rest.Config
-	client   func() (kubernetes.Interface, error)
-	machines Machines
+	config     *rest.Config
+	client     func() (kubernetes.Interface, error)
+	extensions func() (extensions.Interface, error)
+	machines   Machines
 }
 
 func newGKE(config *rest.Config, machines Machines) gke {
-	return gke{config: config, machines: machines, client: sync.OnceValues(func() (kubernetes.Interface, error) {
-		if config == nil {
-			return nil, errNotRunning
-		}
-		return kubernetes.NewForConfig(config)
-	})}
+	return gke{
+		config:   config,
+		machines: machines,
+		client: sync.OnceValues(func() (kubernetes.Interface, error) {
+			if config == nil {
+				return nil, errNotRunning
+			}
+			return kubernetes.NewForConfig(config)
+		}),
+		extensions: sync.OnceValues(func() (extensions.Interface, error) {
+			if config == nil {
+				return nil, errNotRunning
+			}
+			return extensions.NewForConfig(config)
+		}),
+	}
 }
 
 func (g gke) kinds() map[tokens.Type]kind {
@@ -147,7 +159,10 @@ func (g gke) applyCluster(ctx context.Context, inputs resource.PropertyMap, _ fu
 		}
 	}
 	_, err = client.StorageV1().StorageClasses().Create(ctx, defaultStorageClass(), metav1.CreateOptions{})
-	return except(err, apierrors.IsAlreadyExists)
+	if err := except(err, apierrors.IsAlreadyExists); err != nil {
+		return err
+	}
+	return g.applyPrometheus(ctx, inputs)
 }
 
 // removeCluster takes out again what applyCluster put in: the control plane
@@ -169,7 +184,10 @@ func (g gke) removeCluster(ctx context.Context, state resource.PropertyMap) erro
 		}
 	}
 	err = client.StorageV1().StorageClasses().Delete(ctx, defaultStorageClass().Name, metav1.DeleteOptions{})
-	return except(err, apierrors.IsNotFound)
+	if err := except(err, apierrors.IsNotFound); err != nil {
+		return err
+	}
+	return g.removePrometheus(ctx)
 }
 
 // csiAddon is an addon of GKE that brings a CSI driver.

@@ -9,6 +9,8 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/tokens"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
+	fakeextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/fake"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
@@ -35,17 +37,19 @@ var unknownValue = resource.MakeComputed(resource.NewStringProperty(""))
 type google struct {
 	*testing.T
 	*Provider
-	client *fake.Clientset
+	client     *fake.Clientset
+	extensions *fakeextensions.Clientset
 }
 
 func newGoogle(t *testing.T) google {
-	client := fake.NewClientset()
-	return google{T: t, client: client, Provider: newProvider("7.38.0", gke{
+	client, extensions := fake.NewClientset(), newExtensions()
+	return google{T: t, client: client, extensions: extensions, Provider: newProvider("7.38.0", gke{
 		config: &rest.Config{
 			Host:            "https://127.0.0.1:6443",
 			TLSClientConfig: rest.TLSClientConfig{CAData: []byte("certificate")},
 		},
-		client: func() (kubernetes.Interface, error) { return client, nil },
+		client:     func() (kubernetes.Interface, error) { return client, nil },
+		extensions: func() (clientset.Interface, error) { return extensions, nil },
 	}, storage{dir: filepath.Join(t.TempDir(), "storage")})}
 }
 

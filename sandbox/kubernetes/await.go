@@ -86,6 +86,8 @@ func (c *client) readinessOf(ctx context.Context, obj *unstructured.Unstructured
 		if c.bindsOnFirstUse(ctx, obj) {
 			return always, nil
 		}
+	case schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}:
+		return jobReady, nil
 	}
 	return kindReady, nil
 }
@@ -113,6 +115,18 @@ func phaseReady(phases ...string) readiness {
 		phase, _, _ := unstructured.NestedString(obj.Object, "status", "phase")
 		return slices.Contains(phases, phase), fmt.Sprintf("phase: %s", phase), nil
 	}
+}
+
+// jobReady says whether a Job has done its work. kstatus takes one that has begun for
+// ready, and the official provider does not.
+func jobReady(obj *unstructured.Unstructured) (bool, string, error) {
+	if hasCondition(obj, "Complete", "True") {
+		return true, "", nil
+	}
+	if hasCondition(obj, "Failed", "True") {
+		return false, "", errors.New("the Job has failed")
+	}
+	return false, "waiting for the Job to complete", nil
 }
 
 func kindReady(obj *unstructured.Unstructured) (bool, string, error) {

@@ -66,11 +66,9 @@ func propagation(obj *unstructured.Unstructured) metav1.DeletionPropagation {
 	case "orphan":
 		return metav1.DeletePropagationOrphan
 	}
-	if obj.GroupVersionKind().Group == "apps" {
-		switch obj.GetKind() {
-		case "StatefulSet", "Deployment", "DaemonSet", "ReplicaSet":
-			return metav1.DeletePropagationForeground
-		}
+	switch obj.GroupVersionKind().GroupKind().String() {
+	case "StatefulSet.apps", "Deployment.apps", "DaemonSet.apps", "ReplicaSet.apps", "Job.batch":
+		return metav1.DeletePropagationForeground
 	}
 	return metav1.DeletePropagationBackground
 }

@@ -1,6 +1,7 @@
 // Package toolchain compiles the programs that the sandbox runs from Go
-// modules: the Pulumi CLI, a Kubernetes control plane, kwok, the NATS operator
-// and the NATS server. Nothing else is downloaded.
+// modules: the Pulumi CLI, a Kubernetes control plane, kwok, the NATS
+// operator and, for tests, the NATS server and the Pushgateway. Nothing else is
+// downloaded.
 //
 // The folders beside this file are modules of their own, one per set of
 // dependencies: each pins one version of one project in its go.mod and names

@@ -12,8 +12,9 @@ type Tools struct {
 	Kwok                  string
 	Kwokctl               string
 	NATSOperator          string
-	// NATSServer is run by tests only.
-	NATSServer string
+	// NATSServer and Pushgateway are run by tests only.
+	NATSServer  string
+	Pushgateway string
 }
 
 // In returns the paths that the tools have in binDir, compiled or not.
@@ -28,6 +29,7 @@ func In(binDir string) Tools {
 		Kwokctl:               filepath.Join(binDir, kwokctl.name),
 		NATSOperator:          filepath.Join(binDir, natsOperator.name),
 		NATSServer:            filepath.Join(binDir, natsServer.name),
+		Pushgateway:           filepath.Join(binDir, pushgateway.name),
 	}
 }
 
@@ -84,6 +86,10 @@ var (
 		name: "nats-server", dir: "nats-server", module: "github.com/nats-io/nats-server/v2",
 		pkg: "github.com/nats-io/nats-server/v2",
 	}
+	pushgateway = tool{
+		name: "pushgateway", dir: "pushgateway", module: "github.com/prometheus/pushgateway",
+		pkg: "github.com/prometheus/pushgateway",
+	}
 	kubeAPIServer = tool{
 		name: "kube-apiserver", dir: "kubernetes", module: "k8s.io/kubernetes",
 		pkg: "k8s.io/kubernetes/cmd/kube-apiserver", variables: kubernetesVersion,
@@ -108,6 +114,6 @@ var (
 // all is in the order of compilation: the quick ones first, so that a mistake
 // in the environment shows early.
 var all = []tool{
-	etcd, kwok, kwokctl, natsServer, natsOperator, pulumi,
+	etcd, kwok, kwokctl, natsServer, pushgateway, natsOperator, pulumi,
 	kubeAPIServer, kubeControllerManager, kubeScheduler,
 }

@@ -20,6 +20,8 @@ type ClusterArgs struct {
 	Placement kube.Placement
 	// ClientNamespace is where the clients run, which have the label ClientLabel.
 	ClientNamespace, ClientLabel string
+	// ManagedPrometheus says that the cluster has Managed Service for Prometheus.
+	ManagedPrometheus bool
 	// Needs come before the NatsCluster: the operator and its kinds, and the
 	// namespace of the clients.
 	Needs []pulumi.Resource
@@ -50,6 +52,9 @@ func NewCluster(ctx *pulumi.Context, name string, args ClusterArgs, opts ...pulu
 		return nil, err
 	}
 	if err := registerPolicies(ctx, name, args, child); err != nil {
+		return nil, err
+	}
+	if err := registerMonitoring(ctx, name, args, child); err != nil {
 		return nil, err
 	}
 	if err := registerNatsCluster(ctx, name, args, child, pulumi.DependsOn(secrets)); err != nil {

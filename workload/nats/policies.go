@@ -2,7 +2,6 @@ package nats
 
 import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
-	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,9 +10,6 @@ import (
 	"persia/config"
 	"persia/kube"
 )
-
-// collectorNamespace is where GKE runs Managed Service for Prometheus.
-const collectorNamespace = "gmp-system"
 
 // registerPolicies registers who reaches the servers, and how many of them may be
 // away.
@@ -46,27 +42,24 @@ func serverPolicy(args ClusterArgs) *networkingv1.NetworkPolicy {
 	servers := networkingv1.NetworkPolicyPeer{
 		PodSelector: &metav1.LabelSelector{MatchLabels: serverLabels(args.NATS)},
 	}
-	clients := networkingv1.NetworkPolicyPeer{
-		NamespaceSelector: namespaceNamed(args.ClientNamespace),
-		PodSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
-			Key: args.ClientLabel, Operator: metav1.LabelSelectorOpExists,
-		}}},
-	}
-	collectors := networkingv1.NetworkPolicyPeer{NamespaceSelector: namespaceNamed(collectorNamespace)}
+	clients := kube.Namespace(args.ClientNamespace)
+	clients.PodSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
+		Key: args.ClientLabel, Operator: metav1.LabelSelectorOpExists,
+	}}}
+	collectors := kube.Namespace(kube.CollectorNamespace)
 	return &networkingv1.NetworkPolicy{
 		ObjectMeta: policyMeta(args.NATS),
 		Spec: networkingv1.NetworkPolicySpec{
 			PodSelector: *servers.PodSelector,
 			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress},
 			Ingress: []networkingv1.NetworkPolicyIngressRule{
-				{From: []networkingv1.NetworkPolicyPeer{clients}, Ports: tcp(clientPort)},
-				{From: []networkingv1.NetworkPolicyPeer{servers}, Ports: tcp(routePort)},
-				{From: []networkingv1.NetworkPolicyPeer{collectors}, Ports: tcp(monitoringPort, metricsPort)},
+				{From: kube.Peers(clients), Ports: kube.TCP(clientPort)},
+				{From: kube.Peers(servers), Ports: kube.TCP(routePort)},
+				{From: kube.Peers(collectors), Ports: kube.TCP(monitoringPort, metricsPort)},
 			},
 			Egress: []networkingv1.NetworkPolicyEgressRule{
-				{To: []networkingv1.NetworkPolicyPeer{servers}, Ports: tcp(routePort)},
-				// DNS, which is a pod or the node's metadata server.
-				{Ports: append(tcp(53), port(corev1.ProtocolUDP, 53))},
+				{To: kube.Peers(servers), Ports: kube.TCP(routePort)},
+				{Ports: kube.DNS()},
 			},
 		},
 	}
@@ -85,21 +78,4 @@ func closedPolicy() *networkingv1.NetworkPolicy {
 
 func policyMeta(nats config.NATS) metav1.ObjectMeta {
 	return kube.Meta(Namespace, nats.Name, kube.Labels("nats", nats.Name))
-}
-
-func namespaceNamed(name string) *metav1.LabelSelector {
-	return &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: name}}
-}
-
-func tcp(numbers ...int32) []networkingv1.NetworkPolicyPort {
-	var ports []networkingv1.NetworkPolicyPort
-	for _, number := range numbers {
-		ports = append(ports, port(corev1.ProtocolTCP, number))
-	}
-	return ports
-}
-
-func port(protocol corev1.Protocol, number int32) networkingv1.NetworkPolicyPort {
-	to := intstr.FromInt32(number)
-	return networkingv1.NetworkPolicyPort{Protocol: &protocol, Port: &to}
 }

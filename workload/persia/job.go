@@ -18,8 +18,10 @@ type JobArgs struct {
 	ServiceAccount string
 	// Broker is where the roles meet.
 	Broker Broker
-	// Mounted is what a pod with some mounts needs: those of the job and of a role.
-	Mounted func([]config.Mount) Mounted
+	// Claims are what a pod with some mounts has: those of the job and of a role.
+	Claims func([]config.Mount) []Claim
+	// PodAnnotations are what the drivers of a role's volumes want of its pods.
+	PodAnnotations func(config.Role) map[string]string
 	// Placement finds the nodes of a node pool.
 	Placement func(nodePool string) kube.Placement
 	// SystemPlacement is for what the job needs beside its roles.
@@ -36,13 +38,6 @@ type Broker struct {
 	// URLFrom is the URL with credentials, in a Secret of the job's namespace, or
 	// nil where none are needed.
 	URLFrom *corev1.SecretKeySelector
-}
-
-// Mounted is what a pod needs to mount volumes.
-type Mounted struct {
-	Claims []Claim
-	// PodAnnotations are what the drivers want of a pod.
-	PodAnnotations map[string]string
 }
 
 // Claim is a PersistentVolumeClaim and where it is mounted.
@@ -74,9 +69,17 @@ func NewJob(ctx *pulumi.Context, name string, args JobArgs, opts ...pulumi.Resou
 	}
 	child := kube.Child(job, args.Needs)
 
+	if _, err := kube.Register(ctx, name, JobPolicy(args.Namespace, args.Job.Name), child); err != nil {
+		return nil, err
+	}
 	if *args.Job.EnableMetrics {
 		if err := newMetricsGateway(ctx, name, args, child); err != nil {
 			return nil, err
+		}
+		if args.Job.Engine == config.EngineStatefulSet {
+			if err := registerCompletion(ctx, name, args, child); err != nil {
+				return nil, err
+			}
 		}
 	}
 	for _, role := range roles(args.Job, args.Namespace) {
@@ -85,18 +88,21 @@ func NewJob(ctx *pulumi.Context, name string, args JobArgs, opts ...pulumi.Resou
 		}
 		job.Roles = append(job.Roles, RoleOutput{
 			Name:     objectName(args.Job, role),
-			Replicas: role.config.Replicas,
+			Replicas: replicasOf(args.Job, role),
 		})
 	}
 	return job, ctx.RegisterResourceOutputs(job, pulumi.Map{})
 }
 
-// newRole registers a role's StatefulSet, and the headless service that gives
-// its replicas their names.
+// newRole registers a role's StatefulSet, the headless service that gives its
+// replicas their names, and how many of them may be evicted.
 func newRole(ctx *pulumi.Context, name string, args JobArgs, role role, child pulumi.ResourceOption) error {
 	name = name + "-" + role.name
 	service, err := kube.Register(ctx, name, headlessService(args, role), child)
 	if err != nil {
+		return err
+	}
+	if _, err := kube.Register(ctx, name, disruptionBudget(args, role), child); err != nil {
 		return err
 	}
 	_, err = kube.Register(ctx, name, statefulSet(args, role), child,

@@ -19,27 +19,38 @@ type launch struct {
 	process  *exec.Cmd
 	log      string
 	finished string
-	ended    chan error
+	ended    chan struct{}
 }
 
 // start runs launch.sh with a stand-in for the program that it starts, a script of
 // bash. dir outlives the replica's pod.
-func start(t *testing.T, dir, standIn string) *launch {
+func start(t *testing.T, dir, standIn string, env ...string) *launch {
+	t.Helper()
+	return startCommandOf(t, dir, env, "bash", "-c", standIn, "stand-in", "an argument")
+}
+
+func startCommandOf(t *testing.T, dir string, env []string, command ...string) *launch {
 	t.Helper()
 	script, err := filepath.Abs("launch.sh")
 	require.NoError(t, err)
-	l := &launch{t: t, log: filepath.Join(t.TempDir(), "log"), finished: filepath.Join(dir, "job", "nn-worker-0"), ended: make(chan error, 1)}
-	l.process = exec.Command("bash", script, "bash", "-c", standIn, "stand-in", "an argument")
+	l := &launch{t: t, log: filepath.Join(t.TempDir(), "log"), finished: filepath.Join(dir, "job", "nn-worker-0"), ended: make(chan struct{})}
+	l.process = exec.Command("bash", append([]string{script}, command...)...)
 	l.process.Dir = dir
-	l.process.Env = append(os.Environ(), "PERSIA_FINISHED_FILE="+l.finished)
+	l.process.Env = append(append(os.Environ(), "PERSIA_FINISHED_FILE="+l.finished), env...)
 	log, err := os.Create(l.log)
 	require.NoError(t, err)
 	defer func() { _ = log.Close() }()
 	l.process.Stdout, l.process.Stderr = log, log
-	l.process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	require.NoError(t, l.process.Start())
-	go func() { l.ended <- l.process.Wait() }()
-	t.Cleanup(func() { _ = syscall.Kill(-l.process.Process.Pid, syscall.SIGKILL) })
+	go func() {
+		_ = l.process.Wait()
+		close(l.ended)
+	}()
+	t.Cleanup(func() {
+		// What it has started ends with it only if it is asked.
+		_ = l.process.Process.Signal(syscall.SIGTERM)
+		l.status()
+	})
 	return l
 }
 
@@ -58,10 +69,15 @@ func (l *launch) status() int {
 // says waits until launch.sh says something.
 func (l *launch) says(text string) {
 	l.t.Helper()
-	require.Eventually(l.t, func() bool {
-		log, err := os.ReadFile(l.log)
-		return err == nil && strings.Contains(string(log), text)
-	}, 20*time.Second, 10*time.Millisecond, "%q", text)
+	require.Eventually(l.t, func() bool { return l.said(text) > 0 }, 20*time.Second, 10*time.Millisecond, "%q", text)
+}
+
+// said is how often launch.sh has said something.
+func (l *launch) said(text string) int {
+	l.t.Helper()
+	log, err := os.ReadFile(l.log)
+	require.NoError(l.t, err)
+	return strings.Count(string(log), text)
 }
 
 // awaits waits until a file is there.
@@ -141,6 +157,30 @@ func TestLaunchStopped(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			l := start(t, dir, test.standIn)
+			l.awaits(filepath.Join(dir, "ready"))
+			l.stop()
+			assert.Equal(t, test.status, l.status())
+			assert.FileExists(t, filepath.Join(dir, "saved"))
+			assert.NoFileExists(t, l.finished)
+		})
+	}
+}
+
+// TestLaunchStopsTheGroup: a launcher that dies at once leaves the training that it
+// has started the pod's time to save.
+func TestLaunchStopsTheGroup(t *testing.T) {
+	for name, test := range map[string]struct {
+		standIn string
+		status  int
+	}{
+		"a launcher that knows no signals": {`wait`, 143},
+		"a launcher that ends quietly":     {`trap 'exit 0' TERM; wait`, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			const training = `(trap 'sleep 0.3; touch saved; exit 0' TERM; touch ready; while :; do sleep 0.05; done) & `
+			l := start(t, dir, training+test.standIn)
 			l.awaits(filepath.Join(dir, "ready"))
 			l.stop()
 			assert.Equal(t, test.status, l.status())

@@ -2,6 +2,7 @@ package persia
 
 import (
 	"fmt"
+	"maps"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	appsv1 "k8s.io/api/apps/v1"
@@ -40,21 +41,40 @@ func newMetricsGateway(ctx *pulumi.Context, name string, args JobArgs, child pul
 	return err
 }
 
+// scrapedLabel is upstream's, on the pods that show metrics.
+const scrapedLabel = "prom"
+
+// metricsLabels are those of a gateway's objects and pod, and the part of them that
+// selects the pod.
 func metricsLabels(args JobArgs) (labels, selector map[string]string) {
 	labels = kube.Labels("metrics-gateway", metricsGatewayName(args.Job.Name))
 	selector = map[string]string{
 		"app.kubernetes.io/name":     "metrics-gateway",
 		"app.kubernetes.io/instance": labels["app.kubernetes.io/instance"],
 	}
+	labels[JobLabel] = args.Job.Name
 	return labels, selector
 }
 
+// metricsPodLabels are those of a gateway's pod.
+func metricsPodLabels(args JobArgs) map[string]string {
+	labels, _ := metricsLabels(args)
+	maps.Copy(labels, upstreamSelector(args))
+	labels[scrapedLabel] = args.Job.Name
+	return labels
+}
+
+// upstreamSelector is what upstream finds the pod of a gateway by.
+func upstreamSelector(args JobArgs) map[string]string {
+	return map[string]string{"service": metricsGatewayService(args.Job.Name)}
+}
+
 func metricsService(args JobArgs) *corev1.Service {
-	labels, selector := metricsLabels(args)
+	labels, _ := metricsLabels(args)
 	return &corev1.Service{
 		ObjectMeta: kube.Meta(args.Namespace, metricsGatewayService(args.Job.Name), labels),
 		Spec: corev1.ServiceSpec{
-			Selector: selector,
+			Selector: upstreamSelector(args),
 			Ports:    []corev1.ServicePort{{Name: "http", Port: metricsGatewayPort}},
 		},
 	}
@@ -90,7 +110,7 @@ func metricsDeployment(args JobArgs) *appsv1.Deployment {
 			Replicas: &replicas,
 			Selector: &metav1.LabelSelector{MatchLabels: selector},
 			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				ObjectMeta: metav1.ObjectMeta{Labels: metricsPodLabels(args)},
 				Spec:       pod,
 			},
 		},

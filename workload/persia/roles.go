@@ -1,6 +1,7 @@
 package persia
 
 import (
+	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,11 +24,15 @@ const masterPort = 23456
 type role struct {
 	// name ends the names of the role's objects, as upstream's pods are named.
 	name string
+	// older is the role's name in the script of older releases.
+	older string
 	// args are those of persia-launcher. $(NAME) is the environment's.
 	args  []string
 	image string
 	// port is where the role listens, or 0.
 	port int32
+	// serves says that the role is ready when it listens.
+	serves bool
 	// env is the role's own environment.
 	env []corev1.EnvVar
 	// sharedMemory mounts memory at /dev/shm, which NCCL exchanges data through.
@@ -47,6 +52,7 @@ func roles(job config.Job, namespace string) []role {
 	return []role{
 		{
 			name:     "dataloader",
+			older:    "datacompose",
 			args:     []string{"data-loader", "$(PERSIA_DATALOADER_ENTRY)", "--replica-index", "$(REPLICA_INDEX)", "--replica-size", "$(REPLICA_SIZE)"},
 			image:    cpuImage,
 			env:      []corev1.EnvVar{{Name: "PERSIA_DATALOADER_ENTRY", Value: job.PersiaEnv.DataloaderEntry}},
@@ -55,17 +61,21 @@ func roles(job config.Job, namespace string) []role {
 		},
 		{
 			name:     "embedding-worker",
+			older:    "middleware",
 			args:     append([]string{"embedding-worker"}, embeddingArgs...),
 			image:    cpuImage,
-			port:     8887,
+			port:     serverPort(job, 8887),
+			serves:   true,
 			priority: config.PriorityEmbeddingWorker,
 			config:   job.EmbeddingWorker,
 		},
 		{
 			name:     "embedding-ps",
+			older:    "embserver",
 			args:     append([]string{"embedding-parameter-server"}, embeddingArgs...),
 			image:    cpuImage,
-			port:     8888,
+			port:     serverPort(job, 8888),
+			serves:   true,
 			priority: config.PriorityEmbeddingParameterServer,
 			config:   job.EmbeddingParameterServer,
 		},
@@ -77,8 +87,11 @@ func nnWorker(job config.Job, namespace string) role {
 	const name = "nn-worker"
 	worker := job.NNWorker
 	service := kube.LabelName(job.Name, name)
+	// Replica 0 has this name wherever its pod stands.
+	master := service + "-0." + service + "." + namespace + ".svc"
 	return role{
-		name: name,
+		name:  name,
+		older: "trainer",
 		args: []string{"nn-worker", "$(PERSIA_NN_WORKER_ENTRY)",
 			"--nproc-per-node", "$(NPROC_PER_NODE)", "--nnodes", "$(REPLICA_SIZE)", "--node-rank", "$(REPLICA_INDEX)"},
 		image: cudaImage,
@@ -88,9 +101,12 @@ func nnWorker(job config.Job, namespace string) role {
 			{Name: "NPROC_PER_NODE", Value: strconv.Itoa(worker.NprocPerNode)},
 			podIndexEnv("NODE_RANK"),
 			{Name: "WORLD_SIZE", Value: strconv.Itoa(worker.NprocPerNode * worker.Replicas)},
-			// Replica 0 has this name wherever its pod stands.
-			{Name: "MASTER_ADDR", Value: service + "-0." + service + "." + namespace + ".svc"},
+			{Name: "MASTER_ADDR", Value: master},
 			{Name: "MASTER_PORT", Value: strconv.Itoa(masterPort)},
+			// persia-launcher does not pass these two on to torch.distributed, which
+			// then takes its defaults from here since PyTorch 1.9.
+			{Name: "PET_MASTER_ADDR", Value: master},
+			{Name: "PET_MASTER_PORT", Value: strconv.Itoa(masterPort)},
 			{Name: "NCCL_DEBUG", Value: "INFO"},
 		},
 		sharedMemory: true,
@@ -99,25 +115,34 @@ func nnWorker(job config.Job, namespace string) role {
 	}
 }
 
-// environment is that of a replica: the program's, then the job's, then the
-// role's own, the later winning.
-func environment(job config.Job, broker Broker, role role) []corev1.EnvVar {
+// environment is that of a replica: the program's, then the job's, then the role's
+// own, the later winning, but for where the replica notes that it has finished.
+func environment(args JobArgs, role role) []corev1.EnvVar {
+	job := args.Job
 	env := []corev1.EnvVar{
 		{Name: "PERSIA_GLOBAL_CONFIG", Value: job.PersiaEnv.GlobalConfig},
 		{Name: "PERSIA_EMBEDDING_CONFIG", Value: job.PersiaEnv.EmbeddingConfig},
 		{Name: "LOG_LEVEL", Value: job.LogLevel},
 		{Name: "RUST_BACKTRACE", Value: "full"},
-		broker.env("PERSIA_NATS_URL"),
+		args.Broker.env("PERSIA_NATS_URL"),
+		// The name of older releases.
+		args.Broker.env("PERSIA_NATS_IP"),
 		podIndexEnv("REPLICA_INDEX"),
 		{Name: "REPLICA_SIZE", Value: strconv.Itoa(role.config.Replicas)},
 	}
 	if *job.EnableMetrics {
 		env = append(env, corev1.EnvVar{Name: "PERSIA_METRICS_GATEWAY_ADDR", Value: metricsGatewayAddress(job.Name)})
 	}
-	env = append(env, role.env...)
-	env = append(env, job.Env...)
-	env = append(env, role.config.Env...)
-	return lastWins(env)
+	return lastWins(slices.Concat(env, role.env, scriptEnv(job), job.Env, role.config.Env, launchEnv(args, role)))
+}
+
+// serverPort is where a server listens: what persia-launcher's default is, or the
+// script's.
+func serverPort(job config.Job, launcher int32) int32 {
+	if job.Script != nil {
+		return int32(job.Script.Port)
+	}
+	return launcher
 }
 
 // env is the broker's URL in a variable of the environment.

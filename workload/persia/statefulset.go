@@ -1,20 +1,26 @@
 package persia
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"persia/config"
 	"persia/kube"
 )
 
 // statefulSet is the one builder of every role.
 func statefulSet(args JobArgs, role role) *appsv1.StatefulSet {
-	replicas := int32(role.config.Replicas)
+	replicas := int32(replicasOf(args.Job, role))
 	labels, selector := roleLabels(args, role)
 	return &appsv1.StatefulSet{
 		ObjectMeta: kube.Meta(args.Namespace, objectName(args.Job, role), labels),
@@ -25,13 +31,45 @@ func statefulSet(args JobArgs, role role) *appsv1.StatefulSet {
 			// In order, hundreds of replicas with minutes of image pull each
 			// would take hours, and no replica needs another to start.
 			PodManagementPolicy: appsv1.ParallelPodManagement,
+			UpdateStrategy:      appsv1.StatefulSetUpdateStrategy{Type: appsv1.RollingUpdateStatefulSetStrategyType},
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{
 					Labels:      labels,
-					Annotations: mountedBy(args, role).PodAnnotations,
+					Annotations: podAnnotations(args, role),
 				},
 				Spec: podSpec(args, role),
 			},
+		},
+	}
+}
+
+// replicasOf is how many replicas of a role there are now.
+func replicasOf(job config.Job, role role) int {
+	if job.Stopped {
+		return 0
+	}
+	return role.config.Replicas
+}
+
+// podAnnotations are what the drivers of the volumes want, and that a node is not
+// idle because its pods are: a training that is moved begins at its last
+// checkpoint.
+func podAnnotations(args JobArgs, role role) map[string]string {
+	annotations := map[string]string{"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
+	maps.Copy(annotations, args.PodAnnotations(role.config))
+	return annotations
+}
+
+// disruptionBudget lets one replica of a role be evicted at a time, when nodes are
+// drained for an upgrade.
+func disruptionBudget(args JobArgs, role role) *policyv1.PodDisruptionBudget {
+	labels, selector := roleLabels(args, role)
+	one := intstr.FromInt32(1)
+	return &policyv1.PodDisruptionBudget{
+		ObjectMeta: kube.Meta(args.Namespace, objectName(args.Job, role), labels),
+		Spec: policyv1.PodDisruptionBudgetSpec{
+			MaxUnavailable: &one,
+			Selector:       &metav1.LabelSelector{MatchLabels: selector},
 		},
 	}
 }
@@ -69,52 +107,100 @@ func roleLabels(args JobArgs, role role) (labels, selector map[string]string) {
 	return labels, selector
 }
 
-// mountedBy is what the pods of a role mount.
-func mountedBy(args JobArgs, role role) Mounted {
-	return args.Mounted(args.Job.MountsOf(role.config))
-}
-
 func podSpec(args JobArgs, role role) corev1.PodSpec {
+	volumes, mounts := podVolumes(args, role)
+	grace := int64(role.config.TerminationGracePeriodSeconds)
 	no := false
-	volumes, mounts := podVolumes(mountedBy(args, role).Claims, role)
-	launchVolumes, launchMounts := launchVolumes(args)
-	volumes, mounts = append(volumes, launchVolumes...), append(mounts, launchMounts...)
-	container := corev1.Container{
-		Name:            role.name,
-		Image:           role.config.Image,
-		ImagePullPolicy: args.Job.ImagePullPolicy,
-		Command:         launchCommand(),
-		Args:            append([]string{"persia-launcher"}, role.args...),
-		Env:             lastWins(append(environment(args.Job, args.Broker, role), launchEnv(args, role))),
-		Resources:       role.config.Resources,
-		VolumeMounts:    mounts,
-		SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: &no},
-	}
-	if container.Image == "" {
-		container.Image = role.image
-	}
-	if role.port != 0 {
-		container.Ports = []corev1.ContainerPort{{Name: "persia", ContainerPort: role.port}}
-	}
 	pod := corev1.PodSpec{
-		ServiceAccountName: args.ServiceAccount,
-		PriorityClassName:  role.priority.Name,
+		ServiceAccountName:           args.ServiceAccount,
+		AutomountServiceAccountToken: &args.Job.AutomountServiceAccountToken,
+		ImagePullSecrets:             args.Job.ImagePullSecrets,
+		PriorityClassName:            role.priority.Name,
+		TopologySpreadConstraints:    spread(args, role),
 		// One environment variable a service, of which a stack has dozens, is
 		// nothing that a training reads.
 		EnableServiceLinks: &no,
 		SecurityContext: &corev1.PodSecurityContext{
 			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 		},
-		Containers:                   []corev1.Container{container},
-		Volumes:                      volumes,
-		AutomountServiceAccountToken: &no,
+		Containers:                    []corev1.Container{container(args, role, mounts)},
+		Volumes:                       volumes,
+		TerminationGracePeriodSeconds: &grace,
 	}
 	args.Placement(role.config.NodePool).Apply(&pod)
 	return pod
 }
 
-// podVolumes are the claims, and for a role that wants it shared memory.
-func podVolumes(claims []Claim, role role) ([]corev1.Volume, []corev1.VolumeMount) {
+func container(args JobArgs, role role, mounts []corev1.VolumeMount) corev1.Container {
+	no := false
+	container := corev1.Container{
+		Name:            role.name,
+		Image:           cmp.Or(role.config.Image, role.image),
+		ImagePullPolicy: args.Job.ImagePullPolicy,
+		Command:         launchCommand(),
+		Args:            startCommand(args.Job, role),
+		Env:             environment(args, role),
+		Resources:       role.config.Resources,
+		VolumeMounts:    mounts,
+		SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: &no},
+	}
+	if role.port != 0 {
+		container.Ports = []corev1.ContainerPort{{Name: "persia", ContainerPort: role.port}}
+	}
+	if role.serves {
+		container.ReadinessProbe = readiness(role)
+	}
+	return container
+}
+
+// readiness is whether a server takes connections, or has finished. A server is not
+// ended for taking none: what it holds in memory would be lost.
+func readiness(role role) *corev1.Probe {
+	check := fmt.Sprintf(`[[ -e $PERSIA_FINISHED_FILE ]] || exec 3<>/dev/tcp/127.0.0.1/%d`, role.port)
+	return &corev1.Probe{
+		ProbeHandler:   corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"/bin/bash", "-c", check}}},
+		PeriodSeconds:  10,
+		TimeoutSeconds: 5,
+	}
+}
+
+// spread keeps the replicas of a role on as many nodes as there is room for, so
+// that a node that is lost takes few of them with it.
+func spread(args JobArgs, role role) []corev1.TopologySpreadConstraint {
+	_, selector := roleLabels(args, role)
+	return []corev1.TopologySpreadConstraint{{
+		MaxSkew:           1,
+		TopologyKey:       corev1.LabelHostname,
+		WhenUnsatisfiable: corev1.ScheduleAnyway,
+		LabelSelector:     &metav1.LabelSelector{MatchLabels: selector},
+	}}
+}
+
+// podVolumes are all volumes of a role's pods, and where its container has them.
+func podVolumes(args JobArgs, role role) ([]corev1.Volume, []corev1.VolumeMount) {
+	volumes, mounts := claimVolumes(args.Claims(args.Job.MountsOf(role.config)))
+	for _, volume := range args.Job.Volumes {
+		if slices.ContainsFunc(role.config.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == volume.Name }) {
+			volumes = append(volumes, volume)
+		}
+	}
+	mounts = append(mounts, role.config.VolumeMounts...)
+	if role.sharedMemory && !slices.ContainsFunc(mounts, func(m corev1.VolumeMount) bool { return path.Clean(m.MountPath) == sharedMemory }) {
+		const name = "shared-memory"
+		volumes = append(volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
+			EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory},
+		}})
+		mounts = append(mounts, corev1.VolumeMount{Name: name, MountPath: sharedMemory})
+	}
+	launchVolumes, launchMounts := launchVolumes(args, role)
+	return append(volumes, launchVolumes...), append(mounts, launchMounts...)
+}
+
+// sharedMemory is where processes of a trainer, and NCCL among them, exchange data.
+const sharedMemory = "/dev/shm"
+
+// claimVolumes are the volumes of the stack.
+func claimVolumes(claims []Claim) ([]corev1.Volume, []corev1.VolumeMount) {
 	var volumes []corev1.Volume
 	var mounts []corev1.VolumeMount
 	for i, claim := range claims {
@@ -130,13 +216,6 @@ func podVolumes(claims []Claim, role role) ([]corev1.Volume, []corev1.VolumeMoun
 			}})
 		}
 		mounts = append(mounts, corev1.VolumeMount{Name: name, MountPath: claim.MountPath, ReadOnly: claim.ReadOnly})
-	}
-	if role.sharedMemory {
-		const name = "shared-memory"
-		volumes = append(volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
-			EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory},
-		}})
-		mounts = append(mounts, corev1.VolumeMount{Name: name, MountPath: "/dev/shm"})
 	}
 	return volumes, mounts
 }

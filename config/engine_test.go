@@ -1,0 +1,120 @@
+package config
+
+import (
+	"maps"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"persia/capacity"
+)
+
+// leftToOperator is the base with what PERSIA's operator can do, and more edits.
+func leftToOperator(more edits) edits {
+	changes := edits{
+		"persia:jobs[0].engine":          "operator",
+		"persia:nodePools[1].taints":     nil,
+		"persia:volumes[0].gcsFuse":      nil,
+		"persia:volumes[0].nfs":          edits{"server": "10.0.0.2", "path": "/"},
+		"persia:jobs[0].nnWorker.mounts": []any{edits{"volume": "checkpoints", "mountPath": "/more"}},
+	}
+	maps.Copy(changes, more)
+	return changes
+}
+
+func TestLoadRefusesForEngine(t *testing.T) {
+	refusals := []refusal{
+		{"engine unknown", edits{"persia:jobs[0].engine": "Operator"},
+			"persia:jobs[0].engine", []string{`"Operator"`, "statefulset or operator"}},
+	}
+	for _, r := range []refusal{
+		{"script", edits{"persia:jobs[0].script": edits{"runtime": "/opt/persia-runtime"}},
+			"persia:jobs[0].script", []string{"/opt/persia-runtime", "persia-launcher", "remove it"}},
+		{"another run", edits{"persia:jobs[0].run": "second"},
+			"persia:jobs[0].run", []string{`"second"`, "rename the job"}},
+		{"token", edits{"persia:jobs[0].automountServiceAccountToken": true},
+			"persia:jobs[0].automountServiceAccountToken", []string{"true", "service account default", "remove it"}},
+		{"secret of a registry", edits{"persia:jobs[0].imagePullSecrets": []any{edits{"name": "registry"}}},
+			"persia:jobs[0].imagePullSecrets[0]", []string{`"registry"`, "add the Secret to the service account default"}},
+		{"time to end", edits{"persia:jobs[0].dataloader.terminationGracePeriodSeconds": 90},
+			"persia:jobs[0].dataloader.terminationGracePeriodSeconds", []string{"90", "remove it"}},
+		{"bucket mounted by all", edits{"persia:volumes[0].nfs": nil, "persia:volumes[0].gcsFuse": edits{"bucket": "persia-checkpoints"}, "persia:jobs[0].nnWorker.mounts": nil},
+			"persia:jobs[0].mounts[0].volume", []string{`"checkpoints"`, "gcsFuse", "filestore"}},
+		{"bucket mounted by a role", edits{"persia:volumes[1]": edits{"name": "data", "size": "1Gi", "gcsFuse": edits{"bucket": "data-bucket"}},
+			"persia:jobs[0].nnWorker.mounts": []any{edits{"volume": "data", "mountPath": "/data"}}},
+			"persia:jobs[0].nnWorker.mounts[0].volume", []string{`"data"`, "gcsFuse"}},
+		{"disk", edits{"persia:volumes[1]": edits{"name": "disk", "size": "100Gi", "persistentDisk": edits{"disk": "disk", "zones": []any{"us-central1-a"}}},
+			"persia:jobs[0].embeddingParameterServer.mounts": []any{edits{"volume": "disk", "mountPath": "/disk"}}},
+			"persia:jobs[0].embeddingParameterServer.mounts[0].volume", []string{`"disk"`, "one node", "filestore"}},
+		{"directory of a node", edits{"persia:volumes[1]": edits{"name": "local", "size": "1Gi", "hostPath": edits{"path": "/data"}, "accessModes": []any{"ReadWriteMany"}},
+			"persia:jobs[0].embeddingParameterServer.mounts": []any{edits{"volume": "local", "mountPath": "/data"}}},
+			"persia:jobs[0].embeddingParameterServer.mounts[0].volume", []string{`"local"`, "one node"}},
+		{"taint", edits{"persia:nodePools[2].taints": []any{edits{"key": "dedicated", "value": "ps", "effect": "NoSchedule"}}},
+			"persia:jobs[0].embeddingParameterServer.nodePool", []string{`"ps"`, "taint dedicated", "pool without"}},
+		{"spot", edits{"persia:nodePools[2].spot": true},
+			"persia:jobs[0].embeddingParameterServer.nodePool", []string{`"ps"`, "cloud.google.com/gke-spot"}},
+		{"GPU pool for a role without GPUs", edits{"persia:jobs[0].nnWorker.resources.limits": edits{"cpu": 8, "memory": "60Gi"}},
+			"persia:jobs[0].nnWorker.nodePool", []string{`"trainers"`, "has GPUs", "without GPUs"}},
+		{"volume of a younger kind", edits{"persia:jobs[0].volumes": []any{edits{"name": "scratch", "ephemeral": edits{"volumeClaimTemplate": edits{"spec": edits{}}}}}},
+			"persia:jobs[0].volumes[0].ephemeral", []string{`"scratch"`, "does not know", "persistentVolumeClaim"}},
+		{"image as a volume", edits{"persia:jobs[0].volumes": []any{edits{"name": "model", "image": edits{"reference": "registry.example.com/model:1"}}}},
+			"persia:jobs[0].volumes[0].image", []string{`"model"`, "does not know"}},
+		{"bucket without a volume", edits{"persia:jobs[0].volumes": []any{edits{"name": "bucket", "csi": edits{"driver": "gcsfuse.csi.storage.gke.io"}}}},
+			"persia:jobs[0].volumes[0].csi.driver", []string{"gcsfuse.csi.storage.gke.io", "annotation"}},
+	} {
+		r.edits, r.says = leftToOperator(r.edits), append(r.says, "engine: statefulset")
+		refusals = append(refusals, r)
+	}
+	testRefused(t, refusals)
+}
+
+func TestLoadAcceptsForEngine(t *testing.T) {
+	for name, changes := range map[string]edits{
+		"written out":         {"persia:jobs[0].engine": "statefulset"},
+		"operator":            leftToOperator(nil),
+		"stopped":             leftToOperator(edits{"persia:jobs[0].stopped": true}),
+		"restarted":           leftToOperator(edits{"persia:jobs[0].restartPolicy": "OnFailure"}),
+		"a taint that allows": leftToOperator(edits{"persia:nodePools[2].taints": []any{edits{"key": "slow", "effect": "PreferNoSchedule"}}}),
+		"a disk that is only read": leftToOperator(edits{
+			"persia:volumes[1]": edits{"name": "data", "size": "100Gi", "accessModes": []any{"ReadOnlyMany"},
+				"persistentDisk": edits{"disk": "data", "zones": []any{"us-central1-a"}}},
+			"persia:jobs[0].dataloader.mounts": []any{edits{"volume": "data", "mountPath": "/data", "readOnly": true}},
+		}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Load(stackFile(t, changes), nil)
+			assert.NoError(t, err)
+		})
+	}
+}
+
+// TestEngineWarns of pods that may stand elsewhere than the plan counts them.
+func TestEngineWarns(t *testing.T) {
+	warnings := func(changes edits) []string {
+		stack, err := Load(stackFile(t, changes), nil)
+		require.NoError(t, err)
+		return stack.engineWarnings()
+	}
+	assert.Empty(t, warnings(nil))
+	found := warnings(leftToOperator(nil))
+	require.Len(t, found, 1)
+	assert.Contains(t, found[0], "persia:jobs[0].engine: the operator's pods are not pinned to their node pools")
+}
+
+// TestPlanCountsTheOperator only where there is one.
+func TestPlanCountsTheOperator(t *testing.T) {
+	operators := func(changes edits) int {
+		stack, err := Load(stackFile(t, changes), nil)
+		require.NoError(t, err)
+		for _, pods := range stack.systemPods() {
+			if pods.Name == "PERSIA operator" {
+				assert.Equal(t, capacity.PERSIAOperator, pods.Requests)
+				return pods.Count
+			}
+		}
+		return -1
+	}
+	assert.Equal(t, 0, operators(nil))
+	assert.Equal(t, 1, operators(leftToOperator(nil)))
+}

@@ -1,0 +1,40 @@
+package kube
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// CollectorNamespace is where GKE runs Managed Service for Prometheus.
+const CollectorNamespace = "gmp-system"
+
+// Namespace are all pods of a namespace, for a NetworkPolicy.
+func Namespace(name string) networkingv1.NetworkPolicyPeer {
+	return networkingv1.NetworkPolicyPeer{NamespaceSelector: &metav1.LabelSelector{
+		MatchLabels: map[string]string{corev1.LabelMetadataName: name},
+	}}
+}
+
+// Peers are who a rule of a NetworkPolicy is about.
+func Peers(peers ...networkingv1.NetworkPolicyPeer) []networkingv1.NetworkPolicyPeer { return peers }
+
+// TCP are ports that a NetworkPolicy opens.
+func TCP(numbers ...int32) []networkingv1.NetworkPolicyPort {
+	var ports []networkingv1.NetworkPolicyPort
+	for _, number := range numbers {
+		ports = append(ports, policyPort(corev1.ProtocolTCP, number))
+	}
+	return ports
+}
+
+// DNS are the ports of name servers, which are pods or each node's metadata server.
+func DNS() []networkingv1.NetworkPolicyPort {
+	return append(TCP(53), policyPort(corev1.ProtocolUDP, 53))
+}
+
+func policyPort(protocol corev1.Protocol, number int32) networkingv1.NetworkPolicyPort {
+	to := intstr.FromInt32(number)
+	return networkingv1.NetworkPolicyPort{Protocol: &protocol, Port: &to}
+}

@@ -1,0 +1,37 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/prometheus/promql/parser"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestDashboardQueries has Prometheus read the queries of the dashboard, with what
+// Grafana puts in the place of its variables. It is here since the program itself
+// needs nothing of Prometheus.
+func TestDashboardQueries(t *testing.T) {
+	text, err := os.ReadFile("../workload/persia/dashboard.json")
+	require.NoError(t, err)
+	var dashboard struct {
+		Panels []struct {
+			Title   string
+			Targets []struct{ Expr string }
+		}
+	}
+	require.NoError(t, json.Unmarshal(text, &dashboard))
+	variables := strings.NewReplacer("$__rate_interval", "1m0s", "$job", "(criteo|adult-income)")
+	queries := 0
+	for _, panel := range dashboard.Panels {
+		for _, target := range panel.Targets {
+			_, err := parser.ParseExpr(variables.Replace(target.Expr))
+			assert.NoError(t, err, "%s: %s", panel.Title, target.Expr)
+			queries++
+		}
+	}
+	assert.Greater(t, queries, 30)
+}

@@ -1,0 +1,288 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const ofTrainers = "app.kubernetes.io/name=nn-worker"
+
+// TestCompletion sees a training to its end: its two trainers, on nodes that come for
+// them, run the real scripts and report to a real Pushgateway.
+func TestCompletion(t *testing.T) {
+	started := time.Now()
+	project, dir := t.TempDir(), t.TempDir()
+	writeStack(t, project, trainedStack(object{}))
+	s := newSandboxOf(t, project, dir, "madeup")
+	up := func(changed object) {
+		t.Helper()
+		writeStack(t, project, trainedStack(changed))
+		_, err := s.Up(t.Context())
+		require.NoError(t, err)
+	}
+	up(object{})
+	c := newCluster(t, s)
+	trainers := c.pods("persia", ofTrainers)
+	c.assertOn("trainers", 2, trainers)
+	job := c.completion()
+	assert.Empty(t, upChanges(t, s))
+	assert.Empty(t, refreshChanges(t, s), "what the API server adds to a Job is no drift")
+
+	gateway := startPushgateway(t)
+	complete := c.start(gateway, c.podOf(job))
+	complete.says("no trainer has finished yet")
+	first := c.start(gateway, trainers[0])
+	first.says("finished: idling")
+	complete.says("1 of 2 trainers have finished")
+	assert.False(t, complete.hasEnded())
+	second := c.start(gateway, trainers[1])
+	second.says("finished: idling")
+	assert.Zero(t, complete.status())
+	complete.says("2 of 2 trainers have finished")
+
+	assert.False(t, isComplete(c.completion()), "its pod runs until the kubelet says how it has ended")
+	c.succeed(c.podOf(job))
+	c.await(func() bool { return isComplete(c.completion()) }, "the Job is complete")
+
+	t.Run("stopped", func(t *testing.T) {
+		up(object{"stopped": true})
+		assert.Empty(t, c.pods("persia", "persia_job=long,app.kubernetes.io/name notin (metrics-gateway,completion)"))
+		for _, trainer := range []*localProcess{first, second} {
+			require.NoError(t, trainer.cmd.Process.Signal(syscall.SIGTERM), "as the kubelet sends when a pod goes")
+			assert.Zero(t, trainer.status())
+		}
+		c.await(func() bool { return len(c.nodesOf("trainers")) == 0 }, "no nodes for trainers")
+		assert.Equal(t, job.Name, c.completion().Name)
+		assert.True(t, isComplete(c.completion()))
+	})
+	t.Run("another run", func(t *testing.T) {
+		pod := c.podOf(job)
+		up(object{"stopped": true, "run": "second"})
+		assert.NotEqual(t, job.Name, c.completion().Name, "it alone is left")
+		assert.False(t, isComplete(c.completion()))
+		assert.NotContains(t, names(c.pods("persia", "app.kubernetes.io/name=completion")), pod.Name)
+	})
+	fmt.Printf("TIME a training up, complete and stopped: %s\n", time.Since(started).Round(time.Second))
+}
+
+// trainedStack has trainers on a pool of their own, which may have no nodes.
+func trainedStack(changed object) madeUp {
+	long := job("long", object{
+		"enableMetrics": true,
+		"nnWorker":      gpuRole("trainers", 2, "2", "4Gi", 1),
+	})
+	for key, value := range changed {
+		long[key] = value
+	}
+	return madeUp{
+		name: "a training", pool: "trainers", jobs: []object{long},
+		pools: []object{{"name": "trainers", "machineType": "g2-standard-4",
+			"autoscaling": object{"minNodes": 0, "maxNodes": 2}, "gpu": object{"type": "nvidia-l4", "count": 1}}},
+	}
+}
+
+// completion is the Job of the training.
+func (c cluster) completion() batchv1.Job {
+	c.t.Helper()
+	list, err := c.BatchV1().Jobs("persia").List(c.t.Context(), metav1.ListOptions{LabelSelector: "persia_job=long"})
+	require.NoError(c.t, err)
+	require.Len(c.t, list.Items, 1)
+	return list.Items[0]
+}
+
+func isComplete(job batchv1.Job) bool {
+	for _, condition := range job.Status.Conditions {
+		if condition.Type == batchv1.JobComplete {
+			return condition.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// podOf waits for the pod of a Job, which runs or has run.
+func (c cluster) podOf(job batchv1.Job) corev1.Pod {
+	c.t.Helper()
+	var pods []corev1.Pod
+	c.await(func() bool {
+		pods = c.pods("persia", batchv1.JobNameLabel+"="+job.Name)
+		return len(pods) == 1 && pods[0].Status.Phase != corev1.PodPending
+	}, "a pod of "+job.Name)
+	return pods[0]
+}
+
+// succeed does to a pod what the kubelet does when its container has ended.
+func (c cluster) succeed(pod corev1.Pod) {
+	c.t.Helper()
+	assert.Equal(c.t, corev1.PodRunning, pod.Status.Phase)
+	pod.Status.Phase = corev1.PodSucceeded
+	for i := range pod.Status.ContainerStatuses {
+		pod.Status.ContainerStatuses[i].State = corev1.ContainerState{
+			Terminated: &corev1.ContainerStateTerminated{Reason: "Completed", FinishedAt: metav1.Now()},
+		}
+	}
+	_, err := c.CoreV1().Pods(pod.Namespace).UpdateStatus(c.t.Context(), &pod, metav1.UpdateOptions{})
+	require.NoError(c.t, err)
+}
+
+// startPushgateway runs a real Pushgateway until the test ends, and returns where.
+func startPushgateway(t *testing.T) string {
+	t.Helper()
+	address := fmt.Sprintf("127.0.0.1:%d", freePorts(t, 1)[0])
+	startProcess(t, exec.Command(tools.Pushgateway, "--web.listen-address="+address))
+	require.Eventually(t, func() bool {
+		answer, err := http.Get("http://" + address + "/-/ready")
+		return err == nil && answer.Body.Close() == nil && answer.StatusCode == http.StatusOK
+	}, 30*time.Second, 20*time.Millisecond, "the Pushgateway is ready")
+	return address
+}
+
+// start runs the container of a pod as a local process, with its own command and
+// environment and the files of its ConfigMaps. Only the gateway is another one, and
+// instead of a training there is a program that ends with success.
+func (c cluster) start(gateway string, pod corev1.Pod) *localProcess {
+	c.t.Helper()
+	dir := c.t.TempDir()
+	container := pod.Spec.Containers[0]
+	c.writeConfigMaps(dir, pod)
+	require.NoError(c.t, os.MkdirAll(filepath.Join(dir, "bin"), 0o700))
+	require.NoError(c.t, os.WriteFile(filepath.Join(dir, "bin", "persia-launcher"), []byte("#!/bin/sh\n"), 0o700))
+
+	values := environmentOf(c.t, pod)
+	expand := expansion(values)
+	var words []string
+	for _, word := range append(container.Command, container.Args...) {
+		words = append(words, strings.ReplaceAll(expand.Replace(word), "/opt/persia/", dir+"/opt/persia/"))
+	}
+	assert.Contains(c.t, values["PERSIA_METRICS_GATEWAY_ADDR"], "long-metrics-gateway-service:")
+	values["PERSIA_METRICS_GATEWAY_ADDR"] = gateway
+	values["PERSIA_FINISHED_FILE"] = dir + values["PERSIA_FINISHED_FILE"]
+	values["PERSIA_POLL_SECONDS"] = "0.1"
+	values["PATH"] = filepath.Join(dir, "bin") + string(os.PathListSeparator) + os.Getenv("PATH")
+	command := exec.Command(words[0], words[1:]...)
+	for name, value := range values {
+		command.Env = append(command.Env, name+"="+value)
+	}
+	return startProcess(c.t, command)
+}
+
+// writeConfigMaps writes the ConfigMaps that a pod mounts below dir, as if it were
+// the container's root.
+func (c cluster) writeConfigMaps(dir string, pod corev1.Pod) {
+	c.t.Helper()
+	for _, volume := range pod.Spec.Volumes {
+		if volume.ConfigMap == nil {
+			continue
+		}
+		content, err := c.CoreV1().ConfigMaps(pod.Namespace).Get(c.t.Context(), volume.ConfigMap.Name, metav1.GetOptions{})
+		require.NoError(c.t, err)
+		for _, mount := range pod.Spec.Containers[0].VolumeMounts {
+			if mount.Name != volume.Name {
+				continue
+			}
+			require.NoError(c.t, os.MkdirAll(filepath.Join(dir, mount.MountPath), 0o700))
+			for name, text := range content.Data {
+				require.NoError(c.t, os.WriteFile(filepath.Join(dir, mount.MountPath, name), []byte(text), 0o600))
+			}
+		}
+	}
+}
+
+// environmentOf is the environment of a pod's container, as the kubelet makes it:
+// $(NAME) is the value of a variable further up.
+func environmentOf(t *testing.T, pod corev1.Pod) map[string]string {
+	t.Helper()
+	values := map[string]string{}
+	for _, entry := range pod.Spec.Containers[0].Env {
+		if entry.ValueFrom == nil {
+			values[entry.Name] = expansion(values).Replace(entry.Value)
+			continue
+		}
+		label, found := strings.CutPrefix(entry.ValueFrom.FieldRef.FieldPath, "metadata.labels['")
+		require.True(t, found, entry.Name)
+		values[entry.Name] = pod.Labels[strings.TrimSuffix(label, "']")]
+	}
+	return values
+}
+
+func expansion(values map[string]string) *strings.Replacer {
+	var pairs []string
+	for name, value := range values {
+		pairs = append(pairs, "$("+name+")", value)
+	}
+	return strings.NewReplacer(pairs...)
+}
+
+// localProcess is a process of this machine, with what it has said.
+type localProcess struct {
+	t     *testing.T
+	log   string
+	cmd   *exec.Cmd
+	ended chan struct{}
+}
+
+// startProcess starts a process, which is asked to end when the test ends.
+func startProcess(t *testing.T, command *exec.Cmd) *localProcess {
+	t.Helper()
+	p := &localProcess{t: t, log: filepath.Join(t.TempDir(), "log"), cmd: command, ended: make(chan struct{})}
+	log, err := os.Create(p.log)
+	require.NoError(t, err)
+	defer func() { _ = log.Close() }()
+	command.Stdout, command.Stderr = log, log
+	require.NoError(t, command.Start())
+	go func() {
+		_ = command.Wait()
+		close(p.ended)
+	}()
+	t.Cleanup(func() {
+		_ = command.Process.Signal(syscall.SIGTERM)
+		p.status()
+		if t.Failed() {
+			logFiles(t, p.log)
+		}
+	})
+	return p
+}
+
+func (p *localProcess) hasEnded() bool {
+	select {
+	case <-p.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// status waits for the end, and returns the exit status.
+func (p *localProcess) status() int {
+	p.t.Helper()
+	select {
+	case <-p.ended:
+	case <-time.After(30 * time.Second):
+		_ = p.cmd.Process.Kill()
+		p.t.Errorf("%s does not end", p.cmd.Path)
+		<-p.ended
+	}
+	return p.cmd.ProcessState.ExitCode()
+}
+
+// says waits until the process has said something.
+func (p *localProcess) says(text string) {
+	p.t.Helper()
+	require.Eventually(p.t, func() bool {
+		log, err := os.ReadFile(p.log)
+		return err == nil && strings.Contains(string(log), text)
+	}, 30*time.Second, 20*time.Millisecond, "%s says %q", p.cmd.Path, text)
+}

@@ -1,0 +1,150 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// TestManifests brings PersiaJobs up from files that know nothing of the stack:
+// PERSIA's own example, and the fragments of its documentation.
+func TestManifests(t *testing.T) {
+	project := manifestProject(t, "dev", "adult-income.yml", "documentation.yml")
+	rewriteStack(t, project, "dev", func(configuration object) {
+		configuration["persia:nodePools"].([]any)[0].(object)["nodes"] = 2
+		configuration["persia:nats"] = object{}
+		configuration["persia:jobs"] = []object{
+			{"manifest": "adult-income.yml", "nodePool": "gpu"},
+			{"manifest": "documentation.yml", "nodePool": "gpu"},
+		}
+	})
+	s := newSandboxOf(t, project, t.TempDir(), "dev")
+	_, err := s.Up(t.Context())
+	require.NoError(t, err)
+	c := newCluster(t, s)
+	c.assertOn("system", 1, c.pods("nats-io", "nats_cluster=persia-nats-service"))
+	c.assertOn("gpu", 4, c.rolePods("adult-income"))
+	c.assertOn("gpu", 4, c.rolePods("you-job-name"))
+
+	example := c.podsOfRole("adult-income", "nn-worker")[0]
+	assert.Equal(t, "1", environment(example)["ENABLE_CUDA"])
+	assert.Equal(t, "/home/PERSIA/examples/src/adult-income/train.py", environment(example)["PERSIA_NN_WORKER_ENTRY"])
+
+	documented := c.podsOfRole("you-job-name", "nn-worker")[0]
+	container := documented.Spec.Containers[0]
+	assert.Equal(t, "persiaml/persia-cuda-runtime:dev", container.Image)
+	assert.Equal(t, "I will take effect on all pods", environment(documented)["GLOBAL_ENV"])
+	assert.Equal(t, "I will take effect on NN worker pods only", environment(documented)["MODULE_RNV"])
+	assert.Equal(t, "nats://persia-nats-service.nats-io.svc:4222", environment(documented)["PERSIA_NATS_URL"])
+	assert.Contains(t, container.VolumeMounts, corev1.VolumeMount{Name: "data", MountPath: "/data/", ReadOnly: true})
+	loader := c.podsOfRole("you-job-name", "dataloader")[0]
+	assert.Equal(t, "I will take effect on all pods", environment(loader)["GLOBAL_ENV"])
+	assert.NotContains(t, environment(loader), "MODULE_RNV")
+
+	assert.Empty(t, upChanges(t, s), "second up")
+	require.NoError(t, s.Destroy(t.Context()))
+	c.assertEmpty()
+}
+
+// TestPublishedManifest brings PERSIA's published deployment up, written as one
+// PersiaJob in the names of its time, and started by its script.
+func TestPublishedManifest(t *testing.T) {
+	project := manifestProject(t, "prod", "published.yml")
+	rewriteStack(t, project, "prod", func(configuration object) {
+		configuration["persia:nats"] = object{"nodePool": "nats"}
+		configuration["persia:jobs"] = []object{{
+			"manifest":    "published.yml",
+			"script":      object{"runtime": "/workspace/persia-exp/runtime/avx2"},
+			"mounts":      []object{{"volume": "workspace", "mountPath": "/workspace"}},
+			"trainer":     object{"nodePool": "trainers"},
+			"dataCompose": object{"nodePool": "dataloaders"},
+			"middleware":  object{"nodePool": "embedding-workers"},
+			"embServer":   object{"nodePool": "embedding-ps"},
+		}}
+	})
+	s := newSandboxOf(t, project, t.TempDir(), "prod")
+	started := time.Now()
+	_, err := s.Up(t.Context())
+	require.NoError(t, err)
+	fmt.Printf("TIME up of the published manifest: %s\n", time.Since(started).Round(time.Second))
+	c := newCluster(t, s)
+	assertNATS(t, c)
+	for role, want := range map[string]struct {
+		pool   string
+		count  int
+		called string
+	}{
+		"nn-worker":        {"trainers", 8, "trainer"},
+		"dataloader":       {"dataloaders", 240, "datacompose"},
+		"embedding-worker": {"embedding-workers", 100, "middleware"},
+		"embedding-ps":     {"embedding-ps", 120, "embserver"},
+	} {
+		pods := c.podsOfRole("criteo", role)
+		c.assertOn(want.pool, want.count, pods)
+		container := pods[0].Spec.Containers[0]
+		assert.Equal(t, "persiaml/persia-cuda-runtime:latest", container.Image)
+		assert.Equal(t, want.called, container.Args[len(container.Args)-1])
+		variables := environment(pods[0])
+		assert.Equal(t, fmt.Sprint(want.count), variables["REPLICA_SIZE"])
+		assert.Equal(t, "/workspace/logs/", variables["LOG_DIR"])
+		assert.Equal(t, "nats://persia-nats-service.nats-io.svc:4222", variables["PERSIA_NATS_IP"])
+	}
+	require.NoError(t, s.Destroy(t.Context()))
+	c.assertEmpty()
+}
+
+// manifestProject is a copy of the repository's project with manifests in it.
+func manifestProject(t *testing.T, stack string, manifests ...string) string {
+	t.Helper()
+	project := editStack(t, stack)
+	for _, name := range manifests {
+		text, err := os.ReadFile(filepath.Join("testdata", name))
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(project, name), text, 0o600))
+	}
+	return project
+}
+
+// rewriteStack changes the configuration of a stack file.
+func rewriteStack(t *testing.T, project, stack string, change func(object)) {
+	t.Helper()
+	path := filepath.Join(project, "Pulumi."+stack+".yaml")
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	var file struct {
+		Config object `json:"config"`
+	}
+	require.NoError(t, yaml.Unmarshal(text, &file))
+	change(file.Config)
+	text, err = yaml.Marshal(file)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path, text, 0o600))
+}
+
+// rolePods are the replicas of a job's roles.
+func (c cluster) rolePods(job string) []corev1.Pod {
+	c.t.Helper()
+	var pods []corev1.Pod
+	for _, role := range []string{"nn-worker", "dataloader", "embedding-worker", "embedding-ps"} {
+		pods = append(pods, c.podsOfRole(job, role)...)
+	}
+	return pods
+}
+
+func (c cluster) podsOfRole(job, role string) []corev1.Pod {
+	c.t.Helper()
+	selector := metav1.FormatLabelSelector(&metav1.LabelSelector{MatchLabels: map[string]string{
+		"persia_job": job, "app.kubernetes.io/name": role,
+	}})
+	pods := c.pods("persia", selector)
+	require.NotEmpty(c.t, pods, "%s of %s", role, job)
+	return pods
+}

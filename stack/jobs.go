@@ -1,0 +1,86 @@
+package stack
+
+import (
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+
+	"persia/config"
+	"persia/infra/storage"
+	"persia/kube"
+	"persia/workload/nats"
+	"persia/workload/persia"
+	"persia/workload/persia/operator"
+)
+
+// newJobOperator registers PERSIA's operator, if there is a job that is left to it.
+func newJobOperator(ctx *pulumi.Context, cfg *config.Stack, needs []pulumi.Resource, inCluster pulumi.ResourceOption) ([]pulumi.Resource, error) {
+	if !cfg.UsesOperator() {
+		return nil, nil
+	}
+	registered, err := operator.NewOperator(ctx, "persia-operator", operator.OperatorArgs{
+		Placement:    placement(cfg, cfg.SystemPoolName()),
+		JobNamespace: persia.NamespaceName,
+		Needs:        needs,
+	}, inCluster)
+	return []pulumi.Resource{registered}, err
+}
+
+// newJobs registers each job by its engine.
+func newJobs(ctx *pulumi.Context, cfg *config.Stack, broker *nats.Cluster, needs []pulumi.Resource, inCluster pulumi.ResourceOption) (map[string]*persia.Job, error) {
+	jobs := map[string]*persia.Job{}
+	for _, job := range cfg.Jobs {
+		var err error
+		switch job.Engine {
+		case config.EngineStatefulSet:
+			jobs[job.Name], err = persia.NewJob(ctx, job.Name, jobArgs(cfg, job, broker, needs), inCluster)
+		case config.EngineOperator:
+			jobs[job.Name], err = operator.NewJob(ctx, job.Name, operator.JobArgs{
+				Job:       job,
+				Namespace: persia.NamespaceName,
+				Broker:    persia.Broker(broker.Client),
+				Claims:    claimsOf(cfg),
+				Needs:     needs,
+			}, inCluster)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return jobs, nil
+}
+
+func jobArgs(cfg *config.Stack, job config.Job, broker *nats.Cluster, needs []pulumi.Resource) persia.JobArgs {
+	return persia.JobArgs{
+		Job:            job,
+		Namespace:      persia.NamespaceName,
+		ServiceAccount: persia.ServiceAccountName,
+		Broker:         persia.Broker(broker.Client),
+		Claims:         claimsOf(cfg),
+		PodAnnotations: func(role config.Role) map[string]string {
+			sidecar, ok := cfg.GCSFuseSidecar(&job, &role)
+			if !ok {
+				return nil
+			}
+			return storage.SidecarAnnotations(sidecar)
+		},
+		Placement: func(nodePool string) kube.Placement {
+			return placement(cfg, nodePool)
+		},
+		SystemPlacement: placement(cfg, cfg.SystemPoolName()),
+		Needs:           needs,
+	}
+}
+
+// claimsOf finds the claims of volumes that are mounted.
+func claimsOf(cfg *config.Stack) func([]config.Mount) []persia.Claim {
+	return func(mounts []config.Mount) []persia.Claim {
+		var claims []persia.Claim
+		for _, mount := range mounts {
+			for _, volume := range cfg.Volumes {
+				if volume.Name == mount.Volume {
+					claims = append(claims, persia.Claim{Name: volume.Claim, MountPath: mount.MountPath, ReadOnly: mount.ReadOnly})
+				}
+			}
+		}
+		return claims
+	}
+}

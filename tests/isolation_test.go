@@ -1,0 +1,165 @@
+package tests
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// TestJobsClosed: no pod of the jobs' namespace speaks with anybody by itself.
+func TestJobsClosed(t *testing.T) {
+	closed := object[networkingv1.NetworkPolicy](t, deployStack(t, "prod").one(t, "kubernetes:networking.k8s.io/v1:NetworkPolicy", "persia-closed"))
+	assert.Equal(t, "persia", closed.Namespace)
+	assert.Empty(t, closed.Spec.PodSelector, "all pods")
+	assert.ElementsMatch(t, []networkingv1.PolicyType{"Ingress", "Egress"}, closed.Spec.PolicyTypes)
+	assert.Empty(t, closed.Spec.Ingress)
+	assert.Empty(t, closed.Spec.Egress)
+}
+
+// TestJobTraffic lists all who reach the pods of a job, and whom these reach.
+func TestJobTraffic(t *testing.T) {
+	policy := object[networkingv1.NetworkPolicy](t, deployStack(t, "prod").one(t, "kubernetes:networking.k8s.io/v1:NetworkPolicy", "criteo"))
+	assert.Equal(t, map[string]string{"persia_job": "criteo"}, policy.Spec.PodSelector.MatchLabels)
+	assert.ElementsMatch(t, []networkingv1.PolicyType{"Ingress", "Egress"}, policy.Spec.PolicyTypes)
+	var in, out []string
+	for _, rule := range policy.Spec.Ingress {
+		in = append(in, peers(rule.From)+" to "+ports(rule.Ports))
+	}
+	for _, rule := range policy.Spec.Egress {
+		out = append(out, "to "+peers(rule.To)+" on "+ports(rule.Ports))
+	}
+	assert.Equal(t, []string{
+		"persia_job=criteo to ",
+		"anything in gmp-system to TCP 9091",
+	}, in)
+	assert.Equal(t, []string{
+		"to persia_job=criteo on ",
+		"to anything in nats-io on TCP 4222",
+		"to anywhere on TCP 53 UDP 53",
+		"to anywhere on TCP 443",
+		"to 169.254.169.254/32 and 169.254.169.252/32 on TCP 80 TCP 988",
+	}, out)
+}
+
+// TestRoleGuards looks at what keeps a training in its place.
+func TestRoleGuards(t *testing.T) {
+	prod := deployStack(t, "prod")
+	for name, port := range map[string]string{
+		"criteo-nn-worker": "", "criteo-dataloader": "", "criteo-embedding-worker": "8887", "criteo-embedding-ps": "8888",
+	} {
+		t.Run(name, func(t *testing.T) {
+			set := object[appsv1.StatefulSet](t, prod.one(t, "kubernetes:apps/v1:StatefulSet", name))
+			selector := set.Spec.Selector.MatchLabels
+			budget := object[policyv1.PodDisruptionBudget](t, prod.one(t, "kubernetes:policy/v1:PodDisruptionBudget", name))
+			assert.Equal(t, 1, budget.Spec.MaxUnavailable.IntValue())
+			assert.Equal(t, selector, budget.Spec.Selector.MatchLabels)
+
+			pod := set.Spec.Template
+			assert.Equal(t, "false", pod.Annotations["cluster-autoscaler.kubernetes.io/safe-to-evict"])
+			assert.Equal(t, int64(60), *pod.Spec.TerminationGracePeriodSeconds)
+			assert.False(t, *pod.Spec.AutomountServiceAccountToken)
+			assert.Equal(t, []corev1.TopologySpreadConstraint{{
+				MaxSkew: 1, TopologyKey: "kubernetes.io/hostname", WhenUnsatisfiable: corev1.ScheduleAnyway,
+				LabelSelector: &metav1.LabelSelector{MatchLabels: selector},
+			}}, pod.Spec.TopologySpreadConstraints)
+			assert.Equal(t, appsv1.RollingUpdateStatefulSetStrategyType, set.Spec.UpdateStrategy.Type)
+			probe := pod.Spec.Containers[0].ReadinessProbe
+			if port == "" {
+				assert.Nil(t, probe)
+				return
+			}
+			require.NotNil(t, probe)
+			assert.Contains(t, probe.Exec.Command[2], "/dev/tcp/127.0.0.1/"+port)
+			assert.Nil(t, pod.Spec.Containers[0].LivenessProbe, "a model in memory is not thrown away for a slow answer")
+		})
+	}
+}
+
+// TestPodSettings: what a stack file says of the pods of a job.
+func TestPodSettings(t *testing.T) {
+	recorder := deployDevJob(t, map[string]any{
+		"imagePullSecrets":             []any{map[string]any{"name": "registry"}},
+		"automountServiceAccountToken": true,
+		"volumes":                      []any{map[string]any{"name": "memory", "emptyDir": map[string]any{"medium": "Memory", "sizeLimit": "8Gi"}}},
+	}, map[string]any{
+		"terminationGracePeriodSeconds": 600,
+		"volumeMounts":                  []any{map[string]any{"name": "memory", "mountPath": "/dev/shm"}},
+	})
+	pod := object[appsv1.StatefulSet](t, recorder.one(t, "kubernetes:apps/v1:StatefulSet", "adult-income-nn-worker")).Spec.Template.Spec
+	assert.Equal(t, []corev1.LocalObjectReference{{Name: "registry"}}, pod.ImagePullSecrets)
+	assert.True(t, *pod.AutomountServiceAccountToken)
+	assert.Equal(t, int64(600), *pod.TerminationGracePeriodSeconds)
+	var shared []string
+	for _, mount := range pod.Containers[0].VolumeMounts {
+		if mount.MountPath == "/dev/shm" {
+			shared = append(shared, mount.Name)
+		}
+	}
+	assert.Equal(t, []string{"memory"}, shared, "the job's own shared memory takes the place of ours")
+}
+
+// TestScriptStyle: the roles of older releases.
+func TestScriptStyle(t *testing.T) {
+	recorder := deployDevJob(t, map[string]any{"script": map[string]any{"runtime": "/workspace/runtime"}}, nil)
+	for name, older := range map[string]string{
+		"nn-worker": "trainer", "dataloader": "datacompose", "embedding-worker": "middleware", "embedding-ps": "embserver",
+	} {
+		set := object[appsv1.StatefulSet](t, recorder.one(t, "kubernetes:apps/v1:StatefulSet", "adult-income-"+name))
+		assert.Equal(t, []string{"/bin/bash", "/opt/persia/roles.sh", older}, container(&set).Args)
+		assert.Equal(t, "/opt/conda/bin/python3", variable(&set, "PERSIA_PYTHON").Value)
+		assert.Equal(t, "/workspace/runtime", variable(&set, "PERSIA_RUNTIME").Value)
+		assert.Equal(t, "23333", variable(&set, "PERSIA_PORT").Value)
+		if probe := container(&set).ReadinessProbe; probe != nil {
+			assert.Contains(t, probe.Exec.Command[2], "/23333")
+		}
+	}
+	scripts := object[corev1.ConfigMap](t, recorder.one(t, "kubernetes:core/v1:ConfigMap", "persia-launch"))
+	assert.Contains(t, scripts.Data["roles.sh"], "torch.distributed.launch")
+}
+
+// TestStopped: a stopped job has no pods, and all of its objects.
+func TestStopped(t *testing.T) {
+	recorder := deployDevJob(t, map[string]any{"stopped": true}, nil)
+	for _, registered := range recorder.all(t, "kubernetes:apps/v1:StatefulSet") {
+		set := object[appsv1.StatefulSet](t, registered)
+		assert.Zero(t, *set.Spec.Replicas)
+		assert.Equal(t, "1", variable(&set, "REPLICA_SIZE").Value, "what the job has when it goes on")
+	}
+	assert.Len(t, recorder.urns(), len(deployStack(t, "dev").urns()))
+}
+
+// TestPodSecurity: the namespace admits what Kubernetes calls baseline, unless a job
+// mounts directories of nodes.
+func TestPodSecurity(t *testing.T) {
+	level := func(recorder *recorder) string {
+		return object[corev1.Namespace](t, recorder.one(t, "kubernetes:core/v1:Namespace", "persia")).Labels["pod-security.kubernetes.io/enforce"]
+	}
+	assert.Equal(t, "baseline", level(deployStack(t, "dev")))
+	assert.Equal(t, "privileged", level(deployDevJob(t, map[string]any{
+		"volumes": []any{map[string]any{"name": "data", "hostPath": map[string]any{"path": "/data"}}},
+	}, nil)))
+}
+
+// deployDevJob runs the program over dev with settings of its job and trainers.
+func deployDevJob(t *testing.T, job, trainers map[string]any) *recorder {
+	t.Helper()
+	configuration := readStack(t, "dev")
+	edit(t, configuration, "persia:jobs", func(jobs any) {
+		first := jobs.([]any)[0].(map[string]any)
+		for name, value := range job {
+			first[name] = value
+		}
+		for name, value := range trainers {
+			first["nnWorker"].(map[string]any)[name] = value
+		}
+	})
+	recorder, err := deploy(t, configuration)
+	require.NoError(t, err)
+	return recorder
+}

@@ -1,0 +1,125 @@
+package tests
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"persia/kube"
+)
+
+const podMonitoringToken = "kubernetes:monitoring.googleapis.com/v1:PodMonitoring"
+
+// TestMetricsGateway: PERSIA's own tools find a gateway by upstream's labels, and
+// roles by upstream's name of the service.
+func TestMetricsGateway(t *testing.T) {
+	prod := deployStack(t, "prod")
+	gateway := object[appsv1.Deployment](t, prod.one(t, "kubernetes:apps/v1:Deployment", "criteo-metrics-gateway"))
+	service := object[corev1.Service](t, prod.one(t, "kubernetes:core/v1:Service", "criteo-metrics-gateway"))
+
+	pod := gateway.Spec.Template.Labels
+	assert.Equal(t, "criteo", pod["persia_job"])
+	assert.Equal(t, "criteo-metrics-gateway-service", pod["service"])
+	assert.Equal(t, "criteo", pod["prom"])
+	assert.True(t, selects(t, gateway.Spec.Selector, pod))
+
+	assert.Equal(t, "criteo-metrics-gateway-service", service.Name)
+	assert.Equal(t, "criteo", service.Labels["persia_job"])
+	assert.Equal(t, map[string]string{"service": "criteo-metrics-gateway-service"}, service.Spec.Selector)
+	require.Len(t, service.Spec.Ports, 1)
+	assert.EqualValues(t, 9091, service.Spec.Ports[0].Port)
+}
+
+// TestGatewayIsNoRole: what looks after a role does not take the gateway for one of
+// its replicas, since both have the label of the job.
+func TestGatewayIsNoRole(t *testing.T) {
+	prod := deployStack(t, "prod")
+	gateway := object[appsv1.Deployment](t, prod.one(t, "kubernetes:apps/v1:Deployment", "criteo-metrics-gateway"))
+	for name := range publishedRoles {
+		set := object[appsv1.StatefulSet](t, prod.one(t, "kubernetes:apps/v1:StatefulSet", name))
+		assert.False(t, selects(t, set.Spec.Selector, gateway.Spec.Template.Labels), name)
+	}
+}
+
+// TestPodMonitoring: by default all gateways are scraped, and every series has the
+// name of its job.
+func TestPodMonitoring(t *testing.T) {
+	prod := deployStack(t, "prod")
+	require.Len(t, prod.all(t, podMonitoringToken), 1)
+	registered := prod.one(t, podMonitoringToken, "persia")
+	monitoring := object[kube.PodMonitoring](t, registered)
+	assert.Equal(t, "persia", monitoring.Namespace)
+	assert.Contains(t, registered.dependencies(), prod.one(t, "kubernetes:core/v1:Namespace", "persia").urn)
+
+	gateway := object[appsv1.Deployment](t, prod.one(t, "kubernetes:apps/v1:Deployment", "criteo-metrics-gateway"))
+	assert.True(t, selects(t, &monitoring.Spec.Selector, gateway.Spec.Template.Labels))
+	dataloader := object[appsv1.StatefulSet](t, prod.one(t, "kubernetes:apps/v1:StatefulSet", "criteo-dataloader"))
+	assert.False(t, selects(t, &monitoring.Spec.Selector, dataloader.Spec.Template.Labels))
+
+	require.Len(t, monitoring.Spec.Endpoints, 1)
+	assert.Equal(t, 9091, monitoring.Spec.Endpoints[0].Port.IntValue())
+	assert.Equal(t, "15s", monitoring.Spec.Endpoints[0].Interval)
+	assert.Equal(t, []kube.LabelMapping{{From: "persia_job"}}, monitoring.Spec.TargetLabels.FromPod)
+}
+
+func TestPodMonitoringOfNATS(t *testing.T) {
+	configuration := readStack(t, "prod")
+	edit(t, configuration, "persia:nats", func(nats any) { nats.(map[string]any)["metrics"] = true })
+	recorder, err := deploy(t, configuration)
+	require.NoError(t, err)
+	monitoring := object[kube.PodMonitoring](t, recorder.one(t, podMonitoringToken, "persia-nats-service"))
+	assert.Equal(t, "nats-io", monitoring.Namespace)
+	assert.Equal(t, map[string]string{"app": "nats", "nats_cluster": "persia-nats-service"}, monitoring.Spec.Selector.MatchLabels)
+	assert.Equal(t, 7777, monitoring.Spec.Endpoints[0].Port.IntValue())
+}
+
+// TestWithoutManagedPrometheus: a cluster may not know the kind PodMonitoring, and
+// has the dashboard all the same.
+func TestWithoutManagedPrometheus(t *testing.T) {
+	cases := map[string]func(configuration map[string]string){
+		"turned off": func(configuration map[string]string) {
+			edit(t, configuration, "persia:cluster", func(cluster any) {
+				cluster.(map[string]any)["monitoring"] = map[string]any{"managedPrometheus": false}
+			})
+		},
+		"an existing cluster": func(configuration map[string]string) {
+			delete(configuration, "persia:project")
+			configuration["persia:cluster"] = `{"name": "shared", "existing": {"context": "office", "systemPool": "nats"}}`
+		},
+	}
+	for name, change := range cases {
+		t.Run(name, func(t *testing.T) {
+			configuration := readStack(t, "prod")
+			edit(t, configuration, "persia:nats", func(nats any) { nats.(map[string]any)["metrics"] = true })
+			change(configuration)
+			recorder, err := deploy(t, configuration)
+			require.NoError(t, err)
+			assert.Empty(t, recorder.some(podMonitoringToken))
+			recorder.one(t, "kubernetes:core/v1:ConfigMap", "persia-dashboard")
+		})
+	}
+}
+
+// TestDashboard: Grafana's sidecar takes every key of a ConfigMap with this label
+// for a file.
+func TestDashboard(t *testing.T) {
+	dashboard := object[corev1.ConfigMap](t, deployStack(t, "dev").one(t, "kubernetes:core/v1:ConfigMap", "persia-dashboard"))
+	assert.Equal(t, "persia", dashboard.Namespace)
+	assert.Equal(t, "persia-dashboard", dashboard.Name)
+	assert.Equal(t, "1", dashboard.Labels["grafana_dashboard"])
+	require.Len(t, dashboard.Data, 1)
+	assert.True(t, json.Valid([]byte(dashboard.Data["persia.json"])))
+}
+
+func selects(t *testing.T, selector *metav1.LabelSelector, pod map[string]string) bool {
+	t.Helper()
+	parsed, err := metav1.LabelSelectorAsSelector(selector)
+	require.NoError(t, err)
+	return parsed.Matches(labels.Set(pod))
+}

@@ -1,0 +1,267 @@
+package tests
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	extensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
+
+	v1 "persia/workload/persia/operator/api/v1"
+)
+
+const (
+	persiaJobToken = "kubernetes:persia.com/v1:PersiaJob"
+	budgetToken    = "kubernetes:policy/v1:PodDisruptionBudget"
+)
+
+// operatorStack is the stack prod with its job left to PERSIA's operator.
+func operatorStack(t *testing.T, change func(job map[string]any)) map[string]string {
+	t.Helper()
+	configuration := readStack(t, "prod")
+	edit(t, configuration, "persia:nodePools", func(pools any) {
+		for _, pool := range pools.([]any) {
+			delete(pool.(map[string]any), "taints")
+		}
+	})
+	configuration["persia:volumes"] = `[
+		{"name": "workspace", "claim": "workspace", "size": "1Ti", "nfs": {"server": "10.0.0.2", "path": "/workspace"}},
+		{"name": "data", "size": "1Ti", "nfs": {"server": "10.0.0.2", "path": "/data"}}
+	]`
+	edit(t, configuration, "persia:jobs", func(jobs any) {
+		job := jobs.([]any)[0].(map[string]any)
+		job["engine"] = "operator"
+		change(job)
+	})
+	return configuration
+}
+
+func unchanged(map[string]any) {}
+
+func deployOperator(t *testing.T, change func(job map[string]any)) *recorder {
+	t.Helper()
+	recorder, err := deploy(t, operatorStack(t, change))
+	require.NoError(t, err)
+	return recorder
+}
+
+func TestPersiaOperatorOnlyWhereItIsAskedFor(t *testing.T) {
+	for _, urn := range deployStack(t, "prod").urns() {
+		assert.NotContains(t, urn, "persia:operator")
+		assert.NotContains(t, urn, "::persia-operator")
+	}
+	assert.Len(t, deployOperator(t, unchanged).some("persia:operator:Operator"), 1)
+	assert.Empty(t, deployOperator(t, unchanged).some("kubernetes:apps/v1:StatefulSet"))
+}
+
+// TestPersiaJob compares every field of a PersiaJob.
+func TestPersiaJob(t *testing.T) {
+	recorder := deployOperator(t, func(job map[string]any) {
+		job["volumes"] = []any{map[string]any{"name": "scratch", "emptyDir": map[string]any{}}}
+		job["restartPolicy"], job["imagePullPolicy"], job["logLevel"] = "OnFailure", "IfNotPresent", "debug"
+		role := job["dataloader"].(map[string]any)
+		role["image"] = "registry.example.com/loader:1"
+		role["env"] = []any{map[string]any{"name": "LOG_DIR", "value": "/tmp"}}
+		role["mounts"] = []any{map[string]any{"volume": "data", "mountPath": "/data", "readOnly": true}}
+		role["volumeMounts"] = []any{map[string]any{"name": "scratch", "mountPath": "/scratch", "subPath": "a"}}
+	})
+	var want v1.PersiaJob
+	require.NoError(t, yaml.UnmarshalStrict([]byte(`
+apiVersion: persia.com/v1
+kind: PersiaJob
+metadata:
+  name: criteo
+  namespace: persia
+  labels:
+    app.kubernetes.io/name: persia-job
+    app.kubernetes.io/instance: criteo
+    app.kubernetes.io/part-of: persia
+    app.kubernetes.io/managed-by: pulumi
+spec:
+  persiaEnv:
+    PERSIA_GLOBAL_CONFIG: /workspace/persia-exp/global_config.yml
+    PERSIA_EMBEDDING_CONFIG: /workspace/persia-exp/criteo_embedding_config.yml
+    PERSIA_NN_WORKER_ENTRY: /workspace/persia-exp/train.py
+    PERSIA_DATALOADER_ENTRY: /workspace/persia-exp/data_compose.py
+  enableMetrics: true
+  volumes:
+    - {name: claim-0, persistentVolumeClaim: {claimName: workspace}}
+    - {name: claim-1, persistentVolumeClaim: {claimName: data-claim, readOnly: true}}
+    - {name: shared-memory, emptyDir: {medium: Memory}}
+    - {name: scratch, emptyDir: {}}
+  env:
+    - {name: PERSIA_NATS_URL, value: "nats://persia-nats-service.nats-io.svc:4222"}
+    - {name: PERSIA_MODEL_CONFIG, value: /workspace/persia-exp/criteo_config.yml}
+    - {name: LOG_DIR, value: /workspace/logs/}
+  logLevel: debug
+  restartPolicy: OnFailure
+  imagePullPolicy: IfNotPresent
+  nnWorker:
+    replicas: 8
+    nprocPerNode: 8
+    resources:
+      requests: {cpu: "80", memory: 600Gi, nvidia.com/gpu: "8"}
+      limits: {cpu: "80", memory: 600Gi, nvidia.com/gpu: "8"}
+    volumeMounts:
+      - {name: claim-0, mountPath: /workspace}
+      - {name: shared-memory, mountPath: /dev/shm}
+  dataloader:
+    replicas: 240
+    image: registry.example.com/loader:1
+    resources:
+      requests: {cpu: "1", memory: 12Gi}
+      limits: {cpu: "1", memory: 12Gi}
+    env:
+      - {name: LOG_DIR, value: /tmp}
+    volumeMounts:
+      - {name: claim-0, mountPath: /workspace}
+      - {name: claim-1, mountPath: /data, readOnly: true}
+      - {name: scratch, mountPath: /scratch, subPath: a}
+  embeddingWorker:
+    replicas: 100
+    resources:
+      requests: {cpu: "28", memory: 100Gi}
+      limits: {cpu: "28", memory: 100Gi}
+    volumeMounts:
+      - {name: claim-0, mountPath: /workspace}
+  embeddingParameterServer:
+    replicas: 120
+    resources:
+      requests: {cpu: "80", memory: 2500Gi}
+      limits: {cpu: "80", memory: 2500Gi}
+    volumeMounts:
+      - {name: claim-0, mountPath: /workspace}
+`), &want))
+	assert.Equal(t, want, object[v1.PersiaJob](t, recorder.one(t, persiaJobToken, "criteo")))
+}
+
+// TestPersiaJobWithUsers: the URL has a password, and stays in its Secret.
+func TestPersiaJobWithUsers(t *testing.T) {
+	configuration := operatorStack(t, unchanged)
+	edit(t, configuration, "persia:nats", func(nats any) {
+		nats.(map[string]any)["users"] = []any{map[string]any{"name": "persia", "password": password}}
+	})
+	recorder, err := deploy(t, configuration)
+	require.NoError(t, err)
+	job := object[v1.PersiaJob](t, recorder.one(t, persiaJobToken, "criteo"))
+	assert.Equal(t, corev1.EnvVar{Name: "PERSIA_NATS_URL", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
+		LocalObjectReference: corev1.LocalObjectReference{Name: "persia-nats-service-client"}, Key: "persia",
+	}}}, job.Spec.Env[0])
+}
+
+// TestStoppedPersiaJob has nothing for the operator to make.
+func TestStoppedPersiaJob(t *testing.T) {
+	recorder := deployOperator(t, func(job map[string]any) { job["stopped"] = true })
+	spec := object[v1.PersiaJob](t, recorder.one(t, persiaJobToken, "criteo")).Spec
+	assert.False(t, *spec.EnableMetrics)
+	for _, role := range []v1.Role{*spec.Dataloader, *spec.EmbeddingWorker, *spec.EmbeddingParameterServer, spec.NNWorker.Role} {
+		assert.Zero(t, role.Replicas)
+	}
+}
+
+// TestPersiaJobIsMadeAnew: the operator looks at no change of a job, and needs the
+// names of its pods free.
+func TestPersiaJobIsMadeAnew(t *testing.T) {
+	recorder := deployOperator(t, unchanged)
+	guard, job := recorder.one(t, budgetToken, "criteo"), recorder.one(t, persiaJobToken, "criteo")
+	for _, registration := range []registration{guard, job} {
+		assert.True(t, registration.RegisterRPC.DeleteBeforeReplace, registration.urn)
+	}
+	assert.Contains(t, job.RegisterRPC.ReplaceWith, guard.urn)
+	assert.Contains(t, job.dependencies(), guard.urn)
+
+	budget := object[policyv1.PodDisruptionBudget](t, guard)
+	assert.Equal(t, 8+240+100+120+1, budget.Spec.MinAvailable.IntValue(), "all pods and the gateway")
+	assert.Equal(t, map[string]string{"persia_job": "criteo"}, budget.Spec.Selector.MatchLabels)
+	assert.Contains(t, budget.Annotations["pulumi.com/waitFor"], "{.status.expectedPods}=0")
+
+	other := deployOperator(t, func(job map[string]any) { job["logLevel"] = "debug" })
+	assert.NotEqual(t, guard.RegisterRPC.ReplacementTrigger, other.one(t, budgetToken, "criteo").RegisterRPC.ReplacementTrigger)
+	same := deployOperator(t, unchanged)
+	assert.Equal(t, guard.RegisterRPC.ReplacementTrigger, same.one(t, budgetToken, "criteo").RegisterRPC.ReplacementTrigger)
+}
+
+// TestPersiaOperatorRights are what the operator's source asks for.
+func TestPersiaOperatorRights(t *testing.T) {
+	recorder := deployOperator(t, unchanged)
+	role := object[rbacv1.Role](t, recorder.one(t, "kubernetes:rbac.authorization.k8s.io/v1:Role", "persia-operator"))
+	assert.Equal(t, "persia", role.Namespace)
+	assert.Equal(t, []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"pods", "services"}, Verbs: []string{"create", "delete", "list"}},
+	}, role.Rules)
+	clusterRole := object[rbacv1.ClusterRole](t, recorder.one(t, "kubernetes:rbac.authorization.k8s.io/v1:ClusterRole", "persia-operator"))
+	assert.Equal(t, []rbacv1.PolicyRule{
+		{APIGroups: []string{"persia.com"}, Resources: []string{"persiajobs"}, Verbs: []string{"list", "patch", "watch"}},
+	}, clusterRole.Rules)
+
+	subjects := []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "persia-operator", Name: "persia-operator"}}
+	binding := object[rbacv1.RoleBinding](t, recorder.one(t, "kubernetes:rbac.authorization.k8s.io/v1:RoleBinding", "persia-operator"))
+	assert.Equal(t, "persia", binding.Namespace)
+	assert.Equal(t, subjects, binding.Subjects)
+	clusterBinding := object[rbacv1.ClusterRoleBinding](t, recorder.one(t, "kubernetes:rbac.authorization.k8s.io/v1:ClusterRoleBinding", "persia-operator"))
+	assert.Equal(t, subjects, clusterBinding.Subjects)
+}
+
+func TestPersiaOperatorIsHardened(t *testing.T) {
+	recorder := deployOperator(t, unchanged)
+	namespace := object[corev1.Namespace](t, recorder.one(t, "kubernetes:core/v1:Namespace", "persia-operator"))
+	assert.Equal(t, "baseline", namespace.Labels["pod-security.kubernetes.io/enforce"])
+	closed := object[networkingv1.NetworkPolicy](t, recorder.one(t, "kubernetes:networking.k8s.io/v1:NetworkPolicy", "persia-operator"))
+	assert.Equal(t, namespace.Name, closed.Namespace)
+	assert.Empty(t, closed.Spec.PodSelector, "all pods")
+	assert.Equal(t, []networkingv1.PolicyType{"Ingress"}, closed.Spec.PolicyTypes)
+	assert.Empty(t, closed.Spec.Ingress)
+
+	deployment := object[appsv1.Deployment](t, recorder.one(t, "kubernetes:apps/v1:Deployment", "persia-operator"))
+	assert.Equal(t, namespace.Name, deployment.Namespace)
+	assert.Equal(t, int32(1), *deployment.Spec.Replicas)
+	assert.Equal(t, appsv1.RecreateDeploymentStrategyType, deployment.Spec.Strategy.Type)
+	pod := deployment.Spec.Template.Spec
+	assert.Equal(t, "persia-operator", pod.ServiceAccountName)
+	assert.Equal(t, "system", pod.NodeSelector["cloud.google.com/gke-nodepool"])
+	assert.Equal(t, corev1.SeccompProfileTypeRuntimeDefault, pod.SecurityContext.SeccompProfile.Type)
+	container := pod.Containers[0]
+	assert.Equal(t, "persiaml/persia-cpu-runtime:latest", container.Image)
+	assert.Equal(t, []string{"persia-k8s-utils", "operator"}, container.Args)
+	assert.False(t, *container.SecurityContext.AllowPrivilegeEscalation)
+	assert.True(t, *container.SecurityContext.ReadOnlyRootFilesystem)
+	assert.Equal(t, []corev1.Capability{"ALL"}, container.SecurityContext.Capabilities.Drop)
+	assert.Equal(t, "100m", container.Resources.Requests.Cpu().String())
+	assert.Equal(t, "128Mi", container.Resources.Requests.Memory().String())
+}
+
+// TestPersiaOperatorOrder: a job comes after the operator, its kind and its rights,
+// and goes before them, since the operator alone lets it go.
+func TestPersiaOperatorOrder(t *testing.T) {
+	recorder := deployOperator(t, unchanged)
+	crd := recorder.one(t, "kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition", "persia-operator")
+	assert.Equal(t, "persiajobs.persia.com", object[extensionsv1.CustomResourceDefinition](t, crd).Name)
+	deployment := recorder.one(t, "kubernetes:apps/v1:Deployment", "persia-operator")
+	binding := recorder.one(t, "kubernetes:rbac.authorization.k8s.io/v1:RoleBinding", "persia-operator")
+	clusterBinding := recorder.one(t, "kubernetes:rbac.authorization.k8s.io/v1:ClusterRoleBinding", "persia-operator")
+	assert.Subset(t, deployment.dependencies(), []string{crd.urn, binding.urn, clusterBinding.urn})
+	assert.Contains(t, binding.dependencies(), recorder.one(t, "kubernetes:core/v1:Namespace", "persia").urn)
+
+	needs := []string{crd.urn, deployment.urn, binding.urn, clusterBinding.urn}
+	for typeToken, name := range map[string]string{
+		natsClusterToken: "persia-nats-service",
+		"kubernetes:core/v1:PersistentVolumeClaim":      "workspace",
+		"kubernetes:apps/v1:DaemonSet":                  "nvidia-driver",
+		"kubernetes:networking.k8s.io/v1:NetworkPolicy": "persia-operator",
+	} {
+		needs = append(needs, recorder.one(t, typeToken, name).urn)
+	}
+	assert.Subset(t, recorder.one(t, persiaJobToken, "criteo").dependencies(), needs)
+}
+
+// TestPersiaJobTraffic: pods of the operator have no label of the program's.
+func TestPersiaJobTraffic(t *testing.T) {
+	policy := object[networkingv1.NetworkPolicy](t, deployOperator(t, unchanged).one(t, "kubernetes:networking.k8s.io/v1:NetworkPolicy", "criteo"))
+	assert.Equal(t, map[string]string{"persia_job": "criteo"}, policy.Spec.PodSelector.MatchLabels)
+}

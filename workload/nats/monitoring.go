@@ -1,0 +1,29 @@
+package nats
+
+import (
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"persia/config"
+	"persia/kube"
+)
+
+// registerMonitoring registers what collects the servers' metrics, where there is
+// something that does and the servers have them.
+func registerMonitoring(ctx *pulumi.Context, name string, args ClusterArgs, child pulumi.ResourceOption) error {
+	if !args.ManagedPrometheus || !args.NATS.Metrics {
+		return nil
+	}
+	_, err := kube.Register(ctx, name, podMonitoring(args.NATS), child)
+	return err
+}
+
+func podMonitoring(nats config.NATS) *kube.PodMonitoring {
+	return &kube.PodMonitoring{
+		ObjectMeta: kube.Meta(Namespace, nats.Name, kube.Labels("nats", nats.Name)),
+		Spec: kube.PodMonitoringSpec{
+			Selector:  metav1.LabelSelector{MatchLabels: serverLabels(nats)},
+			Endpoints: kube.Scrape(metricsPort),
+		},
+	}
+}

@@ -1,0 +1,94 @@
+package persia
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"encoding/json"
+	"math"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"persia/capacity"
+	"persia/kube"
+)
+
+// completeScript waits until all trainers of a job have finished.
+//
+//go:embed complete.sh
+var completeScript string
+
+// registerCompletion registers the Kubernetes Job that is complete when all trainers
+// of a job have finished.
+func registerCompletion(ctx *pulumi.Context, name string, args JobArgs, child pulumi.ResourceOption) error {
+	_, err := kube.Register(ctx, name+"-completion", completionJob(args), child)
+	return err
+}
+
+// completionJob waits for the trainers' reports at the metrics gateway.
+func completionJob(args JobArgs) *batchv1.Job {
+	labels := kube.Labels("completion", kube.LabelName(args.Job.Name, "completion"))
+	labels[JobLabel] = args.Job.Name
+	// Its pod may be moved, and its node lost, as often as a long training sees.
+	backoffLimit := int32(math.MaxInt32)
+	job := &batchv1.Job{
+		Spec: batchv1.JobSpec{
+			BackoffLimit: &backoffLimit,
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       completionPod(args),
+			},
+		},
+	}
+	job.ObjectMeta = kube.Meta(args.Namespace, completionName(args.Job.Name, job.Spec), labels)
+	// Pulumi would wait for the end of the training.
+	job.Annotations = map[string]string{"pulumi.com/skipAwait": "true"}
+	return job
+}
+
+// completionName is another one for another spec, since that of a Job cannot be
+// changed.
+func completionName(job string, spec batchv1.JobSpec) string {
+	text, err := json.Marshal(spec)
+	if err != nil {
+		// Kubernetes' own types can be written.
+		panic(err)
+	}
+	sum := sha256.Sum256(text)
+	return kube.LabelName(job, "completion", hex.EncodeToString(sum[:])[:8])
+}
+
+func completionPod(args JobArgs) corev1.PodSpec {
+	no := false
+	pod := corev1.PodSpec{
+		AutomountServiceAccountToken: &no,
+		EnableServiceLinks:           &no,
+		RestartPolicy:                corev1.RestartPolicyOnFailure,
+		Containers: []corev1.Container{{
+			Name: "completion",
+			// The gateway's image has a shell and wget.
+			Image:   metricsGatewayImage,
+			Command: []string{"/bin/sh", "-c", completeScript},
+			Env:     completionEnv(args),
+			Resources: corev1.ResourceRequirements{
+				Requests: kube.Requests(capacity.Completion),
+				Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")},
+			},
+		}},
+	}
+	kube.Restrict(&pod, metricsGatewayUser)
+	args.SystemPlacement.Apply(&pod)
+	return pod
+}
+
+func completionEnv(args JobArgs) []corev1.EnvVar {
+	return []corev1.EnvVar{
+		{Name: "PERSIA_METRICS_GATEWAY_ADDR", Value: metricsGatewayAddress(args.Job.Name)},
+		{Name: "PERSIA_JOB", Value: args.Job.Name},
+		{Name: "PERSIA_RUN", Value: args.Job.Run},
+	}
+}

@@ -1,0 +1,41 @@
+package persia
+
+import (
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"persia/kube"
+)
+
+// registerMonitoring registers what collects the metrics of all jobs, where there is
+// something that does, and what shows them.
+func registerMonitoring(ctx *pulumi.Context, name string, managedPrometheus bool, child pulumi.ResourceOption) error {
+	if managedPrometheus {
+		if _, err := kube.Register(ctx, name, podMonitoring(), child); err != nil {
+			return err
+		}
+	}
+	_, err := kube.Register(ctx, dashboardName, dashboardConfigMap(), child)
+	return err
+}
+
+// podMonitoring has Managed Service for Prometheus scrape the metrics gateways of
+// all jobs. There the labels job and instance are the service's own, whatever a
+// replica has pushed, whose labels of these names come out as exported_job and
+// exported_instance. So every series gets its job by the label that the pods of
+// the job have, too.
+func podMonitoring() *kube.PodMonitoring {
+	const name = "metrics-gateways"
+	return &kube.PodMonitoring{
+		ObjectMeta: kube.Meta(NamespaceName, name, kube.Labels("metrics-gateway", name)),
+		Spec: kube.PodMonitoringSpec{
+			// By upstream's label, and by number since upstream gives the port no
+			// name: the gateways that PERSIA's operator makes are scraped, too.
+			Selector: metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
+				Key: scrapedLabel, Operator: metav1.LabelSelectorOpExists,
+			}}},
+			Endpoints:    kube.Scrape(metricsGatewayPort),
+			TargetLabels: &kube.TargetLabels{FromPod: []kube.LabelMapping{{From: JobLabel}}},
+		},
+	}
+}

@@ -1,0 +1,49 @@
+package operator
+
+import (
+	_ "embed"
+	"fmt"
+
+	extensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
+
+	v1 "persia/workload/persia/operator/api/v1"
+)
+
+//go:generate go tool controller-gen object crd:maxDescLen=0 paths=./api/... output:crd:dir=.
+
+// definitionText is what controller-gen makes of the Go types.
+//
+//go:embed persia.com_persiajobs.yaml
+var definitionText []byte
+
+func definition() (*extensionsv1.CustomResourceDefinition, error) {
+	crd := &extensionsv1.CustomResourceDefinition{}
+	if err := yaml.UnmarshalStrict(definitionText, crd); err != nil {
+		return nil, fmt.Errorf("the definition of %s: %w", v1.Kind, err)
+	}
+	crd.Labels = operatorLabels()
+	for i := range crd.Spec.Versions {
+		quantitiesAreText(crd.Spec.Versions[i].Schema.OpenAPIV3Schema)
+	}
+	return crd, nil
+}
+
+// quantitiesAreText takes away that a quantity may be a number. The operator reads
+// all jobs as one list, and one number in it, like cpu: 8, would keep it from ever
+// reading any.
+func quantitiesAreText(schema *extensionsv1.JSONSchemaProps) {
+	if schema.XIntOrString {
+		schema.XIntOrString, schema.AnyOf, schema.Type = false, nil, "string"
+	}
+	for name, property := range schema.Properties {
+		quantitiesAreText(&property)
+		schema.Properties[name] = property
+	}
+	if schema.Items != nil {
+		quantitiesAreText(schema.Items.Schema)
+	}
+	if schema.AdditionalProperties != nil {
+		quantitiesAreText(schema.AdditionalProperties.Schema)
+	}
+}

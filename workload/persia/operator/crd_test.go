@@ -1,0 +1,76 @@
+package operator
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	extensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	v1 "persia/workload/persia/operator/api/v1"
+)
+
+// TestGeneratedFiles runs what go:generate names, into another directory.
+func TestGeneratedFiles(t *testing.T) {
+	dir := t.TempDir()
+	generate := exec.Command("go", "tool", "controller-gen", "object", "crd:maxDescLen=0", "paths=./api/...", "output:dir="+dir)
+	output, err := generate.CombinedOutput()
+	require.NoError(t, err, string(output))
+	for name, kept := range map[string]string{
+		"persia.com_persiajobs.yaml": "persia.com_persiajobs.yaml",
+		"zz_generated.deepcopy.go":   "api/v1/zz_generated.deepcopy.go",
+	} {
+		assert.Equal(t, read(t, filepath.Join(dir, name)), read(t, kept), "go generate ./... writes %s anew", kept)
+	}
+	source := read(t, "crd.go")
+	assert.Contains(t, source, "//go:generate go tool "+strings.Join(generate.Args[2:len(generate.Args)-1], " ")+" ")
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// TestDefinition has what upstream's own definition has: the names, what is
+// required, and quantities that are text.
+func TestDefinition(t *testing.T) {
+	crd, err := definition()
+	require.NoError(t, err)
+	assert.Equal(t, v1.Plural+"."+v1.Group, crd.Name)
+	assert.Equal(t, v1.Group, crd.Spec.Group)
+	assert.Equal(t, extensionsv1.NamespaceScoped, crd.Spec.Scope)
+	assert.Equal(t, v1.Kind, crd.Spec.Names.Kind)
+	assert.Equal(t, v1.Plural, crd.Spec.Names.Plural)
+	require.Len(t, crd.Spec.Versions, 1)
+	version := crd.Spec.Versions[0]
+	assert.Equal(t, v1.Version, version.Name)
+	assert.True(t, version.Served && version.Storage)
+
+	spec := version.Schema.OpenAPIV3Schema.Properties["spec"]
+	assert.Equal(t, []string{"persiaEnv"}, spec.Required)
+	assert.ElementsMatch(t, []string{"PERSIA_GLOBAL_CONFIG", "PERSIA_EMBEDDING_CONFIG"}, spec.Properties["persiaEnv"].Required)
+	for name, required := range map[string][]string{
+		"nnWorker":                 {"replicas", "nprocPerNode"},
+		"dataloader":               {"replicas"},
+		"embeddingWorker":          {"replicas"},
+		"embeddingParameterServer": {"replicas"},
+	} {
+		role := spec.Properties[name]
+		assert.ElementsMatch(t, required, role.Required, name)
+		assert.Equal(t, 0.0, *role.Properties["replicas"].Minimum, name)
+		limit := role.Properties["resources"].Properties["limits"].AdditionalProperties.Schema
+		assert.Equal(t, "string", limit.Type, name)
+		assert.NotEmpty(t, limit.Pattern, name)
+	}
+	text, err := json.Marshal(crd)
+	require.NoError(t, err)
+	assert.NotContains(t, string(text), "int-or-string")
+	assert.Contains(t, string(definitionText), "int-or-string", "what there is to take away")
+}

@@ -1,0 +1,93 @@
+package operator
+
+import (
+	"encoding/json"
+	"fmt"
+
+	sdkkubernetes "github.com/pulumi/pulumi-kubernetes/sdk/v4/go/kubernetes"
+	"github.com/pulumi/pulumi-kubernetes/sdk/v4/go/kubernetes/apiextensions"
+	sdkmeta "github.com/pulumi/pulumi-kubernetes/sdk/v4/go/kubernetes/meta/v1"
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"persia/config"
+	"persia/kube"
+	"persia/workload/persia"
+	v1 "persia/workload/persia/operator/api/v1"
+)
+
+// JobArgs describes a training.
+type JobArgs struct {
+	Job config.Job
+	// Namespace is where its pods run.
+	Namespace string
+	// Broker is where the roles meet.
+	Broker persia.Broker
+	// Claims are what a pod with some mounts has: those of the job and of a role.
+	Claims func([]config.Mount) []persia.Claim
+	// Needs come before the job, and go after it: the operator, which alone lets a
+	// job go, and what the pods need.
+	Needs []pulumi.Resource
+}
+
+// NewJob registers the PersiaJob of a training, of whose pods the operator makes one
+// a replica.
+func NewJob(ctx *pulumi.Context, name string, args JobArgs, opts ...pulumi.ResourceOption) (*persia.Job, error) {
+	job := &persia.Job{}
+	if err := ctx.RegisterComponentResource("persia:operator:Job", name, job, opts...); err != nil {
+		return nil, err
+	}
+	child := kube.Child(job, args.Needs)
+
+	if _, err := kube.Register(ctx, name, persia.JobPolicy(args.Namespace, args.Job.Name), child); err != nil {
+		return nil, err
+	}
+	spec := jobSpec(args)
+	guard, err := newGuard(ctx, name, args, spec, child)
+	if err != nil {
+		return nil, err
+	}
+	if err := registerPersiaJob(ctx, name, args, spec, child, madeAnewWith(guard)); err != nil {
+		return nil, err
+	}
+	job.Roles = roleOutputs(args.Job.Name, spec)
+	return job, ctx.RegisterResourceOutputs(job, pulumi.Map{})
+}
+
+func registerPersiaJob(ctx *pulumi.Context, name string, args JobArgs, spec v1.PersiaJobSpec, opts ...pulumi.ResourceOption) error {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&spec)
+	if err != nil {
+		return fmt.Errorf("PersiaJob %s: %w", args.Job.Name, err)
+	}
+	_, err = apiextensions.NewCustomResource(ctx, name, &apiextensions.CustomResourceArgs{
+		ApiVersion: pulumi.String(v1.Group + "/" + v1.Version),
+		Kind:       pulumi.String(v1.Kind),
+		Metadata: sdkmeta.ObjectMetaArgs{
+			Namespace: pulumi.String(args.Namespace),
+			Name:      pulumi.String(args.Job.Name),
+			Labels:    pulumi.ToStringMap(jobLabels(args.Job)),
+		},
+		OtherFields: sdkkubernetes.UntypedArgs{"spec": fields},
+	}, append(opts, kube.WorkloadTimeouts())...)
+	return err
+}
+
+func jobLabels(job config.Job) map[string]string {
+	return kube.Labels("persia-job", job.Name)
+}
+
+// roleOutputs are the roles in the order that their data flows.
+func roleOutputs(name string, spec v1.PersiaJobSpec) []persia.RoleOutput {
+	return []persia.RoleOutput{
+		{Name: name + "-dataloader", Replicas: int(spec.Dataloader.Replicas)},
+		{Name: name + "-embedding-worker", Replicas: int(spec.EmbeddingWorker.Replicas)},
+		{Name: name + "-embedding-ps", Replicas: int(spec.EmbeddingParameterServer.Replicas)},
+		{Name: name + "-nn-worker", Replicas: int(spec.NNWorker.Replicas)},
+	}
+}
+
+// textOf is a spec as text, to tell one from another.
+func textOf(spec v1.PersiaJobSpec) (string, error) {
+	text, err := json.Marshal(spec)
+	return string(text), err
+}

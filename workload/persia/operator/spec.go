@@ -1,0 +1,113 @@
+package operator
+
+import (
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"persia/config"
+	"persia/workload/persia"
+	v1 "persia/workload/persia/operator/api/v1"
+)
+
+// sharedMemory is what NCCL exchanges data through. The operator mounts none.
+const sharedMemory = "shared-memory"
+
+// jobSpec is a training in the operator's words. One that is stopped has no pods.
+func jobSpec(args JobArgs) v1.PersiaJobSpec {
+	job := args.Job
+	metrics := *job.EnableMetrics && !job.Stopped
+	claims := claimsOf(args)
+	nnWorker := v1.NNWorker{
+		Role:         roleSpec(args, claims, job.NNWorker.Role),
+		NprocPerNode: int32(job.NNWorker.NprocPerNode),
+	}
+	nnWorker.VolumeMounts = append(nnWorker.VolumeMounts, corev1.VolumeMount{Name: sharedMemory, MountPath: "/dev/shm"})
+	dataloader := roleSpec(args, claims, job.Dataloader)
+	embeddingWorker := roleSpec(args, claims, job.EmbeddingWorker)
+	parameterServer := roleSpec(args, claims, job.EmbeddingParameterServer)
+	return v1.PersiaJobSpec{
+		PersiaEnv:                v1.PersiaEnv(job.PersiaEnv),
+		EnableMetrics:            &metrics,
+		Volumes:                  volumes(job, claims),
+		Env:                      append([]corev1.EnvVar{natsURL(args.Broker)}, job.Env...),
+		LogLevel:                 job.LogLevel,
+		EmbeddingParameterServer: &parameterServer,
+		EmbeddingWorker:          &embeddingWorker,
+		NNWorker:                 &nnWorker,
+		Dataloader:               &dataloader,
+		RestartPolicy:            job.RestartPolicy,
+		ImagePullPolicy:          job.ImagePullPolicy,
+	}
+}
+
+func roleSpec(args JobArgs, claims []persia.Claim, role config.Role) v1.Role {
+	replicas := role.Replicas
+	if args.Job.Stopped {
+		replicas = 0
+	}
+	return v1.Role{
+		Replicas:     int32(replicas),
+		Resources:    &role.Resources,
+		VolumeMounts: append(claimMounts(args, claims, role), role.VolumeMounts...),
+		Env:          role.Env,
+		Image:        role.Image,
+	}
+}
+
+// claimsOf are the claims that some role mounts, each once. One that is written to
+// anywhere is written to.
+func claimsOf(args JobArgs) []persia.Claim {
+	var claims []persia.Claim
+	for _, role := range []config.Role{args.Job.NNWorker.Role, args.Job.Dataloader, args.Job.EmbeddingWorker, args.Job.EmbeddingParameterServer} {
+		for _, claim := range args.Claims(args.Job.MountsOf(role)) {
+			if i := indexOf(claims, claim.Name); i >= 0 {
+				claims[i].ReadOnly = claims[i].ReadOnly && claim.ReadOnly
+				continue
+			}
+			claims = append(claims, claim)
+		}
+	}
+	return claims
+}
+
+func indexOf(claims []persia.Claim, name string) int {
+	return slices.IndexFunc(claims, func(claim persia.Claim) bool { return claim.Name == name })
+}
+
+// volumes are all that some role mounts: the operator has one list for the job.
+func volumes(job config.Job, claims []persia.Claim) []corev1.Volume {
+	var volumes []corev1.Volume
+	for i, claim := range claims {
+		volumes = append(volumes, corev1.Volume{Name: claimVolume(i), VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim.Name, ReadOnly: claim.ReadOnly},
+		}})
+	}
+	volumes = append(volumes, corev1.Volume{Name: sharedMemory, VolumeSource: corev1.VolumeSource{
+		EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory},
+	}})
+	return append(volumes, job.Volumes...)
+}
+
+func claimVolume(i int) string { return "claim-" + strconv.Itoa(i) }
+
+func claimMounts(args JobArgs, claims []persia.Claim, role config.Role) []corev1.VolumeMount {
+	var mounts []corev1.VolumeMount
+	for _, claim := range args.Claims(args.Job.MountsOf(role)) {
+		mounts = append(mounts, corev1.VolumeMount{
+			Name: claimVolume(indexOf(claims, claim.Name)), MountPath: claim.MountPath, ReadOnly: claim.ReadOnly,
+		})
+	}
+	return mounts
+}
+
+// natsURL is how the roles find each other. A variable of the job comes after it,
+// and wins.
+func natsURL(broker persia.Broker) corev1.EnvVar {
+	const name = "PERSIA_NATS_URL"
+	if broker.URLFrom == nil {
+		return corev1.EnvVar{Name: name, Value: broker.URL}
+	}
+	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: broker.URLFrom}}
+}
