@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -13,14 +14,24 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestHundredJobs: a hundred trainings in one stack, each of all four roles.
-func TestHundredJobs(t *testing.T) {
-	const count = 100
+// jobsVariable says how many jobs TestManyJobs has: a hundred take twenty minutes.
+const jobsVariable = "E2E_JOBS"
+
+// TestManyJobs: many trainings in one stack, each of all four roles.
+func TestManyJobs(t *testing.T) {
+	count := 10
+	if text, ok := os.LookupEnv(jobsVariable); ok {
+		var err error
+		count, err = strconv.Atoi(text)
+		require.NoError(t, err, jobsVariable)
+	}
 	project := t.TempDir()
 	writeJobs(t, project, count)
 	s := newSandboxOf(t, project, t.TempDir(), "madeup")
+	started := time.Now()
 	_, err := s.Up(t.Context())
 	require.NoError(t, err)
+	fmt.Printf("TIME up of %d jobs: %s\n", count, time.Since(started).Round(time.Second))
 	c := newCluster(t, s)
 	for _, role := range []string{"nn-worker", "dataloader", "embedding-worker", "embedding-ps"} {
 		c.assertOn("rest", count, c.pods("persia", "app.kubernetes.io/name="+role))
