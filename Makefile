@@ -25,7 +25,7 @@ kubeconfig: sandbox ## Print the path of the sandbox's kubeconfig.
 	@$(SANDBOX) kubeconfig --stack $(STACK)
 
 test: lint unit toolchain ## Run everything that CI runs.
-	cd sandbox && go test -count=1 -timeout 45m -v ./e2e
+	cd sandbox && go test -count=1 -timeout 60m -v ./e2e
 
 unit: ## Run the quick tests.
 	go test ./...
