@@ -27,13 +27,7 @@ func TestJobTraffic(t *testing.T) {
 	policy := object[networkingv1.NetworkPolicy](t, deployStack(t, "prod").one(t, "kubernetes:networking.k8s.io/v1:NetworkPolicy", "criteo"))
 	assert.Equal(t, map[string]string{"persia_job": "criteo"}, policy.Spec.PodSelector.MatchLabels)
 	assert.ElementsMatch(t, []networkingv1.PolicyType{"Ingress", "Egress"}, policy.Spec.PolicyTypes)
-	var in, out []string
-	for _, rule := range policy.Spec.Ingress {
-		in = append(in, peers(rule.From)+" to "+ports(rule.Ports))
-	}
-	for _, rule := range policy.Spec.Egress {
-		out = append(out, "to "+peers(rule.To)+" on "+ports(rule.Ports))
-	}
+	in, out := traffic(policy)
 	assert.Equal(t, []string{
 		"persia_job=criteo to ",
 		"anything in gmp-system to TCP 9091",

@@ -196,13 +196,7 @@ func TestNetworkPolicies(t *testing.T) {
 	servers := object[networkingv1.NetworkPolicy](t, prod.one(t, "kubernetes:networking.k8s.io/v1:NetworkPolicy", "persia-nats-service"))
 	assert.Equal(t, map[string]string{"app": "nats", "nats_cluster": "persia-nats-service"}, servers.Spec.PodSelector.MatchLabels)
 	assert.ElementsMatch(t, []networkingv1.PolicyType{"Ingress", "Egress"}, servers.Spec.PolicyTypes)
-	var in, out []string
-	for _, rule := range servers.Spec.Ingress {
-		in = append(in, peers(rule.From)+" to "+ports(rule.Ports))
-	}
-	for _, rule := range servers.Spec.Egress {
-		out = append(out, "to "+peers(rule.To)+" on "+ports(rule.Ports))
-	}
+	in, out := traffic(servers)
 	assert.Equal(t, []string{
 		"persia_job exists in persia to TCP 4222",
 		"app=nats,nats_cluster=persia-nats-service to TCP 6222",
@@ -218,6 +212,17 @@ func TestNetworkPolicies(t *testing.T) {
 		assert.Equal(t, "persia", set.Namespace)
 		assert.Contains(t, set.Spec.Template.Labels, "persia_job", "what lets a role in")
 	}
+}
+
+// traffic is whom a policy lets in to which ports, and whom out.
+func traffic(policy networkingv1.NetworkPolicy) (in, out []string) {
+	for _, rule := range policy.Spec.Ingress {
+		in = append(in, peers(rule.From)+" to "+ports(rule.Ports))
+	}
+	for _, rule := range policy.Spec.Egress {
+		out = append(out, "to "+peers(rule.To)+" on "+ports(rule.Ports))
+	}
+	return in, out
 }
 
 func peers(peers []networkingv1.NetworkPolicyPeer) string {

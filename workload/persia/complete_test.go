@@ -33,9 +33,8 @@ type completion struct {
 // startCompletion runs complete.sh for two trainers, with a gateway that has metrics.
 func startCompletion(t *testing.T, metrics string) *completion {
 	t.Helper()
-	if _, err := exec.LookPath("wget"); err != nil {
-		t.Skip("complete.sh needs wget, which is not on this machine")
-	}
+	_, err := exec.LookPath("wget")
+	require.NoError(t, err, "complete.sh needs wget: apt install wget")
 	c := &completion{t: t, log: filepath.Join(t.TempDir(), "log"), ended: make(chan struct{})}
 	c.metrics.Store(metrics)
 	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
