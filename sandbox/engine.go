@@ -17,6 +17,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
 
 	"persia/sandbox/gcp"
@@ -156,12 +157,15 @@ func (s *Sandbox) selectStack(ctx context.Context, project, providers string) (a
 		auto.PulumiHome(s.path("pulumi")),
 		auto.Program(s.program()),
 		auto.EnvVars(map[string]string{
-			"PULUMI_BACKEND_URL":                          "file://" + s.path("state"),
-			"PULUMI_CONFIG_PASSPHRASE_FILE":               s.path("passphrase"),
-			"PULUMI_DEBUG_PROVIDERS":                      providers,
-			"PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
-			"PULUMI_SKIP_UPDATE_CHECK":                    "true",
-			"PULUMI_SUPPRESS_COPILOT_LINK":                "true",
+			"PULUMI_BACKEND_URL":            "file://" + s.path("state"),
+			"PULUMI_CONFIG_PASSPHRASE_FILE": s.path("passphrase"),
+			// Each of the many times that it is written: the file is replaced in one
+			// step, so what it was needs no copy.
+			"PULUMI_DIY_BACKEND_DISABLE_CHECKPOINT_BACKUPS": "true",
+			"PULUMI_DEBUG_PROVIDERS":                        providers,
+			"PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION":   "true",
+			"PULUMI_SKIP_UPDATE_CHECK":                      "true",
+			"PULUMI_SUPPRESS_COPILOT_LINK":                  "true",
 		}))
 	if err != nil {
 		return auto.Stack{}, err
@@ -180,7 +184,12 @@ func (s *Sandbox) program() pulumi.RunFunc {
 		if err := os.Chdir(s.options.Project); err != nil {
 			return err
 		}
-		return errors.Join(stack.Deploy(ctx), os.Chdir(before))
+		// The state has each resource's call stack. On one of its own the program is
+		// as near to the bottom as it is under Pulumi, and not far above the gRPC
+		// server of the Automation API, whose frames would be a third of the state.
+		var program errgroup.Group
+		program.Go(func() error { return stack.Deploy(ctx) })
+		return errors.Join(program.Wait(), os.Chdir(before))
 	}
 }
 

@@ -114,7 +114,7 @@ func TestUsers(t *testing.T) {
 		require.NotNil(t, url.ValueFrom)
 		assert.Equal(t, "broker-client", url.ValueFrom.SecretKeyRef.Name)
 		assert.Equal(t, "persia", url.ValueFrom.SecretKeyRef.Key)
-		assert.Contains(t, role.dependencies(), recorder.one(t, "kubernetes:core/v1:Secret", "broker-client").urn)
+		assert.Contains(t, recorder.before(role), recorder.one(t, "kubernetes:core/v1:Secret", "broker-client").urn)
 	}
 	for name, files := range map[string][]string{
 		"broker-client-tls": {"ca.pem", "server.pem", "server-key.pem"},

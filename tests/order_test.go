@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestOrder looks at dependencies, not at the order of calls, which would be the
-// same with every dependency left out.
+// TestOrder looks at dependencies, and theirs, not at the order of calls, which would
+// be the same with every dependency left out.
 func TestOrder(t *testing.T) {
 	type id struct{ typeToken, name string }
 	const (
@@ -20,6 +20,7 @@ func TestOrder(t *testing.T) {
 		volume      = "kubernetes:core/v1:PersistentVolume"
 		claim       = "kubernetes:core/v1:PersistentVolumeClaim"
 		namespace   = "kubernetes:core/v1:Namespace"
+		policy      = "kubernetes:networking.k8s.io/v1:NetworkPolicy"
 		binding     = "kubernetes:rbac.authorization.k8s.io/v1:RoleBinding"
 	)
 	pools := []id{
@@ -31,6 +32,7 @@ func TestOrder(t *testing.T) {
 		{claim, "workspace"},
 		{daemonSet, "nvidia-driver"},
 		{namespace, "persia"},
+		{policy, "criteo"},
 	}, pools...)
 	cases := map[id][]id{
 		{natsCluster, "persia-nats-service"}: {
@@ -51,9 +53,9 @@ func TestOrder(t *testing.T) {
 	prod := deployStack(t, "prod")
 	for from, needs := range cases {
 		t.Run(from.typeToken+" "+from.name, func(t *testing.T) {
-			dependencies := prod.one(t, from.typeToken, from.name).dependencies()
+			before := prod.before(prod.one(t, from.typeToken, from.name))
 			for _, need := range needs {
-				assert.Contains(t, dependencies, prod.one(t, need.typeToken, need.name).urn)
+				assert.Contains(t, before, prod.one(t, need.typeToken, need.name).urn)
 			}
 		})
 	}

@@ -125,6 +125,24 @@ func (r *recorder) some(typeToken string) []registration {
 	return found
 }
 
+// before is what a resource comes after, by URN: its dependencies, and theirs.
+func (r *recorder) before(registration registration) map[string]bool {
+	byURN := map[string][]string{}
+	for _, other := range r.registrations {
+		byURN[other.urn] = other.dependencies()
+	}
+	before := map[string]bool{}
+	for next := registration.dependencies(); len(next) > 0; {
+		urn := next[0]
+		next = next[1:]
+		if !before[urn] {
+			before[urn] = true
+			next = append(next, byURN[urn]...)
+		}
+	}
+	return before
+}
+
 // urns are sorted, and without what they all begin with.
 func (r *recorder) urns() []string {
 	var urns []string

@@ -67,9 +67,8 @@ func NewJob(ctx *pulumi.Context, name string, args JobArgs, opts ...pulumi.Resou
 	if err := ctx.RegisterComponentResource("persia:workload:Job", name, job, opts...); err != nil {
 		return nil, err
 	}
-	child := kube.Child(job, args.Needs)
-
-	if _, err := kube.Register(ctx, name, JobPolicy(args.Namespace, args.Job.Name), child); err != nil {
+	child, err := RegisterPolicy(ctx, name, job, args.Namespace, args.Job.Name, args.Needs)
+	if err != nil {
 		return nil, err
 	}
 	if *args.Job.EnableMetrics {

@@ -1,6 +1,7 @@
 package persia
 
 import (
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -19,10 +20,19 @@ func closedPolicy() *networkingv1.NetworkPolicy {
 	}
 }
 
-// JobPolicy lets the pods of a job speak with each other on all ports, since
+// RegisterPolicy registers what the pods of a job may reach, after needs. It returns
+// the options of the component's other children, which come after the policy: no pod
+// runs without it. Needs stand once in the state so, and not with every child, where
+// they would be the largest part of a stack of many jobs.
+func RegisterPolicy(ctx *pulumi.Context, name string, component pulumi.Resource, namespace, job string, needs []pulumi.Resource) (pulumi.ResourceOption, error) {
+	policy, err := kube.Register(ctx, name, jobPolicy(namespace, job), kube.Child(component, needs))
+	return kube.Child(component, []pulumi.Resource{policy}), err
+}
+
+// jobPolicy lets the pods of a job speak with each other on all ports, since
 // torch.distributed and NCCL choose theirs, and besides go where every training
 // goes: to NATS, to names, and by HTTPS to storage.
-func JobPolicy(namespace, job string) *networkingv1.NetworkPolicy {
+func jobPolicy(namespace, job string) *networkingv1.NetworkPolicy {
 	pods := metav1.LabelSelector{MatchLabels: map[string]string{JobLabel: job}}
 	own := networkingv1.NetworkPolicyPeer{PodSelector: &pods}
 	return &networkingv1.NetworkPolicy{
