@@ -10,12 +10,13 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"persia/sandbox/agent"
+	"persia/sandbox/controlplane"
 	"persia/sandbox/gcp/autoscaler"
 )
 
 // RunAgent runs what must go on between the commands of a sandbox, until ctx ends:
-// as local processes the programs that are more than simulated pods, and Google
-// Cloud's autoscaler. dir keeps its files.
+// as local processes the programs that are more than simulated pods, Google Cloud's
+// autoscaler, and what the control plane would leave undone. dir keeps its files.
 func RunAgent(ctx context.Context, dir, kubeconfig, natsOperator string) error {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
@@ -25,6 +26,7 @@ func RunAgent(ctx context.Context, dir, kubeconfig, natsOperator string) error {
 	logger := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return autoscaler.Run(ctx, config, logger) })
+	group.Go(func() error { return controlplane.RetryCleanups(ctx, config, logger) })
 	group.Go(func() error {
 		return agent.Run(ctx, agent.Options{
 			Config: config,

@@ -1,0 +1,73 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	extensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	extensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+)
+
+const (
+	// cleanupPoll is how often definitions are looked at whose cleanup may have stopped.
+	cleanupPoll = time.Second
+	// retriedAnnotation is on definitions whose cleanup was asked for again.
+	retriedAnnotation = "sandbox/cleanup-retried"
+)
+
+// RetryCleanups sees to it that custom resource definitions can be deleted, until ctx
+// ends.
+//
+// The API server first deletes a definition's objects. If it cannot list them, since
+// the cache of a kind that nobody has used is only opening, it notes that in the
+// definition, tries again before it sees its own note, takes the conflict for somebody
+// else's change, and waits for the event of it. That event it ignores, as its own. So
+// it goes on at the informer's resync, up to five minutes later (crd_finalizer.go of
+// apiextensions-apiserver 0.34). Any other change of the definition wakes it.
+func RetryCleanups(ctx context.Context, config *rest.Config, logger *slog.Logger) error {
+	client, err := extensions.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("retry cleanups: %w", err)
+	}
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
+		if err := retryCleanups(ctx, client); err != nil && ctx.Err() == nil {
+			logger.Warn("retry cleanups", "error", err)
+		}
+	}, cleanupPoll)
+	return nil
+}
+
+func retryCleanups(ctx context.Context, client extensions.Interface) error {
+	definitions := client.ApiextensionsV1().CustomResourceDefinitions()
+	list, err := definitions.List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	if err != nil {
+		return err
+	}
+	for _, definition := range list.Items {
+		if !cleanupFailed(definition) {
+			continue
+		}
+		patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, retriedAnnotation, definition.ResourceVersion)
+		_, err := definitions.Patch(ctx, definition.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+func cleanupFailed(definition extensionsv1.CustomResourceDefinition) bool {
+	for _, condition := range definition.Status.Conditions {
+		if condition.Type == extensionsv1.Terminating {
+			return condition.Reason == "InstanceDeletionFailed"
+		}
+	}
+	return false
+}
