@@ -3,8 +3,13 @@ STACK ?= dev
 
 SANDBOX := .sandbox/bin/sandbox
 
+# The end-to-end tests run in two halves side by side, which take about as long.
+FIRST_HALF := ^Test(Killed|NATS|Storage)
+
+SHELL := bash
+.SHELLFLAGS := -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help up preview down status kubeconfig test unit lint bench build sandbox toolchain
+.PHONY: help up preview down status kubeconfig test unit lint bench build sandbox toolchain e2e-first e2e-second
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,8 +29,15 @@ status: sandbox ## Show what is up: nodes, pods, endpoints.
 kubeconfig: sandbox ## Print the path of the sandbox's kubeconfig.
 	@$(SANDBOX) kubeconfig --stack $(STACK)
 
-test: lint unit toolchain ## Run everything that CI runs.
-	cd sandbox && go test -count=1 -timeout 60m -v ./e2e
+test: lint unit toolchain ## Run everything that CI runs. The end-to-end tests log to .sandbox.
+	@$(MAKE) --no-print-directory --jobs=2 --keep-going e2e-first e2e-second || \
+		{ grep -E -A9 '^ *--- FAIL|_test\.go:[0-9]+:|^panic:' .sandbox/e2e-*.log; exit 1; }
+
+e2e-first: only = -run '$(FIRST_HALF)'
+e2e-second: only = -skip '$(FIRST_HALF)'
+e2e-first e2e-second:
+	@cd sandbox && go test -count=1 -timeout 60m -v $(only) ./e2e 2>&1 | \
+		tee ../.sandbox/$@.log | grep --line-buffered -E '^(--- |TIME|FAIL|ok|panic)'
 
 unit: ## Run the quick tests.
 	go test ./...
