@@ -66,15 +66,27 @@ func TestPulumiYAML(t *testing.T) {
 			Options map[string]string `json:"options"`
 		} `json:"runtime"`
 		Config map[string]struct {
+			Type        string `json:"type"`
 			Description string `json:"description"`
 		} `json:"config"`
+		Template struct {
+			Config map[string]struct {
+				Description string `json:"description"`
+			} `json:"config"`
+		} `json:"template"`
 	}
 	readYAML(t, "Pulumi.yaml", &project)
+	// `pulumi new` says here where a project comes from.
+	delete(project.Config, "pulumi:tags")
 	assert.Equal(t, "persia", project.Name)
 	assert.Equal(t, "go", project.Runtime.Name)
 	assert.Equal(t, "bin/persia", project.Runtime.Options["binary"])
 	assert.ElementsMatch(t, config.Keys(), slices.Collect(maps.Keys(project.Config)))
 	for key, declared := range project.Config {
 		assert.NotEmpty(t, declared.Description, key)
+	}
+	for key, question := range project.Template.Config {
+		assert.NotEmpty(t, question.Description, key)
+		assert.Equal(t, "string", project.Config[key].Type, "`pulumi new` writes text, under the key as it is")
 	}
 }
