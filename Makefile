@@ -9,7 +9,7 @@ FIRST_HALF := ^Test(Killed|NATS|Storage)
 SHELL := bash
 .SHELLFLAGS := -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help up preview down status kubeconfig test unit lint bench build sandbox toolchain e2e-first e2e-second
+.PHONY: help up preview down status kubeconfig test unit lint bench build sandbox toolchain e2e-first e2e-second preflight
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +54,10 @@ bench: toolchain ## Measure stacks of 1, 10 and 100 jobs: time and memory of pro
 
 build: ## Compile the Pulumi program, which `pulumi preview` and `up` run.
 	go build -o bin/persia .
+
+preflight: ## Say what is missing for `pulumi up` of STACK. OFFLINE=1 asks nobody.
+	@go build -o bin/preflight ./cmd/preflight
+	@bin/preflight --stack $(STACK) $(if $(OFFLINE),--offline)
 
 toolchain: sandbox ## Compile the programs that the sandbox runs.
 	@$(SANDBOX) toolchain

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/util/rpcutil"
 	pulumirpc "github.com/pulumi/pulumi/sdk/v3/proto/go"
@@ -17,6 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/emptypb"
+
+	"persia/preflight"
 )
 
 // TestTemplate makes a project of the repository by `pulumi new`, and previews it.
@@ -41,6 +44,7 @@ func TestTemplate(t *testing.T) {
 				p.pulumi(t, "config", "set", "--path", set[0], set[1])
 			}
 			p.preview(t, stack)
+			p.preflight(t, stack)
 		})
 	}
 	t.Run("everything on the command line", func(t *testing.T) {
@@ -145,6 +149,36 @@ func (p project) preview(t *testing.T, stack string) {
 	result, err := s.Preview(context.Background())
 	require.NoError(t, err)
 	assert.NotEmpty(t, result.ChangeSummary["create"])
+}
+
+// preflight holds that the checks understand what the real CLI prints.
+func (p project) preflight(t *testing.T, stack string) {
+	t.Helper()
+	t.Setenv("PATH", filepath.Dir(tools.Pulumi)+string(os.PathListSeparator)+os.Getenv("PATH"))
+	for _, variable := range p.environment {
+		name, value, _ := strings.Cut(variable, "=")
+		if strings.HasPrefix(name, "PULUMI_") {
+			t.Setenv(name, value)
+		}
+	}
+	checks, err := preflight.Run(t.Context(), preflight.Options{Dir: p.dir, Stack: stack, Offline: true, Timeout: time.Minute})
+	require.NoError(t, err)
+	status := map[string]preflight.Status{}
+	for _, c := range checks {
+		status[c.Name] = c.Status
+	}
+	for name, want := range map[string]preflight.Status{
+		"pulumi CLI":     preflight.OK,
+		"pulumi plugins": preflight.Warning,
+		"pulumi login":   preflight.OK,
+		"pulumi stack":   preflight.OK,
+		"secrets":        preflight.OK,
+		"control plane":  preflight.OK,
+		"program":        preflight.Missing,
+		"project":        preflight.Unchecked,
+	} {
+		assert.Equal(t, want, status[name], name)
+	}
 }
 
 // language stands in for Pulumi's language host of Go, which comes with the CLI's

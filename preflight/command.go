@@ -1,0 +1,119 @@
+package preflight
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// failure is a command that has failed.
+type failure struct {
+	// code is what the command has exited with, or -1 without an answer.
+	code int
+	// text is what it has written of it.
+	text string
+}
+
+func (f *failure) Error() string { return f.text }
+
+// run runs a command in the project's folder, with nobody to answer questions, and
+// returns its output.
+func (p *preflight) run(ctx context.Context, name string, args ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
+	defer cancel()
+	command := exec.CommandContext(ctx, name, args...)
+	command.Dir = p.Dir
+	command.Env = append(os.Environ(), "PULUMI_SKIP_UPDATE_CHECK=true", "CLOUDSDK_CORE_DISABLE_PROMPTS=1")
+	// A process that the command has left behind may keep its output open.
+	command.WaitDelay = time.Second
+	var stdout, stderr bytes.Buffer
+	command.Stdout, command.Stderr = &stdout, &stderr
+	err := command.Run()
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return nil, &failure{-1, fmt.Sprintf("%s gave no answer within %s", short(name, args), p.Timeout)}
+	case errors.As(err, &exit):
+		return nil, &failure{exit.ExitCode(), firstError(stderr.String())}
+	case err != nil:
+		return nil, &failure{-1, err.Error()}
+	}
+	return stdout.Bytes(), nil
+}
+
+// ask runs a command and decodes the JSON that it prints.
+func (p *preflight) ask(ctx context.Context, into any, name string, args ...string) error {
+	output, err := p.run(ctx, name, args...)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(output, into); err != nil {
+		return &failure{-1, fmt.Sprintf("%s printed what is not understood: %v", short(name, args), err)}
+	}
+	return nil
+}
+
+// short is a command without its flags.
+func short(name string, args []string) string {
+	for i, arg := range args {
+		if strings.HasPrefix(arg, "-") {
+			args = args[:i]
+			break
+		}
+	}
+	return strings.Join(append([]string{name}, args...), " ")
+}
+
+// firstError is the line of a command's complaints that says what is wrong: the
+// first that begins like an error, or else the first.
+func firstError(stderr string) string {
+	first := ""
+	for line := range strings.Lines(stderr) {
+		line = strings.TrimSpace(line)
+		if lower := strings.ToLower(line); strings.HasPrefix(lower, "error:") {
+			return strings.TrimSpace(line[len("error:"):])
+		}
+		if first == "" {
+			first = line
+		}
+	}
+	if first == "" {
+		return "it failed without a word"
+	}
+	return first
+}
+
+// unreachable reports whether a command had no answer, or none from the network,
+// by what gcloud, which is written in Python, and pulumi, in Go, say then. gcloud
+// blames the login for that, so its own word counts for nothing.
+func unreachable(err error) bool {
+	var failed *failure
+	if !errors.As(err, &failed) {
+		return false
+	}
+	if failed.code < 0 {
+		return true
+	}
+	for _, sign := range []string{
+		"Max retries exceeded", "Failed to resolve", "Unable to find the server", "Failed to establish a new connection",
+		"network is unreachable", "Network is unreachable", "no such host", "dial tcp", "i/o timeout", "TLS handshake timeout",
+		"Connection reset", "connection reset", "timed out", "Temporary failure in name resolution", "ProxyError",
+	} {
+		if strings.Contains(failed.text, sign) {
+			return true
+		}
+	}
+	return false
+}
+
+// found looks for a program on the PATH.
+func found(name string) bool {
+	_, err := exec.LookPath(name)
+	return err == nil
+}

@@ -1,0 +1,105 @@
+package preflight
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/yaml"
+)
+
+// programCheck says whether the program is compiled, from what is there now.
+func (p *preflight) programCheck() Check {
+	const name, remedy = "program", "make build"
+	binary, err := binaryOf(p.Dir)
+	if err != nil {
+		return unchecked(name, err.Error())
+	}
+	built, err := os.Stat(filepath.Join(p.Dir, binary))
+	if errors.Is(err, fs.ErrNotExist) {
+		return missing(name, binary+", which Pulumi runs, is not there", remedy)
+	}
+	if err != nil {
+		return unchecked(name, err.Error())
+	}
+	if newer := newest(p.Dir); newer.time.After(built.ModTime()) {
+		return warning(name, fmt.Sprintf("%s is older than %s, and Pulumi runs it as it is", binary, newer.path), remedy)
+	}
+	return ok(name, binary+" is newer than its sources")
+}
+
+// binaryOf is the program's path in the project, by Pulumi.yaml.
+func binaryOf(dir string) (string, error) {
+	text, err := os.ReadFile(filepath.Join(dir, "Pulumi.yaml"))
+	if err != nil {
+		return "", err
+	}
+	var project struct {
+		Runtime struct {
+			Options struct {
+				Binary string `json:"binary"`
+			} `json:"options"`
+		} `json:"runtime"`
+	}
+	if err := yaml.Unmarshal(text, &project); err != nil {
+		return "", fmt.Errorf("read Pulumi.yaml: %w", err)
+	}
+	if project.Runtime.Options.Binary == "" {
+		return "", errors.New("no binary is named in Pulumi.yaml: Pulumi compiles the program by itself")
+	}
+	return project.Runtime.Options.Binary, nil
+}
+
+// source is a file that the program is compiled from.
+type source struct {
+	path string
+	time time.Time
+}
+
+// notSources are folders that the program takes nothing from.
+var notSources = []string{"bin", "docs", "sandbox", "tests", "testdata", "cmd", "preflight"}
+
+// newest is the source that was changed last. Files beside the Go files of a package
+// are compiled into it.
+func newest(dir string) source {
+	last := source{}
+	// What cannot be read cannot be compiled either, which is for the compiler to say.
+	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return nil
+		}
+		if entry.IsDir() {
+			hidden := strings.HasPrefix(entry.Name(), ".") && path != dir
+			if hidden || slices.Contains(notSources, entry.Name()) {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		inRoot := filepath.Dir(path) == filepath.Clean(dir)
+		if !isSource(entry.Name(), inRoot) {
+			return nil
+		}
+		if info, err := entry.Info(); err == nil && info.ModTime().After(last.time) {
+			relative, _ := filepath.Rel(dir, path)
+			last = source{relative, info.ModTime()}
+		}
+		return nil
+	})
+	return last
+}
+
+func isSource(name string, inRoot bool) bool {
+	switch {
+	case strings.HasSuffix(name, "_test.go"):
+		return false
+	case inRoot:
+		return strings.HasSuffix(name, ".go") || name == "go.mod" || name == "go.sum"
+	default:
+		return true
+	}
+}

@@ -1,0 +1,81 @@
+package preflight
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"persia/capacity"
+)
+
+// quota is one of a region or a project, as Compute Engine tells it.
+type quota struct {
+	Metric       string
+	Limit, Usage float64
+}
+
+// place is a region, or global, with its quotas, or why they are not known.
+type place struct {
+	quotas map[string]quota
+	err    error
+}
+
+// quotaChecks compare the quotas with what the plan takes of them.
+func (p *preflight) quotaChecks(ctx context.Context) []Check {
+	places := map[string]place{}
+	var checks []Check
+	for _, need := range p.stack.Plan().Quotas {
+		there, asked := places[need.Region]
+		if !asked {
+			there = p.quotasOf(ctx, need.Region)
+			places[need.Region] = there
+		}
+		checks = append(checks, p.quotaCheck(need, there))
+	}
+	return checks
+}
+
+func (p *preflight) quotasOf(ctx context.Context, region string) place {
+	args := []string{"compute", "regions", "describe", region}
+	if region == "global" {
+		args = []string{"compute", "project-info", "describe"}
+	}
+	var answer struct{ Quotas []quota }
+	err := p.ask(ctx, &answer, "gcloud", append(args, "--project="+p.stack.Project, "--format=json")...)
+	quotas := map[string]quota{}
+	for _, q := range answer.Quotas {
+		quotas[q.Metric] = q
+	}
+	return place{quotas, err}
+}
+
+func (p *preflight) quotaCheck(need capacity.Quota, there place) Check {
+	name := quotaName + need.Name
+	if there.err != nil {
+		return unchecked(name, fmt.Sprintf("%v; needed: %d, %s", there.err, need.Amount, need.Region))
+	}
+	q, known := there.quotas[need.Name]
+	if !known {
+		return unchecked(name, fmt.Sprintf("gcloud does not tell it; needed: %d, %s; look at %s", need.Amount, need.Region, p.console()))
+	}
+	amount := float64(need.Amount)
+	detail := fmt.Sprintf("%d needed, %s: limit %.0f, of which %.0f used", need.Amount, need.Region, q.Limit, q.Usage)
+	remedy := fmt.Sprintf("ask for %.0f of %s in %s at %s; it can take days", q.Usage+amount, need.Name, need.Region, p.console())
+	switch {
+	case q.Limit == 0 && isSpot(need.Name):
+		return warning(name, detail+"; without a quota of their own, spot machines count to the ordinary one", remedy)
+	case amount <= q.Limit-q.Usage:
+		return ok(name, detail)
+	case amount <= q.Limit && p.resources > 0:
+		return warning(name, detail+"; part of that may be this stack's own", "if it is not: "+remedy)
+	default:
+		return missing(name, detail, remedy)
+	}
+}
+
+// isSpot reports whether a quota is one for spot machines.
+func isSpot(name string) bool { return strings.HasPrefix(name, "PREEMPTIBLE_") }
+
+func (p *preflight) console() string {
+	return "https://console.cloud.google.com/iam-admin/quotas?project=" + p.stack.Project
+}

@@ -1,0 +1,79 @@
+package preflight
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"persia/config"
+)
+
+// secretsCheck says whether the secrets are encrypted, and what opens them. That
+// all are there is a matter of the stack file, which is valid.
+func (p *preflight) secretsCheck() Check {
+	const name = "secrets"
+	if plain := plainSecrets(p.stack.NATS); len(plain) > 0 {
+		return missing(name, strings.Join(plain, ", ")+": in plain text in "+p.file.name,
+			fmt.Sprintf("pulumi config set --secret --stack %s --path '%s', with a new one if the file was shared", p.Stack, plain[0]))
+	}
+	detail := fmt.Sprintf("%s in %s", values(p.file.encrypted), p.file.name)
+	switch {
+	case p.file.SecretsProvider != "":
+		provider, _, _ := strings.Cut(p.file.SecretsProvider, "://")
+		return ok(name, detail+", which "+provider+" opens")
+	case p.file.EncryptionSalt != "":
+		return passphraseCheck(name, detail+", which a passphrase opens")
+	default:
+		return ok(name, detail)
+	}
+}
+
+func values(n int) string {
+	switch n {
+	case 0:
+		return "no encrypted values"
+	case 1:
+		return "1 encrypted value"
+	default:
+		return fmt.Sprintf("%d encrypted values", n)
+	}
+}
+
+// passphraseCheck looks where Pulumi looks for the passphrase.
+func passphraseCheck(name, detail string) Check {
+	const variable = "PULUMI_CONFIG_PASSPHRASE"
+	file := os.Getenv(variable + "_FILE")
+	_, given := os.LookupEnv(variable)
+	switch {
+	case given:
+		return ok(name, detail+": "+variable+" is set")
+	case file == "":
+		return warning(name, detail+": Pulumi will ask for it, and fail where there is nobody to ask", "set "+variable+" or "+variable+"_FILE")
+	}
+	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+		return missing(name, detail+": "+variable+"_FILE names "+file+", which is not there", "write the passphrase there, or correct the variable")
+	}
+	return ok(name, detail+": it is in "+file)
+}
+
+// plainSecrets are the paths of the secrets that are not encrypted.
+func plainSecrets(nats config.NATS) []string {
+	var paths []string
+	check := func(secret config.Secret, format string, args ...any) {
+		if secret != standIn {
+			paths = append(paths, fmt.Sprintf(format, args...))
+		}
+	}
+	for i, user := range nats.Users {
+		check(user.Password, "persia:nats.users[%d].password", i)
+	}
+	if c := nats.TLS.Clients; c != nil {
+		check(c.Key, "persia:nats.tls.clients.key")
+	}
+	if c := nats.TLS.Routes; c != nil {
+		check(c.Key, "persia:nats.tls.routes.key")
+	}
+	return paths
+}

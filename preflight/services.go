@@ -1,0 +1,75 @@
+package preflight
+
+import (
+	"slices"
+
+	"persia/config"
+)
+
+// Service is an API of Google Cloud that a stack uses.
+type Service struct {
+	// Name is like compute.googleapis.com.
+	Name string
+	// For is what needs it.
+	For string
+
+	needed func(*config.Stack) bool
+}
+
+// services are all that a stack can need.
+var services = []Service{
+	{"compute.googleapis.com", "network, nodes, disks", always},
+	{"container.googleapis.com", "the cluster", always},
+	{"iam.googleapis.com", "the identities of nodes", always},
+	{"cloudresourcemanager.googleapis.com", "the roles of these identities", always},
+	{"dns.googleapis.com", "cluster.dns: CLOUD_DNS, the default", func(s *config.Stack) bool {
+		return s.Cluster.DNS == "CLOUD_DNS"
+	}},
+	{"gkebackup.googleapis.com", "cluster.backup, whose agent is on by default", func(s *config.Stack) bool {
+		return on(s.Cluster.Backup.Agent) || s.Cluster.Backup.Plan != nil
+	}},
+	{"binaryauthorization.googleapis.com", "cluster.binaryAuthorization, on by default", func(s *config.Stack) bool {
+		return on(s.Cluster.BinaryAuthorization)
+	}},
+	{"containersecurity.googleapis.com", "cluster.securityPosture: BASIC, the default", func(s *config.Stack) bool {
+		return s.Cluster.SecurityPosture != "DISABLED"
+	}},
+	{"containerfilesystem.googleapis.com", "cluster.imageStreaming, on by default", func(s *config.Stack) bool {
+		return on(s.Cluster.ImageStreaming)
+	}},
+	{"file.googleapis.com", "volumes with filestore", func(s *config.Stack) bool {
+		return anyVolume(s, func(v config.Volume) bool { return v.Filestore != nil })
+	}},
+	{"storage.googleapis.com", "volumes with gcsFuse", func(s *config.Stack) bool {
+		return anyVolume(s, func(v config.Volume) bool { return v.GCSFuse != nil })
+	}},
+	{"cloudkms.googleapis.com", "keys: cluster.encryption, and kmsKey of volumes", func(s *config.Stack) bool {
+		return s.Cluster.Encryption != config.Encryption{} || anyVolume(s, hasKey)
+	}},
+}
+
+// AllServices are the APIs that a stack can need.
+func AllServices() []Service { return slices.Clone(services) }
+
+// Services are the APIs that a stack needs. On an existing cluster it needs none.
+func Services(s *config.Stack) []Service {
+	if s.Cluster.Existing != nil {
+		return nil
+	}
+	return slices.DeleteFunc(AllServices(), func(service Service) bool { return !service.needed(s) })
+}
+
+func always(*config.Stack) bool { return true }
+
+func on(setting *bool) bool { return setting != nil && *setting }
+
+func anyVolume(s *config.Stack, is func(config.Volume) bool) bool {
+	return slices.ContainsFunc(s.Volumes, is)
+}
+
+// hasKey reports whether a volume's storage is made with a key of Cloud KMS.
+func hasKey(v config.Volume) bool {
+	return v.Filestore != nil && v.Filestore.Create != nil && v.Filestore.Create.KMSKey != "" ||
+		v.GCSFuse != nil && v.GCSFuse.Create != nil && v.GCSFuse.Create.KMSKey != "" ||
+		v.PersistentDisk != nil && v.PersistentDisk.Create != nil && v.PersistentDisk.Create.KMSKey != ""
+}

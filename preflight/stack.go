@@ -1,0 +1,173 @@
+package preflight
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"persia/config"
+)
+
+// standIn stands in the place of each encrypted value, which only its owner's key
+// opens.
+const standIn = "encrypted"
+
+// stackFile is a stack file as Pulumi has written it.
+type stackFile struct {
+	dir, name string
+
+	Config          map[string]any `json:"config"`
+	SecretsProvider string         `json:"secretsprovider"`
+	EncryptionSalt  string         `json:"encryptionsalt"`
+
+	// encrypted is the number of its encrypted values.
+	encrypted int
+	// sealedTLS reports that certificates of NATS are not looked at, as their keys
+	// are encrypted.
+	sealedTLS bool
+}
+
+func readStackFile(dir, stack string) (*stackFile, error) {
+	f := &stackFile{dir: dir, name: "Pulumi." + stack + ".yaml"}
+	text, err := os.ReadFile(filepath.Join(dir, f.name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("there is no stack %q: %w; %s", stack, err, otherStacks(dir))
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := yaml.Unmarshal(text, f); err != nil {
+		return nil, fmt.Errorf("%s: %w; mend it, since Pulumi cannot read it either", f.name, err)
+	}
+	f.unseal()
+	return f, nil
+}
+
+// otherStacks says which stacks there are.
+func otherStacks(dir string) string {
+	paths, _ := filepath.Glob(filepath.Join(dir, "Pulumi.*.yaml"))
+	var names []string
+	for _, path := range paths {
+		name := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), "Pulumi."), ".yaml")
+		names = append(names, name)
+	}
+	if len(names) == 0 {
+		return "there is none here: run this in the folder of Pulumi.yaml, or name it by --dir"
+	}
+	return "there are " + strings.Join(names, ", ")
+}
+
+// unseal puts the stand-in where values are encrypted. A certificate with it in the
+// place of its key would be refused, and so it is left out.
+func (f *stackFile) unseal() {
+	for key, value := range f.Config {
+		f.Config[key] = f.unsealed(value)
+	}
+	nats, _ := f.Config["persia:nats"].(map[string]any)
+	tls, _ := nats["tls"].(map[string]any)
+	for _, certificate := range tls {
+		if c, _ := certificate.(map[string]any); c["key"] == standIn {
+			f.sealedTLS = true
+		}
+	}
+	if f.sealedTLS {
+		delete(nats, "tls")
+	}
+}
+
+func (f *stackFile) unsealed(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		if _, secure := value["secure"]; secure && len(value) == 1 {
+			f.encrypted++
+			return standIn
+		}
+		for key, element := range value {
+			value[key] = f.unsealed(element)
+		}
+	case []any:
+		for i, element := range value {
+			value[i] = f.unsealed(element)
+		}
+	}
+	return value
+}
+
+// load reads the stack as the program does.
+func (f *stackFile) load() (*config.Stack, error) {
+	stack, err := config.Load(f.get, os.DirFS(f.dir))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.name, err)
+	}
+	return stack, nil
+}
+
+// get is the value of a key as Pulumi hands it to the program: text as it is, and
+// anything else as JSON.
+func (f *stackFile) get(key string) (string, bool) {
+	value, written := f.Config[key]
+	if text, isText := value.(string); isText || !written {
+		return text, written
+	}
+	text, err := json.Marshal(value)
+	return string(text), err == nil
+}
+
+// stackChecks are those of the stack file itself.
+func (p *preflight) stackChecks() []Check {
+	const name = "stack file"
+	plan := p.stack.Plan()
+	checks := []Check{ok(name, fmt.Sprintf("%s is valid: %d nodes hold its %d pods", p.file.name, plan.Nodes, plan.Pods))}
+	for _, key := range p.file.unread() {
+		checks = append(checks, warning(name, key+" is in the file, and the program does not read it",
+			"remove it; what stands inside of a key is set with `pulumi config set --path`"))
+	}
+	for _, text := range p.stack.Warnings() {
+		checks = append(checks, warning(name, text, ""))
+	}
+	checks = append(checks, p.secretsCheck())
+	if p.file.sealedTLS {
+		checks = append(checks, unchecked(name, "persia:nats.tls: a key is encrypted, so that only `pulumi preview` can check the certificates"))
+	}
+	if p.stack.Cluster.Existing == nil {
+		checks = append(checks, controlPlaneCheck(p.stack.Cluster))
+	}
+	return checks
+}
+
+// unread are the keys in the program's namespace that it does not know. The program
+// itself cannot see them.
+func (f *stackFile) unread() []string {
+	var keys []string
+	for key := range f.Config {
+		if strings.HasPrefix(key, "persia:") && !slices.Contains(config.Keys(), key) {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// controlPlaneCheck says who reaches the control plane, which `up` must.
+func controlPlaneCheck(cluster config.Cluster) Check {
+	const name = "control plane"
+	switch {
+	case cluster.PrivateEndpoint:
+		return unchecked(name, "persia:cluster.privateEndpoint is true: `pulumi up` must run inside the cluster's network, and whether it does is not known here")
+	case len(cluster.AuthorizedNetworks) == 0:
+		return warning(name, "persia:cluster.authorizedNetworks is empty: nobody outside the cluster's network reaches the control plane, and `pulumi up` stops there",
+			"write the range that you come from, or run `pulumi up` inside the network")
+	}
+	var ranges []string
+	for _, network := range cluster.AuthorizedNetworks {
+		ranges = append(ranges, network.CIDR)
+	}
+	return ok(name, "open to "+strings.Join(ranges, ", ")+": you must come from there")
+}
