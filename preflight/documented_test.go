@@ -1,0 +1,26 @@
+package preflight
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestServicesAreDocumented holds that the page names every API, with what it is for.
+func TestServicesAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("../docs/getting-started.md")
+	require.NoError(t, err)
+	rows := 0
+	for line := range strings.Lines(string(page)) {
+		if strings.HasPrefix(line, "| `") && strings.Contains(line, ".googleapis.com` |") {
+			rows++
+		}
+	}
+	for _, service := range AllServices() {
+		assert.Contains(t, string(page), "| `"+service.Name+"` | "+service.For+" |\n")
+	}
+	assert.Equal(t, len(AllServices()), rows)
+}
