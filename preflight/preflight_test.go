@@ -450,9 +450,10 @@ func TestSecrets(t *testing.T) {
 
 func TestStackFilesThatCannotBeRead(t *testing.T) {
 	cases := map[string]struct{ text, want string }{
-		"no YAML":      {"config: {", "Pulumi.dev.yaml: "},
-		"a mistake":    {strings.Replace(created, "nodes: 1", "nodes: -1", 1), "Pulumi.dev.yaml: stack configuration: 1 problem\npersia:nodePools[0].nodes: "},
-		"too few keys": {"config: {persia:project: my-project}", "persia:jobs: Required value"},
+		"no YAML":        {"config: {", "Pulumi.dev.yaml: "},
+		"a mistake":      {strings.Replace(created, "nodes: 1", "nodes: -1", 1), "Pulumi.dev.yaml: stack configuration: 1 problem\npersia:nodePools[0].nodes: "},
+		"an environment": {"environment: [shared]\nconfig: {persia:project: my-project}", "its environment may have more"},
+		"too few keys":   {"config: {persia:project: my-project}", "persia:jobs: Required value"},
 	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -26,6 +26,8 @@ type stackFile struct {
 	Config          map[string]any `json:"config"`
 	SecretsProvider string         `json:"secretsprovider"`
 	EncryptionSalt  string         `json:"encryptionsalt"`
+	// Environment is what Pulumi ESC adds, which is not opened here.
+	Environment any `json:"environment"`
 
 	// encrypted is the number of its encrypted values.
 	encrypted int
@@ -103,6 +105,9 @@ func (f *stackFile) unsealed(value any) any {
 // load reads the stack as the program does.
 func (f *stackFile) load() (*config.Stack, error) {
 	stack, err := config.Load(f.get, os.DirFS(f.dir))
+	if err != nil && f.Environment != nil {
+		return nil, fmt.Errorf("%s: %w\nits environment may have more: the preflight does not open it, and `pulumi preview` does", f.name, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.name, err)
 	}
