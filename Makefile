@@ -1,5 +1,7 @@
-# `make` alone lists the targets. STACK says which stack: dev (default) or prod.
+# `make` alone lists the targets. STACK says which stack: dev (default) or prod, or
+# with STACKS=examples one of examples/.
 STACK ?= dev
+STACKS ?= .
 
 SANDBOX := .sandbox/bin/sandbox
 
@@ -15,19 +17,19 @@ help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 up: sandbox ## Bring STACK up in the sandbox, or up to date.
-	@$(SANDBOX) up --stack $(STACK)
+	@$(SANDBOX) up --stack $(STACK) --stacks $(STACKS)
 
 preview: sandbox ## Show what `make up` would do.
-	@$(SANDBOX) preview --stack $(STACK)
+	@$(SANDBOX) preview --stack $(STACK) --stacks $(STACKS)
 
 down: sandbox ## Take STACK away and stop everything that `make up` started.
-	@$(SANDBOX) down --stack $(STACK)
+	@$(SANDBOX) down --stack $(STACK) --stacks $(STACKS)
 
 status: sandbox ## Show what is up: nodes, pods, endpoints.
-	@$(SANDBOX) status --stack $(STACK)
+	@$(SANDBOX) status --stack $(STACK) --stacks $(STACKS)
 
 kubeconfig: sandbox ## Print the path of the sandbox's kubeconfig.
-	@$(SANDBOX) kubeconfig --stack $(STACK)
+	@$(SANDBOX) kubeconfig --stack $(STACK) --stacks $(STACKS)
 
 test: lint unit toolchain ## Run everything that CI runs. The end-to-end tests log to .sandbox.
 	@$(MAKE) --no-print-directory --jobs=2 --keep-going e2e-first e2e-second || \

@@ -174,14 +174,14 @@ func (s *Sandbox) selectStack(ctx context.Context, project, providers string) (a
 }
 
 // program is the program itself, where Pulumi would start it: beside the user's
-// Pulumi.yaml, of which the engine's folder has a copy, and the files around it.
+// stack file, of which the engine's folder has a copy, and the files that it names.
 func (s *Sandbox) program() pulumi.RunFunc {
 	return func(ctx *pulumi.Context) error {
 		before, err := os.Getwd()
 		if err != nil {
 			return err
 		}
-		if err := os.Chdir(s.options.Project); err != nil {
+		if err := os.Chdir(s.options.Stacks); err != nil {
 			return err
 		}
 		// The state has each resource's call stack. On one of its own the program is

@@ -43,7 +43,7 @@ func (s *Sandbox) writeProject() (string, error) {
 func (s *Sandbox) writeStackFile(dir string) error {
 	const saltKey = "encryptionsalt"
 	name := stackFile(s.options.Stack)
-	settings, err := readYAML(filepath.Join(s.options.Project, name))
+	settings, err := readYAML(filepath.Join(s.options.Stacks, name))
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func standIn(value any) any {
 // machines are the machine types that the stack file describes. What is wrong with
 // the description is the program's to say.
 func (s *Sandbox) machines() (gcp.Machines, error) {
-	text, err := os.ReadFile(filepath.Join(s.options.Project, stackFile(s.options.Stack)))
+	text, err := os.ReadFile(filepath.Join(s.options.Stacks, stackFile(s.options.Stack)))
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ func TestStackFileKeepsSalt(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "Pulumi.dev.yaml"), []byte(text), 0o600))
 	}
 	write(project, "config:\n  persia:project: first\n")
-	s := &Sandbox{options: Options{Project: project, Stack: "dev"}}
+	s := &Sandbox{options: Options{Stacks: project, Stack: "dev"}}
 	require.NoError(t, s.writeStackFile(dir))
 	write(dir, "encryptionsalt: v1:salt\nconfig:\n  persia:project: first\n")
 	write(project, "config:\n  persia:project: second\n")
@@ -44,13 +44,28 @@ config:
     size: 1
     users: [{name: persia, password: {secure: v1:abc}}]
 `), 0o600))
-	s := &Sandbox{options: Options{Project: project, Stack: "dev"}}
+	s := &Sandbox{options: Options{Stacks: project, Stack: "dev"}}
 	require.NoError(t, s.writeStackFile(dir))
 	copied, err := readYAML(filepath.Join(dir, "Pulumi.dev.yaml"))
 	require.NoError(t, err)
 	assert.Equal(t, map[string]any{"config": map[string]any{"persia:nats": map[string]any{
 		"size": 1.0, "users": []any{map[string]any{"name": "persia", "password": "sandbox"}},
 	}}}, copied)
+}
+
+// TestStacksHaveAFolder: stack files are beside Pulumi.yaml, or in another folder.
+func TestStacksHaveAFolder(t *testing.T) {
+	project, examples := t.TempDir(), t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(examples, "Pulumi.spot.yaml"), nil, 0o600))
+	_, err := New(Options{Project: project, Stack: "spot"})
+	require.ErrorContains(t, err, `there is no stack "spot"`)
+	s, err := New(Options{Project: project, Stacks: examples, Stack: "spot"})
+	require.NoError(t, err)
+	assert.Equal(t, examples, s.options.Stacks)
+
+	s, err = New(Options{Project: examples, Stack: "spot"})
+	require.NoError(t, err)
+	assert.Equal(t, examples, s.options.Stacks)
 }
 
 func TestHasResources(t *testing.T) {

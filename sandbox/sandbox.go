@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,8 +30,11 @@ const parallel = 64
 
 // Options say which stack, and where things are.
 type Options struct {
-	// Project is the folder of Pulumi.yaml and the stack files.
+	// Project is the folder of Pulumi.yaml.
 	Project string
+	// Stacks is the folder of the stack file and the files that it names. Default:
+	// Project.
+	Stacks string
 	// Stack is the stack's name, as in Pulumi.prod.yaml.
 	Stack string
 	// Dir is the folder that the sandboxes of all stacks write to.
@@ -52,14 +56,15 @@ type Sandbox struct {
 
 // New returns the sandbox of a stack, whether or not it runs.
 func New(options Options) (*Sandbox, error) {
-	for _, path := range []*string{&options.Project, &options.Dir, &options.Executable} {
+	options.Stacks = cmp.Or(options.Stacks, options.Project)
+	for _, path := range []*string{&options.Project, &options.Stacks, &options.Dir, &options.Executable} {
 		absolute, err := filepath.Abs(*path)
 		if err != nil {
 			return nil, err
 		}
 		*path = absolute
 	}
-	if _, err := os.Stat(filepath.Join(options.Project, stackFile(options.Stack))); err != nil {
+	if _, err := os.Stat(filepath.Join(options.Stacks, stackFile(options.Stack))); err != nil {
 		return nil, fmt.Errorf("there is no stack %q: %w", options.Stack, err)
 	}
 	s := &Sandbox{options: options}

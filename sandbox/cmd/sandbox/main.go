@@ -27,7 +27,7 @@ func main() {
 
 // flags are those of every command.
 type flags struct {
-	repository, dir, toolchain, stack string
+	repository, stacks, dir, toolchain, stack string
 }
 
 func command() *cobra.Command {
@@ -39,7 +39,8 @@ func command() *cobra.Command {
 		SilenceErrors: true,
 	}
 	persistent := root.PersistentFlags()
-	persistent.StringVar(&flags.repository, "repository", ".", "folder of Pulumi.yaml and the stack files")
+	persistent.StringVar(&flags.repository, "repository", ".", "folder of Pulumi.yaml")
+	persistent.StringVar(&flags.stacks, "stacks", "", "folder of the stack files, and of what they name (default REPOSITORY)")
 	persistent.StringVar(&flags.dir, "dir", ".sandbox", "folder that the sandbox writes to")
 	persistent.StringVar(&flags.toolchain, "toolchain", "", "folder of the compiled programs, called bin (default DIR/bin)")
 	persistent.StringVar(&flags.stack, "stack", "dev", "stack, as in Pulumi.STACK.yaml")
@@ -197,6 +198,7 @@ func (f *flags) find() (*sandbox.Sandbox, error) {
 	}
 	return sandbox.New(sandbox.Options{
 		Project:    f.repository,
+		Stacks:     f.stacks,
 		Stack:      f.stack,
 		Dir:        f.dir,
 		Tools:      tools,
