@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -16,6 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
+
+	"persia/internal/schematest"
 )
 
 // base is a stack file that is valid. Every case starts from it.
@@ -724,7 +727,8 @@ func lineOf(t *testing.T, err error, path string) string {
 	return ""
 }
 
-// stackFile is the base after some edits.
+// stackFile is the base after some edits. What the program takes of it, an editor
+// must take too.
 func stackFile(t testing.TB, changes edits) func(string) (string, bool) {
 	t.Helper()
 	config := parse(t, base)
@@ -735,7 +739,11 @@ func stackFile(t testing.TB, changes edits) func(string) (string, bool) {
 			delete(config, key)
 		}
 	}
-	return getter(t, config)
+	get := getter(t, config)
+	if _, err := Load(get, nil); err == nil {
+		assert.NoError(t, schematest.Read(t, "..").CheckConfig(t, config), "%s", schematest.File)
+	}
+	return get
 }
 
 // parse reads the keys of a stack file.
@@ -796,4 +804,73 @@ func edit(t testing.TB, in any, path []string, value any) any {
 	}
 	require.Fail(t, "nothing to edit", "%v in %v", path, in)
 	return nil
+}
+
+// TestValues writes something else where a tag says that only some texts are taken,
+// and expects to be told all of them: the tags are for editors, and the program does
+// not read them.
+func TestValues(t *testing.T) {
+	const bad = "something else"
+	cases := map[string]struct {
+		path string
+		// edits put the text there, if more than the path is needed for it.
+		edits edits
+	}{
+		"Cluster.ReleaseChannel":     {path: "persia:cluster.releaseChannel"},
+		"Cluster.DNS":                {path: "persia:cluster.dns"},
+		"Cluster.SecurityPosture":    {path: "persia:cluster.securityPosture"},
+		"Cluster.AutoscalingProfile": {path: "persia:cluster.autoscalingProfile"},
+		"Monitoring.Components": {"persia:cluster.monitoring.components[0]",
+			edits{"persia:cluster.monitoring.components": []any{bad}}},
+		"NodePool.ImageType":         {path: "persia:nodePools[0].imageType"},
+		"Autoscaling.LocationPolicy": {path: "persia:nodePools[1].autoscaling.locationPolicy"},
+		"GPUSharing.Strategy":        {path: "persia:nodePools[0].gpu.sharing.strategy"},
+		"Upgrade.Strategy":           {path: "persia:nodePools[0].upgrade.strategy"},
+		"Disk.Type":                  {path: "persia:nodePools[0].disk.type"},
+		"Taint.Effect":               {path: "persia:nodePools[1].taints[0].effect"},
+		"Volume.AccessModes": {"persia:volumes[0].accessModes[0]",
+			edits{"persia:volumes[0].accessModes": []any{bad}}},
+		"Volume.ReclaimPolicy": {path: "persia:volumes[0].reclaimPolicy"},
+		"CreateFilestore.Tier": {"persia:volumes[1].filestore.create.tier",
+			edits{"persia:volumes[1]": edits{"name": "b", "size": "1Ti", "filestore": edits{"instance": "b", "create": edits{"tier": bad}}}}},
+		"CreateDisk.Type": {"persia:volumes[1].persistentDisk.create.type",
+			edits{"persia:volumes[1]": edits{"name": "b", "size": "1Ti", "persistentDisk": edits{"disk": "b", "create": edits{"type": bad}}}}},
+		"Job.LogLevel":        {path: "persia:jobs[0].logLevel"},
+		"Job.RestartPolicy":   {path: "persia:jobs[0].restartPolicy"},
+		"Job.ImagePullPolicy": {path: "persia:jobs[0].imagePullPolicy"},
+	}
+	tagged := taggedValues(reflect.TypeFor[Stack]())
+	assert.Len(t, tagged, len(cases))
+	for name, values := range tagged {
+		t.Run(name, func(t *testing.T) {
+			c, ok := cases[name]
+			require.True(t, ok, "say here where it stands")
+			if c.edits == nil {
+				c.edits = edits{c.path: bad}
+			}
+			_, err := Load(stackFile(t, c.edits), nil)
+			require.Error(t, err)
+			assert.Contains(t, lineOf(t, err, c.path), "must be "+or(values))
+		})
+	}
+}
+
+// taggedValues are the values that the tags of a type and of those inside of it
+// list, by the type and the field.
+func taggedValues(t reflect.Type) map[string][]string {
+	values := map[string][]string{}
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct || t.PkgPath() != reflect.TypeFor[Stack]().PkgPath() {
+		return values
+	}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if tag := f.Tag.Get("values"); tag != "" {
+			values[t.Name()+"."+f.Name] = strings.Split(tag, ",")
+		}
+		maps.Copy(values, taggedValues(f.Type))
+	}
+	return values
 }

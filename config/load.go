@@ -58,6 +58,17 @@ func Keys() []string {
 	return names
 }
 
+// RequiredKeys are those of [Keys] that every stack file has.
+func RequiredKeys() []string {
+	var names []string
+	for _, k := range keys {
+		if k.missing != "" {
+			names = append(names, k.name)
+		}
+	}
+	return names
+}
+
 // StackField is the field of [Stack] that the value of a key is decoded to.
 func StackField(key string) (reflect.StructField, bool) {
 	s := &Stack{}

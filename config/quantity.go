@@ -7,9 +7,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// quantityForm leaves out decimal exponents: comparing 1e99999999 takes a
-// minute.
-var quantityForm = regexp.MustCompile(`^[+-]?[0-9.]{1,20}([numkMGTPE]|[KMGTPE]i)?$`)
+// QuantityForm is a regular expression for amounts of a resource. It leaves out
+// decimal exponents: comparing 1e99999999 takes a minute.
+const QuantityForm = `^[+-]?[0-9.]{1,20}([numkMGTPE]|[KMGTPE]i)?$`
+
+var quantityForm = regexp.MustCompile(QuantityForm)
 
 // parseQuantity reads an amount of a resource in Kubernetes' notation.
 func parseQuantity(text string) (resource.Quantity, error) {

@@ -30,6 +30,16 @@ var jobSpellings = []spelling{
 	{"embeddingServer", "embeddingParameterServer"},
 }
 
+// OlderNames are the names that older releases of PERSIA have for fields of a job,
+// each with the path of the field: its name, or names with dots.
+func OlderNames() map[string]string {
+	names := map[string]string{}
+	for _, s := range jobSpellings {
+		names[s.written] = s.canonical
+	}
+	return names
+}
+
 // natsSpellings are the fields of a NatsCluster that a stack has settings for. The
 // resources of a server stand in pod; where PERSIA's own examples have them, the
 // NATS operator does not read them.

@@ -7,6 +7,10 @@ import (
 
 // Stack is one deployment: the keys of a stack file, decoded, completed with
 // defaults and valid.
+//
+// Besides json, the fields here and below it have tags for package reference:
+// values lists the only texts that a field may have, and form is quantity for a
+// text that is one.
 type Stack struct {
 	// Project is the id of the Google Cloud project that everything is created
 	// in. On an existing cluster it is left out.
@@ -37,7 +41,7 @@ type Cluster struct {
 	// name none.
 	Zones []string `json:"zones"`
 	// ReleaseChannel is RAPID, REGULAR or STABLE. Default REGULAR.
-	ReleaseChannel string `json:"releaseChannel,omitempty"`
+	ReleaseChannel string `json:"releaseChannel,omitempty" values:"RAPID,REGULAR,STABLE"`
 	// DeletionProtection makes Pulumi and GKE refuse to delete the cluster, and
 	// Pulumi refuse to delete or replace its node pools. Default true. To lift
 	// it, set it to false and run `pulumi up` first.
@@ -59,7 +63,7 @@ type Cluster struct {
 	DataplaneV2 *bool `json:"dataplaneV2,omitempty"`
 	// DNS is CLOUD_DNS, served by every node, or KUBE_DNS, served by pods.
 	// Default CLOUD_DNS.
-	DNS string `json:"dns,omitempty"`
+	DNS string `json:"dns,omitempty" values:"CLOUD_DNS,KUBE_DNS"`
 
 	// WorkloadIdentity gives pods identities of their own at Google Cloud.
 	// Default true. Without it pods act as the node does.
@@ -74,13 +78,13 @@ type Cluster struct {
 	BinaryAuthorization *bool `json:"binaryAuthorization,omitempty"`
 	// SecurityPosture is BASIC, which audits workloads, or DISABLED. Default
 	// BASIC.
-	SecurityPosture string     `json:"securityPosture,omitempty"`
+	SecurityPosture string     `json:"securityPosture,omitempty" values:"BASIC,DISABLED"`
 	Encryption      Encryption `json:"encryption,omitempty"`
 
 	SystemPool SystemPool `json:"systemPool,omitempty"`
 	// AutoscalingProfile is OPTIMIZE_UTILIZATION, which removes idle nodes soon,
 	// or BALANCED. Default OPTIMIZE_UTILIZATION.
-	AutoscalingProfile string `json:"autoscalingProfile,omitempty"`
+	AutoscalingProfile string `json:"autoscalingProfile,omitempty" values:"OPTIMIZE_UTILIZATION,BALANCED"`
 	// ImageStreaming starts containers before their image is whole, on nodes with
 	// Container-Optimized OS. Default true. A change replaces their pools.
 	ImageStreaming *bool      `json:"imageStreaming,omitempty"`
@@ -187,7 +191,7 @@ type Monitoring struct {
 	// SYSTEM_COMPONENTS, POD, DAEMONSET, DEPLOYMENT, STATEFULSET, STORAGE, HPA,
 	// CADVISOR, KUBELET and DCGM, the last for GPUs. The first is needed with any
 	// other; [] is none.
-	Components []string `json:"components,omitempty"`
+	Components []string `json:"components,omitempty" values:"SYSTEM_COMPONENTS,POD,DAEMONSET,DEPLOYMENT,STATEFULSET,STORAGE,HPA,CADVISOR,KUBELET,DCGM"`
 	// ManagedPrometheus collects what pods export. Default true.
 	ManagedPrometheus *bool `json:"managedPrometheus,omitempty"`
 }
@@ -217,7 +221,7 @@ type MachineType struct {
 	// CPUs is the number of vCPUs.
 	CPUs int `json:"cpus,omitempty"`
 	// Memory is a quantity like 240Gi.
-	Memory string `json:"memory,omitempty"`
+	Memory string `json:"memory,omitempty" form:"quantity"`
 	// GPU is what the machine comes with.
 	GPU *MachineGPU `json:"gpu,omitempty"`
 	// HourlyPrice is what a machine costs an hour, with its GPUs, in a currency of
@@ -277,7 +281,7 @@ type NodePool struct {
 	// ImageType is COS_CONTAINERD or UBUNTU_CONTAINERD. Default COS_CONTAINERD,
 	// or for a GPU pool what the stack's NVIDIA driver needs. Image streaming comes
 	// and goes with it, for which Google Cloud makes another pool.
-	ImageType string `json:"imageType,omitempty" change:"replace"`
+	ImageType string `json:"imageType,omitempty" change:"replace" values:"COS_CONTAINERD,UBUNTU_CONTAINERD"`
 	Disk      Disk   `json:"disk,omitempty" change:"update"`
 	// LocalSSDs is a number of local SSDs of 375 GB that hold ephemeral storage
 	// instead of the boot disk. Default 0.
@@ -312,7 +316,7 @@ type Autoscaling struct {
 	// LocationPolicy is ANY, which takes nodes in whichever zone has them, or
 	// BALANCED, which keeps the zones level. Default ANY for GPU pools and spot,
 	// BALANCED for others.
-	LocationPolicy string `json:"locationPolicy,omitempty"`
+	LocationPolicy string `json:"locationPolicy,omitempty" values:"ANY,BALANCED"`
 }
 
 // GPU is what a node of a GPU pool carries.
@@ -332,7 +336,7 @@ type GPU struct {
 // nvidia.com/gpu, and a container asks for one.
 type GPUSharing struct {
 	// Strategy is TIME_SHARING or MPS.
-	Strategy string `json:"strategy"`
+	Strategy string `json:"strategy" values:"TIME_SHARING,MPS"`
 	// MaxClients is how many containers share a GPU, from 2 to 48.
 	MaxClients int `json:"maxClients"`
 }
@@ -342,7 +346,7 @@ type Disk struct {
 	// Type is one of pd-standard, pd-balanced, pd-ssd and hyperdisk-balanced.
 	// Default pd-balanced, or hyperdisk-balanced for machines that take nothing
 	// else.
-	Type string `json:"type,omitempty"`
+	Type string `json:"type,omitempty" values:"pd-standard,pd-balanced,pd-ssd,hyperdisk-balanced"`
 	// SizeGB is the size in GB. Default 100.
 	SizeGB int `json:"sizeGb,omitempty"`
 }
@@ -351,7 +355,7 @@ type Disk struct {
 type Upgrade struct {
 	// Strategy is SURGE, node by node, or BLUE_GREEN, which needs every node
 	// twice. Default SURGE.
-	Strategy string `json:"strategy,omitempty"`
+	Strategy string `json:"strategy,omitempty" values:"SURGE,BLUE_GREEN"`
 	// MaxSurge is the number of nodes that are there beyond the pool's during a
 	// SURGE. Default 1, but 0 for GPU pools and reservations, whose machines are
 	// scarce.
@@ -372,9 +376,9 @@ type Taint struct {
 	// Key is the taint's key, like example.com/dedicated.
 	Key string `json:"key"`
 	// Value is the taint's value. It may be empty.
-	Value string `json:"value"`
+	Value string `json:"value,omitempty"`
 	// Effect is NoSchedule, PreferNoSchedule or NoExecute.
-	Effect corev1.TaintEffect `json:"effect"`
+	Effect corev1.TaintEffect `json:"effect" values:"NoSchedule,PreferNoSchedule,NoExecute"`
 }
 
 // Installer says who puts the NVIDIA driver on the nodes.
@@ -528,14 +532,14 @@ type Job struct {
 	// EnableMetrics adds a Pushgateway that the roles push to. Default true.
 	EnableMetrics *bool `json:"enableMetrics,omitempty"`
 	// LogLevel is one of trace, debug, info, warn and error. Default info.
-	LogLevel string `json:"logLevel,omitempty"`
+	LogLevel string `json:"logLevel,omitempty" values:"trace,debug,info,warn,error"`
 	// RestartPolicy is what becomes of a pod of PERSIA's operator that has ended:
 	// Never, OnFailure or Always. Default Never. The engine statefulset starts a
 	// replica that failed again, and one that finished never, whatever is written
 	// here.
-	RestartPolicy corev1.RestartPolicy `json:"restartPolicy,omitempty"`
+	RestartPolicy corev1.RestartPolicy `json:"restartPolicy,omitempty" values:"Never,OnFailure,Always"`
 	// ImagePullPolicy is Always, IfNotPresent or Never. Default Always.
-	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty"`
+	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty" values:"Always,IfNotPresent,Never"`
 	// ImagePullSecrets are Secrets of the namespace persia with the credentials of
 	// registries.
 	ImagePullSecrets []corev1.LocalObjectReference `json:"imagePullSecrets,omitempty" beside:"manifest"`

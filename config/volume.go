@@ -14,15 +14,15 @@ type Volume struct {
 	Claim string `json:"claim,omitempty"`
 	// Size is the volume's capacity, a quantity like 10Gi, and what the claim asks
 	// for. It can grow. Storage that is created never shrinks.
-	Size string `json:"size"`
+	Size string `json:"size" form:"quantity"`
 	// AccessModes are any of ReadWriteOnce, ReadOnlyMany and ReadWriteMany. Default
 	// ReadWriteOnce for hostPath, local, iscsi and persistentDisk, and ReadWriteMany
 	// for others.
-	AccessModes []corev1.PersistentVolumeAccessMode `json:"accessModes,omitempty"`
+	AccessModes []corev1.PersistentVolumeAccessMode `json:"accessModes,omitempty" values:"ReadWriteOnce,ReadOnlyMany,ReadWriteMany"`
 	// ReclaimPolicy is what becomes of the storage when the claim is deleted, as
 	// `pulumi destroy` does: Retain keeps it, Delete has the CSI driver delete it with
 	// all checkpoints. Default Retain.
-	ReclaimPolicy corev1.PersistentVolumeReclaimPolicy `json:"reclaimPolicy,omitempty"`
+	ReclaimPolicy corev1.PersistentVolumeReclaimPolicy `json:"reclaimPolicy,omitempty" values:"Retain,Delete"`
 	// MountOptions are options of the mount, passed on to the driver.
 	MountOptions []string `json:"mountOptions,omitempty"`
 	// Labels are Kubernetes labels of the volume and of the claim.
@@ -96,7 +96,7 @@ type Filestore struct {
 type CreateFilestore struct {
 	// Tier is BASIC_HDD, BASIC_SSD, ZONAL, REGIONAL or ENTERPRISE. Default ZONAL. It
 	// cannot be changed later.
-	Tier string `json:"tier,omitempty"`
+	Tier string `json:"tier,omitempty" values:"BASIC_HDD,BASIC_SSD,ZONAL,REGIONAL,ENTERPRISE"`
 	// KMSKey encrypts the instance: a key of Cloud KMS in the instance's region.
 	// Filestore is granted its use. Default: Google's own key. It cannot be changed
 	// later.
@@ -121,12 +121,12 @@ type GCSFuse struct {
 // buckets has one such container, and the largest amounts.
 type Sidecar struct {
 	// CPU is a quantity. Default 250m.
-	CPU string `json:"cpu,omitempty"`
+	CPU string `json:"cpu,omitempty" form:"quantity"`
 	// Memory is a quantity. Default 256Mi.
-	Memory string `json:"memory,omitempty"`
+	Memory string `json:"memory,omitempty" form:"quantity"`
 	// EphemeralStorage is a quantity: a file that is written is kept there until it
 	// is closed. Default 5Gi.
-	EphemeralStorage string `json:"ephemeralStorage,omitempty"`
+	EphemeralStorage string `json:"ephemeralStorage,omitempty" form:"quantity"`
 }
 
 // CreateBucket makes the bucket, with uniform access and without public access. It
@@ -173,7 +173,7 @@ type PersistentDisk struct {
 type CreateDisk struct {
 	// Type is pd-standard, pd-balanced, pd-ssd or, in one zone, hyperdisk-balanced.
 	// Default pd-balanced. It cannot be changed later.
-	Type string `json:"type,omitempty"`
+	Type string `json:"type,omitempty" values:"pd-standard,pd-balanced,pd-ssd,hyperdisk-balanced"`
 	// KMSKey encrypts the disk: a key of Cloud KMS in the disk's region, or global.
 	// Compute Engine is granted its use. Default: Google's own key. It cannot be
 	// changed later.

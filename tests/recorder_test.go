@@ -12,9 +12,11 @@ import (
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
+	"persia/internal/schematest"
 	"persia/stack"
 )
 
@@ -215,7 +217,25 @@ func run(t testing.TB, info pulumi.RunInfo, cloud cloud) (*recorder, error) {
 	info.Project, info.Stack, info.Mocks = "persia", "stack", recorder
 	ctx, err := pulumi.NewContext(t.Context(), info)
 	require.NoError(t, err)
-	return recorder, pulumi.RunWithContext(ctx, stack.Deploy)
+	err = pulumi.RunWithContext(ctx, stack.Deploy)
+	if _, measured := t.(*testing.B); err == nil && !measured {
+		assertInSchema(t, info.Config)
+	}
+	return recorder, err
+}
+
+// assertInSchema holds that the schema takes what the program takes.
+func assertInSchema(t testing.TB, configuration map[string]string) {
+	t.Helper()
+	values := map[string]any{}
+	for key, text := range configuration {
+		var value any
+		if err := json.Unmarshal([]byte(text), &value); err != nil {
+			value = text
+		}
+		values[key] = value
+	}
+	assert.NoError(t, schematest.Read(t, root).CheckConfig(t, values), "%s", schematest.File)
 }
 
 // deployStack runs the program over one of the repository's stack files.
@@ -226,14 +246,21 @@ func deployStack(t testing.TB, name string) *recorder {
 	return recorder
 }
 
-// readStack is a stack file as Pulumi hands it to the program: text as it is,
-// and anything else as JSON.
+// readStack is one of the repository's stack files as Pulumi hands it to the
+// program.
 func readStack(t testing.TB, name string) map[string]string {
+	t.Helper()
+	return readStackFile(t, "Pulumi."+name+".yaml")
+}
+
+// readStackFile is a stack file as Pulumi hands it to the program: text as it is,
+// and anything else as JSON. Its path is from the root.
+func readStackFile(t testing.TB, path string) map[string]string {
 	t.Helper()
 	var file struct {
 		Config map[string]any `json:"config"`
 	}
-	readYAML(t, "Pulumi."+name+".yaml", &file)
+	readYAML(t, path, &file)
 	require.NotEmpty(t, file.Config)
 	configuration := map[string]string{}
 	for key, value := range file.Config {

@@ -1,11 +1,13 @@
-// Package reference describes what a stack file may say, for people to read.
+// Package reference describes what a stack file may say, for people and for
+// editors.
 //
 // [Sections] collects every key of a stack file and every object inside of one
 // as plain data: names, types and descriptions, read from the types of package
 // config and from their doc comments. [Markdown] makes a page of it, which is
-// docs/configuration.md. After a change in package config,
+// docs/configuration.md, and [Schema] a JSON Schema, stack.schema.json. After a
+// change in package config,
 //
 //	go test ./config/reference -update
 //
-// writes the page anew. The test without -update fails until then.
+// writes both anew. The tests without -update fail until then.
 package reference

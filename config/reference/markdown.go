@@ -23,6 +23,9 @@ var notes = map[string]string{"persia:nodePools": aboutChanges}
 func Markdown(sections []*Section) string {
 	page := []string{introduction, keys(sections)}
 	for _, s := range sections {
+		if s.Kubernetes {
+			continue
+		}
 		page = append(page, heading(s), about(s))
 		if note := notes[s.Path]; note != "" {
 			page = append(page, note)
@@ -85,15 +88,12 @@ func fields(fs []Field) string {
 
 // fieldType is the type of a field, with a link to what describes it.
 func fieldType(f Field) string {
-	text, inner := inWords(f.Type), f.Type
-	for inner.Elem != nil {
-		inner = *inner.Elem
-	}
+	text, inner := inWords(f.Type), f.Type.innermost()
 	switch {
-	case inner.Section != "":
-		text = link(text, anchor(inner.Section))
 	case inner.URL != "":
 		text += " (" + link(inner.Kubernetes, inner.URL) + ")"
+	case inner.Section != "":
+		text = link(text, anchor(inner.Section))
 	}
 	if f.Required {
 		text += ", required"
@@ -105,7 +105,9 @@ func fieldType(f Field) string {
 func description(f Field) string {
 	sentences := []string{escaped(f.Doc)}
 	for _, v := range f.Type.Values {
-		sentences = append(sentences, code(v.Text)+" "+escaped(v.Doc))
+		if v.Doc != "" {
+			sentences = append(sentences, code(v.Text)+" "+escaped(v.Doc))
+		}
 	}
 	return strings.Join(sentences, " ")
 }

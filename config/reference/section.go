@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
 	"strings"
 
 	"persia/config"
@@ -11,6 +12,9 @@ import (
 
 // Section describes the value of a key, or an object inside of one.
 type Section struct {
+	// Name is the name of the object's type, and empty for the value of a key that
+	// is no object. Each section has another.
+	Name string
 	// Path is where the value stands, as errors print it, but with [] for the
 	// index in a list and [NAME] for a name in an object of like ones:
 	// persia:nodePools[].gpu.
@@ -19,6 +23,9 @@ type Section struct {
 	Also []string
 	// Key says that this is a key of the stack file.
 	Key bool
+	// Kubernetes says that the object is one of Kubernetes, which describes it in a
+	// reference of its own.
+	Kubernetes bool
 	// Type is that of the whole value: a list of objects, say.
 	Type Type
 	// Doc describes the value, or each object of a list. Like all texts here it
@@ -34,6 +41,14 @@ type Field struct {
 	Type Type
 	// Required fields are written always. All others have a default.
 	Required bool
+	// Default is what a field that is left out has always, as it is written, and
+	// empty where that is nothing, or depends on other fields.
+	Default string
+	// Least is the least that an integer may be, if it is bounded.
+	Least *int
+	// Beside says that the field is none of a PersiaJob, and stands in the stack file
+	// beside the name of a manifest.
+	Beside bool
 	// Change is what Google Cloud does when the field is changed: update or
 	// replace, or empty where that is not known.
 	Change string
@@ -41,8 +56,9 @@ type Field struct {
 }
 
 // Sections describes all keys of a stack file, in their order, each followed by
-// the objects inside of it. The folder is that of package config, whose comments
-// are read from its source. The error names everything that has none.
+// the objects inside of it, those of Kubernetes among them. The folder is that of
+// package config, whose comments are read from its source. The error names
+// everything that has none.
 func Sections(dir string) ([]*Section, error) {
 	c, err := readComments(dir)
 	if err != nil {
@@ -53,7 +69,7 @@ func Sections(dir string) ([]*Section, error) {
 		w.key(key)
 	}
 	for _, s := range w.sections {
-		if s.Doc == "" {
+		if s.Doc == "" && !s.Kubernetes {
 			w.problem("%s: nothing describes it; write a doc comment of its type", s.Path)
 		}
 	}
@@ -88,7 +104,7 @@ func (w *walker) section(path string, t reflect.Type) *Section {
 	w.sections = append(w.sections, s)
 	if object, inside := unwrap(t); isObject(object) {
 		w.objects[object] = s
-		s.Doc = w.comments.types[object.Name()]
+		s.Name, s.Kubernetes, s.Doc = sectionName(object), !isOwn(object), w.aboutType(object)
 		for _, f := range fieldsOf(object) {
 			s.Fields = append(s.Fields, w.field(path+inside, f))
 		}
@@ -100,13 +116,64 @@ func (w *walker) section(path string, t reflect.Type) *Section {
 func (w *walker) field(path string, f structField) Field {
 	path += "." + f.name
 	w.visit(path, f.Type)
-	return Field{
+	field := Field{
 		Name:     f.name,
 		Type:     w.typeOf(path, f.Type),
 		Required: !f.optional,
+		Beside:   f.Tag.Get("beside") == "manifest",
 		Change:   f.Tag.Get("change"),
 		Doc:      w.describe(f),
 	}
+	if isOwn(f.owner) {
+		inner := field.Type.innermost()
+		readTags(f, inner)
+		if inner.Kubernetes != "" && inner.URL == "" {
+			w.problem("%s: package reference does not know where %s is described; add it to kubernetes", path, f.Type)
+		}
+		field.Least = least(f)
+		field.Default = plainDefault(field)
+	}
+	return field
+}
+
+// readTags adds to a type what the tags of a field say of it.
+func readTags(f structField, t *Type) {
+	if values := f.Tag.Get("values"); values != "" {
+		for _, text := range strings.Split(values, ",") {
+			t.Values = append(t.Values, Value{Text: text})
+		}
+	}
+	if f.Tag.Get("form") == "quantity" {
+		t.Kind, t.Quoted = Quantity, true
+	}
+}
+
+// least is the least that an integer of package config may be: all of them count
+// something, and 0 stands for the default where there is one.
+func least(f structField) *int {
+	switch {
+	case f.Type.Kind() == reflect.Int && f.optional:
+		return new(1)
+	case f.Type.Kind() == reflect.Int, f.Type == reflect.TypeFor[*int]():
+		return new(0)
+	}
+	return nil
+}
+
+var defaultSentence = regexp.MustCompile(`\bDefault (\S+)\.( |$)`)
+
+// plainDefault is the default that the description of a field has as a sentence of
+// its own: "Default REGULAR."
+func plainDefault(f Field) string {
+	found := defaultSentence.FindStringSubmatch(f.Doc)
+	if found == nil {
+		return ""
+	}
+	value := strings.Trim(found[1], "\"`")
+	if value == "none" || value == "0" && f.Least != nil && *f.Least > 0 {
+		return ""
+	}
+	return value
 }
 
 // visit adds a section for an object, or to its section one more place.
@@ -122,8 +189,28 @@ func (w *walker) visit(path string, t reflect.Type) {
 	w.section(path, t)
 }
 
+// sectionName is the name of the section of an object's type. Kubernetes has a
+// Volume too.
+func sectionName(object reflect.Type) string {
+	if isOwn(object) {
+		return object.Name()
+	}
+	return "Kubernetes" + object.Name()
+}
+
+// aboutType describes the type of an object.
+func (w *walker) aboutType(object reflect.Type) string {
+	if isOwn(object) {
+		return w.comments.types[object.Name()]
+	}
+	return aboutKubernetes(object, "")
+}
+
 // describe is the doc comment of a field, or the beginning of its type's.
 func (w *walker) describe(f structField) string {
+	if !isOwn(f.owner) {
+		return aboutKubernetes(f.owner, f.name)
+	}
 	name := f.owner.Name() + "." + f.Name
 	if doc := w.comments.fields[name]; doc != "" {
 		return doc

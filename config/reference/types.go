@@ -1,6 +1,7 @@
 package reference
 
 import (
+	"encoding/json"
 	"reflect"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,6 +21,8 @@ const (
 	Boolean  Kind = "true or false"
 	Quantity Kind = "quantity"
 	Object   Kind = "object"
+	// Anything is a value that its type reads itself.
+	Anything Kind = "value"
 	// List is a list of values of one type.
 	List Kind = "list"
 	// Map is an object of values of one type, with names that the user chooses.
@@ -35,13 +38,25 @@ type Type struct {
 	Section string
 	// Values are the only ones that a Text may have, if these are declared.
 	Values []Value
+	// Quoted says of a Quantity that it is a text: a number alone is none.
+	Quoted bool
+	// Secret says of a Text that it is kept out of messages and state.
+	Secret bool
 	// Kubernetes is the name of a type of Kubernetes, and URL where it is
 	// described.
 	Kubernetes, URL string
 }
 
-// Value is one value of an enumeration. Doc is a sentence without its subject,
-// the value: "leaves the driver to GKE."
+// innermost is the type inside of lists and maps.
+func (t *Type) innermost() *Type {
+	for t.Elem != nil {
+		t = t.Elem
+	}
+	return t
+}
+
+// Value is one value of an enumeration. Doc, if there is one, is a sentence without
+// its subject, the value: "leaves the driver to GKE."
 type Value struct {
 	Text, Doc string
 }
@@ -70,6 +85,9 @@ func (w *walker) typeOf(path string, t reflect.Type) Type {
 	if t == reflect.TypeFor[resource.Quantity]() {
 		return Type{Kind: Quantity}
 	}
+	if readsItself(t) {
+		return Type{Kind: Anything}
+	}
 	switch t.Kind() {
 	case reflect.Pointer:
 		return w.typeOf(path, t.Elem())
@@ -80,7 +98,7 @@ func (w *walker) typeOf(path string, t reflect.Type) Type {
 		elem := w.typeOf(path, t.Elem())
 		return Type{Kind: Map, Elem: &elem}
 	}
-	described := Type{Kind: kindOf(t)}
+	described := Type{Kind: kindOf(t), Secret: t == reflect.TypeFor[config.Secret]()}
 	switch {
 	case described.Kind == "":
 		w.problem("%s: package reference has no word for a value of type %s; add one to kindOf", path, t)
@@ -88,11 +106,9 @@ func (w *walker) typeOf(path string, t reflect.Type) Type {
 		described.Section = w.objects[t].Path
 	case isOwn(t):
 		described.Values = w.comments.values[t.Name()]
-	case t.PkgPath() != "":
+	}
+	if !isOwn(t) && t.PkgPath() != "" {
 		described.Kubernetes, described.URL = t.Name(), kubernetes[t]
-		if described.URL == "" {
-			w.problem("%s: package reference does not know where %s is described; add it to kubernetes", path, t)
-		}
 	}
 	return described
 }
@@ -102,7 +118,7 @@ func kindOf(t reflect.Type) Kind {
 	switch t.Kind() {
 	case reflect.String:
 		return Text
-	case reflect.Int:
+	case reflect.Int, reflect.Int32, reflect.Int64:
 		return Integer
 	case reflect.Float64:
 		return Number
@@ -130,9 +146,24 @@ func unwrap(t reflect.Type) (inner reflect.Type, path string) {
 	return t, ""
 }
 
-// isObject reports whether a type is an object that is described here.
+// isObject reports whether a type is an object that has a section.
 func isObject(t reflect.Type) bool {
-	return t.Kind() == reflect.Struct && isOwn(t)
+	return t.Kind() == reflect.Struct && !readsItself(t)
+}
+
+// readsItself reports whether the program leaves it to a type what it reads.
+func readsItself(t reflect.Type) bool {
+	return t.Kind() != reflect.Pointer && reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]())
+}
+
+// aboutKubernetes describes a field of a type of Kubernetes in a sentence, or with
+// an empty name the type itself.
+func aboutKubernetes(t reflect.Type, name string) string {
+	described, ok := reflect.Zero(t).Interface().(interface{ SwaggerDoc() map[string]string })
+	if !ok {
+		return ""
+	}
+	return firstSentence(oneLine(described.SwaggerDoc()[name]))
 }
 
 // isOwn reports whether a type is one of package config.
