@@ -108,6 +108,9 @@ func TestSources(t *testing.T) {
 		"iSCSI": {source: source("iscsi", map[string]any{"targetPortal": "10.0.0.3:3260", "iqn": "iqn.2001-04.com.example:a", "lun": 2}), mode: corev1.ReadWriteOnce,
 			volume: corev1.PersistentVolumeSource{ISCSI: &corev1.ISCSIPersistentVolumeSource{
 				TargetPortal: "10.0.0.3:3260", IQN: "iqn.2001-04.com.example:a", Lun: 2, FSType: "ext4"}}},
+		"iSCSI with another file system": {source: source("iscsi", map[string]any{"targetPortal": "10.0.0.3", "iqn": "iqn.2001-04.com.example:a", "lun": 0, "fsType": "xfs"}), mode: corev1.ReadWriteOnce,
+			volume: corev1.PersistentVolumeSource{ISCSI: &corev1.ISCSIPersistentVolumeSource{
+				TargetPortal: "10.0.0.3", IQN: "iqn.2001-04.com.example:a", FSType: "xfs"}}},
 		"CSI": {source: source("csi", map[string]any{"driver": "d.example.com", "volumeHandle": "h", "fsType": "xfs", "attributes": map[string]any{"a": "b"}}), mode: corev1.ReadWriteMany,
 			volume: csiVolume("d.example.com", "h", "xfs", map[string]string{"a": "b"})},
 		"bucket": {source: source("gcsFuse", map[string]any{"bucket": "some-bucket"}), mode: corev1.ReadWriteMany,
@@ -123,6 +126,10 @@ func TestSources(t *testing.T) {
 		"disk": {source: source("persistentDisk", map[string]any{"disk": "d", "zones": []any{"us-central1-a"}}), mode: corev1.ReadWriteOnce,
 			cloud:    cloud{diskID: {"size": 2048}},
 			volume:   csiVolume("pd.csi.storage.gke.io", diskID, "ext4", nil),
+			affinity: onNode("topology.gke.io/zone", "us-central1-a")},
+		"disk with another file system": {source: source("persistentDisk", map[string]any{"disk": "d", "zones": []any{"us-central1-a"}, "fsType": "xfs"}), mode: corev1.ReadWriteOnce,
+			cloud:    cloud{diskID: {"size": 2048}},
+			volume:   csiVolume("pd.csi.storage.gke.io", diskID, "xfs", nil),
 			affinity: onNode("topology.gke.io/zone", "us-central1-a")},
 		"disk, created": {source: source("persistentDisk", map[string]any{"disk": "d", "create": map[string]any{}}), mode: corev1.ReadWriteOnce,
 			volume:   csiVolume("pd.csi.storage.gke.io", diskID, "ext4", nil),
