@@ -496,8 +496,10 @@ const (
 
 // Job is a PERSIA training. Its fields are named as those of a PersiaJob, and the
 // names that older releases of PERSIA have for some of them are understood too.
-// Those with the tag beside are none of a PersiaJob, and stand in the stack file.
 type Job struct {
+	// The tag beside is on fields that no PersiaJob has. With a manifest, they stand
+	// beside it in the stack file.
+
 	// Manifest is a file of PersiaJobs, relative to the project's directory. Each
 	// of them is a job, and the other fields here are added to it and win over its
 	// own. A NatsCluster in the file gives what persia:nats, {} for example, leaves
