@@ -26,6 +26,8 @@ var (
 	MetricsGateway = Resources{MilliCPU: 100, MemoryBytes: 256 * MiB, Pods: 1}
 	// Completion is one a job with a metrics gateway.
 	Completion = Resources{MilliCPU: 10, MemoryBytes: 16 * MiB, Pods: 1}
+	// PEDLSupportCheck is one a stack that asks for it.
+	PEDLSupportCheck = Resources{MilliCPU: 100, MemoryBytes: 128 * MiB, Pods: 1}
 	// DriverInstaller is one a node with a GPU, where the driver comes from a
 	// DaemonSet.
 	DriverInstaller = Resources{MilliCPU: 150, Pods: 1}

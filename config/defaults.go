@@ -26,6 +26,9 @@ func (s *Stack) setDefaults() {
 		s.Jobs[i].setDefaults()
 	}
 	s.dropOwnNATS()
+	if s.PEDL != nil {
+		s.PEDL.setDefaults(s)
+	}
 }
 
 // setClusterDefaults are those of a cluster that is created. The ranges are sized

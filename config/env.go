@@ -15,6 +15,16 @@ var computedEnv = []string{
 	"NODE_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "NPROC_PER_NODE",
 }
 
+// roleEnv checks the variables of a job or of a role.
+func (v *validator) roleEnv(path *field.Path, env []corev1.EnvVar) {
+	v.env(path, env)
+	for i, e := range env {
+		if slices.Contains(computedEnv, e.Name) {
+			v.invalid(path.Index(i).Child("name"), e.Name, "is decided by replicas and nprocPerNode; remove it and set those")
+		}
+	}
+}
+
 func (v *validator) env(path *field.Path, env []corev1.EnvVar) {
 	names := make([]string, len(env))
 	for i, e := range env {
@@ -28,9 +38,6 @@ func (v *validator) env(path *field.Path, env []corev1.EnvVar) {
 
 func (v *validator) envVar(path *field.Path, e corev1.EnvVar) {
 	v.name(path.Child("name"), e.Name, validation.IsEnvVarName)
-	if slices.Contains(computedEnv, e.Name) {
-		v.invalid(path.Child("name"), e.Name, "is decided by replicas and nprocPerNode; remove it and set those")
-	}
 	if e.ValueFrom == nil {
 		return
 	}

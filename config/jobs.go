@@ -47,7 +47,7 @@ func (v *validator) job(path *field.Path, j *Job) {
 	v.name(path.Child("name"), j.Name, validation.IsDNS1035Label)
 	v.derivedNamesFit(path.Child("name"), j.Name)
 	v.name(path.Child("run"), j.Run, validation.IsDNS1123Label)
-	v.env(path.Child("env"), j.Env)
+	v.roleEnv(path.Child("env"), j.Env)
 	v.persiaEnv(path.Child("persiaEnv"), j.PersiaEnv)
 	v.mounts(path.Child("mounts"), j.Mounts, nil)
 	oneOf(v, path.Child("logLevel"), j.LogLevel, "trace", "debug", "info", "warn", "error")
@@ -181,7 +181,7 @@ func (v *validator) role(path *field.Path, r namedRole) {
 	if r.TerminationGracePeriodSeconds < 0 {
 		v.invalid(path.Child("terminationGracePeriodSeconds"), r.TerminationGracePeriodSeconds, "must be at least 1; leave it out for the default")
 	}
-	v.env(path.Child("env"), r.Env)
+	v.roleEnv(path.Child("env"), r.Env)
 	if pool, ok := v.assignment(path, r.field, r.NodePool, r.Resources, v.stack.poolNames()); ok {
 		v.gpusFit(path.Child("resources"), r.field, r.Resources, pool)
 	}

@@ -36,6 +36,7 @@ var keys = []key{
 		"write an object with size and resources, or {} where a manifest has them"},
 	{jobsKey, func(s *Stack) any { return &s.Jobs },
 		"write the list of jobs, or [] for none"},
+	{pedlKey, func(s *Stack) any { return &s.PEDL }, ""},
 }
 
 const (
@@ -47,6 +48,7 @@ const (
 	volumesKey      = "persia:volumes"
 	natsKey         = "persia:nats"
 	jobsKey         = "persia:jobs"
+	pedlKey         = "persia:pedl"
 )
 
 // Keys are the keys of a stack file that [Load] reads, each with its namespace.
@@ -112,6 +114,7 @@ func Load(get func(key string) (string, bool), files fs.FS) (*Stack, error) {
 		}
 	}
 	d.settle()
+	s.dropEmptyPEDL()
 	s.setDefaults()
 	v := &validator{stack: s, written: d.written, undecoded: d.problems}
 	v.validate()

@@ -58,7 +58,7 @@ func (v *validator) nats() {
 	}
 	oneOf(v, path.Child("operatorScope"), n.OperatorScope, ScopeNamespace, ScopeCluster)
 	v.assignment(path, "a NATS server", n.NodePool, n.Resources, append(v.stack.poolNames(), v.stack.SystemPoolName()))
-	v.noGPUs(path.Child("resources"), n.Resources)
+	v.noGPUs(path.Child("resources"), "a NATS server", n.Resources)
 	v.natsLimits(path, n)
 	v.natsUsers(path.Child("users"), n.Users)
 	v.certificate(path.Child("tls", "clients"), n.TLS.Clients, n.Host())

@@ -56,8 +56,7 @@ func (s *Stack) addressRanges() []capacity.Range {
 // createdDisks are those that volumes have made: of a regional one, two.
 func (s *Stack) createdDisks() []capacity.Disk {
 	var disks []capacity.Disk
-	for i := range s.Volumes {
-		volume := &s.Volumes[i]
+	for _, volume := range s.StoredVolumes() {
 		if disk := volume.PersistentDisk; disk != nil && disk.Create != nil {
 			for range disk.Zones {
 				disks = append(disks, capacity.Disk{Type: disk.Create.Type, GB: int(volume.SizeGiB())})
@@ -92,6 +91,9 @@ func (s *Stack) nodeRoom(p NodePool) capacity.Resources {
 			room = room.Minus(capacity.DriverInstaller)
 		}
 	}
+	if s.hostsAgents(p) {
+		room = room.Minus(requests(s.PEDL.Agent.Resources))
+	}
 	return room
 }
 
@@ -113,7 +115,7 @@ func (s *Stack) podsOn(pool string) []capacity.Pods {
 	if s.SystemPoolName() == pool {
 		pods = append(pods, s.systemPods()...)
 	}
-	return pods
+	return append(pods, s.pedlPods(pool)...)
 }
 
 // systemPods are those of the system pool that no stack file tells of.

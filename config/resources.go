@@ -21,22 +21,27 @@ const gpuResource corev1.ResourceName = gpuTaint
 // and resources.
 func (v *validator) assignment(path *field.Path, who, poolName string, r corev1.ResourceRequirements, allowed []string) (NodePool, bool) {
 	at := path.Child("resources")
-	v.amounts(at.Child("limits"), r.Limits)
-	v.amounts(at.Child("requests"), r.Requests)
-	v.requestsWithinLimits(at, r)
-	if len(r.Claims) > 0 {
-		v.forbidden(at.Child("claims"), "dynamic resource allocation is not set up; write limits and requests")
-	}
-	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
-		if _, _, ok := asked(at, r, name); !ok {
-			v.required(at.Child("limits").Key(string(name)), "write how much of it %s needs", who)
-		}
-	}
+	v.resources(at, who, r)
 	pool, ok := v.assignedPool(path.Child("nodePool"), poolName, allowed)
 	if ok {
 		v.fits(at, who, r, pool)
 	}
 	return pool, ok
+}
+
+// resources checks what one container asks for, wherever it is to run.
+func (v *validator) resources(path *field.Path, who string, r corev1.ResourceRequirements) {
+	v.amounts(path.Child("limits"), r.Limits)
+	v.amounts(path.Child("requests"), r.Requests)
+	v.requestsWithinLimits(path, r)
+	if len(r.Claims) > 0 {
+		v.forbidden(path.Child("claims"), "dynamic resource allocation is not set up; write limits and requests")
+	}
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+		if _, _, ok := asked(path, r, name); !ok {
+			v.required(path.Child("limits").Key(string(name)), "write how much of it %s needs", who)
+		}
+	}
 }
 
 func (v *validator) assignedPool(path *field.Path, name string, allowed []string) (NodePool, bool) {
@@ -187,9 +192,9 @@ func (v *validator) gpusFit(path *field.Path, who string, r corev1.ResourceRequi
 }
 
 // noGPUs refuses GPUs for what cannot use them.
-func (v *validator) noGPUs(path *field.Path, r corev1.ResourceRequirements) {
+func (v *validator) noGPUs(path *field.Path, who string, r corev1.ResourceRequirements) {
 	if q, at, ok := asked(path, r, gpuResource); ok {
-		v.invalid(at, q.String(), "a NATS server uses no GPUs; remove them")
+		v.invalid(at, q.String(), "%s uses no GPUs; remove them", who)
 	}
 }
 

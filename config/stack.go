@@ -23,6 +23,7 @@ type Stack struct {
 	Volumes      []Volume
 	NATS         NATS
 	Jobs         []Job
+	PEDL         *PEDL
 }
 
 // Cluster is the GKE cluster and its network: one that is created, or with

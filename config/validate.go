@@ -30,6 +30,9 @@ func (v *validator) validate() {
 	v.nats()
 	v.jobs()
 	v.serviceNames()
+	if v.stack.PEDL != nil {
+		v.pedl()
+	}
 	if len(v.undecoded)+len(v.problems) == 0 {
 		v.capacity()
 	}

@@ -28,6 +28,11 @@ type Volume struct {
 	// Labels are Kubernetes labels of the volume and of the claim.
 	Labels map[string]string `json:"labels,omitempty"`
 
+	VolumeSource `json:",inline"`
+}
+
+// VolumeSource is where the data of a volume is. Exactly one field is given.
+type VolumeSource struct {
 	HostPath       *HostPath       `json:"hostPath,omitempty"`
 	Local          *Local          `json:"local,omitempty"`
 	NFS            *NFS            `json:"nfs,omitempty"`

@@ -62,14 +62,17 @@ func (v *validator) volumeSize(path *field.Path, volume *Volume) {
 
 func (v *validator) accessModes(path *field.Path, volume *Volume) {
 	for i, mode := range volume.AccessModes {
-		if oneOf(v, path.Index(i), mode, corev1.ReadWriteOnce, corev1.ReadOnlyMany, corev1.ReadWriteMany) &&
-			mode == corev1.ReadWriteMany && volume.isBlock() {
-			v.invalid(path.Index(i), mode, "is not for a disk, whose file system several nodes would destroy; write ReadWriteOnce, or use filestore or gcsFuse")
-		}
+		v.accessMode(path.Index(i), volume, mode, corev1.ReadWriteOnce, corev1.ReadOnlyMany, corev1.ReadWriteMany)
 	}
 	unique(volume.AccessModes, func(i, _ int) {
 		v.duplicate(path.Index(i), volume.AccessModes[i], "write each access mode once")
 	})
+}
+
+func (v *validator) accessMode(path *field.Path, volume *Volume, mode corev1.PersistentVolumeAccessMode, allowed ...corev1.PersistentVolumeAccessMode) {
+	if oneOf(v, path, mode, allowed...) && mode == corev1.ReadWriteMany && volume.isBlock() {
+		v.invalid(path, mode, "is not for a disk, whose file system several nodes would destroy; write ReadWriteOnce, or use filestore or gcsFuse")
+	}
 }
 
 // reclaimPolicy allows Delete where a CSI driver does it. What the stack creates it
@@ -160,6 +163,25 @@ func (s *Stack) usersOf(volume string) users {
 	return found
 }
 
+// StoredVolume is a volume of the stack, and where it stands in the stack file.
+type StoredVolume struct {
+	Volume
+	Path *field.Path
+}
+
+// StoredVolumes are all volumes of the stack: those of the jobs, and that of PEDL's
+// database.
+func (s *Stack) StoredVolumes() []StoredVolume {
+	var volumes []StoredVolume
+	for i, volume := range s.Volumes {
+		volumes = append(volumes, StoredVolume{volume, field.NewPath(volumesKey).Index(i)})
+	}
+	if volume, ok := s.PEDLDatabase(); ok {
+		volumes = append(volumes, StoredVolume{volume, persistencePath()})
+	}
+	return volumes
+}
+
 // Creates reports whether the storage that a volume is over is made by the stack.
 func (v *Volume) Creates() bool {
 	return v.Filestore != nil && v.Filestore.Create != nil ||
@@ -178,13 +200,21 @@ func (v *Volume) DeletesData() bool {
 		v.PersistentDisk != nil && v.PersistentDisk.Create != nil && v.PersistentDisk.Create.DeleteWithStack
 }
 
+// contents is what is on a volume.
+func (v StoredVolume) contents() string {
+	if v.Name == PEDLVolume {
+		return "of PEDL's data"
+	}
+	return "checkpoints"
+}
+
 // volumeWarnings are about data that goes.
 func (s *Stack) volumeWarnings() []string {
 	var warnings []string
-	for i := range s.Volumes {
-		volume, at := &s.Volumes[i], fmt.Sprintf("%s[%d]", volumesKey, i)
+	for _, volume := range s.StoredVolumes() {
+		at := volume.Path
 		if volume.DeletesData() {
-			warnings = append(warnings, fmt.Sprintf("%s: `pulumi destroy` deletes the storage of %s with all checkpoints, as the stack file says", at, volume.Name))
+			warnings = append(warnings, fmt.Sprintf("%s: `pulumi destroy` deletes the storage of %s with all %s, as the stack file says", at, volume.Name, volume.contents()))
 		}
 		if g := volume.GCSFuse; g != nil && g.Create != nil && g.Create.DeleteAfterDays > 0 {
 			warnings = append(warnings, fmt.Sprintf("%s: Cloud Storage deletes checkpoints in %s after %d days, as the stack file says", at, g.Bucket, g.Create.DeleteAfterDays))

@@ -21,6 +21,7 @@ func (s *Stack) Warnings() []string {
 			natsKey, size, size*(size-1)/2, mostNATS))
 	}
 	warnings = append(warnings, s.engineWarnings()...)
+	warnings = append(warnings, s.pedlWarnings()...)
 	return append(warnings, s.jobWarnings()...)
 }
 
@@ -44,10 +45,15 @@ func (s *Stack) jobWarnings() []string {
 func (j *Job) looseImages() []string {
 	var roles []string
 	for _, r := range j.roles() {
-		_, tag, tagged := strings.Cut(path.Base(r.Image), ":")
-		if !strings.Contains(r.Image, "@") && (!tagged || tag == "latest") {
+		if isLoose(r.Image) {
 			roles = append(roles, r.field)
 		}
 	}
 	return roles
+}
+
+// isLoose reports whether an image may be another one tomorrow.
+func isLoose(image string) bool {
+	_, tag, tagged := strings.Cut(path.Base(image), ":")
+	return !strings.Contains(image, "@") && (!tagged || tag == "latest")
 }

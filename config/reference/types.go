@@ -5,6 +5,7 @@ import (
 	"reflect"
 
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"persia/config"
@@ -74,9 +75,12 @@ var kubernetes = map[reflect.Type]string{
 	reflect.TypeFor[corev1.PullPolicy]():                    apiReference + "core/pod-v1/#Container",
 	reflect.TypeFor[corev1.ResourceRequirements]():          apiReference + "core/pod-v1/#ResourceRequirements",
 	reflect.TypeFor[corev1.RestartPolicy]():                 apiReference + "core/pod-v1/#PodSpec",
+	reflect.TypeFor[corev1.ServiceType]():                   apiReference + "core/service-v1/#ServiceSpec",
 	reflect.TypeFor[corev1.TaintEffect]():                   apiReference + "core/node-v1/#Taint",
+	reflect.TypeFor[corev1.Toleration]():                    apiReference + "core/pod-v1/#PodSpec",
 	reflect.TypeFor[corev1.Volume]():                        apiReference + "core/pod-v1/#PodSpec",
 	reflect.TypeFor[corev1.VolumeMount]():                   apiReference + "core/pod-v1/#Container",
+	reflect.TypeFor[networkingv1.IngressTLS]():              apiReference + "networking/ingress-v1/#IngressSpec",
 }
 
 // typeOf describes the type of the value at a path. The objects in it have their
