@@ -17,9 +17,19 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 )
 
-// Object is a registered Kubernetes object.
+// Object is a registered Kubernetes object, with what the cluster makes of it.
 type Object struct {
 	pulumi.CustomResourceState
+
+	Metadata pulumi.MapOutput `pulumi:"metadata"`
+	Spec     pulumi.MapOutput `pulumi:"spec"`
+	Status   pulumi.MapOutput `pulumi:"status"`
+}
+
+// Version is another one after each change of the object. It tells nothing of what
+// is in the object: pods that shall start again with a Secret can show it.
+func (o *Object) Version() pulumi.Output {
+	return o.Metadata.MapIndex(pulumi.String("resourceVersion"))
 }
 
 // kinds knows which API version and kind a Go type is.

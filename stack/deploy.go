@@ -34,7 +34,7 @@ func Deploy(ctx *pulumi.Context) error {
 			return err
 		}
 	}
-	found, err := storage.Find(ctx, cfg.Project, gke.NetworkID(cfg.Project, cfg.Cluster.Name), cfg.Volumes)
+	found, err := storage.Find(ctx, cfg.Project, gke.NetworkID(cfg.Project, cfg.Cluster.Name), cfg.StoredVolumes())
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,11 @@ func Deploy(ctx *pulumi.Context) error {
 	if err != nil {
 		return err
 	}
-	for name, value := range exports(plan, cluster, broker, volumes, jobs) {
+	installed, err := newPEDL(ctx, cfg, found, nodes, driver, inCluster)
+	if err != nil {
+		return err
+	}
+	for name, value := range exports(plan, cluster, broker, volumes, jobs, installed) {
 		ctx.Export(name, value)
 	}
 	return nil
@@ -116,7 +120,7 @@ func hasManagedPrometheus(cluster config.Cluster) bool {
 // keepsNetwork reports whether the stack leaves a Filestore instance behind, which
 // nobody reaches without its network.
 func keepsNetwork(cfg *config.Stack) bool {
-	return slices.ContainsFunc(cfg.Volumes, func(volume config.Volume) bool {
+	return slices.ContainsFunc(cfg.StoredVolumes(), func(volume config.StoredVolume) bool {
 		return volume.Filestore != nil && volume.Creates() && !volume.DeletesData()
 	})
 }
@@ -124,7 +128,7 @@ func keepsNetwork(cfg *config.Stack) bool {
 // hasNetwork reports whether the network is there, by an instance of the stack's
 // that stands in it.
 func hasNetwork(cfg *config.Stack, found map[string]storage.Found) bool {
-	return slices.ContainsFunc(cfg.Volumes, func(volume config.Volume) bool {
+	return slices.ContainsFunc(cfg.StoredVolumes(), func(volume config.StoredVolume) bool {
 		return volume.Filestore != nil && volume.Creates() && found[volume.Name].Network == cfg.Cluster.Name
 	})
 }
@@ -139,6 +143,7 @@ func newVolumes(ctx *pulumi.Context, cfg *config.Stack, found map[string]storage
 			Network:        gke.NetworkID(cfg.Project, cfg.Cluster.Name),
 			Namespace:      persia.NamespaceName,
 			ServiceAccount: persia.ServiceAccountName,
+			Contents:       "checkpoints",
 			Needs:          needs,
 		}, inCluster)
 		if err != nil {

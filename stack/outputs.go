@@ -11,7 +11,7 @@ import (
 )
 
 // exports are the outputs of a stack.
-func exports(plan capacity.Plan, cluster *gke.Cluster, broker *nats.Cluster, volumes []*storage.Volume, jobs map[string]*persia.Job) pulumi.Map {
+func exports(plan capacity.Plan, cluster *gke.Cluster, broker *nats.Cluster, volumes []*storage.Volume, jobs map[string]*persia.Job, installed *pedlInstallation) pulumi.Map {
 	outputs := pulumi.Map{
 		"capacity":          capacityOutput(plan),
 		"clusterName":       cluster.Name,
@@ -23,22 +23,29 @@ func exports(plan capacity.Plan, cluster *gke.Cluster, broker *nats.Cluster, vol
 		outputs["clusterEndpoint"] = cluster.Access.Endpoint
 		outputs["kubeconfig"] = cluster.Access.Kubeconfig
 	}
+	if installed != nil {
+		outputs["pedl"] = installed.output()
+	}
 	return outputs
 }
 
-// volumeOutputs names each volume and its claim, and says what becomes of its data.
 func volumeOutputs(volumes []*storage.Volume) pulumi.Array {
 	outputs := pulumi.Array{}
 	for _, volume := range volumes {
-		outputs = append(outputs, pulumi.Map{
-			"volume": volume.VolumeName,
-			"claim":  volume.ClaimName,
-			// `pulumi destroy` prints the outputs as it deletes them.
-			"storage":   pulumi.String(volume.Storage),
-			"onDestroy": pulumi.String(volume.OnDestroy),
-		})
+		outputs = append(outputs, volumeOutput(volume))
 	}
 	return outputs
+}
+
+// volumeOutput names a volume and its claim, and says what becomes of its data.
+func volumeOutput(volume *storage.Volume) pulumi.Map {
+	return pulumi.Map{
+		"volume": volume.VolumeName,
+		"claim":  volume.ClaimName,
+		// `pulumi destroy` prints the outputs as it deletes them.
+		"storage":   pulumi.String(volume.Storage),
+		"onDestroy": pulumi.String(volume.OnDestroy),
+	}
 }
 
 // jobOutputs gives the number of replicas of each role of each job.

@@ -37,13 +37,13 @@ type fixed struct{ field, wanted, is string }
 // what an earlier life of the stack has left is found again, and what the stack must
 // not take, shrink or replace is refused. On an existing cluster, which has no
 // project, nothing is asked.
-func Find(ctx *pulumi.Context, project, network string, volumes []config.Volume) (map[string]Found, error) {
+func Find(ctx *pulumi.Context, project, network string, volumes []config.StoredVolume) (map[string]Found, error) {
 	found, problems := map[string]Found{}, field.ErrorList{}
-	for i, volume := range volumes {
+	for _, stored := range volumes {
 		if project == "" {
 			break
 		}
-		at := field.NewPath("persia:volumes").Index(i)
+		at, volume := stored.Path, stored.Volume
 		there, err := look(ctx, project, network, volume)
 		if err != nil {
 			return nil, fmt.Errorf("%s: look for %s: %w", at, describe(volume), err)

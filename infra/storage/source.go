@@ -109,10 +109,10 @@ func describe(volume config.Volume) string {
 }
 
 // onDestroy says what becomes of a volume's storage.
-func onDestroy(volume config.Volume) string {
-	switch {
+func onDestroy(args Args) string {
+	switch volume := args.Volume; {
 	case volume.DeletesData():
-		return "deleted, with all checkpoints"
+		return "deleted, with all " + args.Contents
 	case volume.Creates():
 		return "kept: the next `pulumi up` of this stack takes it over"
 	default:

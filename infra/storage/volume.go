@@ -26,6 +26,11 @@ type Args struct {
 	Namespace string
 	// ServiceAccount is the Kubernetes service account of these pods.
 	ServiceAccount string
+	// Contents is what the volume holds, like checkpoints: it is the application in
+	// the labels of the pair.
+	Contents string
+	// Annotations are those of the pair.
+	Annotations map[string]string
 	// Needs come before the pair: the cluster and the namespace.
 	Needs []pulumi.Resource
 }
@@ -73,7 +78,7 @@ func NewVolume(ctx *pulumi.Context, name string, args Args, opts ...pulumi.Resou
 
 	component.VolumeName = pulumi.String(args.Volume.Name).ToStringOutput()
 	component.ClaimName = pulumi.String(args.Volume.Claim).ToStringOutput()
-	component.Storage, component.OnDestroy = describe(args.Volume), onDestroy(args.Volume)
+	component.Storage, component.OnDestroy = describe(args.Volume), onDestroy(args)
 	return component, ctx.RegisterResourceOutputs(component, pulumi.Map{
 		"volumeName": component.VolumeName,
 		"claimName":  component.ClaimName,
@@ -93,7 +98,7 @@ const noStorageClass = ""
 func persistentVolume(args Args) *corev1.PersistentVolume {
 	volume := args.Volume
 	planned := &corev1.PersistentVolume{
-		ObjectMeta: meta("", volume.Name, volume),
+		ObjectMeta: meta("", volume.Name, args),
 		Spec: corev1.PersistentVolumeSpec{
 			Capacity:                      corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(volume.Size)},
 			AccessModes:                   volume.AccessModes,
@@ -112,7 +117,7 @@ func persistentVolume(args Args) *corev1.PersistentVolume {
 	}
 	if csi := planned.Spec.CSI; csi != nil && volume.ReclaimPolicy == corev1.PersistentVolumeReclaimDelete {
 		// A driver deletes only what it takes for its own.
-		planned.Annotations = map[string]string{"pv.kubernetes.io/provisioned-by": csi.Driver}
+		planned.Annotations = merged(planned.Annotations, map[string]string{"pv.kubernetes.io/provisioned-by": csi.Driver})
 	}
 	return planned
 }
@@ -120,7 +125,7 @@ func persistentVolume(args Args) *corev1.PersistentVolume {
 func claim(args Args) *corev1.PersistentVolumeClaim {
 	volume, class := args.Volume, noStorageClass
 	return &corev1.PersistentVolumeClaim{
-		ObjectMeta: meta(args.Namespace, volume.Claim, volume),
+		ObjectMeta: meta(args.Namespace, volume.Claim, args),
 		Spec: corev1.PersistentVolumeClaimSpec{
 			AccessModes:      volume.AccessModes,
 			StorageClassName: &class,
@@ -132,11 +137,16 @@ func claim(args Args) *corev1.PersistentVolumeClaim {
 	}
 }
 
-func meta(namespace, name string, volume config.Volume) metav1.ObjectMeta {
-	labels := maps.Clone(volume.Labels)
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	maps.Copy(labels, kube.Labels("checkpoints", volume.Name))
-	return kube.Meta(namespace, name, labels)
+func meta(namespace, name string, args Args) metav1.ObjectMeta {
+	meta := kube.Meta(namespace, name, merged(args.Volume.Labels, kube.Labels(args.Contents, args.Volume.Name)))
+	meta.Annotations = args.Annotations
+	return meta
+}
+
+// merged is both maps, of which the second wins.
+func merged(first, second map[string]string) map[string]string {
+	both := map[string]string{}
+	maps.Copy(both, first)
+	maps.Copy(both, second)
+	return both
 }

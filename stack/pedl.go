@@ -1,0 +1,146 @@
+package stack
+
+import (
+	"slices"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	corev1 "k8s.io/api/core/v1"
+
+	"persia/config"
+	"persia/infra/gke"
+	"persia/infra/storage"
+	"persia/workload/pedl"
+)
+
+// pedlInstallation is PEDL as far as outputs tell of it.
+type pedlInstallation struct {
+	config  *config.PEDL
+	volume  *storage.Volume
+	master  *pedl.Master
+	support *pedl.SupportCheck
+}
+
+// newPEDL registers PEDL after nodes, if the stack has it, and what runs on GPUs
+// after their driver.
+func newPEDL(ctx *pulumi.Context, cfg *config.Stack, found map[string]storage.Found, nodes []pulumi.Resource, driver pulumi.Resource, inCluster pulumi.ResourceOption) (*pedlInstallation, error) {
+	if cfg.PEDL == nil {
+		return nil, nil
+	}
+	installed := &pedlInstallation{config: cfg.PEDL}
+	namespaces, err := pedl.NewNamespaces(ctx, "pedl", pedl.NamespacesArgs{
+		Registry: cfg.PEDL.Registry,
+		Keep:     keepsClaim(cfg.PEDL.PostgreSQL),
+		Needs:    nodes,
+	}, inCluster)
+	if err != nil {
+		return nil, err
+	}
+	needs := []pulumi.Resource{namespaces}
+	masterNeeds, err := installed.newDatabase(ctx, cfg, found, needs, inCluster)
+	if err != nil {
+		return nil, err
+	}
+	installed.master, err = pedl.NewMaster(ctx, "pedl-master", pedl.MasterArgs{
+		PEDL:      *cfg.PEDL,
+		Placement: placement(cfg, cfg.PEDL.NodePool),
+		Needs:     masterNeeds,
+	}, inCluster)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := pedl.NewAgents(ctx, "pedl-agent", pedl.AgentsArgs{
+		PEDL:        *cfg.PEDL,
+		MasterIP:    installed.master.ClusterIP,
+		Tolerations: agentTolerations(cfg),
+		Needs:       []pulumi.Resource{installed.master, driver},
+	}, inCluster); err != nil {
+		return nil, err
+	}
+	if check := cfg.PEDL.SupportCheck; check != nil {
+		installed.support, err = pedl.NewSupportCheck(ctx, "test-pedl-support", pedl.SupportCheckArgs{
+			Placement: placement(cfg, check.NodePool),
+			Needs:     []pulumi.Resource{namespaces, driver},
+		}, inCluster)
+	}
+	return installed, err
+}
+
+// newDatabase registers the volume and the database, unless there is one elsewhere,
+// and returns what the master needs.
+func (p *pedlInstallation) newDatabase(ctx *pulumi.Context, cfg *config.Stack, found map[string]storage.Found, needs []pulumi.Resource, inCluster pulumi.ResourceOption) ([]pulumi.Resource, error) {
+	if cfg.PEDL.PostgreSQL.External != nil {
+		return needs, nil
+	}
+	if volume, ok := cfg.PEDLDatabase(); ok {
+		registered, err := storage.NewVolume(ctx, volume.Name, storage.Args{
+			Volume:         volume,
+			Found:          found[volume.Name],
+			Project:        cfg.Project,
+			Network:        gke.NetworkID(cfg.Project, cfg.Cluster.Name),
+			Namespace:      pedl.NamespaceName,
+			ServiceAccount: pedl.ServiceAccountName,
+			Contents:       "databases",
+			Annotations:    cfg.PEDL.PostgreSQL.Persistence.Annotations,
+			Needs:          needs,
+		}, inCluster)
+		if err != nil {
+			return nil, err
+		}
+		p.volume, needs = registered, []pulumi.Resource{registered}
+	}
+	database, err := pedl.NewDatabase(ctx, "pedl-postgresql", pedl.DatabaseArgs{
+		PostgreSQL: cfg.PEDL.PostgreSQL,
+		Placement:  placement(cfg, cfg.PEDL.NodePool),
+		Needs:      needs,
+	}, inCluster)
+	return []pulumi.Resource{database}, err
+}
+
+// keepsClaim reports whether the database is on a claim that must not go with its
+// namespace.
+func keepsClaim(postgreSQL config.PEDLPostgreSQL) bool {
+	return postgreSQL.External == nil &&
+		(postgreSQL.Persistence.ExistingClaim != "" || postgreSQL.Persistence.StorageClass != "")
+}
+
+// agentTolerations are for all taints of the pools that host agents.
+func agentTolerations(cfg *config.Stack) []corev1.Toleration {
+	var tolerations []corev1.Toleration
+	for _, pool := range cfg.Pools() {
+		if slices.Contains(cfg.PEDL.Agent.NodePools, pool.Name) {
+			tolerations = append(tolerations, gke.PlacementOn(pool).Tolerations...)
+		}
+	}
+	return tolerations
+}
+
+// output is what others may know of PEDL.
+func (p *pedlInstallation) output() pulumi.Map {
+	output := pulumi.Map{
+		"namespace": pulumi.String(pedl.NamespaceName),
+		"master":    pulumi.String(p.master.URL),
+		"database":  p.databaseOutput(),
+	}
+	if p.support != nil {
+		output["supportCheck"] = p.support.Result
+	}
+	return output
+}
+
+// databaseOutput says where the data is, and what becomes of it.
+func (p *pedlInstallation) databaseOutput() pulumi.Map {
+	postgreSQL := p.config.PostgreSQL
+	switch {
+	case postgreSQL.External != nil:
+		return pulumi.Map{"host": pulumi.String(postgreSQL.External.Host), "onDestroy": pulumi.String("kept")}
+	case p.volume != nil:
+		return volumeOutput(p.volume)
+	case !*postgreSQL.Persistence.Enabled:
+		return pulumi.Map{"onDestroy": pulumi.String("lost with its pod")}
+	default:
+		return pulumi.Map{
+			"claim":     pulumi.String(pedl.ClaimName(postgreSQL.Persistence)),
+			"onDestroy": pulumi.String("kept, in the namespace " + pedl.NamespaceName),
+		}
+	}
+}

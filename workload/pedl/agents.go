@@ -1,0 +1,148 @@
+package pedl
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"persia/config"
+	"persia/kube"
+)
+
+const (
+	agentName = "pedl-agent"
+	agentPart = "pedl-agent"
+	// masterAddressKey is a variable of the agents, and the key that it comes from.
+	masterAddressKey = "PEDL_MASTER_HOST"
+	dockerSocket     = "/var/run/docker.sock"
+)
+
+// AgentsArgs describes the agents.
+type AgentsArgs struct {
+	PEDL config.PEDL
+	// MasterIP is the address of the master's service. Trials get it from their
+	// agents, and Docker's containers do not know the names of Kubernetes.
+	MasterIP pulumi.Input
+	// Tolerations are for the taints of the pools that host agents.
+	Tolerations []corev1.Toleration
+	// Needs come before the agents: the namespace and the master.
+	Needs []pulumi.Resource
+}
+
+// Agents are the agents on all nodes that have the label.
+type Agents struct {
+	pulumi.ResourceState
+}
+
+// NewAgents registers the agents.
+func NewAgents(ctx *pulumi.Context, name string, args AgentsArgs, opts ...pulumi.ResourceOption) (*Agents, error) {
+	component := &Agents{}
+	if err := ctx.RegisterComponentResource("persia:pedl:Agents", name, component, opts...); err != nil {
+		return nil, err
+	}
+	policy, err := kube.Register(ctx, name, agentPolicy(), kube.Child(component, args.Needs))
+	if err != nil {
+		return nil, err
+	}
+	address, err := kube.RegisterWith(ctx, name, &corev1.ConfigMap{
+		ObjectMeta: meta(AgentNamespaceName, agentName, agentPart),
+	}, kube.Later{"data." + masterAddressKey: args.MasterIP}, kube.Child(component, []pulumi.Resource{policy}))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := kube.RegisterWith(ctx, name, daemonSet(args), kube.Later{
+		"spec.template.metadata.annotations." + versionAnnotation: address.Version(),
+	}, kube.Child(component, []pulumi.Resource{address})); err != nil {
+		return nil, err
+	}
+	return component, ctx.RegisterResourceOutputs(component, pulumi.Map{})
+}
+
+func daemonSet(args AgentsArgs) *appsv1.DaemonSet {
+	set := &appsv1.DaemonSet{
+		ObjectMeta: meta(AgentNamespaceName, agentName, agentPart),
+		Spec: appsv1.DaemonSetSpec{
+			Selector:       &metav1.LabelSelector{MatchLabels: selector(agentPart)},
+			UpdateStrategy: appsv1.DaemonSetUpdateStrategy{Type: appsv1.RollingUpdateDaemonSetStrategyType},
+			Template:       template(agentName, agentPart, agentPod(args)),
+		},
+	}
+	// Nodes are labelled by others too, at any time, and one without Docker would
+	// hold up every update.
+	set.Annotations = map[string]string{"pulumi.com/skipAwait": "true"}
+	return set
+}
+
+func agentPod(args AgentsArgs) corev1.PodSpec {
+	pod := corev1.PodSpec{
+		ImagePullSecrets: []corev1.LocalObjectReference{{Name: pullSecretName}},
+		NodeSelector:     map[string]string{config.PEDLAgentTaint.Key: config.PEDLAgentTaint.Value},
+		Tolerations:      agentTolerations(args),
+		Containers: []corev1.Container{{
+			Name:            "agent",
+			Image:           args.PEDL.AgentImage,
+			ImagePullPolicy: args.PEDL.ImagePullPolicy,
+			Env:             agentEnv(args.PEDL),
+			Resources:       args.PEDL.Agent.Resources,
+			SecurityContext: withoutRights(),
+		}},
+	}
+	mountDocker(&pod)
+	return pod
+}
+
+// mountDocker gives the first container of a pod the node's Docker. A node without it
+// keeps the pod waiting.
+func mountDocker(pod *corev1.PodSpec) {
+	const volume = "docker-socket"
+	socket := corev1.HostPathSocket
+	pod.Volumes = append(pod.Volumes, corev1.Volume{Name: volume, VolumeSource: corev1.VolumeSource{
+		HostPath: &corev1.HostPathVolumeSource{Path: dockerSocket, Type: &socket},
+	}})
+	mounts := &pod.Containers[0].VolumeMounts
+	*mounts = append(*mounts, corev1.VolumeMount{Name: volume, MountPath: dockerSocket})
+}
+
+// agentTolerations are for the taint of the agents' own nodes, for those that are
+// written, and for those of the pools, each once.
+func agentTolerations(args AgentsArgs) []corev1.Toleration {
+	tolerations := []corev1.Toleration{{
+		Key:    config.PEDLAgentTaint.Key,
+		Value:  config.PEDLAgentTaint.Value,
+		Effect: config.PEDLAgentTaint.Effect,
+	}}
+	for _, t := range slices.Concat(args.PEDL.Agent.Tolerations, args.Tolerations) {
+		if !slices.ContainsFunc(tolerations, func(other corev1.Toleration) bool { return other.MatchToleration(&t) }) {
+			tolerations = append(tolerations, t)
+		}
+	}
+	return tolerations
+}
+
+// agentEnv are the agent's options. Those that are written win.
+func agentEnv(pedl config.PEDL) []corev1.EnvVar {
+	env := []corev1.EnvVar{
+		{Name: masterAddressKey, ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{
+			LocalObjectReference: corev1.LocalObjectReference{Name: agentName}, Key: masterAddressKey,
+		}}},
+		{Name: "PEDL_MASTER_PORT", Value: strconv.Itoa(pedl.Service.Port)},
+		// An agent that starts again is the same one to its master.
+		{Name: "PEDL_AGENT_ID", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "spec.nodeName"}}},
+		{Name: "PEDL_ENABLE_CPU_SCHEDULING", Value: strconv.FormatBool(pedl.Agent.EnableCPUScheduling)},
+		{Name: "PEDL_TRIAL_RUNNER_NETWORK", Value: pedl.TrialRunner.Network},
+	}
+	if uid := pedl.TrialRunner.UID; uid != nil {
+		env = append(env, corev1.EnvVar{Name: "PEDL_TRIAL_RUNNER_UID", Value: strconv.Itoa(*uid)})
+	}
+	if gid := pedl.TrialRunner.GID; gid != nil {
+		env = append(env, corev1.EnvVar{Name: "PEDL_TRIAL_RUNNER_GID", Value: strconv.Itoa(*gid)})
+	}
+	env = slices.DeleteFunc(env, func(e corev1.EnvVar) bool {
+		return slices.ContainsFunc(pedl.Agent.Env, func(own corev1.EnvVar) bool { return own.Name == e.Name })
+	})
+	return append(env, pedl.Agent.Env...)
+}

@@ -1,0 +1,245 @@
+package pedl
+
+import (
+	"fmt"
+	"path"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"persia/config"
+	"persia/kube"
+)
+
+const (
+	databaseName = "pedl-postgresql"
+	databasePart = "pedl-postgresql"
+	// headlessName is the service that a StatefulSet must have.
+	headlessName   = databaseName + "-headless"
+	postgreSQLPort = 5432
+	// postgreSQLUser is the user, and the group of the data, in Bitnami's image.
+	postgreSQLUser = 1001
+	adminUser      = "postgres"
+	passwordKey    = "postgresql-password"
+	// extendedConfigDir is where Bitnami's image looks for settings.
+	extendedConfigDir = "/bitnami/postgresql/conf/conf.d"
+)
+
+// DatabaseArgs describes PostgreSQL.
+type DatabaseArgs struct {
+	PostgreSQL config.PEDLPostgreSQL
+	// Placement is where it runs.
+	Placement kube.Placement
+	// Needs come before it: the namespace, and the claim of its volume.
+	Needs []pulumi.Resource
+}
+
+// Database is the master's own PostgreSQL.
+type Database struct {
+	pulumi.ResourceState
+}
+
+// NewDatabase registers PostgreSQL.
+func NewDatabase(ctx *pulumi.Context, name string, args DatabaseArgs, opts ...pulumi.ResourceOption) (*Database, error) {
+	component := &Database{}
+	if err := ctx.RegisterComponentResource("persia:pedl:Database", name, component, opts...); err != nil {
+		return nil, err
+	}
+	policy, err := kube.Register(ctx, name, databasePolicy(args.PostgreSQL.Service), kube.Child(component, args.Needs))
+	if err != nil {
+		return nil, err
+	}
+	child := kube.Child(component, []pulumi.Resource{policy})
+	secret, err := kube.Register(ctx, name, passwordSecret(args.PostgreSQL), child)
+	if err != nil {
+		return nil, err
+	}
+	settings, err := kube.Register(ctx, name, settingsMap(args.PostgreSQL), child)
+	if err != nil {
+		return nil, err
+	}
+	needs := []pulumi.Resource{secret, settings}
+	for _, service := range []*corev1.Service{databaseService(args.PostgreSQL.Service), headlessService()} {
+		registered, err := kube.Register(ctx, service.Name, service, child)
+		if err != nil {
+			return nil, err
+		}
+		needs = append(needs, registered)
+	}
+	if args.PostgreSQL.Persistence.StorageClass != "" {
+		// The class would delete the data along with its claim.
+		claim, err := kube.Register(ctx, name, classClaim(args.PostgreSQL.Persistence), child, pulumi.RetainOnDelete(true))
+		if err != nil {
+			return nil, err
+		}
+		needs = append(needs, claim)
+	}
+	if _, err := kube.RegisterWith(ctx, name, statefulSet(args), kube.Later{
+		"spec.template.metadata.annotations." + versionAnnotation: settings.Version(),
+	}, kube.Child(component, needs), kube.WorkloadTimeouts()); err != nil {
+		return nil, err
+	}
+	return component, ctx.RegisterResourceOutputs(component, pulumi.Map{})
+}
+
+// versionAnnotation of a pod is the version of the object that it is configured by:
+// with another one it starts again.
+const versionAnnotation = "configuration-version"
+
+func passwordSecret(postgreSQL config.PEDLPostgreSQL) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: meta(NamespaceName, databaseName, databasePart),
+		Data:       map[string][]byte{passwordKey: []byte(string(postgreSQL.Password))},
+	}
+}
+
+func settingsMap(postgreSQL config.PEDLPostgreSQL) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: meta(NamespaceName, databaseName, databasePart),
+		Data:       map[string]string{"extended.conf": ExtendedConfig(postgreSQL.ExtendedConfig)},
+	}
+}
+
+func databaseService(service config.PostgreSQLService) *corev1.Service {
+	return &corev1.Service{
+		ObjectMeta: meta(NamespaceName, databaseName, databasePart),
+		Spec: corev1.ServiceSpec{
+			Type:        corev1.ServiceTypeClusterIP,
+			ExternalIPs: service.ExternalIPs,
+			Selector:    selector(databasePart),
+			Ports: []corev1.ServicePort{{
+				Name: "postgresql", Port: int32(service.Port), TargetPort: intstr.FromString("postgresql"),
+			}},
+		},
+	}
+}
+
+func headlessService() *corev1.Service {
+	return &corev1.Service{
+		ObjectMeta: meta(NamespaceName, headlessName, databasePart),
+		Spec: corev1.ServiceSpec{
+			ClusterIP: corev1.ClusterIPNone,
+			Selector:  selector(databasePart),
+			Ports: []corev1.ServicePort{{
+				Name: "postgresql", Port: postgreSQLPort, TargetPort: intstr.FromString("postgresql"),
+			}},
+		},
+	}
+}
+
+// classClaim asks a storage class for a volume.
+func classClaim(persistence config.PostgreSQLPersistence) *corev1.PersistentVolumeClaim {
+	claim := &corev1.PersistentVolumeClaim{
+		ObjectMeta: meta(NamespaceName, config.PEDLVolume, databasePart),
+		Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes:      []corev1.PersistentVolumeAccessMode{persistence.AccessMode},
+			StorageClassName: &persistence.StorageClass,
+			Resources: corev1.VolumeResourceRequirements{
+				Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(persistence.Size)},
+			},
+		},
+	}
+	claim.Annotations = persistence.Annotations
+	return claim
+}
+
+// ClaimName is the claim that the database's data is on, or empty if it is on none.
+func ClaimName(persistence config.PostgreSQLPersistence) string {
+	switch {
+	case !*persistence.Enabled:
+		return ""
+	case persistence.ExistingClaim != "":
+		return persistence.ExistingClaim
+	default:
+		return config.PEDLVolume
+	}
+}
+
+func statefulSet(args DatabaseArgs) *appsv1.StatefulSet {
+	one := int32(1)
+	pod := postgreSQLPod(args.PostgreSQL)
+	args.Placement.Apply(&pod)
+	return &appsv1.StatefulSet{
+		ObjectMeta: meta(NamespaceName, databaseName, databasePart),
+		Spec: appsv1.StatefulSetSpec{
+			ServiceName:    headlessName,
+			Replicas:       &one,
+			Selector:       &metav1.LabelSelector{MatchLabels: selector(databasePart)},
+			UpdateStrategy: appsv1.StatefulSetUpdateStrategy{Type: appsv1.RollingUpdateStatefulSetStrategyType},
+			Template:       template(databaseName, databasePart, pod),
+		},
+	}
+}
+
+func postgreSQLPod(postgreSQL config.PEDLPostgreSQL) corev1.PodSpec {
+	group, writable, rootMismatch := int64(postgreSQLUser), false, corev1.FSGroupChangeOnRootMismatch
+	// Time to write what is in memory to the disk.
+	grace := int64(120)
+	image := postgreSQL.Image
+	persistence := postgreSQL.Persistence
+	pod := corev1.PodSpec{
+		SchedulerName:                 postgreSQL.SchedulerName,
+		ImagePullSecrets:              image.PullSecrets,
+		TerminationGracePeriodSeconds: &grace,
+		Containers: []corev1.Container{{
+			Name:            "postgresql",
+			Image:           fmt.Sprintf("%s/%s:%s", image.Registry, image.Repository, image.Tag),
+			ImagePullPolicy: image.PullPolicy,
+			Env:             postgreSQLEnv(postgreSQL),
+			Ports:           []corev1.ContainerPort{{Name: "postgresql", ContainerPort: postgreSQLPort}},
+			Resources:       postgreSQL.Resources,
+			ReadinessProbe: &corev1.Probe{
+				ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{
+					Command: []string{"pg_isready", "-h", "127.0.0.1", "-p", fmt.Sprint(postgreSQLPort), "-U", adminUser},
+				}},
+				TimeoutSeconds: 5,
+			},
+			VolumeMounts: []corev1.VolumeMount{
+				{Name: "data", MountPath: persistence.MountPath, SubPath: persistence.SubPath},
+				{Name: "settings", MountPath: extendedConfigDir, ReadOnly: true},
+				{Name: "shared-memory", MountPath: "/dev/shm"},
+			},
+		}},
+		Volumes: []corev1.Volume{
+			{Name: "data", VolumeSource: dataSource(persistence)},
+			{Name: "settings", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+				LocalObjectReference: corev1.LocalObjectReference{Name: databaseName},
+			}}},
+			// Parallel queries want more than the 64 MiB that a container has.
+			{Name: "shared-memory", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory}}},
+		},
+	}
+	kube.Restrict(&pod, postgreSQLUser)
+	pod.SecurityContext.FSGroup, pod.SecurityContext.FSGroupChangePolicy = &group, &rootMismatch
+	// The image writes its configuration beside its programs.
+	pod.Containers[0].SecurityContext.ReadOnlyRootFilesystem = &writable
+	return pod
+}
+
+func dataSource(persistence config.PostgreSQLPersistence) corev1.VolumeSource {
+	claim := ClaimName(persistence)
+	if claim == "" {
+		return corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}
+	}
+	return corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim}}
+}
+
+// postgreSQLEnv is what Bitnami's image makes the database from, once.
+func postgreSQLEnv(postgreSQL config.PEDLPostgreSQL) []corev1.EnvVar {
+	env := []corev1.EnvVar{
+		{Name: "POSTGRESQL_USERNAME", Value: adminUser},
+		{Name: "POSTGRESQL_PASSWORD", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
+			LocalObjectReference: corev1.LocalObjectReference{Name: databaseName}, Key: passwordKey,
+		}}},
+		{Name: "POSTGRESQL_DATABASE", Value: postgreSQL.Database},
+		{Name: "PGDATA", Value: path.Join(postgreSQL.Persistence.MountPath, "data")},
+	}
+	if postgreSQL.InitdbArgs != "" {
+		env = append(env, corev1.EnvVar{Name: "POSTGRESQL_INITDB_ARGS", Value: postgreSQL.InitdbArgs})
+	}
+	return env
+}

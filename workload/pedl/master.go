@@ -1,0 +1,127 @@
+package pedl
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"persia/config"
+	"persia/kube"
+)
+
+const (
+	masterName = "pedl-master"
+	masterPart = "pedl-master"
+	// masterPort is where the master listens, behind whatever port its service has.
+	masterPort       = 8080
+	masterSecretName = "pedl-master-config"
+	masterConfigFile = "master.yaml"
+	masterConfigPath = "/etc/pedl/" + masterConfigFile
+)
+
+// MasterArgs describes the master.
+type MasterArgs struct {
+	PEDL config.PEDL
+	// Placement is where it runs.
+	Placement kube.Placement
+	// Needs come before it: the namespace, and its database.
+	Needs []pulumi.Resource
+}
+
+// Master is the master, up and connected.
+type Master struct {
+	pulumi.ResourceState
+
+	// URL is where it is reached inside of the cluster.
+	URL string
+	// ClusterIP is the address of its service.
+	ClusterIP pulumi.Output
+}
+
+// NewMaster registers the master, and the ways to it.
+func NewMaster(ctx *pulumi.Context, name string, args MasterArgs, opts ...pulumi.ResourceOption) (*Master, error) {
+	master := &Master{URL: fmt.Sprintf("http://%s.%s.svc:%d", masterName, NamespaceName, args.PEDL.Service.Port)}
+	if err := ctx.RegisterComponentResource("persia:pedl:Master", name, master, opts...); err != nil {
+		return nil, err
+	}
+	database := connectionOf(args.PEDL.PostgreSQL)
+	policy, err := kube.Register(ctx, name, masterPolicy(database), kube.Child(master, args.Needs))
+	if err != nil {
+		return nil, err
+	}
+	child := kube.Child(master, []pulumi.Resource{policy})
+	secret, err := kube.Register(ctx, name+"-config", &corev1.Secret{
+		ObjectMeta: meta(NamespaceName, masterSecretName, masterPart),
+		Data:       map[string][]byte{masterConfigFile: masterConfig(database)},
+	}, child)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := kube.RegisterWith(ctx, name, deployment(args), kube.Later{
+		"spec.template.metadata.annotations." + versionAnnotation: secret.Version(),
+	}, kube.Child(master, []pulumi.Resource{secret}), kube.WorkloadTimeouts()); err != nil {
+		return nil, err
+	}
+	if err := registerWays(ctx, name, master, args.PEDL, child); err != nil {
+		return nil, err
+	}
+	return master, ctx.RegisterResourceOutputs(master, pulumi.Map{})
+}
+
+func deployment(args MasterArgs) *appsv1.Deployment {
+	one := int32(1)
+	pod := masterPod(args.PEDL)
+	args.Placement.Apply(&pod)
+	pod.NodeSelector = maps.Clone(pod.NodeSelector)
+	maps.Copy(pod.NodeSelector, args.PEDL.NodeSelector)
+	pod.Tolerations = slices.Concat(pod.Tolerations, args.PEDL.Tolerations)
+	return &appsv1.Deployment{
+		ObjectMeta: meta(NamespaceName, masterName, masterPart),
+		Spec: appsv1.DeploymentSpec{
+			Replicas: &one,
+			Selector: &metav1.LabelSelector{MatchLabels: selector(masterPart)},
+			// Two masters would both schedule what is in the one database.
+			Strategy: appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType},
+			Template: template(masterName, masterPart, pod),
+		},
+	}
+}
+
+func masterPod(pedl config.PEDL) corev1.PodSpec {
+	const volume = "configuration"
+	return corev1.PodSpec{
+		ImagePullSecrets: []corev1.LocalObjectReference{{Name: pullSecretName}},
+		SecurityContext:  &corev1.PodSecurityContext{SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
+		Containers: []corev1.Container{{
+			Name:            "master",
+			Image:           pedl.MasterImage,
+			ImagePullPolicy: pedl.ImagePullPolicy,
+			Ports:           []corev1.ContainerPort{{Name: "http", ContainerPort: masterPort}},
+			Resources:       pedl.Resources,
+			ReadinessProbe: &corev1.Probe{
+				ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromString("http")}},
+			},
+			VolumeMounts:    []corev1.VolumeMount{{Name: volume, MountPath: masterConfigPath, SubPath: masterConfigFile, ReadOnly: true}},
+			SecurityContext: withoutRights(),
+		}},
+		Volumes: []corev1.Volume{{Name: volume, VolumeSource: corev1.VolumeSource{
+			Secret: &corev1.SecretVolumeSource{SecretName: masterSecretName},
+		}}},
+	}
+}
+
+// withoutRights takes from a container whatever its image does not need to run as
+// the user that it chooses.
+func withoutRights() *corev1.SecurityContext {
+	no := false
+	return &corev1.SecurityContext{
+		AllowPrivilegeEscalation: &no,
+		Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+	}
+}

@@ -1,0 +1,125 @@
+package pedl
+
+import (
+	"encoding/base64"
+	"encoding/json"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"persia/config"
+	"persia/kube"
+)
+
+const (
+	// NamespaceName is the namespace of the master and of its database.
+	NamespaceName = config.PEDLNamespace
+	// AgentNamespaceName is the namespace of the agents. Who runs a pod there may do
+	// anything on its node.
+	AgentNamespaceName = "pedl-agents"
+	// ServiceAccountName is the service account of all pods, in both namespaces. It
+	// has no rights.
+	ServiceAccountName = "pedl"
+
+	pullSecretName = "pedl-registry"
+)
+
+// NamespacesArgs describes where PEDL runs.
+type NamespacesArgs struct {
+	// Registry is where the images come from.
+	Registry config.PEDLRegistry
+	// Keep leaves the namespace of the master in the cluster when the stack goes: a
+	// claim is in it that is not the stack's to delete.
+	Keep bool
+	// Needs come before the namespaces.
+	Needs []pulumi.Resource
+}
+
+// Namespaces are where PEDL runs. Nobody speaks with anybody there but whom other
+// policies let.
+type Namespaces struct {
+	pulumi.ResourceState
+}
+
+// NewNamespaces registers both namespaces, each with what its pods run as and pull
+// their images with.
+func NewNamespaces(ctx *pulumi.Context, name string, args NamespacesArgs, opts ...pulumi.ResourceOption) (*Namespaces, error) {
+	component := &Namespaces{}
+	if err := ctx.RegisterComponentResource("persia:pedl:Namespaces", name, component, opts...); err != nil {
+		return nil, err
+	}
+	child := kube.Child(component, args.Needs)
+	for _, namespace := range []*corev1.Namespace{
+		{ObjectMeta: kube.Meta("", NamespaceName, kube.BaselinePodSecurity())},
+		// Agents mount the socket of Docker, a path of their node.
+		{ObjectMeta: kube.Meta("", AgentNamespaceName, kube.NoPodSecurity())},
+	} {
+		registered, err := kube.Register(ctx, namespace.Name, namespace, child, pulumi.RetainOnDelete(args.Keep && namespace.Name == NamespaceName))
+		if err != nil {
+			return nil, err
+		}
+		if err := fill(ctx, namespace.Name, args.Registry, kube.Child(component, []pulumi.Resource{registered})); err != nil {
+			return nil, err
+		}
+	}
+	return component, ctx.RegisterResourceOutputs(component, pulumi.Map{})
+}
+
+// fill registers what every pod of a namespace has.
+func fill(ctx *pulumi.Context, namespace string, registry config.PEDLRegistry, child pulumi.ResourceOption) error {
+	if _, err := kube.Register(ctx, namespace+"-closed", closedPolicy(namespace), child); err != nil {
+		return err
+	}
+	noToken := false
+	if _, err := kube.Register(ctx, namespace, &corev1.ServiceAccount{
+		ObjectMeta:                   meta(namespace, ServiceAccountName, "pedl"),
+		AutomountServiceAccountToken: &noToken,
+	}, child); err != nil {
+		return err
+	}
+	_, err := kube.Register(ctx, namespace+"-registry", pullSecret(namespace, registry), child)
+	return err
+}
+
+// pullSecret holds the registry's credentials as the kubelet reads them.
+func pullSecret(namespace string, registry config.PEDLRegistry) *corev1.Secret {
+	password := string(registry.Password)
+	text, err := json.Marshal(map[string]any{"auths": map[string]any{registry.Server: map[string]string{
+		"username": registry.User,
+		"password": password,
+		"email":    registry.Email,
+		"auth":     base64.StdEncoding.EncodeToString([]byte(registry.User + ":" + password)),
+	}}})
+	if err != nil {
+		panic(err) // texts always marshal
+	}
+	return &corev1.Secret{
+		ObjectMeta: meta(namespace, pullSecretName, "pedl"),
+		Type:       corev1.SecretTypeDockerConfigJson,
+		Data:       map[string][]byte{corev1.DockerConfigJsonKey: text},
+	}
+}
+
+// meta names an object of a part of PEDL.
+func meta(namespace, name, part string) metav1.ObjectMeta {
+	return kube.Meta(namespace, name, kube.Labels(part, name))
+}
+
+// selector finds the pods of a part.
+func selector(part string) map[string]string {
+	return map[string]string{"app.kubernetes.io/name": part, "app.kubernetes.io/part-of": "persia"}
+}
+
+// template is a pod of a part, with what all of PEDL's pods have in common.
+func template(name, part string, pod corev1.PodSpec) corev1.PodTemplateSpec {
+	no := false
+	pod.ServiceAccountName = ServiceAccountName
+	pod.AutomountServiceAccountToken = &no
+	// A variable for each service is nothing that any of them reads.
+	pod.EnableServiceLinks = &no
+	return corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: kube.Labels(part, name)},
+		Spec:       pod,
+	}
+}

@@ -1,0 +1,85 @@
+package pedl
+
+import (
+	"net"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"persia/config"
+	"persia/kube"
+)
+
+// closedPolicy lets no pod of a namespace speak with anybody, but for what other
+// policies allow.
+func closedPolicy(namespace string) *networkingv1.NetworkPolicy {
+	return policy(namespace, "closed", nil, nil, nil)
+}
+
+// masterPolicy lets everybody in to the master's port: trials come from the address
+// of a node, and users through a load balancer or an Ingress. The master goes to its
+// database alone.
+func masterPolicy(database connection) *networkingv1.NetworkPolicy {
+	return policy(NamespaceName, masterName, selector(masterPart),
+		[]networkingv1.NetworkPolicyIngressRule{{Ports: kube.TCP(masterPort)}},
+		[]networkingv1.NetworkPolicyEgressRule{
+			{To: database.peers(), Ports: kube.TCP(database.podPort())},
+			{Ports: kube.DNS()},
+		})
+}
+
+// peers are the database's pods, or its address. Of a name a policy knows nothing.
+func (c connection) peers() []networkingv1.NetworkPolicyPeer {
+	ip := net.ParseIP(c.host)
+	switch {
+	case !c.external:
+		return kube.Peers(networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: selector(databasePart)}})
+	case ip == nil:
+		return nil
+	case ip.To4() != nil:
+		return kube.Peers(networkingv1.NetworkPolicyPeer{IPBlock: &networkingv1.IPBlock{CIDR: c.host + "/32"}})
+	default:
+		return kube.Peers(networkingv1.NetworkPolicyPeer{IPBlock: &networkingv1.IPBlock{CIDR: c.host + "/128"}})
+	}
+}
+
+// podPort is the port behind the database's service, which policies are about.
+func (c connection) podPort() int32 {
+	if c.external {
+		return int32(c.port)
+	}
+	return postgreSQLPort
+}
+
+// databasePolicy lets the master in, and with external addresses everybody.
+func databasePolicy(service config.PostgreSQLService) *networkingv1.NetworkPolicy {
+	from := kube.Peers(networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: selector(masterPart)}})
+	if len(service.ExternalIPs) > 0 {
+		from = nil
+	}
+	return policy(NamespaceName, databaseName, selector(databasePart),
+		[]networkingv1.NetworkPolicyIngressRule{{From: from, Ports: kube.TCP(postgreSQLPort)}}, nil)
+}
+
+// agentPolicy lets agents go to the master.
+func agentPolicy() *networkingv1.NetworkPolicy {
+	master := kube.Namespace(NamespaceName)
+	master.PodSelector = &metav1.LabelSelector{MatchLabels: selector(masterPart)}
+	return policy(AgentNamespaceName, agentName, selector(agentPart), nil,
+		[]networkingv1.NetworkPolicyEgressRule{
+			{To: kube.Peers(master), Ports: kube.TCP(masterPort)},
+			{Ports: kube.DNS()},
+		})
+}
+
+func policy(namespace, name string, pods map[string]string, in []networkingv1.NetworkPolicyIngressRule, out []networkingv1.NetworkPolicyEgressRule) *networkingv1.NetworkPolicy {
+	return &networkingv1.NetworkPolicy{
+		ObjectMeta: meta(namespace, name, "pedl"),
+		Spec: networkingv1.NetworkPolicySpec{
+			PodSelector: metav1.LabelSelector{MatchLabels: pods},
+			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress},
+			Ingress:     in,
+			Egress:      out,
+		},
+	}
+}

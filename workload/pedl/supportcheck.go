@@ -1,0 +1,106 @@
+package pedl
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"persia/capacity"
+	"persia/kube"
+)
+
+const (
+	supportCheckName = "test-pedl-support"
+	supportCheckPart = "pedl-support-check"
+	dockerImage      = "docker:27-cli"
+	// cudaImage runs with every driver since 2020.
+	cudaImage = "nvidia/cuda:11.8.0-base-ubuntu22.04"
+	// supportCheckSeconds are for a node and its driver to come, and two images. A
+	// node without Docker takes all of them.
+	supportCheckSeconds = 900
+)
+
+// SupportCheckArgs describes the check.
+type SupportCheckArgs struct {
+	// Placement is the pool of the node that is checked.
+	Placement kube.Placement
+	// Needs come before it: the namespace, and the driver.
+	Needs []pulumi.Resource
+}
+
+// SupportCheck has run once on a node.
+type SupportCheck struct {
+	pulumi.ResourceState
+
+	// Result is Succeeded, or Failed and why.
+	Result pulumi.StringOutput
+}
+
+// NewSupportCheck registers the check, which comes to an end whatever it finds.
+func NewSupportCheck(ctx *pulumi.Context, name string, args SupportCheckArgs, opts ...pulumi.ResourceOption) (*SupportCheck, error) {
+	component := &SupportCheck{}
+	if err := ctx.RegisterComponentResource("persia:pedl:SupportCheck", name, component, opts...); err != nil {
+		return nil, err
+	}
+	job, err := kube.Register(ctx, name, supportCheck(args), kube.Child(component, args.Needs), kube.WorkloadTimeouts())
+	if err != nil {
+		return nil, err
+	}
+	component.Result = job.Status.ApplyT(supportResult).(pulumi.StringOutput)
+	return component, ctx.RegisterResourceOutputs(component, pulumi.Map{})
+}
+
+func supportCheck(args SupportCheckArgs) *batchv1.Job {
+	backoffLimit, deadline := int32(0), int64(supportCheckSeconds)
+	pod := corev1.PodSpec{
+		RestartPolicy: corev1.RestartPolicyNever,
+		Containers: []corev1.Container{{
+			Name:            "docker",
+			Image:           dockerImage,
+			Command:         []string{"docker", "run", "--rm", cudaImage, "nvidia-smi"},
+			Resources:       corev1.ResourceRequirements{Requests: kube.Requests(capacity.PEDLSupportCheck)},
+			SecurityContext: withoutRights(),
+		}},
+	}
+	mountDocker(&pod)
+	args.Placement.Apply(&pod)
+	job := &batchv1.Job{
+		ObjectMeta: meta(AgentNamespaceName, supportCheckName, supportCheckPart),
+		Spec: batchv1.JobSpec{
+			BackoffLimit:          &backoffLimit,
+			ActiveDeadlineSeconds: &deadline,
+			Template:              template(supportCheckName, supportCheckPart, pod),
+		},
+	}
+	// Pulumi would take a check that fails for an update that fails. A Job has no
+	// condition before it has come to its end.
+	job.Annotations = map[string]string{"pulumi.com/waitFor": "jsonpath={.status.conditions[0].type}"}
+	return job
+}
+
+// supportResult reads the end of the check from the status of its Job.
+func supportResult(fields map[string]any) (string, error) {
+	text, err := json.Marshal(fields)
+	if err != nil {
+		return "", fmt.Errorf("status of %s: %w", supportCheckName, err)
+	}
+	var status batchv1.JobStatus
+	if err := json.Unmarshal(text, &status); err != nil {
+		return "", fmt.Errorf("status of %s: %w", supportCheckName, err)
+	}
+	for _, condition := range status.Conditions {
+		if condition.Status != corev1.ConditionTrue {
+			continue
+		}
+		switch condition.Type {
+		case batchv1.JobComplete, batchv1.JobSuccessCriteriaMet:
+			return "Succeeded", nil
+		case batchv1.JobFailed, batchv1.JobFailureTarget:
+			return fmt.Sprintf("Failed: %s: %s", condition.Reason, condition.Message), nil
+		}
+	}
+	return "Running", nil
+}
