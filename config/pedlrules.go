@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"maps"
 	"net"
 	"net/netip"
@@ -65,7 +66,7 @@ func (v *validator) tolerations(path *field.Path, tolerations []corev1.Toleratio
 	for i, t := range tolerations {
 		at := path.Index(i)
 		exists := t.Operator == corev1.TolerationOpExists
-		oneOf(v, at.Child("operator"), orText(t.Operator, corev1.TolerationOpEqual), corev1.TolerationOpEqual, corev1.TolerationOpExists)
+		oneOf(v, at.Child("operator"), cmp.Or(t.Operator, corev1.TolerationOpEqual), corev1.TolerationOpEqual, corev1.TolerationOpExists)
 		switch {
 		case t.Key != "":
 			v.name(at.Child("key"), t.Key, validation.IsQualifiedName)
@@ -79,13 +80,6 @@ func (v *validator) tolerations(path *field.Path, tolerations []corev1.Toleratio
 			oneOf(v, at.Child("effect"), t.Effect, corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute)
 		}
 	}
-}
-
-func orText[T ~string](text, otherwise T) T {
-	if text == "" {
-		return otherwise
-	}
-	return text
 }
 
 func (v *validator) registry(path *field.Path, r PEDLRegistry) {

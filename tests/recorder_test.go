@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -54,7 +55,28 @@ func (r *recorder) NewResource(args pulumi.MockResourceArgs) (string, resource.P
 	for name, value := range computed(args) {
 		outputs[resource.PropertyKey(name)] = resource.NewPropertyValue(value)
 	}
+	serve(args.TypeToken, outputs)
 	return args.Name + "-id", outputs, nil
+}
+
+// serve adds what the API server adds to an object and the program reads.
+func serve(typeToken string, outputs resource.PropertyMap) {
+	add := func(part, field, value string) {
+		fields := resource.PropertyMap{}
+		if given, ok := outputs[resource.PropertyKey(part)]; ok {
+			fields = given.ObjectValue().Copy()
+		}
+		if _, ok := fields[resource.PropertyKey(field)]; !ok {
+			fields[resource.PropertyKey(field)] = resource.NewProperty(value)
+		}
+		outputs[resource.PropertyKey(part)] = resource.NewProperty(fields)
+	}
+	switch typeToken {
+	case "kubernetes:core/v1:Secret", "kubernetes:core/v1:ConfigMap":
+		add("metadata", "resourceVersion", "7")
+	case "kubernetes:core/v1:Service":
+		add("spec", "clusterIP", "10.1.0.9")
+	}
 }
 
 // Call answers the functions that the program may call.
@@ -280,4 +302,16 @@ func readYAML(t testing.TB, name string, into any) {
 	text, err := os.ReadFile(filepath.Join(root, name))
 	require.NoError(t, err)
 	require.NoError(t, yaml.Unmarshal(text, into), name)
+}
+
+// assertHides sees to it that a text has no secret, neither as it is nor as
+// Kubernetes writes what a Secret holds.
+func assertHides(t *testing.T, what, text, secret string) {
+	t.Helper()
+	assert.NotContains(t, text, secret, what)
+	// What comes before the secret decides how its bytes fall into those of base64.
+	for before := range 3 {
+		encoded := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("x", before) + secret))
+		assert.NotContains(t, text, encoded[4:len(encoded)-4], what)
+	}
 }

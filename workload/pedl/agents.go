@@ -1,6 +1,7 @@
 package pedl
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 
@@ -116,11 +117,18 @@ func agentTolerations(args AgentsArgs) []corev1.Toleration {
 		Effect: config.PEDLAgentTaint.Effect,
 	}}
 	for _, t := range slices.Concat(args.PEDL.Agent.Tolerations, args.Tolerations) {
-		if !slices.ContainsFunc(tolerations, func(other corev1.Toleration) bool { return other.MatchToleration(&t) }) {
+		if !slices.ContainsFunc(tolerations, func(other corev1.Toleration) bool { return sameToleration(other, t) }) {
 			tolerations = append(tolerations, t)
 		}
 	}
 	return tolerations
+}
+
+// sameToleration knows that Equal is the operator of a toleration without one.
+func sameToleration(a, b corev1.Toleration) bool {
+	a.Operator = cmp.Or(a.Operator, corev1.TolerationOpEqual)
+	b.Operator = cmp.Or(b.Operator, corev1.TolerationOpEqual)
+	return a.MatchToleration(&b)
 }
 
 // agentEnv are the agent's options. Those that are written win.

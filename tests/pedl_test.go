@@ -1,0 +1,553 @@
+package tests
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// The credentials of PEDL in tests.
+const (
+	registryPassword = "registry-" + password
+	databasePassword = "database-" + password
+	externalPassword = "external-" + password
+)
+
+const (
+	deploymentToken  = "kubernetes:apps/v1:Deployment"
+	daemonSetToken   = "kubernetes:apps/v1:DaemonSet"
+	statefulSetToken = "kubernetes:apps/v1:StatefulSet"
+	serviceToken     = "kubernetes:core/v1:Service"
+	ingressToken     = "kubernetes:networking.k8s.io/v1:Ingress"
+	claimToken       = "kubernetes:core/v1:PersistentVolumeClaim"
+	volumeToken      = "kubernetes:core/v1:PersistentVolume"
+	policyToken      = "kubernetes:networking.k8s.io/v1:NetworkPolicy"
+)
+
+// pedlStack is dev, with a system pool for PEDL, two pools beside that nothing else
+// uses, and PEDL with settings by their paths.
+func pedlStack(t *testing.T, settings map[string]any) map[string]string {
+	t.Helper()
+	configuration := readStack(t, "dev")
+	edit(t, configuration, "persia:cluster", func(cluster any) {
+		cluster.(map[string]any)["systemPool"] = map[string]any{"machineType": "n2-standard-16"}
+	})
+	pools := []any{}
+	require.NoError(t, json.Unmarshal([]byte(configuration["persia:nodePools"]), &pools))
+	text, err := json.Marshal(append(pools,
+		map[string]any{"name": "pedl", "machineType": "g2-standard-8", "nodes": 2, "gpu": map[string]any{"type": "nvidia-l4", "count": 1},
+			"taints": []any{map[string]any{"key": "team", "value": "ranking", "effect": "NoSchedule"}}},
+		map[string]any{"name": "spare", "machineType": "n2-standard-16", "nodes": 1}))
+	require.NoError(t, err)
+	configuration["persia:nodePools"] = string(text)
+	pedl := map[string]any{}
+	write(pedl, "registry.password", registryPassword)
+	if _, external := settings["postgresql.external"]; !external {
+		write(pedl, "postgresql.postgresqlPassword", databasePassword)
+	}
+	for path, value := range settings {
+		write(pedl, path, value)
+	}
+	text, err = json.Marshal(pedl)
+	require.NoError(t, err)
+	configuration["persia:pedl"] = string(text)
+	return configuration
+}
+
+// write puts a value at a path of names.
+func write(object map[string]any, path string, value any) {
+	name, rest, deeper := strings.Cut(path, ".")
+	if !deeper {
+		object[name] = value
+		return
+	}
+	if _, ok := object[name].(map[string]any); !ok {
+		object[name] = map[string]any{}
+	}
+	write(object[name].(map[string]any), rest, value)
+}
+
+func deployPEDL(t *testing.T, settings map[string]any) *recorder {
+	t.Helper()
+	recorder, err := deploy(t, pedlStack(t, settings))
+	require.NoError(t, err)
+	return recorder
+}
+
+// place is where a setting lands: what it finds there, or nil.
+type place func(*testing.T, *recorder) any
+
+// in is a field of an object.
+func in(typeToken, name, path string) place {
+	return func(t *testing.T, r *recorder) any {
+		for _, registration := range r.some(typeToken) {
+			if registration.Name == name {
+				return found(t, registration, path)
+			}
+		}
+		return nil
+	}
+}
+
+const (
+	podPath       = "spec.template.spec."
+	containerPath = podPath + "containers[0]."
+)
+
+// variableOf is the value of an environment variable of a workload's container.
+func variableOf(typeToken, name, variable string) place {
+	return func(t *testing.T, r *recorder) any {
+		list, _ := in(typeToken, name, containerPath+"env")(t, r).([]any)
+		for _, element := range list {
+			if e := element.(map[string]any); e["name"] == variable {
+				return e["value"]
+			}
+		}
+		return nil
+	}
+}
+
+// pullCredential is a part of the credentials in the Secrets of both namespaces.
+func pullCredential(server, part string) place {
+	return func(t *testing.T, r *recorder) any {
+		var parts []any
+		for _, name := range []string{"pedl-registry", "pedl-agents-registry"} {
+			of := secret(t, r, name)
+			assert.Equal(t, corev1.SecretTypeDockerConfigJson, of.Type)
+			var config struct {
+				Auths map[string]map[string]any `json:"auths"`
+			}
+			require.NoError(t, json.Unmarshal(of.Data[corev1.DockerConfigJsonKey], &config))
+			parts = append(parts, config.Auths[server][part])
+		}
+		assert.Equal(t, parts[0], parts[1])
+		return parts[0]
+	}
+}
+
+// masterSetting is a setting of the database in the master's configuration.
+func masterSetting(name string) place {
+	return func(t *testing.T, r *recorder) any {
+		var config struct {
+			DB map[string]any `json:"db"`
+		}
+		require.NoError(t, yaml.Unmarshal(secret(t, r, "pedl-master-config").Data["master.yaml"], &config))
+		return config.DB[name]
+	}
+}
+
+// databaseSecret is the password that PostgreSQL is made with.
+func databaseSecret(t *testing.T, r *recorder) any {
+	return string(secret(t, r, "pedl-postgresql").Data["postgresql-password"])
+}
+
+// dataVolume is the kind of volume that the data is on.
+func dataVolume(t *testing.T, r *recorder) any {
+	volume := in(statefulSetToken, "pedl-postgresql", podPath+"volumes[0]")(t, r).(map[string]any)
+	assert.Equal(t, "data", volume["name"])
+	if claim, ok := volume["persistentVolumeClaim"].(map[string]any); ok {
+		return claim["claimName"]
+	}
+	return "emptyDir"
+}
+
+// both is a setting that lands in two places.
+func both(first, second place) place {
+	return func(t *testing.T, r *recorder) any {
+		assert.Equal(t, first(t, r), second(t, r))
+		return first(t, r)
+	}
+}
+
+type (
+	list   = []any
+	fields = map[string]any
+)
+
+var (
+	gpuToleration   = fields{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
+	agentToleration = fields{"key": "determined.ai/pedl-agent", "value": "present", "effect": "NoSchedule"}
+	teamToleration  = fields{"key": "team", "operator": "Equal", "value": "ranking", "effect": "NoSchedule"}
+)
+
+// row is a parameter of PEDL's chart: what is there by default and where, and what is
+// there with an override.
+type row struct {
+	parameter string
+	where     place
+	byDefault any
+	override  any
+	// with are other settings that the override needs.
+	with fields
+	// want is what is there then, if that is not the override.
+	want any
+}
+
+// rows are both tables of the chart's parameters, in their order.
+var rows = []row{
+	{parameter: "masterImage", where: in(deploymentToken, "pedl-master", containerPath+"image"),
+		byDefault: "determinedai/pedl-master", override: "registry.example.com/master:1"},
+	{parameter: "agentImage", where: in(daemonSetToken, "pedl-agent", containerPath+"image"),
+		byDefault: "determinedai/pedl-agent", override: "registry.example.com/agent:1"},
+	{parameter: "agent.enableCPUScheduling", where: variableOf(daemonSetToken, "pedl-agent", "PEDL_ENABLE_CPU_SCHEDULING"),
+		byDefault: "false", override: true, want: "true"},
+	{parameter: "agent.env", where: variableOf(daemonSetToken, "pedl-agent", "HTTPS_PROXY"),
+		override: list{fields{"name": "HTTPS_PROXY", "value": "http://proxy"}}, want: "http://proxy"},
+	{parameter: "agent.resources", where: in(daemonSetToken, "pedl-agent", containerPath+"resources"),
+		byDefault: fields{"limits": fields{"cpu": "1", "memory": "2Gi"}, "requests": fields{"cpu": "100m", "memory": "256Mi"}},
+		override:  fields{"limits": fields{"cpu": "2", "memory": "4Gi"}, "requests": fields{"cpu": "1", "memory": "1Gi"}}},
+	{parameter: "agent.tolerations", where: in(daemonSetToken, "pedl-agent", podPath+"tolerations"),
+		byDefault: list{agentToleration, gpuToleration},
+		override:  list{teamToleration}, want: list{agentToleration, teamToleration}},
+	{parameter: "trialRunner.network", where: variableOf(daemonSetToken, "pedl-agent", "PEDL_TRIAL_RUNNER_NETWORK"),
+		byDefault: "default", override: "host"},
+	{parameter: "trialRunner.uid", where: variableOf(daemonSetToken, "pedl-agent", "PEDL_TRIAL_RUNNER_UID"),
+		override: 0, want: "0"},
+	{parameter: "trialRunner.gid", where: variableOf(daemonSetToken, "pedl-agent", "PEDL_TRIAL_RUNNER_GID"),
+		override: 1000, want: "1000"},
+	{parameter: "imagePullPolicy", where: both(in(deploymentToken, "pedl-master", containerPath+"imagePullPolicy"), in(daemonSetToken, "pedl-agent", containerPath+"imagePullPolicy")),
+		byDefault: "IfNotPresent", override: "Always"},
+	{parameter: "resources", where: in(deploymentToken, "pedl-master", containerPath+"resources"),
+		byDefault: fields{"limits": fields{"cpu": "8", "memory": "16Gi"}, "requests": fields{"cpu": "4", "memory": "8Gi"}},
+		override:  fields{"limits": fields{"cpu": "2", "memory": "4Gi"}, "requests": fields{"cpu": "1", "memory": "1Gi"}}},
+	{parameter: "tolerations", where: in(deploymentToken, "pedl-master", podPath+"tolerations"), override: list{teamToleration}},
+	{parameter: "nodeSelector", where: in(deploymentToken, "pedl-master", podPath+"nodeSelector"),
+		byDefault: fields{"cloud.google.com/gke-nodepool": "system"},
+		override:  fields{"disk": "ssd"}, want: fields{"cloud.google.com/gke-nodepool": "system", "disk": "ssd"}},
+	{parameter: "registry.server", where: pullCredential("registry.example.com", "username"),
+		override: "registry.example.com", want: "determinedaicustomer"},
+	{parameter: "registry.user", where: pullCredential("https://index.docker.io/v1/", "username"),
+		byDefault: "determinedaicustomer", override: "me"},
+	{parameter: "registry.password", where: pullCredential("https://index.docker.io/v1/", "password"),
+		byDefault: registryPassword, override: "another-" + password},
+	{parameter: "registry.email", where: pullCredential("https://index.docker.io/v1/", "email"),
+		byDefault: "hello@determined.ai", override: "me@example.com"},
+	{parameter: "service.type", where: in(serviceToken, "pedl-master", "spec.type"), byDefault: "ClusterIP", override: "NodePort"},
+	{parameter: "service.port", where: both(in(serviceToken, "pedl-master", "spec.ports[0].port"), number(variableOf(daemonSetToken, "pedl-agent", "PEDL_MASTER_PORT"))),
+		byDefault: 8080.0, override: 80, want: 80.0},
+	{parameter: "service.externalIPs", where: in(serviceToken, "pedl-master", "spec.externalIPs"), override: list{"203.0.113.7"}},
+	{parameter: "service.nodePort", where: in(serviceToken, "pedl-master", "spec.ports[0].nodePort"),
+		override: 30080, want: 30080.0, with: fields{"service.type": "NodePort"}},
+	{parameter: "service.clusterIP", where: in(serviceToken, "pedl-master", "spec.clusterIP"), override: "10.1.0.7"},
+	{parameter: "service.loadBalancerIP", where: in(serviceToken, "pedl-master", "spec.loadBalancerIP"),
+		override: "203.0.113.8", with: fields{"service.type": "LoadBalancer"}},
+	{parameter: "service.loadBalancerSourceRanges", where: in(serviceToken, "pedl-master", "spec.loadBalancerSourceRanges"),
+		override: list{"203.0.113.0/24"}, with: fields{"service.type": "LoadBalancer"}},
+	{parameter: "service.annotations", where: in(serviceToken, "pedl-master", "metadata.annotations"), override: fields{"networking.gke.io/load-balancer-type": "Internal"}},
+	{parameter: "ingress.enabled", where: in(ingressToken, "pedl-master", "spec.rules[0].http.paths[0].backend.service.name"), override: true, want: "pedl-master"},
+	{parameter: "ingress.annotations", where: in(ingressToken, "pedl-master", "metadata.annotations"),
+		override: fields{"kubernetes.io/ingress.class": "gce-internal"}, with: fields{"ingress.enabled": true}},
+	{parameter: "ingress.hosts", where: in(ingressToken, "pedl-master", "spec.rules[0].host"),
+		override: list{"pedl.example.com"}, want: "pedl.example.com", with: fields{"ingress.enabled": true}},
+	{parameter: "ingress.tls", where: in(ingressToken, "pedl-master", "spec.tls"),
+		override: list{fields{"hosts": list{"pedl.example.com"}, "secretName": "pedl-tls"}}, with: fields{"ingress.enabled": true}},
+
+	{parameter: "postgresql.image.registry", where: imagePart(0), byDefault: "docker.io", override: "registry.example.com"},
+	{parameter: "postgresql.image.repository", where: imagePart(1), byDefault: "bitnami/postgresql", override: "bitnamilegacy/postgresql"},
+	{parameter: "postgresql.image.tag", where: imagePart(2), byDefault: "10.8.0", override: "11.2.0"},
+	{parameter: "postgresql.image.pullPolicy", where: in(statefulSetToken, "pedl-postgresql", containerPath+"imagePullPolicy"),
+		byDefault: "IfNotPresent", override: "Always"},
+	{parameter: "postgresql.image.pullSecrets", where: in(statefulSetToken, "pedl-postgresql", podPath+"imagePullSecrets"), override: list{fields{"name": "mirror"}}},
+	{parameter: "postgresql.resources", where: in(statefulSetToken, "pedl-postgresql", containerPath+"resources"),
+		byDefault: fields{"limits": fields{"cpu": "8", "memory": "32G"}, "requests": fields{"cpu": "4", "memory": "16G"}},
+		override:  fields{"limits": fields{"cpu": "2", "memory": "4Gi"}, "requests": fields{"cpu": "1", "memory": "1Gi"}}},
+	{parameter: "postgresql.postgresqlPassword", where: both(databaseSecret, masterSetting("password")),
+		byDefault: databasePassword, override: "another-" + password},
+	{parameter: "postgresql.postgresqlDatabase", where: both(variableOf(statefulSetToken, "pedl-postgresql", "POSTGRESQL_DATABASE"), masterSetting("name")),
+		byDefault: "pedl", override: "trials"},
+	{parameter: "postgresql.postgresqlInitdbArgs", where: variableOf(statefulSetToken, "pedl-postgresql", "POSTGRESQL_INITDB_ARGS"), override: "--data-checksums"},
+	{parameter: "postgresql.schedulerName", where: in(statefulSetToken, "pedl-postgresql", podPath+"schedulerName"), override: "other"},
+	{parameter: "postgresql.postgresqlExtendedConfig", where: in("kubernetes:core/v1:ConfigMap", "pedl-postgresql", `data["extended.conf"]`),
+		byDefault: "max_connections = '2000'\nshared_buffers = '512MB'\n",
+		override:  fields{"maxConnections": 50, "logStatement": "ddl"}, want: "log_statement = 'ddl'\nmax_connections = '50'\nshared_buffers = '512MB'\n"},
+	{parameter: "postgresql.persistence.enabled", where: dataVolume, byDefault: "pedl-postgresql", override: false, want: "emptyDir"},
+	{parameter: "postgresql.persistence.existingClaim", where: dataVolume, byDefault: "pedl-postgresql", override: "mine"},
+	{parameter: "postgresql.persistence.storageClass", where: in(claimToken, "pedl-postgresql", "spec.storageClassName"), byDefault: "", override: "premium-rwo"},
+	{parameter: "postgresql.persistence.accessMode", where: both(in(claimToken, "pedl-postgresql", "spec.accessModes"), in(volumeToken, "pedl-postgresql", "spec.accessModes")),
+		byDefault: list{"ReadWriteOnce"}, override: "ReadWriteMany", want: list{"ReadWriteMany"},
+		with: fields{"postgresql.persistence.nfs": fields{"server": "10.0.0.2", "path": "/pedl"}}},
+	{parameter: "postgresql.persistence.annotations", where: both(in(claimToken, "pedl-postgresql", "metadata.annotations"), in(volumeToken, "pedl-postgresql", "metadata.annotations")),
+		override: fields{"example.com/backup": "daily"}},
+	{parameter: "postgresql.persistence.size", where: both(in(claimToken, "pedl-postgresql", "spec.resources.requests.storage"), in(volumeToken, "pedl-postgresql", "spec.capacity.storage")),
+		byDefault: "100Gi", override: "200Gi"},
+	{parameter: "postgresql.persistence.subPath", where: in(statefulSetToken, "pedl-postgresql", containerPath+"volumeMounts[0].subPath"), override: "postgresql"},
+	{parameter: "postgresql.persistence.mountPath", where: in(statefulSetToken, "pedl-postgresql", containerPath+"volumeMounts[0].mountPath"),
+		byDefault: "/bitnami/postgresql", override: "/data"},
+	{parameter: "postgresql.service.externalIPs", where: in(serviceToken, "pedl-postgresql", "spec.externalIPs"), override: list{"203.0.113.9"}},
+	{parameter: "postgresql.service.port", where: both(in(serviceToken, "pedl-postgresql", "spec.ports[0].port"), masterSetting("port")),
+		byDefault: 5432.0, override: 5433, want: 5433.0},
+}
+
+// imagePart is the registry, the repository or the tag of PostgreSQL's image.
+func imagePart(part int) place {
+	return func(t *testing.T, r *recorder) any {
+		image := in(statefulSetToken, "pedl-postgresql", containerPath+"image")(t, r).(string)
+		registry, rest, _ := strings.Cut(image, "/")
+		repository, tag, _ := strings.Cut(rest, ":")
+		return []string{registry, repository, tag}[part]
+	}
+}
+
+// number is a number that stands as a text.
+func number(of place) place {
+	return func(t *testing.T, r *recorder) any {
+		var n float64
+		_, err := fmt.Sscan(of(t, r).(string), &n)
+		require.NoError(t, err)
+		return n
+	}
+}
+
+// TestPEDLParameters goes through the chart's parameters: 29 of PEDL, and 21 of its
+// PostgreSQL.
+func TestPEDLParameters(t *testing.T) {
+	require.Len(t, rows, 29+21)
+	byDefault := deployPEDL(t, nil)
+	for _, row := range rows {
+		t.Run(row.parameter, func(t *testing.T) {
+			assert.Equal(t, row.byDefault, row.where(t, byDefault), "by default")
+			settings := fields{row.parameter: row.override}
+			for parameter, value := range row.with {
+				settings[parameter] = value
+			}
+			want := row.want
+			if want == nil {
+				want = row.override
+			}
+			assert.Equal(t, want, row.where(t, deployPEDL(t, settings)), "overridden")
+		})
+	}
+}
+
+// TestPEDLParametersAreDescribed: each parameter is a field of the configuration with a line
+// in its reference.
+func TestPEDLParametersAreDescribed(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "docs", "configuration.md"))
+	require.NoError(t, err)
+	chapters := map[string]string{}
+	for _, chapter := range strings.Split(string(text), "\n## ") {
+		for _, section := range strings.Split(chapter, "\n### ") {
+			title, body, _ := strings.Cut(section, "\n")
+			chapters[title] = body
+		}
+	}
+	for _, row := range rows {
+		path := strings.Split("persia:pedl."+row.parameter, ".")
+		parent, name := strings.Join(path[:len(path)-1], "."), path[len(path)-1]
+		assert.Contains(t, chapters[parent], "\n| `"+name+"` |", row.parameter)
+	}
+}
+
+// TestPEDLCredentials looks for credentials in everything that is registered, as they
+// are and as Kubernetes writes them: they are in the data of Secrets, which Pulumi
+// keeps as secrets, and nowhere else.
+func TestPEDLCredentials(t *testing.T) {
+	for name, test := range map[string]struct {
+		settings fields
+		secrets  []string
+	}{
+		"own database": {nil, []string{"pedl-agents-registry", "pedl-master-config", "pedl-postgresql", "pedl-registry"}},
+		"external database": {fields{"postgresql.external": fields{"host": "10.0.0.3", "password": externalPassword}},
+			[]string{"pedl-agents-registry", "pedl-master-config", "pedl-registry"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			recorder, secrets := deployPEDL(t, test.settings), []string{}
+			for _, registration := range recorder.registrations {
+				text, err := json.Marshal(plain(registration.Inputs).Mappable())
+				require.NoError(t, err)
+				for _, written := range []string{registryPassword, databasePassword, externalPassword, password} {
+					assertHides(t, registration.urn, string(text), written)
+				}
+				if registration.TypeToken == "kubernetes:core/v1:Secret" {
+					assert.True(t, registration.Inputs["data"].IsSecret(), registration.urn)
+					secrets = append(secrets, registration.Name)
+				}
+			}
+			slices.Sort(secrets)
+			assert.Equal(t, test.secrets, secrets)
+		})
+	}
+}
+
+// plain is properties without those that are secret.
+func plain(properties resource.PropertyMap) resource.PropertyMap {
+	left := resource.PropertyMap{}
+	for key, value := range properties {
+		if !value.ContainsSecrets() {
+			left[key] = value
+		}
+	}
+	return left
+}
+
+// TestPEDLPlaces: who runs where, as whom, and after what.
+func TestPEDLPlaces(t *testing.T) {
+	r := deployPEDL(t, fields{"agent.nodePools": list{"pedl"}, "nodePool": "spare", "supportCheck": fields{"nodePool": "pedl"}})
+	master := object[appsv1.Deployment](t, r.one(t, deploymentToken, "pedl-master"))
+	database := object[appsv1.StatefulSet](t, r.one(t, statefulSetToken, "pedl-postgresql"))
+	agents := object[appsv1.DaemonSet](t, r.one(t, daemonSetToken, "pedl-agent"))
+	check := object[batchv1.Job](t, r.one(t, "kubernetes:batch/v1:Job", "test-pedl-support"))
+	for namespace, pods := range map[string][]corev1.PodTemplateSpec{
+		"pedl": {master.Spec.Template, database.Spec.Template}, "pedl-agents": {agents.Spec.Template, check.Spec.Template},
+	} {
+		for _, pod := range pods {
+			assert.Equal(t, "pedl", pod.Spec.ServiceAccountName)
+			assert.False(t, *pod.Spec.AutomountServiceAccountToken)
+			assert.False(t, pod.Spec.HostNetwork)
+			assert.False(t, *pod.Spec.Containers[0].SecurityContext.AllowPrivilegeEscalation)
+			assert.Equal(t, []corev1.Capability{"ALL"}, pod.Spec.Containers[0].SecurityContext.Capabilities.Drop)
+		}
+		registered := r.one(t, "kubernetes:core/v1:ServiceAccount", namespace)
+		assert.False(t, *object[corev1.ServiceAccount](t, registered).AutomountServiceAccountToken)
+	}
+	for _, pod := range []corev1.PodTemplateSpec{master.Spec.Template, database.Spec.Template} {
+		assert.Equal(t, map[string]string{"cloud.google.com/gke-nodepool": "spare"}, pod.Spec.NodeSelector)
+		assert.Equal(t, "7", pod.Annotations["configuration-version"], "the version of what it is configured by")
+	}
+	assert.Equal(t, int64(1001), *database.Spec.Template.Spec.SecurityContext.FSGroup)
+	assert.True(t, *database.Spec.Template.Spec.SecurityContext.RunAsNonRoot)
+
+	assert.Equal(t, map[string]string{"determined.ai/pedl-agent": "present"}, agents.Spec.Template.Spec.NodeSelector)
+	socket := corev1.HostPathSocket
+	for _, pod := range []corev1.PodSpec{agents.Spec.Template.Spec, check.Spec.Template.Spec} {
+		assert.Equal(t, corev1.HostPathVolumeSource{Path: "/var/run/docker.sock", Type: &socket}, *pod.Volumes[0].HostPath)
+		assert.Equal(t, "/var/run/docker.sock", pod.Containers[0].VolumeMounts[0].MountPath)
+		var keys []string
+		for _, toleration := range pod.Tolerations {
+			keys = append(keys, toleration.Key)
+		}
+		assert.ElementsMatch(t, []string{"determined.ai/pedl-agent", "nvidia.com/gpu", "team"}, keys)
+	}
+	assert.Equal(t, map[string]string{"cloud.google.com/gke-nodepool": "pedl"}, check.Spec.Template.Spec.NodeSelector)
+	assert.Equal(t, "10.1.0.9", object[corev1.ConfigMap](t, r.one(t, "kubernetes:core/v1:ConfigMap", "pedl-agent")).Data["PEDL_MASTER_HOST"])
+
+	level := func(namespace string) string {
+		return object[corev1.Namespace](t, r.one(t, "kubernetes:core/v1:Namespace", namespace)).Labels["pod-security.kubernetes.io/enforce"]
+	}
+	assert.Equal(t, "baseline", level("pedl"))
+	assert.Equal(t, "privileged", level("pedl-agents"))
+
+	pool := r.one(t, "gcp:container/nodePool:NodePool", "persia-dev-pedl")
+	assert.Equal(t, fields{"determined.ai/pedl-agent": "present"}, at(t, pool, "nodeConfig.labels"))
+	assert.Equal(t, list{
+		fields{"key": "team", "value": "ranking", "effect": "NO_SCHEDULE"},
+		fields{"key": "determined.ai/pedl-agent", "value": "present", "effect": "NO_SCHEDULE"},
+	}, at(t, pool, "nodeConfig.taints"))
+	other := r.one(t, "gcp:container/nodePool:NodePool", "persia-dev-gpu")
+	assert.Empty(t, at(t, other, "nodeConfig.taints"))
+	assert.Empty(t, at(t, other, "nodeConfig.labels"))
+
+	for after, before := range map[string][]string{
+		"pedl-postgresql": {claimToken + "::pedl-postgresql", policyToken + "::pedl-closed", policyToken + "::pedl-postgresql"},
+	} {
+		assertAfter(t, r, r.one(t, statefulSetToken, after), before...)
+	}
+	assertAfter(t, r, r.one(t, deploymentToken, "pedl-master"), statefulSetToken+"::pedl-postgresql", policyToken+"::pedl-master", "kubernetes:core/v1:Secret::pedl-registry")
+	assertAfter(t, r, r.one(t, daemonSetToken, "pedl-agent"), deploymentToken+"::pedl-master", policyToken+"::pedl-agents-closed", policyToken+"::pedl-agent")
+}
+
+// assertAfter sees to it that a resource comes after others, each TYPE::NAME.
+func assertAfter(t *testing.T, r *recorder, registration registration, others ...string) {
+	t.Helper()
+	before := r.before(registration)
+	for _, other := range others {
+		typeToken, name, _ := strings.Cut(other, "::")
+		assert.True(t, before[r.one(t, typeToken, name).urn], "%s comes after %s", registration.urn, other)
+	}
+}
+
+// TestPEDLTraffic lists all who speak with whom.
+func TestPEDLTraffic(t *testing.T) {
+	r := deployPEDL(t, nil)
+	const master, database = "app.kubernetes.io/name=pedl-master,app.kubernetes.io/part-of=persia", "app.kubernetes.io/name=pedl-postgresql,app.kubernetes.io/part-of=persia"
+	for name, want := range map[string][2][]string{
+		"pedl-closed":        {},
+		"pedl-agents-closed": {},
+		"pedl-master":        {{"anywhere to TCP 8080"}, {"to " + database + " on TCP 5432", "to anywhere on TCP 53 UDP 53"}},
+		"pedl-postgresql":    {{master + " to TCP 5432"}, nil},
+		"pedl-agent":         {nil, {"to " + master + " in pedl on TCP 8080", "to anywhere on TCP 53 UDP 53"}},
+	} {
+		policy := object[networkingv1.NetworkPolicy](t, r.one(t, policyToken, name))
+		assert.ElementsMatch(t, []networkingv1.PolicyType{"Ingress", "Egress"}, policy.Spec.PolicyTypes, name)
+		in, out := traffic(policy)
+		assert.Equal(t, want, [2][]string{in, out}, name)
+	}
+	for host, to := range map[string]string{"10.0.0.3": "10.0.0.3/32", "db.example.com": "anywhere"} {
+		r := deployPEDL(t, fields{"postgresql.external": fields{"host": host, "port": 6543, "user": "pedl", "database": "d", "password": externalPassword}})
+		_, out := traffic(object[networkingv1.NetworkPolicy](t, r.one(t, policyToken, "pedl-master")))
+		assert.Equal(t, "to "+to+" on TCP 6543", out[0])
+		assert.Equal(t, []any{host, 6543.0, "pedl", "d", externalPassword},
+			[]any{masterSetting("host")(t, r), masterSetting("port")(t, r), masterSetting("user")(t, r), masterSetting("name")(t, r), masterSetting("password")(t, r)})
+		assert.Nil(t, in(statefulSetToken, "pedl-postgresql", "spec")(t, r))
+		assert.Nil(t, in(claimToken, "pedl-postgresql", "spec")(t, r))
+	}
+}
+
+// TestPEDLDatabaseIsKept: what is left when the stack goes.
+func TestPEDLDatabaseIsKept(t *testing.T) {
+	r := deployPEDL(t, nil)
+	disk := r.one(t, "gcp:compute/disk:Disk", "pedl-postgresql")
+	assert.Equal(t, "persia-dev-pedl-postgresql", at(t, disk, "name"))
+	assert.True(t, disk.RegisterRPC.GetRetainOnDelete())
+	assert.Equal(t, "Retain", at(t, r.one(t, volumeToken, "pedl-postgresql"), "spec.persistentVolumeReclaimPolicy"))
+	assert.Equal(t, fields{"namespace": "pedl", "name": "pedl-postgresql", "apiVersion": "v1", "kind": "PersistentVolumeClaim"},
+		at(t, r.one(t, volumeToken, "pedl-postgresql"), "spec.claimRef"))
+	assert.False(t, r.one(t, "kubernetes:core/v1:Namespace", "pedl").RegisterRPC.GetRetainOnDelete())
+
+	for _, settings := range []fields{{"postgresql.persistence.existingClaim": "mine"}, {"postgresql.persistence.storageClass": "premium-rwo"}} {
+		r := deployPEDL(t, settings)
+		assert.True(t, r.one(t, "kubernetes:core/v1:Namespace", "pedl").RegisterRPC.GetRetainOnDelete(), "a claim is in it")
+		assert.False(t, r.one(t, "kubernetes:core/v1:Namespace", "pedl-agents").RegisterRPC.GetRetainOnDelete())
+		for _, claim := range r.all(t, claimToken) {
+			if object[corev1.PersistentVolumeClaim](t, claim).Namespace == "pedl" {
+				assert.True(t, claim.RegisterRPC.GetRetainOnDelete())
+			}
+		}
+	}
+
+	label := map[string]any{"persia-stack": "persia-stack"}
+	found, err := deployOver(t, pedlStack(t, nil), cloud{"projects/my-project/zones/us-central1-a/disks/persia-dev-pedl-postgresql": {
+		"id": "d", "size": 100, "effectiveLabels": label, "type": "https://c/zones/us-central1-a/diskTypes/pd-balanced", "diskEncryptionKeys": list{}}})
+	require.NoError(t, err)
+	assert.Equal(t, "projects/my-project/zones/us-central1-a/disks/persia-dev-pedl-postgresql",
+		found.one(t, "gcp:compute/disk:Disk", "pedl-postgresql").RegisterRPC.GetImportId())
+	_, err = deployOver(t, pedlStack(t, nil), cloud{"projects/my-project/zones/us-central1-a/disks/persia-dev-pedl-postgresql": {
+		"id": "d", "size": 100, "effectiveLabels": fields{}, "type": "https://c/zones/us-central1-a/diskTypes/pd-balanced", "diskEncryptionKeys": list{}}})
+	assert.ErrorContains(t, err, "persia:pedl.postgresql.persistence.persistentDisk: Invalid value")
+}
+
+// TestWithoutPEDL: nothing is registered for {}, which is what Pulumi.yaml gives.
+func TestWithoutPEDL(t *testing.T) {
+	configuration := readStack(t, "dev")
+	configuration["persia:pedl"] = "{}"
+	recorder, err := deploy(t, configuration)
+	require.NoError(t, err)
+	assert.Equal(t, deployStack(t, "dev").urns(), recorder.urns())
+}
+
+// TestPEDLURNs keeps the names of PEDL's resources.
+func TestPEDLURNs(t *testing.T) {
+	r := deployPEDL(t, fields{"ingress.enabled": true, "supportCheck": fields{"nodePool": "pedl"}})
+	without := deployStack(t, "dev").urns()
+	urns := slices.DeleteFunc(r.urns(), func(urn string) bool { return slices.Contains(without, urn) || strings.Contains(urn, "nodePool") })
+	got, golden := strings.Join(urns, "\n")+"\n", filepath.Join("testdata", "pedl.urns")
+	if *update {
+		require.NoError(t, os.WriteFile(golden, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(golden)
+	require.NoError(t, err)
+	assert.Equal(t, string(want), got, "go test ./tests -update writes it anew")
+}
