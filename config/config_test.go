@@ -801,6 +801,8 @@ func edit(t testing.TB, in any, path []string, value any) any {
 			delete(in, path[0])
 		}
 		return in
+	case edits:
+		return edit(t, map[string]any(in), path, value)
 	case nil:
 		return map[string]any{path[0]: edit(t, nil, path[1:], value)}
 	}

@@ -97,7 +97,8 @@ func defaultResources(r *corev1.ResourceRequirements, defaults corev1.ResourceRe
 			}
 		}
 		limit = r.Limits[name]
-		if !requested {
+		// What is no amount is reported for that.
+		if !requested && limit.Sign() > 0 {
 			r.Requests[name] = defaults.Requests[name]
 			if limit.Cmp(defaults.Requests[name]) < 0 {
 				r.Requests[name] = limit

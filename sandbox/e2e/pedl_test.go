@@ -1,0 +1,324 @@
+package e2e
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/auto"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/yaml"
+)
+
+const agentLabel = "determined.ai/pedl-agent"
+
+// pedlStack is a stack with a training and PEDL.
+type pedlStack struct {
+	cluster
+	project       string
+	configuration object
+	pedl          object
+	dir           string
+}
+
+func newPEDL(t *testing.T) *pedlStack {
+	t.Helper()
+	p := &pedlStack{project: t.TempDir(), dir: t.TempDir()}
+	small := object{"limits": object{"cpu": "500m", "memory": "1Gi"}}
+	p.pedl = object{
+		"resources":    small,
+		"agent":        object{"nodePools": []string{"agents"}},
+		"registry":     object{"password": "registry-" + password},
+		"postgresql":   object{"postgresqlPassword": "database-" + password, "resources": small},
+		"supportCheck": object{"nodePool": "agents"},
+	}
+	p.configuration = stackText(t, p.project, madeUp{
+		jobs: []object{job("train", nil)},
+		pools: []object{{"name": "agents", "machineType": "g2-standard-8", "nodes": 2,
+			"gpu": object{"type": "nvidia-l4", "count": 1}}},
+	})
+	p.configuration["persia:pedl"] = p.pedl
+	p.write(t)
+	s := newSandboxOf(t, p.project, p.dir, "madeup")
+	require.NoError(t, s.Cluster().Start(t.Context(), os.Stdout))
+	p.cluster = newCluster(t, s)
+	return p
+}
+
+func (p *pedlStack) write(t *testing.T) {
+	t.Helper()
+	text, err := yaml.Marshal(object{"config": p.configuration})
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(p.project, "Pulumi.madeup.yaml"), text, 0o600))
+}
+
+// up brings the stack up while the pod of the support check comes to its end, which
+// only a kubelet would see.
+func (p *pedlStack) up(t *testing.T, check corev1.PodPhase) auto.UpResult {
+	t.Helper()
+	p.write(t)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- p.endCheck(ctx, check) }()
+	result, err := p.s.Up(t.Context())
+	stop()
+	require.NoError(t, err)
+	require.NoError(t, <-ended)
+	return result
+}
+
+// endCheck waits for the pod of the support check and ends it.
+func (p *pedlStack) endCheck(ctx context.Context, phase corev1.PodPhase) error {
+	pods := p.CoreV1().Pods("pedl-agents")
+	watch, err := pods.Watch(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=pedl-support-check"})
+	if err != nil {
+		return err
+	}
+	defer watch.Stop()
+	for event := range watch.ResultChan() {
+		pod, ok := event.Object.(*corev1.Pod)
+		if !ok || pod.Status.Phase != corev1.PodRunning {
+			continue
+		}
+		pod.Status.Phase = phase
+		terminated := &corev1.ContainerStateTerminated{FinishedAt: metav1.Now()}
+		if phase == corev1.PodFailed {
+			terminated.ExitCode = 125
+		}
+		for i := range pod.Status.ContainerStatuses {
+			pod.Status.ContainerStatuses[i].State = corev1.ContainerState{Terminated: terminated}
+		}
+		_, err := pods.UpdateStatus(ctx, pod, metav1.UpdateOptions{})
+		return err
+	}
+	return errors.New("the support check has not run")
+}
+
+// TestPEDL takes PEDL through its life beside a training: up with its check, agents
+// that follow the label, a changed password, another release, down, and up again over
+// the same database.
+func TestPEDL(t *testing.T) {
+	started := time.Now()
+	p := newPEDL(t)
+	result := p.up(t, corev1.PodSucceeded)
+	fmt.Printf("TIME a training and PEDL up: %s\n", time.Since(started).Round(time.Second))
+
+	p.assertOn("rest", 4, p.rolePods("train"))
+	p.assertOn("system", 1, p.pods("pedl", "app.kubernetes.io/name=pedl-master"))
+	p.assertOn("system", 1, p.pods("pedl", "app.kubernetes.io/name=pedl-postgresql"))
+	p.awaitAgents("agents", 2)
+	handle := p.assertDatabase()
+	assert.Equal(t, map[string]any{
+		"namespace":    "pedl",
+		"master":       "http://pedl-master.pedl.svc:8080",
+		"supportCheck": "Succeeded",
+		"database": map[string]any{"volume": "pedl-postgresql", "claim": "pedl-postgresql", "storage": handle,
+			"onDestroy": "kept: the next `pulumi up` of this stack takes it over"},
+	}, result.Outputs["pedl"].Value)
+	p.assertMasterAddress()
+	assert.Empty(t, upChanges(t, p.s), "second up")
+	assert.Empty(t, refreshChanges(t, p.s), "what the API server adds is no drift")
+	p.assertNoCredential(t, result)
+
+	t.Run("labels", func(t *testing.T) { p.assertFollowsLabels() })
+	t.Run("a password rolls the master", func(t *testing.T) {
+		master, database := p.onlyPod("pedl-master"), p.onlyPod("pedl-postgresql")
+		p.pedl["postgresql"].(object)["postgresqlPassword"] = "rotated-" + password
+		p.write(t)
+		result, err := p.s.Up(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, map[string]int{"replace": 2, "update": 1}, changes(t, result.Summary), "two Secrets, and the pod of the master")
+		after := p.onlyPod("pedl-master")
+		assert.NotEqual(t, master.UID, after.UID)
+		assert.False(t, readySince(after).IsZero())
+		assert.Equal(t, database.UID, p.onlyPod("pedl-postgresql").UID, "a password is for a database that is made")
+		secret, err := p.CoreV1().Secrets("pedl").Get(t.Context(), "pedl-master-config", metav1.GetOptions{})
+		require.NoError(t, err)
+		assert.Equal(t, secret.ResourceVersion, after.Annotations["configuration-version"])
+		assert.Contains(t, string(secret.Data["master.yaml"]), "rotated-"+password)
+		assert.Empty(t, upChanges(t, p.s))
+		p.assertNoCredential(t, result)
+	})
+	t.Run("another release", func(t *testing.T) {
+		p.pedl["masterImage"], p.pedl["agentImage"] = "determinedai/pedl-master:0.9.1", "determinedai/pedl-agent:0.9.1"
+		p.write(t)
+		assert.Equal(t, map[string]int{"update": 2}, upChanges(t, p.s))
+		assert.Equal(t, "determinedai/pedl-master:0.9.1", p.onlyPod("pedl-master").Spec.Containers[0].Image)
+		p.awaitAgents("agents", 2)
+	})
+	t.Run("down and up again", func(t *testing.T) {
+		require.NoError(t, p.s.Destroy(t.Context()))
+		p.assertEmpty()
+		result := p.up(t, corev1.PodFailed)
+		assert.Equal(t, 1, changes(t, result.Summary)["import"], "the disk of the database")
+		assert.Equal(t, handle, p.assertDatabase(), "the same disk")
+		p.awaitAgents("agents", 2)
+		assert.Regexp(t, "^Failed: BackoffLimitExceeded: ", result.Outputs["pedl"].Value.(map[string]any)["supportCheck"])
+	})
+	fmt.Printf("TIME PEDL through its life: %s\n", time.Since(started).Round(time.Second))
+}
+
+// awaitAgents waits for as many agents, each running on a node of the pool, and none
+// elsewhere.
+func (p *pedlStack) awaitAgents(pool string, count int) {
+	p.t.Helper()
+	p.await(func() bool {
+		agents := p.pods("pedl-agents", "app.kubernetes.io/name=pedl-agent")
+		running := 0
+		for _, agent := range agents {
+			if !readySince(agent).IsZero() && agent.DeletionTimestamp == nil {
+				running++
+			}
+		}
+		return running == count && len(agents) == count
+	}, fmt.Sprintf("%d agents on %s", count, pool))
+	agents, nodes := p.pods("pedl-agents", "app.kubernetes.io/name=pedl-agent"), map[string]bool{}
+	p.assertOn(pool, count, agents)
+	for _, agent := range agents {
+		nodes[agent.Spec.NodeName] = true
+	}
+	assert.Len(p.t, nodes, count, "one agent a node")
+}
+
+// assertDatabase sees to it that the claim of the database is bound to its volume,
+// and returns the disk.
+func (p *pedlStack) assertDatabase() string {
+	p.t.Helper()
+	claim, err := p.CoreV1().PersistentVolumeClaims("pedl").Get(p.t.Context(), "pedl-postgresql", metav1.GetOptions{})
+	require.NoError(p.t, err)
+	volume, err := p.CoreV1().PersistentVolumes().Get(p.t.Context(), "pedl-postgresql", metav1.GetOptions{})
+	require.NoError(p.t, err)
+	assert.Equal(p.t, corev1.ClaimBound, claim.Status.Phase)
+	assert.Equal(p.t, corev1.VolumeBound, volume.Status.Phase)
+	assert.Equal(p.t, claim.UID, volume.Spec.ClaimRef.UID)
+	assert.Equal(p.t, "pedl-postgresql", p.onlyPod("pedl-postgresql").Spec.Volumes[0].PersistentVolumeClaim.ClaimName)
+	return volume.Spec.CSI.VolumeHandle
+}
+
+// assertMasterAddress sees to it that agents have the address of the master's
+// service.
+func (p *pedlStack) assertMasterAddress() {
+	p.t.Helper()
+	service, err := p.CoreV1().Services("pedl").Get(p.t.Context(), "pedl-master", metav1.GetOptions{})
+	require.NoError(p.t, err)
+	address, err := p.CoreV1().ConfigMaps("pedl-agents").Get(p.t.Context(), "pedl-agent", metav1.GetOptions{})
+	require.NoError(p.t, err)
+	assert.NotEmpty(p.t, service.Spec.ClusterIP)
+	assert.Equal(p.t, service.Spec.ClusterIP, address.Data["PEDL_MASTER_HOST"])
+}
+
+// assertFollowsLabels takes the label from a node as kubectl does, and gives it to
+// one of another pool.
+func (p *pedlStack) assertFollowsLabels() {
+	p.t.Helper()
+	node := p.pods("pedl-agents", "app.kubernetes.io/name=pedl-agent")[0].Spec.NodeName
+	p.label(node, "null")
+	p.awaitAgents("agents", 1)
+	assert.NotEqual(p.t, node, p.pods("pedl-agents", "app.kubernetes.io/name=pedl-agent")[0].Spec.NodeName)
+	p.label(node, `"present"`)
+	p.awaitAgents("agents", 2)
+
+	other := p.rolePods("train")[0].Spec.NodeName
+	p.label(other, `"present"`)
+	p.await(func() bool {
+		for _, agent := range p.pods("pedl-agents", "app.kubernetes.io/name=pedl-agent") {
+			if agent.Spec.NodeName == other && !readySince(agent).IsZero() {
+				return true
+			}
+		}
+		return false
+	}, "an agent on "+other)
+	p.label(other, "null")
+	p.awaitAgents("agents", 2)
+}
+
+func (p *pedlStack) label(node, value string) {
+	p.t.Helper()
+	patch := fmt.Sprintf(`{"metadata": {"labels": {%q: %s}}}`, agentLabel, value)
+	_, err := p.CoreV1().Nodes().Patch(p.t.Context(), node, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	require.NoError(p.t, err)
+}
+
+// onlyPod is the one pod of a part in the namespace of the master.
+func (p *pedlStack) onlyPod(part string) corev1.Pod {
+	p.t.Helper()
+	pods := p.pods("pedl", "app.kubernetes.io/name="+part)
+	require.Len(p.t, pods, 1)
+	return pods[0]
+}
+
+// assertNoCredential looks for the credentials in all objects of all kinds but
+// Secrets, in the outputs, and in the state.
+func (p *pedlStack) assertNoCredential(t *testing.T, result auto.UpResult) {
+	t.Helper()
+	text, err := json.Marshal(result.Outputs)
+	require.NoError(t, err)
+	assertHides(t, "the outputs", string(text))
+	objects := p.everything(t)
+	assert.Contains(t, objects, "pedl-master")
+	assertHides(t, "an object", objects)
+	files := 0
+	require.NoError(t, filepath.WalkDir(filepath.Join(p.dir, "madeup", "state", ".pulumi", "stacks"), func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if strings.Contains(string(text), "pedl-master-config") {
+			files++
+		}
+		assertHides(t, path, string(text))
+		return err
+	}))
+	assert.Positive(t, files, "a state with PEDL")
+}
+
+// everything are all objects but Secrets, as JSON.
+func (p *pedlStack) everything(t *testing.T) string {
+	t.Helper()
+	kinds, err := p.Discovery().ServerPreferredResources()
+	require.NoError(t, err)
+	config, err := p.s.Cluster().RESTConfig()
+	require.NoError(t, err)
+	client, err := dynamic.NewForConfig(config)
+	require.NoError(t, err)
+	var all strings.Builder
+	for _, group := range kinds {
+		version, err := schema.ParseGroupVersion(group.GroupVersion)
+		require.NoError(t, err)
+		for _, kind := range group.APIResources {
+			if kind.Kind == "Secret" || !strings.Contains(fmt.Sprint(kind.Verbs), "list") {
+				continue
+			}
+			list, err := client.Resource(version.WithResource(kind.Name)).List(t.Context(), metav1.ListOptions{})
+			require.NoError(t, err, kind.Name)
+			text, err := json.Marshal(list)
+			require.NoError(t, err)
+			all.Write(text)
+		}
+	}
+	return all.String()
+}
+
+// assertHides sees to it that a text has no credential, neither as it is nor in
+// base64, wherever it begins there. All credentials end alike.
+func assertHides(t *testing.T, what, text string) {
+	t.Helper()
+	assert.False(t, strings.Contains(text, password), "%s has a credential", what)
+	for before := range 3 {
+		encoded := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("x", before) + password))
+		assert.False(t, strings.Contains(text, encoded[4:len(encoded)-4]), "%s has a credential in base64", what)
+	}
+}
