@@ -538,6 +538,32 @@ func TestWithoutPEDL(t *testing.T) {
 	assert.Equal(t, deployStack(t, "dev").urns(), recorder.urns())
 }
 
+// TestPEDLDocumented deploys the stack that the page begins with.
+func TestPEDLDocumented(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root, "docs", "pedl.md"))
+	require.NoError(t, err)
+	_, rest, _ := strings.Cut(string(page), "\n    persia:nodePools:\n")
+	sample, _, _ := strings.Cut(rest, "\n\n")
+	var documented struct {
+		Pools []any  `json:"persia:nodePools"`
+		PEDL  fields `json:"persia:pedl"`
+	}
+	require.NoError(t, yaml.UnmarshalStrict([]byte("    persia:nodePools:\n"+sample), &documented))
+	configuration, pools := readStack(t, "dev"), []any{}
+	require.NoError(t, json.Unmarshal([]byte(configuration["persia:nodePools"]), &pools))
+	text, err := json.Marshal(append(pools, append(documented.Pools, fields{"name": "services", "machineType": "n2-standard-8", "nodes": 2})...))
+	require.NoError(t, err)
+	configuration["persia:nodePools"] = string(text)
+	write(documented.PEDL, "registry.password", registryPassword)
+	write(documented.PEDL, "postgresql.postgresqlPassword", databasePassword)
+	text, err = json.Marshal(documented.PEDL)
+	require.NoError(t, err)
+	configuration["persia:pedl"] = string(text)
+	recorder, err := deploy(t, configuration)
+	require.NoError(t, err)
+	assert.Equal(t, "determinedai/pedl-master:0.9.0", in(deploymentToken, "pedl-master", containerPath+"image")(t, recorder))
+}
+
 // TestPEDLURNs keeps the names of PEDL's resources.
 func TestPEDLURNs(t *testing.T) {
 	r := deployPEDL(t, fields{"ingress.enabled": true, "supportCheck": fields{"nodePool": "pedl"}})
