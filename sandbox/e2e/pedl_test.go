@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -169,6 +170,52 @@ func TestPEDL(t *testing.T) {
 		assert.Regexp(t, "^Failed: BackoffLimitExceeded: ", result.Outputs["pedl"].Value.(map[string]any)["supportCheck"])
 	})
 	fmt.Printf("TIME PEDL through its life: %s\n", time.Since(started).Round(time.Second))
+}
+
+// TestPEDLExistingClaim: a claim that somebody else has made is in the namespace of
+// PEDL, and outlives the stack there.
+func TestPEDLExistingClaim(t *testing.T) {
+	p := newPEDL(t)
+	delete(p.pedl, "supportCheck")
+	p.pedl["postgresql"].(object)["persistence"] = object{"existingClaim": "mine"}
+	p.write(t)
+	uid := p.createClaim("mine")
+	for range 2 {
+		result, err := p.s.Up(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, map[string]any{"claim": "mine", "onDestroy": "kept, in the namespace pedl"},
+			result.Outputs["pedl"].Value.(map[string]any)["database"])
+		assert.Equal(t, "mine", p.onlyPod("pedl-postgresql").Spec.Volumes[0].PersistentVolumeClaim.ClaimName)
+		p.assertOn("system", 1, p.pods("pedl", "app.kubernetes.io/name=pedl-postgresql"))
+		require.NoError(t, p.s.Destroy(t.Context()))
+		claim, err := p.CoreV1().PersistentVolumeClaims("pedl").Get(t.Context(), "mine", metav1.GetOptions{})
+		require.NoError(t, err)
+		assert.Equal(t, uid, claim.UID)
+		assert.Equal(t, corev1.ClaimBound, claim.Status.Phase)
+		assert.Empty(t, p.pods("pedl", ""))
+	}
+}
+
+// createClaim makes a claim in the namespace pedl, and what it is bound to.
+func (p *pedlStack) createClaim(name string) types.UID {
+	p.t.Helper()
+	_, err := p.CoreV1().Namespaces().Create(p.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "pedl"}}, metav1.CreateOptions{})
+	require.NoError(p.t, err)
+	class, size := "", corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
+	modes := []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
+	_, err = p.CoreV1().PersistentVolumes().Create(p.t.Context(), &corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: corev1.PersistentVolumeSpec{Capacity: size, AccessModes: modes,
+			PersistentVolumeSource: corev1.PersistentVolumeSource{NFS: &corev1.NFSVolumeSource{Server: "10.0.0.10", Path: "/" + name}}},
+	}, metav1.CreateOptions{})
+	require.NoError(p.t, err)
+	claim, err := p.CoreV1().PersistentVolumeClaims("pedl").Create(p.t.Context(), &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: corev1.PersistentVolumeClaimSpec{AccessModes: modes, StorageClassName: &class, VolumeName: name,
+			Resources: corev1.VolumeResourceRequirements{Requests: size}},
+	}, metav1.CreateOptions{})
+	require.NoError(p.t, err)
+	return claim.UID
 }
 
 // awaitAgents waits for as many agents, each running on a node of the pool, and none
