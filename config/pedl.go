@@ -37,7 +37,7 @@ type PEDL struct {
 	Registry    PEDLRegistry        `json:"registry"`
 	Service     PEDLService         `json:"service,omitempty"`
 	Ingress     PEDLIngress         `json:"ingress,omitempty"`
-	PostgreSQL  PEDLPostgreSQL      `json:"postgresql"`
+	Postgres    PEDLPostgreSQL      `json:"postgresql"`
 	// SupportCheck asks whether nodes can run PEDL. Default: nobody asks.
 	SupportCheck *PEDLSupportCheck `json:"supportCheck,omitempty"`
 }
@@ -89,15 +89,15 @@ type PEDLRegistry struct {
 
 // PEDLService is the service of the master.
 type PEDLService struct {
-	// Type is ClusterIP, NodePort or LoadBalancer. Default ClusterIP.
+	// Type is `ClusterIP`, `NodePort` or `LoadBalancer`. Default `ClusterIP`.
 	Type corev1.ServiceType `json:"type,omitempty"`
 	// Port is where the master is reached. Default 8080.
 	Port int `json:"port,omitempty"`
 	// ExternalIPs are addresses outside of the cluster that lead to the service.
 	// Default none.
 	ExternalIPs []string `json:"externalIPs,omitempty"`
-	// NodePort is the port of each node, from 30000 to 32767, for the types NodePort
-	// and LoadBalancer. Default: Kubernetes chooses one.
+	// NodePort is the port of each node, from 30000 to 32767, for the types
+	// `NodePort` and `LoadBalancer`. Default: Kubernetes chooses one.
 	NodePort int `json:"nodePort,omitempty"`
 	// ClusterIP is the service's address in the cluster. Default: Kubernetes
 	// chooses one.
@@ -204,7 +204,8 @@ type PostgreSQLPersistence struct {
 	ExistingClaim string `json:"existingClaim,omitempty"`
 	// StorageClass makes the volume, and decides what becomes of it.
 	StorageClass string `json:"storageClass,omitempty"`
-	// AccessMode is that of the volume. Default ReadWriteOnce.
+	// AccessMode is ReadWriteOnce, or ReadWriteMany for what is no disk. Default
+	// ReadWriteOnce.
 	AccessMode corev1.PersistentVolumeAccessMode `json:"accessMode,omitempty"`
 	// Annotations are annotations of the volume and of its claim. Default none.
 	Annotations map[string]string `json:"annotations,omitempty"`

@@ -147,6 +147,8 @@ func TestPEDLRefused(t *testing.T) {
 			pg + ".resources.requests[memory]", []string{"the database of PEDL fits no node"}},
 		{"tag in the repository", withPEDL(edits{pg + ".image": edits{"repository": "bitnami/postgresql:11"}}),
 			pg + ".image.repository", []string{"without registry and tag"}},
+		{"registry with a path", withPEDL(edits{pg + ".image": edits{"registry": "https://docker.io/"}}),
+			pg + ".image.registry", []string{"like docker.io"}},
 		{"tag", withPEDL(edits{pg + ".image": edits{"tag": "a b"}}),
 			pg + ".image.tag", []string{"in quotes"}},
 		{"setting in snake case", withPEDL(edits{pg + ".postgresqlExtendedConfig": edits{"max_connections": 1}}),
@@ -243,11 +245,11 @@ func TestPEDLDefaults(t *testing.T) {
 		return fmt.Sprint(r.Limits.Cpu(), r.Limits.Memory(), r.Requests.Cpu(), r.Requests.Memory())
 	}
 	assert.Equal(t, "2 16Gi 2 8Gi", amounts(p.Resources))
-	assert.Equal(t, "8 40Gi 4 40Gi", amounts(p.PostgreSQL.Resources))
+	assert.Equal(t, "8 40Gi 4 40Gi", amounts(p.Postgres.Resources))
 	assert.Empty(t, p.Agent.Tolerations)
-	assert.Equal(t, map[string]PostgreSQLValue{"maxConnections": "10", "sharedBuffers": "1GB", "logConnections": "true"}, p.PostgreSQL.ExtendedConfig)
+	assert.Equal(t, map[string]PostgreSQLValue{"maxConnections": "10", "sharedBuffers": "1GB", "logConnections": "true"}, p.Postgres.ExtendedConfig)
 	assert.Equal(t, "system", p.NodePool)
-	disk := p.PostgreSQL.Persistence.PersistentDisk
+	disk := p.Postgres.Persistence.PersistentDisk
 	assert.Equal(t, "persia-pedl-postgresql", disk.Disk)
 	assert.Equal(t, []string{"us-central1-a"}, disk.Zones)
 	assert.Equal(t, "pd-balanced", disk.Create.Type)

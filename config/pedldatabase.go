@@ -52,8 +52,10 @@ func (v *validator) external(path *field.Path, e ExternalPostgreSQL) {
 }
 
 func (v *validator) postgreSQLImage(path *field.Path, image PostgreSQLImage) {
-	v.image(path.Child("registry"), image.Registry)
-	if !natsImageForm.MatchString(image.Repository) {
+	if !registryForm.MatchString(image.Registry) {
+		v.invalid(path.Child("registry"), image.Registry, "must be the name of a registry, like docker.io or registry.example.com:5000")
+	}
+	if !repositoryForm.MatchString(image.Repository) {
 		v.invalid(path.Child("repository"), image.Repository, "must be a repository without registry and tag, like bitnami/postgresql; write those in registry and tag")
 	}
 	if !tagForm.MatchString(image.Tag) {
@@ -64,6 +66,8 @@ func (v *validator) postgreSQLImage(path *field.Path, image PostgreSQLImage) {
 }
 
 var (
+	registryForm   = regexp.MustCompile(`^[a-z0-9.-]+(:[0-9]+)?$`)
+	repositoryForm = regexp.MustCompile(`^[a-z0-9._-]+(/[a-z0-9._-]+)*$`)
 	// tagForm is what a tag may be (OCI Distribution Specification, "Pull").
 	tagForm = regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$`)
 	// settingForm is the name of a setting in camel case, with the prefix of an
@@ -204,8 +208,8 @@ func (s *Stack) pedlPods(pool string) []capacity.Pods {
 	}
 	if s.PEDL.NodePool == pool {
 		pods = append(pods, capacity.Pods{Name: "PEDL master", Count: 1, Requests: requests(s.PEDL.Resources)})
-		if s.PEDL.PostgreSQL.External == nil {
-			pods = append(pods, capacity.Pods{Name: "PEDL database", Count: 1, Requests: requests(s.PEDL.PostgreSQL.Resources)})
+		if s.PEDL.Postgres.External == nil {
+			pods = append(pods, capacity.Pods{Name: "PEDL database", Count: 1, Requests: requests(s.PEDL.Postgres.Resources)})
 		}
 	}
 	if check := s.PEDL.SupportCheck; check != nil && check.NodePool == pool {
@@ -244,7 +248,7 @@ func (s *Stack) pedlWarnings() []string {
 			warn("supportCheck.nodePool", noDocker+": the check of pool %s fails unless you have installed it", pool.ImageType, pool.Name)
 		}
 	}
-	warnings = append(warnings, p.PostgreSQL.warnings()...)
+	warnings = append(warnings, p.Postgres.warnings()...)
 	slices.Sort(warnings)
 	return warnings
 }

@@ -57,7 +57,7 @@ func (p *PEDL) setDefaults(s *Stack) {
 	if p.Agent.Tolerations == nil {
 		p.Agent.Tolerations = []corev1.Toleration{{Key: gpuTaint, Value: "present", Effect: corev1.TaintEffectNoSchedule}}
 	}
-	p.PostgreSQL.setDefaults(s, p.NodePool)
+	p.Postgres.setDefaults(s, p.NodePool)
 	s.hostAgents(p.Agent.NodePools)
 }
 
@@ -175,10 +175,10 @@ func (p *PostgreSQLPersistence) volume() Volume {
 
 // PEDLDatabase is the volume of PEDL's database, if it is one of the stack's.
 func (s *Stack) PEDLDatabase() (Volume, bool) {
-	if s.PEDL == nil || s.PEDL.PostgreSQL.External != nil {
+	if s.PEDL == nil || s.PEDL.Postgres.External != nil {
 		return Volume{}, false
 	}
-	p := &s.PEDL.PostgreSQL.Persistence
+	p := &s.PEDL.Postgres.Persistence
 	if !*p.Enabled || p.VolumeSource == (VolumeSource{}) {
 		return Volume{}, false
 	}

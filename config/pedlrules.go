@@ -28,7 +28,7 @@ func (v *validator) pedl() {
 	v.registry(path.Child("registry"), p.Registry)
 	v.pedlService(path.Child("service"), p.Service)
 	v.ingress(path.Child("ingress"), p.Ingress)
-	v.postgreSQL(path.Child("postgresql"), p.PostgreSQL)
+	v.postgreSQL(path.Child("postgresql"), p.Postgres)
 	v.agents(path, p)
 	v.trialRunner(path.Child("trialRunner"), p.TrialRunner)
 	if p.SupportCheck != nil {

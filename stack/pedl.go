@@ -29,7 +29,7 @@ func newPEDL(ctx *pulumi.Context, cfg *config.Stack, found map[string]storage.Fo
 	installed := &pedlInstallation{config: cfg.PEDL}
 	namespaces, err := pedl.NewNamespaces(ctx, "pedl", pedl.NamespacesArgs{
 		Registry: cfg.PEDL.Registry,
-		Keep:     keepsClaim(cfg.PEDL.PostgreSQL),
+		Keep:     keepsClaim(cfg.PEDL.Postgres),
 		Needs:    nodes,
 	}, inCluster)
 	if err != nil {
@@ -68,7 +68,7 @@ func newPEDL(ctx *pulumi.Context, cfg *config.Stack, found map[string]storage.Fo
 // newDatabase registers the volume and the database, unless there is one elsewhere,
 // and returns what the master needs.
 func (p *pedlInstallation) newDatabase(ctx *pulumi.Context, cfg *config.Stack, found map[string]storage.Found, needs []pulumi.Resource, inCluster pulumi.ResourceOption) ([]pulumi.Resource, error) {
-	if cfg.PEDL.PostgreSQL.External != nil {
+	if cfg.PEDL.Postgres.External != nil {
 		return needs, nil
 	}
 	if volume, ok := cfg.PEDLDatabase(); ok {
@@ -80,7 +80,7 @@ func (p *pedlInstallation) newDatabase(ctx *pulumi.Context, cfg *config.Stack, f
 			Namespace:      pedl.NamespaceName,
 			ServiceAccount: pedl.ServiceAccountName,
 			Contents:       "databases",
-			Annotations:    cfg.PEDL.PostgreSQL.Persistence.Annotations,
+			Annotations:    cfg.PEDL.Postgres.Persistence.Annotations,
 			Needs:          needs,
 		}, inCluster)
 		if err != nil {
@@ -89,7 +89,7 @@ func (p *pedlInstallation) newDatabase(ctx *pulumi.Context, cfg *config.Stack, f
 		p.volume, needs = registered, []pulumi.Resource{registered}
 	}
 	database, err := pedl.NewDatabase(ctx, "pedl-postgresql", pedl.DatabaseArgs{
-		PostgreSQL: cfg.PEDL.PostgreSQL,
+		PostgreSQL: cfg.PEDL.Postgres,
 		Placement:  placement(cfg, cfg.PEDL.NodePool),
 		Needs:      needs,
 	}, inCluster)
@@ -129,7 +129,7 @@ func (p *pedlInstallation) output() pulumi.Map {
 
 // databaseOutput says where the data is, and what becomes of it.
 func (p *pedlInstallation) databaseOutput() pulumi.Map {
-	postgreSQL := p.config.PostgreSQL
+	postgreSQL := p.config.Postgres
 	switch {
 	case postgreSQL.External != nil:
 		return pulumi.Map{"host": pulumi.String(postgreSQL.External.Host), "onDestroy": pulumi.String("kept")}

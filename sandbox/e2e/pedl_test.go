@@ -160,6 +160,7 @@ func TestPEDL(t *testing.T) {
 		assert.Equal(t, "determinedai/pedl-master:0.9.1", p.onlyPod("pedl-master").Spec.Containers[0].Image)
 		p.awaitAgents("agents", 2)
 	})
+	t.Run("other ways", func(t *testing.T) { p.assertOtherWays(t) })
 	t.Run("down and up again", func(t *testing.T) {
 		require.NoError(t, p.s.Destroy(t.Context()))
 		p.assertEmpty()
@@ -170,6 +171,42 @@ func TestPEDL(t *testing.T) {
 		assert.Regexp(t, "^Failed: BackoffLimitExceeded: ", result.Outputs["pedl"].Value.(map[string]any)["supportCheck"])
 	})
 	fmt.Printf("TIME PEDL through its life: %s\n", time.Since(started).Round(time.Second))
+}
+
+// assertOtherWays has the API server take all that leads to the master, and what else
+// can be said of pods.
+func (p *pedlStack) assertOtherWays(t *testing.T) {
+	t.Helper()
+	toleration := object{"key": "team", "operator": "Exists"}
+	p.pedl["service"] = object{"type": "LoadBalancer", "nodePort": 30080, "externalIPs": []string{"203.0.113.7"},
+		"loadBalancerIP": "203.0.113.8", "loadBalancerSourceRanges": []string{"203.0.113.0/24"},
+		"annotations": object{"networking.gke.io/load-balancer-type": "Internal"}}
+	p.pedl["ingress"] = object{"enabled": true, "hosts": []string{"pedl.example.com"},
+		"tls": []object{{"hosts": []string{"pedl.example.com"}, "secretName": "pedl-tls"}}}
+	p.pedl["tolerations"] = []object{toleration}
+	p.pedl["nodeSelector"] = object{"kubernetes.io/os": "linux"}
+	p.pedl["trialRunner"] = object{"network": "host", "uid": 0, "gid": 0}
+	p.pedl["agent"].(object)["tolerations"] = []object{toleration}
+	p.pedl["agent"].(object)["env"] = []object{{"name": "HTTPS_PROXY", "value": "http://proxy"}}
+	postgreSQL := p.pedl["postgresql"].(object)
+	postgreSQL["image"] = object{"pullPolicy": "Always", "pullSecrets": []object{{"name": "mirror"}}}
+	postgreSQL["postgresqlInitdbArgs"] = "--data-checksums"
+	postgreSQL["postgresqlExtendedConfig"] = object{"maxConnections": 50}
+	postgreSQL["service"] = object{"externalIPs": []string{"203.0.113.9"}}
+	before := p.onlyPod("pedl-postgresql")
+	p.write(t)
+	assert.Equal(t, map[string]int{"create": 1, "update": 6, "replace": 1}, upChanges(t, p.s),
+		"an Ingress; three workloads, two services, and a policy; the settings of PostgreSQL")
+	assert.NotEqual(t, before.UID, p.onlyPod("pedl-postgresql").UID, "settings roll the database")
+	service, err := p.CoreV1().Services("pedl").Get(t.Context(), "pedl-master", metav1.GetOptions{})
+	require.NoError(t, err)
+	assert.Equal(t, corev1.ServiceTypeLoadBalancer, service.Spec.Type)
+	assert.Equal(t, int32(30080), service.Spec.Ports[0].NodePort)
+	ingress, err := p.NetworkingV1().Ingresses("pedl").Get(t.Context(), "pedl-master", metav1.GetOptions{})
+	require.NoError(t, err)
+	assert.Equal(t, "pedl.example.com", ingress.Spec.Rules[0].Host)
+	p.awaitAgents("agents", 2)
+	assert.Empty(t, upChanges(t, p.s))
 }
 
 // TestPEDLExistingClaim: a claim that somebody else has made is in the namespace of

@@ -50,7 +50,7 @@ func NewMaster(ctx *pulumi.Context, name string, args MasterArgs, opts ...pulumi
 	if err := ctx.RegisterComponentResource("persia:pedl:Master", name, master, opts...); err != nil {
 		return nil, err
 	}
-	database := connectionOf(args.PEDL.PostgreSQL)
+	database := connectionOf(args.PEDL.Postgres)
 	policy, err := kube.Register(ctx, name, masterPolicy(database), kube.Child(master, args.Needs))
 	if err != nil {
 		return nil, err
