@@ -35,8 +35,7 @@ func newPEDL(ctx *pulumi.Context, cfg *config.Stack, found map[string]storage.Fo
 	if err != nil {
 		return nil, err
 	}
-	needs := []pulumi.Resource{namespaces}
-	masterNeeds, err := installed.newDatabase(ctx, cfg, found, needs, inCluster)
+	masterNeeds, err := installed.newDatabase(ctx, cfg, found, namespaces.Objects, inCluster)
 	if err != nil {
 		return nil, err
 	}
@@ -52,14 +51,14 @@ func newPEDL(ctx *pulumi.Context, cfg *config.Stack, found map[string]storage.Fo
 		PEDL:        *cfg.PEDL,
 		MasterIP:    installed.master.ClusterIP,
 		Tolerations: agentTolerations(cfg),
-		Needs:       []pulumi.Resource{installed.master, driver},
+		Needs:       []pulumi.Resource{installed.master.Server, driver},
 	}, inCluster); err != nil {
 		return nil, err
 	}
 	if check := cfg.PEDL.SupportCheck; check != nil {
 		installed.support, err = pedl.NewSupportCheck(ctx, "test-pedl-support", pedl.SupportCheckArgs{
 			Placement: placement(cfg, check.NodePool),
-			Needs:     []pulumi.Resource{namespaces, driver},
+			Needs:     append(slices.Clip(namespaces.Objects), driver),
 		}, inCluster)
 	}
 	return installed, err
@@ -86,14 +85,17 @@ func (p *pedlInstallation) newDatabase(ctx *pulumi.Context, cfg *config.Stack, f
 		if err != nil {
 			return nil, err
 		}
-		p.volume, needs = registered, []pulumi.Resource{registered}
+		p.volume, needs = registered, []pulumi.Resource{registered.Claim}
 	}
 	database, err := pedl.NewDatabase(ctx, "pedl-postgresql", pedl.DatabaseArgs{
 		PostgreSQL: cfg.PEDL.Postgres,
 		Placement:  placement(cfg, cfg.PEDL.NodePool),
 		Needs:      needs,
 	}, inCluster)
-	return []pulumi.Resource{database}, err
+	if err != nil {
+		return nil, err
+	}
+	return []pulumi.Resource{database.Server}, nil
 }
 
 // keepsClaim reports whether the database is on a claim that must not go with its

@@ -42,6 +42,8 @@ type Volume struct {
 	// VolumeName and ClaimName are the objects' names.
 	VolumeName pulumi.StringOutput `pulumi:"volumeName"`
 	ClaimName  pulumi.StringOutput `pulumi:"claimName"`
+	// Claim is the claim itself, after which everything of the volume is there.
+	Claim pulumi.Resource
 	// Storage is what the volume is over, and OnDestroy what becomes of it when the
 	// stack is destroyed.
 	Storage   string
@@ -71,8 +73,9 @@ func NewVolume(ctx *pulumi.Context, name string, args Args, opts ...pulumi.Resou
 	//
 	// Kubernetes refuses to change what the claim of a static volume asks for. It
 	// goes on asking for the size that it began with, while the volume grows.
-	if _, err := kube.Register(ctx, name, claim(args), child,
-		pulumi.DependsOn([]pulumi.Resource{volume}), pulumi.IgnoreChanges([]string{"spec.resources.requests"}), deleteTimeout()); err != nil {
+	component.Claim, err = kube.Register(ctx, name, claim(args), child,
+		pulumi.DependsOn([]pulumi.Resource{volume}), pulumi.IgnoreChanges([]string{"spec.resources.requests"}), deleteTimeout())
+	if err != nil {
 		return nil, err
 	}
 

@@ -41,6 +41,9 @@ type DatabaseArgs struct {
 // Database is the master's own PostgreSQL.
 type Database struct {
 	pulumi.ResourceState
+
+	// Server is PostgreSQL itself.
+	Server pulumi.Resource
 }
 
 // NewDatabase registers PostgreSQL.
@@ -78,9 +81,10 @@ func NewDatabase(ctx *pulumi.Context, name string, args DatabaseArgs, opts ...pu
 		}
 		needs = append(needs, claim)
 	}
-	if _, err := kube.RegisterWith(ctx, name, statefulSet(args), kube.Later{
+	component.Server, err = kube.RegisterWith(ctx, name, statefulSet(args), kube.Later{
 		"spec.template.metadata.annotations." + versionAnnotation: settings.Version(),
-	}, kube.Child(component, needs), kube.WorkloadTimeouts()); err != nil {
+	}, kube.Child(component, needs), kube.WorkloadTimeouts())
+	if err != nil {
 		return nil, err
 	}
 	return component, ctx.RegisterResourceOutputs(component, pulumi.Map{})

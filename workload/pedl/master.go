@@ -38,6 +38,8 @@ type MasterArgs struct {
 type Master struct {
 	pulumi.ResourceState
 
+	// Server is the master itself.
+	Server pulumi.Resource
 	// URL is where it is reached inside of the cluster.
 	URL string
 	// ClusterIP is the address of its service.
@@ -63,9 +65,10 @@ func NewMaster(ctx *pulumi.Context, name string, args MasterArgs, opts ...pulumi
 	if err != nil {
 		return nil, err
 	}
-	if _, err := kube.RegisterWith(ctx, name, deployment(args), kube.Later{
+	master.Server, err = kube.RegisterWith(ctx, name, deployment(args), kube.Later{
 		"spec.template.metadata.annotations." + versionAnnotation: secret.Version(),
-	}, kube.Child(master, []pulumi.Resource{secret}), kube.WorkloadTimeouts()); err != nil {
+	}, kube.Child(master, []pulumi.Resource{secret}), kube.WorkloadTimeouts())
+	if err != nil {
 		return nil, err
 	}
 	if err := registerWays(ctx, name, master, args.PEDL, child); err != nil {

@@ -40,6 +40,11 @@ type NamespacesArgs struct {
 // policies let.
 type Namespaces struct {
 	pulumi.ResourceState
+
+	// Objects are all that is in the namespaces before any pod. Who depends on the
+	// component may miss some of them: Pulumi gets to know a component's children
+	// while the program goes on.
+	Objects []pulumi.Resource
 }
 
 // NewNamespaces registers both namespaces, each with what its pods run as and pull
@@ -59,27 +64,31 @@ func NewNamespaces(ctx *pulumi.Context, name string, args NamespacesArgs, opts .
 		if err != nil {
 			return nil, err
 		}
-		if err := fill(ctx, namespace.Name, args.Registry, kube.Child(component, []pulumi.Resource{registered})); err != nil {
+		objects, err := fill(ctx, namespace.Name, args.Registry, kube.Child(component, []pulumi.Resource{registered}))
+		if err != nil {
 			return nil, err
 		}
+		component.Objects = append(component.Objects, objects...)
 	}
 	return component, ctx.RegisterResourceOutputs(component, pulumi.Map{})
 }
 
 // fill registers what every pod of a namespace has.
-func fill(ctx *pulumi.Context, namespace string, registry config.PEDLRegistry, child pulumi.ResourceOption) error {
-	if _, err := kube.Register(ctx, namespace+"-closed", closedPolicy(namespace), child); err != nil {
-		return err
+func fill(ctx *pulumi.Context, namespace string, registry config.PEDLRegistry, child pulumi.ResourceOption) ([]pulumi.Resource, error) {
+	policy, err := kube.Register(ctx, namespace+"-closed", closedPolicy(namespace), child)
+	if err != nil {
+		return nil, err
 	}
 	noToken := false
-	if _, err := kube.Register(ctx, namespace, &corev1.ServiceAccount{
+	account, err := kube.Register(ctx, namespace, &corev1.ServiceAccount{
 		ObjectMeta:                   meta(namespace, ServiceAccountName, "pedl"),
 		AutomountServiceAccountToken: &noToken,
-	}, child); err != nil {
-		return err
+	}, child)
+	if err != nil {
+		return nil, err
 	}
-	_, err := kube.Register(ctx, namespace+"-registry", pullSecret(namespace, registry), child)
-	return err
+	secret, err := kube.Register(ctx, namespace+"-registry", pullSecret(namespace, registry), child)
+	return []pulumi.Resource{policy, account, secret}, err
 }
 
 // pullSecret holds the registry's credentials as the kubelet reads them.
