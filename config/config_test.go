@@ -839,9 +839,13 @@ func TestValues(t *testing.T) {
 			edits{"persia:volumes[1]": edits{"name": "b", "size": "1Ti", "filestore": edits{"instance": "b", "create": edits{"tier": bad}}}}},
 		"CreateDisk.Type": {"persia:volumes[1].persistentDisk.create.type",
 			edits{"persia:volumes[1]": edits{"name": "b", "size": "1Ti", "persistentDisk": edits{"disk": "b", "create": edits{"type": bad}}}}},
-		"Job.LogLevel":        {path: "persia:jobs[0].logLevel"},
-		"Job.RestartPolicy":   {path: "persia:jobs[0].restartPolicy"},
-		"Job.ImagePullPolicy": {path: "persia:jobs[0].imagePullPolicy"},
+		"PEDL.ImagePullPolicy":             {"persia:pedl.imagePullPolicy", withPEDL(edits{"persia:pedl.imagePullPolicy": bad})},
+		"PEDLService.Type":                 {"persia:pedl.service.type", withPEDL(edits{"persia:pedl.service.type": bad})},
+		"PostgreSQLImage.PullPolicy":       {pg + ".image.pullPolicy", withPEDL(edits{pg + ".image.pullPolicy": bad})},
+		"PostgreSQLPersistence.AccessMode": {onDisk + ".accessMode", withPEDL(edits{onDisk + ".accessMode": bad})},
+		"Job.LogLevel":                     {path: "persia:jobs[0].logLevel"},
+		"Job.RestartPolicy":                {path: "persia:jobs[0].restartPolicy"},
+		"Job.ImagePullPolicy":              {path: "persia:jobs[0].imagePullPolicy"},
 	}
 	tagged := taggedValues(reflect.TypeFor[Stack]())
 	assert.Len(t, tagged, len(cases))

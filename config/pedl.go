@@ -20,7 +20,7 @@ type PEDL struct {
 	TrialRunner TrialRunner `json:"trialRunner,omitempty"`
 	// ImagePullPolicy is Always, IfNotPresent or Never, for master and agents.
 	// Default IfNotPresent.
-	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty"`
+	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty" values:"Always,IfNotPresent,Never"`
 	// Resources are what the master asks for and may use. Each amount has a
 	// default: limits {cpu: 8, memory: 16Gi}, requests {cpu: 4, memory: 8Gi}, but
 	// never more than a limit that is given.
@@ -90,7 +90,7 @@ type PEDLRegistry struct {
 // PEDLService is the service of the master.
 type PEDLService struct {
 	// Type is `ClusterIP`, `NodePort` or `LoadBalancer`. Default `ClusterIP`.
-	Type corev1.ServiceType `json:"type,omitempty"`
+	Type corev1.ServiceType `json:"type,omitempty" values:"ClusterIP,NodePort,LoadBalancer"`
 	// Port is where the master is reached. Default 8080.
 	Port int `json:"port,omitempty"`
 	// ExternalIPs are addresses outside of the cluster that lead to the service.
@@ -165,7 +165,7 @@ type PostgreSQLImage struct {
 	// Tag is the image's tag. Default 10.8.0.
 	Tag string `json:"tag,omitempty"`
 	// PullPolicy is Always, IfNotPresent or Never. Default IfNotPresent.
-	PullPolicy corev1.PullPolicy `json:"pullPolicy,omitempty"`
+	PullPolicy corev1.PullPolicy `json:"pullPolicy,omitempty" values:"Always,IfNotPresent,Never"`
 	// PullSecrets are Secrets of the namespace pedl with the credentials of the
 	// registry. Default none.
 	PullSecrets []corev1.LocalObjectReference `json:"pullSecrets,omitempty"`
@@ -206,7 +206,7 @@ type PostgreSQLPersistence struct {
 	StorageClass string `json:"storageClass,omitempty"`
 	// AccessMode is ReadWriteOnce, or ReadWriteMany for what is no disk. Default
 	// ReadWriteOnce.
-	AccessMode corev1.PersistentVolumeAccessMode `json:"accessMode,omitempty"`
+	AccessMode corev1.PersistentVolumeAccessMode `json:"accessMode,omitempty" values:"ReadWriteOnce,ReadWriteMany"`
 	// Annotations are annotations of the volume and of its claim. Default none.
 	Annotations map[string]string `json:"annotations,omitempty"`
 	// Size is the volume's size. It can grow where it is the stack's own. Default

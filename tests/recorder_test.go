@@ -290,11 +290,29 @@ func readStackFile(t testing.TB, path string) map[string]string {
 			configuration[key] = text
 			continue
 		}
-		text, err := json.Marshal(value)
+		text, err := json.Marshal(decrypted(value))
 		require.NoError(t, err)
 		configuration[key] = string(text)
 	}
 	return configuration
+}
+
+// decrypted is a value with a text for each secret, as Pulumi hands it to the program.
+func decrypted(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		if secret, ok := value["secure"]; ok {
+			return secret
+		}
+		for name, inner := range value {
+			value[name] = decrypted(inner)
+		}
+	case []any:
+		for i, inner := range value {
+			value[i] = decrypted(inner)
+		}
+	}
+	return value
 }
 
 func readYAML(t testing.TB, name string, into any) {

@@ -30,6 +30,8 @@ type schema struct {
 	Items       *schema  `json:"items,omitempty"`
 	Contains    *schema  `json:"contains,omitempty"`
 	Required    []string `json:"required,omitempty"`
+	// MaxProperties is 0 for an object that is empty.
+	MaxProperties *int `json:"maxProperties,omitempty"`
 
 	Properties    map[string]*schema `json:"properties,omitempty"`
 	Patterns      map[string]*schema `json:"patternProperties,omitempty"`
@@ -221,6 +223,9 @@ func (b *schemaBuilder) object(s *Section) *schema {
 		b.olderNames(s, o)
 		o.If = &schema{Required: []string{manifest}}
 		o.Else = b.wholeJob(s)
+	case s.Path == "persia:pedl":
+		// {} is as if the key was left out.
+		o.Else, o.If = &schema{Required: required(s.Fields)}, &schema{MaxProperties: new(0)}
 	case !b.elsewhere[s.Name]:
 		o.Required = required(s.Fields)
 	}
