@@ -42,46 +42,41 @@ func Deploy(ctx *pulumi.Context) error {
 	if err != nil {
 		return err
 	}
-	// What follows is inside the cluster, and needs its nodes.
+	// What follows is inside the cluster, and comes after its nodes.
 	inCluster := pulumi.Provider(cluster.Provider)
-	nodes := []pulumi.Resource{cluster}
-	driver, err := gpu.NewDriver(ctx, "nvidia-driver", gpu.Args{
-		Driver: cfg.NVIDIADriver,
-		Needs:  nodes,
-	}, inCluster)
+	driver, err := gpu.NewDriver(ctx, "nvidia-driver", gpu.Args{Driver: cfg.NVIDIADriver}, inCluster)
 	if err != nil {
 		return err
 	}
-	priorities, err := priority.NewClasses(ctx, "persia", nodes, inCluster)
+	priorities, err := priority.NewClasses(ctx, "persia", inCluster)
 	if err != nil {
 		return err
 	}
 	namespace, err := persia.NewNamespace(ctx, "persia", persia.NamespaceArgs{
 		HostPaths:         cfg.MountsHostPaths(),
 		ManagedPrometheus: hasManagedPrometheus(cfg.Cluster),
-		Needs:             nodes,
 	}, inCluster)
 	if err != nil {
 		return err
 	}
-	volumes, err := newVolumes(ctx, cfg, found, append(nodes, namespace), inCluster)
+	volumes, err := newVolumes(ctx, cfg, found, namespace.Objects, inCluster)
 	if err != nil {
 		return err
 	}
-	broker, err := newNATS(ctx, cfg, nodes, []pulumi.Resource{priorities, namespace}, inCluster)
+	broker, err := newNATS(ctx, cfg, slices.Concat(priorities.Objects, namespace.Objects), inCluster)
 	if err != nil {
 		return err
 	}
-	operator, err := newJobOperator(ctx, cfg, append(nodes, namespace), inCluster)
+	operator, err := newJobOperator(ctx, cfg, namespace.Objects, inCluster)
 	if err != nil {
 		return err
 	}
-	jobNeeds := slices.Concat(nodes, resources(volumes), []pulumi.Resource{driver, priorities, namespace, broker}, operator)
+	jobNeeds := slices.Concat(driver.Objects, priorities.Objects, namespace.Objects, claims(volumes), broker.Objects, operator)
 	jobs, err := newJobs(ctx, cfg, broker, jobNeeds, inCluster)
 	if err != nil {
 		return err
 	}
-	installed, err := newPEDL(ctx, cfg, found, nodes, driver, inCluster)
+	installed, err := newPEDL(ctx, cfg, found, driver.Objects, inCluster)
 	if err != nil {
 		return err
 	}
@@ -154,13 +149,12 @@ func newVolumes(ctx *pulumi.Context, cfg *config.Stack, found map[string]storage
 	return volumes, nil
 }
 
-// newNATS registers the operator after nodes, and the servers also after what only
-// they and their clients need.
-func newNATS(ctx *pulumi.Context, cfg *config.Stack, nodes, servers []pulumi.Resource, inCluster pulumi.ResourceOption) (*nats.Cluster, error) {
+// newNATS registers the operator, and the servers after it and after what they and
+// their clients need.
+func newNATS(ctx *pulumi.Context, cfg *config.Stack, needs []pulumi.Resource, inCluster pulumi.ResourceOption) (*nats.Cluster, error) {
 	operator, err := nats.NewOperator(ctx, "nats-operator", nats.OperatorArgs{
 		Scope:     cfg.NATS.OperatorScope,
 		Placement: placement(cfg, cfg.SystemPoolName()),
-		Needs:     nodes,
 	}, inCluster)
 	if err != nil {
 		return nil, err
@@ -171,7 +165,7 @@ func newNATS(ctx *pulumi.Context, cfg *config.Stack, nodes, servers []pulumi.Res
 		ClientNamespace:   persia.NamespaceName,
 		ClientLabel:       persia.JobLabel,
 		ManagedPrometheus: hasManagedPrometheus(cfg.Cluster),
-		Needs:             slices.Concat(nodes, servers, []pulumi.Resource{operator}),
+		Needs:             slices.Concat(needs, operator.Objects),
 	}, inCluster)
 }
 
@@ -186,10 +180,11 @@ func placement(cfg *config.Stack, nodePool string) kube.Placement {
 	panic("no node pool " + nodePool) // refused by config
 }
 
-func resources(volumes []*storage.Volume) []pulumi.Resource {
-	var converted []pulumi.Resource
+// claims are what pods with the volumes come after.
+func claims(volumes []*storage.Volume) []pulumi.Resource {
+	var claims []pulumi.Resource
 	for _, volume := range volumes {
-		converted = append(converted, volume)
+		claims = append(claims, volume.Claim)
 	}
-	return converted
+	return claims
 }

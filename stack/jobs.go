@@ -21,7 +21,10 @@ func newJobOperator(ctx *pulumi.Context, cfg *config.Stack, needs []pulumi.Resou
 		JobNamespace: persia.NamespaceName,
 		Needs:        needs,
 	}, inCluster)
-	return []pulumi.Resource{registered}, err
+	if err != nil {
+		return nil, err
+	}
+	return registered.Objects, nil
 }
 
 // newJobs registers each job by its engine.

@@ -20,9 +20,9 @@ type pedlInstallation struct {
 	support *pedl.SupportCheck
 }
 
-// newPEDL registers PEDL after nodes, if the stack has it, and what runs on GPUs
-// after their driver.
-func newPEDL(ctx *pulumi.Context, cfg *config.Stack, found map[string]storage.Found, nodes []pulumi.Resource, driver pulumi.Resource, inCluster pulumi.ResourceOption) (*pedlInstallation, error) {
+// newPEDL registers PEDL, if the stack has it, and what runs on GPUs after their
+// driver.
+func newPEDL(ctx *pulumi.Context, cfg *config.Stack, found map[string]storage.Found, driver []pulumi.Resource, inCluster pulumi.ResourceOption) (*pedlInstallation, error) {
 	if cfg.PEDL == nil {
 		return nil, nil
 	}
@@ -30,7 +30,6 @@ func newPEDL(ctx *pulumi.Context, cfg *config.Stack, found map[string]storage.Fo
 	namespaces, err := pedl.NewNamespaces(ctx, "pedl", pedl.NamespacesArgs{
 		Registry: cfg.PEDL.Registry,
 		Keep:     keepsClaim(cfg.PEDL.Postgres),
-		Needs:    nodes,
 	}, inCluster)
 	if err != nil {
 		return nil, err
@@ -51,14 +50,14 @@ func newPEDL(ctx *pulumi.Context, cfg *config.Stack, found map[string]storage.Fo
 		PEDL:        *cfg.PEDL,
 		MasterIP:    installed.master.ClusterIP,
 		Tolerations: agentTolerations(cfg),
-		Needs:       []pulumi.Resource{installed.master.Server, driver},
+		Needs:       append(slices.Clip(driver), installed.master.Server),
 	}, inCluster); err != nil {
 		return nil, err
 	}
 	if check := cfg.PEDL.SupportCheck; check != nil {
 		installed.support, err = pedl.NewSupportCheck(ctx, "test-pedl-support", pedl.SupportCheckArgs{
 			Placement: placement(cfg, check.NodePool),
-			Needs:     append(slices.Clip(namespaces.Objects), driver),
+			Needs:     slices.Concat(namespaces.Objects, driver),
 		}, inCluster)
 	}
 	return installed, err

@@ -246,7 +246,7 @@ func TestPersiaOperatorOrder(t *testing.T) {
 	binding := recorder.one(t, "kubernetes:rbac.authorization.k8s.io/v1:RoleBinding", "persia-operator")
 	clusterBinding := recorder.one(t, "kubernetes:rbac.authorization.k8s.io/v1:ClusterRoleBinding", "persia-operator")
 	assert.Subset(t, deployment.dependencies(), []string{crd.urn, binding.urn, clusterBinding.urn})
-	assert.Contains(t, binding.dependencies(), recorder.one(t, "kubernetes:core/v1:Namespace", "persia").urn)
+	assert.Contains(t, recorder.before(binding), recorder.one(t, "kubernetes:core/v1:Namespace", "persia").urn)
 
 	before := recorder.before(recorder.one(t, persiaJobToken, "criteo"))
 	for _, need := range []registration{crd, deployment, binding, clusterBinding} {

@@ -149,14 +149,15 @@ func (r *recorder) some(typeToken string) []registration {
 	return found
 }
 
-// before is what a resource comes after, by URN: its dependencies, and theirs.
+// before is what a resource comes after, by URN: its dependencies and its provider,
+// and theirs.
 func (r *recorder) before(registration registration) map[string]bool {
 	byURN := map[string][]string{}
 	for _, other := range r.registrations {
-		byURN[other.urn] = other.dependencies()
+		byURN[other.urn] = other.needs()
 	}
 	before := map[string]bool{}
-	for next := registration.dependencies(); len(next) > 0; {
+	for next := registration.needs(); len(next) > 0; {
 		urn := next[0]
 		next = next[1:]
 		if !before[urn] {
@@ -165,6 +166,16 @@ func (r *recorder) before(registration registration) map[string]bool {
 		}
 	}
 	return before
+}
+
+// needs are what the engine has a resource come after, but for its parent.
+func (r registration) needs() []string {
+	needs := r.dependencies()
+	if r.Provider != "" {
+		// A provider's URN, and its id.
+		needs = append(slices.Clip(needs), r.Provider[:strings.LastIndex(r.Provider, "::")])
+	}
+	return needs
 }
 
 // urns are sorted, and without what they all begin with.

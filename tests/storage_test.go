@@ -395,7 +395,7 @@ func TestFilestore(t *testing.T) {
 		assert.Equal(t, want, at(t, instance, path), path)
 	}
 	// Filestore takes a range of the network, which must not be one of the cluster's.
-	assert.Contains(t, instance.dependencies(), recorder.one(t, "gcp:container/cluster:Cluster", "persia-dev").urn)
+	assert.Contains(t, recorder.before(instance), recorder.one(t, "gcp:container/cluster:Cluster", "persia-dev").urn)
 }
 
 func TestDisks(t *testing.T) {

@@ -32,7 +32,7 @@ type Cluster struct {
 	// Access is how to reach the cluster. Of an existing one it is nil, since the
 	// user knows.
 	Access *Access
-	// Provider registers objects inside the cluster.
+	// Provider registers objects inside the cluster, after its node pools.
 	Provider *kubernetes.Provider
 }
 
@@ -45,8 +45,7 @@ type Access struct {
 	Kubeconfig pulumi.StringOutput
 }
 
-// NewCluster registers a cluster and all that it stands on. Depending on it is
-// depending on its node pools.
+// NewCluster registers a cluster and all that it stands on.
 func NewCluster(ctx *pulumi.Context, name string, args Args, opts ...pulumi.ResourceOption) (*Cluster, error) {
 	cluster := &Cluster{}
 	if err := ctx.RegisterComponentResource("persia:gke:Cluster", name, cluster, opts...); err != nil {

@@ -26,13 +26,14 @@ const installerName = "nvidia-driver-installer"
 // installation it has no children.
 type Driver struct {
 	pulumi.ResourceState
+
+	// Objects are the DaemonSet, if there is one.
+	Objects []pulumi.Resource
 }
 
 // Args describes the driver's installation.
 type Args struct {
 	Driver config.NVIDIADriver
-	// Needs come before the DaemonSet: the nodes.
-	Needs []pulumi.Resource
 }
 
 // NewDriver registers the installer DaemonSet, if the driver comes from one.
@@ -42,10 +43,11 @@ func NewDriver(ctx *pulumi.Context, name string, args Args, opts ...pulumi.Resou
 		return nil, err
 	}
 	if args.Driver.Installer != config.InstallerManaged {
-		_, err := kube.Register(ctx, name, installer(args.Driver), kube.Child(component, args.Needs), kube.WorkloadTimeouts())
+		daemonSet, err := kube.Register(ctx, name, installer(args.Driver), pulumi.Parent(component), kube.WorkloadTimeouts())
 		if err != nil {
 			return nil, err
 		}
+		component.Objects = []pulumi.Resource{daemonSet}
 	}
 	return component, ctx.RegisterResourceOutputs(component, pulumi.Map{})
 }

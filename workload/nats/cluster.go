@@ -36,6 +36,9 @@ type Cluster struct {
 	URL pulumi.StringOutput `pulumi:"url"`
 	// Client is all that clients need to know.
 	Client Client
+	// Objects are the NatsCluster, which comes after the Secrets of servers and
+	// clients, and is ready when the servers are.
+	Objects []pulumi.Resource
 }
 
 // NewCluster registers a NatsCluster, and what lets clients in and keeps others
@@ -57,20 +60,22 @@ func NewCluster(ctx *pulumi.Context, name string, args ClusterArgs, opts ...pulu
 	if err := registerMonitoring(ctx, name, args, child); err != nil {
 		return nil, err
 	}
-	if err := registerNatsCluster(ctx, name, args, child, pulumi.DependsOn(secrets)); err != nil {
+	servers, err := registerNatsCluster(ctx, name, args, child, pulumi.DependsOn(secrets))
+	if err != nil {
 		return nil, err
 	}
+	cluster.Objects = []pulumi.Resource{servers}
 	cluster.URL = pulumi.String(cluster.Client.URL).ToStringOutput()
 	return cluster, ctx.RegisterResourceOutputs(cluster, pulumi.Map{"url": cluster.URL})
 }
 
-func registerNatsCluster(ctx *pulumi.Context, name string, args ClusterArgs, opts ...pulumi.ResourceOption) error {
+func registerNatsCluster(ctx *pulumi.Context, name string, args ClusterArgs, opts ...pulumi.ResourceOption) (pulumi.Resource, error) {
 	spec, err := runtime.DefaultUnstructuredConverter.ToUnstructured(clusterSpec(args))
 	if err != nil {
-		return fmt.Errorf("NatsCluster %s: %w", args.NATS.Name, err)
+		return nil, fmt.Errorf("NatsCluster %s: %w", args.NATS.Name, err)
 	}
 	opts = append(opts, kube.WorkloadTimeouts())
-	_, err = apiextensions.NewCustomResource(ctx, name, &apiextensions.CustomResourceArgs{
+	return apiextensions.NewCustomResource(ctx, name, &apiextensions.CustomResourceArgs{
 		ApiVersion: pulumi.String(group + "/" + version),
 		Kind:       pulumi.String(clusterKind.name),
 		Metadata: sdkmeta.ObjectMetaArgs{
@@ -81,7 +86,6 @@ func registerNatsCluster(ctx *pulumi.Context, name string, args ClusterArgs, opt
 		},
 		OtherFields: sdkkubernetes.UntypedArgs{"spec": spec},
 	}, append(opts, replacement(args.NATS)...)...)
-	return err
 }
 
 // awaitServers makes the Kubernetes provider wait for the servers. The operator

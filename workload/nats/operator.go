@@ -33,14 +33,15 @@ type OperatorArgs struct {
 	Scope config.OperatorScope
 	// Placement is where the operator runs.
 	Placement kube.Placement
-	// Needs come before everything of the operator: the cluster.
-	Needs []pulumi.Resource
 }
 
 // Operator is the NATS operator, in charge of the NatsClusters of [Namespace], or
 // of all namespaces.
 type Operator struct {
 	pulumi.ResourceState
+
+	// Objects are the Deployment, which comes after everything else of the operator.
+	Objects []pulumi.Resource
 }
 
 // NewOperator registers the operator with its namespace, identity and the kinds
@@ -50,7 +51,7 @@ func NewOperator(ctx *pulumi.Context, name string, args OperatorArgs, opts ...pu
 	if err := ctx.RegisterComponentResource("persia:nats:Operator", name, operator, opts...); err != nil {
 		return nil, err
 	}
-	child := kube.Child(operator, args.Needs)
+	child := pulumi.Parent(operator)
 
 	namespace, err := kube.Register(ctx, name, &corev1.Namespace{
 		ObjectMeta: kube.Meta("", Namespace, kube.BaselinePodSecurity()),
@@ -65,7 +66,8 @@ func NewOperator(ctx *pulumi.Context, name string, args OperatorArgs, opts ...pu
 	if err != nil {
 		return nil, err
 	}
-	if _, err := kube.Register(ctx, name, closedPolicy(), child, inNamespace); err != nil {
+	closed, err := kube.Register(ctx, name, closedPolicy(), child, inNamespace)
+	if err != nil {
 		return nil, err
 	}
 	rights, err := grantRights(ctx, name, args.Scope, child, inNamespace)
@@ -76,11 +78,13 @@ func NewOperator(ctx *pulumi.Context, name string, args OperatorArgs, opts ...pu
 	if err != nil {
 		return nil, err
 	}
-	needs := append(append(rights, kinds...), account)
-	if _, err := kube.Register(ctx, name, deployment(args), child,
-		pulumi.DependsOn(needs), kube.WorkloadTimeouts()); err != nil {
+	needs := append(append(rights, kinds...), account, closed)
+	registered, err := kube.Register(ctx, name, deployment(args), child,
+		pulumi.DependsOn(needs), kube.WorkloadTimeouts())
+	if err != nil {
 		return nil, err
 	}
+	operator.Objects = []pulumi.Resource{registered}
 	return operator, ctx.RegisterResourceOutputs(operator, pulumi.Map{})
 }
 

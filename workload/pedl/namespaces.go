@@ -32,8 +32,6 @@ type NamespacesArgs struct {
 	// Keep leaves the namespace of the master in the cluster when the stack goes: a
 	// claim is in it that is not the stack's to delete.
 	Keep bool
-	// Needs come before the namespaces.
-	Needs []pulumi.Resource
 }
 
 // Namespaces are where PEDL runs. Nobody speaks with anybody there but whom other
@@ -41,9 +39,7 @@ type NamespacesArgs struct {
 type Namespaces struct {
 	pulumi.ResourceState
 
-	// Objects are all that is in the namespaces before any pod. Who depends on the
-	// component may miss some of them: Pulumi gets to know a component's children
-	// while the program goes on.
+	// Objects are all that is in the namespaces before any pod.
 	Objects []pulumi.Resource
 }
 
@@ -54,13 +50,12 @@ func NewNamespaces(ctx *pulumi.Context, name string, args NamespacesArgs, opts .
 	if err := ctx.RegisterComponentResource("persia:pedl:Namespaces", name, component, opts...); err != nil {
 		return nil, err
 	}
-	child := kube.Child(component, args.Needs)
 	for _, namespace := range []*corev1.Namespace{
 		{ObjectMeta: kube.Meta("", NamespaceName, kube.BaselinePodSecurity())},
 		// Agents mount the socket of Docker, a path of their node.
 		{ObjectMeta: kube.Meta("", AgentNamespaceName, kube.NoPodSecurity())},
 	} {
-		registered, err := kube.Register(ctx, namespace.Name, namespace, child, pulumi.RetainOnDelete(args.Keep && namespace.Name == NamespaceName))
+		registered, err := kube.Register(ctx, namespace.Name, namespace, pulumi.Parent(component), pulumi.RetainOnDelete(args.Keep && namespace.Name == NamespaceName))
 		if err != nil {
 			return nil, err
 		}

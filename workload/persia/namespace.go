@@ -20,6 +20,9 @@ const (
 // there but whom a job's own policy lets.
 type Namespace struct {
 	pulumi.ResourceState
+
+	// Objects are what every pod of the namespace comes after.
+	Objects []pulumi.Resource
 }
 
 // NamespaceArgs describes where jobs run.
@@ -29,8 +32,6 @@ type NamespaceArgs struct {
 	HostPaths bool
 	// ManagedPrometheus says that the cluster has Managed Service for Prometheus.
 	ManagedPrometheus bool
-	// Needs come before the namespace.
-	Needs []pulumi.Resource
 }
 
 // NewNamespace registers the namespace of the stack's jobs.
@@ -39,32 +40,34 @@ func NewNamespace(ctx *pulumi.Context, name string, args NamespaceArgs, opts ...
 	if err := ctx.RegisterComponentResource("persia:workload:Namespace", name, component, opts...); err != nil {
 		return nil, err
 	}
-	child := kube.Child(component, args.Needs)
-
 	security := kube.BaselinePodSecurity()
 	if args.HostPaths {
 		security = kube.NoPodSecurity()
 	}
 	namespace, err := kube.Register(ctx, name, &corev1.Namespace{
 		ObjectMeta: kube.Meta("", NamespaceName, security),
+	}, pulumi.Parent(component))
+	if err != nil {
+		return nil, err
+	}
+	child := kube.Child(component, []pulumi.Resource{namespace})
+	closed, err := kube.Register(ctx, name+"-closed", closedPolicy(), child)
+	if err != nil {
+		return nil, err
+	}
+	scripts, err := kube.Register(ctx, name+"-launch", launchConfigMap(), child)
+	if err != nil {
+		return nil, err
+	}
+	noToken := false
+	account, err := kube.Register(ctx, name, &corev1.ServiceAccount{
+		ObjectMeta:                   kube.Meta(NamespaceName, ServiceAccountName, kube.Labels("jobs", ServiceAccountName)),
+		AutomountServiceAccountToken: &noToken,
 	}, child)
 	if err != nil {
 		return nil, err
 	}
-	child = pulumi.Composite(child, pulumi.DependsOn([]pulumi.Resource{namespace}))
-	if _, err := kube.Register(ctx, name+"-closed", closedPolicy(), child); err != nil {
-		return nil, err
-	}
-	if _, err := kube.Register(ctx, name+"-launch", launchConfigMap(), child); err != nil {
-		return nil, err
-	}
-	noToken := false
-	if _, err := kube.Register(ctx, name, &corev1.ServiceAccount{
-		ObjectMeta:                   kube.Meta(NamespaceName, ServiceAccountName, kube.Labels("jobs", ServiceAccountName)),
-		AutomountServiceAccountToken: &noToken,
-	}, child); err != nil {
-		return nil, err
-	}
+	component.Objects = []pulumi.Resource{closed, scripts, account}
 	if err := registerMonitoring(ctx, name, args.ManagedPrometheus, child); err != nil {
 		return nil, err
 	}

@@ -12,19 +12,23 @@ import (
 // Classes are the PriorityClasses of a stack.
 type Classes struct {
 	pulumi.ResourceState
+
+	// Objects are the classes.
+	Objects []pulumi.Resource
 }
 
 // NewClasses registers a PriorityClass for each priority, after needs.
-func NewClasses(ctx *pulumi.Context, name string, needs []pulumi.Resource, opts ...pulumi.ResourceOption) (*Classes, error) {
+func NewClasses(ctx *pulumi.Context, name string, opts ...pulumi.ResourceOption) (*Classes, error) {
 	component := &Classes{}
 	if err := ctx.RegisterComponentResource("persia:workload:PriorityClasses", name, component, opts...); err != nil {
 		return nil, err
 	}
-	child := kube.Child(component, needs)
 	for _, priority := range config.Priorities() {
-		if _, err := kube.Register(ctx, priority.Name, class(priority), child); err != nil {
+		registered, err := kube.Register(ctx, priority.Name, class(priority), pulumi.Parent(component))
+		if err != nil {
 			return nil, err
 		}
+		component.Objects = append(component.Objects, registered)
 	}
 	return component, ctx.RegisterResourceOutputs(component, pulumi.Map{})
 }

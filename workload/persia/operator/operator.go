@@ -34,6 +34,9 @@ type OperatorArgs struct {
 // Operator is PERSIA's operator and the kind that it serves.
 type Operator struct {
 	pulumi.ResourceState
+
+	// Objects are the Deployment, which comes after everything else of the operator.
+	Objects []pulumi.Resource
 }
 
 // NewOperator registers the operator with its namespace, identity and kind.
@@ -57,7 +60,8 @@ func NewOperator(ctx *pulumi.Context, name string, args OperatorArgs, opts ...pu
 	if err != nil {
 		return nil, err
 	}
-	if _, err := kube.Register(ctx, name, closedPolicy(), child, inNamespace); err != nil {
+	closed, err := kube.Register(ctx, name, closedPolicy(), child, inNamespace)
+	if err != nil {
 		return nil, err
 	}
 	rights, err := grantRights(ctx, name, args.JobNamespace, child, inNamespace)
@@ -72,10 +76,12 @@ func NewOperator(ctx *pulumi.Context, name string, args OperatorArgs, opts ...pu
 	if err != nil {
 		return nil, err
 	}
-	if _, err := kube.Register(ctx, name, deployment(args), child,
-		pulumi.DependsOn(append(rights, kind, account)), kube.WorkloadTimeouts()); err != nil {
+	registered, err := kube.Register(ctx, name, deployment(args), child,
+		pulumi.DependsOn(append(rights, kind, account, closed)), kube.WorkloadTimeouts())
+	if err != nil {
 		return nil, err
 	}
+	operator.Objects = []pulumi.Resource{registered}
 	return operator, ctx.RegisterResourceOutputs(operator, pulumi.Map{})
 }
 
