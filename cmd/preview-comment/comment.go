@@ -1,0 +1,143 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// most is how long a comment on GitHub may be, in characters. Bytes are counted
+// here, which are never fewer.
+const most = 65536
+
+// Each part but the diff has room of its own, so that the diff, which comes last,
+// is what is cut.
+const (
+	mostNeeds    = 16 << 10
+	mostMessages = 10 << 10
+	mostChanges  = 8 << 10
+)
+
+// comment is the Markdown of a preview that has ended with an exit code. Whatever
+// comes from the preview stands in code blocks, where it is no Markdown: it cannot
+// mention people, nor end the part that it stands in.
+func comment(title, stack string, p preview, code int) string {
+	var text strings.Builder
+	// The first line, by which the comment is found again and updated in place.
+	fmt.Fprintf(&text, "<!-- persia-%s: %s -->\n", strings.ToLower(title), stack)
+	fmt.Fprintf(&text, "<!-- persia-changes: %s -->\n", p.fingerprint())
+	fmt.Fprintf(&text, "## %s of stack %s: %s\n", title, stack, headline(p, code))
+	if code != 0 {
+		fmt.Fprintf(&text, "\n> [!CAUTION]\n> **It failed**, with exit code %d.\n", code)
+		text.WriteString(block("", clip(p.problems(), mostMessages)))
+	}
+	if removed := p.removed(); len(removed) > 0 {
+		fmt.Fprintf(&text, "\n> [!CAUTION]\n> **%s.** What is replaced is deleted too, with everything that runs on it or is in it.\n",
+			count(len(removed), "resource is deleted or replaced", "resources are deleted or replaced"))
+		text.WriteString(block("diff", clip(list("- ", removed), mostChanges)))
+	}
+	if len(p.warnings) > 0 {
+		fmt.Fprintf(&text, "\n> [!WARNING]\n> **%s.**\n", count(len(p.warnings), "warning", "warnings"))
+		text.WriteString(block("", clip(strings.Join(p.warnings, "\n"), mostMessages)))
+	}
+	if p.needs != "" {
+		text.WriteString("\n### What the stack needs\n" + block("", clip(p.needs, mostNeeds)))
+	}
+	if len(p.changes) > 0 {
+		text.WriteString(details("Changes by resource",
+			block("", clip(list("", p.changes), mostChanges))))
+	}
+	if p.diff != "" {
+		room := most - text.Len() - len(details(diffTitle, block("diff", "")))
+		text.WriteString(details(diffTitle, block("diff", clip(p.diff, room))))
+	}
+	return text.String()
+}
+
+const diffTitle = "Every change in full"
+
+// headline is the preview in one line.
+func headline(p preview, code int) string {
+	switch {
+	case len(p.counts) > 0:
+		return strings.Join(p.counts, ", ")
+	case code != 0:
+		return "failed"
+	default:
+		return "no changes"
+	}
+}
+
+// problems are the errors, or where there are none, the end of the output, which is
+// where a command says why it failed.
+func (p preview) problems() string {
+	if len(p.errors) > 0 {
+		return strings.Join(p.errors, "\n\n")
+	}
+	lines := strings.Split(strings.TrimSpace(p.output), "\n")
+	return strings.Join(lines[max(0, len(lines)-20):], "\n")
+}
+
+// removed are the changes that take something away.
+func (p preview) removed() []change {
+	var removed []change
+	for _, change := range p.changes {
+		if change.removes() {
+			removed = append(removed, change)
+		}
+	}
+	return removed
+}
+
+func list(prefix string, changes []change) string {
+	var lines []string
+	for _, change := range changes {
+		lines = append(lines, prefix+change.String())
+	}
+	return strings.Join(lines, "\n")
+}
+
+// count is a number with what it counts.
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// details are folded until a reader opens them.
+func details(summary, body string) string {
+	return fmt.Sprintf("\n<details>\n<summary>%s</summary>\n%s\n</details>\n", summary, body)
+}
+
+var backticks = regexp.MustCompile("`{3,}")
+
+// block is a code block, with a fence that its text does not have.
+func block(language, text string) string {
+	fence := "```"
+	for _, inside := range backticks.FindAllString(text, -1) {
+		if len(inside) >= len(fence) {
+			fence = inside + "`"
+		}
+	}
+	return fmt.Sprintf("\n%s%s\n%s\n%s\n", fence, language, text, fence)
+}
+
+// room for the line that says what is left out, and for longer fences.
+const cutRoom = 256
+
+// clip keeps as many lines of a text as have room, and says how many it left out.
+func clip(text string, room int) string {
+	if len(text)+cutRoom <= room {
+		return text
+	}
+	kept := text[:max(0, min(len(text), room-cutRoom))]
+	if end := strings.LastIndexByte(kept, '\n'); end >= 0 {
+		kept = kept[:end]
+	}
+	for !utf8.ValidString(kept) {
+		kept = kept[:len(kept)-1]
+	}
+	return fmt.Sprintf("%s\n… cut: %d more lines are in the log of this run", kept, strings.Count(text[len(kept):], "\n"))
+}

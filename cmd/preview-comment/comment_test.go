@@ -1,0 +1,165 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func recorded(t *testing.T, name string) string {
+	text, err := os.ReadFile(filepath.Join("testdata", name+".txt"))
+	require.NoError(t, err)
+	return string(text)
+}
+
+// TestComments makes comments of recorded previews.
+func TestComments(t *testing.T) {
+	for name, is := range map[string]struct {
+		title string
+		code  int
+	}{
+		"edit":    {"Preview", 0},
+		"same":    {"Preview", 0},
+		"refused": {"Preview", 255},
+		"failed":  {"Preview", 255},
+		"drift":   {"Drift", 7},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := comment(is.title, "dev", parse(recorded(t, name)), is.code)
+			golden := filepath.Join("testdata", name+".md")
+			if *update {
+				require.NoError(t, os.WriteFile(golden, []byte(got), 0o644))
+			}
+			want, err := os.ReadFile(golden)
+			require.NoError(t, err)
+			assert.Equal(t, string(want), got, "go test ./cmd/preview-comment -update writes it anew")
+		})
+	}
+}
+
+func TestParse(t *testing.T) {
+	p := parse(recorded(t, "edit"))
+	assert.Equal(t, []string{"3 to create", "1 to update", "3 to delete", "1 to replace"}, p.counts)
+	assert.True(t, strings.HasPrefix(p.needs, "NODE POOL"), p.needs)
+	assert.True(t, strings.HasSuffix(p.needs, "Cost of all nodes: 2.00 an hour"), p.needs)
+	require.Len(t, p.warnings, 1)
+	assert.Contains(t, p.warnings[0], "persia:jobs[0]")
+	assert.Equal(t, []change{
+		{"replace", "kubernetes:nats.io/v1alpha2:NatsCluster", "persia-nats-service"},
+		{"delete", "kubernetes:core/v1:PersistentVolumeClaim", "checkpoints-vol"},
+		{"delete", "kubernetes:core/v1:PersistentVolume", "checkpoints-vol"},
+		{"delete", "persia:storage:Volume", "checkpoints-vol"},
+	}, p.removed())
+	assert.Len(t, p.changes, 8)
+
+	p = parse(recorded(t, "refused"))
+	require.Len(t, p.errors, 1)
+	assert.Contains(t, p.errors[0], "persia:nats.maxPayload: Invalid value")
+	assert.Contains(t, p.errors[0], "did you mean taints?")
+	assert.Empty(t, p.changes)
+
+	assert.Equal(t, []change{{"update", "kubernetes:apps/v1:StatefulSet", "adult-income-dataloader"}},
+		parse(recorded(t, "drift")).changes, "what a refresh sees is no change to be made")
+}
+
+// TestFingerprint: the engine's order does not matter, and what it does while it
+// starts; each change does.
+func TestFingerprint(t *testing.T) {
+	text := recorded(t, "edit")
+	assert.Equal(t, "none", parse(recorded(t, "same")).fingerprint())
+	want := parse(text).fingerprint()
+	start := strings.Index(text, "- kubernetes:core/v1:PersistentVolumeClaim: (delete)")
+	end := strings.Index(text, "- kubernetes:core/v1:PersistentVolume: (delete)")
+	claim := text[start:end]
+	elsewhere := strings.Replace(text, claim, "", 1)
+	elsewhere = strings.Replace(elsewhere, "    - persia:storage:Volume: (delete)", claim+"    - persia:storage:Volume: (delete)", 1)
+	require.NotEqual(t, text, elsewhere)
+
+	assert.Equal(t, want, parse(elsewhere).fingerprint())
+	assert.Equal(t, want, parse("Downloading plugin: 10.00 MiB\n"+text).fingerprint())
+	assert.NotEqual(t, want, parse(strings.Replace(text, "replicas: 1 => 2", "replicas: 1 => 3", 1)).fingerprint())
+	assert.NotEqual(t, want, parse(strings.Replace(text, "hourlyCost : 2", "hourlyCost : 3", 1)).fingerprint())
+}
+
+// TestLongPreview: whatever is long, GitHub takes the comment, its parts are closed,
+// and it says what it leaves out.
+func TestLongPreview(t *testing.T) {
+	const lines = 5000
+	long := parse(recorded(t, "edit"))
+	long.diff = strings.Repeat("  + café: \"日本\"\n", lines)
+	long.needs += strings.Repeat("\na long line of some pool ```", lines)
+	long.warnings = slices.Repeat([]string{"of every kind"}, lines)
+	long.errors = slices.Repeat([]string{strings.Repeat("é", 70_001)}, 2)
+	long.changes = slices.Repeat(long.changes, lines)
+	got := comment("Preview", "dev", long, 255)
+
+	assert.LessOrEqual(t, len(got), most)
+	assert.Greater(t, len(got), most-2*cutRoom, "the room is used")
+	assert.True(t, utf8.ValidString(got))
+	assert.Equal(t, 6, strings.Count(got, "… cut: "))
+	assert.True(t, strings.HasSuffix(got, "\n```\n\n</details>\n"), got[len(got)-100:])
+	assert.Equal(t, strings.Count(got, "<details>"), strings.Count(got, "</details>"))
+}
+
+// TestForeignText: a stack file cannot end the block that shows it.
+func TestForeignText(t *testing.T) {
+	p := preview{warnings: []string{"```\n@everyone\n````"}}
+	assert.Contains(t, comment("Preview", "dev", p, 0), "\n`````\n```\n@everyone\n````\n`````\n")
+}
+
+func TestRun(t *testing.T) {
+	for name, is := range map[string]struct {
+		args []string
+		code int
+		want string
+	}{
+		"succeeds":  {[]string{"--stack", "dev", "--", "cat", "testdata/same.txt"}, 0, "## Preview of stack dev: no changes\n"},
+		"fails":     {[]string{"--stack", "dev", "--", "sh", "-c", "cat testdata/refused.txt; exit 3"}, 3, "did you mean taints?"},
+		"no engine": {[]string{"--stack", "dev", "--", "sh", "-c", "echo nobody is logged in >&2; exit 1"}, 1, "\nnobody is logged in\n"},
+		"killed":    {[]string{"--stack", "dev", "--", "sh", "-c", "kill -9 $$"}, 1, "exit code 1"},
+		"drift":     {[]string{"--stack", "dev", "--title", "Drift", "--", "true"}, 0, "<!-- persia-drift: dev -->\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out, log bytes.Buffer
+			code, err := run(is.args, &out, &log)
+			require.NoError(t, err)
+			assert.Equal(t, is.code, code)
+			assert.Contains(t, out.String(), is.want)
+		})
+	}
+	t.Run("shows the output as it comes", func(t *testing.T) {
+		var out, log bytes.Buffer
+		_, err := run([]string{"--stack", "dev", "--", "cat", "testdata/edit.txt"}, &out, &log)
+		require.NoError(t, err)
+		assert.Equal(t, recorded(t, "edit"), log.String())
+	})
+	t.Run("misused", func(t *testing.T) {
+		code, err := run(nil, nil, &bytes.Buffer{})
+		assert.Equal(t, usage, code)
+		assert.ErrorContains(t, err, "--stack is missing")
+		code, err = run([]string{"--stack", "dev", "--", "./no-such-command"}, nil, &bytes.Buffer{})
+		assert.Equal(t, 1, code)
+		assert.ErrorContains(t, err, "no-such-command")
+	})
+}
+
+// TestPulumiIsTheDefault: without a command, it is the CLI that previews.
+func TestPulumiIsTheDefault(t *testing.T) {
+	bin := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(bin, "pulumi"), []byte("#!/bin/sh\necho \"error: $*\"\nexit 1\n"), 0o700))
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	var out bytes.Buffer
+	_, err := run([]string{"--stack", "prod"}, &out, &bytes.Buffer{})
+	require.NoError(t, err)
+	assert.Contains(t, out.String(), "\npreview --stack prod --diff --non-interactive --color never\n")
+}

@@ -1,0 +1,81 @@
+// Preview-comment previews a stack and prints what a reviewer needs of it as the
+// Markdown of one comment.
+//
+//	preview-comment --stack prod > comment.md
+//
+// runs `pulumi preview`. Whatever stands after -- is run in its place:
+//
+//	preview-comment --stack dev -- make -s preview STACK=dev
+//
+// The preview's own output goes to standard error as it comes, and its exit code
+// is that of this command. A preview that fails makes a comment too, which says
+// why. See docs/pull-requests.md.
+package main
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+)
+
+func main() {
+	code, err := run(os.Args[1:], os.Stdout, os.Stderr)
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintf(os.Stderr, "preview-comment: %v\n", err)
+	}
+	os.Exit(code)
+}
+
+// usage is the exit code of a command line that is not understood.
+const usage = 2
+
+// run writes the comment to out and the preview's output to log, and returns the
+// preview's exit code.
+func run(args []string, out, log io.Writer) (int, error) {
+	flags := flag.NewFlagSet("preview-comment", flag.ContinueOnError)
+	flags.SetOutput(log)
+	stack := flags.String("stack", "", "the stack, as in Pulumi.STACK.yaml")
+	title := flags.String("title", "Preview", "what the comment is about: Preview, Drift")
+	if err := flags.Parse(args); err != nil {
+		return usage, err
+	}
+	if *stack == "" {
+		return usage, errors.New("--stack is missing: write the name of the stack, like --stack dev")
+	}
+	command := flags.Args()
+	if len(command) == 0 {
+		command = []string{"pulumi", "preview", "--stack", *stack, "--diff", "--non-interactive", "--color", "never"}
+	}
+	text, code, err := output(command, log)
+	if err != nil {
+		return code, err
+	}
+	_, err = io.WriteString(out, comment(*title, *stack, parse(text), code))
+	if err != nil {
+		return 1, err
+	}
+	return code, nil
+}
+
+// output runs a command, and returns all it has written and its exit code. The
+// error says that it did not run at all.
+func output(command []string, log io.Writer) (string, int, error) {
+	var text bytes.Buffer
+	// One writer for both, so that they are written one after the other.
+	both := io.MultiWriter(&text, log)
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Stdout, cmd.Stderr = both, both
+	err := cmd.Run()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		// A command that a signal has ended has no exit code.
+		return text.String(), max(exit.ExitCode(), 1), nil
+	}
+	if err != nil {
+		return "", 1, err
+	}
+	return text.String(), 0, nil
+}
