@@ -11,7 +11,7 @@ FIRST_HALF := ^Test(Killed|NATS|Storage)
 SHELL := bash
 .SHELLFLAGS := -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help up preview down status kubeconfig test unit lint bench build sandbox toolchain e2e-first e2e-second preflight
+.PHONY: help up preview down status kubeconfig test unit lint bench build sandbox toolchain e2e-first e2e-second preflight comment
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,6 +21,9 @@ up: sandbox ## Bring STACK up in the sandbox, or up to date.
 
 preview: sandbox ## Show what `make up` would do.
 	@$(SANDBOX) preview --stack $(STACK) --stacks $(STACKS)
+
+comment: sandbox ## Print that preview as the comment of a pull request.
+	@go run ./cmd/preview-comment --stack $(STACK) -- $(SANDBOX) preview --stack $(STACK) --stacks $(STACKS)
 
 down: sandbox ## Take STACK away and stop everything that `make up` started.
 	@$(SANDBOX) down --stack $(STACK) --stacks $(STACKS)

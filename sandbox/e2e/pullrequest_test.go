@@ -1,0 +1,98 @@
+package e2e
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "write docs/preview-comment.md anew")
+
+// TestPreviewComment: what a pull request is told, from a stack that is not up yet,
+// one with an edit, and one that is refused. docs/preview-comment.md shows that of the
+// edit as it is.
+func TestPreviewComment(t *testing.T) {
+	dir := t.TempDir()
+	s := newSandbox(t, dir, "dev")
+	program := filepath.Join(t.TempDir(), "preview-comment")
+	output, err := exec.Command("go", "build", "-o", program, "persia/cmd/preview-comment").CombinedOutput()
+	require.NoError(t, err, string(output))
+	comment := func(t *testing.T, edits ...string) (string, int) {
+		project := editStack(t, "dev", edits...)
+		// The sandbox command looks for its toolchain beside the stack files.
+		sandboxModule, err := filepath.Abs("..")
+		require.NoError(t, err)
+		require.NoError(t, os.Symlink(sandboxModule, filepath.Join(project, "sandbox")))
+		text, err := exec.Command(program, "--stack", "dev", "--",
+			executable, "preview", "--dir", dir, "--repository", project, "--toolchain", binDir()).Output()
+		if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+			return string(text), exit.ExitCode()
+		}
+		require.NoError(t, err)
+		return string(text), 0
+	}
+
+	t.Run("a new stack", func(t *testing.T) {
+		text, code := comment(t)
+		assert.Zero(t, code)
+		assert.Regexp(t, `(?m)^## Preview of stack dev: \d+ to create$`, text)
+		assert.Contains(t, text, "NVIDIA_L4_GPUS")
+		assert.Contains(t, text, "… cut: ")
+		assert.LessOrEqual(t, len(text), 65536)
+		assert.NotContains(t, text, "CAUTION")
+	})
+
+	_, err = s.Up(t.Context())
+	require.NoError(t, err)
+
+	t.Run("an edit", func(t *testing.T) {
+		edits := []string{
+			"dataloader:\n        replicas: 1", "dataloader:\n        replicas: 2",
+			"size: 1\n", "size: 1\n    maxPayload: 33554432\n",
+			"name: checkpoints-vol", "name: checkpoints",
+			"volume: checkpoints-vol", "volume: checkpoints",
+			"persia:machineTypes: {}", "persia:machineTypes:\n    g2-standard-32: {hourlyPrice: 1.74}\n    e2-standard-4: {hourlyPrice: 0.13}",
+		}
+		text, code := comment(t, edits...)
+		assert.Zero(t, code)
+		again, _ := comment(t, edits...)
+		assert.Equal(t, fingerprint(t, text), fingerprint(t, again), "the engine's order must not matter")
+
+		page := filepath.Join(repository, "docs", "preview-comment.md")
+		if *update {
+			require.NoError(t, os.WriteFile(page, []byte(text), 0o644))
+		}
+		want, err := os.ReadFile(page)
+		require.NoError(t, err)
+		assert.Equal(t, sortedLines(string(want)), sortedLines(text), "go test ./e2e -run TestPreviewComment -update writes it anew")
+	})
+	t.Run("a refused stack", func(t *testing.T) {
+		text, code := comment(t, "nodes: 1\n", "nodes: 0\n", "name: adult-income", "name: Adult Income")
+		assert.NotZero(t, code)
+		assert.Contains(t, text, "stack configuration: 2 problems")
+		assert.Contains(t, text, "persia:nodePools[0].nodes: Invalid value: 0")
+		assert.Contains(t, text, "persia:jobs[0].name: Invalid value")
+	})
+}
+
+// fingerprint is the fingerprint by which a deployment knows what was approved.
+func fingerprint(t *testing.T, comment string) string {
+	t.Helper()
+	found := regexp.MustCompile(`(?m)^<!-- persia-changes: ([0-9a-f]{16}) -->$`).FindStringSubmatch(comment)
+	require.NotNil(t, found, comment)
+	return found[1]
+}
+
+// sortedLines are the lines of a comment whatever the engine's order was.
+func sortedLines(comment string) []string {
+	return slices.Sorted(strings.Lines(comment))
+}
