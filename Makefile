@@ -11,7 +11,7 @@ FIRST_HALF := ^Test(Killed|NATS|Storage)
 SHELL := bash
 .SHELLFLAGS := -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help up preview down status kubeconfig test unit lint bench build sandbox toolchain e2e-first e2e-second preflight comment
+.PHONY: help up preview down status kubeconfig test unit lint bench build sandbox toolchain e2e-first e2e-second preflight comment release
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,17 +48,21 @@ unit: ## Run the quick tests.
 	go test ./...
 	cd sandbox && go test $$(go list ./... | grep -v /e2e)
 
-lint: ## Check formatting, go vet and staticcheck.
+lint: ## Check formatting, go vet, staticcheck and the workflows.
 	test -z "$$(gofmt -l .)" || { gofmt -l .; exit 1; }
 	go vet ./... && go tool staticcheck ./...
 	cd sandbox && go vet ./... && go tool staticcheck ./...
+	go tool actionlint
 
 bench: toolchain ## Measure stacks of 1, 10 and 100 jobs: time and memory of program and engine.
 	go test -run '^$$' -bench Program ./tests
 	cd sandbox && go test -run '^$$' -bench Jobs -benchtime 1x -timeout 60m ./e2e
 
 build: ## Compile the Pulumi program, which `pulumi preview` and `up` run.
-	go build -o bin/persia .
+	go build -o bin/ . ./cmd/preview-comment
+
+release: ## Compile the program for all platforms, into dist/: VERSION=v1.2.3.
+	scripts/release.sh $(VERSION)
 
 preflight: ## Say what is missing for `pulumi up` of STACK. OFFLINE=1 asks nobody.
 	@go build -o bin/preflight ./cmd/preflight

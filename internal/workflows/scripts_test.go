@@ -1,0 +1,194 @@
+package workflows
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// scripts runs the scripts of the workflows in a folder of their own, with stand-ins
+// for the programs that they call.
+type scripts struct {
+	t   *testing.T
+	dir string
+}
+
+func newScripts(t *testing.T) scripts {
+	s := scripts{t: t, dir: t.TempDir()}
+	require.NoError(t, os.Mkdir(filepath.Join(s.dir, "bin"), 0o700))
+	t.Setenv("PATH", filepath.Join(s.dir, "bin")+":"+os.Getenv("PATH"))
+	t.Setenv("GITHUB_REPOSITORY", "acme/training")
+	t.Setenv("GITHUB_STEP_SUMMARY", filepath.Join(s.dir, "summary.md"))
+	return s
+}
+
+// program puts a stand-in into bin/, which is on the PATH.
+func (s scripts) program(name, script string) {
+	s.t.Helper()
+	s.file("bin/"+name, "#!/usr/bin/env bash\nset -euo pipefail\n"+script)
+}
+
+func (s scripts) file(name, text string) string {
+	s.t.Helper()
+	path := filepath.Join(s.dir, name)
+	require.NoError(s.t, os.WriteFile(path, []byte(text), 0o700))
+	return path
+}
+
+func (s scripts) read(name string) string {
+	text, err := os.ReadFile(filepath.Join(s.dir, name))
+	if !errors.Is(err, os.ErrNotExist) {
+		require.NoError(s.t, err)
+	}
+	return string(text)
+}
+
+// run returns what a script of .github/scripts has written, and whether it succeeded.
+func (s scripts) run(script string, args ...string) (string, bool) {
+	s.t.Helper()
+	path, err := filepath.Abs(filepath.Join(repository, ".github", "scripts", script))
+	require.NoError(s.t, err)
+	command := exec.Command(path, args...)
+	command.Dir = s.dir
+	output, err := command.CombinedOutput()
+	return string(output), err == nil
+}
+
+func TestStacks(t *testing.T) {
+	s := newScripts(t)
+	for _, name := range []string{"Pulumi.yaml", "Pulumi.dev.yaml", "Pulumi.prod-eu.yaml"} {
+		s.file(name, "")
+	}
+	output, ok := s.run("stacks.sh")
+	assert.True(t, ok, output)
+	assert.Equal(t, `["dev","prod-eu"]`+"\n", output)
+}
+
+// gh answers a list from the file answer.json, by the caller's own jq expression, and
+// notes what it is told to change.
+const gh = `
+query='' changes=''
+args=("$@")
+for i in "${!args[@]}"; do
+  case ${args[$i]} in
+  --jq) query=${args[$i + 1]} ;;
+  PATCH | POST | create | edit | close) changes=1 ;;
+  esac
+done
+if [ -n "$changes" ]; then
+  echo "$@" >> changes.txt
+else
+  jq -r "$query" answer.json
+fi
+`
+
+func TestComment(t *testing.T) {
+	const marker = "<!-- persia-preview: dev -->"
+	comment := func(id int, author, body string) string {
+		return fmt.Sprintf(`{"id": %d, "user": {"login": %q}, "body": %q}`, id, author, body)
+	}
+	for name, is := range map[string]struct {
+		comments []string
+		want     string
+	}{
+		"the first": {nil, "api --method POST repos/acme/training/issues/7/comments"},
+		"in place of the last": {[]string{comment(11, "github-actions[bot]", "hello"), comment(12, "github-actions[bot]", marker+"\nold")},
+			"api --method PATCH repos/acme/training/issues/comments/12"},
+		"of another stack": {[]string{comment(11, "github-actions[bot]", "<!-- persia-preview: prod -->")},
+			"api --method POST"},
+		"written by somebody else": {[]string{comment(11, "mallory", marker)}, "api --method POST"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScripts(t)
+			s.program("gh", gh)
+			s.file("answer.json", "["+strings.Join(is.comments, ",")+"]")
+			t.Setenv("PULL_REQUEST", "7")
+			output, ok := s.run("comment.sh", s.file("comment.md", marker+"\n## Preview\n"))
+			assert.True(t, ok, output)
+			assert.Contains(t, s.read("changes.txt"), is.want)
+			assert.Equal(t, 1, strings.Count(s.read("changes.txt"), "\n"))
+		})
+	}
+	t.Run("nothing to say", func(t *testing.T) {
+		s := newScripts(t)
+		output, ok := s.run("comment.sh", s.file("comment.md", ""))
+		assert.False(t, ok)
+		assert.Contains(t, output, "there is no preview to comment")
+	})
+}
+
+func TestIssue(t *testing.T) {
+	const open = `[{"number": 3, "title": "Drift of stack prod"}, {"number": 4, "title": "Drift of stack dev"}]`
+	for name, is := range map[string]struct{ issues, outcome, want string }{
+		"no drift":       {"[]", "success", ""},
+		"drift":          {"[]", "failure", "issue create --repo acme/training --title Drift of stack dev --body-file body.md\n"},
+		"still drift":    {open, "failure", "issue edit 4 --repo acme/training --body-file body.md\n"},
+		"no drift again": {open, "success", "issue close 4 --repo acme/training --comment The stack is as main says again.\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScripts(t)
+			s.program("gh", gh)
+			s.file("answer.json", is.issues)
+			t.Setenv("STACK", "dev")
+			output, ok := s.run("issue.sh", is.outcome, "body.md")
+			assert.True(t, ok, output)
+			assert.Equal(t, is.want, s.read("changes.txt"))
+		})
+	}
+}
+
+func TestApproved(t *testing.T) {
+	s := newScripts(t)
+	t.Setenv("STACK", "dev")
+	t.Setenv("REFRESH", "false")
+	s.program("preview-comment", `
+[ "$*" = "--stack dev -- pulumi preview --stack dev --refresh=false --diff --non-interactive --color never" ]
+echo '<!-- persia-changes: 0123456789abcdef -->'`)
+	output, ok := s.run("approved.sh", "0123456789abcdef")
+	assert.True(t, ok, output)
+	assert.Empty(t, s.read("summary.md"))
+
+	for _, other := range []string{"fedcba9876543210", "0123456789abcde", ""} {
+		output, ok = s.run("approved.sh", other)
+		assert.False(t, ok, other)
+		assert.Contains(t, output, "no longer those that were approved")
+	}
+	assert.Contains(t, s.read("summary.md"), "0123456789abcdef")
+
+	s.program("preview-comment", "exit 255")
+	_, ok = s.run("approved.sh", "0123456789abcdef")
+	assert.False(t, ok, "a preview that fails")
+}
+
+func TestUnprotected(t *testing.T) {
+	for name, is := range map[string]struct {
+		state string
+		ok    bool
+	}{
+		"free":      {`{"deployment": {"resources": [{"urn": "urn:a"}, {"urn": "urn:b", "protect": false}]}}`, true},
+		"empty":     {`{"deployment": {}}`, true},
+		"protected": {`{"deployment": {"resources": [{"urn": "urn:a"}, {"urn": "urn:b", "protect": true}]}}`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScripts(t)
+			s.program("pulumi", fmt.Sprintf(`[ "$*" = "stack export --stack dev" ]; echo '%s'`, is.state))
+			output, ok := s.run("unprotected.sh", "dev")
+			assert.Equal(t, is.ok, ok, output)
+			if !is.ok {
+				assert.Contains(t, output, "urn:b")
+				assert.Contains(t, output, "deletionProtection")
+			}
+		})
+	}
+	s := newScripts(t)
+	s.program("pulumi", "exit 1")
+	_, ok := s.run("unprotected.sh", "dev")
+	assert.False(t, ok, "nobody knows what is protected")
+}
