@@ -30,7 +30,7 @@ func comment(title, stack string, p preview, code int) string {
 	fmt.Fprintf(&text, "## %s of stack %s: %s\n", title, stack, headline(p, code))
 	if code != 0 {
 		fmt.Fprintf(&text, "\n> [!CAUTION]\n> **It failed**, with exit code %d.\n", code)
-		text.WriteString(block("", clip(p.problems(), mostMessages)))
+		text.WriteString(block("text", clip(p.problems(), mostMessages)))
 	}
 	if removed := p.removed(); len(removed) > 0 {
 		fmt.Fprintf(&text, "\n> [!CAUTION]\n> **%s.** What is replaced is deleted too, with everything that runs on it or is in it.\n",
@@ -39,14 +39,14 @@ func comment(title, stack string, p preview, code int) string {
 	}
 	if len(p.warnings) > 0 {
 		fmt.Fprintf(&text, "\n> [!WARNING]\n> **%s.**\n", count(len(p.warnings), "warning", "warnings"))
-		text.WriteString(block("", clip(strings.Join(p.warnings, "\n"), mostMessages)))
+		text.WriteString(block("text", clip(strings.Join(p.warnings, "\n"), mostMessages)))
 	}
 	if p.needs != "" {
-		text.WriteString("\n### What the stack needs\n" + block("", clip(p.needs, mostNeeds)))
+		text.WriteString("\n### What the stack needs\n" + block("text", clip(p.needs, mostNeeds)))
 	}
 	if len(p.changes) > 0 {
 		text.WriteString(details("Changes by resource",
-			block("", clip(list("", p.changes), mostChanges))))
+			block("text", clip(list("", p.changes), mostChanges))))
 	}
 	if p.diff != "" {
 		room := most - text.Len() - len(details(diffTitle, block("diff", "")))

@@ -114,7 +114,7 @@ func TestLongPreview(t *testing.T) {
 // TestForeignText: a stack file cannot end the block that shows it.
 func TestForeignText(t *testing.T) {
 	p := preview{warnings: []string{"```\n@everyone\n````"}}
-	assert.Contains(t, comment("Preview", "dev", p, 0), "\n`````\n```\n@everyone\n````\n`````\n")
+	assert.Contains(t, comment("Preview", "dev", p, 0), "\n`````text\n```\n@everyone\n````\n`````\n")
 }
 
 func TestRun(t *testing.T) {
