@@ -26,7 +26,7 @@ type JobArgs struct {
 	Placement func(nodePool string) kube.Placement
 	// SystemPlacement is for what the job needs beside its roles.
 	SystemPlacement kube.Placement
-	// Needs come before the roles: nodes, driver, claims, NATS.
+	// Needs come before the roles: driver, priorities, namespace, claims, NATS.
 	Needs []pulumi.Resource
 }
 
