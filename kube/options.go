@@ -7,8 +7,19 @@ import (
 // Child is the options of a component's children: nothing of what the component
 // itself was given, and every one of them after needs. Pulumi lets a component
 // wait, but not its children with it.
-func Child(component pulumi.Resource, needs []pulumi.Resource) pulumi.ResourceOption {
-	return pulumi.Composite(pulumi.Parent(component), pulumi.DependsOn(needs))
+func Child(component pulumi.Resource, needs []pulumi.CustomResource) pulumi.ResourceOption {
+	return pulumi.Composite(pulumi.Parent(component), After(needs))
+}
+
+// After has a resource come after needs, and go before them. No component is among
+// them: Pulumi has whoever depends on a component come after its children, but only
+// after those that it has got to know in the background by then.
+func After(needs []pulumi.CustomResource) pulumi.ResourceOption {
+	resources := make([]pulumi.Resource, len(needs))
+	for i, need := range needs {
+		resources[i] = need
+	}
+	return pulumi.DependsOn(resources)
 }
 
 // workloadTimeout is how long the pods of a workload may take to become ready. Nodes

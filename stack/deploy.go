@@ -128,7 +128,7 @@ func hasNetwork(cfg *config.Stack, found map[string]storage.Found) bool {
 	})
 }
 
-func newVolumes(ctx *pulumi.Context, cfg *config.Stack, found map[string]storage.Found, needs []pulumi.Resource, inCluster pulumi.ResourceOption) ([]*storage.Volume, error) {
+func newVolumes(ctx *pulumi.Context, cfg *config.Stack, found map[string]storage.Found, needs []pulumi.CustomResource, inCluster pulumi.ResourceOption) ([]*storage.Volume, error) {
 	var volumes []*storage.Volume
 	for _, volume := range cfg.Volumes {
 		registered, err := storage.NewVolume(ctx, volume.Name, storage.Args{
@@ -151,7 +151,7 @@ func newVolumes(ctx *pulumi.Context, cfg *config.Stack, found map[string]storage
 
 // newNATS registers the operator, and the servers after it and after what they and
 // their clients need.
-func newNATS(ctx *pulumi.Context, cfg *config.Stack, needs []pulumi.Resource, inCluster pulumi.ResourceOption) (*nats.Cluster, error) {
+func newNATS(ctx *pulumi.Context, cfg *config.Stack, needs []pulumi.CustomResource, inCluster pulumi.ResourceOption) (*nats.Cluster, error) {
 	operator, err := nats.NewOperator(ctx, "nats-operator", nats.OperatorArgs{
 		Scope:     cfg.NATS.OperatorScope,
 		Placement: placement(cfg, cfg.SystemPoolName()),
@@ -181,8 +181,8 @@ func placement(cfg *config.Stack, nodePool string) kube.Placement {
 }
 
 // claims are what pods with the volumes come after.
-func claims(volumes []*storage.Volume) []pulumi.Resource {
-	var claims []pulumi.Resource
+func claims(volumes []*storage.Volume) []pulumi.CustomResource {
+	var claims []pulumi.CustomResource
 	for _, volume := range volumes {
 		claims = append(claims, volume.Claim)
 	}

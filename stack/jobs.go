@@ -12,7 +12,7 @@ import (
 )
 
 // newJobOperator registers PERSIA's operator, if there is a job that is left to it.
-func newJobOperator(ctx *pulumi.Context, cfg *config.Stack, needs []pulumi.Resource, inCluster pulumi.ResourceOption) ([]pulumi.Resource, error) {
+func newJobOperator(ctx *pulumi.Context, cfg *config.Stack, needs []pulumi.CustomResource, inCluster pulumi.ResourceOption) ([]pulumi.CustomResource, error) {
 	if !cfg.UsesOperator() {
 		return nil, nil
 	}
@@ -28,7 +28,7 @@ func newJobOperator(ctx *pulumi.Context, cfg *config.Stack, needs []pulumi.Resou
 }
 
 // newJobs registers each job by its engine.
-func newJobs(ctx *pulumi.Context, cfg *config.Stack, broker *nats.Cluster, needs []pulumi.Resource, inCluster pulumi.ResourceOption) (map[string]*persia.Job, error) {
+func newJobs(ctx *pulumi.Context, cfg *config.Stack, broker *nats.Cluster, needs []pulumi.CustomResource, inCluster pulumi.ResourceOption) (map[string]*persia.Job, error) {
 	jobs := map[string]*persia.Job{}
 	for _, job := range cfg.Jobs {
 		var err error
@@ -51,7 +51,7 @@ func newJobs(ctx *pulumi.Context, cfg *config.Stack, broker *nats.Cluster, needs
 	return jobs, nil
 }
 
-func jobArgs(cfg *config.Stack, job config.Job, broker *nats.Cluster, needs []pulumi.Resource) persia.JobArgs {
+func jobArgs(cfg *config.Stack, job config.Job, broker *nats.Cluster, needs []pulumi.CustomResource) persia.JobArgs {
 	return persia.JobArgs{
 		Job:            job,
 		Namespace:      persia.NamespaceName,

@@ -22,7 +22,7 @@ type pedlInstallation struct {
 
 // newPEDL registers PEDL, if the stack has it, and what runs on GPUs after their
 // driver.
-func newPEDL(ctx *pulumi.Context, cfg *config.Stack, found map[string]storage.Found, driver []pulumi.Resource, inCluster pulumi.ResourceOption) (*pedlInstallation, error) {
+func newPEDL(ctx *pulumi.Context, cfg *config.Stack, found map[string]storage.Found, driver []pulumi.CustomResource, inCluster pulumi.ResourceOption) (*pedlInstallation, error) {
 	if cfg.PEDL == nil {
 		return nil, nil
 	}
@@ -65,7 +65,7 @@ func newPEDL(ctx *pulumi.Context, cfg *config.Stack, found map[string]storage.Fo
 
 // newDatabase registers the volume and the database, unless there is one elsewhere,
 // and returns what the master needs.
-func (p *pedlInstallation) newDatabase(ctx *pulumi.Context, cfg *config.Stack, found map[string]storage.Found, needs []pulumi.Resource, inCluster pulumi.ResourceOption) ([]pulumi.Resource, error) {
+func (p *pedlInstallation) newDatabase(ctx *pulumi.Context, cfg *config.Stack, found map[string]storage.Found, needs []pulumi.CustomResource, inCluster pulumi.ResourceOption) ([]pulumi.CustomResource, error) {
 	if cfg.PEDL.Postgres.External != nil {
 		return needs, nil
 	}
@@ -84,7 +84,7 @@ func (p *pedlInstallation) newDatabase(ctx *pulumi.Context, cfg *config.Stack, f
 		if err != nil {
 			return nil, err
 		}
-		p.volume, needs = registered, []pulumi.Resource{registered.Claim}
+		p.volume, needs = registered, []pulumi.CustomResource{registered.Claim}
 	}
 	database, err := pedl.NewDatabase(ctx, "pedl-postgresql", pedl.DatabaseArgs{
 		PostgreSQL: cfg.PEDL.Postgres,
@@ -94,7 +94,7 @@ func (p *pedlInstallation) newDatabase(ctx *pulumi.Context, cfg *config.Stack, f
 	if err != nil {
 		return nil, err
 	}
-	return []pulumi.Resource{database.Server}, nil
+	return []pulumi.CustomResource{database.Server}, nil
 }
 
 // keepsClaim reports whether the database is on a claim that must not go with its

@@ -28,7 +28,7 @@ type Driver struct {
 	pulumi.ResourceState
 
 	// Objects are the DaemonSet, if there is one.
-	Objects []pulumi.Resource
+	Objects []pulumi.CustomResource
 }
 
 // Args describes the driver's installation.
@@ -47,7 +47,7 @@ func NewDriver(ctx *pulumi.Context, name string, args Args, opts ...pulumi.Resou
 		if err != nil {
 			return nil, err
 		}
-		component.Objects = []pulumi.Resource{daemonSet}
+		component.Objects = []pulumi.CustomResource{daemonSet}
 	}
 	return component, ctx.RegisterResourceOutputs(component, pulumi.Map{})
 }

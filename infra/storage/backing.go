@@ -10,7 +10,7 @@ import (
 // backing is what a volume is over, as far as the stack registers it.
 type backing struct {
 	// resources come before the volume.
-	resources []pulumi.Resource
+	resources []pulumi.CustomResource
 	// later are fields of the volume that the storage tells.
 	later kube.Later
 }
@@ -46,7 +46,7 @@ func outliving(args Args, child pulumi.ResourceOption) pulumi.ResourceOption {
 // grantKey lets a service of Google's use a key, if one is given, as the account that
 // it has in the project. The grant stays with the storage, which could not be read
 // without it.
-func grantKey(ctx *pulumi.Context, name string, args Args, key string, accountOf func() (string, error), child pulumi.ResourceOption) ([]pulumi.Resource, error) {
+func grantKey(ctx *pulumi.Context, name string, args Args, key string, accountOf func() (string, error), child pulumi.ResourceOption) ([]pulumi.CustomResource, error) {
 	if key == "" {
 		return nil, nil
 	}
@@ -58,7 +58,7 @@ func grantKey(ctx *pulumi.Context, name string, args Args, key string, accountOf
 	if err != nil {
 		return nil, err
 	}
-	return []pulumi.Resource{grant}, nil
+	return []pulumi.CustomResource{grant}, nil
 }
 
 func serviceAgent(ctx *pulumi.Context, args Args, service string) func() (string, error) {

@@ -10,6 +10,7 @@ import (
 	"persia/capacity"
 	"persia/config"
 	"persia/infra/iam"
+	"persia/kube"
 )
 
 // gcsFuse is a bucket, mounted by the CSI driver of Cloud Storage FUSE.
@@ -50,7 +51,7 @@ func newBucket(ctx *pulumi.Context, name string, args Args, child pulumi.Resourc
 		bucket = created.Name
 	}
 	grant, err := grantBucket(ctx, name, args, bucket, child)
-	return backing{resources: []pulumi.Resource{grant}}, err
+	return backing{resources: []pulumi.CustomResource{grant}}, err
 }
 
 func createBucket(ctx *pulumi.Context, name string, args Args, child pulumi.ResourceOption) (*gcs.Bucket, error) {
@@ -81,7 +82,7 @@ func createBucket(ctx *pulumi.Context, name string, args Args, child pulumi.Reso
 		// Cloud Storage deletes no bucket with objects in it.
 		bucket.ForceDestroy = pulumi.Bool(true)
 	}
-	return gcs.NewBucket(ctx, name, bucket, outliving(args, child), pulumi.DependsOn(grants))
+	return gcs.NewBucket(ctx, name, bucket, outliving(args, child), kube.After(grants))
 }
 
 // deleteAfter deletes objects of an age, and with versions also those that were
@@ -95,7 +96,7 @@ func deleteAfter(days int) gcs.BucketLifecycleRuleArray {
 
 // grantBucketKey lets Cloud Storage use the bucket's key, if there is one. Asking
 // for its identity in the project makes that.
-func grantBucketKey(ctx *pulumi.Context, name string, args Args, child pulumi.ResourceOption) ([]pulumi.Resource, error) {
+func grantBucketKey(ctx *pulumi.Context, name string, args Args, child pulumi.ResourceOption) ([]pulumi.CustomResource, error) {
 	account := func() (string, error) {
 		agent, err := gcs.GetProjectServiceAccount(ctx, &gcs.GetProjectServiceAccountArgs{Project: &args.Project})
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"persia/config"
+	"persia/kube"
 )
 
 // persistentDisk is a disk of Compute Engine, mounted by its CSI driver.
@@ -32,11 +33,11 @@ func newDisk(ctx *pulumi.Context, name string, args Args, child pulumi.ResourceO
 	if args.Volume.PersistentDisk.Regional() {
 		register = newRegionalDisk
 	}
-	disk, err := register(ctx, name, args, outliving(args, child), pulumi.DependsOn(grants))
-	return backing{resources: []pulumi.Resource{disk}}, err
+	disk, err := register(ctx, name, args, outliving(args, child), kube.After(grants))
+	return backing{resources: []pulumi.CustomResource{disk}}, err
 }
 
-func newZonalDisk(ctx *pulumi.Context, name string, args Args, opts ...pulumi.ResourceOption) (pulumi.Resource, error) {
+func newZonalDisk(ctx *pulumi.Context, name string, args Args, opts ...pulumi.ResourceOption) (pulumi.CustomResource, error) {
 	source := args.Volume.PersistentDisk
 	disk := &compute.DiskArgs{
 		Project: pulumi.String(args.Project),
@@ -52,7 +53,7 @@ func newZonalDisk(ctx *pulumi.Context, name string, args Args, opts ...pulumi.Re
 	return compute.NewDisk(ctx, name, disk, opts...)
 }
 
-func newRegionalDisk(ctx *pulumi.Context, name string, args Args, opts ...pulumi.ResourceOption) (pulumi.Resource, error) {
+func newRegionalDisk(ctx *pulumi.Context, name string, args Args, opts ...pulumi.ResourceOption) (pulumi.CustomResource, error) {
 	source := args.Volume.PersistentDisk
 	disk := &compute.RegionDiskArgs{
 		Project:      pulumi.String(args.Project),

@@ -56,12 +56,12 @@ func newFilestore(ctx *pulumi.Context, name string, args Args, child pulumi.Reso
 	if source.Create.KMSKey != "" {
 		instanceArgs.KmsKeyName = pulumi.String(source.Create.KMSKey)
 	}
-	instance, err := filestore.NewInstance(ctx, name, instanceArgs, outliving(args, child), pulumi.DependsOn(grants))
+	instance, err := filestore.NewInstance(ctx, name, instanceArgs, outliving(args, child), kube.After(grants))
 	if err != nil {
 		return backing{}, err
 	}
 	return backing{
-		resources: []pulumi.Resource{instance},
+		resources: []pulumi.CustomResource{instance},
 		later:     kube.Later{"spec.csi.volumeAttributes.ip": address(instance)},
 	}, nil
 }

@@ -32,7 +32,7 @@ type Args struct {
 	// Annotations are those of the pair.
 	Annotations map[string]string
 	// Needs come before the pair: the cluster and the namespace.
-	Needs []pulumi.Resource
+	Needs []pulumi.CustomResource
 }
 
 // Volume is a PersistentVolume and the claim that is bound to it.
@@ -43,7 +43,7 @@ type Volume struct {
 	VolumeName pulumi.StringOutput `pulumi:"volumeName"`
 	ClaimName  pulumi.StringOutput `pulumi:"claimName"`
 	// Claim is the claim itself, after which everything of the volume is there.
-	Claim pulumi.Resource
+	Claim pulumi.CustomResource
 	// Storage is what the volume is over, and OnDestroy what becomes of it when the
 	// stack is destroyed.
 	Storage   string
@@ -64,7 +64,7 @@ func NewVolume(ctx *pulumi.Context, name string, args Args, opts ...pulumi.Resou
 		return nil, err
 	}
 	volume, err := kube.RegisterWith(ctx, name, persistentVolume(args), backing.later, child,
-		pulumi.DependsOn(backing.resources), deleteTimeout())
+		kube.After(backing.resources), deleteTimeout())
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func NewVolume(ctx *pulumi.Context, name string, args Args, opts ...pulumi.Resou
 	// Kubernetes refuses to change what the claim of a static volume asks for. It
 	// goes on asking for the size that it began with, while the volume grows.
 	component.Claim, err = kube.Register(ctx, name, claim(args), child,
-		pulumi.DependsOn([]pulumi.Resource{volume}), pulumi.IgnoreChanges([]string{"spec.resources.requests"}), deleteTimeout())
+		kube.After([]pulumi.CustomResource{volume}), pulumi.IgnoreChanges([]string{"spec.resources.requests"}), deleteTimeout())
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ type ClusterArgs struct {
 	ManagedPrometheus bool
 	// Needs come before the NatsCluster: the operator and its kinds, and the
 	// namespace of the clients.
-	Needs []pulumi.Resource
+	Needs []pulumi.CustomResource
 }
 
 // Cluster is a NATS cluster with all of its servers up.
@@ -38,7 +38,7 @@ type Cluster struct {
 	Client Client
 	// Objects are the NatsCluster, which comes after the Secrets of servers and
 	// clients, and is ready when the servers are.
-	Objects []pulumi.Resource
+	Objects []pulumi.CustomResource
 }
 
 // NewCluster registers a NatsCluster, and what lets clients in and keeps others
@@ -60,16 +60,16 @@ func NewCluster(ctx *pulumi.Context, name string, args ClusterArgs, opts ...pulu
 	if err := registerMonitoring(ctx, name, args, child); err != nil {
 		return nil, err
 	}
-	servers, err := registerNatsCluster(ctx, name, args, child, pulumi.DependsOn(secrets))
+	servers, err := registerNatsCluster(ctx, name, args, child, kube.After(secrets))
 	if err != nil {
 		return nil, err
 	}
-	cluster.Objects = []pulumi.Resource{servers}
+	cluster.Objects = []pulumi.CustomResource{servers}
 	cluster.URL = pulumi.String(cluster.Client.URL).ToStringOutput()
 	return cluster, ctx.RegisterResourceOutputs(cluster, pulumi.Map{"url": cluster.URL})
 }
 
-func registerNatsCluster(ctx *pulumi.Context, name string, args ClusterArgs, opts ...pulumi.ResourceOption) (pulumi.Resource, error) {
+func registerNatsCluster(ctx *pulumi.Context, name string, args ClusterArgs, opts ...pulumi.ResourceOption) (pulumi.CustomResource, error) {
 	spec, err := runtime.DefaultUnstructuredConverter.ToUnstructured(clusterSpec(args))
 	if err != nil {
 		return nil, fmt.Errorf("NatsCluster %s: %w", args.NATS.Name, err)

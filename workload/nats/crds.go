@@ -28,8 +28,8 @@ func (k kind) crd() string { return k.plural + "." + group }
 
 // defineKinds registers the operator's kinds: a NatsCluster can never come
 // before its kind.
-func defineKinds(ctx *pulumi.Context, name string, child pulumi.ResourceOption) ([]pulumi.Resource, error) {
-	var defined []pulumi.Resource
+func defineKinds(ctx *pulumi.Context, name string, child pulumi.ResourceOption) ([]pulumi.CustomResource, error) {
+	var defined []pulumi.CustomResource
 	for _, kind := range []kind{clusterKind, serviceRoleKind} {
 		crd, err := kube.Register(ctx, name+"-"+kind.plural, definition(kind), child)
 		if err != nil {

@@ -41,7 +41,7 @@ type Operator struct {
 	pulumi.ResourceState
 
 	// Objects are the Deployment, which comes after everything else of the operator.
-	Objects []pulumi.Resource
+	Objects []pulumi.CustomResource
 }
 
 // NewOperator registers the operator with its namespace, identity and the kinds
@@ -59,7 +59,7 @@ func NewOperator(ctx *pulumi.Context, name string, args OperatorArgs, opts ...pu
 	if err != nil {
 		return nil, err
 	}
-	inNamespace := pulumi.DependsOn([]pulumi.Resource{namespace})
+	inNamespace := kube.After([]pulumi.CustomResource{namespace})
 	account, err := kube.Register(ctx, name, &corev1.ServiceAccount{
 		ObjectMeta: operatorMeta(Namespace),
 	}, child, inNamespace)
@@ -80,11 +80,11 @@ func NewOperator(ctx *pulumi.Context, name string, args OperatorArgs, opts ...pu
 	}
 	needs := append(append(rights, kinds...), account, closed)
 	registered, err := kube.Register(ctx, name, deployment(args), child,
-		pulumi.DependsOn(needs), kube.WorkloadTimeouts())
+		kube.After(needs), kube.WorkloadTimeouts())
 	if err != nil {
 		return nil, err
 	}
-	operator.Objects = []pulumi.Resource{registered}
+	operator.Objects = []pulumi.CustomResource{registered}
 	return operator, ctx.RegisterResourceOutputs(operator, pulumi.Map{})
 }
 

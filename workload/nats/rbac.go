@@ -10,7 +10,7 @@ import (
 
 // grantRights lets the operator look after servers, in its namespace or in all, and
 // after its two kinds, by name.
-func grantRights(ctx *pulumi.Context, name string, scope config.OperatorScope, child, inNamespace pulumi.ResourceOption) ([]pulumi.Resource, error) {
+func grantRights(ctx *pulumi.Context, name string, scope config.OperatorScope, child, inNamespace pulumi.ResourceOption) ([]pulumi.CustomResource, error) {
 	inOne, inAll := rights(scope)
 	subjects := []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: Namespace, Name: operatorName}}
 
@@ -25,7 +25,7 @@ func grantRights(ctx *pulumi.Context, name string, scope config.OperatorScope, c
 		ObjectMeta: operatorMeta(Namespace),
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: operatorName},
 		Subjects:   subjects,
-	}, child, pulumi.DependsOn([]pulumi.Resource{role}))
+	}, child, kube.After([]pulumi.CustomResource{role}))
 	if err != nil {
 		return nil, err
 	}
@@ -40,11 +40,11 @@ func grantRights(ctx *pulumi.Context, name string, scope config.OperatorScope, c
 		ObjectMeta: operatorMeta(""),
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: operatorName},
 		Subjects:   subjects,
-	}, child, inNamespace, pulumi.DependsOn([]pulumi.Resource{clusterRole}))
+	}, child, inNamespace, kube.After([]pulumi.CustomResource{clusterRole}))
 	if err != nil {
 		return nil, err
 	}
-	return []pulumi.Resource{binding, clusterBinding}, nil
+	return []pulumi.CustomResource{binding, clusterBinding}, nil
 }
 
 // rights are what the operator may do in its namespace, and in the cluster: just

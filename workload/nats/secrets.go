@@ -48,8 +48,8 @@ func clientCertificate(nats config.NATS) string { return nats.Name + "-client-tl
 func routeCertificate(nats config.NATS) string  { return nats.Name + "-route-tls" }
 
 // registerSecrets registers what servers and clients know of each other.
-func registerSecrets(ctx *pulumi.Context, name string, args ClusterArgs, child pulumi.ResourceOption) ([]pulumi.Resource, error) {
-	var registered []pulumi.Resource
+func registerSecrets(ctx *pulumi.Context, name string, args ClusterArgs, child pulumi.ResourceOption) ([]pulumi.CustomResource, error) {
+	var registered []pulumi.CustomResource
 	for _, secret := range secrets(args) {
 		suffix := secret.Name[len(args.NATS.Name):]
 		resource, err := kube.Register(ctx, name+suffix, secret, child)

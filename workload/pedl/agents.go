@@ -31,7 +31,7 @@ type AgentsArgs struct {
 	// Tolerations are for the taints of the pools that host agents.
 	Tolerations []corev1.Toleration
 	// Needs come before the agents: the namespace and the master.
-	Needs []pulumi.Resource
+	Needs []pulumi.CustomResource
 }
 
 // Agents are the agents on all nodes that have the label.
@@ -51,13 +51,13 @@ func NewAgents(ctx *pulumi.Context, name string, args AgentsArgs, opts ...pulumi
 	}
 	address, err := kube.RegisterWith(ctx, name, &corev1.ConfigMap{
 		ObjectMeta: meta(AgentNamespaceName, agentName, agentPart),
-	}, kube.Later{"data." + masterAddressKey: args.MasterIP}, kube.Child(component, []pulumi.Resource{policy}))
+	}, kube.Later{"data." + masterAddressKey: args.MasterIP}, kube.Child(component, []pulumi.CustomResource{policy}))
 	if err != nil {
 		return nil, err
 	}
 	if _, err := kube.RegisterWith(ctx, name, daemonSet(args), kube.Later{
 		"spec.template.metadata.annotations." + versionAnnotation: address.Version(),
-	}, kube.Child(component, []pulumi.Resource{address})); err != nil {
+	}, kube.Child(component, []pulumi.CustomResource{address})); err != nil {
 		return nil, err
 	}
 	return component, ctx.RegisterResourceOutputs(component, pulumi.Map{})

@@ -35,7 +35,7 @@ type DatabaseArgs struct {
 	// Placement is where it runs.
 	Placement kube.Placement
 	// Needs come before it: the namespace, and the claim of its volume.
-	Needs []pulumi.Resource
+	Needs []pulumi.CustomResource
 }
 
 // Database is the master's own PostgreSQL.
@@ -43,7 +43,7 @@ type Database struct {
 	pulumi.ResourceState
 
 	// Server is PostgreSQL itself.
-	Server pulumi.Resource
+	Server pulumi.CustomResource
 }
 
 // NewDatabase registers PostgreSQL.
@@ -56,7 +56,7 @@ func NewDatabase(ctx *pulumi.Context, name string, args DatabaseArgs, opts ...pu
 	if err != nil {
 		return nil, err
 	}
-	child := kube.Child(component, []pulumi.Resource{policy})
+	child := kube.Child(component, []pulumi.CustomResource{policy})
 	secret, err := kube.Register(ctx, name, passwordSecret(args.PostgreSQL), child)
 	if err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func NewDatabase(ctx *pulumi.Context, name string, args DatabaseArgs, opts ...pu
 	if err != nil {
 		return nil, err
 	}
-	needs := []pulumi.Resource{secret, settings}
+	needs := []pulumi.CustomResource{secret, settings}
 	for _, service := range []*corev1.Service{databaseService(args.PostgreSQL.Service), headlessService()} {
 		registered, err := kube.Register(ctx, service.Name, service, child)
 		if err != nil {

@@ -31,7 +31,7 @@ type MasterArgs struct {
 	// Placement is where it runs.
 	Placement kube.Placement
 	// Needs come before it: the namespace, and its database.
-	Needs []pulumi.Resource
+	Needs []pulumi.CustomResource
 }
 
 // Master is the master, up and connected.
@@ -39,7 +39,7 @@ type Master struct {
 	pulumi.ResourceState
 
 	// Server is the master itself.
-	Server pulumi.Resource
+	Server pulumi.CustomResource
 	// URL is where it is reached inside of the cluster.
 	URL string
 	// ClusterIP is the address of its service.
@@ -57,7 +57,7 @@ func NewMaster(ctx *pulumi.Context, name string, args MasterArgs, opts ...pulumi
 	if err != nil {
 		return nil, err
 	}
-	child := kube.Child(master, []pulumi.Resource{policy})
+	child := kube.Child(master, []pulumi.CustomResource{policy})
 	secret, err := kube.Register(ctx, name+"-config", &corev1.Secret{
 		ObjectMeta: meta(NamespaceName, masterSecretName, masterPart),
 		Data:       map[string][]byte{masterConfigFile: masterConfig(database)},
@@ -67,7 +67,7 @@ func NewMaster(ctx *pulumi.Context, name string, args MasterArgs, opts ...pulumi
 	}
 	master.Server, err = kube.RegisterWith(ctx, name, deployment(args), kube.Later{
 		"spec.template.metadata.annotations." + versionAnnotation: secret.Version(),
-	}, kube.Child(master, []pulumi.Resource{secret}), kube.WorkloadTimeouts())
+	}, kube.Child(master, []pulumi.CustomResource{secret}), kube.WorkloadTimeouts())
 	if err != nil {
 		return nil, err
 	}

@@ -40,7 +40,7 @@ type Namespaces struct {
 	pulumi.ResourceState
 
 	// Objects are all that is in the namespaces before any pod.
-	Objects []pulumi.Resource
+	Objects []pulumi.CustomResource
 }
 
 // NewNamespaces registers both namespaces, each with what its pods run as and pull
@@ -59,7 +59,7 @@ func NewNamespaces(ctx *pulumi.Context, name string, args NamespacesArgs, opts .
 		if err != nil {
 			return nil, err
 		}
-		objects, err := fill(ctx, namespace.Name, args.Registry, kube.Child(component, []pulumi.Resource{registered}))
+		objects, err := fill(ctx, namespace.Name, args.Registry, kube.Child(component, []pulumi.CustomResource{registered}))
 		if err != nil {
 			return nil, err
 		}
@@ -69,7 +69,7 @@ func NewNamespaces(ctx *pulumi.Context, name string, args NamespacesArgs, opts .
 }
 
 // fill registers what every pod of a namespace has.
-func fill(ctx *pulumi.Context, namespace string, registry config.PEDLRegistry, child pulumi.ResourceOption) ([]pulumi.Resource, error) {
+func fill(ctx *pulumi.Context, namespace string, registry config.PEDLRegistry, child pulumi.ResourceOption) ([]pulumi.CustomResource, error) {
 	policy, err := kube.Register(ctx, namespace+"-closed", closedPolicy(namespace), child)
 	if err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func fill(ctx *pulumi.Context, namespace string, registry config.PEDLRegistry, c
 		return nil, err
 	}
 	secret, err := kube.Register(ctx, namespace+"-registry", pullSecret(namespace, registry), child)
-	return []pulumi.Resource{policy, account, secret}, err
+	return []pulumi.CustomResource{policy, account, secret}, err
 }
 
 // pullSecret holds the registry's credentials as the kubelet reads them.

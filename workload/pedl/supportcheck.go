@@ -28,7 +28,7 @@ type SupportCheckArgs struct {
 	// Placement is the pool of the node that is checked.
 	Placement kube.Placement
 	// Needs come before it: the namespace, and the driver.
-	Needs []pulumi.Resource
+	Needs []pulumi.CustomResource
 }
 
 // SupportCheck has run once on a node.

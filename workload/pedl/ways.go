@@ -21,7 +21,7 @@ func registerWays(ctx *pulumi.Context, name string, master *Master, pedl config.
 	if !pedl.Ingress.Enabled {
 		return nil
 	}
-	_, err = kube.Register(ctx, name, masterIngress(pedl), kube.Child(master, []pulumi.Resource{service}))
+	_, err = kube.Register(ctx, name, masterIngress(pedl), kube.Child(master, []pulumi.CustomResource{service}))
 	return err
 }
 

@@ -27,7 +27,7 @@ type JobArgs struct {
 	// SystemPlacement is for what the job needs beside its roles.
 	SystemPlacement kube.Placement
 	// Needs come before the roles: driver, priorities, namespace, claims, NATS.
-	Needs []pulumi.Resource
+	Needs []pulumi.CustomResource
 }
 
 // Broker is how the roles get to NATS, whatever runs it. It is ready when what
@@ -105,7 +105,7 @@ func newRole(ctx *pulumi.Context, name string, args JobArgs, role role, child pu
 		return err
 	}
 	_, err = kube.Register(ctx, name, statefulSet(args, role), child,
-		pulumi.DependsOn([]pulumi.Resource{service}), kube.WorkloadTimeouts())
+		kube.After([]pulumi.CustomResource{service}), kube.WorkloadTimeouts())
 	return err
 }
 

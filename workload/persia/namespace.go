@@ -22,7 +22,7 @@ type Namespace struct {
 	pulumi.ResourceState
 
 	// Objects are what every pod of the namespace comes after.
-	Objects []pulumi.Resource
+	Objects []pulumi.CustomResource
 }
 
 // NamespaceArgs describes where jobs run.
@@ -50,7 +50,7 @@ func NewNamespace(ctx *pulumi.Context, name string, args NamespaceArgs, opts ...
 	if err != nil {
 		return nil, err
 	}
-	child := kube.Child(component, []pulumi.Resource{namespace})
+	child := kube.Child(component, []pulumi.CustomResource{namespace})
 	closed, err := kube.Register(ctx, name+"-closed", closedPolicy(), child)
 	if err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func NewNamespace(ctx *pulumi.Context, name string, args NamespaceArgs, opts ...
 	if err != nil {
 		return nil, err
 	}
-	component.Objects = []pulumi.Resource{closed, scripts, account}
+	component.Objects = []pulumi.CustomResource{closed, scripts, account}
 	if err := registerMonitoring(ctx, name, args.ManagedPrometheus, child); err != nil {
 		return nil, err
 	}

@@ -24,9 +24,9 @@ func closedPolicy() *networkingv1.NetworkPolicy {
 // the options of the component's other children, which come after the policy: no pod
 // runs without it. Needs stand once in the state so, and not with every child, where
 // they would be the largest part of a stack of many jobs.
-func RegisterPolicy(ctx *pulumi.Context, name string, component pulumi.Resource, namespace, job string, needs []pulumi.Resource) (pulumi.ResourceOption, error) {
+func RegisterPolicy(ctx *pulumi.Context, name string, component pulumi.Resource, namespace, job string, needs []pulumi.CustomResource) (pulumi.ResourceOption, error) {
 	policy, err := kube.Register(ctx, name, jobPolicy(namespace, job), kube.Child(component, needs))
-	return kube.Child(component, []pulumi.Resource{policy}), err
+	return kube.Child(component, []pulumi.CustomResource{policy}), err
 }
 
 // jobPolicy lets the pods of a job speak with each other on all ports, since

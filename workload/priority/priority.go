@@ -14,7 +14,7 @@ type Classes struct {
 	pulumi.ResourceState
 
 	// Objects are the classes.
-	Objects []pulumi.Resource
+	Objects []pulumi.CustomResource
 }
 
 // NewClasses registers a PriorityClass for each priority, after needs.

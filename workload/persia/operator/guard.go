@@ -22,7 +22,7 @@ import (
 // The operator looks at no change of a job. So every change makes the guard anew,
 // and the PersiaJob with it: first the old job goes, and when its last pod is gone
 // the new one comes.
-func newGuard(ctx *pulumi.Context, name string, args JobArgs, spec v1.PersiaJobSpec, child pulumi.ResourceOption) (pulumi.Resource, error) {
+func newGuard(ctx *pulumi.Context, name string, args JobArgs, spec v1.PersiaJobSpec, child pulumi.ResourceOption) (pulumi.CustomResource, error) {
 	text, err := textOf(spec)
 	if err != nil {
 		return nil, fmt.Errorf("PersiaJob %s: %w", args.Job.Name, err)
@@ -34,11 +34,10 @@ func newGuard(ctx *pulumi.Context, name string, args JobArgs, spec v1.PersiaJobS
 }
 
 // madeAnewWith makes a PersiaJob come after its guard, and again with each new one.
-func madeAnewWith(guard pulumi.Resource) pulumi.ResourceOption {
-	guards := []pulumi.Resource{guard}
+func madeAnewWith(guard pulumi.CustomResource) pulumi.ResourceOption {
 	return pulumi.Composite(
-		pulumi.DependsOn(guards),
-		pulumi.ReplaceWith(guards),
+		kube.After([]pulumi.CustomResource{guard}),
+		pulumi.ReplaceWith([]pulumi.Resource{guard}),
 		pulumi.DeleteBeforeReplace(true),
 		pulumi.ReplaceOnChanges([]string{"spec"}),
 	)

@@ -27,7 +27,7 @@ type JobArgs struct {
 	Claims func([]config.Mount) []persia.Claim
 	// Needs come before the job, and go after it: the operator, which alone lets a
 	// job go, and what the pods need.
-	Needs []pulumi.Resource
+	Needs []pulumi.CustomResource
 }
 
 // NewJob registers the PersiaJob of a training, of whose pods the operator makes one

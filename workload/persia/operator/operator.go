@@ -28,7 +28,7 @@ type OperatorArgs struct {
 	// JobNamespace is where PersiaJobs may have pods. It is among Needs.
 	JobNamespace string
 	// Needs come before everything of the operator.
-	Needs []pulumi.Resource
+	Needs []pulumi.CustomResource
 }
 
 // Operator is PERSIA's operator and the kind that it serves.
@@ -36,7 +36,7 @@ type Operator struct {
 	pulumi.ResourceState
 
 	// Objects are the Deployment, which comes after everything else of the operator.
-	Objects []pulumi.Resource
+	Objects []pulumi.CustomResource
 }
 
 // NewOperator registers the operator with its namespace, identity and kind.
@@ -53,7 +53,7 @@ func NewOperator(ctx *pulumi.Context, name string, args OperatorArgs, opts ...pu
 	if err != nil {
 		return nil, err
 	}
-	inNamespace := pulumi.DependsOn([]pulumi.Resource{namespace})
+	inNamespace := kube.After([]pulumi.CustomResource{namespace})
 	account, err := kube.Register(ctx, name, &corev1.ServiceAccount{
 		ObjectMeta: operatorMeta(Namespace),
 	}, child, inNamespace)
@@ -77,11 +77,11 @@ func NewOperator(ctx *pulumi.Context, name string, args OperatorArgs, opts ...pu
 		return nil, err
 	}
 	registered, err := kube.Register(ctx, name, deployment(args), child,
-		pulumi.DependsOn(append(rights, kind, account, closed)), kube.WorkloadTimeouts())
+		kube.After(append(rights, kind, account, closed)), kube.WorkloadTimeouts())
 	if err != nil {
 		return nil, err
 	}
-	operator.Objects = []pulumi.Resource{registered}
+	operator.Objects = []pulumi.CustomResource{registered}
 	return operator, ctx.RegisterResourceOutputs(operator, pulumi.Map{})
 }
 

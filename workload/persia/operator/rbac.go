@@ -10,7 +10,7 @@ import (
 
 // grantRights lets the operator see the jobs of all namespaces, which it lists, and
 // make pods of those in one.
-func grantRights(ctx *pulumi.Context, name, jobNamespace string, child, inNamespace pulumi.ResourceOption) ([]pulumi.Resource, error) {
+func grantRights(ctx *pulumi.Context, name, jobNamespace string, child, inNamespace pulumi.ResourceOption) ([]pulumi.CustomResource, error) {
 	subjects := []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: Namespace, Name: operatorName}}
 
 	role, err := kube.Register(ctx, name, &rbacv1.Role{
@@ -24,7 +24,7 @@ func grantRights(ctx *pulumi.Context, name, jobNamespace string, child, inNamesp
 		ObjectMeta: operatorMeta(jobNamespace),
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: operatorName},
 		Subjects:   subjects,
-	}, child, inNamespace, pulumi.DependsOn([]pulumi.Resource{role}))
+	}, child, inNamespace, kube.After([]pulumi.CustomResource{role}))
 	if err != nil {
 		return nil, err
 	}
@@ -39,11 +39,11 @@ func grantRights(ctx *pulumi.Context, name, jobNamespace string, child, inNamesp
 		ObjectMeta: operatorMeta(""),
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: operatorName},
 		Subjects:   subjects,
-	}, child, inNamespace, pulumi.DependsOn([]pulumi.Resource{clusterRole}))
+	}, child, inNamespace, kube.After([]pulumi.CustomResource{clusterRole}))
 	if err != nil {
 		return nil, err
 	}
-	return []pulumi.Resource{binding, clusterBinding}, nil
+	return []pulumi.CustomResource{binding, clusterBinding}, nil
 }
 
 // jobRules let the operator follow jobs, and hold and release them by a finalizer.
