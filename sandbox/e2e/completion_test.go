@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"os"
@@ -16,6 +17,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/retry"
 )
 
 const ofTrainers = "app.kubernetes.io/name=nn-worker"
@@ -123,18 +126,30 @@ func (c cluster) podOf(job batchv1.Job) corev1.Pod {
 	return pods[0]
 }
 
-// succeed does to a pod what the kubelet does when its container has ended.
+// succeed ends a pod that runs, with success.
 func (c cluster) succeed(pod corev1.Pod) {
 	c.t.Helper()
 	assert.Equal(c.t, corev1.PodRunning, pod.Status.Phase)
-	pod.Status.Phase = corev1.PodSucceeded
-	for i := range pod.Status.ContainerStatuses {
-		pod.Status.ContainerStatuses[i].State = corev1.ContainerState{
-			Terminated: &corev1.ContainerStateTerminated{Reason: "Completed", FinishedAt: metav1.Now()},
+	require.NoError(c.t, endPod(c.t.Context(), c, pod, corev1.PodSucceeded, 0))
+}
+
+// endPod does to a pod what the kubelet does when its containers have ended.
+func endPod(ctx context.Context, client kubernetes.Interface, pod corev1.Pod, phase corev1.PodPhase, exitCode int32) error {
+	pods := client.CoreV1().Pods(pod.Namespace)
+	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		running, err := pods.Get(ctx, pod.Name, metav1.GetOptions{})
+		if err != nil {
+			return err
 		}
-	}
-	_, err := c.CoreV1().Pods(pod.Namespace).UpdateStatus(c.t.Context(), &pod, metav1.UpdateOptions{})
-	require.NoError(c.t, err)
+		running.Status.Phase = phase
+		for i := range running.Status.ContainerStatuses {
+			running.Status.ContainerStatuses[i].State = corev1.ContainerState{
+				Terminated: &corev1.ContainerStateTerminated{ExitCode: exitCode, FinishedAt: metav1.Now()},
+			}
+		}
+		_, err = pods.UpdateStatus(ctx, running, metav1.UpdateOptions{})
+		return err
+	})
 }
 
 // startPushgateway runs a real Pushgateway until the test ends, and returns where.

@@ -71,16 +71,11 @@ func (c cluster) assertScraped(pool string, count int) {
 // mends it.
 func assertDrift(t *testing.T, s *sandbox.Sandbox, c cluster) {
 	t.Helper()
-	sets := c.AppsV1().StatefulSets("persia")
-	scale, err := sets.GetScale(t.Context(), "adult-income-dataloader", metav1.GetOptions{})
-	require.NoError(t, err)
-	scale.Spec.Replicas = 2
-	_, err = sets.UpdateScale(t.Context(), "adult-income-dataloader", scale, metav1.UpdateOptions{})
-	require.NoError(t, err)
+	c.scale("adult-income-dataloader", 2)
 
 	assert.Equal(t, 1, refreshChanges(t, s)["update"])
 	assert.Equal(t, 1, upChanges(t, s)["update"])
-	set, err := sets.Get(t.Context(), "adult-income-dataloader", metav1.GetOptions{})
+	set, err := c.AppsV1().StatefulSets("persia").Get(t.Context(), "adult-income-dataloader", metav1.GetOptions{})
 	require.NoError(t, err)
 	assert.Equal(t, int32(1), *set.Spec.Replicas)
 }

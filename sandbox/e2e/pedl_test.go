@@ -94,16 +94,11 @@ func (p *pedlStack) endCheck(ctx context.Context, phase corev1.PodPhase) error {
 		if !ok || pod.Status.Phase != corev1.PodRunning {
 			continue
 		}
-		pod.Status.Phase = phase
-		terminated := &corev1.ContainerStateTerminated{FinishedAt: metav1.Now()}
+		exitCode := int32(0)
 		if phase == corev1.PodFailed {
-			terminated.ExitCode = 125
+			exitCode = 125
 		}
-		for i := range pod.Status.ContainerStatuses {
-			pod.Status.ContainerStatuses[i].State = corev1.ContainerState{Terminated: terminated}
-		}
-		_, err := pods.UpdateStatus(ctx, pod, metav1.UpdateOptions{})
-		return err
+		return endPod(ctx, p, *pod, phase, exitCode)
 	}
 	return errors.New("the support check has not run")
 }
