@@ -55,17 +55,21 @@ config:
 
 // TestStacksHaveAFolder: stack files are beside Pulumi.yaml, or in another folder.
 func TestStacksHaveAFolder(t *testing.T) {
-	project, examples := t.TempDir(), t.TempDir()
+	project := t.TempDir()
+	examples := filepath.Join(project, "examples")
+	require.NoError(t, os.Mkdir(examples, 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(examples, "Pulumi.spot.yaml"), nil, 0o600))
 	_, err := New(Options{Project: project, Stack: "spot"})
 	require.ErrorContains(t, err, `there is no stack "spot"`)
 	s, err := New(Options{Project: project, Stacks: examples, Stack: "spot"})
 	require.NoError(t, err)
 	assert.Equal(t, examples, s.options.Stacks)
+	assert.Equal(t, "STACKS=examples STACK=spot", s.Variables())
 
 	s, err = New(Options{Project: examples, Stack: "spot"})
 	require.NoError(t, err)
 	assert.Equal(t, examples, s.options.Stacks)
+	assert.Equal(t, "STACK=spot", s.Variables())
 }
 
 func TestHasResources(t *testing.T) {

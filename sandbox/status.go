@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -22,7 +23,7 @@ var ErrNotRunning = errors.New("the sandbox does not run")
 // look around.
 func (s *Sandbox) Status(ctx context.Context, out io.Writer) error {
 	if !s.cluster.Running(ctx) {
-		return fmt.Errorf("%w: start it with `make up STACK=%s`", ErrNotRunning, s.options.Stack)
+		return fmt.Errorf("%w: start it with `make up %s`", ErrNotRunning, s.Variables())
 	}
 	config, err := s.cluster.RESTConfig()
 	if err != nil {
@@ -42,9 +43,22 @@ func (s *Sandbox) Status(ctx context.Context, out io.Writer) error {
 	}
 	printNodes(out, nodes.Items)
 	printPods(out, nodes.Items, pods.Items)
-	fmt.Fprintf(out, "\nAPI server   %s\nlook around  KUBECONFIG=$(make -s kubeconfig STACK=%s) kubectl get pods -A\ntake down    make down STACK=%[2]s\n",
-		config.Host, s.options.Stack)
+	fmt.Fprintf(out, "\nAPI server   %s\nlook around  KUBECONFIG=$(make -s kubeconfig %s) kubectl get pods -A\ntake down    make down %[2]s\n",
+		config.Host, s.Variables())
 	return nil
+}
+
+// Variables are those that tell make of the stack.
+func (s *Sandbox) Variables() string {
+	stack := "STACK=" + s.options.Stack
+	if s.options.Stacks == s.options.Project {
+		return stack
+	}
+	folder, err := filepath.Rel(s.options.Project, s.options.Stacks)
+	if err != nil {
+		folder = s.options.Stacks
+	}
+	return "STACKS=" + folder + " " + stack
 }
 
 func printNodes(out io.Writer, nodes []corev1.Node) {

@@ -140,7 +140,7 @@ func kubeconfigCommand(flags *flags) *cobra.Command {
 				return err
 			}
 			if _, err := os.Stat(s.Kubeconfig()); err != nil {
-				return fmt.Errorf("%w: start it with `make up STACK=%s`", sandbox.ErrNotRunning, flags.stack)
+				return fmt.Errorf("%w: start it with `make up %s`", sandbox.ErrNotRunning, s.Variables())
 			}
 			fmt.Println(s.Kubeconfig())
 			return nil
