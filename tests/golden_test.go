@@ -4,28 +4,152 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+	pulumirpc "github.com/pulumi/pulumi/sdk/v3/proto/go"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// TestURNs keeps the names of all resources: a changed one is a resource
-// replaced, in every stack that there is.
-func TestURNs(t *testing.T) {
-	for _, name := range []string{"dev", "prod"} {
+// TestGoldenPlans compares everything that each stack file registers with a file:
+// types, names, parents, dependencies, options and inputs. A changed name or parent
+// replaces a resource in every stack.
+func TestGoldenPlans(t *testing.T) {
+	for _, path := range stackFiles(t) {
+		name := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), "Pulumi."), ".yaml")
 		t.Run(name, func(t *testing.T) {
-			got := strings.Join(deployStack(t, name).urns(), "\n") + "\n"
-			golden := filepath.Join("testdata", name+".urns")
-			if *update {
-				require.NoError(t, os.WriteFile(golden, []byte(got), 0o644))
-			}
-			want, err := os.ReadFile(golden)
+			recorder, err := deployIn(t, filepath.Join(root, filepath.Dir(path)), readStackFile(t, path))
 			require.NoError(t, err)
-			assert.Equal(t, string(want), got, "go test ./tests -update writes it anew")
+			assertFile(t, name+".plan.yaml", planOf(t, recorder))
 		})
+	}
+}
+
+// assertFile compares a text with a file in testdata.
+func assertFile(t *testing.T, file, got string) {
+	t.Helper()
+	golden := filepath.Join("testdata", file)
+	if *update {
+		require.NoError(t, os.WriteFile(golden, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(golden)
+	require.NoError(t, err)
+	assert.Equal(t, string(want), got, "go test ./tests -update writes it anew")
+}
+
+// plannedResource is a resource as a golden file shows it. Unset options are left out.
+type plannedResource struct {
+	URN                 string         `json:"urn"`
+	Parent              string         `json:"parent,omitempty"`
+	Provider            string         `json:"provider,omitempty"`
+	DependsOn           []string       `json:"dependsOn,omitempty"`
+	DeletedWith         string         `json:"deletedWith,omitempty"`
+	ImportID            string         `json:"importId,omitempty"`
+	Protect             bool           `json:"protect,omitempty"`
+	RetainOnDelete      bool           `json:"retainOnDelete,omitempty"`
+	DeleteBeforeReplace bool           `json:"deleteBeforeReplace,omitempty"`
+	IgnoreChanges       []string       `json:"ignoreChanges,omitempty"`
+	ReplaceOnChanges    []string       `json:"replaceOnChanges,omitempty"`
+	SecretOutputs       []string       `json:"additionalSecretOutputs,omitempty"`
+	Timeouts            map[string]any `json:"customTimeouts,omitempty"`
+	Aliases             []string       `json:"aliases,omitempty"`
+	Inputs              any            `json:"inputs"`
+}
+
+// planOf is everything that was registered, by URN, as YAML.
+func planOf(t *testing.T, r *recorder) string {
+	t.Helper()
+	registrations := slices.Clone(r.registrations)
+	slices.SortFunc(registrations, func(a, b registration) int { return strings.Compare(a.urn, b.urn) })
+	var plan strings.Builder
+	for _, registration := range registrations {
+		text, err := yaml.Marshal(planned(registration))
+		require.NoError(t, err)
+		plan.WriteString("---\n")
+		plan.Write(text)
+	}
+	return plan.String()
+}
+
+func planned(r registration) plannedResource {
+	rpc := r.RegisterRPC
+	planned := plannedResource{
+		URN:                 shortURN(r.urn),
+		Parent:              shortURN(rpc.GetParent()),
+		DeletedWith:         shortURN(rpc.GetDeletedWith()),
+		ImportID:            rpc.GetImportId(),
+		Protect:             rpc.GetProtect(),
+		RetainOnDelete:      rpc.GetRetainOnDelete(),
+		DeleteBeforeReplace: rpc.GetDeleteBeforeReplace(),
+		IgnoreChanges:       rpc.GetIgnoreChanges(),
+		ReplaceOnChanges:    rpc.GetReplaceOnChanges(),
+		SecretOutputs:       rpc.GetAdditionalSecretOutputs(),
+		Timeouts:            timeouts(rpc.GetCustomTimeouts()),
+		Inputs:              redacted(resource.NewProperty(r.Inputs)),
+	}
+	if r.Provider != "" {
+		planned.Provider = shortURN(r.Provider[:strings.LastIndex(r.Provider, "::")])
+	}
+	for _, urn := range r.dependencies() {
+		planned.DependsOn = append(planned.DependsOn, shortURN(urn))
+	}
+	slices.Sort(planned.DependsOn)
+	for _, alias := range rpc.GetAliases() {
+		planned.Aliases = append(planned.Aliases, alias.String())
+	}
+	return planned
+}
+
+// shortURN is a URN without what those of all resources begin with.
+func shortURN(urn string) string { return strings.TrimPrefix(urn, "urn:pulumi:stack::persia::") }
+
+func timeouts(given *pulumirpc.RegisterResourceRequest_CustomTimeouts) map[string]any {
+	set := map[string]any{}
+	for name, value := range map[string]string{"create": given.GetCreate(), "update": given.GetUpdate(), "delete": given.GetDelete()} {
+		if value != "" {
+			set[name] = value
+		}
+	}
+	return set
+}
+
+// redacted is a value as plain data, with a mark for each secret in it.
+func redacted(value resource.PropertyValue) any {
+	switch {
+	case value.IsSecret():
+		return "[secret]"
+	case value.IsComputed():
+		return "[unknown]"
+	case value.IsOutput():
+		output := value.OutputValue()
+		switch {
+		case output.Secret:
+			return "[secret]"
+		case !output.Known:
+			return "[unknown]"
+		}
+		return redacted(output.Element)
+	case value.IsResourceReference():
+		return "[resource " + shortURN(string(value.ResourceReferenceValue().URN)) + "]"
+	case value.IsArray():
+		list := []any{}
+		for _, element := range value.ArrayValue() {
+			list = append(list, redacted(element))
+		}
+		return list
+	case value.IsObject():
+		object := map[string]any{}
+		for name, field := range value.ObjectValue() {
+			object[string(name)] = redacted(field)
+		}
+		return object
+	default:
+		return value.Mappable()
 	}
 }
