@@ -1,0 +1,117 @@
+package check
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+func TestProblemsArePrintedByPath(t *testing.T) {
+	var p Problems
+	require.NoError(t, p.Err())
+	list := field.NewPath("persia:nodePools")
+	p.Invalid(list.Index(10).Child("nodes"), 0, "must be at least %d", 1)
+	p.Duplicate(list.Index(2).Child("name"), "a", "is that of nodePools[%d]", 1)
+	p.Required(list.Index(2).Child("machineType"), "write a machine type")
+	p.Forbidden(list.Index(1).Child("spot"), "is not for this pool")
+	p.Forbidden(list.Index(1).Child("spot"), "is not for this pool")
+	p.Name(list.Index(3).Child("name"), "", validation.IsDNS1035Label)
+	p.Name(list.Index(3).Child("name"), "system", validation.IsDNS1035Label)
+	p.AtMost(3, list.Index(4).Child("name"), "long", "as GKE takes no longer one")
+	assert.False(t, p.None())
+	assert.EqualError(t, p.Err(), `stack configuration: 6 problems
+persia:nodePools[1].spot: is not for this pool
+persia:nodePools[2].machineType: Required value: write a machine type
+persia:nodePools[2].name: Duplicate value: "a": is that of nodePools[1]
+persia:nodePools[3].name: Required value: write a name
+persia:nodePools[4].name: Invalid value: "long": has 4 characters and must have at most 3, as GKE takes no longer one; choose a shorter name
+persia:nodePools[10].nodes: Invalid value: 0: must be at least 1`)
+}
+
+// TestProblemsBelowUndecodable: a value that could not be decoded is reported once.
+func TestProblemsBelowUndecodable(t *testing.T) {
+	var p Problems
+	cluster := field.NewPath("persia:cluster")
+	p.Undecodable(cluster.Child("network"), "a", "must be an object")
+	p.Required(cluster.Child("network", "nodes"), "write a range")
+	p.Required(cluster.Child("networks"), "write some")
+	p.Unreadable(cluster.Child("nam"), "unknown field")
+	assert.False(t, p.Decoded(cluster))
+	assert.False(t, p.Decoded(cluster.Child("network")))
+	assert.True(t, p.Decoded(cluster.Child("network", "nodes")), "it was not decoded itself, and nothing below it was wrong")
+	assert.True(t, p.Decoded(field.NewPath("persia:clusters")))
+	assert.EqualError(t, p.Err(), `stack configuration: 3 problems
+persia:cluster.nam: unknown field
+persia:cluster.network: Invalid value: "a": must be an object
+persia:cluster.networks: Required value: write some`)
+}
+
+func TestProblemsAreReportedWhereTheUserWrote(t *testing.T) {
+	var p Problems
+	p.Written(map[string]string{
+		"persia:jobs[1]":                 "persia:jobs[0].manifest(train.yml).spec",
+		"persia:jobs[1].name":            "persia:jobs[0].manifest(train.yml).metadata.name",
+		"persia:jobs[1].nnWorker":        "persia:jobs[0].manifest(train.yml).spec.trainer",
+		"persia:jobs[2]":                 "persia:jobs[1]",
+		"persia:jobs[1].nnWorker.image":  "persia:jobs[0].nnWorker.image",
+		"persia:jobs[1].limits[some.io]": "elsewhere",
+	})
+	for path, want := range map[string]string{
+		"persia:jobs[0].name":              "persia:jobs[0].name",
+		"persia:jobs[1].name":              "persia:jobs[0].manifest(train.yml).metadata.name",
+		"persia:jobs[1].env[0].name":       "persia:jobs[0].manifest(train.yml).spec.env[0].name",
+		"persia:jobs[1].nnWorker.replicas": "persia:jobs[0].manifest(train.yml).spec.trainer.replicas",
+		"persia:jobs[1].nnWorker.image":    "persia:jobs[0].nnWorker.image",
+		"persia:jobs[2].name":              "persia:jobs[1].name",
+		"persia:jobs[1].limits[some.io]":   "elsewhere",
+	} {
+		assert.Equal(t, want, p.pathOf(path), path)
+	}
+	p.Undecodable(field.NewPath("persia:jobs").Index(2), "a", "must be an object")
+	assert.True(t, p.Decoded(field.NewPath("persia:jobs").Index(1)))
+	assert.False(t, p.Decoded(field.NewPath("persia:jobs").Index(2)))
+}
+
+func TestOneOf(t *testing.T) {
+	var p Problems
+	path := field.NewPath("persia:nats").Child("operatorScope")
+	assert.True(t, OneOf(&p, path, "cluster", "namespace", "cluster"))
+	assert.False(t, OneOf(&p, path, "pod", "namespace", "cluster"))
+	assert.False(t, OneOf(&p, path, "", "namespace", "cluster"))
+	assert.EqualError(t, p.Err(), `stack configuration: 2 problems
+persia:nats.operatorScope: Invalid value: "pod": must be namespace or cluster
+persia:nats.operatorScope: Required value: write namespace or cluster`)
+}
+
+func TestUnique(t *testing.T) {
+	var found [][2]int
+	Unique([]string{"a", "", "b", "a", "", "a"}, func(i, first int) { found = append(found, [2]int{i, first}) })
+	assert.Equal(t, [][2]int{{3, 0}, {5, 0}}, found)
+}
+
+func TestParseQuantity(t *testing.T) {
+	for text, want := range map[string]int64{"80": 80, "600Gi": 600 << 30, "+1.5k": 1500} {
+		q, err := ParseQuantity(text)
+		require.NoError(t, err, text)
+		assert.Equal(t, want, q.Value(), text)
+	}
+	for _, text := range []string{"", "big", "1 Gi", "1e99999999", "10GB"} {
+		_, err := ParseQuantity(text)
+		assert.Error(t, err, text)
+	}
+}
+
+func TestNearest(t *testing.T) {
+	fields := []string{"nodes", "name", "zones", "machineType", "gpu"}
+	for word, want := range map[string][]string{
+		"node": {"nodes"}, "machinetyp": {"machineType"}, "nones": {"nodes", "zones"}, "colour": nil,
+	} {
+		assert.Equal(t, want, Nearest(word, fields), word)
+	}
+	assert.Equal(t, "a, b or c", Or([]string{"a", "b", "c"}))
+	assert.Equal(t, "a and b", And([]string{"a", "b"}))
+	assert.Equal(t, "a", And([]string{"a"}))
+}

@@ -1,0 +1,62 @@
+package check
+
+import (
+	"errors"
+	"regexp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// OneOf reports a value that is not among those allowed. A value that the tag enum
+// of a field restricts needs no such call.
+func OneOf[T ~string](p *Problems, path *field.Path, value T, allowed ...T) bool {
+	if slices.Contains(allowed, value) {
+		return true
+	}
+	texts := make([]string, len(allowed))
+	for i, one := range allowed {
+		texts[i] = string(one)
+	}
+	if value == "" {
+		p.Required(path, "write %s", Or(texts))
+	} else {
+		p.Invalid(path, value, "must be %s", Or(texts))
+	}
+	return false
+}
+
+// Unique calls report with the index of each value that an earlier one equals, and
+// with the index of the first of them. Zero values are left out: a missing value is
+// reported for that already.
+func Unique[T comparable](values []T, report func(i, first int)) {
+	var missing T
+	seen := map[T]int{}
+	for i, value := range values {
+		first, ok := seen[value]
+		switch {
+		case value == missing:
+		case ok:
+			report(i, first)
+		default:
+			seen[value] = i
+		}
+	}
+}
+
+// QuantityForm is a regular expression for amounts of a resource. It leaves out
+// decimal exponents: comparing 1e99999999 takes a minute.
+const QuantityForm = `^[+-]?[0-9.]{1,20}([numkMGTPE]|[KMGTPE]i)?$`
+
+var quantityForm = regexp.MustCompile(QuantityForm)
+
+// ParseQuantity reads an amount of a resource in Kubernetes' notation.
+func ParseQuantity(text string) (resource.Quantity, error) {
+	if quantityForm.MatchString(text) {
+		if q, err := resource.ParseQuantity(text); err == nil {
+			return q, nil
+		}
+	}
+	return resource.Quantity{}, errors.New("must be a quantity like 80, 500m or 600Gi, without spaces")
+}
