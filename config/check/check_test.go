@@ -115,3 +115,50 @@ func TestNearest(t *testing.T) {
 	assert.Equal(t, "a and b", And([]string{"a", "b"}))
 	assert.Equal(t, "a", And([]string{"a"}))
 }
+
+func TestForms(t *testing.T) {
+	const key = "projects/p/locations/us-central1/keyRings/r/cryptoKeys/k"
+	path := field.NewPath("persia:key")
+	for name, test := range map[string]struct {
+		check func(p *Problems)
+		want  string
+	}{
+		"region":                  {func(p *Problems) { Region(p, path, "us-central1") }, ""},
+		"no region":               {func(p *Problems) { Region(p, path, "") }, "write a region"},
+		"zone for a region":       {func(p *Problems) { Region(p, path, "us-central1-a") }, `"us-central1-a": is a zone; write the region, us-central1`},
+		"misspelt region":         {func(p *Problems) { Region(p, path, "central") }, "must be a region"},
+		"zones":                   {func(p *Problems) { Zones(p, path, "us-central1", []string{"us-central1-a", "us-central1-b"}) }, ""},
+		"zones of a wrong region": {func(p *Problems) { Zones(p, path, "central", []string{"us-central1-a"}) }, ""},
+		"zone of another region":  {func(p *Problems) { Zones(p, path, "us-central1", []string{"us-east1-b"}) }, `persia:key[0]: Invalid value: "us-east1-b"`},
+		"zone twice":              {func(p *Problems) { Zones(p, path, "us-central1", []string{"us-central1-a", "us-central1-a"}) }, "persia:key[1]: Duplicate value"},
+		"no key":                  {func(p *Problems) { KMSKey(p, path, "", "GKE", "us-central1", "us-central1") }, ""},
+		"key":                     {func(p *Problems) { KMSKey(p, path, key, "GKE", "us-central1", "us-central1") }, ""},
+		"key of another location": {func(p *Problems) { KMSKey(p, path, key, "GKE", "us-east1", "us-east1", "global") }, "must be in the location us-east1 or global, as GKE"},
+		"version of a key":        {func(p *Problems) { KMSKey(p, path, key+"/cryptoKeyVersions/3", "GKE", "us-central1") }, "write " + key},
+		"no form of a key":        {func(p *Problems) { KMSKey(p, path, "k", "GKE", "us-central1") }, "must be a key of Cloud KMS"},
+		"labels":                  {func(p *Problems) { Labels(p, path, map[string]string{"a.io/b": "c"}) }, ""},
+		"key of a label":          {func(p *Problems) { Labels(p, path, map[string]string{"a b": "c"}) }, `persia:key[a b]: Invalid value: "a b"`},
+		"value of a label":        {func(p *Problems) { Labels(p, path, map[string]string{"a": "b c"}) }, `persia:key[a]: Invalid value: "b c"`},
+		"port":                    {func(p *Problems) { Port(p, path, 70000) }, "leave it out for the default"},
+		"host":                    {func(p *Problems) { Host(p, path, "10.0.0.2"); Host(p, path, "a.example") }, ""},
+		"no host":                 {func(p *Problems) { Host(p, path, "") }, "write the server's address"},
+		"host with a space":       {func(p *Problems) { Host(p, path, "a b") }, `"a b": must be an address`},
+		"directory":               {func(p *Problems) { Directory(p, path, "/a/b") }, ""},
+		"no directory":            {func(p *Problems) { Directory(p, path, "") }, "write an absolute path"},
+		"relative directory":      {func(p *Problems) { Directory(p, path, "a") }, `"a": must be absolute; write /a`},
+		"directory with a dot":    {func(p *Problems) { Directory(p, path, "/a/./b") }, "write /a/b"},
+		"root":                    {func(p *Problems) { Directory(p, path, "/") }, "below the root"},
+		"directory with a colon":  {func(p *Problems) { Directory(p, path, "/a:b") }, "colon"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var p Problems
+			test.check(&p)
+			if test.want == "" {
+				assert.NoError(t, p.Err())
+				return
+			}
+			require.ErrorContains(t, p.Err(), "1 problem\n")
+			assert.ErrorContains(t, p.Err(), test.want)
+		})
+	}
+}

@@ -1,0 +1,105 @@
+package check
+
+import (
+	"maps"
+	"net"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+var (
+	regionForm = regexp.MustCompile(`^[a-z]+-[a-z]+[0-9]+$`)
+	zoneForm   = regexp.MustCompile(`^[a-z]+-[a-z]+[0-9]+-[a-z]$`)
+	keyForm    = regexp.MustCompile(`^projects/[^/]+/locations/([a-z0-9-]+)/keyRings/[a-zA-Z0-9_-]{1,63}/cryptoKeys/[a-zA-Z0-9_-]{1,63}$`)
+	keyVersion = regexp.MustCompile(`/cryptoKeyVersions/[0-9]+$`)
+)
+
+// Region reports what is no region of Google Cloud.
+func Region(p *Problems, at *field.Path, region string) {
+	switch {
+	case region == "":
+		p.Required(at, "write a region, like us-central1")
+	case zoneForm.MatchString(region):
+		p.Invalid(at, region, "is a zone; write the region, %s, and the zone in zones", region[:strings.LastIndex(region, "-")])
+	case !regionForm.MatchString(region):
+		p.Invalid(at, region, "must be a region, like us-central1")
+	}
+}
+
+// Zones reports zones that do not lie in a region, and those that are listed twice.
+// A region that is itself wrong is reported elsewhere.
+func Zones(p *Problems, at *field.Path, region string, zones []string) {
+	for i, zone := range zones {
+		in, _ := strings.CutPrefix(zone, region+"-")
+		if regionForm.MatchString(region) && (!zoneForm.MatchString(zone) || len(in) != 1) {
+			p.Invalid(at.Index(i), zone, "must be a zone of the region %s, like %s-a", region, region)
+		}
+	}
+	Unique(zones, func(i, _ int) { p.Duplicate(at.Index(i), zones[i], "write each zone once") })
+}
+
+// KMSKey checks a key of Cloud KMS, if one is given, and that its user, a service of
+// Google Cloud, takes keys of its location. The region is the cluster's: without a
+// valid one, locations are not checked.
+func KMSKey(p *Problems, at *field.Path, key, user, region string, locations ...string) {
+	form := keyForm.FindStringSubmatch(key)
+	switch {
+	case key == "":
+	case keyVersion.MatchString(key):
+		p.Invalid(at, key, "must be a key, of which Cloud KMS chooses the version; write %s", keyVersion.ReplaceAllString(key, ""))
+	case form == nil:
+		p.Invalid(at, key, "must be a key of Cloud KMS, as projects/P/locations/L/keyRings/R/cryptoKeys/K; `gcloud kms keys list` shows yours")
+	case regionForm.MatchString(region) && !slices.Contains(locations, form[1]):
+		p.Invalid(at, key, "must be in the location %s, as %s takes no key of another; write one that is there", Or(locations), user)
+	}
+}
+
+// Labels reports what Kubernetes takes for no label.
+func Labels(p *Problems, at *field.Path, labels map[string]string) {
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		for _, message := range validation.IsQualifiedName(key) {
+			p.Invalid(at.Key(key), key, "%s", message)
+		}
+		for _, message := range validation.IsValidLabelValue(labels[key]) {
+			p.Invalid(at.Key(key), labels[key], "%s", message)
+		}
+	}
+}
+
+// Port reports a number that is no port.
+func Port(p *Problems, at *field.Path, port int) {
+	for _, message := range validation.IsValidPortNum(port) {
+		p.Invalid(at, port, "%s; leave it out for the default", message)
+	}
+}
+
+// Host checks an address or a name of a machine.
+func Host(p *Problems, at *field.Path, host string) {
+	switch {
+	case host == "":
+		p.Required(at, "write the server's address or name, like 10.0.0.2")
+	case net.ParseIP(host) == nil && len(validation.IsDNS1123Subdomain(host)) > 0:
+		p.Invalid(at, host, "must be an address like 10.0.0.2, or a name like nfs.example.com")
+	}
+}
+
+// Directory checks the absolute path of a directory other than the root.
+func Directory(p *Problems, at *field.Path, directory string) {
+	switch {
+	case directory == "":
+		p.Required(at, "write an absolute path, like /checkpoints")
+	case !path.IsAbs(directory):
+		p.Invalid(at, directory, "must be absolute; write %s", path.Join("/", directory))
+	case path.Clean(directory) != directory:
+		p.Invalid(at, directory, "must be written plainly; write %s", path.Clean(directory))
+	case directory == "/":
+		p.Invalid(at, directory, "must be a directory below the root, like /checkpoints")
+	case strings.Contains(directory, ":"):
+		p.Invalid(at, directory, "must not contain a colon; rename the directory")
+	}
+}

@@ -1,0 +1,57 @@
+package pod
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/config/check"
+)
+
+// Env checks the environment variables of a container.
+func Env(p *check.Problems, path *field.Path, env []corev1.EnvVar) {
+	names := make([]string, len(env))
+	for i, e := range env {
+		names[i] = e.Name
+		envVar(p, path.Index(i), e)
+	}
+	check.Unique(names, func(i, first int) {
+		p.Duplicate(path.Index(i).Child("name"), names[i], "is that of env[%d]; write one of the two", first)
+	})
+}
+
+func envVar(p *check.Problems, path *field.Path, e corev1.EnvVar) {
+	p.Name(path.Child("name"), e.Name, validation.IsEnvVarName)
+	if e.ValueFrom == nil {
+		return
+	}
+	if e.Value != "" {
+		p.Forbidden(path.Child("valueFrom"), "value is given already; write either value or valueFrom")
+	}
+	envSource(p, path.Child("valueFrom"), *e.ValueFrom)
+}
+
+func envSource(p *check.Problems, path *field.Path, s corev1.EnvVarSource) {
+	given := 0
+	for _, present := range []bool{
+		s.FieldRef != nil, s.ResourceFieldRef != nil, s.ConfigMapKeyRef != nil, s.SecretKeyRef != nil, s.FileKeyRef != nil,
+	} {
+		if present {
+			given++
+		}
+	}
+	if given != 1 {
+		p.Forbidden(path, "%d sources are given; write exactly one of secretKeyRef, configMapKeyRef, fieldRef and resourceFieldRef", given)
+	}
+	if ref := s.SecretKeyRef; ref != nil {
+		envKey(p, path.Child("secretKeyRef"), ref.Name, ref.Key)
+	}
+	if ref := s.ConfigMapKeyRef; ref != nil {
+		envKey(p, path.Child("configMapKeyRef"), ref.Name, ref.Key)
+	}
+}
+
+func envKey(p *check.Problems, path *field.Path, name, key string) {
+	p.Name(path.Child("name"), name, validation.IsDNS1123Subdomain)
+	p.Name(path.Child("key"), key, validation.IsConfigMapKey)
+}

@@ -1,0 +1,25 @@
+package pod
+
+import (
+	"path"
+	"strings"
+	"unicode"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/config/check"
+)
+
+// Image checks an image reference, with an example of one for the message.
+func Image(p *check.Problems, at *field.Path, image, example string) {
+	if image == "" || strings.ContainsFunc(image, unicode.IsSpace) {
+		p.Invalid(at, image, "must be an image reference without spaces, like %s", example)
+	}
+}
+
+// IsLoose reports whether an image reference may name another image tomorrow: one
+// without a tag, or with the tag latest.
+func IsLoose(image string) bool {
+	_, tag, tagged := strings.Cut(path.Base(image), ":")
+	return !strings.Contains(image, "@") && (!tagged || tag == "latest")
+}

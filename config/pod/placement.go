@@ -1,0 +1,37 @@
+package pod
+
+import (
+	"cmp"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/config/check"
+)
+
+// Tolerations checks taints that a pod tolerates.
+func Tolerations(p *check.Problems, path *field.Path, tolerations []corev1.Toleration) {
+	for i, t := range tolerations {
+		at := path.Index(i)
+		exists := t.Operator == corev1.TolerationOpExists
+		check.OneOf(p, at.Child("operator"), cmp.Or(t.Operator, corev1.TolerationOpEqual), corev1.TolerationOpEqual, corev1.TolerationOpExists)
+		switch {
+		case t.Key != "":
+			p.Name(at.Child("key"), t.Key, validation.IsQualifiedName)
+		case !exists:
+			p.Required(at.Child("key"), "write the key of a taint, or operator: Exists for all")
+		}
+		if exists && t.Value != "" {
+			p.Forbidden(at.Child("value"), "operator Exists tolerates all values; remove one of the two")
+		}
+		if t.Effect != "" {
+			Effect(p, at.Child("effect"), t.Effect)
+		}
+	}
+}
+
+// Effect checks the effect of a taint.
+func Effect(p *check.Problems, path *field.Path, effect corev1.TaintEffect) {
+	check.OneOf(p, path, effect, corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute)
+}

@@ -1,0 +1,135 @@
+// Package pod holds what several topics of a stack file say of their pods:
+// resources, environment variables, tolerations, images.
+package pod
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/capacity"
+	"persia/config/check"
+)
+
+// GPU is the resource by which GKE's device plugin counts GPUs.
+const GPU corev1.ResourceName = "nvidia.com/gpu"
+
+// Resources checks what one container asks for, wherever it is to run. Who is named
+// as in "write how much of it a NATS server needs".
+func Resources(p *check.Problems, path *field.Path, who string, r corev1.ResourceRequirements) {
+	amounts(p, path.Child("limits"), r.Limits)
+	amounts(p, path.Child("requests"), r.Requests)
+	requestsWithinLimits(p, path, r)
+	if len(r.Claims) > 0 {
+		p.Forbidden(path.Child("claims"), "dynamic resource allocation is not set up; write limits and requests")
+	}
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+		if _, _, ok := Asked(path, r, name); !ok {
+			p.Required(path.Child("limits").Key(string(name)), "write how much of it %s needs", who)
+		}
+	}
+}
+
+// NoGPUs refuses GPUs for what cannot use them.
+func NoGPUs(p *check.Problems, path *field.Path, who string, r corev1.ResourceRequirements) {
+	if q, at, ok := Asked(path, r, GPU); ok {
+		p.Invalid(at, q.String(), "%s uses no GPUs; remove them", who)
+	}
+}
+
+// Asked is what the scheduler counts: the request, or else the limit. It returns
+// also where that is written.
+func Asked(path *field.Path, r corev1.ResourceRequirements, name corev1.ResourceName) (resource.Quantity, *field.Path, bool) {
+	if q, ok := r.Requests[name]; ok {
+		return q, path.Child("requests").Key(string(name)), true
+	}
+	q, ok := r.Limits[name]
+	return q, path.Child("limits").Key(string(name)), ok
+}
+
+// GPUs is the number of GPUs that are asked for, 0 if that is no sensible number.
+func GPUs(r corev1.ResourceRequirements) int {
+	q, _, _ := Asked(nil, r, GPU)
+	n, ok := q.AsInt64()
+	if !ok || n < 0 || n > 1<<10 {
+		return 0
+	}
+	return int(n)
+}
+
+// Requests is what the scheduler counts of one container, and of the pod itself.
+func Requests(r corev1.ResourceRequirements) capacity.Resources {
+	amount := func(name corev1.ResourceName) resource.Quantity {
+		q, _, _ := Asked(nil, r, name)
+		return q
+	}
+	cpu, memory, disk, gpus := amount(corev1.ResourceCPU), amount(corev1.ResourceMemory),
+		amount(corev1.ResourceEphemeralStorage), amount(GPU)
+	return capacity.Resources{
+		MilliCPU:       cpu.MilliValue(),
+		MemoryBytes:    memory.Value(),
+		EphemeralBytes: disk.Value(),
+		GPUs:           gpus.Value(),
+		Pods:           1,
+	}
+}
+
+func amounts(p *check.Problems, path *field.Path, list corev1.ResourceList) {
+	for _, name := range slices.Sorted(maps.Keys(list)) {
+		at, q := path.Key(string(name)), list[name]
+		resourceName(p, at, name)
+		switch {
+		case q.Sign() <= 0:
+			p.Invalid(at, q.String(), "must be more than 0; remove it if none is needed")
+		case name == corev1.ResourceMemory && q.Cmp(resource.MustParse("1Mi")) < 0:
+			p.Invalid(at, q.String(), "is less than 1Mi; memory is in bytes, so write a unit, like 600Gi")
+		case isExtended(name) && !isWhole(q):
+			p.Invalid(at, q.String(), "must be a whole number")
+		}
+	}
+}
+
+// resourceName refuses what Kubernetes counts nothing by.
+func resourceName(p *check.Problems, path *field.Path, name corev1.ResourceName) {
+	native := []string{string(corev1.ResourceCPU), string(corev1.ResourceMemory), string(corev1.ResourceEphemeralStorage)}
+	if slices.Contains(native, string(name)) || strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix) {
+		return
+	}
+	if !isExtended(name) {
+		p.Invalid(path, name, "must be %s, or an extended resource with a domain, like %s", check.Or(native), GPU)
+		return
+	}
+	for _, message := range validation.IsQualifiedName(string(name)) {
+		p.Invalid(path, name, "%s", message)
+	}
+	if near := check.Nearest(string(name), []string{string(GPU)}); len(near) > 0 && name != GPU {
+		p.Invalid(path, name, "is no resource of any node; did you mean %s?", GPU)
+	}
+}
+
+// isExtended reports whether a resource is counted by a device plugin. These are
+// not overcommitted, and come whole.
+func isExtended(name corev1.ResourceName) bool { return strings.Contains(string(name), "/") }
+
+func isWhole(q resource.Quantity) bool {
+	n, ok := q.AsInt64()
+	return ok && q.Cmp(*resource.NewQuantity(n, resource.DecimalSI)) == 0
+}
+
+func requestsWithinLimits(p *check.Problems, path *field.Path, r corev1.ResourceRequirements) {
+	for _, name := range slices.Sorted(maps.Keys(r.Requests)) {
+		at, request := path.Child("requests").Key(string(name)), r.Requests[name]
+		limit, limited := r.Limits[name]
+		switch {
+		case isExtended(name) && (!limited || request.Cmp(limit) != 0):
+			p.Invalid(at, request.String(), "must equal the limit, as %s is not shared; write it in limits only", name)
+		case limited && request.Cmp(limit) > 0:
+			p.Invalid(at, request.String(), "must be at most the limit, %s", limit.String())
+		}
+	}
+}
