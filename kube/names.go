@@ -45,6 +45,12 @@ func BaselinePodSecurity() map[string]string {
 	return map[string]string{"pod-security.kubernetes.io/enforce": "baseline"}
 }
 
+// RestrictedPodSecurity are the labels of a namespace that admits only pods that follow
+// Kubernetes' restricted Pod Security Standard.
+func RestrictedPodSecurity() map[string]string {
+	return map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}
+}
+
 // NoPodSecurity are the labels of a namespace that admits any pod.
 func NoPodSecurity() map[string]string {
 	return map[string]string{"pod-security.kubernetes.io/enforce": "privileged"}

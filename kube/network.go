@@ -38,3 +38,10 @@ func policyPort(protocol corev1.Protocol, number int32) networkingv1.NetworkPoli
 	to := intstr.FromInt32(number)
 	return networkingv1.NetworkPolicyPort{Protocol: &protocol, Port: &to}
 }
+
+// ServicePort is a port of a service that the pods listen on with the same number. The
+// API server would fill in the target of a port without one, and every plan would
+// take it away again.
+func ServicePort(name string, number int32) corev1.ServicePort {
+	return corev1.ServicePort{Name: name, Port: number, TargetPort: intstr.FromInt32(number)}
+}

@@ -1,11 +1,7 @@
 package kube
 
 import (
-	"slices"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
@@ -13,14 +9,9 @@ import (
 // interval of a data source of which it is not told.
 const scrapeInterval = "15s"
 
-// PodMonitoring has Managed Service for Prometheus scrape pods of its namespace. It
-// has those fields of Google's kind (monitoring.googleapis.com/v1) that the program
-// writes.
-type PodMonitoring struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata"`
-	Spec              PodMonitoringSpec `json:"spec"`
-}
+// PodMonitoring makes Managed Service for Prometheus scrape pods of its namespace.
+// It has the fields of Google's kind that the program writes.
+type PodMonitoring = Custom[PodMonitoringSpec]
 
 // PodMonitoringSpec says which pods are scraped, where, and what their series are
 // told by.
@@ -46,23 +37,16 @@ type LabelMapping struct {
 	From string `json:"from"`
 }
 
-func init() {
-	kinds.AddKnownTypes(schema.GroupVersion{Group: "monitoring.googleapis.com", Version: "v1"}, &PodMonitoring{})
+// NewPodMonitoring is a PodMonitoring of monitoring.googleapis.com/v1.
+func NewPodMonitoring(meta metav1.ObjectMeta, spec PodMonitoringSpec) *PodMonitoring {
+	return &PodMonitoring{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "monitoring.googleapis.com/v1", Kind: "PodMonitoring"},
+		ObjectMeta: meta,
+		Spec:       spec,
+	}
 }
 
 // Scrape are the endpoints of pods that show metrics on one port.
 func Scrape(port int32) []ScrapeEndpoint {
 	return []ScrapeEndpoint{{Port: intstr.FromInt32(port), Interval: scrapeInterval}}
-}
-
-// DeepCopyObject copies the object, as a runtime.Object can be.
-func (p *PodMonitoring) DeepCopyObject() runtime.Object {
-	copied := *p
-	p.ObjectMeta.DeepCopyInto(&copied.ObjectMeta)
-	p.Spec.Selector.DeepCopyInto(&copied.Spec.Selector)
-	copied.Spec.Endpoints = slices.Clone(p.Spec.Endpoints)
-	if p.Spec.TargetLabels != nil {
-		copied.Spec.TargetLabels = &TargetLabels{FromPod: slices.Clone(p.Spec.TargetLabels.FromPod)}
-	}
-	return &copied
 }

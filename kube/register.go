@@ -2,6 +2,7 @@ package kube
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	appsv1 "k8s.io/api/apps/v1"
@@ -52,25 +53,34 @@ func Register(ctx *pulumi.Context, name string, object runtime.Object, opts ...p
 	return RegisterWith(ctx, name, object, nil, opts...)
 }
 
-// RegisterWith is Register for an object with fields that are not known yet.
+// RegisterWith is Register for an object with fields that are not known yet. Its
+// errors name the kind and the resource, so callers return them as they are.
 func RegisterWith(ctx *pulumi.Context, name string, object runtime.Object, later Later, opts ...pulumi.ResourceOption) (*Object, error) {
 	gvk, err := kindOf(object)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("register %s: %w", name, err)
 	}
-	inputs, err := inputs(object, gvk)
-	if err != nil {
-		return nil, err
-	}
-	later.into(inputs)
 	registered := &Object{}
-	return registered, ctx.RegisterResource(token(gvk), name, inputs, registered, opts...)
+	inputs, err := inputs(object, gvk)
+	if err == nil {
+		later.into(inputs)
+		err = ctx.RegisterResource(token(gvk), name, inputs, registered, opts...)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("register %s %s: %w", gvk.Kind, name, err)
+	}
+	return registered, nil
 }
 
+// kindOf is the kind that an object names, as custom resources do, or that of its Go
+// type.
 func kindOf(object runtime.Object) (schema.GroupVersionKind, error) {
+	if gvk := object.GetObjectKind().GroupVersionKind(); !gvk.Empty() {
+		return gvk, nil
+	}
 	gvks, _, err := kinds.ObjectKinds(object)
 	if err != nil {
-		return schema.GroupVersionKind{}, fmt.Errorf("register %T: %w", object, err)
+		return schema.GroupVersionKind{}, err
 	}
 	return gvks[0], nil
 }
@@ -89,7 +99,7 @@ func token(gvk schema.GroupVersionKind) string {
 func inputs(object runtime.Object, gvk schema.GroupVersionKind) (pulumi.Map, error) {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {
-		return nil, fmt.Errorf("register %s: %w", gvk.Kind, err)
+		return nil, err
 	}
 	delete(fields, "status")
 	fields["apiVersion"], fields["kind"] = gvk.ToAPIVersionAndKind()
@@ -100,16 +110,28 @@ func inputs(object runtime.Object, gvk schema.GroupVersionKind) (pulumi.Map, err
 	return converted, nil
 }
 
-// toMap converts the fields of an object in JSON's types. It leaves out the
-// nulls that Kubernetes' types print for a time that was never set.
+// toMap converts the fields of an object in JSON's types, without what nobody has
+// written.
 func toMap(fields map[string]any) pulumi.Map {
 	converted := pulumi.Map{}
 	for name, value := range fields {
-		if value != nil {
+		if !unwritten(name, value) {
 			converted[name] = toInput(value)
 		}
 	}
 	return converted
+}
+
+// unwritten reports whether a field is one that Kubernetes' Go types print though it
+// was never set: null for a time, and an empty object for a struct without a pointer,
+// which omitempty does not omit. The API server fills these in, and a provider that
+// compares inputs with what the server has would see a change in each plan.
+func unwritten(name string, value any) bool {
+	if value == nil {
+		return true
+	}
+	object, ok := value.(map[string]any)
+	return ok && len(object) == 0 && slices.Contains([]string{"resources", "spec", "status", "strategy", "updateStrategy"}, name)
 }
 
 func toInput(value any) pulumi.Input {

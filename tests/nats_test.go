@@ -13,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 
 	"persia/internal/certtest"
 )
@@ -185,13 +184,7 @@ func TestDisruptionBudget(t *testing.T) {
 // TestNetworkPolicies lists all who are let in, and where servers go.
 func TestNetworkPolicies(t *testing.T) {
 	prod := deployStack(t, "prod")
-	require.Len(t, prod.all(t, "kubernetes:networking.k8s.io/v1:NetworkPolicy"), 4, "of NATS and of jobs")
-
-	closed := object[networkingv1.NetworkPolicy](t, prod.one(t, "kubernetes:networking.k8s.io/v1:NetworkPolicy", "nats-operator"))
-	assert.Equal(t, "nats-io", closed.Namespace)
-	assert.Empty(t, closed.Spec.PodSelector, "all pods")
-	assert.Equal(t, []networkingv1.PolicyType{"Ingress"}, closed.Spec.PolicyTypes)
-	assert.Empty(t, closed.Spec.Ingress)
+	require.Len(t, prod.all(t, "kubernetes:networking.k8s.io/v1:NetworkPolicy"), 5, "of NATS and of jobs")
 
 	servers := object[networkingv1.NetworkPolicy](t, prod.one(t, "kubernetes:networking.k8s.io/v1:NetworkPolicy", "persia-nats-service"))
 	assert.Equal(t, map[string]string{"app": "nats", "nats_cluster": "persia-nats-service"}, servers.Spec.PodSelector.MatchLabels)
@@ -259,28 +252,4 @@ func ports(ports []networkingv1.NetworkPolicyPort) string {
 		texts = append(texts, string(*port.Protocol)+" "+port.Port.String())
 	}
 	return strings.Join(texts, " ")
-}
-
-// TestOperatorScope: over all namespaces the operator has the same rights, but for
-// its election.
-func TestOperatorScope(t *testing.T) {
-	one := deployStack(t, "prod")
-	all := natsSettings(t, func(nats map[string]any) { nats["operatorScope"] = "cluster" })
-	rules := func(recorder *recorder) (role, clusterRole []rbacv1.PolicyRule) {
-		return object[rbacv1.Role](t, recorder.one(t, "kubernetes:rbac.authorization.k8s.io/v1:Role", "nats-operator")).Rules,
-			object[rbacv1.ClusterRole](t, recorder.one(t, "kubernetes:rbac.authorization.k8s.io/v1:ClusterRole", "nats-operator")).Rules
-	}
-	inOne, beyondOne := rules(one)
-	inAll, beyondAll := rules(all)
-	assert.ElementsMatch(t, append(inOne, beyondOne...), append(inAll, beyondAll...))
-	for _, rule := range inAll {
-		assert.NotContains(t, rule.Resources, "pods")
-	}
-	operator := func(recorder *recorder) corev1.Container {
-		return object[appsv1.Deployment](t, recorder.one(t, "kubernetes:apps/v1:Deployment", "nats-operator")).Spec.Template.Spec.Containers[0]
-	}
-	assert.Empty(t, operator(one).Args)
-	assert.Equal(t, []string{"--feature-gates=ClusterScoped=true"}, operator(all).Args)
-	deployment := object[appsv1.Deployment](t, all.one(t, "kubernetes:apps/v1:Deployment", "nats-operator"))
-	assert.Equal(t, appsv1.RecreateDeploymentStrategyType, deployment.Spec.Strategy.Type, "two scopes do not start side by side")
 }

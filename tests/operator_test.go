@@ -5,11 +5,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	extensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
 
@@ -185,55 +183,6 @@ func TestPersiaJobIsMadeAnew(t *testing.T) {
 	assert.NotEqual(t, guard.RegisterRPC.ReplacementTrigger, other.one(t, budgetToken, "criteo").RegisterRPC.ReplacementTrigger)
 	same := deployOperator(t, unchanged)
 	assert.Equal(t, guard.RegisterRPC.ReplacementTrigger, same.one(t, budgetToken, "criteo").RegisterRPC.ReplacementTrigger)
-}
-
-// TestPersiaOperatorRights are what the operator's source asks for.
-func TestPersiaOperatorRights(t *testing.T) {
-	recorder := deployOperator(t, unchanged)
-	role := object[rbacv1.Role](t, recorder.one(t, "kubernetes:rbac.authorization.k8s.io/v1:Role", "persia-operator"))
-	assert.Equal(t, "persia", role.Namespace)
-	assert.Equal(t, []rbacv1.PolicyRule{
-		{APIGroups: []string{""}, Resources: []string{"pods", "services"}, Verbs: []string{"create", "delete", "list"}},
-	}, role.Rules)
-	clusterRole := object[rbacv1.ClusterRole](t, recorder.one(t, "kubernetes:rbac.authorization.k8s.io/v1:ClusterRole", "persia-operator"))
-	assert.Equal(t, []rbacv1.PolicyRule{
-		{APIGroups: []string{"persia.com"}, Resources: []string{"persiajobs"}, Verbs: []string{"list", "patch", "watch"}},
-	}, clusterRole.Rules)
-
-	subjects := []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "persia-operator", Name: "persia-operator"}}
-	binding := object[rbacv1.RoleBinding](t, recorder.one(t, "kubernetes:rbac.authorization.k8s.io/v1:RoleBinding", "persia-operator"))
-	assert.Equal(t, "persia", binding.Namespace)
-	assert.Equal(t, subjects, binding.Subjects)
-	clusterBinding := object[rbacv1.ClusterRoleBinding](t, recorder.one(t, "kubernetes:rbac.authorization.k8s.io/v1:ClusterRoleBinding", "persia-operator"))
-	assert.Equal(t, subjects, clusterBinding.Subjects)
-}
-
-func TestPersiaOperatorIsHardened(t *testing.T) {
-	recorder := deployOperator(t, unchanged)
-	namespace := object[corev1.Namespace](t, recorder.one(t, "kubernetes:core/v1:Namespace", "persia-operator"))
-	assert.Equal(t, "baseline", namespace.Labels["pod-security.kubernetes.io/enforce"])
-	closed := object[networkingv1.NetworkPolicy](t, recorder.one(t, "kubernetes:networking.k8s.io/v1:NetworkPolicy", "persia-operator"))
-	assert.Equal(t, namespace.Name, closed.Namespace)
-	assert.Empty(t, closed.Spec.PodSelector, "all pods")
-	assert.Equal(t, []networkingv1.PolicyType{"Ingress"}, closed.Spec.PolicyTypes)
-	assert.Empty(t, closed.Spec.Ingress)
-
-	deployment := object[appsv1.Deployment](t, recorder.one(t, "kubernetes:apps/v1:Deployment", "persia-operator"))
-	assert.Equal(t, namespace.Name, deployment.Namespace)
-	assert.Equal(t, int32(1), *deployment.Spec.Replicas)
-	assert.Equal(t, appsv1.RecreateDeploymentStrategyType, deployment.Spec.Strategy.Type)
-	pod := deployment.Spec.Template.Spec
-	assert.Equal(t, "persia-operator", pod.ServiceAccountName)
-	assert.Equal(t, "system", pod.NodeSelector["cloud.google.com/gke-nodepool"])
-	assert.Equal(t, corev1.SeccompProfileTypeRuntimeDefault, pod.SecurityContext.SeccompProfile.Type)
-	container := pod.Containers[0]
-	assert.Equal(t, "persiaml/persia-cpu-runtime:latest", container.Image)
-	assert.Equal(t, []string{"persia-k8s-utils", "operator"}, container.Args)
-	assert.False(t, *container.SecurityContext.AllowPrivilegeEscalation)
-	assert.True(t, *container.SecurityContext.ReadOnlyRootFilesystem)
-	assert.Equal(t, []corev1.Capability{"ALL"}, container.SecurityContext.Capabilities.Drop)
-	assert.Equal(t, "100m", container.Resources.Requests.Cpu().String())
-	assert.Equal(t, "128Mi", container.Resources.Requests.Memory().String())
 }
 
 // TestPersiaOperatorOrder: a job comes after the operator, its kind and its rights,

@@ -3,11 +3,8 @@ package nats
 import (
 	"fmt"
 
-	sdkkubernetes "github.com/pulumi/pulumi-kubernetes/sdk/v4/go/kubernetes"
-	"github.com/pulumi/pulumi-kubernetes/sdk/v4/go/kubernetes/apiextensions"
-	sdkmeta "github.com/pulumi/pulumi-kubernetes/sdk/v4/go/kubernetes/meta/v1"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
-	"k8s.io/apimachinery/pkg/runtime"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"persia/config"
 	"persia/kube"
@@ -60,7 +57,8 @@ func NewCluster(ctx *pulumi.Context, name string, args ClusterArgs, opts ...pulu
 	if err := registerMonitoring(ctx, name, args, child); err != nil {
 		return nil, err
 	}
-	servers, err := registerNatsCluster(ctx, name, args, child, kube.After(secrets))
+	servers, err := kube.Register(ctx, name, natsCluster(args), child, kube.After(secrets),
+		kube.WorkloadTimeouts(), replacement(args.NATS))
 	if err != nil {
 		return nil, err
 	}
@@ -69,23 +67,15 @@ func NewCluster(ctx *pulumi.Context, name string, args ClusterArgs, opts ...pulu
 	return cluster, ctx.RegisterResourceOutputs(cluster, pulumi.Map{"url": cluster.URL})
 }
 
-func registerNatsCluster(ctx *pulumi.Context, name string, args ClusterArgs, opts ...pulumi.ResourceOption) (pulumi.CustomResource, error) {
-	spec, err := runtime.DefaultUnstructuredConverter.ToUnstructured(clusterSpec(args))
-	if err != nil {
-		return nil, fmt.Errorf("NatsCluster %s: %w", args.NATS.Name, err)
+// natsCluster is the custom resource that the operator makes servers of.
+func natsCluster(args ClusterArgs) *kube.Custom[spec] {
+	meta := kube.Meta(Namespace, args.NATS.Name, kube.Labels("nats", args.NATS.Name))
+	meta.Annotations = awaitServers(args.NATS)
+	return &kube.Custom[spec]{
+		TypeMeta:   metav1.TypeMeta{APIVersion: group + "/" + version, Kind: clusterKind.name},
+		ObjectMeta: meta,
+		Spec:       clusterSpec(args),
 	}
-	opts = append(opts, kube.WorkloadTimeouts())
-	return apiextensions.NewCustomResource(ctx, name, &apiextensions.CustomResourceArgs{
-		ApiVersion: pulumi.String(group + "/" + version),
-		Kind:       pulumi.String(clusterKind.name),
-		Metadata: sdkmeta.ObjectMetaArgs{
-			Namespace:   pulumi.String(Namespace),
-			Name:        pulumi.String(args.NATS.Name),
-			Labels:      pulumi.ToStringMap(kube.Labels("nats", args.NATS.Name)),
-			Annotations: pulumi.ToStringMap(awaitServers(args.NATS)),
-		},
-		OtherFields: sdkkubernetes.UntypedArgs{"spec": spec},
-	}, append(opts, replacement(args.NATS)...)...)
 }
 
 // awaitServers makes the Kubernetes provider wait for the servers. The operator

@@ -1,7 +1,6 @@
 package nats
 
 import (
-	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	extensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"persia/kube"
@@ -26,18 +25,14 @@ var (
 
 func (k kind) crd() string { return k.plural + "." + group }
 
-// defineKinds registers the operator's kinds: a NatsCluster can never come
-// before its kind.
-func defineKinds(ctx *pulumi.Context, name string, child pulumi.ResourceOption) ([]pulumi.CustomResource, error) {
-	var defined []pulumi.CustomResource
+// kinds are the operator's custom resources, with the names of their definitions in
+// Pulumi.
+func kinds(name string) []kube.Kind {
+	var kinds []kube.Kind
 	for _, kind := range []kind{clusterKind, serviceRoleKind} {
-		crd, err := kube.Register(ctx, name+"-"+kind.plural, definition(kind), child)
-		if err != nil {
-			return nil, err
-		}
-		defined = append(defined, crd)
+		kinds = append(kinds, kube.Kind{Resource: name + "-" + kind.plural, Definition: definition(kind)})
 	}
-	return defined, nil
+	return kinds
 }
 
 // definition is just what the operator itself writes at its start
@@ -45,7 +40,7 @@ func defineKinds(ctx *pulumi.Context, name string, child pulumi.ResourceOption) 
 func definition(kind kind) *extensionsv1.CustomResourceDefinition {
 	anything := true
 	return &extensionsv1.CustomResourceDefinition{
-		ObjectMeta: kube.Meta("", kind.crd(), operatorLabels()),
+		ObjectMeta: kube.Meta("", kind.crd(), kube.Labels(operatorName, operatorName)),
 		Spec: extensionsv1.CustomResourceDefinitionSpec{
 			Group: group,
 			Scope: extensionsv1.NamespaceScoped,

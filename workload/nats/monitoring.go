@@ -19,11 +19,8 @@ func registerMonitoring(ctx *pulumi.Context, name string, args ClusterArgs, chil
 }
 
 func podMonitoring(nats config.NATS) *kube.PodMonitoring {
-	return &kube.PodMonitoring{
-		ObjectMeta: kube.Meta(Namespace, nats.Name, kube.Labels("nats", nats.Name)),
-		Spec: kube.PodMonitoringSpec{
-			Selector:  metav1.LabelSelector{MatchLabels: serverLabels(nats)},
-			Endpoints: kube.Scrape(metricsPort),
-		},
-	}
+	return kube.NewPodMonitoring(kube.Meta(Namespace, nats.Name, kube.Labels("nats", nats.Name)), kube.PodMonitoringSpec{
+		Selector:  metav1.LabelSelector{MatchLabels: serverLabels(nats)},
+		Endpoints: kube.Scrape(metricsPort),
+	})
 }

@@ -2,10 +2,8 @@ package nats
 
 import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"persia/capacity"
@@ -14,9 +12,9 @@ import (
 )
 
 const (
-	// Namespace holds the operator and the servers. Before anything else, the
-	// operator lists the pods of the namespace of this name, wherever it runs
-	// itself; here it needs no right outside of its own namespace for that.
+	// Namespace holds the operator and the servers. At its start the operator lists
+	// the pods of the namespace with this name, wherever it runs. Here it needs no
+	// right outside its own namespace for that.
 	Namespace = config.NATSNamespace
 
 	operatorName = "nats-operator"
@@ -29,7 +27,7 @@ const (
 
 // OperatorArgs describes the operator.
 type OperatorArgs struct {
-	// Scope is whose NatsClusters the operator looks after.
+	// Scope says whose NatsClusters the operator looks after.
 	Scope config.OperatorScope
 	// Placement is where the operator runs.
 	Placement kube.Placement
@@ -40,69 +38,38 @@ type OperatorArgs struct {
 type Operator struct {
 	pulumi.ResourceState
 
-	// Objects are the Deployment, which comes after everything else of the operator.
+	// Objects holds the Deployment, which comes after everything else of the operator.
 	Objects []pulumi.CustomResource
 }
 
 // NewOperator registers the operator with its namespace, identity and the kinds
 // that it serves.
 func NewOperator(ctx *pulumi.Context, name string, args OperatorArgs, opts ...pulumi.ResourceOption) (*Operator, error) {
-	operator := &Operator{}
-	if err := ctx.RegisterComponentResource("persia:nats:Operator", name, operator, opts...); err != nil {
+	component := &Operator{}
+	if err := ctx.RegisterComponentResource("persia:nats:Operator", name, component, opts...); err != nil {
 		return nil, err
 	}
-	child := pulumi.Parent(operator)
-
-	namespace, err := kube.Register(ctx, name, &corev1.Namespace{
-		ObjectMeta: kube.Meta("", Namespace, kube.BaselinePodSecurity()),
-	}, child)
+	registered, err := kube.RegisterOperator(ctx, name, operator(name, args), pulumi.Parent(component))
 	if err != nil {
 		return nil, err
 	}
-	inNamespace := kube.After([]pulumi.CustomResource{namespace})
-	account, err := kube.Register(ctx, name, &corev1.ServiceAccount{
-		ObjectMeta: operatorMeta(Namespace),
-	}, child, inNamespace)
-	if err != nil {
-		return nil, err
-	}
-	closed, err := kube.Register(ctx, name, closedPolicy(), child, inNamespace)
-	if err != nil {
-		return nil, err
-	}
-	rights, err := grantRights(ctx, name, args.Scope, child, inNamespace)
-	if err != nil {
-		return nil, err
-	}
-	kinds, err := defineKinds(ctx, name, child)
-	if err != nil {
-		return nil, err
-	}
-	needs := append(append(rights, kinds...), account, closed)
-	registered, err := kube.Register(ctx, name, deployment(args), child,
-		kube.After(needs), kube.WorkloadTimeouts())
-	if err != nil {
-		return nil, err
-	}
-	operator.Objects = []pulumi.CustomResource{registered}
-	return operator, ctx.RegisterResourceOutputs(operator, pulumi.Map{})
+	component.Objects = []pulumi.CustomResource{registered}
+	return component, ctx.RegisterResourceOutputs(component, pulumi.Map{})
 }
 
-func operatorLabels() map[string]string {
-	return kube.Labels(operatorName, operatorName)
-}
-
-func operatorMeta(namespace string) metav1.ObjectMeta {
-	return kube.Meta(namespace, operatorName, operatorLabels())
-}
-
-func deployment(args OperatorArgs) *appsv1.Deployment {
-	replicas := int32(1)
-	selector := map[string]string{"app.kubernetes.io/name": operatorName}
-	pod := corev1.PodSpec{
-		ServiceAccountName: operatorName,
-		Containers: []corev1.Container{{
-			Name:    operatorName,
+func operator(name string, args OperatorArgs) kube.Operator {
+	role, clusterRole := rights(args.Scope)
+	return kube.Operator{
+		Name:      operatorName,
+		Namespace: Namespace,
+		// The restricted standard would refuse the servers: the operator adds their
+		// reloader and exporter without a security context.
+		PodSecurity:   kube.BaselinePodSecurity(),
+		Kinds:         kinds(name),
+		RoleNamespace: Namespace,
+		Role:          role,
+		ClusterRole:   clusterRole,
+		Container: corev1.Container{
 			Image:   operatorImage,
 			Command: []string{operatorName},
 			Args:    arguments(args.Scope),
@@ -117,22 +84,9 @@ func deployment(args OperatorArgs) *appsv1.Deployment {
 				Requests: kube.Requests(capacity.NATSOperator),
 				Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("512Mi")},
 			},
-		}},
-	}
-	kube.Restrict(&pod, operatorUser)
-	args.Placement.Apply(&pod)
-	return &appsv1.Deployment{
-		ObjectMeta: operatorMeta(Namespace),
-		Spec: appsv1.DeploymentSpec{
-			Replicas: &replicas,
-			// An operator of another scope does not start beside this one.
-			Strategy: appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType},
-			Selector: &metav1.LabelSelector{MatchLabels: selector},
-			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: operatorLabels()},
-				Spec:       pod,
-			},
 		},
+		User:      operatorUser,
+		Placement: args.Placement,
 	}
 }
 

@@ -65,17 +65,6 @@ func serverPolicy(args ClusterArgs) *networkingv1.NetworkPolicy {
 	}
 }
 
-// closedPolicy lets nobody in to pods of the operator's namespace for which no
-// other policy does.
-func closedPolicy() *networkingv1.NetworkPolicy {
-	return &networkingv1.NetworkPolicy{
-		ObjectMeta: operatorMeta(Namespace),
-		Spec: networkingv1.NetworkPolicySpec{
-			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
-		},
-	}
-}
-
 func policyMeta(nats config.NATS) metav1.ObjectMeta {
 	return kube.Meta(Namespace, nats.Name, kube.Labels("nats", nats.Name))
 }

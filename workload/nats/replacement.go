@@ -10,7 +10,7 @@ import (
 // for what neither the operator nor a running server takes. The operator makes
 // pods and never changes them, but for their version, and a server reads its
 // configuration again only if a reloader tells it to.
-func replacement(nats config.NATS) []pulumi.ResourceOption {
+func replacement(nats config.NATS) pulumi.ResourceOption {
 	paths := []string{
 		"spec.serverImage",
 		"spec.pod",
@@ -29,7 +29,7 @@ func replacement(nats config.NATS) []pulumi.ResourceOption {
 		paths = append(paths, "spec.natsConfig", "spec.auth")
 		options = append(options, pulumi.ReplacementTrigger(secretsOf(nats)))
 	}
-	return append(options, pulumi.ReplaceOnChanges(paths))
+	return pulumi.Composite(append(options, pulumi.ReplaceOnChanges(paths))...)
 }
 
 // secretsOf are the users and certificates, which the NatsCluster only refers to.

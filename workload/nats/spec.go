@@ -85,9 +85,9 @@ type auth struct {
 	ClientsAuthSecret string `json:"clientsAuthSecret"`
 }
 
-func clusterSpec(args ClusterArgs) *spec {
+func clusterSpec(args ClusterArgs) spec {
 	nats := args.NATS
-	s := &spec{
+	s := spec{
 		Size:            nats.Size,
 		Version:         nats.Version,
 		ServerImage:     nats.Image,

@@ -75,7 +75,7 @@ func metricsService(args JobArgs) *corev1.Service {
 		ObjectMeta: kube.Meta(args.Namespace, metricsGatewayService(args.Job.Name), labels),
 		Spec: corev1.ServiceSpec{
 			Selector: upstreamSelector(args),
-			Ports:    []corev1.ServicePort{{Name: "http", Port: metricsGatewayPort}},
+			Ports:    []corev1.ServicePort{kube.ServicePort("http", metricsGatewayPort)},
 		},
 	}
 }

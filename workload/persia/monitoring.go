@@ -26,16 +26,13 @@ func registerMonitoring(ctx *pulumi.Context, name string, managedPrometheus bool
 // the job have, too.
 func podMonitoring() *kube.PodMonitoring {
 	const name = "metrics-gateways"
-	return &kube.PodMonitoring{
-		ObjectMeta: kube.Meta(NamespaceName, name, kube.Labels("metrics-gateway", name)),
-		Spec: kube.PodMonitoringSpec{
-			// By upstream's label, and by number since upstream gives the port no
-			// name: the gateways that PERSIA's operator makes are scraped, too.
-			Selector: metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
-				Key: scrapedLabel, Operator: metav1.LabelSelectorOpExists,
-			}}},
-			Endpoints:    kube.Scrape(metricsGatewayPort),
-			TargetLabels: &kube.TargetLabels{FromPod: []kube.LabelMapping{{From: JobLabel}}},
-		},
-	}
+	return kube.NewPodMonitoring(kube.Meta(NamespaceName, name, kube.Labels("metrics-gateway", name)), kube.PodMonitoringSpec{
+		// By upstream's label, and by number since upstream gives the port no
+		// name: the gateways that PERSIA's operator makes are scraped, too.
+		Selector: metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
+			Key: scrapedLabel, Operator: metav1.LabelSelectorOpExists,
+		}}},
+		Endpoints:    kube.Scrape(metricsGatewayPort),
+		TargetLabels: &kube.TargetLabels{FromPod: []kube.LabelMapping{{From: JobLabel}}},
+	})
 }

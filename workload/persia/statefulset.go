@@ -86,7 +86,7 @@ func headlessService(args JobArgs, role role) *corev1.Service {
 		},
 	}
 	if role.port != 0 {
-		service.Spec.Ports = []corev1.ServicePort{{Name: "persia", Port: role.port}}
+		service.Spec.Ports = []corev1.ServicePort{kube.ServicePort("persia", role.port)}
 	}
 	return service
 }

@@ -7,6 +7,7 @@ import (
 	extensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
 
+	"persia/kube"
 	v1 "persia/workload/persia/operator/api/v1"
 )
 
@@ -22,7 +23,7 @@ func definition() (*extensionsv1.CustomResourceDefinition, error) {
 	if err := yaml.UnmarshalStrict(definitionText, crd); err != nil {
 		return nil, fmt.Errorf("the definition of %s: %w", v1.Kind, err)
 	}
-	crd.Labels = operatorLabels()
+	crd.Labels = kube.Labels(operatorName, operatorName)
 	for i := range crd.Spec.Versions {
 		quantitiesAreText(crd.Spec.Versions[i].Schema.OpenAPIV3Schema)
 	}

@@ -2,13 +2,9 @@ package operator
 
 import (
 	"encoding/json"
-	"fmt"
 
-	sdkkubernetes "github.com/pulumi/pulumi-kubernetes/sdk/v4/go/kubernetes"
-	"github.com/pulumi/pulumi-kubernetes/sdk/v4/go/kubernetes/apiextensions"
-	sdkmeta "github.com/pulumi/pulumi-kubernetes/sdk/v4/go/kubernetes/meta/v1"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
-	"k8s.io/apimachinery/pkg/runtime"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"persia/config"
 	"persia/kube"
@@ -46,29 +42,19 @@ func NewJob(ctx *pulumi.Context, name string, args JobArgs, opts ...pulumi.Resou
 	if err != nil {
 		return nil, err
 	}
-	if err := registerPersiaJob(ctx, name, args, spec, child, madeAnewWith(guard)); err != nil {
+	if _, err := kube.Register(ctx, name, persiaJob(args, spec), child, madeAnewWith(guard), kube.WorkloadTimeouts()); err != nil {
 		return nil, err
 	}
 	job.Roles = roleOutputs(args.Job.Name, spec)
 	return job, ctx.RegisterResourceOutputs(job, pulumi.Map{})
 }
 
-func registerPersiaJob(ctx *pulumi.Context, name string, args JobArgs, spec v1.PersiaJobSpec, opts ...pulumi.ResourceOption) error {
-	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&spec)
-	if err != nil {
-		return fmt.Errorf("PersiaJob %s: %w", args.Job.Name, err)
+func persiaJob(args JobArgs, spec v1.PersiaJobSpec) *v1.PersiaJob {
+	return &v1.PersiaJob{
+		TypeMeta:   metav1.TypeMeta{APIVersion: v1.Group + "/" + v1.Version, Kind: v1.Kind},
+		ObjectMeta: kube.Meta(args.Namespace, args.Job.Name, jobLabels(args.Job)),
+		Spec:       spec,
 	}
-	_, err = apiextensions.NewCustomResource(ctx, name, &apiextensions.CustomResourceArgs{
-		ApiVersion: pulumi.String(v1.Group + "/" + v1.Version),
-		Kind:       pulumi.String(v1.Kind),
-		Metadata: sdkmeta.ObjectMetaArgs{
-			Namespace: pulumi.String(args.Namespace),
-			Name:      pulumi.String(args.Job.Name),
-			Labels:    pulumi.ToStringMap(jobLabels(args.Job)),
-		},
-		OtherFields: sdkkubernetes.UntypedArgs{"spec": fields},
-	}, append(opts, kube.WorkloadTimeouts())...)
-	return err
 }
 
 func jobLabels(job config.Job) map[string]string {

@@ -1,0 +1,29 @@
+package kube
+
+import (
+	"encoding/json"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Custom is an object of a kind that a CustomResourceDefinition defines. Its
+// TypeMeta names the kind, and Spec has the fields that the program writes.
+type Custom[Spec any] struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              Spec `json:"spec"`
+}
+
+// DeepCopyObject copies the object, as every [runtime.Object] can.
+func (c *Custom[Spec]) DeepCopyObject() runtime.Object {
+	text, err := json.Marshal(c)
+	if err != nil {
+		panic(err) // a spec is plain data
+	}
+	copied := &Custom[Spec]{}
+	if err := json.Unmarshal(text, copied); err != nil {
+		panic(err) // it was written by the line above
+	}
+	return copied
+}

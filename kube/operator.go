@@ -1,0 +1,181 @@
+package kube
+
+import (
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	extensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Operator describes a program that turns custom resources into pods. It runs as one
+// Deployment, with an identity of its own, in a namespace of its own.
+type Operator struct {
+	// Name is the name of the Deployment, the service account and the roles.
+	Name string
+	// Namespace is created for the operator.
+	Namespace string
+	// PodSecurity are the labels of Namespace that say which pods it admits.
+	PodSecurity map[string]string
+	// Kinds are the custom resources that the operator serves.
+	Kinds []Kind
+	// RoleNamespace is where the operator has the rights of Role. It is Namespace, or
+	// one that exists before the operator.
+	RoleNamespace string
+	Role          []rbacv1.PolicyRule
+	// ClusterRole are the rights in all namespaces.
+	ClusterRole []rbacv1.PolicyRule
+	// Container has the image and whatever else differs between operators. Its name is
+	// set to Name.
+	Container corev1.Container
+	Volumes   []corev1.Volume
+	// User runs the container. The program needs no right of root.
+	User      int64
+	Placement Placement
+}
+
+// Kind is a kind of custom resource.
+type Kind struct {
+	// Resource is the name that its definition has in Pulumi.
+	Resource   string
+	Definition *extensionsv1.CustomResourceDefinition
+}
+
+// RegisterOperator registers an operator under a component. It returns the
+// Deployment, which comes after everything else of the operator.
+func RegisterOperator(ctx *pulumi.Context, name string, operator Operator, child pulumi.ResourceOption) (pulumi.CustomResource, error) {
+	namespace, err := Register(ctx, name, &corev1.Namespace{
+		ObjectMeta: Meta("", operator.Namespace, operator.PodSecurity),
+	}, child)
+	if err != nil {
+		return nil, err
+	}
+	inNamespace := After([]pulumi.CustomResource{namespace})
+	account, err := Register(ctx, name, &corev1.ServiceAccount{
+		ObjectMeta: operator.meta(operator.Namespace),
+	}, child, inNamespace)
+	if err != nil {
+		return nil, err
+	}
+	needs := []pulumi.CustomResource{account}
+	for _, policy := range operator.policies() {
+		registered, err := Register(ctx, policy.Name, policy, child, inNamespace)
+		if err != nil {
+			return nil, err
+		}
+		needs = append(needs, registered)
+	}
+	rights, err := registerRights(ctx, name, operator, child, inNamespace)
+	if err != nil {
+		return nil, err
+	}
+	needs = append(needs, rights...)
+	for _, kind := range operator.Kinds {
+		defined, err := Register(ctx, kind.Resource, kind.Definition, child)
+		if err != nil {
+			return nil, err
+		}
+		needs = append(needs, defined)
+	}
+	return Register(ctx, name, operator.deployment(), child, After(needs), WorkloadTimeouts())
+}
+
+// registerRights registers the two roles, and returns what binds them to the
+// operator's account.
+func registerRights(ctx *pulumi.Context, name string, operator Operator, child, inNamespace pulumi.ResourceOption) ([]pulumi.CustomResource, error) {
+	roleNeeds := child
+	if operator.RoleNamespace == operator.Namespace {
+		roleNeeds = pulumi.Composite(child, inNamespace)
+	}
+	subjects := []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: operator.Namespace, Name: operator.Name}}
+	role, err := Register(ctx, name, &rbacv1.Role{
+		ObjectMeta: operator.meta(operator.RoleNamespace),
+		Rules:      operator.Role,
+	}, roleNeeds)
+	if err != nil {
+		return nil, err
+	}
+	binding, err := Register(ctx, name, &rbacv1.RoleBinding{
+		ObjectMeta: operator.meta(operator.RoleNamespace),
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: operator.Name},
+		Subjects:   subjects,
+	}, child, inNamespace, After([]pulumi.CustomResource{role}))
+	if err != nil {
+		return nil, err
+	}
+	clusterRole, err := Register(ctx, name, &rbacv1.ClusterRole{
+		ObjectMeta: operator.meta(""),
+		Rules:      operator.ClusterRole,
+	}, child)
+	if err != nil {
+		return nil, err
+	}
+	clusterBinding, err := Register(ctx, name, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: operator.meta(""),
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: operator.Name},
+		Subjects:   subjects,
+	}, child, inNamespace, After([]pulumi.CustomResource{clusterRole}))
+	if err != nil {
+		return nil, err
+	}
+	return []pulumi.CustomResource{binding, clusterBinding}, nil
+}
+
+func (o Operator) labels() map[string]string { return Labels(o.Name, o.Name) }
+
+func (o Operator) meta(namespace string) metav1.ObjectMeta {
+	return Meta(namespace, o.Name, o.labels())
+}
+
+// selector finds the operator's pod.
+func (o Operator) selector() *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchLabels: map[string]string{"app.kubernetes.io/name": o.Name}}
+}
+
+// policies close the namespace in both directions, and let the operator talk to the
+// API server alone. GKE's listens on 443, and that of other clusters on 6443.
+func (o Operator) policies() []*networkingv1.NetworkPolicy {
+	closed := &networkingv1.NetworkPolicy{
+		ObjectMeta: o.meta(o.Namespace),
+		Spec: networkingv1.NetworkPolicySpec{
+			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress},
+		},
+	}
+	apiServer := &networkingv1.NetworkPolicy{
+		ObjectMeta: Meta(o.Namespace, o.Name+"-api-server", o.labels()),
+		Spec: networkingv1.NetworkPolicySpec{
+			PodSelector: *o.selector(),
+			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeEgress},
+			Egress:      []networkingv1.NetworkPolicyEgressRule{{Ports: TCP(443, 6443)}, {Ports: DNS()}},
+		},
+	}
+	return []*networkingv1.NetworkPolicy{closed, apiServer}
+}
+
+// deployment runs one replica, and ends the old one before a new one starts: two
+// would both act on the same objects.
+func (o Operator) deployment() *appsv1.Deployment {
+	replicas := int32(1)
+	o.Container.Name = o.Name
+	pod := corev1.PodSpec{
+		ServiceAccountName: o.Name,
+		Containers:         []corev1.Container{o.Container},
+		Volumes:            o.Volumes,
+	}
+	Restrict(&pod, o.User)
+	o.Placement.Apply(&pod)
+	return &appsv1.Deployment{
+		ObjectMeta: o.meta(o.Namespace),
+		Spec: appsv1.DeploymentSpec{
+			Replicas: &replicas,
+			Strategy: appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType},
+			Selector: o.selector(),
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: o.labels()},
+				Spec:       pod,
+			},
+		},
+	}
+}

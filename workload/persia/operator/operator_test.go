@@ -1,0 +1,36 @@
+package operator
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"persia/kube"
+)
+
+// TestOperator: the rights are those that the operator's source asks for, and nothing
+// of its namespace admits more than the operator needs.
+func TestOperator(t *testing.T) {
+	crd, err := definition()
+	require.NoError(t, err)
+	o := operator(OperatorArgs{JobNamespace: "persia"}, kube.Kind{Resource: "persia-operator", Definition: crd})
+	assert.Equal(t, "persiajobs.persia.com", o.Kinds[0].Definition.Name)
+	assert.Equal(t, "persia-operator", o.Namespace)
+	assert.Equal(t, "restricted", o.PodSecurity["pod-security.kubernetes.io/enforce"])
+	assert.NotZero(t, o.User)
+
+	assert.Equal(t, "persia", o.RoleNamespace)
+	assert.Equal(t, []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"pods", "services"}, Verbs: []string{"create", "delete", "list"}},
+	}, o.Role)
+	assert.Equal(t, []rbacv1.PolicyRule{
+		{APIGroups: []string{"persia.com"}, Resources: []string{"persiajobs"}, Verbs: []string{"list", "patch", "watch"}},
+	}, o.ClusterRole)
+
+	assert.Equal(t, "persiaml/persia-cpu-runtime:latest", o.Container.Image)
+	assert.Equal(t, []string{"persia-k8s-utils", "operator"}, o.Container.Args)
+	assert.Equal(t, "100m", o.Container.Resources.Requests.Cpu().String())
+	assert.Equal(t, "128Mi", o.Container.Resources.Requests.Memory().String())
+}
