@@ -1,8 +1,12 @@
 package capacity
 
-import "math"
+import (
+	"math"
 
-// Allocatable is what GKE leaves to pods on a node of this machine: the
+	"persia/gcp"
+)
+
+// Allocatable is what GKE leaves to pods on a node of a machine: the
 // machine, less what its kernel keeps, less what GKE reserves for the kubelet
 // and its kin, less the memory below which the kubelet evicts.
 //
@@ -13,7 +17,7 @@ import "math"
 // out and is up to 10 GiB too hopeful on a machine of 624 GiB. This is the one
 // that GKE's autoscaler predicts nodes with (kubernetes/autoscaler,
 // cluster-autoscaler/cloudprovider/gce, reserved.go and gce_reserved.go).
-func (m Machine) Allocatable() Resources {
+func Allocatable(m gcp.Machine) Resources {
 	return Resources{
 		MilliCPU: int64(m.CPUs)*1000 - reservedMilliCPU(m.CPUs),
 		MemoryBytes: m.MemoryBytes - kernelMemory(m.MemoryBytes) -

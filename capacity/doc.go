@@ -1,6 +1,6 @@
-// Package capacity knows what the machines of Google Cloud hold and what GKE
-// leaves of it to pods.
+// Package capacity works out what GKE leaves of machines to pods, and whether a
+// stack's pods fit its node pools.
 //
-// It is plain arithmetic over a catalogue of machine types: it asks no cloud,
-// and so a stack that does not fit is found before anything is paid for.
+// It is arithmetic: the machines are those of package gcp, and no cloud is asked, so
+// that a stack that does not fit is found before anything is paid for.
 package capacity

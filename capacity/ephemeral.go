@@ -1,5 +1,7 @@
 package capacity
 
+import "persia/gcp"
+
 // EphemeralStorage is what a node has for pods' ephemeral storage, and what GKE
 // leaves of it to them, in bytes: on its boot disk beside the node's image, or on
 // its local SSDs. A tenth is the kubelet's eviction threshold, and the system takes
@@ -8,7 +10,7 @@ package capacity
 // GiB of one, 75 GiB of two and 100 GiB of more.
 func EphemeralStorage(diskGB, localSSDs int) (total, allocatable int64) {
 	if localSSDs > 0 {
-		total = int64(localSSDs) * localSSDGB * GiB
+		total = int64(localSSDs) * gcp.LocalSSDGB * GiB
 		return total, total - total/10 - min(int64(25*(localSSDs+1)), 100)*GiB
 	}
 	size := int64(diskGB) * GiB

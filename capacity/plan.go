@@ -2,6 +2,8 @@ package capacity
 
 import (
 	"slices"
+
+	"persia/gcp"
 )
 
 // Plan is what a stack's node pools must hold, and what they do.
@@ -127,16 +129,16 @@ func (p Pool) boundBy(used Resources) string {
 
 // MachinesFor are up to three machine types whose nodes hold such a pod, the
 // smallest first. left is what remains of a machine for pods.
-func MachinesFor(pod Resources, gpuType string, left func(Machine) Resources) []string {
-	var holding []Machine
-	for _, name := range Types() {
-		m, _ := Lookup(name)
+func MachinesFor(pod Resources, gpuType string, left func(gcp.Machine) Resources) []string {
+	var holding []gcp.Machine
+	for _, name := range gcp.MachineTypes() {
+		m, _ := gcp.Lookup(name)
 		if (m.GPUs > 0) != (pod.GPUs > 0) || fit(left(m), pod) == 0 {
 			continue
 		}
 		holding = append(holding, m)
 	}
-	slices.SortStableFunc(holding, func(a, b Machine) int {
+	slices.SortStableFunc(holding, func(a, b gcp.Machine) int {
 		if same := (b.GPUType == gpuType); same != (a.GPUType == gpuType) && gpuType != "" {
 			if same {
 				return 1
@@ -152,8 +154,8 @@ func MachinesFor(pod Resources, gpuType string, left func(Machine) Resources) []
 	return names
 }
 
-func compareSize(a, b Machine) int {
-	size := func(m Machine) int64 { return int64(m.CPUs)*4*GiB + m.MemoryBytes }
+func compareSize(a, b gcp.Machine) int {
+	size := func(m gcp.Machine) int64 { return int64(m.CPUs)*4*GiB + m.MemoryBytes }
 	switch d := size(a) - size(b); {
 	case d < 0:
 		return -1

@@ -7,11 +7,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"persia/gcp"
 )
 
-func machine(t *testing.T, name string) Machine {
+func machine(t *testing.T, name string) gcp.Machine {
 	t.Helper()
-	m, ok := Lookup(name)
+	m, ok := gcp.Lookup(name)
 	require.True(t, ok, name)
 	return m
 }
@@ -109,8 +111,8 @@ func TestMissing(t *testing.T) {
 }
 
 func TestMachinesFor(t *testing.T) {
-	left := func(m Machine) Resources {
-		room := m.Allocatable()
+	left := func(m gcp.Machine) Resources {
+		room := Allocatable(m)
 		room.Pods = 110
 		return room
 	}
@@ -119,8 +121,8 @@ func TestMachinesFor(t *testing.T) {
 		gpuType string
 		want    []string
 	}{
-		"small":                    {cpus(1, 1), "", []string{"e2-highcpu-2", "n2-highcpu-2", "c2d-highcpu-2"}},
-		"of a training":            {cpus(80, 2500), "", []string{"c3d-highmem-360", "m3-ultramem-128", "m1-ultramem-160"}},
+		"small":                    {cpus(1, 1), "", []string{"e2-highcpu-2", "n2-highcpu-2", "c4d-highcpu-2"}},
+		"of a training":            {cpus(80, 2500), "", []string{"m4-ultramem-112", "m4-megamem-224", "c3d-highmem-360"}},
 		"with GPUs":                {Resources{MilliCPU: 80000, MemoryBytes: 600 * GiB, GPUs: 8, Pods: 1}, "nvidia-tesla-a100", []string{"a2-highgpu-8g", "a2-megagpu-16g", "a2-ultragpu-8g"}},
 		"larger than any machine":  {cpus(1000, 1), "", nil},
 		"more GPUs than a machine": {Resources{GPUs: 32, Pods: 1}, "nvidia-l4", nil},

@@ -2,6 +2,8 @@ package capacity
 
 import (
 	"slices"
+
+	"persia/gcp"
 )
 
 // Pods are pods that are alike.
@@ -23,7 +25,7 @@ type Pods struct {
 type Pool struct {
 	Name string
 	// Machine is the pool's, with the GPUs attached to it.
-	Machine Machine
+	Machine gcp.Machine
 	// Spot says that the nodes are spot machines.
 	Spot bool
 	// Node is what one node leaves to the pods: its allocatable resources less

@@ -3,7 +3,8 @@ package capacity
 import (
 	"cmp"
 	"slices"
-	"strings"
+
+	"persia/gcp"
 )
 
 // Quota is an amount of a Compute Engine quota that a stack takes when all of its
@@ -19,7 +20,7 @@ type Quota struct {
 
 // Usage is what a node pool takes of quotas.
 type Usage struct {
-	Machine Machine
+	Machine gcp.Machine
 	Spot    bool
 	Nodes   int
 	// BootDisk is that of a node.
@@ -36,9 +37,6 @@ type Disk struct {
 	GB int
 }
 
-// localSSDGB is the size of a local SSD.
-const localSSDGB = 375
-
 // Quotas add up what node pools and disks beside their own take in a region, sorted
 // by name. Names are those
 // of the Compute Engine API (Compute Engine, "Allocation quotas"). Of addresses
@@ -54,15 +52,15 @@ func Quotas(region string, nat bool, pools []Usage, disks []Disk) []Quota {
 	for _, pool := range pools {
 		cpus, gpus := pool.Nodes*pool.Machine.CPUs, pool.Nodes*pool.Machine.GPUs
 		take(region, "INSTANCES", pool.Nodes)
-		take(region, cpuQuota(pool.Machine, pool.Spot), cpus)
+		take(region, pool.Machine.CPUQuota(pool.Spot), cpus)
 		take(global, "CPUS_ALL_REGIONS", cpus)
-		take(region, gpuQuota(pool.Machine.GPUType, pool.Spot), gpus)
+		take(region, gcp.GPUQuota(pool.Machine.GPUType, pool.Spot), gpus)
 		take(global, "GPUS_ALL_REGIONS", gpus)
-		take(region, diskQuota(pool.BootDisk.Type), pool.Nodes*pool.BootDisk.GB)
-		take(region, localSSDQuota(pool.Spot), pool.Nodes*pool.LocalSSDs*localSSDGB)
+		take(region, gcp.DiskQuota(pool.BootDisk.Type), pool.Nodes*pool.BootDisk.GB)
+		take(region, gcp.LocalSSDQuota(pool.Spot), pool.Nodes*pool.LocalSSDs*gcp.LocalSSDGB)
 	}
 	for _, disk := range disks {
-		take(region, diskQuota(disk.Type), disk.GB)
+		take(region, gcp.DiskQuota(disk.Type), disk.GB)
 	}
 	if nat {
 		take(region, "IN_USE_ADDRESSES", 1)
@@ -76,76 +74,4 @@ func Quotas(region string, nat bool, pools []Usage, disks []Disk) []Quota {
 		return cmp.Or(cmp.Compare(a.Region, b.Region), cmp.Compare(a.Name, b.Name))
 	})
 	return quotas
-}
-
-// ownCPUQuota are the machine families whose vCPUs have a quota of their own.
-// Others of the same age share CPUS, and newer ones have CPUS_PER_VM_FAMILY.
-var (
-	ownCPUQuota    = []string{"a2", "c2", "c2d", "c3", "m1", "m2", "m3", "n2", "n2d"}
-	sharedCPUQuota = []string{"a3", "e2", "g2", "n1"}
-)
-
-func cpuQuota(m Machine, spot bool) string {
-	family := strings.ToUpper(m.Family())
-	switch {
-	case spot:
-		return "PREEMPTIBLE_CPUS"
-	case slices.Contains(ownCPUQuota, m.Family()):
-		return family + "_CPUS"
-	case slices.Contains(sharedCPUQuota, m.Family()):
-		return "CPUS"
-	default:
-		return "CPUS_PER_VM_FAMILY (vm_family " + family + ")"
-	}
-}
-
-// gpuFamilies name accelerators as quotas do: those of GPUs that have a quota of
-// their own, and those that share GPUS_PER_GPU_FAMILY.
-var gpuFamilies = map[string]struct {
-	name  string
-	ofOwn bool
-}{
-	"nvidia-a100-80gb":      {"NVIDIA_A100_80GB", true},
-	"nvidia-h100-80gb":      {"NVIDIA_H100", false},
-	"nvidia-h100-mega-80gb": {"NVIDIA_H100_MEGA", false},
-	"nvidia-h200-141gb":     {"NVIDIA_H200", false},
-	"nvidia-l4":             {"NVIDIA_L4", true},
-	"nvidia-tesla-a100":     {"NVIDIA_A100", true},
-	"nvidia-tesla-p100":     {"NVIDIA_P100", true},
-	"nvidia-tesla-p4":       {"NVIDIA_P4", true},
-	"nvidia-tesla-t4":       {"NVIDIA_T4", true},
-	"nvidia-tesla-v100":     {"NVIDIA_V100", true},
-}
-
-func gpuQuota(gpuType string, spot bool) string {
-	family, known := gpuFamilies[gpuType]
-	if !known {
-		family.name = strings.ToUpper(strings.ReplaceAll(gpuType, "-", "_"))
-	}
-	switch {
-	case spot:
-		return "PREEMPTIBLE_" + family.name + "_GPUS"
-	case family.ofOwn:
-		return family.name + "_GPUS"
-	default:
-		return "GPUS_PER_GPU_FAMILY (gpu_family " + family.name + ")"
-	}
-}
-
-func diskQuota(diskType string) string {
-	switch diskType {
-	case "pd-standard":
-		return "DISKS_TOTAL_GB"
-	case "hyperdisk-balanced":
-		return "HDB_TOTAL_GB"
-	default:
-		return "SSD_TOTAL_GB"
-	}
-}
-
-func localSSDQuota(spot bool) string {
-	if spot {
-		return "PREEMPTIBLE_LOCAL_SSD_GB"
-	}
-	return "LOCAL_SSD_TOTAL_GB"
 }

@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"persia/capacity"
+	"persia/gcp"
 )
 
 // longestClusterName leaves room for the node identity, a service account
@@ -96,7 +96,7 @@ func (v *validator) systemPool(path *field.Path) {
 }
 
 // machine looks a machine type up.
-func (v *validator) machine(path *field.Path, machineType string) (capacity.Machine, bool) {
+func (v *validator) machine(path *field.Path, machineType string) (gcp.Machine, bool) {
 	m, ok := v.stack.machineType(machineType)
 	switch near := nearest(machineType, v.stack.machineTypes()); {
 	case !v.decoded(machineTypesKey):

@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"persia/gcp"
 )
 
 const (
@@ -218,7 +220,7 @@ func TestClusterDefaults(t *testing.T) {
 	assert.Equal(t, "CLOUD_DNS", c.DNS)
 	assert.Equal(t, "BASIC", c.SecurityPosture)
 	assert.Equal(t, "OPTIMIZE_UTILIZATION", c.AutoscalingProfile)
-	assert.Equal(t, monitoringComponents, c.Monitoring.Components)
+	assert.Equal(t, gcp.MonitoringComponents, c.Monitoring.Components)
 	assert.Equal(t, 7, c.Backup.Plan.RetainDays)
 }
 

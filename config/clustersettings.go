@@ -10,12 +10,8 @@ import (
 	"github.com/robfig/cron/v3"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-)
 
-// The roles that every node holds: to write logs and metrics, and to pull images.
-const (
-	RoleDefaultNode = "roles/container.defaultNodeServiceAccount"
-	RoleImageReader = "roles/artifactregistry.reader"
+	"persia/gcp"
 )
 
 var (
@@ -133,7 +129,7 @@ func (v *validator) nodeRole(path *field.Path, role string) {
 		v.required(path, "write a role, like roles/storage.objectViewer")
 	case "roles/owner", "roles/editor":
 		v.invalid(path, role, "lets whoever breaks out of a pod change everything in the project; write the roles of what the nodes use, like roles/storage.objectViewer")
-	case RoleDefaultNode, RoleImageReader:
+	case gcp.RoleDefaultNode, gcp.RoleImageReader:
 		v.invalid(path, role, "is held by every node already; remove it")
 	default:
 		if !roleForm.MatchString(role) {
@@ -184,12 +180,12 @@ func (v *validator) bucketNeeds(path *field.Path, c *Cluster) {
 func (v *validator) monitoring(path *field.Path, components []string) {
 	valid := v.decoded(path.String())
 	for i, component := range components {
-		valid = oneOf(v, path.Index(i), component, monitoringComponents...) && valid
+		valid = oneOf(v, path.Index(i), component, gcp.MonitoringComponents...) && valid
 	}
 	unique(components, func(i, _ int) {
 		v.duplicate(path.Index(i), components[i], "write each component once")
 	})
-	if system := monitoringComponents[0]; valid && len(components) > 0 && !slices.Contains(components, system) {
+	if system := gcp.MonitoringComponents[0]; valid && len(components) > 0 && !slices.Contains(components, system) {
 		v.required(path, "write %s too, which GKE wants beside any other, or [] for none", system)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"persia/gcp"
 )
 
 // setDefaults fills in what the stack file leaves open. An empty image stays
@@ -60,7 +62,7 @@ func (c *Cluster) setDefaults() {
 	setDefault(&c.CSIDrivers.Filestore, new(true))
 	setDefault(&c.CSIDrivers.GCSFuse, new(true))
 	if c.Monitoring.Components == nil {
-		c.Monitoring.Components = slices.Clone(monitoringComponents)
+		c.Monitoring.Components = slices.Clone(gcp.MonitoringComponents)
 	}
 	setDefault(&c.Monitoring.ManagedPrometheus, new(true))
 	setDefault(&c.CostManagement, new(true))
@@ -68,12 +70,6 @@ func (c *Cluster) setDefaults() {
 	if c.Backup.Plan != nil {
 		setDefault(&c.Backup.Plan.RetainDays, 7)
 	}
-}
-
-// monitoringComponents are all parts of GKE whose metrics can be kept (GKE API,
-// MonitoringComponentConfig).
-var monitoringComponents = []string{
-	"SYSTEM_COMPONENTS", "POD", "DAEMONSET", "DEPLOYMENT", "STATEFULSET", "STORAGE", "HPA", "CADVISOR", "KUBELET", "DCGM",
 }
 
 func (p *NodePool) setDefaults(s *Stack) {
@@ -84,17 +80,25 @@ func (p *NodePool) setDefaults(s *Stack) {
 		setDefault(&p.Autoscaling.LocationPolicy, locationPolicy(p))
 	}
 	if p.GPU != nil && s.NVIDIADriver.Installer == InstallerUbuntu {
-		setDefault(&p.ImageType, imageUbuntu)
+		setDefault(&p.ImageType, gcp.ImageUbuntu)
 	}
-	setDefault(&p.ImageType, imageCOS)
+	setDefault(&p.ImageType, gcp.ImageCOS)
 	if m, ok := s.machineType(p.MachineType); ok {
-		setDefault(&p.Disk.Type, m.BootDisks()[0])
+		setDefault(&p.Disk.Type, bootDisk(m))
 	}
 	setDefault(&p.Disk.SizeGB, 100)
 	setDefault(&p.GVNIC, new(true))
 	setDefault(&p.SecureBoot, new(p.GPU == nil || s.NVIDIADriver.Installer == InstallerManaged))
 	setDefault(&p.MaxPodsPerNode, 110)
 	p.Upgrade.setDefaults(p.GPU != nil || p.Reservation != "")
+}
+
+// bootDisk is the best general choice among the types that a machine takes.
+func bootDisk(m gcp.Machine) string {
+	if disks := m.BootDisks(); len(disks) > 0 {
+		return disks[0]
+	}
+	return gcp.PDBalanced
 }
 
 func locationPolicy(p *NodePool) string {

@@ -1,6 +1,10 @@
 package config
 
-import "k8s.io/apimachinery/pkg/util/validation/field"
+import (
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/gcp"
+)
 
 // ubuntuDrivers are the versions that the installer for Ubuntu offers
 // (GoogleCloudPlatform/container-engine-accelerators,
@@ -16,20 +20,20 @@ func (v *validator) nvidiaDriver() {
 	switch d.Installer {
 	case InstallerManaged:
 		if oneOf(v, version, d.Version, "DEFAULT", "LATEST") && d.Version == "LATEST" {
-			v.gpuImages(imageCOS, "nvidiaDriver.version LATEST")
+			v.gpuImages(gcp.ImageCOS, "nvidiaDriver.version LATEST")
 		}
 	case InstallerUbuntu:
 		if d.Version != "" {
 			oneOf(v, version, d.Version, ubuntuDrivers...)
 		}
-		v.gpuImages(imageUbuntu, "the installer ubuntu-daemonset")
+		v.gpuImages(gcp.ImageUbuntu, "the installer ubuntu-daemonset")
 		v.unsignedDriver()
 		v.noPartitions()
 	case InstallerCOS:
 		if d.Version != "" {
 			v.forbidden(version, "with the installer cos-daemonset the node image decides on the version; remove %q", d.Version)
 		}
-		v.gpuImages(imageCOS, "the installer cos-daemonset")
+		v.gpuImages(gcp.ImageCOS, "the installer cos-daemonset")
 		v.unsignedDriver()
 	}
 }
@@ -37,7 +41,7 @@ func (v *validator) nvidiaDriver() {
 // gpuImages checks that all GPU pools have the image that the driver needs.
 func (v *validator) gpuImages(image, reason string) {
 	for i, p := range v.stack.NodePools {
-		if p.GPU == nil || p.ImageType == image || (p.ImageType != imageCOS && p.ImageType != imageUbuntu) {
+		if p.GPU == nil || p.ImageType == image || (p.ImageType != gcp.ImageCOS && p.ImageType != gcp.ImageUbuntu) {
 			continue
 		}
 		v.invalid(field.NewPath(nodePoolsKey).Index(i).Child("imageType"), p.ImageType,

@@ -6,6 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/gcp"
 )
 
 // elsewhere is how a job gets what PERSIA's operator does not give to pods.
@@ -56,7 +58,7 @@ func (v *validator) operatorRole(path *field.Path, r namedRole, unset Role) {
 // that ask for GPUs tolerate the one of GPUs by itself.
 func keepsOff(pool NodePool) string {
 	if pool.Spot {
-		return spotTaint
+		return gcp.TaintSpot
 	}
 	for _, taint := range pool.Taints {
 		if taint.Effect != corev1.TaintEffectPreferNoSchedule {
@@ -100,7 +102,7 @@ func (v *validator) operatorVolumes(path *field.Path, volumes []corev1.Volume) {
 			v.invalid(at.Child("ephemeral"), volume.Name, "is a kind of volume that PERSIA's operator does not know; use a persistentVolumeClaim, %s", elsewhere)
 		case volume.Image != nil:
 			v.invalid(at.Child("image"), volume.Name, "is a kind of volume that PERSIA's operator does not know; put the files into the image of the role, %s", elsewhere)
-		case volume.CSI != nil && volume.CSI.Driver == GCSFuseDriver:
+		case volume.CSI != nil && volume.CSI.Driver == gcp.DriverGCSFuse:
 			v.invalid(at.Child("csi", "driver"), volume.CSI.Driver, "wants an annotation of the pods, and those of PERSIA's operator have none; use another volume, %s", elsewhere)
 		}
 	}

@@ -11,13 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// GKE's CSI drivers.
-const (
-	FilestoreDriver      = "filestore.csi.storage.gke.io"
-	GCSFuseDriver        = "gcsfuse.csi.storage.gke.io"
-	PersistentDiskDriver = "pd.csi.storage.gke.io"
-)
-
 // Handle is the share's name at its driver.
 func (f *Filestore) Handle() string {
 	return fmt.Sprintf("modeInstance/%s/%s/%s", f.Location, f.Instance, f.Share)

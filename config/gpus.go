@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"persia/capacity"
+	"persia/gcp"
 )
 
 // Places is the number of nvidia.com/gpu that a node offers.
@@ -17,7 +17,7 @@ func (g GPU) Places() int64 {
 // placesEach is how many nvidia.com/gpu one GPU makes. A partition or a sharing
 // that is refused counts as none.
 func (g GPU) placesEach() int64 {
-	places := max(1, int64(capacity.Partitions(g.Type, g.Partition)))
+	places := max(1, int64(gcp.Partitions(g.Type, g.Partition)))
 	if g.Sharing != nil {
 		places *= int64(min(max(1, g.Sharing.MaxClients), mostClients))
 	}
@@ -25,7 +25,7 @@ func (g GPU) placesEach() int64 {
 }
 
 // gpu checks that a pool has the GPUs that its machine type has or takes.
-func (v *validator) gpu(path *field.Path, p NodePool, m capacity.Machine) {
+func (v *validator) gpu(path *field.Path, p NodePool, m gcp.Machine) {
 	if p.GPU != nil {
 		v.partition(path.Child("partition"), *p.GPU)
 		v.sharing(path.Child("sharing"), p.GPU.Sharing)
@@ -44,12 +44,12 @@ func (v *validator) gpu(path *field.Path, p NodePool, m capacity.Machine) {
 	case m.TakesGPUs():
 		v.attachedGPU(path, *p.GPU, m)
 	default:
-		v.forbidden(path, "%s takes no GPUs; remove gpu, or choose a machine type of a2, a3, g2 or n1", m.Type)
+		v.forbidden(path, "%s takes no GPUs; remove gpu, or choose a machine type of a2, a3, a4, g2, g4 or n1", m.Type)
 	}
 }
 
-func (v *validator) attachedGPU(path *field.Path, gpu GPU, m capacity.Machine) {
-	if !oneOf(v, path.Child("type"), gpu.Type, capacity.AttachableGPUTypes()...) {
+func (v *validator) attachedGPU(path *field.Path, gpu GPU, m gcp.Machine) {
+	if !oneOf(v, path.Child("type"), gpu.Type, gcp.AttachableGPUTypes()...) {
 		return
 	}
 	counts := m.AttachableCounts(gpu.Type)
@@ -73,7 +73,7 @@ func numbers(ns []int) []string {
 
 // partition checks that a GPU can be divided as it is said.
 func (v *validator) partition(path *field.Path, gpu GPU) {
-	sizes := capacity.PartitionSizes(gpu.Type)
+	sizes := gcp.PartitionSizes(gpu.Type)
 	switch {
 	case gpu.Partition == "" || slices.Contains(sizes, gpu.Partition):
 	case len(sizes) == 0:

@@ -5,18 +5,18 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"persia/capacity"
+	"persia/gcp"
 )
 
 // ofSeries checks what depends on the series of a pool's machines.
-func (v *validator) ofSeries(path *field.Path, p NodePool, m capacity.Machine) {
+func (v *validator) ofSeries(path *field.Path, p NodePool, m gcp.Machine) {
 	v.disk(path.Child("disk"), p, m)
 	v.localSSDs(path.Child("localSsds"), p.LocalSSDs, m)
 	if p.Spot && !m.HasSpot() {
 		v.invalid(path.Child("spot"), p.Spot, "is not for %s, of which there are no spot machines; remove it, or choose a machine type of another series", m.Type)
 	}
 	if p.CompactPlacement && !m.TakesCompactPlacement() {
-		v.invalid(path.Child("compactPlacement"), p.CompactPlacement, "is not for %s, whose series cannot be placed so; remove it, or choose a machine type of a2, a3, c2, c2d, c3, c3d, c4, g2, n2 or n2d", m.Type)
+		v.invalid(path.Child("compactPlacement"), p.CompactPlacement, "is not for %s, whose series cannot be placed so; remove it, or choose a machine type of a2, a3, a4, c2, c2d, c3, c3d, c4, c4d, g2, n2 or n2d", m.Type)
 	}
 	if !*p.GVNIC && m.NeedsGVNIC() {
 		v.invalid(path.Child("gvnic"), false, "is not for %s, which has no other network interface; remove it", m.Type)
@@ -26,9 +26,9 @@ func (v *validator) ofSeries(path *field.Path, p NodePool, m capacity.Machine) {
 // disk checks the boot disk. Its bounds are those of GKE (GKE API, NodeConfig)
 // and Compute Engine ("Persistent Disk", 64 TB). What a machine takes that is not
 // in the catalogue, only the stack file knows.
-func (v *validator) disk(path *field.Path, p NodePool, m capacity.Machine) {
+func (v *validator) disk(path *field.Path, p NodePool, m gcp.Machine) {
 	types := []string{"pd-standard", "pd-balanced", "pd-ssd", "hyperdisk-balanced"}
-	_, known := capacity.Lookup(m.Type)
+	_, known := gcp.Lookup(m.Type)
 	if oneOf(v, path.Child("type"), p.Disk.Type, types...) && known && !slices.Contains(m.BootDisks(), p.Disk.Type) {
 		v.invalid(path.Child("type"), p.Disk.Type, "is not for %s; write %s", m.Type, or(m.BootDisks()))
 	}
@@ -37,7 +37,7 @@ func (v *validator) disk(path *field.Path, p NodePool, m capacity.Machine) {
 	}
 }
 
-func (v *validator) localSSDs(path *field.Path, disks int, m capacity.Machine) {
+func (v *validator) localSSDs(path *field.Path, disks int, m gcp.Machine) {
 	counts, known := m.LocalSSDs()
 	switch {
 	case disks < 0:
@@ -59,7 +59,7 @@ func (v *validator) fastSocket(path *field.Path, p NodePool) {
 		v.invalid(path, p.FastSocket, "is for GPU pools only; remove it")
 	case !*p.GVNIC:
 		v.invalid(path, p.FastSocket, "needs gvnic, which is false; remove one of the two")
-	case p.ImageType == imageUbuntu:
-		v.invalid(path, p.FastSocket, "needs the image %s, the pool has %s; remove it, or choose an NVIDIA driver for %s", imageCOS, imageUbuntu, imageCOS)
+	case p.ImageType == gcp.ImageUbuntu:
+		v.invalid(path, p.FastSocket, "needs the image %s, the pool has %s; remove it, or choose an NVIDIA driver for %s", gcp.ImageCOS, gcp.ImageUbuntu, gcp.ImageCOS)
 	}
 }

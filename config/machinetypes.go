@@ -8,26 +8,27 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/capacity"
+	"persia/gcp"
 )
 
 // machineType finds a machine type in the catalogue, or among those that the
 // stack file describes.
-func (s *Stack) machineType(name string) (capacity.Machine, bool) {
-	if m, ok := capacity.Lookup(name); ok {
+func (s *Stack) machineType(name string) (gcp.Machine, bool) {
+	if m, ok := gcp.Lookup(name); ok {
 		return m, true
 	}
 	described, ok := s.MachineTypes[name]
 	if !ok || described.CPUs == 0 {
-		return capacity.Machine{}, false
+		return gcp.Machine{}, false
 	}
 	return described.Machine(name), true
 }
 
 // Machine is the machine that a stack file describes. What is wrong with the
 // description is reported by itself.
-func (t MachineType) Machine(name string) capacity.Machine {
+func (t MachineType) Machine(name string) gcp.Machine {
 	memory, _ := resource.ParseQuantity(t.Memory)
-	m := capacity.Machine{Type: name, CPUs: t.CPUs, MemoryBytes: memory.Value()}
+	m := gcp.Machine{Type: name, CPUs: t.CPUs, MemoryBytes: memory.Value()}
 	if t.GPU != nil {
 		m = m.WithGPUs(t.GPU.Type, t.GPU.Count)
 	}
@@ -36,7 +37,7 @@ func (t MachineType) Machine(name string) capacity.Machine {
 
 // machineTypes are the names of all machine types that a pool can have.
 func (s *Stack) machineTypes() []string {
-	names := capacity.Types()
+	names := gcp.MachineTypes()
 	for name := range s.MachineTypes {
 		if !slices.Contains(names, name) {
 			names = append(names, name)
@@ -53,7 +54,7 @@ func (v *validator) machineTypes() {
 }
 
 func (v *validator) describedMachine(path *field.Path, name string, t MachineType) {
-	_, known := capacity.Lookup(name)
+	_, known := gcp.Lookup(name)
 	switch shaped := t.CPUs != 0 || t.Memory != "" || t.GPU != nil; {
 	case known && shaped:
 		v.forbidden(path, "the shape of %s is known; remove cpus, memory and gpu", name)

@@ -8,7 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"persia/capacity"
+
+	"persia/gcp"
 )
 
 // systemPoolName is the name of the system pool of a cluster that is created. No
@@ -17,19 +18,6 @@ const systemPoolName = "system"
 
 // longestPoolName is GKE's limit (GKE API, NodePool).
 const longestPoolName = 40
-
-const (
-	imageCOS    = "COS_CONTAINERD"
-	imageUbuntu = "UBUNTU_CONTAINERD"
-)
-
-// The keys of taints that pools get without being asked. GKE taints nodes with
-// GPUs, with the name of the resource, and those of queued provisioning.
-const (
-	gpuTaint    = "nvidia.com/gpu"
-	spotTaint   = "cloud.google.com/gke-spot"
-	queuedTaint = "cloud.google.com/gke-queued"
-)
 
 func (v *validator) nodePools() {
 	path := field.NewPath(nodePoolsKey)
@@ -65,7 +53,7 @@ func (v *validator) nodePool(path *field.Path, p NodePool) {
 	v.labels(path.Child("labels"), p.Labels)
 	v.provisioning(path, p)
 	v.upgrade(path.Child("upgrade"), p.Upgrade)
-	oneOf(v, path.Child("imageType"), p.ImageType, imageCOS, imageUbuntu)
+	oneOf(v, path.Child("imageType"), p.ImageType, gcp.ImageCOS, gcp.ImageUbuntu)
 	v.fastSocket(path.Child("fastSocket"), p)
 	if known {
 		v.ofSeries(path, p, m)
@@ -168,11 +156,11 @@ func (v *validator) taints(path *field.Path, p NodePool) {
 // ownTaint refuses the taints that pools get without being asked.
 func (v *validator) ownTaint(path *field.Path, key string, p NodePool) {
 	switch {
-	case key == gpuTaint:
+	case key == gcp.TaintGPU:
 		v.invalid(path, key, "is set on GPU pools by GKE itself, and refused a second time; remove the taint")
-	case key == spotTaint && p.Spot:
+	case key == gcp.TaintSpot && p.Spot:
 		v.invalid(path, key, "is set on every spot pool; remove the taint")
-	case key == queuedTaint && p.QueuedProvisioning:
+	case key == gcp.TaintQueued && p.QueuedProvisioning:
 		v.invalid(path, key, "is set on pools with queuedProvisioning by GKE itself; remove the taint")
 	}
 }
@@ -189,7 +177,7 @@ func (p NodePool) mostNodes() int {
 }
 
 // machine is a pool's machine with the GPUs attached to it.
-func (s *Stack) machine(p NodePool) (capacity.Machine, bool) {
+func (s *Stack) machine(p NodePool) (gcp.Machine, bool) {
 	m, ok := s.machineType(p.MachineType)
 	if ok && p.GPU != nil && m.TakesGPUs() {
 		m = m.WithGPUs(p.GPU.Type, p.GPU.Count)

@@ -6,6 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"persia/gcp"
 )
 
 // PEDLAgentTaint keeps pods off nodes that host agents, which presume that they have
@@ -55,7 +57,7 @@ func (p *PEDL) setDefaults(s *Stack) {
 	defaultResources(&p.Resources, masterResources)
 	defaultResources(&p.Agent.Resources, agentResources)
 	if p.Agent.Tolerations == nil {
-		p.Agent.Tolerations = []corev1.Toleration{{Key: gpuTaint, Value: "present", Effect: corev1.TaintEffectNoSchedule}}
+		p.Agent.Tolerations = []corev1.Toleration{{Key: gcp.TaintGPU, Value: "present", Effect: corev1.TaintEffectNoSchedule}}
 	}
 	p.Postgres.setDefaults(s, p.NodePool)
 	s.hostAgents(p.Agent.NodePools)

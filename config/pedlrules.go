@@ -14,6 +14,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/gcp"
 )
 
 func (v *validator) pedl() {
@@ -47,16 +49,13 @@ func (v *validator) pullPolicy(path *field.Path, policy corev1.PullPolicy) {
 	oneOf(v, path, policy, corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever)
 }
 
-// nodePoolLabel is GKE's, with the name of a node's pool.
-const nodePoolLabel = "cloud.google.com/gke-nodepool"
-
 func (v *validator) nodeSelector(path *field.Path, labels map[string]string) {
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
 		at := path.Key(key)
 		for _, message := range append(validation.IsQualifiedName(key), validation.IsValidLabelValue(labels[key])...) {
 			v.invalid(at, labels[key], "%s", message)
 		}
-		if key == nodePoolLabel {
+		if key == gcp.LabelNodePool {
 			v.invalid(at, labels[key], "is decided by nodePool; remove it and write that")
 		}
 	}
@@ -225,7 +224,7 @@ func (v *validator) agents(path *field.Path, p *PEDL) {
 	v.resources(at.Child("resources"), "an agent of PEDL", p.Agent.Resources)
 	pools := at.Child("nodePools")
 	if len(p.Agent.NodePools) > 0 && v.stack.Cluster.Existing != nil {
-		v.forbidden(pools, "on an existing cluster no node pool is changed; remove it, and label the nodes with kubectl label nodes -l %s=POOL %s=%s", nodePoolLabel, PEDLAgentTaint.Key, PEDLAgentTaint.Value)
+		v.forbidden(pools, "on an existing cluster no node pool is changed; remove it, and label the nodes with kubectl label nodes -l %s=POOL %s=%s", gcp.LabelNodePool, PEDLAgentTaint.Key, PEDLAgentTaint.Value)
 		return
 	}
 	for i, name := range p.Agent.NodePools {

@@ -77,7 +77,7 @@ func (s *Stack) price(machineType string, spot bool) (float64, bool) {
 // nodeRoom is what a node of a pool leaves to the pods that are assigned to it.
 func (s *Stack) nodeRoom(p NodePool) capacity.Resources {
 	machine, _ := s.machine(p)
-	room := machine.Allocatable()
+	room := capacity.Allocatable(machine)
 	room.Pods = int64(p.MaxPodsPerNode)
 	// Of an existing pool's disks nothing is known.
 	room.EphemeralBytes = 1 << 60

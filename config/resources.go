@@ -11,10 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"persia/capacity"
+	"persia/gcp"
 )
 
 // gpuResource is the resource that the device plugin of GKE counts GPUs by.
-const gpuResource corev1.ResourceName = gpuTaint
+const gpuResource corev1.ResourceName = gcp.GPUResource
 
 // assignment checks that what is to run fits a node of the pool that it is
 // assigned to, which it returns. The path is that of the object with nodePool
@@ -155,7 +156,7 @@ func (v *validator) orMachines(r corev1.ResourceRequirements, pool NodePool) str
 	if pool.GPU != nil {
 		gpuType = pool.GPU.Type
 	}
-	types := capacity.MachinesFor(requests(r), gpuType, func(m capacity.Machine) capacity.Resources {
+	types := capacity.MachinesFor(requests(r), gpuType, func(m gcp.Machine) capacity.Resources {
 		other := pool
 		other.MachineType, other.GPU = m.Type, nil
 		if m.GPUs > 0 {

@@ -189,10 +189,10 @@ type CSIDrivers struct {
 // Monitoring is what GKE writes to Cloud Monitoring.
 type Monitoring struct {
 	// Components are the parts of GKE whose metrics are kept. Default: all of
-	// SYSTEM_COMPONENTS, POD, DAEMONSET, DEPLOYMENT, STATEFULSET, STORAGE, HPA,
+	// SYSTEM_COMPONENTS, STORAGE, HPA, POD, DAEMONSET, DEPLOYMENT, STATEFULSET,
 	// CADVISOR, KUBELET and DCGM, the last for GPUs. The first is needed with any
 	// other; [] is none.
-	Components []string `json:"components,omitempty" values:"SYSTEM_COMPONENTS,POD,DAEMONSET,DEPLOYMENT,STATEFULSET,STORAGE,HPA,CADVISOR,KUBELET,DCGM"`
+	Components []string `json:"components,omitempty" values:"SYSTEM_COMPONENTS,STORAGE,HPA,POD,DAEMONSET,DEPLOYMENT,STATEFULSET,CADVISOR,KUBELET,DCGM"`
 	// ManagedPrometheus collects what pods export. Default true.
 	ManagedPrometheus *bool `json:"managedPrometheus,omitempty"`
 }

@@ -10,6 +10,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/gcp"
 )
 
 // sourceKind is one kind of source: how it is written, and what is right for it.
@@ -65,11 +67,11 @@ func (v *Volume) source() string {
 	case v.ISCSI != nil && v.ISCSI.IQN != "":
 		return fmt.Sprintf("iscsi %s lun %d", v.ISCSI.IQN, v.ISCSI.LUN)
 	case v.Filestore != nil && v.Filestore.Instance != "":
-		return "csi " + FilestoreDriver + " " + v.Filestore.Handle()
+		return "csi " + gcp.DriverFilestore + " " + v.Filestore.Handle()
 	case v.GCSFuse != nil && v.GCSFuse.Bucket != "":
-		return "csi " + GCSFuseDriver + " " + v.GCSFuse.Bucket
+		return "csi " + gcp.DriverGCSFuse + " " + v.GCSFuse.Bucket
 	case v.PersistentDisk != nil && v.PersistentDisk.Disk != "":
-		return "csi " + PersistentDiskDriver + " " + v.PersistentDisk.Handle()
+		return "csi " + gcp.DriverPersistentDisk + " " + v.PersistentDisk.Handle()
 	case v.CSI != nil && v.CSI.VolumeHandle != "":
 		return "csi " + v.CSI.Driver + " " + v.CSI.VolumeHandle
 	}
@@ -136,7 +138,7 @@ func (v *validator) csi(path *field.Path, volume *Volume) {
 	if source.VolumeHandle == "" {
 		v.required(path.Child("volumeHandle"), "write the volume's name at the driver")
 	}
-	typed := map[string]string{FilestoreDriver: "filestore", GCSFuseDriver: "gcsFuse", PersistentDiskDriver: "persistentDisk"}
+	typed := map[string]string{gcp.DriverFilestore: "filestore", gcp.DriverGCSFuse: "gcsFuse", gcp.DriverPersistentDisk: "persistentDisk"}
 	if source, ok := typed[source.Driver]; ok {
 		v.invalid(path.Child("driver"), volume.CSI.Driver, "has a source of its own, which knows its rules; write %s", source)
 	}

@@ -80,7 +80,7 @@ func TestPublishedDeploymentDoesNotFit(t *testing.T) {
 		},
 		"embedding parameter servers on machines of half the memory": {
 			func(pools any) { pool(pools, "embedding-ps")["machineType"] = "m1-ultramem-80" },
-			"like c3d-highmem-360, m3-ultramem-128 or m1-ultramem-160",
+			"like m4-ultramem-112, m4-megamem-224 or c3d-highmem-360",
 		},
 	}
 	for name, test := range cases {

@@ -146,10 +146,10 @@ var clusterSettings = []struct {
 	{setting: "csiDrivers.gcsFuse", value: false, inputs: map[string]input{
 		"addonsConfig.gcsFuseCsiDriverConfig.enabled": {true, false},
 	}},
-	{setting: "monitoring.components", value: []any{"SYSTEM_COMPONENTS"}, inputs: map[string]input{
+	{setting: "monitoring.components", value: []any{"DCGM", "HPA", "SYSTEM_COMPONENTS"}, inputs: map[string]input{
 		"monitoringConfig.enableComponents": {
-			[]any{"SYSTEM_COMPONENTS", "POD", "DAEMONSET", "DEPLOYMENT", "STATEFULSET", "STORAGE", "HPA", "CADVISOR", "KUBELET", "DCGM"},
-			[]any{"SYSTEM_COMPONENTS"},
+			[]any{"SYSTEM_COMPONENTS", "STORAGE", "HPA", "POD", "DAEMONSET", "DEPLOYMENT", "STATEFULSET", "CADVISOR", "KUBELET", "DCGM"},
+			[]any{"SYSTEM_COMPONENTS", "HPA", "DCGM"},
 		},
 	}},
 	{setting: "monitoring.managedPrometheus", value: false, inputs: map[string]input{

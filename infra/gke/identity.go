@@ -6,6 +6,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"persia/config"
+	"persia/gcp"
 )
 
 // nodeRole is a role that nodes hold, with what its grant is called.
@@ -16,8 +17,8 @@ type nodeRole struct{ name, role string }
 // Identity.
 func nodeRoles(cluster config.Cluster) []nodeRole {
 	roles := []nodeRole{
-		{"default-node", config.RoleDefaultNode},
-		{"image-reader", config.RoleImageReader},
+		{"default-node", gcp.RoleDefaultNode},
+		{"image-reader", gcp.RoleImageReader},
 	}
 	for _, role := range cluster.NodeRoles {
 		roles = append(roles, nodeRole{role, role})

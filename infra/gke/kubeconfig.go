@@ -5,6 +5,8 @@ import (
 
 	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/container"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+
+	"persia/gcp"
 )
 
 // kubeconfig is the text of a kubeconfig for the cluster. It names the program
@@ -41,7 +43,7 @@ func kubeconfigText(name, endpoint, certificate string) (string, error) {
 			"name": name,
 			"user": object{"exec": object{
 				"apiVersion":         "client.authentication.k8s.io/v1beta1",
-				"command":            "gke-gcloud-auth-plugin",
+				"command":            gcp.AuthPlugin,
 				"installHint":        "Install gke-gcloud-auth-plugin: gcloud components install gke-gcloud-auth-plugin",
 				"interactiveMode":    "Never",
 				"provideClusterInfo": true,

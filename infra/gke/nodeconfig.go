@@ -5,6 +5,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"persia/config"
+	"persia/gcp"
 	"persia/infra/gpu"
 )
 
@@ -90,7 +91,7 @@ func metadataMode(cluster config.Cluster) string {
 // streamsImages reports whether the nodes start containers before their image is
 // whole, of which only Container-Optimized OS is capable.
 func streamsImages(pool config.NodePool, cluster config.Cluster) bool {
-	return *cluster.ImageStreaming && pool.ImageType == "COS_CONTAINERD"
+	return *cluster.ImageStreaming && pool.ImageType == gcp.ImageCOS
 }
 
 // taintEffects are Kubernetes' taint effects as GKE's API spells them.

@@ -6,20 +6,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"persia/config"
+	"persia/gcp"
 	"persia/infra/gpu"
 	"persia/kube"
 )
 
-// poolLabel is the label that GKE gives every node, with its pool's name.
-const poolLabel = "cloud.google.com/gke-nodepool"
-
 // spotTaint is what keeps pods off nodes that may be taken back.
-var spotTaint = config.Taint{Key: "cloud.google.com/gke-spot", Value: "true", Effect: corev1.TaintEffectNoSchedule}
+var spotTaint = config.Taint{Key: gcp.TaintSpot, Value: "true", Effect: corev1.TaintEffectNoSchedule}
 
 // PlacementOn pins pods to a node pool and tolerates its taints, those that GKE
 // adds by itself included.
 func PlacementOn(pool config.NodePool) kube.Placement {
-	placement := kube.Placement{NodeSelector: map[string]string{poolLabel: pool.Name}}
+	placement := kube.Placement{NodeSelector: map[string]string{gcp.LabelNodePool: pool.Name}}
 	for _, taint := range ownTaints(pool) {
 		placement.Tolerations = append(placement.Tolerations, corev1.Toleration{
 			Key:      taint.Key,

@@ -5,6 +5,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"persia/config"
+	"persia/gcp"
 )
 
 // workloadIdentity is turned off by an empty block.
@@ -13,7 +14,7 @@ func workloadIdentity(args Args) container.ClusterWorkloadIdentityConfigArgs {
 		return container.ClusterWorkloadIdentityConfigArgs{}
 	}
 	return container.ClusterWorkloadIdentityConfigArgs{
-		WorkloadPool: pulumi.String(args.Project + ".svc.id.goog"),
+		WorkloadPool: pulumi.String(gcp.WorkloadPool(args.Project)),
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"persia/capacity"
 	"persia/config"
+	"persia/gcp"
 	"persia/kube"
 )
 
@@ -86,8 +87,8 @@ func unmanagedGPUNodes() *corev1.Affinity {
 		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
 			NodeSelectorTerms: []corev1.NodeSelectorTerm{{
 				MatchExpressions: []corev1.NodeSelectorRequirement{
-					{Key: "cloud.google.com/gke-accelerator", Operator: corev1.NodeSelectorOpExists},
-					{Key: "cloud.google.com/gke-gpu-driver-version", Operator: corev1.NodeSelectorOpDoesNotExist},
+					{Key: gcp.LabelAccelerator, Operator: corev1.NodeSelectorOpExists},
+					{Key: gcp.LabelGPUDriver, Operator: corev1.NodeSelectorOpDoesNotExist},
 				},
 			}},
 		},
@@ -119,10 +120,10 @@ func ubuntuInstaller(version string) corev1.PodSpec {
 // partitions GPUs where the node asks for it.
 func cosInstaller() corev1.PodSpec {
 	const (
-		hostDir      = "/home/kubernetes/bin/nvidia"
+		hostDir      = gcp.HostDriverPath
 		hostVulkan   = hostDir + "/vulkan/icd.d"
 		hostCOSTools = "/var/lib/cos-tools"
-		dir          = "/usr/local/nvidia"
+		dir          = gcp.ContainerDriverPath
 		vulkan       = "/etc/vulkan/icd.d"
 		cosTools     = "/build/cos-tools"
 	)
@@ -135,7 +136,7 @@ if lsmod | grep -w nvidia; then
   echo "an NVIDIA module is loaded: nothing to install"
 else
   /cos-gpu-installer install
-  chmod 0755 /root/home/kubernetes/bin/nvidia
+  chmod 0755 /root` + gcp.HostDriverPath + `
 fi
 `}
 	install.Env = []corev1.EnvVar{

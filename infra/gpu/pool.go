@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"persia/config"
+	"persia/gcp"
 )
 
 // Accelerators is what a node of a GPU pool carries, how it is divided, and whether
@@ -36,15 +37,15 @@ func driverVersion(driver config.NVIDIADriver) string {
 	if driver.Installer == config.InstallerManaged {
 		return driver.Version
 	}
-	return "INSTALLATION_DISABLED"
+	return gcp.DriverDisabled
 }
 
 // Toleration tolerates the taint that GKE gives to every node with a GPU.
 func Toleration() corev1.Toleration {
 	return corev1.Toleration{
-		Key:      "nvidia.com/gpu",
+		Key:      gcp.TaintGPU,
 		Operator: corev1.TolerationOpEqual,
-		Value:    "present",
+		Value:    gcp.TaintGPUValue,
 		Effect:   corev1.TaintEffectNoSchedule,
 	}
 }

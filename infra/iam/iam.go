@@ -8,6 +8,8 @@ import (
 	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/kms"
 	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/organizations"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+
+	"persia/gcp"
 )
 
 // ProjectNumber asks for the number of a project, which IAM names it by.
@@ -31,7 +33,7 @@ func ServiceAgent(ctx *pulumi.Context, project, service string) (string, error) 
 func GrantKey(ctx *pulumi.Context, name, key, account string, opts ...pulumi.ResourceOption) (*kms.CryptoKeyIAMMember, error) {
 	return kms.NewCryptoKeyIAMMember(ctx, name, &kms.CryptoKeyIAMMemberArgs{
 		CryptoKeyId: pulumi.String(key),
-		Role:        pulumi.String("roles/cloudkms.cryptoKeyEncrypterDecrypter"),
+		Role:        pulumi.String(gcp.RoleKeyUser),
 		Member:      pulumi.String("serviceAccount:" + account),
 	}, opts...)
 }

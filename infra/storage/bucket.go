@@ -9,6 +9,7 @@ import (
 
 	"persia/capacity"
 	"persia/config"
+	"persia/gcp"
 	"persia/infra/iam"
 	"persia/kube"
 )
@@ -17,7 +18,7 @@ import (
 func gcsFuse(source config.GCSFuse) corev1.PersistentVolumeSource {
 	return corev1.PersistentVolumeSource{
 		CSI: &corev1.CSIPersistentVolumeSource{
-			Driver:       config.GCSFuseDriver,
+			Driver:       gcp.DriverGCSFuse,
 			VolumeHandle: source.Bucket,
 		},
 	}
@@ -116,15 +117,15 @@ func grantBucket(ctx *pulumi.Context, name string, args Args, bucket pulumi.Stri
 	}
 	return gcs.NewBucketIAMMember(ctx, name, &gcs.BucketIAMMemberArgs{
 		Bucket: bucket,
-		Role:   pulumi.String("roles/storage.objectUser"),
+		Role:   pulumi.String(gcp.RoleObjectUser),
 		Member: pulumi.String(principal(number, args)),
 	}, child)
 }
 
 // principal is a Kubernetes service account as IAM names it.
 func principal(projectNumber string, args Args) string {
-	return fmt.Sprintf("principal://iam.googleapis.com/projects/%s/locations/global/workloadIdentityPools/%s.svc.id.goog/subject/ns/%s/sa/%s",
-		projectNumber, args.Project, args.Namespace, args.ServiceAccount)
+	return fmt.Sprintf("principal://iam.googleapis.com/projects/%s/locations/global/workloadIdentityPools/%s/subject/ns/%s/sa/%s",
+		projectNumber, gcp.WorkloadPool(args.Project), args.Namespace, args.ServiceAccount)
 }
 
 // findBucket asks for all buckets of the project that begin with the name: asking

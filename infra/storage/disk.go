@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"persia/config"
+	"persia/gcp"
 	"persia/kube"
 )
 
@@ -16,7 +17,7 @@ import (
 func persistentDisk(source config.PersistentDisk) corev1.PersistentVolumeSource {
 	return corev1.PersistentVolumeSource{
 		CSI: &corev1.CSIPersistentVolumeSource{
-			Driver:       config.PersistentDiskDriver,
+			Driver:       gcp.DriverPersistentDisk,
 			VolumeHandle: source.Handle(),
 			FSType:       source.FSType,
 		},

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"persia/config"
+	"persia/gcp"
 	"persia/kube"
 )
 
@@ -24,7 +25,7 @@ func filestoreShare(source config.Filestore, found Found) corev1.PersistentVolum
 	}
 	return corev1.PersistentVolumeSource{
 		CSI: &corev1.CSIPersistentVolumeSource{
-			Driver:           config.FilestoreDriver,
+			Driver:           gcp.DriverFilestore,
 			VolumeHandle:     source.Handle(),
 			VolumeAttributes: attributes,
 		},

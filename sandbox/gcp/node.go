@@ -13,10 +13,11 @@ import (
 
 	"persia/capacity"
 	"persia/config"
+	"persia/gcp"
 )
 
 const (
-	gpuResource = "nvidia.com/gpu"
+	gpuResource = gcp.GPUResource
 	// podsPerNode is GKE's default.
 	podsPerNode = 110
 	// bootDiskGB is GKE's default size of a boot disk.
@@ -25,10 +26,10 @@ const (
 
 // Machines are machine types that the catalogue of package capacity lacks, by their
 // names.
-type Machines map[string]capacity.Machine
+type Machines map[string]gcp.Machine
 
-func (m Machines) lookup(machineType string) (capacity.Machine, bool) {
-	if machine, known := capacity.Lookup(machineType); known {
+func (m Machines) lookup(machineType string) (gcp.Machine, bool) {
+	if machine, known := gcp.Lookup(machineType); known {
 		return machine, true
 	}
 	machine, known := m[machineType]
@@ -46,7 +47,7 @@ func nodeTemplate(inputs pulumiresource.PropertyMap, machines Machines) (*corev1
 	gpu := nodeGPU(node, machine)
 	machine = machine.WithGPUs(gpu.Type, gpu.Count)
 	total := capacity.Resources{MilliCPU: int64(machine.CPUs) * 1000, MemoryBytes: machine.MemoryBytes}
-	allocatable := machine.Allocatable()
+	allocatable := capacity.Allocatable(machine)
 	total.EphemeralBytes, allocatable.EphemeralBytes = capacity.EphemeralStorage(numberOr(node, "diskSizeGb", bootDiskGB), localSSDs(node))
 	for _, amount := range []*capacity.Resources{&total, &allocatable} {
 		amount.GPUs = gpu.Places()
@@ -76,7 +77,7 @@ func nodeTemplate(inputs pulumiresource.PropertyMap, machines Machines) (*corev1
 
 // nodeGPU is what a node carries: what the pool says, or what comes with the
 // machine.
-func nodeGPU(node pulumiresource.PropertyMap, machine capacity.Machine) config.GPU {
+func nodeGPU(node pulumiresource.PropertyMap, machine gcp.Machine) config.GPU {
 	gpu := config.GPU{Type: machine.GPUType, Count: machine.GPUs}
 	for _, accelerator := range objects(node, "guestAccelerators") {
 		gpu.Type = text(accelerator, "type")
@@ -111,7 +112,7 @@ func resources(amount capacity.Resources) corev1.ResourceList {
 }
 
 // nodeLabels are the pool's own and those that GKE adds.
-func nodeLabels(inputs pulumiresource.PropertyMap, machine capacity.Machine, gpu config.GPU) map[string]string {
+func nodeLabels(inputs pulumiresource.PropertyMap, machine gcp.Machine, gpu config.GPU) map[string]string {
 	node := object(inputs, "nodeConfig")
 	labels := map[string]string{}
 	own := object(node, "labels")
@@ -129,7 +130,7 @@ func nodeLabels(inputs pulumiresource.PropertyMap, machine capacity.Machine, gpu
 	labels["cloud.google.com/gke-os-distribution"] = distribution(text(node, "imageType"))
 	labels["cloud.google.com/gke-container-runtime"] = "containerd"
 	if truth(node, "spot", false) {
-		labels["cloud.google.com/gke-spot"] = "true"
+		labels[gcp.LabelSpot] = "true"
 	}
 	if queued(inputs) {
 		labels[queuedKey] = "true"
@@ -148,11 +149,11 @@ func gpuLabels(node pulumiresource.PropertyMap, gpu config.GPU) map[string]strin
 		return nil
 	}
 	labels := map[string]string{
-		"cloud.google.com/gke-accelerator":       gpu.Type,
+		gcp.LabelAccelerator:                     gpu.Type,
 		"cloud.google.com/gke-accelerator-count": strconv.Itoa(gpu.Count),
 	}
 	if version := managedDriver(node); version != "" {
-		labels["cloud.google.com/gke-gpu-driver-version"] = version
+		labels[gcp.LabelGPUDriver] = version
 	}
 	if gpu.Partition != "" {
 		labels["cloud.google.com/gke-gpu-partition-size"] = gpu.Partition
@@ -169,7 +170,7 @@ var sharingLabels = map[string]string{"TIME_SHARING": "time-sharing", "MPS": "mp
 
 // queuedKey is of the label and of the taint that GKE gives to nodes of queued
 // provisioning.
-const queuedKey = "cloud.google.com/gke-queued"
+const queuedKey = gcp.LabelQueued
 
 func queued(inputs pulumiresource.PropertyMap) bool {
 	return truth(object(inputs, "queuedProvisioning"), "enabled", false)
@@ -206,7 +207,7 @@ var taintEffects = map[string]corev1.TaintEffect{
 
 // nodeTaints are the pool's own and those that GKE gives to nodes with GPUs and of
 // queued provisioning.
-func nodeTaints(inputs pulumiresource.PropertyMap, machine capacity.Machine) []corev1.Taint {
+func nodeTaints(inputs pulumiresource.PropertyMap, machine gcp.Machine) []corev1.Taint {
 	var taints []corev1.Taint
 	for _, taint := range objects(object(inputs, "nodeConfig"), "taints") {
 		taints = append(taints, corev1.Taint{

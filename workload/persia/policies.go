@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"persia/config"
+	"persia/gcp"
 	"persia/kube"
 )
 
@@ -63,7 +64,7 @@ const natsPort = 4222
 // Identity Federation, on network policies).
 func metadataServer() []networkingv1.NetworkPolicyPeer {
 	return kube.Peers(
-		networkingv1.NetworkPolicyPeer{IPBlock: &networkingv1.IPBlock{CIDR: "169.254.169.254/32"}},
-		networkingv1.NetworkPolicyPeer{IPBlock: &networkingv1.IPBlock{CIDR: "169.254.169.252/32"}},
+		networkingv1.NetworkPolicyPeer{IPBlock: &networkingv1.IPBlock{CIDR: gcp.MetadataServer + "/32"}},
+		networkingv1.NetworkPolicyPeer{IPBlock: &networkingv1.IPBlock{CIDR: gcp.NodeMetadataServer + "/32"}},
 	)
 }

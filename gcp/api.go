@@ -1,0 +1,43 @@
+package gcp
+
+// The node images of GKE.
+const (
+	ImageCOS    = "COS_CONTAINERD"
+	ImageUbuntu = "UBUNTU_CONTAINERD"
+)
+
+// The types of disk.
+const (
+	PDStandard        = "pd-standard"
+	PDBalanced        = "pd-balanced"
+	PDSSD             = "pd-ssd"
+	HyperdiskBalanced = "hyperdisk-balanced"
+)
+
+// DiskTypes are the types of boot disk that GKE's nodes can have.
+var DiskTypes = []string{PDStandard, PDBalanced, PDSSD, HyperdiskBalanced}
+
+// DriverDisabled is the driver version that leaves the driver of GPUs to the user.
+const DriverDisabled = "INSTALLATION_DISABLED"
+
+// The roles that a node needs to write logs and metrics, and to pull images.
+const (
+	RoleDefaultNode = "roles/container.defaultNodeServiceAccount"
+	RoleImageReader = "roles/artifactregistry.reader"
+)
+
+// The roles that the program grants on storage and keys.
+const (
+	RoleObjectUser = "roles/storage.objectUser"
+	RoleKeyUser    = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
+)
+
+// MonitoringComponents are all parts of GKE whose metrics can be kept and that
+// every version takes, in the order of the enumeration (GKE API,
+// MonitoringComponentConfig), in which GKE answers.
+var MonitoringComponents = []string{
+	"SYSTEM_COMPONENTS", "STORAGE", "HPA", "POD", "DAEMONSET", "DEPLOYMENT", "STATEFULSET", "CADVISOR", "KUBELET", "DCGM",
+}
+
+// WorkloadPool is the pool of the identities of a project's pods.
+func WorkloadPool(project string) string { return project + ".svc.id.goog" }

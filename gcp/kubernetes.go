@@ -1,0 +1,55 @@
+package gcp
+
+// The labels that GKE gives to nodes.
+const (
+	// LabelNodePool is the name of the node's pool.
+	LabelNodePool = "cloud.google.com/gke-nodepool"
+	// LabelAccelerator is the type of the node's GPUs.
+	LabelAccelerator = "cloud.google.com/gke-accelerator"
+	// LabelGPUDriver is the driver that GKE installs. Nodes whose driver it leaves
+	// alone have no such label.
+	LabelGPUDriver = "cloud.google.com/gke-gpu-driver-version"
+	// LabelSpot is true on spot nodes.
+	LabelSpot = "cloud.google.com/gke-spot"
+	// LabelQueued is true on nodes of queued provisioning.
+	LabelQueued = "cloud.google.com/gke-queued"
+)
+
+// The keys of taints that nodes have without being asked. The value of the first
+// is present, that of the others true, and the effect of all is NoSchedule.
+const (
+	// TaintGPU is given to nodes with GPUs by GKE.
+	TaintGPU = GPUResource
+	// TaintSpot is given to spot nodes by the program.
+	TaintSpot = LabelSpot
+	// TaintQueued is given to nodes of queued provisioning by GKE.
+	TaintQueued = LabelQueued
+)
+
+// TaintGPUValue is the value of TaintGPU.
+const TaintGPUValue = "present"
+
+// GKE's CSI drivers.
+const (
+	DriverFilestore      = "filestore.csi.storage.gke.io"
+	DriverGCSFuse        = "gcsfuse.csi.storage.gke.io"
+	DriverPersistentDisk = "pd.csi.storage.gke.io"
+)
+
+// The addresses of the metadata server, and of the server on the node that stands
+// in for it where Workload Identity is on with Dataplane V2 (GKE, "Workload Identity
+// Federation", network policy).
+const (
+	MetadataServer     = "169.254.169.254"
+	NodeMetadataServer = "169.254.169.252"
+)
+
+// AuthPlugin is the program that gets kubectl a credential for GKE.
+const AuthPlugin = "gke-gcloud-auth-plugin"
+
+// The paths of a node with Container-Optimized OS that the NVIDIA driver is
+// installed to, on the host and in the containers that use it.
+const (
+	HostDriverPath      = "/home/kubernetes/bin/nvidia"
+	ContainerDriverPath = "/usr/local/nvidia"
+)

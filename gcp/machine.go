@@ -1,0 +1,186 @@
+package gcp
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Machine is a machine type of Compute Engine, with the GPUs that it comes with
+// or that are attached to it.
+type Machine struct {
+	// Type is the name at Compute Engine, like a2-highgpu-8g.
+	Type string
+	// CPUs is the number of vCPUs.
+	CPUs int
+	// MemoryBytes is the physical memory in bytes.
+	MemoryBytes int64
+	// GPUs is the number of GPUs. Those of A2, A3, A4, G2 and G4 belong to the
+	// type; those of N1 are attached with [Machine.WithGPUs].
+	GPUs int
+	// GPUType is the accelerator's name at Compute Engine, like
+	// nvidia-tesla-a100. It is empty without GPUs.
+	GPUType string
+}
+
+// Series is what the machines of a series have in common.
+type Series struct {
+	// prefix is what the names of the types begin with.
+	prefix string
+	// types have their names without the prefix.
+	types []Machine
+	// disks are the types of boot disk, the best general choice first.
+	disks []string
+	gvnic gvnic
+	// localSSDs are by the number of vCPUs, the first row that is as large holds.
+	localSSDs []localSSDs
+	// bundled local SSDs are part of the machine.
+	bundled bool
+	noSpot  bool
+	compact bool
+	quota   quota
+}
+
+// gvnic is whether machines have Google's own network interface (Compute Engine,
+// "Using Google Virtual NIC"; GKE, "Using Google Virtual NIC", which leaves out the
+// memory-optimized machines that have another).
+type gvnic int
+
+const (
+	gvnicOptional gvnic = iota
+	// gvnicOnly machines have no other interface.
+	gvnicOnly
+	gvnicNone
+)
+
+// localSSDs are the numbers of local SSDs that machines of up to so many vCPUs take.
+type localSSDs struct {
+	maxCPUs int
+	counts  []int
+}
+
+const gib = 1 << 30
+
+// types joins the types of a series.
+func types(parts ...[]Machine) []Machine { return slices.Concat(parts...) }
+
+// each are types whose memory is in proportion to their vCPUs, and whose name ends
+// with the number of vCPUs.
+func each(name string, gibPerCPU float64, cpus ...int) []Machine {
+	var machines []Machine
+	for _, n := range cpus {
+		machines = append(machines, one(fmt.Sprintf("%s-%d", name, n), n, gibPerCPU*float64(n))...)
+	}
+	return machines
+}
+
+// one is a type whose memory is given in GiB.
+func one(name string, cpus int, memory float64) []Machine {
+	return []Machine{{Type: name, CPUs: cpus, MemoryBytes: int64(memory * gib)}}
+}
+
+func withGPUs(name string, cpus int, memory float64, gpus int, gpuType string) []Machine {
+	return []Machine{one(name, cpus, memory)[0].WithGPUs(gpuType, gpus)}
+}
+
+// catalogue holds the machine types by name.
+var catalogue = newCatalogue()
+
+func newCatalogue() map[string]Machine {
+	c := map[string]Machine{}
+	for _, s := range series {
+		for _, m := range s.types {
+			m.Type = s.prefix + "-" + m.Type
+			c[m.Type] = m
+		}
+	}
+	return c
+}
+
+// Lookup finds a machine type in the catalogue. Shared-core, bare metal and custom
+// types are not in it.
+func Lookup(machineType string) (Machine, bool) {
+	m, ok := catalogue[machineType]
+	return m, ok
+}
+
+// MachineTypes are the names of all machine types of the catalogue, sorted.
+func MachineTypes() []string {
+	return slices.Sorted(maps.Keys(catalogue))
+}
+
+// Series is the machine's series. A stack file may describe a machine of one that
+// is not known.
+func (m Machine) Series() (s Series, known bool) {
+	// The longest prefix holds: a3-ultragpu before a3.
+	for _, candidate := range series {
+		if strings.HasPrefix(m.Type, candidate.prefix+"-") && len(candidate.prefix) > len(s.prefix) {
+			s, known = candidate, true
+		}
+	}
+	return s, known
+}
+
+// Family is what quotas call the series, like a2 or n1.
+func (m Machine) Family() string {
+	family, _, _ := strings.Cut(m.Type, "-")
+	return family
+}
+
+// BootDisks are the types of boot disk that the machine takes, the best general
+// choice first. Of a series that is not known there are none.
+func (m Machine) BootDisks() []string {
+	s, _ := m.Series()
+	return s.disks
+}
+
+// HasSpot reports whether there are spot machines of the series.
+func (m Machine) HasSpot() bool {
+	s, _ := m.Series()
+	return !s.noSpot
+}
+
+// TakesCompactPlacement reports whether machines of the series can be placed close
+// to each other. A series that is not known is taken at the stack file's word.
+func (m Machine) TakesCompactPlacement() bool {
+	s, known := m.Series()
+	return s.compact || !known
+}
+
+// NeedsGVNIC reports whether the series has no other network interface.
+func (m Machine) NeedsGVNIC() bool {
+	s, _ := m.Series()
+	return s.gvnic == gvnicOnly
+}
+
+// TakesGVNIC reports whether the series has Google's network interface at all.
+func (m Machine) TakesGVNIC() bool {
+	s, _ := m.Series()
+	return s.gvnic != gvnicNone
+}
+
+// LocalSSDs are the numbers of local SSDs that a machine of the catalogue can have
+// beside none. A type that is not in the catalogue is not known here.
+func (m Machine) LocalSSDs() (counts []int, known bool) {
+	if _, known := Lookup(m.Type); !known {
+		return nil, false
+	}
+	s, _ := m.Series()
+	for _, row := range s.localSSDs {
+		if m.CPUs <= row.maxCPUs {
+			return row.counts, true
+		}
+	}
+	return nil, true
+}
+
+// BundledLocalSSDs is the number of local SSDs that are part of the machine, which
+// cannot be had without.
+func (m Machine) BundledLocalSSDs() int {
+	s, _ := m.Series()
+	if counts, _ := m.LocalSSDs(); s.bundled && len(counts) == 1 {
+		return counts[0]
+	}
+	return 0
+}

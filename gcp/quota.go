@@ -1,0 +1,72 @@
+package gcp
+
+import "strings"
+
+// quota is the quota that the vCPUs of a series count to (Compute Engine,
+// "Allocation quotas").
+type quota int
+
+const (
+	// familyQuota is CPUS_PER_VM_FAMILY, that of newer series.
+	familyQuota quota = iota
+	// ownQuota is one of the series' own, like N2_CPUS.
+	ownQuota
+	// sharedQuota is CPUS, which the oldest series share.
+	sharedQuota
+)
+
+// CPUQuota is the name of the quota that the machine's vCPUs count to, with its
+// dimension where it has one. A series that is not known is taken for a new one.
+func (m Machine) CPUQuota(spot bool) string {
+	family := strings.ToUpper(m.Family())
+	s, _ := m.Series()
+	switch {
+	case spot:
+		return "PREEMPTIBLE_CPUS"
+	case s.quota == ownQuota:
+		return family + "_CPUS"
+	case s.quota == sharedQuota:
+		return "CPUS"
+	default:
+		return "CPUS_PER_VM_FAMILY (vm_family " + family + ")"
+	}
+}
+
+// GPUQuota is the name of the quota that GPUs of a type count to.
+func GPUQuota(gpuType string, spot bool) string {
+	g, known := gpus[gpuType]
+	if !known {
+		g.quota = strings.ToUpper(strings.ReplaceAll(gpuType, "-", "_"))
+	}
+	switch {
+	case spot:
+		return "PREEMPTIBLE_" + g.quota + "_GPUS"
+	case g.ownQuota:
+		return g.quota + "_GPUS"
+	default:
+		return "GPUS_PER_GPU_FAMILY (gpu_family " + g.quota + ")"
+	}
+}
+
+// DiskQuota is the name of the quota that disks of a type count to.
+func DiskQuota(diskType string) string {
+	switch diskType {
+	case PDStandard:
+		return "DISKS_TOTAL_GB"
+	case HyperdiskBalanced:
+		return "HDB_TOTAL_GB"
+	default:
+		return "SSD_TOTAL_GB"
+	}
+}
+
+// LocalSSDQuota is the name of the quota that local SSDs count to.
+func LocalSSDQuota(spot bool) string {
+	if spot {
+		return "PREEMPTIBLE_LOCAL_SSD_GB"
+	}
+	return "LOCAL_SSD_TOTAL_GB"
+}
+
+// LocalSSDGB is the size of a local SSD.
+const LocalSSDGB = 375
