@@ -1,0 +1,46 @@
+package volume
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/config/check"
+)
+
+// CSI is a volume of any CSI driver that the cluster has.
+type CSI struct {
+	outside
+
+	// Driver is the name of the driver, like nfs.csi.k8s.io.
+	Driver string `json:"driver"`
+	// VolumeHandle is the driver's name for the volume.
+	VolumeHandle string `json:"volumeHandle"`
+	// FSType is the file system. Default: the driver's.
+	FSType string `json:"fsType,omitempty"`
+	// Attributes are further parameters of the volume that the driver takes.
+	Attributes map[string]string `json:"attributes,omitempty"`
+}
+
+func (c *CSI) Field() string  { return "csi" }
+func (c *CSI) String() string { return c.Driver + " " + c.VolumeHandle }
+
+func (c *CSI) Identity() string {
+	if c.VolumeHandle == "" {
+		return ""
+	}
+	return "csi " + c.Driver + " " + c.VolumeHandle
+}
+
+func (c *CSI) traits() traits { return traits{access: corev1.ReadWriteMany, deletable: true} }
+
+func (c *CSI) check(p *check.Problems, path *field.Path, _ Place) {
+	p.Name(path.Child("driver"), c.Driver, validation.IsDNS1123Subdomain)
+	if c.VolumeHandle == "" {
+		p.Required(path.Child("volumeHandle"), "write the driver's name for the volume")
+	}
+	typed := map[string]string{FilestoreDriver: "filestore", GCSFuseDriver: "gcsFuse", PersistentDiskDriver: "persistentDisk"}
+	if source, ok := typed[c.Driver]; ok {
+		p.Invalid(path.Child("driver"), c.Driver, "has a source of its own, which knows its rules; write %s", source)
+	}
+}

@@ -1,0 +1,185 @@
+package volume
+
+import (
+	"regexp"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/capacity"
+	"persia/config/check"
+)
+
+// GCSFuseDriver is GKE's CSI driver for Cloud Storage FUSE.
+const GCSFuseDriver = "gcsfuse.csi.storage.gke.io"
+
+// GCSFuse is a Cloud Storage bucket, mounted through Cloud Storage FUSE: one that
+// exists, or with Create one that the stack creates. The stack grants the jobs that
+// mount it access to its objects.
+type GCSFuse struct {
+	// Bucket is the name of the bucket, without gs://.
+	Bucket  string        `json:"bucket"`
+	Sidecar Sidecar       `json:"sidecar,omitempty"`
+	Create  *CreateBucket `json:"create,omitempty"`
+}
+
+// Sidecar is what the container requests that GKE adds to each pod that mounts the
+// bucket. It may use more where the node has it. A pod that mounts several buckets
+// has one such container, with the largest of each amount.
+type Sidecar struct {
+	// CPU is a quantity.
+	CPU string `json:"cpu,omitempty" default:"250m" form:"quantity"`
+	// Memory is a quantity.
+	Memory string `json:"memory,omitempty" default:"256Mi" form:"quantity"`
+	// EphemeralStorage is a quantity. The container keeps a file that is written on
+	// the node until the file is closed.
+	EphemeralStorage string `json:"ephemeralStorage,omitempty" default:"5Gi" form:"quantity"`
+}
+
+// CreateBucket creates the bucket, with uniform access and without public access.
+// The bucket outlives the stack, and the next `pulumi up` takes it over.
+type CreateBucket struct {
+	// Location is a region, or a dual- or multi-region like NAM4. Default: the
+	// region of the cluster. It cannot be changed later.
+	Location string `json:"location,omitempty"`
+	// Versioning keeps what is overwritten or deleted as noncurrent versions.
+	Versioning bool `json:"versioning,omitempty"`
+	// SoftDeleteDays is how long what is deleted can be restored: from 7 to 90 days,
+	// or 0 for not at all.
+	SoftDeleteDays int `json:"softDeleteDays,omitempty" default:"7" min:"0"`
+	// DeleteNoncurrent has Cloud Storage delete old noncurrent versions. Default: they
+	// are kept.
+	DeleteNoncurrent *DeleteNoncurrent `json:"deleteNoncurrent,omitempty"`
+	// KMSKey encrypts the objects: a key of Cloud KMS in the location of the bucket.
+	// The stack grants Cloud Storage its use. Default: Google's own key.
+	KMSKey string `json:"kmsKey,omitempty"`
+	// DeleteWithStack has `pulumi destroy` delete the bucket with all checkpoints in
+	// it. It repeats the name of the bucket. Default: the bucket is kept.
+	DeleteWithStack string `json:"deleteWithStack,omitempty"`
+}
+
+// DeleteNoncurrent deletes noncurrent versions, which are what a job or a person has
+// overwritten or deleted. It never deletes a file that is there: a rule of Cloud
+// Storage sees the age of a file and not which checkpoint is the newest, so that only
+// the job can say which checkpoints it no longer needs, by deleting them.
+type DeleteNoncurrent struct {
+	// Prefix is the directory of the bucket that the rule is for, like checkpoints/.
+	Prefix string `json:"prefix"`
+	// AfterDays is how long a version is kept after it became noncurrent, at least 7.
+	AfterDays int `json:"afterDays"`
+	// NewerVersions is how many newer versions of the same file there must be, the
+	// one that is there among them. With 1 the last version of a deleted file stays.
+	// With 0 it is deleted too.
+	NewerVersions int `json:"newerVersions,omitempty" default:"1" min:"0"`
+}
+
+func (g *GCSFuse) Field() string  { return "gcsFuse" }
+func (g *GCSFuse) String() string { return "gs://" + g.Bucket }
+
+func (g *GCSFuse) Identity() string {
+	if g.Bucket == "" {
+		return ""
+	}
+	return "csi " + GCSFuseDriver + " " + g.Bucket
+}
+
+func (g *GCSFuse) API() string { return "storage.googleapis.com" }
+
+func (g *GCSFuse) Disks(int64) []capacity.Disk { return nil }
+
+func (g *GCSFuse) Creation() *Creation {
+	if g.Create == nil {
+		return nil
+	}
+	return &Creation{KMSKey: g.Create.KMSKey, DeletesData: g.Create.DeleteWithStack != ""}
+}
+
+func (g *GCSFuse) traits() traits { return traits{access: corev1.ReadWriteMany} }
+
+func (g *GCSFuse) resolve(place Place) {
+	if g.Create == nil {
+		return
+	}
+	if g.Create.Location == "" {
+		g.Create.Location = place.Region
+	}
+	// Cloud Storage answers with locations in capitals.
+	g.Create.Location = strings.ToUpper(g.Create.Location)
+}
+
+func (g *GCSFuse) check(p *check.Problems, path *field.Path, place Place) {
+	checkBucket(p, path.Child("bucket"), g.Bucket)
+	sidecar := path.Child("sidecar")
+	checkAmount(p, sidecar.Child("cpu"), g.Sidecar.CPU)
+	checkAmount(p, sidecar.Child("memory"), g.Sidecar.Memory)
+	checkAmount(p, sidecar.Child("ephemeralStorage"), g.Sidecar.EphemeralStorage)
+	if create := path.Child("create"); g.Create != nil && checkCreatable(p, create, place) {
+		g.Create.check(p, create, g.Bucket, place)
+	}
+}
+
+func (g *GCSFuse) checkSize(*check.Problems, *field.Path, *Volume) {}
+func (g *GCSFuse) checkUsers(*check.Problems, *field.Path, Users)  {}
+
+func checkAmount(p *check.Problems, path *field.Path, amount string) {
+	switch q, err := check.ParseQuantity(amount); {
+	case err != nil:
+		p.Invalid(path, amount, "%s", err)
+	case q.Sign() <= 0:
+		p.Invalid(path, amount, "must be more than 0; leave it out for its default")
+	}
+}
+
+var (
+	// bucketForm is the form of a bucket's name (Cloud Storage, "Bucket naming
+	// requirements").
+	bucketForm   = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]$`)
+	locationForm = regexp.MustCompile(`^[A-Z][A-Z0-9-]+$`)
+)
+
+func checkBucket(p *check.Problems, path *field.Path, bucket string) {
+	switch bare, prefixed := strings.CutPrefix(bucket, "gs://"); {
+	case bucket == "":
+		p.Required(path, "write the name of a bucket")
+	case prefixed:
+		p.Invalid(path, bucket, "must be the name alone; write %s", strings.TrimSuffix(bare, "/"))
+	case !bucketForm.MatchString(bucket):
+		p.Invalid(path, bucket, "must be the name of a bucket: 3 to 63 lower case letters, digits, hyphens, underscores and dots, with a letter or digit at both ends")
+	}
+}
+
+func (c *CreateBucket) check(p *check.Problems, path *field.Path, bucket string, place Place) {
+	if !locationForm.MatchString(c.Location) {
+		p.Invalid(path.Child("location"), c.Location, "must be a region like us-central1, or a dual- or multi-region like NAM4 or US")
+	}
+	if days := c.SoftDeleteDays; days != 0 && (days < 7 || days > 90) {
+		p.Invalid(path.Child("softDeleteDays"), days, "must be from 7 to 90, or 0 for not at all")
+	}
+	if at := path.Child("deleteNoncurrent"); c.DeleteNoncurrent != nil {
+		if !c.Versioning {
+			p.Forbidden(at, "without versioning there are no noncurrent versions; write versioning: true, or remove it")
+		}
+		c.DeleteNoncurrent.check(p, at)
+	}
+	check.KMSKey(p, path.Child("kmsKey"), c.KMSKey, "Cloud Storage", place.Region, strings.ToLower(c.Location))
+	checkDeletion(p, path, c.DeleteWithStack, bucket)
+}
+
+// leastNoncurrentDays leaves time to notice that a checkpoint was deleted.
+const leastNoncurrentDays = 7
+
+func (d *DeleteNoncurrent) check(p *check.Problems, path *field.Path) {
+	switch at := path.Child("prefix"); {
+	case d.Prefix == "":
+		p.Required(at, "write the directory that the rule is for, like checkpoints/")
+	case !strings.HasSuffix(d.Prefix, "/") || strings.HasPrefix(d.Prefix, "/") || strings.Contains(d.Prefix, "//"):
+		p.Invalid(at, d.Prefix, "must be a directory of the bucket, with a slash at its end alone, like checkpoints/")
+	}
+	if d.AfterDays < leastNoncurrentDays {
+		p.Invalid(path.Child("afterDays"), d.AfterDays, "must be at least %d, so that a checkpoint that was deleted by mistake can be restored", leastNoncurrentDays)
+	}
+	if d.NewerVersions < 0 {
+		p.Invalid(path.Child("newerVersions"), d.NewerVersions, "must be 0 or more")
+	}
+}

@@ -1,0 +1,57 @@
+package volume
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/config/check"
+	"persia/gcp"
+)
+
+// HostPath is a directory of the node that a pod runs on. It is meant for a stack
+// with a single node, and for trying things out: the data is gone with the node.
+type HostPath struct {
+	outside
+
+	// Path is the absolute path of the directory, which is created if it does not
+	// exist. Nodes with Container-Optimized OS can only write below /home, /mnt/disks,
+	// /mnt/stateful_partition, /run, /tmp and /var; of these, /mnt/disks, /run and /tmp
+	// are in memory.
+	Path string `json:"path"`
+}
+
+func (h *HostPath) Field() string  { return "hostPath" }
+func (h *HostPath) String() string { return "directory " + h.Path + " of the node" }
+
+func (h *HostPath) Identity() string {
+	if h.Path == "" {
+		return ""
+	}
+	return "hostPath " + clean(h.Path)
+}
+
+func (h *HostPath) traits() traits { return traits{access: corev1.ReadWriteOnce, directory: true} }
+
+func (h *HostPath) check(p *check.Problems, path *field.Path, _ Place) {
+	at := path.Child("path")
+	check.Directory(p, at, h.Path)
+	if system := gcp.SystemDirectory(h.Path); strings.HasPrefix(h.Path, "/") && h.Path != "/" && system != "" {
+		p.Invalid(at, h.Path, "overlaps with %s, which belongs to the node itself; write a directory of your own, like /var/lib/persia", system)
+	}
+}
+
+func (h *HostPath) checkUsers(p *check.Problems, path *field.Path, users Users) {
+	if users.nodes() > 1 {
+		p.Invalid(path, h.Path, "is another directory on each node, and the roles that mount the volume run on up to %d nodes (pools %s); use gcsFuse, or put these roles on one pool of one node",
+			users.nodes(), strings.Join(users.names(), ", "))
+	}
+	for _, pool := range users.Pools {
+		if pool.COS && strings.HasPrefix(h.Path, "/") && !gcp.WritableOnCOS(h.Path) {
+			p.Invalid(path.Child("path"), h.Path, "cannot be created on the nodes of pool %s, as the root file system of Container-Optimized OS is read-only; write a directory below %s, like /var/lib/persia, or give the pool imageType: UBUNTU_CONTAINERD",
+				pool.Name, check.Or(gcp.COSWritable()))
+			return
+		}
+	}
+}

@@ -1,0 +1,184 @@
+package volume
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/capacity"
+	"persia/config/check"
+)
+
+// Sources are the kinds of source that a volume may have. Exactly one is given.
+type Sources struct {
+	HostPath       *HostPath       `json:"hostPath,omitempty"`
+	Local          *Local          `json:"local,omitempty"`
+	NFS            *NFS            `json:"nfs,omitempty"`
+	ISCSI          *ISCSI          `json:"iscsi,omitempty"`
+	Filestore      *Filestore      `json:"filestore,omitempty"`
+	GCSFuse        *GCSFuse        `json:"gcsFuse,omitempty"`
+	PersistentDisk *PersistentDisk `json:"persistentDisk,omitempty"`
+	CSI            *CSI            `json:"csi,omitempty"`
+}
+
+// Source is where the data of a volume is.
+type Source interface {
+	// String names the storage for people, like gs://checkpoints.
+	fmt.Stringer
+	// Field is the field of the stack file that has the source.
+	Field() string
+	// Identity is the same for two sources over the same data, and empty while what
+	// identifies it is missing.
+	Identity() string
+	// Creation is what the stack creates, or nil if the storage is there already.
+	Creation() *Creation
+	// API is the API of Google Cloud that the storage needs, or empty.
+	API() string
+	// Disks are the disks of Compute Engine that the stack creates for a size in
+	// GiB. They count against the quotas of the region.
+	Disks(sizeGiB int64) []capacity.Disk
+
+	traits() traits
+	// resolve fills in what depends on the place.
+	resolve(Place)
+	// check checks what is written. The path is that of the source.
+	check(p *check.Problems, path *field.Path, place Place)
+	// checkSize checks a size of what the stack creates. The path is that of the size.
+	checkSize(p *check.Problems, path *field.Path, volume *Volume)
+	// checkUsers checks that the pods reach the storage from where they run.
+	checkUsers(p *check.Problems, path *field.Path, users Users)
+}
+
+// Creation is storage that the stack creates.
+type Creation struct {
+	// KMSKey encrypts the storage, or is empty for Google's own key.
+	KMSKey string
+	// DeletesData says that `pulumi destroy` deletes the storage with its data.
+	DeletesData bool
+}
+
+// traits are what all sources of a kind have in common.
+type traits struct {
+	// access is the access mode unless another one is written.
+	access corev1.PersistentVolumeAccessMode
+	// block says that the source is a block device, whose file system a second node
+	// would destroy.
+	block bool
+	// directory says that the source is a directory of one node.
+	directory bool
+	// deletable says that the CSI driver deletes the storage if the reclaim policy
+	// is Delete.
+	deletable bool
+}
+
+// given are the sources that are written. This is the only list of all kinds.
+func (s *Sources) given() []Source {
+	kinds := []struct {
+		given  bool
+		source Source
+	}{
+		{s.HostPath != nil, s.HostPath},
+		{s.Local != nil, s.Local},
+		{s.NFS != nil, s.NFS},
+		{s.ISCSI != nil, s.ISCSI},
+		{s.Filestore != nil, s.Filestore},
+		{s.GCSFuse != nil, s.GCSFuse},
+		{s.PersistentDisk != nil, s.PersistentDisk},
+		{s.CSI != nil, s.CSI},
+	}
+	var given []Source
+	for _, kind := range kinds {
+		if kind.given {
+			given = append(given, kind.source)
+		}
+	}
+	return given
+}
+
+// Source is the first source that is written, or nil if there is none.
+func (s *Sources) Source() Source {
+	if given := s.given(); len(given) > 0 {
+		return given[0]
+	}
+	return nil
+}
+
+// Written are the fields of the sources that are written.
+func (s *Sources) Written() []string {
+	var fields []string
+	for _, source := range s.given() {
+		fields = append(fields, source.Field())
+	}
+	return fields
+}
+
+// Place is what a source has to know of the rest of the stack file.
+type Place struct {
+	// Project is the stack's project of Google Cloud. On an existing cluster it is
+	// empty.
+	Project string
+	// Existing says that the stack runs on an existing cluster, where it creates
+	// nothing of Google Cloud.
+	Existing bool
+	// Region is the cluster's region, or empty where it is not known.
+	Region string
+	// Zones are the zones of a disk or of an instance that names none.
+	Zones []string
+	// DriverOff reports whether the stack file switches one of GKE's storage drivers
+	// off, by the field of cluster.csiDrivers.
+	DriverOff func(driver string) bool
+}
+
+// Users are the pods that mount a volume.
+type Users struct {
+	// Pools are the node pools that they may run on.
+	Pools []Pool
+	// ReadOnly says that none of them writes.
+	ReadOnly bool
+}
+
+// Pool is a node pool, as far as storage is concerned with it.
+type Pool struct {
+	Name string
+	// Nodes is the largest number of nodes that the pool has.
+	Nodes int
+	// Zones are the zones of the nodes. Of an existing cluster they are not known.
+	Zones []string
+	// MachineType and its Disks, the types of disks that it takes. Without disks
+	// nothing is known of the machine.
+	MachineType string
+	Disks       []string
+	// COS says that the nodes run Container-Optimized OS.
+	COS bool
+}
+
+// nodes is the number of nodes that all pools have at most.
+func (u Users) nodes() int {
+	nodes := 0
+	for _, pool := range u.Pools {
+		nodes += pool.Nodes
+	}
+	return nodes
+}
+
+// names are those of the pools.
+func (u Users) names() []string {
+	names := make([]string, len(u.Pools))
+	for i, pool := range u.Pools {
+		names[i] = pool.Name
+	}
+	return names
+}
+
+// outside is embedded by sources that Google Cloud knows nothing of: the stack
+// creates nothing for them.
+type outside struct{}
+
+func (outside) Creation() *Creation         { return nil }
+func (outside) API() string                 { return "" }
+func (outside) Disks(int64) []capacity.Disk { return nil }
+
+func (outside) resolve(Place)                                   {}
+func (outside) checkSize(*check.Problems, *field.Path, *Volume) {}
+func (outside) checkUsers(*check.Problems, *field.Path, Users)  {}
