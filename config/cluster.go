@@ -65,20 +65,6 @@ func (v *validator) region(path *field.Path, region string) {
 	}
 }
 
-// zones checks that zones lie in the cluster's region, each once.
-func (v *validator) zones(path *field.Path, zones []string) {
-	region := v.stack.Cluster.Region
-	for i, zone := range zones {
-		in, _ := strings.CutPrefix(zone, region+"-")
-		if regionForm.MatchString(region) && (!zoneForm.MatchString(zone) || len(in) != 1) {
-			v.invalid(path.Index(i), zone, "must be a zone of the region %s, like %s-a", region, region)
-		}
-	}
-	unique(zones, func(i, _ int) {
-		v.duplicate(path.Index(i), zones[i], "write each zone once")
-	})
-}
-
 func (v *validator) systemPool(path *field.Path) {
 	pool, zones := v.stack.Cluster.SystemPool, len(v.stack.Cluster.Zones)
 	machineType := path.Child("machineType")

@@ -147,21 +147,6 @@ func (v *validator) encryption(path *field.Path, e Encryption) {
 	v.kmsKey(path.Child("bootDisks"), e.BootDisks, "Compute Engine", region, "global")
 }
 
-// kmsKey checks a key of Cloud KMS, if one is given, and that its user takes keys
-// of its location.
-func (v *validator) kmsKey(path *field.Path, key, user string, locations ...string) {
-	form := keyForm.FindStringSubmatch(key)
-	switch {
-	case key == "":
-	case keyVersion.MatchString(key):
-		v.invalid(path, key, "must be a key, of which Cloud KMS chooses the version; write %s", keyVersion.ReplaceAllString(key, ""))
-	case form == nil:
-		v.invalid(path, key, "must be a key of Cloud KMS, as projects/P/locations/L/keyRings/R/cryptoKeys/K; `gcloud kms keys list` shows yours")
-	case regionForm.MatchString(v.stack.Cluster.Region) && !slices.Contains(locations, form[1]):
-		v.invalid(path, key, "must be in the location %s, as %s takes no key of another; write one that is there", or(locations), user)
-	}
-}
-
 // bucketNeeds checks that volumes over buckets have what mounts them and what
 // lets pods into them.
 func (v *validator) bucketNeeds(path *field.Path, c *Cluster) {

@@ -118,7 +118,7 @@ func (s *Stack) engineWarnings() []string {
 	var warnings []string
 	for i := range s.Jobs {
 		if job := &s.Jobs[i]; job.Engine == EngineOperator {
-			warnings = append(warnings, fmt.Sprintf("%s: the operator's pods are not pinned to their node pools, which count in the plan only: each takes any node with room for it", job.at.Child("engine")))
+			warnings = append(warnings, fmt.Sprintf("%s: the operator's pods are not pinned to their node pools, which count in the plan only: each takes any node with room for it", s.pathOf(job.at.Child("engine"))))
 		}
 	}
 	return warnings

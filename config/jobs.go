@@ -39,7 +39,7 @@ func (v *validator) jobs() {
 		v.job(jobs[i].at, &jobs[i])
 	}
 	unique(names, func(i, first int) {
-		v.duplicate(jobs[i].at.Child("name"), names[i], "is that of %s; each job has a name of its own", v.written.of(jobs[first].at.String()))
+		v.duplicate(jobs[i].at.Child("name"), names[i], "is that of %s; each job has a name of its own", v.PathOf(jobs[first].at))
 	})
 }
 

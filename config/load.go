@@ -1,14 +1,15 @@
 package config
 
 import (
-	"fmt"
 	"io/fs"
 	"reflect"
-	"regexp"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/config/check"
+	"persia/config/decode"
+	"persia/config/manifest"
 )
 
 // key is a key of the stack file: where its value goes, and what to write if it
@@ -90,82 +91,76 @@ func StackField(key string) (reflect.StructField, bool) {
 // JSON. The manifests that jobs name are among files, those of the project's
 // directory. The error lists every problem of the stack, one a line.
 func Load(get func(key string) (string, bool), files fs.FS) (*Stack, error) {
-	s, d := &Stack{}, &decoder{written: writtenPaths{}}
-	// A manifest may hold what the stack file leaves open.
-	var found manifests
-	if text, ok := given(get, jobsKey); ok {
-		found = d.readManifests(field.NewPath(jobsKey), text, files)
-	}
-	for _, k := range keys {
-		path := field.NewPath(k.name)
-		text, ok := given(get, k.name)
-		switch {
-		case !ok && k.missing != "":
-			d.problems = append(d.problems, field.Required(path, k.missing))
-		case !ok:
-		case k.name == jobsKey:
-			s.Jobs = d.decodeJobs(found.jobs)
-		case k.name == natsKey && found.nats != nil:
-			d.decodeNATS(path, found.nats, &s.NATS)
-			d.written.overwritten(path, text)
-			d.decodeText(path, text, &s.NATS)
-		default:
-			d.decodeText(path, text, k.into(s))
-		}
-	}
-	d.settle()
+	p := &check.Problems{}
+	s := decoded(p, get, files)
 	s.dropEmptyPEDL()
 	s.setDefaults()
-	v := &validator{stack: s, written: d.written, undecoded: d.problems}
+	v := &validator{Problems: p, stack: s}
 	v.validate()
-	if found := append(d.problems, v.problems...); len(found) > 0 {
-		return nil, newProblems(found)
+	if err := p.Err(); err != nil {
+		return nil, err
 	}
 	return s, nil
+}
+
+// decoded is the stack as it is written, with the defaults that depend on nothing
+// else.
+func decoded(p *check.Problems, get func(key string) (string, bool), files fs.FS) *Stack {
+	s, values := &Stack{pathOf: p.PathOf}, map[string]any{}
+	for _, k := range keys {
+		if text, ok := given(get, k.name); ok {
+			values[k.name] = decode.JSON(text)
+		}
+	}
+	// A manifest may hold what the stack file leaves open.
+	tree := manifest.Read(p, manifest.Keys{
+		JobsPath: field.NewPath(jobsKey), Jobs: values[jobsKey],
+		NATSPath: field.NewPath(natsKey), NATS: values[natsKey],
+	}, files, stackOnly(reflect.TypeFor[Job](), ""))
+	for _, k := range keys {
+		if values[k.name] == nil && k.missing != "" {
+			p.Missing(field.NewPath(k.name), "%s", k.missing)
+		}
+	}
+	p.Written(tree.Written)
+	if values[natsKey] != nil {
+		values[natsKey] = tree.NATS
+	}
+	values[jobsKey] = tree.Jobs
+	for _, k := range keys {
+		if text, ok := k.into(s).(*string); ok {
+			if written, ok := given(get, k.name); ok {
+				*text = written
+			}
+			continue
+		}
+		decode.Into(p, field.NewPath(k.name), values[k.name], k.into(s))
+	}
+	for i := range s.Jobs {
+		s.Jobs[i].at = field.NewPath(jobsKey).Index(i)
+	}
+	return s
+}
+
+// stackOnly are the fields of a job that no PersiaJob has, those of its roles among
+// them, as names joined by dots.
+func stackOnly(t reflect.Type, prefix string) []string {
+	var names []string
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case name == "":
+		case f.Tag.Get("beside") == "manifest":
+			names = append(names, prefix+name)
+		case f.Type.Kind() == reflect.Struct && f.Type.PkgPath() == t.PkgPath():
+			names = append(names, stackOnly(f.Type, prefix+name+".")...)
+		}
+	}
+	return names
 }
 
 // given is the value of a key, if there is one.
 func given(get func(key string) (string, bool), key string) (string, bool) {
 	text, ok := get(key)
 	return text, ok && text != "" && text != "null"
-}
-
-// problems is everything that is wrong with a stack, sorted by path.
-type problems []string
-
-func newProblems(found field.ErrorList) problems {
-	slices.SortStableFunc(found, func(a, b *field.Error) int {
-		return strings.Compare(sortable(a.Field), sortable(b.Field))
-	})
-	lines := make([]string, len(found))
-	for i, err := range found {
-		lines[i] = line(err)
-	}
-	return slices.Compact(lines)
-}
-
-func (p problems) Error() string {
-	noun := "problems"
-	if len(p) == 1 {
-		noun = "problem"
-	}
-	return fmt.Sprintf("stack configuration: %d %s\n%s", len(p), noun, strings.Join(p, "\n"))
-}
-
-// line is a problem as it is printed. That something is forbidden is clear from
-// its text.
-func line(err *field.Error) string {
-	if err.Type == field.ErrorTypeForbidden {
-		return err.Field + ": " + err.Detail
-	}
-	return err.Error()
-}
-
-var index = regexp.MustCompile(`\[\d+\]`)
-
-// sortable is a path that sorts the elements of a list by their index.
-func sortable(path string) string {
-	return index.ReplaceAllStringFunc(path, func(i string) string {
-		return "[" + strings.Repeat("0", max(0, 8-len(i))) + i[1:]
-	})
 }

@@ -14,7 +14,7 @@ import (
 
 // manifest is a PersiaJob with every kind of field, and a NatsCluster. Every case
 // starts from it.
-const manifest = `
+const manifestText = `
 apiVersion: persia.com/v1
 kind: PersiaJob
 metadata:
@@ -93,12 +93,12 @@ func inFile(text string) fs.FS { return fstest.MapFS{"jobs/train.yml": {Data: []
 // replaced is the manifest with a text in it replaced by another.
 func replaced(t *testing.T, old, with string) string {
 	t.Helper()
-	require.Equal(t, 1, strings.Count(manifest, old), "%q", old)
-	return strings.Replace(manifest, old, with, 1)
+	require.Equal(t, 1, strings.Count(manifestText, old), "%q", old)
+	return strings.Replace(manifestText, old, with, 1)
 }
 
 func TestManifest(t *testing.T) {
-	s, err := loadManifest(t, nil, inFile(manifest))
+	s, err := loadManifest(t, nil, inFile(manifestText))
 	require.NoError(t, err)
 	require.Len(t, s.Jobs, 1)
 	job := s.Jobs[0]
@@ -138,7 +138,7 @@ func TestManifestOverlay(t *testing.T) {
 		"persia:jobs[0].globalConfigPath":  "/other.yml",
 		"persia:jobs[0].middleware":        edits{"replicas": 3},
 		"persia:nats":                      edits{"size": 3, "resources": edits{"limits": edits{"cpu": "500m", "memory": "2Gi"}}},
-	}, inFile(manifest))
+	}, inFile(manifestText))
 	require.NoError(t, err)
 	job := s.Jobs[0]
 	assert.Equal(t, 2, job.NNWorker.Replicas)
@@ -154,7 +154,7 @@ func TestManifestOverlay(t *testing.T) {
 
 // TestSpellings: every older name leads to the same job.
 func TestSpellings(t *testing.T) {
-	want, err := loadManifest(t, nil, inFile(manifest))
+	want, err := loadManifest(t, nil, inFile(manifestText))
 	require.NoError(t, err)
 	for name, pairs := range map[string][]string{
 		"paths": {"  persiaEnv:\n    PERSIA_GLOBAL_CONFIG:", "  globalConfigPath:", "    PERSIA_EMBEDDING_CONFIG:", "  embeddingConfigPath:",
@@ -167,7 +167,7 @@ func TestSpellings(t *testing.T) {
 		"variable of older releases": {"PERSIA_NATS_URL", "PERSIA_NATS_IP"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := loadManifest(t, nil, inFile(strings.NewReplacer(pairs...).Replace(manifest)))
+			got, err := loadManifest(t, nil, inFile(strings.NewReplacer(pairs...).Replace(manifestText)))
 			require.NoError(t, err)
 			assert.Equal(t, want.Jobs, got.Jobs)
 		})
@@ -191,9 +191,9 @@ func TestSpelledInline(t *testing.T) {
 }
 
 func TestSeveralDocuments(t *testing.T) {
-	second := strings.NewReplacer("adult-income", "second").Replace(manifest[:strings.Index(manifest, "---")])
+	second := strings.NewReplacer("adult-income", "second").Replace(manifestText[:strings.Index(manifestText, "---")])
 	files := fstest.MapFS{
-		"jobs/train.yml": {Data: []byte(manifest + "\n---\n" + second + "---\n# nothing here\n")},
+		"jobs/train.yml": {Data: []byte(manifestText + "\n---\n" + second + "---\n# nothing here\n")},
 		"jobs/third.yml": {Data: []byte(replaced(t, "adult-income", "third"))},
 	}
 	s, err := loadManifest(t, edits{"persia:jobs": []any{besides("jobs/train.yml"), besides("./jobs/third.yml")}}, files)
@@ -290,9 +290,9 @@ func TestManifestRefuses(t *testing.T) {
 // TestManifestFileRefuses: the same for files, and for what stands beside them.
 func TestManifestFileRefuses(t *testing.T) {
 	files := fstest.MapFS{
-		"jobs/train.yml": {Data: []byte(manifest)},
-		"jobs/other.yml": {Data: []byte(strings.NewReplacer("adult-income", "other", "size: 1", "size: 3").Replace(manifest))},
-		"jobs/nats.yml":  {Data: []byte(manifest[strings.Index(manifest, "---"):])},
+		"jobs/train.yml": {Data: []byte(manifestText)},
+		"jobs/other.yml": {Data: []byte(strings.NewReplacer("adult-income", "other", "size: 1", "size: 3").Replace(manifestText))},
+		"jobs/nats.yml":  {Data: []byte(manifestText[strings.Index(manifestText, "---"):])},
 		"jobs/empty.yml": {Data: []byte("# nothing\n")},
 		"jobs/list.yml":  {Data: []byte("- 1\n")},
 	}
@@ -356,7 +356,7 @@ func TestJobWarnings(t *testing.T) {
 		"persia:jobs[0].dataloader":                     edits{"image": "registry.example.com:5000/persia"},
 		"persia:jobs[0].embeddingWorker":                edits{"image": "registry.example.com:5000/persia:1.2"},
 		"persia:jobs[0].embeddingParameterServer.image": "persia:latest@sha256:0",
-	}, inFile(manifest))
+	}, inFile(manifestText))
 	require.NoError(t, err)
 	warnings := strings.Join(s.jobWarnings(), "\n")
 	assert.Contains(t, warnings, "the image of dataloader has the tag latest")
@@ -365,7 +365,7 @@ func TestJobWarnings(t *testing.T) {
 
 // FuzzManifest replaces the file.
 func FuzzManifest(f *testing.F) {
-	f.Add(manifest)
+	f.Add(manifestText)
 	f.Add("a: [1, {b: 1e999}]\n---\n- null\n---\n")
 	f.Add("apiVersion: persia.com/v1\nkind: PersiaJob\nspec: {trainer: 1, nnWorker: {volumeMounts: [null]}, persiaEnv: a, globalConfigPath: /a}\n")
 	f.Add("apiVersion: nats.io/v1alpha2\nkind: NatsCluster\nspec: {pod: 1, natsConfig: {maxPayload: a}}\n")

@@ -47,7 +47,7 @@ func (v *validator) certificate(path *field.Path, c *Certificate, host string) {
 	if c == nil {
 		return
 	}
-	before := len(v.problems)
+	before := v.Count()
 	for _, part := range []struct{ name, text string }{
 		{"ca", c.CA}, {"certificate", c.Certificate}, {"key", string(c.Key)},
 	} {
@@ -55,7 +55,7 @@ func (v *validator) certificate(path *field.Path, c *Certificate, host string) {
 			v.required(path.Child(part.name), "write the text of a PEM file, with pulumi config set --secret --path '%s'", path.Child(part.name))
 		}
 	}
-	if len(v.problems) > before {
+	if v.Count() > before {
 		return
 	}
 	authorities := x509.NewCertPool()

@@ -20,7 +20,7 @@ const (
 // natsLimits checks the limits by themselves and, if they are valid, against each
 // other.
 func (v *validator) natsLimits(path *field.Path, n *NATS) {
-	before := len(v.problems)
+	before := v.Count()
 	if n.MaxPayload < 1 || n.MaxPayload > mostPayload {
 		v.invalid(path.Child("maxPayload"), n.MaxPayload, "must be from 1 to %d bytes, as nats-server accepts no more; leave it out for 52428800, which PERSIA needs", mostPayload)
 	}
@@ -28,7 +28,7 @@ func (v *validator) natsLimits(path *field.Path, n *NATS) {
 		v.invalid(path.Child("maxConnections"), n.MaxConnections, "must be at least 1; leave it out for 65536")
 	}
 	v.writeDeadline(path.Child("writeDeadline"), n.WriteDeadline)
-	if len(v.problems) > before {
+	if v.Count() > before {
 		return
 	}
 	if n.MaxPending < n.MaxPayload {

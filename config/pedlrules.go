@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"maps"
 	"net"
 	"net/netip"
@@ -57,26 +56,6 @@ func (v *validator) nodeSelector(path *field.Path, labels map[string]string) {
 		}
 		if key == gcp.LabelNodePool {
 			v.invalid(at, labels[key], "is decided by nodePool; remove it and write that")
-		}
-	}
-}
-
-func (v *validator) tolerations(path *field.Path, tolerations []corev1.Toleration) {
-	for i, t := range tolerations {
-		at := path.Index(i)
-		exists := t.Operator == corev1.TolerationOpExists
-		oneOf(v, at.Child("operator"), cmp.Or(t.Operator, corev1.TolerationOpEqual), corev1.TolerationOpEqual, corev1.TolerationOpExists)
-		switch {
-		case t.Key != "":
-			v.name(at.Child("key"), t.Key, validation.IsQualifiedName)
-		case !exists:
-			v.required(at.Child("key"), "write the key of a taint, or operator: Exists for all")
-		}
-		if exists && t.Value != "" {
-			v.forbidden(at.Child("value"), "operator Exists tolerates all values; remove one of the two")
-		}
-		if t.Effect != "" {
-			oneOf(v, at.Child("effect"), t.Effect, corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute)
 		}
 	}
 }

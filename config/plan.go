@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"net/netip"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/capacity"
@@ -190,23 +188,6 @@ func someJobs(names []string) string {
 		return names[0]
 	}
 	return fmt.Sprintf("%s and %d more", names[0], len(names)-1)
-}
-
-// requests is what the scheduler counts of one container, and of the pod itself.
-func requests(r corev1.ResourceRequirements) capacity.Resources {
-	amount := func(name corev1.ResourceName) resource.Quantity {
-		q, _, _ := asked(nil, r, name)
-		return q
-	}
-	cpu, memory, disk, gpus := amount(corev1.ResourceCPU), amount(corev1.ResourceMemory),
-		amount(corev1.ResourceEphemeralStorage), amount(gpuResource)
-	return capacity.Resources{
-		MilliCPU:       cpu.MilliValue(),
-		MemoryBytes:    memory.Value(),
-		EphemeralBytes: disk.Value(),
-		GPUs:           gpus.Value(),
-		Pods:           1,
-	}
 }
 
 // capacity checks that every pool holds its pods. The stack must be valid

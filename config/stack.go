@@ -24,6 +24,9 @@ type Stack struct {
 	NATS         NATS
 	Jobs         []Job
 	PEDL         *PEDL
+
+	// pathOf is the path at which the user wrote what the program has at a path.
+	pathOf func(*field.Path) string
 }
 
 // Cluster is the GKE cluster and its network: one that is created, or with

@@ -6,7 +6,6 @@ import (
 	"path"
 	"regexp"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -98,16 +97,6 @@ func (v *validator) nfs(path *field.Path, volume *Volume) {
 	}
 }
 
-// host checks an address or a name of a machine.
-func (v *validator) host(path *field.Path, host string) {
-	switch {
-	case host == "":
-		v.required(path, "write the server's address or name, like 10.0.0.2")
-	case net.ParseIP(host) == nil && len(validation.IsDNS1123Subdomain(host)) > 0:
-		v.invalid(path, host, "must be an address like 10.0.0.2, or a name like nfs.example.com")
-	}
-}
-
 // iqnForm are the names of targets that Kubernetes takes (RFC 3720, 3.2.6.3).
 var iqnForm = regexp.MustCompile(`^(iqn\.[0-9]{4}-[0-9]{2}\.[a-z0-9.-]+(:.*)?|eui\.[0-9A-Fa-f]{16}|naa\.[0-9A-Fa-f]{32})$`)
 
@@ -141,21 +130,5 @@ func (v *validator) csi(path *field.Path, volume *Volume) {
 	typed := map[string]string{gcp.DriverFilestore: "filestore", gcp.DriverGCSFuse: "gcsFuse", gcp.DriverPersistentDisk: "persistentDisk"}
 	if source, ok := typed[source.Driver]; ok {
 		v.invalid(path.Child("driver"), volume.CSI.Driver, "has a source of its own, which knows its rules; write %s", source)
-	}
-}
-
-// directory checks the path of a directory other than the root.
-func (v *validator) directory(at *field.Path, directory string) {
-	switch {
-	case directory == "":
-		v.required(at, "write an absolute path, like /checkpoints")
-	case !path.IsAbs(directory):
-		v.invalid(at, directory, "must be absolute; write %s", path.Join("/", directory))
-	case path.Clean(directory) != directory:
-		v.invalid(at, directory, "must be written plainly; write %s", path.Clean(directory))
-	case directory == "/":
-		v.invalid(at, directory, "must be a directory below the root, like /checkpoints")
-	case strings.Contains(directory, ":"):
-		v.invalid(at, directory, "must not contain a colon; rename the directory")
 	}
 }

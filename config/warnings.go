@@ -31,10 +31,10 @@ func (s *Stack) jobWarnings() []string {
 		job := &s.Jobs[i]
 		if loose := job.looseImages(); len(loose) > 0 {
 			warnings = append(warnings, fmt.Sprintf("%s: the image of %s has the tag latest, and pods that start later may run another one; write image with a digest, like persiaml/persia-cpu-runtime@sha256:…",
-				job.at, and(loose)))
+				s.pathOf(job.at), and(loose)))
 		}
 		if job.mountsHostPaths() {
-			warnings = append(warnings, fmt.Sprintf("%s: hostPath volumes are directories of the nodes, and the namespace of all jobs admits privileged pods for them; use a volume of %s, by mounts", job.at.Child("volumes"), volumesKey))
+			warnings = append(warnings, fmt.Sprintf("%s: hostPath volumes are directories of the nodes, and the namespace of all jobs admits privileged pods for them; use a volume of %s, by mounts", s.pathOf(job.at.Child("volumes")), volumesKey))
 		}
 	}
 	return warnings

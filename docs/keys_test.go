@@ -53,7 +53,7 @@ func readReference(t *testing.T) *reference {
 		}
 	})
 	for key := range declaredKeys(t) {
-		require.NotNil(t, r.fields[slug(key)], "%s is in Pulumi.yaml and not in docs/configuration.md: go test ./config/reference -update writes it anew", key)
+		require.NotNil(t, r.fields[slug(key)], "%s is in Pulumi.yaml and not in docs/configuration.md: go run ./internal/reference/cmd writes it anew", key)
 	}
 	return r
 }

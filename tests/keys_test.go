@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"persia/config"
-	"persia/config/reference"
+	"persia/internal/reference"
 	"persia/internal/schematest"
 )
 

@@ -39,14 +39,17 @@ func TestProblemsBelowUndecodable(t *testing.T) {
 	p.Required(cluster.Child("network", "nodes"), "write a range")
 	p.Required(cluster.Child("networks"), "write some")
 	p.Unreadable(cluster.Child("nam"), "unknown field")
+	p.Missing(field.NewPath("persia:nats"), "write it")
+	p.Invalid(field.NewPath("persia:nats").Child("size"), 0, "must be at least 1")
 	assert.False(t, p.Decoded(cluster))
 	assert.False(t, p.Decoded(cluster.Child("network")))
 	assert.True(t, p.Decoded(cluster.Child("network", "nodes")), "it was not decoded itself, and nothing below it was wrong")
 	assert.True(t, p.Decoded(field.NewPath("persia:clusters")))
-	assert.EqualError(t, p.Err(), `stack configuration: 3 problems
+	assert.EqualError(t, p.Err(), `stack configuration: 4 problems
 persia:cluster.nam: unknown field
 persia:cluster.network: Invalid value: "a": must be an object
-persia:cluster.networks: Required value: write some`)
+persia:cluster.networks: Required value: write some
+persia:nats: Required value: write it`)
 }
 
 func TestProblemsAreReportedWhereTheUserWrote(t *testing.T) {

@@ -60,6 +60,12 @@ func (p *Problems) Unreadable(path *field.Path, format string, args ...any) {
 	p.undecodable(field.Forbidden(path, fmt.Sprintf(format, args...)))
 }
 
+// Missing is [Problems.Required] for a value that everything below it stands in:
+// problems that are reported later below it are dropped.
+func (p *Problems) Missing(path *field.Path, format string, args ...any) {
+	p.undecodable(field.Required(path, fmt.Sprintf(format, args...)))
+}
+
 func (p *Problems) undecodable(err *field.Error) {
 	err.Field = p.pathOf(err.Field)
 	p.found = append(p.found, err)
@@ -131,6 +137,9 @@ func (p *Problems) Decoded(path *field.Path) bool {
 		return within(undecoded, p.pathOf(path.String()))
 	})
 }
+
+// Count is the number of problems so far.
+func (p *Problems) Count() int { return len(p.found) }
 
 // None reports whether nothing is wrong so far.
 func (p *Problems) None() bool { return len(p.found) == 0 }

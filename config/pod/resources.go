@@ -14,10 +14,11 @@ import (
 
 	"persia/capacity"
 	"persia/config/check"
+	"persia/gcp"
 )
 
 // GPU is the resource by which GKE's device plugin counts GPUs.
-const GPU corev1.ResourceName = "nvidia.com/gpu"
+const GPU corev1.ResourceName = gcp.GPUResource
 
 // Resources checks what one container asks for, wherever it is to run. Who is named
 // as in "write how much of it a NATS server needs".

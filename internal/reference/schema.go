@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"persia/config"
+	"persia/config/check"
+	"persia/config/manifest"
 )
 
 // schema is a JSON Schema, as far as one is needed here. The draft is the seventh,
@@ -77,7 +79,7 @@ func stackFile() *schema {
 	text := func(about string) *schema { return &schema{Type: "string", Description: about} }
 	return &schema{
 		Draft:       "http://json-schema.org/draft-07/schema#",
-		Comment:     "Written by go test ./config/reference -update, from package config.",
+		Comment:     "Written by go run ./internal/reference/cmd, from package config.",
 		Title:       "Stack of PERSIA on Google Cloud",
 		Description: "One deployment: the cluster, its node pools, and the trainings on them.",
 		Type:        "object",
@@ -133,13 +135,13 @@ type schemaBuilder struct {
 
 // The fields that stand for others, which are required without them.
 const (
-	manifest = "manifest"
-	existing = "existing"
+	manifestField = "manifest"
+	existingField = "existing"
 )
 
 // findElsewhere finds the objects that a manifest fills: those of a job, and NATS.
 func (b *schemaBuilder) findElsewhere() {
-	b.elsewhere = map[string]bool{"NATS": true}
+	b.elsewhere = map[string]bool{b.sections["persia:nats"].Name: true}
 	for _, f := range b.sections["persia:jobs"].Fields {
 		if object := b.objectOf(f); object != nil && !f.Beside {
 			b.elsewhere[object.Name] = true
@@ -190,7 +192,7 @@ func (b *schemaBuilder) key(s *Section) *schema {
 
 // natsWithoutManifest requires of NATS what no manifest can have.
 func (b *schemaBuilder) natsWithoutManifest() *schema {
-	withManifest := &schema{Contains: &schema{Required: []string{manifest}}}
+	withManifest := &schema{Contains: &schema{Required: []string{manifestField}}}
 	return &schema{
 		If: &schema{AnyOf: []*schema{
 			{Required: []string{"persia:jobs"}, Properties: map[string]*schema{"persia:jobs": withManifest}},
@@ -217,11 +219,11 @@ func (b *schemaBuilder) object(s *Section) *schema {
 	}
 	switch {
 	case s.Path == "persia:cluster":
-		o.If = &schema{Required: []string{existing}}
+		o.If = &schema{Required: []string{existingField}}
 		o.Else = &schema{Required: required(s.Fields)}
 	case s.Path == "persia:jobs":
 		b.olderNames(s, o)
-		o.If = &schema{Required: []string{manifest}}
+		o.If = &schema{Required: []string{manifestField}}
 		o.Else = b.wholeJob(s)
 	case s.Path == "persia:pedl":
 		// {} is as if the key was left out.
@@ -250,7 +252,7 @@ func (b *schemaBuilder) wholeJob(s *Section) *schema {
 			whole.Properties[f.Name] = &schema{Required: required(object.Fields)}
 		}
 	}
-	for older, canonical := range config.OlderNames() {
+	for older, canonical := range manifest.OlderNames() {
 		if whole.Properties[canonical] != nil {
 			whole.Properties[older] = whole.Properties[canonical]
 		}
@@ -260,7 +262,7 @@ func (b *schemaBuilder) wholeJob(s *Section) *schema {
 
 // olderNames adds what older releases of PERSIA call the fields of a job.
 func (b *schemaBuilder) olderNames(s *Section, job *schema) {
-	for older, canonical := range config.OlderNames() {
+	for older, canonical := range manifest.OlderNames() {
 		of, name := s, canonical
 		if outer, inner, nested := strings.Cut(canonical, "."); nested {
 			of, name = b.objectOf(*s.field(outer)), inner
@@ -305,7 +307,7 @@ func (b *schemaBuilder) value(t Type, secretToo bool) *schema {
 	case Boolean:
 		return &schema{Type: "boolean"}
 	case Quantity:
-		text := &schema{Type: "string", Pattern: config.QuantityForm}
+		text := &schema{Type: "string", Pattern: check.QuantityForm}
 		if t.Quoted {
 			return text
 		}

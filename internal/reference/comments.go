@@ -6,43 +6,81 @@ import (
 	"go/doc"
 	"go/parser"
 	"go/token"
+	"io/fs"
+	"maps"
+	"path"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
 	"persia/config"
 )
 
-// comments are the doc comments of a package, in the words of a reader: without
-// the name that they begin with, and with the names of fields in YAML.
+// comments are the doc comments of package config and of those below it, in the
+// words of a reader: without the name that they begin with, and with the names of
+// fields in YAML.
 type comments struct {
-	// types and fields are by Type and by Type.Field.
+	// types and fields are by the name of the type with its package, fields with
+	// .Field after it.
 	types, fields map[string]string
 	// values are the constants of string types.
 	values map[string][]Value
 }
 
+// readComments reads the source of package config in a folder, and of the packages
+// in the folders below it.
 func readComments(dir string) (*comments, error) {
-	files, fset, err := parse(dir)
+	root := reflect.TypeFor[config.Stack]().PkgPath()
+	packages := map[string][]*doc.Type{}
+	err := filepath.WalkDir(dir, func(folder string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.IsDir() {
+			return err
+		}
+		if entry.Name() == "testdata" {
+			return fs.SkipDir
+		}
+		below, err := filepath.Rel(dir, folder)
+		if err != nil {
+			return err
+		}
+		types, err := typesOf(folder, path.Join(root, filepath.ToSlash(below)))
+		packages[path.Join(root, filepath.ToSlash(below))] = types
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	pkg, err := doc.NewFromFiles(fset, files, "config")
-	if err != nil {
-		return nil, err
+	if len(packages[root]) == 0 {
+		return nil, fmt.Errorf("no types in %s", dir)
 	}
 	c := &comments{map[string]string{}, map[string]string{}, map[string][]Value{}}
-	shared := sharedNames(pkg.Types)
-	for _, t := range pkg.Types {
-		names := shared.and(namesOf(t))
-		c.types[t.Name] = names.inYAML(withoutSubject(t.Name, firstParagraph(t.Doc)))
-		for _, f := range structFields(t) {
-			c.fields[t.Name+"."+f.name] = names.inYAML(withoutSubject(f.name, oneLine(f.comment)))
+	shared := sharedNames(slices.Concat(slices.Collect(maps.Values(packages))...))
+	for pkg, types := range packages {
+		for _, t := range types {
+			names, name := shared.and(namesOf(t)), pkg+"."+t.Name
+			c.types[name] = names.inYAML(withoutSubject(t.Name, firstParagraph(t.Doc)))
+			for _, f := range structFields(t) {
+				c.fields[name+"."+f.name] = names.inYAML(withoutSubject(f.name, oneLine(f.comment)))
+			}
+			c.values[name] = valuesOf(t)
 		}
-		c.values[t.Name] = valuesOf(t)
 	}
 	return c, nil
+}
+
+// typesOf are the types of a package.
+func typesOf(dir, importPath string) ([]*doc.Type, error) {
+	files, fset, err := parse(dir)
+	if err != nil || len(files) == 0 {
+		return nil, err
+	}
+	pkg, err := doc.NewFromFiles(fset, files, importPath)
+	if err != nil {
+		return nil, err
+	}
+	return pkg.Types, nil
 }
 
 // parse parses the files of a package, without its tests.
@@ -62,9 +100,6 @@ func parse(dir string) ([]*ast.File, *token.FileSet, error) {
 			return nil, nil, err
 		}
 		files = append(files, file)
-	}
-	if len(files) == 0 {
-		return nil, nil, fmt.Errorf("no Go files in %s", dir)
 	}
 	return files, fset, nil
 }

@@ -3,12 +3,14 @@ package reference
 import (
 	"encoding/json"
 	"reflect"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"persia/config"
+	"persia/config/decode"
 )
 
 // Kind says what a value is, in the words of a reader.
@@ -102,14 +104,14 @@ func (w *walker) typeOf(path string, t reflect.Type) Type {
 		elem := w.typeOf(path, t.Elem())
 		return Type{Kind: Map, Elem: &elem}
 	}
-	described := Type{Kind: kindOf(t), Secret: t == reflect.TypeFor[config.Secret]()}
+	described := Type{Kind: kindOf(t), Secret: t == reflect.TypeFor[decode.Secret]()}
 	switch {
 	case described.Kind == "":
 		w.problem("%s: package reference has no word for a value of type %s; add one to kindOf", path, t)
 	case isObject(t):
 		described.Section = w.objects[t].Path
 	case isOwn(t):
-		described.Values = w.comments.values[t.Name()]
+		described.Values = w.comments.values[nameOf(t)]
 	}
 	if !isOwn(t) && t.PkgPath() != "" {
 		described.Kubernetes, described.URL = t.Name(), kubernetes[t]
@@ -170,7 +172,8 @@ func aboutKubernetes(t reflect.Type, name string) string {
 	return firstSentence(oneLine(described.SwaggerDoc()[name]))
 }
 
-// isOwn reports whether a type is one of package config.
+// isOwn reports whether a type is one of package config, or of one below it.
 func isOwn(t reflect.Type) bool {
-	return t.PkgPath() == reflect.TypeFor[config.Stack]().PkgPath()
+	root := reflect.TypeFor[config.Stack]().PkgPath()
+	return t.PkgPath() == root || strings.HasPrefix(t.PkgPath(), root+"/")
 }

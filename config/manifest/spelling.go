@@ -1,14 +1,12 @@
-package config
+package manifest
 
 import (
-	"maps"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// spelling is another way to write a field: both are paths of names with dots.
+// spelling is another way to write a field: both are names joined by dots.
 type spelling struct{ written, canonical string }
 
 // jobSpellings are the names that older releases of PERSIA have for fields of a
@@ -30,16 +28,6 @@ var jobSpellings = []spelling{
 	{"embeddingServer", "embeddingParameterServer"},
 }
 
-// OlderNames are the names that older releases of PERSIA have for fields of a job,
-// each with the path of the field: its name, or names with dots.
-func OlderNames() map[string]string {
-	names := map[string]string{}
-	for _, s := range jobSpellings {
-		names[s.written] = s.canonical
-	}
-	return names
-}
-
 // natsSpellings are the fields of a NatsCluster that a stack has settings for. The
 // resources of a server stand in pod; where PERSIA's own examples have them, the
 // NATS operator does not read them.
@@ -58,52 +46,53 @@ var natsSpellings = []spelling{
 	{"pod.enableMetrics", "metrics"},
 }
 
-// writtenPaths say of fields where, and by which name, they are written: the path
-// that a problem is reported with, by the path that the field has for the program.
-type writtenPaths map[string]string
+// OlderNames are the names that older releases of PERSIA have for fields of a job,
+// each with the path of the field: its name, or names joined by dots.
+func OlderNames() map[string]string {
+	names := map[string]string{}
+	for _, s := range jobSpellings {
+		names[s.written] = s.canonical
+	}
+	return names
+}
 
-// of is the path as it is written.
-func (w writtenPaths) of(path string) string {
-	for outer := path; outer != ""; outer = parent(outer) {
-		if written, ok := w[outer]; ok {
-			return w.of(written + path[len(outer):])
+// renames are the fields of an object that were written by another name, by their
+// canonical names. Both are names joined by dots.
+type renames map[string]string
+
+// written is the path at which a field was written.
+func (r renames) written(canonical []string) []string {
+	for end := len(canonical); end > 0; end-- {
+		if written, ok := r[strings.Join(canonical[:end], ".")]; ok {
+			return append(strings.Split(written, "."), canonical[end:]...)
 		}
 	}
-	return path
+	return canonical
 }
 
-// settle gives the problems so far the paths that are written. What is noted later
-// does not concern them.
-func (d *decoder) settle() {
-	for _, problem := range d.problems[d.settled:] {
-		problem.Field = d.written.of(problem.Field)
-	}
-	d.settled = len(d.problems)
+// respelled is a job with the canonical names of its fields.
+func (r *reader) respelled(at *field.Path, job map[string]any) (map[string]any, renames) {
+	canonical := deepCopy(job)
+	return canonical, r.respell(at, canonical, canonical, jobSpellings)
 }
 
-// parent is the path of what a field or an element stands in.
-func parent(path string) string {
-	return path[:max(0, strings.LastIndexAny(path, ".["))]
-}
-
-// respell moves what is written in one of the other ways from one object to where
-// it is looked for, in the same or another one. The paths are those of the objects.
-func (d *decoder) respell(from map[string]any, fromPath *field.Path, to map[string]any, toPath *field.Path, spellings []spelling) {
+// respell moves what is written in one of the other ways from an object, which is at
+// a path, to where it is looked for, in the same or another object.
+func (r *reader) respell(at *field.Path, from, to map[string]any, spellings []spelling) renames {
+	names := renames{}
 	for _, s := range spellings {
 		written, canonical := strings.Split(s.written, "."), strings.Split(s.canonical, ".")
 		value, ok := take(from, written)
 		if !ok {
 			continue
 		}
-		at, as := child(fromPath, written), child(toPath, canonical)
 		if !put(to, canonical, value) {
-			d.problems = append(d.problems, field.Forbidden(at, "says the same as "+d.written.of(as.String())+"; write one of the two"))
+			r.Unreadable(child(at, written), "says the same as %s; write one of the two", child(at, names.written(canonical)))
 			continue
 		}
-		if at.String() != as.String() {
-			d.written[as.String()] = at.String()
-		}
+		names[s.canonical] = s.written
 	}
+	return names
 }
 
 // take removes a value from an object, and what is empty without it.
@@ -140,25 +129,4 @@ func put(object map[string]any, names []string, value any) bool {
 	}
 	inner, isObject := existing.(map[string]any)
 	return isObject && put(inner, names[1:], value)
-}
-
-// leaves lists the paths, within an object, of everything that is no object.
-func leaves(object map[string]any) [][]string {
-	var found [][]string
-	for _, name := range slices.Sorted(maps.Keys(object)) {
-		inner, ok := object[name].(map[string]any)
-		if !ok {
-			found = append(found, []string{name})
-			continue
-		}
-		for _, path := range leaves(inner) {
-			found = append(found, append([]string{name}, path...))
-		}
-	}
-	return found
-}
-
-// child is field.Path.Child for any number of names.
-func child(path *field.Path, names []string) *field.Path {
-	return path.Child(names[0], names[1:]...)
 }

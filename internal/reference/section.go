@@ -1,10 +1,13 @@
 package reference
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"path"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 
 	"persia/config"
@@ -93,7 +96,7 @@ func (w *walker) key(name string) {
 	}
 	s := w.section(name, f.Type)
 	s.Key = true
-	if doc := w.comments.fields["Stack."+f.Name]; doc != "" {
+	if doc := w.comments.fields[nameOf(reflect.TypeFor[config.Stack]())+"."+f.Name]; doc != "" {
 		s.Doc = doc
 	}
 }
@@ -104,7 +107,7 @@ func (w *walker) section(path string, t reflect.Type) *Section {
 	w.sections = append(w.sections, s)
 	if object, inside := unwrap(t); isObject(object) {
 		w.objects[object] = s
-		s.Name, s.Kubernetes, s.Doc = sectionName(object), !isOwn(object), w.aboutType(object)
+		s.Name, s.Kubernetes, s.Doc = w.sectionName(object), !isOwn(object), w.aboutType(object)
 		for _, f := range fieldsOf(object) {
 			s.Fields = append(s.Fields, w.field(path+inside, f))
 		}
@@ -131,16 +134,22 @@ func (w *walker) field(path string, f structField) Field {
 			w.problem("%s: package reference does not know where %s is described; add it to kubernetes", path, f.Type)
 		}
 		field.Least = least(f)
-		field.Default = plainDefault(field)
+		field.Default = cmp.Or(f.Tag.Get("default"), plainDefault(field))
 	}
 	return field
 }
 
 // readTags adds to a type what the tags of a field say of it.
 func readTags(f structField, t *Type) {
-	if values := f.Tag.Get("values"); values != "" {
+	if values := cmp.Or(f.Tag.Get("enum"), f.Tag.Get("values")); values != "" {
+		described := t.Values
+		t.Values = nil
 		for _, text := range strings.Split(values, ",") {
-			t.Values = append(t.Values, Value{Text: text})
+			value := Value{Text: text}
+			if i := slices.IndexFunc(described, func(v Value) bool { return v.Text == text }); i >= 0 {
+				value = described[i]
+			}
+			t.Values = append(t.Values, value)
 		}
 	}
 	if f.Tag.Get("form") == "quantity" {
@@ -152,6 +161,8 @@ func readTags(f structField, t *Type) {
 // something, and 0 stands for the default where there is one.
 func least(f structField) *int {
 	switch {
+	case f.Tag.Get("min") == "0":
+		return new(0)
 	case f.Type.Kind() == reflect.Int && f.optional:
 		return new(1)
 	case f.Type.Kind() == reflect.Int, f.Type == reflect.TypeFor[*int]():
@@ -190,18 +201,26 @@ func (w *walker) visit(path string, t reflect.Type) {
 }
 
 // sectionName is the name of the section of an object's type. Kubernetes has a
-// Volume too.
-func sectionName(object reflect.Type) string {
-	if isOwn(object) {
-		return object.Name()
+// Volume too, and so may have two packages.
+func (w *walker) sectionName(object reflect.Type) string {
+	if !isOwn(object) {
+		return "Kubernetes" + object.Name()
 	}
-	return "Kubernetes" + object.Name()
+	for _, s := range w.sections {
+		if s.Name == object.Name() {
+			return capitalized(path.Base(object.PkgPath())) + object.Name()
+		}
+	}
+	return object.Name()
 }
+
+// nameOf is the name of a type with that of its package, as comments are kept by.
+func nameOf(t reflect.Type) string { return t.PkgPath() + "." + t.Name() }
 
 // aboutType describes the type of an object.
 func (w *walker) aboutType(object reflect.Type) string {
 	if isOwn(object) {
-		return w.comments.types[object.Name()]
+		return w.comments.types[nameOf(object)]
 	}
 	return aboutKubernetes(object, "")
 }
@@ -211,14 +230,14 @@ func (w *walker) describe(f structField) string {
 	if !isOwn(f.owner) {
 		return aboutKubernetes(f.owner, f.name)
 	}
-	name := f.owner.Name() + "." + f.Name
+	name := nameOf(f.owner) + "." + f.Name
 	if doc := w.comments.fields[name]; doc != "" {
 		return doc
 	}
-	if t, _ := unwrap(f.Type); isOwn(t) && w.comments.types[t.Name()] != "" {
-		return firstSentence(w.comments.types[t.Name()])
+	if t, _ := unwrap(f.Type); isOwn(t) && w.comments.types[nameOf(t)] != "" {
+		return firstSentence(w.comments.types[nameOf(t)])
 	}
-	w.problem("config.%s: neither the field nor its type has a doc comment; write one", name)
+	w.problem("%s: neither the field nor its type has a doc comment; write one", name)
 	return ""
 }
 
@@ -247,7 +266,7 @@ func fieldsOf(t reflect.Type) []structField {
 		if outer := f.Index[:len(f.Index)-1]; len(outer) > 0 {
 			owner = t.FieldByIndex(outer).Type
 		}
-		fields = append(fields, structField{f, name, strings.Contains(options, "omitempty"), owner})
+		fields = append(fields, structField{f, name, strings.Contains(options, "omitempty") || f.Tag.Get("default") != "", owner})
 	}
 	return fields
 }

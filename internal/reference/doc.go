@@ -7,7 +7,7 @@
 // docs/configuration.md, and [Schema] a JSON Schema, stack.schema.json. After a
 // change in package config,
 //
-//	go test ./config/reference -update
+//	go run ./internal/reference/cmd
 //
-// writes both anew. The tests without -update fail until then.
+// writes both anew. The tests fail until then.
 package reference
