@@ -8,10 +8,10 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 )
 
-// cloud is the storage that Google Cloud has, by its identifier.
+// cloud is what Google Cloud has, by its identifier.
 type cloud map[string]map[string]any
 
-// call answers what the program asks of storage as Google Cloud's provider does.
+// call answers what the program asks as Google Cloud's provider does.
 func (c cloud) call(args pulumi.MockCallArgs) (resource.PropertyMap, error) {
 	text := func(name string) string { return args.Args[resource.PropertyKey(name)].StringValue() }
 	switch args.Token {
@@ -29,6 +29,8 @@ func (c cloud) call(args pulumi.MockCallArgs) (resource.PropertyMap, error) {
 		}), nil
 	case "gcp:filestore/getInstance:getInstance":
 		return c.one("projects/%s/locations/%s/instances/%s", text("project"), text("location"), text("name"))
+	case "gcp:container/getCluster:getCluster":
+		return c.one("projects/%s/locations/%s/clusters/%s", text("project"), text("location"), text("name"))
 	case "gcp:compute/getDisk:getDisk":
 		return c.one("projects/%s/zones/%s/disks/%s", text("project"), text("zone"), text("name"))
 	case "gcp:compute/getRegionDisk:getRegionDisk":

@@ -134,9 +134,6 @@ var clusterSettings = []struct {
 			map[string]any{"enabled": false, "autoscalingProfile": "BALANCED"},
 		},
 	}},
-	{setting: "imageStreaming", value: false, inputs: map[string]input{
-		"nodePoolDefaults.nodeConfigDefaults.gcfsConfig.enabled": {true, false},
-	}},
 	{setting: "csiDrivers.persistentDisk", value: false, inputs: map[string]input{
 		"addonsConfig.gcePersistentDiskCsiDriverConfig.enabled": {true, false},
 	}},
@@ -145,6 +142,9 @@ var clusterSettings = []struct {
 	}},
 	{setting: "csiDrivers.gcsFuse", value: false, inputs: map[string]input{
 		"addonsConfig.gcsFuseCsiDriverConfig.enabled": {true, false},
+	}},
+	{setting: "imageStreaming", value: false, of: nodePoolType, name: "-nats", inputs: map[string]input{
+		"nodeConfig.gcfsConfig.enabled": {true, nil},
 	}},
 	{setting: "monitoring.components", value: []any{"DCGM", "HPA", "SYSTEM_COMPONENTS"}, inputs: map[string]input{
 		"monitoringConfig.enableComponents": {

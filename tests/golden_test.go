@@ -101,7 +101,8 @@ func planned(r registration) plannedResource {
 	}
 	slices.Sort(planned.DependsOn)
 	for _, alias := range rpc.GetAliases() {
-		planned.Aliases = append(planned.Aliases, alias.String())
+		// The spaces of this form vary from build to build.
+		planned.Aliases = append(planned.Aliases, strings.Join(strings.Fields(alias.String()), " "))
 	}
 	return planned
 }

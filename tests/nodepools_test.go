@@ -12,6 +12,9 @@ import (
 
 type settings = map[string]any
 
+// ignoredOfPools are what GKE sets on every pool.
+var ignoredOfPools = []string{"initialNodeCount", "nodeConfig.kubeletConfig", "nodeConfig.resourceLabels"}
+
 func TestNodePools(t *testing.T) {
 	prod := deployStack(t, "prod")
 	surge := settings{"strategy": "SURGE", "maxSurge": 1.0, "maxUnavailable": 0.0}
@@ -45,7 +48,6 @@ func TestNodePools(t *testing.T) {
 				"nodeConfig.diskSizeGb":                           100.0,
 				"nodeConfig.spot":                                 false,
 				"nodeConfig.gvnic.enabled":                        true,
-				"nodeConfig.gcfsConfig.enabled":                   want.streaming,
 				"nodeConfig.workloadMetadataConfig.mode":          "GKE_METADATA",
 				"nodeConfig.serviceAccount":                       "persia-prod-nodes@my-project.iam.gserviceaccount.com",
 				`nodeConfig.metadata["disable-legacy-endpoints"]`: "true",
@@ -54,13 +56,14 @@ func TestNodePools(t *testing.T) {
 			} {
 				assert.Equal(t, want, at(t, pool, path), path)
 			}
+			assert.Equal(t, want.streaming, found(t, pool, "nodeConfig.gcfsConfig.enabled") == true, "image streaming")
 			for _, path := range []string{
 				"autoscaling", "queuedProvisioning", "placementPolicy",
 				"nodeConfig.reservationAffinity", "nodeConfig.fastSocket", "nodeConfig.bootDiskKmsKey", "nodeConfig.ephemeralStorageLocalSsdConfig",
 			} {
 				assert.Nil(t, found(t, pool, path), path)
 			}
-			assert.Equal(t, []string{"initialNodeCount"}, pool.RegisterRPC.GetIgnoreChanges())
+			assert.Equal(t, ignoredOfPools, pool.RegisterRPC.GetIgnoreChanges())
 		})
 	}
 }
@@ -134,10 +137,10 @@ func TestNodePoolSettings(t *testing.T) {
 		{"disk type of a machine that takes one only", cpuPool, "nodeConfig.diskType", "pd-balanced", settings{"machineType": "c4-standard-32"}, nil, "hyperdisk-balanced"},
 		{"disk size", cpuPool, "nodeConfig.diskSizeGb", 100.0, settings{"disk": settings{"sizeGb": 500}}, nil, 500.0},
 		{"local SSDs", cpuPool, "nodeConfig.ephemeralStorageLocalSsdConfig", nil, settings{"localSsds": 4}, nil, settings{"localSsdCount": 4.0}},
-		{"gvnic", cpuPool, "nodeConfig.gvnic.enabled", true, settings{"gvnic": false}, nil, false},
+		{"gvnic", cpuPool, "nodeConfig.gvnic.enabled", true, settings{"gvnic": false}, nil, nil},
 		{"secure boot", cpuPool, "nodeConfig.shieldedInstanceConfig.enableSecureBoot", true, settings{"secureBoot": false}, nil, false},
 		{"pods a node", cpuPool, "maxPodsPerNode", 110.0, settings{"maxPodsPerNode": 32}, nil, 32.0},
-		{"labels", cpuPool, "nodeConfig.labels", settings{}, settings{"labels": settings{"team": "ads"}}, nil, settings{"team": "ads"}},
+		{"labels", cpuPool, "nodeConfig.labels.team", nil, settings{"labels": settings{"team": "ads"}}, nil, "ads"},
 		{"taints", cpuPool, "nodeConfig.taints", []any{}, settings{"taints": []any{settings{"key": "team", "value": "ads", "effect": "PreferNoSchedule"}}}, nil,
 			[]any{settings{"key": "team", "value": "ads", "effect": "PREFER_NO_SCHEDULE"}}},
 
@@ -155,8 +158,8 @@ func TestNodePoolSettings(t *testing.T) {
 			settings{"upgrade": settings{"strategy": "BLUE_GREEN", "batchNodes": 2, "soakSeconds": 600}}, nil,
 			settings{"standardRolloutPolicy": settings{"batchNodeCount": 2.0}, "nodePoolSoakDuration": "600s"}},
 
-		{"image streaming", cpuPool, "nodeConfig.gcfsConfig.enabled", true, nil, settings{"imageStreaming": false}, false},
-		{"image streaming on Ubuntu", cpuPool, "nodeConfig.gcfsConfig.enabled", true, settings{"imageType": "UBUNTU_CONTAINERD"}, nil, false},
+		{"image streaming", cpuPool, "nodeConfig.gcfsConfig.enabled", true, nil, settings{"imageStreaming": false}, nil},
+		{"image streaming on Ubuntu", cpuPool, "nodeConfig.gcfsConfig.enabled", true, settings{"imageType": "UBUNTU_CONTAINERD"}, nil, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			assert.Equal(t, c.byDefault, found(t, sparePool(t, c.pool, nil, nil), c.path), "by default")
@@ -210,7 +213,7 @@ func TestAutoscaledPoolsOverZones(t *testing.T) {
 		assert.Equal(t, 200.0, at(t, pool, "autoscaling.totalMaxNodeCount"))
 		assert.Equal(t, policy, at(t, pool, "autoscaling.locationPolicy"))
 		assert.Nil(t, found(t, pool, "nodeCount"))
-		assert.Equal(t, []string{"initialNodeCount", "nodeCount"}, pool.RegisterRPC.GetIgnoreChanges())
+		assert.Equal(t, append(ignoredOfPools, "nodeCount"), pool.RegisterRPC.GetIgnoreChanges())
 	}
 }
 

@@ -441,14 +441,14 @@ func TestPEDLPlaces(t *testing.T) {
 	assert.Equal(t, "privileged", level("pedl-agents"))
 
 	pool := r.one(t, "gcp:container/nodePool:NodePool", "persia-dev-pedl")
-	assert.Equal(t, fields{"determined.ai/pedl-agent": "present"}, at(t, pool, "nodeConfig.labels"))
+	assert.Equal(t, "present", at(t, pool, `nodeConfig.labels["determined.ai/pedl-agent"]`))
 	assert.Equal(t, list{
 		fields{"key": "team", "value": "ranking", "effect": "NO_SCHEDULE"},
 		fields{"key": "determined.ai/pedl-agent", "value": "present", "effect": "NO_SCHEDULE"},
 	}, at(t, pool, "nodeConfig.taints"))
 	other := r.one(t, "gcp:container/nodePool:NodePool", "persia-dev-gpu")
 	assert.Empty(t, at(t, other, "nodeConfig.taints"))
-	assert.Empty(t, at(t, other, "nodeConfig.labels"))
+	assert.Nil(t, found(t, other, `nodeConfig.labels["determined.ai/pedl-agent"]`))
 
 	for after, before := range map[string][]string{
 		"pedl-postgresql": {claimToken + "::pedl-postgresql", policyToken + "::pedl-closed", policyToken + "::pedl-postgresql"},

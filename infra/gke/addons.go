@@ -32,13 +32,3 @@ func autoscalingProfile(cluster config.Cluster) container.ClusterClusterAutoscal
 		AutoscalingProfile: pulumi.String(cluster.AutoscalingProfile),
 	}
 }
-
-func imageStreaming(cluster config.Cluster) container.ClusterNodePoolDefaultsArgs {
-	return container.ClusterNodePoolDefaultsArgs{
-		NodeConfigDefaults: container.ClusterNodePoolDefaultsNodeConfigDefaultsArgs{
-			GcfsConfig: container.ClusterNodePoolDefaultsNodeConfigDefaultsGcfsConfigArgs{
-				Enabled: pulumi.Bool(*cluster.ImageStreaming),
-			},
-		},
-	}
-}

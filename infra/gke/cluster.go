@@ -80,9 +80,9 @@ func NewCluster(ctx *pulumi.Context, name string, args Args, opts ...pulumi.Reso
 	}
 
 	cluster.Name = controlPlane.Name
-	cluster.Access = &Access{Endpoint: controlPlane.Endpoint, Kubeconfig: kubeconfig(controlPlane)}
+	cluster.Access = &Access{Endpoint: controlPlane.Endpoint, Kubeconfig: kubeconfig(controlPlane, byLogin)}
 	cluster.Provider, err = kubernetes.NewProvider(ctx, name, &kubernetes.ProviderArgs{
-		Kubeconfig:        cluster.Access.Kubeconfig,
+		Kubeconfig:        kubeconfig(controlPlane, byDefaultCredentials),
 		ClusterIdentifier: pulumi.String(clusterIdentifier(args)),
 	}, child, pulumi.DependsOn(pools))
 	if err != nil {
@@ -95,11 +95,14 @@ func NewCluster(ctx *pulumi.Context, name string, args Args, opts ...pulumi.Reso
 	})
 }
 
-// newControlPlane registers the cluster without a node pool of its own. Every
-// setting is said, also one that is off: what is not said, the provider leaves as
-// it is.
+// newControlPlane registers the cluster without a node pool of its own. It names
+// settings that are off as well, since the provider leaves alone what is not named.
 func newControlPlane(ctx *pulumi.Context, name string, args Args, network *network, identity *nodeIdentity, needs []pulumi.Resource, child pulumi.ResourceOption) (*container.Cluster, error) {
 	cluster := args.Cluster
+	ignored, err := answeredOtherwise(ctx, args)
+	if err != nil {
+		return nil, err
+	}
 	return container.NewCluster(ctx, name, &container.ClusterArgs{
 		Project:               pulumi.String(args.Project),
 		Name:                  pulumi.String(cluster.Name),
@@ -120,6 +123,9 @@ func newControlPlane(ctx *pulumi.Context, name string, args Args, network *netwo
 		MasterAuthorizedNetworksConfig: authorizedNetworks(cluster.AuthorizedNetworks),
 		DatapathProvider:               pulumi.String(datapath(cluster)),
 		DnsConfig:                      dns(cluster),
+		// GKE turns it on by itself from 1.36 on. Unsaid, it would be taken for turned
+		// off, which replaces the cluster.
+		EnableL4IlbSubsetting: pulumi.Bool(true),
 
 		WorkloadIdentityConfig: workloadIdentity(args),
 		EnableShieldedNodes:    pulumi.Bool(*cluster.ShieldedNodes),
@@ -128,7 +134,6 @@ func newControlPlane(ctx *pulumi.Context, name string, args Args, network *netwo
 		DatabaseEncryption:     secretEncryption(cluster.Encryption),
 
 		ClusterAutoscaling: autoscalingProfile(cluster),
-		NodePoolDefaults:   imageStreaming(cluster),
 		AddonsConfig:       addons(cluster),
 
 		MonitoringConfig:     monitoringConfig(cluster.Monitoring),
@@ -136,7 +141,7 @@ func newControlPlane(ctx *pulumi.Context, name string, args Args, network *netwo
 	},
 		child,
 		// Both describe the default pool, which is gone after creation.
-		pulumi.IgnoreChanges([]string{"nodeConfig", "initialNodeCount"}),
+		pulumi.IgnoreChanges(append(ignored, "nodeConfig", "initialNodeCount")),
 		// GKE would refuse too, but only after everything inside is gone.
 		pulumi.Protect(*cluster.DeletionProtection),
 		pulumi.Timeouts(&pulumi.CustomTimeouts{Create: "60m", Update: "120m", Delete: "60m"}),

@@ -9,21 +9,40 @@ import (
 	"persia/gcp"
 )
 
+// Who the credential plugin asks for a credential.
+var (
+	// byLogin is for people: the account that gcloud is logged in with.
+	byLogin []string
+	// byDefaultCredentials is for Pulumi, which reaches Google Cloud itself by
+	// application default credentials: without a login of gcloud, as in most
+	// continuous integration, there is no other way in.
+	byDefaultCredentials = []string{"--use_application_default_credentials"}
+)
+
 // kubeconfig is the text of a kubeconfig for the cluster. It names the program
-// that gets a credential rather than holding one, so that it works for whoever
-// is logged in to Google Cloud and never expires.
-func kubeconfig(cluster *container.Cluster) pulumi.StringOutput {
+// that gets a credential rather than holding one, so that it never expires.
+func kubeconfig(cluster *container.Cluster, pluginArgs []string) pulumi.StringOutput {
 	certificate := cluster.MasterAuth.ClusterCaCertificate().Elem()
 	text := pulumi.All(cluster.Name, cluster.Endpoint, certificate).ApplyT(
 		func(values []any) (string, error) {
-			return kubeconfigText(values[0].(string), values[1].(string), values[2].(string))
+			return kubeconfigText(values[0].(string), values[1].(string), values[2].(string), pluginArgs)
 		}).(pulumi.StringOutput)
 	return pulumi.ToSecret(text).(pulumi.StringOutput)
 }
 
 // kubeconfigText is JSON, which is YAML too. certificate is in base64.
-func kubeconfigText(name, endpoint, certificate string) (string, error) {
+func kubeconfigText(name, endpoint, certificate string, pluginArgs []string) (string, error) {
 	type object = map[string]any
+	plugin := object{
+		"apiVersion":         "client.authentication.k8s.io/v1beta1",
+		"command":            gcp.AuthPlugin,
+		"installHint":        "Install gke-gcloud-auth-plugin: gcloud components install gke-gcloud-auth-plugin",
+		"interactiveMode":    "Never",
+		"provideClusterInfo": true,
+	}
+	if len(pluginArgs) > 0 {
+		plugin["args"] = pluginArgs
+	}
 	text, err := json.MarshalIndent(object{
 		"apiVersion":      "v1",
 		"kind":            "Config",
@@ -41,13 +60,7 @@ func kubeconfigText(name, endpoint, certificate string) (string, error) {
 		}},
 		"users": []object{{
 			"name": name,
-			"user": object{"exec": object{
-				"apiVersion":         "client.authentication.k8s.io/v1beta1",
-				"command":            gcp.AuthPlugin,
-				"installHint":        "Install gke-gcloud-auth-plugin: gcloud components install gke-gcloud-auth-plugin",
-				"interactiveMode":    "Never",
-				"provideClusterInfo": true,
-			}},
+			"user": object{"exec": plugin},
 		}},
 	}, "", "  ")
 	return string(text), err

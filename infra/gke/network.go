@@ -111,17 +111,24 @@ func ipAllocation() container.ClusterIpAllocationPolicyArgs {
 	}
 }
 
+const (
+	advancedDatapath = "ADVANCED_DATAPATH"
+	legacyDatapath   = "LEGACY_DATAPATH"
+	cloudDNS         = "CLOUD_DNS"
+	kubeDNS          = "KUBE_DNS"
+)
+
 func datapath(cluster config.Cluster) string {
 	if *cluster.DataplaneV2 {
-		return "ADVANCED_DATAPATH"
+		return advancedDatapath
 	}
-	return "LEGACY_DATAPATH"
+	return legacyDatapath
 }
 
 // dns says the domain, which is the default: GKE gives it back, and the provider
 // would take it away again.
 func dns(cluster config.Cluster) container.ClusterDnsConfigArgs {
-	if cluster.DNS == "KUBE_DNS" {
+	if cluster.DNS == kubeDNS {
 		return container.ClusterDnsConfigArgs{ClusterDns: pulumi.String("PLATFORM_DEFAULT")}
 	}
 	return container.ClusterDnsConfigArgs{

@@ -49,14 +49,18 @@ func newNodePools(ctx *pulumi.Context, name string, args Args, cluster *containe
 	return pools, nil
 }
 
-// ignoredChanges are the inputs that are others' to change. Both are read back as
-// the number of nodes: the first would replace the pool, and the second would undo
-// what the autoscaler did.
+// ignoredChanges are the inputs that are others' to change.
+//
+// The numbers of nodes are read back: the first would replace the pool, and the
+// second would undo what the autoscaler did. GKE sets the kubelet's configuration and
+// labels of its own on every pool, which the provider takes for ours before 6.18.1:
+// the update that is to remove them names nothing, and GKE refuses it.
 func ignoredChanges(pool config.NodePool) []string {
-	if pool.Autoscaling == nil {
-		return []string{"initialNodeCount"}
+	ignored := []string{"initialNodeCount", "nodeConfig.kubeletConfig", "nodeConfig.resourceLabels"}
+	if pool.Autoscaling != nil {
+		ignored = append(ignored, "nodeCount")
 	}
-	return []string{"initialNodeCount", "nodeCount"}
+	return ignored
 }
 
 // nodeCount is the fixed number of nodes, which GKE counts a zone, or nil.

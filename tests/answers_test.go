@@ -1,0 +1,85 @@
+package tests
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const prodCluster = "projects/my-project/locations/us-central1/clusters/persia-prod"
+
+// TestAnsweredOtherwise holds that an input is ignored where GKE answers it in other
+// words, and nowhere else: an edit of it must reach the cluster.
+func TestAnsweredOtherwise(t *testing.T) {
+	encrypted := settings{"encryption": settings{"secrets": aKey}}
+	encryption := func(state, key string) settings {
+		return settings{"databaseEncryptions": []any{settings{"state": state, "keyName": key}}}
+	}
+	for name, c := range map[string]struct {
+		edits settings
+		// cluster is what GKE has, or nil before the first update.
+		cluster settings
+		ignored string
+	}{
+		"encrypted Secrets at first":            {encrypted, nil, ""},
+		"encrypted Secrets from then on":        {encrypted, encryption("ALL_OBJECTS_ENCRYPTION_ENABLED", aKey), "databaseEncryption.state"},
+		"Secrets to be encrypted":               {encrypted, encryption("DECRYPTED", ""), ""},
+		"Secrets to be encrypted by another":    {encrypted, encryption("ALL_OBJECTS_ENCRYPTION_ENABLED", aKey+"-old"), ""},
+		"encrypted Secrets, as GKE once said":   {encrypted, encryption("ENCRYPTED", aKey), ""},
+		"kube-dns at first":                     {settings{"dns": "KUBE_DNS"}, nil, ""},
+		"kube-dns from then on":                 {settings{"dns": "KUBE_DNS"}, settings{"dnsConfigs": []any{}}, "dnsConfig"},
+		"kube-dns with an empty message":        {settings{"dns": "KUBE_DNS"}, settings{"dnsConfigs": []any{settings{"clusterDns": ""}}}, "dnsConfig"},
+		"kube-dns after Cloud DNS":              {settings{"dns": "KUBE_DNS"}, settings{"dnsConfigs": []any{settings{"clusterDns": "CLOUD_DNS"}}}, ""},
+		"legacy datapath at first":              {settings{"dataplaneV2": false}, nil, ""},
+		"legacy datapath that GKE leaves out":   {settings{"dataplaneV2": false}, settings{"datapathProvider": ""}, "datapathProvider"},
+		"legacy datapath after Dataplane V2":    {settings{"dataplaneV2": false}, settings{"datapathProvider": "ADVANCED_DATAPATH"}, ""},
+		"nothing at stake, and nobody is asked": {settings{}, nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			configuration := readStack(t, "prod")
+			edit(t, configuration, "persia:cluster", func(cluster any) {
+				for setting, value := range c.edits {
+					set(cluster.(map[string]any), setting, value)
+				}
+			})
+			there := cloud{}
+			if c.cluster != nil {
+				there[prodCluster] = c.cluster
+			}
+			recorder, err := deployOver(t, configuration, there)
+			require.NoError(t, err)
+			want := []string{"nodeConfig", "initialNodeCount"}
+			if c.ignored != "" {
+				want = append(want, c.ignored)
+			}
+			assert.ElementsMatch(t, want, recorder.one(t, clusterType, "persia-prod").RegisterRPC.GetIgnoreChanges())
+		})
+	}
+}
+
+// TestEveryPoolTakesWhatGKESets holds that no plan takes away what GKE sets on pools
+// by itself, which the provider would ask for with an update that GKE refuses.
+func TestEveryPoolTakesWhatGKESets(t *testing.T) {
+	for _, name := range []string{"dev", "prod"} {
+		for _, pool := range deployStack(t, name).all(t, nodePoolType) {
+			ignored := pool.RegisterRPC.GetIgnoreChanges()
+			assert.Contains(t, ignored, "nodeConfig.kubeletConfig", pool.urn)
+			assert.Contains(t, ignored, "nodeConfig.resourceLabels", pool.urn)
+			assert.Equal(t, at(t, pool, "name"), at(t, pool, `nodeConfig.labels["persia.com/node-pool"]`),
+				"without a label of the program's own, the last of the user's cannot go")
+		}
+	}
+}
+
+func TestL4SubsettingIsNamed(t *testing.T) {
+	assert.Equal(t, true, at(t, deployStack(t, "prod").one(t, clusterType, "persia-prod"), "enableL4IlbSubsetting"),
+		"from 1.36 on GKE turns it on, and unsaid it replaces the cluster")
+}
+
+// TestProviderGoesByDefaultCredentials holds that Pulumi enters the cluster as it
+// reaches Google Cloud, with no login of gcloud.
+func TestProviderGoesByDefaultCredentials(t *testing.T) {
+	provider := deployStack(t, "prod").one(t, "pulumi:providers:kubernetes", "persia-prod")
+	assert.Contains(t, provider.Inputs["kubeconfig"].SecretValue().Element.StringValue(), "--use_application_default_credentials")
+}
