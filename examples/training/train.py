@@ -1,0 +1,160 @@
+"""The trainer of the click model.
+
+It trains each batch once and then ends by itself, checks that no batch is missing and
+that the model has learned the rule, and fails if not. Where PERSIA_CKPT_DIR is set it
+writes checkpoints below it, and where PERSIA_RESUME_DIR is set it goes on from that
+one.
+"""
+
+import json
+import os
+
+import numpy as np
+import torch
+import torch.distributed as dist
+
+from persia.ctx import TrainCtx, eval_ctx
+from persia.data import DataLoader, IterableDataset, StreamingDataset
+from persia.embedding.optim import Adam
+from persia.env import get_local_rank, get_rank, get_world_size
+from persia.logger import get_default_logger
+
+import clicks
+import progress
+from model import ClickModel
+from persia_batch import persia_batch
+
+logger = get_default_logger("nn_worker")
+
+EMBEDDING_DIM = 8  # as in embedding_config.yml
+CHECKPOINTS = int(os.environ.get("CLICKS_CHECKPOINTS", "2"))
+# How far the model may stay behind one that knows the rule.
+AUC_MARGIN = float(os.environ.get("CLICKS_AUC_MARGIN", "0.01"))
+
+
+class TestClicks(IterableDataset):
+    """The batches that the model is tested with, and never trained on."""
+
+    def __init__(self, data):
+        super().__init__()
+        self.data = data
+
+    def __iter__(self):
+        for number in range(clicks.TEST_BATCHES):
+            yield persia_batch(self.data, number, test=True)
+
+
+def load(ctx, checkpoint):
+    """Go on from a checkpoint. Every trainer loads the dense part, and one of them
+    has the embedding parameter servers load theirs."""
+    device = None if torch.cuda.is_available() else "cpu"
+    for part, file in ((ctx.model, "dense.pt"), (ctx.dense_optimizer, "opt.pt")):
+        ctx.load_torch_state_dict(part, os.path.join(checkpoint, file), map_location=device)
+    if get_rank() == 0:
+        ctx.load_embedding(checkpoint)
+
+
+def gather(trained):
+    """The batches that all trainers together have trained. All must call it, and go
+    on together."""
+    if get_world_size() == 1:
+        return set(trained)
+    everyone = [None] * get_world_size()
+    dist.all_gather_object(everyone, trained)
+    return {number for one in everyone for number in one}
+
+
+def save(ctx, trained):
+    """Write a checkpoint of everything up to now, and wait until it is whole."""
+    trained = gather(trained)
+    if get_rank() == 0:
+        checkpoint = os.path.join(os.environ["PERSIA_CKPT_DIR"], f"batch-{len(trained):06d}")
+        progress.save(checkpoint, trained)
+        ctx.dump_checkpoint(checkpoint)
+        logger.info(f"wrote {checkpoint}")
+    gather([])
+
+
+def train(ctx, trained):
+    """Train this trainer's share of what is left, and add it to trained."""
+    left = clicks.BATCHES - len(trained)
+    steps, odd = divmod(left, get_world_size())
+    if odd:
+        raise SystemExit(f"{left} batches are left, which {get_world_size()} trainers cannot share evenly")
+    interval = max(1, clicks.BATCHES // get_world_size() // CHECKPOINTS)
+    loss_of = torch.nn.BCEWithLogitsLoss()
+    done = 0
+    loader = DataLoader(StreamingDataset(), reproducible=True, embedding_staleness=8)
+    for batch in loader if steps else []:
+        number = int(batch.consume_all_meta_data())
+        output, labels = ctx.forward(batch)
+        loss = ctx.backward(loss_of(output, labels[0]))
+        trained.add(number)
+        done += 1
+        if done % 50 == 0:
+            logger.info(f"step {done} of {steps}, loss {float(loss):.4f}")
+        if "PERSIA_CKPT_DIR" in os.environ and (done % interval == 0 or done == steps):
+            save(ctx, trained)
+        # The stream itself has no end: PERSIA would wait ten minutes for more.
+        if done == steps:
+            return
+    # PERSIA ends the loop in the same quiet way when batches stay away.
+    if done < steps:
+        raise SystemExit(f"batches stopped coming after step {done} of {steps}")
+
+
+def test(model, data):
+    """The AUC of the model on batches that it has not seen."""
+    hits, scores = [], []
+    with eval_ctx(model=model) as ctx, torch.no_grad():
+        for batch in DataLoader(TestClicks(data)):
+            output, labels = ctx.forward(batch)
+            scores.append(output.cpu().numpy().copy())
+            hits.append(labels[0].cpu().numpy().copy())
+    return clicks.auc(np.concatenate(hits).ravel(), np.concatenate(scores).ravel())
+
+
+def main():
+    cuda = torch.cuda.is_available()
+    device = get_local_rank() if cuda else None
+    torch.manual_seed(clicks.RULE)
+    torch.set_num_threads(1)
+    data = clicks.Clicks()
+    model = ClickModel(clicks.DENSE, EMBEDDING_DIM)
+    if cuda:
+        model.cuda(device)
+    resume = os.environ.get("PERSIA_RESUME_DIR")
+    trained = progress.load(resume)
+    with TrainCtx(
+        model=model,
+        embedding_optimizer=Adam(lr=0.02),
+        dense_optimizer=torch.optim.Adam(model.parameters(), lr=0.005),
+        mixed_precision=cuda,
+        device_id=device,
+    ) as ctx:
+        if resume:
+            load(ctx, resume)
+            logger.info(f"going on from {resume}, which has seen {len(trained)} batches")
+        gather([])
+        train(ctx, trained)
+        seen = gather(trained)
+        if get_rank() == 0:
+            report(seen, test(model, data), data.best_auc())
+        gather([])
+        if get_world_size() > 1:
+            # Its threads would abort the process at its end.
+            dist.destroy_process_group()
+
+
+def report(seen, auc, best):
+    """Say what has been reached, and fail if it is not enough."""
+    result = {"trained_batches": len(seen), "batches": clicks.BATCHES, "auc": round(auc, 4), "best_auc": round(best, 4)}
+    print("RESULT " + json.dumps(result), flush=True)
+    if seen != set(range(clicks.BATCHES)):
+        raise SystemExit(f"trained on {len(seen)} of {clicks.BATCHES} batches")
+    if auc < best - AUC_MARGIN:
+        raise SystemExit(f"the model reaches an AUC of {auc:.4f}, the rule allows {best:.4f}")
+
+
+if __name__ == "__main__":
+    main()
