@@ -65,6 +65,14 @@ func (v *validator) region(path *field.Path, region string) {
 	}
 }
 
+// leastSystemNodes is 1 for a cluster that nobody would miss.
+func (c *Cluster) leastSystemNodes() int {
+	if c.DeletionProtection != nil && !*c.DeletionProtection {
+		return 1
+	}
+	return 2
+}
+
 func (v *validator) systemPool(path *field.Path) {
 	pool, zones := v.stack.Cluster.SystemPool, len(v.stack.Cluster.Zones)
 	machineType := path.Child("machineType")
@@ -74,8 +82,8 @@ func (v *validator) systemPool(path *field.Path) {
 	case ok && !slices.Contains(m.BootDisks(), "pd-balanced"):
 		v.invalid(machineType, m.Type, "takes no pd-balanced, the boot disk of the system pool; write a type that does, like e2-standard-4")
 	}
-	if pool.Nodes < 2 {
-		v.invalid(path.Child("nodes"), pool.Nodes, "must be at least 2, so that the cluster's own services survive the loss of a node")
+	if least := v.stack.Cluster.leastSystemNodes(); pool.Nodes < least {
+		v.invalid(path.Child("nodes"), pool.Nodes, "must be at least %d, so that the cluster's own services survive the loss of a node; a cluster with deletionProtection: false may have 1", least)
 		return
 	}
 	v.evenlySpread(path.Child("nodes"), pool.Nodes, zones)

@@ -182,9 +182,18 @@ func (v *validator) role(path *field.Path, r namedRole) {
 		v.invalid(path.Child("terminationGracePeriodSeconds"), r.TerminationGracePeriodSeconds, "must be at least 1; leave it out for the default")
 	}
 	v.roleEnv(path.Child("env"), r.Env)
-	if pool, ok := v.assignment(path, r.field, r.NodePool, r.Resources, v.stack.poolNames()); ok {
+	if pool, ok := v.assignment(path, r.field, r.NodePool, r.Resources, v.stack.rolePools()); ok {
 		v.gpusFit(path.Child("resources"), r.field, r.Resources, pool)
 	}
+}
+
+// rolePools are the node pools that a role may name: those of the stack, or the system
+// pool of a cluster that has no others.
+func (s *Stack) rolePools() []string {
+	if len(s.NodePools) == 0 {
+		return []string{s.SystemPoolName()}
+	}
+	return s.poolNames()
 }
 
 func (v *validator) nprocPerNode(path *field.Path, w NNWorker) {

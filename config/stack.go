@@ -173,8 +173,9 @@ type Encryption struct {
 type SystemPool struct {
 	// MachineType is a machine type without GPUs. Default e2-standard-4.
 	MachineType string `json:"machineType,omitempty"`
-	// Nodes is the number of nodes over all of the cluster's zones, at least 2.
-	// Default 2, or one a zone where the cluster has more zones.
+	// Nodes is the number of nodes over all of the cluster's zones: at least 2, or 1
+	// in a cluster with deletionProtection: false. Default 2, or one a zone where the
+	// cluster has more zones.
 	Nodes int `json:"nodes,omitempty"`
 }
 

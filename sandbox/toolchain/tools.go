@@ -12,9 +12,11 @@ type Tools struct {
 	Kwok                  string
 	Kwokctl               string
 	NATSOperator          string
-	// NATSServer and Pushgateway are run by tests only.
-	NATSServer  string
-	Pushgateway string
+	// NATSServer and Pushgateway are run by tests, and with NATSReloader they are
+	// what the images of a training hold.
+	NATSServer   string
+	NATSReloader string
+	Pushgateway  string
 }
 
 // In returns the paths that the tools have in binDir, compiled or not.
@@ -29,6 +31,7 @@ func In(binDir string) Tools {
 		Kwokctl:               filepath.Join(binDir, kwokctl.name),
 		NATSOperator:          filepath.Join(binDir, natsOperator.name),
 		NATSServer:            filepath.Join(binDir, natsServer.name),
+		NATSReloader:          filepath.Join(binDir, natsReloader.name),
 		Pushgateway:           filepath.Join(binDir, pushgateway.name),
 	}
 }
@@ -82,6 +85,10 @@ var (
 		name: "nats-operator", dir: "nats-operator", module: "github.com/nats-io/nats-operator",
 		pkg: "github.com/nats-io/nats-operator/cmd/operator",
 	}
+	natsReloader = tool{
+		name: "nats-server-config-reloader", dir: "nats-operator", module: "github.com/nats-io/nats-operator",
+		pkg: "github.com/nats-io/nats-operator/cmd/reloader",
+	}
 	natsServer = tool{
 		name: "nats-server", dir: "nats-server", module: "github.com/nats-io/nats-server/v2",
 		pkg: "github.com/nats-io/nats-server/v2",
@@ -114,6 +121,6 @@ var (
 // all is in the order of compilation: the quick ones first, so that a mistake
 // in the environment shows early.
 var all = []tool{
-	etcd, kwok, kwokctl, natsServer, pushgateway, natsOperator, pulumi,
+	etcd, kwok, kwokctl, natsServer, pushgateway, natsOperator, natsReloader, pulumi,
 	kubeAPIServer, kubeControllerManager, kubeScheduler,
 }

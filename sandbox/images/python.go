@@ -1,0 +1,170 @@
+package images
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// pythonVersions are those that PERSIA's package was built for, the newest first.
+var pythonVersions = []string{"3.9", "3.8", "3.7"}
+
+// ErrNoPython says that no Python of this machine can run PERSIA.
+var ErrNoPython = errors.New("PERSIA's package runs with Python 3.7, 3.8 or 3.9, and none of them is here: install one, for example with `pyenv install 3.9`")
+
+// python is a Python of this machine.
+type python struct {
+	// version is major and minor.
+	version string
+	// executable and library are what it consists of.
+	executable, library string
+	// release is all that it says of itself.
+	release string
+}
+
+// findPython finds one among pyenv's, or on the PATH.
+func findPython(ctx context.Context) (python, error) {
+	root := os.Getenv("PYENV_ROOT")
+	if root == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return python{}, err
+		}
+		root = filepath.Join(home, ".pyenv")
+	}
+	for _, version := range pythonVersions {
+		candidates, err := filepath.Glob(filepath.Join(root, "versions", version+".*", "bin", "python"+version))
+		if err != nil {
+			return python{}, err
+		}
+		if onPath, err := exec.LookPath("python" + version); err == nil {
+			candidates = append(candidates, onPath)
+		}
+		for _, candidate := range candidates {
+			if p, err := ask(ctx, candidate, version); err == nil {
+				return p, nil
+			}
+		}
+	}
+	return python{}, ErrNoPython
+}
+
+// ask asks a Python where it is. One that has no pip is of no use.
+func ask(ctx context.Context, executable, version string) (python, error) {
+	const question = `import os, pip, sys, sysconfig; print(os.path.realpath(sys.executable)); print(sysconfig.get_path("stdlib")); print(sys.version.replace("\n", " "))`
+	answer, err := exec.CommandContext(ctx, executable, "-c", question).Output()
+	if err != nil {
+		return python{}, err
+	}
+	lines := strings.Split(strings.TrimSpace(string(answer)), "\n")
+	if len(lines) != 3 {
+		return python{}, fmt.Errorf("%s answers %q", executable, answer)
+	}
+	return python{version: version, executable: lines[0], library: lines[1], release: lines[2]}, nil
+}
+
+// inImage is where the image has Python's library.
+func (p python) inImage() string { return "usr/local/lib/python" + p.version }
+
+// install makes dir a Python library with the packages of requirements, compiled so
+// that it is the same whenever it is made. What is there and up to date stays.
+func (p python) install(ctx context.Context, dir, requirements string, progress io.Writer) error {
+	wanted, err := os.ReadFile(requirements)
+	if err != nil {
+		return err
+	}
+	stamp := fmt.Sprintf("%s\n%s\n%s", p.release, p.executable, wanted)
+	if made, err := os.ReadFile(dir + ".stamp"); err == nil && string(made) == stamp {
+		return nil
+	}
+	fmt.Fprintf(progress, "images: installing PERSIA and PyTorch for Python %s: 0.8 GB to download\n", p.version)
+	for _, path := range []string{dir + ".stamp", dir} {
+		if err := os.RemoveAll(path); err != nil {
+			return err
+		}
+	}
+	if err := copyLibrary(p.library, dir); err != nil {
+		return err
+	}
+	packages := filepath.Join(dir, "site-packages")
+	for _, command := range [][]string{
+		{"-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-cache-dir", "--no-compile",
+			"--no-deps", "--only-binary", ":all:", "--require-hashes", "--target", packages, "--requirement", requirements},
+		{"-m", "compileall", "-q", "-j", "0", "--invalidation-mode", "unchecked-hash", "-d", "/" + p.inImage(), dir},
+	} {
+		if output, err := exec.CommandContext(ctx, p.executable, command...).CombinedOutput(); err != nil {
+			return fmt.Errorf("python %s: %w\n%s", strings.Join(command[:2], " "), err, output)
+		}
+	}
+	return os.WriteFile(dir+".stamp", []byte(stamp), 0o644)
+}
+
+// copyLibrary copies Python's own library without what a training never needs.
+func copyLibrary(from, to string) error {
+	return filepath.WalkDir(from, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		relative, err := filepath.Rel(from, name)
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			switch entry.Name() {
+			case "site-packages", "dist-packages", "__pycache__", "test", "idlelib", "lib2to3", "tkinter", "ensurepip":
+				return fs.SkipDir
+			}
+			return os.MkdirAll(filepath.Join(to, relative), 0o755)
+		}
+		if strings.HasSuffix(name, ".a") {
+			return nil
+		}
+		content, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(to, relative), content, 0o644)
+	})
+}
+
+// files are those of a Python library, and the shared libraries among them.
+func (p python) files(dir string) (files layer, libraries []string, err error) {
+	files = layer{}
+	err = filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		relative, err := filepath.Rel(dir, name)
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			// The headers of PyTorch are for those who write in C++.
+			if relative == "site-packages/torch/include" || relative == "site-packages/bin" {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		mode := fs.FileMode(0o644)
+		if info.Mode()&0o100 != 0 {
+			mode = 0o755
+		}
+		files[path.Join(p.inImage(), relative)] = file{mode: mode, source: name}
+		if strings.Contains(entry.Name(), ".so") {
+			libraries = append(libraries, name)
+		}
+		return nil
+	})
+	return files, libraries, err
+}
