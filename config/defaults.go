@@ -134,9 +134,7 @@ func (n *NATS) setDefaults(systemPool string) {
 	setDefault(&n.Version, "2.10.22")
 	setDefault(&n.Image, "nats")
 	setDefault(&n.MaxPayload, 50<<20)
-	// nats-server's own 64 MiB are one of PERSIA's messages: a client that falls
-	// behind by a second one would be cut off.
-	setDefault(&n.MaxPending, 4*n.MaxPayload)
+	setDefault(&n.MaxPending, pendingMessages*n.MaxPayload)
 	setDefault(&n.MaxConnections, 64<<10)
 	setDefault(&n.WriteDeadline, "10s")
 	setDefault(&n.NodePool, systemPool)

@@ -206,14 +206,15 @@ func (v *validator) nprocPerNode(path *field.Path, w NNWorker) {
 	}
 }
 
-// serviceNames checks that no job makes a service that NATS makes too. Two jobs
+// serviceNames checks that no job makes a service that a NATS makes too. Two jobs
 // cannot: their names differ, and no suffix ends with another.
 func (v *validator) serviceNames() {
-	name := v.stack.NATS.Name
-	for _, j := range v.stack.Jobs {
-		for _, d := range derivedNames {
-			if service := j.Name + d.suffix; service == name || service == name+"-mgmt" {
-				v.invalid(j.at.Child("name"), j.Name, "makes the service %s, which %s.name makes too; rename one of the two", service, natsKey)
+	for _, cluster := range v.stack.NATSClusters() {
+		for _, j := range v.stack.Jobs {
+			for _, d := range derivedNames {
+				if service := j.Name + d.suffix; service == cluster.Name || service == cluster.Name+"-mgmt" {
+					v.invalid(j.at.Child("name"), j.Name, "makes the service %s, which %s makes too; rename one of the two", service, cluster.path("name", cluster.own.Name != ""))
+				}
 			}
 		}
 	}

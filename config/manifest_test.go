@@ -196,7 +196,11 @@ func TestSeveralDocuments(t *testing.T) {
 		"jobs/train.yml": {Data: []byte(manifestText + "\n---\n" + second + "---\n# nothing here\n")},
 		"jobs/third.yml": {Data: []byte(replaced(t, "adult-income", "third"))},
 	}
-	s, err := loadManifest(t, edits{"persia:jobs": []any{besides("jobs/train.yml"), besides("./jobs/third.yml")}}, files)
+	s, err := loadManifest(t, edits{
+		"persia:jobs": []any{besides("jobs/train.yml"), besides("./jobs/third.yml")},
+		// Each job has a NATS of its own.
+		"persia:cluster.systemPool.nodes": 6,
+	}, files)
 	require.NoError(t, err)
 	var names []string
 	for _, job := range s.Jobs {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"regexp"
 
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/util/version"
 
@@ -13,6 +12,9 @@ import (
 
 // NATSNamespace is the namespace of the NATS operator and of the servers.
 const NATSNamespace = "nats-io"
+
+// natsOperator is the name of the operator's objects.
+const natsOperator = "nats-operator"
 
 // longestNATSName leaves room for what the NATS operator makes of it: service
 // NAME-mgmt and pods NAME-0.
@@ -45,24 +47,28 @@ func (n *NATS) requests() capacity.Resources {
 	return r
 }
 
+// nats checks the settings that all clusters of the stack share, and then each cluster.
 func (v *validator) nats() {
 	path, n := field.NewPath(natsKey), &v.stack.NATS
-	v.name(path.Child("name"), n.Name, validation.IsDNS1035Label)
-	v.atMost(longestNATSName, path.Child("name"), n.Name, "so that the names of its services and pods fit")
-	if n.Size < 1 {
-		v.invalid(path.Child("size"), n.Size, "must be at least 1; write the number of servers")
-	}
+	v.natsSettings(path, n)
 	v.natsVersion(path.Child("version"), n.Version)
 	if !natsImageForm.MatchString(n.Image) {
 		v.invalid(path.Child("image"), n.Image, "must be an image reference without a tag, like nats or registry.example.com/nats; the tag is version")
 	}
 	oneOf(v, path.Child("operatorScope"), n.OperatorScope, ScopeNamespace, ScopeCluster)
+	v.natsUsers(path.Child("users"), n.Users)
+	v.natsUsersFit(path.Child("users"), n.Users)
+	v.natsClusters()
+}
+
+// natsSettings checks what a job may have otherwise than the stack.
+func (v *validator) natsSettings(path *field.Path, n *NATS) {
+	if n.Size < 1 {
+		v.invalid(path.Child("size"), n.Size, "must be at least 1; write the number of servers")
+	}
 	v.assignment(path, "a NATS server", n.NodePool, n.Resources, append(v.stack.poolNames(), v.stack.SystemPoolName()))
 	v.noGPUs(path.Child("resources"), "a NATS server", n.Resources)
 	v.natsLimits(path, n)
-	v.natsUsers(path.Child("users"), n.Users)
-	v.certificate(path.Child("tls", "clients"), n.TLS.Clients, n.Host())
-	v.certificate(path.Child("tls", "routes"), n.TLS.Routes, n.serverHost())
 }
 
 func (v *validator) natsVersion(path *field.Path, text string) {

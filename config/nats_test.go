@@ -13,6 +13,11 @@ import (
 // hidden stands for a password, and must be in no message.
 const hidden = "hunter2-is-hidden"
 
+// usersOf are users of NATS, and a job whose image can log in as one.
+func usersOf(users []any) edits {
+	return edits{"persia:nats.users": users, "persia:jobs[0].nats.credentials": true}
+}
+
 func TestLoadRefusesNATS(t *testing.T) {
 	good := certtest.New(t, "persia-nats-service.nats-io.svc")
 	other := certtest.New(t, "persia-nats-service.nats-io.svc")
@@ -27,7 +32,11 @@ func TestLoadRefusesNATS(t *testing.T) {
 		{"no connections", edits{"persia:nats.maxConnections": -1},
 			"persia:nats.maxConnections", []string{"-1", "at least 1"}},
 		{"fewer connections than processes", edits{"persia:nats.maxConnections": 26},
-			"persia:nats.maxConnections", []string{"26", "27 processes"}},
+			"persia:nats.maxConnections", []string{"26", "the job train has 27 processes"}},
+		{"users that PERSIA cannot be", edits{"persia:nats.users": []any{edits{"name": "persia", "password": hidden}}},
+			"persia:nats.users", []string{"the job train", "takes no credentials", "remove users", "persia:jobs[0].nats.credentials: true"}},
+		{"name of the operator", edits{"persia:nats.name": "nats-operator"},
+			"persia:nats.name", []string{"nats-operator", "that of the NATS operator", "choose another name"}},
 		{"deadline of no unit", edits{"persia:nats.writeDeadline": "10"},
 			"persia:nats.writeDeadline", []string{`"10"`, "from 1s to 5m"}},
 		{"deadline too short", edits{"persia:nats.writeDeadline": "500ms"},
@@ -41,13 +50,13 @@ func TestLoadRefusesNATS(t *testing.T) {
 		{"memory that is only requested", edits{"persia:nats.resources": edits{"requests": edits{"cpu": 1, "memory": "300Mi"}}},
 			"persia:nats.resources.requests[memory]", []string{"300Mi", "less than 364Mi"}},
 
-		{"user without a name", edits{"persia:nats.users": []any{edits{"password": hidden}}},
+		{"user without a name", usersOf([]any{edits{"password": hidden}}),
 			"persia:nats.users[0].name", []string{"Required", "write a name"}},
-		{"user with a space", edits{"persia:nats.users": []any{edits{"name": "a b", "password": hidden}}},
+		{"user with a space", usersOf([]any{edits{"name": "a b", "password": hidden}}),
 			"persia:nats.users[0].name", []string{`"a b"`, "letters, digits"}},
-		{"user twice", edits{"persia:nats.users": []any{edits{"name": "a", "password": hidden}, edits{"name": "a", "password": hidden}}},
+		{"user twice", usersOf([]any{edits{"name": "a", "password": hidden}, edits{"name": "a", "password": hidden}}),
 			"persia:nats.users[1].name", []string{"users[0]", "of its own"}},
-		{"user without a password", edits{"persia:nats.users": []any{edits{"name": "a"}}},
+		{"user without a password", usersOf([]any{edits{"name": "a"}}),
 			"persia:nats.users[0].password", []string{"Required", "pulumi config set --secret --path 'persia:nats.users[0].password'"}},
 
 		{"certificate without a key", edits{"persia:nats.tls": edits{"clients": edits{"ca": good.CA, "certificate": good.Certificate}}},
@@ -73,7 +82,11 @@ func TestLoadAcceptsNATS(t *testing.T) {
 		"pending as the payload":  {"persia:nats.maxPending": 52428800},
 		"just enough connections": {"persia:nats.maxConnections": 27},
 		"an image of one's own":   {"persia:nats.image": "registry.example.com:5000/team/nats"},
-		"users":                   {"persia:nats.users": []any{edits{"name": "persia", "password": hidden}}},
+		"users of an image that is able": usersOf([]any{edits{"name": "persia", "password": hidden}}),
+		"users of other clients": {
+			"persia:nats.users": []any{edits{"name": "persia", "password": hidden}},
+			"persia:jobs":       []any{},
+		},
 		"certificates": {"persia:nats.tls": edits{
 			"clients": written(clients, "", ""), "routes": written(routes, "", "")}},
 		"the whole cluster": {"persia:nats.operatorScope": "cluster"},
@@ -122,7 +135,7 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 			assert.NotContains(t, err.Error(), "24681012")
 		})
 	}
-	s, err := Load(stackFile(t, edits{"persia:nats.users": []any{edits{"name": "a", "password": hidden}}}), nil)
+	s, err := Load(stackFile(t, usersOf([]any{edits{"name": "a", "password": hidden}})), nil)
 	require.NoError(t, err)
 	assert.NotContains(t, fmt.Sprintf("%v %+v %#v %s", s.NATS, s.NATS, s.NATS, s.NATS.Users[0].Password), hidden)
 	assert.Equal(t, hidden, string(s.NATS.Users[0].Password))

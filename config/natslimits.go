@@ -13,6 +13,10 @@ import (
 const (
 	// mostPayload is the largest max_payload that nats-server accepts, in bytes.
 	mostPayload = 64 << 20
+	// pendingMessages is how many messages of maxPayload maxPending is by default.
+	// nats-server's own 64 MiB are one of PERSIA's: a client that falls behind by a
+	// second one would be cut off.
+	pendingMessages = 4
 	// natsProcess is what a server takes with no message in it.
 	natsProcess = 64 * capacity.MiB
 )
@@ -36,9 +40,6 @@ func (v *validator) natsLimits(path *field.Path, n *NATS) {
 		return
 	}
 	v.natsMemory(path.Child("resources"), n)
-	if clients := v.stack.natsClients(); n.Size >= 1 && n.MaxConnections < clients {
-		v.invalid(path.Child("maxConnections"), n.MaxConnections, "the jobs have %d processes, and all of them may come to one server; write at least that many", clients)
-	}
 }
 
 func (v *validator) writeDeadline(path *field.Path, text string) {
@@ -68,16 +69,4 @@ func memoryOf(path *field.Path, r corev1.ResourceRequirements) (resource.Quantit
 	}
 	q, ok := r.Requests[corev1.ResourceMemory]
 	return q, path.Child("requests").Key(string(corev1.ResourceMemory)), ok
-}
-
-// natsClients is the number of processes that connect to NATS.
-func (s *Stack) natsClients() int {
-	clients := 0
-	for i := range s.Jobs {
-		for _, kind := range roleKinds {
-			clients += kind.of(&s.Jobs[i]).Replicas
-		}
-		clients += s.Jobs[i].NNWorker.Replicas * (s.Jobs[i].NNWorker.NprocPerNode - 1)
-	}
-	return clients
 }

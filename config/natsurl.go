@@ -11,15 +11,15 @@ import (
 // older releases.
 var natsVariables = []string{"PERSIA_NATS_URL", "PERSIA_NATS_IP"}
 
-// dropOwnNATS removes from the jobs what the program sets itself: the address of
-// the stack's own NATS. A manifest has it as it is beside a job's pods, and without
-// a password.
+// dropOwnNATS removes from the jobs what the program sets itself: the address of the
+// job's own NATS.
 func (s *Stack) dropOwnNATS() {
-	own := func(e corev1.EnvVar) bool {
-		return slices.Contains(natsVariables, e.Name) && e.ValueFrom == nil && s.NATS.answers(e.Value)
+	if len(s.Jobs) == 0 {
+		return
 	}
-	for i := range s.Jobs {
+	for i, cluster := range s.NATSClusters() {
 		job := &s.Jobs[i]
+		own := func(e corev1.EnvVar) bool { return cluster.isOwnNATS(s.NATS.Name, e) }
 		job.Env = slices.DeleteFunc(job.Env, own)
 		for _, role := range job.roles() {
 			role.Env = slices.DeleteFunc(role.Env, own)
@@ -27,12 +27,20 @@ func (s *Stack) dropOwnNATS() {
 	}
 }
 
-// answers reports whether a URL leads to the stack's NATS.
-func (n *NATS) answers(text string) bool {
+// isOwnNATS reports whether a variable of a job has the address of its NATS, as the
+// job's manifest may have it: by the published name or by its own, and without a
+// password.
+func (c *NATSCluster) isOwnNATS(published string, e corev1.EnvVar) bool {
+	return slices.Contains(natsVariables, e.Name) && e.ValueFrom == nil &&
+		(answers(c.Name, e.Value) || answers(published, e.Value))
+}
+
+// answers reports whether a URL leads to the NATS of a name.
+func answers(name, text string) bool {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "nats" || u.User != nil || u.Port() != "" && u.Port() != "4222" {
 		return false
 	}
-	short := n.Name + "." + NATSNamespace
-	return slices.Contains([]string{n.Name, short, short + ".svc", short + ".svc.cluster.local"}, u.Hostname())
+	short := name + "." + NATSNamespace
+	return slices.Contains([]string{name, short, short + ".svc", short + ".svc.cluster.local"}, u.Hostname())
 }

@@ -101,15 +101,7 @@ func (s *Stack) podsOn(pool string) []capacity.Pods {
 	for _, kind := range roleKinds {
 		pods = append(pods, s.rolesOn(pool, kind)...)
 	}
-	if s.NATS.NodePool == pool {
-		pods = append(pods, capacity.Pods{
-			Name:     "NATS server",
-			Count:    s.NATS.Size,
-			Requests: s.NATS.requests(),
-			Priority: PriorityNATS.Value,
-			Apart:    s.NATS.AntiAffinity,
-		})
-	}
+	pods = append(pods, s.natsServersOn(pool)...)
 	if s.SystemPoolName() == pool {
 		pods = append(pods, s.systemPods()...)
 	}

@@ -409,7 +409,8 @@ type NVIDIADriver struct {
 	Version string `json:"version,omitempty"`
 }
 
-// NATS is the NATS cluster that carries PERSIA's messages.
+// NATS is the NATS cluster that carries PERSIA's messages. Each job has one of its own
+// with these settings, or with what its own nats has instead of them.
 type NATS struct {
 	// Name is the NatsCluster's name and so that of its client service. Default
 	// persia-nats-service.
@@ -448,8 +449,9 @@ type NATS struct {
 	// limits, users and certificates while it runs. Without it, such a change
 	// replaces all servers at once. Default true.
 	ConfigReload *bool `json:"configReload,omitempty"`
-	// Users are those who may connect: the roles of all jobs as the first of them.
-	// Default none: then everybody may whom the network policy lets in.
+	// Users are those who may connect: the roles of jobs as the first of them, and only
+	// if their images can, as credentials of the job's nats says. Default none: then
+	// everybody may whom the network policy lets in.
 	Users []NATSUser `json:"users,omitempty"`
 	TLS   NATSTLS    `json:"tls,omitempty"`
 	// OperatorScope is whose NatsClusters the NATS operator looks after. Default
@@ -469,10 +471,10 @@ type NATSUser struct {
 // NATSTLS encrypts what goes to and between the servers. Neither is by default.
 type NATSTLS struct {
 	// Clients is the certificate that a server shows to clients, of the name
-	// NAME.nats-io.svc. Clients must then use TLS.
+	// NAME.nats-io.svc, or *.nats-io.svc for all jobs. Clients must then use TLS.
 	Clients *Certificate `json:"clients,omitempty"`
 	// Routes is the certificate that servers show to each other, of the name
-	// *.NAME-mgmt.nats-io.svc, for servers and for clients.
+	// *.NAME-mgmt.nats-io.svc of each job's NATS, for servers and for clients.
 	Routes *Certificate `json:"routes,omitempty"`
 }
 
@@ -526,6 +528,8 @@ type Job struct {
 	// Script starts the roles with a script instead of persia-launcher, which the
 	// images of older releases of PERSIA lack.
 	Script *Script `json:"script,omitempty" beside:"manifest"`
+	// NATS says where the job's own NATS differs from persia:nats.
+	NATS JobNATS `json:"nats,omitempty" beside:"manifest"`
 	// Env are environment variables that every role gets.
 	Env       []corev1.EnvVar `json:"env,omitempty"`
 	PersiaEnv PersiaEnv       `json:"persiaEnv,omitempty"`
@@ -566,6 +570,34 @@ type Job struct {
 
 	// at is where the job stands.
 	at *field.Path
+}
+
+// JobNATS is the NATS of one job. PERSIA's subjects carry no name of a job, so that
+// jobs that share a NATS would train on each other's data: each job has its own, which
+// nobody else reaches. What is left out here is as in persia:nats.
+type JobNATS struct {
+	// Name is the NatsCluster's name and so that of its client service. Default: the
+	// name in persia:nats for the first job of the stack, and JOB-nats for each other.
+	Name string `json:"name,omitempty"`
+	// Size is the number of servers.
+	Size int `json:"size,omitempty"`
+	// NodePool is the pool of the servers.
+	NodePool string `json:"nodePool,omitempty"`
+	// Resources are what one server asks for and may use, cpu and memory at least.
+	Resources corev1.ResourceRequirements `json:"resources,omitempty"`
+	// MaxPayload is the largest message in bytes.
+	MaxPayload int `json:"maxPayload,omitempty"`
+	// MaxPending is how many bytes a server keeps for a client that is slow to read
+	// them.
+	MaxPending int `json:"maxPending,omitempty"`
+	// MaxConnections is how many clients a server takes.
+	MaxConnections int `json:"maxConnections,omitempty"`
+	// WriteDeadline is how long a server waits for a client to take what it sends.
+	WriteDeadline string `json:"writeDeadline,omitempty"`
+	// Credentials says that the images of the job have a client that takes a user and
+	// a password from the URL of NATS. The released ones do not. Default false: then
+	// persia:nats has no users.
+	Credentials bool `json:"credentials,omitempty"`
 }
 
 // Engine is what makes the pods of a job.

@@ -63,7 +63,7 @@ func Deploy(ctx *pulumi.Context) error {
 	if err != nil {
 		return err
 	}
-	broker, err := newNATS(ctx, cfg, slices.Concat(priorities.Objects, namespace.Objects), inCluster)
+	brokers, err := newNATS(ctx, cfg, slices.Concat(priorities.Objects, namespace.Objects), inCluster)
 	if err != nil {
 		return err
 	}
@@ -71,8 +71,8 @@ func Deploy(ctx *pulumi.Context) error {
 	if err != nil {
 		return err
 	}
-	jobNeeds := slices.Concat(driver.Objects, priorities.Objects, namespace.Objects, claims(volumes), broker.Objects, operator)
-	jobs, err := newJobs(ctx, cfg, broker, jobNeeds, inCluster)
+	jobNeeds := slices.Concat(driver.Objects, priorities.Objects, namespace.Objects, claims(volumes), operator)
+	jobs, err := newJobs(ctx, cfg, brokers, jobNeeds, inCluster)
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func Deploy(ctx *pulumi.Context) error {
 	if err != nil {
 		return err
 	}
-	for name, value := range exports(plan, cluster, broker, volumes, jobs, installed) {
+	for name, value := range exports(plan, cluster, brokers[0], volumes, jobs, installed) {
 		ctx.Export(name, value)
 	}
 	return nil
@@ -149,9 +149,10 @@ func newVolumes(ctx *pulumi.Context, cfg *config.Stack, found map[string]storage
 	return volumes, nil
 }
 
-// newNATS registers the operator, and the servers after it and after what they and
-// their clients need.
-func newNATS(ctx *pulumi.Context, cfg *config.Stack, needs []pulumi.CustomResource, inCluster pulumi.ResourceOption) (*nats.Cluster, error) {
+// newNATS registers the operator, and after it and what the servers and their clients
+// need, the NATS cluster of each job, in the order of the jobs. A stack without jobs
+// has one for other clients.
+func newNATS(ctx *pulumi.Context, cfg *config.Stack, needs []pulumi.CustomResource, inCluster pulumi.ResourceOption) ([]*nats.Cluster, error) {
 	operator, err := nats.NewOperator(ctx, "nats-operator", nats.OperatorArgs{
 		Scope:     cfg.NATS.OperatorScope,
 		Placement: placement(cfg, cfg.SystemPoolName()),
@@ -159,14 +160,21 @@ func newNATS(ctx *pulumi.Context, cfg *config.Stack, needs []pulumi.CustomResour
 	if err != nil {
 		return nil, err
 	}
-	return nats.NewCluster(ctx, cfg.NATS.Name, nats.ClusterArgs{
-		NATS:              cfg.NATS,
-		Placement:         placement(cfg, cfg.NATS.NodePool),
-		ClientNamespace:   persia.NamespaceName,
-		ClientLabel:       persia.JobLabel,
-		ManagedPrometheus: hasManagedPrometheus(cfg.Cluster),
-		Needs:             slices.Concat(needs, operator.Objects),
-	}, inCluster)
+	var brokers []*nats.Cluster
+	for _, cluster := range cfg.NATSClusters() {
+		broker, err := nats.NewCluster(ctx, cluster.Name, nats.ClusterArgs{
+			NATS:              cluster.NATS,
+			Placement:         placement(cfg, cluster.NodePool),
+			Clients:           nats.Clients{Namespace: persia.NamespaceName, Pods: persia.PodsOf(cluster.Job)},
+			ManagedPrometheus: hasManagedPrometheus(cfg.Cluster),
+			Needs:             slices.Concat(needs, operator.Objects),
+		}, inCluster)
+		if err != nil {
+			return nil, err
+		}
+		brokers = append(brokers, broker)
+	}
+	return brokers, nil
 }
 
 // placement finds the nodes of a pool. Configuration names no other pools than

@@ -1,6 +1,8 @@
 package stack
 
 import (
+	"slices"
+
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"persia/config"
@@ -27,11 +29,14 @@ func newJobOperator(ctx *pulumi.Context, cfg *config.Stack, needs []pulumi.Custo
 	return registered.Objects, nil
 }
 
-// newJobs registers each job by its engine.
-func newJobs(ctx *pulumi.Context, cfg *config.Stack, broker *nats.Cluster, needs []pulumi.CustomResource, inCluster pulumi.ResourceOption) (map[string]*persia.Job, error) {
+// newJobs registers each job by its engine, after its own NATS. The brokers are in the
+// order of the jobs.
+func newJobs(ctx *pulumi.Context, cfg *config.Stack, brokers []*nats.Cluster, needs []pulumi.CustomResource, inCluster pulumi.ResourceOption) (map[string]*persia.Job, error) {
 	jobs := map[string]*persia.Job{}
-	for _, job := range cfg.Jobs {
+	for i, job := range cfg.Jobs {
 		var err error
+		broker := brokers[i].Broker
+		needs := slices.Concat(needs, brokers[i].Objects)
 		switch job.Engine {
 		case config.EngineStatefulSet:
 			jobs[job.Name], err = persia.NewJob(ctx, job.Name, jobArgs(cfg, job, broker, needs), inCluster)
@@ -39,7 +44,7 @@ func newJobs(ctx *pulumi.Context, cfg *config.Stack, broker *nats.Cluster, needs
 			jobs[job.Name], err = operator.NewJob(ctx, job.Name, operator.JobArgs{
 				Job:       job,
 				Namespace: persia.NamespaceName,
-				Broker:    persia.Broker(broker.Client),
+				Broker:    broker,
 				Claims:    claimsOf(cfg),
 				Needs:     needs,
 			}, inCluster)
@@ -51,12 +56,12 @@ func newJobs(ctx *pulumi.Context, cfg *config.Stack, broker *nats.Cluster, needs
 	return jobs, nil
 }
 
-func jobArgs(cfg *config.Stack, job config.Job, broker *nats.Cluster, needs []pulumi.CustomResource) persia.JobArgs {
+func jobArgs(cfg *config.Stack, job config.Job, broker nats.Broker, needs []pulumi.CustomResource) persia.JobArgs {
 	return persia.JobArgs{
 		Job:            job,
 		Namespace:      persia.NamespaceName,
 		ServiceAccount: persia.ServiceAccountName,
-		Broker:         persia.Broker(broker.Client),
+		Broker:         broker,
 		Claims:         claimsOf(cfg),
 		PodAnnotations: func(role config.Role) map[string]string {
 			sidecar, ok := cfg.GCSFuseSidecar(&job, &role)

@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -34,11 +35,37 @@ func TestJobTraffic(t *testing.T) {
 	}, in)
 	assert.Equal(t, []string{
 		"to persia_job=criteo on ",
-		"to anything in nats-io on TCP 4222",
+		"to app=nats,nats_cluster=persia-nats-service in nats-io on TCP 4222",
 		"to anywhere on TCP 53 UDP 53",
 		"to anywhere on TCP 443",
 		"to 169.254.169.254/32 and 169.254.169.252/32 on TCP 80 TCP 988",
 	}, out)
+}
+
+// TestJobsKeepTheirDataApart: each job has its own NATS, which comes before it and which
+// no other job reaches.
+func TestJobsKeepTheirDataApart(t *testing.T) {
+	const token = "kubernetes:networking.k8s.io/v1:NetworkPolicy"
+	recorder, err := deployIn(t, root, readStackFile(t, "examples/Pulumi.jobs.yaml"))
+	require.NoError(t, err)
+	brokers := map[string]string{"ranking": "persia-nats-service", "retrieval": "retrieval-nats"}
+	assert.Len(t, recorder.all(t, natsClusterToken), len(brokers))
+	for job, broker := range brokers {
+		_, out := traffic(object[networkingv1.NetworkPolicy](t, recorder.one(t, token, job)))
+		assert.Contains(t, out, "to app=nats,nats_cluster="+broker+" in nats-io on TCP 4222")
+		in, _ := traffic(object[networkingv1.NetworkPolicy](t, recorder.one(t, token, broker)))
+		assert.Contains(t, in, "persia_job="+job+" in persia to TCP 4222")
+		for _, rules := range [][]string{in, out} {
+			for other := range brokers {
+				if other != job {
+					assert.NotContains(t, strings.Join(rules, "\n"), brokers[other], "another job's")
+				}
+			}
+		}
+		set := recorder.one(t, "kubernetes:apps/v1:StatefulSet", job+"-dataloader")
+		assert.Equal(t, "nats://"+broker+".nats-io.svc:4222", environmentOf(t, set)["PERSIA_NATS_URL"].Value)
+		assert.Contains(t, recorder.before(set), recorder.one(t, natsClusterToken, broker).urn)
+	}
 }
 
 // TestRoleGuards looks at what keeps a training in its place.

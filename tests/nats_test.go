@@ -191,7 +191,7 @@ func TestNetworkPolicies(t *testing.T) {
 	assert.ElementsMatch(t, []networkingv1.PolicyType{"Ingress", "Egress"}, servers.Spec.PolicyTypes)
 	in, out := traffic(servers)
 	assert.Equal(t, []string{
-		"persia_job exists in persia to TCP 4222",
+		"persia_job=criteo in persia to TCP 4222",
 		"app=nats,nats_cluster=persia-nats-service to TCP 6222",
 		"anything in gmp-system to TCP 8222 TCP 7777",
 	}, in)

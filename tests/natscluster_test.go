@@ -89,6 +89,7 @@ func natsOf(t *testing.T, settings string) *recorder {
 	t.Helper()
 	configuration := readStack(t, "prod")
 	configuration["persia:nats"] = settings
+	edit(t, configuration, "persia:jobs", func(jobs any) { allowUsers(jobs) })
 	edit(t, configuration, "persia:cluster", func(cluster any) {
 		// The seed's one server of 8 GiB is on the system pool.
 		cluster.(map[string]any)["systemPool"] = map[string]any{"machineType": "e2-standard-8", "nodes": 3}
@@ -96,6 +97,13 @@ func natsOf(t *testing.T, settings string) *recorder {
 	recorder, err := deploy(t, configuration)
 	require.NoError(t, err)
 	return recorder
+}
+
+// allowUsers says of the images of all jobs that they can log in to NATS.
+func allowUsers(jobs any) {
+	for _, job := range jobs.([]any) {
+		job.(map[string]any)["nats"] = map[string]any{"credentials": true}
+	}
 }
 
 func assertGolden(t *testing.T, name string, recorder *recorder) {

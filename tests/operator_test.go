@@ -142,6 +142,7 @@ spec:
 // TestPersiaJobWithUsers: the URL has a password, and stays in its Secret.
 func TestPersiaJobWithUsers(t *testing.T) {
 	configuration := operatorStack(t, unchanged)
+	edit(t, configuration, "persia:jobs", func(jobs any) { allowUsers(jobs) })
 	edit(t, configuration, "persia:nats", func(nats any) {
 		nats.(map[string]any)["users"] = []any{map[string]any{"name": "persia", "password": password}}
 	})

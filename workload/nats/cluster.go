@@ -15,13 +15,19 @@ type ClusterArgs struct {
 	NATS config.NATS
 	// Placement is where the servers run.
 	Placement kube.Placement
-	// ClientNamespace is where the clients run, which have the label ClientLabel.
-	ClientNamespace, ClientLabel string
+	// Clients are the only pods that reach the servers.
+	Clients Clients
 	// ManagedPrometheus says that the cluster has Managed Service for Prometheus.
 	ManagedPrometheus bool
 	// Needs come before the NatsCluster: the operator and its kinds, and the
 	// namespace of the clients.
 	Needs []pulumi.CustomResource
+}
+
+// Clients are pods of one namespace.
+type Clients struct {
+	Namespace string
+	Pods      metav1.LabelSelector
 }
 
 // Cluster is a NATS cluster with all of its servers up.
@@ -31,8 +37,8 @@ type Cluster struct {
 	// URL is where clients inside the Kubernetes cluster connect, without
 	// credentials.
 	URL pulumi.StringOutput `pulumi:"url"`
-	// Client is all that clients need to know.
-	Client Client
+	// Broker is all that clients need to know.
+	Broker Broker
 	// Objects are the NatsCluster, which comes after the Secrets of servers and
 	// clients, and is ready when the servers are.
 	Objects []pulumi.CustomResource
@@ -41,7 +47,7 @@ type Cluster struct {
 // NewCluster registers a NatsCluster, and what lets clients in and keeps others
 // out.
 func NewCluster(ctx *pulumi.Context, name string, args ClusterArgs, opts ...pulumi.ResourceOption) (*Cluster, error) {
-	cluster := &Cluster{Client: clientOf(args)}
+	cluster := &Cluster{Broker: brokerOf(args)}
 	if err := ctx.RegisterComponentResource("persia:nats:Cluster", name, cluster, opts...); err != nil {
 		return nil, err
 	}
@@ -63,7 +69,7 @@ func NewCluster(ctx *pulumi.Context, name string, args ClusterArgs, opts ...pulu
 		return nil, err
 	}
 	cluster.Objects = []pulumi.CustomResource{servers}
-	cluster.URL = pulumi.String(cluster.Client.URL).ToStringOutput()
+	cluster.URL = pulumi.String(cluster.Broker.URL).ToStringOutput()
 	return cluster, ctx.RegisterResourceOutputs(cluster, pulumi.Map{"url": cluster.URL})
 }
 

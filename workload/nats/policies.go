@@ -42,10 +42,8 @@ func serverPolicy(args ClusterArgs) *networkingv1.NetworkPolicy {
 	servers := networkingv1.NetworkPolicyPeer{
 		PodSelector: &metav1.LabelSelector{MatchLabels: serverLabels(args.NATS)},
 	}
-	clients := kube.Namespace(args.ClientNamespace)
-	clients.PodSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
-		Key: args.ClientLabel, Operator: metav1.LabelSelectorOpExists,
-	}}}
+	clients := kube.Namespace(args.Clients.Namespace)
+	clients.PodSelector = &args.Clients.Pods
 	collectors := kube.Namespace(kube.CollectorNamespace)
 	return &networkingv1.NetworkPolicy{
 		ObjectMeta: policyMeta(args.NATS),

@@ -12,28 +12,6 @@ import (
 	"persia/kube"
 )
 
-// Client is how a client gets to a cluster, whatever runs the servers.
-type Client struct {
-	// URL has no credentials.
-	URL string
-	// URLFrom is the URL with credentials, in a Secret of the clients' namespace,
-	// or nil where none are needed.
-	URLFrom *corev1.SecretKeySelector
-}
-
-func clientOf(args ClusterArgs) Client {
-	client := Client{URL: serverURL(args.NATS).String()}
-	if len(args.NATS.Users) > 0 {
-		client.URLFrom = &corev1.SecretKeySelector{
-			LocalObjectReference: corev1.LocalObjectReference{Name: clientSecret(args.NATS)},
-			// Another user is another key, and so gives clients a new pod
-			// template: they start again.
-			Key: args.NATS.Users[0].Name,
-		}
-	}
-	return client
-}
-
 func serverURL(nats config.NATS) *url.URL {
 	scheme := "nats"
 	if nats.TLS.Clients != nil {
@@ -70,7 +48,7 @@ func secrets(args ClusterArgs) []*corev1.Secret {
 		withUser.User = url.UserPassword(user.Name, string(user.Password))
 		secrets = append(secrets,
 			secret(nats, Namespace, usersSecret(nats), map[string]string{"users.json": usersJSON(nats.Users)}),
-			secret(nats, args.ClientNamespace, clientSecret(nats), map[string]string{user.Name: withUser.String()}))
+			secret(nats, args.Clients.Namespace, clientSecret(nats), map[string]string{user.Name: withUser.String()}))
 	}
 	// The files have the names that the operator expects.
 	if c := nats.TLS.Clients; c != nil {

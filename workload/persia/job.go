@@ -1,13 +1,11 @@
 package persia
 
 import (
-	"fmt"
-
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
-	corev1 "k8s.io/api/core/v1"
 
 	"persia/config"
 	"persia/kube"
+	"persia/workload/nats"
 )
 
 // JobArgs describes a training.
@@ -16,8 +14,8 @@ type JobArgs struct {
 	// Namespace and ServiceAccount are where and as whom the replicas run.
 	Namespace      string
 	ServiceAccount string
-	// Broker is where the roles meet.
-	Broker Broker
+	// Broker is where the roles meet. It is ready when what stands among Needs is.
+	Broker nats.Broker
 	// Claims are what a pod with some mounts has: those of the job and of a role.
 	Claims func([]config.Mount) []Claim
 	// PodAnnotations are what the drivers of a role's volumes want of its pods.
@@ -28,16 +26,6 @@ type JobArgs struct {
 	SystemPlacement kube.Placement
 	// Needs come before the roles: driver, priorities, namespace, claims, NATS.
 	Needs []pulumi.CustomResource
-}
-
-// Broker is how the roles get to NATS, whatever runs it. It is ready when what
-// stands among Needs is.
-type Broker struct {
-	// URL has no credentials.
-	URL string
-	// URLFrom is the URL with credentials, in a Secret of the job's namespace, or
-	// nil where none are needed.
-	URLFrom *corev1.SecretKeySelector
 }
 
 // Claim is a PersistentVolumeClaim and where it is mounted.
@@ -67,7 +55,9 @@ func NewJob(ctx *pulumi.Context, name string, args JobArgs, opts ...pulumi.Resou
 	if err := ctx.RegisterComponentResource("persia:workload:Job", name, job, opts...); err != nil {
 		return nil, err
 	}
-	child, err := RegisterPolicy(ctx, name, job, args.Namespace, args.Job.Name, args.Needs)
+	child, err := RegisterPolicy(ctx, name, job, PolicyArgs{
+		Namespace: args.Namespace, Job: args.Job.Name, Broker: args.Broker, Needs: args.Needs,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +73,7 @@ func NewJob(ctx *pulumi.Context, name string, args JobArgs, opts ...pulumi.Resou
 	}
 	for _, role := range roles(args.Job, args.Namespace) {
 		if err := newRole(ctx, name, args, role, child); err != nil {
-			return nil, fmt.Errorf("job %s: %s: %w", args.Job.Name, role.name, err)
+			return nil, err
 		}
 		job.Roles = append(job.Roles, RoleOutput{
 			Name:     objectName(args.Job, role),

@@ -3,11 +3,10 @@ package persia
 import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	networkingv1 "k8s.io/api/networking/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"persia/config"
 	"persia/gcp"
 	"persia/kube"
+	"persia/workload/nats"
 )
 
 // closedPolicy lets no pod of the namespace speak with anybody, but for what other
@@ -21,23 +20,31 @@ func closedPolicy() *networkingv1.NetworkPolicy {
 	}
 }
 
-// RegisterPolicy registers what the pods of a job may reach, after needs. It returns
-// the options of the component's other children, which come after the policy: no pod
-// runs without it. Needs stand once in the state so, and not with every child, where
-// they would be the largest part of a stack of many jobs.
-func RegisterPolicy(ctx *pulumi.Context, name string, component pulumi.Resource, namespace, job string, needs []pulumi.CustomResource) (pulumi.ResourceOption, error) {
-	policy, err := kube.Register(ctx, name, jobPolicy(namespace, job), kube.Child(component, needs))
+// PolicyArgs describes whom the pods of a job may reach.
+type PolicyArgs struct {
+	Namespace, Job string
+	Broker         nats.Broker
+	// Needs come before the policy.
+	Needs []pulumi.CustomResource
+}
+
+// RegisterPolicy registers what the pods of a job may reach. It returns the options of
+// the component's other children, which come after the policy: no pod runs without it.
+// So Needs stand once in the state, and not with every child, where they would be the
+// largest part of a stack of many jobs.
+func RegisterPolicy(ctx *pulumi.Context, name string, component pulumi.Resource, args PolicyArgs) (pulumi.ResourceOption, error) {
+	policy, err := kube.Register(ctx, name, jobPolicy(args), kube.Child(component, args.Needs))
 	return kube.Child(component, []pulumi.CustomResource{policy}), err
 }
 
 // jobPolicy lets the pods of a job speak with each other on all ports, since
-// torch.distributed and NCCL choose theirs, and besides go where every training
-// goes: to NATS, to names, and by HTTPS to storage.
-func jobPolicy(namespace, job string) *networkingv1.NetworkPolicy {
-	pods := metav1.LabelSelector{MatchLabels: map[string]string{JobLabel: job}}
+// torch.distributed and NCCL choose theirs, and besides go where every training job
+// goes: to its own NATS, to names, and by HTTPS to storage.
+func jobPolicy(args PolicyArgs) *networkingv1.NetworkPolicy {
+	pods := PodsOf(args.Job)
 	own := networkingv1.NetworkPolicyPeer{PodSelector: &pods}
 	return &networkingv1.NetworkPolicy{
-		ObjectMeta: kube.Meta(namespace, kube.LabelName(job, "traffic"), kube.Labels("job", job)),
+		ObjectMeta: kube.Meta(args.Namespace, kube.LabelName(args.Job, "traffic"), kube.Labels("job", args.Job)),
 		Spec: networkingv1.NetworkPolicySpec{
 			PodSelector: pods,
 			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress},
@@ -47,7 +54,7 @@ func jobPolicy(namespace, job string) *networkingv1.NetworkPolicy {
 			},
 			Egress: []networkingv1.NetworkPolicyEgressRule{
 				{To: kube.Peers(own)},
-				{To: kube.Peers(kube.Namespace(config.NATSNamespace)), Ports: kube.TCP(natsPort)},
+				args.Broker.Egress,
 				{Ports: kube.DNS()},
 				{Ports: kube.TCP(443)},
 				{To: metadataServer(), Ports: kube.TCP(80, 988)},
@@ -55,9 +62,6 @@ func jobPolicy(namespace, job string) *networkingv1.NetworkPolicy {
 		},
 	}
 }
-
-// natsPort is where NATS takes clients.
-const natsPort = 4222
 
 // metadataServer gives a pod its identity at Google Cloud: at the first address
 // with GKE Dataplane V2, and at the second without (GKE's documentation of Workload

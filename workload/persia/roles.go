@@ -124,9 +124,9 @@ func environment(args JobArgs, role role) []corev1.EnvVar {
 		{Name: "PERSIA_EMBEDDING_CONFIG", Value: job.PersiaEnv.EmbeddingConfig},
 		{Name: "LOG_LEVEL", Value: job.LogLevel},
 		{Name: "RUST_BACKTRACE", Value: "full"},
-		args.Broker.env("PERSIA_NATS_URL"),
+		args.Broker.Env("PERSIA_NATS_URL"),
 		// The name of older releases.
-		args.Broker.env("PERSIA_NATS_IP"),
+		args.Broker.Env("PERSIA_NATS_IP"),
 		podIndexEnv("REPLICA_INDEX"),
 		{Name: "REPLICA_SIZE", Value: strconv.Itoa(role.config.Replicas)},
 	}
@@ -143,14 +143,6 @@ func serverPort(job config.Job, launcher int32) int32 {
 		return int32(job.Script.Port)
 	}
 	return launcher
-}
-
-// env is the broker's URL in a variable of the environment.
-func (b Broker) env(name string) corev1.EnvVar {
-	if b.URLFrom == nil {
-		return corev1.EnvVar{Name: name, Value: b.URL}
-	}
-	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: b.URLFrom}}
 }
 
 // lastWins keeps the last entry of each name, where its first one stood: a list

@@ -94,6 +94,17 @@ func headlessService(args JobArgs, role role) *corev1.Service {
 // JobLabel is upstream's: its tools find the pods of a job by it.
 const JobLabel = "persia_job"
 
+// PodsOf selects the pods of a job, whichever engine makes them, or those of every job
+// of the stack if it is empty.
+func PodsOf(job string) metav1.LabelSelector {
+	if job == "" {
+		return metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
+			Key: JobLabel, Operator: metav1.LabelSelectorOpExists,
+		}}}
+	}
+	return metav1.LabelSelector{MatchLabels: map[string]string{JobLabel: job}}
+}
+
 // roleLabels are those of a role's objects and pods, and the part of them that
 // selects its pods.
 func roleLabels(args JobArgs, role role) (labels, selector map[string]string) {

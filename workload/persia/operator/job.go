@@ -8,6 +8,7 @@ import (
 
 	"persia/config"
 	"persia/kube"
+	"persia/workload/nats"
 	"persia/workload/persia"
 	v1 "persia/workload/persia/operator/api/v1"
 )
@@ -18,7 +19,7 @@ type JobArgs struct {
 	// Namespace is where its pods run.
 	Namespace string
 	// Broker is where the roles meet.
-	Broker persia.Broker
+	Broker nats.Broker
 	// Claims are what a pod with some mounts has: those of the job and of a role.
 	Claims func([]config.Mount) []persia.Claim
 	// Needs come before the job, and go after it: the operator, which alone lets a
@@ -33,7 +34,9 @@ func NewJob(ctx *pulumi.Context, name string, args JobArgs, opts ...pulumi.Resou
 	if err := ctx.RegisterComponentResource("persia:operator:Job", name, job, opts...); err != nil {
 		return nil, err
 	}
-	child, err := persia.RegisterPolicy(ctx, name, job, args.Namespace, args.Job.Name, args.Needs)
+	child, err := persia.RegisterPolicy(ctx, name, job, persia.PolicyArgs{
+		Namespace: args.Namespace, Job: args.Job.Name, Broker: args.Broker, Needs: args.Needs,
+	})
 	if err != nil {
 		return nil, err
 	}

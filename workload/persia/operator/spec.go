@@ -28,10 +28,11 @@ func jobSpec(args JobArgs) v1.PersiaJobSpec {
 	embeddingWorker := roleSpec(args, claims, job.EmbeddingWorker)
 	parameterServer := roleSpec(args, claims, job.EmbeddingParameterServer)
 	return v1.PersiaJobSpec{
-		PersiaEnv:                v1.PersiaEnv(job.PersiaEnv),
-		EnableMetrics:            &metrics,
-		Volumes:                  volumes(job, claims),
-		Env:                      append([]corev1.EnvVar{natsURL(args.Broker)}, job.Env...),
+		PersiaEnv:     v1.PersiaEnv(job.PersiaEnv),
+		EnableMetrics: &metrics,
+		Volumes:       volumes(job, claims),
+		// A variable of the job comes after the program's, and wins.
+		Env:                      append([]corev1.EnvVar{args.Broker.Env("PERSIA_NATS_URL")}, job.Env...),
 		LogLevel:                 job.LogLevel,
 		EmbeddingParameterServer: &parameterServer,
 		EmbeddingWorker:          &embeddingWorker,
@@ -100,14 +101,4 @@ func claimMounts(args JobArgs, claims []persia.Claim, role config.Role) []corev1
 		})
 	}
 	return mounts
-}
-
-// natsURL is how the roles find each other. A variable of the job comes after it,
-// and wins.
-func natsURL(broker persia.Broker) corev1.EnvVar {
-	const name = "PERSIA_NATS_URL"
-	if broker.URLFrom == nil {
-		return corev1.EnvVar{Name: name, Value: broker.URL}
-	}
-	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: broker.URLFrom}}
 }
