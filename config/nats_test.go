@@ -78,10 +78,10 @@ func TestLoadAcceptsNATS(t *testing.T) {
 	clients := certtest.New(t, "persia-nats-service.nats-io.svc")
 	routes := certtest.New(t, "*.persia-nats-service-mgmt.nats-io.svc")
 	for name, changes := range map[string]edits{
-		"just enough memory":      {"persia:nats.resources.limits.memory": "364Mi"},
-		"pending as the payload":  {"persia:nats.maxPending": 52428800},
-		"just enough connections": {"persia:nats.maxConnections": 27},
-		"an image of one's own":   {"persia:nats.image": "registry.example.com:5000/team/nats"},
+		"just enough memory":             {"persia:nats.resources.limits.memory": "364Mi"},
+		"pending as the payload":         {"persia:nats.maxPending": 52428800},
+		"just enough connections":        {"persia:nats.maxConnections": 27},
+		"an image of one's own":          {"persia:nats.image": "registry.example.com:5000/team/nats"},
 		"users of an image that is able": usersOf([]any{edits{"name": "persia", "password": hidden}}),
 		"users of other clients": {
 			"persia:nats.users": []any{edits{"name": "persia", "password": hidden}},
