@@ -399,8 +399,8 @@ func TestLoadRefuses(t *testing.T) {
 			"persia:jobs[0].mounts[0].mountPath", []string{"/dev/shm", "another path"}},
 		{"mount over the launch script", edits{"persia:jobs[0].mounts[0].mountPath": "/opt/persia"},
 			"persia:jobs[0].mounts[0].mountPath", []string{"/opt/persia", "script", "another path"}},
-		{"name of a run that is no name", edits{"persia:jobs[0].run": "second run"},
-			"persia:jobs[0].run", []string{"second run", "lower case"}},
+		{"name of a run that is no name", edits{"persia:jobs[0].runId": "second run"},
+			"persia:jobs[0].runId", []string{"second run", "lower case"}},
 
 		// Roles.
 		{"role missing", edits{"persia:jobs[0].embeddingWorker": nil},

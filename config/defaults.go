@@ -144,7 +144,7 @@ func (n *NATS) setDefaults(systemPool string) {
 }
 
 func (j *Job) setDefaults() {
-	setDefault(&j.Run, "1")
+	setDefault(&j.RunID, "1")
 	setDefault(&j.Engine, EngineStatefulSet)
 	setDefault(&j.EnableMetrics, new(true))
 	setDefault(&j.LogLevel, "info")

@@ -23,8 +23,8 @@ func (v *validator) engine(path *field.Path, j *Job) {
 	if j.Script != nil {
 		v.invalid(path.Child("script"), j.Script.Runtime, "is not for PERSIA's operator, which starts the roles with persia-launcher; remove it, %s", elsewhere)
 	}
-	if j.Run != unset.Run {
-		v.invalid(path.Child("run"), j.Run, "is not for PERSIA's operator, which remembers no run; remove it and rename the job to train again, %s", elsewhere)
+	if j.RunID != unset.RunID {
+		v.invalid(path.Child("runId"), j.RunID, "is not for PERSIA's operator, which remembers no run; remove it and rename the job to train again, %s", elsewhere)
 	}
 	if j.AutomountServiceAccountToken {
 		v.invalid(path.Child("automountServiceAccountToken"), true, "is not for PERSIA's operator, whose pods run as the service account default; remove it, %s", elsewhere)

@@ -31,8 +31,8 @@ func TestLoadRefusesForEngine(t *testing.T) {
 	for _, r := range []refusal{
 		{"script", edits{"persia:jobs[0].script": edits{"runtime": "/opt/persia-runtime"}},
 			"persia:jobs[0].script", []string{"/opt/persia-runtime", "persia-launcher", "remove it"}},
-		{"another run", edits{"persia:jobs[0].run": "second"},
-			"persia:jobs[0].run", []string{`"second"`, "rename the job"}},
+		{"another run", edits{"persia:jobs[0].runId": "second"},
+			"persia:jobs[0].runId", []string{`"second"`, "rename the job"}},
 		{"token", edits{"persia:jobs[0].automountServiceAccountToken": true},
 			"persia:jobs[0].automountServiceAccountToken", []string{"true", "service account default", "remove it"}},
 		{"secret of a registry", edits{"persia:jobs[0].imagePullSecrets": []any{edits{"name": "registry"}}},
@@ -73,7 +73,7 @@ func TestLoadAcceptsForEngine(t *testing.T) {
 	for name, changes := range map[string]edits{
 		"written out":         {"persia:jobs[0].engine": "statefulset"},
 		"operator":            leftToOperator(nil),
-		"stopped":             leftToOperator(edits{"persia:jobs[0].stopped": true}),
+		"suspended":           leftToOperator(edits{"persia:jobs[0].suspend": true}),
 		"restarted":           leftToOperator(edits{"persia:jobs[0].restartPolicy": "OnFailure"}),
 		"a taint that allows": leftToOperator(edits{"persia:nodePools[2].taints": []any{edits{"key": "slow", "effect": "PreferNoSchedule"}}}),
 		"a disk that is only read": leftToOperator(edits{

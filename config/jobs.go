@@ -46,7 +46,7 @@ func (v *validator) jobs() {
 func (v *validator) job(path *field.Path, j *Job) {
 	v.name(path.Child("name"), j.Name, validation.IsDNS1035Label)
 	v.derivedNamesFit(path.Child("name"), j.Name)
-	v.name(path.Child("run"), j.Run, validation.IsDNS1123Label)
+	v.name(path.Child("runId"), j.RunID, validation.IsDNS1123Label)
 	v.roleEnv(path.Child("env"), j.Env)
 	v.persiaEnv(path.Child("persiaEnv"), j.PersiaEnv)
 	v.mounts(path.Child("mounts"), j.Mounts, nil)
@@ -110,12 +110,12 @@ func (v *validator) script(path *field.Path, s *Script) {
 	}
 }
 
-// sharedMemory is where the processes of a trainer exchange data.
+// sharedMemory is where the processes of a replica exchange data.
 const sharedMemory = "/dev/shm"
 
 // takenPaths are where the program itself mounts something.
 var takenPaths = map[string]string{
-	sharedMemory:      "the trainers' shared memory",
+	sharedMemory:      "shared memory",
 	"/opt/persia":     "where the script is that replicas start with",
 	"/var/lib/persia": "where a replica that has finished is remembered",
 }

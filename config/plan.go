@@ -153,7 +153,7 @@ func (s *Stack) rolesOn(pool string, kind roleKind) []capacity.Pods {
 	replicas, jobs := map[capacity.Resources]int{}, map[capacity.Resources][]string{}
 	for i := range s.Jobs {
 		role := kind.of(&s.Jobs[i])
-		if role.NodePool != pool || s.Jobs[i].Stopped {
+		if role.NodePool != pool || s.Jobs[i].Suspend {
 			continue
 		}
 		size := s.podRequests(&s.Jobs[i], role)

@@ -515,13 +515,13 @@ type Job struct {
 	// Name is unique in the stack and the prefix of the job's objects. It, the
 	// roles and PersiaEnv are required where no Manifest has them.
 	Name string `json:"name,omitempty" beside:"manifest"`
-	// Run names one run of the training. A replica that has finished with success
+	// RunID names one run of the training. A replica that has finished with success
 	// stays finished in this run: another name starts the training over. Default
 	// "1".
-	Run string `json:"run,omitempty" beside:"manifest"`
-	// Stopped takes all replicas of the job away, so that their nodes can go:
-	// once the training has finished, or to go on later. Default false.
-	Stopped bool `json:"stopped,omitempty" beside:"manifest"`
+	RunID string `json:"runId,omitempty" beside:"manifest"`
+	// Suspend removes all replicas of the job, so that their nodes can go: once the
+	// training has finished, or until it goes on. Default false.
+	Suspend bool `json:"suspend,omitempty" beside:"manifest"`
 	// Engine is what makes the job's pods: statefulset, which is this program, or
 	// operator, which is PERSIA's own. Default statefulset.
 	Engine Engine `json:"engine,omitempty" beside:"manifest"`

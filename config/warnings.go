@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"path"
+	"regexp"
 	"strings"
 )
 
@@ -25,6 +26,10 @@ func (s *Stack) jobWarnings() []string {
 		if loose := job.looseImages(); len(loose) > 0 {
 			warnings = append(warnings, fmt.Sprintf("%s: the image of %s has the tag latest, and pods that start later may run another one; write image with a digest, like persiaml/persia-cpu-runtime@sha256:…",
 				s.pathOf(job.at), and(loose)))
+		}
+		if gpu, ok := s.unsupportedGPU(job); ok {
+			warnings = append(warnings, fmt.Sprintf("%s: the default image has PyTorch 1.8, which has no kernels for %s; write an image with a PyTorch that supports them",
+				s.pathOf(job.at.Child("nnWorker", "image")), gpu))
 		}
 		if job.mountsHostPaths() {
 			warnings = append(warnings, fmt.Sprintf("%s: hostPath volumes are directories of the nodes, and the namespace of all jobs admits privileged pods for them; use a volume of %s, by mounts", s.pathOf(job.at.Child("volumes")), volumesKey))
@@ -49,4 +54,18 @@ func (j *Job) looseImages() []string {
 func isLoose(image string) bool {
 	_, tag, tagged := strings.Cut(path.Base(image), ":")
 	return !strings.Contains(image, "@") && (!tagged || tag == "latest")
+}
+
+// newerGPU matches GPUs that are newer than PyTorch 1.8, by their names at Compute
+// Engine: its kernels end with compute capability 8.x, and H100 (Hopper) has 9.0.
+var newerGPU = regexp.MustCompile(`^nvidia-(h[0-9]|gh[0-9]|b[0-9]|gb[0-9]|rtx-pro-)`)
+
+// unsupportedGPU is the type of the trainers' GPUs if upstream's default image cannot
+// compute on them.
+func (s *Stack) unsupportedGPU(job *Job) (string, bool) {
+	pool, ok := s.pool(job.NNWorker.NodePool)
+	if !ok || pool.GPU == nil || job.NNWorker.Image != "" || gpusOf(job.NNWorker.Resources) == 0 {
+		return "", false
+	}
+	return pool.GPU.Type, newerGPU.MatchString(pool.GPU.Type)
 }

@@ -1,7 +1,11 @@
 package kube
 
 import (
+	"fmt"
+	"time"
+
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	policyv1 "k8s.io/api/policy/v1"
 )
 
 // Child is the options of a component's children: nothing of what the component
@@ -22,12 +26,34 @@ func After(needs []pulumi.CustomResource) pulumi.ResourceOption {
 	return pulumi.DependsOn(resources)
 }
 
+// EvictUnhealthy lets a pod that is not ready be evicted whatever its disruption budget
+// says. Otherwise one that crashes for ever would keep its node from being drained.
+func EvictUnhealthy() *policyv1.UnhealthyPodEvictionPolicyType {
+	always := policyv1.AlwaysAllow
+	return &always
+}
+
 // workloadTimeout is how long the pods of a workload may take to become ready. Nodes
 // that a pool starts from zero, drivers and first pulls of images of several GB
 // come before that, far beyond the Kubernetes provider's 10 minutes.
-const workloadTimeout = "60m"
+const workloadTimeout = time.Hour
+
+// rolloutTime is how long one replica of a rolling update may take until the next one
+// goes: its grace period, a new pod, the pull of a layer or two, and readiness.
+const rolloutTime = 2 * time.Minute
 
 // WorkloadTimeouts lets a workload's pods take as long as that.
-func WorkloadTimeouts() pulumi.ResourceOption {
-	return pulumi.Timeouts(&pulumi.CustomTimeouts{Create: workloadTimeout, Update: workloadTimeout, Delete: workloadTimeout})
+func WorkloadTimeouts() pulumi.ResourceOption { return RolloutTimeouts(0) }
+
+// RolloutTimeouts are WorkloadTimeouts for replicas that start at once, and that an
+// update replaces one after the other, as a StatefulSet does: its maxUnavailable is
+// behind a feature gate that Kubernetes 1.34 leaves off.
+func RolloutTimeouts(replicas int) pulumi.ResourceOption {
+	return pulumi.Timeouts(rolloutTimeouts(replicas))
+}
+
+func rolloutTimeouts(replicas int) *pulumi.CustomTimeouts {
+	minutes := func(d time.Duration) string { return fmt.Sprintf("%dm", int(d.Minutes())) }
+	at, one := minutes(workloadTimeout), minutes(workloadTimeout+time.Duration(replicas)*rolloutTime)
+	return &pulumi.CustomTimeouts{Create: at, Update: one, Delete: at}
 }

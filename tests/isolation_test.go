@@ -79,6 +79,7 @@ func TestRoleGuards(t *testing.T) {
 			selector := set.Spec.Selector.MatchLabels
 			budget := object[policyv1.PodDisruptionBudget](t, prod.one(t, "kubernetes:policy/v1:PodDisruptionBudget", name))
 			assert.Equal(t, 1, budget.Spec.MaxUnavailable.IntValue())
+			assert.Equal(t, policyv1.AlwaysAllow, *budget.Spec.UnhealthyPodEvictionPolicy, "a pod that crashes for ever keeps no node")
 			assert.Equal(t, selector, budget.Spec.Selector.MatchLabels)
 
 			pod := set.Spec.Template
@@ -144,9 +145,9 @@ func TestScriptStyle(t *testing.T) {
 	assert.Contains(t, scripts.Data["roles.sh"], "torch.distributed.launch")
 }
 
-// TestStopped: a stopped job has no pods, and all of its objects.
-func TestStopped(t *testing.T) {
-	recorder := deployDevJob(t, map[string]any{"stopped": true}, nil)
+// TestSuspended: a suspended job has no pods, and all of its objects.
+func TestSuspended(t *testing.T) {
+	recorder := deployDevJob(t, map[string]any{"suspend": true}, nil)
 	for _, registered := range recorder.all(t, "kubernetes:apps/v1:StatefulSet") {
 		set := object[appsv1.StatefulSet](t, registered)
 		assert.Zero(t, *set.Spec.Replicas)

@@ -20,7 +20,7 @@ func TestLaunch(t *testing.T) {
 	}{
 		"on the job's volume": {"prod", func(any) {}, "criteo-nn-worker",
 			"/workspace/.persia/criteo/1/nn-worker-$(REPLICA_INDEX)"},
-		"of another run": {"prod", func(jobs any) { jobs.([]any)[0].(map[string]any)["run"] = "second" }, "criteo-dataloader",
+		"of another run": {"prod", func(jobs any) { jobs.([]any)[0].(map[string]any)["runId"] = "second" }, "criteo-dataloader",
 			"/workspace/.persia/criteo/second/dataloader-$(REPLICA_INDEX)"},
 		"in the pod, where the job can write to no volume": {"dev", func(jobs any) {
 			jobs.([]any)[0].(map[string]any)["mounts"].([]any)[0].(map[string]any)["readOnly"] = true

@@ -177,6 +177,7 @@ func TestServersAreHardened(t *testing.T) {
 func TestDisruptionBudget(t *testing.T) {
 	budget := object[policyv1.PodDisruptionBudget](t, deployStack(t, "prod").one(t, "kubernetes:policy/v1:PodDisruptionBudget", "persia-nats-service"))
 	assert.Nil(t, budget.Spec.MaxUnavailable)
+	assert.Equal(t, policyv1.AlwaysAllow, *budget.Spec.UnhealthyPodEvictionPolicy)
 	assert.Equal(t, 59, budget.Spec.MinAvailable.IntValue())
 	assert.Equal(t, map[string]string{"app": "nats", "nats_cluster": "persia-nats-service"}, budget.Spec.Selector.MatchLabels)
 }

@@ -121,6 +121,7 @@ spec:
       - {name: claim-0, mountPath: /workspace}
       - {name: claim-1, mountPath: /data, readOnly: true}
       - {name: scratch, mountPath: /scratch, subPath: a}
+      - {name: shared-memory, mountPath: /dev/shm}
   embeddingWorker:
     replicas: 100
     resources:
@@ -154,9 +155,9 @@ func TestPersiaJobWithUsers(t *testing.T) {
 	}}}, job.Spec.Env[0])
 }
 
-// TestStoppedPersiaJob has nothing for the operator to make.
-func TestStoppedPersiaJob(t *testing.T) {
-	recorder := deployOperator(t, func(job map[string]any) { job["stopped"] = true })
+// TestSuspendedPersiaJob has nothing for the operator to make.
+func TestSuspendedPersiaJob(t *testing.T) {
+	recorder := deployOperator(t, func(job map[string]any) { job["suspend"] = true })
 	spec := object[v1.PersiaJob](t, recorder.one(t, persiaJobToken, "criteo")).Spec
 	assert.False(t, *spec.EnableMetrics)
 	for _, role := range []v1.Role{*spec.Dataloader, *spec.EmbeddingWorker, *spec.EmbeddingParameterServer, spec.NNWorker.Role} {

@@ -49,6 +49,7 @@ var (
 			env: map[string]string{
 				"REPLICA_SIZE": "240", "PERSIA_DATALOADER_ENTRY": "/workspace/persia-exp/data_compose.py",
 			},
+			sharedMemory: true,
 		},
 		"criteo-embedding-worker": {
 			replicas: 100, cpu: "28", memory: "100Gi", pool: "embedding-workers",

@@ -61,7 +61,7 @@ func TestCompletion(t *testing.T) {
 	c.await(func() bool { return isComplete(c.completion()) }, "the Job is complete")
 
 	t.Run("stopped", func(t *testing.T) {
-		up(object{"stopped": true})
+		up(object{"suspend": true})
 		assert.Empty(t, c.pods("persia", "persia_job=long,app.kubernetes.io/name notin (metrics-gateway,completion)"))
 		for _, trainer := range []*localProcess{first, second} {
 			require.NoError(t, trainer.cmd.Process.Signal(syscall.SIGTERM), "as the kubelet sends when a pod goes")
@@ -73,7 +73,7 @@ func TestCompletion(t *testing.T) {
 	})
 	t.Run("another run", func(t *testing.T) {
 		pod := c.podOf(job)
-		up(object{"stopped": true, "run": "second"})
+		up(object{"suspend": true, "runId": "second"})
 		assert.NotEqual(t, job.Name, c.completion().Name, "it alone is left")
 		assert.False(t, isComplete(c.completion()))
 		assert.NotContains(t, names(c.pods("persia", "app.kubernetes.io/name=completion")), pod.Name)

@@ -61,10 +61,10 @@ func TestPersiaOperator(t *testing.T) {
 	t.Run("no pod is evicted", o.assertKept)
 	t.Run("a change waits for the last pod", o.assertChangeWaits)
 	t.Run("a stop and a start", func(t *testing.T) {
-		o.settings["stopped"] = true
+		o.settings["suspend"] = true
 		assert.Equal(t, map[string]int{"replace": 2}, o.up(t))
 		o.awaitPods(t, 0)
-		o.settings["stopped"] = false
+		o.settings["suspend"] = false
 		assert.Equal(t, map[string]int{"replace": 2}, o.up(t))
 		o.awaitPods(t, 5)
 	})

@@ -64,7 +64,7 @@ func NewCluster(ctx *pulumi.Context, name string, args ClusterArgs, opts ...pulu
 		return nil, err
 	}
 	servers, err := kube.Register(ctx, name, natsCluster(args), child, kube.After(secrets),
-		kube.WorkloadTimeouts(), replacement(args.NATS))
+		kube.RolloutTimeouts(args.NATS.Size), replacement(args.NATS))
 	if err != nil {
 		return nil, err
 	}

@@ -29,8 +29,9 @@ func disruptionBudget(nats config.NATS) *policyv1.PodDisruptionBudget {
 	return &policyv1.PodDisruptionBudget{
 		ObjectMeta: policyMeta(nats),
 		Spec: policyv1.PodDisruptionBudgetSpec{
-			MinAvailable: &stay,
-			Selector:     &metav1.LabelSelector{MatchLabels: serverLabels(nats)},
+			MinAvailable:               &stay,
+			UnhealthyPodEvictionPolicy: kube.EvictUnhealthy(),
+			Selector:                   &metav1.LabelSelector{MatchLabels: serverLabels(nats)},
 		},
 	}
 }

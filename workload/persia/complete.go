@@ -89,6 +89,6 @@ func completionEnv(args JobArgs) []corev1.EnvVar {
 	return []corev1.EnvVar{
 		{Name: "PERSIA_METRICS_GATEWAY_ADDR", Value: metricsGatewayAddress(args.Job.Name)},
 		{Name: "PERSIA_JOB", Value: args.Job.Name},
-		{Name: "PERSIA_RUN", Value: args.Job.Run},
+		{Name: "PERSIA_RUN", Value: args.Job.RunID},
 	}
 }

@@ -168,7 +168,7 @@ func TestCompleteWithoutGateway(t *testing.T) {
 func TestCompletionName(t *testing.T) {
 	args := func(change func(*JobArgs)) JobArgs {
 		args := JobArgs{
-			Job:             config.Job{Name: "criteo", Run: "1", NNWorker: config.NNWorker{Role: config.Role{Replicas: 8}}},
+			Job:             config.Job{Name: "criteo", RunID: "1", NNWorker: config.NNWorker{Role: config.Role{Replicas: 8}}},
 			Namespace:       NamespaceName,
 			SystemPlacement: kube.Placement{NodeSelector: map[string]string{"pool": "system"}},
 		}
@@ -183,10 +183,10 @@ func TestCompletionName(t *testing.T) {
 		another bool
 	}{
 		"nothing":                     {func(*JobArgs) {}, false},
-		"a stopped job":               {func(a *JobArgs) { a.Job.Stopped = true }, false},
+		"a suspended job":             {func(a *JobArgs) { a.Job.Suspend = true }, false},
 		"other data loaders":          {func(a *JobArgs) { a.Job.Dataloader.Replicas = 7 }, false},
 		"another number of trainers":  {func(a *JobArgs) { a.Job.NNWorker.Replicas = 9 }, false},
-		"another run":                 {func(a *JobArgs) { a.Job.Run = "2" }, true},
+		"another run":                 {func(a *JobArgs) { a.Job.RunID = "2" }, true},
 		"another place":               {func(a *JobArgs) { a.SystemPlacement.NodeSelector = nil }, true},
 		"another job of the same run": {func(a *JobArgs) { a.Job.Name = "other" }, true},
 	} {
@@ -198,7 +198,7 @@ func TestCompletionName(t *testing.T) {
 // TestCompletionJob: its pod has no rights, and Pulumi does not wait for it.
 func TestCompletionJob(t *testing.T) {
 	job := completionJob(JobArgs{
-		Job:             config.Job{Name: "criteo", Run: "1", NNWorker: config.NNWorker{Role: config.Role{Replicas: 8}}},
+		Job:             config.Job{Name: "criteo", RunID: "1", NNWorker: config.NNWorker{Role: config.Role{Replicas: 8}}},
 		Namespace:       NamespaceName,
 		SystemPlacement: kube.Placement{NodeSelector: map[string]string{"pool": "system"}},
 	})

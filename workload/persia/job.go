@@ -95,7 +95,7 @@ func newRole(ctx *pulumi.Context, name string, args JobArgs, role role, child pu
 		return err
 	}
 	_, err = kube.Register(ctx, name, statefulSet(args, role), child,
-		kube.After([]pulumi.CustomResource{service}), kube.WorkloadTimeouts())
+		kube.After([]pulumi.CustomResource{service}), kube.RolloutTimeouts(role.config.Replicas))
 	return err
 }
 

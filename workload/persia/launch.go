@@ -118,13 +118,13 @@ func outlivesPod(source corev1.VolumeSource) bool {
 func launchEnv(args JobArgs, role role) []corev1.EnvVar {
 	env := []corev1.EnvVar{{
 		Name:  "PERSIA_FINISHED_FILE",
-		Value: path.Join(stateDirectory(args, role), args.Job.Name, args.Job.Run, role.name+"-$(REPLICA_INDEX)"),
+		Value: path.Join(stateDirectory(args, role), args.Job.Name, args.Job.RunID, role.name+"-$(REPLICA_INDEX)"),
 	}}
 	if *args.Job.EnableMetrics {
 		env = append(env, corev1.EnvVar{
 			Name: "PERSIA_FINISHED_METRIC",
 			// The Pushgateway takes the labels of a metric from the path.
-			Value: path.Join("/metrics/job", args.Job.Name, "run", args.Job.Run, "role", role.name, "replica", "$(REPLICA_INDEX)", "of", "$(REPLICA_SIZE)"),
+			Value: path.Join("/metrics/job", args.Job.Name, "run", args.Job.RunID, "role", role.name, "replica", "$(REPLICA_INDEX)", "of", "$(REPLICA_SIZE)"),
 		})
 	}
 	return env

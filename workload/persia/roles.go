@@ -35,7 +35,9 @@ type role struct {
 	serves bool
 	// env is the role's own environment.
 	env []corev1.EnvVar
-	// sharedMemory mounts memory at /dev/shm, which NCCL exchanges data through.
+	// sharedMemory mounts memory at /dev/shm, through which the processes of a role
+	// exchange data: those of NCCL, and the workers of PyTorch's DataLoader. Kubernetes
+	// gives a container 64 MiB there.
 	sharedMemory bool
 	priority     config.Priority
 	config       config.Role
@@ -51,13 +53,14 @@ func roles(job config.Job, namespace string) []role {
 	}
 	return []role{
 		{
-			name:     "dataloader",
-			older:    "datacompose",
-			args:     []string{"data-loader", "$(PERSIA_DATALOADER_ENTRY)", "--replica-index", "$(REPLICA_INDEX)", "--replica-size", "$(REPLICA_SIZE)"},
-			image:    cpuImage,
-			env:      []corev1.EnvVar{{Name: "PERSIA_DATALOADER_ENTRY", Value: job.PersiaEnv.DataloaderEntry}},
-			priority: config.PriorityDataloader,
-			config:   job.Dataloader,
+			name:         "dataloader",
+			older:        "datacompose",
+			args:         []string{"data-loader", "$(PERSIA_DATALOADER_ENTRY)", "--replica-index", "$(REPLICA_INDEX)", "--replica-size", "$(REPLICA_SIZE)"},
+			image:        cpuImage,
+			env:          []corev1.EnvVar{{Name: "PERSIA_DATALOADER_ENTRY", Value: job.PersiaEnv.DataloaderEntry}},
+			sharedMemory: true,
+			priority:     config.PriorityDataloader,
+			config:       job.Dataloader,
 		},
 		{
 			name:     "embedding-worker",

@@ -45,7 +45,7 @@ func statefulSet(args JobArgs, role role) *appsv1.StatefulSet {
 
 // replicasOf is how many replicas of a role there are now.
 func replicasOf(job config.Job, role role) int {
-	if job.Stopped {
+	if job.Suspend {
 		return 0
 	}
 	return role.config.Replicas
@@ -68,8 +68,9 @@ func disruptionBudget(args JobArgs, role role) *policyv1.PodDisruptionBudget {
 	return &policyv1.PodDisruptionBudget{
 		ObjectMeta: kube.Meta(args.Namespace, objectName(args.Job, role), labels),
 		Spec: policyv1.PodDisruptionBudgetSpec{
-			MaxUnavailable: &one,
-			Selector:       &metav1.LabelSelector{MatchLabels: selector},
+			MaxUnavailable:             &one,
+			UnhealthyPodEvictionPolicy: kube.EvictUnhealthy(),
+			Selector:                   &metav1.LabelSelector{MatchLabels: selector},
 		},
 	}
 }
@@ -207,7 +208,7 @@ func podVolumes(args JobArgs, role role) ([]corev1.Volume, []corev1.VolumeMount)
 	return append(volumes, launchVolumes...), append(mounts, launchMounts...)
 }
 
-// sharedMemory is where processes of a trainer, and NCCL among them, exchange data.
+// sharedMemory is where the processes of a replica exchange data.
 const sharedMemory = "/dev/shm"
 
 // claimVolumes are the volumes of the stack.

@@ -11,20 +11,23 @@ import (
 	v1 "persia/workload/persia/operator/api/v1"
 )
 
-// sharedMemory is what NCCL exchanges data through. The operator mounts none.
+// sharedMemory is what the processes of a replica exchange data through. The operator
+// mounts none.
 const sharedMemory = "shared-memory"
 
 // jobSpec is a training in the operator's words. One that is stopped has no pods.
 func jobSpec(args JobArgs) v1.PersiaJobSpec {
 	job := args.Job
-	metrics := *job.EnableMetrics && !job.Stopped
+	metrics := *job.EnableMetrics && !job.Suspend
 	claims := claimsOf(args)
 	nnWorker := v1.NNWorker{
 		Role:         roleSpec(args, claims, job.NNWorker.Role),
 		NprocPerNode: int32(job.NNWorker.NprocPerNode),
 	}
-	nnWorker.VolumeMounts = append(nnWorker.VolumeMounts, corev1.VolumeMount{Name: sharedMemory, MountPath: "/dev/shm"})
 	dataloader := roleSpec(args, claims, job.Dataloader)
+	for _, mounts := range []*[]corev1.VolumeMount{&nnWorker.VolumeMounts, &dataloader.VolumeMounts} {
+		*mounts = append(*mounts, corev1.VolumeMount{Name: sharedMemory, MountPath: "/dev/shm"})
+	}
 	embeddingWorker := roleSpec(args, claims, job.EmbeddingWorker)
 	parameterServer := roleSpec(args, claims, job.EmbeddingParameterServer)
 	return v1.PersiaJobSpec{
@@ -45,7 +48,7 @@ func jobSpec(args JobArgs) v1.PersiaJobSpec {
 
 func roleSpec(args JobArgs, claims []persia.Claim, role config.Role) v1.Role {
 	replicas := role.Replicas
-	if args.Job.Stopped {
+	if args.Job.Suspend {
 		replicas = 0
 	}
 	return v1.Role{

@@ -1,0 +1,41 @@
+package config
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestWarningOfNewerGPUs: upstream's default image computes on no GPU newer than A100.
+func TestWarningOfNewerGPUs(t *testing.T) {
+	const says = "PyTorch 1.8, which has no kernels for"
+	a3 := edits{"persia:nodePools[0].machineType": "a3-highgpu-8g", "persia:nodePools[0].gpu.type": "nvidia-h100-80gb"}
+	withImage := edits{"persia:jobs[0].nnWorker.image": "registry.example.com/trainer:2"}
+	for path, value := range a3 {
+		withImage[path] = value
+	}
+	for name, test := range map[string]struct {
+		edits edits
+		warns bool
+	}{
+		"A100":                     {edits{}, false},
+		"H100":                     {a3, true},
+		"H100 and an image for it": {withImage, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := Load(stackFile(t, test.edits), nil)
+			require.NoError(t, err)
+			warnings := strings.Join(s.Warnings(), "\n")
+			assert.Equal(t, test.warns, strings.Contains(warnings, says), warnings)
+			assert.Equal(t, test.warns, strings.Contains(warnings, "persia:jobs[0].nnWorker.image"), warnings)
+		})
+	}
+	for gpu, newer := range map[string]bool{
+		"nvidia-h100-mega-80gb": true, "nvidia-h200-141gb": true, "nvidia-b200": true, "nvidia-gb200": true, "nvidia-rtx-pro-6000": true,
+		"nvidia-tesla-a100": false, "nvidia-a100-80gb": false, "nvidia-l4": false, "nvidia-tesla-t4": false, "nvidia-tesla-v100": false,
+	} {
+		assert.Equal(t, newer, newerGPU.MatchString(gpu), gpu)
+	}
+}
