@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"persia/config"
-	settings "persia/config/nats"
 )
 
 // secretsCheck says whether the secrets are encrypted, and what opens them. That
@@ -60,7 +59,7 @@ func passphraseCheck(name, detail string) Check {
 }
 
 // plainSecrets are the paths of the secrets that are not encrypted.
-func plainSecrets(nats settings.Settings) []string {
+func plainSecrets(nats config.NATS) []string {
 	var paths []string
 	check := func(secret config.Secret, format string, args ...any) {
 		if secret != standIn {

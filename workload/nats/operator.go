@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"persia/capacity"
-	settings "persia/config/nats"
+	"persia/config"
 	"persia/kube"
 )
 
@@ -15,9 +15,9 @@ const (
 	// Namespace holds the operator and the servers. At its start the operator lists
 	// the pods of the namespace with this name, wherever it runs. Here it needs no
 	// right outside its own namespace for that.
-	Namespace = settings.Namespace
+	Namespace = config.NATSNamespace
 
-	operatorName = settings.OperatorName
+	operatorName = "nats-operator"
 	// The last release, and the first that runs on Kubernetes 1.22 and later.
 	operatorImage = "natsio/nats-operator:0.8.3"
 	operatorPort  = 8080
@@ -28,7 +28,7 @@ const (
 // OperatorArgs describes the operator.
 type OperatorArgs struct {
 	// Scope says whose NatsClusters the operator looks after.
-	Scope settings.Scope
+	Scope config.OperatorScope
 	// Placement is where the operator runs.
 	Placement kube.Placement
 }
@@ -92,8 +92,8 @@ func operator(name string, args OperatorArgs) kube.Operator {
 
 // arguments tell the operator its scope. Other operators look for it among the
 // arguments, not in the command.
-func arguments(scope settings.Scope) []string {
-	if scope == settings.ScopeCluster {
+func arguments(scope config.OperatorScope) []string {
+	if scope == config.ScopeCluster {
 		return []string{"--feature-gates=ClusterScoped=true"}
 	}
 	return nil
