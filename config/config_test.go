@@ -341,8 +341,8 @@ func TestLoadRefuses(t *testing.T) {
 			"persia:nats.name", []string{"51 characters", "at most 50"}},
 		{"NATS name starting with a digit", edits{"persia:nats.name": "1nats"},
 			"persia:nats.name", []string{"1nats", "start with an alphabetic"}},
-		{"NATS without size", edits{"persia:nats.size": nil},
-			"persia:nats.size", []string{"0", "at least 1"}},
+		{"NATS of fewer servers than one", edits{"persia:nats.size": -1},
+			"persia:nats.size", []string{"-1", "at least 1"}},
 		{"NATS version with a v", edits{"persia:nats.version": "v2.10.22"},
 			"persia:nats.version", []string{"v2.10.22", "MAJOR.MINOR.PATCH"}},
 		{"NATS version too old", edits{"persia:nats.version": "2.1.9"},
@@ -552,7 +552,7 @@ func TestEveryKeyMissing(t *testing.T) {
 	_, err := Load(func(string) (string, bool) { return "", false }, nil)
 	require.Error(t, err)
 	lines := strings.Split(err.Error(), "\n")
-	required := slices.DeleteFunc(Keys(), func(key string) bool { return key == pedlKey })
+	required := slices.DeleteFunc(Keys(), func(key string) bool { return key == pedlKey || key == natsKey })
 	assert.Len(t, lines, 1+len(required))
 	for _, key := range required {
 		assert.Contains(t, lineOf(t, err, key), "Required value: write")

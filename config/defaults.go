@@ -23,7 +23,7 @@ func (s *Stack) setDefaults() {
 	for i := range s.Volumes {
 		s.Volumes[i].setDefaults(s)
 	}
-	s.NATS.setDefaults(s.SystemPoolName())
+	s.NATS.Resolve(s.SystemPoolName())
 	for i := range s.Jobs {
 		s.Jobs[i].setDefaults()
 	}
@@ -127,20 +127,6 @@ func (u *Upgrade) setDefaults(scarce bool) {
 		setDefault(&u.BatchNodes, 1)
 		setDefault(&u.SoakSeconds, 3600)
 	}
-}
-
-func (n *NATS) setDefaults(systemPool string) {
-	setDefault(&n.Name, "persia-nats-service")
-	setDefault(&n.Version, "2.10.22")
-	setDefault(&n.Image, "nats")
-	setDefault(&n.MaxPayload, 50<<20)
-	setDefault(&n.MaxPending, pendingMessages*n.MaxPayload)
-	setDefault(&n.MaxConnections, 64<<10)
-	setDefault(&n.WriteDeadline, "10s")
-	setDefault(&n.NodePool, systemPool)
-	setDefault(&n.Spread, new(true))
-	setDefault(&n.ConfigReload, new(true))
-	setDefault(&n.OperatorScope, ScopeNamespace)
 }
 
 func (j *Job) setDefaults() {

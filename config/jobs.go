@@ -213,7 +213,7 @@ func (v *validator) serviceNames() {
 		for _, j := range v.stack.Jobs {
 			for _, d := range derivedNames {
 				if service := j.Name + d.suffix; service == cluster.Name || service == cluster.Name+"-mgmt" {
-					v.invalid(j.at.Child("name"), j.Name, "makes the service %s, which %s makes too; rename one of the two", service, cluster.path("name", cluster.own.Name != ""))
+					v.invalid(j.at.Child("name"), j.Name, "makes the service %s, which %s makes too; rename one of the two", service, cluster.NamePath(field.NewPath(natsKey)))
 				}
 			}
 		}

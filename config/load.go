@@ -33,8 +33,7 @@ var keys = []key{
 		"write an object with installer: managed, ubuntu-daemonset or cos-daemonset"},
 	{volumesKey, func(s *Stack) any { return &s.Volumes },
 		"write the list of volumes, or [] for none"},
-	{natsKey, func(s *Stack) any { return &s.NATS },
-		"write an object with size and resources, or {} where a manifest has them"},
+	{natsKey, func(s *Stack) any { return &s.NATS }, ""},
 	{jobsKey, func(s *Stack) any { return &s.Jobs },
 		"write the list of jobs, or [] for none"},
 	{pedlKey, func(s *Stack) any { return &s.PEDL }, ""},
@@ -123,10 +122,7 @@ func decoded(p *check.Problems, get func(key string) (string, bool), files fs.FS
 		}
 	}
 	p.Written(tree.Written)
-	if values[natsKey] != nil {
-		values[natsKey] = tree.NATS
-	}
-	values[jobsKey] = tree.Jobs
+	values[natsKey], values[jobsKey] = tree.NATS, tree.Jobs
 	for _, k := range keys {
 		if text, ok := k.into(s).(*string); ok {
 			if written, ok := given(get, k.name); ok {

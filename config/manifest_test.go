@@ -275,7 +275,7 @@ func TestManifestRefuses(t *testing.T) {
 		{"both kinds of sub-path", "subPath: a.yml", "subPath: a.yml, subPathExpr: $(A)", job + ".spec.nnWorker.volumeMounts[1].subPathExpr", []string{"either"}},
 		{"NATS field that is not read", "natsConfig: {maxPayload: 52428800}", "auth: {enableServiceAccounts: true}", nats + ".spec.auth.enableServiceAccounts", []string{"not read", "persia:nats"}},
 		{"NATS payload", "maxPayload: 52428800", "maxPayload: 67108865", nats + ".spec.natsConfig.maxPayload", []string{"67108865", "67108864"}},
-		{"NATS of no size", "  size: 1\n", "", "persia:nats.size", []string{"at least 1"}},
+		{"NATS of fewer servers than one", "  size: 1\n", "  size: -1\n", nats + ".spec.size", []string{"at least 1"}},
 		{"NATS resources twice", "  size: 1\n", "  size: 1\n  pod: {resources: {limits: {cpu: 1}}}\n", nats + ".spec.resources", []string{"says the same as", "pod.resources"}},
 		{"a key twice", "  logLevel: info", "  logLevel: info\n  logLevel: debug", file, []string{"is no YAML", "logLevel"}},
 		{"no YAML", "  logLevel: info", "  logLevel: [", file, []string{"is no YAML"}},

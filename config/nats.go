@@ -2,81 +2,121 @@ package config
 
 import (
 	"fmt"
-	"regexp"
+	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/apimachinery/pkg/util/version"
 
 	"persia/capacity"
+	"persia/config/nats"
 )
 
-// NATSNamespace is the namespace of the NATS operator and of the servers.
-const NATSNamespace = "nats-io"
-
-// natsOperator is the name of the operator's objects.
-const natsOperator = "nats-operator"
-
-// longestNATSName leaves room for what the NATS operator makes of it: service
-// NAME-mgmt and pods NAME-0.
-const longestNATSName = 50
-
-// oldestNATS is the oldest release of nats-server that a stack may ask for.
-var oldestNATS = version.MustParseSemantic("2.2.0")
-
-var natsVersionForm = regexp.MustCompile(`^(0|[1-9][0-9]{0,3})\.(0|[1-9][0-9]{0,3})\.(0|[1-9][0-9]{0,3})$`)
-
-// natsImageForm is a repository, with or without a registry, and no tag.
-var natsImageForm = regexp.MustCompile(`^([a-z0-9.-]+(:[0-9]+)?/)?[a-z0-9._/-]+$`)
-
-// Host is the name that clients know the servers by.
-func (n *NATS) Host() string {
-	return fmt.Sprintf("%s.%s.svc", n.Name, NATSNamespace)
-}
-
-// serverHost is the name that other servers know the first server by.
-func (n *NATS) serverHost() string {
-	return fmt.Sprintf("%s-1.%s-mgmt.%s.svc", n.Name, n.Name, NATSNamespace)
-}
-
-// requests is what the scheduler counts of a server's pod.
-func (n *NATS) requests() capacity.Resources {
-	r := requests(n.Resources)
-	if *n.ConfigReload {
-		r = r.Plus(capacity.NATSReloader)
+// NATSClusters are the NATS clusters of the jobs, in their order, or one without a job.
+func (s *Stack) NATSClusters() []nats.Cluster {
+	jobs := make([]nats.Job, len(s.Jobs))
+	for i := range s.Jobs {
+		job := &s.Jobs[i]
+		jobs[i] = nats.Job{Name: job.Name, Overrides: job.NATS, At: job.at.Child("nats"), Processes: job.processes()}
 	}
-	return r
+	return s.NATS.Clusters(jobs)
 }
 
-// nats checks the settings that all clusters of the stack share, and then each cluster.
+// processes is the number of a job's processes that connect to NATS.
+func (j *Job) processes() int {
+	processes := j.NNWorker.Replicas * (j.NNWorker.NprocPerNode - 1)
+	for _, role := range j.roles() {
+		processes += role.Replicas
+	}
+	return processes
+}
+
 func (v *validator) nats() {
-	path, n := field.NewPath(natsKey), &v.stack.NATS
-	v.natsSettings(path, n)
-	v.natsVersion(path.Child("version"), n.Version)
-	if !natsImageForm.MatchString(n.Image) {
-		v.invalid(path.Child("image"), n.Image, "must be an image reference without a tag, like nats or registry.example.com/nats; the tag is version")
+	path, clusters := field.NewPath(natsKey), v.stack.NATSClusters()
+	nats.Check(v.Problems, path, v.stack.NATS, clusters)
+	v.natsPool(path, v.stack.NATS)
+	for _, cluster := range clusters {
+		if cluster.IsOwn() {
+			v.natsPool(cluster.At(), cluster.Settings)
+		}
 	}
-	oneOf(v, path.Child("operatorScope"), n.OperatorScope, ScopeNamespace, ScopeCluster)
-	v.natsUsers(path.Child("users"), n.Users)
-	v.natsUsersFit(path.Child("users"), n.Users)
-	v.natsClusters()
 }
 
-// natsSettings checks what a job may have otherwise than the stack.
-func (v *validator) natsSettings(path *field.Path, n *NATS) {
-	if n.Size < 1 {
-		v.invalid(path.Child("size"), n.Size, "must be at least 1; write the number of servers")
-	}
-	v.assignment(path, "a NATS server", n.NodePool, n.Resources, append(v.stack.poolNames(), v.stack.SystemPoolName()))
-	v.noGPUs(path.Child("resources"), "a NATS server", n.Resources)
-	v.natsLimits(path, n)
+// natsPool checks that a server fits a node of its pool.
+func (v *validator) natsPool(path *field.Path, settings nats.Settings) {
+	v.assignment(path, "a NATS server", settings.NodePool, settings.Resources, append(v.stack.poolNames(), v.stack.SystemPoolName()))
 }
 
-func (v *validator) natsVersion(path *field.Path, text string) {
-	if !natsVersionForm.MatchString(text) {
-		v.invalid(path, text, "must be a release of nats-server as MAJOR.MINOR.PATCH in quotes, like \"2.10.22\"")
+// natsServersOn are the servers that are assigned to a pool, those of the same size
+// together, unless each has to have a node without another of its cluster.
+func (s *Stack) natsServersOn(pool string) []capacity.Pods {
+	var pods []capacity.Pods
+	var jobs [][]string
+	for _, c := range s.NATSClusters() {
+		if c.NodePool != pool {
+			continue
+		}
+		same := func(p capacity.Pods) bool { return !p.Apart && !c.AntiAffinity && p.Requests == c.Requests() }
+		i := slices.IndexFunc(pods, same)
+		if i < 0 {
+			i = len(pods)
+			pods = append(pods, capacity.Pods{Requests: c.Requests(), Priority: PriorityNATS.Value, Apart: c.AntiAffinity})
+			jobs = append(jobs, nil)
+		}
+		pods[i].Count += c.Size
+		jobs[i] = append(jobs[i], c.Job)
+	}
+	for i := range pods {
+		pods[i].Name = "NATS server"
+		if len(s.Jobs) > 1 {
+			pods[i].Name += " of " + someJobs(jobs[i])
+		}
+	}
+	return pods
+}
+
+// natsWarnings are about numbers of servers that are not usual, each said once.
+func (s *Stack) natsWarnings() []string {
+	var warnings []string
+	said := map[string]bool{}
+	for _, c := range s.NATSClusters() {
+		at := natsKey
+		if c.Size != s.NATS.Size {
+			at = c.At().String()
+		}
+		if said[at] {
+			continue
+		}
+		said[at] = true
+		if c.Size > 1 && c.Size%2 == 0 {
+			warnings = append(warnings, fmt.Sprintf("%s.size: %d is even; an odd number of servers is usual, since %d stay as available", at, c.Size, c.Size-1))
+		}
+		if c.Size > mostNATS {
+			warnings = append(warnings, fmt.Sprintf("%s.size: %d servers keep %d routes, each to each other; %d or less are usual, with more resources each",
+				at, c.Size, c.Size*(c.Size-1)/2, mostNATS))
+		}
+	}
+	return warnings
+}
+
+// natsVariables are those by which PERSIA finds NATS: that of today, and that of
+// older releases.
+var natsVariables = []string{"PERSIA_NATS_URL", "PERSIA_NATS_IP"}
+
+// dropOwnNATS removes from the jobs what the program sets itself: the address of the
+// job's NATS, as the job's manifest may have it, by the published name or its own.
+func (s *Stack) dropOwnNATS() {
+	if len(s.Jobs) == 0 {
 		return
 	}
-	if version.MustParseSemantic(text).LessThan(oldestNATS) {
-		v.invalid(path, text, "must be %s or later; leave it out for the default", oldestNATS)
+	for i, cluster := range s.NATSClusters() {
+		job := &s.Jobs[i]
+		own := func(e corev1.EnvVar) bool {
+			return slices.Contains(natsVariables, e.Name) && e.ValueFrom == nil &&
+				(nats.Answers(cluster.Name, e.Value) || nats.Answers(s.NATS.Name, e.Value))
+		}
+		job.Env = slices.DeleteFunc(job.Env, own)
+		for _, role := range job.roles() {
+			role.Env = slices.DeleteFunc(role.Env, own)
+		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"persia/config/nats"
 	"persia/internal/certtest"
 )
 
@@ -98,6 +99,21 @@ func TestLoadAcceptsNATS(t *testing.T) {
 	}
 }
 
+// TestNATSOfNoWords: one server needs no settings, and no key.
+func TestNATSOfNoWords(t *testing.T) {
+	for name, value := range map[string]any{"without the key": nil, "of an empty object": edits{}} {
+		t.Run(name, func(t *testing.T) {
+			s, err := Load(stackFile(t, edits{"persia:nats": value}), nil)
+			require.NoError(t, err)
+			assert.Equal(t, 1, s.NATS.Size)
+			assert.Equal(t, "persia-nats-service", s.NATS.Name)
+			assert.Equal(t, "system", s.NATS.NodePool)
+			assert.Equal(t, "1Gi", s.NATS.Resources.Limits.Memory().String())
+			assert.Equal(t, "500m", s.NATS.Resources.Limits.Cpu().String())
+		})
+	}
+}
+
 func TestNATSDefaults(t *testing.T) {
 	s, err := Load(stackFile(t, edits{"persia:nats.maxPayload": 1 << 20}), nil)
 	require.NoError(t, err)
@@ -105,10 +121,10 @@ func TestNATSDefaults(t *testing.T) {
 	assert.Equal(t, 4<<20, s.NATS.MaxPending)
 	assert.Equal(t, 65536, s.NATS.MaxConnections)
 	assert.Equal(t, "10s", s.NATS.WriteDeadline)
-	assert.True(t, *s.NATS.Spread)
-	assert.True(t, *s.NATS.ConfigReload)
+	assert.True(t, s.NATS.Spread)
+	assert.True(t, s.NATS.ConfigReload)
 	assert.False(t, s.NATS.Metrics)
-	assert.Equal(t, ScopeNamespace, s.NATS.OperatorScope)
+	assert.Equal(t, nats.ScopeNamespace, s.NATS.OperatorScope)
 }
 
 // TestSecretsAreNotPrinted puts a password where it belongs and where it does not.
@@ -145,7 +161,7 @@ func TestWarnings(t *testing.T) {
 	for size, want := range map[int][]string{
 		1: nil, 2: {"2 is even"}, 3: nil, 4: {"4 is even"}, 9: nil, 11: {"55 routes"}, 60: {"60 is even", "1770 routes"},
 	} {
-		warnings := (&Stack{NATS: NATS{Size: size}}).Warnings()
+		warnings := (&Stack{NATS: nats.Settings{Size: size}}).Warnings()
 		require.Len(t, warnings, len(want), "%d servers", size)
 		for i := range want {
 			assert.Contains(t, warnings[i], want[i])

@@ -36,7 +36,7 @@ func TestNATSOfJobs(t *testing.T) {
 	require.Len(t, clusters, 2)
 	first, second := clusters[0], clusters[1]
 	assert.Equal(t, "train", first.Job)
-	assert.Equal(t, s.NATS, first.NATS, "the first job has the stack's own")
+	assert.Equal(t, s.NATS, first.Settings, "the first job has the stack's own")
 	assert.Equal(t, "second", second.Job)
 	assert.Equal(t, "second-nats", second.Name)
 	assert.Equal(t, "second-nats.nats-io.svc", second.Host())

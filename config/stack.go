@@ -3,6 +3,8 @@ package config
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/config/nats"
 )
 
 // Stack is one deployment: the keys of a stack file, decoded, completed with
@@ -21,7 +23,7 @@ type Stack struct {
 	NodePools    []NodePool
 	NVIDIADriver NVIDIADriver
 	Volumes      []Volume
-	NATS         NATS
+	NATS         nats.Settings
 	Jobs         []Job
 	PEDL         *PEDL
 
@@ -409,98 +411,6 @@ type NVIDIADriver struct {
 	Version string `json:"version,omitempty"`
 }
 
-// NATS is the NATS cluster that carries PERSIA's messages. Each job has one of its own
-// with these settings, or with what its own nats has instead of them.
-type NATS struct {
-	// Name is the NatsCluster's name and so that of its client service. Default
-	// persia-nats-service.
-	Name string `json:"name,omitempty"`
-	// Size is the number of servers.
-	Size int `json:"size"`
-	// Version is the release of nats-server, and the tag of Image. Default
-	// 2.10.22.
-	Version string `json:"version,omitempty"`
-	// Image is the image of nats-server without a tag. Default nats.
-	Image string `json:"image,omitempty"`
-	// MaxPayload is the largest message in bytes. Default 52428800, which PERSIA
-	// needs; nats-server accepts at most 67108864.
-	MaxPayload int `json:"maxPayload,omitempty"`
-	// MaxPending is how many bytes a server keeps for a client that is slow to read
-	// them, before it cuts the client off. Default four times MaxPayload.
-	MaxPending int `json:"maxPending,omitempty"`
-	// MaxConnections is how many clients a server takes. Default 65536.
-	MaxConnections int `json:"maxConnections,omitempty"`
-	// WriteDeadline is how long a server waits for a client to take what it sends,
-	// from 1s to 5m. Default 10s.
-	WriteDeadline string `json:"writeDeadline,omitempty"`
-	// Resources are what one server asks for and may use, cpu and memory at least.
-	Resources corev1.ResourceRequirements `json:"resources"`
-	// NodePool is the pool of the servers. Default: the system pool.
-	NodePool string `json:"nodePool,omitempty"`
-	// AntiAffinity puts each server on a node of its own. Default false.
-	AntiAffinity bool `json:"antiAffinity,omitempty"`
-	// Spread puts servers on different zones and nodes where there is a choice.
-	// Default true.
-	Spread *bool `json:"spread,omitempty"`
-	// Metrics adds an exporter for Prometheus to each server, on port 7777. Default
-	// false.
-	Metrics bool `json:"metrics,omitempty"`
-	// ConfigReload adds a container to each server that lets it take changed
-	// limits, users and certificates while it runs. Without it, such a change
-	// replaces all servers at once. Default true.
-	ConfigReload *bool `json:"configReload,omitempty"`
-	// Users are those who may connect: the roles of jobs as the first of them, and only
-	// if their images can, as credentials of the job's nats says. Default none: then
-	// everybody may whom the network policy lets in.
-	Users []NATSUser `json:"users,omitempty"`
-	TLS   NATSTLS    `json:"tls,omitempty"`
-	// OperatorScope is whose NatsClusters the NATS operator looks after. Default
-	// namespace.
-	OperatorScope OperatorScope `json:"operatorScope,omitempty"`
-}
-
-// NATSUser is who may connect to NATS.
-type NATSUser struct {
-	// Name is made of letters, digits, dots, hyphens and underscores.
-	Name string `json:"name"`
-	// Password is given by `pulumi config set --secret`. It is made of letters,
-	// digits and -._~, since it stands in a URL.
-	Password Secret `json:"password"`
-}
-
-// NATSTLS encrypts what goes to and between the servers. Neither is by default.
-type NATSTLS struct {
-	// Clients is the certificate that a server shows to clients, of the name
-	// NAME.nats-io.svc, or *.nats-io.svc for all jobs. Clients must then use TLS.
-	Clients *Certificate `json:"clients,omitempty"`
-	// Routes is the certificate that servers show to each other, of the name
-	// *.NAME-mgmt.nats-io.svc of each job's NATS, for servers and for clients.
-	Routes *Certificate `json:"routes,omitempty"`
-}
-
-// Certificate is a certificate with its key, each as the text of a PEM file.
-type Certificate struct {
-	// CA is the certificate of who has signed Certificate.
-	CA string `json:"ca"`
-	// Certificate is the certificate itself, followed by those between it and CA.
-	Certificate string `json:"certificate"`
-	// Key is the private key, given by `pulumi config set --secret`.
-	Key Secret `json:"key"`
-}
-
-// OperatorScope is whose NatsClusters the NATS operator looks after.
-type OperatorScope string
-
-// The scopes of the NATS operator.
-const (
-	// ScopeNamespace is the namespace nats-io, where the operator needs no right
-	// beyond.
-	ScopeNamespace OperatorScope = "namespace"
-	// ScopeCluster is all namespaces, for other NatsClusters beside the stack's. The
-	// operator then reads the Secrets of all namespaces.
-	ScopeCluster OperatorScope = "cluster"
-)
-
 // Job is a PERSIA training. Its fields are named as those of a PersiaJob, and the
 // names that older releases of PERSIA have for some of them are understood too.
 type Job struct {
@@ -529,7 +439,7 @@ type Job struct {
 	// images of older releases of PERSIA lack.
 	Script *Script `json:"script,omitempty" beside:"manifest"`
 	// NATS says where the job's own NATS differs from persia:nats.
-	NATS JobNATS `json:"nats,omitempty" beside:"manifest"`
+	NATS nats.Overrides `json:"nats,omitempty" beside:"manifest"`
 	// Env are environment variables that every role gets.
 	Env       []corev1.EnvVar `json:"env,omitempty"`
 	PersiaEnv PersiaEnv       `json:"persiaEnv,omitempty"`
@@ -570,34 +480,6 @@ type Job struct {
 
 	// at is where the job stands.
 	at *field.Path
-}
-
-// JobNATS is the NATS of one job. PERSIA's subjects carry no name of a job, so that
-// jobs that share a NATS would train on each other's data: each job has its own, which
-// nobody else reaches. What is left out here is as in persia:nats.
-type JobNATS struct {
-	// Name is the NatsCluster's name and so that of its client service. Default: the
-	// name in persia:nats for the first job of the stack, and JOB-nats for each other.
-	Name string `json:"name,omitempty"`
-	// Size is the number of servers.
-	Size int `json:"size,omitempty"`
-	// NodePool is the pool of the servers.
-	NodePool string `json:"nodePool,omitempty"`
-	// Resources are what one server asks for and may use, cpu and memory at least.
-	Resources corev1.ResourceRequirements `json:"resources,omitempty"`
-	// MaxPayload is the largest message in bytes.
-	MaxPayload int `json:"maxPayload,omitempty"`
-	// MaxPending is how many bytes a server keeps for a client that is slow to read
-	// them.
-	MaxPending int `json:"maxPending,omitempty"`
-	// MaxConnections is how many clients a server takes.
-	MaxConnections int `json:"maxConnections,omitempty"`
-	// WriteDeadline is how long a server waits for a client to take what it sends.
-	WriteDeadline string `json:"writeDeadline,omitempty"`
-	// Credentials says that the images of the job have a client that takes a user and
-	// a password from the URL of NATS. The released ones do not. Default false: then
-	// persia:nats has no users.
-	Credentials bool `json:"credentials,omitempty"`
 }
 
 // Engine is what makes the pods of a job.

@@ -112,3 +112,8 @@ func (v *validator) roleEnv(path *field.Path, env []corev1.EnvVar) {
 		}
 	}
 }
+
+// invalidSecret refuses a value without printing it.
+func (v *validator) invalidSecret(path *field.Path, format string, args ...any) {
+	v.invalid(path, field.OmitValueType{}, format, args...)
+}

@@ -237,31 +237,11 @@ func TestProblems(t *testing.T) {
 			[]string{"missing gke-gcloud-auth-plugin: it is not on the PATH", "gcloud components install gke-gcloud-auth-plugin"}},
 		"credentials that are not there": {func(m *machine) { m.t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", "/nowhere/key.json") }, Missing,
 			[]string{"missing credentials: GOOGLE_APPLICATION_CREDENTIALS names /nowhere/key.json, which is not there"}},
-		"no account": {func(m *machine) {
-			m.gcloud("projects describe my-project", "echo 'ERROR: (gcloud.projects.describe) You do not currently have an active account selected.' >&2; exit 1")
-		}, Missing, []string{"missing project: (gcloud.projects.describe) You do not currently have an active account selected.; gcloud auth login",
-			"unchecked APIs: the project did not answer; needed: "}},
-		"no right": {func(m *machine) {
-			m.gcloud("projects describe my-project", "echo 'ERROR: (gcloud.projects.describe) User [ada@example.com] does not have permission to access projects instance [my-project] (or it may not exist): The caller does not have permission' >&2; exit 1")
-		}, Missing, []string{"missing project: my-project: (gcloud.projects.describe) User [ada@example.com] does not have permission", "correct persia:project"}},
-		"a deleted project": {func(m *machine) {
-			m.gcloud("projects describe my-project", `echo '{"lifecycleState": "DELETE_REQUESTED", "projectId": "my-project"}'`)
-		}, Missing, []string{"missing project: my-project is DELETE_REQUESTED"}},
 		"no network": {func(m *machine) {
 			m.gcloud("projects describe my-project", `echo "ERROR: (gcloud.projects.describe) There was a problem refreshing your current auth tokens: HTTPSConnectionPool(host='oauth2.googleapis.com', port=443): Max retries exceeded with url: /token" >&2; exit 1`)
 		}, Unchecked, []string{"unchecked project: (gcloud.projects.describe) There was a problem", "unchecked APIs: ", "unchecked quota CPUS: "}},
 		"an answer of another kind": {func(m *machine) { m.gcloud("projects describe my-project", "echo projectId: my-project") }, Unchecked,
 			[]string{"unchecked project: gcloud projects describe my-project printed what is not understood"}},
-		"APIs": {func(m *machine) {
-			m.enabled(without("dns.googleapis.com", "gkebackup.googleapis.com", "file.googleapis.com"))
-		}, Missing,
-			[]string{"missing APIs: not enabled: dns.googleapis.com, gkebackup.googleapis.com; gcloud services enable dns.googleapis.com gkebackup.googleapis.com --project=my-project"}},
-		"APIs that are not told": {func(m *machine) {
-			m.gcloud("services list --enabled", "echo 'ERROR: (gcloud.services.list) PERMISSION_DENIED: Permission denied to list services' >&2; exit 1")
-		}, Unchecked, []string{"unchecked APIs: (gcloud.services.list) PERMISSION_DENIED: Permission denied to list services; needed: compute.googleapis.com, "}},
-		"quotas that are not told": {func(m *machine) {
-			m.gcloud("compute regions describe us-central1", "echo 'ERROR: (gcloud.compute.regions.describe) Could not fetch resource:' >&2; exit 1")
-		}, Unchecked, []string{"unchecked quota NVIDIA_L4_GPUS: (gcloud.compute.regions.describe) Could not fetch resource:; needed: 1, us-central1"}},
 		"a key outside of the cluster": {func(m *machine) {
 			m.stack(created + "  persia:cluster.region: europe-west4\n")
 		}, Warning, []string{"warning stack file: persia:cluster.region is in the file, and the program does not read it; remove it"}},

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"persia/config"
+	settings "persia/config/nats"
 )
 
 // secretsCheck says whether the secrets are encrypted, and what opens them. That
@@ -59,7 +60,7 @@ func passphraseCheck(name, detail string) Check {
 }
 
 // plainSecrets are the paths of the secrets that are not encrypted.
-func plainSecrets(nats config.NATS) []string {
+func plainSecrets(nats settings.Settings) []string {
 	var paths []string
 	check := func(secret config.Secret, format string, args ...any) {
 		if secret != standIn {

@@ -163,7 +163,7 @@ func newNATS(ctx *pulumi.Context, cfg *config.Stack, needs []pulumi.CustomResour
 	var brokers []*nats.Cluster
 	for _, cluster := range cfg.NATSClusters() {
 		broker, err := nats.NewCluster(ctx, cluster.Name, nats.ClusterArgs{
-			NATS:              cluster.NATS,
+			NATS:              cluster.Settings,
 			Placement:         placement(cfg, cluster.NodePool),
 			Clients:           nats.Clients{Namespace: persia.NamespaceName, Pods: persia.PodsOf(cluster.Job)},
 			ManagedPrometheus: hasManagedPrometheus(cfg.Cluster),

@@ -150,12 +150,14 @@ func TestApproved(t *testing.T) {
 	t.Setenv("REFRESH", "false")
 	s.program("preview-comment", `
 [ "$*" = "--stack dev -- pulumi preview --stack dev --refresh=false --diff --non-interactive --color never" ]
-echo '<!-- persia-changes: 0123456789abcdef -->'`)
+echo '<!-- persia-preview: dev -->'
+echo '<!-- persia-changes: 0123456789abcdef -->'
+echo '<!-- persia-changes: aaaaaaaaaaaaaaaa -->'`)
 	output, ok := s.run("approved.sh", "0123456789abcdef")
 	assert.True(t, ok, output)
 	assert.Empty(t, s.read("summary.md"))
 
-	for _, other := range []string{"fedcba9876543210", "0123456789abcde", ""} {
+	for _, other := range []string{"fedcba9876543210", "0123456789abcde", "", "aaaaaaaaaaaaaaaa"} {
 		output, ok = s.run("approved.sh", other)
 		assert.False(t, ok, other)
 		assert.Contains(t, output, "no longer those that were approved")
@@ -165,6 +167,20 @@ echo '<!-- persia-changes: 0123456789abcdef -->'`)
 	s.program("preview-comment", "exit 255")
 	_, ok = s.run("approved.sh", "0123456789abcdef")
 	assert.False(t, ok, "a preview that fails")
+}
+
+func TestApprovedDestruction(t *testing.T) {
+	s := newScripts(t)
+	t.Setenv("STACK", "dev")
+	s.program("preview-comment", `
+[ "$*" = "--stack dev --title Destruction -- pulumi destroy --stack dev --preview-only --diff --non-interactive --color never" ]
+echo '<!-- persia-destruction: dev -->'
+echo '<!-- persia-changes: 0123456789abcdef -->'`)
+	output, ok := s.run("approved.sh", "0123456789abcdef", "destruction.sh")
+	assert.True(t, ok, output)
+	output, ok = s.run("approved.sh", "fedcba9876543210", "destruction.sh")
+	assert.False(t, ok)
+	assert.Contains(t, output, "no longer those that were approved")
 }
 
 func TestUnprotected(t *testing.T) {

@@ -30,6 +30,7 @@ type job struct {
 	If             string             `json:"if"`
 	Uses           string             `json:"uses"`
 	Needs          any                `json:"needs"`
+	RunsOn         string             `json:"runs-on"`
 	Environment    string             `json:"environment"`
 	TimeoutMinutes int                `json:"timeout-minutes"`
 	Permissions    *map[string]string `json:"permissions"`
@@ -152,6 +153,29 @@ func TestChangesAreApproved(t *testing.T) {
 				}
 			}
 		}
+	}
+	assert.Equal(t, 2, found, "deploy and destroy")
+}
+
+// TestWhatChangesIsChecked: a job that changes a stack comes after the check that the
+// changes are still the approved ones, and runs on no machine that a preview runs on.
+func TestWhatChangesIsChecked(t *testing.T) {
+	workflows, texts := read(t, "workflows/*")
+	changes := regexp.MustCompile(`pulumi (up|destroy) .*--yes`)
+	found := 0
+	for name, w := range workflows {
+		for id, j := range w.Jobs {
+			checked := false
+			for _, s := range j.Steps {
+				checked = checked || strings.Contains(s.Run, "approved.sh")
+				if changes.MatchString(s.Run) {
+					found++
+					assert.True(t, checked, "%s: %s: %s", name, id, s.Run)
+					assert.Contains(t, j.RunsOn, "DEPLOY_RUNNER", "%s: %s", name, id)
+				}
+			}
+		}
+		assert.NotContains(t, texts[name], "vars.RUNNER", name)
 	}
 	assert.Equal(t, 2, found, "deploy and destroy")
 }

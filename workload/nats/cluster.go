@@ -6,13 +6,13 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"persia/config"
+	settings "persia/config/nats"
 	"persia/kube"
 )
 
 // ClusterArgs describes a NATS cluster.
 type ClusterArgs struct {
-	NATS config.NATS
+	NATS settings.Settings
 	// Placement is where the servers run.
 	Placement kube.Placement
 	// Clients are the only pods that reach the servers.
@@ -86,7 +86,7 @@ func natsCluster(args ClusterArgs) *kube.Custom[spec] {
 
 // awaitServers makes the Kubernetes provider wait for the servers. The operator
 // writes size and version into the status once the last of them is ready.
-func awaitServers(nats config.NATS) map[string]string {
+func awaitServers(nats settings.Settings) map[string]string {
 	return map[string]string{"pulumi.com/waitFor": fmt.Sprintf(
 		`["jsonpath={.status.size}=%d","jsonpath={.status.currentVersion}=%s"]`, nats.Size, nats.Version)}
 }

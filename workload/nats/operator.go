@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"persia/capacity"
-	"persia/config"
+	settings "persia/config/nats"
 	"persia/kube"
 )
 
@@ -15,9 +15,9 @@ const (
 	// Namespace holds the operator and the servers. At its start the operator lists
 	// the pods of the namespace with this name, wherever it runs. Here it needs no
 	// right outside its own namespace for that.
-	Namespace = config.NATSNamespace
+	Namespace = settings.Namespace
 
-	operatorName = "nats-operator"
+	operatorName = settings.OperatorName
 	// The last release, and the first that runs on Kubernetes 1.22 and later.
 	operatorImage = "natsio/nats-operator:0.8.3"
 	operatorPort  = 8080
@@ -28,7 +28,7 @@ const (
 // OperatorArgs describes the operator.
 type OperatorArgs struct {
 	// Scope says whose NatsClusters the operator looks after.
-	Scope config.OperatorScope
+	Scope settings.Scope
 	// Placement is where the operator runs.
 	Placement kube.Placement
 }
@@ -92,8 +92,8 @@ func operator(name string, args OperatorArgs) kube.Operator {
 
 // arguments tell the operator its scope. Other operators look for it among the
 // arguments, not in the command.
-func arguments(scope config.OperatorScope) []string {
-	if scope == config.ScopeCluster {
+func arguments(scope settings.Scope) []string {
+	if scope == settings.ScopeCluster {
 		return []string{"--feature-gates=ClusterScoped=true"}
 	}
 	return nil

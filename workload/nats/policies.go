@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"persia/config"
+	settings "persia/config/nats"
 	"persia/kube"
 )
 
@@ -24,7 +24,7 @@ func registerPolicies(ctx *pulumi.Context, name string, args ClusterArgs, child 
 // disruptionBudget lets one server be evicted at a time. It counts those that
 // stay: of pods that belong to a custom resource Kubernetes does not know how many
 // there should be, and a maximum of those away would forbid every eviction.
-func disruptionBudget(nats config.NATS) *policyv1.PodDisruptionBudget {
+func disruptionBudget(nats settings.Settings) *policyv1.PodDisruptionBudget {
 	stay := intstr.FromInt(nats.Size - 1)
 	return &policyv1.PodDisruptionBudget{
 		ObjectMeta: policyMeta(nats),
@@ -64,6 +64,6 @@ func serverPolicy(args ClusterArgs) *networkingv1.NetworkPolicy {
 	}
 }
 
-func policyMeta(nats config.NATS) metav1.ObjectMeta {
+func policyMeta(nats settings.Settings) metav1.ObjectMeta {
 	return kube.Meta(Namespace, nats.Name, kube.Labels("nats", nats.Name))
 }

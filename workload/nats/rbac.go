@@ -3,13 +3,13 @@ package nats
 import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	"persia/config"
+	settings "persia/config/nats"
 )
 
 // rights are what the operator may do in its namespace, and in the cluster: just
 // what it does. sandbox/e2e compares them with what it asks for.
-func rights(scope config.OperatorScope) (role, clusterRole []rbacv1.PolicyRule) {
-	if scope == config.ScopeCluster {
+func rights(scope settings.Scope) (role, clusterRole []rbacv1.PolicyRule) {
+	if scope == settings.ScopeCluster {
 		return electionRules(), append(serverRules(), kindRules()...)
 	}
 	return append(serverRules(), electionRules()...), kindRules()

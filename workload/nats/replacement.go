@@ -3,14 +3,14 @@ package nats
 import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	"persia/config"
+	settings "persia/config/nats"
 )
 
 // replacement makes the NatsCluster, and with it all of its servers, be replaced
 // for what neither the operator nor a running server takes. The operator makes
 // pods and never changes them, but for their version, and a server reads its
 // configuration again only if a reloader tells it to.
-func replacement(nats config.NATS) pulumi.ResourceOption {
+func replacement(nats settings.Settings) pulumi.ResourceOption {
 	paths := []string{
 		"spec.serverImage",
 		"spec.pod",
@@ -25,7 +25,7 @@ func replacement(nats config.NATS) pulumi.ResourceOption {
 		// The name is taken until the old one is gone.
 		pulumi.DeleteBeforeReplace(true),
 	}
-	if !*nats.ConfigReload {
+	if !nats.ConfigReload {
 		paths = append(paths, "spec.natsConfig", "spec.auth")
 		options = append(options, pulumi.ReplacementTrigger(secretsOf(nats)))
 	}
@@ -33,9 +33,9 @@ func replacement(nats config.NATS) pulumi.ResourceOption {
 }
 
 // secretsOf are the users and certificates, which the NatsCluster only refers to.
-func secretsOf(nats config.NATS) pulumi.Output {
+func secretsOf(nats settings.Settings) pulumi.Output {
 	contents := pulumi.StringArray{pulumi.String(usersJSON(nats.Users))}
-	for _, certificate := range []*config.Certificate{nats.TLS.Clients, nats.TLS.Routes} {
+	for _, certificate := range []*settings.Certificate{nats.TLS.Clients, nats.TLS.Routes} {
 		if certificate == nil {
 			contents = append(contents, pulumi.String(""))
 			continue

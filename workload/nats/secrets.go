@@ -8,11 +8,11 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	corev1 "k8s.io/api/core/v1"
 
-	"persia/config"
+	settings "persia/config/nats"
 	"persia/kube"
 )
 
-func serverURL(nats config.NATS) *url.URL {
+func serverURL(nats settings.Settings) *url.URL {
 	scheme := "nats"
 	if nats.TLS.Clients != nil {
 		scheme = "tls"
@@ -20,10 +20,10 @@ func serverURL(nats config.NATS) *url.URL {
 	return &url.URL{Scheme: scheme, Host: fmt.Sprintf("%s:%d", nats.Host(), clientPort)}
 }
 
-func clientSecret(nats config.NATS) string      { return nats.Name + "-client" }
-func usersSecret(nats config.NATS) string       { return nats.Name + "-users" }
-func clientCertificate(nats config.NATS) string { return nats.Name + "-client-tls" }
-func routeCertificate(nats config.NATS) string  { return nats.Name + "-route-tls" }
+func clientSecret(nats settings.Settings) string      { return nats.Name + "-client" }
+func usersSecret(nats settings.Settings) string       { return nats.Name + "-users" }
+func clientCertificate(nats settings.Settings) string { return nats.Name + "-client-tls" }
+func routeCertificate(nats settings.Settings) string  { return nats.Name + "-route-tls" }
 
 // registerSecrets registers what servers and clients know of each other.
 func registerSecrets(ctx *pulumi.Context, name string, args ClusterArgs, child pulumi.ResourceOption) ([]pulumi.CustomResource, error) {
@@ -62,7 +62,7 @@ func secrets(args ClusterArgs) []*corev1.Secret {
 	return secrets
 }
 
-func secret(nats config.NATS, namespace, name string, contents map[string]string) *corev1.Secret {
+func secret(nats settings.Settings, namespace, name string, contents map[string]string) *corev1.Secret {
 	data := map[string][]byte{}
 	for file, text := range contents {
 		data[file] = []byte(text)
@@ -75,7 +75,7 @@ func secret(nats config.NATS, namespace, name string, contents map[string]string
 
 // usersJSON is the part authorization of nats-server's configuration, into which
 // the operator copies it.
-func usersJSON(users []config.NATSUser) string {
+func usersJSON(users []settings.User) string {
 	type user struct {
 		Name     string `json:"username"`
 		Password string `json:"password"`

@@ -7,6 +7,7 @@ import (
 
 	"persia/capacity"
 	"persia/config"
+	settings "persia/config/nats"
 	"persia/kube"
 )
 
@@ -122,8 +123,8 @@ func clusterSpec(args ClusterArgs) spec {
 	return s
 }
 
-func (p *podPolicy) addSidecars(nats config.NATS) {
-	if *nats.ConfigReload {
+func (p *podPolicy) addSidecars(nats settings.Settings) {
+	if nats.ConfigReload {
 		amounts := kube.Requests(capacity.NATSReloader)
 		p.EnableConfigReload = true
 		p.ReloaderImage, p.ReloaderImageTag = reloaderImage, reloaderTag
@@ -137,7 +138,7 @@ func (p *podPolicy) addSidecars(nats config.NATS) {
 	}
 }
 
-func podTemplate(nats config.NATS) corev1.PodSpec {
+func podTemplate(nats settings.Settings) corev1.PodSpec {
 	no := false
 	pod := corev1.PodSpec{
 		PriorityClassName: config.PriorityNATS.Name,
@@ -153,7 +154,7 @@ func podTemplate(nats config.NATS) corev1.PodSpec {
 		}},
 	}
 	kube.Restrict(&pod, serverUser)
-	if *nats.Spread {
+	if nats.Spread {
 		pod.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{
 			evenly(nats, corev1.LabelTopologyZone),
 			evenly(nats, corev1.LabelHostname),
@@ -163,7 +164,7 @@ func podTemplate(nats config.NATS) corev1.PodSpec {
 }
 
 // evenly prefers the nodes, or zones, with fewer servers. It keeps no pod waiting.
-func evenly(nats config.NATS, over string) corev1.TopologySpreadConstraint {
+func evenly(nats settings.Settings, over string) corev1.TopologySpreadConstraint {
 	return corev1.TopologySpreadConstraint{
 		MaxSkew:           1,
 		TopologyKey:       over,
@@ -173,6 +174,6 @@ func evenly(nats config.NATS, over string) corev1.TopologySpreadConstraint {
 }
 
 // serverLabels are those that the operator gives to the servers.
-func serverLabels(nats config.NATS) map[string]string {
+func serverLabels(nats settings.Settings) map[string]string {
 	return map[string]string{"app": "nats", "nats_cluster": nats.Name}
 }

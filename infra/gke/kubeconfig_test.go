@@ -1,0 +1,121 @@
+package gke
+
+import (
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"persia/gcp"
+)
+
+// TestCredentials has the real credential plugin get a credential in the ways that the
+// two kubeconfigs tell it: Pulumi's by application default credentials, that of people
+// by the login of gcloud.
+func TestCredentials(t *testing.T) {
+	for _, program := range []string{gcp.AuthPlugin, "gcloud"} {
+		if _, err := exec.LookPath(program); err != nil && os.Getenv("CI") == "true" {
+			t.Fatalf("%s is not on the PATH, and continuous integration must not skip this", program)
+		} else if err != nil {
+			t.Skipf("%s is not on the PATH: the kubeconfig was not tried with it", program)
+		}
+	}
+	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"access_token": "of-the-account", "expires_in": 3600, "token_type": "Bearer"}`))
+	}))
+	defer endpoint.Close()
+	dir := t.TempDir()
+	accountKey, loginToken := filepath.Join(dir, "account.json"), filepath.Join(dir, "token")
+	require.NoError(t, os.WriteFile(accountKey, keyFile(t, endpoint.URL), 0o600))
+	require.NoError(t, os.WriteFile(loginToken, []byte("of-the-login"), 0o600))
+
+	for name, c := range map[string]struct {
+		args         []string
+		account      bool
+		login        bool
+		token        string
+		withoutToken string
+	}{
+		"Pulumi with application default credentials": {args: byDefaultCredentials, account: true, token: "of-the-account"},
+		"Pulumi with a login alone":                   {args: byDefaultCredentials, login: true, withoutToken: "default credentials"},
+		"people with a login":                         {args: byLogin, login: true, token: "of-the-login"},
+		"people with both":                            {args: byLogin, account: true, login: true, token: "of-the-login"},
+		"people with neither":                         {args: byLogin, withoutToken: "gcloud"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			environment := []string{
+				"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "CLOUDSDK_CONFIG=" + t.TempDir(),
+				"CLOUDSDK_CORE_DISABLE_USAGE_REPORTING=true",
+				// There is no machine of Google Cloud here to ask.
+				"NO_GCE_CHECK=true",
+				`KUBERNETES_EXEC_INFO={"apiVersion":"client.authentication.k8s.io/v1beta1","kind":"ExecCredential","spec":{"interactive":false}}`,
+			}
+			if c.account {
+				environment = append(environment, "GOOGLE_APPLICATION_CREDENTIALS="+accountKey)
+			}
+			if c.login {
+				environment = append(environment, "CLOUDSDK_AUTH_ACCESS_TOKEN_FILE="+loginToken)
+			}
+			token, complaint := credential(t, c.args, environment)
+			assert.Equal(t, c.token, token)
+			assert.Contains(t, complaint, c.withoutToken)
+		})
+	}
+}
+
+// credential is the token that the plugin of a kubeconfig prints, or what it says
+// instead.
+func credential(t *testing.T, args, environment []string) (token, complaint string) {
+	t.Helper()
+	text, err := kubeconfigText("c", "192.0.2.1", "", args)
+	require.NoError(t, err)
+	var kubeconfig struct {
+		Users []struct {
+			User struct {
+				Exec struct {
+					Command string
+					Args    []string
+				}
+			}
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(text), &kubeconfig))
+	plugin := kubeconfig.Users[0].User.Exec
+	command := exec.CommandContext(t.Context(), plugin.Command, plugin.Args...)
+	command.Env = environment
+	output, err := command.Output()
+	if exit, failed := err.(*exec.ExitError); failed {
+		return "", string(exit.Stderr)
+	}
+	require.NoError(t, err)
+	var printed struct{ Status struct{ Token string } }
+	require.NoError(t, json.Unmarshal(output, &printed), string(output))
+	return printed.Status.Token, ""
+}
+
+// keyFile is the key of a service account that does not exist, with an endpoint here.
+func keyFile(t *testing.T, tokenURI string) []byte {
+	t.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	require.NoError(t, err)
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	require.NoError(t, err)
+	text, err := json.Marshal(map[string]string{
+		"type": "service_account", "project_id": "my-project", "private_key_id": "1", "client_id": "1",
+		"private_key":  string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})),
+		"client_email": "deploy@my-project.iam.gserviceaccount.com", "token_uri": tokenURI,
+	})
+	require.NoError(t, err)
+	return text
+}
