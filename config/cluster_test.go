@@ -206,14 +206,14 @@ func TestClusterDefaults(t *testing.T) {
 	s, err := Load(stackFile(t, edits{"persia:cluster.backup.plan": edits{"schedule": "0 4 * * *"}}), nil)
 	require.NoError(t, err)
 	c := s.Cluster
-	for name, on := range map[string]*bool{
+	for name, on := range map[string]bool{
 		"deletionProtection": c.DeletionProtection, "privateNodes": c.PrivateNodes, "dataplaneV2": c.DataplaneV2,
 		"workloadIdentity": c.WorkloadIdentity, "shieldedNodes": c.ShieldedNodes, "binaryAuthorization": c.BinaryAuthorization,
 		"imageStreaming": c.ImageStreaming, "persistentDisk": c.CSIDrivers.PersistentDisk, "filestore": c.CSIDrivers.Filestore,
 		"gcsFuse": c.CSIDrivers.GCSFuse, "managedPrometheus": c.Monitoring.ManagedPrometheus,
 		"costManagement": c.CostManagement, "agent": c.Backup.Agent,
 	} {
-		assert.True(t, *on, name)
+		assert.True(t, on, name)
 	}
 	assert.False(t, c.PrivateEndpoint)
 	assert.Equal(t, Maintenance{StartTime: "03:00"}, c.Maintenance)

@@ -18,6 +18,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
+	"persia/config/cluster"
+	"persia/config/nodepool"
 	"persia/internal/schematest"
 )
 
@@ -157,8 +159,11 @@ func TestLoadRefuses(t *testing.T) {
 			"persia:cluster.region", []string{"is a zone", "write the region, us-central1"}},
 		{"region misspelt", edits{"persia:cluster.region": "us_central1"},
 			"persia:cluster.region", []string{`"us_central1"`, "like us-central1"}},
-		{"no zones", edits{"persia:cluster.zones": []any{}},
-			"persia:cluster.zones", []string{"Required", "at least one zone"}},
+		{"no zones for a machine that few have", edits{"persia:cluster.zones": []any{}, "persia:nodePools[0].zones": []any{"us-central1-a"}},
+			"persia:nodePools[2].zones", []string{"Required", "m1-ultramem-160", "the zones of the cluster", "gcloud compute machine-types list"}},
+		{"nodes over the zones that GKE chooses", edits{"persia:cluster.zones": nil, "persia:nodePools[0].zones": []any{"us-central1-a"}, "persia:nodePools[2].zones": []any{"us-central1-a"},
+			"persia:nodePools[3]": edits{"name": "more", "machineType": "n2-standard-8", "nodes": 4}},
+			"persia:nodePools[3].nodes", []string{"4", "3 zones", "write 3 or 6"}},
 		{"zone of another region", edits{"persia:cluster.zones[0]": "us-east1-b"},
 			"persia:cluster.zones[0]", []string{`"us-east1-b"`, "region us-central1", "us-central1-a"}},
 		{"zone twice", edits{"persia:cluster.zones[1]": "us-central1-a"},
@@ -237,8 +242,6 @@ func TestLoadRefuses(t *testing.T) {
 			"persia:nodePools[1].autoscaling.maxNodes", []string{"4", "minNodes, which is 5"}},
 		{"autoscaling to nothing", edits{"persia:nodePools[1].autoscaling.maxNodes": 0},
 			"persia:nodePools[1].autoscaling.maxNodes", []string{"0", "remove the pool"}},
-		{"GPUs not declared", edits{"persia:nodePools[0].gpu": nil},
-			"persia:nodePools[0].gpu", []string{"Required", "{type: nvidia-tesla-a100, count: 8}"}},
 		{"GPU of another type", edits{"persia:nodePools[0].gpu.type": "nvidia-l4"},
 			"persia:nodePools[0].gpu.type", []string{"nvidia-l4", "comes with nvidia-tesla-a100"}},
 		{"GPU count of another type", edits{"persia:nodePools[0].gpu.count": 4},
@@ -277,8 +280,6 @@ func TestLoadRefuses(t *testing.T) {
 			"persia:nodePools[0].taints[0].key", []string{"nvidia.com/gpu", "remove the taint"}},
 
 		// NVIDIA driver.
-		{"installer missing", edits{"persia:nvidiaDriver": edits{}},
-			"persia:nvidiaDriver.installer", []string{"Required", "managed, ubuntu-daemonset or cos-daemonset"}},
 		{"installer unknown", edits{"persia:nvidiaDriver.installer": "ubuntu"},
 			"persia:nvidiaDriver.installer", []string{`"ubuntu"`, "ubuntu-daemonset"}},
 		{"managed with a number", edits{"persia:nvidiaDriver": edits{"installer": "managed", "version": "550.90.12"}},
@@ -584,9 +585,9 @@ func TestDefaults(t *testing.T) {
 
 	assert.Equal(t, "persia-project", s.Project)
 	assert.Equal(t, "REGULAR", s.Cluster.ReleaseChannel)
-	assert.True(t, *s.Cluster.DeletionProtection)
+	assert.True(t, s.Cluster.DeletionProtection)
 	assert.Equal(t, Network{Nodes: "10.0.0.0/20", Pods: "10.64.0.0/14", Services: "10.1.0.0/20", ControlPlane: "172.16.0.0/28"}, s.Cluster.Network)
-	assert.Equal(t, SystemPool{MachineType: "e2-standard-4", Nodes: 2}, s.Cluster.SystemPool)
+	assert.Equal(t, cluster.SystemPool{MachineType: "e2-standard-4", Nodes: 2}, s.Cluster.SystemPool)
 
 	trainers, loaders := s.NodePools[0], s.NodePools[1]
 	assert.Equal(t, []string{"us-central1-a"}, trainers.Zones)
@@ -601,7 +602,7 @@ func TestDefaults(t *testing.T) {
 	assert.Equal(t, "persia-nats-service", s.NATS.Name)
 	assert.Equal(t, "2.10.22", s.NATS.Version)
 	assert.Equal(t, 52428800, s.NATS.MaxPayload)
-	assert.Equal(t, systemPoolName, s.NATS.NodePool)
+	assert.Equal(t, nodepool.SystemName, s.NATS.NodePool)
 
 	job := s.Jobs[0]
 	assert.True(t, *job.EnableMetrics)
@@ -632,7 +633,7 @@ func TestDefaultsThatDepend(t *testing.T) {
 	}), nil)
 	require.NoError(t, err)
 	assert.Equal(t, 3, s.Cluster.SystemPool.Nodes)
-	assert.False(t, *s.Cluster.DeletionProtection)
+	assert.False(t, s.Cluster.DeletionProtection)
 	assert.Equal(t, s.Cluster.Zones, s.NodePools[1].Zones)
 	assert.Equal(t, "hyperdisk-balanced", s.NodePools[1].Disk.Type)
 	assert.Equal(t, "COS_CONTAINERD", s.NodePools[0].ImageType)
@@ -822,18 +823,6 @@ func TestValues(t *testing.T) {
 		// edits put the text there, if more than the path is needed for it.
 		edits edits
 	}{
-		"Cluster.ReleaseChannel":     {path: "persia:cluster.releaseChannel"},
-		"Cluster.DNS":                {path: "persia:cluster.dns"},
-		"Cluster.SecurityPosture":    {path: "persia:cluster.securityPosture"},
-		"Cluster.AutoscalingProfile": {path: "persia:cluster.autoscalingProfile"},
-		"Monitoring.Components": {"persia:cluster.monitoring.components[0]",
-			edits{"persia:cluster.monitoring.components": []any{bad}}},
-		"NodePool.ImageType":         {path: "persia:nodePools[0].imageType"},
-		"Autoscaling.LocationPolicy": {path: "persia:nodePools[1].autoscaling.locationPolicy"},
-		"GPUSharing.Strategy":        {path: "persia:nodePools[0].gpu.sharing.strategy"},
-		"Upgrade.Strategy":           {path: "persia:nodePools[0].upgrade.strategy"},
-		"Disk.Type":                  {path: "persia:nodePools[0].disk.type"},
-		"Taint.Effect":               {path: "persia:nodePools[1].taints[0].effect"},
 		"Volume.AccessModes": {"persia:volumes[0].accessModes[0]",
 			edits{"persia:volumes[0].accessModes": []any{bad}}},
 		"Volume.ReclaimPolicy": {path: "persia:volumes[0].reclaimPolicy"},

@@ -267,7 +267,7 @@ func (v *validator) nearDisk(path *field.Path, volume *Volume, pools []string) {
 				break
 			}
 		}
-		machine, known := v.stack.machine(pool)
+		machine, known := pool.Machine(v.stack.MachineTypes)
 		if known && disk.Create != nil && !slices.Contains(machine.BootDisks(), disk.Create.Type) {
 			v.invalid(path.Child("persistentDisk", "create", "type"), disk.Create.Type, "is not for %s, the machines of pool %s, whose roles mount the volume; write %s", machine.Type, name, or(machine.BootDisks()))
 		}
@@ -284,9 +284,9 @@ func (v *validator) creatable(path *field.Path) bool {
 }
 
 // driverOn checks that the cluster has the driver of a source.
-func (v *validator) driverOn(path *field.Path, driver string, setting *bool) {
+func (v *validator) driverOn(path *field.Path, driver string, on bool) {
 	at := field.NewPath(clusterKey, "csiDrivers", driver)
-	if v.off(at, setting) {
+	if !on && v.Decoded(at) {
 		v.invalid(at, false, "must be true, as this driver mounts the volume of %s; remove it, or use volumes of another kind", path)
 	}
 }

@@ -255,7 +255,7 @@ func TestPEDLDefaults(t *testing.T) {
 	assert.Equal(t, "pd-balanced", disk.Create.Type)
 	pool, _ := s.pool("pedl")
 	assert.Equal(t, map[string]string{"determined.ai/pedl-agent": "present"}, pool.Labels)
-	assert.Equal(t, []Taint{{"determined.ai/pedl-agent", "present", corev1.TaintEffectNoSchedule}}, pool.Taints)
+	assert.Equal(t, []Taint{{Key: "determined.ai/pedl-agent", Value: "present", Effect: corev1.TaintEffectNoSchedule}}, pool.Taints)
 }
 
 func TestPEDLWarnings(t *testing.T) {

@@ -180,8 +180,8 @@ func (v *validator) databaseVolume(path *field.Path, volume *Volume) {
 	if !ok {
 		return
 	}
-	if volume.HostPath != nil && pool.mostNodes() > 1 {
-		v.invalid(path.Child("hostPath"), volume.HostPath.Path, "is a directory of each node by itself, and pool %s has up to %d; use persistentDisk, or local", pool.Name, pool.mostNodes())
+	if volume.HostPath != nil && pool.MostNodes() > 1 {
+		v.invalid(path.Child("hostPath"), volume.HostPath.Path, "is a directory of each node by itself, and pool %s has up to %d; use persistentDisk, or local", pool.Name, pool.MostNodes())
 	}
 	if volume.PersistentDisk != nil && v.stack.Cluster.Existing == nil {
 		v.databaseDisk(path.Child("persistentDisk"), volume.PersistentDisk, pool)
@@ -193,7 +193,7 @@ func (v *validator) databaseDisk(path *field.Path, disk *PersistentDisk, pool No
 	if !slices.ContainsFunc(pool.Zones, func(zone string) bool { return slices.Contains(disk.Zones, zone) }) {
 		v.invalid(path.Child("zones"), disk.Zones, "pool %s, where the database runs, has nodes in %s alone; choose a disk there, or another nodePool", pool.Name, and(pool.Zones))
 	}
-	machine, known := v.stack.machine(pool)
+	machine, known := pool.Machine(v.stack.MachineTypes)
 	if known && disk.Create != nil && !slices.Contains(machine.BootDisks(), disk.Create.Type) {
 		v.invalid(path.Child("create", "type"), disk.Create.Type, "is not for %s, the machines of pool %s, where the database runs; write %s", machine.Type, pool.Name, or(machine.BootDisks()))
 	}

@@ -2,11 +2,11 @@ package config
 
 import (
 	"fmt"
-	"net/netip"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/capacity"
+	"persia/config/nodepool"
 )
 
 // Plan is what the stack's node pools must hold, and what they do.
@@ -14,41 +14,29 @@ func (s *Stack) Plan() capacity.Plan {
 	var pools []capacity.Pool
 	var usage []capacity.Usage
 	for _, p := range s.Pools() {
-		machine, _ := s.machine(p)
+		machine, _ := p.Machine(s.MachineTypes)
 		pools = append(pools, capacity.Pool{
 			Name:    p.Name,
 			Machine: machine,
 			Spot:    p.Spot,
 			Node:    s.nodeRoom(p),
-			Nodes:   p.mostNodes(),
+			Nodes:   p.MostNodes(),
 			Pods:    s.podsOn(p.Name),
 		})
 		usage = append(usage, capacity.Usage{
 			Machine:   machine,
 			Spot:      p.Spot,
-			Nodes:     p.mostNodes(),
+			Nodes:     p.MostNodes(),
 			BootDisk:  capacity.Disk{Type: p.Disk.Type, GB: p.Disk.SizeGB},
 			LocalSSDs: p.LocalSSDs,
 		})
 	}
 	plan := capacity.NewPlan(pools, s.price)
 	if s.Cluster.Existing == nil {
-		plan.Quotas = capacity.Quotas(s.Cluster.Region, *s.Cluster.PrivateNodes, usage, s.createdDisks())
-		plan.Ranges = s.addressRanges()
+		plan.Quotas = capacity.Quotas(s.Cluster.Region, s.Cluster.PrivateNodes, usage, s.createdDisks())
+		plan.Ranges = s.Cluster.Network.Ranges(s.addresses())
 	}
 	return plan
-}
-
-// addressRanges are the network's ranges that grow with the nodes. They are valid.
-func (s *Stack) addressRanges() []capacity.Range {
-	ranges := []capacity.Range{
-		{Name: "nodes", CIDR: s.Cluster.Network.Nodes, Needed: s.nodeAddresses()},
-		{Name: "pods", CIDR: s.Cluster.Network.Pods, Needed: s.podAddresses()},
-	}
-	for i := range ranges {
-		ranges[i].Size = size(netip.MustParsePrefix(ranges[i].CIDR))
-	}
-	return ranges
 }
 
 // createdDisks are those that volumes have made: of a regional one, two.
@@ -74,7 +62,7 @@ func (s *Stack) price(machineType string, spot bool) (float64, bool) {
 
 // nodeRoom is what a node of a pool leaves to the pods that are assigned to it.
 func (s *Stack) nodeRoom(p NodePool) capacity.Resources {
-	machine, _ := s.machine(p)
+	machine, _ := p.Machine(s.MachineTypes)
 	room := capacity.Allocatable(machine)
 	room.Pods = int64(p.MaxPodsPerNode)
 	// Of an existing pool's disks nothing is known.
@@ -85,7 +73,7 @@ func (s *Stack) nodeRoom(p NodePool) capacity.Resources {
 	room = room.Minus(capacity.NodeAgents)
 	if p.GPU != nil {
 		room.GPUs = p.GPU.Places()
-		if s.NVIDIADriver.Installer != InstallerManaged {
+		if s.NVIDIADriver.Installer != nodepool.InstallerManaged {
 			room = room.Minus(capacity.DriverInstaller)
 		}
 	}
@@ -234,7 +222,7 @@ func (v *validator) nodesPath(pool string) *field.Path {
 // pool with a fixed number.
 func (s *Stack) wholeZones(pool string, nodes int) int {
 	p, _ := s.pool(pool)
-	if zones := len(p.Zones); p.Nodes != nil && zones > 0 {
+	if zones := p.ZoneCount(); p.Nodes != nil && s.Cluster.Existing == nil {
 		return (nodes + zones - 1) / zones * zones
 	}
 	return nodes

@@ -46,7 +46,7 @@ func (v *validator) assignedPool(path *field.Path, name string, allowed []string
 
 // fits checks that one replica finds room on an empty node.
 func (v *validator) fits(path *field.Path, who string, r corev1.ResourceRequirements, pool NodePool) {
-	if _, ok := v.stack.machine(pool); !ok {
+	if _, ok := pool.Machine(v.stack.MachineTypes); !ok {
 		return
 	}
 	room := v.stack.nodeRoom(pool)
@@ -87,14 +87,14 @@ func (v *validator) orMachines(r corev1.ResourceRequirements, pool NodePool) str
 // gpusFit checks that a node has as many GPUs, or places on them, as one replica
 // asks for.
 func (v *validator) gpusFit(path *field.Path, who string, r corev1.ResourceRequirements, pool NodePool) {
-	m, ok := v.stack.machine(pool)
+	m, ok := pool.Machine(v.stack.MachineTypes)
 	q, at, asks := pod.Asked(path, r, pod.GPU)
 	if !ok || !asks {
 		return
 	}
 	has, shared := int64(m.GPUs), false
 	if pool.GPU != nil {
-		has, shared = has*pool.GPU.placesEach(), pool.GPU.Sharing != nil
+		has, shared = has*pool.GPU.PlacesEach(), pool.GPU.Sharing != nil
 	}
 	switch {
 	case has == 0:

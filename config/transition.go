@@ -1,6 +1,7 @@
 package config
 
 import (
+	"regexp"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -9,8 +10,10 @@ import (
 
 	"persia/capacity"
 	"persia/config/check"
+	"persia/config/cluster"
 	"persia/config/decode"
 	"persia/config/manifest"
+	"persia/config/nodepool"
 	"persia/config/pod"
 )
 
@@ -19,6 +22,35 @@ import (
 
 // Secret is decode's.
 type Secret = decode.Secret
+
+// The types of clusters and node pools.
+type (
+	Cluster           = cluster.Cluster
+	ExistingCluster   = cluster.Existing
+	Network           = cluster.Network
+	AuthorizedNetwork = cluster.AuthorizedNetwork
+	Maintenance       = cluster.Maintenance
+	Monitoring        = cluster.Monitoring
+	Encryption        = cluster.Encryption
+	BackupPlan        = cluster.BackupPlan
+	MachineType       = nodepool.MachineType
+	NodePool          = nodepool.Pool
+	GPU               = nodepool.GPU
+	GPUSharing        = nodepool.Sharing
+	Autoscaling       = nodepool.Autoscaling
+	Disk              = nodepool.Disk
+	Upgrade           = nodepool.Upgrade
+	Taint             = nodepool.Taint
+	NVIDIADriver      = nodepool.NVIDIADriver
+	Installer         = nodepool.Installer
+)
+
+// The installers of the NVIDIA driver.
+const (
+	InstallerManaged = nodepool.InstallerManaged
+	InstallerUbuntu  = nodepool.InstallerUbuntu
+	InstallerCOS     = nodepool.InstallerCOS
+)
 
 // QuantityForm is check's.
 const QuantityForm = check.QuantityForm
@@ -117,3 +149,5 @@ func (v *validator) roleEnv(path *field.Path, env []corev1.EnvVar) {
 func (v *validator) invalidSecret(path *field.Path, format string, args ...any) {
 	v.invalid(path, field.OmitValueType{}, format, args...)
 }
+
+var zoneForm = regexp.MustCompile(`^[a-z]+-[a-z]+[0-9]+-[a-z]$`)

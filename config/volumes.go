@@ -155,7 +155,7 @@ func (s *Stack) usersOf(volume string) users {
 				}
 			}
 			if p, ok := s.pool(r.NodePool); ok && mounted && !slices.Contains(found.pools, p.Name) {
-				found.pools, found.nodes = append(found.pools, p.Name), found.nodes+p.mostNodes()
+				found.pools, found.nodes = append(found.pools, p.Name), found.nodes+p.MostNodes()
 			}
 		}
 	}

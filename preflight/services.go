@@ -26,16 +26,16 @@ var services = []Service{
 		return s.Cluster.DNS == "CLOUD_DNS"
 	}},
 	{"gkebackup.googleapis.com", "cluster.backup, whose agent is on by default", func(s *config.Stack) bool {
-		return on(s.Cluster.Backup.Agent) || s.Cluster.Backup.Plan != nil
+		return s.Cluster.Backup.Agent || s.Cluster.Backup.Plan != nil
 	}},
 	{"binaryauthorization.googleapis.com", "cluster.binaryAuthorization, on by default", func(s *config.Stack) bool {
-		return on(s.Cluster.BinaryAuthorization)
+		return s.Cluster.BinaryAuthorization
 	}},
 	{"containersecurity.googleapis.com", "cluster.securityPosture: BASIC, the default", func(s *config.Stack) bool {
 		return s.Cluster.SecurityPosture != "DISABLED"
 	}},
 	{"containerfilesystem.googleapis.com", "cluster.imageStreaming, on by default", func(s *config.Stack) bool {
-		return on(s.Cluster.ImageStreaming)
+		return s.Cluster.ImageStreaming
 	}},
 	{"file.googleapis.com", "volumes with filestore", func(s *config.Stack) bool {
 		return anyVolume(s, func(v config.Volume) bool { return v.Filestore != nil })
@@ -60,8 +60,6 @@ func Services(s *config.Stack) []Service {
 }
 
 func always(*config.Stack) bool { return true }
-
-func on(setting *bool) bool { return setting != nil && *setting }
 
 func anyVolume(s *config.Stack, is func(config.Volume) bool) bool {
 	return slices.ContainsFunc(s.Volumes, is)

@@ -108,8 +108,7 @@ func newCluster(ctx *pulumi.Context, cfg *config.Stack, found map[string]storage
 // hasManagedPrometheus reports whether the cluster has Managed Service for Prometheus.
 // Of one that is there already nothing is known, and its kinds may be missing.
 func hasManagedPrometheus(cluster config.Cluster) bool {
-	enabled := cluster.Monitoring.ManagedPrometheus
-	return enabled != nil && *enabled
+	return cluster.Existing == nil && cluster.Monitoring.ManagedPrometheus
 }
 
 // keepsNetwork reports whether the stack leaves a Filestore instance behind, which

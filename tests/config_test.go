@@ -35,7 +35,7 @@ func TestBadStackRegistersNothing(t *testing.T) {
 		change  func(value any)
 		problem string
 	}{
-		"cluster": {"persia:cluster", func(value any) { value.(map[string]any)["zones"] = []any{} }, "persia:cluster.zones"},
+		"cluster": {"persia:cluster", func(value any) { value.(map[string]any)["region"] = "" }, "persia:cluster.region"},
 		"node pools": {"persia:nodePools", func(value any) {
 			value.([]any)[0].(map[string]any)["nodes"] = -1
 		}, "persia:nodePools[0].nodes"},

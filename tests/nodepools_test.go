@@ -136,7 +136,7 @@ func TestNodePoolSettings(t *testing.T) {
 		{"disk type", cpuPool, "nodeConfig.diskType", "pd-balanced", settings{"disk": settings{"type": "pd-ssd"}}, nil, "pd-ssd"},
 		{"disk type of a machine that takes one only", cpuPool, "nodeConfig.diskType", "pd-balanced", settings{"machineType": "c4-standard-32"}, nil, "hyperdisk-balanced"},
 		{"disk size", cpuPool, "nodeConfig.diskSizeGb", 100.0, settings{"disk": settings{"sizeGb": 500}}, nil, 500.0},
-		{"local SSDs", cpuPool, "nodeConfig.ephemeralStorageLocalSsdConfig", nil, settings{"localSsds": 4}, nil, settings{"localSsdCount": 4.0}},
+		{"local SSDs", cpuPool, "nodeConfig.ephemeralStorageLocalSsdConfig", nil, settings{"localSsdCount": 4}, nil, settings{"localSsdCount": 4.0}},
 		{"gvnic", cpuPool, "nodeConfig.gvnic.enabled", true, settings{"gvnic": false}, nil, nil},
 		{"secure boot", cpuPool, "nodeConfig.shieldedInstanceConfig.enableSecureBoot", true, settings{"secureBoot": false}, nil, false},
 		{"pods a node", cpuPool, "maxPodsPerNode", 110.0, settings{"maxPodsPerNode": 32}, nil, 32.0},

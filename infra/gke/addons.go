@@ -11,16 +11,16 @@ import (
 func addons(cluster config.Cluster) container.ClusterAddonsConfigArgs {
 	return container.ClusterAddonsConfigArgs{
 		GcePersistentDiskCsiDriverConfig: container.ClusterAddonsConfigGcePersistentDiskCsiDriverConfigArgs{
-			Enabled: pulumi.Bool(*cluster.CSIDrivers.PersistentDisk),
+			Enabled: pulumi.Bool(cluster.CSIDrivers.PersistentDisk),
 		},
 		GcpFilestoreCsiDriverConfig: container.ClusterAddonsConfigGcpFilestoreCsiDriverConfigArgs{
-			Enabled: pulumi.Bool(*cluster.CSIDrivers.Filestore),
+			Enabled: pulumi.Bool(cluster.CSIDrivers.Filestore),
 		},
 		GcsFuseCsiDriverConfig: container.ClusterAddonsConfigGcsFuseCsiDriverConfigArgs{
-			Enabled: pulumi.Bool(*cluster.CSIDrivers.GCSFuse),
+			Enabled: pulumi.Bool(cluster.CSIDrivers.GCSFuse),
 		},
 		GkeBackupAgentConfig: container.ClusterAddonsConfigGkeBackupAgentConfigArgs{
-			Enabled: pulumi.Bool(*cluster.Backup.Agent),
+			Enabled: pulumi.Bool(cluster.Backup.Agent),
 		},
 	}
 }

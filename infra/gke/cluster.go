@@ -107,8 +107,8 @@ func newControlPlane(ctx *pulumi.Context, name string, args Args, network *netwo
 		Project:               pulumi.String(args.Project),
 		Name:                  pulumi.String(cluster.Name),
 		Location:              pulumi.String(cluster.Region),
-		NodeLocations:         pulumi.ToStringArray(cluster.Zones),
-		DeletionProtection:    pulumi.Bool(*cluster.DeletionProtection),
+		NodeLocations:         locations(cluster.Zones),
+		DeletionProtection:    pulumi.Bool(cluster.DeletionProtection),
 		RemoveDefaultNodePool: pulumi.Bool(true),
 		InitialNodeCount:      pulumi.Int(1),
 		NodeConfig:            defaultPool(cluster, identity),
@@ -128,7 +128,7 @@ func newControlPlane(ctx *pulumi.Context, name string, args Args, network *netwo
 		EnableL4IlbSubsetting: pulumi.Bool(true),
 
 		WorkloadIdentityConfig: workloadIdentity(args),
-		EnableShieldedNodes:    pulumi.Bool(*cluster.ShieldedNodes),
+		EnableShieldedNodes:    pulumi.Bool(cluster.ShieldedNodes),
 		BinaryAuthorization:    binaryAuthorization(cluster),
 		SecurityPostureConfig:  securityPosture(cluster),
 		DatabaseEncryption:     secretEncryption(cluster.Encryption),
@@ -137,13 +137,13 @@ func newControlPlane(ctx *pulumi.Context, name string, args Args, network *netwo
 		AddonsConfig:       addons(cluster),
 
 		MonitoringConfig:     monitoringConfig(cluster.Monitoring),
-		CostManagementConfig: container.ClusterCostManagementConfigArgs{Enabled: pulumi.Bool(*cluster.CostManagement)},
+		CostManagementConfig: container.ClusterCostManagementConfigArgs{Enabled: pulumi.Bool(cluster.CostManagement)},
 	},
 		child,
 		// Both describe the default pool, which is gone after creation.
 		pulumi.IgnoreChanges(append(ignored, "nodeConfig", "initialNodeCount")),
 		// GKE would refuse too, but only after everything inside is gone.
-		pulumi.Protect(*cluster.DeletionProtection),
+		pulumi.Protect(cluster.DeletionProtection),
 		pulumi.Timeouts(&pulumi.CustomTimeouts{Create: "60m", Update: "120m", Delete: "60m"}),
 		pulumi.DependsOn(needs))
 }
@@ -166,5 +166,5 @@ func defaultPool(cluster config.Cluster, identity *nodeIdentity) container.Clust
 func clusterIdentifier(args Args) string {
 	cluster := args.Cluster
 	return fmt.Sprintf("projects/%s/locations/%s/clusters/%s?datapath=%s&privateNodes=%t&controlPlane=%s",
-		args.Project, cluster.Region, cluster.Name, datapath(cluster), *cluster.PrivateNodes, cluster.Network.ControlPlane)
+		args.Project, cluster.Region, cluster.Name, datapath(cluster), cluster.PrivateNodes, cluster.Network.ControlPlane)
 }

@@ -11,7 +11,7 @@ import (
 // provider would keep those of a private cluster, without their way out.
 func privateCluster(cluster config.Cluster) container.ClusterPrivateClusterConfigArgs {
 	return container.ClusterPrivateClusterConfigArgs{
-		EnablePrivateNodes:    pulumi.Bool(*cluster.PrivateNodes),
+		EnablePrivateNodes:    pulumi.Bool(cluster.PrivateNodes),
 		EnablePrivateEndpoint: pulumi.Bool(cluster.PrivateEndpoint),
 		MasterIpv4CidrBlock:   optional(cluster.Network.ControlPlane),
 	}

@@ -20,7 +20,7 @@ func monitoringConfig(monitoring config.Monitoring) container.ClusterMonitoringC
 	return container.ClusterMonitoringConfigArgs{
 		EnableComponents: pulumi.ToStringArray(components),
 		ManagedPrometheus: container.ClusterMonitoringConfigManagedPrometheusArgs{
-			Enabled: pulumi.Bool(*monitoring.ManagedPrometheus),
+			Enabled: pulumi.Bool(monitoring.ManagedPrometheus),
 		},
 	}
 }

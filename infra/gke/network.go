@@ -47,7 +47,7 @@ func newNetwork(ctx *pulumi.Context, name string, args Args, child pulumi.Resour
 		return nil, err
 	}
 	registered := &network{network: vpc, subnetwork: subnetwork}
-	if *args.Cluster.PrivateNodes {
+	if args.Cluster.PrivateNodes {
 		nat, err := newNAT(ctx, name, args, vpc, child)
 		if err != nil {
 			return nil, err
@@ -119,7 +119,7 @@ const (
 )
 
 func datapath(cluster config.Cluster) string {
-	if *cluster.DataplaneV2 {
+	if cluster.DataplaneV2 {
 		return advancedDatapath
 	}
 	return legacyDatapath

@@ -37,7 +37,7 @@ func nodeConfig(pool config.NodePool, args Args, identity *nodeIdentity) contain
 	}
 	// What is off is not named here: no recorded answer shows what GKE makes of it, and
 	// left out of an answer it would replace the pool in every plan.
-	if *pool.GVNIC {
+	if pool.GVNIC {
 		node.Gvnic = container.NodePoolNodeConfigGvnicArgs{Enabled: pulumi.Bool(true)}
 	}
 	if streamsImages(pool, args.Cluster) {
@@ -100,7 +100,7 @@ func reservationAffinity(pool config.NodePool) container.NodePoolNodeConfigReser
 // metadataMode is whose metadata server pods find: GKE's, with identities of their
 // own, or the machine's.
 func metadataMode(cluster config.Cluster) string {
-	if *cluster.WorkloadIdentity {
+	if cluster.WorkloadIdentity {
 		return "GKE_METADATA"
 	}
 	return "GCE_METADATA"
@@ -109,7 +109,7 @@ func metadataMode(cluster config.Cluster) string {
 // streamsImages reports whether the nodes start containers before their image is
 // whole, of which only Container-Optimized OS is capable.
 func streamsImages(pool config.NodePool, cluster config.Cluster) bool {
-	return *cluster.ImageStreaming && pool.ImageType == gcp.ImageCOS
+	return cluster.ImageStreaming && pool.ImageType == gcp.ImageCOS
 }
 
 // taintEffects are Kubernetes' taint effects as GKE's API spells them.

@@ -22,7 +22,7 @@ func newNodePools(ctx *pulumi.Context, name string, args Args, cluster *containe
 			Cluster:            cluster.Name,
 			Location:           pulumi.String(args.Cluster.Region),
 			Name:               pulumi.String(pool.Name),
-			NodeLocations:      pulumi.ToStringArray(pool.Zones),
+			NodeLocations:      locations(pool.Zones),
 			NodeCount:          nodeCount(pool),
 			Autoscaling:        autoscaling(pool),
 			QueuedProvisioning: queuedProvisioning(pool),
@@ -38,7 +38,7 @@ func newNodePools(ctx *pulumi.Context, name string, args Args, cluster *containe
 			},
 		},
 			child,
-			pulumi.Protect(*args.Cluster.DeletionProtection),
+			pulumi.Protect(args.Cluster.DeletionProtection),
 			pulumi.IgnoreChanges(ignoredChanges(pool)),
 			pulumi.Timeouts(&pulumi.CustomTimeouts{Create: "60m", Update: "120m", Delete: "60m"}))
 		if err != nil {
@@ -63,12 +63,20 @@ func ignoredChanges(pool config.NodePool) []string {
 	return ignored
 }
 
+// locations are zones, or nil for those that GKE chooses.
+func locations(zones []string) pulumi.StringArrayInput {
+	if len(zones) == 0 {
+		return nil
+	}
+	return pulumi.ToStringArray(zones)
+}
+
 // nodeCount is the fixed number of nodes, which GKE counts a zone, or nil.
 func nodeCount(pool config.NodePool) pulumi.IntPtrInput {
 	if pool.Nodes == nil {
 		return nil
 	}
-	return pulumi.Int(*pool.Nodes / len(pool.Zones))
+	return pulumi.Int(*pool.Nodes / pool.ZoneCount())
 }
 
 func autoscaling(pool config.NodePool) container.NodePoolAutoscalingPtrInput {

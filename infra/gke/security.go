@@ -10,7 +10,7 @@ import (
 
 // workloadIdentity is turned off by an empty block.
 func workloadIdentity(args Args) container.ClusterWorkloadIdentityConfigArgs {
-	if !*args.Cluster.WorkloadIdentity {
+	if !args.Cluster.WorkloadIdentity {
 		return container.ClusterWorkloadIdentityConfigArgs{}
 	}
 	return container.ClusterWorkloadIdentityConfigArgs{
@@ -20,7 +20,7 @@ func workloadIdentity(args Args) container.ClusterWorkloadIdentityConfigArgs {
 
 func binaryAuthorization(cluster config.Cluster) container.ClusterBinaryAuthorizationArgs {
 	mode := "DISABLED"
-	if *cluster.BinaryAuthorization {
+	if cluster.BinaryAuthorization {
 		mode = "PROJECT_SINGLETON_POLICY_ENFORCE"
 	}
 	return container.ClusterBinaryAuthorizationArgs{EvaluationMode: pulumi.String(mode)}

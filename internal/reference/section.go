@@ -134,7 +134,10 @@ func (w *walker) field(path string, f structField) Field {
 			w.problem("%s: package reference does not know where %s is described; add it to kubernetes", path, f.Type)
 		}
 		field.Least = least(f)
-		field.Default = cmp.Or(f.Tag.Get("default"), plainDefault(field))
+		field.Default = cmp.Or(defaultOf(f, field.Type.Kind), plainDefault(field))
+		if field.Default != "" && !strings.Contains(field.Doc, "Default ") {
+			field.Doc += " Default " + field.Default + "."
+		}
 	}
 	return field
 }
@@ -169,6 +172,19 @@ func least(f structField) *int {
 		return new(0)
 	}
 	return nil
+}
+
+// defaultOf is the default that the tag of a field states. What may be true is false
+// without one. That of a list is described in words.
+func defaultOf(f structField, kind Kind) string {
+	switch text := f.Tag.Get("default"); {
+	case kind == List:
+		return ""
+	case text == "" && f.Type.Kind() == reflect.Bool:
+		return "false"
+	default:
+		return text
+	}
 }
 
 var defaultSentence = regexp.MustCompile(`\bDefault (\S+)\.( |$)`)

@@ -56,7 +56,7 @@ func TestChangesOfNodePools(t *testing.T) {
 		},
 		"ImageType":      {nil, values{"imageType": "UBUNTU_CONTAINERD"}},
 		"Disk":           {nil, values{"disk": values{"type": "pd-ssd", "sizeGb": 200}}},
-		"LocalSSDs":      {nil, values{"localSsds": 2}},
+		"LocalSSDs":      {nil, values{"localSsdCount": 2}},
 		"GVNIC":          {nil, values{"gvnic": false}},
 		"FastSocket":     {gpuPoolSettings, values{"fastSocket": true}},
 		"SecureBoot":     {nil, values{"secureBoot": false}},

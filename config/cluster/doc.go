@@ -1,0 +1,2 @@
+// Package cluster is what a stack file says of the GKE cluster and its network.
+package cluster

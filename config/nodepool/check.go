@@ -1,0 +1,187 @@
+package nodepool
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/config/check"
+	"persia/gcp"
+)
+
+// SystemName is the name of the system pool of a cluster that is created. No pool of
+// the stack file may be called so.
+const SystemName = "system"
+
+// longestName is GKE's limit (GKE API, NodePool).
+const longestName = 40
+
+// Check checks the node pools of a stack file. They are resolved. The path is that
+// of the list.
+func Check(p *check.Problems, path *field.Path, pools []Pool, cluster Cluster, machines Machines) {
+	c := &checker{p, cluster}
+	names := make([]string, len(pools))
+	for i, pool := range pools {
+		names[i] = pool.Name
+		c.pool(path.Index(i), pool, machines)
+	}
+	check.Unique(names, func(i, first int) {
+		p.Duplicate(path.Index(i).Child("name"), names[i], "is that of nodePools[%d]; each pool has a name of its own", first)
+	})
+}
+
+// checker checks one pool after the other.
+type checker struct {
+	*check.Problems
+	cluster Cluster
+}
+
+func (c *checker) pool(path *field.Path, pool Pool, machines Machines) {
+	c.Name(path.Child("name"), pool.Name, validation.IsDNS1035Label)
+	c.AtMost(longestName, path.Child("name"), pool.Name, "as GKE takes no longer one")
+	m, known := machines.Check(c.Problems, path.Child("machineType"), pool.MachineType)
+	c.poolSize(path, pool, m)
+	if known {
+		checkGPU(c.Problems, path.Child("gpu"), pool, m)
+	}
+	checkMaxPods(c.Problems, path.Child("maxPodsPerNode"), pool.MaxPodsPerNode)
+	c.taints(path.Child("taints"), pool)
+	if c.cluster.Existing {
+		return
+	}
+	if pool.Name == SystemName {
+		c.Invalid(path.Child("name"), pool.Name, "is the name of the cluster's system pool; choose another")
+	}
+	c.zones(path.Child("zones"), pool, m)
+	checkLabels(c.Problems, path.Child("labels"), pool.Labels)
+	c.provisioning(path, pool)
+	checkUpgrade(c.Problems, path.Child("upgrade"), pool.Upgrade)
+	c.fastSocket(path.Child("fastSocket"), pool)
+	if known {
+		c.ofSeries(path, pool, m)
+	}
+}
+
+func (c *checker) poolSize(path *field.Path, pool Pool, m gcp.Machine) {
+	switch {
+	case pool.Nodes != nil && pool.Autoscaling != nil:
+		c.Forbidden(path.Child("autoscaling"), "nodes is %d already; write either nodes or autoscaling", *pool.Nodes)
+	case pool.Nodes == nil && pool.Autoscaling == nil:
+		c.Required(path.Child("nodes"), "write the number of nodes, or autoscaling with minNodes and maxNodes")
+	case pool.Nodes != nil && *pool.Nodes < 0:
+		c.Invalid(path.Child("nodes"), *pool.Nodes, "must be at least 1")
+	case pool.Nodes != nil && *pool.Nodes == 0:
+		c.Invalid(path.Child("nodes"), 0, "must be at least 1; remove the pool instead, or write autoscaling with minNodes 0")
+	case pool.Nodes != nil:
+		c.spread(path.Child("nodes"), pool, m)
+	default:
+		c.autoscaling(path.Child("autoscaling"), *pool.Autoscaling)
+	}
+}
+
+// lacksZones reports whether a pool needs zones and has none.
+func (c *checker) lacksZones(pool Pool, m gcp.Machine) bool {
+	return len(pool.Zones) == 0 && !c.cluster.Unknown && m.Type != "" && !inEveryZone(pool, m)
+}
+
+// spread checks a fixed number of nodes, where the zones are known.
+func (c *checker) spread(path *field.Path, pool Pool, m gcp.Machine) {
+	if c.cluster.Existing || c.cluster.Unknown || c.lacksZones(pool, m) {
+		checkMost(c.Problems, path, *pool.Nodes)
+		return
+	}
+	CheckSpread(c.Problems, path, *pool.Nodes, pool.ZoneCount())
+}
+
+func (c *checker) autoscaling(path *field.Path, a Autoscaling) {
+	checkMost(c.Problems, path.Child("maxNodes"), a.MaxNodes)
+	if a.MinNodes < 0 {
+		c.Invalid(path.Child("minNodes"), a.MinNodes, "must be at least 0")
+	}
+	switch {
+	case a.MaxNodes < 1:
+		c.Invalid(path.Child("maxNodes"), a.MaxNodes, "must be at least 1; remove the pool instead")
+	case a.MaxNodes < a.MinNodes:
+		c.Invalid(path.Child("maxNodes"), a.MaxNodes, "must be at least minNodes, which is %d", a.MinNodes)
+	}
+}
+
+// zones checks where the nodes are. Without zones GKE chooses three of the region,
+// which not every series of machines is in.
+func (c *checker) zones(path *field.Path, pool Pool, m gcp.Machine) {
+	switch {
+	case !c.Decoded(path):
+	case len(pool.Zones) > 0 && !slices.Equal(pool.Zones, c.cluster.Zones):
+		check.Zones(c.Problems, path, c.cluster.Region, pool.Zones)
+	case c.lacksZones(pool, m):
+		c.Required(path, "write the zones that have %s, here or in the zones of the cluster, as GKE would choose three of the region, and not all have it; `gcloud compute machine-types list --filter=name=%s` lists them", m.Type, m.Type)
+	}
+}
+
+// checkMaxPods checks how many pods a node may run (GKE, "Configure maximum Pods per
+// node").
+func checkMaxPods(p *check.Problems, path *field.Path, pods int) {
+	if pods < 8 || pods > 256 {
+		p.Invalid(path, pods, "must be from 8 to 256, as GKE takes no other; leave it out for 110")
+	}
+}
+
+func checkLabels(p *check.Problems, path *field.Path, labels map[string]string) {
+	check.Labels(p, path, labels)
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		if domain := reservedDomain(key); domain != "" {
+			p.Invalid(path.Key(key), key, "is in the domain %s, whose labels are set by GKE; write one with a prefix of your own, or none", domain)
+		}
+	}
+}
+
+// reservedDomain is the domain of a label's prefix that belongs to Kubernetes
+// or to Google.
+func reservedDomain(label string) string {
+	prefix, _, ok := strings.Cut(label, "/")
+	if !ok {
+		return ""
+	}
+	for _, domain := range []string{"kubernetes.io", "k8s.io", "google.com"} {
+		if prefix == domain || strings.HasSuffix(prefix, "."+domain) {
+			return domain
+		}
+	}
+	return ""
+}
+
+func (c *checker) taints(path *field.Path, pool Pool) {
+	type identity struct {
+		key    string
+		effect corev1.TaintEffect
+	}
+	identities := make([]identity, len(pool.Taints))
+	for i, t := range pool.Taints {
+		at := path.Index(i)
+		identities[i] = identity{t.Key, t.Effect}
+		c.Name(at.Child("key"), t.Key, validation.IsQualifiedName)
+		c.ownTaint(at.Child("key"), t.Key, pool)
+		for _, message := range validation.IsValidLabelValue(t.Value) {
+			c.Invalid(at.Child("value"), t.Value, "%s", message)
+		}
+	}
+	check.Unique(identities, func(i, first int) {
+		c.Duplicate(path.Index(i), pool.Taints[i].Key+":"+string(pool.Taints[i].Effect), "is the key and effect of taints[%d]; write one of the two", first)
+	})
+}
+
+// ownTaint refuses the taints that pools get without being asked.
+func (c *checker) ownTaint(path *field.Path, key string, pool Pool) {
+	switch {
+	case key == gcp.TaintGPU:
+		c.Invalid(path, key, "is set on GPU pools by GKE itself, and refused a second time; remove the taint")
+	case key == gcp.TaintSpot && pool.Spot:
+		c.Invalid(path, key, "is set on every spot pool; remove the taint")
+	case key == gcp.TaintQueued && pool.QueuedProvisioning:
+		c.Invalid(path, key, "is set on pools with queuedProvisioning by GKE itself; remove the taint")
+	}
+}

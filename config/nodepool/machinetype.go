@@ -1,0 +1,146 @@
+package nodepool
+
+import (
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/capacity"
+	"persia/config/check"
+	"persia/gcp"
+)
+
+// MachineTypesKey is the key of the stack file that describes machine types.
+const MachineTypesKey = "persia:machineTypes"
+
+// Machines are the machine types that a stack file describes, by name.
+type Machines map[string]MachineType
+
+// MachineType is what the program cannot know of a machine type, given by the name
+// of the type. The shape, which is CPUs, Memory and GPU, is given for types that
+// are not in its catalogue, and for those only.
+type MachineType struct {
+	// CPUs is the number of vCPUs.
+	CPUs int `json:"cpus,omitempty"`
+	// Memory is a quantity like 240Gi.
+	Memory string `json:"memory,omitempty" form:"quantity"`
+	// GPU is what the machine comes with.
+	GPU *MachineGPU `json:"gpu,omitempty"`
+	// HourlyPrice is what a machine costs an hour, with its GPUs, in a currency of
+	// yours. The stack's cost an hour is shown once all of its machines have a
+	// price.
+	HourlyPrice float64 `json:"hourlyPrice,omitempty"`
+	// SpotHourlyPrice is what a spot machine costs an hour.
+	SpotHourlyPrice float64 `json:"spotHourlyPrice,omitempty"`
+}
+
+// MachineGPU is what a machine comes with.
+type MachineGPU struct {
+	// Type is the accelerator's name at Compute Engine, like nvidia-b200.
+	Type string `json:"type"`
+	// Count is the number of GPUs of a machine.
+	Count int `json:"count"`
+}
+
+// Lookup finds a machine type in the catalogue, or among those that the
+// stack file describes.
+func (t Machines) Lookup(name string) (gcp.Machine, bool) {
+	if m, ok := gcp.Lookup(name); ok {
+		return m, true
+	}
+	described, ok := t[name]
+	if !ok || described.CPUs == 0 {
+		return gcp.Machine{}, false
+	}
+	return described.Machine(name), true
+}
+
+// Machine is the machine that a stack file describes. What is wrong with the
+// description is reported by itself.
+func (t MachineType) Machine(name string) gcp.Machine {
+	memory, _ := check.ParseQuantity(t.Memory)
+	m := gcp.Machine{Type: name, CPUs: t.CPUs, MemoryBytes: memory.Value()}
+	if t.GPU != nil {
+		m = m.WithGPUs(t.GPU.Type, t.GPU.Count)
+	}
+	return m
+}
+
+// names are the names of all machine types that a pool can have.
+func (t Machines) names() []string {
+	names := gcp.MachineTypes()
+	for name := range t {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Check looks a machine type up, and reports one that is not known.
+func (t Machines) Check(p *check.Problems, path *field.Path, machineType string) (gcp.Machine, bool) {
+	m, ok := t.Lookup(machineType)
+	switch near := check.Nearest(machineType, t.names()); {
+	case !p.Decoded(field.NewPath(MachineTypesKey)):
+	case ok:
+	case machineType == "":
+		p.Required(path, "write a machine type, like n2-standard-8")
+	case len(near) > 0:
+		p.Invalid(path, machineType, "is no machine type that is known here; did you mean %s? Or describe it in %s", check.Or(near), MachineTypesKey)
+	default:
+		p.Invalid(path, machineType, "is no machine type that is known here; write a predefined one that is not shared-core, like n2-standard-8 or a2-highgpu-8g, or describe it in %s", MachineTypesKey)
+	}
+	return m, ok
+}
+
+// CheckAll checks the descriptions. The path is that of the object with all of them.
+func (t Machines) CheckAll(p *check.Problems, path *field.Path) {
+	for _, name := range slices.Sorted(maps.Keys(t)) {
+		t[name].check(p, path.Key(name), name)
+	}
+}
+
+func (t MachineType) check(p *check.Problems, path *field.Path, name string) {
+	_, known := gcp.Lookup(name)
+	switch shaped := t.CPUs != 0 || t.Memory != "" || t.GPU != nil; {
+	case known && shaped:
+		p.Forbidden(path, "the shape of %s is known; remove cpus, memory and gpu", name)
+	case !known:
+		t.checkShape(p, path)
+	}
+	for _, price := range []struct {
+		name  string
+		value float64
+	}{{"hourlyPrice", t.HourlyPrice}, {"spotHourlyPrice", t.SpotHourlyPrice}} {
+		if price.value < 0 {
+			p.Invalid(path.Child(price.name), price.value, "must be more than 0; leave it out if it is not known")
+		}
+	}
+}
+
+// checkShape checks the shape of a machine type that the catalogue lacks.
+func (t MachineType) checkShape(p *check.Problems, path *field.Path) {
+	if t.CPUs == 0 {
+		p.Required(path.Child("cpus"), "write the number of vCPUs, since the type is not in the catalogue")
+	} else if t.CPUs < 1 || t.CPUs > 4096 {
+		p.Invalid(path.Child("cpus"), t.CPUs, "must be from 1 to 4096")
+	}
+	switch memory, err := check.ParseQuantity(t.Memory); {
+	case t.Memory == "":
+		p.Required(path.Child("memory"), "write the memory, like 240Gi, since the type is not in the catalogue")
+	case err != nil:
+		p.Invalid(path.Child("memory"), t.Memory, "%s", err)
+	case memory.Value() < capacity.GiB || memory.Value() > 1<<50:
+		p.Invalid(path.Child("memory"), t.Memory, "must be from 1Gi to 1Pi; memory is in bytes, so write a unit")
+	}
+	if t.GPU == nil {
+		return
+	}
+	if t.GPU.Type == "" {
+		p.Required(path.Child("gpu", "type"), "write the accelerator's name at Compute Engine, like nvidia-b200")
+	}
+	if t.GPU.Count < 1 || t.GPU.Count > 64 {
+		p.Invalid(path.Child("gpu", "count"), t.GPU.Count, "must be from 1 to 64")
+	}
+}

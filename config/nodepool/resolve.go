@@ -1,0 +1,186 @@
+package nodepool
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/config/check"
+	"persia/config/decode"
+	"persia/gcp"
+)
+
+// Cluster is what node pools have to know of their cluster.
+type Cluster struct {
+	Region string
+	// Zones are those of the pools that name none. Without any, GKE chooses.
+	Zones []string
+	// Unknown says that something is wrong with the cluster, which is reported
+	// already.
+	Unknown bool
+	// Existing says that the cluster and its pools are there already.
+	Existing bool
+}
+
+// ZonesByDefault is the number of zones of a region that GKE spreads nodes over if
+// none are named (GKE, "Regional clusters").
+const ZonesByDefault = 3
+
+// New is a pool with the defaults of all fields that depend on nothing else.
+func New(name, machineType string, nodes int) Pool {
+	p := Pool{Name: name, MachineType: machineType, Nodes: &nodes}
+	decode.Defaults(&p)
+	return p
+}
+
+// Resolve completes a pool with what depends on its machine type, on the cluster and
+// on the NVIDIA driver.
+func (p *Pool) Resolve(cluster Cluster, driver NVIDIADriver, machines Machines) {
+	m, known := machines.Lookup(p.MachineType)
+	p.resolveGPU(m)
+	if cluster.Existing {
+		return
+	}
+	if len(p.Zones) == 0 {
+		p.Zones = slices.Clone(cluster.Zones)
+	}
+	if p.Autoscaling != nil && p.Autoscaling.LocationPolicy == "" {
+		p.Autoscaling.LocationPolicy = p.locationPolicy()
+	}
+	if p.ImageType == "" {
+		p.ImageType = gcp.ImageCOS
+		if p.GPU != nil && driver.Installer == InstallerUbuntu {
+			p.ImageType = gcp.ImageUbuntu
+		}
+	}
+	if known && p.Disk.Type == "" {
+		p.Disk.Type = bootDisk(m)
+	}
+	if p.SecureBoot == nil {
+		p.SecureBoot = new(p.GPU == nil || driver.Installer == InstallerManaged)
+	}
+	p.Upgrade.resolve(p.GPU != nil || p.Reservation != "")
+}
+
+// resolveGPU completes the GPUs with those that the machine type comes with.
+func (p *Pool) resolveGPU(m gcp.Machine) {
+	if m.GPUs == 0 {
+		return
+	}
+	if p.GPU == nil {
+		p.GPU = &GPU{}
+	}
+	if p.GPU.Type == "" {
+		p.GPU.Type = m.GPUType
+	}
+	if p.GPU.Count == 0 {
+		p.GPU.Count = m.GPUs
+	}
+}
+
+// bootDisk is the best general choice among the types that a machine takes.
+func bootDisk(m gcp.Machine) string {
+	if disks := m.BootDisks(); len(disks) > 0 {
+		return disks[0]
+	}
+	return gcp.PDBalanced
+}
+
+func (p *Pool) locationPolicy() string {
+	if p.GPU != nil || p.Spot || p.QueuedProvisioning {
+		return "ANY"
+	}
+	return "BALANCED"
+}
+
+// resolve completes the settings of the strategy, and leaves out those of the other.
+// Machines that are scarce are not taken twice.
+func (u *Upgrade) resolve(scarce bool) {
+	switch u.Strategy {
+	case surge:
+		if u.MaxSurge == nil {
+			u.MaxSurge = new(1)
+			if scarce {
+				u.MaxSurge = new(0)
+			}
+		}
+		if u.MaxUnavailable == nil {
+			u.MaxUnavailable = new(0)
+			if *u.MaxSurge == 0 {
+				u.MaxUnavailable = new(1)
+			}
+		}
+	case blueGreen:
+		if u.BatchNodes == 0 {
+			u.BatchNodes = 1
+		}
+		if u.SoakSeconds == 0 {
+			u.SoakSeconds = 3600
+		}
+	}
+}
+
+// Resolve completes the version of the driver.
+func (d *NVIDIADriver) Resolve() {
+	if d.Installer == InstallerManaged && d.Version == "" {
+		d.Version = "DEFAULT"
+	}
+}
+
+// MostNodes is the number of nodes that a pool has at its maximum.
+func (p Pool) MostNodes() int {
+	switch {
+	case p.Nodes != nil:
+		return max(0, *p.Nodes)
+	case p.Autoscaling != nil:
+		return max(0, p.Autoscaling.MaxNodes)
+	}
+	return 0
+}
+
+// ZoneCount is the number of zones that the nodes of a pool are spread over.
+func (p Pool) ZoneCount() int {
+	if len(p.Zones) == 0 {
+		return ZonesByDefault
+	}
+	return len(p.Zones)
+}
+
+// Machine is the machine of a pool with the GPUs attached to it.
+func (p Pool) Machine(machines Machines) (gcp.Machine, bool) {
+	m, ok := machines.Lookup(p.MachineType)
+	if ok && p.GPU != nil && m.TakesGPUs() {
+		m = m.WithGPUs(p.GPU.Type, p.GPU.Count)
+	}
+	return m, ok
+}
+
+// inEveryZone reports whether every zone of every region has the machines of a pool
+// (Compute Engine, "Available regions and zones"). Others are in some zones only.
+func inEveryZone(p Pool, m gcp.Machine) bool {
+	return p.GPU == nil && slices.Contains([]string{"e2", "n1", "n2"}, m.Family())
+}
+
+// mostNodes is GKE's limit for a cluster (GKE, "Quotas and limits").
+const mostNodes = 15000
+
+func checkMost(p *check.Problems, path *field.Path, nodes int) {
+	if nodes > mostNodes {
+		p.Invalid(path, nodes, "must be at most %d, as GKE takes no more in a cluster", mostNodes)
+	}
+}
+
+// CheckSpread checks that a fixed number of nodes can be spread over zones: GKE takes
+// a number of nodes for each zone.
+func CheckSpread(p *check.Problems, path *field.Path, nodes, zones int) {
+	checkMost(p, path, nodes)
+	if zones == 0 || nodes%zones == 0 {
+		return
+	}
+	below, above := nodes-nodes%zones, nodes-nodes%zones+zones
+	if below == 0 {
+		p.Invalid(path, nodes, "must be a multiple of the %d zones, to be spread over them evenly; write %d, or fewer zones", zones, above)
+		return
+	}
+	p.Invalid(path, nodes, "must be a multiple of the %d zones, to be spread over them evenly; write %d or %d", zones, below, above)
+}

@@ -1,0 +1,68 @@
+package nodepool
+
+import (
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/config/check"
+)
+
+// The strategies of upgrades.
+const (
+	surge     = "SURGE"
+	blueGreen = "BLUE_GREEN"
+)
+
+const (
+	// mostUpgradedAtOnce is GKE's limit of nodes (GKE API, UpgradeSettings).
+	mostUpgradedAtOnce = 20
+	// longestSoak is seven days, GKE's limit (GKE, "Node pool upgrade strategies").
+	longestSoak = 7 * 24 * 3600
+)
+
+func checkUpgrade(p *check.Problems, path *field.Path, u Upgrade) {
+	if u.Strategy != surge && u.Strategy != blueGreen {
+		return // reported as it was decoded
+	}
+	for _, f := range []struct {
+		name     string
+		strategy string
+		written  bool
+	}{
+		{"maxSurge", surge, u.MaxSurge != nil},
+		{"maxUnavailable", surge, u.MaxUnavailable != nil},
+		{"batchNodes", blueGreen, u.BatchNodes != 0},
+		{"soakSeconds", blueGreen, u.SoakSeconds != 0},
+	} {
+		if f.written && f.strategy != u.Strategy {
+			p.Forbidden(path.Child(f.name), "belongs to the strategy %s, the pool's is %s; remove it", f.strategy, u.Strategy)
+		}
+	}
+	if u.Strategy == surge {
+		checkSurge(p, path, *u.MaxSurge, *u.MaxUnavailable)
+		return
+	}
+	if u.BatchNodes < 1 {
+		p.Invalid(path.Child("batchNodes"), u.BatchNodes, "must be at least 1")
+	}
+	if u.SoakSeconds < 1 || u.SoakSeconds > longestSoak {
+		p.Invalid(path.Child("soakSeconds"), u.SoakSeconds, "must be from 1 to %d, seven days", longestSoak)
+	}
+}
+
+func checkSurge(p *check.Problems, path *field.Path, maxSurge, maxUnavailable int) {
+	for _, n := range []struct {
+		name  string
+		nodes int
+	}{{"maxSurge", maxSurge}, {"maxUnavailable", maxUnavailable}} {
+		if n.nodes < 0 || n.nodes > mostUpgradedAtOnce {
+			p.Invalid(path.Child(n.name), n.nodes, "must be from 0 to %d", mostUpgradedAtOnce)
+			return
+		}
+	}
+	switch both := maxSurge + maxUnavailable; {
+	case both == 0:
+		p.Invalid(path.Child("maxUnavailable"), 0, "maxSurge is 0 too, so that no node could be upgraded; write at least 1 in one of the two")
+	case both > mostUpgradedAtOnce:
+		p.Invalid(path.Child("maxUnavailable"), maxUnavailable, "is %d with maxSurge, and GKE upgrades at most %d nodes at once; write fewer", both, mostUpgradedAtOnce)
+	}
+}

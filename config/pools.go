@@ -1,0 +1,87 @@
+package config
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/capacity"
+	"persia/config/cluster"
+	"persia/config/nodepool"
+	"persia/gcp"
+)
+
+// SystemPoolName is the pool of everything that is not training: the cluster's
+// own, or on an existing cluster one of the stack file's.
+func (s *Stack) SystemPoolName() string {
+	if s.Cluster.Existing != nil {
+		return s.Cluster.Existing.SystemPool
+	}
+	return nodepool.SystemName
+}
+
+// Pools are all node pools of the cluster: its system pool, and those of the stack
+// file.
+func (s *Stack) Pools() []nodepool.Pool {
+	if s.Cluster.Existing != nil {
+		return s.NodePools
+	}
+	return append([]nodepool.Pool{s.systemPool()}, s.NodePools...)
+}
+
+// systemPool is the system pool of a cluster that is created.
+func (s *Stack) systemPool() nodepool.Pool {
+	system := nodepool.New(nodepool.SystemName, s.Cluster.SystemPool.MachineType, s.Cluster.SystemPool.Nodes)
+	system.Resolve(s.poolPlace(), s.NVIDIADriver, s.MachineTypes)
+	return system
+}
+
+// poolPlace is what node pools have to know of the cluster.
+func (s *Stack) poolPlace() nodepool.Cluster {
+	return nodepool.Cluster{Region: s.Cluster.Region, Zones: s.Cluster.Zones, Existing: s.Cluster.Existing != nil}
+}
+
+// addresses is how many addresses all pools need when each is at its maximum.
+func (s *Stack) addresses() cluster.Needs {
+	var needs cluster.Needs
+	for _, p := range s.Pools() {
+		needs.Nodes += p.MostNodes()
+		needs.PodAddresses += p.MostNodes() * capacity.PodAddresses(p.MaxPodsPerNode)
+	}
+	return needs
+}
+
+// pool finds a node pool by its name.
+func (s *Stack) pool(name string) (nodepool.Pool, bool) {
+	pools := s.Pools()
+	if i := slices.IndexFunc(pools, func(p nodepool.Pool) bool { return p.Name == name }); i >= 0 {
+		return pools[i], true
+	}
+	return nodepool.Pool{}, false
+}
+
+// poolNames are the names of the stack file's pools, in its order.
+func (s *Stack) poolNames() []string {
+	names := make([]string, len(s.NodePools))
+	for i, p := range s.NodePools {
+		names[i] = p.Name
+	}
+	return names
+}
+
+// systemPool checks the system pool of a cluster that is created.
+func (v *validator) systemPool() {
+	path, pool := field.NewPath(clusterKey, "systemPool"), v.stack.Cluster.SystemPool
+	machineType := path.Child("machineType")
+	switch m, ok := v.stack.MachineTypes.Check(v.Problems, machineType, pool.MachineType); {
+	case ok && m.GPUs > 0:
+		v.Invalid(machineType, m.Type, "has GPUs, which nothing in the system pool uses; write a type without, like e2-standard-4")
+	case ok && !slices.Contains(m.BootDisks(), gcp.PDBalanced):
+		v.Invalid(machineType, m.Type, "takes no pd-balanced, the boot disk of the system pool; write a type that does, like e2-standard-4")
+	}
+	if least := v.stack.Cluster.LeastSystemNodes(); pool.Nodes < least {
+		v.Invalid(path.Child("nodes"), pool.Nodes, "must be at least %d, so that the cluster's own services survive the loss of a node; a cluster with deletionProtection: false may have 1", least)
+		return
+	}
+	nodepool.CheckSpread(v.Problems, path.Child("nodes"), pool.Nodes, v.stack.systemPool().ZoneCount())
+}

@@ -1,0 +1,16 @@
+package config
+
+import "persia/config/nodepool"
+
+// resolve completes what one topic takes from another, once each has its defaults.
+func (s *Stack) resolve() {
+	if s.Cluster.Existing == nil {
+		s.Cluster.Resolve(nodepool.Pool{Zones: s.Cluster.Zones}.ZoneCount())
+	}
+	s.NVIDIADriver.Resolve()
+	for i := range s.NodePools {
+		s.NodePools[i].Resolve(s.poolPlace(), s.NVIDIADriver, s.MachineTypes)
+	}
+	// The ranges hold all pools.
+	s.Cluster.Network.Resolve(s.addresses(), s.Cluster.PrivateNodes)
+}
