@@ -103,10 +103,9 @@ func (s *Stack) systemPods() []capacity.Pods {
 		operators = 1
 	}
 	for _, j := range s.Jobs {
-		if !*j.EnableMetrics {
-			continue
+		if *j.EnableMetrics {
+			gateways++
 		}
-		gateways++
 		if j.Engine == EngineStatefulSet {
 			completions++
 		}

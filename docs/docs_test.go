@@ -70,7 +70,7 @@ func TestCheck(t *testing.T) {
 		"link":              {"[jobs](jobs.md)", ""},
 		"no page":           {"[jobs](job.md)", `docs/x.md:1: there is no docs/job.md; correct the link`},
 		"outside":           {"[a](../../a.md)", `docs/x.md:1: ../../a.md is outside of the repository; link to what everybody has`},
-		"anchor":            {"[a](jobs.md#when-a-training-ends)", ""},
+		"anchor":            {"[a](jobs.md#attempts)", ""},
 		"anchor of a key":   {"[a](configuration.md#persianodepools)", ""},
 		"no anchor":         {"[a](jobs.md#end)", `docs/x.md:1: docs/jobs.md has no heading with the anchor #end; correct the link`},
 		"own anchor":        {"# A `b` & c\n\n[a](#a-b--c)", ""},

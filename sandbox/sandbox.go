@@ -20,7 +20,6 @@ import (
 	"persia/sandbox/agent"
 	"persia/sandbox/controlplane"
 	"persia/sandbox/gcp"
-	"persia/sandbox/gcp/google"
 	"persia/sandbox/process"
 	"persia/sandbox/toolchain"
 )
@@ -204,7 +203,7 @@ func (s *Sandbox) destroy(ctx context.Context) error {
 
 // showKept says what of the simulated Google Cloud outlives its stacks.
 func (s *Sandbox) showKept() error {
-	kept, err := gcp.Kept(google.New(s.storageDir(), google.Settings{}))
+	kept, err := gcp.Kept(s.storageDir())
 	if err != nil || len(kept) == 0 {
 		return err
 	}

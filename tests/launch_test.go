@@ -9,22 +9,25 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TestLaunch: where a replica that has finished is remembered, and that the script
-// it starts with is there.
+// TestLaunch: where a run is remembered and its checkpoints are, and that the script
+// that a replica starts with is there.
 func TestLaunch(t *testing.T) {
 	cases := map[string]struct {
-		stack    string
-		change   func(jobs any)
-		set      string
-		finished string
+		stack  string
+		change func(jobs any)
+		set    string
+		want   map[string]string
 	}{
 		"on the job's volume": {"prod", func(any) {}, "criteo-nn-worker",
-			"/workspace/.persia/criteo/1/nn-worker-$(REPLICA_INDEX)"},
+			map[string]string{
+				"PERSIA_STATE_DIR": "/workspace/.persia/criteo/1", "PERSIA_CKPT_ROOT": "/workspace/criteo/1", "PERSIA_GPUS": "8",
+				"PERSIA_REPLICAS": "dataloader=240,embedding-worker=100,embedding-ps=120,nn-worker=8",
+			}},
 		"of another run": {"prod", func(jobs any) { jobs.([]any)[0].(map[string]any)["runId"] = "second" }, "criteo-dataloader",
-			"/workspace/.persia/criteo/second/dataloader-$(REPLICA_INDEX)"},
+			map[string]string{"PERSIA_STATE_DIR": "/workspace/.persia/criteo/second", "PERSIA_CKPT_ROOT": "/workspace/criteo/second", "PERSIA_GPUS": ""}},
 		"in the pod, where the job can write to no volume": {"dev", func(jobs any) {
 			jobs.([]any)[0].(map[string]any)["mounts"].([]any)[0].(map[string]any)["readOnly"] = true
-		}, "adult-income-nn-worker", "/var/lib/persia/adult-income/1/nn-worker-$(REPLICA_INDEX)"},
+		}, "adult-income-nn-worker", map[string]string{"PERSIA_STATE_DIR": "/var/lib/persia/adult-income/1", "PERSIA_CKPT_ROOT": ""}},
 	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -34,14 +37,20 @@ func TestLaunch(t *testing.T) {
 			require.NoError(t, err)
 			pod := object[appsv1.StatefulSet](t, recorder.one(t, "kubernetes:apps/v1:StatefulSet", test.set)).Spec.Template.Spec
 
-			env := pod.Containers[0].Env
-			assert.Contains(t, env, corev1.EnvVar{Name: "PERSIA_FINISHED_FILE", Value: test.finished})
+			env := map[string]string{}
+			for _, entry := range pod.Containers[0].Env {
+				env[entry.Name] = entry.Value
+			}
+			for name, value := range test.want {
+				assert.Equal(t, value, env[name], name)
+			}
 			mounted := map[string]bool{}
 			for _, mount := range pod.Containers[0].VolumeMounts {
 				mounted[mount.Name] = true
 			}
 			script := object[corev1.ConfigMap](t, recorder.one(t, "kubernetes:core/v1:ConfigMap", "persia-launch"))
-			assert.Contains(t, script.Data["launch.sh"], "#!/bin/bash")
+			assert.Contains(t, script.Data["launch.py"], "import coordinator")
+			assert.NotEmpty(t, script.Data["coordinator.py"])
 			assert.True(t, *script.Immutable)
 			for _, volume := range pod.Volumes {
 				assert.True(t, mounted[volume.Name], volume.Name)

@@ -94,7 +94,7 @@ func TestPublishedRoles(t *testing.T) {
 			assert.Equal(t, want.replicas, *set.Spec.Replicas)
 			assert.Equal(t, appsv1.ParallelPodManagement, set.Spec.PodManagementPolicy)
 			assert.Equal(t, want.image, container.Image)
-			assert.Equal(t, []string{"/bin/bash", "/opt/persia/launch.sh"}, container.Command)
+			assert.Equal(t, []string{"python3", "/opt/persia/launch.py"}, container.Command)
 			assert.Equal(t, append([]string{"persia-launcher"}, want.args...), container.Args)
 
 			assert.Equal(t, name, set.Spec.ServiceName)

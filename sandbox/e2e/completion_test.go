@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -24,7 +25,8 @@ import (
 const ofTrainers = "app.kubernetes.io/name=nn-worker"
 
 // TestCompletion sees a training to its end: its two trainers, on nodes that come for
-// them, run the real scripts and report to a real Pushgateway.
+// them, run the real scripts. One of them coordinates, and both push to a real
+// Pushgateway.
 func TestCompletion(t *testing.T) {
 	started := time.Now()
 	project, dir := t.TempDir(), t.TempDir()
@@ -44,17 +46,24 @@ func TestCompletion(t *testing.T) {
 	assert.Empty(t, upChanges(t, s))
 	assert.Empty(t, refreshChanges(t, s), "what the API server adds to a Job is no drift")
 
-	gateway := startPushgateway(t)
-	complete := c.start(gateway, c.podOf(job))
-	complete.says("no trainer has finished yet")
-	first := c.start(gateway, trainers[0])
-	first.says("finished: idling")
-	complete.says("1 of 2 trainers have finished")
+	around := trainingSurroundings{
+		gateway: startPushgateway(t), coordinator: fmt.Sprintf("127.0.0.1:%d", freePorts(t, 1)[0]),
+		volume: t.TempDir(), finish: filepath.Join(t.TempDir(), "finish"),
+	}
+	complete := c.start(around, c.podOf(job))
+	complete.says("does not answer")
+	first := c.start(around, trainers[0])
+	complete.says("waiting after attempt 0 (the job starts): nn-worker 1 is not there")
+	second := c.start(around, trainers[1])
+	complete.says("running attempt 1: 0 of 2 trainers have finished")
 	assert.False(t, complete.hasEnded())
-	second := c.start(gateway, trainers[1])
-	second.says("finished: idling")
+	require.NoError(t, os.WriteFile(around.finish, nil, 0o600))
+	for _, trainer := range []*localProcess{first, second} {
+		trainer.says("the job is complete: idle")
+	}
 	assert.Zero(t, complete.status())
-	complete.says("2 of 2 trainers have finished")
+	complete.says("complete in attempt 1")
+	c.await(func() bool { return strings.Count(around.metrics(t), "persia_replica_finished{") == 2 }, "both trainers push that they have finished")
 
 	assert.False(t, isComplete(c.completion()), "its pod runs until the kubelet says how it has ended")
 	c.succeed(c.podOf(job))
@@ -164,16 +173,34 @@ func startPushgateway(t *testing.T) string {
 	return address
 }
 
+// trainingSurroundings are what the replicas of a training have around them here.
+type trainingSurroundings struct {
+	gateway, coordinator, volume string
+	// finish is a file that lets the trainers finish.
+	finish string
+}
+
+// metrics are what the Pushgateway shows.
+func (s trainingSurroundings) metrics(t *testing.T) string {
+	t.Helper()
+	answer, err := http.Get("http://" + s.gateway + "/metrics")
+	require.NoError(t, err)
+	defer func() { _ = answer.Body.Close() }()
+	text, err := io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	return string(text)
+}
+
 // start runs the container of a pod as a local process, with its own command and
-// environment and the files of its ConfigMaps. Only the gateway is another one, and
-// instead of a training there is a program that ends with success.
-func (c cluster) start(gateway string, pod corev1.Pod) *localProcess {
+// environment and the files of its ConfigMaps. What is around it is here, the job has
+// no other roles, and instead of a training there is a program that waits for a file.
+func (c cluster) start(around trainingSurroundings, pod corev1.Pod) *localProcess {
 	c.t.Helper()
 	dir := c.t.TempDir()
 	container := pod.Spec.Containers[0]
 	c.writeConfigMaps(dir, pod)
 	require.NoError(c.t, os.MkdirAll(filepath.Join(dir, "bin"), 0o700))
-	require.NoError(c.t, os.WriteFile(filepath.Join(dir, "bin", "persia-launcher"), []byte("#!/bin/sh\n"), 0o700))
+	require.NoError(c.t, os.WriteFile(filepath.Join(dir, "bin", "persia-launcher"), fmt.Appendf(nil, "#!/bin/sh\nuntil [ -e %s ]; do sleep 0.1; done\n", around.finish), 0o700))
 
 	values := environmentOf(c.t, pod)
 	expand := expansion(values)
@@ -181,9 +208,17 @@ func (c cluster) start(gateway string, pod corev1.Pod) *localProcess {
 	for _, word := range append(container.Command, container.Args...) {
 		words = append(words, strings.ReplaceAll(expand.Replace(word), "/opt/persia/", dir+"/opt/persia/"))
 	}
-	assert.Contains(c.t, values["PERSIA_METRICS_GATEWAY_ADDR"], "long-metrics-gateway-service:")
-	values["PERSIA_METRICS_GATEWAY_ADDR"] = gateway
-	values["PERSIA_FINISHED_FILE"] = dir + values["PERSIA_FINISHED_FILE"]
+	assert.Equal(c.t, "long-nn-worker-0.long-nn-worker.persia.svc:8886", values["PERSIA_COORDINATOR"])
+	values["PERSIA_COORDINATOR"] = around.coordinator
+	values["PERSIA_METRICS_GATEWAY_ADDR"] = around.gateway
+	values["PERSIA_REPLICAS"] = "nn-worker=2,dataloader=0"
+	values["PERSIA_STATE_DIR"] = filepath.Join(around.volume, "state")
+	values["PERSIA_FINISHED_FILE"] = filepath.Join(dir, "finished")
+	// This machine has neither the image nor a GPU nor NATS.
+	for _, name := range []string{"PERSIA_GLOBAL_CONFIG", "PERSIA_EMBEDDING_CONFIG", "PERSIA_NN_WORKER_ENTRY", "PERSIA_GPUS", "PERSIA_NATS_URL", "PERSIA_CKPT_ROOT"} {
+		delete(values, name)
+	}
+	values["PERSIA_BEAT_SECONDS"], values["PERSIA_REPORT_SECONDS"] = "0.1", "0.1"
 	values["PERSIA_POLL_SECONDS"] = "0.1"
 	values["PATH"] = filepath.Join(dir, "bin") + string(os.PathListSeparator) + os.Getenv("PATH")
 	command := exec.Command(words[0], words[1:]...)
@@ -223,6 +258,10 @@ func environmentOf(t *testing.T, pod corev1.Pod) map[string]string {
 	for _, entry := range pod.Spec.Containers[0].Env {
 		if entry.ValueFrom == nil {
 			values[entry.Name] = expansion(values).Replace(entry.Value)
+			continue
+		}
+		if entry.ValueFrom.FieldRef.FieldPath == "metadata.uid" {
+			values[entry.Name] = string(pod.UID)
 			continue
 		}
 		label, found := strings.CutPrefix(entry.ValueFrom.FieldRef.FieldPath, "metadata.labels['")

@@ -17,19 +17,22 @@ import (
 	"persia/kube"
 )
 
-// completeScript waits until all trainers of a job have finished.
+// completeScript waits until a job is complete or has failed.
 //
 //go:embed complete.sh
 var completeScript string
 
-// registerCompletion registers the Kubernetes Job that is complete when all trainers
-// of a job have finished.
+// registerCompletion registers the Kubernetes Job that is complete when the training
+// job is, and fails when it fails.
 func registerCompletion(ctx *pulumi.Context, name string, args JobArgs, child pulumi.ResourceOption) error {
 	_, err := kube.Register(ctx, name+"-completion", completionJob(args), child)
 	return err
 }
 
-// completionJob waits for the trainers' reports at the metrics gateway.
+// failedStatus is what the script ends with when the training job has failed.
+const failedStatus = 3
+
+// completionJob asks the coordinator of the training job.
 func completionJob(args JobArgs) *batchv1.Job {
 	labels := kube.Labels("completion", kube.LabelName(args.Job.Name, "completion"))
 	labels[JobLabel] = args.Job.Name
@@ -38,8 +41,15 @@ func completionJob(args JobArgs) *batchv1.Job {
 	job := &batchv1.Job{
 		Spec: batchv1.JobSpec{
 			BackoffLimit: &backoffLimit,
+			PodFailurePolicy: &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{
+				Action: batchv1.PodFailurePolicyActionFailJob,
+				OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{
+					Operator: batchv1.PodFailurePolicyOnExitCodesOpIn,
+					Values:   []int32{failedStatus},
+				},
+			}}},
 			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: map[string]string{rolesAnnotation: rolesHash(args)}},
 				Spec:       completionPod(args),
 			},
 		},
@@ -48,6 +58,23 @@ func completionJob(args JobArgs) *batchv1.Job {
 	// Pulumi would wait for the end of the training.
 	job.Annotations = map[string]string{"pulumi.com/skipAwait": "true"}
 	return job
+}
+
+// rolesAnnotation makes the Job another one when the training job is changed, since one
+// that has failed gets another chance then.
+const rolesAnnotation = "persia.com/roles"
+
+func rolesHash(args JobArgs) string {
+	sum := sha256.New()
+	for _, role := range roles(args.Job, args.Namespace) {
+		text, err := json.Marshal(podSpec(args, role))
+		if err != nil {
+			// Kubernetes' own types can be written.
+			panic(err)
+		}
+		sum.Write(text)
+	}
+	return hex.EncodeToString(sum.Sum(nil))[:8]
 }
 
 // completionName is another one for another spec, since that of a Job cannot be
@@ -67,7 +94,7 @@ func completionPod(args JobArgs) corev1.PodSpec {
 	pod := corev1.PodSpec{
 		AutomountServiceAccountToken: &no,
 		EnableServiceLinks:           &no,
-		RestartPolicy:                corev1.RestartPolicyOnFailure,
+		RestartPolicy:                corev1.RestartPolicyNever,
 		Containers: []corev1.Container{{
 			Name: "completion",
 			// The gateway's image has a shell and wget.
@@ -86,9 +113,5 @@ func completionPod(args JobArgs) corev1.PodSpec {
 }
 
 func completionEnv(args JobArgs) []corev1.EnvVar {
-	return []corev1.EnvVar{
-		{Name: "PERSIA_METRICS_GATEWAY_ADDR", Value: metricsGatewayAddress(args.Job.Name)},
-		{Name: "PERSIA_JOB", Value: args.Job.Name},
-		{Name: "PERSIA_RUN", Value: args.Job.RunID},
-	}
+	return []corev1.EnvVar{{Name: "PERSIA_COORDINATOR", Value: coordinatorAddress(args)}}
 }

@@ -44,15 +44,9 @@ var metrics = map[string]string{
 	// persia-incremental-update-manager/src/lib.rs
 	"inc_update_delay_sec": gauge,
 
-	// persia-core/src/metrics.rs
-	"forward_client_time_cost_sec":                        gauge,
-	"forward_client_to_gpu_time_cost_sec":                 gauge,
-	"backward_client_time_cost_sec":                       gauge,
-	"get_train_batch_time_cost_more_than_1ms_sec":         gauge,
-	"update_gradient_batched_time_cost_more_than_1ms_sec": gauge,
-	"forward_error": counter,
-
-	// launch.sh
+	// launch.py
+	"persia_replica_attempt":  gauge,
+	"persia_replica_alive":    gauge,
 	"persia_replica_finished": gauge,
 
 	// The Pushgateway's own, for all that push to it.
@@ -85,7 +79,7 @@ func TestDashboardRows(t *testing.T) {
 			rows = append(rows, panel.Title)
 		}
 	}
-	assert.Equal(t, []string{"Accuracy", "Embedding workers", "Embedding parameter servers", "Trainers", "Replicas"}, rows)
+	assert.Equal(t, []string{"Accuracy", "Embedding workers", "Embedding parameter servers", "Replicas"}, rows)
 }
 
 func TestDashboardPanels(t *testing.T) {

@@ -65,10 +65,10 @@ func NewJob(ctx *pulumi.Context, name string, args JobArgs, opts ...pulumi.Resou
 		if err := newMetricsGateway(ctx, name, args, child); err != nil {
 			return nil, err
 		}
-		if args.Job.Engine == config.EngineStatefulSet {
-			if err := registerCompletion(ctx, name, args, child); err != nil {
-				return nil, err
-			}
+	}
+	if args.Job.Engine == config.EngineStatefulSet {
+		if err := registerCompletion(ctx, name, args, child); err != nil {
+			return nil, err
 		}
 	}
 	for _, role := range roles(args.Job, args.Namespace) {

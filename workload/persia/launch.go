@@ -2,12 +2,14 @@ package persia
 
 import (
 	"crypto/sha256"
-	_ "embed"
+	"embed"
 	"encoding/hex"
+	"fmt"
 	"maps"
 	"path"
 	"slices"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -15,32 +17,48 @@ import (
 	"persia/kube"
 )
 
-// launchScript is what every replica starts with.
+// scriptFiles are what every replica starts with: launch.py, the modules that it
+// imports, and the script that starts the roles of releases without persia-launcher.
 //
-//go:embed launch.sh
-var launchScript string
-
-// rolesScript starts the roles of releases of PERSIA without persia-launcher.
-//
-//go:embed roles.sh
-var rolesScript string
+//go:embed launch.py coordinator.py checkpoints.py checks.py processes.py roles.sh
+var scriptFiles embed.FS
 
 const (
 	launchDirectory = "/opt/persia"
-	launchFile      = "launch.sh"
+	launchFile      = "launch.py"
 	rolesFile       = "roles.sh"
 	// podState remembers for as long as the pod lives.
 	podState = "/var/lib/persia"
+	// coordinatorPort is where the first trainer tells the replicas of a job what to
+	// do. PERSIA's own servers listen on the next two.
+	coordinatorPort = 8886
 )
 
 // scripts are those that containers start with, by the names of their files.
 func scripts() map[string]string {
-	return map[string]string{launchFile: launchScript, rolesFile: rolesScript}
+	entries, err := scriptFiles.ReadDir(".")
+	if err != nil {
+		// They are part of the program.
+		panic(err)
+	}
+	files := map[string]string{}
+	for _, entry := range entries {
+		content, err := scriptFiles.ReadFile(entry.Name())
+		if err != nil {
+			panic(err)
+		}
+		files[entry.Name()] = string(content)
+	}
+	return files
 }
 
 // launchCommand runs a command through the script.
-func launchCommand() []string {
-	return []string{"/bin/bash", path.Join(launchDirectory, launchFile)}
+func launchCommand(job config.Job) []string {
+	python := "python3"
+	if job.Script != nil {
+		python = job.Script.Python
+	}
+	return []string{python, path.Join(launchDirectory, launchFile)}
 }
 
 // startCommand is the command that the script runs.
@@ -71,39 +89,55 @@ func launchConfigMap() *corev1.ConfigMap {
 	}
 }
 
-// launchVolumes are the scripts, and where a replica that has finished is remembered
-// if its role has no volume for that.
-func launchVolumes(args JobArgs, role role) ([]corev1.Volume, []corev1.VolumeMount) {
+// launchVolumes are the scripts, and what a replica remembers in its pod.
+func launchVolumes() ([]corev1.Volume, []corev1.VolumeMount) {
 	const scripts, state = "launch", "state"
-	volumes := []corev1.Volume{{Name: scripts, VolumeSource: corev1.VolumeSource{
-		ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: launchName()}},
-	}}}
-	mounts := []corev1.VolumeMount{{Name: scripts, MountPath: launchDirectory, ReadOnly: true}}
-	if stateDirectory(args, role) == podState {
-		volumes = append(volumes, corev1.Volume{Name: state, VolumeSource: corev1.VolumeSource{
-			EmptyDir: &corev1.EmptyDirVolumeSource{},
-		}})
-		mounts = append(mounts, corev1.VolumeMount{Name: state, MountPath: podState})
-	}
-	return volumes, mounts
+	return []corev1.Volume{
+			{Name: scripts, VolumeSource: corev1.VolumeSource{
+				ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: launchName()}},
+			}},
+			{Name: state, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+		}, []corev1.VolumeMount{
+			{Name: scripts, MountPath: launchDirectory, ReadOnly: true},
+			{Name: state, MountPath: podState},
+		}
 }
 
-// stateDirectory is on the first volume that a role can write to and that a pod finds
-// again wherever it stands.
-func stateDirectory(args JobArgs, role role) string {
-	for _, claim := range args.Claims(args.Job.MountsOf(role.config)) {
+// sharedDirectory is where a role has the first volume that it can write to and that a
+// pod finds again wherever it stands, or "" without one.
+func sharedDirectory(args JobArgs, role config.Role) string {
+	for _, claim := range args.Claims(args.Job.MountsOf(role)) {
 		if !claim.ReadOnly {
-			return path.Join(claim.MountPath, ".persia")
+			return claim.MountPath
 		}
 	}
-	for _, mount := range role.config.VolumeMounts {
+	for _, mount := range role.VolumeMounts {
 		if !mount.ReadOnly && slices.ContainsFunc(args.Job.Volumes, func(v corev1.Volume) bool {
 			return v.Name == mount.Name && outlivesPod(v.VolumeSource)
 		}) {
-			return path.Join(mount.MountPath, ".persia")
+			return mount.MountPath
 		}
 	}
-	return podState
+	return ""
+}
+
+// stateDirectory is where the coordinator remembers the run.
+func stateDirectory(args JobArgs, role role) string {
+	if shared := sharedDirectory(args, role.config); shared != "" {
+		return path.Join(shared, ".persia", args.Job.Name, args.Job.RunID)
+	}
+	return path.Join(podState, args.Job.Name, args.Job.RunID)
+}
+
+// checkpointRoot is where the attempts of a run write their checkpoints: trainers and
+// embedding parameter servers write into the same folder, so both must have it by the
+// same path. It is "" for a role that has no part in it.
+func checkpointRoot(args JobArgs, role role) string {
+	shared := sharedDirectory(args, args.Job.NNWorker.Role)
+	if shared == "" || sharedDirectory(args, args.Job.EmbeddingParameterServer) != shared || sharedDirectory(args, role.config) != shared {
+		return ""
+	}
+	return path.Join(shared, args.Job.Name, args.Job.RunID)
 }
 
 // outlivesPod reports whether a volume is a claim or a share, of which another pod has
@@ -113,21 +147,48 @@ func outlivesPod(source corev1.VolumeSource) bool {
 	return claim != nil && !claim.ReadOnly || source.NFS != nil && !source.NFS.ReadOnly
 }
 
-// launchEnv says where a replica remembers, and where it reports, that it has
-// finished.
+// coordinatorAddress is where the first trainer is, wherever its pod stands.
+func coordinatorAddress(args JobArgs) string {
+	service := kube.LabelName(args.Job.Name, trainer)
+	return fmt.Sprintf("%s-0.%s.%s.svc:%d", service, service, args.Namespace, coordinatorPort)
+}
+
+// launchEnv says to the script who it is, whom it asks, and what it may use.
 func launchEnv(args JobArgs, role role) []corev1.EnvVar {
-	env := []corev1.EnvVar{{
-		Name:  "PERSIA_FINISHED_FILE",
-		Value: path.Join(stateDirectory(args, role), args.Job.Name, args.Job.RunID, role.name+"-$(REPLICA_INDEX)"),
-	}}
+	env := []corev1.EnvVar{
+		{Name: "PERSIA_ROLE", Value: role.name},
+		{Name: "PERSIA_COORDINATOR", Value: coordinatorAddress(args)},
+		fieldEnv("PERSIA_POD_UID", "metadata.uid"),
+		fieldEnv("PERSIA_REVISION", "metadata.labels['controller-revision-hash']"),
+		{Name: "PERSIA_STATE_DIR", Value: stateDirectory(args, role)},
+		{Name: "PERSIA_FINISHED_FILE", Value: path.Join(podState, "finished")},
+	}
+	if role.name == trainer {
+		env = append(env, corev1.EnvVar{Name: "PERSIA_REPLICAS", Value: allReplicas(args)})
+	}
+	if gpus := role.config.Resources.Limits["nvidia.com/gpu"]; !gpus.IsZero() {
+		env = append(env, corev1.EnvVar{Name: "PERSIA_GPUS", Value: gpus.String()})
+	}
+	if root := checkpointRoot(args, role); root != "" {
+		env = append(env, corev1.EnvVar{Name: "PERSIA_CKPT_ROOT", Value: root})
+	}
 	if *args.Job.EnableMetrics {
 		env = append(env, corev1.EnvVar{
-			Name: "PERSIA_FINISHED_METRIC",
+			Name: "PERSIA_REPLICA_METRICS",
 			// The Pushgateway takes the labels of a metric from the path.
 			Value: path.Join("/metrics/job", args.Job.Name, "run", args.Job.RunID, "role", role.name, "replica", "$(REPLICA_INDEX)", "of", "$(REPLICA_SIZE)"),
 		})
 	}
 	return env
+}
+
+// allReplicas says how many replicas each role has, for the coordinator.
+func allReplicas(args JobArgs) string {
+	var counts []string
+	for _, role := range roles(args.Job, args.Namespace) {
+		counts = append(counts, fmt.Sprintf("%s=%d", role.name, role.config.Replicas))
+	}
+	return strings.Join(counts, ",")
 }
 
 // scriptEnv says to the script of older releases where their programs are.

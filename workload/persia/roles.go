@@ -20,6 +20,10 @@ const (
 // masterPort is where the processes of torch.distributed meet.
 const masterPort = 23456
 
+// trainer is the name of the role that trains the dense part, and whose first replica
+// coordinates the others.
+const trainer = "nn-worker"
+
 // role is one of the four parts of a training.
 type role struct {
 	// name ends the names of the role's objects, as upstream's pods are named.
@@ -87,13 +91,12 @@ func roles(job config.Job, namespace string) []role {
 }
 
 func nnWorker(job config.Job, namespace string) role {
-	const name = "nn-worker"
 	worker := job.NNWorker
-	service := kube.LabelName(job.Name, name)
+	service := kube.LabelName(job.Name, trainer)
 	// Replica 0 has this name wherever its pod stands.
 	master := service + "-0." + service + "." + namespace + ".svc"
 	return role{
-		name:  name,
+		name:  trainer,
 		older: "trainer",
 		args: []string{"nn-worker", "$(PERSIA_NN_WORKER_ENTRY)",
 			"--nproc-per-node", "$(NPROC_PER_NODE)", "--nnodes", "$(REPLICA_SIZE)", "--node-rank", "$(REPLICA_INDEX)"},
@@ -167,7 +170,10 @@ func lastWins(env []corev1.EnvVar) []corev1.EnvVar {
 // podIndexEnv is the replica's index in its StatefulSet, which Kubernetes has
 // put into this label since 1.28.
 func podIndexEnv(name string) corev1.EnvVar {
-	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{
-		FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.labels['apps.kubernetes.io/pod-index']"},
-	}}
+	return fieldEnv(name, "metadata.labels['apps.kubernetes.io/pod-index']")
+}
+
+// fieldEnv is a field of the pod.
+func fieldEnv(name, field string) corev1.EnvVar {
+	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: field}}}
 }

@@ -139,11 +139,12 @@ func TestRolesAreStopped(t *testing.T) {
 	script, err := filepath.Abs("roles.sh")
 	require.NoError(t, err)
 	o := newOlder(t, "trap 'touch stopped; exit 7' TERM; touch ready; while :; do sleep 0.05; done")
-	l := startCommandOf(t, o.dir, variables(o.env()), "/bin/bash", script, "middleware")
-	l.awaits(o.path("ready"))
-	l.stop()
-	assert.Equal(t, 7, l.status())
-	assert.FileExists(t, o.path("stopped"))
+	j := newTraining(t, "nn-worker=1,dataloader=0")
+	r := j.startCommand("nn-worker-0", []string{"/bin/bash", script, "middleware"}, append(variables(o.env()),
+		"REPLICA_INDEX=0", "PERSIA_GLOBAL_CONFIG="+script, "PERSIA_EMBEDDING_CONFIG="+script, "PERSIA_NN_WORKER_ENTRY="+script)...)
+	j.awaits("ready")
+	assert.Equal(t, 7, r.stop())
+	assert.FileExists(t, filepath.Join(j.dir, "stopped"))
 	assert.Equal(t, "persia-middleware-server", o.arguments()[0])
 }
 

@@ -149,7 +149,7 @@ func container(args JobArgs, role role, mounts []corev1.VolumeMount) corev1.Cont
 		Name:            role.name,
 		Image:           cmp.Or(role.config.Image, role.image),
 		ImagePullPolicy: args.Job.ImagePullPolicy,
-		Command:         launchCommand(),
+		Command:         launchCommand(args.Job),
 		Args:            startCommand(args.Job, role),
 		Env:             environment(args, role),
 		Resources:       role.config.Resources,
@@ -165,7 +165,7 @@ func container(args JobArgs, role role, mounts []corev1.VolumeMount) corev1.Cont
 	return container
 }
 
-// readiness is whether a server takes connections, or has finished. A server is not
+// readiness is whether a server takes connections, or has nothing more to do. A server is not
 // ended for taking none: what it holds in memory would be lost.
 func readiness(role role) *corev1.Probe {
 	check := fmt.Sprintf(`[[ -e $PERSIA_FINISHED_FILE ]] || exec 3<>/dev/tcp/127.0.0.1/%d`, role.port)
@@ -204,7 +204,7 @@ func podVolumes(args JobArgs, role role) ([]corev1.Volume, []corev1.VolumeMount)
 		}})
 		mounts = append(mounts, corev1.VolumeMount{Name: name, MountPath: sharedMemory})
 	}
-	launchVolumes, launchMounts := launchVolumes(args, role)
+	launchVolumes, launchMounts := launchVolumes()
 	return append(volumes, launchVolumes...), append(mounts, launchMounts...)
 }
 

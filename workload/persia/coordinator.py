@@ -1,0 +1,261 @@
+"""The coordinator of a job: keeps the replicas of all roles in the same attempt.
+
+PERSIA cannot go on without a replica: trainers hang when one of them is gone, and a
+server that starts again knows nothing of the training. So when a replica fails, all
+end what they run, and begin anew together from the last checkpoint. That is an
+attempt.
+
+The first trainer coordinates. Every replica, also of the trainers, tells it every few
+seconds how it is, and is told what to do. It is the only one to decide, so all agree,
+and it needs nothing that a job may lack: no rights in the cluster, no volume, no NATS
+and no metrics gateway. When it is gone, a trainer is gone, and the job must begin
+anew anyway; the others tell its successor which attempt they are in.
+"""
+
+import http.server
+import json
+import os
+import socketserver
+import threading
+import time
+
+import checkpoints
+
+TRAINER, DATA_LOADER = "nn-worker", "dataloader"
+
+# What a replica is told. An attempt starts only when no replica runs the one before,
+# so nobody writes a checkpoint any more that others might resume from or not.
+START, GO, STOP, DONE, FAILED = "start", "go", "stop", "done", "failed"
+
+
+class Coordinator:
+    """What is known of a job's replicas, and what they are to do."""
+
+    def __init__(self, settings, log, clock=time.monotonic):
+        self.settings, self.log, self.clock = settings, log, clock
+        self.lock = threading.Lock()
+        self.members = {}  # the last report of each replica, by role and number
+        self.phase = STOP
+        self.reason = "the job starts"
+        self.not_before = 0  # when the next attempt may start
+        self.trainers_ended = None  # when the last trainer ended in this attempt
+        self.resume = None  # the checkpoint that the attempt began with
+        self.memory = Memory(settings.state_directory, settings.revision)
+        found = checkpoints.last_attempt(settings.checkpoints)
+        self.attempt = max(self.memory.attempt, found)
+        if self.memory.done:
+            self.phase = DONE
+        elif self.memory.failed:
+            self.phase, self.reason = FAILED, self.memory.failed
+
+    def report(self, member):
+        """Take a replica's report, and return what it is to do."""
+        with self.lock:
+            key = (member["role"], member["replica"])
+            if key not in self.expected():
+                return {"order": STOP, "attempt": self.attempt}
+            before = self.members.get(key)
+            if before and self.has_finished(before):
+                # It is idle: that its pod is replaced takes nothing away.
+                member = dict(before, instance=member["instance"], pod=member["pod"])
+            self.members[key] = dict(member, seen=self.clock())
+            self.attempt = max(self.attempt, member["attempt"])
+            if self.phase == FAILED and before and before["revision"] != member["revision"]:
+                self.retry(key)
+            if member.get("done") and self.phase == STOP:
+                self.finish()
+            self.advance(key, before)
+            return self.order(member)
+
+    def expected(self):
+        """All replicas of the job."""
+        return {(role, replica) for role, count in self.settings.replicas.items() for replica in range(count)}
+
+    def advance(self, key, before):
+        """Go on to what the last report makes possible or necessary."""
+        if self.phase == START:
+            trouble = self.trouble(key, before)
+            if trouble:
+                self.fail(*trouble)
+            elif self.ended(TRAINER) and self.ended(DATA_LOADER):
+                self.finish()
+        elif self.phase == STOP and self.clock() >= self.not_before and not self.missing():
+            self.start()
+
+    def trouble(self, key, before):
+        """Why the attempt cannot succeed, and whether it failed by itself: that a pod is
+        replaced, for a drained node or a new image, says nothing about the training."""
+        member = self.members[key]
+        if before and before["instance"] != member["instance"] and not self.has_finished(member):
+            return f"{name(key)} was restarted", before["pod"] == member["pod"]
+        if member["attempt"] == self.attempt and member["state"] == "failed":
+            return f"{name(key)}: {member['reason']}", True
+        for other, report in self.members.items():
+            if not self.has_finished(report) and self.clock() - report["seen"] > self.settings.lost_seconds:
+                return f"{name(other)} has not been heard of for {self.settings.lost_seconds:g} s", False
+        if not self.ended(TRAINER):
+            self.trainers_ended = None
+        elif self.trainers_ended is None:
+            self.trainers_ended = self.clock()
+        elif not self.ended(DATA_LOADER) and self.clock() - self.trainers_ended > self.settings.end_seconds:
+            # PERSIA ends a trainer's loop without an error when no data comes.
+            return "the trainers ended before the data loaders had sent all data", True
+        return None
+
+    def ended(self, role):
+        """Whether all replicas of a role have finished this attempt."""
+        return all(
+            (role, replica) in self.members and self.has_finished(self.members[role, replica])
+            for replica in range(self.settings.replicas[role])
+        )
+
+    def has_finished(self, member):
+        return member["state"] == "finished" and member["attempt"] == self.attempt
+
+    def missing(self):
+        """What the next attempt waits for, for people."""
+        waits = []
+        for key in sorted(self.expected()):
+            member = self.members.get(key)
+            if not member or self.clock() - member["seen"] > self.settings.lost_seconds:
+                waits.append(f"{name(key)} is not there")
+            elif member["state"] == "running":
+                waits.append(f"{name(key)} still runs")
+            elif member["blocked"]:
+                waits.append(f"{name(key)}: {member['blocked']}")
+        return waits
+
+    def start(self):
+        self.attempt += 1
+        self.phase, self.trainers_ended = START, None
+        self.memory.save(attempt=self.attempt)
+        self.resume = checkpoints.newest(self.settings.checkpoints)
+        checkpoints.remove_incomplete(self.settings.checkpoints)
+        checkpoints.prune(self.settings.checkpoints, self.settings.keep)
+        self.log(f"attempt {self.attempt} starts from " + (self.resume or "the beginning"))
+
+    def fail(self, reason, by_itself):
+        """End the attempt. Failures count from the last checkpoint: a job that gets on
+        may fail as often as it likes."""
+        newest = checkpoints.newest(self.settings.checkpoints)
+        failures = self.memory.failures if newest == self.memory.checkpoint else 0
+        failures += by_itself
+        self.memory.save(failures=failures, checkpoint=newest)
+        if failures >= self.settings.attempts:
+            self.phase, self.reason = FAILED, f"{failures} attempts failed without a new checkpoint, the last one because {reason}"
+            self.memory.save(failed=self.reason)
+            self.log("the job has failed: " + self.reason)
+            return
+        wait = min(self.settings.backoff_seconds * 2 ** (failures - 1), 300) if failures else 0
+        self.phase, self.reason, self.not_before = STOP, reason, self.clock() + wait
+        self.log(f"attempt {self.attempt} ends: {reason}; the next one starts in {wait:g} s or later")
+
+    def retry(self, key):
+        """Give a failed job another chance, since it was changed."""
+        self.phase, self.reason = STOP, f"{name(key)} was changed"
+        self.memory.save(failures=0, failed="")
+
+    def finish(self):
+        self.phase = DONE
+        self.memory.save(done=True)
+        self.log(f"finished in attempt {self.attempt}")
+
+    def order(self, member):
+        """What a replica is to do, and with what."""
+        order = self.phase
+        if order == START and member["attempt"] == self.attempt:
+            order = GO
+        return {"order": order, "attempt": self.attempt, "resume": self.resume}
+
+    def tidy(self):
+        """Remove checkpoints that are too many."""
+        with self.lock:
+            if self.phase == START:
+                checkpoints.prune(self.settings.checkpoints, self.settings.keep, self.resume)
+
+    def status(self):
+        """One line for people and for the completion of the job."""
+        with self.lock:
+            if self.phase == DONE:
+                return f"complete in attempt {self.attempt}"
+            if self.phase == FAILED:
+                return f"failed: {self.reason}"
+            if self.phase == START:
+                finished = sum(self.has_finished(m) for k, m in self.members.items() if k[0] == TRAINER)
+                return f"running attempt {self.attempt}: {finished} of {self.settings.replicas[TRAINER]} trainers have finished"
+            waits = self.missing()
+            more = f" and {len(waits) - 3} more" if len(waits) > 3 else ""
+            return f"waiting after attempt {self.attempt} ({self.reason}): " + ("; ".join(waits[:3]) + more or "backing off")
+
+
+class Memory:
+    """What the coordinator finds again when it is restarted. Failures are forgotten with
+    the revision of the StatefulSet, so that a job that was changed has another chance."""
+
+    def __init__(self, directory, revision):
+        self.file = os.path.join(directory, "coordinator.json")
+        self.values = {"attempt": 0, "done": False, "revision": revision, "failures": 0, "failed": "", "checkpoint": None}
+        try:
+            with open(self.file) as file:
+                self.values.update(json.load(file))
+        except (OSError, ValueError):
+            pass
+        if self.values["revision"] != revision:
+            self.values.update(revision=revision, failures=0, failed="")
+
+    def __getattr__(self, key):
+        return self.values[key]
+
+    def save(self, **changes):
+        """Keep changes, on the disk too if that can be written to."""
+        self.values.update(changes)
+        try:
+            os.makedirs(os.path.dirname(self.file), exist_ok=True)
+            with open(self.file + ".new", "w") as file:
+                json.dump(self.values, file)
+            os.replace(self.file + ".new", self.file)
+        except OSError:
+            pass
+
+
+def name(key):
+    return f"{key[0]} {key[1]}"
+
+
+class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
+    """Serves reports at /report, and the status at /status."""
+
+    daemon_threads = True
+    request_queue_size = 1024
+
+
+def serve(coordinator, port):
+    """Serve a coordinator from now on."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        timeout = 10
+
+        def do_POST(self):
+            member = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            self.answer(json.dumps(coordinator.report(member)))
+
+        def do_GET(self):
+            self.answer(coordinator.status() + "\n")
+
+        def answer(self, text):
+            body = text.encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    def tidy():
+        while True:
+            time.sleep(60)
+            coordinator.tidy()
+
+    for work in (Server(("", port), Handler).serve_forever, tidy):
+        threading.Thread(target=work, daemon=True).start()

@@ -1,0 +1,273 @@
+"""Runs a replica of a PERSIA job: launch.py COMMAND [ARGUMENT...]
+
+The command runs once in each attempt of the job (see coordinator.py). When it ends with
+success the replica has finished its part, when it fails all replicas begin anew, and
+when the job is complete or has failed for good the replica stays idle: a StatefulSet
+would start it again.
+"""
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+import urllib.request
+import uuid
+
+import checks
+import checkpoints
+import coordinator
+from processes import Command, connected, processes
+
+
+class Settings:
+    """What the environment says, with the times that tests shorten."""
+
+    def __init__(self, environment):
+        self.role = environment["PERSIA_ROLE"]
+        self.replica = int(environment["REPLICA_INDEX"])
+        self.address = environment["PERSIA_COORDINATOR"]
+        self.replicas = {}
+        for part in filter(None, environment.get("PERSIA_REPLICAS", "").split(",")):
+            role, count = part.split("=")
+            self.replicas[role] = int(count)
+        self.pod = environment.get("PERSIA_POD_UID", "")
+        self.revision = environment.get("PERSIA_REVISION", "")
+        self.finished_file = environment["PERSIA_FINISHED_FILE"]
+        self.state_directory = environment["PERSIA_STATE_DIR"]
+        self.checkpoints = environment.get("PERSIA_CKPT_ROOT")
+        self.keep = int(environment.get("PERSIA_CKPT_KEEP", "2"))
+        self.attempts = int(environment.get("PERSIA_ATTEMPTS", "5"))
+        self.gateway = environment.get("PERSIA_METRICS_GATEWAY_ADDR")
+        self.metrics = environment.get("PERSIA_REPLICA_METRICS")
+        self.nats = checks.address(environment.get("PERSIA_NATS_URL", ""))
+
+        def seconds(name, default):
+            return float(environment.get(name, default))
+
+        self.beat_seconds = seconds("PERSIA_BEAT_SECONDS", 5)
+        self.lost_seconds = seconds("PERSIA_LOST_SECONDS", 60)
+        self.end_seconds = seconds("PERSIA_END_SECONDS", 60)
+        self.nats_seconds = seconds("PERSIA_NATS_SECONDS", 30)
+        self.stop_seconds = seconds("PERSIA_STOP_SECONDS", 20)
+        self.backoff_seconds = seconds("PERSIA_BACKOFF_SECONDS", 10)
+
+
+class Replica:
+    """One replica, and how far it is."""
+
+    def __init__(self, settings, arguments):
+        self.settings, self.arguments = settings, arguments
+        self.instance = uuid.uuid4().hex
+        self.attempt, self.state, self.reason = 0, "waiting", ""
+        self.done = False
+        self.command = None
+        self.nats_seen = None  # when the command was last connected to NATS
+        self.stopped = threading.Event()
+        self.said = None
+
+    def run(self):
+        """Do what the coordinator says until the pod is told to end."""
+        while not self.stopped.is_set():
+            self.watch()
+            order = self.report()
+            if order:
+                self.obey(order)
+            self.wait()
+        return self.end()
+
+    def wait(self):
+        """Wait until the next report is due, or there is something to say."""
+        deadline = time.monotonic() + self.settings.beat_seconds
+        while time.monotonic() < deadline and not self.stopped.is_set():
+            if self.state == "running" and self.command.status() is not None:
+                return
+            self.stopped.wait(min(0.2, self.settings.beat_seconds))
+
+    def watch(self):
+        """See how the command is."""
+        if self.state != "running":
+            return
+        status = self.command.status()
+        if status == 0:
+            self.become("finished", "")
+        elif status is not None:
+            self.become("failed", f"the command ended with status {status}")
+        elif self.deaf():
+            # PERSIA's client gives up for good without ending its process.
+            self.become("failed", f"no connection to NATS for {self.settings.nats_seconds:g} s")
+        if self.state == "failed":
+            self.command.stop(self.settings.stop_seconds)
+
+    def deaf(self):
+        """Whether the command was connected to NATS, and has not been for long."""
+        if not self.settings.nats:
+            return False
+        if connected(processes(self.command.process.pid), self.settings.nats[1]):
+            self.nats_seen = time.monotonic()
+        return self.nats_seen is not None and time.monotonic() - self.nats_seen > self.settings.nats_seconds
+
+    def become(self, state, reason):
+        self.state, self.reason = state, reason
+        log(f"attempt {self.attempt}: {state}" + (f": {reason}" if reason else ""))
+
+    def report(self):
+        """Tell the coordinator, and return what it says, or None without an answer."""
+        blocked = ""
+        if self.state != "running" and not checks.reachable(self.settings.nats):
+            blocked = "NATS does not answer"
+        body = {
+            "role": self.settings.role,
+            "replica": self.settings.replica,
+            "pod": self.settings.pod,
+            "revision": self.settings.revision,
+            "instance": self.instance,
+            "attempt": self.attempt,
+            "state": self.state,
+            "reason": self.reason,
+            "blocked": blocked,
+            "done": self.done,
+        }
+        request = urllib.request.Request(f"http://{self.settings.address}/report", json.dumps(body).encode())
+        try:
+            with direct.open(request, timeout=5) as answer:
+                order = json.loads(answer.read().decode())
+        except (OSError, ValueError):
+            self.say(f"the coordinator at {self.settings.address} does not answer")
+            return None
+        if order["order"] == coordinator.STOP:
+            self.say(f"waiting for attempt {order['attempt'] + 1}")
+        return order
+
+    def say(self, text):
+        """Say what has not just been said."""
+        if text != self.said:
+            log(text)
+        self.said = text
+
+    def obey(self, order):
+        self.done = order["order"] == coordinator.DONE
+        if order["order"] == coordinator.START:
+            self.said = None
+            self.end_command()
+            self.begin(order["attempt"], order["resume"])
+        elif order["order"] == coordinator.STOP:
+            self.end_command()
+        elif order["order"] == coordinator.DONE:
+            # What servers hold stays for those who may want it.
+            self.say(f"the job is complete: {'still running' if self.state == 'running' else 'idle'}")
+            if self.state != "running":
+                self.mark_finished()
+        elif order["order"] == coordinator.FAILED:
+            self.end_command()
+            self.say("the job has failed: idle. `pulumi up` with a change of the job starts it again")
+
+    def mark_finished(self):
+        """Leave the mark that makes an idle server count as ready."""
+        try:
+            open(self.settings.finished_file, "w").close()
+        except OSError as error:
+            self.say(f"{self.settings.finished_file}: {error.strerror}")
+
+    def end_command(self):
+        if self.state == "running":
+            self.command.stop(self.settings.stop_seconds)
+            self.become("waiting", "told to end")
+
+    def begin(self, attempt, resume):
+        """Start the command in an attempt."""
+        self.attempt, self.nats_seen = attempt, None
+        environment = self.environment(resume)
+        trouble = checks.before(self.settings.role, environment)
+        if trouble:
+            self.become("failed", trouble)
+            return
+        self.become("running", f"going on from {resume}" if resume else "")
+        try:
+            self.command = Command(self.arguments, environment)
+        except OSError as error:
+            self.become("failed", f"{self.arguments[0]}: {error.strerror}")
+
+    def environment(self, resume):
+        """The environment of the command in this attempt."""
+        environment = checks.with_driver(dict(os.environ))
+        environment["PERSIA_ATTEMPT"] = str(self.attempt)
+        # NCCL then fails where it would hang: the names before and since PyTorch 2.2.
+        environment.setdefault("NCCL_ASYNC_ERROR_HANDLING", "1")
+        environment.setdefault("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1")
+        # A script that has a place of its own for checkpoints keeps it.
+        if self.settings.checkpoints and "PERSIA_CKPT_DIR" not in environment:
+            environment["PERSIA_CKPT_DIR"] = checkpoints.directory(self.settings.checkpoints, self.attempt)
+            if resume:
+                environment["PERSIA_RESUME_DIR"] = resume
+        return environment
+
+    def end(self):
+        """End with the pod, and give what runs all of the pod's time to end."""
+        if self.state != "running":
+            return 0
+        status = self.command.stop(float("inf"))
+        log(f"stopped; the command ended with status {status}")
+        return status
+
+    def push(self):
+        """Tell the metrics gateway again and again, since it keeps nothing over its own
+        restart."""
+        told = True
+        while True:
+            body = "".join(
+                f"# TYPE persia_replica_{name} gauge\npersia_replica_{name} {value}\n"
+                for name, value in (
+                    ("attempt", self.attempt),
+                    ("alive", int(self.state == "running")),
+                    ("finished", int(self.state == "finished" or self.done)),
+                )
+            )
+            request = urllib.request.Request(
+                f"http://{self.settings.gateway}{self.settings.metrics}",
+                body.encode(),
+                {"Content-Type": "text/plain; version=0.0.4"},
+                method="PUT",
+            )
+            try:
+                direct.open(request, timeout=10).close()
+                told = True
+            except OSError:
+                if told:
+                    log(f"the metrics gateway at {self.settings.gateway} cannot be told: trying on")
+                told = False
+            time.sleep(float(os.environ.get("PERSIA_REPORT_SECONDS", "15")))
+
+
+# A proxy for the way out of the cluster is not for what is within.
+direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+def log(text):
+    print(f"launch.py: {text}", file=sys.stderr, flush=True)
+
+
+def main(arguments):
+    if not arguments:
+        log("usage: launch.py COMMAND [ARGUMENT...]")
+        return 2
+    try:
+        settings = Settings(os.environ)
+    except KeyError as missing:
+        log(f"{missing.args[0]} is not set: launch.py runs in the pods of a PERSIA job")
+        return 2
+    replica = Replica(settings, arguments)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: replica.stopped.set())
+    if (settings.role, settings.replica) == (coordinator.TRAINER, 0):
+        port = int(settings.address.rsplit(":", 1)[1])
+        coordinator.serve(coordinator.Coordinator(settings, log), port)
+        settings.address = f"127.0.0.1:{port}"
+    if settings.gateway and settings.metrics:
+        threading.Thread(target=replica.push, daemon=True).start()
+    return replica.run()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

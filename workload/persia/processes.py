@@ -1,0 +1,87 @@
+"""The command of a replica with all that it has started."""
+
+import os
+import signal
+import subprocess
+import time
+
+
+class Command:
+    """A command that runs in a session of its own."""
+
+    def __init__(self, arguments, environment):
+        self.process = subprocess.Popen(arguments, env=environment, stdin=subprocess.DEVNULL, start_new_session=True)
+        self.told = set()
+
+    def status(self):
+        """The exit status as a shell gives it, or None as long as it runs."""
+        status = self.process.poll()
+        return 128 - status if status is not None and status < 0 else status
+
+    def stop(self, seconds):
+        """End the command and what it has started, and return its status. A launcher may
+        end at once while the training that it has started still saves."""
+        deadline = time.monotonic() + seconds
+        while self.running() and time.monotonic() < deadline:
+            # Once each, since a second signal would disturb one that is saving.
+            self.kill(self.running() - self.told, signal.SIGTERM)
+            time.sleep(0.05)
+        while self.running():
+            self.kill(self.running(), signal.SIGKILL)
+            time.sleep(0.05)
+        return self.status()
+
+    def running(self):
+        """The processes that are left."""
+        self.process.poll()
+        return processes(self.process.pid)
+
+    def kill(self, pids, number):
+        self.told |= pids
+        for pid in pids:
+            try:
+                os.kill(pid, number)
+            except ProcessLookupError:
+                pass
+
+
+def processes(root):
+    """The processes of a session, and of other sessions that these have started."""
+    parents, found = {}, set()
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{entry}/stat") as file:
+                state, parent, _, session = file.read().rsplit(")", 1)[1].split()[:4]
+        except (OSError, ValueError):
+            continue
+        if state != "Z":
+            parents[int(entry)] = int(parent)
+            if int(session) == root:
+                found.add(int(entry))
+    grown = True
+    while grown:
+        children = {pid for pid, parent in parents.items() if parent in found} - found
+        found |= children
+        grown = bool(children)
+    return found
+
+
+def connected(pids, port):
+    """Whether one of the processes has a connection to a port of somebody else."""
+    sockets = set()
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        try:
+            with open(table) as file:
+                rows = [line.split() for line in file.readlines()[1:]]
+        except OSError:
+            continue
+        # 01 is ESTABLISHED in the kernel's net/tcp_states.h.
+        sockets |= {f"socket:[{row[9]}]" for row in rows if row[3] == "01" and int(row[2].rsplit(":", 1)[1], 16) == port}
+    for pid in pids:
+        try:
+            for entry in os.listdir(f"/proc/{pid}/fd"):
+                if os.readlink(f"/proc/{pid}/fd/{entry}") in sockets:
+                    return True
+        except OSError:
+            continue
+    return False
