@@ -112,9 +112,9 @@ func TestLoadRefusesClusterSettings(t *testing.T) {
 		{"autoscaling profile unknown", edits{"persia:cluster.autoscalingProfile": "FAST"},
 			"persia:cluster.autoscalingProfile", []string{`"FAST"`, "OPTIMIZE_UTILIZATION or BALANCED"}},
 		{"bucket without its driver", edits{"persia:cluster.csiDrivers.gcsFuse": false},
-			"persia:cluster.csiDrivers.gcsFuse", []string{"false", "must be true", "volumes[0]"}},
+			"persia:cluster.csiDrivers.gcsFuse", []string{"false", "must be true", "persia:storage[0]"}},
 		{"bucket without Workload Identity", edits{"persia:cluster.workloadIdentity": false},
-			"persia:cluster.workloadIdentity", []string{"false", "must be true", "volumes[0]"}},
+			"persia:cluster.workloadIdentity", []string{"false", "must be true", "persia:storage[0]"}},
 		{"component unknown", edits{"persia:cluster.monitoring.components": []any{"SYSTEM_COMPONENTS", "GPU"}},
 			"persia:cluster.monitoring.components[1]", []string{`"GPU"`, "KUBELET or DCGM"}},
 		{"component twice", edits{"persia:cluster.monitoring.components": []any{"SYSTEM_COMPONENTS", "DCGM", "DCGM"}},
@@ -151,7 +151,7 @@ func TestLoadRefusesClusterSettings(t *testing.T) {
 }
 
 func TestLoadAcceptsClusterSettings(t *testing.T) {
-	withoutBuckets := edits{"persia:volumes": []any{}, "persia:jobs[0].mounts": nil}
+	withoutBuckets := edits{"persia:storage": []any{}, "persia:jobs[0].mounts": nil}
 	with := func(more edits) edits {
 		changes := edits{}
 		for _, from := range []edits{withoutBuckets, more} {

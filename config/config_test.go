@@ -50,7 +50,7 @@ config:
   persia:machineTypes: {}
   persia:nvidiaDriver:
     installer: ubuntu-daemonset
-  persia:volumes:
+  persia:storage:
     - name: checkpoints
       size: 10Ti
       gcsFuse: {bucket: persia-checkpoints}
@@ -107,20 +107,20 @@ var leadsToMore = []string{
 func TestLoadRefuses(t *testing.T) {
 	testRefused(t, []refusal{
 		// Keys and types.
-		{"key missing", edits{"persia:volumes": nil},
-			"persia:volumes", []string{"Required", "[] for none"}},
+		{"key missing", edits{"persia:storage": nil},
+			"persia:storage", []string{"Required", "[] for none"}},
 		{"key empty", edits{"persia:jobs": ""},
 			"persia:jobs", []string{"Required", "[] for none"}},
 		{"key of another type", edits{"persia:cluster": "persia"},
 			"persia:cluster", []string{`"persia"`, "must be an object"}},
 		{"list instead of an object", edits{"persia:nats": []any{1}},
 			"persia:nats", []string{"must be an object (it is a list)"}},
-		{"object instead of a list", edits{"persia:volumes": edits{"name": "a"}},
-			"persia:volumes", []string{"must be a list (it is an object)"}},
+		{"object instead of a list", edits{"persia:storage": edits{"name": "a"}},
+			"persia:storage", []string{"must be a list (it is an object)"}},
 		{"misspelt field", edits{"persia:nodePools[2].machinetype": "x"},
 			"persia:nodePools[2].machinetype", []string{": unknown field; did you mean machineType?"}},
-		{"field that is like none", edits{"persia:volumes[0].gcsFuse.directory": "x"},
-			"persia:volumes[0].gcsFuse.directory", []string{"unknown field; the fields here are bucket, create, sidecar"}},
+		{"field that is like none", edits{"persia:storage[0].gcsFuse.directory": "x"},
+			"persia:storage[0].gcsFuse.directory", []string{"unknown field; the fields here are bucket, create, sidecar"}},
 		{"misspelt field of an embedded struct", edits{"persia:jobs[0].nnWorker.replcas": 2},
 			"persia:jobs[0].nnWorker.replcas", []string{"did you mean replicas?"}},
 		{"misspelt field of a Kubernetes type", edits{"persia:jobs[0].env[0].valueForm": 2},
@@ -296,46 +296,46 @@ func TestLoadRefuses(t *testing.T) {
 			"persia:nodePools[0].imageType", []string{"LATEST", "write COS_CONTAINERD"}},
 
 		// Volumes.
-		{"volume name invalid", edits{"persia:volumes[0].name": "Checkpoints", "persia:volumes[0].claim": "claim", "persia:jobs[0].mounts[0].volume": "Checkpoints"},
-			"persia:volumes[0].name", []string{"Checkpoints", "lower case"}},
-		{"volume twice", edits{"persia:volumes[1]": edits{"name": "checkpoints", "claim": "b", "size": "1Gi", "gcsFuse": edits{"bucket": "other"}}},
-			"persia:volumes[1].name", []string{"checkpoints", "volumes[0]"}},
-		{"claim twice", edits{"persia:volumes[1]": edits{"name": "b", "claim": "checkpoints-claim", "size": "1Gi", "gcsFuse": edits{"bucket": "other"}}},
-			"persia:volumes[1].claim", []string{"checkpoints-claim", "volumes[0]"}},
-		{"bucket twice", edits{"persia:volumes[1]": edits{"name": "b", "size": "1Gi", "gcsFuse": edits{"bucket": "persia-checkpoints"}}},
-			"persia:volumes[1]", []string{"persia-checkpoints", "volumes[0]"}},
+		{"volume name invalid", edits{"persia:storage[0].name": "Checkpoints", "persia:storage[0].claim": "claim", "persia:jobs[0].mounts[0].volume": "Checkpoints"},
+			"persia:storage[0].name", []string{"Checkpoints", "lower case"}},
+		{"volume twice", edits{"persia:storage[1]": edits{"name": "checkpoints", "claim": "b", "size": "1Gi", "gcsFuse": edits{"bucket": "other"}}},
+			"persia:storage[1].name", []string{"checkpoints", "persia:storage[0]"}},
+		{"claim twice", edits{"persia:storage[1]": edits{"name": "b", "claim": "checkpoints-claim", "size": "1Gi", "gcsFuse": edits{"bucket": "other"}}},
+			"persia:storage[1].claim", []string{"checkpoints-claim", "persia:storage[0]"}},
+		{"bucket twice", edits{"persia:storage[1]": edits{"name": "b", "size": "1Gi", "gcsFuse": edits{"bucket": "persia-checkpoints"}}},
+			"persia:storage[1]", []string{"persia-checkpoints", "persia:storage[0]"}},
 		{"directory twice", edits{
-			"persia:volumes[1]": edits{"name": "b", "size": "1Gi", "hostPath": edits{"path": "/data"}},
-			"persia:volumes[2]": edits{"name": "c", "size": "1Gi", "hostPath": edits{"path": "/data"}}},
-			"persia:volumes[2]", []string{"/data", "volumes[1]"}},
-		{"volume without source", edits{"persia:volumes[0].gcsFuse": nil},
-			"persia:volumes[0].gcsFuse", []string{"Required", "hostPath"}},
-		{"volume with two sources", edits{"persia:volumes[1]": edits{"name": "b", "size": "1Gi", "hostPath": edits{"path": "/data"}, "gcsFuse": edits{"bucket": "other"}}},
-			"persia:volumes[1].gcsFuse", []string{"exactly one"}},
-		{"volume without size", edits{"persia:volumes[0].size": nil},
-			"persia:volumes[0].size", []string{"Required", "10Gi"}},
-		{"volume size no quantity", edits{"persia:volumes[0].size": "large"},
-			"persia:volumes[0].size", []string{"large", "a quantity"}},
-		{"volume size zero", edits{"persia:volumes[0].size": "0Gi"},
-			"persia:volumes[0].size", []string{"0Gi", "more than 0"}},
-		{"access mode unknown", edits{"persia:volumes[0].accessModes": []any{"RWX"}, "persia:jobs[0].mounts": nil},
-			"persia:volumes[0].accessModes[0]", []string{"RWX", "ReadWriteMany"}},
-		{"access mode twice", edits{"persia:volumes[0].accessModes": []any{"ReadWriteMany", "ReadWriteMany"}},
-			"persia:volumes[0].accessModes[1]", []string{"ReadWriteMany", "once"}},
-		{"directory relative", edits{"persia:volumes[1]": edits{"name": "b", "size": "1Gi", "hostPath": edits{"path": "data"}}},
-			"persia:volumes[1].hostPath.path", []string{`"data"`, "write /data"}},
-		{"directory with dots", edits{"persia:volumes[1]": edits{"name": "b", "size": "1Gi", "hostPath": edits{"path": "/data/../etc"}}},
-			"persia:volumes[1].hostPath.path", []string{"/data/../etc", "write /etc"}},
-		{"root as a directory", edits{"persia:volumes[1]": edits{"name": "b", "size": "1Gi", "hostPath": edits{"path": "/"}}},
-			"persia:volumes[1].hostPath.path", []string{"below the root"}},
-		{"bucket as a URL", edits{"persia:volumes[0].gcsFuse.bucket": "gs://persia-checkpoints/"},
-			"persia:volumes[0].gcsFuse.bucket", []string{"gs://", "write persia-checkpoints"}},
-		{"bucket with a capital", edits{"persia:volumes[0].gcsFuse.bucket": "Persia"},
-			"persia:volumes[0].gcsFuse.bucket", []string{"Persia", "3 to 63 lower case"}},
-		{"hostPath under several nodes", edits{"persia:volumes[0].gcsFuse": nil, "persia:volumes[0].hostPath": edits{"path": "/data"}},
-			"persia:volumes[0].hostPath", []string{"/data", "up to 7 nodes", "loaders, ps, trainers", "use gcsFuse"}},
-		{"ReadWriteOnce under several nodes", edits{"persia:volumes[0].accessModes": []any{"ReadWriteOnce"}},
-			"persia:volumes[0].accessModes", []string{"ReadWriteOnce", "up to 7 nodes", "write [ReadWriteMany]"}},
+			"persia:storage[1]": edits{"name": "b", "size": "1Gi", "hostPath": edits{"path": "/data"}},
+			"persia:storage[2]": edits{"name": "c", "size": "1Gi", "hostPath": edits{"path": "/data"}}},
+			"persia:storage[2]", []string{"/data", "persia:storage[1]"}},
+		{"volume without source", edits{"persia:storage[0].gcsFuse": nil},
+			"persia:storage[0].gcsFuse", []string{"Required", "hostPath"}},
+		{"volume with two sources", edits{"persia:storage[1]": edits{"name": "b", "size": "1Gi", "hostPath": edits{"path": "/data"}, "gcsFuse": edits{"bucket": "other"}}},
+			"persia:storage[1].gcsFuse", []string{"exactly one"}},
+		{"volume without size", edits{"persia:storage[0].size": nil},
+			"persia:storage[0].size", []string{"Required", "10Gi"}},
+		{"volume size no quantity", edits{"persia:storage[0].size": "large"},
+			"persia:storage[0].size", []string{"large", "a quantity"}},
+		{"volume size zero", edits{"persia:storage[0].size": "0Gi"},
+			"persia:storage[0].size", []string{"0Gi", "more than 0"}},
+		{"access mode unknown", edits{"persia:storage[0].accessModes": []any{"RWX"}, "persia:jobs[0].mounts": nil},
+			"persia:storage[0].accessModes[0]", []string{"RWX", "ReadWriteMany"}},
+		{"access mode twice", edits{"persia:storage[0].accessModes": []any{"ReadWriteMany", "ReadWriteMany"}},
+			"persia:storage[0].accessModes[1]", []string{"ReadWriteMany", "once"}},
+		{"directory relative", edits{"persia:storage[1]": edits{"name": "b", "size": "1Gi", "hostPath": edits{"path": "data"}}},
+			"persia:storage[1].hostPath.path", []string{`"data"`, "write /data"}},
+		{"directory with dots", edits{"persia:storage[1]": edits{"name": "b", "size": "1Gi", "hostPath": edits{"path": "/data/../etc"}}},
+			"persia:storage[1].hostPath.path", []string{"/data/../etc", "write /etc"}},
+		{"root as a directory", edits{"persia:storage[1]": edits{"name": "b", "size": "1Gi", "hostPath": edits{"path": "/"}}},
+			"persia:storage[1].hostPath.path", []string{"below the root"}},
+		{"bucket as a URL", edits{"persia:storage[0].gcsFuse.bucket": "gs://persia-checkpoints/"},
+			"persia:storage[0].gcsFuse.bucket", []string{"gs://", "write persia-checkpoints"}},
+		{"bucket with a capital", edits{"persia:storage[0].gcsFuse.bucket": "Persia"},
+			"persia:storage[0].gcsFuse.bucket", []string{"Persia", "3 to 63 lower case"}},
+		{"hostPath under several nodes", edits{"persia:storage[0].gcsFuse": nil, "persia:storage[0].hostPath": edits{"path": "/data"}},
+			"persia:storage[0].hostPath", []string{"/data", "up to 7 nodes", "loaders, ps, trainers", "use gcsFuse"}},
+		{"ReadWriteOnce under several nodes", edits{"persia:storage[0].accessModes": []any{"ReadWriteOnce"}},
+			"persia:storage[0].accessModes", []string{"ReadWriteOnce", "up to 7 nodes", "write [ReadWriteMany]"}},
 
 		// NATS.
 		{"NATS name too long", edits{"persia:nats.name": strings.Repeat("n", 51)},
@@ -390,8 +390,8 @@ func TestLoadRefuses(t *testing.T) {
 			"persia:jobs[0].env[0].valueFrom.secretKeyRef.key", []string{"Required"}},
 		{"volume that is not there", edits{"persia:jobs[0].mounts[0].volume": "checkpoint"},
 			"persia:jobs[0].mounts[0].volume", []string{`"checkpoint"`, "volumes: checkpoints"}},
-		{"mount in a stack without volumes", edits{"persia:volumes": []any{}},
-			"persia:jobs[0].mounts[0].volume", []string{"the stack has none", "persia:volumes"}},
+		{"mount in a stack without volumes", edits{"persia:storage": []any{}},
+			"persia:jobs[0].mounts[0].volume", []string{"the stack has none", "persia:storage"}},
 		{"mount path relative", edits{"persia:jobs[0].mounts[0].mountPath": "checkpoints"},
 			"persia:jobs[0].mounts[0].mountPath", []string{`"checkpoints"`, "write /checkpoints"}},
 		{"mount path twice", edits{"persia:jobs[0].mounts[1]": edits{"volume": "checkpoints", "mountPath": "/checkpoints"}},
@@ -480,8 +480,8 @@ func TestLoadAccepts(t *testing.T) {
 	onOneNode := edits{
 		"persia:nodePools": []any{edits{"name": "all", "machineType": "a2-ultragpu-8g", "nodes": 1,
 			"gpu": edits{"type": "nvidia-a100-80gb", "count": 8}}},
-		"persia:volumes[0].gcsFuse":                           nil,
-		"persia:volumes[0].hostPath":                          edits{"path": "/checkpoints"},
+		"persia:storage[0].gcsFuse":                           nil,
+		"persia:storage[0].hostPath":                          edits{"path": "/checkpoints"},
 		"persia:jobs[0].nnWorker.nodePool":                    "all",
 		"persia:jobs[0].dataloader.nodePool":                  "all",
 		"persia:jobs[0].embeddingWorker.nodePool":             "all",
@@ -501,7 +501,7 @@ func TestLoadAccepts(t *testing.T) {
 		{"the base", nil},
 		{"all on one node over hostPath", onOneNode},
 		{"no jobs", edits{"persia:jobs": []any{}}},
-		{"nothing but NATS", edits{"persia:jobs": []any{}, "persia:nodePools": []any{}, "persia:volumes": []any{}}},
+		{"nothing but NATS", edits{"persia:jobs": []any{}, "persia:nodePools": []any{}, "persia:storage": []any{}}},
 		{"managed driver, latest", edits{"persia:nvidiaDriver": edits{"installer": "managed", "version": "LATEST"}}},
 		{"COS installer", edits{"persia:nvidiaDriver.installer": "cos-daemonset"}},
 		{"Ubuntu installer with a version", edits{"persia:nvidiaDriver.version": "550.90.12"}},
@@ -530,7 +530,7 @@ func TestAllProblemsAtOnce(t *testing.T) {
 		"persia:nodePools[2].machinetype":                  "m1-ultramem-80",
 		"persia:nodePools[2].nodes":                        "one",
 		"persia:nvidiaDriver.installer":                    "apt",
-		"persia:volumes[0].size":                           "0",
+		"persia:storage[0].size":                           "0",
 		"persia:nats.size":                                 "three",
 		"persia:jobs[0].embeddingParameterServer.replicas": 0,
 		"persia:jobs[0].logLevel":                          "loud",
@@ -546,7 +546,7 @@ persia:nodePools[2].machinetype: unknown field; did you mean machineType?
 persia:nodePools[2].nodes: Invalid value: "one": must be an integer, without quotes
 persia:nvidiaDriver.installer: Invalid value: "apt": must be managed, ubuntu-daemonset or cos-daemonset
 persia:project: Required value: write the id of the Google Cloud project, like my-project-123
-persia:volumes[0].size: Invalid value: "0": must be more than 0, like 10Gi`, err.Error())
+persia:storage[0].size: Invalid value: "0": must be more than 0, like 10Gi`, err.Error())
 }
 
 func TestEveryKeyMissing(t *testing.T) {
@@ -571,12 +571,12 @@ func TestElementsAreSortedByIndex(t *testing.T) {
 	for i := range 11 {
 		volumes = append(volumes, edits{"name": fmt.Sprintf("v%d", i), "size": "0", "gcsFuse": edits{"bucket": fmt.Sprintf("bucket-%d", i)}})
 	}
-	_, err := Load(stackFile(t, edits{"persia:volumes": volumes, "persia:jobs[0].mounts": nil}), nil)
+	_, err := Load(stackFile(t, edits{"persia:storage": volumes, "persia:jobs[0].mounts": nil}), nil)
 	require.Error(t, err)
 	lines := strings.Split(err.Error(), "\n")
 	require.Len(t, lines, 12)
-	assert.Contains(t, lines[3], "persia:volumes[2]")
-	assert.Contains(t, lines[11], "persia:volumes[10]")
+	assert.Contains(t, lines[3], "persia:storage[2]")
+	assert.Contains(t, lines[11], "persia:storage[10]")
 }
 
 func TestDefaults(t *testing.T) {
@@ -596,8 +596,8 @@ func TestDefaults(t *testing.T) {
 	assert.Equal(t, Disk{Type: "pd-balanced", SizeGB: 100}, trainers.Disk)
 	assert.Empty(t, s.NVIDIADriver.Version, "the image's own")
 
-	assert.Equal(t, "checkpoints-claim", s.Volumes[0].Claim)
-	assert.Equal(t, []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}, s.Volumes[0].AccessModes)
+	assert.Equal(t, "checkpoints-claim", s.Storage[0].Claim)
+	assert.Equal(t, []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}, s.Storage[0].AccessModes)
 
 	assert.Equal(t, "persia-nats-service", s.NATS.Name)
 	assert.Equal(t, "2.10.22", s.NATS.Version)
@@ -625,7 +625,7 @@ func TestDefaultsThatDepend(t *testing.T) {
 		"persia:nvidiaDriver.installer":      "managed",
 		"persia:jobs[0].mounts":              nil,
 		"persia:jobs[0].enableMetrics":       false,
-		"persia:volumes[0]":                  edits{"name": "local", "size": "1Gi", "hostPath": edits{"path": "/data"}},
+		"persia:storage[0]":                  edits{"name": "local", "size": "1Gi", "hostPath": edits{"path": "/data"}},
 		"persia:jobs[0].nnWorker.resources":  edits{"limits": edits{"cpu": 1, "memory": "1Gi"}},
 		"persia:nodePools[1].taints":         nil,
 		"persia:cluster.authorizedNetworks":  nil,
@@ -638,7 +638,7 @@ func TestDefaultsThatDepend(t *testing.T) {
 	assert.Equal(t, "hyperdisk-balanced", s.NodePools[1].Disk.Type)
 	assert.Equal(t, "COS_CONTAINERD", s.NodePools[0].ImageType)
 	assert.Equal(t, "DEFAULT", s.NVIDIADriver.Version)
-	assert.Equal(t, []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, s.Volumes[0].AccessModes)
+	assert.Equal(t, []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, s.Storage[0].AccessModes)
 	assert.False(t, *s.Jobs[0].EnableMetrics)
 	assert.Equal(t, 1, s.Jobs[0].NNWorker.NprocPerNode)
 }
@@ -823,13 +823,6 @@ func TestValues(t *testing.T) {
 		// edits put the text there, if more than the path is needed for it.
 		edits edits
 	}{
-		"Volume.AccessModes": {"persia:volumes[0].accessModes[0]",
-			edits{"persia:volumes[0].accessModes": []any{bad}}},
-		"Volume.ReclaimPolicy": {path: "persia:volumes[0].reclaimPolicy"},
-		"CreateFilestore.Tier": {"persia:volumes[1].filestore.create.tier",
-			edits{"persia:volumes[1]": edits{"name": "b", "size": "1Ti", "filestore": edits{"instance": "b", "create": edits{"tier": bad}}}}},
-		"CreateDisk.Type": {"persia:volumes[1].persistentDisk.create.type",
-			edits{"persia:volumes[1]": edits{"name": "b", "size": "1Ti", "persistentDisk": edits{"disk": "b", "create": edits{"type": bad}}}}},
 		"PEDL.ImagePullPolicy":             {"persia:pedl.imagePullPolicy", withPEDL(edits{"persia:pedl.imagePullPolicy": bad})},
 		"PEDLService.Type":                 {"persia:pedl.service.type", withPEDL(edits{"persia:pedl.service.type": bad})},
 		"PostgreSQLImage.PullPolicy":       {pg + ".image.pullPolicy", withPEDL(edits{pg + ".image.pullPolicy": bad})},

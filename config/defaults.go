@@ -8,8 +8,8 @@ import (
 // empty: it stands for the role's own.
 func (s *Stack) setDefaults() {
 	s.resolve()
-	for i := range s.Volumes {
-		s.Volumes[i].setDefaults(s)
+	for i := range s.Storage {
+		s.Storage[i].Resolve(s.volumePlace())
 	}
 	s.NATS.Resolve(s.SystemPoolName())
 	for i := range s.Jobs {

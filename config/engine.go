@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"persia/config/volume"
 	"persia/gcp"
 )
 
@@ -72,24 +73,24 @@ func keepsOff(pool NodePool) string {
 // the operator gives the volumes of a job to all of its pods, and pins none.
 func (v *validator) operatorMounts(path *field.Path, mounts []Mount) {
 	for i, mount := range mounts {
-		found := slices.IndexFunc(v.stack.Volumes, func(volume Volume) bool { return volume.Name == mount.Volume })
+		found := slices.IndexFunc(v.stack.Storage, func(volume volume.Volume) bool { return volume.Name == mount.Volume })
 		if found < 0 {
 			continue
 		}
 		at := path.Index(i).Child("volume")
-		switch volume := v.stack.Volumes[found]; {
-		case volume.GCSFuse != nil:
+		switch volume := v.stack.Storage[found]; {
+		case volume.MountedBySidecar():
 			v.invalid(at, mount.Volume, "is over gcsFuse, for which GKE adds a container to pods with an annotation, and those of PERSIA's operator have none; mount a volume over filestore or nfs, %s", elsewhere)
-		case volume.HostPath != nil || !volume.reachesAll(mount):
+		case !reachesAll(volume, mount):
 			v.invalid(at, mount.Volume, "is a volume for one node, and PERSIA's operator pins no pod to it; mount one over filestore or nfs, %s", elsewhere)
 		}
 	}
 }
 
 // reachesAll reports whether pods on many nodes can have a mount.
-func (v *Volume) reachesAll(mount Mount) bool {
-	return slices.Contains(v.AccessModes, corev1.ReadWriteMany) ||
-		slices.Contains(v.AccessModes, corev1.ReadOnlyMany) && mount.ReadOnly
+func reachesAll(v volume.Volume, mount Mount) bool {
+	return !v.OnOneNode() && (slices.Contains(v.AccessModes, corev1.ReadWriteMany) ||
+		slices.Contains(v.AccessModes, corev1.ReadOnlyMany) && mount.ReadOnly)
 }
 
 // operatorVolumes refuses sources that are younger than the operator: it would leave

@@ -141,17 +141,17 @@ func (v *validator) mounts(path *field.Path, mounts, ofJob []Mount) {
 }
 
 func (v *validator) mountedVolume(path *field.Path, name string) {
-	if !v.decoded(volumesKey) {
+	if !v.decoded(storageKey) {
 		return
 	}
-	names := make([]string, len(v.stack.Volumes))
-	for i, volume := range v.stack.Volumes {
+	names := make([]string, len(v.stack.Storage))
+	for i, volume := range v.stack.Storage {
 		if names[i] = volume.Name; name != "" && name == volume.Name {
 			return
 		}
 	}
 	if len(names) == 0 {
-		v.invalid(path, name, "must be a volume, and the stack has none; write one in %s", volumesKey)
+		v.invalid(path, name, "must be a volume, and the stack has none; write one in %s", storageKey)
 		return
 	}
 	v.invalid(path, name, "must be one of the stack's volumes: %s", or(names))

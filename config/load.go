@@ -31,7 +31,7 @@ var keys = []key{
 		"write the list of node pools, or [] for none"},
 	{nvidiaDriverKey, func(s *Stack) any { return &s.NVIDIADriver },
 		"write an object with installer: managed, ubuntu-daemonset or cos-daemonset"},
-	{volumesKey, func(s *Stack) any { return &s.Volumes },
+	{storageKey, func(s *Stack) any { return &s.Storage },
 		"write the list of volumes, or [] for none"},
 	{natsKey, func(s *Stack) any { return &s.NATS }, ""},
 	{jobsKey, func(s *Stack) any { return &s.Jobs },
@@ -45,7 +45,7 @@ const (
 	machineTypesKey = "persia:machineTypes"
 	nodePoolsKey    = "persia:nodePools"
 	nvidiaDriverKey = "persia:nvidiaDriver"
-	volumesKey      = "persia:volumes"
+	storageKey      = "persia:storage"
 	natsKey         = "persia:nats"
 	jobsKey         = "persia:jobs"
 	pedlKey         = "persia:pedl"

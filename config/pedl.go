@@ -6,6 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+
+	"persia/config/volume"
 )
 
 // PEDL is Determined AI's platform for deep learning, beside the PERSIA jobs: a
@@ -193,7 +195,7 @@ func (v *PostgreSQLValue) UnmarshalJSON(text []byte) error {
 }
 
 // PostgreSQLPersistence is where the database's data is: on a volume of the stack,
-// like those of persia:volumes, with one source; on a volume of StorageClass; or on
+// like those of persia:storage, with one source; on a volume of StorageClass; or on
 // that of ExistingClaim. Without any of them the stack creates a Persistent Disk
 // called CLUSTER-pedl-postgresql, which outlives it; on an existing cluster one must
 // be given.
@@ -218,7 +220,7 @@ type PostgreSQLPersistence struct {
 	// Default /bitnami/postgresql.
 	MountPath string `json:"mountPath,omitempty"`
 
-	VolumeSource `json:",inline"`
+	volume.Sources `json:",inline"`
 }
 
 // PostgreSQLService is the service of the database.

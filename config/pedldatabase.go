@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/capacity"
+	"persia/config/volume"
 )
 
 func persistencePath() *field.Path { return field.NewPath(pedlKey, "postgresql", "persistence") }
@@ -121,12 +122,12 @@ func (v *validator) persistence(at *field.Path, p *PostgreSQLPersistence) {
 		v.invalid(at.Child("subPath"), p.SubPath, "must be a path below the volume's root, without a leading / and without ..")
 	}
 	v.annotations(at.Child("annotations"), p.Annotations)
-	volume := p.volume()
-	v.volumeSize(at.Child("size"), &volume)
-	v.accessMode(at.Child("accessMode"), &volume, p.AccessMode, corev1.ReadWriteOnce, corev1.ReadWriteMany)
+	database := p.volume()
+	oneOf(v, at.Child("accessMode"), p.AccessMode, corev1.ReadWriteOnce, corev1.ReadWriteMany)
+	database.CheckAccessMode(v.Problems, at.Child("accessMode"), p.AccessMode)
 	if v.onePlace(at, p) {
-		v.source(at, &volume)
-		v.databaseVolume(at, &volume)
+		database.CheckSource(v.Problems, at, v.stack.volumePlace())
+		v.databaseVolume(at, &database)
 	}
 }
 
@@ -142,12 +143,7 @@ func (v *validator) onePlace(path *field.Path, p *PostgreSQLPersistence) bool {
 		places = append(places, "storageClass")
 		v.name(path.Child("storageClass"), p.StorageClass, validation.IsDNS1123Subdomain)
 	}
-	volume := p.volume()
-	for _, kind := range sourceKinds {
-		if kind.given(&volume) {
-			places = append(places, kind.field)
-		}
-	}
+	places = append(places, p.Written()...)
 	switch {
 	case !*p.Enabled && len(places) > 0:
 		v.forbidden(path.Child(places[0]), "enabled is false; write enabled: true, or remove it")
@@ -157,45 +153,28 @@ func (v *validator) onePlace(path *field.Path, p *PostgreSQLPersistence) bool {
 	case len(places) > 1:
 		v.forbidden(path.Child(places[1]), "%s is given already; write exactly one of %s and %s", places[0], places[0], places[1])
 	default:
-		return p.VolumeSource != (VolumeSource{})
+		return p.Source() != nil
 	}
 	return false
 }
 
 // databaseVolume checks that PostgreSQL, one pod on a node of its pool, can have its
 // data there.
-func (v *validator) databaseVolume(path *field.Path, volume *Volume) {
-	if volume.GCSFuse != nil {
-		v.invalid(path.Child("gcsFuse"), volume.GCSFuse.Bucket, "is no place for a database, as a bucket has no locks; use persistentDisk")
+func (v *validator) databaseVolume(path *field.Path, database *volume.Volume) {
+	if database.MountedBySidecar() {
+		v.invalid(path.Child("gcsFuse"), database.GCSFuse.Bucket, "is no place for a database, as a bucket has no locks; use persistentDisk")
 	}
-	for i, other := range v.stack.Volumes {
-		if other.Name == volume.Name {
-			v.invalid(field.NewPath(volumesKey).Index(i).Child("name"), other.Name, "is the name of the volume of PEDL's database; choose another")
+	for i, other := range v.stack.Storage {
+		at := field.NewPath(storageKey).Index(i)
+		if other.Name == database.Name {
+			v.invalid(at.Child("name"), other.Name, "is the name of the volume of PEDL's database; choose another")
 		}
-		if source := volume.source(); source != "" && source == other.source() {
-			v.duplicate(path, source, "is what volumes[%d] is over; give the database a place of its own", i)
+		if identity := database.Identity(); identity != "" && identity == other.Identity() {
+			v.duplicate(path, identity, "is the storage of %s; give the database storage of its own", at)
 		}
 	}
-	pool, ok := v.stack.pool(v.stack.PEDL.NodePool)
-	if !ok {
-		return
-	}
-	if volume.HostPath != nil && pool.MostNodes() > 1 {
-		v.invalid(path.Child("hostPath"), volume.HostPath.Path, "is a directory of each node by itself, and pool %s has up to %d; use persistentDisk, or local", pool.Name, pool.MostNodes())
-	}
-	if volume.PersistentDisk != nil && v.stack.Cluster.Existing == nil {
-		v.databaseDisk(path.Child("persistentDisk"), volume.PersistentDisk, pool)
-	}
-}
-
-// databaseDisk checks that some node of the pool reaches the disk.
-func (v *validator) databaseDisk(path *field.Path, disk *PersistentDisk, pool NodePool) {
-	if !slices.ContainsFunc(pool.Zones, func(zone string) bool { return slices.Contains(disk.Zones, zone) }) {
-		v.invalid(path.Child("zones"), disk.Zones, "pool %s, where the database runs, has nodes in %s alone; choose a disk there, or another nodePool", pool.Name, and(pool.Zones))
-	}
-	machine, known := pool.Machine(v.stack.MachineTypes)
-	if known && disk.Create != nil && !slices.Contains(machine.BootDisks(), disk.Create.Type) {
-		v.invalid(path.Child("create", "type"), disk.Create.Type, "is not for %s, the machines of pool %s, where the database runs; write %s", machine.Type, pool.Name, or(machine.BootDisks()))
+	if pool, ok := v.stack.pool(v.stack.PEDL.NodePool); ok {
+		database.CheckUsers(v.Problems, path, volume.Users{Pools: []volume.Pool{v.stack.volumePool(pool)}, OnePod: true})
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"persia/config/decode"
+	"persia/config/volume"
 	"persia/gcp"
 )
 
@@ -150,8 +152,10 @@ func (p *PostgreSQLPersistence) setDefaults(s *Stack, nodePool string) {
 	if !*p.Enabled || p.ExistingClaim != "" || p.StorageClass != "" {
 		return
 	}
-	if p.VolumeSource == (VolumeSource{}) && s.Cluster.Existing == nil {
-		p.PersistentDisk = &PersistentDisk{Disk: s.Cluster.Name + "-" + PEDLVolume, Create: &CreateDisk{}}
+	if p.Source() == nil && s.Cluster.Existing == nil {
+		p.PersistentDisk = &volume.PersistentDisk{Disk: s.Cluster.Name + "-" + PEDLVolume, Create: &volume.CreateDisk{}}
+		decode.Defaults(p.PersistentDisk)
+		decode.Defaults(p.PersistentDisk.Create)
 	}
 	if disk := p.PersistentDisk; disk != nil && disk.Create != nil && len(disk.Zones) == 0 {
 		// A pod is where its disk is.
@@ -159,30 +163,30 @@ func (p *PostgreSQLPersistence) setDefaults(s *Stack, nodePool string) {
 			disk.Zones = pool.Zones[:1:1]
 		}
 	}
-	volume := p.volume()
-	volume.setDefaults(s)
+	v := p.volume()
+	v.Resolve(s.volumePlace())
 }
 
 // volume is the database's volume as one of the stack's.
-func (p *PostgreSQLPersistence) volume() Volume {
-	return Volume{
+func (p *PostgreSQLPersistence) volume() volume.Volume {
+	return volume.Volume{
 		Name:          PEDLVolume,
 		Claim:         PEDLVolume,
 		Size:          p.Size,
 		AccessModes:   []corev1.PersistentVolumeAccessMode{p.AccessMode},
 		ReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
-		VolumeSource:  p.VolumeSource,
+		Sources:       p.Sources,
 	}
 }
 
 // PEDLDatabase is the volume of PEDL's database, if it is one of the stack's.
-func (s *Stack) PEDLDatabase() (Volume, bool) {
+func (s *Stack) PEDLDatabase() (volume.Volume, bool) {
 	if s.PEDL == nil || s.PEDL.Postgres.External != nil {
-		return Volume{}, false
+		return volume.Volume{}, false
 	}
 	p := &s.PEDL.Postgres.Persistence
-	if !*p.Enabled || p.VolumeSource == (VolumeSource{}) {
-		return Volume{}, false
+	if !*p.Enabled || p.Source() == nil {
+		return volume.Volume{}, false
 	}
 	return p.volume(), true
 }

@@ -39,19 +39,6 @@ func (s *Stack) Plan() capacity.Plan {
 	return plan
 }
 
-// createdDisks are those that volumes have made: of a regional one, two.
-func (s *Stack) createdDisks() []capacity.Disk {
-	var disks []capacity.Disk
-	for _, volume := range s.StoredVolumes() {
-		if disk := volume.PersistentDisk; disk != nil && disk.Create != nil {
-			for range disk.Zones {
-				disks = append(disks, capacity.Disk{Type: disk.Create.Type, GB: int(volume.SizeGiB())})
-			}
-		}
-	}
-	return disks
-}
-
 func (s *Stack) price(machineType string, spot bool) (float64, bool) {
 	price := s.MachineTypes[machineType].HourlyPrice
 	if spot {

@@ -127,6 +127,9 @@ func (j Job) mountsHostPaths() bool {
 	return slices.ContainsFunc(j.Volumes, func(volume corev1.Volume) bool { return volume.HostPath != nil })
 }
 
+// MountsOf are the mounts of a role of a job: the job's, and its own.
+func (j *Job) MountsOf(role Role) []Mount { return slices.Concat(j.Mounts, role.Mounts) }
+
 // claimMounts are the mounts of the stack's volumes by a role: its own, and those
 // of the job's volumes over the claims of the stack's.
 func (s *Stack) claimMounts(job *Job, role *Role) []Mount {
@@ -136,7 +139,7 @@ func (s *Stack) claimMounts(job *Job, role *Role) []Mount {
 		if claim == nil {
 			continue
 		}
-		for _, of := range s.Volumes {
+		for _, of := range s.Storage {
 			for _, mount := range role.VolumeMounts {
 				if of.Claim == claim.ClaimName && mount.Name == volume.Name {
 					mounts = append(mounts, Mount{Volume: of.Name, MountPath: mount.MountPath, ReadOnly: mount.ReadOnly || claim.ReadOnly})

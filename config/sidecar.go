@@ -1,10 +1,6 @@
 package config
 
-import (
-	"k8s.io/apimachinery/pkg/api/resource"
-
-	"persia/capacity"
-)
+import "persia/capacity"
 
 // GCSFuseSidecar is what the container asks for that GKE puts into the pods of a
 // role of a job, and whether it puts one there.
@@ -12,9 +8,9 @@ func (s *Stack) GCSFuseSidecar(job *Job, role *Role) (capacity.Resources, bool) 
 	var most capacity.Resources
 	found := false
 	for _, mount := range s.claimMounts(job, role) {
-		for _, volume := range s.Volumes {
-			if volume.Name == mount.Volume && volume.GCSFuse != nil {
-				asks := volume.GCSFuse.Sidecar.requests()
+		for _, v := range s.Storage {
+			if v.Name == mount.Volume && v.MountedBySidecar() {
+				asks := v.GCSFuse.Sidecar.Requests()
 				most, found = capacity.Resources{
 					MilliCPU:       max(most.MilliCPU, asks.MilliCPU),
 					MemoryBytes:    max(most.MemoryBytes, asks.MemoryBytes),
@@ -24,19 +20,6 @@ func (s *Stack) GCSFuseSidecar(job *Job, role *Role) (capacity.Resources, bool) 
 		}
 	}
 	return most, found
-}
-
-// requests leaves out what is no quantity.
-func (c Sidecar) requests() capacity.Resources {
-	amount := func(text string) *resource.Quantity {
-		q, _ := parseQuantity(text)
-		return &q
-	}
-	return capacity.Resources{
-		MilliCPU:       amount(c.CPU).MilliValue(),
-		MemoryBytes:    amount(c.Memory).Value(),
-		EphemeralBytes: amount(c.EphemeralStorage).Value(),
-	}
 }
 
 // podRequests is what the scheduler counts of a replica of a role, with the

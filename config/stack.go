@@ -7,6 +7,7 @@ import (
 	"persia/config/cluster"
 	"persia/config/nats"
 	"persia/config/nodepool"
+	"persia/config/volume"
 )
 
 // Stack is one deployment: the keys of a stack file, decoded, completed with
@@ -24,7 +25,7 @@ type Stack struct {
 	MachineTypes nodepool.Machines
 	NodePools    []nodepool.Pool
 	NVIDIADriver nodepool.NVIDIADriver
-	Volumes      []Volume
+	Storage      []volume.Volume
 	NATS         nats.Settings
 	Jobs         []Job
 	PEDL         *PEDL

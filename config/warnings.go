@@ -12,7 +12,7 @@ const mostNATS = 9
 
 // Warnings are what a valid stack may not have meant.
 func (s *Stack) Warnings() []string {
-	warnings := s.volumeWarnings()
+	warnings := s.storageWarnings()
 	warnings = append(warnings, s.natsWarnings()...)
 	warnings = append(warnings, s.engineWarnings()...)
 	warnings = append(warnings, s.pedlWarnings()...)
@@ -32,7 +32,7 @@ func (s *Stack) jobWarnings() []string {
 				s.pathOf(job.at.Child("nnWorker", "image")), gpu))
 		}
 		if job.mountsHostPaths() {
-			warnings = append(warnings, fmt.Sprintf("%s: hostPath volumes are directories of the nodes, and the namespace of all jobs admits privileged pods for them; use a volume of %s, by mounts", s.pathOf(job.at.Child("volumes")), volumesKey))
+			warnings = append(warnings, fmt.Sprintf("%s: hostPath volumes are directories of the nodes, and the namespace of all jobs admits privileged pods for them; use a volume of %s, by mounts", s.pathOf(job.at.Child("volumes")), storageKey))
 		}
 	}
 	return warnings

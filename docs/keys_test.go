@@ -124,7 +124,7 @@ func (r *repository) checkKey(code string) []string {
 	}
 	first, rest, _ := strings.Cut(position.ReplaceAllString(code, ""), ".")
 	key := slug(keyPrefix + first)
-	if !settingPath.MatchString(code) || r.reference.fields[key] == nil || rest == "io" {
+	if !settingPath.MatchString(code) || r.reference.fields[key] == nil || rest == "io" || rest == "googleapis.com" {
 		return nil
 	}
 	return r.checkKeyPath(keyPrefix + code)

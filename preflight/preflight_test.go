@@ -30,7 +30,7 @@ func stackOf(cluster string) string {
     - {name: gpu, machineType: g2-standard-32, nodes: 1, gpu: {type: nvidia-l4, count: 1}}
   persia:machineTypes: {}
   persia:nvidiaDriver: {installer: managed}
-  persia:volumes: []
+  persia:storage: []
   persia:nats: {size: 1, resources: {limits: {cpu: "1", memory: 2Gi}}}
   persia:jobs: []
 `

@@ -38,10 +38,10 @@ var services = []Service{
 		return s.Cluster.ImageStreaming
 	}},
 	{"file.googleapis.com", "volumes with filestore", func(s *config.Stack) bool {
-		return anyVolume(s, func(v config.Volume) bool { return v.Filestore != nil })
+		return anyVolume(s, needsAPI("file.googleapis.com"))
 	}},
 	{"storage.googleapis.com", "volumes with gcsFuse", func(s *config.Stack) bool {
-		return anyVolume(s, func(v config.Volume) bool { return v.GCSFuse != nil })
+		return anyVolume(s, needsAPI("storage.googleapis.com"))
 	}},
 	{"cloudkms.googleapis.com", "keys: cluster.encryption, and kmsKey of volumes", func(s *config.Stack) bool {
 		return s.Cluster.Encryption != config.Encryption{} || anyVolume(s, hasKey)
@@ -61,13 +61,17 @@ func Services(s *config.Stack) []Service {
 
 func always(*config.Stack) bool { return true }
 
-func anyVolume(s *config.Stack, is func(config.Volume) bool) bool {
-	return slices.ContainsFunc(s.Volumes, is)
+// anyVolume looks at the volumes of the jobs and at that of PEDL's database.
+func anyVolume(s *config.Stack, is func(config.StoredVolume) bool) bool {
+	return slices.ContainsFunc(s.StoredVolumes(), is)
 }
 
-// hasKey reports whether a volume's storage is made with a key of Cloud KMS.
-func hasKey(v config.Volume) bool {
-	return v.Filestore != nil && v.Filestore.Create != nil && v.Filestore.Create.KMSKey != "" ||
-		v.GCSFuse != nil && v.GCSFuse.Create != nil && v.GCSFuse.Create.KMSKey != "" ||
-		v.PersistentDisk != nil && v.PersistentDisk.Create != nil && v.PersistentDisk.Create.KMSKey != ""
+func needsAPI(name string) func(config.StoredVolume) bool {
+	return func(v config.StoredVolume) bool { return v.Source().API() == name }
+}
+
+// hasKey reports whether the stack creates storage with a key of Cloud KMS.
+func hasKey(v config.StoredVolume) bool {
+	creation := v.Creation()
+	return creation != nil && creation.KMSKey != ""
 }

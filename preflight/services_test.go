@@ -14,7 +14,7 @@ func TestServices(t *testing.T) {
 		return stackOf("{name: c, region: us-central1, zones: [us-central1-a]" + more + "}")
 	}
 	volume := func(source string) string {
-		return strings.Replace(created, "persia:volumes: []", "persia:volumes: [{name: v, size: 1Ti, "+source+"}]", 1)
+		return strings.Replace(created, "persia:storage: []", "persia:storage: [{name: v, size: 1Ti, "+source+"}]", 1)
 	}
 	standard := func(more ...string) []string {
 		return append(without("file.googleapis.com", "storage.googleapis.com", "cloudkms.googleapis.com"), more...)

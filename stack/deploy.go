@@ -11,7 +11,6 @@ import (
 	"persia/config"
 	"persia/infra/gke"
 	"persia/infra/gpu"
-	"persia/infra/storage"
 	"persia/kube"
 	"persia/workload/nats"
 	"persia/workload/persia"
@@ -34,11 +33,11 @@ func Deploy(ctx *pulumi.Context) error {
 			return err
 		}
 	}
-	found, err := storage.Find(ctx, cfg.Project, gke.NetworkID(cfg.Project, cfg.Cluster.Name), cfg.StoredVolumes())
+	data, err := findStorage(ctx, cfg)
 	if err != nil {
 		return err
 	}
-	cluster, err := newCluster(ctx, cfg, found)
+	cluster, err := newCluster(ctx, cfg, data)
 	if err != nil {
 		return err
 	}
@@ -59,7 +58,7 @@ func Deploy(ctx *pulumi.Context) error {
 	if err != nil {
 		return err
 	}
-	volumes, err := newVolumes(ctx, cfg, found, namespace.Objects, inCluster)
+	volumes, err := newVolumes(ctx, cfg, data, namespace.Objects, inCluster)
 	if err != nil {
 		return err
 	}
@@ -76,11 +75,11 @@ func Deploy(ctx *pulumi.Context) error {
 	if err != nil {
 		return err
 	}
-	installed, err := newPEDL(ctx, cfg, found, driver.Objects, inCluster)
+	installed, err := newPEDL(ctx, cfg, data, driver.Objects, inCluster)
 	if err != nil {
 		return err
 	}
-	for name, value := range exports(plan, cluster, brokers[0], volumes, jobs, installed) {
+	for name, value := range exports(plan, cluster, brokers[0], data, volumes, jobs, installed) {
 		ctx.Export(name, value)
 	}
 	return nil
@@ -91,7 +90,7 @@ func projectFiles(ctx *pulumi.Context) fs.FS {
 	return os.DirFS(cmp.Or(ctx.RootDirectory(), "."))
 }
 
-func newCluster(ctx *pulumi.Context, cfg *config.Stack, found map[string]storage.Found) (*gke.Cluster, error) {
+func newCluster(ctx *pulumi.Context, cfg *config.Stack, data *storedData) (*gke.Cluster, error) {
 	if existing := cfg.Cluster.Existing; existing != nil {
 		return gke.UseCluster(ctx, cfg.Cluster.Name, *existing)
 	}
@@ -100,8 +99,9 @@ func newCluster(ctx *pulumi.Context, cfg *config.Stack, found map[string]storage
 		Cluster:      cfg.Cluster,
 		NodePools:    cfg.Pools(),
 		NVIDIADriver: cfg.NVIDIADriver,
-		KeepNetwork:  keepsNetwork(cfg),
-		AdoptNetwork: hasNetwork(cfg, found),
+		KeepNetwork:  data.keepsNetwork(cfg),
+		AdoptNetwork: data.hasNetwork(cfg),
+		Keys:         data.keys,
 	})
 }
 
@@ -109,43 +109,6 @@ func newCluster(ctx *pulumi.Context, cfg *config.Stack, found map[string]storage
 // Of one that is there already nothing is known, and its kinds may be missing.
 func hasManagedPrometheus(cluster config.Cluster) bool {
 	return cluster.Existing == nil && cluster.Monitoring.ManagedPrometheus
-}
-
-// keepsNetwork reports whether the stack leaves a Filestore instance behind, which
-// nobody reaches without its network.
-func keepsNetwork(cfg *config.Stack) bool {
-	return slices.ContainsFunc(cfg.StoredVolumes(), func(volume config.StoredVolume) bool {
-		return volume.Filestore != nil && volume.Creates() && !volume.DeletesData()
-	})
-}
-
-// hasNetwork reports whether the network is there, by an instance of the stack's
-// that stands in it.
-func hasNetwork(cfg *config.Stack, found map[string]storage.Found) bool {
-	return slices.ContainsFunc(cfg.StoredVolumes(), func(volume config.StoredVolume) bool {
-		return volume.Filestore != nil && volume.Creates() && found[volume.Name].Network == cfg.Cluster.Name
-	})
-}
-
-func newVolumes(ctx *pulumi.Context, cfg *config.Stack, found map[string]storage.Found, needs []pulumi.CustomResource, inCluster pulumi.ResourceOption) ([]*storage.Volume, error) {
-	var volumes []*storage.Volume
-	for _, volume := range cfg.Volumes {
-		registered, err := storage.NewVolume(ctx, volume.Name, storage.Args{
-			Volume:         volume,
-			Found:          found[volume.Name],
-			Project:        cfg.Project,
-			Network:        gke.NetworkID(cfg.Project, cfg.Cluster.Name),
-			Namespace:      persia.NamespaceName,
-			ServiceAccount: persia.ServiceAccountName,
-			Contents:       "checkpoints",
-			Needs:          needs,
-		}, inCluster)
-		if err != nil {
-			return nil, err
-		}
-		volumes = append(volumes, registered)
-	}
-	return volumes, nil
 }
 
 // newNATS registers the operator, and after it and what the servers and their clients
@@ -185,13 +148,4 @@ func placement(cfg *config.Stack, nodePool string) kube.Placement {
 		}
 	}
 	panic("no node pool " + nodePool) // refused by config
-}
-
-// claims are what pods with the volumes come after.
-func claims(volumes []*storage.Volume) []pulumi.CustomResource {
-	var claims []pulumi.CustomResource
-	for _, volume := range volumes {
-		claims = append(claims, volume.Claim)
-	}
-	return claims
 }

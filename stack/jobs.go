@@ -83,7 +83,7 @@ func claimsOf(cfg *config.Stack) func([]config.Mount) []persia.Claim {
 	return func(mounts []config.Mount) []persia.Claim {
 		var claims []persia.Claim
 		for _, mount := range mounts {
-			for _, volume := range cfg.Volumes {
+			for _, volume := range cfg.Storage {
 				if volume.Name == mount.Volume {
 					claims = append(claims, persia.Claim{Name: volume.Claim, MountPath: mount.MountPath, ReadOnly: mount.ReadOnly})
 				}

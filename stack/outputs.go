@@ -11,13 +11,14 @@ import (
 )
 
 // exports are the outputs of a stack.
-func exports(plan capacity.Plan, cluster *gke.Cluster, broker *nats.Cluster, volumes []*storage.Volume, jobs map[string]*persia.Job, installed *pedlInstallation) pulumi.Map {
+func exports(plan capacity.Plan, cluster *gke.Cluster, broker *nats.Cluster, data *storedData, volumes []*storage.Volume, jobs map[string]*persia.Job, installed *pedlInstallation) pulumi.Map {
 	outputs := pulumi.Map{
 		"capacity":          capacityOutput(plan),
 		"clusterName":       cluster.Name,
 		"natsUrl":           broker.URL,
 		"checkpointVolumes": volumeOutputs(volumes),
 		"jobs":              jobOutputs(jobs),
+		storage.OutputName:  data.output,
 	}
 	if cluster.Access != nil {
 		outputs["clusterEndpoint"] = cluster.Access.Endpoint

@@ -22,7 +22,7 @@ type pedlInstallation struct {
 
 // newPEDL registers PEDL, if the stack has it, and what runs on GPUs after their
 // driver.
-func newPEDL(ctx *pulumi.Context, cfg *config.Stack, found map[string]storage.Found, driver []pulumi.CustomResource, inCluster pulumi.ResourceOption) (*pedlInstallation, error) {
+func newPEDL(ctx *pulumi.Context, cfg *config.Stack, data *storedData, driver []pulumi.CustomResource, inCluster pulumi.ResourceOption) (*pedlInstallation, error) {
 	if cfg.PEDL == nil {
 		return nil, nil
 	}
@@ -34,7 +34,7 @@ func newPEDL(ctx *pulumi.Context, cfg *config.Stack, found map[string]storage.Fo
 	if err != nil {
 		return nil, err
 	}
-	masterNeeds, err := installed.newDatabase(ctx, cfg, found, namespaces.Objects, inCluster)
+	masterNeeds, err := installed.newDatabase(ctx, cfg, data, namespaces.Objects, inCluster)
 	if err != nil {
 		return nil, err
 	}
@@ -65,16 +65,17 @@ func newPEDL(ctx *pulumi.Context, cfg *config.Stack, found map[string]storage.Fo
 
 // newDatabase registers the volume and the database, unless there is one elsewhere,
 // and returns what the master needs.
-func (p *pedlInstallation) newDatabase(ctx *pulumi.Context, cfg *config.Stack, found map[string]storage.Found, needs []pulumi.CustomResource, inCluster pulumi.ResourceOption) ([]pulumi.CustomResource, error) {
+func (p *pedlInstallation) newDatabase(ctx *pulumi.Context, cfg *config.Stack, data *storedData, needs []pulumi.CustomResource, inCluster pulumi.ResourceOption) ([]pulumi.CustomResource, error) {
 	if cfg.PEDL.Postgres.External != nil {
 		return needs, nil
 	}
 	if volume, ok := cfg.PEDLDatabase(); ok {
 		registered, err := storage.NewVolume(ctx, volume.Name, storage.Args{
 			Volume:         volume,
-			Found:          found[volume.Name],
+			Found:          data.found[volume.Name],
 			Project:        cfg.Project,
 			Network:        gke.NetworkID(cfg.Project, cfg.Cluster.Name),
+			Keys:           data.keys,
 			Namespace:      pedl.NamespaceName,
 			ServiceAccount: pedl.ServiceAccountName,
 			Contents:       "databases",

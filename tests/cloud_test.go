@@ -15,6 +15,8 @@ type cloud map[string]map[string]any
 func (c cloud) call(args pulumi.MockCallArgs) (resource.PropertyMap, error) {
 	text := func(name string) string { return args.Args[resource.PropertyKey(name)].StringValue() }
 	switch args.Token {
+	case "pulumi:pulumi:readStackOutputs":
+		return resource.NewPropertyMapFromMap(map[string]any{"outputs": c["outputs"]}), nil
 	case "gcp:storage/getBuckets:getBuckets":
 		buckets := []any{}
 		for id, bucket := range c {

@@ -174,7 +174,7 @@ func prodWith(t *testing.T, change func(cluster map[string]any)) *recorder {
 		delete(cluster.(map[string]any), "deletionProtection")
 		change(cluster.(map[string]any))
 	})
-	configuration["persia:volumes"] = "[]"
+	configuration["persia:storage"] = "[]"
 	edit(t, configuration, "persia:jobs", func(jobs any) {
 		delete(jobs.([]any)[0].(map[string]any), "mounts")
 	})
@@ -307,7 +307,7 @@ func TestNodeRoles(t *testing.T) {
 
 // TestKeyGrants: who uses a key is granted it first.
 func TestKeyGrants(t *testing.T) {
-	const secrets, bootDisks = "persia-prod-secrets-key", "persia-prod-boot-disks-key"
+	const secrets, bootDisks = aKey + "/container-engine-robot", aKey + "/compute-system"
 	members := map[string]string{
 		secrets:   "serviceAccount:service-123456789012@container-engine-robot.iam.gserviceaccount.com",
 		bootDisks: "serviceAccount:service-123456789012@compute-system.iam.gserviceaccount.com",

@@ -40,7 +40,7 @@ func TestBadStackRegistersNothing(t *testing.T) {
 			value.([]any)[0].(map[string]any)["nodes"] = -1
 		}, "persia:nodePools[0].nodes"},
 		"driver":  {"persia:nvidiaDriver", func(value any) { value.(map[string]any)["installer"] = "both" }, "persia:nvidiaDriver.installer"},
-		"volumes": {"persia:volumes", func(value any) { value.([]any)[0].(map[string]any)["size"] = "big" }, "persia:volumes[0].size"},
+		"volumes": {"persia:storage", func(value any) { value.([]any)[0].(map[string]any)["size"] = "big" }, "persia:storage[0].size"},
 		"nats":    {"persia:nats", func(value any) { value.(map[string]any)["maxPayload"] = 67108865 }, "persia:nats.maxPayload"},
 		"jobs": {"persia:jobs", func(value any) {
 			field(value.([]any)[0], "embeddingWorker")["replcas"] = 3

@@ -28,7 +28,7 @@ func operatorStack(t *testing.T, change func(job map[string]any)) map[string]str
 			delete(pool.(map[string]any), "taints")
 		}
 	})
-	configuration["persia:volumes"] = `[
+	configuration["persia:storage"] = `[
 		{"name": "workspace", "claim": "workspace", "size": "1Ti", "nfs": {"server": "10.0.0.2", "path": "/workspace"}},
 		{"name": "data", "size": "1Ti", "nfs": {"server": "10.0.0.2", "path": "/data"}}
 	]`

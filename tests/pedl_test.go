@@ -499,7 +499,7 @@ func TestPEDLTraffic(t *testing.T) {
 // TestPEDLDatabaseIsKept: what is left when the stack goes.
 func TestPEDLDatabaseIsKept(t *testing.T) {
 	r := deployPEDL(t, nil)
-	disk := r.one(t, "gcp:compute/disk:Disk", "pedl-postgresql")
+	disk := r.one(t, "gcp:compute/disk:Disk", "us-central1-a/persia-dev-pedl-postgresql")
 	assert.Equal(t, "persia-dev-pedl-postgresql", at(t, disk, "name"))
 	assert.True(t, disk.RegisterRPC.GetRetainOnDelete())
 	assert.Equal(t, "Retain", at(t, r.one(t, volumeToken, "pedl-postgresql"), "spec.persistentVolumeReclaimPolicy"))
@@ -523,7 +523,7 @@ func TestPEDLDatabaseIsKept(t *testing.T) {
 		"id": "d", "size": 100, "effectiveLabels": label, "type": "https://c/zones/us-central1-a/diskTypes/pd-balanced", "diskEncryptionKeys": list{}}})
 	require.NoError(t, err)
 	assert.Equal(t, "projects/my-project/zones/us-central1-a/disks/persia-dev-pedl-postgresql",
-		found.one(t, "gcp:compute/disk:Disk", "pedl-postgresql").RegisterRPC.GetImportId())
+		found.one(t, "gcp:compute/disk:Disk", "us-central1-a/persia-dev-pedl-postgresql").RegisterRPC.GetImportId())
 	_, err = deployOver(t, pedlStack(t, nil), cloud{"projects/my-project/zones/us-central1-a/disks/persia-dev-pedl-postgresql": {
 		"id": "d", "size": 100, "effectiveLabels": fields{}, "type": "https://c/zones/us-central1-a/diskTypes/pd-balanced", "diskEncryptionKeys": list{}}})
 	assert.ErrorContains(t, err, "persia:pedl.postgresql.persistence.persistentDisk: Invalid value")

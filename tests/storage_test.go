@@ -33,14 +33,14 @@ func withVolume(t *testing.T, volume map[string]any) map[string]string {
 	t.Helper()
 	configuration := readStack(t, "dev")
 	var volumes []any
-	require.NoError(t, json.Unmarshal([]byte(configuration["persia:volumes"]), &volumes))
+	require.NoError(t, json.Unmarshal([]byte(configuration["persia:storage"]), &volumes))
 	more := map[string]any{"name": "more", "claim": "more-pvc", "size": "1Ti"}
 	for key, value := range volume {
 		more[key] = value
 	}
 	text, err := json.Marshal(append(volumes, more))
 	require.NoError(t, err)
-	configuration["persia:volumes"] = string(text)
+	configuration["persia:storage"] = string(text)
 	return configuration
 }
 
@@ -169,28 +169,46 @@ func TestSeedVolume(t *testing.T) {
 	assert.Equal(t, "10Gi", volume.Spec.Capacity.Storage().String())
 	assert.Equal(t, []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, volume.Spec.AccessModes)
 	assert.Equal(t, corev1.PersistentVolumeReclaimRetain, volume.Spec.PersistentVolumeReclaimPolicy)
-	assert.Equal(t, "/mnt/data", volume.Spec.HostPath.Path)
+	assert.Equal(t, "/var/lib/persia", volume.Spec.HostPath.Path)
 }
 
 // created are all kinds of storage that a stack makes.
 var created = map[string]struct {
 	typeToken, id string
-	source        func(create map[string]any) map[string]any
+	// name is the logical name, and repeated that of the storage at Google Cloud.
+	name, repeated string
+	source         func(create map[string]any) map[string]any
 	// agent is the service that uses the storage's key.
 	agent string
 }{
-	"bucket": {bucketType, "some-bucket", func(create map[string]any) map[string]any {
+	"bucket": {bucketType, "some-bucket", "gs://some-bucket", "some-bucket", func(create map[string]any) map[string]any {
 		return source("gcsFuse", map[string]any{"bucket": "some-bucket", "create": create})
 	}, "gs-project-accounts"},
-	"Filestore": {instanceType, instanceID, func(create map[string]any) map[string]any {
+	"Filestore": {instanceType, instanceID, "us-central1-a/fs", "fs", func(create map[string]any) map[string]any {
 		return source("filestore", map[string]any{"instance": "fs", "create": create})
 	}, "cloud-filer"},
-	"disk": {diskType, diskID, func(create map[string]any) map[string]any {
+	"disk": {diskType, diskID, "us-central1-a/d", "d", func(create map[string]any) map[string]any {
 		return source("persistentDisk", map[string]any{"disk": "d", "create": create})
 	}, "compute-system"},
-	"regional disk": {regionDiskType, regionDiskID, func(create map[string]any) map[string]any {
+	"regional disk": {regionDiskType, regionDiskID, "us-central1/d", "d", func(create map[string]any) map[string]any {
 		return source("persistentDisk", map[string]any{"disk": "d", "zones": []any{"us-central1-a", "us-central1-b"}, "create": create})
 	}, "compute-system"},
+}
+
+// resolved is the source with its defaults and with data that is deleted with the
+// stack, as an update writes it into its outputs.
+func resolved(typeToken, deleted string) map[string]any {
+	create := map[string]any{"deleteWithStack": deleted}
+	switch typeToken {
+	case bucketType:
+		return source("gcsFuse", map[string]any{"bucket": "some-bucket", "create": create})
+	case instanceType:
+		return source("filestore", map[string]any{"instance": "fs", "location": "us-central1-a", "share": "checkpoints", "create": create})
+	case diskType:
+		return source("persistentDisk", map[string]any{"disk": "d", "project": "my-project", "zones": []any{"us-central1-a"}, "create": create})
+	default:
+		return source("persistentDisk", map[string]any{"disk": "d", "project": "my-project", "zones": []any{"us-central1-a", "us-central1-b"}, "create": create})
+	}
 }
 
 // left is what an earlier life of a stack has left, of 1 TiB.
@@ -215,11 +233,11 @@ func TestCreated(t *testing.T) {
 	for name, test := range created {
 		t.Run(name, func(t *testing.T) {
 			recorder := mustDeploy(t, withVolume(t, test.source(map[string]any{"kmsKey": kmsKey})), nil)
-			made := recorder.one(t, test.typeToken, "more")
+			made := recorder.one(t, test.typeToken, test.name)
 			assert.True(t, made.RegisterRPC.GetRetainOnDelete())
 			assert.Empty(t, made.ID, "there is nothing to take over")
 			assert.Equal(t, "persia-stack", at(t, made, `labels["persia-stack"]`))
-			grant := recorder.one(t, keyGrant, "more-key")
+			grant := recorder.one(t, keyGrant, kmsKey+"/"+test.agent)
 			assert.Equal(t, "serviceAccount:service-123456789012@"+test.agent+".iam.gserviceaccount.com", at(t, grant, "member"))
 			assert.Equal(t, kmsKey, at(t, grant, "cryptoKeyId"))
 			assert.True(t, grant.RegisterRPC.GetRetainOnDelete(), "without it the data cannot be read")
@@ -227,8 +245,8 @@ func TestCreated(t *testing.T) {
 
 			volume := recorder.one(t, volumeType, "more")
 			if test.typeToken == bucketType {
-				assert.Contains(t, volume.dependencies(), recorder.one(t, bucketGrant, "more").urn)
-				assert.Contains(t, recorder.one(t, bucketGrant, "more").dependencies(), made.urn)
+				assert.Contains(t, volume.dependencies(), recorder.one(t, bucketGrant, test.name).urn)
+				assert.Contains(t, recorder.one(t, bucketGrant, test.name).dependencies(), made.urn)
 			} else {
 				assert.Contains(t, volume.dependencies(), made.urn)
 			}
@@ -237,8 +255,8 @@ func TestCreated(t *testing.T) {
 			assert.Equal(t, test.typeToken == instanceType, network.RegisterRPC.GetRetainOnDelete(), "only an instance needs its network")
 			assert.Empty(t, network.ID)
 
-			deleted := mustDeploy(t, withVolume(t, test.source(map[string]any{"deleteWithStack": true})), nil)
-			assert.False(t, deleted.one(t, test.typeToken, "more").RegisterRPC.GetRetainOnDelete())
+			deleted := mustDeploy(t, withVolume(t, test.source(map[string]any{"deleteWithStack": test.repeated})), nil)
+			assert.False(t, deleted.one(t, test.typeToken, test.name).RegisterRPC.GetRetainOnDelete())
 			assert.False(t, deleted.one(t, networkType, "persia-dev").RegisterRPC.GetRetainOnDelete())
 			assert.Empty(t, deleted.some(keyGrant))
 		})
@@ -252,7 +270,7 @@ func TestTakenOver(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			configuration := withVolume(t, test.source(map[string]any{}))
 			recorder := mustDeploy(t, configuration, left("persia-stack"))
-			assert.Equal(t, test.id, recorder.one(t, test.typeToken, "more").RegisterRPC.GetImportId())
+			assert.Equal(t, test.id, recorder.one(t, test.typeToken, test.name).RegisterRPC.GetImportId())
 			network := recorder.one(t, networkType, "persia-dev").RegisterRPC.GetImportId()
 			if test.typeToken == instanceType {
 				assert.Equal(t, "projects/my-project/global/networks/persia-dev", network)
@@ -261,10 +279,10 @@ func TestTakenOver(t *testing.T) {
 			}
 
 			recorder, err := deployOver(t, configuration, left("persia-other"))
-			require.ErrorContains(t, err, "is there already, and the stack persia-other has made it; remove create")
+			require.ErrorContains(t, err, "exists already, and the stack persia-other has created it; remove create")
 			assert.Empty(t, recorder.urns())
 			recorder, err = deployOver(t, configuration, left(""))
-			require.ErrorContains(t, err, "is there already, and no stack has made it; remove create")
+			require.ErrorContains(t, err, "exists already, and no stack has created it; remove create")
 			assert.Empty(t, recorder.urns())
 		})
 	}
@@ -290,7 +308,7 @@ func TestShrinking(t *testing.T) {
 			there[instanceID]["tier"] = "BASIC_HDD"
 			there[instanceID]["fileShares"] = []any{map[string]any{"capacityGb": 2048, "name": "checkpoints"}}
 			recorder, err := deployOver(t, withVolume(t, smaller), there)
-			require.ErrorContains(t, err, "persia:volumes[1].size: Invalid value: ")
+			require.ErrorContains(t, err, "persia:storage[1].size: Invalid value: ")
 			require.ErrorContains(t, err, "never shrinks; write ")
 			assert.Empty(t, recorder.urns())
 		})
@@ -314,7 +332,7 @@ func TestUnchangeable(t *testing.T) {
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {
 			recorder, err := deployOver(t, withVolume(t, test.source), left("persia-stack"))
-			require.ErrorContains(t, err, "persia:volumes[1]."+test.path+": Invalid value: ")
+			require.ErrorContains(t, err, "persia:storage[1]."+test.path+": Invalid value: ")
 			require.ErrorContains(t, err, "cannot be changed")
 			assert.Empty(t, recorder.urns())
 		})
@@ -330,10 +348,10 @@ func TestExistingStorage(t *testing.T) {
 	for name, source := range sources {
 		t.Run(name, func(t *testing.T) {
 			_, err := deployOver(t, withVolume(t, source), nil)
-			require.ErrorContains(t, err, "is not there; correct the name, or write create: {}")
+			require.ErrorContains(t, err, "does not exist; correct the name, or write create: {}")
 			source["size"] = "2Ti"
 			_, err = deployOver(t, withVolume(t, source), left(""))
-			require.ErrorContains(t, err, "persia:volumes[1].size: Invalid value: \"2Ti\"")
+			require.ErrorContains(t, err, "persia:storage[1].size: Invalid value: \"2Ti\"")
 			require.ErrorContains(t, err, "write 1024Gi or less")
 			source["size"] = "1Ti"
 			recorder := mustDeploy(t, withVolume(t, source), left(""))
@@ -347,9 +365,10 @@ func TestExistingStorage(t *testing.T) {
 // TestBucket: who may reach it, and how long it keeps what.
 func TestBucket(t *testing.T) {
 	recorder := mustDeploy(t, withVolume(t, created["bucket"].source(map[string]any{
-		"versioning": true, "softDeleteDays": 30, "deleteAfterDays": 90, "kmsKey": kmsKey,
+		"versioning": true, "softDeleteDays": 30, "kmsKey": kmsKey,
+		"deleteNoncurrent": map[string]any{"prefix": "checkpoints/", "afterDays": 90},
 	})), nil)
-	bucket := recorder.one(t, bucketType, "more")
+	bucket := recorder.one(t, bucketType, "gs://some-bucket")
 	for path, want := range map[string]any{
 		"name":                     "some-bucket",
 		"project":                  "my-project",
@@ -359,8 +378,7 @@ func TestBucket(t *testing.T) {
 		"versioning.enabled":       true,
 		"softDeletePolicy.retentionDurationSeconds": 30.0 * 24 * 60 * 60,
 		"lifecycleRules[0].action.type":             "Delete",
-		"lifecycleRules[0].condition.age":           90.0,
-		"lifecycleRules[0].condition.withState":     "ANY",
+		"lifecycleRules[0].condition":               map[string]any{"withState": "ARCHIVED", "matchesPrefixes": []any{"checkpoints/"}, "daysSinceNoncurrentTime": 90.0, "numNewerVersions": 1.0, "noAge": true},
 		"encryption.defaultKmsKeyName":              kmsKey,
 	} {
 		assert.Equal(t, want, at(t, bucket, path), path)
@@ -373,16 +391,16 @@ func TestBucket(t *testing.T) {
 	assert.Equal(t, "principal://iam.googleapis.com/projects/123456789012/locations/global/workloadIdentityPools/"+
 		"my-project.svc.id.goog/subject/ns/persia/sa/persia", at(t, grants[0], "member"))
 
-	plain := mustDeploy(t, withVolume(t, created["bucket"].source(map[string]any{})), nil).one(t, bucketType, "more")
+	plain := mustDeploy(t, withVolume(t, created["bucket"].source(map[string]any{})), nil).one(t, bucketType, "gs://some-bucket")
 	assert.Equal(t, 7.0*24*60*60, at(t, plain, "softDeletePolicy.retentionDurationSeconds"))
 	assert.NotContains(t, plain.Inputs, "lifecycleRules")
-	deleted := mustDeploy(t, withVolume(t, created["bucket"].source(map[string]any{"deleteWithStack": true})), nil).one(t, bucketType, "more")
+	deleted := mustDeploy(t, withVolume(t, created["bucket"].source(map[string]any{"deleteWithStack": "some-bucket"})), nil).one(t, bucketType, "gs://some-bucket")
 	assert.Equal(t, true, at(t, deleted, "forceDestroy"))
 }
 
 func TestFilestore(t *testing.T) {
 	recorder := mustDeploy(t, withVolume(t, created["Filestore"].source(map[string]any{})), nil)
-	instance := recorder.one(t, instanceType, "more")
+	instance := recorder.one(t, instanceType, "us-central1-a/fs")
 	for path, want := range map[string]any{
 		"name":                  "fs",
 		"location":              "us-central1-a",
@@ -399,13 +417,13 @@ func TestFilestore(t *testing.T) {
 }
 
 func TestDisks(t *testing.T) {
-	disk := mustDeploy(t, withVolume(t, created["disk"].source(map[string]any{"type": "pd-ssd", "kmsKey": kmsKey})), nil).one(t, diskType, "more")
+	disk := mustDeploy(t, withVolume(t, created["disk"].source(map[string]any{"type": "pd-ssd", "kmsKey": kmsKey})), nil).one(t, diskType, "us-central1-a/d")
 	for path, want := range map[string]any{
 		"name": "d", "zone": "us-central1-a", "type": "pd-ssd", "size": 1024.0, "diskEncryptionKey.kmsKeySelfLink": kmsKey,
 	} {
 		assert.Equal(t, want, at(t, disk, path), path)
 	}
-	disk = mustDeploy(t, withVolume(t, created["regional disk"].source(map[string]any{"kmsKey": kmsKey})), nil).one(t, regionDiskType, "more")
+	disk = mustDeploy(t, withVolume(t, created["regional disk"].source(map[string]any{"kmsKey": kmsKey})), nil).one(t, regionDiskType, "us-central1/d")
 	for path, want := range map[string]any{
 		"name": "d", "region": "us-central1", "type": "pd-balanced", "size": 1024.0, "diskEncryptionKey.kmsKeyName": kmsKey,
 		"replicaZones": []any{"us-central1-a", "us-central1-b"},

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/config/check"
+	"persia/gcp"
 )
 
 // CSI is a volume of any CSI driver that the cluster has.
@@ -39,7 +40,7 @@ func (c *CSI) check(p *check.Problems, path *field.Path, _ Place) {
 	if c.VolumeHandle == "" {
 		p.Required(path.Child("volumeHandle"), "write the driver's name for the volume")
 	}
-	typed := map[string]string{FilestoreDriver: "filestore", GCSFuseDriver: "gcsFuse", PersistentDiskDriver: "persistentDisk"}
+	typed := map[string]string{gcp.DriverFilestore: "filestore", gcp.DriverGCSFuse: "gcsFuse", gcp.DriverPersistentDisk: "persistentDisk"}
 	if source, ok := typed[c.Driver]; ok {
 		p.Invalid(path.Child("driver"), c.Driver, "has a source of its own, which knows its rules; write %s", source)
 	}

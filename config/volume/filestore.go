@@ -11,10 +11,8 @@ import (
 
 	"persia/capacity"
 	"persia/config/check"
+	"persia/gcp"
 )
-
-// FilestoreDriver is GKE's CSI driver for Filestore.
-const FilestoreDriver = "filestore.csi.storage.gke.io"
 
 // Filestore is a share of a Filestore instance in the cluster's network: one that
 // exists, or with Create one that the stack creates.
@@ -64,7 +62,7 @@ func (f *Filestore) Identity() string {
 	if f.Instance == "" {
 		return ""
 	}
-	return "csi " + FilestoreDriver + " " + f.Handle()
+	return "csi " + gcp.DriverFilestore + " " + f.Handle()
 }
 
 func (f *Filestore) API() string { return "file.googleapis.com" }

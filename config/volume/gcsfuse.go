@@ -5,14 +5,13 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/capacity"
 	"persia/config/check"
+	"persia/gcp"
 )
-
-// GCSFuseDriver is GKE's CSI driver for Cloud Storage FUSE.
-const GCSFuseDriver = "gcsfuse.csi.storage.gke.io"
 
 // GCSFuse is a Cloud Storage bucket, mounted through Cloud Storage FUSE: one that
 // exists, or with Create one that the stack creates. The stack grants the jobs that
@@ -35,6 +34,19 @@ type Sidecar struct {
 	// EphemeralStorage is a quantity. The container keeps a file that is written on
 	// the node until the file is closed.
 	EphemeralStorage string `json:"ephemeralStorage,omitempty" default:"5Gi" form:"quantity"`
+}
+
+// Requests are the amounts, of which those that are no quantity are 0.
+func (s Sidecar) Requests() capacity.Resources {
+	amount := func(text string) *resource.Quantity {
+		q, _ := check.ParseQuantity(text)
+		return &q
+	}
+	return capacity.Resources{
+		MilliCPU:       amount(s.CPU).MilliValue(),
+		MemoryBytes:    amount(s.Memory).Value(),
+		EphemeralBytes: amount(s.EphemeralStorage).Value(),
+	}
 }
 
 // CreateBucket creates the bucket, with uniform access and without public access.
@@ -81,7 +93,7 @@ func (g *GCSFuse) Identity() string {
 	if g.Bucket == "" {
 		return ""
 	}
-	return "csi " + GCSFuseDriver + " " + g.Bucket
+	return "csi " + gcp.DriverGCSFuse + " " + g.Bucket
 }
 
 func (g *GCSFuse) API() string { return "storage.googleapis.com" }
@@ -110,6 +122,10 @@ func (g *GCSFuse) resolve(place Place) {
 
 func (g *GCSFuse) check(p *check.Problems, path *field.Path, place Place) {
 	checkBucket(p, path.Child("bucket"), g.Bucket)
+	checkDriver(p, path, "gcsFuse", place)
+	if place.NoWorkloadIdentity {
+		p.Invalid(field.NewPath("persia:cluster", "workloadIdentity"), false, "must be true, as jobs reach the bucket of %s by an identity of their own; remove it, or use volumes of another kind", path)
+	}
 	sidecar := path.Child("sidecar")
 	checkAmount(p, sidecar.Child("cpu"), g.Sidecar.CPU)
 	checkAmount(p, sidecar.Child("memory"), g.Sidecar.Memory)

@@ -37,15 +37,16 @@ func (h *HostPath) traits() traits { return traits{access: corev1.ReadWriteOnce,
 func (h *HostPath) check(p *check.Problems, path *field.Path, _ Place) {
 	at := path.Child("path")
 	check.Directory(p, at, h.Path)
-	if system := gcp.SystemDirectory(h.Path); strings.HasPrefix(h.Path, "/") && h.Path != "/" && system != "" {
+	if system := gcp.SystemDirectory(h.Path); strings.HasPrefix(h.Path, "/") && h.Path != "/" && clean(h.Path) == h.Path && system != "" {
 		p.Invalid(at, h.Path, "overlaps with %s, which belongs to the node itself; write a directory of your own, like /var/lib/persia", system)
 	}
 }
 
 func (h *HostPath) checkUsers(p *check.Problems, path *field.Path, users Users) {
 	if users.nodes() > 1 {
-		p.Invalid(path, h.Path, "is another directory on each node, and the roles that mount the volume run on up to %d nodes (pools %s); use gcsFuse, or put these roles on one pool of one node",
+		p.Invalid(path, h.Path, "is another directory on each node, and what mounts the volume runs on up to %d nodes (pools %s); use gcsFuse or persistentDisk, or one pool of one node",
 			users.nodes(), strings.Join(users.names(), ", "))
+		return
 	}
 	for _, pool := range users.Pools {
 		if pool.COS && strings.HasPrefix(h.Path, "/") && !gcp.WritableOnCOS(h.Path) {

@@ -43,7 +43,7 @@ func (l *Local) check(p *check.Problems, path *field.Path, _ Place) {
 }
 
 func (l *Local) checkUsers(p *check.Problems, path *field.Path, users Users) {
-	if users.nodes() > 1 {
+	if users.nodes() > 1 && !users.OnePod {
 		p.Invalid(path, l.Path, "is a directory of the node %s, and the roles that mount the volume run on up to %d nodes (pools %s); use gcsFuse, or put these roles on one pool of one node",
 			l.Node, users.nodes(), strings.Join(users.names(), ", "))
 	}

@@ -11,10 +11,8 @@ import (
 
 	"persia/capacity"
 	"persia/config/check"
+	"persia/gcp"
 )
-
-// PersistentDiskDriver is GKE's CSI driver for disks of Compute Engine.
-const PersistentDiskDriver = "pd.csi.storage.gke.io"
 
 // PersistentDisk is a disk of Compute Engine: one that exists, or with Create one
 // that the stack creates. One node mounts it at a time.
@@ -74,7 +72,7 @@ func (d *PersistentDisk) Identity() string {
 	if d.Disk == "" {
 		return ""
 	}
-	return "csi " + PersistentDiskDriver + " " + d.Handle()
+	return "csi " + gcp.DriverPersistentDisk + " " + d.Handle()
 }
 
 func (d *PersistentDisk) API() string { return "compute.googleapis.com" }
@@ -167,13 +165,19 @@ func (d *PersistentDisk) checkSize(p *check.Problems, path *field.Path, volume *
 // their machines take it.
 func (d *PersistentDisk) checkUsers(p *check.Problems, path *field.Path, users Users) {
 	for _, pool := range users.Pools {
+		d.checkMachine(p, path, pool)
+		if users.OnePod {
+			if len(d.Zones) > 0 && len(pool.Zones) > 0 && !slices.ContainsFunc(pool.Zones, func(zone string) bool { return slices.Contains(d.Zones, zone) }) {
+				p.Invalid(path.Child("zones"), d.Zones, "pool %s, whose pods mount the volume, has nodes in %s alone; write a disk there, or choose another pool", pool.Name, check.And(pool.Zones))
+			}
+			continue
+		}
 		for _, zone := range pool.Zones {
 			if len(d.Zones) > 0 && !slices.Contains(d.Zones, zone) {
 				p.Invalid(path.Child("zones"), d.Zones, "pool %s, whose roles mount the volume, has nodes in %s too, which cannot reach the disk; give the pool the zones of the disk alone, or use filestore or gcsFuse", pool.Name, zone)
 				break
 			}
 		}
-		d.checkMachine(p, path, pool)
 	}
 }
 

@@ -128,6 +128,9 @@ type Place struct {
 	// DriverOff reports whether the stack file switches one of GKE's storage drivers
 	// off, by the field of cluster.csiDrivers.
 	DriverOff func(driver string) bool
+	// NoWorkloadIdentity says that the stack file switches off the identities that
+	// pods have at Google Cloud.
+	NoWorkloadIdentity bool
 }
 
 // Users are the pods that mount a volume.
@@ -136,6 +139,9 @@ type Users struct {
 	Pools []Pool
 	// ReadOnly says that none of them writes.
 	ReadOnly bool
+	// OnePod says that there is one pod, which the storage may hold to some of the
+	// nodes.
+	OnePod bool
 }
 
 // Pool is a node pool, as far as storage is concerned with it.

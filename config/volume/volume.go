@@ -13,7 +13,7 @@ type Volume struct {
 	// Name is the name of the PersistentVolume. Renaming a volume moves no data: what
 	// the stack creates is known by the name of the bucket, instance or disk.
 	Name string `json:"name"`
-	// Claim is the name of the PersistentVolumeClaim. Default: Name with "-claim".
+	// Claim is the name of the PersistentVolumeClaim. Default: the name of the volume with "-claim".
 	Claim string `json:"claim,omitempty"`
 	// Size is the capacity of the volume, a quantity like 10Gi, and what the claim
 	// asks for. It can grow. Storage that the stack creates never shrinks.

@@ -177,7 +177,7 @@ func TestUsers(t *testing.T) {
 		"directory that the node can make":    {over("hostPath: {path: /var/lib/persia}"), Users{Pools: []Pool{one}}, ""},
 		"directory of Ubuntu":                 {over("hostPath: {path: /mnt/data}"), Users{Pools: []Pool{ubuntu}}, ""},
 		"directory on a read-only root":       {over("hostPath: {path: /mnt/data}"), Users{Pools: []Pool{one}}, `[0].hostPath.path: Invalid value: "/mnt/data": cannot be created on the nodes of pool gpu, as the root file system of Container-Optimized OS is read-only; write a directory below /home, /mnt/disks, /mnt/stateful_partition, /run, /tmp or /var, like /var/lib/persia`},
-		"directory of two nodes":              {over("hostPath: {path: /var/lib/persia}"), Users{Pools: []Pool{two}}, "is another directory on each node, and the roles that mount the volume run on up to 2 nodes (pools gpu)"},
+		"directory of two nodes":              {over("hostPath: {path: /var/lib/persia}"), Users{Pools: []Pool{two}}, "is another directory on each node, and what mounts the volume runs on up to 2 nodes (pools gpu)"},
 		"one node's directory on two":         {over("local: {path: /disk, node: node-a}"), Users{Pools: []Pool{two}}, "is a directory of the node node-a"},
 		"disk of one node":                    {over(disk), Users{Pools: []Pool{one}}, ""},
 		"disk of two nodes":                   {over(disk), Users{Pools: []Pool{two}}, "[0].accessModes: Invalid value: [\"ReadWriteOnce\"]: lets one node mount the volume, and the roles that mount the volume run on up to 2 nodes (pools gpu); use filestore or gcsFuse"},

@@ -9,6 +9,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"persia/config"
+	"persia/infra/iam"
 )
 
 // Args describes a cluster.
@@ -22,6 +23,8 @@ type Args struct {
 	// KeepNetwork lets the network outlive the stack, for storage that stands in it,
 	// and AdoptNetwork takes it over again.
 	KeepNetwork, AdoptNetwork bool
+	// Keys grants Google's services the use of keys.
+	Keys *iam.Keys
 }
 
 // Cluster is a GKE cluster with its node pools.
@@ -61,7 +64,7 @@ func NewCluster(ctx *pulumi.Context, name string, args Args, opts ...pulumi.Reso
 	if err != nil {
 		return nil, err
 	}
-	keys, err := newKeyGrants(ctx, name, args, child)
+	keys, err := newKeyGrants(ctx, name, args, cluster)
 	if err != nil {
 		return nil, err
 	}

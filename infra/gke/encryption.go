@@ -8,32 +8,20 @@ import (
 	"persia/infra/iam"
 )
 
-// keyUse is a key of Cloud KMS and the service agent of Google's that uses it.
-type keyUse struct{ name, key, agent string }
-
-// keyUses are those of the keys that are given.
-func keyUses(encryption config.Encryption) []keyUse {
-	var uses []keyUse
-	for _, use := range []keyUse{
-		{"secrets", encryption.Secrets, "container-engine-robot"},
-		{"boot-disks", encryption.BootDisks, "compute-system"},
-	} {
-		if use.key != "" {
-			uses = append(uses, use)
-		}
-	}
-	return uses
-}
-
-// newKeyGrants registers the right of Google's service agents to use the keys.
-func newKeyGrants(ctx *pulumi.Context, name string, args Args, child pulumi.ResourceOption) ([]pulumi.Resource, error) {
+// newKeyGrants has Google's services granted the use of the keys that are given.
+func newKeyGrants(ctx *pulumi.Context, name string, args Args, cluster pulumi.Resource) ([]pulumi.Resource, error) {
 	var grants []pulumi.Resource
-	for _, use := range keyUses(args.Cluster.Encryption) {
-		agent, err := iam.ServiceAgent(ctx, args.Project, use.agent)
-		if err != nil {
-			return nil, err
+	for _, use := range []struct {
+		formerly, key string
+		service       iam.Service
+	}{
+		{name + "-secrets-key", args.Cluster.Encryption.Secrets, iam.KubernetesEngine},
+		{name + "-boot-disks-key", args.Cluster.Encryption.BootDisks, iam.ComputeEngine},
+	} {
+		if use.key == "" {
+			continue
 		}
-		grant, err := iam.GrantKey(ctx, name+"-"+use.name+"-key", use.key, agent, child)
+		grant, err := args.Keys.Grant(ctx, use.key, use.service, pulumi.Alias{Name: pulumi.String(use.formerly), Parent: cluster})
 		if err != nil {
 			return nil, err
 		}

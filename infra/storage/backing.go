@@ -7,60 +7,61 @@ import (
 	"persia/kube"
 )
 
-// backing is what a volume is over, as far as the stack registers it.
+// backing is what the storage of a volume is registered from.
 type backing struct {
+	Args
+	// name is the logical name of the storage, and volume that of the component, by
+	// which earlier releases registered the storage.
+	name, volume string
+	component    pulumi.Resource
+	// child are the options of everything that belongs to the volume.
+	child pulumi.ResourceOption
+}
+
+// registered is storage as far as the volume depends on it.
+type registered struct {
 	// resources come before the volume.
 	resources []pulumi.CustomResource
 	// later are fields of the volume that the storage tells.
 	later kube.Later
 }
 
-// newBacking registers the storage that is to be created, and the rights that pods
-// need to reach it.
-func newBacking(ctx *pulumi.Context, name string, args Args, child pulumi.ResourceOption) (backing, error) {
-	switch volume := args.Volume; {
-	case args.Project == "":
-		return backing{}, nil
-	case volume.GCSFuse != nil:
-		return newBucket(ctx, name, args, child)
-	case volume.Filestore != nil && volume.Filestore.Create != nil:
-		return newFilestore(ctx, name, args, child)
-	case volume.PersistentDisk != nil && volume.PersistentDisk.Create != nil:
-		return newDisk(ctx, name, args, child)
-	default:
-		return backing{}, nil
+// registerBacking registers the storage that the stack creates, and the rights that
+// pods need to reach it.
+func registerBacking(ctx *pulumi.Context, volume string, component pulumi.Resource, args Args, child pulumi.ResourceOption) (registered, error) {
+	backend := backendOf(args.Volume.Source())
+	if args.Project == "" || backend.register == nil {
+		return registered{}, nil
 	}
+	return backend.register(ctx, backing{Args: args, name: backend.name, volume: volume, component: component, child: child})
 }
 
-// outliving are the options of storage and of what it cannot be read without: it
-// stays when the stack goes, and is taken over by the next update. Pulumi ignores
-// what to import once it knows the resource.
-func outliving(args Args, child pulumi.ResourceOption) pulumi.ResourceOption {
-	opts := []pulumi.ResourceOption{child, pulumi.RetainOnDelete(!args.Volume.DeletesData())}
-	if args.Found.ID != "" {
-		opts = append(opts, pulumi.Import(pulumi.ID(args.Found.ID)))
+// outliving are the options of storage: it stays when the stack or the volume goes,
+// unless the stack file names it for deletion, and the next update takes it over.
+// Pulumi ignores what to import once it knows the resource.
+func (b backing) outliving(grants []pulumi.CustomResource) pulumi.ResourceOption {
+	opts := []pulumi.ResourceOption{b.child, kube.After(grants), b.formerly(b.volume), pulumi.RetainOnDelete(!b.Volume.DeletesData())}
+	if b.Found.ID != "" {
+		opts = append(opts, pulumi.Import(pulumi.ID(b.Found.ID)))
 	}
 	return pulumi.Composite(opts...)
 }
 
-// grantKey lets a service of Google's use a key, if one is given, as the account that
-// it has in the project. The grant stays with the storage, which could not be read
-// without it.
-func grantKey(ctx *pulumi.Context, name string, args Args, key string, accountOf func() (string, error), child pulumi.ResourceOption) ([]pulumi.CustomResource, error) {
-	if key == "" {
+// formerly is a name that earlier releases registered a resource by.
+func (b backing) formerly(name string) pulumi.ResourceOption {
+	return pulumi.Aliases([]pulumi.Alias{{Name: pulumi.String(name)}})
+}
+
+// grantKey has a service of Google's granted the use of the storage's key, if there
+// is one.
+func (b backing) grantKey(ctx *pulumi.Context, service iam.Service) ([]pulumi.CustomResource, error) {
+	creation := b.Volume.Creation()
+	if creation == nil || creation.KMSKey == "" {
 		return nil, nil
 	}
-	account, err := accountOf()
-	if err != nil {
-		return nil, err
-	}
-	grant, err := iam.GrantKey(ctx, name+"-key", key, account, child, pulumi.RetainOnDelete(!args.Volume.DeletesData()))
+	grant, err := b.Keys.Grant(ctx, creation.KMSKey, service, pulumi.Alias{Name: pulumi.String(b.volume + "-key"), Parent: b.component})
 	if err != nil {
 		return nil, err
 	}
 	return []pulumi.CustomResource{grant}, nil
-}
-
-func serviceAgent(ctx *pulumi.Context, args Args, service string) func() (string, error) {
-	return func() (string, error) { return iam.ServiceAgent(ctx, args.Project, service) }
 }

@@ -8,24 +8,29 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"persia/capacity"
-	"persia/config"
+	"persia/config/volume"
 	"persia/gcp"
 	"persia/infra/iam"
-	"persia/kube"
 )
 
-// gcsFuse is a bucket, mounted by the CSI driver of Cloud Storage FUSE.
-func gcsFuse(source config.GCSFuse) corev1.PersistentVolumeSource {
-	return corev1.PersistentVolumeSource{
-		CSI: &corev1.CSIPersistentVolumeSource{
+// bucket is mounted by the CSI driver of Cloud Storage FUSE.
+func bucket(s *volume.GCSFuse) backend {
+	b := backend{
+		name: "gs://" + s.Bucket,
+		spec: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{
 			Driver:       gcp.DriverGCSFuse,
-			VolumeHandle: source.Bucket,
-		},
+			VolumeHandle: s.Bucket,
+		}},
+		register: func(ctx *pulumi.Context, b backing) (registered, error) { return registerBucket(ctx, b, s) },
 	}
+	if s.Create != nil {
+		b.find = func(ctx *pulumi.Context, project, _ string) (present, error) { return findBucket(ctx, project, s) }
+	}
+	return b
 }
 
-// SidecarAnnotations have GKE put a container into a pod that mounts buckets for
-// it, and say what that asks for. It has no limits: a pod would be evicted for a
+// SidecarAnnotations have GKE add a container to a pod that mounts buckets for it,
+// and say what that requests. It has no limits: a pod would be evicted for a
 // checkpoint that is larger than the limit of ephemeral storage.
 func SidecarAnnotations(requests capacity.Resources) map[string]string {
 	const unlimited = "0"
@@ -40,107 +45,104 @@ func SidecarAnnotations(requests capacity.Resources) map[string]string {
 	}
 }
 
-// newBucket registers the bucket if it is to be created, and the right of the pods
-// to its objects.
-func newBucket(ctx *pulumi.Context, name string, args Args, child pulumi.ResourceOption) (backing, error) {
-	var bucket pulumi.StringInput = pulumi.String(args.Volume.GCSFuse.Bucket)
-	if args.Volume.GCSFuse.Create != nil {
-		created, err := createBucket(ctx, name, args, child)
+// registerBucket registers the bucket if the stack creates it, and the right of the
+// pods to its objects.
+func registerBucket(ctx *pulumi.Context, b backing, s *volume.GCSFuse) (registered, error) {
+	var name pulumi.StringInput = pulumi.String(s.Bucket)
+	if s.Create != nil {
+		created, err := createBucket(ctx, b, s)
 		if err != nil {
-			return backing{}, err
+			return registered{}, err
 		}
-		bucket = created.Name
+		name = created.Name
 	}
-	grant, err := grantBucket(ctx, name, args, bucket, child)
-	return backing{resources: []pulumi.CustomResource{grant}}, err
+	return grantBucket(ctx, b, name)
 }
 
-func createBucket(ctx *pulumi.Context, name string, args Args, child pulumi.ResourceOption) (*gcs.Bucket, error) {
-	create := args.Volume.GCSFuse.Create
-	grants, err := grantBucketKey(ctx, name, args, child)
+func createBucket(ctx *pulumi.Context, b backing, s *volume.GCSFuse) (*gcs.Bucket, error) {
+	create := s.Create
+	grants, err := b.grantKey(ctx, iam.CloudStorage)
 	if err != nil {
 		return nil, err
 	}
-	bucket := &gcs.BucketArgs{
-		Project:                  pulumi.String(args.Project),
-		Name:                     pulumi.String(args.Volume.GCSFuse.Bucket),
+	args := &gcs.BucketArgs{
+		Project:                  pulumi.String(b.Project),
+		Name:                     pulumi.String(s.Bucket),
 		Location:                 pulumi.String(create.Location),
 		UniformBucketLevelAccess: pulumi.Bool(true),
 		PublicAccessPrevention:   pulumi.String("enforced"),
 		Versioning:               gcs.BucketVersioningArgs{Enabled: pulumi.Bool(create.Versioning)},
 		SoftDeletePolicy: gcs.BucketSoftDeletePolicyArgs{
-			RetentionDurationSeconds: pulumi.Int(*create.SoftDeleteDays * 24 * 60 * 60),
+			RetentionDurationSeconds: pulumi.Int(create.SoftDeleteDays * 24 * 60 * 60),
 		},
 		Labels: ownerLabels(ctx),
 	}
-	if create.DeleteAfterDays > 0 {
-		bucket.LifecycleRules = deleteAfter(create.DeleteAfterDays)
+	if create.DeleteNoncurrent != nil {
+		args.LifecycleRules = deleteNoncurrent(create.DeleteNoncurrent)
 	}
 	if create.KMSKey != "" {
-		bucket.Encryption = gcs.BucketEncryptionArgs{DefaultKmsKeyName: pulumi.String(create.KMSKey)}
+		args.Encryption = gcs.BucketEncryptionArgs{DefaultKmsKeyName: pulumi.String(create.KMSKey)}
 	}
-	if create.DeleteWithStack {
+	if b.Volume.DeletesData() {
 		// Cloud Storage deletes no bucket with objects in it.
-		bucket.ForceDestroy = pulumi.Bool(true)
+		args.ForceDestroy = pulumi.Bool(true)
 	}
-	return gcs.NewBucket(ctx, name, bucket, outliving(args, child), kube.After(grants))
+	return gcs.NewBucket(ctx, b.name, args, b.outliving(grants))
 }
 
-// deleteAfter deletes objects of an age, and with versions also those that were
-// overwritten.
-func deleteAfter(days int) gcs.BucketLifecycleRuleArray {
+// deleteNoncurrent deletes old versions of what was overwritten or deleted. All
+// conditions of a rule have to hold, so that no live object is ever deleted.
+func deleteNoncurrent(rule *volume.DeleteNoncurrent) gcs.BucketLifecycleRuleArray {
+	condition := gcs.BucketLifecycleRuleConditionArgs{
+		WithState:               pulumi.String("ARCHIVED"),
+		MatchesPrefixes:         pulumi.ToStringArray([]string{rule.Prefix}),
+		DaysSinceNoncurrentTime: pulumi.Int(rule.AfterDays),
+		// Without it the provider sends an age of 0, which is fulfilled at once.
+		NoAge: pulumi.Bool(true),
+	}
+	if rule.NewerVersions > 0 {
+		condition.NumNewerVersions = pulumi.Int(rule.NewerVersions)
+	}
 	return gcs.BucketLifecycleRuleArray{gcs.BucketLifecycleRuleArgs{
 		Action:    gcs.BucketLifecycleRuleActionArgs{Type: pulumi.String("Delete")},
-		Condition: gcs.BucketLifecycleRuleConditionArgs{Age: pulumi.Int(days), WithState: pulumi.String("ANY")},
+		Condition: condition,
 	}}
 }
 
-// grantBucketKey lets Cloud Storage use the bucket's key, if there is one. Asking
-// for its identity in the project makes that.
-func grantBucketKey(ctx *pulumi.Context, name string, args Args, child pulumi.ResourceOption) ([]pulumi.CustomResource, error) {
-	account := func() (string, error) {
-		agent, err := gcs.GetProjectServiceAccount(ctx, &gcs.GetProjectServiceAccountArgs{Project: &args.Project})
-		if err != nil {
-			return "", fmt.Errorf("identity of Cloud Storage in project %s: %w", args.Project, err)
-		}
-		return agent.EmailAddress, nil
-	}
-	return grantKey(ctx, name, args, args.Volume.GCSFuse.Create.KMSKey, account, child)
-}
-
-// grantBucket lets the pods' service account read and write the bucket's
-// objects, through Workload Identity: no key exists.
-func grantBucket(ctx *pulumi.Context, name string, args Args, bucket pulumi.StringInput, child pulumi.ResourceOption) (*gcs.BucketIAMMember, error) {
-	number, err := iam.ProjectNumber(ctx, args.Project)
+// grantBucket lets the pods' service accounts read and write the bucket's objects,
+// through Workload Identity: no key exists.
+func grantBucket(ctx *pulumi.Context, b backing, bucket pulumi.StringInput) (registered, error) {
+	number, err := iam.ProjectNumber(ctx, b.Project)
 	if err != nil {
-		return nil, err
+		return registered{}, err
 	}
-	return gcs.NewBucketIAMMember(ctx, name, &gcs.BucketIAMMemberArgs{
+	grant, err := gcs.NewBucketIAMMember(ctx, b.name, &gcs.BucketIAMMemberArgs{
 		Bucket: bucket,
-		Role:   pulumi.String(gcp.RoleObjectUser),
-		Member: pulumi.String(principal(number, args)),
-	}, child)
+		Role:   pulumi.String("roles/storage.objectUser"),
+		Member: pulumi.String(principal(number, b.Args)),
+	}, b.child, b.formerly(b.volume))
+	return registered{resources: []pulumi.CustomResource{grant}}, err
 }
 
 // principal is a Kubernetes service account as IAM names it.
 func principal(projectNumber string, args Args) string {
-	return fmt.Sprintf("principal://iam.googleapis.com/projects/%s/locations/global/workloadIdentityPools/%s/subject/ns/%s/sa/%s",
-		projectNumber, gcp.WorkloadPool(args.Project), args.Namespace, args.ServiceAccount)
+	return fmt.Sprintf("principal://iam.googleapis.com/projects/%s/locations/global/workloadIdentityPools/%s.svc.id.goog/subject/ns/%s/sa/%s",
+		projectNumber, args.Project, args.Namespace, args.ServiceAccount)
 }
 
 // findBucket asks for all buckets of the project that begin with the name: asking
-// for the one would fail where it is not there.
-func findBucket(ctx *pulumi.Context, project string, source config.GCSFuse) (present, error) {
-	found, err := gcs.GetBuckets(ctx, &gcs.GetBucketsArgs{Project: &project, Prefix: &source.Bucket})
+// for the one would fail where it does not exist.
+func findBucket(ctx *pulumi.Context, project string, s *volume.GCSFuse) (present, error) {
+	found, err := gcs.GetBuckets(ctx, &gcs.GetBucketsArgs{Project: &project, Prefix: &s.Bucket})
 	if err != nil {
 		return present{}, err
 	}
 	for _, bucket := range found.Buckets {
-		if bucket.Name == source.Bucket {
+		if bucket.Name == s.Bucket {
 			return present{
 				Found:  Found{ID: bucket.Name},
 				labels: bucket.Labels,
-				fixed:  []fixed{{"create.location", source.Create.Location, bucket.Location}},
+				fixed:  []fixed{{"create.location", s.Create.Location, bucket.Location}},
 			}, nil
 		}
 	}

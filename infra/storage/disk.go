@@ -8,109 +8,114 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	corev1 "k8s.io/api/core/v1"
 
-	"persia/config"
+	"persia/config/volume"
 	"persia/gcp"
-	"persia/kube"
+	"persia/infra/iam"
 )
 
-// persistentDisk is a disk of Compute Engine, mounted by its CSI driver.
-func persistentDisk(source config.PersistentDisk) corev1.PersistentVolumeSource {
-	return corev1.PersistentVolumeSource{
-		CSI: &corev1.CSIPersistentVolumeSource{
+// disk is a disk of Compute Engine, mounted by its CSI driver.
+func disk(s *volume.PersistentDisk) backend {
+	b := backend{
+		name: path.Base(path.Dir(path.Dir(s.Handle()))) + "/" + s.Disk,
+		spec: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{
 			Driver:       gcp.DriverPersistentDisk,
-			VolumeHandle: source.Handle(),
-			FSType:       source.FSType,
-		},
+			VolumeHandle: s.Handle(),
+			FSType:       s.FSType,
+		}},
+		affinity: onNodes("topology.gke.io/zone", s.Zones...),
+		find:     func(ctx *pulumi.Context, _, _ string) (present, error) { return findDisk(ctx, s) },
 	}
+	if s.Create != nil {
+		b.register = func(ctx *pulumi.Context, b backing) (registered, error) { return registerDisk(ctx, b, s) }
+	}
+	return b
 }
 
-// newDisk registers a disk of one zone, or of two.
-func newDisk(ctx *pulumi.Context, name string, args Args, child pulumi.ResourceOption) (backing, error) {
-	grants, err := grantKey(ctx, name, args, args.Volume.PersistentDisk.Create.KMSKey, serviceAgent(ctx, args, "compute-system"), child)
+// registerDisk registers a disk of one zone, or of two.
+func registerDisk(ctx *pulumi.Context, b backing, s *volume.PersistentDisk) (registered, error) {
+	grants, err := b.grantKey(ctx, iam.ComputeEngine)
 	if err != nil {
-		return backing{}, err
+		return registered{}, err
 	}
 	register := newZonalDisk
-	if args.Volume.PersistentDisk.Regional() {
+	if s.Regional() {
 		register = newRegionalDisk
 	}
-	disk, err := register(ctx, name, args, outliving(args, child), kube.After(grants))
-	return backing{resources: []pulumi.CustomResource{disk}}, err
+	disk, err := register(ctx, b, s, b.outliving(grants))
+	return registered{resources: []pulumi.CustomResource{disk}}, err
 }
 
-func newZonalDisk(ctx *pulumi.Context, name string, args Args, opts ...pulumi.ResourceOption) (pulumi.CustomResource, error) {
-	source := args.Volume.PersistentDisk
+func newZonalDisk(ctx *pulumi.Context, b backing, s *volume.PersistentDisk, opts pulumi.ResourceOption) (pulumi.CustomResource, error) {
 	disk := &compute.DiskArgs{
-		Project: pulumi.String(args.Project),
-		Zone:    pulumi.String(source.Zones[0]),
-		Name:    pulumi.String(source.Disk),
-		Type:    pulumi.String(source.Create.Type),
-		Size:    pulumi.Int(int(args.Volume.SizeGiB())),
+		Project: pulumi.String(b.Project),
+		Zone:    pulumi.String(s.Zones[0]),
+		Name:    pulumi.String(s.Disk),
+		Type:    pulumi.String(s.Create.Type),
+		Size:    pulumi.Int(int(b.Volume.SizeGiB())),
 		Labels:  ownerLabels(ctx),
 	}
-	if source.Create.KMSKey != "" {
-		disk.DiskEncryptionKey = compute.DiskDiskEncryptionKeyArgs{KmsKeySelfLink: pulumi.String(source.Create.KMSKey)}
+	if s.Create.KMSKey != "" {
+		disk.DiskEncryptionKey = compute.DiskDiskEncryptionKeyArgs{KmsKeySelfLink: pulumi.String(s.Create.KMSKey)}
 	}
-	return compute.NewDisk(ctx, name, disk, opts...)
+	return compute.NewDisk(ctx, b.name, disk, opts)
 }
 
-func newRegionalDisk(ctx *pulumi.Context, name string, args Args, opts ...pulumi.ResourceOption) (pulumi.CustomResource, error) {
-	source := args.Volume.PersistentDisk
+func newRegionalDisk(ctx *pulumi.Context, b backing, s *volume.PersistentDisk, opts pulumi.ResourceOption) (pulumi.CustomResource, error) {
 	disk := &compute.RegionDiskArgs{
-		Project:      pulumi.String(args.Project),
-		Region:       pulumi.String(source.Region()),
-		ReplicaZones: pulumi.ToStringArray(source.Zones),
-		Name:         pulumi.String(source.Disk),
-		Type:         pulumi.String(source.Create.Type),
-		Size:         pulumi.Int(int(args.Volume.SizeGiB())),
+		Project:      pulumi.String(b.Project),
+		Region:       pulumi.String(s.Region()),
+		ReplicaZones: pulumi.ToStringArray(s.Zones),
+		Name:         pulumi.String(s.Disk),
+		Type:         pulumi.String(s.Create.Type),
+		Size:         pulumi.Int(int(b.Volume.SizeGiB())),
 		Labels:       ownerLabels(ctx),
 	}
-	if source.Create.KMSKey != "" {
-		disk.DiskEncryptionKey = compute.RegionDiskDiskEncryptionKeyArgs{KmsKeyName: pulumi.String(source.Create.KMSKey)}
+	if s.Create.KMSKey != "" {
+		disk.DiskEncryptionKey = compute.RegionDiskDiskEncryptionKeyArgs{KmsKeyName: pulumi.String(s.Create.KMSKey)}
 	}
-	return compute.NewRegionDisk(ctx, name, disk, opts...)
+	return compute.NewRegionDisk(ctx, b.name, disk, opts)
 }
 
-func findDisk(ctx *pulumi.Context, source config.PersistentDisk) (present, error) {
-	if source.Regional() {
-		return findRegionalDisk(ctx, source)
+func findDisk(ctx *pulumi.Context, s *volume.PersistentDisk) (present, error) {
+	if s.Regional() {
+		return findRegionalDisk(ctx, s)
 	}
 	disk, err := compute.LookupDisk(ctx, &compute.LookupDiskArgs{
-		Project: &source.Project, Zone: &source.Zones[0], Name: source.Disk,
+		Project: &s.Project, Zone: &s.Zones[0], Name: s.Disk,
 	})
 	if err != nil {
-		return present{}, unlessAbsent(err, source.Disk)
+		return present{}, unlessAbsent(err, s.Disk)
 	}
 	key := ""
 	if len(disk.DiskEncryptionKeys) > 0 {
 		key = disk.DiskEncryptionKeys[0].KmsKeySelfLink
 	}
-	return presentDisk(source, int64(disk.Size), disk.EffectiveLabels, disk.Type, key), nil
+	return presentDisk(s, int64(disk.Size), disk.EffectiveLabels, disk.Type, key), nil
 }
 
-func findRegionalDisk(ctx *pulumi.Context, source config.PersistentDisk) (present, error) {
-	region := source.Region()
+func findRegionalDisk(ctx *pulumi.Context, s *volume.PersistentDisk) (present, error) {
+	region := s.Region()
 	disk, err := compute.LookupRegionDisk(ctx, &compute.LookupRegionDiskArgs{
-		Project: &source.Project, Region: &region, Name: source.Disk,
+		Project: &s.Project, Region: &region, Name: s.Disk,
 	})
 	if err != nil {
-		return present{}, unlessAbsent(err, source.Disk)
+		return present{}, unlessAbsent(err, s.Disk)
 	}
 	key := ""
 	if len(disk.DiskEncryptionKeys) > 0 {
 		key = disk.DiskEncryptionKeys[0].KmsKeyName
 	}
-	return presentDisk(source, int64(disk.Size), disk.EffectiveLabels, disk.Type, key), nil
+	return presentDisk(s, int64(disk.Size), disk.EffectiveLabels, disk.Type, key), nil
 }
 
-func presentDisk(source config.PersistentDisk, size int64, labels map[string]string, diskType, key string) present {
-	found := present{Found: Found{ID: source.Handle()}, labels: labels, sizeGiB: size}
-	if source.Create != nil {
+func presentDisk(s *volume.PersistentDisk, size int64, labels map[string]string, diskType, key string) present {
+	found := present{Found: Found{ID: s.Handle()}, labels: labels, sizeGiB: size}
+	if s.Create != nil {
 		// Compute Engine gives the type as a URL, and the key with its version.
 		key, _, _ = strings.Cut(key, "/cryptoKeyVersions/")
 		found.fixed = []fixed{
-			{"create.type", source.Create.Type, path.Base(diskType)},
-			{"create.kmsKey", source.Create.KMSKey, key},
+			{"create.type", s.Create.Type, path.Base(diskType)},
+			{"create.kmsKey", s.Create.KMSKey, key},
 		}
 	}
 	return found

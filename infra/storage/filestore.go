@@ -8,62 +8,75 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	corev1 "k8s.io/api/core/v1"
 
-	"persia/config"
+	"persia/config/volume"
 	"persia/gcp"
+	"persia/infra/iam"
 	"persia/kube"
 )
 
 // filestoreShare is a share of an instance, mounted by the CSI driver of Filestore.
-// The address of an instance that is created comes later.
-func filestoreShare(source config.Filestore, found Found) corev1.PersistentVolumeSource {
-	attributes := map[string]string{"volume": source.Share}
-	switch {
-	case source.IP != "":
-		attributes["ip"] = source.IP
-	case source.Create == nil:
-		attributes["ip"] = found.ip
+// Its address is what the stack file says, or what Filestore answers.
+func filestoreShare(s *volume.Filestore) backend {
+	attributes := map[string]string{"volume": s.Share}
+	if s.IP != "" {
+		attributes["ip"] = s.IP
 	}
-	return corev1.PersistentVolumeSource{
-		CSI: &corev1.CSIPersistentVolumeSource{
+	b := backend{
+		name: s.Location + "/" + s.Instance,
+		spec: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{
 			Driver:           gcp.DriverFilestore,
-			VolumeHandle:     source.Handle(),
+			VolumeHandle:     s.Handle(),
 			VolumeAttributes: attributes,
+		}},
+		find: func(ctx *pulumi.Context, project, network string) (present, error) {
+			return findFilestore(ctx, project, network, s)
+		},
+		register: func(ctx *pulumi.Context, b backing) (registered, error) {
+			if s.IP != "" {
+				return registered{}, nil
+			}
+			return registered{later: kube.Later{ipAttribute: pulumi.String(b.Found.ip)}}, nil
 		},
 	}
+	if s.Create != nil {
+		b.register = func(ctx *pulumi.Context, b backing) (registered, error) { return registerFilestore(ctx, b, s) }
+	}
+	return b
 }
 
-// newFilestore registers an instance in the cluster's network.
-func newFilestore(ctx *pulumi.Context, name string, args Args, child pulumi.ResourceOption) (backing, error) {
-	source := args.Volume.Filestore
-	grants, err := grantKey(ctx, name, args, source.Create.KMSKey, serviceAgent(ctx, args, "cloud-filer"), child)
+const ipAttribute = "spec.csi.volumeAttributes.ip"
+
+// registerFilestore registers an instance in the cluster's network.
+func registerFilestore(ctx *pulumi.Context, b backing, s *volume.Filestore) (registered, error) {
+	grants, err := b.grantKey(ctx, iam.Filestore)
 	if err != nil {
-		return backing{}, err
+		return registered{}, err
 	}
-	instanceArgs := &filestore.InstanceArgs{
-		Project:  pulumi.String(args.Project),
-		Location: pulumi.String(source.Location),
-		Name:     pulumi.String(source.Instance),
-		Tier:     pulumi.String(source.Create.Tier),
+	args := &filestore.InstanceArgs{
+		Project:  pulumi.String(b.Project),
+		Location: pulumi.String(s.Location),
+		Name:     pulumi.String(s.Instance),
+		Tier:     pulumi.String(s.Create.Tier),
 		FileShares: filestore.InstanceFileSharesArgs{
-			Name:       pulumi.String(source.Share),
-			CapacityGb: pulumi.Int(int(args.Volume.SizeGiB())),
+			Name:       pulumi.String(s.Share),
+			CapacityGb: pulumi.Int(int(b.Volume.SizeGiB())),
 		},
 		Networks: filestore.InstanceNetworkArray{filestore.InstanceNetworkArgs{
-			Network: pulumi.String(args.Network),
+			Network: pulumi.String(b.Network),
 			Modes:   pulumi.ToStringArray([]string{"MODE_IPV4"}),
 		}},
 		Labels: ownerLabels(ctx),
 	}
-	if source.Create.KMSKey != "" {
-		instanceArgs.KmsKeyName = pulumi.String(source.Create.KMSKey)
+	if s.Create.KMSKey != "" {
+		args.KmsKeyName = pulumi.String(s.Create.KMSKey)
 	}
-	instance, err := filestore.NewInstance(ctx, name, instanceArgs, outliving(args, child), kube.After(grants))
+	instance, err := filestore.NewInstance(ctx, b.name, args, b.outliving(grants))
 	if err != nil {
-		return backing{}, err
+		return registered{}, err
 	}
-	return backing{
+	return registered{
 		resources: []pulumi.CustomResource{instance},
-		later:     kube.Later{"spec.csi.volumeAttributes.ip": address(instance)},
+		later:     kube.Later{ipAttribute: address(instance)},
 	}, nil
 }
 
@@ -77,20 +90,20 @@ func address(instance *filestore.Instance) pulumi.StringOutput {
 	}).(pulumi.StringOutput)
 }
 
-func findFilestore(ctx *pulumi.Context, project, network string, source config.Filestore) (present, error) {
+func findFilestore(ctx *pulumi.Context, project, network string, s *volume.Filestore) (present, error) {
 	instance, err := filestore.LookupInstance(ctx, &filestore.LookupInstanceArgs{
-		Project: &project, Location: &source.Location, Name: source.Instance,
+		Project: &project, Location: &s.Location, Name: s.Instance,
 	})
 	if err != nil {
-		return present{}, unlessAbsent(err, source.Instance)
+		return present{}, unlessAbsent(err, s.Instance)
 	}
 	found := present{
-		Found:  Found{ID: "projects/" + project + "/locations/" + source.Location + "/instances/" + source.Instance},
+		Found:  Found{ID: "projects/" + project + "/locations/" + s.Location + "/instances/" + s.Instance},
 		labels: instance.EffectiveLabels,
 	}
 	if len(instance.FileShares) > 0 {
 		found.sizeGiB = int64(instance.FileShares[0].CapacityGb)
-		found.fixed = append(found.fixed, fixed{"share", source.Share, instance.FileShares[0].Name})
+		found.fixed = append(found.fixed, fixed{"share", s.Share, instance.FileShares[0].Name})
 	}
 	if len(instance.Networks) > 0 {
 		found.Network = path.Base(instance.Networks[0].Network)
@@ -98,7 +111,7 @@ func findFilestore(ctx *pulumi.Context, project, network string, source config.F
 			found.ip = instance.Networks[0].IpAddresses[0]
 		}
 	}
-	if create := source.Create; create != nil {
+	if create := s.Create; create != nil {
 		found.fixed = append(found.fixed,
 			fixed{"create.tier", create.Tier, instance.Tier},
 			fixed{"create.kmsKey", create.KMSKey, instance.KmsKeyName},

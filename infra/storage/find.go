@@ -8,12 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/config"
+	"persia/config/volume"
 	"persia/kube"
 )
 
-// Found is what Google Cloud has by now of a volume's storage.
+// Found is what Google Cloud already has of the storage of a volume.
 type Found struct {
-	// ID is what the storage is imported by, or empty if it is not there.
+	// ID is what the storage is imported by, or empty if it does not exist.
 	ID string
 	// Network is the name of the network that a Filestore instance is in.
 	Network string
@@ -21,7 +22,7 @@ type Found struct {
 	ip string
 }
 
-// present is storage that is there, with what a stack must agree with.
+// present is storage that exists, with what a stack must agree with.
 type present struct {
 	Found
 	labels  map[string]string
@@ -30,7 +31,7 @@ type present struct {
 	fixed []fixed
 }
 
-// fixed is a setting that cannot be changed once the storage is there.
+// fixed is a setting of storage that cannot be changed.
 type fixed struct{ field, wanted, is string }
 
 // Find looks the storage of volumes up by its name, before anything is registered:
@@ -40,16 +41,16 @@ type fixed struct{ field, wanted, is string }
 func Find(ctx *pulumi.Context, project, network string, volumes []config.StoredVolume) (map[string]Found, error) {
 	found, problems := map[string]Found{}, field.ErrorList{}
 	for _, stored := range volumes {
-		if project == "" {
-			break
+		find := backendOf(stored.Source()).find
+		if project == "" || find == nil {
+			continue
 		}
-		at, volume := stored.Path, stored.Volume
-		there, err := look(ctx, project, network, volume)
+		there, err := find(ctx, project, network)
 		if err != nil {
-			return nil, fmt.Errorf("%s: look for %s: %w", at, describe(volume), err)
+			return nil, fmt.Errorf("%s: look for %s: %w", stored.Path, stored.Source(), err)
 		}
-		problems = append(problems, check(at, volume, there, ownerOf(ctx))...)
-		found[volume.Name] = there.Found
+		problems = append(problems, check(stored.Path, &stored.Volume, there, ownerOf(ctx))...)
+		found[stored.Name] = there.Found
 	}
 	return found, refusal(problems)
 }
@@ -65,20 +66,6 @@ func refusal(problems field.ErrorList) error {
 	return fmt.Errorf("volumes do not agree with what Google Cloud has:\n%s", strings.Join(lines, "\n"))
 }
 
-// look asks for what is to be created, and for disks and instances that must be
-// there.
-func look(ctx *pulumi.Context, project, network string, volume config.Volume) (present, error) {
-	switch {
-	case volume.GCSFuse != nil && volume.GCSFuse.Create != nil:
-		return findBucket(ctx, project, *volume.GCSFuse)
-	case volume.Filestore != nil:
-		return findFilestore(ctx, project, network, *volume.Filestore)
-	case volume.PersistentDisk != nil:
-		return findDisk(ctx, *volume.PersistentDisk)
-	}
-	return present{}, nil
-}
-
 // unlessAbsent is nil for the error of something that is not there (Google Cloud's
 // provider, `ID not found`).
 func unlessAbsent(err error, name string) error {
@@ -89,22 +76,25 @@ func unlessAbsent(err error, name string) error {
 }
 
 // check compares a volume with its storage.
-func check(path *field.Path, volume config.Volume, there present, owner string) field.ErrorList {
-	source, looked := path.Child(sourceField(volume)), volume.Filestore != nil || volume.PersistentDisk != nil
+func check(path *field.Path, volume *volume.Volume, there present, owner string) field.ErrorList {
+	source := path.Child(volume.Source().Field())
+	refuse := func(format string, args ...any) field.ErrorList {
+		return field.ErrorList{field.Invalid(source, volume.Source().String(), fmt.Sprintf(format, args...))}
+	}
 	switch of, labelled := there.labels[ownerLabel]; {
-	case there.ID == "" && (volume.Creates() || !looked):
+	case there.ID == "" && volume.Creates():
 		return nil
 	case there.ID == "":
-		return field.ErrorList{field.Invalid(source, describe(volume), "is not there; correct the name, or write create: {} to have it made")}
+		return refuse("does not exist; correct the name, or write create: {} to have the stack create it")
 	case volume.Creates() && !labelled:
-		return field.ErrorList{field.Invalid(source, describe(volume), "is there already, and no stack has made it; remove create to use it as it is, or choose another name")}
+		return refuse("exists already, and no stack has created it; remove create to use it as it is, or choose another name")
 	case volume.Creates() && of != owner:
-		return field.ErrorList{field.Invalid(source, describe(volume), fmt.Sprintf("is there already, and the stack %s has made it; remove create to use it as it is, or choose another name", of))}
+		return refuse("exists already, and the stack %s has created it; remove create to use it as it is, or choose another name", of)
 	}
 	var problems field.ErrorList
 	for _, f := range there.fixed {
 		if !strings.EqualFold(f.wanted, f.is) {
-			problems = append(problems, field.Invalid(source.Child(f.field), f.wanted, fmt.Sprintf("is %q at %s and cannot be changed; write that, or choose another name for a new one", f.is, describe(volume))))
+			problems = append(problems, field.Invalid(source.Child(f.field), f.wanted, fmt.Sprintf("is %q at %s and cannot be changed; write that, or choose another name for a new one", f.is, volume.Source())))
 		}
 	}
 	return append(problems, checkSize(path.Child("size"), volume, there)...)
@@ -112,28 +102,16 @@ func check(path *field.Path, volume config.Volume, there present, owner string) 
 
 // checkSize refuses to shrink what the stack has made, and claims that are larger
 // than what they are over.
-func checkSize(path *field.Path, volume config.Volume, there present) field.ErrorList {
+func checkSize(path *field.Path, volume *volume.Volume, there present) field.ErrorList {
 	switch wanted, is := volume.SizeGiB(), there.sizeGiB; {
 	case is == 0:
 		return nil
 	case volume.Creates() && wanted < is:
-		return field.ErrorList{field.Invalid(path, volume.Size, fmt.Sprintf("%s has %dGi, and never shrinks; write %dGi or more", describe(volume), is, is))}
+		return field.ErrorList{field.Invalid(path, volume.Size, fmt.Sprintf("%s has %dGi, and never shrinks; write %dGi or more", volume.Source(), is, is))}
 	case !volume.Creates() && wanted > is:
-		return field.ErrorList{field.Invalid(path, volume.Size, fmt.Sprintf("%s has %dGi, and a claim for more would be a promise that nobody keeps; write %dGi or less", describe(volume), is, is))}
+		return field.ErrorList{field.Invalid(path, volume.Size, fmt.Sprintf("%s has %dGi, and nothing would provide what a larger claim promises; write %dGi or less", volume.Source(), is, is))}
 	}
 	return nil
-}
-
-// sourceField is where the source of a volume is written.
-func sourceField(volume config.Volume) string {
-	switch {
-	case volume.GCSFuse != nil:
-		return "gcsFuse"
-	case volume.Filestore != nil:
-		return "filestore"
-	default:
-		return "persistentDisk"
-	}
 }
 
 // ownerLabel is the label of Google Cloud that says which stack has made something.

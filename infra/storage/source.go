@@ -1,44 +1,49 @@
 package storage
 
 import (
-	"fmt"
-
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	corev1 "k8s.io/api/core/v1"
 
-	"persia/config"
+	"persia/config/volume"
 )
 
-// source is where a volume's data is, for the kubelet.
-func source(args Args) corev1.PersistentVolumeSource {
-	switch volume := args.Volume; {
-	case volume.HostPath != nil:
-		return hostPath(*volume.HostPath)
-	case volume.Local != nil:
-		return local(*volume.Local)
-	case volume.NFS != nil:
-		return nfs(*volume.NFS)
-	case volume.ISCSI != nil:
-		return iscsi(*volume.ISCSI)
-	case volume.Filestore != nil:
-		return filestoreShare(*volume.Filestore, args.Found)
-	case volume.GCSFuse != nil:
-		return gcsFuse(*volume.GCSFuse)
-	case volume.PersistentDisk != nil:
-		return persistentDisk(*volume.PersistentDisk)
-	default:
-		return csi(*volume.CSI)
-	}
+// backend is what Kubernetes, Google Cloud and Pulumi have to know of a source.
+type backend struct {
+	// spec is where the data is, for the kubelet.
+	spec corev1.PersistentVolumeSource
+	// affinity is which nodes reach the volume, or nil for all.
+	affinity *corev1.VolumeNodeAffinity
+
+	// name is the logical name of what the stack creates: that of the storage itself,
+	// so that a volume can be renamed. No volume can have such a name.
+	name string
+	// find asks Google Cloud for the storage. It is nil where nothing is asked.
+	find func(ctx *pulumi.Context, project, network string) (present, error)
+	// register registers what is created and granted. It is nil where that is nothing.
+	register func(ctx *pulumi.Context, b backing) (registered, error)
 }
 
-// affinity is which nodes a volume is reached from, or nil for all.
-func affinity(volume config.Volume) *corev1.VolumeNodeAffinity {
-	switch {
-	case volume.Local != nil:
-		return onNodes("kubernetes.io/hostname", volume.Local.Node)
-	case volume.PersistentDisk != nil:
-		return onNodes("topology.gke.io/zone", volume.PersistentDisk.Zones...)
+// backendOf chooses by the kind of source. This is the only place that does.
+func backendOf(source volume.Source) backend {
+	switch s := source.(type) {
+	case *volume.HostPath:
+		return hostPath(s)
+	case *volume.Local:
+		return local(s)
+	case *volume.NFS:
+		return nfs(s)
+	case *volume.ISCSI:
+		return iscsi(s)
+	case *volume.Filestore:
+		return filestoreShare(s)
+	case *volume.GCSFuse:
+		return bucket(s)
+	case *volume.PersistentDisk:
+		return disk(s)
+	case *volume.CSI:
+		return csi(s)
 	}
-	return nil
+	panic("no source") // refused by config
 }
 
 func onNodes(label string, values ...string) *corev1.VolumeNodeAffinity {
@@ -51,71 +56,40 @@ func onNodes(label string, values ...string) *corev1.VolumeNodeAffinity {
 	}}
 }
 
-// hostPath is a directory of the node that a pod happens to stand on: it is one
-// volume only for a stack of one node.
-func hostPath(source config.HostPath) corev1.PersistentVolumeSource {
+// hostPath is a directory of the node that a pod happens to run on: it is one volume
+// only for a stack of one node.
+func hostPath(s *volume.HostPath) backend {
 	create := corev1.HostPathDirectoryOrCreate
-	return corev1.PersistentVolumeSource{
-		HostPath: &corev1.HostPathVolumeSource{Path: source.Path, Type: &create},
-	}
-}
-
-func local(source config.Local) corev1.PersistentVolumeSource {
-	return corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: source.Path}}
-}
-
-func nfs(source config.NFS) corev1.PersistentVolumeSource {
-	return corev1.PersistentVolumeSource{NFS: &corev1.NFSVolumeSource{Server: source.Server, Path: source.Path}}
-}
-
-func iscsi(source config.ISCSI) corev1.PersistentVolumeSource {
-	return corev1.PersistentVolumeSource{ISCSI: &corev1.ISCSIPersistentVolumeSource{
-		TargetPortal: source.TargetPortal,
-		IQN:          source.IQN,
-		Lun:          int32(source.LUN),
-		FSType:       source.FSType,
+	return backend{spec: corev1.PersistentVolumeSource{
+		HostPath: &corev1.HostPathVolumeSource{Path: s.Path, Type: &create},
 	}}
 }
 
-func csi(source config.CSI) corev1.PersistentVolumeSource {
-	return corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{
-		Driver:           source.Driver,
-		VolumeHandle:     source.VolumeHandle,
-		FSType:           source.FSType,
-		VolumeAttributes: source.Attributes,
-	}}
-}
-
-// describe names what a volume is over.
-func describe(volume config.Volume) string {
-	switch {
-	case volume.HostPath != nil:
-		return "directory " + volume.HostPath.Path + " of the node"
-	case volume.Local != nil:
-		return "directory " + volume.Local.Path + " of the node " + volume.Local.Node
-	case volume.NFS != nil:
-		return "nfs://" + volume.NFS.Server + volume.NFS.Path
-	case volume.ISCSI != nil:
-		return fmt.Sprintf("iSCSI target %s, LUN %d", volume.ISCSI.IQN, volume.ISCSI.LUN)
-	case volume.Filestore != nil:
-		return fmt.Sprintf("Filestore instance %s in %s", volume.Filestore.Instance, volume.Filestore.Location)
-	case volume.GCSFuse != nil:
-		return "gs://" + volume.GCSFuse.Bucket
-	case volume.PersistentDisk != nil:
-		return volume.PersistentDisk.Handle()
-	default:
-		return volume.CSI.Driver + " " + volume.CSI.VolumeHandle
+func local(s *volume.Local) backend {
+	return backend{
+		spec:     corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: s.Path}},
+		affinity: onNodes("kubernetes.io/hostname", s.Node),
 	}
 }
 
-// onDestroy says what becomes of a volume's storage.
-func onDestroy(args Args) string {
-	switch volume := args.Volume; {
-	case volume.DeletesData():
-		return "deleted, with all " + args.Contents
-	case volume.Creates():
-		return "kept: the next `pulumi up` of this stack takes it over"
-	default:
-		return "kept"
-	}
+func nfs(s *volume.NFS) backend {
+	return backend{spec: corev1.PersistentVolumeSource{NFS: &corev1.NFSVolumeSource{Server: s.Server, Path: s.Path}}}
+}
+
+func iscsi(s *volume.ISCSI) backend {
+	return backend{spec: corev1.PersistentVolumeSource{ISCSI: &corev1.ISCSIPersistentVolumeSource{
+		TargetPortal: s.TargetPortal,
+		IQN:          s.IQN,
+		Lun:          int32(s.LUN),
+		FSType:       s.FSType,
+	}}}
+}
+
+func csi(s *volume.CSI) backend {
+	return backend{spec: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{
+		Driver:           s.Driver,
+		VolumeHandle:     s.VolumeHandle,
+		FSType:           s.FSType,
+		VolumeAttributes: s.Attributes,
+	}}}
 }

@@ -8,13 +8,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"persia/config"
+	"persia/config/volume"
+	"persia/infra/iam"
 	"persia/kube"
 )
 
 // Args describes a volume.
 type Args struct {
-	Volume config.Volume
+	Volume volume.Volume
 	// Found is what [Find] says of its storage.
 	Found Found
 	// Project is the Google Cloud project, or empty if nothing may be changed
@@ -22,6 +23,8 @@ type Args struct {
 	Project string
 	// Network is the identifier of the cluster's network.
 	Network string
+	// Keys grants Google's services the use of keys.
+	Keys *iam.Keys
 	// Namespace holds the claim and the pods that mount it.
 	Namespace string
 	// ServiceAccount is the Kubernetes service account of these pods.
@@ -59,7 +62,7 @@ func NewVolume(ctx *pulumi.Context, name string, args Args, opts ...pulumi.Resou
 	}
 	child := kube.Child(component, args.Needs)
 
-	backing, err := newBacking(ctx, name, args, child)
+	backing, err := registerBacking(ctx, name, component, args, child)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +84,7 @@ func NewVolume(ctx *pulumi.Context, name string, args Args, opts ...pulumi.Resou
 
 	component.VolumeName = pulumi.String(args.Volume.Name).ToStringOutput()
 	component.ClaimName = pulumi.String(args.Volume.Claim).ToStringOutput()
-	component.Storage, component.OnDestroy = describe(args.Volume), onDestroy(args)
+	component.Storage, component.OnDestroy = args.Volume.Source().String(), onDestroy(args)
 	return component, ctx.RegisterResourceOutputs(component, pulumi.Map{
 		"volumeName": component.VolumeName,
 		"claimName":  component.ClaimName,
@@ -99,7 +102,7 @@ func deleteTimeout() pulumi.ResourceOption {
 const noStorageClass = ""
 
 func persistentVolume(args Args) *corev1.PersistentVolume {
-	volume := args.Volume
+	volume, backend := args.Volume, backendOf(args.Volume.Source())
 	planned := &corev1.PersistentVolume{
 		ObjectMeta: meta("", volume.Name, args),
 		Spec: corev1.PersistentVolumeSpec{
@@ -114,8 +117,8 @@ func persistentVolume(args Args) *corev1.PersistentVolume {
 				Namespace:  args.Namespace,
 				Name:       volume.Claim,
 			},
-			PersistentVolumeSource: source(args),
-			NodeAffinity:           affinity(volume),
+			PersistentVolumeSource: backend.spec,
+			NodeAffinity:           backend.affinity,
 		},
 	}
 	if csi := planned.Spec.CSI; csi != nil && volume.ReclaimPolicy == corev1.PersistentVolumeReclaimDelete {
@@ -137,6 +140,18 @@ func claim(args Args) *corev1.PersistentVolumeClaim {
 				Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(volume.Size)},
 			},
 		},
+	}
+}
+
+// onDestroy says what becomes of the storage of a volume.
+func onDestroy(args Args) string {
+	switch volume := args.Volume; {
+	case volume.DeletesData():
+		return "deleted, with all " + args.Contents
+	case volume.Creates():
+		return "kept: the next `pulumi up` of this stack takes it over"
+	default:
+		return "kept"
 	}
 }
 

@@ -69,8 +69,8 @@ func TestSchemaRefuses(t *testing.T) {
 		change
 		at, says string
 	}{
-		"unknown key":                   {change{"persia:volumes:", "persia:volume:"}, "/config", "persia:volume"},
-		"unknown key in the short form": {change{"persia:volumes:", "volume:"}, "/config", "volume"},
+		"unknown key":                   {change{"persia:storage:", "persia:volume:"}, "/config", "persia:volume"},
+		"unknown key in the short form": {change{"persia:storage:", "volume:"}, "/config", "volume"},
 		"missing key":                   {change{"  persia:machineTypes: {}\n", ""}, "/config", "persia:machineTypes"},
 		"misspelt key of Pulumi":        {change{"\nconfig:\n", "\nencryptionSalt: v1\nconfig:\n"}, "''", "encryptionSalt"},
 		"misspelt field":                {change{"nodes: 1", "node: 1"}, "/config/persia:nodePools/0", "'node'"},
@@ -89,12 +89,12 @@ func TestSchemaRefuses(t *testing.T) {
 		"text for an object":            {change{"gpu: {type: nvidia-l4, count: 1}", "gpu: nvidia-l4"}, "/config/persia:nodePools/0/gpu", "object"},
 		"no value of an enumeration":    {change{"installer: managed", "installer: manual"}, "/config/persia:nvidiaDriver/installer", "'ubuntu-daemonset'"},
 		"no value of a tag's list":      {change{"zones: [us-central1-a]", "releaseChannel: regular\n    zones: [us-central1-a]"}, "/config/persia:cluster/releaseChannel", "'REGULAR'"},
-		"no value, in a list":           {change{"size: 10Gi", "size: 10Gi\n      accessModes: [RWX]"}, "/config/persia:volumes/0/accessModes/0", "'ReadWriteMany'"},
-		"no quantity":                   {change{"size: 10Gi", "size: 10 GB"}, "/config/persia:volumes/0/size", "pattern"},
-		"number for a quoted quantity":  {change{"size: 10Gi", "size: 10"}, "/config/persia:volumes/0/size", "number"},
+		"no value, in a list":           {change{"size: 10Gi", "size: 10Gi\n      accessModes: [RWX]"}, "/config/persia:storage/0/accessModes/0", "'ReadWriteMany'"},
+		"no quantity":                   {change{"size: 10Gi", "size: 10 GB"}, "/config/persia:storage/0/size", "pattern"},
+		"number for a quoted quantity":  {change{"size: 10Gi", "size: 10"}, "/config/persia:storage/0/size", "number"},
 		"no quantity of a resource":     {change{"memory: 2Gi", "memory: 2GiB"}, "/config/persia:nats/resources/requests/memory", "pattern"},
 		"misspelt field of Kubernetes":  {change{`value: "1"`, "valueForm: {}"}, "/config/persia:jobs/0/nnWorker/env/1", "'valueForm'"},
-		"secret where none may be":      {change{"size: 10Gi", "size: {secure: v1:abc}"}, "/config/persia:volumes/0/size", "object"},
+		"secret where none may be":      {change{"size: 10Gi", "size: {secure: v1:abc}"}, "/config/persia:storage/0/size", "object"},
 		"secret with more":              {change{"    size: 1\n", "    size: 1\n    users: [{name: a, password: {secure: v1:abc, b: c}}]\n"}, "/config/persia:nats/users/0/password", "'b'"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -111,7 +111,7 @@ func TestSchemaAccepts(t *testing.T) {
 	const users = "    size: 1\n    users: [{name: a, password: "
 	for name, c := range map[string]change{
 		"nothing else":                   {},
-		"short form of a key":            {"persia:volumes:", "volumes:"},
+		"short form of a key":            {"persia:storage:", "storage:"},
 		"key of a provider":              {"\nconfig:\n", "\nconfig:\n  gcp:region: us-central1\n  kubernetes:renderYamlToDirectory: out\n  pulumi:disable-default-providers: [\"*\"]\n"},
 		"what Pulumi writes":             {"\nconfig:\n", "\nencryptionsalt: v1:abc\nsecretsprovider: gcpkms://a\nencryptedkey: abc\nconfig:\n"},
 		"environment that is defined":    {"\nconfig:\n", "\nenvironment: {imports: [a], values: {b: c}}\nconfig:\n"},
@@ -128,7 +128,7 @@ func TestSchemaAccepts(t *testing.T) {
 		"description of a machine type":  {"persia:machineTypes: {}", "persia:machineTypes: {x5-metal: {cpus: 8, memory: 64Gi, hourlyPrice: 1.5}}"},
 		"taint without a value":          {"nodes: 1", "nodes: 1\n      taints: [{key: a, effect: NoExecute}]"},
 		"autoscaling from zero":          {"nodes: 1", "autoscaling: {minNodes: 0, maxNodes: 1}"},
-		"soft delete that is turned off": {"hostPath: {path: /mnt/data}", "gcsFuse: {bucket: a, create: {softDeleteDays: 0}}"},
+		"soft delete that is turned off": {"hostPath: {path: /var/lib/persia}", "gcsFuse: {bucket: a, create: {softDeleteDays: 0}}"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.before == "" {
@@ -141,8 +141,8 @@ func TestSchemaAccepts(t *testing.T) {
 
 func TestSchemaLeavesKeysToAnEnvironment(t *testing.T) {
 	schema := schematest.Read(t, root)
-	assert.NoError(t, schema.Check(t, []byte("environment: [persia/dev]\nconfig: {persia:volumes: []}\n")))
-	assert.Error(t, schema.Check(t, []byte("config: {persia:volumes: []}\n")))
+	assert.NoError(t, schema.Check(t, []byte("environment: [persia/dev]\nconfig: {persia:storage: []}\n")))
+	assert.Error(t, schema.Check(t, []byte("config: {persia:storage: []}\n")))
 }
 
 // stack is a stack file, as it is written and as the program completes it.

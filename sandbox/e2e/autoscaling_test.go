@@ -78,7 +78,7 @@ func autoscaledStack(t *testing.T, replicas int) string {
       machineType: n2-standard-8
       autoscaling: {minNodes: 0, maxNodes: 4}
 `,
-		"hostPath: {path: /mnt/data}", "gcsFuse: {bucket: my-project-checkpoints}",
+		"hostPath: {path: /var/lib/persia}", "gcsFuse: {bucket: my-project-checkpoints}",
 		"      dataloader:\n        replicas: 1\n        nodePool: gpu\n",
 		fmt.Sprintf("      dataloader:\n        replicas: %d\n        nodePool: loaders\n", replicas))
 }

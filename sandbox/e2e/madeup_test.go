@@ -93,7 +93,7 @@ func stackText(t testing.TB, project string, stack madeUp) object {
 		"persia:machineTypes": machineTypes,
 		"persia:nodePools":    append([]object{{"name": "rest", "machineType": "n2-standard-8", "nodes": 1}}, stack.pools...),
 		"persia:nvidiaDriver": object{"installer": installer},
-		"persia:volumes":      []object{},
+		"persia:storage":      []object{},
 		"persia:nats":         nats,
 		"persia:jobs":         append([]object{}, stack.jobs...),
 	}

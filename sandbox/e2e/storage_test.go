@@ -38,7 +38,7 @@ func newStorageStack(t *testing.T, volumes []object, jobs ...object) storageStac
 	t.Helper()
 	project := t.TempDir()
 	configuration := stackText(t, project, madeUp{jobs: jobs})
-	configuration["persia:volumes"] = volumes
+	configuration["persia:storage"] = volumes
 	s := storageStack{t, project, configuration}
 	s.write()
 	return s
@@ -53,7 +53,7 @@ func (s storageStack) write() {
 
 // resize gives volumes another size.
 func (s storageStack) resize(size string, names ...string) {
-	for _, volume := range s.configuration["persia:volumes"].([]object) {
+	for _, volume := range s.configuration["persia:storage"].([]object) {
 		for _, name := range names {
 			if volume["name"] == name {
 				volume["size"] = size
@@ -113,7 +113,7 @@ func volume(name, source string, fields object) object {
 // created.
 func allSources() []object {
 	return []object{
-		volume("directory", "hostPath", object{"path": "/mnt/data"}),
+		volume("directory", "hostPath", object{"path": "/var/lib/persia"}),
 		volume("local", "local", object{"path": "/mnt/disk", "node": "some-node"}),
 		volume("nfs", "nfs", object{"server": "10.0.0.9", "path": "/exports"}),
 		volume("iscsi", "iscsi", object{"targetPortal": "10.0.0.3:3260", "iqn": "iqn.2001-04.com.example:a", "lun": 0}),
@@ -195,7 +195,7 @@ func TestStorageSources(t *testing.T) {
 	require.NoError(t, c.CoreV1().Pods("persia").Delete(t.Context(), "holder", *metav1.NewDeleteOptions(0)))
 	require.NoError(t, <-destroyed)
 	for _, text := range []string{
-		"gcp:storage:Bucket bucket deleted", "[retain]",
+		"gcp:storage:Bucket gs://madeup-checkpoints deleted", "[retain]",
 		"kept for the stacks that made it", "bucket madeup-checkpoints", "Filestore instance projects/my-project/locations/us-central1-a/instances/madeup-fs",
 	} {
 		assert.True(t, strings.Contains(printed.String(), text), "destroy prints %q", text)
@@ -250,7 +250,7 @@ func TestStorageKept(t *testing.T) {
 			require.NoError(t, s.Down(t.Context()))
 			assert.Equal(t, []string{"storage"}, entriesOf(t, dir), "what is kept is all that is left")
 		case returns:
-			printed.await(t, "`pulumi destroy` deletes the storage of bucket with all checkpoints, as the stack file says")
+			printed.await(t, "`pulumi destroy` deletes gs://madeup-checkpoints with all checkpoints, as the stack file says")
 			require.NoError(t, s.Down(t.Context()))
 			assert.Empty(t, entriesOf(t, dir), "nothing is kept")
 		default:
@@ -263,10 +263,10 @@ func TestStorageKept(t *testing.T) {
 
 // deleteWithStack has all storage of the stack go with it.
 func (s storageStack) deleteWithStack() {
-	for _, volume := range s.configuration["persia:volumes"].([]object) {
-		for _, source := range []string{"filestore", "gcsFuse", "persistentDisk"} {
+	for _, volume := range s.configuration["persia:storage"].([]object) {
+		for source, name := range map[string]string{"filestore": "instance", "gcsFuse": "bucket", "persistentDisk": "disk"} {
 			if fields, ok := volume[source].(object); ok {
-				fields["create"] = object{"deleteWithStack": true}
+				fields["create"] = object{"deleteWithStack": fields[name]}
 			}
 		}
 	}

@@ -27,7 +27,7 @@ persia:cluster: {name: persia, region: us-central1, zones: [us-central1-a]}
 persia:nodePools: []
 persia:machineTypes: {}
 persia:nvidiaDriver: {installer: managed}
-persia:volumes: []
+persia:storage: []
 persia:nats: {size: 1, resources: {limits: {cpu: 500m, memory: 2Gi}}}
 persia:jobs: []
 `

@@ -1,0 +1,118 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/capacity"
+	"persia/config/nodepool"
+	"persia/config/volume"
+	"persia/gcp"
+)
+
+// volumePlace is what volumes have to know of the rest of the stack file.
+func (s *Stack) volumePlace() volume.Place {
+	place := volume.Place{Project: s.Project, Existing: s.Cluster.Existing != nil, Region: s.Cluster.Region, Zones: s.Cluster.Zones}
+	if place.Existing {
+		return place // nothing else is said of the cluster
+	}
+	drivers := s.Cluster.CSIDrivers
+	on := map[string]bool{"persistentDisk": drivers.PersistentDisk, "filestore": drivers.Filestore, "gcsFuse": drivers.GCSFuse}
+	place.DriverOff = func(driver string) bool { return !on[driver] }
+	place.NoWorkloadIdentity = !s.Cluster.WorkloadIdentity
+	return place
+}
+
+func (v *validator) storage() {
+	volume.Check(v.Problems, field.NewPath(storageKey), v.stack.Storage, v.stack.volumePlace(), v.stack.usersOf)
+}
+
+// usersOf are the roles that mount a volume.
+func (s *Stack) usersOf(name string) volume.Users {
+	users := volume.Users{ReadOnly: true}
+	mounted := map[string]bool{}
+	for i := range s.Jobs {
+		job := &s.Jobs[i]
+		for _, r := range job.roles() {
+			for _, m := range s.claimMounts(job, r.Role) {
+				if m.Volume == name {
+					mounted[r.NodePool], users.ReadOnly = true, users.ReadOnly && m.ReadOnly
+				}
+			}
+		}
+	}
+	for _, pool := range s.NodePools {
+		if mounted[pool.Name] {
+			users.Pools = append(users.Pools, s.volumePool(pool))
+		}
+	}
+	slices.SortFunc(users.Pools, func(a, b volume.Pool) int { return cmp.Compare(a.Name, b.Name) })
+	return users
+}
+
+// volumePool is a pool as far as storage is concerned with it.
+func (s *Stack) volumePool(pool nodepool.Pool) volume.Pool {
+	p := volume.Pool{Name: pool.Name, Nodes: pool.MostNodes(), MachineType: pool.MachineType, COS: pool.ImageType == gcp.ImageCOS}
+	if s.Cluster.Existing != nil {
+		return p
+	}
+	p.Zones = pool.Zones
+	if machine, ok := pool.Machine(s.MachineTypes); ok {
+		p.Disks = machine.BootDisks()
+	}
+	return p
+}
+
+// StoredVolume is a volume of the stack, and where it is written in the stack file.
+type StoredVolume struct {
+	volume.Volume
+	Path *field.Path
+}
+
+// StoredVolumes are all volumes of the stack: those of the jobs, and that of PEDL's
+// database.
+func (s *Stack) StoredVolumes() []StoredVolume {
+	var volumes []StoredVolume
+	for i, v := range s.Storage {
+		volumes = append(volumes, StoredVolume{v, field.NewPath(storageKey).Index(i)})
+	}
+	if v, ok := s.PEDLDatabase(); ok {
+		volumes = append(volumes, StoredVolume{v, persistencePath()})
+	}
+	return volumes
+}
+
+// contents is what is on a volume.
+func (v StoredVolume) contents() string {
+	if v.Name == PEDLVolume {
+		return "of PEDL's data"
+	}
+	return "checkpoints"
+}
+
+// createdDisks are the disks that the stack creates for volumes.
+func (s *Stack) createdDisks() []capacity.Disk {
+	var disks []capacity.Disk
+	for _, v := range s.StoredVolumes() {
+		disks = append(disks, v.Source().Disks(v.SizeGiB())...)
+	}
+	return disks
+}
+
+// storageWarnings are about data that is deleted.
+func (s *Stack) storageWarnings() []string {
+	var warnings []string
+	for _, v := range s.StoredVolumes() {
+		if v.DeletesData() {
+			warnings = append(warnings, fmt.Sprintf("%s: `pulumi destroy` deletes %s with all %s, as the stack file says", v.Path, v.Source(), v.contents()))
+		}
+		if g := v.GCSFuse; g != nil && g.Create != nil && g.Create.DeleteNoncurrent != nil {
+			rule := g.Create.DeleteNoncurrent
+			warnings = append(warnings, fmt.Sprintf("%s: Cloud Storage deletes what was overwritten or deleted in %s/%s after %d days, as the stack file says", v.Path, g, rule.Prefix, rule.AfterDays))
+		}
+	}
+	return warnings
+}

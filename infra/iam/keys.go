@@ -1,0 +1,113 @@
+package iam
+
+import (
+	"fmt"
+
+	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/kms"
+	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/projects"
+	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/storage"
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+)
+
+// Service is a service of Google's that encrypts with keys of Cloud KMS. In each
+// project it acts as its service agent, an account of its own.
+type Service string
+
+// Services, by the names of their agents ("Service agents" in the documentation of
+// IAM).
+const (
+	ComputeEngine    Service = "compute-system"
+	KubernetesEngine Service = "container-engine-robot"
+	Filestore        Service = "cloud-filer"
+	CloudStorage     Service = "gs-project-accounts"
+)
+
+// Keys grants services the use of keys in a project. It has one resource for each
+// key and service, however many disks or buckets need it, and these grants stay when
+// the stack goes: a disk or a bucket that is kept cannot be read without its key,
+// and another stack of the project may hold the same grant, which IAM knows only
+// once.
+type Keys struct {
+	project string
+	grants  map[use]*kms.CryptoKeyIAMMember
+	// filestore is the identity of Filestore, once a key needs it.
+	filestore *projects.ServiceIdentity
+}
+
+type use struct {
+	key     string
+	service Service
+}
+
+// NewKeys grants nothing yet.
+func NewKeys(project string) *Keys {
+	return &Keys{project: project, grants: map[use]*kms.CryptoKeyIAMMember{}}
+}
+
+// Grant returns the right of a service to encrypt and decrypt with a key, which what
+// is encrypted depends on. An alias is a name that an earlier release registered the
+// grant by; of one that exists already it has no effect.
+func (k *Keys) Grant(ctx *pulumi.Context, key string, service Service, formerly pulumi.Alias) (pulumi.CustomResource, error) {
+	if grant, ok := k.grants[use{key, service}]; ok {
+		return grant, nil
+	}
+	account, identity, err := k.agent(ctx, service)
+	if err != nil {
+		return nil, err
+	}
+	opts := []pulumi.ResourceOption{pulumi.RetainOnDelete(true), pulumi.Aliases([]pulumi.Alias{formerly})}
+	if identity != nil {
+		opts = append(opts, pulumi.DependsOn([]pulumi.Resource{identity}))
+	}
+	grant, err := kms.NewCryptoKeyIAMMember(ctx, key+"/"+string(service), &kms.CryptoKeyIAMMemberArgs{
+		CryptoKeyId: pulumi.String(key),
+		Role:        pulumi.String("roles/cloudkms.cryptoKeyEncrypterDecrypter"),
+		Member:      pulumi.String("serviceAccount:" + account),
+	}, opts...)
+	if err != nil {
+		return nil, err
+	}
+	k.grants[use{key, service}] = grant
+	return grant, nil
+}
+
+// agent is the service agent of a service, and what has to exist before it. In a
+// project that has never used Filestore or Cloud Storage their agents do not exist
+// yet, and IAM refuses to grant anything to an account that does not exist.
+func (k *Keys) agent(ctx *pulumi.Context, service Service) (string, pulumi.Resource, error) {
+	switch service {
+	case CloudStorage:
+		// The question creates the agent.
+		agent, err := storage.GetProjectServiceAccount(ctx, &storage.GetProjectServiceAccountArgs{Project: &k.project})
+		if err != nil {
+			return "", nil, fmt.Errorf("service agent of Cloud Storage in project %s: %w", k.project, err)
+		}
+		return agent.EmailAddress, nil, nil
+	case Filestore:
+		if err := k.identifyFilestore(ctx); err != nil {
+			return "", nil, err
+		}
+		account, err := k.account(ctx, service)
+		return account, k.filestore, err
+	default:
+		account, err := k.account(ctx, service)
+		return account, nil, err
+	}
+}
+
+// identifyFilestore creates the service agent of Filestore, which does nothing where
+// it exists. Google never deletes it.
+func (k *Keys) identifyFilestore(ctx *pulumi.Context) (err error) {
+	if k.filestore == nil {
+		k.filestore, err = projects.NewServiceIdentity(ctx, "filestore", &projects.ServiceIdentityArgs{
+			Project: pulumi.String(k.project),
+			Service: pulumi.String("file.googleapis.com"),
+		})
+	}
+	return err
+}
+
+func (k *Keys) account(ctx *pulumi.Context, service Service) (string, error) {
+	number, err := ProjectNumber(ctx, k.project)
+	return fmt.Sprintf("service-%s@%s.iam.gserviceaccount.com", number, service), err
+}

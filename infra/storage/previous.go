@@ -1,0 +1,151 @@
+package storage
+
+import (
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+
+	"persia/config"
+	"persia/config/volume"
+)
+
+// OutputName is the output of a stack that its next update reads: which storage each
+// volume has, and which Filestore instances the stack has left in its network.
+const OutputName = "storage"
+
+// Record is the storage of a volume, as an output of the stack.
+type Record struct {
+	// Volume is the name of the volume. It is empty for storage that no volume has
+	// any more.
+	Volume string         `json:"volume,omitempty"`
+	Source volume.Sources `json:"source"`
+}
+
+// Records are those of volumes and of what they have left behind.
+func Records(volumes []config.StoredVolume, left []Record) []Record {
+	records := make([]Record, 0, len(volumes)+len(left))
+	for _, v := range volumes {
+		records = append(records, Record{Volume: v.Name, Source: v.Sources})
+	}
+	return append(records, left...)
+}
+
+// Output is what the next update reads.
+func Output(records []Record) (pulumi.Input, error) {
+	text, err := json.Marshal(records)
+	if err != nil {
+		return nil, err
+	}
+	var plain any
+	err = json.Unmarshal(text, &plain)
+	return pulumi.ToOutput(plain), err
+}
+
+// Previous reads what the last successful update wrote into the outputs of this
+// stack. A program cannot see the state of its stack, and [pulumi.StackReference]
+// would show as a step of every preview; the function below it does not.
+func Previous(ctx *pulumi.Context) ([]Record, error) {
+	var stack struct {
+		Outputs map[string]any `pulumi:"outputs"`
+	}
+	name := fmt.Sprintf("%s/%s/%s", ctx.Organization(), ctx.Project(), ctx.Stack())
+	// Other outputs are secret, which Invoke would refuse.
+	_, err := ctx.InvokePackageRaw("pulumi:pulumi:readStackOutputs", map[string]any{"name": name}, &stack, "")
+	if err != nil {
+		return nil, fmt.Errorf("outputs of the last update of %s: %w", name, err)
+	}
+	text, err := json.Marshal(stack.Outputs[OutputName])
+	if err != nil {
+		return nil, err
+	}
+	var records []Record
+	if err := json.Unmarshal(text, &records); err != nil {
+		return nil, fmt.Errorf("output %s of the last update of %s: %w", OutputName, name, err)
+	}
+	return records, nil
+}
+
+// identity tells the storage of a record from others.
+func (r Record) identity() string {
+	if source := r.Source.Source(); source != nil {
+		return source.Identity()
+	}
+	return ""
+}
+
+// Moved warns of volumes whose storage is another one than after the last update:
+// what was on them is not there, and a training would start anew.
+func Moved(previous []Record, volumes []config.StoredVolume, found map[string]Found) []string {
+	var warnings []string
+	for _, v := range volumes {
+		i := slices.IndexFunc(previous, func(r Record) bool { return r.Volume == v.Name })
+		if i < 0 || previous[i].identity() == "" || previous[i].identity() == v.Identity() {
+			continue
+		}
+		before, now := previous[i].Source.Source(), "not the same data"
+		if v.Creates() && found[v.Name].ID == "" {
+			now = "empty"
+		}
+		warnings = append(warnings, fmt.Sprintf("%s: the volume %s was %s, and is now %s, which is %s. The data stays in %s, where no pod sees it; write that name again to go on from there",
+			v.Path, v.Name, before, v.Source(), now, before))
+	}
+	return warnings
+}
+
+// Deleted refuses to go on where Pulumi would delete data that the stack file does
+// not name any more. The state of a stack says of each resource whether Pulumi
+// deletes or leaves it, and says so to `pulumi destroy` and to an update alike: what
+// destroy may delete, an update deletes as soon as the program no longer registers
+// it. So an update that no longer creates what the last one was told to delete with
+// the stack is refused, until the storage is kept or gone.
+func Deleted(ctx *pulumi.Context, project, network string, previous []Record, volumes []config.StoredVolume) error {
+	for _, r := range previous {
+		source := r.Source.Source()
+		if source == nil || source.Creation() == nil || !source.Creation().DeletesData || createdBy(volumes, r) {
+			continue
+		}
+		exists := true
+		if project != "" {
+			there, err := backendOf(source).find(ctx, project, network)
+			if err != nil {
+				return fmt.Errorf("look for %s: %w", source, err)
+			}
+			exists = there.ID != ""
+		}
+		if exists {
+			return fmt.Errorf("persia:storage: the stack was told to delete %s with itself (deleteWithStack), and no volume creates it any more: Pulumi would delete it now, with all data. "+
+				"To keep the data, write the volume back with create, without deleteWithStack, and run `pulumi up` before you remove it. To delete the data, delete %s yourself first", source, source)
+		}
+	}
+	return nil
+}
+
+func createdBy(volumes []config.StoredVolume, r Record) bool {
+	return slices.ContainsFunc(volumes, func(v config.StoredVolume) bool {
+		return v.Creates() && v.Identity() == r.identity()
+	})
+}
+
+// Left are the Filestore instances that earlier updates have created and that no
+// volume has any more, as long as they exist: Google refuses to delete a network
+// with an instance in it.
+func Left(ctx *pulumi.Context, project, network string, previous []Record, volumes []config.StoredVolume) ([]Record, error) {
+	var left []Record
+	for _, r := range previous {
+		instance, ok := r.Source.Source().(*volume.Filestore)
+		if !ok || project == "" || instance.Create == nil || createdBy(volumes, r) {
+			continue
+		}
+		there, err := findFilestore(ctx, project, network, instance)
+		if err != nil {
+			return nil, fmt.Errorf("look for %s: %w", instance, err)
+		}
+		if there.ID != "" && there.Network == path.Base(network) {
+			left = append(left, Record{Source: r.Source})
+		}
+	}
+	return left, nil
+}

@@ -1,0 +1,111 @@
+package tests
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// lastUpdate is a cloud in which the last update of the stack has left records of its
+// storage in the outputs.
+func lastUpdate(there cloud, records ...any) cloud {
+	if there == nil {
+		there = cloud{}
+	}
+	there["outputs"] = map[string]any{"storage": records}
+	return there
+}
+
+// record is what an update says of the storage of a volume.
+func record(volume string, source map[string]any) any {
+	return map[string]any{"volume": volume, "source": source}
+}
+
+// TestRenamedVolume: what the stack creates is known by its own name, so that another
+// name of the volume changes nothing of it.
+func TestRenamedVolume(t *testing.T) {
+	for name, test := range created {
+		t.Run(name, func(t *testing.T) {
+			before := mustDeploy(t, withVolume(t, test.source(map[string]any{"kmsKey": kmsKey})), nil)
+			volume := test.source(map[string]any{"kmsKey": kmsKey})
+			volume["name"], volume["claim"] = "renamed", "renamed"
+			after := mustDeploy(t, withVolume(t, volume), lastUpdate(nil, record("more", test.source(map[string]any{}))))
+			for _, token := range []string{test.typeToken, keyGrant} {
+				assert.Equal(t, before.all(t, token)[0].urn, after.all(t, token)[0].urn)
+			}
+			// What an earlier release has registered by the name of the volume stays too.
+			aliases := before.one(t, test.typeToken, test.name).RegisterRPC.GetAliases()
+			require.NotEmpty(t, aliases)
+			assert.Equal(t, "more", aliases[0].GetSpec().GetName())
+		})
+	}
+}
+
+// TestNoEditDeletes: Pulumi would delete what the last update was told to delete with
+// the stack as soon as the program does not register it. So that is refused, whatever
+// the edit was, until the data is kept or gone.
+func TestNoEditDeletes(t *testing.T) {
+	for name, test := range created {
+		t.Run(name, func(t *testing.T) {
+			deletable := record("more", resolved(test.typeToken, test.repeated))
+			without := withVolume(t, source("nfs", map[string]any{"server": "nfs", "path": "/a"}))
+			const refused = "no volume creates it any more: Pulumi would delete it now, with all data. To keep the data, write the volume back with create, without deleteWithStack"
+
+			recorder, err := deployOver(t, without, lastUpdate(left("persia-stack"), deletable))
+			require.ErrorContains(t, err, refused)
+			assert.Empty(t, recorder.urns(), "nothing is registered")
+
+			_, err = deployOver(t, without, lastUpdate(nil, deletable))
+			require.NoError(t, err, "the storage is gone")
+			kept := mustDeploy(t, withVolume(t, test.source(map[string]any{})), lastUpdate(left("persia-stack"), deletable))
+			assert.True(t, kept.one(t, test.typeToken, test.name).RegisterRPC.GetRetainOnDelete(), "from now on it may be removed")
+			mustDeploy(t, withVolume(t, test.source(map[string]any{"deleteWithStack": test.repeated})), lastUpdate(left("persia-stack"), deletable))
+		})
+	}
+}
+
+// TestNetworkOfWhatIsLeft: Google deletes no network with an instance in it, and an
+// instance that a volume has left is still there.
+func TestNetworkOfWhatIsLeft(t *testing.T) {
+	share := record("share", source("filestore", map[string]any{"instance": "fs", "location": "us-central1-a", "share": "checkpoints", "create": map[string]any{"tier": "ZONAL"}}))
+	network := func(there cloud) registration {
+		return mustDeploy(t, readStack(t, "dev"), lastUpdate(there, share)).one(t, networkType, "persia-dev")
+	}
+	assert.True(t, network(left("persia-stack")).RegisterRPC.GetRetainOnDelete())
+	assert.False(t, network(nil).RegisterRPC.GetRetainOnDelete(), "the instance was deleted by hand")
+	elsewhere := left("persia-stack")
+	elsewhere[instanceID]["networks"] = []any{map[string]any{"network": "default"}}
+	assert.False(t, network(elsewhere).RegisterRPC.GetRetainOnDelete(), "it is in another network")
+}
+
+// TestOneGrantOfAKey: IAM knows a grant once, whoever needs it, and a disk that stays
+// needs it when the cluster and all other disks are gone.
+func TestOneGrantOfAKey(t *testing.T) {
+	configuration := withVolume(t, created["disk"].source(map[string]any{"kmsKey": kmsKey}))
+	edit(t, configuration, "persia:cluster", func(cluster any) {
+		cluster.(map[string]any)["encryption"] = map[string]any{"bootDisks": kmsKey, "secrets": kmsKey}
+	})
+	recorder := mustDeploy(t, configuration, nil)
+	grants := recorder.all(t, keyGrant)
+	require.Len(t, grants, 2, "one for each service")
+	for _, grant := range grants {
+		assert.True(t, grant.RegisterRPC.GetRetainOnDelete())
+		assert.Contains(t, grant.RegisterRPC.GetParent(), "pulumi:pulumi:Stack::", "it belongs neither to the cluster nor to a volume")
+	}
+	compute := recorder.one(t, keyGrant, kmsKey+"/compute-system")
+	assert.Contains(t, recorder.before(recorder.one(t, diskType, "us-central1-a/d")), compute.urn)
+	assert.Contains(t, recorder.before(recorder.all(t, "gcp:container/nodePool:NodePool")[0]), compute.urn)
+	assert.Equal(t, "persia-dev-boot-disks-key", compute.RegisterRPC.GetAliases()[0].GetSpec().GetName())
+}
+
+// TestFilestoreIdentity: IAM refuses to grant anything to an account that does not
+// exist yet, and in a new project that of Filestore does not.
+func TestFilestoreIdentity(t *testing.T) {
+	const identityType = "gcp:projects/serviceIdentity:ServiceIdentity"
+	recorder := mustDeploy(t, withVolume(t, created["Filestore"].source(map[string]any{"kmsKey": kmsKey})), nil)
+	identity := recorder.one(t, identityType, "filestore")
+	assert.Equal(t, "file.googleapis.com", at(t, identity, "service"))
+	assert.Contains(t, recorder.one(t, keyGrant, kmsKey+"/cloud-filer").dependencies(), identity.urn)
+	assert.Empty(t, mustDeploy(t, withVolume(t, created["disk"].source(map[string]any{"kmsKey": kmsKey})), nil).some(identityType))
+}
