@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"persia/sandbox/gcp"
+	"persia/sandbox/gcp/google"
 	"persia/sandbox/kubernetes"
 	"persia/sandbox/provider"
 	"persia/stack"
@@ -123,11 +124,15 @@ func (s *Sandbox) restConfig(ctx context.Context) (*rest.Config, error) {
 // serveProviders serves the sandbox's providers until ctx ends, and returns
 // where, as PULUMI_DEBUG_PROVIDERS wants it.
 func serveProviders(ctx context.Context, cluster *rest.Config, machines gcp.Machines, storageDir string) (string, error) {
-	google, err := provider.Serve(ctx, gcp.New(gcpVersion, cluster, machines, storageDir))
+	simulated, err := gcp.New(gcpVersion, cluster, machines, google.New(storageDir, google.Settings{}))
 	if err != nil {
 		return "", err
 	}
-	addresses := fmt.Sprintf("gcp:%d", google.Port())
+	cloud, err := provider.Serve(ctx, simulated)
+	if err != nil {
+		return "", err
+	}
+	addresses := fmt.Sprintf("gcp:%d", cloud.Port())
 	if officialKubernetes() {
 		return addresses, nil
 	}

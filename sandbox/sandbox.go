@@ -20,6 +20,7 @@ import (
 	"persia/sandbox/agent"
 	"persia/sandbox/controlplane"
 	"persia/sandbox/gcp"
+	"persia/sandbox/gcp/google"
 	"persia/sandbox/process"
 	"persia/sandbox/toolchain"
 )
@@ -203,7 +204,7 @@ func (s *Sandbox) destroy(ctx context.Context) error {
 
 // showKept says what of the simulated Google Cloud outlives its stacks.
 func (s *Sandbox) showKept() error {
-	kept, err := gcp.Kept(s.storageDir())
+	kept, err := gcp.Kept(google.New(s.storageDir(), google.Settings{}))
 	if err != nil || len(kept) == 0 {
 		return err
 	}

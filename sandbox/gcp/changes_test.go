@@ -94,7 +94,7 @@ func TestChangeOfGPUsIsShownAsReplacement(t *testing.T) {
 		kind plugin.DiffKind
 	}{
 		{"partition", gpu(values{"partition": "1g.5gb"}),
-			"nodeConfig.guestAccelerators[0].gpuPartitionSize", plugin.DiffAddReplace},
+			"nodeConfig.guestAccelerators[0].gpuPartitionSize", plugin.DiffUpdateReplace},
 		{"sharing", gpu(values{"sharing": values{"strategy": "MPS", "maxClients": 4}}),
 			"nodeConfig.guestAccelerators[0].gpuSharingConfig", plugin.DiffAddReplace},
 		{"spot", values{"spot": true}, "nodeConfig.spot", plugin.DiffUpdateReplace},

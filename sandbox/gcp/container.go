@@ -2,26 +2,16 @@ package gcp
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
-	"fmt"
-	"os"
-	"strings"
 	"sync"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
-	"github.com/pulumi/pulumi/sdk/v3/go/common/tokens"
 	storagev1 "k8s.io/api/storage/v1"
 	extensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-)
-
-const (
-	clusterID  = "projects/${project}/locations/${location}/clusters/${name}"
-	nodePoolID = "projects/${project}/locations/${location}/clusters/${cluster}/nodePools/${name}"
 )
 
 // errNotRunning answers whatever needs the control plane.
@@ -55,92 +45,6 @@ func newGKE(config *rest.Config, machines Machines) gke {
 	}
 }
 
-func (g gke) kinds() map[tokens.Type]kind {
-	return map[tokens.Type]kind{
-		"gcp:container/cluster:Cluster": {
-			id: clusterID,
-			replaceOn: append([]string{
-				"datapathProvider",
-				"defaultMaxPodsPerNode",
-				"description",
-				"initialNodeCount",
-				"ipAllocationPolicy",
-				"network",
-				"networkingMode",
-				"privateClusterConfig.enablePrivateNodes",
-				"privateClusterConfig.masterIpv4CidrBlock",
-				"privateClusterConfig.privateEndpointSubnetwork",
-				"subnetwork",
-			}, fixedNodeConfig...),
-			outputs: g.clusterOutputs,
-			apply:   g.applyCluster,
-			remove:  g.removeCluster,
-		},
-		"gcp:container/nodePool:NodePool": {
-			id: nodePoolID,
-			replaceOn: append([]string{
-				"initialNodeCount",
-				"maxPodsPerNode",
-				"networkConfig.createPodRange",
-				"networkConfig.podIpv4CidrBlock",
-				"networkConfig.podRange",
-				"placementPolicy",
-				"queuedProvisioning",
-			}, fixedNodeConfig...),
-			apply:  g.applyNodePool,
-			read:   g.readNodePool,
-			remove: g.removeNodePool,
-		},
-	}
-}
-
-// fixedNodeConfig are the inputs of machines that cannot be changed in place.
-var fixedNodeConfig = []string{
-	"nodeConfig.advancedMachineFeatures",
-	"nodeConfig.bootDiskKmsKey",
-	"nodeConfig.confidentialNodes",
-	"nodeConfig.enableConfidentialStorage",
-	"nodeConfig.ephemeralStorageConfig",
-	"nodeConfig.ephemeralStorageLocalSsdConfig",
-	"nodeConfig.gcfsConfig",
-	"nodeConfig.guestAccelerators",
-	"nodeConfig.gvnic",
-	"nodeConfig.hostMaintenancePolicy",
-	"nodeConfig.localNvmeSsdBlockConfig",
-	"nodeConfig.localSsdCount",
-	"nodeConfig.metadata",
-	"nodeConfig.minCpuPlatform",
-	"nodeConfig.nodeGroup",
-	"nodeConfig.oauthScopes",
-	"nodeConfig.preemptible",
-	"nodeConfig.reservationAffinity",
-	"nodeConfig.sandboxConfig",
-	"nodeConfig.secondaryBootDisks",
-	"nodeConfig.serviceAccount",
-	"nodeConfig.shieldedInstanceConfig",
-	"nodeConfig.soleTenantConfig",
-	"nodeConfig.spot",
-}
-
-// clusterOutputs are how to reach the cluster.
-func (g gke) clusterOutputs(inputs resource.PropertyMap) (map[string]any, error) {
-	if g.config == nil {
-		return nil, errNotRunning
-	}
-	certificate := g.config.CAData
-	if len(certificate) == 0 {
-		var err error
-		if certificate, err = os.ReadFile(g.config.CAFile); err != nil {
-			return nil, fmt.Errorf("certificate authority of the API server: %w", err)
-		}
-	}
-	return map[string]any{
-		"endpoint":   strings.TrimPrefix(g.config.Host, "https://"),
-		"selfLink":   "https://container.googleapis.com/v1/" + expand(clusterID, inputs),
-		"masterAuth": map[string]any{"clusterCaCertificate": base64.StdEncoding.EncodeToString(certificate)},
-	}, nil
-}
-
 // applyCluster puts into the control plane what GKE puts into a cluster.
 func (g gke) applyCluster(ctx context.Context, inputs resource.PropertyMap, _ func(string)) error {
 	client, err := g.client()
@@ -166,14 +70,8 @@ func (g gke) applyCluster(ctx context.Context, inputs resource.PropertyMap, _ fu
 }
 
 // removeCluster takes out again what applyCluster put in: the control plane
-// itself is the sandbox's. As on Google Cloud, what protects a cluster is its
-// state, so that protection must be lifted by an update first, and a cluster of
-// which nothing is said is protected.
-func (g gke) removeCluster(ctx context.Context, state resource.PropertyMap) error {
-	if truth(state, "deletionProtection", true) {
-		return errors.New("deletionProtection is true: " +
-			"set persia:cluster.deletionProtection to false and run up first")
-	}
+// itself is the sandbox's.
+func (g gke) removeCluster(ctx context.Context) error {
 	client, err := g.client()
 	if err != nil {
 		return err

@@ -37,7 +37,7 @@ func clusterInputs() resource.PropertyMap {
 }
 
 // installed are the names of what is in the control plane of GKE's own.
-func (g google) installed() []string {
+func (g simulated) installed() []string {
 	g.Helper()
 	drivers, err := g.client.StorageV1().CSIDrivers().List(g.Context(), metav1.ListOptions{})
 	require.NoError(g, err)
@@ -60,34 +60,32 @@ func TestClusterBringsWhatGKEInstalls(t *testing.T) {
 		files = "filestore.csi.storage.gke.io"
 		class = "standard-rwo"
 	)
+	on, off := values{"enabled": true}, values{"enabled": false}
 	for _, c := range []struct {
 		name   string
 		addons values
-		want   []string
+		// created is there after a creation, and updated after an update of a cluster
+		// with all addons.
+		created, updated []string
 	}{
 		{"all addons", values{
-			"gcsFuseCsiDriverConfig":           values{"enabled": true},
-			"gcePersistentDiskCsiDriverConfig": values{"enabled": true},
-			"gcpFilestoreCsiDriverConfig":      values{"enabled": true},
-		}, []string{fuse, disk, files, class}},
-		{"nothing said", values{}, []string{disk, class}},
-		{"persistent disks turned off", values{
-			"gcePersistentDiskCsiDriverConfig": values{"enabled": false},
-		}, []string{class}},
+			"gcsFuseCsiDriverConfig": on, "gcePersistentDiskCsiDriverConfig": on, "gcpFilestoreCsiDriverConfig": on,
+		}, []string{fuse, disk, files, class}, []string{fuse, disk, files, class}},
+		{"nothing said", values{}, []string{disk, class}, []string{fuse, disk, files, class}},
+		{"all off", values{
+			"gcsFuseCsiDriverConfig": off, "gcePersistentDiskCsiDriverConfig": off, "gcpFilestoreCsiDriverConfig": off,
+		}, []string{disk, class}, []string{class}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := newGoogle(t)
 			inputs := change(t, clusterInputs(), "addonsConfig", c.addons)
 			g.create(clusterType, inputs)
-			assert.ElementsMatch(t, c.want, g.installed())
-
-			g.create(clusterType, inputs)
-			assert.ElementsMatch(t, c.want, g.installed(), "creating again changes nothing")
+			assert.ElementsMatch(t, c.created, g.installed())
 
 			g.update(clusterType, inputs, clusterInputs())
 			assert.ElementsMatch(t, []string{fuse, disk, files, class}, g.installed(), "addons can be turned on")
 			g.update(clusterType, clusterInputs(), inputs)
-			assert.ElementsMatch(t, c.want, g.installed(), "and off")
+			assert.ElementsMatch(t, c.updated, g.installed(), "and off")
 
 			require.NoError(t, g.delete(clusterType, inputs))
 			assert.Empty(t, g.installed())

@@ -98,25 +98,15 @@ func (g gke) applyNodePool(ctx context.Context, inputs resource.PropertyMap, pro
 	return deleteNodes(ctx, client, existing)
 }
 
-// readNodePool counts the nodes that there are. A pool without nodes is still a
-// pool. What an autoscaled pool has is not the program's to say.
-func (g gke) readNodePool(ctx context.Context, inputs resource.PropertyMap) (resource.PropertyMap, error) {
+// countNodes is how many nodes of a pool there are in each zone. Uneven zones count
+// as fewer, and the next update fills them up.
+func (g gke) countNodes(ctx context.Context, inputs resource.PropertyMap) (float64, error) {
 	client, err := g.client()
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
 	existing, err := listNodes(ctx, client, inputs)
-	if err != nil {
-		return nil, err
-	}
-	actual := inputs.Copy()
-	if _, fixed := number(inputs, "nodeCount"); fixed {
-		// One number stands for all zones: uneven ones read as fewer nodes, and
-		// the next update fills them up.
-		zones := max(1, len(texts(inputs, "nodeLocations")))
-		actual["nodeCount"] = resource.NewNumberProperty(float64(len(existing) / zones))
-	}
-	return actual, nil
+	return float64(len(existing) / max(1, len(texts(inputs, "nodeLocations")))), err
 }
 
 func (g gke) removeNodePool(ctx context.Context, state resource.PropertyMap) error {
@@ -321,12 +311,12 @@ func lowest(taken []int, count int) []int {
 // not. The index of the node follows.
 func (p nodePool) namePrefix(zone string) string {
 	machine := object(p.inputs, "nodeConfig").Copy()
-	for _, inPlace := range []resource.PropertyKey{"labels", "resourceLabels", "tags", "taints"} {
+	for _, inPlace := range []resource.PropertyKey{"labels", "resourceLabels", "tags", "taints", "effectiveTaints"} {
 		delete(machine, inPlace)
 	}
 	hash := fnv.New32a()
 	// Maps print in the order of their keys.
-	fmt.Fprint(hash, expand(nodePoolID, p.inputs), zone, machine.Mappable())
+	fmt.Fprint(hash, expand("projects/${project}/locations/${location}/clusters/${cluster}/nodePools/${name}", p.inputs), zone, machine.Mappable())
 	suffix := fmt.Sprintf("-%08x-", hash.Sum32())
 	// The name is the value of a label, too.
 	const indexLength = 4

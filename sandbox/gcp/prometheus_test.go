@@ -29,7 +29,7 @@ func newExtensions() *fake.Clientset {
 }
 
 // kindsServed are the names of the kinds in the control plane.
-func (g google) kindsServed() []string {
+func (g simulated) kindsServed() []string {
 	g.Helper()
 	list, err := g.extensions.ApiextensionsV1().CustomResourceDefinitions().List(g.Context(), metav1.ListOptions{})
 	require.NoError(g, err)
@@ -52,7 +52,6 @@ func TestManagedPrometheusBringsItsKinds(t *testing.T) {
 			g := newGoogle(t)
 			g.create(clusterType, inputs)
 			assert.Contains(t, g.kindsServed(), podMonitoring)
-			g.create(clusterType, inputs)
 			g.update(clusterType, inputs, off)
 			assert.Contains(t, g.kindsServed(), podMonitoring, "the program has objects of it")
 			require.NoError(t, g.delete(clusterType, off))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 
 	"github.com/blang/semver"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
@@ -12,6 +11,8 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/tokens"
 	"k8s.io/client-go/rest"
 
+	"persia/sandbox/gcp/google"
+	"persia/sandbox/gcp/terraform"
 	"persia/sandbox/provider"
 )
 
@@ -19,10 +20,10 @@ import (
 type Provider struct {
 	plugin.UnimplementedProvider
 
-	version string
-	log     provider.Logger
-	kinds   map[tokens.Type]kind
-	storage storage
+	version   string
+	log       provider.Logger
+	cloud     *google.Cloud
+	terraform *terraform.Provider
 }
 
 var _ plugin.GrpcProvider = (*Provider)(nil)
@@ -30,16 +31,16 @@ var _ plugin.GrpcProvider = (*Provider)(nil)
 // New makes a provider that presents itself with this version. cluster is the
 // API server that stands for every GKE cluster, or nil when it does not run: that
 // is enough to preview a new stack. machines are those that the catalogue lacks.
-// storageDir is a folder for what outlives stacks.
-func New(version string, cluster *rest.Config, machines Machines, storageDir string) *Provider {
-	return newProvider(version, newGKE(cluster, machines), storage{dir: storageDir})
+// cloud keeps the resources.
+func New(version string, cluster *rest.Config, machines Machines, cloud *google.Cloud) (*Provider, error) {
+	return newProvider(version, newGKE(cluster, machines), cloud)
 }
 
-func newProvider(version string, gke gke, storage storage) *Provider {
-	p := &Provider{version: version, kinds: plainKinds(), storage: storage}
-	maps.Copy(p.kinds, gke.kinds())
-	maps.Copy(p.kinds, storage.kinds())
-	return p
+func newProvider(version string, gke gke, cloud *google.Cloud) (*Provider, error) {
+	p := &Provider{version: version, cloud: cloud}
+	planner, err := terraform.New(&api{Cloud: cloud, gke: gke, provider: p})
+	p.terraform = planner
+	return p, err
 }
 
 // Attach directs progress to the engine at address.
@@ -91,10 +92,7 @@ func (p *Provider) Configure(context.Context, plugin.ConfigureRequest) (plugin.C
 
 // Invoke answers the functions that the program calls.
 func (p *Provider) Invoke(_ context.Context, req plugin.InvokeRequest) (plugin.InvokeResponse, error) {
-	function, known := functions[req.Tok]
-	if !known {
-		function, known = p.storage.functions()[req.Tok]
-	}
+	function, known := p.functions()[req.Tok]
 	if !known {
 		return plugin.InvokeResponse{}, unknown("function", string(req.Tok))
 	}
@@ -102,178 +100,101 @@ func (p *Provider) Invoke(_ context.Context, req plugin.InvokeRequest) (plugin.I
 	return plugin.InvokeResponse{Properties: result}, err
 }
 
-// Check refuses resources that nothing stands for, and those without a name that
-// Pulumi does not name.
-func (p *Provider) Check(_ context.Context, req plugin.CheckRequest) (plugin.CheckResponse, error) {
-	kind, err := p.kind(req.URN)
-	if err != nil {
+// Check refuses resources that nothing stands for, and inputs that the provider's
+// schema does not take.
+func (p *Provider) Check(ctx context.Context, req plugin.CheckRequest) (plugin.CheckResponse, error) {
+	if err := p.known(req.URN); err != nil {
 		return plugin.CheckResponse{}, err
 	}
-	inputs, err := kind.named(req)
-	if err != nil {
-		return plugin.CheckResponse{}, err
-	}
-	resp := plugin.CheckResponse{Properties: inputs}
-	for _, name := range kind.required() {
-		if inputs[name].IsNull() {
-			resp.Failures = append(resp.Failures, plugin.CheckFailure{
-				Property: name,
-				Reason:   fmt.Sprintf("%s is required: the simulated Google Cloud has no defaults for what names a resource", name),
-			})
-		}
-	}
-	return resp, nil
+	return p.terraform.Check(ctx, req)
 }
 
-// Diff compares inputs. It replaces a resource where Google Cloud's provider
-// would. A value that is not known yet differs from every other.
-func (p *Provider) Diff(_ context.Context, req plugin.DiffRequest) (plugin.DiffResponse, error) {
-	kind, err := p.kind(req.URN)
-	if err != nil {
+// Diff plans a change as the official provider does.
+func (p *Provider) Diff(ctx context.Context, req plugin.DiffRequest) (plugin.DiffResponse, error) {
+	if err := p.known(req.URN); err != nil {
 		return plugin.DiffResponse{}, err
 	}
-	diff := req.OldInputs.Diff(req.NewInputs)
-	if diff == nil {
-		return plugin.DiffResult{Changes: plugin.DiffNone}, nil
-	}
-	result := plugin.DiffResult{
-		Changes:      plugin.DiffSome,
-		DetailedDiff: plugin.NewDetailedDiffFromObjectDiff(diff, true),
-		// Two resources cannot share the name that the program gives. A resource
-		// without a name is told by all of its inputs.
-		DeleteBeforeReplace: req.NewInputs.HasValue("name") && !kind.autoNamed,
-	}
-	for path, change := range result.DetailedDiff {
-		changed, err := resource.ParsePropertyPath(path)
-		if err != nil {
-			return plugin.DiffResponse{}, fmt.Errorf("path %q of a change: %w", path, err)
-		}
-		if kind.replaces(changed, req.OldInputs, req.NewInputs) {
-			change.Kind = change.Kind.AsReplace()
-			result.DetailedDiff[path] = change
-		}
-	}
-	return result, nil
+	return p.terraform.Diff(ctx, req)
 }
 
-// Create makes a resource. Previews know its inputs and nothing else.
+// Create makes a resource. Previews know what is planned and nothing else.
 func (p *Provider) Create(ctx context.Context, req plugin.CreateRequest) (plugin.CreateResponse, error) {
-	kind, err := p.kind(req.URN)
-	if err != nil {
+	if err := p.known(req.URN); err != nil {
 		return plugin.CreateResponse{}, err
 	}
-	if req.Preview {
-		planned := req.Properties.Copy()
-		for _, name := range kind.computed {
-			planned[name] = resource.MakeComputed(resource.NewStringProperty(""))
-		}
-		return plugin.CreateResponse{Properties: planned}, nil
-	}
-	id := expand(kind.id, req.Properties)
-	if kind.create != nil {
-		if err := kind.create(id); err != nil {
-			return plugin.CreateResponse{}, fmt.Errorf("create %s: %w", id, err)
-		}
-	}
-	state, err := p.apply(ctx, kind, req.URN, req.Properties)
-	if err != nil {
-		return plugin.CreateResponse{}, fmt.Errorf("create %s: %w", id, err)
-	}
-	return plugin.CreateResponse{ID: resource.ID(id), Properties: state}, nil
+	id, state, err := p.terraform.Create(withURN(ctx, req.URN), req.URN.Type(), req.Properties, req.Preview)
+	return plugin.CreateResponse{ID: id, Properties: state}, err
 }
 
 // Update changes a resource in place.
 func (p *Provider) Update(ctx context.Context, req plugin.UpdateRequest) (plugin.UpdateResponse, error) {
-	kind, err := p.kind(req.URN)
-	if err != nil {
+	if err := p.known(req.URN); err != nil {
 		return plugin.UpdateResponse{}, err
 	}
-	if req.Preview {
-		// The inputs change, and the outputs beside them do not.
-		state := req.OldOutputs.Copy()
-		for name := range req.OldInputs {
-			delete(state, name)
-		}
-		maps.Copy(state, req.NewInputs)
-		for _, name := range kind.computed {
-			if req.OldInputs[name].DeepEquals(req.NewInputs[name]) {
-				state[name] = req.OldOutputs[name]
-			}
-		}
-		return plugin.UpdateResponse{Properties: state}, nil
-	}
-	state, err := p.apply(ctx, kind, req.URN, req.NewInputs)
-	if err != nil {
-		return plugin.UpdateResponse{}, fmt.Errorf("update %s: %w", req.ID, err)
-	}
-	return plugin.UpdateResponse{Properties: state}, nil
+	state, err := p.terraform.Update(withURN(ctx, req.URN), req.URN.Type(), req.ID, req.OldOutputs, req.NewInputs, req.IgnoreChanges, req.Preview)
+	return plugin.UpdateResponse{Properties: state}, err
 }
 
-func (p *Provider) apply(ctx context.Context, kind kind, urn resource.URN, inputs resource.PropertyMap) (resource.PropertyMap, error) {
-	state, err := kind.state(inputs)
-	if err != nil || kind.apply == nil {
-		return state, err
-	}
-	return state, kind.apply(ctx, inputs, func(message string) { p.log.Status(ctx, urn, message) })
-}
-
-// Read returns a resource as it is by now.
+// Read returns a resource as it is by now. What the program gave stays its input,
+// with the value that is there by now.
 func (p *Provider) Read(ctx context.Context, req plugin.ReadRequest) (plugin.ReadResponse, error) {
-	kind, err := p.kind(req.URN)
-	if err != nil {
+	if err := p.known(req.URN); err != nil {
 		return plugin.ReadResponse{}, err
 	}
-	inputs, err := p.inputs(ctx, kind, req)
+	state, err := p.terraform.Read(ctx, req.URN.Type(), req.ID, req.State)
 	if err != nil {
 		return plugin.ReadResponse{}, fmt.Errorf("read %s: %w", req.ID, err)
 	}
-	if inputs == nil {
+	if state == nil {
 		return plugin.ReadResponse{}, nil
 	}
-	state, err := kind.state(inputs)
-	if err != nil {
-		return plugin.ReadResponse{}, fmt.Errorf("read %s: %w", req.ID, err)
-	}
+	inputs := p.terraform.Inputs(req.URN.Type(), req.Inputs, state)
 	return plugin.ReadResponse{ReadResult: plugin.ReadResult{ID: req.ID, Inputs: inputs, Outputs: state}}, nil
-}
-
-// inputs are those of a resource as it is by now, whether the stack knows it or
-// imports it, nil if it is not there.
-func (p *Provider) inputs(ctx context.Context, kind kind, req plugin.ReadRequest) (resource.PropertyMap, error) {
-	switch imported := len(req.State) == 0; {
-	case imported && kind.find == nil:
-		return nil, fmt.Errorf("import of %s: the simulated Google Cloud has none but what the stack made", req.URN.Type())
-	case imported:
-		return kind.find(string(req.ID))
-	case kind.read == nil:
-		return req.Inputs, nil
-	default:
-		return kind.read(ctx, req.Inputs)
-	}
 }
 
 // Delete removes a resource.
 func (p *Provider) Delete(ctx context.Context, req plugin.DeleteRequest) (plugin.DeleteResponse, error) {
-	kind, err := p.kind(req.URN)
-	if err != nil {
+	if err := p.known(req.URN); err != nil {
 		return plugin.DeleteResponse{}, err
 	}
-	if kind.remove != nil {
-		if err := kind.remove(ctx, req.Outputs); err != nil {
-			return plugin.DeleteResponse{}, fmt.Errorf("delete %s: %w", req.ID, err)
-		}
-	}
-	return plugin.DeleteResponse{}, nil
+	return plugin.DeleteResponse{}, p.terraform.Delete(ctx, req.URN.Type(), req.ID, req.Outputs)
 }
 
-func (p *Provider) kind(urn resource.URN) (kind, error) {
-	kind, known := p.kinds[urn.Type()]
-	if !known {
-		return kind, unknown("resource", string(urn.Type()))
+func (p *Provider) known(urn resource.URN) error {
+	if !p.terraform.Has(urn.Type()) {
+		return unknown("resource", string(urn.Type()))
 	}
-	return kind, nil
+	return nil
 }
 
 func unknown(what, token string) error {
-	return fmt.Errorf("the simulated Google Cloud has no %s %s: add it to sandbox/gcp if the program needs it", what, token)
+	return fmt.Errorf("the simulated Google Cloud has no %s %s: it has what the program uses, and nothing else", what, token)
+}
+
+type urnKey struct{}
+
+// withURN tells whoever makes progress whose it is.
+func withURN(ctx context.Context, urn resource.URN) context.Context {
+	return context.WithValue(ctx, urnKey{}, urn)
+}
+
+func (p *Provider) progress(ctx context.Context, message string) {
+	if urn, told := ctx.Value(urnKey{}).(resource.URN); told {
+		p.log.Status(ctx, urn, message)
+	}
+}
+
+// function answers one function.
+type function func(args resource.PropertyMap) (resource.PropertyMap, error)
+
+func (p *Provider) functions() map[tokens.ModuleMember]function {
+	return map[tokens.ModuleMember]function{
+		"gcp:organizations/getProject:getProject":                       getProject,
+		"gcp:storage/getBuckets:getBuckets":                             p.getBuckets,
+		"gcp:storage/getProjectServiceAccount:getProjectServiceAccount": getProjectServiceAccount,
+		"gcp:filestore/getInstance:getInstance":                         p.lookup("file.instance", "projects/${project}/locations/${location}/instances/${name}"),
+		"gcp:compute/getDisk:getDisk":                                   p.lookup("compute.disk", "projects/${project}/zones/${zone}/disks/${name}"),
+		"gcp:container/getCluster:getCluster":                           p.lookup(clusterKind, "projects/${project}/locations/${location}/clusters/${name}"),
+		"gcp:compute/getRegionDisk:getRegionDisk":                       p.lookup("compute.regionDisk", "projects/${project}/regions/${region}/disks/${name}"),
+	}
 }

@@ -3,6 +3,7 @@ package gcp
 import (
 	"maps"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
@@ -28,24 +29,24 @@ var stored = map[string]struct {
 	instanceType: {"projects/my-project/locations/us-central1-a/instances/fs",
 		values{"project": "my-project", "location": "us-central1-a", "name": "fs", "tier": "ZONAL",
 			"fileShares": values{"name": "checkpoints", "capacityGb": 1024},
-			"networks":   []any{values{"network": storageNetwork}}},
+			"networks":   []any{values{"network": storageNetwork, "modes": []any{"MODE_IPV4"}}}},
 		"gcp:filestore/getInstance:getInstance",
 		values{"fileShares": values{"name": "checkpoints", "capacityGb": 2048}}, values{"tier": "REGIONAL"}},
 	diskType: {"projects/my-project/zones/us-central1-a/disks/d",
 		values{"project": "my-project", "zone": "us-central1-a", "name": "d", "type": "pd-ssd", "size": 100},
 		"gcp:compute/getDisk:getDisk", values{"size": 200}, values{"size": 50}},
 	regionDiskType: {"projects/my-project/regions/us-central1/disks/d",
-		values{"project": "my-project", "region": "us-central1", "name": "d", "type": "pd-ssd", "size": 100},
+		values{"project": "my-project", "region": "us-central1", "replicaZones": []any{"us-central1-a", "us-central1-b"}, "name": "d", "type": "pd-ssd", "size": 100},
 		"gcp:compute/getRegionDisk:getRegionDisk", values{"size": 200}, values{"type": "pd-standard"}},
 }
 
-func (g google) invoke(token tokens.ModuleMember, args resource.PropertyMap) (resource.PropertyMap, error) {
+func (g simulated) invoke(token tokens.ModuleMember, args resource.PropertyMap) (resource.PropertyMap, error) {
 	resp, err := g.Invoke(g.Context(), plugin.InvokeRequest{Tok: token, Args: args})
 	return resp.Properties, err
 }
 
 // importOf reads a resource that the stack does not know.
-func (g google) importOf(token, id string) plugin.ReadResponse {
+func (g simulated) importOf(token, id string) plugin.ReadResponse {
 	g.Helper()
 	resp, err := g.Read(g.Context(), plugin.ReadRequest{URN: urn(token), ID: resource.ID(id)})
 	require.NoError(g, err)
@@ -57,50 +58,49 @@ func (g google) importOf(token, id string) plugin.ReadResponse {
 func TestStored(t *testing.T) {
 	for token, kind := range stored {
 		t.Run(token, func(t *testing.T) {
-			google, inputs := newGoogle(t), properties(kind.inputs)
+			g := newGoogle(t)
+			dir := filepath.Join(t.TempDir(), "storage")
+			g.next(dir)
+			inputs := g.check(token, properties(kind.inputs))
 			lookup := inputs.Copy()
 			lookup["prefix"] = resource.NewProperty("check")
-			found, err := google.invoke(kind.lookup, lookup)
+			found, err := g.invoke(kind.lookup, lookup)
 			if token == bucketType {
 				require.NoError(t, err)
 				assert.Empty(t, found["buckets"].ArrayValue())
 			} else {
 				assert.ErrorContains(t, err, kind.id+" not found")
 			}
-			assert.Nil(t, google.importOf(token, kind.id).Outputs, "there is nothing to import")
+			assert.Nil(t, g.importOf(token, kind.id).Outputs, "there is nothing to import")
 
-			created := google.create(token, inputs)
+			created := g.create(token, inputs)
 			assert.Equal(t, resource.ID(kind.id), created.ID)
-			_, err = google.Create(t.Context(), plugin.CreateRequest{URN: urn(token), Properties: inputs})
+			_, err = g.tryCreate(token, inputs)
 			assert.ErrorContains(t, err, "Error 409")
 			assert.ErrorContains(t, err, "already exists")
 
-			// The next command has another provider.
-			google.Provider = newProvider("7.38.0", gke{}, google.storage)
-			found, err = google.invoke(kind.lookup, lookup)
+			g.next(dir)
+			found, err = g.invoke(kind.lookup, lookup)
 			require.NoError(t, err)
 			if token == bucketType {
 				require.Len(t, found["buckets"].ArrayValue(), 1)
 				assert.Equal(t, "US-CENTRAL1", found["buckets"].ArrayValue()[0].ObjectValue()["location"].StringValue())
 			}
-			imported := google.importOf(token, kind.id)
-			assert.Equal(t, inputs, imported.Inputs)
-			assert.Equal(t, created.Properties, imported.Outputs)
+			imported := g.importOf(token, kind.id)
+			g.states[key(token, inputs)] = held{imported.ID, inputs, imported.Outputs}
+			assert.Equal(t, plugin.DiffNone, g.diff(token, inputs, inputs).Changes, "imported as it was made")
 
 			grown := properties(merge(kind.inputs, kind.grown))
-			diff, err := google.Diff(t.Context(), plugin.DiffRequest{URN: urn(token), OldInputs: inputs, NewInputs: grown})
-			require.NoError(t, err)
+			diff := g.diff(token, inputs, grown)
 			assert.Equal(t, plugin.DiffSome, diff.Changes)
 			assert.False(t, diff.Replace(), "%v", diff.DetailedDiff)
-			diff, err = google.Diff(t.Context(), plugin.DiffRequest{URN: urn(token), OldInputs: inputs, NewInputs: properties(merge(kind.inputs, kind.replaced))})
-			require.NoError(t, err)
-			assert.True(t, diff.Replace(), "%v", diff.DetailedDiff)
-			google.update(token, inputs, grown)
-			assert.Equal(t, grown, google.importOf(token, kind.id).Inputs)
+			assert.True(t, g.diff(token, inputs, properties(merge(kind.inputs, kind.replaced))).Replace())
+			g.update(token, inputs, grown)
+			assert.Equal(t, plugin.DiffNone, g.diff(token, grown, grown).Changes)
 
-			require.NoError(t, google.delete(token, grown))
-			assert.Nil(t, google.importOf(token, kind.id).Outputs)
-			_, err = os.Stat(google.storage.dir)
+			require.NoError(t, g.delete(token, grown))
+			assert.Nil(t, g.importOf(token, kind.id).Outputs)
+			_, err = os.Stat(dir)
 			assert.ErrorIs(t, err, os.ErrNotExist, "nothing is left")
 		})
 	}
@@ -108,37 +108,37 @@ func TestStored(t *testing.T) {
 
 // TestNetworkOfAnInstance: it outlives the stack for as long as the instance does.
 func TestNetworkOfAnInstance(t *testing.T) {
-	google := newGoogle(t)
+	g := newGoogle(t)
 	network := properties(values{"project": "my-project", "name": "persia", "autoCreateSubnetworks": false})
-	google.create(networkType, network)
-	google.create(networkType, network)
-	assert.Nil(t, google.importOf(networkType, storageNetwork).Outputs)
-
+	g.create(networkType, network)
 	instance := properties(stored[instanceType].inputs)
-	google.create(instanceType, instance)
-	assert.ErrorContains(t, google.delete(networkType, network), "already being used by projects/my-project/locations/us-central1-a/instances/fs")
-	_, err := google.Create(t.Context(), plugin.CreateRequest{URN: urn(networkType), Properties: network})
+	g.create(instanceType, instance)
+	assert.ErrorContains(t, g.delete(networkType, network), "already being used by 'projects/my-project/locations/us-central1-a/instances/fs'")
+	_, err := g.tryCreate(networkType, network)
 	assert.ErrorContains(t, err, "already exists")
-	assert.Equal(t, network, google.importOf(networkType, storageNetwork).Inputs)
+	assert.Equal(t, "persia", text(g.importOf(networkType, storageNetwork).Inputs, "name"))
 
-	require.NoError(t, google.delete(instanceType, instance))
-	require.NoError(t, google.delete(networkType, network))
+	require.NoError(t, g.delete(instanceType, instance))
+	require.NoError(t, g.delete(networkType, network))
+	assert.Nil(t, g.importOf(networkType, storageNetwork).Outputs)
 }
 
 // TestAddressOfAnInstance is not known in the preview of a new one, and stays in
 // that of an update.
 func TestAddressOfAnInstance(t *testing.T) {
-	google, inputs := newGoogle(t), properties(stored[instanceType].inputs)
-	planned, err := google.Create(t.Context(), plugin.CreateRequest{URN: urn(instanceType), Properties: inputs, Preview: true})
+	g, inputs := newGoogle(t), properties(stored[instanceType].inputs)
+	planned, err := g.Create(t.Context(), plugin.CreateRequest{URN: urn(instanceType), Properties: inputs, Preview: true})
 	require.NoError(t, err)
-	assert.True(t, planned.Properties["networks"].IsComputed())
-	made := google.create(instanceType, inputs).Properties
-	address := made["networks"].ArrayValue()[0].ObjectValue()["ipAddresses"]
-	assert.Equal(t, "10.200.0.2", address.ArrayValue()[0].StringValue())
-	update, err := google.Update(t.Context(), plugin.UpdateRequest{URN: urn(instanceType), OldInputs: inputs, OldOutputs: made,
+	address := func(state resource.PropertyMap) resource.PropertyValue {
+		return objects(state, "networks")[0]["ipAddresses"]
+	}
+	assert.True(t, address(planned.Properties).IsComputed())
+	made := g.create(instanceType, inputs)
+	assert.Equal(t, "10.200.0.2", address(made.Properties).ArrayValue()[0].StringValue())
+	update, err := g.Update(t.Context(), plugin.UpdateRequest{URN: urn(instanceType), ID: made.ID, OldInputs: inputs, OldOutputs: made.Properties,
 		NewInputs: properties(merge(stored[instanceType].inputs, stored[instanceType].grown)), Preview: true})
 	require.NoError(t, err)
-	assert.Equal(t, made["networks"], update.Properties["networks"])
+	assert.Equal(t, address(made.Properties), address(update.Properties))
 }
 
 func merge(inputs, changes values) values {

@@ -1,0 +1,85 @@
+package gcp
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+
+	"persia/sandbox/gcp/google"
+)
+
+func getProject(args resource.PropertyMap) (resource.PropertyMap, error) {
+	project := text(args, "projectId")
+	if project == "" {
+		return nil, errors.New("projectId is required: the simulated Google Cloud has no default project")
+	}
+	return resource.NewPropertyMapFromMap(map[string]any{
+		"id":        "projects/" + project,
+		"projectId": project,
+		"name":      project,
+		"number":    google.ProjectNumber,
+	}), nil
+}
+
+func getProjectServiceAccount(resource.PropertyMap) (resource.PropertyMap, error) {
+	email := "service-" + google.ProjectNumber + "@gs-project-accounts.iam.gserviceaccount.com"
+	return resource.NewPropertyMapFromMap(map[string]any{"emailAddress": email, "member": "serviceAccount:" + email}), nil
+}
+
+func (p *Provider) getBuckets(args resource.PropertyMap) (resource.PropertyMap, error) {
+	buckets, err := p.cloud.List("storage.bucket")
+	found := []any{}
+	for _, name := range slices.Sorted(maps.Keys(buckets)) {
+		if strings.HasPrefix(name, text(args, "prefix")) && buckets[name]["project"] == text(args, "project") {
+			found = append(found, map[string]any{
+				"name": name, "location": buckets[name]["location"], "labels": buckets[name]["labels"],
+			})
+		}
+	}
+	return resource.NewPropertyMapFromMap(map[string]any{"buckets": found}), err
+}
+
+// lookup answers with a resource, or with the error of Google Cloud's provider.
+func (p *Provider) lookup(kind, id string) function {
+	return func(args resource.PropertyMap) (resource.PropertyMap, error) {
+		name := expand(id, args)
+		body, err := p.cloud.Get(kind, name)
+		if err != nil {
+			return nil, err
+		}
+		if body == nil {
+			return nil, fmt.Errorf("1 error occurred:\n\t* %s not found", name)
+		}
+		return p.terraform.Found(kind, name, body)
+	}
+}
+
+// expand puts properties into a template such as that of an identifier.
+func expand(template string, properties resource.PropertyMap) string {
+	return os.Expand(template, func(name string) string { return text(properties, name) })
+}
+
+// Kept names what a cloud holds of what outlives stacks.
+func Kept(cloud *google.Cloud) ([]string, error) {
+	var kept []string
+	for _, kind := range []struct{ api, called string }{
+		{"storage.bucket", "bucket"},
+		{"file.instance", "Filestore instance"},
+		{"compute.disk", "disk"},
+		{"compute.regionDisk", "regional disk"},
+	} {
+		all, err := cloud.List(kind.api)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range slices.Sorted(maps.Keys(all)) {
+			kept = append(kept, kind.called+" "+name)
+		}
+	}
+	return kept, nil
+}

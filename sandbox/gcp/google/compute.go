@@ -1,0 +1,173 @@
+package google
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+)
+
+const computeURL = "https://www.googleapis.com/compute/v1/"
+
+// urls makes full URLs of the links of a body, as Compute Engine answers them.
+func urls(body Body, fields ...string) {
+	for _, field := range fields {
+		if link := text(body, field); strings.HasPrefix(link, "projects/") {
+			Set(body, field, computeURL+link)
+		}
+	}
+}
+
+func compute(name string, body Body) {
+	body["name"] = segment(name)
+	body["selfLink"] = computeURL + name
+	fill(body, "creationTimestamp", "2026-08-01T00:00:00.000-07:00")
+	project := "projects/" + element(name, "projects")
+	for field, collection := range map[string]string{"region": "regions", "zone": "zones"} {
+		if place := element(name, collection); place != "" {
+			body[field] = fmt.Sprintf("%s%s/%s/%s", computeURL, project, collection, place)
+		}
+	}
+}
+
+func normalizeNetwork(_ *Cloud, name string, body Body) error {
+	compute(name, body)
+	body["selfLinkWithId"] = text(body, "selfLink")
+	fill(body, "routingConfig.routingMode", "REGIONAL")
+	return nil
+}
+
+func normalizeSubnetwork(_ *Cloud, name string, body Body) error {
+	compute(name, body)
+	urls(body, "network")
+	cidr, err := netip.ParsePrefix(text(body, "ipCidrRange"))
+	if err != nil {
+		return refuse(400, "invalid", "Invalid value for field 'resource.ipCidrRange': '%s'.", text(body, "ipCidrRange"))
+	}
+	body["gatewayAddress"] = cidr.Masked().Addr().Next().String()
+	fill(body, "fingerprint", hash(name))
+	return nil
+}
+
+func normalizeRouter(_ *Cloud, name string, body Body) error {
+	compute(name, body)
+	urls(body, "network")
+	return nil
+}
+
+// natDefaults are those of the one gateway in a recorded router. That with manual
+// addresses is real; that with automatic ones is from Config Connector's mock†.
+func natDefaults(_ string, request Body) Body {
+	answer, withoutAsked := "compute.router.nat", "natIps"
+	if text(request, "natIpAllocateOption") == "AUTO_ONLY" {
+		answer, withoutAsked = "compute.router.natAutomatic", ""
+	}
+	all := Clone(Answers()[answer])
+	gateway := list(all.Get, "nats")[0].(Body)
+	asked := list(all.Request, "nats")[0].(Body)
+	body := beyond(gateway, asked)
+	delete(body, withoutAsked)
+	return withoutPlaceholders(body)
+}
+
+func routerExists(c *Cloud, name string, _ Body) error {
+	router := routerOf(name)
+	body, err := c.read("compute.router", router)
+	if err == nil && body == nil {
+		err = refuse(404, "notFound", "The resource '%s' was not found", router)
+	}
+	return err
+}
+
+// routerOf is the router of a gateway, whose name in the provider is
+// project/region/router/name.
+func routerOf(nat string) string {
+	parts := strings.Split(nat, "/")
+	return fmt.Sprintf("projects/%s/regions/%s/routers/%s", parts[0], parts[1], parts[2])
+}
+
+// deleteNATs deletes the gateways that are part of a router.
+func deleteNATs(c *Cloud, name string, _ Body) error {
+	gateways, err := c.all("compute.router.nat")
+	if err != nil {
+		return err
+	}
+	for gateway := range gateways {
+		if routerOf(gateway) == name {
+			if err := c.erase("compute.router.nat", gateway); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// networkUser is what stands in a network.
+func networkUser(c *Cloud, name string) (string, error) {
+	for _, kind := range []string{"compute.subnetwork", "compute.router"} {
+		if found, err := user(c, kind, name, "network"); err != nil || found != "" {
+			return found, err
+		}
+	}
+	instances, err := c.all("file.instance")
+	for instance, body := range instances {
+		for _, of := range list(body, "networks") {
+			if inNetwork(instance, text(of.(Body), "network"), name) {
+				return instance, nil
+			}
+		}
+	}
+	return "", err
+}
+
+// inNetwork reports whether an instance's network, of its own project if it is a
+// short name, is one.
+func inNetwork(instance, network, name string) bool {
+	return strings.HasSuffix(network, name) ||
+		fmt.Sprintf("projects/%s/global/networks/%s", element(instance, "projects"), network) == name
+}
+
+func subnetworkUser(c *Cloud, name string) (string, error) {
+	return user(c, "container.cluster", name, "networkConfig.subnetwork")
+}
+
+// checkDisk refuses a disk that is smaller than it is.
+func checkDisk(c *Cloud, name string, body Body) error {
+	for _, kind := range []string{"compute.disk", "compute.regionDisk"} {
+		old, err := c.read(kind, name)
+		if err != nil {
+			return err
+		}
+		if old != nil && size(body) < size(old) {
+			return refuse(400, "invalid", "Invalid value for field 'sizeGb': '%d'. New disk size must be larger than current size.", size(body))
+		}
+	}
+	return nil
+}
+
+func size(body Body) int {
+	value, _ := Lookup(body, "sizeGb")
+	var gb int
+	fmt.Sscan(fmt.Sprint(value), &gb)
+	return gb
+}
+
+func normalizeDisk(_ *Cloud, name string, body Body) error {
+	compute(name, body)
+	body["sizeGb"] = fmt.Sprint(size(body))
+	place, _, _ := strings.Cut(name, "/disks/")
+	body["type"] = computeURL + place + "/diskTypes/" + segment(text(body, "type"))
+	zones := []any{}
+	for _, zone := range list(body, "replicaZones") {
+		zones = append(zones, computeURL+"projects/"+element(name, "projects")+"/zones/"+segment(zone.(string)))
+	}
+	if len(zones) > 0 {
+		body["replicaZones"] = zones
+	}
+	// The key in use is a version of the one that was named.
+	for _, key := range []string{"diskEncryptionKey.kmsKeyName"} {
+		if value := text(body, key); value != "" && !strings.Contains(value, "/cryptoKeyVersions/") {
+			Set(body, key, value+"/cryptoKeyVersions/1") // †
+		}
+	}
+	return nil
+}

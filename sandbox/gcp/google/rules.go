@@ -1,0 +1,105 @@
+package google
+
+import (
+	"fmt"
+	"strings"
+)
+
+// rules are what one kind of resource does that its recorded answers do not say.
+// All but notFound may be nil.
+type rules struct {
+	// defaults is what the service sets by itself.
+	defaults func(name string, request Body) Body
+	// check refuses a request or an updated body.
+	check func(c *Cloud, name string, body Body) error
+	// create changes what only a creation does.
+	create func(c *Cloud, name string, body Body)
+	// normalize completes a body after a creation and after each update.
+	normalize func(c *Cloud, name string, body Body) error
+	// inUse names what uses a resource, which keeps it from being deleted.
+	inUse func(c *Cloud, name string) (string, error)
+	// deleted removes what goes with a resource.
+	deleted func(c *Cloud, name string, body Body) error
+	// gke is for GKE's resources: it refuses updates that say nothing, and leaves
+	// zero values out of its answers.
+	gke bool
+	// shared resources are entries of a policy: adding one twice does nothing.
+	shared bool
+}
+
+// leftOut is what an answer leaves out.
+func (r rules) leftOut() func(any) bool {
+	if r.gke {
+		return isZero
+	}
+	return isEmpty
+}
+
+func (rules) notFound(name string) error {
+	return refuse(404, "notFound", "The resource '%s' was not found", name)
+}
+
+// kinds are the services' resources, by the names of their recorded answers.
+var kinds map[string]rules
+
+func init() { // the rules look other kinds up
+	kinds = map[string]rules{
+		"container.cluster":           clusterRules(),
+		"container.nodePool":          nodePoolRules(),
+		"compute.network":             {defaults: recorded("compute.network"), normalize: normalizeNetwork, inUse: networkUser},
+		"compute.subnetwork":          {defaults: recorded("compute.subnetwork"), normalize: normalizeSubnetwork, inUse: subnetworkUser},
+		"compute.router":              {defaults: recorded("compute.router"), normalize: normalizeRouter, deleted: deleteNATs},
+		"compute.router.nat":          {defaults: natDefaults, check: routerExists},
+		"compute.disk":                {defaults: recorded("compute.disk"), check: checkDisk, normalize: normalizeDisk},
+		"compute.regionDisk":          {defaults: recorded("compute.regionDisk"), check: checkDisk, normalize: normalizeDisk},
+		"file.instance":               {defaults: recorded("file.instance"), normalize: normalizeInstance},
+		"gkebackup.backupPlan":        {defaults: recorded("gkebackup.backupPlan"), normalize: normalizePlan},
+		"storage.bucket":              {defaults: bucketDefaults, normalize: normalizeBucket},
+		"iam.serviceAccount":          {defaults: accountDefaults, normalize: normalizeAccount},
+		"artifactregistry.repository": {defaults: nothing, normalize: normalizeRepository},
+		// A member of a policy.
+		"iam.member": {defaults: nothing, shared: true},
+	}
+}
+
+func rulesOf(kind string) (rules, error) {
+	found, known := kinds[kind]
+	if !known {
+		return rules{}, fmt.Errorf("the simulated Google Cloud has no %s", kind)
+	}
+	return found, nil
+}
+
+func nothing(string, Body) Body { return Body{} }
+
+// recorded takes what a service set by itself in one recorded answer.
+func recorded(answer string) func(string, Body) Body {
+	return func(string, Body) Body { return serverSet(answer) }
+}
+
+// element is the part of a name after a collection: the zone after "zones".
+func element(name, collection string) string {
+	_, after, found := strings.Cut("/"+name, "/"+collection+"/")
+	if !found {
+		return ""
+	}
+	first, _, _ := strings.Cut(after, "/")
+	return first
+}
+
+// user finds a resource of a kind whose field ends in a name.
+func user(c *Cloud, kind, name string, fields ...string) (string, error) {
+	bodies, err := c.all(kind)
+	if err != nil {
+		return "", err
+	}
+	for user, body := range bodies {
+		for _, field := range fields {
+			value := text(body, field)
+			if value == name || strings.HasSuffix(value, "/"+name) {
+				return user, nil
+			}
+		}
+	}
+	return "", nil
+}

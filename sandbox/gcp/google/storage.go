@@ -1,0 +1,104 @@
+package google
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// bucketDefaults are those of the recorded bucket, which is in a multi-region.
+func bucketDefaults(_ string, request Body) Body {
+	body := serverSet("storage.bucket")
+	fill(body, "softDeletePolicy", Body{})
+	if location := strings.ToUpper(text(request, "location")); strings.Contains(location, "-") {
+		body["locationType"] = "region"
+		delete(body, "rpo")
+	}
+	if truth(request, "autoclass.enabled") {
+		fill(body, "autoclass.terminalStorageClass", text(Answers()["storage.bucket.autoclass"].Get, "autoclass.terminalStorageClass"))
+	}
+	return body
+}
+
+func normalizeBucket(_ *Cloud, name string, body Body) error {
+	body["name"] = name
+	body["id"] = name
+	body["location"] = strings.ToUpper(text(body, "location"))
+	body["selfLink"] = "https://www.googleapis.com/storage/v1/b/" + name
+	body["projectNumber"] = ProjectNumber
+	fill(body, "storageClass", "STANDARD")
+	uniform := truth(body, "iamConfiguration.uniformBucketLevelAccess.enabled")
+	Set(body, "iamConfiguration.uniformBucketLevelAccess.enabled", uniform)
+	Set(body, "iamConfiguration.bucketPolicyOnly.enabled", uniform)
+	retention, _ := Lookup(body, "softDeletePolicy.retentionDurationSeconds")
+	if retention == nil {
+		retention = "0" // asked for 0, which is left out of a body
+	}
+	Set(body, "softDeletePolicy.retentionDurationSeconds", fmt.Sprint(retention))
+	if number, isNumber := retention.(float64); isNumber {
+		Set(body, "softDeletePolicy.retentionDurationSeconds", strconv.FormatFloat(number, 'f', -1, 64))
+	}
+	return nil
+}
+
+// normalizeInstance gives an instance an address in its network.
+func normalizeInstance(_ *Cloud, name string, body Body) error {
+	body["name"] = name
+	networks := list(body, "networks")
+	for i, of := range networks {
+		network := of.(Body)
+		if text(network, "network") != "" {
+			network["network"] = segment(text(network, "network"))
+		}
+		fill(network, "reservedIpRange", "10.200.0.0/29")
+		fill(network, "ipAddresses", []any{"10.200.0.2"})
+		fill(network, "connectMode", "DIRECT_PEERING") // †
+		networks[i] = network
+	}
+	for _, of := range list(body, "fileShares") {
+		share := of.(Body)
+		value, _ := Lookup(share, "capacityGb")
+		share["capacityGb"] = fmt.Sprint(value)
+		body["capacityGb"] = share["capacityGb"]
+	}
+	fill(body, "protocol", "NFS_V3") // †
+	return nil
+}
+
+func normalizePlan(_ *Cloud, name string, body Body) error {
+	body["name"] = name
+	body["state"] = "READY"
+	fill(body, "uid", hash(name))
+	fill(body, "etag", hash(name))
+	// Without a schedule there is no objective to be met.
+	if has(body, "backupSchedule") {
+		delete(body, "rpoRiskLevel")
+		delete(body, "rpoRiskReason")
+	}
+	return nil
+}
+
+func normalizeRepository(_ *Cloud, name string, body Body) error {
+	body["name"] = name
+	fill(body, "mode", "STANDARD_REPOSITORY")
+	return nil
+}
+
+// accountDefaults are those of the recorded account, whose request holds it in a
+// field.
+func accountDefaults(string, Body) Body {
+	recorded := Answers()["iam.serviceAccount"]
+	return withoutPlaceholders(beyond(Clone(recorded.Get), object(recorded.Request, "serviceAccount")))
+}
+
+func normalizeAccount(_ *Cloud, name string, body Body) error {
+	email := segment(name)
+	body["name"] = name
+	body["email"] = email
+	body["projectId"] = element(name, "projects")
+	body["uniqueId"] = "1" + ProjectNumber + "00000000"
+	body["oauth2ClientId"] = body["uniqueId"]
+	fill(body, "etag", hash(name))
+	delete(body, "accountId")
+	return nil
+}

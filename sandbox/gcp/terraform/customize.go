@@ -1,0 +1,60 @@
+package terraform
+
+import (
+	"context"
+	"net/netip"
+
+	"github.com/hashicorp/terraform-plugin-sdk/v2/helper/customdiff"
+	"github.com/hashicorp/terraform-plugin-sdk/v2/helper/schema"
+)
+
+// customizeDiffs are what terraform-provider-google-beta 5.42 adds to the plans of
+// single resources, as far as the program reaches it.
+var customizeDiffs = map[string]schema.CustomizeDiffFunc{
+	"google_container_cluster": customdiff.ForceNewIfChange("enable_l4_ilb_subsetting", isTurnedOff),
+	"google_compute_subnetwork": customdiff.ForceNewIfChange("ip_cidr_range", func(_ context.Context, old, new, _ any) bool {
+		return !widens(old.(string), new.(string))
+	}),
+	"google_compute_disk": customdiff.All(
+		customdiff.ForceNewIfChange("size", isSmaller), labels),
+	"google_compute_region_disk": customdiff.All(
+		customdiff.ForceNewIfChange("size", isSmaller), labels),
+	"google_storage_bucket":               labels,
+	"google_filestore_instance":           labels,
+	"google_gke_backup_backup_plan":       labels,
+	"google_artifact_registry_repository": labels,
+}
+
+func isTurnedOff(_ context.Context, old, new, _ any) bool { return old == true && new == false }
+
+func isSmaller(_ context.Context, old, new, _ any) bool { return new.(int) < old.(int) }
+
+// widens reports whether a range contains another: Google Cloud extends a range in
+// place, and takes no address back.
+func widens(old, new string) bool {
+	from, fromErr := netip.ParsePrefix(old)
+	to, toErr := netip.ParsePrefix(new)
+	return fromErr == nil && toErr == nil && to.Bits() <= from.Bits() && to.Contains(from.Addr())
+}
+
+// labels keeps the two computed maps in step with the program's labels.
+func labels(_ context.Context, d *schema.ResourceDiff, _ any) error {
+	if !d.GetRawPlan().GetAttr("labels").IsWhollyKnown() {
+		return d.SetNewComputed("effective_labels")
+	}
+	before, after := d.GetChange("labels")
+	own := after.(map[string]any)
+	effective := map[string]any{}
+	for key, value := range d.Get("effective_labels").(map[string]any) {
+		if _, removed := before.(map[string]any)[key]; !removed {
+			effective[key] = value
+		}
+	}
+	for key, value := range own {
+		effective[key] = value
+	}
+	if err := d.SetNew("terraform_labels", own); err != nil {
+		return err
+	}
+	return d.SetNew("effective_labels", effective)
+}

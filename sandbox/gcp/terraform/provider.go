@@ -1,0 +1,311 @@
+package terraform
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-sdk/v2/helper/schema"
+	shim "github.com/pulumi/pulumi-terraform-bridge/v3/pkg/tfshim"
+	shimv2 "github.com/pulumi/pulumi-terraform-bridge/v3/pkg/tfshim/sdk-v2"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/tokens"
+
+	"persia/sandbox/gcp/google"
+)
+
+// Provider plans and makes changes.
+type Provider struct {
+	shim      shim.Provider
+	resources map[string]*schema.Resource
+	names     map[tokens.Type]string
+	cruds     map[string]crud
+}
+
+// New returns a provider that reads from and writes to an API.
+func New(api API) (*Provider, error) {
+	resources, err := resources()
+	if err != nil {
+		return nil, err
+	}
+	p := &Provider{resources: resources, names: map[tokens.Type]string{}, cruds: map[string]crud{}}
+	for name, resource := range resources {
+		kind, known := kinds[name]
+		if !known {
+			return nil, fmt.Errorf("schema.json: %s has no kind", name)
+		}
+		p.names[tokens.Type(kind.token)] = name
+		p.cruds[name] = crud{converter{kind}, api, resource.Schema}
+		p.cruds[name].install(resource)
+	}
+	p.shim = shimv2.NewProvider(&schema.Provider{ResourcesMap: resources},
+		shimv2.WithPlanResourceChange(func(string) bool { return true }))
+	return p, nil
+}
+
+// Has reports whether the provider has a type.
+func (p *Provider) Has(token tokens.Type) bool { return p.names[token] != "" }
+
+func (p *Provider) fields(token tokens.Type) map[string]*schema.Schema {
+	return p.resources[p.names[token]].Schema
+}
+
+// Properties are what Pulumi would hold of a resource, by its API's name and body.
+func (p *Provider) Properties(api, id string, body google.Body) (resource.PropertyMap, error) {
+	for _, crud := range p.cruds {
+		if crud.kind.api == api {
+			object, err := crud.object(id, body)
+			return toPulumi(crud.fields, object), err
+		}
+	}
+	return nil, fmt.Errorf("no resource has the API %s", api)
+}
+
+// Found is what Pulumi's function that looks a resource up answers with. A block of
+// which there is one at most is a list there.
+func (p *Provider) Found(api, id string, body google.Body) (resource.PropertyMap, error) {
+	for _, crud := range p.cruds {
+		if crud.kind.api == api {
+			object, err := crud.object(id, body)
+			if err == nil && crud.fields["effective_labels"] != nil {
+				object["effective_labels"] = object["labels"]
+			}
+			return toPulumi(unbounded(crud.fields), object), err
+		}
+	}
+	return nil, fmt.Errorf("no resource has the API %s", api)
+}
+
+// unbounded are fields with any number of elements in each list.
+func unbounded(fields map[string]*schema.Schema) map[string]*schema.Schema {
+	copied := map[string]*schema.Schema{}
+	for name, field := range fields {
+		s := *field
+		s.MaxItems = 0
+		if below := nested(field); below != nil {
+			s.Elem = &schema.Resource{Schema: unbounded(below)}
+		}
+		copied[name] = &s
+	}
+	return copied
+}
+
+// randomDigits is the length of what Pulumi adds to a name that it makes.
+const randomDigits = 7
+
+// Check completes and validates inputs.
+func (p *Provider) Check(ctx context.Context, req plugin.CheckRequest) (plugin.CheckResponse, error) {
+	token := req.URN.Type()
+	inputs := req.News.Copy()
+	if p.cruds[p.names[token]].kind.autoNamed && !inputs.HasValue("name") {
+		if name, given := req.Olds["name"]; given {
+			inputs["name"] = name
+		} else {
+			name, err := resource.NewUniqueName(req.RandomSeed, req.URN.Name()+"-", randomDigits, 0, nil)
+			if err != nil {
+				return plugin.CheckResponse{}, err
+			}
+			inputs["name"] = resource.NewProperty(name)
+		}
+	}
+	resp := plugin.CheckResponse{Properties: inputs}
+	fail := func(format string, args ...any) {
+		resp.Failures = append(resp.Failures, plugin.CheckFailure{Reason: fmt.Sprintf(format, args...)})
+	}
+	object, unknown := toTerraform(p.fields(token), inputs)
+	for _, name := range unknown {
+		fail("%s is not a property of %s", name, token)
+	}
+	_, errs := p.shim.ValidateResource(ctx, p.names[token], p.shim.NewResourceConfig(ctx, object))
+	for _, err := range errs {
+		fail("%s", err)
+	}
+	if inputs["project"].IsNull() && p.fields(token)["project"] != nil && p.cruds[p.names[token]].kind.api != "storage.bucket" {
+		fail("project is required: the simulated Google Cloud has no default project")
+	}
+	return resp, nil
+}
+
+// plan is what a resource is to become.
+type plan struct {
+	prior shim.InstanceState
+	diff  shim.InstanceDiff
+}
+
+func (p *Provider) plan(ctx context.Context, token tokens.Type, id resource.ID, olds, inputs resource.PropertyMap, ignored []string) (plan, error) {
+	name := p.names[token]
+	var prior shim.InstanceState
+	if id != "" {
+		var err error
+		if prior, err = p.state(token, id, olds); err != nil {
+			return plan{}, err
+		}
+	}
+	config, _ := toTerraform(p.fields(token), inputs)
+	diff, err := p.shim.Diff(ctx, name, prior, p.shim.NewResourceConfig(ctx, config), shim.DiffOptions{
+		IgnoreChanges: func() map[string]struct{} { return ignoredKeys(p.fields(token), ignored) },
+	})
+	return plan{prior, diff}, err
+}
+
+// state is what Terraform holds of a resource.
+func (p *Provider) state(token tokens.Type, id resource.ID, properties resource.PropertyMap) (shim.InstanceState, error) {
+	object, _ := toTerraform(p.fields(token), properties)
+	return p.shim.ResourcesMap().Get(p.names[token]).InstanceState(string(id), object, nil)
+}
+
+// properties are what Pulumi holds of a state.
+func (p *Provider) properties(token tokens.Type, state shim.InstanceState) (resource.PropertyMap, error) {
+	object, err := state.Object(nil)
+	if err != nil {
+		return nil, err
+	}
+	properties := toPulumi(p.fields(token), object)
+	properties["id"] = resource.NewProperty(state.ID())
+	return properties, nil
+}
+
+// Create makes a resource, or says what it would be.
+func (p *Provider) Create(ctx context.Context, token tokens.Type, inputs resource.PropertyMap, preview bool) (resource.ID, resource.PropertyMap, error) {
+	planned, err := p.plan(ctx, token, "", nil, inputs, nil)
+	if err != nil {
+		return "", nil, err
+	}
+	return p.apply(ctx, token, planned, preview)
+}
+
+// Update changes a resource in place, or says what it would be.
+func (p *Provider) Update(ctx context.Context, token tokens.Type, id resource.ID, olds, inputs resource.PropertyMap, ignored []string, preview bool) (resource.PropertyMap, error) {
+	planned, err := p.plan(ctx, token, id, olds, inputs, ignored)
+	if err != nil {
+		return nil, err
+	}
+	_, state, err := p.apply(ctx, token, planned, preview)
+	return state, err
+}
+
+func (p *Provider) apply(ctx context.Context, token tokens.Type, planned plan, preview bool) (resource.ID, resource.PropertyMap, error) {
+	name := p.names[token]
+	var state shim.InstanceState
+	var err error
+	if preview {
+		state, err = planned.diff.ProposedState(p.shim.ResourcesMap().Get(name), planned.prior)
+	} else {
+		state, err = p.applyAndRead(ctx, name, planned)
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	properties, err := p.properties(token, state)
+	if preview {
+		delete(properties, "id")
+	}
+	return resource.ID(state.ID()), properties, err
+}
+
+// applyAndRead carries a plan out. What an update leaves null, a refresh reads as
+// empty, which is the same to every plan; the state has it as a refresh does.
+func (p *Provider) applyAndRead(ctx context.Context, name string, planned plan) (shim.InstanceState, error) {
+	state, err := p.shim.Apply(ctx, name, planned.prior, planned.diff)
+	if err != nil {
+		return nil, err
+	}
+	now, err := p.shim.Refresh(ctx, name, state, p.shim.NewResourceConfig(ctx, nil))
+	if err == nil && now == nil {
+		err = fmt.Errorf("%s is gone after it was made", state.ID())
+	}
+	return now, err
+}
+
+// Read reads a resource, nil if it is gone. Without a state, it is imported.
+func (p *Provider) Read(ctx context.Context, token tokens.Type, id resource.ID, state resource.PropertyMap) (resource.PropertyMap, error) {
+	name := p.names[token]
+	var prior shim.InstanceState
+	var err error
+	if len(state) == 0 {
+		prior, err = p.imported(name, id)
+	} else {
+		prior, err = p.state(token, id, state)
+	}
+	if err != nil || prior == nil {
+		return nil, err
+	}
+	now, err := p.shim.Refresh(ctx, name, prior, p.shim.NewResourceConfig(ctx, nil))
+	if err != nil || now == nil {
+		return nil, err
+	}
+	return p.properties(token, now)
+}
+
+func (p *Provider) imported(name string, id resource.ID) (shim.InstanceState, error) {
+	states, err := p.shim.ResourcesMap().Get(name).Importer()(name, string(id), nil)
+	if err != nil || len(states) == 0 {
+		return nil, err
+	}
+	return states[0], nil
+}
+
+// Delete removes a resource.
+func (p *Provider) Delete(ctx context.Context, token tokens.Type, id resource.ID, state resource.PropertyMap) error {
+	prior, err := p.state(token, id, state)
+	if err != nil {
+		return err
+	}
+	name := p.names[token]
+	_, err = p.shim.Apply(ctx, name, prior, p.shim.NewDestroyDiff(ctx, name, shim.TimeoutOptions{}))
+	return err
+}
+
+// Inputs are what a program gave of a resource, with the values that are there by
+// now. Of a resource that was imported, they are all that a program could give.
+func (p *Provider) Inputs(token tokens.Type, given, properties resource.PropertyMap) resource.PropertyMap {
+	if len(given) == 0 {
+		return inputs(p.fields(token), properties)
+	}
+	return current(p.fields(token), given, properties)
+}
+
+func inputs(fields map[string]*schema.Schema, properties resource.PropertyMap) resource.PropertyMap {
+	possible := resource.PropertyMap{}
+	for field, s := range fields {
+		key := resource.PropertyKey(PulumiName(fields, field))
+		if value, held := properties[key]; held && (s.Optional || s.Required) {
+			possible[key] = value
+		}
+	}
+	return possible
+}
+
+// current replaces the given values by those of now, as deep as the program gave
+// them.
+func current(fields map[string]*schema.Schema, given, properties resource.PropertyMap) resource.PropertyMap {
+	now := resource.PropertyMap{}
+	for key, value := range given {
+		field := terraformName(fields, string(key))
+		found, held := properties[key]
+		switch {
+		case field == "" || !held:
+			now[key] = value
+		default:
+			now[key] = currentValue(nested(fields[field]), value, found)
+		}
+	}
+	return now
+}
+
+func currentValue(fields map[string]*schema.Schema, given, found resource.PropertyValue) resource.PropertyValue {
+	switch {
+	case fields == nil:
+		return found
+	case given.IsObject() && found.IsObject():
+		return resource.NewProperty(current(fields, given.ObjectValue(), found.ObjectValue()))
+	case given.IsArray() && found.IsArray() && len(given.ArrayValue()) == len(found.ArrayValue()):
+		list := []resource.PropertyValue{}
+		for i, element := range given.ArrayValue() {
+			list = append(list, currentValue(fields, element, found.ArrayValue()[i]))
+		}
+		return resource.NewProperty(list)
+	default:
+		return found
+	}
+}
