@@ -1,7 +1,6 @@
 package gcp
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"reflect"
@@ -35,12 +34,14 @@ persia:jobs: []
 // gpuPoolSettings are those of a pool whose machines come with GPUs.
 var gpuPoolSettings = values{"machineType": "a2-highgpu-8g", "gpu": values{"type": "nvidia-tesla-a100", "count": 8}}
 
-// TestChangesOfNodePools holds, for every setting of a node pool, that Google Cloud
-// does with a change of it what the tag change promises.
-func TestChangesOfNodePools(t *testing.T) {
+// edit is one of a setting, from one value to another.
+type edit struct{ before, after values }
+
+// poolEdits are one edit of each setting of a node pool, by its field.
+func poolEdits() map[string]edit {
 	autoscaled := values{"nodes": nil, "autoscaling": values{"minNodes": 0, "maxNodes": 4}}
 	// What is not given before is the pool as it is.
-	cases := map[string]struct{ before, after values }{
+	return map[string]edit{
 		"Name":               {nil, values{"name": "others"}},
 		"MachineType":        {nil, values{"machineType": "n2-standard-16"}},
 		"Zones":              {nil, values{"zones": []any{"us-central1-b"}}},
@@ -65,6 +66,12 @@ func TestChangesOfNodePools(t *testing.T) {
 		"Labels":         {nil, values{"labels": values{"team": "ads"}}},
 		"Taints":         {nil, values{"taints": []any{values{"key": "team", "value": "ads", "effect": "NoSchedule"}}}},
 	}
+}
+
+// TestChangesOfNodePools holds, for every setting of a node pool, that Google Cloud
+// does with a change of it what the tag change promises.
+func TestChangesOfNodePools(t *testing.T) {
+	cases := poolEdits()
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[config.NodePool]()) {
 		t.Run(field.Name, func(t *testing.T) {
 			c, ok := cases[field.Name]
@@ -109,35 +116,33 @@ func TestChangeOfGPUsIsShownAsReplacement(t *testing.T) {
 	}
 }
 
-// poolOf runs the program with one node pool, and returns what it asks of Google
-// Cloud for it. Settings replace those of the pool, and a nil removes one.
-func poolOf(t *testing.T, settings ...values) resource.PropertyMap {
+// poolStackOf is the configuration of a stack with one node pool. Settings replace
+// those of the pool, and a nil removes one.
+func poolStackOf(t *testing.T, settings ...values) values {
 	t.Helper()
 	pool := values{"name": "workers", "machineType": "n2-standard-8", "nodes": 2}
 	for _, s := range settings {
 		maps.Copy(pool, s)
 	}
 	maps.DeleteFunc(pool, func(_ string, value any) bool { return value == nil })
-
 	var file values
 	require.NoError(t, yaml.Unmarshal([]byte(poolStack), &file))
 	file["persia:nodePools"] = []any{pool}
-	configuration := map[string]string{}
-	for key, value := range file {
-		text, ok := value.(string)
-		if !ok {
-			encoded, err := json.Marshal(value)
-			require.NoError(t, err)
-			text = string(encoded)
-		}
-		configuration[key] = text
-	}
+	return file
+}
+
+// poolOf runs the program with one node pool, and returns what it asks of Google
+// Cloud for it.
+func poolOf(t *testing.T, settings ...values) resource.PropertyMap {
+	t.Helper()
 	mocks := &nodePoolMocks{}
-	ctx, err := pulumi.NewContext(t.Context(), pulumi.RunInfo{Project: "persia", Stack: "stack", Config: configuration, Mocks: mocks})
+	file := poolStackOf(t, settings...)
+	name := file["persia:nodePools"].([]any)[0].(values)["name"]
+	ctx, err := pulumi.NewContext(t.Context(), pulumi.RunInfo{Project: "persia", Stack: "stack", Config: configuration(t, file), Mocks: mocks})
 	require.NoError(t, err)
 	require.NoError(t, pulumi.RunWithContext(ctx, stack.Deploy))
 	i := slices.IndexFunc(mocks.pools, func(inputs resource.PropertyMap) bool {
-		return inputs["name"].StringValue() == pool["name"]
+		return inputs["name"].StringValue() == name
 	})
 	require.GreaterOrEqual(t, i, 0, "no such pool")
 	return mocks.pools[i]

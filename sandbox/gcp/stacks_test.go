@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -20,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
+	"persia/config"
 	"persia/sandbox/gcp/google"
 	"persia/stack"
 )
@@ -294,4 +296,87 @@ func TestNewerServers(t *testing.T) {
 	require.NoError(t, err)
 	e.up(configuration(t, file))
 	assert.Empty(t, e.up(configuration(t, file)))
+}
+
+// TestEditsOfAPoolAreCarriedOut makes each edit that is documented as an update: no
+// other resource changes, GKE does not refuse it, and a second up has nothing to do.
+func TestEditsOfAPoolAreCarriedOut(t *testing.T) {
+	edits := poolEdits()
+	edits["the last label"] = edit{values{"labels": values{"team": "ads"}}, values{"labels": values{}}}
+	edits["the last taint"] = edit{values{"taints": []any{values{"key": "a", "value": "b", "effect": "NoSchedule"}}}, values{"taints": []any{}}}
+	updated := []string{"the last label", "the last taint"}
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[config.NodePool]()) {
+		if field.Tag.Get("change") == "update" {
+			updated = append(updated, field.Name)
+		}
+	}
+	for _, name := range updated {
+		t.Run(name, func(t *testing.T) {
+			e, c := newStack(t, "../.."), edits[name]
+			e.up(configuration(t, poolStackOf(t, c.before)))
+			edited := configuration(t, poolStackOf(t, c.before, c.after))
+			assertOnly(t, "update "+nodePoolType, e.up(edited))
+			assert.Empty(t, e.up(edited), "a second up")
+		})
+	}
+}
+
+// TestEditsOfACluster makes edits of a cluster, with what the documentation says of
+// each: most are updates, and those that cannot be changed later replace it.
+func TestEditsOfACluster(t *testing.T) {
+	const key = "projects/my-project/locations/us-central1/keyRings/r/cryptoKeys/k"
+	update, replace := "update "+clusterType, "replace "+clusterType
+	for _, c := range []struct {
+		name          string
+		before, after values
+		want          string
+	}{
+		{"release channel", nil, values{"releaseChannel": "STABLE"}, update},
+		{"protection", values{"deletionProtection": true}, values{"deletionProtection": false}, update},
+		{"maintenance", nil, values{"maintenance": values{"startTime": "05:00"}}, update},
+		{"an exclusion", nil, values{"maintenance": values{"exclusions": []any{values{"name": "run", "start": "2026-12-01T00:00:00Z", "end": "2026-12-20T00:00:00Z"}}}}, update},
+		{"no exclusion", values{"maintenance": values{"exclusions": []any{values{"name": "run", "start": "2026-12-01T00:00:00Z", "end": "2026-12-20T00:00:00Z"}}}}, values{"maintenance": values{}}, update},
+		{"authorized networks", nil, values{"authorizedNetworks": []any{values{"name": "office", "cidr": "203.0.113.0/24"}}}, update},
+		{"no authorized network", values{"authorizedNetworks": []any{values{"name": "office", "cidr": "203.0.113.0/24"}}}, values{"authorizedNetworks": []any{}}, update},
+		{"shielded nodes", nil, values{"shieldedNodes": false}, update},
+		{"binary authorization", nil, values{"binaryAuthorization": false}, update},
+		{"security posture", nil, values{"securityPosture": "DISABLED"}, update},
+		{"autoscaling profile", nil, values{"autoscalingProfile": "BALANCED"}, update},
+		{"storage drivers", nil, values{"csiDrivers": values{"filestore": false}}, update},
+		{"monitoring", nil, values{"monitoring": values{"components": []any{"DCGM", "SYSTEM_COMPONENTS"}}}, update},
+		{"cost management", nil, values{"costManagement": false}, update},
+		{"datapath", nil, values{"dataplaneV2": false}, replace},
+		{"private nodes", nil, values{"privateNodes": false}, replace},
+		{"a new key of Secrets", nil, values{"encryption": values{"secrets": key}}, update},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := newStack(t, "../..")
+			clusterOf := func(settings ...values) map[string]string {
+				file := poolStackOf(t)
+				cluster := file["persia:cluster"].(values)
+				cluster["deletionProtection"] = false
+				for _, s := range settings {
+					maps.Copy(cluster, s)
+				}
+				return configuration(t, file)
+			}
+			e.up(clusterOf(c.before))
+			assert.Empty(t, e.up(clusterOf(c.before)), "a second up")
+			edited := clusterOf(c.before, c.after)
+			did := e.up(edited)
+			assert.True(t, slices.ContainsFunc(did, func(step string) bool { return strings.HasPrefix(step, c.want) }), "%s among %v", c.want, did)
+			if c.want == update {
+				assert.False(t, slices.ContainsFunc(did, func(step string) bool { return strings.HasPrefix(step, "replace") }), "%v", did)
+				assert.Empty(t, e.up(edited), "a second up after the edit")
+			}
+		})
+	}
+}
+
+// assertOnly holds that there is one step, of an operation on a type.
+func assertOnly(t *testing.T, want string, did []string) {
+	t.Helper()
+	if assert.Len(t, did, 1, "%v", did) {
+		assert.True(t, strings.HasPrefix(did[0], want+" "), "%v", did)
+	}
 }
