@@ -405,7 +405,7 @@ func TestLoadRefuses(t *testing.T) {
 
 		// Roles.
 		{"role missing", edits{"persia:jobs[0].embeddingWorker": nil},
-			"persia:jobs[0].embeddingWorker.replicas", []string{"0", "at least 1"}},
+			"persia:jobs[0].embeddingWorker.resources.limits[memory]", []string{"write how much of it embeddingWorker needs"}},
 		{"role without a pool", edits{"persia:jobs[0].dataloader.nodePool": nil},
 			"persia:jobs[0].dataloader.nodePool", []string{"Required", "trainers, loaders or ps"}},
 		{"role on a pool that is not there", edits{"persia:jobs[0].dataloader.nodePool": "loader"},
@@ -538,7 +538,7 @@ func TestAllProblemsAtOnce(t *testing.T) {
 	require.Error(t, err)
 	assert.Equal(t, `stack configuration: 10 problems
 persia:cluster.region: Invalid value: "us-central1-a": is a zone; write the region, us-central1, and the zone in zones
-persia:jobs[0].embeddingParameterServer.replicas: Invalid value: 0: must be at least 1; a PERSIA job needs each of its roles
+persia:jobs[0].embeddingParameterServer.replicas: Invalid value: 0: must be at least 1; leave the field out for its default
 persia:jobs[0].logLevel: Invalid value: "loud": must be trace, debug, info, warn or error
 persia:nats.size: Invalid value: "three": must be an integer, without quotes
 persia:nodePools[1].name: Invalid value: 7: must be a string; put it in quotes
@@ -605,7 +605,7 @@ func TestDefaults(t *testing.T) {
 	assert.Equal(t, nodepool.SystemName, s.NATS.NodePool)
 
 	job := s.Jobs[0]
-	assert.True(t, *job.EnableMetrics)
+	assert.True(t, job.EnableMetrics)
 	assert.Equal(t, "info", job.LogLevel)
 	assert.Equal(t, corev1.PullAlways, job.ImagePullPolicy)
 	assert.Equal(t, 8, job.NNWorker.NprocPerNode)
@@ -639,14 +639,14 @@ func TestDefaultsThatDepend(t *testing.T) {
 	assert.Equal(t, "COS_CONTAINERD", s.NodePools[0].ImageType)
 	assert.Equal(t, "DEFAULT", s.NVIDIADriver.Version)
 	assert.Equal(t, []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, s.Storage[0].AccessModes)
-	assert.False(t, *s.Jobs[0].EnableMetrics)
+	assert.False(t, s.Jobs[0].EnableMetrics)
 	assert.Equal(t, 1, s.Jobs[0].NNWorker.NprocPerNode)
 }
 
 // TestDerivedNames holds what keeps the services of two jobs apart.
 func TestDerivedNames(t *testing.T) {
-	for _, a := range derivedNames {
-		for _, b := range derivedNames {
+	for _, a := range derivedNames() {
+		for _, b := range derivedNames() {
 			assert.True(t, a == b || !strings.HasSuffix(a.suffix, b.suffix), "%s ends with %s", a.suffix, b.suffix)
 		}
 	}
@@ -827,9 +827,6 @@ func TestValues(t *testing.T) {
 		"PEDLService.Type":                 {"persia:pedl.service.type", withPEDL(edits{"persia:pedl.service.type": bad})},
 		"PostgreSQLImage.PullPolicy":       {pg + ".image.pullPolicy", withPEDL(edits{pg + ".image.pullPolicy": bad})},
 		"PostgreSQLPersistence.AccessMode": {onDisk + ".accessMode", withPEDL(edits{onDisk + ".accessMode": bad})},
-		"Job.LogLevel":                     {path: "persia:jobs[0].logLevel"},
-		"Job.RestartPolicy":                {path: "persia:jobs[0].restartPolicy"},
-		"Job.ImagePullPolicy":              {path: "persia:jobs[0].imagePullPolicy"},
 	}
 	tagged := taggedValues(reflect.TypeFor[Stack]())
 	assert.Len(t, tagged, len(cases))

@@ -7,6 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"persia/config/decode"
+	"persia/config/job"
 	"persia/config/volume"
 	"persia/gcp"
 )
@@ -16,11 +18,11 @@ const elsewhere = "or write engine: statefulset"
 
 // engine checks that what makes a job's pods gives them what the job asks for.
 func (v *validator) engine(path *field.Path, j *Job) {
-	if !oneOf(v, path.Child("engine"), j.Engine, EngineStatefulSet, EngineOperator) || j.Engine != EngineOperator {
+	if j.Engine != job.EngineOperator {
 		return
 	}
 	unset := Job{}
-	unset.setDefaults()
+	decode.Defaults(&unset)
 	if j.Script != nil {
 		v.invalid(path.Child("script"), j.Script.Runtime, "is not for PERSIA's operator, which starts the roles with persia-launcher; remove it, %s", elsewhere)
 	}
@@ -35,12 +37,12 @@ func (v *validator) engine(path *field.Path, j *Job) {
 	}
 	v.operatorVolumes(path.Child("volumes"), j.Volumes)
 	v.operatorMounts(path.Child("mounts"), j.Mounts)
-	for _, r := range j.roles() {
-		v.operatorRole(path.Child(r.field), r, unset.Dataloader)
+	for _, r := range j.Roles() {
+		v.operatorRole(path.Child(r.Field), r, unset.Dataloader)
 	}
 }
 
-func (v *validator) operatorRole(path *field.Path, r namedRole, unset Role) {
+func (v *validator) operatorRole(path *field.Path, r job.NamedRole, unset Role) {
 	if r.TerminationGracePeriodSeconds != unset.TerminationGracePeriodSeconds {
 		v.invalid(path.Child("terminationGracePeriodSeconds"), r.TerminationGracePeriodSeconds, "is not for PERSIA's operator, whose pods have 30; remove it, %s", elsewhere)
 	}
@@ -111,15 +113,15 @@ func (v *validator) operatorVolumes(path *field.Path, volumes []corev1.Volume) {
 
 // UsesOperator reports whether a job is left to PERSIA's operator.
 func (s *Stack) UsesOperator() bool {
-	return slices.ContainsFunc(s.Jobs, func(j Job) bool { return j.Engine == EngineOperator })
+	return slices.ContainsFunc(s.Jobs, func(j Job) bool { return j.Engine == job.EngineOperator })
 }
 
 // engineWarnings are about pods that may stand anywhere.
 func (s *Stack) engineWarnings() []string {
 	var warnings []string
 	for i := range s.Jobs {
-		if job := &s.Jobs[i]; job.Engine == EngineOperator {
-			warnings = append(warnings, fmt.Sprintf("%s: the operator's pods are not pinned to their node pools, which count in the plan only: each takes any node with room for it", s.pathOf(job.at.Child("engine"))))
+		if j := &s.Jobs[i]; j.Engine == job.EngineOperator {
+			warnings = append(warnings, fmt.Sprintf("%s: the operator's pods are not pinned to their node pools, which count in the plan only: each takes any node with room for it", s.pathOf(j.At().Child("engine"))))
 		}
 	}
 	return warnings

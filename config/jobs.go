@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/config/job"
 )
 
 // hashLength is what the label controller-revision-hash of a StatefulSet's pods
@@ -17,18 +19,19 @@ import (
 // index in a pod's name is shorter.
 const hashLength = 11
 
-// derivedNames are those of a job's services: each is the job's name with a
-// suffix. The roles are StatefulSets of the same name, and need some characters
-// more.
-var derivedNames = []struct {
+// derivedName is that of a service of a job: the job's name with a suffix. The roles are
+// StatefulSets of the same name, and need some characters more.
+type derivedName struct {
 	suffix string
 	more   int
-}{
-	{"-nn-worker", hashLength},
-	{"-dataloader", hashLength},
-	{"-embedding-worker", hashLength},
-	{"-embedding-ps", hashLength},
-	{"-metrics-gateway-service", 0},
+}
+
+func derivedNames() []derivedName {
+	names := []derivedName{{"-metrics-gateway-service", 0}}
+	for _, kind := range job.Kinds() {
+		names = append(names, derivedName{"-" + kind.Name, hashLength})
+	}
+	return names
 }
 
 func (v *validator) jobs() {
@@ -36,10 +39,10 @@ func (v *validator) jobs() {
 	names := make([]string, len(jobs))
 	for i := range jobs {
 		names[i] = jobs[i].Name
-		v.job(jobs[i].at, &jobs[i])
+		v.job(jobs[i].At(), &jobs[i])
 	}
 	unique(names, func(i, first int) {
-		v.duplicate(jobs[i].at.Child("name"), names[i], "is that of %s; each job has a name of its own", v.PathOf(jobs[first].at))
+		v.duplicate(jobs[i].At().Child("name"), names[i], "is that of %s; each job has a name of its own", v.PathOf(jobs[first].At()))
 	})
 }
 
@@ -50,16 +53,13 @@ func (v *validator) job(path *field.Path, j *Job) {
 	v.roleEnv(path.Child("env"), j.Env)
 	v.persiaEnv(path.Child("persiaEnv"), j.PersiaEnv)
 	v.mounts(path.Child("mounts"), j.Mounts, nil)
-	oneOf(v, path.Child("logLevel"), j.LogLevel, "trace", "debug", "info", "warn", "error")
-	oneOf(v, path.Child("restartPolicy"), j.RestartPolicy, corev1.RestartPolicyNever, corev1.RestartPolicyOnFailure, corev1.RestartPolicyAlways)
-	oneOf(v, path.Child("imagePullPolicy"), j.ImagePullPolicy, corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever)
 	v.imagePullSecrets(path.Child("imagePullSecrets"), j.ImagePullSecrets)
 	v.script(path.Child("script"), j.Script)
 	v.podVolumes(path.Child("volumes"), j.Volumes)
-	for _, r := range j.roles() {
-		v.role(path.Child(r.field), r)
-		v.mounts(path.Child(r.field, "mounts"), r.Mounts, j.Mounts)
-		v.volumeMounts(path.Child(r.field, "volumeMounts"), j, r.Role)
+	for _, r := range j.Roles() {
+		v.role(path.Child(r.Field), r)
+		v.mounts(path.Child(r.Field, "mounts"), r.Mounts, j.Mounts)
+		v.volumeMounts(path.Child(r.Field, "volumeMounts"), j, r.Role)
 	}
 	v.nprocPerNode(path.Child("nnWorker", "nprocPerNode"), j.NNWorker)
 	v.engine(path, j)
@@ -68,7 +68,7 @@ func (v *validator) job(path *field.Path, j *Job) {
 // derivedNamesFit checks that all names made of a job's name can be labels.
 func (v *validator) derivedNamesFit(path *field.Path, name string) {
 	longest, why := validation.DNS1123LabelMaxLength, ""
-	for _, d := range derivedNames {
+	for _, d := range derivedNames() {
 		if most := validation.DNS1123LabelMaxLength - len(d.suffix) - d.more; most < longest {
 			longest = most
 			why = fmt.Sprintf("so that NAME%s, and the %d characters that a pod label adds to it, have at most %d", d.suffix, d.more, validation.DNS1123LabelMaxLength)
@@ -77,7 +77,7 @@ func (v *validator) derivedNamesFit(path *field.Path, name string) {
 	v.atMost(longest, path, name, why)
 }
 
-func (v *validator) persiaEnv(at *field.Path, env PersiaEnv) {
+func (v *validator) persiaEnv(at *field.Path, env job.PersiaEnv) {
 	for _, file := range []struct{ name, path string }{
 		{"PERSIA_GLOBAL_CONFIG", env.GlobalConfig},
 		{"PERSIA_EMBEDDING_CONFIG", env.EmbeddingConfig},
@@ -157,21 +157,7 @@ func (v *validator) mountedVolume(path *field.Path, name string) {
 	v.invalid(path, name, "must be one of the stack's volumes: %s", or(names))
 }
 
-// namedRole is a role and the field of a job that it stands in.
-type namedRole struct {
-	field string
-	*Role
-}
-
-func (j *Job) roles() []namedRole {
-	roles := make([]namedRole, len(roleKinds))
-	for i, kind := range roleKinds {
-		roles[i] = namedRole{kind.field, kind.of(j)}
-	}
-	return roles
-}
-
-func (v *validator) role(path *field.Path, r namedRole) {
+func (v *validator) role(path *field.Path, r job.NamedRole) {
 	if r.Replicas < 1 {
 		v.invalid(path.Child("replicas"), r.Replicas, "must be at least 1; a PERSIA job needs each of its roles")
 	}
@@ -182,8 +168,8 @@ func (v *validator) role(path *field.Path, r namedRole) {
 		v.invalid(path.Child("terminationGracePeriodSeconds"), r.TerminationGracePeriodSeconds, "must be at least 1; leave it out for the default")
 	}
 	v.roleEnv(path.Child("env"), r.Env)
-	if pool, ok := v.assignment(path, r.field, r.NodePool, r.Resources, v.stack.rolePools()); ok {
-		v.gpusFit(path.Child("resources"), r.field, r.Resources, pool)
+	if pool, ok := v.assignment(path, r.Field, r.NodePool, r.Resources, v.stack.rolePools()); ok {
+		v.gpusFit(path.Child("resources"), r.Field, r.Resources, pool)
 	}
 }
 
@@ -211,9 +197,9 @@ func (v *validator) nprocPerNode(path *field.Path, w NNWorker) {
 func (v *validator) serviceNames() {
 	for _, cluster := range v.stack.NATSClusters() {
 		for _, j := range v.stack.Jobs {
-			for _, d := range derivedNames {
+			for _, d := range derivedNames() {
 				if service := j.Name + d.suffix; service == cluster.Name || service == cluster.Name+"-mgmt" {
-					v.invalid(j.at.Child("name"), j.Name, "makes the service %s, which %s makes too; rename one of the two", service, cluster.NamePath(field.NewPath(natsKey)))
+					v.invalid(j.At().Child("name"), j.Name, "makes the service %s, which %s makes too; rename one of the two", service, cluster.NamePath(field.NewPath(natsKey)))
 				}
 			}
 		}

@@ -133,7 +133,7 @@ func decoded(p *check.Problems, get func(key string) (string, bool), files fs.FS
 		decode.Into(p, field.NewPath(k.name), values[k.name], k.into(s))
 	}
 	for i := range s.Jobs {
-		s.Jobs[i].at = field.NewPath(jobsKey).Index(i)
+		s.Jobs[i].Place(field.NewPath(jobsKey).Index(i))
 	}
 	return s
 }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/capacity"
+	"persia/config/job"
 	"persia/config/nats"
 )
 
@@ -16,18 +17,9 @@ func (s *Stack) NATSClusters() []nats.Cluster {
 	jobs := make([]nats.Job, len(s.Jobs))
 	for i := range s.Jobs {
 		job := &s.Jobs[i]
-		jobs[i] = nats.Job{Name: job.Name, Overrides: job.NATS, At: job.at.Child("nats"), Processes: job.processes()}
+		jobs[i] = nats.Job{Name: job.Name, Overrides: job.NATS, At: job.At().Child("nats"), Processes: job.Processes()}
 	}
 	return s.NATS.Clusters(jobs)
-}
-
-// processes is the number of a job's processes that connect to NATS.
-func (j *Job) processes() int {
-	processes := j.NNWorker.Replicas * (j.NNWorker.NprocPerNode - 1)
-	for _, role := range j.roles() {
-		processes += role.Replicas
-	}
-	return processes
 }
 
 func (v *validator) nats() {
@@ -59,7 +51,7 @@ func (s *Stack) natsServersOn(pool string) []capacity.Pods {
 		i := slices.IndexFunc(pods, same)
 		if i < 0 {
 			i = len(pods)
-			pods = append(pods, capacity.Pods{Requests: c.Requests(), Priority: PriorityNATS.Value, Apart: c.AntiAffinity})
+			pods = append(pods, capacity.Pods{Requests: c.Requests(), Priority: job.PriorityNATS.Value, Apart: c.AntiAffinity})
 			jobs = append(jobs, nil)
 		}
 		pods[i].Count += c.Size
@@ -115,7 +107,7 @@ func (s *Stack) dropOwnNATS() {
 				(nats.Answers(cluster.Name, e.Value) || nats.Answers(s.NATS.Name, e.Value))
 		}
 		job.Env = slices.DeleteFunc(job.Env, own)
-		for _, role := range job.roles() {
+		for _, role := range job.Roles() {
 			role.Env = slices.DeleteFunc(role.Env, own)
 		}
 	}

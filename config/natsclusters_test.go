@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"persia/config/job"
 	"persia/internal/certtest"
 )
 
@@ -48,7 +49,7 @@ func TestNATSOfJobs(t *testing.T) {
 	pods := map[string]int{}
 	for _, pool := range s.Plan().Pools {
 		for _, kind := range pool.Pods {
-			if kind.Priority == PriorityNATS.Value {
+			if kind.Priority == job.PriorityNATS.Value {
 				pods[pool.Name+": "+kind.Name] += kind.Count
 			}
 		}

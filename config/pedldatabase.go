@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/capacity"
+	"persia/config/pod"
 	"persia/config/volume"
 )
 
@@ -208,7 +209,7 @@ func (s *Stack) pedlWarnings() []string {
 	}
 	p := s.PEDL
 	for path, image := range map[string]string{"masterImage": p.MasterImage, "agentImage": p.AgentImage} {
-		if isLoose(image) {
+		if pod.IsLoose(image) {
 			warn(path, "%s has no tag but latest, and pods that start later may run another release; write one with a tag", image)
 		}
 	}

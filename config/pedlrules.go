@@ -241,8 +241,8 @@ func (v *validator) wholeNodes() {
 	check(field.NewPath(natsKey), v.stack.NATS.NodePool)
 	for i := range v.stack.Jobs {
 		job := &v.stack.Jobs[i]
-		for _, role := range job.roles() {
-			check(job.at.Child(role.field), role.NodePool)
+		for _, role := range job.Roles() {
+			check(job.At().Child(role.Field), role.NodePool)
 		}
 	}
 }

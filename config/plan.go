@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/capacity"
+	"persia/config/job"
 	"persia/config/nodepool"
 )
 
@@ -73,7 +74,7 @@ func (s *Stack) nodeRoom(p NodePool) capacity.Resources {
 // podsOn are the pods that are assigned to a pool.
 func (s *Stack) podsOn(pool string) []capacity.Pods {
 	var pods []capacity.Pods
-	for _, kind := range roleKinds {
+	for _, kind := range job.Kinds() {
 		pods = append(pods, s.rolesOn(pool, kind)...)
 	}
 	pods = append(pods, s.natsServersOn(pool)...)
@@ -90,10 +91,10 @@ func (s *Stack) systemPods() []capacity.Pods {
 		operators = 1
 	}
 	for _, j := range s.Jobs {
-		if *j.EnableMetrics {
+		if j.EnableMetrics {
 			gateways++
 		}
-		if j.Engine == EngineStatefulSet {
+		if j.Engine == job.EngineStatefulSet {
 			completions++
 		}
 	}
@@ -106,27 +107,13 @@ func (s *Stack) systemPods() []capacity.Pods {
 	}
 }
 
-// roleKind is one of the four parts of every job.
-type roleKind struct {
-	field    string
-	priority Priority
-	of       func(*Job) *Role
-}
-
-var roleKinds = []roleKind{
-	{"nnWorker", PriorityNNWorker, func(j *Job) *Role { return &j.NNWorker.Role }},
-	{"dataloader", PriorityDataloader, func(j *Job) *Role { return &j.Dataloader }},
-	{"embeddingWorker", PriorityEmbeddingWorker, func(j *Job) *Role { return &j.EmbeddingWorker }},
-	{"embeddingParameterServer", PriorityEmbeddingParameterServer, func(j *Job) *Role { return &j.EmbeddingParameterServer }},
-}
-
 // rolesOn are the replicas of one part of all jobs that are assigned to a pool,
 // those of the same size together.
-func (s *Stack) rolesOn(pool string, kind roleKind) []capacity.Pods {
+func (s *Stack) rolesOn(pool string, kind job.Kind) []capacity.Pods {
 	var sizes []capacity.Resources
 	replicas, jobs := map[capacity.Resources]int{}, map[capacity.Resources][]string{}
 	for i := range s.Jobs {
-		role := kind.of(&s.Jobs[i])
+		role := kind.Of(&s.Jobs[i])
 		if role.NodePool != pool || s.Jobs[i].Suspend {
 			continue
 		}
@@ -140,10 +127,10 @@ func (s *Stack) rolesOn(pool string, kind roleKind) []capacity.Pods {
 	var pods []capacity.Pods
 	for _, size := range sizes {
 		pods = append(pods, capacity.Pods{
-			Name:     kind.field + " of " + someJobs(jobs[size]),
+			Name:     kind.Field + " of " + someJobs(jobs[size]),
 			Count:    replicas[size],
 			Requests: size,
-			Priority: kind.priority.Value,
+			Priority: kind.Priority.Value,
 		})
 	}
 	return pods

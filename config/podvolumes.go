@@ -120,15 +120,8 @@ func (v *validator) mountPath(at *field.Path, mountPath, taken string) {
 // MountsHostPaths reports whether a job has directories of its nodes among its
 // volumes.
 func (s *Stack) MountsHostPaths() bool {
-	return slices.ContainsFunc(s.Jobs, Job.mountsHostPaths)
+	return slices.ContainsFunc(s.Jobs, func(j Job) bool { return j.MountsHostPaths() })
 }
-
-func (j Job) mountsHostPaths() bool {
-	return slices.ContainsFunc(j.Volumes, func(volume corev1.Volume) bool { return volume.HostPath != nil })
-}
-
-// MountsOf are the mounts of a role of a job: the job's, and its own.
-func (j *Job) MountsOf(role Role) []Mount { return slices.Concat(j.Mounts, role.Mounts) }
 
 // claimMounts are the mounts of the stack's volumes by a role: its own, and those
 // of the job's volumes over the claims of the stack's.

@@ -36,7 +36,7 @@ func (s *Stack) usersOf(name string) volume.Users {
 	mounted := map[string]bool{}
 	for i := range s.Jobs {
 		job := &s.Jobs[i]
-		for _, r := range job.roles() {
+		for _, r := range job.Roles() {
 			for _, m := range s.claimMounts(job, r.Role) {
 				if m.Volume == name {
 					mounted[r.NodePool], users.ReadOnly = true, users.ReadOnly && m.ReadOnly

@@ -74,8 +74,8 @@ func TestSidecarCounts(t *testing.T) {
 	})), nil)
 	require.NoError(t, err)
 	sidecars := map[string]capacity.Resources{}
-	for _, r := range s.Jobs[0].roles() {
-		sidecars[r.field] = s.podRequests(&s.Jobs[0], r.Role).Minus(requests(r.Resources))
+	for _, r := range s.Jobs[0].Roles() {
+		sidecars[r.Field] = s.podRequests(&s.Jobs[0], r.Role).Minus(requests(r.Resources))
 	}
 	assert.Equal(t, map[string]capacity.Resources{
 		"nnWorker":                 {MilliCPU: 250, MemoryBytes: 256 * capacity.MiB, EphemeralBytes: 5 * capacity.GiB},

@@ -12,6 +12,7 @@ import (
 	"persia/config/check"
 	"persia/config/cluster"
 	"persia/config/decode"
+	"persia/config/job"
 	"persia/config/manifest"
 	"persia/config/nodepool"
 	"persia/config/pod"
@@ -50,6 +51,15 @@ const (
 	InstallerManaged = nodepool.InstallerManaged
 	InstallerUbuntu  = nodepool.InstallerUbuntu
 	InstallerCOS     = nodepool.InstallerCOS
+)
+
+// What a job is made of.
+type (
+	Job      = job.Job
+	Role     = job.Role
+	NNWorker = job.NNWorker
+	Mount    = job.Mount
+	Script   = job.Script
 )
 
 // QuantityForm is check's.

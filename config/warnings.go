@@ -2,9 +2,7 @@ package config
 
 import (
 	"fmt"
-	"path"
 	"regexp"
-	"strings"
 )
 
 // mostNATS is how many servers NATS is commonly run with at most.
@@ -23,37 +21,19 @@ func (s *Stack) jobWarnings() []string {
 	var warnings []string
 	for i := range s.Jobs {
 		job := &s.Jobs[i]
-		if loose := job.looseImages(); len(loose) > 0 {
+		if loose := job.LooseImages(); len(loose) > 0 {
 			warnings = append(warnings, fmt.Sprintf("%s: the image of %s has the tag latest, and pods that start later may run another one; write image with a digest, like persiaml/persia-cpu-runtime@sha256:…",
-				s.pathOf(job.at), and(loose)))
+				s.pathOf(job.At()), and(loose)))
 		}
 		if gpu, ok := s.unsupportedGPU(job); ok {
 			warnings = append(warnings, fmt.Sprintf("%s: the default image has PyTorch 1.8, which has no kernels for %s; write an image with a PyTorch that supports them",
-				s.pathOf(job.at.Child("nnWorker", "image")), gpu))
+				s.pathOf(job.At().Child("nnWorker", "image")), gpu))
 		}
-		if job.mountsHostPaths() {
-			warnings = append(warnings, fmt.Sprintf("%s: hostPath volumes are directories of the nodes, and the namespace of all jobs admits privileged pods for them; use a volume of %s, by mounts", s.pathOf(job.at.Child("volumes")), storageKey))
+		if job.MountsHostPaths() {
+			warnings = append(warnings, fmt.Sprintf("%s: hostPath volumes are directories of the nodes, and the namespace of all jobs admits privileged pods for them; use a volume of %s, by mounts", s.pathOf(job.At().Child("volumes")), storageKey))
 		}
 	}
 	return warnings
-}
-
-// looseImages are the roles whose image may be another one tomorrow. Upstream's
-// own, which a role has by default, are of that kind.
-func (j *Job) looseImages() []string {
-	var roles []string
-	for _, r := range j.roles() {
-		if isLoose(r.Image) {
-			roles = append(roles, r.field)
-		}
-	}
-	return roles
-}
-
-// isLoose reports whether an image may be another one tomorrow.
-func isLoose(image string) bool {
-	_, tag, tagged := strings.Cut(path.Base(image), ":")
-	return !strings.Contains(image, "@") && (!tagged || tag == "latest")
 }
 
 // newerGPU matches GPUs that are newer than PyTorch 1.8, by their names at Compute

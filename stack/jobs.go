@@ -6,6 +6,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"persia/config"
+	jobconfig "persia/config/job"
 	"persia/infra/storage"
 	"persia/kube"
 	"persia/workload/nats"
@@ -38,9 +39,9 @@ func newJobs(ctx *pulumi.Context, cfg *config.Stack, brokers []*nats.Cluster, ne
 		broker := brokers[i].Broker
 		needs := slices.Concat(needs, brokers[i].Objects)
 		switch job.Engine {
-		case config.EngineStatefulSet:
+		case jobconfig.EngineStatefulSet:
 			jobs[job.Name], err = persia.NewJob(ctx, job.Name, jobArgs(cfg, job, broker, needs), inCluster)
-		case config.EngineOperator:
+		case jobconfig.EngineOperator:
 			jobs[job.Name], err = operator.NewJob(ctx, job.Name, operator.JobArgs{
 				Job:       job,
 				Namespace: persia.NamespaceName,
@@ -56,14 +57,14 @@ func newJobs(ctx *pulumi.Context, cfg *config.Stack, brokers []*nats.Cluster, ne
 	return jobs, nil
 }
 
-func jobArgs(cfg *config.Stack, job config.Job, broker nats.Broker, needs []pulumi.CustomResource) persia.JobArgs {
+func jobArgs(cfg *config.Stack, job jobconfig.Job, broker nats.Broker, needs []pulumi.CustomResource) persia.JobArgs {
 	return persia.JobArgs{
 		Job:            job,
 		Namespace:      persia.NamespaceName,
 		ServiceAccount: persia.ServiceAccountName,
 		Broker:         broker,
 		Claims:         claimsOf(cfg),
-		PodAnnotations: func(role config.Role) map[string]string {
+		PodAnnotations: func(role jobconfig.Role) map[string]string {
 			sidecar, ok := cfg.GCSFuseSidecar(&job, &role)
 			if !ok {
 				return nil
@@ -79,8 +80,8 @@ func jobArgs(cfg *config.Stack, job config.Job, broker nats.Broker, needs []pulu
 }
 
 // claimsOf finds the claims of volumes that are mounted.
-func claimsOf(cfg *config.Stack) func([]config.Mount) []persia.Claim {
-	return func(mounts []config.Mount) []persia.Claim {
+func claimsOf(cfg *config.Stack) func([]jobconfig.Mount) []persia.Claim {
+	return func(mounts []jobconfig.Mount) []persia.Claim {
 		var claims []persia.Claim
 		for _, mount := range mounts {
 			for _, volume := range cfg.Storage {

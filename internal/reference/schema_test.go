@@ -76,7 +76,6 @@ func TestSchemaRefuses(t *testing.T) {
 		"misspelt field":                {change{"nodes: 1", "node: 1"}, "/config/persia:nodePools/0", "'node'"},
 		"misspelt field of a role":      {change{role, "      embeddingWorker:\n        replcas: 1\n"}, "/config/persia:jobs/0/embeddingWorker", "'replcas'"},
 		"missing field":                 {change{"      machineType: g2-standard-32\n", ""}, "/config/persia:nodePools/0", "machineType"},
-		"missing field of a role":       {change{role, "      embeddingWorker:\n"}, "/config/persia:jobs/0/embeddingWorker", "replicas"},
 		"missing region":                {change{"    region: us-central1\n", ""}, "/config/persia:cluster", "region"},
 		"job without a name":            {change{"- name: adult-income", "- runId: first"}, "/config/persia:jobs/0", "name"},
 		"text for a number":             {change{"nodes: 1", `nodes: "1"`}, "/config/persia:nodePools/0/nodes", "string"},

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"persia/capacity"
-	"persia/config"
+	jobconfig "persia/config/job"
 )
 
 // TestCapacity brings made-up stacks up, whose pools have just the nodes that the
@@ -337,7 +337,7 @@ func (c cluster) setsOn(pool string) []appsv1.StatefulSet {
 	rank := func(set appsv1.StatefulSet) int64 {
 		limits := set.Spec.Template.Spec.Containers[0].Resources.Limits
 		gpus := limits["nvidia.com/gpu"]
-		for i, priority := range config.Priorities() {
+		for i, priority := range jobconfig.Priorities() {
 			if priority.Name == set.Spec.Template.Spec.PriorityClassName {
 				return int64(100-i)*1000 + gpus.Value()
 			}

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"persia/capacity"
-	"persia/config"
+	jobconfig "persia/config/job"
 	settings "persia/config/nats"
 	"persia/kube"
 )
@@ -141,7 +141,7 @@ func (p *podPolicy) addSidecars(nats settings.Settings) {
 func podTemplate(nats settings.Settings) corev1.PodSpec {
 	no := false
 	pod := corev1.PodSpec{
-		PriorityClassName: config.PriorityNATS.Name,
+		PriorityClassName: jobconfig.PriorityNATS.Name,
 		// A server asks nothing of Kubernetes.
 		AutomountServiceAccountToken: &no,
 		EnableServiceLinks:           &no,

@@ -16,7 +16,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"persia/config"
+	jobconfig "persia/config/job"
 	"persia/kube"
 )
 
@@ -71,11 +71,11 @@ func TestComplete(t *testing.T) {
 // completionArgs are those of a job without volumes.
 func completionArgs() JobArgs {
 	return JobArgs{
-		Job:             config.Job{Name: "criteo", RunID: "1", EnableMetrics: new(bool), NNWorker: config.NNWorker{Role: config.Role{Replicas: 8}}},
+		Job:             jobconfig.Job{Name: "criteo", RunID: "1", NNWorker: jobconfig.NNWorker{Role: jobconfig.Role{Replicas: 8}}},
 		Namespace:       NamespaceName,
 		SystemPlacement: kube.Placement{NodeSelector: map[string]string{"pool": "system"}},
 		Placement:       func(string) kube.Placement { return kube.Placement{} },
-		Claims:          func([]config.Mount) []Claim { return nil },
+		Claims:          func([]jobconfig.Mount) []Claim { return nil },
 	}
 }
 

@@ -3,23 +3,23 @@ package persia
 import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	"persia/config"
+	jobconfig "persia/config/job"
 	"persia/kube"
 	"persia/workload/nats"
 )
 
 // JobArgs describes a training.
 type JobArgs struct {
-	Job config.Job
+	Job jobconfig.Job
 	// Namespace and ServiceAccount are where and as whom the replicas run.
 	Namespace      string
 	ServiceAccount string
 	// Broker is where the roles meet. It is ready when what stands among Needs is.
 	Broker nats.Broker
 	// Claims are what a pod with some mounts has: those of the job and of a role.
-	Claims func([]config.Mount) []Claim
+	Claims func([]jobconfig.Mount) []Claim
 	// PodAnnotations are what the drivers of a role's volumes want of its pods.
-	PodAnnotations func(config.Role) map[string]string
+	PodAnnotations func(jobconfig.Role) map[string]string
 	// Placement finds the nodes of a node pool.
 	Placement func(nodePool string) kube.Placement
 	// SystemPlacement is for what the job needs beside its roles.
@@ -61,12 +61,12 @@ func NewJob(ctx *pulumi.Context, name string, args JobArgs, opts ...pulumi.Resou
 	if err != nil {
 		return nil, err
 	}
-	if *args.Job.EnableMetrics {
+	if args.Job.EnableMetrics {
 		if err := newMetricsGateway(ctx, name, args, child); err != nil {
 			return nil, err
 		}
 	}
-	if args.Job.Engine == config.EngineStatefulSet {
+	if args.Job.Engine == jobconfig.EngineStatefulSet {
 		if err := registerCompletion(ctx, name, args, child); err != nil {
 			return nil, err
 		}
@@ -86,7 +86,7 @@ func NewJob(ctx *pulumi.Context, name string, args JobArgs, opts ...pulumi.Resou
 // newRole registers a role's StatefulSet, the headless service that gives its
 // replicas their names, and how many of them may be evicted.
 func newRole(ctx *pulumi.Context, name string, args JobArgs, role role, child pulumi.ResourceOption) error {
-	name = name + "-" + role.name
+	name = name + "-" + role.Name
 	service, err := kube.Register(ctx, name, headlessService(args, role), child)
 	if err != nil {
 		return err
@@ -99,6 +99,6 @@ func newRole(ctx *pulumi.Context, name string, args JobArgs, role role, child pu
 	return err
 }
 
-func objectName(job config.Job, role role) string {
-	return kube.LabelName(job.Name, role.name)
+func objectName(job jobconfig.Job, role role) string {
+	return kube.LabelName(job.Name, role.Name)
 }

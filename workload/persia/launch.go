@@ -13,7 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"persia/config"
+	jobconfig "persia/config/job"
 	"persia/kube"
 )
 
@@ -53,7 +53,7 @@ func scripts() map[string]string {
 }
 
 // launchCommand runs a command through the script.
-func launchCommand(job config.Job) []string {
+func launchCommand(job jobconfig.Job) []string {
 	python := "python3"
 	if job.Script != nil {
 		python = job.Script.Python
@@ -62,9 +62,9 @@ func launchCommand(job config.Job) []string {
 }
 
 // startCommand is the command that the script runs.
-func startCommand(job config.Job, role role) []string {
+func startCommand(job jobconfig.Job, role role) []string {
 	if job.Script != nil {
-		return []string{"/bin/bash", path.Join(launchDirectory, rolesFile), role.older}
+		return []string{"/bin/bash", path.Join(launchDirectory, rolesFile), role.Older}
 	}
 	return append([]string{"persia-launcher"}, role.args...)
 }
@@ -105,7 +105,7 @@ func launchVolumes() ([]corev1.Volume, []corev1.VolumeMount) {
 
 // sharedDirectory is where a role has the first volume that it can write to and that a
 // pod finds again wherever it stands, or "" without one.
-func sharedDirectory(args JobArgs, role config.Role) string {
+func sharedDirectory(args JobArgs, role jobconfig.Role) string {
 	for _, claim := range args.Claims(args.Job.MountsOf(role)) {
 		if !claim.ReadOnly {
 			return claim.MountPath
@@ -156,14 +156,14 @@ func coordinatorAddress(args JobArgs) string {
 // launchEnv says to the script who it is, whom it asks, and what it may use.
 func launchEnv(args JobArgs, role role) []corev1.EnvVar {
 	env := []corev1.EnvVar{
-		{Name: "PERSIA_ROLE", Value: role.name},
+		{Name: "PERSIA_ROLE", Value: role.Name},
 		{Name: "PERSIA_COORDINATOR", Value: coordinatorAddress(args)},
 		fieldEnv("PERSIA_POD_UID", "metadata.uid"),
 		fieldEnv("PERSIA_REVISION", "metadata.labels['controller-revision-hash']"),
 		{Name: "PERSIA_STATE_DIR", Value: stateDirectory(args, role)},
 		{Name: "PERSIA_FINISHED_FILE", Value: path.Join(podState, "finished")},
 	}
-	if role.name == trainer {
+	if role.Name == trainer {
 		env = append(env, corev1.EnvVar{Name: "PERSIA_REPLICAS", Value: allReplicas(args)})
 	}
 	if gpus := role.config.Resources.Limits["nvidia.com/gpu"]; !gpus.IsZero() {
@@ -172,11 +172,11 @@ func launchEnv(args JobArgs, role role) []corev1.EnvVar {
 	if root := checkpointRoot(args, role); root != "" {
 		env = append(env, corev1.EnvVar{Name: "PERSIA_CKPT_ROOT", Value: root})
 	}
-	if *args.Job.EnableMetrics {
+	if args.Job.EnableMetrics {
 		env = append(env, corev1.EnvVar{
 			Name: "PERSIA_REPLICA_METRICS",
 			// The Pushgateway takes the labels of a metric from the path.
-			Value: path.Join("/metrics/job", args.Job.Name, "run", args.Job.RunID, "role", role.name, "replica", "$(REPLICA_INDEX)", "of", "$(REPLICA_SIZE)"),
+			Value: path.Join("/metrics/job", args.Job.Name, "run", args.Job.RunID, "role", role.Name, "replica", "$(REPLICA_INDEX)", "of", "$(REPLICA_SIZE)"),
 		})
 	}
 	return env
@@ -186,13 +186,13 @@ func launchEnv(args JobArgs, role role) []corev1.EnvVar {
 func allReplicas(args JobArgs) string {
 	var counts []string
 	for _, role := range roles(args.Job, args.Namespace) {
-		counts = append(counts, fmt.Sprintf("%s=%d", role.name, role.config.Replicas))
+		counts = append(counts, fmt.Sprintf("%s=%d", role.Name, role.config.Replicas))
 	}
 	return strings.Join(counts, ",")
 }
 
 // scriptEnv says to the script of older releases where their programs are.
-func scriptEnv(job config.Job) []corev1.EnvVar {
+func scriptEnv(job jobconfig.Job) []corev1.EnvVar {
 	if job.Script == nil {
 		return nil
 	}

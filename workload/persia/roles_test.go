@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"persia/config"
+	jobconfig "persia/config/job"
 )
 
 // older is a container with a release of PERSIA without persia-launcher: stand-ins
@@ -150,17 +150,17 @@ func TestRolesAreStopped(t *testing.T) {
 
 // TestStartCommand: what a replica runs, with persia-launcher and without.
 func TestStartCommand(t *testing.T) {
-	job := config.Job{Name: "criteo"}
+	job := jobconfig.Job{Name: "criteo"}
 	scripted := job
-	scripted.Script = &config.Script{Python: "/python", Runtime: "/runtime", Port: 23333}
+	scripted.Script = &jobconfig.Script{Python: "/python", Runtime: "/runtime", Port: 23333}
 	names := map[string]string{
 		"nn-worker": "trainer", "dataloader": "datacompose", "embedding-worker": "middleware", "embedding-ps": "embserver",
 	}
 	for _, role := range roles(job, "persia") {
-		t.Run(role.name, func(t *testing.T) {
+		t.Run(role.Name, func(t *testing.T) {
 			assert.Equal(t, append([]string{"persia-launcher"}, role.args...), startCommand(job, role))
 			assert.Nil(t, scriptEnv(job))
-			assert.Equal(t, []string{"/bin/bash", "/opt/persia/roles.sh", names[role.name]}, startCommand(scripted, role))
+			assert.Equal(t, []string{"/bin/bash", "/opt/persia/roles.sh", names[role.Name]}, startCommand(scripted, role))
 			env := map[string]string{}
 			for _, entry := range scriptEnv(scripted) {
 				env[entry.Name] = entry.Value

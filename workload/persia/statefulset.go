@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"persia/config"
+	jobconfig "persia/config/job"
 	"persia/kube"
 )
 
@@ -44,7 +44,7 @@ func statefulSet(args JobArgs, role role) *appsv1.StatefulSet {
 }
 
 // replicasOf is how many replicas of a role there are now.
-func replicasOf(job config.Job, role role) int {
+func replicasOf(job jobconfig.Job, role role) int {
 	if job.Suspend {
 		return 0
 	}
@@ -109,10 +109,10 @@ func PodsOf(job string) metav1.LabelSelector {
 // roleLabels are those of a role's objects and pods, and the part of them that
 // selects its pods.
 func roleLabels(args JobArgs, role role) (labels, selector map[string]string) {
-	labels = kube.Labels(role.name, objectName(args.Job, role))
+	labels = kube.Labels(role.Name, objectName(args.Job, role))
 	selector = map[string]string{
 		JobLabel:                    args.Job.Name,
-		"app.kubernetes.io/name":    role.name,
+		"app.kubernetes.io/name":    role.Name,
 		"app.kubernetes.io/part-of": "persia",
 	}
 	maps.Copy(labels, selector)
@@ -127,7 +127,7 @@ func podSpec(args JobArgs, role role) corev1.PodSpec {
 		ServiceAccountName:           args.ServiceAccount,
 		AutomountServiceAccountToken: &args.Job.AutomountServiceAccountToken,
 		ImagePullSecrets:             args.Job.ImagePullSecrets,
-		PriorityClassName:            role.priority.Name,
+		PriorityClassName:            role.Priority.Name,
 		TopologySpreadConstraints:    spread(args, role),
 		// One environment variable a service, of which a stack has dozens, is
 		// nothing that a training reads.
@@ -146,8 +146,8 @@ func podSpec(args JobArgs, role role) corev1.PodSpec {
 func container(args JobArgs, role role, mounts []corev1.VolumeMount) corev1.Container {
 	no := false
 	container := corev1.Container{
-		Name:            role.name,
-		Image:           cmp.Or(role.config.Image, role.image),
+		Name:            role.Name,
+		Image:           cmp.Or(role.config.Image, role.DefaultImage),
 		ImagePullPolicy: args.Job.ImagePullPolicy,
 		Command:         launchCommand(args.Job),
 		Args:            startCommand(args.Job, role),
@@ -159,7 +159,7 @@ func container(args JobArgs, role role, mounts []corev1.VolumeMount) corev1.Cont
 	if role.port != 0 {
 		container.Ports = []corev1.ContainerPort{{Name: "persia", ContainerPort: role.port}}
 	}
-	if role.serves {
+	if role.Server {
 		container.ReadinessProbe = readiness(role)
 	}
 	return container
@@ -197,7 +197,7 @@ func podVolumes(args JobArgs, role role) ([]corev1.Volume, []corev1.VolumeMount)
 		}
 	}
 	mounts = append(mounts, role.config.VolumeMounts...)
-	if role.sharedMemory && !slices.ContainsFunc(mounts, func(m corev1.VolumeMount) bool { return path.Clean(m.MountPath) == sharedMemory }) {
+	if role.SharedMemory && !slices.ContainsFunc(mounts, func(m corev1.VolumeMount) bool { return path.Clean(m.MountPath) == sharedMemory }) {
 		const name = "shared-memory"
 		volumes = append(volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
 			EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory},

@@ -6,7 +6,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"persia/config"
+	jobconfig "persia/config/job"
 	"persia/kube"
 	"persia/workload/nats"
 	"persia/workload/persia"
@@ -15,13 +15,13 @@ import (
 
 // JobArgs describes a training.
 type JobArgs struct {
-	Job config.Job
+	Job jobconfig.Job
 	// Namespace is where its pods run.
 	Namespace string
 	// Broker is where the roles meet.
 	Broker nats.Broker
 	// Claims are what a pod with some mounts has: those of the job and of a role.
-	Claims func([]config.Mount) []persia.Claim
+	Claims func([]jobconfig.Mount) []persia.Claim
 	// Needs come before the job, and go after it: the operator, which alone lets a
 	// job go, and what the pods need.
 	Needs []pulumi.CustomResource
@@ -48,7 +48,7 @@ func NewJob(ctx *pulumi.Context, name string, args JobArgs, opts ...pulumi.Resou
 	if _, err := kube.Register(ctx, name, persiaJob(args, spec), child, madeAnewWith(guard), kube.WorkloadTimeouts()); err != nil {
 		return nil, err
 	}
-	job.Roles = roleOutputs(args.Job.Name, spec)
+	job.Roles = roleOutputs(args.Job)
 	return job, ctx.RegisterResourceOutputs(job, pulumi.Map{})
 }
 
@@ -60,18 +60,21 @@ func persiaJob(args JobArgs, spec v1.PersiaJobSpec) *v1.PersiaJob {
 	}
 }
 
-func jobLabels(job config.Job) map[string]string {
+func jobLabels(job jobconfig.Job) map[string]string {
 	return kube.Labels("persia-job", job.Name)
 }
 
-// roleOutputs are the roles in the order that their data flows.
-func roleOutputs(name string, spec v1.PersiaJobSpec) []persia.RoleOutput {
-	return []persia.RoleOutput{
-		{Name: name + "-dataloader", Replicas: int(spec.Dataloader.Replicas)},
-		{Name: name + "-embedding-worker", Replicas: int(spec.EmbeddingWorker.Replicas)},
-		{Name: name + "-embedding-ps", Replicas: int(spec.EmbeddingParameterServer.Replicas)},
-		{Name: name + "-nn-worker", Replicas: int(spec.NNWorker.Replicas)},
+// roleOutputs are the roles in the order of a stack file.
+func roleOutputs(job jobconfig.Job) []persia.RoleOutput {
+	var outputs []persia.RoleOutput
+	for _, role := range job.Roles() {
+		replicas := role.Replicas
+		if job.Suspend {
+			replicas = 0
+		}
+		outputs = append(outputs, persia.RoleOutput{Name: job.Name + "-" + role.Name, Replicas: replicas})
 	}
+	return outputs
 }
 
 // textOf is a spec as text, to tell one from another.

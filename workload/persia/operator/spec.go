@@ -6,7 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"persia/config"
+	jobconfig "persia/config/job"
 	"persia/workload/persia"
 	v1 "persia/workload/persia/operator/api/v1"
 )
@@ -18,7 +18,7 @@ const sharedMemory = "shared-memory"
 // jobSpec is a training in the operator's words. One that is stopped has no pods.
 func jobSpec(args JobArgs) v1.PersiaJobSpec {
 	job := args.Job
-	metrics := *job.EnableMetrics && !job.Suspend
+	metrics := job.EnableMetrics && !job.Suspend
 	claims := claimsOf(args)
 	nnWorker := v1.NNWorker{
 		Role:         roleSpec(args, claims, job.NNWorker.Role),
@@ -46,7 +46,7 @@ func jobSpec(args JobArgs) v1.PersiaJobSpec {
 	}
 }
 
-func roleSpec(args JobArgs, claims []persia.Claim, role config.Role) v1.Role {
+func roleSpec(args JobArgs, claims []persia.Claim, role jobconfig.Role) v1.Role {
 	replicas := role.Replicas
 	if args.Job.Suspend {
 		replicas = 0
@@ -64,8 +64,8 @@ func roleSpec(args JobArgs, claims []persia.Claim, role config.Role) v1.Role {
 // anywhere is written to.
 func claimsOf(args JobArgs) []persia.Claim {
 	var claims []persia.Claim
-	for _, role := range []config.Role{args.Job.NNWorker.Role, args.Job.Dataloader, args.Job.EmbeddingWorker, args.Job.EmbeddingParameterServer} {
-		for _, claim := range args.Claims(args.Job.MountsOf(role)) {
+	for _, role := range args.Job.Roles() {
+		for _, claim := range args.Claims(args.Job.MountsOf(*role.Role)) {
 			if i := indexOf(claims, claim.Name); i >= 0 {
 				claims[i].ReadOnly = claims[i].ReadOnly && claim.ReadOnly
 				continue
@@ -81,7 +81,7 @@ func indexOf(claims []persia.Claim, name string) int {
 }
 
 // volumes are all that some role mounts: the operator has one list for the job.
-func volumes(job config.Job, claims []persia.Claim) []corev1.Volume {
+func volumes(job jobconfig.Job, claims []persia.Claim) []corev1.Volume {
 	var volumes []corev1.Volume
 	for i, claim := range claims {
 		volumes = append(volumes, corev1.Volume{Name: claimVolume(i), VolumeSource: corev1.VolumeSource{
@@ -96,7 +96,7 @@ func volumes(job config.Job, claims []persia.Claim) []corev1.Volume {
 
 func claimVolume(i int) string { return "claim-" + strconv.Itoa(i) }
 
-func claimMounts(args JobArgs, claims []persia.Claim, role config.Role) []corev1.VolumeMount {
+func claimMounts(args JobArgs, claims []persia.Claim, role jobconfig.Role) []corev1.VolumeMount {
 	var mounts []corev1.VolumeMount
 	for _, claim := range args.Claims(args.Job.MountsOf(role)) {
 		mounts = append(mounts, corev1.VolumeMount{

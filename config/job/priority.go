@@ -1,4 +1,4 @@
-package config
+package job
 
 // Priority is a PriorityClass: where there is too little room for all pods, those
 // of a higher one take that of others.

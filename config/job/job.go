@@ -1,0 +1,208 @@
+package job
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/config/nats"
+	"persia/config/pod"
+)
+
+// Job is a PERSIA training. Its fields are named as those of a PersiaJob, and the
+// names that older releases of PERSIA have for some of them are understood too.
+type Job struct {
+	// The tag beside is on fields that no PersiaJob has. With a manifest, they stand
+	// beside it in the stack file.
+
+	// Manifest is a file of PersiaJobs, relative to the project's directory. Each
+	// of them is a job, and the other fields here are added to it and win over its
+	// own. A NatsCluster in the file gives what persia:nats, {} for example, leaves
+	// open.
+	Manifest string `json:"manifest,omitempty" beside:"manifest"`
+	// Name is unique in the stack and the prefix of the job's objects. It, the
+	// roles and PersiaEnv are required where no Manifest has them.
+	Name string `json:"name,omitempty" beside:"manifest"`
+	// RunID names one run of the training. A replica that has finished with success
+	// stays finished in this run: another name starts the training over. Default
+	// "1".
+	RunID string `json:"runId,omitempty" default:"1" beside:"manifest"`
+	// Suspend removes all replicas of the job, so that their nodes can go: once the
+	// training has finished, or until it goes on. Default false.
+	Suspend bool `json:"suspend,omitempty" beside:"manifest"`
+	// Engine is what makes the job's pods: statefulset, which is this program, or
+	// operator, which is PERSIA's own. Default statefulset.
+	Engine Engine `json:"engine,omitempty" default:"statefulset" enum:"statefulset,operator" beside:"manifest"`
+	// Script starts the roles with a script instead of persia-launcher, which the
+	// images of older releases of PERSIA lack.
+	Script *Script `json:"script,omitempty" beside:"manifest"`
+	// NATS says where the job's own NATS differs from persia:nats.
+	NATS nats.Overrides `json:"nats,omitempty" beside:"manifest"`
+	// Env are environment variables that every role gets.
+	Env       []corev1.EnvVar `json:"env,omitempty"`
+	PersiaEnv PersiaEnv       `json:"persiaEnv,omitempty"`
+	// NodePool is the pool of the roles that name none.
+	NodePool string `json:"nodePool,omitempty" beside:"manifest"`
+	// Mounts are the stack's volumes that every role mounts.
+	Mounts []Mount `json:"mounts,omitempty" beside:"manifest"`
+	// Volumes are volumes of Kubernetes, of any kind, for the volumeMounts of the
+	// roles.
+	Volumes []corev1.Volume `json:"volumes,omitempty"`
+	// EnableMetrics adds a Pushgateway that the roles push to. Default true.
+	EnableMetrics bool `json:"enableMetrics,omitempty" default:"true"`
+	// LogLevel is one of trace, debug, info, warn and error. Default info.
+	LogLevel string `json:"logLevel,omitempty" default:"info" enum:"trace,debug,info,warn,error"`
+	// RestartPolicy is what becomes of a pod of PERSIA's operator that has ended:
+	// Never, OnFailure or Always. Default Never. The engine statefulset starts a
+	// replica that failed again, and one that finished never, whatever is written
+	// here.
+	RestartPolicy corev1.RestartPolicy `json:"restartPolicy,omitempty" default:"Never" enum:"Never,OnFailure,Always"`
+	// ImagePullPolicy is Always, IfNotPresent or Never. Default Always.
+	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty" default:"Always" enum:"Always,IfNotPresent,Never"`
+	// ImagePullSecrets are Secrets of the namespace persia with the credentials of
+	// registries.
+	ImagePullSecrets []corev1.LocalObjectReference `json:"imagePullSecrets,omitempty" beside:"manifest"`
+	// AutomountServiceAccountToken lets the containers talk to the Kubernetes API,
+	// with what rights the service account persia is given. Default false.
+	AutomountServiceAccountToken bool `json:"automountServiceAccountToken,omitempty" beside:"manifest"`
+
+	// NNWorker trains the dense neural network.
+	NNWorker NNWorker `json:"nnWorker,omitempty"`
+	// Dataloader reads the training data and feeds it to the other roles.
+	Dataloader Role `json:"dataloader,omitempty"`
+	// EmbeddingWorker fetches embeddings for the trainers, and takes their
+	// gradients back.
+	EmbeddingWorker Role `json:"embeddingWorker,omitempty"`
+	// EmbeddingParameterServer holds the embeddings and updates them.
+	EmbeddingParameterServer Role `json:"embeddingParameterServer,omitempty"`
+
+	// at is where the job stands.
+	at *field.Path
+}
+
+// Engine is what makes the pods of a job.
+type Engine string
+
+// The engines.
+const (
+	// EngineStatefulSet makes a StatefulSet of each role.
+	EngineStatefulSet Engine = "statefulset"
+	// EngineOperator leaves the job to PERSIA's operator, as a PersiaJob.
+	EngineOperator Engine = "operator"
+)
+
+// Script is how the roles are started where there is no persia-launcher: the
+// Python scripts by Python, the servers from the directory of their programs.
+type Script struct {
+	// Python is the absolute path of the interpreter in the containers. Default
+	// /opt/conda/bin/python3.
+	Python string `json:"python,omitempty" default:"/opt/conda/bin/python3"`
+	// Runtime is the absolute path of the directory, in the containers, with
+	// persia-middleware-server and persia-embedding-server.
+	Runtime string `json:"runtime"`
+	// Port is where both servers listen. Default 23333.
+	Port int `json:"port,omitempty" default:"23333"`
+}
+
+// PersiaEnv holds the absolute paths, inside the containers, of what a job runs.
+type PersiaEnv struct {
+	// GlobalConfig is PERSIA's global configuration, a YAML file.
+	GlobalConfig string `json:"PERSIA_GLOBAL_CONFIG"`
+	// EmbeddingConfig is PERSIA's embedding configuration, a YAML file.
+	EmbeddingConfig string `json:"PERSIA_EMBEDDING_CONFIG"`
+	// NNWorkerEntry is the Python script that a trainer runs.
+	NNWorkerEntry string `json:"PERSIA_NN_WORKER_ENTRY"`
+	// DataloaderEntry is the Python script that a data loader runs.
+	DataloaderEntry string `json:"PERSIA_DATALOADER_ENTRY"`
+}
+
+// Mount is where a volume of the stack appears in the containers of a job.
+type Mount struct {
+	// Volume is the name of one of the stack's volumes.
+	Volume string `json:"volume"`
+	// MountPath is an absolute path in the containers.
+	MountPath string `json:"mountPath"`
+	// ReadOnly keeps the containers from writing to the volume. Default false.
+	ReadOnly bool `json:"readOnly,omitempty"`
+}
+
+// Role is one of the four parts of a PERSIA job: how many replicas, where and
+// how large.
+type Role struct {
+	// Replicas is the number of pods of the role. Default 1.
+	Replicas int `json:"replicas,omitempty" default:"1"`
+	// NodePool is the pool that the replicas are pinned to. Default: the job's.
+	NodePool string `json:"nodePool,omitempty" beside:"manifest"`
+	// Resources are what one replica asks for and may use, cpu and memory at least.
+	// What is requested defaults to the limits, as in Kubernetes.
+	Resources corev1.ResourceRequirements `json:"resources"`
+	// Image is the container image. Default: upstream's runtime image of the role.
+	Image string `json:"image,omitempty"`
+	// Env are environment variables of this role, which win over the job's.
+	Env []corev1.EnvVar `json:"env,omitempty"`
+	// Mounts are volumes that this role mounts beside the job's.
+	Mounts []Mount `json:"mounts,omitempty" beside:"manifest"`
+	// VolumeMounts mount the job's Volumes, by their names.
+	VolumeMounts []corev1.VolumeMount `json:"volumeMounts,omitempty"`
+	// TerminationGracePeriodSeconds is how long a replica that is told to end may
+	// take, to write a checkpoint for example. Default 60.
+	TerminationGracePeriodSeconds int `json:"terminationGracePeriodSeconds,omitempty" default:"60" beside:"manifest"`
+}
+
+// NNWorker is the trainer: a role whose replicas start several processes.
+type NNWorker struct {
+	Role `json:",inline"`
+	// NprocPerNode is the number of training processes a replica. Default: the
+	// number of GPUs that a replica asks for, or 1.
+	NprocPerNode int `json:"nprocPerNode,omitempty"`
+}
+
+// At is the path of the job.
+func (j *Job) At() *field.Path { return j.at }
+
+// Place says at which path the job stands.
+func (j *Job) Place(at *field.Path) { j.at = at }
+
+// Resolve fills in what depends on other fields. An empty image stays empty: it stands
+// for the role's own.
+func (j *Job) Resolve() {
+	if j.NNWorker.NprocPerNode == 0 {
+		j.NNWorker.NprocPerNode = max(1, pod.GPUs(j.NNWorker.Resources))
+	}
+	for _, role := range j.Roles() {
+		if role.NodePool == "" {
+			role.NodePool = j.NodePool
+		}
+	}
+}
+
+// Processes is the number of processes that connect to NATS.
+func (j *Job) Processes() int {
+	processes := j.NNWorker.Replicas * (j.NNWorker.NprocPerNode - 1)
+	for _, role := range j.Roles() {
+		processes += role.Replicas
+	}
+	return processes
+}
+
+// MountsOf are the mounts of a role: the job's, and its own.
+func (j *Job) MountsOf(role Role) []Mount { return slices.Concat(j.Mounts, role.Mounts) }
+
+// MountsHostPaths reports whether the job has directories of its nodes among its
+// volumes.
+func (j *Job) MountsHostPaths() bool {
+	return slices.ContainsFunc(j.Volumes, func(volume corev1.Volume) bool { return volume.HostPath != nil })
+}
+
+// LooseImages are the fields of the roles whose image may be another one tomorrow.
+// Upstream's own, which a role has by default, are of that kind.
+func (j *Job) LooseImages() []string {
+	var roles []string
+	for _, role := range j.Roles() {
+		if pod.IsLoose(role.Image) {
+			roles = append(roles, role.Field)
+		}
+	}
+	return roles
+}
