@@ -26,10 +26,12 @@ type role struct {
 	config jobconfig.Role
 }
 
-// roles are the four roles of a job, in the order of a stack file.
+// roles are the four roles of a job, in the order that their data flows: the trainers,
+// first in a stack file, come last.
 func roles(job jobconfig.Job, namespace string) []role {
 	var roles []role
-	for _, kind := range jobconfig.Kinds() {
+	kinds := jobconfig.Kinds()
+	for _, kind := range slices.Concat(kinds[1:], kinds[:1]) {
 		role := role{Kind: kind, config: *kind.Of(&job), port: int32(kind.Port)}
 		switch {
 		case kind.Server:
