@@ -100,7 +100,7 @@ func TestPlanWithoutAPrice(t *testing.T) {
 func TestDescribedMachine(t *testing.T) {
 	stack, err := Load(stackFile(t, edits{
 		"persia:machineTypes":                      edits{"x9-highgpu-4g": edits{"cpus": 96, "memory": "1Ti", "gpu": edits{"type": "nvidia-x9", "count": 4}}},
-		"persia:nodePools[0]":                      edits{"name": "trainers", "machineType": "x9-highgpu-4g", "nodes": 2, "gpu": edits{"type": "nvidia-x9", "count": 4}},
+		"persia:nodePools[0]":                      edits{"name": "trainers", "machineType": "x9-highgpu-4g", "disk": edits{"type": "hyperdisk-balanced"}, "nodes": 2, "gpu": edits{"type": "nvidia-x9", "count": 4}},
 		"persia:jobs[0].nnWorker.resources.limits": edits{"cpu": 80, "memory": "600Gi", "nvidia.com/gpu": 4},
 	}), nil)
 	require.NoError(t, err)

@@ -47,7 +47,6 @@ func TestNodePools(t *testing.T) {
 				"nodeConfig.diskType":                             "pd-balanced",
 				"nodeConfig.diskSizeGb":                           100.0,
 				"nodeConfig.spot":                                 false,
-				"nodeConfig.gvnic.enabled":                        true,
 				"nodeConfig.workloadMetadataConfig.mode":          "GKE_METADATA",
 				"nodeConfig.serviceAccount":                       "persia-prod-nodes@my-project.iam.gserviceaccount.com",
 				`nodeConfig.metadata["disable-legacy-endpoints"]`: "true",

@@ -17,6 +17,11 @@ import (
 // the stack file may be called so.
 const SystemName = "system"
 
+// OwnLabel is a label that every node has, with the name of its pool. The provider
+// sends no labels where none are left, and GKE refuses an update that names nothing:
+// with this one, the last of the user's labels can go too.
+const OwnLabel = "persia.com/node-pool"
+
 // longestName is GKE's limit (GKE API, NodePool).
 const longestName = 40
 
@@ -133,6 +138,9 @@ func checkMaxPods(p *check.Problems, path *field.Path, pods int) {
 func checkLabels(p *check.Problems, path *field.Path, labels map[string]string) {
 	check.Labels(p, path, labels)
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		if key == OwnLabel {
+			p.Invalid(path.Key(key), key, "is set by the program on every node; remove it")
+		}
 		if domain := reservedDomain(key); domain != "" {
 			p.Invalid(path.Key(key), key, "is in the domain %s, whose labels are set by GKE; write one with a prefix of your own, or none", domain)
 		}

@@ -46,10 +46,12 @@ type Pool struct {
 	ImageType string `json:"imageType,omitempty" change:"replace" enum:"COS_CONTAINERD,UBUNTU_CONTAINERD"`
 	Disk      Disk   `json:"disk,omitempty" change:"update"`
 	// LocalSSDs is a number of local SSDs of 375 GB that hold ephemeral storage
-	// instead of the boot disk. Default 0.
+	// instead of the boot disk. Default: those that are part of the machine, as with
+	// A2 Ultra, A3 and A4, or 0.
 	LocalSSDs int `json:"localSsdCount,omitempty" change:"replace"`
-	// GVNIC is Google's own network interface, which is faster.
-	GVNIC bool `json:"gvnic,omitempty" default:"true" change:"replace"`
+	// GVNIC is Google's own network interface, which is faster. Default true, but
+	// false with UBUNTU_CONTAINERD and for M1 and M2, on which GKE does not have it.
+	GVNIC *bool `json:"gvnic,omitempty" change:"replace"`
 	// FastSocket speeds NCCL up, between nodes with GPUs and Container-Optimized
 	// OS.
 	FastSocket bool `json:"fastSocket,omitempty" change:"update"`
@@ -109,7 +111,7 @@ type Sharing struct {
 type Disk struct {
 	// Type is one of pd-standard, pd-balanced, pd-ssd and hyperdisk-balanced.
 	// Default pd-balanced, or hyperdisk-balanced for machines that take nothing
-	// else.
+	// else. It is required for a machine series that is not known here.
 	Type string `json:"type,omitempty" enum:"pd-standard,pd-balanced,pd-ssd,hyperdisk-balanced"`
 	// SizeGB is the size in GB.
 	SizeGB int `json:"sizeGb,omitempty" default:"100"`

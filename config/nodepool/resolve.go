@@ -53,8 +53,14 @@ func (p *Pool) Resolve(cluster Cluster, driver NVIDIADriver, machines Machines) 
 			p.ImageType = gcp.ImageUbuntu
 		}
 	}
-	if known && p.Disk.Type == "" {
-		p.Disk.Type = bootDisk(m)
+	if disks := m.BootDisks(); p.Disk.Type == "" && len(disks) > 0 {
+		p.Disk.Type = disks[0]
+	}
+	if known && p.LocalSSDs == 0 {
+		p.LocalSSDs = m.BundledLocalSSDs()
+	}
+	if p.GVNIC == nil {
+		p.GVNIC = new(m.TakesGVNIC() && p.ImageType == gcp.ImageCOS)
 	}
 	if p.SecureBoot == nil {
 		p.SecureBoot = new(p.GPU == nil || driver.Installer == InstallerManaged)
@@ -76,14 +82,6 @@ func (p *Pool) resolveGPU(m gcp.Machine) {
 	if p.GPU.Count == 0 {
 		p.GPU.Count = m.GPUs
 	}
-}
-
-// bootDisk is the best general choice among the types that a machine takes.
-func bootDisk(m gcp.Machine) string {
-	if disks := m.BootDisks(); len(disks) > 0 {
-		return disks[0]
-	}
-	return gcp.PDBalanced
 }
 
 func (p *Pool) locationPolicy() string {

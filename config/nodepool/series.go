@@ -2,6 +2,7 @@ package nodepool
 
 import (
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -19,19 +20,34 @@ func (c *checker) ofSeries(path *field.Path, pool Pool, m gcp.Machine) {
 	if pool.CompactPlacement && !m.TakesCompactPlacement() {
 		c.Invalid(path.Child("compactPlacement"), pool.CompactPlacement, "is not for %s, whose series cannot be placed so; remove it, or choose a machine type of a2, a3, a4, c2, c2d, c3, c3d, c4, c4d, g2, n2 or n2d", m.Type)
 	}
-	if !pool.GVNIC && m.NeedsGVNIC() {
-		c.Invalid(path.Child("gvnic"), false, "is not for %s, which has no other network interface; remove it", m.Type)
+	c.gvnic(path, pool, m)
+}
+
+// gvnic checks that the machine, the image and the network interface go together: GKE
+// has gVNIC on Container-Optimized OS only (GKE, "Using Google Virtual NIC").
+func (c *checker) gvnic(path *field.Path, pool Pool, m gcp.Machine) {
+	at := path.Child("gvnic")
+	switch cos := pool.ImageType == gcp.ImageCOS; {
+	case m.NeedsGVNIC() && !cos:
+		c.Invalid(path.Child("imageType"), pool.ImageType, "is not for %s, which has no network interface but gVNIC, and GKE has that on %s only; write that, for a GPU pool with the NVIDIA driver %s or %s, or choose another machine type", m.Type, gcp.ImageCOS, InstallerManaged, InstallerCOS)
+	case m.NeedsGVNIC() && !*pool.GVNIC:
+		c.Invalid(at, false, "is not for %s, which has no other network interface; remove it", m.Type)
+	case *pool.GVNIC && !m.TakesGVNIC():
+		c.Invalid(at, true, "is not for %s, on which GKE does not support it; remove it", m.Type)
+	case *pool.GVNIC && !cos:
+		c.Invalid(at, true, "needs the image %s, and the pool has %s; remove it, or choose the other image", gcp.ImageCOS, pool.ImageType)
 	}
 }
 
 // disk checks the boot disk. Its bounds are those of GKE (GKE API, NodeConfig)
-// and Compute Engine ("Persistent Disk", 64 TB). What a machine takes that is not
-// in the catalogue, only the stack file knows.
+// and Compute Engine ("Persistent Disk", 64 TB). What machines of another series than
+// those of the catalogue take, only the stack file knows.
 func (c *checker) disk(path *field.Path, pool Pool, m gcp.Machine) {
-	types := []string{"pd-standard", "pd-balanced", "pd-ssd", "hyperdisk-balanced"}
-	_, known := gcp.Lookup(m.Type)
-	if slices.Contains(types, pool.Disk.Type) && known && !slices.Contains(m.BootDisks(), pool.Disk.Type) {
-		c.Invalid(path.Child("type"), pool.Disk.Type, "is not for %s; write %s", m.Type, check.Or(m.BootDisks()))
+	switch disks := m.BootDisks(); {
+	case pool.Disk.Type == "":
+		c.Required(path.Child("type"), "write one of %s: the series of %s is not known here, and it may refuse some of them", check.Or(gcp.DiskTypes), m.Type)
+	case slices.Contains(gcp.DiskTypes, pool.Disk.Type) && len(disks) > 0 && !slices.Contains(disks, pool.Disk.Type):
+		c.Invalid(path.Child("type"), pool.Disk.Type, "is not for %s; write %s", m.Type, check.Or(disks))
 	}
 	if pool.Disk.SizeGB < 10 || pool.Disk.SizeGB > 65536 {
 		c.Invalid(path.Child("sizeGb"), pool.Disk.SizeGB, "must be from 10 to 65536")
@@ -43,6 +59,8 @@ func (c *checker) localSSDs(path *field.Path, disks int, m gcp.Machine) {
 	switch {
 	case disks < 0:
 		c.Invalid(path, disks, "must be at least 1; remove it if none is needed")
+	case disks == 0 && strings.HasSuffix(m.Type, "-lssd"):
+		c.Required(path, "write the number of local SSDs that are part of %s; left out, GKE's answer would replace the pool with every update", m.Type)
 	case disks == 0 || !known || slices.Contains(counts, disks):
 	case len(counts) == 0:
 		c.Invalid(path, disks, "is not for %s, which takes no local SSDs; remove it, or choose another machine type", m.Type)
@@ -58,9 +76,9 @@ func (c *checker) fastSocket(path *field.Path, pool Pool) {
 	case !pool.FastSocket:
 	case pool.GPU == nil:
 		c.Invalid(path, pool.FastSocket, "is for GPU pools only; remove it")
-	case !pool.GVNIC:
-		c.Invalid(path, pool.FastSocket, "needs gvnic, which is false; remove one of the two")
 	case pool.ImageType == gcp.ImageUbuntu:
 		c.Invalid(path, pool.FastSocket, "needs the image %s, the pool has %s; remove it, or choose an NVIDIA driver for %s", gcp.ImageCOS, gcp.ImageUbuntu, gcp.ImageCOS)
+	case !*pool.GVNIC:
+		c.Invalid(path, pool.FastSocket, "needs gvnic, which is false; remove one of the two")
 	}
 }

@@ -130,6 +130,10 @@ func newControlPlane(ctx *pulumi.Context, name string, args Args, network *netwo
 		// off, which replaces the cluster.
 		EnableL4IlbSubsetting: pulumi.Bool(true),
 
+		// A Service with an external address of its choosing could take the traffic of
+		// another (CVE-2020-8554).
+		ServiceExternalIpsConfig: container.ClusterServiceExternalIpsConfigArgs{Enabled: pulumi.Bool(false)},
+
 		WorkloadIdentityConfig: workloadIdentity(args),
 		EnableShieldedNodes:    pulumi.Bool(cluster.ShieldedNodes),
 		BinaryAuthorization:    binaryAuthorization(cluster),

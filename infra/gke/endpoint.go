@@ -17,7 +17,9 @@ func privateCluster(cluster config.Cluster) container.ClusterPrivateClusterConfi
 	}
 }
 
-// authorizedNetworks without any lets only the cluster's own network in.
+// authorizedNetworks without any lets only the cluster's own network in. The public
+// addresses of Google Cloud, which anybody can rent, are let in unless GKE is told
+// otherwise.
 func authorizedNetworks(networks []config.AuthorizedNetwork) container.ClusterMasterAuthorizedNetworksConfigArgs {
 	blocks := container.ClusterMasterAuthorizedNetworksConfigCidrBlockArray{}
 	for _, network := range networks {
@@ -26,5 +28,8 @@ func authorizedNetworks(networks []config.AuthorizedNetwork) container.ClusterMa
 			CidrBlock:   pulumi.String(network.CIDR),
 		})
 	}
-	return container.ClusterMasterAuthorizedNetworksConfigArgs{CidrBlocks: blocks}
+	return container.ClusterMasterAuthorizedNetworksConfigArgs{
+		CidrBlocks:                  blocks,
+		GcpPublicCidrsAccessEnabled: pulumi.Bool(false),
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"persia/config"
+	"persia/config/nodepool"
 	"persia/gcp"
 	"persia/infra/gpu"
 )
@@ -37,7 +38,7 @@ func nodeConfig(pool config.NodePool, args Args, identity *nodeIdentity) contain
 	}
 	// What is off is not named here: no recorded answer shows what GKE makes of it, and
 	// left out of an answer it would replace the pool in every plan.
-	if pool.GVNIC {
+	if *pool.GVNIC {
 		node.Gvnic = container.NodePoolNodeConfigGvnicArgs{Enabled: pulumi.Bool(true)}
 	}
 	if streamsImages(pool, args.Cluster) {
@@ -52,13 +53,9 @@ func nodeConfig(pool config.NodePool, args Args, identity *nodeIdentity) contain
 	return node
 }
 
-// ownLabel is a label that every node has, with the name of its pool. The provider
-// sends no labels where none are left, and GKE refuses an update that names nothing:
-// with this one, the last of the user's labels can go too.
-const ownLabel = "persia.com/node-pool"
-
+// labels are the user's, and the program's own.
 func labels(pool config.NodePool) map[string]string {
-	all := map[string]string{ownLabel: pool.Name}
+	all := map[string]string{nodepool.OwnLabel: pool.Name}
 	maps.Copy(all, pool.Labels)
 	return all
 }

@@ -124,7 +124,7 @@ var madeUpStacks = []madeUp{
 	{
 		name:         "a machine type that the stack describes",
 		machineTypes: object{"x9-highmem-64": object{"cpus": 64, "memory": "2Ti"}},
-		pool:         "described", pools: []object{{"name": "described", "machineType": "x9-highmem-64", "nodes": 2}},
+		pool:         "described", pools: []object{{"name": "described", "machineType": "x9-highmem-64", "nodes": 2, "disk": object{"type": "pd-balanced"}}},
 		jobs: []object{job("servers", object{"embeddingParameterServer": role("described", 5, "10", "600Gi")})},
 	},
 	{

@@ -1,0 +1,50 @@
+package tests
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestMachinesDecide holds what a pool says of itself where the stack file is silent
+// and the machine, or its image, leaves no choice.
+func TestMachinesDecide(t *testing.T) {
+	for name, c := range map[string]struct {
+		pool      settings
+		gvnic     any
+		localSSDs any
+		disk      string
+	}{
+		"general purpose":               {settings{"machineType": "n2-highmem-32"}, true, nil, "pd-balanced"},
+		"Ubuntu":                        {settings{"machineType": "n2-highmem-32", "imageType": "UBUNTU_CONTAINERD"}, nil, nil, "pd-balanced"},
+		"memory-optimized":              {settings{"machineType": "m2-ultramem-416"}, nil, nil, "pd-balanced"},
+		"memory-optimized, newer":       {settings{"machineType": "m4-ultramem-224"}, true, nil, "hyperdisk-balanced"},
+		"local SSDs that are chosen":    {settings{"machineType": "n2-highmem-32", "localSsdCount": 4}, true, 4.0, "pd-balanced"},
+		"A2 Ultra comes with its SSDs":  {settings{"machineType": "a2-ultragpu-2g"}, true, 2.0, "pd-balanced"},
+		"A3 High comes with its SSDs":   {settings{"machineType": "a3-highgpu-8g"}, true, 16.0, "pd-balanced"},
+		"A3 Ultra takes one disk alone": {settings{"machineType": "a3-ultragpu-8g"}, true, 32.0, "hyperdisk-balanced"},
+		"A4":                            {settings{"machineType": "a4-highgpu-8g"}, true, 32.0, "hyperdisk-balanced"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pool := settings{"name": "spare", "nodes": 2, "zones": []any{"us-central1-a"}}
+			got := sparePool(t, pool, c.pool, nil)
+			assert.Equal(t, c.gvnic, found(t, got, "nodeConfig.gvnic.enabled"), "gvnic")
+			assert.Equal(t, c.localSSDs, found(t, got, "nodeConfig.ephemeralStorageLocalSsdConfig.localSsdCount"), "local SSDs")
+			assert.Equal(t, c.disk, found(t, got, "nodeConfig.diskType"), "disk")
+		})
+	}
+}
+
+// TestProdGoesTogether: the published deployment has a driver DaemonSet on Ubuntu and
+// parameter servers on M2, and GKE has gVNIC on neither.
+func TestProdGoesTogether(t *testing.T) {
+	prod := deployStack(t, "prod")
+	require.Equal(t, "UBUNTU_CONTAINERD", at(t, prod.one(t, nodePoolType, "persia-prod-trainers"), "nodeConfig.imageType"))
+	for _, pool := range []string{"trainers", "embedding-ps"} {
+		assert.Nil(t, found(t, prod.one(t, nodePoolType, "persia-prod-"+pool), "nodeConfig.gvnic"), pool)
+	}
+	for _, pool := range []string{"dataloaders", "embedding-workers"} {
+		assert.Equal(t, true, at(t, prod.one(t, nodePoolType, "persia-prod-"+pool), "nodeConfig.gvnic.enabled"), pool)
+	}
+}
