@@ -55,8 +55,8 @@ class Coordinator:
             if key not in self.expected():
                 return {"order": STOP, "attempt": self.attempt}
             before = self.members.get(key)
-            if before and self.has_finished(before):
-                # It is idle: that its pod is replaced takes nothing away.
+            if self.phase == START and before and self.has_finished(before):
+                # It is idle: that its pod is replaced takes nothing from this attempt.
                 member = dict(before, instance=member["instance"], pod=member["pod"])
             self.members[key] = dict(member, seen=self.clock())
             self.attempt = max(self.attempt, member["attempt"])
