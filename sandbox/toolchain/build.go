@@ -20,18 +20,27 @@ import (
 // below moduleRoot, this package's folder, and returns the tools' paths. It
 // writes a line to progress when a compilation starts and when it ends, and
 // nothing when all is up to date. Of several builds into the same binDir one
-// compiles and the others wait for it.
+// compiles and the others wait for it. The programs of a real node are left out.
 func Build(ctx context.Context, moduleRoot, binDir string, progress io.Writer) (Tools, error) {
+	return buildAll(ctx, all, moduleRoot, binDir, progress)
+}
+
+// BuildNode compiles the programs of a real node as [Build] does the others.
+func BuildNode(ctx context.Context, moduleRoot, binDir string, progress io.Writer) (Tools, error) {
+	return buildAll(ctx, ofNode, moduleRoot, binDir, progress)
+}
+
+func buildAll(ctx context.Context, tools []tool, moduleRoot, binDir string, progress io.Writer) (Tools, error) {
 	b, err := newBuilder(ctx, moduleRoot, binDir)
 	if err != nil {
 		return Tools{}, err
 	}
-	stale, err := b.stale(all)
+	stale, err := b.stale(tools)
 	if err != nil {
 		return Tools{}, err
 	}
 	if len(stale) != 0 {
-		if err := b.build(ctx, all, progress); err != nil {
+		if err := b.build(ctx, tools, progress); err != nil {
 			return Tools{}, err
 		}
 	}

@@ -13,7 +13,11 @@ import (
 // stamp is a digest of all that decides what the tool's binary contains.
 func (b *builder) stamp(t tool) (string, error) {
 	digest := sha256.New()
-	for _, name := range []string{"go.mod", "go.sum"} {
+	files := []string{"go.mod", "go.sum"}
+	if t.own() {
+		files = append(files, filepath.Join(t.pkg, "main.go"))
+	}
+	for _, name := range files {
 		content, err := os.ReadFile(filepath.Join(b.moduleRoot, t.dir, name))
 		if err != nil {
 			return "", fmt.Errorf("toolchain: %s: %w", t.name, err)

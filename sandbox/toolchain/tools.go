@@ -1,6 +1,9 @@
 package toolchain
 
-import "path/filepath"
+import (
+	"path/filepath"
+	"strings"
+)
 
 // Tools are the paths of the compiled programs.
 type Tools struct {
@@ -17,6 +20,12 @@ type Tools struct {
 	NATSServer   string
 	NATSReloader string
 	Pushgateway  string
+	// The programs of a real node, which [BuildNode] compiles.
+	Kubelet         string
+	KubeProxy       string
+	CoreDNS         string
+	NetworkPolicies string
+	Pause           string
 }
 
 // In returns the paths that the tools have in binDir, compiled or not.
@@ -33,6 +42,11 @@ func In(binDir string) Tools {
 		NATSServer:            filepath.Join(binDir, natsServer.name),
 		NATSReloader:          filepath.Join(binDir, natsReloader.name),
 		Pushgateway:           filepath.Join(binDir, pushgateway.name),
+		Kubelet:               filepath.Join(binDir, kubelet.name),
+		KubeProxy:             filepath.Join(binDir, kubeProxy.name),
+		CoreDNS:               filepath.Join(binDir, coreDNS.name),
+		NetworkPolicies:       filepath.Join(binDir, networkPolicies.name),
+		Pause:                 filepath.Join(binDir, pause.name),
 	}
 }
 
@@ -44,12 +58,15 @@ type tool struct {
 	dir string
 	// module is the one whose version is the program's.
 	module string
-	// pkg is the path of the main package.
+	// pkg is the path of the main package. One below dir is the sandbox's own.
 	pkg string
 	// variables are set by the linker. Values may hold {version} (v1.34.2),
 	// {semver} (1.34.2), {major} (1) and {minor} (34).
 	variables []variable
 }
+
+// own tells whether the tool's main package, of one file main.go, is the sandbox's.
+func (t tool) own() bool { return strings.HasPrefix(t.pkg, "./") }
 
 type variable struct{ name, value string }
 
@@ -109,6 +126,26 @@ var (
 		name: "kube-scheduler", dir: "kubernetes", module: "k8s.io/kubernetes",
 		pkg: "k8s.io/kubernetes/cmd/kube-scheduler", variables: kubernetesVersion,
 	}
+	kubelet = tool{
+		name: "kubelet", dir: "kubernetes", module: "k8s.io/kubernetes",
+		pkg: "k8s.io/kubernetes/cmd/kubelet", variables: kubernetesVersion,
+	}
+	kubeProxy = tool{
+		name: "kube-proxy", dir: "kubernetes", module: "k8s.io/kubernetes",
+		pkg: "k8s.io/kubernetes/cmd/kube-proxy", variables: kubernetesVersion,
+	}
+	coreDNS = tool{
+		name: "coredns", dir: "node-network", module: "github.com/coredns/coredns",
+		pkg: "./coredns",
+	}
+	networkPolicies = tool{
+		name: "network-policies", dir: "node-network", module: "github.com/cloudnativelabs/kube-router",
+		pkg: "./network-policies",
+	}
+	pause = tool{
+		name: "pause", dir: "node-network", module: "github.com/cloudnativelabs/kube-router",
+		pkg: "./pause",
+	}
 	pulumi = tool{
 		name: "pulumi", dir: "pulumi", module: "github.com/pulumi/pulumi/pkg/v3",
 		pkg: "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi",
@@ -124,3 +161,7 @@ var all = []tool{
 	etcd, kwok, kwokctl, natsServer, pushgateway, natsOperator, natsReloader, pulumi,
 	kubeAPIServer, kubeControllerManager, kubeScheduler,
 }
+
+// ofNode are the programs of a real node, which most stacks need not. The kubelet is
+// quick once the control plane is compiled, with which it shares most packages.
+var ofNode = []tool{pause, coreDNS, networkPolicies, kubeProxy, kubelet}
