@@ -11,13 +11,18 @@ FIRST_HALF := ^Test(Autoscaling|Command|Dev|Killed|NATS|Storage)
 SHELL := bash
 .SHELLFLAGS := -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help up preview down status kubeconfig test unit lint bench build sandbox toolchain e2e-first e2e-second preflight comment release
+.PHONY: help up train preview down status kubeconfig test unit lint bench build sandbox toolchain e2e-first e2e-second node-packages preflight comment release
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 up: sandbox ## Bring STACK up in the sandbox, or up to date.
 	@$(SANDBOX) up --stack $(STACK) --stacks $(STACKS)
+
+train: STACK = train
+train: STACKS = examples
+train: sandbox node-packages ## Train for real: run the pods of STACK on a real node of this machine.
+	@$(SANDBOX) train --stack $(STACK) --stacks $(STACKS)
 
 preview: sandbox ## Show what `make up` would do.
 	@$(SANDBOX) preview --stack $(STACK) --stacks $(STACKS)
@@ -34,7 +39,7 @@ status: sandbox ## Show what is up: nodes, pods, endpoints.
 kubeconfig: sandbox ## Print the path of the sandbox's kubeconfig.
 	@$(SANDBOX) kubeconfig --stack $(STACK) --stacks $(STACKS)
 
-test: lint unit toolchain ## Run everything that CI runs. The end-to-end tests log to .sandbox.
+test: lint node-packages unit toolchain ## Run everything that CI runs. The end-to-end tests log to .sandbox.
 	@$(MAKE) --no-print-directory --jobs=2 --keep-going e2e-first e2e-second || \
 		{ grep -E -A9 '^ *--- FAIL|_test\.go:[0-9]+:|^panic:' .sandbox/e2e-*.log; exit 1; }
 
@@ -70,6 +75,11 @@ preflight: ## Say what is missing for `pulumi up` of STACK. OFFLINE=1 asks nobod
 
 toolchain: sandbox ## Compile the programs that the sandbox runs.
 	@$(SANDBOX) toolchain
+
+# What a real node needs of the system. Elsewhere than on Debian and Ubuntu, and for
+# users other than root, the sandbox says what is missing.
+node-packages:
+	@scripts/install-node.sh
 
 sandbox:
 	@test -x $(SANDBOX) || echo "compiling the sandbox: minutes the first time, seconds after" >&2

@@ -100,7 +100,7 @@ func (s *Sandbox) newEngine(ctx context.Context) (*engine, error) {
 	}
 	// The providers answer until the CLI has ended, whatever ends it.
 	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	providers, err := serveProviders(serving, cluster, machines, s.storageDir())
+	providers, err := serveProviders(serving, cluster, machines, s.storageDir(), s.real.Pool)
 	if err != nil {
 		cancel()
 		return nil, err
@@ -123,8 +123,8 @@ func (s *Sandbox) restConfig(ctx context.Context) (*rest.Config, error) {
 
 // serveProviders serves the sandbox's providers until ctx ends, and returns
 // where, as PULUMI_DEBUG_PROVIDERS wants it.
-func serveProviders(ctx context.Context, cluster *rest.Config, machines gcp.Machines, storageDir string) (string, error) {
-	simulated, err := gcp.New(gcpVersion, cluster, machines, google.New(storageDir, google.Settings{}))
+func serveProviders(ctx context.Context, cluster *rest.Config, machines gcp.Machines, storageDir, realPool string) (string, error) {
+	simulated, err := gcp.New(gcpVersion, cluster, machines, google.New(storageDir, google.Settings{}), realPool)
 	if err != nil {
 		return "", err
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/auto/optrefresh"
 	"github.com/pulumi/pulumi/sdk/v3/go/auto/optup"
 
-	"persia/sandbox/agent"
+	"persia/sandbox/background"
 	"persia/sandbox/controlplane"
 	"persia/sandbox/gcp"
 	"persia/sandbox/gcp/google"
@@ -43,8 +43,10 @@ type Options struct {
 	// Tools is the toolchain, built.
 	Tools toolchain.Tools
 	// Executable is a program that runs [RunAgent] when its first argument is
-	// "agent": the sandbox command.
+	// "agent", and a real node's when it is "node" or "machine": the sandbox command.
 	Executable string
+	// Real says which node is a real one. Where it says none, it is that of the last up.
+	Real RealNode
 	// Out shows progress.
 	Out io.Writer
 }
@@ -53,6 +55,7 @@ type Options struct {
 type Sandbox struct {
 	options Options
 	cluster *controlplane.Cluster
+	real    RealNode
 }
 
 // New returns the sandbox of a stack, whether or not it runs.
@@ -70,7 +73,9 @@ func New(options Options) (*Sandbox, error) {
 	}
 	s := &Sandbox{options: options}
 	s.cluster = controlplane.New(s.path("cluster"), "persia-"+options.Stack, options.Tools)
-	return s, nil
+	var err error
+	s.real, err = s.realNode()
+	return s, err
 }
 
 // path is a path in the stack's own folder.
@@ -176,7 +181,10 @@ func (s *Sandbox) Down(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := agent.Stop(ctx, s.path("agent")); err != nil {
+	if err := background.Stop(ctx, s.path("agent")); err != nil {
+		return err
+	}
+	if err := s.stopNode(ctx); err != nil {
 		return err
 	}
 	if err := s.cluster.Stop(ctx); err != nil {
@@ -212,13 +220,17 @@ func (s *Sandbox) showKept() error {
 	return err
 }
 
-// start starts the control plane and the agent, if they do not run.
+// start starts the control plane, the agent and a real node, if they do not run.
 func (s *Sandbox) start(ctx context.Context) error {
 	if err := s.cluster.Start(ctx, s.options.Out); err != nil {
 		return err
 	}
-	return agent.Start(ctx, s.path("agent"), s.options.Executable, "agent",
+	err := background.Start(ctx, s.path("agent"), s.options.Executable, "agent",
 		"--dir", s.path("agent"), "--kubeconfig", s.Kubeconfig(), "--nats-operator", s.options.Tools.NATSOperator)
+	if err != nil {
+		return err
+	}
+	return s.startNode(ctx)
 }
 
 // lock keeps two commands from one stack.

@@ -12,12 +12,15 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
+	"persia/sandbox/node"
 	"persia/sandbox/process"
 )
 
@@ -154,6 +157,9 @@ func (a *agent) sync(ctx context.Context, pod *corev1.Pod) {
 		if _, started := a.started[key]; started || !known {
 			continue
 		}
+		if a.hasKubelet(ctx, pod.Spec.NodeName) {
+			return
+		}
 		ctx, cancel := context.WithCancel(ctx)
 		a.started[key] = cancel
 		runner := &runner{
@@ -162,6 +168,20 @@ func (a *agent) sync(ctx context.Context, pod *corev1.Pod) {
 		}
 		a.programs.Go(func() { runner.run(ctx) })
 	}
+}
+
+// hasKubelet tells whether a node is a real one, and runs its pods by itself. It may not
+// be known: then nothing is run here, and the pod's next change asks again.
+func (a *agent) hasKubelet(ctx context.Context, name string) bool {
+	found, err := a.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return false
+	}
+	if err != nil {
+		a.options.Logger.Warn("ask for a node", "node", name, "error", err)
+		return true
+	}
+	return found.Annotations[node.Annotation] == "real"
 }
 
 // stop ends the programs of a pod. It does not wait for them.

@@ -22,6 +22,8 @@ import (
 	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"persia/sandbox/node"
 )
 
 const patience = 20 * time.Second
@@ -228,4 +230,21 @@ func TestTheTokenIsRenewed(t *testing.T) {
 	}, patience, 10*time.Millisecond)
 	cancel()
 	<-done
+}
+
+func TestPodsOfARealNodeAreItsOwn(t *testing.T) {
+	a := startAgent(t, script)
+	_, err := a.client.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+		Name: "node", Annotations: map[string]string{node.Annotation: "real"},
+	}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	elsewhere := boundPod("elsewhere")
+	elsewhere.Spec.NodeName = "simulated"
+	for _, pod := range []*corev1.Pod{boundPod("real"), elsewhere} {
+		_, err := a.client.CoreV1().Pods("n").Create(t.Context(), pod, metav1.CreateOptions{})
+		require.NoError(t, err)
+	}
+	// The agent comes to it after the other.
+	a.awaitLog(t, "elsewhere", "pid", 1)
+	assert.Empty(t, a.log("real"))
 }

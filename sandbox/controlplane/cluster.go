@@ -47,6 +47,9 @@ func (c *Cluster) Kubeconfig() string { return filepath.Join(c.dir, "kubeconfig"
 // and request of a service account.
 func (c *Cluster) AuditLog() string { return filepath.Join(c.workdir(), "logs", "audit.log") }
 
+// PKI is the folder of the certificate authority for clients: ca.crt and ca.key.
+func (c *Cluster) PKI() string { return filepath.Join(c.workdir(), "pki") }
+
 // Start returns when the control plane is ready. It creates it if there is
 // none, starts what does not run of an existing one, and does nothing if all of
 // it runs.

@@ -11,6 +11,15 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
+// AdvertisedAddress is where pods are told that the API server is: an address for
+// documentation (RFC 5737), which is nobody's. It listens on loopback alone, and a real
+// node relays to it.
+const AdvertisedAddress = "192.0.2.1"
+
+// apiServiceAddress is that of the Service kubernetes: the first of the API server's
+// default range, 10.0.0.0/24.
+const apiServiceAddress = "10.0.0.1"
+
 // auditPolicy records who asked for what with which answer, of service accounts
 // only. What the control plane and the administrator do is not recorded.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
@@ -110,6 +119,8 @@ func (c *Cluster) config(ports []int) any {
 			"kubeAuthorization": true,
 			"kubeAdmission":     true,
 			"kubeAuditPolicy":   c.auditPolicyFile(),
+			// So pods of a real node call the API server.
+			"kubeApiserverCertSANs": []string{apiServiceAddress},
 
 			// Every program is named, so that none is downloaded.
 			"etcdBinary":                  c.tools.Etcd,
@@ -120,6 +131,15 @@ func (c *Cluster) config(ports []int) any {
 			"kubectlBinary":               filepath.Join(c.stubs(), "kubectl"),
 		},
 		"componentsPatches": []object{
+			{"name": "kube-apiserver", "extraArgs": []object{
+				// A real node has this address for it.
+				{"key": "advertise-address", "value": AdvertisedAddress},
+				// The name of a node resolves nowhere.
+				{"key": "kubelet-preferred-address-types", "value": "InternalIP"},
+				// A real kubelet lets nobody in without. kwokctl makes the certificate.
+				{"key": "kubelet-client-certificate", "value": filepath.Join(c.PKI(), "admin.crt")},
+				{"key": "kubelet-client-key", "value": filepath.Join(c.PKI(), "admin.key")},
+			}},
 			{"name": "kube-controller-manager", "extraArgs": append([]object{
 				// Binding a new claim collides with the controllers that put
 				// finalizers on it, and is tried again in the next round: by

@@ -24,6 +24,8 @@ type gke struct {
 	client     func() (kubernetes.Interface, error)
 	extensions func() (extensions.Interface, error)
 	machines   Machines
+	// realPool is the node pool whose node is a real one, or "".
+	realPool string
 }
 
 func newGKE(config *rest.Config, machines Machines) gke {

@@ -66,6 +66,11 @@ func (g gke) applyNodePool(ctx context.Context, inputs resource.PropertyMap, pro
 	if err != nil {
 		return err
 	}
+	if g.isReal(inputs) {
+		if err := pool.makeReal(); err != nil {
+			return err
+		}
+	}
 	if err := announce(ctx, client, inputs, g.machines); err != nil {
 		return err
 	}
@@ -95,7 +100,10 @@ func (g gke) applyNodePool(ctx context.Context, inputs resource.PropertyMap, pro
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	return deleteNodes(ctx, client, existing)
+	if err := deleteNodes(ctx, client, existing); err != nil || !g.isReal(inputs) {
+		return err
+	}
+	return awaitReal(ctx, client, inputs, progress)
 }
 
 // countNodes is how many nodes of a pool there are in each zone. Uneven zones count

@@ -31,9 +31,12 @@ var _ plugin.GrpcProvider = (*Provider)(nil)
 // New makes a provider that presents itself with this version. cluster is the
 // API server that stands for every GKE cluster, or nil when it does not run: that
 // is enough to preview a new stack. machines are those that the catalogue lacks.
-// cloud keeps the resources.
-func New(version string, cluster *rest.Config, machines Machines, cloud *google.Cloud) (*Provider, error) {
-	return newProvider(version, newGKE(cluster, machines), cloud)
+// cloud keeps the resources. realPool is the node pool whose node package node runs, or
+// "".
+func New(version string, cluster *rest.Config, machines Machines, cloud *google.Cloud, realPool string) (*Provider, error) {
+	gke := newGKE(cluster, machines)
+	gke.realPool = realPool
+	return newProvider(version, gke, cloud)
 }
 
 func newProvider(version string, gke gke, cloud *google.Cloud) (*Provider, error) {

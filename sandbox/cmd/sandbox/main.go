@@ -28,6 +28,7 @@ func main() {
 // flags are those of every command.
 type flags struct {
 	repository, stacks, dir, toolchain, stack string
+	real                                      sandbox.RealNode
 }
 
 func command() *cobra.Command {
@@ -46,18 +47,21 @@ func command() *cobra.Command {
 	persistent.StringVar(&flags.stack, "stack", "dev", "stack, as in Pulumi.STACK.yaml")
 	root.AddCommand(
 		upCommand(&flags),
+		trainCommand(&flags),
 		previewCommand(&flags),
 		downCommand(&flags),
 		statusCommand(&flags),
 		kubeconfigCommand(&flags),
 		toolchainCommand(&flags),
 		agentCommand(),
+		nodeCommand(),
+		machineCommand(),
 	)
 	return root
 }
 
 func upCommand(flags *flags) *cobra.Command {
-	return &cobra.Command{
+	up := &cobra.Command{
 		Use:   "up",
 		Short: "Bring a stack up, or up to date",
 		Args:  cobra.NoArgs,
@@ -77,6 +81,14 @@ func upCommand(flags *flags) *cobra.Command {
 			return nil
 		},
 	}
+	flags.addReal(up)
+	return up
+}
+
+// addReal adds the flags of a real node.
+func (f *flags) addReal(command *cobra.Command) {
+	command.Flags().StringVar(&f.real.Pool, "real-node", "", "node pool, of one node, whose pods really run (default: as in the last up)")
+	command.Flags().StringVar(&f.real.Images, "images", "", "folder of the archives, *.tar, with the images of those pods")
 }
 
 func previewCommand(flags *flags) *cobra.Command {
@@ -177,13 +189,49 @@ func agentCommand() *cobra.Command {
 	return agent
 }
 
+// nodeCommand is what up starts in the background for a real node, not for people.
+func nodeCommand() *cobra.Command {
+	var options string
+	command := &cobra.Command{
+		Use:    "node",
+		Short:  "Run a machine for the Node object of a real node",
+		Args:   cobra.NoArgs,
+		Hidden: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return sandbox.RunNode(cmd.Context(), options)
+		},
+	}
+	command.Flags().StringVar(&options, "options", "", "file of the node's options")
+	return command
+}
+
+// machineCommand is the first process of a real node's machine, not for people.
+func machineCommand() *cobra.Command {
+	var options, name string
+	machine := &cobra.Command{
+		Use:    "machine",
+		Short:  "Be the first process of a machine",
+		Args:   cobra.NoArgs,
+		Hidden: true,
+		RunE: func(*cobra.Command, []string) error {
+			return sandbox.BootMachine(options, name)
+		},
+	}
+	machine.Flags().StringVar(&options, "options", "", "file of the node's options")
+	machine.Flags().StringVar(&name, "node", "", "name of the node")
+	return machine
+}
+
 // open returns the stack's sandbox with its toolchain built.
 func (f *flags) open(ctx context.Context) (*sandbox.Sandbox, error) {
 	s, err := f.find()
 	if err != nil {
 		return nil, err
 	}
-	return s, f.buildToolchain(ctx)
+	if err := f.buildToolchain(ctx); err != nil || !s.HasRealNode() {
+		return s, err
+	}
+	return s, f.buildNode(ctx)
 }
 
 // find returns the stack's sandbox.
@@ -203,6 +251,7 @@ func (f *flags) find() (*sandbox.Sandbox, error) {
 		Dir:        f.dir,
 		Tools:      tools,
 		Executable: executable,
+		Real:       f.real,
 		Out:        os.Stdout,
 	})
 }
@@ -213,9 +262,18 @@ func (f *flags) tools() (toolchain.Tools, error) {
 }
 
 func (f *flags) buildToolchain(ctx context.Context) error {
-	_, err := toolchain.Build(ctx, filepath.Join(f.repository, "sandbox", "toolchain"), f.bin(), os.Stdout)
+	_, err := toolchain.Build(ctx, f.modules(), f.bin(), os.Stdout)
 	return err
 }
+
+// buildNode compiles the programs of a real node.
+func (f *flags) buildNode(ctx context.Context) error {
+	_, err := toolchain.BuildNode(ctx, f.modules(), f.bin(), os.Stdout)
+	return err
+}
+
+// modules is the folder of the modules that the toolchain is compiled from.
+func (f *flags) modules() string { return filepath.Join(f.repository, "sandbox", "toolchain") }
 
 // bin is the folder of the compiled programs.
 func (f *flags) bin() string {

@@ -1,4 +1,4 @@
-package agent
+package background
 
 import (
 	"context"
@@ -20,14 +20,14 @@ import (
 )
 
 const (
-	// backgroundGrace leaves the agent the time that its programs may take.
-	backgroundGrace = stopGrace + 5*time.Second
-	// settle is how long a new agent is watched: one that cannot work, for a
+	// grace is how long a program may take to end by itself, and to end its own.
+	grace = 10 * time.Second
+	// settle is how long a new program is watched: one that cannot work, for a
 	// wrong argument say, ends at once.
 	settle = 300 * time.Millisecond
 )
 
-// record is what is remembered of an agent in the background.
+// record is what is remembered of a program in the background.
 type record struct {
 	Process process.Process `json:"process"`
 	Args    []string        `json:"args"`
@@ -35,80 +35,79 @@ type record struct {
 	Digest string `json:"digest"`
 }
 
-// Start runs the executable with args, a command that calls [Run], as a process
-// of its own that outlives this one. Its output is appended to dir/agent.log.
-// If one runs in dir already it stays, unless the executable's content or the
-// args have changed; then it is replaced.
+// Start runs the executable with args as a process that outlives this one. Its output
+// is appended to [Log]. If one runs in dir already it stays, unless the executable's
+// content or the args have changed; then it is replaced.
 func Start(ctx context.Context, dir, executable string, args ...string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("start agent: %w", err)
+		return fmt.Errorf("start %s: %w", filepath.Base(dir), err)
 	}
 	unlock, err := process.Lock(ctx, lockFile(dir))
 	if err != nil {
-		return fmt.Errorf("start agent: %w", err)
+		return fmt.Errorf("start %s: %w", filepath.Base(dir), err)
 	}
 	defer unlock()
 	digest, err := digestOf(executable)
 	if err != nil {
-		return fmt.Errorf("start agent: %w", err)
+		return fmt.Errorf("start %s: %w", filepath.Base(dir), err)
 	}
 	last, err := readRecord(dir)
 	if err != nil {
-		return fmt.Errorf("start agent: %w", err)
+		return fmt.Errorf("start %s: %w", filepath.Base(dir), err)
 	}
 	if last.Process.Running() {
 		if last.Digest == digest && slices.Equal(last.Args, args) {
 			return nil
 		}
-		if err := process.Stop(ctx, backgroundGrace, last.Process); err != nil {
-			return fmt.Errorf("replace agent: %w", err)
+		if err := process.Stop(ctx, grace, last.Process); err != nil {
+			return fmt.Errorf("replace %s: %w", filepath.Base(dir), err)
 		}
 	}
 	if err := spawn(dir, record{Args: args, Digest: digest}, executable); err != nil {
-		return fmt.Errorf("start agent: %w", err)
+		return fmt.Errorf("start %s: %w", filepath.Base(dir), err)
 	}
 	return nil
 }
 
-// Stop ends the agent in the background and removes what Start keeps of it, but
-// not its log. It does nothing if there is none.
+// Stop ends the program of dir and removes what Start keeps of it, but not its log. It
+// does nothing if there is none.
 func Stop(ctx context.Context, dir string) error {
 	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	unlock, err := process.Lock(ctx, lockFile(dir))
 	if err != nil {
-		return fmt.Errorf("stop agent: %w", err)
+		return fmt.Errorf("stop %s: %w", filepath.Base(dir), err)
 	}
 	defer unlock()
 	last, err := readRecord(dir)
 	if err != nil {
-		return fmt.Errorf("stop agent: %w", err)
+		return fmt.Errorf("stop %s: %w", filepath.Base(dir), err)
 	}
-	if err := process.Stop(ctx, backgroundGrace, last.Process); err != nil {
-		return fmt.Errorf("stop agent: %w", err)
+	if err := process.Stop(ctx, grace, last.Process); err != nil {
+		return fmt.Errorf("stop %s: %w", filepath.Base(dir), err)
 	}
 	for _, path := range []string{recordFile(dir), lockFile(dir)} {
 		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("stop agent: %w", err)
+			return fmt.Errorf("stop %s: %w", filepath.Base(dir), err)
 		}
 	}
 	return nil
 }
 
-// Running tells whether an agent runs in the background.
+// Running tells whether the program of dir runs.
 func Running(dir string) bool {
 	last, err := readRecord(dir)
 	return err == nil && last.Process.Running()
 }
 
-// Log is the output of the agent in the background.
-func Log(dir string) string { return filepath.Join(dir, "agent.log") }
+// Log is the file of the program's output, named after dir.
+func Log(dir string) string { return filepath.Join(dir, filepath.Base(dir)+".log") }
 
-func recordFile(dir string) string { return filepath.Join(dir, "agent.json") }
+func recordFile(dir string) string { return filepath.Join(dir, filepath.Base(dir)+".json") }
 func lockFile(dir string) string   { return filepath.Join(dir, "lock") }
 
-// spawn starts the agent, records it, and sees that it does not end at once.
+// spawn starts the program, records it, and sees that it does not end at once.
 func spawn(dir string, r record, executable string) error {
 	log, err := os.OpenFile(Log(dir), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o640)
 	if err != nil {

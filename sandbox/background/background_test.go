@@ -1,4 +1,4 @@
-package agent
+package background
 
 import (
 	"encoding/json"
@@ -56,7 +56,7 @@ func TestBackground(t *testing.T) {
 	assert.NotEqual(t, second, third, "its arguments have changed")
 
 	require.NoError(t, syscall.Kill(third, syscall.SIGKILL))
-	require.Eventually(t, func() bool { return !Running(dir) }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return !Running(dir) }, 10*time.Second, 10*time.Millisecond)
 	require.NoError(t, Start(t.Context(), dir, binary, "b"))
 	assert.True(t, Running(dir), "it was killed")
 
@@ -84,7 +84,7 @@ func TestBackgroundNeverStopsAStranger(t *testing.T) {
 	assert.True(t, p.Running())
 }
 
-func TestAnAgentThatEndsAtOnceIsAnError(t *testing.T) {
+func TestAProgramThatEndsAtOnceIsAnError(t *testing.T) {
 	dir := t.TempDir()
 	err := Start(t.Context(), dir, "/bin/sh", "-c", "echo no such flag >&2; exit 2")
 	require.ErrorContains(t, err, "exit status 2")

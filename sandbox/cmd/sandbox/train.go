@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"persia/sandbox/images"
+	"persia/sandbox/node"
+)
+
+// trainCommand is up on a real node, with the images that the trainings need.
+func trainCommand(flags *flags) *cobra.Command {
+	train := &cobra.Command{
+		Use:   "train",
+		Short: "Bring a stack up on a real node, and wait until its trainings are complete",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return flags.train(cmd.Context())
+		},
+	}
+	train.Flags().StringVar(&flags.real.Pool, "real-node", "system", "node pool, of one node, whose pods really run")
+	return train
+}
+
+func (f *flags) train(ctx context.Context) error {
+	// Said before anything is compiled.
+	if err := node.Missing(); err != nil {
+		return err
+	}
+	f.real.Images = filepath.Join(f.dir, "images")
+	started := time.Now()
+	s, err := f.open(ctx)
+	if err != nil {
+		return err
+	}
+	tools, err := f.tools()
+	if err != nil {
+		return err
+	}
+	if _, err := images.Build(ctx, images.Args{Repository: f.repository, Dir: f.real.Images, Tools: tools, Progress: os.Stdout}); err != nil {
+		return err
+	}
+	prepared := time.Now()
+	if _, err := s.Up(ctx); err != nil {
+		return err
+	}
+	up := time.Now()
+	if err := s.AwaitTrainings(ctx); err != nil {
+		return err
+	}
+	peak, err := s.PeakMemory()
+	if err != nil {
+		return err
+	}
+	const gib = 1 << 30
+	fmt.Printf("\ntrained: programs and images %s, up %s, training %s; the node took at most %.1f GiB, with its page cache\n",
+		prepared.Sub(started).Round(time.Second), up.Sub(prepared).Round(time.Second), time.Since(up).Round(time.Second),
+		float64(peak)/gib)
+	return nil
+}

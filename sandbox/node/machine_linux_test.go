@@ -1,0 +1,150 @@
+package node
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"log/slog"
+	"math/big"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"persia/sandbox/toolchain"
+)
+
+// The test program is the machine's first process too.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 6 && os.Args[1] == "machine" {
+		o, err := Read(os.Args[3])
+		if err == nil {
+			err = Boot(o, os.Args[5], slog.New(slog.NewTextHandler(os.Stderr, nil)))
+		}
+		slog.Error("boot", "error", err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// needNode skips a test where no node can run, but not in CI.
+func needNode(t *testing.T) {
+	t.Helper()
+	if err := Missing(); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+}
+
+func TestAMachineLeavesNothingBehind(t *testing.T) {
+	needNode(t)
+	o := testOptions(t)
+	mounts := read(t, "/proc/self/mountinfo")
+	ctx, shutDown := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- runMachine(ctx, o, "node-a", slog.New(slog.DiscardHandler)) }()
+
+	// The kubelet comes last, after containerd has its images.
+	require.Eventually(t, func() bool {
+		log, _ := os.ReadFile(o.path(logDir, "kubelet.log"))
+		return log != nil || len(ended) > 0
+	}, time.Minute, 100*time.Millisecond)
+	if len(ended) > 0 {
+		t.Fatal(<-ended)
+	}
+	link := linkOf(o.Dir)
+	_, err := net.InterfaceByName(link.name)
+	require.NoError(t, err, "the host's end of the link")
+	assert.Equal(t, mounts, read(t, "/proc/self/mountinfo"), "the host sees none of the machine's mounts")
+	assert.Equal(t, "0\n", read(t, "/proc/sys/vm/panic_on_oom"))
+	peak, err := PeakMemory(o.Dir)
+	require.NoError(t, err)
+	assert.Greater(t, peak, int64(10<<20), "containerd alone takes so much")
+
+	shutDown()
+	require.NoError(t, <-ended)
+	_, err = net.InterfaceByName(link.name)
+	assert.Error(t, err, "the link goes with the machine")
+	groups, err := filepath.Glob("/sys/fs/cgroup/*/" + cgroupOf(o.Dir))
+	require.NoError(t, err)
+	assert.Empty(t, groups)
+	processes, err := exec.Command("pgrep", "-f", o.Dir).CombinedOutput()
+	assert.Error(t, err, "processes of the machine: %s", processes)
+	require.NoError(t, os.RemoveAll(o.Dir), "nothing is mounted there")
+}
+
+func TestLinksAreDifferent(t *testing.T) {
+	a, b := linkOf("/one/.sandbox/train/node"), linkOf("/two/.sandbox/train/node")
+	assert.NotEqual(t, a, b)
+	assert.Equal(t, a, linkOf("/one/.sandbox/train/node"))
+	for _, l := range []link{a, b} {
+		assert.LessOrEqual(t, len(l.name), 15, "the kernel's limit")
+		assert.True(t, strings.HasPrefix(l.host.String(), "198.1"), l.host)
+		assert.Equal(t, l.host.Next(), l.machine)
+	}
+}
+
+// testOptions are of a machine whose programs are missing, but for containerd and the
+// pause program, and whose control plane does not answer.
+func testOptions(t *testing.T) Options {
+	t.Helper()
+	dir := t.TempDir()
+	tools := toolchain.In(filepath.Join(dir, "bin"))
+	build := exec.Command("go", "build", "-o", tools.Pause, "./pause")
+	build.Dir = "../toolchain/node-network"
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	output, err := build.CombinedOutput()
+	require.NoError(t, err, "%s", output)
+	o := Options{
+		Dir: filepath.Join(dir, "node"), Disks: filepath.Join(dir, "disks"),
+		Kubeconfig: filepath.Join(dir, "kubeconfig"), PKI: dir, Tools: tools,
+	}
+	config := clientcmdapi.NewConfig()
+	config.Clusters["c"] = &clientcmdapi.Cluster{Server: "https://127.0.0.1:29999"}
+	config.Contexts["c"] = &clientcmdapi.Context{Cluster: "c"}
+	config.CurrentContext = "c"
+	require.NoError(t, clientcmd.WriteToFile(*config, o.Kubeconfig))
+	writeAuthority(t, dir)
+	return o
+}
+
+func writeAuthority(t *testing.T, dir string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "ca"}, IsCA: true, BasicConstraintsValid: true,
+		NotBefore: time.Now(), NotAfter: time.Now().Add(time.Hour),
+	}
+	certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	require.NoError(t, err)
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	require.NoError(t, err)
+	for name, block := range map[string]*pem.Block{
+		"ca.crt": {Type: "CERTIFICATE", Bytes: certificate},
+		"ca.key": {Type: "PRIVATE KEY", Bytes: private},
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600))
+	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return string(text)
+}

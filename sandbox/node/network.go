@@ -1,0 +1,46 @@
+package node
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+)
+
+// The addresses of every machine. They are seen in its own network alone.
+const (
+	// podSubnet is for the pods. kwok's pods, which nobody reaches, have others.
+	podSubnet = "10.244.0.0/24"
+	// serviceSubnet is the API server's default for the addresses of Services.
+	serviceSubnet = "10.0.0.0/24"
+	// dnsAddress is the one at which GKE's nodes answer for names.
+	dnsAddress = "169.254.20.10"
+)
+
+// link joins the host with a machine.
+type link struct {
+	// name is that of the host's interface.
+	name string
+	// host and machine are the addresses of the two ends, prefix bits long.
+	host, machine netip.Addr
+	prefix        int
+}
+
+// linkOf is the link of the machine in dir. Machines side by side have different ones:
+// the addresses are four out of 198.18.0.0/15, which is for tests between machines and
+// not routed (RFC 2544).
+func linkOf(dir string) link {
+	sum := sha256.Sum256([]byte(dir))
+	number := binary.BigEndian.Uint32(sum[:4])
+	const subnets = 1 << 15
+	var base [4]byte
+	binary.BigEndian.PutUint32(base[:], 198<<24|18<<16|number%subnets*4)
+	subnet := netip.AddrFrom4(base)
+	return link{
+		// An interface's name has at most 15 characters.
+		name:    fmt.Sprintf("node-%08x", number),
+		host:    subnet.Next(),
+		machine: subnet.Next().Next(),
+		prefix:  30,
+	}
+}

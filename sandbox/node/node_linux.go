@@ -1,0 +1,122 @@
+package node
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+const (
+	// poll is how often the Node objects are looked at.
+	poll = 500 * time.Millisecond
+	// rebootDelay is the time between the end of a machine and its next start.
+	rebootDelay = 3 * time.Second
+)
+
+// Run runs a machine for the Node object with [Annotation], whenever there is one, until
+// ctx ends. A machine keeps its disk for as long as its Node object is there.
+func Run(ctx context.Context, o Options, logger *slog.Logger) error {
+	config, err := clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
+	if err != nil {
+		return err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	for ctx.Err() == nil {
+		node := awaitNode(ctx, client, logger)
+		if node == nil {
+			break
+		}
+		logger.Info("a machine starts", "node", node.Name)
+		if err := runFor(ctx, o, client, node, logger); err != nil {
+			logger.Error("a machine has ended", "node", node.Name, "error", err)
+			sleep(ctx, rebootDelay)
+		}
+	}
+	return nil
+}
+
+// runFor runs a machine until its Node object is gone, or until it ends, which is an
+// error.
+func runFor(ctx context.Context, o Options, client kubernetes.Interface, node *corev1.Node, logger *slog.Logger) error {
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		defer stop()
+		awaitGone(running, client, node.UID)
+	}()
+	if err := o.eraseDiskOf(node.UID); err != nil {
+		return err
+	}
+	if err := runMachine(running, o, node.Name, logger); err != nil {
+		return err
+	}
+	logger.Info("a machine is shut down", "node", node.Name)
+	return nil
+}
+
+// eraseDiskOf leaves the disk only if it is of the node with the uid.
+func (o Options) eraseDiskOf(uid types.UID) error {
+	marker := o.Dir + "/uid"
+	if last, err := os.ReadFile(marker); err == nil && string(last) == string(uid) {
+		return nil
+	}
+	if err := os.RemoveAll(o.root()); err != nil {
+		return err
+	}
+	return os.WriteFile(marker, []byte(uid), 0o600)
+}
+
+// awaitNode returns the Node object that a machine is to be run for, or nil when ctx
+// has ended.
+func awaitNode(ctx context.Context, client kubernetes.Interface, logger *slog.Logger) *corev1.Node {
+	for ; ctx.Err() == nil; sleep(ctx, poll) {
+		nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+		if err != nil {
+			if ctx.Err() == nil {
+				logger.Warn("look for nodes", "error", err)
+			}
+			continue
+		}
+		for _, node := range nodes.Items {
+			if node.Annotations[Annotation] == "real" {
+				return &node
+			}
+		}
+	}
+	return nil
+}
+
+// awaitGone returns once there is no Node object with the uid, or ctx has ended. An API
+// server that does not answer says nothing of it.
+func awaitGone(ctx context.Context, client kubernetes.Interface, uid types.UID) {
+	for ; ctx.Err() == nil; sleep(ctx, poll) {
+		nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+		if err != nil {
+			continue
+		}
+		gone := true
+		for _, node := range nodes.Items {
+			gone = gone && node.UID != uid
+		}
+		if gone {
+			return
+		}
+	}
+}
+
+func sleep(ctx context.Context, duration time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(duration):
+	}
+}

@@ -1,0 +1,20 @@
+//go:build !linux
+
+package node
+
+import (
+	"context"
+	"log/slog"
+)
+
+// Run fails: see [Missing].
+func Run(context.Context, Options, *slog.Logger) error { return Missing() }
+
+// Boot fails: see [Missing].
+func Boot(Options, string, *slog.Logger) error { return Missing() }
+
+// CleanUp finds nothing.
+func CleanUp(context.Context, string) error { return nil }
+
+// PeakMemory fails: see [Missing].
+func PeakMemory(string) (int64, error) { return 0, Missing() }

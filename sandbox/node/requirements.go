@@ -1,0 +1,62 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+)
+
+// cniPlugins is where Debian and Ubuntu install the plugins of the container network.
+const cniPlugins = "/usr/lib/cni"
+
+// required are the programs of the system that a machine needs, and the packages of
+// Debian and Ubuntu that have them.
+var required = []struct{ program, pkg string }{
+	{"containerd", "containerd"},
+	{"ctr", "containerd"},
+	{"runc", "runc"},
+	{"ip", "iproute2"},
+	{"iptables", "iptables"},
+	{"iptables-restore", "iptables"},
+	{"ipset", "ipset"},
+	{cniPlugins + "/ptp", "containernetworking-plugins"},
+	{cniPlugins + "/host-local", "containernetworking-plugins"},
+	{cniPlugins + "/loopback", "containernetworking-plugins"},
+}
+
+// Missing says what keeps this machine from running a node, and what to do about it. It
+// is nil if nothing does.
+func Missing() error {
+	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
+		return fmt.Errorf("a real node runs on Linux on x86-64, and this is %s on %s: use a virtual machine", runtime.GOOS, runtime.GOARCH)
+	}
+	var missing []error
+	if os.Geteuid() != 0 {
+		missing = append(missing, errors.New("the user is not root, who alone may make a machine's mounts and network: run the command with sudo"))
+	}
+	for _, r := range required {
+		if !installed(r.program) {
+			missing = append(missing, fmt.Errorf("%s is not installed: install the package %s, as scripts/install-node.sh does on Debian and Ubuntu", r.program, r.pkg))
+		}
+	}
+	if err := errors.Join(missing...); err != nil {
+		return fmt.Errorf("a real node cannot run here:\n%w", err)
+	}
+	return nil
+}
+
+// installed looks in the folders of the machine's PATH for a program without a folder.
+func installed(program string) bool {
+	if filepath.IsAbs(program) {
+		_, err := os.Stat(program)
+		return err == nil
+	}
+	if _, err := exec.LookPath(program); err == nil {
+		return true
+	}
+	_, err := os.Stat(filepath.Join("/usr/sbin", program))
+	return err == nil
+}

@@ -1,0 +1,119 @@
+package sandbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"persia/sandbox/background"
+	"persia/sandbox/node"
+)
+
+// RealNode is a node on which pods really run: package node's.
+type RealNode struct {
+	// Pool is the node pool, of one node, or "" where all nodes are simulated.
+	Pool string
+	// Images is the folder of the archives, *.tar, with the images of its pods.
+	Images string
+}
+
+// realNode is what the options say, or the last up, so that later commands need not.
+func (s *Sandbox) realNode() (RealNode, error) {
+	if said := s.options.Real; said.Pool != "" {
+		images, err := filepath.Abs(said.Images)
+		if said.Images == "" {
+			images = ""
+		}
+		return RealNode{Pool: said.Pool, Images: images}, err
+	}
+	var last RealNode
+	text, err := os.ReadFile(s.realNodeFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		return last, nil
+	}
+	if err != nil {
+		return last, err
+	}
+	if err := json.Unmarshal(text, &last); err != nil {
+		return last, fmt.Errorf("%s: %w", s.realNodeFile(), err)
+	}
+	return last, nil
+}
+
+// HasRealNode tells whether a node of the sandbox is a real one.
+func (s *Sandbox) HasRealNode() bool { return s.real.Pool != "" }
+
+// startNode starts what runs the real node, unless it runs.
+func (s *Sandbox) startNode(ctx context.Context) error {
+	if s.real.Pool == "" {
+		return nil
+	}
+	if err := node.Missing(); err != nil {
+		return err
+	}
+	text, err := json.Marshal(s.real)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(s.realNodeFile(), text, 0o600); err != nil {
+		return err
+	}
+	dir := s.path("node")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	options := node.Options{
+		Dir:        dir,
+		Disks:      filepath.Join(s.storageDir(), "node"),
+		Images:     s.real.Images,
+		Kubeconfig: s.Kubeconfig(),
+		PKI:        s.cluster.PKI(),
+		Tools:      s.options.Tools,
+	}
+	file := filepath.Join(dir, "options.json")
+	if err := options.Write(file); err != nil {
+		return err
+	}
+	return background.Start(ctx, dir, s.options.Executable, "node", "--options", file)
+}
+
+// stopNode ends the real node and removes what the kernel keeps of it.
+func (s *Sandbox) stopNode(ctx context.Context) error {
+	dir := s.path("node")
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err := background.Stop(ctx, dir); err != nil {
+		return err
+	}
+	return node.CleanUp(ctx, dir)
+}
+
+func (s *Sandbox) realNodeFile() string { return s.path("real-node.json") }
+
+// RunNode runs the real node of the options in a file, until ctx ends.
+func RunNode(ctx context.Context, optionsFile string) error {
+	options, err := node.Read(optionsFile)
+	if err != nil {
+		return err
+	}
+	return node.Run(ctx, options, nodeLogger())
+}
+
+// BootMachine is the first process of the real node's machine. It returns only if the
+// machine cannot start.
+func BootMachine(optionsFile, name string) error {
+	options, err := node.Read(optionsFile)
+	if err != nil {
+		return err
+	}
+	return node.Boot(options, name, nodeLogger())
+}
+
+// nodeLogger does not go by slog's default, which the Pulumi SDK silences.
+func nodeLogger() *slog.Logger { return slog.New(slog.NewTextHandler(os.Stderr, nil)) }
