@@ -149,6 +149,9 @@ func served(args pulumi.MockResourceArgs) resource.PropertyMap {
 }
 
 func (e *engine) Call(args pulumi.MockCallArgs) (resource.PropertyMap, error) {
+	if outputs, asked := noOutputs(args.Token); asked {
+		return outputs, nil
+	}
 	resp, err := e.Invoke(e.Context(), plugin.InvokeRequest{Tok: tokens.ModuleMember(args.Token), Args: args.Args})
 	return resp.Properties, err
 }
