@@ -3,11 +3,11 @@ package gke
 import (
 	"fmt"
 
-	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/compute"
 	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/container"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"persia/config"
+	"persia/infra/compute"
 )
 
 // The names of the subnetwork's secondary ranges.
@@ -66,15 +66,9 @@ func newSubnetwork(ctx *pulumi.Context, name string, args Args, vpc *compute.Net
 		Network:               vpc.ID(),
 		IpCidrRange:           pulumi.String(ranges.Nodes),
 		PrivateIpGoogleAccess: pulumi.Bool(true),
-		SecondaryIpRanges: compute.SubnetworkSecondaryIpRangeArray{
-			compute.SubnetworkSecondaryIpRangeArgs{
-				RangeName:   pulumi.String(podRange),
-				IpCidrRange: pulumi.String(ranges.Pods),
-			},
-			compute.SubnetworkSecondaryIpRangeArgs{
-				RangeName:   pulumi.String(serviceRange),
-				IpCidrRange: pulumi.String(ranges.Services),
-			},
+		SecondaryIpRanges: []compute.SubnetworkSecondaryIpRange{
+			{RangeName: pulumi.String(podRange), IpCidrRange: pulumi.String(ranges.Pods)},
+			{RangeName: pulumi.String(serviceRange), IpCidrRange: pulumi.String(ranges.Services)},
 		},
 	}, child)
 }
@@ -97,10 +91,7 @@ func newNAT(ctx *pulumi.Context, name string, args Args, vpc *compute.Network, c
 		Router:                        router.Name,
 		NatIpAllocateOption:           pulumi.String("AUTO_ONLY"),
 		SourceSubnetworkIpRangesToNat: pulumi.String("ALL_SUBNETWORKS_ALL_IP_RANGES"),
-		LogConfig: compute.RouterNatLogConfigArgs{
-			Enable: pulumi.Bool(true),
-			Filter: pulumi.String("ERRORS_ONLY"),
-		},
+		LogFilter:                     pulumi.String("ERRORS_ONLY"),
 	}, child)
 }
 

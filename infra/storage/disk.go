@@ -4,12 +4,12 @@ import (
 	"path"
 	"strings"
 
-	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/compute"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	corev1 "k8s.io/api/core/v1"
 
 	"persia/config/volume"
 	"persia/gcp"
+	"persia/infra/compute"
 	"persia/infra/iam"
 )
 
@@ -46,66 +46,40 @@ func registerDisk(ctx *pulumi.Context, b backing, s *volume.PersistentDisk) (reg
 }
 
 func newZonalDisk(ctx *pulumi.Context, b backing, s *volume.PersistentDisk, opts pulumi.ResourceOption) (pulumi.CustomResource, error) {
-	disk := &compute.DiskArgs{
+	return compute.NewDisk(ctx, b.name, s.Zones[0], diskArgs(ctx, b, s), opts)
+}
+
+func newRegionalDisk(ctx *pulumi.Context, b backing, s *volume.PersistentDisk, opts pulumi.ResourceOption) (pulumi.CustomResource, error) {
+	return compute.NewRegionDisk(ctx, b.name, s.Region(), s.Zones, diskArgs(ctx, b, s), opts)
+}
+
+func diskArgs(ctx *pulumi.Context, b backing, s *volume.PersistentDisk) *compute.DiskArgs {
+	args := &compute.DiskArgs{
 		Project: pulumi.String(b.Project),
-		Zone:    pulumi.String(s.Zones[0]),
 		Name:    pulumi.String(s.Disk),
 		Type:    pulumi.String(s.Create.Type),
 		Size:    pulumi.Int(int(b.Volume.SizeGiB())),
 		Labels:  ownerLabels(ctx),
 	}
 	if s.Create.KMSKey != "" {
-		disk.DiskEncryptionKey = compute.DiskDiskEncryptionKeyArgs{KmsKeySelfLink: pulumi.String(s.Create.KMSKey)}
+		args.KMSKey = pulumi.String(s.Create.KMSKey)
 	}
-	return compute.NewDisk(ctx, b.name, disk, opts)
-}
-
-func newRegionalDisk(ctx *pulumi.Context, b backing, s *volume.PersistentDisk, opts pulumi.ResourceOption) (pulumi.CustomResource, error) {
-	disk := &compute.RegionDiskArgs{
-		Project:      pulumi.String(b.Project),
-		Region:       pulumi.String(s.Region()),
-		ReplicaZones: pulumi.ToStringArray(s.Zones),
-		Name:         pulumi.String(s.Disk),
-		Type:         pulumi.String(s.Create.Type),
-		Size:         pulumi.Int(int(b.Volume.SizeGiB())),
-		Labels:       ownerLabels(ctx),
-	}
-	if s.Create.KMSKey != "" {
-		disk.DiskEncryptionKey = compute.RegionDiskDiskEncryptionKeyArgs{KmsKeyName: pulumi.String(s.Create.KMSKey)}
-	}
-	return compute.NewRegionDisk(ctx, b.name, disk, opts)
+	return args
 }
 
 func findDisk(ctx *pulumi.Context, s *volume.PersistentDisk) (present, error) {
-	if s.Regional() {
-		return findRegionalDisk(ctx, s)
-	}
-	disk, err := compute.LookupDisk(ctx, &compute.LookupDiskArgs{
-		Project: &s.Project, Zone: &s.Zones[0], Name: s.Disk,
-	})
+	disk, err := lookupDisk(ctx, s)
 	if err != nil {
 		return present{}, unlessAbsent(err, s.Disk)
 	}
-	key := ""
-	if len(disk.DiskEncryptionKeys) > 0 {
-		key = disk.DiskEncryptionKeys[0].KmsKeySelfLink
-	}
-	return presentDisk(s, int64(disk.Size), disk.EffectiveLabels, disk.Type, key), nil
+	return presentDisk(s, int64(disk.Size), disk.EffectiveLabels, disk.Type, disk.KMSKey()), nil
 }
 
-func findRegionalDisk(ctx *pulumi.Context, s *volume.PersistentDisk) (present, error) {
-	region := s.Region()
-	disk, err := compute.LookupRegionDisk(ctx, &compute.LookupRegionDiskArgs{
-		Project: &s.Project, Region: &region, Name: s.Disk,
-	})
-	if err != nil {
-		return present{}, unlessAbsent(err, s.Disk)
+func lookupDisk(ctx *pulumi.Context, s *volume.PersistentDisk) (compute.DiskResult, error) {
+	if s.Regional() {
+		return compute.LookupRegionDisk(ctx, s.Project, s.Region(), s.Disk)
 	}
-	key := ""
-	if len(disk.DiskEncryptionKeys) > 0 {
-		key = disk.DiskEncryptionKeys[0].KmsKeyName
-	}
-	return presentDisk(s, int64(disk.Size), disk.EffectiveLabels, disk.Type, key), nil
+	return compute.LookupDisk(ctx, s.Project, s.Zones[0], s.Disk)
 }
 
 func presentDisk(s *volume.PersistentDisk, size int64, labels map[string]string, diskType, key string) present {
