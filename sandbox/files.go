@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/google/renameio/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientauth "k8s.io/client-go/pkg/apis/clientauthentication/v1beta1"
 	"k8s.io/client-go/rest"
@@ -32,7 +33,7 @@ func (s *Sandbox) writeProject() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := os.WriteFile(filepath.Join(dir, projectFile), project, 0o600); err != nil {
+	if err := renameio.WriteFile(filepath.Join(dir, projectFile), project, 0o600); err != nil {
 		return "", err
 	}
 	return dir, s.writeStackFile(dir)
@@ -63,7 +64,7 @@ func (s *Sandbox) writeStackFile(dir string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, name), text, 0o600)
+	return renameio.WriteFile(filepath.Join(dir, name), text, 0o600)
 }
 
 // standIn puts a text in the place of each secret, which only its owner's key opens.
@@ -161,11 +162,11 @@ func writeAuthPlugin(bin string, cluster *rest.Config) error {
 		return err
 	}
 	path := filepath.Join(bin, "credential.json")
-	if err := os.WriteFile(path, credential, 0o600); err != nil {
+	if err := renameio.WriteFile(path, credential, 0o600); err != nil {
 		return err
 	}
 	script := fmt.Sprintf("#!/bin/sh\nexec cat '%s'\n", path)
-	return os.WriteFile(filepath.Join(bin, "gke-gcloud-auth-plugin"), []byte(script), 0o700)
+	return renameio.WriteFile(filepath.Join(bin, "gke-gcloud-auth-plugin"), []byte(script), 0o700)
 }
 
 // linkPluginCache lets the engine find the plugins that the user's Pulumi has

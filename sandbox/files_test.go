@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -30,6 +31,41 @@ func TestStackFileKeepsSalt(t *testing.T) {
 		"encryptionsalt": "v1:salt",
 		"config":         map[string]any{"persia:project": "second"},
 	}, copied)
+}
+
+// TestFilesAreReplaced: who is killed while it writes leaves the file of before. A
+// second name of that file shows that it was not written into.
+func TestFilesAreReplaced(t *testing.T) {
+	project, dir := t.TempDir(), t.TempDir()
+	path, before := filepath.Join(dir, "Pulumi.dev.yaml"), filepath.Join(dir, "before")
+	require.NoError(t, os.WriteFile(path, []byte("encryptionsalt: v1:salt\n"), 0o600))
+	require.NoError(t, os.Link(path, before))
+	require.NoError(t, os.WriteFile(filepath.Join(project, "Pulumi.dev.yaml"), []byte("config: {persia:project: p}\n"), 0o600))
+	s := &Sandbox{options: Options{Stacks: project, Stack: "dev"}}
+	require.NoError(t, s.writeStackFile(dir))
+	text, err := os.ReadFile(before)
+	require.NoError(t, err)
+	assert.Equal(t, "encryptionsalt: v1:salt\n", string(text))
+}
+
+// TestNoFileIsWrittenInPlace: what writes into a file leaves half of it when it is
+// killed. The packages are those whose files the next command reads.
+func TestNoFileIsWrittenInPlace(t *testing.T) {
+	for _, dir := range []string{".", "agent", "controlplane", "gcp", "toolchain"} {
+		paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		require.NoError(t, err)
+		require.NotEmpty(t, paths, dir)
+		for _, path := range paths {
+			if strings.HasSuffix(path, "_test.go") {
+				continue
+			}
+			text, err := os.ReadFile(path)
+			require.NoError(t, err)
+			for _, call := range []string{"os.WriteFile(", "os.Create("} {
+				assert.False(t, strings.Contains(string(text), call), "%s has %s: use renameio", path, call)
+			}
+		}
+	}
 }
 
 // TestStackFileWithSecrets: a stack whose secrets only its owner can read comes up

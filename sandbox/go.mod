@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/GoogleCloudPlatform/prometheus-engine v0.17.2
 	github.com/blang/semver v3.5.1+incompatible
+	github.com/google/renameio/v2 v2.0.0
 	github.com/hashicorp/go-cty v1.4.1-0.20200414143053-d3edf31b6320
 	github.com/hashicorp/terraform-plugin-sdk/v2 v2.33.0
 	github.com/nats-io/nats.go v1.37.0

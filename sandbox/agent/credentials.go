@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/google/renameio/v2"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -57,7 +58,7 @@ func (c *credentials) writeKubeconfig(config *rest.Config) error {
 	if err := os.MkdirAll(c.dir, 0o700); err != nil {
 		return err
 	}
-	return os.WriteFile(c.kubeconfig(), content, 0o600)
+	return renameio.WriteFile(c.kubeconfig(), content, 0o600)
 }
 
 // writeToken writes a new token of the pod's service account, bound to the pod,
@@ -77,11 +78,7 @@ func (c *credentials) writeToken(ctx context.Context) (renew time.Time, err erro
 		return time.Time{}, fmt.Errorf("token of service account %s/%s: %w", c.pod.Namespace, account, err)
 	}
 	// Never half a token for the reader.
-	temporary := c.tokenFile() + ".new"
-	if err := os.WriteFile(temporary, []byte(request.Status.Token), 0o600); err != nil {
-		return time.Time{}, err
-	}
-	if err := os.Rename(temporary, c.tokenFile()); err != nil {
+	if err := renameio.WriteFile(c.tokenFile(), []byte(request.Status.Token), 0o600); err != nil {
 		return time.Time{}, err
 	}
 	return renewAt(time.Now(), request.Status.ExpirationTimestamp.Time), nil

@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/google/renameio/v2"
+
 	"persia/sandbox/process"
 )
 
@@ -162,11 +164,7 @@ func writeRecord(dir string, r record) error {
 	if err != nil {
 		return err
 	}
-	temporary := recordFile(dir) + ".new"
-	if err := os.WriteFile(temporary, content, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(temporary, recordFile(dir))
+	return renameio.WriteFile(recordFile(dir), content, 0o600)
 }
 
 func digestOf(path string) (string, error) {

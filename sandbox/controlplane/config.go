@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"github.com/google/renameio/v2"
 	"sigs.k8s.io/yaml"
 )
 
@@ -83,7 +84,7 @@ func (c *Cluster) writeConfig() error {
 		{c.stagesFile(), stages, 0o600},
 		{filepath.Join(c.stubs(), "kubectl"), kubectlStub, 0o700},
 	} {
-		if err := os.WriteFile(file.path, []byte(file.content), file.mode); err != nil {
+		if err := renameio.WriteFile(file.path, []byte(file.content), file.mode); err != nil {
 			return err
 		}
 	}

@@ -2,9 +2,9 @@ package controlplane
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 
+	"github.com/google/renameio/v2"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -65,11 +65,7 @@ func (c *Cluster) writeKubeconfig() error {
 		return err
 	}
 	// Written at once or not at all: its existence marks a complete creation.
-	temporary := c.Kubeconfig() + ".new"
-	if err := os.WriteFile(temporary, content, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(temporary, c.Kubeconfig())
+	return renameio.WriteFile(c.Kubeconfig(), content, 0o600)
 }
 
 func (c *Cluster) kwokctlKubeconfig() string { return filepath.Join(c.workdir(), "kubeconfig.yaml") }

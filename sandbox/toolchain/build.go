@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/renameio/v2"
+
 	"persia/sandbox/process"
 )
 
@@ -126,7 +128,7 @@ func (b *builder) compile(ctx context.Context, t tool, version string) error {
 	if err := os.Rename(building, binary); err != nil {
 		return err
 	}
-	return os.WriteFile(stampFile(binary), []byte(stamp), 0o644)
+	return renameio.WriteFile(stampFile(binary), []byte(stamp), 0o644)
 }
 
 // version returns the version of the tool's module.
