@@ -9,39 +9,82 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/auto/optrefresh"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
-	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clientset "k8s.io/client-go/kubernetes"
 
 	"persia/sandbox/kubernetes"
+	"persia/sandbox/process"
 )
 
 // recover clears what a killed command left behind: the lock on the state, and
 // what the state does not know. The sandbox's own lock is held, so that whoever
-// holds the state's is dead.
+// holds the state's is dead, or an engine that has lost its program and ends.
 //
-// An object that was being made may exist without the state knowing. Up applies
-// it again, which does no harm to one that is there. Destroy would leave it
-// behind, and wait for ever where it holds another: undo removes it first.
-func (e *engine) recover(ctx context.Context, undo bool) error {
+// It does what docs/operations.md tells an operator: an object that was being made
+// and exists is taken into the state, as pulumi refresh --import-pending-creates
+// does, because the provider refuses to make it again.
+func (e *engine) recover(ctx context.Context) error {
 	locks, err := e.sandbox.stateLocks()
 	if err != nil || len(locks) == 0 {
 		return err
 	}
 	fmt.Fprintf(e.sandbox.options.Out, "an earlier command was killed: reading what exists before going on\n")
+	if err := awaitOwners(ctx, locks); err != nil {
+		return fmt.Errorf("stack %s: %w", e.sandbox.options.Stack, err)
+	}
 	if err := e.stack.Cancel(ctx); err != nil {
 		return fmt.Errorf("clear the lock of a killed command: %w", err)
 	}
-	if undo {
-		if err := e.undoCreates(ctx); err != nil {
-			return err
-		}
+	if err := e.importCreates(ctx); err != nil {
+		return fmt.Errorf("state of stack %s: %w", e.sandbox.options.Stack, err)
 	}
 	_, err = e.stack.Refresh(ctx, optrefresh.ClearPendingCreates(),
 		optrefresh.ProgressStreams(e.sandbox.options.Out), optrefresh.ErrorProgressStreams(e.sandbox.options.Out))
 	return err
+}
+
+// ownerTimeout is how long an engine may take to end that has lost its program.
+const ownerTimeout = time.Minute
+
+// awaitOwners waits until the engines that hold the state's locks have ended: one
+// whose program was killed still writes what it knows.
+func awaitOwners(ctx context.Context, locks []string) error {
+	ctx, cancel := context.WithTimeout(ctx, ownerTimeout)
+	defer cancel()
+	for _, path := range locks {
+		var lock struct {
+			PID int `json:"pid"`
+		}
+		text, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if err := json.Unmarshal(text, &lock); err != nil {
+			continue // half written by who was killed
+		}
+		owner, err := process.Find(lock.PID)
+		if err != nil || !strings.Contains(owner.Command, "pulumi") {
+			continue // ended; the number may be another's now
+		}
+		for owner.Running() {
+			select {
+			case <-ctx.Done():
+				return fmt.Errorf("the engine of an earlier command, process %d, still works on the state: end it", lock.PID)
+			case <-time.After(100 * time.Millisecond):
+			}
+		}
+	}
+	return nil
 }
 
 // stateLocks are the lock files in the state's backend.
@@ -59,62 +102,169 @@ func (s *Sandbox) stateLocks() ([]string, error) {
 	return locks, err
 }
 
-// pendingCreate is a resource that was being made when the engine was killed.
-type pendingCreate struct {
-	URN    resource.URN   `json:"urn"`
-	Inputs map[string]any `json:"inputs"`
+// deployment is a stack's state, as far as taking up creates concerns it. What it
+// does not name stays as it is.
+type deployment struct {
+	fields     map[string]json.RawMessage
+	resources  []json.RawMessage
+	operations []json.RawMessage
 }
 
-// undoCreates removes the objects that were being made when the engine was
-// killed. They depend on none of each other: a create is begun when what it needs
-// is there. What is simulated of Google Cloud goes with the control plane, or is
-// storage, which the next up finds.
-func (e *engine) undoCreates(ctx context.Context) error {
-	creates, err := e.pendingCreates(ctx)
-	if err != nil || len(creates) == 0 {
+// pendingOperation is one that was under way when the engine was killed.
+type pendingOperation struct {
+	Type     string          `json:"type"`
+	Resource json.RawMessage `json:"resource"`
+}
+
+// importCreates takes the Kubernetes objects that were being made into the state.
+// Of Google Cloud's, the simulation forgets what was not finished, and finds
+// storage again.
+func (e *engine) importCreates(ctx context.Context) error {
+	exported, err := e.stack.Export(ctx)
+	if err != nil {
+		return err
+	}
+	state, err := readDeployment(exported.Deployment)
+	if err != nil {
+		return err
+	}
+	created, err := state.takeCreates()
+	if err != nil || len(created) == 0 {
 		return err
 	}
 	provider, err := e.sandbox.kubernetesProvider(ctx)
 	if err != nil {
 		return err
 	}
-	group, ctx := errgroup.WithContext(ctx)
-	for _, create := range creates {
-		inputs := resource.NewPropertyMapFromMap(create.Inputs)
-		id, err := kubernetes.ID(inputs)
-		if err != nil {
+	for _, create := range created {
+		found, err := provider.Read(ctx, plugin.ReadRequest{URN: create.urn, ID: create.id, Inputs: create.inputs})
+		// An error with an object is of one that is not ready.
+		if err != nil && found.ID == "" {
+			return fmt.Errorf("%s: %w", create.urn, err)
+		}
+		if found.ID == "" {
+			continue
+		}
+		if err := state.add(create); err != nil {
 			return err
 		}
-		group.Go(func() error {
-			_, err := provider.Delete(ctx, plugin.DeleteRequest{URN: create.URN, ID: id, Inputs: inputs})
-			return err
-		})
 	}
-	return group.Wait()
+	if exported.Deployment, err = state.write(); err != nil {
+		return err
+	}
+	return e.stack.Import(ctx, exported)
 }
 
-// pendingCreates are the Kubernetes objects that were being made.
-func (e *engine) pendingCreates(ctx context.Context) ([]pendingCreate, error) {
-	exported, err := e.stack.Export(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("read the state of stack %s: %w", e.sandbox.options.Stack, err)
+// pendingCreate is a Kubernetes object that was being made.
+type pendingCreate struct {
+	urn    resource.URN
+	id     resource.ID
+	inputs resource.PropertyMap
+	fields map[string]any
+}
+
+func readDeployment(text json.RawMessage) (*deployment, error) {
+	d := &deployment{}
+	if err := json.Unmarshal(text, &d.fields); err != nil {
+		return nil, err
 	}
-	var deployment struct {
-		PendingOperations []struct {
-			Type     string        `json:"type"`
-			Resource pendingCreate `json:"resource"`
-		} `json:"pending_operations"`
-	}
-	if err := json.Unmarshal(exported.Deployment, &deployment); err != nil {
-		return nil, fmt.Errorf("read the state of stack %s: %w", e.sandbox.options.Stack, err)
-	}
-	var creates []pendingCreate
-	for _, operation := range deployment.PendingOperations {
-		if operation.Type == "creating" && operation.Resource.URN.Type().Package() == "kubernetes" {
-			creates = append(creates, operation.Resource)
+	for field, list := range map[string]*[]json.RawMessage{"resources": &d.resources, "pending_operations": &d.operations} {
+		if text, ok := d.fields[field]; ok {
+			if err := json.Unmarshal(text, list); err != nil {
+				return nil, fmt.Errorf("%s: %w", field, err)
+			}
 		}
 	}
-	return creates, nil
+	return d, nil
+}
+
+// takeCreates removes the creates of Kubernetes objects from the pending
+// operations, and returns them.
+func (d *deployment) takeCreates() ([]pendingCreate, error) {
+	var created []pendingCreate
+	var others []json.RawMessage
+	for _, text := range d.operations {
+		var operation pendingOperation
+		if err := json.Unmarshal(text, &operation); err != nil {
+			return nil, fmt.Errorf("pending_operations: %w", err)
+		}
+		var made struct {
+			URN    resource.URN   `json:"urn"`
+			Inputs map[string]any `json:"inputs"`
+		}
+		if err := json.Unmarshal(operation.Resource, &made); err != nil {
+			return nil, fmt.Errorf("pending_operations: %w", err)
+		}
+		if operation.Type != "creating" || made.URN.Type().Package() != "kubernetes" {
+			others = append(others, text)
+			continue
+		}
+		create := pendingCreate{urn: made.URN, inputs: resource.NewPropertyMapFromMap(made.Inputs)}
+		if err := json.Unmarshal(operation.Resource, &create.fields); err != nil {
+			return nil, fmt.Errorf("%s: %w", made.URN, err)
+		}
+		var err error
+		if create.id, err = kubernetes.ID(create.inputs); err != nil {
+			return nil, fmt.Errorf("%s: %w", made.URN, err)
+		}
+		created = append(created, create)
+	}
+	d.operations = others
+	return created, nil
+}
+
+// add puts an object that was made into the resources.
+func (d *deployment) add(create pendingCreate) error {
+	create.fields["id"] = create.id
+	text, err := json.Marshal(create.fields)
+	if err != nil {
+		return fmt.Errorf("%s: %w", create.urn, err)
+	}
+	d.resources = append(d.resources, text)
+	return nil
+}
+
+func (d *deployment) write() (json.RawMessage, error) {
+	for field, list := range map[string][]json.RawMessage{"resources": d.resources, "pending_operations": d.operations} {
+		text, err := json.Marshal(list)
+		if err != nil {
+			return nil, err
+		}
+		d.fields[field] = text
+	}
+	return json.Marshal(d.fields)
+}
+
+// freeVolumes lets the volumes whose claims an interrupted destroy deleted bind
+// again, as docs/storage.md tells an operator: a Released volume never does by
+// itself. The data is not touched.
+func (s *Sandbox) freeVolumes(ctx context.Context) error {
+	if known, err := s.hasResources(); err != nil || !known {
+		return err
+	}
+	config, err := s.restConfig(ctx)
+	if err != nil || config == nil {
+		return err
+	}
+	client, err := clientset.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	volumes, err := client.CoreV1().PersistentVolumes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for _, volume := range volumes.Items {
+		if volume.Status.Phase != corev1.VolumeReleased || volume.DeletionTimestamp != nil {
+			continue
+		}
+		fmt.Fprintf(s.options.Out, "volume %s is Released: letting it bind to its claim again\n", volume.Name)
+		if _, err := client.CoreV1().PersistentVolumes().Patch(ctx, volume.Name, types.JSONPatchType,
+			[]byte(`[{"op": "remove", "path": "/spec/claimRef/uid"}]`), metav1.PatchOptions{}); err != nil {
+			return fmt.Errorf("volume %s: %w", volume.Name, err)
+		}
+	}
+	return nil
 }
 
 // kubernetesProvider is the sandbox's own, ready to act on the control plane.

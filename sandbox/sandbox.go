@@ -107,7 +107,10 @@ func (s *Sandbox) Up(ctx context.Context) (result auto.UpResult, err error) {
 		return result, err
 	}
 	err = s.run(ctx, "up", func(ctx context.Context, engine *engine) error {
-		if err := engine.recover(ctx, false); err != nil {
+		if err := engine.recover(ctx); err != nil {
+			return err
+		}
+		if err := s.freeVolumes(ctx); err != nil {
 			return err
 		}
 		result, err = engine.stack.Up(ctx, optup.Parallel(parallel), optup.SuppressOutputs(),
@@ -195,7 +198,7 @@ func (s *Sandbox) Down(ctx context.Context) error {
 
 func (s *Sandbox) destroy(ctx context.Context) error {
 	return s.run(ctx, "destroy", func(ctx context.Context, engine *engine) error {
-		if err := engine.recover(ctx, true); err != nil {
+		if err := engine.recover(ctx); err != nil {
 			return err
 		}
 		if err := s.checkUnprotected(); err != nil {

@@ -399,7 +399,9 @@ func TestPEDLPlaces(t *testing.T) {
 	master := object[appsv1.Deployment](t, r.one(t, deploymentToken, "pedl-master"))
 	database := object[appsv1.StatefulSet](t, r.one(t, statefulSetToken, "pedl-postgresql"))
 	agents := object[appsv1.DaemonSet](t, r.one(t, daemonSetToken, "pedl-agent"))
-	check := object[batchv1.Job](t, r.one(t, "kubernetes:batch/v1:Job", "test-pedl-support"))
+	checkJob := r.one(t, "kubernetes:batch/v1:Job", "test-pedl-support")
+	assert.True(t, checkJob.RegisterRPC.GetDeleteBeforeReplace(), "pulumi up --replace runs the check again")
+	check := object[batchv1.Job](t, checkJob)
 	for namespace, pods := range map[string][]corev1.PodTemplateSpec{
 		"pedl": {master.Spec.Template, database.Spec.Template}, "pedl-agents": {agents.Spec.Template, check.Spec.Template},
 	} {

@@ -87,6 +87,7 @@ func NewCluster(ctx *pulumi.Context, name string, args Args, opts ...pulumi.Reso
 	cluster.Provider, err = kubernetes.NewProvider(ctx, name, &kubernetes.ProviderArgs{
 		Kubeconfig:        kubeconfig(controlPlane, byDefaultCredentials),
 		ClusterIdentifier: pulumi.String(clusterIdentifier(args)),
+		EnablePatchForce:  setsBack,
 	}, child, pulumi.DependsOn(pools))
 	if err != nil {
 		return nil, err

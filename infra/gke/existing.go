@@ -7,6 +7,10 @@ import (
 	"persia/config"
 )
 
+// setsBack lets an update set back a field that somebody else has written, as
+// kubectl scale does. The provider refuses such an update otherwise.
+const setsBack = pulumi.Bool(true)
+
 // UseCluster is a cluster that is there already. Nothing of Google Cloud is
 // registered, and whoever runs Pulumi needs the rights in the cluster.
 func UseCluster(ctx *pulumi.Context, name string, existing config.ExistingCluster, opts ...pulumi.ResourceOption) (*Cluster, error) {
@@ -18,6 +22,7 @@ func UseCluster(ctx *pulumi.Context, name string, existing config.ExistingCluste
 	args := &kubernetes.ProviderArgs{
 		// The same cluster by another path or context is the same.
 		ClusterIdentifier: pulumi.String(name),
+		EnablePatchForce:  setsBack,
 	}
 	// The path and not the text, which may hold a credential.
 	if existing.Kubeconfig != "" {

@@ -2,6 +2,7 @@ package kubernetes
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -14,22 +15,43 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/util/retry"
 )
 
-// Create applies an object and waits until it is ready. An object that is
-// already there, as after a create that was interrupted, is adopted.
+const annotationPatchForce = "pulumi.com/patchForce"
+
+// Create makes an object and waits until it is ready. An object of this name that
+// is there already is an error, since the program does not own it, unless the
+// option upsertExistingObjects says to take it over.
 func (p *Provider) Create(ctx context.Context, req plugin.CreateRequest) (plugin.CreateResponse, error) {
 	if req.Preview {
-		if err := p.previewCreate(ctx, req); err != nil {
-			return plugin.CreateResponse{}, err
-		}
-		return plugin.CreateResponse{Properties: req.Properties}, nil
+		properties, err := p.previewCreate(ctx, req)
+		return plugin.CreateResponse{Properties: properties}, err
 	}
-	live, err := p.applyAndAwait(ctx, req.URN, req.Properties, nil, req.Timeout)
-	if live == nil {
+	c, err := p.configured(req.URN)
+	if err != nil {
 		return plugin.CreateResponse{}, err
 	}
+	obj, err := objectOf(req.Properties)
+	if err != nil {
+		return plugin.CreateResponse{}, fmt.Errorf("%s: %w", req.URN, err)
+	}
+	ctx, done := p.operation(ctx, req.Timeout, obj)
+	defer done()
+	if err := c.awaitKind(ctx, obj.GroupVersionKind()); err != nil {
+		return plugin.CreateResponse{}, fmt.Errorf("creating %s: %w", describe(obj), c.explain(err))
+	}
+	r, err := c.bind(obj)
+	if err != nil {
+		return plugin.CreateResponse{}, fmt.Errorf("creating %s: %w", describe(obj), c.explain(err))
+	}
+	live, err := p.create(forResource(ctx, req.URN), r, obj, false)
+	if err != nil {
+		return plugin.CreateResponse{}, fmt.Errorf("creating %s: %w", describe(obj), c.explain(err))
+	}
+	live, err = p.awaitReady(ctx, c, r, req.URN, live)
 	outputs := outputsOf(live, req.Properties)
 	if err != nil {
 		err = partial(idOf(live), outputs, req.Properties, err)
@@ -40,12 +62,28 @@ func (p *Provider) Create(ctx context.Context, req plugin.CreateRequest) (plugin
 // Update applies an object's new inputs and waits until it is ready.
 func (p *Provider) Update(ctx context.Context, req plugin.UpdateRequest) (plugin.UpdateResponse, error) {
 	if req.Preview {
-		return plugin.UpdateResponse{Properties: p.previewUpdate(ctx, req)}, nil
+		properties, err := p.previewUpdate(ctx, req)
+		return plugin.UpdateResponse{Properties: properties}, err
 	}
-	live, err := p.applyAndAwait(ctx, req.URN, req.NewInputs, req.IgnoreChanges, req.Timeout)
-	if live == nil {
+	c, err := p.configured(req.URN)
+	if err != nil {
 		return plugin.UpdateResponse{}, err
 	}
+	obj, err := objectOf(req.NewInputs)
+	if err != nil {
+		return plugin.UpdateResponse{}, fmt.Errorf("%s: %w", req.URN, err)
+	}
+	ctx, done := p.operation(ctx, req.Timeout, obj)
+	defer done()
+	r, err := c.bind(obj)
+	if err != nil {
+		return plugin.UpdateResponse{}, fmt.Errorf("updating %s: %w", describe(obj), c.explain(err))
+	}
+	live, err := p.update(forResource(ctx, req.URN), r, obj, req.IgnoreChanges, false)
+	if err != nil {
+		return plugin.UpdateResponse{}, fmt.Errorf("updating %s: %w", describe(obj), c.explain(err))
+	}
+	live, err = p.awaitReady(ctx, c, r, req.URN, live)
 	outputs := outputsOf(live, req.NewInputs)
 	if err != nil {
 		err = partial(req.ID, outputs, req.NewInputs, err)
@@ -53,144 +91,124 @@ func (p *Provider) Update(ctx context.Context, req plugin.UpdateRequest) (plugin
 	return plugin.UpdateResponse{Properties: outputs}, err
 }
 
-// applyAndAwait applies inputs and waits until the object is ready. With an
-// error it returns the object as it is, nil if nothing was applied.
-func (p *Provider) applyAndAwait(
-	ctx context.Context, urn resource.URN, inputs resource.PropertyMap, ignored []string, seconds float64,
+// create makes obj. With dryRun nothing is kept.
+func (p *Provider) create(
+	ctx context.Context, r dynamic.ResourceInterface, obj *unstructured.Unstructured, dryRun bool,
 ) (*unstructured.Unstructured, error) {
-	c, err := p.configured(urn)
+	if _, config := p.state(); config.upsert {
+		return apply(ctx, r, obj, p.forces(obj) || dryRun, dryRun)
+	}
+	// The API server warns of fields that it does not know, where the official
+	// provider says nothing: a misspelt field is worth a line.
+	options := metav1.CreateOptions{FieldManager: fieldManager, FieldValidation: metav1.FieldValidationWarn}
+	if dryRun {
+		options.DryRun = []string{metav1.DryRunAll}
+	}
+	return r.Create(ctx, obj, options)
+}
+
+// update applies obj by server-side apply to the object that is there, and
+// removes the fields that an earlier write set and obj does not have. It takes
+// over what kubectl wrote; a field of any other writer is a conflict, unless the
+// object or the provider's configuration says to force it.
+func (p *Provider) update(
+	ctx context.Context, r dynamic.ResourceInterface, obj *unstructured.Unstructured, ignored []string, dryRun bool,
+) (*unstructured.Unstructured, error) {
+	var live *unstructured.Unstructured
+	// A controller may write its status meanwhile.
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() (err error) {
+		if live, err = r.Get(ctx, obj.GetName(), metav1.GetOptions{}); err != nil || dryRun {
+			return err
+		}
+		live, err = takeOver(ctx, r, live)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	obj, err := objectOf(inputs)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", urn, err)
-	}
-	ctx, done := p.operation(ctx, seconds, obj)
-	defer done()
-
-	if err := c.awaitKind(ctx, obj.GroupVersionKind()); err != nil {
-		return nil, fmt.Errorf("applying %s: %w", describe(obj), c.explain(err))
-	}
-	r, err := c.bind(obj)
-	if err != nil {
-		return nil, fmt.Errorf("applying %s: %w", describe(obj), c.explain(err))
-	}
-	if len(ignored) > 0 {
-		live, err := r.Get(ctx, obj.GetName(), metav1.GetOptions{})
-		if err != nil && !apierrors.IsNotFound(err) {
-			return nil, fmt.Errorf("reading %s: %w", describe(obj), c.explain(err))
-		}
-		if err == nil {
-			if obj, err = keepIgnored(obj, live, ignored); err != nil {
-				return nil, fmt.Errorf("%s: %w", urn, err)
-			}
-		}
-	}
-	live, err := apply(forResource(ctx, urn), r, obj, false)
-	if err != nil {
-		return nil, fmt.Errorf("applying %s: %w", describe(obj), c.explain(err))
-	}
-	if live.GetDeletionTimestamp() != nil {
-		// What an interrupted destroy left behind takes the apply and then goes.
-		if err := p.awaitGone(ctx, c, r, urn, live); err != nil {
-			return nil, err
-		}
-		if live, err = apply(forResource(ctx, urn), r, obj, false); err != nil {
-			return nil, fmt.Errorf("applying %s: %w", describe(obj), c.explain(err))
-		}
-	}
-	return p.awaitReady(ctx, c, r, urn, live)
-}
-
-// keepIgnored returns obj with the live value of every property that changes
-// are ignored in.
-func keepIgnored(
-	obj, live *unstructured.Unstructured, ignored []string,
-) (*unstructured.Unstructured, error) {
-	kept, now := resource.NewPropertyMapFromMap(obj.Object), resource.NewPropertyMapFromMap(live.Object)
-	for _, text := range ignored {
-		path, err := resource.ParsePropertyPath(text)
-		if err != nil {
-			return nil, fmt.Errorf("ignoreChanges %q: %w", text, err)
-		}
-		path.Reset(now, kept)
-	}
-	content, err := plainMap(kept)
-	if err != nil {
+	force := p.forces(obj) || dryRun && createdOnly(live)
+	if obj, err = keepIgnored(obj, live, ignored); err != nil {
 		return nil, err
 	}
-	return &unstructured.Unstructured{Object: content}, nil
+	return apply(ctx, r, obj, force, dryRun)
 }
 
-// previewCreate tries a create on the API server, so that an object that it
-// refuses is found before the update. What only the update can tell passes.
-func (p *Provider) previewCreate(ctx context.Context, req plugin.CreateRequest) error {
+func apply(
+	ctx context.Context, r dynamic.ResourceInterface, obj *unstructured.Unstructured, force, dryRun bool,
+) (*unstructured.Unstructured, error) {
+	data, err := json.Marshal(obj.Object)
+	if err != nil {
+		return nil, fmt.Errorf("encoding: %w", err)
+	}
+	options := metav1.PatchOptions{
+		FieldManager: fieldManager, Force: &force, FieldValidation: metav1.FieldValidationWarn,
+	}
+	if dryRun {
+		options.DryRun = []string{metav1.DryRunAll}
+	}
+	return r.Patch(ctx, obj.GetName(), types.ApplyPatchType, data, options)
+}
+
+func (p *Provider) forces(obj *unstructured.Unstructured) bool {
+	if force, ok := obj.GetAnnotations()[annotationPatchForce]; ok {
+		return strings.EqualFold(force, "true")
+	}
+	_, config := p.state()
+	return config.patchForce
+}
+
+// previewCreate tries a create on the API server, and returns the object as it
+// would be. What only the update can tell passes.
+func (p *Provider) previewCreate(ctx context.Context, req plugin.CreateRequest) (resource.PropertyMap, error) {
 	c, _ := p.state()
 	if c == nil {
-		return nil
+		return req.Properties, nil
 	}
 	obj, err := objectOf(req.Properties)
 	if err != nil {
-		return nil
+		return req.Properties, nil
 	}
 	r, err := c.bind(obj)
 	if err != nil {
-		return nil
+		return req.Properties, nil
 	}
-	_, err = apply(ctx, r, obj, true)
-	if apierrors.IsInvalid(err) {
-		// The object may be there, to be deleted and made anew.
-		err = creatable(ctx, r, obj)
+	after, err := p.create(ctx, r, obj, true)
+	switch {
+	case err == nil:
+		delete(after.Object, "status")
+		return outputsOf(after, req.Properties), nil
+	case apierrors.IsAlreadyExists(err), // it may be there to be deleted first, and made anew
+		apierrors.IsForbidden(err), apierrors.IsNotFound(err):
+		return req.Properties, nil
+	default:
+		return nil, fmt.Errorf("%s: the API server would refuse it: %w", describe(obj), c.explain(err))
 	}
-	if malformed(err) {
-		return fmt.Errorf("%s: the API server would refuse it: %w", describe(obj), err)
-	}
-	return nil
 }
 
-// malformed says whether the API server refuses an object for what is in it,
-// whatever else there is in the cluster.
-func malformed(err error) bool {
-	// Fields that its schema does not have are reported without a reason.
-	const noField = "failed to create typed patch object"
-	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) ||
-		err != nil && strings.Contains(err.Error(), noField)
-}
-
-// previewUpdate is the object as the API server would have it after the
-// update, or the new inputs where it cannot tell.
-func (p *Provider) previewUpdate(ctx context.Context, req plugin.UpdateRequest) resource.PropertyMap {
+// previewUpdate tries an update on the API server, and returns the object as it
+// would be.
+func (p *Provider) previewUpdate(ctx context.Context, req plugin.UpdateRequest) (resource.PropertyMap, error) {
 	c, _ := p.state()
 	if c == nil {
-		return req.NewInputs
+		return req.NewInputs, nil
 	}
 	obj, err := objectOf(req.NewInputs)
 	if err != nil {
-		return req.NewInputs
+		return req.NewInputs, nil
 	}
 	r, err := c.bind(obj)
 	if err != nil {
-		return req.NewInputs
+		return req.NewInputs, nil
 	}
-	after, err := apply(ctx, r, obj, true)
-	if err != nil {
-		return req.NewInputs
+	after, err := p.update(ctx, r, obj, req.IgnoreChanges, true)
+	switch {
+	case err == nil:
+		return outputsOf(after, req.NewInputs), nil
+	case apierrors.IsForbidden(err):
+		return req.NewInputs, nil
+	default:
+		return nil, fmt.Errorf("%s: the API server would refuse the update: %w", describe(obj), c.explain(err))
 	}
-	return outputsOf(after, req.NewInputs)
-}
-
-// creatable returns the API server's objection to obj as a new object, nil if
-// it has none. An object is validated before its name is looked up, so one that
-// exists already is as good as one that does not.
-func creatable(ctx context.Context, r dynamic.ResourceInterface, obj *unstructured.Unstructured) error {
-	_, err := r.Create(ctx, obj, metav1.CreateOptions{
-		DryRun: []string{metav1.DryRunAll}, FieldManager: fieldManager, FieldValidation: metav1.FieldValidationIgnore,
-	})
-	if apierrors.IsAlreadyExists(err) {
-		return nil
-	}
-	return err
 }
 
 // partial is the error of an object that is there and not as it should be. The

@@ -49,23 +49,61 @@ func TestReadinessOfAJob(t *testing.T) {
 	}
 }
 
-// TestPropagation: the pods of a workload are gone when it is.
-func TestPropagation(t *testing.T) {
+// TestReadinessByKind: what the official provider waits for, and what it does not.
+func TestReadinessByKind(t *testing.T) {
+	const set = "apiVersion: apps/v1, kind: StatefulSet, metadata: {generation: 2}, "
 	for name, test := range map[string]struct {
-		apiVersion, kind, annotation string
-		want                         metav1.DeletionPropagation
+		obj   string
+		ready bool
 	}{
-		"a StatefulSet":             {"apps/v1", "StatefulSet", "", metav1.DeletePropagationForeground},
-		"a Job":                     {"batch/v1", "Job", "", metav1.DeletePropagationForeground},
-		"a Job that says how":       {"batch/v1", "Job", "background", metav1.DeletePropagationBackground},
-		"a Job of another kind":     {"example.com/v1", "Job", "", metav1.DeletePropagationBackground},
-		"a ConfigMap":               {"v1", "ConfigMap", "", metav1.DeletePropagationBackground},
-		"a ConfigMap that says how": {"v1", "ConfigMap", "foreground", metav1.DeletePropagationForeground},
+		"a namespace":                          {`{apiVersion: v1, kind: Namespace}`, true},
+		"a custom resource that says not":      {`{apiVersion: example.com/v1, kind: Thing, status: {conditions: [{type: Ready, status: "False"}]}}`, true},
+		"a definition":                         {`{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition}`, true},
+		"a volume without a phase":             {`{apiVersion: v1, kind: PersistentVolume}`, false},
+		"a volume that is released":            {`{apiVersion: v1, kind: PersistentVolume, status: {phase: Released}}`, false},
+		"a volume that is available":           {`{apiVersion: v1, kind: PersistentVolume, status: {phase: Available}}`, true},
+		"a claim that is pending":              {`{apiVersion: v1, kind: PersistentVolumeClaim, status: {phase: Pending}}`, false},
+		"a claim that is bound":                {`{apiVersion: v1, kind: PersistentVolumeClaim, status: {phase: Bound}}`, true},
+		"a secret":                             {`{apiVersion: v1, kind: Secret}`, true},
+		"a token's secret":                     {`{apiVersion: v1, kind: Secret, type: kubernetes.io/service-account-token}`, false},
+		"a quota that is not counted":          {`{apiVersion: v1, kind: ResourceQuota, spec: {hard: {cpu: "1"}}}`, false},
+		"a headless service":                   {`{apiVersion: v1, kind: Service, spec: {clusterIP: None}}`, true},
+		"a service of another's name":          {`{apiVersion: v1, kind: Service, spec: {type: ExternalName}}`, true},
+		"a load balancer without an address":   {`{apiVersion: v1, kind: Service, spec: {type: LoadBalancer, clusterIP: None}}`, false},
+		"a set that rolls out":                 {"{" + set + "spec: {replicas: 1}, status: {observedGeneration: 2, replicas: 1, readyReplicas: 1, currentRevision: a, updateRevision: b}}", false},
+		"a set that is ready":                  {"{" + set + "spec: {replicas: 1}, status: {observedGeneration: 2, replicas: 1, readyReplicas: 1, currentReplicas: 1, currentRevision: b, updateRevision: b}}", true},
+		"a set whose change is not seen yet":   {"{" + set + "spec: {replicas: 1}, status: {observedGeneration: 1, replicas: 1, readyReplicas: 1, currentReplicas: 1, currentRevision: b, updateRevision: b}}", false},
+		"a set whose pods are deleted by hand": {"{" + set + "spec: {replicas: 1, updateStrategy: {type: OnDelete}}, status: {observedGeneration: 2, replicas: 1, readyReplicas: 1, currentRevision: a, updateRevision: b}}", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			obj := &unstructured.Unstructured{Object: map[string]any{"apiVersion": test.apiVersion, "kind": test.kind}}
-			obj.SetAnnotations(map[string]string{annotationPropagation: test.annotation})
-			assert.Equal(t, test.want, propagation(obj))
+			obj := object(t, test.obj)
+			readiness, err := (&client{}).readinessOf(t.Context(), obj)
+			require.NoError(t, err)
+			ready, waitingFor, err := readiness(obj)
+			require.NoError(t, err)
+			assert.Equal(t, test.ready, ready, waitingFor)
 		})
+	}
+}
+
+// TestPropagation: what an object owns is gone when it is.
+func TestPropagation(t *testing.T) {
+	for annotation, want := range map[string]metav1.DeletionPropagation{
+		"": metav1.DeletePropagationForeground, "foreground": metav1.DeletePropagationForeground,
+		"background": metav1.DeletePropagationBackground, "Orphan": metav1.DeletePropagationOrphan,
+	} {
+		obj := object(t, `{apiVersion: v1, kind: ConfigMap}`)
+		obj.SetAnnotations(map[string]string{annotationPropagation: annotation})
+		assert.Equal(t, want, propagation(obj), annotation)
+	}
+}
+
+func TestWhoseDeletionIsNotAwaited(t *testing.T) {
+	for manifest, want := range map[string]bool{
+		`{apiVersion: apps/v1, kind: StatefulSet}`:                                                               false,
+		`{apiVersion: apps/v1, kind: StatefulSet, metadata: {annotations: {pulumi.com/skipAwait: "true"}}}`:      true,
+		`{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {annotations: {pulumi.com/skipAwait: "true"}}}`: false,
+	} {
+		assert.Equal(t, want, skipsDelete(object(t, manifest)), manifest)
 	}
 }

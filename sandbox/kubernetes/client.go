@@ -2,7 +2,6 @@ package kubernetes
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -14,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
@@ -24,8 +22,6 @@ import (
 )
 
 const (
-	fieldManager = "pulumi-sandbox"
-
 	// A stack of hundreds of objects is applied and watched at once: the
 	// default of 5 requests a second would be what bounds it.
 	queriesPerSecond = 200
@@ -119,25 +115,6 @@ func (c *client) bind(obj *unstructured.Unstructured) (dynamic.ResourceInterface
 		obj.SetNamespace(c.namespace)
 	}
 	return c.dynamic.Resource(mapping.Resource).Namespace(obj.GetNamespace()), nil
-}
-
-// apply makes the fields in obj so, and removes those that an earlier apply
-// set and this one does not. With dryRun nothing is kept.
-func apply(
-	ctx context.Context, r dynamic.ResourceInterface, obj *unstructured.Unstructured, dryRun bool,
-) (*unstructured.Unstructured, error) {
-	data, err := json.Marshal(obj.Object)
-	if err != nil {
-		return nil, fmt.Errorf("encoding %s: %w", describe(obj), err)
-	}
-	force := true // the program is the authority on the fields that it sets
-	options := metav1.PatchOptions{
-		FieldManager: fieldManager, Force: &force, FieldValidation: metav1.FieldValidationWarn,
-	}
-	if dryRun {
-		options.DryRun = []string{metav1.DryRunAll}
-	}
-	return r.Patch(ctx, obj.GetName(), types.ApplyPatchType, data, options)
 }
 
 // explain names the server in the error of a request that did not reach it.

@@ -26,6 +26,21 @@ type config struct {
 
 	configMapMutable bool
 	secretMutable    bool
+	patchForce       bool // updates take fields from other writers
+	upsert           bool // creates take over objects that are there
+}
+
+// refusedConfig are the settings of the official provider that the sandbox's does
+// not have, where ignoring them would change what happens.
+var refusedConfig = []struct {
+	key     resource.PropertyKey
+	allowed resource.PropertyValue
+	reason  string
+}{
+	{"renderYamlToDirectory", resource.NewProperty(""), "the sandbox's Kubernetes provider applies objects, it does not render them"},
+	{"enableServerSideApply", resource.NewProperty("true"), "the sandbox's Kubernetes provider updates by server-side apply only"},
+	{"deleteUnreachable", resource.NewProperty("false"), "the sandbox's Kubernetes provider forgets no object that it cannot reach"},
+	{"skipUpdateUnreachable", resource.NewProperty("false"), "the sandbox's Kubernetes provider skips no object that it cannot reach"},
 }
 
 // The engine passes every value of a provider's configuration as a string.
@@ -57,6 +72,8 @@ func readConfig(inputs resource.PropertyMap) (config, error) {
 		namespace:        text("namespace"),
 		configMapMutable: flag("enableConfigMapMutable"),
 		secretMutable:    flag("enableSecretMutable"),
+		patchForce:       flag("enablePatchForce"),
+		upsert:           flag("upsertExistingObjects"),
 	}
 	return c, errors.Join(errs...)
 }
@@ -106,10 +123,11 @@ func onThisMachine(server string) error {
 // CheckConfig refuses a configuration that no client can be made of.
 func (p *Provider) CheckConfig(_ context.Context, req plugin.CheckConfigRequest) (plugin.CheckConfigResponse, error) {
 	resp := plugin.CheckConfigResponse{Properties: req.News}
-	if v := req.News["renderYamlToDirectory"]; !v.IsNull() {
-		resp.Failures = append(resp.Failures, plugin.CheckFailure{
-			Property: "renderYamlToDirectory", Reason: "the sandbox's Kubernetes provider applies objects, it does not render them",
-		})
+	for _, refused := range refusedConfig {
+		if v := req.News[refused.key]; v.IsNull() || v.DeepEquals(refused.allowed) {
+			continue
+		}
+		resp.Failures = append(resp.Failures, plugin.CheckFailure{Property: refused.key, Reason: refused.reason})
 	}
 	c, err := readConfig(req.News)
 	if err == nil && !req.News["kubeconfig"].IsComputed() {
@@ -137,12 +155,15 @@ func (p *Provider) DiffConfig(_ context.Context, req plugin.DiffConfigRequest) (
 
 // otherCluster says whether two configurations are of different clusters, and
 // which key tells. The identifier decides where both have one; a kubeconfig has
-// no identity, so the server's address stands for it. What is not known yet is
-// taken to be the same cluster.
+// no identity, so the server's address stands for it. A kubeconfig that is not
+// known yet is another cluster's.
 func otherCluster(before, after resource.PropertyMap) (resource.PropertyKey, bool) {
 	const identifier = "clusterIdentifier"
 	if before[identifier].IsString() && !after[identifier].IsNull() {
 		return identifier, after[identifier].IsString() && !before[identifier].DeepEquals(after[identifier])
+	}
+	if after["kubeconfig"].IsComputed() {
+		return "kubeconfig", true
 	}
 	server := func(inputs resource.PropertyMap) string {
 		c, err := readConfig(inputs)

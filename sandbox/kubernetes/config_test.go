@@ -45,7 +45,12 @@ func TestDiffConfig(t *testing.T) {
 			plugin.DiffSome, []resource.PropertyKey{"kubeconfig"},
 		},
 		"a kubeconfig that is not known yet": {
-			resource.PropertyMap{"kubeconfig": here}, resource.PropertyMap{"kubeconfig": unknown}, plugin.DiffSome, nil,
+			resource.PropertyMap{"kubeconfig": here}, resource.PropertyMap{"kubeconfig": unknown},
+			plugin.DiffSome, []resource.PropertyKey{"kubeconfig"},
+		},
+		"a kubeconfig that is not known yet, of the same identifier": {
+			resource.PropertyMap{"kubeconfig": here, "clusterIdentifier": text("a")},
+			resource.PropertyMap{"kubeconfig": unknown, "clusterIdentifier": text("a")}, plugin.DiffSome, nil,
 		},
 		"another identifier": {
 			resource.PropertyMap{"kubeconfig": here, "clusterIdentifier": text("a")},

@@ -52,25 +52,37 @@ func (p *Provider) Delete(ctx context.Context, req plugin.DeleteRequest) (plugin
 	if err != nil {
 		return plugin.DeleteResponse{}, fmt.Errorf("deleting %s: %w", describe(obj), c.explain(err))
 	}
+	if skipsDelete(obj) {
+		return plugin.DeleteResponse{}, nil
+	}
 	return plugin.DeleteResponse{}, p.awaitGone(ctx, c, r, req.URN, live)
 }
 
-// propagation says how the objects that obj owns are deleted. Those of a
-// workload are its pods: they go first, so that what they use can go after.
+// propagation says how the objects that obj owns are deleted: first, so that what
+// they use can go after, unless the annotation says otherwise.
 func propagation(obj *unstructured.Unstructured) metav1.DeletionPropagation {
 	switch strings.ToLower(obj.GetAnnotations()[annotationPropagation]) {
-	case "foreground":
-		return metav1.DeletePropagationForeground
 	case "background":
 		return metav1.DeletePropagationBackground
 	case "orphan":
 		return metav1.DeletePropagationOrphan
 	}
-	switch obj.GroupVersionKind().GroupKind().String() {
-	case "StatefulSet.apps", "Deployment.apps", "DaemonSet.apps", "ReplicaSet.apps", "Job.batch":
-		return metav1.DeletePropagationForeground
+	return metav1.DeletePropagationForeground
+}
+
+// skipsDelete says whether nobody waits for the deletion of obj: the annotation
+// pulumi.com/skipAwait does so for these kinds alone
+// (provider/pkg/metadata/overrides.go).
+func skipsDelete(obj *unstructured.Unstructured) bool {
+	if !skipsAwait(obj) {
+		return false
 	}
-	return metav1.DeletePropagationBackground
+	switch obj.GroupVersionKind().GroupKind().String() {
+	case "Namespace", "Pod", "ReplicationController",
+		"DaemonSet.apps", "Deployment.apps", "StatefulSet.apps", "Job.batch":
+		return true
+	}
+	return false
 }
 
 // awaitGone waits until obj is gone, or another object has its name.
@@ -78,7 +90,7 @@ func (p *Provider) awaitGone(
 	ctx context.Context, c *client, r dynamic.ResourceInterface, urn resource.URN, obj *unstructured.Unstructured,
 ) error {
 	message := remaining(obj)
-	err := observe(ctx, r, obj.GetName(), func(live *unstructured.Unstructured) (bool, error) {
+	err := observe(ctx, r, obj.GetName(), watchRenewal, func(live *unstructured.Unstructured) (bool, error) {
 		if live == nil || live.GetUID() != obj.GetUID() {
 			return true, nil
 		}

@@ -4,140 +4,156 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
 )
 
-// Diff lets the API server decide: the live object is compared with what a dry
-// run of applying the new inputs makes of it. Where that cannot be tried, as
-// with values that are not known yet, old and new inputs are compared.
-func (p *Provider) Diff(ctx context.Context, req plugin.DiffRequest) (plugin.DiffResponse, error) {
-	c, config := p.state()
-	req.OldInputs, req.NewInputs = reveal(req.OldInputs), reveal(req.NewInputs)
-	changes := changesOf(req.OldInputs, req.NewInputs)
-	if changes.markReplaced(identityChanges(req, c)...) {
-		// Another name is another object: both can be there at once.
-		return changes.result(), nil
-	}
-	if changes.markReplaced(immutableFields(req.NewInputs, config)...) {
-		changes.deleteFirst = true
-		return changes.result(), nil
-	}
-	if c == nil {
-		return changes.result(), nil
-	}
-	obj, err := objectOf(req.NewInputs)
-	if errors.Is(err, errUnknown) {
-		return changes.result(), nil
-	}
+// Diff compares the new inputs with the object in the state, as far as the old
+// inputs speak of it. It asks the cluster nothing: what changed there is seen
+// after a refresh. A field that the program sends and the API server answers
+// otherwise differs in every diff.
+func (p *Provider) Diff(_ context.Context, req plugin.DiffRequest) (plugin.DiffResponse, error) {
+	_, config := p.state()
+	before, after, err := compared(req)
 	if err != nil {
 		return plugin.DiffResponse{}, fmt.Errorf("%s: %w", req.URN, err)
 	}
-	r, err := c.bind(obj)
-	if meta.IsNoMatchError(err) {
-		return changes.result(), nil
+	for _, inputs := range []resource.PropertyMap{before, after} {
+		nameNamespace(inputs, namespaceOf(req.OldOutputs), config.namespace)
 	}
-	if err != nil {
-		return plugin.DiffResponse{}, fmt.Errorf("comparing %s: %w", describe(obj), c.explain(err))
+	changes := changesOf(before, after)
+	if err := changes.ignore(req.IgnoreChanges); err != nil {
+		return plugin.DiffResponse{}, fmt.Errorf("%s: %w", req.URN, err)
 	}
-
-	live, after, err := dryRun(ctx, r, obj, req.IgnoreChanges)
-	switch {
-	case live != nil && live.GetDeletionTimestamp() != nil:
-		p.log.Warn(ctx, req.URN, describe(obj)+" is being deleted; an update makes it again")
-		return changes.orAll(req.NewInputs).result(), nil
-	case live != nil && released(live):
-		p.log.Warn(ctx, req.URN, describe(obj)+" is Released: its claim is gone, and it never binds to another; "+
-			"it is replaced, and what it points at stays as it is")
-		return changes.orAll(req.NewInputs).replaceAll().result(), nil
-	case live == nil && apierrors.IsNotFound(err):
-		p.log.Warn(ctx, req.URN, describe(obj)+" is not in the cluster any more; an update makes it again")
-		return changes.orAll(req.NewInputs).result(), nil
-	case apierrors.IsInvalid(err):
-		if objection := creatable(ctx, r, obj); objection != nil {
-			return plugin.DiffResponse{}, fmt.Errorf("%s: the API server refuses it: %w", describe(obj), err)
-		}
-		return changes.orCauses(err).replaceAll().result(), nil
-	case apierrors.IsNotFound(err):
-		return changes.result(), nil
-	case err != nil:
-		return plugin.DiffResponse{}, fmt.Errorf("comparing %s: %w", describe(obj), c.explain(err))
-	case same(live, after):
-		return plugin.DiffResponse{Changes: plugin.DiffNone}, nil
+	changes.markReplaced(replacing(after, config)...)
+	if groupOf(before) != groupOf(after) {
+		changes.markReplaced("apiVersion")
 	}
-	if !changes.some {
-		// The engine shows the state and the inputs, which agree: it cannot show
-		// what is in the cluster.
-		changes = driftOf(live, after)
-		p.log.Warn(ctx, req.URN, fmt.Sprintf("%s was changed in the cluster; an update sets back %s",
-			describe(obj), strings.Join(slices.Sorted(maps.Keys(changes.paths)), ", ")))
-	}
+	// Another name is another object: both can be there at once.
+	changes.deleteFirst = changes.replaces() && sameName(before, after)
 	return changes.result(), nil
 }
 
-// released reports whether obj is a volume whose claim was deleted.
-func released(obj *unstructured.Unstructured) bool {
-	phase, _, _ := unstructured.NestedString(obj.Object, "status", "phase")
-	return obj.GetAPIVersion() == "v1" && obj.GetKind() == "PersistentVolume" && phase == "Released"
+// compared returns what the official provider compares: the object in the state,
+// pruned to the old inputs, and the new inputs, both normalised.
+func compared(req plugin.DiffRequest) (before, after resource.PropertyMap, err error) {
+	live, err := objectOf(req.OldOutputs)
+	if err != nil {
+		return nil, nil, err
+	}
+	before, err = liveLike(live, req.OldInputs)
+	if err != nil {
+		return nil, nil, err
+	}
+	obj, err := objectOf(req.NewInputs)
+	if errors.Is(err, errUnknown) {
+		return before, dropNulls(reveal(req.NewInputs)), nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return before, resource.NewPropertyMapFromMap(normalize(obj).Object), nil
 }
 
-// dryRun returns an object as it is and as it would be after applying obj. It
-// returns no live object only if there is none.
-func dryRun(
-	ctx context.Context, r dynamic.ResourceInterface, obj *unstructured.Unstructured, ignored []string,
-) (live, after *unstructured.Unstructured, err error) {
-	// A controller may write between the two requests. Then they are not of the
-	// same version, and the difference would be the controller's.
-	const attempts = 5
-	for range attempts {
-		if live, err = r.Get(ctx, obj.GetName(), metav1.GetOptions{}); err != nil {
-			return nil, nil, err
-		}
-		kept, err := keepIgnored(obj, live, ignored)
-		if err != nil {
-			return live, nil, err
-		}
-		if after, err = apply(ctx, r, kept, true); err != nil {
-			return live, nil, err
-		}
-		if live.GetResourceVersion() == after.GetResourceVersion() {
-			break
+// dropNulls leaves out what the program does not say.
+func dropNulls(properties resource.PropertyMap) resource.PropertyMap {
+	out := resource.PropertyMap{}
+	for key, value := range properties {
+		switch {
+		case value.IsNull():
+		case value.IsObject():
+			out[key] = resource.NewProperty(dropNulls(value.ObjectValue()))
+		default:
+			out[key] = value
 		}
 	}
-	return live, after, nil
+	return out
+}
+
+// namespaceOf is the namespace of the object in the state, empty if it has none.
+func namespaceOf(outputs resource.PropertyMap) string {
+	return metadataText(reveal(outputs), "namespace")
+}
+
+// nameNamespace writes out the namespace that is meant by none, for an object
+// that has one.
+func nameNamespace(inputs resource.PropertyMap, namespace, fallback string) {
+	metadata := inputs["metadata"]
+	if namespace == "" || !metadata.IsObject() || !metadata.ObjectValue()["namespace"].IsNull() {
+		return
+	}
+	if fallback == "" {
+		fallback = "default"
+	}
+	metadata.ObjectValue()["namespace"] = resource.NewProperty(fallback)
+}
+
+func metadataText(inputs resource.PropertyMap, key resource.PropertyKey) string {
+	if metadata := inputs["metadata"]; metadata.IsObject() {
+		if v := metadata.ObjectValue()[key]; v.IsString() {
+			return v.StringValue()
+		}
+	}
+	return ""
+}
+
+func sameName(a, b resource.PropertyMap) bool {
+	return metadataText(a, "name") == metadataText(b, "name") &&
+		metadataText(a, "namespace") == metadataText(b, "namespace")
+}
+
+func groupOf(inputs resource.PropertyMap) string {
+	if v := inputs["apiVersion"]; v.IsString() {
+		// An apiVersion that does not parse has no group, and the API server says so.
+		gv, _ := schema.ParseGroupVersion(v.StringValue())
+		return gv.Group
+	}
+	return ""
 }
 
 // changes are the paths of a resource that differ.
 type changes struct {
-	some        bool // there is a difference, whatever paths is
 	paths       map[string]plugin.PropertyDiff
 	deleteFirst bool
 }
 
 func changesOf(before, after resource.PropertyMap) *changes {
-	paths := plugin.NewDetailedDiffFromObjectDiff(before.Diff(after), true)
-	return &changes{some: len(paths) > 0, paths: paths}
+	paths := plugin.NewDetailedDiffFromObjectDiff(before.Diff(after), false)
+	for path, diff := range paths {
+		// What the program no longer says is to be shown as it said it.
+		diff.InputDiff = diff.Kind == plugin.DiffDelete
+		paths[path] = diff
+	}
+	return &changes{paths: paths}
 }
 
-// driftOf are the changes that an update would make to a live object.
-func driftOf(live, after *unstructured.Unstructured) *changes {
-	from := resource.NewPropertyMapFromMap(contentOf(live))
-	to := resource.NewPropertyMapFromMap(contentOf(after))
-	return &changes{some: true, paths: plugin.NewDetailedDiffFromObjectDiff(from.Diff(to), false)}
+// ignore drops the changes at and below the given paths.
+func (c *changes) ignore(ignored []string) error {
+	for _, text := range ignored {
+		ignore, err := resource.ParsePropertyPath(text)
+		if err != nil {
+			return fmt.Errorf("ignoreChanges %q: %w", text, err)
+		}
+		for path := range c.paths {
+			parsed, err := resource.ParsePropertyPath(path)
+			if err != nil {
+				return fmt.Errorf("path of a change %q: %w", path, err)
+			}
+			if ignore.Contains(parsed) {
+				delete(c.paths, path)
+			}
+		}
+	}
+	return nil
 }
 
 func (c *changes) result() plugin.DiffResponse {
-	if !c.some {
+	if len(c.paths) == 0 {
 		return plugin.DiffResponse{Changes: plugin.DiffNone}
 	}
 	return plugin.DiffResponse{
@@ -145,17 +161,23 @@ func (c *changes) result() plugin.DiffResponse {
 	}
 }
 
-// markReplaced makes changes at or below the given paths replace the object,
-// and says whether there are any.
-func (c *changes) markReplaced(paths ...string) bool {
-	marked := false
+// markReplaced makes changes at, above or below the given paths replace the
+// object.
+func (c *changes) markReplaced(paths ...string) {
 	for path, diff := range c.paths {
-		if slices.ContainsFunc(paths, func(p string) bool { return within(path, p) }) {
+		if slices.ContainsFunc(paths, func(p string) bool { return within(path, p) || within(p, path) }) {
 			c.paths[path] = diff.ToReplace()
-			marked = true
 		}
 	}
-	return marked
+}
+
+func (c *changes) replaces() bool {
+	for _, diff := range c.paths {
+		if diff.Kind.IsReplace() {
+			return true
+		}
+	}
+	return false
 }
 
 // within says whether a property path is parent or below it.
@@ -164,102 +186,22 @@ func within(path, parent string) bool {
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// replaceAll makes every change replace the object, which is deleted first: its
-// name is taken until then.
-func (c *changes) replaceAll() *changes {
-	for path, diff := range c.paths {
-		c.paths[path] = diff.ToReplace()
-	}
-	c.deleteFirst = true
-	return c
-}
-
-// orAll makes everything a change if the inputs are the same.
-func (c *changes) orAll(inputs resource.PropertyMap) *changes {
-	c.some = true
-	if len(c.paths) == 0 {
-		for key := range inputs {
-			if key != "apiVersion" && key != "kind" {
-				c.paths[string(key)] = plugin.PropertyDiff{Kind: plugin.DiffUpdate}
-			}
+// keepIgnored returns obj with the live value of every property that changes
+// are ignored in.
+func keepIgnored(
+	obj, live *unstructured.Unstructured, ignored []string,
+) (*unstructured.Unstructured, error) {
+	kept, now := resource.NewPropertyMapFromMap(obj.Object), resource.NewPropertyMapFromMap(live.Object)
+	for _, text := range ignored {
+		path, err := resource.ParsePropertyPath(text)
+		if err != nil {
+			return nil, fmt.Errorf("ignoreChanges %q: %w", text, err)
 		}
+		path.Reset(now, kept)
 	}
-	return c
-}
-
-// orCauses takes what the API server objects to for the change if the inputs
-// are the same: the object was made anew by someone else.
-func (c *changes) orCauses(err error) *changes {
-	c.some = true
-	if len(c.paths) > 0 {
-		return c
+	content, err := plainMap(kept)
+	if err != nil {
+		return nil, err
 	}
-	var status apierrors.APIStatus
-	if errors.As(err, &status) && status.Status().Details != nil {
-		for _, cause := range status.Status().Details.Causes {
-			field, _, _ := strings.Cut(cause.Field, ".")
-			c.paths[field] = plugin.PropertyDiff{Kind: plugin.DiffUpdate}
-		}
-	}
-	return c
-}
-
-// identityChanges lists the paths in which old and new inputs are of different
-// objects. Another version of the same kind, or a default that is now written
-// out, is not another object.
-func identityChanges(req plugin.DiffRequest, c *client) []string {
-	type identity struct{ group, kind, name, namespace string }
-	read := func(inputs resource.PropertyMap) identity {
-		text := func(m resource.PropertyMap, key resource.PropertyKey) string {
-			if v := m[key]; v.IsString() {
-				return v.StringValue()
-			}
-			return ""
-		}
-		metadata := resource.PropertyMap{}
-		if v := inputs["metadata"]; v.IsObject() {
-			metadata = v.ObjectValue()
-		}
-		// An apiVersion that does not parse has no group, and the API server
-		// will say so.
-		gv, _ := schema.ParseGroupVersion(text(inputs, "apiVersion"))
-		id := identity{gv.Group, text(inputs, "kind"), text(metadata, "name"), text(metadata, "namespace")}
-		if id.namespace == "" && c != nil {
-			id.namespace = c.namespace
-		}
-		return id
-	}
-	before, after := read(req.OldInputs), read(req.NewInputs)
-	var paths []string
-	if before.group != after.group {
-		paths = append(paths, "apiVersion")
-	}
-	if before.kind != after.kind {
-		paths = append(paths, "kind")
-	}
-	if after.name != "" && before.name != after.name {
-		paths = append(paths, "metadata.name", "metadata")
-	}
-	if before.namespace != after.namespace {
-		paths = append(paths, "metadata.namespace")
-	}
-	return paths
-}
-
-// immutableFields lists the fields that the API server lets change and the
-// official provider replaces an object for.
-func immutableFields(inputs resource.PropertyMap, config config) []string {
-	if v := inputs["apiVersion"]; !v.IsString() || v.StringValue() != "v1" {
-		return nil
-	}
-	kind := inputs["kind"]
-	switch {
-	case !kind.IsString():
-		return nil
-	case kind.StringValue() == "ConfigMap" && !config.configMapMutable:
-		return []string{"data", "binaryData"}
-	case kind.StringValue() == "Secret" && !config.secretMutable:
-		return []string{"type", "data", "stringData"}
-	}
-	return nil
+	return &unstructured.Unstructured{Object: content}, nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 )
 
@@ -17,82 +18,135 @@ func properties(t *testing.T, manifest string) resource.PropertyMap {
 	return resource.NewPropertyMapFromMap(content)
 }
 
-// Without a cluster, as in a preview before there is one, inputs are compared.
-func TestDiffOfInputs(t *testing.T) {
-	const before = `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: persia}, data: {k: v}}`
+func object(t *testing.T, manifest string) *unstructured.Unstructured {
+	t.Helper()
+	obj, err := objectOf(properties(t, manifest))
+	require.NoError(t, err)
+	return obj
+}
+
+func diffKinds(diff plugin.DiffResponse) map[string]plugin.DiffKind {
+	var kinds map[string]plugin.DiffKind
+	for path, change := range diff.DetailedDiff {
+		if kinds == nil {
+			kinds = map[string]plugin.DiffKind{}
+		}
+		kinds[path] = change.Kind
+	}
+	return kinds
+}
+
+func TestDiff(t *testing.T) {
+	const (
+		settings = `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: persia}, data: {k: v}}`
+		set      = `{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: a, namespace: persia}, spec: {serviceName: a, replicas: 2}}`
+		service  = `{apiVersion: v1, kind: Service, metadata: {name: a, namespace: persia}, spec: {ports: [{name: p, port: 8888, targetPort: 0}]}}`
+	)
 	tests := map[string]struct {
 		before, after string
+		live          string // before, where the API server adds nothing
 		config        config
+		ignore        []string
 		want          map[string]plugin.DiffKind
 		deleteFirst   bool
 	}{
-		"no change": {before: before, after: before},
+		"no change": {before: settings, after: settings},
 		"a label": {
-			before: before,
+			before: settings,
 			after:  `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: persia, labels: {l: m}}, data: {k: v}}`,
 			want:   map[string]plugin.DiffKind{"metadata.labels": plugin.DiffAdd},
 		},
-		"another name is another object beside the first": {
-			before: before,
+		"what the API server adds": {
+			before: settings, after: settings,
+			live: `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: persia, uid: u, labels: {l: m}}, data: {k: v}}`,
+		},
+		"what the API server answers otherwise, for ever": {
+			before: service, after: service,
+			live: `{apiVersion: v1, kind: Service, metadata: {name: a, namespace: persia}, spec: {ports: [{name: p, port: 8888, targetPort: 8888, protocol: TCP}]}}`,
+			want: map[string]plugin.DiffKind{"spec.ports[0].targetPort": plugin.DiffUpdate},
+		},
+		"another way to write a quantity": {
+			before: `{apiVersion: v1, kind: ResourceQuota, metadata: {name: a}, spec: {hard: {cpu: 1000m}}}`,
+			after:  `{apiVersion: v1, kind: ResourceQuota, metadata: {name: a}, spec: {hard: {cpu: 1000m}}}`,
+			live:   `{apiVersion: v1, kind: ResourceQuota, metadata: {name: a}, spec: {hard: {cpu: "1"}}}`,
+		},
+		"the default namespace written out": {
+			before: `{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}`,
+			live:   `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: default}}`,
+			after:  `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: default}}`,
+		},
+		"another name is another object next to the first": {
+			before: settings,
 			after:  `{apiVersion: v1, kind: ConfigMap, metadata: {name: b, namespace: persia}, data: {k: v}}`,
 			want:   map[string]plugin.DiffKind{"metadata.name": plugin.DiffUpdateReplace},
 		},
 		"another namespace": {
-			before: before,
+			before: settings,
 			after:  `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: other}, data: {k: v}}`,
 			want:   map[string]plugin.DiffKind{"metadata.namespace": plugin.DiffUpdateReplace},
 		},
-		"another kind": {
-			before: before,
-			after:  `{apiVersion: v1, kind: Secret, metadata: {name: a, namespace: persia}, data: {k: v}}`,
-			want:   map[string]plugin.DiffKind{"kind": plugin.DiffUpdateReplace},
-		},
-		"another version of the group": {
-			before: `{apiVersion: nats.io/v1alpha1, kind: NatsCluster, metadata: {name: a}}`,
-			after:  `{apiVersion: nats.io/v1alpha2, kind: NatsCluster, metadata: {name: a}}`,
-			want:   map[string]plugin.DiffKind{"apiVersion": plugin.DiffUpdate},
-		},
 		"another group": {
-			before: `{apiVersion: nats.io/v1, kind: NatsCluster, metadata: {name: a}}`,
-			after:  `{apiVersion: jetstream.nats.io/v1, kind: NatsCluster, metadata: {name: a}}`,
-			want:   map[string]plugin.DiffKind{"apiVersion": plugin.DiffUpdateReplace},
-		},
-		"data of a ConfigMap": {
-			before:      before,
-			after:       `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: persia}, data: {k: w}}`,
-			want:        map[string]plugin.DiffKind{"data.k": plugin.DiffUpdateReplace},
+			before:      `{apiVersion: nats.io/v1, kind: NatsCluster, metadata: {name: a}}`,
+			after:       `{apiVersion: jetstream.nats.io/v1, kind: NatsCluster, metadata: {name: a}}`,
+			want:        map[string]plugin.DiffKind{"apiVersion": plugin.DiffUpdateReplace},
 			deleteFirst: true,
 		},
+		"data of a ConfigMap": {
+			before: settings,
+			after:  `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: persia}, data: {k: w}}`,
+			want:   map[string]plugin.DiffKind{"data.k": plugin.DiffUpdateReplace}, deleteFirst: true,
+		},
 		"data of a ConfigMap that may change": {
-			before: before,
+			before: settings,
 			after:  `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: persia}, data: {k: w}}`,
 			config: config{configMapMutable: true},
 			want:   map[string]plugin.DiffKind{"data.k": plugin.DiffUpdate},
 		},
 		"data of a Secret": {
-			before:      `{apiVersion: v1, kind: Secret, metadata: {name: a}, stringData: {k: v}}`,
-			after:       `{apiVersion: v1, kind: Secret, metadata: {name: a}, stringData: {k: w}}`,
-			config:      config{configMapMutable: true},
-			want:        map[string]plugin.DiffKind{"stringData.k": plugin.DiffUpdateReplace},
-			deleteFirst: true,
+			before: `{apiVersion: v1, kind: Secret, metadata: {name: a}, stringData: {k: v}}`,
+			live:   `{apiVersion: v1, kind: Secret, metadata: {name: a}, data: {k: dg==}}`,
+			after:  `{apiVersion: v1, kind: Secret, metadata: {name: a}, stringData: {k: w}}`,
+			config: config{configMapMutable: true},
+			want:   map[string]plugin.DiffKind{"data.k": plugin.DiffUpdateReplace}, deleteFirst: true,
+		},
+		"the same Secret": {
+			before: `{apiVersion: v1, kind: Secret, metadata: {name: a}, stringData: {k: v}}`,
+			live:   `{apiVersion: v1, kind: Secret, metadata: {name: a}, data: {k: dg==}}`,
+			after:  `{apiVersion: v1, kind: Secret, metadata: {name: a}, stringData: {k: v}}`,
+		},
+		"replicas": {
+			before: set,
+			after:  `{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: a, namespace: persia}, spec: {serviceName: a, replicas: 3}}`,
+			want:   map[string]plugin.DiffKind{"spec.replicas": plugin.DiffUpdate},
+		},
+		"replicas that are ignored": {
+			before: set, ignore: []string{"spec.replicas"},
+			after: `{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: a, namespace: persia}, spec: {serviceName: a, replicas: 3}}`,
+		},
+		"an immutable field": {
+			before: set,
+			after:  `{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: a, namespace: persia}, spec: {serviceName: b, replicas: 2}}`,
+			want:   map[string]plugin.DiffKind{"spec.serviceName": plugin.DiffUpdateReplace}, deleteFirst: true,
+		},
+		"an immutable field that the official provider takes for mutable": {
+			before: `{apiVersion: v1, kind: PersistentVolume, metadata: {name: a}, spec: {volumeMode: Filesystem}}`,
+			after:  `{apiVersion: v1, kind: PersistentVolume, metadata: {name: a}, spec: {volumeMode: Block}}`,
+			want:   map[string]plugin.DiffKind{"spec.volumeMode": plugin.DiffUpdate},
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
+			if test.live == "" {
+				test.live = test.before
+			}
 			p := New("4.30.0")
 			p.config = test.config
 			diff, err := p.Diff(t.Context(), plugin.DiffRequest{
-				OldInputs: properties(t, test.before), NewInputs: properties(t, test.after),
+				OldInputs: properties(t, test.before), OldOutputs: properties(t, test.live),
+				NewInputs: properties(t, test.after), IgnoreChanges: test.ignore,
 			})
 			require.NoError(t, err)
-			var got map[string]plugin.DiffKind
-			for path, change := range diff.DetailedDiff {
-				if got == nil {
-					got = map[string]plugin.DiffKind{}
-				}
-				got[path] = change.Kind
-			}
-			assert.Equal(t, test.want, got)
+			assert.Equal(t, test.want, diffKinds(diff))
 			assert.Equal(t, test.deleteFirst, diff.DeleteBeforeReplace)
 			assert.Equal(t, len(test.want) > 0, diff.Changes == plugin.DiffSome)
 		})
@@ -103,10 +157,9 @@ func TestAValueThatIsNotKnownYetIsAChange(t *testing.T) {
 	before := properties(t, `{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {clusterIP: 10.0.0.1}}`)
 	after := properties(t, `{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {}}`)
 	after["spec"].ObjectValue()["clusterIP"] = resource.MakeComputed(resource.NewProperty(resource.PropertyMap{}))
-	diff, err := New("4.30.0").Diff(t.Context(), plugin.DiffRequest{OldInputs: before, NewInputs: after})
+	diff, err := New("4.30.0").Diff(t.Context(), plugin.DiffRequest{OldInputs: before, OldOutputs: before, NewInputs: after})
 	require.NoError(t, err)
-	assert.Equal(t, plugin.DiffSome, diff.Changes)
-	assert.Contains(t, diff.DetailedDiff, "spec.clusterIP")
+	assert.Equal(t, map[string]plugin.DiffKind{"spec.clusterIP": plugin.DiffUpdateReplace}, diffKinds(diff))
 }
 
 func TestWithin(t *testing.T) {

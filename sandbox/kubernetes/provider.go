@@ -167,6 +167,9 @@ func (p *Provider) Check(_ context.Context, req plugin.CheckRequest) (plugin.Che
 	default:
 		refuse("metadata", "metadata.name is required: the sandbox's Kubernetes provider does not make up names")
 	}
+	if _, ok := annotationsOf(inputs)[annotationReplaceUnready]; ok {
+		refuse("metadata", "annotation %s: the sandbox's Kubernetes provider replaces no Job for its state", annotationReplaceUnready)
+	}
 	if a := annotationsOf(inputs)[annotationWaitFor]; a != "" {
 		if _, err := parseWaitFor(a); err != nil {
 			refuse("metadata", "annotation %s: %v", annotationWaitFor, err)

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/dynamic"
 )
 
 // Read reads an object as it is in the cluster. Its inputs are the last ones,
@@ -49,9 +48,9 @@ func (p *Provider) Read(ctx context.Context, req plugin.ReadRequest) (plugin.Rea
 			ID: idOf(live), Inputs: inputs, Outputs: outputsOf(live, nil),
 		}}, nil
 	}
-	inputs, err := liveInputs(ctx, r, req.Inputs, live)
+	inputs, err := liveInputs(req.Inputs, live)
 	if err != nil {
-		return plugin.ReadResponse{}, fmt.Errorf("reading %s: %w", describe(obj), c.explain(err))
+		return plugin.ReadResponse{}, fmt.Errorf("reading %s: %w", describe(obj), err)
 	}
 	outputs := outputsOf(live, inputs)
 	return plugin.ReadResponse{ReadResult: plugin.ReadResult{
@@ -59,48 +58,13 @@ func (p *Provider) Read(ctx context.Context, req plugin.ReadRequest) (plugin.Rea
 	}}, c.unready(ctx, live, outputs, inputs)
 }
 
-// liveInputs returns inputs with what drifted in the cluster replaced.
-func liveInputs(
-	ctx context.Context, r dynamic.ResourceInterface, inputs resource.PropertyMap, live *unstructured.Unstructured,
-) (resource.PropertyMap, error) {
-	obj, err := objectOf(inputs)
+// liveInputs returns the fields of inputs with the values that they have in the
+// cluster.
+func liveInputs(inputs resource.PropertyMap, live *unstructured.Unstructured) (resource.PropertyMap, error) {
+	drifted, err := liveLike(live, inputs)
 	if err != nil {
 		return nil, err
 	}
-	obj.SetNamespace(live.GetNamespace())
-	var want map[string]any
-	now, after, err := dryRun(ctx, r, obj, nil)
-	switch {
-	case err == nil && same(now, after):
-		return inputs, nil
-	case err == nil:
-		live, want = now, contentOf(after)
-	case malformed(err):
-		// The object differs where it cannot be changed back, or its schema has
-		// changed: there is nothing to compare with.
-	case apierrors.ReasonForError(err) != metav1.StatusReasonUnknown:
-		// Applying is not possible now, as in a namespace that is being deleted.
-		return inputs, nil
-	default:
-		return nil, err
-	}
-	plain, err := plainMap(reveal(inputs))
-	if err != nil {
-		return nil, err
-	}
-	have := contentOf(live)
-	if stringData, ok := plain["stringData"].(map[string]any); ok && isSecret(live) {
-		decodeStringData(have, stringData)
-		if want != nil {
-			decodeStringData(want, stringData)
-		}
-	}
-	var wanted any
-	if want != nil {
-		wanted = want
-	}
-	projected, _ := project(plain, have, wanted).(map[string]any)
-	drifted := resource.NewPropertyMapFromMap(projected)
 	if isSecret(live) {
 		markSecret(drifted)
 	}
@@ -110,10 +74,12 @@ func liveInputs(
 
 // importedInputs are the inputs that would make a live object.
 func importedInputs(live *unstructured.Unstructured) resource.PropertyMap {
-	content := contentOf(live)
+	content := live.DeepCopy().Object
+	delete(content, "status")
 	if metadata, ok := content["metadata"].(map[string]any); ok {
-		delete(metadata, "ownerReferences")
-		delete(metadata, "finalizers")
+		for _, field := range append(bookkeeping, "ownerReferences", "finalizers") {
+			delete(metadata, field)
+		}
 	}
 	inputs := resource.NewPropertyMapFromMap(content)
 	if isSecret(live) {
@@ -122,15 +88,17 @@ func importedInputs(live *unstructured.Unstructured) resource.PropertyMap {
 	return inputs
 }
 
-// unready is the error of an object that is not ready, nil if it is.
+// unready is the error of an object that is not ready, nil if it is. What
+// pulumi.com/waitFor says is not asked: the official provider reads by its own
+// rules (Read in provider/pkg/await/await.go).
 func (c *client) unready(
 	ctx context.Context, live *unstructured.Unstructured, outputs, inputs resource.PropertyMap,
 ) error {
-	ready, err := c.readinessOf(ctx, live)
-	if err != nil {
-		return fmt.Errorf("%s: %w", describe(live), err)
+	rule := kindRules[live.GroupVersionKind().GroupKind()]
+	if !rule.onRead || skipsAwait(live) {
+		return nil
 	}
-	done, waitingFor, err := ready(live)
+	done, waitingFor, err := rule.ready(ctx, c)(live)
 	switch {
 	case err != nil:
 		return partial(idOf(live), outputs, inputs, fmt.Errorf("%s is %w: %w", describe(live), errNotReady, err))

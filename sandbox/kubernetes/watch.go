@@ -16,7 +16,11 @@ import (
 const (
 	// A watch is renewed after this long. What an object's state says may
 	// depend on time alone, and a watch may die without a word.
-	watchSeconds = 60
+	watchRenewal = time.Minute
+
+	// serviceRenewal is the one for a Service, whose readiness is a matter of the
+	// pods that it leads to.
+	serviceRenewal = 2 * time.Second
 
 	// watchPause keeps a client from flooding an API server that is starting.
 	watchPause = 500 * time.Millisecond
@@ -24,13 +28,14 @@ const (
 
 // observe calls see with an object as it is, nil if there is none, and again
 // each time it changes, until see returns true or an error, or ctx ends. It
-// outlasts watches that expire and API servers that restart.
+// outlasts watches that expire and API servers that restart. It looks again after
+// renewal, changed or not.
 func observe(
-	ctx context.Context, r dynamic.ResourceInterface, name string,
+	ctx context.Context, r dynamic.ResourceInterface, name string, renewal time.Duration,
 	see func(*unstructured.Unstructured) (bool, error),
 ) error {
 	for {
-		done, err := observeOnce(ctx, r, name, see)
+		done, err := observeOnce(ctx, r, name, renewal, see)
 		if ctx.Err() != nil && !done {
 			return context.Cause(ctx)
 		}
@@ -48,7 +53,7 @@ func observe(
 // observeOnce observes until the watch ends. It returns an error only where
 // trying again cannot help.
 func observeOnce(
-	ctx context.Context, r dynamic.ResourceInterface, name string,
+	ctx context.Context, r dynamic.ResourceInterface, name string, renewal time.Duration,
 	see func(*unstructured.Unstructured) (bool, error),
 ) (bool, error) {
 	selector := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
@@ -70,7 +75,7 @@ func observeOnce(
 		return done, err
 	}
 
-	timeout := int64(watchSeconds)
+	timeout := int64(renewal / time.Second)
 	watcher, err := r.Watch(ctx, metav1.ListOptions{
 		FieldSelector: selector, ResourceVersion: list.GetResourceVersion(), TimeoutSeconds: &timeout,
 	})

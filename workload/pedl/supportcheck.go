@@ -45,7 +45,9 @@ func NewSupportCheck(ctx *pulumi.Context, name string, args SupportCheckArgs, op
 	if err := ctx.RegisterComponentResource("persia:pedl:SupportCheck", name, component, opts...); err != nil {
 		return nil, err
 	}
-	job, err := kube.Register(ctx, name, supportCheck(args), kube.Child(component, args.Needs), kube.WorkloadTimeouts())
+	job, err := kube.Register(ctx, name, supportCheck(args), kube.Child(component, args.Needs), kube.WorkloadTimeouts(),
+		// pulumi up --replace makes the new one first otherwise, whose name is taken.
+		pulumi.DeleteBeforeReplace(true))
 	if err != nil {
 		return nil, err
 	}
