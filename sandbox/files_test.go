@@ -51,7 +51,7 @@ func TestFilesAreReplaced(t *testing.T) {
 // TestNoFileIsWrittenInPlace: what writes into a file leaves half of it when it is
 // killed. The packages are those whose files the next command reads.
 func TestNoFileIsWrittenInPlace(t *testing.T) {
-	for _, dir := range []string{".", "agent", "controlplane", "gcp", "toolchain"} {
+	for _, dir := range []string{".", "agent", "background", "controlplane", "toolchain"} {
 		paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
 		require.NoError(t, err)
 		require.NotEmpty(t, paths, dir)

@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/google/renameio/v2"
+
 	"persia/sandbox/background"
 	"persia/sandbox/node"
 )
@@ -60,7 +62,7 @@ func (s *Sandbox) startNode(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(s.realNodeFile(), text, 0o600); err != nil {
+	if err := renameio.WriteFile(s.realNodeFile(), text, 0o600); err != nil {
 		return err
 	}
 	dir := s.path("node")
