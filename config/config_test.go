@@ -107,8 +107,8 @@ var leadsToMore = []string{
 func TestLoadRefuses(t *testing.T) {
 	testRefused(t, []refusal{
 		// Keys and types.
-		{"key missing", edits{"persia:storage": nil},
-			"persia:storage", []string{"Required", "[] for none"}},
+		{"key missing", edits{"persia:jobs": nil},
+			"persia:jobs", []string{"Required", "[] for none"}},
 		{"key empty", edits{"persia:jobs": ""},
 			"persia:jobs", []string{"Required", "[] for none"}},
 		{"key of another type", edits{"persia:cluster": "persia"},
@@ -553,7 +553,7 @@ func TestEveryKeyMissing(t *testing.T) {
 	_, err := Load(func(string) (string, bool) { return "", false }, nil)
 	require.Error(t, err)
 	lines := strings.Split(err.Error(), "\n")
-	required := slices.DeleteFunc(Keys(), func(key string) bool { return key == pedlKey || key == natsKey })
+	required := append(RequiredKeys(), projectKey)
 	assert.Len(t, lines, 1+len(required))
 	for _, key := range required {
 		assert.Contains(t, lineOf(t, err, key), "Required value: write")

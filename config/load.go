@@ -13,8 +13,7 @@ import (
 )
 
 // key is a key of the stack file: where its value goes, and what to write if it
-// is missing. They are required, since a misspelt key cannot be told from a key
-// of another program. Without such a text the validation decides.
+// is missing. Without such a text it has a default, or the validation decides.
 type key struct {
 	name    string
 	into    func(*Stack) any
@@ -25,14 +24,11 @@ var keys = []key{
 	{projectKey, func(s *Stack) any { return &s.Project }, ""},
 	{clusterKey, func(s *Stack) any { return &s.Cluster },
 		"write an object with name, region and zones"},
-	{machineTypesKey, func(s *Stack) any { return &s.MachineTypes },
-		"write an object of machine types with their hourlyPrice, or {} for none"},
+	{machineTypesKey, func(s *Stack) any { return &s.MachineTypes }, ""},
 	{nodePoolsKey, func(s *Stack) any { return &s.NodePools },
 		"write the list of node pools, or [] for none"},
-	{nvidiaDriverKey, func(s *Stack) any { return &s.NVIDIADriver },
-		"write an object with installer: managed, ubuntu-daemonset or cos-daemonset"},
-	{storageKey, func(s *Stack) any { return &s.Storage },
-		"write the list of volumes, or [] for none"},
+	{nvidiaDriverKey, func(s *Stack) any { return &s.NVIDIADriver }, ""},
+	{storageKey, func(s *Stack) any { return &s.Storage }, ""},
 	{natsKey, func(s *Stack) any { return &s.NATS }, ""},
 	{jobsKey, func(s *Stack) any { return &s.Jobs },
 		"write the list of jobs, or [] for none"},

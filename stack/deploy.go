@@ -9,6 +9,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"persia/config"
+	"persia/config/stackfile"
 	"persia/infra/gke"
 	"persia/infra/gpu"
 	"persia/kube"
@@ -20,6 +21,9 @@ import (
 // Deploy is the Pulumi program. It registers nothing unless the whole stack file
 // is valid.
 func Deploy(ctx *pulumi.Context) error {
+	if err := stackfile.CheckKeys(projectFiles(ctx), ctx.Project(), ctx.Stack(), config.Keys()); err != nil {
+		return err
+	}
 	cfg, err := config.Load(ctx.GetConfig, projectFiles(ctx))
 	if err != nil {
 		return err

@@ -3,6 +3,8 @@ package tests
 import (
 	"encoding/json"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -55,6 +57,26 @@ func TestBadStackRegistersNothing(t *testing.T) {
 			assert.Empty(t, recorder.urns())
 		})
 	}
+}
+
+// TestMisspeltKey: an optional key that is misspelt is refused, and not left out.
+func TestMisspeltKey(t *testing.T) {
+	project := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(project, "Pulumi.stack.yaml"), []byte("config:\n  persia:nvidiadriver: {}\n"), 0o600))
+	recorder, err := deployIn(t, project, readStack(t, "dev"))
+	require.ErrorContains(t, err, "persia:nvidiadriver: unknown key; did you mean persia:nvidiaDriver?")
+	assert.Empty(t, recorder.urns())
+}
+
+// TestOptionalKeys: keys with an obvious answer may be left out.
+func TestOptionalKeys(t *testing.T) {
+	configuration := readStack(t, "dev")
+	for _, key := range []string{"persia:machineTypes", "persia:nvidiaDriver", "persia:pedl"} {
+		delete(configuration, key)
+	}
+	recorder, err := deploy(t, configuration)
+	require.NoError(t, err)
+	assert.NotEmpty(t, recorder.all(t, "kubernetes:apps/v1:StatefulSet"))
 }
 
 // TestPulumiYAML: what is declared is what is read, with a description.

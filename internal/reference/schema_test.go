@@ -71,7 +71,7 @@ func TestSchemaRefuses(t *testing.T) {
 	}{
 		"unknown key":                   {change{"persia:storage:", "persia:volume:"}, "/config", "persia:volume"},
 		"unknown key in the short form": {change{"persia:storage:", "volume:"}, "/config", "volume"},
-		"missing key":                   {change{"  persia:machineTypes: {}\n", ""}, "/config", "persia:machineTypes"},
+		"missing key":                   {change{"  persia:nodePools:", "  gcp:nodePools:"}, "/config", "persia:nodePools"},
 		"misspelt key of Pulumi":        {change{"\nconfig:\n", "\nencryptionSalt: v1\nconfig:\n"}, "''", "encryptionSalt"},
 		"misspelt field":                {change{"nodes: 1", "node: 1"}, "/config/persia:nodePools/0", "'node'"},
 		"misspelt field of a role":      {change{role, "      embeddingWorker:\n        replcas: 1\n"}, "/config/persia:jobs/0/embeddingWorker", "'replcas'"},
