@@ -40,7 +40,8 @@ func TestAutoscaling(t *testing.T) {
 
 	t.Run("more replicas", func(t *testing.T) {
 		edited := openSandbox(t, autoscaledStack(t, 7), dir, "dev")
-		assert.Equal(t, map[string]int{"update": 1}, upChanges(t, edited))
+		assert.Equal(t, map[string]int{"update": 2, "replace": 1}, upChanges(t, edited),
+			"the data loaders, and the nn-workers and the completion, which count them")
 		c.assertOn("loaders", 7, c.dataloaders())
 		assert.Len(t, c.nodesOf("loaders"), 3, "7 replicas of 3 a node")
 		assert.Empty(t, upChanges(t, edited))

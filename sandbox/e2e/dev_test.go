@@ -80,8 +80,9 @@ func assertDrift(t *testing.T, s *sandbox.Sandbox, c cluster) {
 	assert.Equal(t, int32(1), *set.Spec.Replicas)
 }
 
-// assertPreviews edits the job: a preview shows the update of the roles concerned,
-// in place, and nothing else.
+// assertPreviews edits the job: a preview updates the roles concerned in place, and
+// replaces the completion, since a job that has failed gets another chance when it is
+// changed. Nothing else changes.
 func assertPreviews(t *testing.T, dir string) {
 	t.Helper()
 	for name, edit := range map[string]struct {
@@ -90,14 +91,14 @@ func assertPreviews(t *testing.T, dir string) {
 	}{
 		"image":       {"nprocPerNode: 1\n", "nprocPerNode: 1\n        image: persiaml/persia-cuda-runtime:1\n", 1},
 		"variable":    {"{name: ENABLE_CUDA, value: \"1\"}", "{name: ENABLE_CUDA, value: \"0\"}", 1},
-		"replicas":    {"dataloader:\n        replicas: 1\n", "dataloader:\n        replicas: 2\n", 1},
+		"replicas":    {"dataloader:\n        replicas: 1\n", "dataloader:\n        replicas: 2\n", 2},
 		"config path": {"config/global_config.yml", "config/other_config.yml", 4},
 	} {
 		t.Run(name, func(t *testing.T) {
 			preview, err := openSandbox(t, editStack(t, "dev", edit.old, edit.new), dir, "dev").Preview(t.Context())
 			require.NoError(t, err)
 			delete(preview.ChangeSummary, apitype.OpSame)
-			assert.Equal(t, map[apitype.OpType]int{apitype.OpUpdate: edit.roles}, preview.ChangeSummary)
+			assert.Equal(t, map[apitype.OpType]int{apitype.OpUpdate: edit.roles, apitype.OpReplace: 1}, preview.ChangeSummary)
 		})
 	}
 }

@@ -138,14 +138,14 @@ func assertOneRoleChanges(t *testing.T, project, dir string, c cluster) {
 	for operation, count := range preview.ChangeSummary {
 		switch operation {
 		case apitype.OpSame:
-		case apitype.OpUpdate:
-			assert.Equal(t, 1, count)
+		case apitype.OpUpdate, apitype.OpReplace:
+			assert.Equal(t, 1, count, "%s of the nn-workers and of the completion", operation)
 		default:
 			t.Errorf("preview: %d × %s", count, operation)
 		}
 	}
 	assert.Equal(t, before, c.generations(), "a preview changes nothing")
-	assert.Equal(t, map[string]int{"update": 1}, upChanges(t, edited))
+	assert.Equal(t, map[string]int{"update": 1, "replace": 1}, upChanges(t, edited))
 
 	after := c.generations()
 	assert.Greater(t, after["criteo-nn-worker"], before["criteo-nn-worker"])

@@ -19,7 +19,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := command().ExecuteContext(ctx); err != nil {
+	if err := command(&flags{}).ExecuteContext(ctx); err != nil {
 		fmt.Fprintf(os.Stderr, "sandbox: %v\n", err)
 		os.Exit(1)
 	}
@@ -31,8 +31,7 @@ type flags struct {
 	real                                      sandbox.RealNode
 }
 
-func command() *cobra.Command {
-	var flags flags
+func command(flags *flags) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "sandbox",
 		Short:         "Bring stacks up on this machine, with no cloud account",
@@ -46,13 +45,13 @@ func command() *cobra.Command {
 	persistent.StringVar(&flags.toolchain, "toolchain", "", "folder of the compiled programs, called bin (default DIR/bin)")
 	persistent.StringVar(&flags.stack, "stack", "dev", "stack, as in Pulumi.STACK.yaml")
 	root.AddCommand(
-		upCommand(&flags),
-		trainCommand(&flags),
-		previewCommand(&flags),
-		downCommand(&flags),
-		statusCommand(&flags),
-		kubeconfigCommand(&flags),
-		toolchainCommand(&flags),
+		upCommand(flags),
+		trainCommand(flags),
+		previewCommand(flags),
+		downCommand(flags),
+		statusCommand(flags),
+		kubeconfigCommand(flags),
+		toolchainCommand(flags),
 		agentCommand(),
 		nodeCommand(),
 		machineCommand(),

@@ -15,15 +15,18 @@ import (
 
 // trainCommand is up on a real node, with the images that the trainings need.
 func trainCommand(flags *flags) *cobra.Command {
+	var pool string
 	train := &cobra.Command{
 		Use:   "train",
-		Short: "Bring a stack up on a real node, and wait until its trainings are complete",
+		Short: "Bring a stack up on a real node, and wait until its training jobs are complete",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			// The default is this command's alone: the flags are those of all commands.
+			flags.real.Pool = pool
 			return flags.train(cmd.Context())
 		},
 	}
-	train.Flags().StringVar(&flags.real.Pool, "real-node", "system", "node pool, of one node, whose pods really run")
+	train.Flags().StringVar(&pool, "real-node", "system", "node pool, of one node, whose pods really run")
 	return train
 }
 
