@@ -43,7 +43,9 @@ func TestManifests(t *testing.T) {
 	assert.Equal(t, "persiaml/persia-cuda-runtime:dev", container.Image)
 	assert.Equal(t, "I will take effect on all pods", environment(documented)["GLOBAL_ENV"])
 	assert.Equal(t, "I will take effect on NN worker pods only", environment(documented)["MODULE_RNV"])
-	assert.Equal(t, "nats://persia-nats-service.nats-io.svc:4222", environment(documented)["PERSIA_NATS_URL"])
+	assert.Equal(t, "nats://persia-nats-service.nats-io.svc:4222", environment(example)["PERSIA_NATS_URL"], "the first job's")
+	assert.Equal(t, "nats://you-job-name-nats.nats-io.svc:4222", environment(documented)["PERSIA_NATS_URL"], "its own")
+	c.assertOn("system", 1, c.pods("nats-io", "nats_cluster=you-job-name-nats"))
 	assert.Contains(t, container.VolumeMounts, corev1.VolumeMount{Name: "data", MountPath: "/data/", ReadOnly: true})
 	loader := c.podsOfRole("you-job-name", "dataloader")[0]
 	assert.Equal(t, "I will take effect on all pods", environment(loader)["GLOBAL_ENV"])
