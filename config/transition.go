@@ -1,11 +1,9 @@
 package config
 
 import (
-	"regexp"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/capacity"
@@ -104,8 +102,6 @@ func nearest(word string, candidates []string) []string { return check.Nearest(w
 func or(words []string) string                          { return check.Or(words) }
 func and(words []string) string                         { return check.And(words) }
 
-func parseQuantity(text string) (resource.Quantity, error) { return check.ParseQuantity(text) }
-
 func requests(r corev1.ResourceRequirements) capacity.Resources { return pod.Requests(r) }
 
 func gpusOf(r corev1.ResourceRequirements) int { return pod.GPUs(r) }
@@ -130,14 +126,6 @@ func (v *validator) directory(path *field.Path, directory string) {
 
 func (v *validator) host(path *field.Path, host string) { check.Host(v.Problems, path, host) }
 
-func (v *validator) zones(path *field.Path, zones []string) {
-	check.Zones(v.Problems, path, v.stack.Cluster.Region, zones)
-}
-
-func (v *validator) kmsKey(path *field.Path, key, user string, locations ...string) {
-	check.KMSKey(v.Problems, path, key, user, v.stack.Cluster.Region, locations...)
-}
-
 // computedEnv are the variables that the program computes and that would break
 // the job with any other value. All others that it sets can be overridden.
 var computedEnv = []string{
@@ -159,5 +147,3 @@ func (v *validator) roleEnv(path *field.Path, env []corev1.EnvVar) {
 func (v *validator) invalidSecret(path *field.Path, format string, args ...any) {
 	v.invalid(path, field.OmitValueType{}, format, args...)
 }
-
-var zoneForm = regexp.MustCompile(`^[a-z]+-[a-z]+[0-9]+-[a-z]$`)

@@ -48,7 +48,8 @@ type Series struct {
 type gvnic int
 
 const (
-	gvnicOptional gvnic = iota
+	// The zero value is machines that have either interface.
+	_ gvnic = iota
 	// gvnicOnly machines have no other interface.
 	gvnicOnly
 	gvnicNone
