@@ -12,11 +12,12 @@ import (
 	"persia/sandbox/agent"
 	"persia/sandbox/controlplane"
 	"persia/sandbox/gcp/autoscaler"
+	"persia/sandbox/gcp/loadbalancer"
 )
 
 // RunAgent runs what must go on between the commands of a sandbox, until ctx ends:
 // as local processes the programs that are more than simulated pods, Google Cloud's
-// autoscaler, and what the control plane would leave undone. dir keeps its files.
+// autoscaler and load balancers, and what the control plane would leave undone. dir keeps its files.
 func RunAgent(ctx context.Context, dir, kubeconfig, natsOperator string) error {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
@@ -26,6 +27,7 @@ func RunAgent(ctx context.Context, dir, kubeconfig, natsOperator string) error {
 	logger := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return autoscaler.Run(ctx, config, logger) })
+	group.Go(func() error { return loadbalancer.Run(ctx, config, logger) })
 	group.Go(func() error { return controlplane.RetryCleanups(ctx, config, logger) })
 	group.Go(func() error {
 		return agent.Run(ctx, agent.Options{

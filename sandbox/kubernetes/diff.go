@@ -30,9 +30,9 @@ func (p *Provider) Diff(_ context.Context, req plugin.DiffRequest) (plugin.DiffR
 	if err := changes.ignore(req.IgnoreChanges); err != nil {
 		return plugin.DiffResponse{}, fmt.Errorf("%s: %w", req.URN, err)
 	}
-	changes.markReplaced(replacing(after, config)...)
+	changes.markReplaced(after, replacing(after, config)...)
 	if groupOf(before) != groupOf(after) {
-		changes.markReplaced("apiVersion")
+		changes.markReplaced(after, "apiVersion")
 	}
 	// Another name is another object: both can be there at once.
 	changes.deleteFirst = changes.replaces() && sameName(before, after)
@@ -162,13 +162,26 @@ func (c *changes) result() plugin.DiffResponse {
 }
 
 // markReplaced makes changes at, above or below the given paths replace the
-// object.
-func (c *changes) markReplaced(paths ...string) {
+// object. A value that is not known yet, above such a path, does not: the official
+// provider looks for the path inside of what it knows (convertPatchToDiff in
+// provider/pkg/provider/provider.go).
+func (c *changes) markReplaced(after resource.PropertyMap, paths ...string) {
 	for path, diff := range c.paths {
-		if slices.ContainsFunc(paths, func(p string) bool { return within(path, p) || within(p, path) }) {
+		known := !unknownAt(after, path)
+		if slices.ContainsFunc(paths, func(p string) bool { return within(path, p) || known && within(p, path) }) {
 			c.paths[path] = diff.ToReplace()
 		}
 	}
+}
+
+// unknownAt says whether the value at a path is not known yet.
+func unknownAt(properties resource.PropertyMap, path string) bool {
+	parsed, err := resource.ParsePropertyPath(path)
+	if err != nil {
+		return false
+	}
+	value, found := parsed.Get(resource.NewProperty(properties))
+	return found && value.IsComputed()
 }
 
 func (c *changes) replaces() bool {

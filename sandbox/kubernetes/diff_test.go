@@ -177,3 +177,35 @@ func TestKeepIgnored(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, map[string]any{"replicas": int64(7), "paused": true}, kept.Object["spec"])
 }
+
+// TestDiffOfAnUnknownSpecification is what the engine asks when something that the
+// specification depends on is replaced: of a workload it is an update, unless a field
+// that replaces it is unknown itself.
+func TestDiffOfAnUnknownSpecification(t *testing.T) {
+	unknown := resource.MakeComputed(resource.NewProperty(""))
+	deployment := properties(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: a, namespace: persia}, spec: {replicas: 1, selector: {matchLabels: {a: b}}}}`)
+	job := properties(t, `{apiVersion: batch/v1, kind: Job, metadata: {name: a, namespace: persia}, spec: {template: {spec: {}}}}`)
+	template := job.Copy()
+	template["spec"] = resource.NewProperty(resource.PropertyMap{"template": unknown})
+	specification := deployment.Copy()
+	specification["spec"] = unknown
+
+	cases := map[string]struct {
+		before, after resource.PropertyMap
+		want          map[string]plugin.DiffKind
+	}{
+		"the specification":           {deployment, specification, map[string]plugin.DiffKind{"spec": plugin.DiffUpdate}},
+		"a field that replaces a Job": {job, template, map[string]plugin.DiffKind{"spec.template": plugin.DiffUpdateReplace}},
+	}
+	for name, test := range cases {
+		t.Run(name, func(t *testing.T) {
+			changes := changesOf(test.before, test.after)
+			changes.markReplaced(test.after, replacing(test.after, config{})...)
+			got := map[string]plugin.DiffKind{}
+			for path, diff := range changes.paths {
+				got[path] = diff.Kind
+			}
+			assert.Equal(t, test.want, got)
+		})
+	}
+}

@@ -172,7 +172,7 @@ func ownLabelsOnly(d *schema.ResourceData, object map[string]any, body google.Bo
 }
 
 func (c crud) delete(ctx context.Context, d *schema.ResourceData, _ any) diag.Diagnostics {
-	if protected, declared := d.GetOkExists("deletion_protection"); declared && protected == true {
+	if c.fields["deletion_protection"] != nil && d.Get("deletion_protection") == true {
 		return diag.Errorf("Cannot destroy cluster because deletion_protection is set to true. " +
 			"Set persia:cluster.deletionProtection to false and run up first.")
 	}
