@@ -79,7 +79,7 @@ func Deploy(ctx *pulumi.Context) error {
 	if err != nil {
 		return err
 	}
-	installed, err := newPEDL(ctx, cfg, data, driver.Objects, inCluster)
+	installed, err := newPEDL(ctx, cfg, data, driver.Objects, cluster)
 	if err != nil {
 		return err
 	}

@@ -22,19 +22,27 @@ type pedlInstallation struct {
 
 // newPEDL registers PEDL, if the stack has it, and what runs on GPUs after their
 // driver.
-func newPEDL(ctx *pulumi.Context, cfg *config.Stack, data *storedData, driver []pulumi.CustomResource, inCluster pulumi.ResourceOption) (*pedlInstallation, error) {
+func newPEDL(ctx *pulumi.Context, cfg *config.Stack, data *storedData, driver []pulumi.CustomResource, cluster *gke.Cluster) (*pedlInstallation, error) {
 	if cfg.PEDL == nil {
 		return nil, nil
 	}
-	installed := &pedlInstallation{config: cfg.PEDL}
+	installed, inCluster := &pedlInstallation{config: cfg.PEDL}, pulumi.Provider(cluster.Provider)
+	var adopter pulumi.ProviderResource
+	if keepsClaim(cfg.PEDL.Postgres) {
+		registered, err := cluster.Adopter(ctx)
+		if err != nil {
+			return nil, err
+		}
+		adopter = registered
+	}
 	namespaces, err := pedl.NewNamespaces(ctx, "pedl", pedl.NamespacesArgs{
 		Registry: cfg.PEDL.Registry,
-		Keep:     keepsClaim(cfg.PEDL.Postgres),
+		Adopter:  adopter,
 	}, inCluster)
 	if err != nil {
 		return nil, err
 	}
-	masterNeeds, err := installed.newDatabase(ctx, cfg, data, namespaces.Objects, inCluster)
+	masterNeeds, err := installed.newDatabase(ctx, cfg, data, adopter, namespaces.Objects, inCluster)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +73,7 @@ func newPEDL(ctx *pulumi.Context, cfg *config.Stack, data *storedData, driver []
 
 // newDatabase registers the volume and the database, unless there is one elsewhere,
 // and returns what the master needs.
-func (p *pedlInstallation) newDatabase(ctx *pulumi.Context, cfg *config.Stack, data *storedData, needs []pulumi.CustomResource, inCluster pulumi.ResourceOption) ([]pulumi.CustomResource, error) {
+func (p *pedlInstallation) newDatabase(ctx *pulumi.Context, cfg *config.Stack, data *storedData, adopter pulumi.ProviderResource, needs []pulumi.CustomResource, inCluster pulumi.ResourceOption) ([]pulumi.CustomResource, error) {
 	if cfg.PEDL.Postgres.External != nil {
 		return needs, nil
 	}
@@ -90,6 +98,7 @@ func (p *pedlInstallation) newDatabase(ctx *pulumi.Context, cfg *config.Stack, d
 	database, err := pedl.NewDatabase(ctx, "pedl-postgresql", pedl.DatabaseArgs{
 		PostgreSQL: cfg.PEDL.Postgres,
 		Placement:  placement(cfg, cfg.PEDL.NodePool),
+		Adopter:    adopter,
 		Needs:      needs,
 	}, inCluster)
 	if err != nil {

@@ -37,6 +37,26 @@ type Cluster struct {
 	Access *Access
 	// Provider registers objects inside the cluster, after its node pools.
 	Provider *kubernetes.Provider
+
+	name         string
+	providerArgs kubernetes.ProviderArgs
+	providerOpts []pulumi.ResourceOption
+}
+
+// newProvider registers Provider.
+func (c *Cluster) newProvider(ctx *pulumi.Context, name string, args kubernetes.ProviderArgs, opts ...pulumi.ResourceOption) (err error) {
+	c.name, c.providerArgs, c.providerOpts = name, args, opts
+	c.Provider, err = kubernetes.NewProvider(ctx, name, &args, opts...)
+	return err
+}
+
+// Adopter registers a further provider, for objects that may exist when the stack
+// creates them: those that an earlier life of the stack left on purpose, and those
+// that the user made for it. Provider refuses to create what exists.
+func (c *Cluster) Adopter(ctx *pulumi.Context) (*kubernetes.Provider, error) {
+	args := c.providerArgs
+	args.UpsertExistingObjects = pulumi.Bool(true)
+	return kubernetes.NewProvider(ctx, c.name+"-adopter", &args, c.providerOpts...)
 }
 
 // Access is how a cluster is reached.
@@ -84,7 +104,7 @@ func NewCluster(ctx *pulumi.Context, name string, args Args, opts ...pulumi.Reso
 
 	cluster.Name = controlPlane.Name
 	cluster.Access = &Access{Endpoint: controlPlane.Endpoint, Kubeconfig: kubeconfig(controlPlane, byLogin)}
-	cluster.Provider, err = kubernetes.NewProvider(ctx, name, &kubernetes.ProviderArgs{
+	err = cluster.newProvider(ctx, name, kubernetes.ProviderArgs{
 		Kubeconfig:        kubeconfig(controlPlane, byDefaultCredentials),
 		ClusterIdentifier: pulumi.String(clusterIdentifier(args)),
 		EnablePatchForce:  setsBack,

@@ -19,7 +19,7 @@ func UseCluster(ctx *pulumi.Context, name string, existing config.ExistingCluste
 		return nil, err
 	}
 	cluster.Name = pulumi.String(name).ToStringOutput()
-	args := &kubernetes.ProviderArgs{
+	args := kubernetes.ProviderArgs{
 		// The same cluster by another path or context is the same.
 		ClusterIdentifier: pulumi.String(name),
 		EnablePatchForce:  setsBack,
@@ -31,8 +31,7 @@ func UseCluster(ctx *pulumi.Context, name string, existing config.ExistingCluste
 	if existing.Context != "" {
 		args.Context = pulumi.String(existing.Context)
 	}
-	var err error
-	if cluster.Provider, err = kubernetes.NewProvider(ctx, name, args, pulumi.Parent(cluster)); err != nil {
+	if err := cluster.newProvider(ctx, name, args, pulumi.Parent(cluster)); err != nil {
 		return nil, err
 	}
 	return cluster, ctx.RegisterResourceOutputs(cluster, pulumi.Map{"name": cluster.Name})

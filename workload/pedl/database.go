@@ -34,6 +34,9 @@ type DatabaseArgs struct {
 	PostgreSQL config.PEDLPostgreSQL
 	// Placement is where it runs.
 	Placement kube.Placement
+	// Adopter registers the claim of a class, which outlives the stack. It is given
+	// with such a claim.
+	Adopter pulumi.ProviderResource
 	// Needs come before it: the namespace, and the claim of its volume.
 	Needs []pulumi.CustomResource
 }
@@ -75,7 +78,7 @@ func NewDatabase(ctx *pulumi.Context, name string, args DatabaseArgs, opts ...pu
 	}
 	if args.PostgreSQL.Persistence.StorageClass != "" {
 		// The class would delete the data along with its claim.
-		claim, err := kube.Register(ctx, name, classClaim(args.PostgreSQL.Persistence), child, pulumi.RetainOnDelete(true))
+		claim, err := kube.Register(ctx, name, classClaim(args.PostgreSQL.Persistence), append(kept(args.Adopter), child)...)
 		if err != nil {
 			return nil, err
 		}

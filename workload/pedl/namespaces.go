@@ -29,9 +29,10 @@ const (
 type NamespacesArgs struct {
 	// Registry is where the images come from.
 	Registry config.PEDLRegistry
-	// Keep leaves the namespace of the master in the cluster when the stack goes: a
-	// claim is in it that is not the stack's to delete.
-	Keep bool
+	// Adopter registers the namespace of the master, and leaves it in the cluster when
+	// the stack goes: a claim is in it that is not the stack's to delete, so that the
+	// namespace may exist. Nil where the namespace goes with the stack.
+	Adopter pulumi.ProviderResource
 }
 
 // Namespaces are where PEDL runs. Nobody speaks with anybody there but whom other
@@ -55,7 +56,11 @@ func NewNamespaces(ctx *pulumi.Context, name string, args NamespacesArgs, opts .
 		// Agents mount the socket of Docker, a path of their node.
 		{ObjectMeta: kube.Meta("", AgentNamespaceName, kube.NoPodSecurity())},
 	} {
-		registered, err := kube.Register(ctx, namespace.Name, namespace, pulumi.Parent(component), pulumi.RetainOnDelete(args.Keep && namespace.Name == NamespaceName))
+		opts := []pulumi.ResourceOption{pulumi.Parent(component)}
+		if namespace.Name == NamespaceName {
+			opts = append(opts, kept(args.Adopter)...)
+		}
+		registered, err := kube.Register(ctx, namespace.Name, namespace, opts...)
 		if err != nil {
 			return nil, err
 		}
@@ -66,6 +71,15 @@ func NewNamespaces(ctx *pulumi.Context, name string, args NamespacesArgs, opts .
 		component.Objects = append(component.Objects, objects...)
 	}
 	return component, ctx.RegisterResourceOutputs(component, pulumi.Map{})
+}
+
+// kept are the options of what outlives the stack and is found again by the next, if
+// anything does.
+func kept(adopter pulumi.ProviderResource) []pulumi.ResourceOption {
+	if adopter == nil {
+		return nil
+	}
+	return []pulumi.ResourceOption{pulumi.RetainOnDelete(true), pulumi.Provider(adopter)}
 }
 
 // fill registers what every pod of a namespace has.
