@@ -6,7 +6,7 @@ STACKS ?= .
 SANDBOX := .sandbox/bin/sandbox
 
 # The end-to-end tests run in two halves side by side, which take about as long.
-FIRST_HALF := ^Test(Autoscaling|Command|Dev|Killed|NATS|Storage)
+FIRST_HALF := ^Test(NATS|Storage)
 
 SHELL := bash
 .SHELLFLAGS := -o pipefail -c
