@@ -56,7 +56,7 @@ func Build(ctx context.Context, args Args) ([]Archive, error) {
 		return nil, fmt.Errorf("images: %w", err)
 	}
 	var archives []Archive
-	for _, make := range []func(context.Context, Args) (image, error){training, natsServer, pushgateway, reloader} {
+	for _, make := range []func(context.Context, Args) (image, error){training, natsServer, natsOperator, pushgateway, reloader} {
 		image, err := make(ctx, args)
 		if err != nil {
 			return nil, fmt.Errorf("images: %w", err)

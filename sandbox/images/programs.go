@@ -16,6 +16,17 @@ func natsServer(_ context.Context, args Args) (image, error) {
 	return image{names: []string{"docker.io/library/nats:2.10.22"}, layers: []layer{files}, environment: searchPath}, nil
 }
 
+// natsOperator is the NATS operator, which runs in its pod where the node is real.
+func natsOperator(_ context.Context, args Args) (image, error) {
+	files := skeleton()
+	files["usr/local/bin/nats-operator"] = program(args.Tools.NATSOperator)
+	return image{
+		names:       []string{"docker.io/natsio/nats-operator:0.8.3"},
+		layers:      []layer{files},
+		environment: searchPath,
+	}, nil
+}
+
 // reloader tells a NATS server that its configuration has changed.
 func reloader(_ context.Context, args Args) (image, error) {
 	files := skeleton()
