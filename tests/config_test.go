@@ -89,6 +89,7 @@ func TestPulumiYAML(t *testing.T) {
 		} `json:"runtime"`
 		Config map[string]struct {
 			Type        string `json:"type"`
+			Default     any    `json:"default"`
 			Description string `json:"description"`
 		} `json:"config"`
 		Template struct {
@@ -106,6 +107,9 @@ func TestPulumiYAML(t *testing.T) {
 	assert.ElementsMatch(t, config.Keys(), slices.Collect(maps.Keys(project.Config)))
 	for key, declared := range project.Config {
 		assert.NotEmpty(t, declared.Description, key)
+		// Pulumi itself refuses a stack file without a key that has no default.
+		required := slices.Contains(config.RequiredKeys(), key)
+		assert.Equal(t, required, declared.Default == nil, "a default of %s: %v", key, declared.Default)
 	}
 	for key, question := range project.Template.Config {
 		assert.NotEmpty(t, question.Description, key)
