@@ -55,7 +55,7 @@ func TestCompletion(t *testing.T) {
 	first := c.start(around, trainers[0])
 	complete.says("waiting after attempt 0 (the job starts): nn-worker 1 is not there")
 	second := c.start(around, trainers[1])
-	complete.says("running attempt 1: 0 of 2 trainers have finished")
+	complete.says("running attempt 1: 0 of 2 trainers and")
 	assert.False(t, complete.hasEnded())
 	require.NoError(t, os.WriteFile(around.finish, nil, 0o600))
 	for _, trainer := range []*localProcess{first, second} {

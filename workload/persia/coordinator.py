@@ -112,6 +112,11 @@ class Coordinator:
     def has_finished(self, member):
         return member["state"] == "finished" and member["attempt"] == self.attempt
 
+    def finished(self, role):
+        """How many replicas of a role have finished this attempt, for people."""
+        count = sum(self.has_finished(member) for key, member in self.members.items() if key[0] == role)
+        return f"{count} of {self.settings.replicas[role]}"
+
     def missing(self):
         """What the next attempt waits for, for people."""
         waits = []
@@ -181,8 +186,7 @@ class Coordinator:
             if self.phase == FAILED:
                 return f"failed: {self.reason}"
             if self.phase == START:
-                finished = sum(self.has_finished(m) for k, m in self.members.items() if k[0] == TRAINER)
-                return f"running attempt {self.attempt}: {finished} of {self.settings.replicas[TRAINER]} trainers have finished"
+                return f"running attempt {self.attempt}: {self.finished(TRAINER)} trainers and {self.finished(DATA_LOADER)} data loaders have finished"
             waits = self.missing()
             more = f" and {len(waits) - 3} more" if len(waits) > 3 else ""
             return f"waiting after attempt {self.attempt} ({self.reason}): " + ("; ".join(waits[:3]) + more or "backing off")

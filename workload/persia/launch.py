@@ -64,12 +64,12 @@ class Replica:
         self.done = False
         self.command = None
         self.nats_seen = None  # when the command was last connected to NATS
-        self.stopped = threading.Event()
+        self.stopped = False  # not an Event: a signal handler that sets one can wait for itself
         self.said = None
 
     def run(self):
         """Do what the coordinator says until the pod is told to end."""
-        while not self.stopped.is_set():
+        while not self.stopped:
             self.watch()
             order = self.report()
             if order:
@@ -80,10 +80,10 @@ class Replica:
     def wait(self):
         """Wait until the next report is due, or there is something to say."""
         deadline = time.monotonic() + self.settings.beat_seconds
-        while time.monotonic() < deadline and not self.stopped.is_set():
+        while time.monotonic() < deadline and not self.stopped:
             if self.state == "running" and self.command.status() is not None:
                 return
-            self.stopped.wait(min(0.2, self.settings.beat_seconds))
+            time.sleep(min(0.2, self.settings.beat_seconds))
 
     def watch(self):
         """See how the command is."""
@@ -105,6 +105,8 @@ class Replica:
         if not self.settings.nats:
             return False
         if connected(processes(self.command.process.pid), self.settings.nats[1]):
+            if self.nats_seen is None:
+                log(f"attempt {self.attempt}: connected to NATS")
             self.nats_seen = time.monotonic()
         return self.nats_seen is not None and time.monotonic() - self.nats_seen > self.settings.nats_seconds
 
@@ -203,6 +205,10 @@ class Replica:
                 environment["PERSIA_RESUME_DIR"] = resume
         return environment
 
+    def stop(self, *_):
+        """Take the signal that tells the pod to end."""
+        self.stopped = True
+
     def end(self):
         """End with the pod, and give what runs all of the pod's time to end."""
         if self.state != "running":
@@ -259,7 +265,7 @@ def main(arguments):
         return 2
     replica = Replica(settings, arguments)
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: replica.stopped.set())
+        signal.signal(number, replica.stop)
     if (settings.role, settings.replica) == (coordinator.TRAINER, 0):
         port = int(settings.address.rsplit(":", 1)[1])
         coordinator.serve(coordinator.Coordinator(settings, log), port)

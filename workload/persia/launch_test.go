@@ -3,12 +3,14 @@ package persia
 import (
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -51,12 +53,24 @@ func newTraining(t *testing.T, replicas string, env ...string) *training {
 	}
 }
 
+// lastPort is below the ports that Linux gives to outgoing connections, one of which
+// could otherwise take an address before its server listens.
+var lastPort atomic.Int32
+
+func init() { lastPort.Store(20_000 + rand.Int32N(8_000)) }
+
+// freeAddress returns an address that nobody listens on, a different one each time.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String()
+	for range 1_000 {
+		address := fmt.Sprintf("127.0.0.1:%d", lastPort.Add(1))
+		if listener, err := net.Listen("tcp", address); err == nil {
+			require.NoError(t, listener.Close())
+			return address
+		}
+	}
+	require.Fail(t, "all ports are taken")
+	return ""
 }
 
 // start starts a replica, like nn-worker-0, in a pod of that name.
@@ -211,12 +225,13 @@ func TestLaunchRestartsAll(t *testing.T) {
 			for _, name := range []string{"nn-worker-0", "dataloader-0", "embedding-worker-0", "embedding-ps-0"} {
 				work := `exec sleep 600`
 				if !strings.HasPrefix(name, "embedding") {
-					work = `[[ $PERSIA_ATTEMPT -gt 1 ]] || exec sleep 600`
+					// Servers take part in the second attempt before it ends.
+					work = `[[ $PERSIA_ATTEMPT -gt 1 ]] || exec sleep 600; ` + together
 				}
 				if name == failing {
 					work = `[[ $PERSIA_ATTEMPT -gt 1 ]] || { ` + checkpoint + together + `exit 7; }; ` + work
 				}
-				j.start(name, note+`echo "from $PERSIA_RESUME_DIR" >>$PERSIA_ROLE.resume; `+work)
+				j.start(name, `echo "from $PERSIA_RESUME_DIR" >>$PERSIA_ROLE.resume; `+note+work)
 			}
 			assert.Equal(t, "complete in attempt 2", j.becomes("complete"))
 			for _, role := range []string{"nn-worker", "dataloader", "embedding-worker", "embedding-ps"} {
@@ -296,8 +311,7 @@ func TestLaunchFinishedReplicaIsReplaced(t *testing.T) {
 	j := newTraining(t, "nn-worker=1,dataloader=1")
 	j.start("nn-worker-0", note+`until [[ -e go ]]; do sleep 0.05; done`)
 	loader := j.start("dataloader-0", note)
-	loader.says("attempt 1: finished")
-	time.Sleep(300 * time.Millisecond)
+	j.becomes("1 of 1 data loaders have finished")
 	loader.stop()
 	j.start("dataloader-0", note, "PERSIA_POD_UID=another")
 	require.NoError(t, os.WriteFile(filepath.Join(j.dir, "go"), nil, 0o600))
@@ -316,12 +330,12 @@ func TestLaunchWithoutNATS(t *testing.T) {
 	work := fmt.Sprintf(note+`exec 3<>/dev/tcp/%s/%s; touch connected-$PERSIA_ATTEMPT; [[ $PERSIA_ATTEMPT -gt 1 ]] || exec sleep 600`, host, port)
 	trainer := j.start("nn-worker-0", work)
 	// One that has finished its part takes part in the next attempt all the same.
-	loader := j.start("dataloader-0", note)
+	j.start("dataloader-0", note)
 	j.becomes("NATS does not answer")
 	outage := listen(t, address)
 	j.awaits("connected-1")
-	loader.says("attempt 1: finished")
-	time.Sleep(300 * time.Millisecond)
+	trainer.says("attempt 1: connected to NATS")
+	j.becomes("1 of 1 data loaders have finished")
 	outage()
 	trainer.says("no connection to NATS for 0.5 s")
 	j.becomes("dataloader 0: NATS does not answer")
