@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
+	"persia/internal/mockcloud"
 	"persia/internal/schematest"
 	"persia/stack"
 )
@@ -30,6 +31,9 @@ type registration struct {
 }
 
 func (r registration) dependencies() []string { return r.RegisterRPC.GetDependencies() }
+
+// cloud is what Google Cloud has, by its identifier.
+type cloud = mockcloud.Cloud
 
 // recorder stands in for the Pulumi engine and keeps what is registered.
 type recorder struct {
@@ -51,60 +55,12 @@ func (r *recorder) NewResource(args pulumi.MockResourceArgs) (string, resource.P
 		}
 	}
 	r.registrations = append(r.registrations, registration{MockResourceArgs: args, urn: urn})
-	outputs := args.Inputs.Copy()
-	for name, value := range computed(args) {
-		outputs[resource.PropertyKey(name)] = resource.NewPropertyValue(value)
-	}
-	serve(args.TypeToken, outputs)
-	return args.Name + "-id", outputs, nil
-}
-
-// serve adds what the API server adds to an object and the program reads.
-func serve(typeToken string, outputs resource.PropertyMap) {
-	add := func(part, field, value string) {
-		fields := resource.PropertyMap{}
-		if given, ok := outputs[resource.PropertyKey(part)]; ok {
-			fields = given.ObjectValue().Copy()
-		}
-		if _, ok := fields[resource.PropertyKey(field)]; !ok {
-			fields[resource.PropertyKey(field)] = resource.NewProperty(value)
-		}
-		outputs[resource.PropertyKey(part)] = resource.NewProperty(fields)
-	}
-	switch typeToken {
-	case "kubernetes:core/v1:Secret", "kubernetes:core/v1:ConfigMap":
-		add("metadata", "resourceVersion", "7")
-	case "kubernetes:core/v1:Service":
-		add("spec", "clusterIP", "10.1.0.9")
-	}
+	return args.Name + "-id", mockcloud.Outputs(args), nil
 }
 
 // Call answers the functions that the program may call.
 func (r *recorder) Call(args pulumi.MockCallArgs) (resource.PropertyMap, error) {
-	switch args.Token {
-	case "gcp:organizations/getProject:getProject":
-		return resource.NewPropertyMapFromMap(map[string]any{"number": "123456789012"}), nil
-	default:
-		return r.cloud.call(args)
-	}
-}
-
-// computed are the outputs that Google Cloud would compute.
-func computed(args pulumi.MockResourceArgs) map[string]any {
-	switch args.TypeToken {
-	case "gcp:container/cluster:Cluster":
-		return map[string]any{
-			"endpoint":   "203.0.113.7",
-			"masterAuth": map[string]any{"clusterCaCertificate": "Y2VydGlmaWNhdGU="},
-		}
-	case "gcp:serviceaccount/account:Account":
-		email := args.Inputs["accountId"].StringValue() + "@my-project.iam.gserviceaccount.com"
-		return map[string]any{"email": email, "member": "serviceAccount:" + email}
-	case "gcp:filestore/instance:Instance":
-		return map[string]any{"networks": []any{map[string]any{"ipAddresses": []any{"10.0.0.2"}}}}
-	default:
-		return nil
-	}
+	return r.cloud.Call(args)
 }
 
 // urnOf is the URN that the engine gives: it holds the types of the parents.
