@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"persia/config/cluster"
 	"persia/gcp"
 )
 
@@ -216,7 +217,7 @@ func TestClusterDefaults(t *testing.T) {
 		assert.True(t, on, name)
 	}
 	assert.False(t, c.PrivateEndpoint)
-	assert.Equal(t, Maintenance{StartTime: "03:00"}, c.Maintenance)
+	assert.Equal(t, cluster.Maintenance{StartTime: "03:00"}, c.Maintenance)
 	assert.Equal(t, "CLOUD_DNS", c.DNS)
 	assert.Equal(t, "BASIC", c.SecurityPosture)
 	assert.Equal(t, "OPTIMIZE_UTILIZATION", c.AutoscalingProfile)

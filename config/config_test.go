@@ -6,7 +6,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -586,14 +585,14 @@ func TestDefaults(t *testing.T) {
 	assert.Equal(t, "persia-project", s.Project)
 	assert.Equal(t, "REGULAR", s.Cluster.ReleaseChannel)
 	assert.True(t, s.Cluster.DeletionProtection)
-	assert.Equal(t, Network{Nodes: "10.0.0.0/20", Pods: "10.64.0.0/14", Services: "10.1.0.0/20", ControlPlane: "172.16.0.0/28"}, s.Cluster.Network)
+	assert.Equal(t, cluster.Network{Nodes: "10.0.0.0/20", Pods: "10.64.0.0/14", Services: "10.1.0.0/20", ControlPlane: "172.16.0.0/28"}, s.Cluster.Network)
 	assert.Equal(t, cluster.SystemPool{MachineType: "e2-standard-4", Nodes: 2}, s.Cluster.SystemPool)
 
 	trainers, loaders := s.NodePools[0], s.NodePools[1]
 	assert.Equal(t, []string{"us-central1-a"}, trainers.Zones)
 	assert.Equal(t, "UBUNTU_CONTAINERD", trainers.ImageType, "what the driver's installer needs")
 	assert.Equal(t, "COS_CONTAINERD", loaders.ImageType)
-	assert.Equal(t, Disk{Type: "pd-balanced", SizeGB: 100}, trainers.Disk)
+	assert.Equal(t, nodepool.Disk{Type: "pd-balanced", SizeGB: 100}, trainers.Disk)
 	assert.Empty(t, s.NVIDIADriver.Version, "the image's own")
 
 	assert.Equal(t, "checkpoints-claim", s.Storage[0].Claim)
@@ -643,15 +642,6 @@ func TestDefaultsThatDepend(t *testing.T) {
 	assert.Equal(t, 1, s.Jobs[0].NNWorker.NprocPerNode)
 }
 
-// TestDerivedNames holds what keeps the services of two jobs apart.
-func TestDerivedNames(t *testing.T) {
-	for _, a := range derivedNames() {
-		for _, b := range derivedNames() {
-			assert.True(t, a == b || !strings.HasSuffix(a.suffix, b.suffix), "%s ends with %s", a.suffix, b.suffix)
-		}
-	}
-}
-
 func TestKeys(t *testing.T) {
 	read := map[string]bool{}
 	get := stackFile(t, nil)
@@ -685,15 +675,6 @@ func read(t testing.TB, file string) string {
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	return string(text)
-}
-
-func TestNearest(t *testing.T) {
-	candidates := []string{"machineType", "name", "nodes", "zones"}
-	assert.Equal(t, []string{"machineType"}, nearest("machinetype", candidates))
-	assert.Equal(t, []string{"machineType"}, nearest("mahcineType", candidates))
-	assert.Equal(t, []string{"nodes"}, nearest("node", candidates))
-	assert.Equal(t, []string{"nodes", "zones"}, nearest("nones", candidates))
-	assert.Empty(t, nearest("preemptible", candidates))
 }
 
 // FuzzLoad replaces the value of one key of the base.
@@ -811,55 +792,4 @@ func edit(t testing.TB, in any, path []string, value any) any {
 	}
 	require.Fail(t, "nothing to edit", "%v in %v", path, in)
 	return nil
-}
-
-// TestValues writes something else where a tag says that only some texts are taken,
-// and expects to be told all of them: the tags are for editors, and the program does
-// not read them.
-func TestValues(t *testing.T) {
-	const bad = "something else"
-	cases := map[string]struct {
-		path string
-		// edits put the text there, if more than the path is needed for it.
-		edits edits
-	}{
-		"PEDL.ImagePullPolicy":             {"persia:pedl.imagePullPolicy", withPEDL(edits{"persia:pedl.imagePullPolicy": bad})},
-		"PEDLService.Type":                 {"persia:pedl.service.type", withPEDL(edits{"persia:pedl.service.type": bad})},
-		"PostgreSQLImage.PullPolicy":       {pg + ".image.pullPolicy", withPEDL(edits{pg + ".image.pullPolicy": bad})},
-		"PostgreSQLPersistence.AccessMode": {onDisk + ".accessMode", withPEDL(edits{onDisk + ".accessMode": bad})},
-	}
-	tagged := taggedValues(reflect.TypeFor[Stack]())
-	assert.Len(t, tagged, len(cases))
-	for name, values := range tagged {
-		t.Run(name, func(t *testing.T) {
-			c, ok := cases[name]
-			require.True(t, ok, "say here where it stands")
-			if c.edits == nil {
-				c.edits = edits{c.path: bad}
-			}
-			_, err := Load(stackFile(t, c.edits), nil)
-			require.Error(t, err)
-			assert.Contains(t, lineOf(t, err, c.path), "must be "+or(values))
-		})
-	}
-}
-
-// taggedValues are the values that the tags of a type and of those inside of it
-// list, by the type and the field.
-func taggedValues(t reflect.Type) map[string][]string {
-	values := map[string][]string{}
-	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
-		t = t.Elem()
-	}
-	if t.Kind() != reflect.Struct || t.PkgPath() != reflect.TypeFor[Stack]().PkgPath() {
-		return values
-	}
-	for i := range t.NumField() {
-		f := t.Field(i)
-		if tag := f.Tag.Get("values"); tag != "" {
-			values[t.Name()+"."+f.Name] = strings.Split(tag, ",")
-		}
-		maps.Copy(values, taggedValues(f.Type))
-	}
-	return values
 }

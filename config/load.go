@@ -9,6 +9,7 @@ import (
 
 	"persia/config/check"
 	"persia/config/decode"
+	"persia/config/job"
 	"persia/config/manifest"
 )
 
@@ -88,8 +89,7 @@ func StackField(key string) (reflect.StructField, bool) {
 func Load(get func(key string) (string, bool), files fs.FS) (*Stack, error) {
 	p := &check.Problems{}
 	s := decoded(p, get, files)
-	s.dropEmptyPEDL()
-	s.setDefaults()
+	s.resolve()
 	v := &validator{Problems: p, stack: s}
 	v.validate()
 	if err := p.Err(); err != nil {
@@ -107,11 +107,14 @@ func decoded(p *check.Problems, get func(key string) (string, bool), files fs.FS
 			values[k.name] = decode.JSON(text)
 		}
 	}
+	if object, ok := values[pedlKey].(map[string]any); ok && len(object) == 0 {
+		delete(values, pedlKey) // Pulumi.yaml declares {} for stacks without PEDL
+	}
 	// A manifest may hold what the stack file leaves open.
 	tree := manifest.Read(p, manifest.Keys{
 		JobsPath: field.NewPath(jobsKey), Jobs: values[jobsKey],
 		NATSPath: field.NewPath(natsKey), NATS: values[natsKey],
-	}, files, stackOnly(reflect.TypeFor[Job](), ""))
+	}, files, stackOnly(reflect.TypeFor[job.Job](), ""))
 	for _, k := range keys {
 		if values[k.name] == nil && k.missing != "" {
 			p.Missing(field.NewPath(k.name), "%s", k.missing)

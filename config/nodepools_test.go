@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"persia/config/nodepool"
 )
 
 // sparePool is the path of a pool beside those of the base, which nothing is
@@ -231,15 +233,15 @@ func partitionedTrainers(size string, sharing edits) edits {
 func TestPlaces(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		gpu  GPU
+		gpu  nodepool.GPU
 		want int64
 	}{
-		{"whole GPUs", GPU{Type: "nvidia-tesla-a100", Count: 8}, 8},
-		{"partitions", GPU{Type: "nvidia-tesla-a100", Count: 8, Partition: "1g.5gb"}, 56},
-		{"one partition a GPU", GPU{Type: "nvidia-h200-141gb", Count: 8, Partition: "7g.141gb"}, 8},
-		{"shared", GPU{Type: "nvidia-l4", Count: 1, Sharing: &GPUSharing{Strategy: "TIME_SHARING", MaxClients: 48}}, 48},
-		{"shared partitions", GPU{Type: "nvidia-h100-80gb", Count: 8, Partition: "3g.40gb", Sharing: &GPUSharing{Strategy: "MPS", MaxClients: 3}}, 48},
-		{"what is refused counts as one", GPU{Type: "nvidia-l4", Count: 4, Partition: "1g.5gb", Sharing: &GPUSharing{}}, 4},
+		{"whole GPUs", nodepool.GPU{Type: "nvidia-tesla-a100", Count: 8}, 8},
+		{"partitions", nodepool.GPU{Type: "nvidia-tesla-a100", Count: 8, Partition: "1g.5gb"}, 56},
+		{"one partition a GPU", nodepool.GPU{Type: "nvidia-h200-141gb", Count: 8, Partition: "7g.141gb"}, 8},
+		{"shared", nodepool.GPU{Type: "nvidia-l4", Count: 1, Sharing: &nodepool.Sharing{Strategy: "TIME_SHARING", MaxClients: 48}}, 48},
+		{"shared partitions", nodepool.GPU{Type: "nvidia-h100-80gb", Count: 8, Partition: "3g.40gb", Sharing: &nodepool.Sharing{Strategy: "MPS", MaxClients: 3}}, 48},
+		{"what is refused counts as one", nodepool.GPU{Type: "nvidia-l4", Count: 4, Partition: "1g.5gb", Sharing: &nodepool.Sharing{}}, 4},
 	} {
 		assert.Equal(t, c.want, c.gpu.Places(), c.name)
 	}
@@ -247,7 +249,7 @@ func TestPlaces(t *testing.T) {
 
 // TestDefaultsOfNodePools holds what a pool is without saying so.
 func TestDefaultsOfNodePools(t *testing.T) {
-	load := func(stack edits) NodePool {
+	load := func(stack edits) nodepool.Pool {
 		s, err := Load(stackFile(t, stack), nil)
 		require.NoError(t, err)
 		return s.NodePools[3]
@@ -270,13 +272,13 @@ func TestDefaultsOfNodePools(t *testing.T) {
 	zero, one, two := 0, 1, 2
 	for name, c := range map[string]struct {
 		stack edits
-		want  Upgrade
+		want  nodepool.Upgrade
 	}{
-		"machines that are there": {spare(nil), Upgrade{Strategy: "SURGE", MaxSurge: &one, MaxUnavailable: &zero}},
-		"GPUs":                    {spareGPUs(nil), Upgrade{Strategy: "SURGE", MaxSurge: &zero, MaxUnavailable: &one}},
-		"reserved machines":       {spare(edits{"reservation": "r"}), Upgrade{Strategy: "SURGE", MaxSurge: &zero, MaxUnavailable: &one}},
-		"surge given":             {spareGPUs(edits{"upgrade": edits{"maxSurge": 2}}), Upgrade{Strategy: "SURGE", MaxSurge: &two, MaxUnavailable: &zero}},
-		"blue-green":              {spare(edits{"upgrade": blueGreenUpgrade}), Upgrade{Strategy: "BLUE_GREEN", BatchNodes: 1, SoakSeconds: 3600}},
+		"machines that are there": {spare(nil), nodepool.Upgrade{Strategy: "SURGE", MaxSurge: &one, MaxUnavailable: &zero}},
+		"GPUs":                    {spareGPUs(nil), nodepool.Upgrade{Strategy: "SURGE", MaxSurge: &zero, MaxUnavailable: &one}},
+		"reserved machines":       {spare(edits{"reservation": "r"}), nodepool.Upgrade{Strategy: "SURGE", MaxSurge: &zero, MaxUnavailable: &one}},
+		"surge given":             {spareGPUs(edits{"upgrade": edits{"maxSurge": 2}}), nodepool.Upgrade{Strategy: "SURGE", MaxSurge: &two, MaxUnavailable: &zero}},
+		"blue-green":              {spare(edits{"upgrade": blueGreenUpgrade}), nodepool.Upgrade{Strategy: "BLUE_GREEN", BatchNodes: 1, SoakSeconds: 3600}},
 	} {
 		assert.Equal(t, c.want, load(c.stack).Upgrade, name)
 	}

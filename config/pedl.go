@@ -1,254 +1,173 @@
 package config
 
 import (
-	"encoding/json"
-	"errors"
+	"fmt"
+	"slices"
 
-	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"persia/capacity"
+	"persia/config/nodepool"
+	"persia/config/pedl"
+	"persia/config/pod"
 	"persia/config/volume"
 )
 
-// PEDL is Determined AI's platform for deep learning, beside the PERSIA jobs: a
-// master with its database, and an agent on each node that has the label
-// determined.ai/pedl-agent=present. Left out, or {}, there is none.
-type PEDL struct {
-	// MasterImage is the image of the master. Default determinedai/pedl-master.
-	MasterImage string `json:"masterImage,omitempty"`
-	// AgentImage is the image of the agents. Default determinedai/pedl-agent.
-	AgentImage  string      `json:"agentImage,omitempty"`
-	Agent       PEDLAgent   `json:"agent,omitempty"`
-	TrialRunner TrialRunner `json:"trialRunner,omitempty"`
-	// ImagePullPolicy is Always, IfNotPresent or Never, for master and agents.
-	// Default IfNotPresent.
-	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty" values:"Always,IfNotPresent,Never"`
-	// Resources are what the master asks for and may use. Each amount has a
-	// default: limits {cpu: 8, memory: 16Gi}, requests {cpu: 4, memory: 8Gi}, but
-	// never more than a limit that is given.
-	Resources corev1.ResourceRequirements `json:"resources,omitempty"`
-	// NodePool is the pool of the master and of its database. Default: the system
-	// pool.
-	NodePool string `json:"nodePool,omitempty"`
-	// NodeSelector are labels that the master's node has beside those of its pool.
-	// Default none.
-	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
-	// Tolerations are taints that the master tolerates beside those of its pool.
-	// Default none.
-	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
-	Registry    PEDLRegistry        `json:"registry"`
-	Service     PEDLService         `json:"service,omitempty"`
-	Ingress     PEDLIngress         `json:"ingress,omitempty"`
-	Postgres    PEDLPostgreSQL      `json:"postgresql"`
-	// SupportCheck asks whether nodes can run PEDL. Default: nobody asks.
-	SupportCheck *PEDLSupportCheck `json:"supportCheck,omitempty"`
-}
-
-// PEDLAgent is the agent that runs on each node with the label
-// determined.ai/pedl-agent=present, and starts containers by the node's Docker.
-type PEDLAgent struct {
-	// NodePools are pools of the stack that host agents, on all of their nodes: they
-	// get the label and the taint determined.ai/pedl-agent=present. Default none:
-	// then nodes are labelled by `kubectl label nodes`.
-	NodePools []string `json:"nodePools,omitempty"`
-	// EnableCPUScheduling lets agents run trials on CPUs. Default false.
-	EnableCPUScheduling bool `json:"enableCPUScheduling,omitempty"`
-	// Env are environment variables of the agents, which win over those that the
-	// program sets. Default none.
-	Env []corev1.EnvVar `json:"env,omitempty"`
-	// Resources are what an agent asks for and may use, without its trials. Each
-	// amount has a default: limits {cpu: 1, memory: 2Gi}, requests {cpu: 100m,
-	// memory: 256Mi}, but never more than a limit that is given.
-	Resources corev1.ResourceRequirements `json:"resources,omitempty"`
-	// Tolerations are taints that the agents tolerate beside
-	// determined.ai/pedl-agent=present and those of NodePools. Default
-	// nvidia.com/gpu=present:NoSchedule; [] is none.
-	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
-}
-
-// TrialRunner is the container of a trial, which an agent starts.
-type TrialRunner struct {
-	// Network is the network mode of Docker: default, bridge, host, or the name of a
-	// network. Default default.
-	Network string `json:"network,omitempty"`
-	// UID is the user that trials run as. Default: the image's.
-	UID *int `json:"uid,omitempty"`
-	// GID is the group that trials run as. Default: the image's.
-	GID *int `json:"gid,omitempty"`
-}
-
-// PEDLRegistry is where the images of master and agents come from.
-type PEDLRegistry struct {
-	// Server is the registry's URL. Default https://index.docker.io/v1/.
-	Server string `json:"server,omitempty"`
-	// User is the name of the account. Default determinedaicustomer.
-	User string `json:"user,omitempty"`
-	// Password is that of the account, given by `pulumi config set --secret`.
-	Password Secret `json:"password"`
-	// Email is the address of the account. Default hello@determined.ai.
-	Email string `json:"email,omitempty"`
-}
-
-// PEDLService is the service of the master.
-type PEDLService struct {
-	// Type is `ClusterIP`, `NodePort` or `LoadBalancer`. Default `ClusterIP`.
-	Type corev1.ServiceType `json:"type,omitempty" values:"ClusterIP,NodePort,LoadBalancer"`
-	// Port is where the master is reached. Default 8080.
-	Port int `json:"port,omitempty"`
-	// ExternalIPs are addresses outside of the cluster that lead to the service.
-	// Default none.
-	ExternalIPs []string `json:"externalIPs,omitempty"`
-	// NodePort is the port of each node, from 30000 to 32767, for the types
-	// `NodePort` and `LoadBalancer`. Default: Kubernetes chooses one.
-	NodePort int `json:"nodePort,omitempty"`
-	// ClusterIP is the service's address in the cluster. Default: Kubernetes
-	// chooses one.
-	ClusterIP string `json:"clusterIP,omitempty"`
-	// LoadBalancerIP is the address of the load balancer, for that type. Default:
-	// the cloud chooses one.
-	LoadBalancerIP string `json:"loadBalancerIP,omitempty"`
-	// LoadBalancerSourceRanges are the networks, in CIDR notation, that the load
-	// balancer lets in. Default: all.
-	LoadBalancerSourceRanges []string `json:"loadBalancerSourceRanges,omitempty"`
-	// Annotations are annotations of the service. Default none.
-	Annotations map[string]string `json:"annotations,omitempty"`
-}
-
-// PEDLIngress leads HTTP from outside of the cluster to the master.
-type PEDLIngress struct {
-	// Enabled makes an Ingress. Default false.
-	Enabled bool `json:"enabled,omitempty"`
-	// Annotations are annotations of the Ingress, of its class for example. Default
-	// none.
-	Annotations map[string]string `json:"annotations,omitempty"`
-	// Hosts are the names that lead to the master. Default: all.
-	Hosts []string `json:"hosts,omitempty"`
-	// TLS are the certificates of the hosts, in Secrets of the namespace pedl.
-	// Default none.
-	TLS []networkingv1.IngressTLS `json:"tls,omitempty"`
-}
-
-// PEDLPostgreSQL is the database of the master: the stack's own, or one that is
-// there.
-type PEDLPostgreSQL struct {
-	Image PostgreSQLImage `json:"image,omitempty"`
-	// Resources are what the database asks for and may use. Each amount has a
-	// default: limits {cpu: 8, memory: 32G}, requests {cpu: 4, memory: 16G}, but
-	// never more than a limit that is given.
-	Resources corev1.ResourceRequirements `json:"resources,omitempty"`
-	// Password is that of the admin user, postgres, given by
-	// `pulumi config set --secret`. It is required where External is not given.
-	Password Secret `json:"postgresqlPassword,omitempty"`
-	// Database is the name of the database that is created. Default pedl.
-	Database string `json:"postgresqlDatabase,omitempty"`
-	// InitdbArgs are arguments of initdb, which makes the database once. Default
-	// none.
-	InitdbArgs string `json:"postgresqlInitdbArgs,omitempty"`
-	// SchedulerName is the scheduler of the database's pod. Default: the cluster's
-	// own.
-	SchedulerName string `json:"schedulerName,omitempty"`
-	// ExtendedConfig are settings of PostgreSQL in camel case, like maxConnections
-	// for max_connections. Default {maxConnections: 2000, sharedBuffers: 512MB}, each
-	// by itself.
-	ExtendedConfig map[string]PostgreSQLValue `json:"postgresqlExtendedConfig,omitempty"`
-	Persistence    PostgreSQLPersistence      `json:"persistence,omitempty"`
-	Service        PostgreSQLService          `json:"service,omitempty"`
-	// External is a database that is there already. Nothing else is said of
-	// PostgreSQL then.
-	External *ExternalPostgreSQL `json:"external,omitempty"`
-}
-
-// PostgreSQLImage is the image of PostgreSQL, Bitnami's or one that is made like it.
-type PostgreSQLImage struct {
-	// Registry is the image's registry. Default docker.io.
-	Registry string `json:"registry,omitempty"`
-	// Repository is the image's repository. Default bitnami/postgresql.
-	Repository string `json:"repository,omitempty"`
-	// Tag is the image's tag. Default 10.8.0.
-	Tag string `json:"tag,omitempty"`
-	// PullPolicy is Always, IfNotPresent or Never. Default IfNotPresent.
-	PullPolicy corev1.PullPolicy `json:"pullPolicy,omitempty" values:"Always,IfNotPresent,Never"`
-	// PullSecrets are Secrets of the namespace pedl with the credentials of the
-	// registry. Default none.
-	PullSecrets []corev1.LocalObjectReference `json:"pullSecrets,omitempty"`
-}
-
-// PostgreSQLValue is the value of a setting of PostgreSQL: a text, a number, or
-// true or false.
-type PostgreSQLValue string
-
-// UnmarshalJSON takes numbers and booleans as they are written.
-func (v *PostgreSQLValue) UnmarshalJSON(text []byte) error {
-	var value any
-	if err := json.Unmarshal(text, &value); err != nil {
-		return err
+// pedlPlace is what PEDL needs to know of the rest of the stack file.
+func (s *Stack) pedlPlace() pedl.Place {
+	return pedl.Place{
+		Cluster:    s.Cluster.Name,
+		SystemPool: s.SystemPoolName(),
+		Pool: func(name string) (volume.Pool, bool) {
+			pool, ok := s.pool(name)
+			return s.volumePool(pool), ok
+		},
+		Storage:     s.volumePlace(),
+		Volumes:     s.Storage,
+		VolumesPath: field.NewPath(storageKey),
 	}
-	switch value := value.(type) {
-	case string:
-		*v = PostgreSQLValue(value)
-	case float64, bool:
-		*v = PostgreSQLValue(text)
-	default:
-		return errors.New("must be a text, a number, or true or false")
+}
+
+// agentTaint is the taint of nodes that host PEDL's agents.
+func agentTaint() nodepool.Taint {
+	return nodepool.Taint{Key: pedl.AgentTaint.Key, Value: pedl.AgentTaint.Value, Effect: pedl.AgentTaint.Effect}
+}
+
+// hostAgents gives the pools of PEDL's agents the label that agents look for, and the
+// taint that keeps others off. Pools that exist are not changed.
+func (s *Stack) hostAgents() {
+	if s.PEDL == nil || s.Cluster.Existing != nil {
+		return
 	}
-	return nil
+	taint := agentTaint()
+	for i := range s.NodePools {
+		pool := &s.NodePools[i]
+		if !slices.Contains(s.PEDL.Agent.NodePools, pool.Name) {
+			continue
+		}
+		if pool.Labels == nil {
+			pool.Labels = map[string]string{}
+		}
+		if _, written := pool.Labels[taint.Key]; !written {
+			pool.Labels[taint.Key] = taint.Value
+		}
+		if !slices.Contains(pool.Taints, taint) {
+			pool.Taints = append(pool.Taints, taint)
+		}
+	}
 }
 
-// PostgreSQLPersistence is where the database's data is: on a volume of the stack,
-// like those of persia:storage, with one source; on a volume of StorageClass; or on
-// that of ExistingClaim. Without any of them the stack creates a Persistent Disk
-// called CLUSTER-pedl-postgresql, which outlives it; on an existing cluster one must
-// be given.
-type PostgreSQLPersistence struct {
-	// Enabled keeps the data. Without it the data goes with the pod. Default true.
-	Enabled *bool `json:"enabled,omitempty"`
-	// ExistingClaim is a PersistentVolumeClaim of the namespace pedl.
-	ExistingClaim string `json:"existingClaim,omitempty"`
-	// StorageClass makes the volume, and decides what becomes of it.
-	StorageClass string `json:"storageClass,omitempty"`
-	// AccessMode is ReadWriteOnce, or ReadWriteMany for what is no disk. Default
-	// ReadWriteOnce.
-	AccessMode corev1.PersistentVolumeAccessMode `json:"accessMode,omitempty" values:"ReadWriteOnce,ReadWriteMany"`
-	// Annotations are annotations of the volume and of its claim. Default none.
-	Annotations map[string]string `json:"annotations,omitempty"`
-	// Size is the volume's size. It can grow where it is the stack's own. Default
-	// 100Gi.
-	Size string `json:"size,omitempty"`
-	// SubPath is the directory of the volume that is mounted. Default: its root.
-	SubPath string `json:"subPath,omitempty"`
-	// MountPath is where the volume is mounted, and the data in its directory data.
-	// Default /bitnami/postgresql.
-	MountPath string `json:"mountPath,omitempty"`
-
-	volume.Sources `json:",inline"`
+// hostsAgents reports whether agents run on the nodes of a pool.
+func (s *Stack) hostsAgents(pool nodepool.Pool) bool {
+	return s.PEDL != nil && pool.Labels[pedl.AgentTaint.Key] == pedl.AgentTaint.Value
 }
 
-// PostgreSQLService is the service of the database.
-type PostgreSQLService struct {
-	// ExternalIPs are addresses outside of the cluster that lead to the database.
-	// Default none: then nobody but the master reaches it.
-	ExternalIPs []string `json:"externalIPs,omitempty"`
-	// Port is where the database is reached. Default 5432.
-	Port int `json:"port,omitempty"`
+// pedl checks PEDL, and that its pods fit the nodes of their pools.
+func (v *validator) pedl() {
+	path, p := field.NewPath(pedlKey), v.stack.PEDL
+	if p == nil {
+		return
+	}
+	p.Check(v.Problems, path, v.stack.pedlPlace())
+	v.assignment(path, "the master of PEDL", p.NodePool, p.Resources, append(v.stack.poolNames(), v.stack.SystemPoolName()))
+	if pool, ok := v.stack.pool(p.NodePool); ok && p.Postgres.External == nil {
+		v.fits(path.Child("postgresql", "resources"), pedl.DatabaseName, p.Postgres.Resources, pool)
+	}
+	if v.stack.Cluster.Existing == nil {
+		v.agentPools(path.Child("agent", "nodePools"), p.Agent.NodePools)
+	}
+	if p.SupportCheck != nil {
+		at := path.Child("supportCheck", "nodePool")
+		if pool, ok := v.assignedPool(at, p.SupportCheck.NodePool, v.stack.poolNames()); ok && pool.GPU == nil {
+			v.Invalid(at, pool.Name, "has no GPUs, and the check asks for them; choose a GPU pool")
+		}
+	}
+	v.wholeNodes()
 }
 
-// ExternalPostgreSQL is a database that is there already.
-type ExternalPostgreSQL struct {
-	// Host is its address or its name.
-	Host string `json:"host"`
-	// Port is its port. Default 5432.
-	Port int `json:"port,omitempty"`
-	// User is the user that the master connects as. Default postgres.
-	User string `json:"user,omitempty"`
-	// Database is the name of the database. Default pedl.
-	Database string `json:"database,omitempty"`
-	// Password is the user's, given by `pulumi config set --secret`.
-	Password Secret `json:"password"`
+// agentPools refuses pools that a trial would not keep: Kubernetes does not see it.
+func (v *validator) agentPools(path *field.Path, names []string) {
+	for i, name := range names {
+		pool, ok := v.assignedPool(path.Index(i), name, v.stack.poolNames())
+		if !ok {
+			continue
+		}
+		if pool.Autoscaling != nil {
+			v.Invalid(path.Index(i), name, "has autoscaling, which sees nothing of PEDL's trials: it adds no node for them, and removes nodes under them; give the pool a number of nodes")
+		}
+		if value := pool.Labels[pedl.AgentTaint.Key]; value != pedl.AgentTaint.Value {
+			v.Invalid(path.Index(i), name, "has the label %s=%s, and agents look for %s; remove the label from the pool", pedl.AgentTaint.Key, value, pedl.AgentTaint.Value)
+		}
+	}
 }
 
-// PEDLSupportCheck runs nvidia-smi once, in a container that it has the Docker of a
-// node start. The result is an output of the stack.
-type PEDLSupportCheck struct {
-	// NodePool is the GPU pool of the node that is checked.
-	NodePool string `json:"nodePool"`
+// wholeNodes keeps everything else off nodes with agents.
+func (v *validator) wholeNodes() {
+	const taken = "hosts agents of PEDL, which presume that they have its nodes for themselves; choose another pool, or take this one out of " + pedlKey + ".agent.nodePools"
+	check := func(path *field.Path, name string) {
+		if pool, ok := v.stack.pool(name); ok && v.stack.hostsAgents(pool) {
+			v.Invalid(path.Child("nodePool"), name, taken)
+		}
+	}
+	check(field.NewPath(pedlKey), v.stack.PEDL.NodePool)
+	check(field.NewPath(natsKey), v.stack.NATS.NodePool)
+	for i := range v.stack.Jobs {
+		job := &v.stack.Jobs[i]
+		for _, role := range job.Roles() {
+			check(job.At().Child(role.Field), role.NodePool)
+		}
+	}
+}
+
+// PEDLDatabase is the volume of PEDL's database, if it is one of the stack's.
+func (s *Stack) PEDLDatabase() (volume.Volume, bool) {
+	if s.PEDL == nil {
+		return volume.Volume{}, false
+	}
+	return s.PEDL.Postgres.Volume()
+}
+
+// pedlPods are PEDL's pods that are assigned to a pool. Agents are counted with each
+// node.
+func (s *Stack) pedlPods(pool string) []capacity.Pods {
+	var pods []capacity.Pods
+	if s.PEDL == nil {
+		return nil
+	}
+	if s.PEDL.NodePool == pool {
+		pods = append(pods, capacity.Pods{Name: "PEDL master", Count: 1, Requests: pod.Requests(s.PEDL.Resources)})
+		if s.PEDL.Postgres.External == nil {
+			pods = append(pods, capacity.Pods{Name: "PEDL database", Count: 1, Requests: pod.Requests(s.PEDL.Postgres.Resources)})
+		}
+	}
+	if check := s.PEDL.SupportCheck; check != nil && check.NodePool == pool {
+		pods = append(pods, capacity.Pods{Name: "PEDL support check", Count: 1, Requests: capacity.PEDLSupportCheck})
+	}
+	return pods
+}
+
+// pedlWarnings are what a valid stack may not have meant of PEDL.
+func (s *Stack) pedlWarnings() []string {
+	if s.PEDL == nil {
+		return nil
+	}
+	path := field.NewPath(pedlKey)
+	warnings := s.PEDL.Warnings(path)
+	warn := func(path *field.Path, format string, args ...any) {
+		warnings = append(warnings, path.String()+": "+fmt.Sprintf(format, args...))
+	}
+	for _, pool := range s.NodePools {
+		if pool.ImageType == "" {
+			continue
+		}
+		const noDocker = "nodes with %s have containerd and no Docker, so that /var/run/docker.sock is missing"
+		if slices.Contains(s.PEDL.Agent.NodePools, pool.Name) {
+			warn(path.Child("agent", "nodePools"), noDocker+": the agents of pool %s wait until you have installed it", pool.ImageType, pool.Name)
+		}
+		if check := s.PEDL.SupportCheck; check != nil && check.NodePool == pool.Name {
+			warn(path.Child("supportCheck", "nodePool"), noDocker+": the check of pool %s fails unless you have installed it", pool.ImageType, pool.Name)
+		}
+	}
+	slices.Sort(warnings)
+	return warnings
 }

@@ -8,6 +8,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+
+	"persia/config/nodepool"
+	"persia/config/pedl"
 )
 
 // withPEDL is the base with PEDL, whose amounts its system pool holds.
@@ -247,7 +250,7 @@ func TestPEDLDefaults(t *testing.T) {
 	assert.Equal(t, "2 16Gi 2 8Gi", amounts(p.Resources))
 	assert.Equal(t, "8 40Gi 4 40Gi", amounts(p.Postgres.Resources))
 	assert.Empty(t, p.Agent.Tolerations)
-	assert.Equal(t, map[string]PostgreSQLValue{"maxConnections": "10", "sharedBuffers": "1GB", "logConnections": "true"}, p.Postgres.ExtendedConfig)
+	assert.Equal(t, map[string]pedl.SettingValue{"maxConnections": "10", "sharedBuffers": "1GB", "logConnections": "true"}, p.Postgres.ExtendedConfig)
 	assert.Equal(t, "system", p.NodePool)
 	disk := p.Postgres.Persistence.PersistentDisk
 	assert.Equal(t, "persia-pedl-postgresql", disk.Disk)
@@ -255,7 +258,7 @@ func TestPEDLDefaults(t *testing.T) {
 	assert.Equal(t, "pd-balanced", disk.Create.Type)
 	pool, _ := s.pool("pedl")
 	assert.Equal(t, map[string]string{"determined.ai/pedl-agent": "present"}, pool.Labels)
-	assert.Equal(t, []Taint{{Key: "determined.ai/pedl-agent", Value: "present", Effect: corev1.TaintEffectNoSchedule}}, pool.Taints)
+	assert.Equal(t, []nodepool.Taint{{Key: "determined.ai/pedl-agent", Value: "present", Effect: corev1.TaintEffectNoSchedule}}, pool.Taints)
 }
 
 func TestPEDLWarnings(t *testing.T) {

@@ -6,8 +6,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/capacity"
+	"persia/config/check"
 	"persia/config/job"
 	"persia/config/nodepool"
+	"persia/config/pod"
 )
 
 // Plan is what the stack's node pools must hold, and what they do.
@@ -49,7 +51,7 @@ func (s *Stack) price(machineType string, spot bool) (float64, bool) {
 }
 
 // nodeRoom is what a node of a pool leaves to the pods that are assigned to it.
-func (s *Stack) nodeRoom(p NodePool) capacity.Resources {
+func (s *Stack) nodeRoom(p nodepool.Pool) capacity.Resources {
 	machine, _ := p.Machine(s.MachineTypes)
 	room := capacity.Allocatable(machine)
 	room.Pods = int64(p.MaxPodsPerNode)
@@ -66,7 +68,7 @@ func (s *Stack) nodeRoom(p NodePool) capacity.Resources {
 		}
 	}
 	if s.hostsAgents(p) {
-		room = room.Minus(requests(s.PEDL.Agent.Resources))
+		room = room.Minus(pod.Requests(s.PEDL.Agent.Resources))
 	}
 	return room
 }
@@ -152,10 +154,10 @@ func (v *validator) capacity() {
 		}
 		path := v.nodesPath(pool.Name)
 		if len(pool.TooLarge) > 0 {
-			v.invalid(path, pool.Nodes, "nodes of %s hold no %s; choose a larger machine type", pool.Machine.Type, pool.TooLarge[0].Name)
+			v.Invalid(path, pool.Nodes, "nodes of %s hold no %s; choose a larger machine type", pool.Machine.Type, pool.TooLarge[0].Name)
 			continue
 		}
-		v.invalid(path, pool.Nodes, "%s; write %d", tooFew(pool), v.stack.wholeZones(pool.Name, pool.Needed))
+		v.Invalid(path, pool.Nodes, "%s; write %d", tooFew(pool), v.stack.wholeZones(pool.Name, pool.Needed))
 	}
 }
 
@@ -171,9 +173,9 @@ func tooFew(pool capacity.PoolPlan) string {
 		return fmt.Sprintf("%s hold %d of %d × %s, %d a node, and %d find no room",
 			nodes, kind.Count-missing, kind.Count, kind.Name, pool.Holds(kind), missing)
 	case !pool.Used.Within(pool.Node.Times(pool.Nodes)):
-		return fmt.Sprintf("%s %s too few for %s, which ask for more than %s", nodes, are, and(pool.Kinds()), have)
+		return fmt.Sprintf("%s %s too few for %s, which ask for more than %s", nodes, are, check.And(pool.Kinds()), have)
 	default:
-		return fmt.Sprintf("%s %s too few for %s, depending on the order in which they come", nodes, are, and(pool.Kinds()))
+		return fmt.Sprintf("%s %s too few for %s, depending on the order in which they come", nodes, are, check.And(pool.Kinds()))
 	}
 }
 

@@ -13,4 +13,16 @@ func (s *Stack) resolve() {
 	}
 	// The ranges hold all pools.
 	s.Cluster.Network.Resolve(s.addresses(), s.Cluster.PrivateNodes)
+	for i := range s.Storage {
+		s.Storage[i].Resolve(s.volumePlace())
+	}
+	s.NATS.Resolve(s.SystemPoolName())
+	for i := range s.Jobs {
+		s.Jobs[i].Resolve()
+	}
+	s.dropOwnNATS()
+	if s.PEDL != nil {
+		s.PEDL.Resolve(s.pedlPlace())
+	}
+	s.hostAgents()
 }

@@ -1,13 +1,17 @@
 package config
 
-import "persia/capacity"
+import (
+	"persia/capacity"
+	"persia/config/job"
+	"persia/config/pod"
+)
 
 // GCSFuseSidecar is what the container asks for that GKE puts into the pods of a
 // role of a job, and whether it puts one there.
-func (s *Stack) GCSFuseSidecar(job *Job, role *Role) (capacity.Resources, bool) {
+func (s *Stack) GCSFuseSidecar(j *job.Job, role *job.Role) (capacity.Resources, bool) {
 	var most capacity.Resources
 	found := false
-	for _, mount := range s.claimMounts(job, role) {
+	for _, mount := range j.ClaimMounts(role, s.jobVolumes()) {
 		for _, v := range s.Storage {
 			if v.Name == mount.Volume && v.MountedBySidecar() {
 				asks := v.GCSFuse.Sidecar.Requests()
@@ -24,7 +28,7 @@ func (s *Stack) GCSFuseSidecar(job *Job, role *Role) (capacity.Resources, bool) 
 
 // podRequests is what the scheduler counts of a replica of a role, with the
 // container that its mounts bring.
-func (s *Stack) podRequests(job *Job, role *Role) capacity.Resources {
-	sidecar, _ := s.GCSFuseSidecar(job, role)
-	return requests(role.Resources).Plus(sidecar)
+func (s *Stack) podRequests(j *job.Job, role *job.Role) capacity.Resources {
+	sidecar, _ := s.GCSFuseSidecar(j, role)
+	return pod.Requests(role.Resources).Plus(sidecar)
 }

@@ -7,15 +7,17 @@ import (
 	"persia/config/job"
 	"persia/config/nats"
 	"persia/config/nodepool"
+	"persia/config/pedl"
 	"persia/config/volume"
 )
 
 // Stack is one deployment: the keys of a stack file, decoded, completed with
 // defaults and valid.
 //
-// Besides json, the fields here and below it have tags for package reference:
-// values lists the only texts that a field may have, and form is quantity for a
-// text that is one.
+// The fields have the tags of package decode. Three more are for the reference and for
+// package manifest: form is quantity for a text that is a quantity, change is what Google
+// Cloud does when a field of a node pool changes, and beside is manifest for fields that
+// no PersiaJob has.
 type Stack struct {
 	// Project is the id of the Google Cloud project that everything is created
 	// in. On an existing cluster it is left out.
@@ -28,7 +30,7 @@ type Stack struct {
 	Storage      []volume.Volume
 	NATS         nats.Settings
 	Jobs         []job.Job
-	PEDL         *PEDL
+	PEDL         *pedl.Platform
 
 	// pathOf is the path at which the user wrote what the program has at a path.
 	pathOf func(*field.Path) string

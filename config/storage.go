@@ -9,6 +9,7 @@ import (
 
 	"persia/capacity"
 	"persia/config/nodepool"
+	"persia/config/pedl"
 	"persia/config/volume"
 	"persia/gcp"
 )
@@ -33,11 +34,12 @@ func (v *validator) storage() {
 // usersOf are the roles that mount a volume.
 func (s *Stack) usersOf(name string) volume.Users {
 	users := volume.Users{ReadOnly: true}
+	volumes := s.jobVolumes()
 	mounted := map[string]bool{}
 	for i := range s.Jobs {
 		job := &s.Jobs[i]
 		for _, r := range job.Roles() {
-			for _, m := range s.claimMounts(job, r.Role) {
+			for _, m := range job.ClaimMounts(r.Role, volumes) {
 				if m.Volume == name {
 					mounted[r.NodePool], users.ReadOnly = true, users.ReadOnly && m.ReadOnly
 				}
@@ -80,14 +82,14 @@ func (s *Stack) StoredVolumes() []StoredVolume {
 		volumes = append(volumes, StoredVolume{v, field.NewPath(storageKey).Index(i)})
 	}
 	if v, ok := s.PEDLDatabase(); ok {
-		volumes = append(volumes, StoredVolume{v, persistencePath()})
+		volumes = append(volumes, StoredVolume{v, field.NewPath(pedlKey, "postgresql", "persistence")})
 	}
 	return volumes
 }
 
 // contents is what is on a volume.
 func (v StoredVolume) contents() string {
-	if v.Name == PEDLVolume {
+	if v.Name == pedl.VolumeName {
 		return "of PEDL's data"
 	}
 	return "checkpoints"

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"persia/capacity"
+	"persia/config/pod"
 )
 
 // over is a second volume, which nothing mounts, with a source.
@@ -75,7 +76,7 @@ func TestSidecarCounts(t *testing.T) {
 	require.NoError(t, err)
 	sidecars := map[string]capacity.Resources{}
 	for _, r := range s.Jobs[0].Roles() {
-		sidecars[r.Field] = s.podRequests(&s.Jobs[0], r.Role).Minus(requests(r.Resources))
+		sidecars[r.Field] = s.podRequests(&s.Jobs[0], r.Role).Minus(pod.Requests(r.Resources))
 	}
 	assert.Equal(t, map[string]capacity.Resources{
 		"nnWorker":                 {MilliCPU: 250, MemoryBytes: 256 * capacity.MiB, EphemeralBytes: 5 * capacity.GiB},

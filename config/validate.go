@@ -32,9 +32,7 @@ func (v *validator) validate() {
 	v.nats()
 	v.jobs()
 	v.serviceNames()
-	if v.stack.PEDL != nil {
-		v.pedl()
-	}
+	v.pedl()
 	if v.None() {
 		v.capacity()
 	}

@@ -3,6 +3,10 @@ package config
 import (
 	"fmt"
 	"regexp"
+
+	"persia/config/check"
+	"persia/config/job"
+	"persia/config/pod"
 )
 
 // mostNATS is how many servers NATS is commonly run with at most.
@@ -12,7 +16,6 @@ const mostNATS = 9
 func (s *Stack) Warnings() []string {
 	warnings := s.storageWarnings()
 	warnings = append(warnings, s.natsWarnings()...)
-	warnings = append(warnings, s.engineWarnings()...)
 	warnings = append(warnings, s.pedlWarnings()...)
 	return append(warnings, s.jobWarnings()...)
 }
@@ -20,17 +23,20 @@ func (s *Stack) Warnings() []string {
 func (s *Stack) jobWarnings() []string {
 	var warnings []string
 	for i := range s.Jobs {
-		job := &s.Jobs[i]
-		if loose := job.LooseImages(); len(loose) > 0 {
+		j := &s.Jobs[i]
+		if j.Engine == job.EngineOperator {
+			warnings = append(warnings, fmt.Sprintf("%s: the operator's pods are not pinned to their node pools, which count in the plan only: each takes any node with room for it", s.pathOf(j.At().Child("engine"))))
+		}
+		if loose := j.LooseImages(); len(loose) > 0 {
 			warnings = append(warnings, fmt.Sprintf("%s: the image of %s has the tag latest, and pods that start later may run another one; write image with a digest, like persiaml/persia-cpu-runtime@sha256:…",
-				s.pathOf(job.At()), and(loose)))
+				s.pathOf(j.At()), check.And(loose)))
 		}
-		if gpu, ok := s.unsupportedGPU(job); ok {
+		if gpu, ok := s.unsupportedGPU(j); ok {
 			warnings = append(warnings, fmt.Sprintf("%s: the default image has PyTorch 1.8, which has no kernels for %s; write an image with a PyTorch that supports them",
-				s.pathOf(job.At().Child("nnWorker", "image")), gpu))
+				s.pathOf(j.At().Child("nnWorker", "image")), gpu))
 		}
-		if job.MountsHostPaths() {
-			warnings = append(warnings, fmt.Sprintf("%s: hostPath volumes are directories of the nodes, and the namespace of all jobs admits privileged pods for them; use a volume of %s, by mounts", s.pathOf(job.At().Child("volumes")), storageKey))
+		if j.MountsHostPaths() {
+			warnings = append(warnings, fmt.Sprintf("%s: hostPath volumes are directories of the nodes, and the namespace of all jobs admits privileged pods for them; use a volume of %s, by mounts", s.pathOf(j.At().Child("volumes")), storageKey))
 		}
 	}
 	return warnings
@@ -42,9 +48,9 @@ var newerGPU = regexp.MustCompile(`^nvidia-(h[0-9]|gh[0-9]|b[0-9]|gb[0-9]|rtx-pr
 
 // unsupportedGPU is the type of the trainers' GPUs if upstream's default image cannot
 // compute on them.
-func (s *Stack) unsupportedGPU(job *Job) (string, bool) {
-	pool, ok := s.pool(job.NNWorker.NodePool)
-	if !ok || pool.GPU == nil || job.NNWorker.Image != "" || gpusOf(job.NNWorker.Resources) == 0 {
+func (s *Stack) unsupportedGPU(j *job.Job) (string, bool) {
+	pool, ok := s.pool(j.NNWorker.NodePool)
+	if !ok || pool.GPU == nil || j.NNWorker.Image != "" || pod.GPUs(j.NNWorker.Resources) == 0 {
 		return "", false
 	}
 	return pool.GPU.Type, newerGPU.MatchString(pool.GPU.Type)

@@ -11,7 +11,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"persia/config"
+	clusterconfig "persia/config/cluster"
 )
 
 // kubeconfig is what is read of kubeconfig files: who enters where, by which
@@ -37,7 +37,7 @@ type kubeconfig struct {
 
 // kubeconfigChecks look for the context of a cluster that is there, and for the
 // program that it gets its credentials by. The cluster is not asked.
-func kubeconfigChecks(existing config.ExistingCluster) []Check {
+func kubeconfigChecks(existing clusterconfig.Existing) []Check {
 	const name = "kubeconfig"
 	files := kubeconfigFiles(existing)
 	merged, err := readKubeconfigs(files)
@@ -55,7 +55,7 @@ func kubeconfigChecks(existing config.ExistingCluster) []Check {
 }
 
 // kubeconfigFiles are those that kubectl and the provider read.
-func kubeconfigFiles(existing config.ExistingCluster) []string {
+func kubeconfigFiles(existing clusterconfig.Existing) []string {
 	if existing.Kubeconfig != "" {
 		return []string{existing.Kubeconfig}
 	}

@@ -7,7 +7,7 @@ import (
 	"os"
 	"strings"
 
-	"persia/config"
+	"persia/config/decode"
 	settings "persia/config/nats"
 )
 
@@ -62,7 +62,7 @@ func passphraseCheck(name, detail string) Check {
 // plainSecrets are the paths of the secrets that are not encrypted.
 func plainSecrets(nats settings.Settings) []string {
 	var paths []string
-	check := func(secret config.Secret, format string, args ...any) {
+	check := func(secret decode.Secret, format string, args ...any) {
 		if secret != standIn {
 			paths = append(paths, fmt.Sprintf(format, args...))
 		}

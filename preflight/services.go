@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"persia/config"
+	clusterconfig "persia/config/cluster"
 )
 
 // Service is an API of Google Cloud that a stack uses.
@@ -44,7 +45,7 @@ var services = []Service{
 		return anyVolume(s, needsAPI("storage.googleapis.com"))
 	}},
 	{"cloudkms.googleapis.com", "keys: cluster.encryption, and kmsKey of volumes", func(s *config.Stack) bool {
-		return s.Cluster.Encryption != config.Encryption{} || anyVolume(s, hasKey)
+		return s.Cluster.Encryption != clusterconfig.Encryption{} || anyVolume(s, hasKey)
 	}},
 }
 

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"persia/config"
+	clusterconfig "persia/config/cluster"
 )
 
 // standIn stands in the place of each encrypted value, which only its owner's key
@@ -161,7 +162,7 @@ func (f *stackFile) unread() []string {
 }
 
 // controlPlaneCheck says who reaches the control plane, which `up` must.
-func controlPlaneCheck(cluster config.Cluster) Check {
+func controlPlaneCheck(cluster clusterconfig.Cluster) Check {
 	const name = "control plane"
 	switch {
 	case cluster.PrivateEndpoint:

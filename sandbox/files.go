@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
-	"persia/config"
+	"persia/config/nodepool"
 	"persia/sandbox/gcp"
 )
 
@@ -94,7 +94,7 @@ func (s *Sandbox) machines() (gcp.Machines, error) {
 	}
 	var file struct {
 		Config struct {
-			MachineTypes map[string]config.MachineType `json:"persia:machineTypes"`
+			MachineTypes map[string]nodepool.MachineType `json:"persia:machineTypes"`
 		} `json:"config"`
 	}
 	if err := yaml.Unmarshal(text, &file); err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"persia/config"
+	clusterconfig "persia/config/cluster"
 	"persia/config/stackfile"
 	"persia/infra/gke"
 	"persia/infra/gpu"
@@ -111,7 +112,7 @@ func newCluster(ctx *pulumi.Context, cfg *config.Stack, data *storedData) (*gke.
 
 // hasManagedPrometheus reports whether the cluster has Managed Service for Prometheus.
 // Of one that is there already nothing is known, and its kinds may be missing.
-func hasManagedPrometheus(cluster config.Cluster) bool {
+func hasManagedPrometheus(cluster clusterconfig.Cluster) bool {
 	return cluster.Existing == nil && cluster.Monitoring.ManagedPrometheus
 }
 

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"persia/config"
+	pedlconfig "persia/config/pedl"
 	"persia/infra/gke"
 	"persia/infra/storage"
 	"persia/workload/pedl"
@@ -14,7 +15,7 @@ import (
 
 // pedlInstallation is PEDL as far as outputs tell of it.
 type pedlInstallation struct {
-	config  *config.PEDL
+	config  *pedlconfig.Platform
 	volume  *storage.Volume
 	master  *pedl.Master
 	support *pedl.SupportCheck
@@ -109,7 +110,7 @@ func (p *pedlInstallation) newDatabase(ctx *pulumi.Context, cfg *config.Stack, d
 
 // keepsClaim reports whether the database is on a claim that must not go with its
 // namespace.
-func keepsClaim(postgreSQL config.PEDLPostgreSQL) bool {
+func keepsClaim(postgreSQL pedlconfig.PostgreSQL) bool {
 	return postgreSQL.External == nil &&
 		(postgreSQL.Persistence.ExistingClaim != "" || postgreSQL.Persistence.StorageClass != "")
 }
@@ -146,7 +147,7 @@ func (p *pedlInstallation) databaseOutput() pulumi.Map {
 		return pulumi.Map{"host": pulumi.String(postgreSQL.External.Host), "onDestroy": pulumi.String("kept")}
 	case p.volume != nil:
 		return volumeOutput(p.volume)
-	case !*postgreSQL.Persistence.Enabled:
+	case !postgreSQL.Persistence.Enabled:
 		return pulumi.Map{"onDestroy": pulumi.String("lost with its pod")}
 	default:
 		return pulumi.Map{

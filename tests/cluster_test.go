@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"persia/config"
+	clusterconfig "persia/config/cluster"
 )
 
 const (
@@ -222,7 +222,7 @@ func TestEveryClusterSettingIsTested(t *testing.T) {
 	for _, setting := range settingsElsewhere {
 		tested[setting] = true
 	}
-	for _, setting := range settingsOf(reflect.TypeFor[config.Cluster](), "") {
+	for _, setting := range settingsOf(reflect.TypeFor[clusterconfig.Cluster](), "") {
 		assert.True(t, tested[setting], setting)
 		delete(tested, setting)
 	}

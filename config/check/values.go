@@ -2,8 +2,10 @@ package check
 
 import (
 	"errors"
+	"reflect"
 	"regexp"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -25,6 +27,17 @@ func OneOf[T ~string](p *Problems, path *field.Path, value T, allowed ...T) bool
 		p.Invalid(path, value, "must be %s", Or(texts))
 	}
 	return false
+}
+
+// OnlyFields refuses all written fields of a struct but those that are allowed. What
+// completes the sentence "nothing of a cluster that exists is created or changed".
+func OnlyFields(p *Problems, path *field.Path, of any, what string, allowed ...string) {
+	for _, f := range reflect.VisibleFields(reflect.TypeOf(of)) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if at := path.Child(name); p.Given(at) && !slices.Contains(allowed, name) {
+			p.Forbidden(at, "nothing %s is created or changed; remove it, and write only %s", what, And(allowed))
+		}
+	}
 }
 
 // Unique calls report with the index of each value that an earlier one equals, and

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -60,5 +61,14 @@ func TestRefusesWhatIsNoneOfAnEnumeration(t *testing.T) {
 		p := &check.Problems{}
 		decode.Into(p, field.NewPath("persia:jobs").Index(0), decode.JSON(`{"`+name+`": "other"}`), &j)
 		assert.ErrorContains(t, p.Err(), "persia:jobs[0]."+name+`: Invalid value: "other": must be `+says)
+	}
+}
+
+// TestDerivedNames holds what keeps the services of two jobs apart.
+func TestDerivedNames(t *testing.T) {
+	for _, a := range derivedNames() {
+		for _, b := range derivedNames() {
+			assert.True(t, a == b || !strings.HasSuffix(a.suffix, b.suffix), "%s ends with %s", a.suffix, b.suffix)
+		}
 	}
 }

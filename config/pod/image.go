@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/config/check"
@@ -22,4 +24,11 @@ func Image(p *check.Problems, at *field.Path, image, example string) {
 func IsLoose(image string) bool {
 	_, tag, tagged := strings.Cut(path.Base(image), ":")
 	return !strings.Contains(image, "@") && (!tagged || tag == "latest")
+}
+
+// PullSecrets checks the Secrets with the credentials of registries.
+func PullSecrets(p *check.Problems, path *field.Path, secrets []corev1.LocalObjectReference) {
+	for i, secret := range secrets {
+		p.Name(path.Index(i).Child("name"), secret.Name, validation.IsDNS1123Subdomain)
+	}
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/pulumi/pulumi-kubernetes/sdk/v4/go/kubernetes"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	"persia/config"
+	clusterconfig "persia/config/cluster"
+	"persia/config/nodepool"
 	"persia/infra/iam"
 )
 
@@ -16,10 +17,10 @@ import (
 type Args struct {
 	// Project is the Google Cloud project.
 	Project   string
-	Cluster   config.Cluster
-	NodePools []config.NodePool
+	Cluster   clusterconfig.Cluster
+	NodePools []nodepool.Pool
 	// NVIDIADriver decides what GPU pools ask of GKE.
-	NVIDIADriver config.NVIDIADriver
+	NVIDIADriver nodepool.NVIDIADriver
 	// KeepNetwork lets the network outlive the stack, for storage that stands in it,
 	// and AdoptNetwork takes it over again.
 	KeepNetwork, AdoptNetwork bool
@@ -179,7 +180,7 @@ func newControlPlane(ctx *pulumi.Context, name string, args Args, network *netwo
 // defaultPool is the pool that a cluster is created with. It lives for minutes, but
 // with the project's default identity if none is given, which may do far too much,
 // and on disks that the project's policy may want to be encrypted.
-func defaultPool(cluster config.Cluster, identity *nodeIdentity) container.ClusterNodeConfigArgs {
+func defaultPool(cluster clusterconfig.Cluster, identity *nodeIdentity) container.ClusterNodeConfigArgs {
 	return container.ClusterNodeConfigArgs{
 		ServiceAccount: identity.email,
 		OauthScopes:    nodeScopes(),

@@ -4,7 +4,7 @@ import (
 	"github.com/pulumi/pulumi-kubernetes/sdk/v4/go/kubernetes"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	"persia/config"
+	clusterconfig "persia/config/cluster"
 )
 
 // setsBack lets an update set back a field that somebody else has written, as
@@ -13,7 +13,7 @@ const setsBack = pulumi.Bool(true)
 
 // UseCluster is a cluster that is there already. Nothing of Google Cloud is
 // registered, and whoever runs Pulumi needs the rights in the cluster.
-func UseCluster(ctx *pulumi.Context, name string, existing config.ExistingCluster, opts ...pulumi.ResourceOption) (*Cluster, error) {
+func UseCluster(ctx *pulumi.Context, name string, existing clusterconfig.Existing, opts ...pulumi.ResourceOption) (*Cluster, error) {
 	cluster := &Cluster{}
 	if err := ctx.RegisterComponentResource("persia:gke:ExistingCluster", name, cluster, opts...); err != nil {
 		return nil, err

@@ -6,14 +6,14 @@ import (
 	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/container"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	"persia/config"
+	clusterconfig "persia/config/cluster"
 	"persia/config/nodepool"
 	"persia/gcp"
 	"persia/infra/gpu"
 )
 
 // nodeConfig describes the machines of a pool.
-func nodeConfig(pool config.NodePool, args Args, identity *nodeIdentity) container.NodePoolNodeConfigArgs {
+func nodeConfig(pool nodepool.Pool, args Args, identity *nodeIdentity) container.NodePoolNodeConfigArgs {
 	node := container.NodePoolNodeConfigArgs{
 		MachineType:                    pulumi.String(pool.MachineType),
 		ImageType:                      pulumi.String(pool.ImageType),
@@ -54,7 +54,7 @@ func nodeConfig(pool config.NodePool, args Args, identity *nodeIdentity) contain
 }
 
 // labels are the user's, and the program's own.
-func labels(pool config.NodePool) map[string]string {
+func labels(pool nodepool.Pool) map[string]string {
 	all := map[string]string{nodepool.OwnLabel: pool.Name}
 	maps.Copy(all, pool.Labels)
 	return all
@@ -68,7 +68,7 @@ func optional(text string) pulumi.StringPtrInput {
 	return pulumi.String(text)
 }
 
-func ephemeralStorage(pool config.NodePool) container.NodePoolNodeConfigEphemeralStorageLocalSsdConfigPtrInput {
+func ephemeralStorage(pool nodepool.Pool) container.NodePoolNodeConfigEphemeralStorageLocalSsdConfigPtrInput {
 	if pool.LocalSSDs == 0 {
 		return nil
 	}
@@ -77,7 +77,7 @@ func ephemeralStorage(pool config.NodePool) container.NodePoolNodeConfigEphemera
 
 // reservationAffinity keeps the nodes of queued provisioning from reservations,
 // and takes those of a reservation from no other.
-func reservationAffinity(pool config.NodePool) container.NodePoolNodeConfigReservationAffinityPtrInput {
+func reservationAffinity(pool nodepool.Pool) container.NodePoolNodeConfigReservationAffinityPtrInput {
 	switch {
 	case pool.QueuedProvisioning:
 		return container.NodePoolNodeConfigReservationAffinityArgs{
@@ -96,7 +96,7 @@ func reservationAffinity(pool config.NodePool) container.NodePoolNodeConfigReser
 
 // metadataMode is whose metadata server pods find: GKE's, with identities of their
 // own, or the machine's.
-func metadataMode(cluster config.Cluster) string {
+func metadataMode(cluster clusterconfig.Cluster) string {
 	if cluster.WorkloadIdentity {
 		return "GKE_METADATA"
 	}
@@ -105,7 +105,7 @@ func metadataMode(cluster config.Cluster) string {
 
 // streamsImages reports whether the nodes start containers before their image is
 // whole, of which only Container-Optimized OS is capable.
-func streamsImages(pool config.NodePool, cluster config.Cluster) bool {
+func streamsImages(pool nodepool.Pool, cluster clusterconfig.Cluster) bool {
 	return cluster.ImageStreaming && pool.ImageType == gcp.ImageCOS
 }
 
@@ -116,7 +116,7 @@ var taintEffects = map[string]string{
 	"NoExecute":        "NO_EXECUTE",
 }
 
-func taints(taints []config.Taint) container.NodePoolNodeConfigTaintArray {
+func taints(taints []nodepool.Taint) container.NodePoolNodeConfigTaintArray {
 	converted := container.NodePoolNodeConfigTaintArray{}
 	for _, taint := range taints {
 		converted = append(converted, container.NodePoolNodeConfigTaintArgs{

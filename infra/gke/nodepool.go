@@ -6,7 +6,7 @@ import (
 	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/container"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	"persia/config"
+	"persia/config/nodepool"
 )
 
 // newNodePools registers the node pools. While the cluster is protected from
@@ -55,7 +55,7 @@ func newNodePools(ctx *pulumi.Context, name string, args Args, cluster *containe
 // second would undo what the autoscaler did. GKE sets the kubelet's configuration and
 // labels of its own on every pool, which the provider takes for ours before 6.18.1:
 // the update that is to remove them names nothing, and GKE refuses it.
-func ignoredChanges(pool config.NodePool) []string {
+func ignoredChanges(pool nodepool.Pool) []string {
 	ignored := []string{"initialNodeCount", "nodeConfig.kubeletConfig", "nodeConfig.resourceLabels"}
 	if pool.Autoscaling != nil {
 		ignored = append(ignored, "nodeCount")
@@ -72,14 +72,14 @@ func locations(zones []string) pulumi.StringArrayInput {
 }
 
 // nodeCount is the fixed number of nodes, which GKE counts a zone, or nil.
-func nodeCount(pool config.NodePool) pulumi.IntPtrInput {
+func nodeCount(pool nodepool.Pool) pulumi.IntPtrInput {
 	if pool.Nodes == nil {
 		return nil
 	}
 	return pulumi.Int(*pool.Nodes / pool.ZoneCount())
 }
 
-func autoscaling(pool config.NodePool) container.NodePoolAutoscalingPtrInput {
+func autoscaling(pool nodepool.Pool) container.NodePoolAutoscalingPtrInput {
 	if pool.Autoscaling == nil {
 		return nil
 	}
@@ -90,21 +90,21 @@ func autoscaling(pool config.NodePool) container.NodePoolAutoscalingPtrInput {
 	}
 }
 
-func queuedProvisioning(pool config.NodePool) container.NodePoolQueuedProvisioningPtrInput {
+func queuedProvisioning(pool nodepool.Pool) container.NodePoolQueuedProvisioningPtrInput {
 	if !pool.QueuedProvisioning {
 		return nil
 	}
 	return container.NodePoolQueuedProvisioningArgs{Enabled: pulumi.Bool(true)}
 }
 
-func placementPolicy(pool config.NodePool) container.NodePoolPlacementPolicyPtrInput {
+func placementPolicy(pool nodepool.Pool) container.NodePoolPlacementPolicyPtrInput {
 	if !pool.CompactPlacement {
 		return nil
 	}
 	return container.NodePoolPlacementPolicyArgs{Type: pulumi.String("COMPACT")}
 }
 
-func upgradeSettings(upgrade config.Upgrade) container.NodePoolUpgradeSettingsArgs {
+func upgradeSettings(upgrade nodepool.Upgrade) container.NodePoolUpgradeSettingsArgs {
 	settings := container.NodePoolUpgradeSettingsArgs{
 		Strategy:       pulumi.String(upgrade.Strategy),
 		MaxSurge:       pulumi.IntPtrFromPtr(upgrade.MaxSurge),

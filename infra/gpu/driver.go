@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"persia/capacity"
-	"persia/config"
+	"persia/config/nodepool"
 	"persia/gcp"
 	"persia/kube"
 )
@@ -34,7 +34,7 @@ type Driver struct {
 
 // Args describes the driver's installation.
 type Args struct {
-	Driver config.NVIDIADriver
+	Driver nodepool.NVIDIADriver
 }
 
 // NewDriver registers the installer DaemonSet, if the driver comes from one.
@@ -43,7 +43,7 @@ func NewDriver(ctx *pulumi.Context, name string, args Args, opts ...pulumi.Resou
 	if err := ctx.RegisterComponentResource("persia:gpu:Driver", name, component, opts...); err != nil {
 		return nil, err
 	}
-	if args.Driver.Installer != config.InstallerManaged {
+	if args.Driver.Installer != nodepool.InstallerManaged {
 		daemonSet, err := kube.Register(ctx, name, installer(args.Driver), pulumi.Parent(component), kube.WorkloadTimeouts())
 		if err != nil {
 			return nil, err
@@ -55,10 +55,10 @@ func NewDriver(ctx *pulumi.Context, name string, args Args, opts ...pulumi.Resou
 
 // installer is the DaemonSet that loads the driver on each GPU node and stays
 // there, so that what it installed is seen.
-func installer(driver config.NVIDIADriver) *appsv1.DaemonSet {
+func installer(driver nodepool.NVIDIADriver) *appsv1.DaemonSet {
 	labels := map[string]string{"k8s-app": installerName}
 	pod := ubuntuInstaller(driver.Version)
-	if driver.Installer == config.InstallerCOS {
+	if driver.Installer == nodepool.InstallerCOS {
 		pod = cosInstaller()
 	}
 	pod.PriorityClassName = "system-node-critical"

@@ -144,7 +144,7 @@ func (w *walker) field(path string, f structField) Field {
 
 // readTags adds to a type what the tags of a field say of it.
 func readTags(f structField, t *Type) {
-	if values := cmp.Or(f.Tag.Get("enum"), f.Tag.Get("values")); values != "" {
+	if values := f.Tag.Get("enum"); values != "" {
 		described := t.Values
 		t.Values = nil
 		for _, text := range strings.Split(values, ",") {

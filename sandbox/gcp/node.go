@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"persia/capacity"
-	"persia/config"
+	"persia/config/nodepool"
 	"persia/gcp"
 )
 
@@ -77,14 +77,14 @@ func nodeTemplate(inputs pulumiresource.PropertyMap, machines Machines) (*corev1
 
 // nodeGPU is what a node carries: what the pool says, or what comes with the
 // machine.
-func nodeGPU(node pulumiresource.PropertyMap, machine gcp.Machine) config.GPU {
-	gpu := config.GPU{Type: machine.GPUType, Count: machine.GPUs}
+func nodeGPU(node pulumiresource.PropertyMap, machine gcp.Machine) nodepool.GPU {
+	gpu := nodepool.GPU{Type: machine.GPUType, Count: machine.GPUs}
 	for _, accelerator := range objects(node, "guestAccelerators") {
 		gpu.Type = text(accelerator, "type")
 		gpu.Count = numberOr(accelerator, "count", 0)
 		gpu.Partition = text(accelerator, "gpuPartitionSize")
 		if sharing := object(accelerator, "gpuSharingConfig"); sharing != nil {
-			gpu.Sharing = &config.GPUSharing{
+			gpu.Sharing = &nodepool.Sharing{
 				Strategy:   text(sharing, "gpuSharingStrategy"),
 				MaxClients: numberOr(sharing, "maxSharedClientsPerGpu", 0),
 			}
@@ -112,7 +112,7 @@ func resources(amount capacity.Resources) corev1.ResourceList {
 }
 
 // nodeLabels are the pool's own and those that GKE adds.
-func nodeLabels(inputs pulumiresource.PropertyMap, machine gcp.Machine, gpu config.GPU) map[string]string {
+func nodeLabels(inputs pulumiresource.PropertyMap, machine gcp.Machine, gpu nodepool.GPU) map[string]string {
 	node := object(inputs, "nodeConfig")
 	labels := map[string]string{}
 	own := object(node, "labels")
@@ -144,7 +144,7 @@ func nodeLabels(inputs pulumiresource.PropertyMap, machine gcp.Machine, gpu conf
 
 // gpuLabels tell what GPUs a node has, how they are divided, and who installs the
 // driver.
-func gpuLabels(node pulumiresource.PropertyMap, gpu config.GPU) map[string]string {
+func gpuLabels(node pulumiresource.PropertyMap, gpu nodepool.GPU) map[string]string {
 	if gpu.Count == 0 {
 		return nil
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
-	"persia/config"
+	"persia/config/nodepool"
 	"persia/sandbox/gcp/google"
 	"persia/stack"
 )
@@ -308,7 +308,7 @@ func TestEditsOfAPoolAreCarriedOut(t *testing.T) {
 	edits["the last label"] = edit{values{"labels": values{"team": "ads"}}, values{"labels": values{}}}
 	edits["the last taint"] = edit{values{"taints": []any{values{"key": "a", "value": "b", "effect": "NoSchedule"}}}, values{"taints": []any{}}}
 	updated := []string{"the last label", "the last taint"}
-	for _, field := range reflect.VisibleFields(reflect.TypeFor[config.NodePool]()) {
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[nodepool.Pool]()) {
 		if field.Tag.Get("change") == "update" {
 			updated = append(updated, field.Name)
 		}

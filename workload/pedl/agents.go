@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"persia/config"
+	config "persia/config/pedl"
 	"persia/kube"
 )
 
@@ -24,7 +24,7 @@ const (
 
 // AgentsArgs describes the agents.
 type AgentsArgs struct {
-	PEDL config.PEDL
+	PEDL config.Platform
 	// MasterIP is the address of the master's service. Trials get it from their
 	// agents, and Docker's containers do not know the names of Kubernetes.
 	MasterIP pulumi.Input
@@ -81,7 +81,7 @@ func daemonSet(args AgentsArgs) *appsv1.DaemonSet {
 func agentPod(args AgentsArgs) corev1.PodSpec {
 	pod := corev1.PodSpec{
 		ImagePullSecrets: []corev1.LocalObjectReference{{Name: pullSecretName}},
-		NodeSelector:     map[string]string{config.PEDLAgentTaint.Key: config.PEDLAgentTaint.Value},
+		NodeSelector:     map[string]string{config.AgentTaint.Key: config.AgentTaint.Value},
 		Tolerations:      agentTolerations(args),
 		Containers: []corev1.Container{{
 			Name:            "agent",
@@ -112,9 +112,9 @@ func mountDocker(pod *corev1.PodSpec) {
 // written, and for those of the pools, each once.
 func agentTolerations(args AgentsArgs) []corev1.Toleration {
 	tolerations := []corev1.Toleration{{
-		Key:    config.PEDLAgentTaint.Key,
-		Value:  config.PEDLAgentTaint.Value,
-		Effect: config.PEDLAgentTaint.Effect,
+		Key:    config.AgentTaint.Key,
+		Value:  config.AgentTaint.Value,
+		Effect: config.AgentTaint.Effect,
 	}}
 	for _, t := range slices.Concat(args.PEDL.Agent.Tolerations, args.Tolerations) {
 		if !slices.ContainsFunc(tolerations, func(other corev1.Toleration) bool { return sameToleration(other, t) }) {
@@ -132,7 +132,7 @@ func sameToleration(a, b corev1.Toleration) bool {
 }
 
 // agentEnv are the agent's options. Those that are written win.
-func agentEnv(pedl config.PEDL) []corev1.EnvVar {
+func agentEnv(pedl config.Platform) []corev1.EnvVar {
 	env := []corev1.EnvVar{
 		{Name: masterAddressKey, ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{
 			LocalObjectReference: corev1.LocalObjectReference{Name: agentName}, Key: masterAddressKey,

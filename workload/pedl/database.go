@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"persia/config"
+	config "persia/config/pedl"
 	"persia/kube"
 )
 
@@ -31,7 +31,7 @@ const (
 
 // DatabaseArgs describes PostgreSQL.
 type DatabaseArgs struct {
-	PostgreSQL config.PEDLPostgreSQL
+	PostgreSQL config.PostgreSQL
 	// Placement is where it runs.
 	Placement kube.Placement
 	// Adopter registers the claim of a class, which outlives the stack. It is given
@@ -97,21 +97,21 @@ func NewDatabase(ctx *pulumi.Context, name string, args DatabaseArgs, opts ...pu
 // with another one it starts again.
 const versionAnnotation = "configuration-version"
 
-func passwordSecret(postgreSQL config.PEDLPostgreSQL) *corev1.Secret {
+func passwordSecret(postgreSQL config.PostgreSQL) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: meta(NamespaceName, databaseName, databasePart),
 		Data:       map[string][]byte{passwordKey: []byte(string(postgreSQL.Password))},
 	}
 }
 
-func settingsMap(postgreSQL config.PEDLPostgreSQL) *corev1.ConfigMap {
+func settingsMap(postgreSQL config.PostgreSQL) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		ObjectMeta: meta(NamespaceName, databaseName, databasePart),
 		Data:       map[string]string{"extended.conf": ExtendedConfig(postgreSQL.ExtendedConfig)},
 	}
 }
 
-func databaseService(service config.PostgreSQLService) *corev1.Service {
+func databaseService(service config.DatabaseService) *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: meta(NamespaceName, databaseName, databasePart),
 		Spec: corev1.ServiceSpec{
@@ -139,9 +139,9 @@ func headlessService() *corev1.Service {
 }
 
 // classClaim asks a storage class for a volume.
-func classClaim(persistence config.PostgreSQLPersistence) *corev1.PersistentVolumeClaim {
+func classClaim(persistence config.Persistence) *corev1.PersistentVolumeClaim {
 	claim := &corev1.PersistentVolumeClaim{
-		ObjectMeta: meta(NamespaceName, config.PEDLVolume, databasePart),
+		ObjectMeta: meta(NamespaceName, config.VolumeName, databasePart),
 		Spec: corev1.PersistentVolumeClaimSpec{
 			AccessModes:      []corev1.PersistentVolumeAccessMode{persistence.AccessMode},
 			StorageClassName: &persistence.StorageClass,
@@ -155,14 +155,14 @@ func classClaim(persistence config.PostgreSQLPersistence) *corev1.PersistentVolu
 }
 
 // ClaimName is the claim that the database's data is on, or empty if it is on none.
-func ClaimName(persistence config.PostgreSQLPersistence) string {
+func ClaimName(persistence config.Persistence) string {
 	switch {
-	case !*persistence.Enabled:
+	case !persistence.Enabled:
 		return ""
 	case persistence.ExistingClaim != "":
 		return persistence.ExistingClaim
 	default:
-		return config.PEDLVolume
+		return config.VolumeName
 	}
 }
 
@@ -182,7 +182,7 @@ func statefulSet(args DatabaseArgs) *appsv1.StatefulSet {
 	}
 }
 
-func postgreSQLPod(postgreSQL config.PEDLPostgreSQL) corev1.PodSpec {
+func postgreSQLPod(postgreSQL config.PostgreSQL) corev1.PodSpec {
 	group, writable, rootMismatch := int64(postgreSQLUser), false, corev1.FSGroupChangeOnRootMismatch
 	// Time to write what is in memory to the disk.
 	grace := int64(120)
@@ -227,7 +227,7 @@ func postgreSQLPod(postgreSQL config.PEDLPostgreSQL) corev1.PodSpec {
 	return pod
 }
 
-func dataSource(persistence config.PostgreSQLPersistence) corev1.VolumeSource {
+func dataSource(persistence config.Persistence) corev1.VolumeSource {
 	claim := ClaimName(persistence)
 	if claim == "" {
 		return corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}
@@ -236,7 +236,7 @@ func dataSource(persistence config.PostgreSQLPersistence) corev1.VolumeSource {
 }
 
 // postgreSQLEnv is what Bitnami's image makes the database from, once.
-func postgreSQLEnv(postgreSQL config.PEDLPostgreSQL) []corev1.EnvVar {
+func postgreSQLEnv(postgreSQL config.PostgreSQL) []corev1.EnvVar {
 	env := []corev1.EnvVar{
 		{Name: "POSTGRESQL_USERNAME", Value: adminUser},
 		{Name: "POSTGRESQL_PASSWORD", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{

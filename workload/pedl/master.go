@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"persia/config"
+	config "persia/config/pedl"
 	"persia/kube"
 )
 
@@ -27,7 +27,7 @@ const (
 
 // MasterArgs describes the master.
 type MasterArgs struct {
-	PEDL config.PEDL
+	PEDL config.Platform
 	// Placement is where it runs.
 	Placement kube.Placement
 	// Needs come before it: the namespace, and its database.
@@ -96,7 +96,7 @@ func deployment(args MasterArgs) *appsv1.Deployment {
 	}
 }
 
-func masterPod(pedl config.PEDL) corev1.PodSpec {
+func masterPod(pedl config.Platform) corev1.PodSpec {
 	const volume = "configuration"
 	return corev1.PodSpec{
 		ImagePullSecrets: []corev1.LocalObjectReference{{Name: pullSecretName}},

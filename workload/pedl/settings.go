@@ -9,12 +9,13 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"persia/config"
+	"persia/config/decode"
+	config "persia/config/pedl"
 )
 
 // ExtendedConfig is the text of settings of PostgreSQL, whose names are given in
 // camel case: maxConnections is max_connections.
-func ExtendedConfig(settings map[string]config.PostgreSQLValue) string {
+func ExtendedConfig(settings map[string]config.SettingValue) string {
 	var text strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		value := strings.NewReplacer(`\`, `\\`, `'`, `''`).Replace(string(settings[name]))
@@ -34,12 +35,12 @@ type connection struct {
 	host           string
 	port           int
 	user, database string
-	password       config.Secret
+	password       decode.Secret
 	// external says that the database is not the stack's.
 	external bool
 }
 
-func connectionOf(postgreSQL config.PEDLPostgreSQL) connection {
+func connectionOf(postgreSQL config.PostgreSQL) connection {
 	if e := postgreSQL.External; e != nil {
 		return connection{e.Host, e.Port, e.User, e.Database, e.Password, true}
 	}

@@ -1,0 +1,163 @@
+package job
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/config/check"
+	"persia/config/pod"
+)
+
+// checker checks the jobs of a stack.
+type checker struct {
+	*check.Problems
+	place Place
+}
+
+// Check checks the jobs of a stack file, each at its own path. Whether the roles fit
+// the nodes of their pools is checked elsewhere.
+func Check(p *check.Problems, jobs []Job, place Place) {
+	c := &checker{p, place}
+	names := make([]string, len(jobs))
+	for i := range jobs {
+		names[i] = jobs[i].Name
+		c.job(jobs[i].At(), &jobs[i])
+	}
+	check.Unique(names, func(i, first int) {
+		p.Duplicate(jobs[i].At().Child("name"), names[i], "is that of %s; each job has a name of its own", p.PathOf(jobs[first].At()))
+	})
+}
+
+func (c *checker) job(path *field.Path, j *Job) {
+	c.Name(path.Child("name"), j.Name, validation.IsDNS1035Label)
+	checkDerivedNames(c.Problems, path.Child("name"), j.Name)
+	c.Name(path.Child("runId"), j.RunID, validation.IsDNS1123Label)
+	checkEnv(c.Problems, path.Child("env"), j.Env)
+	checkPersiaEnv(c.Problems, path.Child("persiaEnv"), j.PersiaEnv)
+	c.mounts(path.Child("mounts"), j.Mounts, nil)
+	pod.PullSecrets(c.Problems, path.Child("imagePullSecrets"), j.ImagePullSecrets)
+	checkScript(c.Problems, path.Child("script"), j.Script)
+	checkVolumes(c.Problems, path.Child("volumes"), j.Volumes)
+	for _, r := range j.Roles() {
+		checkRole(c.Problems, path.Child(r.Field), r.Role)
+		c.mounts(path.Child(r.Field, "mounts"), r.Mounts, j.Mounts)
+		checkVolumeMounts(c.Problems, path.Child(r.Field, "volumeMounts"), j, r.Role)
+	}
+	checkProcesses(c.Problems, path.Child("nnWorker", "nprocPerNode"), j.NNWorker)
+	if j.Engine == EngineOperator {
+		c.operator(path, j)
+	}
+}
+
+// hashLength is what the label controller-revision-hash of a StatefulSet's pods
+// has more than the StatefulSet's name: a hyphen and up to ten characters. The
+// index in a pod's name is shorter.
+const hashLength = 11
+
+// derivedName is that of a service of a job: the job's name with a suffix. The roles
+// are StatefulSets of the same name, and need some characters more.
+type derivedName struct {
+	suffix string
+	more   int
+}
+
+func derivedNames() []derivedName {
+	names := []derivedName{{"-metrics-gateway-service", 0}}
+	for _, kind := range Kinds() {
+		names = append(names, derivedName{"-" + kind.Name, hashLength})
+	}
+	return names
+}
+
+// Services are the names of the services that the job makes.
+func (j *Job) Services() []string {
+	var services []string
+	for _, d := range derivedNames() {
+		services = append(services, j.Name+d.suffix)
+	}
+	return services
+}
+
+// checkDerivedNames checks that all names made of a job's name can be labels.
+func checkDerivedNames(p *check.Problems, path *field.Path, name string) {
+	longest, why := validation.DNS1123LabelMaxLength, ""
+	for _, d := range derivedNames() {
+		if most := validation.DNS1123LabelMaxLength - len(d.suffix) - d.more; most < longest {
+			longest = most
+			why = fmt.Sprintf("so that NAME%s, and the %d characters that a pod label adds to it, have at most %d", d.suffix, d.more, validation.DNS1123LabelMaxLength)
+		}
+	}
+	p.AtMost(longest, path, name, why)
+}
+
+// computedEnv are the variables that the program computes and that would break
+// the job with any other value. All others that it sets can be overridden.
+var computedEnv = []string{
+	"REPLICA_INDEX", "REPLICA_SIZE",
+	"NODE_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "NPROC_PER_NODE",
+}
+
+// checkEnv checks the variables of a job or of a role.
+func checkEnv(p *check.Problems, path *field.Path, env []corev1.EnvVar) {
+	pod.Env(p, path, env)
+	for i, e := range env {
+		if slices.Contains(computedEnv, e.Name) {
+			p.Invalid(path.Index(i).Child("name"), e.Name, "is decided by replicas and nprocPerNode; remove it and set those")
+		}
+	}
+}
+
+func checkPersiaEnv(p *check.Problems, at *field.Path, env PersiaEnv) {
+	for _, file := range []struct{ name, path string }{
+		{"PERSIA_GLOBAL_CONFIG", env.GlobalConfig},
+		{"PERSIA_EMBEDDING_CONFIG", env.EmbeddingConfig},
+		{"PERSIA_NN_WORKER_ENTRY", env.NNWorkerEntry},
+		{"PERSIA_DATALOADER_ENTRY", env.DataloaderEntry},
+	} {
+		switch {
+		case file.path == "":
+			p.Required(at.Child(file.name), "write the file's absolute path in the containers, like /workspace/config.yml")
+		case !path.IsAbs(file.path):
+			p.Invalid(at.Child(file.name), file.path, "must be the file's absolute path in the containers, like %s", path.Join("/workspace", file.path))
+		}
+	}
+}
+
+func checkScript(p *check.Problems, path *field.Path, s *Script) {
+	if s == nil {
+		return
+	}
+	check.Directory(p, path.Child("python"), s.Python)
+	check.Directory(p, path.Child("runtime"), s.Runtime)
+	check.Port(p, path.Child("port"), s.Port)
+}
+
+func checkRole(p *check.Problems, path *field.Path, r *Role) {
+	if r.Replicas < 1 {
+		p.Invalid(path.Child("replicas"), r.Replicas, "must be at least 1; a PERSIA job needs each of its roles")
+	}
+	if strings.ContainsFunc(r.Image, unicode.IsSpace) {
+		p.Invalid(path.Child("image"), r.Image, "must be an image reference without spaces, like persiaml/persia-cpu-runtime:latest")
+	}
+	if r.TerminationGracePeriodSeconds < 0 {
+		p.Invalid(path.Child("terminationGracePeriodSeconds"), r.TerminationGracePeriodSeconds, "must be at least 1; leave it out for the default")
+	}
+	checkEnv(p, path.Child("env"), r.Env)
+}
+
+func checkProcesses(p *check.Problems, path *field.Path, w NNWorker) {
+	gpus := pod.GPUs(w.Resources)
+	switch {
+	case w.NprocPerNode < 1:
+		p.Invalid(path, w.NprocPerNode, "must be at least 1; leave it out for one process a GPU")
+	case gpus > 0 && w.NprocPerNode > gpus:
+		p.Invalid(path, w.NprocPerNode, "must be at most the %d GPUs that a replica asks for; leave it out for one process a GPU", gpus)
+	}
+}

@@ -1,0 +1,70 @@
+package job
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/config/check"
+)
+
+// sharedMemory is where the processes of a replica exchange data.
+const sharedMemory = "/dev/shm"
+
+// takenPaths are where the program itself mounts something.
+var takenPaths = map[string]string{
+	sharedMemory:      "shared memory",
+	"/opt/persia":     "where the script is that replicas start with",
+	"/var/lib/persia": "where a replica that has finished is remembered",
+}
+
+// mounts checks the mounts of a job, or those of a role, which come to the job's.
+func (c *checker) mounts(path *field.Path, mounts, ofJob []Mount) {
+	paths := make([]string, len(mounts))
+	for i, m := range mounts {
+		at := path.Index(i)
+		paths[i] = m.MountPath
+		c.mountedVolume(at.Child("volume"), m.Volume)
+		check.Directory(c.Problems, at.Child("mountPath"), m.MountPath)
+		if taken := takenPaths[m.MountPath]; taken != "" {
+			c.Invalid(at.Child("mountPath"), m.MountPath, "is %s; choose another path", taken)
+		}
+		if slices.ContainsFunc(ofJob, func(other Mount) bool { return other.MountPath == m.MountPath }) {
+			c.Duplicate(at.Child("mountPath"), m.MountPath, "is that of a mount of the job, which every role has; each volume has a path of its own")
+		}
+	}
+	check.Unique(paths, func(i, first int) {
+		c.Duplicate(path.Index(i).Child("mountPath"), paths[i], "is that of mounts[%d]; each volume has a path of its own", first)
+	})
+}
+
+func (c *checker) mountedVolume(path *field.Path, name string) {
+	if _, ok := c.place.volume(name); ok && name != "" || c.place.VolumesUnknown {
+		return
+	}
+	if len(c.place.Volumes) == 0 {
+		c.Invalid(path, name, "must be a volume, and the stack has none; write one in %s", c.place.StorageKey)
+		return
+	}
+	c.Invalid(path, name, "must be one of the stack's volumes: %s", check.Or(c.place.volumeNames()))
+}
+
+// ClaimMounts are the mounts of the stack's volumes by a role: its own and the job's,
+// and those of the job's Volumes over the claims of the stack's.
+func (j *Job) ClaimMounts(role *Role, volumes []Volume) []Mount {
+	mounts := j.MountsOf(*role)
+	for _, volume := range j.Volumes {
+		claim := volume.PersistentVolumeClaim
+		if claim == nil {
+			continue
+		}
+		for _, of := range volumes {
+			for _, mount := range role.VolumeMounts {
+				if of.Claim == claim.ClaimName && mount.Name == volume.Name {
+					mounts = append(mounts, Mount{Volume: of.Name, MountPath: mount.MountPath, ReadOnly: mount.ReadOnly || claim.ReadOnly})
+				}
+			}
+		}
+	}
+	return mounts
+}

@@ -1,0 +1,107 @@
+package pedl
+
+import (
+	"maps"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/config/check"
+)
+
+func checkAddresses(p *check.Problems, path *field.Path, addresses []string) {
+	for i, address := range addresses {
+		checkAddress(p, path.Index(i), address)
+	}
+	check.Unique(addresses, func(i, _ int) { p.Duplicate(path.Index(i), addresses[i], "write each address once") })
+}
+
+func checkAddress(p *check.Problems, path *field.Path, address string) {
+	if net.ParseIP(address) == nil {
+		p.Invalid(path, address, "must be an address like 10.0.0.2")
+	}
+}
+
+func checkService(p *check.Problems, path *field.Path, s Service) {
+	check.Port(p, path.Child("port"), s.Port)
+	checkAddresses(p, path.Child("externalIPs"), s.ExternalIPs)
+	checkAnnotations(p, path.Child("annotations"), s.Annotations)
+	switch at := path.Child("nodePort"); {
+	case s.NodePort == 0:
+	case s.Type == corev1.ServiceTypeClusterIP:
+		p.Invalid(at, s.NodePort, "is for the types NodePort and LoadBalancer, and type is %s; remove one of the two", s.Type)
+	case s.NodePort < 30000 || s.NodePort > 32767:
+		p.Invalid(at, s.NodePort, "must be from 30000 to 32767; leave it out, and Kubernetes chooses one")
+	}
+	if s.ClusterIP != "" {
+		checkAddress(p, path.Child("clusterIP"), s.ClusterIP)
+	}
+	checkLoadBalancer(p, path, s)
+}
+
+func checkLoadBalancer(p *check.Problems, path *field.Path, s Service) {
+	ip, ranges := path.Child("loadBalancerIP"), path.Child("loadBalancerSourceRanges")
+	if s.Type != corev1.ServiceTypeLoadBalancer {
+		const other = "is for the type LoadBalancer, and type is %s; remove one of the two"
+		if s.LoadBalancerIP != "" {
+			p.Invalid(ip, s.LoadBalancerIP, other, s.Type)
+		}
+		if len(s.LoadBalancerSourceRanges) > 0 {
+			p.Invalid(ranges, s.LoadBalancerSourceRanges, other, s.Type)
+		}
+		return
+	}
+	if s.LoadBalancerIP != "" {
+		checkAddress(p, ip, s.LoadBalancerIP)
+	}
+	for i, text := range s.LoadBalancerSourceRanges {
+		if _, err := netip.ParsePrefix(text); err != nil {
+			p.Invalid(ranges.Index(i), text, "must be a network in CIDR notation, like 203.0.113.0/24")
+		}
+	}
+}
+
+func checkAnnotations(p *check.Problems, path *field.Path, annotations map[string]string) {
+	for _, key := range slices.Sorted(maps.Keys(annotations)) {
+		for _, message := range validation.IsQualifiedName(strings.ToLower(key)) {
+			p.Invalid(path.Key(key), key, "%s", message)
+		}
+	}
+}
+
+func checkIngress(p *check.Problems, path *field.Path, in Ingress) {
+	if !in.Enabled {
+		for _, given := range []struct {
+			field string
+			given bool
+		}{{"annotations", len(in.Annotations) > 0}, {"hosts", len(in.Hosts) > 0}, {"tls", len(in.TLS) > 0}} {
+			if given.given {
+				p.Forbidden(path.Child(given.field), "enabled is false; write enabled: true, or remove it")
+			}
+		}
+		return
+	}
+	checkAnnotations(p, path.Child("annotations"), in.Annotations)
+	for i, host := range in.Hosts {
+		checkIngressHost(p, path.Child("hosts").Index(i), host)
+	}
+	check.Unique(in.Hosts, func(i, _ int) { p.Duplicate(path.Child("hosts").Index(i), in.Hosts[i], "write each host once") })
+	for i, certificate := range in.TLS {
+		at := path.Child("tls").Index(i)
+		p.Name(at.Child("secretName"), certificate.SecretName, validation.IsDNS1123Subdomain)
+		for j, host := range certificate.Hosts {
+			checkIngressHost(p, at.Child("hosts").Index(j), host)
+		}
+	}
+}
+
+func checkIngressHost(p *check.Problems, path *field.Path, host string) {
+	if len(validation.IsDNS1123Subdomain(host)) > 0 && len(validation.IsWildcardDNS1123Subdomain(host)) > 0 {
+		p.Invalid(path, host, "must be a name like pedl.example.com, in lower case")
+	}
+}
