@@ -21,7 +21,7 @@ up: sandbox ## Bring STACK up in the sandbox, or up to date.
 
 train: STACK = train
 train: STACKS = examples
-train: sandbox node-packages ## Run the pods of STACK on a real node of this machine (not to the end yet: docs/sandbox.md).
+train: sandbox node-packages ## Train examples/Pulumi.train.yaml with PERSIA's own processes on a real node.
 	@$(SANDBOX) train --stack $(STACK) --stacks $(STACKS)
 
 preview: sandbox ## Show what `make up` would do.

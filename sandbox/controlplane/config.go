@@ -12,10 +12,14 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// AdvertisedAddress is where pods are told that the API server is: an address for
-// documentation (RFC 5737), which is nobody's. It listens on loopback alone, and a real
-// node relays to it.
-const AdvertisedAddress = "192.0.2.1"
+// AdvertisedAddress and AdvertisedPort are where pods of a real node find the API
+// server. The address is one for documentation (RFC 5737), which is nobody's: the API
+// server listens on loopback alone, and a real node relays to it. The port is that of
+// GKE's control planes, which network policies name.
+const (
+	AdvertisedAddress = "192.0.2.1"
+	AdvertisedPort    = 443
+)
 
 // apiServiceAddress is that of the Service kubernetes: the first of the API server's
 // default range, 10.0.0.0/24.
@@ -133,8 +137,10 @@ func (c *Cluster) config(ports []int) any {
 		},
 		"componentsPatches": []object{
 			{"name": "kube-apiserver", "extraArgs": []object{
-				// A real node has this address for it.
 				{"key": "advertise-address", "value": AdvertisedAddress},
+				// The API server would publish that address with the port that it
+				// listens on. A real node publishes the one that it relays from.
+				{"key": "endpoint-reconciler-type", "value": "none"},
 				// The name of a node resolves nowhere.
 				{"key": "kubelet-preferred-address-types", "value": "InternalIP"},
 				// A real kubelet lets nobody in without. kwokctl makes the certificate.

@@ -1,5 +1,3 @@
-//go:build realnode
-
 package e2e
 
 import (

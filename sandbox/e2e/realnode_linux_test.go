@@ -1,5 +1,3 @@
-//go:build realnode
-
 package e2e
 
 import (
@@ -47,7 +45,8 @@ func TestRealNode(t *testing.T) {
 	n := newRealNode(t)
 	n.serve()
 	t.Run("volumes, downward API and logs", n.testSurroundings)
-	t.Run("names, addresses and policies", n.testNetwork)
+	t.Run("addresses of services", n.testServices)
+	t.Run("names and policies", n.testNetwork)
 	t.Run("time to end", n.testTermination)
 	t.Run("nothing is left", n.testNothingLeft)
 }
@@ -229,15 +228,11 @@ func (n *realNode) testNetwork(t *testing.T) {
 	}
 	assert.Equal(t, "from the ConfigMap\n", n.logs("b", "stranger"), "no policy yet")
 
-	_, err := n.client.NetworkingV1().NetworkPolicies("a").Create(t.Context(), &networkingv1.NetworkPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: "own"},
-		Spec: networkingv1.NetworkPolicySpec{
-			PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
-			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
-			Ingress:     []networkingv1.NetworkPolicyIngressRule{{From: []networkingv1.NetworkPolicyPeer{{PodSelector: &metav1.LabelSelector{}}}}},
-		},
-	}, metav1.CreateOptions{})
-	require.NoError(t, err)
+	n.createPolicy("a", "own", networkingv1.NetworkPolicySpec{
+		PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
+		PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
+		Ingress:     []networkingv1.NetworkPolicyIngressRule{{From: []networkingv1.NetworkPolicyPeer{{PodSelector: &metav1.LabelSelector{}}}}},
+	})
 	until := busyboxPod("b", "until-refused", "while "+web+"; do sleep 1; done")
 	assert.Equal(t, corev1.PodSucceeded, n.finish(until), "pods of another namespace are kept out")
 	for _, pod := range []*corev1.Pod{
@@ -248,6 +243,33 @@ func (n *realNode) testNetwork(t *testing.T) {
 	}
 	allowed := busyboxPod("a", "allowed", "until "+web+"; do sleep 1; done; "+headless)
 	assert.Equal(t, corev1.PodSucceeded, n.finish(allowed), "pods of the namespace are let in: %s", n.logs("a", "allowed"))
+}
+
+func (n *realNode) createPolicy(namespace, name string, spec networkingv1.NetworkPolicySpec) {
+	n.t.Helper()
+	_, err := n.client.NetworkingV1().NetworkPolicies(namespace).Create(n.t.Context(),
+		&networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}, metav1.CreateOptions{})
+	require.NoError(n.t, err)
+}
+
+// testServices covers what operators depend on: a pod whose egress is limited to port
+// 443 reaches the API server, and a call to a Service that kube-proxy does not know yet
+// waits.
+func (n *realNode) testServices(t *testing.T) {
+	early := busyboxPod("b", "early", "fetch tcp://10.0.0.250:443")
+	assert.Equal(t, corev1.PodFailed, n.finish(early))
+	assert.Contains(t, n.logs("b", "early"), "i/o timeout", "no Service has the address yet")
+
+	port, dns := intstr.FromInt32(443), intstr.FromInt32(53)
+	udp := corev1.ProtocolUDP
+	n.createPolicy("b", "https", networkingv1.NetworkPolicySpec{
+		PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{"app": "operator"}},
+		PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeEgress},
+		Egress:      []networkingv1.NetworkPolicyEgressRule{{Ports: []networkingv1.NetworkPolicyPort{{Port: &port}, {Port: &dns, Protocol: &udp}}}},
+	})
+	operator := busyboxPod("b", "operator", "while fetch http://web.a; do sleep 1; done; fetch tcp://kubernetes.default.svc:443")
+	operator.Labels = map[string]string{"app": "operator"}
+	assert.Equal(t, corev1.PodSucceeded, n.finish(operator), "after the policy has closed port 80: %s", n.logs("b", "operator"))
 }
 
 func (n *realNode) testTermination(t *testing.T) {

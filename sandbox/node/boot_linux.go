@@ -90,6 +90,9 @@ func (o Options) configureNetwork() error {
 		"addr add " + dnsAddress + "/32 dev lo",
 		fmt.Sprintf("addr add %s/%d dev eth0", l.machine, l.prefix),
 		"link set eth0 up",
+		// Until kube-proxy knows a Service, what is sent to it gets lost and is sent
+		// again, as on any node. Without a route, it would fail at once.
+		"route add blackhole " + serviceSubnet,
 	} {
 		if err := ip(command); err != nil {
 			return err

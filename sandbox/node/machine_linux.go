@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -16,6 +17,8 @@ import (
 
 	"golang.org/x/sys/unix"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"persia/sandbox/controlplane"
 )
 
 // machine is a running one.
@@ -24,7 +27,7 @@ type machine struct {
 	cmd     *exec.Cmd
 	// plugged is closed once the machine has its network.
 	plugged *os.File
-	relay   net.Listener
+	relays  []net.Listener
 }
 
 // runMachine runs a machine for a node until ctx ends or the machine does. It leaves
@@ -53,11 +56,12 @@ func runMachine(ctx context.Context, o Options, node string, logger *slog.Logger
 		return err
 	}
 	if err := m.connect(ctx, cgroup); err != nil {
+		m.closeRelays()
 		_ = m.cmd.Process.Kill()
 		_ = m.cmd.Wait()
 		return fmt.Errorf("connect the machine: %w", err)
 	}
-	defer func() { _ = m.relay.Close() }()
+	defer m.closeRelays()
 	stop := context.AfterFunc(ctx, func() { _ = m.cmd.Process.Kill() })
 	defer stop()
 	err = m.cmd.Wait()
@@ -150,11 +154,26 @@ func (m *machine) connect(ctx context.Context, cgroup string) error {
 	if err != nil {
 		return err
 	}
-	if m.relay, err = listenIn(pid, net.JoinHostPort("", port)); err != nil {
-		return err
+	// The machine's own programs call the API server by the address that the host has
+	// for it, and pods by the address of its Service.
+	for _, address := range []string{
+		net.JoinHostPort("127.0.0.1", port),
+		net.JoinHostPort(controlplane.AdvertisedAddress, strconv.Itoa(controlplane.AdvertisedPort)),
+	} {
+		listener, err := listenIn(pid, address)
+		if err != nil {
+			return err
+		}
+		m.relays = append(m.relays, listener)
+		go relay(ctx, listener, server)
 	}
-	go relay(ctx, m.relay, server)
 	return m.plugged.Close()
+}
+
+func (m *machine) closeRelays() {
+	for _, listener := range m.relays {
+		_ = listener.Close()
+	}
 }
 
 // apiServer is the address of the API server, as host:port.
@@ -179,7 +198,8 @@ func ip(arguments string) error {
 	return nil
 }
 
-// listenIn listens in the network of the process pid.
+// listenIn listens in the network of the process pid, which need not have the address
+// yet.
 func listenIn(pid int, address string) (net.Listener, error) {
 	type result struct {
 		listener net.Listener
@@ -199,7 +219,14 @@ func listenIn(pid int, address string) (net.Listener, error) {
 			if err := unix.Setns(int(network.Fd()), unix.CLONE_NEWNET); err != nil {
 				return nil, fmt.Errorf("enter the machine's network: %w", err)
 			}
-			return net.Listen("tcp", address)
+			early := net.ListenConfig{Control: func(_, _ string, socket syscall.RawConn) error {
+				var set error
+				err := socket.Control(func(fd uintptr) {
+					set = unix.SetsockoptInt(int(fd), unix.SOL_IP, unix.IP_FREEBIND, 1)
+				})
+				return errors.Join(err, set)
+			}}
+			return early.Listen(context.Background(), "tcp", address)
 		}()
 		done <- result{listener, err}
 	}()

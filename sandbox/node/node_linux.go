@@ -2,15 +2,20 @@ package node
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"os"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"persia/sandbox/controlplane"
 )
 
 const (
@@ -54,6 +59,9 @@ func runFor(ctx context.Context, o Options, client kubernetes.Interface, node *c
 		defer stop()
 		awaitGone(running, client, node.UID)
 	}()
+	if err := advertise(ctx, client); err != nil {
+		return fmt.Errorf("publish the address of the API server: %w", err)
+	}
 	if err := o.eraseDiskOf(node.UID); err != nil {
 		return err
 	}
@@ -62,6 +70,24 @@ func runFor(ctx context.Context, o Options, client kubernetes.Interface, node *c
 	}
 	logger.Info("a machine is shut down", "node", node.Name)
 	return nil
+}
+
+// advertise publishes, once, the address that machines relay to the API server from: it
+// is that of the Service kubernetes.
+func advertise(ctx context.Context, client kubernetes.Interface) error {
+	_, err := client.DiscoveryV1().EndpointSlices(metav1.NamespaceDefault).Create(ctx, &discoveryv1.EndpointSlice{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:   "kubernetes",
+			Labels: map[string]string{discoveryv1.LabelServiceName: "kubernetes"},
+		},
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{controlplane.AdvertisedAddress}}},
+		Ports:       []discoveryv1.EndpointPort{{Name: new("https"), Port: new(int32(controlplane.AdvertisedPort))}},
+	}, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
 }
 
 // eraseDiskOf leaves the disk only if it is of the node with the uid.
