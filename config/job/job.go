@@ -25,14 +25,13 @@ type Job struct {
 	// roles and PersiaEnv are required where no Manifest has them.
 	Name string `json:"name,omitempty" beside:"manifest"`
 	// RunID names one run of the training. A replica that has finished with success
-	// stays finished in this run: another name starts the training over. Default
-	// "1".
+	// stays finished in this run: another name starts the training over.
 	RunID string `json:"runId,omitempty" default:"1" beside:"manifest"`
 	// Suspend removes all replicas of the job, so that their nodes can go: once the
-	// training has finished, or until it goes on. Default false.
+	// training has finished, or until it goes on.
 	Suspend bool `json:"suspend,omitempty" beside:"manifest"`
 	// Engine is what makes the job's pods: statefulset, which is this program, or
-	// operator, which is PERSIA's own. Default statefulset.
+	// operator, which is PERSIA's own.
 	Engine Engine `json:"engine,omitempty" default:"statefulset" enum:"statefulset,operator" beside:"manifest"`
 	// Script starts the roles with a script instead of persia-launcher, which the
 	// images of older releases of PERSIA lack.
@@ -49,22 +48,21 @@ type Job struct {
 	// Volumes are volumes of Kubernetes, of any kind, for the volumeMounts of the
 	// roles.
 	Volumes []corev1.Volume `json:"volumes,omitempty"`
-	// EnableMetrics adds a Pushgateway that the roles push to. Default true.
+	// EnableMetrics adds a Pushgateway that the roles push to.
 	EnableMetrics bool `json:"enableMetrics,omitempty" default:"true"`
-	// LogLevel is one of trace, debug, info, warn and error. Default info.
+	// LogLevel is one of trace, debug, info, warn and error.
 	LogLevel string `json:"logLevel,omitempty" default:"info" enum:"trace,debug,info,warn,error"`
-	// RestartPolicy is what becomes of a pod of PERSIA's operator that has ended:
-	// Never, OnFailure or Always. Default Never. The engine statefulset starts a
-	// replica that failed again, and one that finished never, whatever is written
-	// here.
+	// RestartPolicy is what becomes of a pod of PERSIA's operator that has ended: Never,
+	// OnFailure or Always. The engine statefulset starts a replica that failed again,
+	// and one that finished never, whatever is written here.
 	RestartPolicy corev1.RestartPolicy `json:"restartPolicy,omitempty" default:"Never" enum:"Never,OnFailure,Always"`
-	// ImagePullPolicy is Always, IfNotPresent or Never. Default Always.
+	// ImagePullPolicy is Always, IfNotPresent or Never.
 	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty" default:"Always" enum:"Always,IfNotPresent,Never"`
 	// ImagePullSecrets are Secrets of the namespace persia with the credentials of
 	// registries.
 	ImagePullSecrets []corev1.LocalObjectReference `json:"imagePullSecrets,omitempty" beside:"manifest"`
-	// AutomountServiceAccountToken lets the containers talk to the Kubernetes API,
-	// with what rights the service account persia is given. Default false.
+	// AutomountServiceAccountToken lets the containers talk to the Kubernetes API, with
+	// what rights the service account persia is given.
 	AutomountServiceAccountToken bool `json:"automountServiceAccountToken,omitempty" beside:"manifest"`
 
 	// NNWorker trains the dense neural network.
@@ -95,13 +93,12 @@ const (
 // Script is how the roles are started where there is no persia-launcher: the
 // Python scripts by Python, the servers from the directory of their programs.
 type Script struct {
-	// Python is the absolute path of the interpreter in the containers. Default
-	// /opt/conda/bin/python3.
+	// Python is the absolute path of the interpreter in the containers.
 	Python string `json:"python,omitempty" default:"/opt/conda/bin/python3"`
 	// Runtime is the absolute path of the directory, in the containers, with
 	// persia-middleware-server and persia-embedding-server.
 	Runtime string `json:"runtime"`
-	// Port is where both servers listen. Default 23333.
+	// Port is where both servers listen.
 	Port int `json:"port,omitempty" default:"23333"`
 }
 
@@ -123,14 +120,14 @@ type Mount struct {
 	Volume string `json:"volume"`
 	// MountPath is an absolute path in the containers.
 	MountPath string `json:"mountPath"`
-	// ReadOnly keeps the containers from writing to the volume. Default false.
+	// ReadOnly keeps the containers from writing to the volume.
 	ReadOnly bool `json:"readOnly,omitempty"`
 }
 
 // Role is one of the four parts of a PERSIA job: how many replicas, where and
 // how large.
 type Role struct {
-	// Replicas is the number of pods of the role. Default 1.
+	// Replicas is the number of pods of the role.
 	Replicas int `json:"replicas,omitempty" default:"1"`
 	// NodePool is the pool that the replicas are pinned to. Default: the job's.
 	NodePool string `json:"nodePool,omitempty" beside:"manifest"`
@@ -145,8 +142,8 @@ type Role struct {
 	Mounts []Mount `json:"mounts,omitempty" beside:"manifest"`
 	// VolumeMounts mount the job's Volumes, by their names.
 	VolumeMounts []corev1.VolumeMount `json:"volumeMounts,omitempty"`
-	// TerminationGracePeriodSeconds is how long a replica that is told to end may
-	// take, to write a checkpoint for example. Default 60.
+	// TerminationGracePeriodSeconds is how long a replica that is told to end may take,
+	// to write a checkpoint for example.
 	TerminationGracePeriodSeconds int `json:"terminationGracePeriodSeconds,omitempty" default:"60" beside:"manifest"`
 }
 

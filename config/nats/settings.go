@@ -10,15 +10,13 @@ import (
 // Settings is the NATS cluster that carries PERSIA's messages. Each job has one of its
 // own with these settings, or with what its own nats has instead of them.
 type Settings struct {
-	// Name is the NatsCluster's name and so that of its client service. Default
-	// persia-nats-service.
+	// Name is the NatsCluster's name and so that of its client service.
 	Name string `json:"name,omitempty" default:"persia-nats-service"`
-	// Size is the number of servers. Default 1.
+	// Size is the number of servers.
 	Size int `json:"size,omitempty" default:"1"`
-	// Version is the release of nats-server, and the tag of Image. Default
-	// 2.10.22.
+	// Version is the release of nats-server, and the tag of Image.
 	Version string `json:"version,omitempty" default:"2.10.22"`
-	// Image is the image of nats-server without a tag. Default nats.
+	// Image is the image of nats-server without a tag.
 	Image string `json:"image,omitempty" default:"nats"`
 	// MaxPayload is the largest message in bytes. Default 52428800, which PERSIA
 	// needs; nats-server accepts at most 67108864.
@@ -26,35 +24,32 @@ type Settings struct {
 	// MaxPending is how many bytes a server keeps for a client that is slow to read
 	// them, before it cuts the client off. Default four times MaxPayload.
 	MaxPending int `json:"maxPending,omitempty"`
-	// MaxConnections is how many clients a server takes. Default 65536.
+	// MaxConnections is how many clients a server takes.
 	MaxConnections int `json:"maxConnections,omitempty" default:"65536"`
-	// WriteDeadline is how long a server waits for a client to take what it sends,
-	// from 1s to 5m. Default 10s.
+	// WriteDeadline is how long a server waits for a client to take what it sends, from
+	// 1s to 5m.
 	WriteDeadline string `json:"writeDeadline,omitempty" default:"10s"`
 	// Resources are what one server asks for and may use, cpu and memory at least.
 	// Default: 500m of cpu and 1Gi of memory.
 	Resources corev1.ResourceRequirements `json:"resources,omitempty"`
 	// NodePool is the pool of the servers. Default: the system pool.
 	NodePool string `json:"nodePool,omitempty"`
-	// AntiAffinity puts each server on a node of its own. Default false.
+	// AntiAffinity puts each server on a node of its own.
 	AntiAffinity bool `json:"antiAffinity,omitempty"`
 	// Spread puts servers on different zones and nodes where there is a choice.
-	// Default true.
 	Spread bool `json:"spread,omitempty" default:"true"`
-	// Metrics adds an exporter for Prometheus to each server, on port 7777. Default
-	// false.
+	// Metrics adds an exporter for Prometheus to each server, on port 7777.
 	Metrics bool `json:"metrics,omitempty"`
-	// ConfigReload adds a container to each server that lets it take changed
-	// limits, users and certificates while it runs. Without it, such a change
-	// replaces all servers at once. Default true.
+	// ConfigReload adds a container to each server that lets it take changed limits,
+	// users and certificates while it runs. Without it, such a change replaces all
+	// servers at once.
 	ConfigReload bool `json:"configReload,omitempty" default:"true"`
 	// Users are those who may connect: the roles of jobs as the first of them, and only
 	// if their images can, as credentials of the job's nats says. Default none: then
 	// everybody may whom the network policy lets in.
 	Users []User `json:"users,omitempty"`
 	TLS   TLS    `json:"tls,omitempty"`
-	// OperatorScope is whose NatsClusters the NATS operator looks after. Default
-	// namespace.
+	// OperatorScope is whose NatsClusters the NATS operator looks after.
 	OperatorScope Scope `json:"operatorScope,omitempty" default:"namespace" enum:"namespace,cluster"`
 }
 

@@ -58,7 +58,7 @@ type Agent struct {
 	// get the label and the taint determined.ai/pedl-agent=present. Default none:
 	// then nodes are labelled by `kubectl label nodes`.
 	NodePools []string `json:"nodePools,omitempty"`
-	// EnableCPUScheduling lets agents run trials on CPUs. Default false.
+	// EnableCPUScheduling lets agents run trials on CPUs.
 	EnableCPUScheduling bool `json:"enableCPUScheduling,omitempty"`
 	// Env are environment variables of the agents, which win over those that the
 	// program sets. Default none.
@@ -123,7 +123,7 @@ type Service struct {
 
 // Ingress leads HTTP from outside of the cluster to the master.
 type Ingress struct {
-	// Enabled makes an Ingress. Default false.
+	// Enabled makes an Ingress.
 	Enabled bool `json:"enabled,omitempty"`
 	// Annotations are annotations of the Ingress, of its class for example. Default
 	// none.

@@ -1,13 +1,12 @@
 package reference
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"path"
 	"reflect"
-	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"persia/config"
@@ -134,9 +133,9 @@ func (w *walker) field(path string, f structField) Field {
 			w.problem("%s: package reference does not know where %s is described; add it to kubernetes", path, f.Type)
 		}
 		field.Least = least(f)
-		field.Default = cmp.Or(defaultOf(f, field.Type.Kind), plainDefault(field))
+		field.Default = defaultOf(f, field.Type.Kind)
 		if field.Default != "" && !strings.Contains(field.Doc, "Default ") {
-			field.Doc += " Default " + field.Default + "."
+			field.Doc += " Default " + inYAML(field.Default, field.Type.Kind) + "."
 		}
 	}
 	return field
@@ -187,18 +186,11 @@ func defaultOf(f structField, kind Kind) string {
 	}
 }
 
-var defaultSentence = regexp.MustCompile(`\bDefault (\S+)\.( |$)`)
-
-// plainDefault is the default that the description of a field has as a sentence of
-// its own: "Default REGULAR."
-func plainDefault(f Field) string {
-	found := defaultSentence.FindStringSubmatch(f.Doc)
-	if found == nil {
-		return ""
-	}
-	value := strings.Trim(found[1], "\"`")
-	if value == "none" || value == "0" && f.Least != nil && *f.Least > 0 {
-		return ""
+// inYAML writes a value as a stack file has it: a text that looks like a number is in
+// quotes.
+func inYAML(value string, kind Kind) string {
+	if _, err := strconv.ParseFloat(value, 64); err == nil && kind == Text {
+		return strconv.Quote(value)
 	}
 	return value
 }
