@@ -1,5 +1,5 @@
-# `make` alone lists the targets. STACK says which stack: dev (default) or prod, or
-# with STACKS=examples one of examples/.
+# Run `make` without arguments to list the targets. STACK selects the stack: dev (the
+# default), prod, or, with STACKS=examples, one in examples/.
 STACK ?= dev
 STACKS ?= .
 
@@ -16,7 +16,7 @@ SHELL := bash
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-up: sandbox ## Bring STACK up in the sandbox, or up to date.
+up: sandbox ## Create or update STACK in the sandbox.
 	@$(SANDBOX) up --stack $(STACK) --stacks $(STACKS)
 
 train: STACK = train
@@ -27,16 +27,16 @@ train: sandbox node-packages ## Train examples/Pulumi.train.yaml with PERSIA's o
 preview: sandbox ## Show what `make up` would do.
 	@$(SANDBOX) preview --stack $(STACK) --stacks $(STACKS)
 
-comment: sandbox ## Print that preview as the comment of a pull request.
+comment: sandbox ## Print the preview as a pull request comment.
 	@go run ./cmd/preview-comment --stack $(STACK) -- $(SANDBOX) preview --stack $(STACK) --stacks $(STACKS)
 
-down: sandbox ## Take STACK away and stop everything that `make up` started.
+down: sandbox ## Destroy STACK and stop everything that `make up` started.
 	@$(SANDBOX) down --stack $(STACK) --stacks $(STACKS)
 
-status: sandbox ## Show what is up: nodes, pods, endpoints.
+status: sandbox ## Show the nodes, pods, and endpoints of STACK.
 	@$(SANDBOX) status --stack $(STACK) --stacks $(STACKS)
 
-kubeconfig: sandbox ## Print the path of the sandbox's kubeconfig.
+kubeconfig: sandbox ## Print the path of the kubeconfig of STACK.
 	@$(SANDBOX) kubeconfig --stack $(STACK) --stacks $(STACKS)
 
 test: lint node-packages unit toolchain ## Run everything that CI runs. The end-to-end tests log to .sandbox.
@@ -53,23 +53,23 @@ unit: ## Run the quick tests.
 	go test ./...
 	cd sandbox && go test $$(go list ./... | grep -v /e2e)
 
-lint: ## Check formatting, go vet, staticcheck and the workflows.
+lint: ## Check formatting and workflows, and run go vet and staticcheck.
 	test -z "$$(gofmt -l .)" || { gofmt -l .; exit 1; }
 	go vet ./... && go tool staticcheck ./...
 	cd sandbox && go vet ./... && go tool staticcheck ./...
 	go tool actionlint
 
-bench: toolchain ## Measure stacks of 1, 10 and 100 jobs: time and memory of program and engine.
+bench: toolchain ## Benchmark stacks of 1, 10, and 100 jobs: time and memory of the program and the engine.
 	go test -run '^$$' -bench Program ./tests
 	cd sandbox && go test -run '^$$' -bench Jobs -benchtime 1x -timeout 60m ./e2e
 
 build: ## Compile the Pulumi program, which `pulumi preview` and `up` run.
 	go build -o bin/ . ./cmd/preview-comment
 
-release: ## Compile the program for all platforms, into dist/: VERSION=v1.2.3.
+release: ## Compile the program for all platforms into dist/. Set VERSION, for example VERSION=v1.2.3.
 	scripts/release.sh $(VERSION)
 
-preflight: ## Say what is missing for `pulumi up` of STACK. OFFLINE=1 asks nobody.
+preflight: ## Check what `pulumi up` of STACK needs. OFFLINE=1 skips all network checks.
 	@go build -o bin/preflight ./cmd/preflight
 	@bin/preflight --stack $(STACK) $(if $(OFFLINE),--offline)
 
