@@ -1,4 +1,4 @@
-package config
+package config_test
 
 import (
 	"maps"
@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"persia/internal/stacktest"
 )
 
 // onExisting is the base stack on a cluster that is there already.
@@ -21,7 +23,7 @@ func onExisting(more edits) edits {
 }
 
 func TestExistingCluster(t *testing.T) {
-	stack, err := Load(stackFile(t, onExisting(nil)), nil)
+	stack, err := stacktest.Load(t, onExisting(nil))
 	require.NoError(t, err)
 	assert.Equal(t, "loaders", stack.SystemPoolName())
 	assert.Equal(t, "loaders", stack.NATS.NodePool)
@@ -58,7 +60,7 @@ func TestExistingClusterRefuses(t *testing.T) {
 			"persia:nodePools[0].nodes", "write 3"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := Load(stackFile(t, onExisting(c.edits)), nil)
+			_, err := stacktest.Load(t, onExisting(c.edits))
 			require.Error(t, err)
 			assert.Contains(t, err.Error(), "\n"+c.path+": ")
 			assert.ErrorContains(t, err, c.says)

@@ -1,4 +1,4 @@
-package config
+package config_test
 
 import (
 	"testing"
@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"persia/capacity"
+	"persia/internal/stacktest"
 )
 
 // TestCapacityRefuses has stacks that do not fit their pools.
@@ -49,7 +50,7 @@ func TestCapacityRefuses(t *testing.T) {
 			"persia:jobs[0].dataloader.resources.limits[ephemeral-storage]", []string{"200Gi", "leave 43Gi of ephemeral storage"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := Load(stackFile(t, c.edits), nil)
+			_, err := stacktest.Load(t, c.edits)
 			require.Error(t, err)
 			assert.Contains(t, err.Error(), "\n"+c.path+": ")
 			for _, text := range c.says {
@@ -61,12 +62,12 @@ func TestCapacityRefuses(t *testing.T) {
 
 // TestPlan: what a stack needs, with what runs beside the roles.
 func TestPlan(t *testing.T) {
-	stack, err := Load(stackFile(t, edits{"persia:machineTypes": edits{
+	stack, err := stacktest.Load(t, edits{"persia:machineTypes": edits{
 		"a2-highgpu-8g":   edits{"hourlyPrice": 30},
 		"n2-highmem-32":   edits{"hourlyPrice": 2.5},
 		"m1-ultramem-160": edits{"hourlyPrice": 25},
 		"e2-standard-4":   edits{"hourlyPrice": 0.25},
-	}}), nil)
+	}})
 	require.NoError(t, err)
 	plan := stack.Plan()
 
@@ -88,7 +89,7 @@ func TestPlan(t *testing.T) {
 }
 
 func TestPlanWithoutAPrice(t *testing.T) {
-	stack, err := Load(stackFile(t, edits{"persia:machineTypes": edits{"a2-highgpu-8g": edits{"hourlyPrice": 30}}}), nil)
+	stack, err := stacktest.Load(t, edits{"persia:machineTypes": edits{"a2-highgpu-8g": edits{"hourlyPrice": 30}}})
 	require.NoError(t, err)
 	plan := stack.Plan()
 	assert.Nil(t, plan.HourlyCost, "part of the cost would pass for all of it")
@@ -98,42 +99,14 @@ func TestPlanWithoutAPrice(t *testing.T) {
 // TestDescribedMachine: a machine type that the catalogue lacks is planned with
 // like any other.
 func TestDescribedMachine(t *testing.T) {
-	stack, err := Load(stackFile(t, edits{
+	stack, err := stacktest.Load(t, edits{
 		"persia:machineTypes":                      edits{"x9-highgpu-4g": edits{"cpus": 96, "memory": "1Ti", "gpu": edits{"type": "nvidia-x9", "count": 4}}},
 		"persia:nodePools[0]":                      edits{"name": "trainers", "machineType": "x9-highgpu-4g", "disk": edits{"type": "hyperdisk-balanced"}, "nodes": 2, "gpu": edits{"type": "nvidia-x9", "count": 4}},
 		"persia:jobs[0].nnWorker.resources.limits": edits{"cpu": 80, "memory": "600Gi", "nvidia.com/gpu": 4},
-	}), nil)
+	})
 	require.NoError(t, err)
 	plan := stack.Plan()
 	assert.Equal(t, 2, plan.Pools[1].Needed)
 	assert.Contains(t, plan.Quotas, capacity.Quota{Name: "CPUS_PER_VM_FAMILY (vm_family X9)", Region: "us-central1", Amount: 192})
 	assert.Contains(t, plan.Quotas, capacity.Quota{Name: "GPUS_PER_GPU_FAMILY (gpu_family NVIDIA_X9)", Region: "us-central1", Amount: 8})
-}
-
-// TestDescribedMachineRefused has mistakes in the descriptions of machine types.
-func TestDescribedMachineRefused(t *testing.T) {
-	for _, c := range []struct {
-		name      string
-		described edits
-		path      string
-		says      string
-	}{
-		{"shape of a known type", edits{"n2-standard-8": edits{"cpus": 8}}, "[n2-standard-8]", "remove cpus, memory and gpu"},
-		{"no vCPUs", edits{"x9-standard-8": edits{"memory": "1Ti"}}, "[x9-standard-8].cpus", "write the number of vCPUs"},
-		{"no memory", edits{"x9-standard-8": edits{"cpus": 8}}, "[x9-standard-8].memory", "write the memory"},
-		{"memory without a unit", edits{"x9-standard-8": edits{"cpus": 8, "memory": "32"}}, "[x9-standard-8].memory", "write a unit"},
-		{"memory that is no quantity", edits{"x9-standard-8": edits{"cpus": 8, "memory": "32GB"}}, "[x9-standard-8].memory", "32GB"},
-		{"too many vCPUs", edits{"x9-standard-8": edits{"cpus": 80000, "memory": "1Ti"}}, "[x9-standard-8].cpus", "from 1 to 4096"},
-		{"GPU without a type", edits{"x9-standard-8": edits{"cpus": 8, "memory": "1Ti", "gpu": edits{"count": 1}}}, "[x9-standard-8].gpu.type", "accelerator's name"},
-		{"GPU without a count", edits{"x9-standard-8": edits{"cpus": 8, "memory": "1Ti", "gpu": edits{"type": "nvidia-x9"}}}, "[x9-standard-8].gpu.count", "from 1 to 64"},
-		{"negative price", edits{"n2-standard-8": edits{"hourlyPrice": -1}}, "[n2-standard-8].hourlyPrice", "more than 0"},
-		{"price in quotes", edits{"n2-standard-8": edits{"spotHourlyPrice": "0.5"}}, "[n2-standard-8].spotHourlyPrice", "a number, without quotes"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			_, err := Load(stackFile(t, edits{"persia:machineTypes": c.described}), nil)
-			require.Error(t, err)
-			assert.Contains(t, err.Error(), "\npersia:machineTypes"+c.path+": ")
-			assert.ErrorContains(t, err, c.says)
-		})
-	}
 }

@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"regexp"
 
 	"persia/config/check"
 	"persia/config/job"
@@ -42,10 +41,6 @@ func (s *Stack) jobWarnings() []string {
 	return warnings
 }
 
-// newerGPU matches GPUs that are newer than PyTorch 1.8, by their names at Compute
-// Engine: its kernels end with compute capability 8.x, and H100 (Hopper) has 9.0.
-var newerGPU = regexp.MustCompile(`^nvidia-(h[0-9]|gh[0-9]|b[0-9]|gb[0-9]|rtx-pro-)`)
-
 // unsupportedGPU is the type of the trainers' GPUs if upstream's default image cannot
 // compute on them.
 func (s *Stack) unsupportedGPU(j *job.Job) (string, bool) {
@@ -53,5 +48,5 @@ func (s *Stack) unsupportedGPU(j *job.Job) (string, bool) {
 	if !ok || pool.GPU == nil || j.NNWorker.Image != "" || pod.GPUs(j.NNWorker.Resources) == 0 {
 		return "", false
 	}
-	return pool.GPU.Type, newerGPU.MatchString(pool.GPU.Type)
+	return pool.GPU.Type, !job.DefaultImageComputesOn(pool.GPU.Type)
 }

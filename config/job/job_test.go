@@ -72,3 +72,12 @@ func TestDerivedNames(t *testing.T) {
 		}
 	}
 }
+
+func TestDefaultImageComputesOn(t *testing.T) {
+	for gpu, newer := range map[string]bool{
+		"nvidia-h100-mega-80gb": true, "nvidia-h200-141gb": true, "nvidia-b200": true, "nvidia-gb200": true, "nvidia-rtx-pro-6000": true,
+		"nvidia-tesla-a100": false, "nvidia-a100-80gb": false, "nvidia-l4": false, "nvidia-tesla-t4": false, "nvidia-tesla-v100": false,
+	} {
+		assert.Equal(t, !newer, DefaultImageComputesOn(gpu), gpu)
+	}
+}

@@ -1,5 +1,7 @@
 package job
 
+import "regexp"
+
 // Kind is one of the four roles of every job: the one place for its names, its image,
 // its port and its priority.
 type Kind struct {
@@ -35,6 +37,14 @@ const (
 	cudaImage = "persiaml/persia-cuda-runtime:latest"
 	cpuImage  = "persiaml/persia-cpu-runtime:latest"
 )
+
+// newerGPU matches the GPUs that PyTorch 1.8 has no kernels for, by their names at
+// Compute Engine: its kernels end with compute capability 8.x, and H100 (Hopper) has 9.0.
+var newerGPU = regexp.MustCompile(`^nvidia-(h[0-9]|gh[0-9]|b[0-9]|gb[0-9]|rtx-pro-)`)
+
+// DefaultImageComputesOn reports whether upstream's image of the trainers, which has
+// PyTorch 1.8, computes on a type of GPU.
+func DefaultImageComputesOn(gpuType string) bool { return !newerGPU.MatchString(gpuType) }
 
 // MasterPort is where the processes of torch.distributed meet.
 const MasterPort = 23456

@@ -1,4 +1,4 @@
-package config
+package manifest_test
 
 import (
 	"io/fs"
@@ -9,8 +9,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+
 	"sigs.k8s.io/yaml"
+
+	"persia/config"
+	"persia/internal/stacktest"
 )
+
+type edits = stacktest.Edits
 
 // manifest is a PersiaJob with every kind of field, and a NatsCluster. Every case
 // starts from it.
@@ -79,13 +85,13 @@ func besides(file string) map[string]any {
 }
 
 // loadManifest loads the base with its jobs in files.
-func loadManifest(t *testing.T, changes edits, files fs.FS) (*Stack, error) {
+func loadManifest(t *testing.T, changes edits, files fs.FS) (*config.Stack, error) {
 	t.Helper()
 	all := edits{"persia:jobs": []any{besides("jobs/train.yml")}, "persia:nats": edits{}}
 	for path, value := range changes {
 		all[path] = value
 	}
-	return Load(stackFile(t, all), files)
+	return config.Load(stacktest.File(t, all), files)
 }
 
 func inFile(text string) fs.FS { return fstest.MapFS{"jobs/train.yml": {Data: []byte(text)}} }
@@ -181,11 +187,11 @@ func TestSpelledInline(t *testing.T) {
 			Jobs []map[string]any `json:"persia:jobs"`
 		} `json:"config"`
 	}
-	require.NoError(t, yaml.Unmarshal([]byte(base), &file))
+	require.NoError(t, yaml.Unmarshal([]byte(stacktest.Base), &file))
 	job := file.Config.Jobs[0]
 	job["trainer"] = job["nnWorker"]
 	delete(job, "nnWorker")
-	s, err := Load(stackFile(t, edits{"persia:jobs": []any{job}}), nil)
+	s, err := stacktest.Load(t, edits{"persia:jobs": []any{job}})
 	require.NoError(t, err)
 	assert.Equal(t, 2, s.Jobs[0].NNWorker.Replicas)
 }
@@ -283,7 +289,7 @@ func TestManifestRefuses(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := loadManifest(t, nil, inFile(replaced(t, c.old, c.with)))
 			require.Error(t, err)
-			found := lineOf(t, err, c.path)
+			found := stacktest.LineOf(t, err, c.path)
 			for _, part := range c.says {
 				assert.Contains(t, found, part)
 			}
@@ -328,7 +334,7 @@ func TestManifestFileRefuses(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := loadManifest(t, c.edits, files)
 			require.Error(t, err)
-			found := lineOf(t, err, c.path)
+			found := stacktest.LineOf(t, err, c.path)
 			for _, part := range c.says {
 				assert.Contains(t, found, part)
 			}
@@ -349,7 +355,7 @@ func TestOwnNATS(t *testing.T) {
 		"nats://persia-nats-service:4223":                           false,
 		"nats://other:4222":                                         false,
 	} {
-		s, err := Load(stackFile(t, edits{"persia:jobs[0].nnWorker.env": []any{edits{"name": "PERSIA_NATS_URL", "value": address}}}), nil)
+		s, err := stacktest.Load(t, edits{"persia:jobs[0].nnWorker.env": []any{edits{"name": "PERSIA_NATS_URL", "value": address}}})
 		require.NoError(t, err)
 		assert.Equal(t, own, len(s.Jobs[0].NNWorker.Env) == 0, address)
 	}
@@ -362,7 +368,7 @@ func TestJobWarnings(t *testing.T) {
 		"persia:jobs[0].embeddingParameterServer.image": "persia:latest@sha256:0",
 	}, inFile(manifestText))
 	require.NoError(t, err)
-	warnings := strings.Join(s.jobWarnings(), "\n")
+	warnings := strings.Join(s.Warnings(), "\n")
 	assert.Contains(t, warnings, "the image of dataloader has the tag latest")
 	assert.Contains(t, warnings, "hostPath volumes are directories of the nodes")
 }

@@ -1,4 +1,4 @@
-package config
+package job_test
 
 import (
 	"maps"
@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"persia/capacity"
+	"persia/internal/stacktest"
 )
 
 // leftToOperator is the base with what PERSIA's operator can do, and more edits.
@@ -25,11 +26,11 @@ func leftToOperator(more edits) edits {
 }
 
 func TestLoadRefusesForEngine(t *testing.T) {
-	refusals := []refusal{
+	refusals := []stacktest.Refusal{
 		{"engine unknown", edits{"persia:jobs[0].engine": "Operator"},
 			"persia:jobs[0].engine", []string{`"Operator"`, "statefulset or operator"}},
 	}
-	for _, r := range []refusal{
+	for _, r := range []stacktest.Refusal{
 		{"script", edits{"persia:jobs[0].script": edits{"runtime": "/opt/persia-runtime"}},
 			"persia:jobs[0].script", []string{"/opt/persia-runtime", "persia-launcher", "remove it"}},
 		{"another run", edits{"persia:jobs[0].runId": "second"},
@@ -64,10 +65,10 @@ func TestLoadRefusesForEngine(t *testing.T) {
 		{"bucket without a volume", edits{"persia:jobs[0].volumes": []any{edits{"name": "bucket", "csi": edits{"driver": "gcsfuse.csi.storage.gke.io"}}}},
 			"persia:jobs[0].volumes[0].csi.driver", []string{"gcsfuse.csi.storage.gke.io", "annotation"}},
 	} {
-		r.edits, r.says = leftToOperator(r.edits), append(r.says, "engine: statefulset")
+		r.Edits, r.Says = leftToOperator(r.Edits), append(r.Says, "engine: statefulset")
 		refusals = append(refusals, r)
 	}
-	testRefused(t, refusals)
+	stacktest.Refused(t, refusals)
 }
 
 func TestLoadAcceptsForEngine(t *testing.T) {
@@ -84,7 +85,7 @@ func TestLoadAcceptsForEngine(t *testing.T) {
 		}),
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Load(stackFile(t, changes), nil)
+			_, err := stacktest.Load(t, changes)
 			assert.NoError(t, err)
 		})
 	}
@@ -94,7 +95,7 @@ func TestLoadAcceptsForEngine(t *testing.T) {
 func TestEngineWarns(t *testing.T) {
 	const warning = "persia:jobs[0].engine: the operator's pods are not pinned to their node pools"
 	warnings := func(changes edits) string {
-		stack, err := Load(stackFile(t, changes), nil)
+		stack, err := stacktest.Load(t, changes)
 		require.NoError(t, err)
 		return strings.Join(stack.Warnings(), "\n")
 	}
@@ -105,15 +106,15 @@ func TestEngineWarns(t *testing.T) {
 // TestPlanCountsTheOperator only where there is one.
 func TestPlanCountsTheOperator(t *testing.T) {
 	operators := func(changes edits) int {
-		stack, err := Load(stackFile(t, changes), nil)
+		stack, err := stacktest.Load(t, changes)
 		require.NoError(t, err)
-		for _, pods := range stack.systemPods() {
+		for _, pods := range stack.Plan().Pools[0].Pods {
 			if pods.Name == "PERSIA operator" {
 				assert.Equal(t, capacity.PERSIAOperator, pods.Requests)
 				return pods.Count
 			}
 		}
-		return -1
+		return 0
 	}
 	assert.Equal(t, 0, operators(nil))
 	assert.Equal(t, 1, operators(leftToOperator(nil)))

@@ -1,15 +1,47 @@
-package config
+package nats_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"persia/config"
 	"persia/config/nats"
 	"persia/internal/certtest"
+	"persia/internal/stacktest"
 )
+
+type edits = stacktest.Edits
+
+// TestRefused lists what each mistake is answered with.
+func TestRefused(t *testing.T) {
+	stacktest.Refused(t, []stacktest.Refusal{
+		// NATS.
+		{"NATS name too long", edits{"persia:nats.name": strings.Repeat("n", 51)},
+			"persia:nats.name", []string{"51 characters", "at most 50"}},
+		{"NATS name starting with a digit", edits{"persia:nats.name": "1nats"},
+			"persia:nats.name", []string{"1nats", "start with an alphabetic"}},
+		{"NATS of fewer servers than one", edits{"persia:nats.size": -1},
+			"persia:nats.size", []string{"-1", "at least 1"}},
+		{"NATS version with a v", edits{"persia:nats.version": "v2.10.22"},
+			"persia:nats.version", []string{"v2.10.22", "MAJOR.MINOR.PATCH"}},
+		{"NATS version too old", edits{"persia:nats.version": "2.1.9"},
+			"persia:nats.version", []string{"2.1.9", "2.2.0 or later"}},
+		{"NATS payload too large", edits{"persia:nats.maxPayload": 67108865},
+			"persia:nats.maxPayload", []string{"67108865", "1 to 67108864", "52428800"}},
+		{"NATS on a pool that is not there", edits{"persia:nats.nodePool": "nats"},
+			"persia:nats.nodePool", []string{`"nats"`, "trainers, loaders, ps or system"}},
+		{"NATS without memory", edits{"persia:nats.resources.limits.memory": nil},
+			"persia:nats.resources.limits[memory]", []string{"Required", "a NATS server"}},
+		{"NATS too large for the system pool", edits{"persia:nats.resources.limits.memory": "14Gi"},
+			"persia:nats.resources.limits[memory]", []string{"14Gi", `pool "system"`, "of e2-standard-4", "leave 11.9Gi", "n1-highmem-4"}},
+		{"NATS with GPUs", edits{"persia:nats.nodePool": "trainers", "persia:nats.resources.limits": edits{"cpu": 1, "memory": "1Gi", "nvidia.com/gpu": 1}},
+			"persia:nats.resources.limits[nvidia.com/gpu]", []string{`"1"`, "remove them"}},
+	})
+}
 
 // hidden stands for a password, and must be in no message.
 const hidden = "hunter2-is-hidden"
@@ -23,7 +55,7 @@ func TestLoadRefusesNATS(t *testing.T) {
 	good := certtest.New(t, "persia-nats-service.nats-io.svc")
 	other := certtest.New(t, "persia-nats-service.nats-io.svc")
 	routes := certtest.New(t, "*.persia-nats-service-mgmt.nats-io.svc")
-	testRefused(t, []refusal{
+	stacktest.Refused(t, []stacktest.Refusal{
 		{"image with a tag", edits{"persia:nats.image": "nats:2.10.22"},
 			"persia:nats.image", []string{"nats:2.10.22", "without a tag", "version"}},
 		{"another scope", edits{"persia:nats.operatorScope": "world"},
@@ -93,7 +125,7 @@ func TestLoadAcceptsNATS(t *testing.T) {
 		"the whole cluster": {"persia:nats.operatorScope": "cluster"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Load(stackFile(t, changes), nil)
+			_, err := stacktest.Load(t, changes)
 			assert.NoError(t, err)
 		})
 	}
@@ -103,7 +135,7 @@ func TestLoadAcceptsNATS(t *testing.T) {
 func TestNATSOfNoWords(t *testing.T) {
 	for name, value := range map[string]any{"without the key": nil, "of an empty object": edits{}} {
 		t.Run(name, func(t *testing.T) {
-			s, err := Load(stackFile(t, edits{"persia:nats": value}), nil)
+			s, err := stacktest.Load(t, edits{"persia:nats": value})
 			require.NoError(t, err)
 			assert.Equal(t, 1, s.NATS.Size)
 			assert.Equal(t, "persia-nats-service", s.NATS.Name)
@@ -115,7 +147,7 @@ func TestNATSOfNoWords(t *testing.T) {
 }
 
 func TestNATSDefaults(t *testing.T) {
-	s, err := Load(stackFile(t, edits{"persia:nats.maxPayload": 1 << 20}), nil)
+	s, err := stacktest.Load(t, edits{"persia:nats.maxPayload": 1 << 20})
 	require.NoError(t, err)
 	assert.Equal(t, "nats", s.NATS.Image)
 	assert.Equal(t, 4<<20, s.NATS.MaxPending)
@@ -144,14 +176,14 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 			"persia:nats.users": []any{edits{"name": "", "password": hidden}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Load(stackFile(t, changes), nil)
+			_, err := stacktest.Load(t, changes)
 			require.Error(t, err)
 			assert.Contains(t, err.Error(), "persia:nats")
 			assert.NotContains(t, err.Error(), hidden)
 			assert.NotContains(t, err.Error(), "24681012")
 		})
 	}
-	s, err := Load(stackFile(t, usersOf([]any{edits{"name": "a", "password": hidden}})), nil)
+	s, err := stacktest.Load(t, usersOf([]any{edits{"name": "a", "password": hidden}}))
 	require.NoError(t, err)
 	assert.NotContains(t, fmt.Sprintf("%v %+v %#v %s", s.NATS, s.NATS, s.NATS, s.NATS.Users[0].Password), hidden)
 	assert.Equal(t, hidden, string(s.NATS.Users[0].Password))
@@ -161,7 +193,7 @@ func TestWarnings(t *testing.T) {
 	for size, want := range map[int][]string{
 		1: nil, 2: {"2 is even"}, 3: nil, 4: {"4 is even"}, 9: nil, 11: {"55 routes"}, 60: {"60 is even", "1770 routes"},
 	} {
-		warnings := (&Stack{NATS: nats.Settings{Size: size}}).Warnings()
+		warnings := (&config.Stack{NATS: nats.Settings{Size: size}}).Warnings()
 		require.Len(t, warnings, len(want), "%d servers", size)
 		for i := range want {
 			assert.Contains(t, warnings[i], want[i])

@@ -1,4 +1,4 @@
-package config
+package nodepool_test
 
 import (
 	"maps"
@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"persia/config/nodepool"
+	"persia/internal/stacktest"
 )
 
 // sparePool is the path of a pool beside those of the base, which nothing is
@@ -54,7 +55,7 @@ func queuedPool(settings edits) edits {
 var blueGreenUpgrade = edits{"strategy": "BLUE_GREEN"}
 
 func TestNodePoolsRefused(t *testing.T) {
-	testRefused(t, []refusal{
+	stacktest.Refused(t, []stacktest.Refusal{
 		// How nodes are come by.
 		{"spot and queued provisioning", spare(queuedPool(edits{"spot": true})),
 			sparePool + ".spot", []string{"excludes queuedProvisioning", "remove one of the two"}},
@@ -208,7 +209,7 @@ func TestNodePoolsAccepted(t *testing.T) {
 		"shared GPUs, one of each trainer": with(partitionedTrainers("7g.40gb", edits{"strategy": "MPS", "maxClients": 2}), edits{"persia:jobs[0].nnWorker.resources.limits": edits{"cpu": 10, "memory": "70Gi", "nvidia.com/gpu": 1}}),
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Load(stackFile(t, stack), nil)
+			_, err := stacktest.Load(t, stack)
 			assert.NoError(t, err)
 		})
 	}
@@ -250,7 +251,7 @@ func TestPlaces(t *testing.T) {
 // TestDefaultsOfNodePools holds what a pool is without saying so.
 func TestDefaultsOfNodePools(t *testing.T) {
 	load := func(stack edits) nodepool.Pool {
-		s, err := Load(stackFile(t, stack), nil)
+		s, err := stacktest.Load(t, stack)
 		require.NoError(t, err)
 		return s.NodePools[3]
 	}

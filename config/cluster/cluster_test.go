@@ -1,4 +1,4 @@
-package config
+package cluster_test
 
 import (
 	"fmt"
@@ -9,7 +9,78 @@ import (
 
 	"persia/config/cluster"
 	"persia/gcp"
+	"persia/internal/stacktest"
 )
+
+type edits = stacktest.Edits
+
+// TestRefused lists what each mistake is answered with.
+func TestRefused(t *testing.T) {
+	stacktest.Refused(t, []stacktest.Refusal{
+		// Project and cluster.
+		{"project with a capital", edits{"persia:project": "Persia"},
+			"persia:project", []string{`"Persia"`, "6 to 30", "gcloud projects list"}},
+		{"cluster without a name", edits{"persia:cluster.name": nil},
+			"persia:cluster.name", []string{"Required", "write a name"}},
+		{"cluster name with a capital", edits{"persia:cluster.name": "Persia"},
+			"persia:cluster.name", []string{`"Persia"`, "lower case"}},
+		{"cluster name too long", edits{"persia:cluster.name": "a-cluster-with-a-long-name"},
+			"persia:cluster.name", []string{"26 characters", "at most 24", "NAME-nodes", "shorter"}},
+		{"zone for a region", edits{"persia:cluster.region": "us-central1-a"},
+			"persia:cluster.region", []string{"is a zone", "write the region, us-central1"}},
+		{"region misspelt", edits{"persia:cluster.region": "us_central1"},
+			"persia:cluster.region", []string{`"us_central1"`, "like us-central1"}},
+		{"no zones for a machine that few have", edits{"persia:cluster.zones": []any{}, "persia:nodePools[0].zones": []any{"us-central1-a"}},
+			"persia:nodePools[2].zones", []string{"Required", "m1-ultramem-160", "the zones of the cluster", "gcloud compute machine-types list"}},
+		{"nodes over the zones that GKE chooses", edits{"persia:cluster.zones": nil, "persia:nodePools[0].zones": []any{"us-central1-a"}, "persia:nodePools[2].zones": []any{"us-central1-a"},
+			"persia:nodePools[3]": edits{"name": "more", "machineType": "n2-standard-8", "nodes": 4}},
+			"persia:nodePools[3].nodes", []string{"4", "3 zones", "write 3 or 6"}},
+		{"zone of another region", edits{"persia:cluster.zones[0]": "us-east1-b"},
+			"persia:cluster.zones[0]", []string{`"us-east1-b"`, "region us-central1", "us-central1-a"}},
+		{"zone twice", edits{"persia:cluster.zones[1]": "us-central1-a"},
+			"persia:cluster.zones[1]", []string{"Duplicate", `"us-central1-a"`, "once"}},
+		{"release channel unknown", edits{"persia:cluster.releaseChannel": "regular"},
+			"persia:cluster.releaseChannel", []string{`"regular"`, "RAPID, REGULAR or STABLE"}},
+		{"system pool of one node", edits{"persia:cluster.systemPool.nodes": 1},
+			"persia:cluster.systemPool.nodes", []string{"1", "at least 2"}},
+		{"system pool of no node in a cluster to try things on", edits{"persia:cluster.systemPool.nodes": -1, "persia:cluster.deletionProtection": false},
+			"persia:cluster.systemPool.nodes", []string{"-1", "at least 1"}},
+		{"system pool uneven", edits{"persia:cluster.zones[1]": "us-central1-b", "persia:cluster.systemPool.nodes": 3},
+			"persia:cluster.systemPool.nodes", []string{"3", "2 zones", "write 2 or 4"}},
+		{"system pool with GPUs", edits{"persia:cluster.systemPool.machineType": "g2-standard-8"},
+			"persia:cluster.systemPool.machineType", []string{"g2-standard-8", "e2-standard-4"}},
+		{"system pool that takes no pd-balanced", edits{"persia:cluster.systemPool.machineType": "c4-standard-4"},
+			"persia:cluster.systemPool.machineType", []string{"c4-standard-4", "pd-balanced", "e2-standard-4"}},
+		{"system pool of an unknown machine", edits{"persia:cluster.systemPool.machineType": "e2-standrad-4"},
+			"persia:cluster.systemPool.machineType", []string{"did you mean", "e2-standard-4"}},
+
+		// Network.
+		{"range that does not parse", edits{"persia:cluster.network.nodes": "10.0.0.0"},
+			"persia:cluster.network.nodes", []string{`"10.0.0.0"`, "CIDR", "10.0.0.0/20"}},
+		{"range of IPv6", edits{"persia:cluster.network.pods": "fd00::/20"},
+			"persia:cluster.network.pods", []string{"fd00::/20", "IPv4"}},
+		{"range with host bits", edits{"persia:cluster.network.nodes": "10.0.0.1/20"},
+			"persia:cluster.network.nodes", []string{"10.0.0.1/20", "write 10.0.0.0/20"}},
+		{"control plane not a /28", edits{"persia:cluster.network.controlPlane": "172.16.0.0/27"},
+			"persia:cluster.network.controlPlane", []string{"172.16.0.0/27", "write 172.16.0.0/28"}},
+		{"pods too small for GKE", edits{"persia:cluster.network.pods": "10.16.0.0/22"},
+			"persia:cluster.network.pods", []string{"10.16.0.0/22", "from a /9 to a /21", "write 10.16.0.0/21"}},
+		{"ranges overlap", edits{"persia:cluster.network.services": "10.65.0.0/20"},
+			"persia:cluster.network.services", []string{"10.65.0.0/20", "overlaps pods", "10.64.0.0/14", "apart"}},
+		{"pods too small for the nodes", edits{"persia:cluster.network.pods": "10.16.0.0/21"},
+			"persia:cluster.network.pods", []string{"has 2048 addresses", "up to 9 nodes take 2304", "write a /20", "maxPodsPerNode"}},
+		{"nodes range too small", edits{"persia:cluster.network.nodes": "10.0.0.0/29"},
+			"persia:cluster.network.nodes", []string{"holds 4 nodes", "up to 9", "write a /28"}},
+		{"autoscaling counts at its maximum", edits{"persia:nodePools[1].autoscaling.maxNodes": 5000, "persia:cluster.network.pods": "10.64.0.0/14"},
+			"persia:cluster.network.pods", []string{"has 262144 addresses", "up to 5005 nodes", "write a /11"}},
+		{"open to the world", edits{"persia:cluster.authorizedNetworks[0].cidr": "0.0.0.0/0"},
+			"persia:cluster.authorizedNetworks[0].cidr", []string{"0.0.0.0/0", "to the world", "operators"}},
+		{"authorized network without name", edits{"persia:cluster.authorizedNetworks[0].name": nil},
+			"persia:cluster.authorizedNetworks[0].name", []string{"Required", "like office"}},
+		{"authorized network twice", edits{"persia:cluster.authorizedNetworks[1]": edits{"name": "b", "cidr": "203.0.113.0/24"}},
+			"persia:cluster.authorizedNetworks[1].cidr", []string{"203.0.113.0/24", "authorizedNetworks[0]", "once"}},
+	}, "zone twice", "system pool uneven")
+}
 
 const (
 	exclusionsPath = "persia:cluster.maintenance.exclusions"
@@ -34,7 +105,7 @@ func TestLoadRefusesClusterSettings(t *testing.T) {
 	plan := func(schedule string, retainDays int) edits {
 		return edits{"persia:cluster.backup.plan": edits{"schedule": schedule, "retainDays": retainDays}}
 	}
-	testRefused(t, []refusal{
+	stacktest.Refused(t, []stacktest.Refusal{
 		// Maintenance.
 		{"window of the day with one digit", edits{"persia:cluster.maintenance.startTime": "3:00"},
 			"persia:cluster.maintenance.startTime", []string{`"3:00"`, "UTC", "like 03:00"}},
@@ -196,7 +267,7 @@ func TestLoadAcceptsClusterSettings(t *testing.T) {
 		"backups by the half day": {"persia:cluster.backup.plan": edits{"schedule": "0 4,16 * * *"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Load(stackFile(t, changes), nil)
+			_, err := stacktest.Load(t, changes)
 			assert.NoError(t, err)
 		})
 	}
@@ -204,7 +275,7 @@ func TestLoadAcceptsClusterSettings(t *testing.T) {
 
 // TestClusterDefaults are those that are safe.
 func TestClusterDefaults(t *testing.T) {
-	s, err := Load(stackFile(t, edits{"persia:cluster.backup.plan": edits{"schedule": "0 4 * * *"}}), nil)
+	s, err := stacktest.Load(t, edits{"persia:cluster.backup.plan": edits{"schedule": "0 4 * * *"}})
 	require.NoError(t, err)
 	c := s.Cluster
 	for name, on := range map[string]bool{
@@ -228,7 +299,7 @@ func TestClusterDefaults(t *testing.T) {
 // TestTurnedOffOnlyIfDecoded holds that a setting which could not be decoded is
 // not taken for one that is off.
 func TestTurnedOffOnlyIfDecoded(t *testing.T) {
-	testRefused(t, []refusal{
+	stacktest.Refused(t, []stacktest.Refusal{
 		{"private nodes", edits{"persia:cluster.privateNodes": "no", "persia:cluster.privateEndpoint": true},
 			"persia:cluster.privateNodes", []string{"true or false"}},
 		{"driver of buckets", edits{"persia:cluster.csiDrivers.gcsFuse": "no"},
@@ -239,7 +310,7 @@ func TestTurnedOffOnlyIfDecoded(t *testing.T) {
 }
 
 func TestPublicNodesNeedNoControlPlaneRange(t *testing.T) {
-	s, err := Load(stackFile(t, edits{"persia:cluster.privateNodes": false}), nil)
+	s, err := stacktest.Load(t, edits{"persia:cluster.privateNodes": false})
 	require.NoError(t, err)
 	assert.Empty(t, s.Cluster.Network.ControlPlane)
 }

@@ -1,4 +1,4 @@
-package config
+package nats_test
 
 import (
 	"slices"
@@ -7,25 +7,27 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"persia/config"
 	"persia/config/job"
 	"persia/internal/certtest"
+	"persia/internal/stacktest"
 )
 
 // twoJobs is the base with a second job, after some edits.
 func twoJobs(t *testing.T, changes edits) func(string) (string, bool) {
 	t.Helper()
-	second := edit(t, parse(t, base)["persia:jobs"], []string{"0", "name"}, "second").([]any)[0]
+	second := stacktest.Edit(t, stacktest.Parse(t, stacktest.Base)["persia:jobs"], []string{"0", "name"}, "second").([]any)[0]
 	all := edits{"persia:jobs[1]": second, "persia:nodePools[0].nodes": 8, "persia:nodePools[1].autoscaling.maxNodes": 20,
 		"persia:nodePools[2].nodes": 8, "persia:cluster.systemPool.nodes": 6}
 	for path, value := range changes {
 		all[path] = value
 	}
-	return stackFile(t, all)
+	return stacktest.File(t, all)
 }
 
 // TestNATSOfJobs: each job has a NATS of its own, with the stack's settings or its own.
 func TestNATSOfJobs(t *testing.T) {
-	s, err := Load(twoJobs(t, edits{
+	s, err := config.Load(twoJobs(t, edits{
 		"persia:nats.maxConnections":     1000,
 		"persia:jobs[1].nats.size":       5,
 		"persia:jobs[1].nats.maxPayload": 1 << 20,
@@ -58,7 +60,7 @@ func TestNATSOfJobs(t *testing.T) {
 }
 
 func TestNATSWithoutJobs(t *testing.T) {
-	s, err := Load(stackFile(t, edits{"persia:jobs": []any{}}), nil)
+	s, err := stacktest.Load(t, edits{"persia:jobs": []any{}})
 	require.NoError(t, err)
 	clusters := s.NATSClusters()
 	require.Len(t, clusters, 1)
@@ -72,11 +74,13 @@ func TestNATSServersOfOneSize(t *testing.T) {
 		false: {"NATS server of train and 1 more"},
 		true:  {"NATS server of train", "NATS server of second"},
 	} {
-		s, err := Load(twoJobs(t, edits{"persia:nats.antiAffinity": apart}), nil)
+		s, err := config.Load(twoJobs(t, edits{"persia:nats.antiAffinity": apart}), nil)
 		require.NoError(t, err)
 		var names []string
-		for _, kind := range s.natsServersOn("system") {
-			names = append(names, kind.Name)
+		for _, kind := range s.Plan().Pools[0].Pods {
+			if kind.Priority == job.PriorityNATS.Value {
+				names = append(names, kind.Name)
+			}
 		}
 		assert.Equal(t, want, names)
 	}
@@ -84,7 +88,7 @@ func TestNATSServersOfOneSize(t *testing.T) {
 
 func TestLoadRefusesNATSOfJobs(t *testing.T) {
 	good := certtest.New(t, "persia-nats-service.nats-io.svc")
-	for _, c := range []refusal{
+	for _, c := range []stacktest.Refusal{
 		{"name of the other's", edits{"persia:jobs[1].nats.name": "persia-nats-service"},
 			"persia:jobs[1].nats.name", []string{"persia-nats-service", "the NATS of train"}},
 		{"name of the operator", edits{"persia:jobs[1].nats.name": "nats-operator"},
@@ -102,17 +106,17 @@ func TestLoadRefusesNATSOfJobs(t *testing.T) {
 		{"certificate for one of them", edits{"persia:nats.tls": edits{"clients": written(good, "", "")}},
 			"persia:nats.tls.clients.certificate", []string{"second-nats.nats-io.svc"}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			_, err := Load(twoJobs(t, c.edits), nil)
+		t.Run(c.Name, func(t *testing.T) {
+			_, err := config.Load(twoJobs(t, c.Edits), nil)
 			require.Error(t, err)
-			found := lineOf(t, err, c.path)
-			for _, part := range c.says {
+			found := stacktest.LineOf(t, err, c.Path)
+			for _, part := range c.Says {
 				assert.Contains(t, found, part)
 			}
 		})
 	}
 	wildcard := certtest.New(t, "*.nats-io.svc")
-	_, err := Load(twoJobs(t, edits{"persia:nats.tls": edits{"clients": written(wildcard, "", "")}}), nil)
+	_, err := config.Load(twoJobs(t, edits{"persia:nats.tls": edits{"clients": written(wildcard, "", "")}}), nil)
 	assert.NoError(t, err)
 }
 
@@ -125,7 +129,7 @@ func TestOwnNATSInManifests(t *testing.T) {
 		"nats://second-nats.nats-io.svc:4222":     false,
 		"nats://elsewhere.example:4222":           true,
 	} {
-		s, err := Load(twoJobs(t, edits{"persia:jobs[1].env": variable(url)}), nil)
+		s, err := config.Load(twoJobs(t, edits{"persia:jobs[1].env": variable(url)}), nil)
 		require.NoError(t, err)
 		names := []string{}
 		for _, e := range s.Jobs[1].Env {

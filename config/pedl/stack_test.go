@@ -1,4 +1,4 @@
-package config
+package pedl_test
 
 import (
 	"fmt"
@@ -11,7 +11,10 @@ import (
 
 	"persia/config/nodepool"
 	"persia/config/pedl"
+	"persia/internal/stacktest"
 )
+
+type edits = stacktest.Edits
 
 // withPEDL is the base with PEDL, whose amounts its system pool holds.
 func withPEDL(changes edits) edits {
@@ -22,13 +25,13 @@ func withPEDL(changes edits) edits {
 		},
 		"persia:cluster.systemPool": edits{"machineType": "n2-standard-16"},
 	}
-	return e.and(changes)
+	return e.And(changes)
 }
 
 // pedlPool is a pool that nothing else is assigned to.
 func pedlPool(fields edits) edits {
 	return edits{"persia:nodePools[3]": edits{"name": "pedl", "machineType": "g2-standard-8", "nodes": 2,
-		"gpu": edits{"type": "nvidia-l4", "count": 1}}.and(fields)}
+		"gpu": edits{"type": "nvidia-l4", "count": 1}}.And(fields)}
 }
 
 // pedlOnExisting are the base and PEDL on a cluster that is there.
@@ -41,7 +44,7 @@ func pedlOnExisting(changes edits) edits {
 		"persia:cluster.systemPool":         nil,
 		"persia:cluster":                    edits{"name": "shared", "existing": edits{"context": "c", "systemPool": "ps"}},
 		"persia:nodePools[2].nodes":         2,
-	}).and(changes)
+	}).And(changes)
 }
 
 const (
@@ -51,7 +54,7 @@ const (
 
 func TestPEDLRefused(t *testing.T) {
 	external := edits{"host": "10.0.0.3", "password": "e"}
-	testRefused(t, []refusal{
+	stacktest.Refused(t, []stacktest.Refusal{
 		// Credentials.
 		{"registry password missing", withPEDL(edits{"persia:pedl.registry.password": nil}),
 			"persia:pedl.registry.password", []string{"Required", "pulumi config set --secret --path 'persia:pedl.registry.password'"}},
@@ -121,16 +124,16 @@ func TestPEDLRefused(t *testing.T) {
 			"persia:pedl.agent.nodePools[0]", []string{"must be one of the stack's node pools"}},
 		{"agents on a pool with a role", withPEDL(edits{"persia:pedl.agent": edits{"nodePools": []any{"ps"}}}),
 			"persia:jobs[0].embeddingParameterServer.nodePool", []string{"hosts agents of PEDL", "nodes for themselves"}},
-		{"agents where the master is", withPEDL(pedlPool(nil)).and(edits{"persia:pedl.agent": edits{"nodePools": []any{"pedl"}}, "persia:pedl.nodePool": "pedl",
+		{"agents where the master is", withPEDL(pedlPool(nil)).And(edits{"persia:pedl.agent": edits{"nodePools": []any{"pedl"}}, "persia:pedl.nodePool": "pedl",
 			"persia:pedl.resources": edits{"limits": edits{"cpu": 1, "memory": "1Gi"}}, pg + ".resources": edits{"limits": edits{"cpu": 1, "memory": "1Gi"}}}),
 			"persia:pedl.nodePool", []string{"hosts agents of PEDL"}},
-		{"agents where NATS is", withPEDL(pedlPool(nil)).and(edits{"persia:pedl.agent": edits{"nodePools": []any{"pedl"}}, "persia:nats.nodePool": "pedl"}),
+		{"agents where NATS is", withPEDL(pedlPool(nil)).And(edits{"persia:pedl.agent": edits{"nodePools": []any{"pedl"}}, "persia:nats.nodePool": "pedl"}),
 			"persia:nats.nodePool", []string{"hosts agents of PEDL"}},
-		{"agents on a pool that scales", withPEDL(pedlPool(edits{"nodes": nil, "autoscaling": edits{"minNodes": 0, "maxNodes": 2}})).and(edits{"persia:pedl.agent": edits{"nodePools": []any{"pedl"}}}),
+		{"agents on a pool that scales", withPEDL(pedlPool(edits{"nodes": nil, "autoscaling": edits{"minNodes": 0, "maxNodes": 2}})).And(edits{"persia:pedl.agent": edits{"nodePools": []any{"pedl"}}}),
 			"persia:pedl.agent.nodePools[0]", []string{"has autoscaling", "give the pool a number of nodes"}},
-		{"agents on a pool with another label", withPEDL(pedlPool(edits{"labels": edits{"determined.ai/pedl-agent": "no"}})).and(edits{"persia:pedl.agent": edits{"nodePools": []any{"pedl"}}}),
+		{"agents on a pool with another label", withPEDL(pedlPool(edits{"labels": edits{"determined.ai/pedl-agent": "no"}})).And(edits{"persia:pedl.agent": edits{"nodePools": []any{"pedl"}}}),
 			"persia:pedl.agent.nodePools[0]", []string{"determined.ai/pedl-agent=no"}},
-		{"agents on a pool twice", withPEDL(pedlPool(nil)).and(edits{"persia:pedl.agent": edits{"nodePools": []any{"pedl", "pedl"}}}),
+		{"agents on a pool twice", withPEDL(pedlPool(nil)).And(edits{"persia:pedl.agent": edits{"nodePools": []any{"pedl", "pedl"}}}),
 			"persia:pedl.agent.nodePools[1]", []string{"write each node pool once"}},
 		{"pools of an existing cluster", pedlOnExisting(edits{"persia:pedl.agent": edits{"nodePools": []any{"ps"}}, onDisk: edits{"storageClass": "fast"}}),
 			"persia:pedl.agent.nodePools", []string{"kubectl label nodes -l cloud.google.com/gke-nodepool=POOL determined.ai/pedl-agent=present"}},
@@ -203,19 +206,19 @@ func TestPEDLRefused(t *testing.T) {
 
 // TestPEDLCapacity: all parts count.
 func TestPEDLCapacity(t *testing.T) {
-	_, err := Load(stackFile(t, withPEDL(edits{
+	_, err := stacktest.Load(t, withPEDL(edits{
 		"persia:cluster.systemPool.machineType": "n2-standard-8",
 		"persia:pedl.resources":                 edits{"requests": edits{"cpu": 7}},
 		pg + ".resources":                       edits{"requests": edits{"cpu": 7}},
-	})), nil)
+	}))
 	require.ErrorContains(t, err, "persia:cluster.systemPool.nodes")
 	for _, text := range []string{"1 × PEDL master", "1 × PEDL database"} {
 		assert.ErrorContains(t, err, text)
 	}
-	s, err := Load(stackFile(t, withPEDL(pedlPool(nil)).and(edits{
+	s, err := stacktest.Load(t, withPEDL(pedlPool(nil)).And(edits{
 		"persia:pedl.agent":        edits{"nodePools": []any{"pedl"}, "resources": edits{"requests": edits{"cpu": 1}}},
 		"persia:pedl.supportCheck": edits{"nodePool": "pedl"},
-	})), nil)
+	}))
 	require.NoError(t, err)
 	var with int64
 	for _, pool := range s.Plan().Pools {
@@ -235,13 +238,13 @@ func TestPEDLCapacity(t *testing.T) {
 // TestPEDLDefaults: a part that is written keeps the defaults of the others, and no
 // default contradicts it.
 func TestPEDLDefaults(t *testing.T) {
-	s, err := Load(stackFile(t, withPEDL(pedlPool(nil)).and(edits{
+	s, err := stacktest.Load(t, withPEDL(pedlPool(nil)).And(edits{
 		"persia:pedl.agent":     edits{"nodePools": []any{"pedl"}, "tolerations": []any{}},
 		"persia:pedl.resources": edits{"limits": edits{"cpu": 2}},
 		pg + ".resources":       edits{"requests": edits{"memory": "40Gi"}},
 		pg + ".postgresqlExtendedConfig": edits{
 			"maxConnections": 10, "sharedBuffers": "1GB", "logConnections": true},
-	})), nil)
+	}))
 	require.NoError(t, err)
 	p := s.PEDL
 	amounts := func(r corev1.ResourceRequirements) string {
@@ -256,7 +259,7 @@ func TestPEDLDefaults(t *testing.T) {
 	assert.Equal(t, "persia-pedl-postgresql", disk.Disk)
 	assert.Equal(t, []string{"us-central1-a"}, disk.Zones)
 	assert.Equal(t, "pd-balanced", disk.Create.Type)
-	pool, _ := s.pool("pedl")
+	pool := s.NodePools[3]
 	assert.Equal(t, map[string]string{"determined.ai/pedl-agent": "present"}, pool.Labels)
 	assert.Equal(t, []nodepool.Taint{{Key: "determined.ai/pedl-agent", Value: "present", Effect: corev1.TaintEffectNoSchedule}}, pool.Taints)
 }
@@ -267,7 +270,7 @@ func TestPEDLWarnings(t *testing.T) {
 		says  []string
 	}{
 		"by default": {nil, []string{"masterImage: determinedai/pedl-master has no tag", "agentImage: determinedai/pedl-agent has no tag"}},
-		"no Docker": {pedlPool(nil).and(edits{"persia:nvidiaDriver.installer": "managed", "persia:pedl.agent": edits{"nodePools": []any{"pedl"}}, "persia:pedl.supportCheck": edits{"nodePool": "pedl"}}),
+		"no Docker": {pedlPool(nil).And(edits{"persia:nvidiaDriver.installer": "managed", "persia:pedl.agent": edits{"nodePools": []any{"pedl"}}, "persia:pedl.supportCheck": edits{"nodePool": "pedl"}}),
 			[]string{"agent.nodePools: nodes with COS_CONTAINERD have containerd and no Docker", "supportCheck.nodePool: nodes with COS_CONTAINERD have containerd"}},
 		"open to all":      {edits{"persia:pedl.service": edits{"type": "LoadBalancer"}}, []string{"lets everybody in"}},
 		"not kept":         {edits{onDisk: edits{"enabled": false}}, []string{"persistence.enabled: the database is lost with its pod"}},
@@ -277,7 +280,7 @@ func TestPEDLWarnings(t *testing.T) {
 		"existing cluster": {pedlOnExisting(edits{onDisk: edits{"existingClaim": "mine"}}), []string{"masterImage"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := Load(stackFile(t, withPEDL(c.edits)), nil)
+			s, err := stacktest.Load(t, withPEDL(c.edits))
 			require.NoError(t, err)
 			warnings := strings.Join(s.Warnings(), "\n")
 			for _, text := range c.says {
@@ -297,12 +300,27 @@ func TestPEDLCredentialsAreHidden(t *testing.T) {
 		"in the server":    {"persia:pedl.registry.server": "https://me:" + hidden + "@example.com"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Load(stackFile(t, withPEDL(e)), nil)
+			_, err := stacktest.Load(t, withPEDL(e))
 			require.ErrorContains(t, err, "persia:pedl.")
 			assert.NotContains(t, err.Error(), hidden)
 		})
 	}
-	s, err := Load(stackFile(t, withPEDL(edits{pg + ".postgresqlPassword": hidden})), nil)
+	s, err := stacktest.Load(t, withPEDL(edits{pg + ".postgresqlPassword": hidden}))
 	require.NoError(t, err)
 	assert.NotContains(t, fmt.Sprintf("%v %+v %#v", *s.PEDL, *s.PEDL, *s.PEDL), hidden)
+}
+
+// TestPEDLDiskTakesQuota: the disk of the database counts with those of persia:storage.
+func TestPEDLDiskTakesQuota(t *testing.T) {
+	ssd := func(changes edits) int64 {
+		s, err := stacktest.Load(t, changes)
+		require.NoError(t, err)
+		for _, quota := range s.Plan().Quotas {
+			if quota.Name == "SSD_TOTAL_GB" {
+				return quota.Amount
+			}
+		}
+		return 0
+	}
+	assert.EqualValues(t, 100, ssd(withPEDL(nil))-ssd(nil))
 }

@@ -1,0 +1,246 @@
+// Package stacktest has a valid stack file for tests to edit, and holds what is wrong with
+// one against the error that [config.Load] returns. The tests of all topics use it, so
+// that they see paths and messages as the user does.
+package stacktest
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
+
+	"persia/config"
+	"persia/internal/schematest"
+)
+
+// Base is a stack file that is valid. Every case starts from it.
+const Base = `
+config:
+  persia:project: persia-project
+  persia:cluster:
+    name: persia
+    region: us-central1
+    zones: [us-central1-a]
+    authorizedNetworks:
+      - {name: office, cidr: 203.0.113.0/24}
+  persia:nodePools:
+    - name: trainers
+      machineType: a2-highgpu-8g
+      nodes: 2
+      gpu: {type: nvidia-tesla-a100, count: 8}
+    - name: loaders
+      machineType: n2-highmem-32
+      autoscaling: {minNodes: 0, maxNodes: 4}
+      labels: {team: ranking}
+      taints:
+        - {key: dedicated, value: loaders, effect: NoSchedule}
+    - name: ps
+      machineType: m1-ultramem-160
+      nodes: 1
+  persia:machineTypes: {}
+  persia:nvidiaDriver:
+    installer: ubuntu-daemonset
+  persia:storage:
+    - name: checkpoints
+      size: 10Ti
+      gcsFuse: {bucket: persia-checkpoints}
+  persia:nats:
+    size: 3
+    resources:
+      limits: {cpu: 500m, memory: 2Gi}
+  persia:jobs:
+    - name: train
+      env:
+        - {name: NCCL_DEBUG, value: INFO}
+      persiaEnv:
+        PERSIA_GLOBAL_CONFIG: /workspace/config/global_config.yml
+        PERSIA_EMBEDDING_CONFIG: /workspace/config/embedding_config.yml
+        PERSIA_NN_WORKER_ENTRY: /workspace/train.py
+        PERSIA_DATALOADER_ENTRY: /workspace/data_loader.py
+      mounts:
+        - {volume: checkpoints, mountPath: /checkpoints}
+      nnWorker:
+        replicas: 2
+        nodePool: trainers
+        resources:
+          limits: {cpu: 80, memory: 600Gi, nvidia.com/gpu: 8}
+      dataloader:
+        replicas: 8
+        nodePool: loaders
+        resources:
+          limits: {cpu: 1, memory: 12Gi}
+      embeddingWorker:
+        replicas: 2
+        nodePool: loaders
+        resources:
+          limits: {cpu: 28, memory: 100Gi}
+      embeddingParameterServer:
+        replicas: 1
+        nodePool: ps
+        resources:
+          limits: {cpu: 80, memory: 2500Gi}
+  persia:pedl: {}
+`
+
+// Edits are values by their path, the path as errors print it. A nil removes what is
+// there; a path one behind the end of a list adds to it.
+type Edits map[string]any
+
+// And are the edits with more, which win.
+func (e Edits) And(more Edits) Edits {
+	all := Edits{}
+	maps.Copy(all, e)
+	maps.Copy(all, more)
+	return all
+}
+
+// Refusal is a mistake, and what it is answered with: the path, and parts of the line,
+// the value and the remedy among them.
+type Refusal = struct {
+	Name  string
+	Edits Edits
+	Path  string
+	Says  []string
+}
+
+// Refused makes each mistake in a stack file that is valid otherwise. One mistake is one
+// problem, unless the name of the case is among those that lead to more.
+func Refused(t *testing.T, cases []Refusal, leadToMore ...string) {
+	t.Helper()
+	for _, c := range cases {
+		t.Run(c.Name, func(t *testing.T) {
+			_, err := Load(t, c.Edits)
+			require.Error(t, err)
+			found := LineOf(t, err, c.Path)
+			for _, part := range c.Says {
+				assert.Contains(t, found, part)
+			}
+			if !slices.Contains(leadToMore, c.Name) {
+				assert.Equal(t, 1, strings.Count(err.Error(), "\n"), "one mistake, one problem: %s", err)
+			}
+		})
+	}
+}
+
+// LineOf finds the line of an error that is about a path.
+func LineOf(t *testing.T, err error, path string) string {
+	t.Helper()
+	for line := range strings.Lines(err.Error()) {
+		if strings.HasPrefix(line, path+": ") {
+			return line
+		}
+	}
+	require.Fail(t, "no problem at "+path, err.Error())
+	return ""
+}
+
+// Load loads the base after some edits.
+func Load(t testing.TB, changes Edits) (*config.Stack, error) {
+	t.Helper()
+	return config.Load(File(t, changes), nil)
+}
+
+// File is the base after some edits, as Pulumi hands it out. What the program takes of
+// it, an editor must take too.
+func File(t testing.TB, changes Edits) func(string) (string, bool) {
+	t.Helper()
+	keys := Parse(t, Base)
+	for _, path := range slices.Sorted(maps.Keys(changes)) {
+		key, rest := splitKey(path)
+		keys[key] = Edit(t, keys[key], rest, changes[path])
+		if keys[key] == nil {
+			delete(keys, key)
+		}
+	}
+	get := Getter(t, keys)
+	if _, err := config.Load(get, nil); err == nil {
+		assert.NoError(t, schematest.Read(t, Root(t)).CheckConfig(t, keys), "%s", schematest.File)
+	}
+	return get
+}
+
+// Root is the root of the repository, above the folder that tests run in.
+func Root(t testing.TB) string {
+	t.Helper()
+	root := "."
+	for {
+		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
+			return root
+		}
+		absolute, err := filepath.Abs(root)
+		require.NoError(t, err)
+		require.NotEqual(t, "/", absolute, "no go.mod above the test")
+		root = filepath.Join(root, "..")
+	}
+}
+
+// Parse reads the keys of a stack file.
+func Parse(t testing.TB, text string) map[string]any {
+	t.Helper()
+	var file struct {
+		Config map[string]any `json:"config"`
+	}
+	require.NoError(t, yaml.Unmarshal([]byte(text), &file))
+	return file.Config
+}
+
+// Getter hands out a stack file as Pulumi does: a string as it is, anything
+// else as JSON.
+func Getter(t testing.TB, keys map[string]any) func(string) (string, bool) {
+	return func(key string) (string, bool) {
+		value, ok := keys[key]
+		if s, isString := value.(string); isString {
+			return s, true
+		}
+		text, err := json.Marshal(value)
+		require.NoError(t, err)
+		return string(text), ok
+	}
+}
+
+var pathElement = regexp.MustCompile(`[^.\[\]]+`)
+
+// splitKey splits a path into its key and the names and indices after it.
+func splitKey(path string) (key string, rest []string) {
+	elements := pathElement.FindAllString(path, -1)
+	return elements[0], elements[1:]
+}
+
+// Edit is a value after what is at a path below it was replaced.
+func Edit(t testing.TB, in any, path []string, value any) any {
+	t.Helper()
+	if len(path) == 0 {
+		return value
+	}
+	switch in := in.(type) {
+	case []any:
+		i, err := strconv.Atoi(path[0])
+		require.NoError(t, err)
+		if i == len(in) {
+			in = append(in, nil)
+		}
+		in[i] = Edit(t, in[i], path[1:], value)
+		return in
+	case map[string]any:
+		in[path[0]] = Edit(t, in[path[0]], path[1:], value)
+		if in[path[0]] == nil {
+			delete(in, path[0])
+		}
+		return in
+	case Edits:
+		return Edit(t, map[string]any(in), path, value)
+	case nil:
+		return map[string]any{path[0]: Edit(t, nil, path[1:], value)}
+	}
+	require.Fail(t, "nothing to edit", "%v in %v", path, in)
+	return nil
+}
