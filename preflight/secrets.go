@@ -6,19 +6,12 @@ import (
 	"io/fs"
 	"os"
 	"strings"
-
-	"persia/config/decode"
-	settings "persia/config/nats"
 )
 
-// secretsCheck says whether the secrets are encrypted, and what opens them. That
-// all are there is a matter of the stack file, which is valid.
+// secretsCheck says what opens the secrets. That all are there and encrypted is a
+// matter of the stack file, which is valid.
 func (p *preflight) secretsCheck() Check {
 	const name = "secrets"
-	if plain := plainSecrets(p.stack.NATS); len(plain) > 0 {
-		return missing(name, strings.Join(plain, ", ")+": in plain text in "+p.file.name,
-			fmt.Sprintf("pulumi config set --secret --stack %s --path '%s', with a new one if the file was shared", p.Stack, plain[0]))
-	}
 	detail := fmt.Sprintf("%s in %s", values(p.file.encrypted), p.file.name)
 	switch {
 	case p.file.SecretsProvider != "":
@@ -57,24 +50,4 @@ func passphraseCheck(name, detail string) Check {
 		return missing(name, detail+": "+variable+"_FILE names "+file+", which is not there", "write the passphrase there, or correct the variable")
 	}
 	return ok(name, detail+": it is in "+file)
-}
-
-// plainSecrets are the paths of the secrets that are not encrypted.
-func plainSecrets(nats settings.Settings) []string {
-	var paths []string
-	check := func(secret decode.Secret, format string, args ...any) {
-		if secret != standIn {
-			paths = append(paths, fmt.Sprintf(format, args...))
-		}
-	}
-	for i, user := range nats.Users {
-		check(user.Password, "persia:nats.users[%d].password", i)
-	}
-	if c := nats.TLS.Clients; c != nil {
-		check(c.Key, "persia:nats.tls.clients.key")
-	}
-	if c := nats.TLS.Routes; c != nil {
-		check(c.Key, "persia:nats.tls.routes.key")
-	}
-	return paths
 }

@@ -22,7 +22,7 @@ const standIn = "encrypted"
 
 // stackFile is a stack file as Pulumi has written it.
 type stackFile struct {
-	dir, name string
+	dir, stack, name string
 
 	Config          map[string]any `json:"config"`
 	SecretsProvider string         `json:"secretsprovider"`
@@ -30,15 +30,17 @@ type stackFile struct {
 	// Environment is what Pulumi ESC adds, which is not opened here.
 	Environment any `json:"environment"`
 
-	// encrypted is the number of its encrypted values.
+	// encrypted is the number of its encrypted values, and secrets are the keys that
+	// they are in.
 	encrypted int
+	secrets   map[string]bool
 	// sealedTLS reports that certificates of NATS are not looked at, as their keys
 	// are encrypted.
 	sealedTLS bool
 }
 
 func readStackFile(dir, stack string) (*stackFile, error) {
-	f := &stackFile{dir: dir, name: "Pulumi." + stack + ".yaml"}
+	f := &stackFile{dir: dir, stack: stack, name: "Pulumi." + stack + ".yaml"}
 	text, err := os.ReadFile(filepath.Join(dir, f.name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("there is no stack %q: %w; %s", stack, err, otherStacks(dir))
@@ -67,12 +69,19 @@ func otherStacks(dir string) string {
 	return "there are " + strings.Join(names, ", ")
 }
 
-// unseal puts the stand-in where values are encrypted. A certificate with it in the
-// place of its key would be refused, and so it is left out.
+// unseal puts the stand-in where values are encrypted.
 func (f *stackFile) unseal() {
+	f.secrets = map[string]bool{}
 	for key, value := range f.Config {
+		before := f.encrypted
 		f.Config[key] = f.unsealed(value)
+		f.secrets[key] = f.encrypted > before
 	}
+}
+
+// leaveOutTLS leaves out certificates with the stand-in in the place of their keys,
+// which would be refused.
+func (f *stackFile) leaveOutTLS() {
 	nats, _ := f.Config["persia:nats"].(map[string]any)
 	tls, _ := nats["tls"].(map[string]any)
 	for _, certificate := range tls {
@@ -105,7 +114,12 @@ func (f *stackFile) unsealed(value any) any {
 
 // load reads the stack as the program does.
 func (f *stackFile) load() (*config.Stack, error) {
-	stack, err := config.Load(f.get, os.DirFS(f.dir))
+	exposed := config.CheckSecrets(f, os.DirFS(f.dir))
+	f.leaveOutTLS()
+	stack, err := config.Load(f.GetConfig, os.DirFS(f.dir))
+	if err == nil {
+		err = exposed
+	}
 	if err != nil && f.Environment != nil {
 		return nil, fmt.Errorf("%s: %w\nits environment may have more: the preflight does not open it, and `pulumi preview` does", f.name, err)
 	}
@@ -115,9 +129,18 @@ func (f *stackFile) load() (*config.Stack, error) {
 	return stack, nil
 }
 
-// get is the value of a key as Pulumi hands it to the program: text as it is, and
+// Project is the namespace of the keys.
+func (f *stackFile) Project() string { return "persia" }
+
+// Stack is the stack's name.
+func (f *stackFile) Stack() string { return f.stack }
+
+// IsConfigSecret reports whether there are encrypted values in a key.
+func (f *stackFile) IsConfigSecret(key string) bool { return f.secrets[key] }
+
+// GetConfig is the value of a key as Pulumi hands it to the program: text as it is, and
 // anything else as JSON.
-func (f *stackFile) get(key string) (string, bool) {
+func (f *stackFile) GetConfig(key string) (string, bool) {
 	value, written := f.Config[key]
 	if text, isText := value.(string); isText || !written {
 		return text, written

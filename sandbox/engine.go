@@ -146,7 +146,7 @@ func serveProviders(ctx context.Context, cluster *rest.Config, machines gcp.Mach
 
 func officialKubernetes() bool { return os.Getenv(OfficialKubernetes) == "official" }
 
-func (s *Sandbox) selectStack(ctx context.Context, project, providers string) (auto.Stack, error) {
+func (s *Sandbox) selectStack(ctx context.Context, project project, providers string) (auto.Stack, error) {
 	if err := os.MkdirAll(s.path("state"), 0o700); err != nil {
 		return auto.Stack{}, err
 	}
@@ -159,7 +159,7 @@ func (s *Sandbox) selectStack(ctx context.Context, project, providers string) (a
 	}
 	workspace, err := auto.NewLocalWorkspace(ctx,
 		auto.Pulumi(cli),
-		auto.WorkDir(project),
+		auto.WorkDir(project.dir),
 		auto.PulumiHome(s.path("pulumi")),
 		auto.Program(s.program()),
 		auto.EnvVars(map[string]string{
@@ -176,7 +176,11 @@ func (s *Sandbox) selectStack(ctx context.Context, project, providers string) (a
 	if err != nil {
 		return auto.Stack{}, err
 	}
-	return auto.UpsertStack(ctx, s.options.Stack, workspace)
+	selected, err := auto.UpsertStack(ctx, s.options.Stack, workspace)
+	if err != nil || len(project.secrets) == 0 {
+		return selected, err
+	}
+	return selected, selected.SetAllConfigWithOptions(ctx, project.secrets, &auto.ConfigOptions{Path: true})
 }
 
 // program is the program itself, where Pulumi would start it: beside the user's

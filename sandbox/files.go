@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/google/renameio/v2"
+	"github.com/pulumi/pulumi/sdk/v3/go/auto"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientauth "k8s.io/client-go/pkg/apis/clientauthentication/v1beta1"
 	"k8s.io/client-go/rest"
@@ -22,67 +23,59 @@ const projectFile = "Pulumi.yaml"
 
 func stackFile(stack string) string { return "Pulumi." + stack + ".yaml" }
 
-// writeProject copies the project's files for Pulumi, which writes into its
-// stack file, and returns their folder.
-func (s *Sandbox) writeProject() (string, error) {
-	dir := s.path("project")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", err
-	}
-	project, err := os.ReadFile(filepath.Join(s.options.Project, projectFile))
-	if err != nil {
-		return "", err
-	}
-	if err := renameio.WriteFile(filepath.Join(dir, projectFile), project, 0o600); err != nil {
-		return "", err
-	}
-	return dir, s.writeStackFile(dir)
+// project is the folder that Pulumi works in.
+type project struct {
+	dir string
+	// secrets are the values of the encrypted parts of the stack file, by their paths.
+	secrets auto.ConfigMap
 }
 
-// writeStackFile copies the stack file without its secrets, and keeps the salt that
-// Pulumi has added to the last copy: it belongs to this sandbox's passphrase.
-func (s *Sandbox) writeStackFile(dir string) error {
+// writeProject copies the project's files for Pulumi, which writes into its
+// stack file.
+func (s *Sandbox) writeProject() (project, error) {
+	p := project{dir: s.path("project")}
+	if err := os.MkdirAll(p.dir, 0o700); err != nil {
+		return p, err
+	}
+	text, err := os.ReadFile(filepath.Join(s.options.Project, projectFile))
+	if err != nil {
+		return p, err
+	}
+	if err := renameio.WriteFile(filepath.Join(p.dir, projectFile), text, 0o600); err != nil {
+		return p, err
+	}
+	p.secrets, err = s.writeStackFile(p.dir)
+	return p, err
+}
+
+// writeStackFile copies the stack file without its secrets, and returns what takes their
+// place. It keeps the salt that Pulumi has added to the last copy: it belongs to this
+// sandbox's passphrase.
+func (s *Sandbox) writeStackFile(dir string) (auto.ConfigMap, error) {
 	const saltKey = "encryptionsalt"
 	name := stackFile(s.options.Stack)
 	settings, err := readYAML(filepath.Join(s.options.Stacks, name))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	last, err := readYAML(filepath.Join(dir, name))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+		return nil, err
 	}
 	// How the stack's owner encrypts it says nothing here.
 	for _, key := range []string{saltKey, "secretsprovider", "encryptedkey"} {
 		delete(settings, key)
 	}
-	settings["config"] = standIn(settings["config"])
+	config, _ := settings["config"].(map[string]any)
+	secrets := takeSecrets(config)
 	if salt, ok := last[saltKey]; ok {
 		settings[saltKey] = salt
 	}
 	text, err := yaml.Marshal(settings)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return renameio.WriteFile(filepath.Join(dir, name), text, 0o600)
-}
-
-// standIn puts a text in the place of each secret, which only its owner's key opens.
-func standIn(value any) any {
-	switch value := value.(type) {
-	case map[string]any:
-		if _, secret := value["secure"]; secret && len(value) == 1 {
-			return "sandbox"
-		}
-		for key, element := range value {
-			value[key] = standIn(element)
-		}
-	case []any:
-		for i, element := range value {
-			value[i] = standIn(element)
-		}
-	}
-	return value
+	return secrets, renameio.WriteFile(filepath.Join(dir, name), text, 0o600)
 }
 
 // machines are the machine types that the stack file describes. What is wrong with

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pulumi/pulumi/sdk/v3/go/auto"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -20,10 +21,12 @@ func TestStackFileKeepsSalt(t *testing.T) {
 	}
 	write(project, "config:\n  persia:project: first\n")
 	s := &Sandbox{options: Options{Stacks: project, Stack: "dev"}}
-	require.NoError(t, s.writeStackFile(dir))
+	_, err := s.writeStackFile(dir)
+	require.NoError(t, err)
 	write(dir, "encryptionsalt: v1:salt\nconfig:\n  persia:project: first\n")
 	write(project, "config:\n  persia:project: second\n")
-	require.NoError(t, s.writeStackFile(dir))
+	_, err = s.writeStackFile(dir)
+	require.NoError(t, err)
 
 	copied, err := readYAML(filepath.Join(dir, "Pulumi.dev.yaml"))
 	require.NoError(t, err)
@@ -42,7 +45,8 @@ func TestFilesAreReplaced(t *testing.T) {
 	require.NoError(t, os.Link(path, before))
 	require.NoError(t, os.WriteFile(filepath.Join(project, "Pulumi.dev.yaml"), []byte("config: {persia:project: p}\n"), 0o600))
 	s := &Sandbox{options: Options{Stacks: project, Stack: "dev"}}
-	require.NoError(t, s.writeStackFile(dir))
+	_, err := s.writeStackFile(dir)
+	require.NoError(t, err)
 	text, err := os.ReadFile(before)
 	require.NoError(t, err)
 	assert.Equal(t, "encryptionsalt: v1:salt\n", string(text))
@@ -81,11 +85,13 @@ config:
     users: [{name: persia, password: {secure: v1:abc}}]
 `), 0o600))
 	s := &Sandbox{options: Options{Stacks: project, Stack: "dev"}}
-	require.NoError(t, s.writeStackFile(dir))
+	secrets, err := s.writeStackFile(dir)
+	require.NoError(t, err)
+	assert.Equal(t, auto.ConfigMap{"persia:nats.users[0].password": {Value: standIn("v1:abc"), Secret: true}}, secrets)
 	copied, err := readYAML(filepath.Join(dir, "Pulumi.dev.yaml"))
 	require.NoError(t, err)
 	assert.Equal(t, map[string]any{"config": map[string]any{"persia:nats": map[string]any{
-		"size": 1.0, "users": []any{map[string]any{"name": "persia", "password": "sandbox"}},
+		"size": 1.0, "users": []any{map[string]any{"name": "persia", "password": ""}},
 	}}}, copied)
 }
 

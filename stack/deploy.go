@@ -29,6 +29,9 @@ func Deploy(ctx *pulumi.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := config.CheckSecrets(ctx, projectFiles(ctx)); err != nil {
+		return err
+	}
 	plan := cfg.Plan()
 	if err := ctx.Log.Info("What the stack needs:\n\n"+plan.String(), nil); err != nil {
 		return err

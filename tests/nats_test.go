@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
@@ -80,6 +81,21 @@ func TestWhatReplacesServers(t *testing.T) {
 			assert.Equal(t, test.trigger, rpc.ReplacementTrigger != nil)
 		})
 	}
+}
+
+// TestPlainPassword: nothing is registered where a password is no secret of Pulumi's.
+func TestPlainPassword(t *testing.T) {
+	configuration := readStack(t, "dev")
+	configuration["persia:jobs"] = "[]"
+	edit(t, configuration, "persia:nats", func(nats any) {
+		nats.(map[string]any)["users"] = []any{map[string]any{"name": "persia", "password": password}}
+	})
+	_, err := deploy(t, configuration)
+	require.NoError(t, err, "as a secret")
+	recorder, err := run(t, pulumi.RunInfo{Config: configuration, ConfigSecretKeys: []string{}}, nil)
+	require.ErrorContains(t, err, "persia:nats.users[0].password: is in plain text")
+	assert.NotContains(t, err.Error(), password)
+	assert.Empty(t, recorder.registrations)
 }
 
 // TestUsers: passwords go into Secrets, and nowhere else.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -204,6 +205,9 @@ func run(t testing.TB, info pulumi.RunInfo, cloud cloud) (*recorder, error) {
 	t.Helper()
 	recorder := &recorder{cloud: cloud}
 	info.Project, info.Stack, info.Mocks = "persia", "stack", recorder
+	if info.ConfigSecretKeys == nil {
+		info.ConfigSecretKeys = secretKeys(info.Config)
+	}
 	ctx, err := pulumi.NewContext(t.Context(), info)
 	require.NoError(t, err)
 	err = pulumi.RunWithContext(ctx, stack.Deploy)
@@ -212,6 +216,20 @@ func run(t testing.TB, info pulumi.RunInfo, cloud cloud) (*recorder, error) {
 	}
 	return recorder, err
 }
+
+// secretKeys are the keys with a password or a private key in them, which are encrypted
+// in each stack file of the tests.
+func secretKeys(configuration map[string]string) []string {
+	var keys []string
+	for key, text := range configuration {
+		if slices.Contains([]string{"persia:nats", "persia:pedl"}, key) && secretField.MatchString(text) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+var secretField = regexp.MustCompile(`"(password|postgresqlPassword|key)":"[^"]`)
 
 // assertInSchema holds that the schema takes what the program takes.
 func assertInSchema(t testing.TB, configuration map[string]string) {

@@ -1,8 +1,11 @@
 package decode
 
 import (
+	"maps"
 	"reflect"
 	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // Secret is a text that must not be printed. string(secret) reveals it, for the
@@ -33,4 +36,100 @@ func holdsSecretWithin(t reflect.Type, outer []reflect.Type) bool {
 		}
 	}
 	return t == reflect.TypeFor[Secret]()
+}
+
+// Found is where a tree holds secrets.
+type Found struct {
+	// Plain are texts that are decoded to a [Secret], and stand unencrypted in the
+	// stack file.
+	Plain []*field.Path
+	// Sealed are the other texts that are decoded to a [Secret].
+	Sealed []*field.Path
+	// Exposed are texts that are encrypted in the stack file, and decoded to a value
+	// that does not stay secret.
+	Exposed []*field.Path
+}
+
+// FindSecrets walks a tree, as Pulumi hands it out, with the type that it is decoded
+// to, and with what the stack file has in its place, where {secure: …} is an encrypted
+// text. The two differ where Pulumi reads another file, or more than one.
+//
+// A field with the tag secret:"allowed" may be encrypted, and need not be.
+func FindSecrets(path *field.Path, tree, written any, into reflect.Type) Found {
+	var found Found
+	found.walk(path, tree, written, into, false)
+	return found
+}
+
+func (f *Found) walk(path *field.Path, tree, written any, into reflect.Type, allowed bool) {
+	for into != nil && into.Kind() == reflect.Pointer {
+		into = into.Elem()
+	}
+	secret := into == reflect.TypeFor[Secret]()
+	if isSealed(written) && !secret && !allowed && (into == nil || !holdsSecret(into)) {
+		f.Exposed = append(f.Exposed, path)
+		return
+	}
+	switch tree := tree.(type) {
+	case map[string]any:
+		object, _ := written.(map[string]any)
+		for _, name := range slices.Sorted(maps.Keys(tree)) {
+			inner, mayBe := typeOf(into, name)
+			f.walk(childOf(path, into, name), tree[name], object[name], inner, mayBe)
+		}
+	case []any:
+		list, _ := written.([]any)
+		var inner reflect.Type
+		if into != nil && into.Kind() == reflect.Slice {
+			inner = into.Elem()
+		}
+		for i, element := range tree {
+			var other any
+			if i < len(list) {
+				other = list[i]
+			}
+			f.walk(path.Index(i), element, other, inner, false)
+		}
+	case string:
+		switch {
+		case !secret || tree == "":
+		case written == tree:
+			f.Plain = append(f.Plain, path)
+		default:
+			f.Sealed = append(f.Sealed, path)
+		}
+	}
+}
+
+// isSealed reports whether a value of a stack file is encrypted.
+func isSealed(written any) bool {
+	object, _ := written.(map[string]any)
+	_, secure := object["secure"]
+	return secure && len(object) == 1
+}
+
+// typeOf is the type of a field of an object, or nil where it is not known, and
+// whether the field may be secret without being a [Secret].
+func typeOf(object reflect.Type, name string) (inner reflect.Type, allowed bool) {
+	switch {
+	case object == nil:
+		return nil, false
+	case object.Kind() == reflect.Map:
+		return object.Elem(), false
+	case object.Kind() != reflect.Struct:
+		return nil, false
+	}
+	f, ok := fieldsOf(object)[name]
+	if !ok {
+		return nil, false
+	}
+	field := object.FieldByIndex(f.index)
+	return field.Type, field.Tag.Get("secret") == "allowed"
+}
+
+func childOf(path *field.Path, object reflect.Type, name string) *field.Path {
+	if object != nil && object.Kind() == reflect.Map {
+		return path.Key(name)
+	}
+	return path.Child(name)
 }

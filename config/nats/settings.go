@@ -75,9 +75,9 @@ type TLS struct {
 // Certificate is a certificate with its key, each as the text of a PEM file.
 type Certificate struct {
 	// CA is the certificate of who has signed Certificate.
-	CA string `json:"ca"`
+	CA string `json:"ca" secret:"allowed"`
 	// Certificate is the certificate itself, followed by those between it and CA.
-	Certificate string `json:"certificate"`
+	Certificate string `json:"certificate" secret:"allowed"`
 	// Key is the private key, given by `pulumi config set --secret`.
 	Key decode.Secret `json:"key"`
 }

@@ -16,10 +16,11 @@ import (
 // Name is the name of the file of a stack.
 func Name(stack string) string { return "Pulumi." + stack + ".yaml" }
 
-// Keys are the keys of a stack's file, each with its namespace, which Pulumi takes
-// from the project where none is written. There are none if there is no such file, or
-// if it cannot be read: Pulumi may have been told of another one by --config-file.
-func Keys(files fs.FS, project, stack string) []string {
+// Values are the values of a stack's file by their keys, each with its namespace, which
+// Pulumi takes from the project where none is written. Encrypted texts stand there as
+// {secure: …}. There are no values if there is no such file, or if it cannot be read:
+// Pulumi may have been told of another one by --config-file.
+func Values(files fs.FS, project, stack string) map[string]any {
 	text, err := fs.ReadFile(files, Name(stack))
 	if err != nil {
 		return nil
@@ -30,14 +31,19 @@ func Keys(files fs.FS, project, stack string) []string {
 	if yaml.Unmarshal(text, &file) != nil {
 		return nil
 	}
-	var keys []string
-	for _, key := range slices.Sorted(maps.Keys(file.Config)) {
+	values := map[string]any{}
+	for key, value := range file.Config {
 		if !strings.Contains(key, ":") {
 			key = project + ":" + key
 		}
-		keys = append(keys, key)
+		values[key] = value
 	}
-	return keys
+	return values
+}
+
+// Keys are the sorted keys of [Values].
+func Keys(files fs.FS, project, stack string) []string {
+	return slices.Sorted(maps.Keys(Values(files, project, stack)))
 }
 
 // CheckKeys refuses keys of a stack's file that are in the namespace of the project

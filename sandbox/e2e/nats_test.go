@@ -95,7 +95,7 @@ func TestNATS(t *testing.T) {
 	})
 	t.Run("users", func(t *testing.T) {
 		before := n.uids(t)
-		n.settings["users"] = []object{{"name": "persia", "password": password}, {"name": "me", "password": "also-" + password}}
+		n.settings["users"] = []object{{"name": "persia", "password": secure(password)}, {"name": "me", "password": secure("also-" + password)}}
 		assert.Equal(t, map[string]int{"create": 2, "update": 1}, n.up(t))
 		n.awaitConfiguration(t, password)
 		assert.Equal(t, before, n.uids(t), "no server was touched")
@@ -116,7 +116,7 @@ func TestNATS(t *testing.T) {
 		assert.Equal(t, map[string]int{"replace": 1}, n.up(t))
 		assert.Empty(t, n.up(t))
 		const other = "tr0ub4dor-and-3"
-		n.settings["users"].([]object)[1]["password"] = other
+		n.settings["users"].([]object)[1]["password"] = secure(other)
 		assert.Equal(t, map[string]int{"replace": 2}, n.up(t), "the users, and the servers that do not read them again")
 		n.assertServers(t, 3)
 		n.awaitConfiguration(t, other)
@@ -167,6 +167,10 @@ func TestNATSFromNothing(t *testing.T) {
 }
 
 const password = "correct-horse-battery-staple"
+
+// secure is a secret as it stands in a stack file. The sandbox takes what is not
+// encrypted as it is, and encrypts it.
+func secure(text string) object { return object{"secure": text} }
 
 // nats is a stack with nothing but NATS.
 type nats struct {
@@ -325,7 +329,7 @@ func (n *nats) clientURL(t *testing.T) string {
 }
 
 func written(c certtest.Certificate) object {
-	return object{"ca": c.CA, "certificate": c.Certificate, "key": c.Key}
+	return object{"ca": c.CA, "certificate": c.Certificate, "key": secure(c.Key)}
 }
 
 // granted are the rights that the operator has, each like "create pods".

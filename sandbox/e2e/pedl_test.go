@@ -42,8 +42,8 @@ func newPEDL(t *testing.T) *pedlStack {
 	p.pedl = object{
 		"resources":    small,
 		"agent":        object{"nodePools": []string{"agents"}},
-		"registry":     object{"password": "registry-" + password},
-		"postgresql":   object{"postgresqlPassword": "database-" + password, "resources": small},
+		"registry":     object{"password": secure("registry-" + password)},
+		"postgresql":   object{"postgresqlPassword": secure("database-" + password), "resources": small},
 		"supportCheck": object{"nodePool": "agents"},
 	}
 	p.configuration = stackText(t, p.project, madeUp{
@@ -132,7 +132,7 @@ func TestPEDL(t *testing.T) {
 	t.Run("labels", func(t *testing.T) { p.assertFollowsLabels() })
 	t.Run("a password rolls the master", func(t *testing.T) {
 		master, database := p.onlyPod("pedl-master"), p.onlyPod("pedl-postgresql")
-		p.pedl["postgresql"].(object)["postgresqlPassword"] = "rotated-" + password
+		p.pedl["postgresql"].(object)["postgresqlPassword"] = secure("rotated-" + password)
 		p.write(t)
 		result, err := p.s.Up(t.Context())
 		require.NoError(t, err)

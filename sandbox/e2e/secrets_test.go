@@ -1,0 +1,47 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"persia/sandbox"
+)
+
+// TestSecretsAreRefused: Pulumi tells the program what is a secret, and it registers
+// nothing unless all passwords are, and nothing else is. No message has a secret in it.
+func TestSecretsAreRefused(t *testing.T) {
+	withUser := func(password any) madeUp {
+		return madeUp{nats: object{"size": 1, "users": []object{{"name": "ada", "password": password}}}}
+	}
+	for name, test := range map[string]struct {
+		stack madeUp
+		want  string
+	}{
+		"an encrypted password":    {withUser(secure(password)), ""},
+		"a password in plain text": {withUser(password), "persia:nats.users[0].password: is in plain text"},
+		"an encrypted environment": {madeUp{jobs: []object{job("train", object{"env": []object{{"name": "TOKEN", "value": secure(password)}}})}},
+			"persia:jobs[0].env[0].value: is a secret of Pulumi's"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			project := t.TempDir()
+			stackText(t, project, test.stack)
+			var output strings.Builder
+			s, err := sandbox.New(sandbox.Options{
+				Project: project, Stack: "madeup", Dir: t.TempDir(), Tools: tools, Executable: executable, Out: &output,
+			})
+			require.NoError(t, err)
+			_, err = s.Preview(t.Context())
+			assert.NotContains(t, output.String(), password)
+			if test.want == "" {
+				require.NoError(t, err, output.String())
+				return
+			}
+			require.Error(t, err)
+			assert.Contains(t, output.String(), test.want)
+			assert.NotContains(t, output.String(), "kubernetes:")
+		})
+	}
+}
