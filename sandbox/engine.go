@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -25,6 +24,7 @@ import (
 	"persia/sandbox/gcp/google"
 	"persia/sandbox/kubernetes"
 	"persia/sandbox/provider"
+	"persia/sandbox/state"
 	"persia/stack"
 )
 
@@ -44,7 +44,7 @@ const OfficialKubernetes = "SANDBOX_KUBERNETES_PROVIDER"
 type engine struct {
 	sandbox *Sandbox
 	stack   auto.Stack
-	close   func()
+	close   func() error
 }
 
 // run has an engine do one operation.
@@ -53,7 +53,7 @@ type engine struct {
 // it directly, and it finishes what is under way. Passing ours on would be the
 // second, at which it drops everything. So only a request to terminate, which
 // comes to this process alone, is passed on.
-func (s *Sandbox) run(ctx context.Context, operation string, do func(context.Context, *engine) error) error {
+func (s *Sandbox) run(ctx context.Context, operation string, do func(context.Context, *engine) error) (err error) {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -63,7 +63,7 @@ func (s *Sandbox) run(ctx context.Context, operation string, do func(context.Con
 	if err != nil {
 		return err
 	}
-	defer engine.close()
+	defer func() { err = errors.Join(err, engine.close()) }()
 	if err := do(ctx, engine); err != nil {
 		return fmt.Errorf("%s of stack %s: %w", operation, s.options.Stack, brief(err))
 	}
@@ -106,12 +106,17 @@ func (s *Sandbox) newEngine(ctx context.Context) (*engine, error) {
 		cancel()
 		return nil, err
 	}
-	selected, err := s.selectStack(ctx, project, providers)
+	service, err := state.Start(ctx, s.options.Tools.PulumiState, s.path("state"))
 	if err != nil {
 		cancel()
 		return nil, err
 	}
-	return &engine{sandbox: s, stack: selected, close: cancel}, nil
+	end := func() error { cancel(); return service.Close() }
+	selected, err := s.selectStack(ctx, project, providers, service)
+	if err != nil {
+		return nil, errors.Join(err, end())
+	}
+	return &engine{sandbox: s, stack: selected, close: end}, nil
 }
 
 // restConfig is the control plane's, or nil when it does not run.
@@ -146,10 +151,7 @@ func serveProviders(ctx context.Context, cluster *rest.Config, machines gcp.Mach
 
 func officialKubernetes() bool { return os.Getenv(OfficialKubernetes) == "official" }
 
-func (s *Sandbox) selectStack(ctx context.Context, project project, providers string) (auto.Stack, error) {
-	if err := os.MkdirAll(s.path("state"), 0o700); err != nil {
-		return auto.Stack{}, err
-	}
+func (s *Sandbox) selectStack(ctx context.Context, project project, providers string, service *state.Service) (auto.Stack, error) {
 	cli, err := auto.NewPulumiCommand(&auto.PulumiCommandOptions{
 		// The command looks for bin/pulumi below.
 		Root: filepath.Dir(filepath.Dir(s.options.Tools.Pulumi)),
@@ -162,16 +164,15 @@ func (s *Sandbox) selectStack(ctx context.Context, project project, providers st
 		auto.WorkDir(project.dir),
 		auto.PulumiHome(s.path("pulumi")),
 		auto.Program(s.program()),
+		auto.SecretsProvider("passphrase"),
 		auto.EnvVars(map[string]string{
-			"PULUMI_BACKEND_URL":            "file://" + s.path("state"),
-			"PULUMI_CONFIG_PASSPHRASE_FILE": s.path("passphrase"),
-			// Each of the many times that it is written: the file is replaced in one
-			// step, so what it was needs no copy.
-			"PULUMI_DIY_BACKEND_DISABLE_CHECKPOINT_BACKUPS": "true",
-			"PULUMI_DEBUG_PROVIDERS":                        providers,
-			"PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION":   "true",
-			"PULUMI_SKIP_UPDATE_CHECK":                      "true",
-			"PULUMI_SUPPRESS_COPILOT_LINK":                  "true",
+			"PULUMI_BACKEND_URL":                          service.URL,
+			"PULUMI_ACCESS_TOKEN":                         service.Token,
+			"PULUMI_CONFIG_PASSPHRASE_FILE":               s.path("passphrase"),
+			"PULUMI_DEBUG_PROVIDERS":                      providers,
+			"PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
+			"PULUMI_SKIP_UPDATE_CHECK":                    "true",
+			"PULUMI_SUPPRESS_COPILOT_LINK":                "true",
 		}))
 	if err != nil {
 		return auto.Stack{}, err
@@ -203,50 +204,29 @@ func (s *Sandbox) program() pulumi.RunFunc {
 	}
 }
 
-// latest is what the stack's state holds.
-type latest struct {
-	Resources []struct {
-		URN     resource.URN `json:"urn"`
-		Protect bool         `json:"protect"`
-	} `json:"resources"`
-	PendingOperations []json.RawMessage `json:"pending_operations"`
-}
-
-func (s *Sandbox) latest() (latest, error) {
-	var state struct {
-		Checkpoint struct {
-			Latest latest `json:"latest"`
-		} `json:"checkpoint"`
-	}
-	text, err := os.ReadFile(s.path("state", ".pulumi", "stacks", "persia", s.options.Stack+".json"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return latest{}, nil
-	}
-	if err != nil {
-		return latest{}, err
-	}
-	if err := json.Unmarshal(text, &state); err != nil {
-		return latest{}, fmt.Errorf("state of stack %s: %w", s.options.Stack, err)
-	}
-	return state.Checkpoint.Latest, nil
-}
-
-// hasResources reports whether the stack's state holds any resource, made or in
-// the making.
-func (s *Sandbox) hasResources() (bool, error) {
-	latest, err := s.latest()
-	return len(latest.Resources)+len(latest.PendingOperations) > 0, err
+// state is where the service keeps the stack's state.
+func (s *Sandbox) state() state.Stack {
+	return state.InFolder(s.path("state"), "persia", s.options.Stack)
 }
 
 // checkUnprotected refuses to destroy a stack with protected resources: the engine
-// would stop at the first, after all that stands on it is gone.
-func (s *Sandbox) checkUnprotected() error {
-	latest, err := s.latest()
+// would stop at the first, after everything that stands on it is gone.
+func (e *engine) checkUnprotected(ctx context.Context) error {
+	exported, err := e.stack.Export(ctx)
 	if err != nil {
-		return err
+		return fmt.Errorf("read the state of stack %s: %w", e.sandbox.options.Stack, err)
+	}
+	var state struct {
+		Resources []struct {
+			URN     resource.URN `json:"urn"`
+			Protect bool         `json:"protect"`
+		} `json:"resources"`
+	}
+	if err := json.Unmarshal(exported.Deployment, &state); err != nil {
+		return fmt.Errorf("read the state of stack %s: %w", e.sandbox.options.Stack, err)
 	}
 	var names []string
-	for _, r := range latest.Resources {
+	for _, r := range state.Resources {
 		if r.Protect {
 			names = append(names, string(r.URN.Type().Name())+" "+r.URN.Name())
 		}

@@ -114,32 +114,6 @@ func TestStacksHaveAFolder(t *testing.T) {
 	assert.Equal(t, "STACK=spot", s.Variables())
 }
 
-func TestHasResources(t *testing.T) {
-	cases := map[string]struct {
-		state string
-		want  bool
-	}{
-		"never up":             {"", false},
-		"a stack without any":  {`{"checkpoint": {"latest": {"resources": []}}}`, false},
-		"made":                 {`{"checkpoint": {"latest": {"resources": [{"urn": "a"}]}}}`, true},
-		"only in the making":   {`{"checkpoint": {"latest": {"pending_operations": [{"type": "creating"}]}}}`, true},
-		"a stack just created": {`{"checkpoint": {}}`, false},
-	}
-	for name, test := range cases {
-		t.Run(name, func(t *testing.T) {
-			s := &Sandbox{options: Options{Dir: t.TempDir(), Stack: "dev"}}
-			if test.state != "" {
-				stacks := s.path("state", ".pulumi", "stacks", "persia")
-				require.NoError(t, os.MkdirAll(stacks, 0o700))
-				require.NoError(t, os.WriteFile(filepath.Join(stacks, "dev.json"), []byte(test.state), 0o600))
-			}
-			got, err := s.hasResources()
-			require.NoError(t, err)
-			assert.Equal(t, test.want, got)
-		})
-	}
-}
-
 func TestBrief(t *testing.T) {
 	assert.EqualError(t, brief(errors.New("failed to run update: exit status 1\ncode: 255\nstdout: a lot")),
 		"failed to run update: exit status 1; its output is above")

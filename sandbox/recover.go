@@ -3,13 +3,8 @@ package sandbox
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
-	"strings"
-	"time"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/auto/optrefresh"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
@@ -20,27 +15,31 @@ import (
 	clientset "k8s.io/client-go/kubernetes"
 
 	"persia/sandbox/kubernetes"
-	"persia/sandbox/process"
 )
 
-// recover clears what a killed command left behind: the lock on the state, and
-// what the state does not know. The sandbox's own lock is held, so that whoever
-// holds the state's is dead, or an engine that has lost its program and ends.
+// recover clears what a killed command left behind: the update that was under way,
+// and the operations whose end the state does not know. The sandbox's own lock is
+// held, so whoever began the update is dead, or has lost the service that stores its
+// state.
 //
 // It does what docs/operations.md tells an operator: an object that was being made
 // and exists is taken into the state, as pulumi refresh --import-pending-creates
 // does, because the provider refuses to make it again.
 func (e *engine) recover(ctx context.Context) error {
-	locks, err := e.sandbox.stateLocks()
-	if err != nil || len(locks) == 0 {
+	underWay, err := e.sandbox.state().UnderWay()
+	if err != nil {
+		return err
+	}
+	// A recovery may have been killed after it had ended the update.
+	pending, err := e.sandbox.state().Pending()
+	if err != nil || !underWay && !pending {
 		return err
 	}
 	fmt.Fprintf(e.sandbox.options.Out, "an earlier command was killed: reading what exists before going on\n")
-	if err := awaitOwners(ctx, locks); err != nil {
-		return fmt.Errorf("stack %s: %w", e.sandbox.options.Stack, err)
-	}
-	if err := e.stack.Cancel(ctx); err != nil {
-		return fmt.Errorf("clear the lock of a killed command: %w", err)
+	if underWay {
+		if err := e.stack.Cancel(ctx); err != nil {
+			return fmt.Errorf("end the update of a killed command: %w", err)
+		}
 	}
 	if err := e.importCreates(ctx); err != nil {
 		return fmt.Errorf("state of stack %s: %w", e.sandbox.options.Stack, err)
@@ -48,58 +47,6 @@ func (e *engine) recover(ctx context.Context) error {
 	_, err = e.stack.Refresh(ctx, optrefresh.ClearPendingCreates(),
 		optrefresh.ProgressStreams(e.sandbox.options.Out), optrefresh.ErrorProgressStreams(e.sandbox.options.Out))
 	return err
-}
-
-// ownerTimeout is how long an engine may take to end that has lost its program.
-const ownerTimeout = time.Minute
-
-// awaitOwners waits until the engines that hold the state's locks have ended: one
-// whose program was killed still writes what it knows.
-func awaitOwners(ctx context.Context, locks []string) error {
-	ctx, cancel := context.WithTimeout(ctx, ownerTimeout)
-	defer cancel()
-	for _, path := range locks {
-		var lock struct {
-			PID int `json:"pid"`
-		}
-		text, err := os.ReadFile(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		if err := json.Unmarshal(text, &lock); err != nil {
-			continue // half written by who was killed
-		}
-		owner, err := process.Find(lock.PID)
-		if err != nil || !strings.Contains(owner.Command, "pulumi") {
-			continue // ended; the number may be another's now
-		}
-		for owner.Running() {
-			select {
-			case <-ctx.Done():
-				return fmt.Errorf("the engine of an earlier command, process %d, still works on the state: end it", lock.PID)
-			case <-time.After(100 * time.Millisecond):
-			}
-		}
-	}
-	return nil
-}
-
-// stateLocks are the lock files in the state's backend.
-func (s *Sandbox) stateLocks() ([]string, error) {
-	var locks []string
-	err := filepath.WalkDir(s.path("state", ".pulumi", "locks"), func(path string, entry fs.DirEntry, err error) error {
-		if err == nil && !entry.IsDir() && strings.HasSuffix(path, ".json") {
-			locks = append(locks, path)
-		}
-		return err
-	})
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return locks, err
 }
 
 // deployment is a stack's state, as far as taking up creates concerns it. What it
@@ -239,7 +186,7 @@ func (d *deployment) write() (json.RawMessage, error) {
 // again, as docs/storage.md tells an operator: a Released volume never does by
 // itself. The data is not touched.
 func (s *Sandbox) freeVolumes(ctx context.Context) error {
-	if known, err := s.hasResources(); err != nil || !known {
+	if known, err := s.state().HasResources(); err != nil || !known {
 		return err
 	}
 	config, err := s.restConfig(ctx)

@@ -2,18 +2,11 @@ package sandbox
 
 import (
 	"encoding/json"
-	"io/fs"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strconv"
 	"testing"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"persia/sandbox/process"
 )
 
 // TestImportCreates: of the operations under way when the engine was killed, the
@@ -51,23 +44,4 @@ func TestImportCreates(t *testing.T) {
 	assert.Equal(t, "persia/claim", written.Resources[1]["id"])
 	assert.Equal(t, "p", written.Resources[1]["parent"])
 	assert.Len(t, written.Pending, 2)
-}
-
-// TestAwaitOwners: an engine that still writes the state is waited for. A number that
-// another program has by now is not.
-func TestAwaitOwners(t *testing.T) {
-	dir := t.TempDir()
-	pulumi := filepath.Join(dir, "pulumi")
-	require.NoError(t, os.Symlink("/bin/sleep", pulumi))
-	lock := func(pid int) string {
-		path := filepath.Join(dir, strconv.Itoa(pid)+".json")
-		require.NoError(t, os.WriteFile(path, []byte(`{"pid": `+strconv.Itoa(pid)+`}`), 0o600))
-		return path
-	}
-	engine := exec.Command(pulumi, "1")
-	require.NoError(t, engine.Start())
-	go func() { _ = engine.Wait() }()
-	require.NoError(t, awaitOwners(t.Context(), []string{lock(engine.Process.Pid), lock(1), filepath.Join(dir, "gone.json")}))
-	_, err := process.Find(engine.Process.Pid)
-	assert.ErrorIs(t, err, fs.ErrNotExist, "the engine has ended")
 }

@@ -171,7 +171,7 @@ func (s *Sandbox) Down(ctx context.Context) error {
 		return err
 	}
 	defer unlock()
-	resources, err := s.hasResources()
+	resources, err := s.state().HasResources()
 	if err != nil {
 		return err
 	}
@@ -201,7 +201,7 @@ func (s *Sandbox) destroy(ctx context.Context) error {
 		if err := engine.recover(ctx); err != nil {
 			return err
 		}
-		if err := s.checkUnprotected(); err != nil {
+		if err := engine.checkUnprotected(ctx); err != nil {
 			return err
 		}
 		_, err := engine.stack.Destroy(ctx, optdestroy.Parallel(parallel),

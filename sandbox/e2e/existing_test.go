@@ -50,7 +50,7 @@ func TestExistingCluster(t *testing.T) {
 	c.assertOn("rest", 1, c.pods("nats-io", "app.kubernetes.io/name=nats-operator"))
 	assert.Equal(t, "shared", result.Outputs["clusterName"].Value)
 	assert.NotContains(t, result.Outputs, "kubeconfig", "the user has it")
-	state, err := os.ReadFile(filepath.Join(dir, "madeup", "state", ".pulumi", "stacks", "persia", "madeup.json"))
+	state, err := os.ReadFile(filepath.Join(dir, "madeup", "state", "sandbox", "persia", "madeup", "state.jsonl"))
 	require.NoError(t, err)
 	assert.NotContains(t, string(state), "gcp:")
 	assert.Empty(t, upChanges(t, s))

@@ -296,7 +296,7 @@ func (n *nats) assertNowhere(t *testing.T, secret string) {
 	t.Helper()
 	state := filepath.Join(filepath.Dir(filepath.Dir(n.s.AgentLogs())), "state")
 	found := 0
-	require.NoError(t, filepath.WalkDir(filepath.Join(state, ".pulumi", "stacks"), func(path string, entry os.DirEntry, err error) error {
+	require.NoError(t, filepath.WalkDir(state, func(path string, entry os.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}

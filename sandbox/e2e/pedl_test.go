@@ -350,7 +350,7 @@ func (p *pedlStack) assertNoCredential(t *testing.T, result auto.UpResult) {
 	assert.Contains(t, objects, "pedl-master")
 	assertHides(t, "an object", objects)
 	files := 0
-	require.NoError(t, filepath.WalkDir(filepath.Join(p.dir, "madeup", "state", ".pulumi", "stacks"), func(path string, entry os.DirEntry, err error) error {
+	require.NoError(t, filepath.WalkDir(filepath.Join(p.dir, "madeup", "state"), func(path string, entry os.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}

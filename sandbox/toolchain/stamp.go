@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -15,7 +16,11 @@ func (b *builder) stamp(t tool) (string, error) {
 	digest := sha256.New()
 	files := []string{"go.mod", "go.sum"}
 	if t.own() {
-		files = append(files, filepath.Join(t.pkg, "main.go"))
+		sources, err := fs.Glob(os.DirFS(filepath.Join(b.moduleRoot, t.dir)), filepath.Join(t.pkg, "*.go"))
+		if err != nil {
+			return "", fmt.Errorf("toolchain: %s: %w", t.name, err)
+		}
+		files = append(files, sources...)
 	}
 	for _, name := range files {
 		content, err := os.ReadFile(filepath.Join(b.moduleRoot, t.dir, name))

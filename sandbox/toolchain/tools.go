@@ -7,7 +7,9 @@ import (
 
 // Tools are the paths of the compiled programs.
 type Tools struct {
-	Pulumi                string
+	Pulumi string
+	// PulumiState serves the state of Pulumi's stacks.
+	PulumiState           string
 	Etcd                  string
 	KubeAPIServer         string
 	KubeControllerManager string
@@ -32,6 +34,7 @@ type Tools struct {
 func In(binDir string) Tools {
 	return Tools{
 		Pulumi:                filepath.Join(binDir, pulumi.name),
+		PulumiState:           filepath.Join(binDir, pulumiState.name),
 		Etcd:                  filepath.Join(binDir, etcd.name),
 		KubeAPIServer:         filepath.Join(binDir, kubeAPIServer.name),
 		KubeControllerManager: filepath.Join(binDir, kubeControllerManager.name),
@@ -58,14 +61,15 @@ type tool struct {
 	dir string
 	// module is the one whose version is the program's.
 	module string
-	// pkg is the path of the main package. One below dir is the sandbox's own.
+	// pkg is the path of the main package. One below dir is the sandbox's own, around
+	// the module's packages.
 	pkg string
 	// variables are set by the linker. Values may hold {version} (v1.34.2),
 	// {semver} (1.34.2), {major} (1) and {minor} (34).
 	variables []variable
 }
 
-// own tells whether the tool's main package, of one file main.go, is the sandbox's.
+// own tells whether the tool's main package is the sandbox's.
 func (t tool) own() bool { return strings.HasPrefix(t.pkg, "./") }
 
 type variable struct{ name, value string }
@@ -146,6 +150,10 @@ var (
 		name: "pause", dir: "node-network", module: "github.com/cloudnativelabs/kube-router",
 		pkg: "./pause",
 	}
+	pulumiState = tool{
+		name: "pulumi-state", dir: "pulumi", module: "github.com/pulumi/pulumi/pkg/v3",
+		pkg: "./state",
+	}
 	pulumi = tool{
 		name: "pulumi", dir: "pulumi", module: "github.com/pulumi/pulumi/pkg/v3",
 		pkg: "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi",
@@ -158,7 +166,7 @@ var (
 // all is in the order of compilation: the quick ones first, so that a mistake
 // in the environment shows early.
 var all = []tool{
-	etcd, kwok, kwokctl, natsServer, pushgateway, natsOperator, natsReloader, pulumi,
+	etcd, kwok, kwokctl, natsServer, pushgateway, natsOperator, natsReloader, pulumi, pulumiState,
 	kubeAPIServer, kubeControllerManager, kubeScheduler,
 }
 

@@ -1,0 +1,76 @@
+package state
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Stack is a stack's folder in a service's: DIR/OWNER/PROJECT/STACK.
+type Stack string
+
+// InFolder returns the folder of a stack in the folder of a service.
+func InFolder(dir, project, stack string) Stack {
+	return Stack(filepath.Join(dir, "sandbox", project, stack))
+}
+
+// UnderWay reports whether an update has begun and not ended. If no command is at
+// work, it was killed.
+func (s Stack) UnderWay() (bool, error) {
+	_, err := os.Stat(filepath.Join(string(s), "update.json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// HasResources reports whether the state holds a resource, made or in the making.
+// An update that was killed may have made what its journal says.
+func (s Stack) HasResources() (bool, error) {
+	base, journal, err := s.read()
+	return len(base.Resources)+len(base.PendingOperations) > 0 || journal, err
+}
+
+// Pending reports whether the state holds an operation whose end it does not know.
+// Of an update that is under way only its journal can tell, which is not read.
+func (s Stack) Pending() (bool, error) {
+	base, _, err := s.read()
+	return len(base.PendingOperations) > 0, err
+}
+
+// deployment is what is read of a stack's state.
+type deployment struct {
+	Resources         []json.RawMessage `json:"resources"`
+	PendingOperations []json.RawMessage `json:"pending_operations"`
+}
+
+// read returns the state as it was before the update under way, and whether that
+// has a journal.
+func (s Stack) read() (base deployment, journal bool, err error) {
+	file, err := os.Open(filepath.Join(string(s), "state.jsonl"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return deployment{}, false, nil
+	}
+	if err != nil {
+		return deployment{}, false, err
+	}
+	defer file.Close()
+	lines := bufio.NewReader(file)
+	first, err := lines.ReadBytes('\n')
+	if err != nil && err != io.EOF {
+		return deployment{}, false, err
+	}
+	var state struct {
+		Deployment deployment `json:"deployment"`
+	}
+	if err := json.Unmarshal(first, &state); err != nil {
+		return deployment{}, false, fmt.Errorf("%s: %w", file.Name(), err)
+	}
+	_, err = lines.Peek(1)
+	return state.Deployment, err == nil, nil
+}
