@@ -39,24 +39,15 @@ func TestManyJobs(t *testing.T) {
 	assert.Empty(t, upChanges(t, s), "second up")
 }
 
-// skipCheckpoints is Pulumi's variable that has the engine write its state once, at
-// the end.
-const skipCheckpoints = "PULUMI_SKIP_CHECKPOINTS"
-
 // BenchmarkJobs measures stacks of 1, 10 and 100 jobs from nothing: how long a
 // preview and an up take, and the processor time and memory of the Pulumi engine.
-// Pulumi's file backend writes the whole state at each of an up's steps, so what that
-// takes grows with the square of the stack: the engine is measured without it too.
 func BenchmarkJobs(b *testing.B) {
-	for _, skip := range []bool{false, true} {
-		for _, count := range []int{1, 10, 100} {
-			b.Run(fmt.Sprintf("state=%s/jobs=%d", map[bool]string{false: "each-step", true: "at-end"}[skip], count), func(b *testing.B) {
-				b.Setenv(skipCheckpoints, strconv.FormatBool(skip))
-				for range b.N {
-					benchmarkJobs(b, count)
-				}
-			})
-		}
+	for _, count := range []int{1, 10, 100} {
+		b.Run(fmt.Sprintf("jobs=%d", count), func(b *testing.B) {
+			for range b.N {
+				benchmarkJobs(b, count)
+			}
+		})
 	}
 }
 

@@ -60,8 +60,16 @@ func TestState(t *testing.T) {
 			s.do(http.StatusOK, "POST", "update/second", apitype.StartUpdateRequest{JournalVersion: 1}, nil)
 			other := map[string]any{"version": 1, "kind": apitype.JournalEntryKindSuccess, "sequenceID": 1, "operationID": 1, "state": made("b")}
 			s.do(http.StatusOK, "PATCH", "update/second/journalentries", map[string]any{"entries": []any{other}}, nil)
+			summary := apitype.SummaryEvent{ResourceChanges: map[apitype.OpType]int{apitype.OpCreate: 1}}
+			s.do(http.StatusOK, "POST", "update/second/events/batch",
+				apitype.EngineEventBatch{Events: []apitype.EngineEvent{{SummaryEvent: &summary}}}, nil)
 			s.do(http.StatusOK, "POST", "update/second/complete", apitype.CompleteUpdateRequest{Status: apitype.UpdateStatusSucceeded}, nil)
 			s.assertHolds(test.resources+1, test.pending)
+			var history apitype.GetHistoryResponse
+			s.do(http.StatusOK, "GET", "updates", nil, &history)
+			require.Len(t, history.Updates, 1)
+			assert.Equal(t, summary.ResourceChanges, history.Updates[0].ResourceChanges)
+			assert.Equal(t, apitype.SucceededResult, history.Updates[0].Result)
 			underWay, err = folder.UnderWay()
 			require.NoError(t, err)
 			assert.False(t, underWay)

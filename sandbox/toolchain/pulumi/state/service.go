@@ -55,7 +55,7 @@ func (s *service) handler() http.Handler {
 	handle("PATCH "+stack+"/tags", setTags)
 	handle("GET "+stack+"/export", exportStack)
 	handle("POST "+stack+"/import", importStack)
-	handle("GET "+stack+"/updates", noUpdates)
+	handle("GET "+stack+"/updates", history)
 	handle("POST "+stack+"/decrypt/log-decryption", nothing)
 	handle("POST "+stack+"/decrypt/log-batch-decryption", nothing)
 
@@ -64,10 +64,10 @@ func (s *service) handler() http.Handler {
 	handle("GET "+one, updateStatus)
 	handle("POST "+one, startUpdate)
 	handle("PATCH "+one+"/journalentries", underWay(addEntries))
-	handle("POST "+one+"/events/batch", nothing)
+	handle("POST "+one+"/events/batch", underWay(addEvents))
 	handle("POST "+one+"/renew_lease", renewLease)
-	handle("POST "+one+"/complete", underWay(endUpdate))
-	handle("POST "+one+"/cancel", underWay(endUpdate))
+	handle("POST "+one+"/complete", underWay(completeUpdate))
+	handle("POST "+one+"/cancel", underWay(cancelUpdate))
 	return s.authorized(mux)
 }
 
@@ -249,9 +249,4 @@ func importStack(r *http.Request, s store) (any, error) {
 		return nil, err
 	}
 	return apitype.ImportStackResponse{UpdateID: rand.Text()}, s.put(deployment)
-}
-
-// noUpdates is the history: none is kept.
-func noUpdates(*http.Request, store) (any, error) {
-	return apitype.GetHistoryResponse{Updates: []apitype.UpdateInfo{}}, nil
 }

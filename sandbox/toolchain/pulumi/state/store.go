@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/pulumi/pulumi/pkg/v3/backend"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/apitype"
@@ -25,6 +26,8 @@ const (
 	stackFile = "stack.json"
 	// updateFile is the update that is under way, and exists as long as it is.
 	updateFile = "update.json"
+	// lastFile tells of the last update that has ended.
+	lastFile = "last.json"
 )
 
 // store is a stack in its folder.
@@ -32,9 +35,8 @@ type store struct{ dir string }
 
 // update is an update that is under way.
 type update struct {
-	ID string `json:"id"`
-	// Version is that of the stack after the update.
-	Version int `json:"version"`
+	ID   string             `json:"id"`
+	Info apitype.UpdateInfo `json:"info"`
 }
 
 func (s store) path(name string) string { return filepath.Join(s.dir, name) }
@@ -153,8 +155,16 @@ func (s store) begin(u update) error {
 }
 
 // end ends the update under way. Interrupted at any point, it can be repeated.
-func (s store) end() error {
+func (s store) end(result apitype.UpdateResult) error {
 	if err := s.settle(); err != nil {
+		return err
+	}
+	ended, err := s.current()
+	if err != nil {
+		return err
+	}
+	ended.Info.Result, ended.Info.EndTime = result, time.Now().Unix()
+	if err := s.write(lastFile, ended.Info); err != nil {
 		return err
 	}
 	return os.Remove(s.path(updateFile))

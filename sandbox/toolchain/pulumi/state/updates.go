@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
+	"time"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/apitype"
 )
@@ -59,7 +60,12 @@ func startUpdate(r *http.Request, s store) (any, error) {
 	}
 	stack.Version++
 	response.Version = stack.Version
-	if err := s.begin(update{ID: r.PathValue("update"), Version: stack.Version}); err != nil {
+	begun := update{ID: r.PathValue("update"), Info: apitype.UpdateInfo{
+		Kind:      apitype.UpdateKind(r.PathValue("kind")),
+		Version:   stack.Version,
+		StartTime: time.Now().Unix(),
+	}}
+	if err := s.begin(begun); err != nil {
 		return nil, err
 	}
 	return response, s.write(stackFile, stack)
@@ -104,4 +110,47 @@ func renewLease(r *http.Request, _ store) (any, error) {
 	return apitype.RenewUpdateLeaseResponse{Token: token(r)}, nil
 }
 
-func endUpdate(_ *http.Request, s store) (any, error) { return struct{}{}, s.end() }
+// addEvents keeps of the engine's events the summary, which comes before the end.
+func addEvents(r *http.Request, s store) (any, error) {
+	var batch apitype.EngineEventBatch
+	if err := body(r, &batch); err != nil {
+		return nil, err
+	}
+	for _, event := range batch.Events {
+		if event.SummaryEvent == nil {
+			continue
+		}
+		current, err := s.current()
+		if err != nil {
+			return nil, err
+		}
+		current.Info.ResourceChanges = event.SummaryEvent.ResourceChanges
+		if err := s.write(updateFile, current); err != nil {
+			return nil, err
+		}
+	}
+	return struct{}{}, nil
+}
+
+func completeUpdate(r *http.Request, s store) (any, error) {
+	var request apitype.CompleteUpdateRequest
+	if err := body(r, &request); err != nil {
+		return nil, err
+	}
+	return struct{}{}, s.end(apitype.UpdateResult(request.Status))
+}
+
+// cancelUpdate ends an update that was killed.
+func cancelUpdate(_ *http.Request, s store) (any, error) {
+	return struct{}{}, s.end(apitype.FailedResult)
+}
+
+// history is the last update.
+func history(_ *http.Request, s store) (any, error) {
+	var last apitype.UpdateInfo
+	err := s.read(lastFile, &last)
+	if errors.Is(err, fs.ErrNotExist) {
+		return apitype.GetHistoryResponse{Updates: []apitype.UpdateInfo{}}, nil
+	}
+	return apitype.GetHistoryResponse{Updates: []apitype.UpdateInfo{last}}, err
+}
