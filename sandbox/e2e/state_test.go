@@ -9,7 +9,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/pulumi/pulumi/sdk/v3/go/auto"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/apitype"
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -89,6 +91,50 @@ func TestState(t *testing.T) {
 		s.create("dev")
 		s.do(http.StatusBadRequest, "POST", "update/first", apitype.StartUpdateRequest{}, nil)
 	})
+}
+
+// TestStateOfCLI has the CLI keep its state with the service.
+func TestStateOfCLI(t *testing.T) {
+	s := startState(t, t.TempDir())
+	cli, err := auto.NewPulumiCommand(&auto.PulumiCommandOptions{Root: filepath.Dir(filepath.Dir(tools.Pulumi))})
+	require.NoError(t, err)
+	var size int
+	program := func(ctx *pulumi.Context) error {
+		for i := range size {
+			if err := ctx.RegisterComponentResource("test:index:Thing", fmt.Sprint(i), &pulumi.ResourceState{}); err != nil {
+				return err
+			}
+		}
+		ctx.Export("size", pulumi.ToSecret(size))
+		return nil
+	}
+	stack, err := auto.UpsertStackInlineSource(t.Context(), "dev", "persia", program,
+		auto.Pulumi(cli), auto.PulumiHome(t.TempDir()), auto.SecretsProvider("passphrase"),
+		auto.EnvVars(map[string]string{
+			"PULUMI_BACKEND_URL": s.URL, "PULUMI_ACCESS_TOKEN": s.Token, "PULUMI_CONFIG_PASSPHRASE": "test",
+		}))
+	require.NoError(t, err)
+	for _, step := range []struct {
+		size int
+		want map[string]int
+	}{
+		{100, map[string]int{"create": 101}}, // and the stack itself
+		{100, map[string]int{"same": 101}},
+		{60, map[string]int{"same": 61, "delete": 40}},
+	} {
+		size = step.size
+		result, err := stack.Up(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, step.want, *result.Summary.ResourceChanges)
+		assert.Equal(t, auto.OutputValue{Value: float64(size), Secret: true}, result.Outputs["size"])
+		s.assertHolds(size+1, 0)
+	}
+	_, err = stack.Refresh(t.Context())
+	require.NoError(t, err)
+	destroyed, err := stack.Destroy(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, map[string]int{"delete": 61}, *destroyed.Summary.ResourceChanges)
+	require.NoError(t, stack.Workspace().RemoveStack(t.Context(), "dev"))
 }
 
 // made is a resource of a state.
