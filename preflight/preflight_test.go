@@ -176,6 +176,19 @@ func problems(checks []Check) string {
 	return lines.String()
 }
 
+// compiled is a Pulumi.yaml by which Pulumi compiles the program.
+const compiled = "name: persia\nruntime: {name: go, options: {buildTarget: bin/persia}}\n"
+
+func TestPulumiCompilesTheProgram(t *testing.T) {
+	m := newMachine(t)
+	m.write("project/Pulumi.yaml", compiled)
+	m.remove("project/bin")
+	m.command("go", "*", "")
+	checks := m.run(m.options())
+	assert.Empty(t, problems(checks))
+	assert.Contains(t, checks, Check{Status: OK, Name: "program", Detail: "Pulumi compiles it"})
+}
+
 func TestAllWell(t *testing.T) {
 	m := newMachine(t)
 	checks := m.run(m.options())
@@ -230,6 +243,9 @@ func TestProblems(t *testing.T) {
 			later := time.Now().Add(time.Minute)
 			require.NoError(m.t, os.Chtimes(filepath.Join(m.project, "workload/launch.sh"), later, later))
 		}, Warning, []string{"warning program: bin/persia is older than workload/launch.sh, and Pulumi runs it as it is; make build"}},
+		"no binary and no compiler": {func(m *machine) {
+			m.write("project/Pulumi.yaml", compiled)
+		}, Missing, []string{"missing program: go, with which Pulumi compiles it, is not on the PATH; install it"}},
 		"no gcloud": {func(m *machine) { m.remove("bin/gcloud") }, Missing, []string{
 			"missing gcloud: gcloud is not on the PATH; install it", "unchecked project: there is no gcloud",
 			"unchecked APIs: there is no gcloud; needed: compute.googleapis.com, ", "unchecked quota NVIDIA_L4_GPUS: there is no gcloud; needed: 1, us-central1"}},

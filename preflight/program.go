@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,12 +14,16 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// programCheck says whether the program is compiled, from what is there now.
+// programCheck says whether Pulumi can run the program: compile it, or run the binary
+// that Pulumi.yaml names as it is.
 func (p *preflight) programCheck() Check {
 	const name, remedy = "program", "make build"
 	binary, err := binaryOf(p.Dir)
 	if err != nil {
 		return unchecked(name, err.Error())
+	}
+	if binary == "" {
+		return compilerCheck(name)
 	}
 	built, err := os.Stat(filepath.Join(p.Dir, binary))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -33,7 +38,16 @@ func (p *preflight) programCheck() Check {
 	return ok(name, binary+" is newer than its sources")
 }
 
-// binaryOf is the program's path in the project, by Pulumi.yaml.
+// compilerCheck says whether Pulumi finds the Go command.
+func compilerCheck(name string) Check {
+	if _, err := exec.LookPath("go"); err != nil {
+		return missing(name, "go, with which Pulumi compiles it, is not on the PATH", "install it: https://go.dev/doc/install")
+	}
+	return ok(name, "Pulumi compiles it")
+}
+
+// binaryOf is the program's path in the project, by Pulumi.yaml, or nothing if Pulumi
+// compiles the program.
 func binaryOf(dir string) (string, error) {
 	text, err := os.ReadFile(filepath.Join(dir, "Pulumi.yaml"))
 	if err != nil {
@@ -48,9 +62,6 @@ func binaryOf(dir string) (string, error) {
 	}
 	if err := yaml.Unmarshal(text, &project); err != nil {
 		return "", fmt.Errorf("read Pulumi.yaml: %w", err)
-	}
-	if project.Runtime.Options.Binary == "" {
-		return "", errors.New("no binary is named in Pulumi.yaml: Pulumi compiles the program by itself")
 	}
 	return project.Runtime.Options.Binary, nil
 }

@@ -39,7 +39,9 @@ for platform in "${platforms[@]}"; do
   export GOOS=${platform%/*} GOARCH=${platform#*/} CGO_ENABLED=0
   name=persia_${version#v}_${GOOS}_${GOARCH}
   mkdir -p "$dist/$name/bin"
-  cp LICENSE Pulumi.yaml "$dist/$name/"
+  cp LICENSE "$dist/$name/"
+  # Pulumi runs the released program as it is.
+  sed 's/buildTarget:/binary:/' Pulumi.yaml > "$dist/$name/Pulumi.yaml"
   for program in "${programs[@]}"; do
     package=./cmd/$program
     if [ "$program" = persia ]; then

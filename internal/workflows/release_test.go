@@ -48,6 +48,12 @@ func TestRelease(t *testing.T) {
 		name + "/", name + "/LICENSE", name + "/Pulumi.yaml", name + "/bin/", name + "/bin/preview-comment",
 	}, entries(t, filepath.Join(dist, name+".tar.gz")))
 
+	command := exec.Command("tar", "-xzOf", filepath.Join(dist, name+".tar.gz"), name+"/Pulumi.yaml")
+	project, err := command.Output()
+	require.NoError(t, err)
+	assert.Contains(t, string(project), "\n    binary: bin/persia\n", "Pulumi runs the released program")
+	assert.NotContains(t, string(project), "buildTarget:")
+
 	output, err := release("1.2")
 	require.Error(t, err)
 	assert.Contains(t, output, "1.2 is no version: write one like v1.2.3")
