@@ -31,6 +31,7 @@ var keys = []key{
 	{nvidiaDriverKey, func(s *Stack) any { return &s.NVIDIADriver }, ""},
 	{storageKey, func(s *Stack) any { return &s.Storage }, ""},
 	{natsKey, func(s *Stack) any { return &s.NATS }, ""},
+	{imagesKey, func(s *Stack) any { return &s.Images }, ""},
 	{jobsKey, func(s *Stack) any { return &s.Jobs },
 		"write the list of jobs, or [] for none"},
 	{pedlKey, func(s *Stack) any { return &s.PEDL }, ""},
@@ -44,6 +45,7 @@ const (
 	nvidiaDriverKey = "persia:nvidiaDriver"
 	storageKey      = "persia:storage"
 	natsKey         = "persia:nats"
+	imagesKey       = "persia:images"
 	jobsKey         = "persia:jobs"
 	pedlKey         = "persia:pedl"
 )

@@ -7,6 +7,7 @@ func (s *Stack) resolve() {
 	if s.Cluster.Existing == nil {
 		s.Cluster.Resolve(nodepool.Pool{Zones: s.Cluster.Zones}.ZoneCount())
 	}
+	s.Images.Resolve(s.imagesPlace())
 	s.NVIDIADriver.Resolve()
 	for i := range s.NodePools {
 		s.NodePools[i].Resolve(s.poolPlace(), s.NVIDIADriver, s.MachineTypes)

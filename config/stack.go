@@ -4,6 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/config/cluster"
+	"persia/config/images"
 	"persia/config/job"
 	"persia/config/nats"
 	"persia/config/nodepool"
@@ -29,6 +30,7 @@ type Stack struct {
 	NVIDIADriver nodepool.NVIDIADriver
 	Storage      []volume.Volume
 	NATS         nats.Settings
+	Images       images.Settings
 	Jobs         []job.Job
 	PEDL         *pedl.Platform
 

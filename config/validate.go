@@ -28,6 +28,7 @@ func (v *validator) validate() {
 	place.Unknown = !v.Decoded(field.NewPath(clusterKey))
 	nodepool.Check(v.Problems, pools, v.stack.NodePools, place, v.stack.MachineTypes)
 	v.stack.NVIDIADriver.Check(v.Problems, field.NewPath(nvidiaDriverKey), pools, v.stack.NodePools)
+	v.stack.Images.Check(v.Problems, field.NewPath(imagesKey), v.stack.imagesPlace())
 	v.storage()
 	v.nats()
 	v.jobs()

@@ -14,6 +14,7 @@ const mostNATS = 9
 // Warnings are what a valid stack may not have meant.
 func (s *Stack) Warnings() []string {
 	warnings := s.storageWarnings()
+	warnings = append(warnings, s.imageWarnings()...)
 	warnings = append(warnings, s.natsWarnings()...)
 	warnings = append(warnings, s.pedlWarnings()...)
 	return append(warnings, s.jobWarnings()...)

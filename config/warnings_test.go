@@ -36,3 +36,26 @@ func TestWarningOfNewerGPUs(t *testing.T) {
 		})
 	}
 }
+
+// TestWarningOfDockerHub: more nodes behind one NAT than Docker Hub serves without an
+// account, and no cache of it.
+func TestWarningOfDockerHub(t *testing.T) {
+	for name, test := range map[string]struct {
+		edits edits
+		warns bool
+	}{
+		"few nodes":                   {edits{}, false},
+		"many":                        {edits{"persia:nodePools[2].nodes": 60}, true},
+		"many at the maximum":         {edits{"persia:nodePools[1].autoscaling.maxNodes": 60}, true},
+		"many, with a cache":          {edits{"persia:nodePools[2].nodes": 60, "persia:images": edits{"caches": []any{edits{"registry": "docker.io"}}}}, false},
+		"many, with another's cache":  {edits{"persia:nodePools[2].nodes": 60, "persia:images": edits{"caches": []any{edits{"registry": "quay.io", "repository": "us-docker.pkg.dev/p/quay"}}}}, true},
+		"many, with public addresses": {edits{"persia:nodePools[2].nodes": 60, "persia:cluster.privateNodes": false}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := stacktest.Load(t, test.edits)
+			require.NoError(t, err)
+			warnings := strings.Join(s.Warnings(), "\n")
+			assert.Equal(t, test.warns, strings.Contains(warnings, "persia:images: up to"), warnings)
+		})
+	}
+}

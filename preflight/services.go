@@ -5,6 +5,7 @@ import (
 
 	"persia/config"
 	clusterconfig "persia/config/cluster"
+	"persia/config/images"
 )
 
 // Service is an API of Google Cloud that a stack uses.
@@ -37,6 +38,9 @@ var services = []Service{
 	}},
 	{"containerfilesystem.googleapis.com", "cluster.imageStreaming, on by default", func(s *config.Stack) bool {
 		return s.Cluster.ImageStreaming
+	}},
+	{"artifactregistry.googleapis.com", "images.caches that the stack creates", func(s *config.Stack) bool {
+		return slices.ContainsFunc(s.Images.Caches, images.Cache.Created)
 	}},
 	{"file.googleapis.com", "volumes with filestore", func(s *config.Stack) bool {
 		return anyVolume(s, needsAPI("file.googleapis.com"))

@@ -17,7 +17,7 @@ func TestServices(t *testing.T) {
 		return strings.Replace(created, "persia:storage: []", "persia:storage: [{name: v, size: 1Ti, "+source+"}]", 1)
 	}
 	standard := func(more ...string) []string {
-		return append(without("file.googleapis.com", "storage.googleapis.com", "cloudkms.googleapis.com"), more...)
+		return append(without("artifactregistry.googleapis.com", "file.googleapis.com", "storage.googleapis.com", "cloudkms.googleapis.com"), more...)
 	}
 	cases := map[string]struct {
 		stack string
@@ -30,7 +30,11 @@ func TestServices(t *testing.T) {
 		"a bucket":          {volume("gcsFuse: {bucket: my-bucket}"), standard("storage.googleapis.com")},
 		"a key":             {cluster(", encryption: {secrets: " + key + "}"), standard("cloudkms.googleapis.com")},
 		"a key of a volume": {volume("persistentDisk: {disk: d, create: {kmsKey: " + key + "}}"), standard("cloudkms.googleapis.com")},
-		"existing":          {existing, nil},
+		"a cache": {strings.Replace(created, "persia:storage: []", "persia:storage: []\n  persia:images: {caches: [{registry: docker.io}]}", 1),
+			standard("artifactregistry.googleapis.com")},
+		"a cache that exists": {strings.Replace(created, "persia:storage: []", "persia:storage: []\n  persia:images: {caches: [{registry: docker.io, repository: us-docker.pkg.dev/p/hub}]}", 1),
+			standard()},
+		"existing": {existing, nil},
 	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {

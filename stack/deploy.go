@@ -107,6 +107,7 @@ func newCluster(ctx *pulumi.Context, cfg *config.Stack, data *storedData) (*gke.
 		Cluster:      cfg.Cluster,
 		NodePools:    cfg.Pools(),
 		NVIDIADriver: cfg.NVIDIADriver,
+		Images:       cfg.Images,
 		KeepNetwork:  data.keepsNetwork(cfg),
 		AdoptNetwork: data.hasNetwork(cfg),
 		Keys:         data.keys,
@@ -125,6 +126,7 @@ func hasManagedPrometheus(cluster clusterconfig.Cluster) bool {
 func newNATS(ctx *pulumi.Context, cfg *config.Stack, needs []pulumi.CustomResource, inCluster pulumi.ResourceOption) ([]*nats.Cluster, error) {
 	operator, err := nats.NewOperator(ctx, "nats-operator", nats.OperatorArgs{
 		Scope:     cfg.NATS.OperatorScope,
+		Images:    cfg.Images,
 		Placement: placement(cfg, cfg.SystemPoolName()),
 	}, inCluster)
 	if err != nil {
@@ -134,6 +136,7 @@ func newNATS(ctx *pulumi.Context, cfg *config.Stack, needs []pulumi.CustomResour
 	for _, cluster := range cfg.NATSClusters() {
 		broker, err := nats.NewCluster(ctx, cluster.Name, nats.ClusterArgs{
 			NATS:              cluster.Settings,
+			Images:            cfg.Images,
 			Placement:         placement(cfg, cluster.NodePool),
 			Clients:           nats.Clients{Namespace: persia.NamespaceName, Pods: persia.PodsOf(cluster.Job)},
 			ManagedPrometheus: hasManagedPrometheus(cfg.Cluster),

@@ -20,6 +20,7 @@ func newJobOperator(ctx *pulumi.Context, cfg *config.Stack, needs []pulumi.Custo
 		return nil, nil
 	}
 	registered, err := operator.NewOperator(ctx, "persia-operator", operator.OperatorArgs{
+		Images:       cfg.Images,
 		Placement:    placement(cfg, cfg.SystemPoolName()),
 		JobNamespace: persia.NamespaceName,
 		Needs:        needs,
@@ -44,6 +45,7 @@ func newJobs(ctx *pulumi.Context, cfg *config.Stack, brokers []*nats.Cluster, ne
 		case jobconfig.EngineOperator:
 			jobs[job.Name], err = operator.NewJob(ctx, job.Name, operator.JobArgs{
 				Job:       job,
+				Images:    cfg.Images,
 				Namespace: persia.NamespaceName,
 				Broker:    broker,
 				Claims:    claimsOf(cfg),
@@ -60,6 +62,7 @@ func newJobs(ctx *pulumi.Context, cfg *config.Stack, brokers []*nats.Cluster, ne
 func jobArgs(cfg *config.Stack, job jobconfig.Job, broker nats.Broker, needs []pulumi.CustomResource) persia.JobArgs {
 	return persia.JobArgs{
 		Job:            job,
+		Images:         cfg.Images,
 		Namespace:      persia.NamespaceName,
 		ServiceAccount: persia.ServiceAccountName,
 		Broker:         broker,

@@ -49,6 +49,7 @@ func newPEDL(ctx *pulumi.Context, cfg *config.Stack, data *storedData, driver []
 	}
 	installed.master, err = pedl.NewMaster(ctx, "pedl-master", pedl.MasterArgs{
 		PEDL:      *cfg.PEDL,
+		Images:    cfg.Images,
 		Placement: placement(cfg, cfg.PEDL.NodePool),
 		Needs:     masterNeeds,
 	}, inCluster)
@@ -57,6 +58,7 @@ func newPEDL(ctx *pulumi.Context, cfg *config.Stack, data *storedData, driver []
 	}
 	if _, err := pedl.NewAgents(ctx, "pedl-agent", pedl.AgentsArgs{
 		PEDL:        *cfg.PEDL,
+		Images:      cfg.Images,
 		MasterIP:    installed.master.ClusterIP,
 		Tolerations: agentTolerations(cfg),
 		Needs:       append(slices.Clip(driver), installed.master.Server),
@@ -65,6 +67,7 @@ func newPEDL(ctx *pulumi.Context, cfg *config.Stack, data *storedData, driver []
 	}
 	if check := cfg.PEDL.SupportCheck; check != nil {
 		installed.support, err = pedl.NewSupportCheck(ctx, "test-pedl-support", pedl.SupportCheckArgs{
+			Images:    cfg.Images,
 			Placement: placement(cfg, check.NodePool),
 			Needs:     slices.Concat(namespaces.Objects, driver),
 		}, inCluster)
@@ -98,6 +101,7 @@ func (p *pedlInstallation) newDatabase(ctx *pulumi.Context, cfg *config.Stack, d
 	}
 	database, err := pedl.NewDatabase(ctx, "pedl-postgresql", pedl.DatabaseArgs{
 		PostgreSQL: cfg.PEDL.Postgres,
+		Images:     cfg.Images,
 		Placement:  placement(cfg, cfg.PEDL.NodePool),
 		Adopter:    adopter,
 		Needs:      needs,

@@ -14,6 +14,7 @@ import (
 func TestExistingCluster(t *testing.T) {
 	configuration := readStack(t, "prod")
 	delete(configuration, "persia:project")
+	delete(configuration, "persia:images") // a cache that the stack would create
 	configuration["persia:cluster"] = `{"name": "shared", "existing":
 		{"kubeconfig": "/home/me/kubeconfig", "context": "office", "systemPool": "nats"}}`
 	recorder, err := deploy(t, configuration)

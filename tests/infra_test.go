@@ -125,7 +125,7 @@ func TestNATS(t *testing.T) {
 		`metadata.annotations["pulumi.com/waitFor"]`: `["jsonpath={.status.size}=60","jsonpath={.status.currentVersion}=2.10.22"]`,
 		"spec.size":                        60.0,
 		"spec.version":                     "2.10.22",
-		"spec.serverImage":                 "nats",
+		"spec.serverImage":                 prodCache + "library/nats",
 		"spec.natsConfig.maxPayload":       52428800.0,
 		"spec.pod.resources.requests.cpu":  "4",
 		"spec.pod.resources.limits.memory": "32Gi",
@@ -139,7 +139,7 @@ func TestNATS(t *testing.T) {
 
 	deployment := object[appsv1.Deployment](t, prod.one(t, "kubernetes:apps/v1:Deployment", "nats-operator"))
 	pod := deployment.Spec.Template.Spec
-	assert.Equal(t, "natsio/nats-operator:0.8.3", pod.Containers[0].Image)
+	assert.Equal(t, prodCache+"natsio/nats-operator:0.8.3", pod.Containers[0].Image)
 	assert.Equal(t, "nats-operator", pod.ServiceAccountName)
 	assert.Equal(t, map[string]string{"cloud.google.com/gke-nodepool": "system"}, pod.NodeSelector)
 

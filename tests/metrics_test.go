@@ -90,6 +90,7 @@ func TestWithoutManagedPrometheus(t *testing.T) {
 		},
 		"an existing cluster": func(configuration map[string]string) {
 			delete(configuration, "persia:project")
+			delete(configuration, "persia:images")
 			configuration["persia:cluster"] = `{"name": "shared", "existing": {"context": "office", "systemPool": "nats"}}`
 		},
 	}

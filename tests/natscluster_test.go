@@ -88,6 +88,7 @@ func TestSeedNATS(t *testing.T) {
 func natsOf(t *testing.T, settings string) *recorder {
 	t.Helper()
 	configuration := readStack(t, "prod")
+	delete(configuration, "persia:images") // the images are as they are published
 	configuration["persia:nats"] = settings
 	edit(t, configuration, "persia:jobs", func(jobs any) { allowUsers(jobs) })
 	edit(t, configuration, "persia:cluster", func(cluster any) {

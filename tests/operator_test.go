@@ -23,6 +23,7 @@ const (
 func operatorStack(t *testing.T, change func(job map[string]any)) map[string]string {
 	t.Helper()
 	configuration := readStack(t, "prod")
+	delete(configuration, "persia:images") // an image that is left out stays so
 	edit(t, configuration, "persia:nodePools", func(pools any) {
 		for _, pool := range pools.([]any) {
 			delete(pool.(map[string]any), "taints")

@@ -93,7 +93,7 @@ func TestPublishedRoles(t *testing.T) {
 			assert.Equal(t, "persia", set.Namespace)
 			assert.Equal(t, want.replicas, *set.Spec.Replicas)
 			assert.Equal(t, appsv1.ParallelPodManagement, set.Spec.PodManagementPolicy)
-			assert.Equal(t, want.image, container.Image)
+			assert.Equal(t, prodCache+want.image, container.Image)
 			assert.Equal(t, []string{"python3", "/opt/persia/launch.py"}, container.Command)
 			assert.Equal(t, append([]string{"persia-launcher"}, want.args...), container.Args)
 

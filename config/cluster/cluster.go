@@ -58,7 +58,8 @@ type Cluster struct {
 	// or BALANCED.
 	AutoscalingProfile string `json:"autoscalingProfile,omitempty" default:"OPTIMIZE_UTILIZATION" enum:"OPTIMIZE_UTILIZATION,BALANCED"`
 	// ImageStreaming starts containers before their image is whole, on nodes with
-	// Container-Optimized OS. A change replaces their pools.
+	// Container-Optimized OS and for images in Artifact Registry, as those of
+	// persia:images are. A change replaces their pools.
 	ImageStreaming bool       `json:"imageStreaming,omitempty" default:"true"`
 	CSIDrivers     CSIDrivers `json:"csiDrivers,omitempty"`
 	Monitoring     Monitoring `json:"monitoring,omitempty"`

@@ -9,6 +9,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	clusterconfig "persia/config/cluster"
+	"persia/config/images"
 	"persia/config/nodepool"
 	"persia/infra/iam"
 )
@@ -21,6 +22,8 @@ type Args struct {
 	NodePools []nodepool.Pool
 	// NVIDIADriver decides what GPU pools ask of GKE.
 	NVIDIADriver nodepool.NVIDIADriver
+	// Images says where nodes pull images from.
+	Images images.Settings
 	// KeepNetwork lets the network outlive the stack, for storage that stands in it,
 	// and AdoptNetwork takes it over again.
 	KeepNetwork, AdoptNetwork bool
@@ -85,12 +88,16 @@ func NewCluster(ctx *pulumi.Context, name string, args Args, opts ...pulumi.Reso
 	if err != nil {
 		return nil, err
 	}
+	caches, err := newImageCaches(ctx, name, args, identity, child)
+	if err != nil {
+		return nil, err
+	}
 	keys, err := newKeyGrants(ctx, name, args, cluster)
 	if err != nil {
 		return nil, err
 	}
 	// Nodes are encrypted, get their images and report through these.
-	needs := slices.Concat(keys, identity.grants, network.egress)
+	needs := slices.Concat(keys, identity.grants, caches, network.egress)
 	controlPlane, err := newControlPlane(ctx, name, args, network, identity, needs, child)
 	if err != nil {
 		return nil, err

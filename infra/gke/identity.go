@@ -33,6 +33,7 @@ func nodeScopes() pulumi.StringArray {
 
 type nodeIdentity struct {
 	email  pulumi.StringOutput
+	member pulumi.StringOutput
 	grants []pulumi.Resource
 }
 
@@ -46,7 +47,7 @@ func newNodeIdentity(ctx *pulumi.Context, name string, args Args, child pulumi.R
 	if err != nil {
 		return nil, err
 	}
-	identity := &nodeIdentity{email: account.Email}
+	identity := &nodeIdentity{email: account.Email, member: account.Member}
 	for _, node := range nodeRoles(args.Cluster) {
 		grant, err := projects.NewIAMMember(ctx, name+"-nodes-"+node.name, &projects.IAMMemberArgs{
 			Project: pulumi.String(args.Project),

@@ -57,6 +57,7 @@ config:
     size: 3
     resources:
       limits: {cpu: 500m, memory: 2Gi}
+  persia:images: {}
   persia:jobs:
     - name: train
       env:

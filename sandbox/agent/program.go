@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -52,14 +53,18 @@ func (p Program) arguments(pod *corev1.Pod, container corev1.Container, env []st
 	return args
 }
 
+var artifactRegistry = regexp.MustCompile(`^[a-z0-9-]+-docker\.pkg\.dev/[^/]+/[^/]+/`)
+
 // repository returns the repository of an image reference without its tag and
-// digest, and without the registry if that is Docker Hub, the default.
+// digest, and without the registry if that is Docker Hub, the default. An image in a
+// repository of Artifact Registry is taken for the one of Docker Hub that it caches.
 func repository(image string) string {
 	name, _, _ := strings.Cut(image, "@")
 	// A colon before the last slash belongs to the registry's port.
 	if slash, colon := strings.LastIndex(name, "/"), strings.LastIndex(name, ":"); colon > slash {
 		name = name[:colon]
 	}
+	name = artifactRegistry.ReplaceAllString(name, "")
 	for _, hub := range []string{"docker.io/", "index.docker.io/"} {
 		name = strings.TrimPrefix(name, hub)
 	}

@@ -10,17 +10,19 @@ import (
 
 func TestRepository(t *testing.T) {
 	tests := map[string]string{
-		"natsio/nats-operator":                          "natsio/nats-operator",
-		"natsio/nats-operator:0.8.3":                    "natsio/nats-operator",
-		"docker.io/natsio/nats-operator:0.8.3":          "natsio/nats-operator",
-		"index.docker.io/natsio/nats-operator":          "natsio/nats-operator",
-		"natsio/nats-operator@sha256:0123":              "natsio/nats-operator",
-		"natsio/nats-operator:0.8.3@sha256:0123":        "natsio/nats-operator",
-		"docker.io/library/nats:2":                      "nats",
-		"nats":                                          "nats",
-		"localhost:5000/natsio/nats-operator":           "localhost:5000/natsio/nats-operator",
-		"localhost:5000/natsio/nats-operator:0.8.3":     "localhost:5000/natsio/nats-operator",
-		"europe-docker.pkg.dev/p/r/nats-operator:0.8.3": "europe-docker.pkg.dev/p/r/nats-operator",
+		"natsio/nats-operator":                                 "natsio/nats-operator",
+		"natsio/nats-operator:0.8.3":                           "natsio/nats-operator",
+		"docker.io/natsio/nats-operator:0.8.3":                 "natsio/nats-operator",
+		"index.docker.io/natsio/nats-operator":                 "natsio/nats-operator",
+		"natsio/nats-operator@sha256:0123":                     "natsio/nats-operator",
+		"natsio/nats-operator:0.8.3@sha256:0123":               "natsio/nats-operator",
+		"docker.io/library/nats:2":                             "nats",
+		"nats":                                                 "nats",
+		"localhost:5000/natsio/nats-operator":                  "localhost:5000/natsio/nats-operator",
+		"localhost:5000/natsio/nats-operator:0.8.3":            "localhost:5000/natsio/nats-operator",
+		"europe-docker.pkg.dev/p/r/natsio/nats-operator:0.8.3": "natsio/nats-operator",
+		"us-docker.pkg.dev/p/r/library/nats":                   "nats",
+		"us.gcr.io/p/natsio/nats-operator":                     "us.gcr.io/p/natsio/nats-operator",
 	}
 	for image, want := range tests {
 		t.Run(image, func(t *testing.T) {

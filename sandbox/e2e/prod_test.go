@@ -97,7 +97,7 @@ func assertNATS(t *testing.T, c cluster) {
 		requests := pod.Spec.Containers[0].Resources.Requests
 		assert.True(t, requests.Cpu().Equal(resource.MustParse("4")), "%s asks for %s CPU", pod.Name, requests.Cpu())
 		assert.True(t, requests.Memory().Equal(resource.MustParse("32Gi")), "%s asks for %s", pod.Name, requests.Memory())
-		assert.Equal(t, "nats:2.10.22", pod.Spec.Containers[0].Image)
+		assert.Equal(t, "us-central1-docker.pkg.dev/my-project/persia-prod-docker-hub/library/nats:2.10.22", pod.Spec.Containers[0].Image)
 	}
 	secret, err := c.CoreV1().Secrets("nats-io").Get(t.Context(), "persia-nats-service", metav1.GetOptions{})
 	require.NoError(t, err)

@@ -6,6 +6,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"persia/config/images"
 	settings "persia/config/nats"
 	"persia/kube"
 )
@@ -13,6 +14,8 @@ import (
 // ClusterArgs describes a NATS cluster.
 type ClusterArgs struct {
 	NATS settings.Settings
+	// Images says where nodes pull images from.
+	Images images.Settings
 	// Placement is where the servers run.
 	Placement kube.Placement
 	// Clients are the only pods that reach the servers.

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"persia/capacity"
+	"persia/config/images"
 	settings "persia/config/nats"
 	"persia/kube"
 )
@@ -29,6 +30,8 @@ const (
 type OperatorArgs struct {
 	// Scope says whose NatsClusters the operator looks after.
 	Scope settings.Scope
+	// Images says where nodes pull images from.
+	Images images.Settings
 	// Placement is where the operator runs.
 	Placement kube.Placement
 }
@@ -70,7 +73,7 @@ func operator(name string, args OperatorArgs) kube.Operator {
 		Role:          role,
 		ClusterRole:   clusterRole,
 		Container: corev1.Container{
-			Image:   operatorImage,
+			Image:   args.Images.Reference(operatorImage),
 			Command: []string{operatorName},
 			Args:    arguments(args.Scope),
 			Env: []corev1.EnvVar{

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"persia/capacity"
+	"persia/config/images"
 	jobconfig "persia/config/job"
 	settings "persia/config/nats"
 	"persia/kube"
@@ -91,7 +92,7 @@ func clusterSpec(args ClusterArgs) spec {
 	s := spec{
 		Size:            nats.Size,
 		Version:         nats.Version,
-		ServerImage:     nats.Image,
+		ServerImage:     args.Images.Reference(nats.Image),
 		LameDuckSeconds: lameDuckSeconds,
 		NatsConfig: natsConfig{
 			MaxPayload:     nats.MaxPayload,
@@ -107,7 +108,7 @@ func clusterSpec(args ClusterArgs) spec {
 		},
 		Template: template{Spec: podTemplate(nats)},
 	}
-	s.Pod.addSidecars(nats)
+	s.Pod.addSidecars(nats, args.Images)
 	if nats.TLS.Clients != nil || nats.TLS.Routes != nil {
 		s.TLS = &tlsConfig{}
 	}
@@ -123,18 +124,18 @@ func clusterSpec(args ClusterArgs) spec {
 	return s
 }
 
-func (p *podPolicy) addSidecars(nats settings.Settings) {
+func (p *podPolicy) addSidecars(nats settings.Settings, images images.Settings) {
 	if nats.ConfigReload {
 		amounts := kube.Requests(capacity.NATSReloader)
 		p.EnableConfigReload = true
-		p.ReloaderImage, p.ReloaderImageTag = reloaderImage, reloaderTag
+		p.ReloaderImage, p.ReloaderImageTag = images.Reference(reloaderImage), reloaderTag
 		// The same as limits, so that a pod whose server has what it asks for and
 		// no more stays guaranteed.
 		p.ReloaderResources = &corev1.ResourceRequirements{Requests: amounts, Limits: amounts}
 	}
 	if nats.Metrics {
 		p.EnableMetrics = true
-		p.MetricsImage, p.MetricsImageTag = metricsImage, metricsTag
+		p.MetricsImage, p.MetricsImageTag = images.Reference(metricsImage), metricsTag
 	}
 }
 

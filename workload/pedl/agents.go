@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"persia/config/images"
 	config "persia/config/pedl"
 	"persia/kube"
 )
@@ -25,6 +26,8 @@ const (
 // AgentsArgs describes the agents.
 type AgentsArgs struct {
 	PEDL config.Platform
+	// Images says where nodes pull images from.
+	Images images.Settings
 	// MasterIP is the address of the master's service. Trials get it from their
 	// agents, and Docker's containers do not know the names of Kubernetes.
 	MasterIP pulumi.Input
@@ -85,7 +88,7 @@ func agentPod(args AgentsArgs) corev1.PodSpec {
 		Tolerations:      agentTolerations(args),
 		Containers: []corev1.Container{{
 			Name:            "agent",
-			Image:           args.PEDL.AgentImage,
+			Image:           args.Images.PrivateReference(args.PEDL.AgentImage),
 			ImagePullPolicy: args.PEDL.ImagePullPolicy,
 			Env:             agentEnv(args.PEDL),
 			Resources:       args.PEDL.Agent.Resources,

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"persia/config/images"
 	config "persia/config/pedl"
 	"persia/kube"
 )
@@ -32,6 +33,8 @@ const (
 // DatabaseArgs describes PostgreSQL.
 type DatabaseArgs struct {
 	PostgreSQL config.PostgreSQL
+	// Images says where nodes pull images from.
+	Images images.Settings
 	// Placement is where it runs.
 	Placement kube.Placement
 	// Adopter registers the claim of a class, which outlives the stack. It is given
@@ -168,7 +171,7 @@ func ClaimName(persistence config.Persistence) string {
 
 func statefulSet(args DatabaseArgs) *appsv1.StatefulSet {
 	one := int32(1)
-	pod := postgreSQLPod(args.PostgreSQL)
+	pod := postgreSQLPod(args)
 	args.Placement.Apply(&pod)
 	return &appsv1.StatefulSet{
 		ObjectMeta: meta(NamespaceName, databaseName, databasePart),
@@ -182,7 +185,8 @@ func statefulSet(args DatabaseArgs) *appsv1.StatefulSet {
 	}
 }
 
-func postgreSQLPod(postgreSQL config.PostgreSQL) corev1.PodSpec {
+func postgreSQLPod(args DatabaseArgs) corev1.PodSpec {
+	postgreSQL := args.PostgreSQL
 	group, writable, rootMismatch := int64(postgreSQLUser), false, corev1.FSGroupChangeOnRootMismatch
 	// Time to write what is in memory to the disk.
 	grace := int64(120)
@@ -194,7 +198,7 @@ func postgreSQLPod(postgreSQL config.PostgreSQL) corev1.PodSpec {
 		TerminationGracePeriodSeconds: &grace,
 		Containers: []corev1.Container{{
 			Name:            "postgresql",
-			Image:           fmt.Sprintf("%s/%s:%s", image.Registry, image.Repository, image.Tag),
+			Image:           postgreSQLImage(args.Images, image),
 			ImagePullPolicy: image.PullPolicy,
 			Env:             postgreSQLEnv(postgreSQL),
 			Ports:           []corev1.ContainerPort{{Name: "postgresql", ContainerPort: postgreSQLPort}},
@@ -233,6 +237,15 @@ func dataSource(persistence config.Persistence) corev1.VolumeSource {
 		return corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}
 	}
 	return corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim}}
+}
+
+// postgreSQLImage is what nodes pull PostgreSQL by. With pull secrets it may be private.
+func postgreSQLImage(images images.Settings, image config.DatabaseImage) string {
+	written := fmt.Sprintf("%s/%s:%s", image.Registry, image.Repository, image.Tag)
+	if len(image.PullSecrets) > 0 {
+		return images.PrivateReference(written)
+	}
+	return images.Reference(written)
 }
 
 // postgreSQLEnv is what Bitnami's image makes the database from, once.

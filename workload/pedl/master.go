@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"persia/config/images"
 	config "persia/config/pedl"
 	"persia/kube"
 )
@@ -28,6 +29,8 @@ const (
 // MasterArgs describes the master.
 type MasterArgs struct {
 	PEDL config.Platform
+	// Images says where nodes pull images from.
+	Images images.Settings
 	// Placement is where it runs.
 	Placement kube.Placement
 	// Needs come before it: the namespace, and its database.
@@ -79,7 +82,7 @@ func NewMaster(ctx *pulumi.Context, name string, args MasterArgs, opts ...pulumi
 
 func deployment(args MasterArgs) *appsv1.Deployment {
 	one := int32(1)
-	pod := masterPod(args.PEDL)
+	pod := masterPod(args)
 	args.Placement.Apply(&pod)
 	pod.NodeSelector = maps.Clone(pod.NodeSelector)
 	maps.Copy(pod.NodeSelector, args.PEDL.NodeSelector)
@@ -96,14 +99,15 @@ func deployment(args MasterArgs) *appsv1.Deployment {
 	}
 }
 
-func masterPod(pedl config.Platform) corev1.PodSpec {
+func masterPod(args MasterArgs) corev1.PodSpec {
 	const volume = "configuration"
+	pedl := args.PEDL
 	return corev1.PodSpec{
 		ImagePullSecrets: []corev1.LocalObjectReference{{Name: pullSecretName}},
 		SecurityContext:  &corev1.PodSecurityContext{SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
 		Containers: []corev1.Container{{
 			Name:            "master",
-			Image:           pedl.MasterImage,
+			Image:           args.Images.PrivateReference(pedl.MasterImage),
 			ImagePullPolicy: pedl.ImagePullPolicy,
 			Ports:           []corev1.ContainerPort{{Name: "http", ContainerPort: masterPort}},
 			Resources:       pedl.Resources,

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"persia/capacity"
+	"persia/config/images"
 	"persia/kube"
 )
 
@@ -16,7 +17,8 @@ const (
 	supportCheckName = "test-pedl-support"
 	supportCheckPart = "pedl-support-check"
 	dockerImage      = "docker:27-cli"
-	// cudaImage runs with every driver since 2020.
+	// cudaImage runs with every driver since 2020. The Docker of a node pulls it, which has
+	// no credentials for Artifact Registry.
 	cudaImage = "nvidia/cuda:11.8.0-base-ubuntu22.04"
 	// supportCheckSeconds are for a node and its driver to come, and two images. A
 	// node without Docker takes all of them.
@@ -25,6 +27,8 @@ const (
 
 // SupportCheckArgs describes the check.
 type SupportCheckArgs struct {
+	// Images says where nodes pull images from.
+	Images images.Settings
 	// Placement is the pool of the node that is checked.
 	Placement kube.Placement
 	// Needs come before it: the namespace, and the driver.
@@ -61,7 +65,7 @@ func supportCheck(args SupportCheckArgs) *batchv1.Job {
 		RestartPolicy: corev1.RestartPolicyNever,
 		Containers: []corev1.Container{{
 			Name:            "docker",
-			Image:           dockerImage,
+			Image:           args.Images.Reference(dockerImage),
 			Command:         []string{"docker", "run", "--rm", cudaImage, "nvidia-smi"},
 			Resources:       corev1.ResourceRequirements{Requests: kube.Requests(capacity.PEDLSupportCheck)},
 			SecurityContext: withoutRights(),

@@ -3,6 +3,7 @@ package persia
 import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
+	"persia/config/images"
 	jobconfig "persia/config/job"
 	"persia/kube"
 	"persia/workload/nats"
@@ -11,6 +12,8 @@ import (
 // JobArgs describes a training.
 type JobArgs struct {
 	Job jobconfig.Job
+	// Images says where nodes pull images from.
+	Images images.Settings
 	// Namespace and ServiceAccount are where and as whom the replicas run.
 	Namespace      string
 	ServiceAccount string

@@ -88,7 +88,7 @@ func metricsDeployment(args JobArgs) *appsv1.Deployment {
 		AutomountServiceAccountToken: &no,
 		Containers: []corev1.Container{{
 			Name:  "pushgateway",
-			Image: metricsGatewayImage,
+			Image: args.Images.Reference(metricsGatewayImage),
 			Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: metricsGatewayPort}},
 			ReadinessProbe: &corev1.Probe{
 				ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{

@@ -147,7 +147,7 @@ func container(args JobArgs, role role, mounts []corev1.VolumeMount) corev1.Cont
 	no := false
 	container := corev1.Container{
 		Name:            role.Name,
-		Image:           cmp.Or(role.config.Image, role.DefaultImage),
+		Image:           pulled(args, cmp.Or(role.config.Image, role.DefaultImage)),
 		ImagePullPolicy: args.Job.ImagePullPolicy,
 		Command:         launchCommand(args.Job),
 		Args:            startCommand(args.Job, role),
@@ -163,6 +163,15 @@ func container(args JobArgs, role role, mounts []corev1.VolumeMount) corev1.Cont
 		container.ReadinessProbe = readiness(role)
 	}
 	return container
+}
+
+// pulled is what nodes pull an image of the job by. With pull secrets it may be a
+// private one.
+func pulled(args JobArgs, image string) string {
+	if len(args.Job.ImagePullSecrets) > 0 {
+		return args.Images.PrivateReference(image)
+	}
+	return args.Images.Reference(image)
 }
 
 // readiness is whether a server takes connections, or has nothing more to do. A server is not
@@ -193,6 +202,9 @@ func podVolumes(args JobArgs, role role) ([]corev1.Volume, []corev1.VolumeMount)
 	volumes, mounts := claimVolumes(args.Claims(args.Job.MountsOf(role.config)))
 	for _, volume := range args.Job.Volumes {
 		if slices.ContainsFunc(role.config.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == volume.Name }) {
+			if volume.Image != nil {
+				volume.Image = &corev1.ImageVolumeSource{Reference: pulled(args, volume.Image.Reference), PullPolicy: volume.Image.PullPolicy}
+			}
 			volumes = append(volumes, volume)
 		}
 	}

@@ -58,7 +58,8 @@ func init() { // the rules look other kinds up
 		"iam.serviceAccount":          {defaults: accountDefaults, normalize: normalizeAccount},
 		"artifactregistry.repository": {defaults: nothing, normalize: normalizeRepository},
 		// A member of a policy.
-		"iam.member": {defaults: nothing, shared: true},
+		"iam.member":            {defaults: nothing, check: memberExists, shared: true},
+		"serviceusage.identity": {defaults: nothing, normalize: normalizeIdentity, shared: true},
 	}
 }
 

@@ -84,6 +84,38 @@ func normalizeRepository(_ *Cloud, name string, body Body) error {
 	return nil
 }
 
+// fileService is the service whose identity a project does not have before it is asked
+// for.
+const fileService = "file.googleapis.com"
+
+// normalizeIdentity names the account that a service acts as in a project.
+func normalizeIdentity(_ *Cloud, _ string, body Body) error {
+	agent, known := map[string]string{fileService: "cloud-filer"}[text(body, "service")]
+	if !known {
+		return refuse(404, "notFound", "Service %s has no identity", text(body, "service")) // †
+	}
+	body["email"] = "service-" + ProjectNumber + "@" + agent + ".iam.gserviceaccount.com"
+	return nil
+}
+
+// memberExists refuses to grant anything to an account that does not exist†.
+func memberExists(c *Cloud, _ string, body Body) error {
+	account, isAccount := strings.CutPrefix(text(body, "member"), "serviceAccount:")
+	if !isAccount || !strings.Contains(account, "@cloud-filer.") {
+		return nil
+	}
+	identities, err := c.all("serviceusage.identity")
+	if err != nil {
+		return err
+	}
+	for _, identity := range identities {
+		if identity["email"] == account {
+			return nil
+		}
+	}
+	return refuse(400, "badRequest", "Service account %s does not exist.", account)
+}
+
 // accountDefaults are those of the recorded account, whose request holds it in a
 // field.
 func accountDefaults(string, Body) Body {

@@ -176,6 +176,9 @@ func (c crud) delete(ctx context.Context, d *schema.ResourceData, _ any) diag.Di
 		return diag.Errorf("Cannot destroy cluster because deletion_protection is set to true. " +
 			"Set persia:cluster.deletionProtection to false and run up first.")
 	}
+	if c.kind.stays {
+		return nil
+	}
 	if err := c.api.Delete(ctx, c.kind.api, d.Id()); err != nil {
 		return diag.Errorf("Error deleting %s: %s", d.Id(), err)
 	}

@@ -8,6 +8,11 @@
 // functions that suppress them are not data, and are written in suppress.go after
 // terraform-provider-google-beta 5.42.
 //
+// schema-read.json holds the same of two resources that are not in that file, as it
+// was read from the provider's source: iam_artifact_registry_repository.go with the
+// fields that all members of policies have, and
+// resource_google_project_service_identity.go, both of terraform-provider-google-beta.
+//
 // Two parts are the sandbox's own. The names of properties and the conversion of
 // values follow the bridge's rules; the bridge's package of its own for these
 // does not compile with the SDK that the program uses. And reading and writing go

@@ -1,6 +1,7 @@
 package terraform
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -94,6 +95,11 @@ func finishAccount(object, _ map[string]any, id map[string]string) {
 	email := id["account_id"] + "@" + id["project"] + ".iam.gserviceaccount.com"
 	object["account_id"], object["email"] = id["account_id"], email
 	object["member"] = "serviceAccount:" + email
+}
+
+// finishIdentity completes what the provider makes of a service's identity.
+func finishIdentity(object, body map[string]any, _ map[string]string) {
+	object["member"] = "serviceAccount:" + fmt.Sprint(body["email"])
 }
 
 // prepareCluster gives exclusions the names that the API keeps them by.

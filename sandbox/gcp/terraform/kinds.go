@@ -29,6 +29,8 @@ type kind struct {
 	silent []string
 	// autoNamed says that Pulumi makes up a name where the program gives none.
 	autoNamed bool
+	// stays says that a deletion leaves the resource where it is.
+	stays bool
 	// finish completes what generic conversion makes of a body, given the
 	// identifier's values. Nil does nothing.
 	finish func(object, body map[string]any, id map[string]string)
@@ -216,10 +218,18 @@ var kinds = map[string]kind{
 		local:  []string{"terraform_labels", "effective_labels"},
 		finish: func(object, _ map[string]any, id map[string]string) { object["name"] = id["repository_id"] },
 	},
-	"google_project_iam_member":         member("gcp:projects/iAMMember:IAMMember", "${project}"),
-	"google_storage_bucket_iam_member":  member("gcp:storage/bucketIAMMember:BucketIAMMember", "b/${bucket}"),
-	"google_kms_crypto_key_iam_member":  member("gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember", "${crypto_key_id}"),
-	"google_service_account_iam_member": member("gcp:serviceaccount/iAMMember:IAMMember", "${service_account_id}"),
+	"google_project_service_identity": {
+		token:  "gcp:projects/serviceIdentity:ServiceIdentity",
+		api:    "serviceusage.identity",
+		id:     "projects/${project}/services/${service}",
+		stays:  true,
+		finish: finishIdentity,
+	},
+	"google_artifact_registry_repository_iam_member": member("gcp:artifactregistry/repositoryIamMember:RepositoryIamMember", "${repository}"),
+	"google_project_iam_member":                      member("gcp:projects/iAMMember:IAMMember", "${project}"),
+	"google_storage_bucket_iam_member":               member("gcp:storage/bucketIAMMember:BucketIAMMember", "b/${bucket}"),
+	"google_kms_crypto_key_iam_member":               member("gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember", "${crypto_key_id}"),
+	"google_service_account_iam_member":              member("gcp:serviceaccount/iAMMember:IAMMember", "${service_account_id}"),
 }
 
 // member is an entry of a resource's policy.

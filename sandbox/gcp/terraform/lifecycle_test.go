@@ -24,6 +24,9 @@ const (
 	accountType    tokens.Type = "gcp:serviceaccount/account:Account"
 	planType       tokens.Type = "gcp:gkebackup/backupPlan:BackupPlan"
 	memberType     tokens.Type = "gcp:projects/iAMMember:IAMMember"
+	identityType   tokens.Type = "gcp:projects/serviceIdentity:ServiceIdentity"
+	repositoryType tokens.Type = "gcp:artifactregistry/repository:Repository"
+	readerType     tokens.Type = "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember"
 )
 
 // with is a copy of inputs with others laid over.
@@ -134,6 +137,11 @@ var resourcesOfAStack = []struct {
 		"sourceSubnetworkIpRangesToNat": "ALL_SUBNETWORKS_ALL_IP_RANGES", "logConfig": values{"enable": true, "filter": "ERRORS_ONLY"}}, nil},
 	{accountType, values{"project": "p", "accountId": "persia-nodes", "displayName": "Nodes"}, nil},
 	{memberType, values{"project": "p", "role": "roles/logging.logWriter", "member": "serviceAccount:persia-nodes@p.iam.gserviceaccount.com"}, nil},
+	{identityType, values{"project": "p", "service": "file.googleapis.com"}, nil},
+	{repositoryType, values{"project": "p", "location": "us-central1", "repositoryId": "hub", "format": "DOCKER", "mode": "REMOTE_REPOSITORY", "description": "Images",
+		"remoteRepositoryConfig": values{"dockerRepository": values{"publicRepository": "DOCKER_HUB"}}}, nil},
+	{readerType, values{"project": "p", "location": "us-central1", "repository": "projects/p/locations/us-central1/repositories/hub",
+		"role": "roles/artifactregistry.reader", "member": "serviceAccount:persia-nodes@p.iam.gserviceaccount.com"}, nil},
 	{clusterType, cluster, nil},
 	{nodePoolType, nodePool, []string{kubelet}},
 	{planType, values{"project": "p", "location": "us-central1", "cluster": "projects/p/locations/us-central1/clusters/persia",

@@ -12,6 +12,9 @@ import (
 //go:embed schema.json
 var schemaJSON []byte
 
+//go:embed schema-read.json
+var schemaReadJSON []byte
+
 // field is a field of schema.json.
 type field struct {
 	Type           string           `json:"type"`
@@ -32,14 +35,16 @@ var valueTypes = map[string]schema.ValueType{
 	"List": schema.TypeList, "Set": schema.TypeSet, "Map": schema.TypeMap,
 }
 
-// resources are the resources of schema.json by their Terraform names, without
+// resources are the resources of both files by their Terraform names, without
 // anything that reads or writes.
 func resources() (map[string]*schema.Resource, error) {
 	var all map[string]struct {
 		Fields map[string]field `json:"fields"`
 	}
-	if err := json.Unmarshal(schemaJSON, &all); err != nil {
-		return nil, fmt.Errorf("schema.json: %w", err)
+	for name, text := range map[string][]byte{"schema.json": schemaJSON, "schema-read.json": schemaReadJSON} {
+		if err := json.Unmarshal(text, &all); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
 	}
 	converted := map[string]*schema.Resource{}
 	for name, resource := range all {

@@ -47,6 +47,7 @@ var suppressions = map[string]schema.SchemaDiffSuppressFunc{
 	"enable_private_endpoint":              privateCluster,
 	"enable_private_nodes":                 privateCluster,
 	"router":                               lastSegment,
+	"repository":                           lastSegment,
 	"region":                               lastSegment,
 	"zone":                                 lastSegment,
 	"type":                                 lastSegment,

@@ -6,6 +6,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"persia/config/images"
 	jobconfig "persia/config/job"
 	"persia/kube"
 	"persia/workload/nats"
@@ -16,6 +17,8 @@ import (
 // JobArgs describes a training.
 type JobArgs struct {
 	Job jobconfig.Job
+	// Images says where nodes pull images from.
+	Images images.Settings
 	// Namespace is where its pods run.
 	Namespace string
 	// Broker is where the roles meet.

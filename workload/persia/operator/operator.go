@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"persia/capacity"
+	"persia/config/images"
 	"persia/kube"
 )
 
@@ -23,6 +24,8 @@ const (
 
 // OperatorArgs describes the operator.
 type OperatorArgs struct {
+	// Images says where nodes pull images from.
+	Images images.Settings
 	// Placement is where the operator runs.
 	Placement kube.Placement
 	// JobNamespace is where PersiaJobs may have pods. It is among Needs.
@@ -69,7 +72,7 @@ func operator(args OperatorArgs, kind kube.Kind) kube.Operator {
 		Role:          podRules(),
 		ClusterRole:   jobRules(),
 		Container: corev1.Container{
-			Image:           operatorImage,
+			Image:           args.Images.Reference(operatorImage),
 			ImagePullPolicy: corev1.PullAlways,
 			Args:            []string{"persia-k8s-utils", "operator"},
 			Env:             []corev1.EnvVar{{Name: "HOME", Value: temporary}},

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 
@@ -21,15 +22,15 @@ func jobSpec(args JobArgs) v1.PersiaJobSpec {
 	metrics := job.EnableMetrics && !job.Suspend
 	claims := claimsOf(args)
 	nnWorker := v1.NNWorker{
-		Role:         roleSpec(args, claims, job.NNWorker.Role),
+		Role:         roleSpec(args, claims, jobconfig.KindNNWorker),
 		NprocPerNode: int32(job.NNWorker.NprocPerNode),
 	}
-	dataloader := roleSpec(args, claims, job.Dataloader)
+	dataloader := roleSpec(args, claims, jobconfig.KindDataloader)
 	for _, mounts := range []*[]corev1.VolumeMount{&nnWorker.VolumeMounts, &dataloader.VolumeMounts} {
 		*mounts = append(*mounts, corev1.VolumeMount{Name: sharedMemory, MountPath: "/dev/shm"})
 	}
-	embeddingWorker := roleSpec(args, claims, job.EmbeddingWorker)
-	parameterServer := roleSpec(args, claims, job.EmbeddingParameterServer)
+	embeddingWorker := roleSpec(args, claims, jobconfig.KindEmbeddingWorker)
+	parameterServer := roleSpec(args, claims, jobconfig.KindEmbeddingParameterServer)
 	return v1.PersiaJobSpec{
 		PersiaEnv:     v1.PersiaEnv(job.PersiaEnv),
 		EnableMetrics: &metrics,
@@ -46,7 +47,8 @@ func jobSpec(args JobArgs) v1.PersiaJobSpec {
 	}
 }
 
-func roleSpec(args JobArgs, claims []persia.Claim, role jobconfig.Role) v1.Role {
+func roleSpec(args JobArgs, claims []persia.Claim, kind jobconfig.Kind) v1.Role {
+	role := *kind.Of(&args.Job)
 	replicas := role.Replicas
 	if args.Job.Suspend {
 		replicas = 0
@@ -56,8 +58,18 @@ func roleSpec(args JobArgs, claims []persia.Claim, role jobconfig.Role) v1.Role 
 		Resources:    &role.Resources,
 		VolumeMounts: append(claimMounts(args, claims, role), role.VolumeMounts...),
 		Env:          role.Env,
-		Image:        role.Image,
+		Image:        image(args, role.Image, kind.DefaultImage),
 	}
+}
+
+// image is what nodes pull the image of a role by. It is empty where the operator's own
+// default is the same.
+func image(args JobArgs, written, unwritten string) string {
+	image := cmp.Or(written, unwritten)
+	if pulled := args.Images.Reference(image); pulled != image {
+		return pulled
+	}
+	return written
 }
 
 // claimsOf are the claims that some role mounts, each once. One that is written to

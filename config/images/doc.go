@@ -1,0 +1,2 @@
+// Package images is what a stack file says of where nodes pull container images from.
+package images

@@ -1,0 +1,111 @@
+package images
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/distribution/reference"
+)
+
+// DockerHub is the registry of images that name none.
+const DockerHub = "docker.io"
+
+// Settings say where nodes pull images from.
+type Settings struct {
+	// Caches are repositories of Artifact Registry that nodes pull the images of other
+	// registries through, at most one for each registry. Default none: nodes pull from
+	// the registries themselves, and image streaming does nothing.
+	Caches []Cache `json:"caches,omitempty"`
+}
+
+// Cache is a remote repository of Artifact Registry. It fetches an image from its
+// registry when a node first asks for it, and keeps it.
+type Cache struct {
+	// Registry is the registry's host: docker.io, for all images that name no registry,
+	// or another, like quay.io.
+	Registry string `json:"registry"`
+	// Repository is a remote repository that exists, as
+	// LOCATION-docker.pkg.dev/PROJECT/REPOSITORY. Default, for docker.io only: the stack
+	// creates NAME-docker-hub in the cluster's region, and deletes it when the stack is
+	// destroyed.
+	Repository string `json:"repository,omitempty"`
+	// Credentials are those of an account at Docker Hub, for a repository that the stack
+	// creates. Default none: the cache then holds public images only, and pods with pull
+	// secrets pull from Docker Hub itself.
+	Credentials *Credentials `json:"credentials,omitempty"`
+
+	created bool
+}
+
+// Credentials are a user and a secret of Secret Manager. The secret is not created:
+// grant Artifact Registry's service agent roles/secretmanager.secretAccessor on it.
+type Credentials struct {
+	// Username is the name of the account.
+	Username string `json:"username"`
+	// PasswordSecret is the version of a secret that holds the account's password or
+	// access token, as projects/P/secrets/S/versions/V.
+	PasswordSecret string `json:"passwordSecret"`
+}
+
+// Place is where the stack creates a cache.
+type Place struct {
+	Project, Region, Cluster string
+	// Existing says that the cluster exists, and that the stack creates nothing.
+	Existing bool
+}
+
+// Resolve names the repositories that the stack creates.
+func (s *Settings) Resolve(place Place) {
+	for i := range s.Caches {
+		if c := &s.Caches[i]; c.Repository == "" && !place.Existing {
+			c.created = true
+			c.Repository = fmt.Sprintf("%s-docker.pkg.dev/%s/%s-docker-hub", place.Region, place.Project, place.Cluster)
+		}
+	}
+}
+
+// Created reports whether the stack creates the repository.
+func (c Cache) Created() bool { return c.created }
+
+// Location is the region or multi-region of the repository.
+func (c Cache) Location() string {
+	host, _, _ := strings.Cut(c.Repository, "-docker.pkg.dev/")
+	return host
+}
+
+// Project is the id of the repository's project.
+func (c Cache) Project() string { return strings.Split(c.Repository, "/")[1] }
+
+// Name is the repository's own name.
+func (c Cache) Name() string { return c.Repository[strings.LastIndex(c.Repository, "/")+1:] }
+
+// CachesDockerHub reports whether nodes pull nothing from Docker Hub itself.
+func (s Settings) CachesDockerHub() bool {
+	return slices.ContainsFunc(s.Caches, func(c Cache) bool { return c.Registry == DockerHub })
+}
+
+// Reference is what nodes pull a public image by.
+func (s Settings) Reference(image string) string {
+	return s.through(image, func(Cache) bool { return true })
+}
+
+// PrivateReference is what nodes pull an image by that may need credentials. A cache
+// without any would not get it, and the pull secrets of a pod are not for the cache.
+func (s Settings) PrivateReference(image string) string {
+	return s.through(image, func(c Cache) bool { return c.Credentials != nil })
+}
+
+// through is an image in the cache of its registry, if one is suitable.
+func (s Settings) through(image string, suits func(Cache) bool) string {
+	named, err := reference.ParseNormalizedNamed(image)
+	if err != nil {
+		return image // the API server, or a kubelet, says what is wrong with it
+	}
+	for _, cache := range s.Caches {
+		if cache.Registry == reference.Domain(named) && suits(cache) {
+			return cache.Repository + strings.TrimPrefix(named.String(), cache.Registry)
+		}
+	}
+	return image
+}

@@ -1,0 +1,164 @@
+package tests
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/distribution/reference"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"persia/config/images"
+)
+
+const (
+	repositoryType = "gcp:artifactregistry/repository:Repository"
+	readerType     = "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember"
+	// prodCache is where the stack prod pulls images of Docker Hub from.
+	prodCache = "us-central1-docker.pkg.dev/my-project/persia-prod-docker-hub/"
+	hubCache  = "us-central1-docker.pkg.dev/my-project/hub"
+)
+
+// deployWithCaches runs the program over a stack file with a list of caches in it.
+func deployWithCaches(t *testing.T, path, caches string) *recorder {
+	t.Helper()
+	configuration := readStackFile(t, path)
+	configuration["persia:images"] = `{"caches": ` + caches + `}`
+	recorder, err := deployIn(t, filepath.Join(root, filepath.Dir(path)), configuration)
+	require.NoError(t, err)
+	return recorder
+}
+
+// imagesIn finds the images in a value and below it, by their paths.
+func imagesIn(path string, value any) map[string]string {
+	found := map[string]string{}
+	add := func(path string, value any) {
+		for path, image := range imagesIn(path, value) {
+			found[path] = image
+		}
+	}
+	switch value := value.(type) {
+	case map[string]any:
+		for name, inner := range value {
+			if text, ok := inner.(string); ok && (name == "image" || strings.HasSuffix(name, "Image")) {
+				found[path+"."+name] = text
+			}
+			add(path+"."+name, inner)
+		}
+	case []any:
+		for _, inner := range value {
+			add(path+"[]", inner)
+		}
+	}
+	return found
+}
+
+// imagesOf are those of all registered objects.
+func imagesOf(r *recorder) map[string]string {
+	found := map[string]string{}
+	for _, registration := range r.registrations {
+		for path, image := range imagesIn(registration.urn, registration.Inputs.Mappable()) {
+			found[path] = image
+		}
+	}
+	return found
+}
+
+// TestEveryImageComesThroughTheCache: with a cache of Docker Hub that has credentials,
+// no pod of any stack pulls from Docker Hub.
+func TestEveryImageComesThroughTheCache(t *testing.T) {
+	for _, path := range stackFiles(t) {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			cache := `[{"registry": "docker.io", "credentials": {"username": "ads", "passwordSecret": "projects/p/secrets/hub/versions/1"}}]`
+			if strings.Contains(path, "existing") {
+				cache = `[{"registry": "docker.io", "repository": "` + hubCache + `"}]`
+			}
+			cached := 0
+			for at, image := range imagesOf(deployWithCaches(t, path, cache)) {
+				named, err := reference.ParseNormalizedNamed(image)
+				if strings.Contains(at, "nvidia-driver") {
+					continue // on the disk of the node, or Google's
+				}
+				if assert.NoError(t, err, "%s: %s", at, image) {
+					assert.NotEqual(t, images.DockerHub, reference.Domain(named), "%s: %s", at, image)
+					cached++
+				}
+			}
+			assert.NotZero(t, cached, "no image was found")
+		})
+	}
+}
+
+// TestPrivateImagesNeedCredentials: a cache without credentials does not get what pods
+// pull with pull secrets, and they pull it themselves.
+func TestPrivateImagesNeedCredentials(t *testing.T) {
+	withPEDL := deployWithCaches(t, "examples/Pulumi.pedl.yaml", `[{"registry": "docker.io"}]`)
+	assert.Equal(t, "determinedai/pedl-master:0.9.0", imageOf(t, withPEDL, "Deployment::pedl-master"))
+	assert.Equal(t, "determinedai/pedl-agent:0.9.0", imageOf(t, withPEDL, "DaemonSet::pedl-agent"))
+
+	configuration := readStack(t, "prod")
+	edit(t, configuration, "persia:jobs", func(jobs any) {
+		jobs.([]any)[0].(map[string]any)["imagePullSecrets"] = []any{map[string]any{"name": "hub"}}
+	})
+	withSecret, err := deploy(t, configuration)
+	require.NoError(t, err)
+	assert.Equal(t, "persiaml/persia-cuda-runtime:latest", imageOf(t, withSecret, "StatefulSet::criteo-nn-worker"))
+}
+
+// imageOf is the image of the only container of a workload.
+func imageOf(t *testing.T, r *recorder, name string) string {
+	t.Helper()
+	for at, image := range imagesOf(r) {
+		if strings.Contains(at, ":"+name+".") {
+			return image
+		}
+	}
+	require.Fail(t, "no image of "+name)
+	return ""
+}
+
+// TestCaches: the stack creates the cache of Docker Hub that is not named, and lets its
+// nodes read each cache before there is a node.
+func TestCaches(t *testing.T) {
+	const path = "Pulumi.prod.yaml"
+	created := deployWithCaches(t, path, `[{"registry": "docker.io", "credentials": {"username": "ads", "passwordSecret": "projects/p/secrets/hub/versions/1"}}]`)
+	repository := created.one(t, repositoryType, "persia-prod-docker.io")
+	text, err := json.Marshal(at(t, repository, "remoteRepositoryConfig"))
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"dockerRepository": {"publicRepository": "DOCKER_HUB"},
+		"upstreamCredentials": {"usernamePasswordCredentials": {"username": "ads", "passwordSecretVersion": "projects/p/secrets/hub/versions/1"}}}`, string(text))
+	assert.Equal(t, "persia-prod-docker-hub", at(t, repository, "repositoryId"))
+
+	for name, recorder := range map[string]*recorder{
+		"created":  created,
+		"existing": deployWithCaches(t, path, `[{"registry": "docker.io", "repository": "us-docker.pkg.dev/shared/hub"}]`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			reader := recorder.one(t, readerType, "persia-prod-docker.io-nodes")
+			assert.Equal(t, "roles/artifactregistry.reader", at(t, reader, "role"))
+			for _, pool := range recorder.some("gcp:container/nodePool:NodePool") {
+				assert.True(t, recorder.before(pool)[reader.urn], "%s is made before its nodes may pull", pool.urn)
+			}
+			if name == "existing" {
+				assert.Empty(t, recorder.some(repositoryType), "a repository that exists is not created")
+				assert.Equal(t, []any{"shared", "us", "projects/shared/locations/us/repositories/hub"},
+					[]any{at(t, reader, "project"), at(t, reader, "location"), at(t, reader, "repository")})
+			}
+		})
+	}
+}
+
+// TestOperatorRunsCachedImages: PERSIA's operator, too, makes pods of cached images, those
+// of roles that name none among them.
+func TestOperatorRunsCachedImages(t *testing.T) {
+	configuration := operatorStack(t, unchanged)
+	configuration["persia:images"] = `{"caches": [{"registry": "docker.io"}]}`
+	recorder, err := deploy(t, configuration)
+	require.NoError(t, err)
+	job := recorder.one(t, persiaJobToken, "criteo")
+	for role, image := range map[string]string{"nnWorker": "persia-cuda-runtime", "dataloader": "persia-cpu-runtime", "embeddingWorker": "persia-cpu-runtime", "embeddingParameterServer": "persia-cpu-runtime"} {
+		assert.Equal(t, prodCache+"persiaml/"+image+":latest", at(t, job, "spec."+role+".image"), role)
+	}
+}
