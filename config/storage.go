@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/capacity"
+	"persia/config/job"
 	"persia/config/nodepool"
 	"persia/config/pedl"
 	"persia/config/volume"
@@ -53,6 +54,14 @@ func (s *Stack) usersOf(name string) volume.Users {
 	}
 	slices.SortFunc(users.Pools, func(a, b volume.Pool) int { return cmp.Compare(a.Name, b.Name) })
 	return users
+}
+
+// Mounts reports whether a role of the job mounts a volume.
+func (s *Stack) Mounts(j *job.Job, volume string) bool {
+	volumes := s.jobVolumes()
+	return slices.ContainsFunc(j.Roles(), func(r job.NamedRole) bool {
+		return slices.ContainsFunc(j.ClaimMounts(r.Role, volumes), func(m job.Mount) bool { return m.Volume == volume })
+	})
 }
 
 // volumePool is a pool as far as storage is concerned with it.

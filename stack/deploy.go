@@ -79,7 +79,7 @@ func Deploy(ctx *pulumi.Context) error {
 		return err
 	}
 	jobNeeds := slices.Concat(driver.Objects, priorities.Objects, namespace.Objects, claims(volumes), operator)
-	jobs, err := newJobs(ctx, cfg, brokers, jobNeeds, inCluster)
+	jobs, err := newJobs(ctx, cfg, brokers, volumes, jobNeeds, inCluster)
 	if err != nil {
 		return err
 	}
@@ -87,6 +87,7 @@ func Deploy(ctx *pulumi.Context) error {
 	if err != nil {
 		return err
 	}
+	ctx.Export("serviceAccounts", serviceAccounts(ctx, cfg))
 	for name, value := range exports(plan, cluster, brokers[0], data, volumes, jobs, installed) {
 		ctx.Export(name, value)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"persia/config"
 	jobconfig "persia/config/job"
+	"persia/infra/iam"
 	"persia/infra/storage"
 	"persia/kube"
 	"persia/workload/nats"
@@ -33,7 +34,7 @@ func newJobOperator(ctx *pulumi.Context, cfg *config.Stack, needs []pulumi.Custo
 
 // newJobs registers each job by its engine, after its own NATS. The brokers are in the
 // order of the jobs.
-func newJobs(ctx *pulumi.Context, cfg *config.Stack, brokers []*nats.Cluster, needs []pulumi.CustomResource, inCluster pulumi.ResourceOption) (map[string]*persia.Job, error) {
+func newJobs(ctx *pulumi.Context, cfg *config.Stack, brokers []*nats.Cluster, volumes []*storage.Volume, needs []pulumi.CustomResource, inCluster pulumi.ResourceOption) (map[string]*persia.Job, error) {
 	jobs := map[string]*persia.Job{}
 	for i, job := range cfg.Jobs {
 		var err error
@@ -41,7 +42,13 @@ func newJobs(ctx *pulumi.Context, cfg *config.Stack, brokers []*nats.Cluster, ne
 		needs := slices.Concat(needs, brokers[i].Objects)
 		switch job.Engine {
 		case jobconfig.EngineStatefulSet:
-			jobs[job.Name], err = persia.NewJob(ctx, job.Name, jobArgs(cfg, job, broker, needs), inCluster)
+			var grants []pulumi.CustomResource
+			if grants, err = grantBuckets(ctx, cfg, &job, volumes); err != nil {
+				return nil, err
+			}
+			args := jobArgs(cfg, job, broker, slices.Concat(needs, grants))
+			args.ServiceAccount = iam.JobAccount(ctx, job.Name)
+			jobs[job.Name], err = persia.NewJob(ctx, job.Name, args, inCluster)
 		case jobconfig.EngineOperator:
 			jobs[job.Name], err = operator.NewJob(ctx, job.Name, operator.JobArgs{
 				Job:       job,
@@ -61,12 +68,11 @@ func newJobs(ctx *pulumi.Context, cfg *config.Stack, brokers []*nats.Cluster, ne
 
 func jobArgs(cfg *config.Stack, job jobconfig.Job, broker nats.Broker, needs []pulumi.CustomResource) persia.JobArgs {
 	return persia.JobArgs{
-		Job:            job,
-		Images:         cfg.Images,
-		Namespace:      persia.NamespaceName,
-		ServiceAccount: persia.ServiceAccountName,
-		Broker:         broker,
-		Claims:         claimsOf(cfg),
+		Job:       job,
+		Images:    cfg.Images,
+		Namespace: persia.NamespaceName,
+		Broker:    broker,
+		Claims:    claimsOf(cfg),
 		PodAnnotations: func(role jobconfig.Role) map[string]string {
 			sidecar, ok := cfg.GCSFuseSidecar(&job, &role)
 			if !ok {

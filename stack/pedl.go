@@ -83,16 +83,15 @@ func (p *pedlInstallation) newDatabase(ctx *pulumi.Context, cfg *config.Stack, d
 	}
 	if volume, ok := cfg.PEDLDatabase(); ok {
 		registered, err := storage.NewVolume(ctx, volume.Name, storage.Args{
-			Volume:         volume,
-			Found:          data.found[volume.Name],
-			Project:        cfg.Project,
-			Network:        gke.NetworkID(cfg.Project, cfg.Cluster.Name),
-			Keys:           data.keys,
-			Namespace:      pedl.NamespaceName,
-			ServiceAccount: pedl.ServiceAccountName,
-			Contents:       "databases",
-			Annotations:    cfg.PEDL.Postgres.Persistence.Annotations,
-			Needs:          needs,
+			Volume:      volume,
+			Found:       data.found[volume.Name],
+			Project:     cfg.Project,
+			Network:     gke.NetworkID(cfg.Project, cfg.Cluster.Name),
+			Keys:        data.keys,
+			Namespace:   pedl.NamespaceName,
+			Contents:    "databases",
+			Annotations: cfg.PEDL.Postgres.Persistence.Annotations,
+			Needs:       needs,
 		}, inCluster)
 		if err != nil {
 			return nil, err

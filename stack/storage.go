@@ -80,15 +80,14 @@ func newVolumes(ctx *pulumi.Context, cfg *config.Stack, data *storedData, needs 
 	var volumes []*storage.Volume
 	for _, v := range cfg.Storage {
 		registered, err := storage.NewVolume(ctx, v.Name, storage.Args{
-			Volume:         v,
-			Found:          data.found[v.Name],
-			Project:        cfg.Project,
-			Network:        gke.NetworkID(cfg.Project, cfg.Cluster.Name),
-			Keys:           data.keys,
-			Namespace:      persia.NamespaceName,
-			ServiceAccount: persia.ServiceAccountName,
-			Contents:       "checkpoints",
-			Needs:          needs,
+			Volume:    v,
+			Found:     data.found[v.Name],
+			Project:   cfg.Project,
+			Network:   gke.NetworkID(cfg.Project, cfg.Cluster.Name),
+			Keys:      data.keys,
+			Namespace: persia.NamespaceName,
+			Contents:  "checkpoints",
+			Needs:     needs,
 		}, inCluster)
 		if err != nil {
 			return nil, err

@@ -110,10 +110,10 @@ func TestVolumes(t *testing.T) {
 	volume := object[corev1.PersistentVolume](t, prod.one(t, "kubernetes:core/v1:PersistentVolume", "workspace"))
 	assert.Equal(t, "gcsfuse.csi.storage.gke.io", volume.Spec.CSI.Driver)
 	assert.Equal(t, "my-project-persia-workspace", volume.Spec.CSI.VolumeHandle)
-	grant := prod.one(t, "gcp:storage/bucketIAMMember:BucketIAMMember", "gs://my-project-persia-workspace")
+	grant := prod.one(t, "gcp:storage/bucketIAMMember:BucketIAMMember", "gs://my-project-persia-workspace/criteo")
 	assert.Equal(t, "roles/storage.objectUser", at(t, grant, "role"))
 	assert.Equal(t, "principal://iam.googleapis.com/projects/123456789012/locations/global/workloadIdentityPools/"+
-		"my-project.svc.id.goog/subject/ns/persia/sa/persia", at(t, grant, "member"))
+		"my-project.svc.id.goog/subject/ns/persia/sa/"+accountOf(t, prod, "criteo"), at(t, grant, "member"))
 }
 
 func TestNATS(t *testing.T) {

@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -204,7 +205,7 @@ func deployIn(t testing.TB, directory string, configuration map[string]string) (
 func run(t testing.TB, info pulumi.RunInfo, cloud cloud) (*recorder, error) {
 	t.Helper()
 	recorder := &recorder{cloud: cloud}
-	info.Project, info.Stack, info.Mocks = "persia", "stack", recorder
+	info.Project, info.Stack, info.Mocks = "persia", cmp.Or(info.Stack, "stack"), recorder
 	if info.ConfigSecretKeys == nil {
 		info.ConfigSecretKeys = secretKeys(info.Config)
 	}

@@ -244,12 +244,7 @@ func TestCreated(t *testing.T) {
 			assert.Contains(t, made.dependencies(), grant.urn)
 
 			volume := recorder.one(t, volumeType, "more")
-			if test.typeToken == bucketType {
-				assert.Contains(t, volume.dependencies(), recorder.one(t, bucketGrant, test.name).urn)
-				assert.Contains(t, recorder.one(t, bucketGrant, test.name).dependencies(), made.urn)
-			} else {
-				assert.Contains(t, volume.dependencies(), made.urn)
-			}
+			assert.Contains(t, volume.dependencies(), made.urn)
 			assert.Contains(t, recorder.one(t, claimType, "more").dependencies(), volume.urn)
 			network := recorder.one(t, networkType, "persia-dev")
 			assert.Equal(t, test.typeToken == instanceType, network.RegisterRPC.GetRetainOnDelete(), "only an instance needs its network")
@@ -364,10 +359,14 @@ func TestExistingStorage(t *testing.T) {
 
 // TestBucket: who may reach it, and how long it keeps what.
 func TestBucket(t *testing.T) {
-	recorder := mustDeploy(t, withVolume(t, created["bucket"].source(map[string]any{
+	configuration := withVolume(t, created["bucket"].source(map[string]any{
 		"versioning": true, "softDeleteDays": 30, "kmsKey": kmsKey,
 		"deleteNoncurrent": map[string]any{"prefix": "checkpoints/", "afterDays": 90},
-	})), nil)
+	}))
+	edit(t, configuration, "persia:jobs", func(jobs any) {
+		jobs.([]any)[0].(map[string]any)["mounts"] = []any{map[string]any{"volume": "more", "mountPath": "/more"}}
+	})
+	recorder := mustDeploy(t, configuration, nil)
 	bucket := recorder.one(t, bucketType, "gs://some-bucket")
 	for path, want := range map[string]any{
 		"name":                     "some-bucket",
@@ -388,8 +387,9 @@ func TestBucket(t *testing.T) {
 	require.Len(t, grants, 1, "nobody else reaches the bucket")
 	assert.Equal(t, "roles/storage.objectUser", at(t, grants[0], "role"))
 	assert.Equal(t, "some-bucket", at(t, grants[0], "bucket"))
+	assert.Contains(t, grants[0].dependencies(), bucket.urn)
 	assert.Equal(t, "principal://iam.googleapis.com/projects/123456789012/locations/global/workloadIdentityPools/"+
-		"my-project.svc.id.goog/subject/ns/persia/sa/persia", at(t, grants[0], "member"))
+		"my-project.svc.id.goog/subject/ns/persia/sa/"+accountOf(t, recorder, "adult-income"), at(t, grants[0], "member"))
 
 	plain := mustDeploy(t, withVolume(t, created["bucket"].source(map[string]any{})), nil).one(t, bucketType, "gs://some-bucket")
 	assert.Equal(t, 7.0*24*60*60, at(t, plain, "softDeletePolicy.retentionDurationSeconds"))

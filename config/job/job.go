@@ -62,7 +62,7 @@ type Job struct {
 	// registries.
 	ImagePullSecrets []corev1.LocalObjectReference `json:"imagePullSecrets,omitempty" beside:"manifest"`
 	// AutomountServiceAccountToken lets the containers talk to the Kubernetes API, with
-	// what rights the service account persia is given.
+	// what rights the service account of the job is given.
 	AutomountServiceAccountToken bool `json:"automountServiceAccountToken,omitempty" beside:"manifest"`
 
 	// NNWorker trains the dense neural network.

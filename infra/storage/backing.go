@@ -24,10 +24,11 @@ type registered struct {
 	resources []pulumi.CustomResource
 	// later are fields of the volume that the storage tells.
 	later kube.Later
+	// bucket is the name of the bucket that it is.
+	bucket pulumi.StringInput
 }
 
-// registerBacking registers the storage that the stack creates, and the rights that
-// pods need to reach it.
+// registerBacking registers the storage that the stack creates.
 func registerBacking(ctx *pulumi.Context, volume string, component pulumi.Resource, args Args, child pulumi.ResourceOption) (registered, error) {
 	backend := backendOf(args.Volume.Source())
 	if args.Project == "" || backend.register == nil {

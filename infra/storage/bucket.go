@@ -45,18 +45,16 @@ func SidecarAnnotations(requests capacity.Resources) map[string]string {
 	}
 }
 
-// registerBucket registers the bucket if the stack creates it, and the right of the
-// pods to its objects.
+// registerBucket registers the bucket if the stack creates it.
 func registerBucket(ctx *pulumi.Context, b backing, s *volume.GCSFuse) (registered, error) {
-	var name pulumi.StringInput = pulumi.String(s.Bucket)
-	if s.Create != nil {
-		created, err := createBucket(ctx, b, s)
-		if err != nil {
-			return registered{}, err
-		}
-		name = created.Name
+	if s.Create == nil {
+		return registered{bucket: pulumi.String(s.Bucket)}, nil
 	}
-	return grantBucket(ctx, b, name)
+	created, err := createBucket(ctx, b, s)
+	if err != nil {
+		return registered{}, err
+	}
+	return registered{resources: []pulumi.CustomResource{created}, bucket: created.Name}, nil
 }
 
 func createBucket(ctx *pulumi.Context, b backing, s *volume.GCSFuse) (*gcs.Bucket, error) {
@@ -107,27 +105,6 @@ func deleteNoncurrent(rule *volume.DeleteNoncurrent) gcs.BucketLifecycleRuleArra
 		Action:    gcs.BucketLifecycleRuleActionArgs{Type: pulumi.String("Delete")},
 		Condition: condition,
 	}}
-}
-
-// grantBucket lets the pods' service accounts read and write the bucket's objects,
-// through Workload Identity: no key exists.
-func grantBucket(ctx *pulumi.Context, b backing, bucket pulumi.StringInput) (registered, error) {
-	number, err := iam.ProjectNumber(ctx, b.Project)
-	if err != nil {
-		return registered{}, err
-	}
-	grant, err := gcs.NewBucketIAMMember(ctx, b.name, &gcs.BucketIAMMemberArgs{
-		Bucket: bucket,
-		Role:   pulumi.String("roles/storage.objectUser"),
-		Member: pulumi.String(principal(number, b.Args)),
-	}, b.child, b.formerly(b.volume))
-	return registered{resources: []pulumi.CustomResource{grant}}, err
-}
-
-// principal is a Kubernetes service account as IAM names it.
-func principal(projectNumber string, args Args) string {
-	return fmt.Sprintf("principal://iam.googleapis.com/projects/%s/locations/global/workloadIdentityPools/%s.svc.id.goog/subject/ns/%s/sa/%s",
-		projectNumber, args.Project, args.Namespace, args.ServiceAccount)
 }
 
 // findBucket asks for all buckets of the project that begin with the name: asking

@@ -27,8 +27,6 @@ type Args struct {
 	Keys *iam.Keys
 	// Namespace holds the claim and the pods that mount it.
 	Namespace string
-	// ServiceAccount is the Kubernetes service account of these pods.
-	ServiceAccount string
 	// Contents is what the volume holds, like checkpoints: it is the application in
 	// the labels of the pair.
 	Contents string
@@ -47,6 +45,9 @@ type Volume struct {
 	ClaimName  pulumi.StringOutput `pulumi:"claimName"`
 	// Claim is the claim itself, after which everything of the volume is there.
 	Claim pulumi.CustomResource
+	// Bucket is the name of the bucket that pods have to be granted to mount the
+	// volume, or nil.
+	Bucket pulumi.StringInput
 	// Storage is what the volume is over, and OnDestroy what becomes of it when the
 	// stack is destroyed.
 	Storage   string
@@ -84,6 +85,7 @@ func NewVolume(ctx *pulumi.Context, name string, args Args, opts ...pulumi.Resou
 
 	component.VolumeName = pulumi.String(args.Volume.Name).ToStringOutput()
 	component.ClaimName = pulumi.String(args.Volume.Claim).ToStringOutput()
+	component.Bucket = backing.bucket
 	component.Storage, component.OnDestroy = args.Volume.Source().String(), onDestroy(args)
 	return component, ctx.RegisterResourceOutputs(component, pulumi.Map{
 		"volumeName": component.VolumeName,

@@ -2,6 +2,7 @@ package persia
 
 import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	corev1 "k8s.io/api/core/v1"
 
 	"persia/config/images"
 	jobconfig "persia/config/job"
@@ -14,7 +15,8 @@ type JobArgs struct {
 	Job jobconfig.Job
 	// Images says where nodes pull images from.
 	Images images.Settings
-	// Namespace and ServiceAccount are where and as whom the replicas run.
+	// Namespace is where the replicas run, and ServiceAccount the name of the service
+	// account that they run as, which the job registers.
 	Namespace      string
 	ServiceAccount string
 	// Broker is where the roles meet. It is ready when what stands among Needs is.
@@ -58,8 +60,12 @@ func NewJob(ctx *pulumi.Context, name string, args JobArgs, opts ...pulumi.Resou
 	if err := ctx.RegisterComponentResource("persia:workload:Job", name, job, opts...); err != nil {
 		return nil, err
 	}
+	account, err := kube.Register(ctx, name, serviceAccount(args), kube.Child(job, args.Needs))
+	if err != nil {
+		return nil, err
+	}
 	child, err := RegisterPolicy(ctx, name, job, PolicyArgs{
-		Namespace: args.Namespace, Job: args.Job.Name, Broker: args.Broker, Needs: args.Needs,
+		Namespace: args.Namespace, Job: args.Job.Name, Broker: args.Broker, Needs: []pulumi.CustomResource{account},
 	})
 	if err != nil {
 		return nil, err
@@ -84,6 +90,16 @@ func NewJob(ctx *pulumi.Context, name string, args JobArgs, opts ...pulumi.Resou
 		})
 	}
 	return job, ctx.RegisterResourceOutputs(job, pulumi.Map{})
+}
+
+// serviceAccount is the identity of the job's pods. Its rights outside of the cluster
+// come through Workload Identity.
+func serviceAccount(args JobArgs) *corev1.ServiceAccount {
+	noToken := false
+	return &corev1.ServiceAccount{
+		ObjectMeta:                   kube.Meta(args.Namespace, args.ServiceAccount, kube.Labels("job", args.Job.Name)),
+		AutomountServiceAccountToken: &noToken,
+	}
 }
 
 // newRole registers a role's StatefulSet, the headless service that gives its

@@ -7,17 +7,12 @@ import (
 	"persia/kube"
 )
 
-const (
-	// NamespaceName is the Kubernetes namespace of a stack's jobs.
-	NamespaceName = "persia"
-	// ServiceAccountName is the Kubernetes service account of their pods. Its
-	// rights outside the cluster come through Workload Identity.
-	ServiceAccountName = "persia"
-)
+// NamespaceName is the Kubernetes namespace of a stack's jobs.
+const NamespaceName = "persia"
 
-// Namespace is where the jobs of a stack run, the account they run as, and the
-// script they start with, and what shows their metrics. Nobody speaks with anybody
-// there but whom a job's own policy lets.
+// Namespace is where the jobs of a stack run, the script they start with, and what
+// shows their metrics. Nobody speaks with anybody there but whom a job's own policy
+// lets.
 type Namespace struct {
 	pulumi.ResourceState
 
@@ -59,15 +54,7 @@ func NewNamespace(ctx *pulumi.Context, name string, args NamespaceArgs, opts ...
 	if err != nil {
 		return nil, err
 	}
-	noToken := false
-	account, err := kube.Register(ctx, name, &corev1.ServiceAccount{
-		ObjectMeta:                   kube.Meta(NamespaceName, ServiceAccountName, kube.Labels("jobs", ServiceAccountName)),
-		AutomountServiceAccountToken: &noToken,
-	}, child)
-	if err != nil {
-		return nil, err
-	}
-	component.Objects = []pulumi.CustomResource{closed, scripts, account}
+	component.Objects = []pulumi.CustomResource{closed, scripts}
 	if err := registerMonitoring(ctx, name, args.ManagedPrometheus, child); err != nil {
 		return nil, err
 	}

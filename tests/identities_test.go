@@ -1,0 +1,124 @@
+package tests
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// accountOf is the service account that all roles of a job run as.
+func accountOf(t *testing.T, r *recorder, job string) string {
+	t.Helper()
+	account := ""
+	for _, registration := range r.all(t, "kubernetes:apps/v1:StatefulSet") {
+		set := object[appsv1.StatefulSet](t, registration)
+		if set.Labels["persia_job"] != job {
+			continue
+		}
+		name := set.Spec.Template.Spec.ServiceAccountName
+		require.NotEmpty(t, name)
+		require.True(t, account == "" || account == name, "%s and %s", account, name)
+		account = name
+	}
+	require.NotEmpty(t, account, "no roles of %s", job)
+	return account
+}
+
+// grantsOf are the members that may use a bucket, by the names of their grants.
+func grantsOf(t *testing.T, r *recorder, bucket string) map[string]string {
+	t.Helper()
+	members := map[string]string{}
+	for _, grant := range r.some(bucketGrant) {
+		if at(t, grant, "bucket") == bucket {
+			members[grant.Name] = at(t, grant, "member").(string)
+		}
+	}
+	return members
+}
+
+// twoJobs is dev with a second job, two buckets, and what each job mounts of them.
+func twoJobs(t *testing.T, mounts [2][]string) map[string]string {
+	t.Helper()
+	configuration := readStack(t, "dev")
+	configuration["persia:storage"] = `[
+		{"name": "checkpoints", "size": "1Ti", "gcsFuse": {"bucket": "shared-checkpoints"}},
+		{"name": "data", "size": "1Ti", "gcsFuse": {"bucket": "shared-data"}}]`
+	edit(t, configuration, "persia:nodePools", func(pools any) {
+		for _, pool := range pools.([]any) {
+			pool.(map[string]any)["nodes"] = 4
+		}
+	})
+	var first map[string]any
+	edit(t, configuration, "persia:jobs", func(jobs any) { first = jobs.([]any)[0].(map[string]any) })
+	jobs := []any{}
+	for i, volumes := range mounts {
+		job := map[string]any{}
+		for name, value := range first {
+			job[name] = value
+		}
+		job["name"] = []string{"first", "second"}[i]
+		list := []any{}
+		for _, volume := range volumes {
+			list = append(list, map[string]any{"volume": volume, "mountPath": "/" + volume})
+		}
+		job["mounts"] = list
+		jobs = append(jobs, job)
+	}
+	text, err := json.Marshal(jobs)
+	require.NoError(t, err)
+	configuration["persia:jobs"] = string(text)
+	return configuration
+}
+
+// TestOneIdentityForEachStackAndJob: IAM knows a service account by project, namespace
+// and name. Stacks of one project, and jobs of one stack, have one each, and each grant
+// is for one of them: whoever goes takes away no access but its own.
+func TestOneIdentityForEachStackAndJob(t *testing.T) {
+	configuration := twoJobs(t, [2][]string{{"checkpoints", "data"}, {"data"}})
+	deployAs := func(organization, stack string) *recorder {
+		r, err := run(t, pulumi.RunInfo{Organization: organization, Stack: stack, Config: configuration}, nil)
+		require.NoError(t, err)
+		return r
+	}
+	owners := map[string]string{}
+	for _, stack := range []string{"acme/dev", "acme/prod", "acme/Dev", "acme/de_v", "acme/de-v", "other/dev"} {
+		organization, name, _ := strings.Cut(stack, "/")
+		r := deployAs(organization, name)
+		for _, job := range []string{"first", "second"} {
+			account := accountOf(t, r, job)
+			assert.Empty(t, owners[account], "%s of %s %s is that of another", account, stack, job)
+			owners[account] = stack + " " + job
+			assert.True(t, strings.HasPrefix(account, job+"."), account)
+
+			registered := object[corev1.ServiceAccount](t, r.one(t, "kubernetes:core/v1:ServiceAccount", job))
+			assert.Equal(t, account, registered.Name)
+			assert.False(t, *registered.AutomountServiceAccountToken)
+		}
+		member := func(job string) string {
+			return "principal://iam.googleapis.com/projects/123456789012/locations/global/workloadIdentityPools/" +
+				"my-project.svc.id.goog/subject/ns/persia/sa/" + accountOf(t, r, job)
+		}
+		assert.Equal(t, map[string]string{"gs://shared-checkpoints/first": member("first")}, grantsOf(t, r, "shared-checkpoints"),
+			"a job that does not mount a bucket does not reach it")
+		assert.Equal(t, map[string]string{"gs://shared-data/first": member("first"), "gs://shared-data/second": member("second")},
+			grantsOf(t, r, "shared-data"))
+	}
+	assert.Len(t, owners, 12)
+}
+
+// TestGrantComesBeforePods: a pod that starts without it cannot mount the bucket.
+func TestGrantComesBeforePods(t *testing.T) {
+	r, err := deploy(t, twoJobs(t, [2][]string{{"checkpoints"}, {"data"}}))
+	require.NoError(t, err)
+	grant := r.one(t, bucketGrant, "gs://shared-data/second")
+	account := r.one(t, "kubernetes:core/v1:ServiceAccount", "second")
+	before := r.before(r.one(t, "kubernetes:apps/v1:StatefulSet", "second-dataloader"))
+	assert.Contains(t, before, grant.urn)
+	assert.Contains(t, before, account.urn)
+}
