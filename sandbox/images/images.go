@@ -47,11 +47,14 @@ type Archive struct {
 // Build makes the images that are missing or out of date, and returns all. Its error
 // is [ErrNoPython] where no Python of this machine can run PERSIA.
 func Build(ctx context.Context, args Args) ([]Archive, error) {
-	dir, err := filepath.Abs(args.Dir)
-	if err != nil {
-		return nil, fmt.Errorf("images: %w", err)
+	// The same image whatever the working directory is.
+	for _, path := range []*string{&args.Dir, &args.Repository} {
+		absolute, err := filepath.Abs(*path)
+		if err != nil {
+			return nil, fmt.Errorf("images: %w", err)
+		}
+		*path = absolute
 	}
-	args.Dir = dir
 	if err := os.MkdirAll(args.Dir, 0o755); err != nil {
 		return nil, fmt.Errorf("images: %w", err)
 	}

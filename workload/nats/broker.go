@@ -15,6 +15,9 @@ type Broker struct {
 	// URLFrom is the URL with credentials, in a Secret of the clients' namespace, or
 	// nil where none are needed.
 	URLFrom *corev1.SecretKeySelector
+	// Authority is the certificate of who has signed the servers', in PEM, or "" without
+	// TLS.
+	Authority string
 	// Egress is what a NetworkPolicy of the clients must allow.
 	Egress networkingv1.NetworkPolicyEgressRule
 }
@@ -25,6 +28,9 @@ func brokerOf(args ClusterArgs) Broker {
 	broker := Broker{
 		URL:    serverURL(args.NATS).String(),
 		Egress: networkingv1.NetworkPolicyEgressRule{To: kube.Peers(servers), Ports: kube.TCP(clientPort)},
+	}
+	if tls := args.NATS.TLS.Clients; tls != nil {
+		broker.Authority = tls.CA
 	}
 	if len(args.NATS.Users) > 0 {
 		broker.URLFrom = &corev1.SecretKeySelector{

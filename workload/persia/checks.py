@@ -3,6 +3,7 @@ itself after minutes, or never."""
 
 import os
 import socket
+import ssl
 import subprocess
 import sys
 
@@ -11,6 +12,9 @@ import coordinator
 # GKE mounts the driver of its GPUs there and sets no variable. Upstream's image even
 # drops what the base image sets.
 DRIVER = os.environ.get("PERSIA_DRIVER_DIR", "/usr/local/nvidia")
+
+# Where Debian and Red Hat keep all authorities in one file.
+SYSTEM_ROOTS = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt")
 
 
 def before(role, environment):
@@ -52,6 +56,25 @@ def with_driver(environment):
         if os.path.isdir(folder) and folder not in paths:
             environment[name] = ":".join(paths + [folder])
     return environment
+
+
+def with_authority(environment, folder):
+    """The environment in which the command trusts whoever signed the certificate of NATS.
+    SSL_CERT_FILE is the only way to tell PERSIA's client, and Python's modules heed it
+    too, so the file keeps the authorities that they trust otherwise."""
+    authority = environment.get("PERSIA_NATS_AUTHORITY")
+    if not authority:
+        return environment
+    roots = ""
+    for file in (environment.get("SSL_CERT_FILE"), ssl.get_default_verify_paths().cafile, *SYSTEM_ROOTS):
+        if file and os.path.isfile(file):
+            with open(file) as found:
+                roots = found.read().rstrip() + "\n"
+            break
+    bundle = os.path.join(folder, "authorities.pem")
+    with open(bundle, "w") as file:
+        file.write(roots + authority.strip() + "\n")
+    return dict(environment, SSL_CERT_FILE=bundle)
 
 
 def address(url):

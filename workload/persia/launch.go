@@ -169,6 +169,9 @@ func launchEnv(args JobArgs, role role) []corev1.EnvVar {
 	if gpus := role.config.Resources.Limits["nvidia.com/gpu"]; !gpus.IsZero() {
 		env = append(env, corev1.EnvVar{Name: "PERSIA_GPUS", Value: gpus.String()})
 	}
+	if authority := args.Broker.Authority; authority != "" {
+		env = append(env, corev1.EnvVar{Name: "PERSIA_NATS_AUTHORITY", Value: authority})
+	}
 	if root := checkpointRoot(args, role); root != "" {
 		env = append(env, corev1.EnvVar{Name: "PERSIA_CKPT_ROOT", Value: root})
 	}

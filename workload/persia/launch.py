@@ -194,6 +194,7 @@ class Replica:
     def environment(self, resume):
         """The environment of the command in this attempt."""
         environment = checks.with_driver(dict(os.environ))
+        environment = checks.with_authority(environment, os.path.dirname(self.settings.finished_file))
         environment["PERSIA_ATTEMPT"] = str(self.attempt)
         # NCCL then fails where it would hang: the names before and since PyTorch 2.2.
         environment.setdefault("NCCL_ASYNC_ERROR_HANDLING", "1")

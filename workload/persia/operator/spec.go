@@ -25,6 +25,7 @@ func jobSpec(args JobArgs) v1.PersiaJobSpec {
 		Role:         roleSpec(args, claims, jobconfig.KindNNWorker),
 		NprocPerNode: int32(job.NNWorker.NprocPerNode),
 	}
+	nnWorker.Env = append(driverEnv(job), nnWorker.Env...)
 	dataloader := roleSpec(args, claims, jobconfig.KindDataloader)
 	for _, mounts := range []*[]corev1.VolumeMount{&nnWorker.VolumeMounts, &dataloader.VolumeMounts} {
 		*mounts = append(*mounts, corev1.VolumeMount{Name: sharedMemory, MountPath: "/dev/shm"})
@@ -45,6 +46,24 @@ func jobSpec(args JobArgs) v1.PersiaJobSpec {
 		RestartPolicy:            job.RestartPolicy,
 		ImagePullPolicy:          job.ImagePullPolicy,
 	}
+}
+
+// libraryPath is where programs look for shared libraries.
+const libraryPath = "LD_LIBRARY_PATH"
+
+// driverEnv lets trainers that ask for GPUs find the driver, which GKE mounts at
+// /usr/local/nvidia, unless the job sets the variable for all roles. The variable is
+// whole, because Kubernetes cannot add to what an image sets: the first two folders are
+// those of upstream's Dockerfile.
+func driverEnv(job jobconfig.Job) []corev1.EnvVar {
+	gpus := job.NNWorker.Resources.Limits["nvidia.com/gpu"]
+	if gpus.IsZero() || slices.ContainsFunc(job.Env, func(v corev1.EnvVar) bool { return v.Name == libraryPath }) {
+		return nil
+	}
+	return []corev1.EnvVar{{
+		Name:  libraryPath,
+		Value: "/opt/conda/lib/python3.8/site-packages/torch/lib:/opt/conda/lib:/usr/local/nvidia/lib64",
+	}}
 }
 
 func roleSpec(args JobArgs, claims []persia.Claim, kind jobconfig.Kind) v1.Role {
