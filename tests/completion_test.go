@@ -20,13 +20,14 @@ func TestCompletion(t *testing.T) {
 	require.NoError(t, err)
 	job := object[batchv1.Job](t, recorder.one(t, "kubernetes:batch/v1:Job", "adult-income-completion"))
 	assert.Equal(t, "adult-income", job.Labels["persia_job"])
-	require.Len(t, job.Spec.Template.Spec.Containers[0].Env, 1)
-	coordinator := job.Spec.Template.Spec.Containers[0].Env[0]
-	assert.Equal(t, "PERSIA_COORDINATOR", coordinator.Name)
+	asks := job.Spec.Template.Spec.Containers[0].Env
+	require.Len(t, asks, 2)
+	assert.Equal(t, "PERSIA_COORDINATOR", asks[0].Name)
+	assert.Equal(t, "PERSIA_RUN", asks[1].Name)
 	for _, role := range []string{"nn-worker", "dataloader", "embedding-worker", "embedding-ps"} {
 		set := object[appsv1.StatefulSet](t, recorder.one(t, "kubernetes:apps/v1:StatefulSet", "adult-income-"+role))
 		env := set.Spec.Template.Spec.Containers[0].Env
-		assert.Contains(t, env, coordinator, role)
+		assert.Subset(t, env, asks, role)
 		for _, entry := range env {
 			assert.NotEqual(t, "PERSIA_REPLICA_METRICS", entry.Name, "there is no gateway")
 		}

@@ -104,6 +104,8 @@ spec:
   nnWorker:
     replicas: 8
     nprocPerNode: 8
+    env:
+      - {name: LD_LIBRARY_PATH, value: "/opt/conda/lib/python3.8/site-packages/torch/lib:/opt/conda/lib:/usr/local/nvidia/lib64"}
     resources:
       requests: {cpu: "80", memory: 600Gi, nvidia.com/gpu: "8"}
       limits: {cpu: "80", memory: 600Gi, nvidia.com/gpu: "8"}

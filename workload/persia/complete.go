@@ -113,5 +113,8 @@ func completionPod(args JobArgs) corev1.PodSpec {
 }
 
 func completionEnv(args JobArgs) []corev1.EnvVar {
-	return []corev1.EnvVar{{Name: "PERSIA_COORDINATOR", Value: coordinatorAddress(args)}}
+	return []corev1.EnvVar{
+		{Name: "PERSIA_COORDINATOR", Value: coordinatorAddress(args)},
+		{Name: "PERSIA_RUN", Value: args.Job.RunID},
+	}
 }

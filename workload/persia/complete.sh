@@ -1,14 +1,15 @@
 #!/bin/sh
 # Ends with success when a job is complete, and with status 3 when it has failed.
 #
-# It asks the job's coordinator, at PERSIA_COORDINATOR, and tells of each change.
+# It asks the job's coordinator, at PERSIA_COORDINATOR, about the run PERSIA_RUN, and
+# tells of each change.
 set -u
-: "${PERSIA_COORDINATOR:?}"
+: "${PERSIA_COORDINATOR:?}" "${PERSIA_RUN:?}"
 
 watch() {
 	last=
 	while :; do
-		now=$(timeout 10 wget -q -O - "http://$PERSIA_COORDINATOR/status" 2>/dev/null) ||
+		now=$(timeout 10 wget -q -O - "http://$PERSIA_COORDINATOR/status?run=$PERSIA_RUN" 2>/dev/null) ||
 			now="the coordinator at $PERSIA_COORDINATOR does not answer"
 		[ "$now" = "$last" ] || echo "$now"
 		last=$now

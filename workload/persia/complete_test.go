@@ -43,7 +43,7 @@ func TestComplete(t *testing.T) {
 			var asked atomic.Int32
 			coordinator := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				at := int(asked.Add(1)) - 1
-				if answer := test.answers[min(at, len(test.answers)-1)]; answer != "" && r.URL.Path == "/status" {
+				if answer := test.answers[min(at, len(test.answers)-1)]; answer != "" && r.URL.String() == "/status?run=7" {
 					_, _ = w.Write([]byte(answer + "\n"))
 				} else {
 					w.WriteHeader(http.StatusServiceUnavailable)
@@ -54,7 +54,7 @@ func TestComplete(t *testing.T) {
 			process := exec.Command("sh", "complete.sh")
 			var said strings.Builder
 			process.Stdout = &said
-			process.Env = append(os.Environ(), "PERSIA_COORDINATOR="+address, "PERSIA_POLL_SECONDS=0.05", "no_proxy=127.0.0.1")
+			process.Env = append(os.Environ(), "PERSIA_COORDINATOR="+address, "PERSIA_RUN=7", "PERSIA_POLL_SECONDS=0.05", "no_proxy=127.0.0.1")
 			require.NoError(t, process.Start())
 			if test.status == 128+int(syscall.SIGTERM) {
 				require.Eventually(t, func() bool { return asked.Load() > 1 }, patience, 10*time.Millisecond)
@@ -129,6 +129,7 @@ func TestCompletionJob(t *testing.T) {
 	assert.Equal(t, []string{"/bin/sh", "-c", completeScript}, container.Command)
 	assert.Equal(t, []corev1.EnvVar{
 		{Name: "PERSIA_COORDINATOR", Value: "criteo-nn-worker-0.criteo-nn-worker." + NamespaceName + ".svc:8886"},
+		{Name: "PERSIA_RUN", Value: "1"},
 	}, container.Env)
 	assert.Empty(t, pod.Volumes, "the script is its command: a changed one starts no training anew")
 }

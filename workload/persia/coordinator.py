@@ -18,6 +18,7 @@ import os
 import socketserver
 import threading
 import time
+import urllib.parse
 
 import checkpoints
 
@@ -52,8 +53,10 @@ class Coordinator:
         """Take a replica's report, and return what it is to do."""
         with self.lock:
             key = (member["role"], member["replica"])
-            if key not in self.expected():
-                return {"order": STOP, "attempt": self.attempt}
+            # While a changed job rolls, replicas of the run before report too: they may
+            # have finished that one.
+            if key not in self.expected() or member.get("run") != self.settings.run:
+                return self.answer(STOP)
             before = self.members.get(key)
             if self.phase == START and before and self.has_finished(before):
                 # It is idle: that its pod is replaced takes nothing from this attempt.
@@ -170,7 +173,10 @@ class Coordinator:
         order = self.phase
         if order == START and member["attempt"] == self.attempt:
             order = GO
-        return {"order": order, "attempt": self.attempt, "resume": self.resume}
+        return self.answer(order)
+
+    def answer(self, order):
+        return {"order": order, "run": self.settings.run, "attempt": self.attempt, "resume": self.resume}
 
     def tidy(self):
         """Remove checkpoints that are too many."""
@@ -178,9 +184,12 @@ class Coordinator:
             if self.phase == START:
                 checkpoints.prune(self.settings.checkpoints, self.settings.keep, self.resume)
 
-    def status(self):
-        """One line for people and for the completion of the job."""
+    def status(self, run=""):
+        """One line for people and for the completion of the job, in a run if it matters:
+        this may be the coordinator of the run before, about to be replaced."""
         with self.lock:
+            if run not in ("", self.settings.run):
+                return f"waiting: the coordinator is of run {self.settings.run}"
             if self.phase == DONE:
                 return f"complete in attempt {self.attempt}"
             if self.phase == FAILED:
@@ -244,7 +253,8 @@ def serve(coordinator, port):
             self.answer(json.dumps(coordinator.report(member)))
 
         def do_GET(self):
-            self.answer(coordinator.status() + "\n")
+            query = urllib.parse.parse_qs(urllib.parse.urlsplit(self.path).query)
+            self.answer(coordinator.status(query.get("run", [""])[0]) + "\n")
 
         def answer(self, text):
             body = text.encode()

@@ -158,6 +158,7 @@ func launchEnv(args JobArgs, role role) []corev1.EnvVar {
 	env := []corev1.EnvVar{
 		{Name: "PERSIA_ROLE", Value: role.Name},
 		{Name: "PERSIA_COORDINATOR", Value: coordinatorAddress(args)},
+		{Name: "PERSIA_RUN", Value: args.Job.RunID},
 		fieldEnv("PERSIA_POD_UID", "metadata.uid"),
 		fieldEnv("PERSIA_REVISION", "metadata.labels['controller-revision-hash']"),
 		{Name: "PERSIA_STATE_DIR", Value: stateDirectory(args, role)},

@@ -32,6 +32,7 @@ class Settings:
         for part in filter(None, environment.get("PERSIA_REPLICAS", "").split(",")):
             role, count = part.split("=")
             self.replicas[role] = int(count)
+        self.run = environment.get("PERSIA_RUN", "")
         self.pod = environment.get("PERSIA_POD_UID", "")
         self.revision = environment.get("PERSIA_REVISION", "")
         self.finished_file = environment["PERSIA_FINISHED_FILE"]
@@ -122,6 +123,7 @@ class Replica:
         body = {
             "role": self.settings.role,
             "replica": self.settings.replica,
+            "run": self.settings.run,
             "pod": self.settings.pod,
             "revision": self.settings.revision,
             "instance": self.instance,
@@ -138,6 +140,10 @@ class Replica:
         except (OSError, ValueError):
             self.say(f"the coordinator at {self.settings.address} does not answer")
             return None
+        if order.get("run") != self.settings.run:
+            # One of the two pods is about to be replaced.
+            self.say(f"the coordinator at {self.settings.address} is of another run")
+            return dict(order, order=coordinator.STOP)
         if order["order"] == coordinator.STOP:
             self.say(f"waiting for attempt {order['attempt'] + 1}")
         return order

@@ -143,8 +143,11 @@ func (r *replica) stop() int {
 }
 
 // status is what the coordinator says of the job, or "" without one.
-func (j *training) status() string {
-	answer, err := http.Get("http://" + j.coordinator + "/status")
+func (j *training) status() string { return j.statusOf("") }
+
+// statusOf is status for those who ask about a certain run.
+func (j *training) statusOf(run string) string {
+	answer, err := http.Get("http://" + j.coordinator + "/status?run=" + run)
 	if err != nil {
 		return ""
 	}
@@ -317,6 +320,33 @@ func TestLaunchFinishedReplicaIsReplaced(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(j.dir, "go"), nil, 0o600))
 	assert.Equal(t, "complete in attempt 1", j.becomes("complete"))
 	assert.Equal(t, []string{"1"}, j.lines("dataloader-0.attempts"))
+}
+
+// TestLaunchNextRun: while a job is changed to its next run, replicas of both report to
+// the coordinators of both. None takes the end of the first run for that of the next.
+func TestLaunchNextRun(t *testing.T) {
+	t.Parallel()
+	first := newTraining(t, "nn-worker=1,dataloader=1", "PERSIA_RUN=first")
+	trainer := first.start("nn-worker-0", "echo first >>trained")
+	loader := first.start("dataloader-0", "true")
+	first.becomes("complete in attempt 1")
+	loader.says("the job is complete")
+	assert.Equal(t, "complete in attempt 1", first.statusOf("first"))
+	assert.Equal(t, "waiting: the coordinator is of run first", first.statusOf("next"))
+
+	next := newTraining(t, first.replicas, "PERSIA_RUN=next")
+	next.coordinator = first.coordinator
+	early := next.start("dataloader-0", "true")
+	early.says("is of another run")
+	early.stop()
+	trainer.stop()
+	next.start("nn-worker-0", "echo next >>trained")
+	loader.says("is of another run")
+	assert.Contains(t, next.status(), "dataloader 0 is not there")
+	loader.stop()
+	next.start("dataloader-0", "true")
+	next.becomes("complete in attempt 1")
+	assert.Equal(t, []string{"next"}, next.lines("trained"))
 }
 
 // TestLaunchWithoutNATS: a role whose connection is gone for long is deaf for good, and
