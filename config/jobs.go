@@ -15,7 +15,7 @@ import (
 func (s *Stack) jobPlace() job.Place {
 	place := job.Place{Volumes: s.jobVolumes(), StorageKey: storageKey}
 	for _, pool := range s.Pools() {
-		place.Pools = append(place.Pools, job.Pool{Name: pool.Name, KeepsOff: keepsOff(pool), GPUs: pool.GPU != nil})
+		place.Pools = append(place.Pools, job.Pool{Name: pool.Name, KeepsOff: keepsOff(pool), GPUs: pool.GPU != nil, COS: pool.ImageType == gcp.ImageCOS})
 	}
 	return place
 }

@@ -2,7 +2,9 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -19,13 +21,44 @@ import (
 // assigned to, which it returns. The path is that of the object with nodePool
 // and resources.
 func (v *validator) assignment(path *field.Path, who, poolName string, r corev1.ResourceRequirements, allowed []string) (nodepool.Pool, bool) {
-	at := path.Child("resources")
+	at, before := path.Child("resources"), v.Count()
 	pod.Resources(v.Problems, at, who, r)
+	sound := v.Count() == before
 	pool, ok := v.assignedPool(path.Child("nodePool"), poolName, allowed)
 	if ok {
 		v.fits(at, who, r, pool)
 	}
+	if ok && sound {
+		v.onNodes(at, who, r, pool)
+	}
 	return pool, ok
+}
+
+// nodeResources are those that the nodes of a pool have. Of an existing pool's others,
+// nothing is known.
+var nodeResources = []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage, pod.GPU}
+
+// onNodes checks that the nodes of a pool have what is asked for: a pod that asks for
+// something else waits forever.
+func (v *validator) onNodes(path *field.Path, who string, r corev1.ResourceRequirements, pool nodepool.Pool) {
+	if v.stack.Cluster.Existing != nil {
+		return
+	}
+	for _, list := range []struct {
+		field   string
+		amounts corev1.ResourceList
+	}{{"limits", r.Limits}, {"requests", r.Requests}} {
+		for _, name := range slices.Sorted(maps.Keys(list.amounts)) {
+			q := list.amounts[name]
+			switch at := path.Child(list.field).Key(string(name)); {
+			case slices.Contains(nodeResources, name):
+			case strings.HasPrefix(string(name), "nvidia.com/mig-"):
+				v.Invalid(at, q.String(), "is no resource of a node of pool %q, as GKE counts the parts of divided GPUs as %s too; %s should ask for that", pool.Name, pod.GPU, who)
+			default:
+				v.Invalid(at, q.String(), "is no resource of any node of pool %q, so that the pods of %s would wait forever; remove it", pool.Name, who)
+			}
+		}
+	}
 }
 
 func (v *validator) assignedPool(path *field.Path, name string, allowed []string) (nodepool.Pool, bool) {

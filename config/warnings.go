@@ -16,6 +16,9 @@ func (s *Stack) Warnings() []string {
 	warnings := s.storageWarnings()
 	warnings = append(warnings, s.imageWarnings()...)
 	warnings = append(warnings, s.natsWarnings()...)
+	warnings = append(warnings, s.farBuckets()...)
+	warnings = append(warnings, s.limitWarnings()...)
+	warnings = append(warnings, s.spotWarnings()...)
 	warnings = append(warnings, s.pedlWarnings()...)
 	return append(warnings, s.jobWarnings()...)
 }

@@ -3,6 +3,7 @@ package cluster
 import (
 	"regexp"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -22,6 +23,9 @@ var roleForm = regexp.MustCompile(`^(roles/[a-z][a-zA-Z0-9.]*|(projects|organiza
 func (c *Cluster) Check(p *check.Problems, path *field.Path, needs Needs) {
 	p.Name(path.Child("name"), c.Name, validation.IsDNS1035Label)
 	p.AtMost(longestName, path.Child("name"), c.Name, "so that the node identity NAME-nodes has at most 30")
+	if c.Name == "default" {
+		p.Invalid(path.Child("name"), c.Name, "is also the name of the cluster's network, and each project has a network called so already; choose another")
+	}
 	check.Region(p, path.Child("region"), c.Region)
 	check.Zones(p, path.Child("zones"), c.Region, c.Zones)
 	checkMaintenance(p, path.Child("maintenance"), c.Maintenance)
@@ -69,10 +73,21 @@ func checkNodeRole(p *check.Problems, path *field.Path, role string) {
 	case gcp.RoleDefaultNode, gcp.RoleImageReader:
 		p.Invalid(path, role, "is held by every node already; remove it")
 	default:
-		if !roleForm.MatchString(role) {
+		switch {
+		case administers(role):
+			p.Invalid(path, role, "lets whoever breaks out of a pod administer it for the whole project; write the roles of what the nodes use, like roles/storage.objectViewer")
+		case !roleForm.MatchString(role):
 			p.Invalid(path, role, "must be a role, like roles/storage.objectViewer, or one of your own, as projects/P/roles/R or organizations/N/roles/R")
 		}
 	}
+}
+
+// administers reports whether a predefined role administers something or lends other
+// identities (IAM, "Roles and permissions").
+func administers(role string) bool {
+	name, predefined := strings.CutPrefix(role, "roles/")
+	_, title, _ := strings.Cut(name, ".")
+	return predefined && (strings.HasSuffix(strings.ToLower(title), "admin") || strings.HasPrefix(name, "iam."))
 }
 
 // checkEncryption checks keys and where they are: the control plane takes a key of its

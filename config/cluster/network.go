@@ -2,8 +2,10 @@ package cluster
 
 import (
 	"fmt"
+	"maps"
 	"math/bits"
 	"net/netip"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -72,7 +74,7 @@ func (c *Cluster) checkNetwork(p *check.Problems, path *field.Path, needs Needs)
 	var valid []addressRange
 	for _, r := range ranges {
 		prefix, ok := checkCIDR(p, path.Child(r.name), r.cidr)
-		if r.prefix = prefix; ok && checkSize(p, path, r) {
+		if r.prefix = prefix; ok && checkSize(p, path, r) && checkUsable(p, path, r) {
 			checkOverlap(p, path, r, valid)
 			valid = append(valid, r)
 		}
@@ -116,6 +118,31 @@ func checkSize(p *check.Problems, path *field.Path, r addressRange) bool {
 		p.Invalid(path.Child(r.name), r.cidr, "must be from a /%d to a /%d; write %s/%d", r.shortest, r.longest, r.prefix.Addr(), min(max(length, r.shortest), r.longest))
 	}
 	return false
+}
+
+// prohibited are the ranges that no subnetwork can have (VPC, "Subnets", "Prohibited
+// IPv4 subnet ranges"), and the one that Docker has on nodes (GKE, "VPC-native
+// clusters").
+var prohibited = map[string]string{
+	"0.0.0.0/8":          "the local network",
+	"127.0.0.0/8":        "loopback",
+	"169.254.0.0/16":     "link-local addresses, the metadata server's among them",
+	"224.0.0.0/4":        "multicast",
+	"255.255.255.255/32": "broadcast",
+	"199.36.153.4/30":    "Google's own APIs",
+	"199.36.153.8/30":    "Google's own APIs",
+	"172.17.0.0/16":      "Docker's bridge on the nodes",
+}
+
+// checkUsable refuses ranges that Google Cloud keeps for something else.
+func checkUsable(p *check.Problems, path *field.Path, r addressRange) bool {
+	for _, cidr := range slices.Sorted(maps.Keys(prohibited)) {
+		if r.prefix.Overlaps(netip.MustParsePrefix(cidr)) {
+			p.Invalid(path.Child(r.name), r.cidr, "overlaps %s, which is for %s; write a private range, like 10.0.0.0/%d", cidr, prohibited[cidr], r.prefix.Bits())
+			return false
+		}
+	}
+	return true
 }
 
 func checkOverlap(p *check.Problems, path *field.Path, r addressRange, others []addressRange) {

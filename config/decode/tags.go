@@ -38,7 +38,7 @@ func fieldsOf(t reflect.Type) map[string]structField {
 	fields := map[string]structField{}
 	for _, f := range reflect.VisibleFields(t) {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if name == "" || name == "-" {
+		if name == "" || name == "-" || !promoted(t, f) {
 			continue
 		}
 		fallback := f.Tag.Get("default")
@@ -54,6 +54,17 @@ func fieldsOf(t reflect.Type) map[string]structField {
 	}
 	ownFields.Store(t, fields)
 	return fields
+}
+
+// promoted reports whether JSON has a field in the object of the struct itself: those of
+// an embedded struct that has a name are in an object of that name.
+func promoted(t reflect.Type, f reflect.StructField) bool {
+	for i := 1; i < len(f.Index); i++ {
+		if name, _, _ := strings.Cut(t.FieldByIndex(f.Index[:i]).Tag.Get("json"), ","); name != "" {
+			return false
+		}
+	}
+	return true
 }
 
 func split(tag string) []string {

@@ -3,9 +3,6 @@ package job
 import (
 	"fmt"
 	"path"
-	"slices"
-	"strings"
-	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -49,6 +46,7 @@ func (c *checker) job(path *field.Path, j *Job) {
 		checkRole(c.Problems, path.Child(r.Field), r.Role)
 		c.mounts(path.Child(r.Field, "mounts"), r.Mounts, j.Mounts)
 		checkVolumeMounts(c.Problems, path.Child(r.Field, "volumeMounts"), j, r.Role)
+		c.checkHostPaths(path.Child("volumes"), j, r.Role)
 	}
 	checkProcesses(c.Problems, path.Child("nnWorker", "nprocPerNode"), j.NNWorker)
 	if j.Engine == EngineOperator {
@@ -98,18 +96,35 @@ func checkDerivedNames(p *check.Problems, path *field.Path, name string) {
 }
 
 // computedEnv are the variables that the program computes and that would break
-// the job with any other value. All others that it sets can be overridden.
-var computedEnv = []string{
-	"REPLICA_INDEX", "REPLICA_SIZE",
-	"NODE_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "NPROC_PER_NODE",
+// the job with any other value, each with the fields that decide it. All others that
+// it sets can be overridden.
+var computedEnv = computed(map[string][]string{
+	"replicas and nprocPerNode": {
+		"REPLICA_INDEX", "REPLICA_SIZE",
+		"NODE_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "NPROC_PER_NODE", "PET_MASTER_ADDR", "PET_MASTER_PORT",
+		"PERSIA_ROLE", "PERSIA_COORDINATOR", "PERSIA_POD_UID", "PERSIA_REVISION", "PERSIA_STATE_DIR", "PERSIA_FINISHED_FILE", "PERSIA_REPLICAS", "PERSIA_REPLICA_METRICS",
+	},
+	"resources": {"PERSIA_GPUS"},
+	"script":    {"PERSIA_PYTHON", "PERSIA_RUNTIME", "PERSIA_PORT"},
+	"persiaEnv": {"PERSIA_GLOBAL_CONFIG", "PERSIA_EMBEDDING_CONFIG", "PERSIA_NN_WORKER_ENTRY", "PERSIA_DATALOADER_ENTRY"},
+})
+
+func computed(fields map[string][]string) map[string]string {
+	decidedBy := map[string]string{}
+	for field, names := range fields {
+		for _, name := range names {
+			decidedBy[name] = field
+		}
+	}
+	return decidedBy
 }
 
 // checkEnv checks the variables of a job or of a role.
 func checkEnv(p *check.Problems, path *field.Path, env []corev1.EnvVar) {
 	pod.Env(p, path, env)
 	for i, e := range env {
-		if slices.Contains(computedEnv, e.Name) {
-			p.Invalid(path.Index(i).Child("name"), e.Name, "is decided by replicas and nprocPerNode; remove it and set those")
+		if field, ok := computedEnv[e.Name]; ok {
+			p.Invalid(path.Index(i).Child("name"), e.Name, "is decided by %s; remove it and set those", field)
 		}
 	}
 }
@@ -139,15 +154,28 @@ func checkScript(p *check.Problems, path *field.Path, s *Script) {
 	check.Port(p, path.Child("port"), s.Port)
 }
 
+const (
+	// mostReplicas is how many pods a cluster runs at most (GKE, "Quotas and limits").
+	mostReplicas = 200_000
+	// longestGrace is a day, in seconds.
+	longestGrace = 24 * 60 * 60
+)
+
 func checkRole(p *check.Problems, path *field.Path, r *Role) {
-	if r.Replicas < 1 {
+	switch {
+	case r.Replicas < 1:
 		p.Invalid(path.Child("replicas"), r.Replicas, "must be at least 1; a PERSIA job needs each of its roles")
+	case r.Replicas > mostReplicas:
+		p.Invalid(path.Child("replicas"), r.Replicas, "must be at most %d, as a cluster of GKE runs no more pods", mostReplicas)
 	}
-	if strings.ContainsFunc(r.Image, unicode.IsSpace) {
-		p.Invalid(path.Child("image"), r.Image, "must be an image reference without spaces, like persiaml/persia-cpu-runtime:latest")
+	if r.Image != "" {
+		pod.Image(p, path.Child("image"), r.Image, "persiaml/persia-cpu-runtime:latest")
 	}
-	if r.TerminationGracePeriodSeconds < 0 {
-		p.Invalid(path.Child("terminationGracePeriodSeconds"), r.TerminationGracePeriodSeconds, "must be at least 1; leave it out for the default")
+	switch at, seconds := path.Child("terminationGracePeriodSeconds"), r.TerminationGracePeriodSeconds; {
+	case seconds < 0:
+		p.Invalid(at, seconds, "must be at least 1; leave it out for the default")
+	case seconds > longestGrace:
+		p.Invalid(at, seconds, "must be at most %d, a day, as a node that is replaced waits for it; write the seconds that a checkpoint takes", longestGrace)
 	}
 	checkEnv(p, path.Child("env"), r.Env)
 }

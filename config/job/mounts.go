@@ -1,40 +1,81 @@
 package job
 
 import (
+	"maps"
+	"path"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/config/check"
+	"persia/gcp"
 )
 
 // sharedMemory is where the processes of a replica exchange data.
 const sharedMemory = "/dev/shm"
 
-// takenPaths are where the program itself mounts something.
+// takenPaths are where the program itself mounts something. Nothing can be mounted
+// there, below, or over them.
 var takenPaths = map[string]string{
-	sharedMemory:      "shared memory",
-	"/opt/persia":     "where the script is that replicas start with",
-	"/var/lib/persia": "where a replica that has finished is remembered",
+	sharedMemory:                     "shared memory",
+	"/opt/persia":                    "where the script is that replicas start with",
+	"/var/lib/persia":                "where a replica that has finished is remembered",
+	"/var/run/secrets/kubernetes.io": "where Kubernetes puts the token of a service account",
+	gcp.ContainerDriverPath:          "where GKE puts the NVIDIA driver",
+}
+
+// imagePaths hold the programs and libraries of an image, which a mount would hide.
+// What lies below them can be mounted.
+var imagePaths = []string{"/bin", "/etc", "/lib", "/lib64", "/opt", "/sbin", "/usr", "/usr/bin", "/usr/lib", "/usr/local", "/usr/local/bin", "/usr/local/lib", "/var"}
+
+// kernelPaths are file systems of the kernel.
+var kernelPaths = []string{"/dev", "/proc", "/sys"}
+
+// taken says what is where a volume is to be mounted, if it cannot be: the path is
+// absolute. A volume of the job's own may be its shared memory.
+func taken(mountPath string, ownSharedMemory bool) string {
+	mountPath = path.Clean(mountPath)
+	for _, directory := range slices.Sorted(maps.Keys(takenPaths)) {
+		switch {
+		case directory == sharedMemory && mountPath == sharedMemory && ownSharedMemory:
+			return ""
+		case mountPath == directory:
+			return "is " + takenPaths[directory]
+		case strings.HasPrefix(mountPath, directory+"/"):
+			return "is below " + directory + ", " + takenPaths[directory]
+		case strings.HasPrefix(directory, mountPath+"/"):
+			return "would hide " + directory + ", " + takenPaths[directory]
+		}
+	}
+	for _, directory := range kernelPaths {
+		if mountPath == directory || strings.HasPrefix(mountPath, directory+"/") {
+			return "is in " + directory + ", which the kernel keeps"
+		}
+	}
+	if slices.Contains(imagePaths, mountPath) {
+		return "would hide what the image has there"
+	}
+	return ""
 }
 
 // mounts checks the mounts of a job, or those of a role, which come to the job's.
-func (c *checker) mounts(path *field.Path, mounts, ofJob []Mount) {
+func (c *checker) mounts(list *field.Path, mounts, ofJob []Mount) {
 	paths := make([]string, len(mounts))
 	for i, m := range mounts {
-		at := path.Index(i)
+		at := list.Index(i)
 		paths[i] = m.MountPath
 		c.mountedVolume(at.Child("volume"), m.Volume)
 		check.Directory(c.Problems, at.Child("mountPath"), m.MountPath)
-		if taken := takenPaths[m.MountPath]; taken != "" {
-			c.Invalid(at.Child("mountPath"), m.MountPath, "is %s; choose another path", taken)
+		if there := taken(m.MountPath, false); there != "" {
+			c.Invalid(at.Child("mountPath"), m.MountPath, "%s; choose another path, like /data", there)
 		}
 		if slices.ContainsFunc(ofJob, func(other Mount) bool { return other.MountPath == m.MountPath }) {
 			c.Duplicate(at.Child("mountPath"), m.MountPath, "is that of a mount of the job, which every role has; each volume has a path of its own")
 		}
 	}
 	check.Unique(paths, func(i, first int) {
-		c.Duplicate(path.Index(i).Child("mountPath"), paths[i], "is that of mounts[%d]; each volume has a path of its own", first)
+		c.Duplicate(list.Index(i).Child("mountPath"), paths[i], "is that of mounts[%d]; each volume has a path of its own", first)
 	})
 }
 

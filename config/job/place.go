@@ -25,6 +25,8 @@ type Pool struct {
 	KeepsOff string
 	// GPUs says that the nodes have GPUs.
 	GPUs bool
+	// COS says that the nodes run Container-Optimized OS.
+	COS bool
 }
 
 // Volume is a volume of the stack as far as jobs are concerned with it.

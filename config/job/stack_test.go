@@ -68,7 +68,7 @@ func TestRefused(t *testing.T) {
 		{"role in a stack without pools", edits{"persia:nodePools": []any{}},
 			"persia:jobs[0].dataloader.nodePool", []string{"one of the stack's node pools", "system"}},
 		{"image with a space", edits{"persia:jobs[0].dataloader.image": "persia :latest"},
-			"persia:jobs[0].dataloader.image", []string{"persia :latest", "without spaces"}},
+			"persia:jobs[0].dataloader.image", []string{"persia :latest", "must be an image reference"}},
 		{"role without CPU", edits{"persia:jobs[0].dataloader.resources.limits.cpu": nil},
 			"persia:jobs[0].dataloader.resources.limits[cpu]", []string{"Required", "dataloader"}},
 		{"quantity negative", edits{"persia:jobs[0].dataloader.resources.limits.cpu": -1},

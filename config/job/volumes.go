@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/config/check"
+	"persia/gcp"
 )
 
 // takenVolumes are the names of volumes that the program gives to pods itself.
@@ -55,22 +56,48 @@ func checkOneSource(p *check.Problems, at *field.Path, volume corev1.Volume) {
 	if claim := volume.PersistentVolumeClaim; claim != nil {
 		p.Name(at.Child("persistentVolumeClaim", "claimName"), claim.ClaimName, validation.IsDNS1123Subdomain)
 	}
-	if host := volume.HostPath; host != nil && !path.IsAbs(host.Path) {
-		p.Invalid(at.Child("hostPath", "path"), host.Path, "must be absolute; write %s", path.Join("/", host.Path))
+	if host := volume.HostPath; host != nil {
+		checkHostPath(p, at.Child("hostPath", "path"), host.Path)
+	}
+}
+
+// checkHostPath checks a directory of the nodes, of which those of the nodes' own
+// software are none of a job's business.
+func checkHostPath(p *check.Problems, at *field.Path, directory string) {
+	switch system := gcp.SystemDirectory(directory); {
+	case !path.IsAbs(directory):
+		p.Invalid(at, directory, "must be absolute; write %s", path.Join("/", directory))
+	case slices.Contains(strings.Split(directory, "/"), ".."):
+		p.Invalid(at, directory, "must be written plainly; write %s", path.Clean(directory))
+	case system != "":
+		p.Invalid(at, directory, "overlaps with %s, which belongs to the node itself; write a directory of your own, like /var/lib/data", system)
+	}
+}
+
+// checkHostPaths checks that the nodes of a role can have the directories that it
+// mounts.
+func (c *checker) checkHostPaths(at *field.Path, j *Job, role *Role) {
+	pool := c.place.pool(role.NodePool)
+	for i, volume := range j.Volumes {
+		mounted := slices.ContainsFunc(role.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == volume.Name })
+		if host := volume.HostPath; host != nil && mounted && pool.COS && path.IsAbs(host.Path) && gcp.SystemDirectory(host.Path) == "" && !gcp.WritableOnCOS(host.Path) {
+			c.Invalid(at.Index(i).Child("hostPath", "path"), host.Path, "cannot be created on the nodes of pool %s, as the root file system of Container-Optimized OS is read-only; write a directory below %s, like /var/lib/data, or give the pool imageType: %s",
+				pool.Name, check.Or(gcp.COSWritable()), gcp.ImageUbuntu)
+		}
 	}
 }
 
 // checkVolumeMounts checks where a role mounts the volumes of its job.
 func checkVolumeMounts(p *check.Problems, at *field.Path, job *Job, role *Role) {
-	taken := map[string]string{}
+	others := map[string]string{}
 	for _, mount := range job.MountsOf(*role) {
-		taken[mount.MountPath] = "a mount of the volume " + mount.Volume
+		others[mount.MountPath] = "a mount of the volume " + mount.Volume
 	}
 	for i, mount := range role.VolumeMounts {
 		at, clean := at.Index(i), path.Clean(mount.MountPath)
 		checkMountedVolume(p, at.Child("name"), mount.Name, job.Volumes)
-		checkMountPath(p, at.Child("mountPath"), mount.MountPath, taken[clean])
-		taken[clean] = fmt.Sprintf("volumeMounts[%d]", i)
+		checkMountPath(p, at.Child("mountPath"), mount.MountPath, others[clean])
+		others[clean] = fmt.Sprintf("volumeMounts[%d]", i)
 		if mount.SubPath != "" && mount.SubPathExpr != "" {
 			p.Forbidden(at.Child("subPathExpr"), "subPath is given already; write either subPath or subPathExpr")
 		}
@@ -101,7 +128,7 @@ func checkMountedVolume(p *check.Problems, at *field.Path, name string, volumes 
 
 // checkMountPath checks a path that Kubernetes takes as it is, with a slash at its end
 // for example. Shared memory may be the job's own: it takes the place of ours.
-func checkMountPath(p *check.Problems, at *field.Path, mountPath, taken string) {
+func checkMountPath(p *check.Problems, at *field.Path, mountPath, other string) {
 	clean := path.Clean(mountPath)
 	switch {
 	case mountPath == "":
@@ -112,9 +139,9 @@ func checkMountPath(p *check.Problems, at *field.Path, mountPath, taken string) 
 		p.Invalid(at, mountPath, "must be a directory below the root, like /data")
 	case strings.Contains(mountPath, ":"):
 		p.Invalid(at, mountPath, "must not contain a colon; rename the directory")
-	case takenPaths[clean] != "" && clean != sharedMemory:
-		p.Invalid(at, mountPath, "is %s; choose another path", takenPaths[clean])
-	case taken != "":
-		p.Duplicate(at, mountPath, "is that of %s; each volume has a path of its own", taken)
+	case other != "":
+		p.Duplicate(at, mountPath, "is that of %s; each volume has a path of its own", other)
+	case taken(mountPath, true) != "":
+		p.Invalid(at, mountPath, "%s; choose another path, like /data", taken(mountPath, true))
 	}
 }

@@ -261,7 +261,7 @@ func TestManifestRefuses(t *testing.T) {
 		{"restart policy", "restartPolicy: Never", "restartPolicy: Sometimes", job + ".spec.restartPolicy", []string{`"Sometimes"`, "Never, OnFailure or Always"}},
 		{"pull policy", "IfNotPresent", "Sometimes", job + ".spec.imagePullPolicy", []string{`"Sometimes"`, "IfNotPresent"}},
 		{"metrics in quotes", "enableMetrics: true", `enableMetrics: "yes"`, job + ".spec.enableMetrics", []string{`"yes"`, "true or false"}},
-		{"image with a space", "runtime:dev", "runtime dev", job + ".spec.nnWorker.image", []string{"without spaces"}},
+		{"image with a space", "runtime:dev", "runtime dev", job + ".spec.nnWorker.image", []string{"must be an image reference"}},
 		{"volume without a source", "      hostPath: {path: /nfs/general/data/, type: Directory}\n", "", job + ".spec.volumes[0]", []string{"Required", "persistentVolumeClaim"}},
 		{"volume of two sources", "      hostPath: {path: /nfs/general/data/, type: Directory}", "      hostPath: {path: /data}\n      emptyDir: {}", job + ".spec.volumes[0]", []string{"2 sources, hostPath and emptyDir", "one of them"}},
 		{"volume of an unknown kind", "hostPath: {path: /nfs/general/data/, type: Directory}", "hostpath: {path: /data}", job + ".spec.volumes[0].hostpath", []string{"did you mean hostPath?"}},
@@ -365,7 +365,7 @@ func TestJobWarnings(t *testing.T) {
 	s, err := loadManifest(t, edits{
 		"persia:jobs[0].dataloader":                     edits{"image": "registry.example.com:5000/persia"},
 		"persia:jobs[0].embeddingWorker":                edits{"image": "registry.example.com:5000/persia:1.2"},
-		"persia:jobs[0].embeddingParameterServer.image": "persia:latest@sha256:0",
+		"persia:jobs[0].embeddingParameterServer.image": "persia:latest@sha256:0000000000000000000000000000000000000000000000000000000000000000",
 	}, inFile(manifestText))
 	require.NoError(t, err)
 	warnings := strings.Join(s.Warnings(), "\n")

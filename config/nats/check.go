@@ -3,6 +3,7 @@ package nats
 import (
 	"regexp"
 
+	"github.com/distribution/reference"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/util/version"
@@ -20,16 +21,13 @@ var oldestVersion = version.MustParseSemantic("2.2.0")
 
 var versionForm = regexp.MustCompile(`^(0|[1-9][0-9]{0,3})\.(0|[1-9][0-9]{0,3})\.(0|[1-9][0-9]{0,3})$`)
 
-// imageForm is a repository, with or without a registry, and no tag.
-var imageForm = regexp.MustCompile(`^([a-z0-9.-]+(:[0-9]+)?/)?[a-z0-9._/-]+$`)
-
 // Check checks the settings that all clusters of a stack share, and each cluster. The
 // path is that of the settings. Whether the servers fit the nodes of their pools is
 // checked elsewhere.
 func Check(p *check.Problems, path *field.Path, s Settings, clusters []Cluster) {
 	checkOwn(p, path, s)
 	checkVersion(p, path.Child("version"), s.Version)
-	if !imageForm.MatchString(s.Image) {
+	if named, err := reference.ParseNormalizedNamed(s.Image); err != nil || !reference.IsNameOnly(named) {
 		p.Invalid(path.Child("image"), s.Image, "must be an image reference without a tag, like nats or registry.example.com/nats; the tag is version")
 	}
 	checkUsers(p, path.Child("users"), s.Users)

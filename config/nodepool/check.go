@@ -58,8 +58,13 @@ func (c *checker) pool(path *field.Path, pool Pool, machines Machines) {
 	if c.cluster.Existing {
 		return
 	}
-	if pool.Name == SystemName {
-		c.Invalid(path.Child("name"), pool.Name, "is the name of the cluster's system pool; choose another")
+	switch name := path.Child("name"); {
+	case pool.Name == SystemName:
+		c.Invalid(name, pool.Name, "is the name of the cluster's system pool; choose another")
+	case pool.Name == "default-pool":
+		c.Invalid(name, pool.Name, "is what GKE calls the pool that it makes with each cluster, and that is removed; choose another")
+	case strings.HasPrefix(pool.Name, "nap-"):
+		c.Invalid(name, pool.Name, "begins with nap-, as the pools that GKE's node auto-provisioning makes and removes; choose another")
 	}
 	c.zones(path.Child("zones"), pool, m)
 	checkLabels(c.Problems, path.Child("labels"), pool.Labels)
@@ -191,5 +196,7 @@ func (c *checker) ownTaint(path *field.Path, key string, pool Pool) {
 		c.Invalid(path, key, "is set on every spot pool; remove the taint")
 	case key == gcp.TaintQueued && pool.QueuedProvisioning:
 		c.Invalid(path, key, "is set on pools with queuedProvisioning by GKE itself; remove the taint")
+	case !c.cluster.Existing && key != gcp.TaintSpot && reservedDomain(key) != "":
+		c.Invalid(path, key, "is in the domain %s, whose taints Kubernetes and GKE set and remove themselves; write one with a prefix of your own, or none", reservedDomain(key))
 	}
 }

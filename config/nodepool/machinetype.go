@@ -101,6 +101,9 @@ func (t Machines) CheckAll(p *check.Problems, path *field.Path) {
 	}
 }
 
+// mostPrice is more than an hour of any machine costs, in dollars.
+const mostPrice = 100_000
+
 func (t MachineType) check(p *check.Problems, path *field.Path, name string) {
 	_, known := gcp.Lookup(name)
 	switch shaped := t.CPUs != 0 || t.Memory != "" || t.GPU != nil; {
@@ -113,8 +116,8 @@ func (t MachineType) check(p *check.Problems, path *field.Path, name string) {
 		name  string
 		value float64
 	}{{"hourlyPrice", t.HourlyPrice}, {"spotHourlyPrice", t.SpotHourlyPrice}} {
-		if price.value < 0 {
-			p.Invalid(path.Child(price.name), price.value, "must be more than 0; leave it out if it is not known")
+		if price.value < 0 || price.value > mostPrice {
+			p.Invalid(path.Child(price.name), price.value, "must be more than 0 and at most %d; leave it out if it is not known", mostPrice)
 		}
 	}
 }

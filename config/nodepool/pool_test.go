@@ -67,7 +67,7 @@ func TestRefused(t *testing.T) {
 		{"disk type that the machine does not take", edits{"persia:nodePools[1].disk.type": "hyperdisk-balanced"},
 			"persia:nodePools[1].disk.type", []string{"not for n2-highmem-32", "pd-balanced"}},
 		{"disk too small", edits{"persia:nodePools[1].disk.sizeGb": 5},
-			"persia:nodePools[1].disk.sizeGb", []string{"5", "from 10 to 65536"}},
+			"persia:nodePools[1].disk.sizeGb", []string{"5", "from 12 to 65536"}},
 		{"label key invalid", edits{"persia:nodePools[1].labels": edits{"a b": "c"}},
 			"persia:nodePools[1].labels[a b]", []string{`"a b"`, "alphanumeric"}},
 		{"label value invalid", edits{"persia:nodePools[1].labels.team": "a b"},

@@ -39,6 +39,10 @@ func (c *checker) gvnic(path *field.Path, pool Pool, m gcp.Machine) {
 	}
 }
 
+// The sizes of GKE's images: 12 GB since 1.32 (GoogleCloudPlatform/magic-modules#13788),
+// and 15 GB for nodes with GPUs (#2505).
+const leastDiskGB, leastGPUDiskGB = 12, 15
+
 // disk checks the boot disk. Its bounds are those of GKE (GKE API, NodeConfig)
 // and Compute Engine ("Persistent Disk", 64 TB). What machines of another series than
 // those of the catalogue take, only the stack file knows.
@@ -49,8 +53,12 @@ func (c *checker) disk(path *field.Path, pool Pool, m gcp.Machine) {
 	case slices.Contains(gcp.DiskTypes, pool.Disk.Type) && len(disks) > 0 && !slices.Contains(disks, pool.Disk.Type):
 		c.Invalid(path.Child("type"), pool.Disk.Type, "is not for %s; write %s", m.Type, check.Or(disks))
 	}
-	if pool.Disk.SizeGB < 10 || pool.Disk.SizeGB > 65536 {
-		c.Invalid(path.Child("sizeGb"), pool.Disk.SizeGB, "must be from 10 to 65536")
+	least := leastDiskGB
+	if pool.GPU != nil {
+		least = leastGPUDiskGB
+	}
+	if pool.Disk.SizeGB < least || pool.Disk.SizeGB > 65536 {
+		c.Invalid(path.Child("sizeGb"), pool.Disk.SizeGB, "must be from %d to 65536, as no disk is smaller than the node's image", least)
 	}
 }
 

@@ -73,7 +73,7 @@ func TestPEDLRefused(t *testing.T) {
 		{"misspelt parameter", withPEDL(edits{"persia:pedl.masterimage": "x"}),
 			"persia:pedl.masterimage", []string{"did you mean masterImage"}},
 		{"image with a space", withPEDL(edits{"persia:pedl.masterImage": "a b"}),
-			"persia:pedl.masterImage", []string{`"a b"`, "without spaces"}},
+			"persia:pedl.masterImage", []string{`"a b"`, "must be an image reference"}},
 		{"pull policy", withPEDL(edits{"persia:pedl.imagePullPolicy": "Sometimes"}),
 			"persia:pedl.imagePullPolicy", []string{"Always, IfNotPresent or Never"}},
 		{"pool of the master unknown", withPEDL(edits{"persia:pedl.nodePool": "no"}),

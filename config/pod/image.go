@@ -3,8 +3,8 @@ package pod
 import (
 	"path"
 	"strings"
-	"unicode"
 
+	"github.com/distribution/reference"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -12,10 +12,11 @@ import (
 	"persia/config/check"
 )
 
-// Image checks an image reference, with an example of one for the message.
+// Image checks an image reference as the kubelet reads it, with an example of one for
+// the message.
 func Image(p *check.Problems, at *field.Path, image, example string) {
-	if image == "" || strings.ContainsFunc(image, unicode.IsSpace) {
-		p.Invalid(at, image, "must be an image reference without spaces, like %s", example)
+	if _, err := reference.ParseNormalizedNamed(image); err != nil {
+		p.Invalid(at, image, "must be an image reference, like %s: %s", example, err)
 	}
 }
 
@@ -31,4 +32,7 @@ func PullSecrets(p *check.Problems, path *field.Path, secrets []corev1.LocalObje
 	for i, secret := range secrets {
 		p.Name(path.Index(i).Child("name"), secret.Name, validation.IsDNS1123Subdomain)
 	}
+	check.Unique(secrets, func(i, first int) {
+		p.Duplicate(path.Index(i).Child("name"), secrets[i].Name, "is that of [%d]; write each Secret once", first)
+	})
 }

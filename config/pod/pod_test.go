@@ -97,7 +97,7 @@ func TestRequests(t *testing.T) {
 func TestImages(t *testing.T) {
 	for image, loose := range map[string]bool{
 		"nats": true, "nats:latest": true, "nats:2.10.22": false, "registry:5000/nats": true,
-		"registry:5000/nats:2": false, "nats@sha256:abc": false,
+		"registry:5000/nats:2": false, "nats@sha256:0000000000000000000000000000000000000000000000000000000000000000": false,
 	} {
 		assert.Equal(t, loose, IsLoose(image), image)
 		p := &check.Problems{}
@@ -106,5 +106,5 @@ func TestImages(t *testing.T) {
 	}
 	p := &check.Problems{}
 	Image(p, root.Child("image"), "na ts", "nats:2.10.22")
-	assert.ErrorContains(t, p.Err(), `persia:key.image: Invalid value: "na ts": must be an image reference without spaces, like nats:2.10.22`)
+	assert.ErrorContains(t, p.Err(), `persia:key.image: Invalid value: "na ts": must be an image reference, like nats:2.10.22`)
 }

@@ -4,6 +4,7 @@ package pod
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -87,13 +88,21 @@ func amounts(p *check.Problems, path *field.Path, list corev1.ResourceList) {
 		switch {
 		case q.Sign() <= 0:
 			p.Invalid(at, q.String(), "must be more than 0; remove it if none is needed")
-		case name == corev1.ResourceMemory && q.Cmp(resource.MustParse("1Mi")) < 0:
-			p.Invalid(at, q.String(), "is less than 1Mi; memory is in bytes, so write a unit, like 600Gi")
+		case q.CmpInt64(math.MaxInt64) >= 0 || name == corev1.ResourceCPU && q.CmpInt64(mostCPUs) > 0:
+			p.Invalid(at, q.String(), "is more than any machine has; write less")
+		case bytes[name] && q.Cmp(resource.MustParse("1Mi")) < 0:
+			p.Invalid(at, q.String(), "is less than 1Mi; %s is in bytes, so write a unit, like 600Gi", name)
 		case isExtended(name) && !isWhole(q):
 			p.Invalid(at, q.String(), "must be a whole number")
 		}
 	}
 }
+
+// bytes are the resources that are counted in bytes.
+var bytes = map[corev1.ResourceName]bool{corev1.ResourceMemory: true, corev1.ResourceEphemeralStorage: true}
+
+// mostCPUs is more than any machine has, and in thousandths still a number.
+const mostCPUs = 1 << 20
 
 // resourceName refuses what Kubernetes counts nothing by.
 func resourceName(p *check.Problems, path *field.Path, name corev1.ResourceName) {

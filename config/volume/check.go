@@ -75,6 +75,9 @@ func (v *Volume) CheckSource(p *check.Problems, path *field.Path, place Place) {
 	}
 }
 
+// mostBytes is an exbibyte, more than any storage has.
+const mostBytes = 1 << 60
+
 func (v *Volume) checkSize(p *check.Problems, path *field.Path) bool {
 	size, err := check.ParseQuantity(v.Size)
 	switch {
@@ -84,6 +87,10 @@ func (v *Volume) checkSize(p *check.Problems, path *field.Path) bool {
 		p.Invalid(path, v.Size, "%s", err)
 	case size.Sign() <= 0:
 		p.Invalid(path, v.Size, "must be more than 0, like 10Gi")
+	case size.CmpInt64(1<<20) < 0:
+		p.Invalid(path, v.Size, "is less than 1Mi; sizes are in bytes, so write a unit, like 10Gi")
+	case size.CmpInt64(mostBytes) > 0:
+		p.Invalid(path, v.Size, "is more than any storage has; write less, like 10Ti")
 	default:
 		return true
 	}

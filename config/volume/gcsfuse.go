@@ -1,6 +1,7 @@
 package volume
 
 import (
+	"net"
 	"regexp"
 	"strings"
 
@@ -128,8 +129,8 @@ func (g *GCSFuse) check(p *check.Problems, path *field.Path, place Place) {
 	}
 	sidecar := path.Child("sidecar")
 	checkAmount(p, sidecar.Child("cpu"), g.Sidecar.CPU)
-	checkAmount(p, sidecar.Child("memory"), g.Sidecar.Memory)
-	checkAmount(p, sidecar.Child("ephemeralStorage"), g.Sidecar.EphemeralStorage)
+	checkBytes(p, sidecar.Child("memory"), g.Sidecar.Memory)
+	checkBytes(p, sidecar.Child("ephemeralStorage"), g.Sidecar.EphemeralStorage)
 	if create := path.Child("create"); g.Create != nil && checkCreatable(p, create, place) {
 		g.Create.check(p, create, g.Bucket, place)
 	}
@@ -147,10 +148,20 @@ func checkAmount(p *check.Problems, path *field.Path, amount string) {
 	}
 }
 
+// checkBytes is checkAmount for what is counted in bytes.
+func checkBytes(p *check.Problems, path *field.Path, amount string) {
+	checkAmount(p, path, amount)
+	if q, err := check.ParseQuantity(amount); err == nil && q.Sign() > 0 && q.CmpInt64(1<<20) < 0 {
+		p.Invalid(path, amount, "is less than 1Mi; it is in bytes, so write a unit, like 256Mi")
+	}
+}
+
 var (
 	// bucketForm is the form of a bucket's name (Cloud Storage, "Bucket naming
 	// requirements").
-	bucketForm   = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]$`)
+	bucketForm = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]$`)
+	// googleForm are names that Google keeps for itself, and those that look like them.
+	googleForm   = regexp.MustCompile(`^goog|g[o0]{2}g[l1]e`)
 	locationForm = regexp.MustCompile(`^[A-Z][A-Z0-9-]+$`)
 )
 
@@ -162,10 +173,19 @@ func checkBucket(p *check.Problems, path *field.Path, bucket string) {
 		p.Invalid(path, bucket, "must be the name alone; write %s", strings.TrimSuffix(bare, "/"))
 	case !bucketForm.MatchString(bucket):
 		p.Invalid(path, bucket, "must be the name of a bucket: 3 to 63 lower case letters, digits, hyphens, underscores and dots, with a letter or digit at both ends")
+	case net.ParseIP(bucket) != nil:
+		p.Invalid(path, bucket, "is an address, which no bucket can be called; write a name like my-project-checkpoints")
+	case googleForm.MatchString(bucket):
+		p.Invalid(path, bucket, "looks like a name of Google's own, which Cloud Storage takes from nobody else; write a name like my-project-checkpoints")
+	case strings.Contains(bucket, ".."):
+		p.Invalid(path, bucket, "must have no two dots in a row")
 	}
 }
 
 func (c *CreateBucket) check(p *check.Problems, path *field.Path, bucket string, place Place) {
+	if strings.Contains(bucket, ".") {
+		p.Invalid(path, bucket, "a bucket with a dot in its name can only be created by the owner of that domain, as Cloud Storage verifies; write a name without dots, or remove create")
+	}
 	if !locationForm.MatchString(c.Location) {
 		p.Invalid(path.Child("location"), c.Location, "must be a region like us-central1, or a dual- or multi-region like NAM4 or US")
 	}

@@ -35,10 +35,14 @@ func (h *HostPath) Identity() string {
 func (h *HostPath) traits() traits { return traits{access: corev1.ReadWriteOnce, directory: true} }
 
 func (h *HostPath) check(p *check.Problems, path *field.Path, _ Place) {
-	at := path.Child("path")
-	check.Directory(p, at, h.Path)
-	if system := gcp.SystemDirectory(h.Path); strings.HasPrefix(h.Path, "/") && h.Path != "/" && clean(h.Path) == h.Path && system != "" {
-		p.Invalid(at, h.Path, "overlaps with %s, which belongs to the node itself; write a directory of your own, like /var/lib/persia", system)
+	checkOwnDirectory(p, path.Child("path"), h.Path)
+}
+
+// checkOwnDirectory checks a directory of a node that is not one of the node itself.
+func checkOwnDirectory(p *check.Problems, at *field.Path, directory string) {
+	check.Directory(p, at, directory)
+	if system := gcp.SystemDirectory(directory); strings.HasPrefix(directory, "/") && directory != "/" && clean(directory) == directory && system != "" {
+		p.Invalid(at, directory, "overlaps with %s, which belongs to the node itself; write a directory of your own, like /var/lib/persia", system)
 	}
 }
 

@@ -34,7 +34,7 @@ func (l *Local) Identity() string {
 func (l *Local) traits() traits { return traits{access: corev1.ReadWriteOnce, directory: true} }
 
 func (l *Local) check(p *check.Problems, path *field.Path, _ Place) {
-	check.Directory(p, path.Child("path"), l.Path)
+	checkOwnDirectory(p, path.Child("path"), l.Path)
 	if l.Node == "" {
 		p.Required(path.Child("node"), "write the name of the node that has the directory, as `kubectl get nodes` lists it")
 		return

@@ -272,7 +272,11 @@ func fieldsOf(t reflect.Type) []structField {
 		}
 		owner := t
 		if outer := f.Index[:len(f.Index)-1]; len(outer) > 0 {
-			owner = t.FieldByIndex(outer).Type
+			embedded := t.FieldByIndex(outer)
+			if named, _, _ := strings.Cut(embedded.Tag.Get("json"), ","); named != "" {
+				continue // in an object of that name
+			}
+			owner = embedded.Type
 		}
 		fields = append(fields, structField{f, name, strings.Contains(options, "omitempty") || f.Tag.Get("default") != "", owner})
 	}
