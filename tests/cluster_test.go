@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -354,7 +353,17 @@ func TestBackupPlan(t *testing.T) {
 	} {
 		assert.Equal(t, want, at(t, plan, path), path)
 	}
-	assert.NotContains(t, plan.Inputs, resource.PropertyKey("name"), "a plan that stayed has it")
+	assert.Equal(t, "persia-prod", at(t, plan, "name"))
+	assert.Empty(t, plan.RegisterRPC.GetImportId())
 	assert.True(t, plan.RegisterRPC.GetRetainOnDelete(), "backups outlive the stack")
 	assert.Contains(t, plan.dependencies(), prod.one(t, clusterType, "persia-prod").urn)
+
+	configuration := readStack(t, "prod")
+	edit(t, configuration, "persia:cluster", func(cluster any) {
+		set(cluster.(map[string]any), "backup.plan", map[string]any{"schedule": "0 4 * * *"})
+	})
+	const id = "projects/my-project/locations/us-central1/backupPlans/persia-prod"
+	next, err := deployOver(t, configuration, cloud{id: {}})
+	require.NoError(t, err)
+	assert.Equal(t, id, next.one(t, backupPlanType, "persia-prod").RegisterRPC.GetImportId(), "a plan that stayed")
 }

@@ -150,7 +150,8 @@ type Backup struct {
 	Agent bool `json:"agent,omitempty" default:"true"`
 	// Plan makes backups. Default none: everything in the cluster is in the stack
 	// file, and checkpoints are outside. Backups outlive the stack, and so does
-	// the plan: one that is removed here is left to be deleted by hand.
+	// the plan, called NAME as the cluster is: the next stack of the same name takes it
+	// over, and one that is removed here is left to be deleted by hand.
 	Plan *BackupPlan `json:"plan,omitempty"`
 }
 

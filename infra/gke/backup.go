@@ -1,6 +1,8 @@
 package gke
 
 import (
+	"fmt"
+
 	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/container"
 	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/gkebackup"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
@@ -8,16 +10,27 @@ import (
 
 // newBackupPlan registers the plan of backups, if there is one. Google refuses to
 // delete a plan that has backups, and backups are to outlive the stack: the plan
-// stays when its stack goes. So Pulumi gives each plan a name of its own, and a
-// stack of the same name can come up again.
+// stays when its stack goes, and a stack of the same name takes it over. A second plan
+// for the same cluster would make every backup twice.
 func newBackupPlan(ctx *pulumi.Context, name string, args Args, cluster *container.Cluster, child pulumi.ResourceOption) error {
 	plan := args.Cluster.Backup.Plan
 	if plan == nil {
 		return nil
 	}
-	_, err := gkebackup.NewBackupPlan(ctx, name, &gkebackup.BackupPlanArgs{
+	opts := []pulumi.ResourceOption{child, pulumi.RetainOnDelete(true)}
+	exists, err := hasBackupPlan(ctx, args)
+	if err != nil {
+		return err
+	}
+	if exists {
+		// Pulumi ignores this once the plan is in its state.
+		opts = append(opts, pulumi.Import(pulumi.ID(fmt.Sprintf("projects/%s/locations/%s/backupPlans/%s",
+			args.Project, args.Cluster.Region, args.Cluster.Name))))
+	}
+	_, err = gkebackup.NewBackupPlan(ctx, name, &gkebackup.BackupPlanArgs{
 		Project:  pulumi.String(args.Project),
 		Location: pulumi.String(args.Cluster.Region),
+		Name:     pulumi.String(args.Cluster.Name),
 		Cluster:  cluster.ID(),
 		BackupConfig: gkebackup.BackupPlanBackupConfigArgs{
 			AllNamespaces:     pulumi.Bool(true),
@@ -30,6 +43,21 @@ func newBackupPlan(ctx *pulumi.Context, name string, args Args, cluster *contain
 		RetentionPolicy: gkebackup.BackupPlanRetentionPolicyArgs{
 			BackupRetainDays: pulumi.Int(plan.RetainDays),
 		},
-	}, child, pulumi.RetainOnDelete(true))
+	}, opts...)
 	return err
+}
+
+// hasBackupPlan reports whether the plan exists. The provider has no function that looks
+// a plan up, only one for its policy, which is empty if there is no plan
+// (tpgiamresource.DatasourceIamPolicyRead in terraform-provider-google).
+func hasBackupPlan(ctx *pulumi.Context, args Args) (bool, error) {
+	policy, err := gkebackup.LookupBackupPlanIamPolicy(ctx, &gkebackup.LookupBackupPlanIamPolicyArgs{
+		Project:  &args.Project,
+		Location: &args.Cluster.Region,
+		Name:     args.Cluster.Name,
+	})
+	if err != nil {
+		return false, fmt.Errorf("look for the backup plan %s: %w", args.Cluster.Name, err)
+	}
+	return policy.PolicyData != "", nil
 }

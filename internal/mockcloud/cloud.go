@@ -37,6 +37,12 @@ func (c Cloud) Call(args pulumi.MockCallArgs) (resource.PropertyMap, error) {
 		return c.one("projects/%s/locations/%s/instances/%s", text("project"), text("location"), text("name"))
 	case "gcp:container/getCluster:getCluster":
 		return c.one("projects/%s/locations/%s/clusters/%s", text("project"), text("location"), text("name"))
+	case "gcp:gkebackup/getBackupPlanIamPolicy:getBackupPlanIamPolicy":
+		policy := resource.PropertyMap{}
+		if _, exists := c[fmt.Sprintf("projects/%s/locations/%s/backupPlans/%s", text("project"), text("location"), text("name"))]; exists {
+			policy["policyData"] = resource.NewProperty("{}")
+		}
+		return policy, nil
 	case "gcp:compute/getDisk:getDisk":
 		return c.one("projects/%s/zones/%s/disks/%s", text("project"), text("zone"), text("name"))
 	case "gcp:compute/getRegionDisk:getRegionDisk":

@@ -196,6 +196,7 @@ func (p *Provider) functions() map[tokens.ModuleMember]function {
 		"gcp:storage/getBuckets:getBuckets":                             p.getBuckets,
 		"gcp:storage/getProjectServiceAccount:getProjectServiceAccount": getProjectServiceAccount,
 		"gcp:filestore/getInstance:getInstance":                         p.lookup("file.instance", "projects/${project}/locations/${location}/instances/${name}"),
+		"gcp:gkebackup/getBackupPlanIamPolicy:getBackupPlanIamPolicy":   p.getBackupPlanPolicy,
 		"gcp:compute/getDisk:getDisk":                                   p.lookup("compute.disk", "projects/${project}/zones/${zone}/disks/${name}"),
 		"gcp:container/getCluster:getCluster":                           p.lookup(clusterKind, "projects/${project}/locations/${location}/clusters/${name}"),
 		"gcp:compute/getRegionDisk:getRegionDisk":                       p.lookup("compute.regionDisk", "projects/${project}/regions/${region}/disks/${name}"),

@@ -62,7 +62,7 @@ func (p *Provider) Diff(ctx context.Context, req plugin.DiffRequest) (plugin.Dif
 		}
 		// Two resources cannot share the name that the program gives. An entry of a
 		// policy has none.
-		result.DeleteBeforeReplace = req.NewInputs.HasValue("name") && !p.cruds[p.names[token]].kind.autoNamed
+		result.DeleteBeforeReplace = req.NewInputs.HasValue("name")
 	}
 	return result, nil
 }

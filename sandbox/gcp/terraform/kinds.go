@@ -27,8 +27,6 @@ type kind struct {
 	inside []string
 	// silent are fields that an update does not name when they are taken away.
 	silent []string
-	// autoNamed says that Pulumi makes up a name where the program gives none.
-	autoNamed bool
 	// stays says that a deletion leaves the resource where it is.
 	stays bool
 	// finish completes what generic conversion makes of a body, given the
@@ -185,11 +183,10 @@ var kinds = map[string]kind{
 		local: []string{"terraform_labels", "effective_labels", "zone"},
 	},
 	"google_gke_backup_backup_plan": {
-		token:     "gcp:gkebackup/backupPlan:BackupPlan",
-		api:       "gkebackup.backupPlan",
-		id:        "projects/${project}/locations/${location}/backupPlans/${name}",
-		local:     []string{"terraform_labels", "effective_labels"},
-		autoNamed: true,
+		token: "gcp:gkebackup/backupPlan:BackupPlan",
+		api:   "gkebackup.backupPlan",
+		id:    "projects/${project}/locations/${location}/backupPlans/${name}",
+		local: []string{"terraform_labels", "effective_labels"},
 	},
 	"google_storage_bucket": {
 		token: "gcp:storage/bucket:Bucket",

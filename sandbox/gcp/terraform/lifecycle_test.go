@@ -144,7 +144,7 @@ var resourcesOfAStack = []struct {
 		"role": "roles/artifactregistry.reader", "member": "serviceAccount:persia-nodes@p.iam.gserviceaccount.com"}, nil},
 	{clusterType, cluster, nil},
 	{nodePoolType, nodePool, []string{kubelet}},
-	{planType, values{"project": "p", "location": "us-central1", "cluster": "projects/p/locations/us-central1/clusters/persia",
+	{planType, values{"project": "p", "name": "persia", "location": "us-central1", "cluster": "projects/p/locations/us-central1/clusters/persia",
 		"backupConfig": values{"allNamespaces": true, "includeVolumeData": true, "includeSecrets": true}, "backupSchedule": values{"cronSchedule": "0 4 * * *"},
 		"retentionPolicy": values{"backupRetainDays": 7}}, nil},
 	{diskType, values{"project": "p", "zone": "us-central1-a", "name": "checkpoints", "type": "pd-ssd", "size": 500, "labels": values{"stack": "dev"},

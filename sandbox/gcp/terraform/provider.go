@@ -90,24 +90,10 @@ func unbounded(fields map[string]*schema.Schema) map[string]*schema.Schema {
 	return copied
 }
 
-// randomDigits is the length of what Pulumi adds to a name that it makes.
-const randomDigits = 7
-
-// Check completes and validates inputs.
+// Check validates inputs.
 func (p *Provider) Check(ctx context.Context, req plugin.CheckRequest) (plugin.CheckResponse, error) {
 	token := req.URN.Type()
-	inputs := req.News.Copy()
-	if p.cruds[p.names[token]].kind.autoNamed && !inputs.HasValue("name") {
-		if name, given := req.Olds["name"]; given {
-			inputs["name"] = name
-		} else {
-			name, err := resource.NewUniqueName(req.RandomSeed, req.URN.Name()+"-", randomDigits, 0, nil)
-			if err != nil {
-				return plugin.CheckResponse{}, err
-			}
-			inputs["name"] = resource.NewProperty(name)
-		}
-	}
+	inputs := req.News
 	resp := plugin.CheckResponse{Properties: inputs}
 	fail := func(format string, args ...any) {
 		resp.Failures = append(resp.Failures, plugin.CheckFailure{Reason: fmt.Sprintf(format, args...)})
