@@ -5,13 +5,13 @@ STACKS ?= .
 
 SANDBOX := .sandbox/bin/sandbox
 
-# The end-to-end tests run in two halves side by side, which take about as long.
-FIRST_HALF := ^Test(NATS|Storage)
+# How many end-to-end tests run in parallel.
+PARALLEL ?= 4
 
 SHELL := bash
 .SHELLFLAGS := -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help up train preview down status kubeconfig test unit lint bench build sandbox toolchain e2e-first e2e-second node-packages preflight comment release
+.PHONY: help up train preview down status kubeconfig test unit lint bench build sandbox toolchain e2e node-packages preflight comment release
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,15 +39,14 @@ status: sandbox ## Show the nodes, pods, and endpoints of STACK.
 kubeconfig: sandbox ## Print the path of the kubeconfig of STACK.
 	@$(SANDBOX) kubeconfig --stack $(STACK) --stacks $(STACKS)
 
-test: lint node-packages unit toolchain ## Run everything that CI runs. The end-to-end tests log to .sandbox.
-	@$(MAKE) --no-print-directory --jobs=2 --keep-going e2e-first e2e-second || \
-		{ grep -E -A9 '^ *--- FAIL|_test\.go:[0-9]+:|^panic:' .sandbox/e2e-*.log; exit 1; }
+test: lint node-packages unit e2e ## Run everything that CI runs.
 
-e2e-first: only = -run '$(FIRST_HALF)'
-e2e-second: only = -skip '$(FIRST_HALF)'
-e2e-first e2e-second:
-	@cd sandbox && go test -count=1 -timeout 60m -v $(only) ./e2e 2>&1 | \
-		tee ../.sandbox/$@.log | grep --line-buffered -E '^(--- |TIME|FAIL|ok|panic)'
+# Most of these tests wait for pods and controllers, so more of them run in parallel than
+# there are cores.
+e2e: toolchain ## Run the end-to-end tests. They log to .sandbox/e2e.log.
+	@cd sandbox && go test -count=1 -timeout 60m -parallel $(PARALLEL) -v ./e2e 2>&1 | \
+		tee ../.sandbox/e2e.log | grep --line-buffered -E '^(--- |TIME|FAIL|ok|panic)' || \
+		{ grep -E -A9 '^ *--- FAIL|_test\.go:[0-9]+:|^ *panic:' .sandbox/e2e.log; exit 1; }
 
 unit: ## Run the quick tests.
 	go test ./...
@@ -82,5 +81,4 @@ node-packages:
 	@scripts/install-node.sh
 
 sandbox:
-	@test -x $(SANDBOX) || echo "compiling the sandbox: minutes the first time, seconds after" >&2
-	@cd sandbox && go build -o ../$(SANDBOX) ./cmd/sandbox
+	@scripts/compile-sandbox.sh $(SANDBOX)

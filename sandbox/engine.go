@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -43,6 +42,7 @@ const OfficialKubernetes = "SANDBOX_KUBERNETES_PROVIDER"
 // engine is a Pulumi engine for one command, with its providers.
 type engine struct {
 	sandbox *Sandbox
+	cli     *cli
 	stack   auto.Stack
 	close   func() error
 }
@@ -106,17 +106,30 @@ func (s *Sandbox) newEngine(ctx context.Context) (*engine, error) {
 		cancel()
 		return nil, err
 	}
+	// Both start a program, which takes its time.
+	var starting errgroup.Group
+	var cli *cli
+	starting.Go(func() (err error) {
+		cli, err = findCLI(s.options.Tools.Pulumi, s.state())
+		return err
+	})
 	service, err := state.Start(ctx, s.options.Tools.PulumiState, s.path("state"))
-	if err != nil {
+	err = errors.Join(err, starting.Wait())
+	end := func() error {
 		cancel()
-		return nil, err
+		if service == nil {
+			return nil
+		}
+		return service.Close()
 	}
-	end := func() error { cancel(); return service.Close() }
-	selected, err := s.selectStack(ctx, project, providers, service)
 	if err != nil {
 		return nil, errors.Join(err, end())
 	}
-	return &engine{sandbox: s, stack: selected, close: end}, nil
+	selected, err := s.selectStack(ctx, project, cli, providers, service)
+	if err != nil {
+		return nil, errors.Join(err, end())
+	}
+	return &engine{sandbox: s, cli: cli, stack: selected, close: end}, nil
 }
 
 // restConfig is the control plane's, or nil when it does not run.
@@ -151,14 +164,7 @@ func serveProviders(ctx context.Context, cluster *rest.Config, machines gcp.Mach
 
 func officialKubernetes() bool { return os.Getenv(OfficialKubernetes) == "official" }
 
-func (s *Sandbox) selectStack(ctx context.Context, project project, providers string, service *state.Service) (auto.Stack, error) {
-	cli, err := auto.NewPulumiCommand(&auto.PulumiCommandOptions{
-		// The command looks for bin/pulumi below.
-		Root: filepath.Dir(filepath.Dir(s.options.Tools.Pulumi)),
-	})
-	if err != nil {
-		return auto.Stack{}, err
-	}
+func (s *Sandbox) selectStack(ctx context.Context, project project, cli *cli, providers string, service *state.Service) (auto.Stack, error) {
 	workspace, err := auto.NewLocalWorkspace(ctx,
 		auto.Pulumi(cli),
 		auto.WorkDir(project.dir),

@@ -97,7 +97,15 @@ func (s *Sandbox) Cluster() *controlplane.Cluster { return s.cluster }
 func (s *Sandbox) AgentLogs() string { return s.path("agent", "logs") }
 
 // Up starts what does not run and brings the stack up, or up to date.
-func (s *Sandbox) Up(ctx context.Context) (result auto.UpResult, err error) {
+func (s *Sandbox) Up(ctx context.Context) (auto.UpResult, error) { return s.up(ctx, false) }
+
+// Apply does what [Sandbox.Up] does, a second faster: it asks for no result.
+func (s *Sandbox) Apply(ctx context.Context) error {
+	_, err := s.up(ctx, true)
+	return err
+}
+
+func (s *Sandbox) up(ctx context.Context, noResult bool) (result auto.UpResult, err error) {
 	unlock, err := s.lock(ctx)
 	if err != nil {
 		return result, err
@@ -113,6 +121,7 @@ func (s *Sandbox) Up(ctx context.Context) (result auto.UpResult, err error) {
 		if err := s.freeVolumes(ctx); err != nil {
 			return err
 		}
+		engine.cli.noResult = noResult
 		result, err = engine.stack.Up(ctx, optup.Parallel(parallel), optup.SuppressOutputs(),
 			optup.ProgressStreams(s.options.Out), optup.ErrorProgressStreams(s.options.Out))
 		return err
@@ -204,6 +213,7 @@ func (s *Sandbox) destroy(ctx context.Context) error {
 		if err := engine.checkUnprotected(ctx); err != nil {
 			return err
 		}
+		engine.cli.noResult = true
 		_, err := engine.stack.Destroy(ctx, optdestroy.Parallel(parallel),
 			optdestroy.ProgressStreams(s.options.Out), optdestroy.ErrorProgressStreams(s.options.Out))
 		if err != nil {

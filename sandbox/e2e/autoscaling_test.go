@@ -22,6 +22,9 @@ const (
 
 // TestAutoscaling: the data loaders have a pool from 0 to 4 nodes for themselves.
 func TestAutoscaling(t *testing.T) {
+	if !alone(t) {
+		return
+	}
 	started := time.Now()
 	dir := t.TempDir()
 	s := openSandbox(t, autoscaledStack(t, 4), dir, "dev")

@@ -25,6 +25,9 @@ import (
 // node less, some are: of pods that are alike exactly as many as predicted, and of
 // others at the latest with two nodes less.
 func TestCapacity(t *testing.T) {
+	if !alone(t) {
+		return
+	}
 	started := time.Now()
 	project, dir := t.TempDir(), t.TempDir()
 	writeStack(t, project, madeUpStacks[0])
@@ -45,6 +48,9 @@ func TestCapacity(t *testing.T) {
 
 // TestCapacityRefuses: a stack with one node too few changes nothing.
 func TestCapacityRefuses(t *testing.T) {
+	if !alone(t) {
+		return
+	}
 	project := t.TempDir()
 	stack := madeUpStacks[0]
 	stack.pools = []object{maps.Clone(stack.pools[0])}

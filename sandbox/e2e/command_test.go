@@ -26,6 +26,9 @@ func sandboxCommand(t *testing.T, dir string, args ...string) (stdout, stderr st
 }
 
 func TestCommand(t *testing.T) {
+	if !alone(t) {
+		return
+	}
 	dir := t.TempDir()
 	t.Cleanup(func() { _, _, _ = sandboxCommand(t, dir, "down") })
 
@@ -72,6 +75,9 @@ func TestCommand(t *testing.T) {
 // PATH. The official one is in no Go module, so that a program which only tells
 // that it was started takes its place.
 func TestOfficialKubernetesProvider(t *testing.T) {
+	if !alone(t) {
+		return
+	}
 	bin := t.TempDir()
 	started := filepath.Join(bin, "started")
 	script := "#!/bin/sh\necho started >> '" + started + "'\nexit 1\n"

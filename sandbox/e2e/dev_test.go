@@ -15,6 +15,9 @@ import (
 
 // TestDev: one node with a GPU and PERSIA's adult-income example.
 func TestDev(t *testing.T) {
+	if !alone(t) {
+		return
+	}
 	dir := t.TempDir()
 	s := newSandbox(t, dir, "dev")
 	result, err := s.Up(t.Context())

@@ -18,6 +18,9 @@ const jobsVariable = "E2E_JOBS"
 
 // TestManyJobs: many trainings in one stack, each of all four roles.
 func TestManyJobs(t *testing.T) {
+	if !alone(t) {
+		return
+	}
 	count := 10
 	if text, ok := os.LookupEnv(jobsVariable); ok {
 		var err error

@@ -22,6 +22,9 @@ func TestKilled(t *testing.T) {
 	}
 	for name, moment := range moments {
 		t.Run("up again after a kill "+name, func(t *testing.T) {
+			if !alone(t) {
+				return
+			}
 			dir := t.TempDir()
 			s := newSandbox(t, dir, "dev")
 			killCommand(t, dir, "up", moment)
@@ -34,6 +37,9 @@ func TestKilled(t *testing.T) {
 			c.assertEmpty()
 		})
 		t.Run("down after a kill "+name, func(t *testing.T) {
+			if !alone(t) {
+				return
+			}
 			dir := t.TempDir()
 			s := newSandbox(t, dir, "dev")
 			killCommand(t, dir, "up", moment)
@@ -49,6 +55,9 @@ func TestKilled(t *testing.T) {
 // TestKilledDown kills `make down` between a claim and its volume: a volume that
 // has lost its claim never binds again, so that up must make it anew.
 func TestKilledDown(t *testing.T) {
+	if !alone(t) {
+		return
+	}
 	dir := t.TempDir()
 	s := newSandbox(t, dir, "dev")
 	_, err := s.Up(t.Context())

@@ -17,6 +17,9 @@ import (
 // TestManifests brings PersiaJobs up from files that know nothing of the stack:
 // PERSIA's own example, and the fragments of its documentation.
 func TestManifests(t *testing.T) {
+	if !alone(t) {
+		return
+	}
 	project := manifestProject(t, "dev", "adult-income.yml", "documentation.yml")
 	rewriteStack(t, project, "dev", func(configuration object) {
 		configuration["persia:nodePools"].([]any)[0].(object)["nodes"] = 2
@@ -59,6 +62,9 @@ func TestManifests(t *testing.T) {
 // TestPublishedManifest brings PERSIA's published deployment up, written as one
 // PersiaJob in the names of its time, and started by its script.
 func TestPublishedManifest(t *testing.T) {
+	if !alone(t) {
+		return
+	}
 	project := manifestProject(t, "prod", "published.yml")
 	rewriteStack(t, project, "prod", func(configuration object) {
 		configuration["persia:nats"] = object{"nodePool": "nats"}

@@ -32,6 +32,9 @@ const (
 // TestPersiaOperator leaves a job to PERSIA's operator, whose part the test plays,
 // and takes it through all that happens to a job.
 func TestPersiaOperator(t *testing.T) {
+	if !alone(t) {
+		return
+	}
 	started := time.Now()
 	o := newOperatorStack(t)
 

@@ -107,6 +107,9 @@ func (p *pedlStack) endCheck(ctx context.Context, phase corev1.PodPhase) error {
 // that follow the label, a changed password, another release, down, and up again over
 // the same database.
 func TestPEDL(t *testing.T) {
+	if !alone(t) {
+		return
+	}
 	started := time.Now()
 	p := newPEDL(t)
 	result := p.up(t, corev1.PodSucceeded)
@@ -207,6 +210,9 @@ func (p *pedlStack) assertOtherWays(t *testing.T) {
 // TestPEDLExistingClaim: a claim that somebody else has made is in the namespace of
 // PEDL, and outlives the stack there.
 func TestPEDLExistingClaim(t *testing.T) {
+	if !alone(t) {
+		return
+	}
 	p := newPEDL(t)
 	delete(p.pedl, "supportCheck")
 	p.pedl["postgresql"].(object)["persistence"] = object{"existingClaim": "mine"}

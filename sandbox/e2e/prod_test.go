@@ -19,6 +19,9 @@ import (
 
 // TestProd: PERSIA's published deployment, 468 replicas and 60 NATS servers.
 func TestProd(t *testing.T) {
+	if !alone(t) {
+		return
+	}
 	dir := t.TempDir()
 	s := newSandbox(t, dir, "prod")
 	started := time.Now()

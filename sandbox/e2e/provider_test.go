@@ -21,6 +21,9 @@ import (
 // TestKubernetesProvider holds the provider against a real API server, where it must
 // be no kinder than the official one.
 func TestKubernetesProvider(t *testing.T) {
+	if !alone(t) {
+		return
+	}
 	cluster := controlplane.New(t.TempDir(), "provider", tools)
 	t.Cleanup(func() { assert.NoError(t, cluster.Stop(context.Background())) })
 	require.NoError(t, cluster.Start(t.Context(), os.Stdout))

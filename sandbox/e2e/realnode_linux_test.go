@@ -42,6 +42,9 @@ type realNode struct {
 
 // TestRealNode looks at what a real node does for pods, and at what is left of it.
 func TestRealNode(t *testing.T) {
+	if !alone(t) {
+		return
+	}
 	n := newRealNode(t)
 	n.serve()
 	t.Run("volumes, downward API and logs", n.testSurroundings)

@@ -95,6 +95,9 @@ func TestState(t *testing.T) {
 
 // TestStateOfCLI has the CLI keep its state with the service.
 func TestStateOfCLI(t *testing.T) {
+	if !alone(t) {
+		return
+	}
 	s := startState(t, t.TempDir())
 	cli, err := auto.NewPulumiCommand(&auto.PulumiCommandOptions{Root: filepath.Dir(filepath.Dir(tools.Pulumi))})
 	require.NoError(t, err)

@@ -138,6 +138,9 @@ func mounts(pairs ...string) []object {
 // share a volume, and one of them has two. Volumes grow in place and never shrink, and
 // a pod that still mounts a claim is named.
 func TestStorageSources(t *testing.T) {
+	if !alone(t) {
+		return
+	}
 	started := time.Now()
 	one, two := job("one", nil), job("two", nil)
 	one["mounts"], two["mounts"] = mounts("share", "/share", "bucket", "/bucket"), mounts("share", "/share")
@@ -210,6 +213,9 @@ func TestStorageSources(t *testing.T) {
 // storage. Two times the whole sandbox goes. At last the stack says that its data may
 // go, and nothing is left.
 func TestStorageKept(t *testing.T) {
+	if !alone(t) {
+		return
+	}
 	const returns = 10
 	started := time.Now()
 	stack := newStorageStack(t, []object{

@@ -19,6 +19,12 @@ func InFolder(dir, project, stack string) Stack {
 	return Stack(filepath.Join(dir, "sandbox", project, stack))
 }
 
+// Exists reports whether the stack has been created.
+func (s Stack) Exists() bool {
+	_, err := os.Stat(filepath.Join(string(s), "stack.json"))
+	return err == nil
+}
+
 // UnderWay reports whether an update has begun and not ended. If no command is at
 // work, it was killed.
 func (s Stack) UnderWay() (bool, error) {

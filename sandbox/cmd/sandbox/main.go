@@ -70,7 +70,7 @@ func upCommand(flags *flags) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if _, err := s.Up(cmd.Context()); err != nil {
+			if err := s.Apply(cmd.Context()); err != nil {
 				return err
 			}
 			if err := s.Status(cmd.Context(), os.Stdout); err != nil {

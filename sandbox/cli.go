@@ -1,0 +1,46 @@
+package sandbox
+
+import (
+	"context"
+	"io"
+	"path/filepath"
+	"slices"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/auto"
+
+	"persia/sandbox/state"
+)
+
+// cli is the toolchain's Pulumi CLI without the calls that say nothing new. Each call
+// takes at least a quarter of a second.
+type cli struct {
+	auto.PulumiCommand
+	stack state.Stack
+	// noResult leaves out what the Automation API asks after an update: the outputs,
+	// twice, and the history.
+	noResult bool
+}
+
+// findCLI asks the Pulumi CLI for its version, as the Automation API wants it.
+func findCLI(executable string, stack state.Stack) (*cli, error) {
+	command, err := auto.NewPulumiCommand(&auto.PulumiCommandOptions{
+		// The command looks for bin/pulumi below.
+		Root: filepath.Dir(filepath.Dir(executable)),
+	})
+	return &cli{PulumiCommand: command, stack: stack}, err
+}
+
+// Run runs the CLI, if it must.
+func (c *cli) Run(ctx context.Context, dir string, stdin io.Reader, stdout, stderr []io.Writer, env []string, args ...string) (string, string, int, error) {
+	command := args[:min(2, len(args))]
+	switch {
+	// Every call names the stack.
+	case slices.Equal(command, []string{"stack", "select"}) && c.stack.Exists():
+		return "", "", 0, nil
+	case slices.Equal(command, []string{"stack", "output"}) && c.noResult:
+		return "{}", "", 0, nil
+	case slices.Equal(command, []string{"stack", "history"}) && c.noResult:
+		return "[]", "", 0, nil
+	}
+	return c.PulumiCommand.Run(ctx, dir, stdin, stdout, stderr, env, args...)
+}
