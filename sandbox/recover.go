@@ -15,6 +15,7 @@ import (
 	clientset "k8s.io/client-go/kubernetes"
 
 	"persia/sandbox/kubernetes"
+	"persia/sandbox/kubernetes/object"
 )
 
 // recover clears what a killed command left behind: the update that was under way,
@@ -151,7 +152,7 @@ func (d *deployment) takeCreates() ([]pendingCreate, error) {
 			return nil, fmt.Errorf("%s: %w", made.URN, err)
 		}
 		var err error
-		if create.id, err = kubernetes.ID(create.inputs); err != nil {
+		if create.id, err = object.InputsID(create.inputs); err != nil {
 			return nil, fmt.Errorf("%s: %w", made.URN, err)
 		}
 		created = append(created, create)

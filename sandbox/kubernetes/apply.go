@@ -18,6 +18,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/util/retry"
+
+	"persia/sandbox/kubernetes/cluster"
+	"persia/sandbox/kubernetes/object"
 )
 
 const annotationPatchForce = "pulumi.com/patchForce"
@@ -34,29 +37,29 @@ func (p *Provider) Create(ctx context.Context, req plugin.CreateRequest) (plugin
 	if err != nil {
 		return plugin.CreateResponse{}, err
 	}
-	obj, err := objectOf(req.Properties)
+	obj, err := object.Of(req.Properties)
 	if err != nil {
 		return plugin.CreateResponse{}, fmt.Errorf("%s: %w", req.URN, err)
 	}
 	ctx, done := p.operation(ctx, req.Timeout, obj)
 	defer done()
-	if err := c.awaitKind(ctx, obj.GroupVersionKind()); err != nil {
-		return plugin.CreateResponse{}, fmt.Errorf("creating %s: %w", describe(obj), c.explain(err))
+	if err := c.AwaitKind(ctx, obj.GroupVersionKind()); err != nil {
+		return plugin.CreateResponse{}, fmt.Errorf("creating %s: %w", object.Describe(obj), c.Explain(err))
 	}
-	r, err := c.bind(obj)
+	r, err := c.Bind(obj)
 	if err != nil {
-		return plugin.CreateResponse{}, fmt.Errorf("creating %s: %w", describe(obj), c.explain(err))
+		return plugin.CreateResponse{}, fmt.Errorf("creating %s: %w", object.Describe(obj), c.Explain(err))
 	}
-	live, err := p.create(forResource(ctx, req.URN), r, obj, false)
+	live, err := p.create(cluster.ForResource(ctx, req.URN), r, obj, false)
 	if err != nil {
-		return plugin.CreateResponse{}, fmt.Errorf("creating %s: %w", describe(obj), c.explain(err))
+		return plugin.CreateResponse{}, fmt.Errorf("creating %s: %w", object.Describe(obj), c.Explain(err))
 	}
 	live, err = p.awaitReady(ctx, c, r, req.URN, live)
-	outputs := outputsOf(live, req.Properties)
+	outputs := object.Outputs(live, req.Properties)
 	if err != nil {
-		err = partial(idOf(live), outputs, req.Properties, err)
+		err = partial(object.ID(live), outputs, req.Properties, err)
 	}
-	return plugin.CreateResponse{ID: idOf(live), Properties: outputs}, err
+	return plugin.CreateResponse{ID: object.ID(live), Properties: outputs}, err
 }
 
 // Update applies an object's new inputs and waits until it is ready.
@@ -69,22 +72,22 @@ func (p *Provider) Update(ctx context.Context, req plugin.UpdateRequest) (plugin
 	if err != nil {
 		return plugin.UpdateResponse{}, err
 	}
-	obj, err := objectOf(req.NewInputs)
+	obj, err := object.Of(req.NewInputs)
 	if err != nil {
 		return plugin.UpdateResponse{}, fmt.Errorf("%s: %w", req.URN, err)
 	}
 	ctx, done := p.operation(ctx, req.Timeout, obj)
 	defer done()
-	r, err := c.bind(obj)
+	r, err := c.Bind(obj)
 	if err != nil {
-		return plugin.UpdateResponse{}, fmt.Errorf("updating %s: %w", describe(obj), c.explain(err))
+		return plugin.UpdateResponse{}, fmt.Errorf("updating %s: %w", object.Describe(obj), c.Explain(err))
 	}
-	live, err := p.update(forResource(ctx, req.URN), r, obj, req.IgnoreChanges, false)
+	live, err := p.update(cluster.ForResource(ctx, req.URN), r, obj, req.IgnoreChanges, false)
 	if err != nil {
-		return plugin.UpdateResponse{}, fmt.Errorf("updating %s: %w", describe(obj), c.explain(err))
+		return plugin.UpdateResponse{}, fmt.Errorf("updating %s: %w", object.Describe(obj), c.Explain(err))
 	}
 	live, err = p.awaitReady(ctx, c, r, req.URN, live)
-	outputs := outputsOf(live, req.NewInputs)
+	outputs := object.Outputs(live, req.NewInputs)
 	if err != nil {
 		err = partial(req.ID, outputs, req.NewInputs, err)
 	}
@@ -164,11 +167,11 @@ func (p *Provider) previewCreate(ctx context.Context, req plugin.CreateRequest) 
 	if c == nil {
 		return req.Properties, nil
 	}
-	obj, err := objectOf(req.Properties)
+	obj, err := object.Of(req.Properties)
 	if err != nil {
 		return req.Properties, nil
 	}
-	r, err := c.bind(obj)
+	r, err := c.Bind(obj)
 	if err != nil {
 		return req.Properties, nil
 	}
@@ -176,12 +179,12 @@ func (p *Provider) previewCreate(ctx context.Context, req plugin.CreateRequest) 
 	switch {
 	case err == nil:
 		delete(after.Object, "status")
-		return outputsOf(after, req.Properties), nil
+		return object.Outputs(after, req.Properties), nil
 	case apierrors.IsAlreadyExists(err), // it may be there to be deleted first, and made anew
 		apierrors.IsForbidden(err), apierrors.IsNotFound(err):
 		return req.Properties, nil
 	default:
-		return nil, fmt.Errorf("%s: the API server would refuse it: %w", describe(obj), c.explain(err))
+		return nil, fmt.Errorf("%s: the API server would refuse it: %w", object.Describe(obj), c.Explain(err))
 	}
 }
 
@@ -192,22 +195,22 @@ func (p *Provider) previewUpdate(ctx context.Context, req plugin.UpdateRequest) 
 	if c == nil {
 		return req.NewInputs, nil
 	}
-	obj, err := objectOf(req.NewInputs)
+	obj, err := object.Of(req.NewInputs)
 	if err != nil {
 		return req.NewInputs, nil
 	}
-	r, err := c.bind(obj)
+	r, err := c.Bind(obj)
 	if err != nil {
 		return req.NewInputs, nil
 	}
 	after, err := p.update(ctx, r, obj, req.IgnoreChanges, true)
 	switch {
 	case err == nil:
-		return outputsOf(after, req.NewInputs), nil
+		return object.Outputs(after, req.NewInputs), nil
 	case apierrors.IsForbidden(err):
 		return req.NewInputs, nil
 	default:
-		return nil, fmt.Errorf("%s: the API server would refuse the update: %w", describe(obj), c.explain(err))
+		return nil, fmt.Errorf("%s: the API server would refuse the update: %w", object.Describe(obj), c.Explain(err))
 	}
 }
 

@@ -4,34 +4,32 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
+
+	"persia/sandbox/kubernetes/cluster"
+	"persia/sandbox/kubernetes/object"
+	"persia/sandbox/kubernetes/ready"
 )
 
-const (
-	annotationSkipAwait = "pulumi.com/skipAwait"
-	annotationWaitFor   = "pulumi.com/waitFor"
-	annotationTimeout   = "pulumi.com/timeoutSeconds"
-
-	annotationReplaceUnready = "pulumi.com/replaceUnready"
-
-	defaultTimeout = 10 * time.Minute
-)
+const annotationReplaceUnready = "pulumi.com/replaceUnready"
 
 // errNotReady is the error of an object that is there and not ready.
 var errNotReady = errors.New("not ready")
 
-// operation bounds ctx by the timeout of an operation on obj, and ends it when
-// the engine cancels. The cause of the context says which of them it was.
+// operation bounds ctx by the timeout of an operation on obj, which is that in the
+// resource's options or the object's own, and ends it when the engine cancels. The
+// cause of the context says which of them it was.
 func (p *Provider) operation(
 	ctx context.Context, seconds float64, obj *unstructured.Unstructured,
 ) (context.Context, context.CancelFunc) {
-	timeout := timeoutOf(seconds, obj)
+	timeout := ready.Timeout(obj)
+	if seconds > 0 {
+		timeout = time.Duration(seconds * float64(time.Second))
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	p.mu.Lock()
 	stop := context.AfterFunc(p.cancelled, func() { cancel(errCancelled) })
@@ -44,75 +42,21 @@ func (p *Provider) operation(
 	}
 }
 
-// timeoutOf is the timeout in the resource's options, or in its annotation, or
-// the default of its kind.
-func timeoutOf(seconds float64, obj *unstructured.Unstructured) time.Duration {
-	if seconds > 0 {
-		return time.Duration(seconds * float64(time.Second))
-	}
-	if n, err := strconv.Atoi(obj.GetAnnotations()[annotationTimeout]); err == nil && n > 0 {
-		return time.Duration(n) * time.Second
-	}
-	if rule, ok := kindRules[obj.GroupVersionKind().GroupKind()]; ok && rule.timeout > 0 {
-		return rule.timeout
-	}
-	return defaultTimeout
-}
-
-// readinessOf chooses how to tell that an object is ready.
-func (c *client) readinessOf(ctx context.Context, obj *unstructured.Unstructured) (readiness, error) {
-	annotations := obj.GetAnnotations()
-	if skipsAwait(obj) {
-		return always, nil
-	}
-	if waitFor := annotations[annotationWaitFor]; waitFor != "" {
-		conditions, err := parseWaitFor(waitFor)
-		if err != nil {
-			return nil, fmt.Errorf("annotation %s: %w", annotationWaitFor, err)
-		}
-		return func(obj *unstructured.Unstructured) (bool, string, error) { return evaluate(conditions, obj) }, nil
-	}
-	if rule, ok := kindRules[obj.GroupVersionKind().GroupKind()]; ok {
-		return rule.ready(ctx, c), nil
-	}
-	return always, nil
-}
-
-func skipsAwait(obj *unstructured.Unstructured) bool {
-	return strings.EqualFold(obj.GetAnnotations()[annotationSkipAwait], "true")
-}
-
-func always(*unstructured.Unstructured) (bool, string, error) { return true, "", nil }
-
-func evaluate(conditions []waitCondition, obj *unstructured.Unstructured) (bool, string, error) {
-	var unmet []string
-	for _, condition := range conditions {
-		met, err := condition.met(obj)
-		if err != nil {
-			return false, "", err
-		}
-		if !met {
-			unmet = append(unmet, condition.text)
-		}
-	}
-	return len(unmet) == 0, "waiting for " + strings.Join(unmet, ", "), nil
-}
-
 // awaitReady waits until obj, as applied, is ready, and returns it as it is
 // then. With an error it returns the object as it was last seen.
 func (p *Provider) awaitReady(
-	ctx context.Context, c *client, r dynamic.ResourceInterface, urn resource.URN, obj *unstructured.Unstructured,
+	ctx context.Context, c *cluster.Client, r dynamic.ResourceInterface, urn resource.URN, obj *unstructured.Unstructured,
 ) (*unstructured.Unstructured, error) {
-	ready, err := c.readinessOf(ctx, obj)
+	isReady, err := ready.Of(ctx, c.Dynamic, obj)
 	if err != nil {
-		return obj, fmt.Errorf("%s: %w", describe(obj), err)
+		return obj, fmt.Errorf("%s: %w", object.Describe(obj), err)
 	}
-	renewal := watchRenewal
+	renewal := cluster.WatchRenewal
 	if obj.GetKind() == "Service" {
-		renewal = serviceRenewal
+		renewal = cluster.ServiceRenewal
 	}
 	last, message := obj, ""
-	err = observe(ctx, r, obj.GetName(), renewal, func(live *unstructured.Unstructured) (bool, error) {
+	err = cluster.Observe(ctx, r, obj.GetName(), renewal, func(live *unstructured.Unstructured) (bool, error) {
 		if live == nil || live.GetUID() != obj.GetUID() {
 			return false, errors.New("it was deleted")
 		}
@@ -120,7 +64,7 @@ func (p *Provider) awaitReady(
 		if live.GetDeletionTimestamp() != nil {
 			return false, errors.New("it is being deleted")
 		}
-		done, waitingFor, err := ready(live)
+		done, waitingFor, err := isReady(live)
 		if err == nil && !done && waitingFor != message {
 			message = waitingFor
 			p.log.Status(ctx, urn, message)
@@ -134,8 +78,8 @@ func (p *Provider) awaitReady(
 	case err == nil:
 		return last, nil
 	case message == "":
-		return last, fmt.Errorf("%s is %w: %w", describe(obj), errNotReady, err)
+		return last, fmt.Errorf("%s is %w: %w", object.Describe(obj), errNotReady, err)
 	default:
-		return last, fmt.Errorf("%s is %w: %w; last seen: %s", describe(obj), errNotReady, err, message)
+		return last, fmt.Errorf("%s is %w: %w; last seen: %s", object.Describe(obj), errNotReady, err, message)
 	}
 }

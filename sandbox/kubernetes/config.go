@@ -14,6 +14,9 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"persia/sandbox/kubernetes/cluster"
+	"persia/sandbox/kubernetes/object"
 )
 
 // config is what a provider resource may say. Keys of the official provider
@@ -183,7 +186,7 @@ func otherCluster(before, after resource.PropertyMap) (resource.PropertyKey, boo
 // Configure prepares the client. The engine does not call it while any value
 // is unknown, as in a preview before the cluster exists.
 func (p *Provider) Configure(_ context.Context, req plugin.ConfigureRequest) (plugin.ConfigureResponse, error) {
-	inputs := reveal(req.Inputs)
+	inputs := object.Reveal(req.Inputs)
 	if inputs.ContainsUnknowns() {
 		return plugin.ConfigureResponse{}, nil
 	}
@@ -196,8 +199,8 @@ func (p *Provider) Configure(_ context.Context, req plugin.ConfigureRequest) (pl
 		return plugin.ConfigureResponse{}, fmt.Errorf("configuring the Kubernetes provider: %w", err)
 	}
 	restConfig.UserAgent = "persia-sandbox-kubernetes/" + p.version
-	restConfig.WarningHandlerWithContext = warnings{&p.log}
-	client, err := newClient(restConfig, c.namespace)
+	restConfig.WarningHandlerWithContext = cluster.Warnings{Log: &p.log}
+	client, err := cluster.New(restConfig, c.namespace)
 	if err != nil {
 		return plugin.ConfigureResponse{}, fmt.Errorf("configuring the Kubernetes provider: %w", err)
 	}

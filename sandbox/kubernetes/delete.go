@@ -13,6 +13,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
+
+	"persia/sandbox/kubernetes/cluster"
+	"persia/sandbox/kubernetes/object"
+	"persia/sandbox/kubernetes/ready"
 )
 
 const annotationPropagation = "pulumi.com/deletionPropagationPolicy"
@@ -31,12 +35,12 @@ func (p *Provider) Delete(ctx context.Context, req plugin.DeleteRequest) (plugin
 	ctx, done := p.operation(ctx, req.Timeout, obj)
 	defer done()
 
-	r, err := c.bind(obj)
+	r, err := c.Bind(obj)
 	if meta.IsNoMatchError(err) {
 		return plugin.DeleteResponse{}, nil
 	}
 	if err != nil {
-		return plugin.DeleteResponse{}, fmt.Errorf("deleting %s: %w", describe(obj), c.explain(err))
+		return plugin.DeleteResponse{}, fmt.Errorf("deleting %s: %w", object.Describe(obj), c.Explain(err))
 	}
 	live, err := r.Get(ctx, obj.GetName(), metav1.GetOptions{})
 	if err == nil && live.GetDeletionTimestamp() == nil {
@@ -50,7 +54,7 @@ func (p *Provider) Delete(ctx context.Context, req plugin.DeleteRequest) (plugin
 		return plugin.DeleteResponse{}, nil
 	}
 	if err != nil {
-		return plugin.DeleteResponse{}, fmt.Errorf("deleting %s: %w", describe(obj), c.explain(err))
+		return plugin.DeleteResponse{}, fmt.Errorf("deleting %s: %w", object.Describe(obj), c.Explain(err))
 	}
 	if skipsDelete(obj) {
 		return plugin.DeleteResponse{}, nil
@@ -74,7 +78,7 @@ func propagation(obj *unstructured.Unstructured) metav1.DeletionPropagation {
 // pulumi.com/skipAwait does so for these kinds alone
 // (provider/pkg/metadata/overrides.go).
 func skipsDelete(obj *unstructured.Unstructured) bool {
-	if !skipsAwait(obj) {
+	if !ready.SkipsAwait(obj) {
 		return false
 	}
 	switch obj.GroupVersionKind().GroupKind().String() {
@@ -87,14 +91,14 @@ func skipsDelete(obj *unstructured.Unstructured) bool {
 
 // awaitGone waits until obj is gone, or another object has its name.
 func (p *Provider) awaitGone(
-	ctx context.Context, c *client, r dynamic.ResourceInterface, urn resource.URN, obj *unstructured.Unstructured,
+	ctx context.Context, c *cluster.Client, r dynamic.ResourceInterface, urn resource.URN, obj *unstructured.Unstructured,
 ) error {
 	message := remaining(obj)
-	err := observe(ctx, r, obj.GetName(), watchRenewal, func(live *unstructured.Unstructured) (bool, error) {
+	err := cluster.Observe(ctx, r, obj.GetName(), cluster.WatchRenewal, func(live *unstructured.Unstructured) (bool, error) {
 		if live == nil || live.GetUID() != obj.GetUID() {
 			return true, nil
 		}
-		if waitingFor := heldBy(remaining(live), c.holders(ctx, live)); waitingFor != message {
+		if waitingFor := cluster.HeldBy(remaining(live), c.Holders(ctx, live)); waitingFor != message {
 			message = waitingFor
 			p.log.Status(ctx, urn, message)
 		}
@@ -102,7 +106,7 @@ func (p *Provider) awaitGone(
 	})
 	p.log.Status(ctx, urn, "")
 	if err != nil {
-		return fmt.Errorf("%s is not gone: %w; %s", describe(obj), err, message)
+		return fmt.Errorf("%s is not gone: %w; %s", object.Describe(obj), err, message)
 	}
 	return nil
 }
@@ -142,9 +146,9 @@ func located(
 	if id == "" {
 		return nil, errors.New(string(urn) + " has no ID")
 	}
-	source := reveal(inputs)
+	source := object.Reveal(inputs)
 	if !source["kind"].IsString() || !source["apiVersion"].IsString() {
-		source = reveal(outputs)
+		source = object.Reveal(outputs)
 	}
 	apiVersion, kind := gvkOfToken(urn.Type())
 	if source["kind"].IsString() && source["apiVersion"].IsString() {

@@ -11,6 +11,8 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"persia/sandbox/kubernetes/object"
 )
 
 // Diff compares the new inputs with the object in the state, as far as the old
@@ -42,22 +44,22 @@ func (p *Provider) Diff(_ context.Context, req plugin.DiffRequest) (plugin.DiffR
 // compared returns what the official provider compares: the object in the state,
 // pruned to the old inputs, and the new inputs, both normalised.
 func compared(req plugin.DiffRequest) (before, after resource.PropertyMap, err error) {
-	live, err := objectOf(req.OldOutputs)
+	live, err := object.Of(req.OldOutputs)
 	if err != nil {
 		return nil, nil, err
 	}
-	before, err = liveLike(live, req.OldInputs)
+	before, err = object.LiveLike(live, req.OldInputs)
 	if err != nil {
 		return nil, nil, err
 	}
-	obj, err := objectOf(req.NewInputs)
-	if errors.Is(err, errUnknown) {
-		return before, dropNulls(reveal(req.NewInputs)), nil
+	obj, err := object.Of(req.NewInputs)
+	if errors.Is(err, object.ErrUnknown) {
+		return before, dropNulls(object.Reveal(req.NewInputs)), nil
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	return before, resource.NewPropertyMapFromMap(normalize(obj).Object), nil
+	return before, resource.NewPropertyMapFromMap(object.Normalize(obj).Object), nil
 }
 
 // dropNulls leaves out what the program does not say.
@@ -77,7 +79,7 @@ func dropNulls(properties resource.PropertyMap) resource.PropertyMap {
 
 // namespaceOf is the namespace of the object in the state, empty if it has none.
 func namespaceOf(outputs resource.PropertyMap) string {
-	return metadataText(reveal(outputs), "namespace")
+	return metadataText(object.Reveal(outputs), "namespace")
 }
 
 // nameNamespace writes out the namespace that is meant by none, for an object
@@ -212,7 +214,7 @@ func keepIgnored(
 		}
 		path.Reset(now, kept)
 	}
-	content, err := plainMap(kept)
+	content, err := object.Plain(kept)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
+
+	"persia/sandbox/kubernetes/object"
 )
 
 func properties(t *testing.T, manifest string) resource.PropertyMap {
@@ -18,9 +20,9 @@ func properties(t *testing.T, manifest string) resource.PropertyMap {
 	return resource.NewPropertyMapFromMap(content)
 }
 
-func object(t *testing.T, manifest string) *unstructured.Unstructured {
+func objectIn(t *testing.T, manifest string) *unstructured.Unstructured {
 	t.Helper()
-	obj, err := objectOf(properties(t, manifest))
+	obj, err := object.Of(properties(t, manifest))
 	require.NoError(t, err)
 	return obj
 }
@@ -171,8 +173,8 @@ func TestWithin(t *testing.T) {
 }
 
 func TestKeepIgnored(t *testing.T) {
-	obj := object(t, `{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: a}, spec: {replicas: 3, paused: true}}`)
-	live := object(t, `{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: a}, spec: {replicas: 7, paused: false}}`)
+	obj := objectIn(t, `{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: a}, spec: {replicas: 3, paused: true}}`)
+	live := objectIn(t, `{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: a}, spec: {replicas: 7, paused: false}}`)
 	kept, err := keepIgnored(obj, live, []string{"spec.replicas"})
 	require.NoError(t, err)
 	assert.Equal(t, map[string]any{"replicas": int64(7), "paused": true}, kept.Object["spec"])

@@ -31,7 +31,7 @@
 //     adds none (pruneLiveState). A workload, Job, Pod, Service or Ingress that is
 //     not ready then is reported, and the next update waits for it, whatever
 //     pulumi.com/waitFor says.
-//   - Create and update wait for the kinds in kindRules (await/awaiters.go): 10
+//   - Create and update wait for the kinds in package ready (await/awaiters.go): 10
 //     minutes, volumes and claims 5, quotas one. A Service waits for the pods
 //     that it leads to, if there are any, unless it is headless. All other kinds are ready when they are
 //     there; custom resources, namespaces and definitions too. pulumi.com/waitFor,

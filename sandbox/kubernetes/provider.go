@@ -13,6 +13,9 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/tokens"
 
+	"persia/sandbox/kubernetes/cluster"
+	"persia/sandbox/kubernetes/object"
+	"persia/sandbox/kubernetes/ready"
 	"persia/sandbox/provider"
 )
 
@@ -23,14 +26,14 @@ var errCancelled = errors.New("the update was cancelled")
 // one for each provider resource of a stack. Serve it with
 // [provider.ServeEach].
 type Provider struct {
-	plugin.UnimplementedProvider
+	refusals
 
 	version string
 	log     provider.Logger
 
 	mu        sync.Mutex
 	config    config
-	client    *client // nil until configured: the cluster may not exist yet
+	client    *cluster.Client // nil until configured: the cluster may not exist yet
 	cancelled context.Context
 	cancel    context.CancelFunc
 }
@@ -89,48 +92,6 @@ func (p *Provider) GetSchema(context.Context, plugin.GetSchemaRequest) (plugin.G
 	return plugin.GetSchemaResponse{Schema: schema}, err
 }
 
-// GetMapping says that nothing converts to this provider.
-func (p *Provider) GetMapping(context.Context, plugin.GetMappingRequest) (plugin.GetMappingResponse, error) {
-	return plugin.GetMappingResponse{}, nil
-}
-
-// GetMappings says that nothing converts to this provider.
-func (p *Provider) GetMappings(context.Context, plugin.GetMappingsRequest) (plugin.GetMappingsResponse, error) {
-	return plugin.GetMappingsResponse{Keys: []string{}}, nil
-}
-
-// Parameterize is refused: there is one kubernetes package.
-func (p *Provider) Parameterize(
-	context.Context, plugin.ParameterizeRequest,
-) (plugin.ParameterizeResponse, error) {
-	return plugin.ParameterizeResponse{}, errors.New("the sandbox's Kubernetes provider takes no parameters")
-}
-
-// Construct is refused: there are no components here.
-func (p *Provider) Construct(_ context.Context, req plugin.ConstructRequest) (plugin.ConstructResponse, error) {
-	return plugin.ConstructResponse{}, unsupported("component", string(req.Type))
-}
-
-// Invoke is refused: there are no functions here.
-func (p *Provider) Invoke(_ context.Context, req plugin.InvokeRequest) (plugin.InvokeResponse, error) {
-	return plugin.InvokeResponse{}, unsupported("function", string(req.Tok))
-}
-
-// Call is refused: there are no methods here.
-func (p *Provider) Call(_ context.Context, req plugin.CallRequest) (plugin.CallResponse, error) {
-	return plugin.CallResponse{}, unsupported("method", string(req.Tok))
-}
-
-// List is refused.
-func (p *Provider) List(_ context.Context, req plugin.ListRequest) (*plugin.ListStream, error) {
-	return nil, unsupported("listing", string(req.Token))
-}
-
-func unsupported(what, token string) error {
-	return fmt.Errorf("the sandbox's Kubernetes provider has no %s %s; "+
-		"it takes Kubernetes objects, one resource each", what, token)
-}
-
 // Check refuses what this provider could not apply, before anything is.
 func (p *Provider) Check(_ context.Context, req plugin.CheckRequest) (plugin.CheckResponse, error) {
 	resp := plugin.CheckResponse{Properties: req.News}
@@ -140,7 +101,7 @@ func (p *Provider) Check(_ context.Context, req plugin.CheckRequest) (plugin.Che
 		})
 	}
 
-	inputs := reveal(req.News)
+	inputs := object.Reveal(req.News)
 	kind := inputs["kind"]
 	if !kind.IsString() || !inputs["apiVersion"].IsString() {
 		refuse("kind", "%s has no apiVersion and kind: %s", req.Type, unsupported("resource", string(req.Type)))
@@ -170,9 +131,9 @@ func (p *Provider) Check(_ context.Context, req plugin.CheckRequest) (plugin.Che
 	if _, ok := annotationsOf(inputs)[annotationReplaceUnready]; ok {
 		refuse("metadata", "annotation %s: the sandbox's Kubernetes provider replaces no Job for its state", annotationReplaceUnready)
 	}
-	if a := annotationsOf(inputs)[annotationWaitFor]; a != "" {
-		if _, err := parseWaitFor(a); err != nil {
-			refuse("metadata", "annotation %s: %v", annotationWaitFor, err)
+	if a := annotationsOf(inputs)[ready.AnnotationWaitFor]; a != "" {
+		if err := ready.CheckWaitFor(a); err != nil {
+			refuse("metadata", "annotation %s: %v", ready.AnnotationWaitFor, err)
 		}
 	}
 	return resp, nil
@@ -195,14 +156,14 @@ func annotationsOf(inputs resource.PropertyMap) map[string]string {
 
 // state returns the client, nil where the provider is not configured, and what
 // it was configured with.
-func (p *Provider) state() (*client, config) {
+func (p *Provider) state() (*cluster.Client, config) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.client, p.config
 }
 
 // configured returns the client for an operation that cannot do without.
-func (p *Provider) configured(urn resource.URN) (*client, error) {
+func (p *Provider) configured(urn resource.URN) (*cluster.Client, error) {
 	c, _ := p.state()
 	if c == nil {
 		return nil, fmt.Errorf("%s: the Kubernetes provider is not configured", urn)

@@ -10,6 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"persia/sandbox/kubernetes/cluster"
+	"persia/sandbox/kubernetes/object"
+	"persia/sandbox/kubernetes/ready"
 )
 
 // Read reads an object as it is in the cluster. Its inputs are the last ones,
@@ -27,48 +31,48 @@ func (p *Provider) Read(ctx context.Context, req plugin.ReadRequest) (plugin.Rea
 	if err != nil {
 		return plugin.ReadResponse{}, err
 	}
-	r, err := c.bind(obj)
+	r, err := c.Bind(obj)
 	if meta.IsNoMatchError(err) {
 		return plugin.ReadResponse{}, nil
 	}
 	if err != nil {
-		return plugin.ReadResponse{}, fmt.Errorf("reading %s: %w", describe(obj), c.explain(err))
+		return plugin.ReadResponse{}, fmt.Errorf("reading %s: %w", object.Describe(obj), c.Explain(err))
 	}
 	live, err := r.Get(ctx, obj.GetName(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return plugin.ReadResponse{}, nil
 	}
 	if err != nil {
-		return plugin.ReadResponse{}, fmt.Errorf("reading %s: %w", describe(obj), c.explain(err))
+		return plugin.ReadResponse{}, fmt.Errorf("reading %s: %w", object.Describe(obj), c.Explain(err))
 	}
 
 	if len(req.Inputs) == 0 {
 		inputs := importedInputs(live)
 		return plugin.ReadResponse{ReadResult: plugin.ReadResult{
-			ID: idOf(live), Inputs: inputs, Outputs: outputsOf(live, nil),
+			ID: object.ID(live), Inputs: inputs, Outputs: object.Outputs(live, nil),
 		}}, nil
 	}
 	inputs, err := liveInputs(req.Inputs, live)
 	if err != nil {
-		return plugin.ReadResponse{}, fmt.Errorf("reading %s: %w", describe(obj), err)
+		return plugin.ReadResponse{}, fmt.Errorf("reading %s: %w", object.Describe(obj), err)
 	}
-	outputs := outputsOf(live, inputs)
+	outputs := object.Outputs(live, inputs)
 	return plugin.ReadResponse{ReadResult: plugin.ReadResult{
-		ID: idOf(live), Inputs: inputs, Outputs: outputs,
-	}}, c.unready(ctx, live, outputs, inputs)
+		ID: object.ID(live), Inputs: inputs, Outputs: outputs,
+	}}, unready(ctx, c, live, outputs, inputs)
 }
 
 // liveInputs returns the fields of inputs with the values that they have in the
 // cluster.
 func liveInputs(inputs resource.PropertyMap, live *unstructured.Unstructured) (resource.PropertyMap, error) {
-	drifted, err := liveLike(live, inputs)
+	drifted, err := object.LiveLike(live, inputs)
 	if err != nil {
 		return nil, err
 	}
-	if isSecret(live) {
-		markSecret(drifted)
+	if object.IsSecret(live) {
+		object.MarkSecret(drifted)
 	}
-	conceal(drifted, inputs)
+	object.Conceal(drifted, inputs)
 	return drifted, nil
 }
 
@@ -77,33 +81,31 @@ func importedInputs(live *unstructured.Unstructured) resource.PropertyMap {
 	content := live.DeepCopy().Object
 	delete(content, "status")
 	if metadata, ok := content["metadata"].(map[string]any); ok {
-		for _, field := range append(bookkeeping, "ownerReferences", "finalizers") {
+		for _, field := range append(object.Bookkeeping, "ownerReferences", "finalizers") {
 			delete(metadata, field)
 		}
 	}
 	inputs := resource.NewPropertyMapFromMap(content)
-	if isSecret(live) {
-		markSecret(inputs)
+	if object.IsSecret(live) {
+		object.MarkSecret(inputs)
 	}
 	return inputs
 }
 
-// unready is the error of an object that is not ready, nil if it is. What
-// pulumi.com/waitFor says is not asked: the official provider reads by its own
-// rules (Read in provider/pkg/await/await.go).
-func (c *client) unready(
-	ctx context.Context, live *unstructured.Unstructured, outputs, inputs resource.PropertyMap,
+// unready is the error of an object that is not ready, nil if it is.
+func unready(
+	ctx context.Context, c *cluster.Client, live *unstructured.Unstructured, outputs, inputs resource.PropertyMap,
 ) error {
-	rule := kindRules[live.GroupVersionKind().GroupKind()]
-	if !rule.onRead || skipsAwait(live) {
+	isReady := ready.OnRead(ctx, c.Dynamic, live)
+	if isReady == nil {
 		return nil
 	}
-	done, waitingFor, err := rule.ready(ctx, c)(live)
+	done, waitingFor, err := isReady(live)
 	switch {
 	case err != nil:
-		return partial(idOf(live), outputs, inputs, fmt.Errorf("%s is %w: %w", describe(live), errNotReady, err))
+		return partial(object.ID(live), outputs, inputs, fmt.Errorf("%s is %w: %w", object.Describe(live), errNotReady, err))
 	case !done:
-		return partial(idOf(live), outputs, inputs, fmt.Errorf("%s is %w: %s", describe(live), errNotReady, waitingFor))
+		return partial(object.ID(live), outputs, inputs, fmt.Errorf("%s is %w: %s", object.Describe(live), errNotReady, waitingFor))
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package kubernetes
+package object
 
 import (
 	"encoding/base64"
@@ -11,25 +11,25 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// errUnknown is the error of a value that only an update will know.
-var errUnknown = errors.New("value is not known yet")
+// ErrUnknown is the error of a value that only an update will know.
+var ErrUnknown = errors.New("value is not known yet")
 
-// objectOf makes the object that a resource's inputs describe.
-func objectOf(inputs resource.PropertyMap) (*unstructured.Unstructured, error) {
-	content, err := plainMap(reveal(inputs))
+// Of makes the object that a resource's inputs describe.
+func Of(inputs resource.PropertyMap) (*unstructured.Unstructured, error) {
+	content, err := Plain(Reveal(inputs))
 	if err != nil {
 		return nil, err
 	}
 	obj := &unstructured.Unstructured{Object: content}
-	if isSecret(obj) {
+	if IsSecret(obj) {
 		encodeStringData(obj)
 	}
 	return obj, nil
 }
 
-// plainMap turns revealed properties into JSON values. Nulls are left out: applying one
+// Plain turns revealed properties into JSON values. Nulls are left out: applying one
 // would claim the field.
-func plainMap(properties resource.PropertyMap) (map[string]any, error) {
+func Plain(properties resource.PropertyMap) (map[string]any, error) {
 	out := make(map[string]any, len(properties))
 	for key, property := range properties {
 		if property.IsNull() {
@@ -49,7 +49,7 @@ func plain(v resource.PropertyValue) (any, error) {
 	case v.IsNull():
 		return nil, nil
 	case v.IsComputed():
-		return nil, errUnknown
+		return nil, ErrUnknown
 	case v.IsBool(), v.IsString():
 		return v.V, nil
 	case v.IsNumber():
@@ -69,31 +69,31 @@ func plain(v resource.PropertyValue) (any, error) {
 		}
 		return out, nil
 	case v.IsObject():
-		return plainMap(v.ObjectValue())
+		return Plain(v.ObjectValue())
 	default:
 		return nil, fmt.Errorf("%s is no value of a Kubernetes object", v.TypeString())
 	}
 }
 
-// outputsOf makes a resource's outputs: the live object, without the record of
+// Outputs makes a resource's outputs: the live object, without the record of
 // who owns which field, secret wherever the inputs are.
-func outputsOf(live *unstructured.Unstructured, inputs resource.PropertyMap) resource.PropertyMap {
+func Outputs(live *unstructured.Unstructured, inputs resource.PropertyMap) resource.PropertyMap {
 	live = live.DeepCopy()
 	live.SetManagedFields(nil)
 	outputs := resource.NewPropertyMapFromMap(live.Object)
-	if isSecret(live) {
+	if IsSecret(live) {
 		// The API server takes stringData and never returns it.
 		if v, ok := inputs["stringData"]; ok {
 			outputs["stringData"] = v
 		}
-		markSecret(outputs)
+		MarkSecret(outputs)
 	}
-	conceal(outputs, inputs)
+	Conceal(outputs, inputs)
 	return outputs
 }
 
-// markSecret makes the content of a Secret a secret of Pulumi's.
-func markSecret(properties resource.PropertyMap) {
+// MarkSecret makes the content of a Secret a secret of Pulumi's.
+func MarkSecret(properties resource.PropertyMap) {
 	for _, key := range []resource.PropertyKey{"data", "stringData"} {
 		if v, ok := properties[key]; ok && !v.IsSecret() {
 			properties[key] = resource.MakeSecret(v)
@@ -101,7 +101,7 @@ func markSecret(properties resource.PropertyMap) {
 	}
 }
 
-func isSecret(obj *unstructured.Unstructured) bool {
+func IsSecret(obj *unstructured.Unstructured) bool {
 	return obj.GroupVersionKind() == schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
 }
 
@@ -124,25 +124,25 @@ func encodeStringData(obj *unstructured.Unstructured) {
 	obj.Object["data"] = data
 }
 
-// ID is the resource ID of the object that a resource's inputs describe.
-func ID(inputs resource.PropertyMap) (resource.ID, error) {
-	obj, err := objectOf(inputs)
+// InputsID is the resource ID of the object that a resource's inputs describe.
+func InputsID(inputs resource.PropertyMap) (resource.ID, error) {
+	obj, err := Of(inputs)
 	if err != nil {
 		return "", err
 	}
-	return idOf(obj), nil
+	return ID(obj), nil
 }
 
-// idOf is the resource ID of an object: its name, after its namespace if it has
+// ID is the resource ID of an object: its name, after its namespace if it has
 // one.
-func idOf(obj *unstructured.Unstructured) resource.ID {
+func ID(obj *unstructured.Unstructured) resource.ID {
 	if obj.GetNamespace() == "" {
 		return resource.ID(obj.GetName())
 	}
 	return resource.ID(obj.GetNamespace() + "/" + obj.GetName())
 }
 
-// describe names an object in messages, as in "StatefulSet persia/trainer".
-func describe(obj *unstructured.Unstructured) string {
-	return obj.GetKind() + " " + string(idOf(obj))
+// Describe names an object in messages, as in "StatefulSet persia/trainer".
+func Describe(obj *unstructured.Unstructured) string {
+	return obj.GetKind() + " " + string(ID(obj))
 }

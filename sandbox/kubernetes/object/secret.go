@@ -1,10 +1,10 @@
-package kubernetes
+package object
 
 import "github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 
-// reveal returns properties without the marks of secrets and outputs. What is
+// Reveal returns properties without the marks of secrets and outputs. What is
 // not known stays so.
-func reveal(properties resource.PropertyMap) resource.PropertyMap {
+func Reveal(properties resource.PropertyMap) resource.PropertyMap {
 	if properties == nil {
 		return nil
 	}
@@ -30,21 +30,21 @@ func revealValue(v resource.PropertyValue) resource.PropertyValue {
 		}
 		return resource.NewProperty(out)
 	case v.IsObject():
-		return resource.NewProperty(reveal(v.ObjectValue()))
+		return resource.NewProperty(Reveal(v.ObjectValue()))
 	default:
 		return v
 	}
 }
 
-// conceal marks as secret what is secret in like. A list that holds a secret is
+// Conceal marks as secret what is secret in like. A list that holds a secret is
 // one as a whole, because its elements may have moved.
-func conceal(properties, like resource.PropertyMap) {
+func Conceal(properties, like resource.PropertyMap) {
 	for key, pattern := range like {
 		value, ok := properties[key]
 		switch {
 		case !ok || value.IsSecret():
 		case value.IsObject() && pattern.IsObject():
-			conceal(value.ObjectValue(), pattern.ObjectValue())
+			Conceal(value.ObjectValue(), pattern.ObjectValue())
 		case pattern.ContainsSecrets():
 			properties[key] = resource.MakeSecret(value)
 		}

@@ -1,4 +1,4 @@
-package kubernetes
+package cluster
 
 import (
 	"context"
@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// holders names what keeps storage from being deleted: the pods that mount a claim,
+// Holders names what keeps storage from being deleted: the pods that mount a claim,
 // or the claim of a volume. What cannot be read is left out.
-func (c *client) holders(ctx context.Context, obj *unstructured.Unstructured) []string {
+func (c *Client) Holders(ctx context.Context, obj *unstructured.Unstructured) []string {
 	switch gvk := obj.GroupVersionKind(); {
 	case gvk.Group != "":
 		return nil
@@ -25,8 +25,8 @@ func (c *client) holders(ctx context.Context, obj *unstructured.Unstructured) []
 	return nil
 }
 
-func (c *client) podsWith(ctx context.Context, claim *unstructured.Unstructured) []string {
-	list, err := c.dynamic.Resource(corev1.SchemeGroupVersion.WithResource("pods")).
+func (c *Client) podsWith(ctx context.Context, claim *unstructured.Unstructured) []string {
+	list, err := c.Dynamic.Resource(corev1.SchemeGroupVersion.WithResource("pods")).
 		Namespace(claim.GetNamespace()).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil
@@ -56,8 +56,8 @@ func claimOf(volume *unstructured.Unstructured) []string {
 	return []string{"the claim " + namespace + "/" + name}
 }
 
-// heldBy adds holders to what a deletion waits for.
-func heldBy(waitingFor string, holders []string) string {
+// HeldBy adds holders to what a deletion waits for.
+func HeldBy(waitingFor string, holders []string) string {
 	const most = 3
 	if len(holders) == 0 {
 		return waitingFor

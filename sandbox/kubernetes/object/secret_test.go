@@ -1,4 +1,4 @@
-package kubernetes
+package object
 
 import (
 	"testing"
@@ -15,23 +15,23 @@ func TestOutputsAreSecretWhereInputsWere(t *testing.T) {
 	spec["hostname"] = resource.MakeSecret(text("h"))
 	spec["containers"].ArrayValue()[0].ObjectValue()["image"] = resource.MakeSecret(text("i"))
 
-	obj, err := objectOf(inputs)
+	obj, err := Of(inputs)
 	require.NoError(t, err)
-	outputs := outputsOf(obj, inputs)
+	outputs := Outputs(obj, inputs)
 	spec = outputs["spec"].ObjectValue()
 	assert.Equal(t, resource.MakeSecret(text("h")), spec["hostname"])
 	assert.True(t, spec["containers"].IsSecret())
 	assert.Equal(t, properties(t, `{name: a}`), outputs["metadata"].ObjectValue())
 
-	assert.False(t, resource.NewProperty(reveal(outputs)).ContainsSecrets())
+	assert.False(t, resource.NewProperty(Reveal(outputs)).ContainsSecrets())
 	assert.True(t, outputs["spec"].ContainsSecrets(), "revealing must leave the properties as they are")
 }
 
 func TestContentOfASecretIsSecret(t *testing.T) {
 	inputs := properties(t, `{apiVersion: v1, kind: Secret, metadata: {name: a}, stringData: {k: v}}`)
-	obj, err := objectOf(inputs)
+	obj, err := Of(inputs)
 	require.NoError(t, err)
-	outputs := outputsOf(obj, inputs)
+	outputs := Outputs(obj, inputs)
 	assert.Equal(t, resource.MakeSecret(resource.NewProperty(properties(t, `{k: dg==}`))), outputs["data"])
 	assert.Equal(t, resource.MakeSecret(resource.NewProperty(properties(t, `{k: v}`))), outputs["stringData"])
 	assert.False(t, outputs["metadata"].ContainsSecrets())

@@ -1,4 +1,4 @@
-package kubernetes
+package cluster
 
 import (
 	"context"
@@ -16,21 +16,21 @@ import (
 const (
 	// A watch is renewed after this long. What an object's state says may
 	// depend on time alone, and a watch may die without a word.
-	watchRenewal = time.Minute
+	WatchRenewal = time.Minute
 
-	// serviceRenewal is the one for a Service, whose readiness is a matter of the
+	// ServiceRenewal is the one for a Service, whose readiness is a matter of the
 	// pods that it leads to.
-	serviceRenewal = 2 * time.Second
+	ServiceRenewal = 2 * time.Second
 
 	// watchPause keeps a client from flooding an API server that is starting.
 	watchPause = 500 * time.Millisecond
 )
 
-// observe calls see with an object as it is, nil if there is none, and again
+// Observe calls see with an object as it is, nil if there is none, and again
 // each time it changes, until see returns true or an error, or ctx ends. It
 // outlasts watches that expire and API servers that restart. It looks again after
 // renewal, changed or not.
-func observe(
+func Observe(
 	ctx context.Context, r dynamic.ResourceInterface, name string, renewal time.Duration,
 	see func(*unstructured.Unstructured) (bool, error),
 ) error {

@@ -1,4 +1,4 @@
-package kubernetes
+package ready
 
 import (
 	"context"
@@ -15,16 +15,17 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
 )
 
-// A readiness says whether an object is ready, and if not, what it waits for.
+// Readiness says whether an object is ready, and if not, what it waits for.
 // An error means that it will not be.
-type readiness func(*unstructured.Unstructured) (ready bool, waitingFor string, err error)
+type Readiness func(*unstructured.Unstructured) (ready bool, waitingFor string, err error)
 
 // kindRule says how the objects of a kind are waited for.
 type kindRule struct {
-	ready func(context.Context, *client) readiness
+	ready func(context.Context, dynamic.Interface) Readiness
 	// timeout holds where the program names none.
 	timeout time.Duration
 	// onRead is set for the kinds that a refresh finds unready, too.
@@ -56,12 +57,12 @@ var kindRules = map[schema.GroupKind]kindRule{
 	{Kind: "Secret"}:                {ready: fixed(tokenReady), timeout: tokenTimeout},
 }
 
-func fixed(r readiness) func(context.Context, *client) readiness {
-	return func(context.Context, *client) readiness { return r }
+func fixed(r Readiness) func(context.Context, dynamic.Interface) Readiness {
+	return func(context.Context, dynamic.Interface) Readiness { return r }
 }
 
 // phaseReady is for kinds that have a phase.
-func phaseReady(phases ...string) readiness {
+func phaseReady(phases ...string) Readiness {
 	return func(obj *unstructured.Unstructured) (bool, string, error) {
 		phase, _, _ := unstructured.NestedString(obj.Object, "status", "phase")
 		return slices.Contains(phases, phase), fmt.Sprintf("phase: %s", phase), nil
@@ -145,7 +146,7 @@ func tokenReady(obj *unstructured.Unstructured) (bool, string, error) {
 // address where a load balancer gives one. One that leads to no pod at all is ready:
 // its pods may be what comes next (await/service.go since pull request 3142). Of the
 // pods of a headless Service, or of one without a selector, nothing is waited for.
-func serviceReady(ctx context.Context, c *client) readiness {
+func serviceReady(ctx context.Context, c dynamic.Interface) Readiness {
 	return func(obj *unstructured.Unstructured) (bool, string, error) {
 		kind, _, _ := unstructured.NestedString(obj.Object, "spec", "type")
 		if kind == string(corev1.ServiceTypeLoadBalancer) {
@@ -158,15 +159,15 @@ func serviceReady(ctx context.Context, c *client) readiness {
 		if clusterIP == corev1.ClusterIPNone || kind == string(corev1.ServiceTypeExternalName) || len(selector) == 0 {
 			return true, "", nil
 		}
-		unready, err := c.unreadyEndpoints(ctx, obj)
+		unready, err := unreadyEndpoints(ctx, c, obj)
 		return unready == 0, fmt.Sprintf("waiting for %d pods that the Service leads to", unready), err
 	}
 }
 
 // unreadyEndpoints counts the pods that a Service leads to and that are not ready.
 // Where they cannot be listed now, there is one: the next look asks again.
-func (c *client) unreadyEndpoints(ctx context.Context, service *unstructured.Unstructured) (int, error) {
-	list, err := c.dynamic.Resource(discoveryv1.SchemeGroupVersion.WithResource("endpointslices")).
+func unreadyEndpoints(ctx context.Context, c dynamic.Interface, service *unstructured.Unstructured) (int, error) {
+	list, err := c.Resource(discoveryv1.SchemeGroupVersion.WithResource("endpointslices")).
 		Namespace(service.GetNamespace()).List(ctx, metav1.ListOptions{
 		LabelSelector: labels.Set{discoveryv1.LabelServiceName: service.GetName()}.String(),
 	})
@@ -191,9 +192,9 @@ func (c *client) unreadyEndpoints(ctx context.Context, service *unstructured.Uns
 
 // claimReady says whether a claim is bound, or pending where its class binds it
 // when a pod first uses it.
-func claimReady(ctx context.Context, c *client) readiness {
+func claimReady(ctx context.Context, c dynamic.Interface) Readiness {
 	return func(obj *unstructured.Unstructured) (bool, string, error) {
-		if c.bindsOnFirstUse(ctx, obj) {
+		if bindsOnFirstUse(ctx, c, obj) {
 			return phaseReady("Pending", "Bound")(obj)
 		}
 		return phaseReady("Bound")(obj)
@@ -202,12 +203,12 @@ func claimReady(ctx context.Context, c *client) readiness {
 
 // bindsOnFirstUse says whether a claim stays unbound until a pod uses it:
 // waiting for it would wait for what comes later.
-func (c *client) bindsOnFirstUse(ctx context.Context, claim *unstructured.Unstructured) bool {
+func bindsOnFirstUse(ctx context.Context, c dynamic.Interface, claim *unstructured.Unstructured) bool {
 	class, _, _ := unstructured.NestedString(claim.Object, "spec", "storageClassName")
 	if class == "" {
 		return false
 	}
-	classes := c.dynamic.Resource(schema.GroupVersionResource{
+	classes := c.Resource(schema.GroupVersionResource{
 		Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses",
 	})
 	storageClass, err := classes.Get(ctx, class, metav1.GetOptions{})

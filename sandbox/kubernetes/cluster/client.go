@@ -1,4 +1,4 @@
-package kubernetes
+package cluster
 
 import (
 	"context"
@@ -33,18 +33,20 @@ const (
 	kindPause   = 500 * time.Millisecond
 )
 
-// client reaches the API server of one cluster.
-type client struct {
+// Client reaches the API server of one cluster.
+type Client struct {
 	host      string
 	namespace string // of namespaced objects that do not name theirs
-	dynamic   dynamic.Interface
+	// Dynamic reaches objects of any kind.
+	Dynamic   dynamic.Interface
 	discovery discovery.DiscoveryInterface
 
 	mu     sync.Mutex
 	mapper meta.RESTMapper // nil until needed
 }
 
-func newClient(config *rest.Config, namespace string) (*client, error) {
+// New makes a client. The namespace is that of namespaced objects that do not name theirs.
+func New(config *rest.Config, namespace string) (*Client, error) {
 	config.QPS, config.Burst = queriesPerSecond, burst
 	if namespace == "" {
 		namespace = metav1.NamespaceDefault
@@ -57,17 +59,17 @@ func newClient(config *rest.Config, namespace string) (*client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("discovery client for %s: %w", config.Host, err)
 	}
-	return &client{
+	return &Client{
 		host:      config.Host,
 		namespace: namespace,
-		dynamic:   dynamicClient,
+		Dynamic:   dynamicClient,
 		discovery: discoveryClient,
 	}, nil
 }
 
 // mapping finds the resource of a kind. What is not found is looked for again
 // in what the API server offers now.
-func (c *client) mapping(gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
+func (c *Client) mapping(gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.mapper != nil {
@@ -84,8 +86,8 @@ func (c *client) mapping(gvk schema.GroupVersionKind) (*meta.RESTMapping, error)
 	return c.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 }
 
-// awaitKind waits for a kind that the API server does not offer yet.
-func (c *client) awaitKind(ctx context.Context, gvk schema.GroupVersionKind) error {
+// AwaitKind waits for a kind that the API server does not offer yet.
+func (c *Client) AwaitKind(ctx context.Context, gvk schema.GroupVersionKind) error {
 	ctx, cancel := context.WithTimeout(ctx, kindTimeout)
 	defer cancel()
 	for {
@@ -101,24 +103,24 @@ func (c *client) awaitKind(ctx context.Context, gvk schema.GroupVersionKind) err
 	}
 }
 
-// bind finds where an object of this kind lives, and gives it the default
+// Bind finds where an object of this kind lives, and gives it the default
 // namespace if it needs one and names none.
-func (c *client) bind(obj *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
+func (c *Client) Bind(obj *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
 	mapping, err := c.mapping(obj.GroupVersionKind())
 	if err != nil {
 		return nil, err
 	}
 	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
-		return c.dynamic.Resource(mapping.Resource), nil
+		return c.Dynamic.Resource(mapping.Resource), nil
 	}
 	if obj.GetNamespace() == "" {
 		obj.SetNamespace(c.namespace)
 	}
-	return c.dynamic.Resource(mapping.Resource).Namespace(obj.GetNamespace()), nil
+	return c.Dynamic.Resource(mapping.Resource).Namespace(obj.GetNamespace()), nil
 }
 
-// explain names the server in the error of a request that did not reach it.
-func (c *client) explain(err error) error {
+// Explain names the server in the error of a request that did not reach it.
+func (c *Client) Explain(err error) error {
 	if unreached := new(url.Error); errors.As(err, &unreached) {
 		return fmt.Errorf("reaching the API server %s: %w", c.host, err)
 	}
@@ -127,19 +129,19 @@ func (c *client) explain(err error) error {
 
 type urnKey struct{}
 
-// forResource lets the API server's warnings about a request be shown with the
+// ForResource lets the API server's warnings about a request be shown with the
 // resource. Requests without it are dry runs: their warnings would come twice.
-func forResource(ctx context.Context, urn resource.URN) context.Context {
+func ForResource(ctx context.Context, urn resource.URN) context.Context {
 	return context.WithValue(ctx, urnKey{}, urn)
 }
 
-// warnings passes the API server's warnings on to the engine: fields that it
+// Warnings passes the API server's warnings on to the engine: fields that it
 // does not know, deprecated versions, pods that a namespace's level forbids.
-type warnings struct{ log *provider.Logger }
+type Warnings struct{ Log *provider.Logger }
 
 // HandleWarningHeaderWithContext implements rest.WarningHandlerWithContext.
-func (w warnings) HandleWarningHeaderWithContext(ctx context.Context, _ int, _, text string) {
+func (w Warnings) HandleWarningHeaderWithContext(ctx context.Context, _ int, _, text string) {
 	if urn, ok := ctx.Value(urnKey{}).(resource.URN); ok {
-		w.log.Warn(ctx, urn, text)
+		w.Log.Warn(ctx, urn, text)
 	}
 }

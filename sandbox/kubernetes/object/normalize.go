@@ -1,4 +1,4 @@
-package kubernetes
+package object
 
 import (
 	"reflect"
@@ -11,24 +11,24 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 )
 
-// bookkeeping is the metadata that the API server keeps for itself.
-var bookkeeping = []string{
+// Bookkeeping is the metadata that the API server keeps for itself.
+var Bookkeeping = []string{
 	"managedFields", "resourceVersion", "generation", "uid", "creationTimestamp",
 	"deletionTimestamp", "deletionGracePeriodSeconds", "selfLink",
 }
 
-// normalize writes an object as Kubernetes' Go types write it, so that two ways
+// Normalize writes an object as Kubernetes' Go types write it, so that two ways
 // to say the same do not differ: a quantity of 1000m is 1. Fields that the types
 // do not have are dropped. A kind without a type stays as it is.
-func normalize(obj *unstructured.Unstructured) *unstructured.Unstructured {
+func Normalize(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	out := obj.DeepCopy()
-	if typed, err := scheme.Scheme.New(obj.GroupVersionKind()); err == nil && !isSecret(obj) {
+	if typed, err := scheme.Scheme.New(obj.GroupVersionKind()); err == nil && !IsSecret(obj) {
 		if content, err := throughType(obj.Object, typed); err == nil {
 			out.Object = prune(content, obj.Object)
 		}
 	}
 	if metadata, ok := out.Object["metadata"].(map[string]any); ok {
-		for _, field := range bookkeeping {
+		for _, field := range Bookkeeping {
 			delete(metadata, field)
 		}
 	}
@@ -87,11 +87,11 @@ func pruneList(list, like []any) []any {
 	return out
 }
 
-// liveLike returns the part of a live object that a resource's inputs speak of.
-func liveLike(live *unstructured.Unstructured, inputs resource.PropertyMap) (resource.PropertyMap, error) {
-	obj, err := objectOf(inputs)
+// LiveLike returns the part of a live object that a resource's inputs speak of.
+func LiveLike(live *unstructured.Unstructured, inputs resource.PropertyMap) (resource.PropertyMap, error) {
+	obj, err := Of(inputs)
 	if err != nil {
 		return nil, err
 	}
-	return resource.NewPropertyMapFromMap(prune(live.Object, normalize(obj).Object)), nil
+	return resource.NewPropertyMapFromMap(prune(live.Object, Normalize(obj).Object)), nil
 }

@@ -1,4 +1,4 @@
-package kubernetes
+package object
 
 import (
 	"testing"
@@ -50,7 +50,7 @@ func TestNormalize(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, object(t, test.want), normalize(object(t, test.obj)))
+			assert.Equal(t, objectIn(t, test.want), Normalize(objectIn(t, test.obj)))
 		})
 	}
 }

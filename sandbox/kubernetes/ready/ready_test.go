@@ -1,13 +1,22 @@
-package kubernetes
+package ready
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
 )
+
+func parsed(t *testing.T, manifest string) *unstructured.Unstructured {
+	t.Helper()
+	obj := &unstructured.Unstructured{}
+	text, err := yaml.YAMLToJSON([]byte(manifest))
+	require.NoError(t, err)
+	require.NoError(t, obj.UnmarshalJSON(text))
+	return obj
+}
 
 // job is a Job with annotations, and a condition if one is named.
 func job(annotations map[string]string, condition string) *unstructured.Unstructured {
@@ -40,7 +49,7 @@ func TestReadinessOfAJob(t *testing.T) {
 		"failed, and not to be waited for":  {job: job(skip, "Failed"), ready: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			readiness, err := (&client{}).readinessOf(t.Context(), test.job)
+			readiness, err := Of(t.Context(), nil, test.job)
 			require.NoError(t, err)
 			ready, _, err := readiness(test.job)
 			assert.Equal(t, test.ready, ready)
@@ -76,34 +85,12 @@ func TestReadinessByKind(t *testing.T) {
 		"a set whose pods are deleted by hand": {"{" + set + "spec: {replicas: 1, updateStrategy: {type: OnDelete}}, status: {observedGeneration: 2, replicas: 1, readyReplicas: 1, currentRevision: a, updateRevision: b}}", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			obj := object(t, test.obj)
-			readiness, err := (&client{}).readinessOf(t.Context(), obj)
+			obj := parsed(t, test.obj)
+			readiness, err := Of(t.Context(), nil, obj)
 			require.NoError(t, err)
 			ready, waitingFor, err := readiness(obj)
 			require.NoError(t, err)
 			assert.Equal(t, test.ready, ready, waitingFor)
 		})
-	}
-}
-
-// TestPropagation: what an object owns is gone when it is.
-func TestPropagation(t *testing.T) {
-	for annotation, want := range map[string]metav1.DeletionPropagation{
-		"": metav1.DeletePropagationForeground, "foreground": metav1.DeletePropagationForeground,
-		"background": metav1.DeletePropagationBackground, "Orphan": metav1.DeletePropagationOrphan,
-	} {
-		obj := object(t, `{apiVersion: v1, kind: ConfigMap}`)
-		obj.SetAnnotations(map[string]string{annotationPropagation: annotation})
-		assert.Equal(t, want, propagation(obj), annotation)
-	}
-}
-
-func TestWhoseDeletionIsNotAwaited(t *testing.T) {
-	for manifest, want := range map[string]bool{
-		`{apiVersion: apps/v1, kind: StatefulSet}`:                                                               false,
-		`{apiVersion: apps/v1, kind: StatefulSet, metadata: {annotations: {pulumi.com/skipAwait: "true"}}}`:      true,
-		`{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {annotations: {pulumi.com/skipAwait: "true"}}}`: false,
-	} {
-		assert.Equal(t, want, skipsDelete(object(t, manifest)), manifest)
 	}
 }
