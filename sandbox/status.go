@@ -14,6 +14,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+
+	"persia/gcp"
 )
 
 // ErrNotRunning says that a stack's sandbox is not up.
@@ -120,7 +122,7 @@ func printPods(out io.Writer, nodes []corev1.Node, pods []corev1.Pod) {
 	_ = table.Flush()
 }
 
-func poolOf(node corev1.Node) string { return node.Labels["cloud.google.com/gke-nodepool"] }
+func poolOf(node corev1.Node) string { return node.Labels[gcp.LabelNodePool] }
 
 // ownerOf names what made a pod. A Deployment's name is that of its ReplicaSet
 // without the hash.

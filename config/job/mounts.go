@@ -12,15 +12,22 @@ import (
 	"persia/gcp"
 )
 
-// sharedMemory is where the processes of a replica exchange data.
-const sharedMemory = "/dev/shm"
+// The directories of a replica's containers that the program mounts itself.
+const (
+	// SharedMemory is where the processes of a replica exchange data.
+	SharedMemory = "/dev/shm"
+	// LaunchDirectory has the script that replicas start with.
+	LaunchDirectory = "/opt/persia"
+	// StateDirectory remembers that a replica has finished.
+	StateDirectory = "/var/lib/persia"
+)
 
 // takenPaths are where the program itself mounts something. Nothing can be mounted
 // there, below, or over them.
 var takenPaths = map[string]string{
-	sharedMemory:                     "shared memory",
-	"/opt/persia":                    "where the script is that replicas start with",
-	"/var/lib/persia":                "where a replica that has finished is remembered",
+	SharedMemory:                     "shared memory",
+	LaunchDirectory:                  "where the script is that replicas start with",
+	StateDirectory:                   "where a replica that has finished is remembered",
 	"/var/run/secrets/kubernetes.io": "where Kubernetes puts the token of a service account",
 	gcp.ContainerDriverPath:          "where GKE puts the NVIDIA driver",
 }
@@ -38,7 +45,7 @@ func taken(mountPath string, ownSharedMemory bool) string {
 	mountPath = path.Clean(mountPath)
 	for _, directory := range slices.Sorted(maps.Keys(takenPaths)) {
 		switch {
-		case directory == sharedMemory && mountPath == sharedMemory && ownSharedMemory:
+		case directory == SharedMemory && mountPath == SharedMemory && ownSharedMemory:
 			return ""
 		case mountPath == directory:
 			return "is " + takenPaths[directory]

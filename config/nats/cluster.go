@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strconv"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -15,6 +16,8 @@ import (
 const (
 	// Namespace is the namespace of the NATS operator and of the servers.
 	Namespace = "nats-io"
+	// ClientPort is where clients reach a server.
+	ClientPort = 4222
 	// OperatorName is the name of the operator's objects there.
 	OperatorName = "nats-operator"
 )
@@ -129,7 +132,7 @@ func (s *Settings) Requests() capacity.Resources {
 // Answers reports whether a URL without credentials leads to the cluster of a name.
 func Answers(name, text string) bool {
 	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "nats" || u.User != nil || u.Port() != "" && u.Port() != "4222" {
+	if err != nil || u.Scheme != "nats" || u.User != nil || u.Port() != "" && u.Port() != strconv.Itoa(ClientPort) {
 		return false
 	}
 	short := name + "." + Namespace

@@ -22,7 +22,7 @@ func disk(s *volume.PersistentDisk) backend {
 			VolumeHandle: s.Handle(),
 			FSType:       s.FSType,
 		}},
-		affinity: onNodes("topology.gke.io/zone", s.Zones...),
+		affinity: onNodes(gcp.LabelZone, s.Zones...),
 		find:     func(ctx *pulumi.Context, _, _ string) (present, error) { return findDisk(ctx, s) },
 	}
 	if s.Create != nil {

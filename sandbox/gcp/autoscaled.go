@@ -12,6 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+
+	"persia/gcp"
 )
 
 // AutoscaledLabel is on the ConfigMaps, in kube-system, that describe the
@@ -66,7 +68,7 @@ func (p AutoscaledPool) Max() int {
 
 // Has reports whether a node is one of the pool's.
 func (p AutoscaledPool) Has(node *corev1.Node) bool {
-	return node.Labels[clusterLabel] == text(p.inputs, "cluster") && node.Labels[poolLabel] == p.Name()
+	return node.Labels[clusterLabel] == text(p.inputs, "cluster") && node.Labels[gcp.LabelNodePool] == p.Name()
 }
 
 // Next are the nodes that the pool might get beside those that it has, one a

@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"persia/gcp"
 )
 
 // errNotRunning answers whatever needs the control plane.
@@ -110,7 +112,7 @@ func csiAddons() []csiAddon {
 		{
 			config: "gcsFuseCsiDriverConfig",
 			driver: &storagev1.CSIDriver{
-				ObjectMeta: metav1.ObjectMeta{Name: "gcsfuse.csi.storage.gke.io"},
+				ObjectMeta: metav1.ObjectMeta{Name: gcp.DriverGCSFuse},
 				Spec:       storagev1.CSIDriverSpec{AttachRequired: &no, PodInfoOnMount: &yes},
 			},
 		},
@@ -118,14 +120,14 @@ func csiAddons() []csiAddon {
 			config:   "gcePersistentDiskCsiDriverConfig",
 			standard: true,
 			driver: &storagev1.CSIDriver{
-				ObjectMeta: metav1.ObjectMeta{Name: "pd.csi.storage.gke.io"},
+				ObjectMeta: metav1.ObjectMeta{Name: gcp.DriverPersistentDisk},
 				Spec:       storagev1.CSIDriverSpec{AttachRequired: &yes, PodInfoOnMount: &no},
 			},
 		},
 		{
 			config: "gcpFilestoreCsiDriverConfig",
 			driver: &storagev1.CSIDriver{
-				ObjectMeta: metav1.ObjectMeta{Name: "filestore.csi.storage.gke.io"},
+				ObjectMeta: metav1.ObjectMeta{Name: gcp.DriverFilestore},
 				Spec:       storagev1.CSIDriverSpec{AttachRequired: &no, PodInfoOnMount: &yes},
 			},
 		},
@@ -146,7 +148,7 @@ func defaultStorageClass() *storagev1.StorageClass {
 			Name:        "standard-rwo",
 			Annotations: map[string]string{"storageclass.kubernetes.io/is-default-class": "true"},
 		},
-		Provisioner:       "pd.csi.storage.gke.io",
+		Provisioner:       gcp.DriverPersistentDisk,
 		VolumeBindingMode: &wait,
 	}
 }

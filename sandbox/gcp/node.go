@@ -120,7 +120,7 @@ func nodeLabels(inputs pulumiresource.PropertyMap, machine gcp.Machine, gpu node
 		labels[string(key)] = text(own, string(key))
 	}
 	labels[clusterLabel] = text(inputs, "cluster")
-	labels[poolLabel] = text(inputs, "name")
+	labels[gcp.LabelNodePool] = text(inputs, "name")
 	labels[corev1.LabelInstanceTypeStable] = machine.Type
 	labels[corev1.LabelTopologyRegion] = text(inputs, "location")
 	labels[corev1.LabelOSStable] = "linux"

@@ -20,10 +20,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/retry"
+
+	"persia/gcp"
 )
 
 const (
-	poolLabel    = "cloud.google.com/gke-nodepool"
 	clusterLabel = "sandbox.persia.com/cluster"
 	// nodeRequests bounds the requests under way at once.
 	nodeRequests = 16
@@ -135,7 +136,7 @@ func (g gke) removeNodePool(ctx context.Context, state resource.PropertyMap) err
 // listNodes are the nodes of a pool that there are, by name.
 func listNodes(ctx context.Context, client kubernetes.Interface, inputs resource.PropertyMap) (map[string]corev1.Node, error) {
 	list, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{
-		LabelSelector: fmt.Sprintf("%s=%s,%s=%s", clusterLabel, text(inputs, "cluster"), poolLabel, text(inputs, "name")),
+		LabelSelector: fmt.Sprintf("%s=%s,%s=%s", clusterLabel, text(inputs, "cluster"), gcp.LabelNodePool, text(inputs, "name")),
 	})
 	if err != nil {
 		return nil, err
@@ -279,7 +280,7 @@ func (p nodePool) node(zone string, index int) *corev1.Node {
 	maps.Copy(node.Labels, map[string]string{
 		corev1.LabelHostname:     node.Name,
 		corev1.LabelTopologyZone: zone,
-		"topology.gke.io/zone":   zone,
+		gcp.LabelZone:            zone,
 	})
 	return node
 }

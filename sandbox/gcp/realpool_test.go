@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"persia/gcp"
 	"persia/sandbox/node"
 )
 
@@ -37,7 +38,7 @@ func TestARealPoolHasOneNode(t *testing.T) {
 			made := p.node("us-central1-c", 0)
 			assert.Equal(t, map[string]string{node.Annotation: "real"}, made.Annotations, "kwok leaves it alone")
 			assert.Empty(t, made.Status.Allocatable, "the kubelet's to say")
-			assert.Equal(t, "train", made.Labels[poolLabel])
+			assert.Equal(t, "train", made.Labels[gcp.LabelNodePool])
 			assert.Len(t, made.Spec.Taints, 1)
 		})
 	}

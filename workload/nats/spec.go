@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	clientPort     = 4222
+	clientPort     = settings.ClientPort
 	routePort      = 6222
 	monitoringPort = 8222
 	metricsPort    = 7777

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	jobconfig "persia/config/job"
+	"persia/gcp"
 	"persia/kube"
 )
 
@@ -24,11 +25,11 @@ import (
 var scriptFiles embed.FS
 
 const (
-	launchDirectory = "/opt/persia"
+	launchDirectory = jobconfig.LaunchDirectory
 	launchFile      = "launch.py"
 	rolesFile       = "roles.sh"
 	// podState remembers for as long as the pod lives.
-	podState = "/var/lib/persia"
+	podState = jobconfig.StateDirectory
 	// coordinatorPort is where the first trainer tells the replicas of a job what to
 	// do. PERSIA's own servers listen on the next two.
 	coordinatorPort = 8886
@@ -167,7 +168,7 @@ func launchEnv(args JobArgs, role role) []corev1.EnvVar {
 	if role.Name == trainer {
 		env = append(env, corev1.EnvVar{Name: "PERSIA_REPLICAS", Value: allReplicas(args)})
 	}
-	if gpus := role.config.Resources.Limits["nvidia.com/gpu"]; !gpus.IsZero() {
+	if gpus := role.config.Resources.Limits[gcp.GPUResource]; !gpus.IsZero() {
 		env = append(env, corev1.EnvVar{Name: "PERSIA_GPUS", Value: gpus.String()})
 	}
 	if authority := args.Broker.Authority; authority != "" {

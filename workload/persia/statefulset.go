@@ -209,19 +209,16 @@ func podVolumes(args JobArgs, role role) ([]corev1.Volume, []corev1.VolumeMount)
 		}
 	}
 	mounts = append(mounts, role.config.VolumeMounts...)
-	if role.SharedMemory && !slices.ContainsFunc(mounts, func(m corev1.VolumeMount) bool { return path.Clean(m.MountPath) == sharedMemory }) {
+	if role.SharedMemory && !slices.ContainsFunc(mounts, func(m corev1.VolumeMount) bool { return path.Clean(m.MountPath) == jobconfig.SharedMemory }) {
 		const name = "shared-memory"
 		volumes = append(volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
 			EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory},
 		}})
-		mounts = append(mounts, corev1.VolumeMount{Name: name, MountPath: sharedMemory})
+		mounts = append(mounts, corev1.VolumeMount{Name: name, MountPath: jobconfig.SharedMemory})
 	}
 	launchVolumes, launchMounts := launchVolumes()
 	return append(volumes, launchVolumes...), append(mounts, launchMounts...)
 }
-
-// sharedMemory is where the processes of a replica exchange data.
-const sharedMemory = "/dev/shm"
 
 // claimVolumes are the volumes of the stack.
 func claimVolumes(claims []Claim) ([]corev1.Volume, []corev1.VolumeMount) {

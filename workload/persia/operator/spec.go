@@ -28,7 +28,7 @@ func jobSpec(args JobArgs) v1.PersiaJobSpec {
 	nnWorker.Env = append(driverEnv(job), nnWorker.Env...)
 	dataloader := roleSpec(args, claims, jobconfig.KindDataloader)
 	for _, mounts := range []*[]corev1.VolumeMount{&nnWorker.VolumeMounts, &dataloader.VolumeMounts} {
-		*mounts = append(*mounts, corev1.VolumeMount{Name: sharedMemory, MountPath: "/dev/shm"})
+		*mounts = append(*mounts, corev1.VolumeMount{Name: sharedMemory, MountPath: jobconfig.SharedMemory})
 	}
 	embeddingWorker := roleSpec(args, claims, jobconfig.KindEmbeddingWorker)
 	parameterServer := roleSpec(args, claims, jobconfig.KindEmbeddingParameterServer)
