@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -48,6 +49,23 @@ func TestStackFiles(t *testing.T) {
 			require.NoError(t, err)
 			assert.NotEmpty(t, recorder.all(t, "kubernetes:apps/v1:StatefulSet"))
 		})
+	}
+}
+
+// TestShortStacks holds how many lines common stacks take, without comments.
+func TestShortStacks(t *testing.T) {
+	for path, most := range map[string]int{
+		"examples/Pulumi.existing.yaml": 22,
+		"examples/Pulumi.a100.yaml":     30,
+		"Pulumi.prod.yaml":              75,
+	} {
+		lines := 0
+		for line := range strings.Lines(readText(t, path)) {
+			if text := strings.TrimSpace(line); text != "" && !strings.HasPrefix(text, "#") {
+				lines++
+			}
+		}
+		assert.LessOrEqual(t, lines, most, "%s has %d lines", path, lines)
 	}
 }
 
