@@ -84,6 +84,7 @@ func Kept(cloud *google.Cloud) ([]string, error) {
 		{"file.instance", "Filestore instance"},
 		{"compute.disk", "disk"},
 		{"compute.regionDisk", "regional disk"},
+		{"gkebackup.backupPlan", "backup plan"},
 	} {
 		all, err := cloud.List(kind.api)
 		if err != nil {

@@ -162,6 +162,7 @@ func (e *engine) up(configuration map[string]string) []string {
 	e.did = nil
 	ctx, err := pulumi.NewContext(e.Context(), pulumi.RunInfo{
 		Project: "persia", Stack: "dev", Config: configuration, RootDirectory: e.folder, Mocks: e,
+		ConfigSecretKeys: []string{"persia:pedl"}, // all secrets of the files are in it
 	})
 	require.NoError(e, err)
 	require.NoError(e, pulumi.RunWithContext(ctx, stack.Deploy))

@@ -178,8 +178,15 @@ func checkMachine(config Body) error {
 	if refused, known := refusedDisks[family]; known && slices.ContainsFunc(refused, func(prefix string) bool { return strings.HasPrefix(disk, prefix) }) {
 		return refuse(400, "badRequest", "%s disk type cannot be used by %s machine type.", disk, machine)
 	}
-	if truth(config, "gcfsConfig.enabled") && !strings.HasPrefix(strings.ToUpper(text(config, "imageType")), "COS") {
-		return refuse(400, "badRequest", "Image streaming is not supported with image type %s.", text(config, "imageType"))
+	image := text(config, "imageType")
+	cos := image == "" || strings.HasPrefix(strings.ToUpper(image), "COS")
+	switch gvnic := truth(config, "gvnic.enabled"); {
+	case truth(config, "gcfsConfig.enabled") && !cos:
+		return refuse(400, "badRequest", "Image streaming is not supported with image type %s.", image)
+	case gvnic && !cos:
+		return refuse(400, "badRequest", "gVNIC is not supported with image type %s.", image)
+	case gvnic && (family == "m1" || family == "m2"):
+		return refuse(400, "badRequest", "gVNIC is not supported with machine type %s.", machine)
 	}
 	return nil
 }
