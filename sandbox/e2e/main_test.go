@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -32,10 +33,12 @@ func TestMain(m *testing.M) {
 
 func run(m *testing.M) (int, error) {
 	var err error
-	tools, err = toolchain.Build(context.Background(),
-		filepath.Join(repository, "sandbox", "toolchain"), filepath.Join(repository, ".sandbox", "bin"), os.Stdout)
-	if err != nil {
-		return 0, err
+	for _, build := range []func(context.Context, string, string, io.Writer) (toolchain.Tools, error){toolchain.Build, toolchain.BuildPods} {
+		tools, err = build(context.Background(),
+			filepath.Join(repository, "sandbox", "toolchain"), filepath.Join(repository, ".sandbox", "bin"), os.Stdout)
+		if err != nil {
+			return 0, err
+		}
 	}
 	// It stays there, so that it is linked again only when it has changed.
 	executable, err = filepath.Abs(filepath.Join(repository, ".sandbox", "e2e", "sandbox"))

@@ -22,14 +22,21 @@ import (
 // below moduleRoot, this package's folder, and returns the tools' paths. It
 // writes a line to progress when a compilation starts and when it ends, and
 // nothing when all is up to date. Of several builds into the same binDir one
-// compiles and the others wait for it. The programs of a real node are left out.
+// compiles and the others wait for it. These are the programs that every stack needs.
 func Build(ctx context.Context, moduleRoot, binDir string, progress io.Writer) (Tools, error) {
-	return buildAll(ctx, all, moduleRoot, binDir, progress)
+	return buildAll(ctx, ofStack, moduleRoot, binDir, progress)
 }
 
-// BuildNode compiles the programs of a real node as [Build] does the others.
+// BuildPods compiles, as [Build] does the others, the programs that pods really run on
+// a real node or in tests.
+func BuildPods(ctx context.Context, moduleRoot, binDir string, progress io.Writer) (Tools, error) {
+	return buildAll(ctx, ofPods, moduleRoot, binDir, progress)
+}
+
+// BuildNode compiles the programs of a real node and of its pods as [Build] does the
+// others.
 func BuildNode(ctx context.Context, moduleRoot, binDir string, progress io.Writer) (Tools, error) {
-	return buildAll(ctx, ofNode, moduleRoot, binDir, progress)
+	return buildAll(ctx, slices.Concat(ofPods, ofNode), moduleRoot, binDir, progress)
 }
 
 func buildAll(ctx context.Context, tools []tool, moduleRoot, binDir string, progress io.Writer) (Tools, error) {
@@ -65,7 +72,7 @@ func newBuilder(ctx context.Context, moduleRoot, binDir string) (*builder, error
 	}
 	b := &builder{moduleRoot: moduleRoot, binDir: binDir}
 	// Asked in a module's folder: its go.mod may select another Go.
-	b.goVersion, err = b.goCommand(ctx, all[0].dir, "env", "GOVERSION")
+	b.goVersion, err = b.goCommand(ctx, ofStack[0].dir, "env", "GOVERSION")
 	if err != nil {
 		return nil, fmt.Errorf("toolchain: %w", err)
 	}
@@ -88,9 +95,7 @@ func (b *builder) build(ctx context.Context, tools []tool, progress io.Writer) e
 	if err != nil {
 		return err
 	}
-	if len(stale) == len(tools) {
-		fmt.Fprintf(progress, "toolchain: compiling %d programs from Go modules; this takes about 15 minutes, once\n", len(tools))
-	}
+	left := newEstimate(tools, stale)
 	for i, t := range tools {
 		if !slices.Contains(stale, t.name) {
 			continue
@@ -100,12 +105,14 @@ func (b *builder) build(ctx context.Context, tools []tool, progress io.Writer) e
 			return fmt.Errorf("toolchain: %s: %w", t.name, err)
 		}
 		line := fmt.Sprintf("toolchain: %d/%d %s %s", i+1, len(tools), t.name, version)
-		fmt.Fprintf(progress, "%s compiling …\n", line)
+		fmt.Fprintf(progress, "%s compiling …%s\n", line, left)
 		started := time.Now()
 		if err := b.compile(ctx, t, version); err != nil {
 			return fmt.Errorf("toolchain: compile %s %s in %s: %w", t.name, version, filepath.Join(b.moduleRoot, t.dir), err)
 		}
-		fmt.Fprintf(progress, "%s %.0fs\n", line, time.Since(started).Seconds())
+		took := time.Since(started)
+		left.done(t, took)
+		fmt.Fprintf(progress, "%s %.0fs\n", line, took.Seconds())
 	}
 	return nil
 }

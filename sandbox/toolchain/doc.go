@@ -1,7 +1,7 @@
 // Package toolchain compiles the programs that the sandbox runs from Go
-// modules: the Pulumi CLI, a Kubernetes control plane, kwok, the NATS
-// operator, for tests the NATS server and the Pushgateway, and the programs of a real
-// node. Nothing else is downloaded.
+// modules: for every stack the Pulumi CLI, a Kubernetes control plane, kwok and the NATS
+// operator; for pods that really run the NATS server and the Pushgateway; and the
+// programs of a real node. Nothing else is downloaded.
 //
 // The folders beside this file are modules of their own, one per set of
 // dependencies: each pins one version of a project in its go.mod and names the

@@ -3,6 +3,7 @@ package toolchain
 import (
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // Tools are the paths of the compiled programs.
@@ -17,7 +18,7 @@ type Tools struct {
 	Kwok                  string
 	Kwokctl               string
 	NATSOperator          string
-	// NATSServer and Pushgateway are run by tests, and with NATSReloader they are
+	// The programs of pods, which [BuildPods] compiles. They are run by tests, and are
 	// what the images of a training hold.
 	NATSServer   string
 	NATSReloader string
@@ -64,6 +65,9 @@ type tool struct {
 	// pkg is the path of the main package. One below dir is the sandbox's own, around
 	// the module's packages.
 	pkg string
+	// takes is how long its compilation took after those before it, on two cores with
+	// nothing cached: what the progress estimates with. Zero is less than five seconds.
+	takes time.Duration
 	// variables are set by the linker. Values may hold {version} (v1.34.2),
 	// {semver} (1.34.2), {major} (1) and {minor} (34).
 	variables []variable
@@ -92,19 +96,23 @@ var kwokVersion = []variable{{"sigs.k8s.io/kwok/pkg/consts.Version", "{semver}"}
 var (
 	kwok = tool{
 		name: "kwok", dir: "kwok", module: "sigs.k8s.io/kwok",
-		pkg: "sigs.k8s.io/kwok/cmd/kwok", variables: kwokVersion,
+		takes: 151 * time.Second,
+		pkg:   "sigs.k8s.io/kwok/cmd/kwok", variables: kwokVersion,
 	}
 	kwokctl = tool{
 		name: "kwokctl", dir: "kwok", module: "sigs.k8s.io/kwok",
-		pkg: "sigs.k8s.io/kwok/cmd/kwokctl", variables: kwokVersion,
+		takes: 20 * time.Second,
+		pkg:   "sigs.k8s.io/kwok/cmd/kwokctl", variables: kwokVersion,
 	}
 	etcd = tool{
 		name: "etcd", dir: "etcd", module: "go.etcd.io/etcd/server/v3",
-		pkg: "go.etcd.io/etcd/server/v3",
+		takes: 94 * time.Second,
+		pkg:   "go.etcd.io/etcd/server/v3",
 	}
 	natsOperator = tool{
 		name: "nats-operator", dir: "nats-operator", module: "github.com/nats-io/nats-operator",
-		pkg: "github.com/nats-io/nats-operator/cmd/operator",
+		takes: 93 * time.Second,
+		pkg:   "github.com/nats-io/nats-operator/cmd/operator",
 	}
 	natsReloader = tool{
 		name: "nats-server-config-reloader", dir: "nats-operator", module: "github.com/nats-io/nats-operator",
@@ -112,23 +120,28 @@ var (
 	}
 	natsServer = tool{
 		name: "nats-server", dir: "nats-server", module: "github.com/nats-io/nats-server/v2",
-		pkg: "github.com/nats-io/nats-server/v2",
+		takes: 23 * time.Second,
+		pkg:   "github.com/nats-io/nats-server/v2",
 	}
 	pushgateway = tool{
 		name: "pushgateway", dir: "pushgateway", module: "github.com/prometheus/pushgateway",
-		pkg: "github.com/prometheus/pushgateway",
+		takes: 23 * time.Second,
+		pkg:   "github.com/prometheus/pushgateway",
 	}
 	kubeAPIServer = tool{
 		name: "kube-apiserver", dir: "kubernetes", module: "k8s.io/kubernetes",
-		pkg: "k8s.io/kubernetes/cmd/kube-apiserver", variables: kubernetesVersion,
+		takes: 365 * time.Second,
+		pkg:   "k8s.io/kubernetes/cmd/kube-apiserver", variables: kubernetesVersion,
 	}
 	kubeControllerManager = tool{
 		name: "kube-controller-manager", dir: "kubernetes", module: "k8s.io/kubernetes",
-		pkg: "k8s.io/kubernetes/cmd/kube-controller-manager", variables: kubernetesVersion,
+		takes: 98 * time.Second,
+		pkg:   "k8s.io/kubernetes/cmd/kube-controller-manager", variables: kubernetesVersion,
 	}
 	kubeScheduler = tool{
 		name: "kube-scheduler", dir: "kubernetes", module: "k8s.io/kubernetes",
-		pkg: "k8s.io/kubernetes/cmd/kube-scheduler", variables: kubernetesVersion,
+		takes: 8 * time.Second,
+		pkg:   "k8s.io/kubernetes/cmd/kube-scheduler", variables: kubernetesVersion,
 	}
 	kubelet = tool{
 		name: "kubelet", dir: "kubernetes", module: "k8s.io/kubernetes",
@@ -156,20 +169,24 @@ var (
 	}
 	pulumi = tool{
 		name: "pulumi", dir: "pulumi", module: "github.com/pulumi/pulumi/pkg/v3",
-		pkg: "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi",
+		takes: 359 * time.Second,
+		pkg:   "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi",
 		variables: []variable{
 			{"github.com/pulumi/pulumi/sdk/v3/go/common/version.Version", "{version}"},
 		},
 	}
 )
 
-// all is in the order of compilation: the quick ones first, so that a mistake
-// in the environment shows early.
-var all = []tool{
-	etcd, kwok, kwokctl, natsServer, pushgateway, natsOperator, natsReloader, pulumi, pulumiState,
+// ofStack are the programs that every stack needs, in the order of compilation: the
+// quick ones first, so that a mistake in the environment shows early.
+var ofStack = []tool{
+	etcd, kwok, kwokctl, natsOperator, pulumi, pulumiState,
 	kubeAPIServer, kubeControllerManager, kubeScheduler,
 }
 
-// ofNode are the programs of a real node, which most stacks need not. The kubelet is
+// ofPods are the programs that pods really run, on a real node or in tests.
+var ofPods = []tool{natsServer, natsReloader, pushgateway}
+
+// ofNode are the programs of a real node, which most stacks do not need. The kubelet is
 // quick once the control plane is compiled, with which it shares most packages.
 var ofNode = []tool{pause, coreDNS, networkPolicies, kubeProxy, kubelet}
