@@ -216,7 +216,7 @@ func (c cluster) start(around trainingSurroundings, pod corev1.Pod) *localProces
 	values["PERSIA_METRICS_GATEWAY_ADDR"] = around.gateway
 	values["PERSIA_REPLICAS"] = "nn-worker=2,dataloader=0"
 	values["PERSIA_STATE_DIR"] = filepath.Join(around.volume, "state")
-	values["PERSIA_FINISHED_FILE"] = filepath.Join(dir, "finished")
+	values["PERSIA_IDLE_FILE"] = filepath.Join(dir, "idle")
 	// This machine has neither the image nor a GPU nor NATS.
 	for _, name := range []string{"PERSIA_GLOBAL_CONFIG", "PERSIA_EMBEDDING_CONFIG", "PERSIA_NN_WORKER_ENTRY", "PERSIA_GPUS", "PERSIA_NATS_URL", "PERSIA_CKPT_ROOT"} {
 		delete(values, name)

@@ -131,6 +131,12 @@ class Coordinator:
                 waits.append(f"{name(key)} still runs")
             elif member["blocked"]:
                 waits.append(f"{name(key)}: {member['blocked']}")
+        # Replicas of a changed job are replaced one after the other. Each would end the
+        # attempt.
+        for role in self.settings.replicas:
+            revisions = {member["revision"] for key, member in self.members.items() if key[0] == role}
+            if len(revisions) > 1:
+                waits.append(f"replicas of {role} are being replaced")
         return waits
 
     def start(self):

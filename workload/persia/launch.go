@@ -163,7 +163,7 @@ func launchEnv(args JobArgs, role role) []corev1.EnvVar {
 		fieldEnv("PERSIA_POD_UID", "metadata.uid"),
 		fieldEnv("PERSIA_REVISION", "metadata.labels['controller-revision-hash']"),
 		{Name: "PERSIA_STATE_DIR", Value: stateDirectory(args, role)},
-		{Name: "PERSIA_FINISHED_FILE", Value: path.Join(podState, "finished")},
+		{Name: "PERSIA_IDLE_FILE", Value: path.Join(podState, "idle")},
 	}
 	if role.Name == trainer {
 		env = append(env, corev1.EnvVar{Name: "PERSIA_REPLICAS", Value: allReplicas(args)})

@@ -35,7 +35,7 @@ class Settings:
         self.run = environment.get("PERSIA_RUN", "")
         self.pod = environment.get("PERSIA_POD_UID", "")
         self.revision = environment.get("PERSIA_REVISION", "")
-        self.finished_file = environment["PERSIA_FINISHED_FILE"]
+        self.idle_file = environment["PERSIA_IDLE_FILE"]
         self.state_directory = environment["PERSIA_STATE_DIR"]
         self.checkpoints = environment.get("PERSIA_CKPT_ROOT")
         self.keep = int(environment.get("PERSIA_CKPT_KEEP", "2"))
@@ -70,6 +70,7 @@ class Replica:
 
     def run(self):
         """Do what the coordinator says until the pod is told to end."""
+        self.mark()
         while not self.stopped:
             self.watch()
             order = self.report()
@@ -113,6 +114,7 @@ class Replica:
 
     def become(self, state, reason):
         self.state, self.reason = state, reason
+        self.mark()
         log(f"attempt {self.attempt}: {state}" + (f": {reason}" if reason else ""))
 
     def report(self):
@@ -165,18 +167,20 @@ class Replica:
         elif order["order"] == coordinator.DONE:
             # What servers hold stays for those who may want it.
             self.say(f"the job is complete: {'still running' if self.state == 'running' else 'idle'}")
-            if self.state != "running":
-                self.mark_finished()
         elif order["order"] == coordinator.FAILED:
             self.end_command()
             self.say("the job has failed: idle. `pulumi up` with a change of the job starts it again")
 
-    def mark_finished(self):
-        """Leave the mark that makes an idle server count as ready."""
+    def mark(self):
+        """Leave the mark that makes a server count as ready while it runs nothing, or take
+        it away."""
         try:
-            open(self.settings.finished_file, "w").close()
+            if self.state != "running":
+                open(self.settings.idle_file, "w").close()
+            elif os.path.exists(self.settings.idle_file):
+                os.remove(self.settings.idle_file)
         except OSError as error:
-            self.say(f"{self.settings.finished_file}: {error.strerror}")
+            self.say(f"{self.settings.idle_file}: {error.strerror}")
 
     def end_command(self):
         if self.state == "running":
@@ -200,7 +204,7 @@ class Replica:
     def environment(self, resume):
         """The environment of the command in this attempt."""
         environment = checks.with_driver(dict(os.environ))
-        environment = checks.with_authority(environment, os.path.dirname(self.settings.finished_file))
+        environment = checks.with_authority(environment, os.path.dirname(self.settings.idle_file))
         environment["PERSIA_ATTEMPT"] = str(self.attempt)
         # NCCL then fails where it would hang: the names before and since PyTorch 2.2.
         environment.setdefault("NCCL_ASYNC_ERROR_HANDLING", "1")

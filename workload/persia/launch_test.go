@@ -90,7 +90,7 @@ func (j *training) startCommand(name string, command []string, env ...string) *r
 	r.process.Env = append(append(append(os.Environ(),
 		"PERSIA_ROLE="+name[:at], "REPLICA_INDEX="+name[at+1:], "PERSIA_REPLICAS="+j.replicas,
 		"PERSIA_COORDINATOR="+j.coordinator, "PERSIA_POD_UID="+name, "PERSIA_REVISION=1",
-		"PERSIA_STATE_DIR="+filepath.Join(j.dir, ".persia"), "PERSIA_FINISHED_FILE="+filepath.Join(j.dir, name+".finished"),
+		"PERSIA_STATE_DIR="+filepath.Join(j.dir, ".persia"), "PERSIA_IDLE_FILE="+filepath.Join(j.dir, name+".idle"),
 		"PERSIA_CKPT_ROOT="+filepath.Join(j.dir, "run")), j.env...), env...)
 	log, err := os.Create(r.log)
 	require.NoError(j.t, err)
@@ -206,7 +206,7 @@ func TestLaunchCompletes(t *testing.T) {
 	assert.Equal(t, "complete in attempt 1", j.becomes("complete"))
 	assert.Equal(t, []string{"stand-in: an argument"}, j.lines("arguments"))
 	server.says("the job is complete: still running")
-	j.awaits("nn-worker-0.finished")
+	j.awaits("nn-worker-0.idle")
 
 	assert.Zero(t, first.stop())
 	again := j.start("nn-worker-0", note, "PERSIA_POD_UID=another")
@@ -259,6 +259,29 @@ func TestLaunchRestartedReplica(t *testing.T) {
 	j.awaits("embedding-ps-0.attempts")
 	assert.Equal(t, 128+int(syscall.SIGTERM), server.stop())
 	j.start("embedding-ps-0", serve, "PERSIA_POD_UID=another")
+	assert.Equal(t, "complete in attempt 2", j.becomes("complete"))
+}
+
+// TestLaunchRolls: Kubernetes replaces the pods of a changed role one after the other, each
+// once the last is ready. The next attempt starts when all are replaced, so a server that
+// waits for it must count as ready.
+func TestLaunchRolls(t *testing.T) {
+	t.Parallel()
+	j := newTraining(t, "nn-worker=1,dataloader=1,embedding-ps=2")
+	work := note + `[[ $PERSIA_ATTEMPT -gt 1 ]] || exec sleep 600`
+	j.start("nn-worker-0", work)
+	j.start("dataloader-0", work)
+	servers := []*replica{j.start("embedding-ps-0", serve), j.start("embedding-ps-1", serve)}
+	j.awaits("embedding-ps-0.attempts")
+	j.awaits("embedding-ps-1.attempts")
+	assert.NoFileExists(t, filepath.Join(j.dir, "embedding-ps-1.idle"), "a server that runs is ready when it takes connections")
+
+	servers[1].stop()
+	j.start("embedding-ps-1", serve, "PERSIA_POD_UID=another", "PERSIA_REVISION=2")
+	j.becomes("replicas of embedding-ps are being replaced")
+	j.awaits("embedding-ps-1.idle")
+	servers[0].stop()
+	j.start("embedding-ps-0", serve, "PERSIA_POD_UID=another", "PERSIA_REVISION=2")
 	assert.Equal(t, "complete in attempt 2", j.becomes("complete"))
 }
 
@@ -497,7 +520,7 @@ func TestLaunchStops(t *testing.T) {
 			j.awaits("ready")
 			assert.Equal(t, test.status, r.stop())
 			assert.Equal(t, []string{"saved"}, j.lines("saved"))
-			assert.NoFileExists(t, filepath.Join(j.dir, "nn-worker-0.finished"))
+			assert.NoFileExists(t, filepath.Join(j.dir, "nn-worker-0.idle"))
 		})
 	}
 }

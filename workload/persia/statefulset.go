@@ -174,10 +174,12 @@ func pulled(args JobArgs, image string) string {
 	return args.Images.Reference(image)
 }
 
-// readiness is whether a server takes connections, or has nothing more to do. A server is not
-// ended for taking none: what it holds in memory would be lost.
+// readiness is whether a server takes connections, or none is wanted of it: the next
+// attempt starts once all replicas of a changed job are replaced, and Kubernetes replaces
+// the next one once the last is ready. A server is not ended for taking no connections:
+// what it holds in memory would be lost.
 func readiness(role role) *corev1.Probe {
-	check := fmt.Sprintf(`[[ -e $PERSIA_FINISHED_FILE ]] || exec 3<>/dev/tcp/127.0.0.1/%d`, role.port)
+	check := fmt.Sprintf(`[[ -e $PERSIA_IDLE_FILE ]] || exec 3<>/dev/tcp/127.0.0.1/%d`, role.port)
 	return &corev1.Probe{
 		ProbeHandler:   corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"/bin/bash", "-c", check}}},
 		PeriodSeconds:  10,

@@ -1,0 +1,122 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"persia/sandbox/node"
+)
+
+// TestTrain trains with PERSIA's own processes: the program, unchanged, deploys
+// examples/Pulumi.train.yaml, whose pods run on a real node.
+func TestTrain(t *testing.T) {
+	started := time.Now()
+	r := newTraining(t)
+	r.up(t)
+	for _, scenario := range []struct {
+		name string
+		test func(*testing.T)
+	}{
+		{"the example", r.testExample},
+		{"network policies", r.testPolicies},
+	} {
+		if !t.Run(scenario.name, scenario.test) {
+			return
+		}
+	}
+	peak, err := r.s.PeakMemory()
+	require.NoError(t, err)
+	fmt.Printf("TIME trainings on a real node: %s, and at most %.1f GiB with the page cache\n",
+		time.Since(started).Round(time.Second), float64(peak)/(1<<30))
+}
+
+// testExample: the stack file as it is published trains to the end.
+func (r *training) testExample(t *testing.T) {
+	for role, count := range map[string]int{"nn-worker": 2, "dataloader": 2, "embedding-worker": 2, "embedding-ps": 3} {
+		r.assertReal(t, count, r.pods("persia", "app.kubernetes.io/name="+role))
+	}
+	r.assertReal(t, 3, r.pods("nats-io", "app=nats"))
+	r.assertTrained(t, "clicks", "1", 600)
+}
+
+// assertReal sees to it that pods run on the real node.
+func (r *training) assertReal(t *testing.T, count int, pods []corev1.Pod) {
+	t.Helper()
+	nodes := r.nodes()
+	assert.Len(t, pods, count)
+	for _, pod := range pods {
+		assert.Equal(t, "real", nodes[pod.Spec.NodeName].Annotations[node.Annotation], "the node of %s", pod.Name)
+		require.NotEmpty(t, pod.Status.ContainerStatuses, pod.Name)
+		for _, container := range pod.Status.ContainerStatuses {
+			assert.True(t, strings.HasPrefix(container.ContainerID, "containerd://"), "%s: %q", pod.Name, container.ContainerID)
+		}
+	}
+}
+
+// testPolicies: what a pod of the job reaches, a pod of another namespace does not.
+func (r *training) testPolicies(t *testing.T) {
+	// Servers go on when their job is complete.
+	var reach []string
+	for _, target := range []struct{ pod, port string }{
+		{"clicks-nn-worker-0", "8886"},
+		{"clicks-embedding-worker-1", "8887"},
+		{"clicks-embedding-ps-2", "8888"},
+	} {
+		pod, err := r.CoreV1().Pods("persia").Get(t.Context(), target.pod, metav1.GetOptions{})
+		require.NoError(t, err)
+		reach = append(reach, pod.Status.PodIP+" "+target.port)
+	}
+	for _, pod := range r.pods("nats-io", "app=nats") {
+		reach = append(reach, pod.Status.PodIP+" 4222")
+	}
+	_, err := r.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "strangers"}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	for _, caller := range []struct {
+		namespace string
+		labels    map[string]string
+		want      string
+	}{
+		{"strangers", map[string]string{"persia_job": "clicks"}, "closed"},
+		{"persia", map[string]string{"persia_job": "another"}, "closed"},
+		{"persia", map[string]string{"persia_job": "clicks"}, "open"},
+	} {
+		log := r.call(t, caller.namespace, caller.labels, caller.want, reach)
+		for _, target := range reach {
+			assert.Contains(t, log, target+" "+caller.want+"\n", "%s %v", caller.namespace, caller.labels)
+		}
+	}
+}
+
+// call runs a pod that tells which addresses are open to it. A policy is enforced some
+// moments after a pod has started, and so it tries until the first address is as
+// wanted.
+func (r *training) call(t *testing.T, namespace string, labels map[string]string, want string, addresses []string) string {
+	t.Helper()
+	script := `
+		look() { if busybox nc -w 2 "$1" "$2" </dev/null >/dev/null 2>&1; then echo open; else echo closed; fi; }
+		for i in 1 2 3 4 5 6 7 8 9 10; do [ "$(look ` + addresses[0] + `)" = ` + want + ` ] && break; sleep 1; done
+		while read -r host port; do echo "$host $port $(look "$host" "$port")"; done <<END
+` + strings.Join(addresses, "\n") + "\nEND\n"
+	pod, err := r.CoreV1().Pods(namespace).Create(t.Context(), &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "caller-", Labels: labels},
+		Spec: corev1.PodSpec{
+			RestartPolicy: corev1.RestartPolicyNever,
+			Containers:    []corev1.Container{{Name: "caller", Image: "prom/pushgateway:v1.11.1", Command: []string{"/bin/sh", "-c", script}}},
+		},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		now, err := r.CoreV1().Pods(namespace).Get(t.Context(), pod.Name, metav1.GetOptions{})
+		return err == nil && (now.Status.Phase == corev1.PodSucceeded || now.Status.Phase == corev1.PodFailed)
+	}, nodePatience, 200*time.Millisecond, "%s ends", pod.Name)
+	log := r.logs(namespace, pod.Name)
+	require.NoError(t, r.CoreV1().Pods(namespace).Delete(t.Context(), pod.Name, metav1.DeleteOptions{}))
+	return log
+}

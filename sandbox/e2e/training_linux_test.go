@@ -1,0 +1,200 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"persia/sandbox"
+	"persia/sandbox/images"
+	"persia/sandbox/toolchain"
+)
+
+// trainingPatience bounds each wait for a training. An attempt takes half a minute on
+// an idle machine, and several times as long beside other tests.
+const trainingPatience = 8 * time.Minute
+
+// training is the stack of examples/Pulumi.train.yaml with other jobs, on a real node.
+type training struct {
+	cluster
+	// stacks is the folder of the stack file, and disks the node's /mnt/disks.
+	stacks, disks string
+	example       object
+}
+
+// newTraining makes the images and the sandbox. Nothing of it is up yet.
+func newTraining(t *testing.T) *training {
+	needNode(t)
+	compiled, err := toolchain.BuildNode(t.Context(), filepath.Join(repository, "sandbox", "toolchain"), filepath.Dir(tools.Kubelet), os.Stdout)
+	require.NoError(t, err)
+	archives := filepath.Join(repository, ".sandbox", "images")
+	_, err = images.Build(t.Context(), images.Args{Repository: repository, Dir: archives, Tools: compiled, Progress: os.Stdout})
+	if errors.Is(err, images.ErrNoPython) && os.Getenv("CI") == "" {
+		t.Skip(err)
+	}
+	require.NoError(t, err)
+	dir := t.TempDir()
+	r := &training{stacks: t.TempDir(), disks: filepath.Join(dir, "storage", "node")}
+	text, err := os.ReadFile(filepath.Join(repository, "examples", "Pulumi.train.yaml"))
+	require.NoError(t, err)
+	require.NoError(t, yaml.Unmarshal(text, &r.example))
+	r.write(t)
+	s, err := sandbox.New(sandbox.Options{
+		Project: repository, Stacks: r.stacks, Stack: "train", Dir: dir,
+		Tools: compiled, Executable: executable,
+		Real: sandbox.RealNode{Pool: "system", Images: archives},
+		Out:  os.Stdout,
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		if t.Failed() {
+			logFiles(t, filepath.Join(dir, "train", "node", "node.log"))
+			logFiles(t, filepath.Join(dir, "train", "node", "root", "var", "log", "containers", "*.log"))
+		}
+		assert.NoError(t, s.Down(context.Background()))
+	})
+	r.cluster = cluster{t: t, s: s}
+	return r
+}
+
+// write writes the stack file.
+func (r *training) write(t *testing.T) {
+	t.Helper()
+	text, err := yaml.Marshal(r.example)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(r.stacks, "Pulumi.train.yaml"), text, 0o600))
+}
+
+// up brings the stack up.
+func (r *training) up(t *testing.T) {
+	t.Helper()
+	started := time.Now()
+	_, err := r.s.Up(t.Context())
+	require.NoError(t, err)
+	r.cluster = newCluster(t, r.s)
+	fmt.Printf("TIME %s: up: %s\n", t.Name(), time.Since(started).Round(time.Second))
+}
+
+// await waits for the end of a job, and says what kind it is.
+func (r *training) await(t *testing.T, job string) batchv1.JobConditionType {
+	t.Helper()
+	started := time.Now()
+	var end batchv1.JobConditionType
+	require.Eventually(t, func() bool {
+		jobs, err := r.BatchV1().Jobs("persia").List(t.Context(), metav1.ListOptions{
+			LabelSelector: "app.kubernetes.io/name=completion,persia_job=" + job,
+		})
+		// The one of the job as it was before goes last.
+		if err != nil || len(jobs.Items) != 1 {
+			return false
+		}
+		for _, condition := range jobs.Items[0].Status.Conditions {
+			if condition.Status == corev1.ConditionTrue && (condition.Type == batchv1.JobComplete || condition.Type == batchv1.JobFailed) {
+				end = condition.Type
+			}
+		}
+		return end != ""
+	}, trainingPatience, time.Second, "%s ends: %s", job, &words{r, "persia", job + "-nn-worker-0"})
+	fmt.Printf("TIME %s: %s is %s after %s more\n", t.Name(), job, end, time.Since(started).Round(time.Second))
+	return end
+}
+
+// words are the last ones of a pod, looked up when a test has failed.
+type words struct {
+	r              *training
+	namespace, pod string
+}
+
+func (w *words) String() string {
+	lines := strings.Split(w.r.logs(w.namespace, w.pod), "\n")
+	return strings.Join(lines[max(0, len(lines)-30):], "\n")
+}
+
+func (r *training) logs(namespace, pod string) string {
+	stream, err := r.CoreV1().Pods(namespace).GetLogs(pod, &corev1.PodLogOptions{}).Stream(context.Background())
+	if err != nil {
+		return err.Error()
+	}
+	defer func() { _ = stream.Close() }()
+	text, err := io.ReadAll(stream)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+// assertTrained sees to it that a job is complete, has learned its rule, and has
+// trained on every batch once: the trainers' own words, and their last checkpoint's.
+func (r *training) assertTrained(t *testing.T, job, run string, batches int) {
+	t.Helper()
+	require.Equal(t, batchv1.JobComplete, r.await(t, job), "%s", &words{r, "persia", job + "-nn-worker-0"})
+	log := r.logs("persia", job+"-nn-worker-0")
+	found := regexp.MustCompile(`(?m)^RESULT (.*)$`).FindAllStringSubmatch(log, -1)
+	require.NotEmpty(t, found, "the result in the log of trainer 0:\n%s", log)
+	var result struct {
+		Trained int     `json:"trained_batches"`
+		AUC     float64 `json:"auc"`
+		Best    float64 `json:"best_auc"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(found[len(found)-1][1]), &result))
+	fmt.Printf("TIME %s: %s reaches an AUC of %.4f of %.4f with %d batches\n", t.Name(), job, result.AUC, result.Best, result.Trained)
+	assert.Equal(t, batches, result.Trained)
+	assert.Greater(t, result.Best, 0.8, "the rule can be learned")
+	assert.GreaterOrEqual(t, result.AUC, result.Best-0.01)
+
+	last := r.checkpoint(job, run)
+	assert.Equal(t, batches, last.batches)
+	text, err := os.ReadFile(filepath.Join(last.folder, "progress.json"))
+	require.NoError(t, err)
+	var progress struct{ Trained []int }
+	require.NoError(t, json.Unmarshal(text, &progress))
+	seen := map[int]bool{}
+	for _, number := range progress.Trained {
+		seen[number] = true
+	}
+	assert.Len(t, seen, batches, "batches in the last checkpoint")
+}
+
+// checkpoint is a complete one.
+type checkpoint struct {
+	folder           string
+	attempt, batches int
+}
+
+var checkpointFolder = regexp.MustCompile(`/attempt-(\d+)/batch-(\d+)/opt\.pt$`)
+
+// checkpoint is the newest complete one of a run in the claimed volume, which is a
+// folder of the host.
+func (r *training) checkpoint(job, run string) checkpoint {
+	marks, _ := filepath.Glob(filepath.Join(r.disks, "checkpoints", job, run, "attempt-*", "batch-*", "opt.pt"))
+	var newest checkpoint
+	for _, mark := range marks {
+		match := checkpointFolder.FindStringSubmatch(mark)
+		folder := filepath.Dir(mark)
+		if _, err := os.Stat(filepath.Join(folder, "embedding_dump_done")); err != nil || match == nil {
+			continue
+		}
+		attempt, _ := strconv.Atoi(match[1])
+		batches, _ := strconv.Atoi(match[2])
+		if batches > newest.batches {
+			newest = checkpoint{folder, attempt, batches}
+		}
+	}
+	return newest
+}
