@@ -21,7 +21,7 @@ func (s *Stack) imagesPlace() images.Place {
 
 // imageWarnings are about nodes that Docker Hub may refuse. How the nodes of an
 // existing cluster reach it is not known.
-func (s *Stack) imageWarnings() []string {
+func (s warner) imageWarnings() []string {
 	nodes := s.addresses().Nodes
 	if s.Cluster.Existing != nil || !s.Cluster.PrivateNodes || nodes <= mostUncached || s.Images.CachesDockerHub() {
 		return nil

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -15,7 +14,7 @@ import (
 
 // limitWarnings are about limits that no node reaches: a container that comes near one
 // takes the node down first.
-func (s *Stack) limitWarnings() []string {
+func (s warner) limitWarnings() []string {
 	var warnings []string
 	for i := range s.Jobs {
 		for _, role := range s.Jobs[i].Roles() {
@@ -31,7 +30,7 @@ func (s *Stack) limitWarnings() []string {
 	return warnings
 }
 
-func (s *Stack) limitsBeyond(path *field.Path, r corev1.ResourceRequirements, pool nodepool.Pool) []string {
+func (s warner) limitsBeyond(path *field.Path, r corev1.ResourceRequirements, pool nodepool.Pool) []string {
 	machine, ok := pool.Machine(s.MachineTypes)
 	if !ok {
 		return nil
@@ -52,40 +51,13 @@ func (s *Stack) limitsBeyond(path *field.Path, r corev1.ResourceRequirements, po
 }
 
 // spotWarnings are about what is lost with a machine that Google takes back.
-func (s *Stack) spotWarnings() []string {
+func (s warner) spotWarnings() []string {
 	var warnings []string
 	for i := range s.Jobs {
 		role := s.Jobs[i].EmbeddingParameterServer
 		if pool, ok := s.pool(role.NodePool); ok && pool.Spot {
 			warnings = append(warnings, fmt.Sprintf("%s: pool %s has spot machines, and with each that Google takes back a part of the embeddings is lost since the last checkpoint; choose a pool without spot",
 				s.pathOf(s.Jobs[i].At().Child("embeddingParameterServer", "nodePool")), pool.Name))
-		}
-	}
-	return warnings
-}
-
-// multiRegions are the locations of buckets that span regions, by the beginnings of
-// the names of those regions (Cloud Storage, "Bucket locations").
-var multiRegions = map[string][]string{
-	"US": {"us-"}, "EU": {"europe-"}, "ASIA": {"asia-"},
-	"NAM4": {"us-central1", "us-east1"}, "EUR4": {"europe-north1", "europe-west4"}, "EUR5": {"europe-west1", "europe-west2"},
-	"EUR7": {"europe-west2", "europe-west3"}, "EUR8": {"europe-west3", "europe-west6"}, "ASIA1": {"asia-northeast1", "asia-northeast2"},
-}
-
-// farBuckets are about buckets that the stack creates elsewhere than the cluster: each
-// checkpoint goes all the way, and is paid for as traffic.
-func (s *Stack) farBuckets() []string {
-	var warnings []string
-	for _, v := range s.StoredVolumes() {
-		if v.GCSFuse == nil || v.GCSFuse.Create == nil || s.Cluster.Region == "" {
-			continue
-		}
-		location := v.GCSFuse.Create.Location
-		near := strings.EqualFold(location, s.Cluster.Region) ||
-			slices.ContainsFunc(multiRegions[location], func(prefix string) bool { return strings.HasPrefix(s.Cluster.Region, prefix) })
-		if !near {
-			warnings = append(warnings, fmt.Sprintf("%s: %s is far from the cluster in %s, so that checkpoints are slow and their traffic is paid for; write location: %s, or leave it out",
-				v.Path.Child("gcsFuse", "create", "location"), location, s.Cluster.Region, s.Cluster.Region))
 		}
 	}
 	return warnings

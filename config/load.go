@@ -91,7 +91,7 @@ func StackField(key string) (reflect.StructField, bool) {
 func Load(get func(key string) (string, bool), files fs.FS) (*Stack, error) {
 	p := &check.Problems{}
 	s := decoded(p, get, files)
-	s.resolve()
+	resolver{s}.resolve()
 	v := &validator{Problems: p, stack: s}
 	v.validate()
 	if err := p.Err(); err != nil {

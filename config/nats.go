@@ -40,7 +40,7 @@ func (v *validator) natsPool(path *field.Path, settings nats.Settings) {
 
 // natsServersOn are the servers that are assigned to a pool, those of the same size
 // together, unless each has to have a node without another of its cluster.
-func (s *Stack) natsServersOn(pool string) []capacity.Pods {
+func (s planner) natsServersOn(pool string) []capacity.Pods {
 	var pods []capacity.Pods
 	var jobs [][]string
 	for _, c := range s.NATSClusters() {
@@ -67,7 +67,7 @@ func (s *Stack) natsServersOn(pool string) []capacity.Pods {
 }
 
 // natsWarnings are about numbers of servers that are not usual, each said once.
-func (s *Stack) natsWarnings() []string {
+func (s warner) natsWarnings() []string {
 	var warnings []string
 	said := map[string]bool{}
 	for _, c := range s.NATSClusters() {
@@ -96,7 +96,7 @@ var natsVariables = []string{"PERSIA_NATS_URL", "PERSIA_NATS_IP"}
 
 // dropOwnNATS removes from the jobs what the program sets itself: the address of the
 // job's NATS, as the job's manifest may have it, by the published name or its own.
-func (s *Stack) dropOwnNATS() {
+func (s resolver) dropOwnNATS() {
 	if len(s.Jobs) == 0 {
 		return
 	}

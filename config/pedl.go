@@ -35,7 +35,7 @@ func agentTaint() nodepool.Taint {
 
 // hostAgents gives the pools of PEDL's agents the label that agents look for, and the
 // taint that keeps others off. Pools that exist are not changed.
-func (s *Stack) hostAgents() {
+func (s resolver) hostAgents() {
 	if s.PEDL == nil || s.Cluster.Existing != nil {
 		return
 	}
@@ -58,7 +58,7 @@ func (s *Stack) hostAgents() {
 }
 
 // hostsAgents reports whether agents run on the nodes of a pool.
-func (s *Stack) hostsAgents(pool nodepool.Pool) bool {
+func hostsAgents(s *Stack, pool nodepool.Pool) bool {
 	return s.PEDL != nil && pool.Labels[pedl.AgentTaint.Key] == pedl.AgentTaint.Value
 }
 
@@ -105,7 +105,7 @@ func (v *validator) agentPools(path *field.Path, names []string) {
 func (v *validator) wholeNodes() {
 	const taken = "hosts agents of PEDL, which presume that they have its nodes for themselves; choose another pool, or take this one out of " + pedlKey + ".agent.nodePools"
 	check := func(path *field.Path, name string) {
-		if pool, ok := v.stack.pool(name); ok && v.stack.hostsAgents(pool) {
+		if pool, ok := v.stack.pool(name); ok && hostsAgents(v.stack, pool) {
 			v.Invalid(path.Child("nodePool"), name, taken)
 		}
 	}
@@ -129,7 +129,7 @@ func (s *Stack) PEDLDatabase() (volume.Volume, bool) {
 
 // pedlPods are PEDL's pods that are assigned to a pool. Agents are counted with each
 // node.
-func (s *Stack) pedlPods(pool string) []capacity.Pods {
+func (s planner) pedlPods(pool string) []capacity.Pods {
 	var pods []capacity.Pods
 	if s.PEDL == nil {
 		return nil
@@ -147,7 +147,7 @@ func (s *Stack) pedlPods(pool string) []capacity.Pods {
 }
 
 // pedlWarnings are what a valid stack may not have meant of PEDL.
-func (s *Stack) pedlWarnings() []string {
+func (s warner) pedlWarnings() []string {
 	if s.PEDL == nil {
 		return nil
 	}

@@ -12,8 +12,13 @@ import (
 	"persia/config/pod"
 )
 
+// planner counts what runs on the node pools of a stack.
+type planner struct{ *Stack }
+
 // Plan is what the stack's node pools must hold, and what they do.
-func (s *Stack) Plan() capacity.Plan {
+func (s *Stack) Plan() capacity.Plan { return planner{s}.plan() }
+
+func (s planner) plan() capacity.Plan {
 	var pools []capacity.Pool
 	var usage []capacity.Usage
 	for _, p := range s.Pools() {
@@ -42,7 +47,7 @@ func (s *Stack) Plan() capacity.Plan {
 	return plan
 }
 
-func (s *Stack) price(machineType string, spot bool) (float64, bool) {
+func (s planner) price(machineType string, spot bool) (float64, bool) {
 	price := s.MachineTypes[machineType].HourlyPrice
 	if spot {
 		price = s.MachineTypes[machineType].SpotHourlyPrice
@@ -51,7 +56,7 @@ func (s *Stack) price(machineType string, spot bool) (float64, bool) {
 }
 
 // nodeRoom is what a node of a pool leaves to the pods that are assigned to it.
-func (s *Stack) nodeRoom(p nodepool.Pool) capacity.Resources {
+func (s planner) nodeRoom(p nodepool.Pool) capacity.Resources {
 	machine, _ := p.Machine(s.MachineTypes)
 	room := capacity.Allocatable(machine)
 	room.Pods = int64(p.MaxPodsPerNode)
@@ -67,14 +72,14 @@ func (s *Stack) nodeRoom(p nodepool.Pool) capacity.Resources {
 			room = room.Minus(capacity.DriverInstaller)
 		}
 	}
-	if s.hostsAgents(p) {
+	if hostsAgents(s.Stack, p) {
 		room = room.Minus(pod.Requests(s.PEDL.Agent.Resources))
 	}
 	return room
 }
 
 // podsOn are the pods that are assigned to a pool.
-func (s *Stack) podsOn(pool string) []capacity.Pods {
+func (s planner) podsOn(pool string) []capacity.Pods {
 	var pods []capacity.Pods
 	for _, kind := range job.Kinds() {
 		pods = append(pods, s.rolesOn(pool, kind)...)
@@ -87,7 +92,7 @@ func (s *Stack) podsOn(pool string) []capacity.Pods {
 }
 
 // systemPods are those of the system pool that no stack file tells of.
-func (s *Stack) systemPods() []capacity.Pods {
+func (s planner) systemPods() []capacity.Pods {
 	operators, gateways, completions := 0, 0, 0
 	if s.UsesOperator() {
 		operators = 1
@@ -111,7 +116,7 @@ func (s *Stack) systemPods() []capacity.Pods {
 
 // rolesOn are the replicas of one part of all jobs that are assigned to a pool,
 // those of the same size together.
-func (s *Stack) rolesOn(pool string, kind job.Kind) []capacity.Pods {
+func (s planner) rolesOn(pool string, kind job.Kind) []capacity.Pods {
 	var sizes []capacity.Resources
 	replicas, jobs := map[capacity.Resources]int{}, map[capacity.Resources][]string{}
 	for i := range s.Jobs {
@@ -157,7 +162,11 @@ func (v *validator) capacity() {
 			v.Invalid(path, pool.Nodes, "nodes of %s hold no %s; choose a larger machine type", pool.Machine.Type, pool.TooLarge[0].Name)
 			continue
 		}
-		v.Invalid(path, pool.Nodes, "%s; write %d", tooFew(pool), v.stack.wholeZones(pool.Name, pool.Needed))
+		needed := pool.Needed
+		if p, _ := v.stack.pool(pool.Name); v.stack.Cluster.Existing == nil {
+			needed = p.WholeZones(needed)
+		}
+		v.Invalid(path, pool.Nodes, "%s; write %d", tooFew(pool), needed)
 	}
 }
 
@@ -191,14 +200,4 @@ func (v *validator) nodesPath(pool string) *field.Path {
 		}
 	}
 	return field.NewPath(clusterKey, "systemPool", "nodes")
-}
-
-// wholeZones rounds a number of nodes up to what can be spread over the zones of a
-// pool with a fixed number.
-func (s *Stack) wholeZones(pool string, nodes int) int {
-	p, _ := s.pool(pool)
-	if zones := p.ZoneCount(); p.Nodes != nil && s.Cluster.Existing == nil {
-		return (nodes + zones - 1) / zones * zones
-	}
-	return nodes
 }

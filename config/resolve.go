@@ -2,8 +2,11 @@ package config
 
 import "persia/config/nodepool"
 
+// resolver completes a stack.
+type resolver struct{ *Stack }
+
 // resolve completes what one topic takes from another, once each has its defaults.
-func (s *Stack) resolve() {
+func (s resolver) resolve() {
 	if s.Cluster.Existing == nil {
 		s.Cluster.Resolve(nodepool.Pool{Zones: s.Cluster.Zones}.ZoneCount())
 	}

@@ -84,7 +84,7 @@ func (v *validator) fits(path *field.Path, who string, r corev1.ResourceRequirem
 	if _, ok := pool.Machine(v.stack.MachineTypes); !ok {
 		return
 	}
-	room := v.stack.nodeRoom(pool)
+	room := planner{v.stack}.nodeRoom(pool)
 	fit := func(name corev1.ResourceName, left *resource.Quantity, text string) {
 		if q, at, ok := pod.Asked(path, r, name); ok && q.Cmp(*left) > 0 {
 			v.Invalid(at, q.String(), "%s fits no node of pool %q: of %s, GKE and the pods of every node leave %s; ask for less%s",
@@ -111,7 +111,7 @@ func (v *validator) orMachines(r corev1.ResourceRequirements, pool nodepool.Pool
 		if m.GPUs > 0 {
 			other.GPU = &nodepool.GPU{Type: m.GPUType, Count: m.GPUs}
 		}
-		return v.stack.nodeRoom(other)
+		return planner{v.stack}.nodeRoom(other)
 	})
 	if len(types) == 0 {
 		return ""

@@ -28,7 +28,7 @@ func (s *Stack) GCSFuseSidecar(j *job.Job, role *job.Role) (capacity.Resources, 
 
 // podRequests is what the scheduler counts of a replica of a role, with the
 // container that its mounts bring.
-func (s *Stack) podRequests(j *job.Job, role *job.Role) capacity.Resources {
+func (s planner) podRequests(j *job.Job, role *job.Role) capacity.Resources {
 	sidecar, _ := s.GCSFuseSidecar(j, role)
 	return pod.Requests(role.Resources).Plus(sidecar)
 }

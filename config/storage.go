@@ -2,7 +2,6 @@ package config
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -10,7 +9,6 @@ import (
 	"persia/capacity"
 	"persia/config/job"
 	"persia/config/nodepool"
-	"persia/config/pedl"
 	"persia/config/volume"
 	"persia/gcp"
 )
@@ -77,53 +75,24 @@ func (s *Stack) volumePool(pool nodepool.Pool) volume.Pool {
 	return p
 }
 
-// StoredVolume is a volume of the stack, and where it is written in the stack file.
-type StoredVolume struct {
-	volume.Volume
-	Path *field.Path
-}
-
 // StoredVolumes are all volumes of the stack: those of the jobs, and that of PEDL's
 // database.
-func (s *Stack) StoredVolumes() []StoredVolume {
-	var volumes []StoredVolume
+func (s *Stack) StoredVolumes() []volume.Stored {
+	var volumes []volume.Stored
 	for i, v := range s.Storage {
-		volumes = append(volumes, StoredVolume{v, field.NewPath(storageKey).Index(i)})
+		volumes = append(volumes, volume.Stored{Volume: v, Path: field.NewPath(storageKey).Index(i), Contents: "checkpoints"})
 	}
 	if v, ok := s.PEDLDatabase(); ok {
-		volumes = append(volumes, StoredVolume{v, field.NewPath(pedlKey, "postgresql", "persistence")})
+		volumes = append(volumes, volume.Stored{Volume: v, Path: field.NewPath(pedlKey, "postgresql", "persistence"), Contents: "of PEDL's data"})
 	}
 	return volumes
 }
 
-// contents is what is on a volume.
-func (v StoredVolume) contents() string {
-	if v.Name == pedl.VolumeName {
-		return "of PEDL's data"
-	}
-	return "checkpoints"
-}
-
 // createdDisks are the disks that the stack creates for volumes.
-func (s *Stack) createdDisks() []capacity.Disk {
+func (s planner) createdDisks() []capacity.Disk {
 	var disks []capacity.Disk
 	for _, v := range s.StoredVolumes() {
 		disks = append(disks, v.Source().Disks(v.SizeGiB())...)
 	}
 	return disks
-}
-
-// storageWarnings are about data that is deleted.
-func (s *Stack) storageWarnings() []string {
-	var warnings []string
-	for _, v := range s.StoredVolumes() {
-		if v.DeletesData() {
-			warnings = append(warnings, fmt.Sprintf("%s: `pulumi destroy` deletes %s with all %s, as the stack file says", v.Path, v.Source(), v.contents()))
-		}
-		if g := v.GCSFuse; g != nil && g.Create != nil && g.Create.DeleteNoncurrent != nil {
-			rule := g.Create.DeleteNoncurrent
-			warnings = append(warnings, fmt.Sprintf("%s: Cloud Storage deletes what was overwritten or deleted in %s/%s after %d days, as the stack file says", v.Path, g, rule.Prefix, rule.AfterDays))
-		}
-	}
-	return warnings
 }

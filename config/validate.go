@@ -15,10 +15,10 @@ type validator struct {
 }
 
 func (v *validator) validate() {
-	v.project()
 	if v.stack.Cluster.Existing != nil {
 		v.existingCluster()
 	} else {
+		check.Project(v.Problems, field.NewPath(projectKey), v.stack.Project)
 		v.stack.Cluster.Check(v.Problems, field.NewPath(clusterKey), v.stack.addresses())
 		v.systemPool()
 	}

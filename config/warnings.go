@@ -11,19 +11,25 @@ import (
 // mostNATS is how many servers NATS is commonly run with at most.
 const mostNATS = 9
 
+// warner finds what a valid stack may not have meant.
+type warner struct{ *Stack }
+
 // Warnings are what a valid stack may not have meant.
 func (s *Stack) Warnings() []string {
-	warnings := s.storageWarnings()
-	warnings = append(warnings, s.imageWarnings()...)
-	warnings = append(warnings, s.natsWarnings()...)
-	warnings = append(warnings, s.farBuckets()...)
-	warnings = append(warnings, s.limitWarnings()...)
-	warnings = append(warnings, s.spotWarnings()...)
-	warnings = append(warnings, s.pedlWarnings()...)
-	return append(warnings, s.jobWarnings()...)
+	w := warner{s}
+	var warnings []string
+	for _, v := range s.StoredVolumes() {
+		warnings = append(warnings, v.Warnings(s.Cluster.Region)...)
+	}
+	warnings = append(warnings, w.imageWarnings()...)
+	warnings = append(warnings, w.natsWarnings()...)
+	warnings = append(warnings, w.limitWarnings()...)
+	warnings = append(warnings, w.spotWarnings()...)
+	warnings = append(warnings, w.pedlWarnings()...)
+	return append(warnings, w.jobWarnings()...)
 }
 
-func (s *Stack) jobWarnings() []string {
+func (s warner) jobWarnings() []string {
 	var warnings []string
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
@@ -47,7 +53,7 @@ func (s *Stack) jobWarnings() []string {
 
 // unsupportedGPU is the type of the trainers' GPUs if upstream's default image cannot
 // compute on them.
-func (s *Stack) unsupportedGPU(j *job.Job) (string, bool) {
+func (s warner) unsupportedGPU(j *job.Job) (string, bool) {
 	pool, ok := s.pool(j.NNWorker.NodePool)
 	if !ok || pool.GPU == nil || j.NNWorker.Image != "" || pod.GPUs(j.NNWorker.Resources) == 0 {
 		return "", false

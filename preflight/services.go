@@ -6,6 +6,7 @@ import (
 	"persia/config"
 	clusterconfig "persia/config/cluster"
 	"persia/config/images"
+	"persia/config/volume"
 )
 
 // Service is an API of Google Cloud that a stack uses.
@@ -67,16 +68,16 @@ func Services(s *config.Stack) []Service {
 func always(*config.Stack) bool { return true }
 
 // anyVolume looks at the volumes of the jobs and at that of PEDL's database.
-func anyVolume(s *config.Stack, is func(config.StoredVolume) bool) bool {
+func anyVolume(s *config.Stack, is func(volume.Stored) bool) bool {
 	return slices.ContainsFunc(s.StoredVolumes(), is)
 }
 
-func needsAPI(name string) func(config.StoredVolume) bool {
-	return func(v config.StoredVolume) bool { return v.Source().API() == name }
+func needsAPI(name string) func(volume.Stored) bool {
+	return func(v volume.Stored) bool { return v.Source().API() == name }
 }
 
 // hasKey reports whether the stack creates storage with a key of Cloud KMS.
-func hasKey(v config.StoredVolume) bool {
+func hasKey(v volume.Stored) bool {
 	creation := v.Creation()
 	return creation != nil && creation.KMSKey != ""
 }

@@ -57,7 +57,7 @@ func findStorage(ctx *pulumi.Context, cfg *config.Stack) (*storedData, error) {
 // reaches it without its network, and Google deletes no network with an instance in
 // it.
 func (d *storedData) keepsNetwork(cfg *config.Stack) bool {
-	return len(d.left) > 0 || slices.ContainsFunc(cfg.StoredVolumes(), func(v config.StoredVolume) bool {
+	return len(d.left) > 0 || slices.ContainsFunc(cfg.StoredVolumes(), func(v volume.Stored) bool {
 		return inNetwork(v) && !v.DeletesData()
 	})
 }
@@ -65,13 +65,13 @@ func (d *storedData) keepsNetwork(cfg *config.Stack) bool {
 // hasNetwork reports whether the network exists, by an instance of the stack's that
 // is in it.
 func (d *storedData) hasNetwork(cfg *config.Stack) bool {
-	return len(d.left) > 0 || slices.ContainsFunc(cfg.StoredVolumes(), func(v config.StoredVolume) bool {
+	return len(d.left) > 0 || slices.ContainsFunc(cfg.StoredVolumes(), func(v volume.Stored) bool {
 		return inNetwork(v) && d.found[v.Name].Network == cfg.Cluster.Name
 	})
 }
 
 // inNetwork reports whether the stack creates storage in its own network.
-func inNetwork(v config.StoredVolume) bool {
+func inNetwork(v volume.Stored) bool {
 	_, ok := v.Source().(*volume.Filestore)
 	return ok && v.Creates()
 }

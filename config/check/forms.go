@@ -13,11 +13,22 @@ import (
 )
 
 var (
-	regionForm = regexp.MustCompile(`^[a-z]+-[a-z]+[0-9]+$`)
-	zoneForm   = regexp.MustCompile(`^[a-z]+-[a-z]+[0-9]+-[a-z]$`)
-	keyForm    = regexp.MustCompile(`^projects/[^/]+/locations/([a-z0-9-]+)/keyRings/[a-zA-Z0-9_-]{1,63}/cryptoKeys/[a-zA-Z0-9_-]{1,63}$`)
-	keyVersion = regexp.MustCompile(`/cryptoKeyVersions/[0-9]+$`)
+	regionForm  = regexp.MustCompile(`^[a-z]+-[a-z]+[0-9]+$`)
+	zoneForm    = regexp.MustCompile(`^[a-z]+-[a-z]+[0-9]+-[a-z]$`)
+	projectForm = regexp.MustCompile(`^[a-z][a-z0-9-]{4,28}[a-z0-9]$`)
+	keyForm     = regexp.MustCompile(`^projects/[^/]+/locations/([a-z0-9-]+)/keyRings/[a-zA-Z0-9_-]{1,63}/cryptoKeys/[a-zA-Z0-9_-]{1,63}$`)
+	keyVersion  = regexp.MustCompile(`/cryptoKeyVersions/[0-9]+$`)
 )
+
+// Project checks the id of a project of Google Cloud.
+func Project(p *Problems, at *field.Path, id string) {
+	switch {
+	case id == "":
+		p.Required(at, "write the id of the Google Cloud project, like my-project-123")
+	case !projectForm.MatchString(id):
+		p.Invalid(at, id, "must be a project id: 6 to 30 lower case letters, digits and hyphens, starting with a letter and not ending with a hyphen; `gcloud projects list` shows yours")
+	}
+}
 
 // Region reports what is no region of Google Cloud.
 func Region(p *Problems, at *field.Path, region string) {

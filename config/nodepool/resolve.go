@@ -144,6 +144,16 @@ func (p Pool) ZoneCount() int {
 	return len(p.Zones)
 }
 
+// WholeZones rounds a number of nodes up to what can be spread over the zones of a pool
+// with a fixed number.
+func (p Pool) WholeZones(nodes int) int {
+	if p.Nodes == nil {
+		return nodes
+	}
+	zones := p.ZoneCount()
+	return (nodes + zones - 1) / zones * zones
+}
+
 // Machine is the machine of a pool with the GPUs attached to it.
 func (p Pool) Machine(machines Machines) (gcp.Machine, bool) {
 	m, ok := machines.Lookup(p.MachineType)

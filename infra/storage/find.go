@@ -7,7 +7,6 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"persia/config"
 	"persia/config/volume"
 	"persia/kube"
 )
@@ -38,7 +37,7 @@ type fixed struct{ field, wanted, is string }
 // what an earlier life of the stack has left is found again, and what the stack must
 // not take, shrink or replace is refused. On an existing cluster, which has no
 // project, nothing is asked.
-func Find(ctx *pulumi.Context, project, network string, volumes []config.StoredVolume) (map[string]Found, error) {
+func Find(ctx *pulumi.Context, project, network string, volumes []volume.Stored) (map[string]Found, error) {
 	found, problems := map[string]Found{}, field.ErrorList{}
 	for _, stored := range volumes {
 		find := backendOf(stored.Source()).find

@@ -8,7 +8,6 @@ import (
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	"persia/config"
 	"persia/config/volume"
 )
 
@@ -25,7 +24,7 @@ type Record struct {
 }
 
 // Records are those of volumes and of what they have left behind.
-func Records(volumes []config.StoredVolume, left []Record) []Record {
+func Records(volumes []volume.Stored, left []Record) []Record {
 	records := make([]Record, 0, len(volumes)+len(left))
 	for _, v := range volumes {
 		records = append(records, Record{Volume: v.Name, Source: v.Sources})
@@ -78,7 +77,7 @@ func (r Record) identity() string {
 
 // Moved warns of volumes whose storage is another one than after the last update:
 // what was on them is not there, and a training would start anew.
-func Moved(previous []Record, volumes []config.StoredVolume, found map[string]Found) []string {
+func Moved(previous []Record, volumes []volume.Stored, found map[string]Found) []string {
 	var warnings []string
 	for _, v := range volumes {
 		i := slices.IndexFunc(previous, func(r Record) bool { return r.Volume == v.Name })
@@ -101,7 +100,7 @@ func Moved(previous []Record, volumes []config.StoredVolume, found map[string]Fo
 // destroy may delete, an update deletes as soon as the program no longer registers
 // it. So an update that no longer creates what the last one was told to delete with
 // the stack is refused, until the storage is kept or gone.
-func Deleted(ctx *pulumi.Context, project, network string, previous []Record, volumes []config.StoredVolume) error {
+func Deleted(ctx *pulumi.Context, project, network string, previous []Record, volumes []volume.Stored) error {
 	for _, r := range previous {
 		source := r.Source.Source()
 		if source == nil || source.Creation() == nil || !source.Creation().DeletesData || createdBy(volumes, r) {
@@ -123,8 +122,8 @@ func Deleted(ctx *pulumi.Context, project, network string, previous []Record, vo
 	return nil
 }
 
-func createdBy(volumes []config.StoredVolume, r Record) bool {
-	return slices.ContainsFunc(volumes, func(v config.StoredVolume) bool {
+func createdBy(volumes []volume.Stored, r Record) bool {
+	return slices.ContainsFunc(volumes, func(v volume.Stored) bool {
 		return v.Creates() && v.Identity() == r.identity()
 	})
 }
@@ -132,7 +131,7 @@ func createdBy(volumes []config.StoredVolume, r Record) bool {
 // Left are the Filestore instances that earlier updates have created and that no
 // volume has any more, as long as they exist: Google refuses to delete a network
 // with an instance in it.
-func Left(ctx *pulumi.Context, project, network string, previous []Record, volumes []config.StoredVolume) ([]Record, error) {
+func Left(ctx *pulumi.Context, project, network string, previous []Record, volumes []volume.Stored) ([]Record, error) {
 	var left []Record
 	for _, r := range previous {
 		instance, ok := r.Source.Source().(*volume.Filestore)

@@ -6,7 +6,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"persia/config"
 	"persia/config/volume"
 )
 
@@ -17,12 +16,12 @@ func TestMoved(t *testing.T) {
 		return volume.Sources{GCSFuse: &volume.GCSFuse{Bucket: name, Create: &volume.CreateBucket{}}}
 	}
 	disk := volume.Sources{PersistentDisk: &volume.PersistentDisk{Disk: "d", Project: "p", Zones: []string{"us-central1-a"}}}
-	stored := func(name string, sources volume.Sources) []config.StoredVolume {
-		return []config.StoredVolume{{Volume: volume.Volume{Name: name, Sources: sources}, Path: field.NewPath("persia:storage").Index(0)}}
+	stored := func(name string, sources volume.Sources) []volume.Stored {
+		return []volume.Stored{{Volume: volume.Volume{Name: name, Sources: sources}, Path: field.NewPath("persia:storage").Index(0)}}
 	}
 	previous := []Record{{Volume: "a", Source: bucket("old")}, {Source: bucket("left")}}
 	for name, test := range map[string]struct {
-		volumes []config.StoredVolume
+		volumes []volume.Stored
 		found   map[string]Found
 		want    []string
 	}{
