@@ -102,8 +102,12 @@ func finishIdentity(object, body map[string]any, _ map[string]string) {
 	object["member"] = "serviceAccount:" + fmt.Sprint(body["email"])
 }
 
-// prepareCluster gives exclusions the names that the API keeps them by.
+// prepareCluster says that a block of authorized networks turns them on, and gives
+// exclusions the names that the API keeps them by.
 func prepareCluster(body map[string]any) {
+	if networks, ok := body["masterAuthorizedNetworksConfig"].(map[string]any); ok {
+		networks["enabled"] = true
+	}
 	policy, _ := body["maintenancePolicy"].(map[string]any)
 	window, _ := policy["window"].(map[string]any)
 	if window == nil {
