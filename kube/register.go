@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -37,6 +38,7 @@ func (o *Object) Version() pulumi.Output {
 var kinds = runtime.NewScheme()
 
 func init() {
+	utilruntime.Must(admissionv1.AddToScheme(kinds))
 	utilruntime.Must(appsv1.AddToScheme(kinds))
 	utilruntime.Must(batchv1.AddToScheme(kinds))
 	utilruntime.Must(corev1.AddToScheme(kinds))

@@ -59,6 +59,10 @@ func Deploy(ctx *pulumi.Context) error {
 	if err != nil {
 		return err
 	}
+	policies, err := newPolicies(ctx, cfg, inCluster)
+	if err != nil {
+		return err
+	}
 	namespace, err := persia.NewNamespace(ctx, "persia", persia.NamespaceArgs{
 		HostPaths:         cfg.MountsHostPaths(),
 		ManagedPrometheus: hasManagedPrometheus(cfg.Cluster),
@@ -70,15 +74,15 @@ func Deploy(ctx *pulumi.Context) error {
 	if err != nil {
 		return err
 	}
-	brokers, err := newNATS(ctx, cfg, slices.Concat(priorities.Objects, namespace.Objects), inCluster)
+	brokers, err := newNATS(ctx, cfg, slices.Concat(priorities.Objects, policies.Objects, namespace.Objects), inCluster)
 	if err != nil {
 		return err
 	}
-	operator, err := newJobOperator(ctx, cfg, namespace.Objects, inCluster)
+	operator, err := newJobOperator(ctx, cfg, slices.Concat(policies.Objects, namespace.Objects), inCluster)
 	if err != nil {
 		return err
 	}
-	jobNeeds := slices.Concat(driver.Objects, priorities.Objects, namespace.Objects, claims(volumes), operator)
+	jobNeeds := slices.Concat(driver.Objects, priorities.Objects, policies.Objects, namespace.Objects, claims(volumes), operator)
 	jobs, err := newJobs(ctx, cfg, brokers, volumes, jobNeeds, inCluster)
 	if err != nil {
 		return err

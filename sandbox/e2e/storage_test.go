@@ -391,7 +391,7 @@ func (c cluster) createHolder(claim string) {
 	_, err := c.CoreV1().Pods("persia").Create(c.t.Context(), &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "holder"},
 		Spec: corev1.PodSpec{
-			Containers: []corev1.Container{{Name: "holder", Image: "busybox"}},
+			Containers: []corev1.Container{{Name: "holder", Image: byDigest}},
 			Volumes: []corev1.Volume{{Name: "held", VolumeSource: corev1.VolumeSource{
 				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim},
 			}}},

@@ -35,6 +35,9 @@ const (
 	lameDuckSeconds = 30
 )
 
+// Images are those of the operator, and of what runs beside the servers.
+func Images() []string { return []string{operatorImage, reloaderImage, metricsImage} }
+
 // spec is what the operator reads of a NatsCluster (pkg/apis/nats/v1alpha2 of
 // v0.8.3), as far as the program writes it. Whatever stands elsewhere, like
 // resources directly in a spec, the operator ignores without a word.

@@ -98,7 +98,7 @@ func completionPod(args JobArgs) corev1.PodSpec {
 		Containers: []corev1.Container{{
 			Name: "completion",
 			// The gateway's image has a shell and wget.
-			Image:   args.Images.Reference(metricsGatewayImage),
+			Image:   args.Images.Reference(MetricsGatewayImage),
 			Command: []string{"/bin/sh", "-c", completeScript},
 			Env:     completionEnv(args),
 			Resources: corev1.ResourceRequirements{

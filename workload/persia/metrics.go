@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	metricsGatewayImage = "prom/pushgateway:v1.11.1"
+	// MetricsGatewayImage is the image of the gateway that the roles push metrics to.
+	MetricsGatewayImage = "prom/pushgateway:v1.11.1"
 	metricsGatewayPort  = 9091
 	// The image's own user, nobody.
 	metricsGatewayUser = 65534
@@ -88,7 +89,7 @@ func metricsDeployment(args JobArgs) *appsv1.Deployment {
 		AutomountServiceAccountToken: &no,
 		Containers: []corev1.Container{{
 			Name:  "pushgateway",
-			Image: args.Images.Reference(metricsGatewayImage),
+			Image: args.Images.Reference(MetricsGatewayImage),
 			Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: metricsGatewayPort}},
 			ReadinessProbe: &corev1.Probe{
 				ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{

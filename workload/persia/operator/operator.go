@@ -15,8 +15,8 @@ const (
 	Namespace = "persia-operator"
 
 	operatorName = "persia-operator"
-	// Upstream has published no other tag.
-	operatorImage = "persiaml/persia-cpu-runtime:latest"
+	// Image is the operator's. Upstream has published no other tag.
+	Image = "persiaml/persia-cpu-runtime:latest"
 	// Any user but root: the program writes only to /tmp.
 	operatorUser = 1000
 	temporary    = "/tmp"
@@ -72,7 +72,7 @@ func operator(args OperatorArgs, kind kube.Kind) kube.Operator {
 		Role:          podRules(),
 		ClusterRole:   jobRules(),
 		Container: corev1.Container{
-			Image:           args.Images.Reference(operatorImage),
+			Image:           args.Images.Reference(Image),
 			ImagePullPolicy: corev1.PullAlways,
 			Args:            []string{"persia-k8s-utils", "operator"},
 			Env:             []corev1.EnvVar{{Name: "HOME", Value: temporary}},

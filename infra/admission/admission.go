@@ -1,0 +1,76 @@
+package admission
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+
+	"persia/kube"
+)
+
+// Args says what is admitted where.
+type Args struct {
+	// Namespaces are those of the stack. No pod there shares its node's namespaces or is
+	// privileged.
+	Namespaces []string
+	// ImageNamespaces are those of them where images are known: by digest, or from the
+	// repositories of Images.
+	ImageNamespaces []string
+	// Images are all that the stack runs in ImageNamespaces.
+	Images []string
+	// ClaimNamespaces are those whose bound claims are not deleted by hand.
+	ClaimNamespaces []string
+}
+
+// Policies are in force in the namespaces of a stack.
+type Policies struct {
+	pulumi.ResourceState
+
+	// Objects are what pods come after.
+	Objects []pulumi.CustomResource
+}
+
+// NewPolicies registers the policies, each with what puts it into force.
+func NewPolicies(ctx *pulumi.Context, name string, args Args, opts ...pulumi.ResourceOption) (*Policies, error) {
+	component := &Policies{}
+	if err := ctx.RegisterComponentResource("persia:admission:Policies", name, component, opts...); err != nil {
+		return nil, err
+	}
+	for _, policy := range []*admissionv1.ValidatingAdmissionPolicy{
+		podsPolicy(name+"-pods", args.Namespaces),
+		imagesPolicy(name+"-images", args.ImageNamespaces, repositories(args.Images)),
+		claimsPolicy(name+"-claims", args.ClaimNamespaces),
+	} {
+		registered, err := kube.Register(ctx, policy.Name, policy, pulumi.Parent(component))
+		if err != nil {
+			return nil, err
+		}
+		inForce, err := kube.Register(ctx, policy.Name, binding(policy), kube.Child(component, []pulumi.CustomResource{registered}))
+		if err != nil {
+			return nil, err
+		}
+		component.Objects = append(component.Objects, inForce)
+	}
+	return component, ctx.RegisterResourceOutputs(component, pulumi.Map{})
+}
+
+// repositories are images without tag and digest, as they are written: the policy sees
+// the text of a pod, and docker.io/library/nats is another than nats.
+func repositories(images []string) []string {
+	var names []string
+	for _, image := range images {
+		names = append(names, repository(image))
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func repository(image string) string {
+	image, _, _ = strings.Cut(image, "@")
+	if tag := strings.LastIndex(image, ":"); tag > strings.LastIndex(image, "/") {
+		return image[:tag]
+	}
+	return image
+}

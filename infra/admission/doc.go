@@ -1,0 +1,5 @@
+// Package admission keeps out of a stack's namespaces what nothing of the stack needs:
+// pods that take over their node, images that nobody has named, and the deletion of
+// checkpoint claims by hand. The API server itself enforces the policies; there is no
+// webhook to fail.
+package admission

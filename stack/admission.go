@@ -1,0 +1,45 @@
+package stack
+
+import (
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+
+	"persia/config"
+	"persia/infra/admission"
+	"persia/workload/nats"
+	"persia/workload/pedl"
+	"persia/workload/persia"
+	"persia/workload/persia/operator"
+)
+
+// newPolicies registers what the API server admits in the namespaces of the stack.
+func newPolicies(ctx *pulumi.Context, cfg *config.Stack, inCluster pulumi.ResourceOption) (*admission.Policies, error) {
+	jobs := []string{persia.NamespaceName, nats.Namespace, operator.Namespace}
+	data := []string{persia.NamespaceName, pedl.NamespaceName}
+	return admission.NewPolicies(ctx, "persia", admission.Args{
+		Namespaces:      append(jobs, pedl.NamespaceName, pedl.AgentNamespaceName),
+		ImageNamespaces: jobs,
+		Images:          imagesOf(cfg),
+		ClaimNamespaces: data,
+	}, inCluster)
+}
+
+// imagesOf are all images that the stack runs beside PEDL's, as they are pulled: with
+// credentials, without, and by the name that the stack file has.
+func imagesOf(cfg *config.Stack) []string {
+	named := append(nats.Images(), persia.MetricsGatewayImage, operator.Image)
+	for _, cluster := range cfg.NATSClusters() {
+		named = append(named, cluster.Image)
+	}
+	for i := range cfg.Jobs {
+		for _, role := range cfg.Jobs[i].Roles() {
+			named = append(named, role.Image, role.DefaultImage)
+		}
+	}
+	var images []string
+	for _, image := range named {
+		if image != "" {
+			images = append(images, image, cfg.Images.Reference(image), cfg.Images.PrivateReference(image))
+		}
+	}
+	return images
+}
