@@ -44,6 +44,7 @@ type engine struct {
 	sandbox *Sandbox
 	cli     *cli
 	stack   auto.Stack
+	cloud   *gcp.Provider
 	close   func() error
 }
 
@@ -101,7 +102,12 @@ func (s *Sandbox) newEngine(ctx context.Context) (*engine, error) {
 	}
 	// The providers answer until the CLI has ended, whatever ends it.
 	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	providers, err := serveProviders(serving, cluster, machines, s.storageDir(), s.real.Pool)
+	cloud, err := gcp.New(gcpVersion, cluster, machines, google.New(s.storageDir(), google.Settings{}), s.real.Pool)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	providers, err := serveProviders(serving, cloud)
 	if err != nil {
 		cancel()
 		return nil, err
@@ -129,7 +135,7 @@ func (s *Sandbox) newEngine(ctx context.Context) (*engine, error) {
 	if err != nil {
 		return nil, errors.Join(err, end())
 	}
-	return &engine{sandbox: s, cli: cli, stack: selected, close: end}, nil
+	return &engine{sandbox: s, cli: cli, stack: selected, cloud: cloud, close: end}, nil
 }
 
 // restConfig is the control plane's, or nil when it does not run.
@@ -142,16 +148,12 @@ func (s *Sandbox) restConfig(ctx context.Context) (*rest.Config, error) {
 
 // serveProviders serves the sandbox's providers until ctx ends, and returns
 // where, as PULUMI_DEBUG_PROVIDERS wants it.
-func serveProviders(ctx context.Context, cluster *rest.Config, machines gcp.Machines, storageDir, realPool string) (string, error) {
-	simulated, err := gcp.New(gcpVersion, cluster, machines, google.New(storageDir, google.Settings{}), realPool)
+func serveProviders(ctx context.Context, cloud *gcp.Provider) (string, error) {
+	served, err := provider.Serve(ctx, cloud)
 	if err != nil {
 		return "", err
 	}
-	cloud, err := provider.Serve(ctx, simulated)
-	if err != nil {
-		return "", err
-	}
-	addresses := fmt.Sprintf("gcp:%d", cloud.Port())
+	addresses := fmt.Sprintf("gcp:%d", served.Port())
 	if officialKubernetes() {
 		return addresses, nil
 	}

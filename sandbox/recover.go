@@ -27,6 +27,9 @@ import (
 // and exists is taken into the state, as pulumi refresh --import-pending-creates
 // does, because the provider refuses to make it again.
 func (e *engine) recover(ctx context.Context) error {
+	if err := e.cloud.Resume(ctx); err != nil {
+		return err
+	}
 	underWay, err := e.sandbox.state().UnderWay()
 	if err != nil {
 		return err
@@ -64,9 +67,7 @@ type pendingOperation struct {
 	Resource json.RawMessage `json:"resource"`
 }
 
-// importCreates takes the Kubernetes objects that were being made into the state.
-// Of Google Cloud's, the simulation forgets what was not finished, and finds
-// storage again.
+// importCreates takes what was being made, and exists, into the state.
 func (e *engine) importCreates(ctx context.Context) error {
 	exported, err := e.stack.Export(ctx)
 	if err != nil {
@@ -80,12 +81,21 @@ func (e *engine) importCreates(ctx context.Context) error {
 	if err != nil || len(created) == 0 {
 		return err
 	}
-	provider, err := e.sandbox.kubernetesProvider(ctx)
+	kube, err := e.sandbox.kubernetesProvider(ctx)
 	if err != nil {
 		return err
 	}
 	for _, create := range created {
-		found, err := provider.Read(ctx, plugin.ReadRequest{URN: create.urn, ID: create.id, Inputs: create.inputs})
+		var provider plugin.Provider = kube
+		create.id, err = object.InputsID(create.inputs)
+		if create.urn.Type().Package() == "gcp" {
+			provider = e.cloud
+			create.id, err = e.cloud.ID(create.urn, create.inputs)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", create.urn, err)
+		}
+		found, err := provider.Read(ctx, plugin.ReadRequest{URN: create.urn, ID: create.id, Inputs: create.inputs, State: create.inputs})
 		// An error with an object is of one that is not ready.
 		if err != nil && found.ID == "" {
 			return fmt.Errorf("%s: %w", create.urn, err)
@@ -103,7 +113,7 @@ func (e *engine) importCreates(ctx context.Context) error {
 	return e.stack.Import(ctx, exported)
 }
 
-// pendingCreate is a Kubernetes object that was being made.
+// pendingCreate is a resource that was being made.
 type pendingCreate struct {
 	urn    resource.URN
 	id     resource.ID
@@ -126,8 +136,8 @@ func readDeployment(text json.RawMessage) (*deployment, error) {
 	return d, nil
 }
 
-// takeCreates removes the creates of Kubernetes objects from the pending
-// operations, and returns them.
+// takeCreates removes the creates of Kubernetes objects and of Google Cloud's
+// resources from the pending operations, and returns them.
 func (d *deployment) takeCreates() ([]pendingCreate, error) {
 	var created []pendingCreate
 	var others []json.RawMessage
@@ -143,16 +153,13 @@ func (d *deployment) takeCreates() ([]pendingCreate, error) {
 		if err := json.Unmarshal(operation.Resource, &made); err != nil {
 			return nil, fmt.Errorf("pending_operations: %w", err)
 		}
-		if operation.Type != "creating" || made.URN.Type().Package() != "kubernetes" {
+		pkg := made.URN.Type().Package()
+		if operation.Type != "creating" || pkg != "kubernetes" && pkg != "gcp" {
 			others = append(others, text)
 			continue
 		}
 		create := pendingCreate{urn: made.URN, inputs: resource.NewPropertyMapFromMap(made.Inputs)}
 		if err := json.Unmarshal(operation.Resource, &create.fields); err != nil {
-			return nil, fmt.Errorf("%s: %w", made.URN, err)
-		}
-		var err error
-		if create.id, err = object.InputsID(create.inputs); err != nil {
 			return nil, fmt.Errorf("%s: %w", made.URN, err)
 		}
 		created = append(created, create)
@@ -161,9 +168,11 @@ func (d *deployment) takeCreates() ([]pendingCreate, error) {
 	return created, nil
 }
 
-// add puts an object that was made into the resources.
+// add puts a resource that was made into the resources. What it was asked to be
+// stands for what it is until the state is refreshed: some of it no API knows, such as
+// the provider's own protection of a cluster.
 func (d *deployment) add(create pendingCreate) error {
-	create.fields["id"] = create.id
+	create.fields["id"], create.fields["outputs"] = create.id, create.fields["inputs"]
 	text, err := json.Marshal(create.fields)
 	if err != nil {
 		return fmt.Errorf("%s: %w", create.urn, err)

@@ -4,13 +4,12 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
 // TestImportCreates: of the operations under way when the engine was killed, the
-// creates of Kubernetes objects become resources, and all else stays as it was.
+// creates of what exists become resources, and all else stays as it was.
 func TestImportCreates(t *testing.T) {
 	const claim = "urn:pulumi:dev::persia::kubernetes:core/v1:PersistentVolumeClaim::claim"
 	state, err := readDeployment([]byte(`{
@@ -20,13 +19,14 @@ func TestImportCreates(t *testing.T) {
 			{"type": "creating", "resource": {"urn": "` + claim + `", "custom": true, "parent": "p", "inputs": {
 				"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "claim", "namespace": "persia"}}}},
 			{"type": "deleting", "resource": {"urn": "urn:pulumi:dev::persia::kubernetes:core/v1:Secret::other"}},
-			{"type": "creating", "resource": {"urn": "urn:pulumi:dev::persia::gcp:storage/bucket:Bucket::bucket"}}
+			{"type": "creating", "resource": {"urn": "urn:pulumi:dev::persia::gcp:storage/bucket:Bucket::bucket"}},
+			{"type": "creating", "resource": {"urn": "urn:pulumi:dev::persia::pulumi:providers:kubernetes::kubernetes"}}
 		]}`))
 	require.NoError(t, err)
 	created, err := state.takeCreates()
 	require.NoError(t, err)
-	require.Len(t, created, 1)
-	assert.Equal(t, resource.ID("persia/claim"), created[0].id)
+	require.Len(t, created, 2)
+	created[0].id = "persia/claim"
 	require.NoError(t, state.add(created[0]))
 
 	text, err := state.write()
@@ -43,5 +43,6 @@ func TestImportCreates(t *testing.T) {
 	require.Len(t, written.Resources, 2)
 	assert.Equal(t, "persia/claim", written.Resources[1]["id"])
 	assert.Equal(t, "p", written.Resources[1]["parent"])
+	assert.Equal(t, written.Resources[1]["inputs"], written.Resources[1]["outputs"])
 	assert.Len(t, written.Pending, 2)
 }

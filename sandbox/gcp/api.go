@@ -3,11 +3,13 @@ package gcp
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+	"k8s.io/client-go/kubernetes"
 
 	"persia/sandbox/gcp/google"
 )
@@ -25,13 +27,19 @@ type api struct {
 }
 
 func (a *api) Create(ctx context.Context, kind, name string, request google.Body) error {
-	if err := a.Cloud.Create(kind, name, request); err != nil {
+	created := false
+	err := a.operate(ctx, kind, name, func() error {
+		err := a.Cloud.Create(kind, name, request)
+		created = err == nil
 		return err
-	}
-	err := a.apply(ctx, kind, name)
-	if err != nil {
+	})
+	if err != nil && created {
 		// A resource that could not be made is not there.
-		if undone := a.Cloud.Delete(kind, name); undone != nil {
+		undone := a.Cloud.Delete(kind, name)
+		if !transient(err) {
+			undone = errors.Join(undone, a.complete(ctx, operation{kind, name}))
+		}
+		if undone != nil {
 			return fmt.Errorf("%w; and %w", err, undone)
 		}
 	}
@@ -39,26 +47,11 @@ func (a *api) Create(ctx context.Context, kind, name string, request google.Body
 }
 
 func (a *api) Update(ctx context.Context, kind, name, field string, value any) error {
-	if err := a.Cloud.Update(kind, name, field, value); err != nil {
-		return err
-	}
-	return a.apply(ctx, kind, name)
+	return a.operate(ctx, kind, name, func() error { return a.Cloud.Update(kind, name, field, value) })
 }
 
-// apply makes the control plane agree with a cluster or a node pool.
-func (a *api) apply(ctx context.Context, kind, name string) error {
-	if kind != clusterKind && kind != nodePoolKind {
-		return nil
-	}
-	properties, err := a.properties(kind, name)
-	if err != nil {
-		return err
-	}
-	progress := func(message string) { a.provider.progress(ctx, message) }
-	if kind == clusterKind {
-		return a.gke.applyCluster(ctx, properties, progress)
-	}
-	return a.gke.applyNodePool(ctx, properties, progress)
+func (a *api) Delete(ctx context.Context, kind, name string) error {
+	return a.operate(ctx, kind, name, func() error { return a.Cloud.Delete(kind, name) })
 }
 
 // properties are those of a resource as the APIs have it. An autoscaled pool has no
@@ -86,33 +79,13 @@ func (a *api) Get(ctx context.Context, kind, name string) (google.Body, error) {
 	case nodePoolKind:
 		var properties resource.PropertyMap
 		if properties, err = a.properties(kind, name); err == nil {
-			body["nodeCount"], err = a.gke.countNodes(ctx, properties)
+			err = a.steadily(ctx, func(kubernetes.Interface) (err error) {
+				body["nodeCount"], err = a.gke.countNodes(ctx, properties)
+				return err
+			})
 		}
 	}
 	return body, err
-}
-
-func (a *api) Delete(ctx context.Context, kind, name string) error {
-	var properties resource.PropertyMap
-	if kind == clusterKind || kind == nodePoolKind {
-		body, err := a.Cloud.Get(kind, name)
-		if err != nil || body == nil {
-			return err
-		}
-		if properties, err = a.properties(kind, name); err != nil {
-			return err
-		}
-	}
-	if err := a.Cloud.Delete(kind, name); err != nil {
-		return err
-	}
-	switch kind {
-	case clusterKind:
-		return a.gke.removeCluster(ctx)
-	case nodePoolKind:
-		return a.gke.removeNodePool(ctx, properties)
-	}
-	return nil
 }
 
 // access says in a cluster's body how to reach the control plane that stands for

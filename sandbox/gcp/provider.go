@@ -23,6 +23,7 @@ type Provider struct {
 	version   string
 	log       provider.Logger
 	cloud     *google.Cloud
+	api       *api
 	terraform *terraform.Provider
 }
 
@@ -41,7 +42,8 @@ func New(version string, cluster *rest.Config, machines Machines, cloud *google.
 
 func newProvider(version string, gke gke, cloud *google.Cloud) (*Provider, error) {
 	p := &Provider{version: version, cloud: cloud}
-	planner, err := terraform.New(&api{Cloud: cloud, gke: gke, provider: p})
+	p.api = &api{Cloud: cloud, gke: gke, provider: p}
+	planner, err := terraform.New(p.api)
 	p.terraform = planner
 	return p, err
 }
@@ -162,6 +164,18 @@ func (p *Provider) Delete(ctx context.Context, req plugin.DeleteRequest) (plugin
 	}
 	return plugin.DeleteResponse{}, p.terraform.Delete(ctx, req.URN.Type(), req.ID, req.Outputs)
 }
+
+// ID is the identifier of the resource that inputs describe.
+func (p *Provider) ID(urn resource.URN, inputs resource.PropertyMap) (resource.ID, error) {
+	if err := p.known(urn); err != nil {
+		return "", err
+	}
+	return p.terraform.ID(urn.Type(), inputs), nil
+}
+
+// Resume completes what clusters and node pools were in the middle of when a command
+// was killed, as GKE does by itself. The control plane must run.
+func (p *Provider) Resume(ctx context.Context) error { return p.api.resume(ctx) }
 
 func (p *Provider) known(urn resource.URN) error {
 	if !p.terraform.Has(urn.Type()) {

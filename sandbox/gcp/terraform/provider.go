@@ -112,6 +112,13 @@ func (p *Provider) Check(ctx context.Context, req plugin.CheckRequest) (plugin.C
 	return resp, nil
 }
 
+// ID is the identifier of the resource that inputs describe.
+func (p *Provider) ID(token tokens.Type, inputs resource.PropertyMap) resource.ID {
+	object, _ := toTerraform(p.fields(token), inputs)
+	kind := p.cruds[p.names[token]].kind
+	return resource.ID(kind.identifier(func(field string) string { return fmt.Sprint(object[field]) }))
+}
+
 // plan is what a resource is to become.
 type plan struct {
 	prior shim.InstanceState

@@ -1,0 +1,172 @@
+package gcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+)
+
+// operationLabel is on the ConfigMaps, in kube-system, of the operations that are
+// under way.
+const operationLabel = "sandbox.persia.com/operation"
+
+// The keys of an operation in its ConfigMap.
+const (
+	operationKind = "kind"
+	operationName = "name"
+)
+
+const (
+	// unreachableTimeout is how long an operation outlasts a control plane that does
+	// not answer. GKE's own operations do not depend on it.
+	unreachableTimeout = 2 * time.Minute
+	unreachablePoll    = 500 * time.Millisecond
+)
+
+// operation is a change of a cluster or a node pool, which GKE carries out by itself:
+// it goes on when whoever asked for it is killed. Here the next command completes it,
+// so it is written down before it begins.
+type operation struct{ kind, name string }
+
+// operate changes what the API keeps of a resource, and then the control plane.
+func (a *api) operate(ctx context.Context, kind, name string, change func() error) error {
+	if kind != clusterKind && kind != nodePoolKind {
+		return change()
+	}
+	op := operation{kind, name}
+	if err := a.begin(ctx, op); err != nil {
+		return err
+	}
+	if err := change(); err != nil {
+		return errors.Join(err, a.end(ctx, op))
+	}
+	return a.complete(ctx, op)
+}
+
+// complete carries an operation out, and strikes it out unless the next command may
+// have more luck.
+func (a *api) complete(ctx context.Context, op operation) error {
+	err := a.carryOut(ctx, op)
+	if transient(err) {
+		return err
+	}
+	return errors.Join(err, a.end(ctx, op))
+}
+
+// begin writes an operation down.
+func (a *api) begin(ctx context.Context, op operation) error {
+	written := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: op.configMap(), Labels: map[string]string{operationLabel: "true"}},
+		Data:       map[string]string{operationKind: op.kind, operationName: op.name},
+	}
+	return a.steadily(ctx, func(client kubernetes.Interface) error {
+		_, err := client.CoreV1().ConfigMaps(written.Namespace).Create(ctx, written, metav1.CreateOptions{})
+		return except(err, apierrors.IsAlreadyExists)
+	})
+}
+
+// carryOut makes the control plane agree with what the API keeps.
+func (a *api) carryOut(ctx context.Context, op operation) error {
+	body, err := a.Cloud.Get(op.kind, op.name)
+	if err != nil {
+		return err
+	}
+	if body == nil {
+		return a.steadily(ctx, func(kubernetes.Interface) error { return a.remove(ctx, op) })
+	}
+	properties, err := a.properties(op.kind, op.name)
+	if err != nil {
+		return err
+	}
+	progress := func(message string) { a.provider.progress(ctx, message) }
+	return a.steadily(ctx, func(kubernetes.Interface) error {
+		if op.kind == clusterKind {
+			return a.gke.applyCluster(ctx, properties, progress)
+		}
+		return a.gke.applyNodePool(ctx, properties, progress)
+	})
+}
+
+// remove takes what is left of a cluster or a node pool out of the control plane.
+func (a *api) remove(ctx context.Context, op operation) error {
+	if op.kind == clusterKind {
+		return a.gke.removeCluster(ctx)
+	}
+	_, below, _ := strings.Cut(op.name, "/clusters/")
+	cluster, _, _ := strings.Cut(below, "/")
+	return a.gke.removeNodePool(ctx, resource.PropertyMap{
+		"cluster": resource.NewProperty(cluster), "name": resource.NewProperty(path.Base(op.name)),
+	})
+}
+
+func (a *api) end(ctx context.Context, op operation) error {
+	return a.steadily(ctx, func(client kubernetes.Interface) error {
+		err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Delete(ctx, op.configMap(), metav1.DeleteOptions{})
+		return except(err, apierrors.IsNotFound)
+	})
+}
+
+// resume completes the operations of a command that was killed.
+func (a *api) resume(ctx context.Context) error {
+	var list *corev1.ConfigMapList
+	err := a.steadily(ctx, func(client kubernetes.Interface) (err error) {
+		list, err = client.CoreV1().ConfigMaps(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{LabelSelector: operationLabel})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, written := range list.Items {
+		op := operation{written.Data[operationKind], written.Data[operationName]}
+		if err := a.complete(ctx, op); err != nil {
+			return fmt.Errorf("complete the operation on %s: %w", op.name, err)
+		}
+	}
+	return nil
+}
+
+// configMap is the name of the operation's. A resource has one operation at a time.
+func (o operation) configMap() string {
+	hash := fnv.New64a()
+	fmt.Fprint(hash, o.kind, " ", o.name)
+	return fmt.Sprintf("operation.%016x", hash.Sum64())
+}
+
+// steadily tries again while the control plane does not answer.
+func (a *api) steadily(ctx context.Context, do func(kubernetes.Interface) error) error {
+	client, err := a.gke.client()
+	if err != nil {
+		return err
+	}
+	polled := wait.PollUntilContextTimeout(ctx, unreachablePoll, unreachableTimeout, true, func(context.Context) (bool, error) {
+		err = do(client)
+		return !transient(err), nil
+	})
+	if err == nil {
+		return polled
+	}
+	return err
+}
+
+// transient reports whether an error is that of a control plane that does not answer
+// now and may do so later.
+func transient(err error) bool {
+	var unreached *url.Error
+	if errors.As(err, &unreached) {
+		return true
+	}
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && (status.Status().Code >= 500 || status.Status().Code == 429)
+}
