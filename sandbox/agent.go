@@ -11,6 +11,7 @@ import (
 
 	"persia/sandbox/agent"
 	"persia/sandbox/controlplane"
+	"persia/sandbox/gcp"
 	"persia/sandbox/gcp/autoscaler"
 	"persia/sandbox/gcp/loadbalancer"
 )
@@ -27,6 +28,7 @@ func RunAgent(ctx context.Context, dir, kubeconfig, natsOperator string) error {
 	logger := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return autoscaler.Run(ctx, config, logger) })
+	group.Go(func() error { return gcp.RepairPools(ctx, config, logger) })
 	group.Go(func() error { return loadbalancer.Run(ctx, config, logger) })
 	group.Go(func() error { return controlplane.RetryCleanups(ctx, config, logger) })
 	group.Go(func() error {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
@@ -34,7 +35,7 @@ type AutoscaledPool struct {
 	announcement *corev1.ConfigMap
 }
 
-// NewAutoscaledPool reads a pool from its ConfigMap.
+// NewAutoscaledPool reads a pool, autoscaled or of a fixed size, from its ConfigMap.
 func NewAutoscaledPool(announcement *corev1.ConfigMap) (AutoscaledPool, error) {
 	var inputs map[string]any
 	if err := json.Unmarshal([]byte(announcement.Data[inputsKey]), &inputs); err != nil {
@@ -119,7 +120,8 @@ func (p AutoscaledPool) Current(ctx context.Context, client kubernetes.Interface
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}
-	return err == nil && now.UID == p.announcement.UID && now.ResourceVersion == p.announcement.ResourceVersion, err
+	return err == nil && now.UID == p.announcement.UID && now.ResourceVersion == p.announcement.ResourceVersion &&
+		maps.Equal(now.Labels, p.announcement.Labels), err
 }
 
 // Announcement is the ConfigMap of a pool.
@@ -147,16 +149,18 @@ func announcementName(inputs resource.PropertyMap) string {
 	return expand("node-pool.${cluster}.${name}", inputs)
 }
 
-// announce tells the autoscaler of a pool, or that the pool is no longer its
-// concern. Nodes of queued provisioning come with a ProvisioningRequest, not with
-// pods.
+// announce describes a pool to the autoscaler, or to the repair of fixed pools. Nodes
+// of queued provisioning come with a ProvisioningRequest, not with pods.
 func announce(ctx context.Context, client kubernetes.Interface, inputs resource.PropertyMap, machines Machines) error {
-	if len(object(inputs, "autoscaling")) == 0 || queued(inputs) {
+	if queued(inputs) {
 		return retract(ctx, client, inputs)
 	}
 	announcement, err := Announcement(inputs, machines)
 	if err != nil {
 		return err
+	}
+	if len(object(inputs, "autoscaling")) == 0 {
+		announcement.Labels = map[string]string{fixedLabel: "true"}
 	}
 	configMaps := client.CoreV1().ConfigMaps(announcement.Namespace)
 	_, err = configMaps.Update(ctx, announcement, metav1.UpdateOptions{})
@@ -166,7 +170,7 @@ func announce(ctx context.Context, client kubernetes.Interface, inputs resource.
 	return err
 }
 
-// retract takes a pool from the autoscaler.
+// retract takes a pool from whoever looks after it.
 func retract(ctx context.Context, client kubernetes.Interface, inputs resource.PropertyMap) error {
 	err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Delete(ctx, announcementName(inputs), metav1.DeleteOptions{})
 	return except(err, apierrors.IsNotFound)

@@ -68,11 +68,14 @@ func (g gke) applyNodePool(ctx context.Context, inputs resource.PropertyMap, pro
 		return err
 	}
 	if g.isReal(inputs) {
-		if err := pool.makeReal(); err != nil {
-			return err
+		// Its machine is the sandbox's.
+		if err = pool.makeReal(); err == nil {
+			err = retract(ctx, client, inputs)
 		}
+	} else {
+		err = announce(ctx, client, inputs, g.machines)
 	}
-	if err := announce(ctx, client, inputs, g.machines); err != nil {
+	if err != nil {
 		return err
 	}
 	existing, err := listNodes(ctx, client, inputs)
