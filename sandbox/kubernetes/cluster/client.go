@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -83,7 +84,33 @@ func (c *Client) mapping(gvk schema.GroupVersionKind) (*meta.RESTMapping, error)
 		return nil, fmt.Errorf("listing what the API server offers: %w", err)
 	}
 	c.mapper = restmapper.NewDiscoveryRESTMapper(groups)
-	return c.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	mapping, err := c.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if meta.IsNoMatchError(err) {
+		if failed := c.listed(gvk); failed != nil {
+			c.mapper = nil
+			return nil, failed
+		}
+	}
+	return mapping, err
+}
+
+// listed returns an error if a kind that was not found may be there all the same: the
+// list of groups silently leaves out those that the API server failed to list. A kind
+// that is not there counts as deleted, with all of its objects.
+func (c *Client) listed(gvk schema.GroupVersionKind) error {
+	resources, err := c.discovery.ServerResourcesForGroupVersion(gvk.GroupVersion().String())
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("listing what the API server offers in %s: %w", gvk.GroupVersion(), err)
+	}
+	for _, found := range resources.APIResources {
+		if found.Kind == gvk.Kind {
+			return fmt.Errorf("the API server did not list %s at first", gvk)
+		}
+	}
+	return nil
 }
 
 // AwaitKind waits for a kind that the API server does not offer yet.
