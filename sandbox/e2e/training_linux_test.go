@@ -45,7 +45,7 @@ func newTraining(t *testing.T) *training {
 	require.NoError(t, err)
 	archives := filepath.Join(repository, ".sandbox", "images")
 	_, err = images.Build(t.Context(), images.Args{Repository: repository, Dir: archives, Tools: compiled, Progress: os.Stdout})
-	if errors.Is(err, images.ErrNoPython) && os.Getenv("CI") == "" {
+	if errors.Is(err, images.ErrNoPython) && os.Getenv("CI") != "true" {
 		t.Skip(err)
 	}
 	require.NoError(t, err)
