@@ -1,0 +1,253 @@
+package layout
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	mostLines        = 400
+	mostPackageLines = 1500
+	mostMethods      = 25
+)
+
+// toSplit are the files, packages and types that are larger, and still to be divided.
+// Entries are only ever removed.
+var toSplit = []string{
+	"preflight/preflight_test.go",
+	"sandbox.Sandbox",
+	"sandbox/controlplane.Cluster",
+	"sandbox/e2e.cluster",
+	"sandbox/e2e/capacity_test.go",
+	"sandbox/e2e/pedl_test.go",
+	"sandbox/e2e/storage_test.go",
+	"sandbox/gcp",
+	"sandbox/gcp/nodepool_test.go",
+	"sandbox/gcp/provider_test.go",
+	"sandbox/gcp/terraform",
+	"tests/pedl_test.go",
+	"tests/storage_test.go",
+	"workload/persia/launch_test.go",
+}
+
+// topics are the packages of one topic of a stack file each, and what of config they
+// import beside the shared pieces.
+var topics = map[string][]string{
+	"cluster": nil, "images": nil, "nodepool": nil, "volume": nil, "nats": nil,
+	"job":  {"nats"},   // a job has settings of NATS of its own
+	"pedl": {"volume"}, // a volume may hold its database
+}
+
+// shared are the packages of config that every topic may import.
+var shared = []string{"check", "decode", "pod"}
+
+// file is a source file of either module.
+type file struct {
+	// path is from the root of the repository.
+	path  string
+	lines int
+	ast   *ast.File
+}
+
+func (f file) folder() string { return path.Dir(f.path) }
+
+func (f file) isTest() bool { return strings.HasSuffix(f.path, "_test.go") }
+
+// imports are the folders of this repository that the file imports.
+func (f file) imports() []string {
+	var folders []string
+	for _, spec := range f.ast.Imports {
+		imported, err := strconv.Unquote(spec.Path.Value)
+		if folder, own := strings.CutPrefix(imported, "persia/"); own && err == nil {
+			folders = append(folders, folder)
+		}
+	}
+	return folders
+}
+
+// TestSizes holds that files, packages and types can be read at once.
+func TestSizes(t *testing.T) {
+	files, packages, types := map[string]int{}, map[string]int{}, map[string]int{}
+	for _, f := range source(t) {
+		files[f.path] = f.lines
+		if !f.isTest() {
+			packages[f.folder()] += f.lines
+		}
+		for _, declaration := range f.ast.Decls {
+			if function, ok := declaration.(*ast.FuncDecl); ok && function.Recv != nil {
+				types[f.folder()+"."+receiver(function)]++
+			}
+		}
+	}
+	large := slices.Concat(
+		over(files, mostLines, "lines"),
+		over(packages, mostPackageLines, "lines without tests"),
+		over(types, mostMethods, "methods"))
+	for _, found := range large {
+		if slices.Contains(toSplit, found.name) {
+			t.Logf("still to be divided: %s", found)
+			continue
+		}
+		t.Errorf("%s; divide it", found)
+	}
+}
+
+// finding is what is larger than it may be.
+type finding struct {
+	name       string
+	size, most int
+	unit       string
+}
+
+func (f finding) String() string {
+	return fmt.Sprintf("%s has %d %s, over %d", f.name, f.size, f.unit, f.most)
+}
+
+func over(sizes map[string]int, most int, unit string) []finding {
+	var found []finding
+	for _, name := range slices.Sorted(maps.Keys(sizes)) {
+		if sizes[name] > most {
+			found = append(found, finding{name, sizes[name], most, unit})
+		}
+	}
+	return found
+}
+
+// receiver is the name of the type that a method is declared on.
+func receiver(method *ast.FuncDecl) string {
+	of := method.Recv.List[0].Type
+	for {
+		switch inner := of.(type) {
+		case *ast.StarExpr:
+			of = inner.X
+		case *ast.IndexExpr:
+			of = inner.X
+		case *ast.Ident:
+			return inner.Name
+		default:
+			return fmt.Sprintf("%T", of)
+		}
+	}
+}
+
+// TestTopicsStandAlone: what a topic of a stack file needs of another arrives as an
+// argument.
+func TestTopicsStandAlone(t *testing.T) {
+	seen := map[string]bool{}
+	for _, f := range source(t) {
+		topic, ok := strings.CutPrefix(f.folder(), "config/")
+		allowed, isTopic := topics[topic]
+		if !ok || f.isTest() {
+			continue
+		}
+		seen[topic] = true
+		for _, folder := range f.imports() {
+			imported, ofConfig := strings.CutPrefix(folder, "config/")
+			switch {
+			case folder == "config":
+				t.Errorf("%s imports config, which imports it", f.path)
+			case folder == "gcp", folder == "capacity":
+			case ofConfig && (slices.Contains(shared, imported) || slices.Contains(allowed, imported)):
+			case isTopic:
+				t.Errorf("%s imports %s; a topic imports %s, gcp and capacity", f.path, folder, strings.Join(append(shared, allowed...), ", "))
+			}
+		}
+	}
+	for topic := range topics {
+		assert.True(t, seen[topic], "there is no config/%s", topic)
+	}
+}
+
+// TestFoldersHaveNoCycle: the folders at the root depend on each other in one direction.
+func TestFoldersHaveNoCycle(t *testing.T) {
+	imports := map[string]map[string]bool{}
+	for _, f := range source(t) {
+		if f.isTest() {
+			continue
+		}
+		from := top(f.path)
+		for _, folder := range f.imports() {
+			if to := top(folder + "/"); to != from {
+				if imports[from] == nil {
+					imports[from] = map[string]bool{}
+				}
+				imports[from][to] = true
+			}
+		}
+	}
+	for _, start := range slices.Sorted(maps.Keys(imports)) {
+		if cycle := cycleFrom(start, start, imports, map[string]bool{}); cycle != nil {
+			t.Errorf("%s imports itself by %s", start, strings.Join(cycle, ", "))
+		}
+	}
+}
+
+// top is the folder at the root that a path is in.
+func top(file string) string {
+	folder, _, inside := strings.Cut(file, "/")
+	if !inside {
+		return "main"
+	}
+	return folder
+}
+
+// cycleFrom is a way from a folder back to the start, if there is one.
+func cycleFrom(folder, start string, imports map[string]map[string]bool, seen map[string]bool) []string {
+	seen[folder] = true
+	for _, next := range slices.Sorted(maps.Keys(imports[folder])) {
+		if next == start {
+			return []string{folder}
+		}
+		if !seen[next] {
+			if way := cycleFrom(next, start, imports, seen); way != nil {
+				return append([]string{folder}, way...)
+			}
+		}
+	}
+	return nil
+}
+
+// source parses all Go files of the repository that people write.
+func source(t *testing.T) []file {
+	t.Helper()
+	const root = "../.."
+	var files []file
+	set := token.NewFileSet()
+	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() && name != root && (strings.HasPrefix(entry.Name(), ".") || slices.Contains([]string{"node_modules", "testdata", "bin", "dist"}, entry.Name())) {
+			return filepath.SkipDir
+		}
+		if entry.IsDir() || filepath.Ext(name) != ".go" {
+			return nil
+		}
+		parsed, err := parser.ParseFile(set, name, nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		if ast.IsGenerated(parsed) {
+			return nil
+		}
+		relative, err := filepath.Rel(root, name)
+		files = append(files, file{filepath.ToSlash(relative), set.File(parsed.Pos()).LineCount() - 1, parsed})
+		return err
+	})
+	require.NoError(t, err)
+	require.Greater(t, len(files), 100, "the repository's files")
+	return files
+}
