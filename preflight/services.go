@@ -1,7 +1,9 @@
 package preflight
 
 import (
+	"maps"
 	"slices"
+	"strings"
 
 	"persia/config"
 	clusterconfig "persia/config/cluster"
@@ -19,7 +21,7 @@ type Service struct {
 	needed func(*config.Stack) bool
 }
 
-// services are all that a stack can need.
+// services are all that a stack can need, but for those of its volumes.
 var services = []Service{
 	{"compute.googleapis.com", "network, nodes, disks", always},
 	{"container.googleapis.com", "the cluster", always},
@@ -43,19 +45,25 @@ var services = []Service{
 	{"artifactregistry.googleapis.com", "images.caches that the stack creates", func(s *config.Stack) bool {
 		return slices.ContainsFunc(s.Images.Caches, images.Cache.Created)
 	}},
-	{"file.googleapis.com", "volumes with filestore", func(s *config.Stack) bool {
-		return anyVolume(s, needsAPI("file.googleapis.com"))
-	}},
-	{"storage.googleapis.com", "volumes with gcsFuse", func(s *config.Stack) bool {
-		return anyVolume(s, needsAPI("storage.googleapis.com"))
-	}},
 	{"cloudkms.googleapis.com", "keys: cluster.encryption, and kmsKey of volumes", func(s *config.Stack) bool {
 		return s.Cluster.Encryption != clusterconfig.Encryption{} || anyVolume(s, hasKey)
 	}},
 }
 
 // AllServices are the APIs that a stack can need.
-func AllServices() []Service { return slices.Clone(services) }
+func AllServices() []Service {
+	all := slices.Clone(services)
+	fields := volume.Fields()
+	for _, api := range slices.Sorted(maps.Keys(fields)) {
+		listed := slices.ContainsFunc(services, func(s Service) bool { return s.Name == api })
+		if api != "" && !listed {
+			all = append(all, Service{api, "volumes with " + strings.Join(fields[api], ", "), func(s *config.Stack) bool {
+				return anyVolume(s, needsAPI(api))
+			}})
+		}
+	}
+	return all
+}
 
 // Services are the APIs that a stack needs. On an existing cluster it needs none.
 func Services(s *config.Stack) []Service {

@@ -72,8 +72,8 @@ func (d *storedData) hasNetwork(cfg *config.Stack) bool {
 
 // inNetwork reports whether the stack creates storage in its own network.
 func inNetwork(v volume.Stored) bool {
-	_, ok := v.Source().(*volume.Filestore)
-	return ok && v.Creates()
+	creation := v.Creation()
+	return creation != nil && creation.InNetwork
 }
 
 func newVolumes(ctx *pulumi.Context, cfg *config.Stack, data *storedData, needs []pulumi.CustomResource, inCluster pulumi.ResourceOption) ([]*storage.Volume, error) {

@@ -66,7 +66,7 @@ func (v *Volume) CheckSource(p *check.Problems, path *field.Path, place Place) {
 	}
 	switch len(given) {
 	case 0:
-		p.Required(path.Child("gcsFuse"), "write where the data is: gcsFuse with a bucket, or one of hostPath, local, nfs, iscsi, filestore, persistentDisk or csi")
+		p.Required(path.Child("gcsFuse"), "write where the data is, in one of %s", check.Or(fields()))
 	case 1:
 		given[0].check(p, path.Child(given[0].Field()), place)
 	default:

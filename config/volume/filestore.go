@@ -73,7 +73,7 @@ func (f *Filestore) Creation() *Creation {
 	if f.Create == nil {
 		return nil
 	}
-	return &Creation{KMSKey: f.Create.KMSKey, DeletesData: f.Create.DeleteWithStack != ""}
+	return &Creation{KMSKey: f.Create.KMSKey, DeletesData: f.Create.DeleteWithStack != "", InNetwork: true}
 }
 
 func (f *Filestore) traits() traits { return traits{access: corev1.ReadWriteMany, deletable: true} }

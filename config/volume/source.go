@@ -2,6 +2,7 @@ package volume
 
 import (
 	"fmt"
+	"reflect"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -10,7 +11,8 @@ import (
 	"persia/config/check"
 )
 
-// Sources are the kinds of source that a volume may have. Exactly one is given.
+// Sources are the kinds of source that a volume may have: each field is a [Source].
+// Exactly one is given.
 type Sources struct {
 	HostPath       *HostPath       `json:"hostPath,omitempty"`
 	Local          *Local          `json:"local,omitempty"`
@@ -54,6 +56,9 @@ type Source interface {
 type Creation struct {
 	// KMSKey encrypts the storage, or is empty for Google's own key.
 	KMSKey string
+	// InNetwork says that the storage is in the network of the cluster, which cannot go
+	// before it.
+	InNetwork bool
 	// DeletesData says that `pulumi destroy` deletes the storage with its data.
 	DeletesData bool
 }
@@ -72,28 +77,44 @@ type traits struct {
 	deletable bool
 }
 
-// given are the sources that are written. This is the only list of all kinds.
+// given are the sources that are written.
 func (s *Sources) given() []Source {
-	kinds := []struct {
-		given  bool
-		source Source
-	}{
-		{s.HostPath != nil, s.HostPath},
-		{s.Local != nil, s.Local},
-		{s.NFS != nil, s.NFS},
-		{s.ISCSI != nil, s.ISCSI},
-		{s.Filestore != nil, s.Filestore},
-		{s.GCSFuse != nil, s.GCSFuse},
-		{s.PersistentDisk != nil, s.PersistentDisk},
-		{s.CSI != nil, s.CSI},
-	}
 	var given []Source
-	for _, kind := range kinds {
-		if kind.given {
-			given = append(given, kind.source)
+	fields := reflect.ValueOf(s).Elem()
+	for i := range fields.NumField() {
+		if !fields.Field(i).IsNil() {
+			given = append(given, fields.Field(i).Interface().(Source))
 		}
 	}
 	return given
+}
+
+// kinds has an empty source of each kind.
+func kinds() []Source {
+	var kinds []Source
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[Sources]()) {
+		kinds = append(kinds, reflect.New(f.Type.Elem()).Interface().(Source))
+	}
+	return kinds
+}
+
+// Fields are the fields of all kinds of source in a stack file, by the API of Google
+// Cloud that they need: without one, the empty text.
+func Fields() map[string][]string {
+	fields := map[string][]string{}
+	for _, kind := range kinds() {
+		fields[kind.API()] = append(fields[kind.API()], kind.Field())
+	}
+	return fields
+}
+
+// fields are those of all kinds of source.
+func fields() []string {
+	var names []string
+	for _, kind := range kinds() {
+		names = append(names, kind.Field())
+	}
+	return names
 }
 
 // Source is the first source that is written, or nil if there is none.

@@ -7,8 +7,7 @@ import (
 )
 
 // Volume is a checkpoint volume: a PersistentVolume and the claim that binds to it,
-// in the namespace of the jobs. It has exactly one source: HostPath, Local, NFS,
-// ISCSI, Filestore, GCSFuse, PersistentDisk or CSI.
+// in the namespace of the jobs. It has exactly one source.
 type Volume struct {
 	// Name is the name of the PersistentVolume. Renaming a volume moves no data: what
 	// the stack creates is known by the name of the bucket, instance or disk.
@@ -19,7 +18,8 @@ type Volume struct {
 	// asks for. It can grow. Storage that the stack creates never shrinks.
 	Size string `json:"size" form:"quantity"`
 	// AccessModes are how nodes may mount the volume. Default: ReadWriteOnce for
-	// hostPath, local, iscsi and persistentDisk, and ReadWriteMany for the others.
+	// block devices and for directories of one node, and ReadWriteMany for what many
+	// nodes share.
 	AccessModes []corev1.PersistentVolumeAccessMode `json:"accessModes,omitempty" enum:"ReadWriteOnce,ReadOnlyMany,ReadWriteMany"`
 	// ReclaimPolicy is what becomes of the storage when the claim is deleted, as
 	// `pulumi destroy` does: Retain keeps it, and Delete has the CSI driver delete it
