@@ -56,14 +56,22 @@ func checkOneSource(p *check.Problems, at *field.Path, volume corev1.Volume) {
 	if claim := volume.PersistentVolumeClaim; claim != nil {
 		p.Name(at.Child("persistentVolumeClaim", "claimName"), claim.ClaimName, validation.IsDNS1123Subdomain)
 	}
-	if host := volume.HostPath; host != nil {
-		checkHostPath(p, at.Child("hostPath", "path"), host.Path)
+	for _, kind := range given {
+		if slices.Contains(foreign, kind) {
+			p.Forbidden(at.Child(kind), "is a kind of volume that no node of GKE mounts; use a persistentVolumeClaim, nfs, or a volume of the stack by mounts")
+		}
 	}
+	checkSource(p, at, volume)
 }
 
 // checkHostPath checks a directory of the nodes, of which those of the nodes' own
 // software are none of a job's business.
-func checkHostPath(p *check.Problems, at *field.Path, directory string) {
+func checkHostPath(p *check.Problems, source *field.Path, host corev1.HostPathVolumeSource) {
+	if host.Type != nil && *host.Type != "" {
+		check.OneOf(p, source.Child("type"), *host.Type, corev1.HostPathDirectoryOrCreate, corev1.HostPathDirectory, corev1.HostPathFileOrCreate,
+			corev1.HostPathFile, corev1.HostPathSocket, corev1.HostPathCharDev, corev1.HostPathBlockDev)
+	}
+	at, directory := source.Child("path"), host.Path
 	switch system := gcp.SystemDirectory(directory); {
 	case !path.IsAbs(directory):
 		p.Invalid(at, directory, "must be absolute; write %s", path.Join("/", directory))
@@ -98,6 +106,7 @@ func checkVolumeMounts(p *check.Problems, at *field.Path, job *Job, role *Role) 
 		checkMountedVolume(p, at.Child("name"), mount.Name, job.Volumes)
 		checkMountPath(p, at.Child("mountPath"), mount.MountPath, others[clean])
 		others[clean] = fmt.Sprintf("volumeMounts[%d]", i)
+		checkPropagation(p, at, mount)
 		if mount.SubPath != "" && mount.SubPathExpr != "" {
 			p.Forbidden(at.Child("subPathExpr"), "subPath is given already; write either subPath or subPathExpr")
 		}
@@ -106,6 +115,21 @@ func checkVolumeMounts(p *check.Problems, at *field.Path, job *Job, role *Role) 
 				p.Invalid(at.Child(sub.name), sub.path, "must be a path below the volume's root, without a leading / and without ..")
 			}
 		}
+	}
+}
+
+// checkPropagation checks how mounts inside of a mount are shared.
+func checkPropagation(p *check.Problems, at *field.Path, mount corev1.VolumeMount) {
+	if mode := mount.MountPropagation; mode != nil {
+		// Bidirectional is for privileged containers.
+		check.OneOf(p, at.Child("mountPropagation"), *mode, corev1.MountPropagationNone, corev1.MountPropagationHostToContainer)
+	}
+	recursive := mount.RecursiveReadOnly
+	if recursive == nil || !check.OneOf(p, at.Child("recursiveReadOnly"), *recursive, corev1.RecursiveReadOnlyDisabled, corev1.RecursiveReadOnlyIfPossible, corev1.RecursiveReadOnlyEnabled) || *recursive == corev1.RecursiveReadOnlyDisabled {
+		return
+	}
+	if propagates := mount.MountPropagation != nil && *mount.MountPropagation != corev1.MountPropagationNone; !mount.ReadOnly || propagates {
+		p.Invalid(at.Child("recursiveReadOnly"), *recursive, "is for mounts with readOnly: true and no mountPropagation; remove it, or write those")
 	}
 }
 

@@ -32,9 +32,13 @@ func envVar(p *check.Problems, path *field.Path, e corev1.EnvVar) {
 }
 
 func envSource(p *check.Problems, path *field.Path, s corev1.EnvVarSource) {
+	if s.FileKeyRef != nil {
+		p.Forbidden(path.Child("fileKeyRef"), "is a kind of source that clusters of GKE have not turned on; use a secretKeyRef or a configMapKeyRef")
+		return
+	}
 	given := 0
 	for _, present := range []bool{
-		s.FieldRef != nil, s.ResourceFieldRef != nil, s.ConfigMapKeyRef != nil, s.SecretKeyRef != nil, s.FileKeyRef != nil,
+		s.FieldRef != nil, s.ResourceFieldRef != nil, s.ConfigMapKeyRef != nil, s.SecretKeyRef != nil,
 	} {
 		if present {
 			given++
@@ -45,6 +49,12 @@ func envSource(p *check.Problems, path *field.Path, s corev1.EnvVarSource) {
 	}
 	if ref := s.SecretKeyRef; ref != nil {
 		envKey(p, path.Child("secretKeyRef"), ref.Name, ref.Key)
+	}
+	if ref := s.FieldRef; ref != nil {
+		FieldRef(p, path.Child("fieldRef"), *ref, envFields)
+	}
+	if ref := s.ResourceFieldRef; ref != nil {
+		ResourceFieldRef(p, path.Child("resourceFieldRef"), *ref)
 	}
 	if ref := s.ConfigMapKeyRef; ref != nil {
 		envKey(p, path.Child("configMapKeyRef"), ref.Name, ref.Key)

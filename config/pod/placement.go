@@ -22,6 +22,12 @@ func Tolerations(p *check.Problems, path *field.Path, tolerations []corev1.Toler
 		case !exists:
 			p.Required(at.Child("key"), "write the key of a taint, or operator: Exists for all")
 		}
+		if t.TolerationSeconds != nil && t.Effect != corev1.TaintEffectNoExecute {
+			p.Forbidden(at.Child("tolerationSeconds"), "is for the effect NoExecute; remove it, or write that effect")
+		}
+		for _, message := range validation.IsValidLabelValue(t.Value) {
+			p.Invalid(at.Child("value"), t.Value, "%s", message)
+		}
 		if exists && t.Value != "" {
 			p.Forbidden(at.Child("value"), "operator Exists tolerates all values; remove one of the two")
 		}

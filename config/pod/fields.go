@@ -1,0 +1,54 @@
+package pod
+
+import (
+	"regexp"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/config/check"
+)
+
+// The fields of a pod that Kubernetes shows to its containers (Kubernetes, "Downward
+// API").
+var (
+	// VolumeFields are those that a file can have.
+	VolumeFields = []string{"metadata.name", "metadata.namespace", "metadata.labels", "metadata.annotations", "metadata.uid"}
+	// envFields are those that a variable can have.
+	envFields = []string{"metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName", "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs"}
+)
+
+// entryForm is one label or annotation.
+var entryForm = regexp.MustCompile(`^metadata\.(labels|annotations)\['([a-z0-9.-]{1,253}/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?'\]$`)
+
+// FieldRef checks a field of the pod, which is one of those allowed, a label or an
+// annotation.
+func FieldRef(p *check.Problems, path *field.Path, ref corev1.ObjectFieldSelector, allowed []string) {
+	if !slices.Contains(allowed, ref.FieldPath) && !entryForm.MatchString(ref.FieldPath) {
+		p.Invalid(path.Child("fieldPath"), ref.FieldPath, "must be %s, or a label like metadata.labels['team']", check.Or(allowed))
+	}
+	if ref.APIVersion != "" {
+		check.OneOf(p, path.Child("apiVersion"), ref.APIVersion, "v1")
+	}
+}
+
+// shownResources are the amounts that Kubernetes shows to containers.
+var shownResources = []string{"limits.cpu", "limits.memory", "limits.ephemeral-storage", "requests.cpu", "requests.memory", "requests.ephemeral-storage"}
+
+// divisors are the units that amounts are shown in.
+var divisors = map[bool][]string{
+	true:  {"0", "1", "1m"},
+	false: {"0", "1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei"},
+}
+
+// ResourceFieldRef checks an amount of a container.
+func ResourceFieldRef(p *check.Problems, path *field.Path, ref corev1.ResourceFieldSelector) {
+	if !check.OneOf(p, path.Child("resource"), ref.Resource, shownResources...) {
+		return
+	}
+	units := divisors[ref.Resource == "limits.cpu" || ref.Resource == "requests.cpu"]
+	if divisor := ref.Divisor.String(); !slices.Contains(units, divisor) {
+		p.Invalid(path.Child("divisor"), divisor, "must be %s", check.Or(units[1:]))
+	}
+}
