@@ -52,15 +52,15 @@ func TestNoEditDeletes(t *testing.T) {
 			without := withVolume(t, source("nfs", map[string]any{"server": "nfs", "path": "/a"}))
 			const refused = "no volume creates it any more: Pulumi would delete it now, with all data. To keep the data, write the volume back with create, without deleteWithStack"
 
-			recorder, err := deployOver(t, without, lastUpdate(left("persia-stack"), deletable))
+			recorder, err := deployOver(t, without, lastUpdate(left(thisStack), deletable))
 			require.ErrorContains(t, err, refused)
 			assert.Empty(t, recorder.urns(), "nothing is registered")
 
 			_, err = deployOver(t, without, lastUpdate(nil, deletable))
 			require.NoError(t, err, "the storage is gone")
-			kept := mustDeploy(t, withVolume(t, test.source(map[string]any{})), lastUpdate(left("persia-stack"), deletable))
+			kept := mustDeploy(t, withVolume(t, test.source(map[string]any{})), lastUpdate(left(thisStack), deletable))
 			assert.True(t, kept.one(t, test.typeToken, test.name).RegisterRPC.GetRetainOnDelete(), "from now on it may be removed")
-			mustDeploy(t, withVolume(t, test.source(map[string]any{"deleteWithStack": test.repeated})), lastUpdate(left("persia-stack"), deletable))
+			mustDeploy(t, withVolume(t, test.source(map[string]any{"deleteWithStack": test.repeated})), lastUpdate(left(thisStack), deletable))
 		})
 	}
 }
@@ -72,9 +72,9 @@ func TestNetworkOfWhatIsLeft(t *testing.T) {
 	network := func(there cloud) registration {
 		return mustDeploy(t, readStack(t, "dev"), lastUpdate(there, share)).one(t, networkType, "persia-dev")
 	}
-	assert.True(t, network(left("persia-stack")).RegisterRPC.GetRetainOnDelete())
+	assert.True(t, network(left(thisStack)).RegisterRPC.GetRetainOnDelete())
 	assert.False(t, network(nil).RegisterRPC.GetRetainOnDelete(), "the instance was deleted by hand")
-	elsewhere := left("persia-stack")
+	elsewhere := left(thisStack)
 	elsewhere[instanceID]["networks"] = []any{map[string]any{"network": "default"}}
 	assert.False(t, network(elsewhere).RegisterRPC.GetRetainOnDelete(), "it is in another network")
 }

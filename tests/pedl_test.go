@@ -520,7 +520,7 @@ func TestPEDLDatabaseIsKept(t *testing.T) {
 		}
 	}
 
-	label := map[string]any{"persia-stack": "persia-stack"}
+	label := map[string]any{"persia-stack": thisStack}
 	found, err := deployOver(t, pedlStack(t, nil), cloud{"projects/my-project/zones/us-central1-a/disks/persia-dev-pedl-postgresql": {
 		"id": "d", "size": 100, "effectiveLabels": label, "type": "https://c/zones/us-central1-a/diskTypes/pd-balanced", "diskEncryptionKeys": list{}}})
 	require.NoError(t, err)

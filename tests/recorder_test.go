@@ -34,6 +34,9 @@ type registration struct {
 
 func (r registration) dependencies() []string { return r.RegisterRPC.GetDependencies() }
 
+// thisStack is the label of what the stack of the tests has created.
+const thisStack = "persia-stack-2a61c24b"
+
 // cloud is what Google Cloud has, by its identifier.
 type cloud = mockcloud.Cloud
 

@@ -236,7 +236,7 @@ func TestCreated(t *testing.T) {
 			made := recorder.one(t, test.typeToken, test.name)
 			assert.True(t, made.RegisterRPC.GetRetainOnDelete())
 			assert.Empty(t, made.ID, "there is nothing to take over")
-			assert.Equal(t, "persia-stack", at(t, made, `labels["persia-stack"]`))
+			assert.Equal(t, thisStack, at(t, made, `labels["persia-stack"]`))
 			grant := recorder.one(t, keyGrant, kmsKey+"/"+test.agent)
 			assert.Equal(t, "serviceAccount:service-123456789012@"+test.agent+".iam.gserviceaccount.com", at(t, grant, "member"))
 			assert.Equal(t, kmsKey, at(t, grant, "cryptoKeyId"))
@@ -264,7 +264,7 @@ func TestTakenOver(t *testing.T) {
 	for name, test := range created {
 		t.Run(name, func(t *testing.T) {
 			configuration := withVolume(t, test.source(map[string]any{}))
-			recorder := mustDeploy(t, configuration, left("persia-stack"))
+			recorder := mustDeploy(t, configuration, left(thisStack))
 			assert.Equal(t, test.id, recorder.one(t, test.typeToken, test.name).RegisterRPC.GetImportId())
 			network := recorder.one(t, networkType, "persia-dev").RegisterRPC.GetImportId()
 			if test.typeToken == instanceType {
@@ -293,13 +293,13 @@ func TestShrinking(t *testing.T) {
 				smaller = test.source(map[string]any{})
 				smaller["size"] = "512Gi"
 			}
-			grown := mustDeploy(t, withVolume(t, larger), left("persia-stack"))
+			grown := mustDeploy(t, withVolume(t, larger), left(thisStack))
 			volume := object[corev1.PersistentVolume](t, grown.one(t, volumeType, "more"))
 			assert.Equal(t, "2Ti", volume.Spec.Capacity.Storage().String())
 			if test.typeToken == bucketType {
 				return // has no size
 			}
-			there := left("persia-stack")
+			there := left(thisStack)
 			there[instanceID]["tier"] = "BASIC_HDD"
 			there[instanceID]["fileShares"] = []any{map[string]any{"capacityGb": 2048, "name": "checkpoints"}}
 			recorder, err := deployOver(t, withVolume(t, smaller), there)
@@ -326,7 +326,7 @@ func TestUnchangeable(t *testing.T) {
 	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {
-			recorder, err := deployOver(t, withVolume(t, test.source), left("persia-stack"))
+			recorder, err := deployOver(t, withVolume(t, test.source), left(thisStack))
 			require.ErrorContains(t, err, "persia:storage[1]."+test.path+": Invalid value: ")
 			require.ErrorContains(t, err, "cannot be changed")
 			assert.Empty(t, recorder.urns())

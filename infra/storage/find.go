@@ -1,6 +1,8 @@
 package storage
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"strings"
 
@@ -88,7 +90,7 @@ func check(path *field.Path, volume *volume.Volume, there present, owner string)
 	case volume.Creates() && !labelled:
 		return refuse("exists already, and no stack has created it; remove create to use it as it is, or choose another name")
 	case volume.Creates() && of != owner:
-		return refuse("exists already, and the stack %s has created it; remove create to use it as it is, or choose another name", of)
+		return refuse("exists already, and the stack %s has created it; remove create to use it as it is, choose another name, or hand it over to this stack by the label %s=%s", of, ownerLabel, owner)
 	}
 	var problems field.ErrorList
 	for _, f := range there.fixed {
@@ -116,9 +118,12 @@ func checkSize(path *field.Path, volume *volume.Volume, there present) field.Err
 // ownerLabel is the label of Google Cloud that says which stack has made something.
 const ownerLabel = "persia-stack"
 
-// ownerOf is the stack as the value of a label.
+// ownerOf is the stack as the value of a label: its name for people, and a hash of the
+// whole of it, which tells apart what labels cannot: organizations, capitals, and dots.
 func ownerOf(ctx *pulumi.Context) string {
-	return kube.LabelName(labelText(ctx.Project()), labelText(ctx.Stack()))
+	whole := strings.Join([]string{ctx.Organization(), ctx.Project(), ctx.Stack()}, "/")
+	hash := sha256.Sum256([]byte(whole))
+	return kube.LabelName(labelText(ctx.Project()), labelText(ctx.Stack()), hex.EncodeToString(hash[:4]))
 }
 
 // labelText has only what a label's value may have.
