@@ -1,0 +1,146 @@
+package stackgen
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+
+	"sigs.k8s.io/yaml"
+
+	"persia/config"
+)
+
+// Stack are the keys of a stack file that the program reads, with their values.
+type Stack map[string]any
+
+// own are stack files of this package, with keys that the repository's do not have.
+//
+//go:embed begin
+var own embed.FS
+
+// Examples are stacks to begin with: those of the repository, but for prod, whose size
+// makes nothing new, and those of this package.
+func Examples(repository string) ([]Stack, error) {
+	files := os.DirFS(repository)
+	var stacks []Stack
+	for _, from := range []struct {
+		files   fs.FS
+		pattern string
+	}{{files, "Pulumi.dev.yaml"}, {files, "examples/Pulumi.*.yaml"}, {own, "begin/*.yaml"}} {
+		read, err := ReadStacks(from.files, from.pattern)
+		if err != nil {
+			return nil, err
+		}
+		for _, path := range slices.Sorted(maps.Keys(read)) {
+			stacks = append(stacks, read[path])
+		}
+	}
+	return stacks, nil
+}
+
+// ReadStacks reads the stack files that a pattern matches, by their paths. The value of
+// a secret is what is written as its ciphertext.
+func ReadStacks(files fs.FS, pattern string) (map[string]Stack, error) {
+	paths, err := fs.Glob(files, pattern)
+	if err != nil {
+		return nil, fmt.Errorf("stack files %s: %w", pattern, err)
+	}
+	stacks := map[string]Stack{}
+	for _, path := range paths {
+		text, err := fs.ReadFile(files, path)
+		if err != nil {
+			return nil, fmt.Errorf("stack file: %w", err)
+		}
+		var file struct {
+			Config map[string]any `json:"config"`
+		}
+		if err := yaml.Unmarshal(text, &file); err != nil {
+			return nil, fmt.Errorf("stack file %s: %w", path, err)
+		}
+		stacks[path] = Stack(decrypted(file.Config).(map[string]any))
+	}
+	return stacks, nil
+}
+
+func decrypted(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		if secret, ok := value["secure"]; ok {
+			return secret
+		}
+		for name, inner := range value {
+			value[name] = decrypted(inner)
+		}
+	case []any:
+		for i, inner := range value {
+			value[i] = decrypted(inner)
+		}
+	}
+	return value
+}
+
+// Config are the keys as Pulumi hands them to the program: a text as it is, and
+// anything else as JSON.
+func (s Stack) Config() (map[string]string, error) {
+	texts := map[string]string{}
+	for key, value := range s {
+		if text, ok := value.(string); ok {
+			texts[key] = text
+			continue
+		}
+		text, err := json.Marshal(value)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", key, err)
+		}
+		texts[key] = string(text)
+	}
+	return texts, nil
+}
+
+// Check is the program's own verdict. The files are those of the project.
+func (s Stack) Check(files fs.FS) error {
+	texts, err := s.Config()
+	if err != nil {
+		return err
+	}
+	_, err = config.Load(func(key string) (string, bool) {
+		text, ok := texts[key]
+		return text, ok
+	}, files)
+	return err
+}
+
+// String is the stack file.
+func (s Stack) String() string {
+	text, err := yaml.Marshal(map[string]any{"config": map[string]any(s)})
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+// Clone is a copy that shares nothing.
+func (s Stack) Clone() Stack { return Stack(clone(map[string]any(s)).(map[string]any)) }
+
+func clone(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		copied := make(map[string]any, len(value))
+		for name, inner := range value {
+			copied[name] = clone(inner)
+		}
+		return copied
+	case []any:
+		copied := make([]any, len(value))
+		for i, inner := range value {
+			copied[i] = clone(inner)
+		}
+		return copied
+	default:
+		return value
+	}
+}
