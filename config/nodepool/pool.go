@@ -33,7 +33,8 @@ type Pool struct {
 	// ProvisioningRequest, all of them at once. Roles come without.
 	QueuedProvisioning bool `json:"queuedProvisioning,omitempty" change:"replace"`
 	// Reservation is a reservation of Compute Engine that the nodes are taken
-	// from: its name, or projects/P/reservations/R of another project.
+	// from: its name, or projects/P/reservations/R of another project, followed by
+	// /reservationBlocks/B for one of its blocks.
 	Reservation string `json:"reservation,omitempty" change:"replace"`
 	// CompactPlacement puts the nodes close to each other, in one zone.
 	CompactPlacement bool `json:"compactPlacement,omitempty" change:"replace"`

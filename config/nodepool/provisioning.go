@@ -8,8 +8,9 @@ import (
 	"persia/config/check"
 )
 
-// reservationForm is a reservation's name, or its path in another project.
-var reservationForm = regexp.MustCompile(`^(projects/[a-z][a-z0-9-]{4,28}[a-z0-9]/reservations/)?[a-z]([a-z0-9-]{0,61}[a-z0-9])?$`)
+// reservationForm is a reservation's name, or its path in another project, and perhaps
+// one of its blocks (cluster-toolkit, modules/compute/gke-node-pool, specific_reservations).
+var reservationForm = regexp.MustCompile(`^(projects/[a-z][a-z0-9-]{4,28}[a-z0-9]/reservations/)?[a-z]([a-z0-9-]{0,61}[a-z0-9])?(/reservationBlocks/[a-z0-9-]{1,63})?$`)
 
 // provisioning checks the ways that nodes are come by, most of which exclude each
 // other.
@@ -22,7 +23,7 @@ func (c *checker) provisioning(path *field.Path, pool Pool) {
 		c.compact(path, pool)
 	}
 	if pool.Reservation != "" && !reservationForm.MatchString(pool.Reservation) {
-		c.Invalid(path.Child("reservation"), pool.Reservation, "must be the name of a reservation, like trainers, or projects/P/reservations/R of another project")
+		c.Invalid(path.Child("reservation"), pool.Reservation, "must be the name of a reservation, like trainers, or projects/P/reservations/R of another project, and for one of its blocks /reservationBlocks/B after that")
 	}
 }
 
