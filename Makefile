@@ -58,9 +58,9 @@ lint: ## Check formatting and workflows, and run go vet and staticcheck.
 	cd sandbox && go vet ./... && go tool staticcheck ./...
 	go tool actionlint
 
-bench: toolchain ## Benchmark stacks of 1, 10, and 100 jobs: time and memory of the program and the engine.
+bench: toolchain ## Benchmark the stack prod and stacks of 1, 10, and 100 jobs, and the program alone.
 	go test -run '^$$' -bench Program ./tests
-	cd sandbox && go test -run '^$$' -bench Jobs -benchtime 1x -timeout 60m ./e2e
+	cd sandbox && go test -run '^$$' -bench Stacks -benchtime 1x -timeout 60m ./e2e
 
 build: ## Compile the Pulumi program, which `pulumi preview` and `up` run.
 	go build -o bin/ . ./cmd/preview-comment

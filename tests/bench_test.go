@@ -43,7 +43,7 @@ func manyJobs(t testing.TB, count int) map[string]string {
 	configuration["persia:jobs"] = string(text)
 	edit(t, configuration, "persia:nodePools", func(pools any) { pools.([]any)[0].(map[string]any)["nodes"] = 2 * count })
 	edit(t, configuration, "persia:cluster", func(cluster any) {
-		cluster.(map[string]any)["systemPool"] = map[string]any{"nodes": 2 + count/10}
+		cluster.(map[string]any)["systemPool"] = map[string]any{"nodes": 2 + count/5}
 	})
 	return configuration
 }
