@@ -75,8 +75,8 @@ preflight: ## Check what `pulumi up` of STACK needs. OFFLINE=1 skips all network
 toolchain: sandbox ## Compile the programs that the sandbox runs.
 	@$(SANDBOX) toolchain
 
-# What a real node needs of the system. Elsewhere than on Debian and Ubuntu, and for
-# users other than root, the sandbox says what is missing.
+# Installs the system packages that a real node needs. On systems other than Debian and
+# Ubuntu, and for users other than root, the sandbox reports what is missing.
 node-packages:
 	@scripts/install-node.sh
 
