@@ -111,6 +111,10 @@ func clusterNetwork(c *Cloud, project, name string, body Body) {
 	if has(body, "networkConfig.dnsConfig") && text(body, "networkConfig.dnsConfig.clusterDns") == "KUBE_DNS" {
 		Set(body, "networkConfig.dnsConfig", Body{})
 	}
+	// Never recorded†: an answer that leaves it out would replace the cluster.
+	if text(body, "networkConfig.datapathProvider") == "LEGACY_DATAPATH" {
+		remove(body, "networkConfig.datapathProvider")
+	}
 	policy := object(body, "ipAllocationPolicy")
 	policy["useIpAliases"] = true
 	fill(policy, "stackType", "IPV4")
