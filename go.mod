@@ -2,6 +2,8 @@ module persia
 
 go 1.26.0
 
+toolchain go1.26.8
+
 require (
 	github.com/distribution/reference v0.6.0
 	github.com/pulumi/pulumi-gcp/sdk/v7 v7.38.0

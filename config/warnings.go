@@ -23,6 +23,7 @@ func (s *Stack) Warnings() []string {
 	}
 	warnings = append(warnings, w.imageWarnings()...)
 	warnings = append(warnings, w.natsWarnings()...)
+	warnings = append(warnings, w.exposureWarnings()...)
 	warnings = append(warnings, w.limitWarnings()...)
 	warnings = append(warnings, w.spotWarnings()...)
 	warnings = append(warnings, w.pedlWarnings()...)

@@ -2,6 +2,8 @@ module persia/sandbox
 
 go 1.26.0
 
+toolchain go1.26.8
+
 require (
 	github.com/GoogleCloudPlatform/prometheus-engine v0.17.2
 	github.com/blang/semver v3.5.1+incompatible

@@ -1,0 +1,39 @@
+package docs
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestSecurityNamesTests: what SECURITY.md and the page on security claim, a test holds
+// that exists.
+func TestSecurityNamesTests(t *testing.T) {
+	tests := map[string]bool{}
+	defined := regexp.MustCompile(`(?m)^func (Test[A-Z]\w*)\(`)
+	require.NoError(t, filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, match := range defined.FindAllSubmatch(text, -1) {
+			tests[string(match[1])] = true
+		}
+		return err
+	}))
+	for _, page := range []string{"../SECURITY.md", "security.md"} {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		named := regexp.MustCompile("`(Test[A-Z]\\w*)`").FindAllSubmatch(text, -1)
+		require.NotEmpty(t, named, page)
+		for _, name := range named {
+			assert.True(t, tests[string(name[1])], "%s names %s, which does not exist", page, name[1])
+		}
+	}
+}
