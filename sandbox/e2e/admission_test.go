@@ -66,7 +66,7 @@ func TestAdmission(t *testing.T) {
 		"name that begins like the stack's": {"persia", container("persiaml/persia-cpu-runtime-2:next"), images},
 		"the stack's name elsewhere":        {"persia", container("example.com/persiaml/persia-cpu-runtime:next"), images},
 		"digest that is none":               {"persia", container("busybox@sha256:0"), images},
-		"image of an init container":        {"persia", with(func(p *corev1.PodSpec) { p.InitContainers = container("busybox:1.36").Containers }), images},
+		"image of an init container":        {"persia", with(func(p *corev1.PodSpec) { p.InitContainers = []corev1.Container{{Name: "i", Image: "busybox:1.36"}} }), images},
 		"network of the node":               {"persia", with(func(p *corev1.PodSpec) { p.HostNetwork = true }), host},
 		"processes of the node":             {"persia", with(func(p *corev1.PodSpec) { p.HostPID = true }), host},
 		"shared memory of the node":         {"persia", with(func(p *corev1.PodSpec) { p.HostIPC = true }), host},
