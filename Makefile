@@ -11,7 +11,7 @@ PARALLEL ?= 4
 SHELL := bash
 .SHELLFLAGS := -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help up train preview down status kubeconfig test unit lint bench build sandbox toolchain e2e node-packages preflight comment release
+.PHONY: help up train preview down status kubeconfig test unit lint bench chaos build sandbox toolchain e2e node-packages preflight comment release
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,6 +57,9 @@ lint: ## Check formatting and workflows, and run go vet and staticcheck.
 	go vet ./... && go tool staticcheck ./...
 	cd sandbox && go vet ./... && go tool staticcheck ./...
 	go tool actionlint
+
+chaos: toolchain ## Inject a hundred faults into stacks in the sandbox; SANDBOX_CHAOS_SEED repeats a run.
+	@cd sandbox && SANDBOX_CHAOS_POINTS=$${SANDBOX_CHAOS_POINTS:-100} go test -count=1 -timeout 120m -v -run '^TestChaos' ./e2e
 
 bench: toolchain ## Benchmark the stack prod and stacks of 1, 10, and 100 jobs, and the program alone.
 	go test -run '^$$' -bench Program ./tests

@@ -98,6 +98,12 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
+func (o *output) reset() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.text.Reset()
+}
+
 // await waits until a text has been printed.
 func (o *output) await(t *testing.T, text string) {
 	t.Helper()

@@ -48,6 +48,7 @@ func command(flags *flags) *cobra.Command {
 		upCommand(flags),
 		trainCommand(flags),
 		previewCommand(flags),
+		destroyCommand(flags),
 		downCommand(flags),
 		statusCommand(flags),
 		kubeconfigCommand(flags),
@@ -102,6 +103,21 @@ func previewCommand(flags *flags) *cobra.Command {
 			}
 			_, err = s.Preview(cmd.Context())
 			return err
+		},
+	}
+}
+
+func destroyCommand(flags *flags) *cobra.Command {
+	return &cobra.Command{
+		Use:   "destroy",
+		Short: "Take a stack away and leave its control plane running",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := flags.open(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return s.Destroy(cmd.Context())
 		},
 	}
 }

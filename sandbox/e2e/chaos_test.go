@@ -1,0 +1,412 @@
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"persia/sandbox"
+	"persia/sandbox/state"
+)
+
+// How many faults the two chaos tests inject together, and the seed that chooses
+// them. `make chaos` injects a hundred. TestChaosAPIServer does a third of it. Without
+// a number the tests are skipped: a fault takes half a minute.
+const (
+	chaosPoints = "SANDBOX_CHAOS_POINTS"
+	chaosSeed   = "SANDBOX_CHAOS_SEED"
+)
+
+// keptKinds are the kinds of storage that the stack keeps, as the simulated Google
+// Cloud names them.
+var keptKinds = []string{"storage.bucket", "compute.disk"}
+
+// takeOver is the variable with which docs/operations.md tells an operator to take
+// over objects that the stack has made without knowing it.
+const takeOver = "PULUMI_K8S_UPSERT_EXISTING_OBJECTS"
+
+// TestChaos injects faults at random moments of up, update and destroy. After each
+// fault the next command leads to the objects that it leads to without faults,
+// nothing is left after destroy, kept storage is the storage that it was, and no
+// operation stays pending.
+func TestChaos(t *testing.T) {
+	if !alone(t) {
+		return
+	}
+	points, random := chaos(t)
+	points -= points / 3
+	x := newChaosStack(t)
+	x.measure()
+	hit := map[string]int{}
+	for i := range points {
+		p := x.draw(random)
+		t.Run(fmt.Sprintf("%d_%s", i+1, p), func(t *testing.T) {
+			x.use(t)
+			if x.inject(p) {
+				hit[p.fault.name]++
+			}
+			x.follow(p)
+		})
+		if t.Failed() {
+			return // the stack is not in the state that the next point begins with
+		}
+	}
+	x.use(t)
+	x.converge("destroy", false)
+	t.Logf("%d points; faults during a command: %v; %d needed %s", points, hit, x.tookOver, takeOver)
+}
+
+// chaos returns how many faults both tests are to inject, and what chooses them.
+func chaos(t *testing.T) (points int, random *rand.Rand) {
+	t.Helper()
+	if os.Getenv(chaosPoints) == "" {
+		t.Skipf("%s is not set: `make chaos` runs it", chaosPoints)
+	}
+	number := func(name string, fallback uint64) uint64 {
+		text := os.Getenv(name)
+		if text == "" {
+			return fallback
+		}
+		n, err := strconv.ParseUint(text, 10, 64)
+		require.NoError(t, err, name)
+		return n
+	}
+	seed := number(chaosSeed, uint64(time.Now().UnixNano()))
+	points = int(number(chaosPoints, 0))
+	t.Logf("%d points in both tests; %s=%d", points, chaosSeed, seed)
+	return points, rand.New(rand.NewPCG(seed, 0))
+}
+
+// chaosStack is a small stack with storage that is kept, in two variants: "small"
+// and "large". The third state that it is brought to is "destroy".
+type chaosStack struct {
+	t       *testing.T
+	dir     string
+	stack   storageStack
+	sandbox *sandbox.Sandbox
+	printed *output
+	// current is the state that the stack is in.
+	current string
+	// lines is how much each kind of command prints.
+	lines map[string]int
+	// worlds are what there is in each state.
+	worlds   map[string]world
+	tookOver int
+	// existing is the kubeconfig of a cluster that the stack is to use, or "".
+	existing string
+}
+
+func newChaosStack(t *testing.T) *chaosStack {
+	t.Helper()
+	x := &chaosStack{t: t, dir: t.TempDir(), current: "destroy",
+		lines: map[string]int{}, worlds: map[string]world{}}
+	x.stack = newStorageStack(t, []object{
+		volume("bucket", "gcsFuse", object{"bucket": "madeup-checkpoints", "create": object{}}),
+		volume("disk", "persistentDisk", object{"disk": "madeup-disk", "create": object{}}),
+	})
+	x.write("small")
+	x.sandbox, x.printed = x.stack.sandbox(x.dir)
+	return x
+}
+
+// use has t fail when something is not as it should be.
+func (x *chaosStack) use(t *testing.T) { x.t, x.stack.t = t, t }
+
+// write makes the stack file that of a variant. The variants differ in resources of
+// Google Cloud and of Kubernetes, some of which come, go and change.
+func (x *chaosStack) write(variant string) {
+	x.t.Helper()
+	jobs, nodes := []object{job("one", object{"embeddingWorker": role("work", 1, "1", "1Gi")})}, 2
+	jobs[0]["mounts"] = mounts("bucket", "/bucket")
+	if variant == "large" {
+		jobs, nodes = append(jobs, job("two", object{"embeddingWorker": role("work", 2, "1", "1Gi")})), 3
+	}
+	if x.existing != "" {
+		delete(jobs[0], "mounts")
+		delete(x.stack.configuration, "persia:project")
+		x.stack.configuration["persia:storage"] = []object{}
+		x.stack.configuration["persia:cluster"] = object{"name": "shared",
+			"existing": object{"kubeconfig": x.existing, "systemPool": "rest"}}
+	}
+	x.stack.configuration["persia:jobs"] = jobs
+	x.stack.configuration["persia:nodePools"] = []object{
+		{"name": "rest", "machineType": "n2-standard-8", "nodes": 2},
+		{"name": "work", "machineType": "n2-standard-8", "nodes": nodes},
+	}
+	x.stack.write()
+}
+
+// measure brings the stack to each state without a fault.
+func (x *chaosStack) measure() {
+	x.t.Helper()
+	require.NoError(x.t, x.sandbox.Cluster().Start(x.t.Context(), os.Stdout))
+	for _, next := range []string{"small", "large", "destroy"} {
+		run := x.start(next)
+		require.NoError(x.t, run.wait(), next)
+		x.lines[kindOf(x.current, next)] = run.lines
+		if x.current == "destroy" && x.existing == "" {
+			x.mark()
+		}
+		x.current = next
+		x.assertNoChanges()
+		x.worlds[next] = x.await(func(w world) bool { return len(w.Unready) == 0 })
+		require.Empty(x.t, x.worlds[next].Unready, "after %s", next)
+	}
+	require.False(x.t, x.t.Failed())
+}
+
+// kindOf says what brings a stack from one state to another.
+func kindOf(from, to string) string {
+	switch {
+	case to == "destroy":
+		return "destroy"
+	case from == "destroy":
+		return "up"
+	default:
+		return "update"
+	}
+}
+
+// point is a fault at a moment of a command, and the command after it.
+type point struct {
+	from, to, next string
+	fault          fault
+	// line is how much the command has printed by then, and delay how long ago.
+	line  int
+	delay time.Duration
+}
+
+func (p point) String() string {
+	text := fmt.Sprintf("%s %s after line %d of %s to %s", p.fault.name, p.delay.Round(time.Millisecond), p.line, kindOf(p.from, p.to), p.to)
+	if p.next != p.to {
+		text += " and then " + p.next
+	}
+	return strings.ReplaceAll(text, " ", "_")
+}
+
+func (x *chaosStack) draw(random *rand.Rand) point {
+	nexts := map[string][]string{"destroy": {"small", "large"}, "small": {"large", "destroy"}, "large": {"small", "destroy"}}[x.current]
+	p := point{from: x.current, to: nexts[random.IntN(len(nexts))], fault: faults[random.IntN(len(faults))]}
+	p.line = random.IntN(x.lines[kindOf(p.from, p.to)])
+	p.delay = time.Duration(random.IntN(int(time.Second)))
+	p.next = p.to
+	if changesMind := random.IntN(3) == 0; changesMind && !p.fault.losesAnswers {
+		p.next = nexts[random.IntN(len(nexts))]
+	}
+	return p
+}
+
+// inject begins a command and injects the fault. It reports whether that was before
+// the command had ended.
+func (x *chaosStack) inject(p point) (hit bool) {
+	x.t.Helper()
+	run := x.start(p.to)
+	select {
+	case <-run.ended:
+	case <-run.printed(p.line):
+		time.Sleep(p.delay)
+	}
+	select {
+	case <-run.ended:
+	default:
+		hit = true
+	}
+	p.fault.do(x, run)
+	select {
+	case <-run.ended:
+	case <-time.After(4 * time.Minute):
+		x.t.Errorf("the command did not end after the fault")
+	}
+	run.end()
+	return hit
+}
+
+// follow has the next command go on from what the fault left.
+func (x *chaosStack) follow(p point) {
+	x.t.Helper()
+	x.converge(p.next, p.fault.losesAnswers)
+}
+
+// converge brings the stack to a state, and sees that all is as without faults.
+func (x *chaosStack) converge(to string, answersLost bool) {
+	x.t.Helper()
+	// A lost control plane is a managed one, which comes up again.
+	require.NoError(x.t, x.sandbox.Cluster().Start(x.t.Context(), os.Stdout))
+	if err := x.reach(to); err != nil {
+		require.True(x.t, answersLost && strings.Contains(x.printed.String(), "already exists"), "%s: %v", to, err)
+		x.tookOver++
+		x.t.Setenv(takeOver, "true")
+		require.NoError(x.t, x.reach(to), "with %s", takeOver)
+		require.NoError(x.t, os.Unsetenv(takeOver))
+		require.NoError(x.t, x.reach(to))
+	}
+	x.current = to
+	x.settle()
+	x.assertNoChanges()
+	folder := state.InFolder(filepath.Join(x.dir, "madeup", "state"), "persia", "madeup")
+	underWay, err := folder.UnderWay()
+	require.NoError(x.t, err)
+	assert.False(x.t, underWay, "an update is under way")
+	pending, err := folder.Pending()
+	require.NoError(x.t, err)
+	assert.False(x.t, pending, "an operation is pending")
+}
+
+// reach runs the command that brings the stack to a state.
+func (x *chaosStack) reach(to string) error {
+	x.t.Helper()
+	x.printed.reset()
+	if to == "destroy" {
+		return x.sandbox.Destroy(x.t.Context())
+	}
+	x.write(to)
+	_, err := x.sandbox.Up(x.t.Context())
+	return err
+}
+
+// settle waits until there is what there is without faults, and all of it is ready:
+// lost nodes and pods come back by themselves.
+func (x *chaosStack) settle() {
+	x.t.Helper()
+	now := x.await(func(w world) bool { return reflect.DeepEqual(x.worlds[x.current], w) })
+	assert.Equal(x.t, x.worlds[x.current], now)
+}
+
+// await returns what there is, once that is as it should be or after two minutes.
+func (x *chaosStack) await(good func(world) bool) (now world) {
+	x.t.Helper()
+	err := wait.PollUntilContextTimeout(x.t.Context(), 500*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
+		seen, err := x.look(ctx)
+		if err == nil {
+			now = seen
+		}
+		return err == nil && good(seen), nil
+	})
+	if err != nil {
+		x.t.Logf("what there is: %v", err)
+	}
+	return now
+}
+
+// assertNoChanges sees to it that the stack file agrees with what there is.
+func (x *chaosStack) assertNoChanges() {
+	x.t.Helper()
+	if x.current == "destroy" {
+		return
+	}
+	_, err := x.sandbox.Refresh(x.t.Context())
+	require.NoError(x.t, err)
+	assert.Empty(x.t, upChanges(x.t, x.sandbox), "changes of one more up")
+}
+
+// mark changes what the kept storage is without the program's knowledge, as a
+// training does: storage that is made anew has no mark.
+func (x *chaosStack) mark() {
+	x.t.Helper()
+	for _, path := range x.keptFiles() {
+		text, err := os.ReadFile(path)
+		require.NoError(x.t, err)
+		marked := strings.Replace(string(text), `"body": {`, `"body": {"checkpoint": "of step 1000",`, 1)
+		require.NotEqual(x.t, string(text), marked)
+		require.NoError(x.t, os.WriteFile(path, []byte(marked), 0o600))
+	}
+}
+
+func (x *chaosStack) keptFiles() []string {
+	x.t.Helper()
+	var files []string
+	for _, kind := range keptKinds {
+		found, err := filepath.Glob(filepath.Join(x.dir, "storage", kind, "*.json"))
+		require.NoError(x.t, err)
+		require.Len(x.t, found, 1, kind)
+		files = append(files, found...)
+	}
+	return files
+}
+
+// command is a command of the sandbox in a process group of its own.
+type command struct {
+	*exec.Cmd
+	// line receives the number of each line that is printed.
+	line  chan int
+	ended chan struct{}
+	err   error
+	lines int
+}
+
+// start begins the command that brings the stack to a state.
+func (x *chaosStack) start(to string) *command {
+	x.t.Helper()
+	name := "destroy"
+	if to != "destroy" {
+		x.write(to)
+		name = "up"
+	}
+	c := &command{
+		Cmd: exec.Command(executable, name, "--stack", "madeup", "--stacks", x.stack.project, "--dir", x.dir,
+			"--repository", repository, "--toolchain", binDir()),
+		line: make(chan int, 1<<16), ended: make(chan struct{}),
+	}
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	read, write, err := os.Pipe()
+	require.NoError(x.t, err)
+	c.Stdout, c.Stderr = write, write
+	require.NoError(x.t, c.Start())
+	require.NoError(x.t, write.Close())
+	go func() {
+		defer close(c.ended)
+		lines := bufio.NewScanner(io.TeeReader(read, os.Stdout))
+		for lines.Scan() {
+			c.lines++
+			c.line <- c.lines
+		}
+		// The engine may outlive the command: the pipe is open until it has ended.
+		c.err = c.Wait()
+	}()
+	return c
+}
+
+// printed is closed when the command has printed a number of lines.
+func (c *command) printed(count int) <-chan struct{} {
+	reached := make(chan struct{})
+	go func() {
+		defer close(reached)
+		for count > 0 {
+			select {
+			case n := <-c.line:
+				if n >= count {
+					return
+				}
+			case <-c.ended:
+				return
+			}
+		}
+	}()
+	return reached
+}
+
+func (c *command) wait() error {
+	<-c.ended
+	return c.err
+}
+
+// end kills what is left of the command.
+func (c *command) end() {
+	_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL)
+	<-c.ended
+}

@@ -1,0 +1,173 @@
+package e2e
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// TestChaosAPIServer has the API server of an existing cluster throttle, fail, drop
+// connections and answer late, at random, during a command. The next command, with an
+// API server that works, leads to the same objects as without faults.
+func TestChaosAPIServer(t *testing.T) {
+	if !alone(t) {
+		return
+	}
+	points, random := chaos(t)
+	points /= 3
+	x := newChaosStack(t)
+	require.NoError(t, x.sandbox.Cluster().Start(t.Context(), os.Stdout))
+	config, err := x.sandbox.Cluster().RESTConfig()
+	require.NoError(t, err)
+	proxy := newFaultyProxy(t, config, rand.New(rand.NewPCG(random.Uint64(), 1)))
+	x.existing = proxy.kubeconfig(t)
+	x.write("large")
+	loaded, err := load(x.stack.configuration)
+	require.NoError(t, err)
+	for _, pool := range loaded.Plan().Pools {
+		newCluster(t, x.sandbox).createNodes(pool)
+	}
+	x.measure()
+	for i := range points {
+		p := x.draw(random)
+		t.Run(fmt.Sprintf("%d_%s_to_%s", i+1, kindOf(p.from, p.to), p.to), func(t *testing.T) {
+			x.use(t)
+			proxy.set(true)
+			run := x.start(p.to)
+			select {
+			case <-run.ended:
+			case <-time.After(4 * time.Minute):
+				t.Errorf("the command did not end")
+			}
+			proxy.set(false)
+			run.end()
+			x.converge(p.to, true)
+		})
+		if t.Failed() {
+			return
+		}
+	}
+	x.use(t)
+	x.converge("destroy", true)
+	t.Logf("%d commands; of %d requests failed: %v; %d needed %s", points, proxy.requests, proxy.failed, x.tookOver, takeOver)
+}
+
+// faultyProxy stands before an API server.
+type faultyProxy struct {
+	*httptest.Server
+	forward http.Handler
+
+	mu       sync.Mutex
+	random   *rand.Rand
+	on       bool
+	requests int
+	failed   map[string]int
+}
+
+func newFaultyProxy(t *testing.T, config *rest.Config, random *rand.Rand) *faultyProxy {
+	t.Helper()
+	transport, err := rest.TransportFor(config)
+	require.NoError(t, err)
+	target, err := url.Parse(config.Host)
+	require.NoError(t, err)
+	p := &faultyProxy{random: random, failed: map[string]int{}}
+	forward := httputil.NewSingleHostReverseProxy(target)
+	forward.Transport, forward.FlushInterval = transport, -1
+	p.forward = forward
+	p.Server = httptest.NewServer(p)
+	t.Cleanup(p.Close)
+	return p
+}
+
+// kubeconfig writes one that leads through the proxy, and returns its path.
+func (p *faultyProxy) kubeconfig(t *testing.T) string {
+	t.Helper()
+	config := clientcmdapi.NewConfig()
+	config.Clusters["faulty"] = &clientcmdapi.Cluster{Server: p.URL}
+	config.AuthInfos["faulty"] = &clientcmdapi.AuthInfo{}
+	config.Contexts["faulty"] = &clientcmdapi.Context{Cluster: "faulty", AuthInfo: "faulty"}
+	config.CurrentContext = "faulty"
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, clientcmd.WriteToFile(*config, path))
+	return path
+}
+
+func (p *faultyProxy) set(on bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.on = on
+}
+
+// draw says what is to become of a request.
+func (p *faultyProxy) draw() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.on {
+		return ""
+	}
+	p.requests++
+	fault := ""
+	switch n := p.random.IntN(100); {
+	case n < 5:
+		fault = "429"
+	case n < 6:
+		fault = "500"
+	case n < 7:
+		fault = "503"
+	case n < 8:
+		fault = "reset"
+	case n < 9:
+		fault = "unanswered"
+	case n < 20:
+		fault = "slow"
+	}
+	if fault != "" {
+		p.failed[fault]++
+	}
+	return fault
+}
+
+func (p *faultyProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch p.draw() {
+	case "429":
+		w.Header().Set("Retry-After", "1")
+		http.Error(w, "too many requests", http.StatusTooManyRequests)
+	case "500":
+		http.Error(w, "internal error", http.StatusInternalServerError)
+	case "503":
+		http.Error(w, "unavailable", http.StatusServiceUnavailable)
+	case "reset":
+		panic(http.ErrAbortHandler)
+	case "unanswered": // carried out, and nobody knows
+		if r.URL.Query().Get("watch") == "" {
+			p.forward.ServeHTTP(&discarded{header: http.Header{}}, r)
+		}
+		panic(http.ErrAbortHandler)
+	case "slow":
+		time.Sleep(time.Second)
+		p.forward.ServeHTTP(w, r)
+	default:
+		p.forward.ServeHTTP(w, r)
+	}
+}
+
+// discarded is an answer that gets lost.
+type discarded struct{ header http.Header }
+
+func (d *discarded) Header() http.Header         { return d.header }
+func (d *discarded) Write(p []byte) (int, error) { return io.Discard.Write(p) }
+func (d *discarded) WriteHeader(int)             {}

@@ -1,0 +1,87 @@
+package e2e
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"persia/sandbox/process"
+)
+
+// fault is what happens to a command, or around it.
+type fault struct {
+	name string
+	do   func(x *chaosStack, run *command)
+	// losesAnswers says that a request may be carried out and never answered. The
+	// command ends with an error and does not know of what it has made.
+	losesAnswers bool
+}
+
+// The program, the language host and the providers are one process, the sandbox
+// command; the engine is the Pulumi CLI.
+var faults = []fault{
+	{name: "kill program, engine and providers", do: func(_ *chaosStack, run *command) {
+		_ = syscall.Kill(-run.Process.Pid, syscall.SIGKILL)
+	}},
+	{name: "kill program and providers", do: func(_ *chaosStack, run *command) {
+		_ = run.Process.Kill()
+	}},
+	{name: "kill engine", do: func(x *chaosStack, run *command) {
+		x.kill(func(p process.Process) bool {
+			group, err := syscall.Getpgid(p.PID)
+			return err == nil && group == run.Process.Pid && p.PID != run.Process.Pid
+		})
+	}},
+	{name: "kill state service", do: func(x *chaosStack, _ *command) {
+		x.kill(func(p process.Process) bool {
+			return strings.HasSuffix(p.Command, " --dir "+filepath.Join(x.dir, "madeup", "state"))
+		})
+	}},
+	{name: "restart API server", do: restart("kube-apiserver"), losesAnswers: true},
+	{name: "restart etcd", do: restart("etcd"), losesAnswers: true},
+	{name: "restart scheduler and controller manager", do: restart("kube-scheduler", "kube-controller-manager")},
+	{name: "delete node", do: deleteNode},
+}
+
+// restart kills components of the stack's control plane and starts them again, as
+// happens to a managed one.
+func restart(components ...string) func(*chaosStack, *command) {
+	return func(x *chaosStack, _ *command) {
+		for _, component := range components {
+			x.kill(func(p process.Process) bool {
+				path, _, _ := strings.Cut(p.Command, " --")
+				return filepath.Base(path) == component && strings.HasPrefix(path, x.dir+"/")
+			})
+		}
+		require.NoError(x.t, x.sandbox.Cluster().Start(x.t.Context(), os.Stdout))
+	}
+}
+
+// deleteNode deletes the first node of those that there are, and its pods with it.
+func deleteNode(x *chaosStack, _ *command) {
+	c := newCluster(x.t, x.sandbox)
+	nodes := slices.Sorted(maps.Keys(c.nodes()))
+	if len(nodes) == 0 {
+		return
+	}
+	err := c.CoreV1().Nodes().Delete(x.t.Context(), nodes[0], metav1.DeleteOptions{})
+	require.True(x.t, err == nil || apierrors.IsNotFound(err), "%v", err)
+}
+
+// kill kills the processes that match, which must be the stack's own.
+func (x *chaosStack) kill(match func(process.Process) bool) {
+	x.t.Helper()
+	found, err := process.Matching(match)
+	require.NoError(x.t, err)
+	for _, p := range found {
+		x.t.Logf("kill %d: %.80s", p.PID, p.Command)
+		_ = syscall.Kill(p.PID, syscall.SIGKILL)
+	}
+}
