@@ -1,18 +1,14 @@
 package e2e
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -337,76 +333,4 @@ func (x *chaosStack) keptFiles() []string {
 		files = append(files, found...)
 	}
 	return files
-}
-
-// command is a command of the sandbox in a process group of its own.
-type command struct {
-	*exec.Cmd
-	// line receives the number of each line that is printed.
-	line  chan int
-	ended chan struct{}
-	err   error
-	lines int
-}
-
-// start begins the command that brings the stack to a state.
-func (x *chaosStack) start(to string) *command {
-	x.t.Helper()
-	name := "destroy"
-	if to != "destroy" {
-		x.write(to)
-		name = "up"
-	}
-	c := &command{
-		Cmd: exec.Command(executable, name, "--stack", "madeup", "--stacks", x.stack.project, "--dir", x.dir,
-			"--repository", repository, "--toolchain", binDir()),
-		line: make(chan int, 1<<16), ended: make(chan struct{}),
-	}
-	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	read, write, err := os.Pipe()
-	require.NoError(x.t, err)
-	c.Stdout, c.Stderr = write, write
-	require.NoError(x.t, c.Start())
-	require.NoError(x.t, write.Close())
-	go func() {
-		defer close(c.ended)
-		lines := bufio.NewScanner(io.TeeReader(read, os.Stdout))
-		for lines.Scan() {
-			c.lines++
-			c.line <- c.lines
-		}
-		// The engine may outlive the command: the pipe is open until it has ended.
-		c.err = c.Wait()
-	}()
-	return c
-}
-
-// printed is closed when the command has printed a number of lines.
-func (c *command) printed(count int) <-chan struct{} {
-	reached := make(chan struct{})
-	go func() {
-		defer close(reached)
-		for count > 0 {
-			select {
-			case n := <-c.line:
-				if n >= count {
-					return
-				}
-			case <-c.ended:
-				return
-			}
-		}
-	}()
-	return reached
-}
-
-func (c *command) wait() error {
-	<-c.ended
-	return c.err
-}
-
-// end kills what is left of the command.
-func (c *command) end() {
-	_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL)
-	<-c.ended
 }
