@@ -337,34 +337,6 @@ func TestNamedResourcesAreDeletedBeforeTheyAreReplaced(t *testing.T) {
 	member := properties(values{"project": "my-project", "role": "roles/editor", "member": "user:a@b.c"})
 	grant := g.diff(iamMemberType, member, change(t, member, "role", "roles/viewer"))
 	assert.False(t, grant.DeleteBeforeReplace, "a grant is given before the other is taken")
-
-	plan := change(t, backupPlanInputs(), "name", "main-1234567")
-	moved := g.diff(backupPlanType, plan, change(t, plan, "location", "us-east1"))
-	assert.False(t, moved.DeleteBeforeReplace, "Pulumi gives the other another name")
-}
-
-// TestPulumiNamesWhatTheProgramDoesNot: with a name that stays as long as the
-// resource does, and another one for its replacement.
-func TestPulumiNamesWhatTheProgramDoesNot(t *testing.T) {
-	g := newGoogle(t)
-	check := func(seed string, olds, news resource.PropertyMap) string {
-		t.Helper()
-		resp, err := g.Check(t.Context(), plugin.CheckRequest{
-			URN: urn(backupPlanType), Olds: olds, News: news, RandomSeed: []byte(seed),
-		})
-		require.NoError(t, err)
-		require.Empty(t, resp.Failures)
-		return text(resp.Properties, "name")
-	}
-	name := check("seed", nil, backupPlanInputs())
-	assert.Regexp(t, "^main-[0-9a-f]{7}$", name)
-	assert.Equal(t, name, check("seed", nil, backupPlanInputs()), "a preview shows the name")
-	assert.NotEqual(t, name, check("other", nil, backupPlanInputs()))
-
-	named := change(t, backupPlanInputs(), "name", "nightly")
-	assert.Equal(t, "nightly", check("other", named, backupPlanInputs()), "it keeps its name")
-	assert.Equal(t, "nightly", check("other", nil, named), "the program's own")
-	assert.NotContains(t, backupPlanInputs(), resource.PropertyKey("name"))
 }
 
 func TestUnknownResourceIsRefusedByName(t *testing.T) {

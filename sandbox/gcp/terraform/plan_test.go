@@ -52,7 +52,7 @@ func TestAnAnswerIsAChangeWhereTheProviderDoesNotComputeIt(t *testing.T) {
 			over: values{"nodeConfig": values{"gcfsConfig": off}}, operation: "replace", path: "nodeConfig.gcfsConfig"},
 		{name: "image streaming is on", token: nodePoolType, ignored: []string{kubelet},
 			over: values{"nodeConfig": values{"gcfsConfig": on}}, operation: "same"},
-		{name: "the legacy datapath", token: clusterType, over: values{"datapathProvider": "LEGACY_DATAPATH"}, operation: "same"},
+		{name: "the legacy datapath", token: clusterType, over: values{"datapathProvider": "LEGACY_DATAPATH"}, operation: "replace", path: "datapathProvider"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := stack(t, c.settings, map[tokens.Type]values{c.token: c.over})
