@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -200,9 +202,7 @@ func checkEphemeral(p *check.Problems, at *field.Path, template *corev1.Persiste
 	check.Labels(p, at.Child("metadata", "labels"), template.Labels)
 	meta := template.ObjectMeta
 	meta.Labels, meta.Annotations = nil, nil
-	if meta.Name != "" || meta.Namespace != "" || meta.GenerateName != "" || len(meta.Finalizers)+len(meta.OwnerReferences)+len(meta.ManagedFields) > 0 ||
-		meta.UID != "" || meta.ResourceVersion != "" || meta.SelfLink != "" || meta.Generation != 0 || meta.DeletionGracePeriodSeconds != nil ||
-		meta.DeletionTimestamp != nil || !meta.CreationTimestamp.IsZero() {
+	if !equality.Semantic.DeepEqual(meta, metav1.ObjectMeta{}) {
 		p.Forbidden(at.Child("metadata"), "may have labels and annotations only, as the pod gives the claim its name; remove the others")
 	}
 	spec := at.Child("spec")

@@ -2,6 +2,7 @@ package nats_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -193,11 +194,12 @@ func TestWarnings(t *testing.T) {
 	for size, want := range map[int][]string{
 		1: nil, 2: {"2 is even"}, 3: nil, 4: {"4 is even"}, 9: nil, 11: {"55 routes"}, 60: {"60 is even", "1770 routes"},
 	} {
-		warnings := (&config.Stack{NATS: nats.Settings{Size: size}}).Warnings()
+		warnings := slices.DeleteFunc((&config.Stack{NATS: nats.Settings{Size: size}}).Warnings(), func(warning string) bool {
+			return !strings.HasPrefix(warning, "persia:nats.")
+		})
 		require.Len(t, warnings, len(want), "%d servers", size)
 		for i := range want {
 			assert.Contains(t, warnings[i], want[i])
-			assert.Contains(t, warnings[i], "persia:nats.size")
 		}
 	}
 }
