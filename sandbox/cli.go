@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"path/filepath"
@@ -42,5 +43,21 @@ func (c *cli) Run(ctx context.Context, dir string, stdin io.Reader, stdout, stde
 	case slices.Equal(command, []string{"stack", "history"}) && c.noResult:
 		return "[]", "", 0, nil
 	}
-	return c.PulumiCommand.Run(ctx, dir, stdin, stdout, stderr, env, args...)
+	quiet := make([]io.Writer, len(stderr))
+	for i, w := range stderr {
+		quiet[i] = withoutLogin{w}
+	}
+	return c.PulumiCommand.Run(ctx, dir, stdin, stdout, quiet, env, args...)
+}
+
+// withoutLogin leaves out that the CLI logs in to the state service, which would send
+// people looking for an account of theirs.
+type withoutLogin struct{ io.Writer }
+
+func (w withoutLogin) Write(text []byte) (int, error) {
+	const login = "Logging in using access token from PULUMI_ACCESS_TOKEN\n"
+	if _, err := w.Writer.Write(bytes.Replace(text, []byte(login), nil, 1)); err != nil {
+		return 0, err
+	}
+	return len(text), nil
 }

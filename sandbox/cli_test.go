@@ -51,3 +51,18 @@ func TestCLI(t *testing.T) {
 		})
 	}
 }
+
+// speaking is a CLI that logs in first.
+type speaking struct{ auto.PulumiCommand }
+
+func (speaking) Run(_ context.Context, _ string, _ io.Reader, _, stderr []io.Writer, _ []string, _ ...string) (string, string, int, error) {
+	_, err := io.WriteString(stderr[0], "Logging in using access token from PULUMI_ACCESS_TOKEN\nwarning: shown\n")
+	return "", "", 0, err
+}
+
+func TestCLILogsInQuietly(t *testing.T) {
+	var shown strings.Builder
+	_, _, _, err := (&cli{PulumiCommand: speaking{}}).Run(t.Context(), "", nil, nil, []io.Writer{&shown}, nil, "preview")
+	require.NoError(t, err)
+	assert.Equal(t, "warning: shown\n", shown.String())
+}

@@ -22,7 +22,9 @@ func TestManifests(t *testing.T) {
 	}
 	project := manifestProject(t, "dev", "adult-income.yml", "documentation.yml")
 	rewriteStack(t, project, "dev", func(configuration object) {
-		configuration["persia:nodePools"].([]any)[0].(object)["nodes"] = 2
+		pool := configuration["persia:nodePools"].([]any)[0].(object)
+		// The documentation mounts a directory that Container-Optimized OS cannot have.
+		pool["nodes"], pool["imageType"] = 2, "UBUNTU_CONTAINERD"
 		configuration["persia:nats"] = object{}
 		configuration["persia:jobs"] = []object{
 			{"manifest": "adult-income.yml", "nodePool": "gpu"},
@@ -98,7 +100,7 @@ func TestPublishedManifest(t *testing.T) {
 		pods := c.podsOfRole("criteo", role)
 		c.assertOn(want.pool, want.count, pods)
 		container := pods[0].Spec.Containers[0]
-		assert.Equal(t, "persiaml/persia-cuda-runtime:latest", container.Image)
+		assert.Equal(t, "us-central1-docker.pkg.dev/my-project/persia-prod-docker-hub/persiaml/persia-cuda-runtime:latest", container.Image, "through the cache of the stack")
 		assert.Equal(t, want.called, container.Args[len(container.Args)-1])
 		variables := environment(pods[0])
 		assert.Equal(t, fmt.Sprint(want.count), variables["REPLICA_SIZE"])
