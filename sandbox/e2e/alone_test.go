@@ -36,6 +36,11 @@ func alone(t *testing.T) bool {
 		// It ends first, with the stacks of its goroutines.
 		arguments = append(arguments, "-test.timeout="+time.Until(deadline.Add(-10*time.Second)).String())
 	}
+	flag.Visit(func(f *flag.Flag) {
+		if !strings.HasPrefix(f.Name, "test.") {
+			arguments = append(arguments, "-"+f.Name+"="+f.Value.String())
+		}
+	})
 	command := exec.CommandContext(t.Context(), os.Args[0], arguments...)
 	command.Env = append(os.Environ(), aloneVariable+"="+t.Name())
 	var output bytes.Buffer
