@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -75,6 +76,7 @@ func (v *validator) pedl() {
 	}
 	if v.stack.Cluster.Existing == nil {
 		v.agentPools(path.Child("agent", "nodePools"), p.Agent.NodePools)
+		v.serviceAddress(path.Child("service", "clusterIP"), p.Service.ClusterIP)
 	}
 	if p.SupportCheck != nil {
 		at := path.Child("supportCheck", "nodePool")
@@ -83,6 +85,15 @@ func (v *validator) pedl() {
 		}
 	}
 	v.wholeNodes()
+}
+
+// serviceAddress refuses an address that the cluster cannot give to a Service.
+func (v *validator) serviceAddress(path *field.Path, written string) {
+	address, err := netip.ParseAddr(written)
+	services, bad := netip.ParsePrefix(v.stack.Cluster.Network.Services)
+	if err == nil && bad == nil && !services.Contains(address) {
+		v.Invalid(path, written, "must be in %s, the range of %s.network.services", services, clusterKey)
+	}
 }
 
 // agentPools refuses pools that a trial would not keep: Kubernetes does not see it.

@@ -82,6 +82,15 @@ func Labels(p *Problems, at *field.Path, labels map[string]string) {
 	}
 }
 
+// Annotations checks the keys of annotations; their values are free.
+func Annotations(p *Problems, at *field.Path, annotations map[string]string) {
+	for _, key := range slices.Sorted(maps.Keys(annotations)) {
+		for _, message := range validation.IsQualifiedName(strings.ToLower(key)) {
+			p.Invalid(at.Key(key), key, "%s", message)
+		}
+	}
+}
+
 // Port reports a number that is no port.
 func Port(p *Problems, at *field.Path, port int) {
 	for _, message := range validation.IsValidPortNum(port) {

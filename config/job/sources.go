@@ -200,6 +200,7 @@ func checkEphemeral(p *check.Problems, at *field.Path, template *corev1.Persiste
 		return
 	}
 	check.Labels(p, at.Child("metadata", "labels"), template.Labels)
+	check.Annotations(p, at.Child("metadata", "annotations"), template.Annotations)
 	meta := template.ObjectMeta
 	meta.Labels, meta.Annotations = nil, nil
 	if !equality.Semantic.DeepEqual(meta, metav1.ObjectMeta{}) {

@@ -64,6 +64,7 @@ func TestSourcesRefused(t *testing.T) {
 		{"claim without a mode", mountedVolume(claim(edits{"accessModes": nil})), volume + "ephemeral.volumeClaimTemplate.spec.accessModes", []string{"Required"}},
 		{"claim of a device", mountedVolume(claim(edits{"volumeMode": "Block"})), volume + "ephemeral.volumeClaimTemplate.spec.volumeMode", []string{"Filesystem"}},
 		{"claim with a name", mountedVolume(edits{"ephemeral": edits{"volumeClaimTemplate": edits{"metadata": edits{"name": "a"}, "spec": edits{"accessModes": []any{"ReadWriteOnce"}, "resources": edits{"requests": edits{"storage": "1Gi"}}}}}}), volume + "ephemeral.volumeClaimTemplate.metadata", []string{"labels and annotations only"}},
+		{"claim with a misspelt annotation", mountedVolume(edits{"ephemeral": edits{"volumeClaimTemplate": edits{"metadata": edits{"annotations": edits{" a": "b"}}, "spec": edits{"accessModes": []any{"ReadWriteOnce"}, "resources": edits{"requests": edits{"storage": "1Gi"}}}}}}), volume + "ephemeral.volumeClaimTemplate.metadata.annotations[ a]", []string{"name part must consist of"}},
 		{"image of a volume", mountedVolume(edits{"image": edits{"reference": "a b"}}), volume + "image.reference", []string{"image reference"}},
 		{"mounts on the node", mount(edits{"mountPropagation": "Bidirectional"}), mounted + "mountPropagation", []string{"HostToContainer"}},
 		{"read-only below what is not", mount(edits{"recursiveReadOnly": "Enabled"}), mounted + "recursiveReadOnly", []string{"readOnly: true"}},

@@ -100,6 +100,12 @@ var ownSettings = map[string]string{
 	"configFile":      "image",
 }
 
+// ownDirectories are where the database's pod mounts volumes of its own.
+var ownDirectories = map[string]string{
+	"/dev/shm":                        "its shared memory",
+	"/bitnami/postgresql/conf/conf.d": "its settings",
+}
+
 func checkSettings(p *check.Problems, path *field.Path, settings map[string]SettingValue) {
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		at := path.Key(name)
@@ -115,10 +121,13 @@ func checkSettings(p *check.Problems, path *field.Path, settings map[string]Sett
 
 func (d *Persistence) check(p *check.Problems, at *field.Path, nodePool string, place Place) {
 	check.Directory(p, at.Child("mountPath"), d.MountPath)
+	if what, own := ownDirectories[d.MountPath]; own {
+		p.Invalid(at.Child("mountPath"), d.MountPath, "is where the database has %s; choose another path, like /bitnami/postgresql", what)
+	}
 	if path.IsAbs(d.SubPath) || slices.Contains(strings.Split(d.SubPath, "/"), "..") {
 		p.Invalid(at.Child("subPath"), d.SubPath, "must be a path below the volume's root, without a leading / and without ..")
 	}
-	checkAnnotations(p, at.Child("annotations"), d.Annotations)
+	check.Annotations(p, at.Child("annotations"), d.Annotations)
 	database := d.volume()
 	database.CheckAccessMode(p, at.Child("accessMode"), d.AccessMode)
 	if d.checkPlace(p, at) {

@@ -1,11 +1,8 @@
 package pedl
 
 import (
-	"maps"
 	"net"
 	"net/netip"
-	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -14,9 +11,14 @@ import (
 	"persia/config/check"
 )
 
+// checkAddresses checks addresses outside of the cluster. The API server refuses those
+// that no other machine can reach (ValidateNonSpecialIP).
 func checkAddresses(p *check.Problems, path *field.Path, addresses []string) {
 	for i, address := range addresses {
 		checkAddress(p, path.Index(i), address)
+		if ip := net.ParseIP(address); ip.IsUnspecified() || ip.IsLoopback() || ip.IsLinkLocalUnicast() || ip.IsLinkLocalMulticast() {
+			p.Invalid(path.Index(i), address, "must not be an unspecified, loopback or link-local address; write one that leads to a node")
+		}
 	}
 	check.Unique(addresses, func(i, _ int) { p.Duplicate(path.Index(i), addresses[i], "write each address once") })
 }
@@ -30,7 +32,7 @@ func checkAddress(p *check.Problems, path *field.Path, address string) {
 func checkService(p *check.Problems, path *field.Path, s Service) {
 	check.Port(p, path.Child("port"), s.Port)
 	checkAddresses(p, path.Child("externalIPs"), s.ExternalIPs)
-	checkAnnotations(p, path.Child("annotations"), s.Annotations)
+	check.Annotations(p, path.Child("annotations"), s.Annotations)
 	switch at := path.Child("nodePort"); {
 	case s.NodePort == 0:
 	case s.Type == corev1.ServiceTypeClusterIP:
@@ -66,14 +68,6 @@ func checkLoadBalancer(p *check.Problems, path *field.Path, s Service) {
 	}
 }
 
-func checkAnnotations(p *check.Problems, path *field.Path, annotations map[string]string) {
-	for _, key := range slices.Sorted(maps.Keys(annotations)) {
-		for _, message := range validation.IsQualifiedName(strings.ToLower(key)) {
-			p.Invalid(path.Key(key), key, "%s", message)
-		}
-	}
-}
-
 func checkIngress(p *check.Problems, path *field.Path, in Ingress) {
 	if !in.Enabled {
 		for _, given := range []struct {
@@ -86,7 +80,7 @@ func checkIngress(p *check.Problems, path *field.Path, in Ingress) {
 		}
 		return
 	}
-	checkAnnotations(p, path.Child("annotations"), in.Annotations)
+	check.Annotations(p, path.Child("annotations"), in.Annotations)
 	for i, host := range in.Hosts {
 		checkIngressHost(p, path.Child("hosts").Index(i), host)
 	}

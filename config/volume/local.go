@@ -40,6 +40,9 @@ func (l *Local) check(p *check.Problems, path *field.Path, _ Place) {
 		return
 	}
 	p.Name(path.Child("node"), l.Node, validation.IsDNS1123Subdomain)
+	if len(l.Node) > validation.LabelValueMaxLength {
+		p.Invalid(path.Child("node"), l.Node, "must be no more than %d characters, as a label of the node holds its name", validation.LabelValueMaxLength)
+	}
 }
 
 func (l *Local) checkUsers(p *check.Problems, path *field.Path, users Users) {

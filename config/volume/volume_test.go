@@ -1,6 +1,7 @@
 package volume
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -58,28 +59,29 @@ func TestRefused(t *testing.T) {
 		place   *Place
 		want    string
 	}{
-		"no name":                 {volumes: "[{size: 1Ti, " + nfs + "}]", want: "[0].name: Required value: write a name"},
-		"no size":                 {volumes: "[{name: b, " + nfs + "}]", want: "[0].size: Required value: write a quantity like 10Gi"},
-		"size of nothing":         {volumes: sized("'0'", nfs), want: `[0].size: Invalid value: "0": must be more than 0`},
-		"no source":               {volumes: "[{name: b, size: 1Ti}]", want: "[0].gcsFuse: Required value: write where the data is"},
-		"two sources":             {volumes: over(nfs + ", csi: {driver: d, volumeHandle: h}"), want: "[0].csi: nfs is given already; write exactly one of nfs and csi"},
-		"unknown access mode":     {volumes: over(nfs + ", accessModes: [ReadWriteAll]"), want: `[0].accessModes[0]: Invalid value: "ReadWriteAll"`},
-		"access mode twice":       {volumes: over(nfs + ", accessModes: [ReadOnlyMany, ReadOnlyMany]"), want: "[0].accessModes[1]: Duplicate value"},
-		"unknown reclaim policy":  {volumes: over(nfs + ", reclaimPolicy: Recycle"), want: `[0].reclaimPolicy: Invalid value: "Recycle": must be Retain or Delete`},
-		"no driver that deletes":  {volumes: over(nfs + ", reclaimPolicy: Delete"), want: "no driver deletes this kind of storage; remove it"},
-		"created, and deleted":    {volumes: over("filestore: {instance: fs, create: {}}, reclaimPolicy: Delete"), want: "[0].reclaimPolicy: Invalid value: \"Delete\": is for storage that the stack does not create; write create.deleteWithStack"},
-		"label of the program":    {volumes: over(nfs + ", labels: {app.kubernetes.io/name: x}"), want: "[0].labels[app.kubernetes.io/name]: Invalid value"},
-		"label invalid":           {volumes: over(nfs + ", labels: {team: a b}"), want: `[0].labels[team]: Invalid value: "a b"`},
-		"name twice":              {volumes: "[{name: a, size: 1Ti, " + nfs + "}, {name: a, claim: c, size: 1Ti, nfs: {server: nfs, path: /b}}]", want: "[1].name: Duplicate value: \"a\": is the name of persia:storage[0]"},
-		"claim twice":             {volumes: "[{name: a, claim: c, size: 1Ti, " + nfs + "}, {name: b, claim: c, size: 1Ti, nfs: {server: nfs, path: /b}}]", want: "[1].claim: Duplicate value: \"c\": is the claim of persia:storage[0]"},
-		"directory twice":         {volumes: "[{name: a, size: 1Ti, " + nfs + "}, {name: b, size: 1Ti, " + nfs + "}]", want: "[1]: Duplicate value: \"nfs nfs:/a\": is the storage of persia:storage[0]"},
-		"share twice":             {volumes: "[{name: a, size: 1Ti, filestore: {instance: fs, location: l, share: s}}, {name: b, size: 1Ti, filestore: {instance: fs, location: l, share: s}}]", want: "modeInstance/l/fs/s"},
-		"disk twice":              {volumes: "[{name: a, size: 1Ti, persistentDisk: {disk: d, zones: [us-central1-a]}}, {name: b, size: 1Ti, persistentDisk: {disk: d, zones: [us-central1-a]}}]", want: "projects/my-project/zones/us-central1-a/disks/d"},
-		"CSI volume twice":        {volumes: "[{name: a, size: 1Ti, csi: {driver: d, volumeHandle: h}}, {name: b, size: 1Ti, csi: {driver: d, volumeHandle: h}}]", want: "csi d h"},
-		"system directory":        {volumes: over("hostPath: {path: /var/lib/kubelet/a}"), want: `[0].hostPath.path: Invalid value: "/var/lib/kubelet/a": overlaps with /var/lib/kubelet, which belongs to the node itself; write a directory of your own, like /var/lib/persia`},
-		"all of /var":             {volumes: over("hostPath: {path: /var}"), want: "overlaps with /var/run"},
-		"relative directory":      {volumes: over("hostPath: {path: data}"), want: `"data": must be absolute; write /data`},
-		"local without a node":    {volumes: over("local: {path: /disk}"), want: "[0].local.node: Required value"},
+		"no name":                {volumes: "[{size: 1Ti, " + nfs + "}]", want: "[0].name: Required value: write a name"},
+		"no size":                {volumes: "[{name: b, " + nfs + "}]", want: "[0].size: Required value: write a quantity like 10Gi"},
+		"size of nothing":        {volumes: sized("'0'", nfs), want: `[0].size: Invalid value: "0": must be more than 0`},
+		"no source":              {volumes: "[{name: b, size: 1Ti}]", want: "[0].gcsFuse: Required value: write where the data is"},
+		"two sources":            {volumes: over(nfs + ", csi: {driver: d, volumeHandle: h}"), want: "[0].csi: nfs is given already; write exactly one of nfs and csi"},
+		"unknown access mode":    {volumes: over(nfs + ", accessModes: [ReadWriteAll]"), want: `[0].accessModes[0]: Invalid value: "ReadWriteAll"`},
+		"access mode twice":      {volumes: over(nfs + ", accessModes: [ReadOnlyMany, ReadOnlyMany]"), want: "[0].accessModes[1]: Duplicate value"},
+		"unknown reclaim policy": {volumes: over(nfs + ", reclaimPolicy: Recycle"), want: `[0].reclaimPolicy: Invalid value: "Recycle": must be Retain or Delete`},
+		"no driver that deletes": {volumes: over(nfs + ", reclaimPolicy: Delete"), want: "no driver deletes this kind of storage; remove it"},
+		"created, and deleted":   {volumes: over("filestore: {instance: fs, create: {}}, reclaimPolicy: Delete"), want: "[0].reclaimPolicy: Invalid value: \"Delete\": is for storage that the stack does not create; write create.deleteWithStack"},
+		"label of the program":   {volumes: over(nfs + ", labels: {app.kubernetes.io/name: x}"), want: "[0].labels[app.kubernetes.io/name]: Invalid value"},
+		"label invalid":          {volumes: over(nfs + ", labels: {team: a b}"), want: `[0].labels[team]: Invalid value: "a b"`},
+		"name twice":             {volumes: "[{name: a, size: 1Ti, " + nfs + "}, {name: a, claim: c, size: 1Ti, nfs: {server: nfs, path: /b}}]", want: "[1].name: Duplicate value: \"a\": is the name of persia:storage[0]"},
+		"claim twice":            {volumes: "[{name: a, claim: c, size: 1Ti, " + nfs + "}, {name: b, claim: c, size: 1Ti, nfs: {server: nfs, path: /b}}]", want: "[1].claim: Duplicate value: \"c\": is the claim of persia:storage[0]"},
+		"directory twice":        {volumes: "[{name: a, size: 1Ti, " + nfs + "}, {name: b, size: 1Ti, " + nfs + "}]", want: "[1]: Duplicate value: \"nfs nfs:/a\": is the storage of persia:storage[0]"},
+		"share twice":            {volumes: "[{name: a, size: 1Ti, filestore: {instance: fs, location: l, share: s}}, {name: b, size: 1Ti, filestore: {instance: fs, location: l, share: s}}]", want: "modeInstance/l/fs/s"},
+		"disk twice":             {volumes: "[{name: a, size: 1Ti, persistentDisk: {disk: d, zones: [us-central1-a]}}, {name: b, size: 1Ti, persistentDisk: {disk: d, zones: [us-central1-a]}}]", want: "projects/my-project/zones/us-central1-a/disks/d"},
+		"CSI volume twice":       {volumes: "[{name: a, size: 1Ti, csi: {driver: d, volumeHandle: h}}, {name: b, size: 1Ti, csi: {driver: d, volumeHandle: h}}]", want: "csi d h"},
+		"system directory":       {volumes: over("hostPath: {path: /var/lib/kubelet/a}"), want: `[0].hostPath.path: Invalid value: "/var/lib/kubelet/a": overlaps with /var/lib/kubelet, which belongs to the node itself; write a directory of your own, like /var/lib/persia`},
+		"all of /var":            {volumes: over("hostPath: {path: /var}"), want: "overlaps with /var/run"},
+		"relative directory":     {volumes: over("hostPath: {path: data}"), want: `"data": must be absolute; write /data`},
+		"local without a node":   {volumes: over("local: {path: /disk}"), want: "[0].local.node: Required value"},
+		"local on a node whose name no label holds": {volumes: over("local: {path: /disk, node: " + strings.Repeat("a", 64) + "}"), want: "[0].local.node: Invalid value"},
 		"NFS server":              {volumes: over("nfs: {server: nfs server, path: /a}"), want: `[0].nfs.server: Invalid value: "nfs server"`},
 		"NFS path":                {volumes: over("nfs: {server: nfs, path: a}"), want: "write /a"},
 		"iSCSI name":              {volumes: over("iscsi: {targetPortal: 10.0.0.3, iqn: target, lun: 0}"), want: "[0].iscsi.iqn: Invalid value"},

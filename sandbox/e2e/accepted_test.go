@@ -1,0 +1,115 @@
+package e2e
+
+import (
+	"flag"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"persia/internal/certtest"
+	"persia/sandbox/stackgen"
+)
+
+var (
+	stacks     = flag.Int("stacks", 2000, "how many stacks are made up for TestAcceptedStacksApply")
+	stacksSeed = flag.Uint64("stacks-seed", 1, "the seed of the first of these stacks; each other has the next")
+)
+
+// examples is the project of all of them: the manifests of some lie there.
+var examples = filepath.Join(repository, "examples")
+
+// triedChanges are how many a stack is made by, of which the program accepts some.
+const triedChanges = 12
+
+// TestAcceptedStacksApply: what the program accepts, the API server accepts. Each
+// refusal is a rule that config lacks.
+func TestAcceptedStacksApply(t *testing.T) {
+	if !alone(t) {
+		return
+	}
+	generator := newGenerator(t)
+	server := newDryRun(t)
+	started := time.Now()
+
+	var mu sync.Mutex
+	refusals, seen := map[string]finding{}, map[string]int{}
+	var work errgroup.Group
+	work.SetLimit(4)
+	for i := range *stacks {
+		work.Go(func() error {
+			seed := *stacksSeed + uint64(i)
+			stack := generator.Generate(rand.New(rand.NewPCG(seed, 0)), triedChanges)
+			for _, refusal := range server.refusals(t.Context(), stack) {
+				mu.Lock()
+				if seen[refusal.rule()]++; seen[refusal.rule()] == 1 {
+					refusals[refusal.rule()] = finding{seed, stack, refusal}
+				}
+				mu.Unlock()
+			}
+			return nil
+		})
+	}
+	require.NoError(t, work.Wait())
+
+	tries := generator.Tries()
+	t.Logf("seeds %d to %d: %d stacks of %d changes, of which the program accepted %d (%d%%); %d objects, %d of them distinct and sent, %d stacks had storage that is not there; in %s",
+		*stacksSeed, *stacksSeed+uint64(*stacks)-1, *stacks, tries.Made, tries.Accepted, 100*tries.Accepted/tries.Made,
+		server.objects.Load(), server.sent.Load(), server.absent.Load(), time.Since(started).Round(time.Second))
+	for rule, found := range refusals {
+		smallest := stackgen.Shrink(found.stack, func(stack stackgen.Stack) bool {
+			return stack.Check(os.DirFS(examples)) == nil && server.refuses(t.Context(), stack, rule)
+		})
+		t.Errorf("the program accepts what the API server refuses (%d stacks, first with seed %d):\n%s\nthe smallest stack:\n%s",
+			seen[rule], found.seed, found.refusal, smallest)
+	}
+	t.Logf("keys of the schema that no accepted stack had: %v", generator.Unused())
+}
+
+type finding struct {
+	seed    uint64
+	stack   stackgen.Stack
+	refusal refusal
+}
+
+// FuzzAcceptedStacks goes on where [TestAcceptedStacksApply] ends.
+func FuzzAcceptedStacks(f *testing.F) {
+	generator := newGenerator(f)
+	server := newDryRun(f)
+	for seed := range uint64(20) {
+		random, decisions := rand.New(rand.NewPCG(seed, 0)), make([]byte, 500)
+		for i := range decisions {
+			decisions[i] = byte(random.Uint32())
+		}
+		f.Add(decisions)
+	}
+	f.Fuzz(func(t *testing.T, decisions []byte) {
+		stack := generator.Generate(rand.New(stackgen.Decisions(decisions)), triedChanges)
+		for _, refusal := range server.refusals(t.Context(), stack) {
+			t.Errorf("the program accepts what the API server refuses:\n%s\n%s", refusal, stack)
+		}
+	})
+}
+
+func newGenerator(t testing.TB) *stackgen.Generator {
+	t.Helper()
+	keys, err := stackgen.ReadSchema(filepath.Join(repository, "stack.schema.json"))
+	require.NoError(t, err)
+	begin, err := stackgen.Examples(repository)
+	require.NoError(t, err)
+	const name = "persia-nats-service"
+	begin[0]["persia:nats"].(map[string]any)["tls"] = map[string]any{
+		"clients": certificate(certtest.New(t, name+".nats-io.svc")),
+		"routes":  certificate(certtest.New(t, "*."+name+"-mgmt.nats-io.svc")),
+	}
+	return stackgen.NewGenerator(keys, begin, os.DirFS(examples))
+}
+
+func certificate(c certtest.Certificate) map[string]any {
+	return map[string]any{"ca": c.CA, "certificate": c.Certificate, "key": c.Key}
+}
