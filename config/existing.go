@@ -9,7 +9,7 @@ import (
 	"persia/config/check"
 )
 
-// existingCluster checks what is said of a cluster that is there already.
+// existingCluster checks the settings of an existing cluster.
 func (v *validator) existingCluster() {
 	at, c := field.NewPath(clusterKey), v.stack.Cluster
 	v.Name(at.Child("name"), c.Name, validation.IsDNS1035Label)

@@ -10,7 +10,7 @@ import (
 	"persia/internal/stacktest"
 )
 
-// onExisting is the base stack on a cluster that is there already.
+// onExisting is the base stack on an existing cluster.
 func onExisting(more edits) edits {
 	all := edits{
 		"persia:project": nil,

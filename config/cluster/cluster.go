@@ -6,8 +6,8 @@ type Cluster struct {
 	// Name is the cluster's name, and the prefix of everything around it: the
 	// network, the router, the node identity.
 	Name string `json:"name"`
-	// Existing is a cluster that is there already. Nothing of Google Cloud is
-	// created or changed then, and of the fields here only Name is given too.
+	// Existing describes an existing cluster to use. The stack then creates and
+	// changes nothing in Google Cloud, and Name is the only other field to set here.
 	Existing *Existing `json:"existing,omitempty"`
 	// Region is a region of Google Cloud, like us-central1. The control plane's
 	// replicas are spread over its zones.
@@ -68,8 +68,7 @@ type Cluster struct {
 	Backup         Backup `json:"backup,omitempty"`
 }
 
-// Existing is how a cluster that is there already is reached. At least one
-// of Kubeconfig and Context is given.
+// Existing says how to reach an existing cluster. Set Kubeconfig, Context, or both.
 type Existing struct {
 	// Kubeconfig is the absolute path of a kubeconfig file. Default: the file of
 	// the environment variable KUBECONFIG, or ~/.kube/config.

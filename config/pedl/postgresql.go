@@ -35,8 +35,8 @@ type PostgreSQL struct {
 	ExtendedConfig map[string]SettingValue `json:"postgresqlExtendedConfig,omitempty"`
 	Persistence    Persistence             `json:"persistence,omitempty"`
 	Service        DatabaseService         `json:"service,omitempty"`
-	// External is a database that is there already. Nothing else is said of
-	// PostgreSQL then.
+	// External is an existing database to use. Set no other field of PostgreSQL
+	// then.
 	External *ExternalDatabase `json:"external,omitempty"`
 }
 
@@ -111,7 +111,7 @@ type DatabaseService struct {
 	Port int `json:"port,omitempty" default:"5432"`
 }
 
-// ExternalDatabase is a database that is there already.
+// ExternalDatabase is an existing database.
 type ExternalDatabase struct {
 	// Host is its address or its name.
 	Host string `json:"host"`

@@ -33,7 +33,7 @@ type Source interface {
 	// Identity is the same for two sources over the same data, and empty while what
 	// identifies it is missing.
 	Identity() string
-	// Creation is what the stack creates, or nil if the storage is there already.
+	// Creation is what the stack creates, or nil if the storage exists.
 	Creation() *Creation
 	// API is the API of Google Cloud that the storage needs, or empty.
 	API() string

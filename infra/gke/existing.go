@@ -11,8 +11,8 @@ import (
 // kubectl scale does. The provider refuses such an update otherwise.
 const setsBack = pulumi.Bool(true)
 
-// UseCluster is a cluster that is there already. Nothing of Google Cloud is
-// registered, and whoever runs Pulumi needs the rights in the cluster.
+// UseCluster registers a component for an existing cluster. It registers no resource in
+// Google Cloud, and whoever runs Pulumi needs their own rights in the cluster.
 func UseCluster(ctx *pulumi.Context, name string, existing clusterconfig.Existing, opts ...pulumi.ResourceOption) (*Cluster, error) {
 	cluster := &Cluster{}
 	if err := ctx.RegisterComponentResource("persia:gke:ExistingCluster", name, cluster, opts...); err != nil {
