@@ -7,7 +7,7 @@ import (
 	"persia/gcp"
 )
 
-// Installer says who puts the NVIDIA driver on the nodes.
+// Installer says what installs the NVIDIA driver on the nodes.
 type Installer string
 
 // The installers. GKE's own and a DaemonSet exclude each other, so that a stack
@@ -21,13 +21,13 @@ const (
 	InstallerCOS Installer = "cos-daemonset"
 )
 
-// NVIDIADriver is the one choice of how GPU nodes get their driver.
+// NVIDIADriver says how all GPU nodes of the stack get their driver.
 type NVIDIADriver struct {
-	// Installer is who installs the driver.
+	// Installer is what installs the driver.
 	Installer Installer `json:"installer,omitempty" default:"managed" enum:"managed,ubuntu-daemonset,cos-daemonset"`
-	// Version is DEFAULT or LATEST with managed, by default DEFAULT; a driver
-	// version like 550.90.12 with ubuntu-daemonset, by default the image's own; and
-	// left out with cos-daemonset, since the image decides.
+	// Version is DEFAULT (the default) or LATEST with managed, and a driver version like
+	// 550.90.12 with ubuntu-daemonset, where the default is the image's own. Leave it
+	// out with cos-daemonset, because the image determines the version.
 	Version string `json:"version,omitempty"`
 }
 

@@ -17,29 +17,29 @@ const MachineTypesKey = "persia:machineTypes"
 // Machines are the machine types that a stack file describes, by name.
 type Machines map[string]MachineType
 
-// MachineType is what the program cannot know of a machine type, given by the name
-// of the type. The shape, which is CPUs, Memory and GPU, is given for types that
-// are not in its catalogue, and for those only.
+// MachineType describes what the program does not know about a machine type. Set its
+// shape, that is CPUs, Memory and GPU, only for types that are not in the program's
+// catalogue.
 type MachineType struct {
 	// CPUs is the number of vCPUs.
 	CPUs int `json:"cpus,omitempty"`
 	// Memory is a quantity like 240Gi.
 	Memory string `json:"memory,omitempty" form:"quantity"`
-	// GPU is what the machine comes with.
+	// GPU describes the GPUs that the machine comes with.
 	GPU *MachineGPU `json:"gpu,omitempty"`
-	// HourlyPrice is what a machine costs an hour, with its GPUs, in a currency of
-	// yours. The stack's cost an hour is shown once all of its machines have a
-	// price.
+	// HourlyPrice is the hourly price of a machine, including its GPUs, in any currency.
+	// The preview shows the hourly cost of the stack when all of its machine types have
+	// a price.
 	HourlyPrice float64 `json:"hourlyPrice,omitempty"`
-	// SpotHourlyPrice is what a spot machine costs an hour.
+	// SpotHourlyPrice is the hourly price of a spot machine.
 	SpotHourlyPrice float64 `json:"spotHourlyPrice,omitempty"`
 }
 
-// MachineGPU is what a machine comes with.
+// MachineGPU describes the GPUs that a machine comes with.
 type MachineGPU struct {
-	// Type is the accelerator's name at Compute Engine, like nvidia-b200.
+	// Type is Compute Engine's name for the accelerator, like nvidia-b200.
 	Type string `json:"type"`
-	// Count is the number of GPUs of a machine.
+	// Count is the number of GPUs per machine.
 	Count int `json:"count"`
 }
 
