@@ -10,69 +10,68 @@ import (
 	"persia/config/pod"
 )
 
-// Job is a PERSIA training. Its fields are named as those of a PersiaJob, and the
-// names that older releases of PERSIA have for some of them are understood too.
+// Job is a PERSIA training job. Its fields have the names of the fields of a PersiaJob;
+// the names that older releases of PERSIA use are accepted too.
 type Job struct {
 	// The tag beside is on fields that no PersiaJob has. With a manifest, they stand
 	// beside it in the stack file.
 
-	// Manifest is a file of PersiaJobs, relative to the project's directory. Each
-	// of them is a job, and the other fields here are added to it and win over its
-	// own. A NatsCluster in the file gives what persia:nats, {} for example, leaves
-	// open.
+	// Manifest is a file of PersiaJobs, relative to the project's directory. Each of
+	// them becomes a job, to which the other fields here are added; they take precedence
+	// over the file's. A NatsCluster in the file supplies the settings that persia:nats
+	// leaves out.
 	Manifest string `json:"manifest,omitempty" beside:"manifest"`
-	// Name is unique in the stack and the prefix of the job's objects. It, the
-	// roles and PersiaEnv are required where no Manifest has them.
+	// Name is unique in the stack, and the prefix of the names of the job's objects.
+	// Name, the roles and PersiaEnv are required unless a Manifest provides them.
 	Name string `json:"name,omitempty" beside:"manifest"`
-	// RunID names one run of the training. A replica that has finished with success
-	// stays finished in this run: another name starts the training over.
+	// RunID names one run of the training job. A replica that has finished successfully
+	// stays finished in this run. Change RunID to train again from the start.
 	RunID string `json:"runId,omitempty" default:"1" beside:"manifest"`
-	// Suspend removes all replicas of the job, so that their nodes can go: once the
-	// training has finished, or until it goes on.
+	// Suspend removes all replicas of the job so that their nodes can be released, after
+	// the job has finished or until you resume it.
 	Suspend bool `json:"suspend,omitempty" beside:"manifest"`
-	// Engine is what makes the job's pods: statefulset, which is this program, or
-	// operator, which is PERSIA's own.
+	// Engine is what creates the job's pods: statefulset, which is this program, or
+	// operator, which is PERSIA's own operator.
 	Engine Engine `json:"engine,omitempty" default:"statefulset" enum:"statefulset,operator" beside:"manifest"`
-	// Script starts the roles with a script instead of persia-launcher, which the
-	// images of older releases of PERSIA lack.
+	// Script starts the roles with a script instead of persia-launcher, which images of
+	// older PERSIA releases do not have.
 	Script *Script `json:"script,omitempty" beside:"manifest"`
-	// NATS says where the job's own NATS differs from persia:nats.
+	// NATS overrides settings of persia:nats for the job's own NATS cluster.
 	NATS nats.Overrides `json:"nats,omitempty" beside:"manifest"`
 	// Env are environment variables that every role gets.
 	Env       []corev1.EnvVar `json:"env,omitempty"`
 	PersiaEnv PersiaEnv       `json:"persiaEnv,omitempty"`
-	// NodePool is the pool of the roles that name none.
+	// NodePool is the node pool of roles that do not set their own.
 	NodePool string `json:"nodePool,omitempty" beside:"manifest"`
-	// Mounts are the stack's volumes that every role mounts.
+	// Mounts are volumes of the stack that every role mounts.
 	Mounts []Mount `json:"mounts,omitempty" beside:"manifest"`
-	// Volumes are volumes of Kubernetes, of any kind, for the volumeMounts of the
-	// roles.
+	// Volumes are Kubernetes volumes for the volumeMounts of the roles.
 	Volumes []corev1.Volume `json:"volumes,omitempty"`
-	// EnableMetrics adds a Pushgateway that the roles push to.
+	// EnableMetrics adds a Pushgateway to which the roles push metrics.
 	EnableMetrics bool `json:"enableMetrics,omitempty" default:"true"`
 	// LogLevel is one of trace, debug, info, warn and error.
 	LogLevel string `json:"logLevel,omitempty" default:"info" enum:"trace,debug,info,warn,error"`
-	// RestartPolicy is what becomes of a pod of PERSIA's operator that has ended: Never,
-	// OnFailure or Always. The engine statefulset starts a replica that failed again,
-	// and one that finished never, whatever is written here.
+	// RestartPolicy is Never, OnFailure or Always, for pods that PERSIA's operator
+	// creates. The statefulset engine ignores it: it restarts replicas that fail, and
+	// never those that finish.
 	RestartPolicy corev1.RestartPolicy `json:"restartPolicy,omitempty" default:"Never" enum:"Never,OnFailure,Always"`
 	// ImagePullPolicy is Always, IfNotPresent or Never.
 	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty" default:"Always" enum:"Always,IfNotPresent,Never"`
 	// ImagePullSecrets are Secrets of the namespace persia with the credentials of
 	// registries.
 	ImagePullSecrets []corev1.LocalObjectReference `json:"imagePullSecrets,omitempty" beside:"manifest"`
-	// AutomountServiceAccountToken lets the containers talk to the Kubernetes API, with
-	// what rights the service account of the job is given.
+	// AutomountServiceAccountToken lets the containers use the Kubernetes API with the
+	// rights that you grant to the job's service account.
 	AutomountServiceAccountToken bool `json:"automountServiceAccountToken,omitempty" beside:"manifest"`
 
 	// NNWorker trains the dense neural network.
 	NNWorker NNWorker `json:"nnWorker,omitempty"`
 	// Dataloader reads the training data and feeds it to the other roles.
 	Dataloader Role `json:"dataloader,omitempty"`
-	// EmbeddingWorker fetches embeddings for the trainers, and takes their
-	// gradients back.
+	// EmbeddingWorker fetches embeddings for the trainers and returns their gradients to
+	// the embedding parameter servers.
 	EmbeddingWorker Role `json:"embeddingWorker,omitempty"`
-	// EmbeddingParameterServer holds the embeddings and updates them.
+	// EmbeddingParameterServer stores the embeddings and updates them.
 	EmbeddingParameterServer Role `json:"embeddingParameterServer,omitempty"`
 
 	// at is where the job stands.
@@ -90,68 +89,68 @@ const (
 	EngineOperator Engine = "operator"
 )
 
-// Script is how the roles are started where there is no persia-launcher: the
-// Python scripts by Python, the servers from the directory of their programs.
+// Script says how to start the roles without persia-launcher: the Python scripts with
+// Python, and the servers from the directory of their programs.
 type Script struct {
 	// Python is the absolute path of the interpreter in the containers.
 	Python string `json:"python,omitempty" default:"/opt/conda/bin/python3"`
 	// Runtime is the absolute path of the directory, in the containers, with
 	// persia-middleware-server and persia-embedding-server.
 	Runtime string `json:"runtime"`
-	// Port is where both servers listen.
+	// Port is the port on which both servers listen.
 	Port int `json:"port,omitempty" default:"23333"`
 }
 
-// PersiaEnv holds the absolute paths, inside the containers, of what a job runs.
+// PersiaEnv holds the absolute paths, in the containers, of the files that a job runs.
 type PersiaEnv struct {
 	// GlobalConfig is PERSIA's global configuration, a YAML file.
 	GlobalConfig string `json:"PERSIA_GLOBAL_CONFIG"`
 	// EmbeddingConfig is PERSIA's embedding configuration, a YAML file.
 	EmbeddingConfig string `json:"PERSIA_EMBEDDING_CONFIG"`
-	// NNWorkerEntry is the Python script that a trainer runs.
+	// NNWorkerEntry is the Python script that an nn-worker runs.
 	NNWorkerEntry string `json:"PERSIA_NN_WORKER_ENTRY"`
-	// DataloaderEntry is the Python script that a data loader runs.
+	// DataloaderEntry is the Python script that a dataloader runs.
 	DataloaderEntry string `json:"PERSIA_DATALOADER_ENTRY"`
 }
 
-// Mount is where a volume of the stack appears in the containers of a job.
+// Mount says where the containers of a job mount a volume of the stack.
 type Mount struct {
 	// Volume is the name of one of the stack's volumes.
 	Volume string `json:"volume"`
 	// MountPath is an absolute path in the containers.
 	MountPath string `json:"mountPath"`
-	// ReadOnly keeps the containers from writing to the volume.
+	// ReadOnly prevents the containers from writing to the volume.
 	ReadOnly bool `json:"readOnly,omitempty"`
 }
 
-// Role is one of the four parts of a PERSIA job: how many replicas, where and
-// how large.
+// Role describes the replicas of one of the four roles of a PERSIA job: how many there
+// are, where they run, and what resources they have.
 type Role struct {
 	// Replicas is the number of pods of the role.
 	Replicas int `json:"replicas,omitempty" default:"1"`
-	// NodePool is the pool that the replicas are pinned to. Default: the job's.
+	// NodePool is the node pool on which the replicas run. Default: the job's.
 	NodePool string `json:"nodePool,omitempty" beside:"manifest"`
-	// Resources are what one replica asks for and may use, cpu and memory at least.
-	// What is requested defaults to the limits, as in Kubernetes.
+	// Resources are the requests and limits of one replica. At least cpu and memory are
+	// required. Requests default to the limits, as in Kubernetes.
 	Resources corev1.ResourceRequirements `json:"resources"`
-	// Image is the container image. Default: upstream's runtime image of the role.
+	// Image is the container image. Default: upstream's runtime image for the role.
 	Image string `json:"image,omitempty"`
-	// Env are environment variables of this role, which win over the job's.
+	// Env are environment variables of this role, which take precedence over the job's.
 	Env []corev1.EnvVar `json:"env,omitempty"`
-	// Mounts are volumes that this role mounts beside the job's.
+	// Mounts are volumes of the stack that this role mounts in addition to the job's.
 	Mounts []Mount `json:"mounts,omitempty" beside:"manifest"`
-	// VolumeMounts mount the job's Volumes, by their names.
+	// VolumeMounts mount the job's Volumes by name.
 	VolumeMounts []corev1.VolumeMount `json:"volumeMounts,omitempty"`
-	// TerminationGracePeriodSeconds is how long a replica that is told to end may take,
-	// to write a checkpoint for example.
+	// TerminationGracePeriodSeconds is how long a replica may take to stop, for example
+	// to write a checkpoint.
 	TerminationGracePeriodSeconds int `json:"terminationGracePeriodSeconds,omitempty" default:"60" beside:"manifest"`
 }
 
-// NNWorker is the trainer: a role whose replicas start several processes.
+// NNWorker is the trainer role, whose replicas start several processes.
 type NNWorker struct {
 	Role `json:",inline"`
-	// NprocPerNode is the number of training processes a replica. Default: the
-	// number of GPUs that a replica asks for, or 1.
+	// NprocPerNode is the number of training processes per replica. Default: the number
+	// of GPUs that a replica requests, or 1.
 	NprocPerNode int `json:"nprocPerNode,omitempty"`
 }
 
