@@ -99,11 +99,12 @@ func TestAdmission(t *testing.T) {
 		_, err = c.CoreV1().Pods("persia").UpdateEphemeralContainers(t.Context(), pod.Name, pod, options)
 		assert.NoError(t, err)
 	})
-	t.Run("claims", func(t *testing.T) { c.assertClaimsProtected(t) })
+	t.Run("claims", func(t *testing.T) { assertClaimsProtected(t, c) })
 	require.NoError(t, c.s.Destroy(t.Context()), "Pulumi may delete the claims")
 }
 
-func (c cluster) assertClaimsProtected(t *testing.T) {
+func assertClaimsProtected(t *testing.T, c cluster) {
+	t.Helper()
 	claims := c.CoreV1().PersistentVolumeClaims("persia")
 	remove := func(name string, policy *metav1.DeletionPropagation) error {
 		return claims.Delete(t.Context(), name, metav1.DeleteOptions{PropagationPolicy: policy, DryRun: []string{metav1.DryRunAll}})

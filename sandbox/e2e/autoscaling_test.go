@@ -36,7 +36,7 @@ func TestAutoscaling(t *testing.T) {
 	})
 	_, err := s.Up(t.Context())
 	require.NoError(t, err)
-	c := newCluster(t, s)
+	c := autoscaledCluster{newCluster(t, s)}
 	c.assertOn("loaders", 4, c.dataloaders())
 	assert.Len(t, c.nodesOf("loaders"), 2, "4 replicas of 3 a node")
 	assert.Empty(t, refreshChanges(t, s), "the program does not say how many nodes there are")
@@ -87,13 +87,16 @@ func autoscaledStack(t *testing.T, replicas int) string {
 		fmt.Sprintf("      dataloader:\n        replicas: %d\n        nodePool: loaders\n", replicas))
 }
 
-func (c cluster) dataloaders() []corev1.Pod {
+// autoscaledCluster is the cluster of a stack with an autoscaled pool of data loaders.
+type autoscaledCluster struct{ cluster }
+
+func (c autoscaledCluster) dataloaders() []corev1.Pod {
 	c.t.Helper()
 	return c.pods("persia", "app.kubernetes.io/name=dataloader")
 }
 
 // refused are the pods for which the autoscaler makes no node.
-func (c cluster) refused() map[string]bool {
+func (c autoscaledCluster) refused() map[string]bool {
 	c.t.Helper()
 	events, err := c.CoreV1().Events("persia").List(c.t.Context(), metav1.ListOptions{FieldSelector: "reason=NotTriggerScaleUp"})
 	require.NoError(c.t, err)
@@ -104,10 +107,4 @@ func (c cluster) refused() map[string]bool {
 		}
 	}
 	return pods
-}
-
-// await waits for what comes by itself.
-func (c cluster) await(condition func() bool, what string) {
-	c.t.Helper()
-	require.Eventually(c.t, condition, 2*time.Minute, 100*time.Millisecond, what)
 }

@@ -11,13 +11,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"persia/capacity"
-	jobconfig "persia/config/job"
 )
 
 // TestCapacity brings made-up stacks up, whose pools have just the nodes that the
@@ -144,44 +142,44 @@ var madeUpStacks = []madeUp{
 // assertSound: whatever order the pods come in, none is left pending.
 func (c cluster) assertSound(plan capacity.PoolPlan) {
 	c.t.Helper()
-	all := int(plan.Used.Pods)
-	c.awaitPending(plan.Name, all, 0, "as the program brings them up")
-	sets := c.setsOn(plan.Name)
+	p, all := scheduledPool{c, plan.Name}, int(plan.Used.Pods)
+	p.awaitPending(all, 0, "as the program brings them up")
+	sets := p.sets()
 	if len(sets) == 0 {
 		return
 	}
-	c.restart(plan.Name, sets)
-	c.awaitPending(plan.Name, all, 0, "with the small ones first")
+	p.restart(sets)
+	p.awaitPending(all, 0, "with the small ones first")
 	if len(sets) > 1 {
 		slices.Reverse(sets)
-		c.restart(plan.Name, sets)
-		c.awaitPending(plan.Name, all, 0, "with the large ones first")
-		c.deletePods(c.assigned(plan.Name))
-		c.awaitPending(plan.Name, all, 0, "all at once")
+		p.restart(sets)
+		p.awaitPending(all, 0, "with the large ones first")
+		p.deletePods(p.assigned())
+		p.awaitPending(all, 0, "all at once")
 	}
 }
 
 // assertTight: with a node less, pods are left pending.
 func (c cluster) assertTight(plan capacity.PoolPlan) {
 	c.t.Helper()
-	nodes := c.nodesOf(plan.Name)
+	p, nodes := scheduledPool{c, plan.Name}, c.nodesOf(plan.Name)
 	require.Len(c.t, nodes, plan.Needed)
 	defer c.cordon(nodes, false)
 
 	plan.Nodes = plan.Needed - 1
-	c.comeAgain(plan, nodes)
+	p.comeAgain(plan, nodes)
 	if missing, alike := plan.Missing(); alike {
-		c.awaitPending(plan.Name, int(plan.Used.Pods), missing, fmt.Sprintf("on %d of %d nodes", plan.Nodes, plan.Needed))
-		for name, count := range c.podsByNode(plan.Name) {
+		p.awaitPending(int(plan.Used.Pods), missing, fmt.Sprintf("on %d of %d nodes", plan.Nodes, plan.Needed))
+		for name, count := range p.podsByNode() {
 			assert.Equal(c.t, plan.Holds(plan.Pods[0]), count, "pods on %s", name)
 		}
 		return
 	}
-	pending := c.settle(plan.Name, int(plan.Used.Pods))
+	pending := p.settle(int(plan.Used.Pods))
 	if pending == 0 && plan.Nodes > 1 {
 		plan.Nodes--
-		c.comeAgain(plan, nodes)
-		pending = c.settle(plan.Name, int(plan.Used.Pods))
+		p.comeAgain(plan, nodes)
+		pending = p.settle(int(plan.Used.Pods))
 	}
 	fmt.Printf("  %s: needs %d nodes; %d pods pending on %d\n", c.t.Name(), plan.Needed, pending, plan.Nodes)
 	assert.Positive(c.t, pending, "pending on %d of %d nodes", plan.Nodes, plan.Needed)
@@ -202,7 +200,7 @@ func (c cluster) assertNodeLess(t *testing.T, stack string) {
 	loaded, err := load(file.Config)
 	require.NoError(t, err)
 	for _, plan := range loaded.Plan().Pools {
-		all := int(plan.Used.Pods)
+		p, all := scheduledPool{c, plan.Name}, int(plan.Used.Pods)
 		// The NATS operator makes one server after the other: a pending one keeps it
 		// from the next.
 		if plan.Needed < plan.Nodes || plan.Name == loaded.SystemPoolName() || plan.Name == loaded.NATS.NodePool {
@@ -213,111 +211,13 @@ func (c cluster) assertNodeLess(t *testing.T, stack string) {
 		if !alike {
 			missing = all // of a single node
 		}
-		node := c.fullest(plan.Name)
+		node := p.fullest()
 		c.cordon([]string{node}, true)
-		c.deletePods(c.podsOf(plan.Name, node))
-		c.awaitPending(plan.Name, all, missing, fmt.Sprintf("on %d of %d nodes", plan.Nodes, plan.Needed))
+		p.deletePods(p.podsOf(node))
+		p.awaitPending(all, missing, fmt.Sprintf("on %d of %d nodes", plan.Nodes, plan.Needed))
 		c.cordon([]string{node}, false)
-		c.awaitPending(plan.Name, all, 0, "with the node back")
+		p.awaitPending(all, 0, "with the node back")
 	}
-}
-
-// fullest is the node of a pool with the most of the pods that are pinned to it.
-func (c cluster) fullest(pool string) string {
-	counts := c.podsByNode(pool)
-	return slices.MaxFunc(slices.Sorted(maps.Keys(counts)), func(a, b string) int { return counts[a] - counts[b] })
-}
-
-// podsOf are the pods of a node that are pinned to its pool.
-func (c cluster) podsOf(pool, node string) []corev1.Pod {
-	return slices.DeleteFunc(c.assigned(pool), func(pod corev1.Pod) bool { return pod.Spec.NodeName != node })
-}
-
-// comeAgain lets the pods come anew, the small ones first, to as many nodes as the
-// plan says.
-func (c cluster) comeAgain(plan capacity.PoolPlan, nodes []string) {
-	c.t.Helper()
-	c.cordon(nodes[plan.Nodes:], true)
-	if sets := c.setsOn(plan.Name); len(sets) > 0 {
-		c.restart(plan.Name, sets)
-		return
-	}
-	for _, node := range nodes[plan.Nodes:] {
-		c.deletePods(c.podsOf(plan.Name, node))
-	}
-}
-
-// awaitPending waits until there are so many pods of a pool, and so many of them
-// find no node.
-func (c cluster) awaitPending(pool string, count, want int, when string) {
-	c.t.Helper()
-	pods, pending := 0, 0
-	assert.Eventually(c.t, func() bool {
-		var looked bool
-		pods, pending, looked = c.scheduling(pool)
-		return looked && pods == count && pending == want
-	}, time.Minute, 200*time.Millisecond)
-	assert.Equal(c.t, want, pending, "pods pending of %d of pool %s, %s", pods, pool, when)
-}
-
-// scheduling counts the pods of a pool, and those without a node. It tells whether
-// the scheduler has looked at all of these.
-func (c cluster) scheduling(pool string) (pods, pending int, looked bool) {
-	c.t.Helper()
-	looked = true
-	for _, pod := range c.assigned(pool) {
-		pods++
-		if pod.Spec.NodeName == "" {
-			pending++
-			looked = looked && unschedulable(pod)
-		}
-	}
-	return pods, pending, looked
-}
-
-// settle waits until the scheduler has nothing more to try with so many pods of a
-// pool, and counts those without a node.
-func (c cluster) settle(pool string, count int) int {
-	c.t.Helper()
-	// A pod that found no node is tried again after at most ten seconds.
-	const calm = 11 * time.Second
-	since, last := time.Now(), -1
-	require.Eventually(c.t, func() bool {
-		pods, pending, looked := c.scheduling(pool)
-		if !looked || pods != count || pending != last {
-			since, last = time.Now(), pending
-			return false
-		}
-		return pending == 0 || time.Since(since) > calm
-	}, 2*time.Minute, 500*time.Millisecond, "%d pods of pool %s", count, pool)
-	return last
-}
-
-func unschedulable(pod corev1.Pod) bool {
-	for _, condition := range pod.Status.Conditions {
-		if condition.Type == corev1.PodScheduled {
-			return condition.Status == corev1.ConditionFalse && condition.Reason == corev1.PodReasonUnschedulable
-		}
-	}
-	return false
-}
-
-// assigned are the pods that are pinned to a pool and not on their way out.
-func (c cluster) assigned(pool string) []corev1.Pod {
-	c.t.Helper()
-	return slices.DeleteFunc(c.pods("", ""), func(pod corev1.Pod) bool {
-		return pod.Spec.NodeSelector[poolLabel] != pool || pod.DeletionTimestamp != nil
-	})
-}
-
-func (c cluster) podsByNode(pool string) map[string]int {
-	counts := map[string]int{}
-	for _, pod := range c.assigned(pool) {
-		if pod.Spec.NodeName != "" {
-			counts[pod.Spec.NodeName]++
-		}
-	}
-	return counts
 }
 
 func (c cluster) nodesOf(pool string) []string {
@@ -329,54 +229,6 @@ func (c cluster) nodesOf(pool string) []string {
 	}
 	slices.Sort(names)
 	return names
-}
-
-// setsOn are the StatefulSets whose pods are pinned to a pool, those of the lowest
-// priority first, and of the same priority those of the smallest pods.
-func (c cluster) setsOn(pool string) []appsv1.StatefulSet {
-	c.t.Helper()
-	list, err := c.AppsV1().StatefulSets("persia").List(c.t.Context(), metav1.ListOptions{})
-	require.NoError(c.t, err)
-	sets := slices.DeleteFunc(list.Items, func(set appsv1.StatefulSet) bool {
-		return set.Spec.Template.Spec.NodeSelector[poolLabel] != pool
-	})
-	rank := func(set appsv1.StatefulSet) int64 {
-		limits := set.Spec.Template.Spec.Containers[0].Resources.Limits
-		gpus := limits["nvidia.com/gpu"]
-		for i, priority := range jobconfig.Priorities() {
-			if priority.Name == set.Spec.Template.Spec.PriorityClassName {
-				return int64(100-i)*1000 + gpus.Value()
-			}
-		}
-		return 0
-	}
-	slices.SortFunc(sets, func(a, b appsv1.StatefulSet) int { return int(rank(a) - rank(b)) })
-	return sets
-}
-
-// restart takes all pods of StatefulSets away and lets them come again, one set
-// after the other.
-func (c cluster) restart(pool string, sets []appsv1.StatefulSet) {
-	c.t.Helper()
-	for _, set := range sets {
-		c.scale(set.Name, 0)
-	}
-	c.awaitLooked(pool, 0)
-	count := 0
-	for _, set := range sets {
-		c.scale(set.Name, *set.Spec.Replicas)
-		count += int(*set.Spec.Replicas)
-		c.awaitLooked(pool, count)
-	}
-}
-
-// awaitLooked waits until the scheduler has looked at so many pods of a pool.
-func (c cluster) awaitLooked(pool string, count int) {
-	c.t.Helper()
-	require.Eventually(c.t, func() bool {
-		pods, _, looked := c.scheduling(pool)
-		return looked && pods == count
-	}, time.Minute, 100*time.Millisecond, "%d pods of pool %s", count, pool)
 }
 
 func (c cluster) scale(set string, replicas int32) {

@@ -101,6 +101,12 @@ func (c cluster) assertBound(claimName, volumeName string) {
 	assert.Len(c.t, volumes.Items, 1, "the default storage class has provisioned nothing")
 }
 
+// await waits for what comes by itself.
+func (c cluster) await(condition func() bool, what string) {
+	c.t.Helper()
+	require.Eventually(c.t, condition, 2*time.Minute, 100*time.Millisecond, what)
+}
+
 // auditEvent is a request to the API server, and its answer.
 type auditEvent struct {
 	Verb       string `json:"verb"`

@@ -50,14 +50,15 @@ func TestCompletion(t *testing.T) {
 	assert.Empty(t, refreshChanges(t, s), "what the API server adds to a Job is no drift")
 
 	around := trainingSurroundings{
+		cluster: c,
 		gateway: startPushgateway(t), coordinator: fmt.Sprintf("127.0.0.1:%d", freePorts(t, 1)[0]),
 		volume: t.TempDir(), finish: filepath.Join(t.TempDir(), "finish"),
 	}
-	complete := c.start(around, c.podOf(job))
+	complete := around.start(c.podOf(job))
 	complete.says("does not answer")
-	first := c.start(around, trainers[0])
+	first := around.start(trainers[0])
 	complete.says("waiting after attempt 0 (the job starts): nn-worker 1 is not there")
-	second := c.start(around, trainers[1])
+	second := around.start(trainers[1])
 	complete.says("running attempt 1: 0 of 2 trainers and")
 	assert.False(t, complete.hasEnded())
 	require.NoError(t, os.WriteFile(around.finish, nil, 0o600))
@@ -66,7 +67,7 @@ func TestCompletion(t *testing.T) {
 	}
 	assert.Zero(t, complete.status())
 	complete.says("complete in attempt 1")
-	c.await(func() bool { return strings.Count(around.metrics(t), "persia_replica_finished{") == 2 }, "both trainers push that they have finished")
+	c.await(func() bool { return strings.Count(around.metrics(), "persia_replica_finished{") == 2 }, "both trainers push that they have finished")
 
 	assert.False(t, isComplete(c.completion()), "its pod runs until the kubelet says how it has ended")
 	c.succeed(c.podOf(job))
@@ -178,44 +179,45 @@ func startPushgateway(t *testing.T) string {
 
 // trainingSurroundings are what the replicas of a training have around them here.
 type trainingSurroundings struct {
+	cluster
 	gateway, coordinator, volume string
 	// finish is a file that lets the trainers finish.
 	finish string
 }
 
 // metrics are what the Pushgateway shows.
-func (s trainingSurroundings) metrics(t *testing.T) string {
-	t.Helper()
+func (s trainingSurroundings) metrics() string {
+	s.t.Helper()
 	answer, err := http.Get("http://" + s.gateway + "/metrics")
-	require.NoError(t, err)
+	require.NoError(s.t, err)
 	defer func() { _ = answer.Body.Close() }()
 	text, err := io.ReadAll(answer.Body)
-	require.NoError(t, err)
+	require.NoError(s.t, err)
 	return string(text)
 }
 
 // start runs the container of a pod as a local process, with its own command and
-// environment and the files of its ConfigMaps. What is around it is here, the job has
+// environment and the files of its ConfigMaps. What surrounds it is here, the job has
 // no other roles, and instead of a training there is a program that waits for a file.
-func (c cluster) start(around trainingSurroundings, pod corev1.Pod) *localProcess {
-	c.t.Helper()
-	dir := c.t.TempDir()
+func (s trainingSurroundings) start(pod corev1.Pod) *localProcess {
+	s.t.Helper()
+	dir := s.t.TempDir()
 	container := pod.Spec.Containers[0]
-	c.writeConfigMaps(dir, pod)
-	require.NoError(c.t, os.MkdirAll(filepath.Join(dir, "bin"), 0o700))
-	require.NoError(c.t, os.WriteFile(filepath.Join(dir, "bin", "persia-launcher"), fmt.Appendf(nil, "#!/bin/sh\nuntil [ -e %s ]; do sleep 0.1; done\n", around.finish), 0o700))
+	s.writeConfigMaps(dir, pod)
+	require.NoError(s.t, os.MkdirAll(filepath.Join(dir, "bin"), 0o700))
+	require.NoError(s.t, os.WriteFile(filepath.Join(dir, "bin", "persia-launcher"), fmt.Appendf(nil, "#!/bin/sh\nuntil [ -e %s ]; do sleep 0.1; done\n", s.finish), 0o700))
 
-	values := environmentOf(c.t, pod)
+	values := environmentOf(s.t, pod)
 	expand := expansion(values)
 	var words []string
 	for _, word := range append(container.Command, container.Args...) {
 		words = append(words, strings.ReplaceAll(expand.Replace(word), "/opt/persia/", dir+"/opt/persia/"))
 	}
-	assert.Equal(c.t, "long-nn-worker-0.long-nn-worker.persia.svc:8886", values["PERSIA_COORDINATOR"])
-	values["PERSIA_COORDINATOR"] = around.coordinator
-	values["PERSIA_METRICS_GATEWAY_ADDR"] = around.gateway
+	assert.Equal(s.t, "long-nn-worker-0.long-nn-worker.persia.svc:8886", values["PERSIA_COORDINATOR"])
+	values["PERSIA_COORDINATOR"] = s.coordinator
+	values["PERSIA_METRICS_GATEWAY_ADDR"] = s.gateway
 	values["PERSIA_REPLICAS"] = "nn-worker=2,dataloader=0"
-	values["PERSIA_STATE_DIR"] = filepath.Join(around.volume, "state")
+	values["PERSIA_STATE_DIR"] = filepath.Join(s.volume, "state")
 	values["PERSIA_IDLE_FILE"] = filepath.Join(dir, "idle")
 	// This machine has neither the image nor a GPU nor NATS.
 	for _, name := range []string{"PERSIA_GLOBAL_CONFIG", "PERSIA_EMBEDDING_CONFIG", "PERSIA_NN_WORKER_ENTRY", "PERSIA_GPUS", "PERSIA_NATS_URL", "PERSIA_CKPT_ROOT"} {
@@ -228,26 +230,26 @@ func (c cluster) start(around trainingSurroundings, pod corev1.Pod) *localProces
 	for name, value := range values {
 		command.Env = append(command.Env, name+"="+value)
 	}
-	return startProcess(c.t, command)
+	return startProcess(s.t, command)
 }
 
 // writeConfigMaps writes the ConfigMaps that a pod mounts below dir, as if it were
 // the container's root.
-func (c cluster) writeConfigMaps(dir string, pod corev1.Pod) {
-	c.t.Helper()
+func (s trainingSurroundings) writeConfigMaps(dir string, pod corev1.Pod) {
+	s.t.Helper()
 	for _, volume := range pod.Spec.Volumes {
 		if volume.ConfigMap == nil {
 			continue
 		}
-		content, err := c.CoreV1().ConfigMaps(pod.Namespace).Get(c.t.Context(), volume.ConfigMap.Name, metav1.GetOptions{})
-		require.NoError(c.t, err)
+		content, err := s.CoreV1().ConfigMaps(pod.Namespace).Get(s.t.Context(), volume.ConfigMap.Name, metav1.GetOptions{})
+		require.NoError(s.t, err)
 		for _, mount := range pod.Spec.Containers[0].VolumeMounts {
 			if mount.Name != volume.Name {
 				continue
 			}
-			require.NoError(c.t, os.MkdirAll(filepath.Join(dir, mount.MountPath), 0o700))
+			require.NoError(s.t, os.MkdirAll(filepath.Join(dir, mount.MountPath), 0o700))
 			for name, text := range content.Data {
-				require.NoError(c.t, os.WriteFile(filepath.Join(dir, mount.MountPath, name), []byte(text), 0o600))
+				require.NoError(s.t, os.WriteFile(filepath.Join(dir, mount.MountPath, name), []byte(text), 0o600))
 			}
 		}
 	}

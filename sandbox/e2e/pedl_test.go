@@ -2,13 +2,10 @@ package e2e
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -18,9 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/yaml"
 )
 
@@ -343,67 +338,4 @@ func (p *pedlStack) onlyPod(part string) corev1.Pod {
 	pods := p.pods("pedl", "app.kubernetes.io/name="+part)
 	require.Len(p.t, pods, 1)
 	return pods[0]
-}
-
-// assertNoCredential looks for the credentials in all objects of all kinds but
-// Secrets, in the outputs, and in the state.
-func (p *pedlStack) assertNoCredential(t *testing.T, result auto.UpResult) {
-	t.Helper()
-	text, err := json.Marshal(result.Outputs)
-	require.NoError(t, err)
-	assertHides(t, "the outputs", string(text))
-	objects := p.everything(t)
-	assert.Contains(t, objects, "pedl-master")
-	assertHides(t, "an object", objects)
-	files := 0
-	require.NoError(t, filepath.WalkDir(filepath.Join(p.dir, "madeup", "state"), func(path string, entry os.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		text, err := os.ReadFile(path)
-		if strings.Contains(string(text), "pedl-master-config") {
-			files++
-		}
-		assertHides(t, path, string(text))
-		return err
-	}))
-	assert.Positive(t, files, "a state with PEDL")
-}
-
-// everything are all objects but Secrets, as JSON.
-func (p *pedlStack) everything(t *testing.T) string {
-	t.Helper()
-	kinds, err := p.Discovery().ServerPreferredResources()
-	require.NoError(t, err)
-	config, err := p.s.Cluster().RESTConfig()
-	require.NoError(t, err)
-	client, err := dynamic.NewForConfig(config)
-	require.NoError(t, err)
-	var all strings.Builder
-	for _, group := range kinds {
-		version, err := schema.ParseGroupVersion(group.GroupVersion)
-		require.NoError(t, err)
-		for _, kind := range group.APIResources {
-			if kind.Kind == "Secret" || !strings.Contains(fmt.Sprint(kind.Verbs), "list") {
-				continue
-			}
-			list, err := client.Resource(version.WithResource(kind.Name)).List(t.Context(), metav1.ListOptions{})
-			require.NoError(t, err, kind.Name)
-			text, err := json.Marshal(list)
-			require.NoError(t, err)
-			all.Write(text)
-		}
-	}
-	return all.String()
-}
-
-// assertHides sees to it that a text has no credential, neither as it is nor in
-// base64, wherever it begins there. All credentials end alike.
-func assertHides(t *testing.T, what, text string) {
-	t.Helper()
-	assert.False(t, strings.Contains(text, password), "%s has a credential", what)
-	for before := range 3 {
-		encoded := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("x", before) + password))
-		assert.False(t, strings.Contains(text, encoded[4:len(encoded)-4]), "%s has a credential in base64", what)
-	}
 }

@@ -1,0 +1,144 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	pulumiresource "github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"persia/sandbox"
+	"persia/sandbox/kubernetes"
+)
+
+// storageCluster is the cluster of a stack with volumes.
+type storageCluster struct{ cluster }
+
+// assertPair sees to it that the volume NAME and the claim NAME-claim are bound to
+// each other, and returns the volume's uid.
+func (c storageCluster) assertPair(name, size string) types.UID {
+	c.t.Helper()
+	claim, err := c.CoreV1().PersistentVolumeClaims("persia").Get(c.t.Context(), name+"-claim", metav1.GetOptions{})
+	require.NoError(c.t, err)
+	volume, err := c.CoreV1().PersistentVolumes().Get(c.t.Context(), name, metav1.GetOptions{})
+	require.NoError(c.t, err)
+	assert.Equal(c.t, corev1.ClaimBound, claim.Status.Phase, name)
+	assert.Equal(c.t, name, claim.Spec.VolumeName)
+	assert.Equal(c.t, corev1.VolumeBound, volume.Status.Phase, name)
+	require.NotNil(c.t, volume.Spec.ClaimRef)
+	assert.Equal(c.t, claim.UID, volume.Spec.ClaimRef.UID)
+	assert.Equal(c.t, size, volume.Spec.Capacity.Storage().String())
+	return volume.UID
+}
+
+// handle is what a volume's driver knows it by, with its attributes.
+func (c storageCluster) handle(name string) string {
+	c.t.Helper()
+	volume, err := c.CoreV1().PersistentVolumes().Get(c.t.Context(), name, metav1.GetOptions{})
+	require.NoError(c.t, err)
+	return fmt.Sprint(volume.Spec.CSI.VolumeHandle, volume.Spec.CSI.VolumeAttributes)
+}
+
+// decoys are volumes that any claim would be bound to, were it not for its volume's
+// name: without a class, and of the default one.
+var decoys = map[string]string{"decoy-without-a-class": "", "decoy-of-the-default-class": "standard-rwo"}
+
+func (c storageCluster) createDecoys(size string) {
+	c.t.Helper()
+	for name, class := range decoys {
+		_, err := c.CoreV1().PersistentVolumes().Create(c.t.Context(), &corev1.PersistentVolume{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec: corev1.PersistentVolumeSpec{
+				Capacity:         corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(size)},
+				AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce, corev1.ReadWriteMany},
+				StorageClassName: class,
+				PersistentVolumeSource: corev1.PersistentVolumeSource{
+					NFS: &corev1.NFSVolumeSource{Server: "10.0.0.10", Path: "/" + name},
+				},
+			},
+		}, metav1.CreateOptions{})
+		require.NoError(c.t, err)
+	}
+}
+
+func (c storageCluster) assertDecoys() {
+	c.t.Helper()
+	for name := range decoys {
+		volume, err := c.CoreV1().PersistentVolumes().Get(c.t.Context(), name, metav1.GetOptions{})
+		require.NoError(c.t, err)
+		assert.Equal(c.t, corev1.VolumeAvailable, volume.Status.Phase, name)
+	}
+}
+
+func (c storageCluster) deleteDecoys() {
+	c.t.Helper()
+	for name := range decoys {
+		require.NoError(c.t, c.CoreV1().PersistentVolumes().Delete(c.t.Context(), name, metav1.DeleteOptions{}))
+	}
+}
+
+// assertMounted sees to it that all pods of a job run with these claims, and no
+// others.
+func (c storageCluster) assertMounted(job string, claims ...string) {
+	c.t.Helper()
+	pods := c.rolePods(job)
+	c.assertOn("rest", 4, pods)
+	for _, pod := range pods {
+		var mounted []string
+		for _, volume := range pod.Spec.Volumes {
+			if volume.PersistentVolumeClaim != nil {
+				mounted = append(mounted, volume.PersistentVolumeClaim.ClaimName)
+			}
+		}
+		assert.ElementsMatch(c.t, claims, mounted, pod.Name)
+	}
+}
+
+// createHolder runs a pod that is not the stack's and mounts a claim of it.
+func (c storageCluster) createHolder(claim string) {
+	c.t.Helper()
+	_, err := c.CoreV1().Pods("persia").Create(c.t.Context(), &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "holder"},
+		Spec: corev1.PodSpec{
+			Containers: []corev1.Container{{Name: "holder", Image: byDigest}},
+			Volumes: []corev1.Volume{{Name: "held", VolumeSource: corev1.VolumeSource{
+				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim},
+			}}},
+		},
+	}, metav1.CreateOptions{})
+	require.NoError(c.t, err)
+	require.Eventually(c.t, func() bool {
+		pod, err := c.CoreV1().Pods("persia").Get(c.t.Context(), "holder", metav1.GetOptions{})
+		return err == nil && pod.Status.Phase == corev1.PodRunning
+	}, time.Minute, 100*time.Millisecond, "the holder runs")
+}
+
+// deleteClaim has the sandbox's Kubernetes provider delete a claim, and give up after
+// some seconds.
+func deleteClaim(t *testing.T, s *sandbox.Sandbox, name string, seconds float64) error {
+	t.Helper()
+	kubeconfig, err := os.ReadFile(s.Kubeconfig())
+	require.NoError(t, err)
+	provider := kubernetes.New("4.30.0")
+	_, err = provider.Configure(t.Context(), plugin.ConfigureRequest{Inputs: pulumiresource.PropertyMap{
+		"kubeconfig": pulumiresource.NewStringProperty(string(kubeconfig)),
+	}})
+	require.NoError(t, err)
+	_, err = provider.Delete(t.Context(), plugin.DeleteRequest{
+		URN: pulumiresource.NewURN("madeup", "persia", "", "kubernetes:core/v1:PersistentVolumeClaim", name),
+		ID:  pulumiresource.ID("persia/" + name),
+		Inputs: pulumiresource.NewPropertyMapFromMap(object{
+			"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": object{"name": name, "namespace": "persia"},
+		}),
+		Timeout: seconds,
+	})
+	return err
+}
