@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,11 +10,9 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/google/renameio/v2"
 	"github.com/pulumi/pulumi/sdk/v3/go/auto"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
-	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
 
@@ -24,7 +21,6 @@ import (
 	"persia/sandbox/kubernetes"
 	"persia/sandbox/provider"
 	"persia/sandbox/state"
-	"persia/stack"
 )
 
 // The versions that the providers present themselves with: those of the SDKs
@@ -82,7 +78,7 @@ func brief(err error) error {
 
 // newEngine serves the providers and selects the stack.
 func (s *Sandbox) newEngine(ctx context.Context) (*engine, error) {
-	project, err := s.writeProject()
+	project, err := s.source.copyTo(s.path("project"))
 	if err != nil {
 		return nil, err
 	}
@@ -96,13 +92,13 @@ func (s *Sandbox) newEngine(ctx context.Context) (*engine, error) {
 	if err := s.prepareEnvironment(cluster); err != nil {
 		return nil, err
 	}
-	machines, err := s.machines()
+	machines, err := s.source.machines()
 	if err != nil {
 		return nil, err
 	}
 	// The providers answer until the CLI has ended, whatever ends it.
 	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	cloud, err := gcp.New(gcpVersion, cluster, machines, google.New(s.storageDir(), google.Settings{}), s.real.Pool)
+	cloud, err := gcp.New(gcpVersion, cluster, machines, google.New(s.storage(), google.Settings{}), s.real.Pool)
 	if err != nil {
 		cancel()
 		return nil, err
@@ -171,7 +167,7 @@ func (s *Sandbox) selectStack(ctx context.Context, project project, cli *cli, pr
 		auto.Pulumi(cli),
 		auto.WorkDir(project.dir),
 		auto.PulumiHome(s.path("pulumi")),
-		auto.Program(s.program()),
+		auto.Program(s.source.program()),
 		auto.SecretsProvider("passphrase"),
 		auto.EnvVars(map[string]string{
 			"PULUMI_BACKEND_URL":                          service.URL,
@@ -190,31 +186,6 @@ func (s *Sandbox) selectStack(ctx context.Context, project project, cli *cli, pr
 		return selected, err
 	}
 	return selected, selected.SetAllConfigWithOptions(ctx, project.secrets, &auto.ConfigOptions{Path: true})
-}
-
-// program is the program itself, where Pulumi would start it: beside the user's
-// stack file, of which the engine's folder has a copy, and the files that it names.
-func (s *Sandbox) program() pulumi.RunFunc {
-	return func(ctx *pulumi.Context) error {
-		before, err := os.Getwd()
-		if err != nil {
-			return err
-		}
-		if err := os.Chdir(s.options.Stacks); err != nil {
-			return err
-		}
-		// The state has each resource's call stack. On one of its own the program is
-		// as near to the bottom as it is under Pulumi, and not far above the gRPC
-		// server of the Automation API, whose frames would be a third of the state.
-		var program errgroup.Group
-		program.Go(func() error { return stack.Deploy(ctx) })
-		return errors.Join(program.Wait(), os.Chdir(before))
-	}
-}
-
-// state is where the service keeps the stack's state.
-func (s *Sandbox) state() state.Stack {
-	return state.InFolder(s.path("state"), "persia", s.options.Stack)
 }
 
 // checkUnprotected refuses to destroy a stack with protected resources: the engine
@@ -243,13 +214,4 @@ func (e *engine) checkUnprotected(ctx context.Context) error {
 		return nil
 	}
 	return fmt.Errorf("protected from deletion: %s: set persia:cluster.deletionProtection to false and run up first", strings.Join(names, ", "))
-}
-
-// writePassphrase makes the secret that the stack's state is encrypted with.
-func (s *Sandbox) writePassphrase() error {
-	path := s.path("passphrase")
-	if _, err := os.Stat(path); err == nil {
-		return nil
-	}
-	return renameio.WriteFile(path, []byte(rand.Text()), 0o600)
 }

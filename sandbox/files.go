@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,18 +9,29 @@ import (
 
 	"github.com/google/renameio/v2"
 	"github.com/pulumi/pulumi/sdk/v3/go/auto"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clientauth "k8s.io/client-go/pkg/apis/clientauthentication/v1beta1"
-	"k8s.io/client-go/rest"
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/yaml"
 
 	"persia/config/nodepool"
 	"persia/sandbox/gcp"
+	"persia/stack"
 )
 
 const projectFile = "Pulumi.yaml"
 
 func stackFile(stack string) string { return "Pulumi." + stack + ".yaml" }
+
+// source is where a stack comes from. Nothing is written there.
+type source struct {
+	// project is the folder of Pulumi.yaml, and stacks that of the stack file and the
+	// files that it names.
+	project, stacks string
+	stack           string
+}
+
+// file is the path of the stack file.
+func (s source) file() string { return filepath.Join(s.stacks, stackFile(s.stack)) }
 
 // project is the folder that Pulumi works in.
 type project struct {
@@ -30,14 +40,13 @@ type project struct {
 	secrets auto.ConfigMap
 }
 
-// writeProject copies the project's files for Pulumi, which writes into its
-// stack file.
-func (s *Sandbox) writeProject() (project, error) {
-	p := project{dir: s.path("project")}
+// copyTo copies the project's files for Pulumi, which writes into its stack file.
+func (s source) copyTo(dir string) (project, error) {
+	p := project{dir: dir}
 	if err := os.MkdirAll(p.dir, 0o700); err != nil {
 		return p, err
 	}
-	text, err := os.ReadFile(filepath.Join(s.options.Project, projectFile))
+	text, err := os.ReadFile(filepath.Join(s.project, projectFile))
 	if err != nil {
 		return p, err
 	}
@@ -51,14 +60,13 @@ func (s *Sandbox) writeProject() (project, error) {
 // writeStackFile copies the stack file without its secrets, and returns what takes their
 // place. It keeps the salt that Pulumi has added to the last copy: it belongs to this
 // sandbox's passphrase.
-func (s *Sandbox) writeStackFile(dir string) (auto.ConfigMap, error) {
+func (s source) writeStackFile(dir string) (auto.ConfigMap, error) {
 	const saltKey = "encryptionsalt"
-	name := stackFile(s.options.Stack)
-	settings, err := readYAML(filepath.Join(s.options.Stacks, name))
+	settings, err := readYAML(s.file())
 	if err != nil {
 		return nil, err
 	}
-	last, err := readYAML(filepath.Join(dir, name))
+	last, err := readYAML(filepath.Join(dir, stackFile(s.stack)))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -75,13 +83,13 @@ func (s *Sandbox) writeStackFile(dir string) (auto.ConfigMap, error) {
 	if err != nil {
 		return nil, err
 	}
-	return secrets, renameio.WriteFile(filepath.Join(dir, name), text, 0o600)
+	return secrets, renameio.WriteFile(filepath.Join(dir, stackFile(s.stack)), text, 0o600)
 }
 
 // machines are the machine types that the stack file describes. What is wrong with
 // the description is the program's to say.
-func (s *Sandbox) machines() (gcp.Machines, error) {
-	text, err := os.ReadFile(filepath.Join(s.options.Stacks, stackFile(s.options.Stack)))
+func (s source) machines() (gcp.Machines, error) {
+	text, err := os.ReadFile(s.file())
 	if err != nil {
 		return nil, err
 	}
@@ -112,73 +120,22 @@ func readYAML(path string) (map[string]any, error) {
 	return values, nil
 }
 
-// prepareEnvironment puts the sandbox's programs first on this process's PATH,
-// where the providers look for gke-gcloud-auth-plugin, and takes away what would
-// make Pulumi use the user's own passphrase.
-func (s *Sandbox) prepareEnvironment(cluster *rest.Config) error {
-	if err := os.Unsetenv("PULUMI_CONFIG_PASSPHRASE"); err != nil {
-		return err
-	}
-	bin := s.path("bin")
-	if err := os.MkdirAll(bin, 0o700); err != nil {
-		return err
-	}
-	if cluster != nil {
-		if err := writeAuthPlugin(bin, cluster); err != nil {
-			return err
-		}
-	}
-	if err := os.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH")); err != nil {
-		return err
-	}
-	if officialKubernetes() {
-		return s.linkPluginCache()
-	}
-	return nil
-}
-
-// writeAuthPlugin stands in for GKE's credential plugin: it prints the control
-// plane's administrator credential.
-func writeAuthPlugin(bin string, cluster *rest.Config) error {
-	config := rest.CopyConfig(cluster)
-	if err := rest.LoadTLSFiles(config); err != nil {
-		return err
-	}
-	credential, err := json.Marshal(clientauth.ExecCredential{
-		TypeMeta: metav1.TypeMeta{APIVersion: clientauth.SchemeGroupVersion.String(), Kind: "ExecCredential"},
-		Status: &clientauth.ExecCredentialStatus{
-			ClientCertificateData: string(config.CertData),
-			ClientKeyData:         string(config.KeyData),
-		},
-	})
-	if err != nil {
-		return err
-	}
-	path := filepath.Join(bin, "credential.json")
-	if err := renameio.WriteFile(path, credential, 0o600); err != nil {
-		return err
-	}
-	script := fmt.Sprintf("#!/bin/sh\nexec cat '%s'\n", path)
-	return renameio.WriteFile(filepath.Join(bin, "gke-gcloud-auth-plugin"), []byte(script), 0o700)
-}
-
-// linkPluginCache lets the engine find the plugins that the user's Pulumi has
-// installed.
-func (s *Sandbox) linkPluginCache() error {
-	home := os.Getenv("PULUMI_HOME")
-	if home == "" {
-		user, err := os.UserHomeDir()
+// program is the program itself, where Pulumi would start it: beside the user's
+// stack file, of which the engine's folder has a copy, and the files that it names.
+func (s source) program() pulumi.RunFunc {
+	return func(ctx *pulumi.Context) error {
+		before, err := os.Getwd()
 		if err != nil {
 			return err
 		}
-		home = filepath.Join(user, ".pulumi")
+		if err := os.Chdir(s.stacks); err != nil {
+			return err
+		}
+		// The state has each resource's call stack. On one of its own the program is
+		// as near to the bottom as it is under Pulumi, and not far above the gRPC
+		// server of the Automation API, whose frames would be a third of the state.
+		var program errgroup.Group
+		program.Go(func() error { return stack.Deploy(ctx) })
+		return errors.Join(program.Wait(), os.Chdir(before))
 	}
-	if err := os.MkdirAll(s.path("pulumi"), 0o700); err != nil {
-		return err
-	}
-	err := os.Symlink(filepath.Join(home, "plugins"), s.path("pulumi", "plugins"))
-	if errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	return err
 }

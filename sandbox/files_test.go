@@ -20,7 +20,7 @@ func TestStackFileKeepsSalt(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "Pulumi.dev.yaml"), []byte(text), 0o600))
 	}
 	write(project, "config:\n  persia:project: first\n")
-	s := &Sandbox{options: Options{Stacks: project, Stack: "dev"}}
+	s := source{stacks: project, stack: "dev"}
 	_, err := s.writeStackFile(dir)
 	require.NoError(t, err)
 	write(dir, "encryptionsalt: v1:salt\nconfig:\n  persia:project: first\n")
@@ -44,7 +44,7 @@ func TestFilesAreReplaced(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte("encryptionsalt: v1:salt\n"), 0o600))
 	require.NoError(t, os.Link(path, before))
 	require.NoError(t, os.WriteFile(filepath.Join(project, "Pulumi.dev.yaml"), []byte("config: {persia:project: p}\n"), 0o600))
-	s := &Sandbox{options: Options{Stacks: project, Stack: "dev"}}
+	s := source{stacks: project, stack: "dev"}
 	_, err := s.writeStackFile(dir)
 	require.NoError(t, err)
 	text, err := os.ReadFile(before)
@@ -84,7 +84,7 @@ config:
     size: 1
     users: [{name: persia, password: {secure: v1:abc}}]
 `), 0o600))
-	s := &Sandbox{options: Options{Stacks: project, Stack: "dev"}}
+	s := source{stacks: project, stack: "dev"}
 	secrets, err := s.writeStackFile(dir)
 	require.NoError(t, err)
 	assert.Equal(t, auto.ConfigMap{"persia:nats.users[0].password": {Value: standIn("v1:abc"), Secret: true}}, secrets)

@@ -24,9 +24,9 @@ type RealNode struct {
 	Images string
 }
 
-// realNode is what the options say, or the last up, so that later commands need not.
-func (s *Sandbox) realNode() (RealNode, error) {
-	if said := s.options.Real; said.Pool != "" {
+// findRealNode is what the options say, or the last up, so that later commands need not.
+func findRealNode(said RealNode, f folder) (RealNode, error) {
+	if said.Pool != "" {
 		images, err := filepath.Abs(said.Images)
 		if said.Images == "" {
 			images = ""
@@ -34,7 +34,7 @@ func (s *Sandbox) realNode() (RealNode, error) {
 		return RealNode{Pool: said.Pool, Images: images}, err
 	}
 	var last RealNode
-	text, err := os.ReadFile(s.realNodeFile())
+	text, err := os.ReadFile(f.realNode())
 	if errors.Is(err, fs.ErrNotExist) {
 		return last, nil
 	}
@@ -42,7 +42,7 @@ func (s *Sandbox) realNode() (RealNode, error) {
 		return last, err
 	}
 	if err := json.Unmarshal(text, &last); err != nil {
-		return last, fmt.Errorf("%s: %w", s.realNodeFile(), err)
+		return last, fmt.Errorf("%s: %w", f.realNode(), err)
 	}
 	return last, nil
 }
@@ -50,19 +50,19 @@ func (s *Sandbox) realNode() (RealNode, error) {
 // HasRealNode tells whether a node of the sandbox is a real one.
 func (s *Sandbox) HasRealNode() bool { return s.real.Pool != "" }
 
-// startNode starts what runs the real node, unless it runs.
-func (s *Sandbox) startNode(ctx context.Context) error {
-	if s.real.Pool == "" {
+// start starts what runs the real node, unless it runs.
+func (n RealNode) start(ctx context.Context, s *Sandbox) error {
+	if n.Pool == "" {
 		return nil
 	}
 	if err := node.Missing(); err != nil {
 		return err
 	}
-	text, err := json.Marshal(s.real)
+	text, err := json.Marshal(n)
 	if err != nil {
 		return err
 	}
-	if err := renameio.WriteFile(s.realNodeFile(), text, 0o600); err != nil {
+	if err := renameio.WriteFile(s.realNode(), text, 0o600); err != nil {
 		return err
 	}
 	dir := s.path("node")
@@ -71,8 +71,8 @@ func (s *Sandbox) startNode(ctx context.Context) error {
 	}
 	options := node.Options{
 		Dir:        dir,
-		Disks:      filepath.Join(s.storageDir(), "node"),
-		Images:     s.real.Images,
+		Disks:      filepath.Join(s.storage(), "node"),
+		Images:     n.Images,
 		Kubeconfig: s.Kubeconfig(),
 		PKI:        s.cluster.PKI(),
 		Tools:      s.options.Tools,
@@ -85,8 +85,7 @@ func (s *Sandbox) startNode(ctx context.Context) error {
 }
 
 // stopNode ends the real node and removes what the kernel keeps of it.
-func (s *Sandbox) stopNode(ctx context.Context) error {
-	dir := s.path("node")
+func stopNode(ctx context.Context, dir string) error {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -95,8 +94,6 @@ func (s *Sandbox) stopNode(ctx context.Context) error {
 	}
 	return node.CleanUp(ctx, dir)
 }
-
-func (s *Sandbox) realNodeFile() string { return s.path("real-node.json") }
 
 // RunNode runs the real node of the options in a file, until ctx ends.
 func RunNode(ctx context.Context, optionsFile string) error {

@@ -53,6 +53,8 @@ type Options struct {
 
 // Sandbox is the sandbox of one stack.
 type Sandbox struct {
+	folder
+	source  source
 	options Options
 	cluster *controlplane.Cluster
 	real    RealNode
@@ -68,24 +70,19 @@ func New(options Options) (*Sandbox, error) {
 		}
 		*path = absolute
 	}
-	if _, err := os.Stat(filepath.Join(options.Stacks, stackFile(options.Stack))); err != nil {
+	s := &Sandbox{
+		folder:  folder{options.Dir, options.Stack},
+		source:  source{options.Project, options.Stacks, options.Stack},
+		options: options,
+	}
+	if _, err := os.Stat(s.source.file()); err != nil {
 		return nil, fmt.Errorf("there is no stack %q: %w", options.Stack, err)
 	}
-	s := &Sandbox{options: options}
 	s.cluster = controlplane.New(s.path("cluster"), "persia-"+options.Stack, options.Tools)
 	var err error
-	s.real, err = s.realNode()
+	s.real, err = findRealNode(options.Real, s.folder)
 	return s, err
 }
-
-// path is a path in the stack's own folder.
-func (s *Sandbox) path(elements ...string) string {
-	return filepath.Join(append([]string{s.options.Dir, s.options.Stack}, elements...)...)
-}
-
-// storageDir is the folder of what outlives stacks in the simulated Google Cloud. It
-// is there while there is any.
-func (s *Sandbox) storageDir() string { return filepath.Join(s.options.Dir, "storage") }
 
 // Kubeconfig is the path of an administrator's kubeconfig.
 func (s *Sandbox) Kubeconfig() string { return s.cluster.Kubeconfig() }
@@ -118,7 +115,7 @@ func (s *Sandbox) up(ctx context.Context, noResult bool) (result auto.UpResult, 
 		if err := engine.recover(ctx); err != nil {
 			return err
 		}
-		if err := s.freeVolumes(ctx); err != nil {
+		if err := engine.freeVolumes(ctx); err != nil {
 			return err
 		}
 		engine.cli.noResult = noResult
@@ -196,7 +193,7 @@ func (s *Sandbox) Down(ctx context.Context) error {
 	if err := background.Stop(ctx, s.path("agent")); err != nil {
 		return err
 	}
-	if err := s.stopNode(ctx); err != nil {
+	if err := stopNode(ctx, s.path("node")); err != nil {
 		return err
 	}
 	if err := s.cluster.Stop(ctx); err != nil {
@@ -225,11 +222,11 @@ func (s *Sandbox) destroy(ctx context.Context) error {
 
 // showKept says what of the simulated Google Cloud outlives its stacks.
 func (s *Sandbox) showKept() error {
-	kept, err := gcp.Kept(google.New(s.storageDir(), google.Settings{}))
+	kept, err := gcp.Kept(google.New(s.storage(), google.Settings{}))
 	if err != nil || len(kept) == 0 {
 		return err
 	}
-	_, err = fmt.Fprintf(s.options.Out, "\nkept for the stacks that made it, until %s is removed:\n  %s\n", s.storageDir(), strings.Join(kept, "\n  "))
+	_, err = fmt.Fprintf(s.options.Out, "\nkept for the stacks that made it, until %s is removed:\n  %s\n", s.storage(), strings.Join(kept, "\n  "))
 	return err
 }
 
@@ -243,7 +240,7 @@ func (s *Sandbox) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.startNode(ctx)
+	return s.real.start(ctx, s)
 }
 
 // lock keeps two commands from one stack.

@@ -49,33 +49,33 @@ func (s Stack) Pending() (bool, error) {
 	return len(base.PendingOperations) > 0, err
 }
 
-// deployment is what is read of a stack's state.
-type deployment struct {
+// operations are what is read of a stack's state.
+type operations struct {
 	Resources         []json.RawMessage `json:"resources"`
 	PendingOperations []json.RawMessage `json:"pending_operations"`
 }
 
 // read returns the state as it was before the update under way, and whether that
 // has a journal.
-func (s Stack) read() (base deployment, journal bool, err error) {
+func (s Stack) read() (base operations, journal bool, err error) {
 	file, err := os.Open(filepath.Join(string(s), "state.jsonl"))
 	if errors.Is(err, fs.ErrNotExist) {
-		return deployment{}, false, nil
+		return operations{}, false, nil
 	}
 	if err != nil {
-		return deployment{}, false, err
+		return operations{}, false, err
 	}
 	defer file.Close()
 	lines := bufio.NewReader(file)
 	first, err := lines.ReadBytes('\n')
 	if err != nil && err != io.EOF {
-		return deployment{}, false, err
+		return operations{}, false, err
 	}
 	var state struct {
-		Deployment deployment `json:"deployment"`
+		Deployment operations `json:"deployment"`
 	}
 	if err := json.Unmarshal(first, &state); err != nil {
-		return deployment{}, false, fmt.Errorf("%s: %w", file.Name(), err)
+		return operations{}, false, fmt.Errorf("%s: %w", file.Name(), err)
 	}
 	_, err = lines.Peek(1)
 	return state.Deployment, err == nil, nil

@@ -1,4 +1,4 @@
-package sandbox
+package state
 
 import (
 	"encoding/json"
@@ -12,7 +12,7 @@ import (
 // creates of what exists become resources, and all else stays as it was.
 func TestImportCreates(t *testing.T) {
 	const claim = "urn:pulumi:dev::persia::kubernetes:core/v1:PersistentVolumeClaim::claim"
-	state, err := readDeployment([]byte(`{
+	state, err := ReadDeployment([]byte(`{
 		"manifest": {"time": "now"},
 		"resources": [{"urn": "urn:pulumi:dev::persia::pulumi:pulumi:Stack::persia-dev"}],
 		"pending_operations": [
@@ -23,13 +23,13 @@ func TestImportCreates(t *testing.T) {
 			{"type": "creating", "resource": {"urn": "urn:pulumi:dev::persia::pulumi:providers:kubernetes::kubernetes"}}
 		]}`))
 	require.NoError(t, err)
-	created, err := state.takeCreates()
+	created, err := state.TakeCreates()
 	require.NoError(t, err)
 	require.Len(t, created, 2)
-	created[0].id = "persia/claim"
-	require.NoError(t, state.add(created[0]))
+	created[0].ID = "persia/claim"
+	require.NoError(t, state.Add(created[0]))
 
-	text, err := state.write()
+	text, err := state.Write()
 	require.NoError(t, err)
 	var written struct {
 		Manifest  map[string]string `json:"manifest"`

@@ -1,0 +1,122 @@
+package sandbox
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/google/renameio/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clientauth "k8s.io/client-go/pkg/apis/clientauthentication/v1beta1"
+	"k8s.io/client-go/rest"
+
+	"persia/sandbox/state"
+)
+
+// folder is where the sandbox of a stack writes.
+type folder struct {
+	// dir is the folder of all stacks.
+	dir   string
+	stack string
+}
+
+// path is a path in the stack's own folder.
+func (f folder) path(elements ...string) string {
+	return filepath.Join(append([]string{f.dir, f.stack}, elements...)...)
+}
+
+// storage is the folder of what outlives stacks in the simulated Google Cloud. It is
+// there while there is any.
+func (f folder) storage() string { return filepath.Join(f.dir, "storage") }
+
+// state is where the service keeps the stack's state.
+func (f folder) state() state.Stack {
+	return state.InFolder(f.path("state"), "persia", f.stack)
+}
+
+// realNode is the file that says which node is a real one.
+func (f folder) realNode() string { return f.path("real-node.json") }
+
+// writePassphrase makes the secret that the stack's state is encrypted with.
+func (f folder) writePassphrase() error {
+	path := f.path("passphrase")
+	if _, err := os.Stat(path); err == nil {
+		return nil
+	}
+	return renameio.WriteFile(path, []byte(rand.Text()), 0o600)
+}
+
+// prepareEnvironment puts the sandbox's programs first on this process's PATH,
+// where the providers look for gke-gcloud-auth-plugin, and takes away what would
+// make Pulumi use the user's own passphrase.
+func (f folder) prepareEnvironment(cluster *rest.Config) error {
+	if err := os.Unsetenv("PULUMI_CONFIG_PASSPHRASE"); err != nil {
+		return err
+	}
+	bin := f.path("bin")
+	if err := os.MkdirAll(bin, 0o700); err != nil {
+		return err
+	}
+	if cluster != nil {
+		if err := writeAuthPlugin(bin, cluster); err != nil {
+			return err
+		}
+	}
+	if err := os.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH")); err != nil {
+		return err
+	}
+	if officialKubernetes() {
+		return f.linkPluginCache()
+	}
+	return nil
+}
+
+// writeAuthPlugin stands in for GKE's credential plugin: it prints the control
+// plane's administrator credential.
+func writeAuthPlugin(bin string, cluster *rest.Config) error {
+	config := rest.CopyConfig(cluster)
+	if err := rest.LoadTLSFiles(config); err != nil {
+		return err
+	}
+	credential, err := json.Marshal(clientauth.ExecCredential{
+		TypeMeta: metav1.TypeMeta{APIVersion: clientauth.SchemeGroupVersion.String(), Kind: "ExecCredential"},
+		Status: &clientauth.ExecCredentialStatus{
+			ClientCertificateData: string(config.CertData),
+			ClientKeyData:         string(config.KeyData),
+		},
+	})
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(bin, "credential.json")
+	if err := renameio.WriteFile(path, credential, 0o600); err != nil {
+		return err
+	}
+	script := fmt.Sprintf("#!/bin/sh\nexec cat '%s'\n", path)
+	return renameio.WriteFile(filepath.Join(bin, "gke-gcloud-auth-plugin"), []byte(script), 0o700)
+}
+
+// linkPluginCache lets the engine find the plugins that the user's Pulumi has
+// installed.
+func (f folder) linkPluginCache() error {
+	home := os.Getenv("PULUMI_HOME")
+	if home == "" {
+		user, err := os.UserHomeDir()
+		if err != nil {
+			return err
+		}
+		home = filepath.Join(user, ".pulumi")
+	}
+	if err := os.MkdirAll(f.path("pulumi"), 0o700); err != nil {
+		return err
+	}
+	err := os.Symlink(filepath.Join(home, "plugins"), f.path("pulumi", "plugins"))
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return err
+}
