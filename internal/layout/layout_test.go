@@ -28,7 +28,6 @@ const (
 // Entries are only ever removed.
 var toSplit = []string{
 	"preflight/preflight_test.go",
-	"sandbox/controlplane.Cluster",
 	"sandbox/gcp",
 	"sandbox/gcp/nodepool_test.go",
 	"sandbox/gcp/provider_test.go",

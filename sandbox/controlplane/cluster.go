@@ -24,8 +24,8 @@ const (
 
 // Cluster is a control plane whose files lie in one folder.
 type Cluster struct {
-	dir, name string
-	tools     toolchain.Tools
+	folder
+	tools toolchain.Tools
 }
 
 // New returns the cluster of the given name in dir, a folder of its own, which
@@ -36,19 +36,8 @@ func New(dir, name string, tools toolchain.Tools) *Cluster {
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs
 	}
-	return &Cluster{dir: dir, name: name, tools: tools}
+	return &Cluster{folder{dir, name}, tools}
 }
-
-// Kubeconfig is the path of the administrator's kubeconfig. It exists once
-// [Cluster.Start] has succeeded.
-func (c *Cluster) Kubeconfig() string { return filepath.Join(c.dir, "kubeconfig") }
-
-// AuditLog is the path of the API server's audit log: one JSON event per line
-// and request of a service account.
-func (c *Cluster) AuditLog() string { return filepath.Join(c.workdir(), "logs", "audit.log") }
-
-// PKI is the folder of the certificate authority for clients: ca.crt and ca.key.
-func (c *Cluster) PKI() string { return filepath.Join(c.workdir(), "pki") }
 
 // Start returns when the control plane is ready. It creates it if there is
 // none, starts what does not run of an existing one, and does nothing if all of
@@ -180,5 +169,3 @@ func (c *Cluster) remove(ctx context.Context) error {
 	}
 	return nil
 }
-
-func (c *Cluster) lockFile() string { return filepath.Join(c.dir, "lock") }

@@ -21,26 +21,26 @@ var components = []string{
 // component returns the name of the component that p is, or "". kwokctl starts
 // each through a link in the cluster's own folder, so the path tells whose it
 // is.
-func (c *Cluster) component(p process.Process) string {
+func (f folder) component(p process.Process) string {
 	path, _, _ := strings.Cut(p.Command, " --")
 	name := filepath.Base(path)
-	if path == c.binary(name) && slices.Contains(components, name) {
+	if path == f.binary(name) && slices.Contains(components, name) {
 		return name
 	}
 	return ""
 }
 
-func (c *Cluster) isComponent(p process.Process) bool { return c.component(p) != "" }
+func (f folder) isComponent(p process.Process) bool { return f.component(p) != "" }
 
 // dead returns the components that do not run.
-func (c *Cluster) dead() ([]string, error) {
-	processes, err := process.Matching(c.isComponent)
+func (f folder) dead() ([]string, error) {
+	processes, err := process.Matching(f.isComponent)
 	if err != nil {
 		return nil, err
 	}
 	running := map[string]bool{}
 	for _, p := range processes {
-		running[c.component(p)] = true
+		running[f.component(p)] = true
 	}
 	var dead []string
 	for _, name := range components {
@@ -71,20 +71,12 @@ func (c *Cluster) startDead(ctx context.Context) error {
 	return c.kwokctl(ctx, "start", "cluster")
 }
 
-func (c *Cluster) binary(component string) string {
-	return filepath.Join(c.workdir(), "bin", component)
-}
-
-func (c *Cluster) log(component string) string {
-	return filepath.Join(c.workdir(), "logs", component+".log")
-}
-
 // lastWords describes dead components by the ends of their logs.
-func (c *Cluster) lastWords(dead []string) string {
+func (f folder) lastWords(dead []string) string {
 	const size = 2000
 	var words strings.Builder
 	for _, name := range dead {
-		path := c.log(name)
+		path := f.log(name)
 		content, err := os.ReadFile(path)
 		if err != nil || len(content) == 0 {
 			path += ".previous"

@@ -184,10 +184,3 @@ func freePorts(n int) ([]int, error) {
 	}
 	return nil, fmt.Errorf("fewer than %d free ports between %d and %d", n, first, first+count-1)
 }
-
-func (c *Cluster) configFile() string      { return filepath.Join(c.dir, "kwokctl.yaml") }
-func (c *Cluster) auditPolicyFile() string { return filepath.Join(c.dir, "audit-policy.yaml") }
-func (c *Cluster) stagesFile() string      { return filepath.Join(c.dir, "stages.yaml") }
-
-// stubs is the only folder on kwokctl's PATH.
-func (c *Cluster) stubs() string { return filepath.Join(c.dir, "stubs") }

@@ -2,7 +2,6 @@ package controlplane
 
 import (
 	"fmt"
-	"path/filepath"
 
 	"github.com/google/renameio/v2"
 	"k8s.io/client-go/rest"
@@ -67,5 +66,3 @@ func (c *Cluster) writeKubeconfig() error {
 	// Written at once or not at all: its existence marks a complete creation.
 	return renameio.WriteFile(c.Kubeconfig(), content, 0o600)
 }
-
-func (c *Cluster) kwokctlKubeconfig() string { return filepath.Join(c.workdir(), "kubeconfig.yaml") }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -30,25 +29,7 @@ func (c *Cluster) kwokctl(ctx context.Context, args ...string) error {
 	return nil
 }
 
-// environment is kwokctl's, and so the components'. Variables of kwokctl in the
-// user's environment would override the configuration.
-func (c *Cluster) environment(user []string) []string {
-	var environment []string
-	for _, variable := range user {
-		name, _, _ := strings.Cut(variable, "=")
-		if strings.HasPrefix(name, "KWOK_") || name == "KUBECONFIG" || name == "PATH" {
-			continue
-		}
-		environment = append(environment, variable)
-	}
-	return append(environment, "KWOK_WORKDIR="+c.kwokDir(), "PATH="+c.stubs())
-}
-
 // isKwokctl recognises a kwokctl at work on this cluster.
 func (c *Cluster) isKwokctl(p process.Process) bool {
 	return strings.HasPrefix(p.Command, c.tools.Kwokctl+" ") && strings.Contains(p.Command, " --config "+c.configFile())
 }
-
-// kwokDir is kwokctl's folder, and workdir what it calls the cluster's.
-func (c *Cluster) kwokDir() string { return filepath.Join(c.dir, "kwok") }
-func (c *Cluster) workdir() string { return filepath.Join(c.kwokDir(), "clusters", c.name) }

@@ -1,0 +1,57 @@
+package controlplane
+
+import (
+	"path/filepath"
+	"strings"
+)
+
+// folder is that of a cluster: it knows where each file lies, and by that which
+// processes are the cluster's.
+type folder struct{ dir, name string }
+
+// Kubeconfig is the path of the administrator's kubeconfig. It exists once
+// [Cluster.Start] has succeeded.
+func (f folder) Kubeconfig() string { return filepath.Join(f.dir, "kubeconfig") }
+
+// AuditLog is the path of the API server's audit log: one JSON event per line
+// and request of a service account.
+func (f folder) AuditLog() string { return filepath.Join(f.workdir(), "logs", "audit.log") }
+
+// PKI is the folder of the certificate authority for clients: ca.crt and ca.key.
+func (f folder) PKI() string { return filepath.Join(f.workdir(), "pki") }
+
+func (f folder) lockFile() string        { return filepath.Join(f.dir, "lock") }
+func (f folder) configFile() string      { return filepath.Join(f.dir, "kwokctl.yaml") }
+func (f folder) auditPolicyFile() string { return filepath.Join(f.dir, "audit-policy.yaml") }
+func (f folder) stagesFile() string      { return filepath.Join(f.dir, "stages.yaml") }
+
+// stubs is the only folder on kwokctl's PATH.
+func (f folder) stubs() string { return filepath.Join(f.dir, "stubs") }
+
+// kwokDir is kwokctl's folder, and workdir what it calls the cluster's.
+func (f folder) kwokDir() string { return filepath.Join(f.dir, "kwok") }
+func (f folder) workdir() string { return filepath.Join(f.kwokDir(), "clusters", f.name) }
+
+func (f folder) kwokctlKubeconfig() string { return filepath.Join(f.workdir(), "kubeconfig.yaml") }
+
+func (f folder) binary(component string) string {
+	return filepath.Join(f.workdir(), "bin", component)
+}
+
+func (f folder) log(component string) string {
+	return filepath.Join(f.workdir(), "logs", component+".log")
+}
+
+// environment is kwokctl's, and so the components'. Variables of kwokctl in the
+// user's environment would override the configuration.
+func (f folder) environment(user []string) []string {
+	var environment []string
+	for _, variable := range user {
+		name, _, _ := strings.Cut(variable, "=")
+		if strings.HasPrefix(name, "KWOK_") || name == "KUBECONFIG" || name == "PATH" {
+			continue
+		}
+		environment = append(environment, variable)
+	}
+	return append(environment, "KWOK_WORKDIR="+f.kwokDir(), "PATH="+f.stubs())
+}
