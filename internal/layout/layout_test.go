@@ -27,14 +27,12 @@ const (
 // toSplit are the files, packages and types that are larger, and still to be divided.
 // Entries are only ever removed.
 var toSplit = []string{
-	"preflight/preflight_test.go",
 	"sandbox/gcp",
 	"sandbox/gcp/nodepool_test.go",
 	"sandbox/gcp/provider_test.go",
 	"sandbox/gcp/terraform",
 	"tests/pedl_test.go",
 	"tests/storage_test.go",
-	"workload/persia/launch_test.go",
 }
 
 // topics are the packages of one topic of a stack file each, and what of config they

@@ -1,0 +1,225 @@
+package persia
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestLaunchWithoutNATS: a role whose connection is gone for long is deaf for good, and
+// no attempt starts before NATS is back.
+func TestLaunchWithoutNATS(t *testing.T) {
+	t.Parallel()
+	address := freeAddress(t)
+	j := newTraining(t, "nn-worker=1,dataloader=1", "PERSIA_NATS_URL=nats://"+address)
+	host, port, err := net.SplitHostPort(address)
+	require.NoError(t, err)
+	work := fmt.Sprintf(note+`exec 3<>/dev/tcp/%s/%s; touch connected-$PERSIA_ATTEMPT; [[ $PERSIA_ATTEMPT -gt 1 ]] || exec sleep 600`, host, port)
+	trainer := j.start("nn-worker-0", work)
+	// One that has finished its part takes part in the next attempt all the same.
+	j.start("dataloader-0", note)
+	j.becomes("NATS does not answer")
+	outage := listen(t, address)
+	j.awaits("connected-1")
+	trainer.says("attempt 1: connected to NATS")
+	j.becomes("1 of 1 data loaders have finished")
+	outage()
+	trainer.says("no connection to NATS for 0.5 s")
+	j.becomes("dataloader 0: NATS does not answer")
+	listen(t, address)
+	assert.Equal(t, "complete in attempt 2", j.becomes("complete"))
+}
+
+// listen takes connections until the returned function closes all of them.
+func listen(t *testing.T, address string) (outage func()) {
+	t.Helper()
+	listener, err := net.Listen("tcp", address)
+	require.NoError(t, err)
+	connections := make(chan net.Conn, 10_000)
+	go func() {
+		for {
+			connection, err := listener.Accept()
+			if err != nil {
+				close(connections)
+				return
+			}
+			connections <- connection
+		}
+	}()
+	closeAll := func() {
+		_ = listener.Close()
+		for connection := range connections {
+			_ = connection.Close()
+		}
+	}
+	t.Cleanup(closeAll)
+	return closeAll
+}
+
+// TestLaunchChecks: what a role would find out by itself late or never.
+func TestLaunchChecks(t *testing.T) {
+	t.Parallel()
+	python := filepath.Join(t.TempDir(), "python")
+	require.NoError(t, os.WriteFile(python, []byte("#!/bin/sh\necho $GPUS_SEEN\n"), 0o700))
+	for name, test := range map[string]struct {
+		env  []string
+		says string
+	}{
+		"a configuration that is not there": {[]string{"PERSIA_GLOBAL_CONFIG=/none/global_config.yml"}, "PERSIA_GLOBAL_CONFIG names /none/global_config.yml, which is not there"},
+		"a script that is not there":        {[]string{"PERSIA_NN_WORKER_ENTRY=/none/train.py"}, "PERSIA_NN_WORKER_ENTRY names /none/train.py, which is not there"},
+		"no GPU":                            {[]string{"PERSIA_GPUS=1", "PERSIA_PYTHON=" + python, "GPUS_SEEN=0"}, "PyTorch sees 0 GPUs and the replica has asked for 1"},
+		"too few GPUs":                      {[]string{"PERSIA_GPUS=8", "PERSIA_PYTHON=" + python, "GPUS_SEEN=7"}, "PyTorch sees 7 GPUs and the replica has asked for 8"},
+		"all GPUs":                          {[]string{"PERSIA_GPUS=8", "PERSIA_PYTHON=" + python, "GPUS_SEEN=8"}, "complete"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			j := newTraining(t, "nn-worker=1,dataloader=0", "PERSIA_ATTEMPTS=1")
+			j.start("nn-worker-0", note, test.env...)
+			assert.Contains(t, j.becomes(test.says), test.says)
+		})
+	}
+}
+
+// TestLaunchWithoutItsCommand: an image that has no PERSIA.
+func TestLaunchWithoutItsCommand(t *testing.T) {
+	t.Parallel()
+	j := newTraining(t, "nn-worker=1,dataloader=0", "PERSIA_ATTEMPTS=1")
+	j.startCommand("nn-worker-0", []string{"/none/persia-launcher"})
+	assert.Contains(t, j.becomes("failed:"), "/none/persia-launcher: No such file or directory")
+}
+
+// TestLaunchFindsTheDriver: GKE sets no variable for it, and images drop the CUDA base
+// image's.
+func TestLaunchFindsTheDriver(t *testing.T) {
+	t.Parallel()
+	driver := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(driver, "lib64"), 0o700))
+	j := newTraining(t, "nn-worker=1,dataloader=0", "PERSIA_DRIVER_DIR="+driver, "LD_LIBRARY_PATH=/opt/conda/lib")
+	j.start("nn-worker-0", `echo "$LD_LIBRARY_PATH $NCCL_ASYNC_ERROR_HANDLING" >seen; [[ $PATH != *`+driver+`* ]]`)
+	j.becomes("complete")
+	assert.Equal(t, []string{"/opt/conda/lib:" + driver + "/lib64 1"}, j.lines("seen"))
+}
+
+// TestLaunchTrustsNATS: the variable that PERSIA's client heeds is Python's too, which
+// would otherwise trust nobody else.
+func TestLaunchTrustsNATS(t *testing.T) {
+	t.Parallel()
+	roots := filepath.Join(t.TempDir(), "roots.pem")
+	require.NoError(t, os.WriteFile(roots, []byte("one\ntwo"), 0o600))
+	j := newTraining(t, "nn-worker=1,dataloader=0", "SSL_CERT_FILE="+roots, "PERSIA_NATS_AUTHORITY=nats\n")
+	j.start("nn-worker-0", `cp "$SSL_CERT_FILE" seen`)
+	j.becomes("complete")
+	assert.Equal(t, []string{"one", "two", "nats"}, j.lines("seen"))
+}
+
+// TestLaunchKeepsCheckpoints: the newest ones, and what a script keeps elsewhere.
+func TestLaunchKeepsCheckpoints(t *testing.T) {
+	t.Parallel()
+	j := newTraining(t, "nn-worker=1,dataloader=0")
+	for i, name := range []string{"attempt-1/a", "attempt-1/b", "attempt-12/a", "attempt-2/c"} {
+		dir := filepath.Join(j.dir, "run", name)
+		require.NoError(t, os.MkdirAll(dir, 0o700))
+		for _, mark := range []string{"embedding_dump_done", "opt.pt"} {
+			require.NoError(t, os.WriteFile(filepath.Join(dir, mark), nil, 0o600))
+			require.NoError(t, os.Chtimes(filepath.Join(dir, mark), time.Now(), time.Now().Add(time.Duration(i)*time.Second)))
+		}
+	}
+	j.start("nn-worker-0", `echo "$PERSIA_CKPT_DIR" "$PERSIA_RESUME_DIR" >seen`)
+	j.becomes("complete in attempt 13")
+	run := filepath.Join(j.dir, "run")
+	assert.Equal(t, []string{run + "/attempt-13 " + run + "/attempt-12/a"}, j.lines("seen"), "attempts are numbers, not words")
+	left, err := filepath.Glob(run + "/*/*")
+	require.NoError(t, err)
+	assert.Equal(t, []string{run + "/attempt-12/a", run + "/attempt-2/c"}, left)
+}
+
+// TestLaunchStops: SIGTERM reaches all that the command has started, which gets the
+// pod's time, also when a launcher is gone at once.
+func TestLaunchStops(t *testing.T) {
+	t.Parallel()
+	const saves = `(trap 'sleep 0.5; echo saved >>saved; exit 0' TERM; touch ready; while :; do sleep 0.05; done) & `
+	for name, test := range map[string]struct {
+		standIn string
+		status  int
+	}{
+		"a command that saves and ends with success": {`trap 'sleep 0.2; echo saved >>saved; exit 0' TERM; touch ready; while :; do sleep 0.05; done`, 0},
+		"a launcher that knows no signals":           {saves + `wait`, 143},
+		"a launcher that ends quietly":               {saves + `trap 'exit 0' TERM; wait`, 0},
+		"a training in a session of its own":         {`setsid bash -c "trap 'echo saved >>saved; exit 0' TERM; touch ready; while :; do sleep 0.05; done" & wait`, 143},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			j := newTraining(t, "nn-worker=1,dataloader=0")
+			r := j.start("nn-worker-0", test.standIn)
+			j.awaits("ready")
+			assert.Equal(t, test.status, r.stop())
+			assert.Equal(t, []string{"saved"}, j.lines("saved"))
+			assert.NoFileExists(t, filepath.Join(j.dir, "nn-worker-0.idle"))
+		})
+	}
+}
+
+// TestLaunchPushesMetrics: what the script knows of each replica, again and again.
+func TestLaunchPushesMetrics(t *testing.T) {
+	t.Parallel()
+	pushed := make(chan string, 1000)
+	gateway := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		pushed <- r.Method + " " + r.URL.Path + "\n" + string(body)
+	})}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	go func() { _ = gateway.Serve(listener) }()
+	t.Cleanup(func() { _ = gateway.Close() })
+	j := newTraining(t, "nn-worker=1,dataloader=0", "PERSIA_METRICS_GATEWAY_ADDR="+listener.Addr().String(), "PERSIA_REPLICA_METRICS=/metrics/job/criteo")
+	j.start("nn-worker-0", `sleep 1`)
+	for _, want := range []string{"attempt 1\n alive 1\n finished 0\n", "attempt 1\n alive 0\n finished 1\n"} {
+		want = "PUT /metrics/job/criteo\n" + strings.NewReplacer(
+			"attempt ", "# TYPE persia_replica_attempt gauge\npersia_replica_attempt ",
+			" alive ", "# TYPE persia_replica_alive gauge\npersia_replica_alive ",
+			" finished ", "# TYPE persia_replica_finished gauge\npersia_replica_finished ").Replace(want)
+		require.Eventually(t, func() bool { return <-pushed == want }, patience, time.Millisecond, want)
+	}
+}
+
+// TestLaunchWithoutGateway: one that is away harms nobody, and is told of once.
+func TestLaunchWithoutGateway(t *testing.T) {
+	t.Parallel()
+	address := freeAddress(t)
+	j := newTraining(t, "nn-worker=1,dataloader=0", "PERSIA_METRICS_GATEWAY_ADDR="+address, "PERSIA_REPLICA_METRICS=/metrics/job/criteo")
+	r := j.start("nn-worker-0", `sleep 1`)
+	j.becomes("complete")
+	log, err := os.ReadFile(r.log)
+	require.NoError(t, err)
+	assert.Equal(t, 1, strings.Count(string(log), "the metrics gateway at "+address+" cannot be told"))
+}
+
+func TestLaunchMisused(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		arguments []string
+		says      string
+	}{
+		"without a command":     {nil, "usage: launch.py COMMAND"},
+		"without the job's pod": {[]string{"true"}, "PERSIA_ROLE is not set"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			command := exec.Command("python3", append([]string{"-B", launchFile}, test.arguments...)...)
+			command.Env = []string{"PATH=" + os.Getenv("PATH")}
+			output, err := command.CombinedOutput()
+			require.Error(t, err)
+			assert.Equal(t, 2, command.ProcessState.ExitCode())
+			assert.Contains(t, string(output), test.says)
+		})
+	}
+}
