@@ -92,7 +92,7 @@ func Deploy(ctx *pulumi.Context) error {
 		return err
 	}
 	ctx.Export("serviceAccounts", serviceAccounts(ctx, cfg))
-	for name, value := range exports(plan, cluster, brokers[0], data, volumes, jobs, installed) {
+	for name, value := range exports(cfg, plan, cluster, brokers[0], data, volumes, jobs, installed) {
 		ctx.Export(name, value)
 	}
 	return nil

@@ -1,9 +1,12 @@
 package stack
 
 import (
+	"maps"
+
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"persia/capacity"
+	"persia/config"
 	"persia/infra/gke"
 	"persia/infra/storage"
 	"persia/workload/nats"
@@ -11,7 +14,7 @@ import (
 )
 
 // exports are the outputs of a stack.
-func exports(plan capacity.Plan, cluster *gke.Cluster, broker *nats.Cluster, data *storedData, volumes []*storage.Volume, jobs map[string]*persia.Job, installed *pedlInstallation) pulumi.Map {
+func exports(cfg *config.Stack, plan capacity.Plan, cluster *gke.Cluster, broker *nats.Cluster, data *storedData, volumes []*storage.Volume, jobs map[string]*persia.Job, installed *pedlInstallation) pulumi.Map {
 	outputs := pulumi.Map{
 		"capacity":          capacityOutput(plan),
 		"clusterName":       cluster.Name,
@@ -24,6 +27,7 @@ func exports(plan capacity.Plan, cluster *gke.Cluster, broker *nats.Cluster, dat
 		outputs["clusterEndpoint"] = cluster.Access.Endpoint
 		outputs["kubeconfig"] = cluster.Access.Kubeconfig
 	}
+	maps.Copy(outputs, gke.Asked(cfg.Cluster))
 	if installed != nil {
 		outputs["pedl"] = installed.output()
 	}

@@ -124,7 +124,8 @@ type SystemPool struct {
 
 // CSIDrivers are GKE's storage drivers. All are enabled by default.
 type CSIDrivers struct {
-	// PersistentDisk is the driver of Compute Engine's disks.
+	// PersistentDisk is the driver of Compute Engine's disks. GKE creates every cluster
+	// with it: false turns it off in a cluster that was brought up with true.
 	PersistentDisk bool `json:"persistentDisk,omitempty" default:"true"`
 	// Filestore is the driver of managed NFS shares.
 	Filestore bool `json:"filestore,omitempty" default:"true"`

@@ -6,6 +6,9 @@ import (
 
 	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/container"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+
+	clusterconfig "persia/config/cluster"
+	"persia/infra/lastupdate"
 )
 
 // answeredOtherwise are the inputs of the cluster that GKE answers in other words
@@ -16,7 +19,7 @@ import (
 // anything. So the cluster is asked, but only where one of them is at stake.
 func answeredOtherwise(ctx *pulumi.Context, args Args) ([]string, error) {
 	cluster := args.Cluster
-	if cluster.Encryption.Secrets == "" && cluster.DNS != kubeDNS && datapath(cluster) != legacyDatapath {
+	if cluster.Encryption.Secrets == "" && cluster.DNS != kubeDNS && datapath(cluster) != legacyDatapath && cluster.CSIDrivers.PersistentDisk {
 		return nil, nil
 	}
 	found, err := container.LookupCluster(ctx, &container.LookupClusterArgs{
@@ -40,7 +43,50 @@ func answeredOtherwise(ctx *pulumi.Context, args Args) ([]string, error) {
 	if datapath(cluster) == legacyDatapath && found.DatapathProvider != advancedDatapath {
 		ignored = append(ignored, "datapathProvider")
 	}
+	if !cluster.CSIDrivers.PersistentDisk && drivesDisks(found) {
+		asked, err := askedOff(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if asked {
+			ignored = append(ignored, "addonsConfig.gcePersistentDiskCsiDriverConfig")
+			err = ctx.Log.Warn("persia:cluster.csiDrivers.persistentDisk: GKE has made the cluster with this driver, although it is false, and the driver stays. "+
+				"To turn it off, set it to true and run `pulumi up`, and do so again with false", nil)
+		}
+		return ignored, err
+	}
 	return ignored, nil
+}
+
+// drivesDisks reports whether the cluster has the driver of Compute Engine's disks.
+func drivesDisks(found *container.LookupClusterResult) bool {
+	for _, addons := range found.AddonsConfigs {
+		for _, driver := range addons.GcePersistentDiskCsiDriverConfigs {
+			if driver.Enabled {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// diskDriverOutput is the output of a stack that says that the driver of Compute
+// Engine's disks was asked to be off. GKE turns it on in every new cluster, whatever
+// it is asked, and off at an update: only what the last update asked for tells a
+// cluster that was made so from one in which the driver is now to be turned off.
+const diskDriverOutput = "persistentDiskDriver"
+
+func askedOff(ctx *pulumi.Context) (bool, error) {
+	outputs, err := lastupdate.Outputs(ctx)
+	return outputs[diskDriverOutput] != nil, err
+}
+
+// Asked are the outputs that the next update reads.
+func Asked(cluster clusterconfig.Cluster) pulumi.Map {
+	if cluster.Existing != nil || cluster.CSIDrivers.PersistentDisk {
+		return nil
+	}
+	return pulumi.Map{diskDriverOutput: pulumi.String("off")}
 }
 
 // encryptsAll reports whether Secrets are encrypted with a key. GKE answers ENCRYPTED

@@ -9,6 +9,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"persia/config/volume"
+	"persia/infra/lastupdate"
 )
 
 // OutputName is the output of a stack that its next update reads: which storage each
@@ -44,25 +45,19 @@ func Output(records []Record) (pulumi.Input, error) {
 }
 
 // Previous reads what the last successful update wrote into the outputs of this
-// stack. A program cannot see the state of its stack, and [pulumi.StackReference]
-// would show as a step of every preview; the function below it does not.
+// stack.
 func Previous(ctx *pulumi.Context) ([]Record, error) {
-	var stack struct {
-		Outputs map[string]any `pulumi:"outputs"`
-	}
-	name := fmt.Sprintf("%s/%s/%s", ctx.Organization(), ctx.Project(), ctx.Stack())
-	// Other outputs are secret, which Invoke would refuse.
-	_, err := ctx.InvokePackageRaw("pulumi:pulumi:readStackOutputs", map[string]any{"name": name}, &stack, "")
+	outputs, err := lastupdate.Outputs(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("outputs of the last update of %s: %w", name, err)
+		return nil, err
 	}
-	text, err := json.Marshal(stack.Outputs[OutputName])
+	text, err := json.Marshal(outputs[OutputName])
 	if err != nil {
 		return nil, err
 	}
 	var records []Record
 	if err := json.Unmarshal(text, &records); err != nil {
-		return nil, fmt.Errorf("output %s of the last update of %s: %w", OutputName, name, err)
+		return nil, fmt.Errorf("output %s of the last update: %w", OutputName, err)
 	}
 	return records, nil
 }
