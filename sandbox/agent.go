@@ -11,9 +11,9 @@ import (
 
 	"persia/sandbox/agent"
 	"persia/sandbox/controlplane"
-	"persia/sandbox/gcp"
 	"persia/sandbox/gcp/autoscaler"
 	"persia/sandbox/gcp/loadbalancer"
+	"persia/sandbox/gcp/nodepools"
 )
 
 // RunAgent runs what must go on between the commands of a sandbox, until ctx ends:
@@ -28,7 +28,7 @@ func RunAgent(ctx context.Context, dir, kubeconfig, natsOperator string) error {
 	logger := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return autoscaler.Run(ctx, config, logger) })
-	group.Go(func() error { return gcp.RepairPools(ctx, config, logger) })
+	group.Go(func() error { return nodepools.Repair(ctx, config, logger) })
 	group.Go(func() error { return loadbalancer.Run(ctx, config, logger) })
 	group.Go(func() error { return controlplane.RetryCleanups(ctx, config, logger) })
 	group.Go(func() error {

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"persia/config/nodepool"
-	"persia/sandbox/gcp"
+	"persia/sandbox/gcp/nodepools"
 	"persia/stack"
 )
 
@@ -88,7 +88,7 @@ func (s source) writeStackFile(dir string) (auto.ConfigMap, error) {
 
 // machines are the machine types that the stack file describes. What is wrong with
 // the description is the program's to say.
-func (s source) machines() (gcp.Machines, error) {
+func (s source) machines() (nodepools.Machines, error) {
 	text, err := os.ReadFile(s.file())
 	if err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func (s source) machines() (gcp.Machines, error) {
 	if err := yaml.Unmarshal(text, &file); err != nil {
 		return nil, nil
 	}
-	machines := gcp.Machines{}
+	machines := nodepools.Machines{}
 	for name, described := range file.Config.MachineTypes {
 		machines[name] = described.Machine(name)
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"persia/sandbox/gcp/google"
+	"persia/sandbox/gcp/property"
 )
 
 const (
@@ -62,7 +63,7 @@ func (a *api) properties(kind, name string) (resource.PropertyMap, error) {
 		return nil, err
 	}
 	properties, err := a.provider.terraform.Properties(kind, name, body)
-	if len(object(properties, "autoscaling")) > 0 {
+	if len(property.Object(properties, "autoscaling")) > 0 {
 		delete(properties, "nodeCount")
 	}
 	return properties, err
@@ -80,7 +81,7 @@ func (a *api) Get(ctx context.Context, kind, name string) (google.Body, error) {
 		var properties resource.PropertyMap
 		if properties, err = a.properties(kind, name); err == nil {
 			err = a.steadily(ctx, func(kubernetes.Interface) (err error) {
-				body["nodeCount"], err = a.gke.countNodes(ctx, properties)
+				body["nodeCount"], err = a.gke.nodes.Count(ctx, properties)
 				return err
 			})
 		}

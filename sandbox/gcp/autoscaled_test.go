@@ -14,24 +14,26 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clienttesting "k8s.io/client-go/testing"
+
+	"persia/sandbox/gcp/nodepools"
 )
 
 // autoscaledPool is a pool over two zones.
 func autoscaledPool(t *testing.T, least, most int) resource.PropertyMap {
 	t.Helper()
-	inputs := change(t, pool("workers", 1, values{}), "nodeCount", nil)
+	inputs := change(t, poolInputs("workers", 1, values{}), "nodeCount", nil)
 	inputs = change(t, inputs, "nodeLocations", []any{"us-central1-b", "us-central1-a"})
 	return change(t, inputs, "autoscaling", values{"totalMinNodeCount": least, "totalMaxNodeCount": most})
 }
 
 // announced are the pools that the autoscaler knows, by name.
-func (g simulated) announced() map[string]AutoscaledPool {
+func (g simulated) announced() map[string]nodepools.Pool {
 	g.Helper()
-	list, err := g.client.CoreV1().ConfigMaps("kube-system").List(g.Context(), metav1.ListOptions{LabelSelector: AutoscaledLabel})
+	list, err := g.client.CoreV1().ConfigMaps("kube-system").List(g.Context(), metav1.ListOptions{LabelSelector: nodepools.AutoscaledLabel})
 	require.NoError(g, err)
-	pools := map[string]AutoscaledPool{}
+	pools := map[string]nodepools.Pool{}
 	for i := range list.Items {
-		pool, err := NewAutoscaledPool(&list.Items[i])
+		pool, err := nodepools.FromConfigMap(&list.Items[i])
 		require.NoError(g, err)
 		pools[pool.Name()] = pool
 	}
@@ -39,7 +41,7 @@ func (g simulated) announced() map[string]AutoscaledPool {
 }
 
 // grow gives the pool nodes, as the autoscaler does.
-func (g simulated) grow(pool AutoscaledPool, count int) {
+func (g simulated) grow(pool nodepools.Pool, count int) {
 	g.Helper()
 	var nodes []*corev1.Node
 	for _, node := range g.nodes() {
@@ -63,7 +65,7 @@ func TestAutoscalerIsToldOfItsPools(t *testing.T) {
 	g := newGoogle(t)
 	inputs := autoscaledPool(t, 1, 5)
 	g.create(nodePoolType, inputs)
-	g.create(nodePoolType, pool("others", 1, values{}))
+	g.create(nodePoolType, poolInputs("others", 1, values{}))
 	g.create(nodePoolType, change(t, change(t, inputs, "name", "queued"), "queuedProvisioning", values{"enabled": true}))
 	require.Equal(t, []string{"workers"}, slices.Sorted(maps.Keys(g.announced())))
 	workers := g.announced()["workers"]

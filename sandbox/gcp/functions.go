@@ -4,17 +4,17 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 
 	"persia/sandbox/gcp/google"
+	"persia/sandbox/gcp/property"
 )
 
 func getProject(args resource.PropertyMap) (resource.PropertyMap, error) {
-	project := text(args, "projectId")
+	project := property.Text(args, "projectId")
 	if project == "" {
 		return nil, errors.New("projectId is required: the simulated Google Cloud has no default project")
 	}
@@ -35,7 +35,7 @@ func (p *Provider) getBuckets(args resource.PropertyMap) (resource.PropertyMap, 
 	buckets, err := p.cloud.List("storage.bucket")
 	found := []any{}
 	for _, name := range slices.Sorted(maps.Keys(buckets)) {
-		if strings.HasPrefix(name, text(args, "prefix")) && buckets[name]["project"] == text(args, "project") {
+		if strings.HasPrefix(name, property.Text(args, "prefix")) && buckets[name]["project"] == property.Text(args, "project") {
 			found = append(found, map[string]any{
 				"name": name, "location": buckets[name]["location"], "labels": buckets[name]["labels"],
 			})
@@ -48,7 +48,7 @@ func (p *Provider) getBuckets(args resource.PropertyMap) (resource.PropertyMap, 
 // exist it answers with nothing, as the data source of the official provider does
 // (tpgiamresource.DatasourceIamPolicyRead).
 func (p *Provider) getBackupPlanPolicy(args resource.PropertyMap) (resource.PropertyMap, error) {
-	name := expand("projects/${project}/locations/${location}/backupPlans/${name}", args)
+	name := property.Expand("projects/${project}/locations/${location}/backupPlans/${name}", args)
 	plan, err := p.cloud.Get("gkebackup.backupPlan", name)
 	if err != nil || plan == nil {
 		return resource.PropertyMap{}, err
@@ -59,7 +59,7 @@ func (p *Provider) getBackupPlanPolicy(args resource.PropertyMap) (resource.Prop
 // lookup answers with a resource, or with the error of Google Cloud's provider.
 func (p *Provider) lookup(kind, id string) function {
 	return func(args resource.PropertyMap) (resource.PropertyMap, error) {
-		name := expand(id, args)
+		name := property.Expand(id, args)
 		body, err := p.cloud.Get(kind, name)
 		if err != nil {
 			return nil, err
@@ -69,11 +69,6 @@ func (p *Provider) lookup(kind, id string) function {
 		}
 		return p.terraform.Found(kind, name, body)
 	}
-}
-
-// expand puts properties into a template such as that of an identifier.
-func expand(template string, properties resource.PropertyMap) string {
-	return os.Expand(template, func(name string) string { return text(properties, name) })
 }
 
 // Kept names what a cloud holds of what outlives stacks.

@@ -5,10 +5,10 @@ import (
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
 	"persia/capacity"
+	"persia/gcp"
 )
 
 // TestNodeOfSettings holds what a pool's settings make of its nodes: labels, taints
@@ -56,12 +56,13 @@ func TestNodeOfSettings(t *testing.T) {
 			labels: map[string]string{"cloud.google.com/gke-gpu-sharing-strategy": "time-sharing"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			inputs := pool("workers", 1, c.config)
+			inputs := poolInputs("workers", 1, c.config)
 			for path, value := range c.pool {
 				inputs[resource.PropertyKey(path)] = resource.NewPropertyValue(value)
 			}
-			node, err := nodeTemplate(inputs, nil)
-			require.NoError(t, err)
+			g := newGoogle(t)
+			g.create(nodePoolType, inputs)
+			node := g.oneNode()
 
 			for key, want := range c.labels {
 				assert.Equal(t, want, node.Labels[key], key)
@@ -70,7 +71,7 @@ func TestNodeOfSettings(t *testing.T) {
 				assert.Contains(t, node.Spec.Taints, *c.taint)
 			}
 			for _, list := range []corev1.ResourceList{node.Status.Capacity, node.Status.Allocatable} {
-				gpus := list[gpuResource]
+				gpus := list[gcp.GPUResource]
 				assert.Equal(t, c.gpus, gpus.Value())
 			}
 			assert.Equal(t, c.pods, node.Status.Capacity.Pods().Value())
@@ -82,8 +83,9 @@ func TestNodeOfSettings(t *testing.T) {
 }
 
 func TestPlainNodesHaveNoLabelsOfSettings(t *testing.T) {
-	node, err := nodeTemplate(pool("workers", 1, values{"spot": false}), nil)
-	require.NoError(t, err)
+	g := newGoogle(t)
+	g.create(nodePoolType, poolInputs("workers", 1, values{"spot": false}))
+	node := g.oneNode()
 	for _, key := range []string{
 		"cloud.google.com/gke-spot",
 		"cloud.google.com/gke-queued",

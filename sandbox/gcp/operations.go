@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 )
@@ -73,7 +74,7 @@ func (a *api) begin(ctx context.Context, op operation) error {
 	}
 	return a.steadily(ctx, func(client kubernetes.Interface) error {
 		_, err := client.CoreV1().ConfigMaps(written.Namespace).Create(ctx, written, metav1.CreateOptions{})
-		return except(err, apierrors.IsAlreadyExists)
+		return utilerrors.FilterOut(err, apierrors.IsAlreadyExists)
 	})
 }
 
@@ -93,20 +94,20 @@ func (a *api) carryOut(ctx context.Context, op operation) error {
 	progress := func(message string) { a.provider.progress(ctx, message) }
 	return a.steadily(ctx, func(kubernetes.Interface) error {
 		if op.kind == clusterKind {
-			return a.gke.applyCluster(ctx, properties, progress)
+			return a.gke.addons.Apply(ctx, properties)
 		}
-		return a.gke.applyNodePool(ctx, properties, progress)
+		return a.gke.nodes.Apply(ctx, properties, progress)
 	})
 }
 
 // remove takes what is left of a cluster or a node pool out of the control plane.
 func (a *api) remove(ctx context.Context, op operation) error {
 	if op.kind == clusterKind {
-		return a.gke.removeCluster(ctx)
+		return a.gke.addons.Remove(ctx)
 	}
 	_, below, _ := strings.Cut(op.name, "/clusters/")
 	cluster, _, _ := strings.Cut(below, "/")
-	return a.gke.removeNodePool(ctx, resource.PropertyMap{
+	return a.gke.nodes.Remove(ctx, resource.PropertyMap{
 		"cluster": resource.NewProperty(cluster), "name": resource.NewProperty(path.Base(op.name)),
 	})
 }
@@ -114,7 +115,7 @@ func (a *api) remove(ctx context.Context, op operation) error {
 func (a *api) end(ctx context.Context, op operation) error {
 	return a.steadily(ctx, func(client kubernetes.Interface) error {
 		err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Delete(ctx, op.configMap(), metav1.DeleteOptions{})
-		return except(err, apierrors.IsNotFound)
+		return utilerrors.FilterOut(err, apierrors.IsNotFound)
 	})
 }
 

@@ -38,7 +38,7 @@ func TestResume(t *testing.T) {
 	t.Run("a pool that was being deleted", func(t *testing.T) {
 		g := newGoogle(t)
 		g.create(nodePoolType, gpuPool())
-		g.create(nodePoolType, pool("others", 1, values{}))
+		g.create(nodePoolType, poolInputs("others", 1, values{}))
 		require.NoError(t, g.api.begin(t.Context(), op))
 		require.NoError(t, g.cloud.Delete(op.kind, op.name))
 		require.NoError(t, g.Resume(t.Context()))

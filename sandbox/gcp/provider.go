@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"persia/sandbox/gcp/google"
+	"persia/sandbox/gcp/nodepools"
 	"persia/sandbox/gcp/terraform"
 	"persia/sandbox/provider"
 )
@@ -34,10 +35,8 @@ var _ plugin.GrpcProvider = (*Provider)(nil)
 // is enough to preview a new stack. machines are those that the catalogue lacks.
 // cloud keeps the resources. realPool is the node pool whose node package node runs, or
 // "".
-func New(version string, cluster *rest.Config, machines Machines, cloud *google.Cloud, realPool string) (*Provider, error) {
-	gke := newGKE(cluster, machines)
-	gke.realPool = realPool
-	return newProvider(version, gke, cloud)
+func New(version string, cluster *rest.Config, machines nodepools.Machines, cloud *google.Cloud, realPool string) (*Provider, error) {
+	return newProvider(version, newGKE(cluster, machines, realPool), cloud)
 }
 
 func newProvider(version string, gke gke, cloud *google.Cloud) (*Provider, error) {

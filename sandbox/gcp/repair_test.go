@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"persia/sandbox/gcp/nodepools"
 )
 
 // TestRepair: a lost node of a fixed pool comes back without its pods, a pool that is
@@ -23,7 +25,7 @@ func TestRepair(t *testing.T) {
 		}, metav1.CreateOptions{})
 		require.NoError(t, err)
 		g.lose(wanted[1])
-		require.NoError(t, repairPools(t.Context(), g.client, silent))
+		require.NoError(t, nodepools.RepairOnce(t.Context(), g.client, silent))
 		assert.Equal(t, wanted, g.names())
 		pods, err := g.client.CoreV1().Pods("persia").List(t.Context(), metav1.ListOptions{})
 		require.NoError(t, err)
@@ -32,20 +34,20 @@ func TestRepair(t *testing.T) {
 	t.Run("a pool that is deleted meanwhile", func(t *testing.T) {
 		g := newGoogle(t)
 		g.create(nodePoolType, gpuPool())
-		list, err := g.client.CoreV1().ConfigMaps(metav1.NamespaceSystem).List(t.Context(), metav1.ListOptions{LabelSelector: fixedLabel})
+		list, err := g.client.CoreV1().ConfigMaps(metav1.NamespaceSystem).List(t.Context(), metav1.ListOptions{LabelSelector: nodepools.FixedLabel})
 		require.NoError(t, err)
 		require.Len(t, list.Items, 1)
-		pool, err := NewAutoscaledPool(&list.Items[0])
+		pool, err := nodepools.FromConfigMap(&list.Items[0])
 		require.NoError(t, err)
 		require.NoError(t, g.delete(nodePoolType, gpuPool()))
-		require.NoError(t, pool.repair(t.Context(), g.client, silent))
+		require.NoError(t, pool.Repair(t.Context(), g.client, silent))
 		assert.Empty(t, g.nodes())
 	})
 	t.Run("an autoscaled pool", func(t *testing.T) {
 		g := newGoogle(t)
 		g.create(nodePoolType, autoscaledPool(t, 1, 5))
 		g.lose(g.names()[0])
-		require.NoError(t, repairPools(t.Context(), g.client, silent))
+		require.NoError(t, nodepools.RepairOnce(t.Context(), g.client, silent))
 		assert.Empty(t, g.nodes())
 	})
 }

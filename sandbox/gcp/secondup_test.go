@@ -5,6 +5,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"persia/sandbox/gcp/google"
 )
 
 // TestSecondUp: where GKE answers something else than it was asked for, a second up has
@@ -22,6 +25,7 @@ func TestSecondUp(t *testing.T) {
 		"no gVNIC":                           {nil, values{"gvnic": false}},
 		"Ubuntu":                             {nil, values{"imageType": "UBUNTU_CONTAINERD"}},
 		"M2":                                 {nil, values{"machineType": "m2-ultramem-416"}},
+		"no disk driver":                     {values{"csiDrivers": values{"persistentDisk": false}}, nil},
 		"no image streaming":                 {values{"imageStreaming": false}, nil},
 		"kube-dns":                           {values{"dns": "KUBE_DNS"}, nil},
 		"legacy datapath":                    {values{"dataplaneV2": false}, nil},
@@ -46,4 +50,28 @@ func TestSecondUp(t *testing.T) {
 			assert.Empty(t, e.cloud.Requests(), "requests that change something")
 		})
 	}
+}
+
+// TestDiskDriver: GKE makes a cluster with the driver of its disks, whatever it is asked,
+// and a later update turns it off: to be off, the driver must have been asked to be on.
+func TestDiskDriver(t *testing.T) {
+	e := newStack(t, "../..")
+	file := poolStackOf(t)
+	up := func(on bool) []string {
+		file["persia:cluster"].(values)["csiDrivers"] = values{"persistentDisk": on}
+		return e.up(configuration(t, file))
+	}
+	isOn := func() bool {
+		cluster, err := e.cloud.Get(clusterKind, "projects/my-project/locations/us-central1/clusters/persia")
+		require.NoError(t, err)
+		on, _ := google.Lookup(cluster, "addonsConfig.gcePersistentDiskCsiDriverConfig.enabled")
+		return on == true
+	}
+	up(false)
+	assert.True(t, isOn(), "as GKE makes it")
+	assert.Empty(t, up(false))
+	assert.Empty(t, up(true), "it is on")
+	assertOnly(t, "update "+clusterType, up(false))
+	assert.False(t, isOn())
+	assert.Empty(t, up(false))
 }

@@ -21,7 +21,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
+	"persia/config"
 	"persia/config/nodepool"
+	infra "persia/infra/gke"
 	"persia/sandbox/gcp/google"
 	"persia/stack"
 )
@@ -38,6 +40,8 @@ type engine struct {
 	state map[resource.URN]known
 	// did is what an up did, without what stayed the same.
 	did []string
+	// asked are the outputs that the next up reads.
+	asked values
 }
 
 // known is a resource of Google Cloud's in the state of a stack.
@@ -149,8 +153,8 @@ func served(args pulumi.MockResourceArgs) resource.PropertyMap {
 }
 
 func (e *engine) Call(args pulumi.MockCallArgs) (resource.PropertyMap, error) {
-	if outputs, asked := noOutputs(args.Token); asked {
-		return outputs, nil
+	if _, asked := noOutputs(args.Token); asked {
+		return properties(values{"outputs": e.asked}), nil
 	}
 	resp, err := e.Invoke(e.Context(), plugin.InvokeRequest{Tok: tokens.ModuleMember(args.Token), Args: args.Args})
 	return resp.Properties, err
@@ -166,6 +170,13 @@ func (e *engine) up(configuration map[string]string) []string {
 	})
 	require.NoError(e, err)
 	require.NoError(e, pulumi.RunWithContext(ctx, stack.Deploy))
+	// Mocks see no outputs of a stack.
+	cfg, err := config.Load(ctx.GetConfig, os.DirFS(e.folder))
+	require.NoError(e, err)
+	e.asked = values{}
+	for name := range infra.Asked(cfg.Cluster) {
+		e.asked[name] = "off"
+	}
 	slices.Sort(e.did)
 	return e.did
 }
@@ -346,6 +357,7 @@ func TestEditsOfACluster(t *testing.T) {
 		{"binary authorization", nil, values{"binaryAuthorization": false}, update},
 		{"security posture", nil, values{"securityPosture": "DISABLED"}, update},
 		{"autoscaling profile", nil, values{"autoscalingProfile": "BALANCED"}, update},
+		{"the disk driver", nil, values{"csiDrivers": values{"persistentDisk": false}}, update},
 		{"storage drivers", nil, values{"csiDrivers": values{"filestore": false}}, update},
 		{"monitoring", nil, values{"monitoring": values{"components": []any{"DCGM", "SYSTEM_COMPONENTS"}}}, update},
 		{"cost management", nil, values{"costManagement": false}, update},

@@ -11,6 +11,8 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/tokens"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"persia/sandbox/gcp/property"
 )
 
 const storageNetwork = "projects/my-project/global/networks/persia"
@@ -116,7 +118,7 @@ func TestNetworkOfAnInstance(t *testing.T) {
 	assert.ErrorContains(t, g.delete(networkType, network), "already being used by 'projects/my-project/locations/us-central1-a/instances/fs'")
 	_, err := g.tryCreate(networkType, network)
 	assert.ErrorContains(t, err, "already exists")
-	assert.Equal(t, "persia", text(g.importOf(networkType, storageNetwork).Inputs, "name"))
+	assert.Equal(t, "persia", property.Text(g.importOf(networkType, storageNetwork).Inputs, "name"))
 
 	require.NoError(t, g.delete(instanceType, instance))
 	require.NoError(t, g.delete(networkType, network))
@@ -130,7 +132,7 @@ func TestAddressOfAnInstance(t *testing.T) {
 	planned, err := g.Create(t.Context(), plugin.CreateRequest{URN: urn(instanceType), Properties: inputs, Preview: true})
 	require.NoError(t, err)
 	address := func(state resource.PropertyMap) resource.PropertyValue {
-		return objects(state, "networks")[0]["ipAddresses"]
+		return property.Objects(state, "networks")[0]["ipAddresses"]
 	}
 	assert.True(t, address(planned.Properties).IsComputed())
 	made := g.create(instanceType, inputs)

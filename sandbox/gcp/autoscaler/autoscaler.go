@@ -27,7 +27,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 
-	"persia/sandbox/gcp"
+	"persia/sandbox/gcp/nodepools"
 )
 
 const (
@@ -81,7 +81,7 @@ func newAutoscaler(client kubernetes.Interface, logger *slog.Logger) *autoscaler
 	workloads := informers.NewSharedInformerFactory(client, 0)
 	described := informers.NewSharedInformerFactoryWithOptions(client, 0,
 		informers.WithNamespace(metav1.NamespaceSystem),
-		informers.WithTweakListOptions(func(options *metav1.ListOptions) { options.LabelSelector = gcp.AutoscaledLabel }))
+		informers.WithTweakListOptions(func(options *metav1.ListOptions) { options.LabelSelector = nodepools.AutoscaledLabel }))
 	return &autoscaler{
 		client:        client,
 		logger:        logger,
@@ -193,13 +193,13 @@ func (a *autoscaler) observe(ctx context.Context) (snapshot, error) {
 		return s, err
 	}
 	for _, announcement := range announcements {
-		pool, err := gcp.NewAutoscaledPool(announcement)
+		pool, err := nodepools.FromConfigMap(announcement)
 		if err != nil {
 			return s, err
 		}
 		s.pools = append(s.pools, pool)
 	}
-	slices.SortFunc(s.pools, func(a, b gcp.AutoscaledPool) int { return strings.Compare(a.Name(), b.Name()) })
+	slices.SortFunc(s.pools, func(a, b nodepools.Pool) int { return strings.Compare(a.Name(), b.Name()) })
 	if s.pods, err = a.pods.List(labels.Everything()); err != nil {
 		return s, err
 	}
@@ -232,7 +232,7 @@ func (a *autoscaler) tell(plan *plan) {
 
 // grow gives nodes to a pool. If the pool has changed or gone meanwhile, the
 // provider may not have seen them: they are taken back.
-func (a *autoscaler) grow(ctx context.Context, pool gcp.AutoscaledPool, nodes []*corev1.Node) error {
+func (a *autoscaler) grow(ctx context.Context, pool nodepools.Pool, nodes []*corev1.Node) error {
 	if len(nodes) == 0 {
 		return nil
 	}
@@ -273,7 +273,7 @@ func (a *autoscaler) create(ctx context.Context, nodes []*corev1.Node) ([]*corev
 }
 
 // shrink takes empty nodes from a pool.
-func (a *autoscaler) shrink(ctx context.Context, pool gcp.AutoscaledPool, nodes []*corev1.Node) error {
+func (a *autoscaler) shrink(ctx context.Context, pool nodepools.Pool, nodes []*corev1.Node) error {
 	var group errgroup.Group
 	group.SetLimit(nodeRequests)
 	for _, node := range nodes {
@@ -284,7 +284,7 @@ func (a *autoscaler) shrink(ctx context.Context, pool gcp.AutoscaledPool, nodes 
 
 // remove removes a node unless a pod has come to it. The node is closed to pods
 // first, for none to come after this has looked.
-func (a *autoscaler) remove(ctx context.Context, pool gcp.AutoscaledPool, node *corev1.Node) error {
+func (a *autoscaler) remove(ctx context.Context, pool nodepools.Pool, node *corev1.Node) error {
 	if err := a.cordon(ctx, node, true); err != nil {
 		return ignoreNotFound(err)
 	}

@@ -12,12 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	scheduling "k8s.io/component-helpers/scheduling/corev1"
 
-	"persia/sandbox/gcp"
+	"persia/sandbox/gcp/nodepools"
 )
 
 // snapshot is what there is.
 type snapshot struct {
-	pools      []gcp.AutoscaledPool
+	pools      []nodepools.Pool
 	nodes      []*corev1.Node
 	pods       []*corev1.Pod
 	daemonSets []*appsv1.DaemonSet
@@ -25,7 +25,7 @@ type snapshot struct {
 
 // plan says where the pods stand, and where those that wait could.
 type plan struct {
-	pools      []gcp.AutoscaledPool
+	pools      []nodepools.Pool
 	daemonSets []*appsv1.DaemonSet
 	rooms      []*room
 	// refused are the pods that get no node, and why.
@@ -128,7 +128,7 @@ func (p *plan) place(d demand) (reason string) {
 }
 
 // nodes are those that a pool has, and those planned for it.
-func (p *plan) nodes(pool gcp.AutoscaledPool) []*corev1.Node {
+func (p *plan) nodes(pool nodepools.Pool) []*corev1.Node {
 	var nodes []*corev1.Node
 	for _, room := range p.rooms {
 		nodes = append(nodes, room.node)
@@ -137,7 +137,7 @@ func (p *plan) nodes(pool gcp.AutoscaledPool) []*corev1.Node {
 }
 
 // newNodes are those planned for a pool.
-func (p *plan) newNodes(pool gcp.AutoscaledPool) []*corev1.Node {
+func (p *plan) newNodes(pool nodepools.Pool) []*corev1.Node {
 	var nodes []*corev1.Node
 	for _, room := range p.rooms {
 		if room.planned {
@@ -147,7 +147,7 @@ func (p *plan) newNodes(pool gcp.AutoscaledPool) []*corev1.Node {
 	return ofPool(pool, nodes)
 }
 
-func ofPool(pool gcp.AutoscaledPool, nodes []*corev1.Node) []*corev1.Node {
+func ofPool(pool nodepools.Pool, nodes []*corev1.Node) []*corev1.Node {
 	var own []*corev1.Node
 	for _, node := range nodes {
 		if pool.Has(node) {

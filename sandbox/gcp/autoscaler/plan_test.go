@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"persia/sandbox/gcp"
+	"persia/sandbox/gcp/nodepools"
 )
 
 const (
@@ -37,7 +37,7 @@ func announcement(t *testing.T, name string, least, most int, config values) *co
 	}
 	maps.Copy(node, config)
 	delete(node, "zones")
-	announced, err := gcp.Announcement(pulumiresource.NewPropertyMapFromMap(values{
+	announced, err := nodepools.Announcement(pulumiresource.NewPropertyMapFromMap(values{
 		"project":       "my-project",
 		"location":      "us-central1",
 		"cluster":       "persia",
@@ -50,15 +50,15 @@ func announcement(t *testing.T, name string, least, most int, config values) *co
 	return announced
 }
 
-func newPool(t *testing.T, name string, least, most int, config values) gcp.AutoscaledPool {
+func newPool(t *testing.T, name string, least, most int, config values) nodepools.Pool {
 	t.Helper()
-	pool, err := gcp.NewAutoscaledPool(announcement(t, name, least, most, config))
+	pool, err := nodepools.FromConfigMap(announcement(t, name, least, most, config))
 	require.NoError(t, err)
 	return pool
 }
 
 // nodesOf are the first nodes of a pool.
-func nodesOf(pool gcp.AutoscaledPool, count int) []*corev1.Node {
+func nodesOf(pool nodepools.Pool, count int) []*corev1.Node {
 	var nodes []*corev1.Node
 	for range count {
 		next := pool.Next(nodes)[0]
@@ -260,7 +260,7 @@ func TestPlan(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			pool := newPool(t, "workers", 0, 3, c.config)
-			s := snapshot{pools: []gcp.AutoscaledPool{pool}, nodes: nodesOf(pool, c.has), pods: c.pods, daemonSets: c.daemons}
+			s := snapshot{pools: []nodepools.Pool{pool}, nodes: nodesOf(pool, c.has), pods: c.pods, daemonSets: c.daemons}
 			for _, pod := range c.there {
 				phase := pod.Status.Phase
 				on(s.nodes[0])(pod)
@@ -280,7 +280,7 @@ func TestPlan(t *testing.T) {
 }
 
 func TestPlanChoosesThePool(t *testing.T) {
-	pools := []gcp.AutoscaledPool{
+	pools := []nodepools.Pool{
 		newPool(t, "few", 0, 1, nil),
 		newPool(t, "more", 0, 5, values{"labels": values{"size": "large"}}),
 	}
@@ -303,7 +303,7 @@ func TestPlanLeavesNodesAloneThatTakeNoPods(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			nodes := nodesOf(pool, 1)
 			c.change(nodes[0])
-			plan := newPlan(snapshot{pools: []gcp.AutoscaledPool{pool}, nodes: nodes, pods: several(1, "1")})
+			plan := newPlan(snapshot{pools: []nodepools.Pool{pool}, nodes: nodes, pods: several(1, "1")})
 			assert.Len(t, plan.newNodes(pool), c.want)
 		})
 	}
@@ -312,7 +312,7 @@ func TestPlanLeavesNodesAloneThatTakeNoPods(t *testing.T) {
 func TestPlanGivesTheLastNodeToTheHighestPriority(t *testing.T) {
 	pool := newPool(t, "workers", 0, 1, nil)
 	plan := newPlan(snapshot{
-		pools: []gcp.AutoscaledPool{pool},
+		pools: []nodepools.Pool{pool},
 		pods:  []*corev1.Pod{waiting("a", "6", priority(1)), waiting("b", "5", priority(3)), waiting("c", "7", priority(2))},
 	})
 	require.Len(t, plan.rooms, 1)
@@ -333,7 +333,7 @@ func TestPlanLeavesNominatedPodsTheirNode(t *testing.T) {
 		{"the node is gone", nodes[:1], []*corev1.Pod{waiting("p", "6", on(nodes[0])), waiting("q", "6", nominated(nodes[1]))}, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			plan := newPlan(snapshot{pools: []gcp.AutoscaledPool{pool}, nodes: c.has, pods: c.pods})
+			plan := newPlan(snapshot{pools: []nodepools.Pool{pool}, nodes: c.has, pods: c.pods})
 			assert.Len(t, plan.newNodes(pool), c.want)
 		})
 	}
@@ -342,7 +342,7 @@ func TestPlanLeavesNominatedPodsTheirNode(t *testing.T) {
 func TestPlanSaysWhyAPodGetsNoNode(t *testing.T) {
 	pool := newPool(t, "workers", 0, 1, nil)
 	plan := newPlan(snapshot{
-		pools: []gcp.AutoscaledPool{pool},
+		pools: []nodepools.Pool{pool},
 		nodes: nodesOf(pool, 1),
 		pods:  []*corev1.Pod{waiting("first", "6"), waiting("second", "5"), waiting("third", "1", selects("no", "such"))},
 	})
@@ -364,7 +364,7 @@ func TestNewNodesTakeTheLowestFreeNames(t *testing.T) {
 	for i, node := range has {
 		pods = append(pods, waiting(fmt.Sprintf("there%d", i), "6", on(node)))
 	}
-	plan := newPlan(snapshot{pools: []gcp.AutoscaledPool{pool}, nodes: has, pods: append(pods, several(3, "6")...)})
+	plan := newPlan(snapshot{pools: []nodepools.Pool{pool}, nodes: has, pods: append(pods, several(3, "6")...)})
 	var indices []string
 	for _, node := range plan.newNodes(pool) {
 		indices = append(indices, node.Name[strings.LastIndex(node.Name, "-")+1:])

@@ -10,6 +10,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-sdk/v2/helper/schema"
 	shimv2 "github.com/pulumi/pulumi-terraform-bridge/v3/pkg/tfshim/sdk-v2"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+
+	"persia/sandbox/gcp/terraform/tfschema"
 )
 
 // toTerraform converts what Pulumi holds of a resource. Names that the schema does
@@ -17,7 +19,7 @@ import (
 func toTerraform(fields map[string]*schema.Schema, properties resource.PropertyMap) (object map[string]any, unknown []string) {
 	names := map[string]string{}
 	for field := range fields {
-		names[PulumiName(fields, field)] = field
+		names[tfschema.PulumiName(fields, field)] = field
 	}
 	object = map[string]any{}
 	for _, key := range slices.Sorted(maps.Keys(properties)) {
@@ -59,7 +61,7 @@ func valueToTerraform(s *schema.Schema, value resource.PropertyValue) (any, []st
 	switch s.Type {
 	case schema.TypeList, schema.TypeSet:
 		elements := []resource.PropertyValue{value}
-		if isList(s) {
+		if tfschema.IsList(s) {
 			if !value.IsArray() {
 				return shimv2.UnknownVariableValue, nil
 			}
@@ -82,7 +84,7 @@ func listToTerraform(s *schema.Schema, elements []resource.PropertyValue) (any, 
 	for _, element := range elements {
 		var converted any
 		var inside []string
-		if fields := nested(s); fields != nil && element.IsObject() {
+		if fields := tfschema.Nested(s); fields != nil && element.IsObject() {
 			converted, inside = toTerraform(fields, element.ObjectValue())
 		} else {
 			scalar, _ := s.Elem.(*schema.Schema)
@@ -130,7 +132,7 @@ func toPulumi(fields map[string]*schema.Schema, object map[string]any) resource.
 		}
 		converted := valueToPulumi(s, value)
 		if !converted.IsNull() {
-			properties[resource.PropertyKey(PulumiName(fields, name))] = converted
+			properties[resource.PropertyKey(tfschema.PulumiName(fields, name))] = converted
 		}
 	}
 	return properties
@@ -149,7 +151,7 @@ func valueToPulumi(s *schema.Schema, value any) resource.PropertyValue {
 			list = append(list, elementToPulumi(s, element))
 		}
 		switch {
-		case isList(s):
+		case tfschema.IsList(s):
 			return resource.NewArrayProperty(list)
 		case len(list) == 0:
 			return resource.NewNullProperty()
@@ -174,7 +176,7 @@ func valueToPulumi(s *schema.Schema, value any) resource.PropertyValue {
 }
 
 func elementToPulumi(s *schema.Schema, element any) resource.PropertyValue {
-	fields := nested(s)
+	fields := tfschema.Nested(s)
 	if fields == nil {
 		return valueToPulumi(nil, element)
 	}

@@ -9,6 +9,8 @@ import (
 	shim "github.com/pulumi/pulumi-terraform-bridge/v3/pkg/tfshim"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
+
+	"persia/sandbox/gcp/terraform/tfschema"
 )
 
 // Diff plans a change. Whether there is one, and whether it replaces the resource,
@@ -90,7 +92,7 @@ func attribute(fields map[string]*schema.Schema, path resource.PropertyPath) (ke
 		case int:
 			keys = append(keys, fmt.Sprint(step))
 		case string:
-			field := terraformName(fields, step)
+			field := tfschema.TerraformName(fields, step)
 			if field == "" {
 				// A key of a map.
 				keys = append(keys, step)
@@ -98,8 +100,8 @@ func attribute(fields map[string]*schema.Schema, path resource.PropertyPath) (ke
 			}
 			s = fields[field]
 			keys = append(keys, field)
-			fields = nested(s)
-			if fields != nil && !isList(s) && i < len(path)-1 {
+			fields = tfschema.Nested(s)
+			if fields != nil && !tfschema.IsList(s) && i < len(path)-1 {
 				keys = append(keys, "0")
 			}
 		}

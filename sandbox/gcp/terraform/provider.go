@@ -12,6 +12,8 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/tokens"
 
 	"persia/sandbox/gcp/google"
+	"persia/sandbox/gcp/terraform/rest"
+	"persia/sandbox/gcp/terraform/tfschema"
 )
 
 // Provider plans and makes changes.
@@ -19,24 +21,24 @@ type Provider struct {
 	shim      shim.Provider
 	resources map[string]*schema.Resource
 	names     map[tokens.Type]string
-	cruds     map[string]crud
+	// kinds read and write the resources, by their Terraform names.
+	kinds map[string]rest.Resource
 }
 
 // New returns a provider that reads from and writes to an API.
-func New(api API) (*Provider, error) {
-	resources, err := resources()
+func New(api rest.API) (*Provider, error) {
+	resources, err := tfschema.Resources()
 	if err != nil {
 		return nil, err
 	}
-	p := &Provider{resources: resources, names: map[tokens.Type]string{}, cruds: map[string]crud{}}
+	p := &Provider{resources: resources, names: map[tokens.Type]string{}, kinds: map[string]rest.Resource{}}
 	for name, resource := range resources {
-		kind, known := kinds[name]
-		if !known {
-			return nil, fmt.Errorf("schema.json: %s has no kind", name)
+		kind, err := rest.New(name, resource, api)
+		if err != nil {
+			return nil, err
 		}
-		p.names[tokens.Type(kind.token)] = name
-		p.cruds[name] = crud{converter{kind}, api, resource.Schema}
-		p.cruds[name].install(resource)
+		p.names[kind.Token()] = name
+		p.kinds[name] = kind
 	}
 	p.shim = shimv2.NewProvider(&schema.Provider{ResourcesMap: resources},
 		shimv2.WithPlanResourceChange(func(string) bool { return true }))
@@ -52,10 +54,10 @@ func (p *Provider) fields(token tokens.Type) map[string]*schema.Schema {
 
 // Properties are what Pulumi would hold of a resource, by its API's name and body.
 func (p *Provider) Properties(api, id string, body google.Body) (resource.PropertyMap, error) {
-	for _, crud := range p.cruds {
-		if crud.kind.api == api {
-			object, err := crud.object(id, body)
-			return toPulumi(crud.fields, object), err
+	for _, kind := range p.kinds {
+		if kind.API() == api {
+			object, err := kind.Object(id, body)
+			return toPulumi(kind.Fields, object), err
 		}
 	}
 	return nil, fmt.Errorf("no resource has the API %s", api)
@@ -64,13 +66,13 @@ func (p *Provider) Properties(api, id string, body google.Body) (resource.Proper
 // Found is what Pulumi's function that looks a resource up answers with. A block of
 // which there is one at most is a list there.
 func (p *Provider) Found(api, id string, body google.Body) (resource.PropertyMap, error) {
-	for _, crud := range p.cruds {
-		if crud.kind.api == api {
-			object, err := crud.object(id, body)
-			if err == nil && crud.fields["effective_labels"] != nil {
+	for _, kind := range p.kinds {
+		if kind.API() == api {
+			object, err := kind.Object(id, body)
+			if err == nil && kind.Fields["effective_labels"] != nil {
 				object["effective_labels"] = object["labels"]
 			}
-			return toPulumi(unbounded(crud.fields), object), err
+			return toPulumi(unbounded(kind.Fields), object), err
 		}
 	}
 	return nil, fmt.Errorf("no resource has the API %s", api)
@@ -82,7 +84,7 @@ func unbounded(fields map[string]*schema.Schema) map[string]*schema.Schema {
 	for name, field := range fields {
 		s := *field
 		s.MaxItems = 0
-		if below := nested(field); below != nil {
+		if below := tfschema.Nested(field); below != nil {
 			s.Elem = &schema.Resource{Schema: unbounded(below)}
 		}
 		copied[name] = &s
@@ -106,7 +108,7 @@ func (p *Provider) Check(ctx context.Context, req plugin.CheckRequest) (plugin.C
 	for _, err := range errs {
 		fail("%s", err)
 	}
-	if inputs["project"].IsNull() && p.fields(token)["project"] != nil && p.cruds[p.names[token]].kind.api != "storage.bucket" {
+	if inputs["project"].IsNull() && p.fields(token)["project"] != nil && p.kinds[p.names[token]].API() != "storage.bucket" {
 		fail("project is required: the simulated Google Cloud has no default project")
 	}
 	return resp, nil
@@ -115,8 +117,8 @@ func (p *Provider) Check(ctx context.Context, req plugin.CheckRequest) (plugin.C
 // ID is the identifier of the resource that inputs describe.
 func (p *Provider) ID(token tokens.Type, inputs resource.PropertyMap) resource.ID {
 	object, _ := toTerraform(p.fields(token), inputs)
-	kind := p.cruds[p.names[token]].kind
-	return resource.ID(kind.identifier(func(field string) string { return fmt.Sprint(object[field]) }))
+	kind := p.kinds[p.names[token]]
+	return resource.ID(kind.Identifier(func(field string) string { return fmt.Sprint(object[field]) }))
 }
 
 // plan is what a resource is to become.
@@ -261,7 +263,7 @@ func (p *Provider) Inputs(token tokens.Type, given, properties resource.Property
 func inputs(fields map[string]*schema.Schema, properties resource.PropertyMap) resource.PropertyMap {
 	possible := resource.PropertyMap{}
 	for field, s := range fields {
-		key := resource.PropertyKey(PulumiName(fields, field))
+		key := resource.PropertyKey(tfschema.PulumiName(fields, field))
 		if value, held := properties[key]; held && (s.Optional || s.Required) {
 			possible[key] = value
 		}
@@ -274,13 +276,13 @@ func inputs(fields map[string]*schema.Schema, properties resource.PropertyMap) r
 func current(fields map[string]*schema.Schema, given, properties resource.PropertyMap) resource.PropertyMap {
 	now := resource.PropertyMap{}
 	for key, value := range given {
-		field := terraformName(fields, string(key))
+		field := tfschema.TerraformName(fields, string(key))
 		found, held := properties[key]
 		switch {
 		case field == "" || !held:
 			now[key] = value
 		default:
-			now[key] = currentValue(nested(fields[field]), value, found)
+			now[key] = currentValue(tfschema.Nested(fields[field]), value, found)
 		}
 	}
 	return now

@@ -1,4 +1,4 @@
-package gcp
+package nodepools
 
 import (
 	"cmp"
@@ -12,9 +12,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/client-go/kubernetes"
 
 	"persia/gcp"
+	"persia/sandbox/gcp/property"
 )
 
 // AutoscaledLabel is on the ConfigMaps, in kube-system, that describe the
@@ -29,52 +31,53 @@ const (
 	machinesKey = "machines"
 )
 
-// AutoscaledPool is a node pool whose number of nodes the autoscaler chooses.
-type AutoscaledPool struct {
+// Pool is a node pool as its ConfigMap describes it to the autoscaler, which chooses its
+// number of nodes, or to the repair of pools of a fixed size.
+type Pool struct {
 	nodePool
 	announcement *corev1.ConfigMap
 }
 
-// NewAutoscaledPool reads a pool, autoscaled or of a fixed size, from its ConfigMap.
-func NewAutoscaledPool(announcement *corev1.ConfigMap) (AutoscaledPool, error) {
+// FromConfigMap reads a pool.
+func FromConfigMap(announcement *corev1.ConfigMap) (Pool, error) {
 	var inputs map[string]any
 	if err := json.Unmarshal([]byte(announcement.Data[inputsKey]), &inputs); err != nil {
-		return AutoscaledPool{}, fmt.Errorf("ConfigMap %s: %w", announcement.Name, err)
+		return Pool{}, fmt.Errorf("ConfigMap %s: %w", announcement.Name, err)
 	}
 	var machines Machines
 	if err := json.Unmarshal([]byte(announcement.Data[machinesKey]), &machines); err != nil {
-		return AutoscaledPool{}, fmt.Errorf("ConfigMap %s: %w", announcement.Name, err)
+		return Pool{}, fmt.Errorf("ConfigMap %s: %w", announcement.Name, err)
 	}
 	pool, err := newNodePool(resource.NewPropertyMapFromMap(inputs), machines)
 	if err != nil {
-		return AutoscaledPool{}, fmt.Errorf("ConfigMap %s: %w", announcement.Name, err)
+		return Pool{}, fmt.Errorf("ConfigMap %s: %w", announcement.Name, err)
 	}
-	return AutoscaledPool{nodePool: pool, announcement: announcement}, nil
+	return Pool{nodePool: pool, announcement: announcement}, nil
 }
 
 // Name is the pool's.
-func (p AutoscaledPool) Name() string { return text(p.inputs, "name") }
+func (p Pool) Name() string { return property.Text(p.inputs, "name") }
 
 // Min is the least number of nodes over all zones.
-func (p AutoscaledPool) Min() int {
+func (p Pool) Min() int {
 	least, _ := p.bounds()
 	return least
 }
 
 // Max is the largest number of nodes over all zones.
-func (p AutoscaledPool) Max() int {
+func (p Pool) Max() int {
 	_, most := p.bounds()
 	return most
 }
 
 // Has reports whether a node is one of the pool's.
-func (p AutoscaledPool) Has(node *corev1.Node) bool {
-	return node.Labels[clusterLabel] == text(p.inputs, "cluster") && node.Labels[gcp.LabelNodePool] == p.Name()
+func (p Pool) Has(node *corev1.Node) bool {
+	return node.Labels[clusterLabel] == property.Text(p.inputs, "cluster") && node.Labels[gcp.LabelNodePool] == p.Name()
 }
 
 // Next are the nodes that the pool might get beside those that it has, one a
 // zone. A node in the zone with the fewest keeps the zones level, and comes first.
-func (p AutoscaledPool) Next(has []*corev1.Node) []*corev1.Node {
+func (p Pool) Next(has []*corev1.Node) []*corev1.Node {
 	var names []string
 	for _, node := range has {
 		names = append(names, node.Name)
@@ -90,7 +93,7 @@ func (p AutoscaledPool) Next(has []*corev1.Node) []*corev1.Node {
 
 // Spare chooses those of the idle nodes that the pool can do without. A node in
 // the zone with the most goes first.
-func (p AutoscaledPool) Spare(has, idle []*corev1.Node) []*corev1.Node {
+func (p Pool) Spare(has, idle []*corev1.Node) []*corev1.Node {
 	counts, idle := zoneCounts(has), slices.Clone(idle)
 	var spare []*corev1.Node
 	for len(idle) > 0 && len(has)-len(spare) > p.Min() {
@@ -115,7 +118,7 @@ func zoneCounts(nodes []*corev1.Node) map[string]int {
 func zoneOf(node *corev1.Node) string { return node.Labels[corev1.LabelTopologyZone] }
 
 // Current reports whether the pool is still there and as it was read.
-func (p AutoscaledPool) Current(ctx context.Context, client kubernetes.Interface) (bool, error) {
+func (p Pool) Current(ctx context.Context, client kubernetes.Interface) (bool, error) {
 	now, err := client.CoreV1().ConfigMaps(p.announcement.Namespace).Get(ctx, p.announcement.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return false, nil
@@ -146,7 +149,7 @@ func Announcement(inputs resource.PropertyMap, machines Machines) (*corev1.Confi
 
 // announcementName joins names that have no dot in them.
 func announcementName(inputs resource.PropertyMap) string {
-	return expand("node-pool.${cluster}.${name}", inputs)
+	return property.Expand("node-pool.${cluster}.${name}", inputs)
 }
 
 // announce describes a pool to the autoscaler, or to the repair of fixed pools. Nodes
@@ -159,8 +162,8 @@ func announce(ctx context.Context, client kubernetes.Interface, inputs resource.
 	if err != nil {
 		return err
 	}
-	if len(object(inputs, "autoscaling")) == 0 {
-		announcement.Labels = map[string]string{fixedLabel: "true"}
+	if len(property.Object(inputs, "autoscaling")) == 0 {
+		announcement.Labels = map[string]string{FixedLabel: "true"}
 	}
 	configMaps := client.CoreV1().ConfigMaps(announcement.Namespace)
 	_, err = configMaps.Update(ctx, announcement, metav1.UpdateOptions{})
@@ -173,5 +176,5 @@ func announce(ctx context.Context, client kubernetes.Interface, inputs resource.
 // retract takes a pool from whoever looks after it.
 func retract(ctx context.Context, client kubernetes.Interface, inputs resource.PropertyMap) error {
 	err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Delete(ctx, announcementName(inputs), metav1.DeleteOptions{})
-	return except(err, apierrors.IsNotFound)
+	return utilerrors.FilterOut(err, apierrors.IsNotFound)
 }

@@ -1,4 +1,4 @@
-package gcp
+package nodepools
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
+	"persia/sandbox/gcp/property"
 	"persia/sandbox/node"
 )
 
@@ -21,17 +22,17 @@ const (
 )
 
 // isReal tells whether the pool's node is a real one.
-func (g gke) isReal(inputs resource.PropertyMap) bool {
-	return g.realPool != "" && text(inputs, "name") == g.realPool
+func (g *Nodes) isReal(inputs resource.PropertyMap) bool {
+	return g.Real != "" && property.Text(inputs, "name") == g.Real
 }
 
 // makeReal has a real kubelet play the pool's node, and not kwok. The kubelet reports
 // what the node holds.
 func (p nodePool) makeReal() error {
-	count, fixed := number(p.inputs, "nodeCount")
+	count, fixed := property.Number(p.inputs, "nodeCount")
 	if nodes := count * len(p.zones); !fixed || nodes != 1 {
 		return fmt.Errorf("node pool %s: a real pool has one node, in one zone, and this one has nodes: %d, in %d zones: set nodes: 1 without autoscaling",
-			text(p.inputs, "name"), count, len(p.zones))
+			property.Text(p.inputs, "name"), count, len(p.zones))
 	}
 	p.template.Annotations = map[string]string{node.Annotation: "real"}
 	p.template.Status = corev1.NodeStatus{}
@@ -62,7 +63,7 @@ func awaitReal(ctx context.Context, client kubernetes.Interface, inputs resource
 	})
 	if err != nil {
 		return fmt.Errorf("the real node of pool %s is not ready after %s: %s; node/node.log in the stack's folder of the sandbox, and the logs in node/root/var/log, say more: %w",
-			text(inputs, "name"), realNodeTimeout, last, err)
+			property.Text(inputs, "name"), realNodeTimeout, last, err)
 	}
 	return nil
 }

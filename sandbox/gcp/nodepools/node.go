@@ -1,4 +1,4 @@
-package gcp
+package nodepools
 
 import (
 	"fmt"
@@ -14,6 +14,7 @@ import (
 	"persia/capacity"
 	"persia/config/nodepool"
 	"persia/gcp"
+	"persia/sandbox/gcp/property"
 )
 
 const (
@@ -39,19 +40,19 @@ func (m Machines) lookup(machineType string) (gcp.Machine, bool) {
 // nodeTemplate is a node of a pool without its name and zone: what a kubelet of
 // GKE would report of itself.
 func nodeTemplate(inputs pulumiresource.PropertyMap, machines Machines) (*corev1.Node, error) {
-	node := object(inputs, "nodeConfig")
-	machine, known := machines.lookup(text(node, "machineType"))
+	node := property.Object(inputs, "nodeConfig")
+	machine, known := machines.lookup(property.Text(node, "machineType"))
 	if !known {
-		return nil, fmt.Errorf("machine type %q is not in the catalogue of package capacity: describe it in persia:machineTypes", text(node, "machineType"))
+		return nil, fmt.Errorf("machine type %q is not in the catalogue of package capacity: describe it in persia:machineTypes", property.Text(node, "machineType"))
 	}
 	gpu := nodeGPU(node, machine)
 	machine = machine.WithGPUs(gpu.Type, gpu.Count)
 	total := capacity.Resources{MilliCPU: int64(machine.CPUs) * 1000, MemoryBytes: machine.MemoryBytes}
 	allocatable := capacity.Allocatable(machine)
-	total.EphemeralBytes, allocatable.EphemeralBytes = capacity.EphemeralStorage(numberOr(node, "diskSizeGb", bootDiskGB), localSSDs(node))
+	total.EphemeralBytes, allocatable.EphemeralBytes = capacity.EphemeralStorage(property.NumberOr(node, "diskSizeGb", bootDiskGB), localSSDs(node))
 	for _, amount := range []*capacity.Resources{&total, &allocatable} {
 		amount.GPUs = gpu.Places()
-		amount.Pods = int64(numberOr(inputs, "maxPodsPerNode", podsPerNode))
+		amount.Pods = int64(property.NumberOr(inputs, "maxPodsPerNode", podsPerNode))
 	}
 	// GKE's own pods are not simulated: what they ask for is missing here.
 	allocatable = allocatable.Minus(capacity.NodeAgents)
@@ -68,7 +69,7 @@ func nodeTemplate(inputs pulumiresource.PropertyMap, machines Machines) (*corev1
 			NodeInfo: corev1.NodeSystemInfo{
 				OperatingSystem: "linux",
 				Architecture:    "amd64",
-				OSImage:         text(node, "imageType"),
+				OSImage:         property.Text(node, "imageType"),
 				KubeletVersion:  "sandbox",
 			},
 		},
@@ -79,14 +80,14 @@ func nodeTemplate(inputs pulumiresource.PropertyMap, machines Machines) (*corev1
 // machine.
 func nodeGPU(node pulumiresource.PropertyMap, machine gcp.Machine) nodepool.GPU {
 	gpu := nodepool.GPU{Type: machine.GPUType, Count: machine.GPUs}
-	for _, accelerator := range objects(node, "guestAccelerators") {
-		gpu.Type = text(accelerator, "type")
-		gpu.Count = numberOr(accelerator, "count", 0)
-		gpu.Partition = text(accelerator, "gpuPartitionSize")
-		if sharing := object(accelerator, "gpuSharingConfig"); sharing != nil {
+	for _, accelerator := range property.Objects(node, "guestAccelerators") {
+		gpu.Type = property.Text(accelerator, "type")
+		gpu.Count = property.NumberOr(accelerator, "count", 0)
+		gpu.Partition = property.Text(accelerator, "gpuPartitionSize")
+		if sharing := property.Object(accelerator, "gpuSharingConfig"); sharing != nil {
 			gpu.Sharing = &nodepool.Sharing{
-				Strategy:   text(sharing, "gpuSharingStrategy"),
-				MaxClients: numberOr(sharing, "maxSharedClientsPerGpu", 0),
+				Strategy:   property.Text(sharing, "gpuSharingStrategy"),
+				MaxClients: property.NumberOr(sharing, "maxSharedClientsPerGpu", 0),
 			}
 		}
 	}
@@ -95,7 +96,7 @@ func nodeGPU(node pulumiresource.PropertyMap, machine gcp.Machine) nodepool.GPU 
 
 // localSSDs is the number of local SSDs that hold a node's ephemeral storage.
 func localSSDs(node pulumiresource.PropertyMap) int {
-	return numberOr(object(node, "ephemeralStorageLocalSsdConfig"), "localSsdCount", 0)
+	return property.NumberOr(property.Object(node, "ephemeralStorageLocalSsdConfig"), "localSsdCount", 0)
 }
 
 func resources(amount capacity.Resources) corev1.ResourceList {
@@ -113,23 +114,23 @@ func resources(amount capacity.Resources) corev1.ResourceList {
 
 // nodeLabels are the pool's own and those that GKE adds.
 func nodeLabels(inputs pulumiresource.PropertyMap, machine gcp.Machine, gpu nodepool.GPU) map[string]string {
-	node := object(inputs, "nodeConfig")
+	node := property.Object(inputs, "nodeConfig")
 	labels := map[string]string{}
-	own := object(node, "labels")
+	own := property.Object(node, "labels")
 	for key := range own {
-		labels[string(key)] = text(own, string(key))
+		labels[string(key)] = property.Text(own, string(key))
 	}
-	labels[clusterLabel] = text(inputs, "cluster")
-	labels[gcp.LabelNodePool] = text(inputs, "name")
+	labels[clusterLabel] = property.Text(inputs, "cluster")
+	labels[gcp.LabelNodePool] = property.Text(inputs, "name")
 	labels[corev1.LabelInstanceTypeStable] = machine.Type
-	labels[corev1.LabelTopologyRegion] = text(inputs, "location")
+	labels[corev1.LabelTopologyRegion] = property.Text(inputs, "location")
 	labels[corev1.LabelOSStable] = "linux"
 	labels[corev1.LabelArchStable] = "amd64"
 	labels["cloud.google.com/machine-family"] = machine.Family()
-	labels["cloud.google.com/gke-boot-disk"] = text(node, "diskType")
-	labels["cloud.google.com/gke-os-distribution"] = distribution(text(node, "imageType"))
+	labels["cloud.google.com/gke-boot-disk"] = property.Text(node, "diskType")
+	labels["cloud.google.com/gke-os-distribution"] = distribution(property.Text(node, "imageType"))
 	labels["cloud.google.com/gke-container-runtime"] = "containerd"
-	if truth(node, "spot", false) {
+	if property.Truth(node, "spot", false) {
 		labels[gcp.LabelSpot] = "true"
 	}
 	if queued(inputs) {
@@ -173,14 +174,14 @@ var sharingLabels = map[string]string{"TIME_SHARING": "time-sharing", "MPS": "mp
 const queuedKey = gcp.LabelQueued
 
 func queued(inputs pulumiresource.PropertyMap) bool {
-	return truth(object(inputs, "queuedProvisioning"), "enabled", false)
+	return property.Truth(property.Object(inputs, "queuedProvisioning"), "enabled", false)
 }
 
 // managedDriver is the driver that GKE installs, as its label says it, or "".
 // GKE installs one unless it is told not to.
 func managedDriver(node pulumiresource.PropertyMap) string {
-	for _, accelerator := range objects(node, "guestAccelerators") {
-		switch version := text(object(accelerator, "gpuDriverInstallationConfig"), "gpuDriverVersion"); version {
+	for _, accelerator := range property.Objects(node, "guestAccelerators") {
+		switch version := property.Text(property.Object(accelerator, "gpuDriverInstallationConfig"), "gpuDriverVersion"); version {
 		case "INSTALLATION_DISABLED":
 			return ""
 		case "LATEST":
@@ -209,11 +210,11 @@ var taintEffects = map[string]corev1.TaintEffect{
 // queued provisioning.
 func nodeTaints(inputs pulumiresource.PropertyMap, machine gcp.Machine) []corev1.Taint {
 	var taints []corev1.Taint
-	for _, taint := range objects(object(inputs, "nodeConfig"), "taints") {
+	for _, taint := range property.Objects(property.Object(inputs, "nodeConfig"), "taints") {
 		taints = append(taints, corev1.Taint{
-			Key:    text(taint, "key"),
-			Value:  text(taint, "value"),
-			Effect: taintEffects[text(taint, "effect")],
+			Key:    property.Text(taint, "key"),
+			Value:  property.Text(taint, "value"),
+			Effect: taintEffects[property.Text(taint, "effect")],
 		})
 	}
 	if machine.GPUs > 0 {

@@ -1,4 +1,4 @@
-package gcp
+package nodepools
 
 import (
 	"context"
@@ -17,19 +17,19 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// fixedLabel is on the ConfigMaps, in kube-system, that describe the pools whose
+// FixedLabel is on the ConfigMaps, in kube-system, that describe the pools whose
 // number of nodes is fixed.
-const fixedLabel = "sandbox.persia.com/fixed"
+const FixedLabel = "sandbox.persia.com/fixed"
 
 const (
 	// repairDelay is how long a lost node is away. GKE takes minutes.
 	repairDelay = time.Second
 )
 
-// RepairPools gives pools with a fixed number of nodes back the nodes that they lose,
+// Repair gives pools with a fixed number of nodes back the nodes that they lose,
 // until ctx ends, as Google's managed instance groups do. The new machine has the name
 // of the lost one, and nothing of what ran there.
-func RepairPools(ctx context.Context, config *rest.Config, logger *slog.Logger) error {
+func Repair(ctx context.Context, config *rest.Config, logger *slog.Logger) error {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("repair of node pools: %w", err)
@@ -58,7 +58,7 @@ func RepairPools(ctx context.Context, config *rest.Config, logger *slog.Logger) 
 		case <-lost:
 		}
 		_ = wait.PollUntilContextCancel(ctx, repairDelay, false, func(ctx context.Context) (bool, error) {
-			err := repairPools(ctx, client, logger)
+			err := RepairOnce(ctx, client, logger)
 			if err != nil && ctx.Err() == nil {
 				logger.Error("repair of node pools: trying again", "error", err)
 			}
@@ -67,25 +67,26 @@ func RepairPools(ctx context.Context, config *rest.Config, logger *slog.Logger) 
 	}
 }
 
-func repairPools(ctx context.Context, client kubernetes.Interface, logger *slog.Logger) error {
-	list, err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{LabelSelector: fixedLabel})
+// RepairOnce gives the pools the nodes that they lack now.
+func RepairOnce(ctx context.Context, client kubernetes.Interface, logger *slog.Logger) error {
+	list, err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{LabelSelector: FixedLabel})
 	if err != nil {
 		return err
 	}
 	var errs []error
 	for i := range list.Items {
-		pool, err := NewAutoscaledPool(&list.Items[i])
+		pool, err := FromConfigMap(&list.Items[i])
 		if err == nil {
-			err = pool.repair(ctx, client, logger)
+			err = pool.Repair(ctx, client, logger)
 		}
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }
 
-// repair makes the nodes that a pool lacks. If the pool has changed or gone
+// Repair makes the nodes that a pool lacks. If the pool has changed or gone
 // meanwhile, the provider may not have seen them: they are taken back.
-func (p AutoscaledPool) repair(ctx context.Context, client kubernetes.Interface, logger *slog.Logger) error {
+func (p Pool) Repair(ctx context.Context, client kubernetes.Interface, logger *slog.Logger) error {
 	existing, err := listNodes(ctx, client, p.inputs)
 	if err != nil {
 		return err

@@ -1,64 +1,36 @@
-package gcp
+package addon
 
 import (
 	"context"
-	"errors"
-	"sync"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	storagev1 "k8s.io/api/storage/v1"
 	extensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"persia/gcp"
+	"persia/sandbox/gcp/property"
 )
 
-// errNotRunning answers whatever needs the control plane.
-var errNotRunning = errors.New("the sandbox does not run: start it with `make up`")
-
-// gke is Google Kubernetes Engine, with one API server for all clusters.
-type gke struct {
-	// config is nil while the API server does not run.
-	config     *rest.Config
-	client     func() (kubernetes.Interface, error)
-	extensions func() (extensions.Interface, error)
-	machines   Machines
-	// realPool is the node pool whose node is a real one, or "".
-	realPool string
+// ControlPlane is where addons are.
+type ControlPlane struct {
+	Client     func() (kubernetes.Interface, error)
+	Extensions func() (extensions.Interface, error)
 }
 
-func newGKE(config *rest.Config, machines Machines) gke {
-	return gke{
-		config:   config,
-		machines: machines,
-		client: sync.OnceValues(func() (kubernetes.Interface, error) {
-			if config == nil {
-				return nil, errNotRunning
-			}
-			return kubernetes.NewForConfig(config)
-		}),
-		extensions: sync.OnceValues(func() (extensions.Interface, error) {
-			if config == nil {
-				return nil, errNotRunning
-			}
-			return extensions.NewForConfig(config)
-		}),
-	}
-}
-
-// applyCluster puts into the control plane what GKE puts into a cluster.
-func (g gke) applyCluster(ctx context.Context, inputs resource.PropertyMap, _ func(string)) error {
-	client, err := g.client()
+// Apply puts into the control plane what GKE puts into a cluster.
+func (p ControlPlane) Apply(ctx context.Context, inputs resource.PropertyMap) error {
+	client, err := p.Client()
 	if err != nil {
 		return err
 	}
 	for _, addon := range csiAddons() {
 		if addon.enabled(inputs) {
 			_, err = client.StorageV1().CSIDrivers().Create(ctx, addon.driver, metav1.CreateOptions{})
-			err = except(err, apierrors.IsAlreadyExists)
+			err = utilerrors.FilterOut(err, apierrors.IsAlreadyExists)
 		} else {
 			err = deleteDriver(ctx, client, addon)
 		}
@@ -67,16 +39,15 @@ func (g gke) applyCluster(ctx context.Context, inputs resource.PropertyMap, _ fu
 		}
 	}
 	_, err = client.StorageV1().StorageClasses().Create(ctx, defaultStorageClass(), metav1.CreateOptions{})
-	if err := except(err, apierrors.IsAlreadyExists); err != nil {
+	if err := utilerrors.FilterOut(err, apierrors.IsAlreadyExists); err != nil {
 		return err
 	}
-	return g.applyPrometheus(ctx, inputs)
+	return p.applyPrometheus(ctx, inputs)
 }
 
-// removeCluster takes out again what applyCluster put in: the control plane
-// itself is the sandbox's.
-func (g gke) removeCluster(ctx context.Context) error {
-	client, err := g.client()
+// Remove takes out again what Apply put in: the control plane itself is the sandbox's.
+func (p ControlPlane) Remove(ctx context.Context) error {
+	client, err := p.Client()
 	if err != nil {
 		return err
 	}
@@ -86,10 +57,10 @@ func (g gke) removeCluster(ctx context.Context) error {
 		}
 	}
 	err = client.StorageV1().StorageClasses().Delete(ctx, defaultStorageClass().Name, metav1.DeleteOptions{})
-	if err := except(err, apierrors.IsNotFound); err != nil {
+	if err := utilerrors.FilterOut(err, apierrors.IsNotFound); err != nil {
 		return err
 	}
-	return g.removePrometheus(ctx)
+	return p.removePrometheus(ctx)
 }
 
 // csiAddon is an addon of GKE that brings a CSI driver.
@@ -102,7 +73,7 @@ type csiAddon struct {
 }
 
 func (a csiAddon) enabled(inputs resource.PropertyMap) bool {
-	return truth(object(object(inputs, "addonsConfig"), a.config), "enabled", a.standard)
+	return property.Truth(property.Object(property.Object(inputs, "addonsConfig"), a.config), "enabled", a.standard)
 }
 
 // csiAddons are those that the program turns on or off.
@@ -136,7 +107,7 @@ func csiAddons() []csiAddon {
 
 func deleteDriver(ctx context.Context, client kubernetes.Interface, addon csiAddon) error {
 	err := client.StorageV1().CSIDrivers().Delete(ctx, addon.driver.Name, metav1.DeleteOptions{})
-	return except(err, apierrors.IsNotFound)
+	return utilerrors.FilterOut(err, apierrors.IsNotFound)
 }
 
 // defaultStorageClass answers every claim that does not say which class it
@@ -151,12 +122,4 @@ func defaultStorageClass() *storagev1.StorageClass {
 		Provisioner:       gcp.DriverPersistentDisk,
 		VolumeBindingMode: &wait,
 	}
-}
-
-// except is err, unless it is one that is expected.
-func except(err error, expected func(error) bool) error {
-	if expected(err) {
-		return nil
-	}
-	return err
 }

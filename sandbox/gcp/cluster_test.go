@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"persia/sandbox/gcp/property"
 )
 
 // clusterInputs are those of the program's cluster.
@@ -95,7 +97,10 @@ func TestClusterBringsWhatGKEInstalls(t *testing.T) {
 }
 
 func TestDefaultStorageClassWaitsForPods(t *testing.T) {
-	class := defaultStorageClass()
+	g := newGoogle(t)
+	g.create(clusterType, clusterInputs())
+	class, err := g.client.StorageV1().StorageClasses().Get(t.Context(), "standard-rwo", metav1.GetOptions{})
+	require.NoError(t, err)
 	assert.Equal(t, "true", class.Annotations["storageclass.kubernetes.io/is-default-class"])
 	assert.EqualValues(t, "WaitForFirstConsumer", *class.VolumeBindingMode)
 }
@@ -104,8 +109,8 @@ func TestClusterOutputsAreTheControlPlanes(t *testing.T) {
 	g := newGoogle(t)
 	created := g.create(clusterType, clusterInputs())
 	assert.EqualValues(t, "projects/my-project/locations/us-central1/clusters/persia", created.ID)
-	assert.Equal(t, "127.0.0.1:6443", text(created.Properties, "endpoint"))
-	assert.Equal(t, "Y2VydGlmaWNhdGU=", text(object(created.Properties, "masterAuth"), "clusterCaCertificate"))
+	assert.Equal(t, "127.0.0.1:6443", property.Text(created.Properties, "endpoint"))
+	assert.Equal(t, "Y2VydGlmaWNhdGU=", property.Text(property.Object(created.Properties, "masterAuth"), "clusterCaCertificate"))
 	assert.Equal(t, created.Properties, g.read(clusterType, clusterInputs()).Outputs)
 }
 

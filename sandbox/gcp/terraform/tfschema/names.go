@@ -1,4 +1,4 @@
-package terraform
+package tfschema
 
 import (
 	"strings"
@@ -8,9 +8,9 @@ import (
 	"github.com/pulumi/inflector"
 )
 
-// isList reports whether a field is a list of its own in Pulumi. A block of which
+// IsList reports whether a field is a list of its own in Pulumi. A block of which
 // there is one at most is an object.
-func isList(s *schema.Schema) bool {
+func IsList(s *schema.Schema) bool {
 	return (s.Type == schema.TypeList || s.Type == schema.TypeSet) && s.MaxItems != 1
 }
 
@@ -20,15 +20,16 @@ func PulumiName(fields map[string]*schema.Schema, name string) string {
 	if name == "terraform_labels" {
 		return "pulumiLabels"
 	}
-	if isList(fields[name]) {
+	if IsList(fields[name]) {
 		if plural := inflector.Pluralize(name); fields[plural] == nil {
 			name = plural
 		}
 	}
-	return camelCase(name)
+	return CamelCase(name)
 }
 
-func camelCase(name string) string {
+// CamelCase is the name of a field in the bodies of the APIs.
+func CamelCase(name string) string {
 	words := strings.Split(name, "_")
 	for i, word := range words[1:] {
 		if word != "" {
@@ -38,8 +39,8 @@ func camelCase(name string) string {
 	return strings.Join(words, "")
 }
 
-// terraformName is the field that Pulumi calls by a name, "" if there is none.
-func terraformName(fields map[string]*schema.Schema, name string) string {
+// TerraformName is the field that Pulumi calls by a name, "" if there is none.
+func TerraformName(fields map[string]*schema.Schema, name string) string {
 	for field := range fields {
 		if PulumiName(fields, field) == name {
 			return field
@@ -48,8 +49,8 @@ func terraformName(fields map[string]*schema.Schema, name string) string {
 	return ""
 }
 
-// nested are the fields of a block's elements, nil for anything else.
-func nested(s *schema.Schema) map[string]*schema.Schema {
+// Nested are the fields of a block's elements, nil for anything else.
+func Nested(s *schema.Schema) map[string]*schema.Schema {
 	if s == nil {
 		return nil
 	}

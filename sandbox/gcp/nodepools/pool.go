@@ -1,4 +1,4 @@
-package gcp
+package nodepools
 
 import (
 	"cmp"
@@ -17,11 +17,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/retry"
 
 	"persia/gcp"
+	"persia/sandbox/gcp/property"
 )
 
 const (
@@ -29,6 +31,15 @@ const (
 	// nodeRequests bounds the requests under way at once.
 	nodeRequests = 16
 )
+
+// Nodes are those of all node pools, in one control plane.
+type Nodes struct {
+	// Client is that of the control plane.
+	Client   func() (kubernetes.Interface, error)
+	Machines Machines
+	// Real is the node pool whose node is a real one, or "".
+	Real string
+}
 
 // nodePool is what the inputs of a node pool say of its nodes.
 type nodePool struct {
@@ -43,27 +54,27 @@ func newNodePool(inputs resource.PropertyMap, machines Machines) (nodePool, erro
 	if err != nil {
 		return nodePool{}, err
 	}
-	zones := texts(inputs, "nodeLocations")
+	zones := property.Texts(inputs, "nodeLocations")
 	if len(zones) == 0 {
-		return nodePool{}, fmt.Errorf("nodeLocations is empty: the sandbox does not know the zones of %s", text(inputs, "location"))
+		return nodePool{}, fmt.Errorf("nodeLocations is empty: the sandbox does not know the zones of %s", property.Text(inputs, "location"))
 	}
 	slices.Sort(zones)
 	return nodePool{inputs: inputs, zones: zones, template: template}, nil
 }
 
-// applyNodePool creates the nodes that are missing, relabels and taints those
-// that stay, and then removes those that are too many. A change that needs other
-// machines goes through other nodes, the new ones first, as in GKE's surge
-// upgrades: pods move because their node is gone.
+// Apply creates the nodes that are missing, relabels and taints those that stay, and
+// then removes those that are too many. A change that needs other machines goes
+// through other nodes, the new ones first, as in GKE's surge upgrades: pods move
+// because their node is gone.
 //
 // The autoscaler is told first. It may be at work on the pool meanwhile: a node
 // may be there already, or be gone already.
-func (g gke) applyNodePool(ctx context.Context, inputs resource.PropertyMap, progress func(string)) error {
-	client, err := g.client()
+func (g *Nodes) Apply(ctx context.Context, inputs resource.PropertyMap, progress func(string)) error {
+	client, err := g.Client()
 	if err != nil {
 		return err
 	}
-	pool, err := newNodePool(inputs, g.machines)
+	pool, err := newNodePool(inputs, g.Machines)
 	if err != nil {
 		return err
 	}
@@ -73,7 +84,7 @@ func (g gke) applyNodePool(ctx context.Context, inputs resource.PropertyMap, pro
 			err = retract(ctx, client, inputs)
 		}
 	} else {
-		err = announce(ctx, client, inputs, g.machines)
+		err = announce(ctx, client, inputs, g.Machines)
 	}
 	if err != nil {
 		return err
@@ -84,7 +95,14 @@ func (g gke) applyNodePool(ctx context.Context, inputs resource.PropertyMap, pro
 	}
 	wanted := pool.wanted(existing)
 	progress(fmt.Sprintf("%d nodes", len(wanted)))
+	if err := applyNodes(ctx, client, wanted, existing); err != nil || !g.isReal(inputs) {
+		return err
+	}
+	return awaitReal(ctx, client, inputs, progress)
+}
 
+// applyNodes makes the nodes that there are those that are wanted.
+func applyNodes(ctx context.Context, client kubernetes.Interface, wanted map[string]*corev1.Node, existing map[string]corev1.Node) error {
 	// The group's context ends with the group.
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(nodeRequests)
@@ -94,35 +112,33 @@ func (g gke) applyNodePool(ctx context.Context, inputs resource.PropertyMap, pro
 		case !exists:
 			group.Go(func() error {
 				_, err := client.CoreV1().Nodes().Create(groupCtx, node, metav1.CreateOptions{})
-				return except(err, apierrors.IsAlreadyExists)
+				return utilerrors.FilterOut(err, apierrors.IsAlreadyExists)
 			})
 		case !sameNode(old, node):
-			group.Go(func() error { return except(updateNode(groupCtx, client, node), apierrors.IsNotFound) })
+			group.Go(func() error { return utilerrors.FilterOut(updateNode(groupCtx, client, node), apierrors.IsNotFound) })
 		}
 		delete(existing, name)
 	}
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	if err := deleteNodes(ctx, client, existing); err != nil || !g.isReal(inputs) {
-		return err
-	}
-	return awaitReal(ctx, client, inputs, progress)
+	return deleteNodes(ctx, client, existing)
 }
 
-// countNodes is how many nodes of a pool there are in each zone. Uneven zones count
-// as fewer, and the next update fills them up.
-func (g gke) countNodes(ctx context.Context, inputs resource.PropertyMap) (float64, error) {
-	client, err := g.client()
+// Count is how many nodes of a pool there are in each zone. Uneven zones count as
+// fewer, and the next update fills them up.
+func (g *Nodes) Count(ctx context.Context, inputs resource.PropertyMap) (float64, error) {
+	client, err := g.Client()
 	if err != nil {
 		return 0, err
 	}
 	existing, err := listNodes(ctx, client, inputs)
-	return float64(len(existing) / max(1, len(texts(inputs, "nodeLocations")))), err
+	return float64(len(existing) / max(1, len(property.Texts(inputs, "nodeLocations")))), err
 }
 
-func (g gke) removeNodePool(ctx context.Context, state resource.PropertyMap) error {
-	client, err := g.client()
+// Remove removes the nodes of a pool.
+func (g *Nodes) Remove(ctx context.Context, state resource.PropertyMap) error {
+	client, err := g.Client()
 	if err != nil {
 		return err
 	}
@@ -139,7 +155,7 @@ func (g gke) removeNodePool(ctx context.Context, state resource.PropertyMap) err
 // listNodes are the nodes of a pool that there are, by name.
 func listNodes(ctx context.Context, client kubernetes.Interface, inputs resource.PropertyMap) (map[string]corev1.Node, error) {
 	list, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{
-		LabelSelector: fmt.Sprintf("%s=%s,%s=%s", clusterLabel, text(inputs, "cluster"), gcp.LabelNodePool, text(inputs, "name")),
+		LabelSelector: fmt.Sprintf("%s=%s,%s=%s", clusterLabel, property.Text(inputs, "cluster"), gcp.LabelNodePool, property.Text(inputs, "name")),
 	})
 	if err != nil {
 		return nil, err
@@ -157,7 +173,7 @@ func deleteNodes(ctx context.Context, client kubernetes.Interface, nodes map[str
 	for name := range nodes {
 		group.Go(func() error {
 			err := client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{})
-			if err := except(err, apierrors.IsNotFound); err != nil {
+			if err := utilerrors.FilterOut(err, apierrors.IsNotFound); err != nil {
 				return err
 			}
 			return deletePods(ctx, client, name)
@@ -178,7 +194,7 @@ func deletePods(ctx context.Context, client kubernetes.Interface, node string) e
 	atOnce := int64(0)
 	for _, pod := range pods.Items {
 		err := client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &atOnce})
-		if err := except(err, apierrors.IsNotFound); err != nil {
+		if err := utilerrors.FilterOut(err, apierrors.IsNotFound); err != nil {
 			return err
 		}
 	}
@@ -240,7 +256,7 @@ func (p nodePool) wanted(existing map[string]corev1.Node) map[string]*corev1.Nod
 // pool's bounds.
 func (p nodePool) counts(kept map[string][]int, existing int) map[string]int {
 	counts := map[string]int{}
-	if perZone, fixed := number(p.inputs, "nodeCount"); fixed {
+	if perZone, fixed := property.Number(p.inputs, "nodeCount"); fixed {
 		for _, zone := range p.zones {
 			counts[zone] = perZone
 		}
@@ -264,8 +280,8 @@ func (p nodePool) counts(kept map[string][]int, existing int) map[string]int {
 
 // bounds are the least and the most nodes of an autoscaled pool, over all zones.
 func (p nodePool) bounds() (least, most int) {
-	least, _ = number(object(p.inputs, "autoscaling"), "totalMinNodeCount")
-	most, _ = number(object(p.inputs, "autoscaling"), "totalMaxNodeCount")
+	least, _ = property.Number(property.Object(p.inputs, "autoscaling"), "totalMinNodeCount")
+	most, _ = property.Number(property.Object(p.inputs, "autoscaling"), "totalMaxNodeCount")
 	return least, most
 }
 
@@ -322,16 +338,16 @@ func lowest(taken []int, count int) []int {
 // another machine: a changed machine type makes other nodes, a changed label does
 // not. The index of the node follows.
 func (p nodePool) namePrefix(zone string) string {
-	machine := object(p.inputs, "nodeConfig").Copy()
+	machine := property.Object(p.inputs, "nodeConfig").Copy()
 	for _, inPlace := range []resource.PropertyKey{"labels", "resourceLabels", "tags", "taints", "effectiveTaints"} {
 		delete(machine, inPlace)
 	}
 	hash := fnv.New32a()
 	// Maps print in the order of their keys.
-	fmt.Fprint(hash, expand("projects/${project}/locations/${location}/clusters/${cluster}/nodePools/${name}", p.inputs), zone, machine.Mappable())
+	fmt.Fprint(hash, property.Expand("projects/${project}/locations/${location}/clusters/${cluster}/nodePools/${name}", p.inputs), zone, machine.Mappable())
 	suffix := fmt.Sprintf("-%08x-", hash.Sum32())
 	// The name is the value of a label, too.
 	const indexLength = 4
-	prefix := expand("gke-${cluster}-${name}", p.inputs)
+	prefix := property.Expand("gke-${cluster}-${name}", p.inputs)
 	return prefix[:min(len(prefix), validation.LabelValueMaxLength-indexLength-len(suffix))] + suffix
 }

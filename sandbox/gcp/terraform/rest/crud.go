@@ -1,4 +1,4 @@
-package terraform
+package rest
 
 import (
 	"context"
@@ -10,8 +10,10 @@ import (
 	"github.com/hashicorp/go-cty/cty"
 	"github.com/hashicorp/terraform-plugin-sdk/v2/diag"
 	"github.com/hashicorp/terraform-plugin-sdk/v2/helper/schema"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/tokens"
 
 	"persia/sandbox/gcp/google"
+	"persia/sandbox/gcp/terraform/tfschema"
 )
 
 // API is what answers the provider's requests.
@@ -24,20 +26,41 @@ type API interface {
 	Delete(ctx context.Context, kind, name string) error
 }
 
-// crud reads and writes the resources of a kind.
-type crud struct {
+// Resource reads and writes the resources of a kind.
+type Resource struct {
 	converter
-	api    API
-	fields map[string]*schema.Schema
+	api API
+	// Fields are those of the provider's schema.
+	Fields map[string]*schema.Schema
 }
 
-func (c crud) install(resource *schema.Resource) {
+// New has a resource of the schema read from and written to an API.
+func New(name string, resource *schema.Resource, api API) (Resource, error) {
+	kind, known := kinds[name]
+	if !known {
+		return Resource{}, fmt.Errorf("schema.json: %s has no kind", name)
+	}
+	c := Resource{converter{kind}, api, resource.Schema}
+	c.install(resource)
+	return c, nil
+}
+
+// Token is Pulumi's type.
+func (c Resource) Token() tokens.Type { return tokens.Type(c.kind.token) }
+
+// API is the API's name of the kind.
+func (c Resource) API() string { return c.kind.api }
+
+// Identifier is that of a resource with such values of its fields.
+func (c Resource) Identifier(value func(field string) string) string { return c.kind.identifier(value) }
+
+func (c Resource) install(resource *schema.Resource) {
 	resource.CreateContext = c.create
 	resource.ReadContext = c.read
 	resource.DeleteContext = c.delete
 	resource.Importer = &schema.ResourceImporter{StateContext: c.imported}
 	// A resource in which nothing can be updated must not have an update.
-	for _, field := range c.fields {
+	for _, field := range c.Fields {
 		if (field.Optional || field.Required) && !field.ForceNew {
 			resource.UpdateContext = c.update
 		}
@@ -45,16 +68,16 @@ func (c crud) install(resource *schema.Resource) {
 }
 
 // request is the body of what is planned.
-func (c crud) request(d *schema.ResourceData) google.Body {
+func (c Resource) request(d *schema.ResourceData) google.Body {
 	planned, _ := plain(d.GetRawPlan()).(map[string]any)
-	body := google.Clone(c.expand(c.fields, planned, ""))
+	body := google.Clone(c.expand(c.Fields, planned, ""))
 	if c.kind.prepare != nil {
 		c.kind.prepare(body)
 	}
 	return body
 }
 
-func (c crud) create(ctx context.Context, d *schema.ResourceData, _ any) diag.Diagnostics {
+func (c Resource) create(ctx context.Context, d *schema.ResourceData, _ any) diag.Diagnostics {
 	id := c.kind.identifier(func(field string) string { return fmt.Sprint(d.Get(field)) })
 	if err := c.api.Create(ctx, c.kind.api, id, c.request(d)); err != nil {
 		return diag.Errorf("Error creating %s: %s", id, err)
@@ -63,13 +86,13 @@ func (c crud) create(ctx context.Context, d *schema.ResourceData, _ any) diag.Di
 	return c.read(ctx, d, nil)
 }
 
-func (c crud) update(ctx context.Context, d *schema.ResourceData, _ any) diag.Diagnostics {
+func (c Resource) update(ctx context.Context, d *schema.ResourceData, _ any) diag.Diagnostics {
 	request := c.request(d)
-	for _, field := range slices.Sorted(maps.Keys(c.fields)) {
+	for _, field := range slices.Sorted(maps.Keys(c.Fields)) {
 		if slices.Contains(c.kind.local, field) || !d.HasChange(field) {
 			continue
 		}
-		if err := c.updateField(ctx, d, request, c.fields, "", field); err != nil {
+		if err := c.updateField(ctx, d, request, c.Fields, "", field); err != nil {
 			return diag.Errorf("Error updating %s: %s", d.Id(), err)
 		}
 	}
@@ -77,7 +100,7 @@ func (c crud) update(ctx context.Context, d *schema.ResourceData, _ any) diag.Di
 }
 
 // updateField sends the change of a field, or of each field inside of it.
-func (c crud) updateField(ctx context.Context, d *schema.ResourceData, request google.Body, fields map[string]*schema.Schema, at, field string) error {
+func (c Resource) updateField(ctx context.Context, d *schema.ResourceData, request google.Body, fields map[string]*schema.Schema, at, field string) error {
 	s := fields[field]
 	if !s.Optional && !s.Required {
 		return nil
@@ -85,9 +108,9 @@ func (c crud) updateField(ctx context.Context, d *schema.ResourceData, request g
 	if at == "" && slices.Contains(c.kind.inside, field) {
 		below, _ := google.Lookup(request, c.path(at, field))
 		body, _ := below.(google.Body)
-		for _, inner := range slices.Sorted(maps.Keys(nested(s))) {
+		for _, inner := range slices.Sorted(maps.Keys(tfschema.Nested(s))) {
 			if d.HasChange(field + ".0." + inner) {
-				if err := c.updateField(ctx, d, body, nested(s), field+".", inner); err != nil {
+				if err := c.updateField(ctx, d, body, tfschema.Nested(s), field+".", inner); err != nil {
 					return err
 				}
 			}
@@ -112,7 +135,7 @@ func isEmpty(value any) bool {
 	return value == nil || isBody && len(body) == 0
 }
 
-func (c crud) read(ctx context.Context, d *schema.ResourceData, _ any) diag.Diagnostics {
+func (c Resource) read(ctx context.Context, d *schema.ResourceData, _ any) diag.Diagnostics {
 	body, err := c.api.Get(ctx, c.kind.api, d.Id())
 	if err != nil {
 		return diag.Errorf("Error reading %s: %s", d.Id(), err)
@@ -121,11 +144,11 @@ func (c crud) read(ctx context.Context, d *schema.ResourceData, _ any) diag.Diag
 		d.SetId("")
 		return nil
 	}
-	object, err := c.object(d.Id(), body)
+	object, err := c.Object(d.Id(), body)
 	if err != nil {
 		return diag.FromErr(err)
 	}
-	if _, labelled := c.fields["effective_labels"]; labelled {
+	if _, labelled := c.Fields["effective_labels"]; labelled {
 		ownLabelsOnly(d, object, body)
 	}
 	for field, value := range object {
@@ -136,16 +159,16 @@ func (c crud) read(ctx context.Context, d *schema.ResourceData, _ any) diag.Diag
 	return nil
 }
 
-// object is what the provider makes of a body.
-func (c crud) object(id string, body google.Body) (map[string]any, error) {
+// Object is what the provider makes of a body.
+func (c Resource) Object(id string, body google.Body) (map[string]any, error) {
 	values, ok := c.kind.values(id)
 	if !ok {
 		return nil, fmt.Errorf("identifier %q is not like %s", id, c.kind.id)
 	}
-	object := c.flatten(c.fields, body, "")
+	object := c.flatten(c.Fields, body, "")
 	for field, value := range values {
 		// Some APIs answer with the whole path as the name.
-		if c.fields[field] != nil && (object[field] == "" || field == "name") {
+		if c.Fields[field] != nil && (object[field] == "" || field == "name") {
 			object[field] = value
 		}
 	}
@@ -171,8 +194,8 @@ func ownLabelsOnly(d *schema.ResourceData, object map[string]any, body google.Bo
 	object["effective_labels"] = all
 }
 
-func (c crud) delete(ctx context.Context, d *schema.ResourceData, _ any) diag.Diagnostics {
-	if c.fields["deletion_protection"] != nil && d.Get("deletion_protection") == true {
+func (c Resource) delete(ctx context.Context, d *schema.ResourceData, _ any) diag.Diagnostics {
+	if c.Fields["deletion_protection"] != nil && d.Get("deletion_protection") == true {
 		return diag.Errorf("Cannot destroy cluster because deletion_protection is set to true. " +
 			"Set persia:cluster.deletionProtection to false and run up first.")
 	}
@@ -186,9 +209,9 @@ func (c crud) delete(ctx context.Context, d *schema.ResourceData, _ any) diag.Di
 }
 
 // imported gives fields that no API knows their defaults.
-func (c crud) imported(_ context.Context, d *schema.ResourceData, _ any) ([]*schema.ResourceData, error) {
+func (c Resource) imported(_ context.Context, d *schema.ResourceData, _ any) ([]*schema.ResourceData, error) {
 	for _, field := range c.kind.local {
-		if s := c.fields[field]; s != nil && s.Default != nil {
+		if s := c.Fields[field]; s != nil && s.Default != nil {
 			if err := d.Set(field, s.Default); err != nil {
 				return nil, err
 			}

@@ -1,4 +1,4 @@
-package gcp
+package addon
 
 import (
 	"bytes"
@@ -14,8 +14,11 @@ import (
 	extensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"persia/sandbox/gcp/property"
 )
 
 // prometheusPoll is how often a kind is looked at that is to come or to go.
@@ -24,17 +27,17 @@ const prometheusPoll = 50 * time.Millisecond
 // hasPrometheus reports whether a cluster has Managed Service for Prometheus. One of
 // which nothing is said has it.
 func hasPrometheus(inputs resource.PropertyMap) bool {
-	return truth(object(object(inputs, "monitoringConfig"), "managedPrometheus"), "enabled", true)
+	return property.Truth(property.Object(property.Object(inputs, "monitoringConfig"), "managedPrometheus"), "enabled", true)
 }
 
 // applyPrometheus puts the kinds of Managed Service for Prometheus into the control
 // plane. Nothing in the sandbox acts on them. They stay when the service is turned
 // off, with the objects that the program has yet to delete.
-func (g gke) applyPrometheus(ctx context.Context, inputs resource.PropertyMap) error {
+func (p ControlPlane) applyPrometheus(ctx context.Context, inputs resource.PropertyMap) error {
 	if !hasPrometheus(inputs) {
 		return nil
 	}
-	client, err := g.extensions()
+	client, err := p.Extensions()
 	if err != nil {
 		return err
 	}
@@ -44,7 +47,7 @@ func (g gke) applyPrometheus(ctx context.Context, inputs resource.PropertyMap) e
 	}
 	for _, definition := range definitions {
 		_, err := client.ApiextensionsV1().CustomResourceDefinitions().Create(ctx, &definition, metav1.CreateOptions{})
-		if err := except(err, apierrors.IsAlreadyExists); err != nil {
+		if err := utilerrors.FilterOut(err, apierrors.IsAlreadyExists); err != nil {
 			return err
 		}
 	}
@@ -52,8 +55,8 @@ func (g gke) applyPrometheus(ctx context.Context, inputs resource.PropertyMap) e
 }
 
 // removePrometheus takes the kinds out, and with them all objects of these kinds.
-func (g gke) removePrometheus(ctx context.Context) error {
-	client, err := g.extensions()
+func (p ControlPlane) removePrometheus(ctx context.Context) error {
+	client, err := p.Extensions()
 	if err != nil {
 		return err
 	}
@@ -63,7 +66,7 @@ func (g gke) removePrometheus(ctx context.Context) error {
 	}
 	for _, definition := range definitions {
 		err := client.ApiextensionsV1().CustomResourceDefinitions().Delete(ctx, definition.Name, metav1.DeleteOptions{})
-		if err := except(err, apierrors.IsNotFound); err != nil {
+		if err := utilerrors.FilterOut(err, apierrors.IsNotFound); err != nil {
 			return err
 		}
 	}

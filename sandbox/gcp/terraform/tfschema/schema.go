@@ -1,4 +1,4 @@
-package terraform
+package tfschema
 
 import (
 	_ "embed"
@@ -35,9 +35,9 @@ var valueTypes = map[string]schema.ValueType{
 	"List": schema.TypeList, "Set": schema.TypeSet, "Map": schema.TypeMap,
 }
 
-// resources are the resources of both files by their Terraform names, without
+// Resources are the resources of both files by their Terraform names, without
 // anything that reads or writes.
-func resources() (map[string]*schema.Resource, error) {
+func Resources() (map[string]*schema.Resource, error) {
 	var all map[string]struct {
 		Fields map[string]field `json:"fields"`
 	}

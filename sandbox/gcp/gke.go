@@ -1,0 +1,45 @@
+package gcp
+
+import (
+	"errors"
+	"sync"
+
+	extensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"persia/sandbox/gcp/addon"
+	"persia/sandbox/gcp/nodepools"
+)
+
+// errNotRunning answers whatever needs the control plane.
+var errNotRunning = errors.New("the sandbox does not run: start it with `make up`")
+
+// gke is Google Kubernetes Engine, with one API server for all clusters.
+type gke struct {
+	// config is nil while the API server does not run.
+	config *rest.Config
+	client func() (kubernetes.Interface, error)
+	nodes  nodepools.Nodes
+	addons addon.ControlPlane
+}
+
+func newGKE(config *rest.Config, machines nodepools.Machines, realPool string) gke {
+	client := sync.OnceValues(func() (kubernetes.Interface, error) {
+		if config == nil {
+			return nil, errNotRunning
+		}
+		return kubernetes.NewForConfig(config)
+	})
+	return gke{
+		config: config,
+		client: client,
+		nodes:  nodepools.Nodes{Client: client, Machines: machines, Real: realPool},
+		addons: addon.ControlPlane{Client: client, Extensions: sync.OnceValues(func() (extensions.Interface, error) {
+			if config == nil {
+				return nil, errNotRunning
+			}
+			return extensions.NewForConfig(config)
+		})},
+	}
+}

@@ -1,0 +1,171 @@
+package gcp
+
+import (
+	"testing"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clienttesting "k8s.io/client-go/testing"
+
+	"persia/sandbox/gcp/property"
+)
+
+func TestASecondPoolOfTheSameNameIsRefused(t *testing.T) {
+	g := newGoogle(t)
+	first := g.create(nodePoolType, gpuPool())
+	assert.EqualValues(t, "projects/my-project/locations/us-central1/clusters/persia/nodePools/trainers", first.ID)
+	require.Len(t, g.nodes(), 2)
+	_, err := g.tryCreate(nodePoolType, gpuPool())
+	assert.ErrorContains(t, err, "Error 409")
+	assert.Len(t, g.nodes(), 2)
+}
+
+func TestUpdateScales(t *testing.T) {
+	g := newGoogle(t)
+	two := gpuPool()
+	g.create(nodePoolType, two)
+	g.create(nodePoolType, poolInputs("others", 1, values{}))
+	before := g.names()
+
+	five := change(t, two, "nodeCount", 5)
+	state := g.update(nodePoolType, two, five).Properties
+	assert.Equal(t, 5, property.NumberOr(state, "nodeCount", 0))
+	assert.Len(t, g.nodes(), 6)
+	assert.Subset(t, g.names(), before, "nodes stay")
+
+	g.update(nodePoolType, five, two)
+	assert.Equal(t, before, g.names())
+
+	g.update(nodePoolType, two, change(t, two, "nodeCount", 0))
+	assert.Len(t, g.nodes(), 1, "the other pool's")
+}
+
+func TestUpdateOfLabelsAndTaintsKeepsTheNodes(t *testing.T) {
+	g := newGoogle(t)
+	g.create(nodePoolType, gpuPool())
+	before := g.names()
+	trouble := corev1.Taint{Key: "node.kubernetes.io/not-ready", Effect: corev1.TaintEffectNoExecute}
+	for _, node := range g.nodes() {
+		node.UID = "the same node"
+		node.Spec.Taints = append(node.Spec.Taints, trouble)
+		_, err := g.client.CoreV1().Nodes().Update(t.Context(), &node, metav1.UpdateOptions{})
+		require.NoError(t, err)
+	}
+	// A node changes between reading and writing it, once.
+	conflicts := 1
+	g.client.PrependReactor("update", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
+		if conflicts == 0 {
+			return false, nil, nil
+		}
+		conflicts--
+		return true, nil, apierrors.NewConflict(schema.GroupResource{Resource: "nodes"}, "node", nil)
+	})
+
+	changed := change(t, gpuPool(), "nodeConfig.labels", values{"persia.com/team": "ads"})
+	changed = change(t, changed, "nodeConfig.taints[0].value", "ads")
+	g.update(nodePoolType, gpuPool(), changed)
+
+	assert.Equal(t, before, g.names())
+	for name, node := range g.nodes() {
+		assert.EqualValues(t, "the same node", node.UID, name)
+		assert.Equal(t, "ads", node.Labels["persia.com/team"])
+		assert.NotContains(t, node.Labels, "persia.com/part")
+		assert.Equal(t, []corev1.Taint{
+			trouble,
+			{Key: "persia.com/dedicated", Value: "ads", Effect: corev1.TaintEffectNoSchedule},
+			{Key: "nvidia.com/gpu", Value: "present", Effect: corev1.TaintEffectNoSchedule},
+		}, node.Spec.Taints)
+	}
+}
+
+func TestUpdateOfMachinesGoesThroughNewNodes(t *testing.T) {
+	for _, c := range []struct {
+		path  string
+		value any
+	}{
+		{"nodeConfig.machineType", "n2-highmem-8"},
+		{"nodeConfig.imageType", "UBUNTU_CONTAINERD"},
+		{"nodeConfig.diskType", "pd-ssd"},
+		{"nodeConfig.diskSizeGb", 200},
+		{"nodeLocations", []any{"us-central1-a"}},
+	} {
+		t.Run(c.path, func(t *testing.T) {
+			g := newGoogle(t)
+			old := poolInputs("workers", 2, values{})
+			g.create(nodePoolType, old)
+			before := g.names()
+			g.client.ClearActions()
+
+			g.update(nodePoolType, old, change(t, old, c.path, c.value))
+			verbs := g.nodeVerbs()
+			after := g.names()
+			assert.Len(t, after, 2)
+			for _, name := range before {
+				assert.NotContains(t, after, name)
+			}
+			assert.Equal(t, []string{"list", "create", "create", "delete", "delete", "list", "list"}, verbs, "pods have somewhere to go")
+		})
+	}
+}
+
+func TestReadCountsNodes(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		zones   []any
+		deleted int
+		want    int
+	}{
+		{"as the program said", []any{"us-central1-a"}, 0, 4},
+		{"a node is gone", []any{"us-central1-a"}, 1, 3},
+		{"all nodes are gone", []any{"us-central1-a"}, 4, 0},
+		{"several zones", []any{"us-central1-a", "us-central1-b"}, 0, 4},
+		{"a node is gone from one of several zones", []any{"us-central1-a", "us-central1-b"}, 1, 3},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := newGoogle(t)
+			inputs := change(t, poolInputs("workers", 4, values{}), "nodeLocations", c.zones)
+			state := g.create(nodePoolType, inputs).Properties
+			before := g.names()
+			for _, name := range before[:c.deleted] {
+				require.NoError(t, g.client.CoreV1().Nodes().Delete(t.Context(), name, metav1.DeleteOptions{}))
+			}
+
+			read := g.read(nodePoolType, state)
+			assert.NotEmpty(t, read.ID, "the pool is still there")
+			assert.Equal(t, c.want, property.NumberOr(read.Inputs, "nodeCount", -1))
+			assert.Equal(t, c.want, property.NumberOr(read.Outputs, "nodeCount", -1))
+
+			diff := g.diff(nodePoolType, read.Inputs, inputs)
+			assert.Equal(t, c.deleted > 0, diff.Changes == plugin.DiffSome)
+			assert.False(t, diff.Replace())
+			g.update(nodePoolType, read.Inputs, inputs)
+			assert.Equal(t, before, g.names(), "the next update puts it right")
+		})
+	}
+}
+
+func TestReadOfAnAutoscaledPoolLeavesTheCountToTheAutoscaler(t *testing.T) {
+	g := newGoogle(t)
+	inputs := change(t, gpuPool(), "nodeCount", nil)
+	inputs = change(t, inputs, "autoscaling", values{"totalMinNodeCount": 1, "totalMaxNodeCount": 9})
+	g.create(nodePoolType, inputs)
+	assert.NotContains(t, g.read(nodePoolType, inputs).Inputs, resource.PropertyKey("nodeCount"))
+	assert.Equal(t, plugin.DiffNone, g.diff(nodePoolType, inputs, inputs).Changes)
+}
+
+func TestDeleteTakesThePoolsNodesOnly(t *testing.T) {
+	g := newGoogle(t)
+	state := g.create(nodePoolType, gpuPool()).Properties
+	g.create(nodePoolType, poolInputs("others", 3, values{}))
+
+	require.NoError(t, g.delete(nodePoolType, state))
+	assert.Len(t, g.nodes(), 3)
+	require.NoError(t, g.delete(nodePoolType, state), "deleting again finds nothing")
+}

@@ -1,0 +1,211 @@
+package gcp
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/tokens"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
+	fakeextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/fake"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
+
+	"persia/sandbox/gcp/addon"
+	"persia/sandbox/gcp/google"
+	"persia/sandbox/gcp/nodepools"
+	"persia/sandbox/gcp/property"
+)
+
+const (
+	bucketType     = "gcp:storage/bucket:Bucket"
+	instanceType   = "gcp:filestore/instance:Instance"
+	diskType       = "gcp:compute/disk:Disk"
+	regionDiskType = "gcp:compute/regionDisk:RegionDisk"
+	clusterType    = "gcp:container/cluster:Cluster"
+	nodePoolType   = "gcp:container/nodePool:NodePool"
+	networkType    = "gcp:compute/network:Network"
+	subnetworkType = "gcp:compute/subnetwork:Subnetwork"
+	accountType    = "gcp:serviceaccount/account:Account"
+	iamMemberType  = "gcp:projects/iAMMember:IAMMember"
+	keyGrantType   = "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember"
+	natType        = "gcp:compute/routerNat:RouterNat"
+	backupPlanType = "gcp:gkebackup/backupPlan:BackupPlan"
+)
+
+type values = map[string]any
+
+// unknownValue is a value that a preview does not know.
+var unknownValue = resource.MakeComputed(resource.NewStringProperty(""))
+
+// simulated is a provider whose control plane is client-go's fake, with the calls of
+// the engine on single resources.
+type simulated struct {
+	*testing.T
+	*Provider
+	gke        gke
+	client     *fake.Clientset
+	extensions *fakeextensions.Clientset
+	states     map[string]held
+}
+
+// held is what a stack holds of a resource.
+type held struct {
+	id              resource.ID
+	inputs, outputs resource.PropertyMap
+}
+
+func newGoogle(t *testing.T) simulated {
+	client, extensions := fake.NewClientset(), newExtensions()
+	reached := func() (kubernetes.Interface, error) { return client, nil }
+	g := simulated{T: t, client: client, extensions: extensions, states: map[string]held{}, gke: gke{
+		config: &rest.Config{
+			Host:            "https://127.0.0.1:6443",
+			TLSClientConfig: rest.TLSClientConfig{CAData: []byte("certificate")},
+		},
+		client: reached,
+		nodes:  nodepools.Nodes{Client: reached},
+		addons: addon.ControlPlane{Client: reached, Extensions: func() (clientset.Interface, error) { return extensions, nil }},
+	}}
+	g.next(filepath.Join(t.TempDir(), "storage"))
+	return g
+}
+
+// next is the provider of another command.
+func (g *simulated) next(dir string) {
+	provider, err := newProvider("7.38.0", g.gke, google.New(dir, google.Settings{}))
+	require.NoError(g, err)
+	g.Provider = provider
+}
+
+func urn(token string) resource.URN {
+	return resource.NewURN("dev", "persia", "", tokens.Type(token), "main")
+}
+
+func properties(inputs values) resource.PropertyMap { return resource.NewPropertyMapFromMap(inputs) }
+
+// key tells resources apart that a test holds.
+func key(token string, inputs resource.PropertyMap) string {
+	return token + property.Expand(" ${name} ${accountId} ${role} ${member}", inputs)
+}
+
+func (g simulated) check(token string, inputs resource.PropertyMap) resource.PropertyMap {
+	g.Helper()
+	resp, err := g.Check(g.Context(), plugin.CheckRequest{URN: urn(token), News: inputs})
+	require.NoError(g, err)
+	require.Empty(g, resp.Failures)
+	return resp.Properties
+}
+
+// tryCreate makes a resource, in a cluster and behind a router that are there.
+func (g simulated) tryCreate(token string, inputs resource.PropertyMap) (plugin.CreateResponse, error) {
+	g.Helper()
+	parents := map[string]struct{ kind, name string }{
+		nodePoolType: {clusterKind, "projects/${project}/locations/${location}/clusters/${cluster}"},
+		natType:      {"compute.router", "projects/${project}/regions/${region}/routers/${router}"},
+	}
+	if parent, below := parents[token]; below {
+		name := property.Expand(parent.name, inputs)
+		if body, err := g.cloud.Get(parent.kind, name); err == nil && body == nil {
+			require.NoError(g, g.cloud.Create(parent.kind, name, google.Body{}))
+		}
+	}
+	resp, err := g.Create(g.Context(), plugin.CreateRequest{URN: urn(token), Properties: inputs})
+	if err == nil {
+		g.states[key(token, inputs)] = held{resp.ID, inputs, resp.Properties}
+	}
+	return resp, err
+}
+
+func (g simulated) create(token string, inputs resource.PropertyMap) plugin.CreateResponse {
+	g.Helper()
+	resp, err := g.tryCreate(token, inputs)
+	require.NoError(g, err)
+	return resp
+}
+
+func (g simulated) update(token string, old, new resource.PropertyMap) plugin.UpdateResponse {
+	g.Helper()
+	state := g.states[key(token, old)]
+	resp, err := g.Update(g.Context(), plugin.UpdateRequest{
+		URN: urn(token), ID: state.id, OldInputs: state.inputs, OldOutputs: state.outputs, NewInputs: new, IgnoreChanges: answered[token],
+	})
+	require.NoError(g, err)
+	g.states[key(token, new)] = held{state.id, new, resp.Properties}
+	return resp
+}
+
+func (g simulated) read(token string, inputs resource.PropertyMap) plugin.ReadResponse {
+	g.Helper()
+	state := g.states[key(token, inputs)]
+	resp, err := g.Read(g.Context(), plugin.ReadRequest{URN: urn(token), ID: state.id, Inputs: state.inputs, State: state.outputs})
+	require.NoError(g, err)
+	g.states[key(token, inputs)] = held{state.id, resp.Inputs, resp.Outputs}
+	return resp
+}
+
+func (g simulated) delete(token string, inputs resource.PropertyMap) error {
+	state := g.states[key(token, inputs)]
+	_, err := g.Delete(g.Context(), plugin.DeleteRequest{URN: urn(token), ID: state.id, Outputs: state.outputs})
+	return err
+}
+
+// answered is what GKE sets by itself and the provider does not compute, which the
+// program ignores.
+var answered = map[string][]string{
+	nodePoolType: {"nodeConfig.kubeletConfig", "nodeConfig.resourceLabels"},
+}
+
+// diff plans an edit of a resource that is there.
+func (g simulated) diff(token string, old, new resource.PropertyMap) plugin.DiffResponse {
+	g.Helper()
+	state, exists := g.states[key(token, old)]
+	if !exists {
+		g.create(token, g.check(token, old))
+		state = g.states[key(token, old)]
+	}
+	resp, err := g.Diff(g.Context(), plugin.DiffRequest{
+		URN: urn(token), ID: state.id, OldInputs: state.inputs, OldOutputs: state.outputs, NewInputs: new, IgnoreChanges: answered[token],
+	})
+	require.NoError(g, err)
+	return resp
+}
+
+func subnetworkInputs(cidr string) resource.PropertyMap {
+	return properties(values{
+		"project":     "my-project",
+		"region":      "us-central1",
+		"name":        "persia",
+		"network":     "projects/my-project/global/networks/persia",
+		"ipCidrRange": cidr,
+	})
+}
+
+// backupPlanInputs are as the program gives them, without a name.
+func backupPlanInputs() resource.PropertyMap {
+	return properties(values{
+		"project":         "my-project",
+		"location":        "us-central1",
+		"cluster":         "projects/my-project/locations/us-central1/clusters/persia",
+		"backupSchedule":  values{"cronSchedule": "0 4 * * *"},
+		"retentionPolicy": values{"backupRetainDays": 7},
+	})
+}
+
+// change is a copy of inputs with another value at a path, or none if it is nil.
+func change(t *testing.T, inputs resource.PropertyMap, path string, value any) resource.PropertyMap {
+	t.Helper()
+	at, err := resource.ParsePropertyPath(path)
+	require.NoError(t, err)
+	changed := resource.NewObjectProperty(properties(inputs.Mappable()))
+	if value == nil {
+		require.True(t, at.Delete(changed), path)
+	} else {
+		_, ok := at.Add(changed, resource.NewPropertyValue(value))
+		require.True(t, ok, path)
+	}
+	return changed.ObjectValue()
+}
