@@ -11,40 +11,41 @@ import (
 // DockerHub is the registry of images that name none.
 const DockerHub = "docker.io"
 
-// Settings say where nodes pull images from.
+// Settings are the places from which nodes pull images.
 type Settings struct {
-	// Caches are repositories of Artifact Registry that nodes pull the images of other
-	// registries through, at most one for each registry. Default none: nodes pull from
-	// the registries themselves, and image streaming does nothing.
+	// Caches are Artifact Registry repositories through which nodes pull the images of
+	// other registries, at most one per registry. Default none: nodes pull from the
+	// registries themselves, and image streaming has no effect.
 	Caches []Cache `json:"caches,omitempty"`
 }
 
-// Cache is a remote repository of Artifact Registry. It fetches an image from its
-// registry when a node first asks for it, and keeps it.
+// Cache is a pull-through cache for the images of one registry. It fetches an image when
+// a node first requests it, and keeps it.
 type Cache struct {
-	// Registry is the registry's host: docker.io, for all images that name no registry,
-	// or another, like quay.io.
+	// Registry is the host name of the registry: docker.io, for all images without a
+	// registry in their name, or another, like quay.io.
 	Registry string `json:"registry"`
-	// Repository is a remote repository that exists, as
+	// Repository is an existing remote repository, in the form
 	// LOCATION-docker.pkg.dev/PROJECT/REPOSITORY. Default, for docker.io only: the stack
 	// creates NAME-docker-hub in the cluster's region, and deletes it when the stack is
 	// destroyed.
 	Repository string `json:"repository,omitempty"`
-	// Credentials are those of an account at Docker Hub, for a repository that the stack
-	// creates. Default none: the cache then holds public images only, and pods with pull
+	// Credentials are those of a Docker Hub account, for a repository that the stack
+	// creates. Default none: then the cache serves public images only, and pods with pull
 	// secrets pull from Docker Hub itself.
 	Credentials *Credentials `json:"credentials,omitempty"`
 
 	created bool
 }
 
-// Credentials are a user and a secret of Secret Manager. The secret is not created:
-// grant Artifact Registry's service agent roles/secretmanager.secretAccessor on it.
+// Credentials are a user name and a secret in Secret Manager. The stack does not create
+// the secret: grant Artifact Registry's service agent roles/secretmanager.secretAccessor
+// on it.
 type Credentials struct {
 	// Username is the name of the account.
 	Username string `json:"username"`
-	// PasswordSecret is the version of a secret that holds the account's password or
-	// access token, as projects/P/secrets/S/versions/V.
+	// PasswordSecret is the secret version that contains the account's password or access
+	// token, in the form projects/P/secrets/S/versions/V.
 	PasswordSecret string `json:"passwordSecret"`
 }
 

@@ -10,48 +10,45 @@ import (
 	"persia/config/volume"
 )
 
-// PostgreSQL is the database of the master: the stack's own, or one that is
-// there.
+// PostgreSQL is the database of the master: one that the stack runs, or an existing one.
 type PostgreSQL struct {
 	Image DatabaseImage `json:"image,omitempty"`
-	// Resources are what the database asks for and may use. Each amount has a
-	// default: limits {cpu: 8, memory: 32G}, requests {cpu: 4, memory: 16G}, but
-	// never more than a limit that is given.
+	// Resources are the requests and limits of the database. Each has a default: limits
+	// {cpu: 8, memory: 32G}, requests {cpu: 4, memory: 16G}, but no request exceeds a
+	// limit that you set.
 	Resources corev1.ResourceRequirements `json:"resources,omitempty"`
-	// Password is that of the admin user, postgres, given by
-	// `pulumi config set --secret`. It is required where External is not given.
+	// Password is the password of the admin user, postgres, set with `pulumi config set
+	// --secret`. Required unless you set External.
 	Password decode.Secret `json:"postgresqlPassword,omitempty"`
-	// Database is the name of the database that is created.
+	// Database is the name of the database that the stack creates.
 	Database string `json:"postgresqlDatabase,omitempty" default:"pedl"`
-	// InitdbArgs are arguments of initdb, which makes the database once. Default
-	// none.
+	// InitdbArgs are arguments of initdb, which creates the database once. Default none.
 	InitdbArgs string `json:"postgresqlInitdbArgs,omitempty"`
 	// SchedulerName is the scheduler of the database's pod. Default: the cluster's
-	// own.
+	// default scheduler.
 	SchedulerName string `json:"schedulerName,omitempty"`
-	// ExtendedConfig are settings of PostgreSQL in camel case, like maxConnections
-	// for max_connections. Default {maxConnections: 2000, sharedBuffers: 512MB}, each
-	// by itself.
+	// ExtendedConfig are settings of PostgreSQL in camel case, like maxConnections for
+	// max_connections. Default {maxConnections: 2000, sharedBuffers: 512MB}. You can
+	// override each separately.
 	ExtendedConfig map[string]SettingValue `json:"postgresqlExtendedConfig,omitempty"`
 	Persistence    Persistence             `json:"persistence,omitempty"`
 	Service        DatabaseService         `json:"service,omitempty"`
-	// External is an existing database to use. Set no other field of PostgreSQL
-	// then.
+	// External is an existing database. If you set it, set no other field of postgresql.
 	External *ExternalDatabase `json:"external,omitempty"`
 }
 
-// DatabaseImage is the image of PostgreSQL, Bitnami's or one that is made like it.
+// DatabaseImage is the image of PostgreSQL: Bitnami's, or one with the same layout.
 type DatabaseImage struct {
-	// Registry is the image's registry.
+	// Registry is the registry of the image.
 	Registry string `json:"registry,omitempty" default:"docker.io"`
-	// Repository is the image's repository.
+	// Repository is the repository of the image.
 	Repository string `json:"repository,omitempty" default:"bitnami/postgresql"`
-	// Tag is the image's tag.
+	// Tag is the tag of the image.
 	Tag string `json:"tag,omitempty" default:"10.8.0"`
-	// PullPolicy is Always, IfNotPresent or Never.
+	// PullPolicy is Always, IfNotPresent, or Never.
 	PullPolicy corev1.PullPolicy `json:"pullPolicy,omitempty" default:"IfNotPresent" enum:"Always,IfNotPresent,Never"`
-	// PullSecrets are Secrets of the namespace pedl with the credentials of the
-	// registry. Default none.
+	// PullSecrets are Secrets in the namespace pedl with registry credentials. Default
+	// none.
 	PullSecrets []corev1.LocalObjectReference `json:"pullSecrets,omitempty"`
 }
 
@@ -76,51 +73,54 @@ func (v *SettingValue) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Persistence is where the database's data is: on a volume of the stack,
-// like those of persia:storage, with one source; on a volume of StorageClass; or on
-// that of ExistingClaim. Without any of them the stack creates a Persistent Disk
-// called CLUSTER-pedl-postgresql, which outlives it; on an existing cluster one must
-// be given.
+// Persistence is where the database stores its data: a volume of the stack with one
+// source, like those of persia:storage; a volume of StorageClass; or the volume of
+// ExistingClaim. If you set none of these, the stack creates a Persistent Disk named
+// CLUSTER-pedl-postgresql, which `pulumi destroy` keeps. On an existing cluster you must
+// set one.
 type Persistence struct {
-	// Enabled keeps the data. Without it the data goes with the pod.
+	// Enabled keeps the data. Without it, the data is lost with the pod.
 	Enabled bool `json:"enabled,omitempty" default:"true"`
-	// ExistingClaim is a PersistentVolumeClaim of the namespace pedl.
+	// ExistingClaim is a PersistentVolumeClaim in the namespace pedl.
 	ExistingClaim string `json:"existingClaim,omitempty"`
-	// StorageClass makes the volume, and decides what becomes of it.
+	// StorageClass is the storage class that creates the volume and determines its
+	// reclaim policy.
 	StorageClass string `json:"storageClass,omitempty"`
-	// AccessMode is ReadWriteOnce, or ReadWriteMany for what is no disk.
+	// AccessMode is ReadWriteOnce, or ReadWriteMany for storage that is not a disk.
 	AccessMode corev1.PersistentVolumeAccessMode `json:"accessMode,omitempty" default:"ReadWriteOnce" enum:"ReadWriteOnce,ReadWriteMany"`
-	// Annotations are annotations of the volume and of its claim. Default none.
+	// Annotations are annotations of the volume and its claim. Default none.
 	Annotations map[string]string `json:"annotations,omitempty"`
-	// Size is the volume's size. It can grow where it is the stack's own.
+	// Size is the size of the volume. You can increase it if the stack creates the
+	// volume.
 	Size string `json:"size,omitempty" default:"100Gi"`
-	// SubPath is the directory of the volume that is mounted. Default: its root.
+	// SubPath is the directory of the volume to mount. Default: its root.
 	SubPath string `json:"subPath,omitempty"`
-	// MountPath is where the volume is mounted, and the data in its directory data.
+	// MountPath is where the volume is mounted. The data is in the directory data below
+	// it.
 	MountPath string `json:"mountPath,omitempty" default:"/bitnami/postgresql"`
 
 	volume.Sources `json:",inline"`
 }
 
-// DatabaseService is the service of the database.
+// DatabaseService is the Service of the database.
 type DatabaseService struct {
-	// ExternalIPs are addresses outside of the cluster that lead to the database.
-	// Default none: then nobody but the master reaches it.
+	// ExternalIPs are addresses outside the cluster that lead to the database. Default
+	// none: then only the master can reach it.
 	ExternalIPs []string `json:"externalIPs,omitempty"`
-	// Port is where the database is reached.
+	// Port is the port of the database.
 	Port int `json:"port,omitempty" default:"5432"`
 }
 
 // ExternalDatabase is an existing database.
 type ExternalDatabase struct {
-	// Host is its address or its name.
+	// Host is the address or host name of the database server.
 	Host string `json:"host"`
-	// Port is its port.
+	// Port is the port of the database server.
 	Port int `json:"port,omitempty" default:"5432"`
 	// User is the user that the master connects as.
 	User string `json:"user,omitempty" default:"postgres"`
 	// Database is the name of the database.
 	Database string `json:"database,omitempty" default:"pedl"`
-	// Password is the user's, given by `pulumi config set --secret`.
+	// Password is the password of the user, set with `pulumi config set --secret`.
 	Password decode.Secret `json:"password"`
 }

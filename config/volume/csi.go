@@ -9,17 +9,17 @@ import (
 	"persia/gcp"
 )
 
-// CSI is a volume of any CSI driver that the cluster has.
+// CSI is a volume of any CSI driver that is installed in the cluster.
 type CSI struct {
 	outside
 
 	// Driver is the name of the driver, like nfs.csi.k8s.io.
 	Driver string `json:"driver"`
-	// VolumeHandle is the driver's name for the volume.
+	// VolumeHandle is the ID by which the driver knows the volume.
 	VolumeHandle string `json:"volumeHandle"`
-	// FSType is the file system. Default: the driver's.
+	// FSType is the file system. Default: the driver's default.
 	FSType string `json:"fsType,omitempty"`
-	// Attributes are further parameters of the volume that the driver takes.
+	// Attributes are additional volume attributes that the driver accepts.
 	Attributes map[string]string `json:"attributes,omitempty"`
 }
 

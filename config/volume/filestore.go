@@ -14,36 +14,36 @@ import (
 	"persia/gcp"
 )
 
-// Filestore is a share of a Filestore instance in the cluster's network: one that
-// exists, or with Create one that the stack creates.
+// Filestore is a share of a Filestore instance in the cluster's network: an existing one,
+// or with Create one that the stack creates.
 type Filestore struct {
 	// Instance is the name of the instance.
 	Instance string `json:"instance"`
 	// Location is the zone of the instance, or its region in the tiers REGIONAL and
-	// ENTERPRISE. Default for an instance that is created: the first zone of the
+	// ENTERPRISE. Default for an instance that the stack creates: the first zone of the
 	// cluster, or its region.
 	Location string `json:"location,omitempty"`
-	// Share is the name of the share. Default for an instance that is created:
+	// Share is the name of the share. Default for an instance that the stack creates:
 	// checkpoints.
 	Share string `json:"share,omitempty"`
-	// IP is the address of the instance. Default: Filestore is asked for it, which
+	// IP is the address of the instance. Default: the stack asks Filestore for it, which
 	// is not possible on an existing cluster.
 	IP     string           `json:"ip,omitempty"`
 	Create *CreateFilestore `json:"create,omitempty"`
 }
 
 // CreateFilestore creates the instance, with the size of the volume as its capacity.
-// The instance and its network outlive the stack, and the next `pulumi up` takes them
-// over.
+// `pulumi destroy` keeps the instance and its network, and the next `pulumi up` uses them
+// again.
 type CreateFilestore struct {
-	// Tier is the service tier. It cannot be changed later.
+	// Tier is the service tier. You cannot change it later.
 	Tier string `json:"tier,omitempty" default:"ZONAL" enum:"BASIC_HDD,BASIC_SSD,ZONAL,REGIONAL,ENTERPRISE"`
-	// KMSKey encrypts the instance: a key of Cloud KMS in the region of the instance.
-	// The stack grants Filestore its use. Default: Google's own key. It cannot be
-	// changed later.
+	// KMSKey is the Cloud KMS key that encrypts the instance, in the region of the
+	// instance. The stack grants Filestore the use of the key. Default: a key that Google
+	// manages. You cannot change it later.
 	KMSKey string `json:"kmsKey,omitempty"`
-	// DeleteWithStack has `pulumi destroy` delete the instance with all checkpoints
-	// in it. It repeats the name of the instance. Default: the instance is kept.
+	// DeleteWithStack makes `pulumi destroy` delete the instance with all checkpoints in
+	// it. The value is the name of the instance. Default: the instance is kept.
 	DeleteWithStack string `json:"deleteWithStack,omitempty"`
 }
 

@@ -14,9 +14,9 @@ import (
 	"persia/gcp"
 )
 
-// GCSFuse is a Cloud Storage bucket, mounted through Cloud Storage FUSE: one that
-// exists, or with Create one that the stack creates. The stack grants the jobs that
-// mount it access to its objects.
+// GCSFuse is a Cloud Storage bucket, mounted through Cloud Storage FUSE: an existing one,
+// or with Create one that the stack creates. The stack grants the jobs that mount it
+// access to its objects.
 type GCSFuse struct {
 	// Bucket is the name of the bucket, without gs://.
 	Bucket  string        `json:"bucket"`
@@ -50,40 +50,42 @@ func (s Sidecar) Requests() capacity.Resources {
 	}
 }
 
-// CreateBucket creates the bucket, with uniform access and without public access.
-// The bucket outlives the stack, and the next `pulumi up` takes it over.
+// CreateBucket creates the bucket, with uniform bucket-level access and public access
+// prevention. `pulumi destroy` keeps the bucket, and the next `pulumi up` uses it again.
 type CreateBucket struct {
-	// Location is a region, or a dual- or multi-region like NAM4. Default: the
-	// region of the cluster. It cannot be changed later.
+	// Location is a region, or a dual-region or multi-region like NAM4. Default: the
+	// region of the cluster. You cannot change it later.
 	Location string `json:"location,omitempty"`
-	// Versioning keeps what is overwritten or deleted as noncurrent versions.
+	// Versioning keeps overwritten and deleted objects as noncurrent versions.
 	Versioning bool `json:"versioning,omitempty"`
-	// SoftDeleteDays is how long what is deleted can be restored: from 7 to 90 days,
-	// or 0 for not at all.
+	// SoftDeleteDays is how long you can restore deleted objects: from 7 to 90 days, or 0
+	// to delete them at once.
 	SoftDeleteDays int `json:"softDeleteDays,omitempty" default:"7" min:"0"`
-	// DeleteNoncurrent has Cloud Storage delete old noncurrent versions. Default: they
+	// DeleteNoncurrent makes Cloud Storage delete old noncurrent versions. Default: they
 	// are kept.
 	DeleteNoncurrent *DeleteNoncurrent `json:"deleteNoncurrent,omitempty"`
-	// KMSKey encrypts the objects: a key of Cloud KMS in the location of the bucket.
-	// The stack grants Cloud Storage its use. Default: Google's own key.
+	// KMSKey is the Cloud KMS key that encrypts the objects, in the location of the
+	// bucket. The stack grants Cloud Storage the use of the key. Default: a key that
+	// Google manages.
 	KMSKey string `json:"kmsKey,omitempty"`
-	// DeleteWithStack has `pulumi destroy` delete the bucket with all checkpoints in
-	// it. It repeats the name of the bucket. Default: the bucket is kept.
+	// DeleteWithStack makes `pulumi destroy` delete the bucket with all checkpoints in
+	// it. The value is the name of the bucket. Default: the bucket is kept.
 	DeleteWithStack string `json:"deleteWithStack,omitempty"`
 }
 
-// DeleteNoncurrent deletes noncurrent versions, which are what a job or a person has
-// overwritten or deleted. It never deletes a file that is there: a rule of Cloud
-// Storage sees the age of a file and not which checkpoint is the newest, so that only
-// the job can say which checkpoints it no longer needs, by deleting them.
+// DeleteNoncurrent deletes noncurrent versions, which are objects that a job or a person
+// overwrote or deleted. It never deletes a live object: Cloud Storage knows how old an
+// object is, but not which checkpoint is the newest. Only the job can tell which
+// checkpoints it no longer needs, and deletes them.
 type DeleteNoncurrent struct {
-	// Prefix is the directory of the bucket that the rule is for, like checkpoints/.
+	// Prefix is the directory of the bucket to which the rule applies, like checkpoints/.
 	Prefix string `json:"prefix"`
-	// AfterDays is how long a version is kept after it became noncurrent, at least 7.
+	// AfterDays is how many days a version is kept after it became noncurrent, at least
+	// 7.
 	AfterDays int `json:"afterDays"`
-	// NewerVersions is how many newer versions of the same file there must be, the
-	// one that is there among them. With 1 the last version of a deleted file stays.
-	// With 0 it is deleted too.
+	// NewerVersions is how many newer versions of an object must exist before a version
+	// is deleted, including the live one. With 1, the last version of a deleted object is
+	// kept. With 0, it is deleted too.
 	NewerVersions int `json:"newerVersions,omitempty" default:"1" min:"0"`
 }
 

@@ -10,8 +10,8 @@ import (
 	"persia/gcp"
 )
 
-// HostPath is a directory of the node that a pod runs on. It is meant for a stack
-// with a single node, and for trying things out: the data is gone with the node.
+// HostPath is a directory of the node on which a pod runs. Use it for a stack with a
+// single node, or to try things out: when the node goes, the data goes with it.
 type HostPath struct {
 	outside
 

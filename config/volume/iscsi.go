@@ -11,15 +11,15 @@ import (
 	"persia/config/check"
 )
 
-// ISCSI is a block device behind an iSCSI portal. One node mounts it at a time.
+// ISCSI is a block device behind an iSCSI portal. One node at a time can mount it.
 type ISCSI struct {
 	outside
 
-	// TargetPortal is the address of the portal, with its port unless that is 3260.
+	// TargetPortal is the address of the portal. Add the port unless it is 3260.
 	TargetPortal string `json:"targetPortal"`
 	// IQN is the name of the target, like iqn.2001-04.com.example:checkpoints.
 	IQN string `json:"iqn"`
-	// LUN is the number of the device at the target.
+	// LUN is the logical unit number of the device on the target.
 	LUN int `json:"lun"`
 	// FSType is the file system.
 	FSType string `json:"fsType,omitempty" default:"ext4"`

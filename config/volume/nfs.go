@@ -11,7 +11,7 @@ import (
 type NFS struct {
 	outside
 
-	// Server is the address or the name of the server.
+	// Server is the address or host name of the server.
 	Server string `json:"server"`
 	// Path is the absolute path of the exported directory.
 	Path string `json:"path"`

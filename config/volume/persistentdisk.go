@@ -14,34 +14,34 @@ import (
 	"persia/gcp"
 )
 
-// PersistentDisk is a disk of Compute Engine: one that exists, or with Create one
-// that the stack creates. One node mounts it at a time.
+// PersistentDisk is a Compute Engine disk: an existing one, or with Create one that the
+// stack creates. One node at a time can mount it.
 type PersistentDisk struct {
 	// Disk is the name of the disk.
 	Disk string `json:"disk"`
 	// Zones are the zone of the disk, or both zones of a regional disk. Default for a
-	// disk that is created: the first zone of the cluster.
+	// disk that the stack creates: the first zone of the cluster.
 	Zones []string `json:"zones,omitempty"`
-	// Project is the Google Cloud project of the disk. Default: the project of the
-	// stack. It is required on an existing cluster.
+	// Project is the Google Cloud project of the disk. Default: the project of the stack.
+	// Required on an existing cluster.
 	Project string `json:"project,omitempty"`
 	// FSType is the file system.
 	FSType string      `json:"fsType,omitempty" default:"ext4"`
 	Create *CreateDisk `json:"create,omitempty"`
 }
 
-// CreateDisk creates the disk, with the size of the volume. The disk outlives the
-// stack, and the next `pulumi up` takes it over.
+// CreateDisk creates the disk, with the size of the volume. `pulumi destroy` keeps the
+// disk, and the next `pulumi up` uses it again.
 type CreateDisk struct {
-	// Type is the type of the disk. A regional disk cannot be hyperdisk-balanced. It
-	// cannot be changed later.
+	// Type is the type of the disk. A regional disk cannot be hyperdisk-balanced. You
+	// cannot change it later.
 	Type string `json:"type,omitempty" default:"pd-balanced" enum:"pd-standard,pd-balanced,pd-ssd,hyperdisk-balanced"`
-	// KMSKey encrypts the disk: a key of Cloud KMS in the region of the disk, or
-	// global. The stack grants Compute Engine its use. Default: Google's own key. It
-	// cannot be changed later.
+	// KMSKey is the Cloud KMS key that encrypts the disk, in the region of the disk or
+	// global. The stack grants Compute Engine the use of the key. Default: a key that
+	// Google manages. You cannot change it later.
 	KMSKey string `json:"kmsKey,omitempty"`
-	// DeleteWithStack has `pulumi destroy` delete the disk with all checkpoints on
-	// it. It repeats the name of the disk. Default: the disk is kept.
+	// DeleteWithStack makes `pulumi destroy` delete the disk with all checkpoints on it.
+	// The value is the name of the disk. Default: the disk is kept.
 	DeleteWithStack string `json:"deleteWithStack,omitempty"`
 }
 

@@ -6,28 +6,30 @@ import (
 	"persia/config/check"
 )
 
-// Volume is a checkpoint volume: a PersistentVolume and the claim that binds to it,
-// in the namespace of the jobs. It has exactly one source.
+// Volume is a checkpoint volume: a PersistentVolume and the claim that binds to it, in
+// the namespace of the jobs. It has exactly one source.
 type Volume struct {
-	// Name is the name of the PersistentVolume. Renaming a volume moves no data: what
-	// the stack creates is known by the name of the bucket, instance or disk.
+	// Name is the name of the PersistentVolume. Renaming a volume does not move data: the
+	// stack identifies the storage that it creates by the name of the bucket, instance,
+	// or disk.
 	Name string `json:"name"`
-	// Claim is the name of the PersistentVolumeClaim. Default: the name of the volume with "-claim".
+	// Claim is the name of the PersistentVolumeClaim. Default: the name of the volume
+	// with "-claim" appended.
 	Claim string `json:"claim,omitempty"`
-	// Size is the capacity of the volume, a quantity like 10Gi, and what the claim
-	// asks for. It can grow. Storage that the stack creates never shrinks.
+	// Size is the capacity of the volume and the request of the claim, a quantity like
+	// 10Gi. You can increase it. Storage that the stack creates cannot shrink.
 	Size string `json:"size" form:"quantity"`
-	// AccessModes are how nodes may mount the volume. Default: ReadWriteOnce for
-	// block devices and for directories of one node, and ReadWriteMany for what many
-	// nodes share.
+	// AccessModes are the ways in which nodes can mount the volume. Default:
+	// ReadWriteOnce for block devices and for directories of one node, and ReadWriteMany
+	// for storage that many nodes share.
 	AccessModes []corev1.PersistentVolumeAccessMode `json:"accessModes,omitempty" enum:"ReadWriteOnce,ReadOnlyMany,ReadWriteMany"`
-	// ReclaimPolicy is what becomes of the storage when the claim is deleted, as
-	// `pulumi destroy` does: Retain keeps it, and Delete has the CSI driver delete it
-	// with all checkpoints.
+	// ReclaimPolicy determines what happens to the storage when the claim is deleted, for
+	// example by `pulumi destroy`. Retain keeps it. With Delete, the CSI driver deletes
+	// it with all checkpoints.
 	ReclaimPolicy corev1.PersistentVolumeReclaimPolicy `json:"reclaimPolicy,omitempty" default:"Retain" enum:"Retain,Delete"`
-	// MountOptions are passed on to the driver.
+	// MountOptions are passed to the driver.
 	MountOptions []string `json:"mountOptions,omitempty"`
-	// Labels are Kubernetes labels of the volume and of the claim.
+	// Labels are Kubernetes labels for the volume and the claim.
 	Labels map[string]string `json:"labels,omitempty"`
 
 	Sources `json:",inline"`
