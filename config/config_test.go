@@ -254,7 +254,7 @@ func TestStackFiles(t *testing.T) {
 	require.NotEmpty(t, files)
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			_, err := config.Load(stacktest.Getter(t, stacktest.Parse(t, read(t, file))), nil)
+			_, err := config.Load(stacktest.Parse(t, read(t, file)).Decrypted().Get, nil)
 			assert.NoError(t, err)
 		})
 	}

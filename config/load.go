@@ -25,7 +25,7 @@ var keys = []key{
 	{projectKey, func(s *Stack) any { return &s.Project }, ""},
 	{clusterKey, func(s *Stack) any { return &s.Cluster },
 		"write an object with name, region and zones"},
-	{machineTypesKey, func(s *Stack) any { return &s.MachineTypes }, ""},
+	{MachineTypesKey, func(s *Stack) any { return &s.MachineTypes }, ""},
 	{nodePoolsKey, func(s *Stack) any { return &s.NodePools },
 		"write the list of node pools, or [] for none"},
 	{nvidiaDriverKey, func(s *Stack) any { return &s.NVIDIADriver }, ""},
@@ -37,17 +37,22 @@ var keys = []key{
 	{pedlKey, func(s *Stack) any { return &s.PEDL }, ""},
 }
 
+// Namespace is that of the keys: the name of the project in Pulumi.yaml.
+const Namespace = "persia"
+
+// MachineTypesKey is the key of the machine types that a stack file describes.
+const MachineTypesKey = Namespace + ":machineTypes"
+
 const (
-	projectKey      = "persia:project"
-	clusterKey      = "persia:cluster"
-	machineTypesKey = "persia:machineTypes"
-	nodePoolsKey    = "persia:nodePools"
-	nvidiaDriverKey = "persia:nvidiaDriver"
-	storageKey      = "persia:storage"
-	natsKey         = "persia:nats"
-	imagesKey       = "persia:images"
-	jobsKey         = "persia:jobs"
-	pedlKey         = "persia:pedl"
+	projectKey      = Namespace + ":project"
+	clusterKey      = Namespace + ":cluster"
+	nodePoolsKey    = Namespace + ":nodePools"
+	nvidiaDriverKey = Namespace + ":nvidiaDriver"
+	storageKey      = Namespace + ":storage"
+	natsKey         = Namespace + ":nats"
+	imagesKey       = Namespace + ":images"
+	jobsKey         = Namespace + ":jobs"
+	pedlKey         = Namespace + ":pedl"
 )
 
 // Keys are the keys of a stack file that [Load] reads, each with its namespace.

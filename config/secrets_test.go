@@ -1,59 +1,29 @@
 package config
 
 import (
+	"strings"
 	"testing"
 	"testing/fstest"
 
-	"encoding/json"
+	"persia/config/stackfile"
+
 	"github.com/stretchr/testify/assert"
-	"sigs.k8s.io/yaml"
+	"github.com/stretchr/testify/require"
 )
 
 // source is a stack file that Pulumi has read: what is encrypted is handed out in plain
 // text, and its key is known to hold a secret.
 type source struct {
-	values  map[string]any
+	values  stackfile.Values
 	secrets map[string]bool
 }
 
 func (source) Project() string { return "persia" }
 func (source) Stack() string   { return "dev" }
 
-func (s source) GetConfig(key string) (string, bool) {
-	value, ok := s.values[key]
-	if text, isText := value.(string); isText {
-		return text, true
-	}
-	text, _ := json.Marshal(value)
-	return string(text), ok
-}
+func (s source) GetConfig(key string) (string, bool) { return s.values.Get(key) }
 
 func (s source) IsConfigSecret(key string) bool { return s.secrets[key] }
-
-// opened is a value as Pulumi hands it out, and whether there is a secret in it.
-func opened(value any) (any, bool) {
-	secret := false
-	switch inner := value.(type) {
-	case map[string]any:
-		if text, ok := inner["secure"]; ok {
-			return text, true
-		}
-		all := map[string]any{}
-		for name, element := range inner {
-			opened, sealed := opened(element)
-			all[name], secret = opened, secret || sealed
-		}
-		return all, secret
-	case []any:
-		all := make([]any, len(inner))
-		for i, element := range inner {
-			opened, sealed := opened(element)
-			all[i], secret = opened, secret || sealed
-		}
-		return all, secret
-	}
-	return value, false
-}
 
 func TestCheckSecrets(t *testing.T) {
 	const plain = "is in plain text; choose another"
@@ -91,21 +61,14 @@ func TestCheckSecrets(t *testing.T) {
 		"empty text for a secret": {file: "persia:nats: {users: [{name: a, password: ''}]}"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var file map[string]any
-			assert.NoError(t, yaml.Unmarshal([]byte(test.file), &file))
-			s, files := source{map[string]any{}, map[string]bool{}}, fstest.MapFS{}
-			for key, value := range file {
-				if key == "nats" {
-					key = natsKey
-				}
-				s.values[key], s.secrets[key] = opened(value)
-			}
+			text := "config:\n  " + strings.ReplaceAll(test.file, "\n", "\n  ")
+			file, err := stackfile.Parse([]byte(text), Namespace)
+			require.NoError(t, err)
+			s, files := source{file.Config.Decrypted(), file.Config.Secrets()}, fstest.MapFS{}
 			if !test.elsewhere {
-				text, err := yaml.Marshal(map[string]any{"config": file})
-				assert.NoError(t, err)
-				files["Pulumi.dev.yaml"] = &fstest.MapFile{Data: text}
+				files["Pulumi.dev.yaml"] = &fstest.MapFile{Data: []byte(text)}
 			}
-			err := CheckSecrets(s, files)
+			err = CheckSecrets(s, files)
 			if test.want == nil {
 				assert.NoError(t, err)
 				return

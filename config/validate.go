@@ -22,7 +22,7 @@ func (v *validator) validate() {
 		v.stack.Cluster.Check(v.Problems, field.NewPath(clusterKey), v.stack.addresses())
 		v.systemPool()
 	}
-	v.stack.MachineTypes.CheckAll(v.Problems, field.NewPath(machineTypesKey))
+	v.stack.MachineTypes.CheckAll(v.Problems, field.NewPath(MachineTypesKey))
 	pools := field.NewPath(nodePoolsKey)
 	place := v.stack.poolPlace()
 	place.Unknown = !v.Decoded(field.NewPath(clusterKey))

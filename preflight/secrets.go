@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+
+	"persia/config/stackfile"
 )
 
 // secretsCheck says what opens the secrets. That all are there and encrypted is a
@@ -14,10 +16,10 @@ func (p *preflight) secretsCheck() Check {
 	const name = "secrets"
 	detail := fmt.Sprintf("%s in %s", values(p.file.encrypted), p.file.name)
 	switch {
-	case p.file.SecretsProvider != "":
-		provider, _, _ := strings.Cut(p.file.SecretsProvider, "://")
+	case p.file.Setting(stackfile.SecretsProvider) != "":
+		provider, _, _ := strings.Cut(p.file.Setting(stackfile.SecretsProvider), "://")
 		return ok(name, detail+", which "+provider+" opens")
-	case p.file.EncryptionSalt != "":
+	case p.file.Setting(stackfile.EncryptionSalt) != "":
 		return passphraseCheck(name, detail+", which a passphrase opens")
 	default:
 		return ok(name, detail)

@@ -1,34 +1,27 @@
 package preflight
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
-
-	"sigs.k8s.io/yaml"
 
 	"persia/config"
 	clusterconfig "persia/config/cluster"
+	"persia/config/stackfile"
 )
 
 // standIn stands in the place of each encrypted value, which only its owner's key
 // opens.
 const standIn = "encrypted"
 
-// stackFile is a stack file as Pulumi has written it.
+// stackFile is a stack file as Pulumi has written it, with the stand-in in the place of
+// each encrypted value.
 type stackFile struct {
+	stackfile.File
 	dir, stack, name string
-
-	Config          map[string]any `json:"config"`
-	SecretsProvider string         `json:"secretsprovider"`
-	EncryptionSalt  string         `json:"encryptionsalt"`
-	// Environment is what Pulumi ESC adds, which is not opened here.
-	Environment any `json:"environment"`
 
 	// encrypted is the number of its encrypted values, and secrets are the keys that
 	// they are in.
@@ -40,18 +33,20 @@ type stackFile struct {
 }
 
 func readStackFile(dir, stack string) (*stackFile, error) {
-	f := &stackFile{dir: dir, stack: stack, name: "Pulumi." + stack + ".yaml"}
-	text, err := os.ReadFile(filepath.Join(dir, f.name))
+	f := &stackFile{dir: dir, stack: stack, name: stackfile.Name(stack)}
+	var err error
+	f.File, err = stackfile.Read(os.DirFS(dir), f.name, config.Namespace)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("there is no stack %q: %w; %s", stack, err, otherStacks(dir))
 	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w; mend it, since Pulumi cannot read it either", err)
 	}
-	if err := yaml.Unmarshal(text, f); err != nil {
-		return nil, fmt.Errorf("%s: %w; mend it, since Pulumi cannot read it either", f.name, err)
-	}
-	f.unseal()
+	f.secrets = f.Config.Secrets()
+	f.Config = f.Config.Open(func([]any, string) string {
+		f.encrypted++
+		return standIn
+	})
 	return f, nil
 }
 
@@ -69,16 +64,6 @@ func otherStacks(dir string) string {
 	return "there are " + strings.Join(names, ", ")
 }
 
-// unseal puts the stand-in where values are encrypted.
-func (f *stackFile) unseal() {
-	f.secrets = map[string]bool{}
-	for key, value := range f.Config {
-		before := f.encrypted
-		f.Config[key] = f.unsealed(value)
-		f.secrets[key] = f.encrypted > before
-	}
-}
-
 // leaveOutTLS leaves out certificates with the stand-in in the place of their keys,
 // which would be refused.
 func (f *stackFile) leaveOutTLS() {
@@ -94,24 +79,6 @@ func (f *stackFile) leaveOutTLS() {
 	}
 }
 
-func (f *stackFile) unsealed(value any) any {
-	switch value := value.(type) {
-	case map[string]any:
-		if _, secure := value["secure"]; secure && len(value) == 1 {
-			f.encrypted++
-			return standIn
-		}
-		for key, element := range value {
-			value[key] = f.unsealed(element)
-		}
-	case []any:
-		for i, element := range value {
-			value[i] = f.unsealed(element)
-		}
-	}
-	return value
-}
-
 // load reads the stack as the program does.
 func (f *stackFile) load() (*config.Stack, error) {
 	exposed := config.CheckSecrets(f, os.DirFS(f.dir))
@@ -120,7 +87,7 @@ func (f *stackFile) load() (*config.Stack, error) {
 	if err == nil {
 		err = exposed
 	}
-	if err != nil && f.Environment != nil {
+	if err != nil && f.Settings[stackfile.Environment] != nil {
 		return nil, fmt.Errorf("%s: %w\nits environment may have more: the preflight does not open it, and `pulumi preview` does", f.name, err)
 	}
 	if err != nil {
@@ -130,7 +97,7 @@ func (f *stackFile) load() (*config.Stack, error) {
 }
 
 // Project is the namespace of the keys.
-func (f *stackFile) Project() string { return "persia" }
+func (f *stackFile) Project() string { return config.Namespace }
 
 // Stack is the stack's name.
 func (f *stackFile) Stack() string { return f.stack }
@@ -138,23 +105,15 @@ func (f *stackFile) Stack() string { return f.stack }
 // IsConfigSecret reports whether there are encrypted values in a key.
 func (f *stackFile) IsConfigSecret(key string) bool { return f.secrets[key] }
 
-// GetConfig is the value of a key as Pulumi hands it to the program: text as it is, and
-// anything else as JSON.
-func (f *stackFile) GetConfig(key string) (string, bool) {
-	value, written := f.Config[key]
-	if text, isText := value.(string); isText || !written {
-		return text, written
-	}
-	text, err := json.Marshal(value)
-	return string(text), err == nil
-}
+// GetConfig is the value of a key as Pulumi hands it to the program.
+func (f *stackFile) GetConfig(key string) (string, bool) { return f.Config.Get(key) }
 
 // stackChecks are those of the stack file itself.
 func (p *preflight) stackChecks() []Check {
 	const name = "stack file"
 	plan := p.stack.Plan()
 	checks := []Check{ok(name, fmt.Sprintf("%s is valid: %d nodes hold its %d pods", p.file.name, plan.Nodes, plan.Pods))}
-	for _, key := range p.file.unread() {
+	for _, key := range p.file.Config.Unread(config.Namespace, config.Keys()) {
 		checks = append(checks, warning(name, key+" is in the file, and the program does not read it",
 			"remove it; what stands inside of a key is set with `pulumi config set --path`"))
 	}
@@ -169,19 +128,6 @@ func (p *preflight) stackChecks() []Check {
 		checks = append(checks, controlPlaneCheck(p.stack.Cluster))
 	}
 	return checks
-}
-
-// unread are the keys in the program's namespace that it does not know. The program
-// itself cannot see them.
-func (f *stackFile) unread() []string {
-	var keys []string
-	for key := range f.Config {
-		if strings.HasPrefix(key, "persia:") && !slices.Contains(config.Keys(), key) {
-			keys = append(keys, key)
-		}
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // controlPlaneCheck says who reaches the control plane, which `up` must.

@@ -1,8 +1,8 @@
 package sandbox
 
 import (
+	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,16 +11,15 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/auto"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"golang.org/x/sync/errgroup"
-	"sigs.k8s.io/yaml"
 
+	"persia/config"
 	"persia/config/nodepool"
+	"persia/config/stackfile"
 	"persia/sandbox/gcp/nodepools"
 	"persia/stack"
 )
 
 const projectFile = "Pulumi.yaml"
-
-func stackFile(stack string) string { return "Pulumi." + stack + ".yaml" }
 
 // source is where a stack comes from. Nothing is written there.
 type source struct {
@@ -31,7 +30,7 @@ type source struct {
 }
 
 // file is the path of the stack file.
-func (s source) file() string { return filepath.Join(s.stacks, stackFile(s.stack)) }
+func (s source) file() string { return filepath.Join(s.stacks, stackfile.Name(s.stack)) }
 
 // project is the folder that Pulumi works in.
 type project struct {
@@ -61,63 +60,51 @@ func (s source) copyTo(dir string) (project, error) {
 // place. It keeps the salt that Pulumi has added to the last copy: it belongs to this
 // sandbox's passphrase.
 func (s source) writeStackFile(dir string) (auto.ConfigMap, error) {
-	const saltKey = "encryptionsalt"
-	settings, err := readYAML(s.file())
+	file, err := s.read()
 	if err != nil {
 		return nil, err
 	}
-	last, err := readYAML(filepath.Join(dir, stackFile(s.stack)))
+	last, err := stackfile.Read(os.DirFS(dir), stackfile.Name(s.stack), config.Namespace)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	// How the stack's owner encrypts it says nothing here.
-	for _, key := range []string{saltKey, "secretsprovider", "encryptedkey"} {
-		delete(settings, key)
+	for _, setting := range []string{stackfile.EncryptionSalt, stackfile.SecretsProvider, stackfile.EncryptedKey} {
+		delete(file.Settings, setting)
 	}
-	config, _ := settings["config"].(map[string]any)
-	secrets := takeSecrets(config)
-	if salt, ok := last[saltKey]; ok {
-		settings[saltKey] = salt
+	if salt := last.Setting(stackfile.EncryptionSalt); salt != "" {
+		file.Settings[stackfile.EncryptionSalt] = salt
 	}
-	text, err := yaml.Marshal(settings)
+	var secrets auto.ConfigMap
+	file.Config, secrets = takeSecrets(file.Config)
+	text, err := file.Text()
 	if err != nil {
 		return nil, err
 	}
-	return secrets, renameio.WriteFile(filepath.Join(dir, stackFile(s.stack)), text, 0o600)
+	return secrets, renameio.WriteFile(filepath.Join(dir, stackfile.Name(s.stack)), text, 0o600)
+}
+
+func (s source) read() (stackfile.File, error) {
+	return stackfile.Read(os.DirFS(s.stacks), stackfile.Name(s.stack), config.Namespace)
 }
 
 // machines are the machine types that the stack file describes. What is wrong with
 // the description is the program's to say.
 func (s source) machines() (nodepools.Machines, error) {
-	text, err := os.ReadFile(s.file())
+	file, err := s.read()
 	if err != nil {
 		return nil, err
 	}
-	var file struct {
-		Config struct {
-			MachineTypes map[string]nodepool.MachineType `json:"persia:machineTypes"`
-		} `json:"config"`
-	}
-	if err := yaml.Unmarshal(text, &file); err != nil {
+	text, _ := file.Config.Get(config.MachineTypesKey)
+	var described map[string]nodepool.MachineType
+	if err := json.Unmarshal([]byte(text), &described); err != nil {
 		return nil, nil
 	}
 	machines := nodepools.Machines{}
-	for name, described := range file.Config.MachineTypes {
-		machines[name] = described.Machine(name)
+	for name, machine := range described {
+		machines[name] = machine.Machine(name)
 	}
 	return machines, nil
-}
-
-func readYAML(path string) (map[string]any, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	var values map[string]any
-	if err := yaml.Unmarshal(text, &values); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return values, nil
 }
 
 // program is the program itself, where Pulumi would start it: beside the user's

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"persia/config/stackfile"
+
 	"github.com/pulumi/pulumi/sdk/v3/go/auto"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -28,11 +30,11 @@ func TestStackFileKeepsSalt(t *testing.T) {
 	_, err = s.writeStackFile(dir)
 	require.NoError(t, err)
 
-	copied, err := readYAML(filepath.Join(dir, "Pulumi.dev.yaml"))
+	copied, err := (source{stacks: dir, stack: "dev"}).read()
 	require.NoError(t, err)
-	assert.Equal(t, map[string]any{
-		"encryptionsalt": "v1:salt",
-		"config":         map[string]any{"persia:project": "second"},
+	assert.Equal(t, stackfile.File{
+		Settings: map[string]any{"encryptionsalt": "v1:salt"},
+		Config:   stackfile.Values{"persia:project": "second"},
 	}, copied)
 }
 
@@ -88,11 +90,12 @@ config:
 	secrets, err := s.writeStackFile(dir)
 	require.NoError(t, err)
 	assert.Equal(t, auto.ConfigMap{"persia:nats.users[0].password": {Value: standIn("v1:abc"), Secret: true}}, secrets)
-	copied, err := readYAML(filepath.Join(dir, "Pulumi.dev.yaml"))
+	copied, err := (source{stacks: dir, stack: "dev"}).read()
 	require.NoError(t, err)
-	assert.Equal(t, map[string]any{"config": map[string]any{"persia:nats": map[string]any{
+	assert.Empty(t, copied.Settings)
+	assert.Equal(t, stackfile.Values{"persia:nats": map[string]any{
 		"size": 1.0, "users": []any{map[string]any{"name": "persia", "password": ""}},
-	}}}, copied)
+	}}, copied.Config)
 }
 
 // TestStacksHaveAFolder: stack files are beside Pulumi.yaml, or in another folder.

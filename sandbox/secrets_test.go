@@ -3,6 +3,8 @@ package sandbox
 import (
 	"testing"
 
+	"persia/config/stackfile"
+
 	"github.com/pulumi/pulumi/sdk/v3/go/auto"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -12,26 +14,26 @@ import (
 // TestTakeSecrets: what is encrypted stays a secret in the sandbox's copy, and what is
 // not stays as it is.
 func TestTakeSecrets(t *testing.T) {
-	var config map[string]any
-	require.NoError(t, yaml.Unmarshal([]byte(`
-persia:nats: {size: 1, users: [{name: a, password: {secure: "v1:abc:def"}}, {name: b, password: plain}]}
-persia:pedl: {registry: {password: {secure: your-password}}}
-token: {secure: AAABAO}
-`), &config))
-	secrets := takeSecrets(config)
+	file, err := stackfile.Parse([]byte(`config:
+  persia:nats: {size: 1, users: [{name: a, password: {secure: "v1:abc:def"}}, {name: b, password: plain}]}
+  persia:pedl: {registry: {password: {secure: your-password}}}
+  token: {secure: AAABAO}
+`), "persia")
+	require.NoError(t, err)
+	left, secrets := takeSecrets(file.Config)
 	first := secrets["persia:nats.users[0].password"]
 	assert.Regexp(t, "^sandbox-[0-9a-f]{12}$", first.Value)
 	assert.Equal(t, auto.ConfigMap{
 		"persia:nats.users[0].password": {Value: first.Value, Secret: true},
 		"persia:pedl.registry.password": {Value: "your-password", Secret: true},
-		"token":                         {Value: standIn("AAABAO"), Secret: true},
+		"persia:token":                  {Value: standIn("AAABAO"), Secret: true},
 	}, secrets)
 	assert.NotEqual(t, first.Value, standIn("v1:abc:other"), "another secret is a change")
-	text, err := yaml.Marshal(config)
+	text, err := yaml.Marshal(left)
 	require.NoError(t, err)
 	assert.YAMLEq(t, `
 persia:nats: {size: 1, users: [{name: a, password: ""}, {name: b, password: plain}]}
 persia:pedl: {registry: {password: ""}}
-token: ""
+persia:token: ""
 `, string(text))
 }

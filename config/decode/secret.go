@@ -3,9 +3,12 @@ package decode
 import (
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/config/check"
 )
 
 // Secret is a text that must not be printed. string(secret) reveals it, for the
@@ -132,4 +135,31 @@ func childOf(path *field.Path, object reflect.Type, name string) *field.Path {
 		return path.Key(name)
 	}
 	return path.Child(name)
+}
+
+// envValue is the path of an environment variable's value.
+var envValue = regexp.MustCompile(`\.env\[\d+\]\.value$`)
+
+// Report refuses what is found in the value of a key: secrets that are not Pulumi's, and
+// Pulumi's secrets that would not stay secret. isSecret tells whether Pulumi holds
+// anything in the value for a secret.
+func (f *Found) Report(p *check.Problems, key *field.Path, isSecret bool) {
+	plain := f.Plain
+	if !isSecret {
+		plain = append(plain, f.Sealed...)
+	}
+	for _, path := range plain {
+		p.Forbidden(path, "is in plain text; choose another, as this one is known by now, and give it with pulumi config set --secret --path '%s'", path)
+	}
+	const exposed = "is a secret of Pulumi's, and would be in plain text in the cluster and in Pulumi's state; "
+	for _, path := range f.Exposed {
+		if envValue.MatchString(path.String()) {
+			p.Forbidden(path, exposed+"put it into a Kubernetes Secret, and name that in valueFrom.secretKeyRef")
+			continue
+		}
+		p.Forbidden(path, exposed+"write it without --secret, or leave it out")
+	}
+	if isSecret && len(f.Sealed)+len(f.Plain)+len(f.Exposed) == 0 {
+		p.Forbidden(key, "has a secret in it, which would be in plain text in the cluster and in Pulumi's state; write what is no password or key without --secret, and name a Kubernetes Secret in valueFrom.secretKeyRef of an environment variable")
+	}
 }

@@ -10,8 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
-	"sigs.k8s.io/yaml"
-
 	"persia/config"
 	"persia/internal/stacktest"
 )
@@ -182,13 +180,7 @@ func TestSpellings(t *testing.T) {
 
 // TestSpelledInline: the older names are understood in the stack file too.
 func TestSpelledInline(t *testing.T) {
-	var file struct {
-		Config struct {
-			Jobs []map[string]any `json:"persia:jobs"`
-		} `json:"config"`
-	}
-	require.NoError(t, yaml.Unmarshal([]byte(stacktest.Base), &file))
-	job := file.Config.Jobs[0]
+	job := stacktest.Parse(t, stacktest.Base)["persia:jobs"].([]any)[0].(map[string]any)
 	job["trainer"] = job["nnWorker"]
 	delete(job, "nnWorker")
 	s, err := stacktest.Load(t, edits{"persia:jobs": []any{job}})

@@ -2,67 +2,83 @@
 package stackfile
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
-	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
-
-	"persia/config/check"
 )
 
 // Name is the name of the file of a stack.
 func Name(stack string) string { return "Pulumi." + stack + ".yaml" }
 
-// Values are the values of a stack's file by their keys, each with its namespace, which
-// Pulumi takes from the project where none is written. Encrypted texts stand there as
-// {secure: …}. There are no values if there is no such file, or if it cannot be read:
-// Pulumi may have been told of another one by --config-file.
-func Values(files fs.FS, project, stack string) map[string]any {
-	text, err := fs.ReadFile(files, Name(stack))
+// The settings of a stack file that say how it is encrypted.
+const (
+	SecretsProvider = "secretsprovider"
+	EncryptionSalt  = "encryptionsalt"
+	EncryptedKey    = "encryptedkey"
+)
+
+// Environment is the setting that names the environments of Pulumi ESC, which add to the
+// values.
+const Environment = "environment"
+
+const configuration = "config"
+
+// File is a stack file.
+type File struct {
+	// Config are its values. Each key has its namespace, which Pulumi takes from the
+	// project where none is written.
+	Config Values
+	// Settings is what else is in the file.
+	Settings map[string]any
+}
+
+// Read reads the stack file at a path. The project is the one that the stack is of.
+func Read(files fs.FS, path, project string) (File, error) {
+	text, err := fs.ReadFile(files, path)
 	if err != nil {
-		return nil
+		return File{}, err
 	}
-	var file struct {
-		Config map[string]any `json:"config"`
+	file, err := Parse(text, project)
+	if err != nil {
+		return File{}, fmt.Errorf("%s: %w", path, err)
 	}
-	if yaml.Unmarshal(text, &file) != nil {
-		return nil
+	return file, nil
+}
+
+// Parse reads the text of a stack file.
+func Parse(text []byte, project string) (File, error) {
+	file := File{Config: Values{}}
+	if err := yaml.Unmarshal(text, &file.Settings); err != nil {
+		return File{}, err
 	}
-	values := map[string]any{}
-	for key, value := range file.Config {
+	written, isObject := file.Settings[configuration].(map[string]any)
+	if !isObject && file.Settings[configuration] != nil {
+		return File{}, errors.New(configuration + ": write the keys of the stack and their values below it")
+	}
+	delete(file.Settings, configuration)
+	for key, value := range written {
 		if !strings.Contains(key, ":") {
 			key = project + ":" + key
 		}
-		values[key] = value
+		file.Config[key] = value
 	}
-	return values
+	return file, nil
 }
 
-// Keys are the sorted keys of [Values].
-func Keys(files fs.FS, project, stack string) []string {
-	return slices.Sorted(maps.Keys(Values(files, project, stack)))
+// Text is the file as Pulumi reads it.
+func (f File) Text() ([]byte, error) {
+	all := map[string]any{configuration: f.Config}
+	for name, value := range f.Settings {
+		all[name] = value
+	}
+	return yaml.Marshal(all)
 }
 
-// CheckKeys refuses keys of a stack's file that are in the namespace of the project
-// and that no program reads: an optional key that is misspelt would otherwise be
-// missed by nobody.
-func CheckKeys(files fs.FS, project, stack string, known []string) error {
-	var unknown []string
-	for _, key := range Keys(files, project, stack) {
-		if !strings.HasPrefix(key, project+":") || slices.Contains(known, key) {
-			continue
-		}
-		if near := check.Nearest(key, known); len(near) > 0 {
-			unknown = append(unknown, fmt.Sprintf("%s: unknown key; did you mean %s?", key, check.Or(near)))
-			continue
-		}
-		unknown = append(unknown, fmt.Sprintf("%s: unknown key; remove it, as the keys are %s", key, check.And(known)))
-	}
-	if unknown == nil {
-		return nil
-	}
-	return fmt.Errorf("%s has keys that nothing reads:\n%s", Name(stack), strings.Join(unknown, "\n"))
+// Setting is a setting that is a text, or "".
+func (f File) Setting(name string) string {
+	text, _ := f.Settings[name].(string)
+	return text
 }

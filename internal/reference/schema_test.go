@@ -1,7 +1,6 @@
 package reference
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,9 +11,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"sigs.k8s.io/yaml"
 
 	"persia/config"
+	"persia/config/stackfile"
 	"persia/internal/schematest"
 )
 
@@ -161,26 +160,13 @@ func stacks(t *testing.T) []stack {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
 		require.NoError(t, schematest.Read(t, root).Check(t, text), file)
-		var written struct {
-			Config map[string]any `json:"config"`
-		}
-		require.NoError(t, yaml.Unmarshal(text, &written))
-		loaded, err := load(written.Config)
+		written, err := stackfile.Parse(text, config.Namespace)
+		require.NoError(t, err, file)
+		loaded, err := config.Load(written.Config.Get, nil)
 		require.NoError(t, err, file)
 		found[i] = stack{written.Config, loaded}
 	}
 	return found
-}
-
-func load(written map[string]any) (*config.Stack, error) {
-	return config.Load(func(key string) (string, bool) {
-		value, ok := written[key]
-		if text, isText := value.(string); isText {
-			return text, true
-		}
-		text, _ := json.Marshal(value)
-		return string(text), ok
-	}, nil)
 }
 
 // instance is an object of a stack, as it is written and as it was completed.
@@ -292,7 +278,7 @@ func TestRequiredFieldsAreRequired(t *testing.T) {
 					continue
 				}
 				delete(object.written, name)
-				_, err := load(s.written)
+				_, err := config.Load(stackfile.Values(s.written).Get, nil)
 				assert.Error(t, err, "%s without %s", object.section.Path, name)
 				assert.Error(t, schema.CheckConfig(t, s.written), "%s without %s", object.section.Path, name)
 				object.written[name] = value

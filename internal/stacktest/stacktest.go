@@ -4,7 +4,6 @@
 package stacktest
 
 import (
-	"encoding/json"
 	"maps"
 	"os"
 	"path/filepath"
@@ -16,9 +15,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"sigs.k8s.io/yaml"
 
 	"persia/config"
+	"persia/config/stackfile"
 	"persia/internal/schematest"
 )
 
@@ -162,11 +161,10 @@ func File(t testing.TB, changes Edits) func(string) (string, bool) {
 			delete(keys, key)
 		}
 	}
-	get := Getter(t, keys)
-	if _, err := config.Load(get, nil); err == nil {
+	if _, err := config.Load(keys.Get, nil); err == nil {
 		assert.NoError(t, schematest.Read(t, Root(t)).CheckConfig(t, keys), "%s", schematest.File)
 	}
-	return get
+	return keys.Get
 }
 
 // Root is the root of the repository, above the folder that tests run in.
@@ -185,27 +183,11 @@ func Root(t testing.TB) string {
 }
 
 // Parse reads the keys of a stack file.
-func Parse(t testing.TB, text string) map[string]any {
+func Parse(t testing.TB, text string) stackfile.Values {
 	t.Helper()
-	var file struct {
-		Config map[string]any `json:"config"`
-	}
-	require.NoError(t, yaml.Unmarshal([]byte(text), &file))
+	file, err := stackfile.Parse([]byte(text), config.Namespace)
+	require.NoError(t, err)
 	return file.Config
-}
-
-// Getter hands out a stack file as Pulumi does: a string as it is, anything
-// else as JSON.
-func Getter(t testing.TB, keys map[string]any) func(string) (string, bool) {
-	return func(key string) (string, bool) {
-		value, ok := keys[key]
-		if s, isString := value.(string); isString {
-			return s, true
-		}
-		text, err := json.Marshal(value)
-		require.NoError(t, err)
-		return string(text), ok
-	}
 }
 
 var pathElement = regexp.MustCompile(`[^.\[\]]+`)

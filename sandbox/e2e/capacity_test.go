@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -13,9 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
 
 	"persia/capacity"
+	"persia/config"
+	"persia/config/stackfile"
 )
 
 // TestCapacity brings made-up stacks up, whose pools have just the nodes that the
@@ -191,13 +191,9 @@ func (c cluster) assertTight(plan capacity.PoolPlan) {
 func (c cluster) assertNodeLess(t *testing.T, stack string) {
 	t.Helper()
 	c.t = t
-	text, err := os.ReadFile(filepath.Join(repository, "Pulumi."+stack+".yaml"))
+	file, err := stackfile.Read(os.DirFS(repository), stackfile.Name(stack), config.Namespace)
 	require.NoError(t, err)
-	var file struct {
-		Config object `json:"config"`
-	}
-	require.NoError(t, yaml.Unmarshal(text, &file))
-	loaded, err := load(file.Config)
+	loaded, err := load(object(file.Config))
 	require.NoError(t, err)
 	for _, plan := range loaded.Plan().Pools {
 		p, all := scheduledPool{c, plan.Name}, int(plan.Used.Pods)

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"encoding/json"
 	"maps"
 	"os"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 
 	"persia/capacity"
 	"persia/config"
+	"persia/config/stackfile"
 )
 
 type object = map[string]any
@@ -108,11 +108,5 @@ func stackText(t testing.TB, project string, stack madeUp) object {
 
 // load reads a configuration as the program does.
 func load(configuration object) (*config.Stack, error) {
-	return config.Load(func(key string) (string, bool) {
-		if text, ok := configuration[key].(string); ok {
-			return text, true
-		}
-		text, err := json.Marshal(configuration[key])
-		return string(text), err == nil
-	}, os.DirFS(repository))
+	return config.Load(stackfile.Values(configuration).Get, os.DirFS(repository))
 }

@@ -7,11 +7,13 @@ import (
 	"testing"
 	"time"
 
+	"persia/config"
+	"persia/config/stackfile"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
 )
 
 // TestManifests brings PersiaJobs up from files that know nothing of the stack:
@@ -126,17 +128,12 @@ func manifestProject(t *testing.T, stack string, manifests ...string) string {
 // rewriteStack changes the configuration of a stack file.
 func rewriteStack(t *testing.T, project, stack string, change func(object)) {
 	t.Helper()
-	path := filepath.Join(project, "Pulumi."+stack+".yaml")
-	text, err := os.ReadFile(path)
+	file, err := stackfile.Read(os.DirFS(project), stackfile.Name(stack), config.Namespace)
 	require.NoError(t, err)
-	var file struct {
-		Config object `json:"config"`
-	}
-	require.NoError(t, yaml.Unmarshal(text, &file))
-	change(file.Config)
-	text, err = yaml.Marshal(file)
+	change(object(file.Config))
+	text, err := file.Text()
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(path, text, 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(project, stackfile.Name(stack)), text, 0o600))
 }
 
 // rolePods are the replicas of a job's roles.

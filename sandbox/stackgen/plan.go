@@ -9,6 +9,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"persia/config/stackfile"
 	"persia/internal/mockcloud"
 	"persia/stack"
 )
@@ -17,10 +18,6 @@ import (
 // Pulumi, and what it registers is kept instead of created. The directory is that of
 // the project.
 func Objects(s Stack, directory string) ([]*unstructured.Unstructured, error) {
-	texts, err := s.Config()
-	if err != nil {
-		return nil, err
-	}
 	r := &recorder{urns: map[string]bool{}}
 	var secrets []string
 	for key, value := range s {
@@ -28,9 +25,9 @@ func Objects(s Stack, directory string) ([]*unstructured.Unstructured, error) {
 			secrets = append(secrets, key)
 		}
 	}
-	err = pulumi.RunErr(stack.Deploy, func(info *pulumi.RunInfo) {
+	err := pulumi.RunErr(stack.Deploy, func(info *pulumi.RunInfo) {
 		info.Project, info.Stack, info.RootDirectory = "persia", "generated", directory
-		info.Config, info.ConfigSecretKeys, info.Mocks = texts, secrets, r
+		info.Config, info.ConfigSecretKeys, info.Mocks = stackfile.Values(s).Texts(), secrets, r
 	})
 	return r.objects, err
 }

@@ -2,16 +2,14 @@ package stackgen
 
 import (
 	"embed"
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
 	"slices"
 
-	"sigs.k8s.io/yaml"
-
 	"persia/config"
+	"persia/config/stackfile"
 )
 
 // Stack are the keys of a stack file that the program reads, with their values.
@@ -51,72 +49,24 @@ func ReadStacks(files fs.FS, pattern string) (map[string]Stack, error) {
 	}
 	stacks := map[string]Stack{}
 	for _, path := range paths {
-		text, err := fs.ReadFile(files, path)
+		file, err := stackfile.Read(files, path, config.Namespace)
 		if err != nil {
 			return nil, fmt.Errorf("stack file: %w", err)
 		}
-		var file struct {
-			Config map[string]any `json:"config"`
-		}
-		if err := yaml.Unmarshal(text, &file); err != nil {
-			return nil, fmt.Errorf("stack file %s: %w", path, err)
-		}
-		stacks[path] = Stack(decrypted(file.Config).(map[string]any))
+		stacks[path] = Stack(file.Config.Decrypted())
 	}
 	return stacks, nil
 }
 
-func decrypted(value any) any {
-	switch value := value.(type) {
-	case map[string]any:
-		if secret, ok := value["secure"]; ok {
-			return secret
-		}
-		for name, inner := range value {
-			value[name] = decrypted(inner)
-		}
-	case []any:
-		for i, inner := range value {
-			value[i] = decrypted(inner)
-		}
-	}
-	return value
-}
-
-// Config are the keys as Pulumi hands them to the program: a text as it is, and
-// anything else as JSON.
-func (s Stack) Config() (map[string]string, error) {
-	texts := map[string]string{}
-	for key, value := range s {
-		if text, ok := value.(string); ok {
-			texts[key] = text
-			continue
-		}
-		text, err := json.Marshal(value)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", key, err)
-		}
-		texts[key] = string(text)
-	}
-	return texts, nil
-}
-
 // Check is the program's own verdict. The files are those of the project.
 func (s Stack) Check(files fs.FS) error {
-	texts, err := s.Config()
-	if err != nil {
-		return err
-	}
-	_, err = config.Load(func(key string) (string, bool) {
-		text, ok := texts[key]
-		return text, ok
-	}, files)
+	_, err := config.Load(stackfile.Values(s).Get, files)
 	return err
 }
 
 // String is the stack file.
 func (s Stack) String() string {
-	text, err := yaml.Marshal(map[string]any{"config": map[string]any(s)})
+	text, err := stackfile.File{Config: stackfile.Values(s)}.Text()
 	if err != nil {
 		return err.Error()
 	}
