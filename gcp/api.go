@@ -39,5 +39,11 @@ var MonitoringComponents = []string{
 	"SYSTEM_COMPONENTS", "STORAGE", "HPA", "POD", "DAEMONSET", "DEPLOYMENT", "STATEFULSET", "CADVISOR", "KUBELET", "DCGM",
 }
 
+// LoggingComponents are the parts of GKE whose logs can be kept, in the order of the
+// enumeration (GKE API, LoggingComponentConfig).
+var LoggingComponents = []string{
+	"SYSTEM_COMPONENTS", "WORKLOADS", "APISERVER", "SCHEDULER", "CONTROLLER_MANAGER",
+}
+
 // WorkloadPool is the pool of the identities of a project's pods.
 func WorkloadPool(project string) string { return project + ".svc.id.goog" }

@@ -86,6 +86,14 @@ var clusterSettings = []struct {
 	{setting: "network.controlPlane", value: "172.16.1.0/28", inputs: map[string]input{
 		"privateClusterConfig.masterIpv4CidrBlock": {"172.16.0.0/28", "172.16.1.0/28"},
 	}},
+	{setting: "network.flowLogs", value: true, of: subnetworkType, inputs: map[string]input{
+		"logConfig": {nil, map[string]any{
+			"aggregationInterval": "INTERVAL_5_SEC", "flowSampling": 0.5, "metadata": "INCLUDE_ALL_METADATA", "filterExpr": "true",
+		}},
+	}},
+	{setting: "network.intranodeVisibility", value: true, inputs: map[string]input{
+		"enableIntranodeVisibility": {false, true},
+	}},
 	{setting: "dataplaneV2", value: false, inputs: map[string]input{
 		"datapathProvider": {"ADVANCED_DATAPATH", "LEGACY_DATAPATH"},
 	}},
@@ -144,6 +152,12 @@ var clusterSettings = []struct {
 	}},
 	{setting: "imageStreaming", value: false, of: nodePoolType, name: "-nats", inputs: map[string]input{
 		"nodeConfig.gcfsConfig.enabled": {true, nil},
+	}},
+	{setting: "logging.components", value: []any{"APISERVER", "SYSTEM_COMPONENTS"}, inputs: map[string]input{
+		"loggingConfig.enableComponents": {
+			[]any{"SYSTEM_COMPONENTS", "WORKLOADS", "APISERVER", "SCHEDULER", "CONTROLLER_MANAGER"},
+			[]any{"SYSTEM_COMPONENTS", "APISERVER"},
+		},
 	}},
 	{setting: "monitoring.components", value: []any{"DCGM", "HPA", "SYSTEM_COMPONENTS"}, inputs: map[string]input{
 		"monitoringConfig.enableComponents": {

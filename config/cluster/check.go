@@ -32,7 +32,8 @@ func (c *Cluster) Check(p *check.Problems, path *field.Path, needs Needs) {
 	checkPublicNodes(p, path, c)
 	checkNodeRoles(p, path.Child("nodeRoles"), c.NodeRoles)
 	c.checkEncryption(p, path.Child("encryption"))
-	checkMonitoring(p, path.Child("monitoring", "components"), c.Monitoring.Components)
+	checkComponents(p, path.Child("logging", "components"), c.Logging.Components, gcp.LoggingComponents)
+	checkComponents(p, path.Child("monitoring", "components"), c.Monitoring.Components, gcp.MonitoringComponents)
 	checkBackup(p, path.Child("backup"), c.Backup)
 	c.checkAuthorizedNetworks(p, path.Child("authorizedNetworks"))
 	c.checkNetwork(p, path.Child("network"), needs)
@@ -99,15 +100,17 @@ func (c *Cluster) checkEncryption(p *check.Problems, path *field.Path) {
 	check.KMSKey(p, path.Child("bootDisks"), e.BootDisks, "Compute Engine", c.Region, c.Region, "global")
 }
 
-func checkMonitoring(p *check.Problems, path *field.Path, components []string) {
+// checkComponents checks the parts of GKE that are observed. The first of those that
+// there are is the one that GKE wants beside any other.
+func checkComponents(p *check.Problems, path *field.Path, components, known []string) {
 	valid := p.Decoded(path)
 	for _, component := range components {
-		valid = valid && slices.Contains(gcp.MonitoringComponents, component)
+		valid = valid && slices.Contains(known, component)
 	}
 	check.Unique(components, func(i, _ int) {
 		p.Duplicate(path.Index(i), components[i], "write each component once")
 	})
-	if system := gcp.MonitoringComponents[0]; valid && len(components) > 0 && !slices.Contains(components, system) {
+	if system := known[0]; valid && len(components) > 0 && !slices.Contains(components, system) {
 		p.Required(path, "write %s too, which GKE wants beside any other, or [] for none", system)
 	}
 }

@@ -63,6 +63,7 @@ type Cluster struct {
 	// on nodes with Container-Optimized OS. A change replaces the node pools.
 	ImageStreaming bool       `json:"imageStreaming,omitempty" default:"true"`
 	CSIDrivers     CSIDrivers `json:"csiDrivers,omitempty"`
+	Logging        Logging    `json:"logging,omitempty"`
 	Monitoring     Monitoring `json:"monitoring,omitempty"`
 	// CostManagement breaks the bill down by namespace and label.
 	CostManagement bool   `json:"costManagement,omitempty" default:"true"`
@@ -131,6 +132,15 @@ type CSIDrivers struct {
 	Filestore bool `json:"filestore,omitempty" default:"true"`
 	// GCSFuse is the driver for Cloud Storage buckets. gcsFuse volumes require it.
 	GCSFuse bool `json:"gcsFuse,omitempty" default:"true"`
+}
+
+// Logging is what GKE writes to Cloud Logging.
+type Logging struct {
+	// Components are the parts of GKE whose logs Cloud Logging keeps. Default: all of
+	// SYSTEM_COMPONENTS; WORKLOADS, which are the pods of the stack; and APISERVER,
+	// SCHEDULER and CONTROLLER_MANAGER, which are the control plane. Every other
+	// component requires SYSTEM_COMPONENTS; [] disables all.
+	Components []string `json:"components,omitempty" default:"SYSTEM_COMPONENTS,WORKLOADS,APISERVER,SCHEDULER,CONTROLLER_MANAGER" enum:"SYSTEM_COMPONENTS,WORKLOADS,APISERVER,SCHEDULER,CONTROLLER_MANAGER"`
 }
 
 // Monitoring is what GKE writes to Cloud Monitoring.

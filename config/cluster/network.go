@@ -21,8 +21,8 @@ type AuthorizedNetwork struct {
 	CIDR string `json:"cidr"`
 }
 
-// Network holds the address ranges of the cluster's own network, in CIDR
-// notation. They must not overlap.
+// Network describes the cluster's own network: its address ranges, in CIDR notation,
+// which must not overlap, and which traffic can be seen.
 type Network struct {
 	// Nodes is the subnetwork's primary range: an address a node. Default
 	// 10.0.0.0/20, for 4092 nodes, or larger where the pools have more.
@@ -36,6 +36,13 @@ type Network struct {
 	// ControlPlane is the control plane's own /28, which it has with private nodes
 	// only. Default 172.16.0.0/28.
 	ControlPlane string `json:"controlPlane,omitempty"`
+	// FlowLogs writes a sample of the connections of all nodes to Cloud Logging. You
+	// pay for them by volume.
+	FlowLogs bool `json:"flowLogs,omitempty"`
+	// IntranodeVisibility has pods of the same node reach each other through the
+	// network, so that flow logs and firewall rules apply to them. It takes bandwidth
+	// of the node, and a change restarts the network components of all nodes.
+	IntranodeVisibility bool `json:"intranodeVisibility,omitempty"`
 }
 
 // Needs is how many addresses the nodes of all pools need at their maximum.

@@ -157,7 +157,8 @@ func newControlPlane(ctx *pulumi.Context, name string, args Args, network *netwo
 		DnsConfig:                      dns(cluster),
 		// GKE turns it on by itself from 1.36 on. Unsaid, it would be taken for turned
 		// off, which replaces the cluster.
-		EnableL4IlbSubsetting: pulumi.Bool(true),
+		EnableL4IlbSubsetting:     pulumi.Bool(true),
+		EnableIntranodeVisibility: pulumi.Bool(cluster.Network.IntranodeVisibility),
 
 		// A Service with an external address of its choosing could take the traffic of
 		// another (CVE-2020-8554).
@@ -172,6 +173,7 @@ func newControlPlane(ctx *pulumi.Context, name string, args Args, network *netwo
 		ClusterAutoscaling: autoscalingProfile(cluster),
 		AddonsConfig:       addons(cluster),
 
+		LoggingConfig:        loggingConfig(cluster.Logging),
 		MonitoringConfig:     monitoringConfig(cluster.Monitoring),
 		CostManagementConfig: container.ClusterCostManagementConfigArgs{Enabled: pulumi.Bool(cluster.CostManagement)},
 	},

@@ -11,16 +11,25 @@ import (
 	"persia/gcp"
 )
 
-// monitoringConfig names the components in the order in which GKE answers them: to
-// the provider they are a list, and another order would be a change in every plan.
+// monitoringConfig is what goes to Cloud Monitoring.
 func monitoringConfig(monitoring clusterconfig.Monitoring) container.ClusterMonitoringConfigArgs {
-	components := slices.SortedFunc(slices.Values(monitoring.Components), func(a, b string) int {
-		return cmp.Compare(slices.Index(gcp.MonitoringComponents, a), slices.Index(gcp.MonitoringComponents, b))
-	})
 	return container.ClusterMonitoringConfigArgs{
-		EnableComponents: pulumi.ToStringArray(components),
+		EnableComponents: components(monitoring.Components, gcp.MonitoringComponents),
 		ManagedPrometheus: container.ClusterMonitoringConfigManagedPrometheusArgs{
 			Enabled: pulumi.Bool(monitoring.ManagedPrometheus),
 		},
 	}
+}
+
+// loggingConfig is what goes to Cloud Logging.
+func loggingConfig(logging clusterconfig.Logging) container.ClusterLoggingConfigArgs {
+	return container.ClusterLoggingConfigArgs{EnableComponents: components(logging.Components, gcp.LoggingComponents)}
+}
+
+// components are parts of GKE in the order in which GKE answers them: to the provider
+// they are a list, and another order would be a change in every plan.
+func components(chosen, order []string) pulumi.StringArray {
+	return pulumi.ToStringArray(slices.SortedFunc(slices.Values(chosen), func(a, b string) int {
+		return cmp.Compare(slices.Index(order, a), slices.Index(order, b))
+	}))
 }

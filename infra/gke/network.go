@@ -70,6 +70,7 @@ func newSubnetwork(ctx *pulumi.Context, name string, args Args, vpc *compute.Net
 			{RangeName: pulumi.String(podRange), IpCidrRange: pulumi.String(ranges.Pods)},
 			{RangeName: pulumi.String(serviceRange), IpCidrRange: pulumi.String(ranges.Services)},
 		},
+		FlowLogs: ranges.FlowLogs,
 	}, child)
 }
 

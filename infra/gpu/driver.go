@@ -65,6 +65,9 @@ func installer(driver nodepool.NVIDIADriver) *appsv1.DaemonSet {
 	pod.Affinity = unmanagedGPUNodes()
 	pod.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
 	pod.Containers = []corev1.Container{{Name: "pause", Image: pauseImage}}
+	// Whoever takes over a privileged pod gets no token of kube-system with it.
+	noToken := false
+	pod.AutomountServiceAccountToken = &noToken
 	return &appsv1.DaemonSet{
 		// GKE refuses the priority class system-node-critical elsewhere.
 		ObjectMeta: kube.Meta(metav1.NamespaceSystem, installerName, labels),

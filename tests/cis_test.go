@@ -1,0 +1,330 @@
+package tests
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+)
+
+// cisSet holds in the plan of a stack each item of the CIS benchmark for GKE that
+// docs/security.md calls set.
+var cisSet = map[string]func(cisPlan){
+	"4.1.1": func(p cisPlan) { p.binds(func(role string) bool { return role != "cluster-admin" }, anyone) },
+	"4.1.2": func(p cisPlan) {
+		p.allows("ClusterRole", func(r rbacv1.PolicyRule) bool { return !slices.Contains(r.Resources, "secrets") })
+	},
+	"4.1.3":  func(p cisPlan) { p.allows("", noWildcard) },
+	"4.1.4":  cisPlan.accounts,
+	"4.1.5":  cisPlan.accounts,
+	"4.1.6":  cisPlan.noSystemGroups,
+	"4.1.7":  func(p cisPlan) { p.allows("", noEscalation) },
+	"4.1.8":  cisPlan.noSystemGroups,
+	"4.1.9":  cisPlan.noSystemGroups,
+	"4.1.10": cisPlan.noSystemGroups,
+	"4.2.1":  cisPlan.podSecurity,
+	"4.3.1":  func(p cisPlan) { p.cluster("datapathProvider", "ADVANCED_DATAPATH") },
+	"4.3.2":  cisPlan.networkPolicies,
+	"4.6.1":  cisPlan.namespaces,
+	"4.6.2":  cisPlan.seccomp,
+	"4.6.4":  cisPlan.namespaces,
+	"5.1.3":  cisPlan.nodeRoles,
+	"5.2.1": func(p cisPlan) {
+		p.cluster("nodeConfig.serviceAccount", p.name+"-nodes@my-project.iam.gserviceaccount.com")
+		p.pools("nodeConfig.serviceAccount", p.name+"-nodes@my-project.iam.gserviceaccount.com")
+	},
+	"5.2.2": func(p cisPlan) { p.cluster("workloadIdentityConfig.workloadPool", "my-project.svc.id.goog") },
+	"5.4.1": func(p cisPlan) {
+		p.pools("nodeConfig.workloadMetadataConfig.mode", "GKE_METADATA")
+		p.pools(`nodeConfig.metadata["disable-legacy-endpoints"]`, "true")
+	},
+	"5.5.1": func(p cisPlan) { p.poolsBut(installsDriver, "nodeConfig.imageType", "COS_CONTAINERD") },
+	"5.5.2": func(p cisPlan) { p.pools("management.autoRepair", true) },
+	"5.5.3": func(p cisPlan) { p.pools("management.autoUpgrade", true) },
+	"5.5.4": func(p cisPlan) { p.cluster("releaseChannel.channel", "REGULAR") },
+	"5.5.5": func(p cisPlan) { p.cluster("enableShieldedNodes", true) },
+	"5.5.6": func(p cisPlan) { p.pools("nodeConfig.shieldedInstanceConfig.enableIntegrityMonitoring", true) },
+	"5.5.7": func(p cisPlan) {
+		p.poolsBut(installsDriver, "nodeConfig.shieldedInstanceConfig.enableSecureBoot", true)
+	},
+	"5.6.2": func(p cisPlan) { p.cluster("ipAllocationPolicy.clusterSecondaryRangeName", "pods") },
+	"5.6.3": func(p cisPlan) {
+		p.cluster("masterAuthorizedNetworksConfig.cidrBlocks", []any{})
+		p.cluster("masterAuthorizedNetworksConfig.gcpPublicCidrsAccessEnabled", false)
+	},
+	"5.6.5": func(p cisPlan) { p.cluster("privateClusterConfig.enablePrivateNodes", true) },
+	"5.6.6": func(p cisPlan) { assert.Empty(p, p.some("gcp:compute/firewall:Firewall")) },
+	"5.7.1": func(p cisPlan) {
+		p.cluster("loggingConfig.enableComponents", []any{"SYSTEM_COMPONENTS", "WORKLOADS", "APISERVER", "SCHEDULER", "CONTROLLER_MANAGER"})
+		assert.Contains(p, at(p.T, p.one(p.T, clusterType, p.name), "monitoringConfig.enableComponents"), "SYSTEM_COMPONENTS")
+	},
+	"5.8.3":  func(p cisPlan) { assert.Nil(p, found(p.T, p.one(p.T, clusterType, p.name), "enableLegacyAbac")) },
+	"5.10.2": func(p cisPlan) { assert.Nil(p, found(p.T, p.one(p.T, clusterType, p.name), "enableKubernetesAlpha")) },
+	"5.10.4": func(p cisPlan) { p.cluster("binaryAuthorization.evaluationMode", "PROJECT_SINGLETON_POLICY_ENFORCE") },
+	"5.10.5": func(p cisPlan) { p.cluster("securityPostureConfig.mode", "BASIC") },
+	"external addresses of Services": func(p cisPlan) {
+		p.cluster("serviceExternalIpsConfig.enabled", false)
+	},
+}
+
+// cisByGoogle holds in what GKE has answered for a new cluster each item that
+// docs/security.md leaves to GKE.
+var cisByGoogle = map[string]func(t *testing.T, cluster map[string]any){
+	"3.2.4": func(t *testing.T, cluster map[string]any) {
+		for _, pool := range cluster["nodePools"].([]any) {
+			assert.Equal(t, false, cisField(pool, "config", "kubeletConfig", "insecureKubeletReadonlyPortEnabled"))
+		}
+		assert.Equal(t, false, cisField(cluster, "nodePoolAutoConfig", "nodeKubeletConfig", "insecureKubeletReadonlyPortEnabled"))
+	},
+	"5.8.1": func(t *testing.T, cluster map[string]any) {
+		assert.NotNil(t, cisField(cluster, "masterAuth"))
+		assert.Nil(t, cisField(cluster, "masterAuth", "clientCertificate"))
+		assert.NotEqual(t, true, cisField(cluster, "masterAuth", "clientCertificateConfig", "issueClientCertificate"))
+	},
+	"5.10.1": func(t *testing.T, cluster map[string]any) {
+		assert.Contains(t, []any{nil, true}, cisField(cluster, "addonsConfig", "kubernetesDashboard", "disabled"))
+	},
+}
+
+// TestCIS holds the table of the CIS benchmark for GKE in docs/security.md: each item
+// that is set is in the plan of each cluster, each that GKE sets is in the answer
+// recorded of it, and no other item is said to be either.
+func TestCIS(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "docs", "security.md"))
+	require.NoError(t, err)
+	states := map[string]string{}
+	for _, row := range regexp.MustCompile(`(?m)^\| (\d+\.[\d., –-]*\d|[a-z][^|]*Services) [^|]*\| (set|yours|GKE|not applicable) \|`).FindAllStringSubmatch(string(text), -1) {
+		for item := range strings.SplitSeq(row[1], ", ") {
+			require.NotContains(t, states, item)
+			states[item] = row[2]
+		}
+	}
+	for item, state := range states {
+		assert.Equal(t, state == "set", cisSet[item] != nil, "%s is %s", item, state)
+		assert.Equal(t, state == "GKE", cisByGoogle[item] != nil, "%s is %s", item, state)
+	}
+	for item, hold := range cisSet {
+		assert.Equal(t, "set", states[item], item)
+		t.Run(item, func(t *testing.T) {
+			hold(cisPlan{t, deployStack(t, "dev"), "persia-dev"})
+			hold(cisPlan{t, prodWith(t, func(map[string]any) {}), "persia-prod"})
+		})
+	}
+	answer := recordedCluster(t)
+	for item, hold := range cisByGoogle {
+		assert.Equal(t, "GKE", states[item], item)
+		t.Run(item, func(t *testing.T) { hold(t, answer) })
+	}
+}
+
+// recordedCluster is a cluster as GKE has answered it.
+func recordedCluster(t *testing.T) map[string]any {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, "sandbox", "gcp", "google", "answers.json"))
+	require.NoError(t, err)
+	var answers struct {
+		Resources map[string]struct {
+			Origin string         `json:"origin"`
+			Get    map[string]any `json:"get"`
+		} `json:"resources"`
+	}
+	require.NoError(t, json.Unmarshal(text, &answers))
+	cluster := answers.Resources["container.cluster.regional"]
+	require.Equal(t, "real", cluster.Origin)
+	return cluster.Get
+}
+
+// cisField is a field at a path of names, or nil.
+func cisField(of any, path ...string) any {
+	for _, name := range path {
+		object, _ := of.(map[string]any)
+		of = object[name]
+	}
+	return of
+}
+
+// cisPlan is the plan of a stack with a cluster of its own.
+type cisPlan struct {
+	*testing.T
+	*recorder
+	name string
+}
+
+func (p cisPlan) cluster(path string, want any) {
+	p.Helper()
+	assert.Equal(p, want, at(p.T, p.one(p.T, clusterType, p.name), path), "%s: %s", p.name, path)
+}
+
+func (p cisPlan) pools(path string, want any) {
+	p.Helper()
+	p.poolsBut(func(registration, *testing.T) bool { return false }, path, want)
+}
+
+func (p cisPlan) poolsBut(excepted func(registration, *testing.T) bool, path string, want any) {
+	p.Helper()
+	for _, pool := range p.all(p.T, nodePoolType) {
+		if !excepted(pool, p.T) {
+			assert.Equal(p, want, at(p.T, pool, path), "%s: %s", pool.urn, path)
+		}
+	}
+}
+
+// installsDriver reports whether a DaemonSet installs the driver of the GPUs of a pool,
+// which is made for Ubuntu and not signed.
+func installsDriver(pool registration, t *testing.T) bool {
+	return found(t, pool, "nodeConfig.guestAccelerators[0].gpuDriverInstallationConfig.gpuDriverVersion") == "INSTALLATION_DISABLED"
+}
+
+func (p cisPlan) nodeRoles() {
+	var roles []any
+	for _, grant := range p.all(p.T, iamMemberType) {
+		roles = append(roles, at(p.T, grant, "role"))
+	}
+	assert.ElementsMatch(p, []any{"roles/container.defaultNodeServiceAccount", "roles/artifactregistry.reader"}, roles)
+}
+
+// objects decodes all objects of a kind.
+func objects[T any](p cisPlan, kind string) []T {
+	p.Helper()
+	var decoded []T
+	for _, registration := range p.registrations {
+		if strings.HasPrefix(registration.TypeToken, "kubernetes:") && strings.HasSuffix(registration.TypeToken, ":"+kind) {
+			decoded = append(decoded, object[T](p.T, registration))
+		}
+	}
+	require.NotEmpty(p, decoded, kind)
+	return decoded
+}
+
+// allows checks the rules of the roles of a kind, or of both kinds.
+func (p cisPlan) allows(kind string, good func(rbacv1.PolicyRule) bool) {
+	p.Helper()
+	var rules []rbacv1.PolicyRule
+	for _, role := range objects[rbacv1.ClusterRole](p, "ClusterRole") {
+		rules = append(rules, role.Rules...)
+	}
+	if kind == "" {
+		for _, role := range objects[rbacv1.Role](p, "Role") {
+			rules = append(rules, role.Rules...)
+		}
+	}
+	for _, rule := range rules {
+		assert.True(p, good(rule), "%s: %v", p.name, rule)
+	}
+}
+
+func noWildcard(rule rbacv1.PolicyRule) bool {
+	return !slices.Contains(slices.Concat(rule.APIGroups, rule.Resources, rule.Verbs), "*")
+}
+
+func noEscalation(rule rbacv1.PolicyRule) bool {
+	return !slices.ContainsFunc(rule.Verbs, func(verb string) bool { return slices.Contains([]string{"bind", "impersonate", "escalate"}, verb) })
+}
+
+// binds checks the roles and subjects of all bindings.
+func (p cisPlan) binds(role func(string) bool, subject func(rbacv1.Subject) bool) {
+	p.Helper()
+	check := func(ref rbacv1.RoleRef, subjects []rbacv1.Subject) {
+		assert.True(p, role(ref.Name), "%s: %s", p.name, ref.Name)
+		for _, s := range subjects {
+			assert.True(p, subject(s), "%s: %v", p.name, s)
+		}
+	}
+	for _, binding := range objects[rbacv1.ClusterRoleBinding](p, "ClusterRoleBinding") {
+		check(binding.RoleRef, binding.Subjects)
+	}
+	for _, binding := range objects[rbacv1.RoleBinding](p, "RoleBinding") {
+		check(binding.RoleRef, binding.Subjects)
+	}
+}
+
+func anyone(rbacv1.Subject) bool { return true }
+
+func (p cisPlan) noSystemGroups() {
+	p.binds(func(string) bool { return true }, func(s rbacv1.Subject) bool {
+		return s.Kind == rbacv1.ServiceAccountKind && s.Name != "default"
+	})
+}
+
+// podSecurity: kube-system, where the driver is, is GKE's.
+func (p cisPlan) podSecurity() {
+	for _, namespace := range objects[corev1.Namespace](p, "Namespace") {
+		assert.Contains(p, []string{"baseline", "restricted"}, namespace.Labels["pod-security.kubernetes.io/enforce"], namespace.Name)
+	}
+}
+
+// networkPolicies: each namespace has a policy for all of its pods.
+func (p cisPlan) networkPolicies() {
+	closed := map[string]bool{}
+	for _, policy := range objects[networkingv1.NetworkPolicy](p, "NetworkPolicy") {
+		if len(policy.Spec.PodSelector.MatchLabels)+len(policy.Spec.PodSelector.MatchExpressions) == 0 {
+			closed[policy.Namespace] = true
+		}
+	}
+	for _, namespace := range objects[corev1.Namespace](p, "Namespace") {
+		assert.True(p, closed[namespace.Name], namespace.Name)
+	}
+}
+
+// namespaces: what has one is in one of the stack's, and the driver in kube-system.
+func (p cisPlan) namespaces() {
+	for _, registration := range p.registrations {
+		if namespace, ok := lookup(p.T, registration, "metadata.namespace"); ok {
+			assert.Contains(p, []any{"persia", "nats-io", "kube-system"}, namespace, registration.urn)
+		}
+	}
+}
+
+// podSpecs are those of all workloads.
+func (p cisPlan) podSpecs() map[string]corev1.PodSpec {
+	specs := map[string]corev1.PodSpec{}
+	for _, registration := range p.registrations {
+		for _, kind := range []string{"StatefulSet", "Deployment", "DaemonSet", "Job"} {
+			if !strings.HasPrefix(registration.TypeToken, "kubernetes:") || !strings.HasSuffix(registration.TypeToken, ":"+kind) {
+				continue
+			}
+			text, err := json.Marshal(at(p.T, registration, "spec.template.spec"))
+			require.NoError(p, err)
+			var spec corev1.PodSpec
+			require.NoError(p, json.Unmarshal(text, &spec))
+			specs[registration.urn] = spec
+		}
+	}
+	require.NotEmpty(p, specs)
+	return specs
+}
+
+// accounts: who has a token has an account of its own, and only the NATS operator has
+// one.
+func (p cisPlan) accounts() {
+	for urn, spec := range p.podSpecs() {
+		if strings.HasSuffix(urn, "::nats-operator") {
+			assert.Equal(p, "nats-operator", spec.ServiceAccountName)
+			continue
+		}
+		if assert.NotNil(p, spec.AutomountServiceAccountToken, urn) {
+			assert.False(p, *spec.AutomountServiceAccountToken, urn)
+		}
+	}
+}
+
+// seccomp: containers that are not privileged have the profile of their runtime.
+func (p cisPlan) seccomp() {
+	for urn, spec := range p.podSpecs() {
+		if strings.HasSuffix(urn, "::nvidia-driver") {
+			continue
+		}
+		if assert.NotNil(p, spec.SecurityContext, urn) && assert.NotNil(p, spec.SecurityContext.SeccompProfile, urn) {
+			assert.Equal(p, corev1.SeccompProfileTypeRuntimeDefault, spec.SecurityContext.SeccompProfile.Type, urn)
+		}
+	}
+}
