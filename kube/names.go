@@ -5,9 +5,15 @@ import (
 	"encoding/hex"
 	"strings"
 
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
+
+// StackName is the whole name of a stack: its organization, project and own name.
+func StackName(ctx *pulumi.Context) string {
+	return strings.Join([]string{ctx.Organization(), ctx.Project(), ctx.Stack()}, "/")
+}
 
 // LabelName joins parts with hyphens to the name of an object that must fit a
 // label: a service's, or that of whatever makes pods. A longer one is cut and ends

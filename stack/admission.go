@@ -5,6 +5,7 @@ import (
 
 	"persia/config"
 	"persia/infra/admission"
+	"persia/kube"
 	"persia/workload/nats"
 	"persia/workload/pedl"
 	"persia/workload/persia"
@@ -16,6 +17,7 @@ func newPolicies(ctx *pulumi.Context, cfg *config.Stack, inCluster pulumi.Resour
 	jobs := []string{persia.NamespaceName, nats.Namespace, operator.Namespace}
 	data := []string{persia.NamespaceName, pedl.NamespaceName}
 	return admission.NewPolicies(ctx, "persia", admission.Args{
+		Stack:           kube.StackName(ctx),
 		Namespaces:      append(jobs, pedl.NamespaceName, pedl.AgentNamespaceName),
 		ImageNamespaces: jobs,
 		Images:          imagesOf(cfg),

@@ -2,6 +2,7 @@ package stack
 
 import (
 	"cmp"
+	"errors"
 	"io/fs"
 	"os"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"persia/config"
 	clusterconfig "persia/config/cluster"
 	"persia/config/stackfile"
+	"persia/infra/existing"
 	"persia/infra/gke"
 	"persia/infra/gpu"
 	"persia/kube"
@@ -40,6 +42,9 @@ func Deploy(ctx *pulumi.Context) error {
 		if err := ctx.Log.Warn(warning, nil); err != nil {
 			return err
 		}
+	}
+	if err := checkExisting(ctx, cfg); err != nil {
+		return err
 	}
 	data, err := findStorage(ctx, cfg)
 	if err != nil {
@@ -117,6 +122,19 @@ func newCluster(ctx *pulumi.Context, cfg *config.Stack, data *storedData) (*gke.
 		AdoptNetwork: data.hasNetwork(cfg),
 		Keys:         data.keys,
 	})
+}
+
+// checkExisting refuses an existing cluster that cannot hold the stack. What it does not
+// say is only worth a warning: the provider reports why the cluster does not answer.
+func checkExisting(ctx *pulumi.Context, cfg *config.Stack) error {
+	if cfg.Cluster.Existing == nil {
+		return nil
+	}
+	err := existing.Check(ctx.Context(), cfg.Cluster, kube.StackName(ctx))
+	if errors.Is(err, existing.ErrUnknown) {
+		return ctx.Log.Warn(err.Error(), nil)
+	}
+	return err
 }
 
 // hasManagedPrometheus reports whether the cluster has Managed Service for Prometheus.

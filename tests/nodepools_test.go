@@ -17,7 +17,10 @@ var ignoredOfPools = []string{"initialNodeCount", "nodeConfig.kubeletConfig", "n
 
 func TestNodePools(t *testing.T) {
 	prod := deployStack(t, "prod")
-	surge := settings{"strategy": "SURGE", "maxSurge": 1.0, "maxUnavailable": 0.0}
+	surging := func(nodes float64) settings {
+		return settings{"strategy": "SURGE", "maxSurge": nodes, "maxUnavailable": 0.0}
+	}
+	surge := surging(1)
 	scarce := settings{"strategy": "SURGE", "maxSurge": 0.0, "maxUnavailable": 1.0}
 	cases := map[string]struct {
 		machine    string
@@ -29,8 +32,8 @@ func TestNodePools(t *testing.T) {
 		"system":            {"e2-standard-4", 3, true, true, surge},
 		"trainers":          {"a2-highgpu-8g", 8, false, false, scarce}, // the driver is of Ubuntu's installer
 		"dataloaders":       {"n2-highmem-32", 13, true, true, surge},
-		"embedding-workers": {"c2-standard-30", 100, true, true, surge},
-		"embedding-ps":      {"m2-ultramem-416", 30, true, true, surge},
+		"embedding-workers": {"c2-standard-30", 100, true, true, surging(5)},
+		"embedding-ps":      {"m2-ultramem-416", 30, true, true, surging(2)},
 		"nats":              {"n2-highmem-32", 9, true, true, surge},
 	}
 	require.Len(t, prod.all(t, nodePoolType), len(cases))

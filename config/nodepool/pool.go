@@ -118,14 +118,15 @@ type Upgrade struct {
 	// Strategy is SURGE, which upgrades node by node, or BLUE_GREEN, which needs every
 	// node twice.
 	Strategy string `json:"strategy,omitempty" default:"SURGE" enum:"SURGE,BLUE_GREEN"`
-	// MaxSurge is the number of additional nodes during a SURGE upgrade. Default 1, but 0
-	// for GPU pools and reservations, whose machines are scarce.
+	// MaxSurge is the number of additional nodes during a SURGE upgrade. Default 1 for
+	// every 20 nodes of the pool, but 0 for GPU pools and reservations, whose machines
+	// are scarce.
 	MaxSurge *int `json:"maxSurge,omitempty"`
 	// MaxUnavailable is the number of nodes that may be unavailable during a SURGE
-	// upgrade. Default 0, or 1 if MaxSurge is 0.
+	// upgrade. Default 0, or 1 for every 20 nodes of the pool if MaxSurge is 0.
 	MaxUnavailable *int `json:"maxUnavailable,omitempty"`
 	// BatchNodes is the number of nodes that a BLUE_GREEN upgrade drains at once.
-	// Default 1.
+	// Default 1 for every 20 nodes of the pool.
 	BatchNodes int `json:"batchNodes,omitempty"`
 	// SoakSeconds is how long a BLUE_GREEN upgrade keeps the old nodes. Default 3600.
 	SoakSeconds int `json:"soakSeconds,omitempty"`

@@ -274,7 +274,7 @@ func TestDefaultsOfNodePools(t *testing.T) {
 	assert.False(t, *load(with(spareGPUs(nil), edits{"persia:nvidiaDriver.installer": "cos-daemonset"})).SecureBoot)
 	assert.True(t, *load(spare(nil)).SecureBoot, "beside GPU pools whose driver is not signed")
 
-	zero, one, two := 0, 1, 2
+	zero, one, two, six, twenty := 0, 1, 2, 6, 20
 	for name, c := range map[string]struct {
 		stack edits
 		want  nodepool.Upgrade
@@ -282,6 +282,9 @@ func TestDefaultsOfNodePools(t *testing.T) {
 		"machines that are there": {spare(nil), nodepool.Upgrade{Strategy: "SURGE", MaxSurge: &one, MaxUnavailable: &zero}},
 		"GPUs":                    {spareGPUs(nil), nodepool.Upgrade{Strategy: "SURGE", MaxSurge: &zero, MaxUnavailable: &one}},
 		"reserved machines":       {spare(edits{"reservation": "r"}), nodepool.Upgrade{Strategy: "SURGE", MaxSurge: &zero, MaxUnavailable: &one}},
+		"a hundred nodes":         {spare(edits{"nodes": 102}), nodepool.Upgrade{Strategy: "SURGE", MaxSurge: &six, MaxUnavailable: &zero}},
+		"a hundred nodes of GPUs": {spareGPUs(edits{"nodes": nil, "autoscaling": edits{"minNodes": 0, "maxNodes": 102}}), nodepool.Upgrade{Strategy: "SURGE", MaxSurge: &zero, MaxUnavailable: &six}},
+		"thousands of nodes":      {spare(edits{"nodes": 900}), nodepool.Upgrade{Strategy: "SURGE", MaxSurge: &twenty, MaxUnavailable: &zero}},
 		"surge given":             {spareGPUs(edits{"upgrade": edits{"maxSurge": 2}}), nodepool.Upgrade{Strategy: "SURGE", MaxSurge: &two, MaxUnavailable: &zero}},
 		"blue-green":              {spare(edits{"upgrade": blueGreenUpgrade}), nodepool.Upgrade{Strategy: "BLUE_GREEN", BatchNodes: 1, SoakSeconds: 3600}},
 	} {

@@ -65,7 +65,7 @@ func (p *Pool) Resolve(cluster Cluster, driver NVIDIADriver, machines Machines) 
 	if p.SecureBoot == nil {
 		p.SecureBoot = new(p.GPU == nil || driver.Installer == InstallerManaged)
 	}
-	p.Upgrade.resolve(p.GPU != nil || p.Reservation != "")
+	p.Upgrade.resolve(p.MostNodes(), p.GPU != nil || p.Reservation != "")
 }
 
 // resolveGPU completes the GPUs with those that the machine type comes with.
@@ -89,33 +89,6 @@ func (p *Pool) locationPolicy() string {
 		return "ANY"
 	}
 	return "BALANCED"
-}
-
-// resolve completes the settings of the strategy, and leaves out those of the other.
-// Machines that are scarce are not taken twice.
-func (u *Upgrade) resolve(scarce bool) {
-	switch u.Strategy {
-	case surge:
-		if u.MaxSurge == nil {
-			u.MaxSurge = new(1)
-			if scarce {
-				u.MaxSurge = new(0)
-			}
-		}
-		if u.MaxUnavailable == nil {
-			u.MaxUnavailable = new(0)
-			if *u.MaxSurge == 0 {
-				u.MaxUnavailable = new(1)
-			}
-		}
-	case blueGreen:
-		if u.BatchNodes == 0 {
-			u.BatchNodes = 1
-		}
-		if u.SoakSeconds == 0 {
-			u.SoakSeconds = 3600
-		}
-	}
 }
 
 // Resolve completes the version of the driver.

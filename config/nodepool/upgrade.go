@@ -19,6 +19,47 @@ const (
 	longestSoak = 7 * 24 * 3600
 )
 
+// upgradedAtOnce is one in how many nodes of a pool is upgraded at a time: 100 nodes one
+// by one take a working day, in which a job starts again and again.
+const upgradedAtOnce = 20
+
+// resolve completes the settings of the strategy, and leaves out those of the other.
+// Machines that are scarce are not taken twice.
+func (u *Upgrade) resolve(nodes int, scarce bool) {
+	atOnce := min(max(1, (nodes+upgradedAtOnce-1)/upgradedAtOnce), mostUpgradedAtOnce)
+	switch u.Strategy {
+	case surge:
+		if u.MaxSurge == nil {
+			u.MaxSurge = new(atOnce)
+			if scarce {
+				u.MaxSurge = new(0)
+			}
+		}
+		if u.MaxUnavailable == nil {
+			u.MaxUnavailable = new(0)
+			if *u.MaxSurge == 0 {
+				u.MaxUnavailable = new(atOnce)
+			}
+		}
+	case blueGreen:
+		if u.BatchNodes == 0 {
+			u.BatchNodes = atOnce
+		}
+		if u.SoakSeconds == 0 {
+			u.SoakSeconds = 3600
+		}
+	}
+}
+
+// Waves are how many times nodes of a pool are upgraded until all are. It is valid.
+func (p Pool) Waves() int {
+	atOnce := p.Upgrade.BatchNodes
+	if p.Upgrade.Strategy == surge {
+		atOnce = *p.Upgrade.MaxSurge + *p.Upgrade.MaxUnavailable
+	}
+	return (p.MostNodes() + atOnce - 1) / atOnce
+}
+
 func checkUpgrade(p *check.Problems, path *field.Path, u Upgrade) {
 	if u.Strategy != surge && u.Strategy != blueGreen {
 		return // reported as it was decoded

@@ -12,6 +12,8 @@ import (
 
 // Args says what is admitted where.
 type Args struct {
+	// Stack is the whole name of the stack.
+	Stack string
 	// Namespaces are those of the stack. No pod there shares its node's namespaces or is
 	// privileged.
 	Namespaces []string
@@ -23,6 +25,12 @@ type Args struct {
 	// ClaimNamespaces are those whose bound claims are not deleted by hand.
 	ClaimNamespaces []string
 }
+
+// Marker is the policy that names the stack that a cluster holds, in StackAnnotation.
+const (
+	Marker          = "persia-pods"
+	StackAnnotation = "persia.com/stack"
+)
 
 // Policies are in force in the namespaces of a stack.
 type Policies struct {
@@ -43,6 +51,7 @@ func NewPolicies(ctx *pulumi.Context, name string, args Args, opts ...pulumi.Res
 		imagesPolicy(name+"-images", args.ImageNamespaces, repositories(args.Images)),
 		claimsPolicy(name+"-claims", args.ClaimNamespaces),
 	} {
+		policy.Annotations = map[string]string{StackAnnotation: args.Stack}
 		registered, err := kube.Register(ctx, policy.Name, policy, pulumi.Parent(component))
 		if err != nil {
 			return nil, err

@@ -2,6 +2,7 @@ package gke
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/container"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
@@ -40,13 +41,26 @@ func newNodePools(ctx *pulumi.Context, name string, args Args, cluster *containe
 			child,
 			pulumi.Protect(args.Cluster.DeletionProtection),
 			pulumi.IgnoreChanges(ignoredChanges(pool)),
-			pulumi.Timeouts(&pulumi.CustomTimeouts{Create: "60m", Update: "120m", Delete: "60m"}))
+			pulumi.Timeouts(&pulumi.CustomTimeouts{Create: "60m", Update: updateTimeout(pool), Delete: "60m"}))
 		if err != nil {
 			return nil, err
 		}
 		pools = append(pools, registered)
 	}
 	return pools, nil
+}
+
+// The time that an update of a pool has: for what GKE does once, and for each wave of
+// nodes that it drains, makes anew and waits for.
+const (
+	updateTime = 2 * time.Hour
+	waveTime   = 10 * time.Minute
+)
+
+// updateTimeout is how long an update of all nodes of a pool may take.
+func updateTimeout(pool nodepool.Pool) string {
+	limit := updateTime + time.Duration(pool.Waves())*waveTime + time.Duration(pool.Upgrade.SoakSeconds)*time.Second
+	return fmt.Sprintf("%dm", int(limit.Minutes()))
 }
 
 // ignoredChanges are the inputs that are others' to change.

@@ -18,8 +18,7 @@ import (
 // So the name has the job, the stack, and a hash of the stack's organization, project
 // and name, which tells apart what looks alike without capital letters.
 func JobAccount(ctx *pulumi.Context, job string) string {
-	stack := fmt.Sprintf("%s/%s/%s", ctx.Organization(), ctx.Project(), ctx.Stack())
-	hash := fmt.Sprintf("%x", sha256.Sum256([]byte(stack)))[:8]
+	hash := fmt.Sprintf("%x", sha256.Sum256([]byte(kube.StackName(ctx))))[:8]
 	return job + "." + kube.LabelName(label(ctx.Stack()), hash)
 }
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+
+	"persia/kube"
 )
 
 // Outputs are those of the last successful update of this stack. A program cannot see
@@ -14,7 +16,7 @@ func Outputs(ctx *pulumi.Context) (map[string]any, error) {
 	var stack struct {
 		Outputs map[string]any `pulumi:"outputs"`
 	}
-	name := fmt.Sprintf("%s/%s/%s", ctx.Organization(), ctx.Project(), ctx.Stack())
+	name := kube.StackName(ctx)
 	// Some outputs are secret, which Invoke would refuse.
 	_, err := ctx.InvokePackageRaw("pulumi:pulumi:readStackOutputs", map[string]any{"name": name}, &stack, "")
 	if err != nil {

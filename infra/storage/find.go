@@ -121,8 +121,7 @@ const ownerLabel = "persia-stack"
 // ownerOf is the stack as the value of a label: its name for people, and a hash of the
 // whole of it, which tells apart what labels cannot: organizations, capitals, and dots.
 func ownerOf(ctx *pulumi.Context) string {
-	whole := strings.Join([]string{ctx.Organization(), ctx.Project(), ctx.Stack()}, "/")
-	hash := sha256.Sum256([]byte(whole))
+	hash := sha256.Sum256([]byte(kube.StackName(ctx)))
 	return kube.LabelName(labelText(ctx.Project()), labelText(ctx.Stack()), hex.EncodeToString(hash[:4]))
 }
 

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -178,6 +179,98 @@ func TestWhatChangesIsChecked(t *testing.T) {
 		assert.NotContains(t, texts[name], "vars.RUNNER", name)
 	}
 	assert.Equal(t, 2, found, "deploy and destroy")
+}
+
+// TestRunnersAreApart: what a preview leaves on a machine of its own is not found by a
+// change, nor by a job with no account at all.
+func TestRunnersAreApart(t *testing.T) {
+	workflows, _ := read(t, "workflows/*")
+	found := map[string]int{}
+	for name, w := range workflows {
+		for id, j := range w.Jobs {
+			if j.Uses != "" {
+				continue
+			}
+			want := "ubuntu-24.04"
+			for _, s := range j.Steps {
+				account, _ := s.With["service-account"].(string)
+				for _, use := range []string{"PREVIEW", "DEPLOY"} {
+					if account == "${{ vars."+use+"_SERVICE_ACCOUNT }}" {
+						found[use]++
+						want = "${{ vars." + use + "_RUNNER || 'ubuntu-24.04' }}"
+					}
+				}
+			}
+			assert.Equal(t, want, j.RunsOn, "%s: %s", name, id)
+		}
+	}
+	assert.Equal(t, map[string]int{"PREVIEW": 4, "DEPLOY": 2}, found)
+}
+
+// TestPulumiEndsBeforeItIsKilled: a change that takes too long is interrupted while there
+// is time to end what has begun and to write the state. Who is killed leaves a lock.
+func TestPulumiEndsBeforeItIsKilled(t *testing.T) {
+	workflows, _ := read(t, "workflows/*")
+	limits := regexp.MustCompile(`^timeout --signal=INT --kill-after=(\d+)m (\d+)m pulumi (up|destroy) `)
+	found := 0
+	for name, w := range workflows {
+		for id, j := range w.Jobs {
+			for _, s := range j.Steps {
+				if !regexp.MustCompile(`pulumi (up|destroy) .*--yes`).MatchString(s.Run) {
+					continue
+				}
+				found++
+				match := limits.FindStringSubmatch(s.Run)
+				if !assert.NotNil(t, match, "%s: %s: %s", name, id, s.Run) {
+					continue
+				}
+				grace, limit := number(t, match[1]), number(t, match[2])
+				assert.Less(t, grace+limit, j.TimeoutMinutes, "%s: %s", name, id)
+				assert.GreaterOrEqual(t, limit, 300, "240 data loaders are replaced in five hours")
+				assert.LessOrEqual(t, j.TimeoutMinutes, 360, "GitHub's own runners end a job then")
+			}
+		}
+	}
+	assert.Equal(t, 2, found, "deploy and destroy")
+}
+
+func number(t *testing.T, text string) int {
+	t.Helper()
+	n, err := strconv.Atoi(text)
+	require.NoError(t, err)
+	return n
+}
+
+// TestFingerprintIsOnTheSecondLine: what is approved is named by the comment's second
+// line. Further down, a text of the stack could look like one.
+func TestFingerprintIsOnTheSecondLine(t *testing.T) {
+	workflows, _ := read(t, "workflows/*")
+	for name, script := range map[string]string{"workflows/deploy-stack.yaml": "preview.sh", "workflows/destroy.yaml": "destruction.sh"} {
+		for comment, want := range map[string]string{
+			"<!-- persia-preview: dev -->\n<!-- persia-changes: 0123 -->\n<!-- persia-changes: aaaa -->": "changes=0123\n",
+			"<!-- persia-preview: dev -->\ntext\n<!-- persia-changes: aaaa -->":                          "",
+			"<!-- persia-preview: dev -->\na <!-- persia-changes: aaaa -->":                              "",
+		} {
+			s := newScripts(t)
+			require.NoError(t, os.MkdirAll(filepath.Join(s.dir, ".github", "scripts"), 0o700))
+			s.file(filepath.Join(".github", "scripts", script), "#!/usr/bin/env bash\ncat comment.txt\n")
+			s.file("comment.txt", comment)
+			t.Setenv("GITHUB_OUTPUT", filepath.Join(s.dir, "output"))
+			t.Setenv("RUNNER_TEMP", s.dir)
+			found := false
+			for _, step := range workflows[name].Jobs["preview"].Steps {
+				if strings.Contains(step.Run, "GITHUB_OUTPUT") {
+					found = true
+					command := exec.Command("bash", "-eo", "pipefail", "-c", step.Run)
+					command.Dir = s.dir
+					output, err := command.CombinedOutput()
+					require.NoError(t, err, string(output))
+				}
+			}
+			require.True(t, found, name)
+			assert.Equal(t, want, s.read("output"), "%s: %s", name, comment)
+		}
+	}
 }
 
 // TestOnePulumi: the CLI is of the version of the SDK, also in the sandbox.
