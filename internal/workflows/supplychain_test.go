@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -30,4 +31,42 @@ func TestOneToolchain(t *testing.T) {
 		toolchains = append(toolchains, string(match[1]))
 	}
 	assert.Equal(t, toolchains[0], toolchains[1])
+}
+
+// TestChecksumsAreChecked: nothing turns off what Go compares modules with.
+func TestChecksumsAreChecked(t *testing.T) {
+	weakened := regexp.MustCompile(`GONOSUM|GOSUMDB|GOINSECURE|GOPRIVATE|GOFLAGS.*-mod=mod`)
+	for _, pattern := range []string{"Makefile", "scripts/*", ".github/*/*", ".github/*/*/*"} {
+		paths, err := filepath.Glob(filepath.Join(repository, pattern))
+		require.NoError(t, err)
+		require.NotEmpty(t, paths, pattern)
+		for _, path := range paths {
+			if info, err := os.Stat(path); err != nil || info.IsDir() {
+				continue
+			}
+			text, err := os.ReadFile(path)
+			require.NoError(t, err)
+			assert.NotRegexp(t, weakened, string(text), path)
+		}
+	}
+}
+
+// TestReleasesAreAttested: each archive, by the workflow that has made it, before it is
+// published.
+func TestReleasesAreAttested(t *testing.T) {
+	workflows, _ := read(t, "workflows/release.yaml")
+	release := workflows["workflows/release.yaml"].Jobs["release"]
+	assert.Equal(t, "write", (*release.Permissions)["attestations"])
+	assert.Equal(t, "write", (*release.Permissions)["id-token"])
+	attested := false
+	for _, s := range release.Steps {
+		if strings.HasPrefix(s.Uses, "actions/attest-build-provenance@") {
+			attested = true
+			assert.Contains(t, s.With["subject-path"], "dist/*.tar.gz")
+		}
+		if strings.Contains(s.Run, "gh release create") {
+			assert.True(t, attested, "published before it is attested")
+		}
+	}
+	assert.True(t, attested)
 }

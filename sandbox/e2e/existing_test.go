@@ -56,6 +56,13 @@ func TestExistingCluster(t *testing.T) {
 	state, err := os.ReadFile(filepath.Join(dir, "madeup", "state", "sandbox", "persia", "madeup", "state.jsonl"))
 	require.NoError(t, err)
 	assert.NotContains(t, string(state), "gcp:")
+
+	require.NoError(t, os.WriteFile(filepath.Join(project, "Pulumi.other.yaml"), text, 0o600))
+	_, err = newSandboxOf(t, project, dir, "other").Up(t.Context())
+	require.ErrorContains(t, err, "the cluster shared holds the stack sandbox/persia/madeup, and cannot hold sandbox/persia/other too")
+	other, err := os.ReadFile(filepath.Join(dir, "other", "state", "sandbox", "persia", "other", "state.jsonl"))
+	require.NoError(t, err)
+	assert.NotContains(t, string(other), "kubernetes:core", "nothing is made before the refusal")
 	assert.Empty(t, upChanges(t, s))
 
 	require.NoError(t, s.Destroy(t.Context()))
