@@ -1,6 +1,7 @@
 package gcp
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,6 +34,8 @@ import (
 type engine struct {
 	simulated
 	folder string
+	// name is the stack's, dev if it is empty.
+	name string
 
 	mu sync.Mutex
 	// order is that of the creations.
@@ -165,7 +168,7 @@ func (e *engine) up(configuration map[string]string) []string {
 	e.Helper()
 	e.did = nil
 	ctx, err := pulumi.NewContext(e.Context(), pulumi.RunInfo{
-		Project: "persia", Stack: "dev", Config: configuration, RootDirectory: e.folder, Mocks: e,
+		Project: "persia", Stack: cmp.Or(e.name, "dev"), Config: configuration, RootDirectory: e.folder, Mocks: e,
 		ConfigSecretKeys: []string{"persia:pedl"}, // all secrets of the files are in it
 	})
 	require.NoError(e, err)

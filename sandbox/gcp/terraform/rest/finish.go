@@ -78,6 +78,16 @@ func finishPool(object, _ map[string]any, id map[string]string) {
 	}
 }
 
+// prepareSubnetwork turns the log on if the plan says anything of it, and else off.
+func prepareSubnetwork(body map[string]any) {
+	log, ok := body["logConfig"].(map[string]any)
+	if !ok {
+		log = map[string]any{}
+		body["logConfig"] = log
+	}
+	log["enable"] = ok
+}
+
 // finishSubnetwork leaves out a log that is off.
 func finishSubnetwork(object, body map[string]any, _ map[string]string) {
 	if log, ok := body["logConfig"].(map[string]any); ok && log["enable"] != true {
