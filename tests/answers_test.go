@@ -3,6 +3,9 @@ package tests
 import (
 	"testing"
 
+	"persia/internal/programtest"
+	"persia/internal/pulumitest"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -37,8 +40,8 @@ func TestAnsweredOtherwise(t *testing.T) {
 		"nothing at stake, and nobody is asked": {settings{}, nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			configuration := readStack(t, "prod")
-			edit(t, configuration, "persia:cluster", func(cluster any) {
+			configuration := programtest.ReadStack(t, "prod")
+			programtest.Edit(t, configuration, "persia:cluster", func(cluster any) {
 				for setting, value := range c.edits {
 					set(cluster.(map[string]any), setting, value)
 				}
@@ -47,13 +50,13 @@ func TestAnsweredOtherwise(t *testing.T) {
 			if c.cluster != nil {
 				there[prodCluster] = c.cluster
 			}
-			recorder, err := deployOver(t, configuration, there)
+			recorder, err := programtest.DeployOver(t, configuration, there)
 			require.NoError(t, err)
 			want := []string{"nodeConfig", "initialNodeCount"}
 			if c.ignored != "" {
 				want = append(want, c.ignored)
 			}
-			assert.ElementsMatch(t, want, recorder.one(t, clusterType, "persia-prod").RegisterRPC.GetIgnoreChanges())
+			assert.ElementsMatch(t, want, recorder.One(t, clusterType, "persia-prod").RegisterRPC.GetIgnoreChanges())
 		})
 	}
 }
@@ -62,18 +65,18 @@ func TestAnsweredOtherwise(t *testing.T) {
 // by itself, which the provider would ask for with an update that GKE refuses.
 func TestEveryPoolTakesWhatGKESets(t *testing.T) {
 	for _, name := range []string{"dev", "prod"} {
-		for _, pool := range deployStack(t, name).all(t, nodePoolType) {
+		for _, pool := range programtest.DeployStack(t, name).All(t, nodePoolType) {
 			ignored := pool.RegisterRPC.GetIgnoreChanges()
-			assert.Contains(t, ignored, "nodeConfig.kubeletConfig", pool.urn)
-			assert.Contains(t, ignored, "nodeConfig.resourceLabels", pool.urn)
-			assert.Equal(t, at(t, pool, "name"), at(t, pool, `nodeConfig.labels["persia.com/node-pool"]`),
+			assert.Contains(t, ignored, "nodeConfig.kubeletConfig", pool.URN)
+			assert.Contains(t, ignored, "nodeConfig.resourceLabels", pool.URN)
+			assert.Equal(t, pulumitest.At(t, pool, "name"), pulumitest.At(t, pool, `nodeConfig.labels["persia.com/node-pool"]`),
 				"without a label of the program's own, the last of the user's cannot go")
 		}
 	}
 }
 
 func TestL4SubsettingIsNamed(t *testing.T) {
-	assert.Equal(t, true, at(t, deployStack(t, "prod").one(t, clusterType, "persia-prod"), "enableL4IlbSubsetting"),
+	assert.Equal(t, true, pulumitest.At(t, programtest.DeployStack(t, "prod").One(t, clusterType, "persia-prod"), "enableL4IlbSubsetting"),
 		"from 1.36 on GKE turns it on, and unsaid it replaces the cluster")
 }
 
@@ -81,7 +84,7 @@ func TestL4SubsettingIsNamed(t *testing.T) {
 // do by itself (docs/security.md).
 func TestHardened(t *testing.T) {
 	for _, name := range []string{"dev", "prod"} {
-		cluster := deployStack(t, name).one(t, clusterType, "persia-"+name)
+		cluster := programtest.DeployStack(t, name).One(t, clusterType, "persia-"+name)
 		for path, want := range map[string]any{
 			"masterAuthorizedNetworksConfig.gcpPublicCidrsAccessEnabled": false,
 			"serviceExternalIpsConfig.enabled":                           false,
@@ -92,7 +95,7 @@ func TestHardened(t *testing.T) {
 			"datapathProvider":                                           "ADVANCED_DATAPATH",
 			"securityPostureConfig.mode":                                 "BASIC",
 		} {
-			assert.Equal(t, want, at(t, cluster, path), "%s: %s", name, path)
+			assert.Equal(t, want, pulumitest.At(t, cluster, path), "%s: %s", name, path)
 		}
 	}
 }
@@ -100,6 +103,6 @@ func TestHardened(t *testing.T) {
 // TestProviderGoesByDefaultCredentials holds that Pulumi enters the cluster as it
 // reaches Google Cloud, with no login of gcloud.
 func TestProviderGoesByDefaultCredentials(t *testing.T) {
-	provider := deployStack(t, "prod").one(t, "pulumi:providers:kubernetes", "persia-prod")
+	provider := programtest.DeployStack(t, "prod").One(t, "pulumi:providers:kubernetes", "persia-prod")
 	assert.Contains(t, provider.Inputs["kubeconfig"].SecretValue().Element.StringValue(), "--use_application_default_credentials")
 }

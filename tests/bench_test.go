@@ -6,6 +6,8 @@ import (
 	"maps"
 	"testing"
 
+	"persia/internal/programtest"
+
 	"github.com/stretchr/testify/require"
 )
 
@@ -17,9 +19,9 @@ func BenchmarkProgram(b *testing.B) {
 			configuration := manyJobs(b, count)
 			b.ReportAllocs()
 			for b.Loop() {
-				recorder, err := deploy(b, configuration)
+				recorder, err := programtest.Deploy(b, configuration)
 				require.NoError(b, err)
-				b.ReportMetric(float64(len(recorder.registrations)), "resources")
+				b.ReportMetric(float64(len(recorder.Resources)), "resources")
 			}
 		})
 	}
@@ -28,7 +30,7 @@ func BenchmarkProgram(b *testing.B) {
 // manyJobs is the stack dev with its job several times.
 func manyJobs(t testing.TB, count int) map[string]string {
 	t.Helper()
-	configuration := readStack(t, "dev")
+	configuration := programtest.ReadStack(t, "dev")
 	var jobs []map[string]any
 	require.NoError(t, json.Unmarshal([]byte(configuration["persia:jobs"]), &jobs))
 	many := make([]map[string]any, count)
@@ -41,8 +43,8 @@ func manyJobs(t testing.TB, count int) map[string]string {
 	text, err := json.Marshal(many)
 	require.NoError(t, err)
 	configuration["persia:jobs"] = string(text)
-	edit(t, configuration, "persia:nodePools", func(pools any) { pools.([]any)[0].(map[string]any)["nodes"] = 2 * count })
-	edit(t, configuration, "persia:cluster", func(cluster any) {
+	programtest.Edit(t, configuration, "persia:nodePools", func(pools any) { pools.([]any)[0].(map[string]any)["nodes"] = 2 * count })
+	programtest.Edit(t, configuration, "persia:cluster", func(cluster any) {
 		cluster.(map[string]any)["systemPool"] = map[string]any{"nodes": 2 + count/5}
 	})
 	return configuration

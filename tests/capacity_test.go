@@ -15,6 +15,8 @@ import (
 
 	"persia/capacity"
 	"persia/config"
+	"persia/internal/programtest"
+	"persia/internal/pulumitest"
 )
 
 func loadStack(t *testing.T, configuration map[string]string) (*config.Stack, error) {
@@ -25,18 +27,9 @@ func loadStack(t *testing.T, configuration map[string]string) (*config.Stack, er
 	}, nil)
 }
 
-func pool(configuration any, name string) map[string]any {
-	for _, pool := range configuration.([]any) {
-		if pool := pool.(map[string]any); pool["name"] == name {
-			return pool
-		}
-	}
-	panic("no pool " + name)
-}
-
 // TestPublishedDeploymentFits holds what the program prints for prod.
 func TestPublishedDeploymentFits(t *testing.T) {
-	prod, err := loadStack(t, readStack(t, "prod"))
+	prod, err := loadStack(t, programtest.ReadStack(t, "prod"))
 	require.NoError(t, err)
 	plan := prod.Plan()
 	got := map[string]string{}
@@ -67,29 +60,29 @@ func TestPublishedDeploymentDoesNotFit(t *testing.T) {
 		says   string
 	}{
 		"29 nodes for 120 embedding parameter servers": {
-			func(pools any) { pool(pools, "embedding-ps")["nodes"] = 29 },
+			func(pools any) { programtest.Pool(pools, "embedding-ps")["nodes"] = 29 },
 			"persia:nodePools[3].nodes: Invalid value: 29: 29 nodes of m2-ultramem-416 hold 116 of 120 × embeddingParameterServer of criteo, 4 a node, and 4 find no room; write 30",
 		},
 		"trainers on machines of 624 GiB": {
 			func(pools any) {
-				trainers := pool(pools, "trainers")
+				trainers := programtest.Pool(pools, "trainers")
 				trainers["machineType"] = "n1-highmem-96"
 				trainers["gpu"] = map[string]any{"type": "nvidia-tesla-v100", "count": 8}
 			},
 			`"600Gi": nnWorker fits no node of pool "trainers": of n1-highmem-96, GKE and the pods of every node leave 593.7Gi; ask for less, or choose a machine type that holds it, like a2-highgpu-8g`,
 		},
 		"embedding parameter servers on machines of half the memory": {
-			func(pools any) { pool(pools, "embedding-ps")["machineType"] = "m1-ultramem-80" },
+			func(pools any) { programtest.Pool(pools, "embedding-ps")["machineType"] = "m1-ultramem-80" },
 			"like m4-ultramem-112, m4-megamem-224 or c3d-highmem-360",
 		},
 	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {
-			configuration := readStack(t, "prod")
-			edit(t, configuration, "persia:nodePools", test.change)
-			recorder, err := deploy(t, configuration)
+			configuration := programtest.ReadStack(t, "prod")
+			programtest.Edit(t, configuration, "persia:nodePools", test.change)
+			recorder, err := programtest.Deploy(t, configuration)
 			require.ErrorContains(t, err, test.says)
-			assert.Empty(t, recorder.urns())
+			assert.Empty(t, recorder.URNs())
 		})
 	}
 }
@@ -99,7 +92,7 @@ func TestPublishedDeploymentDoesNotFit(t *testing.T) {
 func TestPlanCountsWhatIsRegistered(t *testing.T) {
 	for _, name := range []string{"dev", "prod"} {
 		t.Run(name, func(t *testing.T) {
-			configuration := readStack(t, name)
+			configuration := programtest.ReadStack(t, name)
 			loaded, err := loadStack(t, configuration)
 			require.NoError(t, err)
 			planned := map[string]capacity.Resources{}
@@ -110,14 +103,14 @@ func TestPlanCountsWhatIsRegistered(t *testing.T) {
 					planned[pool.Name] = pool.Used.Minus(agents.Requests.Times(agents.Count))
 				}
 			}
-			assert.Equal(t, planned, registeredRequests(t, deployStack(t, name)))
+			assert.Equal(t, planned, registeredRequests(t, programtest.DeployStack(t, name)))
 		})
 	}
 }
 
 // registeredRequests are what the pods of all registered objects ask for, by the
 // node pool that they are pinned to.
-func registeredRequests(t *testing.T, recorder *recorder) map[string]capacity.Resources {
+func registeredRequests(t *testing.T, recorder *pulumitest.Recorder) map[string]capacity.Resources {
 	t.Helper()
 	total := map[string]capacity.Resources{}
 	add := func(nodeSelector map[string]string, resources corev1.ResourceRequirements, count int32) {
@@ -142,21 +135,21 @@ func registeredRequests(t *testing.T, recorder *recorder) map[string]capacity.Re
 			EphemeralBytes: amount(corev1.ResourceEphemeralStorage),
 		}.Times(int(count)))
 	}
-	for _, registration := range recorder.all(t, "kubernetes:apps/v1:StatefulSet") {
-		set := object[appsv1.StatefulSet](t, registration)
+	for _, registration := range recorder.All(t, "kubernetes:apps/v1:StatefulSet") {
+		set := pulumitest.Object[appsv1.StatefulSet](t, registration)
 		template := set.Spec.Template
 		add(template.Spec.NodeSelector, withSidecar(t, template), *set.Spec.Replicas)
 	}
-	for _, registration := range recorder.all(t, "kubernetes:apps/v1:Deployment") {
-		deployment := object[appsv1.Deployment](t, registration)
+	for _, registration := range recorder.All(t, "kubernetes:apps/v1:Deployment") {
+		deployment := pulumitest.Object[appsv1.Deployment](t, registration)
 		add(deployment.Spec.Template.Spec.NodeSelector, deployment.Spec.Template.Spec.Containers[0].Resources, *deployment.Spec.Replicas)
 	}
-	for _, registration := range recorder.all(t, "kubernetes:batch/v1:Job") {
-		pod := object[batchv1.Job](t, registration).Spec.Template.Spec
+	for _, registration := range recorder.All(t, "kubernetes:batch/v1:Job") {
+		pod := pulumitest.Object[batchv1.Job](t, registration).Spec.Template.Spec
 		add(pod.NodeSelector, pod.Containers[0].Resources, 1)
 	}
-	for _, registration := range recorder.all(t, "kubernetes:nats.io/v1alpha2:NatsCluster") {
-		nats := object[natsCluster](t, registration)
+	for _, registration := range recorder.All(t, "kubernetes:nats.io/v1alpha2:NatsCluster") {
+		nats := pulumitest.Object[natsCluster](t, registration)
 		pod := nats.Spec.Pod
 		whole := pod.Resources.Requests.DeepCopy()
 		for name, amount := range pod.ReloaderResources.Requests {
@@ -195,18 +188,18 @@ func withSidecar(t *testing.T, pod corev1.PodTemplateSpec) corev1.ResourceRequir
 
 // TestPriorities: the large ones make room for themselves, NATS before all.
 func TestPriorities(t *testing.T) {
-	prod := deployStack(t, "prod")
+	prod := programtest.DeployStack(t, "prod")
 	values := map[string]int32{}
-	for _, registration := range prod.all(t, "kubernetes:scheduling.k8s.io/v1:PriorityClass") {
-		class := object[schedulingv1.PriorityClass](t, registration)
+	for _, registration := range prod.All(t, "kubernetes:scheduling.k8s.io/v1:PriorityClass") {
+		class := pulumitest.Object[schedulingv1.PriorityClass](t, registration)
 		values[class.Name] = class.Value
 		assert.False(t, class.GlobalDefault, class.Name)
 	}
 	var order []int32
-	nats := object[natsCluster](t, prod.one(t, "kubernetes:nats.io/v1alpha2:NatsCluster", "persia-nats-service"))
+	nats := pulumitest.Object[natsCluster](t, prod.One(t, "kubernetes:nats.io/v1alpha2:NatsCluster", "persia-nats-service"))
 	order = append(order, values[nats.Spec.Template.Spec.PriorityClassName])
 	for _, role := range []string{"embedding-ps", "nn-worker", "embedding-worker", "dataloader"} {
-		set := object[appsv1.StatefulSet](t, prod.one(t, "kubernetes:apps/v1:StatefulSet", "criteo-"+role))
+		set := pulumitest.Object[appsv1.StatefulSet](t, prod.One(t, "kubernetes:apps/v1:StatefulSet", "criteo-"+role))
 		order = append(order, values[set.Spec.Template.Spec.PriorityClassName])
 	}
 	assert.IsDecreasing(t, order, "%v", values)

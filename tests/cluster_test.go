@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	clusterconfig "persia/config/cluster"
+	"persia/internal/programtest"
+	"persia/internal/pulumitest"
 )
 
 const (
@@ -180,18 +182,18 @@ var clusterSettings = []struct {
 var settingsElsewhere = []string{"name", "existing", "region", "zones", "nodeRoles", "backup.plan"}
 
 // prodWith is prod, but protected, and without what needs settings to be on.
-func prodWith(t *testing.T, change func(cluster map[string]any)) *recorder {
+func prodWith(t *testing.T, change func(cluster map[string]any)) *pulumitest.Recorder {
 	t.Helper()
-	configuration := readStack(t, "prod")
-	edit(t, configuration, "persia:cluster", func(cluster any) {
+	configuration := programtest.ReadStack(t, "prod")
+	programtest.Edit(t, configuration, "persia:cluster", func(cluster any) {
 		delete(cluster.(map[string]any), "deletionProtection")
 		change(cluster.(map[string]any))
 	})
 	configuration["persia:storage"] = "[]"
-	edit(t, configuration, "persia:jobs", func(jobs any) {
+	programtest.Edit(t, configuration, "persia:jobs", func(jobs any) {
 		delete(jobs.([]any)[0].(map[string]any), "mounts")
 	})
-	recorder, err := deploy(t, configuration)
+	recorder, err := programtest.Deploy(t, configuration)
 	require.NoError(t, err)
 	return recorder
 }
@@ -219,8 +221,8 @@ func TestClusterSettings(t *testing.T) {
 		t.Run(c.setting+" "+typeToken, func(t *testing.T) {
 			edited := prodWith(t, func(cluster map[string]any) { set(cluster, c.setting, c.value) })
 			for path, want := range c.inputs {
-				assert.Equal(t, want.safe, found(t, silent.one(t, typeToken, "persia-prod"+c.name), path), path)
-				assert.Equal(t, want.edited, found(t, edited.one(t, typeToken, "persia-prod"+c.name), path), path)
+				assert.Equal(t, want.safe, pulumitest.Found(t, silent.One(t, typeToken, "persia-prod"+c.name), path), path)
+				assert.Equal(t, want.edited, pulumitest.Found(t, edited.One(t, typeToken, "persia-prod"+c.name), path), path)
 			}
 		})
 	}
@@ -257,8 +259,8 @@ func settingsOf(of reflect.Type, prefix string) []string {
 }
 
 func TestCluster(t *testing.T) {
-	prod := deployStack(t, "prod")
-	cluster := prod.one(t, clusterType, "persia-prod")
+	prod := programtest.DeployStack(t, "prod")
+	cluster := prod.One(t, clusterType, "persia-prod")
 	for path, want := range map[string]any{
 		"name":                  "persia-prod",
 		"location":              "us-central1",
@@ -270,7 +272,7 @@ func TestCluster(t *testing.T) {
 		"ipAllocationPolicy.servicesSecondaryRangeName": "services",
 		"nodeConfig.serviceAccount":                     "persia-prod-nodes@my-project.iam.gserviceaccount.com",
 	} {
-		assert.Equal(t, want, at(t, cluster, path), path)
+		assert.Equal(t, want, pulumitest.At(t, cluster, path), path)
 	}
 	timeouts := cluster.RegisterRPC.GetCustomTimeouts()
 	assert.Equal(t, []string{"60m", "120m", "60m"}, []string{timeouts.GetCreate(), timeouts.GetUpdate(), timeouts.GetDelete()})
@@ -278,20 +280,20 @@ func TestCluster(t *testing.T) {
 
 func TestNodesReachTheInternet(t *testing.T) {
 	private := prodWith(t, func(map[string]any) {})
-	assert.Equal(t, true, at(t, private.one(t, subnetworkType, "persia-prod"), "privateIpGoogleAccess"))
-	nat := private.one(t, natType, "persia-prod")
+	assert.Equal(t, true, pulumitest.At(t, private.One(t, subnetworkType, "persia-prod"), "privateIpGoogleAccess"))
+	nat := private.One(t, natType, "persia-prod")
 	for path, want := range map[string]any{
 		"natIpAllocateOption":           "AUTO_ONLY",
 		"sourceSubnetworkIpRangesToNat": "ALL_SUBNETWORKS_ALL_IP_RANGES",
 		"logConfig.filter":              "ERRORS_ONLY",
 	} {
-		assert.Equal(t, want, at(t, nat, path), path)
+		assert.Equal(t, want, pulumitest.At(t, nat, path), path)
 	}
-	assert.Contains(t, private.one(t, clusterType, "persia-prod").dependencies(), nat.urn)
+	assert.Contains(t, private.One(t, clusterType, "persia-prod").Dependencies(), nat.URN)
 
 	public := prodWith(t, func(cluster map[string]any) { cluster["privateNodes"] = false })
-	assert.Empty(t, public.some(natType), "public nodes need none")
-	assert.Empty(t, public.some(routerType))
+	assert.Empty(t, public.Some(natType), "public nodes need none")
+	assert.Empty(t, public.Some(routerType))
 }
 
 // TestNodeRoles: a node may do what it needs, and what the stack adds.
@@ -308,10 +310,10 @@ func TestNodeRoles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			prod := prodWith(t, func(cluster map[string]any) { cluster["nodeRoles"] = test.added })
 			var roles []any
-			for _, grant := range prod.all(t, iamMemberType) {
-				roles = append(roles, at(t, grant, "role"))
-				assert.Equal(t, "serviceAccount:persia-prod-nodes@my-project.iam.gserviceaccount.com", at(t, grant, "member"))
-				assert.Contains(t, prod.one(t, clusterType, "persia-prod").dependencies(), grant.urn)
+			for _, grant := range prod.All(t, iamMemberType) {
+				roles = append(roles, pulumitest.At(t, grant, "role"))
+				assert.Equal(t, "serviceAccount:persia-prod-nodes@my-project.iam.gserviceaccount.com", pulumitest.At(t, grant, "member"))
+				assert.Contains(t, prod.One(t, clusterType, "persia-prod").Dependencies(), grant.URN)
 			}
 			assert.ElementsMatch(t, test.roles, roles)
 		})
@@ -336,25 +338,25 @@ func TestKeyGrants(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			prod := prodWith(t, func(cluster map[string]any) { cluster["encryption"] = test.encryption })
-			assert.Len(t, prod.some(keyGrantType), len(test.grants))
+			assert.Len(t, prod.Some(keyGrantType), len(test.grants))
 			for _, name := range test.grants {
-				grant := prod.one(t, keyGrantType, name)
-				assert.Equal(t, aKey, at(t, grant, "cryptoKeyId"))
-				assert.Equal(t, "roles/cloudkms.cryptoKeyEncrypterDecrypter", at(t, grant, "role"))
-				assert.Equal(t, members[name], at(t, grant, "member"))
-				assert.Contains(t, prod.one(t, clusterType, "persia-prod").dependencies(), grant.urn)
+				grant := prod.One(t, keyGrantType, name)
+				assert.Equal(t, aKey, pulumitest.At(t, grant, "cryptoKeyId"))
+				assert.Equal(t, "roles/cloudkms.cryptoKeyEncrypterDecrypter", pulumitest.At(t, grant, "role"))
+				assert.Equal(t, members[name], pulumitest.At(t, grant, "member"))
+				assert.Contains(t, prod.One(t, clusterType, "persia-prod").Dependencies(), grant.URN)
 			}
 		})
 	}
 }
 
 func TestBackupPlan(t *testing.T) {
-	assert.Empty(t, prodWith(t, func(map[string]any) {}).some(backupPlanType), "unless the stack wants one")
+	assert.Empty(t, prodWith(t, func(map[string]any) {}).Some(backupPlanType), "unless the stack wants one")
 
 	prod := prodWith(t, func(cluster map[string]any) {
 		set(cluster, "backup.plan", map[string]any{"schedule": "0 4 * * *", "retainDays": 30})
 	})
-	plan := prod.one(t, backupPlanType, "persia-prod")
+	plan := prod.One(t, backupPlanType, "persia-prod")
 	for path, want := range map[string]any{
 		"project":                          "my-project",
 		"location":                         "us-central1",
@@ -365,19 +367,19 @@ func TestBackupPlan(t *testing.T) {
 		"backupSchedule.cronSchedule":      "0 4 * * *",
 		"retentionPolicy.backupRetainDays": 30.0,
 	} {
-		assert.Equal(t, want, at(t, plan, path), path)
+		assert.Equal(t, want, pulumitest.At(t, plan, path), path)
 	}
-	assert.Equal(t, "persia-prod", at(t, plan, "name"))
+	assert.Equal(t, "persia-prod", pulumitest.At(t, plan, "name"))
 	assert.Empty(t, plan.RegisterRPC.GetImportId())
 	assert.True(t, plan.RegisterRPC.GetRetainOnDelete(), "backups outlive the stack")
-	assert.Contains(t, plan.dependencies(), prod.one(t, clusterType, "persia-prod").urn)
+	assert.Contains(t, plan.Dependencies(), prod.One(t, clusterType, "persia-prod").URN)
 
-	configuration := readStack(t, "prod")
-	edit(t, configuration, "persia:cluster", func(cluster any) {
+	configuration := programtest.ReadStack(t, "prod")
+	programtest.Edit(t, configuration, "persia:cluster", func(cluster any) {
 		set(cluster.(map[string]any), "backup.plan", map[string]any{"schedule": "0 4 * * *"})
 	})
 	const id = "projects/my-project/locations/us-central1/backupPlans/persia-prod"
-	next, err := deployOver(t, configuration, cloud{id: {}})
+	next, err := programtest.DeployOver(t, configuration, cloud{id: {}})
 	require.NoError(t, err)
-	assert.Equal(t, id, next.one(t, backupPlanType, "persia-prod").RegisterRPC.GetImportId(), "a plan that stayed")
+	assert.Equal(t, id, next.One(t, backupPlanType, "persia-prod").RegisterRPC.GetImportId(), "a plan that stayed")
 }

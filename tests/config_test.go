@@ -1,7 +1,6 @@
 package tests
 
 import (
-	"encoding/json"
 	"maps"
 	"os"
 	"path/filepath"
@@ -12,22 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"persia/config"
+	"persia/internal/programtest"
 )
-
-// edit changes one key of a configuration.
-func edit(t testing.TB, configuration map[string]string, key string, change func(value any)) {
-	t.Helper()
-	var value any
-	require.NoError(t, json.Unmarshal([]byte(configuration[key]), &value))
-	change(value)
-	text, err := json.Marshal(value)
-	require.NoError(t, err)
-	configuration[key] = string(text)
-}
-
-func field(value any, name string) map[string]any {
-	return value.(map[string]any)[name].(map[string]any)
-}
 
 // TestBadStackRegistersNothing has a problem in each part of a stack: the last
 // one must be found before the first resource.
@@ -45,16 +30,16 @@ func TestBadStackRegistersNothing(t *testing.T) {
 		"volumes": {"persia:storage", func(value any) { value.([]any)[0].(map[string]any)["size"] = "big" }, "persia:storage[0].size"},
 		"nats":    {"persia:nats", func(value any) { value.(map[string]any)["maxPayload"] = 67108865 }, "persia:nats.maxPayload"},
 		"jobs": {"persia:jobs", func(value any) {
-			field(value.([]any)[0], "embeddingWorker")["replcas"] = 3
+			programtest.Field(value.([]any)[0], "embeddingWorker")["replcas"] = 3
 		}, "persia:jobs[0].embeddingWorker.replcas"},
 	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {
-			configuration := readStack(t, "prod")
-			edit(t, configuration, test.key, test.change)
-			recorder, err := deploy(t, configuration)
+			configuration := programtest.ReadStack(t, "prod")
+			programtest.Edit(t, configuration, test.key, test.change)
+			recorder, err := programtest.Deploy(t, configuration)
 			require.ErrorContains(t, err, test.problem)
-			assert.Empty(t, recorder.urns())
+			assert.Empty(t, recorder.URNs())
 		})
 	}
 }
@@ -63,20 +48,20 @@ func TestBadStackRegistersNothing(t *testing.T) {
 func TestMisspeltKey(t *testing.T) {
 	project := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(project, "Pulumi.stack.yaml"), []byte("config:\n  persia:nvidiadriver: {}\n"), 0o600))
-	recorder, err := deployIn(t, project, readStack(t, "dev"))
+	recorder, err := programtest.DeployIn(t, project, programtest.ReadStack(t, "dev"))
 	require.ErrorContains(t, err, "persia:nvidiadriver: unknown key; did you mean persia:nvidiaDriver?")
-	assert.Empty(t, recorder.urns())
+	assert.Empty(t, recorder.URNs())
 }
 
 // TestOptionalKeys: keys with an obvious answer may be left out.
 func TestOptionalKeys(t *testing.T) {
-	configuration := readStack(t, "dev")
+	configuration := programtest.ReadStack(t, "dev")
 	for _, key := range []string{"persia:machineTypes", "persia:nvidiaDriver", "persia:pedl"} {
 		delete(configuration, key)
 	}
-	recorder, err := deploy(t, configuration)
+	recorder, err := programtest.Deploy(t, configuration)
 	require.NoError(t, err)
-	assert.NotEmpty(t, recorder.all(t, "kubernetes:apps/v1:StatefulSet"))
+	assert.NotEmpty(t, recorder.All(t, "kubernetes:apps/v1:StatefulSet"))
 }
 
 // TestPulumiYAML: what is declared is what is read, with a description.

@@ -3,6 +3,9 @@ package tests
 import (
 	"testing"
 
+	"persia/internal/programtest"
+	"persia/internal/pulumitest"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -27,15 +30,15 @@ func record(volume string, source map[string]any) any {
 func TestRenamedVolume(t *testing.T) {
 	for name, test := range created {
 		t.Run(name, func(t *testing.T) {
-			before := mustDeploy(t, withVolume(t, test.source(map[string]any{"kmsKey": kmsKey})), nil)
+			before := programtest.MustDeploy(t, withVolume(t, test.source(map[string]any{"kmsKey": kmsKey})), nil)
 			volume := test.source(map[string]any{"kmsKey": kmsKey})
 			volume["name"], volume["claim"] = "renamed", "renamed"
-			after := mustDeploy(t, withVolume(t, volume), lastUpdate(nil, record("more", test.source(map[string]any{}))))
+			after := programtest.MustDeploy(t, withVolume(t, volume), lastUpdate(nil, record("more", test.source(map[string]any{}))))
 			for _, token := range []string{test.typeToken, keyGrant} {
-				assert.Equal(t, before.all(t, token)[0].urn, after.all(t, token)[0].urn)
+				assert.Equal(t, before.All(t, token)[0].URN, after.All(t, token)[0].URN)
 			}
 			// What an earlier release has registered by the name of the volume stays too.
-			aliases := before.one(t, test.typeToken, test.name).RegisterRPC.GetAliases()
+			aliases := before.One(t, test.typeToken, test.name).RegisterRPC.GetAliases()
 			require.NotEmpty(t, aliases)
 			assert.Equal(t, "more", aliases[0].GetSpec().GetName())
 		})
@@ -52,15 +55,15 @@ func TestNoEditDeletes(t *testing.T) {
 			without := withVolume(t, source("nfs", map[string]any{"server": "nfs", "path": "/a"}))
 			const refused = "no volume creates it any more: Pulumi would delete it now, with all data. To keep the data, write the volume back with create, without deleteWithStack"
 
-			recorder, err := deployOver(t, without, lastUpdate(left(thisStack), deletable))
+			recorder, err := programtest.DeployOver(t, without, lastUpdate(left(programtest.ThisStack), deletable))
 			require.ErrorContains(t, err, refused)
-			assert.Empty(t, recorder.urns(), "nothing is registered")
+			assert.Empty(t, recorder.URNs(), "nothing is registered")
 
-			_, err = deployOver(t, without, lastUpdate(nil, deletable))
+			_, err = programtest.DeployOver(t, without, lastUpdate(nil, deletable))
 			require.NoError(t, err, "the storage is gone")
-			kept := mustDeploy(t, withVolume(t, test.source(map[string]any{})), lastUpdate(left(thisStack), deletable))
-			assert.True(t, kept.one(t, test.typeToken, test.name).RegisterRPC.GetRetainOnDelete(), "from now on it may be removed")
-			mustDeploy(t, withVolume(t, test.source(map[string]any{"deleteWithStack": test.repeated})), lastUpdate(left(thisStack), deletable))
+			kept := programtest.MustDeploy(t, withVolume(t, test.source(map[string]any{})), lastUpdate(left(programtest.ThisStack), deletable))
+			assert.True(t, kept.One(t, test.typeToken, test.name).RegisterRPC.GetRetainOnDelete(), "from now on it may be removed")
+			programtest.MustDeploy(t, withVolume(t, test.source(map[string]any{"deleteWithStack": test.repeated})), lastUpdate(left(programtest.ThisStack), deletable))
 		})
 	}
 }
@@ -69,12 +72,12 @@ func TestNoEditDeletes(t *testing.T) {
 // instance that a volume has left is still there.
 func TestNetworkOfWhatIsLeft(t *testing.T) {
 	share := record("share", source("filestore", map[string]any{"instance": "fs", "location": "us-central1-a", "share": "checkpoints", "create": map[string]any{"tier": "ZONAL"}}))
-	network := func(there cloud) registration {
-		return mustDeploy(t, readStack(t, "dev"), lastUpdate(there, share)).one(t, networkType, "persia-dev")
+	network := func(there cloud) pulumitest.Resource {
+		return programtest.MustDeploy(t, programtest.ReadStack(t, "dev"), lastUpdate(there, share)).One(t, networkType, "persia-dev")
 	}
-	assert.True(t, network(left(thisStack)).RegisterRPC.GetRetainOnDelete())
+	assert.True(t, network(left(programtest.ThisStack)).RegisterRPC.GetRetainOnDelete())
 	assert.False(t, network(nil).RegisterRPC.GetRetainOnDelete(), "the instance was deleted by hand")
-	elsewhere := left(thisStack)
+	elsewhere := left(programtest.ThisStack)
 	elsewhere[instanceID]["networks"] = []any{map[string]any{"network": "default"}}
 	assert.False(t, network(elsewhere).RegisterRPC.GetRetainOnDelete(), "it is in another network")
 }
@@ -83,19 +86,19 @@ func TestNetworkOfWhatIsLeft(t *testing.T) {
 // needs it when the cluster and all other disks are gone.
 func TestOneGrantOfAKey(t *testing.T) {
 	configuration := withVolume(t, created["disk"].source(map[string]any{"kmsKey": kmsKey}))
-	edit(t, configuration, "persia:cluster", func(cluster any) {
+	programtest.Edit(t, configuration, "persia:cluster", func(cluster any) {
 		cluster.(map[string]any)["encryption"] = map[string]any{"bootDisks": kmsKey, "secrets": kmsKey}
 	})
-	recorder := mustDeploy(t, configuration, nil)
-	grants := recorder.all(t, keyGrant)
+	recorder := programtest.MustDeploy(t, configuration, nil)
+	grants := recorder.All(t, keyGrant)
 	require.Len(t, grants, 2, "one for each service")
 	for _, grant := range grants {
 		assert.True(t, grant.RegisterRPC.GetRetainOnDelete())
 		assert.Contains(t, grant.RegisterRPC.GetParent(), "pulumi:pulumi:Stack::", "it belongs neither to the cluster nor to a volume")
 	}
-	compute := recorder.one(t, keyGrant, kmsKey+"/compute-system")
-	assert.Contains(t, recorder.before(recorder.one(t, diskType, "us-central1-a/d")), compute.urn)
-	assert.Contains(t, recorder.before(recorder.all(t, "gcp:container/nodePool:NodePool")[0]), compute.urn)
+	compute := recorder.One(t, keyGrant, kmsKey+"/compute-system")
+	assert.Contains(t, recorder.Before(recorder.One(t, diskType, "us-central1-a/d")), compute.URN)
+	assert.Contains(t, recorder.Before(recorder.All(t, "gcp:container/nodePool:NodePool")[0]), compute.URN)
 	assert.Equal(t, "persia-dev-boot-disks-key", compute.RegisterRPC.GetAliases()[0].GetSpec().GetName())
 }
 
@@ -103,9 +106,9 @@ func TestOneGrantOfAKey(t *testing.T) {
 // exist yet, and in a new project that of Filestore does not.
 func TestFilestoreIdentity(t *testing.T) {
 	const identityType = "gcp:projects/serviceIdentity:ServiceIdentity"
-	recorder := mustDeploy(t, withVolume(t, created["Filestore"].source(map[string]any{"kmsKey": kmsKey})), nil)
-	identity := recorder.one(t, identityType, "filestore")
-	assert.Equal(t, "file.googleapis.com", at(t, identity, "service"))
-	assert.Contains(t, recorder.one(t, keyGrant, kmsKey+"/cloud-filer").dependencies(), identity.urn)
-	assert.Empty(t, mustDeploy(t, withVolume(t, created["disk"].source(map[string]any{"kmsKey": kmsKey})), nil).some(identityType))
+	recorder := programtest.MustDeploy(t, withVolume(t, created["Filestore"].source(map[string]any{"kmsKey": kmsKey})), nil)
+	identity := recorder.One(t, identityType, "filestore")
+	assert.Equal(t, "file.googleapis.com", pulumitest.At(t, identity, "service"))
+	assert.Contains(t, recorder.One(t, keyGrant, kmsKey+"/cloud-filer").Dependencies(), identity.URN)
+	assert.Empty(t, programtest.MustDeploy(t, withVolume(t, created["disk"].source(map[string]any{"kmsKey": kmsKey})), nil).Some(identityType))
 }

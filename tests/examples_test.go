@@ -10,33 +10,18 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"persia/internal/programtest"
 	"persia/internal/schematest"
 )
 
 // modeline is what tells an editor where the schema is.
 var modeline = regexp.MustCompile(`\A# yaml-language-server: \$schema=(\S+)\n`)
 
-// stackFiles are the paths, from the root, of the repository's stack files: its own
-// and the examples.
-func stackFiles(t *testing.T) []string {
-	t.Helper()
-	var paths []string
-	for _, folder := range []string{".", "examples"} {
-		found, err := filepath.Glob(filepath.Join(root, folder, "Pulumi.*.yaml"))
-		require.NoError(t, err)
-		require.NotEmpty(t, found, folder)
-		for _, path := range found {
-			paths = append(paths, filepath.Join(folder, filepath.Base(path)))
-		}
-	}
-	return paths
-}
-
 // TestStackFiles holds that every stack file is one that an editor and the program
 // take, and that it names its schema.
 func TestStackFiles(t *testing.T) {
 	schema := schematest.Read(t, root)
-	for _, path := range stackFiles(t) {
+	for _, path := range programtest.StackFiles(t) {
 		t.Run(path, func(t *testing.T) {
 			text, err := os.ReadFile(filepath.Join(root, path))
 			require.NoError(t, err)
@@ -45,9 +30,8 @@ func TestStackFiles(t *testing.T) {
 			assert.Equal(t, schematest.File, filepath.Join(filepath.Dir(path), string(named[1])))
 			assert.NoError(t, schema.Check(t, text))
 
-			recorder, err := deployIn(t, filepath.Join(root, filepath.Dir(path)), readStackFile(t, path))
-			require.NoError(t, err)
-			assert.NotEmpty(t, recorder.all(t, "kubernetes:apps/v1:StatefulSet"))
+			recorder := programtest.DeployFile(t, path)
+			assert.NotEmpty(t, recorder.All(t, "kubernetes:apps/v1:StatefulSet"))
 		})
 	}
 }

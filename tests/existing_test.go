@@ -4,6 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"persia/internal/programtest"
+	"persia/internal/pulumitest"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
@@ -12,26 +15,26 @@ import (
 // TestExistingCluster: of a cluster that is there already, nothing of Google Cloud
 // is in the plan.
 func TestExistingCluster(t *testing.T) {
-	configuration := readStack(t, "prod")
+	configuration := programtest.ReadStack(t, "prod")
 	delete(configuration, "persia:project")
 	delete(configuration, "persia:images") // a cache that the stack would create
 	configuration["persia:cluster"] = `{"name": "shared", "existing":
 		{"kubeconfig": "/home/me/kubeconfig", "context": "office", "systemPool": "nats"}}`
-	recorder, err := deploy(t, configuration)
+	recorder, err := programtest.Deploy(t, configuration)
 	require.NoError(t, err)
-	for _, urn := range recorder.urns() {
+	for _, urn := range recorder.URNs() {
 		assert.NotContains(t, urn, "gcp:")
 	}
-	provider := recorder.one(t, "pulumi:providers:kubernetes", "shared")
-	assert.Equal(t, "/home/me/kubeconfig", at(t, provider, "kubeconfig"))
-	assert.Equal(t, "office", at(t, provider, "context"))
-	assert.Equal(t, "shared", at(t, provider, "clusterIdentifier"))
+	provider := recorder.One(t, "pulumi:providers:kubernetes", "shared")
+	assert.Equal(t, "/home/me/kubeconfig", pulumitest.At(t, provider, "kubeconfig"))
+	assert.Equal(t, "office", pulumitest.At(t, provider, "context"))
+	assert.Equal(t, "shared", pulumitest.At(t, provider, "clusterIdentifier"))
 
-	operator := object[appsv1.Deployment](t, recorder.one(t, "kubernetes:apps/v1:Deployment", "nats-operator"))
+	operator := pulumitest.Object[appsv1.Deployment](t, recorder.One(t, "kubernetes:apps/v1:Deployment", "nats-operator"))
 	assert.Equal(t, "nats", operator.Spec.Template.Spec.NodeSelector["cloud.google.com/gke-nodepool"])
-	for _, registration := range recorder.registrations {
+	for _, registration := range recorder.Resources {
 		if strings.HasPrefix(registration.TypeToken, "kubernetes:") {
-			assert.Contains(t, registration.Provider, "::shared", registration.urn)
+			assert.Contains(t, registration.Provider, "::shared", registration.URN)
 		}
 	}
 }

@@ -10,6 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"persia/internal/programtest"
+	"persia/internal/pulumitest"
+
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	pulumirpc "github.com/pulumi/pulumi/sdk/v3/proto/go"
 	"github.com/stretchr/testify/assert"
@@ -23,11 +26,10 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // types, names, parents, dependencies, options and inputs. A changed name or parent
 // replaces a resource in every stack.
 func TestGoldenPlans(t *testing.T) {
-	for _, path := range stackFiles(t) {
+	for _, path := range programtest.StackFiles(t) {
 		name := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), "Pulumi."), ".yaml")
 		t.Run(name, func(t *testing.T) {
-			recorder, err := deployIn(t, filepath.Join(root, filepath.Dir(path)), readStackFile(t, path))
-			require.NoError(t, err)
+			recorder := programtest.DeployFile(t, path)
 			assertFile(t, name+".plan.yaml", planOf(t, recorder))
 		})
 	}
@@ -65,10 +67,10 @@ type plannedResource struct {
 }
 
 // planOf is everything that was registered, by URN, as YAML.
-func planOf(t *testing.T, r *recorder) string {
+func planOf(t *testing.T, r *pulumitest.Recorder) string {
 	t.Helper()
-	registrations := slices.Clone(r.registrations)
-	slices.SortFunc(registrations, func(a, b registration) int { return strings.Compare(a.urn, b.urn) })
+	registrations := slices.Clone(r.Resources)
+	slices.SortFunc(registrations, func(a, b pulumitest.Resource) int { return strings.Compare(a.URN, b.URN) })
 	var plan strings.Builder
 	for _, registration := range registrations {
 		text, err := yaml.Marshal(planned(registration))
@@ -79,12 +81,12 @@ func planOf(t *testing.T, r *recorder) string {
 	return plan.String()
 }
 
-func planned(r registration) plannedResource {
+func planned(r pulumitest.Resource) plannedResource {
 	rpc := r.RegisterRPC
 	planned := plannedResource{
-		URN:                 shortURN(r.urn),
-		Parent:              shortURN(rpc.GetParent()),
-		DeletedWith:         shortURN(rpc.GetDeletedWith()),
+		URN:                 pulumitest.ShortURN(r.URN),
+		Parent:              pulumitest.ShortURN(rpc.GetParent()),
+		DeletedWith:         pulumitest.ShortURN(rpc.GetDeletedWith()),
 		ImportID:            rpc.GetImportId(),
 		Protect:             rpc.GetProtect(),
 		RetainOnDelete:      rpc.GetRetainOnDelete(),
@@ -96,10 +98,10 @@ func planned(r registration) plannedResource {
 		Inputs:              redacted(resource.NewProperty(r.Inputs)),
 	}
 	if r.Provider != "" {
-		planned.Provider = shortURN(r.Provider[:strings.LastIndex(r.Provider, "::")])
+		planned.Provider = pulumitest.ShortURN(r.Provider[:strings.LastIndex(r.Provider, "::")])
 	}
-	for _, urn := range r.dependencies() {
-		planned.DependsOn = append(planned.DependsOn, shortURN(urn))
+	for _, urn := range r.Dependencies() {
+		planned.DependsOn = append(planned.DependsOn, pulumitest.ShortURN(urn))
 	}
 	slices.Sort(planned.DependsOn)
 	for _, alias := range rpc.GetAliases() {
@@ -108,9 +110,6 @@ func planned(r registration) plannedResource {
 	}
 	return planned
 }
-
-// shortURN is a URN without what those of all resources begin with.
-func shortURN(urn string) string { return strings.TrimPrefix(urn, "urn:pulumi:stack::persia::") }
 
 func timeouts(given *pulumirpc.RegisterResourceRequest_CustomTimeouts) map[string]any {
 	set := map[string]any{}
@@ -139,7 +138,7 @@ func redacted(value resource.PropertyValue) any {
 		}
 		return redacted(output.Element)
 	case value.IsResourceReference():
-		return "[resource " + shortURN(string(value.ResourceReferenceValue().URN)) + "]"
+		return "[resource " + pulumitest.ShortURN(string(value.ResourceReferenceValue().URN)) + "]"
 	case value.IsArray():
 		list := []any{}
 		for _, element := range value.ArrayValue() {

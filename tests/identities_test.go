@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"persia/internal/programtest"
+	"persia/internal/pulumitest"
+
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -13,11 +16,11 @@ import (
 )
 
 // accountOf is the service account that all roles of a job run as.
-func accountOf(t *testing.T, r *recorder, job string) string {
+func accountOf(t *testing.T, r *pulumitest.Recorder, job string) string {
 	t.Helper()
 	account := ""
-	for _, registration := range r.all(t, "kubernetes:apps/v1:StatefulSet") {
-		set := object[appsv1.StatefulSet](t, registration)
+	for _, registration := range r.All(t, "kubernetes:apps/v1:StatefulSet") {
+		set := pulumitest.Object[appsv1.StatefulSet](t, registration)
 		if set.Labels["persia_job"] != job {
 			continue
 		}
@@ -31,12 +34,12 @@ func accountOf(t *testing.T, r *recorder, job string) string {
 }
 
 // grantsOf are the members that may use a bucket, by the names of their grants.
-func grantsOf(t *testing.T, r *recorder, bucket string) map[string]string {
+func grantsOf(t *testing.T, r *pulumitest.Recorder, bucket string) map[string]string {
 	t.Helper()
 	members := map[string]string{}
-	for _, grant := range r.some(bucketGrant) {
-		if at(t, grant, "bucket") == bucket {
-			members[grant.Name] = at(t, grant, "member").(string)
+	for _, grant := range r.Some(bucketGrant) {
+		if pulumitest.At(t, grant, "bucket") == bucket {
+			members[grant.Name] = pulumitest.At(t, grant, "member").(string)
 		}
 	}
 	return members
@@ -45,17 +48,17 @@ func grantsOf(t *testing.T, r *recorder, bucket string) map[string]string {
 // twoJobs is dev with a second job, two buckets, and what each job mounts of them.
 func twoJobs(t *testing.T, mounts [2][]string) map[string]string {
 	t.Helper()
-	configuration := readStack(t, "dev")
+	configuration := programtest.ReadStack(t, "dev")
 	configuration["persia:storage"] = `[
 		{"name": "checkpoints", "size": "1Ti", "gcsFuse": {"bucket": "shared-checkpoints"}},
 		{"name": "data", "size": "1Ti", "gcsFuse": {"bucket": "shared-data"}}]`
-	edit(t, configuration, "persia:nodePools", func(pools any) {
+	programtest.Edit(t, configuration, "persia:nodePools", func(pools any) {
 		for _, pool := range pools.([]any) {
 			pool.(map[string]any)["nodes"] = 4
 		}
 	})
 	var first map[string]any
-	edit(t, configuration, "persia:jobs", func(jobs any) { first = jobs.([]any)[0].(map[string]any) })
+	programtest.Edit(t, configuration, "persia:jobs", func(jobs any) { first = jobs.([]any)[0].(map[string]any) })
 	jobs := []any{}
 	for i, volumes := range mounts {
 		job := map[string]any{}
@@ -81,8 +84,8 @@ func twoJobs(t *testing.T, mounts [2][]string) map[string]string {
 // is for one of them: whoever goes takes away no access but its own.
 func TestOneIdentityForEachStackAndJob(t *testing.T) {
 	configuration := twoJobs(t, [2][]string{{"checkpoints", "data"}, {"data"}})
-	deployAs := func(organization, stack string) *recorder {
-		r, err := run(t, pulumi.RunInfo{Organization: organization, Stack: stack, Config: configuration}, nil)
+	deployAs := func(organization, stack string) *pulumitest.Recorder {
+		r, err := programtest.Run(t, pulumi.RunInfo{Organization: organization, Stack: stack, Config: configuration}, nil)
 		require.NoError(t, err)
 		return r
 	}
@@ -96,7 +99,7 @@ func TestOneIdentityForEachStackAndJob(t *testing.T) {
 			owners[account] = stack + " " + job
 			assert.True(t, strings.HasPrefix(account, job+"."), account)
 
-			registered := object[corev1.ServiceAccount](t, r.one(t, "kubernetes:core/v1:ServiceAccount", job))
+			registered := pulumitest.Object[corev1.ServiceAccount](t, r.One(t, "kubernetes:core/v1:ServiceAccount", job))
 			assert.Equal(t, account, registered.Name)
 			assert.False(t, *registered.AutomountServiceAccountToken)
 		}
@@ -114,11 +117,11 @@ func TestOneIdentityForEachStackAndJob(t *testing.T) {
 
 // TestGrantComesBeforePods: a pod that starts without it cannot mount the bucket.
 func TestGrantComesBeforePods(t *testing.T) {
-	r, err := deploy(t, twoJobs(t, [2][]string{{"checkpoints"}, {"data"}}))
+	r, err := programtest.Deploy(t, twoJobs(t, [2][]string{{"checkpoints"}, {"data"}}))
 	require.NoError(t, err)
-	grant := r.one(t, bucketGrant, "gs://shared-data/second")
-	account := r.one(t, "kubernetes:core/v1:ServiceAccount", "second")
-	before := r.before(r.one(t, "kubernetes:apps/v1:StatefulSet", "second-dataloader"))
-	assert.Contains(t, before, grant.urn)
-	assert.Contains(t, before, account.urn)
+	grant := r.One(t, bucketGrant, "gs://shared-data/second")
+	account := r.One(t, "kubernetes:core/v1:ServiceAccount", "second")
+	before := r.Before(r.One(t, "kubernetes:apps/v1:StatefulSet", "second-dataloader"))
+	assert.Contains(t, before, grant.URN)
+	assert.Contains(t, before, account.URN)
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"persia/config/images"
+	"persia/internal/programtest"
+	"persia/internal/pulumitest"
 )
 
 const (
@@ -22,11 +24,11 @@ const (
 )
 
 // deployWithCaches runs the program over a stack file with a list of caches in it.
-func deployWithCaches(t *testing.T, path, caches string) *recorder {
+func deployWithCaches(t *testing.T, path, caches string) *pulumitest.Recorder {
 	t.Helper()
-	configuration := readStackFile(t, path)
+	configuration := programtest.ReadStackFile(t, path)
 	configuration["persia:images"] = `{"caches": ` + caches + `}`
-	recorder, err := deployIn(t, filepath.Join(root, filepath.Dir(path)), configuration)
+	recorder, err := programtest.DeployIn(t, filepath.Join(root, filepath.Dir(path)), configuration)
 	require.NoError(t, err)
 	return recorder
 }
@@ -56,10 +58,10 @@ func imagesIn(path string, value any) map[string]string {
 }
 
 // imagesOf are those of all registered objects.
-func imagesOf(r *recorder) map[string]string {
+func imagesOf(r *pulumitest.Recorder) map[string]string {
 	found := map[string]string{}
-	for _, registration := range r.registrations {
-		for path, image := range imagesIn(registration.urn, registration.Inputs.Mappable()) {
+	for _, registration := range r.Resources {
+		for path, image := range imagesIn(registration.URN, registration.Inputs.Mappable()) {
 			found[path] = image
 		}
 	}
@@ -69,7 +71,7 @@ func imagesOf(r *recorder) map[string]string {
 // TestEveryImageComesThroughTheCache: with a cache of Docker Hub that has credentials,
 // no pod of any stack pulls from Docker Hub.
 func TestEveryImageComesThroughTheCache(t *testing.T) {
-	for _, path := range stackFiles(t) {
+	for _, path := range programtest.StackFiles(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			cache := `[{"registry": "docker.io", "credentials": {"username": "ads", "passwordSecret": "projects/p/secrets/hub/versions/1"}}]`
 			if strings.Contains(path, "existing") {
@@ -98,17 +100,17 @@ func TestPrivateImagesNeedCredentials(t *testing.T) {
 	assert.Equal(t, "determinedai/pedl-master:0.9.0", imageOf(t, withPEDL, "Deployment::pedl-master"))
 	assert.Equal(t, "determinedai/pedl-agent:0.9.0", imageOf(t, withPEDL, "DaemonSet::pedl-agent"))
 
-	configuration := readStack(t, "prod")
-	edit(t, configuration, "persia:jobs", func(jobs any) {
+	configuration := programtest.ReadStack(t, "prod")
+	programtest.Edit(t, configuration, "persia:jobs", func(jobs any) {
 		jobs.([]any)[0].(map[string]any)["imagePullSecrets"] = []any{map[string]any{"name": "hub"}}
 	})
-	withSecret, err := deploy(t, configuration)
+	withSecret, err := programtest.Deploy(t, configuration)
 	require.NoError(t, err)
 	assert.Equal(t, "persiaml/persia-cuda-runtime:latest", imageOf(t, withSecret, "StatefulSet::criteo-nn-worker"))
 }
 
 // imageOf is the image of the only container of a workload.
-func imageOf(t *testing.T, r *recorder, name string) string {
+func imageOf(t *testing.T, r *pulumitest.Recorder, name string) string {
 	t.Helper()
 	for at, image := range imagesOf(r) {
 		if strings.Contains(at, ":"+name+".") {
@@ -124,27 +126,27 @@ func imageOf(t *testing.T, r *recorder, name string) string {
 func TestCaches(t *testing.T) {
 	const path = "Pulumi.prod.yaml"
 	created := deployWithCaches(t, path, `[{"registry": "docker.io", "credentials": {"username": "ads", "passwordSecret": "projects/p/secrets/hub/versions/1"}}]`)
-	repository := created.one(t, repositoryType, "persia-prod-docker.io")
-	text, err := json.Marshal(at(t, repository, "remoteRepositoryConfig"))
+	repository := created.One(t, repositoryType, "persia-prod-docker.io")
+	text, err := json.Marshal(pulumitest.At(t, repository, "remoteRepositoryConfig"))
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"dockerRepository": {"publicRepository": "DOCKER_HUB"},
 		"upstreamCredentials": {"usernamePasswordCredentials": {"username": "ads", "passwordSecretVersion": "projects/p/secrets/hub/versions/1"}}}`, string(text))
-	assert.Equal(t, "persia-prod-docker-hub", at(t, repository, "repositoryId"))
+	assert.Equal(t, "persia-prod-docker-hub", pulumitest.At(t, repository, "repositoryId"))
 
-	for name, recorder := range map[string]*recorder{
+	for name, recorder := range map[string]*pulumitest.Recorder{
 		"created":  created,
 		"existing": deployWithCaches(t, path, `[{"registry": "docker.io", "repository": "us-docker.pkg.dev/shared/hub"}]`),
 	} {
 		t.Run(name, func(t *testing.T) {
-			reader := recorder.one(t, readerType, "persia-prod-docker.io-nodes")
-			assert.Equal(t, "roles/artifactregistry.reader", at(t, reader, "role"))
-			for _, pool := range recorder.some("gcp:container/nodePool:NodePool") {
-				assert.True(t, recorder.before(pool)[reader.urn], "%s is made before its nodes may pull", pool.urn)
+			reader := recorder.One(t, readerType, "persia-prod-docker.io-nodes")
+			assert.Equal(t, "roles/artifactregistry.reader", pulumitest.At(t, reader, "role"))
+			for _, pool := range recorder.Some("gcp:container/nodePool:NodePool") {
+				assert.True(t, recorder.Before(pool)[reader.URN], "%s is made before its nodes may pull", pool.URN)
 			}
 			if name == "existing" {
-				assert.Empty(t, recorder.some(repositoryType), "a repository that exists is not created")
+				assert.Empty(t, recorder.Some(repositoryType), "a repository that exists is not created")
 				assert.Equal(t, []any{"shared", "us", "projects/shared/locations/us/repositories/hub"},
-					[]any{at(t, reader, "project"), at(t, reader, "location"), at(t, reader, "repository")})
+					[]any{pulumitest.At(t, reader, "project"), pulumitest.At(t, reader, "location"), pulumitest.At(t, reader, "repository")})
 			}
 		})
 	}
@@ -155,10 +157,10 @@ func TestCaches(t *testing.T) {
 func TestOperatorRunsCachedImages(t *testing.T) {
 	configuration := operatorStack(t, unchanged)
 	configuration["persia:images"] = `{"caches": [{"registry": "docker.io"}]}`
-	recorder, err := deploy(t, configuration)
+	recorder, err := programtest.Deploy(t, configuration)
 	require.NoError(t, err)
-	job := recorder.one(t, persiaJobToken, "criteo")
+	job := recorder.One(t, persiaJobToken, "criteo")
 	for role, image := range map[string]string{"nnWorker": "persia-cuda-runtime", "dataloader": "persia-cpu-runtime", "embeddingWorker": "persia-cpu-runtime", "embeddingParameterServer": "persia-cpu-runtime"} {
-		assert.Equal(t, prodCache+"persiaml/"+image+":latest", at(t, job, "spec."+role+".image"), role)
+		assert.Equal(t, prodCache+"persiaml/"+image+":latest", pulumitest.At(t, job, "spec."+role+".image"), role)
 	}
 }

@@ -4,6 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"persia/internal/programtest"
+	"persia/internal/pulumitest"
+
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -30,26 +33,26 @@ func TestDriver(t *testing.T) {
 	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {
-			configuration := readStack(t, "dev")
-			edit(t, configuration, "persia:nvidiaDriver", func(driver any) {
+			configuration := programtest.ReadStack(t, "dev")
+			programtest.Edit(t, configuration, "persia:nvidiaDriver", func(driver any) {
 				for key, value := range test.driver {
 					driver.(map[string]any)[key] = value
 				}
 			})
-			recorder, err := deploy(t, configuration)
+			recorder, err := programtest.Deploy(t, configuration)
 			require.NoError(t, err)
 
-			pool := recorder.one(t, "gcp:container/nodePool:NodePool", "persia-dev-gpu")
-			assert.Equal(t, "nvidia-l4", at(t, pool, "nodeConfig.guestAccelerators[0].type"))
-			assert.Equal(t, test.gkeInstalls, at(t, pool, "nodeConfig.guestAccelerators[0].gpuDriverInstallationConfig.gpuDriverVersion"))
-			assert.Equal(t, test.imageType, at(t, pool, "nodeConfig.imageType"))
-			assert.Equal(t, test.secureBoot, at(t, pool, "nodeConfig.shieldedInstanceConfig.enableSecureBoot"))
+			pool := recorder.One(t, "gcp:container/nodePool:NodePool", "persia-dev-gpu")
+			assert.Equal(t, "nvidia-l4", pulumitest.At(t, pool, "nodeConfig.guestAccelerators[0].type"))
+			assert.Equal(t, test.gkeInstalls, pulumitest.At(t, pool, "nodeConfig.guestAccelerators[0].gpuDriverInstallationConfig.gpuDriverVersion"))
+			assert.Equal(t, test.imageType, pulumitest.At(t, pool, "nodeConfig.imageType"))
+			assert.Equal(t, test.secureBoot, pulumitest.At(t, pool, "nodeConfig.shieldedInstanceConfig.enableSecureBoot"))
 
 			if test.installer == "" {
-				assert.Empty(t, recorder.some("kubernetes:apps/v1:DaemonSet"))
+				assert.Empty(t, recorder.Some("kubernetes:apps/v1:DaemonSet"))
 				return
 			}
-			set := object[appsv1.DaemonSet](t, recorder.one(t, "kubernetes:apps/v1:DaemonSet", "nvidia-driver"))
+			set := pulumitest.Object[appsv1.DaemonSet](t, recorder.One(t, "kubernetes:apps/v1:DaemonSet", "nvidia-driver"))
 			assert.Equal(t, "kube-system", set.Namespace)
 			pod := set.Spec.Template.Spec
 			assert.Equal(t, test.installer, pod.InitContainers[0].Image)
@@ -83,9 +86,9 @@ func TestVolumes(t *testing.T) {
 	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {
-			recorder := deployStack(t, test.stack)
-			volume := object[corev1.PersistentVolume](t, recorder.one(t, "kubernetes:core/v1:PersistentVolume", test.volume))
-			claim := object[corev1.PersistentVolumeClaim](t, recorder.one(t, "kubernetes:core/v1:PersistentVolumeClaim", test.volume))
+			recorder := programtest.DeployStack(t, test.stack)
+			volume := pulumitest.Object[corev1.PersistentVolume](t, recorder.One(t, "kubernetes:core/v1:PersistentVolume", test.volume))
+			claim := pulumitest.Object[corev1.PersistentVolumeClaim](t, recorder.One(t, "kubernetes:core/v1:PersistentVolumeClaim", test.volume))
 
 			assert.Equal(t, test.volume, volume.Name)
 			assert.Equal(t, test.claim, claim.Name)
@@ -106,19 +109,19 @@ func TestVolumes(t *testing.T) {
 		})
 	}
 
-	prod := deployStack(t, "prod")
-	volume := object[corev1.PersistentVolume](t, prod.one(t, "kubernetes:core/v1:PersistentVolume", "workspace"))
+	prod := programtest.DeployStack(t, "prod")
+	volume := pulumitest.Object[corev1.PersistentVolume](t, prod.One(t, "kubernetes:core/v1:PersistentVolume", "workspace"))
 	assert.Equal(t, "gcsfuse.csi.storage.gke.io", volume.Spec.CSI.Driver)
 	assert.Equal(t, "my-project-persia-workspace", volume.Spec.CSI.VolumeHandle)
-	grant := prod.one(t, "gcp:storage/bucketIAMMember:BucketIAMMember", "gs://my-project-persia-workspace/criteo")
-	assert.Equal(t, "roles/storage.objectUser", at(t, grant, "role"))
+	grant := prod.One(t, "gcp:storage/bucketIAMMember:BucketIAMMember", "gs://my-project-persia-workspace/criteo")
+	assert.Equal(t, "roles/storage.objectUser", pulumitest.At(t, grant, "role"))
 	assert.Equal(t, "principal://iam.googleapis.com/projects/123456789012/locations/global/workloadIdentityPools/"+
-		"my-project.svc.id.goog/subject/ns/persia/sa/"+accountOf(t, prod, "criteo"), at(t, grant, "member"))
+		"my-project.svc.id.goog/subject/ns/persia/sa/"+accountOf(t, prod, "criteo"), pulumitest.At(t, grant, "member"))
 }
 
 func TestNATS(t *testing.T) {
-	prod := deployStack(t, "prod")
-	cluster := prod.one(t, "kubernetes:nats.io/v1alpha2:NatsCluster", "persia-nats-service")
+	prod := programtest.DeployStack(t, "prod")
+	cluster := prod.One(t, "kubernetes:nats.io/v1alpha2:NatsCluster", "persia-nats-service")
 	for path, want := range map[string]any{
 		"metadata.namespace": "nats-io",
 		"metadata.name":      "persia-nats-service",
@@ -132,25 +135,25 @@ func TestNATS(t *testing.T) {
 		`spec.pod.nodeSelector["cloud.google.com/gke-nodepool"]`: "nats",
 		"spec.pod.tolerations[0].value":                          "nats",
 	} {
-		assert.Equal(t, want, at(t, cluster, path), path)
+		assert.Equal(t, want, pulumitest.At(t, cluster, path), path)
 	}
 	assert.NotContains(t, cluster.Inputs["spec"].ObjectValue(), resource.PropertyKey("resources"),
 		"where the operator does not look")
 
-	deployment := object[appsv1.Deployment](t, prod.one(t, "kubernetes:apps/v1:Deployment", "nats-operator"))
+	deployment := pulumitest.Object[appsv1.Deployment](t, prod.One(t, "kubernetes:apps/v1:Deployment", "nats-operator"))
 	pod := deployment.Spec.Template.Spec
 	assert.Equal(t, prodCache+"natsio/nats-operator:0.8.3", pod.Containers[0].Image)
 	assert.Equal(t, "nats-operator", pod.ServiceAccountName)
 	assert.Equal(t, map[string]string{"cloud.google.com/gke-nodepool": "system"}, pod.NodeSelector)
 
-	for _, role := range prod.all(t, "kubernetes:rbac.authorization.k8s.io/v1:ClusterRole") {
-		for _, rule := range object[rbacv1.ClusterRole](t, role).Rules {
+	for _, role := range prod.All(t, "kubernetes:rbac.authorization.k8s.io/v1:ClusterRole") {
+		for _, rule := range pulumitest.Object[rbacv1.ClusterRole](t, role).Rules {
 			assert.NotEmpty(t, rule.ResourceNames, "a right over the whole cluster is for named objects only")
 		}
 	}
 	for _, token := range []string{"ClusterRole", "Role"} {
-		for _, role := range prod.all(t, "kubernetes:rbac.authorization.k8s.io/v1:"+token) {
-			for _, rule := range object[rbacv1.Role](t, role).Rules {
+		for _, role := range prod.All(t, "kubernetes:rbac.authorization.k8s.io/v1:"+token) {
+			for _, rule := range pulumitest.Object[rbacv1.Role](t, role).Rules {
 				assert.NotContains(t, strings.Join(append(rule.Verbs, rule.Resources...), " "), "*")
 			}
 		}

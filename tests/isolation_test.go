@@ -4,6 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"persia/internal/programtest"
+	"persia/internal/pulumitest"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
@@ -15,7 +18,7 @@ import (
 
 // TestJobsClosed: no pod of the jobs' namespace speaks with anybody by itself.
 func TestJobsClosed(t *testing.T) {
-	closed := object[networkingv1.NetworkPolicy](t, deployStack(t, "prod").one(t, "kubernetes:networking.k8s.io/v1:NetworkPolicy", "persia-closed"))
+	closed := pulumitest.Object[networkingv1.NetworkPolicy](t, programtest.DeployStack(t, "prod").One(t, "kubernetes:networking.k8s.io/v1:NetworkPolicy", "persia-closed"))
 	assert.Equal(t, "persia", closed.Namespace)
 	assert.Empty(t, closed.Spec.PodSelector, "all pods")
 	assert.ElementsMatch(t, []networkingv1.PolicyType{"Ingress", "Egress"}, closed.Spec.PolicyTypes)
@@ -25,7 +28,7 @@ func TestJobsClosed(t *testing.T) {
 
 // TestJobTraffic lists all who reach the pods of a job, and whom these reach.
 func TestJobTraffic(t *testing.T) {
-	policy := object[networkingv1.NetworkPolicy](t, deployStack(t, "prod").one(t, "kubernetes:networking.k8s.io/v1:NetworkPolicy", "criteo"))
+	policy := pulumitest.Object[networkingv1.NetworkPolicy](t, programtest.DeployStack(t, "prod").One(t, "kubernetes:networking.k8s.io/v1:NetworkPolicy", "criteo"))
 	assert.Equal(t, map[string]string{"persia_job": "criteo"}, policy.Spec.PodSelector.MatchLabels)
 	assert.ElementsMatch(t, []networkingv1.PolicyType{"Ingress", "Egress"}, policy.Spec.PolicyTypes)
 	in, out := traffic(policy)
@@ -46,14 +49,14 @@ func TestJobTraffic(t *testing.T) {
 // no other job reaches.
 func TestJobsKeepTheirDataApart(t *testing.T) {
 	const token = "kubernetes:networking.k8s.io/v1:NetworkPolicy"
-	recorder, err := deployIn(t, root, readStackFile(t, "examples/Pulumi.jobs.yaml"))
+	recorder, err := programtest.DeployIn(t, root, programtest.ReadStackFile(t, "examples/Pulumi.jobs.yaml"))
 	require.NoError(t, err)
 	brokers := map[string]string{"ranking": "persia-nats-service", "retrieval": "retrieval-nats"}
-	assert.Len(t, recorder.all(t, natsClusterToken), len(brokers))
+	assert.Len(t, recorder.All(t, natsClusterToken), len(brokers))
 	for job, broker := range brokers {
-		_, out := traffic(object[networkingv1.NetworkPolicy](t, recorder.one(t, token, job)))
+		_, out := traffic(pulumitest.Object[networkingv1.NetworkPolicy](t, recorder.One(t, token, job)))
 		assert.Contains(t, out, "to app=nats,nats_cluster="+broker+" in nats-io on TCP 4222")
-		in, _ := traffic(object[networkingv1.NetworkPolicy](t, recorder.one(t, token, broker)))
+		in, _ := traffic(pulumitest.Object[networkingv1.NetworkPolicy](t, recorder.One(t, token, broker)))
 		assert.Contains(t, in, "persia_job="+job+" in persia to TCP 4222")
 		for _, rules := range [][]string{in, out} {
 			for other := range brokers {
@@ -62,22 +65,22 @@ func TestJobsKeepTheirDataApart(t *testing.T) {
 				}
 			}
 		}
-		set := recorder.one(t, "kubernetes:apps/v1:StatefulSet", job+"-dataloader")
+		set := recorder.One(t, "kubernetes:apps/v1:StatefulSet", job+"-dataloader")
 		assert.Equal(t, "nats://"+broker+".nats-io.svc:4222", environmentOf(t, set)["PERSIA_NATS_URL"].Value)
-		assert.Contains(t, recorder.before(set), recorder.one(t, natsClusterToken, broker).urn)
+		assert.Contains(t, recorder.Before(set), recorder.One(t, natsClusterToken, broker).URN)
 	}
 }
 
 // TestRoleGuards looks at what keeps a training in its place.
 func TestRoleGuards(t *testing.T) {
-	prod := deployStack(t, "prod")
+	prod := programtest.DeployStack(t, "prod")
 	for name, port := range map[string]string{
 		"criteo-nn-worker": "", "criteo-dataloader": "", "criteo-embedding-worker": "8887", "criteo-embedding-ps": "8888",
 	} {
 		t.Run(name, func(t *testing.T) {
-			set := object[appsv1.StatefulSet](t, prod.one(t, "kubernetes:apps/v1:StatefulSet", name))
+			set := pulumitest.Object[appsv1.StatefulSet](t, prod.One(t, "kubernetes:apps/v1:StatefulSet", name))
 			selector := set.Spec.Selector.MatchLabels
-			budget := object[policyv1.PodDisruptionBudget](t, prod.one(t, "kubernetes:policy/v1:PodDisruptionBudget", name))
+			budget := pulumitest.Object[policyv1.PodDisruptionBudget](t, prod.One(t, "kubernetes:policy/v1:PodDisruptionBudget", name))
 			assert.Equal(t, 1, budget.Spec.MaxUnavailable.IntValue())
 			assert.Equal(t, policyv1.AlwaysAllow, *budget.Spec.UnhealthyPodEvictionPolicy, "a pod that crashes for ever keeps no node")
 			assert.Equal(t, selector, budget.Spec.Selector.MatchLabels)
@@ -113,7 +116,7 @@ func TestPodSettings(t *testing.T) {
 		"terminationGracePeriodSeconds": 600,
 		"volumeMounts":                  []any{map[string]any{"name": "memory", "mountPath": "/dev/shm"}},
 	})
-	pod := object[appsv1.StatefulSet](t, recorder.one(t, "kubernetes:apps/v1:StatefulSet", "adult-income-nn-worker")).Spec.Template.Spec
+	pod := pulumitest.Object[appsv1.StatefulSet](t, recorder.One(t, "kubernetes:apps/v1:StatefulSet", "adult-income-nn-worker")).Spec.Template.Spec
 	assert.Equal(t, []corev1.LocalObjectReference{{Name: "registry"}}, pod.ImagePullSecrets)
 	assert.True(t, *pod.AutomountServiceAccountToken)
 	assert.Equal(t, int64(600), *pod.TerminationGracePeriodSeconds)
@@ -132,7 +135,7 @@ func TestScriptStyle(t *testing.T) {
 	for name, older := range map[string]string{
 		"nn-worker": "trainer", "dataloader": "datacompose", "embedding-worker": "middleware", "embedding-ps": "embserver",
 	} {
-		set := object[appsv1.StatefulSet](t, recorder.one(t, "kubernetes:apps/v1:StatefulSet", "adult-income-"+name))
+		set := pulumitest.Object[appsv1.StatefulSet](t, recorder.One(t, "kubernetes:apps/v1:StatefulSet", "adult-income-"+name))
 		assert.Equal(t, []string{"/bin/bash", "/opt/persia/roles.sh", older}, container(&set).Args)
 		assert.Equal(t, "/opt/conda/bin/python3", variable(&set, "PERSIA_PYTHON").Value)
 		assert.Equal(t, "/workspace/runtime", variable(&set, "PERSIA_RUNTIME").Value)
@@ -141,38 +144,38 @@ func TestScriptStyle(t *testing.T) {
 			assert.Contains(t, probe.Exec.Command[2], "/23333")
 		}
 	}
-	scripts := object[corev1.ConfigMap](t, recorder.one(t, "kubernetes:core/v1:ConfigMap", "persia-launch"))
+	scripts := pulumitest.Object[corev1.ConfigMap](t, recorder.One(t, "kubernetes:core/v1:ConfigMap", "persia-launch"))
 	assert.Contains(t, scripts.Data["roles.sh"], "torch.distributed.launch")
 }
 
 // TestSuspended: a suspended job has no pods, and all of its objects.
 func TestSuspended(t *testing.T) {
 	recorder := deployDevJob(t, map[string]any{"suspend": true}, nil)
-	for _, registered := range recorder.all(t, "kubernetes:apps/v1:StatefulSet") {
-		set := object[appsv1.StatefulSet](t, registered)
+	for _, registered := range recorder.All(t, "kubernetes:apps/v1:StatefulSet") {
+		set := pulumitest.Object[appsv1.StatefulSet](t, registered)
 		assert.Zero(t, *set.Spec.Replicas)
 		assert.Equal(t, "1", variable(&set, "REPLICA_SIZE").Value, "what the job has when it goes on")
 	}
-	assert.Len(t, recorder.urns(), len(deployStack(t, "dev").urns()))
+	assert.Len(t, recorder.URNs(), len(programtest.DeployStack(t, "dev").URNs()))
 }
 
 // TestPodSecurity: the namespace admits what Kubernetes calls baseline, unless a job
 // mounts directories of nodes.
 func TestPodSecurity(t *testing.T) {
-	level := func(recorder *recorder) string {
-		return object[corev1.Namespace](t, recorder.one(t, "kubernetes:core/v1:Namespace", "persia")).Labels["pod-security.kubernetes.io/enforce"]
+	level := func(recorder *pulumitest.Recorder) string {
+		return pulumitest.Object[corev1.Namespace](t, recorder.One(t, "kubernetes:core/v1:Namespace", "persia")).Labels["pod-security.kubernetes.io/enforce"]
 	}
-	assert.Equal(t, "baseline", level(deployStack(t, "dev")))
+	assert.Equal(t, "baseline", level(programtest.DeployStack(t, "dev")))
 	assert.Equal(t, "privileged", level(deployDevJob(t, map[string]any{
 		"volumes": []any{map[string]any{"name": "data", "hostPath": map[string]any{"path": "/data"}}},
 	}, nil)))
 }
 
 // deployDevJob runs the program over dev with settings of its job and trainers.
-func deployDevJob(t *testing.T, job, trainers map[string]any) *recorder {
+func deployDevJob(t *testing.T, job, trainers map[string]any) *pulumitest.Recorder {
 	t.Helper()
-	configuration := readStack(t, "dev")
-	edit(t, configuration, "persia:jobs", func(jobs any) {
+	configuration := programtest.ReadStack(t, "dev")
+	programtest.Edit(t, configuration, "persia:jobs", func(jobs any) {
 		first := jobs.([]any)[0].(map[string]any)
 		for name, value := range job {
 			first[name] = value
@@ -181,7 +184,7 @@ func deployDevJob(t *testing.T, job, trainers map[string]any) *recorder {
 			first["nnWorker"].(map[string]any)[name] = value
 		}
 	})
-	recorder, err := deploy(t, configuration)
+	recorder, err := programtest.Deploy(t, configuration)
 	require.NoError(t, err)
 	return recorder
 }

@@ -139,10 +139,3 @@ func isTest(path string) bool {
 	path = filepath.ToSlash(path)
 	return strings.HasSuffix(path, "_test.go") || strings.Contains(path, "/testdata/") || strings.HasPrefix(path, root+"/examples/")
 }
-
-func readText(t *testing.T, path string) string {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root, path))
-	require.NoError(t, err)
-	return string(text)
-}

@@ -3,6 +3,9 @@ package tests
 import (
 	"testing"
 
+	"persia/internal/programtest"
+	"persia/internal/pulumitest"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
@@ -31,11 +34,11 @@ func TestLaunch(t *testing.T) {
 	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {
-			configuration := readStack(t, test.stack)
-			edit(t, configuration, "persia:jobs", test.change)
-			recorder, err := deploy(t, configuration)
+			configuration := programtest.ReadStack(t, test.stack)
+			programtest.Edit(t, configuration, "persia:jobs", test.change)
+			recorder, err := programtest.Deploy(t, configuration)
 			require.NoError(t, err)
-			pod := object[appsv1.StatefulSet](t, recorder.one(t, "kubernetes:apps/v1:StatefulSet", test.set)).Spec.Template.Spec
+			pod := pulumitest.Object[appsv1.StatefulSet](t, recorder.One(t, "kubernetes:apps/v1:StatefulSet", test.set)).Spec.Template.Spec
 
 			env := map[string]string{}
 			for _, entry := range pod.Containers[0].Env {
@@ -48,7 +51,7 @@ func TestLaunch(t *testing.T) {
 			for _, mount := range pod.Containers[0].VolumeMounts {
 				mounted[mount.Name] = true
 			}
-			script := object[corev1.ConfigMap](t, recorder.one(t, "kubernetes:core/v1:ConfigMap", "persia-launch"))
+			script := pulumitest.Object[corev1.ConfigMap](t, recorder.One(t, "kubernetes:core/v1:ConfigMap", "persia-launch"))
 			assert.Contains(t, script.Data["launch.py"], "import coordinator")
 			assert.NotEmpty(t, script.Data["coordinator.py"])
 			assert.True(t, *script.Immutable)

@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"persia/internal/programtest"
+	"persia/internal/pulumitest"
 	"persia/kube"
 )
 
@@ -19,9 +21,9 @@ const podMonitoringToken = "kubernetes:monitoring.googleapis.com/v1:PodMonitorin
 // TestMetricsGateway: PERSIA's own tools find a gateway by upstream's labels, and
 // roles by upstream's name of the service.
 func TestMetricsGateway(t *testing.T) {
-	prod := deployStack(t, "prod")
-	gateway := object[appsv1.Deployment](t, prod.one(t, "kubernetes:apps/v1:Deployment", "criteo-metrics-gateway"))
-	service := object[corev1.Service](t, prod.one(t, "kubernetes:core/v1:Service", "criteo-metrics-gateway"))
+	prod := programtest.DeployStack(t, "prod")
+	gateway := pulumitest.Object[appsv1.Deployment](t, prod.One(t, "kubernetes:apps/v1:Deployment", "criteo-metrics-gateway"))
+	service := pulumitest.Object[corev1.Service](t, prod.One(t, "kubernetes:core/v1:Service", "criteo-metrics-gateway"))
 
 	pod := gateway.Spec.Template.Labels
 	assert.Equal(t, "criteo", pod["persia_job"])
@@ -39,10 +41,10 @@ func TestMetricsGateway(t *testing.T) {
 // TestGatewayIsNoRole: what looks after a role does not take the gateway for one of
 // its replicas, since both have the label of the job.
 func TestGatewayIsNoRole(t *testing.T) {
-	prod := deployStack(t, "prod")
-	gateway := object[appsv1.Deployment](t, prod.one(t, "kubernetes:apps/v1:Deployment", "criteo-metrics-gateway"))
+	prod := programtest.DeployStack(t, "prod")
+	gateway := pulumitest.Object[appsv1.Deployment](t, prod.One(t, "kubernetes:apps/v1:Deployment", "criteo-metrics-gateway"))
 	for name := range publishedRoles {
-		set := object[appsv1.StatefulSet](t, prod.one(t, "kubernetes:apps/v1:StatefulSet", name))
+		set := pulumitest.Object[appsv1.StatefulSet](t, prod.One(t, "kubernetes:apps/v1:StatefulSet", name))
 		assert.False(t, selects(t, set.Spec.Selector, gateway.Spec.Template.Labels), name)
 	}
 }
@@ -50,16 +52,16 @@ func TestGatewayIsNoRole(t *testing.T) {
 // TestPodMonitoring: by default all gateways are scraped, and every series has the
 // name of its job.
 func TestPodMonitoring(t *testing.T) {
-	prod := deployStack(t, "prod")
-	require.Len(t, prod.all(t, podMonitoringToken), 1)
-	registered := prod.one(t, podMonitoringToken, "persia")
-	monitoring := object[kube.PodMonitoring](t, registered)
+	prod := programtest.DeployStack(t, "prod")
+	require.Len(t, prod.All(t, podMonitoringToken), 1)
+	registered := prod.One(t, podMonitoringToken, "persia")
+	monitoring := pulumitest.Object[kube.PodMonitoring](t, registered)
 	assert.Equal(t, "persia", monitoring.Namespace)
-	assert.Contains(t, registered.dependencies(), prod.one(t, "kubernetes:core/v1:Namespace", "persia").urn)
+	assert.Contains(t, registered.Dependencies(), prod.One(t, "kubernetes:core/v1:Namespace", "persia").URN)
 
-	gateway := object[appsv1.Deployment](t, prod.one(t, "kubernetes:apps/v1:Deployment", "criteo-metrics-gateway"))
+	gateway := pulumitest.Object[appsv1.Deployment](t, prod.One(t, "kubernetes:apps/v1:Deployment", "criteo-metrics-gateway"))
 	assert.True(t, selects(t, &monitoring.Spec.Selector, gateway.Spec.Template.Labels))
-	dataloader := object[appsv1.StatefulSet](t, prod.one(t, "kubernetes:apps/v1:StatefulSet", "criteo-dataloader"))
+	dataloader := pulumitest.Object[appsv1.StatefulSet](t, prod.One(t, "kubernetes:apps/v1:StatefulSet", "criteo-dataloader"))
 	assert.False(t, selects(t, &monitoring.Spec.Selector, dataloader.Spec.Template.Labels))
 
 	require.Len(t, monitoring.Spec.Endpoints, 1)
@@ -69,11 +71,11 @@ func TestPodMonitoring(t *testing.T) {
 }
 
 func TestPodMonitoringOfNATS(t *testing.T) {
-	configuration := readStack(t, "prod")
-	edit(t, configuration, "persia:nats", func(nats any) { nats.(map[string]any)["metrics"] = true })
-	recorder, err := deploy(t, configuration)
+	configuration := programtest.ReadStack(t, "prod")
+	programtest.Edit(t, configuration, "persia:nats", func(nats any) { nats.(map[string]any)["metrics"] = true })
+	recorder, err := programtest.Deploy(t, configuration)
 	require.NoError(t, err)
-	monitoring := object[kube.PodMonitoring](t, recorder.one(t, podMonitoringToken, "persia-nats-service"))
+	monitoring := pulumitest.Object[kube.PodMonitoring](t, recorder.One(t, podMonitoringToken, "persia-nats-service"))
 	assert.Equal(t, "nats-io", monitoring.Namespace)
 	assert.Equal(t, map[string]string{"app": "nats", "nats_cluster": "persia-nats-service"}, monitoring.Spec.Selector.MatchLabels)
 	assert.Equal(t, 7777, monitoring.Spec.Endpoints[0].Port.IntValue())
@@ -84,7 +86,7 @@ func TestPodMonitoringOfNATS(t *testing.T) {
 func TestWithoutManagedPrometheus(t *testing.T) {
 	cases := map[string]func(configuration map[string]string){
 		"turned off": func(configuration map[string]string) {
-			edit(t, configuration, "persia:cluster", func(cluster any) {
+			programtest.Edit(t, configuration, "persia:cluster", func(cluster any) {
 				cluster.(map[string]any)["monitoring"] = map[string]any{"managedPrometheus": false}
 			})
 		},
@@ -96,13 +98,13 @@ func TestWithoutManagedPrometheus(t *testing.T) {
 	}
 	for name, change := range cases {
 		t.Run(name, func(t *testing.T) {
-			configuration := readStack(t, "prod")
-			edit(t, configuration, "persia:nats", func(nats any) { nats.(map[string]any)["metrics"] = true })
+			configuration := programtest.ReadStack(t, "prod")
+			programtest.Edit(t, configuration, "persia:nats", func(nats any) { nats.(map[string]any)["metrics"] = true })
 			change(configuration)
-			recorder, err := deploy(t, configuration)
+			recorder, err := programtest.Deploy(t, configuration)
 			require.NoError(t, err)
-			assert.Empty(t, recorder.some(podMonitoringToken))
-			recorder.one(t, "kubernetes:core/v1:ConfigMap", "persia-dashboard")
+			assert.Empty(t, recorder.Some(podMonitoringToken))
+			recorder.One(t, "kubernetes:core/v1:ConfigMap", "persia-dashboard")
 		})
 	}
 }
@@ -110,7 +112,7 @@ func TestWithoutManagedPrometheus(t *testing.T) {
 // TestDashboard: Grafana's sidecar takes every key of a ConfigMap with this label
 // for a file.
 func TestDashboard(t *testing.T) {
-	dashboard := object[corev1.ConfigMap](t, deployStack(t, "dev").one(t, "kubernetes:core/v1:ConfigMap", "persia-dashboard"))
+	dashboard := pulumitest.Object[corev1.ConfigMap](t, programtest.DeployStack(t, "dev").One(t, "kubernetes:core/v1:ConfigMap", "persia-dashboard"))
 	assert.Equal(t, "persia", dashboard.Namespace)
 	assert.Equal(t, "persia-dashboard", dashboard.Name)
 	assert.Equal(t, "1", dashboard.Labels["grafana_dashboard"])

@@ -16,6 +16,8 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 
 	"persia/internal/certtest"
+	"persia/internal/programtest"
+	"persia/internal/pulumitest"
 )
 
 const (
@@ -48,11 +50,11 @@ func everything(t *testing.T) string {
 	return string(text)
 }
 
-func natsSettings(t *testing.T, change func(nats map[string]any)) *recorder {
+func natsSettings(t *testing.T, change func(nats map[string]any)) *pulumitest.Recorder {
 	t.Helper()
-	configuration := readStack(t, "prod")
-	edit(t, configuration, "persia:nats", func(nats any) { change(nats.(map[string]any)) })
-	recorder, err := deploy(t, configuration)
+	configuration := programtest.ReadStack(t, "prod")
+	programtest.Edit(t, configuration, "persia:nats", func(nats any) { change(nats.(map[string]any)) })
+	recorder, err := programtest.Deploy(t, configuration)
 	require.NoError(t, err)
 	return recorder
 }
@@ -72,7 +74,7 @@ func TestWhatReplacesServers(t *testing.T) {
 			[]string{"spec", "spec.size", "spec.version"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rpc := natsSettings(t, test.settings).one(t, natsClusterToken, "persia-nats-service").RegisterRPC
+			rpc := natsSettings(t, test.settings).One(t, natsClusterToken, "persia-nats-service").RegisterRPC
 			assert.Subset(t, rpc.ReplaceOnChanges, test.replaces)
 			for _, path := range test.keeps {
 				assert.NotContains(t, rpc.ReplaceOnChanges, path)
@@ -85,30 +87,30 @@ func TestWhatReplacesServers(t *testing.T) {
 
 // TestPlainPassword: nothing is registered where a password is no secret of Pulumi's.
 func TestPlainPassword(t *testing.T) {
-	configuration := readStack(t, "dev")
+	configuration := programtest.ReadStack(t, "dev")
 	configuration["persia:jobs"] = "[]"
-	edit(t, configuration, "persia:nats", func(nats any) {
+	programtest.Edit(t, configuration, "persia:nats", func(nats any) {
 		nats.(map[string]any)["users"] = []any{map[string]any{"name": "persia", "password": password}}
 	})
-	_, err := deploy(t, configuration)
+	_, err := programtest.Deploy(t, configuration)
 	require.NoError(t, err, "as a secret")
-	recorder, err := run(t, pulumi.RunInfo{Config: configuration, ConfigSecretKeys: []string{}}, nil)
+	recorder, err := programtest.Run(t, pulumi.RunInfo{Config: configuration, ConfigSecretKeys: []string{}}, nil)
 	require.ErrorContains(t, err, "persia:nats.users[0].password: is in plain text")
 	assert.NotContains(t, err.Error(), password)
-	assert.Empty(t, recorder.registrations)
+	assert.Empty(t, recorder.Resources)
 }
 
 // TestUsers: passwords go into Secrets, and nowhere else.
 func TestUsers(t *testing.T) {
 	recorder := natsOf(t, everything(t))
 	seen := 0
-	for _, registration := range recorder.registrations {
+	for _, registration := range recorder.Resources {
 		text, err := json.Marshal(registration.Inputs.Mappable())
 		require.NoError(t, err)
-		assert.NotContains(t, string(text), password, registration.urn)
+		assert.NotContains(t, string(text), password, registration.URN)
 		if registration.TypeToken == "kubernetes:core/v1:Secret" {
 			seen++
-			assert.True(t, registration.Inputs["data"].IsSecret(), registration.urn)
+			assert.True(t, registration.Inputs["data"].IsSecret(), registration.URN)
 		}
 	}
 	assert.Equal(t, 4, seen, "users, client, and two certificates")
@@ -121,15 +123,15 @@ func TestUsers(t *testing.T) {
 	assert.Equal(t, "persia", client.Namespace)
 	assert.Equal(t, map[string][]byte{"persia": []byte("tls://persia:" + password + "@broker.nats-io.svc:4222")}, client.Data)
 
-	cluster := object[natsCluster](t, recorder.one(t, natsClusterToken, "broker"))
+	cluster := pulumitest.Object[natsCluster](t, recorder.One(t, natsClusterToken, "broker"))
 	assert.Equal(t, users.Name, cluster.Spec.Auth.ClientsAuthSecret)
-	for _, role := range recorder.all(t, "kubernetes:apps/v1:StatefulSet") {
+	for _, role := range recorder.All(t, "kubernetes:apps/v1:StatefulSet") {
 		url := environmentOf(t, role)["PERSIA_NATS_URL"]
 		assert.Empty(t, url.Value)
 		require.NotNil(t, url.ValueFrom)
 		assert.Equal(t, "broker-client", url.ValueFrom.SecretKeyRef.Name)
 		assert.Equal(t, "persia", url.ValueFrom.SecretKeyRef.Key)
-		assert.Contains(t, recorder.before(role), recorder.one(t, "kubernetes:core/v1:Secret", "broker-client").urn)
+		assert.Contains(t, recorder.Before(role), recorder.One(t, "kubernetes:core/v1:Secret", "broker-client").URN)
 	}
 	for name, files := range map[string][]string{
 		"broker-client-tls": {"ca.pem", "server.pem", "server-key.pem"},
@@ -139,32 +141,32 @@ func TestUsers(t *testing.T) {
 		for _, file := range files {
 			assert.Contains(t, string(certificate.Data[file]), "-----BEGIN", file)
 		}
-		assert.Contains(t, recorder.one(t, natsClusterToken, "broker").dependencies(), recorder.one(t, "kubernetes:core/v1:Secret", name).urn)
+		assert.Contains(t, recorder.One(t, natsClusterToken, "broker").Dependencies(), recorder.One(t, "kubernetes:core/v1:Secret", name).URN)
 	}
 }
 
 // secret is a Secret whose data is a secret of Pulumi's.
-func secret(t *testing.T, recorder *recorder, name string) corev1.Secret {
+func secret(t *testing.T, recorder *pulumitest.Recorder, name string) corev1.Secret {
 	t.Helper()
-	registration := recorder.one(t, "kubernetes:core/v1:Secret", name)
+	registration := recorder.One(t, "kubernetes:core/v1:Secret", name)
 	inputs := registration.Inputs.Copy()
 	inputs["data"] = inputs["data"].SecretValue().Element
 	registration.Inputs = inputs
-	return object[corev1.Secret](t, registration)
+	return pulumitest.Object[corev1.Secret](t, registration)
 }
 
 func TestWithoutUsers(t *testing.T) {
-	prod := deployStack(t, "prod")
-	assert.Empty(t, prod.some("kubernetes:core/v1:Secret"))
-	for _, role := range prod.all(t, "kubernetes:apps/v1:StatefulSet") {
+	prod := programtest.DeployStack(t, "prod")
+	assert.Empty(t, prod.Some("kubernetes:core/v1:Secret"))
+	for _, role := range prod.All(t, "kubernetes:apps/v1:StatefulSet") {
 		assert.Equal(t, "nats://persia-nats-service.nats-io.svc:4222", environmentOf(t, role)["PERSIA_NATS_URL"].Value)
 	}
 }
 
-func environmentOf(t *testing.T, role registration) map[string]corev1.EnvVar {
+func environmentOf(t *testing.T, role pulumitest.Resource) map[string]corev1.EnvVar {
 	t.Helper()
 	variables := map[string]corev1.EnvVar{}
-	for _, variable := range object[appsv1.StatefulSet](t, role).Spec.Template.Spec.Containers[0].Env {
+	for _, variable := range pulumitest.Object[appsv1.StatefulSet](t, role).Spec.Template.Spec.Containers[0].Env {
 		variables[variable.Name] = variable
 	}
 	return variables
@@ -172,7 +174,7 @@ func environmentOf(t *testing.T, role registration) map[string]corev1.EnvVar {
 
 // TestServersAreHardened: what the operator begins a pod with.
 func TestServersAreHardened(t *testing.T) {
-	pod := object[natsCluster](t, deployStack(t, "prod").one(t, natsClusterToken, "persia-nats-service")).Spec.Template.Spec
+	pod := pulumitest.Object[natsCluster](t, programtest.DeployStack(t, "prod").One(t, natsClusterToken, "persia-nats-service")).Spec.Template.Spec
 	require.Len(t, pod.Containers, 1)
 	container := pod.Containers[0]
 	assert.Equal(t, "nats", container.Name, "what the operator calls it")
@@ -191,7 +193,7 @@ func TestServersAreHardened(t *testing.T) {
 // TestDisruptionBudget counts those that stay: Kubernetes knows no number of pods
 // of a custom resource.
 func TestDisruptionBudget(t *testing.T) {
-	budget := object[policyv1.PodDisruptionBudget](t, deployStack(t, "prod").one(t, "kubernetes:policy/v1:PodDisruptionBudget", "persia-nats-service"))
+	budget := pulumitest.Object[policyv1.PodDisruptionBudget](t, programtest.DeployStack(t, "prod").One(t, "kubernetes:policy/v1:PodDisruptionBudget", "persia-nats-service"))
 	assert.Nil(t, budget.Spec.MaxUnavailable)
 	assert.Equal(t, policyv1.AlwaysAllow, *budget.Spec.UnhealthyPodEvictionPolicy)
 	assert.Equal(t, 59, budget.Spec.MinAvailable.IntValue())
@@ -200,10 +202,10 @@ func TestDisruptionBudget(t *testing.T) {
 
 // TestNetworkPolicies lists all who are let in, and where servers go.
 func TestNetworkPolicies(t *testing.T) {
-	prod := deployStack(t, "prod")
-	require.Len(t, prod.all(t, "kubernetes:networking.k8s.io/v1:NetworkPolicy"), 5, "of NATS and of jobs")
+	prod := programtest.DeployStack(t, "prod")
+	require.Len(t, prod.All(t, "kubernetes:networking.k8s.io/v1:NetworkPolicy"), 5, "of NATS and of jobs")
 
-	servers := object[networkingv1.NetworkPolicy](t, prod.one(t, "kubernetes:networking.k8s.io/v1:NetworkPolicy", "persia-nats-service"))
+	servers := pulumitest.Object[networkingv1.NetworkPolicy](t, prod.One(t, "kubernetes:networking.k8s.io/v1:NetworkPolicy", "persia-nats-service"))
 	assert.Equal(t, map[string]string{"app": "nats", "nats_cluster": "persia-nats-service"}, servers.Spec.PodSelector.MatchLabels)
 	assert.ElementsMatch(t, []networkingv1.PolicyType{"Ingress", "Egress"}, servers.Spec.PolicyTypes)
 	in, out := traffic(servers)
@@ -217,8 +219,8 @@ func TestNetworkPolicies(t *testing.T) {
 		"to anywhere on TCP 53 UDP 53",
 	}, out)
 
-	for _, role := range prod.all(t, "kubernetes:apps/v1:StatefulSet") {
-		set := object[appsv1.StatefulSet](t, role)
+	for _, role := range prod.All(t, "kubernetes:apps/v1:StatefulSet") {
+		set := pulumitest.Object[appsv1.StatefulSet](t, role)
 		assert.Equal(t, "persia", set.Namespace)
 		assert.Contains(t, set.Spec.Template.Labels, "persia_job", "what lets a role in")
 	}

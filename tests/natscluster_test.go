@@ -6,6 +6,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"persia/internal/programtest"
+	"persia/internal/pulumitest"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -85,17 +88,17 @@ func TestSeedNATS(t *testing.T) {
 }
 
 // natsOf is what the stack prod registers with other settings for NATS.
-func natsOf(t *testing.T, settings string) *recorder {
+func natsOf(t *testing.T, settings string) *pulumitest.Recorder {
 	t.Helper()
-	configuration := readStack(t, "prod")
+	configuration := programtest.ReadStack(t, "prod")
 	delete(configuration, "persia:images") // the images are as they are published
 	configuration["persia:nats"] = settings
-	edit(t, configuration, "persia:jobs", func(jobs any) { allowUsers(jobs) })
-	edit(t, configuration, "persia:cluster", func(cluster any) {
+	programtest.Edit(t, configuration, "persia:jobs", func(jobs any) { allowUsers(jobs) })
+	programtest.Edit(t, configuration, "persia:cluster", func(cluster any) {
 		// The seed's one server of 8 GiB is on the system pool.
 		cluster.(map[string]any)["systemPool"] = map[string]any{"machineType": "e2-standard-8", "nodes": 3}
 	})
-	recorder, err := deploy(t, configuration)
+	recorder, err := programtest.Deploy(t, configuration)
 	require.NoError(t, err)
 	return recorder
 }
@@ -107,10 +110,10 @@ func allowUsers(jobs any) {
 	}
 }
 
-func assertGolden(t *testing.T, name string, recorder *recorder) {
+func assertGolden(t *testing.T, name string, recorder *pulumitest.Recorder) {
 	t.Helper()
-	registration := recorder.all(t, "kubernetes:nats.io/v1alpha2:NatsCluster")[0]
-	object[natsCluster](t, registration)
+	registration := recorder.All(t, "kubernetes:nats.io/v1alpha2:NatsCluster")[0]
+	pulumitest.Object[natsCluster](t, registration)
 	text, err := json.Marshal(registration.Inputs.Mappable())
 	require.NoError(t, err)
 	got, err := yaml.JSONToYAML(text)

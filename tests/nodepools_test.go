@@ -5,6 +5,9 @@ import (
 	"maps"
 	"testing"
 
+	"persia/internal/programtest"
+	"persia/internal/pulumitest"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
@@ -16,7 +19,7 @@ type settings = map[string]any
 var ignoredOfPools = []string{"initialNodeCount", "nodeConfig.kubeletConfig", "nodeConfig.resourceLabels"}
 
 func TestNodePools(t *testing.T) {
-	prod := deployStack(t, "prod")
+	prod := programtest.DeployStack(t, "prod")
 	surging := func(nodes float64) settings {
 		return settings{"strategy": "SURGE", "maxSurge": nodes, "maxUnavailable": 0.0}
 	}
@@ -36,10 +39,10 @@ func TestNodePools(t *testing.T) {
 		"embedding-ps":      {"m2-ultramem-416", 30, true, true, surging(2)},
 		"nats":              {"n2-highmem-32", 9, true, true, surge},
 	}
-	require.Len(t, prod.all(t, nodePoolType), len(cases))
+	require.Len(t, prod.All(t, nodePoolType), len(cases))
 	for name, want := range cases {
 		t.Run(name, func(t *testing.T) {
-			pool := prod.one(t, nodePoolType, "persia-prod-"+name)
+			pool := prod.One(t, nodePoolType, "persia-prod-"+name)
 			for path, want := range map[string]any{
 				"nodeCount":                                       want.nodes,
 				"maxPodsPerNode":                                  110.0,
@@ -56,14 +59,14 @@ func TestNodePools(t *testing.T) {
 				"nodeConfig.shieldedInstanceConfig.enableIntegrityMonitoring": true,
 				"nodeConfig.shieldedInstanceConfig.enableSecureBoot":          want.secureBoot,
 			} {
-				assert.Equal(t, want, at(t, pool, path), path)
+				assert.Equal(t, want, pulumitest.At(t, pool, path), path)
 			}
-			assert.Equal(t, want.streaming, found(t, pool, "nodeConfig.gcfsConfig.enabled") == true, "image streaming")
+			assert.Equal(t, want.streaming, pulumitest.Found(t, pool, "nodeConfig.gcfsConfig.enabled") == true, "image streaming")
 			for _, path := range []string{
 				"autoscaling", "queuedProvisioning", "placementPolicy",
 				"nodeConfig.reservationAffinity", "nodeConfig.fastSocket", "nodeConfig.bootDiskKmsKey", "nodeConfig.ephemeralStorageLocalSsdConfig",
 			} {
-				assert.Nil(t, found(t, pool, path), path)
+				assert.Nil(t, pulumitest.Found(t, pool, path), path)
 			}
 			assert.Equal(t, ignoredOfPools, pool.RegisterRPC.GetIgnoreChanges())
 		})
@@ -164,26 +167,26 @@ func TestNodePoolSettings(t *testing.T) {
 		{"image streaming on Ubuntu", cpuPool, "nodeConfig.gcfsConfig.enabled", true, settings{"imageType": "UBUNTU_CONTAINERD"}, nil, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			assert.Equal(t, c.byDefault, found(t, sparePool(t, c.pool, nil, nil), c.path), "by default")
-			assert.Equal(t, c.then, found(t, sparePool(t, c.pool, c.edit, c.cluster), c.path))
+			assert.Equal(t, c.byDefault, pulumitest.Found(t, sparePool(t, c.pool, nil, nil), c.path), "by default")
+			assert.Equal(t, c.then, pulumitest.Found(t, sparePool(t, c.pool, c.edit, c.cluster), c.path))
 		})
 	}
 }
 
 // sparePool is a pool beside those of the published deployment, after some edits
 // of it and of the cluster. A nil removes a setting.
-func sparePool(t *testing.T, pool, edits, cluster settings) registration {
+func sparePool(t *testing.T, pool, edits, cluster settings) pulumitest.Resource {
 	t.Helper()
-	configuration := readStack(t, "prod")
-	edit(t, configuration, "persia:nvidiaDriver", func(driver any) { driver.(settings)["installer"] = "managed" })
-	edit(t, configuration, "persia:cluster", func(value any) { maps.Copy(value.(settings), cluster) })
+	configuration := programtest.ReadStack(t, "prod")
+	programtest.Edit(t, configuration, "persia:nvidiaDriver", func(driver any) { driver.(settings)["installer"] = "managed" })
+	programtest.Edit(t, configuration, "persia:cluster", func(value any) { maps.Copy(value.(settings), cluster) })
 	pool = maps.Clone(pool)
 	maps.Copy(pool, edits)
 	maps.DeleteFunc(pool, func(_ string, value any) bool { return value == nil })
 	addPool(t, configuration, pool)
-	recorder, err := deploy(t, configuration)
+	recorder, err := programtest.Deploy(t, configuration)
 	require.NoError(t, err)
-	return recorder.one(t, nodePoolType, "persia-prod-spare")
+	return recorder.One(t, nodePoolType, "persia-prod-spare")
 }
 
 func addPool(t *testing.T, configuration map[string]string, pool settings) {
@@ -196,25 +199,25 @@ func addPool(t *testing.T, configuration map[string]string, pool settings) {
 }
 
 func TestAutoscaledPoolsOverZones(t *testing.T) {
-	configuration := readStack(t, "prod")
-	edit(t, configuration, "persia:cluster", func(cluster any) {
+	configuration := programtest.ReadStack(t, "prod")
+	programtest.Edit(t, configuration, "persia:cluster", func(cluster any) {
 		cluster.(settings)["zones"] = []any{"us-central1-a", "us-central1-c"}
-		field(cluster, "systemPool")["nodes"] = 4
+		programtest.Field(cluster, "systemPool")["nodes"] = 4
 	})
-	edit(t, configuration, "persia:nodePools", func(pools any) {
+	programtest.Edit(t, configuration, "persia:nodePools", func(pools any) {
 		for _, pool := range pools.([]any) {
 			delete(pool.(settings), "nodes")
 			pool.(settings)["autoscaling"] = settings{"minNodes": 0, "maxNodes": 200}
 		}
 	})
-	recorder, err := deploy(t, configuration)
+	recorder, err := programtest.Deploy(t, configuration)
 	require.NoError(t, err)
-	assert.Equal(t, 2.0, at(t, recorder.one(t, nodePoolType, "persia-prod-system"), "nodeCount"), "a zone")
+	assert.Equal(t, 2.0, pulumitest.At(t, recorder.One(t, nodePoolType, "persia-prod-system"), "nodeCount"), "a zone")
 	for name, policy := range map[string]string{"trainers": "ANY", "dataloaders": "BALANCED"} {
-		pool := recorder.one(t, nodePoolType, "persia-prod-"+name)
-		assert.Equal(t, 200.0, at(t, pool, "autoscaling.totalMaxNodeCount"))
-		assert.Equal(t, policy, at(t, pool, "autoscaling.locationPolicy"))
-		assert.Nil(t, found(t, pool, "nodeCount"))
+		pool := recorder.One(t, nodePoolType, "persia-prod-"+name)
+		assert.Equal(t, 200.0, pulumitest.At(t, pool, "autoscaling.totalMaxNodeCount"))
+		assert.Equal(t, policy, pulumitest.At(t, pool, "autoscaling.locationPolicy"))
+		assert.Nil(t, pulumitest.Found(t, pool, "nodeCount"))
 		assert.Equal(t, append(ignoredOfPools, "nodeCount"), pool.RegisterRPC.GetIgnoreChanges())
 	}
 }
@@ -224,13 +227,13 @@ func TestAutoscaledPoolsOverZones(t *testing.T) {
 func TestNodePoolsAreProtected(t *testing.T) {
 	for name, protection := range map[string]any{"by default": nil, "true": true, "false": false} {
 		t.Run(name, func(t *testing.T) {
-			configuration := readStack(t, "prod")
-			edit(t, configuration, "persia:cluster", func(cluster any) {
+			configuration := programtest.ReadStack(t, "prod")
+			programtest.Edit(t, configuration, "persia:cluster", func(cluster any) {
 				cluster.(settings)["deletionProtection"] = protection
 			})
-			recorder, err := deploy(t, configuration)
+			recorder, err := programtest.Deploy(t, configuration)
 			require.NoError(t, err)
-			for _, pool := range recorder.all(t, nodePoolType) {
+			for _, pool := range recorder.All(t, nodePoolType) {
 				assert.Equal(t, protection != false, pool.RegisterRPC.GetProtect(), pool.Name)
 			}
 		})
@@ -240,20 +243,20 @@ func TestNodePoolsAreProtected(t *testing.T) {
 // TestRolesTolerateTaintsOfTheirPool: those of the stack file, and those that
 // pools get without being asked.
 func TestRolesTolerateTaintsOfTheirPool(t *testing.T) {
-	configuration := readStack(t, "prod")
-	edit(t, configuration, "persia:nodePools", func(pools any) {
+	configuration := programtest.ReadStack(t, "prod")
+	programtest.Edit(t, configuration, "persia:nodePools", func(pools any) {
 		for _, pool := range pools.([]any)[:2] {
 			pool.(settings)["spot"] = true
 		}
 	})
-	recorder, err := deploy(t, configuration)
+	recorder, err := programtest.Deploy(t, configuration)
 	require.NoError(t, err)
 	for role, want := range map[string][]string{
 		"nn-worker":        {"cloud.google.com/gke-spot", "nvidia.com/gpu"},
 		"dataloader":       {"persia.com/dedicated", "cloud.google.com/gke-spot"},
 		"embedding-worker": {"persia.com/dedicated"},
 	} {
-		set := object[appsv1.StatefulSet](t, recorder.one(t, "kubernetes:apps/v1:StatefulSet", "criteo-"+role))
+		set := pulumitest.Object[appsv1.StatefulSet](t, recorder.One(t, "kubernetes:apps/v1:StatefulSet", "criteo-"+role))
 		var keys []string
 		for _, toleration := range set.Spec.Template.Spec.Tolerations {
 			keys = append(keys, toleration.Key)

@@ -11,6 +11,8 @@ import (
 	extensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
 
+	"persia/internal/programtest"
+	"persia/internal/pulumitest"
 	v1 "persia/workload/persia/operator/api/v1"
 )
 
@@ -22,9 +24,9 @@ const (
 // operatorStack is the stack prod with its job left to PERSIA's operator.
 func operatorStack(t *testing.T, change func(job map[string]any)) map[string]string {
 	t.Helper()
-	configuration := readStack(t, "prod")
+	configuration := programtest.ReadStack(t, "prod")
 	delete(configuration, "persia:images") // an image that is left out stays so
-	edit(t, configuration, "persia:nodePools", func(pools any) {
+	programtest.Edit(t, configuration, "persia:nodePools", func(pools any) {
 		for _, pool := range pools.([]any) {
 			delete(pool.(map[string]any), "taints")
 		}
@@ -33,7 +35,7 @@ func operatorStack(t *testing.T, change func(job map[string]any)) map[string]str
 		{"name": "workspace", "claim": "workspace", "size": "1Ti", "nfs": {"server": "10.0.0.2", "path": "/workspace"}},
 		{"name": "data", "size": "1Ti", "nfs": {"server": "10.0.0.2", "path": "/data"}}
 	]`
-	edit(t, configuration, "persia:jobs", func(jobs any) {
+	programtest.Edit(t, configuration, "persia:jobs", func(jobs any) {
 		job := jobs.([]any)[0].(map[string]any)
 		job["engine"] = "operator"
 		change(job)
@@ -43,20 +45,20 @@ func operatorStack(t *testing.T, change func(job map[string]any)) map[string]str
 
 func unchanged(map[string]any) {}
 
-func deployOperator(t *testing.T, change func(job map[string]any)) *recorder {
+func deployOperator(t *testing.T, change func(job map[string]any)) *pulumitest.Recorder {
 	t.Helper()
-	recorder, err := deploy(t, operatorStack(t, change))
+	recorder, err := programtest.Deploy(t, operatorStack(t, change))
 	require.NoError(t, err)
 	return recorder
 }
 
 func TestPersiaOperatorOnlyWhereItIsAskedFor(t *testing.T) {
-	for _, urn := range deployStack(t, "prod").urns() {
+	for _, urn := range programtest.DeployStack(t, "prod").URNs() {
 		assert.NotContains(t, urn, "persia:operator")
 		assert.NotContains(t, urn, "::persia-operator")
 	}
-	assert.Len(t, deployOperator(t, unchanged).some("persia:operator:Operator"), 1)
-	assert.Empty(t, deployOperator(t, unchanged).some("kubernetes:apps/v1:StatefulSet"))
+	assert.Len(t, deployOperator(t, unchanged).Some("persia:operator:Operator"), 1)
+	assert.Empty(t, deployOperator(t, unchanged).Some("kubernetes:apps/v1:StatefulSet"))
 }
 
 // TestPersiaJob compares every field of a PersiaJob.
@@ -140,19 +142,19 @@ spec:
     volumeMounts:
       - {name: claim-0, mountPath: /workspace}
 `), &want))
-	assert.Equal(t, want, object[v1.PersiaJob](t, recorder.one(t, persiaJobToken, "criteo")))
+	assert.Equal(t, want, pulumitest.Object[v1.PersiaJob](t, recorder.One(t, persiaJobToken, "criteo")))
 }
 
 // TestPersiaJobWithUsers: the URL has a password, and stays in its Secret.
 func TestPersiaJobWithUsers(t *testing.T) {
 	configuration := operatorStack(t, unchanged)
-	edit(t, configuration, "persia:jobs", func(jobs any) { allowUsers(jobs) })
-	edit(t, configuration, "persia:nats", func(nats any) {
+	programtest.Edit(t, configuration, "persia:jobs", func(jobs any) { allowUsers(jobs) })
+	programtest.Edit(t, configuration, "persia:nats", func(nats any) {
 		nats.(map[string]any)["users"] = []any{map[string]any{"name": "persia", "password": password}}
 	})
-	recorder, err := deploy(t, configuration)
+	recorder, err := programtest.Deploy(t, configuration)
 	require.NoError(t, err)
-	job := object[v1.PersiaJob](t, recorder.one(t, persiaJobToken, "criteo"))
+	job := pulumitest.Object[v1.PersiaJob](t, recorder.One(t, persiaJobToken, "criteo"))
 	assert.Equal(t, corev1.EnvVar{Name: "PERSIA_NATS_URL", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
 		LocalObjectReference: corev1.LocalObjectReference{Name: "persia-nats-service-client"}, Key: "persia",
 	}}}, job.Spec.Env[0])
@@ -161,7 +163,7 @@ func TestPersiaJobWithUsers(t *testing.T) {
 // TestSuspendedPersiaJob has nothing for the operator to make.
 func TestSuspendedPersiaJob(t *testing.T) {
 	recorder := deployOperator(t, func(job map[string]any) { job["suspend"] = true })
-	spec := object[v1.PersiaJob](t, recorder.one(t, persiaJobToken, "criteo")).Spec
+	spec := pulumitest.Object[v1.PersiaJob](t, recorder.One(t, persiaJobToken, "criteo")).Spec
 	assert.False(t, *spec.EnableMetrics)
 	for _, role := range []v1.Role{*spec.Dataloader, *spec.EmbeddingWorker, *spec.EmbeddingParameterServer, spec.NNWorker.Role} {
 		assert.Zero(t, role.Replicas)
@@ -172,39 +174,39 @@ func TestSuspendedPersiaJob(t *testing.T) {
 // names of its pods free.
 func TestPersiaJobIsMadeAnew(t *testing.T) {
 	recorder := deployOperator(t, unchanged)
-	guard, job := recorder.one(t, budgetToken, "criteo"), recorder.one(t, persiaJobToken, "criteo")
-	for _, registration := range []registration{guard, job} {
-		assert.True(t, registration.RegisterRPC.DeleteBeforeReplace, registration.urn)
+	guard, job := recorder.One(t, budgetToken, "criteo"), recorder.One(t, persiaJobToken, "criteo")
+	for _, registration := range []pulumitest.Resource{guard, job} {
+		assert.True(t, registration.RegisterRPC.DeleteBeforeReplace, registration.URN)
 	}
-	assert.Contains(t, job.RegisterRPC.ReplaceWith, guard.urn)
-	assert.Contains(t, job.dependencies(), guard.urn)
+	assert.Contains(t, job.RegisterRPC.ReplaceWith, guard.URN)
+	assert.Contains(t, job.Dependencies(), guard.URN)
 
-	budget := object[policyv1.PodDisruptionBudget](t, guard)
+	budget := pulumitest.Object[policyv1.PodDisruptionBudget](t, guard)
 	assert.Equal(t, 8+240+100+120+1, budget.Spec.MinAvailable.IntValue(), "all pods and the gateway")
 	assert.Equal(t, map[string]string{"persia_job": "criteo"}, budget.Spec.Selector.MatchLabels)
 	assert.Contains(t, budget.Annotations["pulumi.com/waitFor"], "{.status.expectedPods}=0")
 
 	other := deployOperator(t, func(job map[string]any) { job["logLevel"] = "debug" })
-	assert.NotEqual(t, guard.RegisterRPC.ReplacementTrigger, other.one(t, budgetToken, "criteo").RegisterRPC.ReplacementTrigger)
+	assert.NotEqual(t, guard.RegisterRPC.ReplacementTrigger, other.One(t, budgetToken, "criteo").RegisterRPC.ReplacementTrigger)
 	same := deployOperator(t, unchanged)
-	assert.Equal(t, guard.RegisterRPC.ReplacementTrigger, same.one(t, budgetToken, "criteo").RegisterRPC.ReplacementTrigger)
+	assert.Equal(t, guard.RegisterRPC.ReplacementTrigger, same.One(t, budgetToken, "criteo").RegisterRPC.ReplacementTrigger)
 }
 
 // TestPersiaOperatorOrder: a job comes after the operator, its kind and its rights,
 // and goes before them, since the operator alone lets it go.
 func TestPersiaOperatorOrder(t *testing.T) {
 	recorder := deployOperator(t, unchanged)
-	crd := recorder.one(t, "kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition", "persia-operator")
-	assert.Equal(t, "persiajobs.persia.com", object[extensionsv1.CustomResourceDefinition](t, crd).Name)
-	deployment := recorder.one(t, "kubernetes:apps/v1:Deployment", "persia-operator")
-	binding := recorder.one(t, "kubernetes:rbac.authorization.k8s.io/v1:RoleBinding", "persia-operator")
-	clusterBinding := recorder.one(t, "kubernetes:rbac.authorization.k8s.io/v1:ClusterRoleBinding", "persia-operator")
-	assert.Subset(t, deployment.dependencies(), []string{crd.urn, binding.urn, clusterBinding.urn})
-	assert.Contains(t, recorder.before(binding), recorder.one(t, "kubernetes:core/v1:Namespace", "persia").urn)
+	crd := recorder.One(t, "kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition", "persia-operator")
+	assert.Equal(t, "persiajobs.persia.com", pulumitest.Object[extensionsv1.CustomResourceDefinition](t, crd).Name)
+	deployment := recorder.One(t, "kubernetes:apps/v1:Deployment", "persia-operator")
+	binding := recorder.One(t, "kubernetes:rbac.authorization.k8s.io/v1:RoleBinding", "persia-operator")
+	clusterBinding := recorder.One(t, "kubernetes:rbac.authorization.k8s.io/v1:ClusterRoleBinding", "persia-operator")
+	assert.Subset(t, deployment.Dependencies(), []string{crd.URN, binding.URN, clusterBinding.URN})
+	assert.Contains(t, recorder.Before(binding), recorder.One(t, "kubernetes:core/v1:Namespace", "persia").URN)
 
-	before := recorder.before(recorder.one(t, persiaJobToken, "criteo"))
-	for _, need := range []registration{crd, deployment, binding, clusterBinding} {
-		assert.Contains(t, before, need.urn)
+	before := recorder.Before(recorder.One(t, persiaJobToken, "criteo"))
+	for _, need := range []pulumitest.Resource{crd, deployment, binding, clusterBinding} {
+		assert.Contains(t, before, need.URN)
 	}
 	for typeToken, name := range map[string]string{
 		natsClusterToken: "persia-nats-service",
@@ -212,12 +214,12 @@ func TestPersiaOperatorOrder(t *testing.T) {
 		"kubernetes:apps/v1:DaemonSet":                  "nvidia-driver",
 		"kubernetes:networking.k8s.io/v1:NetworkPolicy": "persia-operator",
 	} {
-		assert.Contains(t, before, recorder.one(t, typeToken, name).urn)
+		assert.Contains(t, before, recorder.One(t, typeToken, name).URN)
 	}
 }
 
 // TestPersiaJobTraffic: pods of the operator have no label of the program's.
 func TestPersiaJobTraffic(t *testing.T) {
-	policy := object[networkingv1.NetworkPolicy](t, deployOperator(t, unchanged).one(t, "kubernetes:networking.k8s.io/v1:NetworkPolicy", "criteo"))
+	policy := pulumitest.Object[networkingv1.NetworkPolicy](t, deployOperator(t, unchanged).One(t, "kubernetes:networking.k8s.io/v1:NetworkPolicy", "criteo"))
 	assert.Equal(t, map[string]string{"persia_job": "criteo"}, policy.Spec.PodSelector.MatchLabels)
 }

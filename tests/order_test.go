@@ -3,6 +3,8 @@ package tests
 import (
 	"testing"
 
+	"persia/internal/programtest"
+
 	"github.com/stretchr/testify/assert"
 )
 
@@ -50,12 +52,12 @@ func TestOrder(t *testing.T) {
 		{pool, "persia-prod-trainers"}:                   {{"gcp:container/cluster:Cluster", "persia-prod"}},
 		{"gcp:container/cluster:Cluster", "persia-prod"}: {{"gcp:compute/routerNat:RouterNat", "persia-prod"}},
 	}
-	prod := deployStack(t, "prod")
+	prod := programtest.DeployStack(t, "prod")
 	for from, needs := range cases {
 		t.Run(from.typeToken+" "+from.name, func(t *testing.T) {
-			before := prod.before(prod.one(t, from.typeToken, from.name))
+			before := prod.Before(prod.One(t, from.typeToken, from.name))
 			for _, need := range needs {
-				assert.Contains(t, before, prod.one(t, need.typeToken, need.name).urn)
+				assert.Contains(t, before, prod.One(t, need.typeToken, need.name).URN)
 			}
 		})
 	}
@@ -65,14 +67,14 @@ func TestOrder(t *testing.T) {
 // cluster the user's kubectl happens to point at.
 func TestProvider(t *testing.T) {
 	for _, name := range []string{"dev", "prod"} {
-		prod := deployStack(t, name)
-		provider := prod.one(t, "pulumi:providers:kubernetes", "persia-"+name)
+		prod := programtest.DeployStack(t, name)
+		provider := prod.One(t, "pulumi:providers:kubernetes", "persia-"+name)
 		assert.True(t, provider.Inputs["kubeconfig"].ContainsSecrets(), "the kubeconfig is a secret")
 		seen := 0
-		for _, registration := range prod.registrations {
+		for _, registration := range prod.Resources {
 			if registration.Custom && len(registration.TypeToken) > 11 && registration.TypeToken[:11] == "kubernetes:" {
 				seen++
-				assert.Contains(t, registration.Provider, "pulumi:providers:kubernetes::persia-"+name, registration.urn)
+				assert.Contains(t, registration.Provider, "pulumi:providers:kubernetes::persia-"+name, registration.URN)
 			}
 		}
 		assert.Greater(t, seen, 15)

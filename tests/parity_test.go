@@ -14,6 +14,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"persia/internal/programtest"
+	"persia/internal/pulumitest"
 	persiav1 "persia/workload/persia/operator/api/v1"
 )
 
@@ -102,7 +104,7 @@ func TestParityFields(t *testing.T) {
 		},
 		"spec.enableMetrics": func(_ string, set *appsv1.StatefulSet) {
 			assert.Empty(t, variable(set, "PERSIA_METRICS_GATEWAY_ADDR").Name)
-			assert.NotContains(t, strings.Join(recorder.urns(), "\n"), "parity-metrics-gateway")
+			assert.NotContains(t, strings.Join(recorder.URNs(), "\n"), "parity-metrics-gateway")
 		},
 		"spec.volumes": func(_ string, set *appsv1.StatefulSet) {
 			assert.Contains(t, set.Spec.Template.Spec.Volumes, corev1.Volume{Name: "data", VolumeSource: corev1.VolumeSource{
@@ -147,7 +149,7 @@ func TestParityFields(t *testing.T) {
 			assert.Contains(t, described, field)
 			require.Contains(t, seen, field)
 			for role, upstream := range upstreamRoles {
-				set := object[appsv1.StatefulSet](t, recorder.one(t, "kubernetes:apps/v1:StatefulSet", "parity-"+upstream.pod))
+				set := pulumitest.Object[appsv1.StatefulSet](t, recorder.One(t, "kubernetes:apps/v1:StatefulSet", "parity-"+upstream.pod))
 				seen[field](role, &set)
 			}
 		})
@@ -157,11 +159,11 @@ func TestParityFields(t *testing.T) {
 
 // TestParityPods compares the pods of PERSIA's example with those of its operator.
 func TestParityPods(t *testing.T) {
-	dev := deployStack(t, "dev")
+	dev := programtest.DeployStack(t, "dev")
 	environment, arguments := parityTable(t, "Environment"), parityTable(t, "Arguments")
 	variables := map[string]bool{}
 	for role, upstream := range upstreamRoles {
-		set := object[appsv1.StatefulSet](t, dev.one(t, "kubernetes:apps/v1:StatefulSet", "adult-income-"+upstream.pod))
+		set := pulumitest.Object[appsv1.StatefulSet](t, dev.One(t, "kubernetes:apps/v1:StatefulSet", "adult-income-"+upstream.pod))
 		assert.Equal(t, "persia-launcher "+upstream.args, strings.Join(container(&set).Args, " "))
 		assert.Equal(t, "`"+upstream.args+"`", arguments[role])
 		assert.Equal(t, upstream.image, container(&set).Image)
@@ -183,17 +185,17 @@ func TestParityPods(t *testing.T) {
 }
 
 // deployManifest runs the program over dev's stack with a manifest as its job.
-func deployManifest(t *testing.T, manifest string) *recorder {
+func deployManifest(t *testing.T, manifest string) *pulumitest.Recorder {
 	t.Helper()
 	project := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(project, "job.yml"), []byte(manifest), 0o600))
-	configuration := readStack(t, "dev")
+	configuration := programtest.ReadStack(t, "dev")
 	configuration["persia:jobs"] = `[{"manifest": "job.yml", "nodePool": "gpu"}]`
-	edit(t, configuration, "persia:nodePools", func(pools any) {
+	programtest.Edit(t, configuration, "persia:nodePools", func(pools any) {
 		pool := pools.([]any)[0].(map[string]any)
 		pool["machineType"], pool["gpu"], pool["nodes"] = "g2-standard-96", map[string]any{"type": "nvidia-l4", "count": 8}, 2
 	})
-	recorder, err := deployIn(t, project, configuration)
+	recorder, err := programtest.DeployIn(t, project, configuration)
 	require.NoError(t, err)
 	return recorder
 }

@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"persia/internal/programtest"
+	"persia/internal/pulumitest"
+
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -41,8 +44,8 @@ const (
 // uses, and PEDL with settings by their paths.
 func pedlStack(t *testing.T, settings map[string]any) map[string]string {
 	t.Helper()
-	configuration := readStack(t, "dev")
-	edit(t, configuration, "persia:cluster", func(cluster any) {
+	configuration := programtest.ReadStack(t, "dev")
+	programtest.Edit(t, configuration, "persia:cluster", func(cluster any) {
 		cluster.(map[string]any)["systemPool"] = map[string]any{"machineType": "n2-standard-16"}
 	})
 	pools := []any{}
@@ -80,22 +83,22 @@ func write(object map[string]any, path string, value any) {
 	write(object[name].(map[string]any), rest, value)
 }
 
-func deployPEDL(t *testing.T, settings map[string]any) *recorder {
+func deployPEDL(t *testing.T, settings map[string]any) *pulumitest.Recorder {
 	t.Helper()
-	recorder, err := deploy(t, pedlStack(t, settings))
+	recorder, err := programtest.Deploy(t, pedlStack(t, settings))
 	require.NoError(t, err)
 	return recorder
 }
 
 // place is where a setting lands: what it finds there, or nil.
-type place func(*testing.T, *recorder) any
+type place func(*testing.T, *pulumitest.Recorder) any
 
 // in is a field of an object.
 func in(typeToken, name, path string) place {
-	return func(t *testing.T, r *recorder) any {
-		for _, registration := range r.some(typeToken) {
+	return func(t *testing.T, r *pulumitest.Recorder) any {
+		for _, registration := range r.Some(typeToken) {
 			if registration.Name == name {
-				return found(t, registration, path)
+				return pulumitest.Found(t, registration, path)
 			}
 		}
 		return nil
@@ -109,7 +112,7 @@ const (
 
 // variableOf is the value of an environment variable of a workload's container.
 func variableOf(typeToken, name, variable string) place {
-	return func(t *testing.T, r *recorder) any {
+	return func(t *testing.T, r *pulumitest.Recorder) any {
 		list, _ := in(typeToken, name, containerPath+"env")(t, r).([]any)
 		for _, element := range list {
 			if e := element.(map[string]any); e["name"] == variable {
@@ -122,7 +125,7 @@ func variableOf(typeToken, name, variable string) place {
 
 // pullCredential is a part of the credentials in the Secrets of both namespaces.
 func pullCredential(server, part string) place {
-	return func(t *testing.T, r *recorder) any {
+	return func(t *testing.T, r *pulumitest.Recorder) any {
 		var parts []any
 		for _, name := range []string{"pedl-registry", "pedl-agents-registry"} {
 			of := secret(t, r, name)
@@ -140,7 +143,7 @@ func pullCredential(server, part string) place {
 
 // masterSetting is a setting of the database in the master's configuration.
 func masterSetting(name string) place {
-	return func(t *testing.T, r *recorder) any {
+	return func(t *testing.T, r *pulumitest.Recorder) any {
 		var config struct {
 			DB map[string]any `json:"db"`
 		}
@@ -150,12 +153,12 @@ func masterSetting(name string) place {
 }
 
 // databaseSecret is the password that PostgreSQL is made with.
-func databaseSecret(t *testing.T, r *recorder) any {
+func databaseSecret(t *testing.T, r *pulumitest.Recorder) any {
 	return string(secret(t, r, "pedl-postgresql").Data["postgresql-password"])
 }
 
 // dataVolume is the kind of volume that the data is on.
-func dataVolume(t *testing.T, r *recorder) any {
+func dataVolume(t *testing.T, r *pulumitest.Recorder) any {
 	volume := in(statefulSetToken, "pedl-postgresql", podPath+"volumes[0]")(t, r).(map[string]any)
 	assert.Equal(t, "data", volume["name"])
 	if claim, ok := volume["persistentVolumeClaim"].(map[string]any); ok {
@@ -166,7 +169,7 @@ func dataVolume(t *testing.T, r *recorder) any {
 
 // both is a setting that lands in two places.
 func both(first, second place) place {
-	return func(t *testing.T, r *recorder) any {
+	return func(t *testing.T, r *pulumitest.Recorder) any {
 		assert.Equal(t, first(t, r), second(t, r))
 		return first(t, r)
 	}
@@ -293,7 +296,7 @@ var rows = []row{
 
 // imagePart is the registry, the repository or the tag of PostgreSQL's image.
 func imagePart(part int) place {
-	return func(t *testing.T, r *recorder) any {
+	return func(t *testing.T, r *pulumitest.Recorder) any {
 		image := in(statefulSetToken, "pedl-postgresql", containerPath+"image")(t, r).(string)
 		registry, rest, _ := strings.Cut(image, "/")
 		repository, tag, _ := strings.Cut(rest, ":")
@@ -303,7 +306,7 @@ func imagePart(part int) place {
 
 // number is a number that stands as a text.
 func number(of place) place {
-	return func(t *testing.T, r *recorder) any {
+	return func(t *testing.T, r *pulumitest.Recorder) any {
 		var n float64
 		_, err := fmt.Sscan(of(t, r).(string), &n)
 		require.NoError(t, err)
@@ -365,14 +368,14 @@ func TestPEDLCredentials(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			recorder, secrets := deployPEDL(t, test.settings), []string{}
-			for _, registration := range recorder.registrations {
+			for _, registration := range recorder.Resources {
 				text, err := json.Marshal(plain(registration.Inputs).Mappable())
 				require.NoError(t, err)
 				for _, written := range []string{registryPassword, databasePassword, externalPassword, password} {
-					assertHides(t, registration.urn, string(text), written)
+					pulumitest.AssertHides(t, registration.URN, string(text), written)
 				}
 				if registration.TypeToken == "kubernetes:core/v1:Secret" {
-					assert.True(t, registration.Inputs["data"].IsSecret(), registration.urn)
+					assert.True(t, registration.Inputs["data"].IsSecret(), registration.URN)
 					secrets = append(secrets, registration.Name)
 				}
 			}
@@ -396,12 +399,12 @@ func plain(properties resource.PropertyMap) resource.PropertyMap {
 // TestPEDLPlaces: who runs where, as whom, and after what.
 func TestPEDLPlaces(t *testing.T) {
 	r := deployPEDL(t, fields{"agent.nodePools": list{"pedl"}, "nodePool": "spare", "supportCheck": fields{"nodePool": "pedl"}})
-	master := object[appsv1.Deployment](t, r.one(t, deploymentToken, "pedl-master"))
-	database := object[appsv1.StatefulSet](t, r.one(t, statefulSetToken, "pedl-postgresql"))
-	agents := object[appsv1.DaemonSet](t, r.one(t, daemonSetToken, "pedl-agent"))
-	checkJob := r.one(t, "kubernetes:batch/v1:Job", "test-pedl-support")
+	master := pulumitest.Object[appsv1.Deployment](t, r.One(t, deploymentToken, "pedl-master"))
+	database := pulumitest.Object[appsv1.StatefulSet](t, r.One(t, statefulSetToken, "pedl-postgresql"))
+	agents := pulumitest.Object[appsv1.DaemonSet](t, r.One(t, daemonSetToken, "pedl-agent"))
+	checkJob := r.One(t, "kubernetes:batch/v1:Job", "test-pedl-support")
 	assert.True(t, checkJob.RegisterRPC.GetDeleteBeforeReplace(), "pulumi up --replace runs the check again")
-	check := object[batchv1.Job](t, checkJob)
+	check := pulumitest.Object[batchv1.Job](t, checkJob)
 	for namespace, pods := range map[string][]corev1.PodTemplateSpec{
 		"pedl": {master.Spec.Template, database.Spec.Template}, "pedl-agents": {agents.Spec.Template, check.Spec.Template},
 	} {
@@ -412,8 +415,8 @@ func TestPEDLPlaces(t *testing.T) {
 			assert.False(t, *pod.Spec.Containers[0].SecurityContext.AllowPrivilegeEscalation)
 			assert.Equal(t, []corev1.Capability{"ALL"}, pod.Spec.Containers[0].SecurityContext.Capabilities.Drop)
 		}
-		registered := r.one(t, "kubernetes:core/v1:ServiceAccount", namespace)
-		assert.False(t, *object[corev1.ServiceAccount](t, registered).AutomountServiceAccountToken)
+		registered := r.One(t, "kubernetes:core/v1:ServiceAccount", namespace)
+		assert.False(t, *pulumitest.Object[corev1.ServiceAccount](t, registered).AutomountServiceAccountToken)
 	}
 	for _, pod := range []corev1.PodTemplateSpec{master.Spec.Template, database.Spec.Template} {
 		assert.Equal(t, map[string]string{"cloud.google.com/gke-nodepool": "spare"}, pod.Spec.NodeSelector)
@@ -434,40 +437,40 @@ func TestPEDLPlaces(t *testing.T) {
 		assert.ElementsMatch(t, []string{"determined.ai/pedl-agent", "nvidia.com/gpu", "team"}, keys)
 	}
 	assert.Equal(t, map[string]string{"cloud.google.com/gke-nodepool": "pedl"}, check.Spec.Template.Spec.NodeSelector)
-	assert.Equal(t, "10.1.0.9", object[corev1.ConfigMap](t, r.one(t, "kubernetes:core/v1:ConfigMap", "pedl-agent")).Data["PEDL_MASTER_HOST"])
+	assert.Equal(t, "10.1.0.9", pulumitest.Object[corev1.ConfigMap](t, r.One(t, "kubernetes:core/v1:ConfigMap", "pedl-agent")).Data["PEDL_MASTER_HOST"])
 
 	level := func(namespace string) string {
-		return object[corev1.Namespace](t, r.one(t, "kubernetes:core/v1:Namespace", namespace)).Labels["pod-security.kubernetes.io/enforce"]
+		return pulumitest.Object[corev1.Namespace](t, r.One(t, "kubernetes:core/v1:Namespace", namespace)).Labels["pod-security.kubernetes.io/enforce"]
 	}
 	assert.Equal(t, "baseline", level("pedl"))
 	assert.Equal(t, "privileged", level("pedl-agents"))
 
-	pool := r.one(t, "gcp:container/nodePool:NodePool", "persia-dev-pedl")
-	assert.Equal(t, "present", at(t, pool, `nodeConfig.labels["determined.ai/pedl-agent"]`))
+	pool := r.One(t, "gcp:container/nodePool:NodePool", "persia-dev-pedl")
+	assert.Equal(t, "present", pulumitest.At(t, pool, `nodeConfig.labels["determined.ai/pedl-agent"]`))
 	assert.Equal(t, list{
 		fields{"key": "team", "value": "ranking", "effect": "NO_SCHEDULE"},
 		fields{"key": "determined.ai/pedl-agent", "value": "present", "effect": "NO_SCHEDULE"},
-	}, at(t, pool, "nodeConfig.taints"))
-	other := r.one(t, "gcp:container/nodePool:NodePool", "persia-dev-gpu")
-	assert.Empty(t, at(t, other, "nodeConfig.taints"))
-	assert.Nil(t, found(t, other, `nodeConfig.labels["determined.ai/pedl-agent"]`))
+	}, pulumitest.At(t, pool, "nodeConfig.taints"))
+	other := r.One(t, "gcp:container/nodePool:NodePool", "persia-dev-gpu")
+	assert.Empty(t, pulumitest.At(t, other, "nodeConfig.taints"))
+	assert.Nil(t, pulumitest.Found(t, other, `nodeConfig.labels["determined.ai/pedl-agent"]`))
 
 	for after, before := range map[string][]string{
 		"pedl-postgresql": {claimToken + "::pedl-postgresql", policyToken + "::pedl-closed", policyToken + "::pedl-postgresql"},
 	} {
-		assertAfter(t, r, r.one(t, statefulSetToken, after), before...)
+		assertAfter(t, r, r.One(t, statefulSetToken, after), before...)
 	}
-	assertAfter(t, r, r.one(t, deploymentToken, "pedl-master"), statefulSetToken+"::pedl-postgresql", policyToken+"::pedl-master", "kubernetes:core/v1:Secret::pedl-registry")
-	assertAfter(t, r, r.one(t, daemonSetToken, "pedl-agent"), deploymentToken+"::pedl-master", policyToken+"::pedl-agents-closed", policyToken+"::pedl-agent")
+	assertAfter(t, r, r.One(t, deploymentToken, "pedl-master"), statefulSetToken+"::pedl-postgresql", policyToken+"::pedl-master", "kubernetes:core/v1:Secret::pedl-registry")
+	assertAfter(t, r, r.One(t, daemonSetToken, "pedl-agent"), deploymentToken+"::pedl-master", policyToken+"::pedl-agents-closed", policyToken+"::pedl-agent")
 }
 
 // assertAfter sees to it that a resource comes after others, each TYPE::NAME.
-func assertAfter(t *testing.T, r *recorder, registration registration, others ...string) {
+func assertAfter(t *testing.T, r *pulumitest.Recorder, registration pulumitest.Resource, others ...string) {
 	t.Helper()
-	before := r.before(registration)
+	before := r.Before(registration)
 	for _, other := range others {
 		typeToken, name, _ := strings.Cut(other, "::")
-		assert.True(t, before[r.one(t, typeToken, name).urn], "%s comes after %s", registration.urn, other)
+		assert.True(t, before[r.One(t, typeToken, name).URN], "%s comes after %s", registration.URN, other)
 	}
 }
 
@@ -482,14 +485,14 @@ func TestPEDLTraffic(t *testing.T) {
 		"pedl-postgresql":    {{master + " to TCP 5432"}, nil},
 		"pedl-agent":         {nil, {"to " + master + " in pedl on TCP 8080", "to anywhere on TCP 53 UDP 53"}},
 	} {
-		policy := object[networkingv1.NetworkPolicy](t, r.one(t, policyToken, name))
+		policy := pulumitest.Object[networkingv1.NetworkPolicy](t, r.One(t, policyToken, name))
 		assert.ElementsMatch(t, []networkingv1.PolicyType{"Ingress", "Egress"}, policy.Spec.PolicyTypes, name)
 		in, out := traffic(policy)
 		assert.Equal(t, want, [2][]string{in, out}, name)
 	}
 	for host, to := range map[string]string{"10.0.0.3": "10.0.0.3/32", "db.example.com": "anywhere"} {
 		r := deployPEDL(t, fields{"postgresql.external": fields{"host": host, "port": 6543, "user": "pedl", "database": "d", "password": externalPassword}})
-		_, out := traffic(object[networkingv1.NetworkPolicy](t, r.one(t, policyToken, "pedl-master")))
+		_, out := traffic(pulumitest.Object[networkingv1.NetworkPolicy](t, r.One(t, policyToken, "pedl-master")))
 		assert.Equal(t, "to "+to+" on TCP 6543", out[0])
 		assert.Equal(t, []any{host, 6543.0, "pedl", "d", externalPassword},
 			[]any{masterSetting("host")(t, r), masterSetting("port")(t, r), masterSetting("user")(t, r), masterSetting("name")(t, r), masterSetting("password")(t, r)})
@@ -501,43 +504,43 @@ func TestPEDLTraffic(t *testing.T) {
 // TestPEDLDatabaseIsKept: what is left when the stack goes.
 func TestPEDLDatabaseIsKept(t *testing.T) {
 	r := deployPEDL(t, nil)
-	disk := r.one(t, "gcp:compute/disk:Disk", "us-central1-a/persia-dev-pedl-postgresql")
-	assert.Equal(t, "persia-dev-pedl-postgresql", at(t, disk, "name"))
+	disk := r.One(t, "gcp:compute/disk:Disk", "us-central1-a/persia-dev-pedl-postgresql")
+	assert.Equal(t, "persia-dev-pedl-postgresql", pulumitest.At(t, disk, "name"))
 	assert.True(t, disk.RegisterRPC.GetRetainOnDelete())
-	assert.Equal(t, "Retain", at(t, r.one(t, volumeToken, "pedl-postgresql"), "spec.persistentVolumeReclaimPolicy"))
+	assert.Equal(t, "Retain", pulumitest.At(t, r.One(t, volumeToken, "pedl-postgresql"), "spec.persistentVolumeReclaimPolicy"))
 	assert.Equal(t, fields{"namespace": "pedl", "name": "pedl-postgresql", "apiVersion": "v1", "kind": "PersistentVolumeClaim"},
-		at(t, r.one(t, volumeToken, "pedl-postgresql"), "spec.claimRef"))
-	assert.False(t, r.one(t, "kubernetes:core/v1:Namespace", "pedl").RegisterRPC.GetRetainOnDelete())
+		pulumitest.At(t, r.One(t, volumeToken, "pedl-postgresql"), "spec.claimRef"))
+	assert.False(t, r.One(t, "kubernetes:core/v1:Namespace", "pedl").RegisterRPC.GetRetainOnDelete())
 
 	for _, settings := range []fields{{"postgresql.persistence.existingClaim": "mine"}, {"postgresql.persistence.storageClass": "premium-rwo"}} {
 		r := deployPEDL(t, settings)
-		assert.True(t, r.one(t, "kubernetes:core/v1:Namespace", "pedl").RegisterRPC.GetRetainOnDelete(), "a claim is in it")
-		assert.False(t, r.one(t, "kubernetes:core/v1:Namespace", "pedl-agents").RegisterRPC.GetRetainOnDelete())
-		for _, claim := range r.all(t, claimToken) {
-			if object[corev1.PersistentVolumeClaim](t, claim).Namespace == "pedl" {
+		assert.True(t, r.One(t, "kubernetes:core/v1:Namespace", "pedl").RegisterRPC.GetRetainOnDelete(), "a claim is in it")
+		assert.False(t, r.One(t, "kubernetes:core/v1:Namespace", "pedl-agents").RegisterRPC.GetRetainOnDelete())
+		for _, claim := range r.All(t, claimToken) {
+			if pulumitest.Object[corev1.PersistentVolumeClaim](t, claim).Namespace == "pedl" {
 				assert.True(t, claim.RegisterRPC.GetRetainOnDelete())
 			}
 		}
 	}
 
-	label := map[string]any{"persia-stack": thisStack}
-	found, err := deployOver(t, pedlStack(t, nil), cloud{"projects/my-project/zones/us-central1-a/disks/persia-dev-pedl-postgresql": {
+	label := map[string]any{"persia-stack": programtest.ThisStack}
+	found, err := programtest.DeployOver(t, pedlStack(t, nil), cloud{"projects/my-project/zones/us-central1-a/disks/persia-dev-pedl-postgresql": {
 		"id": "d", "size": 100, "effectiveLabels": label, "type": "https://c/zones/us-central1-a/diskTypes/pd-balanced", "diskEncryptionKeys": list{}}})
 	require.NoError(t, err)
 	assert.Equal(t, "projects/my-project/zones/us-central1-a/disks/persia-dev-pedl-postgresql",
-		found.one(t, "gcp:compute/disk:Disk", "us-central1-a/persia-dev-pedl-postgresql").RegisterRPC.GetImportId())
-	_, err = deployOver(t, pedlStack(t, nil), cloud{"projects/my-project/zones/us-central1-a/disks/persia-dev-pedl-postgresql": {
+		found.One(t, "gcp:compute/disk:Disk", "us-central1-a/persia-dev-pedl-postgresql").RegisterRPC.GetImportId())
+	_, err = programtest.DeployOver(t, pedlStack(t, nil), cloud{"projects/my-project/zones/us-central1-a/disks/persia-dev-pedl-postgresql": {
 		"id": "d", "size": 100, "effectiveLabels": fields{}, "type": "https://c/zones/us-central1-a/diskTypes/pd-balanced", "diskEncryptionKeys": list{}}})
 	assert.ErrorContains(t, err, "persia:pedl.postgresql.persistence.persistentDisk: Invalid value")
 }
 
 // TestWithoutPEDL: nothing is registered for {}, which is what Pulumi.yaml gives.
 func TestWithoutPEDL(t *testing.T) {
-	configuration := readStack(t, "dev")
+	configuration := programtest.ReadStack(t, "dev")
 	configuration["persia:pedl"] = "{}"
-	recorder, err := deploy(t, configuration)
+	recorder, err := programtest.Deploy(t, configuration)
 	require.NoError(t, err)
-	assert.Equal(t, deployStack(t, "dev").urns(), recorder.urns())
+	assert.Equal(t, programtest.DeployStack(t, "dev").URNs(), recorder.URNs())
 }
 
 // TestPEDLDocumented deploys the stack that the page begins with.
@@ -551,7 +554,7 @@ func TestPEDLDocumented(t *testing.T) {
 		PEDL  fields `json:"persia:pedl"`
 	}
 	require.NoError(t, yaml.UnmarshalStrict([]byte("    persia:nodePools:\n"+sample), &documented))
-	configuration, pools := readStack(t, "dev"), []any{}
+	configuration, pools := programtest.ReadStack(t, "dev"), []any{}
 	require.NoError(t, json.Unmarshal([]byte(configuration["persia:nodePools"]), &pools))
 	text, err := json.Marshal(append(pools, append(documented.Pools, fields{"name": "services", "machineType": "n2-standard-8", "nodes": 2})...))
 	require.NoError(t, err)
@@ -561,7 +564,7 @@ func TestPEDLDocumented(t *testing.T) {
 	text, err = json.Marshal(documented.PEDL)
 	require.NoError(t, err)
 	configuration["persia:pedl"] = string(text)
-	recorder, err := deploy(t, configuration)
+	recorder, err := programtest.Deploy(t, configuration)
 	require.NoError(t, err)
 	assert.Equal(t, "determinedai/pedl-master:0.9.0", in(deploymentToken, "pedl-master", containerPath+"image")(t, recorder))
 }
@@ -569,8 +572,8 @@ func TestPEDLDocumented(t *testing.T) {
 // TestPEDLURNs keeps the names of PEDL's resources.
 func TestPEDLURNs(t *testing.T) {
 	r := deployPEDL(t, fields{"ingress.enabled": true, "supportCheck": fields{"nodePool": "pedl"}})
-	without := deployStack(t, "dev").urns()
-	urns := slices.DeleteFunc(r.urns(), func(urn string) bool { return slices.Contains(without, urn) || strings.Contains(urn, "nodePool") })
+	without := programtest.DeployStack(t, "dev").URNs()
+	urns := slices.DeleteFunc(r.URNs(), func(urn string) bool { return slices.Contains(without, urn) || strings.Contains(urn, "nodePool") })
 	got, golden := strings.Join(urns, "\n")+"\n", filepath.Join("testdata", "pedl.urns")
 	if *update {
 		require.NoError(t, os.WriteFile(golden, []byte(got), 0o644))

@@ -3,6 +3,9 @@ package tests
 import (
 	"testing"
 
+	"persia/internal/programtest"
+	"persia/internal/pulumitest"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -29,9 +32,9 @@ func TestMachinesDecide(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			pool := settings{"name": "spare", "nodes": 2, "zones": []any{"us-central1-a"}}
 			got := sparePool(t, pool, c.pool, nil)
-			assert.Equal(t, c.gvnic, found(t, got, "nodeConfig.gvnic.enabled"), "gvnic")
-			assert.Equal(t, c.localSSDs, found(t, got, "nodeConfig.ephemeralStorageLocalSsdConfig.localSsdCount"), "local SSDs")
-			assert.Equal(t, c.disk, found(t, got, "nodeConfig.diskType"), "disk")
+			assert.Equal(t, c.gvnic, pulumitest.Found(t, got, "nodeConfig.gvnic.enabled"), "gvnic")
+			assert.Equal(t, c.localSSDs, pulumitest.Found(t, got, "nodeConfig.ephemeralStorageLocalSsdConfig.localSsdCount"), "local SSDs")
+			assert.Equal(t, c.disk, pulumitest.Found(t, got, "nodeConfig.diskType"), "disk")
 		})
 	}
 }
@@ -39,12 +42,12 @@ func TestMachinesDecide(t *testing.T) {
 // TestProdGoesTogether: the published deployment has a driver DaemonSet on Ubuntu and
 // parameter servers on M2, and GKE has gVNIC on neither.
 func TestProdGoesTogether(t *testing.T) {
-	prod := deployStack(t, "prod")
-	require.Equal(t, "UBUNTU_CONTAINERD", at(t, prod.one(t, nodePoolType, "persia-prod-trainers"), "nodeConfig.imageType"))
+	prod := programtest.DeployStack(t, "prod")
+	require.Equal(t, "UBUNTU_CONTAINERD", pulumitest.At(t, prod.One(t, nodePoolType, "persia-prod-trainers"), "nodeConfig.imageType"))
 	for _, pool := range []string{"trainers", "embedding-ps"} {
-		assert.Nil(t, found(t, prod.one(t, nodePoolType, "persia-prod-"+pool), "nodeConfig.gvnic"), pool)
+		assert.Nil(t, pulumitest.Found(t, prod.One(t, nodePoolType, "persia-prod-"+pool), "nodeConfig.gvnic"), pool)
 	}
 	for _, pool := range []string{"dataloaders", "embedding-workers"} {
-		assert.Equal(t, true, at(t, prod.one(t, nodePoolType, "persia-prod-"+pool), "nodeConfig.gvnic.enabled"), pool)
+		assert.Equal(t, true, pulumitest.At(t, prod.One(t, nodePoolType, "persia-prod-"+pool), "nodeConfig.gvnic.enabled"), pool)
 	}
 }

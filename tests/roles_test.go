@@ -4,6 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"persia/internal/programtest"
+	"persia/internal/pulumitest"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
@@ -79,12 +82,12 @@ var (
 )
 
 func TestPublishedRoles(t *testing.T) {
-	prod := deployStack(t, "prod")
-	require.Len(t, prod.all(t, "kubernetes:apps/v1:StatefulSet"), len(publishedRoles))
+	prod := programtest.DeployStack(t, "prod")
+	require.Len(t, prod.All(t, "kubernetes:apps/v1:StatefulSet"), len(publishedRoles))
 	for name, want := range publishedRoles {
 		t.Run(name, func(t *testing.T) {
-			set := object[appsv1.StatefulSet](t, prod.one(t, "kubernetes:apps/v1:StatefulSet", name))
-			service := object[corev1.Service](t, prod.one(t, "kubernetes:core/v1:Service", name))
+			set := pulumitest.Object[appsv1.StatefulSet](t, prod.One(t, "kubernetes:apps/v1:StatefulSet", name))
+			service := pulumitest.Object[corev1.Service](t, prod.One(t, "kubernetes:core/v1:Service", name))
 			pod := set.Spec.Template.Spec
 			require.Len(t, pod.Containers, 1)
 			container := pod.Containers[0]
@@ -184,8 +187,8 @@ func assertMounts(t *testing.T, want publishedRole, pod corev1.PodSpec) {
 // TestEnvironmentOrder: the program's, the job's, the role's own, and the later
 // wins.
 func TestEnvironmentOrder(t *testing.T) {
-	configuration := readStack(t, "dev")
-	edit(t, configuration, "persia:jobs", func(jobs any) {
+	configuration := programtest.ReadStack(t, "dev")
+	programtest.Edit(t, configuration, "persia:jobs", func(jobs any) {
 		job := jobs.([]any)[0].(map[string]any)
 		job["env"] = []any{
 			map[string]any{"name": "RUST_BACKTRACE", "value": "job"},
@@ -193,9 +196,9 @@ func TestEnvironmentOrder(t *testing.T) {
 		}
 		job["nnWorker"].(map[string]any)["env"] = []any{map[string]any{"name": "NCCL_DEBUG", "value": "role"}}
 	})
-	recorder, err := deploy(t, configuration)
+	recorder, err := programtest.Deploy(t, configuration)
 	require.NoError(t, err)
-	set := object[appsv1.StatefulSet](t, recorder.one(t, "kubernetes:apps/v1:StatefulSet", "adult-income-nn-worker"))
+	set := pulumitest.Object[appsv1.StatefulSet](t, recorder.One(t, "kubernetes:apps/v1:StatefulSet", "adult-income-nn-worker"))
 	got := map[string]string{}
 	for _, entry := range set.Spec.Template.Spec.Containers[0].Env {
 		require.NotContains(t, got, entry.Name)
@@ -206,16 +209,16 @@ func TestEnvironmentOrder(t *testing.T) {
 }
 
 func TestWithoutMetrics(t *testing.T) {
-	configuration := readStack(t, "dev")
-	edit(t, configuration, "persia:jobs", func(jobs any) {
+	configuration := programtest.ReadStack(t, "dev")
+	programtest.Edit(t, configuration, "persia:jobs", func(jobs any) {
 		jobs.([]any)[0].(map[string]any)["enableMetrics"] = false
 	})
-	recorder, err := deploy(t, configuration)
+	recorder, err := programtest.Deploy(t, configuration)
 	require.NoError(t, err)
-	for _, registration := range recorder.registrations {
+	for _, registration := range recorder.Resources {
 		assert.NotContains(t, registration.Name, "metrics-gateway")
 	}
-	set := object[appsv1.StatefulSet](t, recorder.one(t, "kubernetes:apps/v1:StatefulSet", "adult-income-dataloader"))
+	set := pulumitest.Object[appsv1.StatefulSet](t, recorder.One(t, "kubernetes:apps/v1:StatefulSet", "adult-income-dataloader"))
 	for _, entry := range set.Spec.Template.Spec.Containers[0].Env {
 		assert.NotEqual(t, "PERSIA_METRICS_GATEWAY_ADDR", entry.Name)
 	}
@@ -230,16 +233,16 @@ func TestLongestJobName(t *testing.T) {
 	longest := labelLimit - hash - len("-embedding-worker")
 	for length, valid := range map[int]bool{longest: true, longest + 1: false} {
 		name := strings.Repeat("j", length)
-		configuration := readStack(t, "dev")
-		edit(t, configuration, "persia:jobs", func(jobs any) { jobs.([]any)[0].(map[string]any)["name"] = name })
-		recorder, err := deploy(t, configuration)
+		configuration := programtest.ReadStack(t, "dev")
+		programtest.Edit(t, configuration, "persia:jobs", func(jobs any) { jobs.([]any)[0].(map[string]any)["name"] = name })
+		recorder, err := programtest.Deploy(t, configuration)
 		if !valid {
 			assert.ErrorContains(t, err, "persia:jobs[0].name")
 			continue
 		}
 		require.NoError(t, err)
 		for _, role := range []string{"nn-worker", "dataloader", "embedding-worker", "embedding-ps"} {
-			set := object[appsv1.StatefulSet](t, recorder.one(t, "kubernetes:apps/v1:StatefulSet", name+"-"+role))
+			set := pulumitest.Object[appsv1.StatefulSet](t, recorder.One(t, "kubernetes:apps/v1:StatefulSet", name+"-"+role))
 			assert.Equal(t, name+"-"+role, set.Name)
 		}
 	}

@@ -4,6 +4,10 @@ import (
 	"encoding/json"
 	"testing"
 
+	"persia/internal/mockcloud"
+	"persia/internal/programtest"
+	"persia/internal/pulumitest"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
@@ -31,7 +35,7 @@ const (
 // withVolume is the stack dev with one more volume, which nothing mounts.
 func withVolume(t *testing.T, volume map[string]any) map[string]string {
 	t.Helper()
-	configuration := readStack(t, "dev")
+	configuration := programtest.ReadStack(t, "dev")
 	var volumes []any
 	require.NoError(t, json.Unmarshal([]byte(configuration["persia:storage"]), &volumes))
 	more := map[string]any{"name": "more", "claim": "more-pvc", "size": "1Ti"}
@@ -47,18 +51,11 @@ func withVolume(t *testing.T, volume map[string]any) map[string]string {
 // source is a volume over a source.
 func source(name string, fields map[string]any) map[string]any { return map[string]any{name: fields} }
 
-func mustDeploy(t *testing.T, configuration map[string]string, cloud cloud) *recorder {
-	t.Helper()
-	recorder, err := deployOver(t, configuration, cloud)
-	require.NoError(t, err)
-	return recorder
-}
-
 // pair is a volume and its claim.
-func pair(t *testing.T, recorder *recorder, name string) (corev1.PersistentVolume, corev1.PersistentVolumeClaim) {
+func pair(t *testing.T, recorder *pulumitest.Recorder, name string) (corev1.PersistentVolume, corev1.PersistentVolumeClaim) {
 	t.Helper()
-	return object[corev1.PersistentVolume](t, recorder.one(t, volumeType, name)),
-		object[corev1.PersistentVolumeClaim](t, recorder.one(t, claimType, name))
+	return pulumitest.Object[corev1.PersistentVolume](t, recorder.One(t, volumeType, name)),
+		pulumitest.Object[corev1.PersistentVolumeClaim](t, recorder.One(t, claimType, name))
 }
 
 // assertPair holds what makes the two find each other, and nothing else.
@@ -142,7 +139,7 @@ func TestSources(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			test.source["mountOptions"] = []any{"ro"}
 			test.source["labels"] = map[string]any{"team": "ranking"}
-			recorder := mustDeploy(t, withVolume(t, test.source), test.cloud)
+			recorder := programtest.MustDeploy(t, withVolume(t, test.source), test.cloud)
 			volume, claim := pair(t, recorder, "more")
 			assertPair(t, volume, claim)
 			assert.Equal(t, "1Ti", volume.Spec.Capacity.Storage().String())
@@ -162,7 +159,7 @@ func TestSources(t *testing.T) {
 
 // TestSeedVolume is the published example, the stack dev's own volume.
 func TestSeedVolume(t *testing.T) {
-	volume, claim := pair(t, deployStack(t, "dev"), "checkpoints-vol")
+	volume, claim := pair(t, programtest.DeployStack(t, "dev"), "checkpoints-vol")
 	assertPair(t, volume, claim)
 	assert.Equal(t, "checkpoints-vol", volume.Name)
 	assert.Equal(t, "checkpoints-pvc", claim.Name)
@@ -232,28 +229,28 @@ func left(stack string) cloud {
 func TestCreated(t *testing.T) {
 	for name, test := range created {
 		t.Run(name, func(t *testing.T) {
-			recorder := mustDeploy(t, withVolume(t, test.source(map[string]any{"kmsKey": kmsKey})), nil)
-			made := recorder.one(t, test.typeToken, test.name)
+			recorder := programtest.MustDeploy(t, withVolume(t, test.source(map[string]any{"kmsKey": kmsKey})), nil)
+			made := recorder.One(t, test.typeToken, test.name)
 			assert.True(t, made.RegisterRPC.GetRetainOnDelete())
 			assert.Empty(t, made.ID, "there is nothing to take over")
-			assert.Equal(t, thisStack, at(t, made, `labels["persia-stack"]`))
-			grant := recorder.one(t, keyGrant, kmsKey+"/"+test.agent)
-			assert.Equal(t, "serviceAccount:service-123456789012@"+test.agent+".iam.gserviceaccount.com", at(t, grant, "member"))
-			assert.Equal(t, kmsKey, at(t, grant, "cryptoKeyId"))
+			assert.Equal(t, programtest.ThisStack, pulumitest.At(t, made, `labels["persia-stack"]`))
+			grant := recorder.One(t, keyGrant, kmsKey+"/"+test.agent)
+			assert.Equal(t, "serviceAccount:service-123456789012@"+test.agent+".iam.gserviceaccount.com", pulumitest.At(t, grant, "member"))
+			assert.Equal(t, kmsKey, pulumitest.At(t, grant, "cryptoKeyId"))
 			assert.True(t, grant.RegisterRPC.GetRetainOnDelete(), "without it the data cannot be read")
-			assert.Contains(t, made.dependencies(), grant.urn)
+			assert.Contains(t, made.Dependencies(), grant.URN)
 
-			volume := recorder.one(t, volumeType, "more")
-			assert.Contains(t, volume.dependencies(), made.urn)
-			assert.Contains(t, recorder.one(t, claimType, "more").dependencies(), volume.urn)
-			network := recorder.one(t, networkType, "persia-dev")
+			volume := recorder.One(t, volumeType, "more")
+			assert.Contains(t, volume.Dependencies(), made.URN)
+			assert.Contains(t, recorder.One(t, claimType, "more").Dependencies(), volume.URN)
+			network := recorder.One(t, networkType, "persia-dev")
 			assert.Equal(t, test.typeToken == instanceType, network.RegisterRPC.GetRetainOnDelete(), "only an instance needs its network")
 			assert.Empty(t, network.ID)
 
-			deleted := mustDeploy(t, withVolume(t, test.source(map[string]any{"deleteWithStack": test.repeated})), nil)
-			assert.False(t, deleted.one(t, test.typeToken, test.name).RegisterRPC.GetRetainOnDelete())
-			assert.False(t, deleted.one(t, networkType, "persia-dev").RegisterRPC.GetRetainOnDelete())
-			assert.Empty(t, deleted.some(keyGrant))
+			deleted := programtest.MustDeploy(t, withVolume(t, test.source(map[string]any{"deleteWithStack": test.repeated})), nil)
+			assert.False(t, deleted.One(t, test.typeToken, test.name).RegisterRPC.GetRetainOnDelete())
+			assert.False(t, deleted.One(t, networkType, "persia-dev").RegisterRPC.GetRetainOnDelete())
+			assert.Empty(t, deleted.Some(keyGrant))
 		})
 	}
 }
@@ -264,21 +261,21 @@ func TestTakenOver(t *testing.T) {
 	for name, test := range created {
 		t.Run(name, func(t *testing.T) {
 			configuration := withVolume(t, test.source(map[string]any{}))
-			recorder := mustDeploy(t, configuration, left(thisStack))
-			assert.Equal(t, test.id, recorder.one(t, test.typeToken, test.name).RegisterRPC.GetImportId())
-			network := recorder.one(t, networkType, "persia-dev").RegisterRPC.GetImportId()
+			recorder := programtest.MustDeploy(t, configuration, left(programtest.ThisStack))
+			assert.Equal(t, test.id, recorder.One(t, test.typeToken, test.name).RegisterRPC.GetImportId())
+			network := recorder.One(t, networkType, "persia-dev").RegisterRPC.GetImportId()
 			if test.typeToken == instanceType {
 				assert.Equal(t, "projects/my-project/global/networks/persia-dev", network)
 			} else {
 				assert.Empty(t, network)
 			}
 
-			recorder, err := deployOver(t, configuration, left("persia-other"))
+			recorder, err := programtest.DeployOver(t, configuration, left("persia-other"))
 			require.ErrorContains(t, err, "exists already, and the stack persia-other has created it; remove create")
-			assert.Empty(t, recorder.urns())
-			recorder, err = deployOver(t, configuration, left(""))
+			assert.Empty(t, recorder.URNs())
+			recorder, err = programtest.DeployOver(t, configuration, left(""))
 			require.ErrorContains(t, err, "exists already, and no stack has created it; remove create")
-			assert.Empty(t, recorder.urns())
+			assert.Empty(t, recorder.URNs())
 		})
 	}
 }
@@ -293,19 +290,19 @@ func TestShrinking(t *testing.T) {
 				smaller = test.source(map[string]any{})
 				smaller["size"] = "512Gi"
 			}
-			grown := mustDeploy(t, withVolume(t, larger), left(thisStack))
-			volume := object[corev1.PersistentVolume](t, grown.one(t, volumeType, "more"))
+			grown := programtest.MustDeploy(t, withVolume(t, larger), left(programtest.ThisStack))
+			volume := pulumitest.Object[corev1.PersistentVolume](t, grown.One(t, volumeType, "more"))
 			assert.Equal(t, "2Ti", volume.Spec.Capacity.Storage().String())
 			if test.typeToken == bucketType {
 				return // has no size
 			}
-			there := left(thisStack)
+			there := left(programtest.ThisStack)
 			there[instanceID]["tier"] = "BASIC_HDD"
 			there[instanceID]["fileShares"] = []any{map[string]any{"capacityGb": 2048, "name": "checkpoints"}}
-			recorder, err := deployOver(t, withVolume(t, smaller), there)
+			recorder, err := programtest.DeployOver(t, withVolume(t, smaller), there)
 			require.ErrorContains(t, err, "persia:storage[1].size: Invalid value: ")
 			require.ErrorContains(t, err, "never shrinks; write ")
-			assert.Empty(t, recorder.urns())
+			assert.Empty(t, recorder.URNs())
 		})
 	}
 }
@@ -326,10 +323,10 @@ func TestUnchangeable(t *testing.T) {
 	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {
-			recorder, err := deployOver(t, withVolume(t, test.source), left(thisStack))
+			recorder, err := programtest.DeployOver(t, withVolume(t, test.source), left(programtest.ThisStack))
 			require.ErrorContains(t, err, "persia:storage[1]."+test.path+": Invalid value: ")
 			require.ErrorContains(t, err, "cannot be changed")
-			assert.Empty(t, recorder.urns())
+			assert.Empty(t, recorder.URNs())
 		})
 	}
 }
@@ -342,16 +339,16 @@ func TestExistingStorage(t *testing.T) {
 	}
 	for name, source := range sources {
 		t.Run(name, func(t *testing.T) {
-			_, err := deployOver(t, withVolume(t, source), nil)
+			_, err := programtest.DeployOver(t, withVolume(t, source), nil)
 			require.ErrorContains(t, err, "does not exist; correct the name, or write create: {}")
 			source["size"] = "2Ti"
-			_, err = deployOver(t, withVolume(t, source), left(""))
+			_, err = programtest.DeployOver(t, withVolume(t, source), left(""))
 			require.ErrorContains(t, err, "persia:storage[1].size: Invalid value: \"2Ti\"")
 			require.ErrorContains(t, err, "write 1024Gi or less")
 			source["size"] = "1Ti"
-			recorder := mustDeploy(t, withVolume(t, source), left(""))
+			recorder := programtest.MustDeploy(t, withVolume(t, source), left(""))
 			for _, token := range []string{bucketType, instanceType, diskType} {
-				assert.Empty(t, recorder.some(token), "what is there is not the stack's")
+				assert.Empty(t, recorder.Some(token), "what is there is not the stack's")
 			}
 		})
 	}
@@ -363,11 +360,11 @@ func TestBucket(t *testing.T) {
 		"versioning": true, "softDeleteDays": 30, "kmsKey": kmsKey,
 		"deleteNoncurrent": map[string]any{"prefix": "checkpoints/", "afterDays": 90},
 	}))
-	edit(t, configuration, "persia:jobs", func(jobs any) {
+	programtest.Edit(t, configuration, "persia:jobs", func(jobs any) {
 		jobs.([]any)[0].(map[string]any)["mounts"] = []any{map[string]any{"volume": "more", "mountPath": "/more"}}
 	})
-	recorder := mustDeploy(t, configuration, nil)
-	bucket := recorder.one(t, bucketType, "gs://some-bucket")
+	recorder := programtest.MustDeploy(t, configuration, nil)
+	bucket := recorder.One(t, bucketType, "gs://some-bucket")
 	for path, want := range map[string]any{
 		"name":                     "some-bucket",
 		"project":                  "my-project",
@@ -380,27 +377,27 @@ func TestBucket(t *testing.T) {
 		"lifecycleRules[0].condition":               map[string]any{"withState": "ARCHIVED", "matchesPrefixes": []any{"checkpoints/"}, "daysSinceNoncurrentTime": 90.0, "numNewerVersions": 1.0, "noAge": true},
 		"encryption.defaultKmsKeyName":              kmsKey,
 	} {
-		assert.Equal(t, want, at(t, bucket, path), path)
+		assert.Equal(t, want, pulumitest.At(t, bucket, path), path)
 	}
 	assert.NotContains(t, bucket.Inputs, "forceDestroy", "it would be a difference to what is taken over")
-	grants := recorder.all(t, bucketGrant)
+	grants := recorder.All(t, bucketGrant)
 	require.Len(t, grants, 1, "nobody else reaches the bucket")
-	assert.Equal(t, "roles/storage.objectUser", at(t, grants[0], "role"))
-	assert.Equal(t, "some-bucket", at(t, grants[0], "bucket"))
-	assert.Contains(t, grants[0].dependencies(), bucket.urn)
+	assert.Equal(t, "roles/storage.objectUser", pulumitest.At(t, grants[0], "role"))
+	assert.Equal(t, "some-bucket", pulumitest.At(t, grants[0], "bucket"))
+	assert.Contains(t, grants[0].Dependencies(), bucket.URN)
 	assert.Equal(t, "principal://iam.googleapis.com/projects/123456789012/locations/global/workloadIdentityPools/"+
-		"my-project.svc.id.goog/subject/ns/persia/sa/"+accountOf(t, recorder, "adult-income"), at(t, grants[0], "member"))
+		"my-project.svc.id.goog/subject/ns/persia/sa/"+accountOf(t, recorder, "adult-income"), pulumitest.At(t, grants[0], "member"))
 
-	plain := mustDeploy(t, withVolume(t, created["bucket"].source(map[string]any{})), nil).one(t, bucketType, "gs://some-bucket")
-	assert.Equal(t, 7.0*24*60*60, at(t, plain, "softDeletePolicy.retentionDurationSeconds"))
+	plain := programtest.MustDeploy(t, withVolume(t, created["bucket"].source(map[string]any{})), nil).One(t, bucketType, "gs://some-bucket")
+	assert.Equal(t, 7.0*24*60*60, pulumitest.At(t, plain, "softDeletePolicy.retentionDurationSeconds"))
 	assert.NotContains(t, plain.Inputs, "lifecycleRules")
-	deleted := mustDeploy(t, withVolume(t, created["bucket"].source(map[string]any{"deleteWithStack": "some-bucket"})), nil).one(t, bucketType, "gs://some-bucket")
-	assert.Equal(t, true, at(t, deleted, "forceDestroy"))
+	deleted := programtest.MustDeploy(t, withVolume(t, created["bucket"].source(map[string]any{"deleteWithStack": "some-bucket"})), nil).One(t, bucketType, "gs://some-bucket")
+	assert.Equal(t, true, pulumitest.At(t, deleted, "forceDestroy"))
 }
 
 func TestFilestore(t *testing.T) {
-	recorder := mustDeploy(t, withVolume(t, created["Filestore"].source(map[string]any{})), nil)
-	instance := recorder.one(t, instanceType, "us-central1-a/fs")
+	recorder := programtest.MustDeploy(t, withVolume(t, created["Filestore"].source(map[string]any{})), nil)
+	instance := recorder.One(t, instanceType, "us-central1-a/fs")
 	for path, want := range map[string]any{
 		"name":                  "fs",
 		"location":              "us-central1-a",
@@ -410,25 +407,25 @@ func TestFilestore(t *testing.T) {
 		"networks[0].network":   "projects/my-project/global/networks/persia-dev",
 		"networks[0].modes[0]":  "MODE_IPV4",
 	} {
-		assert.Equal(t, want, at(t, instance, path), path)
+		assert.Equal(t, want, pulumitest.At(t, instance, path), path)
 	}
 	// Filestore takes a range of the network, which must not be one of the cluster's.
-	assert.Contains(t, recorder.before(instance), recorder.one(t, "gcp:container/cluster:Cluster", "persia-dev").urn)
+	assert.Contains(t, recorder.Before(instance), recorder.One(t, "gcp:container/cluster:Cluster", "persia-dev").URN)
 }
 
 func TestDisks(t *testing.T) {
-	disk := mustDeploy(t, withVolume(t, created["disk"].source(map[string]any{"type": "pd-ssd", "kmsKey": kmsKey})), nil).one(t, diskType, "us-central1-a/d")
+	disk := programtest.MustDeploy(t, withVolume(t, created["disk"].source(map[string]any{"type": "pd-ssd", "kmsKey": kmsKey})), nil).One(t, diskType, "us-central1-a/d")
 	for path, want := range map[string]any{
 		"name": "d", "zone": "us-central1-a", "type": "pd-ssd", "size": 1024.0, "diskEncryptionKey.kmsKeySelfLink": kmsKey,
 	} {
-		assert.Equal(t, want, at(t, disk, path), path)
+		assert.Equal(t, want, pulumitest.At(t, disk, path), path)
 	}
-	disk = mustDeploy(t, withVolume(t, created["regional disk"].source(map[string]any{"kmsKey": kmsKey})), nil).one(t, regionDiskType, "us-central1/d")
+	disk = programtest.MustDeploy(t, withVolume(t, created["regional disk"].source(map[string]any{"kmsKey": kmsKey})), nil).One(t, regionDiskType, "us-central1/d")
 	for path, want := range map[string]any{
 		"name": "d", "region": "us-central1", "type": "pd-balanced", "size": 1024.0, "diskEncryptionKey.kmsKeyName": kmsKey,
 		"replicaZones": []any{"us-central1-a", "us-central1-b"},
 	} {
-		assert.Equal(t, want, at(t, disk, path), path)
+		assert.Equal(t, want, pulumitest.At(t, disk, path), path)
 	}
 }
 
@@ -436,19 +433,19 @@ func TestDisks(t *testing.T) {
 func TestReclaimPolicy(t *testing.T) {
 	over := source("csi", map[string]any{"driver": "d.example.com", "volumeHandle": "h"})
 	over["reclaimPolicy"] = "Delete"
-	volume, _ := pair(t, mustDeploy(t, withVolume(t, over), nil), "more")
+	volume, _ := pair(t, programtest.MustDeploy(t, withVolume(t, over), nil), "more")
 	assert.Equal(t, corev1.PersistentVolumeReclaimDelete, volume.Spec.PersistentVolumeReclaimPolicy)
 	assert.Equal(t, map[string]string{"pv.kubernetes.io/provisioned-by": "d.example.com"}, volume.Annotations)
 }
 
 // TestClaimStaysAsItWas: Kubernetes refuses to change what it asks for.
 func TestClaimStaysAsItWas(t *testing.T) {
-	recorder := deployStack(t, "dev")
-	claim := recorder.one(t, claimType, "checkpoints-vol")
+	recorder := programtest.DeployStack(t, "dev")
+	claim := recorder.One(t, claimType, "checkpoints-vol")
 	assert.Equal(t, []string{"spec.resources.requests"}, claim.RegisterRPC.GetIgnoreChanges())
-	assert.Empty(t, recorder.one(t, volumeType, "checkpoints-vol").RegisterRPC.GetIgnoreChanges())
+	assert.Empty(t, recorder.One(t, volumeType, "checkpoints-vol").RegisterRPC.GetIgnoreChanges())
 	for _, token := range []string{volumeType, claimType} {
-		assert.Equal(t, "5m", recorder.one(t, token, "checkpoints-vol").RegisterRPC.GetCustomTimeouts().GetDelete(), "a mounted claim is not waited for without end")
+		assert.Equal(t, "5m", recorder.One(t, token, "checkpoints-vol").RegisterRPC.GetCustomTimeouts().GetDelete(), "a mounted claim is not waited for without end")
 	}
 }
 
@@ -456,15 +453,15 @@ func TestClaimStaysAsItWas(t *testing.T) {
 // not, and one volume of the pod for a claim that is mounted twice.
 func TestMounts(t *testing.T) {
 	configuration := withVolume(t, source("gcsFuse", map[string]any{"bucket": "some-bucket", "sidecar": map[string]any{"cpu": "500m"}}))
-	edit(t, configuration, "persia:jobs", func(jobs any) {
+	programtest.Edit(t, configuration, "persia:jobs", func(jobs any) {
 		job := jobs.([]any)[0].(map[string]any)
 		job["dataloader"].(map[string]any)["mounts"] = []any{
 			map[string]any{"volume": "more", "mountPath": "/data", "readOnly": true},
 			map[string]any{"volume": "checkpoints-vol", "mountPath": "/again", "readOnly": true},
 		}
 	})
-	recorder := mustDeploy(t, configuration, nil)
-	set := object[appsv1.StatefulSet](t, recorder.one(t, "kubernetes:apps/v1:StatefulSet", "adult-income-dataloader"))
+	recorder := programtest.MustDeploy(t, configuration, nil)
+	set := pulumitest.Object[appsv1.StatefulSet](t, recorder.One(t, "kubernetes:apps/v1:StatefulSet", "adult-income-dataloader"))
 	claims := map[string]bool{}
 	names := map[string]string{}
 	for _, volume := range set.Spec.Template.Spec.Volumes {
@@ -495,6 +492,9 @@ func TestMounts(t *testing.T) {
 		"gke-gcsfuse/ephemeral-storage-request": "5368709120",
 		"gke-gcsfuse/ephemeral-storage-limit":   "0",
 	}, set.Spec.Template.Annotations)
-	other := object[appsv1.StatefulSet](t, recorder.one(t, "kubernetes:apps/v1:StatefulSet", "adult-income-nn-worker"))
+	other := pulumitest.Object[appsv1.StatefulSet](t, recorder.One(t, "kubernetes:apps/v1:StatefulSet", "adult-income-nn-worker"))
 	assert.NotContains(t, other.Spec.Template.Annotations, "gke-gcsfuse/volumes")
 }
+
+// cloud is what Google Cloud has, by its identifier.
+type cloud = mockcloud.Cloud

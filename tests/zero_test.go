@@ -2,12 +2,13 @@ package tests
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 
+	"persia/internal/programtest"
+	"persia/internal/pulumitest"
+
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 // TestNothingUnwrittenIsSent looks at every Kubernetes object of every stack file for
@@ -15,10 +16,9 @@ import (
 // provider, which compares what it sent with what the server has, then updates the
 // object with every `pulumi up`.
 func TestNothingUnwrittenIsSent(t *testing.T) {
-	for _, path := range stackFiles(t) {
+	for _, path := range programtest.StackFiles(t) {
 		t.Run(path, func(t *testing.T) {
-			recorder, err := deployIn(t, filepath.Join(root, filepath.Dir(path)), readStackFile(t, path))
-			require.NoError(t, err)
+			recorder := programtest.DeployFile(t, path)
 			assert.Empty(t, unwritten(recorder))
 		})
 	}
@@ -45,9 +45,9 @@ func TestZeroValuesAreFound(t *testing.T) {
 }
 
 // unwritten lists the fields of all Kubernetes objects with a zero value.
-func unwritten(recorder *recorder) []string {
+func unwritten(recorder *pulumitest.Recorder) []string {
 	var found []string
-	for _, registration := range recorder.registrations {
+	for _, registration := range recorder.Resources {
 		if strings.HasPrefix(registration.TypeToken, "kubernetes:") {
 			for _, path := range zeroes("", registration.Inputs.Mappable()) {
 				found = append(found, registration.TypeToken+" "+registration.Name+": "+path)

@@ -1,0 +1,73 @@
+package programtest
+
+import (
+	"encoding/json"
+	"os"
+	"path"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"persia/config"
+	"persia/config/stackfile"
+	"persia/internal/stacktest"
+)
+
+// StackFiles are the paths, from the root, of the repository's stack files: its own and
+// the examples.
+func StackFiles(t testing.TB) []string {
+	t.Helper()
+	var paths []string
+	for _, folder := range []string{".", "examples"} {
+		found, err := filepath.Glob(filepath.Join(stacktest.Root(t), folder, "Pulumi.*.yaml"))
+		require.NoError(t, err)
+		require.NotEmpty(t, found, folder)
+		for _, file := range found {
+			paths = append(paths, path.Join(folder, filepath.Base(file)))
+		}
+	}
+	return paths
+}
+
+// ReadStack is one of the repository's stack files as Pulumi hands it to the program.
+func ReadStack(t testing.TB, name string) map[string]string {
+	t.Helper()
+	return ReadStackFile(t, stackfile.Name(name))
+}
+
+// ReadStackFile is a stack file as Pulumi hands it to the program. Its path is from the
+// root.
+func ReadStackFile(t testing.TB, path string) map[string]string {
+	t.Helper()
+	file, err := stackfile.Read(os.DirFS(stacktest.Root(t)), path, config.Namespace)
+	require.NoError(t, err)
+	require.NotEmpty(t, file.Config)
+	return file.Config.Decrypted().Texts()
+}
+
+// Edit changes one key of a configuration.
+func Edit(t testing.TB, configuration map[string]string, key string, change func(value any)) {
+	t.Helper()
+	var value any
+	require.NoError(t, json.Unmarshal([]byte(configuration[key]), &value))
+	change(value)
+	text, err := json.Marshal(value)
+	require.NoError(t, err)
+	configuration[key] = string(text)
+}
+
+// Field is the object in a field of an object.
+func Field(object any, name string) map[string]any {
+	return object.(map[string]any)[name].(map[string]any)
+}
+
+// Pool finds a node pool by its name.
+func Pool(pools any, name string) map[string]any {
+	for _, pool := range pools.([]any) {
+		if pool := pool.(map[string]any); pool["name"] == name {
+			return pool
+		}
+	}
+	panic("no pool " + name)
+}

@@ -1,0 +1,109 @@
+// Package programtest runs the program, in tests, over a stack's configuration. The tests
+// of all builders use it, so that they see a resource as it is registered for a stack file.
+package programtest
+
+import (
+	"cmp"
+	"encoding/json"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"persia/config"
+	"persia/internal/mockcloud"
+	"persia/internal/pulumitest"
+	"persia/internal/schematest"
+	"persia/internal/stacktest"
+	"persia/stack"
+)
+
+// ThisStack is the label of what the stack of the tests has created.
+const ThisStack = "persia-stack-2a61c24b"
+
+// Deploy runs the program over a stack's configuration.
+func Deploy(t testing.TB, configuration map[string]string) (*pulumitest.Recorder, error) {
+	t.Helper()
+	return Run(t, pulumi.RunInfo{Config: configuration}, nil)
+}
+
+// DeployOver is [Deploy] where Google Cloud has something already.
+func DeployOver(t testing.TB, configuration map[string]string, cloud mockcloud.Cloud) (*pulumitest.Recorder, error) {
+	t.Helper()
+	return Run(t, pulumi.RunInfo{Config: configuration}, cloud)
+}
+
+// MustDeploy is [DeployOver] where nothing goes wrong.
+func MustDeploy(t testing.TB, configuration map[string]string, cloud mockcloud.Cloud) *pulumitest.Recorder {
+	t.Helper()
+	recorder, err := DeployOver(t, configuration, cloud)
+	require.NoError(t, err)
+	return recorder
+}
+
+// DeployStack runs the program over one of the repository's stack files.
+func DeployStack(t testing.TB, name string) *pulumitest.Recorder {
+	t.Helper()
+	return MustDeploy(t, ReadStack(t, name), nil)
+}
+
+// DeployFile runs the program over a stack file in its folder. Its path is from the root.
+func DeployFile(t testing.TB, path string) *pulumitest.Recorder {
+	t.Helper()
+	recorder, err := DeployIn(t, filepath.Join(stacktest.Root(t), filepath.Dir(path)), ReadStackFile(t, path))
+	require.NoError(t, err)
+	return recorder
+}
+
+// DeployIn is [Deploy] for a project in a directory of its own.
+func DeployIn(t testing.TB, directory string, configuration map[string]string) (*pulumitest.Recorder, error) {
+	t.Helper()
+	return Run(t, pulumi.RunInfo{Config: configuration, RootDirectory: directory}, nil)
+}
+
+// Run runs the program where Google Cloud may have something already. The schema must take
+// each configuration that the program takes.
+func Run(t testing.TB, info pulumi.RunInfo, cloud mockcloud.Cloud) (*pulumitest.Recorder, error) {
+	t.Helper()
+	info.Project, info.Stack = config.Namespace, cmp.Or(info.Stack, "stack")
+	if info.ConfigSecretKeys == nil {
+		info.ConfigSecretKeys = secretKeys(info.Config)
+	}
+	recorder, err := pulumitest.Run(t, info, cloud, stack.Deploy)
+	if _, measured := t.(*testing.B); err == nil && !measured {
+		assertInSchema(t, info.Config)
+	}
+	return recorder, err
+}
+
+// secretKeys are the keys with a password or a private key in them, which are encrypted
+// in each stack file of the tests.
+func secretKeys(configuration map[string]string) []string {
+	var keys []string
+	for key, text := range configuration {
+		if slices.Contains([]string{"persia:nats", "persia:pedl"}, key) && secretField.MatchString(text) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+var secretField = regexp.MustCompile(`"(password|postgresqlPassword|key)":"[^"]`)
+
+// assertInSchema holds that the schema takes what the program takes.
+func assertInSchema(t testing.TB, configuration map[string]string) {
+	t.Helper()
+	values := map[string]any{}
+	for key, text := range configuration {
+		var value any
+		if err := json.Unmarshal([]byte(text), &value); err != nil {
+			value = text
+		}
+		values[key] = value
+	}
+	assert.NoError(t, schematest.Read(t, stacktest.Root(t)).CheckConfig(t, values), "%s", schematest.File)
+}

@@ -1,0 +1,134 @@
+// Package pulumitest records, in tests, what a program registers with Pulumi.
+package pulumitest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	"github.com/stretchr/testify/require"
+
+	"persia/internal/mockcloud"
+)
+
+// Recorder stands in for the Pulumi engine and keeps what is registered.
+type Recorder struct {
+	// Cloud is what Google Cloud has before the program runs.
+	Cloud mockcloud.Cloud
+	// Refuses is the engine's answer to every registration, if there is one.
+	Refuses error
+	// Resources are what the program registered, in its order.
+	Resources []Resource
+
+	mu sync.Mutex
+}
+
+// Run runs a program. What it needs of the engine is in info, but for the engine itself.
+func Run(t testing.TB, info pulumi.RunInfo, cloud mockcloud.Cloud, program pulumi.RunFunc) (*Recorder, error) {
+	t.Helper()
+	r := &Recorder{Cloud: cloud}
+	info.Mocks = r
+	ctx, err := pulumi.NewContext(t.Context(), info)
+	require.NoError(t, err)
+	return r, pulumi.RunWithContext(ctx, program)
+}
+
+// NewResource records a resource. It refuses a URN that is registered already, which
+// the engine would, but its mock does not.
+func (r *Recorder) NewResource(args pulumi.MockResourceArgs) (string, resource.PropertyMap, error) {
+	urn := urnOf(args)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, other := range r.Resources {
+		if other.URN == urn {
+			return "", nil, fmt.Errorf("%s is registered twice", urn)
+		}
+	}
+	r.Resources = append(r.Resources, Resource{args, urn})
+	return args.Name + "-id", mockcloud.Outputs(args), r.Refuses
+}
+
+// Call answers the functions that the program may call.
+func (r *Recorder) Call(args pulumi.MockCallArgs) (resource.PropertyMap, error) {
+	return r.Cloud.Call(args)
+}
+
+// urnOf is the URN that the engine gives: it holds the types of the parents.
+func urnOf(args pulumi.MockResourceArgs) string {
+	types := args.TypeToken
+	if parent := args.RegisterRPC.GetParent(); parent != "" {
+		if parentTypes := resource.URN(parent).QualifiedType(); parentTypes != "pulumi:pulumi:Stack" {
+			types = string(parentTypes) + "$" + types
+		}
+	}
+	return urnPrefix + types + "::" + args.Name
+}
+
+const urnPrefix = "urn:pulumi:stack::persia::"
+
+// ShortURN is a URN without what those of all resources begin with.
+func ShortURN(urn string) string { return strings.TrimPrefix(urn, urnPrefix) }
+
+// One finds the resource of a type and name.
+func (r *Recorder) One(t testing.TB, typeToken, name string) Resource {
+	t.Helper()
+	for _, registered := range r.Resources {
+		if registered.TypeToken == typeToken && registered.Name == name {
+			return registered
+		}
+	}
+	t.Fatalf("no %s %s among:\n%s", typeToken, name, strings.Join(r.URNs(), "\n"))
+	return Resource{}
+}
+
+// All finds the resources of a type, of which there must be some.
+func (r *Recorder) All(t testing.TB, typeToken string) []Resource {
+	t.Helper()
+	found := r.Some(typeToken)
+	require.NotEmpty(t, found, "no %s among:\n%s", typeToken, strings.Join(r.URNs(), "\n"))
+	return found
+}
+
+// Some finds the resources of a type, if there are any.
+func (r *Recorder) Some(typeToken string) []Resource {
+	var found []Resource
+	for _, registered := range r.Resources {
+		if registered.TypeToken == typeToken {
+			found = append(found, registered)
+		}
+	}
+	return found
+}
+
+// Before is what a resource comes after, by URN: its dependencies and its provider,
+// and theirs.
+func (r *Recorder) Before(registered Resource) map[string]bool {
+	byURN := map[string][]string{}
+	for _, other := range r.Resources {
+		byURN[other.URN] = other.needs()
+	}
+	before := map[string]bool{}
+	for next := registered.needs(); len(next) > 0; {
+		urn := next[0]
+		next = next[1:]
+		if !before[urn] {
+			before[urn] = true
+			next = append(next, byURN[urn]...)
+		}
+	}
+	return before
+}
+
+// URNs are sorted, and short.
+func (r *Recorder) URNs() []string {
+	var urns []string
+	for _, registered := range r.Resources {
+		urns = append(urns, ShortURN(registered.URN))
+	}
+	slices.Sort(urns)
+	return urns
+}
