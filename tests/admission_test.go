@@ -18,8 +18,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-const admissionPolicyToken = "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy"
-
 // TestAdmitsItsOwnImages: each pod of each stack file is from a repository that the
 // policy lists, and comes after the policies. What they refuse is asked of an API server
 // in the sandbox.
@@ -27,7 +25,7 @@ func TestAdmitsItsOwnImages(t *testing.T) {
 	for _, path := range programtest.StackFiles(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			r := programtest.DeployFile(t, path)
-			policy := pulumitest.Object[admissionv1.ValidatingAdmissionPolicy](t, r.One(t, admissionPolicyToken, "persia-images"))
+			policy := pulumitest.Object[admissionv1.ValidatingAdmissionPolicy](t, r.One(t, pulumitest.AdmissionPolicy, "persia-images"))
 			list := regexp.MustCompile(`\["[^]]*"\]`).FindString(policy.Spec.Validations[0].Expression)
 			var repositories []string
 			require.NoError(t, json.Unmarshal([]byte(list), &repositories))
@@ -49,15 +47,15 @@ func TestAdmitsItsOwnImages(t *testing.T) {
 					return // its servers come after the policies
 				}
 				for _, policy := range []string{"persia-pods", "persia-images"} {
-					binding := r.One(t, admissionPolicyToken+"Binding", policy)
+					binding := r.One(t, pulumitest.AdmissionPolicy+"Binding", policy)
 					assert.Contains(t, r.Before(registration), binding.URN, registration.URN)
 				}
 			}
-			for _, registration := range r.Some(statefulSetToken) {
+			for _, registration := range r.Some(pulumitest.StatefulSet) {
 				set := pulumitest.Object[appsv1.StatefulSet](t, registration)
 				check(set.Namespace, registration, set.Spec.Template.Spec)
 			}
-			for _, registration := range r.Some(deploymentToken) {
+			for _, registration := range r.Some(pulumitest.Deployment) {
 				deployment := pulumitest.Object[appsv1.Deployment](t, registration)
 				check(deployment.Namespace, registration, deployment.Spec.Template.Spec)
 			}

@@ -56,7 +56,7 @@ func TestAnsweredOtherwise(t *testing.T) {
 			if c.ignored != "" {
 				want = append(want, c.ignored)
 			}
-			assert.ElementsMatch(t, want, recorder.One(t, clusterType, "persia-prod").RegisterRPC.GetIgnoreChanges())
+			assert.ElementsMatch(t, want, recorder.One(t, pulumitest.Cluster, "persia-prod").RegisterRPC.GetIgnoreChanges())
 		})
 	}
 }
@@ -65,7 +65,7 @@ func TestAnsweredOtherwise(t *testing.T) {
 // by itself, which the provider would ask for with an update that GKE refuses.
 func TestEveryPoolTakesWhatGKESets(t *testing.T) {
 	for _, name := range []string{"dev", "prod"} {
-		for _, pool := range programtest.DeployStack(t, name).All(t, nodePoolType) {
+		for _, pool := range programtest.DeployStack(t, name).All(t, pulumitest.NodePool) {
 			ignored := pool.RegisterRPC.GetIgnoreChanges()
 			assert.Contains(t, ignored, "nodeConfig.kubeletConfig", pool.URN)
 			assert.Contains(t, ignored, "nodeConfig.resourceLabels", pool.URN)
@@ -76,7 +76,7 @@ func TestEveryPoolTakesWhatGKESets(t *testing.T) {
 }
 
 func TestL4SubsettingIsNamed(t *testing.T) {
-	assert.Equal(t, true, pulumitest.At(t, programtest.DeployStack(t, "prod").One(t, clusterType, "persia-prod"), "enableL4IlbSubsetting"),
+	assert.Equal(t, true, pulumitest.At(t, programtest.DeployStack(t, "prod").One(t, pulumitest.Cluster, "persia-prod"), "enableL4IlbSubsetting"),
 		"from 1.36 on GKE turns it on, and unsaid it replaces the cluster")
 }
 
@@ -84,7 +84,7 @@ func TestL4SubsettingIsNamed(t *testing.T) {
 // do by itself (docs/security.md).
 func TestHardened(t *testing.T) {
 	for _, name := range []string{"dev", "prod"} {
-		cluster := programtest.DeployStack(t, name).One(t, clusterType, "persia-"+name)
+		cluster := programtest.DeployStack(t, name).One(t, pulumitest.Cluster, "persia-"+name)
 		for path, want := range map[string]any{
 			"masterAuthorizedNetworksConfig.gcpPublicCidrsAccessEnabled": false,
 			"serviceExternalIpsConfig.enabled":                           false,

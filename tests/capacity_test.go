@@ -135,12 +135,12 @@ func registeredRequests(t *testing.T, recorder *pulumitest.Recorder) map[string]
 			EphemeralBytes: amount(corev1.ResourceEphemeralStorage),
 		}.Times(int(count)))
 	}
-	for _, registration := range recorder.All(t, "kubernetes:apps/v1:StatefulSet") {
+	for _, registration := range recorder.All(t, pulumitest.StatefulSet) {
 		set := pulumitest.Object[appsv1.StatefulSet](t, registration)
 		template := set.Spec.Template
 		add(template.Spec.NodeSelector, withSidecar(t, template), *set.Spec.Replicas)
 	}
-	for _, registration := range recorder.All(t, "kubernetes:apps/v1:Deployment") {
+	for _, registration := range recorder.All(t, pulumitest.Deployment) {
 		deployment := pulumitest.Object[appsv1.Deployment](t, registration)
 		add(deployment.Spec.Template.Spec.NodeSelector, deployment.Spec.Template.Spec.Containers[0].Resources, *deployment.Spec.Replicas)
 	}
@@ -148,7 +148,7 @@ func registeredRequests(t *testing.T, recorder *pulumitest.Recorder) map[string]
 		pod := pulumitest.Object[batchv1.Job](t, registration).Spec.Template.Spec
 		add(pod.NodeSelector, pod.Containers[0].Resources, 1)
 	}
-	for _, registration := range recorder.All(t, "kubernetes:nats.io/v1alpha2:NatsCluster") {
+	for _, registration := range recorder.All(t, pulumitest.NATSCluster) {
 		nats := pulumitest.Object[natsCluster](t, registration)
 		pod := nats.Spec.Pod
 		whole := pod.Resources.Requests.DeepCopy()
@@ -196,10 +196,10 @@ func TestPriorities(t *testing.T) {
 		assert.False(t, class.GlobalDefault, class.Name)
 	}
 	var order []int32
-	nats := pulumitest.Object[natsCluster](t, prod.One(t, "kubernetes:nats.io/v1alpha2:NatsCluster", "persia-nats-service"))
+	nats := pulumitest.Object[natsCluster](t, prod.One(t, pulumitest.NATSCluster, "persia-nats-service"))
 	order = append(order, values[nats.Spec.Template.Spec.PriorityClassName])
 	for _, role := range []string{"embedding-ps", "nn-worker", "embedding-worker", "dataloader"} {
-		set := pulumitest.Object[appsv1.StatefulSet](t, prod.One(t, "kubernetes:apps/v1:StatefulSet", "criteo-"+role))
+		set := pulumitest.Object[appsv1.StatefulSet](t, prod.One(t, pulumitest.StatefulSet, "criteo-"+role))
 		order = append(order, values[set.Spec.Template.Spec.PriorityClassName])
 	}
 	assert.IsDecreasing(t, order, "%v", values)

@@ -14,15 +14,6 @@ import (
 )
 
 const (
-	clusterType    = "gcp:container/cluster:Cluster"
-	nodePoolType   = "gcp:container/nodePool:NodePool"
-	subnetworkType = "gcp:compute/subnetwork:Subnetwork"
-	routerType     = "gcp:compute/router:Router"
-	natType        = "gcp:compute/routerNat:RouterNat"
-	iamMemberType  = "gcp:projects/iAMMember:IAMMember"
-	keyGrantType   = "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember"
-	backupPlanType = "gcp:gkebackup/backupPlan:BackupPlan"
-
 	aKey = "projects/my-keys/locations/us-central1/keyRings/gke/cryptoKeys/cluster"
 )
 
@@ -76,13 +67,13 @@ var clusterSettings = []struct {
 			}},
 		},
 	},
-	{setting: "network.nodes", value: "10.8.0.0/20", of: subnetworkType, inputs: map[string]input{
+	{setting: "network.nodes", value: "10.8.0.0/20", of: pulumitest.Subnetwork, inputs: map[string]input{
 		"ipCidrRange": {"10.0.0.0/20", "10.8.0.0/20"},
 	}},
-	{setting: "network.pods", value: "10.128.0.0/14", of: subnetworkType, inputs: map[string]input{
+	{setting: "network.pods", value: "10.128.0.0/14", of: pulumitest.Subnetwork, inputs: map[string]input{
 		"secondaryIpRanges[0].ipCidrRange": {"10.64.0.0/14", "10.128.0.0/14"},
 	}},
-	{setting: "network.services", value: "10.9.0.0/20", of: subnetworkType, inputs: map[string]input{
+	{setting: "network.services", value: "10.9.0.0/20", of: pulumitest.Subnetwork, inputs: map[string]input{
 		"secondaryIpRanges[1].ipCidrRange": {"10.1.0.0/20", "10.9.0.0/20"},
 	}},
 	{setting: "network.controlPlane", value: "172.16.1.0/28", inputs: map[string]input{
@@ -108,7 +99,7 @@ var clusterSettings = []struct {
 	{setting: "workloadIdentity", value: false, inputs: map[string]input{
 		"workloadIdentityConfig": {map[string]any{"workloadPool": "my-project.svc.id.goog"}, map[string]any{}},
 	}},
-	{setting: "workloadIdentity", value: false, of: nodePoolType, name: "-trainers", inputs: map[string]input{
+	{setting: "workloadIdentity", value: false, of: pulumitest.NodePool, name: "-trainers", inputs: map[string]input{
 		"nodeConfig.workloadMetadataConfig.mode": {"GKE_METADATA", "GCE_METADATA"},
 	}},
 	{setting: "shieldedNodes", value: false, inputs: map[string]input{
@@ -127,14 +118,14 @@ var clusterSettings = []struct {
 	{setting: "encryption.bootDisks", value: aKey, inputs: map[string]input{
 		"nodeConfig.bootDiskKmsKey": {nil, aKey},
 	}},
-	{setting: "encryption.bootDisks", value: aKey, of: nodePoolType, name: "-trainers", inputs: map[string]input{
+	{setting: "encryption.bootDisks", value: aKey, of: pulumitest.NodePool, name: "-trainers", inputs: map[string]input{
 		"nodeConfig.bootDiskKmsKey": {nil, aKey},
 	}},
 
-	{setting: "systemPool.machineType", value: "n2-standard-4", of: nodePoolType, name: "-system", inputs: map[string]input{
+	{setting: "systemPool.machineType", value: "n2-standard-4", of: pulumitest.NodePool, name: "-system", inputs: map[string]input{
 		"nodeConfig.machineType": {"e2-standard-4", "n2-standard-4"},
 	}},
-	{setting: "systemPool.nodes", value: 4, of: nodePoolType, name: "-system", inputs: map[string]input{
+	{setting: "systemPool.nodes", value: 4, of: pulumitest.NodePool, name: "-system", inputs: map[string]input{
 		"nodeCount": {3.0, 4.0},
 	}},
 	{setting: "autoscalingProfile", value: "BALANCED", inputs: map[string]input{
@@ -152,7 +143,7 @@ var clusterSettings = []struct {
 	{setting: "csiDrivers.gcsFuse", value: false, inputs: map[string]input{
 		"addonsConfig.gcsFuseCsiDriverConfig.enabled": {true, false},
 	}},
-	{setting: "imageStreaming", value: false, of: nodePoolType, name: "-nats", inputs: map[string]input{
+	{setting: "imageStreaming", value: false, of: pulumitest.NodePool, name: "-nats", inputs: map[string]input{
 		"nodeConfig.gcfsConfig.enabled": {true, nil},
 	}},
 	{setting: "logging.components", value: []any{"APISERVER", "SYSTEM_COMPONENTS"}, inputs: map[string]input{
@@ -216,7 +207,7 @@ func TestClusterSettings(t *testing.T) {
 	for _, c := range clusterSettings {
 		typeToken := c.of
 		if typeToken == "" {
-			typeToken = clusterType
+			typeToken = pulumitest.Cluster
 		}
 		t.Run(c.setting+" "+typeToken, func(t *testing.T) {
 			edited := prodWith(t, func(cluster map[string]any) { set(cluster, c.setting, c.value) })
@@ -260,7 +251,7 @@ func settingsOf(of reflect.Type, prefix string) []string {
 
 func TestCluster(t *testing.T) {
 	prod := programtest.DeployStack(t, "prod")
-	cluster := prod.One(t, clusterType, "persia-prod")
+	cluster := prod.One(t, pulumitest.Cluster, "persia-prod")
 	for path, want := range map[string]any{
 		"name":                  "persia-prod",
 		"location":              "us-central1",
@@ -280,8 +271,8 @@ func TestCluster(t *testing.T) {
 
 func TestNodesReachTheInternet(t *testing.T) {
 	private := prodWith(t, func(map[string]any) {})
-	assert.Equal(t, true, pulumitest.At(t, private.One(t, subnetworkType, "persia-prod"), "privateIpGoogleAccess"))
-	nat := private.One(t, natType, "persia-prod")
+	assert.Equal(t, true, pulumitest.At(t, private.One(t, pulumitest.Subnetwork, "persia-prod"), "privateIpGoogleAccess"))
+	nat := private.One(t, pulumitest.RouterNAT, "persia-prod")
 	for path, want := range map[string]any{
 		"natIpAllocateOption":           "AUTO_ONLY",
 		"sourceSubnetworkIpRangesToNat": "ALL_SUBNETWORKS_ALL_IP_RANGES",
@@ -289,11 +280,11 @@ func TestNodesReachTheInternet(t *testing.T) {
 	} {
 		assert.Equal(t, want, pulumitest.At(t, nat, path), path)
 	}
-	assert.Contains(t, private.One(t, clusterType, "persia-prod").Dependencies(), nat.URN)
+	assert.Contains(t, private.One(t, pulumitest.Cluster, "persia-prod").Dependencies(), nat.URN)
 
 	public := prodWith(t, func(cluster map[string]any) { cluster["privateNodes"] = false })
-	assert.Empty(t, public.Some(natType), "public nodes need none")
-	assert.Empty(t, public.Some(routerType))
+	assert.Empty(t, public.Some(pulumitest.RouterNAT), "public nodes need none")
+	assert.Empty(t, public.Some(pulumitest.Router))
 }
 
 // TestNodeRoles: a node may do what it needs, and what the stack adds.
@@ -310,10 +301,10 @@ func TestNodeRoles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			prod := prodWith(t, func(cluster map[string]any) { cluster["nodeRoles"] = test.added })
 			var roles []any
-			for _, grant := range prod.All(t, iamMemberType) {
+			for _, grant := range prod.All(t, pulumitest.ProjectMember) {
 				roles = append(roles, pulumitest.At(t, grant, "role"))
 				assert.Equal(t, "serviceAccount:persia-prod-nodes@my-project.iam.gserviceaccount.com", pulumitest.At(t, grant, "member"))
-				assert.Contains(t, prod.One(t, clusterType, "persia-prod").Dependencies(), grant.URN)
+				assert.Contains(t, prod.One(t, pulumitest.Cluster, "persia-prod").Dependencies(), grant.URN)
 			}
 			assert.ElementsMatch(t, test.roles, roles)
 		})
@@ -338,25 +329,25 @@ func TestKeyGrants(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			prod := prodWith(t, func(cluster map[string]any) { cluster["encryption"] = test.encryption })
-			assert.Len(t, prod.Some(keyGrantType), len(test.grants))
+			assert.Len(t, prod.Some(pulumitest.KeyGrant), len(test.grants))
 			for _, name := range test.grants {
-				grant := prod.One(t, keyGrantType, name)
+				grant := prod.One(t, pulumitest.KeyGrant, name)
 				assert.Equal(t, aKey, pulumitest.At(t, grant, "cryptoKeyId"))
 				assert.Equal(t, "roles/cloudkms.cryptoKeyEncrypterDecrypter", pulumitest.At(t, grant, "role"))
 				assert.Equal(t, members[name], pulumitest.At(t, grant, "member"))
-				assert.Contains(t, prod.One(t, clusterType, "persia-prod").Dependencies(), grant.URN)
+				assert.Contains(t, prod.One(t, pulumitest.Cluster, "persia-prod").Dependencies(), grant.URN)
 			}
 		})
 	}
 }
 
 func TestBackupPlan(t *testing.T) {
-	assert.Empty(t, prodWith(t, func(map[string]any) {}).Some(backupPlanType), "unless the stack wants one")
+	assert.Empty(t, prodWith(t, func(map[string]any) {}).Some(pulumitest.BackupPlan), "unless the stack wants one")
 
 	prod := prodWith(t, func(cluster map[string]any) {
 		set(cluster, "backup.plan", map[string]any{"schedule": "0 4 * * *", "retainDays": 30})
 	})
-	plan := prod.One(t, backupPlanType, "persia-prod")
+	plan := prod.One(t, pulumitest.BackupPlan, "persia-prod")
 	for path, want := range map[string]any{
 		"project":                          "my-project",
 		"location":                         "us-central1",
@@ -372,7 +363,7 @@ func TestBackupPlan(t *testing.T) {
 	assert.Equal(t, "persia-prod", pulumitest.At(t, plan, "name"))
 	assert.Empty(t, plan.RegisterRPC.GetImportId())
 	assert.True(t, plan.RegisterRPC.GetRetainOnDelete(), "backups outlive the stack")
-	assert.Contains(t, plan.Dependencies(), prod.One(t, clusterType, "persia-prod").URN)
+	assert.Contains(t, plan.Dependencies(), prod.One(t, pulumitest.Cluster, "persia-prod").URN)
 
 	configuration := programtest.ReadStack(t, "prod")
 	programtest.Edit(t, configuration, "persia:cluster", func(cluster any) {
@@ -381,5 +372,5 @@ func TestBackupPlan(t *testing.T) {
 	const id = "projects/my-project/locations/us-central1/backupPlans/persia-prod"
 	next, err := programtest.DeployOver(t, configuration, cloud{id: {}})
 	require.NoError(t, err)
-	assert.Equal(t, id, next.One(t, backupPlanType, "persia-prod").RegisterRPC.GetImportId(), "a plan that stayed")
+	assert.Equal(t, id, next.One(t, pulumitest.BackupPlan, "persia-prod").RegisterRPC.GetImportId(), "a plan that stayed")
 }

@@ -28,7 +28,7 @@ func TestCompletion(t *testing.T) {
 	assert.Equal(t, "PERSIA_COORDINATOR", asks[0].Name)
 	assert.Equal(t, "PERSIA_RUN", asks[1].Name)
 	for _, role := range []string{"nn-worker", "dataloader", "embedding-worker", "embedding-ps"} {
-		set := pulumitest.Object[appsv1.StatefulSet](t, recorder.One(t, "kubernetes:apps/v1:StatefulSet", "adult-income-"+role))
+		set := pulumitest.Object[appsv1.StatefulSet](t, recorder.One(t, pulumitest.StatefulSet, "adult-income-"+role))
 		env := set.Spec.Template.Spec.Containers[0].Env
 		assert.Subset(t, env, asks, role)
 		for _, entry := range env {

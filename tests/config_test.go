@@ -12,6 +12,7 @@ import (
 
 	"persia/config"
 	"persia/internal/programtest"
+	"persia/internal/pulumitest"
 )
 
 // TestBadStackRegistersNothing has a problem in each part of a stack: the last
@@ -61,7 +62,7 @@ func TestOptionalKeys(t *testing.T) {
 	}
 	recorder, err := programtest.Deploy(t, configuration)
 	require.NoError(t, err)
-	assert.NotEmpty(t, recorder.All(t, "kubernetes:apps/v1:StatefulSet"))
+	assert.NotEmpty(t, recorder.All(t, pulumitest.StatefulSet))
 }
 
 // TestPulumiYAML: what is declared is what is read, with a description.

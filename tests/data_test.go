@@ -34,7 +34,7 @@ func TestRenamedVolume(t *testing.T) {
 			volume := test.source(map[string]any{"kmsKey": kmsKey})
 			volume["name"], volume["claim"] = "renamed", "renamed"
 			after := programtest.MustDeploy(t, withVolume(t, volume), lastUpdate(nil, record("more", test.source(map[string]any{}))))
-			for _, token := range []string{test.typeToken, keyGrant} {
+			for _, token := range []string{test.typeToken, pulumitest.KeyGrant} {
 				assert.Equal(t, before.All(t, token)[0].URN, after.All(t, token)[0].URN)
 			}
 			// What an earlier release has registered by the name of the volume stays too.
@@ -73,7 +73,7 @@ func TestNoEditDeletes(t *testing.T) {
 func TestNetworkOfWhatIsLeft(t *testing.T) {
 	share := record("share", source("filestore", map[string]any{"instance": "fs", "location": "us-central1-a", "share": "checkpoints", "create": map[string]any{"tier": "ZONAL"}}))
 	network := func(there cloud) pulumitest.Resource {
-		return programtest.MustDeploy(t, programtest.ReadStack(t, "dev"), lastUpdate(there, share)).One(t, networkType, "persia-dev")
+		return programtest.MustDeploy(t, programtest.ReadStack(t, "dev"), lastUpdate(there, share)).One(t, pulumitest.Network, "persia-dev")
 	}
 	assert.True(t, network(left(programtest.ThisStack)).RegisterRPC.GetRetainOnDelete())
 	assert.False(t, network(nil).RegisterRPC.GetRetainOnDelete(), "the instance was deleted by hand")
@@ -90,15 +90,15 @@ func TestOneGrantOfAKey(t *testing.T) {
 		cluster.(map[string]any)["encryption"] = map[string]any{"bootDisks": kmsKey, "secrets": kmsKey}
 	})
 	recorder := programtest.MustDeploy(t, configuration, nil)
-	grants := recorder.All(t, keyGrant)
+	grants := recorder.All(t, pulumitest.KeyGrant)
 	require.Len(t, grants, 2, "one for each service")
 	for _, grant := range grants {
 		assert.True(t, grant.RegisterRPC.GetRetainOnDelete())
 		assert.Contains(t, grant.RegisterRPC.GetParent(), "pulumi:pulumi:Stack::", "it belongs neither to the cluster nor to a volume")
 	}
-	compute := recorder.One(t, keyGrant, kmsKey+"/compute-system")
-	assert.Contains(t, recorder.Before(recorder.One(t, diskType, "us-central1-a/d")), compute.URN)
-	assert.Contains(t, recorder.Before(recorder.All(t, "gcp:container/nodePool:NodePool")[0]), compute.URN)
+	compute := recorder.One(t, pulumitest.KeyGrant, kmsKey+"/compute-system")
+	assert.Contains(t, recorder.Before(recorder.One(t, pulumitest.Disk, "us-central1-a/d")), compute.URN)
+	assert.Contains(t, recorder.Before(recorder.All(t, pulumitest.NodePool)[0]), compute.URN)
 	assert.Equal(t, "persia-dev-boot-disks-key", compute.RegisterRPC.GetAliases()[0].GetSpec().GetName())
 }
 
@@ -109,6 +109,6 @@ func TestFilestoreIdentity(t *testing.T) {
 	recorder := programtest.MustDeploy(t, withVolume(t, created["Filestore"].source(map[string]any{"kmsKey": kmsKey})), nil)
 	identity := recorder.One(t, identityType, "filestore")
 	assert.Equal(t, "file.googleapis.com", pulumitest.At(t, identity, "service"))
-	assert.Contains(t, recorder.One(t, keyGrant, kmsKey+"/cloud-filer").Dependencies(), identity.URN)
+	assert.Contains(t, recorder.One(t, pulumitest.KeyGrant, kmsKey+"/cloud-filer").Dependencies(), identity.URN)
 	assert.Empty(t, programtest.MustDeploy(t, withVolume(t, created["disk"].source(map[string]any{"kmsKey": kmsKey})), nil).Some(identityType))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"persia/internal/programtest"
+	"persia/internal/pulumitest"
 	"persia/internal/schematest"
 )
 
@@ -31,7 +32,7 @@ func TestStackFiles(t *testing.T) {
 			assert.NoError(t, schema.Check(t, text))
 
 			recorder := programtest.DeployFile(t, path)
-			assert.NotEmpty(t, recorder.All(t, "kubernetes:apps/v1:StatefulSet"))
+			assert.NotEmpty(t, recorder.All(t, pulumitest.StatefulSet))
 		})
 	}
 }

@@ -30,7 +30,7 @@ func TestExistingCluster(t *testing.T) {
 	assert.Equal(t, "office", pulumitest.At(t, provider, "context"))
 	assert.Equal(t, "shared", pulumitest.At(t, provider, "clusterIdentifier"))
 
-	operator := pulumitest.Object[appsv1.Deployment](t, recorder.One(t, "kubernetes:apps/v1:Deployment", "nats-operator"))
+	operator := pulumitest.Object[appsv1.Deployment](t, recorder.One(t, pulumitest.Deployment, "nats-operator"))
 	assert.Equal(t, "nats", operator.Spec.Template.Spec.NodeSelector["cloud.google.com/gke-nodepool"])
 	for _, registration := range recorder.Resources {
 		if strings.HasPrefix(registration.TypeToken, "kubernetes:") {

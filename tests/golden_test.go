@@ -2,9 +2,7 @@ package tests
 
 import (
 	"crypto/sha256"
-	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,12 +13,9 @@ import (
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	pulumirpc "github.com/pulumi/pulumi/sdk/v3/proto/go"
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // TestGoldenPlans compares everything that each stack file registers with a file:
 // types, names, parents, dependencies, options and inputs. A changed name or parent
@@ -30,21 +25,9 @@ func TestGoldenPlans(t *testing.T) {
 		name := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), "Pulumi."), ".yaml")
 		t.Run(name, func(t *testing.T) {
 			recorder := programtest.DeployFile(t, path)
-			assertFile(t, name+".plan.yaml", planOf(t, recorder))
+			programtest.AssertFile(t, name+".plan.yaml", planOf(t, recorder))
 		})
 	}
-}
-
-// assertFile compares a text with a file in testdata.
-func assertFile(t *testing.T, file, got string) {
-	t.Helper()
-	golden := filepath.Join("testdata", file)
-	if *update {
-		require.NoError(t, os.WriteFile(golden, []byte(got), 0o644))
-	}
-	want, err := os.ReadFile(golden)
-	require.NoError(t, err)
-	assert.Equal(t, string(want), got, "go test ./tests -update writes it anew")
 }
 
 // plannedResource is a resource as a golden file shows it. Unset options are left out.

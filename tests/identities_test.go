@@ -11,33 +11,14 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 )
-
-// accountOf is the service account that all roles of a job run as.
-func accountOf(t *testing.T, r *pulumitest.Recorder, job string) string {
-	t.Helper()
-	account := ""
-	for _, registration := range r.All(t, "kubernetes:apps/v1:StatefulSet") {
-		set := pulumitest.Object[appsv1.StatefulSet](t, registration)
-		if set.Labels["persia_job"] != job {
-			continue
-		}
-		name := set.Spec.Template.Spec.ServiceAccountName
-		require.NotEmpty(t, name)
-		require.True(t, account == "" || account == name, "%s and %s", account, name)
-		account = name
-	}
-	require.NotEmpty(t, account, "no roles of %s", job)
-	return account
-}
 
 // grantsOf are the members that may use a bucket, by the names of their grants.
 func grantsOf(t *testing.T, r *pulumitest.Recorder, bucket string) map[string]string {
 	t.Helper()
 	members := map[string]string{}
-	for _, grant := range r.Some(bucketGrant) {
+	for _, grant := range r.Some(pulumitest.BucketGrant) {
 		if pulumitest.At(t, grant, "bucket") == bucket {
 			members[grant.Name] = pulumitest.At(t, grant, "member").(string)
 		}
@@ -94,7 +75,7 @@ func TestOneIdentityForEachStackAndJob(t *testing.T) {
 		organization, name, _ := strings.Cut(stack, "/")
 		r := deployAs(organization, name)
 		for _, job := range []string{"first", "second"} {
-			account := accountOf(t, r, job)
+			account := programtest.AccountOf(t, r, job)
 			assert.Empty(t, owners[account], "%s of %s %s is that of another", account, stack, job)
 			owners[account] = stack + " " + job
 			assert.True(t, strings.HasPrefix(account, job+"."), account)
@@ -105,7 +86,7 @@ func TestOneIdentityForEachStackAndJob(t *testing.T) {
 		}
 		member := func(job string) string {
 			return "principal://iam.googleapis.com/projects/123456789012/locations/global/workloadIdentityPools/" +
-				"my-project.svc.id.goog/subject/ns/persia/sa/" + accountOf(t, r, job)
+				"my-project.svc.id.goog/subject/ns/persia/sa/" + programtest.AccountOf(t, r, job)
 		}
 		assert.Equal(t, map[string]string{"gs://shared-checkpoints/first": member("first")}, grantsOf(t, r, "shared-checkpoints"),
 			"a job that does not mount a bucket does not reach it")
@@ -119,9 +100,9 @@ func TestOneIdentityForEachStackAndJob(t *testing.T) {
 func TestGrantComesBeforePods(t *testing.T) {
 	r, err := programtest.Deploy(t, twoJobs(t, [2][]string{{"checkpoints"}, {"data"}}))
 	require.NoError(t, err)
-	grant := r.One(t, bucketGrant, "gs://shared-data/second")
+	grant := r.One(t, pulumitest.BucketGrant, "gs://shared-data/second")
 	account := r.One(t, "kubernetes:core/v1:ServiceAccount", "second")
-	before := r.Before(r.One(t, "kubernetes:apps/v1:StatefulSet", "second-dataloader"))
+	before := r.Before(r.One(t, pulumitest.StatefulSet, "second-dataloader"))
 	assert.Contains(t, before, grant.URN)
 	assert.Contains(t, before, account.URN)
 }

@@ -16,11 +16,8 @@ import (
 )
 
 const (
-	repositoryType = "gcp:artifactregistry/repository:Repository"
-	readerType     = "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember"
-	// prodCache is where the stack prod pulls images of Docker Hub from.
-	prodCache = "us-central1-docker.pkg.dev/my-project/persia-prod-docker-hub/"
-	hubCache  = "us-central1-docker.pkg.dev/my-project/hub"
+	// programtest.ProdCache is where the stack prod pulls images of Docker Hub from.
+	hubCache = "us-central1-docker.pkg.dev/my-project/hub"
 )
 
 // deployWithCaches runs the program over a stack file with a list of caches in it.
@@ -126,7 +123,7 @@ func imageOf(t *testing.T, r *pulumitest.Recorder, name string) string {
 func TestCaches(t *testing.T) {
 	const path = "Pulumi.prod.yaml"
 	created := deployWithCaches(t, path, `[{"registry": "docker.io", "credentials": {"username": "ads", "passwordSecret": "projects/p/secrets/hub/versions/1"}}]`)
-	repository := created.One(t, repositoryType, "persia-prod-docker.io")
+	repository := created.One(t, pulumitest.Repository, "persia-prod-docker.io")
 	text, err := json.Marshal(pulumitest.At(t, repository, "remoteRepositoryConfig"))
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"dockerRepository": {"publicRepository": "DOCKER_HUB"},
@@ -138,13 +135,13 @@ func TestCaches(t *testing.T) {
 		"existing": deployWithCaches(t, path, `[{"registry": "docker.io", "repository": "us-docker.pkg.dev/shared/hub"}]`),
 	} {
 		t.Run(name, func(t *testing.T) {
-			reader := recorder.One(t, readerType, "persia-prod-docker.io-nodes")
+			reader := recorder.One(t, pulumitest.RepositoryReader, "persia-prod-docker.io-nodes")
 			assert.Equal(t, "roles/artifactregistry.reader", pulumitest.At(t, reader, "role"))
-			for _, pool := range recorder.Some("gcp:container/nodePool:NodePool") {
+			for _, pool := range recorder.Some(pulumitest.NodePool) {
 				assert.True(t, recorder.Before(pool)[reader.URN], "%s is made before its nodes may pull", pool.URN)
 			}
 			if name == "existing" {
-				assert.Empty(t, recorder.Some(repositoryType), "a repository that exists is not created")
+				assert.Empty(t, recorder.Some(pulumitest.Repository), "a repository that exists is not created")
 				assert.Equal(t, []any{"shared", "us", "projects/shared/locations/us/repositories/hub"},
 					[]any{pulumitest.At(t, reader, "project"), pulumitest.At(t, reader, "location"), pulumitest.At(t, reader, "repository")})
 			}
@@ -159,8 +156,8 @@ func TestOperatorRunsCachedImages(t *testing.T) {
 	configuration["persia:images"] = `{"caches": [{"registry": "docker.io"}]}`
 	recorder, err := programtest.Deploy(t, configuration)
 	require.NoError(t, err)
-	job := recorder.One(t, persiaJobToken, "criteo")
+	job := recorder.One(t, pulumitest.PersiaJob, "criteo")
 	for role, image := range map[string]string{"nnWorker": "persia-cuda-runtime", "dataloader": "persia-cpu-runtime", "embeddingWorker": "persia-cpu-runtime", "embeddingParameterServer": "persia-cpu-runtime"} {
-		assert.Equal(t, prodCache+"persiaml/"+image+":latest", pulumitest.At(t, job, "spec."+role+".image"), role)
+		assert.Equal(t, programtest.ProdCache+"persiaml/"+image+":latest", pulumitest.At(t, job, "spec."+role+".image"), role)
 	}
 }

@@ -42,17 +42,17 @@ func TestDriver(t *testing.T) {
 			recorder, err := programtest.Deploy(t, configuration)
 			require.NoError(t, err)
 
-			pool := recorder.One(t, "gcp:container/nodePool:NodePool", "persia-dev-gpu")
+			pool := recorder.One(t, pulumitest.NodePool, "persia-dev-gpu")
 			assert.Equal(t, "nvidia-l4", pulumitest.At(t, pool, "nodeConfig.guestAccelerators[0].type"))
 			assert.Equal(t, test.gkeInstalls, pulumitest.At(t, pool, "nodeConfig.guestAccelerators[0].gpuDriverInstallationConfig.gpuDriverVersion"))
 			assert.Equal(t, test.imageType, pulumitest.At(t, pool, "nodeConfig.imageType"))
 			assert.Equal(t, test.secureBoot, pulumitest.At(t, pool, "nodeConfig.shieldedInstanceConfig.enableSecureBoot"))
 
 			if test.installer == "" {
-				assert.Empty(t, recorder.Some("kubernetes:apps/v1:DaemonSet"))
+				assert.Empty(t, recorder.Some(pulumitest.DaemonSet))
 				return
 			}
-			set := pulumitest.Object[appsv1.DaemonSet](t, recorder.One(t, "kubernetes:apps/v1:DaemonSet", "nvidia-driver"))
+			set := pulumitest.Object[appsv1.DaemonSet](t, recorder.One(t, pulumitest.DaemonSet, "nvidia-driver"))
 			assert.Equal(t, "kube-system", set.Namespace)
 			pod := set.Spec.Template.Spec
 			assert.Equal(t, test.installer, pod.InitContainers[0].Image)
@@ -87,8 +87,8 @@ func TestVolumes(t *testing.T) {
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {
 			recorder := programtest.DeployStack(t, test.stack)
-			volume := pulumitest.Object[corev1.PersistentVolume](t, recorder.One(t, "kubernetes:core/v1:PersistentVolume", test.volume))
-			claim := pulumitest.Object[corev1.PersistentVolumeClaim](t, recorder.One(t, "kubernetes:core/v1:PersistentVolumeClaim", test.volume))
+			volume := pulumitest.Object[corev1.PersistentVolume](t, recorder.One(t, pulumitest.Volume, test.volume))
+			claim := pulumitest.Object[corev1.PersistentVolumeClaim](t, recorder.One(t, pulumitest.Claim, test.volume))
 
 			assert.Equal(t, test.volume, volume.Name)
 			assert.Equal(t, test.claim, claim.Name)
@@ -110,25 +110,25 @@ func TestVolumes(t *testing.T) {
 	}
 
 	prod := programtest.DeployStack(t, "prod")
-	volume := pulumitest.Object[corev1.PersistentVolume](t, prod.One(t, "kubernetes:core/v1:PersistentVolume", "workspace"))
+	volume := pulumitest.Object[corev1.PersistentVolume](t, prod.One(t, pulumitest.Volume, "workspace"))
 	assert.Equal(t, "gcsfuse.csi.storage.gke.io", volume.Spec.CSI.Driver)
 	assert.Equal(t, "my-project-persia-workspace", volume.Spec.CSI.VolumeHandle)
-	grant := prod.One(t, "gcp:storage/bucketIAMMember:BucketIAMMember", "gs://my-project-persia-workspace/criteo")
+	grant := prod.One(t, pulumitest.BucketGrant, "gs://my-project-persia-workspace/criteo")
 	assert.Equal(t, "roles/storage.objectUser", pulumitest.At(t, grant, "role"))
 	assert.Equal(t, "principal://iam.googleapis.com/projects/123456789012/locations/global/workloadIdentityPools/"+
-		"my-project.svc.id.goog/subject/ns/persia/sa/"+accountOf(t, prod, "criteo"), pulumitest.At(t, grant, "member"))
+		"my-project.svc.id.goog/subject/ns/persia/sa/"+programtest.AccountOf(t, prod, "criteo"), pulumitest.At(t, grant, "member"))
 }
 
 func TestNATS(t *testing.T) {
 	prod := programtest.DeployStack(t, "prod")
-	cluster := prod.One(t, "kubernetes:nats.io/v1alpha2:NatsCluster", "persia-nats-service")
+	cluster := prod.One(t, pulumitest.NATSCluster, "persia-nats-service")
 	for path, want := range map[string]any{
 		"metadata.namespace": "nats-io",
 		"metadata.name":      "persia-nats-service",
 		`metadata.annotations["pulumi.com/waitFor"]`: `["jsonpath={.status.size}=60","jsonpath={.status.currentVersion}=2.10.22"]`,
 		"spec.size":                        60.0,
 		"spec.version":                     "2.10.22",
-		"spec.serverImage":                 prodCache + "library/nats",
+		"spec.serverImage":                 programtest.ProdCache + "library/nats",
 		"spec.natsConfig.maxPayload":       52428800.0,
 		"spec.pod.resources.requests.cpu":  "4",
 		"spec.pod.resources.limits.memory": "32Gi",
@@ -140,9 +140,9 @@ func TestNATS(t *testing.T) {
 	assert.NotContains(t, cluster.Inputs["spec"].ObjectValue(), resource.PropertyKey("resources"),
 		"where the operator does not look")
 
-	deployment := pulumitest.Object[appsv1.Deployment](t, prod.One(t, "kubernetes:apps/v1:Deployment", "nats-operator"))
+	deployment := pulumitest.Object[appsv1.Deployment](t, prod.One(t, pulumitest.Deployment, "nats-operator"))
 	pod := deployment.Spec.Template.Spec
-	assert.Equal(t, prodCache+"natsio/nats-operator:0.8.3", pod.Containers[0].Image)
+	assert.Equal(t, programtest.ProdCache+"natsio/nats-operator:0.8.3", pod.Containers[0].Image)
 	assert.Equal(t, "nats-operator", pod.ServiceAccountName)
 	assert.Equal(t, map[string]string{"cloud.google.com/gke-nodepool": "system"}, pod.NodeSelector)
 

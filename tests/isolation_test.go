@@ -18,7 +18,7 @@ import (
 
 // TestJobsClosed: no pod of the jobs' namespace speaks with anybody by itself.
 func TestJobsClosed(t *testing.T) {
-	closed := pulumitest.Object[networkingv1.NetworkPolicy](t, programtest.DeployStack(t, "prod").One(t, "kubernetes:networking.k8s.io/v1:NetworkPolicy", "persia-closed"))
+	closed := pulumitest.Object[networkingv1.NetworkPolicy](t, programtest.DeployStack(t, "prod").One(t, pulumitest.NetworkPolicy, "persia-closed"))
 	assert.Equal(t, "persia", closed.Namespace)
 	assert.Empty(t, closed.Spec.PodSelector, "all pods")
 	assert.ElementsMatch(t, []networkingv1.PolicyType{"Ingress", "Egress"}, closed.Spec.PolicyTypes)
@@ -28,10 +28,10 @@ func TestJobsClosed(t *testing.T) {
 
 // TestJobTraffic lists all who reach the pods of a job, and whom these reach.
 func TestJobTraffic(t *testing.T) {
-	policy := pulumitest.Object[networkingv1.NetworkPolicy](t, programtest.DeployStack(t, "prod").One(t, "kubernetes:networking.k8s.io/v1:NetworkPolicy", "criteo"))
+	policy := pulumitest.Object[networkingv1.NetworkPolicy](t, programtest.DeployStack(t, "prod").One(t, pulumitest.NetworkPolicy, "criteo"))
 	assert.Equal(t, map[string]string{"persia_job": "criteo"}, policy.Spec.PodSelector.MatchLabels)
 	assert.ElementsMatch(t, []networkingv1.PolicyType{"Ingress", "Egress"}, policy.Spec.PolicyTypes)
-	in, out := traffic(policy)
+	in, out := pulumitest.Traffic(policy)
 	assert.Equal(t, []string{
 		"persia_job=criteo to ",
 		"anything in gmp-system to TCP 9091",
@@ -52,11 +52,11 @@ func TestJobsKeepTheirDataApart(t *testing.T) {
 	recorder, err := programtest.DeployIn(t, root, programtest.ReadStackFile(t, "examples/Pulumi.jobs.yaml"))
 	require.NoError(t, err)
 	brokers := map[string]string{"ranking": "persia-nats-service", "retrieval": "retrieval-nats"}
-	assert.Len(t, recorder.All(t, natsClusterToken), len(brokers))
+	assert.Len(t, recorder.All(t, pulumitest.NATSCluster), len(brokers))
 	for job, broker := range brokers {
-		_, out := traffic(pulumitest.Object[networkingv1.NetworkPolicy](t, recorder.One(t, token, job)))
+		_, out := pulumitest.Traffic(pulumitest.Object[networkingv1.NetworkPolicy](t, recorder.One(t, token, job)))
 		assert.Contains(t, out, "to app=nats,nats_cluster="+broker+" in nats-io on TCP 4222")
-		in, _ := traffic(pulumitest.Object[networkingv1.NetworkPolicy](t, recorder.One(t, token, broker)))
+		in, _ := pulumitest.Traffic(pulumitest.Object[networkingv1.NetworkPolicy](t, recorder.One(t, token, broker)))
 		assert.Contains(t, in, "persia_job="+job+" in persia to TCP 4222")
 		for _, rules := range [][]string{in, out} {
 			for other := range brokers {
@@ -65,9 +65,9 @@ func TestJobsKeepTheirDataApart(t *testing.T) {
 				}
 			}
 		}
-		set := recorder.One(t, "kubernetes:apps/v1:StatefulSet", job+"-dataloader")
-		assert.Equal(t, "nats://"+broker+".nats-io.svc:4222", environmentOf(t, set)["PERSIA_NATS_URL"].Value)
-		assert.Contains(t, recorder.Before(set), recorder.One(t, natsClusterToken, broker).URN)
+		set := recorder.One(t, pulumitest.StatefulSet, job+"-dataloader")
+		assert.Equal(t, "nats://"+broker+".nats-io.svc:4222", pulumitest.Environment(t, set)["PERSIA_NATS_URL"].Value)
+		assert.Contains(t, recorder.Before(set), recorder.One(t, pulumitest.NATSCluster, broker).URN)
 	}
 }
 
@@ -78,9 +78,9 @@ func TestRoleGuards(t *testing.T) {
 		"criteo-nn-worker": "", "criteo-dataloader": "", "criteo-embedding-worker": "8887", "criteo-embedding-ps": "8888",
 	} {
 		t.Run(name, func(t *testing.T) {
-			set := pulumitest.Object[appsv1.StatefulSet](t, prod.One(t, "kubernetes:apps/v1:StatefulSet", name))
+			set := pulumitest.Object[appsv1.StatefulSet](t, prod.One(t, pulumitest.StatefulSet, name))
 			selector := set.Spec.Selector.MatchLabels
-			budget := pulumitest.Object[policyv1.PodDisruptionBudget](t, prod.One(t, "kubernetes:policy/v1:PodDisruptionBudget", name))
+			budget := pulumitest.Object[policyv1.PodDisruptionBudget](t, prod.One(t, pulumitest.DisruptionBudget, name))
 			assert.Equal(t, 1, budget.Spec.MaxUnavailable.IntValue())
 			assert.Equal(t, policyv1.AlwaysAllow, *budget.Spec.UnhealthyPodEvictionPolicy, "a pod that crashes for ever keeps no node")
 			assert.Equal(t, selector, budget.Spec.Selector.MatchLabels)
@@ -116,7 +116,7 @@ func TestPodSettings(t *testing.T) {
 		"terminationGracePeriodSeconds": 600,
 		"volumeMounts":                  []any{map[string]any{"name": "memory", "mountPath": "/dev/shm"}},
 	})
-	pod := pulumitest.Object[appsv1.StatefulSet](t, recorder.One(t, "kubernetes:apps/v1:StatefulSet", "adult-income-nn-worker")).Spec.Template.Spec
+	pod := pulumitest.Object[appsv1.StatefulSet](t, recorder.One(t, pulumitest.StatefulSet, "adult-income-nn-worker")).Spec.Template.Spec
 	assert.Equal(t, []corev1.LocalObjectReference{{Name: "registry"}}, pod.ImagePullSecrets)
 	assert.True(t, *pod.AutomountServiceAccountToken)
 	assert.Equal(t, int64(600), *pod.TerminationGracePeriodSeconds)
@@ -135,26 +135,26 @@ func TestScriptStyle(t *testing.T) {
 	for name, older := range map[string]string{
 		"nn-worker": "trainer", "dataloader": "datacompose", "embedding-worker": "middleware", "embedding-ps": "embserver",
 	} {
-		set := pulumitest.Object[appsv1.StatefulSet](t, recorder.One(t, "kubernetes:apps/v1:StatefulSet", "adult-income-"+name))
-		assert.Equal(t, []string{"/bin/bash", "/opt/persia/roles.sh", older}, container(&set).Args)
-		assert.Equal(t, "/opt/conda/bin/python3", variable(&set, "PERSIA_PYTHON").Value)
-		assert.Equal(t, "/workspace/runtime", variable(&set, "PERSIA_RUNTIME").Value)
-		assert.Equal(t, "23333", variable(&set, "PERSIA_PORT").Value)
-		if probe := container(&set).ReadinessProbe; probe != nil {
+		set := pulumitest.Object[appsv1.StatefulSet](t, recorder.One(t, pulumitest.StatefulSet, "adult-income-"+name))
+		assert.Equal(t, []string{"/bin/bash", "/opt/persia/roles.sh", older}, pulumitest.Container(&set).Args)
+		assert.Equal(t, "/opt/conda/bin/python3", pulumitest.Variable(&set, "PERSIA_PYTHON").Value)
+		assert.Equal(t, "/workspace/runtime", pulumitest.Variable(&set, "PERSIA_RUNTIME").Value)
+		assert.Equal(t, "23333", pulumitest.Variable(&set, "PERSIA_PORT").Value)
+		if probe := pulumitest.Container(&set).ReadinessProbe; probe != nil {
 			assert.Contains(t, probe.Exec.Command[2], "/23333")
 		}
 	}
-	scripts := pulumitest.Object[corev1.ConfigMap](t, recorder.One(t, "kubernetes:core/v1:ConfigMap", "persia-launch"))
+	scripts := pulumitest.Object[corev1.ConfigMap](t, recorder.One(t, pulumitest.ConfigMap, "persia-launch"))
 	assert.Contains(t, scripts.Data["roles.sh"], "torch.distributed.launch")
 }
 
 // TestSuspended: a suspended job has no pods, and all of its objects.
 func TestSuspended(t *testing.T) {
 	recorder := deployDevJob(t, map[string]any{"suspend": true}, nil)
-	for _, registered := range recorder.All(t, "kubernetes:apps/v1:StatefulSet") {
+	for _, registered := range recorder.All(t, pulumitest.StatefulSet) {
 		set := pulumitest.Object[appsv1.StatefulSet](t, registered)
 		assert.Zero(t, *set.Spec.Replicas)
-		assert.Equal(t, "1", variable(&set, "REPLICA_SIZE").Value, "what the job has when it goes on")
+		assert.Equal(t, "1", pulumitest.Variable(&set, "REPLICA_SIZE").Value, "what the job has when it goes on")
 	}
 	assert.Len(t, recorder.URNs(), len(programtest.DeployStack(t, "dev").URNs()))
 }
@@ -163,7 +163,7 @@ func TestSuspended(t *testing.T) {
 // mounts directories of nodes.
 func TestPodSecurity(t *testing.T) {
 	level := func(recorder *pulumitest.Recorder) string {
-		return pulumitest.Object[corev1.Namespace](t, recorder.One(t, "kubernetes:core/v1:Namespace", "persia")).Labels["pod-security.kubernetes.io/enforce"]
+		return pulumitest.Object[corev1.Namespace](t, recorder.One(t, pulumitest.Namespace, "persia")).Labels["pod-security.kubernetes.io/enforce"]
 	}
 	assert.Equal(t, "baseline", level(programtest.DeployStack(t, "dev")))
 	assert.Equal(t, "privileged", level(deployDevJob(t, map[string]any{

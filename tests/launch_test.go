@@ -38,7 +38,7 @@ func TestLaunch(t *testing.T) {
 			programtest.Edit(t, configuration, "persia:jobs", test.change)
 			recorder, err := programtest.Deploy(t, configuration)
 			require.NoError(t, err)
-			pod := pulumitest.Object[appsv1.StatefulSet](t, recorder.One(t, "kubernetes:apps/v1:StatefulSet", test.set)).Spec.Template.Spec
+			pod := pulumitest.Object[appsv1.StatefulSet](t, recorder.One(t, pulumitest.StatefulSet, test.set)).Spec.Template.Spec
 
 			env := map[string]string{}
 			for _, entry := range pod.Containers[0].Env {
@@ -51,7 +51,7 @@ func TestLaunch(t *testing.T) {
 			for _, mount := range pod.Containers[0].VolumeMounts {
 				mounted[mount.Name] = true
 			}
-			script := pulumitest.Object[corev1.ConfigMap](t, recorder.One(t, "kubernetes:core/v1:ConfigMap", "persia-launch"))
+			script := pulumitest.Object[corev1.ConfigMap](t, recorder.One(t, pulumitest.ConfigMap, "persia-launch"))
 			assert.Contains(t, script.Data["launch.py"], "import coordinator")
 			assert.NotEmpty(t, script.Data["coordinator.py"])
 			assert.True(t, *script.Immutable)

@@ -8,28 +8,24 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"persia/internal/programtest"
 	"persia/internal/pulumitest"
 	"persia/kube"
 )
 
-const podMonitoringToken = "kubernetes:monitoring.googleapis.com/v1:PodMonitoring"
-
 // TestMetricsGateway: PERSIA's own tools find a gateway by upstream's labels, and
 // roles by upstream's name of the service.
 func TestMetricsGateway(t *testing.T) {
 	prod := programtest.DeployStack(t, "prod")
-	gateway := pulumitest.Object[appsv1.Deployment](t, prod.One(t, "kubernetes:apps/v1:Deployment", "criteo-metrics-gateway"))
-	service := pulumitest.Object[corev1.Service](t, prod.One(t, "kubernetes:core/v1:Service", "criteo-metrics-gateway"))
+	gateway := pulumitest.Object[appsv1.Deployment](t, prod.One(t, pulumitest.Deployment, "criteo-metrics-gateway"))
+	service := pulumitest.Object[corev1.Service](t, prod.One(t, pulumitest.Service, "criteo-metrics-gateway"))
 
 	pod := gateway.Spec.Template.Labels
 	assert.Equal(t, "criteo", pod["persia_job"])
 	assert.Equal(t, "criteo-metrics-gateway-service", pod["service"])
 	assert.Equal(t, "criteo", pod["prom"])
-	assert.True(t, selects(t, gateway.Spec.Selector, pod))
+	assert.True(t, pulumitest.Selects(t, gateway.Spec.Selector, pod))
 
 	assert.Equal(t, "criteo-metrics-gateway-service", service.Name)
 	assert.Equal(t, "criteo", service.Labels["persia_job"])
@@ -42,10 +38,10 @@ func TestMetricsGateway(t *testing.T) {
 // its replicas, since both have the label of the job.
 func TestGatewayIsNoRole(t *testing.T) {
 	prod := programtest.DeployStack(t, "prod")
-	gateway := pulumitest.Object[appsv1.Deployment](t, prod.One(t, "kubernetes:apps/v1:Deployment", "criteo-metrics-gateway"))
+	gateway := pulumitest.Object[appsv1.Deployment](t, prod.One(t, pulumitest.Deployment, "criteo-metrics-gateway"))
 	for name := range publishedRoles {
-		set := pulumitest.Object[appsv1.StatefulSet](t, prod.One(t, "kubernetes:apps/v1:StatefulSet", name))
-		assert.False(t, selects(t, set.Spec.Selector, gateway.Spec.Template.Labels), name)
+		set := pulumitest.Object[appsv1.StatefulSet](t, prod.One(t, pulumitest.StatefulSet, name))
+		assert.False(t, pulumitest.Selects(t, set.Spec.Selector, gateway.Spec.Template.Labels), name)
 	}
 }
 
@@ -53,16 +49,16 @@ func TestGatewayIsNoRole(t *testing.T) {
 // name of its job.
 func TestPodMonitoring(t *testing.T) {
 	prod := programtest.DeployStack(t, "prod")
-	require.Len(t, prod.All(t, podMonitoringToken), 1)
-	registered := prod.One(t, podMonitoringToken, "persia")
+	require.Len(t, prod.All(t, pulumitest.PodMonitoring), 1)
+	registered := prod.One(t, pulumitest.PodMonitoring, "persia")
 	monitoring := pulumitest.Object[kube.PodMonitoring](t, registered)
 	assert.Equal(t, "persia", monitoring.Namespace)
-	assert.Contains(t, registered.Dependencies(), prod.One(t, "kubernetes:core/v1:Namespace", "persia").URN)
+	assert.Contains(t, registered.Dependencies(), prod.One(t, pulumitest.Namespace, "persia").URN)
 
-	gateway := pulumitest.Object[appsv1.Deployment](t, prod.One(t, "kubernetes:apps/v1:Deployment", "criteo-metrics-gateway"))
-	assert.True(t, selects(t, &monitoring.Spec.Selector, gateway.Spec.Template.Labels))
-	dataloader := pulumitest.Object[appsv1.StatefulSet](t, prod.One(t, "kubernetes:apps/v1:StatefulSet", "criteo-dataloader"))
-	assert.False(t, selects(t, &monitoring.Spec.Selector, dataloader.Spec.Template.Labels))
+	gateway := pulumitest.Object[appsv1.Deployment](t, prod.One(t, pulumitest.Deployment, "criteo-metrics-gateway"))
+	assert.True(t, pulumitest.Selects(t, &monitoring.Spec.Selector, gateway.Spec.Template.Labels))
+	dataloader := pulumitest.Object[appsv1.StatefulSet](t, prod.One(t, pulumitest.StatefulSet, "criteo-dataloader"))
+	assert.False(t, pulumitest.Selects(t, &monitoring.Spec.Selector, dataloader.Spec.Template.Labels))
 
 	require.Len(t, monitoring.Spec.Endpoints, 1)
 	assert.Equal(t, 9091, monitoring.Spec.Endpoints[0].Port.IntValue())
@@ -75,7 +71,7 @@ func TestPodMonitoringOfNATS(t *testing.T) {
 	programtest.Edit(t, configuration, "persia:nats", func(nats any) { nats.(map[string]any)["metrics"] = true })
 	recorder, err := programtest.Deploy(t, configuration)
 	require.NoError(t, err)
-	monitoring := pulumitest.Object[kube.PodMonitoring](t, recorder.One(t, podMonitoringToken, "persia-nats-service"))
+	monitoring := pulumitest.Object[kube.PodMonitoring](t, recorder.One(t, pulumitest.PodMonitoring, "persia-nats-service"))
 	assert.Equal(t, "nats-io", monitoring.Namespace)
 	assert.Equal(t, map[string]string{"app": "nats", "nats_cluster": "persia-nats-service"}, monitoring.Spec.Selector.MatchLabels)
 	assert.Equal(t, 7777, monitoring.Spec.Endpoints[0].Port.IntValue())
@@ -103,8 +99,8 @@ func TestWithoutManagedPrometheus(t *testing.T) {
 			change(configuration)
 			recorder, err := programtest.Deploy(t, configuration)
 			require.NoError(t, err)
-			assert.Empty(t, recorder.Some(podMonitoringToken))
-			recorder.One(t, "kubernetes:core/v1:ConfigMap", "persia-dashboard")
+			assert.Empty(t, recorder.Some(pulumitest.PodMonitoring))
+			recorder.One(t, pulumitest.ConfigMap, "persia-dashboard")
 		})
 	}
 }
@@ -112,17 +108,10 @@ func TestWithoutManagedPrometheus(t *testing.T) {
 // TestDashboard: Grafana's sidecar takes every key of a ConfigMap with this label
 // for a file.
 func TestDashboard(t *testing.T) {
-	dashboard := pulumitest.Object[corev1.ConfigMap](t, programtest.DeployStack(t, "dev").One(t, "kubernetes:core/v1:ConfigMap", "persia-dashboard"))
+	dashboard := pulumitest.Object[corev1.ConfigMap](t, programtest.DeployStack(t, "dev").One(t, pulumitest.ConfigMap, "persia-dashboard"))
 	assert.Equal(t, "persia", dashboard.Namespace)
 	assert.Equal(t, "persia-dashboard", dashboard.Name)
 	assert.Equal(t, "1", dashboard.Labels["grafana_dashboard"])
 	require.Len(t, dashboard.Data, 1)
 	assert.True(t, json.Valid([]byte(dashboard.Data["persia.json"])))
-}
-
-func selects(t *testing.T, selector *metav1.LabelSelector, pod map[string]string) bool {
-	t.Helper()
-	parsed, err := metav1.LabelSelectorAsSelector(selector)
-	require.NoError(t, err)
-	return parsed.Matches(labels.Set(pod))
 }

@@ -2,9 +2,6 @@ package tests
 
 import (
 	"encoding/json"
-	"maps"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
@@ -20,11 +17,6 @@ import (
 	"persia/internal/pulumitest"
 )
 
-const (
-	natsClusterToken = "kubernetes:nats.io/v1alpha2:NatsCluster"
-	password         = "correct-horse-battery-staple"
-)
-
 // everything is NATS with all that can be set.
 func everything(t *testing.T) string {
 	t.Helper()
@@ -38,8 +30,8 @@ func everything(t *testing.T) string {
 		"resources":     map[string]any{"limits": map[string]any{"cpu": "4", "memory": "8Gi"}},
 		"operatorScope": "cluster",
 		"users": []any{
-			map[string]any{"name": "persia", "password": password},
-			map[string]any{"name": "me", "password": "another-" + password},
+			map[string]any{"name": "persia", "password": programtest.Password},
+			map[string]any{"name": "me", "password": "another-" + programtest.Password},
 		},
 		"tls": map[string]any{
 			"clients": certificate(certtest.New(t, "broker.nats-io.svc")),
@@ -74,7 +66,7 @@ func TestWhatReplacesServers(t *testing.T) {
 			[]string{"spec", "spec.size", "spec.version"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rpc := natsSettings(t, test.settings).One(t, natsClusterToken, "persia-nats-service").RegisterRPC
+			rpc := natsSettings(t, test.settings).One(t, pulumitest.NATSCluster, "persia-nats-service").RegisterRPC
 			assert.Subset(t, rpc.ReplaceOnChanges, test.replaces)
 			for _, path := range test.keeps {
 				assert.NotContains(t, rpc.ReplaceOnChanges, path)
@@ -90,13 +82,13 @@ func TestPlainPassword(t *testing.T) {
 	configuration := programtest.ReadStack(t, "dev")
 	configuration["persia:jobs"] = "[]"
 	programtest.Edit(t, configuration, "persia:nats", func(nats any) {
-		nats.(map[string]any)["users"] = []any{map[string]any{"name": "persia", "password": password}}
+		nats.(map[string]any)["users"] = []any{map[string]any{"name": "persia", "password": programtest.Password}}
 	})
 	_, err := programtest.Deploy(t, configuration)
 	require.NoError(t, err, "as a secret")
 	recorder, err := programtest.Run(t, pulumi.RunInfo{Config: configuration, ConfigSecretKeys: []string{}}, nil)
 	require.ErrorContains(t, err, "persia:nats.users[0].password: is in plain text")
-	assert.NotContains(t, err.Error(), password)
+	assert.NotContains(t, err.Error(), programtest.Password)
 	assert.Empty(t, recorder.Resources)
 }
 
@@ -107,7 +99,7 @@ func TestUsers(t *testing.T) {
 	for _, registration := range recorder.Resources {
 		text, err := json.Marshal(registration.Inputs.Mappable())
 		require.NoError(t, err)
-		assert.NotContains(t, string(text), password, registration.URN)
+		assert.NotContains(t, string(text), programtest.Password, registration.URN)
 		if registration.TypeToken == "kubernetes:core/v1:Secret" {
 			seen++
 			assert.True(t, registration.Inputs["data"].IsSecret(), registration.URN)
@@ -115,66 +107,47 @@ func TestUsers(t *testing.T) {
 	}
 	assert.Equal(t, 4, seen, "users, client, and two certificates")
 
-	users := secret(t, recorder, "broker-users")
+	users := pulumitest.SecretOf(t, recorder, "broker-users")
 	assert.Equal(t, "nats-io", users.Namespace)
-	assert.JSONEq(t, `{"users": [{"username": "persia", "password": "`+password+`"}, {"username": "me", "password": "another-`+password+`"}]}`,
+	assert.JSONEq(t, `{"users": [{"username": "persia", "password": "`+programtest.Password+`"}, {"username": "me", "password": "another-`+programtest.Password+`"}]}`,
 		string(users.Data["users.json"]))
-	client := secret(t, recorder, "broker-client")
+	client := pulumitest.SecretOf(t, recorder, "broker-client")
 	assert.Equal(t, "persia", client.Namespace)
 	assert.Equal(t, map[string][]byte{"persia": []byte("tls://persia:" + password + "@broker.nats-io.svc:4222")}, client.Data)
 
-	cluster := pulumitest.Object[natsCluster](t, recorder.One(t, natsClusterToken, "broker"))
+	cluster := pulumitest.Object[natsCluster](t, recorder.One(t, pulumitest.NATSCluster, "broker"))
 	assert.Equal(t, users.Name, cluster.Spec.Auth.ClientsAuthSecret)
-	for _, role := range recorder.All(t, "kubernetes:apps/v1:StatefulSet") {
-		url := environmentOf(t, role)["PERSIA_NATS_URL"]
+	for _, role := range recorder.All(t, pulumitest.StatefulSet) {
+		url := pulumitest.Environment(t, role)["PERSIA_NATS_URL"]
 		assert.Empty(t, url.Value)
 		require.NotNil(t, url.ValueFrom)
 		assert.Equal(t, "broker-client", url.ValueFrom.SecretKeyRef.Name)
 		assert.Equal(t, "persia", url.ValueFrom.SecretKeyRef.Key)
-		assert.Contains(t, recorder.Before(role), recorder.One(t, "kubernetes:core/v1:Secret", "broker-client").URN)
+		assert.Contains(t, recorder.Before(role), recorder.One(t, pulumitest.Secret, "broker-client").URN)
 	}
 	for name, files := range map[string][]string{
 		"broker-client-tls": {"ca.pem", "server.pem", "server-key.pem"},
 		"broker-route-tls":  {"ca.pem", "route.pem", "route-key.pem"},
 	} {
-		certificate := secret(t, recorder, name)
+		certificate := pulumitest.SecretOf(t, recorder, name)
 		for _, file := range files {
 			assert.Contains(t, string(certificate.Data[file]), "-----BEGIN", file)
 		}
-		assert.Contains(t, recorder.One(t, natsClusterToken, "broker").Dependencies(), recorder.One(t, "kubernetes:core/v1:Secret", name).URN)
+		assert.Contains(t, recorder.One(t, pulumitest.NATSCluster, "broker").Dependencies(), recorder.One(t, pulumitest.Secret, name).URN)
 	}
-}
-
-// secret is a Secret whose data is a secret of Pulumi's.
-func secret(t *testing.T, recorder *pulumitest.Recorder, name string) corev1.Secret {
-	t.Helper()
-	registration := recorder.One(t, "kubernetes:core/v1:Secret", name)
-	inputs := registration.Inputs.Copy()
-	inputs["data"] = inputs["data"].SecretValue().Element
-	registration.Inputs = inputs
-	return pulumitest.Object[corev1.Secret](t, registration)
 }
 
 func TestWithoutUsers(t *testing.T) {
 	prod := programtest.DeployStack(t, "prod")
-	assert.Empty(t, prod.Some("kubernetes:core/v1:Secret"))
-	for _, role := range prod.All(t, "kubernetes:apps/v1:StatefulSet") {
-		assert.Equal(t, "nats://persia-nats-service.nats-io.svc:4222", environmentOf(t, role)["PERSIA_NATS_URL"].Value)
+	assert.Empty(t, prod.Some(pulumitest.Secret))
+	for _, role := range prod.All(t, pulumitest.StatefulSet) {
+		assert.Equal(t, "nats://persia-nats-service.nats-io.svc:4222", pulumitest.Environment(t, role)["PERSIA_NATS_URL"].Value)
 	}
-}
-
-func environmentOf(t *testing.T, role pulumitest.Resource) map[string]corev1.EnvVar {
-	t.Helper()
-	variables := map[string]corev1.EnvVar{}
-	for _, variable := range pulumitest.Object[appsv1.StatefulSet](t, role).Spec.Template.Spec.Containers[0].Env {
-		variables[variable.Name] = variable
-	}
-	return variables
 }
 
 // TestServersAreHardened: what the operator begins a pod with.
 func TestServersAreHardened(t *testing.T) {
-	pod := pulumitest.Object[natsCluster](t, programtest.DeployStack(t, "prod").One(t, natsClusterToken, "persia-nats-service")).Spec.Template.Spec
+	pod := pulumitest.Object[natsCluster](t, programtest.DeployStack(t, "prod").One(t, pulumitest.NATSCluster, "persia-nats-service")).Spec.Template.Spec
 	require.Len(t, pod.Containers, 1)
 	container := pod.Containers[0]
 	assert.Equal(t, "nats", container.Name, "what the operator calls it")
@@ -193,7 +166,7 @@ func TestServersAreHardened(t *testing.T) {
 // TestDisruptionBudget counts those that stay: Kubernetes knows no number of pods
 // of a custom resource.
 func TestDisruptionBudget(t *testing.T) {
-	budget := pulumitest.Object[policyv1.PodDisruptionBudget](t, programtest.DeployStack(t, "prod").One(t, "kubernetes:policy/v1:PodDisruptionBudget", "persia-nats-service"))
+	budget := pulumitest.Object[policyv1.PodDisruptionBudget](t, programtest.DeployStack(t, "prod").One(t, pulumitest.DisruptionBudget, "persia-nats-service"))
 	assert.Nil(t, budget.Spec.MaxUnavailable)
 	assert.Equal(t, policyv1.AlwaysAllow, *budget.Spec.UnhealthyPodEvictionPolicy)
 	assert.Equal(t, 59, budget.Spec.MinAvailable.IntValue())
@@ -203,12 +176,12 @@ func TestDisruptionBudget(t *testing.T) {
 // TestNetworkPolicies lists all who are let in, and where servers go.
 func TestNetworkPolicies(t *testing.T) {
 	prod := programtest.DeployStack(t, "prod")
-	require.Len(t, prod.All(t, "kubernetes:networking.k8s.io/v1:NetworkPolicy"), 5, "of NATS and of jobs")
+	require.Len(t, prod.All(t, pulumitest.NetworkPolicy), 5, "of NATS and of jobs")
 
-	servers := pulumitest.Object[networkingv1.NetworkPolicy](t, prod.One(t, "kubernetes:networking.k8s.io/v1:NetworkPolicy", "persia-nats-service"))
+	servers := pulumitest.Object[networkingv1.NetworkPolicy](t, prod.One(t, pulumitest.NetworkPolicy, "persia-nats-service"))
 	assert.Equal(t, map[string]string{"app": "nats", "nats_cluster": "persia-nats-service"}, servers.Spec.PodSelector.MatchLabels)
 	assert.ElementsMatch(t, []networkingv1.PolicyType{"Ingress", "Egress"}, servers.Spec.PolicyTypes)
-	in, out := traffic(servers)
+	in, out := pulumitest.Traffic(servers)
 	assert.Equal(t, []string{
 		"persia_job=criteo in persia to TCP 4222",
 		"app=nats,nats_cluster=persia-nats-service to TCP 6222",
@@ -219,56 +192,9 @@ func TestNetworkPolicies(t *testing.T) {
 		"to anywhere on TCP 53 UDP 53",
 	}, out)
 
-	for _, role := range prod.All(t, "kubernetes:apps/v1:StatefulSet") {
+	for _, role := range prod.All(t, pulumitest.StatefulSet) {
 		set := pulumitest.Object[appsv1.StatefulSet](t, role)
 		assert.Equal(t, "persia", set.Namespace)
 		assert.Contains(t, set.Spec.Template.Labels, "persia_job", "what lets a role in")
 	}
-}
-
-// traffic is whom a policy lets in to which ports, and whom out.
-func traffic(policy networkingv1.NetworkPolicy) (in, out []string) {
-	for _, rule := range policy.Spec.Ingress {
-		in = append(in, peers(rule.From)+" to "+ports(rule.Ports))
-	}
-	for _, rule := range policy.Spec.Egress {
-		out = append(out, "to "+peers(rule.To)+" on "+ports(rule.Ports))
-	}
-	return in, out
-}
-
-func peers(peers []networkingv1.NetworkPolicyPeer) string {
-	var texts []string
-	for _, peer := range peers {
-		text := "anything"
-		if s := peer.PodSelector; s != nil {
-			var parts []string
-			for _, key := range slices.Sorted(maps.Keys(s.MatchLabels)) {
-				parts = append(parts, key+"="+s.MatchLabels[key])
-			}
-			for _, e := range s.MatchExpressions {
-				parts = append(parts, e.Key+" "+strings.ToLower(string(e.Operator)))
-			}
-			text = strings.Join(parts, ",")
-		}
-		if s := peer.NamespaceSelector; s != nil {
-			text += " in " + s.MatchLabels["kubernetes.io/metadata.name"]
-		}
-		if block := peer.IPBlock; block != nil {
-			text = block.CIDR
-		}
-		texts = append(texts, text)
-	}
-	if len(texts) == 0 {
-		return "anywhere"
-	}
-	return strings.Join(texts, " and ")
-}
-
-func ports(ports []networkingv1.NetworkPolicyPort) string {
-	var texts []string
-	for _, port := range ports {
-		texts = append(texts, string(*port.Protocol)+" "+port.Port.String())
-	}
-	return strings.Join(texts, " ")
 }

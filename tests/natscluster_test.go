@@ -112,7 +112,7 @@ func allowUsers(jobs any) {
 
 func assertGolden(t *testing.T, name string, recorder *pulumitest.Recorder) {
 	t.Helper()
-	registration := recorder.All(t, "kubernetes:nats.io/v1alpha2:NatsCluster")[0]
+	registration := recorder.All(t, pulumitest.NATSCluster)[0]
 	pulumitest.Object[natsCluster](t, registration)
 	text, err := json.Marshal(registration.Inputs.Mappable())
 	require.NoError(t, err)

@@ -39,10 +39,10 @@ func TestNodePools(t *testing.T) {
 		"embedding-ps":      {"m2-ultramem-416", 30, true, true, surging(2)},
 		"nats":              {"n2-highmem-32", 9, true, true, surge},
 	}
-	require.Len(t, prod.All(t, nodePoolType), len(cases))
+	require.Len(t, prod.All(t, pulumitest.NodePool), len(cases))
 	for name, want := range cases {
 		t.Run(name, func(t *testing.T) {
-			pool := prod.One(t, nodePoolType, "persia-prod-"+name)
+			pool := prod.One(t, pulumitest.NodePool, "persia-prod-"+name)
 			for path, want := range map[string]any{
 				"nodeCount":                                       want.nodes,
 				"maxPodsPerNode":                                  110.0,
@@ -186,7 +186,7 @@ func sparePool(t *testing.T, pool, edits, cluster settings) pulumitest.Resource 
 	addPool(t, configuration, pool)
 	recorder, err := programtest.Deploy(t, configuration)
 	require.NoError(t, err)
-	return recorder.One(t, nodePoolType, "persia-prod-spare")
+	return recorder.One(t, pulumitest.NodePool, "persia-prod-spare")
 }
 
 func addPool(t *testing.T, configuration map[string]string, pool settings) {
@@ -212,9 +212,9 @@ func TestAutoscaledPoolsOverZones(t *testing.T) {
 	})
 	recorder, err := programtest.Deploy(t, configuration)
 	require.NoError(t, err)
-	assert.Equal(t, 2.0, pulumitest.At(t, recorder.One(t, nodePoolType, "persia-prod-system"), "nodeCount"), "a zone")
+	assert.Equal(t, 2.0, pulumitest.At(t, recorder.One(t, pulumitest.NodePool, "persia-prod-system"), "nodeCount"), "a zone")
 	for name, policy := range map[string]string{"trainers": "ANY", "dataloaders": "BALANCED"} {
-		pool := recorder.One(t, nodePoolType, "persia-prod-"+name)
+		pool := recorder.One(t, pulumitest.NodePool, "persia-prod-"+name)
 		assert.Equal(t, 200.0, pulumitest.At(t, pool, "autoscaling.totalMaxNodeCount"))
 		assert.Equal(t, policy, pulumitest.At(t, pool, "autoscaling.locationPolicy"))
 		assert.Nil(t, pulumitest.Found(t, pool, "nodeCount"))
@@ -233,7 +233,7 @@ func TestNodePoolsAreProtected(t *testing.T) {
 			})
 			recorder, err := programtest.Deploy(t, configuration)
 			require.NoError(t, err)
-			for _, pool := range recorder.All(t, nodePoolType) {
+			for _, pool := range recorder.All(t, pulumitest.NodePool) {
 				assert.Equal(t, protection != false, pool.RegisterRPC.GetProtect(), pool.Name)
 			}
 		})
@@ -256,7 +256,7 @@ func TestRolesTolerateTaintsOfTheirPool(t *testing.T) {
 		"dataloader":       {"persia.com/dedicated", "cloud.google.com/gke-spot"},
 		"embedding-worker": {"persia.com/dedicated"},
 	} {
-		set := pulumitest.Object[appsv1.StatefulSet](t, recorder.One(t, "kubernetes:apps/v1:StatefulSet", "criteo-"+role))
+		set := pulumitest.Object[appsv1.StatefulSet](t, recorder.One(t, pulumitest.StatefulSet, "criteo-"+role))
 		var keys []string
 		for _, toleration := range set.Spec.Template.Spec.Tolerations {
 			keys = append(keys, toleration.Key)

@@ -16,11 +16,6 @@ import (
 	v1 "persia/workload/persia/operator/api/v1"
 )
 
-const (
-	persiaJobToken = "kubernetes:persia.com/v1:PersiaJob"
-	budgetToken    = "kubernetes:policy/v1:PodDisruptionBudget"
-)
-
 // operatorStack is the stack prod with its job left to PERSIA's operator.
 func operatorStack(t *testing.T, change func(job map[string]any)) map[string]string {
 	t.Helper()
@@ -58,7 +53,7 @@ func TestPersiaOperatorOnlyWhereItIsAskedFor(t *testing.T) {
 		assert.NotContains(t, urn, "::persia-operator")
 	}
 	assert.Len(t, deployOperator(t, unchanged).Some("persia:operator:Operator"), 1)
-	assert.Empty(t, deployOperator(t, unchanged).Some("kubernetes:apps/v1:StatefulSet"))
+	assert.Empty(t, deployOperator(t, unchanged).Some(pulumitest.StatefulSet))
 }
 
 // TestPersiaJob compares every field of a PersiaJob.
@@ -142,7 +137,7 @@ spec:
     volumeMounts:
       - {name: claim-0, mountPath: /workspace}
 `), &want))
-	assert.Equal(t, want, pulumitest.Object[v1.PersiaJob](t, recorder.One(t, persiaJobToken, "criteo")))
+	assert.Equal(t, want, pulumitest.Object[v1.PersiaJob](t, recorder.One(t, pulumitest.PersiaJob, "criteo")))
 }
 
 // TestPersiaJobWithUsers: the URL has a password, and stays in its Secret.
@@ -150,11 +145,11 @@ func TestPersiaJobWithUsers(t *testing.T) {
 	configuration := operatorStack(t, unchanged)
 	programtest.Edit(t, configuration, "persia:jobs", func(jobs any) { allowUsers(jobs) })
 	programtest.Edit(t, configuration, "persia:nats", func(nats any) {
-		nats.(map[string]any)["users"] = []any{map[string]any{"name": "persia", "password": password}}
+		nats.(map[string]any)["users"] = []any{map[string]any{"name": "persia", "password": programtest.Password}}
 	})
 	recorder, err := programtest.Deploy(t, configuration)
 	require.NoError(t, err)
-	job := pulumitest.Object[v1.PersiaJob](t, recorder.One(t, persiaJobToken, "criteo"))
+	job := pulumitest.Object[v1.PersiaJob](t, recorder.One(t, pulumitest.PersiaJob, "criteo"))
 	assert.Equal(t, corev1.EnvVar{Name: "PERSIA_NATS_URL", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
 		LocalObjectReference: corev1.LocalObjectReference{Name: "persia-nats-service-client"}, Key: "persia",
 	}}}, job.Spec.Env[0])
@@ -163,7 +158,7 @@ func TestPersiaJobWithUsers(t *testing.T) {
 // TestSuspendedPersiaJob has nothing for the operator to make.
 func TestSuspendedPersiaJob(t *testing.T) {
 	recorder := deployOperator(t, func(job map[string]any) { job["suspend"] = true })
-	spec := pulumitest.Object[v1.PersiaJob](t, recorder.One(t, persiaJobToken, "criteo")).Spec
+	spec := pulumitest.Object[v1.PersiaJob](t, recorder.One(t, pulumitest.PersiaJob, "criteo")).Spec
 	assert.False(t, *spec.EnableMetrics)
 	for _, role := range []v1.Role{*spec.Dataloader, *spec.EmbeddingWorker, *spec.EmbeddingParameterServer, spec.NNWorker.Role} {
 		assert.Zero(t, role.Replicas)
@@ -174,7 +169,7 @@ func TestSuspendedPersiaJob(t *testing.T) {
 // names of its pods free.
 func TestPersiaJobIsMadeAnew(t *testing.T) {
 	recorder := deployOperator(t, unchanged)
-	guard, job := recorder.One(t, budgetToken, "criteo"), recorder.One(t, persiaJobToken, "criteo")
+	guard, job := recorder.One(t, pulumitest.DisruptionBudget, "criteo"), recorder.One(t, pulumitest.PersiaJob, "criteo")
 	for _, registration := range []pulumitest.Resource{guard, job} {
 		assert.True(t, registration.RegisterRPC.DeleteBeforeReplace, registration.URN)
 	}
@@ -187,9 +182,9 @@ func TestPersiaJobIsMadeAnew(t *testing.T) {
 	assert.Contains(t, budget.Annotations["pulumi.com/waitFor"], "{.status.expectedPods}=0")
 
 	other := deployOperator(t, func(job map[string]any) { job["logLevel"] = "debug" })
-	assert.NotEqual(t, guard.RegisterRPC.ReplacementTrigger, other.One(t, budgetToken, "criteo").RegisterRPC.ReplacementTrigger)
+	assert.NotEqual(t, guard.RegisterRPC.ReplacementTrigger, other.One(t, pulumitest.DisruptionBudget, "criteo").RegisterRPC.ReplacementTrigger)
 	same := deployOperator(t, unchanged)
-	assert.Equal(t, guard.RegisterRPC.ReplacementTrigger, same.One(t, budgetToken, "criteo").RegisterRPC.ReplacementTrigger)
+	assert.Equal(t, guard.RegisterRPC.ReplacementTrigger, same.One(t, pulumitest.DisruptionBudget, "criteo").RegisterRPC.ReplacementTrigger)
 }
 
 // TestPersiaOperatorOrder: a job comes after the operator, its kind and its rights,
@@ -198,18 +193,18 @@ func TestPersiaOperatorOrder(t *testing.T) {
 	recorder := deployOperator(t, unchanged)
 	crd := recorder.One(t, "kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition", "persia-operator")
 	assert.Equal(t, "persiajobs.persia.com", pulumitest.Object[extensionsv1.CustomResourceDefinition](t, crd).Name)
-	deployment := recorder.One(t, "kubernetes:apps/v1:Deployment", "persia-operator")
+	deployment := recorder.One(t, pulumitest.Deployment, "persia-operator")
 	binding := recorder.One(t, "kubernetes:rbac.authorization.k8s.io/v1:RoleBinding", "persia-operator")
 	clusterBinding := recorder.One(t, "kubernetes:rbac.authorization.k8s.io/v1:ClusterRoleBinding", "persia-operator")
 	assert.Subset(t, deployment.Dependencies(), []string{crd.URN, binding.URN, clusterBinding.URN})
-	assert.Contains(t, recorder.Before(binding), recorder.One(t, "kubernetes:core/v1:Namespace", "persia").URN)
+	assert.Contains(t, recorder.Before(binding), recorder.One(t, pulumitest.Namespace, "persia").URN)
 
-	before := recorder.Before(recorder.One(t, persiaJobToken, "criteo"))
+	before := recorder.Before(recorder.One(t, pulumitest.PersiaJob, "criteo"))
 	for _, need := range []pulumitest.Resource{crd, deployment, binding, clusterBinding} {
 		assert.Contains(t, before, need.URN)
 	}
 	for typeToken, name := range map[string]string{
-		natsClusterToken: "persia-nats-service",
+		pulumitest.NATSCluster:                          "persia-nats-service",
 		"kubernetes:core/v1:PersistentVolumeClaim":      "workspace",
 		"kubernetes:apps/v1:DaemonSet":                  "nvidia-driver",
 		"kubernetes:networking.k8s.io/v1:NetworkPolicy": "persia-operator",
@@ -220,6 +215,6 @@ func TestPersiaOperatorOrder(t *testing.T) {
 
 // TestPersiaJobTraffic: pods of the operator have no label of the program's.
 func TestPersiaJobTraffic(t *testing.T) {
-	policy := pulumitest.Object[networkingv1.NetworkPolicy](t, deployOperator(t, unchanged).One(t, "kubernetes:networking.k8s.io/v1:NetworkPolicy", "criteo"))
+	policy := pulumitest.Object[networkingv1.NetworkPolicy](t, deployOperator(t, unchanged).One(t, pulumitest.NetworkPolicy, "criteo"))
 	assert.Equal(t, map[string]string{"persia_job": "criteo"}, policy.Spec.PodSelector.MatchLabels)
 }

@@ -91,19 +91,19 @@ func TestParityFields(t *testing.T) {
 		"metadata.namespace": func(_ string, set *appsv1.StatefulSet) { assert.Equal(t, "persia", set.Namespace) },
 		"spec.persiaEnv":     func(string, *appsv1.StatefulSet) {},
 		"spec.persiaEnv.PERSIA_GLOBAL_CONFIG": func(_ string, set *appsv1.StatefulSet) {
-			assert.Equal(t, "/a/global.yml", variable(set, "PERSIA_GLOBAL_CONFIG").Value)
+			assert.Equal(t, "/a/global.yml", pulumitest.Variable(set, "PERSIA_GLOBAL_CONFIG").Value)
 		},
 		"spec.persiaEnv.PERSIA_EMBEDDING_CONFIG": func(_ string, set *appsv1.StatefulSet) {
-			assert.Equal(t, "/a/embedding.yml", variable(set, "PERSIA_EMBEDDING_CONFIG").Value)
+			assert.Equal(t, "/a/embedding.yml", pulumitest.Variable(set, "PERSIA_EMBEDDING_CONFIG").Value)
 		},
 		"spec.persiaEnv.PERSIA_NN_WORKER_ENTRY": func(role string, set *appsv1.StatefulSet) {
-			assert.Equal(t, map[string]string{"nnWorker": "/a/train.py"}[role], variable(set, "PERSIA_NN_WORKER_ENTRY").Value)
+			assert.Equal(t, map[string]string{"nnWorker": "/a/train.py"}[role], pulumitest.Variable(set, "PERSIA_NN_WORKER_ENTRY").Value)
 		},
 		"spec.persiaEnv.PERSIA_DATALOADER_ENTRY": func(role string, set *appsv1.StatefulSet) {
-			assert.Equal(t, map[string]string{"dataloader": "/a/load.py"}[role], variable(set, "PERSIA_DATALOADER_ENTRY").Value)
+			assert.Equal(t, map[string]string{"dataloader": "/a/load.py"}[role], pulumitest.Variable(set, "PERSIA_DATALOADER_ENTRY").Value)
 		},
 		"spec.enableMetrics": func(_ string, set *appsv1.StatefulSet) {
-			assert.Empty(t, variable(set, "PERSIA_METRICS_GATEWAY_ADDR").Name)
+			assert.Empty(t, pulumitest.Variable(set, "PERSIA_METRICS_GATEWAY_ADDR").Name)
 			assert.NotContains(t, strings.Join(recorder.URNs(), "\n"), "parity-metrics-gateway")
 		},
 		"spec.volumes": func(_ string, set *appsv1.StatefulSet) {
@@ -111,15 +111,15 @@ func TestParityFields(t *testing.T) {
 				NFS: &corev1.NFSVolumeSource{Server: "10.0.0.1", Path: "/data"},
 			}})
 		},
-		"spec.env": func(_ string, set *appsv1.StatefulSet) { assert.Equal(t, "job", variable(set, "A").Value) },
+		"spec.env": func(_ string, set *appsv1.StatefulSet) { assert.Equal(t, "job", pulumitest.Variable(set, "A").Value) },
 		"spec.logLevel": func(_ string, set *appsv1.StatefulSet) {
-			assert.Equal(t, "debug", variable(set, "LOG_LEVEL").Value)
+			assert.Equal(t, "debug", pulumitest.Variable(set, "LOG_LEVEL").Value)
 		},
 		"spec.restartPolicy": func(_ string, set *appsv1.StatefulSet) {
 			assert.Empty(t, set.Spec.Template.Spec.RestartPolicy, "Kubernetes' default, always")
 		},
 		"spec.imagePullPolicy": func(_ string, set *appsv1.StatefulSet) {
-			assert.Equal(t, corev1.PullIfNotPresent, container(set).ImagePullPolicy)
+			assert.Equal(t, corev1.PullIfNotPresent, pulumitest.Container(set).ImagePullPolicy)
 		},
 		"spec.nnWorker":                 func(string, *appsv1.StatefulSet) {},
 		"spec.dataloader":               func(string, *appsv1.StatefulSet) {},
@@ -129,18 +129,18 @@ func TestParityFields(t *testing.T) {
 			assert.Equal(t, int32(2), *set.Spec.Replicas)
 		},
 		"spec.ROLE.resources": func(_ string, set *appsv1.StatefulSet) {
-			limits := container(set).Resources.Limits
+			limits := pulumitest.Container(set).Resources.Limits
 			assert.Equal(t, "2Gi", limits.Memory().String())
 		},
 		"spec.ROLE.volumeMounts": func(_ string, set *appsv1.StatefulSet) {
-			assert.Contains(t, container(set).VolumeMounts, corev1.VolumeMount{Name: "data", MountPath: "/data/", SubPath: "a", ReadOnly: true})
+			assert.Contains(t, pulumitest.Container(set).VolumeMounts, corev1.VolumeMount{Name: "data", MountPath: "/data/", SubPath: "a", ReadOnly: true})
 		},
-		"spec.ROLE.env": func(_ string, set *appsv1.StatefulSet) { assert.Equal(t, "role", variable(set, "B").Value) },
+		"spec.ROLE.env": func(_ string, set *appsv1.StatefulSet) { assert.Equal(t, "role", pulumitest.Variable(set, "B").Value) },
 		"spec.ROLE.image": func(_ string, set *appsv1.StatefulSet) {
-			assert.Equal(t, "example.com/role:1", container(set).Image)
+			assert.Equal(t, "example.com/role:1", pulumitest.Container(set).Image)
 		},
 		"spec.nnWorker.nprocPerNode": func(role string, set *appsv1.StatefulSet) {
-			assert.Equal(t, map[string]string{"nnWorker": "3"}[role], variable(set, "NPROC_PER_NODE").Value)
+			assert.Equal(t, map[string]string{"nnWorker": "3"}[role], pulumitest.Variable(set, "NPROC_PER_NODE").Value)
 		},
 	}
 	described := parityTable(t, "Fields")
@@ -149,7 +149,7 @@ func TestParityFields(t *testing.T) {
 			assert.Contains(t, described, field)
 			require.Contains(t, seen, field)
 			for role, upstream := range upstreamRoles {
-				set := pulumitest.Object[appsv1.StatefulSet](t, recorder.One(t, "kubernetes:apps/v1:StatefulSet", "parity-"+upstream.pod))
+				set := pulumitest.Object[appsv1.StatefulSet](t, recorder.One(t, pulumitest.StatefulSet, "parity-"+upstream.pod))
 				seen[field](role, &set)
 			}
 		})
@@ -163,15 +163,15 @@ func TestParityPods(t *testing.T) {
 	environment, arguments := parityTable(t, "Environment"), parityTable(t, "Arguments")
 	variables := map[string]bool{}
 	for role, upstream := range upstreamRoles {
-		set := pulumitest.Object[appsv1.StatefulSet](t, dev.One(t, "kubernetes:apps/v1:StatefulSet", "adult-income-"+upstream.pod))
-		assert.Equal(t, "persia-launcher "+upstream.args, strings.Join(container(&set).Args, " "))
+		set := pulumitest.Object[appsv1.StatefulSet](t, dev.One(t, pulumitest.StatefulSet, "adult-income-"+upstream.pod))
+		assert.Equal(t, "persia-launcher "+upstream.args, strings.Join(pulumitest.Container(&set).Args, " "))
 		assert.Equal(t, "`"+upstream.args+"`", arguments[role])
-		assert.Equal(t, upstream.image, container(&set).Image)
+		assert.Equal(t, upstream.image, pulumitest.Container(&set).Image)
 		assert.Equal(t, "adult-income", set.Spec.Template.Labels["persia_job"])
 		for _, name := range append(upstream.env, upstreamEnv...) {
-			assert.Equal(t, name, variable(&set, name).Name, "%s of %s", name, role)
+			assert.Equal(t, name, pulumitest.Variable(&set, name).Name, "%s of %s", name, role)
 		}
-		for _, entry := range container(&set).Env {
+		for _, entry := range pulumitest.Container(&set).Env {
 			variables[entry.Name] = true
 		}
 	}
@@ -246,16 +246,4 @@ func parityTable(t *testing.T, heading string) map[string]string {
 	}
 	require.NotEmpty(t, rows, heading)
 	return rows
-}
-
-func container(set *appsv1.StatefulSet) corev1.Container { return set.Spec.Template.Spec.Containers[0] }
-
-// variable is a variable of a role's environment, empty if there is none.
-func variable(set *appsv1.StatefulSet, name string) corev1.EnvVar {
-	for _, entry := range container(set).Env {
-		if entry.Name == name {
-			return entry
-		}
-	}
-	return corev1.EnvVar{}
 }

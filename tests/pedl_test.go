@@ -24,20 +24,9 @@ import (
 
 // The credentials of PEDL in tests.
 const (
-	registryPassword = "registry-" + password
-	databasePassword = "database-" + password
-	externalPassword = "external-" + password
-)
-
-const (
-	deploymentToken  = "kubernetes:apps/v1:Deployment"
-	daemonSetToken   = "kubernetes:apps/v1:DaemonSet"
-	statefulSetToken = "kubernetes:apps/v1:StatefulSet"
-	serviceToken     = "kubernetes:core/v1:Service"
-	ingressToken     = "kubernetes:networking.k8s.io/v1:Ingress"
-	claimToken       = "kubernetes:core/v1:PersistentVolumeClaim"
-	volumeToken      = "kubernetes:core/v1:PersistentVolume"
-	policyToken      = "kubernetes:networking.k8s.io/v1:NetworkPolicy"
+	registryPassword = "registry-" + programtest.Password
+	databasePassword = "database-" + programtest.Password
+	externalPassword = "external-" + programtest.Password
 )
 
 // pedlStack is dev, with a system pool for PEDL, two pools beside that nothing else
@@ -128,7 +117,7 @@ func pullCredential(server, part string) place {
 	return func(t *testing.T, r *pulumitest.Recorder) any {
 		var parts []any
 		for _, name := range []string{"pedl-registry", "pedl-agents-registry"} {
-			of := secret(t, r, name)
+			of := pulumitest.SecretOf(t, r, name)
 			assert.Equal(t, corev1.SecretTypeDockerConfigJson, of.Type)
 			var config struct {
 				Auths map[string]map[string]any `json:"auths"`
@@ -147,19 +136,19 @@ func masterSetting(name string) place {
 		var config struct {
 			DB map[string]any `json:"db"`
 		}
-		require.NoError(t, yaml.Unmarshal(secret(t, r, "pedl-master-config").Data["master.yaml"], &config))
+		require.NoError(t, yaml.Unmarshal(pulumitest.SecretOf(t, r, "pedl-master-config").Data["master.yaml"], &config))
 		return config.DB[name]
 	}
 }
 
 // databaseSecret is the password that PostgreSQL is made with.
 func databaseSecret(t *testing.T, r *pulumitest.Recorder) any {
-	return string(secret(t, r, "pedl-postgresql").Data["postgresql-password"])
+	return string(pulumitest.SecretOf(t, r, "pedl-postgresql").Data["postgresql-password"])
 }
 
 // dataVolume is the kind of volume that the data is on.
 func dataVolume(t *testing.T, r *pulumitest.Recorder) any {
-	volume := in(statefulSetToken, "pedl-postgresql", podPath+"volumes[0]")(t, r).(map[string]any)
+	volume := in(pulumitest.StatefulSet, "pedl-postgresql", podPath+"volumes[0]")(t, r).(map[string]any)
 	assert.Equal(t, "data", volume["name"])
 	if claim, ok := volume["persistentVolumeClaim"].(map[string]any); ok {
 		return claim["claimName"]
@@ -201,33 +190,33 @@ type row struct {
 
 // rows are both tables of the chart's parameters, in their order.
 var rows = []row{
-	{parameter: "masterImage", where: in(deploymentToken, "pedl-master", containerPath+"image"),
+	{parameter: "masterImage", where: in(pulumitest.Deployment, "pedl-master", containerPath+"image"),
 		byDefault: "determinedai/pedl-master", override: "registry.example.com/master:1"},
-	{parameter: "agentImage", where: in(daemonSetToken, "pedl-agent", containerPath+"image"),
+	{parameter: "agentImage", where: in(pulumitest.DaemonSet, "pedl-agent", containerPath+"image"),
 		byDefault: "determinedai/pedl-agent", override: "registry.example.com/agent:1"},
-	{parameter: "agent.enableCPUScheduling", where: variableOf(daemonSetToken, "pedl-agent", "PEDL_ENABLE_CPU_SCHEDULING"),
+	{parameter: "agent.enableCPUScheduling", where: variableOf(pulumitest.DaemonSet, "pedl-agent", "PEDL_ENABLE_CPU_SCHEDULING"),
 		byDefault: "false", override: true, want: "true"},
-	{parameter: "agent.env", where: variableOf(daemonSetToken, "pedl-agent", "HTTPS_PROXY"),
+	{parameter: "agent.env", where: variableOf(pulumitest.DaemonSet, "pedl-agent", "HTTPS_PROXY"),
 		override: list{fields{"name": "HTTPS_PROXY", "value": "http://proxy"}}, want: "http://proxy"},
-	{parameter: "agent.resources", where: in(daemonSetToken, "pedl-agent", containerPath+"resources"),
+	{parameter: "agent.resources", where: in(pulumitest.DaemonSet, "pedl-agent", containerPath+"resources"),
 		byDefault: fields{"limits": fields{"cpu": "1", "memory": "2Gi"}, "requests": fields{"cpu": "100m", "memory": "256Mi"}},
 		override:  fields{"limits": fields{"cpu": "2", "memory": "4Gi"}, "requests": fields{"cpu": "1", "memory": "1Gi"}}},
-	{parameter: "agent.tolerations", where: in(daemonSetToken, "pedl-agent", podPath+"tolerations"),
+	{parameter: "agent.tolerations", where: in(pulumitest.DaemonSet, "pedl-agent", podPath+"tolerations"),
 		byDefault: list{agentToleration, gpuToleration},
 		override:  list{teamToleration}, want: list{agentToleration, teamToleration}},
-	{parameter: "trialRunner.network", where: variableOf(daemonSetToken, "pedl-agent", "PEDL_TRIAL_RUNNER_NETWORK"),
+	{parameter: "trialRunner.network", where: variableOf(pulumitest.DaemonSet, "pedl-agent", "PEDL_TRIAL_RUNNER_NETWORK"),
 		byDefault: "default", override: "host"},
-	{parameter: "trialRunner.uid", where: variableOf(daemonSetToken, "pedl-agent", "PEDL_TRIAL_RUNNER_UID"),
+	{parameter: "trialRunner.uid", where: variableOf(pulumitest.DaemonSet, "pedl-agent", "PEDL_TRIAL_RUNNER_UID"),
 		override: 0, want: "0"},
-	{parameter: "trialRunner.gid", where: variableOf(daemonSetToken, "pedl-agent", "PEDL_TRIAL_RUNNER_GID"),
+	{parameter: "trialRunner.gid", where: variableOf(pulumitest.DaemonSet, "pedl-agent", "PEDL_TRIAL_RUNNER_GID"),
 		override: 1000, want: "1000"},
-	{parameter: "imagePullPolicy", where: both(in(deploymentToken, "pedl-master", containerPath+"imagePullPolicy"), in(daemonSetToken, "pedl-agent", containerPath+"imagePullPolicy")),
+	{parameter: "imagePullPolicy", where: both(in(pulumitest.Deployment, "pedl-master", containerPath+"imagePullPolicy"), in(pulumitest.DaemonSet, "pedl-agent", containerPath+"imagePullPolicy")),
 		byDefault: "IfNotPresent", override: "Always"},
-	{parameter: "resources", where: in(deploymentToken, "pedl-master", containerPath+"resources"),
+	{parameter: "resources", where: in(pulumitest.Deployment, "pedl-master", containerPath+"resources"),
 		byDefault: fields{"limits": fields{"cpu": "8", "memory": "16Gi"}, "requests": fields{"cpu": "4", "memory": "8Gi"}},
 		override:  fields{"limits": fields{"cpu": "2", "memory": "4Gi"}, "requests": fields{"cpu": "1", "memory": "1Gi"}}},
-	{parameter: "tolerations", where: in(deploymentToken, "pedl-master", podPath+"tolerations"), override: list{teamToleration}},
-	{parameter: "nodeSelector", where: in(deploymentToken, "pedl-master", podPath+"nodeSelector"),
+	{parameter: "tolerations", where: in(pulumitest.Deployment, "pedl-master", podPath+"tolerations"), override: list{teamToleration}},
+	{parameter: "nodeSelector", where: in(pulumitest.Deployment, "pedl-master", podPath+"nodeSelector"),
 		byDefault: fields{"cloud.google.com/gke-nodepool": "system"},
 		override:  fields{"disk": "ssd"}, want: fields{"cloud.google.com/gke-nodepool": "system", "disk": "ssd"}},
 	{parameter: "registry.server", where: pullCredential("registry.example.com", "username"),
@@ -235,69 +224,69 @@ var rows = []row{
 	{parameter: "registry.user", where: pullCredential("https://index.docker.io/v1/", "username"),
 		byDefault: "determinedaicustomer", override: "me"},
 	{parameter: "registry.password", where: pullCredential("https://index.docker.io/v1/", "password"),
-		byDefault: registryPassword, override: "another-" + password},
+		byDefault: registryPassword, override: "another-" + programtest.Password},
 	{parameter: "registry.email", where: pullCredential("https://index.docker.io/v1/", "email"),
 		byDefault: "hello@determined.ai", override: "me@example.com"},
-	{parameter: "service.type", where: in(serviceToken, "pedl-master", "spec.type"), byDefault: "ClusterIP", override: "NodePort"},
-	{parameter: "service.port", where: both(in(serviceToken, "pedl-master", "spec.ports[0].port"), number(variableOf(daemonSetToken, "pedl-agent", "PEDL_MASTER_PORT"))),
+	{parameter: "service.type", where: in(pulumitest.Service, "pedl-master", "spec.type"), byDefault: "ClusterIP", override: "NodePort"},
+	{parameter: "service.port", where: both(in(pulumitest.Service, "pedl-master", "spec.ports[0].port"), number(variableOf(pulumitest.DaemonSet, "pedl-agent", "PEDL_MASTER_PORT"))),
 		byDefault: 8080.0, override: 80, want: 80.0},
-	{parameter: "service.externalIPs", where: in(serviceToken, "pedl-master", "spec.externalIPs"), override: list{"203.0.113.7"}},
-	{parameter: "service.nodePort", where: in(serviceToken, "pedl-master", "spec.ports[0].nodePort"),
+	{parameter: "service.externalIPs", where: in(pulumitest.Service, "pedl-master", "spec.externalIPs"), override: list{"203.0.113.7"}},
+	{parameter: "service.nodePort", where: in(pulumitest.Service, "pedl-master", "spec.ports[0].nodePort"),
 		override: 30080, want: 30080.0, with: fields{"service.type": "NodePort"}},
-	{parameter: "service.clusterIP", where: in(serviceToken, "pedl-master", "spec.clusterIP"), override: "10.1.0.7"},
-	{parameter: "service.loadBalancerIP", where: in(serviceToken, "pedl-master", "spec.loadBalancerIP"),
+	{parameter: "service.clusterIP", where: in(pulumitest.Service, "pedl-master", "spec.clusterIP"), override: "10.1.0.7"},
+	{parameter: "service.loadBalancerIP", where: in(pulumitest.Service, "pedl-master", "spec.loadBalancerIP"),
 		override: "203.0.113.8", with: fields{"service.type": "LoadBalancer"}},
-	{parameter: "service.loadBalancerSourceRanges", where: in(serviceToken, "pedl-master", "spec.loadBalancerSourceRanges"),
+	{parameter: "service.loadBalancerSourceRanges", where: in(pulumitest.Service, "pedl-master", "spec.loadBalancerSourceRanges"),
 		override: list{"203.0.113.0/24"}, with: fields{"service.type": "LoadBalancer"}},
-	{parameter: "service.annotations", where: in(serviceToken, "pedl-master", "metadata.annotations"), override: fields{"networking.gke.io/load-balancer-type": "Internal"}},
-	{parameter: "ingress.enabled", where: in(ingressToken, "pedl-master", "spec.rules[0].http.paths[0].backend.service.name"), override: true, want: "pedl-master"},
-	{parameter: "ingress.annotations", where: in(ingressToken, "pedl-master", "metadata.annotations"),
+	{parameter: "service.annotations", where: in(pulumitest.Service, "pedl-master", "metadata.annotations"), override: fields{"networking.gke.io/load-balancer-type": "Internal"}},
+	{parameter: "ingress.enabled", where: in(pulumitest.Ingress, "pedl-master", "spec.rules[0].http.paths[0].backend.service.name"), override: true, want: "pedl-master"},
+	{parameter: "ingress.annotations", where: in(pulumitest.Ingress, "pedl-master", "metadata.annotations"),
 		override: fields{"kubernetes.io/ingress.class": "gce-internal"}, with: fields{"ingress.enabled": true}},
-	{parameter: "ingress.hosts", where: in(ingressToken, "pedl-master", "spec.rules[0].host"),
+	{parameter: "ingress.hosts", where: in(pulumitest.Ingress, "pedl-master", "spec.rules[0].host"),
 		override: list{"pedl.example.com"}, want: "pedl.example.com", with: fields{"ingress.enabled": true}},
-	{parameter: "ingress.tls", where: in(ingressToken, "pedl-master", "spec.tls"),
+	{parameter: "ingress.tls", where: in(pulumitest.Ingress, "pedl-master", "spec.tls"),
 		override: list{fields{"hosts": list{"pedl.example.com"}, "secretName": "pedl-tls"}}, with: fields{"ingress.enabled": true}},
 
 	{parameter: "postgresql.image.registry", where: imagePart(0), byDefault: "docker.io", override: "registry.example.com"},
 	{parameter: "postgresql.image.repository", where: imagePart(1), byDefault: "bitnami/postgresql", override: "bitnamilegacy/postgresql"},
 	{parameter: "postgresql.image.tag", where: imagePart(2), byDefault: "10.8.0", override: "11.2.0"},
-	{parameter: "postgresql.image.pullPolicy", where: in(statefulSetToken, "pedl-postgresql", containerPath+"imagePullPolicy"),
+	{parameter: "postgresql.image.pullPolicy", where: in(pulumitest.StatefulSet, "pedl-postgresql", containerPath+"imagePullPolicy"),
 		byDefault: "IfNotPresent", override: "Always"},
-	{parameter: "postgresql.image.pullSecrets", where: in(statefulSetToken, "pedl-postgresql", podPath+"imagePullSecrets"), override: list{fields{"name": "mirror"}}},
-	{parameter: "postgresql.resources", where: in(statefulSetToken, "pedl-postgresql", containerPath+"resources"),
+	{parameter: "postgresql.image.pullSecrets", where: in(pulumitest.StatefulSet, "pedl-postgresql", podPath+"imagePullSecrets"), override: list{fields{"name": "mirror"}}},
+	{parameter: "postgresql.resources", where: in(pulumitest.StatefulSet, "pedl-postgresql", containerPath+"resources"),
 		byDefault: fields{"limits": fields{"cpu": "8", "memory": "32G"}, "requests": fields{"cpu": "4", "memory": "16G"}},
 		override:  fields{"limits": fields{"cpu": "2", "memory": "4Gi"}, "requests": fields{"cpu": "1", "memory": "1Gi"}}},
 	{parameter: "postgresql.postgresqlPassword", where: both(databaseSecret, masterSetting("password")),
-		byDefault: databasePassword, override: "another-" + password},
-	{parameter: "postgresql.postgresqlDatabase", where: both(variableOf(statefulSetToken, "pedl-postgresql", "POSTGRESQL_DATABASE"), masterSetting("name")),
+		byDefault: databasePassword, override: "another-" + programtest.Password},
+	{parameter: "postgresql.postgresqlDatabase", where: both(variableOf(pulumitest.StatefulSet, "pedl-postgresql", "POSTGRESQL_DATABASE"), masterSetting("name")),
 		byDefault: "pedl", override: "trials"},
-	{parameter: "postgresql.postgresqlInitdbArgs", where: variableOf(statefulSetToken, "pedl-postgresql", "POSTGRESQL_INITDB_ARGS"), override: "--data-checksums"},
-	{parameter: "postgresql.schedulerName", where: in(statefulSetToken, "pedl-postgresql", podPath+"schedulerName"), override: "other"},
+	{parameter: "postgresql.postgresqlInitdbArgs", where: variableOf(pulumitest.StatefulSet, "pedl-postgresql", "POSTGRESQL_INITDB_ARGS"), override: "--data-checksums"},
+	{parameter: "postgresql.schedulerName", where: in(pulumitest.StatefulSet, "pedl-postgresql", podPath+"schedulerName"), override: "other"},
 	{parameter: "postgresql.postgresqlExtendedConfig", where: in("kubernetes:core/v1:ConfigMap", "pedl-postgresql", `data["extended.conf"]`),
 		byDefault: "max_connections = '2000'\nshared_buffers = '512MB'\n",
 		override:  fields{"maxConnections": 50, "logStatement": "ddl"}, want: "log_statement = 'ddl'\nmax_connections = '50'\nshared_buffers = '512MB'\n"},
 	{parameter: "postgresql.persistence.enabled", where: dataVolume, byDefault: "pedl-postgresql", override: false, want: "emptyDir"},
 	{parameter: "postgresql.persistence.existingClaim", where: dataVolume, byDefault: "pedl-postgresql", override: "mine"},
-	{parameter: "postgresql.persistence.storageClass", where: in(claimToken, "pedl-postgresql", "spec.storageClassName"), byDefault: "", override: "premium-rwo"},
-	{parameter: "postgresql.persistence.accessMode", where: both(in(claimToken, "pedl-postgresql", "spec.accessModes"), in(volumeToken, "pedl-postgresql", "spec.accessModes")),
+	{parameter: "postgresql.persistence.storageClass", where: in(pulumitest.Claim, "pedl-postgresql", "spec.storageClassName"), byDefault: "", override: "premium-rwo"},
+	{parameter: "postgresql.persistence.accessMode", where: both(in(pulumitest.Claim, "pedl-postgresql", "spec.accessModes"), in(pulumitest.Volume, "pedl-postgresql", "spec.accessModes")),
 		byDefault: list{"ReadWriteOnce"}, override: "ReadWriteMany", want: list{"ReadWriteMany"},
 		with: fields{"postgresql.persistence.nfs": fields{"server": "10.0.0.2", "path": "/pedl"}}},
-	{parameter: "postgresql.persistence.annotations", where: both(in(claimToken, "pedl-postgresql", "metadata.annotations"), in(volumeToken, "pedl-postgresql", "metadata.annotations")),
+	{parameter: "postgresql.persistence.annotations", where: both(in(pulumitest.Claim, "pedl-postgresql", "metadata.annotations"), in(pulumitest.Volume, "pedl-postgresql", "metadata.annotations")),
 		override: fields{"example.com/backup": "daily"}},
-	{parameter: "postgresql.persistence.size", where: both(in(claimToken, "pedl-postgresql", "spec.resources.requests.storage"), in(volumeToken, "pedl-postgresql", "spec.capacity.storage")),
+	{parameter: "postgresql.persistence.size", where: both(in(pulumitest.Claim, "pedl-postgresql", "spec.resources.requests.storage"), in(pulumitest.Volume, "pedl-postgresql", "spec.capacity.storage")),
 		byDefault: "100Gi", override: "200Gi"},
-	{parameter: "postgresql.persistence.subPath", where: in(statefulSetToken, "pedl-postgresql", containerPath+"volumeMounts[0].subPath"), override: "postgresql"},
-	{parameter: "postgresql.persistence.mountPath", where: in(statefulSetToken, "pedl-postgresql", containerPath+"volumeMounts[0].mountPath"),
+	{parameter: "postgresql.persistence.subPath", where: in(pulumitest.StatefulSet, "pedl-postgresql", containerPath+"volumeMounts[0].subPath"), override: "postgresql"},
+	{parameter: "postgresql.persistence.mountPath", where: in(pulumitest.StatefulSet, "pedl-postgresql", containerPath+"volumeMounts[0].mountPath"),
 		byDefault: "/bitnami/postgresql", override: "/data"},
-	{parameter: "postgresql.service.externalIPs", where: in(serviceToken, "pedl-postgresql", "spec.externalIPs"), override: list{"203.0.113.9"}},
-	{parameter: "postgresql.service.port", where: both(in(serviceToken, "pedl-postgresql", "spec.ports[0].port"), masterSetting("port")),
+	{parameter: "postgresql.service.externalIPs", where: in(pulumitest.Service, "pedl-postgresql", "spec.externalIPs"), override: list{"203.0.113.9"}},
+	{parameter: "postgresql.service.port", where: both(in(pulumitest.Service, "pedl-postgresql", "spec.ports[0].port"), masterSetting("port")),
 		byDefault: 5432.0, override: 5433, want: 5433.0},
 }
 
 // imagePart is the registry, the repository or the tag of PostgreSQL's image.
 func imagePart(part int) place {
 	return func(t *testing.T, r *pulumitest.Recorder) any {
-		image := in(statefulSetToken, "pedl-postgresql", containerPath+"image")(t, r).(string)
+		image := in(pulumitest.StatefulSet, "pedl-postgresql", containerPath+"image")(t, r).(string)
 		registry, rest, _ := strings.Cut(image, "/")
 		repository, tag, _ := strings.Cut(rest, ":")
 		return []string{registry, repository, tag}[part]
@@ -371,7 +360,7 @@ func TestPEDLCredentials(t *testing.T) {
 			for _, registration := range recorder.Resources {
 				text, err := json.Marshal(plain(registration.Inputs).Mappable())
 				require.NoError(t, err)
-				for _, written := range []string{registryPassword, databasePassword, externalPassword, password} {
+				for _, written := range []string{registryPassword, databasePassword, externalPassword, programtest.Password} {
 					pulumitest.AssertHides(t, registration.URN, string(text), written)
 				}
 				if registration.TypeToken == "kubernetes:core/v1:Secret" {
@@ -399,9 +388,9 @@ func plain(properties resource.PropertyMap) resource.PropertyMap {
 // TestPEDLPlaces: who runs where, as whom, and after what.
 func TestPEDLPlaces(t *testing.T) {
 	r := deployPEDL(t, fields{"agent.nodePools": list{"pedl"}, "nodePool": "spare", "supportCheck": fields{"nodePool": "pedl"}})
-	master := pulumitest.Object[appsv1.Deployment](t, r.One(t, deploymentToken, "pedl-master"))
-	database := pulumitest.Object[appsv1.StatefulSet](t, r.One(t, statefulSetToken, "pedl-postgresql"))
-	agents := pulumitest.Object[appsv1.DaemonSet](t, r.One(t, daemonSetToken, "pedl-agent"))
+	master := pulumitest.Object[appsv1.Deployment](t, r.One(t, pulumitest.Deployment, "pedl-master"))
+	database := pulumitest.Object[appsv1.StatefulSet](t, r.One(t, pulumitest.StatefulSet, "pedl-postgresql"))
+	agents := pulumitest.Object[appsv1.DaemonSet](t, r.One(t, pulumitest.DaemonSet, "pedl-agent"))
 	checkJob := r.One(t, "kubernetes:batch/v1:Job", "test-pedl-support")
 	assert.True(t, checkJob.RegisterRPC.GetDeleteBeforeReplace(), "pulumi up --replace runs the check again")
 	check := pulumitest.Object[batchv1.Job](t, checkJob)
@@ -437,31 +426,31 @@ func TestPEDLPlaces(t *testing.T) {
 		assert.ElementsMatch(t, []string{"determined.ai/pedl-agent", "nvidia.com/gpu", "team"}, keys)
 	}
 	assert.Equal(t, map[string]string{"cloud.google.com/gke-nodepool": "pedl"}, check.Spec.Template.Spec.NodeSelector)
-	assert.Equal(t, "10.1.0.9", pulumitest.Object[corev1.ConfigMap](t, r.One(t, "kubernetes:core/v1:ConfigMap", "pedl-agent")).Data["PEDL_MASTER_HOST"])
+	assert.Equal(t, "10.1.0.9", pulumitest.Object[corev1.ConfigMap](t, r.One(t, pulumitest.ConfigMap, "pedl-agent")).Data["PEDL_MASTER_HOST"])
 
 	level := func(namespace string) string {
-		return pulumitest.Object[corev1.Namespace](t, r.One(t, "kubernetes:core/v1:Namespace", namespace)).Labels["pod-security.kubernetes.io/enforce"]
+		return pulumitest.Object[corev1.Namespace](t, r.One(t, pulumitest.Namespace, namespace)).Labels["pod-security.kubernetes.io/enforce"]
 	}
 	assert.Equal(t, "baseline", level("pedl"))
 	assert.Equal(t, "privileged", level("pedl-agents"))
 
-	pool := r.One(t, "gcp:container/nodePool:NodePool", "persia-dev-pedl")
+	pool := r.One(t, pulumitest.NodePool, "persia-dev-pedl")
 	assert.Equal(t, "present", pulumitest.At(t, pool, `nodeConfig.labels["determined.ai/pedl-agent"]`))
 	assert.Equal(t, list{
 		fields{"key": "team", "value": "ranking", "effect": "NO_SCHEDULE"},
 		fields{"key": "determined.ai/pedl-agent", "value": "present", "effect": "NO_SCHEDULE"},
 	}, pulumitest.At(t, pool, "nodeConfig.taints"))
-	other := r.One(t, "gcp:container/nodePool:NodePool", "persia-dev-gpu")
+	other := r.One(t, pulumitest.NodePool, "persia-dev-gpu")
 	assert.Empty(t, pulumitest.At(t, other, "nodeConfig.taints"))
 	assert.Nil(t, pulumitest.Found(t, other, `nodeConfig.labels["determined.ai/pedl-agent"]`))
 
 	for after, before := range map[string][]string{
-		"pedl-postgresql": {claimToken + "::pedl-postgresql", policyToken + "::pedl-closed", policyToken + "::pedl-postgresql"},
+		"pedl-postgresql": {pulumitest.Claim + "::pedl-postgresql", pulumitest.NetworkPolicy + "::pedl-closed", pulumitest.NetworkPolicy + "::pedl-postgresql"},
 	} {
-		assertAfter(t, r, r.One(t, statefulSetToken, after), before...)
+		assertAfter(t, r, r.One(t, pulumitest.StatefulSet, after), before...)
 	}
-	assertAfter(t, r, r.One(t, deploymentToken, "pedl-master"), statefulSetToken+"::pedl-postgresql", policyToken+"::pedl-master", "kubernetes:core/v1:Secret::pedl-registry")
-	assertAfter(t, r, r.One(t, daemonSetToken, "pedl-agent"), deploymentToken+"::pedl-master", policyToken+"::pedl-agents-closed", policyToken+"::pedl-agent")
+	assertAfter(t, r, r.One(t, pulumitest.Deployment, "pedl-master"), pulumitest.StatefulSet+"::pedl-postgresql", pulumitest.NetworkPolicy+"::pedl-master", "kubernetes:core/v1:Secret::pedl-registry")
+	assertAfter(t, r, r.One(t, pulumitest.DaemonSet, "pedl-agent"), pulumitest.Deployment+"::pedl-master", pulumitest.NetworkPolicy+"::pedl-agents-closed", pulumitest.NetworkPolicy+"::pedl-agent")
 }
 
 // assertAfter sees to it that a resource comes after others, each TYPE::NAME.
@@ -485,38 +474,38 @@ func TestPEDLTraffic(t *testing.T) {
 		"pedl-postgresql":    {{master + " to TCP 5432"}, nil},
 		"pedl-agent":         {nil, {"to " + master + " in pedl on TCP 8080", "to anywhere on TCP 53 UDP 53"}},
 	} {
-		policy := pulumitest.Object[networkingv1.NetworkPolicy](t, r.One(t, policyToken, name))
+		policy := pulumitest.Object[networkingv1.NetworkPolicy](t, r.One(t, pulumitest.NetworkPolicy, name))
 		assert.ElementsMatch(t, []networkingv1.PolicyType{"Ingress", "Egress"}, policy.Spec.PolicyTypes, name)
-		in, out := traffic(policy)
+		in, out := pulumitest.Traffic(policy)
 		assert.Equal(t, want, [2][]string{in, out}, name)
 	}
 	for host, to := range map[string]string{"10.0.0.3": "10.0.0.3/32", "db.example.com": "anywhere"} {
 		r := deployPEDL(t, fields{"postgresql.external": fields{"host": host, "port": 6543, "user": "pedl", "database": "d", "password": externalPassword}})
-		_, out := traffic(pulumitest.Object[networkingv1.NetworkPolicy](t, r.One(t, policyToken, "pedl-master")))
+		_, out := pulumitest.Traffic(pulumitest.Object[networkingv1.NetworkPolicy](t, r.One(t, pulumitest.NetworkPolicy, "pedl-master")))
 		assert.Equal(t, "to "+to+" on TCP 6543", out[0])
 		assert.Equal(t, []any{host, 6543.0, "pedl", "d", externalPassword},
 			[]any{masterSetting("host")(t, r), masterSetting("port")(t, r), masterSetting("user")(t, r), masterSetting("name")(t, r), masterSetting("password")(t, r)})
-		assert.Nil(t, in(statefulSetToken, "pedl-postgresql", "spec")(t, r))
-		assert.Nil(t, in(claimToken, "pedl-postgresql", "spec")(t, r))
+		assert.Nil(t, in(pulumitest.StatefulSet, "pedl-postgresql", "spec")(t, r))
+		assert.Nil(t, in(pulumitest.Claim, "pedl-postgresql", "spec")(t, r))
 	}
 }
 
 // TestPEDLDatabaseIsKept: what is left when the stack goes.
 func TestPEDLDatabaseIsKept(t *testing.T) {
 	r := deployPEDL(t, nil)
-	disk := r.One(t, "gcp:compute/disk:Disk", "us-central1-a/persia-dev-pedl-postgresql")
+	disk := r.One(t, pulumitest.Disk, "us-central1-a/persia-dev-pedl-postgresql")
 	assert.Equal(t, "persia-dev-pedl-postgresql", pulumitest.At(t, disk, "name"))
 	assert.True(t, disk.RegisterRPC.GetRetainOnDelete())
-	assert.Equal(t, "Retain", pulumitest.At(t, r.One(t, volumeToken, "pedl-postgresql"), "spec.persistentVolumeReclaimPolicy"))
+	assert.Equal(t, "Retain", pulumitest.At(t, r.One(t, pulumitest.Volume, "pedl-postgresql"), "spec.persistentVolumeReclaimPolicy"))
 	assert.Equal(t, fields{"namespace": "pedl", "name": "pedl-postgresql", "apiVersion": "v1", "kind": "PersistentVolumeClaim"},
-		pulumitest.At(t, r.One(t, volumeToken, "pedl-postgresql"), "spec.claimRef"))
-	assert.False(t, r.One(t, "kubernetes:core/v1:Namespace", "pedl").RegisterRPC.GetRetainOnDelete())
+		pulumitest.At(t, r.One(t, pulumitest.Volume, "pedl-postgresql"), "spec.claimRef"))
+	assert.False(t, r.One(t, pulumitest.Namespace, "pedl").RegisterRPC.GetRetainOnDelete())
 
 	for _, settings := range []fields{{"postgresql.persistence.existingClaim": "mine"}, {"postgresql.persistence.storageClass": "premium-rwo"}} {
 		r := deployPEDL(t, settings)
-		assert.True(t, r.One(t, "kubernetes:core/v1:Namespace", "pedl").RegisterRPC.GetRetainOnDelete(), "a claim is in it")
-		assert.False(t, r.One(t, "kubernetes:core/v1:Namespace", "pedl-agents").RegisterRPC.GetRetainOnDelete())
-		for _, claim := range r.All(t, claimToken) {
+		assert.True(t, r.One(t, pulumitest.Namespace, "pedl").RegisterRPC.GetRetainOnDelete(), "a claim is in it")
+		assert.False(t, r.One(t, pulumitest.Namespace, "pedl-agents").RegisterRPC.GetRetainOnDelete())
+		for _, claim := range r.All(t, pulumitest.Claim) {
 			if pulumitest.Object[corev1.PersistentVolumeClaim](t, claim).Namespace == "pedl" {
 				assert.True(t, claim.RegisterRPC.GetRetainOnDelete())
 			}
@@ -528,7 +517,7 @@ func TestPEDLDatabaseIsKept(t *testing.T) {
 		"id": "d", "size": 100, "effectiveLabels": label, "type": "https://c/zones/us-central1-a/diskTypes/pd-balanced", "diskEncryptionKeys": list{}}})
 	require.NoError(t, err)
 	assert.Equal(t, "projects/my-project/zones/us-central1-a/disks/persia-dev-pedl-postgresql",
-		found.One(t, "gcp:compute/disk:Disk", "us-central1-a/persia-dev-pedl-postgresql").RegisterRPC.GetImportId())
+		found.One(t, pulumitest.Disk, "us-central1-a/persia-dev-pedl-postgresql").RegisterRPC.GetImportId())
 	_, err = programtest.DeployOver(t, pedlStack(t, nil), cloud{"projects/my-project/zones/us-central1-a/disks/persia-dev-pedl-postgresql": {
 		"id": "d", "size": 100, "effectiveLabels": fields{}, "type": "https://c/zones/us-central1-a/diskTypes/pd-balanced", "diskEncryptionKeys": list{}}})
 	assert.ErrorContains(t, err, "persia:pedl.postgresql.persistence.persistentDisk: Invalid value")
@@ -566,7 +555,7 @@ func TestPEDLDocumented(t *testing.T) {
 	configuration["persia:pedl"] = string(text)
 	recorder, err := programtest.Deploy(t, configuration)
 	require.NoError(t, err)
-	assert.Equal(t, "determinedai/pedl-master:0.9.0", in(deploymentToken, "pedl-master", containerPath+"image")(t, recorder))
+	assert.Equal(t, "determinedai/pedl-master:0.9.0", in(pulumitest.Deployment, "pedl-master", containerPath+"image")(t, recorder))
 }
 
 // TestPEDLURNs keeps the names of PEDL's resources.

@@ -43,11 +43,11 @@ func TestMachinesDecide(t *testing.T) {
 // parameter servers on M2, and GKE has gVNIC on neither.
 func TestProdGoesTogether(t *testing.T) {
 	prod := programtest.DeployStack(t, "prod")
-	require.Equal(t, "UBUNTU_CONTAINERD", pulumitest.At(t, prod.One(t, nodePoolType, "persia-prod-trainers"), "nodeConfig.imageType"))
+	require.Equal(t, "UBUNTU_CONTAINERD", pulumitest.At(t, prod.One(t, pulumitest.NodePool, "persia-prod-trainers"), "nodeConfig.imageType"))
 	for _, pool := range []string{"trainers", "embedding-ps"} {
-		assert.Nil(t, pulumitest.Found(t, prod.One(t, nodePoolType, "persia-prod-"+pool), "nodeConfig.gvnic"), pool)
+		assert.Nil(t, pulumitest.Found(t, prod.One(t, pulumitest.NodePool, "persia-prod-"+pool), "nodeConfig.gvnic"), pool)
 	}
 	for _, pool := range []string{"dataloaders", "embedding-workers"} {
-		assert.Equal(t, true, pulumitest.At(t, prod.One(t, nodePoolType, "persia-prod-"+pool), "nodeConfig.gvnic.enabled"), pool)
+		assert.Equal(t, true, pulumitest.At(t, prod.One(t, pulumitest.NodePool, "persia-prod-"+pool), "nodeConfig.gvnic.enabled"), pool)
 	}
 }

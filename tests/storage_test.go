@@ -15,16 +15,6 @@ import (
 )
 
 const (
-	bucketType     = "gcp:storage/bucket:Bucket"
-	instanceType   = "gcp:filestore/instance:Instance"
-	diskType       = "gcp:compute/disk:Disk"
-	regionDiskType = "gcp:compute/regionDisk:RegionDisk"
-	networkType    = "gcp:compute/network:Network"
-	bucketGrant    = "gcp:storage/bucketIAMMember:BucketIAMMember"
-	keyGrant       = "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember"
-	volumeType     = "kubernetes:core/v1:PersistentVolume"
-	claimType      = "kubernetes:core/v1:PersistentVolumeClaim"
-
 	kmsKey = "projects/p/locations/us-central1/keyRings/r/cryptoKeys/k"
 
 	instanceID   = "projects/my-project/locations/us-central1-a/instances/fs"
@@ -54,8 +44,8 @@ func source(name string, fields map[string]any) map[string]any { return map[stri
 // pair is a volume and its claim.
 func pair(t *testing.T, recorder *pulumitest.Recorder, name string) (corev1.PersistentVolume, corev1.PersistentVolumeClaim) {
 	t.Helper()
-	return pulumitest.Object[corev1.PersistentVolume](t, recorder.One(t, volumeType, name)),
-		pulumitest.Object[corev1.PersistentVolumeClaim](t, recorder.One(t, claimType, name))
+	return pulumitest.Object[corev1.PersistentVolume](t, recorder.One(t, pulumitest.Volume, name)),
+		pulumitest.Object[corev1.PersistentVolumeClaim](t, recorder.One(t, pulumitest.Claim, name))
 }
 
 // assertPair holds what makes the two find each other, and nothing else.
@@ -178,16 +168,16 @@ var created = map[string]struct {
 	// agent is the service that uses the storage's key.
 	agent string
 }{
-	"bucket": {bucketType, "some-bucket", "gs://some-bucket", "some-bucket", func(create map[string]any) map[string]any {
+	"bucket": {pulumitest.Bucket, "some-bucket", "gs://some-bucket", "some-bucket", func(create map[string]any) map[string]any {
 		return source("gcsFuse", map[string]any{"bucket": "some-bucket", "create": create})
 	}, "gs-project-accounts"},
-	"Filestore": {instanceType, instanceID, "us-central1-a/fs", "fs", func(create map[string]any) map[string]any {
+	"Filestore": {pulumitest.FilestoreInstance, instanceID, "us-central1-a/fs", "fs", func(create map[string]any) map[string]any {
 		return source("filestore", map[string]any{"instance": "fs", "create": create})
 	}, "cloud-filer"},
-	"disk": {diskType, diskID, "us-central1-a/d", "d", func(create map[string]any) map[string]any {
+	"disk": {pulumitest.Disk, diskID, "us-central1-a/d", "d", func(create map[string]any) map[string]any {
 		return source("persistentDisk", map[string]any{"disk": "d", "create": create})
 	}, "compute-system"},
-	"regional disk": {regionDiskType, regionDiskID, "us-central1/d", "d", func(create map[string]any) map[string]any {
+	"regional disk": {pulumitest.RegionDisk, regionDiskID, "us-central1/d", "d", func(create map[string]any) map[string]any {
 		return source("persistentDisk", map[string]any{"disk": "d", "zones": []any{"us-central1-a", "us-central1-b"}, "create": create})
 	}, "compute-system"},
 }
@@ -197,11 +187,11 @@ var created = map[string]struct {
 func resolved(typeToken, deleted string) map[string]any {
 	create := map[string]any{"deleteWithStack": deleted}
 	switch typeToken {
-	case bucketType:
+	case pulumitest.Bucket:
 		return source("gcsFuse", map[string]any{"bucket": "some-bucket", "create": create})
-	case instanceType:
+	case pulumitest.FilestoreInstance:
 		return source("filestore", map[string]any{"instance": "fs", "location": "us-central1-a", "share": "checkpoints", "create": create})
-	case diskType:
+	case pulumitest.Disk:
 		return source("persistentDisk", map[string]any{"disk": "d", "project": "my-project", "zones": []any{"us-central1-a"}, "create": create})
 	default:
 		return source("persistentDisk", map[string]any{"disk": "d", "project": "my-project", "zones": []any{"us-central1-a", "us-central1-b"}, "create": create})
@@ -234,23 +224,23 @@ func TestCreated(t *testing.T) {
 			assert.True(t, made.RegisterRPC.GetRetainOnDelete())
 			assert.Empty(t, made.ID, "there is nothing to take over")
 			assert.Equal(t, programtest.ThisStack, pulumitest.At(t, made, `labels["persia-stack"]`))
-			grant := recorder.One(t, keyGrant, kmsKey+"/"+test.agent)
+			grant := recorder.One(t, pulumitest.KeyGrant, kmsKey+"/"+test.agent)
 			assert.Equal(t, "serviceAccount:service-123456789012@"+test.agent+".iam.gserviceaccount.com", pulumitest.At(t, grant, "member"))
 			assert.Equal(t, kmsKey, pulumitest.At(t, grant, "cryptoKeyId"))
 			assert.True(t, grant.RegisterRPC.GetRetainOnDelete(), "without it the data cannot be read")
 			assert.Contains(t, made.Dependencies(), grant.URN)
 
-			volume := recorder.One(t, volumeType, "more")
+			volume := recorder.One(t, pulumitest.Volume, "more")
 			assert.Contains(t, volume.Dependencies(), made.URN)
-			assert.Contains(t, recorder.One(t, claimType, "more").Dependencies(), volume.URN)
-			network := recorder.One(t, networkType, "persia-dev")
-			assert.Equal(t, test.typeToken == instanceType, network.RegisterRPC.GetRetainOnDelete(), "only an instance needs its network")
+			assert.Contains(t, recorder.One(t, pulumitest.Claim, "more").Dependencies(), volume.URN)
+			network := recorder.One(t, pulumitest.Network, "persia-dev")
+			assert.Equal(t, test.typeToken == pulumitest.FilestoreInstance, network.RegisterRPC.GetRetainOnDelete(), "only an instance needs its network")
 			assert.Empty(t, network.ID)
 
 			deleted := programtest.MustDeploy(t, withVolume(t, test.source(map[string]any{"deleteWithStack": test.repeated})), nil)
 			assert.False(t, deleted.One(t, test.typeToken, test.name).RegisterRPC.GetRetainOnDelete())
-			assert.False(t, deleted.One(t, networkType, "persia-dev").RegisterRPC.GetRetainOnDelete())
-			assert.Empty(t, deleted.Some(keyGrant))
+			assert.False(t, deleted.One(t, pulumitest.Network, "persia-dev").RegisterRPC.GetRetainOnDelete())
+			assert.Empty(t, deleted.Some(pulumitest.KeyGrant))
 		})
 	}
 }
@@ -263,8 +253,8 @@ func TestTakenOver(t *testing.T) {
 			configuration := withVolume(t, test.source(map[string]any{}))
 			recorder := programtest.MustDeploy(t, configuration, left(programtest.ThisStack))
 			assert.Equal(t, test.id, recorder.One(t, test.typeToken, test.name).RegisterRPC.GetImportId())
-			network := recorder.One(t, networkType, "persia-dev").RegisterRPC.GetImportId()
-			if test.typeToken == instanceType {
+			network := recorder.One(t, pulumitest.Network, "persia-dev").RegisterRPC.GetImportId()
+			if test.typeToken == pulumitest.FilestoreInstance {
 				assert.Equal(t, "projects/my-project/global/networks/persia-dev", network)
 			} else {
 				assert.Empty(t, network)
@@ -286,14 +276,14 @@ func TestShrinking(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			larger, smaller := test.source(map[string]any{}), test.source(map[string]any{"tier": "BASIC_HDD"})
 			larger["size"], smaller["size"] = "2Ti", "1Ti"
-			if test.typeToken != instanceType {
+			if test.typeToken != pulumitest.FilestoreInstance {
 				smaller = test.source(map[string]any{})
 				smaller["size"] = "512Gi"
 			}
 			grown := programtest.MustDeploy(t, withVolume(t, larger), left(programtest.ThisStack))
-			volume := pulumitest.Object[corev1.PersistentVolume](t, grown.One(t, volumeType, "more"))
+			volume := pulumitest.Object[corev1.PersistentVolume](t, grown.One(t, pulumitest.Volume, "more"))
 			assert.Equal(t, "2Ti", volume.Spec.Capacity.Storage().String())
-			if test.typeToken == bucketType {
+			if test.typeToken == pulumitest.Bucket {
 				return // has no size
 			}
 			there := left(programtest.ThisStack)
@@ -347,7 +337,7 @@ func TestExistingStorage(t *testing.T) {
 			require.ErrorContains(t, err, "write 1024Gi or less")
 			source["size"] = "1Ti"
 			recorder := programtest.MustDeploy(t, withVolume(t, source), left(""))
-			for _, token := range []string{bucketType, instanceType, diskType} {
+			for _, token := range []string{pulumitest.Bucket, pulumitest.FilestoreInstance, pulumitest.Disk} {
 				assert.Empty(t, recorder.Some(token), "what is there is not the stack's")
 			}
 		})
@@ -364,7 +354,7 @@ func TestBucket(t *testing.T) {
 		jobs.([]any)[0].(map[string]any)["mounts"] = []any{map[string]any{"volume": "more", "mountPath": "/more"}}
 	})
 	recorder := programtest.MustDeploy(t, configuration, nil)
-	bucket := recorder.One(t, bucketType, "gs://some-bucket")
+	bucket := recorder.One(t, pulumitest.Bucket, "gs://some-bucket")
 	for path, want := range map[string]any{
 		"name":                     "some-bucket",
 		"project":                  "my-project",
@@ -380,24 +370,24 @@ func TestBucket(t *testing.T) {
 		assert.Equal(t, want, pulumitest.At(t, bucket, path), path)
 	}
 	assert.NotContains(t, bucket.Inputs, "forceDestroy", "it would be a difference to what is taken over")
-	grants := recorder.All(t, bucketGrant)
+	grants := recorder.All(t, pulumitest.BucketGrant)
 	require.Len(t, grants, 1, "nobody else reaches the bucket")
 	assert.Equal(t, "roles/storage.objectUser", pulumitest.At(t, grants[0], "role"))
 	assert.Equal(t, "some-bucket", pulumitest.At(t, grants[0], "bucket"))
 	assert.Contains(t, grants[0].Dependencies(), bucket.URN)
 	assert.Equal(t, "principal://iam.googleapis.com/projects/123456789012/locations/global/workloadIdentityPools/"+
-		"my-project.svc.id.goog/subject/ns/persia/sa/"+accountOf(t, recorder, "adult-income"), pulumitest.At(t, grants[0], "member"))
+		"my-project.svc.id.goog/subject/ns/persia/sa/"+programtest.AccountOf(t, recorder, "adult-income"), pulumitest.At(t, grants[0], "member"))
 
-	plain := programtest.MustDeploy(t, withVolume(t, created["bucket"].source(map[string]any{})), nil).One(t, bucketType, "gs://some-bucket")
+	plain := programtest.MustDeploy(t, withVolume(t, created["bucket"].source(map[string]any{})), nil).One(t, pulumitest.Bucket, "gs://some-bucket")
 	assert.Equal(t, 7.0*24*60*60, pulumitest.At(t, plain, "softDeletePolicy.retentionDurationSeconds"))
 	assert.NotContains(t, plain.Inputs, "lifecycleRules")
-	deleted := programtest.MustDeploy(t, withVolume(t, created["bucket"].source(map[string]any{"deleteWithStack": "some-bucket"})), nil).One(t, bucketType, "gs://some-bucket")
+	deleted := programtest.MustDeploy(t, withVolume(t, created["bucket"].source(map[string]any{"deleteWithStack": "some-bucket"})), nil).One(t, pulumitest.Bucket, "gs://some-bucket")
 	assert.Equal(t, true, pulumitest.At(t, deleted, "forceDestroy"))
 }
 
 func TestFilestore(t *testing.T) {
 	recorder := programtest.MustDeploy(t, withVolume(t, created["Filestore"].source(map[string]any{})), nil)
-	instance := recorder.One(t, instanceType, "us-central1-a/fs")
+	instance := recorder.One(t, pulumitest.FilestoreInstance, "us-central1-a/fs")
 	for path, want := range map[string]any{
 		"name":                  "fs",
 		"location":              "us-central1-a",
@@ -410,17 +400,17 @@ func TestFilestore(t *testing.T) {
 		assert.Equal(t, want, pulumitest.At(t, instance, path), path)
 	}
 	// Filestore takes a range of the network, which must not be one of the cluster's.
-	assert.Contains(t, recorder.Before(instance), recorder.One(t, "gcp:container/cluster:Cluster", "persia-dev").URN)
+	assert.Contains(t, recorder.Before(instance), recorder.One(t, pulumitest.Cluster, "persia-dev").URN)
 }
 
 func TestDisks(t *testing.T) {
-	disk := programtest.MustDeploy(t, withVolume(t, created["disk"].source(map[string]any{"type": "pd-ssd", "kmsKey": kmsKey})), nil).One(t, diskType, "us-central1-a/d")
+	disk := programtest.MustDeploy(t, withVolume(t, created["disk"].source(map[string]any{"type": "pd-ssd", "kmsKey": kmsKey})), nil).One(t, pulumitest.Disk, "us-central1-a/d")
 	for path, want := range map[string]any{
 		"name": "d", "zone": "us-central1-a", "type": "pd-ssd", "size": 1024.0, "diskEncryptionKey.kmsKeySelfLink": kmsKey,
 	} {
 		assert.Equal(t, want, pulumitest.At(t, disk, path), path)
 	}
-	disk = programtest.MustDeploy(t, withVolume(t, created["regional disk"].source(map[string]any{"kmsKey": kmsKey})), nil).One(t, regionDiskType, "us-central1/d")
+	disk = programtest.MustDeploy(t, withVolume(t, created["regional disk"].source(map[string]any{"kmsKey": kmsKey})), nil).One(t, pulumitest.RegionDisk, "us-central1/d")
 	for path, want := range map[string]any{
 		"name": "d", "region": "us-central1", "type": "pd-balanced", "size": 1024.0, "diskEncryptionKey.kmsKeyName": kmsKey,
 		"replicaZones": []any{"us-central1-a", "us-central1-b"},
@@ -441,10 +431,10 @@ func TestReclaimPolicy(t *testing.T) {
 // TestClaimStaysAsItWas: Kubernetes refuses to change what it asks for.
 func TestClaimStaysAsItWas(t *testing.T) {
 	recorder := programtest.DeployStack(t, "dev")
-	claim := recorder.One(t, claimType, "checkpoints-vol")
+	claim := recorder.One(t, pulumitest.Claim, "checkpoints-vol")
 	assert.Equal(t, []string{"spec.resources.requests"}, claim.RegisterRPC.GetIgnoreChanges())
-	assert.Empty(t, recorder.One(t, volumeType, "checkpoints-vol").RegisterRPC.GetIgnoreChanges())
-	for _, token := range []string{volumeType, claimType} {
+	assert.Empty(t, recorder.One(t, pulumitest.Volume, "checkpoints-vol").RegisterRPC.GetIgnoreChanges())
+	for _, token := range []string{pulumitest.Volume, pulumitest.Claim} {
 		assert.Equal(t, "5m", recorder.One(t, token, "checkpoints-vol").RegisterRPC.GetCustomTimeouts().GetDelete(), "a mounted claim is not waited for without end")
 	}
 }
@@ -461,7 +451,7 @@ func TestMounts(t *testing.T) {
 		}
 	})
 	recorder := programtest.MustDeploy(t, configuration, nil)
-	set := pulumitest.Object[appsv1.StatefulSet](t, recorder.One(t, "kubernetes:apps/v1:StatefulSet", "adult-income-dataloader"))
+	set := pulumitest.Object[appsv1.StatefulSet](t, recorder.One(t, pulumitest.StatefulSet, "adult-income-dataloader"))
 	claims := map[string]bool{}
 	names := map[string]string{}
 	for _, volume := range set.Spec.Template.Spec.Volumes {
@@ -492,7 +482,7 @@ func TestMounts(t *testing.T) {
 		"gke-gcsfuse/ephemeral-storage-request": "5368709120",
 		"gke-gcsfuse/ephemeral-storage-limit":   "0",
 	}, set.Spec.Template.Annotations)
-	other := pulumitest.Object[appsv1.StatefulSet](t, recorder.One(t, "kubernetes:apps/v1:StatefulSet", "adult-income-nn-worker"))
+	other := pulumitest.Object[appsv1.StatefulSet](t, recorder.One(t, pulumitest.StatefulSet, "adult-income-nn-worker"))
 	assert.NotContains(t, other.Spec.Template.Annotations, "gke-gcsfuse/volumes")
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 
 	"persia/config"
 	"persia/internal/mockcloud"
@@ -24,6 +25,12 @@ import (
 
 // ThisStack is the label of what the stack of the tests has created.
 const ThisStack = "persia-stack-2a61c24b"
+
+// Password is one that must not be seen in anything but a Secret.
+const Password = "correct-horse-battery-staple"
+
+// ProdCache is where the stack prod pulls images of Docker Hub from.
+const ProdCache = "us-central1-docker.pkg.dev/my-project/persia-prod-docker-hub/"
 
 // Deploy runs the program over a stack's configuration.
 func Deploy(t testing.TB, configuration map[string]string) (*pulumitest.Recorder, error) {
@@ -106,4 +113,22 @@ func assertInSchema(t testing.TB, configuration map[string]string) {
 		values[key] = value
 	}
 	assert.NoError(t, schematest.Read(t, stacktest.Root(t)).CheckConfig(t, values), "%s", schematest.File)
+}
+
+// AccountOf is the service account that all roles of a job run as.
+func AccountOf(t testing.TB, r *pulumitest.Recorder, job string) string {
+	t.Helper()
+	account := ""
+	for _, registration := range r.All(t, pulumitest.StatefulSet) {
+		set := pulumitest.Object[appsv1.StatefulSet](t, registration)
+		if set.Labels["persia_job"] != job {
+			continue
+		}
+		name := set.Spec.Template.Spec.ServiceAccountName
+		require.NotEmpty(t, name)
+		require.True(t, account == "" || account == name, "%s and %s", account, name)
+		account = name
+	}
+	require.NotEmpty(t, account, "no roles of %s", job)
+	return account
 }

@@ -1,0 +1,41 @@
+package pulumitest
+
+// The types of Kubernetes objects that tests look at.
+const (
+	AdmissionPolicy  = "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy"
+	Claim            = "kubernetes:core/v1:PersistentVolumeClaim"
+	ConfigMap        = "kubernetes:core/v1:ConfigMap"
+	DaemonSet        = "kubernetes:apps/v1:DaemonSet"
+	Deployment       = "kubernetes:apps/v1:Deployment"
+	DisruptionBudget = "kubernetes:policy/v1:PodDisruptionBudget"
+	Ingress          = "kubernetes:networking.k8s.io/v1:Ingress"
+	NATSCluster      = "kubernetes:nats.io/v1alpha2:NatsCluster"
+	Namespace        = "kubernetes:core/v1:Namespace"
+	NetworkPolicy    = "kubernetes:networking.k8s.io/v1:NetworkPolicy"
+	PersiaJob        = "kubernetes:persia.com/v1:PersiaJob"
+	PodMonitoring    = "kubernetes:monitoring.googleapis.com/v1:PodMonitoring"
+	Secret           = "kubernetes:core/v1:Secret"
+	Service          = "kubernetes:core/v1:Service"
+	StatefulSet      = "kubernetes:apps/v1:StatefulSet"
+	Volume           = "kubernetes:core/v1:PersistentVolume"
+)
+
+// The types of Google Cloud's resources that tests look at.
+const (
+	BackupPlan        = "gcp:gkebackup/backupPlan:BackupPlan"
+	Bucket            = "gcp:storage/bucket:Bucket"
+	BucketGrant       = "gcp:storage/bucketIAMMember:BucketIAMMember"
+	Cluster           = "gcp:container/cluster:Cluster"
+	Disk              = "gcp:compute/disk:Disk"
+	FilestoreInstance = "gcp:filestore/instance:Instance"
+	KeyGrant          = "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember"
+	Network           = "gcp:compute/network:Network"
+	NodePool          = "gcp:container/nodePool:NodePool"
+	ProjectMember     = "gcp:projects/iAMMember:IAMMember"
+	RegionDisk        = "gcp:compute/regionDisk:RegionDisk"
+	Repository        = "gcp:artifactregistry/repository:Repository"
+	RepositoryReader  = "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember"
+	Router            = "gcp:compute/router:Router"
+	RouterNAT         = "gcp:compute/routerNat:RouterNat"
+	Subnetwork        = "gcp:compute/subnetwork:Subnetwork"
+)
