@@ -149,7 +149,7 @@ func registeredRequests(t *testing.T, recorder *pulumitest.Recorder) map[string]
 		add(pod.NodeSelector, pod.Containers[0].Resources, 1)
 	}
 	for _, registration := range recorder.All(t, pulumitest.NATSCluster) {
-		nats := pulumitest.Object[natsCluster](t, registration)
+		nats := pulumitest.Object[programtest.NATSCluster](t, registration)
 		pod := nats.Spec.Pod
 		whole := pod.Resources.Requests.DeepCopy()
 		for name, amount := range pod.ReloaderResources.Requests {
@@ -196,7 +196,7 @@ func TestPriorities(t *testing.T) {
 		assert.False(t, class.GlobalDefault, class.Name)
 	}
 	var order []int32
-	nats := pulumitest.Object[natsCluster](t, prod.One(t, pulumitest.NATSCluster, "persia-nats-service"))
+	nats := pulumitest.Object[programtest.NATSCluster](t, prod.One(t, pulumitest.NATSCluster, "persia-nats-service"))
 	order = append(order, values[nats.Spec.Template.Spec.PriorityClassName])
 	for _, role := range []string{"embedding-ps", "nn-worker", "embedding-worker", "dataloader"} {
 		set := pulumitest.Object[appsv1.StatefulSet](t, prod.One(t, pulumitest.StatefulSet, "criteo-"+role))

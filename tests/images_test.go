@@ -148,16 +148,3 @@ func TestCaches(t *testing.T) {
 		})
 	}
 }
-
-// TestOperatorRunsCachedImages: PERSIA's operator, too, makes pods of cached images, those
-// of roles that name none among them.
-func TestOperatorRunsCachedImages(t *testing.T) {
-	configuration := operatorStack(t, unchanged)
-	configuration["persia:images"] = `{"caches": [{"registry": "docker.io"}]}`
-	recorder, err := programtest.Deploy(t, configuration)
-	require.NoError(t, err)
-	job := recorder.One(t, pulumitest.PersiaJob, "criteo")
-	for role, image := range map[string]string{"nnWorker": "persia-cuda-runtime", "dataloader": "persia-cpu-runtime", "embeddingWorker": "persia-cpu-runtime", "embeddingParameterServer": "persia-cpu-runtime"} {
-		assert.Equal(t, programtest.ProdCache+"persiaml/"+image+":latest", pulumitest.At(t, job, "spec."+role+".image"), role)
-	}
-}

@@ -27,8 +27,6 @@ const (
 // toSplit are the files, packages and types that are larger, and still to be divided.
 // Entries are only ever removed.
 var toSplit = []string{
-	"tests/pedl_test.go",
-	"tests/storage_test.go",
 }
 
 // topics are the packages of one topic of a stack file each, and what of config they

@@ -21,5 +21,5 @@ func AssertFile(t testing.TB, file, got string) {
 	}
 	want, err := os.ReadFile(golden)
 	require.NoError(t, err)
-	assert.Equal(t, string(want), got, "go test ./tests -update writes it anew")
+	assert.Equal(t, string(want), got, "go test . -update in this folder writes it anew")
 }

@@ -1,4 +1,4 @@
-package tests
+package operator_test
 
 import (
 	"testing"
@@ -143,7 +143,7 @@ spec:
 // TestPersiaJobWithUsers: the URL has a password, and stays in its Secret.
 func TestPersiaJobWithUsers(t *testing.T) {
 	configuration := operatorStack(t, unchanged)
-	programtest.Edit(t, configuration, "persia:jobs", func(jobs any) { allowUsers(jobs) })
+	programtest.Edit(t, configuration, "persia:jobs", programtest.AllowUsers)
 	programtest.Edit(t, configuration, "persia:nats", func(nats any) {
 		nats.(map[string]any)["users"] = []any{map[string]any{"name": "persia", "password": programtest.Password}}
 	})
@@ -217,4 +217,17 @@ func TestPersiaOperatorOrder(t *testing.T) {
 func TestPersiaJobTraffic(t *testing.T) {
 	policy := pulumitest.Object[networkingv1.NetworkPolicy](t, deployOperator(t, unchanged).One(t, pulumitest.NetworkPolicy, "criteo"))
 	assert.Equal(t, map[string]string{"persia_job": "criteo"}, policy.Spec.PodSelector.MatchLabels)
+}
+
+// TestOperatorRunsCachedImages: PERSIA's operator, too, makes pods of cached images, those
+// of roles that name none among them.
+func TestOperatorRunsCachedImages(t *testing.T) {
+	configuration := operatorStack(t, unchanged)
+	configuration["persia:images"] = `{"caches": [{"registry": "docker.io"}]}`
+	recorder, err := programtest.Deploy(t, configuration)
+	require.NoError(t, err)
+	job := recorder.One(t, pulumitest.PersiaJob, "criteo")
+	for role, image := range map[string]string{"nnWorker": "persia-cuda-runtime", "dataloader": "persia-cpu-runtime", "embeddingWorker": "persia-cpu-runtime", "embeddingParameterServer": "persia-cpu-runtime"} {
+		assert.Equal(t, programtest.ProdCache+"persiaml/"+image+":latest", pulumitest.At(t, job, "spec."+role+".image"), role)
+	}
 }

@@ -1,4 +1,4 @@
-package tests
+package admission_test
 
 import (
 	"encoding/json"
@@ -8,14 +8,14 @@ import (
 	"strings"
 	"testing"
 
-	"persia/internal/programtest"
-	"persia/internal/pulumitest"
-
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"persia/internal/programtest"
+	"persia/internal/pulumitest"
 )
 
 // TestAdmitsItsOwnImages: each pod of each stack file is from a repository that the

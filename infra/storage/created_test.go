@@ -1,163 +1,16 @@
-package tests
+package storage_test
 
 import (
-	"encoding/json"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 
 	"persia/internal/mockcloud"
 	"persia/internal/programtest"
 	"persia/internal/pulumitest"
-
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 )
-
-const (
-	kmsKey = "projects/p/locations/us-central1/keyRings/r/cryptoKeys/k"
-
-	instanceID   = "projects/my-project/locations/us-central1-a/instances/fs"
-	diskID       = "projects/my-project/zones/us-central1-a/disks/d"
-	regionDiskID = "projects/my-project/regions/us-central1/disks/d"
-)
-
-// withVolume is the stack dev with one more volume, which nothing mounts.
-func withVolume(t *testing.T, volume map[string]any) map[string]string {
-	t.Helper()
-	configuration := programtest.ReadStack(t, "dev")
-	var volumes []any
-	require.NoError(t, json.Unmarshal([]byte(configuration["persia:storage"]), &volumes))
-	more := map[string]any{"name": "more", "claim": "more-pvc", "size": "1Ti"}
-	for key, value := range volume {
-		more[key] = value
-	}
-	text, err := json.Marshal(append(volumes, more))
-	require.NoError(t, err)
-	configuration["persia:storage"] = string(text)
-	return configuration
-}
-
-// source is a volume over a source.
-func source(name string, fields map[string]any) map[string]any { return map[string]any{name: fields} }
-
-// pair is a volume and its claim.
-func pair(t *testing.T, recorder *pulumitest.Recorder, name string) (corev1.PersistentVolume, corev1.PersistentVolumeClaim) {
-	t.Helper()
-	return pulumitest.Object[corev1.PersistentVolume](t, recorder.One(t, pulumitest.Volume, name)),
-		pulumitest.Object[corev1.PersistentVolumeClaim](t, recorder.One(t, pulumitest.Claim, name))
-}
-
-// assertPair holds what makes the two find each other, and nothing else.
-func assertPair(t *testing.T, volume corev1.PersistentVolume, claim corev1.PersistentVolumeClaim) {
-	t.Helper()
-	assert.Equal(t, volume.Name, claim.Spec.VolumeName)
-	assert.Equal(t, claim.Name, volume.Spec.ClaimRef.Name)
-	assert.Equal(t, claim.Namespace, volume.Spec.ClaimRef.Namespace)
-	assert.Equal(t, "persia", claim.Namespace)
-	require.NotNil(t, claim.Spec.StorageClassName)
-	assert.Empty(t, *claim.Spec.StorageClassName)
-	assert.Empty(t, volume.Spec.StorageClassName)
-	assert.Equal(t, volume.Spec.AccessModes, claim.Spec.AccessModes)
-	assert.Equal(t, volume.Spec.Capacity.Storage().String(), claim.Spec.Resources.Requests.Storage().String())
-}
-
-// onNode is that a volume is reached from the nodes with a label.
-func onNode(label string, values ...string) *corev1.VolumeNodeAffinity {
-	return &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-		MatchExpressions: []corev1.NodeSelectorRequirement{{Key: label, Operator: corev1.NodeSelectorOpIn, Values: values}},
-	}}}}
-}
-
-func csiVolume(driver, handle, fsType string, attributes map[string]string) corev1.PersistentVolumeSource {
-	return corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{
-		Driver: driver, VolumeHandle: handle, FSType: fsType, VolumeAttributes: attributes,
-	}}
-}
-
-// TestSources: a pair for each kind of source.
-func TestSources(t *testing.T) {
-	create := corev1.HostPathDirectoryOrCreate
-	cases := map[string]struct {
-		source   map[string]any
-		cloud    cloud
-		volume   corev1.PersistentVolumeSource
-		mode     corev1.PersistentVolumeAccessMode
-		affinity *corev1.VolumeNodeAffinity
-	}{
-		"hostPath": {source: source("hostPath", map[string]any{"path": "/mnt/more"}), mode: corev1.ReadWriteOnce,
-			volume: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/mnt/more", Type: &create}}},
-		"local": {source: source("local", map[string]any{"path": "/disk", "node": "n1"}), mode: corev1.ReadWriteOnce,
-			volume:   corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: "/disk"}},
-			affinity: onNode("kubernetes.io/hostname", "n1")},
-		"NFS": {source: source("nfs", map[string]any{"server": "10.0.0.9", "path": "/exports"}), mode: corev1.ReadWriteMany,
-			volume: corev1.PersistentVolumeSource{NFS: &corev1.NFSVolumeSource{Server: "10.0.0.9", Path: "/exports"}}},
-		"iSCSI": {source: source("iscsi", map[string]any{"targetPortal": "10.0.0.3:3260", "iqn": "iqn.2001-04.com.example:a", "lun": 2}), mode: corev1.ReadWriteOnce,
-			volume: corev1.PersistentVolumeSource{ISCSI: &corev1.ISCSIPersistentVolumeSource{
-				TargetPortal: "10.0.0.3:3260", IQN: "iqn.2001-04.com.example:a", Lun: 2, FSType: "ext4"}}},
-		"iSCSI with another file system": {source: source("iscsi", map[string]any{"targetPortal": "10.0.0.3", "iqn": "iqn.2001-04.com.example:a", "lun": 0, "fsType": "xfs"}), mode: corev1.ReadWriteOnce,
-			volume: corev1.PersistentVolumeSource{ISCSI: &corev1.ISCSIPersistentVolumeSource{
-				TargetPortal: "10.0.0.3", IQN: "iqn.2001-04.com.example:a", FSType: "xfs"}}},
-		"CSI": {source: source("csi", map[string]any{"driver": "d.example.com", "volumeHandle": "h", "fsType": "xfs", "attributes": map[string]any{"a": "b"}}), mode: corev1.ReadWriteMany,
-			volume: csiVolume("d.example.com", "h", "xfs", map[string]string{"a": "b"})},
-		"bucket": {source: source("gcsFuse", map[string]any{"bucket": "some-bucket"}), mode: corev1.ReadWriteMany,
-			volume: csiVolume("gcsfuse.csi.storage.gke.io", "some-bucket", "", nil)},
-		"bucket, created": {source: source("gcsFuse", map[string]any{"bucket": "some-bucket", "create": map[string]any{}}), mode: corev1.ReadWriteMany,
-			volume: csiVolume("gcsfuse.csi.storage.gke.io", "some-bucket", "", nil)},
-		"Filestore": {source: source("filestore", map[string]any{"instance": "fs", "location": "us-central1-a", "share": "vol1"}), mode: corev1.ReadWriteMany,
-			cloud: cloud{instanceID: {"fileShares": []any{map[string]any{"capacityGb": 1024, "name": "vol1"}},
-				"networks": []any{map[string]any{"network": "default", "ipAddresses": []any{"10.9.9.9"}}}}},
-			volume: csiVolume("filestore.csi.storage.gke.io", "modeInstance/us-central1-a/fs/vol1", "", map[string]string{"ip": "10.9.9.9", "volume": "vol1"})},
-		"Filestore, created": {source: source("filestore", map[string]any{"instance": "fs", "create": map[string]any{}}), mode: corev1.ReadWriteMany,
-			volume: csiVolume("filestore.csi.storage.gke.io", "modeInstance/us-central1-a/fs/checkpoints", "", map[string]string{"ip": "10.0.0.2", "volume": "checkpoints"})},
-		"disk": {source: source("persistentDisk", map[string]any{"disk": "d", "zones": []any{"us-central1-a"}}), mode: corev1.ReadWriteOnce,
-			cloud:    cloud{diskID: {"size": 2048}},
-			volume:   csiVolume("pd.csi.storage.gke.io", diskID, "ext4", nil),
-			affinity: onNode("topology.gke.io/zone", "us-central1-a")},
-		"disk with another file system": {source: source("persistentDisk", map[string]any{"disk": "d", "zones": []any{"us-central1-a"}, "fsType": "xfs"}), mode: corev1.ReadWriteOnce,
-			cloud:    cloud{diskID: {"size": 2048}},
-			volume:   csiVolume("pd.csi.storage.gke.io", diskID, "xfs", nil),
-			affinity: onNode("topology.gke.io/zone", "us-central1-a")},
-		"disk, created": {source: source("persistentDisk", map[string]any{"disk": "d", "create": map[string]any{}}), mode: corev1.ReadWriteOnce,
-			volume:   csiVolume("pd.csi.storage.gke.io", diskID, "ext4", nil),
-			affinity: onNode("topology.gke.io/zone", "us-central1-a")},
-		"regional disk, created": {source: source("persistentDisk", map[string]any{"disk": "d", "zones": []any{"us-central1-a", "us-central1-b"}, "create": map[string]any{}}), mode: corev1.ReadWriteOnce,
-			volume:   csiVolume("pd.csi.storage.gke.io", regionDiskID, "ext4", nil),
-			affinity: onNode("topology.gke.io/zone", "us-central1-a", "us-central1-b")},
-	}
-	for name, test := range cases {
-		t.Run(name, func(t *testing.T) {
-			test.source["mountOptions"] = []any{"ro"}
-			test.source["labels"] = map[string]any{"team": "ranking"}
-			recorder := programtest.MustDeploy(t, withVolume(t, test.source), test.cloud)
-			volume, claim := pair(t, recorder, "more")
-			assertPair(t, volume, claim)
-			assert.Equal(t, "1Ti", volume.Spec.Capacity.Storage().String())
-			assert.Equal(t, test.volume, volume.Spec.PersistentVolumeSource)
-			assert.Equal(t, []corev1.PersistentVolumeAccessMode{test.mode}, volume.Spec.AccessModes)
-			assert.Equal(t, test.affinity, volume.Spec.NodeAffinity)
-			assert.Equal(t, corev1.PersistentVolumeReclaimRetain, volume.Spec.PersistentVolumeReclaimPolicy)
-			assert.Equal(t, []string{"ro"}, volume.Spec.MountOptions)
-			for _, labels := range []map[string]string{volume.Labels, claim.Labels} {
-				assert.Equal(t, "ranking", labels["team"])
-				assert.Equal(t, "checkpoints", labels["app.kubernetes.io/name"])
-			}
-			assert.Empty(t, volume.Annotations)
-		})
-	}
-}
-
-// TestSeedVolume is the published example, the stack dev's own volume.
-func TestSeedVolume(t *testing.T) {
-	volume, claim := pair(t, programtest.DeployStack(t, "dev"), "checkpoints-vol")
-	assertPair(t, volume, claim)
-	assert.Equal(t, "checkpoints-vol", volume.Name)
-	assert.Equal(t, "checkpoints-pvc", claim.Name)
-	assert.Equal(t, "10Gi", volume.Spec.Capacity.Storage().String())
-	assert.Equal(t, []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, volume.Spec.AccessModes)
-	assert.Equal(t, corev1.PersistentVolumeReclaimRetain, volume.Spec.PersistentVolumeReclaimPolicy)
-	assert.Equal(t, "/var/lib/persia", volume.Spec.HostPath.Path)
-}
 
 // created are all kinds of storage that a stack makes.
 var created = map[string]struct {
@@ -199,12 +52,12 @@ func resolved(typeToken, deleted string) map[string]any {
 }
 
 // left is what an earlier life of a stack has left, of 1 TiB.
-func left(stack string) cloud {
+func left(stack string) mockcloud.Cloud {
 	labels := map[string]any{"persia-stack": stack}
 	if stack == "" {
 		labels = map[string]any{}
 	}
-	return cloud{
+	return mockcloud.Cloud{
 		"some-bucket": {"name": "some-bucket", "location": "US-CENTRAL1", "labels": labels},
 		instanceID: {"tier": "ZONAL", "effectiveLabels": labels,
 			"fileShares": []any{map[string]any{"capacityGb": 1024, "name": "checkpoints"}},
@@ -418,73 +271,3 @@ func TestDisks(t *testing.T) {
 		assert.Equal(t, want, pulumitest.At(t, disk, path), path)
 	}
 }
-
-// TestReclaimPolicy: a driver deletes only what it takes for its own.
-func TestReclaimPolicy(t *testing.T) {
-	over := source("csi", map[string]any{"driver": "d.example.com", "volumeHandle": "h"})
-	over["reclaimPolicy"] = "Delete"
-	volume, _ := pair(t, programtest.MustDeploy(t, withVolume(t, over), nil), "more")
-	assert.Equal(t, corev1.PersistentVolumeReclaimDelete, volume.Spec.PersistentVolumeReclaimPolicy)
-	assert.Equal(t, map[string]string{"pv.kubernetes.io/provisioned-by": "d.example.com"}, volume.Annotations)
-}
-
-// TestClaimStaysAsItWas: Kubernetes refuses to change what it asks for.
-func TestClaimStaysAsItWas(t *testing.T) {
-	recorder := programtest.DeployStack(t, "dev")
-	claim := recorder.One(t, pulumitest.Claim, "checkpoints-vol")
-	assert.Equal(t, []string{"spec.resources.requests"}, claim.RegisterRPC.GetIgnoreChanges())
-	assert.Empty(t, recorder.One(t, pulumitest.Volume, "checkpoints-vol").RegisterRPC.GetIgnoreChanges())
-	for _, token := range []string{pulumitest.Volume, pulumitest.Claim} {
-		assert.Equal(t, "5m", recorder.One(t, token, "checkpoints-vol").RegisterRPC.GetCustomTimeouts().GetDelete(), "a mounted claim is not waited for without end")
-	}
-}
-
-// TestMounts: the job's for every role, a role's own beside them, each read-only or
-// not, and one volume of the pod for a claim that is mounted twice.
-func TestMounts(t *testing.T) {
-	configuration := withVolume(t, source("gcsFuse", map[string]any{"bucket": "some-bucket", "sidecar": map[string]any{"cpu": "500m"}}))
-	programtest.Edit(t, configuration, "persia:jobs", func(jobs any) {
-		job := jobs.([]any)[0].(map[string]any)
-		job["dataloader"].(map[string]any)["mounts"] = []any{
-			map[string]any{"volume": "more", "mountPath": "/data", "readOnly": true},
-			map[string]any{"volume": "checkpoints-vol", "mountPath": "/again", "readOnly": true},
-		}
-	})
-	recorder := programtest.MustDeploy(t, configuration, nil)
-	set := pulumitest.Object[appsv1.StatefulSet](t, recorder.One(t, pulumitest.StatefulSet, "adult-income-dataloader"))
-	claims := map[string]bool{}
-	names := map[string]string{}
-	for _, volume := range set.Spec.Template.Spec.Volumes {
-		if claim := volume.PersistentVolumeClaim; claim != nil {
-			claims[claim.ClaimName], names[volume.Name] = claim.ReadOnly, claim.ClaimName
-		}
-	}
-	assert.Equal(t, map[string]bool{"checkpoints-pvc": false, "more-pvc": true}, claims)
-	mounts := map[string]corev1.VolumeMount{}
-	for _, mount := range set.Spec.Template.Spec.Containers[0].VolumeMounts {
-		if names[mount.Name] != "" {
-			mounts[mount.MountPath] = corev1.VolumeMount{Name: names[mount.Name], ReadOnly: mount.ReadOnly}
-		}
-	}
-	assert.Equal(t, map[string]corev1.VolumeMount{
-		"/checkpoints": {Name: "checkpoints-pvc"},
-		"/again":       {Name: "checkpoints-pvc", ReadOnly: true},
-		"/data":        {Name: "more-pvc", ReadOnly: true},
-	}, mounts)
-	assert.Equal(t, map[string]string{
-		"cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
-
-		"gke-gcsfuse/volumes":                   "true",
-		"gke-gcsfuse/cpu-request":               "500m",
-		"gke-gcsfuse/cpu-limit":                 "0",
-		"gke-gcsfuse/memory-request":            "268435456",
-		"gke-gcsfuse/memory-limit":              "0",
-		"gke-gcsfuse/ephemeral-storage-request": "5368709120",
-		"gke-gcsfuse/ephemeral-storage-limit":   "0",
-	}, set.Spec.Template.Annotations)
-	other := pulumitest.Object[appsv1.StatefulSet](t, recorder.One(t, pulumitest.StatefulSet, "adult-income-nn-worker"))
-	assert.NotContains(t, other.Spec.Template.Annotations, "gke-gcsfuse/volumes")
-}
-
-// cloud is what Google Cloud has, by its identifier.
-type cloud = mockcloud.Cloud

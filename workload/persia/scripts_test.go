@@ -1,15 +1,15 @@
-package tests
+package persia_test
 
 import (
 	"testing"
-
-	"persia/internal/programtest"
-	"persia/internal/pulumitest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"persia/internal/programtest"
+	"persia/internal/pulumitest"
 )
 
 // TestLaunch: where a run is remembered and its checkpoints are, and that the script

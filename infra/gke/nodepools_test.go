@@ -1,16 +1,16 @@
-package tests
+package gke_test
 
 import (
 	"encoding/json"
 	"maps"
 	"testing"
 
-	"persia/internal/programtest"
-	"persia/internal/pulumitest"
-
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
+
+	"persia/internal/programtest"
+	"persia/internal/pulumitest"
 )
 
 type settings = map[string]any

@@ -1,4 +1,4 @@
-package tests
+package gke_test
 
 import (
 	"reflect"
@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	clusterconfig "persia/config/cluster"
+	"persia/internal/mockcloud"
 	"persia/internal/programtest"
 	"persia/internal/pulumitest"
 )
@@ -370,7 +371,7 @@ func TestBackupPlan(t *testing.T) {
 		set(cluster.(map[string]any), "backup.plan", map[string]any{"schedule": "0 4 * * *"})
 	})
 	const id = "projects/my-project/locations/us-central1/backupPlans/persia-prod"
-	next, err := programtest.DeployOver(t, configuration, cloud{id: {}})
+	next, err := programtest.DeployOver(t, configuration, mockcloud.Cloud{id: {}})
 	require.NoError(t, err)
 	assert.Equal(t, id, next.One(t, pulumitest.BackupPlan, "persia-prod").RegisterRPC.GetImportId(), "a plan that stayed")
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package tests
+package pedl_test
 
 import (
 	"bytes"

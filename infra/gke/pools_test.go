@@ -1,13 +1,13 @@
-package tests
+package gke_test
 
 import (
 	"testing"
 
-	"persia/internal/programtest"
-	"persia/internal/pulumitest"
-
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"persia/internal/programtest"
+	"persia/internal/pulumitest"
 )
 
 // TestMachinesDecide holds what a pool says of itself where the stack file is silent

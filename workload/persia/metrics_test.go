@@ -1,4 +1,4 @@
-package tests
+package persia_test
 
 import (
 	"encoding/json"
@@ -64,17 +64,6 @@ func TestPodMonitoring(t *testing.T) {
 	assert.Equal(t, 9091, monitoring.Spec.Endpoints[0].Port.IntValue())
 	assert.Equal(t, "15s", monitoring.Spec.Endpoints[0].Interval)
 	assert.Equal(t, []kube.LabelMapping{{From: "persia_job"}}, monitoring.Spec.TargetLabels.FromPod)
-}
-
-func TestPodMonitoringOfNATS(t *testing.T) {
-	configuration := programtest.ReadStack(t, "prod")
-	programtest.Edit(t, configuration, "persia:nats", func(nats any) { nats.(map[string]any)["metrics"] = true })
-	recorder, err := programtest.Deploy(t, configuration)
-	require.NoError(t, err)
-	monitoring := pulumitest.Object[kube.PodMonitoring](t, recorder.One(t, pulumitest.PodMonitoring, "persia-nats-service"))
-	assert.Equal(t, "nats-io", monitoring.Namespace)
-	assert.Equal(t, map[string]string{"app": "nats", "nats_cluster": "persia-nats-service"}, monitoring.Spec.Selector.MatchLabels)
-	assert.Equal(t, 7777, monitoring.Spec.Endpoints[0].Port.IntValue())
 }
 
 // TestWithoutManagedPrometheus: a cluster may not know the kind PodMonitoring, and

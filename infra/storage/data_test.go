@@ -1,20 +1,21 @@
-package tests
+package storage_test
 
 import (
 	"testing"
 
-	"persia/internal/programtest"
-	"persia/internal/pulumitest"
-
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"persia/internal/mockcloud"
+	"persia/internal/programtest"
+	"persia/internal/pulumitest"
 )
 
 // lastUpdate is a cloud in which the last update of the stack has left records of its
 // storage in the outputs.
-func lastUpdate(there cloud, records ...any) cloud {
+func lastUpdate(there mockcloud.Cloud, records ...any) mockcloud.Cloud {
 	if there == nil {
-		there = cloud{}
+		there = mockcloud.Cloud{}
 	}
 	there["outputs"] = map[string]any{"storage": records}
 	return there
@@ -72,7 +73,7 @@ func TestNoEditDeletes(t *testing.T) {
 // instance that a volume has left is still there.
 func TestNetworkOfWhatIsLeft(t *testing.T) {
 	share := record("share", source("filestore", map[string]any{"instance": "fs", "location": "us-central1-a", "share": "checkpoints", "create": map[string]any{"tier": "ZONAL"}}))
-	network := func(there cloud) pulumitest.Resource {
+	network := func(there mockcloud.Cloud) pulumitest.Resource {
 		return programtest.MustDeploy(t, programtest.ReadStack(t, "dev"), lastUpdate(there, share)).One(t, pulumitest.Network, "persia-dev")
 	}
 	assert.True(t, network(left(programtest.ThisStack)).RegisterRPC.GetRetainOnDelete())

@@ -1,9 +1,11 @@
-package tests
+package nats_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -11,10 +13,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 
 	"persia/internal/certtest"
 	"persia/internal/programtest"
 	"persia/internal/pulumitest"
+	"persia/kube"
 )
 
 // everything is NATS with all that can be set.
@@ -113,9 +117,9 @@ func TestUsers(t *testing.T) {
 		string(users.Data["users.json"]))
 	client := pulumitest.SecretOf(t, recorder, "broker-client")
 	assert.Equal(t, "persia", client.Namespace)
-	assert.Equal(t, map[string][]byte{"persia": []byte("tls://persia:" + password + "@broker.nats-io.svc:4222")}, client.Data)
+	assert.Equal(t, map[string][]byte{"persia": []byte("tls://persia:" + programtest.Password + "@broker.nats-io.svc:4222")}, client.Data)
 
-	cluster := pulumitest.Object[natsCluster](t, recorder.One(t, pulumitest.NATSCluster, "broker"))
+	cluster := pulumitest.Object[programtest.NATSCluster](t, recorder.One(t, pulumitest.NATSCluster, "broker"))
 	assert.Equal(t, users.Name, cluster.Spec.Auth.ClientsAuthSecret)
 	for _, role := range recorder.All(t, pulumitest.StatefulSet) {
 		url := pulumitest.Environment(t, role)["PERSIA_NATS_URL"]
@@ -147,7 +151,7 @@ func TestWithoutUsers(t *testing.T) {
 
 // TestServersAreHardened: what the operator begins a pod with.
 func TestServersAreHardened(t *testing.T) {
-	pod := pulumitest.Object[natsCluster](t, programtest.DeployStack(t, "prod").One(t, pulumitest.NATSCluster, "persia-nats-service")).Spec.Template.Spec
+	pod := pulumitest.Object[programtest.NATSCluster](t, programtest.DeployStack(t, "prod").One(t, pulumitest.NATSCluster, "persia-nats-service")).Spec.Template.Spec
 	require.Len(t, pod.Containers, 1)
 	container := pod.Containers[0]
 	assert.Equal(t, "nats", container.Name, "what the operator calls it")
@@ -197,4 +201,56 @@ func TestNetworkPolicies(t *testing.T) {
 		assert.Equal(t, "persia", set.Namespace)
 		assert.Contains(t, set.Spec.Template.Labels, "persia_job", "what lets a role in")
 	}
+}
+
+func TestNATS(t *testing.T) {
+	prod := programtest.DeployStack(t, "prod")
+	cluster := prod.One(t, pulumitest.NATSCluster, "persia-nats-service")
+	for path, want := range map[string]any{
+		"metadata.namespace": "nats-io",
+		"metadata.name":      "persia-nats-service",
+		`metadata.annotations["pulumi.com/waitFor"]`: `["jsonpath={.status.size}=60","jsonpath={.status.currentVersion}=2.10.22"]`,
+		"spec.size":                        60.0,
+		"spec.version":                     "2.10.22",
+		"spec.serverImage":                 programtest.ProdCache + "library/nats",
+		"spec.natsConfig.maxPayload":       52428800.0,
+		"spec.pod.resources.requests.cpu":  "4",
+		"spec.pod.resources.limits.memory": "32Gi",
+		`spec.pod.nodeSelector["cloud.google.com/gke-nodepool"]`: "nats",
+		"spec.pod.tolerations[0].value":                          "nats",
+	} {
+		assert.Equal(t, want, pulumitest.At(t, cluster, path), path)
+	}
+	assert.NotContains(t, cluster.Inputs["spec"].ObjectValue(), resource.PropertyKey("resources"),
+		"where the operator does not look")
+
+	deployment := pulumitest.Object[appsv1.Deployment](t, prod.One(t, pulumitest.Deployment, "nats-operator"))
+	pod := deployment.Spec.Template.Spec
+	assert.Equal(t, programtest.ProdCache+"natsio/nats-operator:0.8.3", pod.Containers[0].Image)
+	assert.Equal(t, "nats-operator", pod.ServiceAccountName)
+	assert.Equal(t, map[string]string{"cloud.google.com/gke-nodepool": "system"}, pod.NodeSelector)
+
+	for _, role := range prod.All(t, "kubernetes:rbac.authorization.k8s.io/v1:ClusterRole") {
+		for _, rule := range pulumitest.Object[rbacv1.ClusterRole](t, role).Rules {
+			assert.NotEmpty(t, rule.ResourceNames, "a right over the whole cluster is for named objects only")
+		}
+	}
+	for _, token := range []string{"ClusterRole", "Role"} {
+		for _, role := range prod.All(t, "kubernetes:rbac.authorization.k8s.io/v1:"+token) {
+			for _, rule := range pulumitest.Object[rbacv1.Role](t, role).Rules {
+				assert.NotContains(t, strings.Join(append(rule.Verbs, rule.Resources...), " "), "*")
+			}
+		}
+	}
+}
+
+func TestPodMonitoringOfNATS(t *testing.T) {
+	configuration := programtest.ReadStack(t, "prod")
+	programtest.Edit(t, configuration, "persia:nats", func(nats any) { nats.(map[string]any)["metrics"] = true })
+	recorder, err := programtest.Deploy(t, configuration)
+	require.NoError(t, err)
+	monitoring := pulumitest.Object[kube.PodMonitoring](t, recorder.One(t, pulumitest.PodMonitoring, "persia-nats-service"))
+	assert.Equal(t, "nats-io", monitoring.Namespace)
+	assert.Equal(t, map[string]string{"app": "nats", "nats_cluster": "persia-nats-service"}, monitoring.Spec.Selector.MatchLabels)
+	assert.Equal(t, 7777, monitoring.Spec.Endpoints[0].Port.IntValue())
 }

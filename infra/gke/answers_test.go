@@ -1,13 +1,14 @@
-package tests
+package gke_test
 
 import (
 	"testing"
 
-	"persia/internal/programtest"
-	"persia/internal/pulumitest"
-
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"persia/internal/mockcloud"
+	"persia/internal/programtest"
+	"persia/internal/pulumitest"
 )
 
 const prodCluster = "projects/my-project/locations/us-central1/clusters/persia-prod"
@@ -46,7 +47,7 @@ func TestAnsweredOtherwise(t *testing.T) {
 					set(cluster.(map[string]any), setting, value)
 				}
 			})
-			there := cloud{}
+			there := mockcloud.Cloud{}
 			if c.cluster != nil {
 				there[prodCluster] = c.cluster
 			}

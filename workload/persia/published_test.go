@@ -1,17 +1,17 @@
-package tests
+package persia_test
 
 import (
 	"strings"
 	"testing"
-
-	"persia/internal/programtest"
-	"persia/internal/pulumitest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"persia/internal/programtest"
+	"persia/internal/pulumitest"
 )
 
 // publishedRole is a role of the published deployment.

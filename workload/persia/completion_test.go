@@ -1,15 +1,15 @@
-package tests
+package persia_test
 
 import (
 	"testing"
-
-	"persia/internal/programtest"
-	"persia/internal/pulumitest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
+
+	"persia/internal/programtest"
+	"persia/internal/pulumitest"
 )
 
 // TestCompletion: every job, also one without metrics, has a Kubernetes Job that asks

@@ -1,0 +1,284 @@
+package pedl_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"persia/internal/programtest"
+	"persia/internal/pulumitest"
+	"persia/internal/stacktest"
+)
+
+// The credentials of PEDL in tests.
+// place is where a setting lands: what it finds there, or nil.
+type place func(*testing.T, *pulumitest.Recorder) any
+
+// in is a field of an object.
+func in(typeToken, name, path string) place {
+	return func(t *testing.T, r *pulumitest.Recorder) any {
+		for _, registration := range r.Some(typeToken) {
+			if registration.Name == name {
+				return pulumitest.Found(t, registration, path)
+			}
+		}
+		return nil
+	}
+}
+
+const (
+	podPath       = "spec.template.spec."
+	containerPath = podPath + "containers[0]."
+)
+
+// variableOf is the value of an environment variable of a workload's container.
+func variableOf(typeToken, name, variable string) place {
+	return func(t *testing.T, r *pulumitest.Recorder) any {
+		list, _ := in(typeToken, name, containerPath+"env")(t, r).([]any)
+		for _, element := range list {
+			if e := element.(map[string]any); e["name"] == variable {
+				return e["value"]
+			}
+		}
+		return nil
+	}
+}
+
+// pullCredential is a part of the credentials in the Secrets of both namespaces.
+func pullCredential(server, part string) place {
+	return func(t *testing.T, r *pulumitest.Recorder) any {
+		var parts []any
+		for _, name := range []string{"pedl-registry", "pedl-agents-registry"} {
+			of := pulumitest.SecretOf(t, r, name)
+			assert.Equal(t, corev1.SecretTypeDockerConfigJson, of.Type)
+			var config struct {
+				Auths map[string]map[string]any `json:"auths"`
+			}
+			require.NoError(t, json.Unmarshal(of.Data[corev1.DockerConfigJsonKey], &config))
+			parts = append(parts, config.Auths[server][part])
+		}
+		assert.Equal(t, parts[0], parts[1])
+		return parts[0]
+	}
+}
+
+// masterSetting is a setting of the database in the master's configuration.
+func masterSetting(name string) place {
+	return func(t *testing.T, r *pulumitest.Recorder) any {
+		var config struct {
+			DB map[string]any `json:"db"`
+		}
+		require.NoError(t, yaml.Unmarshal(pulumitest.SecretOf(t, r, "pedl-master-config").Data["master.yaml"], &config))
+		return config.DB[name]
+	}
+}
+
+// databaseSecret is the password that PostgreSQL is made with.
+func databaseSecret(t *testing.T, r *pulumitest.Recorder) any {
+	return string(pulumitest.SecretOf(t, r, "pedl-postgresql").Data["postgresql-password"])
+}
+
+// dataVolume is the kind of volume that the data is on.
+func dataVolume(t *testing.T, r *pulumitest.Recorder) any {
+	volume := in(pulumitest.StatefulSet, "pedl-postgresql", podPath+"volumes[0]")(t, r).(map[string]any)
+	assert.Equal(t, "data", volume["name"])
+	if claim, ok := volume["persistentVolumeClaim"].(map[string]any); ok {
+		return claim["claimName"]
+	}
+	return "emptyDir"
+}
+
+// both is a setting that lands in two places.
+func both(first, second place) place {
+	return func(t *testing.T, r *pulumitest.Recorder) any {
+		assert.Equal(t, first(t, r), second(t, r))
+		return first(t, r)
+	}
+}
+
+type (
+	list   = []any
+	fields = map[string]any
+)
+
+var (
+	gpuToleration   = fields{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
+	agentToleration = fields{"key": "determined.ai/pedl-agent", "value": "present", "effect": "NoSchedule"}
+	teamToleration  = fields{"key": "team", "operator": "Equal", "value": "ranking", "effect": "NoSchedule"}
+)
+
+// row is a parameter of PEDL's chart: what is there by default and where, and what is
+// there with an override.
+type row struct {
+	parameter string
+	where     place
+	byDefault any
+	override  any
+	// with are other settings that the override needs.
+	with fields
+	// want is what is there then, if that is not the override.
+	want any
+}
+
+// rows are both tables of the chart's parameters, in their order.
+var rows = []row{
+	{parameter: "masterImage", where: in(pulumitest.Deployment, "pedl-master", containerPath+"image"),
+		byDefault: "determinedai/pedl-master", override: "registry.example.com/master:1"},
+	{parameter: "agentImage", where: in(pulumitest.DaemonSet, "pedl-agent", containerPath+"image"),
+		byDefault: "determinedai/pedl-agent", override: "registry.example.com/agent:1"},
+	{parameter: "agent.enableCPUScheduling", where: variableOf(pulumitest.DaemonSet, "pedl-agent", "PEDL_ENABLE_CPU_SCHEDULING"),
+		byDefault: "false", override: true, want: "true"},
+	{parameter: "agent.env", where: variableOf(pulumitest.DaemonSet, "pedl-agent", "HTTPS_PROXY"),
+		override: list{fields{"name": "HTTPS_PROXY", "value": "http://proxy"}}, want: "http://proxy"},
+	{parameter: "agent.resources", where: in(pulumitest.DaemonSet, "pedl-agent", containerPath+"resources"),
+		byDefault: fields{"limits": fields{"cpu": "1", "memory": "2Gi"}, "requests": fields{"cpu": "100m", "memory": "256Mi"}},
+		override:  fields{"limits": fields{"cpu": "2", "memory": "4Gi"}, "requests": fields{"cpu": "1", "memory": "1Gi"}}},
+	{parameter: "agent.tolerations", where: in(pulumitest.DaemonSet, "pedl-agent", podPath+"tolerations"),
+		byDefault: list{agentToleration, gpuToleration},
+		override:  list{teamToleration}, want: list{agentToleration, teamToleration}},
+	{parameter: "trialRunner.network", where: variableOf(pulumitest.DaemonSet, "pedl-agent", "PEDL_TRIAL_RUNNER_NETWORK"),
+		byDefault: "default", override: "host"},
+	{parameter: "trialRunner.uid", where: variableOf(pulumitest.DaemonSet, "pedl-agent", "PEDL_TRIAL_RUNNER_UID"),
+		override: 0, want: "0"},
+	{parameter: "trialRunner.gid", where: variableOf(pulumitest.DaemonSet, "pedl-agent", "PEDL_TRIAL_RUNNER_GID"),
+		override: 1000, want: "1000"},
+	{parameter: "imagePullPolicy", where: both(in(pulumitest.Deployment, "pedl-master", containerPath+"imagePullPolicy"), in(pulumitest.DaemonSet, "pedl-agent", containerPath+"imagePullPolicy")),
+		byDefault: "IfNotPresent", override: "Always"},
+	{parameter: "resources", where: in(pulumitest.Deployment, "pedl-master", containerPath+"resources"),
+		byDefault: fields{"limits": fields{"cpu": "8", "memory": "16Gi"}, "requests": fields{"cpu": "4", "memory": "8Gi"}},
+		override:  fields{"limits": fields{"cpu": "2", "memory": "4Gi"}, "requests": fields{"cpu": "1", "memory": "1Gi"}}},
+	{parameter: "tolerations", where: in(pulumitest.Deployment, "pedl-master", podPath+"tolerations"), override: list{teamToleration}},
+	{parameter: "nodeSelector", where: in(pulumitest.Deployment, "pedl-master", podPath+"nodeSelector"),
+		byDefault: fields{"cloud.google.com/gke-nodepool": "system"},
+		override:  fields{"disk": "ssd"}, want: fields{"cloud.google.com/gke-nodepool": "system", "disk": "ssd"}},
+	{parameter: "registry.server", where: pullCredential("registry.example.com", "username"),
+		override: "registry.example.com", want: "determinedaicustomer"},
+	{parameter: "registry.user", where: pullCredential("https://index.docker.io/v1/", "username"),
+		byDefault: "determinedaicustomer", override: "me"},
+	{parameter: "registry.password", where: pullCredential("https://index.docker.io/v1/", "password"),
+		byDefault: registryPassword, override: "another-" + programtest.Password},
+	{parameter: "registry.email", where: pullCredential("https://index.docker.io/v1/", "email"),
+		byDefault: "hello@determined.ai", override: "me@example.com"},
+	{parameter: "service.type", where: in(pulumitest.Service, "pedl-master", "spec.type"), byDefault: "ClusterIP", override: "NodePort"},
+	{parameter: "service.port", where: both(in(pulumitest.Service, "pedl-master", "spec.ports[0].port"), number(variableOf(pulumitest.DaemonSet, "pedl-agent", "PEDL_MASTER_PORT"))),
+		byDefault: 8080.0, override: 80, want: 80.0},
+	{parameter: "service.externalIPs", where: in(pulumitest.Service, "pedl-master", "spec.externalIPs"), override: list{"203.0.113.7"}},
+	{parameter: "service.nodePort", where: in(pulumitest.Service, "pedl-master", "spec.ports[0].nodePort"),
+		override: 30080, want: 30080.0, with: fields{"service.type": "NodePort"}},
+	{parameter: "service.clusterIP", where: in(pulumitest.Service, "pedl-master", "spec.clusterIP"), override: "10.1.0.7"},
+	{parameter: "service.loadBalancerIP", where: in(pulumitest.Service, "pedl-master", "spec.loadBalancerIP"),
+		override: "203.0.113.8", with: fields{"service.type": "LoadBalancer"}},
+	{parameter: "service.loadBalancerSourceRanges", where: in(pulumitest.Service, "pedl-master", "spec.loadBalancerSourceRanges"),
+		override: list{"203.0.113.0/24"}, with: fields{"service.type": "LoadBalancer"}},
+	{parameter: "service.annotations", where: in(pulumitest.Service, "pedl-master", "metadata.annotations"), override: fields{"networking.gke.io/load-balancer-type": "Internal"}},
+	{parameter: "ingress.enabled", where: in(pulumitest.Ingress, "pedl-master", "spec.rules[0].http.paths[0].backend.service.name"), override: true, want: "pedl-master"},
+	{parameter: "ingress.annotations", where: in(pulumitest.Ingress, "pedl-master", "metadata.annotations"),
+		override: fields{"kubernetes.io/ingress.class": "gce-internal"}, with: fields{"ingress.enabled": true}},
+	{parameter: "ingress.hosts", where: in(pulumitest.Ingress, "pedl-master", "spec.rules[0].host"),
+		override: list{"pedl.example.com"}, want: "pedl.example.com", with: fields{"ingress.enabled": true}},
+	{parameter: "ingress.tls", where: in(pulumitest.Ingress, "pedl-master", "spec.tls"),
+		override: list{fields{"hosts": list{"pedl.example.com"}, "secretName": "pedl-tls"}}, with: fields{"ingress.enabled": true}},
+
+	{parameter: "postgresql.image.registry", where: imagePart(0), byDefault: "docker.io", override: "registry.example.com"},
+	{parameter: "postgresql.image.repository", where: imagePart(1), byDefault: "bitnami/postgresql", override: "bitnamilegacy/postgresql"},
+	{parameter: "postgresql.image.tag", where: imagePart(2), byDefault: "10.8.0", override: "11.2.0"},
+	{parameter: "postgresql.image.pullPolicy", where: in(pulumitest.StatefulSet, "pedl-postgresql", containerPath+"imagePullPolicy"),
+		byDefault: "IfNotPresent", override: "Always"},
+	{parameter: "postgresql.image.pullSecrets", where: in(pulumitest.StatefulSet, "pedl-postgresql", podPath+"imagePullSecrets"), override: list{fields{"name": "mirror"}}},
+	{parameter: "postgresql.resources", where: in(pulumitest.StatefulSet, "pedl-postgresql", containerPath+"resources"),
+		byDefault: fields{"limits": fields{"cpu": "8", "memory": "32G"}, "requests": fields{"cpu": "4", "memory": "16G"}},
+		override:  fields{"limits": fields{"cpu": "2", "memory": "4Gi"}, "requests": fields{"cpu": "1", "memory": "1Gi"}}},
+	{parameter: "postgresql.postgresqlPassword", where: both(databaseSecret, masterSetting("password")),
+		byDefault: databasePassword, override: "another-" + programtest.Password},
+	{parameter: "postgresql.postgresqlDatabase", where: both(variableOf(pulumitest.StatefulSet, "pedl-postgresql", "POSTGRESQL_DATABASE"), masterSetting("name")),
+		byDefault: "pedl", override: "trials"},
+	{parameter: "postgresql.postgresqlInitdbArgs", where: variableOf(pulumitest.StatefulSet, "pedl-postgresql", "POSTGRESQL_INITDB_ARGS"), override: "--data-checksums"},
+	{parameter: "postgresql.schedulerName", where: in(pulumitest.StatefulSet, "pedl-postgresql", podPath+"schedulerName"), override: "other"},
+	{parameter: "postgresql.postgresqlExtendedConfig", where: in("kubernetes:core/v1:ConfigMap", "pedl-postgresql", `data["extended.conf"]`),
+		byDefault: "max_connections = '2000'\nshared_buffers = '512MB'\n",
+		override:  fields{"maxConnections": 50, "logStatement": "ddl"}, want: "log_statement = 'ddl'\nmax_connections = '50'\nshared_buffers = '512MB'\n"},
+	{parameter: "postgresql.persistence.enabled", where: dataVolume, byDefault: "pedl-postgresql", override: false, want: "emptyDir"},
+	{parameter: "postgresql.persistence.existingClaim", where: dataVolume, byDefault: "pedl-postgresql", override: "mine"},
+	{parameter: "postgresql.persistence.storageClass", where: in(pulumitest.Claim, "pedl-postgresql", "spec.storageClassName"), byDefault: "", override: "premium-rwo"},
+	{parameter: "postgresql.persistence.accessMode", where: both(in(pulumitest.Claim, "pedl-postgresql", "spec.accessModes"), in(pulumitest.Volume, "pedl-postgresql", "spec.accessModes")),
+		byDefault: list{"ReadWriteOnce"}, override: "ReadWriteMany", want: list{"ReadWriteMany"},
+		with: fields{"postgresql.persistence.nfs": fields{"server": "10.0.0.2", "path": "/pedl"}}},
+	{parameter: "postgresql.persistence.annotations", where: both(in(pulumitest.Claim, "pedl-postgresql", "metadata.annotations"), in(pulumitest.Volume, "pedl-postgresql", "metadata.annotations")),
+		override: fields{"example.com/backup": "daily"}},
+	{parameter: "postgresql.persistence.size", where: both(in(pulumitest.Claim, "pedl-postgresql", "spec.resources.requests.storage"), in(pulumitest.Volume, "pedl-postgresql", "spec.capacity.storage")),
+		byDefault: "100Gi", override: "200Gi"},
+	{parameter: "postgresql.persistence.subPath", where: in(pulumitest.StatefulSet, "pedl-postgresql", containerPath+"volumeMounts[0].subPath"), override: "postgresql"},
+	{parameter: "postgresql.persistence.mountPath", where: in(pulumitest.StatefulSet, "pedl-postgresql", containerPath+"volumeMounts[0].mountPath"),
+		byDefault: "/bitnami/postgresql", override: "/data"},
+	{parameter: "postgresql.service.externalIPs", where: in(pulumitest.Service, "pedl-postgresql", "spec.externalIPs"), override: list{"203.0.113.9"}},
+	{parameter: "postgresql.service.port", where: both(in(pulumitest.Service, "pedl-postgresql", "spec.ports[0].port"), masterSetting("port")),
+		byDefault: 5432.0, override: 5433, want: 5433.0},
+}
+
+// imagePart is the registry, the repository or the tag of PostgreSQL's image.
+func imagePart(part int) place {
+	return func(t *testing.T, r *pulumitest.Recorder) any {
+		image := in(pulumitest.StatefulSet, "pedl-postgresql", containerPath+"image")(t, r).(string)
+		registry, rest, _ := strings.Cut(image, "/")
+		repository, tag, _ := strings.Cut(rest, ":")
+		return []string{registry, repository, tag}[part]
+	}
+}
+
+// number is a number that stands as a text.
+func number(of place) place {
+	return func(t *testing.T, r *pulumitest.Recorder) any {
+		var n float64
+		_, err := fmt.Sscan(of(t, r).(string), &n)
+		require.NoError(t, err)
+		return n
+	}
+}
+
+// TestPEDLParameters goes through the chart's parameters: 29 of PEDL, and 21 of its
+// PostgreSQL.
+func TestPEDLParameters(t *testing.T) {
+	require.Len(t, rows, 29+21)
+	byDefault := deployPEDL(t, nil)
+	for _, row := range rows {
+		t.Run(row.parameter, func(t *testing.T) {
+			assert.Equal(t, row.byDefault, row.where(t, byDefault), "by default")
+			settings := fields{row.parameter: row.override}
+			for parameter, value := range row.with {
+				settings[parameter] = value
+			}
+			want := row.want
+			if want == nil {
+				want = row.override
+			}
+			assert.Equal(t, want, row.where(t, deployPEDL(t, settings)), "overridden")
+		})
+	}
+}
+
+// TestPEDLParametersAreDescribed: each parameter is a field of the configuration with a line
+// in its reference.
+func TestPEDLParametersAreDescribed(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(stacktest.Root(t), "docs", "configuration.md"))
+	require.NoError(t, err)
+	chapters := map[string]string{}
+	for _, chapter := range strings.Split(string(text), "\n## ") {
+		for _, section := range strings.Split(chapter, "\n### ") {
+			title, body, _ := strings.Cut(section, "\n")
+			chapters[title] = body
+		}
+	}
+	for _, row := range rows {
+		path := strings.Split("persia:pedl."+row.parameter, ".")
+		parent, name := strings.Join(path[:len(path)-1], "."), path[len(path)-1]
+		assert.Contains(t, chapters[parent], "\n| `"+name+"` |", row.parameter)
+	}
+}

@@ -1,0 +1,68 @@
+package pedl_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"persia/internal/programtest"
+	"persia/internal/pulumitest"
+)
+
+const (
+	registryPassword = "registry-" + programtest.Password
+	databasePassword = "database-" + programtest.Password
+	externalPassword = "external-" + programtest.Password
+)
+
+// pedlStack is dev, with a system pool for PEDL, two pools beside that nothing else
+// uses, and PEDL with settings by their paths.
+func pedlStack(t *testing.T, settings map[string]any) map[string]string {
+	t.Helper()
+	configuration := programtest.ReadStack(t, "dev")
+	programtest.Edit(t, configuration, "persia:cluster", func(cluster any) {
+		cluster.(map[string]any)["systemPool"] = map[string]any{"machineType": "n2-standard-16"}
+	})
+	pools := []any{}
+	require.NoError(t, json.Unmarshal([]byte(configuration["persia:nodePools"]), &pools))
+	text, err := json.Marshal(append(pools,
+		map[string]any{"name": "pedl", "machineType": "g2-standard-8", "nodes": 2, "gpu": map[string]any{"type": "nvidia-l4", "count": 1},
+			"taints": []any{map[string]any{"key": "team", "value": "ranking", "effect": "NoSchedule"}}},
+		map[string]any{"name": "spare", "machineType": "n2-standard-16", "nodes": 1}))
+	require.NoError(t, err)
+	configuration["persia:nodePools"] = string(text)
+	pedl := map[string]any{}
+	write(pedl, "registry.password", registryPassword)
+	if _, external := settings["postgresql.external"]; !external {
+		write(pedl, "postgresql.postgresqlPassword", databasePassword)
+	}
+	for path, value := range settings {
+		write(pedl, path, value)
+	}
+	text, err = json.Marshal(pedl)
+	require.NoError(t, err)
+	configuration["persia:pedl"] = string(text)
+	return configuration
+}
+
+// write puts a value at a path of names.
+func write(object map[string]any, path string, value any) {
+	name, rest, deeper := strings.Cut(path, ".")
+	if !deeper {
+		object[name] = value
+		return
+	}
+	if _, ok := object[name].(map[string]any); !ok {
+		object[name] = map[string]any{}
+	}
+	write(object[name].(map[string]any), rest, value)
+}
+
+func deployPEDL(t *testing.T, settings map[string]any) *pulumitest.Recorder {
+	t.Helper()
+	recorder, err := programtest.Deploy(t, pedlStack(t, settings))
+	require.NoError(t, err)
+	return recorder
+}

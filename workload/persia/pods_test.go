@@ -1,0 +1,133 @@
+package persia_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"persia/internal/programtest"
+	"persia/internal/pulumitest"
+)
+
+// TestRoleGuards looks at what keeps a training in its place.
+func TestRoleGuards(t *testing.T) {
+	prod := programtest.DeployStack(t, "prod")
+	for name, port := range map[string]string{
+		"criteo-nn-worker": "", "criteo-dataloader": "", "criteo-embedding-worker": "8887", "criteo-embedding-ps": "8888",
+	} {
+		t.Run(name, func(t *testing.T) {
+			set := pulumitest.Object[appsv1.StatefulSet](t, prod.One(t, pulumitest.StatefulSet, name))
+			selector := set.Spec.Selector.MatchLabels
+			budget := pulumitest.Object[policyv1.PodDisruptionBudget](t, prod.One(t, pulumitest.DisruptionBudget, name))
+			assert.Equal(t, 1, budget.Spec.MaxUnavailable.IntValue())
+			assert.Equal(t, policyv1.AlwaysAllow, *budget.Spec.UnhealthyPodEvictionPolicy, "a pod that crashes for ever keeps no node")
+			assert.Equal(t, selector, budget.Spec.Selector.MatchLabels)
+
+			pod := set.Spec.Template
+			assert.Equal(t, "false", pod.Annotations["cluster-autoscaler.kubernetes.io/safe-to-evict"])
+			assert.Equal(t, int64(60), *pod.Spec.TerminationGracePeriodSeconds)
+			assert.False(t, *pod.Spec.AutomountServiceAccountToken)
+			assert.Equal(t, []corev1.TopologySpreadConstraint{{
+				MaxSkew: 1, TopologyKey: "kubernetes.io/hostname", WhenUnsatisfiable: corev1.ScheduleAnyway,
+				LabelSelector: &metav1.LabelSelector{MatchLabels: selector},
+			}}, pod.Spec.TopologySpreadConstraints)
+			assert.Equal(t, appsv1.RollingUpdateStatefulSetStrategyType, set.Spec.UpdateStrategy.Type)
+			probe := pod.Spec.Containers[0].ReadinessProbe
+			if port == "" {
+				assert.Nil(t, probe)
+				return
+			}
+			require.NotNil(t, probe)
+			assert.Contains(t, probe.Exec.Command[2], "/dev/tcp/127.0.0.1/"+port)
+			assert.Nil(t, pod.Spec.Containers[0].LivenessProbe, "a model in memory is not thrown away for a slow answer")
+		})
+	}
+}
+
+// TestPodSettings: what a stack file says of the pods of a job.
+func TestPodSettings(t *testing.T) {
+	recorder := deployDevJob(t, map[string]any{
+		"imagePullSecrets":             []any{map[string]any{"name": "registry"}},
+		"automountServiceAccountToken": true,
+		"volumes":                      []any{map[string]any{"name": "memory", "emptyDir": map[string]any{"medium": "Memory", "sizeLimit": "8Gi"}}},
+	}, map[string]any{
+		"terminationGracePeriodSeconds": 600,
+		"volumeMounts":                  []any{map[string]any{"name": "memory", "mountPath": "/dev/shm"}},
+	})
+	pod := pulumitest.Object[appsv1.StatefulSet](t, recorder.One(t, pulumitest.StatefulSet, "adult-income-nn-worker")).Spec.Template.Spec
+	assert.Equal(t, []corev1.LocalObjectReference{{Name: "registry"}}, pod.ImagePullSecrets)
+	assert.True(t, *pod.AutomountServiceAccountToken)
+	assert.Equal(t, int64(600), *pod.TerminationGracePeriodSeconds)
+	var shared []string
+	for _, mount := range pod.Containers[0].VolumeMounts {
+		if mount.MountPath == "/dev/shm" {
+			shared = append(shared, mount.Name)
+		}
+	}
+	assert.Equal(t, []string{"memory"}, shared, "the job's own shared memory takes the place of ours")
+}
+
+// TestScriptStyle: the roles of older releases.
+func TestScriptStyle(t *testing.T) {
+	recorder := deployDevJob(t, map[string]any{"script": map[string]any{"runtime": "/workspace/runtime"}}, nil)
+	for name, older := range map[string]string{
+		"nn-worker": "trainer", "dataloader": "datacompose", "embedding-worker": "middleware", "embedding-ps": "embserver",
+	} {
+		set := pulumitest.Object[appsv1.StatefulSet](t, recorder.One(t, pulumitest.StatefulSet, "adult-income-"+name))
+		assert.Equal(t, []string{"/bin/bash", "/opt/persia/roles.sh", older}, pulumitest.Container(&set).Args)
+		assert.Equal(t, "/opt/conda/bin/python3", pulumitest.Variable(&set, "PERSIA_PYTHON").Value)
+		assert.Equal(t, "/workspace/runtime", pulumitest.Variable(&set, "PERSIA_RUNTIME").Value)
+		assert.Equal(t, "23333", pulumitest.Variable(&set, "PERSIA_PORT").Value)
+		if probe := pulumitest.Container(&set).ReadinessProbe; probe != nil {
+			assert.Contains(t, probe.Exec.Command[2], "/23333")
+		}
+	}
+	scripts := pulumitest.Object[corev1.ConfigMap](t, recorder.One(t, pulumitest.ConfigMap, "persia-launch"))
+	assert.Contains(t, scripts.Data["roles.sh"], "torch.distributed.launch")
+}
+
+// TestSuspended: a suspended job has no pods, and all of its objects.
+func TestSuspended(t *testing.T) {
+	recorder := deployDevJob(t, map[string]any{"suspend": true}, nil)
+	for _, registered := range recorder.All(t, pulumitest.StatefulSet) {
+		set := pulumitest.Object[appsv1.StatefulSet](t, registered)
+		assert.Zero(t, *set.Spec.Replicas)
+		assert.Equal(t, "1", pulumitest.Variable(&set, "REPLICA_SIZE").Value, "what the job has when it goes on")
+	}
+	assert.Len(t, recorder.URNs(), len(programtest.DeployStack(t, "dev").URNs()))
+}
+
+// TestPodSecurity: the namespace admits what Kubernetes calls baseline, unless a job
+// mounts directories of nodes.
+func TestPodSecurity(t *testing.T) {
+	level := func(recorder *pulumitest.Recorder) string {
+		return pulumitest.Object[corev1.Namespace](t, recorder.One(t, pulumitest.Namespace, "persia")).Labels["pod-security.kubernetes.io/enforce"]
+	}
+	assert.Equal(t, "baseline", level(programtest.DeployStack(t, "dev")))
+	assert.Equal(t, "privileged", level(deployDevJob(t, map[string]any{
+		"volumes": []any{map[string]any{"name": "data", "hostPath": map[string]any{"path": "/data"}}},
+	}, nil)))
+}
+
+// deployDevJob runs the program over dev with settings of its job and trainers.
+func deployDevJob(t *testing.T, job, trainers map[string]any) *pulumitest.Recorder {
+	t.Helper()
+	configuration := programtest.ReadStack(t, "dev")
+	programtest.Edit(t, configuration, "persia:jobs", func(jobs any) {
+		first := jobs.([]any)[0].(map[string]any)
+		for name, value := range job {
+			first[name] = value
+		}
+		for name, value := range trainers {
+			first["nnWorker"].(map[string]any)[name] = value
+		}
+	})
+	recorder, err := programtest.Deploy(t, configuration)
+	require.NoError(t, err)
+	return recorder
+}
