@@ -4,7 +4,6 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -12,27 +11,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"persia/internal/pulumitest"
 )
 
-// engine stands in for Pulumi's engine. It keeps what is registered, or refuses it.
-type engine struct {
-	registered []pulumi.MockResourceArgs
-	refuses    error
-}
-
-func (e *engine) NewResource(args pulumi.MockResourceArgs) (string, resource.PropertyMap, error) {
-	e.registered = append(e.registered, args)
-	return args.Name, args.Inputs, e.refuses
-}
-
-func (e *engine) Call(pulumi.MockCallArgs) (resource.PropertyMap, error) { return nil, nil }
-
-func registerIn(t *testing.T, e *engine, object runtime.Object) error {
+func registerIn(t *testing.T, r *pulumitest.Recorder, object runtime.Object) error {
 	t.Helper()
 	return pulumi.RunErr(func(ctx *pulumi.Context) error {
 		_, err := Register(ctx, "example", object)
 		return err
-	}, pulumi.WithMocks("project", "stack", e))
+	}, pulumi.WithMocks("project", "stack", r))
 }
 
 // TestRegisterCustom: a custom resource names its own kind, which gives it the type
@@ -41,19 +29,19 @@ func TestRegisterCustom(t *testing.T) {
 	type spec struct {
 		Size int `json:"size"`
 	}
-	e := &engine{}
-	require.NoError(t, registerIn(t, e, &Custom[spec]{
+	r := &pulumitest.Recorder{}
+	require.NoError(t, registerIn(t, r, &Custom[spec]{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "example.com/v1alpha2", Kind: "Thing"},
 		ObjectMeta: Meta("things", "a", nil),
 		Spec:       spec{Size: 3},
 	}))
-	require.Len(t, e.registered, 1)
-	assert.Equal(t, "kubernetes:example.com/v1alpha2:Thing", e.registered[0].TypeToken)
+	require.Len(t, r.Resources, 1)
+	assert.Equal(t, "kubernetes:example.com/v1alpha2:Thing", r.Resources[0].TypeToken)
 	assert.Equal(t, map[string]any{
 		"apiVersion": "example.com/v1alpha2", "kind": "Thing",
 		"metadata": map[string]any{"namespace": "things", "name": "a"},
 		"spec":     map[string]any{"size": 3.0},
-	}, e.registered[0].Inputs.Mappable())
+	}, r.Resources[0].Inputs.Mappable())
 }
 
 func TestDeepCopyOfCustom(t *testing.T) {
@@ -69,15 +57,15 @@ func TestDeepCopyOfCustom(t *testing.T) {
 
 // TestRegisterLeavesOutZeroValues: what Go's types print without having been written.
 func TestRegisterLeavesOutZeroValues(t *testing.T) {
-	e := &engine{}
-	require.NoError(t, registerIn(t, e, &appsv1.Deployment{
+	r := &pulumitest.Recorder{}
+	require.NoError(t, registerIn(t, r, &appsv1.Deployment{
 		ObjectMeta: Meta("n", "d", nil),
 		Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 			Containers: []corev1.Container{{Name: "c"}},
 			Volumes:    []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}},
 		}}},
 	}))
-	inputs := e.registered[0].Inputs.Mappable()
+	inputs := r.Resources[0].Inputs.Mappable()
 	assert.NotContains(t, inputs, "status")
 	spec := inputs["spec"].(map[string]any)
 	assert.NotContains(t, spec, "strategy")
@@ -93,8 +81,8 @@ func (u *unknown) DeepCopyObject() runtime.Object { return u }
 
 // TestRegisterNamesTheObject: an error says which object it is about, once.
 func TestRegisterNamesTheObject(t *testing.T) {
-	err := registerIn(t, &engine{}, &unknown{})
+	err := registerIn(t, &pulumitest.Recorder{}, &unknown{})
 	assert.ErrorContains(t, err, "register example: ")
-	err = registerIn(t, &engine{refuses: errors.New("no room")}, &corev1.Service{ObjectMeta: Meta("n", "s", nil)})
+	err = registerIn(t, &pulumitest.Recorder{Refuses: errors.New("no room")}, &corev1.Service{ObjectMeta: Meta("n", "s", nil)})
 	assert.ErrorContains(t, err, "no room")
 }

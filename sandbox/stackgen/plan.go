@@ -1,16 +1,14 @@
 package stackgen
 
 import (
-	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"persia/config/stackfile"
-	"persia/internal/mockcloud"
+	"persia/internal/pulumitest"
 	"persia/stack"
 )
 
@@ -18,7 +16,7 @@ import (
 // Pulumi, and what it registers is kept instead of created. The directory is that of
 // the project.
 func Objects(s Stack, directory string) ([]*unstructured.Unstructured, error) {
-	r := &recorder{urns: map[string]bool{}}
+	r := &pulumitest.Recorder{}
 	var secrets []string
 	for key, value := range s {
 		if holdsSecret(value) {
@@ -29,7 +27,14 @@ func Objects(s Stack, directory string) ([]*unstructured.Unstructured, error) {
 		info.Project, info.Stack, info.RootDirectory = "persia", "generated", directory
 		info.Config, info.ConfigSecretKeys, info.Mocks = stackfile.Values(s).Texts(), secrets, r
 	})
-	return r.objects, err
+	var objects []*unstructured.Unstructured
+	for _, registered := range r.Resources {
+		if inputs := registered.Inputs; inputs["kind"].IsString() && inputs["apiVersion"].IsString() {
+			content, _ := plain(resource.NewProperty(inputs)).(map[string]any)
+			objects = append(objects, &unstructured.Unstructured{Object: content})
+		}
+	}
+	return objects, err
 }
 
 // secretFields are those that only Pulumi's secrets may be in.
@@ -51,33 +56,6 @@ func holdsSecret(value any) bool {
 		return slices.ContainsFunc(value, holdsSecret)
 	}
 	return false
-}
-
-// recorder stands in for the Pulumi engine.
-type recorder struct {
-	mu      sync.Mutex
-	urns    map[string]bool
-	objects []*unstructured.Unstructured
-	cloud   mockcloud.Cloud
-}
-
-func (r *recorder) NewResource(args pulumi.MockResourceArgs) (string, resource.PropertyMap, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	name := args.TypeToken + " " + args.RegisterRPC.GetParent() + " " + args.Name
-	if r.urns[name] {
-		return "", nil, fmt.Errorf("%s is registered twice", name)
-	}
-	r.urns[name] = true
-	if args.Inputs["kind"].IsString() && args.Inputs["apiVersion"].IsString() {
-		content, _ := plain(resource.NewProperty(args.Inputs)).(map[string]any)
-		r.objects = append(r.objects, &unstructured.Unstructured{Object: content})
-	}
-	return args.Name + "-id", mockcloud.Outputs(args), nil
-}
-
-func (r *recorder) Call(args pulumi.MockCallArgs) (resource.PropertyMap, error) {
-	return r.cloud.Call(args)
 }
 
 // plain is a value as JSON has it, without what Pulumi says of it.
