@@ -14,6 +14,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+
+	"persia/internal/programtest"
+	"persia/internal/pulumitest"
 )
 
 // cisSet holds in the plan of a stack each item of the CIS benchmark for GKE that
@@ -62,13 +65,17 @@ var cisSet = map[string]func(cisPlan){
 		p.cluster("masterAuthorizedNetworksConfig.gcpPublicCidrsAccessEnabled", false)
 	},
 	"5.6.5": func(p cisPlan) { p.cluster("privateClusterConfig.enablePrivateNodes", true) },
-	"5.6.6": func(p cisPlan) { assert.Empty(p, p.some("gcp:compute/firewall:Firewall")) },
+	"5.6.6": func(p cisPlan) { assert.Empty(p, p.Some("gcp:compute/firewall:Firewall")) },
 	"5.7.1": func(p cisPlan) {
 		p.cluster("loggingConfig.enableComponents", []any{"SYSTEM_COMPONENTS", "WORKLOADS", "APISERVER", "SCHEDULER", "CONTROLLER_MANAGER"})
-		assert.Contains(p, at(p.T, p.one(p.T, clusterType, p.name), "monitoringConfig.enableComponents"), "SYSTEM_COMPONENTS")
+		assert.Contains(p, pulumitest.At(p.T, p.One(p.T, pulumitest.Cluster, p.name), "monitoringConfig.enableComponents"), "SYSTEM_COMPONENTS")
 	},
-	"5.8.3":  func(p cisPlan) { assert.Nil(p, found(p.T, p.one(p.T, clusterType, p.name), "enableLegacyAbac")) },
-	"5.10.2": func(p cisPlan) { assert.Nil(p, found(p.T, p.one(p.T, clusterType, p.name), "enableKubernetesAlpha")) },
+	"5.8.3": func(p cisPlan) {
+		assert.Nil(p, pulumitest.Found(p.T, p.One(p.T, pulumitest.Cluster, p.name), "enableLegacyAbac"))
+	},
+	"5.10.2": func(p cisPlan) {
+		assert.Nil(p, pulumitest.Found(p.T, p.One(p.T, pulumitest.Cluster, p.name), "enableKubernetesAlpha"))
+	},
 	"5.10.4": func(p cisPlan) { p.cluster("binaryAuthorization.evaluationMode", "PROJECT_SINGLETON_POLICY_ENFORCE") },
 	"5.10.5": func(p cisPlan) { p.cluster("securityPostureConfig.mode", "BASIC") },
 	"external addresses of Services": func(p cisPlan) {
@@ -115,8 +122,8 @@ func TestCIS(t *testing.T) {
 	for item, hold := range cisSet {
 		assert.Equal(t, "set", states[item], item)
 		t.Run(item, func(t *testing.T) {
-			hold(cisPlan{t, deployStack(t, "dev"), "persia-dev"})
-			hold(cisPlan{t, prodWith(t, func(map[string]any) {}), "persia-prod"})
+			hold(cisPlan{t, programtest.DeployStack(t, "dev"), "persia-dev"})
+			hold(cisPlan{t, programtest.ProdWith(t, func(map[string]any) {}), "persia-prod"})
 		})
 	}
 	answer := recordedCluster(t)
@@ -155,39 +162,39 @@ func cisField(of any, path ...string) any {
 // cisPlan is the plan of a stack with a cluster of its own.
 type cisPlan struct {
 	*testing.T
-	*recorder
+	*pulumitest.Recorder
 	name string
 }
 
 func (p cisPlan) cluster(path string, want any) {
 	p.Helper()
-	assert.Equal(p, want, at(p.T, p.one(p.T, clusterType, p.name), path), "%s: %s", p.name, path)
+	assert.Equal(p, want, pulumitest.At(p.T, p.One(p.T, pulumitest.Cluster, p.name), path), "%s: %s", p.name, path)
 }
 
 func (p cisPlan) pools(path string, want any) {
 	p.Helper()
-	p.poolsBut(func(registration, *testing.T) bool { return false }, path, want)
+	p.poolsBut(func(pulumitest.Resource, *testing.T) bool { return false }, path, want)
 }
 
-func (p cisPlan) poolsBut(excepted func(registration, *testing.T) bool, path string, want any) {
+func (p cisPlan) poolsBut(excepted func(pulumitest.Resource, *testing.T) bool, path string, want any) {
 	p.Helper()
-	for _, pool := range p.all(p.T, nodePoolType) {
+	for _, pool := range p.All(p.T, pulumitest.NodePool) {
 		if !excepted(pool, p.T) {
-			assert.Equal(p, want, at(p.T, pool, path), "%s: %s", pool.urn, path)
+			assert.Equal(p, want, pulumitest.At(p.T, pool, path), "%s: %s", pool.URN, path)
 		}
 	}
 }
 
 // installsDriver reports whether a DaemonSet installs the driver of the GPUs of a pool,
 // which is made for Ubuntu and not signed.
-func installsDriver(pool registration, t *testing.T) bool {
-	return found(t, pool, "nodeConfig.guestAccelerators[0].gpuDriverInstallationConfig.gpuDriverVersion") == "INSTALLATION_DISABLED"
+func installsDriver(pool pulumitest.Resource, t *testing.T) bool {
+	return pulumitest.Found(t, pool, "nodeConfig.guestAccelerators[0].gpuDriverInstallationConfig.gpuDriverVersion") == "INSTALLATION_DISABLED"
 }
 
 func (p cisPlan) nodeRoles() {
 	var roles []any
-	for _, grant := range p.all(p.T, iamMemberType) {
-		roles = append(roles, at(p.T, grant, "role"))
+	for _, grant := range p.All(p.T, pulumitest.ProjectMember) {
+		roles = append(roles, pulumitest.At(p.T, grant, "role"))
 	}
 	assert.ElementsMatch(p, []any{"roles/container.defaultNodeServiceAccount", "roles/artifactregistry.reader"}, roles)
 }
@@ -196,9 +203,9 @@ func (p cisPlan) nodeRoles() {
 func objects[T any](p cisPlan, kind string) []T {
 	p.Helper()
 	var decoded []T
-	for _, registration := range p.registrations {
+	for _, registration := range p.Resources {
 		if strings.HasPrefix(registration.TypeToken, "kubernetes:") && strings.HasSuffix(registration.TypeToken, ":"+kind) {
-			decoded = append(decoded, object[T](p.T, registration))
+			decoded = append(decoded, pulumitest.Object[T](p.T, registration))
 		}
 	}
 	require.NotEmpty(p, decoded, kind)
@@ -277,9 +284,9 @@ func (p cisPlan) networkPolicies() {
 
 // namespaces: what has one is in one of the stack's, and the driver in kube-system.
 func (p cisPlan) namespaces() {
-	for _, registration := range p.registrations {
-		if namespace, ok := lookup(p.T, registration, "metadata.namespace"); ok {
-			assert.Contains(p, []any{"persia", "nats-io", "kube-system"}, namespace, registration.urn)
+	for _, registration := range p.Resources {
+		if namespace, ok := pulumitest.Lookup(p.T, registration, "metadata.namespace"); ok {
+			assert.Contains(p, []any{"persia", "nats-io", "kube-system"}, namespace, registration.URN)
 		}
 	}
 }
@@ -287,16 +294,16 @@ func (p cisPlan) namespaces() {
 // podSpecs are those of all workloads.
 func (p cisPlan) podSpecs() map[string]corev1.PodSpec {
 	specs := map[string]corev1.PodSpec{}
-	for _, registration := range p.registrations {
+	for _, registration := range p.Resources {
 		for _, kind := range []string{"StatefulSet", "Deployment", "DaemonSet", "Job"} {
 			if !strings.HasPrefix(registration.TypeToken, "kubernetes:") || !strings.HasSuffix(registration.TypeToken, ":"+kind) {
 				continue
 			}
-			text, err := json.Marshal(at(p.T, registration, "spec.template.spec"))
+			text, err := json.Marshal(pulumitest.At(p.T, registration, "spec.template.spec"))
 			require.NoError(p, err)
 			var spec corev1.PodSpec
 			require.NoError(p, json.Unmarshal(text, &spec))
-			specs[registration.urn] = spec
+			specs[registration.URN] = spec
 		}
 	}
 	require.NotEmpty(p, specs)

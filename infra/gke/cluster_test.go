@@ -80,7 +80,7 @@ var clusterSettings = []struct {
 	{setting: "network.controlPlane", value: "172.16.1.0/28", inputs: map[string]input{
 		"privateClusterConfig.masterIpv4CidrBlock": {"172.16.0.0/28", "172.16.1.0/28"},
 	}},
-	{setting: "network.flowLogs", value: true, of: subnetworkType, inputs: map[string]input{
+	{setting: "network.flowLogs", value: true, of: pulumitest.Subnetwork, inputs: map[string]input{
 		"logConfig": {nil, map[string]any{
 			"aggregationInterval": "INTERVAL_5_SEC", "flowSampling": 0.5, "metadata": "INCLUDE_ALL_METADATA", "filterExpr": "true",
 		}},
@@ -173,23 +173,6 @@ var clusterSettings = []struct {
 // settingsElsewhere are tested by themselves.
 var settingsElsewhere = []string{"name", "existing", "region", "zones", "nodeRoles", "backup.plan"}
 
-// prodWith is prod, but protected, and without what needs settings to be on.
-func prodWith(t *testing.T, change func(cluster map[string]any)) *pulumitest.Recorder {
-	t.Helper()
-	configuration := programtest.ReadStack(t, "prod")
-	programtest.Edit(t, configuration, "persia:cluster", func(cluster any) {
-		delete(cluster.(map[string]any), "deletionProtection")
-		change(cluster.(map[string]any))
-	})
-	configuration["persia:storage"] = "[]"
-	programtest.Edit(t, configuration, "persia:jobs", func(jobs any) {
-		delete(jobs.([]any)[0].(map[string]any), "mounts")
-	})
-	recorder, err := programtest.Deploy(t, configuration)
-	require.NoError(t, err)
-	return recorder
-}
-
 // set puts a value at a path of names, like backup.agent.
 func set(object map[string]any, path string, value any) {
 	outer, inner, nested := strings.Cut(path, ".")
@@ -204,14 +187,14 @@ func set(object map[string]any, path string, value any) {
 }
 
 func TestClusterSettings(t *testing.T) {
-	silent := prodWith(t, func(map[string]any) {})
+	silent := programtest.ProdWith(t, func(map[string]any) {})
 	for _, c := range clusterSettings {
 		typeToken := c.of
 		if typeToken == "" {
 			typeToken = pulumitest.Cluster
 		}
 		t.Run(c.setting+" "+typeToken, func(t *testing.T) {
-			edited := prodWith(t, func(cluster map[string]any) { set(cluster, c.setting, c.value) })
+			edited := programtest.ProdWith(t, func(cluster map[string]any) { set(cluster, c.setting, c.value) })
 			for path, want := range c.inputs {
 				assert.Equal(t, want.safe, pulumitest.Found(t, silent.One(t, typeToken, "persia-prod"+c.name), path), path)
 				assert.Equal(t, want.edited, pulumitest.Found(t, edited.One(t, typeToken, "persia-prod"+c.name), path), path)
@@ -271,7 +254,7 @@ func TestCluster(t *testing.T) {
 }
 
 func TestNodesReachTheInternet(t *testing.T) {
-	private := prodWith(t, func(map[string]any) {})
+	private := programtest.ProdWith(t, func(map[string]any) {})
 	assert.Equal(t, true, pulumitest.At(t, private.One(t, pulumitest.Subnetwork, "persia-prod"), "privateIpGoogleAccess"))
 	nat := private.One(t, pulumitest.RouterNAT, "persia-prod")
 	for path, want := range map[string]any{
@@ -283,7 +266,7 @@ func TestNodesReachTheInternet(t *testing.T) {
 	}
 	assert.Contains(t, private.One(t, pulumitest.Cluster, "persia-prod").Dependencies(), nat.URN)
 
-	public := prodWith(t, func(cluster map[string]any) { cluster["privateNodes"] = false })
+	public := programtest.ProdWith(t, func(cluster map[string]any) { cluster["privateNodes"] = false })
 	assert.Empty(t, public.Some(pulumitest.RouterNAT), "public nodes need none")
 	assert.Empty(t, public.Some(pulumitest.Router))
 }
@@ -300,7 +283,7 @@ func TestNodeRoles(t *testing.T) {
 		"one more": {[]any{added}, append(needed, added)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			prod := prodWith(t, func(cluster map[string]any) { cluster["nodeRoles"] = test.added })
+			prod := programtest.ProdWith(t, func(cluster map[string]any) { cluster["nodeRoles"] = test.added })
 			var roles []any
 			for _, grant := range prod.All(t, pulumitest.ProjectMember) {
 				roles = append(roles, pulumitest.At(t, grant, "role"))
@@ -329,7 +312,7 @@ func TestKeyGrants(t *testing.T) {
 		"both":       {map[string]any{"secrets": aKey, "bootDisks": aKey}, []string{secrets, bootDisks}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			prod := prodWith(t, func(cluster map[string]any) { cluster["encryption"] = test.encryption })
+			prod := programtest.ProdWith(t, func(cluster map[string]any) { cluster["encryption"] = test.encryption })
 			assert.Len(t, prod.Some(pulumitest.KeyGrant), len(test.grants))
 			for _, name := range test.grants {
 				grant := prod.One(t, pulumitest.KeyGrant, name)
@@ -343,9 +326,9 @@ func TestKeyGrants(t *testing.T) {
 }
 
 func TestBackupPlan(t *testing.T) {
-	assert.Empty(t, prodWith(t, func(map[string]any) {}).Some(pulumitest.BackupPlan), "unless the stack wants one")
+	assert.Empty(t, programtest.ProdWith(t, func(map[string]any) {}).Some(pulumitest.BackupPlan), "unless the stack wants one")
 
-	prod := prodWith(t, func(cluster map[string]any) {
+	prod := programtest.ProdWith(t, func(cluster map[string]any) {
 		set(cluster, "backup.plan", map[string]any{"schedule": "0 4 * * *", "retainDays": 30})
 	})
 	plan := prod.One(t, pulumitest.BackupPlan, "persia-prod")

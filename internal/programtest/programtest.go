@@ -132,3 +132,20 @@ func AccountOf(t testing.TB, r *pulumitest.Recorder, job string) string {
 	require.NotEmpty(t, account, "no roles of %s", job)
 	return account
 }
+
+// ProdWith is prod, but protected, and without what needs settings to be on.
+func ProdWith(t testing.TB, change func(cluster map[string]any)) *pulumitest.Recorder {
+	t.Helper()
+	configuration := ReadStack(t, "prod")
+	Edit(t, configuration, "persia:cluster", func(cluster any) {
+		delete(cluster.(map[string]any), "deletionProtection")
+		change(cluster.(map[string]any))
+	})
+	configuration["persia:storage"] = "[]"
+	Edit(t, configuration, "persia:jobs", func(jobs any) {
+		delete(jobs.([]any)[0].(map[string]any), "mounts")
+	})
+	recorder, err := Deploy(t, configuration)
+	require.NoError(t, err)
+	return recorder
+}

@@ -37,7 +37,7 @@ func (r Resource) needs() []string {
 // nodeConfig.guestAccelerators[0].type.
 func At(t testing.TB, r Resource, path string) any {
 	t.Helper()
-	value, ok := lookup(t, r, path)
+	value, ok := Lookup(t, r, path)
 	require.True(t, ok, "%s has no %s: %v", r.URN, path, r.Inputs)
 	return value
 }
@@ -45,11 +45,12 @@ func At(t testing.TB, r Resource, path string) any {
 // Found is the input at a path, or nil.
 func Found(t testing.TB, r Resource, path string) any {
 	t.Helper()
-	value, _ := lookup(t, r, path)
+	value, _ := Lookup(t, r, path)
 	return value
 }
 
-func lookup(t testing.TB, r Resource, path string) (any, bool) {
+// Lookup is the input at a path, and whether there is one.
+func Lookup(t testing.TB, r Resource, path string) (any, bool) {
 	t.Helper()
 	parsed, err := resource.ParsePropertyPath(path)
 	require.NoError(t, err)
