@@ -51,11 +51,11 @@ func (p scheduledPool) comeAgain(plan capacity.PoolPlan, nodes []string) {
 func (p scheduledPool) awaitPending(count, want int, when string) {
 	p.t.Helper()
 	pods, pending := 0, 0
-	assert.Eventually(p.t, func() bool {
+	p.eventually(func() bool {
 		var looked bool
 		pods, pending, looked = p.scheduling()
 		return looked && pods == count && pending == want
-	}, time.Minute, 200*time.Millisecond)
+	})
 	assert.Equal(p.t, want, pending, "pods pending of %d of pool %s, %s", pods, p.name, when)
 }
 
@@ -81,14 +81,14 @@ func (p scheduledPool) settle(count int) int {
 	// A pod that found no node is tried again after at most ten seconds.
 	const calm = 11 * time.Second
 	since, last := time.Now(), -1
-	require.Eventually(p.t, func() bool {
+	require.True(p.t, p.eventually(func() bool {
 		pods, pending, looked := p.scheduling()
 		if !looked || pods != count || pending != last {
 			since, last = time.Now(), pending
 			return false
 		}
 		return pending == 0 || time.Since(since) > calm
-	}, 2*time.Minute, 500*time.Millisecond, "%d pods of pool %s", count, p.name)
+	}), "%d pods of pool %s", count, p.name)
 	return last
 }
 
@@ -161,8 +161,8 @@ func (p scheduledPool) restart(sets []appsv1.StatefulSet) {
 // awaitLooked waits until the scheduler has looked at so many pods of a pool.
 func (p scheduledPool) awaitLooked(count int) {
 	p.t.Helper()
-	require.Eventually(p.t, func() bool {
+	require.True(p.t, p.eventually(func() bool {
 		pods, _, looked := p.scheduling()
 		return looked && pods == count
-	}, time.Minute, 100*time.Millisecond, "%d pods of pool %s", count, p.name)
+	}), "%d pods of pool %s", count, p.name)
 }
