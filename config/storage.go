@@ -19,9 +19,7 @@ func (s *Stack) volumePlace() volume.Place {
 	if place.Existing {
 		return place // nothing else is said of the cluster
 	}
-	drivers := s.Cluster.CSIDrivers
-	on := map[string]bool{"persistentDisk": drivers.PersistentDisk, "filestore": drivers.Filestore, "gcsFuse": drivers.GCSFuse}
-	place.DriverOff = func(driver string) bool { return !on[driver] }
+	place.DriverOff = func(driver string) bool { return !s.Cluster.CSIDrivers.On(driver) }
 	place.NoWorkloadIdentity = !s.Cluster.WorkloadIdentity
 	return place
 }

@@ -1,5 +1,10 @@
 package cluster
 
+import (
+	"reflect"
+	"strings"
+)
+
 // Cluster is the GKE cluster and its network. The stack creates them, or, with Existing,
 // uses an existing cluster.
 type Cluster struct {
@@ -132,6 +137,16 @@ type CSIDrivers struct {
 	Filestore bool `json:"filestore,omitempty" default:"true"`
 	// GCSFuse is the driver for Cloud Storage buckets. gcsFuse volumes require it.
 	GCSFuse bool `json:"gcsFuse,omitempty" default:"true"`
+}
+
+// On reports whether a driver is enabled, by its field in the stack file.
+func (d CSIDrivers) On(driver string) bool {
+	for _, f := range reflect.VisibleFields(reflect.TypeOf(d)) {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name == driver {
+			return reflect.ValueOf(d).FieldByIndex(f.Index).Bool()
+		}
+	}
+	return false
 }
 
 // Logging is what GKE writes to Cloud Logging.

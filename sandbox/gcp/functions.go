@@ -11,6 +11,7 @@ import (
 
 	"persia/sandbox/gcp/google"
 	"persia/sandbox/gcp/property"
+	"persia/sandbox/gcp/terraform/rest"
 )
 
 func getProject(args resource.PropertyMap) (resource.PropertyMap, error) {
@@ -74,20 +75,15 @@ func (p *Provider) lookup(kind, id string) function {
 // Kept names what a cloud holds of what outlives stacks.
 func Kept(cloud *google.Cloud) ([]string, error) {
 	var kept []string
-	for _, kind := range []struct{ api, called string }{
-		{"storage.bucket", "bucket"},
-		{"file.instance", "Filestore instance"},
-		{"compute.disk", "disk"},
-		{"compute.regionDisk", "regional disk"},
-		{"gkebackup.backupPlan", "backup plan"},
-	} {
-		all, err := cloud.List(kind.api)
+	for kind, called := range rest.Outliving() {
+		all, err := cloud.List(kind)
 		if err != nil {
 			return nil, err
 		}
-		for _, name := range slices.Sorted(maps.Keys(all)) {
-			kept = append(kept, kind.called+" "+name)
+		for name := range all {
+			kept = append(kept, called+" "+name)
 		}
 	}
+	slices.Sort(kept)
 	return kept, nil
 }

@@ -14,6 +14,7 @@ import (
 	"persia/sandbox/gcp/google"
 	"persia/sandbox/gcp/nodepools"
 	"persia/sandbox/gcp/terraform"
+	terraformrest "persia/sandbox/gcp/terraform/rest"
 	"persia/sandbox/provider"
 )
 
@@ -204,14 +205,14 @@ func (p *Provider) progress(ctx context.Context, message string) {
 type function func(args resource.PropertyMap) (resource.PropertyMap, error)
 
 func (p *Provider) functions() map[tokens.ModuleMember]function {
-	return map[tokens.ModuleMember]function{
+	functions := map[tokens.ModuleMember]function{
 		"gcp:organizations/getProject:getProject":                       getProject,
 		"gcp:storage/getBuckets:getBuckets":                             p.getBuckets,
 		"gcp:storage/getProjectServiceAccount:getProjectServiceAccount": getProjectServiceAccount,
-		"gcp:filestore/getInstance:getInstance":                         p.lookup("file.instance", "projects/${project}/locations/${location}/instances/${name}"),
 		"gcp:gkebackup/getBackupPlanIamPolicy:getBackupPlanIamPolicy":   p.getBackupPlanPolicy,
-		"gcp:compute/getDisk:getDisk":                                   p.lookup("compute.disk", "projects/${project}/zones/${zone}/disks/${name}"),
-		"gcp:container/getCluster:getCluster":                           p.lookup(clusterKind, "projects/${project}/locations/${location}/clusters/${name}"),
-		"gcp:compute/getRegionDisk:getRegionDisk":                       p.lookup("compute.regionDisk", "projects/${project}/regions/${region}/disks/${name}"),
 	}
+	for _, l := range terraformrest.Lookups() {
+		functions[l.Function] = p.lookup(l.API, l.ID)
+	}
+	return functions
 }

@@ -5,6 +5,8 @@ import (
 	"os"
 	"regexp"
 	"strings"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/common/tokens"
 )
 
 // kind is how the provider speaks to Google's API of one kind of resource.
@@ -27,6 +29,10 @@ type kind struct {
 	inside []string
 	// silent are fields that an update does not name when they are taken away.
 	silent []string
+	// function is the function of Pulumi's that looks a resource up, if the program does.
+	function string
+	// called is what people call a resource that outlives stacks.
+	called string
 	// stays says that a deletion leaves the resource where it is.
 	stays bool
 	// finish completes what generic conversion makes of a body, given the
@@ -110,14 +116,15 @@ var clusterPaths = merged(map[string]string{
 // kinds are the resources that the program uses, by their Terraform names.
 var kinds = map[string]kind{
 	"google_container_cluster": {
-		token:   "gcp:container/cluster:Cluster",
-		api:     "container.cluster",
-		id:      "projects/${project}/locations/${location}/clusters/${name}",
-		paths:   clusterPaths,
-		local:   []string{"deletion_protection", "remove_default_node_pool", "min_master_version", "allow_net_admin", "networking_mode", "node_config", "node_pool"},
-		silent:  []string{"dns_config"},
-		prepare: prepareCluster,
-		finish:  finishCluster,
+		token:    "gcp:container/cluster:Cluster",
+		api:      "container.cluster",
+		id:       "projects/${project}/locations/${location}/clusters/${name}",
+		paths:    clusterPaths,
+		local:    []string{"deletion_protection", "remove_default_node_pool", "min_master_version", "allow_net_admin", "networking_mode", "node_config", "node_pool"},
+		silent:   []string{"dns_config"},
+		prepare:  prepareCluster,
+		finish:   finishCluster,
+		function: "gcp:container/getCluster:getCluster",
 	},
 	"google_container_node_pool": {
 		token:   "gcp:container/nodePool:NodePool",
@@ -160,34 +167,41 @@ var kinds = map[string]kind{
 		paths: map[string]string{"subnetwork": "subnetworks", "subnetwork.source_ip_ranges_to_nat": "sourceIpRangesToNat"},
 	},
 	"google_compute_disk": {
-		token:  "gcp:compute/disk:Disk",
-		api:    "compute.disk",
-		id:     "projects/${project}/zones/${zone}/disks/${name}",
-		paths:  map[string]string{"size": "sizeGb", "disk_encryption_key.kms_key_self_link": "kmsKeyName"},
-		local:  []string{"interface", "terraform_labels", "effective_labels", "image", "snapshot"},
-		short:  []string{"zone", "type"},
-		finish: finishDisk,
+		token:    "gcp:compute/disk:Disk",
+		api:      "compute.disk",
+		id:       "projects/${project}/zones/${zone}/disks/${name}",
+		paths:    map[string]string{"size": "sizeGb", "disk_encryption_key.kms_key_self_link": "kmsKeyName"},
+		local:    []string{"interface", "terraform_labels", "effective_labels", "image", "snapshot"},
+		short:    []string{"zone", "type"},
+		finish:   finishDisk,
+		function: "gcp:compute/getDisk:getDisk",
+		called:   "disk",
 	},
 	"google_compute_region_disk": {
-		token:  "gcp:compute/regionDisk:RegionDisk",
-		api:    "compute.regionDisk",
-		id:     "projects/${project}/regions/${region}/disks/${name}",
-		paths:  map[string]string{"size": "sizeGb"},
-		local:  []string{"interface", "terraform_labels", "effective_labels", "snapshot"},
-		short:  []string{"region", "type", "replica_zones"},
-		finish: finishDisk,
+		token:    "gcp:compute/regionDisk:RegionDisk",
+		api:      "compute.regionDisk",
+		id:       "projects/${project}/regions/${region}/disks/${name}",
+		paths:    map[string]string{"size": "sizeGb"},
+		local:    []string{"interface", "terraform_labels", "effective_labels", "snapshot"},
+		short:    []string{"region", "type", "replica_zones"},
+		finish:   finishDisk,
+		function: "gcp:compute/getRegionDisk:getRegionDisk",
+		called:   "regional disk",
 	},
 	"google_filestore_instance": {
-		token: "gcp:filestore/instance:Instance",
-		api:   "file.instance",
-		id:    "projects/${project}/locations/${location}/instances/${name}",
-		local: []string{"terraform_labels", "effective_labels", "zone"},
+		token:    "gcp:filestore/instance:Instance",
+		api:      "file.instance",
+		id:       "projects/${project}/locations/${location}/instances/${name}",
+		local:    []string{"terraform_labels", "effective_labels", "zone"},
+		function: "gcp:filestore/getInstance:getInstance",
+		called:   "Filestore instance",
 	},
 	"google_gke_backup_backup_plan": {
-		token: "gcp:gkebackup/backupPlan:BackupPlan",
-		api:   "gkebackup.backupPlan",
-		id:    "projects/${project}/locations/${location}/backupPlans/${name}",
-		local: []string{"terraform_labels", "effective_labels"},
+		token:  "gcp:gkebackup/backupPlan:BackupPlan",
+		api:    "gkebackup.backupPlan",
+		id:     "projects/${project}/locations/${location}/backupPlans/${name}",
+		local:  []string{"terraform_labels", "effective_labels"},
+		called: "backup plan",
 	},
 	"google_storage_bucket": {
 		token: "gcp:storage/bucket:Bucket",
@@ -201,6 +215,7 @@ var kinds = map[string]kind{
 		},
 		local:  []string{"force_destroy", "terraform_labels", "effective_labels"},
 		finish: finishBucket,
+		called: "bucket",
 	},
 	"google_service_account": {
 		token:  "gcp:serviceaccount/account:Account",
@@ -268,4 +283,37 @@ func (k kind) identifier(value func(field string) string) string {
 		}
 		return text
 	})
+}
+
+// Lookup is how a resource is looked up.
+type Lookup struct {
+	// Function is Pulumi's name of the function.
+	Function tokens.ModuleMember
+	// API is the API's name of the kind.
+	API string
+	// ID is the identifier, with the names of arguments in it.
+	ID string
+}
+
+// Lookups are those of all kinds that can be looked up.
+func Lookups() []Lookup {
+	var lookups []Lookup
+	for _, k := range kinds {
+		if k.function != "" {
+			lookups = append(lookups, Lookup{tokens.ModuleMember(k.function), k.api, k.id})
+		}
+	}
+	return lookups
+}
+
+// Outliving is what people call the resources that outlive stacks, by the API's names of
+// their kinds.
+func Outliving() map[string]string {
+	called := map[string]string{}
+	for _, k := range kinds {
+		if k.called != "" {
+			called[k.api] = k.called
+		}
+	}
+	return called
 }

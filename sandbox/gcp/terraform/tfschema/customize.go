@@ -15,14 +15,20 @@ var customizeDiffs = map[string]schema.CustomizeDiffFunc{
 	"google_compute_subnetwork": customdiff.ForceNewIfChange("ip_cidr_range", func(_ context.Context, old, new, _ any) bool {
 		return !widens(old.(string), new.(string))
 	}),
-	"google_compute_disk": customdiff.All(
-		customdiff.ForceNewIfChange("size", isSmaller), labels),
-	"google_compute_region_disk": customdiff.All(
-		customdiff.ForceNewIfChange("size", isSmaller), labels),
-	"google_storage_bucket":               labels,
-	"google_filestore_instance":           labels,
-	"google_gke_backup_backup_plan":       labels,
-	"google_artifact_registry_repository": labels,
+	"google_compute_disk":        customdiff.ForceNewIfChange("size", isSmaller),
+	"google_compute_region_disk": customdiff.ForceNewIfChange("size", isSmaller),
+}
+
+// customizeDiff is what a resource of such fields adds to its plans.
+func customizeDiff(name string, fields map[string]*schema.Schema) schema.CustomizeDiffFunc {
+	switch own, labelled := customizeDiffs[name], fields["effective_labels"] != nil; {
+	case labelled && own != nil:
+		return customdiff.All(own, labels)
+	case labelled:
+		return labels
+	default:
+		return own
+	}
 }
 
 func isTurnedOff(_ context.Context, old, new, _ any) bool { return old == true && new == false }

@@ -52,7 +52,7 @@ func Resources() (map[string]*schema.Resource, error) {
 		if err != nil {
 			return nil, err
 		}
-		converted[name] = &schema.Resource{Schema: fields, CustomizeDiff: customizeDiffs[name]}
+		converted[name] = &schema.Resource{Schema: fields, CustomizeDiff: customizeDiff(name, fields)}
 	}
 	// The file has no functions.
 	converted["google_storage_bucket"].Schema["location"].StateFunc = func(location any) string {
