@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	jobconfig "persia/config/job"
+	"persia/gcp"
 	"persia/workload/persia"
 	v1 "persia/workload/persia/operator/api/v1"
 )
@@ -56,7 +57,7 @@ const libraryPath = "LD_LIBRARY_PATH"
 // whole, because Kubernetes cannot add to what an image sets: the first two folders are
 // those of upstream's Dockerfile.
 func driverEnv(job jobconfig.Job) []corev1.EnvVar {
-	gpus := job.NNWorker.Resources.Limits["nvidia.com/gpu"]
+	gpus := job.NNWorker.Resources.Limits[gcp.GPUResource]
 	if gpus.IsZero() || slices.ContainsFunc(job.Env, func(v corev1.EnvVar) bool { return v.Name == libraryPath }) {
 		return nil
 	}
