@@ -19,11 +19,11 @@ func (v *validator) existingCluster() {
 		v.Required(existing.Child("context"), "write a context of your kubeconfig, as `kubectl config get-contexts` lists them, or kubeconfig with the path of one")
 	}
 	if k := c.Existing.Kubeconfig; k != "" && !path.IsAbs(k) {
-		v.Invalid(existing.Child("kubeconfig"), k, "must be the absolute path of a kubeconfig file, since Pulumi's programs run in other directories")
+		v.Invalid(existing.Child("kubeconfig"), k, "must be the absolute path of a kubeconfig file, because Pulumi runs programs in other directories")
 	}
 	v.assignedPool(existing.Child("systemPool"), c.Existing.SystemPool, v.stack.poolNames())
 	if v.stack.Project != "" {
-		v.Invalid(field.NewPath(projectKey), v.stack.Project, "is not used, as on an existing cluster nothing of Google Cloud is created; remove it")
+		v.Invalid(field.NewPath(projectKey), v.stack.Project, "is not used, because the stack creates nothing in Google Cloud on an existing cluster; remove it")
 	}
 	for i, p := range v.stack.NodePools {
 		check.OnlyFields(v.Problems, field.NewPath(nodePoolsKey).Index(i), p, "of a pool that exists",

@@ -26,5 +26,5 @@ func (s warner) imageWarnings() []string {
 	if s.Cluster.Existing != nil || !s.Cluster.PrivateNodes || nodes <= mostUncached || s.Images.CachesDockerHub() {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s: up to %d nodes pull from Docker Hub through the addresses of one NAT, and Docker Hub allows 100 pulls in six hours to an address without an account; write {caches: [{registry: docker.io}]} to have them pull through Artifact Registry", imagesKey, nodes)}
+	return []string{fmt.Sprintf("%s: up to %d nodes pull from Docker Hub through the addresses of one NAT, and Docker Hub allows 100 anonymous pulls per address in six hours; write {caches: [{registry: docker.io}]} to pull through Artifact Registry", imagesKey, nodes)}
 }

@@ -75,7 +75,7 @@ func (v *validator) serviceNames() {
 		for _, j := range v.stack.Jobs {
 			for _, service := range j.Services() {
 				if service == cluster.Name || service == cluster.Name+"-mgmt" {
-					v.Invalid(j.At().Child("name"), j.Name, "makes the service %s, which %s makes too; rename one of the two", service, cluster.NamePath(field.NewPath(natsKey)))
+					v.Invalid(j.At().Child("name"), j.Name, "creates the Service %s, which %s creates too; rename one of them", service, cluster.NamePath(field.NewPath(natsKey)))
 				}
 			}
 		}

@@ -43,7 +43,7 @@ func (s warner) limitsBeyond(path *field.Path, r corev1.ResourceRequirements, po
 	for _, name := range slices.Sorted(maps.Keys(has)) {
 		all, limit := has[name], r.Limits[name]
 		if limit.Cmp(all) > 0 {
-			warnings = append(warnings, fmt.Sprintf("%s: %s is more than the %s of a %s, the machines of pool %s, so that it limits nothing; write less",
+			warnings = append(warnings, fmt.Sprintf("%s: %s is more than the %s of a %s, the machine type of pool %s, so it limits nothing; write less",
 				s.pathOf(path.Key(string(name))), limit.String(), all.String(), machine.Type, pool.Name))
 		}
 	}
@@ -56,7 +56,7 @@ func (s warner) spotWarnings() []string {
 	for i := range s.Jobs {
 		role := s.Jobs[i].EmbeddingParameterServer
 		if pool, ok := s.pool(role.NodePool); ok && pool.Spot {
-			warnings = append(warnings, fmt.Sprintf("%s: pool %s has spot machines, and with each that Google takes back a part of the embeddings is lost since the last checkpoint; choose a pool without spot",
+			warnings = append(warnings, fmt.Sprintf("%s: pool %s has spot machines, and each time Google preempts one, the job loses its embeddings since the last checkpoint; choose a pool without spot",
 				s.pathOf(s.Jobs[i].At().Child("embeddingParameterServer", "nodePool")), pool.Name))
 		}
 	}

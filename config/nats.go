@@ -80,10 +80,10 @@ func (s warner) natsWarnings() []string {
 		}
 		said[at] = true
 		if c.Size > 1 && c.Size%2 == 0 {
-			warnings = append(warnings, fmt.Sprintf("%s.size: %d is even; an odd number of servers is usual, since %d stay as available", at, c.Size, c.Size-1))
+			warnings = append(warnings, fmt.Sprintf("%s.size: %d is even; use an odd number of servers, because %d are as available", at, c.Size, c.Size-1))
 		}
 		if c.Size > mostNATS {
-			warnings = append(warnings, fmt.Sprintf("%s.size: %d servers keep %d routes, each to each other; %d or less are usual, with more resources each",
+			warnings = append(warnings, fmt.Sprintf("%s.size: %d servers keep %d routes among them; use %d or fewer, with more resources each",
 				at, c.Size, c.Size*(c.Size-1)/2, mostNATS))
 		}
 	}

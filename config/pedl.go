@@ -81,7 +81,7 @@ func (v *validator) pedl() {
 	if p.SupportCheck != nil {
 		at := path.Child("supportCheck", "nodePool")
 		if pool, ok := v.assignedPool(at, p.SupportCheck.NodePool, v.stack.poolNames()); ok && pool.GPU == nil {
-			v.Invalid(at, pool.Name, "has no GPUs, and the check asks for them; choose a GPU pool")
+			v.Invalid(at, pool.Name, "has no GPUs, which the check requires; choose a GPU pool")
 		}
 	}
 	v.wholeNodes()
@@ -104,17 +104,17 @@ func (v *validator) agentPools(path *field.Path, names []string) {
 			continue
 		}
 		if pool.Autoscaling != nil {
-			v.Invalid(path.Index(i), name, "has autoscaling, which sees nothing of PEDL's trials: it adds no node for them, and removes nodes under them; give the pool a number of nodes")
+			v.Invalid(path.Index(i), name, "has autoscaling, which does not know about PEDL's trials: it adds no nodes for them, and removes nodes that run them; set nodes instead")
 		}
 		if value := pool.Labels[pedl.AgentTaint.Key]; value != pedl.AgentTaint.Value {
-			v.Invalid(path.Index(i), name, "has the label %s=%s, and agents look for %s; remove the label from the pool", pedl.AgentTaint.Key, value, pedl.AgentTaint.Value)
+			v.Invalid(path.Index(i), name, "has the label %s=%s, but agents select nodes by %s; remove the label from the pool", pedl.AgentTaint.Key, value, pedl.AgentTaint.Value)
 		}
 	}
 }
 
 // wholeNodes keeps everything else off nodes with agents.
 func (v *validator) wholeNodes() {
-	const taken = "hosts agents of PEDL, which presume that they have its nodes for themselves; choose another pool, or take this one out of " + pedlKey + ".agent.nodePools"
+	const taken = "hosts PEDL agents, which expect to have its nodes to themselves; choose another pool, or remove this one from " + pedlKey + ".agent.nodePools"
 	check := func(path *field.Path, name string) {
 		if pool, ok := v.stack.pool(name); ok && hostsAgents(v.stack, pool) {
 			v.Invalid(path.Child("nodePool"), name, taken)

@@ -75,12 +75,12 @@ func (v *validator) systemPool() {
 	machineType := path.Child("machineType")
 	switch m, ok := v.stack.MachineTypes.Check(v.Problems, machineType, pool.MachineType); {
 	case ok && m.GPUs > 0:
-		v.Invalid(machineType, m.Type, "has GPUs, which nothing in the system pool uses; write a type without, like e2-standard-4")
+		v.Invalid(machineType, m.Type, "has GPUs, which nothing in the system pool uses; write a type without GPUs, like e2-standard-4")
 	case ok && !slices.Contains(m.BootDisks(), gcp.PDBalanced):
-		v.Invalid(machineType, m.Type, "takes no pd-balanced, the boot disk of the system pool; write a type that does, like e2-standard-4")
+		v.Invalid(machineType, m.Type, "does not support pd-balanced, the boot disk type of the system pool; write a type that does, like e2-standard-4")
 	}
 	if least := v.stack.Cluster.LeastSystemNodes(); pool.Nodes < least {
-		v.Invalid(path.Child("nodes"), pool.Nodes, "must be at least %d, so that the cluster's own services survive the loss of a node; a cluster with deletionProtection: false may have 1", least)
+		v.Invalid(path.Child("nodes"), pool.Nodes, "must be at least %d, so that the cluster's own services survive the loss of a node; only a cluster with deletionProtection: false can have 1", least)
 		return
 	}
 	nodepool.CheckSpread(v.Problems, path.Child("nodes"), pool.Nodes, v.stack.systemPool().ZoneCount())

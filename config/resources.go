@@ -53,9 +53,9 @@ func (v *validator) onNodes(path *field.Path, who string, r corev1.ResourceRequi
 			switch at := path.Child(list.field).Key(string(name)); {
 			case slices.Contains(nodeResources, name):
 			case strings.HasPrefix(string(name), "nvidia.com/mig-"):
-				v.Invalid(at, q.String(), "is no resource of a node of pool %q, as GKE counts the parts of divided GPUs as %s too; %s should ask for that", pool.Name, pod.GPU, who)
+				v.Invalid(at, q.String(), "is not a resource of the nodes of pool %q, because GKE counts GPU partitions as %s too; %s must request that", pool.Name, pod.GPU, who)
 			default:
-				v.Invalid(at, q.String(), "is no resource of any node of pool %q, so that the pods of %s would wait forever; remove it", pool.Name, who)
+				v.Invalid(at, q.String(), "is not a resource of any node of pool %q, so the pods of %s would stay pending; remove it", pool.Name, who)
 			}
 		}
 	}
@@ -65,12 +65,12 @@ func (v *validator) assignedPool(path *field.Path, name string, allowed []string
 	pool, ok := v.stack.pool(name)
 	switch {
 	case ok && slices.Contains(allowed, name) && pool.QueuedProvisioning:
-		v.Invalid(path, name, "has queuedProvisioning, and makes nodes only for pods with a ProvisioningRequest, which these have not; choose another pool, or remove queuedProvisioning")
+		v.Invalid(path, name, "has queuedProvisioning, which creates nodes only for pods with a ProvisioningRequest, and these pods have none; choose another pool, or remove queuedProvisioning")
 	case ok && slices.Contains(allowed, name):
 		return pool, true
 	case !v.Decoded(field.NewPath(nodePoolsKey)):
 	case len(allowed) == 0:
-		v.Invalid(path, name, "must be a node pool, and the stack has none; write one in %s", nodePoolsKey)
+		v.Invalid(path, name, "must be a node pool, but the stack has none; add one in %s", nodePoolsKey)
 	case name == "":
 		v.Required(path, "write one of the stack's node pools: %s", check.Or(allowed))
 	default:
@@ -87,7 +87,7 @@ func (v *validator) fits(path *field.Path, who string, r corev1.ResourceRequirem
 	room := planner{v.stack}.nodeRoom(pool)
 	fit := func(name corev1.ResourceName, left *resource.Quantity, text string) {
 		if q, at, ok := pod.Asked(path, r, name); ok && q.Cmp(*left) > 0 {
-			v.Invalid(at, q.String(), "%s fits no node of pool %q: of %s, GKE and the pods of every node leave %s; ask for less%s",
+			v.Invalid(at, q.String(), "%s does not fit on a node of pool %q: of %s, GKE and the pods on every node leave %s; request less%s",
 				who, pool.Name, pool.MachineType, text, v.orMachines(r, pool))
 		}
 	}
@@ -133,10 +133,10 @@ func (v *validator) gpusFit(path *field.Path, who string, r corev1.ResourceRequi
 	}
 	switch {
 	case has == 0:
-		v.Invalid(at, q.String(), "%s asks for %s %s, pool %q has none; assign it to a GPU pool, or remove the GPUs", who, &q, pod.GPU, pool.Name)
+		v.Invalid(at, q.String(), "%s requests %s %s, but pool %q has none; assign it to a GPU pool, or remove the GPUs", who, &q, pod.GPU, pool.Name)
 	case shared && q.CmpInt64(1) > 0:
-		v.Invalid(at, q.String(), "%s asks for %s %s, and those of pool %q are shared, of which a container gets one; ask for 1, or remove sharing from the pool", who, &q, pod.GPU, pool.Name)
+		v.Invalid(at, q.String(), "%s requests %s %s, but the GPUs of pool %q are shared, and a container can have only one; request 1, or remove sharing from the pool", who, &q, pod.GPU, pool.Name)
 	case q.CmpInt64(has) > 0:
-		v.Invalid(at, q.String(), "%s asks for %s %s, a node of pool %q has %d; ask for at most that, or choose another machine type than %s", who, &q, pod.GPU, pool.Name, has, m.Type)
+		v.Invalid(at, q.String(), "%s requests %s %s, but a node of pool %q has %d; request at most that, or choose a machine type other than %s", who, &q, pod.GPU, pool.Name, has, m.Type)
 	}
 }

@@ -26,8 +26,8 @@ func (s source) GetConfig(key string) (string, bool) { return s.values.Get(key) 
 func (s source) IsConfigSecret(key string) bool { return s.secrets[key] }
 
 func TestCheckSecrets(t *testing.T) {
-	const plain = "is in plain text; choose another"
-	const exposed = "is a secret of Pulumi's, and would be in plain text"
+	const plain = "is in plain text, so treat it as compromised"
+	const exposed = "is a Pulumi secret, which would be stored in plain text"
 	for name, test := range map[string]struct {
 		file string
 		// elsewhere says that Pulumi has not read the file, but its like elsewhere.
@@ -57,7 +57,7 @@ func TestCheckSecrets(t *testing.T) {
 		"without a namespace":     {file: "nats: {users: [{name: a, password: hidden}]}", want: []string{"persia:nats.users[0].password: " + plain}},
 		"elsewhere, encrypted":    {file: "persia:nats: {users: [{name: a, password: {secure: hidden}}]}", elsewhere: true},
 		"elsewhere, plain text":   {file: "persia:nats: {users: [{name: a, password: hidden}]}", elsewhere: true, want: []string{"persia:nats.users[0].password: " + plain}},
-		"elsewhere, in a job":     {file: "persia:jobs: [{name: a, env: [{name: A, value: {secure: hidden}}]}]", elsewhere: true, want: []string{"persia:jobs: has a secret in it"}},
+		"elsewhere, in a job":     {file: "persia:jobs: [{name: a, env: [{name: A, value: {secure: hidden}}]}]", elsewhere: true, want: []string{"persia:jobs: contains a secret"}},
 		"empty text for a secret": {file: "persia:nats: {users: [{name: a, password: ''}]}"},
 	} {
 		t.Run(name, func(t *testing.T) {

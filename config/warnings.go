@@ -35,18 +35,18 @@ func (s warner) jobWarnings() []string {
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
 		if j.Engine == job.EngineOperator {
-			warnings = append(warnings, fmt.Sprintf("%s: the operator's pods are not pinned to their node pools, which count in the plan only: each takes any node with room for it", s.pathOf(j.At().Child("engine"))))
+			warnings = append(warnings, fmt.Sprintf("%s: the operator does not pin pods to their node pools, which only the capacity plan uses: each pod runs on any node with room for it", s.pathOf(j.At().Child("engine"))))
 		}
 		if loose := j.LooseImages(); len(loose) > 0 {
-			warnings = append(warnings, fmt.Sprintf("%s: the image of %s has the tag latest, and pods that start later may run another one; write image with a digest, like persiaml/persia-cpu-runtime@sha256:…",
+			warnings = append(warnings, fmt.Sprintf("%s: the image of %s has the tag latest, so pods that start later might run another image; write an image with a digest, like persiaml/persia-cpu-runtime@sha256:…",
 				s.pathOf(j.At()), check.And(loose)))
 		}
 		if gpu, ok := s.unsupportedGPU(j); ok {
-			warnings = append(warnings, fmt.Sprintf("%s: the default image has PyTorch 1.8, which has no kernels for %s; write an image with a PyTorch that supports them",
+			warnings = append(warnings, fmt.Sprintf("%s: the default image contains PyTorch 1.8, which does not support %s; write an image with a PyTorch version that does",
 				s.pathOf(j.At().Child("nnWorker", "image")), gpu))
 		}
 		if j.MountsHostPaths() {
-			warnings = append(warnings, fmt.Sprintf("%s: hostPath volumes are directories of the nodes, and the namespace of all jobs admits privileged pods for them; use a volume of %s, by mounts", s.pathOf(j.At().Child("volumes")), storageKey))
+			warnings = append(warnings, fmt.Sprintf("%s: hostPath volumes are directories of the nodes, and require the namespace of all jobs to admit privileged pods; use mounts with a volume of %s", s.pathOf(j.At().Child("volumes")), storageKey))
 		}
 	}
 	return warnings

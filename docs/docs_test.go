@@ -94,7 +94,7 @@ func TestCheck(t *testing.T) {
 		"path":              {"`docs/jobs.md`, `config/`, `sandbox/toolchain/*/go.mod`", ""},
 		"no path":           {"`docs/job.md`", `docs/x.md:1: there is no docs/job.md; correct the path`},
 		"YAML":              {"    persia:nats:\n      size: 3\n      ...\n", ""},
-		"no YAML":           {"```yaml\na: b: c\n```", `docs/x.md:2: the block is no YAML: yaml: mapping values are not allowed in this context`},
+		"no YAML":           {"```yaml\na: b: c\n```", `docs/x.md:2: the block is not valid YAML: yaml: mapping values are not allowed in this context`},
 		"no such field":     {"    persia:nats:\n      sise: 3\n", `docs/x.md:1: persia:nats.sise: unknown field; did you mean size?`},
 		"whole file":        {"    config:\n      persia:nats:\n        size: three\n", `docs/x.md:1: persia:nats.size: Invalid value: "three": must be an integer, without quotes`},
 		"a message":         {"    persia:nodePools[0].taint: unknown field; did you mean taints?\n", ""},

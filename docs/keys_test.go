@@ -177,7 +177,7 @@ func checkYAML(text string) []string {
 		var decoded any
 		if err := yaml.UnmarshalStrict([]byte(document), &decoded); err != nil {
 			message := strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ")
-			problems = append(problems, "the block is no YAML: "+yamlLine.ReplaceAllString(message, ""))
+			problems = append(problems, "the block is not valid YAML: "+yamlLine.ReplaceAllString(message, ""))
 			continue
 		}
 		keys, _ := decoded.(map[string]any)

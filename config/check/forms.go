@@ -116,7 +116,7 @@ func Directory(p *Problems, at *field.Path, directory string) {
 	case !path.IsAbs(directory):
 		p.Invalid(at, directory, "must be absolute; write %s", path.Join("/", directory))
 	case path.Clean(directory) != directory:
-		p.Invalid(at, directory, "must be written plainly; write %s", path.Clean(directory))
+		p.Invalid(at, directory, "must be a clean path; write %s", path.Clean(directory))
 	case directory == "/":
 		p.Invalid(at, directory, "must be a directory below the root, like /checkpoints")
 	case strings.Contains(directory, ":"):

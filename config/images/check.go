@@ -26,7 +26,7 @@ func (s Settings) Check(p *check.Problems, path *field.Path, place Place) {
 		registries = append(registries, c.Registry)
 	}
 	check.Unique(registries, func(i, first int) {
-		p.Duplicate(caches.Index(i).Child("registry"), registries[i], "is that of caches[%d]; write one cache for each registry", first)
+		p.Duplicate(caches.Index(i).Child("registry"), registries[i], "is already used by caches[%d]; write one cache for each registry", first)
 	})
 }
 
@@ -34,15 +34,15 @@ func (c Cache) check(p *check.Problems, path *field.Path, place Place) {
 	c.checkRegistry(p, path.Child("registry"))
 	switch at := path.Child("repository"); {
 	case c.Repository == "":
-		p.Required(at, "write a remote repository that exists, as LOCATION-docker.pkg.dev/PROJECT/REPOSITORY, as on an existing cluster nothing of Google Cloud is created")
+		p.Required(at, "write an existing remote repository as LOCATION-docker.pkg.dev/PROJECT/REPOSITORY, because the stack creates nothing in Google Cloud on an existing cluster")
 	case c.created && c.Registry != DockerHub && registryForm.MatchString(c.Registry):
-		p.Required(at, "create one by `gcloud artifacts repositories create NAME --repository-format=docker --mode=remote-repository --remote-docker-repo=https://%s --location=%s`, and write it as %s-docker.pkg.dev/PROJECT/NAME: the stack can create a cache of docker.io only", c.Registry, place.Region, place.Region)
+		p.Required(at, "create one with `gcloud artifacts repositories create NAME --repository-format=docker --mode=remote-repository --remote-docker-repo=https://%s --location=%s`, and write it as %s-docker.pkg.dev/PROJECT/NAME: the stack can create a cache only for docker.io", c.Registry, place.Region, place.Region)
 	case !c.created && !repositoryForm.MatchString(c.Repository):
-		p.Invalid(at, c.Repository, "must be a repository of Artifact Registry, as LOCATION-docker.pkg.dev/PROJECT/REPOSITORY; `gcloud artifacts repositories list` shows yours")
+		p.Invalid(at, c.Repository, "must be an Artifact Registry repository as LOCATION-docker.pkg.dev/PROJECT/REPOSITORY; `gcloud artifacts repositories list` lists yours")
 	}
 	if at := path.Child("credentials"); c.Credentials != nil {
 		if !c.created {
-			p.Forbidden(at, "an existing repository has credentials of its own; remove it, or repository")
+			p.Forbidden(at, "an existing repository has its own credentials; remove it, or remove repository")
 		}
 		c.Credentials.check(p, at)
 	}
@@ -53,7 +53,7 @@ func (c Cache) checkRegistry(p *check.Problems, path *field.Path) {
 	case c.Registry == "":
 		p.Required(path, "write the host of a registry, like docker.io")
 	case host == "index.docker.io" || host == "registry-1.docker.io" || host == "hub.docker.com":
-		p.Invalid(path, c.Registry, "is Docker Hub by another name; write docker.io")
+		p.Invalid(path, c.Registry, "is another name of Docker Hub; write docker.io")
 	case googleForm.MatchString(host):
 		p.Invalid(path, c.Registry, "is a registry of Google Cloud, which nodes pull from directly; remove the cache")
 	case !registryForm.MatchString(c.Registry):
@@ -63,13 +63,13 @@ func (c Cache) checkRegistry(p *check.Problems, path *field.Path) {
 
 func (c Credentials) check(p *check.Problems, path *field.Path) {
 	if c.Username == "" {
-		p.Required(path.Child("username"), "write the name of the account at Docker Hub")
+		p.Required(path.Child("username"), "write the name of the Docker Hub account")
 	}
 	switch at := path.Child("passwordSecret"); {
 	case c.PasswordSecret == "":
 		p.Required(at, "write the version of a secret in Secret Manager, as projects/P/secrets/S/versions/V")
 	case !secretForm.MatchString(c.PasswordSecret):
 		// Perhaps the password itself, which must not be shown.
-		p.Forbidden(at, "must be the version of a secret in Secret Manager, as projects/P/secrets/S/versions/V; `gcloud secrets versions list S` shows those of yours")
+		p.Forbidden(at, "must be the version of a secret in Secret Manager, as projects/P/secrets/S/versions/V; `gcloud secrets versions list S` lists the versions of yours")
 	}
 }

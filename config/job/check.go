@@ -28,7 +28,7 @@ func Check(p *check.Problems, jobs []Job, place Place) {
 		c.job(jobs[i].At(), &jobs[i])
 	}
 	check.Unique(names, func(i, first int) {
-		p.Duplicate(jobs[i].At().Child("name"), names[i], "is that of %s; each job has a name of its own", p.PathOf(jobs[first].At()))
+		p.Duplicate(jobs[i].At().Child("name"), names[i], "is already used by %s; give each job its own name", p.PathOf(jobs[first].At()))
 	})
 }
 
@@ -125,7 +125,7 @@ func checkEnv(p *check.Problems, path *field.Path, env []corev1.EnvVar) {
 	pod.Env(p, path, env)
 	for i, e := range env {
 		if field, ok := computedEnv[e.Name]; ok {
-			p.Invalid(path.Index(i).Child("name"), e.Name, "is decided by %s; remove it and set those", field)
+			p.Invalid(path.Index(i).Child("name"), e.Name, "is set by %s; remove it, and set those instead", field)
 		}
 	}
 }
@@ -139,9 +139,9 @@ func checkPersiaEnv(p *check.Problems, at *field.Path, env PersiaEnv) {
 	} {
 		switch {
 		case file.path == "":
-			p.Required(at.Child(file.name), "write the file's absolute path in the containers, like /workspace/config.yml")
+			p.Required(at.Child(file.name), "write the absolute path of the file in the containers, like /workspace/config.yml")
 		case !path.IsAbs(file.path):
-			p.Invalid(at.Child(file.name), file.path, "must be the file's absolute path in the containers, like %s", path.Join("/workspace", file.path))
+			p.Invalid(at.Child(file.name), file.path, "must be the absolute path of the file in the containers, like %s", path.Join("/workspace", file.path))
 		}
 	}
 }
@@ -167,16 +167,16 @@ func checkRole(p *check.Problems, path *field.Path, r *Role) {
 	case r.Replicas < 1:
 		p.Invalid(path.Child("replicas"), r.Replicas, "must be at least 1; a PERSIA job needs each of its roles")
 	case r.Replicas > mostReplicas:
-		p.Invalid(path.Child("replicas"), r.Replicas, "must be at most %d, as a cluster of GKE runs no more pods", mostReplicas)
+		p.Invalid(path.Child("replicas"), r.Replicas, "must be at most %d, the pod limit of a GKE cluster", mostReplicas)
 	}
 	if r.Image != "" {
 		pod.Image(p, path.Child("image"), r.Image, "persiaml/persia-cpu-runtime:latest")
 	}
 	switch at, seconds := path.Child("terminationGracePeriodSeconds"), r.TerminationGracePeriodSeconds; {
 	case seconds < 0:
-		p.Invalid(at, seconds, "must be at least 1; leave it out for the default")
+		p.Invalid(at, seconds, "must be at least 1; omit it for the default")
 	case seconds > longestGrace:
-		p.Invalid(at, seconds, "must be at most %d, a day, as a node that is replaced waits for it; write the seconds that a checkpoint takes", longestGrace)
+		p.Invalid(at, seconds, "must be at most %d, one day, because the replacement of a node waits for it; write how many seconds a checkpoint takes", longestGrace)
 	}
 	checkEnv(p, path.Child("env"), r.Env)
 }
@@ -185,8 +185,8 @@ func checkProcesses(p *check.Problems, path *field.Path, w NNWorker) {
 	gpus := pod.GPUs(w.Resources)
 	switch {
 	case w.NprocPerNode < 1:
-		p.Invalid(path, w.NprocPerNode, "must be at least 1; leave it out for one process a GPU")
+		p.Invalid(path, w.NprocPerNode, "must be at least 1; omit it for one process per GPU")
 	case gpus > 0 && w.NprocPerNode > gpus:
-		p.Invalid(path, w.NprocPerNode, "must be at most the %d GPUs that a replica asks for; leave it out for one process a GPU", gpus)
+		p.Invalid(path, w.NprocPerNode, "must be at most %d, the number of GPUs that a replica requests; omit it for one process per GPU", gpus)
 	}
 }

@@ -78,11 +78,11 @@ func (c *checker) mounts(list *field.Path, mounts, ofJob []Mount) {
 			c.Invalid(at.Child("mountPath"), m.MountPath, "%s; choose another path, like /data", there)
 		}
 		if slices.ContainsFunc(ofJob, func(other Mount) bool { return other.MountPath == m.MountPath }) {
-			c.Duplicate(at.Child("mountPath"), m.MountPath, "is that of a mount of the job, which every role has; each volume has a path of its own")
+			c.Duplicate(at.Child("mountPath"), m.MountPath, "is already used by a mount of the job, which every role has; give each volume its own path")
 		}
 	}
 	check.Unique(paths, func(i, first int) {
-		c.Duplicate(list.Index(i).Child("mountPath"), paths[i], "is that of mounts[%d]; each volume has a path of its own", first)
+		c.Duplicate(list.Index(i).Child("mountPath"), paths[i], "is already used by mounts[%d]; give each volume its own path", first)
 	})
 }
 
@@ -91,7 +91,7 @@ func (c *checker) mountedVolume(path *field.Path, name string) {
 		return
 	}
 	if len(c.place.Volumes) == 0 {
-		c.Invalid(path, name, "must be a volume, and the stack has none; write one in %s", c.place.StorageKey)
+		c.Invalid(path, name, "must be a volume, but the stack has none; add one in %s", c.place.StorageKey)
 		return
 	}
 	c.Invalid(path, name, "must be one of the stack's volumes: %s", check.Or(c.place.volumeNames()))

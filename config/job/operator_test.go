@@ -48,10 +48,10 @@ func TestLoadRefusesForEngine(t *testing.T) {
 			"persia:jobs[0].nnWorker.mounts[0].volume", []string{`"data"`, "gcsFuse"}},
 		{"disk", edits{"persia:storage[1]": edits{"name": "disk", "size": "100Gi", "persistentDisk": edits{"disk": "disk", "zones": []any{"us-central1-a"}}},
 			"persia:jobs[0].embeddingParameterServer.mounts": []any{edits{"volume": "disk", "mountPath": "/disk"}}},
-			"persia:jobs[0].embeddingParameterServer.mounts[0].volume", []string{`"disk"`, "one node", "filestore"}},
+			"persia:jobs[0].embeddingParameterServer.mounts[0].volume", []string{`"disk"`, "single node", "filestore"}},
 		{"directory of a node", edits{"persia:storage[1]": edits{"name": "local", "size": "1Gi", "hostPath": edits{"path": "/var/lib/persia"}, "accessModes": []any{"ReadWriteMany"}},
 			"persia:jobs[0].embeddingParameterServer.mounts": []any{edits{"volume": "local", "mountPath": "/data"}}},
-			"persia:jobs[0].embeddingParameterServer.mounts[0].volume", []string{`"local"`, "one node"}},
+			"persia:jobs[0].embeddingParameterServer.mounts[0].volume", []string{`"local"`, "single node"}},
 		{"taint", edits{"persia:nodePools[2].taints": []any{edits{"key": "dedicated", "value": "ps", "effect": "NoSchedule"}}},
 			"persia:jobs[0].embeddingParameterServer.nodePool", []string{`"ps"`, "taint dedicated", "pool without"}},
 		{"spot", edits{"persia:nodePools[2].spot": true},
@@ -93,7 +93,7 @@ func TestLoadAcceptsForEngine(t *testing.T) {
 
 // TestEngineWarns of pods that may stand elsewhere than the plan counts them.
 func TestEngineWarns(t *testing.T) {
-	const warning = "persia:jobs[0].engine: the operator's pods are not pinned to their node pools"
+	const warning = "persia:jobs[0].engine: the operator does not pin pods to their node pools"
 	warnings := func(changes edits) string {
 		stack, err := stacktest.Load(t, changes)
 		require.NoError(t, err)

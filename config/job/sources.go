@@ -27,7 +27,7 @@ func checkSource(p *check.Problems, at *field.Path, v corev1.Volume) {
 	if s := v.EmptyDir; s != nil {
 		at := at.Child("emptyDir")
 		if s.SizeLimit != nil && s.SizeLimit.Sign() < 0 {
-			p.Invalid(at.Child("sizeLimit"), s.SizeLimit.String(), "must be more than 0; remove it for no limit")
+			p.Invalid(at.Child("sizeLimit"), s.SizeLimit.String(), "must be more than 0; omit it for no limit")
 		}
 		if s.Medium != "" {
 			check.OneOf(p, at.Child("medium"), s.Medium, corev1.StorageMediumMemory)
@@ -71,7 +71,7 @@ func checkSource(p *check.Problems, at *field.Path, v corev1.Volume) {
 		}
 	}
 	if s := v.ISCSI; s != nil {
-		p.Forbidden(at.Child("iscsi"), "is checked among the stack's volumes only; write it in persia:storage, and mount it by mounts")
+		p.Forbidden(at.Child("iscsi"), "is supported only in persia:storage; define it there, and use mounts to mount it")
 	}
 	if s := v.Image; s != nil {
 		pod.Image(p, at.Child("image", "reference"), s.Reference, "registry.example.com/model:1")
@@ -144,7 +144,7 @@ func checkProjected(p *check.Problems, at *field.Path, s corev1.ProjectedVolumeS
 	paths := map[string]bool{}
 	once := func(at *field.Path, file string) {
 		if paths[file] {
-			p.Duplicate(at, file, "is the path of another source too; each file has one of its own")
+			p.Duplicate(at, file, "is also the path of another source; give each file its own path")
 		}
 		paths[file] = true
 	}
@@ -180,15 +180,15 @@ func checkProjected(p *check.Problems, at *field.Path, s corev1.ProjectedVolumeS
 			checkRelative(p, at.Child("path"), s.Path)
 			once(at.Child("path"), s.Path)
 			if seconds := s.ExpirationSeconds; seconds != nil && (*seconds < 600 || *seconds > 1<<32) {
-				p.Invalid(at.Child("expirationSeconds"), *seconds, "must be from 600 to 4294967296; leave it out for an hour")
+				p.Invalid(at.Child("expirationSeconds"), *seconds, "must be from 600 to 4294967296; omit it for one hour")
 			}
 		}
 		if source.ClusterTrustBundle != nil || source.PodCertificate != nil {
 			given++
-			p.Forbidden(at, "is a kind of source that clusters of GKE have not turned on; use a secret or a configMap")
+			p.Forbidden(at, "is a source that GKE clusters do not enable; use a secret or a configMap")
 		}
 		if given != 1 {
-			p.Forbidden(at, "has %d sources; write exactly one of secret, configMap, downwardAPI and serviceAccountToken", given)
+			p.Forbidden(at, "has %d sources; write exactly one of secret, configMap, downwardAPI, and serviceAccountToken", given)
 		}
 	}
 }
@@ -204,7 +204,7 @@ func checkEphemeral(p *check.Problems, at *field.Path, template *corev1.Persiste
 	meta := template.ObjectMeta
 	meta.Labels, meta.Annotations = nil, nil
 	if !equality.Semantic.DeepEqual(meta, metav1.ObjectMeta{}) {
-		p.Forbidden(at.Child("metadata"), "may have labels and annotations only, as the pod gives the claim its name; remove the others")
+		p.Forbidden(at.Child("metadata"), "can have only labels and annotations, because the pod determines the name of the claim; remove the others")
 	}
 	spec := at.Child("spec")
 	if len(template.Spec.AccessModes) == 0 {
@@ -217,14 +217,14 @@ func checkEphemeral(p *check.Problems, at *field.Path, template *corev1.Persiste
 	at = spec.Child("resources", "requests").Key("storage")
 	switch {
 	case !asked:
-		p.Required(at, "write how large the volume is, like 100Gi")
+		p.Required(at, "write the size of the volume, like 100Gi")
 	case storage.Sign() <= 0:
 		p.Invalid(at, storage.String(), "must be more than 0, like 100Gi")
 	case storage.CmpInt64(1<<20) < 0:
-		p.Invalid(at, storage.String(), "is less than 1Mi; sizes are in bytes, so write a unit, like 100Gi")
+		p.Invalid(at, storage.String(), "is less than 1Mi; sizes without a unit are in bytes, so add one, like 100Gi")
 	}
 	if s := template.Spec; len(s.Resources.Limits) > 0 || len(s.Resources.Requests) > 1 || s.Selector != nil || s.VolumeName != "" || s.DataSource != nil || s.DataSourceRef != nil || s.VolumeAttributesClassName != nil {
-		p.Forbidden(spec, "may have accessModes, resources.requests.storage, storageClassName and volumeMode only; remove the others")
+		p.Forbidden(spec, "can have only accessModes, resources.requests.storage, storageClassName, and volumeMode; remove the others")
 	}
 	if class := template.Spec.StorageClassName; class != nil && *class != "" {
 		p.Name(spec.Child("storageClassName"), *class, validation.IsDNS1123Subdomain)

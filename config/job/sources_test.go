@@ -44,8 +44,8 @@ func TestSourcesRefused(t *testing.T) {
 	}
 	const env = "persia:jobs[0].env[0].valueFrom."
 	stacktest.Refused(t, []stacktest.Refusal{
-		{"another cloud's disk", mountedVolume(edits{"awsElasticBlockStore": edits{"volumeID": "a"}}), volume + "awsElasticBlockStore", []string{"no node of GKE mounts", "persistentVolumeClaim"}},
-		{"a plugin that is gone", mountedVolume(edits{"glusterfs": edits{"endpoints": "a", "path": "b"}}), volume + "glusterfs", []string{"no node of GKE mounts"}},
+		{"another cloud's disk", mountedVolume(edits{"awsElasticBlockStore": edits{"volumeID": "a"}}), volume + "awsElasticBlockStore", []string{"GKE nodes cannot mount", "persistentVolumeClaim"}},
+		{"a plugin that is gone", mountedVolume(edits{"glusterfs": edits{"endpoints": "a", "path": "b"}}), volume + "glusterfs", []string{"GKE nodes cannot mount"}},
 		{"directory below 0", mountedVolume(edits{"emptyDir": edits{"sizeLimit": "-1Gi"}}), volume + "emptyDir.sizeLimit", []string{`"-1Gi"`, "no limit"}},
 		{"medium unknown", mountedVolume(edits{"emptyDir": edits{"medium": "HugePages"}}), volume + "emptyDir.medium", []string{"Memory"}},
 		{"kind of directory unknown", mountedVolume(edits{"hostPath": edits{"path": "/var/lib/data", "type": "Folder"}}), volume + "hostPath.type", []string{"DirectoryOrCreate"}},
@@ -63,7 +63,7 @@ func TestSourcesRefused(t *testing.T) {
 		{"claim without a size", mountedVolume(claim(edits{"resources": edits{}})), volume + "ephemeral.volumeClaimTemplate.spec.resources.requests[storage]", []string{"Required", "100Gi"}},
 		{"claim without a mode", mountedVolume(claim(edits{"accessModes": nil})), volume + "ephemeral.volumeClaimTemplate.spec.accessModes", []string{"Required"}},
 		{"claim of a device", mountedVolume(claim(edits{"volumeMode": "Block"})), volume + "ephemeral.volumeClaimTemplate.spec.volumeMode", []string{"Filesystem"}},
-		{"claim with a name", mountedVolume(edits{"ephemeral": edits{"volumeClaimTemplate": edits{"metadata": edits{"name": "a"}, "spec": edits{"accessModes": []any{"ReadWriteOnce"}, "resources": edits{"requests": edits{"storage": "1Gi"}}}}}}), volume + "ephemeral.volumeClaimTemplate.metadata", []string{"labels and annotations only"}},
+		{"claim with a name", mountedVolume(edits{"ephemeral": edits{"volumeClaimTemplate": edits{"metadata": edits{"name": "a"}, "spec": edits{"accessModes": []any{"ReadWriteOnce"}, "resources": edits{"requests": edits{"storage": "1Gi"}}}}}}), volume + "ephemeral.volumeClaimTemplate.metadata", []string{"only labels and annotations"}},
 		{"claim with a misspelt annotation", mountedVolume(edits{"ephemeral": edits{"volumeClaimTemplate": edits{"metadata": edits{"annotations": edits{" a": "b"}}, "spec": edits{"accessModes": []any{"ReadWriteOnce"}, "resources": edits{"requests": edits{"storage": "1Gi"}}}}}}), volume + "ephemeral.volumeClaimTemplate.metadata.annotations[ a]", []string{"name part must consist of"}},
 		{"image of a volume", mountedVolume(edits{"image": edits{"reference": "a b"}}), volume + "image.reference", []string{"image reference"}},
 		{"mounts on the node", mount(edits{"mountPropagation": "Bidirectional"}), mounted + "mountPropagation", []string{"HostToContainer"}},

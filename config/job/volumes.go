@@ -28,12 +28,12 @@ func checkVolumes(p *check.Problems, at *field.Path, volumes []corev1.Volume) {
 		names[i] = volume.Name
 		p.Name(at.Child("name"), volume.Name, validation.IsDNS1123Label)
 		if takenVolumes.MatchString(volume.Name) {
-			p.Invalid(at.Child("name"), volume.Name, "is that of a volume which every job has; choose another name")
+			p.Invalid(at.Child("name"), volume.Name, "is the name of a volume that every job has; choose another name")
 		}
 		checkOneSource(p, at, volume)
 	}
 	check.Unique(names, func(i, first int) {
-		p.Duplicate(at.Index(i).Child("name"), names[i], "is that of volumes[%d]; each volume has a name of its own", first)
+		p.Duplicate(at.Index(i).Child("name"), names[i], "is already used by volumes[%d]; give each volume its own name", first)
 	})
 }
 
@@ -49,7 +49,7 @@ func checkOneSource(p *check.Problems, at *field.Path, volume corev1.Volume) {
 	}
 	switch {
 	case len(given) == 0:
-		p.Required(at, "write where the volume comes from, like persistentVolumeClaim: {claimName: data}")
+		p.Required(at, "write a source, like persistentVolumeClaim: {claimName: data}")
 	case len(given) > 1:
 		p.Forbidden(at, "has %d sources, %s; write one of them", len(given), check.And(given))
 	}
@@ -58,7 +58,7 @@ func checkOneSource(p *check.Problems, at *field.Path, volume corev1.Volume) {
 	}
 	for _, kind := range given {
 		if slices.Contains(foreign, kind) {
-			p.Forbidden(at.Child(kind), "is a kind of volume that no node of GKE mounts; use a persistentVolumeClaim, nfs, or a volume of the stack by mounts")
+			p.Forbidden(at.Child(kind), "is a volume type that GKE nodes cannot mount; use a persistentVolumeClaim, nfs, or mounts with a volume of the stack")
 		}
 	}
 	checkSource(p, at, volume)
@@ -76,9 +76,9 @@ func checkHostPath(p *check.Problems, source *field.Path, host corev1.HostPathVo
 	case !path.IsAbs(directory):
 		p.Invalid(at, directory, "must be absolute; write %s", path.Join("/", directory))
 	case slices.Contains(strings.Split(directory, "/"), ".."):
-		p.Invalid(at, directory, "must be written plainly; write %s", path.Clean(directory))
+		p.Invalid(at, directory, "must be a clean path; write %s", path.Clean(directory))
 	case system != "":
-		p.Invalid(at, directory, "overlaps with %s, which belongs to the node itself; write a directory of your own, like /var/lib/data", system)
+		p.Invalid(at, directory, "overlaps with %s, which belongs to the node; use your own directory, like /var/lib/data", system)
 	}
 }
 
@@ -89,7 +89,7 @@ func (c *checker) checkHostPaths(at *field.Path, j *Job, role *Role) {
 	for i, volume := range j.Volumes {
 		mounted := slices.ContainsFunc(role.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == volume.Name })
 		if host := volume.HostPath; host != nil && mounted && pool.COS && path.IsAbs(host.Path) && gcp.SystemDirectory(host.Path) == "" && !gcp.WritableOnCOS(host.Path) {
-			c.Invalid(at.Index(i).Child("hostPath", "path"), host.Path, "cannot be created on the nodes of pool %s, as the root file system of Container-Optimized OS is read-only; write a directory below %s, like /var/lib/data, or give the pool imageType: %s",
+			c.Invalid(at.Index(i).Child("hostPath", "path"), host.Path, "cannot be created on the nodes of pool %s, because the root file system of Container-Optimized OS is read-only; use a directory below %s, like /var/lib/data, or give the pool imageType: %s",
 				pool.Name, check.Or(gcp.COSWritable()), gcp.ImageUbuntu)
 		}
 	}
@@ -108,7 +108,7 @@ func checkVolumeMounts(p *check.Problems, at *field.Path, job *Job, role *Role) 
 		others[clean] = fmt.Sprintf("volumeMounts[%d]", i)
 		checkPropagation(p, at, mount)
 		if mount.SubPath != "" && mount.SubPathExpr != "" {
-			p.Forbidden(at.Child("subPathExpr"), "subPath is given already; write either subPath or subPathExpr")
+			p.Forbidden(at.Child("subPathExpr"), "cannot be combined with subPath; write either subPath or subPathExpr")
 		}
 		for _, sub := range []struct{ name, path string }{{"subPath", mount.SubPath}, {"subPathExpr", mount.SubPathExpr}} {
 			if path.IsAbs(sub.path) || slices.Contains(strings.Split(sub.path, "/"), "..") {
@@ -129,7 +129,7 @@ func checkPropagation(p *check.Problems, at *field.Path, mount corev1.VolumeMoun
 		return
 	}
 	if propagates := mount.MountPropagation != nil && *mount.MountPropagation != corev1.MountPropagationNone; !mount.ReadOnly || propagates {
-		p.Invalid(at.Child("recursiveReadOnly"), *recursive, "is for mounts with readOnly: true and no mountPropagation; remove it, or write those")
+		p.Invalid(at.Child("recursiveReadOnly"), *recursive, "requires readOnly: true and no mountPropagation; remove it, or change those")
 	}
 }
 
@@ -142,7 +142,7 @@ func checkMountedVolume(p *check.Problems, at *field.Path, name string, volumes 
 	}
 	switch {
 	case len(names) == 0:
-		p.Invalid(at, name, "must be one of the job's volumes, and it has none; write one in volumes, or mount a volume of the stack by mounts")
+		p.Invalid(at, name, "must be one of the job's volumes, but it has none; add one in volumes, or use mounts to mount a volume of the stack")
 	case name == "":
 		p.Required(at, "write one of the job's volumes: %s", check.Or(names))
 	default:
@@ -164,7 +164,7 @@ func checkMountPath(p *check.Problems, at *field.Path, mountPath, other string) 
 	case strings.Contains(mountPath, ":"):
 		p.Invalid(at, mountPath, "must not contain a colon; rename the directory")
 	case other != "":
-		p.Duplicate(at, mountPath, "is that of %s; each volume has a path of its own", other)
+		p.Duplicate(at, mountPath, "is already used by %s; give each volume its own path", other)
 	case taken(mountPath, true) != "":
 		p.Invalid(at, mountPath, "%s; choose another path, like /data", taken(mountPath, true))
 	}

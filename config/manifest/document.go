@@ -50,7 +50,7 @@ func (r *reader) readFile(at *field.Path, name string) []*document {
 	in := field.NewPath(fmt.Sprintf("%s(%s)", at, name))
 	objects, err := objectsOf(text)
 	if err != nil {
-		r.Unreadable(in, "is no YAML: %s", strings.Join(strings.Fields(err.Error()), " "))
+		r.Unreadable(in, "is not valid YAML: %s", strings.Join(strings.Fields(err.Error()), " "))
 		return nil
 	}
 	var documents []*document

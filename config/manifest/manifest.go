@@ -89,7 +89,7 @@ func (r *reader) jobs(at *field.Path, list []any) []any {
 			}
 		}
 		if len(merged) == before && r.None() {
-			r.Invalid(from.Child("manifest"), name, "holds no PersiaJob; write one, or name another file")
+			r.Invalid(from.Child("manifest"), name, "contains no PersiaJob; add one, or name another file")
 		}
 	}
 	return merged
@@ -104,7 +104,7 @@ func (r *reader) mergeJob(doc *document, from *field.Path, entry map[string]any,
 	for _, field := range r.stackOnly {
 		names := strings.Split(field, ".")
 		if _, ok := take(job, names); ok {
-			r.Unreadable(child(spec, names), "is no field of a PersiaJob; write it in the stack file, beside manifest")
+			r.Unreadable(child(spec, names), "is not a field of a PersiaJob; set it in the stack file, next to manifest")
 		}
 		r.moved(child(to, names), child(from, names))
 	}
@@ -127,7 +127,7 @@ func (r *reader) takeNATS(other *document) {
 	case first == nil:
 		r.nats = other
 	case first.Metadata.Name != other.Metadata.Name || !reflect.DeepEqual(first.Spec, other.Spec):
-		r.Forbidden(other.at, "is another NATS than that of %s, and a stack has one; make the two alike, or remove one and write what it should be in %s", first.at, r.natsPath)
+		r.Forbidden(other.at, "differs from the NATS of %s, but a stack has only one; make them the same, or remove one and set the values in %s", first.at, r.natsPath)
 	}
 }
 
@@ -137,7 +137,7 @@ func (r *reader) mergeNATS(key any) any {
 	rest, settings := deepCopy(r.nats.Spec), map[string]any{"name": r.nats.Metadata.Name}
 	names := r.respell(spec, rest, settings, natsSpellings)
 	for _, leaf := range leaves(rest) {
-		r.Unreadable(child(spec, leaf), "is not read from a manifest; remove it, and see what %s has for it", r.natsPath)
+		r.Unreadable(child(spec, leaf), "is not read from a manifest; remove it, and use the fields of %s", r.natsPath)
 	}
 	r.moved(r.natsPath.Child("name"), r.nats.at.Child("metadata", "name"))
 	r.renamed(r.natsPath, spec, names)

@@ -87,7 +87,7 @@ func (r *reader) respell(at *field.Path, from, to map[string]any, spellings []sp
 			continue
 		}
 		if !put(to, canonical, value) {
-			r.Unreadable(child(at, written), "says the same as %s; write one of the two", child(at, names.written(canonical)))
+			r.Unreadable(child(at, written), "sets the same field as %s; remove one of them", child(at, names.written(canonical)))
 			continue
 		}
 		names[s.canonical] = s.written

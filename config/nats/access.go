@@ -27,12 +27,12 @@ func checkUsers(p *check.Problems, path *field.Path, users []User) {
 		case user.Name == "":
 			p.Required(at.Child("name"), "write a name")
 		case !userForm.MatchString(user.Name):
-			p.Invalid(at.Child("name"), user.Name, "must be at most 63 letters, digits, dots, hyphens and underscores")
+			p.Invalid(at.Child("name"), user.Name, "must be at most 63 letters, digits, dots, hyphens, and underscores")
 		}
 		checkPassword(p, at.Child("password"), user.Password)
 	}
 	check.Unique(names, func(i, first int) {
-		p.Duplicate(path.Index(i).Child("name"), names[i], "is that of users[%d]; each user has a name of its own", first)
+		p.Duplicate(path.Index(i).Child("name"), names[i], "is already used by users[%d]; give each user its own name", first)
 	})
 }
 
@@ -41,7 +41,7 @@ func checkPassword(p *check.Problems, path *field.Path, password decode.Secret) 
 	case password == "":
 		p.Required(path, "write it with pulumi config set --secret --path '%s'", path)
 	case !passwordForm.MatchString(string(password)):
-		invalidSecret(p, path, "must be made of letters, digits and -._~, since it stands in a URL; choose another, like that of `openssl rand -hex 24`")
+		invalidSecret(p, path, "must consist of letters, digits, and -._~, because it is part of a URL; choose another, for example with `openssl rand -hex 24`")
 	}
 }
 
@@ -63,12 +63,12 @@ func checkCertificate(p *check.Problems, path *field.Path, c *Certificate, host 
 	}
 	authorities := x509.NewCertPool()
 	if !authorities.AppendCertsFromPEM([]byte(c.CA)) {
-		invalidSecret(p, path.Child("ca"), "holds no certificate; write the text of a PEM file")
+		invalidSecret(p, path.Child("ca"), "contains no certificate; write the text of a PEM file")
 		return
 	}
 	pair, err := tls.X509KeyPair([]byte(c.Certificate), []byte(c.Key))
 	if err != nil {
-		invalidSecret(p, path.Child("certificate"), "and key are no pair of PEM texts that belong together; write both anew")
+		invalidSecret(p, path.Child("certificate"), "and key are not a matching pair of PEM texts; set both again")
 		return
 	}
 	certificateFits(p, path.Child("certificate"), pair.Leaf, chain(pair), authorities, host)
@@ -78,12 +78,12 @@ func checkCertificate(p *check.Problems, path *field.Path, c *Certificate, host 
 // be refused tomorrow that is valid today.
 func certificateFits(p *check.Problems, path *field.Path, leaf *x509.Certificate, chain, authorities *x509.CertPool, host string) {
 	if leaf.VerifyHostname(host) != nil {
-		invalidSecret(p, path, "must be valid for %s; have one made with that name, or a wildcard for it, among its DNS names", host)
+		invalidSecret(p, path, "must be valid for %s; create one with that name, or a wildcard for it, among its DNS names", host)
 		return
 	}
 	_, err := leaf.Verify(x509.VerifyOptions{Roots: authorities, Intermediates: chain, CurrentTime: leaf.NotBefore})
 	if err != nil {
-		invalidSecret(p, path, "is not signed by ca, for servers; write the certificates between the two after it")
+		invalidSecret(p, path, "is not signed by ca for server authentication; append the intermediate certificates")
 	}
 }
 

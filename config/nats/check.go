@@ -37,7 +37,7 @@ func Check(p *check.Problems, path *field.Path, s Settings, clusters []Cluster) 
 		checkCluster(p, path, c, len(s.Users) > 0)
 	}
 	check.Unique(names, func(i, first int) {
-		p.Duplicate(clusters[i].at.Child("name"), names[i], "is that of the NATS of %s; each job has one of its own", clusters[first].Job)
+		p.Duplicate(clusters[i].at.Child("name"), names[i], "is already used by the NATS of %s; give each job its own", clusters[first].Job)
 	})
 }
 
@@ -57,7 +57,7 @@ func checkCluster(p *check.Problems, path *field.Path, c Cluster, users bool) {
 	p.Name(name, c.Name, validation.IsDNS1035Label)
 	p.AtMost(longestName, name, c.Name, "so that the names of its services and pods fit")
 	if c.Name == OperatorName {
-		p.Invalid(name, c.Name, "is that of the NATS operator, in the same namespace; choose another name")
+		p.Invalid(name, c.Name, "is the name of the NATS operator in the same namespace; choose another name")
 	}
 	if c.IsOwn() {
 		checkOwn(p, c.at, c.Settings)
@@ -67,7 +67,7 @@ func checkCluster(p *check.Problems, path *field.Path, c Cluster, users bool) {
 			"the job %s has %d processes, and all of them may come to one server; write at least that many", c.Job, c.clients)
 	}
 	if users && c.Job != "" && !c.own.Credentials {
-		p.Forbidden(path.Child("users"), "would keep the job %s out, as PERSIA's client takes no credentials from a URL; remove users, since the network policy lets no other pod in anyway, or write %s: true if the images of the job have a client that takes them",
+		p.Forbidden(path.Child("users"), "would lock out the job %s, because PERSIA's client cannot use credentials in a URL; remove users (the network policy admits no other pods), or write %s: true if the client in the job's images can",
 			c.Job, c.at.Child("credentials"))
 	}
 	checkCertificate(p, path.Child("tls", "clients"), c.TLS.Clients, c.Host())
@@ -76,10 +76,10 @@ func checkCluster(p *check.Problems, path *field.Path, c Cluster, users bool) {
 
 func checkVersion(p *check.Problems, path *field.Path, text string) {
 	if !versionForm.MatchString(text) {
-		p.Invalid(path, text, "must be a release of nats-server as MAJOR.MINOR.PATCH in quotes, like \"2.10.22\"")
+		p.Invalid(path, text, "must be a version of nats-server as MAJOR.MINOR.PATCH in quotes, like \"2.10.22\"")
 		return
 	}
 	if version.MustParseSemantic(text).LessThan(oldestVersion) {
-		p.Invalid(path, text, "must be %s or later; leave it out for the default", oldestVersion)
+		p.Invalid(path, text, "must be %s or later; omit it for the default", oldestVersion)
 	}
 }

@@ -92,7 +92,7 @@ func TestLoadRefusesNATSOfJobs(t *testing.T) {
 		{"name of the other's", edits{"persia:jobs[1].nats.name": "persia-nats-service"},
 			"persia:jobs[1].nats.name", []string{"persia-nats-service", "the NATS of train"}},
 		{"name of the operator", edits{"persia:jobs[1].nats.name": "nats-operator"},
-			"persia:jobs[1].nats.name", []string{"that of the NATS operator"}},
+			"persia:jobs[1].nats.name", []string{"the name of the NATS operator"}},
 		{"name of a service of a job", edits{"persia:jobs[1].nats.name": "train-nn-worker"},
 			"persia:jobs[0].name", []string{"train-nn-worker", "persia:jobs[1].nats.name"}},
 		{"no such pool", edits{"persia:jobs[1].nats.nodePool": "nats"},

@@ -27,17 +27,17 @@ const (
 func checkLimits(p *check.Problems, path *field.Path, s Settings) {
 	before := p.Count()
 	if s.MaxPayload < 1 || s.MaxPayload > mostPayload {
-		p.Invalid(path.Child("maxPayload"), s.MaxPayload, "must be from 1 to %d bytes, as nats-server accepts no more; leave it out for 52428800, which PERSIA needs", mostPayload)
+		p.Invalid(path.Child("maxPayload"), s.MaxPayload, "must be from 1 to %d bytes, the limit of nats-server; omit it for 52428800, which PERSIA needs", mostPayload)
 	}
 	if s.MaxConnections < 1 {
-		p.Invalid(path.Child("maxConnections"), s.MaxConnections, "must be at least 1; leave it out for 65536")
+		p.Invalid(path.Child("maxConnections"), s.MaxConnections, "must be at least 1; omit it for 65536")
 	}
 	checkWriteDeadline(p, path.Child("writeDeadline"), s.WriteDeadline)
 	if p.Count() > before {
 		return
 	}
 	if s.MaxPending < s.MaxPayload {
-		p.Invalid(path.Child("maxPending"), s.MaxPending, "must be at least maxPayload, %d, since nats-server starts with no less; leave it out for four messages of that size", s.MaxPayload)
+		p.Invalid(path.Child("maxPending"), s.MaxPending, "must be at least maxPayload, %d, or nats-server does not start; omit it for four messages of that size", s.MaxPayload)
 		return
 	}
 	checkMemory(p, path.Child("resources"), s)
@@ -46,7 +46,7 @@ func checkLimits(p *check.Problems, path *field.Path, s Settings) {
 func checkWriteDeadline(p *check.Problems, path *field.Path, text string) {
 	deadline, err := time.ParseDuration(text)
 	if err != nil || deadline < time.Second || deadline > 5*time.Minute {
-		p.Invalid(path, text, "must be a time from 1s to 5m, like 10s; a server keeps up to maxPending bytes for a client for so long")
+		p.Invalid(path, text, "must be a time from 1s to 5m, like 10s; for that long, a server keeps up to maxPending bytes for a client")
 	}
 }
 
@@ -57,7 +57,7 @@ func checkMemory(p *check.Problems, path *field.Path, s Settings) {
 	memory, at, ok := memoryOf(path, s.Resources)
 	needed := resource.NewQuantity(serverProcess+int64(s.MaxPending)+2*int64(s.MaxPayload), resource.BinarySI)
 	if ok && memory.Sign() > 0 && memory.Cmp(*needed) < 0 {
-		p.Invalid(at, memory.String(), "is less than %dMi, which a server with one slow client needs: maxPending, two messages of maxPayload and 64Mi; write more, or smaller limits",
+		p.Invalid(at, memory.String(), "is less than %dMi, which a server with one slow client needs: maxPending, two messages of maxPayload, and 64Mi; increase it, or lower those limits",
 			(needed.Value()+capacity.MiB-1)/capacity.MiB)
 	}
 }

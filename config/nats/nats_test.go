@@ -67,11 +67,11 @@ func TestRefusesClusters(t *testing.T) {
 		jobs     []Job
 		says     string
 	}{
-		"one name twice":        {"{}", []Job{job("a", Overrides{}), job("b", Overrides{Name: "persia-nats-service"})}, `persia:jobs[b].nats.name: Duplicate value: "persia-nats-service": is that of the NATS of a`},
-		"the operator's name":   {"{}", []Job{job("a", Overrides{Name: "nats-operator"})}, "that of the NATS operator"},
+		"one name twice":        {"{}", []Job{job("a", Overrides{}), job("b", Overrides{Name: "persia-nats-service"})}, `persia:jobs[b].nats.name: Duplicate value: "persia-nats-service": is already used by the NATS of a`},
+		"the operator's name":   {"{}", []Job{job("a", Overrides{Name: "nats-operator"})}, "the name of the NATS operator"},
 		"too few connections":   {`{"maxConnections": 3}`, []Job{job("a", Overrides{})}, "persia:nats.maxConnections: Invalid value: 3: the job a has 4 processes"},
 		"its own, too":          {"{}", []Job{job("a", Overrides{MaxConnections: 3})}, "persia:jobs[a].nats.maxConnections: Invalid value: 3"},
-		"users without a login": {`{"users": [{"name": "u", "password": "p"}]}`, []Job{job("a", Overrides{Credentials: true}), job("b", Overrides{})}, "persia:nats.users: would keep the job b out"},
+		"users without a login": {`{"users": [{"name": "u", "password": "p"}]}`, []Job{job("a", Overrides{Credentials: true}), job("b", Overrides{})}, "persia:nats.users: would lock out the job b"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, p := read(t, test.settings), &check.Problems{}

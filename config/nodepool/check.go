@@ -35,7 +35,7 @@ func Check(p *check.Problems, path *field.Path, pools []Pool, cluster Cluster, m
 		c.pool(path.Index(i), pool, machines)
 	}
 	check.Unique(names, func(i, first int) {
-		p.Duplicate(path.Index(i).Child("name"), names[i], "is that of nodePools[%d]; each pool has a name of its own", first)
+		p.Duplicate(path.Index(i).Child("name"), names[i], "is already used by nodePools[%d]; give each pool a different name", first)
 	})
 }
 
@@ -62,9 +62,9 @@ func (c *checker) pool(path *field.Path, pool Pool, machines Machines) {
 	case pool.Name == SystemName:
 		c.Invalid(name, pool.Name, "is the name of the cluster's system pool; choose another")
 	case pool.Name == "default-pool":
-		c.Invalid(name, pool.Name, "is what GKE calls the pool that it makes with each cluster, and that is removed; choose another")
+		c.Invalid(name, pool.Name, "is the name of the pool that GKE creates with each cluster, which the stack removes; choose another")
 	case strings.HasPrefix(pool.Name, "nap-"):
-		c.Invalid(name, pool.Name, "begins with nap-, as the pools that GKE's node auto-provisioning makes and removes; choose another")
+		c.Invalid(name, pool.Name, "begins with nap-, which is reserved for the pools of GKE's node auto-provisioning; choose another")
 	}
 	c.zones(path.Child("zones"), pool, m)
 	checkLabels(c.Problems, path.Child("labels"), pool.Labels)
@@ -79,7 +79,7 @@ func (c *checker) pool(path *field.Path, pool Pool, machines Machines) {
 func (c *checker) poolSize(path *field.Path, pool Pool, m gcp.Machine) {
 	switch {
 	case pool.Nodes != nil && pool.Autoscaling != nil:
-		c.Forbidden(path.Child("autoscaling"), "nodes is %d already; write either nodes or autoscaling", *pool.Nodes)
+		c.Forbidden(path.Child("autoscaling"), "cannot be combined with nodes, which is %d; write either nodes or autoscaling", *pool.Nodes)
 	case pool.Nodes == nil && pool.Autoscaling == nil:
 		c.Required(path.Child("nodes"), "write the number of nodes, or autoscaling with minNodes and maxNodes")
 	case pool.Nodes != nil && *pool.Nodes < 0:
@@ -128,7 +128,7 @@ func (c *checker) zones(path *field.Path, pool Pool, m gcp.Machine) {
 	case len(pool.Zones) > 0 && !slices.Equal(pool.Zones, c.cluster.Zones):
 		check.Zones(c.Problems, path, c.cluster.Region, pool.Zones)
 	case c.lacksZones(pool, m):
-		c.Required(path, "write the zones that have %s, here or in the zones of the cluster, as GKE would choose three of the region, and not all have it; `gcloud compute machine-types list --filter=name=%s` lists them", m.Type, m.Type)
+		c.Required(path, "write the zones that have %s, here or in the zones of the cluster, because GKE would otherwise choose three zones of the region, and not all of them have it; `gcloud compute machine-types list --filter=name=%s` lists them", m.Type, m.Type)
 	}
 }
 
@@ -136,7 +136,7 @@ func (c *checker) zones(path *field.Path, pool Pool, m gcp.Machine) {
 // node").
 func checkMaxPods(p *check.Problems, path *field.Path, pods int) {
 	if pods < 8 || pods > 256 {
-		p.Invalid(path, pods, "must be from 8 to 256, as GKE takes no other; leave it out for 110")
+		p.Invalid(path, pods, "must be from 8 to 256; omit it for 110")
 	}
 }
 
@@ -144,10 +144,10 @@ func checkLabels(p *check.Problems, path *field.Path, labels map[string]string) 
 	check.Labels(p, path, labels)
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
 		if key == OwnLabel {
-			p.Invalid(path.Key(key), key, "is set by the program on every node; remove it")
+			p.Invalid(path.Key(key), key, "is set on every node by the program; remove it")
 		}
 		if domain := reservedDomain(key); domain != "" {
-			p.Invalid(path.Key(key), key, "is in the domain %s, whose labels are set by GKE; write one with a prefix of your own, or none", domain)
+			p.Invalid(path.Key(key), key, "is in the domain %s, which is reserved for GKE; use your own prefix, or none", domain)
 		}
 	}
 }
@@ -183,7 +183,7 @@ func (c *checker) taints(path *field.Path, pool Pool) {
 		}
 	}
 	check.Unique(identities, func(i, first int) {
-		c.Duplicate(path.Index(i), pool.Taints[i].Key+":"+string(pool.Taints[i].Effect), "is the key and effect of taints[%d]; write one of the two", first)
+		c.Duplicate(path.Index(i), pool.Taints[i].Key+":"+string(pool.Taints[i].Effect), "repeats the key and effect of taints[%d]; remove one of them", first)
 	})
 }
 
@@ -191,12 +191,12 @@ func (c *checker) taints(path *field.Path, pool Pool) {
 func (c *checker) ownTaint(path *field.Path, key string, pool Pool) {
 	switch {
 	case key == gcp.TaintGPU:
-		c.Invalid(path, key, "is set on GPU pools by GKE itself, and refused a second time; remove the taint")
+		c.Invalid(path, key, "is set on GPU pools by GKE, which refuses a second one; remove the taint")
 	case key == gcp.TaintSpot && pool.Spot:
 		c.Invalid(path, key, "is set on every spot pool; remove the taint")
 	case key == gcp.TaintQueued && pool.QueuedProvisioning:
-		c.Invalid(path, key, "is set on pools with queuedProvisioning by GKE itself; remove the taint")
+		c.Invalid(path, key, "is set by GKE on pools with queuedProvisioning; remove the taint")
 	case !c.cluster.Existing && key != gcp.TaintSpot && reservedDomain(key) != "":
-		c.Invalid(path, key, "is in the domain %s, whose taints Kubernetes and GKE set and remove themselves; write one with a prefix of your own, or none", reservedDomain(key))
+		c.Invalid(path, key, "is in the domain %s, which is reserved for Kubernetes and GKE; use your own prefix, or none", reservedDomain(key))
 	}
 }

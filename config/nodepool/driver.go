@@ -62,7 +62,7 @@ func (d NVIDIADriver) Check(p *check.Problems, path, poolsPath *field.Path, pool
 		c.noPartitions()
 	case InstallerCOS:
 		if d.Version != "" {
-			p.Forbidden(version, "with the installer cos-daemonset the node image decides on the version; remove %q", d.Version)
+			p.Forbidden(version, "with the installer cos-daemonset, the node image determines the version; remove %q", d.Version)
 		}
 		c.gpuImages(gcp.ImageCOS, "the installer cos-daemonset")
 		c.unsignedDriver(d)

@@ -35,15 +35,15 @@ func checkGPU(p *check.Problems, path *field.Path, pool Pool, m gcp.Machine) {
 	case pool.GPU == nil:
 	case m.GPUs > 0:
 		if pool.GPU.Type != m.GPUType {
-			p.Invalid(path.Child("type"), pool.GPU.Type, "%s comes with %s; write that, or choose another machine type", m.Type, m.GPUType)
+			p.Invalid(path.Child("type"), pool.GPU.Type, "%s includes %s; write that, or choose another machine type", m.Type, m.GPUType)
 		}
 		if pool.GPU.Count != m.GPUs {
-			p.Invalid(path.Child("count"), pool.GPU.Count, "%s comes with %d GPUs; write %d, or choose another machine type", m.Type, m.GPUs, m.GPUs)
+			p.Invalid(path.Child("count"), pool.GPU.Count, "%s includes %d GPUs; write %d, or choose another machine type", m.Type, m.GPUs, m.GPUs)
 		}
 	case m.TakesGPUs():
 		checkAttachedGPU(p, path, *pool.GPU, m)
 	default:
-		p.Forbidden(path, "%s takes no GPUs; remove gpu, or choose a machine type of a2, a3, a4, g2, g4 or n1", m.Type)
+		p.Forbidden(path, "%s does not support GPUs; remove gpu, or choose a machine type of a2, a3, a4, g2, g4, or n1", m.Type)
 	}
 }
 
@@ -56,10 +56,10 @@ func checkAttachedGPU(p *check.Problems, path *field.Path, gpu GPU, m gcp.Machin
 		return
 	}
 	if len(counts) == 0 {
-		p.Invalid(path.Child("type"), gpu.Type, "cannot be attached to as many vCPUs as those of %s; choose a smaller machine type", m.Type)
+		p.Invalid(path.Child("type"), gpu.Type, "cannot be attached to a machine with as many vCPUs as %s; choose a smaller machine type", m.Type)
 		return
 	}
-	p.Invalid(path.Child("count"), gpu.Count, "%s takes %s of %s; write one of these, or choose another machine type", m.Type, check.Or(numbers(counts)), gpu.Type)
+	p.Invalid(path.Child("count"), gpu.Count, "%s supports %s of %s; write one of these, or choose another machine type", m.Type, check.Or(numbers(counts)), gpu.Type)
 }
 
 func numbers(ns []int) []string {
@@ -76,9 +76,9 @@ func checkPartition(p *check.Problems, path *field.Path, gpu GPU) {
 	switch {
 	case gpu.Partition == "" || slices.Contains(sizes, gpu.Partition):
 	case len(sizes) == 0:
-		p.Invalid(path, gpu.Partition, "is for GPUs that can be divided, and %s cannot; remove it, or choose an A100, H100 or H200", gpu.Type)
+		p.Invalid(path, gpu.Partition, "requires a GPU that can be partitioned, and %s cannot; remove it, or choose an A100, H100, or H200", gpu.Type)
 	default:
-		p.Invalid(path, gpu.Partition, "is no size that %s can be divided into; write %s", gpu.Type, check.Or(sizes))
+		p.Invalid(path, gpu.Partition, "is not a partition size of %s; write %s", gpu.Type, check.Or(sizes))
 	}
 }
 

@@ -87,9 +87,9 @@ func (t Machines) Check(p *check.Problems, path *field.Path, machineType string)
 	case machineType == "":
 		p.Required(path, "write a machine type, like n2-standard-8")
 	case len(near) > 0:
-		p.Invalid(path, machineType, "is no machine type that is known here; did you mean %s? Or describe it in %s", check.Or(near), MachineTypesKey)
+		p.Invalid(path, machineType, "is not a known machine type; did you mean %s? Otherwise, describe it in %s", check.Or(near), MachineTypesKey)
 	default:
-		p.Invalid(path, machineType, "is no machine type that is known here; write a predefined one that is not shared-core, like n2-standard-8 or a2-highgpu-8g, or describe it in %s", MachineTypesKey)
+		p.Invalid(path, machineType, "is not a known machine type; write a predefined one that is not shared-core, like n2-standard-8 or a2-highgpu-8g, or describe it in %s", MachineTypesKey)
 	}
 	return m, ok
 }
@@ -108,7 +108,7 @@ func (t MachineType) check(p *check.Problems, path *field.Path, name string) {
 	_, known := gcp.Lookup(name)
 	switch shaped := t.CPUs != 0 || t.Memory != "" || t.GPU != nil; {
 	case known && shaped:
-		p.Forbidden(path, "the shape of %s is known; remove cpus, memory and gpu", name)
+		p.Forbidden(path, "%s is in the catalogue; remove cpus, memory, and gpu", name)
 	case !known:
 		t.checkShape(p, path)
 	}
@@ -117,7 +117,7 @@ func (t MachineType) check(p *check.Problems, path *field.Path, name string) {
 		value float64
 	}{{"hourlyPrice", t.HourlyPrice}, {"spotHourlyPrice", t.SpotHourlyPrice}} {
 		if price.value < 0 || price.value > mostPrice {
-			p.Invalid(path.Child(price.name), price.value, "must be more than 0 and at most %d; leave it out if it is not known", mostPrice)
+			p.Invalid(path.Child(price.name), price.value, "must be more than 0 and at most %d; omit it if you do not know it", mostPrice)
 		}
 	}
 }
@@ -125,13 +125,13 @@ func (t MachineType) check(p *check.Problems, path *field.Path, name string) {
 // checkShape checks the shape of a machine type that the catalogue lacks.
 func (t MachineType) checkShape(p *check.Problems, path *field.Path) {
 	if t.CPUs == 0 {
-		p.Required(path.Child("cpus"), "write the number of vCPUs, since the type is not in the catalogue")
+		p.Required(path.Child("cpus"), "write the number of vCPUs, because the type is not in the catalogue")
 	} else if t.CPUs < 1 || t.CPUs > 4096 {
 		p.Invalid(path.Child("cpus"), t.CPUs, "must be from 1 to 4096")
 	}
 	switch memory, err := check.ParseQuantity(t.Memory); {
 	case t.Memory == "":
-		p.Required(path.Child("memory"), "write the memory, like 240Gi, since the type is not in the catalogue")
+		p.Required(path.Child("memory"), "write the memory, like 240Gi, because the type is not in the catalogue")
 	case err != nil:
 		p.Invalid(path.Child("memory"), t.Memory, "%s", err)
 	case memory.Value() < capacity.GiB || memory.Value() > 1<<50:
@@ -141,7 +141,7 @@ func (t MachineType) checkShape(p *check.Problems, path *field.Path) {
 		return
 	}
 	if t.GPU.Type == "" {
-		p.Required(path.Child("gpu", "type"), "write the accelerator's name at Compute Engine, like nvidia-b200")
+		p.Required(path.Child("gpu", "type"), "write the accelerator type, like nvidia-b200")
 	}
 	if t.GPU.Count < 1 || t.GPU.Count > 64 {
 		p.Invalid(path.Child("gpu", "count"), t.GPU.Count, "must be from 1 to 64")

@@ -23,7 +23,7 @@ func (c *checker) provisioning(path *field.Path, pool Pool) {
 		c.compact(path, pool)
 	}
 	if pool.Reservation != "" && !reservationForm.MatchString(pool.Reservation) {
-		c.Invalid(path.Child("reservation"), pool.Reservation, "must be the name of a reservation, like trainers, or projects/P/reservations/R of another project, and for one of its blocks /reservationBlocks/B after that")
+		c.Invalid(path.Child("reservation"), pool.Reservation, "must be the name of a reservation, like trainers, or projects/P/reservations/R for one in another project; append /reservationBlocks/B for one of its blocks")
 	}
 }
 
@@ -31,9 +31,9 @@ func (c *checker) spot(path *field.Path, pool Pool) {
 	switch {
 	case !pool.Spot:
 	case pool.QueuedProvisioning:
-		c.Invalid(path, pool.Spot, "excludes queuedProvisioning, whose nodes are not taken back; remove one of the two")
+		c.Invalid(path, pool.Spot, "cannot be combined with queuedProvisioning, whose nodes are never preempted; remove one of them")
 	case pool.Reservation != "":
-		c.Invalid(path, pool.Spot, "excludes reservation, which holds no spot machines; remove one of the two")
+		c.Invalid(path, pool.Spot, "cannot be combined with reservation, because reservations have no spot machines; remove one of them")
 	}
 }
 
@@ -41,22 +41,22 @@ func (c *checker) spot(path *field.Path, pool Pool) {
 // with flex-start with queued provisioning", limitations).
 func (c *checker) queued(path *field.Path, pool Pool) {
 	if pool.Nodes != nil {
-		c.Invalid(path.Child("nodes"), *pool.Nodes, "excludes queuedProvisioning, which makes the nodes when they are asked for; write autoscaling with minNodes 0 instead")
+		c.Invalid(path.Child("nodes"), *pool.Nodes, "cannot be combined with queuedProvisioning, which creates nodes on request; use autoscaling with minNodes 0 instead")
 	}
 	if a := pool.Autoscaling; a != nil && a.MinNodes > 0 {
-		c.Invalid(path.Child("autoscaling", "minNodes"), a.MinNodes, "must be 0 with queuedProvisioning, which makes the nodes when they are asked for")
+		c.Invalid(path.Child("autoscaling", "minNodes"), a.MinNodes, "must be 0 with queuedProvisioning, which creates nodes on request")
 	}
 	if a := pool.Autoscaling; a != nil && a.LocationPolicy == "BALANCED" {
-		c.Invalid(path.Child("autoscaling", "locationPolicy"), a.LocationPolicy, "excludes queuedProvisioning, which takes all nodes where they are; write ANY, or remove it")
+		c.Invalid(path.Child("autoscaling", "locationPolicy"), a.LocationPolicy, "cannot be combined with queuedProvisioning, which creates nodes wherever they are available; write ANY, or remove it")
 	}
 	if pool.Reservation != "" {
-		c.Invalid(path.Child("reservation"), pool.Reservation, "excludes queuedProvisioning, which takes no reserved machines; remove one of the two")
+		c.Invalid(path.Child("reservation"), pool.Reservation, "cannot be combined with queuedProvisioning, which does not use reserved machines; remove one of them")
 	}
 	if pool.CompactPlacement {
-		c.Invalid(path.Child("compactPlacement"), pool.CompactPlacement, "excludes queuedProvisioning; remove one of the two")
+		c.Invalid(path.Child("compactPlacement"), pool.CompactPlacement, "cannot be combined with queuedProvisioning; remove one of them")
 	}
 	if pool.Upgrade.Strategy == blueGreen {
-		c.Invalid(path.Child("upgrade", "strategy"), blueGreen, "excludes queuedProvisioning, whose nodes cannot be had twice; write %s, or remove it", surge)
+		c.Invalid(path.Child("upgrade", "strategy"), blueGreen, "cannot be combined with queuedProvisioning, which cannot provide a second set of nodes; write %s, or remove it", surge)
 	}
 }
 
@@ -67,12 +67,12 @@ const mostCompactNodes = 1500
 func (c *checker) compact(path *field.Path, pool Pool) {
 	at := path.Child("compactPlacement")
 	if len(pool.Zones) > 1 {
-		c.Invalid(at, pool.CompactPlacement, "puts all nodes in one zone, and the pool has the zones %s; write one in zones, or remove it", check.And(pool.Zones))
+		c.Invalid(at, pool.CompactPlacement, "requires a single zone, but the pool has the zones %s; write one zone, or remove it", check.And(pool.Zones))
 	}
 	if pool.MostNodes() > mostCompactNodes {
-		c.Invalid(at, pool.CompactPlacement, "is for at most %d nodes, and the pool has up to %d; write fewer, or remove it", mostCompactNodes, pool.MostNodes())
+		c.Invalid(at, pool.CompactPlacement, "supports at most %d nodes, but the pool has up to %d; use fewer nodes, or remove it", mostCompactNodes, pool.MostNodes())
 	}
 	if pool.Upgrade.Strategy == blueGreen {
-		c.Invalid(path.Child("upgrade", "strategy"), blueGreen, "excludes compactPlacement, as there is no room for the nodes twice; write %s, or remove one of the two", surge)
+		c.Invalid(path.Child("upgrade", "strategy"), blueGreen, "cannot be combined with compactPlacement, which has no room for a second set of nodes; write %s, or remove one of them", surge)
 	}
 }

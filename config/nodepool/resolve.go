@@ -147,7 +147,7 @@ const mostNodes = 15000
 
 func checkMost(p *check.Problems, path *field.Path, nodes int) {
 	if nodes > mostNodes {
-		p.Invalid(path, nodes, "must be at most %d, as GKE takes no more in a cluster", mostNodes)
+		p.Invalid(path, nodes, "must be at most %d, the limit of a GKE cluster", mostNodes)
 	}
 }
 
@@ -160,8 +160,8 @@ func CheckSpread(p *check.Problems, path *field.Path, nodes, zones int) {
 	}
 	below, above := nodes-nodes%zones, nodes-nodes%zones+zones
 	if below == 0 {
-		p.Invalid(path, nodes, "must be a multiple of the %d zones, to be spread over them evenly; write %d, or fewer zones", zones, above)
+		p.Invalid(path, nodes, "must be a multiple of the %d zones, to be spread evenly; write %d, or use fewer zones", zones, above)
 		return
 	}
-	p.Invalid(path, nodes, "must be a multiple of the %d zones, to be spread over them evenly; write %d or %d", zones, below, above)
+	p.Invalid(path, nodes, "must be a multiple of the %d zones, to be spread evenly; write %d or %d", zones, below, above)
 }

@@ -15,10 +15,10 @@ func (c *checker) ofSeries(path *field.Path, pool Pool, m gcp.Machine) {
 	c.disk(path.Child("disk"), pool, m)
 	c.localSSDs(path.Child("localSsdCount"), pool.LocalSSDs, m)
 	if pool.Spot && !m.HasSpot() {
-		c.Invalid(path.Child("spot"), pool.Spot, "is not for %s, of which there are no spot machines; remove it, or choose a machine type of another series", m.Type)
+		c.Invalid(path.Child("spot"), pool.Spot, "is not available for %s; remove it, or choose a machine type of another series", m.Type)
 	}
 	if pool.CompactPlacement && !m.TakesCompactPlacement() {
-		c.Invalid(path.Child("compactPlacement"), pool.CompactPlacement, "is not for %s, whose series cannot be placed so; remove it, or choose a machine type of a2, a3, a4, c2, c2d, c3, c3d, c4, c4d, g2, n2 or n2d", m.Type)
+		c.Invalid(path.Child("compactPlacement"), pool.CompactPlacement, "is not supported by the series of %s; remove it, or choose a machine type of a2, a3, a4, c2, c2d, c3, c3d, c4, c4d, g2, n2, or n2d", m.Type)
 	}
 	c.gvnic(path, pool, m)
 }
@@ -29,13 +29,13 @@ func (c *checker) gvnic(path *field.Path, pool Pool, m gcp.Machine) {
 	at := path.Child("gvnic")
 	switch cos := pool.ImageType == gcp.ImageCOS; {
 	case m.NeedsGVNIC() && !cos:
-		c.Invalid(path.Child("imageType"), pool.ImageType, "is not for %s, which has no network interface but gVNIC, and GKE has that on %s only; write that, for a GPU pool with the NVIDIA driver %s or %s, or choose another machine type", m.Type, gcp.ImageCOS, InstallerManaged, InstallerCOS)
+		c.Invalid(path.Child("imageType"), pool.ImageType, "is not supported by %s, whose only network interface is gVNIC, which GKE offers only on %s; write that (for a GPU pool, with the NVIDIA driver installer %s or %s), or choose another machine type", m.Type, gcp.ImageCOS, InstallerManaged, InstallerCOS)
 	case m.NeedsGVNIC() && !*pool.GVNIC:
-		c.Invalid(at, false, "is not for %s, which has no other network interface; remove it", m.Type)
+		c.Invalid(at, false, "is not supported by %s, which has no other network interface; remove it", m.Type)
 	case *pool.GVNIC && !m.TakesGVNIC():
-		c.Invalid(at, true, "is not for %s, on which GKE does not support it; remove it", m.Type)
+		c.Invalid(at, true, "is not supported by GKE on %s; remove it", m.Type)
 	case *pool.GVNIC && !cos:
-		c.Invalid(at, true, "needs the image %s, and the pool has %s; remove it, or choose the other image", gcp.ImageCOS, pool.ImageType)
+		c.Invalid(at, true, "requires the image %s, but the pool has %s; remove it, or change the image", gcp.ImageCOS, pool.ImageType)
 	}
 }
 
@@ -49,16 +49,16 @@ const leastDiskGB, leastGPUDiskGB = 12, 15
 func (c *checker) disk(path *field.Path, pool Pool, m gcp.Machine) {
 	switch disks := m.BootDisks(); {
 	case pool.Disk.Type == "":
-		c.Required(path.Child("type"), "write one of %s: the series of %s is not known here, and it may refuse some of them", check.Or(gcp.DiskTypes), m.Type)
+		c.Required(path.Child("type"), "write one of %s: the series of %s is not in the catalogue, and might not support all of them", check.Or(gcp.DiskTypes), m.Type)
 	case slices.Contains(gcp.DiskTypes, pool.Disk.Type) && len(disks) > 0 && !slices.Contains(disks, pool.Disk.Type):
-		c.Invalid(path.Child("type"), pool.Disk.Type, "is not for %s; write %s", m.Type, check.Or(disks))
+		c.Invalid(path.Child("type"), pool.Disk.Type, "is not supported by %s; write %s", m.Type, check.Or(disks))
 	}
 	least := leastDiskGB
 	if pool.GPU != nil {
 		least = leastGPUDiskGB
 	}
 	if pool.Disk.SizeGB < least || pool.Disk.SizeGB > 65536 {
-		c.Invalid(path.Child("sizeGb"), pool.Disk.SizeGB, "must be from %d to 65536, as no disk is smaller than the node's image", least)
+		c.Invalid(path.Child("sizeGb"), pool.Disk.SizeGB, "must be from %d, the size of the node image, to 65536", least)
 	}
 }
 
@@ -66,14 +66,14 @@ func (c *checker) localSSDs(path *field.Path, disks int, m gcp.Machine) {
 	counts, known := m.LocalSSDs()
 	switch {
 	case disks < 0:
-		c.Invalid(path, disks, "must be at least 1; remove it if none is needed")
+		c.Invalid(path, disks, "must be at least 1; remove it if you need none")
 	case disks == 0 && strings.HasSuffix(m.Type, "-lssd"):
-		c.Required(path, "write the number of local SSDs that are part of %s; left out, GKE's answer would replace the pool with every update", m.Type)
+		c.Required(path, "write the number of local SSDs that %s includes; without it, every update would replace the pool", m.Type)
 	case disks == 0 || !known || slices.Contains(counts, disks):
 	case len(counts) == 0:
-		c.Invalid(path, disks, "is not for %s, which takes no local SSDs; remove it, or choose another machine type", m.Type)
+		c.Invalid(path, disks, "is not supported by %s; remove it, or choose another machine type", m.Type)
 	default:
-		c.Invalid(path, disks, "%s takes %s; write one of these, or choose another machine type", m.Type, check.Or(numbers(counts)))
+		c.Invalid(path, disks, "%s supports %s; write one of these, or choose another machine type", m.Type, check.Or(numbers(counts)))
 	}
 }
 
@@ -83,10 +83,10 @@ func (c *checker) fastSocket(path *field.Path, pool Pool) {
 	switch {
 	case !pool.FastSocket:
 	case pool.GPU == nil:
-		c.Invalid(path, pool.FastSocket, "is for GPU pools only; remove it")
+		c.Invalid(path, pool.FastSocket, "is only for GPU pools; remove it")
 	case pool.ImageType == gcp.ImageUbuntu:
-		c.Invalid(path, pool.FastSocket, "needs the image %s, the pool has %s; remove it, or choose an NVIDIA driver for %s", gcp.ImageCOS, gcp.ImageUbuntu, gcp.ImageCOS)
+		c.Invalid(path, pool.FastSocket, "requires the image %s, but the pool has %s; remove it, or choose an NVIDIA driver installer for %s", gcp.ImageCOS, gcp.ImageUbuntu, gcp.ImageCOS)
 	case !*pool.GVNIC:
-		c.Invalid(path, pool.FastSocket, "needs gvnic, which is false; remove one of the two")
+		c.Invalid(path, pool.FastSocket, "requires gvnic, which is false; remove one of them")
 	}
 }

@@ -75,7 +75,7 @@ func checkUpgrade(p *check.Problems, path *field.Path, u Upgrade) {
 		{"soakSeconds", blueGreen, u.SoakSeconds != 0},
 	} {
 		if f.written && f.strategy != u.Strategy {
-			p.Forbidden(path.Child(f.name), "belongs to the strategy %s, the pool's is %s; remove it", f.strategy, u.Strategy)
+			p.Forbidden(path.Child(f.name), "applies only to the strategy %s, but the pool uses %s; remove it", f.strategy, u.Strategy)
 		}
 	}
 	if u.Strategy == surge {
@@ -102,8 +102,8 @@ func checkSurge(p *check.Problems, path *field.Path, maxSurge, maxUnavailable in
 	}
 	switch both := maxSurge + maxUnavailable; {
 	case both == 0:
-		p.Invalid(path.Child("maxUnavailable"), 0, "maxSurge is 0 too, so that no node could be upgraded; write at least 1 in one of the two")
+		p.Invalid(path.Child("maxUnavailable"), 0, "maxSurge is also 0, so no node could be upgraded; set one of them to at least 1")
 	case both > mostUpgradedAtOnce:
-		p.Invalid(path.Child("maxUnavailable"), maxUnavailable, "is %d with maxSurge, and GKE upgrades at most %d nodes at once; write fewer", both, mostUpgradedAtOnce)
+		p.Invalid(path.Child("maxUnavailable"), maxUnavailable, "makes %d together with maxSurge, but GKE upgrades at most %d nodes at a time; write fewer", both, mostUpgradedAtOnce)
 	}
 }

@@ -40,7 +40,7 @@ func (a *Agent) check(p *check.Problems, path *field.Path, place Place) {
 	pod.Resources(p, path.Child("resources"), "an agent of PEDL", a.Resources)
 	pools := path.Child("nodePools")
 	if len(a.NodePools) > 0 && place.Storage.Existing {
-		p.Forbidden(pools, "on an existing cluster no node pool is changed; remove it, and label the nodes with kubectl label nodes -l %s=POOL %s=%s", gcp.LabelNodePool, AgentTaint.Key, AgentTaint.Value)
+		p.Forbidden(pools, "the stack does not change the node pools of an existing cluster; remove it, and label the nodes with kubectl label nodes -l %s=POOL %s=%s", gcp.LabelNodePool, AgentTaint.Key, AgentTaint.Value)
 	}
 	check.Unique(a.NodePools, func(i, _ int) { p.Duplicate(pools.Index(i), a.NodePools[i], "write each node pool once") })
 }
@@ -52,7 +52,7 @@ func checkNodeSelector(p *check.Problems, path *field.Path, labels map[string]st
 			p.Invalid(at, labels[key], "%s", message)
 		}
 		if key == gcp.LabelNodePool {
-			p.Invalid(at, labels[key], "is decided by nodePool; remove it and write that")
+			p.Invalid(at, labels[key], "is set by nodePool; remove it, and set nodePool instead")
 		}
 	}
 }
@@ -62,7 +62,7 @@ func checkRegistry(p *check.Problems, path *field.Path, r Registry) {
 		p.Invalid(path.Child("server"), field.OmitValueType{}, "must be a registry without credentials, like https://index.docker.io/v1/ or registry.example.com; write the user in user")
 	}
 	if strings.Contains(r.User, ":") {
-		p.Invalid(path.Child("user"), r.User, "must be the name alone, without a colon; write the password in password")
+		p.Invalid(path.Child("user"), r.User, "must be the user name without a colon; write the password in password")
 	}
 	checkCredential(p, path.Child("password"), r.Password)
 }
@@ -73,7 +73,7 @@ func checkCredential(p *check.Problems, path *field.Path, secret decode.Secret) 
 	case secret == "":
 		p.Required(path, "write it with pulumi config set --secret --path '%s'", path)
 	case strings.ContainsFunc(string(secret), unicode.IsControl):
-		p.Invalid(path, field.OmitValueType{}, "must be one line; write it anew, without the end of the line")
+		p.Invalid(path, field.OmitValueType{}, "must be a single line; set it again without the line break")
 	}
 }
 
@@ -89,7 +89,7 @@ func checkTrialRunner(p *check.Problems, path *field.Path, t TrialRunner) {
 		value *int
 	}{{"uid", t.UID}, {"gid", t.GID}} {
 		if id.value != nil && (*id.value < 0 || *id.value > 1<<31-1) {
-			p.Invalid(path.Child(id.field), *id.value, "must be from 0 to 2147483647; leave it out for the image's own")
+			p.Invalid(path.Child(id.field), *id.value, "must be from 0 to 2147483647; omit it to use the image's")
 		}
 	}
 }

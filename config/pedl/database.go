@@ -81,13 +81,13 @@ func checkDatabaseName(p *check.Problems, path *field.Path, name string) {
 	case name == "":
 		p.Required(path, "write a name")
 	case len(name) > longestDatabaseName || strings.ContainsFunc(name, unicode.IsControl):
-		p.Invalid(path, name, "must have at most %d characters, and be one line", longestDatabaseName)
+		p.Invalid(path, name, "must be a single line of at most %d characters", longestDatabaseName)
 	}
 }
 
 func checkOneLine(p *check.Problems, path *field.Path, text string) {
 	if strings.ContainsFunc(text, unicode.IsControl) {
-		p.Invalid(path, text, "must be one line")
+		p.Invalid(path, text, "must be a single line")
 	}
 }
 
@@ -111,7 +111,7 @@ func checkSettings(p *check.Problems, path *field.Path, settings map[string]Sett
 		at := path.Key(name)
 		switch decides, own := ownSettings[name]; {
 		case own:
-			p.Invalid(at, string(settings[name]), "is decided by %s; remove it", decides)
+			p.Invalid(at, string(settings[name]), "is set by %s; remove it", decides)
 		case !settingForm.MatchString(name):
 			p.Invalid(at, name, "must be a setting of PostgreSQL in camel case, like maxConnections for max_connections")
 		}
@@ -122,7 +122,7 @@ func checkSettings(p *check.Problems, path *field.Path, settings map[string]Sett
 func (d *Persistence) check(p *check.Problems, at *field.Path, nodePool string, place Place) {
 	check.Directory(p, at.Child("mountPath"), d.MountPath)
 	if what, own := ownDirectories[d.MountPath]; own {
-		p.Invalid(at.Child("mountPath"), d.MountPath, "is where the database has %s; choose another path, like /bitnami/postgresql", what)
+		p.Invalid(at.Child("mountPath"), d.MountPath, "is where the database keeps %s; choose another path, like /bitnami/postgresql", what)
 	}
 	if path.IsAbs(d.SubPath) || slices.Contains(strings.Split(d.SubPath, "/"), "..") {
 		p.Invalid(at.Child("subPath"), d.SubPath, "must be a path below the volume's root, without a leading / and without ..")
@@ -154,9 +154,9 @@ func (d *Persistence) checkPlace(p *check.Problems, path *field.Path) bool {
 		p.Forbidden(path.Child(places[0]), "enabled is false; write enabled: true, or remove it")
 	case !d.Enabled:
 	case len(places) == 0:
-		p.Required(path.Child("storageClass"), "on an existing cluster write where the data is: storageClass, existingClaim, or a source like nfs or persistentDisk")
+		p.Required(path.Child("storageClass"), "required on an existing cluster: write storageClass, existingClaim, or a source like nfs or persistentDisk")
 	case len(places) > 1:
-		p.Forbidden(path.Child(places[1]), "%s is given already; write exactly one of %s and %s", places[0], places[0], places[1])
+		p.Forbidden(path.Child(places[1]), "%s is already set; write exactly one of %s and %s", places[0], places[0], places[1])
 	default:
 		return d.Source() != nil
 	}
@@ -167,7 +167,7 @@ func (d *Persistence) checkPlace(p *check.Problems, path *field.Path) bool {
 // data on a volume.
 func checkVolume(p *check.Problems, path *field.Path, database *volume.Volume, nodePool string, place Place) {
 	if database.MountedBySidecar() {
-		p.Invalid(path.Child("gcsFuse"), database.GCSFuse.Bucket, "is no place for a database, as a bucket has no locks; use persistentDisk")
+		p.Invalid(path.Child("gcsFuse"), database.GCSFuse.Bucket, "cannot hold a database, because a bucket has no locks; use persistentDisk")
 	}
 	for i, other := range place.Volumes {
 		at := place.VolumesPath.Index(i)
@@ -175,7 +175,7 @@ func checkVolume(p *check.Problems, path *field.Path, database *volume.Volume, n
 			p.Invalid(at.Child("name"), other.Name, "is the name of the volume of PEDL's database; choose another")
 		}
 		if identity := database.Identity(); identity != "" && identity == other.Identity() {
-			p.Duplicate(path, identity, "is the storage of %s; give the database storage of its own", at)
+			p.Duplicate(path, identity, "is already the storage of %s; give the database its own storage", at)
 		}
 	}
 	if pool, ok := place.Pool(nodePool); ok {

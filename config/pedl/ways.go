@@ -17,7 +17,7 @@ func checkAddresses(p *check.Problems, path *field.Path, addresses []string) {
 	for i, address := range addresses {
 		checkAddress(p, path.Index(i), address)
 		if ip := net.ParseIP(address); ip.IsUnspecified() || ip.IsLoopback() || ip.IsLinkLocalUnicast() || ip.IsLinkLocalMulticast() {
-			p.Invalid(path.Index(i), address, "must not be an unspecified, loopback or link-local address; write one that leads to a node")
+			p.Invalid(path.Index(i), address, "must not be an unspecified, loopback, or link-local address; write one that leads to a node")
 		}
 	}
 	check.Unique(addresses, func(i, _ int) { p.Duplicate(path.Index(i), addresses[i], "write each address once") })
@@ -36,9 +36,9 @@ func checkService(p *check.Problems, path *field.Path, s Service) {
 	switch at := path.Child("nodePort"); {
 	case s.NodePort == 0:
 	case s.Type == corev1.ServiceTypeClusterIP:
-		p.Invalid(at, s.NodePort, "is for the types NodePort and LoadBalancer, and type is %s; remove one of the two", s.Type)
+		p.Invalid(at, s.NodePort, "applies only to the types NodePort and LoadBalancer, but type is %s; remove it, or change type", s.Type)
 	case s.NodePort < 30000 || s.NodePort > 32767:
-		p.Invalid(at, s.NodePort, "must be from 30000 to 32767; leave it out, and Kubernetes chooses one")
+		p.Invalid(at, s.NodePort, "must be from 30000 to 32767; omit it to let Kubernetes choose one")
 	}
 	if s.ClusterIP != "" {
 		checkAddress(p, path.Child("clusterIP"), s.ClusterIP)
@@ -49,7 +49,7 @@ func checkService(p *check.Problems, path *field.Path, s Service) {
 func checkLoadBalancer(p *check.Problems, path *field.Path, s Service) {
 	ip, ranges := path.Child("loadBalancerIP"), path.Child("loadBalancerSourceRanges")
 	if s.Type != corev1.ServiceTypeLoadBalancer {
-		const other = "is for the type LoadBalancer, and type is %s; remove one of the two"
+		const other = "applies only to the type LoadBalancer, but type is %s; remove it, or change type"
 		if s.LoadBalancerIP != "" {
 			p.Invalid(ip, s.LoadBalancerIP, other, s.Type)
 		}

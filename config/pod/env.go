@@ -16,7 +16,7 @@ func Env(p *check.Problems, path *field.Path, env []corev1.EnvVar) {
 		envVar(p, path.Index(i), e)
 	}
 	check.Unique(names, func(i, first int) {
-		p.Duplicate(path.Index(i).Child("name"), names[i], "is that of env[%d]; write one of the two", first)
+		p.Duplicate(path.Index(i).Child("name"), names[i], "is already used by env[%d]; remove one of them", first)
 	})
 }
 
@@ -26,14 +26,14 @@ func envVar(p *check.Problems, path *field.Path, e corev1.EnvVar) {
 		return
 	}
 	if e.Value != "" {
-		p.Forbidden(path.Child("valueFrom"), "value is given already; write either value or valueFrom")
+		p.Forbidden(path.Child("valueFrom"), "cannot be combined with value; write either value or valueFrom")
 	}
 	envSource(p, path.Child("valueFrom"), *e.ValueFrom)
 }
 
 func envSource(p *check.Problems, path *field.Path, s corev1.EnvVarSource) {
 	if s.FileKeyRef != nil {
-		p.Forbidden(path.Child("fileKeyRef"), "is a kind of source that clusters of GKE have not turned on; use a secretKeyRef or a configMapKeyRef")
+		p.Forbidden(path.Child("fileKeyRef"), "is a source that GKE clusters do not enable; use a secretKeyRef or a configMapKeyRef")
 		return
 	}
 	given := 0
@@ -45,7 +45,7 @@ func envSource(p *check.Problems, path *field.Path, s corev1.EnvVarSource) {
 		}
 	}
 	if given != 1 {
-		p.Forbidden(path, "%d sources are given; write exactly one of secretKeyRef, configMapKeyRef, fieldRef and resourceFieldRef", given)
+		p.Forbidden(path, "has %d sources; write exactly one of secretKeyRef, configMapKeyRef, fieldRef, and resourceFieldRef", given)
 	}
 	if ref := s.SecretKeyRef; ref != nil {
 		envKey(p, path.Child("secretKeyRef"), ref.Name, ref.Key)

@@ -33,6 +33,6 @@ func PullSecrets(p *check.Problems, path *field.Path, secrets []corev1.LocalObje
 		p.Name(path.Index(i).Child("name"), secret.Name, validation.IsDNS1123Subdomain)
 	}
 	check.Unique(secrets, func(i, first int) {
-		p.Duplicate(path.Index(i).Child("name"), secrets[i].Name, "is that of [%d]; write each Secret once", first)
+		p.Duplicate(path.Index(i).Child("name"), secrets[i].Name, "is the same as [%d]; write each Secret once", first)
 	})
 }

@@ -20,16 +20,16 @@ func Tolerations(p *check.Problems, path *field.Path, tolerations []corev1.Toler
 		case t.Key != "":
 			p.Name(at.Child("key"), t.Key, validation.IsQualifiedName)
 		case !exists:
-			p.Required(at.Child("key"), "write the key of a taint, or operator: Exists for all")
+			p.Required(at.Child("key"), "write the key of a taint, or operator: Exists to tolerate all")
 		}
 		if t.TolerationSeconds != nil && t.Effect != corev1.TaintEffectNoExecute {
-			p.Forbidden(at.Child("tolerationSeconds"), "is for the effect NoExecute; remove it, or write that effect")
+			p.Forbidden(at.Child("tolerationSeconds"), "requires the effect NoExecute; remove it, or set that effect")
 		}
 		for _, message := range validation.IsValidLabelValue(t.Value) {
 			p.Invalid(at.Child("value"), t.Value, "%s", message)
 		}
 		if exists && t.Value != "" {
-			p.Forbidden(at.Child("value"), "operator Exists tolerates all values; remove one of the two")
+			p.Forbidden(at.Child("value"), "cannot be combined with the operator Exists, which tolerates all values; remove one of them")
 		}
 		if t.Effect != "" {
 			Effect(p, at.Child("effect"), t.Effect)

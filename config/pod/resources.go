@@ -32,7 +32,7 @@ func Resources(p *check.Problems, path *field.Path, who string, r corev1.Resourc
 	}
 	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
 		if _, _, ok := Asked(path, r, name); !ok {
-			p.Required(path.Child("limits").Key(string(name)), "write how much of it %s needs", who)
+			p.Required(path.Child("limits").Key(string(name)), "write how much %s needs", who)
 		}
 	}
 }
@@ -87,11 +87,11 @@ func amounts(p *check.Problems, path *field.Path, list corev1.ResourceList) {
 		resourceName(p, at, name)
 		switch {
 		case q.Sign() <= 0:
-			p.Invalid(at, q.String(), "must be more than 0; remove it if none is needed")
+			p.Invalid(at, q.String(), "must be more than 0; remove it if you need none")
 		case q.CmpInt64(math.MaxInt64) >= 0 || name == corev1.ResourceCPU && q.CmpInt64(mostCPUs) > 0:
 			p.Invalid(at, q.String(), "is more than any machine has; write less")
 		case bytes[name] && q.Cmp(resource.MustParse("1Mi")) < 0:
-			p.Invalid(at, q.String(), "is less than 1Mi; %s is in bytes, so write a unit, like 600Gi", name)
+			p.Invalid(at, q.String(), "is less than 1Mi; %s without a unit is in bytes, so add one, like 600Gi", name)
 		case isExtended(name) && !isWhole(q):
 			p.Invalid(at, q.String(), "must be a whole number")
 		}
@@ -118,7 +118,7 @@ func resourceName(p *check.Problems, path *field.Path, name corev1.ResourceName)
 		p.Invalid(path, name, "%s", message)
 	}
 	if near := check.Nearest(string(name), []string{string(GPU)}); len(near) > 0 && name != GPU {
-		p.Invalid(path, name, "is no resource of any node; did you mean %s?", GPU)
+		p.Invalid(path, name, "is not a resource of any node; did you mean %s?", GPU)
 	}
 }
 
@@ -137,7 +137,7 @@ func requestsWithinLimits(p *check.Problems, path *field.Path, r corev1.Resource
 		limit, limited := r.Limits[name]
 		switch {
 		case isExtended(name) && (!limited || request.Cmp(limit) != 0):
-			p.Invalid(at, request.String(), "must equal the limit, as %s is not shared; write it in limits only", name)
+			p.Invalid(at, request.String(), "must equal the limit, because %s cannot be overcommitted; write it only in limits", name)
 		case limited && request.Cmp(limit) > 0:
 			p.Invalid(at, request.String(), "must be at most the limit, %s", limit.String())
 		}

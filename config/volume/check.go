@@ -71,7 +71,7 @@ func (v *Volume) CheckSource(p *check.Problems, path *field.Path, place Place) {
 		given[0].check(p, path.Child(given[0].Field()), place)
 	default:
 		first, second := given[0].Field(), given[1].Field()
-		p.Forbidden(path.Child(second), "%s is given already; write exactly one of %s and %s", first, first, second)
+		p.Forbidden(path.Child(second), "%s is already set; write exactly one of %s and %s", first, first, second)
 	}
 }
 

@@ -105,7 +105,7 @@ func (f *Filestore) check(p *check.Problems, path *field.Path, place Place) {
 		return
 	}
 	if f.Location == "" {
-		p.Required(path.Child("location"), "write the zone or the region of the instance, as `gcloud filestore instances list` shows it")
+		p.Required(path.Child("location"), "write the zone or region of the instance, as `gcloud filestore instances list` shows it")
 	}
 	if f.Share == "" {
 		p.Required(path.Child("share"), "write the name of the share, or create for an instance that the stack creates")

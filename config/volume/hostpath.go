@@ -42,19 +42,19 @@ func (h *HostPath) check(p *check.Problems, path *field.Path, _ Place) {
 func checkOwnDirectory(p *check.Problems, at *field.Path, directory string) {
 	check.Directory(p, at, directory)
 	if system := gcp.SystemDirectory(directory); strings.HasPrefix(directory, "/") && directory != "/" && clean(directory) == directory && system != "" {
-		p.Invalid(at, directory, "overlaps with %s, which belongs to the node itself; write a directory of your own, like /var/lib/persia", system)
+		p.Invalid(at, directory, "overlaps with %s, which belongs to the node; use your own directory, like /var/lib/persia", system)
 	}
 }
 
 func (h *HostPath) checkUsers(p *check.Problems, path *field.Path, users Users) {
 	if users.nodes() > 1 {
-		p.Invalid(path, h.Path, "is another directory on each node, and what mounts the volume runs on up to %d nodes (pools %s); use gcsFuse or persistentDisk, or one pool of one node",
+		p.Invalid(path, h.Path, "is a different directory on each node, but the pods that mount the volume run on up to %d nodes (pools %s); use gcsFuse or persistentDisk, or one pool with one node",
 			users.nodes(), strings.Join(users.names(), ", "))
 		return
 	}
 	for _, pool := range users.Pools {
 		if pool.COS && strings.HasPrefix(h.Path, "/") && !gcp.WritableOnCOS(h.Path) {
-			p.Invalid(path.Child("path"), h.Path, "cannot be created on the nodes of pool %s, as the root file system of Container-Optimized OS is read-only; write a directory below %s, like /var/lib/persia, or give the pool imageType: UBUNTU_CONTAINERD",
+			p.Invalid(path.Child("path"), h.Path, "cannot be created on the nodes of pool %s, because the root file system of Container-Optimized OS is read-only; use a directory below %s, like /var/lib/persia, or give the pool imageType: UBUNTU_CONTAINERD",
 				pool.Name, check.Or(gcp.COSWritable()))
 			return
 		}

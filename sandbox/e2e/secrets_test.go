@@ -11,7 +11,7 @@ import (
 )
 
 // TestSecretsAreRefused: Pulumi tells the program what is a secret, and it registers
-// nothing unless all passwords are, and nothing else is. No message has a secret in it.
+// nothing unless all passwords are, and nothing else is. No message contains a secret.
 func TestSecretsAreRefused(t *testing.T) {
 	if !alone(t) {
 		return
@@ -26,7 +26,7 @@ func TestSecretsAreRefused(t *testing.T) {
 		"an encrypted password":    {withUser(secure(password)), ""},
 		"a password in plain text": {withUser(password), "persia:nats.users[0].password: is in plain text"},
 		"an encrypted environment": {madeUp{jobs: []object{job("train", object{"env": []object{{"name": "TOKEN", "value": secure(password)}}})}},
-			"persia:jobs[0].env[0].value: is a secret of Pulumi's"},
+			"persia:jobs[0].env[0].value: is a Pulumi secret"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			project := t.TempDir()
