@@ -149,17 +149,17 @@ func (f *Found) Report(p *check.Problems, key *field.Path, isSecret bool) {
 		plain = append(plain, f.Sealed...)
 	}
 	for _, path := range plain {
-		p.Forbidden(path, "is in plain text; choose another, as this one is known by now, and give it with pulumi config set --secret --path '%s'", path)
+		p.Forbidden(path, "is in plain text, so treat it as compromised; choose a new value, and set it with pulumi config set --secret --path '%s'", path)
 	}
-	const exposed = "is a secret of Pulumi's, and would be in plain text in the cluster and in Pulumi's state; "
+	const exposed = "is a Pulumi secret, which would be stored in plain text in the cluster and in Pulumi's state; "
 	for _, path := range f.Exposed {
 		if envValue.MatchString(path.String()) {
-			p.Forbidden(path, exposed+"put it into a Kubernetes Secret, and name that in valueFrom.secretKeyRef")
+			p.Forbidden(path, exposed+"put it in a Kubernetes Secret, and reference that in valueFrom.secretKeyRef")
 			continue
 		}
-		p.Forbidden(path, exposed+"write it without --secret, or leave it out")
+		p.Forbidden(path, exposed+"set it without --secret, or remove it")
 	}
 	if isSecret && len(f.Sealed)+len(f.Plain)+len(f.Exposed) == 0 {
-		p.Forbidden(key, "has a secret in it, which would be in plain text in the cluster and in Pulumi's state; write what is no password or key without --secret, and name a Kubernetes Secret in valueFrom.secretKeyRef of an environment variable")
+		p.Forbidden(key, "contains a secret, which would be stored in plain text in the cluster and in Pulumi's state; set values that are not secret without --secret, and for others reference a Kubernetes Secret in valueFrom.secretKeyRef of an environment variable")
 	}
 }
