@@ -43,7 +43,7 @@ const enough = `"resources": {"limits": {"cpu": 1, "memory": "1Gi"}}`
 
 func TestAccepts(t *testing.T) {
 	for name, text := range map[string]string{
-		"only in limits":         `{` + enough + `}`,
+		"only in limits":      `{` + enough + `}`,
 		"GPUs":                `{"resources": {"limits": {"cpu": 1, "memory": "1Gi", "nvidia.com/gpu": 8}, "requests": {"cpu": "500m"}}}`,
 		"huge pages":          `{"resources": {"limits": {"cpu": 1, "memory": "1Gi", "hugepages-2Mi": "4Mi"}}}`,
 		"variables":           `{` + enough + `, "env": [{"name": "A", "value": "b"}, {"name": "B", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}]}`,
