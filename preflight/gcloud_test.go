@@ -1,7 +1,6 @@
 package preflight
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -15,48 +14,45 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// googleCloud answers gcloud on loopback as Google Cloud's APIs do. The forms of the
-// errors are those of recorded answers (GoogleCloudPlatform/k8s-config-connector): a
-// code, a message and a status.
+// googleCloud answers gcloud on loopback with what Google Cloud's APIs were recorded to
+// answer.
 type googleCloud struct {
-	project  string
-	enabled  []string
-	region   string
-	failures map[string]int
+	t       *testing.T
+	project map[string]any
+	enabled []string
+	gpus    amount
+	// forbidden are parts of the paths that the caller has no right to.
+	forbidden []string
 }
 
 func (g *googleCloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	for part, code := range g.failures {
+	w.Header().Set("Content-Type", "application/json")
+	for _, part := range g.forbidden {
 		if strings.Contains(r.URL.Path, part) {
-			refuse(w, code, "The caller does not have permission", "PERMISSION_DENIED")
+			w.WriteHeader(http.StatusForbidden)
+			_, _ = w.Write([]byte(encoded(g.t, recorded(g.t, "forbidden", nil))))
 			return
 		}
 	}
-	w.Header().Set("Content-Type", "application/json")
 	switch path := r.URL.Path; {
 	case strings.HasSuffix(path, "/projects/my-project/services"):
 		services := []any{}
 		for _, name := range g.enabled {
-			services = append(services, map[string]any{
-				"name": "projects/210987654321/services/" + name, "config": map[string]any{"name": name}, "state": "ENABLED",
-			})
+			service := recorded(g.t, "services.enabled", map[string]string{"service": name})
+			service["config"] = map[string]any{"name": name}
+			services = append(services, service)
 		}
-		_ = json.NewEncoder(w).Encode(map[string]any{"services": services})
+		_, _ = w.Write([]byte(encoded(g.t, map[string]any{"services": services})))
 	case strings.HasSuffix(path, "/projects/my-project/regions/us-central1"):
-		_, _ = w.Write([]byte(g.region))
+		_, _ = w.Write([]byte(regionWith(g.t, g.gpus)))
 	case strings.HasPrefix(path, "/compute/") && strings.HasSuffix(path, "/projects/my-project"):
-		http.ServeFile(w, r, filepath.Join("testdata", "project-info.json"))
+		_, _ = w.Write([]byte(withQuotas(g.t, "projectInfo.get", projectQuotas)))
 	case strings.HasSuffix(path, "/projects/my-project"):
-		_, _ = w.Write([]byte(g.project))
+		_, _ = w.Write([]byte(encoded(g.t, g.project)))
 	default:
-		refuse(w, http.StatusNotFound, "Not found: "+path, "NOT_FOUND")
+		g.t.Errorf("gcloud asks for %s, of which nothing is recorded", path)
+		http.NotFound(w, r)
 	}
-}
-
-func refuse(w http.ResponseWriter, code int, message, status string) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(map[string]any{"error": map[string]any{"code": code, "message": message, "status": status}})
 }
 
 // realGcloud puts the real gcloud on the machine's PATH, logged in and pointed at a
@@ -89,11 +85,6 @@ func findGcloud(t *testing.T) string {
 // errors, against the real gcloud.
 func TestWithRealGcloud(t *testing.T) {
 	gcloud := findGcloud(t)
-	region, err := os.ReadFile("testdata/region.json")
-	require.NoError(t, err)
-	project, err := os.ReadFile("testdata/project.json")
-	require.NoError(t, err)
-	const gpus = `{"limit": 1.0, "metric": "NVIDIA_L4_GPUS", "usage": 0.0}`
 	for name, c := range map[string]struct {
 		change func(*machine, *googleCloud)
 		failed bool
@@ -102,26 +93,26 @@ func TestWithRealGcloud(t *testing.T) {
 		"all well": {func(*machine, *googleCloud) {}, false, nil},
 		"an API and a GPU too few": {func(_ *machine, g *googleCloud) {
 			g.enabled = without("dns.googleapis.com")
-			g.region = strings.Replace(g.region, gpus, strings.Replace(gpus, "1.0", "0.0", 1), 1)
+			g.gpus = amount{}
 		}, true, []string{
 			"missing APIs: not enabled: dns.googleapis.com; gcloud services enable dns.googleapis.com --project=my-project",
 			"missing quota NVIDIA_L4_GPUS: 1 needed, us-central1: limit 0",
 		}},
 		"no right to see APIs and quotas": {func(_ *machine, g *googleCloud) {
-			g.failures = map[string]int{"/services": http.StatusForbidden, "/regions/": http.StatusForbidden}
+			g.forbidden = []string{"/services", "/regions/"}
 		}, false, []string{"unchecked APIs: (gcloud.services.list) ", "unchecked quota NVIDIA_L4_GPUS: (gcloud.compute.regions.describe) "}},
 		"no right in the project": {func(_ *machine, g *googleCloud) {
-			g.failures = map[string]int{"/projects/my-project": http.StatusForbidden}
+			g.forbidden = []string{"/projects/my-project"}
 		}, true, []string{"missing project: my-project: (gcloud.projects.describe) ", "correct persia:project"}},
 		"a deleted project": {func(_ *machine, g *googleCloud) {
-			g.project = strings.Replace(g.project, "ACTIVE", "DELETE_REQUESTED", 1)
+			g.project["lifecycleState"] = "DELETE_REQUESTED"
 		}, true, []string{"missing project: my-project is DELETE_REQUESTED"}},
 		"no login": {func(m *machine, _ *googleCloud) {
 			unsetenv(m.t, "CLOUDSDK_AUTH_ACCESS_TOKEN_FILE")
 		}, true, []string{"missing project: (gcloud.projects.describe) You do not currently have an active account selected.", "gcloud auth login"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			google := &googleCloud{project: string(project), region: string(region), enabled: without()}
+			google := &googleCloud{t: t, project: recorded(t, "projects.get", nil), gpus: regionQuotas["NVIDIA_L4_GPUS"], enabled: without()}
 			server := httptest.NewServer(google)
 			t.Cleanup(server.Close)
 			m := newMachine(t)

@@ -71,17 +71,11 @@ require (
 		{"name": "kubernetes", "kind": "resource", "version": "4.30.0", "size": 1}]'`)
 	m.pulumi("whoami", `echo '{"user": "ada", "url": "gs://state"}'`)
 	m.stacks(0)
-	m.gcloud("projects describe my-project", "cat "+testdata(t, "project.json"))
-	m.gcloud("compute regions describe us-central1", "cat "+testdata(t, "region.json"))
-	m.gcloud("compute project-info describe", "cat "+testdata(t, "project-info.json"))
+	m.prints("projects describe my-project", encoded(t, recorded(t, "projects.get", nil)))
+	m.prints("compute regions describe us-central1", withQuotas(t, "regions.get", regionQuotas))
+	m.prints("compute project-info describe", withQuotas(t, "projectInfo.get", projectQuotas))
 	m.enabled(without())
 	return m
-}
-
-func testdata(t *testing.T, name string) string {
-	path, err := filepath.Abs(filepath.Join("testdata", name))
-	require.NoError(t, err)
-	return path
 }
 
 func unsetenv(t *testing.T, variable string) {
@@ -125,6 +119,14 @@ exit 64
 
 func (m *machine) pulumi(arguments, script string) { m.command("pulumi", arguments, script) }
 func (m *machine) gcloud(arguments, script string) { m.command("gcloud", arguments, script) }
+
+// prints has gcloud print a text.
+func (m *machine) prints(arguments, text string) {
+	m.t.Helper()
+	file := "printed/" + strings.ReplaceAll(arguments, " ", "-")
+	m.write(file, text)
+	m.gcloud(arguments, "cat "+filepath.Join(filepath.Dir(m.project), file))
+}
 
 func (m *machine) stacks(resources int) {
 	m.pulumi("stack ls", fmt.Sprintf(`echo '[{"name": "dev", "current": true, "resourceCount": %d}]'`, resources))
