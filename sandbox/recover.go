@@ -8,10 +8,6 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/auto/optrefresh"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	clientset "k8s.io/client-go/kubernetes"
 
 	"persia/sandbox/kubernetes"
 	"persia/sandbox/kubernetes/object"
@@ -97,38 +93,6 @@ func (e *engine) importCreates(ctx context.Context) error {
 		return err
 	}
 	return e.stack.Import(ctx, exported)
-}
-
-// freeVolumes lets the volumes whose claims an interrupted destroy deleted bind
-// again, as docs/storage.md tells an operator: a Released volume never does by
-// itself. The data is not touched.
-func (e *engine) freeVolumes(ctx context.Context) error {
-	if known, err := e.sandbox.state().HasResources(); err != nil || !known {
-		return err
-	}
-	config, err := e.sandbox.restConfig(ctx)
-	if err != nil || config == nil {
-		return err
-	}
-	client, err := clientset.NewForConfig(config)
-	if err != nil {
-		return err
-	}
-	volumes, err := client.CoreV1().PersistentVolumes().List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return err
-	}
-	for _, volume := range volumes.Items {
-		if volume.Status.Phase != corev1.VolumeReleased || volume.DeletionTimestamp != nil {
-			continue
-		}
-		fmt.Fprintf(e.sandbox.options.Out, "volume %s is Released: letting it bind to its claim again\n", volume.Name)
-		if _, err := client.CoreV1().PersistentVolumes().Patch(ctx, volume.Name, types.JSONPatchType,
-			[]byte(`[{"op": "remove", "path": "/spec/claimRef/uid"}]`), metav1.PatchOptions{}); err != nil {
-			return fmt.Errorf("volume %s: %w", volume.Name, err)
-		}
-	}
-	return nil
 }
 
 // kubernetesProvider is the sandbox's own, ready to act on the control plane.

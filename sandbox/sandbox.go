@@ -115,9 +115,6 @@ func (s *Sandbox) up(ctx context.Context, noResult bool) (result auto.UpResult, 
 		if err := engine.recover(ctx); err != nil {
 			return err
 		}
-		if err := engine.freeVolumes(ctx); err != nil {
-			return err
-		}
 		engine.cli.noResult = noResult
 		result, err = engine.stack.Up(ctx, optup.Parallel(parallel), optup.SuppressOutputs(),
 			optup.ProgressStreams(s.options.Out), optup.ErrorProgressStreams(s.options.Out))

@@ -85,6 +85,7 @@ func (p *pedlInstallation) newDatabase(ctx *pulumi.Context, cfg *config.Stack, d
 		registered, err := storage.NewVolume(ctx, volume.Name, storage.Args{
 			Volume:      volume,
 			Found:       data.found[volume.Name],
+			Pair:        data.pairs[volume.Name],
 			Project:     cfg.Project,
 			Network:     gke.NetworkID(cfg.Project, cfg.Cluster.Name),
 			Keys:        data.keys,

@@ -9,6 +9,7 @@ import (
 	"persia/config/volume"
 	"persia/infra/gke"
 	"persia/infra/iam"
+	"persia/infra/lastupdate"
 	"persia/infra/storage"
 	"persia/workload/persia"
 )
@@ -17,6 +18,8 @@ import (
 type storedData struct {
 	// found is what Google Cloud has of each volume.
 	found map[string]storage.Found
+	// pairs are what the state of the stack has of each volume.
+	pairs map[string]storage.Pair
 	// left are Filestore instances that volumes have left in the network.
 	left []storage.Record
 	keys *iam.Keys
@@ -33,7 +36,15 @@ func findStorage(ctx *pulumi.Context, cfg *config.Stack) (*storedData, error) {
 	if err != nil {
 		return nil, err
 	}
-	previous, err := storage.Previous(ctx)
+	outputs, err := lastupdate.Outputs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	previous, err := storage.Previous(outputs)
+	if err != nil {
+		return nil, err
+	}
+	pairs, err := findPairs(ctx, outputs, volumes)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +61,16 @@ func findStorage(ctx *pulumi.Context, cfg *config.Stack) (*storedData, error) {
 		return nil, err
 	}
 	output, err := storage.Output(storage.Records(volumes, left))
-	return &storedData{found: found, left: left, keys: iam.NewKeys(cfg.Project), output: output}, err
+	return &storedData{found: found, pairs: pairs, left: left, keys: iam.NewKeys(cfg.Project), output: output}, err
+}
+
+// findPairs reads the state of a stack that has outputs.
+func findPairs(ctx *pulumi.Context, outputs map[string]any, volumes []volume.Stored) (map[string]storage.Pair, error) {
+	if len(outputs) == 0 || len(volumes) == 0 {
+		return nil, nil
+	}
+	resources, err := lastupdate.Resources(ctx)
+	return storage.Pairs(resources), err
 }
 
 // keepsNetwork reports whether a Filestore instance stays when the stack goes: nobody
@@ -82,6 +102,7 @@ func newVolumes(ctx *pulumi.Context, cfg *config.Stack, data *storedData, needs 
 		registered, err := storage.NewVolume(ctx, v.Name, storage.Args{
 			Volume:    v,
 			Found:     data.found[v.Name],
+			Pair:      data.pairs[v.Name],
 			Project:   cfg.Project,
 			Network:   gke.NetworkID(cfg.Project, cfg.Cluster.Name),
 			Keys:      data.keys,

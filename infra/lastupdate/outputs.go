@@ -4,6 +4,7 @@ package lastupdate
 import (
 	"fmt"
 
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"persia/kube"
@@ -16,11 +17,29 @@ func Outputs(ctx *pulumi.Context) (map[string]any, error) {
 	var stack struct {
 		Outputs map[string]any `pulumi:"outputs"`
 	}
-	name := kube.StackName(ctx)
 	// Some outputs are secret, which Invoke would refuse.
-	_, err := ctx.InvokePackageRaw("pulumi:pulumi:readStackOutputs", map[string]any{"name": name}, &stack, "")
+	_, err := ctx.InvokePackageRaw("pulumi:pulumi:readStackOutputs", map[string]any{"name": kube.StackName(ctx)}, &stack, "")
 	if err != nil {
-		return nil, fmt.Errorf("outputs of the last update of %s: %w", name, err)
+		return nil, fmt.Errorf("outputs of the last update of %s: %w", kube.StackName(ctx), err)
 	}
 	return stack.Outputs, nil
+}
+
+// Resources are the outputs of each resource in the state of this stack. A stack without
+// [Outputs] may have no state yet, of which Pulumi must not be asked.
+func Resources(ctx *pulumi.Context) (map[resource.URN]map[string]any, error) {
+	var stack struct {
+		Outputs map[string]any `pulumi:"outputs"`
+	}
+	_, err := ctx.InvokePackageRaw("pulumi:pulumi:readStackResourceOutputs", map[string]any{"stackName": kube.StackName(ctx)}, &stack, "")
+	if err != nil {
+		return nil, fmt.Errorf("resources of %s: %w", kube.StackName(ctx), err)
+	}
+	resources := map[resource.URN]map[string]any{}
+	for urn, found := range stack.Outputs {
+		of, _ := found.(map[string]any)
+		outputs, _ := of["outputs"].(map[string]any)
+		resources[resource.URN(urn)] = outputs
+	}
+	return resources, nil
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"persia/config/volume"
-	"persia/infra/lastupdate"
 )
 
 // OutputName is the output of a stack that its next update reads: which storage each
@@ -46,11 +45,7 @@ func Output(records []Record) (pulumi.Input, error) {
 
 // Previous reads what the last successful update wrote into the outputs of this
 // stack.
-func Previous(ctx *pulumi.Context) ([]Record, error) {
-	outputs, err := lastupdate.Outputs(ctx)
-	if err != nil {
-		return nil, err
-	}
+func Previous(outputs map[string]any) ([]Record, error) {
 	text, err := json.Marshal(outputs[OutputName])
 	if err != nil {
 		return nil, err

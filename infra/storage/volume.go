@@ -18,6 +18,8 @@ type Args struct {
 	Volume volume.Volume
 	// Found is what [Find] says of its storage.
 	Found Found
+	// Pair is what the state of the stack has of it.
+	Pair Pair
 	// Project is the Google Cloud project, or empty if nothing may be changed
 	// there: then whoever runs the cluster grants the pods what they need.
 	Project string
@@ -54,11 +56,13 @@ type Volume struct {
 	OnDestroy string
 }
 
+const componentType = "persia:storage:Volume"
+
 // NewVolume registers the pair, and what its source needs to be there and to be
 // reached.
 func NewVolume(ctx *pulumi.Context, name string, args Args, opts ...pulumi.ResourceOption) (*Volume, error) {
 	component := &Volume{}
-	if err := ctx.RegisterComponentResource("persia:storage:Volume", name, component, opts...); err != nil {
+	if err := ctx.RegisterComponentResource(componentType, name, component, opts...); err != nil {
 		return nil, err
 	}
 	child := kube.Child(component, args.Needs)
@@ -67,8 +71,9 @@ func NewVolume(ctx *pulumi.Context, name string, args Args, opts ...pulumi.Resou
 	if err != nil {
 		return nil, err
 	}
-	volume, err := kube.RegisterWith(ctx, name, persistentVolume(args), backing.later, child,
-		kube.After(backing.resources), deleteTimeout())
+	planned := persistentVolume(args)
+	opts = append(args.Pair.renew(planned), child, kube.After(backing.resources), deleteTimeout())
+	volume, err := kube.RegisterWith(ctx, name, planned, backing.later, opts...)
 	if err != nil {
 		return nil, err
 	}

@@ -21,6 +21,8 @@ func (c Cloud) Call(args pulumi.MockCallArgs) (resource.PropertyMap, error) {
 		return resource.NewPropertyMapFromMap(map[string]any{"number": "123456789012"}), nil
 	case "pulumi:pulumi:readStackOutputs":
 		return resource.NewPropertyMapFromMap(map[string]any{"outputs": c["outputs"]}), nil
+	case "pulumi:pulumi:readStackResourceOutputs":
+		return resource.NewPropertyMapFromMap(map[string]any{"outputs": c["resources"]}), nil
 	case "gcp:storage/getBuckets:getBuckets":
 		buckets := []any{}
 		for id, bucket := range c {

@@ -1,0 +1,40 @@
+package storage
+
+import (
+	"testing"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+	"github.com/stretchr/testify/assert"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// TestPairs: a volume whose claim is gone is made anew, once.
+func TestPairs(t *testing.T) {
+	volume := resource.URN("urn:pulumi:dev::persia::persia:storage:Volume$kubernetes:core/v1:PersistentVolume::checkpoints")
+	claim := resource.URN("urn:pulumi:dev::persia::persia:storage:Volume$kubernetes:core/v1:PersistentVolumeClaim::checkpoints")
+	labelled := func(generation string) map[string]any {
+		return map[string]any{"metadata": map[string]any{"labels": map[string]any{generationLabel: generation}}}
+	}
+	for name, test := range map[string]struct {
+		resources  map[resource.URN]map[string]any
+		generation string
+		replaced   bool
+	}{
+		"nothing":                {nil, "", false},
+		"a pair":                 {map[resource.URN]map[string]any{volume: {}, claim: {}}, "", false},
+		"a claim alone":          {map[resource.URN]map[string]any{claim: {}}, "", false},
+		"a volume alone":         {map[resource.URN]map[string]any{volume: {}}, "1", true},
+		"a renewed pair":         {map[resource.URN]map[string]any{volume: labelled("1"), claim: {}}, "1", false},
+		"a renewed volume alone": {map[resource.URN]map[string]any{volume: labelled("1")}, "2", true},
+		"the volume of another": {map[resource.URN]map[string]any{
+			"urn:pulumi:dev::persia::kubernetes:core/v1:PersistentVolume::checkpoints": {}}, "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			object := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{}}}
+			opts := Pairs(test.resources)["checkpoints"].renew(object)
+			assert.Equal(t, test.generation, object.Labels[generationLabel])
+			assert.Equal(t, test.replaced, len(opts) > 0)
+		})
+	}
+}
