@@ -104,6 +104,9 @@ func (p *Provider) Check(ctx context.Context, req plugin.CheckRequest) (plugin.C
 	for _, name := range unknown {
 		fail("%s is not a property of %s", name, token)
 	}
+	for _, wrong := range mistyped(p.fields(token), inputs) {
+		fail("%s, which it is in pulumi-gcp's schema of %s", wrong, token)
+	}
 	_, errs := p.shim.ValidateResource(ctx, p.names[token], p.shim.NewResourceConfig(ctx, object))
 	for _, err := range errs {
 		fail("%s", err)
