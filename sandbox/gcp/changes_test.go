@@ -178,8 +178,7 @@ func (m *nodePoolMocks) Call(args pulumi.MockCallArgs) (resource.PropertyMap, er
 	return nil, fmt.Errorf("the program calls %s, which a stack of pools does not need", args.Token)
 }
 
-// noOutputs answers the program's question for the outputs of its last update: none
-// are kept here.
+// noOutputs answers the program's questions for the last update: nothing is kept here.
 func noOutputs(token string) (outputs resource.PropertyMap, asked bool) {
-	return properties(values{"outputs": values{}}), token == "pulumi:pulumi:readStackOutputs"
+	return properties(values{"outputs": values{}}), token == "pulumi:pulumi:readStackOutputs" || token == "pulumi:pulumi:readStackResourceOutputs"
 }

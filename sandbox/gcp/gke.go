@@ -43,3 +43,14 @@ func newGKE(config *rest.Config, machines nodepools.Machines, realPool string) g
 		})},
 	}
 }
+
+// gkeOn is Google Kubernetes Engine over clients of an API server.
+func gkeOn(config *rest.Config, client kubernetes.Interface, extensionsClient extensions.Interface) gke {
+	reached := func() (kubernetes.Interface, error) { return client, nil }
+	return gke{
+		config: config,
+		client: reached,
+		nodes:  nodepools.Nodes{Client: reached},
+		addons: addon.ControlPlane{Client: reached, Extensions: func() (extensions.Interface, error) { return extensionsClient, nil }},
+	}
+}

@@ -9,6 +9,8 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/tokens"
+	extensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"persia/sandbox/gcp/google"
@@ -38,6 +40,11 @@ var _ plugin.GrpcProvider = (*Provider)(nil)
 // "".
 func New(version string, cluster *rest.Config, machines nodepools.Machines, cloud *google.Cloud, realPool string) (*Provider, error) {
 	return newProvider(version, newGKE(cluster, machines, realPool), cloud)
+}
+
+// NewOn is [New] over clients of the control plane at an address.
+func NewOn(version string, cluster *rest.Config, client kubernetes.Interface, extensions extensions.Interface, cloud *google.Cloud) (*Provider, error) {
+	return newProvider(version, gkeOn(cluster, client, extensions), cloud)
 }
 
 func newProvider(version string, gke gke, cloud *google.Cloud) (*Provider, error) {

@@ -8,15 +8,11 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/tokens"
 	"github.com/stretchr/testify/require"
-	"k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 	fakeextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/fake"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
 
-	"persia/sandbox/gcp/addon"
 	"persia/sandbox/gcp/google"
-	"persia/sandbox/gcp/nodepools"
 	"persia/sandbox/gcp/property"
 )
 
@@ -60,16 +56,10 @@ type held struct {
 
 func newGoogle(t *testing.T) simulated {
 	client, extensions := fake.NewClientset(), newExtensions()
-	reached := func() (kubernetes.Interface, error) { return client, nil }
-	g := simulated{T: t, client: client, extensions: extensions, states: map[string]held{}, gke: gke{
-		config: &rest.Config{
-			Host:            "https://127.0.0.1:6443",
-			TLSClientConfig: rest.TLSClientConfig{CAData: []byte("certificate")},
-		},
-		client: reached,
-		nodes:  nodepools.Nodes{Client: reached},
-		addons: addon.ControlPlane{Client: reached, Extensions: func() (clientset.Interface, error) { return extensions, nil }},
-	}}
+	g := simulated{T: t, client: client, extensions: extensions, states: map[string]held{}, gke: gkeOn(&rest.Config{
+		Host:            "https://127.0.0.1:6443",
+		TLSClientConfig: rest.TLSClientConfig{CAData: []byte("certificate")},
+	}, client, extensions)}
 	g.next(filepath.Join(t.TempDir(), "storage"))
 	return g
 }

@@ -1,0 +1,300 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/auto"
+	"github.com/pulumi/pulumi/sdk/v3/go/auto/events"
+	"github.com/pulumi/pulumi/sdk/v3/go/auto/optdestroy"
+	"github.com/pulumi/pulumi/sdk/v3/go/auto/optpreview"
+	"github.com/pulumi/pulumi/sdk/v3/go/auto/optrefresh"
+	"github.com/pulumi/pulumi/sdk/v3/go/auto/optup"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	"github.com/stretchr/testify/require"
+	extensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	extensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
+	fakeextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/fake"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
+	k8stesting "k8s.io/client-go/testing"
+	"sigs.k8s.io/yaml"
+
+	"persia/sandbox/gcp"
+	"persia/sandbox/gcp/google"
+	sandboxkubernetes "persia/sandbox/kubernetes"
+	"persia/sandbox/provider"
+	"persia/stack"
+)
+
+// paper is the sandbox's Kubernetes provider without a cluster: it plans as that does,
+// and every object is at once as it was asked for, with what an API server adds and the
+// program reads.
+type paper struct {
+	*sandboxkubernetes.Provider
+	*paperCluster
+}
+
+// paperCluster is what the objects of all providers of a stack have in common.
+type paperCluster struct {
+	mu sync.Mutex
+	// written counts what was created, updated and deleted.
+	written int
+	// stuck are the kinds and names of resources that are not deleted.
+	stuck map[string]bool
+}
+
+func (c *paperCluster) write() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.written++
+	return strconv.Itoa(c.written)
+}
+
+func (paper) CheckConfig(_ context.Context, req plugin.CheckConfigRequest) (plugin.CheckConfigResponse, error) {
+	return plugin.CheckConfigResponse{Properties: req.News}, nil
+}
+
+func (paper) Configure(context.Context, plugin.ConfigureRequest) (plugin.ConfigureResponse, error) {
+	return plugin.ConfigureResponse{}, nil
+}
+
+func (p paper) Create(_ context.Context, req plugin.CreateRequest) (plugin.CreateResponse, error) {
+	if req.Preview {
+		return plugin.CreateResponse{Properties: req.Properties}, nil
+	}
+	object := p.kept(req.Properties)
+	metadata := object["metadata"].ObjectValue()
+	return plugin.CreateResponse{ID: resource.ID(metadata["name"].StringValue()), Properties: object}, nil
+}
+
+func (p paper) Update(_ context.Context, req plugin.UpdateRequest) (plugin.UpdateResponse, error) {
+	if req.Preview {
+		return plugin.UpdateResponse{Properties: req.NewInputs}, nil
+	}
+	return plugin.UpdateResponse{Properties: p.kept(req.NewInputs)}, nil
+}
+
+// kept is an object as the API server keeps it.
+func (p paper) kept(inputs resource.PropertyMap) resource.PropertyMap {
+	object := inputs.Copy()
+	set := func(part, field resource.PropertyKey, value string) {
+		fields := resource.PropertyMap{}
+		if object[part].IsObject() {
+			fields = object[part].ObjectValue().Copy()
+		}
+		if fields[field].IsNull() {
+			fields[field] = resource.NewProperty(value)
+		}
+		object[part] = resource.NewProperty(fields)
+	}
+	version := p.write()
+	set("metadata", "resourceVersion", version)
+	set("metadata", "uid", "uid-"+version)
+	if object["kind"].StringValue() == "Service" {
+		set("spec", "clusterIP", "10.1.0.9")
+	}
+	return object
+}
+
+func (p paper) Read(_ context.Context, req plugin.ReadRequest) (plugin.ReadResponse, error) {
+	return plugin.ReadResponse{ReadResult: plugin.ReadResult{ID: req.ID, Inputs: req.Inputs, Outputs: req.State}}, nil
+}
+
+func (p paper) Delete(_ context.Context, req plugin.DeleteRequest) (plugin.DeleteResponse, error) {
+	if p.stuck[string(req.URN.Type().Name())+" "+req.URN.Name()] {
+		return plugin.DeleteResponse{}, fmt.Errorf("%s is not deleted", req.URN)
+	}
+	p.write()
+	return plugin.DeleteResponse{}, nil
+}
+
+// realEngine is a stack in the hands of Pulumi's engine, with the simulated Google Cloud
+// and a cluster on paper: it takes seconds to bring up, without a control plane.
+type realEngine struct {
+	*testing.T
+	*paperCluster
+	auto.Stack
+	cloud *google.Cloud
+	nodes kubernetes.Interface
+}
+
+// newRealEngine returns a stack of the file that lies in a folder, where the program
+// runs.
+func newRealEngine(t *testing.T, folder, name string, file object) realEngine {
+	t.Helper()
+	project, err := os.ReadFile(filepath.Join(repository, "Pulumi.yaml"))
+	require.NoError(t, err)
+	cli, err := auto.NewPulumiCommand(&auto.PulumiCommandOptions{Root: filepath.Dir(filepath.Dir(tools.Pulumi))})
+	require.NoError(t, err)
+	e := realEngine{T: t, paperCluster: &paperCluster{stuck: map[string]bool{}}, cloud: google.New(t.TempDir(), google.Settings{}), nodes: fake.NewClientset()}
+	cloud, err := gcp.NewOn("7.38.0", &rest.Config{Host: "https://127.0.0.1:6443", TLSClientConfig: rest.TLSClientConfig{CAData: []byte("certificate")}},
+		e.nodes, fakeExtensions(), e.cloud)
+	require.NoError(t, err)
+	serving, end := context.WithCancel(context.WithoutCancel(t.Context()))
+	t.Cleanup(end)
+	served, err := provider.Serve(serving, cloud)
+	require.NoError(t, err)
+	kube, err := provider.ServeEach(serving, func() plugin.Provider { return paper{sandboxkubernetes.New("4.30.0"), e.paperCluster} })
+	require.NoError(t, err)
+
+	dir := t.TempDir()
+	for _, inside := range []string{"project", "state", "home"} {
+		require.NoError(t, os.Mkdir(filepath.Join(dir, inside), 0o700))
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "project", "Pulumi.yaml"), project, 0o600))
+	t.Chdir(folder)
+	workspace, err := auto.NewLocalWorkspace(t.Context(),
+		auto.Pulumi(quiet{cli}), auto.WorkDir(filepath.Join(dir, "project")), auto.PulumiHome(filepath.Join(dir, "home")),
+		auto.SecretsProvider("passphrase"),
+		auto.Program(func(ctx *pulumi.Context) error { return stack.Deploy(ctx) }),
+		auto.EnvVars(map[string]string{
+			"PULUMI_BACKEND_URL":                          "file://" + filepath.Join(dir, "state"),
+			"PULUMI_CONFIG_PASSPHRASE":                    "test",
+			"PULUMI_DEBUG_PROVIDERS":                      fmt.Sprintf("gcp:%d,kubernetes:%d", served.Port(), kube.Port()),
+			"PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
+			"PULUMI_SKIP_UPDATE_CHECK":                    "true",
+		}))
+	require.NoError(t, err)
+	e.Stack, err = auto.UpsertStack(t.Context(), name, workspace)
+	require.NoError(t, err)
+	e.configure(file)
+	return e
+}
+
+// configure makes a file that of the stack.
+func (e realEngine) configure(file object) {
+	e.Helper()
+	secrets := auto.ConfigMap{}
+	written := object{}
+	for key, value := range file {
+		written[key] = withoutSecrets(value, key, secrets)
+	}
+	text, err := yaml.Marshal(object{"config": written})
+	require.NoError(e, err)
+	path := filepath.Join(e.Workspace().WorkDir(), "Pulumi."+e.Name()+".yaml")
+	require.NoError(e, os.WriteFile(path, text, 0o600))
+	if len(secrets) > 0 {
+		require.NoError(e, e.SetAllConfigWithOptions(e.Context(), secrets, &auto.ConfigOptions{Path: true}))
+	}
+}
+
+// fakeExtensions is client-go's fake of an API server that serves every kind as soon as
+// it is there.
+func fakeExtensions() extensions.Interface {
+	client := fakeextensions.NewSimpleClientset()
+	client.PrependReactor("create", "customresourcedefinitions", func(action k8stesting.Action) (bool, runtime.Object, error) {
+		definition := action.(k8stesting.CreateAction).GetObject().(*extensionsv1.CustomResourceDefinition)
+		definition.Status.Conditions = []extensionsv1.CustomResourceDefinitionCondition{
+			{Type: extensionsv1.Established, Status: extensionsv1.ConditionTrue},
+		}
+		return false, nil, nil
+	})
+	return client
+}
+
+// withoutSecrets leaves secrets out of a value, and adds them to others by their paths.
+func withoutSecrets(value any, path string, secrets auto.ConfigMap) any {
+	switch value := value.(type) {
+	case object:
+		open := object{}
+		for name, inner := range value {
+			if object, ok := inner.(object); ok && object["secure"] != nil {
+				secrets[path+"."+name] = auto.ConfigValue{Value: fmt.Sprint(object["secure"]), Secret: true}
+				continue
+			}
+			open[name] = withoutSecrets(inner, path+"."+name, secrets)
+		}
+		return open
+	case []any:
+		open := []any{}
+		for i, inner := range value {
+			open = append(open, withoutSecrets(inner, fmt.Sprintf("%s[%d]", path, i), secrets))
+		}
+		return open
+	default:
+		return value
+	}
+}
+
+// quiet is the CLI without the calls that the Automation API makes to say what is not
+// asked here. Each takes a process.
+type quiet struct{ auto.PulumiCommand }
+
+func (q quiet) Run(ctx context.Context, dir string, stdin io.Reader, stdout, stderr []io.Writer, env []string, args ...string) (string, string, int, error) {
+	switch strings.Join(args[:min(2, len(args))], " ") {
+	case "stack output":
+		return "{}", "", 0, nil
+	case "stack history":
+		return "[]", "", 0, nil
+	}
+	return q.PulumiCommand.Run(ctx, dir, stdin, stdout, stderr, env, args...)
+}
+
+// engineChanges runs an operation, and returns the number of resources that it changed, by
+// operation.
+func engineChanges(t *testing.T, operate func(chan<- events.EngineEvent) error) map[string]int {
+	t.Helper()
+	stream := make(chan events.EngineEvent)
+	found := make(chan map[string]int)
+	go func() {
+		changed := map[string]int{}
+		for event := range stream {
+			if event.SummaryEvent == nil {
+				continue
+			}
+			for operation, count := range event.SummaryEvent.ResourceChanges {
+				if operation != "same" {
+					changed[string(operation)] = count
+				}
+			}
+		}
+		found <- changed
+	}()
+	require.NoError(t, operate(stream))
+	return <-found
+}
+
+func (e realEngine) up() map[string]int {
+	e.Helper()
+	return engineChanges(e.T, func(stream chan<- events.EngineEvent) error {
+		_, err := e.Stack.Up(e.Context(), optup.EventStreams(stream))
+		return err
+	})
+}
+
+func (e realEngine) preview() map[string]int {
+	e.Helper()
+	return engineChanges(e.T, func(stream chan<- events.EngineEvent) error {
+		_, err := e.Stack.Preview(e.Context(), optpreview.EventStreams(stream))
+		return err
+	})
+}
+
+func (e realEngine) refresh() map[string]int {
+	e.Helper()
+	return engineChanges(e.T, func(stream chan<- events.EngineEvent) error {
+		_, err := e.Stack.Refresh(e.Context(), optrefresh.EventStreams(stream))
+		return err
+	})
+}
+
+func (e realEngine) destroy() (map[string]int, error) {
+	var failed error
+	changed := engineChanges(e.T, func(stream chan<- events.EngineEvent) error {
+		_, failed = e.Stack.Destroy(e.Context(), optdestroy.EventStreams(stream))
+		return nil
+	})
+	return changed, failed
+}
