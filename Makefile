@@ -58,7 +58,7 @@ lint: ## Check formatting and workflows, and run go vet and staticcheck.
 	cd sandbox && go vet ./... && go tool staticcheck ./...
 	go tool actionlint
 
-chaos: toolchain ## Inject a hundred faults into stacks in the sandbox; SANDBOX_CHAOS_SEED repeats a run.
+chaos: toolchain ## Inject a hundred faults into stacks in the sandbox. SANDBOX_CHAOS_SEED repeats a run.
 	@cd sandbox && SANDBOX_CHAOS_POINTS=$${SANDBOX_CHAOS_POINTS:-100} go test -count=1 -timeout 120m -v -run '^TestChaos' ./e2e
 
 bench: toolchain ## Benchmark the stack prod and stacks of 1, 10, and 100 jobs, and the program alone.

@@ -21,8 +21,8 @@ import (
 )
 
 // How many faults the two chaos tests inject together, and the seed that chooses
-// them. `make chaos` injects a hundred. TestChaosAPIServer does a third of it. Without
-// a number the tests are skipped: a fault takes half a minute.
+// them. `make chaos` injects a hundred, of which TestChaosAPIServer does a third.
+// Without a number each kind of fault is injected once.
 const (
 	chaosPoints = "SANDBOX_CHAOS_POINTS"
 	chaosSeed   = "SANDBOX_CHAOS_SEED"
@@ -45,18 +45,16 @@ func TestChaos(t *testing.T) {
 		return
 	}
 	points, random := chaos(t)
-	points -= points / 3
+	series := faultsOf(points-points/3, random)
 	x := newChaosStack(t)
 	x.measure()
 	hit := map[string]int{}
-	for i := range points {
-		p := x.draw(random)
+	for i, faults := range series {
+		p := x.draw(random, faults)
 		t.Run(fmt.Sprintf("%d_%s", i+1, p), func(t *testing.T) {
 			x.use(t)
-			if x.inject(p) {
-				hit[p.fault.name]++
-			}
-			x.follow(p)
+			x.inject(p, hit)
+			x.converge(p.next, p.losesAnswers())
 		})
 		if t.Failed() {
 			return // the stack is not in the state that the next point begins with
@@ -64,15 +62,13 @@ func TestChaos(t *testing.T) {
 	}
 	x.use(t)
 	x.converge("destroy", false)
-	t.Logf("%d points; faults during a command: %v; %d needed %s", points, hit, x.tookOver, takeOver)
+	t.Logf("%d commands; faults during a command: %v; %d needed %s", len(series), hit, x.tookOver, takeOver)
 }
 
-// chaos returns how many faults both tests are to inject, and what chooses them.
+// chaos returns how many faults both tests are to inject, or 0 for each kind once, and
+// what chooses them.
 func chaos(t *testing.T) (points int, random *rand.Rand) {
 	t.Helper()
-	if os.Getenv(chaosPoints) == "" {
-		t.Skipf("%s is not set: `make chaos` runs it", chaosPoints)
-	}
 	number := func(name string, fallback uint64) uint64 {
 		text := os.Getenv(name)
 		if text == "" {
@@ -84,7 +80,7 @@ func chaos(t *testing.T) (points int, random *rand.Rand) {
 	}
 	seed := number(chaosSeed, uint64(time.Now().UnixNano()))
 	points = int(number(chaosPoints, 0))
-	t.Logf("%d points in both tests; %s=%d", points, chaosSeed, seed)
+	t.Logf("%s=%d %s=%d repeats this run", chaosPoints, points, chaosSeed, seed)
 	return points, rand.New(rand.NewPCG(seed, 0))
 }
 
@@ -176,66 +172,6 @@ func kindOf(from, to string) string {
 	default:
 		return "update"
 	}
-}
-
-// point is a fault at a moment of a command, and the command after it.
-type point struct {
-	from, to, next string
-	fault          fault
-	// line is how much the command has printed by then, and delay how long ago.
-	line  int
-	delay time.Duration
-}
-
-func (p point) String() string {
-	text := fmt.Sprintf("%s %s after line %d of %s to %s", p.fault.name, p.delay.Round(time.Millisecond), p.line, kindOf(p.from, p.to), p.to)
-	if p.next != p.to {
-		text += " and then " + p.next
-	}
-	return strings.ReplaceAll(text, " ", "_")
-}
-
-func (x *chaosStack) draw(random *rand.Rand) point {
-	nexts := map[string][]string{"destroy": {"small", "large"}, "small": {"large", "destroy"}, "large": {"small", "destroy"}}[x.current]
-	p := point{from: x.current, to: nexts[random.IntN(len(nexts))], fault: faults[random.IntN(len(faults))]}
-	p.line = random.IntN(x.lines[kindOf(p.from, p.to)])
-	p.delay = time.Duration(random.IntN(int(time.Second)))
-	p.next = p.to
-	if changesMind := random.IntN(3) == 0; changesMind && !p.fault.losesAnswers {
-		p.next = nexts[random.IntN(len(nexts))]
-	}
-	return p
-}
-
-// inject begins a command and injects the fault. It reports whether that was before
-// the command had ended.
-func (x *chaosStack) inject(p point) (hit bool) {
-	x.t.Helper()
-	run := x.start(p.to)
-	select {
-	case <-run.ended:
-	case <-run.printed(p.line):
-		time.Sleep(p.delay)
-	}
-	select {
-	case <-run.ended:
-	default:
-		hit = true
-	}
-	p.fault.do(x, run)
-	select {
-	case <-run.ended:
-	case <-time.After(4 * time.Minute):
-		x.t.Errorf("the command did not end after the fault")
-	}
-	run.end()
-	return hit
-}
-
-// follow has the next command go on from what the fault left.
-func (x *chaosStack) follow(p point) {
-	x.t.Helper()
-	x.converge(p.next, p.fault.losesAnswers)
 }
 
 // converge brings the stack to a state, and sees that all is as without faults.

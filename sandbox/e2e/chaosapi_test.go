@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -42,9 +43,10 @@ func TestChaosAPIServer(t *testing.T) {
 		newCluster(t, x.sandbox).createNodes(pool)
 	}
 	x.measure()
-	for i := range points {
-		p := x.draw(random)
-		t.Run(fmt.Sprintf("%d_%s_to_%s", i+1, kindOf(p.from, p.to), p.to), func(t *testing.T) {
+	commands := 0
+	for ; commands < points || proxy.owes(); commands++ {
+		p := x.draw(random, nil)
+		t.Run(fmt.Sprintf("%d_%s_to_%s", commands+1, kindOf(p.from, p.to), p.to), func(t *testing.T) {
 			x.use(t)
 			proxy.set(true)
 			run := x.start(p.to)
@@ -63,8 +65,11 @@ func TestChaosAPIServer(t *testing.T) {
 	}
 	x.use(t)
 	x.converge("destroy", true)
-	t.Logf("%d commands; of %d requests failed: %v; %d needed %s", points, proxy.requests, proxy.failed, x.tookOver, takeOver)
+	t.Logf("%d commands; of %d requests failed: %v; %d needed %s", commands, proxy.requests, proxy.failed, x.tookOver, takeOver)
 }
+
+// answerFaults are what a faulty proxy makes of requests.
+var answerFaults = []string{"429", "500", "503", "reset", "unanswered", "slow"}
 
 // faultyProxy stands before an API server.
 type faultyProxy struct {
@@ -76,6 +81,8 @@ type faultyProxy struct {
 	on       bool
 	requests int
 	failed   map[string]int
+	// due are the faults that have not come yet.
+	due []string
 }
 
 func newFaultyProxy(t *testing.T, config *rest.Config, random *rand.Rand) *faultyProxy {
@@ -84,7 +91,7 @@ func newFaultyProxy(t *testing.T, config *rest.Config, random *rand.Rand) *fault
 	require.NoError(t, err)
 	target, err := url.Parse(config.Host)
 	require.NoError(t, err)
-	p := &faultyProxy{random: random, failed: map[string]int{}}
+	p := &faultyProxy{random: random, failed: map[string]int{}, due: slices.Clone(answerFaults)}
 	forward := httputil.NewSingleHostReverseProxy(target)
 	forward.Transport, forward.FlushInterval = transport, -1
 	p.forward = forward
@@ -104,6 +111,13 @@ func (p *faultyProxy) kubeconfig(t *testing.T) string {
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	require.NoError(t, clientcmd.WriteToFile(*config, path))
 	return path
+}
+
+// owes reports whether a kind of fault has not come yet.
+func (p *faultyProxy) owes() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.due) > 0
 }
 
 func (p *faultyProxy) set(on bool) {
@@ -134,6 +148,9 @@ func (p *faultyProxy) draw() string {
 		fault = "unanswered"
 	case n < 20:
 		fault = "slow"
+	}
+	if len(p.due) > 0 && p.requests%5 == 0 {
+		fault, p.due = p.due[0], p.due[1:]
 	}
 	if fault != "" {
 		p.failed[fault]++

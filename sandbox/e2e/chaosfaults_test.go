@@ -19,6 +19,8 @@ import (
 type fault struct {
 	name string
 	do   func(x *chaosStack, run *command)
+	// kills says that the command ends with it.
+	kills bool
 	// losesAnswers says that a request may be carried out and never answered. The
 	// command ends with an error and does not know of what it has made.
 	losesAnswers bool
@@ -27,19 +29,19 @@ type fault struct {
 // The program, the language host and the providers are one process, the sandbox
 // command; the engine is the Pulumi CLI.
 var faults = []fault{
-	{name: "kill program, engine and providers", do: func(_ *chaosStack, run *command) {
+	{name: "kill program, engine and providers", kills: true, do: func(_ *chaosStack, run *command) {
 		_ = syscall.Kill(-run.Process.Pid, syscall.SIGKILL)
 	}},
-	{name: "kill program and providers", do: func(_ *chaosStack, run *command) {
+	{name: "kill program and providers", kills: true, do: func(_ *chaosStack, run *command) {
 		_ = run.Process.Kill()
 	}},
-	{name: "kill engine", do: func(x *chaosStack, run *command) {
+	{name: "kill engine", kills: true, do: func(x *chaosStack, run *command) {
 		x.kill(func(p process.Process) bool {
 			group, err := syscall.Getpgid(p.PID)
 			return err == nil && group == run.Process.Pid && p.PID != run.Process.Pid
 		})
 	}},
-	{name: "kill state service", do: func(x *chaosStack, _ *command) {
+	{name: "kill state service", kills: true, do: func(x *chaosStack, _ *command) {
 		x.kill(func(p process.Process) bool {
 			return strings.HasSuffix(p.Command, " --dir "+filepath.Join(x.dir, "madeup", "state"))
 		})
