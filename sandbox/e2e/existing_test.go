@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -15,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"persia/capacity"
+	"persia/sandbox"
 )
 
 // TestExistingCluster brings a job up in a cluster that is there already, by its
@@ -58,16 +60,27 @@ func TestExistingCluster(t *testing.T) {
 	assert.NotContains(t, string(state), "gcp:")
 
 	require.NoError(t, os.WriteFile(filepath.Join(project, "Pulumi.other.yaml"), text, 0o600))
-	_, err = newSandboxOf(t, project, dir, "other").Up(t.Context())
-	require.ErrorContains(t, err, "the cluster shared holds the stack sandbox/persia/madeup, and cannot hold sandbox/persia/other too")
-	other, err := os.ReadFile(filepath.Join(dir, "other", "state", "sandbox", "persia", "other", "state.jsonl"))
-	require.NoError(t, err)
-	assert.NotContains(t, string(other), "kubernetes:core", "nothing is made before the refusal")
+	assertRefused(t, project, dir, "other", "the cluster shared holds the stack sandbox/persia/madeup, and cannot hold sandbox/persia/other too")
 	assert.Empty(t, upChanges(t, s))
 
 	require.NoError(t, s.Destroy(t.Context()))
 	assert.Equal(t, nodes, c.nodesOf("work"))
 	assert.Empty(t, c.pods("persia", ""))
+}
+
+// assertRefused brings a stack up, which is refused before anything of it is made.
+func assertRefused(t *testing.T, project, dir, stack, want string) {
+	t.Helper()
+	var output strings.Builder
+	s, err := sandbox.New(sandbox.Options{
+		Project: project, Stack: stack, Dir: dir, Tools: tools, Executable: executable, Out: &output,
+	})
+	require.NoError(t, err)
+	_, err = s.Up(t.Context())
+	require.Error(t, err, output.String())
+	assert.Contains(t, strings.Join(strings.Fields(output.String()), " "), want)
+	assert.NotContains(t, output.String(), "kubernetes:", "nothing is made")
+	assert.NoError(t, s.Down(t.Context()))
 }
 
 // createNodes makes the nodes of a pool as somebody else would have made them.
