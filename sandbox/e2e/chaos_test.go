@@ -49,8 +49,8 @@ func TestChaos(t *testing.T) {
 	x := newChaosStack(t)
 	x.measure()
 	hit := map[string]int{}
-	for i, faults := range series {
-		p := x.draw(random, faults)
+	for i := 0; i < len(series); i++ {
+		p := x.draw(random, series[i], points == 0)
 		t.Run(fmt.Sprintf("%d_%s", i+1, p), func(t *testing.T) {
 			x.use(t)
 			x.inject(p, hit)
@@ -59,7 +59,11 @@ func TestChaos(t *testing.T) {
 		if t.Failed() {
 			return // the stack is not in the state that the next point begins with
 		}
+		if i == len(series)-1 && i < 4*len(faults) {
+			series = append(series, missed(hit)...)
+		}
 	}
+	assert.Empty(t, missed(hit), "each kind of fault comes during a command")
 	x.use(t)
 	x.converge("destroy", false)
 	t.Logf("%d commands; faults during a command: %v; %d needed %s", len(series), hit, x.tookOver, takeOver)
@@ -155,7 +159,6 @@ func (x *chaosStack) measure() {
 			x.mark()
 		}
 		x.current = next
-		x.assertNoChanges()
 		x.worlds[next] = x.await(func(w world) bool { return len(w.Unready) == 0 })
 		require.Empty(x.t, x.worlds[next].Unready, "after %s", next)
 	}

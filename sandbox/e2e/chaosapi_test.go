@@ -45,7 +45,7 @@ func TestChaosAPIServer(t *testing.T) {
 	x.measure()
 	commands := 0
 	for ; commands < points || proxy.owes(); commands++ {
-		p := x.draw(random, nil)
+		p := x.draw(random, nil, false)
 		t.Run(fmt.Sprintf("%d_%s_to_%s", commands+1, kindOf(p.from, p.to), p.to), func(t *testing.T) {
 			x.use(t)
 			proxy.set(true)

@@ -43,8 +43,8 @@ func (p point) losesAnswers() bool {
 }
 
 // faultsOf are the faults of each command: one, at random, but each kind before one comes
-// again. Without a number of points each kind comes once, and the commands that are
-// killed see another fault before.
+// again. Without a number of points each kind comes once. The commands that are killed
+// then see one before that they survive.
 func faultsOf(points int, random *rand.Rand) [][]fault {
 	var series [][]fault
 	for len(series) < points {
@@ -55,23 +55,30 @@ func faultsOf(points int, random *rand.Rand) [][]fault {
 	if points > 0 {
 		return series[:points]
 	}
-	var kills, others []fault
+	var kills, survived []fault
 	for _, i := range random.Perm(len(faults)) {
-		if faults[i].kills {
-			kills = append(kills, faults[i])
-		} else {
-			others = append(others, faults[i])
+		switch f := faults[i]; {
+		case f.kills:
+			kills = append(kills, f)
+		case f.losesAnswers: // the command ends with an error
+			series = append(series, []fault{f})
+		default:
+			survived = append(survived, f)
 		}
 	}
-	for i := range max(len(kills), len(others)) {
-		var both []fault
-		if i < len(others) {
-			both = append(both, others[i])
+	for i, kill := range kills {
+		series = append(series, append(survived[min(i, len(survived)):min(i+1, len(survived)):min(i+1, len(survived))], kill))
+	}
+	return series
+}
+
+// missed are the kinds of fault that have not come during a command.
+func missed(hit map[string]int) [][]fault {
+	var series [][]fault
+	for _, f := range faults {
+		if hit[f.name] == 0 {
+			series = append(series, []fault{f})
 		}
-		if i < len(kills) {
-			both = append(both, kills[i])
-		}
-		series = append(series, both)
 	}
 	return series
 }
@@ -96,13 +103,18 @@ func TestFaultsOf(t *testing.T) {
 	}
 }
 
-// draw chooses a command, the moments of its faults, and the command after it.
-func (x *chaosStack) draw(random *rand.Rand, faults []fault) point {
+// draw chooses a command, the moments of its faults, and the command after it. Early
+// moments are in its first half: it has not ended then.
+func (x *chaosStack) draw(random *rand.Rand, faults []fault, early bool) point {
 	nexts := map[string][]string{"destroy": {"small", "large"}, "small": {"large", "destroy"}, "large": {"small", "destroy"}}[x.current]
 	p := point{from: x.current, to: nexts[random.IntN(len(nexts))]}
+	limit := x.lines[kindOf(p.from, p.to)]
+	if early {
+		limit /= 2
+	}
 	var lines []int
 	for range faults {
-		lines = append(lines, random.IntN(x.lines[kindOf(p.from, p.to)]))
+		lines = append(lines, random.IntN(limit))
 	}
 	slices.Sort(lines)
 	for i, f := range faults {
