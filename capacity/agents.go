@@ -24,8 +24,10 @@ var (
 	NATSReloader = Resources{MilliCPU: 10, MemoryBytes: 32 * MiB}
 	// MetricsGateway is one a job.
 	MetricsGateway = Resources{MilliCPU: 100, MemoryBytes: 256 * MiB, Pods: 1}
-	// Completion is one a job with a metrics gateway.
+	// Completion is one a job.
 	Completion = Resources{MilliCPU: 10, MemoryBytes: 16 * MiB, Pods: 1}
+	// OperatorCompletion is one a job that is left to PERSIA's operator.
+	OperatorCompletion = Resources{MilliCPU: 10, MemoryBytes: 48 * MiB, Pods: 1}
 	// PEDLSupportCheck is one a stack that asks for it.
 	PEDLSupportCheck = Resources{MilliCPU: 100, MemoryBytes: 128 * MiB, Pods: 1}
 	// DriverInstaller is one a node with a GPU, where the driver comes from a

@@ -13,7 +13,7 @@ import (
 
 // jobPlace is what jobs need to know of the rest of the stack file.
 func (s *Stack) jobPlace() job.Place {
-	place := job.Place{Volumes: s.jobVolumes(), StorageKey: storageKey}
+	place := job.Place{Volumes: s.jobVolumes(), StorageKey: storageKey, OneNode: s.Cluster.Existing == nil && s.addresses().Nodes == 1}
 	for _, pool := range s.Pools() {
 		place.Pools = append(place.Pools, job.Pool{Name: pool.Name, KeepsOff: keepsOff(pool), GPUs: pool.GPU != nil, COS: pool.ImageType == gcp.ImageCOS})
 	}

@@ -32,6 +32,7 @@ var keys = []key{
 	{storageKey, func(s *Stack) any { return &s.Storage }, ""},
 	{natsKey, func(s *Stack) any { return &s.NATS }, ""},
 	{imagesKey, func(s *Stack) any { return &s.Images }, ""},
+	{operatorKey, func(s *Stack) any { return &s.Operator }, ""},
 	{jobsKey, func(s *Stack) any { return &s.Jobs },
 		"write the list of jobs, or [] for none"},
 	{pedlKey, func(s *Stack) any { return &s.PEDL }, ""},
@@ -51,6 +52,7 @@ const (
 	storageKey      = Namespace + ":storage"
 	natsKey         = Namespace + ":nats"
 	imagesKey       = Namespace + ":images"
+	operatorKey     = Namespace + ":operator"
 	jobsKey         = Namespace + ":jobs"
 	pedlKey         = Namespace + ":pedl"
 )

@@ -93,7 +93,7 @@ func (s planner) podsOn(pool string) []capacity.Pods {
 
 // systemPods are those of the system pool that no stack file tells of.
 func (s planner) systemPods() []capacity.Pods {
-	operators, gateways, completions := 0, 0, 0
+	operators, gateways, completions, operatorCompletions := 0, 0, 0, 0
 	if s.UsesOperator() {
 		operators = 1
 	}
@@ -103,6 +103,8 @@ func (s planner) systemPods() []capacity.Pods {
 		}
 		if j.Engine == job.EngineStatefulSet {
 			completions++
+		} else {
+			operatorCompletions++
 		}
 	}
 	return []capacity.Pods{
@@ -111,6 +113,7 @@ func (s planner) systemPods() []capacity.Pods {
 		{Name: "PERSIA operator", Count: operators, Requests: capacity.PERSIAOperator},
 		{Name: "metrics gateway", Count: gateways, Requests: capacity.MetricsGateway},
 		{Name: "completion", Count: completions, Requests: capacity.Completion},
+		{Name: "completion by PERSIA's operator", Count: operatorCompletions, Requests: capacity.OperatorCompletion},
 	}
 }
 

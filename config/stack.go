@@ -8,6 +8,7 @@ import (
 	"persia/config/job"
 	"persia/config/nats"
 	"persia/config/nodepool"
+	"persia/config/operator"
 	"persia/config/pedl"
 	"persia/config/volume"
 )
@@ -31,6 +32,7 @@ type Stack struct {
 	Storage      []volume.Volume
 	NATS         nats.Settings
 	Images       images.Settings
+	Operator     operator.Settings
 	Jobs         []job.Job
 	PEDL         *pedl.Platform
 

@@ -29,6 +29,7 @@ func (v *validator) validate() {
 	nodepool.Check(v.Problems, pools, v.stack.NodePools, place, v.stack.MachineTypes)
 	v.stack.NVIDIADriver.Check(v.Problems, field.NewPath(nvidiaDriverKey), pools, v.stack.NodePools)
 	v.stack.Images.Check(v.Problems, field.NewPath(imagesKey), v.stack.imagesPlace())
+	v.stack.Operator.Check(v.Problems, field.NewPath(operatorKey), v.stack.UsesOperator())
 	v.storage()
 	v.nats()
 	v.jobs()

@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 
-	"persia/config/check"
 	"persia/config/job"
 	"persia/config/pod"
 )
@@ -34,19 +33,10 @@ func (s warner) jobWarnings() []string {
 	var warnings []string
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
-		if j.Engine == job.EngineOperator {
-			warnings = append(warnings, fmt.Sprintf("%s: the operator does not pin pods to their node pools, which only the capacity plan uses: each pod runs on any node with room for it", s.pathOf(j.At().Child("engine"))))
-		}
-		if loose := j.LooseImages(); len(loose) > 0 {
-			warnings = append(warnings, fmt.Sprintf("%s: the image of %s has the tag latest, so pods that start later might run another image; write an image with a digest, like persiaml/persia-cpu-runtime@sha256:…",
-				s.pathOf(j.At()), check.And(loose)))
-		}
+		warnings = append(warnings, j.Warnings(storageKey, s.pathOf)...)
 		if gpu, ok := s.unsupportedGPU(j); ok {
 			warnings = append(warnings, fmt.Sprintf("%s: the default image contains PyTorch 1.8, which does not support %s; write an image with a PyTorch version that does",
 				s.pathOf(j.At().Child("nnWorker", "image")), gpu))
-		}
-		if j.MountsHostPaths() {
-			warnings = append(warnings, fmt.Sprintf("%s: hostPath volumes are directories of the nodes, and require the namespace of all jobs to admit privileged pods; use mounts with a volume of %s", s.pathOf(j.At().Child("volumes")), storageKey))
 		}
 	}
 	return warnings

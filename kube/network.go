@@ -29,6 +29,12 @@ func TCP(numbers ...int32) []networkingv1.NetworkPolicyPort {
 	return ports
 }
 
+// ToAPIServer lets pods talk to the API server. GKE's listens on 443, and that of other
+// clusters on 6443.
+func ToAPIServer() []networkingv1.NetworkPolicyEgressRule {
+	return []networkingv1.NetworkPolicyEgressRule{{Ports: TCP(443, 6443)}}
+}
+
 // DNS are the ports of name servers, which are pods or each node's metadata server.
 func DNS() []networkingv1.NetworkPolicyPort {
 	return append(TCP(53), policyPort(corev1.ProtocolUDP, 53))

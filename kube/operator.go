@@ -135,7 +135,7 @@ func (o Operator) selector() *metav1.LabelSelector {
 }
 
 // policies close the namespace in both directions, and let the operator talk to the
-// API server alone. GKE's listens on 443, and that of other clusters on 6443.
+// API server alone.
 func (o Operator) policies() []*networkingv1.NetworkPolicy {
 	closed := &networkingv1.NetworkPolicy{
 		ObjectMeta: o.meta(o.Namespace),
@@ -148,7 +148,7 @@ func (o Operator) policies() []*networkingv1.NetworkPolicy {
 		Spec: networkingv1.NetworkPolicySpec{
 			PodSelector: *o.selector(),
 			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeEgress},
-			Egress:      []networkingv1.NetworkPolicyEgressRule{{Ports: TCP(443, 6443)}, {Ports: DNS()}},
+			Egress:      append(ToAPIServer(), networkingv1.NetworkPolicyEgressRule{Ports: DNS()}),
 		},
 	}
 	return []*networkingv1.NetworkPolicy{closed, apiServer}

@@ -28,7 +28,7 @@ func newPolicies(ctx *pulumi.Context, cfg *config.Stack, inCluster pulumi.Resour
 // imagesOf are all images that the stack runs beside PEDL's, as they are pulled: with
 // credentials, without, and by the name that the stack file has.
 func imagesOf(cfg *config.Stack) []string {
-	named := append(nats.Images(), persia.MetricsGatewayImage, operator.Image)
+	named := append(nats.Images(), persia.MetricsGatewayImage, cfg.Operator.Image)
 	for _, cluster := range cfg.NATSClusters() {
 		named = append(named, cluster.Image)
 	}

@@ -21,6 +21,7 @@ func newJobOperator(ctx *pulumi.Context, cfg *config.Stack, needs []pulumi.Custo
 		return nil, nil
 	}
 	registered, err := operator.NewOperator(ctx, "persia-operator", operator.OperatorArgs{
+		Image:        cfg.Operator.Image,
 		Images:       cfg.Images,
 		Placement:    placement(cfg, cfg.SystemPoolName()),
 		JobNamespace: persia.NamespaceName,
@@ -51,12 +52,14 @@ func newJobs(ctx *pulumi.Context, cfg *config.Stack, brokers []*nats.Cluster, vo
 			jobs[job.Name], err = persia.NewJob(ctx, job.Name, args, inCluster)
 		case jobconfig.EngineOperator:
 			jobs[job.Name], err = operator.NewJob(ctx, job.Name, operator.JobArgs{
-				Job:       job,
-				Images:    cfg.Images,
-				Namespace: persia.NamespaceName,
-				Broker:    broker,
-				Claims:    claimsOf(cfg),
-				Needs:     needs,
+				Job:             job,
+				Image:           cfg.Operator.Image,
+				Images:          cfg.Images,
+				Namespace:       persia.NamespaceName,
+				Broker:          broker,
+				Claims:          claimsOf(cfg),
+				SystemPlacement: placement(cfg, cfg.SystemPoolName()),
+				Needs:           needs,
 			}, inCluster)
 		}
 		if err != nil {

@@ -59,7 +59,7 @@ func (c *checker) operatorMounts(path *field.Path, mounts []Mount) {
 		case !ok:
 		case volume.Sidecar:
 			c.Invalid(at, mount.Volume, "uses gcsFuse, which requires a pod annotation that PERSIA's operator does not set; use a volume with filestore or nfs, %s", elsewhere)
-		case !volume.reachesAll(mount):
+		case !volume.reachesAll(mount) && !c.place.OneNode:
 			c.Invalid(at, mount.Volume, "is on a single node, and PERSIA's operator does not pin pods to it; use a volume with filestore or nfs, %s", elsewhere)
 		}
 	}

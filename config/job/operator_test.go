@@ -12,10 +12,13 @@ import (
 	"persia/internal/stacktest"
 )
 
+const operatorImage = "registry.example.com/persia@sha256:880e63f94b145e46f1b1082bb71b85e21f16b99b180b9996407d61240ceb9830"
+
 // leftToOperator is the base with what PERSIA's operator can do, and more edits.
 func leftToOperator(more edits) edits {
 	changes := edits{
 		"persia:jobs[0].engine":          "operator",
+		"persia:operator.image":          operatorImage,
 		"persia:nodePools[1].taints":     nil,
 		"persia:storage[0].gcsFuse":      nil,
 		"persia:storage[0].nfs":          edits{"server": "10.0.0.2", "path": "/"},
@@ -91,9 +94,40 @@ func TestLoadAcceptsForEngine(t *testing.T) {
 	}
 }
 
-// TestEngineWarns of pods that may stand elsewhere than the plan counts them.
+// TestVolumesOfTheOnlyNode: pods that nothing pins are all on it.
+func TestVolumesOfTheOnlyNode(t *testing.T) {
+	role := func(cpu string) edits {
+		return edits{"nodePool": "system", "resources": edits{"limits": edits{"cpu": cpu, "memory": "512Mi"}}}
+	}
+	for nodes, accepts := range map[int]bool{1: true, 2: false} {
+		_, err := stacktest.Load(t, edits{
+			"persia:jobs[0].engine":             "operator",
+			"persia:operator.image":             operatorImage,
+			"persia:cluster.deletionProtection": false,
+			"persia:cluster.systemPool":         edits{"machineType": "e2-standard-8", "nodes": nodes},
+			"persia:nvidiaDriver":               edits{"installer": "managed"},
+			"persia:nodePools":                  []any{},
+			"persia:nats":                       edits{"size": 1, "resources": edits{"limits": edits{"cpu": "100m", "memory": "512Mi"}}},
+			"persia:storage":                    []any{edits{"name": "checkpoints", "size": "1Gi", "hostPath": edits{"path": "/mnt/disks/checkpoints"}}},
+			"persia:jobs[0].nnWorker":           role("100m"), "persia:jobs[0].dataloader": role("100m"),
+			"persia:jobs[0].embeddingWorker": role("100m"), "persia:jobs[0].embeddingParameterServer": role("100m"),
+		})
+		if accepts {
+			assert.NoError(t, err)
+		} else {
+			assert.ErrorContains(t, err, "is on a single node")
+		}
+	}
+}
+
+// TestEngineWarns of pods that may stand elsewhere than the plan counts them, of an image
+// that nobody chooses, and of pods that never end.
 func TestEngineWarns(t *testing.T) {
-	const warning = "persia:jobs[0].engine: the operator does not pin pods to their node pools"
+	const (
+		warning = "persia:jobs[0].engine: the operator does not pin pods to their node pools"
+		gateway = "persia:jobs[0].enableMetrics: PERSIA's operator runs the metrics gateway by the image prom/pushgateway:latest"
+		endless = "persia:jobs[0].restartPolicy: pods that have finished start again"
+	)
 	warnings := func(changes edits) string {
 		stack, err := stacktest.Load(t, changes)
 		require.NoError(t, err)
@@ -101,6 +135,10 @@ func TestEngineWarns(t *testing.T) {
 	}
 	assert.NotContains(t, warnings(nil), warning)
 	assert.Contains(t, warnings(leftToOperator(nil)), warning)
+	assert.Contains(t, warnings(leftToOperator(nil)), gateway)
+	assert.NotContains(t, warnings(leftToOperator(edits{"persia:jobs[0].enableMetrics": false})), gateway)
+	assert.NotContains(t, warnings(leftToOperator(nil)), endless)
+	assert.Contains(t, warnings(leftToOperator(edits{"persia:jobs[0].restartPolicy": "Always"})), endless)
 }
 
 // TestPlanCountsTheOperator only where there is one.

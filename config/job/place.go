@@ -15,6 +15,8 @@ type Place struct {
 	StorageKey string
 	// VolumesUnknown says that the volumes have a problem that is reported already.
 	VolumesUnknown bool
+	// OneNode says that the cluster has one node.
+	OneNode bool
 }
 
 // Pool is a node pool as far as jobs are concerned with it.

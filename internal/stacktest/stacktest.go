@@ -57,6 +57,7 @@ config:
     resources:
       limits: {cpu: 500m, memory: 2Gi}
   persia:images: {}
+  persia:operator: {}
   persia:jobs:
     - name: train
       env:

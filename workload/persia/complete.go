@@ -5,7 +5,9 @@ import (
 	_ "embed"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 	"math"
+	"strings"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	batchv1 "k8s.io/api/batch/v1"
@@ -25,17 +27,40 @@ var completeScript string
 // registerCompletion registers the Kubernetes Job that is complete when the training
 // job is, and fails when it fails.
 func registerCompletion(ctx *pulumi.Context, name string, args JobArgs, child pulumi.ResourceOption) error {
-	_, err := kube.Register(ctx, name+"-completion", completionJob(args), child)
+	return RegisterCompletion(ctx, name, completion(args), child)
+}
+
+// Completion describes the Kubernetes Job that ends as a training job ends.
+type Completion struct {
+	Namespace, Job string
+	// Changes is another text when the training job is changed, since one that has
+	// failed gets another chance then.
+	Changes string
+	// Labels are those of the pod beside [CompletionLabels].
+	Labels map[string]string
+	// Pod ends with success when the training job is complete, and with status
+	// [FailedStatus] when it has failed.
+	Pod corev1.PodSpec
+}
+
+// RegisterCompletion registers the Kubernetes Job of a completion.
+func RegisterCompletion(ctx *pulumi.Context, name string, completion Completion, opts ...pulumi.ResourceOption) error {
+	_, err := kube.Register(ctx, name+"-completion", completionJob(completion), opts...)
 	return err
 }
 
-// failedStatus is what the script ends with when the training job has failed.
-const failedStatus = 3
+// FailedStatus is what the script ends with when the training job has failed.
+const FailedStatus = 3
 
-// completionJob asks the coordinator of the training job.
-func completionJob(args JobArgs) *batchv1.Job {
-	labels := kube.Labels("completion", kube.LabelName(args.Job.Name, "completion"))
-	labels[JobLabel] = args.Job.Name
+// CompletionLabels are those of the Kubernetes Job of a training job, and of its pod.
+func CompletionLabels(job string) map[string]string {
+	return kube.Labels("completion", kube.LabelName(job, "completion"))
+}
+
+func completionJob(c Completion) *batchv1.Job {
+	labels, podLabels := CompletionLabels(c.Job), CompletionLabels(c.Job)
+	labels[JobLabel] = c.Job
+	maps.Copy(podLabels, c.Labels)
 	// Its pod may be moved, and its node lost, as often as a long training sees.
 	backoffLimit := int32(math.MaxInt32)
 	job := &batchv1.Job{
@@ -45,37 +70,23 @@ func completionJob(args JobArgs) *batchv1.Job {
 				Action: batchv1.PodFailurePolicyActionFailJob,
 				OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{
 					Operator: batchv1.PodFailurePolicyOnExitCodesOpIn,
-					Values:   []int32{failedStatus},
+					Values:   []int32{FailedStatus},
 				},
 			}}},
 			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: map[string]string{rolesAnnotation: rolesHash(args)}},
-				Spec:       completionPod(args),
+				ObjectMeta: metav1.ObjectMeta{Labels: podLabels, Annotations: map[string]string{rolesAnnotation: hash(c.Changes)}},
+				Spec:       c.Pod,
 			},
 		},
 	}
-	job.ObjectMeta = kube.Meta(args.Namespace, completionName(args.Job.Name, job.Spec), labels)
+	job.ObjectMeta = kube.Meta(c.Namespace, completionName(c.Job, job.Spec), labels)
 	// Pulumi would wait for the end of the training.
 	job.Annotations = map[string]string{"pulumi.com/skipAwait": "true"}
 	return job
 }
 
-// rolesAnnotation makes the Job another one when the training job is changed, since one
-// that has failed gets another chance then.
+// rolesAnnotation makes the Kubernetes Job another one when the training job is changed.
 const rolesAnnotation = "persia.com/roles"
-
-func rolesHash(args JobArgs) string {
-	sum := sha256.New()
-	for _, role := range roles(args.Job, args.Namespace) {
-		text, err := json.Marshal(podSpec(args, role))
-		if err != nil {
-			// Kubernetes' own types can be written.
-			panic(err)
-		}
-		sum.Write(text)
-	}
-	return hex.EncodeToString(sum.Sum(nil))[:8]
-}
 
 // completionName is another one for another spec, since that of a Job cannot be
 // changed.
@@ -85,8 +96,30 @@ func completionName(job string, spec batchv1.JobSpec) string {
 		// Kubernetes' own types can be written.
 		panic(err)
 	}
-	sum := sha256.Sum256(text)
-	return kube.LabelName(job, "completion", hex.EncodeToString(sum[:])[:8])
+	return kube.LabelName(job, "completion", hash(string(text)))
+}
+
+func hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])[:8]
+}
+
+// completion asks the coordinator of the training job.
+func completion(args JobArgs) Completion {
+	var changes strings.Builder
+	for _, role := range roles(args.Job, args.Namespace) {
+		text, err := json.Marshal(podSpec(args, role))
+		if err != nil {
+			// Kubernetes' own types can be written.
+			panic(err)
+		}
+		changes.Write(text)
+	}
+	return Completion{
+		Namespace: args.Namespace, Job: args.Job.Name, Changes: changes.String(),
+		Labels: map[string]string{JobLabel: args.Job.Name},
+		Pod:    completionPod(args),
+	}
 }
 
 func completionPod(args JobArgs) corev1.PodSpec {

@@ -35,7 +35,7 @@ func TestComplete(t *testing.T) {
 			[]string{"", "waiting after attempt 0", "running attempt 1", "running attempt 1", "", "running attempt 1", "complete in attempt 1"},
 			[]string{away, "waiting after attempt 0", "running attempt 1", away, "running attempt 1", "complete in attempt 1"}, 0},
 		"a job that fails": {
-			[]string{"running attempt 5", "failed: 5 attempts failed"}, []string{"running attempt 5", "failed: 5 attempts failed"}, failedStatus},
+			[]string{"running attempt 5", "failed: 5 attempts failed"}, []string{"running attempt 5", "failed: 5 attempts failed"}, FailedStatus},
 		"a pod that is moved": {[]string{"running attempt 1"}, []string{"running attempt 1"}, 128 + int(syscall.SIGTERM)},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -87,7 +87,7 @@ func TestCompletionName(t *testing.T) {
 		change(&args)
 		return args
 	}
-	name := func(change func(*JobArgs)) string { return completionJob(args(change)).Name }
+	name := func(change func(*JobArgs)) string { return completionJob(completion(args(change))).Name }
 	same := name(func(*JobArgs) {})
 	assert.Regexp(t, `^criteo-completion-[0-9a-f]{8}$`, same)
 	for what, test := range map[string]struct {
@@ -109,7 +109,7 @@ func TestCompletionName(t *testing.T) {
 
 // TestCompletionJob: its pod has no rights, and Pulumi does not wait for it.
 func TestCompletionJob(t *testing.T) {
-	job := completionJob(completionArgs())
+	job := completionJob(completion(completionArgs()))
 	assert.Equal(t, "true", job.Annotations["pulumi.com/skipAwait"])
 	assert.Nil(t, job.Spec.TTLSecondsAfterFinished, "a job that is complete is still seen")
 	pod := job.Spec.Template.Spec
@@ -120,7 +120,7 @@ func TestCompletionJob(t *testing.T) {
 	assert.Equal(t, corev1.RestartPolicyNever, pod.RestartPolicy)
 	rule := job.Spec.PodFailurePolicy.Rules[0]
 	assert.Equal(t, batchv1.PodFailurePolicyActionFailJob, rule.Action)
-	assert.Equal(t, []int32{failedStatus}, rule.OnExitCodes.Values, "any other end of its pod is no end of the job")
+	assert.Equal(t, []int32{FailedStatus}, rule.OnExitCodes.Values, "any other end of its pod is no end of the job")
 	assert.Equal(t, map[string]string{"pool": "system"}, pod.NodeSelector)
 	assert.False(t, *pod.AutomountServiceAccountToken)
 	assert.True(t, *pod.SecurityContext.RunAsNonRoot)

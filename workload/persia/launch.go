@@ -21,13 +21,16 @@ import (
 // scriptFiles are what every replica starts with: launch.py, the modules that it
 // imports, and the script that starts the roles of releases without persia-launcher.
 //
-//go:embed launch.py coordinator.py checkpoints.py checks.py processes.py roles.sh
+//go:embed launch.py entry.py coordinator.py checkpoints.py checks.py gateway.py processes.py roles.sh
 var scriptFiles embed.FS
 
 const (
 	launchDirectory = jobconfig.LaunchDirectory
 	launchFile      = "launch.py"
-	rolesFile       = "roles.sh"
+	// EntryFile runs the script of a trainer or a data loader whose pod PERSIA's
+	// operator makes.
+	EntryFile = launchDirectory + "/entry.py"
+	rolesFile = "roles.sh"
 	// podState remembers for as long as the pod lives.
 	podState = jobconfig.StateDirectory
 	// coordinatorPort is where the first trainer tells the replicas of a job what to
@@ -90,18 +93,21 @@ func launchConfigMap() *corev1.ConfigMap {
 	}
 }
 
+// Scripts are the scripts of the namespace of all jobs, and where a container has them.
+func Scripts() (corev1.Volume, corev1.VolumeMount) {
+	const name = "launch"
+	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
+			ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: launchName()}},
+		}},
+		corev1.VolumeMount{Name: name, MountPath: launchDirectory, ReadOnly: true}
+}
+
 // launchVolumes are the scripts, and what a replica remembers in its pod.
 func launchVolumes() ([]corev1.Volume, []corev1.VolumeMount) {
-	const scripts, state = "launch", "state"
-	return []corev1.Volume{
-			{Name: scripts, VolumeSource: corev1.VolumeSource{
-				ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: launchName()}},
-			}},
-			{Name: state, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
-		}, []corev1.VolumeMount{
-			{Name: scripts, MountPath: launchDirectory, ReadOnly: true},
-			{Name: state, MountPath: podState},
-		}
+	scripts, mount := Scripts()
+	state := corev1.Volume{Name: "state", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}
+	return []corev1.Volume{scripts, state},
+		[]corev1.VolumeMount{mount, {Name: state.Name, MountPath: podState}}
 }
 
 // sharedDirectory is where a role has the first volume that it can write to and that a
@@ -166,11 +172,9 @@ func launchEnv(args JobArgs, role role) []corev1.EnvVar {
 		{Name: "PERSIA_IDLE_FILE", Value: path.Join(podState, "idle")},
 	}
 	if role.Name == trainer {
-		env = append(env, corev1.EnvVar{Name: "PERSIA_REPLICAS", Value: allReplicas(args)})
+		env = append(env, corev1.EnvVar{Name: "PERSIA_REPLICAS", Value: AllReplicas(args.Job)})
 	}
-	if gpus := role.config.Resources.Limits[gcp.GPUResource]; !gpus.IsZero() {
-		env = append(env, corev1.EnvVar{Name: "PERSIA_GPUS", Value: gpus.String()})
-	}
+	env = append(env, GPUs(role.config)...)
 	if authority := args.Broker.Authority; authority != "" {
 		env = append(env, corev1.EnvVar{Name: "PERSIA_NATS_AUTHORITY", Value: authority})
 	}
@@ -179,18 +183,32 @@ func launchEnv(args JobArgs, role role) []corev1.EnvVar {
 	}
 	if args.Job.EnableMetrics {
 		env = append(env, corev1.EnvVar{
-			Name: "PERSIA_REPLICA_METRICS",
-			// The Pushgateway takes the labels of a metric from the path.
-			Value: path.Join("/metrics/job", args.Job.Name, "run", args.Job.RunID, "role", role.Name, "replica", "$(REPLICA_INDEX)", "of", "$(REPLICA_SIZE)"),
+			Name:  "PERSIA_REPLICA_METRICS",
+			Value: MetricsPath(args.Job, role.Kind),
 		})
 	}
 	return env
 }
 
-// allReplicas says how many replicas each role has, for the coordinator.
-func allReplicas(args JobArgs) string {
+// GPUs tells a script how many GPUs its replica has asked for, if any.
+func GPUs(role jobconfig.Role) []corev1.EnvVar {
+	gpus := role.Resources.Limits[gcp.GPUResource]
+	if gpus.IsZero() {
+		return nil
+	}
+	return []corev1.EnvVar{{Name: "PERSIA_GPUS", Value: gpus.String()}}
+}
+
+// MetricsPath is where a replica of a job pushes what its script knows. The Pushgateway
+// takes the labels of a metric from it.
+func MetricsPath(job jobconfig.Job, kind jobconfig.Kind) string {
+	return path.Join("/metrics/job", job.Name, "run", job.RunID, "role", kind.Name, "replica", "$(REPLICA_INDEX)", "of", "$(REPLICA_SIZE)")
+}
+
+// AllReplicas says to a script how many replicas each role of a job has.
+func AllReplicas(job jobconfig.Job) string {
 	var counts []string
-	for _, role := range roles(args.Job, args.Namespace) {
+	for _, role := range roles(job, "") {
 		counts = append(counts, fmt.Sprintf("%s=%d", role.Name, role.config.Replicas))
 	}
 	return strings.Join(counts, ",")

@@ -10,7 +10,6 @@ import json
 import os
 import signal
 import sys
-import threading
 import time
 import urllib.request
 import uuid
@@ -18,6 +17,7 @@ import uuid
 import checks
 import checkpoints
 import coordinator
+import gateway
 from processes import Command, connected, processes
 
 
@@ -40,8 +40,6 @@ class Settings:
         self.checkpoints = environment.get("PERSIA_CKPT_ROOT")
         self.keep = int(environment.get("PERSIA_CKPT_KEEP", "2"))
         self.attempts = int(environment.get("PERSIA_ATTEMPTS", "5"))
-        self.gateway = environment.get("PERSIA_METRICS_GATEWAY_ADDR")
-        self.metrics = environment.get("PERSIA_REPLICA_METRICS")
         self.nats = checks.address(environment.get("PERSIA_NATS_URL", ""))
 
         def seconds(name, default):
@@ -137,7 +135,7 @@ class Replica:
         }
         request = urllib.request.Request(f"http://{self.settings.address}/report", json.dumps(body).encode())
         try:
-            with direct.open(request, timeout=5) as answer:
+            with gateway.direct.open(request, timeout=5) as answer:
                 order = json.loads(answer.read().decode())
         except (OSError, ValueError):
             self.say(f"the coordinator at {self.settings.address} does not answer")
@@ -228,37 +226,13 @@ class Replica:
         log(f"stopped; the command ended with status {status}")
         return status
 
-    def push(self):
-        """Tell the metrics gateway again and again, since it keeps nothing over its own
-        restart."""
-        told = True
-        while True:
-            body = "".join(
-                f"# TYPE persia_replica_{name} gauge\npersia_replica_{name} {value}\n"
-                for name, value in (
-                    ("attempt", self.attempt),
-                    ("alive", int(self.state == "running")),
-                    ("finished", int(self.state == "finished" or self.done)),
-                )
-            )
-            request = urllib.request.Request(
-                f"http://{self.settings.gateway}{self.settings.metrics}",
-                body.encode(),
-                {"Content-Type": "text/plain; version=0.0.4"},
-                method="PUT",
-            )
-            try:
-                direct.open(request, timeout=10).close()
-                told = True
-            except OSError:
-                if told:
-                    log(f"the metrics gateway at {self.settings.gateway} cannot be told: trying on")
-                told = False
-            time.sleep(float(os.environ.get("PERSIA_REPORT_SECONDS", "15")))
-
-
-# A proxy for the way out of the cluster is not for what is within.
-direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    def values(self):
+        """What the metrics gateway is told."""
+        return {
+            "attempt": self.attempt,
+            "alive": int(self.state == "running"),
+            "finished": int(self.state == "finished" or self.done),
+        }
 
 
 def log(text):
@@ -281,8 +255,9 @@ def main(arguments):
         port = int(settings.address.rsplit(":", 1)[1])
         coordinator.serve(coordinator.Coordinator(settings, log), port)
         settings.address = f"127.0.0.1:{port}"
-    if settings.gateway and settings.metrics:
-        threading.Thread(target=replica.push, daemon=True).start()
+    told = gateway.of(os.environ, log)
+    if told:
+        told.keep_telling(replica.values)
     return replica.run()
 
 

@@ -17,6 +17,8 @@ import (
 // JobArgs describes a training.
 type JobArgs struct {
 	Job jobconfig.Job
+	// Image has the operator, and Python for the completion of the job.
+	Image string
 	// Images says where nodes pull images from.
 	Images images.Settings
 	// Namespace is where its pods run.
@@ -25,6 +27,8 @@ type JobArgs struct {
 	Broker nats.Broker
 	// Claims are what a pod with some mounts has: those of the job and of a role.
 	Claims func([]jobconfig.Mount) []persia.Claim
+	// SystemPlacement is for what the job needs beside its pods.
+	SystemPlacement kube.Placement
 	// Needs come before the job, and go after it: the operator, which alone lets a
 	// job go, and what the pods need.
 	Needs []pulumi.CustomResource
@@ -48,7 +52,11 @@ func NewJob(ctx *pulumi.Context, name string, args JobArgs, opts ...pulumi.Resou
 	if err != nil {
 		return nil, err
 	}
-	if _, err := kube.Register(ctx, name, persiaJob(args, spec), child, madeAnewWith(guard), kube.WorkloadTimeouts()); err != nil {
+	registered, err := kube.Register(ctx, name, persiaJob(args, spec), child, madeAnewWith(guard), kube.WorkloadTimeouts())
+	if err != nil {
+		return nil, err
+	}
+	if err := registerCompletion(ctx, name, args, spec, child, kube.After([]pulumi.CustomResource{registered})); err != nil {
 		return nil, err
 	}
 	job.Roles = roleOutputs(args.Job)

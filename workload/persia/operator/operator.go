@@ -15,8 +15,6 @@ const (
 	Namespace = "persia-operator"
 
 	operatorName = "persia-operator"
-	// Image is the operator's. Upstream has published no other tag.
-	Image = "persiaml/persia-cpu-runtime:latest"
 	// Any user but root: the program writes only to /tmp.
 	operatorUser = 1000
 	temporary    = "/tmp"
@@ -24,6 +22,8 @@ const (
 
 // OperatorArgs describes the operator.
 type OperatorArgs struct {
+	// Image has the operator. It is always the same one.
+	Image string
 	// Images says where nodes pull images from.
 	Images images.Settings
 	// Placement is where the operator runs.
@@ -57,8 +57,24 @@ func NewOperator(ctx *pulumi.Context, name string, args OperatorArgs, opts ...pu
 	if err != nil {
 		return nil, err
 	}
-	component.Objects = []pulumi.CustomResource{registered}
+	account, err := kube.Register(ctx, name+"-pods", podAccount(args.JobNamespace), kube.Child(component, args.Needs),
+		// Kubernetes keeps one in each namespace, and would make it anew at once.
+		pulumi.RetainOnDelete(true))
+	if err != nil {
+		return nil, err
+	}
+	component.Objects = []pulumi.CustomResource{registered, account}
 	return component, ctx.RegisterResourceOutputs(component, pulumi.Map{})
+}
+
+// podAccount takes the token from the pods of jobs: the operator names no account for
+// them, and so they have this one.
+func podAccount(namespace string) *corev1.ServiceAccount {
+	no := false
+	return &corev1.ServiceAccount{
+		ObjectMeta:                   kube.Meta(namespace, "default", nil),
+		AutomountServiceAccountToken: &no,
+	}
 }
 
 // operator has no probe: the program listens on no port.
@@ -72,8 +88,8 @@ func operator(args OperatorArgs, kind kube.Kind) kube.Operator {
 		Role:          podRules(),
 		ClusterRole:   jobRules(),
 		Container: corev1.Container{
-			Image:           args.Images.Reference(Image),
-			ImagePullPolicy: corev1.PullAlways,
+			Image:           args.Images.Reference(args.Image),
+			ImagePullPolicy: corev1.PullIfNotPresent,
 			Args:            []string{"persia-k8s-utils", "operator"},
 			Env:             []corev1.EnvVar{{Name: "HOME", Value: temporary}},
 			VolumeMounts:    []corev1.VolumeMount{{Name: "tmp", MountPath: temporary}},

@@ -13,9 +13,10 @@ import (
 // TestOperator: the rights are those that the operator's source asks for, and nothing
 // of its namespace admits more than the operator needs.
 func TestOperator(t *testing.T) {
+	const image = "registry.example.com/persia@sha256:0"
 	crd, err := definition()
 	require.NoError(t, err)
-	o := operator(OperatorArgs{JobNamespace: "persia"}, kube.Kind{Resource: "persia-operator", Definition: crd})
+	o := operator(OperatorArgs{Image: image, JobNamespace: "persia"}, kube.Kind{Resource: "persia-operator", Definition: crd})
 	assert.Equal(t, "persiajobs.persia.com", o.Kinds[0].Definition.Name)
 	assert.Equal(t, "persia-operator", o.Namespace)
 	assert.Equal(t, "restricted", o.PodSecurity["pod-security.kubernetes.io/enforce"])
@@ -29,8 +30,15 @@ func TestOperator(t *testing.T) {
 		{APIGroups: []string{"persia.com"}, Resources: []string{"persiajobs"}, Verbs: []string{"list", "patch", "watch"}},
 	}, o.ClusterRole)
 
-	assert.Equal(t, "persiaml/persia-cpu-runtime:latest", o.Container.Image)
+	assert.Equal(t, image, o.Container.Image)
 	assert.Equal(t, []string{"persia-k8s-utils", "operator"}, o.Container.Args)
 	assert.Equal(t, "100m", o.Container.Resources.Requests.Cpu().String())
 	assert.Equal(t, "128Mi", o.Container.Resources.Requests.Memory().String())
+}
+
+// TestPodsOfJobsHaveNoToken: the operator names no account for them.
+func TestPodsOfJobsHaveNoToken(t *testing.T) {
+	account := podAccount("persia")
+	assert.Equal(t, "persia/default", account.Namespace+"/"+account.Name)
+	assert.False(t, *account.AutomountServiceAccountToken)
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -16,11 +17,14 @@ import (
 	v1 "persia/workload/persia/operator/api/v1"
 )
 
+const operatorImage = "registry.example.com/persia@sha256:880e63f94b145e46f1b1082bb71b85e21f16b99b180b9996407d61240ceb9830"
+
 // operatorStack is the stack prod with its job left to PERSIA's operator.
 func operatorStack(t *testing.T, change func(job map[string]any)) map[string]string {
 	t.Helper()
 	configuration := programtest.ReadStack(t, "prod")
 	delete(configuration, "persia:images") // an image that is left out stays so
+	configuration["persia:operator"] = `{"image": "` + operatorImage + `"}`
 	programtest.Edit(t, configuration, "persia:nodePools", func(pools any) {
 		for _, pool := range pools.([]any) {
 			delete(pool.(map[string]any), "taints")
@@ -89,6 +93,7 @@ spec:
   volumes:
     - {name: claim-0, persistentVolumeClaim: {claimName: workspace}}
     - {name: claim-1, persistentVolumeClaim: {claimName: data-claim, readOnly: true}}
+    - {name: launch, configMap: {name: LAUNCH}}
     - {name: shared-memory, emptyDir: {medium: Memory}}
     - {name: scratch, emptyDir: {}}
   env:
@@ -102,12 +107,21 @@ spec:
     replicas: 8
     nprocPerNode: 8
     env:
-      - {name: LD_LIBRARY_PATH, value: "/opt/conda/lib/python3.8/site-packages/torch/lib:/opt/conda/lib:/usr/local/nvidia/lib64"}
+      - {name: PERSIA_ROLE, value: nn-worker}
+      - {name: PERSIA_SCRIPT, value: /workspace/persia-exp/train.py}
+      - {name: PERSIA_NN_WORKER_ENTRY, value: /opt/persia/entry.py}
+      - {name: PERSIA_GPUS, value: "8"}
+      - {name: PERSIA_REPLICA_METRICS, value: /metrics/job/criteo/run/1/role/nn-worker/replica/$(REPLICA_INDEX)/of/$(REPLICA_SIZE)}
+      - {name: PERSIA_NODE_RANK, value: $(REPLICA_INDEX)}
+      - {name: PERSIA_NODES, value: $(REPLICA_SIZE)}
+      - {name: REPLICA_INDEX, value: "0"}
+      - {name: REPLICA_SIZE, value: "1"}
     resources:
       requests: {cpu: "80", memory: 600Gi, nvidia.com/gpu: "8"}
       limits: {cpu: "80", memory: 600Gi, nvidia.com/gpu: "8"}
     volumeMounts:
       - {name: claim-0, mountPath: /workspace}
+      - {name: launch, mountPath: /opt/persia, readOnly: true}
       - {name: shared-memory, mountPath: /dev/shm}
   dataloader:
     replicas: 240
@@ -117,10 +131,15 @@ spec:
       limits: {cpu: "1", memory: 12Gi}
     env:
       - {name: LOG_DIR, value: /tmp}
+      - {name: PERSIA_ROLE, value: dataloader}
+      - {name: PERSIA_SCRIPT, value: /workspace/persia-exp/data_compose.py}
+      - {name: PERSIA_DATALOADER_ENTRY, value: /opt/persia/entry.py}
+      - {name: PERSIA_REPLICA_METRICS, value: /metrics/job/criteo/run/1/role/dataloader/replica/$(REPLICA_INDEX)/of/$(REPLICA_SIZE)}
     volumeMounts:
       - {name: claim-0, mountPath: /workspace}
       - {name: claim-1, mountPath: /data, readOnly: true}
       - {name: scratch, mountPath: /scratch, subPath: a}
+      - {name: launch, mountPath: /opt/persia, readOnly: true}
       - {name: shared-memory, mountPath: /dev/shm}
   embeddingWorker:
     replicas: 100
@@ -137,6 +156,9 @@ spec:
     volumeMounts:
       - {name: claim-0, mountPath: /workspace}
 `), &want))
+	scripts := pulumitest.Object[corev1.ConfigMap](t, recorder.One(t, pulumitest.ConfigMap, "persia-launch"))
+	want.Spec.Volumes[2].ConfigMap.Name = scripts.Name
+	assert.Contains(t, scripts.Data, "entry.py")
 	assert.Equal(t, want, pulumitest.Object[v1.PersiaJob](t, recorder.One(t, pulumitest.PersiaJob, "criteo")))
 }
 
@@ -217,6 +239,45 @@ func TestPersiaOperatorOrder(t *testing.T) {
 func TestPersiaJobTraffic(t *testing.T) {
 	policy := pulumitest.Object[networkingv1.NetworkPolicy](t, deployOperator(t, unchanged).One(t, pulumitest.NetworkPolicy, "criteo"))
 	assert.Equal(t, map[string]string{"persia_job": "criteo"}, policy.Spec.PodSelector.MatchLabels)
+}
+
+// TestPersiaJobCompletion: a job of the operator's has a Kubernetes Job, also without
+// metrics, that comes after it, and is another one for another job. One that is stopped
+// or never ends has none.
+func TestPersiaJobCompletion(t *testing.T) {
+	const job, name = "kubernetes:batch/v1:Job", "criteo-completion"
+	recorder := deployOperator(t, func(job map[string]any) { job["enableMetrics"] = false })
+	registered := recorder.One(t, job, name)
+	assert.Contains(t, registered.Dependencies(), recorder.One(t, pulumitest.PersiaJob, "criteo").URN)
+	for _, kind := range []string{"core/v1:ServiceAccount", "rbac.authorization.k8s.io/v1:Role", "rbac.authorization.k8s.io/v1:RoleBinding", "networking.k8s.io/v1:NetworkPolicy"} {
+		assert.Contains(t, registered.Dependencies(), recorder.One(t, "kubernetes:"+kind, name).URN)
+	}
+	complete := pulumitest.Object[batchv1.Job](t, registered)
+	assert.Equal(t, "criteo", complete.Labels["persia_job"])
+	assert.NotContains(t, complete.Spec.Template.Labels, "persia_job", "the operator deletes the pods with this label, and the guard counts them")
+	policy := pulumitest.Object[networkingv1.NetworkPolicy](t, recorder.One(t, "kubernetes:networking.k8s.io/v1:NetworkPolicy", name))
+	assert.Equal(t, complete.Spec.Template.Labels, policy.Spec.PodSelector.MatchLabels)
+	pod := complete.Spec.Template.Spec
+	assert.Equal(t, operatorImage, pod.Containers[0].Image)
+	assert.Contains(t, pod.Containers[0].Env, corev1.EnvVar{Name: "PERSIA_REPLICAS", Value: "dataloader=240,embedding-worker=100,embedding-ps=120,nn-worker=8"})
+
+	other := deployOperator(t, func(job map[string]any) { job["enableMetrics"], job["logLevel"] = false, "debug" })
+	assert.NotEqual(t, complete.Name, pulumitest.Object[batchv1.Job](t, other.One(t, job, name)).Name)
+	for field, value := range map[string]any{"suspend": true, "restartPolicy": "Always"} {
+		assert.Empty(t, deployOperator(t, func(job map[string]any) { job[field] = value }).Some(job), field)
+	}
+}
+
+// TestPersiaJobPodsHaveNoToken: they run as the namespace's default account, which no
+// deletion of the stack takes from a namespace that stays.
+func TestPersiaJobPodsHaveNoToken(t *testing.T) {
+	recorder := deployOperator(t, unchanged)
+	registered := recorder.One(t, "kubernetes:core/v1:ServiceAccount", "persia-operator-pods")
+	account := pulumitest.Object[corev1.ServiceAccount](t, registered)
+	assert.Equal(t, "persia/default", account.Namespace+"/"+account.Name)
+	assert.False(t, *account.AutomountServiceAccountToken)
+	assert.True(t, registered.RegisterRPC.GetRetainOnDelete())
+	assert.Contains(t, recorder.Before(recorder.One(t, pulumitest.PersiaJob, "criteo")), registered.URN)
 }
 
 // TestOperatorRunsCachedImages: PERSIA's operator, too, makes pods of cached images, those

@@ -2,13 +2,13 @@ package operator
 
 import (
 	"cmp"
+	"path"
 	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 
 	jobconfig "persia/config/job"
-	"persia/gcp"
 	"persia/workload/persia"
 	v1 "persia/workload/persia/operator/api/v1"
 )
@@ -23,14 +23,10 @@ func jobSpec(args JobArgs) v1.PersiaJobSpec {
 	metrics := job.EnableMetrics && !job.Suspend
 	claims := claimsOf(args)
 	nnWorker := v1.NNWorker{
-		Role:         roleSpec(args, claims, jobconfig.KindNNWorker),
+		Role:         scriptedRole(args, claims, jobconfig.KindNNWorker),
 		NprocPerNode: int32(job.NNWorker.NprocPerNode),
 	}
-	nnWorker.Env = append(driverEnv(job), nnWorker.Env...)
-	dataloader := roleSpec(args, claims, jobconfig.KindDataloader)
-	for _, mounts := range []*[]corev1.VolumeMount{&nnWorker.VolumeMounts, &dataloader.VolumeMounts} {
-		*mounts = append(*mounts, corev1.VolumeMount{Name: sharedMemory, MountPath: jobconfig.SharedMemory})
-	}
+	dataloader := scriptedRole(args, claims, jobconfig.KindDataloader)
 	embeddingWorker := roleSpec(args, claims, jobconfig.KindEmbeddingWorker)
 	parameterServer := roleSpec(args, claims, jobconfig.KindEmbeddingParameterServer)
 	return v1.PersiaJobSpec{
@@ -49,22 +45,44 @@ func jobSpec(args JobArgs) v1.PersiaJobSpec {
 	}
 }
 
-// libraryPath is where programs look for shared libraries.
-const libraryPath = "LD_LIBRARY_PATH"
-
-// driverEnv lets trainers that ask for GPUs find the driver, which GKE mounts at
-// /usr/local/nvidia, unless the job sets the variable for all roles. The variable is
-// whole, because Kubernetes cannot add to what an image sets: the first two folders are
-// those of upstream's Dockerfile.
-func driverEnv(job jobconfig.Job) []corev1.EnvVar {
-	gpus := job.NNWorker.Resources.Limits[gcp.GPUResource]
-	if gpus.IsZero() || slices.ContainsFunc(job.Env, func(v corev1.EnvVar) bool { return v.Name == libraryPath }) {
-		return nil
+// scriptedRole is a role that runs a script of the user's, through one of the program's.
+func scriptedRole(args JobArgs, claims []persia.Claim, kind jobconfig.Kind) v1.Role {
+	role := roleSpec(args, claims, kind)
+	_, scripts := persia.Scripts()
+	role.VolumeMounts = append(role.VolumeMounts, scripts)
+	if !slices.ContainsFunc(role.VolumeMounts, func(m corev1.VolumeMount) bool { return path.Clean(m.MountPath) == jobconfig.SharedMemory }) {
+		role.VolumeMounts = append(role.VolumeMounts, corev1.VolumeMount{Name: sharedMemory, MountPath: jobconfig.SharedMemory})
 	}
-	return []corev1.EnvVar{{
-		Name:  libraryPath,
-		Value: "/opt/conda/lib/python3.8/site-packages/torch/lib:/opt/conda/lib:/usr/local/nvidia/lib64",
-	}}
+	role.Env = append(role.Env, scriptEnv(args.Job, kind)...)
+	return role
+}
+
+// scriptEnv has persia-launcher run the program's script, and tells that what it needs to
+// know. The operator puts it after its own variables, of which each entry sees those
+// before it.
+func scriptEnv(job jobconfig.Job, kind jobconfig.Kind) []corev1.EnvVar {
+	script, entry := job.PersiaEnv.DataloaderEntry, "PERSIA_DATALOADER_ENTRY"
+	trainer := kind.Name == jobconfig.KindNNWorker.Name
+	if trainer {
+		script, entry = job.PersiaEnv.NNWorkerEntry, "PERSIA_NN_WORKER_ENTRY"
+	}
+	env := append([]corev1.EnvVar{
+		{Name: "PERSIA_ROLE", Value: kind.Name},
+		{Name: "PERSIA_SCRIPT", Value: script},
+		{Name: entry, Value: persia.EntryFile},
+	}, persia.GPUs(*kind.Of(&job))...)
+	if job.EnableMetrics {
+		env = append(env, corev1.EnvVar{Name: "PERSIA_REPLICA_METRICS", Value: persia.MetricsPath(job, kind)})
+	}
+	if trainer {
+		env = append(env,
+			corev1.EnvVar{Name: "PERSIA_NODE_RANK", Value: "$(REPLICA_INDEX)"},
+			corev1.EnvVar{Name: "PERSIA_NODES", Value: "$(REPLICA_SIZE)"},
+			// torch.distributed.launch shall not wait for other pods.
+			corev1.EnvVar{Name: "REPLICA_INDEX", Value: "0"},
+			corev1.EnvVar{Name: "REPLICA_SIZE", Value: "1"})
+	}
+	return env
 }
 
 func roleSpec(args JobArgs, claims []persia.Claim, kind jobconfig.Kind) v1.Role {
@@ -120,7 +138,8 @@ func volumes(job jobconfig.Job, claims []persia.Claim) []corev1.Volume {
 			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim.Name, ReadOnly: claim.ReadOnly},
 		}})
 	}
-	volumes = append(volumes, corev1.Volume{Name: sharedMemory, VolumeSource: corev1.VolumeSource{
+	scripts, _ := persia.Scripts()
+	volumes = append(volumes, scripts, corev1.Volume{Name: sharedMemory, VolumeSource: corev1.VolumeSource{
 		EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory},
 	}})
 	return append(volumes, job.Volumes...)

@@ -1,0 +1,163 @@
+"""Ends with success when a training job of PERSIA's operator is complete, and with
+status 3 when it has failed.
+
+The operator looks after no pod that it has made, so this does, through the API server.
+The job is complete when all trainers and data loaders have succeeded. It has failed when
+one of its pods has failed or is gone, and whenever PERSIA would let trainers end with
+success that have not trained on all data.
+"""
+
+import json
+import os
+import ssl
+import sys
+import time
+import urllib.request
+
+COMPLETE, FAILED, GOING_ON = 0, 3, None
+
+TRAINER, DATA_LOADER = "nn-worker", "dataloader"
+
+
+class Job:
+    """A training job as its pods show it, one look after the other."""
+
+    def __init__(self, name, replicas, patience, clock=time.monotonic):
+        self.roles = {role: [f"{name}-{role}-{i}" for i in range(count)] for role, count in replicas.items()}
+        self.scripted = self.roles[TRAINER] + self.roles[DATA_LOADER]
+        self.patience, self.clock = patience, clock
+        self.seen, self.finished = set(), set()
+        self.ended = None  # when all trainers were first seen to have ended
+
+    def look(self, pods):
+        """What has become of the job, with a word for people."""
+        self.seen |= set(pods)
+        self.finished |= {name for name in self.scripted if name in pods and phase(pods[name]) == "Succeeded"}
+        trouble = self.trouble(pods)
+        if trouble:
+            return FAILED, f"failed: {trouble}"
+        if self.finished == set(self.scripted):
+            return COMPLETE, "complete"
+        absent = [name for names in self.roles.values() for name in names if name not in pods and name not in self.finished]
+        if absent:
+            who = f"{absent[0]} and {len(absent) - 1} more are" if absent[1:] else f"{absent[0]} is"
+            return GOING_ON, f"waiting: {who} not there"
+        return GOING_ON, f"running: {self.count(TRAINER)} trainers and {self.count(DATA_LOADER)} data loaders have finished"
+
+    def count(self, role):
+        return f"{len(self.finished & set(self.roles[role]))} of {len(self.roles[role])}"
+
+    def trouble(self, pods):
+        """Why the job cannot be complete any more, or nothing."""
+        trainers_ended = self.trainers_ended(pods)
+        for names in self.roles.values():
+            for name in names:
+                trouble = self.trouble_of(name, pods, trainers_ended)
+                if trouble:
+                    return trouble
+        if not trainers_ended:
+            return None
+        if self.ended is None:
+            self.ended = self.clock()
+        waits = self.clock() - self.ended > self.patience
+        if waits and not self.finished >= set(self.roles[DATA_LOADER]):
+            # PERSIA ends a trainer's loop without an error when no data comes.
+            return "the trainers ended before the data loaders had sent all data"
+        return None
+
+    def trouble_of(self, name, pods, trainers_ended):
+        if name not in pods:
+            # Nothing makes a pod again. What has finished may go.
+            lost = name in self.seen and name not in self.finished and not (trainers_ended and name not in self.scripted)
+            return f"{name} is gone" if lost else None
+        pod = pods[name]
+        if name in self.scripted:
+            return f"{name} failed: {why(pod)}" if phase(pod) == "Failed" else None
+        if phase(pod) in ("Failed", "Succeeded") and not (trainers_ended and trainers_ended <= end(pod)):
+            return f"{name} ended before the trainers: {why(pod)}"
+        if restarts(pod) and any(start(pods[t]) < start(pod) for t in self.roles[TRAINER] if t in pods and phase(pods[t]) == "Running" and start(pods[t])):
+            return f"{name} was restarted after the trainers had started, and knows nothing of the training"
+        return None
+
+    def trainers_ended(self, pods):
+        """When the last trainer ended, or nothing while one has not."""
+        if not self.finished >= set(self.roles[TRAINER]):
+            return ""
+        return max([end(pods[name]) for name in self.roles[TRAINER] if name in pods] or ["0"])
+
+
+def phase(pod):
+    return pod.get("status", {}).get("phase", "")
+
+
+def container(pod):
+    """The status of a pod's one container that PERSIA runs in."""
+    statuses = pod.get("status", {}).get("containerStatuses") or [{}]
+    return statuses[0]
+
+
+def restarts(pod):
+    return container(pod).get("restartCount", 0)
+
+
+# Kubernetes writes all times alike, and so their texts can be compared.
+
+
+def start(pod):
+    return container(pod).get("state", {}).get("running", {}).get("startedAt") or ""
+
+
+def end(pod):
+    return container(pod).get("state", {}).get("terminated", {}).get("finishedAt") or ""
+
+
+def why(pod):
+    """What Kubernetes says about the end of a pod."""
+    status, ended = pod.get("status", {}), container(pod).get("state", {}).get("terminated", {})
+    said = [status.get("reason"), status.get("message"), ended.get("reason")]
+    if "exitCode" in ended:
+        said.append(f"status {ended['exitCode']}")
+    return ", ".join(part for part in said if part) or "Kubernetes does not say why"
+
+
+class Cluster:
+    """The API server, as the account of the pod may ask it."""
+
+    def __init__(self, environment):
+        self.account = environment.get("PERSIA_ACCOUNT_DIR", "/var/run/secrets/kubernetes.io/serviceaccount")
+        self.server = f"https://{environment['KUBERNETES_SERVICE_HOST']}:{environment['KUBERNETES_SERVICE_PORT']}"
+        self.path = f"/api/v1/namespaces/{environment['PERSIA_NAMESPACE']}/pods?labelSelector=persia_job%3D{environment['PERSIA_JOB']}"
+
+    def pods(self):
+        """The pods of the job, by name."""
+        # The token is another one every hour.
+        with open(os.path.join(self.account, "token")) as file:
+            request = urllib.request.Request(self.server + self.path, headers={"Authorization": "Bearer " + file.read().strip()})
+        trust = ssl.create_default_context(cafile=os.path.join(self.account, "ca.crt"))
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=trust))
+        with opener.open(request, timeout=30) as answer:
+            return {pod["metadata"]["name"]: pod for pod in json.load(answer)["items"]}
+
+
+def main(environment):
+    replicas = {}
+    for part in environment["PERSIA_REPLICAS"].split(","):
+        role, count = part.split("=")
+        replicas[role] = int(count)
+    patience = float(environment.get("PERSIA_END_SECONDS", "60"))
+    cluster, job, said = Cluster(environment), Job(environment["PERSIA_JOB"], replicas, patience), None
+    while True:
+        try:
+            status, text = job.look(cluster.pods())
+        except (OSError, ValueError) as error:
+            status, text = GOING_ON, f"the API server does not answer: {error}"
+        if text != said:
+            print(text, flush=True)
+        said = text
+        if status is not GOING_ON:
+            return status
+        time.sleep(float(environment.get("PERSIA_POLL_SECONDS", "15")))
+
+
+if __name__ == "__main__":
+    sys.exit(main(os.environ))
