@@ -95,6 +95,7 @@ func stackText(t testing.TB, project string, stack madeUp) object {
 		"persia:nvidiaDriver": object{"installer": installer},
 		"persia:storage":      []object{},
 		"persia:nats":         nats,
+		"persia:operator":     object{"image": "persia/training:0.1.dev251"},
 		"persia:jobs":         append([]object{}, stack.jobs...),
 	}
 	text, err := yaml.Marshal(object{"config": configuration})

@@ -26,6 +26,9 @@ const (
 	// left is the job that is left to PERSIA's operator.
 	left = "left"
 
+	// completionObjects are the Kubernetes Job that shows the end of a job, and its rights.
+	completionObjects = 5
+
 	persiaOperatorUser = "system:serviceaccount:persia-operator:persia-operator"
 )
 
@@ -65,10 +68,10 @@ func TestPersiaOperator(t *testing.T) {
 	t.Run("a change waits for the last pod", o.assertChangeWaits)
 	t.Run("a stop and a start", func(t *testing.T) {
 		o.settings["suspend"] = true
-		assert.Equal(t, map[string]int{"replace": 2}, o.up(t))
+		assert.Equal(t, map[string]int{"replace": 2, "delete": completionObjects}, o.up(t))
 		o.awaitPods(t, 0)
 		o.settings["suspend"] = false
-		assert.Equal(t, map[string]int{"replace": 2}, o.up(t))
+		assert.Equal(t, map[string]int{"replace": 2, "create": completionObjects}, o.up(t))
 		o.awaitPods(t, 5)
 	})
 	t.Run("what the operator did", func(t *testing.T) {

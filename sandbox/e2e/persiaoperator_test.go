@@ -26,8 +26,8 @@ import (
 
 var persiaJobs = schema.GroupVersionResource{Group: v1.Group, Version: v1.Version, Resource: v1.Plural}
 
-// persiaOperator plays the part of PERSIA's operator, a Rust program that the
-// sandbox does not have: the requests are those of its source (k8s/src/bin/operator.rs
+// persiaOperator plays the part of PERSIA's operator where no node is real. The operator
+// itself runs in TestTrain. The requests are those of its source (k8s/src/bin/operator.rs
 // and k8s/src/lib.rs in PersiaML/PERSIA), in its order, with the token of the service
 // account that the program made for it.
 type persiaOperator struct {

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"context"
 	"encoding/json"
 	"encoding/pem"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -161,7 +163,9 @@ func complete(t *testing.T, api *httptest.Server) *exec.Cmd {
 	}
 	at, err := url.Parse(api.URL)
 	require.NoError(t, err)
-	process := exec.Command("python3", "-c", completeScript)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	process := exec.CommandContext(ctx, "python3", "-c", completeScript)
 	process.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "PERSIA_ACCOUNT_DIR=" + account, "PERSIA_POLL_SECONDS=0.02", "PERSIA_END_SECONDS=0.2",
 		"KUBERNETES_SERVICE_HOST=" + at.Hostname(), "KUBERNETES_SERVICE_PORT=" + at.Port(),
