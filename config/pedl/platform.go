@@ -114,8 +114,9 @@ type Service struct {
 	// LoadBalancerIP is the address of the load balancer, for the type `LoadBalancer`.
 	// Default: Google Cloud chooses one.
 	LoadBalancerIP string `json:"loadBalancerIP,omitempty"`
-	// LoadBalancerSourceRanges are the networks that the load balancer admits, in CIDR
-	// notation. Default: all.
+	// LoadBalancerSourceRanges are the networks, in CIDR notation, that the load
+	// balancer admits. Required for the type `LoadBalancer`, unless an annotation makes
+	// it internal: whoever reaches the master runs containers on the nodes of its agents.
 	LoadBalancerSourceRanges []string `json:"loadBalancerSourceRanges,omitempty"`
 	// Annotations are annotations of the Service. Default none.
 	Annotations map[string]string `json:"annotations,omitempty"`

@@ -112,6 +112,8 @@ func TestPEDLRefused(t *testing.T) {
 			"persia:pedl.service.clusterIP", []string{"None", "an address like"}},
 		{"load balancer's address without one", withPEDL(edits{"persia:pedl.service": edits{"loadBalancerIP": "203.0.113.7"}}),
 			"persia:pedl.service.loadBalancerIP", []string{"type is ClusterIP"}},
+		{"load balancer for everybody", withPEDL(edits{"persia:pedl.service": edits{"type": "LoadBalancer"}}),
+			"persia:pedl.service.loadBalancerSourceRanges", []string{"Required", "lets everybody in", "networking.gke.io/load-balancer-type: Internal"}},
 		{"load balancer's networks", withPEDL(edits{"persia:pedl.service": edits{"type": "LoadBalancer", "loadBalancerSourceRanges": []any{"203.0.113.7"}}}),
 			"persia:pedl.service.loadBalancerSourceRanges[0]", []string{"CIDR"}},
 		{"ingress that is off", withPEDL(edits{"persia:pedl.ingress": edits{"hosts": []any{"a.example.com"}}}),
@@ -270,6 +272,14 @@ func TestPEDLDefaults(t *testing.T) {
 	assert.Equal(t, []nodepool.Taint{{Key: "determined.ai/pedl-agent", Value: "present", Effect: corev1.TaintEffectNoSchedule}}, pool.Taints)
 }
 
+// TestInternalLoadBalancer lets in nobody from outside.
+func TestInternalLoadBalancer(t *testing.T) {
+	for annotation, accepts := range map[string]bool{"networking.gke.io/load-balancer-type": true, "cloud.google.com/load-balancer-type": true, "example.com/type": false} {
+		_, err := stacktest.Load(t, withPEDL(edits{"persia:pedl.service": edits{"type": "LoadBalancer", "annotations": edits{annotation: "Internal"}}}))
+		assert.Equal(t, accepts, err == nil, "%s: %v", annotation, err)
+	}
+}
+
 func TestPEDLWarnings(t *testing.T) {
 	for name, c := range map[string]struct {
 		edits edits
@@ -278,12 +288,12 @@ func TestPEDLWarnings(t *testing.T) {
 		"by default": {nil, []string{"masterImage: determinedai/pedl-master has no tag", "agentImage: determinedai/pedl-agent has no tag"}},
 		"no Docker": {pedlPool(nil).And(edits{"persia:nvidiaDriver.installer": "managed", "persia:pedl.agent": edits{"nodePools": []any{"pedl"}}, "persia:pedl.supportCheck": edits{"nodePool": "pedl"}}),
 			[]string{"agent.nodePools: nodes with COS_CONTAINERD have containerd and no Docker", "supportCheck.nodePool: nodes with COS_CONTAINERD have containerd"}},
-		"open to all":      {edits{"persia:pedl.service": edits{"type": "LoadBalancer"}}, []string{"admits everyone"}},
-		"not kept":         {edits{onDisk: edits{"enabled": false}}, []string{"persistence.enabled: the database is lost when its pod is deleted"}},
-		"a class":          {edits{onDisk: edits{"storageClass": "fast"}}, []string{"the storage class fast determines"}},
-		"deleted":          {edits{onDisk: edits{"persistentDisk": edits{"disk": "d", "create": edits{"deleteWithStack": "d"}}}}, []string{"persistence: `pulumi destroy` deletes projects/persia-project/zones/us-central1-a/disks/d"}},
-		"open database":    {edits{pg + ".service": edits{"externalIPs": []any{"203.0.113.7"}}}, []string{"can reach the database"}},
-		"existing cluster": {pedlOnExisting(edits{onDisk: edits{"existingClaim": "mine"}}), []string{"masterImage"}},
+		"without encryption": {edits{"persia:pedl.service": edits{"type": "LoadBalancer", "loadBalancerSourceRanges": []any{"203.0.113.0/24"}}}, []string{"HTTP without encryption"}},
+		"not kept":           {edits{onDisk: edits{"enabled": false}}, []string{"persistence.enabled: the database is lost when its pod is deleted"}},
+		"a class":            {edits{onDisk: edits{"storageClass": "fast"}}, []string{"the storage class fast determines"}},
+		"deleted":            {edits{onDisk: edits{"persistentDisk": edits{"disk": "d", "create": edits{"deleteWithStack": "d"}}}}, []string{"persistence: `pulumi destroy` deletes projects/persia-project/zones/us-central1-a/disks/d"}},
+		"open database":      {edits{pg + ".service": edits{"externalIPs": []any{"203.0.113.7"}}}, []string{"can reach the database"}},
+		"existing cluster":   {pedlOnExisting(edits{onDisk: edits{"existingClaim": "mine"}}), []string{"masterImage"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, err := stacktest.Load(t, withPEDL(c.edits))

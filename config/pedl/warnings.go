@@ -23,8 +23,8 @@ func (f *Platform) Warnings(path *field.Path) []string {
 		}
 	}
 	service := path.Child("service")
-	if f.Service.Type == corev1.ServiceTypeLoadBalancer && len(f.Service.LoadBalancerSourceRanges) == 0 {
-		warn(service.Child("type"), "the load balancer admits everyone; set loadBalancerSourceRanges")
+	if f.Service.Type != corev1.ServiceTypeClusterIP {
+		warn(service.Child("type"), "the master speaks HTTP without encryption, so that passwords can be read on the way; write ClusterIP, and reach it by kubectl port-forward or by an ingress with tls")
 	}
 	for i, text := range f.Service.LoadBalancerSourceRanges {
 		if r, err := netip.ParsePrefix(text); err == nil && r.Bits() < 8 {

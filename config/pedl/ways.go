@@ -3,6 +3,7 @@ package pedl
 import (
 	"net"
 	"net/netip"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -61,11 +62,23 @@ func checkLoadBalancer(p *check.Problems, path *field.Path, s Service) {
 	if s.LoadBalancerIP != "" {
 		checkAddress(p, ip, s.LoadBalancerIP)
 	}
+	if len(s.LoadBalancerSourceRanges) == 0 && !s.internal() {
+		p.Required(ranges, "write the networks of those who use PEDL, like 203.0.113.0/24, since a load balancer lets everybody in by default and whoever reaches the master runs containers on the nodes of its agents; or give the service the annotation %s: Internal", internalAnnotations[0])
+	}
 	for i, text := range s.LoadBalancerSourceRanges {
 		if _, err := netip.ParsePrefix(text); err != nil {
 			p.Invalid(ranges.Index(i), text, "must be a network in CIDR notation, like 203.0.113.0/24")
 		}
 	}
+}
+
+// internalAnnotations say to GKE that a load balancer is for the cluster's network only:
+// the name of today, and that of older releases.
+var internalAnnotations = []string{"networking.gke.io/load-balancer-type", "cloud.google.com/load-balancer-type"}
+
+// internal reports whether the service is reached from the cluster's network only.
+func (s Service) internal() bool {
+	return slices.ContainsFunc(internalAnnotations, func(name string) bool { return s.Annotations[name] == "Internal" })
 }
 
 func checkIngress(p *check.Problems, path *field.Path, in Ingress) {

@@ -175,7 +175,7 @@ var rows = []row{
 		override: 30080, want: 30080.0, with: fields{"service.type": "NodePort"}},
 	{parameter: "service.clusterIP", where: in(pulumitest.Service, "pedl-master", "spec.clusterIP"), override: "10.1.0.7"},
 	{parameter: "service.loadBalancerIP", where: in(pulumitest.Service, "pedl-master", "spec.loadBalancerIP"),
-		override: "203.0.113.8", with: fields{"service.type": "LoadBalancer"}},
+		override: "203.0.113.8", with: fields{"service.type": "LoadBalancer", "service.loadBalancerSourceRanges": list{"203.0.113.0/24"}}},
 	{parameter: "service.loadBalancerSourceRanges", where: in(pulumitest.Service, "pedl-master", "spec.loadBalancerSourceRanges"),
 		override: list{"203.0.113.0/24"}, with: fields{"service.type": "LoadBalancer"}},
 	{parameter: "service.annotations", where: in(pulumitest.Service, "pedl-master", "metadata.annotations"), override: fields{"networking.gke.io/load-balancer-type": "Internal"}},
