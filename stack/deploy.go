@@ -83,7 +83,7 @@ func Deploy(ctx *pulumi.Context) error {
 	if err != nil {
 		return err
 	}
-	operator, err := newJobOperator(ctx, cfg, slices.Concat(policies.Objects, namespace.Objects), inCluster)
+	operator, err := newJobOperator(ctx, cfg, cluster, slices.Concat(policies.Objects, namespace.Objects), inCluster)
 	if err != nil {
 		return err
 	}

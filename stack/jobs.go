@@ -7,6 +7,7 @@ import (
 
 	"persia/config"
 	jobconfig "persia/config/job"
+	"persia/infra/gke"
 	"persia/infra/iam"
 	"persia/infra/storage"
 	"persia/kube"
@@ -16,14 +17,19 @@ import (
 )
 
 // newJobOperator registers PERSIA's operator, if there is a job that is left to it.
-func newJobOperator(ctx *pulumi.Context, cfg *config.Stack, needs []pulumi.CustomResource, inCluster pulumi.ResourceOption) ([]pulumi.CustomResource, error) {
+func newJobOperator(ctx *pulumi.Context, cfg *config.Stack, cluster *gke.Cluster, needs []pulumi.CustomResource, inCluster pulumi.ResourceOption) ([]pulumi.CustomResource, error) {
 	if !cfg.UsesOperator() {
 		return nil, nil
+	}
+	adopter, err := cluster.Adopter(ctx)
+	if err != nil {
+		return nil, err
 	}
 	registered, err := operator.NewOperator(ctx, "persia-operator", operator.OperatorArgs{
 		Image:        cfg.Operator.Image,
 		Images:       cfg.Images,
 		Placement:    placement(cfg, cfg.SystemPoolName()),
+		Adopter:      adopter,
 		JobNamespace: persia.NamespaceName,
 		Needs:        needs,
 	}, inCluster)

@@ -42,6 +42,7 @@ type Cluster struct {
 	// Provider registers objects inside the cluster, after its node pools.
 	Provider *kubernetes.Provider
 
+	adopter      *kubernetes.Provider
 	name         string
 	providerArgs kubernetes.ProviderArgs
 	providerOpts []pulumi.ResourceOption
@@ -54,13 +55,19 @@ func (c *Cluster) newProvider(ctx *pulumi.Context, name string, args kubernetes.
 	return err
 }
 
-// Adopter registers a further provider, for objects that may exist when the stack
-// creates them: those that an earlier life of the stack left on purpose, and those
-// that the user made for it. Provider refuses to create what exists.
+// Adopter is a further provider, registered when it is first asked for, for objects
+// that may exist when the stack creates them: those that an earlier life of the stack
+// left on purpose, those that the user made for it, and those that Kubernetes makes
+// itself. Provider refuses to create what exists.
 func (c *Cluster) Adopter(ctx *pulumi.Context) (*kubernetes.Provider, error) {
+	if c.adopter != nil {
+		return c.adopter, nil
+	}
 	args := c.providerArgs
 	args.UpsertExistingObjects = pulumi.Bool(true)
-	return kubernetes.NewProvider(ctx, c.name+"-adopter", &args, c.providerOpts...)
+	var err error
+	c.adopter, err = kubernetes.NewProvider(ctx, c.name+"-adopter", &args, c.providerOpts...)
+	return c.adopter, err
 }
 
 // Access is how a cluster is reached.

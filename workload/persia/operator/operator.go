@@ -28,6 +28,8 @@ type OperatorArgs struct {
 	Images images.Settings
 	// Placement is where the operator runs.
 	Placement kube.Placement
+	// Adopter registers what Kubernetes has made already.
+	Adopter pulumi.ProviderResource
 	// JobNamespace is where PersiaJobs may have pods. It is among Needs.
 	JobNamespace string
 	// Needs come before everything of the operator.
@@ -57,9 +59,9 @@ func NewOperator(ctx *pulumi.Context, name string, args OperatorArgs, opts ...pu
 	if err != nil {
 		return nil, err
 	}
+	// Kubernetes makes the account with the namespace, and deletes it with that.
 	account, err := kube.Register(ctx, name+"-pods", podAccount(args.JobNamespace), kube.Child(component, args.Needs),
-		// Kubernetes keeps one in each namespace, and would make it anew at once.
-		pulumi.RetainOnDelete(true))
+		pulumi.Provider(args.Adopter), pulumi.RetainOnDelete(true))
 	if err != nil {
 		return nil, err
 	}

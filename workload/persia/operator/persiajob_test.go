@@ -277,6 +277,7 @@ func TestPersiaJobPodsHaveNoToken(t *testing.T) {
 	assert.Equal(t, "persia/default", account.Namespace+"/"+account.Name)
 	assert.False(t, *account.AutomountServiceAccountToken)
 	assert.True(t, registered.RegisterRPC.GetRetainOnDelete())
+	assert.Contains(t, registered.Provider, "-adopter", "Kubernetes makes it with the namespace")
 	assert.Contains(t, recorder.Before(recorder.One(t, pulumitest.PersiaJob, "criteo")), registered.URN)
 }
 
