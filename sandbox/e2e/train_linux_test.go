@@ -26,6 +26,7 @@ func TestTrain(t *testing.T) {
 	}{
 		{"the example", r.testExample},
 		{"network policies", r.testPolicies},
+		{"PERSIA's operator", r.testOperator},
 	} {
 		if !t.Run(scenario.name, scenario.test) {
 			return

@@ -133,12 +133,14 @@ func training(ctx context.Context, args Args) (image, error) {
 	executable := "usr/local/bin/python" + python.version
 	packages[executable] = program(python.executable)
 	packages["usr/local/bin/python3"] = symlink("python" + python.version)
-	packages["usr/local/bin/persia-launcher"] = script("#!/usr/local/bin/python3\nimport sys\nfrom persia.launcher import cli\nsys.exit(cli())\n")
-	servers, err := filepath.Glob(filepath.Join(dir, "site-packages", "persia", "persia-embedding-*"))
-	if err != nil {
-		return image{}, err
+	for command, module := range commands {
+		packages["usr/local/bin/"+command] = script("#!/usr/local/bin/python3\nimport sys\nfrom " + module + " import cli\nsys.exit(cli())\n")
 	}
-	system, err := debian(ctx, trainingTools, slices.Concat(shared, servers, []string{python.executable}), dir)
+	others := append(shared, python.executable)
+	for _, name := range binaries {
+		others = append(others, filepath.Join(dir, "site-packages", "persia", name))
+	}
+	system, err := debian(ctx, trainingTools, others, dir)
 	if err != nil {
 		return image{}, err
 	}
@@ -152,6 +154,12 @@ func training(ctx context.Context, args Args) (image, error) {
 		environment: append(slices.Clone(searchPath), "LANG=C.UTF-8", "PYTHONUNBUFFERED=1"),
 	}, nil
 }
+
+// commands are those of PERSIA's package, by the modules that they are in.
+var commands = map[string]string{"persia-launcher": "persia.launcher", "persia-k8s-utils": "persia.k8s_utils"}
+
+// binaries are the programs of PERSIA's package.
+var binaries = []string{"persia-embedding-worker", "persia-embedding-parameter-server", "operator"}
 
 // searchPath is where all images have their programs.
 var searchPath = []string{"PATH=/usr/local/bin:/usr/bin:/bin"}

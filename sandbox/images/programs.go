@@ -63,7 +63,8 @@ func pushgateway(ctx context.Context, args Args) (image, error) {
 	}
 	files["usr/bin/pushgateway"] = program(args.Tools.Pushgateway)
 	return image{
-		names:       []string{"docker.io/prom/pushgateway:v1.11.1"},
+		// PERSIA's operator names no version.
+		names:       []string{"docker.io/prom/pushgateway:v1.11.1", "docker.io/prom/pushgateway:latest"},
 		layers:      []layer{files},
 		environment: searchPath,
 		command:     []string{"/usr/bin/pushgateway"},
