@@ -1,24 +1,27 @@
 package sandbox
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 func TestTrained(t *testing.T) {
 	job := func(name string, conditions ...batchv1.JobCondition) batchv1.Job {
 		return batchv1.Job{
-			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"persia_job": name}},
+			ObjectMeta: metav1.ObjectMeta{UID: types.UID(name), Labels: map[string]string{"persia_job": name}},
 			Status:     batchv1.JobStatus{Conditions: conditions},
 		}
 	}
 	complete := batchv1.JobCondition{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}
 	failed := batchv1.JobCondition{Type: batchv1.JobFailed, Status: corev1.ConditionTrue, Reason: "BackoffLimitExceeded", Message: "5 attempts"}
 	notYet := batchv1.JobCondition{Type: batchv1.JobComplete, Status: corev1.ConditionFalse}
+	pods := []corev1.Pod{endedPod("b", ""), endedPod("c", "running attempt 5\nfailed: 5 attempts failed\n"), endedPod("d", "wget: bad address")}
 	tests := map[string]struct {
 		jobs  []batchv1.Job
 		ended bool
@@ -28,12 +31,14 @@ func TestTrained(t *testing.T) {
 		"one of two":            {[]batchv1.Job{job("a", complete), job("b")}, false, ""},
 		"not yet":               {[]batchv1.Job{job("a", notYet)}, false, ""},
 		"failed":                {[]batchv1.Job{job("a", complete), job("b", failed)}, true, "the training b has failed: BackoffLimitExceeded: 5 attempts"},
+		"failed, and why":       {[]batchv1.Job{job("c", failed)}, true, "the training c has failed: 5 attempts failed"},
+		"failed by itself":      {[]batchv1.Job{job("d", failed)}, true, "the training d has failed: BackoffLimitExceeded: 5 attempts"},
 		"failed, others run on": {[]batchv1.Job{job("a"), job("b", failed)}, false, ""},
 		"none":                  {nil, true, "enableMetrics"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			ended, err := trained(test.jobs)
+			ended, err := trained(test.jobs, pods)
 			assert.Equal(t, test.ended, ended)
 			if test.err == "" {
 				assert.NoError(t, err)
@@ -42,4 +47,56 @@ func TestTrained(t *testing.T) {
 			}
 		})
 	}
+}
+
+// endedPod is one of the Job with a uid, with what it has said in the end.
+func endedPod(job, words string) corev1.Pod {
+	controller := true
+	return corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Labels:          map[string]string{"persia_job": job, "app.kubernetes.io/name": "completion"},
+			OwnerReferences: []metav1.OwnerReference{{UID: types.UID(job), Controller: &controller}},
+		},
+		Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
+			State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: words}},
+		}}},
+	}
+}
+
+func TestTrainingStates(t *testing.T) {
+	pod := func(job, role string, ready corev1.ConditionStatus) corev1.Pod {
+		return corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"persia_job": job, "app.kubernetes.io/name": role}},
+			Status: corev1.PodStatus{
+				Conditions:        []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}},
+				ContainerStatuses: []corev1.ContainerStatus{{RestartCount: 1}},
+			},
+		}
+	}
+	job := func(name string, end ...batchv1.JobCondition) batchv1.Job {
+		return batchv1.Job{
+			ObjectMeta: metav1.ObjectMeta{UID: types.UID(name), Labels: map[string]string{"persia_job": name}},
+			Status:     batchv1.JobStatus{Conditions: end},
+		}
+	}
+	var out strings.Builder
+	printTrainings(&out, trainingStates([]batchv1.Job{job("runs")}, nil))
+	assert.Empty(t, out.String(), "none has ended")
+	printTrainings(&out, trainingStates(
+		[]batchv1.Job{
+			job("runs"),
+			job("failed", batchv1.JobCondition{Type: batchv1.JobFailed, Status: corev1.ConditionTrue}),
+			job("done", batchv1.JobCondition{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}),
+		},
+		[]corev1.Pod{
+			pod("runs", "nn-worker", corev1.ConditionTrue), pod("runs", "dataloader", corev1.ConditionFalse),
+			endedPod("runs", ""), endedPod("failed", "failed: 5 attempts failed"),
+		},
+	))
+	assert.Equal(t, `
+TRAINING JOB  STATE
+done          complete
+failed        failed: 5 attempts failed
+runs          1 of 2 pods are ready, containers were started again 2 times
+`, out.String())
 }

@@ -134,6 +134,8 @@ func completionPod(args JobArgs) corev1.PodSpec {
 			Image:   args.Images.Reference(MetricsGatewayImage),
 			Command: []string{"/bin/sh", "-c", completeScript},
 			Env:     completionEnv(args),
+			// Why the training job has failed is the last thing that the script says.
+			TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 			Resources: corev1.ResourceRequirements{
 				Requests: kube.Requests(capacity.Completion),
 				Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")},
