@@ -17,6 +17,9 @@ import (
 // TestTrain trains with PERSIA's own processes: the program, unchanged, deploys
 // examples/Pulumi.train.yaml, whose pods run on a real node.
 func TestTrain(t *testing.T) {
+	if !alone(t) {
+		return
+	}
 	started := time.Now()
 	r := newTraining(t)
 	r.up(t)
@@ -27,6 +30,7 @@ func TestTrain(t *testing.T) {
 		{"the example", r.testExample},
 		{"network policies", r.testPolicies},
 		{"PERSIA's operator", r.testOperator},
+		{"interrupted trainings", r.testInterrupted},
 	} {
 		if !t.Run(scenario.name, scenario.test) {
 			return

@@ -54,7 +54,7 @@ func newTraining(t *testing.T) *training {
 	text, err := os.ReadFile(filepath.Join(repository, "examples", "Pulumi.train.yaml"))
 	require.NoError(t, err)
 	require.NoError(t, yaml.Unmarshal(text, &r.example))
-	r.write(t)
+	r.write(t, r.example)
 	s, err := sandbox.New(sandbox.Options{
 		Project: repository, Stacks: r.stacks, Stack: "train", Dir: dir,
 		Tools: compiled, Executable: executable,
@@ -74,9 +74,9 @@ func newTraining(t *testing.T) *training {
 }
 
 // write writes the stack file.
-func (r *training) write(t *testing.T) {
+func (r *training) write(t *testing.T, stack object) {
 	t.Helper()
-	text, err := yaml.Marshal(r.example)
+	text, err := yaml.Marshal(stack)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(r.stacks, "Pulumi.train.yaml"), text, 0o600))
 }
