@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"persia/gcp"
+	"persia/sandbox/trainings"
 )
 
 // ErrNotRunning says that a stack's sandbox is not up.
@@ -45,11 +46,11 @@ func (s *Sandbox) Status(ctx context.Context, out io.Writer) error {
 	}
 	printNodes(out, nodes.Items)
 	printPods(out, nodes.Items, pods.Items)
-	jobs, ofJobs, err := listTrainings(ctx, client)
+	jobs, err := trainings.List(ctx, client)
 	if err != nil {
 		return err
 	}
-	printTrainings(out, trainingStates(jobs, ofJobs))
+	trainings.Print(out, jobs)
 	fmt.Fprintf(out, "\nAPI server   %s\nlook around  KUBECONFIG=$(make -s kubeconfig %s) kubectl get pods -A\ntake down    make down %[2]s\n",
 		config.Host, s.Variables())
 	return nil
@@ -123,19 +124,6 @@ func printPods(out io.Writer, nodes []corev1.Node, pods []corev1.Pod) {
 		entry := workloads[name]
 		fmt.Fprintf(table, "%s\t%d/%d\t%s\n", name, entry.ready, entry.total,
 			strings.Join(slices.Sorted(maps.Keys(entry.pools)), ", "))
-	}
-	_ = table.Flush()
-}
-
-// printTrainings shows how training jobs have ended, if any have.
-func printTrainings(out io.Writer, states []trainingState) {
-	if !slices.ContainsFunc(states, func(training trainingState) bool { return training.ended }) {
-		return
-	}
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "\nTRAINING JOB\tSTATE")
-	for _, training := range states {
-		fmt.Fprintf(table, "%s\t%s\n", training.job, training.state)
 	}
 	_ = table.Flush()
 }

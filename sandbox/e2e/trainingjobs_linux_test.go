@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/renameio/v2"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,7 +34,7 @@ func (r *training) arrivingJob(t *testing.T, name string, rule int, changes obje
 	t.Helper()
 	job := r.exampleJob(t)
 	job["name"] = name
-	job["persiaEnv"].(object)["PERSIA_DATALOADER_ENTRY"] = r.script(t, "data_loader.py")
+	job["persiaEnv"].(object)["PERSIA_DATALOADER_ENTRY"] = r.volume.script(t, "data_loader.py")
 	job["env"] = []object{
 		{"name": "CLICKS_RULE", "value": strconv.Itoa(rule)},
 		{"name": "CLICKS_BATCHES", "value": strconv.Itoa(allBatches)},
@@ -44,7 +42,7 @@ func (r *training) arrivingJob(t *testing.T, name string, rule int, changes obje
 		{"name": "CLICKS_ARRIVED", "value": "/checkpoints/arrived/" + name},
 	}
 	change(job, changes)
-	r.arrive(t, name, 0, 0)
+	r.volume.arrive(t, name, 0, 0)
 	return job
 }
 
@@ -81,36 +79,12 @@ func (r *training) upWith(t *testing.T, jobs ...object) {
 	r.up(t)
 }
 
-// script puts a script of testdata into the volume of the jobs, and returns its path in
-// their pods.
-func (r *training) script(t *testing.T, name string) string {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", "training", name))
-	require.NoError(t, err)
-	return r.put(t, "scripts/"+name, string(text))
-}
-
-// put writes a file of the volume, at once, and returns its path in the pods.
-func (r *training) put(t *testing.T, name, content string) string {
-	t.Helper()
-	file := filepath.Join(r.disks, "checkpoints", name)
-	require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
-	require.NoError(t, renameio.WriteFile(file, []byte(content), 0o644))
-	return "/checkpoints/" + name
-}
-
-// arrive lets the first batches of a job be there, and some more come slowly.
-func (r *training) arrive(t *testing.T, job string, there, coming int) {
-	t.Helper()
-	r.put(t, "arrived/"+job, fmt.Sprintf("%d %d\n", there, max(there, coming)))
-}
-
 // awaitCheckpoint waits for a complete checkpoint of so many batches, or more.
 func (r *training) awaitCheckpoint(t *testing.T, job string, batches int) checkpoint {
 	t.Helper()
 	var newest checkpoint
 	require.Eventually(t, func() bool {
-		newest = r.checkpoint(job, "1")
+		newest = r.volume.checkpoint(job, "1")
 		return newest.batches >= batches
 	}, trainingPatience, 100*time.Millisecond, "a checkpoint of %s after batch %d: %s", job, batches, &words{r, "persia", job + "-nn-worker-0"})
 	return newest
@@ -134,7 +108,7 @@ func (r *training) awaitResumed(t *testing.T, job string, from checkpoint) {
 		return false
 	}, trainingPatience, 200*time.Millisecond, "an attempt of %s after %d: %s", job, from.attempt, &words{r, "persia", job + "-nn-worker-0"})
 	fmt.Printf("TIME %s: the next attempt starts after %s\n", t.Name(), time.Since(started).Round(time.Second))
-	require.Equal(t, strings.TrimPrefix(from.folder, r.disks), resumed)
+	require.Equal(t, r.volume.inPod(from.folder), resumed)
 }
 
 // killProcess kills the process of a pod whose command line has some text in it, as the

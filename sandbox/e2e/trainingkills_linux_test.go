@@ -24,7 +24,7 @@ func (r *training) testInterrupted(t *testing.T) {
 	deaf := r.arrivingJob(t, "deaf", 2, object{"nnWorker": small, "dataloader": small})
 	fails := r.exampleJob(t)
 	change(fails, object{
-		"name": "fails", "persiaEnv": object{"PERSIA_NN_WORKER_ENTRY": r.script(t, "fails.py")},
+		"name": "fails", "persiaEnv": object{"PERSIA_NN_WORKER_ENTRY": r.volume.script(t, "fails.py")},
 		"nnWorker": small, "dataloader": small, "embeddingWorker": small, "embeddingParameterServer": small,
 		"nats": object{"size": 1},
 	})
@@ -43,7 +43,7 @@ func (r *training) testInterrupted(t *testing.T) {
 		r.upWith(t, killed, deaf, fails)
 		assert.Empty(t, r.pods("persia", "persia_job=deaf,app.kubernetes.io/name notin (metrics-gateway,completion)"))
 	})
-	stopped := r.checkpoint("deaf", "1")
+	stopped := r.volume.checkpoint("deaf", "1")
 	t.Run("fewer embedding parameter servers go on", func(t *testing.T) {
 		change(deaf, object{"suspend": false, "embeddingParameterServer": object{"replicas": 2}})
 		r.upWith(t, killed, deaf, fails)
@@ -51,7 +51,7 @@ func (r *training) testInterrupted(t *testing.T) {
 		assert.Len(t, r.pods("persia", "persia_job=deaf,app.kubernetes.io/name=embedding-ps"), 2)
 	})
 	for _, job := range []string{"killed", "deaf"} {
-		r.arrive(t, job, allBatches, allBatches)
+		r.volume.arrive(t, job, allBatches, allBatches)
 	}
 	for _, job := range []string{"killed", "deaf"} {
 		r.assertTrained(t, job, "1", allBatches)
@@ -77,7 +77,7 @@ func (r *training) testKilledRoles(t *testing.T) {
 	} {
 		ok := t.Run(interruption.name, func(t *testing.T) {
 			trained := (i + 1) * checkpointBatches
-			r.arrive(t, "killed", trained+lostBatches, 0)
+			r.volume.arrive(t, "killed", trained+lostBatches, 0)
 			last := r.awaitCheckpoint(t, "killed", trained)
 			interruption.interrupt(t)
 			r.awaitResumed(t, "killed", last)
@@ -92,7 +92,7 @@ func (r *training) testKilledRoles(t *testing.T) {
 func (r *training) testWithoutNATS(t *testing.T) {
 	t.Parallel()
 	const servers = "app=nats,nats_cluster=deaf-nats"
-	r.arrive(t, "deaf", checkpointBatches, allBatches/2)
+	r.volume.arrive(t, "deaf", checkpointBatches, allBatches/2)
 	r.awaitCheckpoint(t, "deaf", checkpointBatches)
 	ok := t.Run("one server", func(t *testing.T) {
 		r.deletePods(t, r.pods("nats-io", servers)[0])
@@ -103,7 +103,7 @@ func (r *training) testWithoutNATS(t *testing.T) {
 	}
 	t.Run("all servers", func(t *testing.T) {
 		r.scaleOperator(t, 0)
-		last := r.checkpoint("deaf", "1")
+		last := r.volume.checkpoint("deaf", "1")
 		r.deletePods(t, r.pods("nats-io", servers)...)
 		r.awaitStatus(t, "deaf", "NATS does not answer")
 		r.scaleOperator(t, 1)

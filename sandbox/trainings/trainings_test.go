@@ -1,4 +1,4 @@
-package sandbox
+package trainings
 
 import (
 	"strings"
@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-func TestTrained(t *testing.T) {
+func TestResult(t *testing.T) {
 	job := func(name string, conditions ...batchv1.JobCondition) batchv1.Job {
 		return batchv1.Job{
 			ObjectMeta: metav1.ObjectMeta{UID: types.UID(name), Labels: map[string]string{"persia_job": name}},
@@ -34,11 +34,11 @@ func TestTrained(t *testing.T) {
 		"failed, and why":       {[]batchv1.Job{job("c", failed)}, true, "the training c has failed: 5 attempts failed"},
 		"failed by itself":      {[]batchv1.Job{job("d", failed)}, true, "the training d has failed: BackoffLimitExceeded: 5 attempts"},
 		"failed, others run on": {[]batchv1.Job{job("a"), job("b", failed)}, false, ""},
-		"none":                  {nil, true, "enableMetrics"},
+		"none":                  {nil, true, "no training tells when it is complete"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			ended, err := trained(test.jobs, pods)
+			ended, err := result(of(test.jobs, pods))
 			assert.Equal(t, test.ended, ended)
 			if test.err == "" {
 				assert.NoError(t, err)
@@ -63,7 +63,7 @@ func endedPod(job, words string) corev1.Pod {
 	}
 }
 
-func TestTrainingStates(t *testing.T) {
+func TestPrint(t *testing.T) {
 	pod := func(job, role string, ready corev1.ConditionStatus) corev1.Pod {
 		return corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"persia_job": job, "app.kubernetes.io/name": role}},
@@ -80,9 +80,9 @@ func TestTrainingStates(t *testing.T) {
 		}
 	}
 	var out strings.Builder
-	printTrainings(&out, trainingStates([]batchv1.Job{job("runs")}, nil))
+	Print(&out, of([]batchv1.Job{job("runs")}, nil))
 	assert.Empty(t, out.String(), "none has ended")
-	printTrainings(&out, trainingStates(
+	Print(&out, of(
 		[]batchv1.Job{
 			job("runs"),
 			job("failed", batchv1.JobCondition{Type: batchv1.JobFailed, Status: corev1.ConditionTrue}),
