@@ -88,6 +88,10 @@ def train(ctx, trained):
     loader = DataLoader(StreamingDataset(), reproducible=True, embedding_staleness=8)
     for batch in loader if steps else []:
         number = int(batch.consume_all_meta_data())
+        # PERSIA sends a batch again when NATS does not say that it has arrived. Trained
+        # twice, it would take the place of another one in every checkpoint from now on.
+        if number in trained:
+            raise SystemExit(f"batch {number} came twice")
         output, labels = ctx.forward(batch)
         loss = ctx.backward(loss_of(output, labels[0]))
         trained.add(number)

@@ -22,7 +22,6 @@ func TestTrain(t *testing.T) {
 	}
 	started := time.Now()
 	r := newTraining(t)
-	r.up(t)
 	for _, scenario := range []struct {
 		name string
 		test func(*testing.T)
@@ -44,6 +43,7 @@ func TestTrain(t *testing.T) {
 
 // testExample: the stack file as it is published trains to the end.
 func (r *training) testExample(t *testing.T) {
+	r.up(t)
 	for role, count := range map[string]int{"nn-worker": 2, "dataloader": 2, "embedding-worker": 2, "embedding-ps": 3} {
 		r.assertReal(t, count, r.pods("persia", "app.kubernetes.io/name="+role))
 	}

@@ -34,7 +34,7 @@ func (r *training) arrivingJob(t *testing.T, name string, rule int, changes obje
 	t.Helper()
 	job := r.exampleJob(t)
 	job["name"] = name
-	job["persiaEnv"].(object)["PERSIA_DATALOADER_ENTRY"] = r.volume.script(t, "data_loader.py")
+	job["persiaEnv"].(object)["PERSIA_DATALOADER_ENTRY"] = r.volume.script(t, "arriving.py")
 	job["env"] = []object{
 		{"name": "CLICKS_RULE", "value": strconv.Itoa(rule)},
 		{"name": "CLICKS_BATCHES", "value": strconv.Itoa(allBatches)},
@@ -46,7 +46,7 @@ func (r *training) arrivingJob(t *testing.T, name string, rule int, changes obje
 	return job
 }
 
-// exampleJob is a copy of the example's only job.
+// exampleJob is a copy of the example's only job, which asks for less.
 func (r *training) exampleJob(t *testing.T) object {
 	t.Helper()
 	text, err := yaml.Marshal(r.example["config"].(object)["persia:jobs"])
@@ -54,6 +54,11 @@ func (r *training) exampleJob(t *testing.T) object {
 	var jobs []object
 	require.NoError(t, yaml.Unmarshal(text, &jobs))
 	require.Len(t, jobs, 1)
+	// Several of them fit next to each other on a machine with two CPUs.
+	for _, role := range []string{"nnWorker", "dataloader", "embeddingWorker", "embeddingParameterServer"} {
+		change(jobs[0], object{role: object{"resources": object{"requests": object{"cpu": "10m"}}}})
+	}
+	jobs[0]["enableMetrics"] = false
 	return jobs[0]
 }
 

@@ -19,8 +19,7 @@ import (
 // learns from the data of the other.
 func (r *training) testInterrupted(t *testing.T) {
 	small := object{"replicas": 1}
-	killed := r.arrivingJob(t, "killed", 1, nil)
-	// Its NATS has the name that another stack file may rely on: the first job's.
+	killed := r.arrivingJob(t, "killed", 1, object{"nats": object{"size": 1}})
 	deaf := r.arrivingJob(t, "deaf", 2, object{"nnWorker": small, "dataloader": small})
 	fails := r.exampleJob(t)
 	change(fails, object{
@@ -38,7 +37,9 @@ func (r *training) testInterrupted(t *testing.T) {
 		return
 	}
 	t.Run("NATS is replaced, and a job stopped", func(t *testing.T) {
-		change(killed, object{"nats": object{"resources": object{"limits": object{"memory": "416Mi"}}}})
+		change(killed, object{"nats": object{"resources": object{
+			"requests": object{"cpu": "50m", "memory": "416Mi"}, "limits": object{"memory": "416Mi"},
+		}}})
 		change(deaf, object{"suspend": true})
 		r.upWith(t, killed, deaf, fails)
 		assert.Empty(t, r.pods("persia", "persia_job=deaf,app.kubernetes.io/name notin (metrics-gateway,completion)"))
