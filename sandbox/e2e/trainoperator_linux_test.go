@@ -25,7 +25,7 @@ func (r *training) testOperator(t *testing.T) {
 	before := maps.Clone(configuration)
 	t.Cleanup(func() {
 		r.example["config"] = before
-		r.write(t)
+		r.write(t, r.example)
 	})
 	// The pods of the other job make room. It keeps its NATS, and this one has its own.
 	example := configuration["persia:jobs"].([]any)[0].(object)
@@ -39,7 +39,7 @@ func (r *training) testOperator(t *testing.T) {
 		t.Helper()
 		checkpoints := fmt.Sprintf("/checkpoints/%s/1/attempt-%d", upstream, number)
 		job["env"] = append([]object{{"name": "PERSIA_CKPT_DIR", "value": checkpoints}}, more...)
-		r.write(t)
+		r.write(t, r.example)
 		r.up(t)
 	}
 	attempt(t, 1)
