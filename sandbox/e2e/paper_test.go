@@ -138,7 +138,7 @@ func newRealEngine(t *testing.T, folder, name string, file object) realEngine {
 	require.NoError(t, err)
 	cli, err := auto.NewPulumiCommand(&auto.PulumiCommandOptions{Root: filepath.Dir(filepath.Dir(tools.Pulumi))})
 	require.NoError(t, err)
-	e := realEngine{T: t, paperCluster: &paperCluster{stuck: map[string]bool{}}, cloud: google.New(t.TempDir(), google.Settings{}), nodes: fake.NewClientset()}
+	e := realEngine{T: t, paperCluster: &paperCluster{stuck: map[string]bool{}}, cloud: google.New(t.TempDir(), google.Settings{}), nodes: fake.NewSimpleClientset()}
 	cloud, err := gcp.NewOn("7.38.0", &rest.Config{Host: "https://127.0.0.1:6443", TLSClientConfig: rest.TLSClientConfig{CAData: []byte("certificate")}},
 		e.nodes, fakeExtensions(), e.cloud)
 	require.NoError(t, err)

@@ -55,7 +55,7 @@ type held struct {
 }
 
 func newGoogle(t *testing.T) simulated {
-	client, extensions := fake.NewClientset(), newExtensions()
+	client, extensions := fake.NewSimpleClientset(), newExtensions()
 	g := simulated{T: t, client: client, extensions: extensions, states: map[string]held{}, gke: gkeOn(&rest.Config{
 		Host:            "https://127.0.0.1:6443",
 		TLSClientConfig: rest.TLSClientConfig{CAData: []byte("certificate")},
