@@ -17,11 +17,9 @@ import (
 // TestTrain trains with PERSIA's own processes: the program, unchanged, deploys
 // examples/Pulumi.train.yaml, whose pods run on a real node.
 func TestTrain(t *testing.T) {
-	if !alone(t) {
-		return
-	}
 	started := time.Now()
 	r := newTraining(t)
+	r.up(t)
 	for _, scenario := range []struct {
 		name string
 		test func(*testing.T)
@@ -29,7 +27,6 @@ func TestTrain(t *testing.T) {
 		{"the example", r.testExample},
 		{"network policies", r.testPolicies},
 		{"PERSIA's operator", r.testOperator},
-		{"interrupted trainings", r.testInterrupted},
 	} {
 		if !t.Run(scenario.name, scenario.test) {
 			return
@@ -43,7 +40,6 @@ func TestTrain(t *testing.T) {
 
 // testExample: the stack file as it is published trains to the end.
 func (r *training) testExample(t *testing.T) {
-	r.up(t)
 	for role, count := range map[string]int{"nn-worker": 2, "dataloader": 2, "embedding-worker": 2, "embedding-ps": 3} {
 		r.assertReal(t, count, r.pods("persia", "app.kubernetes.io/name="+role))
 	}

@@ -1,3 +1,0 @@
-"""A training script that fails whenever it is run."""
-
-raise SystemExit("this training cannot succeed")
