@@ -33,7 +33,7 @@ var toGoogle = map[string]struct{ keys, others []string }{
 // elsewhere are the keys of a stack file of which no setting is in a request to Google
 // Cloud: the project is part of the name of everything, machine types describe what is
 // there, and NATS and jobs are objects of Kubernetes.
-var elsewhere = []string{"persia:project", "persia:machineTypes", "persia:nats", "persia:jobs"}
+var elsewhere = []string{"persia:project", "persia:machineTypes", "persia:nats", "persia:operator", "persia:jobs"}
 
 // TestSourcesOfGoogleSettings: docs/google-cloud.md says of every setting that reaches
 // Google Cloud what is known of the answer.
