@@ -69,7 +69,7 @@ func TestPublishedDeploymentDoesNotFit(t *testing.T) {
 				trainers["machineType"] = "n1-highmem-96"
 				trainers["gpu"] = map[string]any{"type": "nvidia-tesla-v100", "count": 8}
 			},
-			`"600Gi": nnWorker does not fit on a node of pool "trainers": of n1-highmem-96, GKE and the pods of every node leave 593.7Gi; ask for less, or choose a machine type that holds it, like a2-highgpu-8g`,
+			`"600Gi": nnWorker does not fit on a node of pool "trainers": of n1-highmem-96, GKE and the pods on every node leave 593.7Gi; request less, or choose a machine type that holds it, like a2-highgpu-8g`,
 		},
 		"embedding parameter servers on machines of half the memory": {
 			func(pools any) { programtest.Pool(pools, "embedding-ps")["machineType"] = "m1-ultramem-80" },

@@ -20,10 +20,10 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"sigs.k8s.io/yaml"
 
 	"persia/config"
 	"persia/config/nodepool"
+	"persia/config/stackfile"
 	infra "persia/infra/gke"
 	"persia/sandbox/gcp/google"
 	"persia/stack"
@@ -229,33 +229,12 @@ func stackFiles(t *testing.T) []string {
 	return paths
 }
 
-// stackFile is a stack's configuration as Pulumi hands it to the program.
+// stackFile are the values of a stack file, with each encrypted text as it is written.
 func stackFile(t *testing.T, path string) values {
 	t.Helper()
-	text, err := os.ReadFile(path)
+	file, err := stackfile.Read(os.DirFS(filepath.Dir(path)), filepath.Base(path), "persia")
 	require.NoError(t, err)
-	var file struct {
-		Config values `json:"config"`
-	}
-	require.NoError(t, yaml.Unmarshal(text, &file))
-	return revealed(file.Config).(values)
-}
-
-func revealed(value any) any {
-	switch value := value.(type) {
-	case values:
-		if secret, ok := value["secure"]; ok {
-			return secret
-		}
-		for name, inner := range value {
-			value[name] = revealed(inner)
-		}
-	case []any:
-		for i, inner := range value {
-			value[i] = revealed(inner)
-		}
-	}
-	return value
+	return values(file.Config.Open(func(_ []any, ciphertext string) string { return ciphertext }))
 }
 
 func configuration(t *testing.T, file values) map[string]string {
