@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"time"
 
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+
 	"persia/sandbox/process"
 	"persia/sandbox/toolchain"
 )
@@ -128,9 +130,14 @@ func (c *Cluster) Stop(ctx context.Context) error {
 	return nil
 }
 
-// Running tells whether every component runs and the API server answers.
-func (c *Cluster) Running(ctx context.Context) bool {
-	return c.created() && c.healthy(ctx) == nil
+// Running tells whether every component runs. The API server may be too busy to answer in
+// time, or say that it is not ready.
+func (c *Cluster) Running(ctx context.Context) bool { return c.created() && running(c.healthy(ctx)) }
+
+// running tells it by what [Cluster.healthy] returns.
+func running(health error) bool {
+	var dead errDead
+	return !errors.As(health, &dead) && !utilnet.IsConnectionRefused(health)
 }
 
 func (c *Cluster) created() bool {

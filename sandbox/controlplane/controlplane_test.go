@@ -1,13 +1,16 @@
 package controlplane
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -133,6 +136,21 @@ func TestAFailedCreationSaysWhy(t *testing.T) {
 	require.ErrorContains(t, err, "start control plane test: kwokctl create cluster: exit status 1\nno space left on device")
 	assert.False(t, c.Running(t.Context()))
 	require.NoError(t, c.Stop(t.Context()))
+}
+
+func TestRunning(t *testing.T) {
+	for name, test := range map[string]struct {
+		health  error
+		running bool
+	}{
+		"healthy":             {nil, true},
+		"too busy to answer":  {fmt.Errorf("kube-apiserver: %w", context.DeadlineExceeded), true},
+		"not ready":           {fmt.Errorf("kube-apiserver: %w", errors.New("[-]etcd failed")), true},
+		"a component is dead": {errDead{"kube-scheduler"}, false},
+		"nobody listens":      {fmt.Errorf("kube-apiserver: %w", syscall.ECONNREFUSED), false},
+	} {
+		assert.Equal(t, test.running, running(test.health), name)
+	}
 }
 
 func TestErrDeadNamesTheComponents(t *testing.T) {
