@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -14,12 +15,26 @@ import (
 	"persia/sandbox/node"
 )
 
+// interruptions is the environment variable that asks for [TestInterrupted].
+const interruptions = "SANDBOX_INTERRUPTIONS"
+
+// TestInterrupted takes replicas and NATS servers away from trainings on a real node. `make
+// interruptions` runs it.
+func TestInterrupted(t *testing.T) {
+	if os.Getenv(interruptions) == "" {
+		t.Skipf("%s is not set: on a busy machine, a training once hung in it while it loaded a checkpoint", interruptions)
+	}
+	if !alone(t) {
+		return
+	}
+	newTraining(t).testInterrupted(t)
+}
+
 // TestTrain trains with PERSIA's own processes: the program, unchanged, deploys
 // examples/Pulumi.train.yaml, whose pods run on a real node.
 func TestTrain(t *testing.T) {
 	started := time.Now()
 	r := newTraining(t)
-	r.up(t)
 	for _, scenario := range []struct {
 		name string
 		test func(*testing.T)
@@ -40,6 +55,7 @@ func TestTrain(t *testing.T) {
 
 // testExample: the stack file as it is published trains to the end.
 func (r *training) testExample(t *testing.T) {
+	r.up(t)
 	for role, count := range map[string]int{"nn-worker": 2, "dataloader": 2, "embedding-worker": 2, "embedding-ps": 3} {
 		r.assertReal(t, count, r.pods("persia", "app.kubernetes.io/name="+role))
 	}

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -33,9 +32,10 @@ const trainingPatience = 8 * time.Minute
 // training is the stack of examples/Pulumi.train.yaml with other jobs, on a real node.
 type training struct {
 	cluster
-	// stacks is the folder of the stack file, and disks the node's /mnt/disks.
-	stacks, disks string
-	example       object
+	// stacks is the folder of the stack file.
+	stacks  string
+	volume  checkpointVolume
+	example object
 }
 
 // newTraining makes the images and the sandbox. Nothing of it is up yet.
@@ -50,11 +50,11 @@ func newTraining(t *testing.T) *training {
 	}
 	require.NoError(t, err)
 	dir := t.TempDir()
-	r := &training{stacks: t.TempDir(), disks: filepath.Join(dir, "storage", "node")}
+	r := &training{stacks: t.TempDir(), volume: checkpointVolume(filepath.Join(dir, "storage", "node", "checkpoints"))}
 	text, err := os.ReadFile(filepath.Join(repository, "examples", "Pulumi.train.yaml"))
 	require.NoError(t, err)
 	require.NoError(t, yaml.Unmarshal(text, &r.example))
-	r.write(t)
+	r.write(t, r.example)
 	s, err := sandbox.New(sandbox.Options{
 		Project: repository, Stacks: r.stacks, Stack: "train", Dir: dir,
 		Tools: compiled, Executable: executable,
@@ -65,7 +65,7 @@ func newTraining(t *testing.T) *training {
 	t.Cleanup(func() {
 		if t.Failed() {
 			logFiles(t, filepath.Join(dir, "train", "node", "node.log"))
-			logFiles(t, filepath.Join(dir, "train", "node", "root", "var", "log", "containers", "*.log"))
+			logFiles(t, filepath.Join(dir, "train", "node", "root", "var", "log", "pods", "*", "*", "*.log"))
 		}
 		assert.NoError(t, s.Down(context.Background()))
 	})
@@ -74,9 +74,9 @@ func newTraining(t *testing.T) *training {
 }
 
 // write writes the stack file.
-func (r *training) write(t *testing.T) {
+func (r *training) write(t *testing.T, stack object) {
 	t.Helper()
-	text, err := yaml.Marshal(r.example)
+	text, err := yaml.Marshal(stack)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(r.stacks, "Pulumi.train.yaml"), text, 0o600))
 }
@@ -158,7 +158,7 @@ func (r *training) assertTrained(t *testing.T, job, run string, batches int) {
 	assert.Greater(t, result.Best, 0.8, "the rule can be learned")
 	assert.GreaterOrEqual(t, result.AUC, result.Best-0.01)
 
-	last := r.checkpoint(job, run)
+	last := r.volume.checkpoint(job, run)
 	assert.Equal(t, batches, last.batches)
 	text, err := os.ReadFile(filepath.Join(last.folder, "progress.json"))
 	require.NoError(t, err)
@@ -169,32 +169,4 @@ func (r *training) assertTrained(t *testing.T, job, run string, batches int) {
 		seen[number] = true
 	}
 	assert.Len(t, seen, batches, "batches in the last checkpoint")
-}
-
-// checkpoint is a complete one.
-type checkpoint struct {
-	folder           string
-	attempt, batches int
-}
-
-var checkpointFolder = regexp.MustCompile(`/attempt-(\d+)/batch-(\d+)/opt\.pt$`)
-
-// checkpoint is the newest complete one of a run in the claimed volume, which is a
-// folder of the host.
-func (r *training) checkpoint(job, run string) checkpoint {
-	marks, _ := filepath.Glob(filepath.Join(r.disks, "checkpoints", job, run, "attempt-*", "batch-*", "opt.pt"))
-	var newest checkpoint
-	for _, mark := range marks {
-		match := checkpointFolder.FindStringSubmatch(mark)
-		folder := filepath.Dir(mark)
-		if _, err := os.Stat(filepath.Join(folder, "embedding_dump_done")); err != nil || match == nil {
-			continue
-		}
-		attempt, _ := strconv.Atoi(match[1])
-		batches, _ := strconv.Atoi(match[2])
-		if batches > newest.batches {
-			newest = checkpoint{folder, attempt, batches}
-		}
-	}
-	return newest
 }

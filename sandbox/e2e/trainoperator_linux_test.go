@@ -20,7 +20,7 @@ func (r *training) testOperator(t *testing.T) {
 	before := maps.Clone(configuration)
 	t.Cleanup(func() {
 		r.example["config"] = before
-		r.write(t)
+		r.write(t, r.example)
 	})
 	// The pods of the other job make room. It keeps its NATS, and this one has its own.
 	example := configuration["persia:jobs"].([]any)[0].(object)
@@ -31,7 +31,7 @@ func (r *training) testOperator(t *testing.T) {
 	configuration["persia:operator"] = object{"image": example["nnWorker"].(object)["image"]}
 
 	job["env"] = []object{{"name": "PERSIA_CKPT_DIR", "value": "/checkpoints/" + upstream + "/1/attempt-1"}}
-	r.write(t)
+	r.write(t, r.example)
 	r.up(t)
 	r.assertOperator(t)
 	r.assertTrained(t, upstream, "1", 600)

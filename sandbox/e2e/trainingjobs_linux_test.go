@@ -1,0 +1,150 @@
+package e2e
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"persia/sandbox/process"
+)
+
+// The jobs of the scenarios have the batches of the example, and write a checkpoint
+// whenever they have trained some more of them.
+const (
+	allBatches        = 600
+	checkpointBatches = 60
+	// lostBatches are trained after a checkpoint, and once more when an attempt ends.
+	lostBatches = 20
+)
+
+// arrivingJob is the example's job whose data arrives as the test says, with another
+// rule to learn, and with changes of its roles and settings.
+func (r *training) arrivingJob(t *testing.T, name string, rule int, changes object) object {
+	t.Helper()
+	job := r.exampleJob(t)
+	job["name"] = name
+	job["persiaEnv"].(object)["PERSIA_DATALOADER_ENTRY"] = r.volume.script(t, "arriving.py")
+	job["env"] = []object{
+		{"name": "CLICKS_RULE", "value": strconv.Itoa(rule)},
+		{"name": "CLICKS_BATCHES", "value": strconv.Itoa(allBatches)},
+		{"name": "CLICKS_CHECKPOINTS", "value": strconv.Itoa(allBatches / checkpointBatches)},
+		{"name": "CLICKS_ARRIVED", "value": "/checkpoints/arrived/" + name},
+	}
+	change(job, changes)
+	r.volume.arrive(t, name, 0, 0)
+	return job
+}
+
+// exampleJob is a copy of the example's only job, which asks for less.
+func (r *training) exampleJob(t *testing.T) object {
+	t.Helper()
+	text, err := yaml.Marshal(r.example["config"].(object)["persia:jobs"])
+	require.NoError(t, err)
+	var jobs []object
+	require.NoError(t, yaml.Unmarshal(text, &jobs))
+	require.Len(t, jobs, 1)
+	// Several of them fit next to each other on a machine with two CPUs.
+	for _, role := range []string{"nnWorker", "dataloader", "embeddingWorker", "embeddingParameterServer"} {
+		change(jobs[0], object{role: object{"resources": object{"requests": object{"cpu": "10m"}}}})
+	}
+	jobs[0]["enableMetrics"] = false
+	return jobs[0]
+}
+
+// change writes changes over what stands in an object, and leaves what else is there.
+func change(in, changes object) {
+	for key, value := range changes {
+		inner, isObject := value.(object)
+		if there, ok := in[key].(object); ok && isObject {
+			change(there, inner)
+		} else {
+			in[key] = value
+		}
+	}
+}
+
+// upWith brings the stack up with other jobs than the example's.
+func (r *training) upWith(t *testing.T, jobs ...object) {
+	t.Helper()
+	stack := maps.Clone(r.example)
+	stack["config"] = maps.Clone(r.example["config"].(object))
+	stack["config"].(object)["persia:jobs"] = jobs
+	r.write(t, stack)
+	r.up(t)
+}
+
+// awaitCheckpoint waits for a complete checkpoint of so many batches, or more.
+func (r *training) awaitCheckpoint(t *testing.T, job string, batches int) checkpoint {
+	t.Helper()
+	var newest checkpoint
+	require.Eventually(t, func() bool {
+		newest = r.volume.checkpoint(job, "1")
+		return newest.batches >= batches
+	}, trainingPatience, 100*time.Millisecond, "a checkpoint of %s after batch %d: %s", job, batches, &words{r, "persia", job + "-nn-worker-0"})
+	return newest
+}
+
+var attemptStarts = regexp.MustCompile(`attempt (\d+) starts from (.*)`)
+
+// awaitResumed waits for an attempt that begins from a checkpoint, which an attempt
+// before it has written.
+func (r *training) awaitResumed(t *testing.T, job string, from checkpoint) {
+	t.Helper()
+	started := time.Now()
+	var resumed string
+	require.Eventually(t, func() bool {
+		for _, match := range attemptStarts.FindAllStringSubmatch(r.logs("persia", job+"-nn-worker-0"), -1) {
+			if attempt, _ := strconv.Atoi(match[1]); attempt > from.attempt {
+				resumed = match[2]
+				return true
+			}
+		}
+		return false
+	}, trainingPatience, 200*time.Millisecond, "an attempt of %s after %d: %s", job, from.attempt, &words{r, "persia", job + "-nn-worker-0"})
+	fmt.Printf("TIME %s: the next attempt starts after %s\n", t.Name(), time.Since(started).Round(time.Second))
+	require.Equal(t, r.volume.inPod(from.folder), resumed)
+}
+
+// killProcess kills the process of a pod whose command line has some text in it, as the
+// kernel does when memory runs out. With the text launch.py the container ends with it.
+func (r *training) killProcess(t *testing.T, pod, text string) {
+	t.Helper()
+	uid := string(r.pod(t, pod).UID)
+	running, err := process.Matching(func(p process.Process) bool {
+		groups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", p.PID))
+		return err == nil && strings.Contains(string(groups), "pod"+uid) && strings.Contains(p.Command, text)
+	})
+	require.NoError(t, err)
+	require.NotEmpty(t, running, "%s in %s", text, pod)
+	for _, p := range running {
+		require.NoError(t, syscall.Kill(p.PID, syscall.SIGKILL))
+	}
+}
+
+// deletePods deletes pods without a word to what runs in them, as when a node is lost.
+func (r *training) deletePods(t *testing.T, pods ...corev1.Pod) {
+	t.Helper()
+	require.NotEmpty(t, pods)
+	for _, pod := range pods {
+		require.NoError(t, r.CoreV1().Pods(pod.Namespace).Delete(t.Context(), pod.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}))
+	}
+}
+
+// pod is one of a job.
+func (r *training) pod(t *testing.T, name string) corev1.Pod {
+	t.Helper()
+	found, err := r.CoreV1().Pods("persia").Get(t.Context(), name, metav1.GetOptions{})
+	require.NoError(t, err)
+	return *found
+}

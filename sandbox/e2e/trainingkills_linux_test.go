@@ -1,0 +1,147 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// testInterrupted runs three jobs at the same time: of one, roles are killed, of
+// another one its NATS servers, and the third can never succeed. None of the first two
+// learns from the data of the other.
+func (r *training) testInterrupted(t *testing.T) {
+	small := object{"replicas": 1}
+	killed := r.arrivingJob(t, "killed", 1, object{"nats": object{"size": 1}})
+	deaf := r.arrivingJob(t, "deaf", 2, object{"nnWorker": small, "dataloader": small})
+	fails := r.exampleJob(t)
+	change(fails, object{
+		"name": "fails", "persiaEnv": object{"PERSIA_NN_WORKER_ENTRY": r.volume.script(t, "fails.py")},
+		"nnWorker": small, "dataloader": small, "embeddingWorker": small, "embeddingParameterServer": small,
+		"nats": object{"size": 1},
+	})
+	r.upWith(t, killed, deaf, fails)
+	t.Run("interruptions", func(t *testing.T) {
+		t.Run("roles are killed", r.testKilledRoles)
+		t.Run("NATS is away", r.testWithoutNATS)
+	})
+	if t.Failed() || !t.Run("a training that cannot succeed", r.testFails) {
+		return
+	}
+	t.Run("NATS is replaced, and a job stopped", func(t *testing.T) {
+		change(killed, object{"nats": object{"resources": object{
+			"requests": object{"cpu": "50m", "memory": "416Mi"}, "limits": object{"memory": "416Mi"},
+		}}})
+		change(deaf, object{"suspend": true})
+		r.upWith(t, killed, deaf, fails)
+		assert.Empty(t, r.pods("persia", "persia_job=deaf,app.kubernetes.io/name notin (metrics-gateway,completion)"))
+	})
+	stopped := r.volume.checkpoint("deaf", "1")
+	t.Run("fewer embedding parameter servers go on", func(t *testing.T) {
+		change(deaf, object{"suspend": false, "embeddingParameterServer": object{"replicas": 2}})
+		r.upWith(t, killed, deaf, fails)
+		r.awaitResumed(t, "deaf", stopped)
+		assert.Len(t, r.pods("persia", "persia_job=deaf,app.kubernetes.io/name=embedding-ps"), 2)
+	})
+	for _, job := range []string{"killed", "deaf"} {
+		r.volume.arrive(t, job, allBatches, allBatches)
+	}
+	for _, job := range []string{"killed", "deaf"} {
+		r.assertTrained(t, job, "1", allBatches)
+	}
+	assert.ErrorContains(t, r.s.AwaitTrainings(t.Context()), "the training fails has failed: 5 attempts failed")
+}
+
+// testKilledRoles kills one replica of each role, one after another, in the middle of
+// the training. Each time all replicas go on from the last checkpoint.
+func (r *training) testKilledRoles(t *testing.T) {
+	t.Parallel()
+	for i, interruption := range []struct {
+		name      string
+		interrupt func(*testing.T)
+	}{
+		{"an nn-worker's script", func(t *testing.T) { r.killProcess(t, "killed-nn-worker-1", "-u /opt/training/train.py") }},
+		{"a data loader's container", func(t *testing.T) { r.killProcess(t, "killed-dataloader-0", "/launch.py") }},
+		{"an embedding worker's pod", func(t *testing.T) { r.deletePods(t, r.pod(t, "killed-embedding-worker-1")) }},
+		{"an embedding parameter server", func(t *testing.T) {
+			r.killProcess(t, "killed-embedding-ps-2", "/persia-embedding-parameter-server")
+		}},
+		{"the nn-worker that coordinates", func(t *testing.T) { r.deletePods(t, r.pod(t, "killed-nn-worker-0")) }},
+	} {
+		ok := t.Run(interruption.name, func(t *testing.T) {
+			trained := (i + 1) * checkpointBatches
+			r.volume.arrive(t, "killed", trained+lostBatches, 0)
+			last := r.awaitCheckpoint(t, "killed", trained)
+			interruption.interrupt(t)
+			r.awaitResumed(t, "killed", last)
+		})
+		if !ok {
+			return
+		}
+	}
+}
+
+// testWithoutNATS takes NATS servers away while batches come.
+func (r *training) testWithoutNATS(t *testing.T) {
+	t.Parallel()
+	const servers = "app=nats,nats_cluster=deaf-nats"
+	r.volume.arrive(t, "deaf", checkpointBatches, allBatches/2)
+	r.awaitCheckpoint(t, "deaf", checkpointBatches)
+	ok := t.Run("one server", func(t *testing.T) {
+		r.deletePods(t, r.pods("nats-io", servers)[0])
+		r.awaitCheckpoint(t, "deaf", 3*checkpointBatches)
+	})
+	if !ok {
+		return
+	}
+	t.Run("all servers", func(t *testing.T) {
+		r.scaleOperator(t, 0)
+		last := r.volume.checkpoint("deaf", "1")
+		r.deletePods(t, r.pods("nats-io", servers)...)
+		r.awaitStatus(t, "deaf", "NATS does not answer")
+		r.scaleOperator(t, 1)
+		r.awaitResumed(t, "deaf", last)
+	})
+}
+
+// scaleOperator makes the NATS operator go, or come again.
+func (r *training) scaleOperator(t *testing.T, replicas int32) {
+	t.Helper()
+	_, err := r.AppsV1().Deployments("nats-io").UpdateScale(t.Context(), "nats-operator", &autoscalingv1.Scale{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "nats-io", Name: "nats-operator"},
+		Spec:       autoscalingv1.ScaleSpec{Replicas: replicas},
+	}, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		return len(r.pods("nats-io", "app.kubernetes.io/name=nats-operator")) == int(replicas)
+	}, nodePatience, 200*time.Millisecond, "%d pods of the NATS operator", replicas)
+}
+
+// awaitStatus waits until the completion of a job has told something of it.
+func (r *training) awaitStatus(t *testing.T, job, text string) {
+	t.Helper()
+	var last string
+	require.Eventually(t, func() bool {
+		for _, pod := range r.pods("persia", "app.kubernetes.io/name=completion,persia_job="+job) {
+			last = r.logs("persia", pod.Name)
+		}
+		return strings.Contains(last, text)
+	}, trainingPatience, 200*time.Millisecond, "%s: %q", job, text)
+	fmt.Printf("TIME %s: %s\n", t.Name(), last)
+}
+
+// testFails: after some attempts the job is shown as failed, and nothing runs any more.
+func (r *training) testFails(t *testing.T) {
+	assert.Equal(t, batchv1.JobFailed, r.await(t, "fails"))
+	r.awaitStatus(t, "fails", "failed: 5 attempts failed without a new checkpoint, the last one because nn-worker 0: the command ended with status 1")
+	var status bytes.Buffer
+	require.NoError(t, r.s.Status(t.Context(), &status))
+	assert.Regexp(t, `fails +failed: 5 attempts failed without a new checkpoint, the last one because nn-worker 0`, status.String())
+}
