@@ -19,7 +19,7 @@ import (
 const interruptions = "SANDBOX_INTERRUPTIONS"
 
 // TestInterrupted takes replicas and NATS servers away from trainings on a real node. `make
-// interruptions` runs it.
+// interrupt` runs it.
 func TestInterrupted(t *testing.T) {
 	if os.Getenv(interruptions) == "" {
 		t.Skipf("%s is not set: on a busy machine, a training once hung in it while it loaded a checkpoint", interruptions)
