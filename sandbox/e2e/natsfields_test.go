@@ -21,7 +21,7 @@ import (
 // elsewhere, the operator ignores without a word.
 func TestOperatorReadsEveryField(t *testing.T) {
 	types := operatorTypes(t)
-	files, err := filepath.Glob(filepath.Join(repository, "tests", "testdata", "natscluster-*.yaml"))
+	files, err := filepath.Glob(filepath.Join(repository, "workload", "nats", "testdata", "natscluster-*.yaml"))
 	require.NoError(t, err)
 	require.Len(t, files, 3, "PERSIA's own two, and one with everything")
 	for _, file := range files {
