@@ -54,11 +54,17 @@ func TestPersiaOperator(t *testing.T) {
 		o.operator.start(t, o.cluster)
 		o.awaitPods(t, 5)
 		assert.Equal(t, []string{"persiajobs.persia.com"}, o.job(t).GetFinalizers())
-		_, err := o.CoreV1().Services("persia").Get(t.Context(), left+"-metrics-gateway-service", metav1.GetOptions{})
-		assert.NoError(t, err)
+		require.Eventually(t, func() bool {
+			_, err := o.CoreV1().Services("persia").Get(t.Context(), left+"-metrics-gateway-service", metav1.GetOptions{})
+			return err == nil
+		}, time.Minute, 100*time.Millisecond, "the operator creates the gateway's Service after the pods")
 		trainer, err := o.CoreV1().Pods("persia").Get(t.Context(), left+"-nn-worker-0", metav1.GetOptions{})
 		require.NoError(t, err)
-		assert.Equal(t, "/dev/shm", trainer.Spec.Containers[0].VolumeMounts[0].MountPath)
+		var mounts []string
+		for _, mount := range trainer.Spec.Containers[0].VolumeMounts {
+			mounts = append(mounts, mount.MountPath)
+		}
+		assert.Equal(t, []string{"/opt/persia", "/dev/shm"}, mounts)
 	})
 	t.Run("nothing to do", func(t *testing.T) {
 		assert.Empty(t, o.up(t))
