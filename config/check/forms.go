@@ -91,6 +91,12 @@ func Annotations(p *Problems, at *field.Path, annotations map[string]string) {
 	}
 }
 
+// CSIDriver checks the name of a CSI driver, which is at most as long as a label (validateCSIDriverName).
+func CSIDriver(p *Problems, at *field.Path, name string) {
+	p.Name(at, name, validation.IsDNS1123Subdomain)
+	p.AtMost(validation.DNS1123LabelMaxLength, at, name, "as Kubernetes takes no longer one")
+}
+
 // Port reports a number that is no port.
 func Port(p *Problems, at *field.Path, port int) {
 	for _, message := range validation.IsValidPortNum(port) {

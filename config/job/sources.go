@@ -58,7 +58,7 @@ func checkSource(p *check.Problems, at *field.Path, v corev1.Volume) {
 	}
 	if s := v.CSI; s != nil {
 		at := at.Child("csi")
-		p.Name(at.Child("driver"), s.Driver, validation.IsDNS1123Subdomain)
+		check.CSIDriver(p, at.Child("driver"), s.Driver)
 		if s.NodePublishSecretRef != nil {
 			p.Name(at.Child("nodePublishSecretRef", "name"), s.NodePublishSecretRef.Name, validation.IsDNS1123Subdomain)
 		}

@@ -2,7 +2,6 @@ package volume
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/config/check"
@@ -36,7 +35,7 @@ func (c *CSI) Identity() string {
 func (c *CSI) traits() traits { return traits{access: corev1.ReadWriteMany, deletable: true} }
 
 func (c *CSI) check(p *check.Problems, path *field.Path, _ Place) {
-	p.Name(path.Child("driver"), c.Driver, validation.IsDNS1123Subdomain)
+	check.CSIDriver(p, path.Child("driver"), c.Driver)
 	if c.VolumeHandle == "" {
 		p.Required(path.Child("volumeHandle"), "write the driver's name for the volume")
 	}

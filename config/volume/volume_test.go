@@ -88,6 +88,7 @@ func TestRefused(t *testing.T) {
 		"iSCSI portal":            {volumes: over("iscsi: {targetPortal: a b, iqn: 'iqn.2001-04.com.example:a', lun: 0}"), want: "[0].iscsi.targetPortal: Invalid value"},
 		"iSCSI device":            {volumes: over("iscsi: {targetPortal: 10.0.0.3, iqn: 'iqn.2001-04.com.example:a', lun: 256}"), want: "must be from 0 to 255"},
 		"CSI without a handle":    {volumes: over("csi: {driver: d.example.com}"), want: "[0].csi.volumeHandle: Required value"},
+		"CSI driver too long":     {volumes: over("csi: {driver: " + strings.Repeat("d", 64) + ", volumeHandle: h}"), want: "has 64 characters and must have at most 63"},
 		"CSI driver":              {volumes: over("csi: {driver: D, volumeHandle: h}"), want: "[0].csi.driver: Invalid value"},
 		"CSI driver with a type":  {volumes: over("csi: {driver: pd.csi.storage.gke.io, volumeHandle: h}"), want: "write persistentDisk"},
 		"instance without place":  {volumes: over("filestore: {instance: fs, share: s}"), want: "[0].filestore.location: Required value"},
