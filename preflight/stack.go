@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"persia/config"
@@ -37,7 +36,7 @@ func readStackFile(dir, stack string) (*stackFile, error) {
 	var err error
 	f.File, err = stackfile.Read(os.DirFS(dir), f.name, config.Namespace)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("there is no stack %q: %w; %s", stack, err, otherStacks(dir))
+		return nil, fmt.Errorf("there is no stack %q: %w; %s", stack, err, stackfile.Stacks(os.DirFS(dir)))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w; mend it, since Pulumi cannot read it either", err)
@@ -48,20 +47,6 @@ func readStackFile(dir, stack string) (*stackFile, error) {
 		return standIn
 	})
 	return f, nil
-}
-
-// otherStacks says which stacks there are.
-func otherStacks(dir string) string {
-	paths, _ := filepath.Glob(filepath.Join(dir, "Pulumi.*.yaml"))
-	var names []string
-	for _, path := range paths {
-		name := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), "Pulumi."), ".yaml")
-		names = append(names, name)
-	}
-	if len(names) == 0 {
-		return "there is none here: run this in the folder of Pulumi.yaml, or name it by --dir"
-	}
-	return "there are " + strings.Join(names, ", ")
 }
 
 // leaveOutTLS leaves out certificates with the stand-in in the place of their keys,

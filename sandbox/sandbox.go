@@ -17,6 +17,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/auto/optrefresh"
 	"github.com/pulumi/pulumi/sdk/v3/go/auto/optup"
 
+	"persia/config/stackfile"
 	"persia/sandbox/background"
 	"persia/sandbox/controlplane"
 	"persia/sandbox/gcp"
@@ -76,7 +77,7 @@ func New(options Options) (*Sandbox, error) {
 		options: options,
 	}
 	if _, err := os.Stat(s.source.file()); err != nil {
-		return nil, fmt.Errorf("there is no stack %q: %w", options.Stack, err)
+		return nil, fmt.Errorf("there is no stack %q: %w; %s", options.Stack, err, stackfile.Stacks(os.DirFS(options.Stacks)))
 	}
 	s.cluster = controlplane.New(s.path("cluster"), "persia-"+options.Stack, options.Tools)
 	var err error

@@ -35,6 +35,19 @@ type File struct {
 	Settings map[string]any
 }
 
+// Stacks says which stacks have files in a folder, for a message about one that has none.
+func Stacks(files fs.FS) string {
+	paths, _ := fs.Glob(files, Name("*"))
+	if len(paths) == 0 {
+		return "there is none here: run this in the folder of Pulumi.yaml, or name the folder"
+	}
+	var names []string
+	for _, path := range paths {
+		names = append(names, strings.TrimSuffix(strings.TrimPrefix(path, "Pulumi."), ".yaml"))
+	}
+	return "there are " + strings.Join(names, ", ")
+}
+
 // Read reads the stack file at a path. The project is the one that the stack is of.
 func Read(files fs.FS, path, project string) (File, error) {
 	text, err := fs.ReadFile(files, path)
