@@ -87,7 +87,8 @@ func (r *training) up(t *testing.T) {
 	started := time.Now()
 	_, err := r.s.Up(t.Context())
 	require.NoError(t, err)
-	r.cluster = newCluster(t, r.s)
+	// Other subtests read it, too, so it belongs to the test that all of them are of.
+	r.cluster = newCluster(r.t, r.s)
 	fmt.Printf("TIME %s: up: %s\n", t.Name(), time.Since(started).Round(time.Second))
 }
 
