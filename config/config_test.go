@@ -52,7 +52,7 @@ func TestLoadRefuses(t *testing.T) {
 		{"integer that is too large", edits{"persia:nats.size": json.Number("99999999999999999999")},
 			"persia:nats.size", []string{"must be an integer"}},
 		{"zero for a default", edits{"persia:nats.maxPayload": 0},
-			"persia:nats.maxPayload", []string{"0", "leave the field out for its default"}},
+			"persia:nats.maxPayload", []string{"0", "omit it for the default"}},
 		{"number for a string", edits{"persia:nats.version": 2.1},
 			"persia:nats.version", []string{"2.1", "put it in quotes"}},
 		{"number as the value of a variable", edits{"persia:jobs[0].env[0].value": 8},
@@ -130,7 +130,7 @@ func TestAllProblemsAtOnce(t *testing.T) {
 	require.Error(t, err)
 	assert.Equal(t, `stack configuration: 10 problems
 persia:cluster.region: Invalid value: "us-central1-a": is a zone; write the region, us-central1, and the zone in zones
-persia:jobs[0].embeddingParameterServer.replicas: Invalid value: 0: must be at least 1; leave the field out for its default
+persia:jobs[0].embeddingParameterServer.replicas: Invalid value: 0: must be at least 1; omit it for the default
 persia:jobs[0].logLevel: Invalid value: "loud": must be trace, debug, info, warn or error
 persia:nats.size: Invalid value: "three": must be an integer, without quotes
 persia:nodePools[1].name: Invalid value: 7: must be a string; put it in quotes

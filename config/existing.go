@@ -13,7 +13,7 @@ import (
 func (v *validator) existingCluster() {
 	at, c := field.NewPath(clusterKey), v.stack.Cluster
 	v.Name(at.Child("name"), c.Name, validation.IsDNS1035Label)
-	check.OnlyFields(v.Problems, at, c, "of a cluster that exists", "name", "existing")
+	check.OnlyFields(v.Problems, at, c, "of an existing cluster", "name", "existing")
 	existing := at.Child("existing")
 	if c.Existing.Kubeconfig == "" && c.Existing.Context == "" {
 		v.Required(existing.Child("context"), "write a context of your kubeconfig, as `kubectl config get-contexts` lists them, or kubeconfig with the path of one")
@@ -26,7 +26,7 @@ func (v *validator) existingCluster() {
 		v.Invalid(field.NewPath(projectKey), v.stack.Project, "is not used, because the stack creates nothing in Google Cloud on an existing cluster; remove it")
 	}
 	for i, p := range v.stack.NodePools {
-		check.OnlyFields(v.Problems, field.NewPath(nodePoolsKey).Index(i), p, "of a pool that exists",
+		check.OnlyFields(v.Problems, field.NewPath(nodePoolsKey).Index(i), p, "of an existing pool",
 			"name", "machineType", "nodes", "autoscaling", "spot", "gpu", "maxPodsPerNode", "taints")
 	}
 }

@@ -52,10 +52,10 @@ func TestExistingClusterRefuses(t *testing.T) {
 		{"a region", edits{"persia:cluster": edits{"name": "persia", "region": "us-central1", "existing": edits{"context": "c", "systemPool": "loaders"}}},
 			"persia:cluster.region", "remove it, and write only name and existing"},
 		{"a setting", edits{"persia:cluster": edits{"name": "persia", "costManagement": true, "existing": edits{"context": "c", "systemPool": "loaders"}}},
-			"persia:cluster.costManagement", "nothing of a cluster that exists"},
+			"persia:cluster.costManagement", "anything of an existing cluster"},
 		{"a project", edits{"persia:project": "persia-project"}, "persia:project", "remove it"},
 		{"a disk", edits{"persia:nodePools[2].disk": edits{"sizeGb": 200}},
-			"persia:nodePools[2].disk", "nothing of a pool that exists"},
+			"persia:nodePools[2].disk", "anything of an existing pool"},
 		{"pods that do not fit", edits{"persia:jobs[0].nnWorker.replicas": 3},
 			"persia:nodePools[0].nodes", "write 3"},
 	} {

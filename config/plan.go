@@ -162,7 +162,7 @@ func (v *validator) capacity() {
 		}
 		path := v.nodesPath(pool.Name)
 		if len(pool.TooLarge) > 0 {
-			v.Invalid(path, pool.Nodes, "nodes of %s hold no %s; choose a larger machine type", pool.Machine.Type, pool.TooLarge[0].Name)
+			v.Invalid(path, pool.Nodes, "nodes of %s are too small for a pod of %s; choose a larger machine type", pool.Machine.Type, pool.TooLarge[0].Name)
 			continue
 		}
 		needed := pool.Needed
@@ -182,12 +182,12 @@ func tooFew(pool capacity.PoolPlan) string {
 	kind := pool.Pods[0]
 	switch missing, known := pool.Missing(); {
 	case known:
-		return fmt.Sprintf("%s hold %d of %d × %s, %d a node, and %d find no room",
+		return fmt.Sprintf("%s hold %d of %d × %s, %d per node, and %d do not fit",
 			nodes, kind.Count-missing, kind.Count, kind.Name, pool.Holds(kind), missing)
 	case !pool.Used.Within(pool.Node.Times(pool.Nodes)):
-		return fmt.Sprintf("%s %s too few for %s, which ask for more than %s", nodes, are, check.And(pool.Kinds()), have)
+		return fmt.Sprintf("%s %s too few for %s, which request more than %s", nodes, are, check.And(pool.Kinds()), have)
 	default:
-		return fmt.Sprintf("%s %s too few for %s, depending on the order in which they come", nodes, are, check.And(pool.Kinds()))
+		return fmt.Sprintf("%s %s too few for %s, depending on the order in which they are scheduled", nodes, are, check.And(pool.Kinds()))
 	}
 }
 

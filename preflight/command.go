@@ -12,25 +12,24 @@ import (
 	"time"
 )
 
-// failure is a command that has failed.
+// failure is the error of a failed command.
 type failure struct {
-	// code is what the command has exited with, or -1 without an answer.
+	// code is the command's exit code, or -1 if the command did not end.
 	code int
-	// text is what it has written of it.
+	// text is the command's error message.
 	text string
 }
 
 func (f *failure) Error() string { return f.text }
 
-// run runs a command in the project's folder, with nobody to answer questions, and
-// returns its output.
+// run runs a command in the project's folder, without prompts, and returns its output.
 func (p *preflight) run(ctx context.Context, name string, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
 	defer cancel()
 	command := exec.CommandContext(ctx, name, args...)
 	command.Dir = p.Dir
 	command.Env = append(os.Environ(), "PULUMI_SKIP_UPDATE_CHECK=true", "CLOUDSDK_CORE_DISABLE_PROMPTS=1")
-	// A process that the command has left behind may keep its output open.
+	// A process that the command left behind may keep its output open.
 	command.WaitDelay = time.Second
 	var stdout, stderr bytes.Buffer
 	command.Stdout, command.Stderr = &stdout, &stderr
@@ -38,7 +37,7 @@ func (p *preflight) run(ctx context.Context, name string, args ...string) ([]byt
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
-		return nil, &failure{-1, fmt.Sprintf("%s gave no answer within %s", short(name, args), p.Timeout)}
+		return nil, &failure{-1, fmt.Sprintf("%s did not answer within %s", short(name, args), p.Timeout)}
 	case errors.As(err, &exit):
 		return nil, &failure{exit.ExitCode(), firstError(stderr.String())}
 	case err != nil:
@@ -54,12 +53,12 @@ func (p *preflight) ask(ctx context.Context, into any, name string, args ...stri
 		return err
 	}
 	if err := json.Unmarshal(output, into); err != nil {
-		return &failure{-1, fmt.Sprintf("%s printed what is not understood: %v", short(name, args), err)}
+		return &failure{-1, fmt.Sprintf("%s printed unexpected output: %v", short(name, args), err)}
 	}
 	return nil
 }
 
-// short is a command without its flags.
+// short returns a command without its flags.
 func short(name string, args []string) string {
 	for i, arg := range args {
 		if strings.HasPrefix(arg, "-") {
@@ -70,8 +69,8 @@ func short(name string, args []string) string {
 	return strings.Join(append([]string{name}, args...), " ")
 }
 
-// firstError is the line of a command's complaints that says what is wrong: the
-// first that begins like an error, or else the first.
+// firstError returns the line of a command's error output that says what is wrong: the
+// first line that begins with "error:", or else the first line.
 func firstError(stderr string) string {
 	first := ""
 	for line := range strings.Lines(stderr) {
@@ -84,14 +83,14 @@ func firstError(stderr string) string {
 		}
 	}
 	if first == "" {
-		return "it failed without a word"
+		return "it failed and printed nothing"
 	}
 	return first
 }
 
-// unreachable reports whether a command had no answer, or none from the network,
-// by what gcloud, which is written in Python, and pulumi, in Go, say then. gcloud
-// blames the login for that, so its own word counts for nothing.
+// unreachable reports whether a command did not end, or could not reach the network.
+// It looks for the messages of gcloud, which is written in Python, and of pulumi, in
+// Go. gcloud then also reports a login problem, which does not count.
 func unreachable(err error) bool {
 	var failed *failure
 	if !errors.As(err, &failed) {

@@ -23,7 +23,7 @@ func TestExistingCluster(t *testing.T) {
 	m.remove("home/.config")
 	t.Run("no context", func(t *testing.T) {
 		found := problems(m.run(m.options()))
-		assert.Contains(t, found, `missing kubeconfig: persia:cluster.existing.context: "there" is not in `+m.home+"/.kube/config, which has none; correct it")
+		assert.Contains(t, found, `missing kubeconfig: persia:cluster.existing.context: "there" is not in `+m.home+"/.kube/config, which contains none; correct it")
 	})
 	m.write("home/.kube/config", aKubeconfig)
 	t.Run("all well", func(t *testing.T) {
@@ -38,7 +38,7 @@ func TestExistingCluster(t *testing.T) {
 	})
 	t.Run("no credential plugin", func(t *testing.T) {
 		m.remove("bin/gke-gcloud-auth-plugin")
-		assert.Equal(t, "missing gke-gcloud-auth-plugin: it is not on the PATH, and the context gets its credentials by it; Install it, please\n",
+		assert.Equal(t, "missing gke-gcloud-auth-plugin: it is not on the PATH, and the context needs it to get credentials; Install it, please\n",
 			problems(m.run(m.options())))
 	})
 	t.Run("a broken file", func(t *testing.T) {

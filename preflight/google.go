@@ -10,14 +10,14 @@ import (
 
 const authPlugin = "gke-gcloud-auth-plugin"
 
-// The names of the checks that need an answer of Google Cloud.
+// The names of the checks that ask Google Cloud.
 const (
 	projectName  = "project"
 	servicesName = "APIs"
 	quotaName    = "quota "
 )
 
-// googleChecks are those of the account and of the project.
+// googleChecks check the account and the project.
 func (p *preflight) googleChecks(ctx context.Context) []Check {
 	checks := []Check{gcloudCheck(), authPluginCheck(), credentialsCheck()}
 	project := p.projectCheck(ctx)
@@ -29,8 +29,8 @@ func (p *preflight) googleChecks(ctx context.Context) []Check {
 	return append(checks, p.quotaChecks(ctx)...)
 }
 
-// unasked are the checks of a project that cannot be asked: they say what the stack
-// needs nevertheless.
+// unasked returns the unchecked checks of a project that did not answer. They still
+// say what the stack needs.
 func (p *preflight) unasked(project Check) []Check {
 	why := project.Detail
 	if project.Status == Missing {
@@ -53,17 +53,17 @@ func gcloudCheck() Check {
 
 func authPluginCheck() Check {
 	if !found(authPlugin) {
-		return missing(authPlugin, "it is not on the PATH, and Pulumi enters the cluster by it",
-			"gcloud components install gke-gcloud-auth-plugin, or the package google-cloud-cli-gke-gcloud-auth-plugin")
+		return missing(authPlugin, "it is not on the PATH, and Pulumi needs it to log in to the cluster",
+			"run gcloud components install gke-gcloud-auth-plugin, or install the package google-cloud-cli-gke-gcloud-auth-plugin")
 	}
 	return ok(authPlugin, "on the PATH")
 }
 
-// credentialVariables are what the program's provider takes credentials from before
-// it looks for the application-default ones.
+// credentialVariables are the variables that the Google Cloud provider reads before it
+// looks for application-default credentials.
 var credentialVariables = []string{"GOOGLE_CREDENTIALS", "GOOGLE_CLOUD_KEYFILE_JSON", "GCLOUD_KEYFILE_JSON", "GOOGLE_OAUTH_ACCESS_TOKEN"}
 
-// credentialsCheck looks for the credentials that `up` uses. They are not opened.
+// credentialsCheck looks for the credentials that `up` uses, and does not read them.
 func credentialsCheck() Check {
 	const name, remedy = "credentials", "gcloud auth application-default login"
 	for _, variable := range credentialVariables {
@@ -73,9 +73,9 @@ func credentialsCheck() Check {
 	}
 	if file := os.Getenv("GOOGLE_APPLICATION_CREDENTIALS"); file != "" {
 		if !exists(file) {
-			return missing(name, "GOOGLE_APPLICATION_CREDENTIALS names "+file+", which is not there", "correct it, or unset it and run "+remedy)
+			return missing(name, "GOOGLE_APPLICATION_CREDENTIALS is "+file+", which does not exist", "correct it, or unset it and run "+remedy)
 		}
-		return ok(name, "GOOGLE_APPLICATION_CREDENTIALS names "+file)
+		return ok(name, "GOOGLE_APPLICATION_CREDENTIALS is "+file)
 	}
 	if file := defaultCredentials(); exists(file) {
 		return ok(name, file)
@@ -86,7 +86,8 @@ func credentialsCheck() Check {
 	return missing(name, "there are no application-default credentials", remedy)
 }
 
-// defaultCredentials is the file that `gcloud auth application-default login` writes.
+// defaultCredentials returns the file that `gcloud auth application-default login`
+// writes.
 func defaultCredentials() string {
 	dir := os.Getenv("CLOUDSDK_CONFIG")
 	if dir == "" {
@@ -99,7 +100,7 @@ func defaultCredentials() string {
 	return filepath.Join(dir, "application_default_credentials.json")
 }
 
-// onGoogleCloud goes by what the firmware says.
+// onGoogleCloud reports whether the firmware says that this machine is Google's.
 func onGoogleCloud() bool {
 	product, err := os.ReadFile("/sys/class/dmi/id/product_name")
 	return err == nil && strings.HasPrefix(string(product), "Google")
@@ -116,7 +117,7 @@ func (p *preflight) projectCheck(ctx context.Context) Check {
 	case p.Offline:
 		return unchecked(projectName, "offline")
 	case !found("gcloud"):
-		return unchecked(projectName, "there is no gcloud")
+		return unchecked(projectName, "gcloud is not installed")
 	}
 	var project struct{ LifecycleState string }
 	err := p.ask(ctx, &project, "gcloud", "projects", "describe", id, "--format=json")
@@ -127,14 +128,14 @@ func (p *preflight) projectCheck(ctx context.Context) Check {
 		return missing(projectName, err.Error(), "gcloud auth login")
 	case err != nil:
 		return missing(projectName, id+": "+err.Error(),
-			"correct persia:project, `gcloud projects list` shows yours; or have yourself granted roles/browser in it")
+			"correct persia:project (`gcloud projects list` lists your projects), or ask for roles/browser in this project")
 	case project.LifecycleState != "ACTIVE":
-		return missing(projectName, fmt.Sprintf("%s is %s", id, project.LifecycleState), "choose another, or: gcloud projects undelete "+id)
+		return missing(projectName, fmt.Sprintf("%s is %s", id, project.LifecycleState), "choose another project, or run gcloud projects undelete "+id)
 	}
 	return ok(projectName, id)
 }
 
-// loggedOut reports whether gcloud has no login, or one that has ended.
+// loggedOut reports whether gcloud is not logged in, or the login has expired.
 func loggedOut(err error) bool {
 	for _, sign := range []string{"active account", "auth tokens", "Reauthentication"} {
 		if strings.Contains(err.Error(), sign) {
@@ -144,7 +145,7 @@ func loggedOut(err error) bool {
 	return false
 }
 
-// servicesCheck compares the APIs that are enabled with those that the stack needs.
+// servicesCheck compares the enabled APIs with those that the stack needs.
 func (p *preflight) servicesCheck(ctx context.Context) Check {
 	needed := names(Services(p.stack))
 	var enabled []struct {
@@ -168,7 +169,7 @@ func (p *preflight) servicesCheck(ctx context.Context) Check {
 		return missing(servicesName, "not enabled: "+strings.Join(lacking, ", "),
 			fmt.Sprintf("gcloud services enable %s --project=%s", strings.Join(lacking, " "), p.stack.Project))
 	}
-	return ok(servicesName, fmt.Sprintf("the %d that the stack needs are enabled", len(needed)))
+	return ok(servicesName, fmt.Sprintf("all %d that the stack needs are enabled", len(needed)))
 }
 
 func names(services []Service) []string {

@@ -14,8 +14,8 @@ import (
 	clusterconfig "persia/config/cluster"
 )
 
-// kubeconfig is what is read of kubeconfig files: who enters where, by which
-// program.
+// kubeconfig is the part of a kubeconfig file that the checks read: its contexts, and
+// the programs that its users get credentials from.
 type kubeconfig struct {
 	CurrentContext string `json:"current-context"`
 	Contexts       []struct {
@@ -35,14 +35,14 @@ type kubeconfig struct {
 	} `json:"users"`
 }
 
-// kubeconfigChecks look for the context of a cluster that is there, and for the
-// program that it gets its credentials by. The cluster is not asked.
+// kubeconfigChecks look for the context of an existing cluster, and for the program
+// that the context gets credentials from. They do not contact the cluster.
 func kubeconfigChecks(existing clusterconfig.Existing) []Check {
 	const name = "kubeconfig"
 	files := kubeconfigFiles(existing)
 	merged, err := readKubeconfigs(files)
 	if err != nil {
-		return []Check{missing(name, err.Error(), "mend the file, or name another by persia:cluster.existing.kubeconfig")}
+		return []Check{missing(name, err.Error(), "correct the file, or name another one in persia:cluster.existing.kubeconfig")}
 	}
 	context := cmp.Or(existing.Context, merged.CurrentContext)
 	for _, c := range merged.Contexts {
@@ -50,11 +50,11 @@ func kubeconfigChecks(existing clusterconfig.Existing) []Check {
 			return append([]Check{ok(name, "has the context "+context)}, merged.execCheck(c.Context.User)...)
 		}
 	}
-	return []Check{missing(name, fmt.Sprintf("persia:cluster.existing.context: %q is not in %s, which has %s", context, strings.Join(files, ", "), merged.contexts()),
-		"correct it; for a cluster of GKE: gcloud container clusters get-credentials NAME --region REGION --project PROJECT")}
+	return []Check{missing(name, fmt.Sprintf("persia:cluster.existing.context: %q is not in %s, which contains %s", context, strings.Join(files, ", "), merged.contexts()),
+		"correct it; for a GKE cluster, run gcloud container clusters get-credentials NAME --region REGION --project PROJECT")}
 }
 
-// kubeconfigFiles are those that kubectl and the provider read.
+// kubeconfigFiles returns the files that kubectl and the provider read.
 func kubeconfigFiles(existing clusterconfig.Existing) []string {
 	if existing.Kubeconfig != "" {
 		return []string{existing.Kubeconfig}
@@ -69,7 +69,7 @@ func kubeconfigFiles(existing clusterconfig.Existing) []string {
 	return []string{filepath.Join(home, ".kube", "config")}
 }
 
-// readKubeconfigs merges files. As for kubectl, one that is not there is empty.
+// readKubeconfigs merges files. Like kubectl, it treats a missing file as empty.
 func readKubeconfigs(files []string) (kubeconfig, error) {
 	var merged kubeconfig
 	for _, file := range files {
@@ -102,8 +102,7 @@ func (k kubeconfig) contexts() string {
 	return strings.Join(names, ", ")
 }
 
-// execCheck looks for the program that a user's credentials come from, if there is
-// one.
+// execCheck looks for the program that a user gets credentials from, if there is one.
 func (k kubeconfig) execCheck(user string) []Check {
 	for _, u := range k.Users {
 		if u.Name != user || u.User.Exec == nil {
@@ -112,7 +111,7 @@ func (k kubeconfig) execCheck(user string) []Check {
 		command := u.User.Exec.Command
 		if !found(command) {
 			hint := strings.Join(strings.Fields(u.User.Exec.InstallHint), " ")
-			return []Check{missing(command, "it is not on the PATH, and the context gets its credentials by it", cmp.Or(hint, "install it"))}
+			return []Check{missing(command, "it is not on the PATH, and the context needs it to get credentials", cmp.Or(hint, "install it"))}
 		}
 		return []Check{ok(command, "on the PATH")}
 	}

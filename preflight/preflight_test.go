@@ -22,7 +22,7 @@ func TestPulumiCompilesTheProgram(t *testing.T) {
 	m.command("go", "*", "")
 	checks := m.run(m.options())
 	assert.Empty(t, problems(checks))
-	assert.Contains(t, checks, Check{Status: OK, Name: "program", Detail: "Pulumi compiles it"})
+	assert.Contains(t, checks, Check{Status: OK, Name: "program", Detail: "Pulumi compiles the program"})
 }
 
 func TestAllWell(t *testing.T) {
@@ -45,9 +45,9 @@ func TestProblems(t *testing.T) {
 		"no pulumi": {func(m *machine) { m.remove("bin/pulumi") }, Missing,
 			[]string{"missing pulumi CLI: pulumi is not on the PATH; install it", "unchecked pulumi login", "unchecked pulumi stack"}},
 		"an older pulumi": {func(m *machine) { m.pulumi("version", "echo v3.100.0") }, Warning,
-			[]string{"warning pulumi CLI: v3.100.0, and the program is tested with v3.250.0; update it"}},
+			[]string{"warning pulumi CLI: v3.100.0, but the program is tested with v3.250.0; update it"}},
 		"a pulumi of the last major version": {func(m *machine) { m.pulumi("version", "echo 2.9.1") }, Missing,
-			[]string{"missing pulumi CLI: v2.9.1, and the program is made for v3.250.0; update it"}},
+			[]string{"missing pulumi CLI: v2.9.1, but the program requires v3.250.0; update it"}},
 		"another plugin": {func(m *machine) {
 			m.pulumi("plugin ls", `echo '[{"name": "gcp", "kind": "resource", "version": "7.37.0"}]'`)
 		}, Warning, []string{
@@ -62,32 +62,32 @@ func TestProblems(t *testing.T) {
 			m.pulumi("whoami", `echo 'Logging in using access token'; echo 'error: performing HTTP request: Get "https://api.pulumi.com/api/user": dial tcp: lookup api.pulumi.com: no such host' >&2; exit 1`)
 		}, Unchecked, []string{"unchecked pulumi login: gs://state: performing HTTP request", "unchecked pulumi stack: gs://state did not answer"}},
 		"no stack": {func(m *machine) { m.pulumi("stack ls", "echo '[]'") }, Missing,
-			[]string{"missing pulumi stack: dev is not there; pulumi stack init dev"}},
+			[]string{"missing pulumi stack: dev does not exist; pulumi stack init dev"}},
 		"no program": {func(m *machine) { m.remove("project/bin") }, Missing,
-			[]string{"missing program: bin/persia, which Pulumi runs, is not there; make build"}},
+			[]string{"missing program: bin/persia, which Pulumi runs, does not exist; make build"}},
 		"an old program": {func(m *machine) {
 			m.write("project/workload/launch.sh", "")
 			later := time.Now().Add(time.Minute)
 			require.NoError(m.t, os.Chtimes(filepath.Join(m.project, "workload/launch.sh"), later, later))
-		}, Warning, []string{"warning program: bin/persia is older than workload/launch.sh, and Pulumi runs it as it is; make build"}},
+		}, Warning, []string{"warning program: bin/persia is older than workload/launch.sh, and Pulumi runs it without compiling it; make build"}},
 		"no binary and no compiler": {func(m *machine) {
 			m.write("project/Pulumi.yaml", compiled)
-		}, Missing, []string{"missing program: go, with which Pulumi compiles it, is not on the PATH; install it"}},
+		}, Missing, []string{"missing program: Pulumi compiles the program with go, which is not on the PATH; install it"}},
 		"no gcloud": {func(m *machine) { m.remove("bin/gcloud") }, Missing, []string{
-			"missing gcloud: gcloud is not on the PATH; install it", "unchecked project: there is no gcloud",
-			"unchecked APIs: there is no gcloud; needed: compute.googleapis.com, ", "unchecked quota NVIDIA_L4_GPUS: there is no gcloud; needed: 1, us-central1"}},
+			"missing gcloud: gcloud is not on the PATH; install it", "unchecked project: gcloud is not installed",
+			"unchecked APIs: gcloud is not installed; needed: compute.googleapis.com, ", "unchecked quota NVIDIA_L4_GPUS: gcloud is not installed; needed: 1, us-central1"}},
 		"no auth plugin": {func(m *machine) { m.remove("bin/gke-gcloud-auth-plugin") }, Missing,
 			[]string{"missing gke-gcloud-auth-plugin: it is not on the PATH", "gcloud components install gke-gcloud-auth-plugin"}},
 		"credentials that are not there": {func(m *machine) { m.t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", "/nowhere/key.json") }, Missing,
-			[]string{"missing credentials: GOOGLE_APPLICATION_CREDENTIALS names /nowhere/key.json, which is not there"}},
+			[]string{"missing credentials: GOOGLE_APPLICATION_CREDENTIALS is /nowhere/key.json, which does not exist"}},
 		"no network": {func(m *machine) {
 			m.gcloud("projects describe my-project", `echo "ERROR: (gcloud.projects.describe) There was a problem refreshing your current auth tokens: HTTPSConnectionPool(host='oauth2.googleapis.com', port=443): Max retries exceeded with url: /token" >&2; exit 1`)
 		}, Unchecked, []string{"unchecked project: (gcloud.projects.describe) There was a problem", "unchecked APIs: ", "unchecked quota CPUS: "}},
 		"an answer of another kind": {func(m *machine) { m.gcloud("projects describe my-project", "echo projectId: my-project") }, Unchecked,
-			[]string{"unchecked project: gcloud projects describe my-project printed what is not understood"}},
+			[]string{"unchecked project: gcloud projects describe my-project printed unexpected output"}},
 		"a key outside of the cluster": {func(m *machine) {
 			m.stack(created + "  persia:cluster.region: europe-west4\n")
-		}, Warning, []string{"warning stack file: persia:cluster.region is in the file, and the program does not read it; remove it"}},
+		}, Warning, []string{"warning stack file: persia:cluster.region is in the file, but the program does not read it; remove it"}},
 		"nobody reaches the control plane": {func(m *machine) {
 			m.stack(stackOf("{name: c, region: us-central1, zones: [us-central1-a]}"))
 		}, Warning, []string{"warning control plane: persia:cluster.authorizedNetworks is empty"}},
@@ -128,7 +128,7 @@ func TestTimeout(t *testing.T) {
 	started := time.Now()
 	checks := m.run(options)
 	assert.Less(t, time.Since(started), 30*time.Second, "one command waits, and those after it are not asked")
-	assert.Contains(t, problems(checks), "unchecked project: gcloud projects describe my-project gave no answer within 2s")
+	assert.Contains(t, problems(checks), "unchecked project: gcloud projects describe my-project did not answer within 2s")
 	assert.False(t, Failed(checks))
 }
 
@@ -144,7 +144,7 @@ func TestOffline(t *testing.T) {
 	assert.NoFileExists(t, filepath.Join(m.project, "asked"))
 	assert.False(t, Failed(checks))
 	found := problems(checks)
-	for _, want := range []string{"unchecked pulumi login: offline: gs://state was not asked", "unchecked project: offline",
+	for _, want := range []string{"unchecked pulumi login: offline: gs://state was not contacted", "unchecked project: offline",
 		"unchecked APIs: offline; needed: compute.googleapis.com", "unchecked quota CPUS: offline; needed: 40, us-central1"} {
 		assert.Contains(t, found, want)
 	}
@@ -161,7 +161,7 @@ func TestStackFilesThatCannotBeRead(t *testing.T) {
 		"a password in plain text": {strings.Replace(created, "persia:nats: {size: 1,", "persia:nats: {size: 1, users: [{name: ada, password: open-sesame}],", 1),
 			"Pulumi.dev.yaml: stack configuration: 1 problem\npersia:nats.users[0].password: is in plain text"},
 		"a mistake":      {strings.Replace(created, "nodes: 1", "nodes: -1", 1), "Pulumi.dev.yaml: stack configuration: 1 problem\npersia:nodePools[0].nodes: "},
-		"an environment": {"environment: [shared]\nconfig: {persia:project: my-project}", "its environment may have more"},
+		"an environment": {"environment: [shared]\nconfig: {persia:project: my-project}", "environment may set more"},
 		"too few keys":   {"config: {persia:project: my-project}", "persia:jobs: Required value"},
 	}
 	for name, test := range cases {

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// programCheck says whether Pulumi can run the program: compile it, or run the binary
-// that Pulumi.yaml names as it is.
+// programCheck checks that Pulumi can compile the program, or can run the binary that
+// Pulumi.yaml names.
 func (p *preflight) programCheck() Check {
 	const name, remedy = "program", "make build"
 	binary, err := binaryOf(p.Dir)
@@ -27,27 +27,27 @@ func (p *preflight) programCheck() Check {
 	}
 	built, err := os.Stat(filepath.Join(p.Dir, binary))
 	if errors.Is(err, fs.ErrNotExist) {
-		return missing(name, binary+", which Pulumi runs, is not there", remedy)
+		return missing(name, binary+", which Pulumi runs, does not exist", remedy)
 	}
 	if err != nil {
 		return unchecked(name, err.Error())
 	}
 	if newer := newest(p.Dir); newer.time.After(built.ModTime()) {
-		return warning(name, fmt.Sprintf("%s is older than %s, and Pulumi runs it as it is", binary, newer.path), remedy)
+		return warning(name, fmt.Sprintf("%s is older than %s, and Pulumi runs it without compiling it", binary, newer.path), remedy)
 	}
 	return ok(name, binary+" is newer than its sources")
 }
 
-// compilerCheck says whether Pulumi finds the Go command.
+// compilerCheck checks that Pulumi finds the go command.
 func compilerCheck(name string) Check {
 	if _, err := exec.LookPath("go"); err != nil {
-		return missing(name, "go, with which Pulumi compiles it, is not on the PATH", "install it: https://go.dev/doc/install")
+		return missing(name, "Pulumi compiles the program with go, which is not on the PATH", "install it: https://go.dev/doc/install")
 	}
-	return ok(name, "Pulumi compiles it")
+	return ok(name, "Pulumi compiles the program")
 }
 
-// binaryOf is the program's path in the project, by Pulumi.yaml, or nothing if Pulumi
-// compiles the program.
+// binaryOf returns the path of the binary that Pulumi.yaml names, relative to the
+// project, or "" if Pulumi compiles the program.
 func binaryOf(dir string) (string, error) {
 	text, err := os.ReadFile(filepath.Join(dir, "Pulumi.yaml"))
 	if err != nil {
@@ -72,14 +72,14 @@ type source struct {
 	time time.Time
 }
 
-// notSources are folders that the program takes nothing from.
+// notSources are folders without sources of the program.
 var notSources = []string{"bin", "docs", "sandbox", "tests", "testdata", "cmd", "preflight"}
 
-// newest is the source that was changed last. Files beside the Go files of a package
-// are compiled into it.
+// newest returns the source that was changed last. Other files next to the Go files of
+// a package may be embedded in it.
 func newest(dir string) source {
 	last := source{}
-	// What cannot be read cannot be compiled either, which is for the compiler to say.
+	// The compiler reports files that cannot be read.
 	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return nil

@@ -14,22 +14,22 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The modules whose versions say which CLI and which plugins the program is for.
+// The modules whose versions determine the CLI and the plugins that the program needs.
 const (
 	pulumiModule     = "github.com/pulumi/pulumi/sdk/v3"
 	gcpModule        = "github.com/pulumi/pulumi-gcp/sdk/v7"
 	kubernetesModule = "github.com/pulumi/pulumi-kubernetes/sdk/v4"
 )
 
-// pulumiChecks are those of the Pulumi CLI and of all that it has.
+// pulumiChecks check the Pulumi CLI, its plugins, its login, and the stack.
 func (p *preflight) pulumiChecks(ctx context.Context) []Check {
 	const cli, plugins, backend, stack = "pulumi CLI", "pulumi plugins", "pulumi login", "pulumi stack"
 	if !found("pulumi") {
 		return []Check{
 			missing(cli, "pulumi is not on the PATH", "install it: https://www.pulumi.com/docs/install/"),
-			unchecked(plugins, "there is no pulumi"),
-			unchecked(backend, "there is no pulumi"),
-			unchecked(stack, "there is no pulumi"),
+			unchecked(plugins, "pulumi is not installed"),
+			unchecked(backend, "pulumi is not installed"),
+			unchecked(stack, "pulumi is not installed"),
 		}
 	}
 	versions, err := moduleVersions(p.Dir)
@@ -41,7 +41,7 @@ func (p *preflight) pulumiChecks(ctx context.Context) []Check {
 	return append(checks, p.backendChecks(ctx, backend, stack)...)
 }
 
-// moduleVersions are those that go.mod requires.
+// moduleVersions returns the versions that go.mod requires, by module.
 func moduleVersions(dir string) (map[string]string, error) {
 	text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 	if err != nil {
@@ -58,8 +58,8 @@ func moduleVersions(dir string) (map[string]string, error) {
 	return versions, nil
 }
 
-// cliCheck compares the CLI with the SDK. Of the same major version an older CLI
-// mostly works, and does less.
+// cliCheck compares the CLI with the SDK. An older CLI of the same major version
+// mostly works, with fewer features.
 func (p *preflight) cliCheck(ctx context.Context, name, sdk string) Check {
 	const remedy = "update it: https://www.pulumi.com/docs/install/"
 	output, err := p.run(ctx, "pulumi", "version")
@@ -72,17 +72,17 @@ func (p *preflight) cliCheck(ctx context.Context, name, sdk string) Check {
 	}
 	switch {
 	case !semver.IsValid(version):
-		return unchecked(name, fmt.Sprintf("pulumi version says %q, which is none", version))
+		return unchecked(name, fmt.Sprintf("pulumi version prints %q, which is not a version", version))
 	case semver.Compare(semver.Major(version), semver.Major(sdk)) < 0:
-		return missing(name, fmt.Sprintf("%s, and the program is made for %s", version, sdk), remedy)
+		return missing(name, fmt.Sprintf("%s, but the program requires %s", version, sdk), remedy)
 	case semver.Compare(semver.MajorMinor(version), semver.MajorMinor(sdk)) < 0:
-		return warning(name, fmt.Sprintf("%s, and the program is tested with %s", version, sdk), remedy)
+		return warning(name, fmt.Sprintf("%s, but the program is tested with %s", version, sdk), remedy)
 	default:
 		return ok(name, version)
 	}
 }
 
-// pluginChecks look for the providers of the SDKs that the program is written with.
+// pluginChecks look for the provider plugins that match the SDKs in go.mod.
 func (p *preflight) pluginChecks(ctx context.Context, name string, versions map[string]string) []Check {
 	var installed []struct{ Name, Kind, Version string }
 	if err := p.ask(ctx, &installed, "pulumi", "plugin", "ls", "--json"); err != nil {
@@ -106,7 +106,7 @@ func (p *preflight) pluginChecks(ctx context.Context, name string, versions map[
 	return checks
 }
 
-// backendChecks are those of where Pulumi keeps the stack's state.
+// backendChecks check the backend that stores the stack's state.
 func (p *preflight) backendChecks(ctx context.Context, name, stack string) []Check {
 	const remedy = "pulumi login gs://BUCKET, or pulumi login for Pulumi Cloud"
 	url := backendURL(p.Dir)
@@ -114,7 +114,7 @@ func (p *preflight) backendChecks(ctx context.Context, name, stack string) []Che
 		return []Check{missing(name, "not logged in", remedy), unchecked(stack, "not logged in")}
 	}
 	if p.Offline && !strings.HasPrefix(url, "file://") {
-		return []Check{unchecked(name, "offline: "+url+" was not asked"), unchecked(stack, "offline")}
+		return []Check{unchecked(name, "offline: "+url+" was not contacted"), unchecked(stack, "offline")}
 	}
 	var who struct{ User, URL string }
 	if err := p.ask(ctx, &who, "pulumi", "whoami", "--verbose", "--json", "--non-interactive"); err != nil {
@@ -127,7 +127,7 @@ func (p *preflight) backendChecks(ctx context.Context, name, stack string) []Che
 	return []Check{ok(name, fmt.Sprintf("%s at %s", who.User, cmp.Or(who.URL, url))), p.existsCheck(ctx, stack)}
 }
 
-// existsCheck says whether the backend has the stack, and remembers its size.
+// existsCheck looks for the stack in the backend, and records its number of resources.
 func (p *preflight) existsCheck(ctx context.Context, name string) Check {
 	var stacks []struct {
 		Name          string
@@ -137,17 +137,17 @@ func (p *preflight) existsCheck(ctx context.Context, name string) Check {
 		return unchecked(name, err.Error())
 	}
 	for _, stack := range stacks {
-		// Pulumi Cloud puts the organization before it.
+		// Pulumi Cloud prefixes the name with the organization.
 		if stack.Name == p.Stack || strings.HasSuffix(stack.Name, "/"+p.Stack) {
 			p.resources = stack.ResourceCount
 			return ok(name, fmt.Sprintf("%s, with %d resources", stack.Name, stack.ResourceCount))
 		}
 	}
-	return missing(name, p.Stack+" is not there", "pulumi stack init "+p.Stack)
+	return missing(name, p.Stack+" does not exist", "pulumi stack init "+p.Stack)
 }
 
-// backendURL is where Pulumi is logged in to, by what it goes by itself, in its
-// order, or empty.
+// backendURL returns the URL of the backend that Pulumi uses, looking in the same
+// places and order as Pulumi, or "" without one.
 func backendURL(dir string) string {
 	if url := os.Getenv("PULUMI_BACKEND_URL"); url != "" {
 		return url
@@ -177,7 +177,7 @@ func projectBackend(dir string) string {
 	return project.Backend.URL
 }
 
-// currentLogin is the address of the last `pulumi login`.
+// currentLogin returns the URL of the last `pulumi login`.
 func currentLogin() (string, error) {
 	home := os.Getenv("PULUMI_HOME")
 	if home == "" {

@@ -8,19 +8,19 @@ import (
 	"persia/capacity"
 )
 
-// quota is one of a region or a project, as Compute Engine tells it.
+// quota is a quota of a region or a project, as Compute Engine returns it.
 type quota struct {
 	Metric       string
 	Limit, Usage float64
 }
 
-// place is a region, or global, with its quotas, or why they are not known.
+// place holds the quotas of a region, or of the project, or the error of reading them.
 type place struct {
 	quotas map[string]quota
 	err    error
 }
 
-// quotaChecks compare the quotas with what the plan takes of them.
+// quotaChecks compare the quotas with what the plan needs.
 func (p *preflight) quotaChecks(ctx context.Context) []Check {
 	places := map[string]place{}
 	var checks []Check
@@ -56,24 +56,24 @@ func (p *preflight) quotaCheck(need capacity.Quota, there place) Check {
 	}
 	q, known := there.quotas[need.Name]
 	if !known {
-		return unchecked(name, fmt.Sprintf("gcloud does not tell it; needed: %d, %s; look at %s", need.Amount, need.Region, p.console()))
+		return unchecked(name, fmt.Sprintf("gcloud does not list this quota; needed: %d, %s; see %s", need.Amount, need.Region, p.console()))
 	}
 	amount := float64(need.Amount)
-	detail := fmt.Sprintf("%d needed, %s: limit %.0f, of which %.0f used", need.Amount, need.Region, q.Limit, q.Usage)
-	remedy := fmt.Sprintf("ask for %.0f of %s in %s at %s; it can take days", q.Usage+amount, need.Name, need.Region, p.console())
+	detail := fmt.Sprintf("%d needed, %s: limit %.0f, %.0f of it used", need.Amount, need.Region, q.Limit, q.Usage)
+	remedy := fmt.Sprintf("request %.0f of %s in %s at %s, which can take days", q.Usage+amount, need.Name, need.Region, p.console())
 	switch {
 	case q.Limit == 0 && isSpot(need.Name):
-		return warning(name, detail+"; without a quota of their own, spot machines count to the ordinary one", remedy)
+		return warning(name, detail+"; with a limit of 0, spot machines use the ordinary quota", remedy)
 	case amount <= q.Limit-q.Usage:
 		return ok(name, detail)
 	case amount <= q.Limit && p.resources > 0:
-		return warning(name, detail+"; part of that may be this stack's own", "if it is not: "+remedy)
+		return warning(name, detail+"; this stack may already use some of it", "if it does not: "+remedy)
 	default:
 		return missing(name, detail, remedy)
 	}
 }
 
-// isSpot reports whether a quota is one for spot machines.
+// isSpot reports whether a quota is for spot machines.
 func isSpot(name string) bool { return strings.HasPrefix(name, "PREEMPTIBLE_") }
 
 func (p *preflight) console() string {

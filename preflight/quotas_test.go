@@ -8,17 +8,17 @@ import (
 )
 
 func TestQuotas(t *testing.T) {
-	const asks = "ask for 3 of NVIDIA_L4_GPUS in us-central1 at https://console.cloud.google.com/iam-admin/quotas?project=my-project; it can take days"
+	const asks = "request 3 of NVIDIA_L4_GPUS in us-central1 at https://console.cloud.google.com/iam-admin/quotas?project=my-project, which can take days"
 	cases := map[string]struct {
 		limit, usage float64
 		resources    int
 		want         string
 	}{
 		"exactly enough": {3, 2, 0, ""},
-		"too small":      {0, 0, 0, "missing quota NVIDIA_L4_GPUS: 1 needed, us-central1: limit 0, of which 0 used; ask for 1 of"},
-		"used":           {2, 2, 0, "missing quota NVIDIA_L4_GPUS: 1 needed, us-central1: limit 2, of which 2 used; " + asks},
-		"used by the stack": {2, 2, 70, "warning quota NVIDIA_L4_GPUS: 1 needed, us-central1: limit 2, of which 2 used; " +
-			"part of that may be this stack's own; if it is not: " + asks},
+		"too small":      {0, 0, 0, "missing quota NVIDIA_L4_GPUS: 1 needed, us-central1: limit 0, 0 of it used; request 1 of"},
+		"used":           {2, 2, 0, "missing quota NVIDIA_L4_GPUS: 1 needed, us-central1: limit 2, 2 of it used; " + asks},
+		"used by the stack": {2, 2, 70, "warning quota NVIDIA_L4_GPUS: 1 needed, us-central1: limit 2, 2 of it used; " +
+			"this stack may already use some of it; if it does not: " + asks},
 	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -35,12 +35,12 @@ func TestQuotas(t *testing.T) {
 	t.Run("not told", func(t *testing.T) {
 		m := newMachine(t)
 		m.stack(strings.ReplaceAll(created, "machineType: g2-standard-32, nodes: 1, gpu: {type: nvidia-l4, count: 1}", "machineType: c4-standard-8, nodes: 1"))
-		assert.Contains(t, problems(m.run(m.options())), "unchecked quota CPUS_PER_VM_FAMILY (vm_family C4): gcloud does not tell it; needed: 8, us-central1")
+		assert.Contains(t, problems(m.run(m.options())), "unchecked quota CPUS_PER_VM_FAMILY (vm_family C4): gcloud does not list this quota; needed: 8, us-central1")
 	})
 	t.Run("spot", func(t *testing.T) {
 		m := newMachine(t)
 		m.stack(strings.ReplaceAll(created, "nodes: 1, gpu", "nodes: 1, spot: true, gpu"))
 		found := problems(m.run(m.options()))
-		assert.Contains(t, found, "warning quota PREEMPTIBLE_CPUS: 32 needed, us-central1: limit 0, of which 0 used; without a quota of their own, spot machines count to the ordinary one")
+		assert.Contains(t, found, "warning quota PREEMPTIBLE_CPUS: 32 needed, us-central1: limit 0, 0 of it used; with a limit of 0, spot machines use the ordinary quota")
 	})
 }

@@ -6,7 +6,7 @@ import (
 	"text/tabwriter"
 )
 
-// Print writes checks as a table, the worst last, and below what to do.
+// Print writes the checks as a table, the worst last, followed by what to do.
 func Print(w io.Writer, checks []Check) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	var sorted []Check

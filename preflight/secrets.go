@@ -10,17 +10,17 @@ import (
 	"persia/config/stackfile"
 )
 
-// secretsCheck says what opens the secrets. That all are there and encrypted is a
-// matter of the stack file, which is valid.
+// secretsCheck checks what decrypts the secrets. The stack file is already valid, so
+// all secrets exist and are encrypted.
 func (p *preflight) secretsCheck() Check {
 	const name = "secrets"
 	detail := fmt.Sprintf("%s in %s", values(p.file.encrypted), p.file.name)
 	switch {
 	case p.file.Setting(stackfile.SecretsProvider) != "":
 		provider, _, _ := strings.Cut(p.file.Setting(stackfile.SecretsProvider), "://")
-		return ok(name, detail+", which "+provider+" opens")
+		return ok(name, detail+", decrypted with "+provider)
 	case p.file.Setting(stackfile.EncryptionSalt) != "":
-		return passphraseCheck(name, detail+", which a passphrase opens")
+		return passphraseCheck(name, detail+", decrypted with a passphrase")
 	default:
 		return ok(name, detail)
 	}
@@ -37,7 +37,7 @@ func values(n int) string {
 	}
 }
 
-// passphraseCheck looks where Pulumi looks for the passphrase.
+// passphraseCheck looks for the passphrase where Pulumi does.
 func passphraseCheck(name, detail string) Check {
 	const variable = "PULUMI_CONFIG_PASSPHRASE"
 	file := os.Getenv(variable + "_FILE")
@@ -46,10 +46,10 @@ func passphraseCheck(name, detail string) Check {
 	case given:
 		return ok(name, detail+": "+variable+" is set")
 	case file == "":
-		return warning(name, detail+": Pulumi will ask for it, and fail where there is nobody to ask", "set "+variable+" or "+variable+"_FILE")
+		return warning(name, detail+": Pulumi asks for it in a terminal, and fails without one", "set "+variable+" or "+variable+"_FILE")
 	}
 	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
-		return missing(name, detail+": "+variable+"_FILE names "+file+", which is not there", "write the passphrase there, or correct the variable")
+		return missing(name, detail+": "+variable+"_FILE is "+file+", which does not exist", "write the passphrase to that file, or correct the variable")
 	}
 	return ok(name, detail+": it is in "+file)
 }

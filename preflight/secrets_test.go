@@ -14,9 +14,9 @@ func TestSecrets(t *testing.T) {
 	t.Run("no passphrase", func(t *testing.T) {
 		m := newMachine(t)
 		m.stack(salt + withUser)
-		assert.Contains(t, problems(m.run(m.options())), "warning secrets: 1 encrypted value in Pulumi.dev.yaml, which a passphrase opens: Pulumi will ask for it")
+		assert.Contains(t, problems(m.run(m.options())), "warning secrets: 1 encrypted value in Pulumi.dev.yaml, decrypted with a passphrase: Pulumi asks for it")
 		t.Setenv("PULUMI_CONFIG_PASSPHRASE_FILE", filepath.Join(m.home, "passphrase"))
-		assert.Contains(t, problems(m.run(m.options())), "missing secrets: 1 encrypted value in Pulumi.dev.yaml, which a passphrase opens: PULUMI_CONFIG_PASSPHRASE_FILE names ")
+		assert.Contains(t, problems(m.run(m.options())), "missing secrets: 1 encrypted value in Pulumi.dev.yaml, decrypted with a passphrase: PULUMI_CONFIG_PASSPHRASE_FILE is ")
 		m.write("home/passphrase", "x")
 		assert.Empty(t, problems(m.run(m.options())))
 	})
@@ -28,7 +28,7 @@ func TestSecrets(t *testing.T) {
 	t.Run("the key of a certificate", func(t *testing.T) {
 		m := newMachine(t)
 		m.stack(strings.Replace(created, "persia:nats: {size: 1,", "persia:nats: {size: 1, tls: {clients: {ca: a, certificate: b, key: {secure: v1:abc}}},", 1))
-		assert.Equal(t, "unchecked stack file: persia:nats.tls: a key is encrypted, so that only `pulumi preview` can check the certificates; \n",
+		assert.Equal(t, "unchecked stack file: persia:nats.tls: a key is encrypted, so only `pulumi preview` can check the certificates; \n",
 			problems(m.run(m.options())))
 	})
 }

@@ -11,17 +11,17 @@ import (
 	"persia/config/volume"
 )
 
-// Service is an API of Google Cloud that a stack uses.
+// Service is a Google Cloud API that a stack uses.
 type Service struct {
-	// Name is like compute.googleapis.com.
+	// Name is the API's name, like compute.googleapis.com.
 	Name string
-	// For is what needs it.
+	// For is what needs the API.
 	For string
 
 	needed func(*config.Stack) bool
 }
 
-// services are all that a stack can need, but for those of its volumes.
+// services are the APIs that a stack can need, apart from those of its volumes.
 var services = []Service{
 	{"compute.googleapis.com", "network, nodes, disks", always},
 	{"container.googleapis.com", "the cluster", always},
@@ -30,7 +30,7 @@ var services = []Service{
 	{"dns.googleapis.com", "cluster.dns: CLOUD_DNS, the default", func(s *config.Stack) bool {
 		return s.Cluster.DNS == "CLOUD_DNS"
 	}},
-	{"gkebackup.googleapis.com", "cluster.backup, whose agent is on by default", func(s *config.Stack) bool {
+	{"gkebackup.googleapis.com", "cluster.backup: the agent is on by default", func(s *config.Stack) bool {
 		return s.Cluster.Backup.Agent || s.Cluster.Backup.Plan != nil
 	}},
 	{"binaryauthorization.googleapis.com", "cluster.binaryAuthorization, on by default", func(s *config.Stack) bool {
@@ -50,7 +50,7 @@ var services = []Service{
 	}},
 }
 
-// AllServices are the APIs that a stack can need.
+// AllServices returns the APIs that a stack can need.
 func AllServices() []Service {
 	all := slices.Clone(services)
 	fields := volume.Fields()
@@ -65,7 +65,7 @@ func AllServices() []Service {
 	return all
 }
 
-// Services are the APIs that a stack needs. On an existing cluster it needs none.
+// Services returns the APIs that a stack needs: none on an existing cluster.
 func Services(s *config.Stack) []Service {
 	if s.Cluster.Existing != nil {
 		return nil
@@ -75,7 +75,7 @@ func Services(s *config.Stack) []Service {
 
 func always(*config.Stack) bool { return true }
 
-// anyVolume looks at the volumes of the jobs and at that of PEDL's database.
+// anyVolume reports whether a volume of the jobs, or that of PEDL's database, matches.
 func anyVolume(s *config.Stack, is func(volume.Stored) bool) bool {
 	return slices.ContainsFunc(s.StoredVolumes(), is)
 }
@@ -84,7 +84,7 @@ func needsAPI(name string) func(volume.Stored) bool {
 	return func(v volume.Stored) bool { return v.Source().API() == name }
 }
 
-// hasKey reports whether the stack creates storage with a key of Cloud KMS.
+// hasKey reports whether the stack creates storage with a Cloud KMS key.
 func hasKey(v volume.Stored) bool {
 	creation := v.Creation()
 	return creation != nil && creation.KMSKey != ""

@@ -15,7 +15,7 @@ import (
 	"persia/preflight"
 )
 
-const usage = `Preflight says what is missing for "pulumi up" of a stack: programs, plugins,
+const usage = `Preflight reports what is missing before "pulumi up" of a stack: programs, plugins,
 logins, the project's APIs and its quotas. It changes nothing.
 
 Usage: preflight [--stack STACK] [--dir DIR] [--offline] [--timeout DURATION]
@@ -24,15 +24,15 @@ Usage: preflight [--stack STACK] [--dir DIR] [--offline] [--timeout DURATION]
 
 const exitCodes = `
 Each line begins with one of
-  ok         it is there
-  unchecked  it could not be found out, and the line says why
-  warning    "pulumi up" works without it, or may not
+  ok         nothing to do
+  unchecked  it could not be checked, and the line says why
+  warning    "pulumi up" may fail, or works with a limitation
   missing    "pulumi up" fails without it
 
 Exit codes:
   0  nothing is missing; something may be unchecked
   1  something is missing
-  2  wrong usage, or the stack file cannot be read or has mistakes
+  2  wrong usage, or the stack file cannot be read or has errors
 `
 
 // The exit codes.
@@ -86,13 +86,13 @@ func parse(args []string, stderr io.Writer) (preflight.Options, error) {
 	}
 	flags.StringVar(&options.Stack, "stack", "dev", "stack, as in Pulumi.`STACK`.yaml")
 	flags.StringVar(&options.Dir, "dir", ".", "folder of Pulumi.yaml and the stack files")
-	flags.BoolVar(&options.Offline, "offline", false, "leave out what needs the network")
-	flags.DurationVar(&options.Timeout, "timeout", 30*time.Second, "how long one command of gcloud or pulumi may take")
+	flags.BoolVar(&options.Offline, "offline", false, "skip all checks that need the network")
+	flags.DurationVar(&options.Timeout, "timeout", 30*time.Second, "time limit for each gcloud or pulumi command")
 	if err := flags.Parse(args); err != nil {
 		return options, err
 	}
 	if flags.NArg() > 0 {
-		err := fmt.Errorf("%q is one argument too many; stacks are named by --stack", flags.Arg(0))
+		err := fmt.Errorf("unexpected argument %q; name the stack with --stack", flags.Arg(0))
 		_, _ = fmt.Fprintf(stderr, "preflight: %v\n", err)
 		return options, err
 	}

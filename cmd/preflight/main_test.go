@@ -19,7 +19,7 @@ func TestExitCodes(t *testing.T) {
 		"missing":          {[]string{"--dir", repository, "--stack", "prod", "--offline"}, 1, "missing    pulumi CLI ", ""},
 		"an unknown stack": {[]string{"--dir", repository, "--stack", "nowhere"}, 2, "", "preflight: there is no stack \"nowhere\""},
 		"an unknown flag":  {[]string{"--ofline"}, 2, "", "not defined: -ofline"},
-		"an argument":      {[]string{"prod"}, 2, "", `"prod" is one argument too many; stacks are named by --stack`},
+		"an argument":      {[]string{"prod"}, 2, "", `unexpected argument "prod"; name the stack with --stack`},
 	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -20,14 +20,14 @@ func TestProblemsArePrintedByPath(t *testing.T) {
 	p.Forbidden(list.Index(1).Child("spot"), "is not for this pool")
 	p.Name(list.Index(3).Child("name"), "", validation.IsDNS1035Label)
 	p.Name(list.Index(3).Child("name"), "system", validation.IsDNS1035Label)
-	p.AtMost(3, list.Index(4).Child("name"), "long", "as GKE takes no longer one")
+	p.AtMost(3, list.Index(4).Child("name"), "long", "the limit of GKE")
 	assert.False(t, p.None())
 	assert.EqualError(t, p.Err(), `stack configuration: 6 problems
 persia:nodePools[1].spot: is not for this pool
 persia:nodePools[2].machineType: Required value: write a machine type
 persia:nodePools[2].name: Duplicate value: "a": is that of nodePools[1]
 persia:nodePools[3].name: Required value: write a name
-persia:nodePools[4].name: Invalid value: "long": has 4 characters and must have at most 3, as GKE takes no longer one; choose a shorter name
+persia:nodePools[4].name: Invalid value: "long": has 4 characters and must have at most 3, the limit of GKE; choose a shorter name
 persia:nodePools[10].nodes: Invalid value: 0: must be at least 1`)
 }
 
@@ -136,13 +136,13 @@ func TestForms(t *testing.T) {
 		"zone twice":              {func(p *Problems) { Zones(p, path, "us-central1", []string{"us-central1-a", "us-central1-a"}) }, "persia:key[1]: Duplicate value"},
 		"no key":                  {func(p *Problems) { KMSKey(p, path, "", "GKE", "us-central1", "us-central1") }, ""},
 		"key":                     {func(p *Problems) { KMSKey(p, path, key, "GKE", "us-central1", "us-central1") }, ""},
-		"key of another location": {func(p *Problems) { KMSKey(p, path, key, "GKE", "us-east1", "us-east1", "global") }, "must be in the location us-east1 or global, as GKE"},
+		"key of another location": {func(p *Problems) { KMSKey(p, path, key, "GKE", "us-east1", "us-east1", "global") }, "must be in the location us-east1 or global, because GKE"},
 		"version of a key":        {func(p *Problems) { KMSKey(p, path, key+"/cryptoKeyVersions/3", "GKE", "us-central1") }, "write " + key},
-		"no form of a key":        {func(p *Problems) { KMSKey(p, path, "k", "GKE", "us-central1") }, "must be a key of Cloud KMS"},
+		"no form of a key":        {func(p *Problems) { KMSKey(p, path, "k", "GKE", "us-central1") }, "must be a Cloud KMS key"},
 		"labels":                  {func(p *Problems) { Labels(p, path, map[string]string{"a.io/b": "c"}) }, ""},
 		"key of a label":          {func(p *Problems) { Labels(p, path, map[string]string{"a b": "c"}) }, `persia:key[a b]: Invalid value: "a b"`},
 		"value of a label":        {func(p *Problems) { Labels(p, path, map[string]string{"a": "b c"}) }, `persia:key[a]: Invalid value: "b c"`},
-		"port":                    {func(p *Problems) { Port(p, path, 70000) }, "leave it out for the default"},
+		"port":                    {func(p *Problems) { Port(p, path, 70000) }, "omit it for the default"},
 		"host":                    {func(p *Problems) { Host(p, path, "10.0.0.2"); Host(p, path, "a.example") }, ""},
 		"no host":                 {func(p *Problems) { Host(p, path, "") }, "write the server's address"},
 		"host with a space":       {func(p *Problems) { Host(p, path, "a b") }, `"a b": must be an address`},

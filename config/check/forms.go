@@ -62,11 +62,11 @@ func KMSKey(p *Problems, at *field.Path, key, user, region string, locations ...
 	switch {
 	case key == "":
 	case keyVersion.MatchString(key):
-		p.Invalid(at, key, "must be a key, of which Cloud KMS chooses the version; write %s", keyVersion.ReplaceAllString(key, ""))
+		p.Invalid(at, key, "must be a key without a version, because Cloud KMS chooses the version; write %s", keyVersion.ReplaceAllString(key, ""))
 	case form == nil:
-		p.Invalid(at, key, "must be a key of Cloud KMS, as projects/P/locations/L/keyRings/R/cryptoKeys/K; `gcloud kms keys list` shows yours")
+		p.Invalid(at, key, "must be a Cloud KMS key, as projects/P/locations/L/keyRings/R/cryptoKeys/K; `gcloud kms keys list` lists yours")
 	case regionForm.MatchString(region) && !slices.Contains(locations, form[1]):
-		p.Invalid(at, key, "must be in the location %s, as %s takes no key of another; write one that is there", Or(locations), user)
+		p.Invalid(at, key, "must be in the location %s, because %s accepts keys only from there; write a key in that location", Or(locations), user)
 	}
 }
 
@@ -94,13 +94,13 @@ func Annotations(p *Problems, at *field.Path, annotations map[string]string) {
 // CSIDriver checks the name of a CSI driver, which is at most as long as a label (validateCSIDriverName).
 func CSIDriver(p *Problems, at *field.Path, name string) {
 	p.Name(at, name, validation.IsDNS1123Subdomain)
-	p.AtMost(validation.DNS1123LabelMaxLength, at, name, "as Kubernetes takes no longer one")
+	p.AtMost(validation.DNS1123LabelMaxLength, at, name, "the limit of Kubernetes")
 }
 
 // Port reports a number that is no port.
 func Port(p *Problems, at *field.Path, port int) {
 	for _, message := range validation.IsValidPortNum(port) {
-		p.Invalid(at, port, "%s; leave it out for the default", message)
+		p.Invalid(at, port, "%s; omit it for the default", message)
 	}
 }
 
@@ -122,7 +122,7 @@ func Directory(p *Problems, at *field.Path, directory string) {
 	case !path.IsAbs(directory):
 		p.Invalid(at, directory, "must be absolute; write %s", path.Join("/", directory))
 	case path.Clean(directory) != directory:
-		p.Invalid(at, directory, "must be a clean path; write %s", path.Clean(directory))
+		p.Invalid(at, directory, "must be a path without ., .., repeated slashes, or a trailing slash; write %s", path.Clean(directory))
 	case directory == "/":
 		p.Invalid(at, directory, "must be a directory below the root, like /checkpoints")
 	case strings.Contains(directory, ":"):

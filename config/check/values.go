@@ -30,12 +30,12 @@ func OneOf[T ~string](p *Problems, path *field.Path, value T, allowed ...T) bool
 }
 
 // OnlyFields refuses all written fields of a struct but those that are allowed. What
-// completes the sentence "nothing of a cluster that exists is created or changed".
+// completes the sentence "nothing of an existing cluster is created or changed".
 func OnlyFields(p *Problems, path *field.Path, of any, what string, allowed ...string) {
 	for _, f := range reflect.VisibleFields(reflect.TypeOf(of)) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if at := path.Child(name); p.Given(at) && !slices.Contains(allowed, name) {
-			p.Forbidden(at, "nothing %s is created or changed; remove it, and write only %s", what, And(allowed))
+			p.Forbidden(at, "the stack does not create or change anything %s; remove it, and write only %s", what, And(allowed))
 		}
 	}
 }

@@ -15,7 +15,7 @@ const mostAuthorizedNetworks = 100
 func (c *Cluster) checkAuthorizedNetworks(p *check.Problems, path *field.Path) {
 	networks := c.AuthorizedNetworks
 	if len(networks) > mostAuthorizedNetworks {
-		p.Invalid(path, len(networks), "must be at most %d networks, as GKE takes no more; join those that are next to each other", mostAuthorizedNetworks)
+		p.Invalid(path, len(networks), "must be at most %d networks, the limit of GKE; merge adjacent ranges", mostAuthorizedNetworks)
 	}
 	cidrs := make([]string, len(networks))
 	for i, n := range networks {
@@ -23,23 +23,23 @@ func (c *Cluster) checkAuthorizedNetworks(p *check.Problems, path *field.Path) {
 		c.checkAuthorizedNetwork(p, path.Index(i), n)
 	}
 	check.Unique(cidrs, func(i, first int) {
-		p.Duplicate(path.Index(i).Child("cidr"), cidrs[i], "is that of authorizedNetworks[%d]; write it once", first)
+		p.Duplicate(path.Index(i).Child("cidr"), cidrs[i], "is already in authorizedNetworks[%d]; write each range once", first)
 	})
 }
 
 func (c *Cluster) checkAuthorizedNetwork(p *check.Problems, path *field.Path, n AuthorizedNetwork) {
 	if n.Name == "" {
-		p.Required(path.Child("name"), "write what the network is, like office")
+		p.Required(path.Child("name"), "write a name for the network, like office")
 	}
 	at := path.Child("cidr")
 	switch prefix, ok := checkCIDR(p, at, n.CIDR); {
 	case !ok:
 	case prefix.Bits() == 0:
-		p.Invalid(at, n.CIDR, "opens the control plane to the world; write the range that its operators come from")
+		p.Invalid(at, n.CIDR, "opens the control plane to the world; write the range that its operators connect from")
 	case prefix.Bits() < 8:
-		p.Invalid(at, n.CIDR, "opens the control plane to practically the world; write the range that its operators come from, at most a /8")
+		p.Invalid(at, n.CIDR, "opens the control plane to almost the whole world; write the range that its operators connect from, /8 or smaller")
 	case c.PrivateEndpoint && !reserved(prefix):
-		p.Invalid(at, n.CIDR, "is of public addresses, from which the private endpoint cannot be reached, and which GKE refuses with it; write a range of a network that is connected to the cluster's, or remove privateEndpoint")
+		p.Invalid(at, n.CIDR, "contains public addresses, which cannot reach the private endpoint, and which GKE refuses together with it; write a range of a network that is connected to the cluster's network, or remove privateEndpoint")
 	}
 }
 

@@ -16,7 +16,7 @@ func checkBackup(p *check.Problems, path *field.Path, b Backup) {
 		return
 	}
 	if agent := path.Child("agent"); off(p, agent, b.Agent) {
-		p.Invalid(agent, false, "must be true, as the agent makes the backups of plan; remove it, or plan")
+		p.Invalid(agent, false, "must be true, because the agent makes the backups of plan; remove it, or remove plan")
 	}
 	checkBackupPlan(p, path.Child("plan"), *b.Plan)
 }
@@ -33,9 +33,9 @@ func checkBackupPlan(p *check.Problems, path *field.Path, plan BackupPlan) {
 		p.Invalid(retainDays, plan.RetainDays, "must be from 1 to 365")
 	case !ok:
 	case most < 1:
-		p.Invalid(schedule, plan.Schedule, "makes backups %d minutes apart, and Backup for GKE keeps %d of a plan, less than those of a day; write a schedule of fewer", int(interval.Minutes()), mostBackups)
+		p.Invalid(schedule, plan.Schedule, "makes backups %d minutes apart, but Backup for GKE keeps only %d backups of a plan, less than a day's; write a schedule with fewer backups", int(interval.Minutes()), mostBackups)
 	case plan.RetainDays > most:
-		p.Invalid(retainDays, plan.RetainDays, "must be at most %d, as Backup for GKE keeps %d backups of a plan, and schedule makes them %d minutes apart; write that, or a schedule of fewer", most, mostBackups, int(interval.Minutes()))
+		p.Invalid(retainDays, plan.RetainDays, "must be at most %d, because Backup for GKE keeps %d backups of a plan, and schedule makes one every %d minutes; write that, or a schedule with fewer backups", most, mostBackups, int(interval.Minutes()))
 	}
 }
 
@@ -43,17 +43,17 @@ func checkBackupPlan(p *check.Problems, path *field.Path, plan BackupPlan) {
 // between its times.
 func parseSchedule(p *check.Problems, path *field.Path, text string) (time.Duration, bool) {
 	if text == "" {
-		p.Required(path, "write when backups are made, in cron's notation and UTC, like 0 4 * * * for every day at 04:00")
+		p.Required(path, "write a schedule in cron notation and UTC, like 0 4 * * * for every day at 04:00")
 		return 0, false
 	}
 	// The parser takes more than cron: @daily, and time zones.
 	if len(strings.Fields(text)) != 5 {
-		p.Invalid(path, text, "must be cron's five fields, minute, hour, day of the month, month and day of the week, like 0 4 * * * for every day at 04:00")
+		p.Invalid(path, text, "must have the five fields of cron: minute, hour, day of the month, month, and day of the week, like 0 4 * * * for every day at 04:00")
 		return 0, false
 	}
 	parsed, err := cron.ParseStandard(text)
 	if err != nil {
-		p.Invalid(path, text, "must be in cron's notation, like 0 4 * * * for every day at 04:00: %s", err)
+		p.Invalid(path, text, "must be in cron notation, like 0 4 * * * for every day at 04:00: %s", err)
 		return 0, false
 	}
 	return shortestInterval(p, path, text, parsed)
@@ -64,7 +64,7 @@ func shortestInterval(p *check.Problems, path *field.Path, text string, schedule
 	const times = 500
 	last := schedule.Next(time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC))
 	if last.IsZero() {
-		p.Invalid(path, text, "is a time that never comes; write one that does, like 0 4 * * * for every day at 04:00")
+		p.Invalid(path, text, "never occurs; write a schedule that does, like 0 4 * * * for every day at 04:00")
 		return 0, false
 	}
 	shortest := time.Duration(math.MaxInt64)

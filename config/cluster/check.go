@@ -24,7 +24,7 @@ func (c *Cluster) Check(p *check.Problems, path *field.Path, needs Needs) {
 	p.Name(path.Child("name"), c.Name, validation.IsDNS1035Label)
 	p.AtMost(longestName, path.Child("name"), c.Name, "so that the node identity NAME-nodes has at most 30")
 	if c.Name == "default" {
-		p.Invalid(path.Child("name"), c.Name, "is also the name of the cluster's network, and each project has a network called so already; choose another")
+		p.Invalid(path.Child("name"), c.Name, "is also the name of the cluster's network, and every project already has a network with that name; choose another")
 	}
 	check.Region(p, path.Child("region"), c.Region)
 	check.Zones(p, path.Child("zones"), c.Region, c.Zones)
@@ -49,10 +49,10 @@ func checkPublicNodes(p *check.Problems, path *field.Path, c *Cluster) {
 		return
 	}
 	if c.PrivateEndpoint {
-		p.Invalid(path.Child("privateEndpoint"), true, "needs private nodes, as GKE gives no other cluster a private endpoint; remove it, or privateNodes: false")
+		p.Invalid(path.Child("privateEndpoint"), true, "requires private nodes, because GKE supports a private endpoint only with them; remove it, or remove privateNodes: false")
 	}
 	if c.Network.ControlPlane != "" {
-		p.Forbidden(path.Child("network", "controlPlane"), "privateNodes is false, and without private nodes the control plane has no range in the network; remove %q, or privateNodes: false", c.Network.ControlPlane)
+		p.Forbidden(path.Child("network", "controlPlane"), "privateNodes is false, and without private nodes the control plane has no range in the network; remove %q, or remove privateNodes: false", c.Network.ControlPlane)
 	}
 }
 
@@ -61,7 +61,7 @@ func checkNodeRoles(p *check.Problems, path *field.Path, roles []string) {
 		checkNodeRole(p, path.Index(i), role)
 	}
 	check.Unique(roles, func(i, first int) {
-		p.Duplicate(path.Index(i), roles[i], "is that of nodeRoles[%d]; write each role once", first)
+		p.Duplicate(path.Index(i), roles[i], "is already in nodeRoles[%d]; write each role once", first)
 	})
 }
 
@@ -70,15 +70,15 @@ func checkNodeRole(p *check.Problems, path *field.Path, role string) {
 	case "":
 		p.Required(path, "write a role, like roles/storage.objectViewer")
 	case "roles/owner", "roles/editor":
-		p.Invalid(path, role, "lets whoever breaks out of a pod change everything in the project; write the roles of what the nodes use, like roles/storage.objectViewer")
+		p.Invalid(path, role, "allows anyone who breaks out of a pod to change everything in the project; write only the roles that the nodes need, like roles/storage.objectViewer")
 	case gcp.RoleDefaultNode, gcp.RoleImageReader:
-		p.Invalid(path, role, "is held by every node already; remove it")
+		p.Invalid(path, role, "is a role that every node already has; remove it")
 	default:
 		switch {
 		case administers(role):
-			p.Invalid(path, role, "lets whoever breaks out of a pod administer it for the whole project; write the roles of what the nodes use, like roles/storage.objectViewer")
+			p.Invalid(path, role, "allows anyone who breaks out of a pod to administer that service in the whole project; write only the roles that the nodes need, like roles/storage.objectViewer")
 		case !roleForm.MatchString(role):
-			p.Invalid(path, role, "must be a role, like roles/storage.objectViewer, or one of your own, as projects/P/roles/R or organizations/N/roles/R")
+			p.Invalid(path, role, "must be a role, like roles/storage.objectViewer, or a custom role, as projects/P/roles/R or organizations/N/roles/R")
 		}
 	}
 }
@@ -111,6 +111,6 @@ func checkComponents(p *check.Problems, path *field.Path, components, known []st
 		p.Duplicate(path.Index(i), components[i], "write each component once")
 	})
 	if system := known[0]; valid && len(components) > 0 && !slices.Contains(components, system) {
-		p.Required(path, "write %s too, which GKE wants beside any other, or [] for none", system)
+		p.Required(path, "write %s too, which GKE requires with any other component, or [] for none", system)
 	}
 }

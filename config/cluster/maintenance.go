@@ -14,7 +14,7 @@ var timeOfDayForm = regexp.MustCompile(`^([01][0-9]|2[0-3]):[0-5][0-9]$`)
 
 func checkMaintenance(p *check.Problems, path *field.Path, m Maintenance) {
 	if !timeOfDayForm.MatchString(m.StartTime) {
-		p.Invalid(path.Child("startTime"), m.StartTime, "must be a time of the day in UTC, with two digits for the hour and for the minute, like 03:00")
+		p.Invalid(path.Child("startTime"), m.StartTime, "must be a time of day in UTC, with two digits for the hour and two for the minute, like 03:00")
 	}
 	checkExclusions(p, path.Child("exclusions"), m.Exclusions)
 }
@@ -28,7 +28,7 @@ const (
 
 func checkExclusions(p *check.Problems, path *field.Path, exclusions []Exclusion) {
 	if len(exclusions) > mostExclusions {
-		p.Invalid(path, len(exclusions), "must be at most %d exclusions, as GKE takes no more; remove those that are over", mostExclusions)
+		p.Invalid(path, len(exclusions), "must be at most %d exclusions, the limit of GKE; remove those that have ended", mostExclusions)
 	}
 	names := make([]string, len(exclusions))
 	for i, e := range exclusions {
@@ -36,7 +36,7 @@ func checkExclusions(p *check.Problems, path *field.Path, exclusions []Exclusion
 		checkExclusion(p, path.Index(i), e)
 	}
 	check.Unique(names, func(i, first int) {
-		p.Duplicate(path.Index(i).Child("name"), names[i], "is that of exclusions[%d]; each exclusion has a name of its own", first)
+		p.Duplicate(path.Index(i).Child("name"), names[i], "is already used by exclusions[%d]; give each exclusion its own name", first)
 	})
 }
 
@@ -49,7 +49,7 @@ func checkExclusion(p *check.Problems, path *field.Path, e Exclusion) {
 	case !start.Before(end):
 		p.Invalid(path.Child("end"), e.End, "must be after start, which is %s", e.Start)
 	case end.After(latest):
-		p.Invalid(path.Child("end"), e.End, "must be at most %d days after start, as GKE takes no longer exclusion; write %s or earlier", longestExclusionDays, latest.Format(time.RFC3339))
+		p.Invalid(path.Child("end"), e.End, "must be at most %d days after start, the limit of GKE; write %s or earlier", longestExclusionDays, latest.Format(time.RFC3339))
 	}
 }
 
@@ -63,7 +63,7 @@ func parseInstant(p *check.Problems, path *field.Path, text string) (time.Time, 
 	case err != nil:
 		p.Invalid(path, text, "must be a time like 2026-12-01T00:00:00Z")
 	case text != utc:
-		p.Invalid(path, text, "must be in UTC and whole seconds; write %s", utc)
+		p.Invalid(path, text, "must be in UTC and in whole seconds; write %s", utc)
 	default:
 		return t, true
 	}

@@ -120,7 +120,7 @@ func checkSize(p *check.Problems, path *field.Path, r addressRange) bool {
 	case length >= r.shortest && length <= r.longest:
 		return true
 	case r.shortest == r.longest:
-		p.Invalid(path.Child(r.name), r.cidr, "must be a /%d exactly, as GKE takes no other for the control plane; write %s/%d", r.longest, r.prefix.Addr(), r.longest)
+		p.Invalid(path.Child(r.name), r.cidr, "must be exactly a /%d, because GKE requires that for the control plane; write %s/%d", r.longest, r.prefix.Addr(), r.longest)
 	default:
 		p.Invalid(path.Child(r.name), r.cidr, "must be from a /%d to a /%d; write %s/%d", r.shortest, r.longest, r.prefix.Addr(), min(max(length, r.shortest), r.longest))
 	}
@@ -133,7 +133,7 @@ func checkSize(p *check.Problems, path *field.Path, r addressRange) bool {
 var prohibited = map[string]string{
 	"0.0.0.0/8":          "the local network",
 	"127.0.0.0/8":        "loopback",
-	"169.254.0.0/16":     "link-local addresses, the metadata server's among them",
+	"169.254.0.0/16":     "link-local addresses, including the metadata server's",
 	"224.0.0.0/4":        "multicast",
 	"255.255.255.255/32": "broadcast",
 	"199.36.153.4/30":    "Google's own APIs",
@@ -145,7 +145,7 @@ var prohibited = map[string]string{
 func checkUsable(p *check.Problems, path *field.Path, r addressRange) bool {
 	for _, cidr := range slices.Sorted(maps.Keys(prohibited)) {
 		if r.prefix.Overlaps(netip.MustParsePrefix(cidr)) {
-			p.Invalid(path.Child(r.name), r.cidr, "overlaps %s, which is for %s; write a private range, like 10.0.0.0/%d", cidr, prohibited[cidr], r.prefix.Bits())
+			p.Invalid(path.Child(r.name), r.cidr, "overlaps %s, which is reserved for %s; write a private range, like 10.0.0.0/%d", cidr, prohibited[cidr], r.prefix.Bits())
 			return false
 		}
 	}
@@ -155,7 +155,7 @@ func checkUsable(p *check.Problems, path *field.Path, r addressRange) bool {
 func checkOverlap(p *check.Problems, path *field.Path, r addressRange, others []addressRange) {
 	for _, other := range others {
 		if r.prefix.Overlaps(other.prefix) {
-			p.Invalid(path.Child(r.name), r.cidr, "overlaps %s, which is %s; write ranges that are apart", other.name, other.prefix)
+			p.Invalid(path.Child(r.name), r.cidr, "overlaps %s, which is %s; write ranges that do not overlap", other.name, other.prefix)
 		}
 	}
 }
@@ -163,14 +163,14 @@ func checkOverlap(p *check.Problems, path *field.Path, r addressRange, others []
 // checkHoldsNodes checks that each node gets an address.
 func checkHoldsNodes(p *check.Problems, path *field.Path, r addressRange, needs Needs) {
 	if holds := size(r.prefix) - capacity.ReservedAddresses; needs.Nodes > holds {
-		p.Invalid(path.Child(r.name), r.cidr, "holds %d nodes, the stack has up to %d; write a /%d or larger, or fewer nodes", holds, needs.Nodes, max(prefixFor(needs.NodeAddresses()), r.shortest))
+		p.Invalid(path.Child(r.name), r.cidr, "has room for %d nodes, but the stack has up to %d; write a /%d or larger, or use fewer nodes", holds, needs.Nodes, max(prefixFor(needs.NodeAddresses()), r.shortest))
 	}
 }
 
 // checkHoldsPods checks that each node gets the addresses that GKE gives to its pods.
 func checkHoldsPods(p *check.Problems, path *field.Path, r addressRange, needs Needs) {
 	if needs.PodAddresses > size(r.prefix) {
-		p.Invalid(path.Child(r.name), r.cidr, "has %d addresses, and the pods of up to %d nodes take %d; write a /%d or larger, fewer nodes, or a smaller maxPodsPerNode", size(r.prefix), needs.Nodes, needs.PodAddresses, max(prefixFor(needs.PodAddresses), r.shortest))
+		p.Invalid(path.Child(r.name), r.cidr, "has %d addresses, but the pods of up to %d nodes need %d; write a /%d or larger, use fewer nodes, or lower maxPodsPerNode", size(r.prefix), needs.Nodes, needs.PodAddresses, max(prefixFor(needs.PodAddresses), r.shortest))
 	}
 }
 

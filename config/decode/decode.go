@@ -132,7 +132,7 @@ func (d decoder) object(path *field.Path, object map[string]any, out reflect.Val
 		case !ok:
 			d.Unreadable(at, "%s", unknownField(name, out.Type()))
 		case f.positive && isZero(in):
-			d.wrong(at, in, out.FieldByIndex(f.index), "must be at least 1; leave the field out for its default")
+			d.wrong(at, in, out.FieldByIndex(f.index), "must be at least 1; omit it for the default")
 		default:
 			d.decode(at, in, out.FieldByIndex(f.index))
 		}

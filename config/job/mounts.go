@@ -26,8 +26,8 @@ const (
 // there, below, or over them.
 var takenPaths = map[string]string{
 	SharedMemory:                     "shared memory",
-	LaunchDirectory:                  "where the script is that replicas start with",
-	StateDirectory:                   "where a replica that has finished is remembered",
+	LaunchDirectory:                  "where the start script of the replicas is",
+	StateDirectory:                   "where a finished replica is recorded",
 	"/var/run/secrets/kubernetes.io": "where Kubernetes puts the token of a service account",
 	gcp.ContainerDriverPath:          "where GKE puts the NVIDIA driver",
 }

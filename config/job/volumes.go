@@ -76,7 +76,7 @@ func checkHostPath(p *check.Problems, source *field.Path, host corev1.HostPathVo
 	case !path.IsAbs(directory):
 		p.Invalid(at, directory, "must be absolute; write %s", path.Join("/", directory))
 	case slices.Contains(strings.Split(directory, "/"), ".."):
-		p.Invalid(at, directory, "must be a clean path; write %s", path.Clean(directory))
+		p.Invalid(at, directory, "must be a path without ., .., repeated slashes, or a trailing slash; write %s", path.Clean(directory))
 	case system != "":
 		p.Invalid(at, directory, "overlaps with %s, which belongs to the node; use your own directory, like /var/lib/data", system)
 	}

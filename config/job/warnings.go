@@ -15,7 +15,7 @@ func (j *Job) Warnings(storageKey string, pathOf func(*field.Path) string) []str
 	if j.Engine == EngineOperator {
 		warn(j.at.Child("engine"), "the operator does not pin pods to their node pools, which only the capacity plan uses: each pod runs on any node with room for it")
 		if j.RestartPolicy == corev1.RestartPolicyAlways {
-			warn(j.at.Child("restartPolicy"), "pods that have finished start again and train once more over what is there, so that the job never ends and has no completion; write Never")
+			warn(j.at.Child("restartPolicy"), "pods that have finished start again and train over the existing results, so the job never ends and has no completion; write Never")
 		}
 		if j.EnableMetrics {
 			warn(j.at.Child("enableMetrics"), "PERSIA's operator runs the metrics gateway by the image prom/pushgateway:latest, and no setting changes that; write enableMetrics: false if images must not change")

@@ -85,13 +85,13 @@ func (r *reader) isOurs(doc *document) bool {
 func openFile(files fs.FS, name string) ([]byte, error) {
 	clean := path.Clean(name)
 	if files == nil || !fs.ValidPath(clean) {
-		return nil, errors.New("must lie in the project's directory, or below; write its path from there, like jobs/train.yml")
+		return nil, errors.New("must be in the project's directory or below it; write its path from there, like jobs/train.yml")
 	}
 	text, err := fs.ReadFile(files, clean)
 	var failed *fs.PathError
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, errors.New("is not there; write the path of a file from the project's directory, like jobs/train.yml")
+		return nil, errors.New("does not exist; write the path of a file from the project's directory, like jobs/train.yml")
 	case errors.As(err, &failed):
 		return nil, fmt.Errorf("cannot be read: %w", failed.Err)
 	}

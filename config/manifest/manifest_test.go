@@ -305,9 +305,9 @@ func TestManifestFileRefuses(t *testing.T) {
 		path  string
 		says  []string
 	}{
-		{"no such file", named("jobs/missing.yml"), "persia:jobs[0].manifest", []string{`"jobs/missing.yml"`, "is not there", "project's directory"}},
-		{"file elsewhere", named("../train.yml"), "persia:jobs[0].manifest", []string{`"../train.yml"`, "must lie in the project's directory"}},
-		{"absolute file", named("/jobs/train.yml"), "persia:jobs[0].manifest", []string{"must lie in the project's directory"}},
+		{"no such file", named("jobs/missing.yml"), "persia:jobs[0].manifest", []string{`"jobs/missing.yml"`, "does not exist", "project's directory"}},
+		{"file elsewhere", named("../train.yml"), "persia:jobs[0].manifest", []string{`"../train.yml"`, "must be in the project's directory"}},
+		{"absolute file", named("/jobs/train.yml"), "persia:jobs[0].manifest", []string{"must be in the project's directory"}},
 		{"directory", named("jobs"), "persia:jobs[0].manifest", []string{`"jobs"`, "cannot be read"}},
 		{"no PersiaJob", named("jobs/nats.yml"), "persia:jobs[0].manifest", []string{`"jobs/nats.yml"`, "contains no PersiaJob"}},
 		{"empty file", named("jobs/empty.yml"), "persia:jobs[0].manifest", []string{"contains no PersiaJob"}},

@@ -47,7 +47,7 @@ type checker struct {
 
 func (c *checker) pool(path *field.Path, pool Pool, machines Machines) {
 	c.Name(path.Child("name"), pool.Name, validation.IsDNS1035Label)
-	c.AtMost(longestName, path.Child("name"), pool.Name, "as GKE takes no longer one")
+	c.AtMost(longestName, path.Child("name"), pool.Name, "the limit of GKE")
 	m, known := machines.Check(c.Problems, path.Child("machineType"), pool.MachineType)
 	c.poolSize(path, pool, m)
 	if known {

@@ -68,7 +68,7 @@ func (v *SettingValue) UnmarshalJSON(text []byte) error {
 	case float64, bool:
 		*v = SettingValue(text)
 	default:
-		return errors.New("must be a text, a number, or true or false")
+		return errors.New("must be a string, a number, or true or false")
 	}
 	return nil
 }

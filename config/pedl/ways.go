@@ -63,7 +63,7 @@ func checkLoadBalancer(p *check.Problems, path *field.Path, s Service) {
 		checkAddress(p, ip, s.LoadBalancerIP)
 	}
 	if len(s.LoadBalancerSourceRanges) == 0 && !s.internal() {
-		p.Required(ranges, "write the networks of those who use PEDL, like 203.0.113.0/24, since a load balancer lets everybody in by default and whoever reaches the master runs containers on the nodes of its agents; or give the service the annotation %s: Internal", internalAnnotations[0])
+		p.Required(ranges, "write the networks of PEDL's users, like 203.0.113.0/24, because a load balancer admits everyone by default, and anyone who can reach the master can run containers on the nodes of its agents; or give the service the annotation %s: Internal", internalAnnotations[0])
 	}
 	for i, text := range s.LoadBalancerSourceRanges {
 		if _, err := netip.ParsePrefix(text); err != nil {

@@ -23,13 +23,13 @@ func Check(p *check.Problems, path *field.Path, volumes []Volume, place Place, u
 		volume.checkUsers(p, path.Index(i), users(volume.Name))
 	}
 	check.Unique(names, func(i, first int) {
-		p.Duplicate(path.Index(i).Child("name"), names[i], "is the name of %s; give each volume a name of its own", path.Index(first))
+		p.Duplicate(path.Index(i).Child("name"), names[i], "is already used by %s; give each volume its own name", path.Index(first))
 	})
 	check.Unique(claims, func(i, first int) {
-		p.Duplicate(path.Index(i).Child("claim"), claims[i], "is the claim of %s; give each volume a claim of its own", path.Index(first))
+		p.Duplicate(path.Index(i).Child("claim"), claims[i], "is already the claim of %s; give each volume its own claim", path.Index(first))
 	})
 	check.Unique(identities, func(i, first int) {
-		p.Duplicate(path.Index(i), identities[i], "is the storage of %s; mount that volume in both places", path.Index(first))
+		p.Duplicate(path.Index(i), identities[i], "is already the storage of %s; mount that volume in both places", path.Index(first))
 	})
 }
 
@@ -66,7 +66,7 @@ func (v *Volume) CheckSource(p *check.Problems, path *field.Path, place Place) {
 	}
 	switch len(given) {
 	case 0:
-		p.Required(path.Child("gcsFuse"), "write where the data is, in one of %s", check.Or(fields()))
+		p.Required(path.Child("gcsFuse"), "write one source: %s", check.Or(fields()))
 	case 1:
 		given[0].check(p, path.Child(given[0].Field()), place)
 	default:
@@ -90,7 +90,7 @@ func (v *Volume) checkSize(p *check.Problems, path *field.Path) bool {
 	case size.CmpInt64(1<<20) < 0:
 		p.Invalid(path, v.Size, "is less than 1Mi; sizes are in bytes, so write a unit, like 10Gi")
 	case size.CmpInt64(mostBytes) > 0:
-		p.Invalid(path, v.Size, "is more than any storage has; write less, like 10Ti")
+		p.Invalid(path, v.Size, "is more than any storage can hold; write less, like 10Ti")
 	default:
 		return true
 	}
@@ -100,7 +100,7 @@ func (v *Volume) checkSize(p *check.Problems, path *field.Path) bool {
 // CheckAccessMode refuses to mount a block device on several nodes for writing.
 func (v *Volume) CheckAccessMode(p *check.Problems, path *field.Path, mode corev1.PersistentVolumeAccessMode) {
 	if source := v.Source(); mode == corev1.ReadWriteMany && source != nil && source.traits().block {
-		p.Invalid(path, mode, "is not for a disk, as several nodes that write would destroy its file system; write ReadWriteOnce, or use filestore or gcsFuse")
+		p.Invalid(path, mode, "is not supported by a disk, because several nodes that write would corrupt its file system; write ReadWriteOnce, or use filestore or gcsFuse")
 	}
 }
 
@@ -113,9 +113,9 @@ func (v *Volume) checkReclaimPolicy(p *check.Problems, path *field.Path) {
 	}
 	switch {
 	case v.Creates():
-		p.Invalid(path, v.ReclaimPolicy, "is for storage that the stack does not create; write create.deleteWithStack if the data may be deleted with the stack")
+		p.Invalid(path, v.ReclaimPolicy, "applies only to storage that the stack does not create; write create.deleteWithStack if the data may be deleted with the stack")
 	case !source.traits().deletable:
-		p.Invalid(path, v.ReclaimPolicy, "is not possible, as no driver deletes this kind of storage; remove it, and delete the data yourself")
+		p.Invalid(path, v.ReclaimPolicy, "is not supported, because no driver deletes this kind of storage; remove it, and delete the data yourself")
 	}
 }
 
@@ -123,7 +123,7 @@ func checkLabels(p *check.Problems, path *field.Path, labels map[string]string) 
 	check.Labels(p, path, labels)
 	for key := range labels {
 		if strings.HasPrefix(key, "app.kubernetes.io/") {
-			p.Invalid(path.Key(key), key, "is one of the labels that the program sets itself; choose another prefix")
+			p.Invalid(path.Key(key), key, "is reserved for labels that the program sets; choose another prefix")
 		}
 	}
 }
@@ -145,11 +145,11 @@ func (v *Volume) checkUsers(p *check.Problems, path *field.Path, users Users) {
 	case slices.Contains(modes, corev1.ReadWriteMany):
 	case slices.Contains(modes, corev1.ReadOnlyMany) && users.ReadOnly:
 	case slices.Contains(modes, corev1.ReadOnlyMany):
-		p.Invalid(at, modes, "lets many nodes read and one write, and "+mounts+"; write readOnly: true in every mount of it", users.nodes(), from)
+		p.Invalid(at, modes, "allows many nodes to read but only one to write, and "+mounts+"; write readOnly: true in every mount of it", users.nodes(), from)
 	case source.traits().block:
-		p.Invalid(at, modes, "lets one node mount the volume, and "+mounts+"; use filestore or gcsFuse, or put these roles on one pool of one node", users.nodes(), from)
+		p.Invalid(at, modes, "allows one node to mount the volume, and "+mounts+"; use filestore or gcsFuse, or put these roles on one pool with one node", users.nodes(), from)
 	default:
-		p.Invalid(at, modes, "lets one node mount the volume, and "+mounts+"; write [ReadWriteMany], or put these roles on one pool of one node", users.nodes(), from)
+		p.Invalid(at, modes, "allows one node to mount the volume, and "+mounts+"; write [ReadWriteMany], or put these roles on one pool with one node", users.nodes(), from)
 	}
 }
 
@@ -166,7 +166,7 @@ func checkCreatable(p *check.Problems, path *field.Path, place Place) bool {
 	if !place.Existing {
 		return true
 	}
-	p.Forbidden(path, "on an existing cluster the stack creates nothing of Google Cloud; create it yourself, and remove create")
+	p.Forbidden(path, "on an existing cluster, the stack creates nothing in Google Cloud; create the storage yourself, and remove create")
 	return false
 }
 
@@ -174,14 +174,14 @@ func checkCreatable(p *check.Problems, path *field.Path, place Place) bool {
 // copied to another volume deletes nothing there.
 func checkDeletion(p *check.Problems, path *field.Path, deletion, name string) {
 	if deletion != "" && deletion != name {
-		p.Invalid(path.Child("deleteWithStack"), deletion, "must repeat the name of what is deleted with all checkpoints; write %q, or remove it to keep the data", name)
+		p.Invalid(path.Child("deleteWithStack"), deletion, "must repeat the name of the storage that is deleted with all checkpoints; write %q, or remove it to keep the data", name)
 	}
 }
 
 // checkDriver checks that the cluster has the driver of a source.
 func checkDriver(p *check.Problems, source *field.Path, driver string, place Place) {
 	if place.DriverOff != nil && place.DriverOff(driver) {
-		p.Invalid(field.NewPath("persia:cluster", "csiDrivers", driver), false, "must be true, as this driver mounts the volume of %s; remove it, or use volumes of another kind", source)
+		p.Invalid(field.NewPath("persia:cluster", "csiDrivers", driver), false, "must be true, because this driver mounts the volume of %s; remove it, or use another kind of volume", source)
 	}
 }
 

@@ -37,10 +37,10 @@ func (c *CSI) traits() traits { return traits{access: corev1.ReadWriteMany, dele
 func (c *CSI) check(p *check.Problems, path *field.Path, _ Place) {
 	check.CSIDriver(p, path.Child("driver"), c.Driver)
 	if c.VolumeHandle == "" {
-		p.Required(path.Child("volumeHandle"), "write the driver's name for the volume")
+		p.Required(path.Child("volumeHandle"), "write the name that the driver gives the volume")
 	}
 	typed := map[string]string{gcp.DriverFilestore: "filestore", gcp.DriverGCSFuse: "gcsFuse", gcp.DriverPersistentDisk: "persistentDisk"}
 	if source, ok := typed[c.Driver]; ok {
-		p.Invalid(path.Child("driver"), c.Driver, "has a source of its own, which knows its rules; write %s", source)
+		p.Invalid(path.Child("driver"), c.Driver, "is the driver of a source with its own rules; write %s", source)
 	}
 }

@@ -111,7 +111,7 @@ func (f *Filestore) check(p *check.Problems, path *field.Path, place Place) {
 		p.Required(path.Child("share"), "write the name of the share, or create for an instance that the stack creates")
 	}
 	if f.IP == "" && place.Existing {
-		p.Required(path.Child("ip"), "write the address of the instance, as on an existing cluster the program does not ask Google Cloud")
+		p.Required(path.Child("ip"), "write the address of the instance, because the program does not contact Google Cloud for an existing cluster")
 	}
 }
 
@@ -130,15 +130,15 @@ func (f *Filestore) checkCreate(p *check.Problems, path *field.Path, place Place
 	}
 	switch {
 	case tier.regional && f.Location != place.Region:
-		p.Invalid(path.Child("location"), f.Location, "must be the region of the cluster, %s, as the tier %s is regional", place.Region, f.Create.Tier)
+		p.Invalid(path.Child("location"), f.Location, "must be the region of the cluster, %s, because the tier %s is regional", place.Region, f.Create.Tier)
 	case !tier.regional:
 		check.Zones(p, path.Child("location"), place.Region, []string{f.Location})
 	}
 	if !shareForm.MatchString(f.Share) || len(f.Share) > tier.longestShare {
-		p.Invalid(path.Child("share"), f.Share, "must have at most %d letters, digits and underscores, and begin with a letter", tier.longestShare)
+		p.Invalid(path.Child("share"), f.Share, "must be at most %d letters, digits, and underscores, and begin with a letter", tier.longestShare)
 	}
 	if key := create.Child("kmsKey"); f.Create.KMSKey != "" && !tier.encrypted {
-		p.Invalid(key, f.Create.KMSKey, "is not for the tier %s, which only Google's own keys encrypt; choose ZONAL, REGIONAL or ENTERPRISE", f.Create.Tier)
+		p.Invalid(key, f.Create.KMSKey, "is not supported by the tier %s, which uses only Google's own keys; choose ZONAL, REGIONAL or ENTERPRISE", f.Create.Tier)
 	} else {
 		check.KMSKey(p, key, f.Create.KMSKey, "Filestore", place.Region, place.Region)
 	}

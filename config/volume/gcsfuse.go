@@ -127,7 +127,7 @@ func (g *GCSFuse) check(p *check.Problems, path *field.Path, place Place) {
 	checkBucket(p, path.Child("bucket"), g.Bucket)
 	checkDriver(p, path, "gcsFuse", place)
 	if place.NoWorkloadIdentity {
-		p.Invalid(field.NewPath("persia:cluster", "workloadIdentity"), false, "must be true, as jobs reach the bucket of %s by an identity of their own; remove it, or use volumes of another kind", path)
+		p.Invalid(field.NewPath("persia:cluster", "workloadIdentity"), false, "must be true, because jobs use their own identities to reach the bucket of %s; remove it, or use another kind of volume", path)
 	}
 	sidecar := path.Child("sidecar")
 	checkAmount(p, sidecar.Child("cpu"), g.Sidecar.CPU)
@@ -146,7 +146,7 @@ func checkAmount(p *check.Problems, path *field.Path, amount string) {
 	case err != nil:
 		p.Invalid(path, amount, "%s", err)
 	case q.Sign() <= 0:
-		p.Invalid(path, amount, "must be more than 0; leave it out for its default")
+		p.Invalid(path, amount, "must be more than 0; omit it for the default")
 	}
 }
 
@@ -154,7 +154,7 @@ func checkAmount(p *check.Problems, path *field.Path, amount string) {
 func checkBytes(p *check.Problems, path *field.Path, amount string) {
 	checkAmount(p, path, amount)
 	if q, err := check.ParseQuantity(amount); err == nil && q.Sign() > 0 && q.CmpInt64(1<<20) < 0 {
-		p.Invalid(path, amount, "is less than 1Mi; it is in bytes, so write a unit, like 256Mi")
+		p.Invalid(path, amount, "is less than 1Mi; quantities are in bytes, so write a unit, like 256Mi")
 	}
 }
 
@@ -172,31 +172,31 @@ func checkBucket(p *check.Problems, path *field.Path, bucket string) {
 	case bucket == "":
 		p.Required(path, "write the name of a bucket")
 	case prefixed:
-		p.Invalid(path, bucket, "must be the name alone; write %s", strings.TrimSuffix(bare, "/"))
+		p.Invalid(path, bucket, "must be only the name; write %s", strings.TrimSuffix(bare, "/"))
 	case !bucketForm.MatchString(bucket):
-		p.Invalid(path, bucket, "must be the name of a bucket: 3 to 63 lower case letters, digits, hyphens, underscores and dots, with a letter or digit at both ends")
+		p.Invalid(path, bucket, "must be the name of a bucket: 3 to 63 lower case letters, digits, hyphens, underscores, and dots, with a letter or digit at both ends")
 	case net.ParseIP(bucket) != nil:
-		p.Invalid(path, bucket, "is an address, which no bucket can be called; write a name like my-project-checkpoints")
+		p.Invalid(path, bucket, "is an IP address, which cannot be the name of a bucket; write a name like my-project-checkpoints")
 	case googleForm.MatchString(bucket):
-		p.Invalid(path, bucket, "looks like a name of Google's own, which Cloud Storage takes from nobody else; write a name like my-project-checkpoints")
+		p.Invalid(path, bucket, "resembles Google's name, which Cloud Storage refuses; write a name like my-project-checkpoints")
 	case strings.Contains(bucket, ".."):
-		p.Invalid(path, bucket, "must have no two dots in a row")
+		p.Invalid(path, bucket, "must not have two dots in a row")
 	}
 }
 
 func (c *CreateBucket) check(p *check.Problems, path *field.Path, bucket string, place Place) {
 	if strings.Contains(bucket, ".") {
-		p.Invalid(path, bucket, "a bucket with a dot in its name can only be created by the owner of that domain, as Cloud Storage verifies; write a name without dots, or remove create")
+		p.Invalid(path, bucket, "only the verified owner of a domain can create a bucket with a dot in its name; write a name without dots, or remove create")
 	}
 	if !locationForm.MatchString(c.Location) {
 		p.Invalid(path.Child("location"), c.Location, "must be a region like us-central1, or a dual- or multi-region like NAM4 or US")
 	}
 	if days := c.SoftDeleteDays; days != 0 && (days < 7 || days > 90) {
-		p.Invalid(path.Child("softDeleteDays"), days, "must be from 7 to 90, or 0 for not at all")
+		p.Invalid(path.Child("softDeleteDays"), days, "must be from 7 to 90, or 0 to turn soft delete off")
 	}
 	if at := path.Child("deleteNoncurrent"); c.DeleteNoncurrent != nil {
 		if !c.Versioning {
-			p.Forbidden(at, "without versioning there are no noncurrent versions; write versioning: true, or remove it")
+			p.Forbidden(at, "requires versioning, because without it there are no noncurrent versions; write versioning: true, or remove it")
 		}
 		c.DeleteNoncurrent.check(p, at)
 	}
@@ -210,12 +210,12 @@ const leastNoncurrentDays = 7
 func (d *DeleteNoncurrent) check(p *check.Problems, path *field.Path) {
 	switch at := path.Child("prefix"); {
 	case d.Prefix == "":
-		p.Required(at, "write the directory that the rule is for, like checkpoints/")
+		p.Required(at, "write the directory that the rule applies to, like checkpoints/")
 	case !strings.HasSuffix(d.Prefix, "/") || strings.HasPrefix(d.Prefix, "/") || strings.Contains(d.Prefix, "//"):
-		p.Invalid(at, d.Prefix, "must be a directory of the bucket, with a slash at its end alone, like checkpoints/")
+		p.Invalid(at, d.Prefix, "must be a directory in the bucket, without a leading slash and with one at the end, like checkpoints/")
 	}
 	if d.AfterDays < leastNoncurrentDays {
-		p.Invalid(path.Child("afterDays"), d.AfterDays, "must be at least %d, so that a checkpoint that was deleted by mistake can be restored", leastNoncurrentDays)
+		p.Invalid(path.Child("afterDays"), d.AfterDays, "must be at least %d, so that you can restore a checkpoint that was deleted by mistake", leastNoncurrentDays)
 	}
 	if d.NewerVersions < 0 {
 		p.Invalid(path.Child("newerVersions"), d.NewerVersions, "must be 0 or more")

@@ -41,13 +41,13 @@ func (l *Local) check(p *check.Problems, path *field.Path, _ Place) {
 	}
 	p.Name(path.Child("node"), l.Node, validation.IsDNS1123Subdomain)
 	if len(l.Node) > validation.LabelValueMaxLength {
-		p.Invalid(path.Child("node"), l.Node, "must be no more than %d characters, as a label of the node holds its name", validation.LabelValueMaxLength)
+		p.Invalid(path.Child("node"), l.Node, "must be at most %d characters, because the name is also a label of the node", validation.LabelValueMaxLength)
 	}
 }
 
 func (l *Local) checkUsers(p *check.Problems, path *field.Path, users Users) {
 	if users.nodes() > 1 && !users.OnePod {
-		p.Invalid(path, l.Path, "is a directory of the node %s, and the roles that mount the volume run on up to %d nodes (pools %s); use gcsFuse, or put these roles on one pool of one node",
+		p.Invalid(path, l.Path, "is a directory of the node %s, and the roles that mount the volume run on up to %d nodes (pools %s); use gcsFuse, or put these roles on one pool with one node",
 			l.Node, users.nodes(), strings.Join(users.names(), ", "))
 	}
 }

@@ -109,7 +109,7 @@ func (d *PersistentDisk) check(p *check.Problems, path *field.Path, place Place)
 	p.Name(path.Child("disk"), d.Disk, validation.IsDNS1035Label)
 	checkDriver(p, path, "persistentDisk", place)
 	if d.Project == "" && place.Existing {
-		p.Required(path.Child("project"), "write the Google Cloud project of the disk, as an existing cluster names none")
+		p.Required(path.Child("project"), "write the Google Cloud project of the disk, because a stack on an existing cluster has none")
 	}
 	d.checkZones(p, path.Child("zones"), place)
 	if create := path.Child("create"); d.Create != nil && checkCreatable(p, create, place) {
@@ -168,13 +168,13 @@ func (d *PersistentDisk) checkUsers(p *check.Problems, path *field.Path, users U
 		d.checkMachine(p, path, pool)
 		if users.OnePod {
 			if len(d.Zones) > 0 && len(pool.Zones) > 0 && !slices.ContainsFunc(pool.Zones, func(zone string) bool { return slices.Contains(d.Zones, zone) }) {
-				p.Invalid(path.Child("zones"), d.Zones, "pool %s, whose pods mount the volume, has nodes in %s alone; write a disk there, or choose another pool", pool.Name, check.And(pool.Zones))
+				p.Invalid(path.Child("zones"), d.Zones, "pool %s, whose pods mount the volume, has nodes only in %s; write a disk there, or choose another pool", pool.Name, check.And(pool.Zones))
 			}
 			continue
 		}
 		for _, zone := range pool.Zones {
 			if len(d.Zones) > 0 && !slices.Contains(d.Zones, zone) {
-				p.Invalid(path.Child("zones"), d.Zones, "pool %s, whose roles mount the volume, has nodes in %s too, which cannot reach the disk; give the pool the zones of the disk alone, or use filestore or gcsFuse", pool.Name, zone)
+				p.Invalid(path.Child("zones"), d.Zones, "pool %s, whose roles mount the volume, also has nodes in %s, which cannot reach the disk; give the pool only the zones of the disk, or use filestore or gcsFuse", pool.Name, zone)
 				break
 			}
 		}
@@ -183,6 +183,6 @@ func (d *PersistentDisk) checkUsers(p *check.Problems, path *field.Path, users U
 
 func (d *PersistentDisk) checkMachine(p *check.Problems, path *field.Path, pool Pool) {
 	if d.Create != nil && len(pool.Disks) > 0 && !slices.Contains(pool.Disks, d.Create.Type) {
-		p.Invalid(path.Child("create", "type"), d.Create.Type, "is not for %s, the machines of pool %s, whose pods mount the volume; write %s", pool.MachineType, pool.Name, check.Or(pool.Disks))
+		p.Invalid(path.Child("create", "type"), d.Create.Type, "is not supported by %s, the machine type of pool %s, whose pods mount the volume; write %s", pool.MachineType, pool.Name, check.Or(pool.Disks))
 	}
 }

@@ -88,7 +88,7 @@ func TestStorageRefused(t *testing.T) {
 		{"disk away from the pool", disk.And(readB).And(edits{
 			"persia:cluster.zones": []any{"us-central1-a", "us-central1-b"}, "persia:nodePools[0].zones": []any{"us-central1-b"},
 			"persia:nodePools[0].nodes": 2, "persia:nodePools[1].zones": []any{"us-central1-a"}, "persia:nodePools[2].zones": []any{"us-central1-a"}}),
-			volumeB + ".persistentDisk.zones", []string{"pool trainers", "us-central1-b too"}},
+			volumeB + ".persistentDisk.zones", []string{"pool trainers", "also has nodes in us-central1-b"}},
 		{"disk that the machines do not take", over("persistentDisk", edits{"disk": "d", "create": edits{"type": "hyperdisk-balanced"}}).And(readB),
 			volumeB + ".persistentDisk.create.type", []string{"a2-highgpu-8g", "write pd-balanced"}},
 		{"directory on a read-only root", over("hostPath", edits{"path": "/mnt/data"}).And(mountB).And(edits{
@@ -145,7 +145,7 @@ func TestStorageWarnings(t *testing.T) {
 		"bucket":       {over("gcsFuse", edits{"bucket": "other", "create": edits{"deleteWithStack": "other"}}), "`pulumi destroy` deletes gs://other with all checkpoints"},
 		"Filestore":    {over("filestore", edits{"instance": "fs", "create": edits{"deleteWithStack": "fs"}}), "deletes Filestore instance fs in us-central1-a with all checkpoints"},
 		"driver":       {over("csi", edits{"driver": "d.example.com", "volumeHandle": "h"}).And(edits{volumeB + ".reclaimPolicy": "Delete"}), "deletes d.example.com h with all checkpoints"},
-		"old versions": {over("gcsFuse", edits{"bucket": "other", "create": edits{"versioning": true, "deleteNoncurrent": edits{"prefix": "a/", "afterDays": 30}}}), "deletes what was overwritten or deleted in gs://other/a/ after 30 days"},
+		"old versions": {over("gcsFuse", edits{"bucket": "other", "create": edits{"versioning": true, "deleteNoncurrent": edits{"prefix": "a/", "afterDays": 30}}}), "deletes files that were overwritten or deleted in gs://other/a/ after 30 days"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			found := warnings(test.changes)

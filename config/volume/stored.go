@@ -29,10 +29,10 @@ func (v Stored) Warnings(region string) []string {
 		return warnings
 	}
 	if rule := g.Create.DeleteNoncurrent; rule != nil {
-		warnings = append(warnings, fmt.Sprintf("%s: Cloud Storage deletes what was overwritten or deleted in %s/%s after %d days, as the stack file says", v.Path, g, rule.Prefix, rule.AfterDays))
+		warnings = append(warnings, fmt.Sprintf("%s: Cloud Storage deletes files that were overwritten or deleted in %s/%s after %d days, as the stack file says", v.Path, g, rule.Prefix, rule.AfterDays))
 	}
 	if location := g.Create.Location; region != "" && !gcp.LocationHolds(location, region) {
-		warnings = append(warnings, fmt.Sprintf("%s: %s is far from the cluster in %s, so that checkpoints are slow and their traffic is paid for; write location: %s, or leave it out",
+		warnings = append(warnings, fmt.Sprintf("%s: %s is far from the cluster in %s, so checkpoints are slow and their traffic is billed; write location: %s, or omit it",
 			v.Path.Child("gcsFuse", "create", "location"), location, region, region))
 	}
 	return warnings

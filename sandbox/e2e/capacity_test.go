@@ -55,7 +55,7 @@ func TestCapacityRefuses(t *testing.T) {
 	stack.pools[0]["nodes"] = stack.pools[0]["nodes"].(int) - 1
 	text := stackText(t, project, stack)
 	_, err := load(text)
-	require.ErrorContains(t, err, "1 find no room; write 3")
+	require.ErrorContains(t, err, "1 do not fit; write 3")
 	_, err = openSandbox(t, project, t.TempDir(), "madeup").Preview(t.Context())
 	require.Error(t, err)
 }
