@@ -4,6 +4,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"persia/config"
+	"persia/config/catalog"
 	"persia/infra/admission"
 	"persia/kube"
 	"persia/workload/nats"
@@ -28,7 +29,10 @@ func newPolicies(ctx *pulumi.Context, cfg *config.Stack, inCluster pulumi.Resour
 // imagesOf are all images that the stack runs beside PEDL's, as they are pulled: with
 // credentials, without, and by the name that the stack file has.
 func imagesOf(cfg *config.Stack) []string {
-	named := append(nats.Images(), persia.MetricsGatewayImage, cfg.Operator.Image)
+	named := []string{
+		catalog.NATSOperator.Reference(), catalog.NATSReloader.Reference(), catalog.NATSExporter.Reference(),
+		catalog.Pushgateway.Reference(), cfg.Operator.Image,
+	}
 	for _, cluster := range cfg.NATSClusters() {
 		named = append(named, cluster.Image)
 	}

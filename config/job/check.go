@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"persia/config/catalog"
 	"persia/config/check"
 	"persia/config/pod"
 )
@@ -171,7 +172,7 @@ func checkRole(p *check.Problems, path *field.Path, r *Role) {
 		p.Invalid(path.Child("replicas"), r.Replicas, "must be at most %d, the pod limit of a GKE cluster", mostReplicas)
 	}
 	if r.Image != "" {
-		pod.Image(p, path.Child("image"), r.Image, "persiaml/persia-cpu-runtime:latest")
+		pod.Image(p, path.Child("image"), r.Image, catalog.PERSIACPU.Reference())
 	}
 	switch at, seconds := path.Child("terminationGracePeriodSeconds"), r.TerminationGracePeriodSeconds; {
 	case seconds < 0:

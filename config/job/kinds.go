@@ -1,6 +1,10 @@
 package job
 
-import "regexp"
+import (
+	"regexp"
+
+	"persia/config/catalog"
+)
 
 // Kind is one of the four roles of every job: the one place for its names, its image,
 // its port and its priority.
@@ -32,12 +36,6 @@ type Kind struct {
 // Of is the role of a job.
 func (k Kind) Of(j *Job) *Role { return k.of(j) }
 
-// Upstream's images.
-const (
-	cudaImage = "persiaml/persia-cuda-runtime:latest"
-	cpuImage  = "persiaml/persia-cpu-runtime:latest"
-)
-
 // newerGPU matches the GPUs that PyTorch 1.8 has no kernels for, by their names at
 // Compute Engine: its kernels end with compute capability 8.x, and H100 (Hopper) has 9.0.
 var newerGPU = regexp.MustCompile(`^nvidia-(h[0-9]|gh[0-9]|b[0-9]|gb[0-9]|rtx-pro-)`)
@@ -52,22 +50,22 @@ const MasterPort = 23456
 // The kinds of roles.
 var (
 	KindDataloader = Kind{
-		Field: "dataloader", Name: "dataloader", Command: "data-loader", Older: "datacompose", DefaultImage: cpuImage,
+		Field: "dataloader", Name: "dataloader", Command: "data-loader", Older: "datacompose", DefaultImage: catalog.PERSIACPU.Reference(),
 		SharedMemory: true, Priority: PriorityDataloader,
 		of: func(j *Job) *Role { return &j.Dataloader },
 	}
 	KindEmbeddingWorker = Kind{
-		Field: "embeddingWorker", Name: "embedding-worker", Command: "embedding-worker", Older: "middleware", DefaultImage: cpuImage,
+		Field: "embeddingWorker", Name: "embedding-worker", Command: "embedding-worker", Older: "middleware", DefaultImage: catalog.PERSIACPU.Reference(),
 		Port: 8887, Server: true, Priority: PriorityEmbeddingWorker,
 		of: func(j *Job) *Role { return &j.EmbeddingWorker },
 	}
 	KindEmbeddingParameterServer = Kind{
-		Field: "embeddingParameterServer", Name: "embedding-ps", Command: "embedding-parameter-server", Older: "embserver", DefaultImage: cpuImage,
+		Field: "embeddingParameterServer", Name: "embedding-ps", Command: "embedding-parameter-server", Older: "embserver", DefaultImage: catalog.PERSIACPU.Reference(),
 		Port: 8888, Server: true, Priority: PriorityEmbeddingParameterServer,
 		of: func(j *Job) *Role { return &j.EmbeddingParameterServer },
 	}
 	KindNNWorker = Kind{
-		Field: "nnWorker", Name: "nn-worker", Command: "nn-worker", Older: "trainer", DefaultImage: cudaImage,
+		Field: "nnWorker", Name: "nn-worker", Command: "nn-worker", Older: "trainer", DefaultImage: catalog.PERSIACUDA.Reference(),
 		Port: MasterPort, SharedMemory: true, Priority: PriorityNNWorker,
 		of: func(j *Job) *Role { return &j.NNWorker.Role },
 	}

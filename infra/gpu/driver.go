@@ -7,18 +7,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"persia/capacity"
+	"persia/config/catalog"
 	"persia/config/nodepool"
 	"persia/gcp"
 	"persia/kube"
-)
-
-// Images of the installers, as in GoogleCloudPlatform/container-engine-accelerators,
-// nvidia-driver-installer. Those named "fixed" are on the node's own disk.
-const (
-	pauseImage           = "gke.gcr.io/pause:3.8@sha256:880e63f94b145e46f1b1082bb71b85e21f16b99b180b9996407d61240ceb9830"
-	ubuntuInstallerImage = "gke-nvidia-installer:fixed"
-	cosInstallerImage    = "cos-nvidia-installer:fixed"
-	partitionImage       = "gcr.io/gke-release/nvidia-partition-gpu@sha256:de12f85ebfb4fb6c1893cd30c23aab662a72fa0448f97ef74fccb82d7522ef17"
 )
 
 const installerName = "nvidia-driver-installer"
@@ -64,7 +56,7 @@ func installer(driver nodepool.NVIDIADriver) *appsv1.DaemonSet {
 	pod.PriorityClassName = "system-node-critical"
 	pod.Affinity = unmanagedGPUNodes()
 	pod.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
-	pod.Containers = []corev1.Container{{Name: "pause", Image: pauseImage}}
+	pod.Containers = []corev1.Container{{Name: "pause", Image: catalog.Pause.Reference()}}
 	// Whoever takes over a privileged pod gets no token of kube-system with it.
 	noToken := false
 	pod.AutomountServiceAccountToken = &noToken
@@ -100,7 +92,7 @@ func unmanagedGPUNodes() *corev1.Affinity {
 
 // ubuntuInstaller loads the driver that is on the disk of GKE's Ubuntu image.
 func ubuntuInstaller(version string) corev1.PodSpec {
-	install := installContainer(installerName, ubuntuInstallerImage)
+	install := installContainer(installerName, catalog.UbuntuInstaller)
 	install.VolumeMounts = []corev1.VolumeMount{
 		{Name: "dev", MountPath: "/dev"},
 		{Name: "boot", MountPath: "/boot"},
@@ -130,7 +122,7 @@ func cosInstaller() corev1.PodSpec {
 		vulkan       = "/etc/vulkan/icd.d"
 		cosTools     = "/build/cos-tools"
 	)
-	install := installContainer(installerName, cosInstallerImage)
+	install := installContainer(installerName, catalog.COSInstaller)
 	install.ImagePullPolicy = corev1.PullNever
 	// A loaded module cannot be replaced: the node keeps its driver.
 	install.Command = []string{"/bin/bash", "-c", `
@@ -159,7 +151,7 @@ fi
 		{Name: "cos-tools", MountPath: cosTools},
 	}
 
-	partition := installContainer("partition-gpus", partitionImage)
+	partition := installContainer("partition-gpus", catalog.PartitionGPU)
 	partition.Env = []corev1.EnvVar{{Name: "LD_LIBRARY_PATH", Value: dir + "/lib64"}}
 	partition.VolumeMounts = []corev1.VolumeMount{
 		{Name: "nvidia-install-dir-host", MountPath: dir},
@@ -182,11 +174,11 @@ fi
 	}
 }
 
-func installContainer(name, image string) corev1.Container {
+func installContainer(name string, image catalog.Image) corev1.Container {
 	privileged := true
 	return corev1.Container{
 		Name:  name,
-		Image: image,
+		Image: image.Reference(),
 		Resources: corev1.ResourceRequirements{
 			Requests: kube.Requests(capacity.DriverInstaller),
 		},

@@ -33,7 +33,7 @@ var topics = map[string][]string{
 }
 
 // shared are the packages of config that every topic may import.
-var shared = []string{"check", "decode", "pod"}
+var shared = []string{"catalog", "check", "decode", "pod"}
 
 // file is a source file of either module.
 type file struct {

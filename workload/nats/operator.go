@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"persia/capacity"
+	"persia/config/catalog"
 	"persia/config/images"
 	settings "persia/config/nats"
 	"persia/kube"
@@ -19,9 +20,7 @@ const (
 	Namespace = settings.Namespace
 
 	operatorName = settings.OperatorName
-	// The last release, and the first that runs on Kubernetes 1.22 and later.
-	operatorImage = "natsio/nats-operator:0.8.3"
-	operatorPort  = 8080
+	operatorPort = 8080
 	// Any user but root: the program writes no file.
 	operatorUser = 1000
 )
@@ -73,7 +72,7 @@ func operator(name string, args OperatorArgs) kube.Operator {
 		Role:          role,
 		ClusterRole:   clusterRole,
 		Container: corev1.Container{
-			Image:   args.Images.Reference(operatorImage),
+			Image:   args.Images.Reference(catalog.NATSOperator.Reference()),
 			Command: []string{operatorName},
 			Args:    arguments(args.Scope),
 			Env: []corev1.EnvVar{

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"persia/capacity"
+	"persia/config/catalog"
 	"persia/config/images"
 	jobconfig "persia/config/job"
 	settings "persia/config/nats"
@@ -20,10 +21,6 @@ const (
 )
 
 const (
-	// The operator's own defaults are of 2018.
-	reloaderImage, reloaderTag = "natsio/nats-server-config-reloader", "0.16.0"
-	metricsImage, metricsTag   = "natsio/prometheus-nats-exporter", "0.15.0"
-
 	// serverContainer is what the operator calls it.
 	serverContainer = "nats"
 	// Any user but root: the server writes only its process id, into a volume.
@@ -34,9 +31,6 @@ const (
 	// minutes, and a new version of sixty servers would take two hours.
 	lameDuckSeconds = 30
 )
-
-// Images are those of the operator, and of what runs beside the servers.
-func Images() []string { return []string{operatorImage, reloaderImage, metricsImage} }
 
 // spec is what the operator reads of a NatsCluster (pkg/apis/nats/v1alpha2 of
 // v0.8.3), as far as the program writes it. Whatever stands elsewhere, like
@@ -131,14 +125,14 @@ func (p *podPolicy) addSidecars(nats settings.Settings, images images.Settings) 
 	if nats.ConfigReload {
 		amounts := kube.Requests(capacity.NATSReloader)
 		p.EnableConfigReload = true
-		p.ReloaderImage, p.ReloaderImageTag = images.Reference(reloaderImage), reloaderTag
+		p.ReloaderImage, p.ReloaderImageTag = images.Reference(catalog.NATSReloader.Repository), catalog.NATSReloader.Tag
 		// The same as limits, so that a pod whose server has what it asks for and
 		// no more stays guaranteed.
 		p.ReloaderResources = &corev1.ResourceRequirements{Requests: amounts, Limits: amounts}
 	}
 	if nats.Metrics {
 		p.EnableMetrics = true
-		p.MetricsImage, p.MetricsImageTag = images.Reference(metricsImage), metricsTag
+		p.MetricsImage, p.MetricsImageTag = images.Reference(catalog.NATSExporter.Repository), catalog.NATSExporter.Tag
 	}
 }
 

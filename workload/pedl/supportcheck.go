@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"persia/capacity"
+	"persia/config/catalog"
 	"persia/config/images"
 	"persia/kube"
 )
@@ -16,10 +17,6 @@ import (
 const (
 	supportCheckName = "test-pedl-support"
 	supportCheckPart = "pedl-support-check"
-	dockerImage      = "docker:27-cli"
-	// cudaImage runs with every driver since 2020. The Docker of a node pulls it, which has
-	// no credentials for Artifact Registry.
-	cudaImage = "nvidia/cuda:11.8.0-base-ubuntu22.04"
 	// supportCheckSeconds are for a node and its driver to come, and two images. A
 	// node without Docker takes all of them.
 	supportCheckSeconds = 900
@@ -65,8 +62,8 @@ func supportCheck(args SupportCheckArgs) *batchv1.Job {
 		RestartPolicy: corev1.RestartPolicyNever,
 		Containers: []corev1.Container{{
 			Name:            "docker",
-			Image:           args.Images.Reference(dockerImage),
-			Command:         []string{"docker", "run", "--rm", cudaImage, "nvidia-smi"},
+			Image:           args.Images.Reference(catalog.Docker.Reference()),
+			Command:         []string{"docker", "run", "--rm", catalog.CUDA.Reference(), "nvidia-smi"},
 			Resources:       corev1.ResourceRequirements{Requests: kube.Requests(capacity.PEDLSupportCheck)},
 			SecurityContext: withoutRights(),
 		}},

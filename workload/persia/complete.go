@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"persia/capacity"
+	"persia/config/catalog"
 	"persia/kube"
 )
 
@@ -131,7 +132,7 @@ func completionPod(args JobArgs) corev1.PodSpec {
 		Containers: []corev1.Container{{
 			Name: "completion",
 			// The gateway's image has a shell and wget.
-			Image:   args.Images.Reference(MetricsGatewayImage),
+			Image:   args.Images.Reference(catalog.Pushgateway.Reference()),
 			Command: []string{"/bin/sh", "-c", completeScript},
 			Env:     completionEnv(args),
 			// Why the training job has failed is the last thing that the script says.

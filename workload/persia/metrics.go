@@ -12,13 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"persia/capacity"
+	"persia/config/catalog"
 	"persia/kube"
 )
 
 const (
-	// MetricsGatewayImage is the image of the gateway that the roles push metrics to.
-	MetricsGatewayImage = "prom/pushgateway:v1.11.1"
-	metricsGatewayPort  = 9091
+	metricsGatewayPort = 9091
 	// The image's own user, nobody.
 	metricsGatewayUser = 65534
 )
@@ -89,7 +88,7 @@ func metricsDeployment(args JobArgs) *appsv1.Deployment {
 		AutomountServiceAccountToken: &no,
 		Containers: []corev1.Container{{
 			Name:  "pushgateway",
-			Image: args.Images.Reference(MetricsGatewayImage),
+			Image: args.Images.Reference(catalog.Pushgateway.Reference()),
 			Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: metricsGatewayPort}},
 			ReadinessProbe: &corev1.Probe{
 				ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
