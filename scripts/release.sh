@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Compiles the programs for the platforms that they are released for, and puts into
-# dist/ an archive of each, their checksums, and what the changelog says of the
-# version. The same commit and the same Go make the same bytes.
+# dist/ an archive of each with its bill of materials, their checksums, and what the
+# changelog says of the version. The same commit and the same Go make the same bytes.
 #
 #   scripts/release.sh v1.2.3
 #
@@ -35,6 +35,9 @@ if [ ! -s "$dist/NOTES.md" ]; then
 fi
 
 stamp=$(git log -1 --format=%ct)
+tools=$(mktemp -d)
+trap 'rm -r "$tools"' EXIT
+go build -o "$tools/sbom" ./internal/sbom/cmd
 for platform in "${platforms[@]}"; do
   export GOOS=${platform%/*} GOARCH=${platform#*/} CGO_ENABLED=0
   name=persia_${version#v}_${GOOS}_${GOARCH}
@@ -54,7 +57,8 @@ for platform in "${platforms[@]}"; do
   # Nothing of the machine: the time is the commit's, and nobody owns the files.
   tar --sort=name --mtime="@$stamp" --owner=0 --group=0 --numeric-owner --mode='u+rw,go+r,go-w' \
     -C "$dist" -cf - "$name" | gzip -n > "$dist/$name.tar.gz"
+  "$tools/sbom" persia "${version#v}" "$stamp" "$dist/$name"/bin/* > "$dist/$name.cdx.json"
   rm -r "${dist:?}/$name"
   echo "$dist/$name.tar.gz"
 done
-(cd "$dist" && sha256sum -- *.tar.gz > SHA256SUMS)
+(cd "$dist" && sha256sum -- persia_* > SHA256SUMS)

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"compress/gzip"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -29,18 +31,22 @@ func TestRelease(t *testing.T) {
 		return string(output), err
 	}
 
-	var archives [2][]byte
+	var archives, bills [2][]byte
 	for i := range archives {
 		output, err := release("v1.2.3-trial")
 		require.NoError(t, err, output)
 		archives[i], err = os.ReadFile(filepath.Join(dist, name+".tar.gz"))
 		require.NoError(t, err)
+		bills[i], err = os.ReadFile(filepath.Join(dist, name+".cdx.json"))
+		require.NoError(t, err)
 	}
+	assert.Equal(t, string(bills[0]), string(bills[1]))
 	assert.Equal(t, sha256.Sum256(archives[0]), sha256.Sum256(archives[1]), "the same commit makes the same bytes")
 
 	sums, err := os.ReadFile(filepath.Join(dist, "SHA256SUMS"))
 	require.NoError(t, err)
-	assert.Equal(t, fmt.Sprintf("%x  %s.tar.gz\n", sha256.Sum256(archives[0]), name), string(sums))
+	assert.Equal(t, fmt.Sprintf("%x  %[3]s.cdx.json\n%[2]x  %[3]s.tar.gz\n", sha256.Sum256(bills[0]), sha256.Sum256(archives[0]), name), string(sums))
+	assertBill(t, bills[0])
 	notes, err := os.ReadFile(filepath.Join(dist, "NOTES.md"))
 	require.NoError(t, err)
 	assert.Contains(t, string(notes), "### Added")
@@ -57,6 +63,22 @@ func TestRelease(t *testing.T) {
 	output, err := release("1.2")
 	require.Error(t, err)
 	assert.Contains(t, output, "1.2 is no version: write one like v1.2.3")
+}
+
+// assertBill looks for what Go says of the program in a bill of materials.
+func assertBill(t *testing.T, bill []byte) {
+	t.Helper()
+	var bom struct {
+		Metadata struct {
+			Component struct{ Name, Version string } `json:"component"`
+		} `json:"metadata"`
+		Components []struct{ PURL string } `json:"components"`
+	}
+	require.NoError(t, json.Unmarshal(bill, &bom))
+	assert.Equal(t, "persia 1.2.3-trial", bom.Metadata.Component.Name+" "+bom.Metadata.Component.Version)
+	if assert.Len(t, bom.Components, 1, "preview-comment needs no module") {
+		assert.Equal(t, "pkg:golang/std@"+strings.TrimPrefix(runtime.Version(), "go"), bom.Components[0].PURL)
+	}
 }
 
 // entries are the names in an archive.

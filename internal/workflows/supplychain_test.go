@@ -51,8 +51,8 @@ func TestChecksumsAreChecked(t *testing.T) {
 	}
 }
 
-// TestReleasesAreAttested: each archive, by the workflow that has made it, before it is
-// published.
+// TestReleasesAreAttested: each archive and its bill of materials, by the workflow that
+// has made them, before they are published.
 func TestReleasesAreAttested(t *testing.T) {
 	workflows, _ := read(t, "workflows/release.yaml")
 	release := workflows["workflows/release.yaml"].Jobs["release"]
@@ -62,10 +62,13 @@ func TestReleasesAreAttested(t *testing.T) {
 	for _, s := range release.Steps {
 		if strings.HasPrefix(s.Uses, "actions/attest-build-provenance@") {
 			attested = true
-			assert.Contains(t, s.With["subject-path"], "dist/*.tar.gz")
+			for _, files := range []string{"dist/*.tar.gz", "dist/*.cdx.json"} {
+				assert.Contains(t, s.With["subject-path"], files)
+			}
 		}
 		if strings.Contains(s.Run, "gh release create") {
 			assert.True(t, attested, "published before it is attested")
+			assert.Contains(t, s.Run, "dist/*.tar.gz dist/*.cdx.json dist/SHA256SUMS")
 		}
 	}
 	assert.True(t, attested)
