@@ -95,6 +95,10 @@ func checkIngress(p *check.Problems, path *field.Path, in Ingress) {
 	}
 	check.Annotations(p, path.Child("annotations"), in.Annotations)
 	for i, host := range in.Hosts {
+		if net.ParseIP(host) != nil {
+			p.Invalid(path.Child("hosts").Index(i), host, "is an address, and an ingress goes by names; write a name like pedl.example.com, or remove hosts to admit all")
+			continue
+		}
 		checkIngressHost(p, path.Child("hosts").Index(i), host)
 	}
 	check.Unique(in.Hosts, func(i, _ int) { p.Duplicate(path.Child("hosts").Index(i), in.Hosts[i], "write each host once") })

@@ -94,6 +94,8 @@ func amounts(p *check.Problems, path *field.Path, list corev1.ResourceList) {
 			p.Invalid(at, q.String(), "is less than 1Mi; %s without a unit is in bytes, so add one, like 600Gi", name)
 		case isExtended(name) && !isWhole(q):
 			p.Invalid(at, q.String(), "must be a whole number")
+		case isHugePages(name):
+			hugePages(p, at, name, q)
 		}
 	}
 }
@@ -107,7 +109,7 @@ const mostCPUs = 1 << 20
 // resourceName refuses what Kubernetes counts nothing by.
 func resourceName(p *check.Problems, path *field.Path, name corev1.ResourceName) {
 	native := []string{string(corev1.ResourceCPU), string(corev1.ResourceMemory), string(corev1.ResourceEphemeralStorage)}
-	if slices.Contains(native, string(name)) || strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix) {
+	if slices.Contains(native, string(name)) || isHugePages(name) {
 		return
 	}
 	if !isExtended(name) {
@@ -126,6 +128,21 @@ func resourceName(p *check.Problems, path *field.Path, name corev1.ResourceName)
 // not overcommitted, and come whole.
 func isExtended(name corev1.ResourceName) bool { return strings.Contains(string(name), "/") }
 
+func isHugePages(name corev1.ResourceName) bool {
+	return strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
+}
+
+// hugePages checks an amount of memory in pages, whose size is in its name.
+func hugePages(p *check.Problems, path *field.Path, name corev1.ResourceName, q resource.Quantity) {
+	size, err := resource.ParseQuantity(strings.TrimPrefix(string(name), corev1.ResourceHugePagesPrefix))
+	switch {
+	case err != nil || size.Sign() <= 0 || !isWhole(size):
+		p.Invalid(path, name, "does not name the size of a page; write hugepages-2Mi or hugepages-1Gi")
+	case q.Value()%size.Value() != 0:
+		p.Invalid(path, q.String(), "must be a multiple of the size of a page, %s", size.String())
+	}
+}
+
 func isWhole(q resource.Quantity) bool {
 	n, ok := q.AsInt64()
 	return ok && q.Cmp(*resource.NewQuantity(n, resource.DecimalSI)) == 0
@@ -136,7 +153,7 @@ func requestsWithinLimits(p *check.Problems, path *field.Path, r corev1.Resource
 		at, request := path.Child("requests").Key(string(name)), r.Requests[name]
 		limit, limited := r.Limits[name]
 		switch {
-		case isExtended(name) && (!limited || request.Cmp(limit) != 0):
+		case (isExtended(name) || isHugePages(name)) && (!limited || request.Cmp(limit) != 0):
 			p.Invalid(at, request.String(), "must equal the limit, because %s cannot be overcommitted; write it only in limits", name)
 		case limited && request.Cmp(limit) > 0:
 			p.Invalid(at, request.String(), "must be at most the limit, %s", limit.String())
