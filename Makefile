@@ -61,7 +61,7 @@ lint: ## Check formatting and workflows, and run go vet and staticcheck.
 chaos: toolchain ## Inject a hundred faults into stacks in the sandbox. SANDBOX_CHAOS_SEED repeats a run.
 	@cd sandbox && SANDBOX_CHAOS_POINTS=$${SANDBOX_CHAOS_POINTS:-100} go test -count=1 -timeout 120m -v -run '^TestChaos' ./e2e
 
-interrupt: toolchain node-packages ## Take replicas and NATS servers away from trainings on a real node. Not part of make test.
+interrupt: toolchain node-packages ## Interrupt training jobs on a real node: kill replicas and NATS servers. Not part of make test.
 	@cd sandbox && SANDBOX_INTERRUPTIONS=1 go test -count=1 -timeout 60m -v -run '^TestInterrupted$$' ./e2e
 
 bench: toolchain ## Benchmark the stack prod and stacks of 1, 10, and 100 jobs, and the program alone.

@@ -167,7 +167,7 @@ func TestAProgramThatEndsIsStartedAgain(t *testing.T) {
 	a := startAgent(t, "#!/bin/sh\necho started\nexit 3\n")
 	a.create(t, boundPod("p"))
 	a.awaitLog(t, "p", "started\n", 2)
-	assert.Contains(t, a.log("p"), "program ended, starting it again in 1s (restart 1): exit status 3")
+	assert.Contains(t, a.log("p"), "program ended, restarting it in 1s (restart 1): exit status 3")
 }
 
 func TestWhatIsRun(t *testing.T) {

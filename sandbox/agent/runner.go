@@ -89,13 +89,13 @@ func (r *runner) run(ctx context.Context) {
 		started := time.Now()
 		err := r.execute(ctx, args, env, output)
 		if ctx.Err() != nil {
-			r.logger.Info("program ended with its pod or the agent", "state", fmt.Sprint(err))
+			r.logger.Info("program was stopped with its pod or the agent", "state", fmt.Sprint(err))
 			return
 		}
 		if time.Since(started) > steady {
 			backoff = firstBackoff
 		}
-		report(fmt.Sprintf("program ended, starting it again in %s (restart %d)", backoff, restarts), err)
+		report(fmt.Sprintf("program ended, restarting it in %s (restart %d)", backoff, restarts), err)
 		if !sleep(ctx, backoff) {
 			return
 		}

@@ -56,7 +56,7 @@ func (r *training) testInterrupted(t *testing.T) {
 	for _, job := range []string{"killed", "deaf"} {
 		r.assertTrained(t, job, "1", allBatches)
 	}
-	assert.ErrorContains(t, r.s.AwaitTrainings(t.Context()), "the training fails has failed: 5 attempts failed")
+	assert.ErrorContains(t, r.s.AwaitTrainings(t.Context()), "the training job fails has failed: 5 attempts failed")
 }
 
 // testKilledRoles kills one replica of each role, one after another, in the middle of

@@ -17,7 +17,7 @@ import (
 var pythonVersions = []string{"3.9", "3.8", "3.7"}
 
 // ErrNoPython says that no Python of this machine can run PERSIA.
-var ErrNoPython = errors.New("PERSIA's package runs with Python 3.7, 3.8 or 3.9, and none of them is here: install one, for example with `pyenv install 3.9`")
+var ErrNoPython = errors.New("PERSIA's package requires Python 3.7, 3.8, or 3.9, and none of them is installed: install one, for example with `pyenv install 3.9`")
 
 // python is a Python of this machine.
 type python struct {

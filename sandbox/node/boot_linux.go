@@ -32,7 +32,7 @@ const (
 // cannot start.
 func Boot(o Options, node string, logger *slog.Logger) error {
 	if os.Getpid() != 1 {
-		return fmt.Errorf("the machine is not of its own: process %d, not 1", os.Getpid())
+		return fmt.Errorf("the machine has no process namespace of its own: its first process is %d, not 1", os.Getpid())
 	}
 	// The host closes its end once the network is there.
 	if _, err := io.Copy(io.Discard, os.NewFile(3, "network")); err != nil {
@@ -143,7 +143,7 @@ func keep(logger *slog.Logger, command ...string) {
 	go func() {
 		for {
 			err := run(filepath.Join(logDir, name+".log"), command)
-			logger.Warn("a program has ended and is started again", "program", name, "end", err)
+			logger.Warn("a program has ended and is restarted", "program", name, "end", err)
 			time.Sleep(restartDelay)
 		}
 	}()

@@ -158,7 +158,7 @@ func PeakMemory(dir string) (int64, error) {
 		}
 		return strconv.ParseInt(strings.TrimSpace(string(value)), 10, 64)
 	}
-	return 0, fmt.Errorf("the node in %s does not run", dir)
+	return 0, fmt.Errorf("the node in %s is not running", dir)
 }
 
 // cgroupOf names the control group of the machine in dir.

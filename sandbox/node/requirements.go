@@ -31,11 +31,11 @@ var required = []struct{ program, pkg string }{
 // is nil if nothing does.
 func Missing() error {
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
-		return fmt.Errorf("a real node runs on Linux on x86-64, and this is %s on %s: use a virtual machine", runtime.GOOS, runtime.GOARCH)
+		return fmt.Errorf("a real node requires Linux on x86-64, and this is %s on %s: use a virtual machine", runtime.GOOS, runtime.GOARCH)
 	}
 	var missing []error
 	if os.Geteuid() != 0 {
-		missing = append(missing, errors.New("the user is not root, who alone may make a machine's mounts and network: run the command with sudo"))
+		missing = append(missing, errors.New("only root can create a machine's mounts and network: run the command with sudo"))
 	}
 	for _, r := range required {
 		if !installed(r.program) {

@@ -37,11 +37,11 @@ func List(ctx context.Context, client kubernetes.Interface) ([]Training, error) 
 		LabelSelector: persia.JobLabel + ",app.kubernetes.io/name=completion",
 	})
 	if err != nil {
-		return nil, fmt.Errorf("look at the trainings: %w", err)
+		return nil, fmt.Errorf("read the state of the training jobs: %w", err)
 	}
 	pods, err := client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: persia.JobLabel})
 	if err != nil {
-		return nil, fmt.Errorf("look at the trainings: %w", err)
+		return nil, fmt.Errorf("read the state of the training jobs: %w", err)
 	}
 	return of(jobs.Items, pods.Items), nil
 }
@@ -87,7 +87,7 @@ func Print(out io.Writer, all []Training) {
 // there is nothing to wait for.
 func result(all []Training) (ended bool, err error) {
 	if len(all) == 0 {
-		return true, errors.New("no training tells when it is complete: persia:jobs has none, or all have the engine operator")
+		return true, errors.New("no training job reports its completion: persia:jobs is empty, or all jobs have the engine operator")
 	}
 	var failures []error
 	for _, training := range all {
@@ -95,7 +95,7 @@ func result(all []Training) (ended bool, err error) {
 		case "":
 			return false, nil
 		case batchv1.JobFailed:
-			failures = append(failures, fmt.Errorf("the training %s has %s", training.Job, training.State))
+			failures = append(failures, fmt.Errorf("the training job %s has %s", training.Job, training.State))
 		}
 	}
 	return true, errors.Join(failures...)
@@ -177,7 +177,7 @@ func progress(job string, pods []corev1.Pod) string {
 	}
 	state := fmt.Sprintf("%d of %d pods are ready", ready, total)
 	if restarts > 0 {
-		state += fmt.Sprintf(", containers were started again %d times", restarts)
+		state += fmt.Sprintf(", containers were restarted %d times", restarts)
 	}
 	return state
 }

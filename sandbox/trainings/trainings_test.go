@@ -30,11 +30,11 @@ func TestResult(t *testing.T) {
 		"complete":              {[]batchv1.Job{job("a", complete)}, true, ""},
 		"one of two":            {[]batchv1.Job{job("a", complete), job("b")}, false, ""},
 		"not yet":               {[]batchv1.Job{job("a", notYet)}, false, ""},
-		"failed":                {[]batchv1.Job{job("a", complete), job("b", failed)}, true, "the training b has failed: BackoffLimitExceeded: 5 attempts"},
-		"failed, and why":       {[]batchv1.Job{job("c", failed)}, true, "the training c has failed: 5 attempts failed"},
-		"failed by itself":      {[]batchv1.Job{job("d", failed)}, true, "the training d has failed: BackoffLimitExceeded: 5 attempts"},
+		"failed":                {[]batchv1.Job{job("a", complete), job("b", failed)}, true, "the training job b has failed: BackoffLimitExceeded: 5 attempts"},
+		"failed, and why":       {[]batchv1.Job{job("c", failed)}, true, "the training job c has failed: 5 attempts failed"},
+		"failed by itself":      {[]batchv1.Job{job("d", failed)}, true, "the training job d has failed: BackoffLimitExceeded: 5 attempts"},
 		"failed, others run on": {[]batchv1.Job{job("a"), job("b", failed)}, false, ""},
-		"none":                  {nil, true, "no training tells when it is complete"},
+		"none":                  {nil, true, "no training job reports its completion"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -97,6 +97,6 @@ func TestPrint(t *testing.T) {
 TRAINING JOB  STATE
 done          complete
 failed        failed: 5 attempts failed
-runs          1 of 2 pods are ready, containers were started again 2 times
+runs          1 of 2 pods are ready, containers were restarted 2 times
 `, out.String())
 }

@@ -40,7 +40,7 @@ func command(flags *flags) *cobra.Command {
 	}
 	persistent := root.PersistentFlags()
 	persistent.StringVar(&flags.repository, "repository", ".", "folder of Pulumi.yaml")
-	persistent.StringVar(&flags.stacks, "stacks", "", "folder of the stack files, and of what they name (default REPOSITORY)")
+	persistent.StringVar(&flags.stacks, "stacks", "", "folder of the stack files, and of the files that they name (default REPOSITORY)")
 	persistent.StringVar(&flags.dir, "dir", ".sandbox", "folder that the sandbox writes to")
 	persistent.StringVar(&flags.toolchain, "toolchain", "", "folder of the compiled programs, called bin (default DIR/bin)")
 	persistent.StringVar(&flags.stack, "stack", "dev", "stack, as in Pulumi.STACK.yaml")
@@ -87,14 +87,14 @@ func upCommand(flags *flags) *cobra.Command {
 
 // addReal adds the flags of a real node.
 func (f *flags) addReal(command *cobra.Command) {
-	command.Flags().StringVar(&f.real.Pool, "real-node", "", "node pool, of one node, whose pods really run (default: as in the last up)")
-	command.Flags().StringVar(&f.real.Images, "images", "", "folder of the archives, *.tar, with the images of those pods")
+	command.Flags().StringVar(&f.real.Pool, "real-node", "", "node pool with one node, whose pods run in real containers (default: as in the last up)")
+	command.Flags().StringVar(&f.real.Images, "images", "", "folder with the images of those pods, as *.tar archives")
 }
 
 func previewCommand(flags *flags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "preview",
-		Short: "Show what up would do",
+		Short: "Show what up would change",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := flags.open(cmd.Context())
@@ -110,7 +110,7 @@ func previewCommand(flags *flags) *cobra.Command {
 func destroyCommand(flags *flags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "destroy",
-		Short: "Take a stack away and leave its control plane running",
+		Short: "Delete a stack and keep its control plane running",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := flags.open(cmd.Context())
@@ -125,7 +125,7 @@ func destroyCommand(flags *flags) *cobra.Command {
 func downCommand(flags *flags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "down",
-		Short: "Take a stack away and stop everything that up started",
+		Short: "Delete a stack and stop everything that up started",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := flags.open(cmd.Context())
@@ -135,7 +135,7 @@ func downCommand(flags *flags) *cobra.Command {
 			if err := s.Down(cmd.Context()); err != nil {
 				return err
 			}
-			fmt.Printf("\n%s is down: nothing of it runs, and its folder is removed\n", flags.stack)
+			fmt.Printf("\n%s is down: all of its processes have stopped, and its folder is removed\n", flags.stack)
 			return nil
 		},
 	}
@@ -144,7 +144,7 @@ func downCommand(flags *flags) *cobra.Command {
 func statusCommand(flags *flags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "status",
-		Short: "Show what is up",
+		Short: "Show the state of a stack",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := flags.find()
@@ -191,7 +191,7 @@ func agentCommand() *cobra.Command {
 	var dir, kubeconfig, natsOperator string
 	agent := &cobra.Command{
 		Use:    "agent",
-		Short:  "Run the programs of pods that are more than simulated",
+		Short:  "Run real programs for the pods that need one",
 		Args:   cobra.NoArgs,
 		Hidden: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -225,7 +225,7 @@ func machineCommand() *cobra.Command {
 	var options, name string
 	machine := &cobra.Command{
 		Use:    "machine",
-		Short:  "Be the first process of a machine",
+		Short:  "Run as the first process of a machine",
 		Args:   cobra.NoArgs,
 		Hidden: true,
 		RunE: func(*cobra.Command, []string) error {

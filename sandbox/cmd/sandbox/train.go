@@ -26,7 +26,7 @@ func trainCommand(flags *flags) *cobra.Command {
 			return flags.train(cmd.Context())
 		},
 	}
-	train.Flags().StringVar(&pool, "real-node", "system", "node pool, of one node, whose pods really run")
+	train.Flags().StringVar(&pool, "real-node", "system", "node pool with one node, whose pods run in real containers")
 	return train
 }
 
@@ -61,7 +61,7 @@ func (f *flags) train(ctx context.Context) error {
 		return err
 	}
 	const gib = 1 << 30
-	fmt.Printf("\ntrained: programs and images %s, up %s, training %s; the node took at most %.1f GiB, with its page cache\n",
+	fmt.Printf("\ntrained: programs and images %s, up %s, training %s; the node used at most %.1f GiB, including its page cache\n",
 		prepared.Sub(started).Round(time.Second), up.Sub(prepared).Round(time.Second), time.Since(up).Round(time.Second),
 		float64(peak)/gib)
 	return nil
