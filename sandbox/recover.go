@@ -35,7 +35,7 @@ func (e *engine) recover(ctx context.Context) error {
 	if err != nil || !underWay && !pending {
 		return err
 	}
-	fmt.Fprintf(e.sandbox.options.Out, "an earlier command was killed: reading what exists before continuing\n")
+	fmt.Fprintf(e.sandbox.options.Out, "an earlier command was killed: reading what exists before going on\n")
 	if underWay {
 		if err := e.stack.Cancel(ctx); err != nil {
 			return fmt.Errorf("end the update of a killed command: %w", err)

@@ -224,7 +224,7 @@ func (s *Sandbox) showKept() error {
 	if err != nil || len(kept) == 0 {
 		return err
 	}
-	_, err = fmt.Fprintf(s.options.Out, "\nkept for the stacks that created it, until you remove %s:\n  %s\n", s.storage(), strings.Join(kept, "\n  "))
+	_, err = fmt.Fprintf(s.options.Out, "\nkept for the stacks that made it, until %s is removed:\n  %s\n", s.storage(), strings.Join(kept, "\n  "))
 	return err
 }
 
@@ -250,7 +250,7 @@ func (s *Sandbox) lock(ctx context.Context) (unlock func(), err error) {
 	defer cancel()
 	unlock, err = process.Lock(ctx, s.path("lock"))
 	if errors.Is(err, context.DeadlineExceeded) {
-		return nil, fmt.Errorf("another sandbox command is running for the stack %s: wait for it or interrupt it", s.options.Stack)
+		return nil, fmt.Errorf("another sandbox command is at work on the stack %s: wait for it or interrupt it", s.options.Stack)
 	}
 	return unlock, err
 }

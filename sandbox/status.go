@@ -20,7 +20,7 @@ import (
 )
 
 // ErrNotRunning says that a stack's sandbox is not up.
-var ErrNotRunning = errors.New("the sandbox is not running")
+var ErrNotRunning = errors.New("the sandbox does not run")
 
 // Status prints what is up: nodes by pool, pods by what made them, how training jobs
 // have ended, and how to look around.

@@ -200,7 +200,7 @@ func TestStorageSources(t *testing.T) {
 	require.NoError(t, <-destroyed)
 	for _, text := range []string{
 		"gcp:storage:Bucket gs://madeup-checkpoints deleted", "[retain]",
-		"kept for the stacks that created it", "bucket madeup-checkpoints", "Filestore instance projects/my-project/locations/us-central1-a/instances/madeup-fs",
+		"kept for the stacks that made it", "bucket madeup-checkpoints", "Filestore instance projects/my-project/locations/us-central1-a/instances/madeup-fs",
 	} {
 		assert.True(t, strings.Contains(printed.String(), text), "destroy prints %q", text)
 	}

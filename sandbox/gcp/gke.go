@@ -13,7 +13,7 @@ import (
 )
 
 // errNotRunning answers whatever needs the control plane.
-var errNotRunning = errors.New("the sandbox is not running: start it with `make up`")
+var errNotRunning = errors.New("the sandbox does not run: start it with `make up`")
 
 // gke is Google Kubernetes Engine, with one API server for all clusters.
 type gke struct {
