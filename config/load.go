@@ -13,50 +13,6 @@ import (
 	"persia/config/manifest"
 )
 
-// key is a key of the stack file: where its value goes, and what to write if it
-// is missing. Without such a text it has a default, or the validation decides.
-type key struct {
-	name    string
-	into    func(*Stack) any
-	missing string
-}
-
-var keys = []key{
-	{projectKey, func(s *Stack) any { return &s.Project }, ""},
-	{clusterKey, func(s *Stack) any { return &s.Cluster },
-		"write an object with name, region and zones"},
-	{MachineTypesKey, func(s *Stack) any { return &s.MachineTypes }, ""},
-	{nodePoolsKey, func(s *Stack) any { return &s.NodePools },
-		"write the list of node pools, or [] for none"},
-	{nvidiaDriverKey, func(s *Stack) any { return &s.NVIDIADriver }, ""},
-	{storageKey, func(s *Stack) any { return &s.Storage }, ""},
-	{natsKey, func(s *Stack) any { return &s.NATS }, ""},
-	{imagesKey, func(s *Stack) any { return &s.Images }, ""},
-	{operatorKey, func(s *Stack) any { return &s.Operator }, ""},
-	{jobsKey, func(s *Stack) any { return &s.Jobs },
-		"write the list of jobs, or [] for none"},
-	{pedlKey, func(s *Stack) any { return &s.PEDL }, ""},
-}
-
-// Namespace is that of the keys: the name of the project in Pulumi.yaml.
-const Namespace = "persia"
-
-// MachineTypesKey is the key of the machine types that a stack file describes.
-const MachineTypesKey = Namespace + ":machineTypes"
-
-const (
-	projectKey      = Namespace + ":project"
-	clusterKey      = Namespace + ":cluster"
-	nodePoolsKey    = Namespace + ":nodePools"
-	nvidiaDriverKey = Namespace + ":nvidiaDriver"
-	storageKey      = Namespace + ":storage"
-	natsKey         = Namespace + ":nats"
-	imagesKey       = Namespace + ":images"
-	operatorKey     = Namespace + ":operator"
-	jobsKey         = Namespace + ":jobs"
-	pedlKey         = Namespace + ":pedl"
-)
-
 // Keys are the keys of a stack file that [Load] reads, each with its namespace.
 func Keys() []string {
 	names := make([]string, len(keys))

@@ -29,10 +29,11 @@ func newPolicies(ctx *pulumi.Context, cfg *config.Stack, inCluster pulumi.Resour
 // imagesOf are all images that the stack runs beside PEDL's, as they are pulled: with
 // credentials, without, and by the name that the stack file has.
 func imagesOf(cfg *config.Stack) []string {
-	named := []string{
-		catalog.NATSOperator.Reference(), catalog.NATSReloader.Reference(), catalog.NATSExporter.Reference(),
-		catalog.Pushgateway.Reference(), cfg.Operator.Image,
+	var named []string
+	for _, image := range catalog.InStackNamespaces() {
+		named = append(named, image.Reference())
 	}
+	named = append(named, cfg.Operator.Image)
 	for _, cluster := range cfg.NATSClusters() {
 		named = append(named, cluster.Image)
 	}

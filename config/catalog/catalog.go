@@ -73,6 +73,12 @@ var (
 	PartitionGPU    = Image{Repository: "gcr.io/gke-release/nvidia-partition-gpu", Digest: "sha256:de12f85ebfb4fb6c1893cd30c23aab662a72fa0448f97ef74fccb82d7522ef17"}
 )
 
+// InStackNamespaces returns the images that pods in the namespaces of jobs and NATS run,
+// whatever the stack file says.
+func InStackNamespaces() []Image {
+	return []Image{NATSOperator, NATSReloader, NATSExporter, Pushgateway}
+}
+
 // All are all images of the catalog.
 func All() []Image {
 	return []Image{

@@ -43,7 +43,7 @@ func checkGPU(p *check.Problems, path *field.Path, pool Pool, m gcp.Machine) {
 	case m.TakesGPUs():
 		checkAttachedGPU(p, path, *pool.GPU, m)
 	default:
-		p.Forbidden(path, "%s does not support GPUs; remove gpu, or choose a machine type of a2, a3, a4, g2, g4, or n1", m.Type)
+		p.Forbidden(path, "%s does not support GPUs; remove gpu, or choose a machine type of %s", m.Type, check.Or(gcp.GPUFamilies()))
 	}
 }
 

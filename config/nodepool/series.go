@@ -18,7 +18,7 @@ func (c *checker) ofSeries(path *field.Path, pool Pool, m gcp.Machine) {
 		c.Invalid(path.Child("spot"), pool.Spot, "is not available for %s; remove it, or choose a machine type of another series", m.Type)
 	}
 	if pool.CompactPlacement && !m.TakesCompactPlacement() {
-		c.Invalid(path.Child("compactPlacement"), pool.CompactPlacement, "is not supported by the series of %s; remove it, or choose a machine type of a2, a3, a4, c2, c2d, c3, c3d, c4, c4d, g2, n2, or n2d", m.Type)
+		c.Invalid(path.Child("compactPlacement"), pool.CompactPlacement, "is not supported by the series of %s; remove it, or choose a machine type of %s", m.Type, check.Or(gcp.CompactFamilies()))
 	}
 	c.gvnic(path, pool, m)
 }

@@ -5,7 +5,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/config/check"
-	"persia/gcp"
 )
 
 // CSI is a volume of any CSI driver that is installed in the cluster.
@@ -39,8 +38,9 @@ func (c *CSI) check(p *check.Problems, path *field.Path, _ Place) {
 	if c.VolumeHandle == "" {
 		p.Required(path.Child("volumeHandle"), "write the name that the driver gives the volume")
 	}
-	typed := map[string]string{gcp.DriverFilestore: "filestore", gcp.DriverGCSFuse: "gcsFuse", gcp.DriverPersistentDisk: "persistentDisk"}
-	if source, ok := typed[c.Driver]; ok {
-		p.Invalid(path.Child("driver"), c.Driver, "is the driver of a source with its own rules; write %s", source)
+	for _, kind := range kinds() {
+		if c.Driver != "" && c.Driver == kind.traits().driver {
+			p.Invalid(path.Child("driver"), c.Driver, "is the driver of a source with its own rules; write %s", kind.Field())
+		}
 	}
 }

@@ -76,7 +76,9 @@ func (f *Filestore) Creation() *Creation {
 	return &Creation{KMSKey: f.Create.KMSKey, DeletesData: f.Create.DeleteWithStack != "", InNetwork: true}
 }
 
-func (f *Filestore) traits() traits { return traits{access: corev1.ReadWriteMany, deletable: true} }
+func (f *Filestore) traits() traits {
+	return traits{access: corev1.ReadWriteMany, deletable: true, driver: gcp.DriverFilestore}
+}
 
 func (f *Filestore) resolve(place Place) {
 	if f.Create == nil {

@@ -110,7 +110,9 @@ func (g *GCSFuse) Creation() *Creation {
 	return &Creation{KMSKey: g.Create.KMSKey, DeletesData: g.Create.DeleteWithStack != ""}
 }
 
-func (g *GCSFuse) traits() traits { return traits{access: corev1.ReadWriteMany} }
+func (g *GCSFuse) traits() traits {
+	return traits{access: corev1.ReadWriteMany, driver: gcp.DriverGCSFuse}
+}
 
 func (g *GCSFuse) resolve(place Place) {
 	if g.Create == nil {

@@ -93,7 +93,7 @@ func (d *PersistentDisk) Creation() *Creation {
 }
 
 func (d *PersistentDisk) traits() traits {
-	return traits{access: corev1.ReadWriteOnce, block: true, deletable: true}
+	return traits{access: corev1.ReadWriteOnce, block: true, deletable: true, driver: gcp.DriverPersistentDisk}
 }
 
 func (d *PersistentDisk) resolve(place Place) {

@@ -75,6 +75,8 @@ type traits struct {
 	// deletable says that the CSI driver deletes the storage if the reclaim policy
 	// is Delete.
 	deletable bool
+	// driver is the CSI driver that only this kind of source uses, or empty.
+	driver string
 }
 
 // given are the sources that are written.
