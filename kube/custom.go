@@ -7,15 +7,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Custom is an object of a kind that a CustomResourceDefinition defines. Its
-// TypeMeta names the kind, and Spec has the fields that the program writes.
+// Custom is an object of a kind that a CustomResourceDefinition defines. Its TypeMeta
+// names the kind, and Spec has the fields that the program writes.
 type Custom[Spec any] struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              Spec `json:"spec"`
 }
 
-// DeepCopyObject copies the object, as every [runtime.Object] can.
+// DeepCopyObject copies the object, as [runtime.Object] requires.
 func (c *Custom[Spec]) DeepCopyObject() runtime.Object {
 	text, err := json.Marshal(c)
 	if err != nil {

@@ -1,8 +1,8 @@
 // Package kube registers Kubernetes objects with Pulumi.
 //
-// The program plans every object as a plain value of Kubernetes' own types
-// (k8s.io/api), which needs no Pulumi to build or to test, and holds whatever a
-// user may write in a pod. Here, and only here, such a value becomes a Pulumi
-// resource: the very one that the constructors of the Pulumi Kubernetes SDK
+// The program builds every object as a plain value of Kubernetes' own types
+// (k8s.io/api). Such a value needs no Pulumi to build or test, and can hold everything
+// that a user may write in a pod. Only this package turns such values into Pulumi
+// resources: the same resources that the constructors of the Pulumi Kubernetes SDK
 // would register.
 package kube

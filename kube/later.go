@@ -8,11 +8,11 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 )
 
-// Later holds fields of an object that are outputs of other resources, by their
-// paths. All other fields stay plain values, which a preview shows.
+// Later holds fields of an object that are outputs of other resources, by path. All
+// other fields stay plain values, which a preview shows.
 //
-// A path has the form that Kubernetes prints: spec.csi.volumeAttributes.ip, and
-// metadata.annotations[example.com/version] where a key contains a dot.
+// A path has the form that Kubernetes prints: spec.csi.volumeAttributes.ip, or
+// metadata.annotations[example.com/version] for a key that contains a dot.
 type Later map[string]pulumi.Input
 
 // into adds the fields to the inputs of an object.

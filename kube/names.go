@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// StackName is the whole name of a stack: its organization, project and own name.
+// StackName returns the full name of a stack: its organization, project, and name.
 func StackName(ctx *pulumi.Context) string {
 	return strings.Join([]string{ctx.Organization(), ctx.Project(), ctx.Stack()}, "/")
 }
@@ -29,8 +29,8 @@ func LabelName(parts ...string) string {
 	return strings.TrimRight(name[:limit-len(suffix)], "-") + suffix
 }
 
-// Labels are the labels that Kubernetes recommends for every object of an
-// application. name is the application, instance which one of its kind.
+// Labels returns the labels that Kubernetes recommends for every object of an
+// application. name is the application, and instance identifies one installation of it.
 func Labels(name, instance string) map[string]string {
 	return map[string]string{
 		"app.kubernetes.io/name":       name,
@@ -40,24 +40,24 @@ func Labels(name, instance string) map[string]string {
 	}
 }
 
-// Meta names a namespaced object.
+// Meta returns the metadata of a namespaced object.
 func Meta(namespace, name string, labels map[string]string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels}
 }
 
-// BaselinePodSecurity are the labels of a namespace that admits no pod beyond
-// Kubernetes' baseline Pod Security Standard.
+// BaselinePodSecurity returns the labels of a namespace that enforces Kubernetes'
+// baseline Pod Security Standard.
 func BaselinePodSecurity() map[string]string {
 	return map[string]string{"pod-security.kubernetes.io/enforce": "baseline"}
 }
 
-// RestrictedPodSecurity are the labels of a namespace that admits only pods that follow
-// Kubernetes' restricted Pod Security Standard.
+// RestrictedPodSecurity returns the labels of a namespace that enforces Kubernetes'
+// restricted Pod Security Standard.
 func RestrictedPodSecurity() map[string]string {
 	return map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}
 }
 
-// NoPodSecurity are the labels of a namespace that admits any pod.
+// NoPodSecurity returns the labels of a namespace that admits any pod.
 func NoPodSecurity() map[string]string {
 	return map[string]string{"pod-security.kubernetes.io/enforce": "privileged"}
 }

@@ -10,17 +10,17 @@ import (
 // CollectorNamespace is where GKE runs Managed Service for Prometheus.
 const CollectorNamespace = "gmp-system"
 
-// Namespace are all pods of a namespace, for a NetworkPolicy.
+// Namespace returns a peer that selects all pods of a namespace.
 func Namespace(name string) networkingv1.NetworkPolicyPeer {
 	return networkingv1.NetworkPolicyPeer{NamespaceSelector: &metav1.LabelSelector{
 		MatchLabels: map[string]string{corev1.LabelMetadataName: name},
 	}}
 }
 
-// Peers are who a rule of a NetworkPolicy is about.
+// Peers are the peers of a rule in a NetworkPolicy.
 func Peers(peers ...networkingv1.NetworkPolicyPeer) []networkingv1.NetworkPolicyPeer { return peers }
 
-// TCP are ports that a NetworkPolicy opens.
+// TCP returns the TCP ports that a rule of a NetworkPolicy opens.
 func TCP(numbers ...int32) []networkingv1.NetworkPolicyPort {
 	var ports []networkingv1.NetworkPolicyPort
 	for _, number := range numbers {
@@ -29,8 +29,8 @@ func TCP(numbers ...int32) []networkingv1.NetworkPolicyPort {
 	return ports
 }
 
-// ToAPIServer lets pods talk to the API server. GKE's listens on 443, and that of other
-// clusters on 6443.
+// ToAPIServer allows pods to connect to the API server. GKE's API server listens on
+// port 443, those of other clusters on 6443.
 func ToAPIServer() []networkingv1.NetworkPolicyEgressRule {
 	return []networkingv1.NetworkPolicyEgressRule{{Ports: TCP(443, 6443)}}
 }
@@ -45,9 +45,9 @@ func policyPort(protocol corev1.Protocol, number int32) networkingv1.NetworkPoli
 	return networkingv1.NetworkPolicyPort{Protocol: &protocol, Port: &to}
 }
 
-// ServicePort is a port of a service that the pods listen on with the same number. The
-// API server would fill in the target of a port without one, and every plan would
-// take it away again.
+// ServicePort returns a port of a Service whose pods listen on the same number. It sets
+// the target port, because the API server would otherwise fill it in, and every plan
+// would remove it again.
 func ServicePort(name string, number int32) corev1.ServicePort {
 	return corev1.ServicePort{Name: name, Port: number, TargetPort: intstr.FromInt32(number)}
 }

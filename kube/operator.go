@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Operator describes a program that turns custom resources into pods. It runs as one
-// Deployment, with an identity of its own, in a namespace of its own.
+// Operator describes an operator: a program that creates pods for custom resources. It
+// runs as one Deployment, with its own identity, in its own namespace.
 type Operator struct {
 	// Name is the name of the Deployment, the service account and the roles.
 	Name string
@@ -21,30 +21,30 @@ type Operator struct {
 	PodSecurity map[string]string
 	// Kinds are the custom resources that the operator serves.
 	Kinds []Kind
-	// RoleNamespace is where the operator has the rights of Role. It is Namespace, or
-	// one that exists before the operator.
+	// RoleNamespace is where the operator has the rights of Role: Namespace, or a
+	// namespace that exists before the operator.
 	RoleNamespace string
 	Role          []rbacv1.PolicyRule
 	// ClusterRole are the rights in all namespaces.
 	ClusterRole []rbacv1.PolicyRule
-	// Container has the image and whatever else differs between operators. Its name is
-	// set to Name.
+	// Container has the image and everything else that differs between operators. Its
+	// name is set to Name.
 	Container corev1.Container
 	Volumes   []corev1.Volume
-	// User runs the container. The program needs no right of root.
+	// User is the user that runs the container. The program does not need root.
 	User      int64
 	Placement Placement
 }
 
 // Kind is a kind of custom resource.
 type Kind struct {
-	// Resource is the name that its definition has in Pulumi.
+	// Resource is the name of the definition's resource in Pulumi.
 	Resource   string
 	Definition *extensionsv1.CustomResourceDefinition
 }
 
-// RegisterOperator registers an operator under a component. It returns the
-// Deployment, which comes after everything else of the operator.
+// RegisterOperator registers an operator as children of a component. It returns the
+// Deployment, which depends on everything else of the operator.
 func RegisterOperator(ctx *pulumi.Context, name string, operator Operator, child pulumi.ResourceOption) (pulumi.CustomResource, error) {
 	namespace, err := Register(ctx, name, &corev1.Namespace{
 		ObjectMeta: Meta("", operator.Namespace, operator.PodSecurity),
@@ -82,8 +82,8 @@ func RegisterOperator(ctx *pulumi.Context, name string, operator Operator, child
 	return Register(ctx, name, operator.deployment(), child, After(needs), WorkloadTimeouts())
 }
 
-// registerRights registers the two roles, and returns what binds them to the
-// operator's account.
+// registerRights registers the two roles, and returns the bindings to the operator's
+// account.
 func registerRights(ctx *pulumi.Context, name string, operator Operator, child, inNamespace pulumi.ResourceOption) ([]pulumi.CustomResource, error) {
 	roleNeeds := child
 	if operator.RoleNamespace == operator.Namespace {
@@ -134,8 +134,8 @@ func (o Operator) selector() *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchLabels: map[string]string{"app.kubernetes.io/name": o.Name}}
 }
 
-// policies close the namespace in both directions, and let the operator talk to the
-// API server alone.
+// policies close the namespace in both directions, except for the operator's
+// connections to the API server.
 func (o Operator) policies() []*networkingv1.NetworkPolicy {
 	closed := &networkingv1.NetworkPolicy{
 		ObjectMeta: o.meta(o.Namespace),
@@ -154,8 +154,8 @@ func (o Operator) policies() []*networkingv1.NetworkPolicy {
 	return []*networkingv1.NetworkPolicy{closed, apiServer}
 }
 
-// deployment runs one replica, and ends the old one before a new one starts: two
-// would both act on the same objects.
+// deployment runs one replica, and stops the old one before it starts a new one,
+// because two operators would act on the same objects.
 func (o Operator) deployment() *appsv1.Deployment {
 	replicas := int32(1)
 	o.Container.Name = o.Name

@@ -8,16 +8,16 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 )
 
-// Child is the options of a component's children: nothing of what the component
-// itself was given, and every one of them after needs. Pulumi lets a component
-// wait, but not its children with it.
+// Child returns the options of a component's children. They inherit nothing from the
+// component's own options, and each of them depends on needs. Pulumi makes a component
+// wait for its dependencies, but not the component's children.
 func Child(component pulumi.Resource, needs []pulumi.CustomResource) pulumi.ResourceOption {
 	return pulumi.Composite(pulumi.Parent(component), After(needs))
 }
 
-// After has a resource come after needs, and go before them. No component is among
-// them: Pulumi has whoever depends on a component come after its children, but only
-// after those that it has got to know in the background by then.
+// After makes a resource depend on needs: it is created after them and deleted before
+// them. needs contains no components: a resource that depends on a component waits only
+// for the children that Pulumi has registered by then, in the background.
 func After(needs []pulumi.CustomResource) pulumi.ResourceOption {
 	resources := make([]pulumi.Resource, len(needs))
 	for i, need := range needs {
@@ -26,28 +26,30 @@ func After(needs []pulumi.CustomResource) pulumi.ResourceOption {
 	return pulumi.DependsOn(resources)
 }
 
-// EvictUnhealthy lets a pod that is not ready be evicted whatever its disruption budget
-// says. Otherwise one that crashes for ever would keep its node from being drained.
+// EvictUnhealthy allows the eviction of pods that are not ready, regardless of the
+// disruption budget. Otherwise, a pod that crashes forever would prevent its node from
+// being drained.
 func EvictUnhealthy() *policyv1.UnhealthyPodEvictionPolicyType {
 	always := policyv1.AlwaysAllow
 	return &always
 }
 
-// workloadTimeout is how long the pods of a workload may take to become ready. Nodes
-// that a pool starts from zero, drivers and first pulls of images of several GB
-// come before that, far beyond the Kubernetes provider's 10 minutes.
+// workloadTimeout limits how long the pods of a workload may take to become ready.
+// Before that, a pool may have to start nodes, install drivers, and pull images of
+// several GB, which takes far longer than the Kubernetes provider's default of 10
+// minutes.
 const workloadTimeout = time.Hour
 
-// rolloutTime is how long one replica of a rolling update may take until the next one
-// goes: its grace period, a new pod, the pull of a layer or two, and readiness.
+// rolloutTime is how long one replica may take in a rolling update: its grace period, a
+// new pod, the pull of a layer or two, and readiness.
 const rolloutTime = 2 * time.Minute
 
-// WorkloadTimeouts lets a workload's pods take as long as that.
+// WorkloadTimeouts sets the timeouts of a workload to workloadTimeout.
 func WorkloadTimeouts() pulumi.ResourceOption { return RolloutTimeouts(0) }
 
-// RolloutTimeouts are WorkloadTimeouts for replicas that start at once, and that an
-// update replaces one after the other, as a StatefulSet does: its maxUnavailable is
-// behind a feature gate that Kubernetes 1.34 leaves off.
+// RolloutTimeouts is like [WorkloadTimeouts], for replicas that start in parallel but
+// that an update replaces one at a time, as a StatefulSet does: the feature gate of its
+// maxUnavailable is off in Kubernetes 1.34.
 func RolloutTimeouts(replicas int) pulumi.ResourceOption {
 	return pulumi.Timeouts(rolloutTimeouts(replicas))
 }

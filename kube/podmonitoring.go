@@ -5,39 +5,39 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// scrapeInterval is how often pods are scraped. It is what Grafana takes for the
-// interval of a data source of which it is not told.
+// scrapeInterval is how often pods are scraped. It is the interval that Grafana assumes
+// for a data source without a configured one.
 const scrapeInterval = "15s"
 
-// PodMonitoring makes Managed Service for Prometheus scrape pods of its namespace.
-// It has the fields of Google's kind that the program writes.
+// PodMonitoring makes Managed Service for Prometheus scrape pods in its namespace. It
+// has the fields of Google's kind that the program writes.
 type PodMonitoring = Custom[PodMonitoringSpec]
 
-// PodMonitoringSpec says which pods are scraped, where, and what their series are
-// told by.
+// PodMonitoringSpec says which pods are scraped, on which ports, and which labels their
+// series get.
 type PodMonitoringSpec struct {
 	Selector     metav1.LabelSelector `json:"selector"`
 	Endpoints    []ScrapeEndpoint     `json:"endpoints"`
 	TargetLabels *TargetLabels        `json:"targetLabels,omitempty"`
 }
 
-// ScrapeEndpoint is a port of the pods.
+// ScrapeEndpoint is a port of the pods that is scraped.
 type ScrapeEndpoint struct {
 	Port     intstr.IntOrString `json:"port"`
 	Interval string             `json:"interval"`
 }
 
-// TargetLabels are labels that every series of a pod gets.
+// TargetLabels are the labels that every series of a pod gets.
 type TargetLabels struct {
 	FromPod []LabelMapping `json:"fromPod"`
 }
 
-// LabelMapping gives to the series of a pod one of the pod's own labels.
+// LabelMapping copies a label of the pod to its series.
 type LabelMapping struct {
 	From string `json:"from"`
 }
 
-// NewPodMonitoring is a PodMonitoring of monitoring.googleapis.com/v1.
+// NewPodMonitoring returns a PodMonitoring of monitoring.googleapis.com/v1.
 func NewPodMonitoring(meta metav1.ObjectMeta, spec PodMonitoringSpec) *PodMonitoring {
 	return &PodMonitoring{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "monitoring.googleapis.com/v1", Kind: "PodMonitoring"},
@@ -46,7 +46,7 @@ func NewPodMonitoring(meta metav1.ObjectMeta, spec PodMonitoringSpec) *PodMonito
 	}
 }
 
-// Scrape are the endpoints of pods that show metrics on one port.
+// Scrape returns the endpoints of pods that serve metrics on one port.
 func Scrape(port int32) []ScrapeEndpoint {
 	return []ScrapeEndpoint{{Port: intstr.FromInt32(port), Interval: scrapeInterval}}
 }

@@ -19,7 +19,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 )
 
-// Object is a registered Kubernetes object, with what the cluster makes of it.
+// Object is a registered Kubernetes object, with values that the cluster assigns.
 type Object struct {
 	pulumi.CustomResourceState
 
@@ -28,13 +28,14 @@ type Object struct {
 	Status   pulumi.MapOutput `pulumi:"status"`
 }
 
-// Version is another one after each change of the object. It tells nothing of what
-// is in the object: pods that shall start again with a Secret can show it.
+// Version changes with each change of the object, and reveals nothing of its content. A
+// pod template that contains the Version of a Secret restarts its pods when the Secret
+// changes.
 func (o *Object) Version() pulumi.Output {
 	return o.Metadata.MapIndex(pulumi.String("resourceVersion"))
 }
 
-// kinds knows which API version and kind a Go type is.
+// kinds maps Go types to their API version and kind.
 var kinds = runtime.NewScheme()
 
 func init() {
@@ -49,14 +50,14 @@ func init() {
 	utilruntime.Must(schedulingv1.AddToScheme(kinds))
 }
 
-// Register registers object under the type token that the Pulumi Kubernetes SDK
-// has for its kind.
+// Register registers object under the type token of its kind in the Pulumi Kubernetes
+// SDK.
 func Register(ctx *pulumi.Context, name string, object runtime.Object, opts ...pulumi.ResourceOption) (*Object, error) {
 	return RegisterWith(ctx, name, object, nil, opts...)
 }
 
-// RegisterWith is Register for an object with fields that are not known yet. Its
-// errors name the kind and the resource, so callers return them as they are.
+// RegisterWith is [Register] for an object with fields that are not known yet. Its
+// errors name the kind and the resource, so callers return them unchanged.
 func RegisterWith(ctx *pulumi.Context, name string, object runtime.Object, later Later, opts ...pulumi.ResourceOption) (*Object, error) {
 	gvk, err := kindOf(object)
 	if err != nil {
@@ -74,8 +75,8 @@ func RegisterWith(ctx *pulumi.Context, name string, object runtime.Object, later
 	return registered, nil
 }
 
-// kindOf is the kind that an object names, as custom resources do, or that of its Go
-// type.
+// kindOf returns the kind that an object names, as custom resources do, or that of its
+// Go type.
 func kindOf(object runtime.Object) (schema.GroupVersionKind, error) {
 	if gvk := object.GetObjectKind().GroupVersionKind(); !gvk.Empty() {
 		return gvk, nil
@@ -87,7 +88,7 @@ func kindOf(object runtime.Object) (schema.GroupVersionKind, error) {
 	return gvks[0], nil
 }
 
-// token is the SDK's, in which the group without a name is called core.
+// token returns the SDK's type token, in which the group without a name is called core.
 func token(gvk schema.GroupVersionKind) string {
 	group := gvk.Group
 	if group == "" {
@@ -96,8 +97,8 @@ func token(gvk schema.GroupVersionKind) string {
 	return fmt.Sprintf("kubernetes:%s/%s:%s", group, gvk.Version, gvk.Kind)
 }
 
-// inputs are the fields of object, but not its status, which is the cluster's. What
-// a Secret holds is a secret of Pulumi's too.
+// inputs returns the fields of object without its status, which belongs to the cluster.
+// The content of a Secret becomes a Pulumi secret.
 func inputs(object runtime.Object, gvk schema.GroupVersionKind) (pulumi.Map, error) {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {
@@ -112,8 +113,7 @@ func inputs(object runtime.Object, gvk schema.GroupVersionKind) (pulumi.Map, err
 	return converted, nil
 }
 
-// toMap converts the fields of an object in JSON's types, without what nobody has
-// written.
+// toMap converts an object to maps of JSON's types, without fields that were never set.
 func toMap(fields map[string]any) pulumi.Map {
 	converted := pulumi.Map{}
 	for name, value := range fields {
@@ -124,10 +124,10 @@ func toMap(fields map[string]any) pulumi.Map {
 	return converted
 }
 
-// unwritten reports whether a field is one that Kubernetes' Go types print though it
-// was never set: null for a time, and an empty object for a struct without a pointer,
-// which omitempty does not omit. The API server fills these in, and a provider that
-// compares inputs with what the server has would see a change in each plan.
+// unwritten reports whether a field was never set, although Kubernetes' Go types print
+// it: null for a time, and an empty object for a struct that is not a pointer, which
+// omitempty does not omit. The API server fills these fields in, so a provider that
+// compares inputs with the server's object would see a change in every plan.
 func unwritten(name string, value any) bool {
 	if value == nil {
 		return true

@@ -7,7 +7,7 @@ import (
 	"persia/capacity"
 )
 
-// Requests are resources as a container asks for them.
+// Requests returns resources in the form that a container requests them in.
 func Requests(r capacity.Resources) corev1.ResourceList {
 	list := corev1.ResourceList{}
 	if r.MilliCPU > 0 {

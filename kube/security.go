@@ -4,9 +4,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Restrict runs every container of a pod as an ordinary user with no rights of
-// its own: what Kubernetes' restricted Pod Security Standard asks for, and a root
-// file system that cannot be written.
+// Restrict runs every container of a pod as an unprivileged user, as Kubernetes'
+// restricted Pod Security Standard requires, and with a read-only root file system.
 func Restrict(pod *corev1.PodSpec, user int64) {
 	yes, no := true, false
 	pod.SecurityContext = &corev1.PodSecurityContext{

@@ -94,7 +94,9 @@ func Annotations(p *Problems, at *field.Path, annotations map[string]string) {
 // CSIDriver checks the name of a CSI driver, which is at most as long as a label (validateCSIDriverName).
 func CSIDriver(p *Problems, at *field.Path, name string) {
 	p.Name(at, name, validation.IsDNS1123Subdomain)
-	p.AtMost(validation.DNS1123LabelMaxLength, at, name, "the limit of Kubernetes")
+	if most := validation.DNS1123LabelMaxLength; len(name) > most {
+		p.Invalid(at, name, "has %d characters and must have at most %d; write the name of an installed driver, as `kubectl get csidrivers` lists it", len(name), most)
+	}
 }
 
 // Port reports a number that is no port.

@@ -121,7 +121,7 @@ func TestPEDLRefused(t *testing.T) {
 		{"ingress host", withPEDL(edits{"persia:pedl.ingress": edits{"enabled": true, "hosts": []any{"https://a"}}}),
 			"persia:pedl.ingress.hosts[0]", []string{"a name like pedl.example.com"}},
 		{"ingress to an address", withPEDL(edits{"persia:pedl.ingress": edits{"enabled": true, "hosts": []any{"10.0.0.1"}}}),
-			"persia:pedl.ingress.hosts[0]", []string{`"10.0.0.1"`, "is an address"}},
+			"persia:pedl.ingress.hosts[0]", []string{`"10.0.0.1"`, "is an IP address"}},
 		{"ingress certificate without a Secret", withPEDL(edits{"persia:pedl.ingress": edits{"enabled": true, "tls": []any{edits{"hosts": []any{"a.example.com"}}}}}),
 			"persia:pedl.ingress.tls[0].secretName", []string{"Required"}},
 

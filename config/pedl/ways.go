@@ -96,7 +96,7 @@ func checkIngress(p *check.Problems, path *field.Path, in Ingress) {
 	check.Annotations(p, path.Child("annotations"), in.Annotations)
 	for i, host := range in.Hosts {
 		if net.ParseIP(host) != nil {
-			p.Invalid(path.Child("hosts").Index(i), host, "is an address, and an ingress goes by names; write a name like pedl.example.com, or remove hosts to admit all")
+			p.Invalid(path.Child("hosts").Index(i), host, "is an IP address, but an ingress routes by host name; write a name like pedl.example.com, or remove hosts to admit all")
 			continue
 		}
 		checkIngressHost(p, path.Child("hosts").Index(i), host)

@@ -63,7 +63,7 @@ func TestRefuses(t *testing.T) {
 		"part of a GPU":             {`{"resources": {"limits": {"cpu": 1, "memory": "1Gi", "nvidia.com/gpu": "500m"}}}`, "resources.limits[nvidia.com/gpu]", "whole number"},
 		"GPUs without limit":        {`{"resources": {"limits": {"cpu": 1, "memory": "1Gi"}, "requests": {"nvidia.com/gpu": 1}}}`, "resources.requests[nvidia.com/gpu]", "write it only in limits"},
 		"huge pages without limit":  {`{"resources": {"limits": {"cpu": 1, "memory": "1Gi"}, "requests": {"hugepages-2Mi": "1Gi"}}}`, "resources.requests[hugepages-2Mi]", "write it only in limits"},
-		"part of a huge page":       {`{"resources": {"limits": {"cpu": 1, "memory": "1Gi", "hugepages-2Mi": "3Mi"}}}`, "resources.limits[hugepages-2Mi]", `"3Mi": must be a multiple of the size of a page, 2Mi`},
+		"part of a huge page":       {`{"resources": {"limits": {"cpu": 1, "memory": "1Gi", "hugepages-2Mi": "3Mi"}}}`, "resources.limits[hugepages-2Mi]", `"3Mi": must be a multiple of the page size, 2Mi`},
 		"huge pages of no size":     {`{"resources": {"limits": {"cpu": 1, "memory": "1Gi", "hugepages-big": "4Mi"}}}`, "resources.limits[hugepages-big]", "write hugepages-2Mi"},
 		"misspelt GPU":              {`{"resources": {"limits": {"cpu": 1, "memory": "1Gi", "nvidia.com/gpus": 1}}}`, "resources.limits[nvidia.com/gpus]", "did you mean nvidia.com/gpu?"},
 		"unknown resource":          {`{"resources": {"limits": {"cpu": 1, "memory": "1Gi", "ram": 1}}}`, "resources.limits[ram]", "cpu, memory or ephemeral-storage"},

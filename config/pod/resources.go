@@ -137,9 +137,9 @@ func hugePages(p *check.Problems, path *field.Path, name corev1.ResourceName, q 
 	size, err := resource.ParseQuantity(strings.TrimPrefix(string(name), corev1.ResourceHugePagesPrefix))
 	switch {
 	case err != nil || size.Sign() <= 0 || !isWhole(size):
-		p.Invalid(path, name, "does not name the size of a page; write hugepages-2Mi or hugepages-1Gi")
+		p.Invalid(path, name, "does not name a page size; write hugepages-2Mi or hugepages-1Gi")
 	case q.Value()%size.Value() != 0:
-		p.Invalid(path, q.String(), "must be a multiple of the size of a page, %s", size.String())
+		p.Invalid(path, q.String(), "must be a multiple of the page size, %s", size.String())
 	}
 }
 

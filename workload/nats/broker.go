@@ -8,15 +8,15 @@ import (
 	"persia/kube"
 )
 
-// Broker is how clients reach a NATS cluster, whatever runs its servers.
+// Broker says how clients reach a NATS cluster, independent of what runs its servers.
 type Broker struct {
-	// URL has no credentials.
+	// URL is the URL without credentials.
 	URL string
-	// URLFrom is the URL with credentials, in a Secret of the clients' namespace, or
-	// nil where none are needed.
+	// URLFrom is the URL with credentials, in a Secret in the clients' namespace, or
+	// nil if clients need no credentials.
 	URLFrom *corev1.SecretKeySelector
-	// Authority is the certificate of who has signed the servers', in PEM, or "" without
-	// TLS.
+	// Authority is the certificate of the authority that signed the servers'
+	// certificates, in PEM, or "" without TLS.
 	Authority string
 	// Egress is what a NetworkPolicy of the clients must allow.
 	Egress networkingv1.NetworkPolicyEgressRule
@@ -35,15 +35,15 @@ func brokerOf(args ClusterArgs) Broker {
 	if len(args.NATS.Users) > 0 {
 		broker.URLFrom = &corev1.SecretKeySelector{
 			LocalObjectReference: corev1.LocalObjectReference{Name: clientSecret(args.NATS)},
-			// Another user is another key, and so gives clients a new pod
-			// template: they start again.
+			// A different user has a different key, which changes the clients' pod
+			// template: they restart.
 			Key: args.NATS.Users[0].Name,
 		}
 	}
 	return broker
 }
 
-// Env is the URL in a variable of the environment.
+// Env returns an environment variable with the URL.
 func (b Broker) Env(name string) corev1.EnvVar {
 	if b.URLFrom == nil {
 		return corev1.EnvVar{Name: name, Value: b.URL}

@@ -18,12 +18,12 @@ type ClusterArgs struct {
 	Images images.Settings
 	// Placement is where the servers run.
 	Placement kube.Placement
-	// Clients are the only pods that reach the servers.
+	// Clients are the only pods that can reach the servers.
 	Clients Clients
 	// ManagedPrometheus says that the cluster has Managed Service for Prometheus.
 	ManagedPrometheus bool
-	// Needs come before the NatsCluster: the operator and its kinds, and the
-	// namespace of the clients.
+	// Needs are created before the NatsCluster: the operator, its custom resource
+	// definitions, and the namespace of the clients.
 	Needs []pulumi.CustomResource
 }
 
@@ -33,22 +33,21 @@ type Clients struct {
 	Pods      metav1.LabelSelector
 }
 
-// Cluster is a NATS cluster with all of its servers up.
+// Cluster is a NATS cluster whose servers are all running.
 type Cluster struct {
 	pulumi.ResourceState
 
 	// URL is where clients inside the Kubernetes cluster connect, without
 	// credentials.
 	URL pulumi.StringOutput `pulumi:"url"`
-	// Broker is all that clients need to know.
+	// Broker is everything that clients need to know.
 	Broker Broker
-	// Objects are the NatsCluster, which comes after the Secrets of servers and
+	// Objects is the NatsCluster. It is created after the Secrets of servers and
 	// clients, and is ready when the servers are.
 	Objects []pulumi.CustomResource
 }
 
-// NewCluster registers a NatsCluster, and what lets clients in and keeps others
-// out.
+// NewCluster registers a NatsCluster, and the policies that admit only its clients.
 func NewCluster(ctx *pulumi.Context, name string, args ClusterArgs, opts ...pulumi.ResourceOption) (*Cluster, error) {
 	cluster := &Cluster{Broker: brokerOf(args)}
 	if err := ctx.RegisterComponentResource("persia:nats:Cluster", name, cluster, opts...); err != nil {
@@ -76,7 +75,7 @@ func NewCluster(ctx *pulumi.Context, name string, args ClusterArgs, opts ...pulu
 	return cluster, ctx.RegisterResourceOutputs(cluster, pulumi.Map{"url": cluster.URL})
 }
 
-// natsCluster is the custom resource that the operator makes servers of.
+// natsCluster is the custom resource for which the operator creates servers.
 func natsCluster(args ClusterArgs) *kube.Custom[spec] {
 	meta := kube.Meta(Namespace, args.NATS.Name, kube.Labels("nats", args.NATS.Name))
 	meta.Annotations = awaitServers(args.NATS)
@@ -87,8 +86,8 @@ func natsCluster(args ClusterArgs) *kube.Custom[spec] {
 	}
 }
 
-// awaitServers makes the Kubernetes provider wait for the servers. The operator
-// writes size and version into the status once the last of them is ready.
+// awaitServers makes the Kubernetes provider wait for the servers. The operator writes
+// size and version into the status when the last server is ready.
 func awaitServers(nats settings.Settings) map[string]string {
 	return map[string]string{"pulumi.com/waitFor": fmt.Sprintf(
 		`["jsonpath={.status.size}=%d","jsonpath={.status.currentVersion}=%s"]`, nats.Size, nats.Version)}

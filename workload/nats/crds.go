@@ -25,7 +25,7 @@ var (
 
 func (k kind) crd() string { return k.plural + "." + group }
 
-// kinds are the operator's custom resources, with the names of their definitions in
+// kinds are the operator's custom resources, by the names of their definitions in
 // Pulumi.
 func kinds(name string) []kube.Kind {
 	var kinds []kube.Kind
@@ -35,7 +35,7 @@ func kinds(name string) []kube.Kind {
 	return kinds
 }
 
-// definition is just what the operator itself writes at its start
+// definition is exactly what the operator itself writes at startup
 // (pkg/util/kubernetes/crd.go of v0.8.3), so that it finds nothing to change.
 func definition(kind kind) *extensionsv1.CustomResourceDefinition {
 	anything := true

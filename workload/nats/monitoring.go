@@ -8,8 +8,8 @@ import (
 	"persia/kube"
 )
 
-// registerMonitoring registers what collects the servers' metrics, where there is
-// something that does and the servers have them.
+// registerMonitoring registers what collects the servers' metrics, if the cluster has
+// Managed Service for Prometheus and the servers serve metrics.
 func registerMonitoring(ctx *pulumi.Context, name string, args ClusterArgs, child pulumi.ResourceOption) error {
 	if !args.ManagedPrometheus || !args.NATS.Metrics {
 		return nil

@@ -14,20 +14,20 @@ import (
 )
 
 const (
-	// Namespace holds the operator and the servers. At its start the operator lists
-	// the pods of the namespace with this name, wherever it runs. Here it needs no
-	// right outside its own namespace for that.
+	// Namespace holds the operator and the servers. At startup, the operator lists the
+	// pods of the namespace with this name, wherever it runs. In this namespace, it
+	// needs no right outside its own namespace for that.
 	Namespace = settings.Namespace
 
 	operatorName = settings.OperatorName
 	operatorPort = 8080
-	// Any user but root: the program writes no file.
+	// Any user but root, because the program writes no files.
 	operatorUser = 1000
 )
 
 // OperatorArgs describes the operator.
 type OperatorArgs struct {
-	// Scope says whose NatsClusters the operator looks after.
+	// Scope says whose NatsClusters the operator manages.
 	Scope settings.Scope
 	// Images says where nodes pull images from.
 	Images images.Settings
@@ -35,17 +35,17 @@ type OperatorArgs struct {
 	Placement kube.Placement
 }
 
-// Operator is the NATS operator, in charge of the NatsClusters of [Namespace], or
-// of all namespaces.
+// Operator is the NATS operator. It manages the NatsClusters of [Namespace], or of all
+// namespaces.
 type Operator struct {
 	pulumi.ResourceState
 
-	// Objects holds the Deployment, which comes after everything else of the operator.
+	// Objects is the Deployment, which depends on everything else of the operator.
 	Objects []pulumi.CustomResource
 }
 
-// NewOperator registers the operator with its namespace, identity and the kinds
-// that it serves.
+// NewOperator registers the operator with its namespace, its identity, and its custom
+// resource definitions.
 func NewOperator(ctx *pulumi.Context, name string, args OperatorArgs, opts ...pulumi.ResourceOption) (*Operator, error) {
 	component := &Operator{}
 	if err := ctx.RegisterComponentResource("persia:nats:Operator", name, component, opts...); err != nil {
@@ -92,8 +92,8 @@ func operator(name string, args OperatorArgs) kube.Operator {
 	}
 }
 
-// arguments tell the operator its scope. Other operators look for it among the
-// arguments, not in the command.
+// arguments set the operator's scope. Other operators look for it among the arguments,
+// not in the command.
 func arguments(scope settings.Scope) []string {
 	if scope == settings.ScopeCluster {
 		return []string{"--feature-gates=ClusterScoped=true"}

@@ -11,8 +11,8 @@ import (
 	"persia/kube"
 )
 
-// registerPolicies registers who reaches the servers, and how many of them may be
-// away.
+// registerPolicies registers who can reach the servers, and how many servers can be
+// unavailable.
 func registerPolicies(ctx *pulumi.Context, name string, args ClusterArgs, child pulumi.ResourceOption) error {
 	if _, err := kube.Register(ctx, name, serverPolicy(args), child); err != nil {
 		return err
@@ -21,9 +21,9 @@ func registerPolicies(ctx *pulumi.Context, name string, args ClusterArgs, child 
 	return err
 }
 
-// disruptionBudget lets one server be evicted at a time. It counts those that
-// stay: of pods that belong to a custom resource Kubernetes does not know how many
-// there should be, and a maximum of those away would forbid every eviction.
+// disruptionBudget allows one server to be evicted at a time. It counts the servers
+// that stay: for pods that a custom resource owns, Kubernetes does not know how many
+// there should be, so a maximum of unavailable pods would forbid every eviction.
 func disruptionBudget(nats settings.Settings) *policyv1.PodDisruptionBudget {
 	stay := intstr.FromInt(nats.Size - 1)
 	return &policyv1.PodDisruptionBudget{
@@ -36,9 +36,9 @@ func disruptionBudget(nats settings.Settings) *policyv1.PodDisruptionBudget {
 	}
 }
 
-// serverPolicy lets clients in, servers among themselves, and the collectors of
-// metrics. The kubelet's probes need no rule. A server goes to no one but other
-// servers, which it looks up by name.
+// serverPolicy admits clients, other servers, and the collectors of metrics. The
+// kubelet's probes need no rule. A server connects only to other servers, which it
+// looks up by name.
 func serverPolicy(args ClusterArgs) *networkingv1.NetworkPolicy {
 	servers := networkingv1.NetworkPolicyPeer{
 		PodSelector: &metav1.LabelSelector{MatchLabels: serverLabels(args.NATS)},

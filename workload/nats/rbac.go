@@ -6,8 +6,8 @@ import (
 	settings "persia/config/nats"
 )
 
-// rights are what the operator may do in its namespace, and in the cluster: just
-// what it does. sandbox/e2e compares them with what it asks for.
+// rights are exactly the rights that the operator needs in its namespace and in the
+// cluster. sandbox/e2e compares them with the operator's requests.
 func rights(scope settings.Scope) (role, clusterRole []rbacv1.PolicyRule) {
 	if scope == settings.ScopeCluster {
 		return electionRules(), append(serverRules(), kindRules()...)
@@ -15,7 +15,7 @@ func rights(scope settings.Scope) (role, clusterRole []rbacv1.PolicyRule) {
 	return append(serverRules(), electionRules()...), kindRules()
 }
 
-// serverRules let the operator make servers of NatsClusters.
+// serverRules allow the operator to create the servers of NatsClusters.
 func serverRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		{
@@ -34,7 +34,8 @@ func serverRules() []rbacv1.PolicyRule {
 			Verbs:     []string{"create", "delete", "get", "list", "patch", "watch"},
 		},
 		{
-			// A server is told to send its clients to others before its pod goes.
+			// The operator tells a server to send its clients to other servers before
+			// it deletes the pod.
 			APIGroups: []string{""},
 			Resources: []string{"pods/exec"},
 			Verbs:     []string{"create"},
@@ -54,7 +55,7 @@ func serverRules() []rbacv1.PolicyRule {
 	}
 }
 
-// electionRules let the operator see that it is the only one.
+// electionRules allow the operator to make sure that it is the only one.
 func electionRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		{
@@ -70,8 +71,8 @@ func electionRules() []rbacv1.PolicyRule {
 	}
 }
 
-// kindRules let the operator look after its own two kinds, which it writes at each
-// start. It does not create them, since the program does.
+// kindRules allow the operator to manage its own two definitions, which it writes at
+// each start. It does not create them, because the program does.
 func kindRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{{
 		APIGroups:     []string{"apiextensions.k8s.io"},

@@ -6,23 +6,23 @@ import (
 	settings "persia/config/nats"
 )
 
-// replacement makes the NatsCluster, and with it all of its servers, be replaced
-// for what neither the operator nor a running server takes. The operator makes
-// pods and never changes them, but for their version, and a server reads its
-// configuration again only if a reloader tells it to.
+// replacement makes Pulumi replace the NatsCluster, and with it all of its servers,
+// when a setting changes that neither the operator nor a running server can apply. The
+// operator never changes the pods that it has created, except for their version, and a
+// server rereads its configuration only if a reloader tells it to.
 func replacement(nats settings.Settings) pulumi.ResourceOption {
 	paths := []string{
 		"spec.serverImage",
 		"spec.pod",
 		"spec.template",
 		"spec.tls",
-		// nats-server refuses to reload a configuration in which one of these
-		// has changed.
+		// nats-server refuses to reload a configuration in which one of these has
+		// changed.
 		"spec.natsConfig.maxPending",
 		"spec.lameDuckDurationSeconds",
 	}
 	options := []pulumi.ResourceOption{
-		// The name is taken until the old one is gone.
+		// The name is taken until the old object is deleted.
 		pulumi.DeleteBeforeReplace(true),
 	}
 	if !nats.ConfigReload {
@@ -32,7 +32,7 @@ func replacement(nats settings.Settings) pulumi.ResourceOption {
 	return pulumi.Composite(append(options, pulumi.ReplaceOnChanges(paths))...)
 }
 
-// secretsOf are the users and certificates, which the NatsCluster only refers to.
+// secretsOf returns the users and certificates, which the NatsCluster only refers to.
 func secretsOf(nats settings.Settings) pulumi.Output {
 	contents := pulumi.StringArray{pulumi.String(usersJSON(nats.Users))}
 	for _, certificate := range []*settings.Certificate{nats.TLS.Clients, nats.TLS.Routes} {

@@ -25,7 +25,7 @@ func usersSecret(nats settings.Settings) string       { return nats.Name + "-use
 func clientCertificate(nats settings.Settings) string { return nats.Name + "-client-tls" }
 func routeCertificate(nats settings.Settings) string  { return nats.Name + "-route-tls" }
 
-// registerSecrets registers what servers and clients know of each other.
+// registerSecrets registers the Secrets of the servers and their clients.
 func registerSecrets(ctx *pulumi.Context, name string, args ClusterArgs, child pulumi.ResourceOption) ([]pulumi.CustomResource, error) {
 	var registered []pulumi.CustomResource
 	for _, secret := range secrets(args) {
@@ -50,7 +50,7 @@ func secrets(args ClusterArgs) []*corev1.Secret {
 			secret(nats, Namespace, usersSecret(nats), map[string]string{"users.json": usersJSON(nats.Users)}),
 			secret(nats, args.Clients.Namespace, clientSecret(nats), map[string]string{user.Name: withUser.String()}))
 	}
-	// The files have the names that the operator expects.
+	// The operator expects files with these names.
 	if c := nats.TLS.Clients; c != nil {
 		secrets = append(secrets, secret(nats, Namespace, clientCertificate(nats),
 			map[string]string{"ca.pem": c.CA, "server.pem": c.Certificate, "server-key.pem": string(c.Key)}))
@@ -73,8 +73,8 @@ func secret(nats settings.Settings, namespace, name string, contents map[string]
 	}
 }
 
-// usersJSON is the part authorization of nats-server's configuration, into which
-// the operator copies it.
+// usersJSON is the part authorization of nats-server's configuration, into which the
+// operator copies it.
 func usersJSON(users []settings.User) string {
 	type user struct {
 		Name     string `json:"username"`

@@ -21,20 +21,20 @@ const (
 )
 
 const (
-	// serverContainer is what the operator calls it.
+	// serverContainer is the operator's name for the server's container.
 	serverContainer = "nats"
-	// Any user but root: the server writes only its process id, into a volume.
+	// Any user but root, because the server writes only its process id, into a volume.
 	serverUser = 1000
 
-	// lameDuckSeconds is how long a server that goes takes to send its clients to
-	// others. It is the least that nats-server accepts: by default it is two
-	// minutes, and a new version of sixty servers would take two hours.
+	// lameDuckSeconds is how long a server takes to send its clients to other servers
+	// before it stops. It is the minimum that nats-server accepts: with its default of
+	// two minutes, a new version of sixty servers would take two hours.
 	lameDuckSeconds = 30
 )
 
-// spec is what the operator reads of a NatsCluster (pkg/apis/nats/v1alpha2 of
-// v0.8.3), as far as the program writes it. Whatever stands elsewhere, like
-// resources directly in a spec, the operator ignores without a word.
+// spec has the fields of a NatsCluster that the operator reads (pkg/apis/nats/v1alpha2
+// of v0.8.3), as far as the program writes them. The operator silently ignores all
+// others, such as resources directly in a spec.
 type spec struct {
 	Size            int        `json:"size"`
 	Version         string     `json:"version"`
@@ -68,13 +68,14 @@ type podPolicy struct {
 	MetricsImageTag    string                       `json:"metricsImageTag,omitempty"`
 }
 
-// template is what the operator begins a pod with, before it adds its own.
+// template is the pod template that the operator starts from before it adds its own
+// fields.
 type template struct {
 	Spec corev1.PodSpec `json:"spec"`
 }
 
-// tlsConfig names Secrets of the operator's namespace. Their files have the names
-// that the operator expects.
+// tlsConfig names Secrets in the operator's namespace. The operator expects files with
+// these names.
 type tlsConfig struct {
 	ServerSecret string `json:"serverSecret,omitempty"`
 	RoutesSecret string `json:"routesSecret,omitempty"`
@@ -126,8 +127,8 @@ func (p *podPolicy) addSidecars(nats settings.Settings, images images.Settings) 
 		amounts := kube.Requests(capacity.NATSReloader)
 		p.EnableConfigReload = true
 		p.ReloaderImage, p.ReloaderImageTag = images.Reference(catalog.NATSReloader.Repository), catalog.NATSReloader.Tag
-		// The same as limits, so that a pod whose server has what it asks for and
-		// no more stays guaranteed.
+		// The same as limits, so that a pod whose server has equal requests and limits
+		// stays guaranteed.
 		p.ReloaderResources = &corev1.ResourceRequirements{Requests: amounts, Limits: amounts}
 	}
 	if nats.Metrics {
@@ -140,7 +141,7 @@ func podTemplate(nats settings.Settings) corev1.PodSpec {
 	no := false
 	pod := corev1.PodSpec{
 		PriorityClassName: jobconfig.PriorityNATS.Name,
-		// A server asks nothing of Kubernetes.
+		// A server does not use the Kubernetes API.
 		AutomountServiceAccountToken: &no,
 		EnableServiceLinks:           &no,
 		Containers: []corev1.Container{{
@@ -161,7 +162,7 @@ func podTemplate(nats settings.Settings) corev1.PodSpec {
 	return pod
 }
 
-// evenly prefers the nodes, or zones, with fewer servers. It keeps no pod waiting.
+// evenly prefers the nodes, or zones, with fewer servers. It never keeps a pod waiting.
 func evenly(nats settings.Settings, over string) corev1.TopologySpreadConstraint {
 	return corev1.TopologySpreadConstraint{
 		MaxSkew:           1,
@@ -171,7 +172,7 @@ func evenly(nats settings.Settings, over string) corev1.TopologySpreadConstraint
 	}
 }
 
-// serverLabels are those that the operator gives to the servers.
+// serverLabels are the labels that the operator gives the servers.
 func serverLabels(nats settings.Settings) map[string]string {
 	return map[string]string{"app": "nats", "nats_cluster": nats.Name}
 }

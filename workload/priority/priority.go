@@ -1,4 +1,4 @@
-// Package priority makes the PriorityClasses of a stack's pods.
+// Package priority creates the PriorityClasses of a stack's pods.
 package priority
 
 import (
