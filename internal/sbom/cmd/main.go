@@ -25,7 +25,7 @@ func main() {
 
 func run(args []string) error {
 	if len(args) < 4 {
-		return errors.New("usage: go run ./internal/sbom/cmd NAME VERSION SECONDS PROGRAM...")
+		return errors.New("the arguments are NAME VERSION SECONDS PROGRAM...: see scripts/release.sh")
 	}
 	seconds, err := strconv.ParseInt(args[2], 10, 64)
 	if err != nil {
