@@ -8,6 +8,10 @@ SANDBOX := .sandbox/bin/sandbox
 # How many end-to-end tests run in parallel.
 PARALLEL ?= 4
 
+# The sandbox, its tests, and the programs that it runs are compiled alike, so that the
+# compiler sees each package once.
+export CGO_ENABLED := 0
+
 SHELL := bash
 .SHELLFLAGS := -o pipefail -c
 .DEFAULT_GOAL := help

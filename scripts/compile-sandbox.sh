@@ -8,6 +8,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+# As the Makefile and the toolchain have it.
+export CGO_ENABLED=0
+
 binary=$1
 stamp=$(dirname "$binary")/.$(basename "$binary").made
 environment=$(go env GOVERSION GOROOT GOOS GOARCH GOFLAGS GOWORK GOEXPERIMENT CGO_ENABLED)

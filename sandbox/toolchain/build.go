@@ -96,6 +96,11 @@ func (b *builder) build(ctx context.Context, tools []tool, progress io.Writer) e
 		return err
 	}
 	left := newEstimate(tools, stale)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	downloaded := b.download(ctx, tools, stale)
+	// The go command ends before the caller may remove its folders.
+	defer func() { cancel(); <-downloaded }()
 	for i, t := range tools {
 		if !slices.Contains(stale, t.name) {
 			continue
@@ -117,6 +122,22 @@ func (b *builder) build(ctx context.Context, tools []tool, progress io.Writer) e
 	return nil
 }
 
+// download fetches the source of the stale tools, in the order in which they are
+// compiled, so that the network works while the compiler does. What it cannot fetch the
+// compilation fetches, or reports. It closes the channel at its end.
+func (b *builder) download(ctx context.Context, tools []tool, stale []string) <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for _, t := range tools {
+			if slices.Contains(stale, t.name) {
+				_, _ = b.goCommand(ctx, t.dir, "list", "-deps", "-f", "{{if .Error}}{{end}}", t.pkg)
+			}
+		}
+	}()
+	return done
+}
+
 // compile leaves either the complete binary and its stamp, or no stamp.
 func (b *builder) compile(ctx context.Context, t tool, version string) error {
 	stamp, err := b.stamp(t)
@@ -128,7 +149,9 @@ func (b *builder) compile(ctx context.Context, t tool, version string) error {
 	if err := os.Remove(stampFile(binary)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	_, err = b.goCommand(ctx, t.dir, "build", "-trimpath", "-buildvcs=false", "-ldflags", t.ldflags(version), "-o", building, t.pkg)
+	// Without -trimpath: the compiler would see every package that the sandbox and its
+	// tests share with the tool a second time.
+	_, err = b.goCommand(ctx, t.dir, "build", "-buildvcs=false", "-ldflags", t.ldflags(version), "-o", building, t.pkg)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,69 @@
+package toolchain
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/mod/modfile"
+)
+
+// apart are the modules whose programs no version can share: the NATS operator is
+// written for a Kubernetes of 2021, and kube-score is compiled for one test.
+var apart = []string{"nats-operator", "kube-score"}
+
+// twice are the modules of which kwok needs a newer version than the kubelet: small, and
+// no other package of theirs is built on them.
+var twice = []string{"k8s.io/cri-api", "k8s.io/cri-client"}
+
+// TestSharedModulesHaveOneVersion: the compiler sees a package once, however many of the
+// programs hold it. A second version of Kubernetes' client or of gRPC takes minutes.
+func TestSharedModulesHaveOneVersion(t *testing.T) {
+	files, err := filepath.Glob("*/go.mod")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	files = append(files, "../go.mod", "../../go.mod")
+
+	type use struct{ version, file string }
+	first := map[string]use{}
+	for _, file := range files {
+		if slices.Contains(apart, filepath.Dir(file)) {
+			continue
+		}
+		for module, version := range versions(t, file) {
+			if slices.Contains(twice, module) {
+				continue
+			}
+			if seen, ok := first[module]; ok {
+				assert.Equal(t, seen.version, version, "%s in %s, and before it in %s: run go get %s@VERSION where it is older", module, seen.file, file, module)
+				continue
+			}
+			first[module] = use{version, file}
+		}
+	}
+	t.Logf("%d modules", len(first))
+}
+
+// versions are those of the modules that a go.mod file requires, as they are compiled.
+func versions(t *testing.T, file string) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	parsed, err := modfile.Parse(file, text, nil)
+	require.NoError(t, err)
+	found := map[string]string{}
+	for _, r := range parsed.Require {
+		found[r.Mod.Path] = r.Mod.Version
+	}
+	for _, r := range parsed.Replace {
+		if _, ok := found[r.Old.Path]; ok && r.New.Version != "" {
+			found[r.Old.Path] = r.New.Version
+		}
+	}
+	// A module's own version says nothing: it is there to be replaced.
+	delete(found, "persia")
+	return found
+}
