@@ -95,6 +95,7 @@ def train(ctx, trained):
         output, labels = ctx.forward(batch)
         loss = ctx.backward(loss_of(output, labels[0]))
         trained.add(number)
+        progress.tell()
         done += 1
         if done % 50 == 0:
             logger.info(f"step {done} of {steps}, loss {float(loss):.4f}")
@@ -116,6 +117,7 @@ def test(model, data):
             output, labels = ctx.forward(batch)
             scores.append(output.cpu().numpy().copy())
             hits.append(labels[0].cpu().numpy().copy())
+            progress.tell()
     return clicks.auc(np.concatenate(hits).ravel(), np.concatenate(scores).ravel())
 
 
@@ -130,6 +132,7 @@ def main():
         model.cuda(device)
     resume = os.environ.get("PERSIA_RESUME_DIR")
     trained = progress.load(resume)
+    progress.tell()
     with TrainCtx(
         model=model,
         embedding_optimizer=Adam(lr=0.02),

@@ -41,6 +41,8 @@ class Coordinator:
         self.not_before = 0  # when the next attempt may start
         self.trainers_ended = None  # when the last trainer ended in this attempt
         self.resume = None  # the checkpoint that the attempt began with
+        self.newest = None  # the newest checkpoint of the attempt
+        self.got_on = 0  # when the attempt last got on
         self.memory = Memory(settings.state_directory, settings.revision)
         found = checkpoints.last_attempt(settings.checkpoints)
         self.attempt = max(self.memory.attempt, found)
@@ -62,6 +64,8 @@ class Coordinator:
                 # It is idle: that its pod is replaced takes nothing from this attempt.
                 member = dict(before, instance=member["instance"], pod=member["pod"])
             self.members[key] = dict(member, seen=self.clock())
+            if not before or any(before.get(what) != member.get(what) for what in ("attempt", "state", "progress")):
+                self.got_on = self.clock()
             self.attempt = max(self.attempt, member["attempt"])
             if self.phase == FAILED and before and before["revision"] != member["revision"]:
                 self.retry(key)
@@ -98,12 +102,24 @@ class Coordinator:
                 return f"{name(other)} has not been heard of for {self.settings.lost_seconds:g} s", False
         if not self.ended(TRAINER):
             self.trainers_ended = None
+            # All replicas may be alive and wait for each other for ever. Of a script that
+            # does not tell of its progress, only people can know.
+            if self.overdue() and self.tells():
+                return f"no trainer has made progress for {self.settings.stuck_seconds:g} s", True
         elif self.trainers_ended is None:
             self.trainers_ended = self.clock()
         elif not self.ended(DATA_LOADER) and self.clock() - self.trainers_ended > self.settings.end_seconds:
             # PERSIA ends a trainer's loop without an error when no data comes.
             return "the trainers ended before the data loaders had sent all data", True
         return None
+
+    def overdue(self):
+        """Whether nothing has shown for long that the attempt gets on."""
+        return 0 < self.settings.stuck_seconds < self.clock() - self.got_on
+
+    def tells(self):
+        """Whether the trainers' script tells of its progress in this attempt."""
+        return any(member.get("progress") is not None and member["attempt"] == self.attempt for member in self.members.values())
 
     def ended(self, role):
         """Whether all replicas of a role have finished this attempt."""
@@ -143,7 +159,8 @@ class Coordinator:
         self.attempt += 1
         self.phase, self.trainers_ended = START, None
         self.memory.save(attempt=self.attempt)
-        self.resume = checkpoints.newest(self.settings.checkpoints)
+        self.resume = self.newest = checkpoints.newest(self.settings.checkpoints)
+        self.got_on = self.clock()
         checkpoints.remove_incomplete(self.settings.checkpoints)
         checkpoints.prune(self.settings.checkpoints, self.settings.keep)
         self.log(f"attempt {self.attempt} starts from " + (self.resume or "the beginning"))
@@ -185,9 +202,12 @@ class Coordinator:
         return {"order": order, "run": self.settings.run, "attempt": self.attempt, "resume": self.resume}
 
     def tidy(self):
-        """Remove checkpoints that are too many."""
+        """Remove checkpoints that are too many, and see whether there is a new one."""
         with self.lock:
             if self.phase == START:
+                newest = checkpoints.newest(self.settings.checkpoints)
+                if newest != self.newest:
+                    self.newest, self.got_on = newest, self.clock()
                 checkpoints.prune(self.settings.checkpoints, self.settings.keep, self.resume)
 
     def status(self, run=""):
@@ -201,7 +221,8 @@ class Coordinator:
             if self.phase == FAILED:
                 return f"failed: {self.reason}"
             if self.phase == START:
-                return f"running attempt {self.attempt}: {self.finished(TRAINER)} trainers and {self.finished(DATA_LOADER)} data loaders have finished"
+                stuck = f"; no sign of progress for {self.settings.stuck_seconds:g} s or longer" if self.overdue() else ""
+                return f"running attempt {self.attempt}: {self.finished(TRAINER)} trainers and {self.finished(DATA_LOADER)} data loaders have finished{stuck}"
             waits = self.missing()
             more = f" and {len(waits) - 3} more" if len(waits) > 3 else ""
             return f"waiting after attempt {self.attempt} ({self.reason}): " + ("; ".join(waits[:3]) + more or "backing off")

@@ -172,7 +172,9 @@ func launchEnv(args JobArgs, role role) []corev1.EnvVar {
 		{Name: "PERSIA_IDLE_FILE", Value: path.Join(podState, "idle")},
 	}
 	if role.Name == trainer {
-		env = append(env, corev1.EnvVar{Name: "PERSIA_REPLICAS", Value: AllReplicas(args.Job)})
+		env = append(env,
+			corev1.EnvVar{Name: "PERSIA_REPLICAS", Value: AllReplicas(args.Job)},
+			corev1.EnvVar{Name: "PERSIA_PROGRESS_FILE", Value: path.Join(podState, "progress")})
 	}
 	env = append(env, GPUs(role.config)...)
 	if authority := args.Broker.Authority; authority != "" {

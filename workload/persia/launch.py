@@ -37,6 +37,7 @@ class Settings:
         self.revision = environment.get("PERSIA_REVISION", "")
         self.idle_file = environment["PERSIA_IDLE_FILE"]
         self.state_directory = environment["PERSIA_STATE_DIR"]
+        self.progress_file = environment.get("PERSIA_PROGRESS_FILE")
         self.checkpoints = environment.get("PERSIA_CKPT_ROOT")
         self.keep = int(environment.get("PERSIA_CKPT_KEEP", "2"))
         self.attempts = int(environment.get("PERSIA_ATTEMPTS", "5"))
@@ -49,6 +50,7 @@ class Settings:
         self.lost_seconds = seconds("PERSIA_LOST_SECONDS", 60)
         self.end_seconds = seconds("PERSIA_END_SECONDS", 60)
         self.nats_seconds = seconds("PERSIA_NATS_SECONDS", 30)
+        self.stuck_seconds = seconds("PERSIA_STUCK_SECONDS", 3600)
         self.stop_seconds = seconds("PERSIA_STOP_SECONDS", 20)
         self.backoff_seconds = seconds("PERSIA_BACKOFF_SECONDS", 10)
 
@@ -130,6 +132,7 @@ class Replica:
             "attempt": self.attempt,
             "state": self.state,
             "reason": self.reason,
+            "progress": self.progress(),
             "blocked": blocked,
             "done": self.done,
         }
@@ -147,6 +150,13 @@ class Replica:
         if order["order"] == coordinator.STOP:
             self.say(f"waiting for attempt {order['attempt'] + 1}")
         return order
+
+    def progress(self):
+        """Something else whenever the script has told that it gets on, or None before."""
+        try:
+            return os.stat(self.settings.progress_file).st_mtime_ns if self.settings.progress_file else None
+        except OSError:
+            return None
 
     def say(self, text):
         """Say what has not just been said."""
@@ -188,6 +198,8 @@ class Replica:
     def begin(self, attempt, resume):
         """Start the command in an attempt."""
         self.attempt, self.nats_seen = attempt, None
+        if self.progress():
+            os.remove(self.settings.progress_file)
         environment = self.environment(resume)
         trouble = checks.before(self.settings.role, environment)
         if trouble:

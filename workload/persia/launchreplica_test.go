@@ -40,6 +40,16 @@ func TestLaunchWithoutNATS(t *testing.T) {
 	assert.Equal(t, "complete in attempt 2", j.becomes("complete"))
 }
 
+// TestLaunchStuck: replicas that all live, and wait for each other for ever.
+func TestLaunchStuck(t *testing.T) {
+	t.Parallel()
+	j := newTraining(t, "nn-worker=1,dataloader=1", "PERSIA_STUCK_SECONDS=1")
+	trainer := j.start("nn-worker-0", note+`[[ $PERSIA_ATTEMPT -gt 1 ]] || { touch $PERSIA_PROGRESS_FILE; exec sleep 600; }; [[ ! -e $PERSIA_PROGRESS_FILE ]]`)
+	j.start("dataloader-0", note+`[[ $PERSIA_ATTEMPT -gt 1 ]] || exec sleep 600`)
+	trainer.says("attempt 1 ends: no trainer has made progress for 1 s")
+	assert.Equal(t, "complete in attempt 2", j.becomes("complete"))
+}
+
 // listen takes connections until the returned function closes all of them.
 func listen(t *testing.T, address string) (outage func()) {
 	t.Helper()

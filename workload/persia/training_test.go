@@ -101,6 +101,7 @@ func (j *training) startCommand(name string, command []string, env ...string) *r
 		"PERSIA_ROLE="+name[:at], "REPLICA_INDEX="+name[at+1:], "PERSIA_REPLICAS="+j.replicas,
 		"PERSIA_COORDINATOR="+j.coordinator, "PERSIA_POD_UID="+name, "PERSIA_REVISION=1",
 		"PERSIA_STATE_DIR="+filepath.Join(j.dir, ".persia"), "PERSIA_IDLE_FILE="+filepath.Join(j.dir, name+".idle"),
+		"PERSIA_PROGRESS_FILE="+filepath.Join(j.dir, name+".progress"),
 		"PERSIA_CKPT_ROOT="+filepath.Join(j.dir, "run")), j.env...), env...)
 	log, err := os.Create(r.log)
 	require.NoError(j.t, err)

@@ -1,0 +1,102 @@
+package persia
+
+import (
+	"encoding/json"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// coordinate has the coordinator of a job with two replicas take reports, at times that
+// are given, and prints what it says of the job after each.
+const coordinate = `
+import json, sys, types
+import coordinator
+
+now = 0
+settings = types.SimpleNamespace(
+    replicas={"nn-worker": 1, "dataloader": 1}, run="1", revision="1", checkpoints=None, state_directory=sys.argv[3],
+    keep=2, attempts=5, lost_seconds=1e9, end_seconds=1e9, stuck_seconds=60, backoff_seconds=0,
+)
+vars(settings).update(json.loads(sys.argv[1]) or {})
+job = coordinator.Coordinator(settings, lambda text: None, lambda: now)
+
+def report(role, attempt, state, progress):
+    return job.report({
+        "role": role, "replica": 0, "run": "1", "pod": role, "revision": "1", "instance": role, "attempt": attempt,
+        "state": state, "reason": "", "progress": progress, "blocked": "", "done": False,
+    })
+
+for role in ("nn-worker", "dataloader"):
+    report(role, 0, "waiting", None)
+for now, role, state, progress in json.loads(sys.argv[2]):
+    report(role, 1, state, progress)
+    print(job.status())
+`
+
+// beat is a report of a replica in the first attempt.
+type beat struct {
+	second      int
+	role, state string
+	// progress is what the script has told, if it is not 0.
+	progress int
+}
+
+func (b beat) MarshalJSON() ([]byte, error) {
+	if b.progress == 0 {
+		return json.Marshal([]any{b.second, b.role, b.state, nil})
+	}
+	return json.Marshal([]any{b.second, b.role, b.state, b.progress})
+}
+
+// TestProgress: an attempt ends when its script has told of its progress and does so no
+// more. Of other scripts, people are told.
+func TestProgress(t *testing.T) {
+	const (
+		runs  = "running attempt 1: 0 of 1 trainers and 0 of 1 data loaders have finished"
+		doubt = runs + "; no sign of progress for 60 s or longer"
+		ended = "waiting after attempt 1 (no trainer has made progress for 60 s): dataloader 0 still runs; nn-worker 0 still runs"
+	)
+	tests := map[string]struct {
+		settings map[string]any
+		beats    []beat
+		want     []string
+	}{
+		"a script that goes on": {nil, []beat{
+			{1, "nn-worker", "running", 1}, {60, "nn-worker", "running", 2}, {119, "nn-worker", "running", 3}, {179, "dataloader", "running", 0},
+		}, []string{runs, runs, runs, runs}},
+		"a script that stops": {nil, []beat{
+			{1, "nn-worker", "running", 1}, {1, "dataloader", "running", 0}, {61, "nn-worker", "running", 1}, {62, "nn-worker", "running", 1},
+		}, []string{runs, runs, runs, ended}},
+		"a script that stops before its first step": {nil, []beat{
+			{1, "dataloader", "running", 0}, {30, "nn-worker", "running", 0}, {31, "nn-worker", "running", 1}, {92, "dataloader", "running", 0},
+		}, []string{runs, runs, runs, ended}},
+		"a script that tells nothing": {nil, []beat{
+			{1, "nn-worker", "running", 0}, {61, "nn-worker", "running", 0}, {62, "nn-worker", "running", 0}, {1000, "nn-worker", "running", 0},
+		}, []string{runs, runs, doubt, doubt}},
+		"another time to wait": {map[string]any{"stuck_seconds": 100}, []beat{
+			{1, "nn-worker", "running", 1}, {1, "dataloader", "running", 0}, {101, "nn-worker", "running", 1},
+		}, []string{runs, runs, runs}},
+		"waiting for ever": {map[string]any{"stuck_seconds": 0}, []beat{
+			{1, "nn-worker", "running", 1}, {1_000_000, "nn-worker", "running", 1},
+		}, []string{runs, runs}},
+		"a trainer that has finished, and a data loader that goes on": {nil, []beat{
+			{1, "nn-worker", "running", 1}, {1, "dataloader", "running", 0}, {2, "nn-worker", "finished", 1}, {1000, "dataloader", "running", 0},
+		}, []string{runs, runs, "running attempt 1: 1 of 1 trainers and 0 of 1 data loaders have finished", "running attempt 1: 1 of 1 trainers and 0 of 1 data loaders have finished; no sign of progress for 60 s or longer"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			settings, err := json.Marshal(test.settings)
+			require.NoError(t, err)
+			beats, err := json.Marshal(test.beats)
+			require.NoError(t, err)
+			output, err := exec.Command("python3", "-B", "-c", coordinate, string(settings), string(beats), t.TempDir()).CombinedOutput()
+			require.NoError(t, err, "%s", output)
+			assert.Equal(t, test.want, strings.Split(strings.TrimSpace(string(output)), "\n"))
+		})
+	}
+}
