@@ -1,0 +1,72 @@
+package tests
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// trainScript runs the loop of the example's trainer with batches that come as they are
+// given: PyTorch and PERSIA are stand-ins.
+const trainScript = `
+import json, sys
+from unittest import mock
+
+torch, dist, data = mock.MagicMock(), mock.MagicMock(), mock.MagicMock()
+torch.nn.Module = data.IterableDataset = object
+torch.distributed = dist
+for name in ("numpy", "persia", "persia.ctx", "persia.embedding.data", "persia.embedding.optim", "persia.env", "persia.logger"):
+    sys.modules[name] = mock.MagicMock()
+sys.modules.update({"torch": torch, "torch.distributed": dist, "persia.data": data})
+sys.path.insert(0, "../examples/training")
+import clicks, train
+
+before, come = json.loads(sys.argv[1])
+clicks.BATCHES = 4
+train.get_world_size = lambda: 1
+train.get_rank = lambda: 0
+
+def batch(number):
+    one = mock.MagicMock()
+    one.consume_all_meta_data.return_value = str(number).encode()
+    return one
+
+data.DataLoader = train.DataLoader = lambda *_, **__: map(batch, come)
+ctx = mock.MagicMock()
+ctx.forward.return_value = mock.MagicMock(), [mock.MagicMock()]
+ctx.backward.return_value = 0.5
+trained = set(before)
+train.train(ctx, trained)
+print("trained", sorted(trained))
+`
+
+// TestExampleCountsBatches: PERSIA may send a batch twice, and ends the loop without an
+// error when batches stay away. Neither may pass for a training on all data.
+func TestExampleCountsBatches(t *testing.T) {
+	for name, test := range map[string]struct {
+		batches string
+		says    string
+		fails   bool
+	}{
+		"all, in any order":              {`[[], [1, 0, 3, 2]]`, "trained [0, 1, 2, 3]\n", false},
+		"what a checkpoint lacks":        {`[[0, 1], [2, 3]]`, "trained [0, 1, 2, 3]\n", false},
+		"one twice":                      {`[[], [0, 1, 1, 2]]`, "batch 1 came twice\n", true},
+		"one that the checkpoint has":    {`[[0, 1], [2, 1]]`, "batch 1 came twice\n", true},
+		"one stays away":                 {`[[], [0, 1, 2]]`, "batches stopped coming after step 3 of 4\n", true},
+		"one stays away when it resumes": {`[[0, 1], [2]]`, "batches stopped coming after step 1 of 2\n", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			told := filepath.Join(t.TempDir(), "progress")
+			command := exec.Command("python3", "-B", "-c", trainScript, test.batches)
+			command.Env = []string{"PATH=" + os.Getenv("PATH"), "PERSIA_PROGRESS_FILE=" + told}
+			output, err := command.CombinedOutput()
+			assert.Equal(t, test.fails, err != nil, "%s", output)
+			assert.Equal(t, test.says, string(output))
+			assert.FileExists(t, told, "the trainer tells of its progress")
+		})
+	}
+}
