@@ -8,12 +8,12 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/auto"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
-	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
 
 	"persia/sandbox/gcp"
@@ -78,6 +78,9 @@ func brief(err error) error {
 
 // newEngine serves the providers and selects the stack.
 func (s *Sandbox) newEngine(ctx context.Context) (*engine, error) {
+	// The CLI takes a quarter of a second to say its version: meanwhile, the rest starts.
+	foundCLI := sync.OnceValues(func() (*cli, error) { return findCLI(s.options.Tools.Pulumi, s.state()) })
+	go func() { _, _ = foundCLI() }()
 	project, err := s.source.copyTo(s.path("project"))
 	if err != nil {
 		return nil, err
@@ -111,15 +114,9 @@ func (s *Sandbox) newEngine(ctx context.Context) (*engine, error) {
 		cancel()
 		return nil, err
 	}
-	// Both start a program, which takes its time.
-	var starting errgroup.Group
-	var cli *cli
-	starting.Go(func() (err error) {
-		cli, err = findCLI(s.options.Tools.Pulumi, s.state())
-		return err
-	})
 	service, err := state.Start(ctx, s.options.Tools.PulumiState, s.path("state"))
-	err = errors.Join(err, starting.Wait())
+	cli, cliErr := foundCLI()
+	err = errors.Join(err, cliErr)
 	end := func() error {
 		cancel()
 		if service == nil {

@@ -1,0 +1,195 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	natsgo "github.com/nats-io/nats.go"
+	"github.com/prometheus/procfs"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	// loadBatch is about what a data loader sends of a batch of some thousand samples.
+	loadBatch = 1 << 20
+	// loadPairs are the data loaders that send, each to an embedding worker of its own.
+	loadPairs = 120
+)
+
+// BenchmarkNATS measures how clusters of different sizes carry the batches of data loaders
+// to embedding workers. The servers are real and share this machine's cores, so the
+// processor time of a batch says what another server costs. How much more many machines
+// carry, it does not say.
+func BenchmarkNATS(b *testing.B) {
+	for _, size := range []int{1, 3, 9, 60} {
+		b.Run(fmt.Sprintf("servers=%d", size), func(b *testing.B) {
+			started := time.Now()
+			servers := startMesh(b, size)
+			servers.await(b)
+			b.ReportMetric(time.Since(started).Seconds(), "mesh-s")
+			send := connectPairs(b, servers)
+			before := servers.cpu(b)
+			b.ResetTimer()
+			latencies := send(b)
+			b.StopTimer()
+			b.ReportMetric((servers.cpu(b)-before).Seconds()*1000/float64(b.N), "server-cpu-ms/batch")
+			b.ReportMetric(float64(servers.resident(b))/(1<<20)/float64(size), "MiB/server")
+			slices.Sort(latencies)
+			b.ReportMetric(latencies[len(latencies)*99/100].Seconds()*1000, "p99-ms")
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "batches/s")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+// mesh is a cluster of NATS servers on loopback.
+type mesh []*meshServer
+
+type meshServer struct {
+	client, route, monitoring int
+	process                   *os.Process
+}
+
+// startMesh starts servers that know each other, as the operator configures them.
+func startMesh(b *testing.B, size int) mesh {
+	b.Helper()
+	dir := b.TempDir()
+	servers := make(mesh, size)
+	var routes []string
+	for i := range servers {
+		servers[i] = &meshServer{client: freePort(b), route: freePort(b), monitoring: freePort(b)}
+		routes = append(routes, fmt.Sprintf("nats://127.0.0.1:%d", servers[i].route))
+	}
+	for i, s := range servers {
+		file := filepath.Join(dir, strconv.Itoa(i)+".conf")
+		text := fmt.Sprintf("host: 127.0.0.1\nport: %d\nhttp: \"127.0.0.1:%d\"\nmax_payload: %d\nmax_pending: %d\ncluster { name: load, host: 127.0.0.1, port: %d, routes: [%s] }\n",
+			s.client, s.monitoring, payload, 4*payload, s.route, strings.Join(routes, ", "))
+		require.NoError(b, os.WriteFile(file, []byte(text), 0o600))
+		var log bytes.Buffer
+		command := exec.Command(tools.NATSServer, "-c", file)
+		command.Stdout, command.Stderr = &log, &log
+		require.NoError(b, command.Start())
+		s.process = command.Process
+		b.Cleanup(func() {
+			_ = command.Process.Kill()
+			_ = command.Wait()
+			if b.Failed() {
+				b.Log(log.String())
+			}
+		})
+	}
+	return servers
+}
+
+func freePort(b *testing.B) int {
+	b.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(b, err)
+	defer func() { _ = listener.Close() }()
+	return listener.Addr().(*net.TCPAddr).Port
+}
+
+// await waits until every server has a route to every other one.
+func (m mesh) await(b *testing.B) {
+	b.Helper()
+	for _, s := range m {
+		server := natsServer{monitoring: s.monitoring}
+		require.Eventually(b, func() bool {
+			others, _ := server.routes()
+			return others == len(m)-1
+		}, 5*time.Minute, 100*time.Millisecond, "the server on port %d has routes to all others", s.client)
+	}
+}
+
+// connectPairs connects data loaders and embedding workers to servers in turn, most of
+// them to different ones, and returns what sends b.N batches and waits for the answers.
+func connectPairs(b *testing.B, servers mesh) func(*testing.B) []time.Duration {
+	b.Helper()
+	open := func(i int) *natsgo.Conn {
+		connection, err := natsgo.Connect(fmt.Sprintf("nats://127.0.0.1:%d", servers[i%len(servers)].client))
+		require.NoError(b, err)
+		b.Cleanup(connection.Close)
+		return connection
+	}
+	loaders := make([]*natsgo.Conn, loadPairs)
+	for i := range loaders {
+		worker := open(i + 1)
+		_, err := worker.Subscribe(subject(i), func(m *natsgo.Msg) { _ = m.Respond([]byte("kept")) })
+		require.NoError(b, err)
+		require.NoError(b, worker.Flush())
+		loaders[i] = open(i)
+	}
+	// A route knows of a subscription some time after its server.
+	for i, loader := range loaders {
+		require.Eventually(b, func() bool {
+			_, err := loader.Request(subject(i), nil, time.Second)
+			return err == nil
+		}, time.Minute, 10*time.Millisecond, subject(i))
+	}
+	return func(b *testing.B) []time.Duration {
+		batch := make([]byte, loadBatch)
+		latencies := make([]time.Duration, b.N)
+		var next atomic.Int64
+		var work errgroup.Group
+		for i, loader := range loaders {
+			work.Go(func() error {
+				for n := next.Add(1); n <= int64(b.N); n = next.Add(1) {
+					sent := time.Now()
+					if _, err := loader.Request(subject(i), batch, time.Minute); err != nil {
+						return fmt.Errorf("batch %d: %w", n, err)
+					}
+					latencies[n-1] = time.Since(sent)
+				}
+				return nil
+			})
+		}
+		require.NoError(b, work.Wait())
+		return latencies
+	}
+}
+
+func subject(i int) string { return fmt.Sprintf("EmbeddingWorkerService.forward_batched.%d", i) }
+
+// cpu is the processor time that all servers have used.
+func (m mesh) cpu(b *testing.B) time.Duration {
+	b.Helper()
+	var seconds float64
+	for _, stat := range m.stats(b) {
+		seconds += stat.CPUTime()
+	}
+	return time.Duration(seconds * float64(time.Second))
+}
+
+// resident is the memory, in bytes, that all servers hold.
+func (m mesh) resident(b *testing.B) int {
+	b.Helper()
+	var bytes int
+	for _, stat := range m.stats(b) {
+		bytes += stat.ResidentMemory()
+	}
+	return bytes
+}
+
+func (m mesh) stats(b *testing.B) []procfs.ProcStat {
+	b.Helper()
+	var all []procfs.ProcStat
+	for _, s := range m {
+		found, err := procfs.NewProc(s.process.Pid)
+		require.NoError(b, err)
+		stat, err := found.Stat()
+		require.NoError(b, err)
+		all = append(all, stat)
+	}
+	return all
+}
