@@ -96,22 +96,22 @@ var kwokVersion = []variable{{"sigs.k8s.io/kwok/pkg/consts.Version", "{semver}"}
 var (
 	kwok = tool{
 		name: "kwok", dir: "kwok", module: "sigs.k8s.io/kwok",
-		takes: 151 * time.Second,
+		takes: 41 * time.Second,
 		pkg:   "sigs.k8s.io/kwok/cmd/kwok", variables: kwokVersion,
 	}
 	kwokctl = tool{
 		name: "kwokctl", dir: "kwok", module: "sigs.k8s.io/kwok",
-		takes: 20 * time.Second,
+		takes: 15 * time.Second,
 		pkg:   "sigs.k8s.io/kwok/cmd/kwokctl", variables: kwokVersion,
 	}
 	etcd = tool{
 		name: "etcd", dir: "etcd", module: "go.etcd.io/etcd/server/v3",
-		takes: 94 * time.Second,
+		takes: 32 * time.Second,
 		pkg:   "go.etcd.io/etcd/server/v3",
 	}
 	natsOperator = tool{
 		name: "nats-operator", dir: "nats-operator", module: "github.com/nats-io/nats-operator",
-		takes: 93 * time.Second,
+		takes: 84 * time.Second,
 		pkg:   "github.com/nats-io/nats-operator/cmd/operator",
 	}
 	natsReloader = tool{
@@ -130,17 +130,17 @@ var (
 	}
 	kubeAPIServer = tool{
 		name: "kube-apiserver", dir: "kubernetes", module: "k8s.io/kubernetes",
-		takes: 365 * time.Second,
+		takes: 165 * time.Second,
 		pkg:   "k8s.io/kubernetes/cmd/kube-apiserver", variables: kubernetesVersion,
 	}
 	kubeControllerManager = tool{
 		name: "kube-controller-manager", dir: "kubernetes", module: "k8s.io/kubernetes",
-		takes: 98 * time.Second,
+		takes: 103 * time.Second,
 		pkg:   "k8s.io/kubernetes/cmd/kube-controller-manager", variables: kubernetesVersion,
 	}
 	kubeScheduler = tool{
 		name: "kube-scheduler", dir: "kubernetes", module: "k8s.io/kubernetes",
-		takes: 8 * time.Second,
+		takes: 12 * time.Second,
 		pkg:   "k8s.io/kubernetes/cmd/kube-scheduler", variables: kubernetesVersion,
 	}
 	kubelet = tool{
@@ -169,7 +169,7 @@ var (
 	}
 	pulumi = tool{
 		name: "pulumi", dir: "pulumi", module: "github.com/pulumi/pulumi/pkg/v3",
-		takes: 359 * time.Second,
+		takes: 228 * time.Second,
 		pkg:   "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi",
 		variables: []variable{
 			{"github.com/pulumi/pulumi/sdk/v3/go/common/version.Version", "{version}"},
