@@ -14,7 +14,7 @@ var ClusterAgents = Pods{
 	Priority: 2_000_000_000,
 }
 
-// What the program's own pods beside the roles ask for.
+// What the program's own pods, other than the roles, request.
 var (
 	// NATSOperator is one a stack.
 	NATSOperator = Resources{MilliCPU: 100, MemoryBytes: 128 * MiB, Pods: 1}

@@ -3,7 +3,7 @@ package capacity
 import "persia/gcp"
 
 // EphemeralStorage is what a node has for pods' ephemeral storage, and what GKE
-// leaves of it to them, in bytes: on its boot disk beside the node's image, or on
+// leaves of it to them, in bytes: on its boot disk next to the node's image, or on
 // its local SSDs. A tenth is the kubelet's eviction threshold, and the system takes
 // a share (GKE, "Plan GKE Standard node sizes", ephemeral storage): half of a boot
 // disk, or 6 GiB and 35% of it, or 100 GiB, whichever is least; of local SSDs 50

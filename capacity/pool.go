@@ -59,7 +59,7 @@ func fit(node, request Resources) int {
 // order the pods come and wherever the scheduler puts each of them: it is no use
 // that pods would fit if they were packed well, since nobody packs them.
 //
-// A pod stays pending only if it fits no node beside the pods there that it cannot
+// A pod stays pending only if it fits no node next to the pods there that it cannot
 // evict, those of its own priority or a higher one. So for each kind of pod, the
 // others that outrank it are packed to block as many nodes as they can; one node
 // more than that is needed. Every pod must fit an empty node.

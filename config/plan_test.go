@@ -60,7 +60,7 @@ func TestCapacityRefuses(t *testing.T) {
 	}
 }
 
-// TestPlan: what a stack needs, with what runs beside the roles.
+// TestPlan: what a stack needs, including what runs next to the roles.
 func TestPlan(t *testing.T) {
 	stack, err := stacktest.Load(t, edits{"persia:machineTypes": edits{
 		"a2-highgpu-8g":   edits{"hourlyPrice": 30},

@@ -183,7 +183,7 @@ func (m Machine) TakesGVNIC() bool {
 }
 
 // LocalSSDs are the numbers of local SSDs that a machine of the catalogue can have
-// beside none. A type that is not in the catalogue is not known here.
+// next to none. A type that is not in the catalogue is not known here.
 func (m Machine) LocalSSDs() (counts []int, known bool) {
 	if _, known := Lookup(m.Type); !known {
 		return nil, false

@@ -107,7 +107,7 @@ func (s source) machines() (nodepools.Machines, error) {
 	return machines, nil
 }
 
-// program is the program itself, where Pulumi would start it: beside the user's
+// program is the program itself, where Pulumi would start it: next to the user's
 // stack file, of which the engine's folder has a copy, and the files that it names.
 func (s source) program() pulumi.RunFunc {
 	return func(ctx *pulumi.Context) error {

@@ -98,7 +98,7 @@ config:
 	}}, copied.Config)
 }
 
-// TestStacksHaveAFolder: stack files are beside Pulumi.yaml, or in another folder.
+// TestStacksHaveAFolder: stack files are next to Pulumi.yaml, or in another folder.
 func TestStacksHaveAFolder(t *testing.T) {
 	project := t.TempDir()
 	examples := filepath.Join(project, "examples")

@@ -51,7 +51,7 @@ func (f folder) writePassphrase() error {
 }
 
 // prepareEnvironment puts the sandbox's programs first on this process's PATH,
-// where the providers look for gke-gcloud-auth-plugin, and takes away what would
+// where the providers look for gke-gcloud-auth-plugin, and unsets what would
 // make Pulumi use the user's own passphrase.
 func (f folder) prepareEnvironment(cluster *rest.Config) error {
 	if err := os.Unsetenv("PULUMI_CONFIG_PASSPHRASE"); err != nil {

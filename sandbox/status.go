@@ -22,7 +22,7 @@ import (
 // ErrNotRunning says that a stack's sandbox is not up.
 var ErrNotRunning = errors.New("the sandbox does not run")
 
-// Status prints what is up: nodes by pool, pods by what made them, how training jobs
+// Status prints what runs: nodes by pool, pods by what made them, how training jobs
 // have ended, and how to look around.
 func (s *Sandbox) Status(ctx context.Context, out io.Writer) error {
 	if !s.cluster.Running(ctx) {

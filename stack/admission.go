@@ -26,7 +26,7 @@ func newPolicies(ctx *pulumi.Context, cfg *config.Stack, inCluster pulumi.Resour
 	}, inCluster)
 }
 
-// imagesOf are all images that the stack runs beside PEDL's, as they are pulled: with
+// imagesOf are all images that the stack runs except PEDL's, as they are pulled: with
 // credentials, without, and by the name that the stack file has.
 func imagesOf(cfg *config.Stack) []string {
 	var named []string

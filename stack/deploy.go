@@ -103,7 +103,7 @@ func Deploy(ctx *pulumi.Context) error {
 	return nil
 }
 
-// projectFiles are those beside Pulumi.yaml, where Pulumi starts the program.
+// projectFiles are those next to Pulumi.yaml, where Pulumi starts the program.
 func projectFiles(ctx *pulumi.Context) fs.FS {
 	return os.DirFS(cmp.Or(ctx.RootDirectory(), "."))
 }
@@ -138,7 +138,7 @@ func checkExisting(ctx *pulumi.Context, cfg *config.Stack) error {
 }
 
 // hasManagedPrometheus reports whether the cluster has Managed Service for Prometheus.
-// Of one that is there already nothing is known, and its kinds may be missing.
+// Nothing is known of an existing cluster, and its kinds may be missing.
 func hasManagedPrometheus(cluster clusterconfig.Cluster) bool {
 	return cluster.Existing == nil && cluster.Monitoring.ManagedPrometheus
 }

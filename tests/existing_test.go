@@ -12,7 +12,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 )
 
-// TestExistingCluster: of a cluster that is there already, nothing of Google Cloud
+// TestExistingCluster: for an existing cluster, nothing of Google Cloud
 // is in the plan.
 func TestExistingCluster(t *testing.T) {
 	configuration := programtest.ReadStack(t, "prod")

@@ -32,7 +32,7 @@ const onDisk = "on the disk of GKE's nodes, which never pull it"
 // version apart.
 const ChosenByFile = "the stack file sets its version"
 
-// The operator of NATS, the servers that it runs, and what runs beside them.
+// The operator of NATS, the servers that it runs, and what runs next to them.
 var (
 	// NATSOperator is the last release, and the first that runs on Kubernetes 1.22 and later.
 	NATSOperator = Image{Repository: "natsio/nats-operator", Tag: "0.8.3", ByTag: noSource}

@@ -180,7 +180,7 @@ func TestLoadRefusesClusterSettings(t *testing.T) {
 		{"key for boot disks elsewhere", edits{"persia:cluster.encryption.bootDisks": "projects/p/locations/us/keyRings/r/cryptoKeys/k"},
 			"persia:cluster.encryption.bootDisks", []string{"locations/us", "us-central1 or global", "Compute Engine"}},
 
-		// What runs beside the training.
+		// What runs next to the training job.
 		{"autoscaling profile unknown", edits{"persia:cluster.autoscalingProfile": "FAST"},
 			"persia:cluster.autoscalingProfile", []string{`"FAST"`, "OPTIMIZE_UTILIZATION or BALANCED"}},
 		{"bucket without its driver", edits{"persia:cluster.csiDrivers.gcsFuse": false},

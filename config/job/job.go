@@ -14,7 +14,7 @@ import (
 // the names that older releases of PERSIA use are accepted too.
 type Job struct {
 	// The tag beside is on fields that no PersiaJob has. With a manifest, they stand
-	// beside it in the stack file.
+	// next to it in the stack file.
 
 	// Manifest is a file of PersiaJobs, relative to the project's directory. Each of
 	// them becomes a job, to which the other fields here are added; they take precedence

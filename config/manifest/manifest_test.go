@@ -289,7 +289,7 @@ func TestManifestRefuses(t *testing.T) {
 	}
 }
 
-// TestManifestFileRefuses: the same for files, and for what stands beside them.
+// TestManifestFileRefuses: the same for files, and for what the stack file adds to them.
 func TestManifestFileRefuses(t *testing.T) {
 	files := fstest.MapFS{
 		"jobs/train.yml": {Data: []byte(manifestText)},

@@ -51,7 +51,7 @@ func checkWriteDeadline(p *check.Problems, path *field.Path, text string) {
 }
 
 // checkMemory checks that a server holds one client that is as slow as it may be,
-// and beside it a message that comes from a client and one that comes from
+// and in addition a message that comes from a client and one that comes from
 // another server. How many slow clients there are, nobody knows beforehand.
 func checkMemory(p *check.Problems, path *field.Path, s Settings) {
 	memory, at, ok := memoryOf(path, s.Resources)

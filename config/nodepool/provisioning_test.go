@@ -11,7 +11,7 @@ import (
 	"persia/internal/stacktest"
 )
 
-// sparePool is the path of a pool beside those of the base, which nothing is
+// sparePool is the path of a pool in addition to those of the base, which nothing is
 // assigned to.
 const sparePool = "persia:nodePools[3]"
 

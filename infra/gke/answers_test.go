@@ -62,7 +62,7 @@ func TestAnsweredOtherwise(t *testing.T) {
 	}
 }
 
-// TestEveryPoolTakesWhatGKESets holds that no plan takes away what GKE sets on pools
+// TestEveryPoolTakesWhatGKESets holds that no plan removes what GKE sets on pools
 // by itself, which the provider would ask for with an update that GKE refuses.
 func TestEveryPoolTakesWhatGKESets(t *testing.T) {
 	for _, name := range []string{"dev", "prod"} {

@@ -173,7 +173,7 @@ func TestNodePoolSettings(t *testing.T) {
 	}
 }
 
-// sparePool is a pool beside those of the published deployment, after some edits
+// sparePool is a pool in addition to those of the published deployment, after some edits
 // of it and of the cluster. A nil removes a setting.
 func sparePool(t *testing.T, pool, edits, cluster settings) pulumitest.Resource {
 	t.Helper()

@@ -179,7 +179,7 @@ func TestClaimStaysAsItWas(t *testing.T) {
 	}
 }
 
-// TestMounts: the job's for every role, a role's own beside them, each read-only or
+// TestMounts: the job's for every role, a role's own in addition to them, each read-only or
 // not, and one volume of the pod for a claim that is mounted twice.
 func TestMounts(t *testing.T) {
 	configuration := withVolume(t, source("gcsFuse", map[string]any{"bucket": "some-bucket", "sidecar": map[string]any{"cpu": "500m"}}))

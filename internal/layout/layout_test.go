@@ -25,7 +25,7 @@ const (
 )
 
 // topics are the packages of one topic of a stack file each, and what of config they
-// import beside the shared pieces.
+// import in addition to the shared pieces.
 var topics = map[string][]string{
 	"cluster": nil, "images": nil, "nodepool": nil, "operator": nil, "volume": nil, "nats": nil,
 	"job":  {"nats"},   // a job has settings of NATS of its own

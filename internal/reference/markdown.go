@@ -16,7 +16,7 @@ var (
 	aboutChanges string
 )
 
-// notes are what is said of a section beside what the comments say.
+// notes are what the page says about a section in addition to the comments.
 var notes = map[string]string{"persia:nodePools": aboutChanges}
 
 // Markdown is the page that describes a stack file.

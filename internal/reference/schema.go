@@ -81,7 +81,7 @@ func stackFile() *schema {
 		Draft:       "http://json-schema.org/draft-07/schema#",
 		Comment:     "Written by go run ./internal/reference/cmd, from package config.",
 		Title:       "Stack of PERSIA on Google Cloud",
-		Description: "One deployment: the cluster, its node pools, and the trainings on them.",
+		Description: "One deployment: the cluster, its node pools, and the training jobs on them.",
 		Type:        "object",
 		Additional:  false,
 		Properties: map[string]*schema{

@@ -226,7 +226,7 @@ func instances(t *testing.T, s stack) []instance {
 }
 
 // excluded have fields without a default where another field excludes them: the other
-// strategy of an upgrade, or a database that is there already.
+// strategy of an upgrade, or an existing database.
 var excluded = []string{"Upgrade", "PEDLPostgreSQL", "PostgreSQLImage", "PostgreSQLPersistence", "PostgreSQLService"}
 
 // TestDefaultsAreThoseOfTheProgram compares every default that a comment states with

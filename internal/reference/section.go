@@ -49,7 +49,7 @@ type Field struct {
 	// Least is the least that an integer may be, if it is bounded.
 	Least *int
 	// Beside says that the field is none of a PersiaJob, and stands in the stack file
-	// beside the name of a manifest.
+	// next to the name of a manifest.
 	Beside bool
 	// Change is what Google Cloud does when the field is changed: update or
 	// replace, or empty where that is not known.

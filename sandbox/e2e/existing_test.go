@@ -19,7 +19,7 @@ import (
 	"persia/sandbox"
 )
 
-// TestExistingCluster brings a job up in a cluster that is there already, by its
+// TestExistingCluster brings a job up in an existing cluster, by its
 // kubeconfig, and takes it away again. Nothing of Google Cloud is in the plan, and
 // the cluster's nodes stay as they were.
 func TestExistingCluster(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 // jobsVariable says how many jobs TestManyJobs has.
 const jobsVariable = "E2E_JOBS"
 
-// TestManyJobs: many trainings in one stack, each of all four roles.
+// TestManyJobs: many training jobs in one stack, each of all four roles.
 func TestManyJobs(t *testing.T) {
 	if !alone(t) {
 		return

@@ -13,7 +13,7 @@ import (
 )
 
 // TestKilled kills `make up` while it works: up goes on from there, and down
-// takes away whatever there is.
+// deletes whatever exists.
 func TestKilled(t *testing.T) {
 	// A line of the progress, at which to kill.
 	moments := map[string]string{

@@ -20,7 +20,7 @@ type object = map[string]any
 // the plan says.
 type madeUp struct {
 	name string
-	// pools are beside "rest", which carries the roles that do not matter.
+	// pools are in addition to "rest", which carries the roles that do not matter.
 	pools        []object
 	machineTypes object
 	installer    string

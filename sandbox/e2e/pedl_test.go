@@ -98,7 +98,7 @@ func (p *pedlStack) endCheck(ctx context.Context, phase corev1.PodPhase) error {
 	return errors.New("the support check has not run")
 }
 
-// TestPEDL takes PEDL through its life beside a training: up with its check, agents
+// TestPEDL takes PEDL through its life next to a training job: up with its check, agents
 // that follow the label, a changed password, another release, down, and up again over
 // the same database.
 func TestPEDL(t *testing.T) {

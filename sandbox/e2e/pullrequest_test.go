@@ -31,7 +31,7 @@ func TestPreviewComment(t *testing.T) {
 	require.NoError(t, err, string(output))
 	comment := func(t *testing.T, edits ...string) (string, int) {
 		project := editStack(t, "dev", edits...)
-		// The sandbox command looks for its toolchain beside the stack files.
+		// The sandbox command looks for its toolchain next to the stack files.
 		sandboxModule, err := filepath.Abs("..")
 		require.NoError(t, err)
 		require.NoError(t, os.Symlink(sandboxModule, filepath.Join(project, "sandbox")))

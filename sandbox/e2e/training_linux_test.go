@@ -26,7 +26,7 @@ import (
 )
 
 // trainingPatience bounds each wait for a training. An attempt takes half a minute on
-// an idle machine, and several times as long beside other tests.
+// an idle machine, and several times as long while other tests run.
 const trainingPatience = 8 * time.Minute
 
 // training is the stack of examples/Pulumi.train.yaml with other jobs, on a real node.

@@ -73,7 +73,7 @@ func Build(ctx context.Context, args Args) ([]Archive, error) {
 	return archives, nil
 }
 
-// archive writes an image unless it is there already.
+// archive writes an image unless it exists.
 func (i image) archive(args Args) (Archive, error) {
 	_, name, _ := strings.Cut(i.names[0], "/")
 	archive := Archive{Names: i.names, Path: filepath.Join(args.Dir, strings.NewReplacer("/", "-", ":", "-").Replace(name)+".tar")}

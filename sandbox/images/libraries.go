@@ -50,7 +50,7 @@ func parseLdd(output string) []string {
 }
 
 // placed puts libraries where the loader looks for them without being told: those of
-// the system into their own folder, and others beside the C library.
+// the system into their own folder, and others in addition to the C library.
 func placed(found map[string]bool) (layer, error) {
 	var system string
 	for library := range found {

@@ -63,7 +63,7 @@ func Boot(o Options, node string, logger *slog.Logger) error {
 	select {}
 }
 
-// commands are those of the programs beside containerd.
+// commands are those of all programs except containerd.
 func commands(address netip.Addr, node string) [][]string {
 	return [][]string{
 		{programsDir + "/coredns", "-conf", configDir + "/Corefile"},

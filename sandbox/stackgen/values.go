@@ -170,7 +170,7 @@ var named = map[string]Key{
 // sources are those of volumes.
 var sources = []string{"gcsFuse", "nfs", "csi", "persistentDisk", "filestore", "hostPath", "local", "iscsi"}
 
-// excluding are keys beside which some others, or none at all, can stand.
+// excluding are keys that rule out some or all of the others.
 var excluding = map[string][]string{
 	"PostgreSQL.external":               {},
 	"KubernetesVolumeMount.subPath":     {"subPathExpr"},

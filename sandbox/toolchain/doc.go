@@ -3,7 +3,7 @@
 // operator; for pods that really run the NATS server and the Pushgateway; and the
 // programs of a real node. Nothing else is downloaded.
 //
-// The folders beside this file are modules of their own, one per set of
+// The folders next to this file are separate modules, one per set of
 // dependencies: each pins one version of a project in its go.mod and names the
 // programs to compile as tools, or has a program of its own that uses the project as a
 // library. The versions that the programs report are read from there.

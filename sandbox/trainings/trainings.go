@@ -1,4 +1,4 @@
-// Package trainings tells how the training jobs in a cluster go on, and how they end.
+// Package trainings follows the training jobs in a cluster to their end.
 package trainings
 
 import (
@@ -19,7 +19,7 @@ import (
 	"persia/workload/persia"
 )
 
-// poll is how often trainings are looked at.
+// poll is how often Await looks at the training jobs.
 const poll = time.Second
 
 // Training is a training job.
@@ -83,7 +83,7 @@ func Print(out io.Writer, all []Training) {
 	_ = table.Flush()
 }
 
-// result tells whether all trainings have ended, and which have failed. Without any
+// result tells whether all training jobs have ended, and which have failed. Without any
 // there is nothing to wait for.
 func result(all []Training) (ended bool, err error) {
 	if len(all) == 0 {
@@ -101,7 +101,7 @@ func result(all []Training) (ended bool, err error) {
 	return true, errors.Join(failures...)
 }
 
-// line says how the trainings are, on one line.
+// line describes the training jobs on one line.
 func line(all []Training) string {
 	var words []string
 	for _, training := range all {
@@ -110,7 +110,7 @@ func line(all []Training) string {
 	return strings.Join(words, "; ")
 }
 
-// of are the trainings that Kubernetes Jobs end with, by name.
+// of are the training jobs that Kubernetes Jobs end with, by name.
 func of(jobs []batchv1.Job, pods []corev1.Pod) []Training {
 	var all []Training
 	for _, job := range jobs {

@@ -226,7 +226,7 @@ func postgreSQLPod(args DatabaseArgs) corev1.PodSpec {
 	}
 	kube.Restrict(&pod, postgreSQLUser)
 	pod.SecurityContext.FSGroup, pod.SecurityContext.FSGroupChangePolicy = &group, &rootMismatch
-	// The image writes its configuration beside its programs.
+	// The image writes its configuration next to its programs.
 	pod.Containers[0].SecurityContext.ReadOnlyRootFilesystem = &writable
 	return pod
 }

@@ -1,4 +1,4 @@
-// Package pedl is Determined AI's PEDL beside the trainings: a master with its
+// Package pedl is Determined AI's PEDL next to the training jobs: a master with its
 // database in one namespace, and in another the agents, which have the Docker of
 // their nodes start containers that Kubernetes does not see.
 //

@@ -17,7 +17,7 @@ const (
 	externalPassword = "external-" + programtest.Password
 )
 
-// pedlStack is dev, with a system pool for PEDL, two pools beside that nothing else
+// pedlStack is dev, with a system pool for PEDL, two more pools that nothing else
 // uses, and PEDL with settings by their paths.
 func pedlStack(t *testing.T, settings map[string]any) map[string]string {
 	t.Helper()

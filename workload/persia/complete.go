@@ -37,7 +37,7 @@ type Completion struct {
 	// Changes is another text when the training job is changed, since one that has
 	// failed gets another chance then.
 	Changes string
-	// Labels are those of the pod beside [CompletionLabels].
+	// Labels are those of the pod in addition to [CompletionLabels].
 	Labels map[string]string
 	// Pod ends with success when the training job is complete, and with status
 	// [FailedStatus] when it has failed.

@@ -19,7 +19,7 @@ import (
 )
 
 // entry starts entry.py as persia-launcher starts it in a pod of PERSIA's operator, with a
-// script and variables beside those that every such pod has.
+// script and variables in addition to those that every such pod has.
 func entry(t *testing.T, script string, env ...string) *exec.Cmd {
 	t.Helper()
 	dir := t.TempDir()

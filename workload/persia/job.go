@@ -27,7 +27,7 @@ type JobArgs struct {
 	PodAnnotations func(jobconfig.Role) map[string]string
 	// Placement finds the nodes of a node pool.
 	Placement func(nodePool string) kube.Placement
-	// SystemPlacement is for what the job needs beside its roles.
+	// SystemPlacement is for what the job needs in addition to its roles.
 	SystemPlacement kube.Placement
 	// Needs come before the roles: driver, priorities, namespace, claims, NATS.
 	Needs []pulumi.CustomResource

@@ -13,7 +13,7 @@ import (
 	"persia/sandbox/node"
 )
 
-// trainCommand is up on a real node, with the images that the trainings need.
+// trainCommand is up on a real node, with the images that the training jobs need.
 func trainCommand(flags *flags) *cobra.Command {
 	var pool string
 	train := &cobra.Command{

@@ -78,7 +78,7 @@ func sortOut(s snapshot) (bound map[string][]*corev1.Pod, waiting []demand) {
 	return bound, waiting
 }
 
-// newRoom is what a node has left beside the pods on it and those that DaemonSets
+// newRoom is what a node has left after the pods on it and those that DaemonSets
 // will put there.
 func (p *plan) newRoom(node *corev1.Node, pods []*corev1.Pod) *room {
 	room := &room{node: node, free: node.Status.Allocatable.DeepCopy()}

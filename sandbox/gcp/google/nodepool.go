@@ -119,7 +119,7 @@ func poolConfig(cluster, config Body) {
 	fill(object(config, "metadata"), "disable-legacy-endpoints", "true")
 	Set(config, "bootDisk", Body{"diskType": text(config, "diskType"), "sizeGb": strconv.Itoa(int(number(config, "diskSizeGb")))})
 	labels(config)
-	// Answered in any case, also beside what an update sends.
+	// Answered in any case, whatever an update sends.
 	kubelet := object(Answers()["container.nodePool.autoscalingAndTaint"].Get, "config.kubeletConfig")
 	for field, value := range kubelet {
 		fill(config, "kubeletConfig."+field, value)

@@ -75,7 +75,7 @@ func (p Pool) Has(node *corev1.Node) bool {
 	return node.Labels[clusterLabel] == property.Text(p.inputs, "cluster") && node.Labels[gcp.LabelNodePool] == p.Name()
 }
 
-// Next are the nodes that the pool might get beside those that it has, one a
+// Next are the nodes that the pool might get in addition to those that it has, one a
 // zone. A node in the zone with the fewest keeps the zones level, and comes first.
 func (p Pool) Next(has []*corev1.Node) []*corev1.Node {
 	var names []string

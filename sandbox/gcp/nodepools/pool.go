@@ -182,7 +182,7 @@ func deleteNodes(ctx context.Context, client kubernetes.Interface, nodes map[str
 	return group.Wait()
 }
 
-// deletePods takes away what stood on a node that is gone. Kubernetes does so too,
+// deletePods deletes the pods of a node that is gone. Kubernetes does so too,
 // but only after a minute.
 func deletePods(ctx context.Context, client kubernetes.Interface, node string) error {
 	pods, err := client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{

@@ -30,7 +30,7 @@ func definition() (*extensionsv1.CustomResourceDefinition, error) {
 	return crd, nil
 }
 
-// quantitiesAreText takes away that a quantity may be a number. The operator reads
+// quantitiesAreText no longer lets a quantity be a number. The operator reads
 // all jobs as one list, and one number in it, like cpu: 8, would keep it from ever
 // reading any.
 func quantitiesAreText(schema *extensionsv1.JSONSchemaProps) {

@@ -27,7 +27,7 @@ type JobArgs struct {
 	Broker nats.Broker
 	// Claims are what a pod with some mounts has: those of the job and of a role.
 	Claims func([]jobconfig.Mount) []persia.Claim
-	// SystemPlacement is for what the job needs beside its pods.
+	// SystemPlacement is for what the job needs in addition to its pods.
 	SystemPlacement kube.Placement
 	// Needs come before the job, and go after it: the operator, which alone lets a
 	// job go, and what the pods need.
