@@ -3,6 +3,8 @@ package job
 import (
 	"fmt"
 	"path"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -31,6 +33,24 @@ func Check(p *check.Problems, jobs []Job, place Place) {
 	check.Unique(names, func(i, first int) {
 		p.Duplicate(jobs[i].At().Child("name"), names[i], "is already used by %s; give each job its own name", p.PathOf(jobs[first].At()))
 	})
+	c.sameObjects(jobs)
+}
+
+// sameObjects refuses names of jobs that objects of other jobs have. A job that is left
+// to PERSIA's operator has a disruption budget and a network policy of its own name.
+func (c *checker) sameObjects(jobs []Job) {
+	suffixes := []string{"-completion"}
+	for _, kind := range Kinds() {
+		suffixes = append(suffixes, "-"+kind.Name)
+	}
+	for i := range jobs {
+		for j := range jobs {
+			suffix, derived := strings.CutPrefix(jobs[i].Name, jobs[j].Name)
+			if derived && jobs[i].Engine == EngineOperator && slices.Contains(suffixes, suffix) {
+				c.Invalid(jobs[i].At().Child("name"), jobs[i].Name, "is also the name of objects of %s; choose another name", c.PathOf(jobs[j].At()))
+			}
+		}
+	}
 }
 
 func (c *checker) job(path *field.Path, j *Job) {

@@ -81,3 +81,25 @@ func TestDefaultImageComputesOn(t *testing.T) {
 		assert.Equal(t, !newer, DefaultImageComputesOn(gpu), gpu)
 	}
 }
+
+// TestSameObjects: no two jobs of a stack have an object of the same name.
+func TestSameObjects(t *testing.T) {
+	for name, test := range map[string]struct {
+		first, second string
+		engine        Engine
+		refused       bool
+	}{
+		"completion":                 {"train", "train-completion", EngineOperator, true},
+		"role":                       {"train", "train-nn-worker", EngineOperator, true},
+		"listed before":              {"train-completion", "train", EngineOperator, true},
+		"begins alike":               {"train", "train-2", EngineOperator, false},
+		"no object of its own name":  {"train", "train-completion", EngineStatefulSet, false},
+		"a role without an operator": {"train", "train-nn-worker", EngineStatefulSet, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &check.Problems{}
+			Check(p, []Job{{Name: test.first, Engine: test.engine}, {Name: test.second, Engine: test.engine}}, Place{})
+			assert.Equal(t, test.refused, strings.Contains(p.Err().Error(), "is also the name of objects of"), "%v", p.Err())
+		})
+	}
+}

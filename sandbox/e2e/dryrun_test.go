@@ -148,7 +148,7 @@ func (d *dryRun) refusals(ctx context.Context, stack stackgen.Stack) []refusal {
 	case err != nil:
 		return []refusal{{err: err}}
 	}
-	var refused []refusal
+	refused := sameName(objects)
 	security := securityOf(objects)
 	for _, object := range slices.Concat(objects, firstPods(objects)) {
 		d.objects.Add(1)
@@ -161,6 +161,21 @@ func (d *dryRun) refusals(ctx context.Context, stack stackgen.Stack) []refusal {
 		if err := d.create(ctx, object); err != nil {
 			refused = append(refused, refusal{object, err})
 		}
+	}
+	return refused
+}
+
+// sameName are objects that another object of the stack would be overwritten by. No
+// object is kept here, and so the API server does not notice.
+func sameName(objects []*unstructured.Unstructured) []refusal {
+	var refused []refusal
+	seen := map[string]bool{}
+	for _, object := range objects {
+		key := strings.Join([]string{object.GroupVersionKind().GroupKind().String(), object.GetNamespace(), object.GetName()}, " ")
+		if seen[key] {
+			refused = append(refused, refusal{object, errors.New("the stack has another object of this name")})
+		}
+		seen[key] = true
 	}
 	return refused
 }

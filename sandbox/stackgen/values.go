@@ -31,6 +31,9 @@ var images = []any{"nginx", "nginx:1.27", "busybox", "registry.example.com:5000/
 
 var names = []any{"a", "data", "train-1", "x", "b2", strings.Repeat("a", 30), strings.Repeat("b", 40), strings.Repeat("c", 63)}
 
+// jobNames are also such as the program makes of the others.
+var jobNames = []any{"a", "train-1", "x", "a-completion", "a-nn-worker", "train-1-completion", "a-nats", strings.Repeat("a", 30), strings.Repeat("c", 36)}
+
 var texts = []any{"a", "b", "some text", "x-1"}
 
 var secretNames = []any{"registry", "a.b", "secret-1"}
@@ -70,7 +73,7 @@ var (
 var usuals = map[string][]any{
 	"mountPath": paths, "subPath": {"a", "a/b", "a b", "$(A)", "ä", "a:b"}, "subPathExpr": {"a", "$(POD_NAME)", "$(A)/b"},
 	"image": images, "masterImage": images, "agentImage": images, "KubernetesImageVolumeSource.reference": images,
-	"name": names, "claimName": names, "secretName": secretNames, "claim": names, "runId": names, "instance": names, "disk": names,
+	"name": names, "claimName": names, "secretName": secretNames, "claim": names, "runId": names, "Job.name": jobNames, "instance": names, "disk": names,
 	"KubernetesEnvVar.name":               {"A", "B_C", "a", "a.b", "a-b", "HOME", "PATH", "_", "LD_PRELOAD", "POD_NAME", "PERSIA_NATS_URL", "LOG_LEVEL"},
 	"KubernetesEnvVar.value":              {"", "a", "$(POD_NAME)", "a\nb", "ä", "1"},
 	"KubernetesLocalObjectReference.name": secretNames, "KubernetesSecretKeySelector.name": secretNames, "KubernetesConfigMapKeySelector.name": secretNames,
