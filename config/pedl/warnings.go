@@ -23,6 +23,9 @@ func (f *Platform) Warnings(path *field.Path) []string {
 		}
 	}
 	service := path.Child("service")
+	if f.Service.Type == corev1.ServiceTypeNodePort {
+		warn(service.Child("type"), "opens a port on every node, and anyone who can reach a node can run containers on the nodes of the agents; write ClusterIP, and use kubectl port-forward to reach the master")
+	}
 	if f.Service.Type != corev1.ServiceTypeClusterIP {
 		warn(service.Child("type"), "the master speaks HTTP without encryption, so that passwords can be read on the way; write ClusterIP, and reach it by kubectl port-forward or by an ingress with tls")
 	}
