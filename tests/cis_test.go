@@ -83,6 +83,9 @@ var cisSet = map[string]func(cisPlan){
 	},
 }
 
+// cisInAllStacks are items in which no example differs, whoever's its cluster is.
+var cisInAllStacks = []string{"4.1.1", "4.1.2", "4.1.3", "4.1.4", "4.1.5", "4.1.6", "4.1.7", "4.1.8", "4.1.9", "4.1.10", "4.3.2", "4.6.1", "4.6.4"}
+
 // cisByGoogle holds in what GKE has answered for a new cluster each item that
 // docs/security.md leaves to GKE.
 var cisByGoogle = map[string]func(t *testing.T, cluster map[string]any){
@@ -119,11 +122,20 @@ func TestCIS(t *testing.T) {
 		assert.Equal(t, state == "set", cisSet[item] != nil, "%s is %s", item, state)
 		assert.Equal(t, state == "GKE", cisByGoogle[item] != nil, "%s is %s", item, state)
 	}
+	plans := map[string]*pulumitest.Recorder{}
+	for _, path := range programtest.StackFiles(t) {
+		plans[path] = programtest.DeployFile(t, path)
+	}
 	for item, hold := range cisSet {
 		assert.Equal(t, "set", states[item], item)
 		t.Run(item, func(t *testing.T) {
-			hold(cisPlan{t, programtest.DeployStack(t, "dev"), "persia-dev"})
-			hold(cisPlan{t, programtest.ProdWith(t, func(map[string]any) {}), "persia-prod"})
+			hold(cisPlan{t, plans["Pulumi.dev.yaml"], "persia-dev"})
+			hold(cisPlan{t, plans["Pulumi.prod.yaml"], "persia-prod"})
+			for path, plan := range plans {
+				if slices.Contains(cisInAllStacks, item) {
+					hold(cisPlan{t, plan, path})
+				}
+			}
 		})
 	}
 	answer := recordedCluster(t)
@@ -269,12 +281,12 @@ func (p cisPlan) podSecurity() {
 	}
 }
 
-// networkPolicies: each namespace has a policy for all of its pods.
+// networkPolicies: each namespace has a policy that lets none of its pods speak with anybody.
 func (p cisPlan) networkPolicies() {
 	closed := map[string]bool{}
 	for _, policy := range objects[networkingv1.NetworkPolicy](p, "NetworkPolicy") {
-		if len(policy.Spec.PodSelector.MatchLabels)+len(policy.Spec.PodSelector.MatchExpressions) == 0 {
-			closed[policy.Namespace] = true
+		if spec := policy.Spec; len(spec.PodSelector.MatchLabels)+len(spec.PodSelector.MatchExpressions) == 0 {
+			closed[policy.Namespace] = len(spec.PolicyTypes) == 2 && len(spec.Ingress)+len(spec.Egress) == 0
 		}
 	}
 	for _, namespace := range objects[corev1.Namespace](p, "Namespace") {
@@ -286,7 +298,7 @@ func (p cisPlan) networkPolicies() {
 func (p cisPlan) namespaces() {
 	for _, registration := range p.Resources {
 		if namespace, ok := pulumitest.Lookup(p.T, registration, "metadata.namespace"); ok {
-			assert.Contains(p, []any{"persia", "nats-io", "kube-system"}, namespace, registration.URN)
+			assert.Contains(p, []any{"persia", "nats-io", "persia-operator", "pedl", "pedl-agents", "kube-system"}, namespace, registration.URN)
 		}
 	}
 }
@@ -310,17 +322,18 @@ func (p cisPlan) podSpecs() map[string]corev1.PodSpec {
 	return specs
 }
 
-// accounts: who has a token has an account of its own, and only the NATS operator has
-// one.
+// accounts: whoever has a token is an operator, or the completion of a job of PERSIA's
+// operator, and has an account of its own.
 func (p cisPlan) accounts() {
 	for urn, spec := range p.podSpecs() {
-		if strings.HasSuffix(urn, "::nats-operator") {
-			assert.Equal(p, "nats-operator", spec.ServiceAccountName)
+		if automount := spec.AutomountServiceAccountToken; automount != nil && !*automount {
 			continue
 		}
-		if assert.NotNil(p, spec.AutomountServiceAccountToken, urn) {
-			assert.False(p, *spec.AutomountServiceAccountToken, urn)
-		}
+		name := urn[strings.LastIndex(urn, ":")+1:]
+		operator := slices.Contains([]string{"nats-operator", "persia-operator"}, name)
+		completion := strings.Contains(urn, "persia:operator:Job$") && strings.HasSuffix(name, "-completion")
+		assert.True(p, operator || completion, "%s: %s has a token", p.name, urn)
+		assert.Equal(p, name, spec.ServiceAccountName, p.name)
 	}
 }
 
