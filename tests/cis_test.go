@@ -126,6 +126,7 @@ func TestCIS(t *testing.T) {
 	for _, path := range programtest.StackFiles(t) {
 		plans[path] = programtest.DeployFile(t, path)
 	}
+	plans["prod with PERSIA's operator"] = programtest.MustDeploy(t, programtest.LeftToOperator(t), nil)
 	for item, hold := range cisSet {
 		assert.Equal(t, "set", states[item], item)
 		t.Run(item, func(t *testing.T) {

@@ -57,6 +57,30 @@ func Edit(t testing.TB, configuration map[string]string, key string, change func
 	configuration[key] = string(text)
 }
 
+// OperatorImage is the image of PERSIA's operator in [LeftToOperator].
+const OperatorImage = "registry.example.com/persia@sha256:880e63f94b145e46f1b1082bb71b85e21f16b99b180b9996407d61240ceb9830"
+
+// LeftToOperator is the stack prod with its job left to PERSIA's operator.
+func LeftToOperator(t testing.TB) map[string]string {
+	t.Helper()
+	configuration := ReadStack(t, "prod")
+	delete(configuration, "persia:images") // an image that is left out stays so
+	configuration["persia:operator"] = `{"image": "` + OperatorImage + `"}`
+	Edit(t, configuration, "persia:nodePools", func(pools any) {
+		for _, pool := range pools.([]any) {
+			delete(pool.(map[string]any), "taints")
+		}
+	})
+	configuration["persia:storage"] = `[
+		{"name": "workspace", "claim": "workspace", "size": "1Ti", "nfs": {"server": "10.0.0.2", "path": "/workspace"}},
+		{"name": "data", "size": "1Ti", "nfs": {"server": "10.0.0.2", "path": "/data"}}
+	]`
+	Edit(t, configuration, "persia:jobs", func(jobs any) {
+		jobs.([]any)[0].(map[string]any)["engine"] = "operator"
+	})
+	return configuration
+}
+
 // Field is the object in a field of an object.
 func Field(object any, name string) map[string]any {
 	return object.(map[string]any)[name].(map[string]any)

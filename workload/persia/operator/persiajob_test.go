@@ -17,27 +17,12 @@ import (
 	v1 "persia/workload/persia/operator/api/v1"
 )
 
-const operatorImage = "registry.example.com/persia@sha256:880e63f94b145e46f1b1082bb71b85e21f16b99b180b9996407d61240ceb9830"
-
 // operatorStack is the stack prod with its job left to PERSIA's operator.
 func operatorStack(t *testing.T, change func(job map[string]any)) map[string]string {
 	t.Helper()
-	configuration := programtest.ReadStack(t, "prod")
-	delete(configuration, "persia:images") // an image that is left out stays so
-	configuration["persia:operator"] = `{"image": "` + operatorImage + `"}`
-	programtest.Edit(t, configuration, "persia:nodePools", func(pools any) {
-		for _, pool := range pools.([]any) {
-			delete(pool.(map[string]any), "taints")
-		}
-	})
-	configuration["persia:storage"] = `[
-		{"name": "workspace", "claim": "workspace", "size": "1Ti", "nfs": {"server": "10.0.0.2", "path": "/workspace"}},
-		{"name": "data", "size": "1Ti", "nfs": {"server": "10.0.0.2", "path": "/data"}}
-	]`
+	configuration := programtest.LeftToOperator(t)
 	programtest.Edit(t, configuration, "persia:jobs", func(jobs any) {
-		job := jobs.([]any)[0].(map[string]any)
-		job["engine"] = "operator"
-		change(job)
+		change(jobs.([]any)[0].(map[string]any))
 	})
 	return configuration
 }
@@ -258,7 +243,7 @@ func TestPersiaJobCompletion(t *testing.T) {
 	policy := pulumitest.Object[networkingv1.NetworkPolicy](t, recorder.One(t, "kubernetes:networking.k8s.io/v1:NetworkPolicy", name))
 	assert.Equal(t, complete.Spec.Template.Labels, policy.Spec.PodSelector.MatchLabels)
 	pod := complete.Spec.Template.Spec
-	assert.Equal(t, operatorImage, pod.Containers[0].Image)
+	assert.Equal(t, programtest.OperatorImage, pod.Containers[0].Image)
 	assert.Contains(t, pod.Containers[0].Env, corev1.EnvVar{Name: "PERSIA_REPLICAS", Value: "dataloader=240,embedding-worker=100,embedding-ps=120,nn-worker=8"})
 
 	other := deployOperator(t, func(job map[string]any) { job["enableMetrics"], job["logLevel"] = false, "debug" })
