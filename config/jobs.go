@@ -54,6 +54,7 @@ func (v *validator) jobs() {
 			at := j.At().Child(role.Field)
 			if pool, ok := v.assignment(at, role.Field, role.NodePool, role.Resources, v.stack.rolePools()); ok {
 				v.gpusFit(at.Child("resources"), role.Field, role.Resources, pool)
+				v.checkpointFits(j.At().Child("hashmapShards"), j, role, pool)
 			}
 		}
 	}

@@ -127,7 +127,7 @@ func (s planner) rolesOn(pool string, kind job.Kind) []capacity.Pods {
 		if role.NodePool != pool || s.Jobs[i].Suspend {
 			continue
 		}
-		size := s.podRequests(&s.Jobs[i], role)
+		size := s.podRequests(&s.Jobs[i], kind)
 		if jobs[size] == nil {
 			sizes = append(sizes, size)
 		}

@@ -82,8 +82,8 @@ func jobArgs(cfg *config.Stack, job jobconfig.Job, broker nats.Broker, needs []p
 		Namespace: persia.NamespaceName,
 		Broker:    broker,
 		Claims:    claimsOf(cfg),
-		PodAnnotations: func(role jobconfig.Role) map[string]string {
-			sidecar, ok := cfg.GCSFuseSidecar(&job, &role)
+		PodAnnotations: func(role jobconfig.Kind) map[string]string {
+			sidecar, ok := cfg.GCSFuseSidecar(&job, role)
 			if !ok {
 				return nil
 			}

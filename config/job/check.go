@@ -60,6 +60,9 @@ func (c *checker) job(path *field.Path, j *Job) {
 	checkEnv(c.Problems, path.Child("env"), j.Env)
 	checkPersiaEnv(c.Problems, path.Child("persiaEnv"), j.PersiaEnv)
 	c.mounts(path.Child("mounts"), j.Mounts, nil)
+	if j.HashmapShards < 1 {
+		c.Invalid(path.Child("hashmapShards"), j.HashmapShards, "must be at least 1; remove it for PERSIA's default")
+	}
 	pod.PullSecrets(c.Problems, path.Child("imagePullSecrets"), j.ImagePullSecrets)
 	checkScript(c.Problems, path.Child("script"), j.Script)
 	checkVolumes(c.Problems, path.Child("volumes"), j.Volumes)

@@ -47,6 +47,11 @@ type Job struct {
 	Mounts []Mount `json:"mounts,omitempty" beside:"manifest"`
 	// Volumes are Kubernetes volumes for the volumeMounts of the roles.
 	Volumes []corev1.Volume `json:"volumes,omitempty"`
+	// HashmapShards is the number of files in which an embedding parameter server writes a
+	// checkpoint: num_hashmap_internal_shards of the job's global configuration, which the
+	// program does not read. The server writes four files at a time, and the sidecar of a
+	// bucket keeps those on the node. The default is PERSIA's own; its examples have 100.
+	HashmapShards int `json:"hashmapShards,omitempty" default:"1000" min:"1" beside:"manifest"`
 	// EnableMetrics adds a Pushgateway to which the roles push metrics.
 	EnableMetrics bool `json:"enableMetrics,omitempty" default:"true"`
 	// LogLevel is one of trace, debug, info, warn and error.

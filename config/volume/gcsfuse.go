@@ -33,7 +33,8 @@ type Sidecar struct {
 	// Memory is a quantity.
 	Memory string `json:"memory,omitempty" default:"256Mi" form:"quantity"`
 	// EphemeralStorage is a quantity. The container keeps a file that is written on
-	// the node until the file is closed.
+	// the node until the file is closed. For embedding parameter servers, it requests at
+	// least what hashmapShards of the job says that they write at the same time.
 	EphemeralStorage string `json:"ephemeralStorage,omitempty" default:"5Gi" form:"quantity"`
 }
 

@@ -24,7 +24,7 @@ type JobArgs struct {
 	// Claims are what a pod with some mounts has: those of the job and of a role.
 	Claims func([]jobconfig.Mount) []Claim
 	// PodAnnotations are what the drivers of a role's volumes want of its pods.
-	PodAnnotations func(jobconfig.Role) map[string]string
+	PodAnnotations func(jobconfig.Kind) map[string]string
 	// Placement finds the nodes of a node pool.
 	Placement func(nodePool string) kube.Placement
 	// SystemPlacement is for what the job needs in addition to its roles.

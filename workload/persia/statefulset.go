@@ -56,7 +56,7 @@ func replicasOf(job jobconfig.Job, role role) int {
 // checkpoint.
 func podAnnotations(args JobArgs, role role) map[string]string {
 	annotations := map[string]string{"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
-	maps.Copy(annotations, args.PodAnnotations(role.config))
+	maps.Copy(annotations, args.PodAnnotations(role.Kind))
 	return annotations
 }
 
