@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -77,7 +78,9 @@ func deleteNode(x *chaosStack, _ *command) {
 	require.True(x.t, err == nil || apierrors.IsNotFound(err), "%v", err)
 }
 
-// kill kills the processes that match, which must be the stack's own.
+// kill kills the processes that match, which must be the stack's own, and waits until
+// they are gone: one that is still ending counts as one that runs, and is not started
+// again.
 func (x *chaosStack) kill(match func(process.Process) bool) {
 	x.t.Helper()
 	found, err := process.Matching(match)
@@ -86,4 +89,6 @@ func (x *chaosStack) kill(match func(process.Process) bool) {
 		x.t.Logf("kill %d: %.80s", p.PID, p.Command)
 		_ = syscall.Kill(p.PID, syscall.SIGKILL)
 	}
+	require.Eventually(x.t, func() bool { return !slices.ContainsFunc(found, process.Process.Running) },
+		time.Minute, 10*time.Millisecond, "killed processes are still there: %v", found)
 }
