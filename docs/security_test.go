@@ -13,9 +13,9 @@ import (
 )
 
 // TestSecurityNamesTests: what SECURITY.md and the page on security claim, a test holds
-// that exists.
+// that exists, and that no other has the name of.
 func TestSecurityNamesTests(t *testing.T) {
-	tests := map[string]bool{}
+	tests := map[string]int{}
 	defined := regexp.MustCompile(`(?m)^func (Test[A-Z]\w*)\(`)
 	require.NoError(t, filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, "_test.go") {
@@ -23,7 +23,7 @@ func TestSecurityNamesTests(t *testing.T) {
 		}
 		text, err := os.ReadFile(path)
 		for _, match := range defined.FindAllSubmatch(text, -1) {
-			tests[string(match[1])] = true
+			tests[string(match[1])]++
 		}
 		return err
 	}))
@@ -33,7 +33,7 @@ func TestSecurityNamesTests(t *testing.T) {
 		named := regexp.MustCompile("`(Test[A-Z]\\w*)`").FindAllSubmatch(text, -1)
 		require.NotEmpty(t, named, page)
 		for _, name := range named {
-			assert.True(t, tests[string(name[1])], "%s names %s, which does not exist", page, name[1])
+			assert.Equal(t, 1, tests[string(name[1])], "%s names %s", page, name[1])
 		}
 	}
 }

@@ -19,8 +19,8 @@ import (
 
 const policyPath = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/persia-pods"
 
-// TestCheck: a cluster holds one stack, of a Kubernetes that has admission policies.
-func TestCheck(t *testing.T) {
+// TestHoldsOneStack: a cluster holds one stack, of a Kubernetes that has admission policies.
+func TestHoldsOneStack(t *testing.T) {
 	release := func(minor string) any {
 		return map[string]any{"major": "1", "minor": minor, "gitVersion": "v1." + minor + ".4-gke.100"}
 	}

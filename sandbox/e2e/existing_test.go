@@ -19,10 +19,10 @@ import (
 	"persia/sandbox"
 )
 
-// TestExistingCluster brings a job up in an existing cluster, by its
-// kubeconfig, and takes it away again. Nothing of Google Cloud is in the plan, and
-// the cluster's nodes stay as they were.
-func TestExistingCluster(t *testing.T) {
+// TestOneStackOnExistingCluster brings a job up in an existing cluster, by its
+// kubeconfig, and takes it away again. Nothing of Google Cloud is in the plan, the
+// cluster's nodes stay as they were, and no second stack comes in.
+func TestOneStackOnExistingCluster(t *testing.T) {
 	if !alone(t) {
 		return
 	}

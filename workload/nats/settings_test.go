@@ -96,8 +96,8 @@ func TestPlainPassword(t *testing.T) {
 	assert.Empty(t, recorder.Resources)
 }
 
-// TestUsers: passwords go into Secrets, and nowhere else.
-func TestUsers(t *testing.T) {
+// TestPasswordsAreInSecrets: passwords go into Secrets, and nowhere else.
+func TestPasswordsAreInSecrets(t *testing.T) {
 	recorder := natsOf(t, everything(t))
 	seen := 0
 	for _, registration := range recorder.Resources {
