@@ -15,7 +15,7 @@ export CGO_ENABLED := 0
 SHELL := bash
 .SHELLFLAGS := -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help up train preview down status kubeconfig test unit lint bench chaos interrupt build sandbox toolchain e2e node-packages preflight comment release
+.PHONY: help up train preview down status kubeconfig test unit lint bench chaos build sandbox toolchain e2e node-packages preflight comment release
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -64,9 +64,6 @@ lint: ## Check formatting and workflows, and run go vet and staticcheck.
 
 chaos: toolchain ## Inject a hundred faults into stacks in the sandbox. SANDBOX_CHAOS_SEED repeats a run.
 	@cd sandbox && SANDBOX_CHAOS_POINTS=$${SANDBOX_CHAOS_POINTS:-100} go test -count=1 -timeout 120m -v -run '^TestChaos' ./e2e
-
-interrupt: toolchain node-packages ## Interrupt training jobs on a real node: kill replicas and NATS servers. Not part of make test.
-	@cd sandbox && SANDBOX_INTERRUPTIONS=1 go test -count=1 -timeout 60m -v -run '^TestInterrupted$$' ./e2e
 
 bench: toolchain ## Benchmark the stack prod and stacks of 1, 10, and 100 jobs, and the program alone.
 	go test -run '^$$' -bench Program ./tests

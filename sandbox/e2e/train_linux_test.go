@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -15,15 +14,8 @@ import (
 	"persia/sandbox/node"
 )
 
-// interruptions is the environment variable that asks for [TestInterrupted].
-const interruptions = "SANDBOX_INTERRUPTIONS"
-
-// TestInterrupted takes replicas and NATS servers away from trainings on a real node. `make
-// interrupt` runs it.
+// TestInterrupted takes replicas and NATS servers away from trainings on a real node.
 func TestInterrupted(t *testing.T) {
-	if os.Getenv(interruptions) == "" {
-		t.Skipf("%s is not set: on a busy machine, a training once hung in it while it loaded a checkpoint", interruptions)
-	}
 	if !alone(t) {
 		return
 	}

@@ -51,7 +51,7 @@ type checkpoint struct {
 	attempt, batches int
 }
 
-var checkpointFolder = regexp.MustCompile(`/attempt-(\d+)/batch-(\d+)/opt\.pt$`)
+var checkpointFolder = regexp.MustCompile(`/attempt-(\d+)/batch-(\d+)$`)
 
 // checkpoint is the newest complete one of a run in the claimed volume, which is a
 // folder of the host.
@@ -59,8 +59,8 @@ func (v checkpointVolume) checkpoint(job, run string) checkpoint {
 	marks, _ := filepath.Glob(filepath.Join(string(v), job, run, "attempt-*", "batch-*", "opt.pt"))
 	var newest checkpoint
 	for _, mark := range marks {
-		match := checkpointFolder.FindStringSubmatch(mark)
 		folder := filepath.Dir(mark)
+		match := checkpointFolder.FindStringSubmatch(folder)
 		if _, err := os.Stat(filepath.Join(folder, "embedding_dump_done")); err != nil || match == nil {
 			continue
 		}

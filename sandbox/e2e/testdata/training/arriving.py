@@ -1,6 +1,7 @@
 """The example's data loader, with data that arrives when a test says so: the file that
 CLICKS_ARRIVED names has two numbers. The batches below the first are there, those below
-the second come slowly, and the rest is still to come."""
+the second come slowly, and the rest so slowly that a test can do something meanwhile. A
+batch always comes in the end, so that only a training that is stuck stops."""
 
 import os
 import sys
@@ -11,15 +12,17 @@ sys.path.insert(0, "/opt/training")
 import clicks
 import data_loader
 
-SECONDS = 0.1
+SLOWLY = 0.1
+LATE = 10
 
 
 class ArrivingClicks(clicks.Clicks):
     def batch(self, number, test=False):
-        while number >= arrived()[1]:
-            time.sleep(SECONDS)
+        late = time.monotonic() + LATE
+        while number >= arrived()[1] and time.monotonic() < late:
+            time.sleep(SLOWLY)
         if number >= arrived()[0]:
-            time.sleep(SECONDS)
+            time.sleep(SLOWLY)
         return super().batch(number, test)
 
 
