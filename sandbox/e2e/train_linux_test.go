@@ -53,6 +53,41 @@ func (r *training) testExample(t *testing.T) {
 	}
 	r.assertReal(t, 3, r.pods("nats-io", "app=nats"))
 	r.assertTrained(t, "clicks", "1", 600)
+	r.assertPushed(t)
+}
+
+// assertPushed sees to it that the Pushgateway of the example's job has what the replicas
+// tell of themselves when the job is complete.
+func (r *training) assertPushed(t *testing.T) {
+	t.Helper()
+	attempt := r.volume.checkpoint("clicks", "1").attempt
+	var want []string
+	for role, end := range map[string]struct{ replicas, alive, finished int }{
+		"nn-worker":        {2, 0, 1},
+		"dataloader":       {2, 0, 1},
+		"embedding-worker": {2, 1, 1},
+		"embedding-ps":     {3, 1, 1},
+	} {
+		for replica := range end.replicas {
+			for metric, value := range map[string]int{"attempt": attempt, "alive": end.alive, "finished": end.finished} {
+				want = append(want, fmt.Sprintf(`persia_replica_%s{instance="",job="clicks",of="%d",replica="%d",role="%s",run="1"} %d`,
+					metric, end.replicas, replica, role, value))
+			}
+		}
+	}
+	// Each replica tells every 15 seconds.
+	const script = `
+		for i in $(busybox seq 60); do
+			metrics=$(busybox wget -q -O - http://clicks-metrics-gateway-service:9091/metrics)
+			[ "$(echo "$metrics" | busybox grep -c '^persia_replica_finished.* 1$')" = 9 ] && break
+			sleep 2
+		done
+		echo "$metrics"
+	`
+	metrics := strings.Split(r.callScript(t, "persia", map[string]string{"persia_job": "clicks"}, script), "\n")
+	for _, line := range want {
+		assert.Contains(t, metrics, line)
+	}
 }
 
 // assertReal sees to it that pods run on the real node.
@@ -113,6 +148,12 @@ func (r *training) call(t *testing.T, namespace string, labels map[string]string
 		for i in 1 2 3 4 5 6 7 8 9 10; do [ "$(look ` + addresses[0] + `)" = ` + want + ` ] && break; sleep 1; done
 		while read -r host port; do echo "$host $port $(look "$host" "$port")"; done <<END
 ` + strings.Join(addresses, "\n") + "\nEND\n"
+	return r.callScript(t, namespace, labels, script)
+}
+
+// callScript runs a pod with a script, and returns what it has said in the end.
+func (r *training) callScript(t *testing.T, namespace string, labels map[string]string, script string) string {
+	t.Helper()
 	pod, err := r.CoreV1().Pods(namespace).Create(t.Context(), &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "caller-", Labels: labels},
 		Spec: corev1.PodSpec{
