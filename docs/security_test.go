@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestSecurityNamesTests: what SECURITY.md and the page on security claim, a test holds
-// that exists, and that no other has the name of.
+// TestSecurityNamesTests: what SECURITY.md and the pages on security and the sandbox claim,
+// a test holds that exists, and that no other has the name of.
 func TestSecurityNamesTests(t *testing.T) {
 	tests := map[string]int{}
 	defined := regexp.MustCompile(`(?m)^func (Test[A-Z]\w*)\(`)
@@ -27,7 +27,7 @@ func TestSecurityNamesTests(t *testing.T) {
 		}
 		return err
 	}))
-	for _, page := range []string{"../SECURITY.md", "security.md"} {
+	for _, page := range []string{"../SECURITY.md", "security.md", "sandbox.md"} {
 		text, err := os.ReadFile(page)
 		require.NoError(t, err)
 		named := regexp.MustCompile("`(Test[A-Z]\\w*)`").FindAllSubmatch(text, -1)

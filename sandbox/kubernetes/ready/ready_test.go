@@ -2,6 +2,7 @@ package ready
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -91,6 +92,42 @@ func TestReadinessByKind(t *testing.T) {
 			ready, waitingFor, err := readiness(obj)
 			require.NoError(t, err)
 			assert.Equal(t, test.ready, ready, waitingFor)
+		})
+	}
+}
+
+// TestTimeouts: how long an object is waited for.
+func TestTimeouts(t *testing.T) {
+	for name, test := range map[string]struct {
+		obj  string
+		want time.Duration
+	}{
+		"a workload":          {`{apiVersion: apps/v1, kind: StatefulSet}`, 10 * time.Minute},
+		"a custom resource":   {`{apiVersion: example.com/v1, kind: Thing}`, 10 * time.Minute},
+		"a volume":            {`{apiVersion: v1, kind: PersistentVolume}`, 5 * time.Minute},
+		"a claim":             {`{apiVersion: v1, kind: PersistentVolumeClaim}`, 5 * time.Minute},
+		"a quota":             {`{apiVersion: v1, kind: ResourceQuota}`, time.Minute},
+		"an annotated volume": {`{apiVersion: v1, kind: PersistentVolume, metadata: {annotations: {pulumi.com/timeoutSeconds: "7"}}}`, 7 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) { assert.Equal(t, test.want, Timeout(parsed(t, test.obj))) })
+	}
+}
+
+// TestReadinessOnRead: what a refresh finds unready, which the next update waits for.
+func TestReadinessOnRead(t *testing.T) {
+	for name, test := range map[string]struct {
+		obj   string
+		asked bool
+	}{
+		"a workload":                    {`{apiVersion: apps/v1, kind: Deployment}`, true},
+		"a workload that is not waited": {`{apiVersion: apps/v1, kind: Deployment, metadata: {annotations: {pulumi.com/skipAwait: "true"}}}`, false},
+		"a job with its own conditions": {`{apiVersion: batch/v1, kind: Job, metadata: {annotations: {pulumi.com/waitFor: condition=Failed}}}`, true},
+		"a volume":                      {`{apiVersion: v1, kind: PersistentVolume}`, false},
+		"a claim":                       {`{apiVersion: v1, kind: PersistentVolumeClaim}`, false},
+		"a custom resource":             {`{apiVersion: example.com/v1, kind: Thing}`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, test.asked, OnRead(t.Context(), nil, parsed(t, test.obj)) != nil)
 		})
 	}
 }
