@@ -12,7 +12,7 @@ import (
 
 // nextLife is a stack without a state on what an earlier life of it has left.
 func (e *engine) nextLife() *engine {
-	return &engine{simulated: e.simulated, folder: e.folder, state: map[resource.URN]known{}}
+	return &engine{simulated: e.simulated, folder: e.folder, state: map[resource.URN]known{}, objects: map[resource.URN]inCluster{}}
 }
 
 // TestBackupPlanOfAnEarlierLife: the plan stays with its backups when the stack goes, and

@@ -15,7 +15,7 @@ import (
 // same bucket, the one that goes takes its own access with it, and no other.
 func TestDestroyLeavesTheOtherStacksGrant(t *testing.T) {
 	one := newStack(t, "../..")
-	two := &engine{simulated: one.simulated, folder: one.folder, name: "two", state: map[resource.URN]known{}}
+	two := &engine{simulated: one.simulated, folder: one.folder, name: "two", state: map[resource.URN]known{}, objects: map[resource.URN]inCluster{}}
 	grantsOf := func() []string {
 		grants, err := one.cloud.List("iam.member")
 		require.NoError(t, err)

@@ -48,6 +48,32 @@ func normalizeSubnetwork(_ *Cloud, name string, body Body) error {
 	return nil
 }
 
+// checkRanges refuses to change or take away a secondary range of a subnetwork that a
+// cluster uses†.
+func checkRanges(c *Cloud, name string, body Body) error {
+	existing, err := c.read("compute.subnetwork", name)
+	if err != nil || existing == nil {
+		return err
+	}
+	kept := map[string]bool{}
+	for _, secondary := range list(body, "secondaryIpRanges") {
+		kept[fmt.Sprint(secondary)] = true
+	}
+	for _, secondary := range list(existing, "secondaryIpRanges") {
+		if kept[fmt.Sprint(secondary)] {
+			continue
+		}
+		cluster, err := subnetworkUser(c, name)
+		if err != nil {
+			return err
+		}
+		if cluster != "" {
+			return refuse(400, "resourceInUseByAnotherResource", "The subnetwork resource '%s' is already being used by '%s'", name, cluster)
+		}
+	}
+	return nil
+}
+
 func normalizeRouter(_ *Cloud, name string, body Body) error {
 	compute(name, body)
 	urls(body, "network")

@@ -47,7 +47,7 @@ func init() { // the rules look other kinds up
 		"container.cluster":           clusterRules(),
 		"container.nodePool":          nodePoolRules(),
 		"compute.network":             {defaults: recorded("compute.network"), normalize: normalizeNetwork, inUse: networkUser},
-		"compute.subnetwork":          {defaults: recorded("compute.subnetwork"), normalize: normalizeSubnetwork, inUse: subnetworkUser},
+		"compute.subnetwork":          {defaults: recorded("compute.subnetwork"), check: checkRanges, normalize: normalizeSubnetwork, inUse: subnetworkUser},
 		"compute.router":              {defaults: recorded("compute.router"), normalize: normalizeRouter, deleted: deleteNATs},
 		"compute.router.nat":          {defaults: natDefaults, check: routerExists},
 		"compute.disk":                {defaults: recorded("compute.disk"), check: checkDisk, normalize: normalizeDisk},

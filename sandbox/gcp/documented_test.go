@@ -1,0 +1,289 @@
+package gcp
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	clusterconfig "persia/config/cluster"
+)
+
+// row is one of a table of a page: what is edited, and what comes of it.
+type row struct{ edits, effect string }
+
+// tableOf reads the first table of a section of docs/operations.md.
+func tableOf(t *testing.T, heading string) []row {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/operations.md")
+	require.NoError(t, err)
+	_, section, found := strings.Cut(string(page), "\n"+heading+"\n")
+	require.True(t, found, heading)
+	var rows []row
+	for line := range strings.Lines(section) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), " | ")
+		switch {
+		case strings.HasPrefix(line, "|") && len(cells) == 2:
+			rows = append(rows, row{strings.TrimSpace(cells[0]), strings.TrimSpace(cells[1])})
+		case len(rows) > 0:
+			return rows[2:]
+		}
+	}
+	require.Fail(t, "no table", heading)
+	return nil
+}
+
+var code = regexp.MustCompile("`([^`]+)`")
+
+// quoted are the words of a text that are in code.
+func quoted(text string) []string {
+	var words []string
+	for _, match := range code.FindAllStringSubmatch(text, -1) {
+		words = append(words, match[1])
+	}
+	return words
+}
+
+// leaves are the paths of the settings of a type. A list is one setting.
+func leaves(of reflect.Type, prefix string) []string {
+	if of.Kind() == reflect.Pointer {
+		of = of.Elem()
+	}
+	if of.Kind() != reflect.Struct {
+		return []string{strings.TrimSuffix(prefix, ".")}
+	}
+	var paths []string
+	for _, field := range reflect.VisibleFields(of) {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		paths = append(paths, leaves(field.Type, prefix+name+".")...)
+	}
+	return paths
+}
+
+// TestEveryClusterSettingIsInTheTable: docs/operations.md says of each setting of a
+// cluster what a change of it does, once, and each has an edit here.
+func TestEveryClusterSettingIsInTheTable(t *testing.T) {
+	listed := map[string]int{}
+	var paths []string
+	for _, path := range leaves(reflect.TypeFor[clusterconfig.Cluster](), "") {
+		if !strings.HasPrefix(path, "existing.") {
+			paths = append(paths, path)
+		}
+	}
+	for _, row := range tableOf(t, "## Change the cluster") {
+		for _, name := range quoted(row.edits) {
+			below := slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return path != name && !strings.HasPrefix(path, name+".") })
+			assert.NotEmpty(t, below, "there is no %s", name)
+			for _, path := range below {
+				listed[path]++
+			}
+		}
+	}
+	edits := clusterEdits()
+	for _, path := range paths {
+		assert.Equal(t, 1, listed[path], "rows with %s", path)
+		assert.Contains(t, edits, path)
+	}
+	assert.Len(t, edits, len(paths))
+}
+
+// TestDocumentedEditsOfTheCluster makes the edits of the table one after another in a whole
+// stack. The engine does what the table says and nothing else. What an edit left to do, the
+// next up would do.
+func TestDocumentedEditsOfTheCluster(t *testing.T) {
+	edits := clusterEdits()
+	e, file := newStack(t, "../.."), editable(t)
+	e.up(configuration(t, file))
+	for _, row := range tableOf(t, "## Change the cluster") {
+		for _, name := range quoted(row.edits) {
+			for _, path := range slices.Sorted(maps.Keys(edits)) {
+				if path != name && !strings.HasPrefix(path, name+".") {
+					continue
+				}
+				t.Run(path, func(t *testing.T) {
+					e, file := e, file
+					if before := edits[path].before; before != nil || strings.Contains(row.effect, "`replace`") || strings.Contains(row.effect, "refuses") {
+						e, file = newStack(t, "../.."), editable(t)
+						if before != nil {
+							before(file)
+						}
+						e.up(configuration(t, file))
+					}
+					resources := len(e.state) + len(e.objects)
+					edits[path].edit(file)
+					if strings.Contains(row.effect, "refuses") {
+						assert.ErrorContains(t, e.tryUp(configuration(t, file)), "googleapi: Error 400")
+						return
+					}
+					e.up(configuration(t, file))
+					assertEffect(t, row.effect, e, resources)
+				})
+			}
+		}
+	}
+	e.up(configuration(t, file))
+	assert.Empty(t, e.steps, "a last up")
+}
+
+var effects = regexp.MustCompile("`(create|update|replace|delete)` of (the|an?|all) (\\w+?)s?\\b( and everything in it)?")
+
+// assertEffect holds what an up did against what a page says, such as "`replace` of all
+// NodePools". Before it there were so many resources.
+func assertEffect(t *testing.T, says string, e *engine, before int) {
+	t.Helper()
+	did := map[string]int{}
+	for _, s := range e.steps {
+		did[s.operation+" "+s.kind]++
+	}
+	want := map[string]int{}
+	for _, effect := range effects.FindAllStringSubmatch(says, -1) {
+		operation, many, kind := effect[1], effect[2], effect[3]
+		if effect[4] != "" {
+			assertEverythingReplaced(t, e, before)
+			return
+		}
+		count := 1
+		if many == "all" {
+			count = e.count(kind)
+			if operation == "delete" {
+				count = did[operation+" "+kind]
+				assert.Zero(t, e.count(kind), "%ss that are left", kind)
+			}
+		}
+		want[operation+" "+kind] = count
+	}
+	require.NotEmpty(t, want, "the effect is not readable: %s", says)
+	assert.Equal(t, want, did, "%v", e.steps)
+}
+
+// count is how many resources of a kind a stack has.
+func (e *engine) count(kind string) int {
+	count := 0
+	for urn := range e.state {
+		if string(urn.Type().Name()) == kind {
+			count++
+		}
+	}
+	for urn := range e.objects {
+		if string(urn.Type().Name()) == kind {
+			count++
+		}
+	}
+	return count
+}
+
+// aroundTheCluster are kinds that a cluster stands on, or that outlive it: a replacement
+// of the cluster may leave them as they are.
+var aroundTheCluster = []string{
+	"Network", "Subnetwork", "Router", "RouterNat", "Account", "IAMMember", "BucketIAMMember", "CryptoKeyIAMMember", "Bucket", "Instance",
+}
+
+// assertEverythingReplaced holds that the cluster is replaced or another one takes its
+// place, and so are its pools and every object in it.
+func assertEverythingReplaced(t *testing.T, e *engine, before int) {
+	t.Helper()
+	gone := map[string]bool{}
+	for _, s := range e.steps {
+		if s.operation == "replace" || s.operation == "delete" || s.operation == "keep" {
+			gone[s.kind+" "+s.name] = true
+		}
+		assert.NotEqual(t, "update", s.operation, "%v", s)
+	}
+	assert.True(t, gone["Cluster persia"])
+	for urn := range e.state {
+		kind := string(urn.Type().Name())
+		if !slices.Contains(aroundTheCluster, kind) && !created(e, kind, urn.Name()) {
+			assert.True(t, gone[fmt.Sprint(kind, " ", urn.Name())], "%s stays", urn)
+		}
+	}
+	for urn := range e.objects {
+		if urn.Type().Package() == "kubernetes" && !created(e, string(urn.Type().Name()), urn.Name()) {
+			assert.True(t, gone[fmt.Sprint(urn.Type().Name(), " ", urn.Name())], "%s stays", urn)
+		}
+	}
+	assert.Greater(t, len(gone), before/2)
+}
+
+func created(e *engine, kind, name string) bool {
+	return slices.ContainsFunc(e.steps, func(s step) bool { return s.operation == "create" && s.kind == kind && s.name == name })
+}
+
+// restarts are the roles whose pods restart, by what docs/operations.md says.
+var restarts = map[string][]string{
+	"those of all of its roles":             {"criteo-dataloader", "criteo-embedding-ps", "criteo-embedding-worker", "criteo-nn-worker"},
+	"those of all roles":                    {"criteo-dataloader", "criteo-embedding-ps", "criteo-embedding-worker", "criteo-nn-worker"},
+	"those of all roles of all jobs":        {"criteo-dataloader", "criteo-embedding-ps", "criteo-embedding-worker", "criteo-nn-worker"},
+	"those of that role":                    {"criteo-dataloader"},
+	"those of the roles that mount them":    {"criteo-dataloader"},
+	"those of that role and the nn-workers": {"criteo-dataloader", "criteo-nn-worker"},
+	"none":                                  nil,
+}
+
+// notEdited are the rows that no edit of a stack file stands for, or that another test
+// holds.
+var notEdited = []string{"`suspend`", "the program", "`name` of a job"}
+
+// TestDocumentedEditsOfJobs makes the edits of the table one after another in a whole
+// stack. The pods that restart are those whose template changes.
+func TestDocumentedEditsOfJobs(t *testing.T) {
+	edits := jobEdits()
+	e, file := newStack(t, "../.."), editable(t)
+	e.up(configuration(t, file))
+	for _, row := range tableOf(t, "## Change a running training job") {
+		if slices.Contains(notEdited, row.edits) {
+			continue
+		}
+		says, _, _ := strings.Cut(row.effect, ",")
+		says, _, _ = strings.Cut(says, ".")
+		want, readable := restarts[says]
+		require.True(t, readable, "the effect is not readable: %s", row.effect)
+		for _, name := range editsOf(row.edits) {
+			t.Run(name, func(t *testing.T) {
+				require.Contains(t, edits, name, "write an edit of it")
+				edits[name].edit(file)
+				e.up(configuration(t, file))
+				assert.NotEmpty(t, e.steps)
+				assert.Equal(t, want, e.restarted())
+			})
+		}
+	}
+	e.up(configuration(t, file))
+	assert.Empty(t, e.steps, "a last up")
+}
+
+// editsOf are the edits that a row names: each setting in code, with what follows the
+// last of them.
+func editsOf(text string) []string {
+	words := quoted(text)
+	if len(words) == 0 {
+		first, _, _ := strings.Cut(text, ",")
+		return []string{first}
+	}
+	before, _, _ := strings.Cut(text, "`")
+	rest := text[strings.LastIndex(text, "`")+1:]
+	var names []string
+	for _, word := range words {
+		names = append(names, before+word+rest)
+	}
+	return names
+}
+
+// restarted are the StatefulSets whose pods an up restarts.
+func (e *engine) restarted() []string {
+	var names []string
+	for _, s := range e.steps {
+		template := slices.ContainsFunc(s.paths, func(path string) bool { return strings.HasPrefix(path, "spec.template.") })
+		if s.kind == "StatefulSet" && (template || s.operation == "replace") {
+			names = append(names, s.name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}

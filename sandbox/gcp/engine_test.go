@@ -1,0 +1,290 @@
+package gcp
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/tokens"
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	"github.com/stretchr/testify/require"
+
+	"persia/config"
+	infra "persia/infra/gke"
+	"persia/stack"
+)
+
+// engine runs the program as Pulumi's engine does, with Google Cloud's resources at
+// the simulated Google Cloud and all others at nobody.
+type engine struct {
+	simulated
+	folder string
+	// name is the stack's, dev if it is empty.
+	name string
+
+	mu sync.Mutex
+	// order is that of the creations.
+	order []resource.URN
+	state map[resource.URN]known
+	// objects are what is not in Google Cloud: objects in the cluster, and providers.
+	objects map[resource.URN]inCluster
+	// did is what an up did to what is in Google Cloud, without what stayed the same.
+	did []string
+	// steps are what it did to all that the stack has.
+	steps []step
+	// seen are what the program has registered, and replaced those among them that the
+	// up replaces.
+	seen, replaced map[resource.URN]bool
+	// asked are the outputs that the next up reads.
+	asked values
+}
+
+// step is what an up does to one resource.
+type step struct {
+	operation, kind, name string
+	// paths are the properties that differ.
+	paths []string
+}
+
+func (s step) String() string {
+	return fmt.Sprintf("%s of %s %s %v", s.operation, s.kind, s.name, s.paths)
+}
+
+// note keeps what an up does.
+func (e *engine) note(operation string, urn resource.URN, diff map[string]plugin.PropertyDiff) {
+	paths := slices.Sorted(maps.Keys(diff))
+	e.steps = append(e.steps, step{operation, string(urn.Type().Name()), urn.Name(), paths})
+	if operation == "replace" {
+		e.replaced[urn] = true
+	}
+	if urn.Type().Package() == "gcp" {
+		text := operation + " " + string(urn.Type())
+		if diff != nil {
+			text += fmt.Sprint(" ", paths)
+		}
+		e.did = append(e.did, text)
+	}
+}
+
+// known is a resource of Google Cloud's in the state of a stack.
+type known struct {
+	held
+	retain bool
+}
+
+func (e *engine) NewResource(args pulumi.MockResourceArgs) (string, resource.PropertyMap, error) {
+	urn := urnOf(args.TypeToken, args.Name)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.seen[urn] = true
+	if !strings.HasPrefix(args.TypeToken, "gcp:") {
+		outputs, err := e.object(urn, args)
+		return args.Name, outputs, err
+	}
+	now, err := e.step(urn, args)
+	if err != nil {
+		return "", nil, fmt.Errorf("%s: %w", urn, err)
+	}
+	if _, before := e.state[urn]; !before {
+		e.order = append(e.order, urn)
+	}
+	e.state[urn] = known{now, args.RegisterRPC.GetRetainOnDelete()}
+	return string(now.id), now.outputs, nil
+}
+
+func urnOf(token, name string) resource.URN {
+	return resource.NewURN("dev", "persia", "", tokens.Type(token), name)
+}
+
+// step makes a resource what the program wants.
+func (e *engine) step(urn resource.URN, args pulumi.MockResourceArgs) (held, error) {
+	ctx, old := e.Context(), e.state[urn]
+	ignored := args.RegisterRPC.GetIgnoreChanges()
+	checked, err := e.Check(ctx, plugin.CheckRequest{
+		URN: urn, Olds: old.inputs, News: unsecret(args.Inputs), RandomSeed: []byte(urn + " is a seed that is long enough"),
+	})
+	if err == nil && len(checked.Failures) > 0 {
+		err = errors.New(checked.Failures[0].Reason)
+	}
+	if err != nil {
+		return held{}, err
+	}
+	inputs := checked.Properties
+	if id := args.RegisterRPC.GetImportId(); id != "" && old.id == "" {
+		e.note("import", urn, nil)
+		read, err := e.Read(ctx, plugin.ReadRequest{URN: urn, ID: resource.ID(id)})
+		return held{read.ID, inputs, read.Outputs}, err
+	}
+	if old.id == "" {
+		e.note("create", urn, nil)
+		made, err := e.Create(ctx, plugin.CreateRequest{URN: urn, Properties: inputs})
+		return held{made.ID, inputs, made.Properties}, err
+	}
+	inputs = keep(inputs, old.inputs, ignored)
+	planned := e.unknown(inputs, args)
+	diff, err := e.Diff(ctx, plugin.DiffRequest{URN: urn, ID: old.id, OldInputs: old.inputs, OldOutputs: old.outputs, NewInputs: planned, IgnoreChanges: ignored})
+	if err == nil && !diff.Replace() {
+		// It is not deleted along with what it depends on, and has it again later.
+		diff, err = e.Diff(ctx, plugin.DiffRequest{URN: urn, ID: old.id, OldInputs: old.inputs, OldOutputs: old.outputs, NewInputs: inputs, IgnoreChanges: ignored})
+	}
+	switch {
+	case err != nil || diff.Changes == plugin.DiffNone:
+		return held{old.id, inputs, old.outputs}, err
+	case diff.Replace():
+		e.note("replace", urn, diff.DetailedDiff)
+		return old.held, nil
+	default:
+		e.note("update", urn, diff.DetailedDiff)
+		updated, err := e.Update(ctx, plugin.UpdateRequest{URN: urn, ID: old.id, OldInputs: old.inputs, OldOutputs: old.outputs, NewInputs: inputs, IgnoreChanges: ignored})
+		return held{old.id, inputs, updated.Properties}, err
+	}
+}
+
+// unknown are inputs in which is not known what comes from a resource that the up deletes
+// and makes anew. As the engine does, a resource that this replaces is deleted with it.
+func (e *engine) unknown(inputs resource.PropertyMap, args pulumi.MockResourceArgs) resource.PropertyMap {
+	planned := inputs.Copy()
+	for property, on := range args.RegisterRPC.GetPropertyDependencies() {
+		for _, of := range on.GetUrns() {
+			if urn := resource.URN(of); e.replaced[urnOf(string(urn.Type()), urn.Name())] {
+				planned[resource.PropertyKey(property)] = unknownValue
+			}
+		}
+	}
+	return planned
+}
+
+// keep puts the old values back where a program ignores changes, as the engine does.
+func keep(inputs, old resource.PropertyMap, ignored []string) resource.PropertyMap {
+	kept := resource.NewProperty(inputs.Copy())
+	for _, text := range ignored {
+		path, err := resource.ParsePropertyPath(text)
+		if err != nil {
+			continue
+		}
+		if value, had := path.Get(resource.NewProperty(old)); had {
+			path.Set(kept, value)
+		} else {
+			path.Delete(kept)
+		}
+	}
+	return kept.ObjectValue()
+}
+
+// unsecret shows secrets, which the engine does for a provider that takes none.
+func unsecret(inputs resource.PropertyMap) resource.PropertyMap {
+	return resource.NewPropertyMapFromMap(inputs.Mappable())
+}
+
+func (e *engine) Call(args pulumi.MockCallArgs) (resource.PropertyMap, error) {
+	if args.Token == "pulumi:pulumi:readStackOutputs" {
+		return properties(values{"outputs": e.asked}), nil
+	}
+	if outputs, asked := noOutputs(args.Token); asked {
+		return outputs, nil
+	}
+	resp, err := e.Invoke(e.Context(), plugin.InvokeRequest{Tok: tokens.ModuleMember(args.Token), Args: args.Args})
+	return resp.Properties, err
+}
+
+// up runs the program, and returns what changed.
+func (e *engine) up(configuration map[string]string) []string {
+	e.Helper()
+	require.NoError(e, e.tryUp(configuration))
+	e.removed()
+	// Mocks see no outputs of a stack.
+	cfg, err := config.Load(func(key string) (string, bool) { value, given := configuration[key]; return value, given }, os.DirFS(e.folder))
+	require.NoError(e, err)
+	e.asked = values{}
+	for name := range infra.Asked(cfg.Cluster) {
+		e.asked[name] = "off"
+	}
+	slices.Sort(e.did)
+	return e.did
+}
+
+// tryUp runs the program.
+func (e *engine) tryUp(configuration map[string]string) error {
+	e.did, e.steps, e.seen, e.replaced = nil, nil, map[resource.URN]bool{}, map[resource.URN]bool{}
+	ctx, err := pulumi.NewContext(e.Context(), pulumi.RunInfo{
+		Project: "persia", Stack: cmp.Or(e.name, "dev"), Config: configuration, RootDirectory: e.folder, Mocks: e,
+		ConfigSecretKeys: secretKeys(configuration),
+	})
+	if err != nil {
+		return err
+	}
+	return pulumi.RunWithContext(ctx, stack.Deploy)
+}
+
+// secrets are the keys of a stack file that have passwords.
+func secretKeys(configuration map[string]string) []string {
+	var keys []string
+	for key, text := range configuration {
+		if strings.Contains(strings.ToLower(text), `password":`) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// removed deletes what the program has not registered, but for what is kept.
+func (e *engine) removed() {
+	e.Helper()
+	for _, urn := range slices.Backward(slices.Clone(e.order)) {
+		old := e.state[urn]
+		if e.seen[urn] {
+			continue
+		}
+		if old.retain {
+			e.note("keep", urn, nil)
+		} else {
+			e.note("delete", urn, nil)
+			_, err := e.Delete(e.Context(), plugin.DeleteRequest{URN: urn, ID: old.id, Inputs: old.inputs, Outputs: old.outputs})
+			require.NoError(e, err)
+		}
+		delete(e.state, urn)
+		e.order = slices.DeleteFunc(e.order, func(other resource.URN) bool { return other == urn })
+	}
+	for urn := range e.objects {
+		if !e.seen[urn] {
+			e.note("delete", urn, nil)
+			delete(e.objects, urn)
+		}
+	}
+}
+
+// refresh reads what there is, and returns the properties that had drifted.
+func (e *engine) refresh() []string {
+	e.Helper()
+	var drift []string
+	for urn, old := range e.state {
+		read, err := e.Read(e.Context(), plugin.ReadRequest{URN: urn, ID: old.id, Inputs: old.inputs, State: old.outputs})
+		require.NoError(e, err)
+		require.NotNil(e, read.Outputs, "%s is gone", urn)
+		if diff := old.outputs.Diff(read.Outputs); diff != nil {
+			for path := range plugin.NewDetailedDiffFromObjectDiff(diff, false) {
+				drift = append(drift, fmt.Sprint(urn.Name(), " ", path))
+			}
+		}
+		e.state[urn] = known{held{old.id, read.Inputs, read.Outputs}, old.retain}
+	}
+	return drift
+}
+
+// destroy deletes what the stack has, but for what outlives it.
+func (e *engine) destroy() {
+	e.Helper()
+	for _, urn := range slices.Backward(e.order) {
+		if old := e.state[urn]; !old.retain {
+			_, err := e.Delete(e.Context(), plugin.DeleteRequest{URN: urn, ID: old.id, Inputs: old.inputs, Outputs: old.outputs})
+			require.NoError(e, err)
+		}
+	}
+}

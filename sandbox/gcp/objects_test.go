@@ -1,0 +1,93 @@
+package gcp
+
+import (
+	"strings"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+
+	"persia/sandbox/kubernetes"
+)
+
+// inCluster is an object in the cluster, or the provider of such objects.
+type inCluster struct {
+	held
+	provider resource.URN
+}
+
+// object makes an object in the cluster what the program wants, on paper: it is as it was
+// asked for, and changes as the Kubernetes provider plans.
+func (e *engine) object(urn resource.URN, args pulumi.MockResourceArgs) (resource.PropertyMap, error) {
+	now := inCluster{held{resource.ID(args.Name), unsecret(args.Inputs), served(args)}, providerOf(args)}
+	old, before := e.objects[urn]
+	e.objects[urn] = now
+	provider := kubernetes.New("4.30.0")
+	switch {
+	case !args.Custom:
+	case !before:
+		e.note("create", urn, nil)
+	case strings.HasPrefix(args.TypeToken, "pulumi:providers:"):
+		diff, err := provider.DiffConfig(e.Context(), plugin.DiffConfigRequest{URN: urn, OldInputs: old.inputs, NewInputs: now.inputs})
+		if err != nil {
+			return nil, err
+		}
+		e.plan(urn, diff)
+	case old.provider != now.provider || e.replaced[now.provider]:
+		// Another provider may be of another cluster.
+		e.note("replace", urn, nil)
+	default:
+		diff, err := provider.Diff(e.Context(), plugin.DiffRequest{
+			URN: urn, Type: urn.Type(), ID: old.id, OldInputs: old.inputs, OldOutputs: old.outputs, NewInputs: now.inputs,
+			IgnoreChanges: args.RegisterRPC.GetIgnoreChanges(),
+		})
+		if err != nil {
+			return nil, err
+		}
+		e.plan(urn, diff)
+	}
+	return now.outputs, nil
+}
+
+// plan notes what a difference leads to.
+func (e *engine) plan(urn resource.URN, diff plugin.DiffResponse) {
+	switch {
+	case diff.Changes != plugin.DiffSome:
+	case diff.Replace():
+		e.note("replace", urn, diff.DetailedDiff)
+	default:
+		e.note("update", urn, diff.DetailedDiff)
+	}
+}
+
+// providerOf is the provider of a resource.
+func providerOf(args pulumi.MockResourceArgs) resource.URN {
+	of := resource.URN(args.Provider[:max(0, strings.LastIndex(args.Provider, "::"))])
+	if of == "" {
+		return ""
+	}
+	return urnOf(string(of.Type()), of.Name())
+}
+
+// served are the outputs of what is not Google Cloud's, with what an API server adds
+// and the program reads.
+func served(args pulumi.MockResourceArgs) resource.PropertyMap {
+	outputs := args.Inputs.Mappable()
+	add := func(part, field string, value any) {
+		fields, _ := outputs[part].(values)
+		if fields == nil {
+			fields = values{}
+			outputs[part] = fields
+		}
+		if fields[field] == nil {
+			fields[field] = value
+		}
+	}
+	switch args.TypeToken {
+	case "kubernetes:core/v1:Secret", "kubernetes:core/v1:ConfigMap":
+		add("metadata", "resourceVersion", "7")
+	case "kubernetes:core/v1:Service":
+		add("spec", "clusterIP", "10.1.0.9")
+	}
+	return resource.NewPropertyMapFromMap(outputs)
+}
