@@ -48,6 +48,9 @@ func findStorage(ctx *pulumi.Context, cfg *config.Stack) (*storedData, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := storage.CheckPairs(pairs, volumes); err != nil {
+		return nil, err
+	}
 	if err := storage.Deleted(ctx, cfg.Project, network, previous, volumes); err != nil {
 		return nil, err
 	}

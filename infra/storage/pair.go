@@ -1,11 +1,16 @@
 package storage
 
 import (
+	"errors"
+	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	corev1 "k8s.io/api/core/v1"
+
+	"persia/config/volume"
 )
 
 // generationLabel is on a PersistentVolume that was made anew, and says how often.
@@ -15,6 +20,8 @@ const generationLabel = "persia.com/generation"
 type Pair struct {
 	volume, claim bool
 	generation    int
+	// modes are the access modes of the claim.
+	modes []corev1.PersistentVolumeAccessMode
 }
 
 // Pairs are those in the state of a stack, by the names of their resources.
@@ -31,12 +38,31 @@ func Pairs(resources map[resource.URN]map[string]any) map[string]Pair {
 			pair.generation, _ = strconv.Atoi(text) // none is 0
 		case componentType + "$kubernetes:core/v1:PersistentVolumeClaim":
 			pair.claim = true
+			spec, _ := outputs["spec"].(map[string]any)
+			modes, _ := spec["accessModes"].([]any)
+			for _, mode := range modes {
+				pair.modes = append(pair.modes, corev1.PersistentVolumeAccessMode(fmt.Sprint(mode)))
+			}
 		default:
 			continue
 		}
 		pairs[urn.Name()] = pair
 	}
 	return pairs
+}
+
+// CheckPairs refuses what would replace the claim of a pair and not its volume. The volume
+// remembers the old claim, is Released, and never binds to the new one.
+func CheckPairs(pairs map[string]Pair, volumes []volume.Stored) error {
+	var problems []error
+	for _, stored := range volumes {
+		had := pairs[stored.Name].modes
+		if len(had) > 0 && !slices.Equal(had, stored.AccessModes) {
+			problems = append(problems, fmt.Errorf("%s: the access modes are %v in the cluster, and cannot become %v: a new claim would never be bound to the volume; "+
+				"write those of the cluster, or remove the volume and its mounts, run `pulumi up`, and add it again, which keeps its data", stored.Path, had, stored.AccessModes))
+		}
+	}
+	return errors.Join(problems...)
 }
 
 // renew makes a PersistentVolume anew that has lost its claim, as an interrupted destroy

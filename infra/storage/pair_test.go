@@ -7,6 +7,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	configvolume "persia/config/volume"
 )
 
 // TestPairs: a volume whose claim is gone is made anew, once.
@@ -35,6 +38,38 @@ func TestPairs(t *testing.T) {
 			opts := Pairs(test.resources)["checkpoints"].renew(object)
 			assert.Equal(t, test.generation, object.Labels[generationLabel])
 			assert.Equal(t, test.replaced, len(opts) > 0)
+		})
+	}
+}
+
+// TestCheckPairs: an edit that would replace a claim, and leave its volume Released, is
+// refused.
+func TestCheckPairs(t *testing.T) {
+	claim := resource.URN("urn:pulumi:dev::persia::persia:storage:Volume$kubernetes:core/v1:PersistentVolumeClaim::checkpoints")
+	with := func(modes ...any) map[resource.URN]map[string]any {
+		return map[resource.URN]map[string]any{claim: {"spec": map[string]any{"accessModes": modes}}}
+	}
+	many := []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}
+	for name, test := range map[string]struct {
+		resources map[resource.URN]map[string]any
+		wanted    []corev1.PersistentVolumeAccessMode
+		refused   bool
+	}{
+		"no claim":      {nil, many, false},
+		"the same":      {with("ReadWriteMany"), many, false},
+		"another":       {with("ReadWriteOnce"), many, true},
+		"one more":      {with("ReadWriteMany"), append(many, corev1.ReadOnlyMany), true},
+		"another order": {with("ReadOnlyMany", "ReadWriteMany"), append(many, corev1.ReadOnlyMany), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stored := configvolume.Stored{Path: field.NewPath("persia:storage").Index(0)}
+			stored.Name, stored.AccessModes = "checkpoints", test.wanted
+			err := CheckPairs(Pairs(test.resources), []configvolume.Stored{stored})
+			if !test.refused {
+				assert.NoError(t, err)
+				return
+			}
+			assert.ErrorContains(t, err, "persia:storage[0]: the access modes are")
 		})
 	}
 }
