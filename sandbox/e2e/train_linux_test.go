@@ -53,12 +53,12 @@ func (r *training) testExample(t *testing.T) {
 	}
 	r.assertReal(t, 3, r.pods("nats-io", "app=nats"))
 	r.assertTrained(t, "clicks", "1", 600)
-	r.assertPushed(t)
+	assertPushed(t, r)
 }
 
 // assertPushed sees to it that the Pushgateway of the example's job has what the replicas
 // tell of themselves when the job is complete.
-func (r *training) assertPushed(t *testing.T) {
+func assertPushed(t *testing.T, r *training) {
 	t.Helper()
 	attempt := r.volume.checkpoint("clicks", "1").attempt
 	var want []string
@@ -84,7 +84,7 @@ func (r *training) assertPushed(t *testing.T) {
 		done
 		echo "$metrics"
 	`
-	metrics := strings.Split(r.callScript(t, "persia", map[string]string{"persia_job": "clicks"}, script), "\n")
+	metrics := strings.Split(callScript(t, r, "persia", map[string]string{"persia_job": "clicks"}, script), "\n")
 	for _, line := range want {
 		assert.Contains(t, metrics, line)
 	}
@@ -148,11 +148,11 @@ func (r *training) call(t *testing.T, namespace string, labels map[string]string
 		for i in 1 2 3 4 5 6 7 8 9 10; do [ "$(look ` + addresses[0] + `)" = ` + want + ` ] && break; sleep 1; done
 		while read -r host port; do echo "$host $port $(look "$host" "$port")"; done <<END
 ` + strings.Join(addresses, "\n") + "\nEND\n"
-	return r.callScript(t, namespace, labels, script)
+	return callScript(t, r, namespace, labels, script)
 }
 
 // callScript runs a pod with a script, and returns what it has said in the end.
-func (r *training) callScript(t *testing.T, namespace string, labels map[string]string, script string) string {
+func callScript(t *testing.T, r *training, namespace string, labels map[string]string, script string) string {
 	t.Helper()
 	pod, err := r.CoreV1().Pods(namespace).Create(t.Context(), &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "caller-", Labels: labels},
