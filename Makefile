@@ -65,9 +65,10 @@ lint: ## Check formatting and workflows, and run go vet and staticcheck.
 chaos: toolchain ## Inject a hundred faults into stacks in the sandbox. SANDBOX_CHAOS_SEED repeats a run.
 	@cd sandbox && SANDBOX_CHAOS_POINTS=$${SANDBOX_CHAOS_POINTS:-100} go test -count=1 -timeout 120m -v -run '^TestChaos' ./e2e
 
-bench: toolchain ## Benchmark the stack prod and stacks of 1, 10, and 100 jobs, and the program alone.
+bench: toolchain ## Benchmark prod and stacks of 1, 10, and 100 jobs, the program alone, and kubectl and Helm instead.
 	go test -run '^$$' -bench Program ./tests
 	cd sandbox && go test -run '^$$' -bench Stacks -benchtime 1x -timeout 60m ./e2e
+	cd sandbox && go test -run '^$$' -bench Alternatives -benchtime 1x -timeout 120m ./e2e
 
 build: ## Compile the Pulumi program, which `pulumi preview` and `up` run.
 	go build -o bin/ . ./cmd/preview-comment

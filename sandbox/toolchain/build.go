@@ -39,6 +39,12 @@ func BuildNode(ctx context.Context, moduleRoot, binDir string, progress io.Write
 	return buildAll(ctx, slices.Concat(ofPods, ofNode), moduleRoot, binDir, progress)
 }
 
+// BuildAlternatives compiles, as [Build] does the others, the tools that a benchmark
+// compares the program with.
+func BuildAlternatives(ctx context.Context, moduleRoot, binDir string, progress io.Writer) (Tools, error) {
+	return buildAll(ctx, ofAlternatives, moduleRoot, binDir, progress)
+}
+
 func buildAll(ctx context.Context, tools []tool, moduleRoot, binDir string, progress io.Writer) (Tools, error) {
 	b, err := newBuilder(ctx, moduleRoot, binDir)
 	if err != nil {

@@ -1,7 +1,8 @@
 // Package toolchain compiles the programs that the sandbox runs from Go
 // modules: for every stack the Pulumi CLI, a Kubernetes control plane, kwok and the NATS
-// operator; for pods that really run the NATS server and the Pushgateway; and the
-// programs of a real node. Nothing else is downloaded.
+// operator; for pods that really run the NATS server and the Pushgateway; the programs of
+// a real node; and for a benchmark what users would run instead. Nothing else is
+// downloaded.
 //
 // The folders next to this file are separate modules, one per set of
 // dependencies: each pins one version of a project in its go.mod and names the

@@ -29,6 +29,9 @@ type Tools struct {
 	CoreDNS         string
 	NetworkPolicies string
 	Pause           string
+	// What users would run instead of the program, which [BuildAlternatives] compiles.
+	Kubectl string
+	Helm    string
 }
 
 // In returns the paths that the tools have in binDir, compiled or not.
@@ -51,6 +54,8 @@ func In(binDir string) Tools {
 		CoreDNS:               filepath.Join(binDir, coreDNS.name),
 		NetworkPolicies:       filepath.Join(binDir, networkPolicies.name),
 		Pause:                 filepath.Join(binDir, pause.name),
+		Kubectl:               filepath.Join(binDir, kubectl.name),
+		Helm:                  filepath.Join(binDir, helm.name),
 	}
 }
 
@@ -163,6 +168,15 @@ var (
 		name: "pause", dir: "node-network", module: "github.com/cloudnativelabs/kube-router",
 		pkg: "./pause",
 	}
+	kubectl = tool{
+		name: "kubectl", dir: "alternatives", module: "k8s.io/kubernetes",
+		pkg: "k8s.io/kubernetes/cmd/kubectl", variables: kubernetesVersion,
+	}
+	helm = tool{
+		name: "helm", dir: "alternatives", module: "helm.sh/helm/v3",
+		pkg:       "helm.sh/helm/v3/cmd/helm",
+		variables: []variable{{"helm.sh/helm/v3/internal/version.version", "{version}"}},
+	}
 	pulumiState = tool{
 		name: "pulumi-state", dir: "pulumi", module: "github.com/pulumi/pulumi/pkg/v3",
 		pkg: "./state",
@@ -190,3 +204,6 @@ var ofPods = []tool{natsServer, natsReloader, pushgateway}
 // ofNode are the programs of a real node, which most stacks do not need. The kubelet is
 // quick once the control plane is compiled, with which it shares most packages.
 var ofNode = []tool{pause, coreDNS, networkPolicies, kubeProxy, kubelet}
+
+// ofAlternatives are what the program is compared with in a benchmark.
+var ofAlternatives = []tool{kubectl, helm}

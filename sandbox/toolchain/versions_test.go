@@ -16,9 +16,12 @@ import (
 // panics at each push with a newer version of Prometheus' parser.
 var apart = []string{"nats-operator", "kube-score", "pushgateway"}
 
-// twice are the modules of which kwok needs a newer version than the kubelet: small, and
-// no other package of theirs is built on them.
-var twice = []string{"k8s.io/cri-api", "k8s.io/cri-client"}
+// twice are the modules of which kwok or Helm needs a newer version than the kubelet:
+// small, and no other package of theirs is built on them.
+var twice = []string{
+	"k8s.io/cri-api", "k8s.io/cri-client",
+	"github.com/Azure/go-ansiterm", "github.com/cyphar/filepath-securejoin", "github.com/moby/term",
+}
 
 // TestSharedModulesHaveOneVersion: the compiler sees a package once, however many of the
 // programs hold it. A second version of Kubernetes' client or of gRPC takes minutes.
