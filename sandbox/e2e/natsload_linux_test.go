@@ -3,7 +3,6 @@ package e2e
 import (
 	"bytes"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -67,8 +66,9 @@ func startMesh(b *testing.B, size int) mesh {
 	dir := b.TempDir()
 	servers := make(mesh, size)
 	var routes []string
+	ports := freePorts(b, 3*size)
 	for i := range servers {
-		servers[i] = &meshServer{client: freePort(b), route: freePort(b), monitoring: freePort(b)}
+		servers[i] = &meshServer{client: ports[3*i], route: ports[3*i+1], monitoring: ports[3*i+2]}
 		routes = append(routes, fmt.Sprintf("nats://127.0.0.1:%d", servers[i].route))
 	}
 	for i, s := range servers {
@@ -92,14 +92,6 @@ func startMesh(b *testing.B, size int) mesh {
 	return servers
 }
 
-func freePort(b *testing.B) int {
-	b.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(b, err)
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().(*net.TCPAddr).Port
-}
-
 // await waits until every server has a route to every other one.
 func (m mesh) await(b *testing.B) {
 	b.Helper()
@@ -107,7 +99,7 @@ func (m mesh) await(b *testing.B) {
 		server := natsServer{monitoring: s.monitoring}
 		require.Eventually(b, func() bool {
 			others, _ := server.routes()
-			return others == len(m)-1
+			return others == len(m)-1 && server.ask("healthz", new(any)) == nil
 		}, 5*time.Minute, 100*time.Millisecond, "the server on port %d has routes to all others", s.client)
 	}
 }
@@ -117,7 +109,7 @@ func (m mesh) await(b *testing.B) {
 func connectPairs(b *testing.B, servers mesh) func(*testing.B) []time.Duration {
 	b.Helper()
 	open := func(i int) *natsgo.Conn {
-		connection, err := natsgo.Connect(fmt.Sprintf("nats://127.0.0.1:%d", servers[i%len(servers)].client))
+		connection, err := natsgo.Connect(fmt.Sprintf("nats://127.0.0.1:%d", servers[i%len(servers)].client), natsgo.Timeout(time.Minute))
 		require.NoError(b, err)
 		b.Cleanup(connection.Close)
 		return connection

@@ -179,7 +179,7 @@ func (s *natsServer) ask(about string, into any) error {
 	return json.NewDecoder(response.Body).Decode(into)
 }
 
-func freePorts(t *testing.T, n int) []int {
+func freePorts(t testing.TB, n int) []int {
 	t.Helper()
 	var ports []int
 	for range n {

@@ -154,6 +154,8 @@ func newRealEngine(t *testing.T, folder, name string, file object) realEngine {
 		require.NoError(t, os.Mkdir(filepath.Join(dir, inside), 0o700))
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "project", "Pulumi.yaml"), project, 0o600))
+	// In the place of a folder of logs, as the sandbox has it: see folder.withoutLogs.
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "home", "logs"), nil, 0o600))
 	t.Chdir(folder)
 	workspace, err := auto.NewLocalWorkspace(t.Context(),
 		auto.Pulumi(quiet{cli}), auto.WorkDir(filepath.Join(dir, "project")), auto.PulumiHome(filepath.Join(dir, "home")),
@@ -165,6 +167,7 @@ func newRealEngine(t *testing.T, folder, name string, file object) realEngine {
 			"PULUMI_DEBUG_PROVIDERS":                      fmt.Sprintf("gcp:%d,kubernetes:%d", served.Port(), kube.Port()),
 			"PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
 			"PULUMI_SKIP_UPDATE_CHECK":                    "true",
+			"GOGC":                                        "400",
 		}))
 	require.NoError(t, err)
 	e.Stack, err = auto.UpsertStack(t.Context(), name, workspace)
