@@ -65,10 +65,11 @@ lint: ## Check formatting and workflows, and run go vet and staticcheck.
 chaos: toolchain ## Inject a hundred faults into stacks in the sandbox. SANDBOX_CHAOS_SEED repeats a run.
 	@cd sandbox && SANDBOX_CHAOS_POINTS=$${SANDBOX_CHAOS_POINTS:-100} go test -count=1 -timeout 120m -v -run '^TestChaos' ./e2e
 
-bench: toolchain ## Benchmark prod and stacks of 1, 10, and 100 jobs, the program alone, and kubectl and Helm instead.
+bench: toolchain ## Benchmark prod and stacks of 1, 10, and 100 jobs, the program alone, kubectl and Helm, and NATS.
 	go test -run '^$$' -bench Program ./tests
 	cd sandbox && go test -run '^$$' -bench Stacks -benchtime 1x -timeout 60m ./e2e
 	cd sandbox && go test -run '^$$' -bench Alternatives -benchtime 1x -timeout 120m ./e2e
+	cd sandbox && go test -run '^$$' -bench NATS -benchtime 2000x -timeout 30m ./e2e
 
 build: ## Compile the Pulumi program, which `pulumi preview` and `up` run.
 	go build -o bin/ . ./cmd/preview-comment
