@@ -217,13 +217,15 @@ func created(e *engine, kind, name string) bool {
 
 // restarts are the roles whose pods restart, by what docs/operations.md says.
 var restarts = map[string][]string{
-	"those of all of its roles":             {"criteo-dataloader", "criteo-embedding-ps", "criteo-embedding-worker", "criteo-nn-worker"},
-	"those of all roles":                    {"criteo-dataloader", "criteo-embedding-ps", "criteo-embedding-worker", "criteo-nn-worker"},
-	"those of all roles of all jobs":        {"criteo-dataloader", "criteo-embedding-ps", "criteo-embedding-worker", "criteo-nn-worker"},
-	"those of that role":                    {"criteo-dataloader"},
-	"those of the roles that mount them":    {"criteo-dataloader"},
-	"those of that role and the nn-workers": {"criteo-dataloader", "criteo-nn-worker"},
-	"none":                                  nil,
+	"those of all of its roles":                {"criteo-dataloader", "criteo-embedding-ps", "criteo-embedding-worker", "criteo-nn-worker"},
+	"those of all roles":                       {"criteo-dataloader", "criteo-embedding-ps", "criteo-embedding-worker", "criteo-nn-worker"},
+	"those of all roles of all jobs":           {"criteo-dataloader", "criteo-embedding-ps", "criteo-embedding-worker", "criteo-nn-worker"},
+	"those of that role":                       {"criteo-dataloader"},
+	"those of the roles that mount them":       {"criteo-dataloader"},
+	"those of that role and the nn-workers":    {"criteo-dataloader", "criteo-nn-worker"},
+	"those of the embedding parameter servers": {"criteo-embedding-ps"},
+	"those of the roles that mount the bucket": {"criteo-dataloader", "criteo-embedding-ps", "criteo-embedding-worker", "criteo-nn-worker"},
+	"none": nil,
 }
 
 // notEdited are the rows that no edit of a stack file stands for, or that another test

@@ -189,6 +189,9 @@ func jobEdits() map[string]documentedEdit {
 	add("nodePool of a role", "dataloader.nodePool", "trainers")
 	add("image of a role", "dataloader.image", "example.com/trainers/criteo@sha256:"+strings.Repeat("a", 64))
 	add("replicas of a role", "dataloader.replicas", 5)
+	// With eight gibibytes of memory, each of four files has two.
+	add("hashmapShards of a job", "hashmapShards", 4)
+	edits["sidecar of a bucket"] = documentedEdit{nil, set("persia:storage", "0.gcsFuse.sidecar.memory", "512Mi")}
 	add("runId", "runId", "second")
 	add("suspend", "suspend", true)
 	edits["size of a volume"] = documentedEdit{nil, set("persia:storage", "0.size", "2Ti")}
