@@ -103,10 +103,11 @@ func (b *builder) build(ctx context.Context, tools []tool, progress io.Writer) e
 	}
 	left := newEstimate(tools, stale)
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	downloaded := b.download(ctx, tools, stale)
-	// The go command ends before the caller may remove its folders.
-	defer func() { cancel(); <-downloaded }()
+	defer func() {
+		cancel()
+		<-downloaded // nothing writes into Go's caches any more
+	}()
 	for i, t := range tools {
 		if !slices.Contains(stale, t.name) {
 			continue
@@ -137,7 +138,7 @@ func (b *builder) download(ctx context.Context, tools []tool, stale []string) <-
 		defer close(done)
 		for _, t := range tools {
 			if slices.Contains(stale, t.name) {
-				_, _ = b.goCommand(ctx, t.dir, "list", "-deps", "-f", "{{if .Error}}{{end}}", t.pkg)
+				_, _ = b.goCommand(ctx, t.dir, "list", "-deps", t.pkg)
 			}
 		}
 	}()
