@@ -14,19 +14,14 @@ import (
 	"persia/sandbox/node"
 )
 
-// TestInterrupted takes replicas and NATS servers away from trainings on a real node.
-func TestInterrupted(t *testing.T) {
-	if !alone(t) {
-		return
-	}
-	newTraining(t).testInterrupted(t)
-}
-
 // TestTrain trains with PERSIA's own processes: the program, unchanged, deploys
 // examples/Pulumi.train.yaml, whose pods run on a real node.
 func TestTrain(t *testing.T) {
-	started := time.Now()
+	if !alone(t) {
+		return
+	}
 	r := newTraining(t)
+	started := time.Now()
 	for _, scenario := range []struct {
 		name string
 		test func(*testing.T)

@@ -22,6 +22,7 @@ import (
 
 	"persia/sandbox"
 	"persia/sandbox/images"
+	"persia/sandbox/process"
 	"persia/sandbox/toolchain"
 )
 
@@ -38,9 +39,13 @@ type training struct {
 	example object
 }
 
-// newTraining makes the images and the sandbox. Nothing of it is up yet.
+// newTraining makes the images and the sandbox. Nothing of it is up yet. Only one test at
+// a time trains: PERSIA hangs more often on a busy machine.
 func newTraining(t *testing.T) *training {
 	needNode(t)
+	unlock, err := process.Lock(t.Context(), filepath.Join(filepath.Dir(executable), "training.lock"))
+	require.NoError(t, err)
+	t.Cleanup(unlock)
 	compiled, err := toolchain.BuildNode(t.Context(), filepath.Join(repository, "sandbox", "toolchain"), filepath.Dir(tools.Kubelet), os.Stdout)
 	require.NoError(t, err)
 	archives := filepath.Join(repository, ".sandbox", "images")

@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strings"
 
+	"persia/sandbox/process"
 	"persia/sandbox/toolchain"
 )
 
@@ -58,6 +59,11 @@ func Build(ctx context.Context, args Args) ([]Archive, error) {
 	if err := os.MkdirAll(args.Dir, 0o755); err != nil {
 		return nil, fmt.Errorf("images: %w", err)
 	}
+	unlock, err := process.Lock(ctx, filepath.Join(args.Dir, ".lock"))
+	if err != nil {
+		return nil, fmt.Errorf("images: %w", err)
+	}
+	defer unlock()
 	var archives []Archive
 	for _, make := range []func(context.Context, Args) (image, error){training, natsServer, natsOperator, pushgateway, reloader} {
 		image, err := make(ctx, args)

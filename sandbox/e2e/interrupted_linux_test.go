@@ -14,6 +14,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// TestInterrupted takes replicas and NATS servers away from trainings on a real node.
+func TestInterrupted(t *testing.T) {
+	if !alone(t) {
+		return
+	}
+	newTraining(t).testInterrupted(t)
+}
+
 // testInterrupted runs three jobs at the same time: of one, roles are killed, of
 // another one its NATS servers, and the third can never succeed. None of the first two
 // learns from the data of the other.
