@@ -53,6 +53,7 @@ func TestRealNode(t *testing.T) {
 	t.Run("addresses of services", n.testServices)
 	t.Run("names and policies", n.testNetwork)
 	t.Run("time to end", n.testTermination)
+	t.Run("programs in order", n.testNoProgramEnds)
 	t.Run("nothing is left", n.testNothingLeft)
 }
 
@@ -100,6 +101,14 @@ func needNode(t *testing.T) {
 		}
 		t.Skip(err)
 	}
+}
+
+// testNoProgramEnds: each program of the node starts once it has what it needs. One that
+// starts too early ends, or takes rules away that another one writes.
+func (n *realNode) testNoProgramEnds(t *testing.T) {
+	log, err := os.ReadFile(n.path("node/node.log"))
+	require.NoError(t, err)
+	assert.NotContains(t, string(log), "a program has ended")
 }
 
 func (n *realNode) path(name string) string { return filepath.Join(n.dir, name) }

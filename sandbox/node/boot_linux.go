@@ -26,6 +26,9 @@ const (
 	containerdPoll  = 200 * time.Millisecond
 	containerdPolls = 300
 	reapInterval    = time.Second
+	servicePoll     = 200 * time.Millisecond
+	// lastServiceChain is a chain that kube-proxy makes with its last rules.
+	lastServiceChain = "KUBE-MARK-MASQ"
 )
 
 // Boot is the first process of a machine for the node. It returns only if the machine
@@ -60,18 +63,34 @@ func Boot(o Options, node string, logger *slog.Logger) error {
 	for _, command := range commands(linkOf(o.Dir).machine, node) {
 		keep(logger, command...)
 	}
+	awaitServiceRules()
+	keep(logger, networkPolicies(node)...)
 	select {}
 }
 
-// commands are those of all programs except containerd.
+// awaitServiceRules waits until kube-proxy has written its rules. The program of the
+// network policies reads a whole table of rules, changes it, and writes it back. If it did
+// so while kube-proxy writes its first rules, these would fail, and kube-proxy writes them
+// again only when a Service changes (OnServiceSynced in pkg/proxy/iptables/proxier.go).
+func awaitServiceRules() {
+	for exec.Command("iptables", "--table", "nat", "--list-rules", lastServiceChain).Run() != nil {
+		time.Sleep(servicePoll)
+	}
+}
+
+// networkPolicies is the command that enforces network policies.
+func networkPolicies(node string) []string {
+	return []string{
+		programsDir + "/network-policies", "--kubeconfig", configDir + "/admin.kubeconfig",
+		"--hostname-override", node, "--service-cluster-ip-range", serviceSubnet,
+	}
+}
+
+// commands are those of all other programs except containerd.
 func commands(address netip.Addr, node string) [][]string {
 	return [][]string{
 		{programsDir + "/coredns", "-conf", configDir + "/Corefile"},
 		{programsDir + "/kube-proxy", "--config", configDir + "/kube-proxy.json", "--hostname-override", node},
-		{
-			programsDir + "/network-policies", "--kubeconfig", configDir + "/admin.kubeconfig",
-			"--hostname-override", node, "--service-cluster-ip-range", serviceSubnet,
-		},
 		{
 			programsDir + "/kubelet", "--config", configDir + "/kubelet.json",
 			"--kubeconfig", configDir + "/kubelet.kubeconfig",
