@@ -27,10 +27,33 @@ const aloneVariable = "SANDBOX_E2E_TEST"
 // the test has ended there, and t has the result.
 func alone(t *testing.T) bool {
 	t.Helper()
-	if os.Getenv(aloneVariable) == t.Name() {
+	if isAlone(t) {
 		return true
 	}
 	t.Parallel()
+	startAlone(t)()
+	return false
+}
+
+// aloneAtOnce is alone for the longest test: its process starts before the others get
+// their turns.
+func aloneAtOnce(t *testing.T) bool {
+	t.Helper()
+	if isAlone(t) {
+		return true
+	}
+	await := startAlone(t)
+	t.Parallel()
+	await()
+	return false
+}
+
+func isAlone(t *testing.T) bool { return os.Getenv(aloneVariable) == t.Name() }
+
+// startAlone starts the process of a test. What it returns waits for the end, and gives t
+// the result.
+func startAlone(t *testing.T) (await func()) {
+	t.Helper()
 	arguments := []string{"-test.v", "-test.count=1", "-test.run=" + onlyPattern(t.Name())}
 	if deadline, ok := t.Deadline(); ok {
 		// It ends first, with the stacks of its goroutines.
@@ -46,16 +69,21 @@ func alone(t *testing.T) bool {
 	var output bytes.Buffer
 	command.Stdout = io.MultiWriter(t.Output(), &output)
 	command.Stderr = command.Stdout
-	err := command.Run()
-	switch ended := "--- %: " + t.Name() + " ("; {
-	case err != nil:
-		t.Errorf("the process of the test: %v", err)
-	case strings.Contains(output.String(), strings.Replace(ended, "%", "SKIP", 1)):
-		t.Skip("skipped in its own process")
-	case !strings.Contains(output.String(), strings.Replace(ended, "%", "PASS", 1)):
-		t.Error("the process of the test did not run it")
+	err := command.Start()
+	return func() {
+		t.Helper()
+		if err == nil {
+			err = command.Wait()
+		}
+		switch ended := "--- %: " + t.Name() + " ("; {
+		case err != nil:
+			t.Errorf("the process of the test: %v", err)
+		case strings.Contains(output.String(), strings.Replace(ended, "%", "SKIP", 1)):
+			t.Skip("skipped in its own process")
+		case !strings.Contains(output.String(), strings.Replace(ended, "%", "PASS", 1)):
+			t.Error("the process of the test did not run it")
+		}
 	}
-	return false
 }
 
 // onlyPattern matches the test of that name, and of its subtests those that the flag

@@ -14,17 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestInterrupted takes replicas and NATS servers away from trainings on a real node.
-func TestInterrupted(t *testing.T) {
-	if !alone(t) {
-		return
-	}
-	newTraining(t).testInterrupted(t)
-}
-
-// testInterrupted runs three jobs at the same time: of one, roles are killed, of
-// another one its NATS servers, and the third can never succeed. None of the first two
-// learns from the data of the other.
+// testInterrupted runs three jobs at the same time, and takes replicas and NATS servers
+// away: of one, roles are killed, of another one its NATS servers, and the third can
+// never succeed. None of the first two learns from the data of the other.
 func (r *training) testInterrupted(t *testing.T) {
 	small := object{"replicas": 1}
 	killed := r.arrivingJob(t, "killed", 1, object{"nats": object{"size": 1}})
@@ -57,6 +49,15 @@ func (r *training) testInterrupted(t *testing.T) {
 		r.upWith(t, killed, deaf, fails)
 		r.awaitResumed(t, "deaf", stopped)
 		assert.Len(t, r.pods("persia", "persia_job=deaf,app.kubernetes.io/name=embedding-ps"), 2)
+	})
+	t.Run("the stack is destroyed, and comes up again", func(t *testing.T) {
+		require.NoError(t, r.s.Down(t.Context()))
+		last := map[string]checkpoint{"killed": r.volume.checkpoint("killed", "1"), "deaf": r.volume.checkpoint("deaf", "1")}
+		r.upWith(t, killed, deaf, fails)
+		for job, last := range last {
+			require.NotZero(t, last, "the checkpoint of %s outlives the stack", job)
+			r.awaitResumed(t, job, last)
+		}
 	})
 	for _, job := range []string{"killed", "deaf"} {
 		r.volume.arrive(t, job, allBatches, allBatches)

@@ -14,13 +14,18 @@ import (
 	"persia/sandbox/node"
 )
 
-// TestTrain trains with PERSIA's own processes: the program, unchanged, deploys
-// examples/Pulumi.train.yaml, whose pods run on a real node.
+// TestTrain trains with PERSIA's own processes on a real node.
 func TestTrain(t *testing.T) {
-	if !alone(t) {
+	if !aloneAtOnce(t) {
 		return
 	}
-	r := newTraining(t)
+	compiled, archives := trainingImages(t)
+	t.Run("to the end", func(t *testing.T) { newTraining(t, compiled, archives).testToTheEnd(t) })
+	t.Run("interrupted", func(t *testing.T) { newTraining(t, compiled, archives).testInterrupted(t) })
+}
+
+// testToTheEnd: the program, unchanged, deploys examples/Pulumi.train.yaml.
+func (r *training) testToTheEnd(t *testing.T) {
 	started := time.Now()
 	for _, scenario := range []struct {
 		name string

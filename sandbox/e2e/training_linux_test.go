@@ -22,7 +22,6 @@ import (
 
 	"persia/sandbox"
 	"persia/sandbox/images"
-	"persia/sandbox/process"
 	"persia/sandbox/toolchain"
 )
 
@@ -39,21 +38,25 @@ type training struct {
 	example object
 }
 
-// newTraining makes the images and the sandbox. Nothing of it is up yet. Only one test at
-// a time trains: PERSIA hangs more often on a busy machine.
-func newTraining(t *testing.T) *training {
+// trainingImages compiles the programs of a real node, and makes the images of its pods
+// in a folder. Where that cannot be, the test is skipped, but not in CI.
+func trainingImages(t *testing.T) (compiled toolchain.Tools, archives string) {
+	t.Helper()
 	needNode(t)
-	unlock, err := process.Lock(t.Context(), filepath.Join(filepath.Dir(executable), "training.lock"))
-	require.NoError(t, err)
-	t.Cleanup(unlock)
 	compiled, err := toolchain.BuildNode(t.Context(), filepath.Join(repository, "sandbox", "toolchain"), filepath.Dir(tools.Kubelet), os.Stdout)
 	require.NoError(t, err)
-	archives := filepath.Join(repository, ".sandbox", "images")
+	archives, err = filepath.Abs(filepath.Join(repository, ".sandbox", "images"))
+	require.NoError(t, err)
 	_, err = images.Build(t.Context(), images.Args{Repository: repository, Dir: archives, Tools: compiled, Progress: os.Stdout})
 	if errors.Is(err, images.ErrNoPython) && os.Getenv("CI") != "true" {
 		t.Skip(err)
 	}
 	require.NoError(t, err)
+	return compiled, archives
+}
+
+// newTraining makes the sandbox. Nothing of it is up yet.
+func newTraining(t *testing.T, compiled toolchain.Tools, archives string) *training {
 	dir := t.TempDir()
 	r := &training{stacks: t.TempDir(), volume: checkpointVolume(filepath.Join(dir, "storage", "node", "checkpoints"))}
 	text, err := os.ReadFile(filepath.Join(repository, "examples", "Pulumi.train.yaml"))

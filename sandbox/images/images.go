@@ -170,9 +170,10 @@ var binaries = []string{"persia-embedding-worker", "persia-embedding-parameter-s
 // searchPath is where all images have their programs.
 var searchPath = []string{"PATH=/usr/local/bin:/usr/bin:/bin"}
 
-// trainingTools are what people and scripts expect in an image of Debian.
+// trainingTools are what people and scripts expect in an image of Debian, and what the base
+// of the Dockerfile has.
 var trainingTools = strings.Fields(`
-	bash sh cat chmod cp cut date dirname basename env find grep head hostname id ln ls mkdir mv nproc ps
+	bash sh cat chmod cp cut date dirname basename env find grep head hostname id ln ls mkdir mv nproc
 	readlink realpath rm rmdir sed seq sha256sum sleep sort stat tail tee timeout touch tr uname wc xargs`)
 
 // debian is the system that tools and other programs of this machine run on: this
