@@ -40,8 +40,9 @@ const (
 )
 
 // The addresses of the metadata server, and of the server on the node that stands
-// in for it where Workload Identity is on with Dataplane V2 (GKE, "Workload Identity
-// Federation", network policy).
+// in for it where Workload Identity is on. With Dataplane V2, network policies see the
+// first address, without it the second (GKE, "Workload Identity Federation", network
+// policy).
 const (
 	MetadataServer     = "169.254.169.254"
 	NodeMetadataServer = "169.254.169.252"

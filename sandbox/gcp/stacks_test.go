@@ -78,12 +78,7 @@ func TestStacks(t *testing.T) {
 			assert.Empty(t, e.cloud.Requests(), "requests that change something")
 
 			if cluster, made := file["persia:cluster"].(values); made && cluster["existing"] == nil {
-				updates(file)
-				e.up(configuration(t, file))
-				if assert.Len(t, e.steps, 1, "documented updates of the cluster: %v", e.steps) {
-					assert.Equal(t, "update Cluster", e.steps[0].operation+" "+e.steps[0].kind)
-				}
-				assert.Empty(t, e.up(configuration(t, file)), "an up after the updates")
+				updateCluster(t, e, file)
 			}
 			e.destroy()
 			assert.Empty(t, e.names(), "nodes")
@@ -96,18 +91,38 @@ func TestStacks(t *testing.T) {
 	}
 }
 
-// updates edits settings of a cluster that are documented to update it and nothing else.
-func updates(file values) {
-	for path, value := range map[string]any{
-		"deletionProtection":    false,
-		"releaseChannel":        "RAPID",
-		"maintenance.startTime": "06:00",
-		"costManagement":        false,
-		"securityPosture":       "DISABLED",
-		"logging.components":    []any{"SYSTEM_COMPONENTS", "WORKLOADS"},
-	} {
-		set("persia:cluster", path, value)(file)
+// updateCluster makes each edit of a cluster that is documented to update it and nothing
+// else, one after another.
+func updateCluster(t *testing.T, e *engine, file values) {
+	t.Helper()
+	edits, made := clusterEdits(), 0
+	// A protected cluster could not be destroyed, and must have more than one node.
+	edits["deletionProtection"] = documentedEdit{nil, set("persia:cluster", "deletionProtection", false)}
+	for _, row := range tableOf(t, "## Change the cluster") {
+		if row.effect != "`update` of the Cluster" {
+			continue
+		}
+		for _, path := range slices.Sorted(maps.Keys(edits)) {
+			concerned := slices.ContainsFunc(quoted(row.edits), func(name string) bool {
+				return path == name || strings.HasPrefix(path, name+".")
+			})
+			before := file["persia:cluster"]
+			if edits[path].before != nil || !concerned {
+				continue
+			}
+			edits[path].edit(file)
+			if reflect.DeepEqual(before, file["persia:cluster"]) {
+				continue // the stack file had it so
+			}
+			made++
+			e.up(configuration(t, file))
+			if assert.Len(t, e.steps, 1, "%s: %v", path, e.steps) {
+				assert.Equal(t, "update Cluster", e.steps[0].operation+" "+e.steps[0].kind, path)
+			}
+		}
 	}
+	assert.Empty(t, e.up(configuration(t, file)), "an up after the updates")
+	t.Logf("%d documented updates of the cluster", made)
 }
 
 // TestNewerServers: a stack stays as it is where Google turns on more by itself.
