@@ -19,9 +19,9 @@ import (
 // held, so whoever began the update is dead, or has lost the service that stores its
 // state.
 //
-// It does what docs/operations.md tells an operator: an object that was being made
-// and exists is taken into the state, as pulumi refresh --import-pending-creates
-// does, because the provider refuses to make it again.
+// It does what docs/operations.md tells an operator: it waits for what is being deleted,
+// and an object that was being made and exists is taken into the state, as pulumi refresh
+// --import-pending-creates does, because the provider refuses to make it again.
 func (e *engine) recover(ctx context.Context) error {
 	if err := e.cloud.Resume(ctx); err != nil {
 		return err
@@ -32,14 +32,21 @@ func (e *engine) recover(ctx context.Context) error {
 	}
 	// A recovery may have been killed after it had ended the update.
 	pending, err := e.sandbox.state().Pending()
-	if err != nil || !underWay && !pending {
+	if err != nil {
 		return err
 	}
-	fmt.Fprintf(e.sandbox.options.Out, "an earlier command was killed: reading what exists before going on\n")
+	deletesFailed, err := e.sandbox.state().DeletesFailed()
+	if err != nil || !underWay && !pending && !deletesFailed {
+		return err
+	}
+	fmt.Fprintf(e.sandbox.options.Out, "an earlier command was interrupted: reading what exists before going on\n")
 	if underWay {
 		if err := e.stack.Cancel(ctx); err != nil {
 			return fmt.Errorf("end the update of a killed command: %w", err)
 		}
+	}
+	if err := e.awaitDeletes(ctx); err != nil {
+		return err
 	}
 	if err := e.importCreates(ctx); err != nil {
 		return fmt.Errorf("state of stack %s: %w", e.sandbox.options.Stack, err)
@@ -47,6 +54,34 @@ func (e *engine) recover(ctx context.Context) error {
 	_, err = e.stack.Refresh(ctx, optrefresh.ClearPendingCreates(),
 		optrefresh.ProgressStreams(e.sandbox.options.Out), optrefresh.ErrorProgressStreams(e.sandbox.options.Out))
 	return err
+}
+
+// awaitDeletes waits for the objects that Kubernetes goes on deleting. A refresh would find
+// them, and the next up would take them for objects that stay.
+func (e *engine) awaitDeletes(ctx context.Context) error {
+	exported, err := e.stack.Export(ctx)
+	if err != nil {
+		return err
+	}
+	deployment, err := state.ReadDeployment(exported.Deployment)
+	if err != nil {
+		return err
+	}
+	objects, err := deployment.Objects()
+	if err != nil || len(objects) == 0 {
+		return err
+	}
+	kube, err := kubernetesProvider(ctx, e.sandbox.Kubeconfig())
+	if err != nil {
+		return err
+	}
+	for _, o := range objects {
+		request := plugin.DeleteRequest{URN: o.URN, ID: o.ID, Inputs: o.Inputs, Outputs: o.Outputs}
+		if err := kube.AwaitDeletion(ctx, request, e.sandbox.options.Out); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // importCreates takes what was being made, and exists, into the state.

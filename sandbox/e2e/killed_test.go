@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bufio"
+	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -10,6 +11,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"persia/sandbox"
 )
 
 // TestKilled kills `make up` while it works: up goes on from there, and down
@@ -67,6 +73,42 @@ func TestKilledDown(t *testing.T) {
 	require.NoError(t, err)
 	c := newCluster(t, s)
 	c.assertBound("checkpoints-pvc", "checkpoints-vol")
+	c.assertOn("gpu", 4, c.rolePods("adult-income"))
+	assert.Empty(t, upChanges(t, s))
+}
+
+// TestDeletionGoesOn kills `make down` while Kubernetes deletes a namespace. The next up
+// waits until it is gone: to its state, the namespace is there.
+func TestDeletionGoesOn(t *testing.T) {
+	if !alone(t) {
+		return
+	}
+	dir := t.TempDir()
+	s := newSandbox(t, dir, "dev")
+	_, err := s.Up(t.Context())
+	require.NoError(t, err)
+	maps := newCluster(t, s).CoreV1().ConfigMaps("persia")
+	held, err := maps.Create(t.Context(), &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "held", Finalizers: []string{"example.com/held"}},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	killCommand(t, dir, "down", "Namespace persia deleting (0s) waiting for")
+
+	printed := &output{}
+	again, err := sandbox.New(sandbox.Options{
+		Project: repository, Stack: "dev", Dir: dir, Tools: tools, Executable: executable, Out: io.MultiWriter(os.Stdout, printed),
+	})
+	require.NoError(t, err)
+	ended := make(chan error)
+	go func() {
+		_, err := again.Up(t.Context())
+		ended <- err
+	}()
+	printed.await(t, "waiting until Namespace persia is deleted")
+	_, err = maps.Patch(t.Context(), held.Name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+	require.NoError(t, <-ended)
+	c := newCluster(t, s)
 	c.assertOn("gpu", 4, c.rolePods("adult-income"))
 	assert.Empty(t, upChanges(t, s))
 }

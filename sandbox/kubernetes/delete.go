@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
@@ -60,6 +61,41 @@ func (p *Provider) Delete(ctx context.Context, req plugin.DeleteRequest) (plugin
 		return plugin.DeleteResponse{}, nil
 	}
 	return plugin.DeleteResponse{}, p.awaitGone(ctx, c, r, req.URN, live)
+}
+
+// AwaitDeletion waits until an object is gone whose deletion has begun. It tells progress
+// if it has to wait.
+func (p *Provider) AwaitDeletion(ctx context.Context, req plugin.DeleteRequest, progress io.Writer) error {
+	c, err := p.configured(req.URN)
+	if err != nil {
+		return err
+	}
+	obj, err := located(req.URN, req.ID, req.Inputs, req.Outputs)
+	if err != nil {
+		return err
+	}
+	ctx, done := p.operation(ctx, req.Timeout, obj)
+	defer done()
+
+	r, err := c.Bind(obj)
+	if meta.IsNoMatchError(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", object.Describe(obj), c.Explain(err))
+	}
+	live, err := r.Get(ctx, obj.GetName(), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", object.Describe(obj), c.Explain(err))
+	}
+	if live.GetDeletionTimestamp() == nil {
+		return nil
+	}
+	fmt.Fprintf(progress, "waiting until %s is deleted\n", object.Describe(obj))
+	return p.awaitGone(ctx, c, r, req.URN, live)
 }
 
 // propagation says how the objects that obj owns are deleted: first, so that what

@@ -7,7 +7,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 )
 
-// Deployment is a stack's state, as far as taking up creates concerns it. What it
+// Deployment is a stack's state, as far as recovering it is concerned. What it
 // does not name stays as it is.
 type Deployment struct {
 	fields     map[string]json.RawMessage
@@ -27,6 +27,13 @@ type PendingCreate struct {
 	ID     resource.ID
 	Inputs resource.PropertyMap
 	fields map[string]any
+}
+
+// Object is a Kubernetes object of the state.
+type Object struct {
+	URN             resource.URN
+	ID              resource.ID
+	Inputs, Outputs resource.PropertyMap
 }
 
 // ReadDeployment reads a state from JSON, as the engine exports it.
@@ -75,6 +82,27 @@ func (d *Deployment) TakeCreates() ([]PendingCreate, error) {
 	}
 	d.operations = others
 	return created, nil
+}
+
+// Objects returns the Kubernetes objects among the resources.
+func (d *Deployment) Objects() ([]Object, error) {
+	var objects []Object
+	for _, text := range d.resources {
+		var r struct {
+			URN     resource.URN   `json:"urn"`
+			Custom  bool           `json:"custom"`
+			ID      resource.ID    `json:"id"`
+			Inputs  map[string]any `json:"inputs"`
+			Outputs map[string]any `json:"outputs"`
+		}
+		if err := json.Unmarshal(text, &r); err != nil {
+			return nil, fmt.Errorf("resources: %w", err)
+		}
+		if r.Custom && r.URN.Type().Package() == "kubernetes" {
+			objects = append(objects, Object{r.URN, r.ID, resource.NewPropertyMapFromMap(r.Inputs), resource.NewPropertyMapFromMap(r.Outputs)})
+		}
+	}
+	return objects, nil
 }
 
 // Add puts a resource that was made into the resources. What it was asked to be

@@ -8,13 +8,18 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestImportCreates: of the operations under way when the engine was killed, the
+// TestPendingOperations: of the operations under way when the engine was killed, the
 // creates of what exists become resources, and all else stays as it was.
-func TestImportCreates(t *testing.T) {
+func TestPendingOperations(t *testing.T) {
 	const claim = "urn:pulumi:dev::persia::kubernetes:core/v1:PersistentVolumeClaim::claim"
 	state, err := ReadDeployment([]byte(`{
 		"manifest": {"time": "now"},
-		"resources": [{"urn": "urn:pulumi:dev::persia::pulumi:pulumi:Stack::persia-dev"}],
+		"resources": [
+			{"urn": "urn:pulumi:dev::persia::pulumi:pulumi:Stack::persia-dev"},
+			{"urn": "urn:pulumi:dev::persia::gcp:compute/disk:Disk::disk", "custom": true, "id": "disk"},
+			{"urn": "urn:pulumi:dev::persia::pulumi:providers:kubernetes::kubernetes", "custom": true, "id": "1"},
+			{"urn": "urn:pulumi:dev::persia::kubernetes:core/v1:Secret::other", "custom": true, "id": "persia/other", "inputs": {"kind": "Secret"}}
+		],
 		"pending_operations": [
 			{"type": "creating", "resource": {"urn": "` + claim + `", "custom": true, "parent": "p", "inputs": {
 				"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "claim", "namespace": "persia"}}}},
@@ -23,6 +28,11 @@ func TestImportCreates(t *testing.T) {
 			{"type": "creating", "resource": {"urn": "urn:pulumi:dev::persia::pulumi:providers:kubernetes::kubernetes"}}
 		]}`))
 	require.NoError(t, err)
+	objects, err := state.Objects()
+	require.NoError(t, err)
+	require.Len(t, objects, 1)
+	assert.EqualValues(t, "persia/other", objects[0].ID)
+	assert.Equal(t, "Secret", objects[0].Inputs["kind"].StringValue())
 	created, err := state.TakeCreates()
 	require.NoError(t, err)
 	require.Len(t, created, 2)
@@ -40,9 +50,9 @@ func TestImportCreates(t *testing.T) {
 	}
 	require.NoError(t, json.Unmarshal(text, &written))
 	assert.Equal(t, "now", written.Manifest["time"])
-	require.Len(t, written.Resources, 2)
-	assert.Equal(t, "persia/claim", written.Resources[1]["id"])
-	assert.Equal(t, "p", written.Resources[1]["parent"])
-	assert.Equal(t, written.Resources[1]["inputs"], written.Resources[1]["outputs"])
+	require.Len(t, written.Resources, 5)
+	assert.Equal(t, "persia/claim", written.Resources[4]["id"])
+	assert.Equal(t, "p", written.Resources[4]["parent"])
+	assert.Equal(t, written.Resources[4]["inputs"], written.Resources[4]["outputs"])
 	assert.Len(t, written.Pending, 2)
 }

@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/common/apitype"
 )
 
 // Stack is a stack's folder in a service's: DIR/OWNER/PROJECT/STACK.
@@ -47,6 +49,24 @@ func (s Stack) HasResources() (bool, error) {
 func (s Stack) Pending() (bool, error) {
 	base, _, err := s.read()
 	return len(base.PendingOperations) > 0, err
+}
+
+// DeletesFailed reports whether the last update failed while it deleted resources. What it
+// was deleting may be gone by now, and be in the state all the same.
+func (s Stack) DeletesFailed() (bool, error) {
+	text, err := os.ReadFile(filepath.Join(string(s), "last.json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	var last apitype.UpdateInfo
+	if err := json.Unmarshal(text, &last); err != nil {
+		return false, fmt.Errorf("last update of the stack: %w", err)
+	}
+	deletes := last.Kind == apitype.DestroyUpdate || last.ResourceChanges[apitype.OpDelete]+last.ResourceChanges[apitype.OpDeleteReplaced] > 0
+	return deletes && last.Result == apitype.FailedResult, nil
 }
 
 // operations are what is read of a stack's state.

@@ -37,3 +37,28 @@ func TestStack(t *testing.T) {
 		})
 	}
 }
+
+func TestDeletesFailed(t *testing.T) {
+	for name, test := range map[string]struct {
+		last string
+		want bool
+	}{
+		"never up":                  {"", false},
+		"an up":                     {`{"kind": "update", "result": "succeeded", "resourceChanges": {"delete": 1}}`, false},
+		"an up that failed":         {`{"kind": "update", "result": "failed", "resourceChanges": {"create": 3}}`, false},
+		"an up that failed halfway": {`{"kind": "update", "result": "failed", "resourceChanges": {"create": 3, "delete": 1}}`, true},
+		"a destroy":                 {`{"kind": "destroy", "result": "succeeded", "resourceChanges": {"delete": 9}}`, false},
+		"a destroy that failed":     {`{"kind": "destroy", "result": "failed"}`, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stack := InFolder(t.TempDir(), "persia", "dev")
+			if test.last != "" {
+				require.NoError(t, os.MkdirAll(string(stack), 0o700))
+				require.NoError(t, os.WriteFile(filepath.Join(string(stack), "last.json"), []byte(test.last), 0o600))
+			}
+			got, err := stack.DeletesFailed()
+			require.NoError(t, err)
+			assert.Equal(t, test.want, got)
+		})
+	}
+}
