@@ -65,7 +65,7 @@ lint: ## Check formatting and workflows, and run go vet and staticcheck.
 chaos: toolchain ## Inject a hundred faults into stacks in the sandbox. SANDBOX_CHAOS_SEED repeats a run.
 	@cd sandbox && SANDBOX_CHAOS_POINTS=$${SANDBOX_CHAOS_POINTS:-100} go test -count=1 -timeout 120m -v -run '^TestChaos' ./e2e
 
-bench: toolchain ## Benchmark prod and stacks of 1, 10, and 100 jobs, the program alone, kubectl and Helm, and NATS.
+bench: toolchain ## Benchmark prod and stacks of 1, 10, and 100 jobs, the program alone, kubectl, Helm, and Terraform, and NATS.
 	go test -run '^$$' -bench Program ./tests
 	cd sandbox && go test -run '^$$' -bench Stacks -benchtime 1x -timeout 60m ./e2e
 	cd sandbox && go test -run '^$$' -bench Alternatives -benchtime 1x -timeout 120m ./e2e

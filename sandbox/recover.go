@@ -77,7 +77,7 @@ func (e *engine) awaitDeletes(ctx context.Context) error {
 	}
 	for _, o := range objects {
 		request := plugin.DeleteRequest{URN: o.URN, ID: o.ID, Inputs: o.Inputs, Outputs: o.Outputs}
-		if err := kube.AwaitDeletion(ctx, request, e.sandbox.options.Out); err != nil {
+		if err := kubernetes.AwaitDeletion(ctx, kube, request, e.sandbox.options.Out); err != nil {
 			return err
 		}
 	}

@@ -1,7 +1,9 @@
 package e2e
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,6 +25,7 @@ type alternative struct {
 var alternatives = []alternative{
 	{"kubectl", "`kubectl apply`", prepareKubectl},
 	{"helm", "`helm install --wait`", prepareHelm},
+	{"terraform", "`terraform apply`", prepareTerraform},
 }
 
 // prepareKubectl: what others need is applied first, and the kinds have to be served.
@@ -50,6 +53,50 @@ func prepareHelm(b *testing.B, w *workbench) func(*testing.B) {
 	return func(b *testing.B) {
 		c.run(b, tools.Helm, "install", "stack", "chart", "--wait", "--timeout", "15m")
 	}
+}
+
+// prepareTerraform: one configuration for the definitions and the namespaces, and one for
+// the other objects, because the provider asks the API server for kinds, and tries objects
+// of a kind without a schema, when it plans.
+func prepareTerraform(b *testing.B, w *workbench) func(*testing.B) {
+	c := newCommandLine(b, w)
+	c.env = append(c.env, "CHECKPOINT_DISABLE=1", "TF_CLI_CONFIG_FILE="+filepath.Join(c.dir, "terraform.rc"))
+	c.write(b, "terraform.rc", fmt.Sprintf("provider_installation {\n  dev_overrides {\n    \"hashicorp/kubernetes\" = %q\n  }\n}\n",
+		filepath.Dir(tools.TerraformProviderKubernetes)))
+	first, rest := w.definitions()
+	namespaces := slices.IndexFunc(rest, func(o *unstructured.Unstructured) bool { return o.GetKind() != "Namespace" })
+	c.write(b, "first/main.tf.json", terraformConfiguration(b, w, append(first, rest[:namespaces]...)))
+	c.write(b, "rest/main.tf.json", terraformConfiguration(b, w, rest[namespaces:]))
+	return func(b *testing.B) {
+		for _, folder := range []string{"first", "rest"} {
+			c.run(b, tools.Terraform, "-chdir="+folder, "apply", "-auto-approve", "-input=false", "-no-color")
+		}
+	}
+}
+
+// terraformConfiguration is Terraform's JSON syntax for objects.
+func terraformConfiguration(b *testing.B, w *workbench, objects []*unstructured.Unstructured) string {
+	b.Helper()
+	manifests := map[string]any{}
+	for i, o := range objects {
+		manifest := o.DeepCopy().Object
+		// The provider refuses what only the API server sets.
+		unstructured.RemoveNestedField(manifest, "status")
+		unstructured.RemoveNestedField(manifest, "metadata", "creationTimestamp")
+		resource := map[string]any{"manifest": manifest}
+		if o.GetKind() == "Job" { // the API server adds labels to its pods
+			resource["computed_fields"] = []string{"metadata.annotations", "metadata.labels", "spec.template.metadata.labels"}
+		}
+		manifests[fmt.Sprintf("object%d", i)] = resource
+	}
+	text, err := json.Marshal(map[string]any{
+		"terraform": map[string]any{"required_providers": map[string]any{"kubernetes": map[string]any{"source": "hashicorp/kubernetes"}}},
+		"provider":  map[string]any{"kubernetes": map[string]any{"config_path": w.kubeconfig}},
+		"resource":  map[string]any{"kubernetes_manifest": manifests},
+	})
+	require.NoError(b, err)
+	// Strings are templates, and scripts in objects have variables of their own.
+	return strings.NewReplacer("${", "$${", "%{", "%%{").Replace(string(text))
 }
 
 // definitions returns the CustomResourceDefinitions, and the other objects with the
@@ -106,8 +153,10 @@ func (c commandLine) run(b *testing.B, program string, args ...string) {
 	b.Helper()
 	command := exec.CommandContext(b.Context(), program, args...)
 	command.Dir, command.Env = c.dir, c.env
-	output, err := command.CombinedOutput()
-	require.NoError(b, err, "%s %s\n%s", filepath.Base(program), strings.Join(args, " "), lastLines(string(output), 30))
+	var complaints bytes.Buffer
+	command.Stderr = &complaints
+	err := command.Run()
+	require.NoError(b, err, "%s %s\n%s", filepath.Base(program), strings.Join(args, " "), lastLines(complaints.String(), 30))
 }
 
 func lastLines(text string, count int) string {

@@ -20,12 +20,12 @@ func TestTrain(t *testing.T) {
 		return
 	}
 	compiled, archives := trainingImages(t)
-	t.Run("to the end", func(t *testing.T) { newTraining(t, compiled, archives).testToTheEnd(t) })
+	t.Run("to the end", func(t *testing.T) { testToTheEnd(t, newTraining(t, compiled, archives)) })
 	t.Run("interrupted", func(t *testing.T) { newTraining(t, compiled, archives).testInterrupted(t) })
 }
 
 // testToTheEnd: the program, unchanged, deploys examples/Pulumi.train.yaml.
-func (r *training) testToTheEnd(t *testing.T) {
+func testToTheEnd(t *testing.T, r *training) {
 	started := time.Now()
 	for _, scenario := range []struct {
 		name string

@@ -36,22 +36,15 @@ func (p *Provider) Delete(ctx context.Context, req plugin.DeleteRequest) (plugin
 	ctx, done := p.operation(ctx, req.Timeout, obj)
 	defer done()
 
-	r, err := c.Bind(obj)
-	if meta.IsNoMatchError(err) {
-		return plugin.DeleteResponse{}, nil
-	}
-	if err != nil {
-		return plugin.DeleteResponse{}, fmt.Errorf("deleting %s: %w", object.Describe(obj), c.Explain(err))
-	}
-	live, err := r.Get(ctx, obj.GetName(), metav1.GetOptions{})
-	if err == nil && live.GetDeletionTimestamp() == nil {
+	r, live, err := find(ctx, c, obj)
+	if err == nil && live != nil && live.GetDeletionTimestamp() == nil {
 		policy := propagation(obj)
 		uid := live.GetUID()
 		err = r.Delete(ctx, obj.GetName(), metav1.DeleteOptions{
 			PropagationPolicy: &policy, Preconditions: &metav1.Preconditions{UID: &uid},
 		})
 	}
-	if apierrors.IsNotFound(err) {
+	if live == nil && err == nil || apierrors.IsNotFound(err) {
 		return plugin.DeleteResponse{}, nil
 	}
 	if err != nil {
@@ -63,9 +56,25 @@ func (p *Provider) Delete(ctx context.Context, req plugin.DeleteRequest) (plugin
 	return plugin.DeleteResponse{}, p.awaitGone(ctx, c, r, req.URN, live)
 }
 
+// find returns an object as it is in the cluster, or nil if it or its kind is gone.
+func find(ctx context.Context, c *cluster.Client, obj *unstructured.Unstructured) (dynamic.ResourceInterface, *unstructured.Unstructured, error) {
+	r, err := c.Bind(obj)
+	if meta.IsNoMatchError(err) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	live, err := r.Get(ctx, obj.GetName(), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil, nil
+	}
+	return r, live, err
+}
+
 // AwaitDeletion waits until an object is gone whose deletion has begun. It tells progress
 // if it has to wait.
-func (p *Provider) AwaitDeletion(ctx context.Context, req plugin.DeleteRequest, progress io.Writer) error {
+func AwaitDeletion(ctx context.Context, p *Provider, req plugin.DeleteRequest, progress io.Writer) error {
 	c, err := p.configured(req.URN)
 	if err != nil {
 		return err
@@ -77,21 +86,11 @@ func (p *Provider) AwaitDeletion(ctx context.Context, req plugin.DeleteRequest, 
 	ctx, done := p.operation(ctx, req.Timeout, obj)
 	defer done()
 
-	r, err := c.Bind(obj)
-	if meta.IsNoMatchError(err) {
-		return nil
-	}
+	r, live, err := find(ctx, c, obj)
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", object.Describe(obj), c.Explain(err))
 	}
-	live, err := r.Get(ctx, obj.GetName(), metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("reading %s: %w", object.Describe(obj), c.Explain(err))
-	}
-	if live.GetDeletionTimestamp() == nil {
+	if live == nil || live.GetDeletionTimestamp() == nil {
 		return nil
 	}
 	fmt.Fprintf(progress, "waiting until %s is deleted\n", object.Describe(obj))

@@ -30,8 +30,10 @@ type Tools struct {
 	NetworkPolicies string
 	Pause           string
 	// What users would run instead of the program, which [BuildAlternatives] compiles.
-	Kubectl string
-	Helm    string
+	Kubectl                     string
+	Helm                        string
+	Terraform                   string
+	TerraformProviderKubernetes string
 }
 
 // In returns the paths that the tools have in binDir, compiled or not.
@@ -56,6 +58,9 @@ func In(binDir string) Tools {
 		Pause:                 filepath.Join(binDir, pause.name),
 		Kubectl:               filepath.Join(binDir, kubectl.name),
 		Helm:                  filepath.Join(binDir, helm.name),
+		Terraform:             filepath.Join(binDir, terraform.name),
+
+		TerraformProviderKubernetes: filepath.Join(binDir, terraformProviderKubernetes.name),
 	}
 }
 
@@ -177,6 +182,14 @@ var (
 		pkg:       "helm.sh/helm/v3/cmd/helm",
 		variables: []variable{{"helm.sh/helm/v3/internal/version.version", "{version}"}},
 	}
+	terraform = tool{
+		name: "terraform", dir: "terraform", module: "github.com/hashicorp/terraform",
+		pkg: "github.com/hashicorp/terraform",
+	}
+	terraformProviderKubernetes = tool{
+		name: "terraform-provider-kubernetes", dir: "terraform", module: "github.com/hashicorp/terraform-provider-kubernetes",
+		pkg: "github.com/hashicorp/terraform-provider-kubernetes",
+	}
 	pulumiState = tool{
 		name: "pulumi-state", dir: "pulumi", module: "github.com/pulumi/pulumi/pkg/v3",
 		pkg: "./state",
@@ -206,4 +219,4 @@ var ofPods = []tool{natsServer, natsReloader, pushgateway}
 var ofNode = []tool{pause, coreDNS, networkPolicies, kubeProxy, kubelet}
 
 // ofAlternatives are what the program is compared with in a benchmark.
-var ofAlternatives = []tool{kubectl, helm}
+var ofAlternatives = []tool{kubectl, helm, terraform, terraformProviderKubernetes}

@@ -12,9 +12,10 @@ import (
 )
 
 // apart are the modules whose programs no version can share: the NATS operator is
-// written for a Kubernetes of 2021, kube-score is compiled for one test, and the Pushgateway
-// panics at each push with a newer version of Prometheus' parser.
-var apart = []string{"nats-operator", "kube-score", "pushgateway"}
+// written for a Kubernetes of 2021, kube-score is compiled for one test, Terraform for one
+// benchmark, and the Pushgateway panics at each push with a newer version of Prometheus'
+// parser.
+var apart = []string{"nats-operator", "kube-score", "terraform", "pushgateway"}
 
 // twice are the modules of which one program needs another version than the others: kwok
 // and Helm a newer one than the kubelet, actionlint an older one than Pulumi. All are
