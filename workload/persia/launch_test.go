@@ -37,7 +37,7 @@ func TestLaunchCompletes(t *testing.T) {
 // complete checkpoint.
 func TestLaunchRestartsAll(t *testing.T) {
 	t.Parallel()
-	const checkpoint = `mkdir -p $PERSIA_CKPT_DIR/late $PERSIA_CKPT_DIR/broken/s0; touch $PERSIA_CKPT_DIR/late/{embedding_dump_done,opt.pt}; `
+	const checkpoint = `mkdir -p $PERSIA_CKPT_DIR; cd $PERSIA_CKPT_DIR; mkdir -p {late,broken,sparse,dense}/s0; touch late/{embedding_dump_done,opt.pt} sparse/embedding_dump_done dense/opt.pt; cd - >/dev/null; `
 	for _, failing := range []string{"nn-worker-0", "dataloader-0", "embedding-worker-0", "embedding-ps-0"} {
 		t.Run(failing, func(t *testing.T) {
 			t.Parallel()
@@ -58,7 +58,9 @@ func TestLaunchRestartsAll(t *testing.T) {
 				assert.Equal(t, []string{"1", "2"}, j.lines(role+"-0.attempts"))
 				assert.Equal(t, []string{"from ", "from " + filepath.Join(j.dir, "run/attempt-1/late")}, j.lines(role+".resume"), role)
 			}
-			assert.NoDirExists(t, filepath.Join(j.dir, "run/attempt-1/broken"), "what no attempt completes any more")
+			for _, incomplete := range []string{"broken", "sparse", "dense"} {
+				assert.NoDirExists(t, filepath.Join(j.dir, "run/attempt-1", incomplete), "what no attempt completes any more")
+			}
 		})
 	}
 }
