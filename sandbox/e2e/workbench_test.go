@@ -109,8 +109,8 @@ func (w *workbench) until(b *testing.B, objects []*unstructured.Unstructured, go
 // remove deletes all objects and waits until they are gone.
 func (w *workbench) remove(b *testing.B) {
 	b.Helper()
-	jobs, namespaces, others := w.removals(b)
-	for _, objects := range [][]*unstructured.Unstructured{jobs, namespaces, others} {
+	first, namespaces, others := w.removals(b)
+	for _, objects := range [][]*unstructured.Unstructured{first, namespaces, others} {
 		for _, object := range objects {
 			err := w.ofKind(b, object.GroupVersionKind()).Namespace(object.GetNamespace()).
 				Delete(b.Context(), object.GetName(), metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationForeground)})
@@ -123,9 +123,9 @@ func (w *workbench) remove(b *testing.B) {
 }
 
 // removals are the objects to delete, in order: the Jobs, whose running pods would outlive
-// them if their namespace went first; the stack's namespaces, with all else that is in
-// them; and what is in none of these.
-func (w *workbench) removals(b *testing.B) (jobs, namespaces, others []*unstructured.Unstructured) {
+// them if their namespace went first, and the bindings of policies, which keep claims; the
+// stack's namespaces, with all else that is in them; and what is in none of these.
+func (w *workbench) removals(b *testing.B) (first, namespaces, others []*unstructured.Unstructured) {
 	b.Helper()
 	own := map[string]bool{}
 	for _, object := range w.objects {
@@ -135,14 +135,17 @@ func (w *workbench) removals(b *testing.B) (jobs, namespaces, others []*unstruct
 		}
 	}
 	for _, object := range w.objects {
-		if object.GetKind() != "Namespace" && !own[object.GetNamespace()] {
+		switch {
+		case object.GetKind() == "ValidatingAdmissionPolicyBinding":
+			first = append(first, object)
+		case object.GetKind() != "Namespace" && !own[object.GetNamespace()]:
 			others = append(others, object)
 		}
 	}
 	for _, job := range w.list(b, batchv1.SchemeGroupVersion.WithKind("Job")) {
 		if own[job.GetNamespace()] {
-			jobs = append(jobs, job)
+			first = append(first, job)
 		}
 	}
-	return jobs, namespaces, others
+	return first, namespaces, others
 }
