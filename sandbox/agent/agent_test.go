@@ -31,8 +31,8 @@ const patience = 20 * time.Second
 // script stands in for a real program: it tells what it was given, and goes on
 // until it is asked to end.
 const script = `#!/bin/sh
-echo "pid $$ args $* env $GREETING"
 trap 'echo asked to end; exit 0' TERM
+echo "pid $$ args $* env $GREETING"
 while :; do sleep 0.05; done
 `
 
