@@ -129,7 +129,7 @@ func TestLaunchGivesUp(t *testing.T) {
 	j := newTraining(t, "nn-worker=1,dataloader=1,embedding-ps=1")
 	j.start("nn-worker-0", note+together+`exit 9`)
 	j.start("dataloader-0", serve)
-	server := j.start("embedding-ps-0", note+`trap 'echo ended >>ended; exit 0' TERM; while :; do sleep 0.05; done`)
+	server := j.start("embedding-ps-0", `trap 'echo ended >>ended; exit 0' TERM; `+note+`while :; do sleep 0.05; done`)
 	assert.Equal(t, "failed: 3 attempts failed without a new checkpoint, the last one because nn-worker 0: the command ended with status 9", j.becomes("failed:"))
 	server.says("the job has failed: idle")
 	assert.Len(t, j.lines("ended"), 3)

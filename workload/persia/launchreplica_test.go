@@ -164,7 +164,7 @@ func TestLaunchStops(t *testing.T) {
 	}{
 		"a command that saves and ends with success": {`trap 'sleep 0.2; echo saved >>saved; exit 0' TERM; touch ready; while :; do sleep 0.05; done`, 0},
 		"a launcher that knows no signals":           {saves + `wait`, 143},
-		"a launcher that ends quietly":               {saves + `trap 'exit 0' TERM; wait`, 0},
+		"a launcher that ends quietly":               {`trap 'exit 0' TERM; ` + saves + `wait`, 0},
 		"a training in a session of its own":         {`setsid bash -c "trap 'echo saved >>saved; exit 0' TERM; touch ready; while :; do sleep 0.05; done" & wait`, 143},
 	} {
 		t.Run(name, func(t *testing.T) {
