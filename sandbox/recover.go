@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/auto/optrefresh"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/apitype"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
 
@@ -59,11 +60,7 @@ func (e *engine) recover(ctx context.Context) error {
 // awaitDeletes waits for the objects that Kubernetes goes on deleting. A refresh would find
 // them, and the next up would take them for objects that stay.
 func (e *engine) awaitDeletes(ctx context.Context) error {
-	exported, err := e.stack.Export(ctx)
-	if err != nil {
-		return err
-	}
-	deployment, err := state.ReadDeployment(exported.Deployment)
+	_, deployment, err := e.export(ctx)
 	if err != nil {
 		return err
 	}
@@ -86,11 +83,7 @@ func (e *engine) awaitDeletes(ctx context.Context) error {
 
 // importCreates takes what was being made, and exists, into the state.
 func (e *engine) importCreates(ctx context.Context) error {
-	exported, err := e.stack.Export(ctx)
-	if err != nil {
-		return err
-	}
-	deployment, err := state.ReadDeployment(exported.Deployment)
+	exported, deployment, err := e.export(ctx)
 	if err != nil {
 		return err
 	}
@@ -128,6 +121,16 @@ func (e *engine) importCreates(ctx context.Context) error {
 		return err
 	}
 	return e.stack.Import(ctx, exported)
+}
+
+// export returns the state as the engine exports it, and what there is to recover in it.
+func (e *engine) export(ctx context.Context) (apitype.UntypedDeployment, *state.Deployment, error) {
+	exported, err := e.stack.Export(ctx)
+	if err != nil {
+		return exported, nil, err
+	}
+	deployment, err := state.ReadDeployment(exported.Deployment)
+	return exported, deployment, err
 }
 
 // kubernetesProvider is the sandbox's own, ready to act on the control plane.
