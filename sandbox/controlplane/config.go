@@ -44,8 +44,12 @@ printf ok
 
 // stages come to kwok's defaults, one of which completes the pods of Jobs as soon as
 // they run. Of two stages for the same pods, kwok takes the one with the greater
-// weight, and this one does nothing: such a pod runs until somebody says in its
-// status how it has ended.
+// weight, and the first one here does nothing: such a pod runs until somebody says in
+// its status how it has ended.
+//
+// A kubelet reports how a pod has ended before it removes one that was deleted, and the
+// Job controller keeps the pod until then. kwok would only remove it, and so leave it for
+// ever. The second stage reports what becomes of a program that does not handle SIGTERM.
 const stages = `apiVersion: kwok.x-k8s.io/v1alpha1
 kind: Stage
 metadata:
@@ -61,6 +65,39 @@ spec:
     - {key: ".metadata.ownerReferences.[].kind", operator: In, values: [Job]}
   weight: 1
   next: {}
+---
+apiVersion: kwok.x-k8s.io/v1alpha1
+kind: Stage
+metadata:
+  name: pod-of-job-is-terminated
+spec:
+  resourceRef:
+    apiGroup: v1
+    kind: Pod
+  selector:
+    matchExpressions:
+    - {key: .metadata.deletionTimestamp, operator: Exists}
+    - {key: .status.phase, operator: In, values: [Running]}
+    - {key: ".metadata.ownerReferences.[].kind", operator: In, values: [Job]}
+  weight: 1
+  next:
+    statusTemplate: |
+      {{ $now := Now }}
+      phase: Failed
+      containerStatuses:
+      {{ range .status.containerStatuses }}
+      - name: {{ .name | Quote }}
+        image: {{ .image | Quote }}
+        ready: false
+        restartCount: 0
+        started: false
+        state:
+          terminated:
+            exitCode: 143
+            reason: Error
+            startedAt: {{ $now | Quote }}
+            finishedAt: {{ $now | Quote }}
+      {{ end }}
 `
 
 // writeConfig writes what kwokctl reads to create the cluster.
@@ -154,6 +191,9 @@ func (c *Cluster) config(ports []int) any {
 				{"key": "kubelet-client-key", "value": filepath.Join(c.PKI(), "admin.key")},
 			}},
 			{"name": "kube-controller-manager", "extraArgs": append([]object{
+				// As on GKE, each controller has a service account. kwokctl would have
+				// all of them be the administrator, whom admission policies refuse more.
+				{"key": "use-service-account-credentials", "value": "true"},
 				// Binding a new claim collides with the controllers that put
 				// finalizers on it, and is tried again in the next round: by
 				// default fifteen seconds later.
