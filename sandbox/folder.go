@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/google/renameio/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,6 +24,10 @@ type folder struct {
 	dir   string
 	stack string
 }
+
+// reserved are the names of the folders beside those of the stacks. Down removes the
+// folder of a stack, and storage holds what outlives all of them.
+var reserved = []string{"bin", "e2e", "images", "storage"}
 
 // path is a path in the stack's own folder.
 func (f folder) path(elements ...string) string {
@@ -66,8 +71,10 @@ func (f folder) prepareEnvironment(cluster *rest.Config) error {
 			return err
 		}
 	}
-	if err := os.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH")); err != nil {
-		return err
+	if path := os.Getenv("PATH"); !strings.HasPrefix(path, bin+string(os.PathListSeparator)) {
+		if err := os.Setenv("PATH", bin+string(os.PathListSeparator)+path); err != nil {
+			return err
+		}
 	}
 	if officialKubernetes() {
 		return f.linkPluginCache()

@@ -8,11 +8,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/auto"
-	"github.com/pulumi/pulumi/sdk/v3/go/auto/optdestroy"
 	"github.com/pulumi/pulumi/sdk/v3/go/auto/optpreview"
 	"github.com/pulumi/pulumi/sdk/v3/go/auto/optrefresh"
 	"github.com/pulumi/pulumi/sdk/v3/go/auto/optup"
@@ -20,8 +19,6 @@ import (
 	"persia/config/stackfile"
 	"persia/sandbox/background"
 	"persia/sandbox/controlplane"
-	"persia/sandbox/gcp"
-	"persia/sandbox/gcp/google"
 	"persia/sandbox/process"
 	"persia/sandbox/toolchain"
 )
@@ -78,6 +75,9 @@ func New(options Options) (*Sandbox, error) {
 	}
 	if _, err := os.Stat(s.source.file()); err != nil {
 		return nil, fmt.Errorf("there is no stack %q: %w; %s", options.Stack, err, stackfile.Stacks(os.DirFS(options.Stacks)))
+	}
+	if slices.Contains(reserved, options.Stack) {
+		return nil, fmt.Errorf("stack %q: the sandbox keeps files of its own in %s, where it would keep those of the stack; rename the stack", options.Stack, s.path())
 	}
 	s.cluster = controlplane.New(s.path("cluster"), "persia-"+options.Stack, options.Tools)
 	var err error
@@ -161,71 +161,7 @@ func (s *Sandbox) Destroy(ctx context.Context) error {
 		return err
 	}
 	defer unlock()
-	return s.destroy(ctx)
-}
-
-// Down takes the stack away, stops what Up started and removes the stack's
-// folder. It does nothing for a stack that is not up.
-func (s *Sandbox) Down(ctx context.Context) error {
-	if _, err := os.Stat(s.path()); errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	unlock, err := s.lock(ctx)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	resources, err := s.state().HasResources()
-	if err != nil {
-		return err
-	}
-	if resources {
-		// Only a running control plane can tell when everything is gone.
-		if err := s.start(ctx); err != nil {
-			return err
-		}
-		if err := s.destroy(ctx); err != nil {
-			return err
-		}
-	}
-	if err := background.Stop(ctx, s.path("agent")); err != nil {
-		return err
-	}
-	if err := stopNode(ctx, s.path("node")); err != nil {
-		return err
-	}
-	if err := s.cluster.Stop(ctx); err != nil {
-		return err
-	}
-	return os.RemoveAll(s.path())
-}
-
-func (s *Sandbox) destroy(ctx context.Context) error {
-	return s.run(ctx, "destroy", func(ctx context.Context, engine *engine) error {
-		if err := engine.recover(ctx); err != nil {
-			return err
-		}
-		if err := engine.checkUnprotected(ctx); err != nil {
-			return err
-		}
-		engine.cli.noResult = true
-		_, err := engine.stack.Destroy(ctx, optdestroy.Parallel(parallel),
-			optdestroy.ProgressStreams(s.options.Out), optdestroy.ErrorProgressStreams(s.options.Out))
-		if err != nil {
-			return err
-		}
-		return s.showKept()
-	})
-}
-
-// showKept says what of the simulated Google Cloud outlives its stacks.
-func (s *Sandbox) showKept() error {
-	kept, err := gcp.Kept(google.New(s.storage(), google.Settings{}))
-	if err != nil || len(kept) == 0 {
-		return err
-	}
-	_, err = fmt.Fprintf(s.options.Out, "\nkept for the stacks that made it, until %s is removed:\n  %s\n", s.storage(), strings.Join(kept, "\n  "))
-	return err
+	return s.destroy(ctx, false)
 }
 
 // start starts the control plane, the agent and a real node, if they do not run.

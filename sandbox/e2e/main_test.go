@@ -72,6 +72,8 @@ func newSandboxOf(t testing.TB, project, dir, stack string) *sandbox.Sandbox {
 		}
 		if err := s.Down(context.Background()); err != nil {
 			t.Errorf("take the sandbox down: %v", err)
+			// Its processes would slow down all tests that come later.
+			killAll(t, dir)
 		}
 	})
 	return s

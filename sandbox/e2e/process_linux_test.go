@@ -14,7 +14,7 @@ import (
 )
 
 // sandboxProcesses are those that have a path of dir in their command line.
-func sandboxProcesses(t *testing.T, dir string) []process.Process {
+func sandboxProcesses(t testing.TB, dir string) []process.Process {
 	t.Helper()
 	processes, err := process.Matching(func(p process.Process) bool {
 		return strings.Contains(p.Command, dir)

@@ -105,6 +105,23 @@ func (d *Deployment) Objects() ([]Object, error) {
 	return objects, nil
 }
 
+// OfType returns the resources of a type.
+func (d *Deployment) OfType(token string) ([]resource.URN, error) {
+	var urns []resource.URN
+	for _, text := range d.resources {
+		var r struct {
+			URN resource.URN `json:"urn"`
+		}
+		if err := json.Unmarshal(text, &r); err != nil {
+			return nil, fmt.Errorf("resources: %w", err)
+		}
+		if string(r.URN.Type()) == token {
+			urns = append(urns, r.URN)
+		}
+	}
+	return urns, nil
+}
+
 // Add puts a resource that was made into the resources. What it was asked to be
 // stands for what it is until the state is refreshed: some of it no API knows, such as
 // the provider's own protection of a cluster.

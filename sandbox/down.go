@@ -1,0 +1,153 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/auto/optdestroy"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+
+	"persia/sandbox/background"
+	"persia/sandbox/gcp"
+	"persia/sandbox/gcp/google"
+)
+
+// Down takes the stack away, stops what Up started and removes the stack's
+// folder. It does nothing for a stack that is not up.
+func (s *Sandbox) Down(ctx context.Context) error {
+	if _, err := os.Stat(s.path()); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	resources, err := s.state().HasResources()
+	if err != nil {
+		return err
+	}
+	if resources {
+		lost, err := s.startOrReplace(ctx)
+		if err != nil {
+			return err
+		}
+		if err := s.destroy(ctx, lost); err != nil {
+			return err
+		}
+	}
+	if err := s.stop(ctx); err != nil {
+		return err
+	}
+	return os.RemoveAll(s.path())
+}
+
+// startOrReplace starts the control plane, without which nobody can tell when everything
+// is gone. One that does not start, because its files are damaged or its ports are taken,
+// is replaced by an empty one, and lost is true: what was in Kubernetes is gone with it.
+// The control plane of a protected stack stays.
+func (s *Sandbox) startOrReplace(ctx context.Context) (lost bool, err error) {
+	broken := s.start(ctx)
+	if broken == nil || ctx.Err() != nil {
+		return false, broken
+	}
+	if err := s.run(ctx, "destroy", func(ctx context.Context, engine *engine) error { return engine.checkUnprotected(ctx) }); err != nil {
+		return false, errors.Join(broken, err)
+	}
+	fmt.Fprintf(s.options.Out, "%v\nreplacing the control plane by an empty one, to take down the rest of the stack\n", broken)
+	if err := s.stop(ctx); err != nil {
+		return false, err
+	}
+	return true, s.cluster.Start(ctx, s.options.Out)
+}
+
+// stop stops all processes.
+func (s *Sandbox) stop(ctx context.Context) error {
+	if err := background.Stop(ctx, s.path("agent")); err != nil {
+		return err
+	}
+	if err := stopNode(ctx, s.path("node")); err != nil {
+		return err
+	}
+	return s.cluster.Stop(ctx)
+}
+
+// destroy takes the stack away. What is lost in Kubernetes, the engine need not delete.
+func (s *Sandbox) destroy(ctx context.Context, lost bool) error {
+	return s.run(ctx, "destroy", func(ctx context.Context, engine *engine) error {
+		if lost {
+			if err := engine.forgetKubernetes(ctx); err != nil {
+				return err
+			}
+		}
+		if err := engine.recover(ctx); err != nil {
+			return err
+		}
+		if err := engine.checkUnprotected(ctx); err != nil {
+			return err
+		}
+		engine.cli.noResult = true
+		_, err := engine.stack.Destroy(ctx, optdestroy.Parallel(parallel),
+			optdestroy.ProgressStreams(s.options.Out), optdestroy.ErrorProgressStreams(s.options.Out))
+		if err != nil {
+			return err
+		}
+		return s.showKept()
+	})
+}
+
+// forgetKubernetes takes the Kubernetes provider and what depends on it out of the state,
+// which is what an operator does whose cluster is gone.
+func (e *engine) forgetKubernetes(ctx context.Context) error {
+	if underWay, err := e.sandbox.state().UnderWay(); err != nil {
+		return err
+	} else if underWay {
+		if err := e.stack.Cancel(ctx); err != nil {
+			return fmt.Errorf("end the update of a killed command: %w", err)
+		}
+	}
+	_, deployment, err := e.export(ctx)
+	if err != nil {
+		return err
+	}
+	providers, err := deployment.OfType("pulumi:providers:kubernetes")
+	if err != nil {
+		return err
+	}
+	for _, provider := range providers {
+		if err := e.deleteFromState(ctx, provider); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deleteFromState runs pulumi state delete, which the Automation API has not.
+func (e *engine) deleteFromState(ctx context.Context, urn resource.URN) error {
+	workspace := e.stack.Workspace()
+	env := []string{"PULUMI_HOME=" + workspace.PulumiHome()}
+	for name, value := range workspace.GetEnvVars() {
+		env = append(env, name+"="+value)
+	}
+	slices.Sort(env)
+	_, output, _, err := e.cli.Run(ctx, workspace.WorkDir(), nil, nil, nil, env,
+		"state", "delete", string(urn), "--target-dependents", "--force", "--yes", "--stack", e.stack.Name(), "--non-interactive")
+	if err != nil {
+		return fmt.Errorf("forget %s: %w\n%s", urn.Name(), err, output)
+	}
+	return nil
+}
+
+// showKept says what of the simulated Google Cloud outlives its stacks.
+func (s *Sandbox) showKept() error {
+	kept, err := gcp.Kept(google.New(s.storage(), google.Settings{}))
+	if err != nil || len(kept) == 0 {
+		return err
+	}
+	_, err = fmt.Fprintf(s.options.Out, "\nkept for the stacks that made it, until %s is removed:\n  %s\n", s.storage(), strings.Join(kept, "\n  "))
+	return err
+}
