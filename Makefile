@@ -43,7 +43,7 @@ status: sandbox ## Show the nodes, pods, and endpoints of STACK.
 kubeconfig: sandbox ## Print the path of the kubeconfig of STACK.
 	@$(SANDBOX) kubeconfig --stack $(STACK) --stacks $(STACKS)
 
-test: lint node-packages unit e2e ## Run everything that CI runs.
+test: lint node-packages unit e2e ## Run all linters and tests.
 
 # Most of these tests wait for pods and controllers, so more of them run in parallel than
 # there are cores.
