@@ -43,7 +43,7 @@ func (s *Stack) usersOf(name string) volume.Users {
 			}
 		}
 	}
-	for _, pool := range s.NodePools {
+	for _, pool := range s.Pools() {
 		if mounted[pool.Name] {
 			users.Pools = append(users.Pools, s.volumePool(pool))
 		}

@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -64,5 +65,35 @@ func TestExamplesAreListed(t *testing.T) {
 		if file.Name() != "README.md" {
 			assert.Contains(t, string(page), "]("+file.Name()+")")
 		}
+	}
+}
+
+// TestTrainingExampleHasOneNode: all of it is on the system pool, and so is its volume. A
+// second node would have another directory, and would not get the disk.
+func TestTrainingExampleHasOneNode(t *testing.T) {
+	disk := map[string]any{"disk": "checkpoints", "create": map[string]any{}}
+	for name, c := range map[string]struct {
+		source map[string]any
+		says   string
+	}{
+		"directory": {map[string]any{"hostPath": map[string]any{"path": "/mnt/disks/checkpoints"}},
+			`persia:storage[0].hostPath: Invalid value: "/mnt/disks/checkpoints": is a different directory on each node, but the pods that mount the volume run on up to 2 nodes (pools system)`},
+		"disk": {map[string]any{"persistentDisk": disk},
+			`persia:storage[0].accessModes: Invalid value: ["ReadWriteOnce"]: allows one node to mount the volume, and the roles that mount the volume run on up to 2 nodes (pools system)`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			configuration := programtest.ReadStackFile(t, "examples/Pulumi.train.yaml")
+			volume := map[string]any{"name": "checkpoints", "size": "10Gi"}
+			maps.Copy(volume, c.source)
+			programtest.Edit(t, configuration, "persia:storage", func(volumes any) { volumes.([]any)[0] = volume })
+			_, err := programtest.Deploy(t, configuration)
+			require.NoError(t, err)
+
+			programtest.Edit(t, configuration, "persia:cluster", func(cluster any) {
+				cluster.(map[string]any)["systemPool"].(map[string]any)["nodes"] = 2
+			})
+			_, err = programtest.Deploy(t, configuration)
+			assert.ErrorContains(t, err, c.says)
+		})
 	}
 }
