@@ -15,6 +15,7 @@ import (
 	"persia/infra/existing"
 	"persia/infra/gke"
 	"persia/infra/gpu"
+	"persia/infra/lastupdate"
 	"persia/kube"
 	"persia/workload/nats"
 	"persia/workload/persia"
@@ -46,7 +47,14 @@ func Deploy(ctx *pulumi.Context) error {
 	if err := checkExisting(ctx, cfg); err != nil {
 		return err
 	}
-	data, err := findStorage(ctx, cfg)
+	last, err := lastupdate.Read(ctx)
+	if err != nil {
+		return err
+	}
+	if err := gke.CheckNodeRange(cfg.Project, cfg.Cluster, last.Resources); err != nil {
+		return err
+	}
+	data, err := findStorage(ctx, cfg, last)
 	if err != nil {
 		return err
 	}

@@ -30,24 +30,17 @@ type storedData struct {
 // findStorage asks for the storage of all volumes, and compares them with those of
 // the last update. It refuses what would delete data, and warns of what would leave
 // it behind.
-func findStorage(ctx *pulumi.Context, cfg *config.Stack) (*storedData, error) {
+func findStorage(ctx *pulumi.Context, cfg *config.Stack, last lastupdate.State) (*storedData, error) {
 	network, volumes := gke.NetworkID(cfg.Project, cfg.Cluster.Name), cfg.StoredVolumes()
 	found, err := storage.Find(ctx, cfg.Project, network, volumes)
 	if err != nil {
 		return nil, err
 	}
-	outputs, err := lastupdate.Outputs(ctx)
+	previous, err := storage.Previous(last.Outputs)
 	if err != nil {
 		return nil, err
 	}
-	previous, err := storage.Previous(outputs)
-	if err != nil {
-		return nil, err
-	}
-	pairs, err := findPairs(ctx, outputs, volumes)
-	if err != nil {
-		return nil, err
-	}
+	pairs := storage.Pairs(last.Resources)
 	if err := storage.CheckPairs(pairs, volumes); err != nil {
 		return nil, err
 	}
@@ -65,15 +58,6 @@ func findStorage(ctx *pulumi.Context, cfg *config.Stack) (*storedData, error) {
 	}
 	output, err := storage.Output(storage.Records(volumes, left))
 	return &storedData{found: found, pairs: pairs, left: left, keys: iam.NewKeys(cfg.Project), output: output}, err
-}
-
-// findPairs reads the state of a stack that has outputs.
-func findPairs(ctx *pulumi.Context, outputs map[string]any, volumes []volume.Stored) (map[string]storage.Pair, error) {
-	if len(outputs) == 0 || len(volumes) == 0 {
-		return nil, nil
-	}
-	resources, err := lastupdate.Resources(ctx)
-	return storage.Pairs(resources), err
 }
 
 // keepsNetwork reports whether a Filestore instance stays when the stack goes: nobody

@@ -25,6 +25,9 @@ func NewNetwork(ctx *pulumi.Context, name string, args *NetworkArgs, opts ...pul
 	}, network, opts)
 }
 
+// SubnetworkType is the type of a subnetwork in the state of a stack.
+const SubnetworkType = "gcp:compute/subnetwork:Subnetwork"
+
 // Subnetwork is a network's range of addresses in one region.
 type Subnetwork struct {
 	pulumi.CustomResourceState
@@ -53,7 +56,7 @@ func NewSubnetwork(ctx *pulumi.Context, name string, args *SubnetworkArgs, opts 
 		ranges = append(ranges, pulumi.Map{"rangeName": r.RangeName, "ipCidrRange": r.IpCidrRange})
 	}
 	subnetwork := &Subnetwork{}
-	return subnetwork, register(ctx, "gcp:compute/subnetwork:Subnetwork", name, pulumi.Map{
+	return subnetwork, register(ctx, SubnetworkType, name, pulumi.Map{
 		"project":               args.Project,
 		"region":                args.Region,
 		"name":                  args.Name,

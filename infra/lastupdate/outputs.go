@@ -25,9 +25,8 @@ func Outputs(ctx *pulumi.Context) (map[string]any, error) {
 	return stack.Outputs, nil
 }
 
-// Resources are the outputs of each resource in the state of this stack. A stack without
-// [Outputs] may have no state yet, of which Pulumi must not be asked.
-func Resources(ctx *pulumi.Context) (map[resource.URN]map[string]any, error) {
+// resources are the outputs of each resource in the state of this stack, by its URN.
+func resources(ctx *pulumi.Context) (map[resource.URN]map[string]any, error) {
 	var stack struct {
 		Outputs map[string]any `pulumi:"outputs"`
 	}

@@ -132,6 +132,34 @@ func TestDocumentedEditsOfTheCluster(t *testing.T) {
 	assert.Empty(t, e.steps, "a last up")
 }
 
+// TestRangeOfNodesIsNotMoved: the range of the nodes may grow, as the table says. Any other
+// change of it would replace the cluster under its objects, and is refused before anything
+// happens.
+func TestRangeOfNodesIsNotMoved(t *testing.T) {
+	e, file := newStack(t, "../.."), editable(t)
+	e.up(configuration(t, file))
+	for _, c := range []struct {
+		name, nodes string
+		refused     bool
+	}{
+		{"moved", "10.8.0.0/20", true},
+		{"smaller", "10.0.0.0/21", true},
+		{"larger", "10.0.0.0/19", false},
+		{"as small as it was", "10.0.0.0/20", true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			set("persia:cluster", "network.nodes", c.nodes)(file)
+			err := e.tryUp(configuration(t, file))
+			if !c.refused {
+				require.NoError(t, err)
+				return
+			}
+			assert.ErrorContains(t, err, `persia:cluster.network.nodes: Invalid value: "`+c.nodes+`"`)
+			assert.Empty(t, e.steps)
+		})
+	}
+}
+
 var effects = regexp.MustCompile("`(create|update|replace|delete)` of (the|an?|all) (\\w+?)s?\\b( and everything in it)?")
 
 // assertEffect holds what an up did against what a page says, such as "`replace` of all

@@ -184,14 +184,26 @@ func unsecret(inputs resource.PropertyMap) resource.PropertyMap {
 }
 
 func (e *engine) Call(args pulumi.MockCallArgs) (resource.PropertyMap, error) {
-	if args.Token == "pulumi:pulumi:readStackOutputs" {
+	switch args.Token {
+	case "pulumi:pulumi:readStackOutputs":
 		return properties(values{"outputs": e.asked}), nil
-	}
-	if outputs, asked := noOutputs(args.Token); asked {
-		return outputs, nil
+	case "pulumi:pulumi:readStackResourceOutputs":
+		return properties(values{"outputs": e.resources()}), nil
 	}
 	resp, err := e.Invoke(e.Context(), plugin.InvokeRequest{Tok: tokens.ModuleMember(args.Token), Args: args.Args})
 	return resp.Properties, err
+}
+
+// resources are the outputs of what the stack has in Google Cloud, as the engine tells the
+// program of them.
+func (e *engine) resources() values {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	found := values{}
+	for urn, has := range e.state {
+		found[string(urn)] = values{"outputs": has.outputs.Mappable()}
+	}
+	return found
 }
 
 // up runs the program, and returns what changed.
@@ -202,7 +214,7 @@ func (e *engine) up(configuration map[string]string) []string {
 	// Mocks see no outputs of a stack.
 	cfg, err := config.Load(func(key string) (string, bool) { value, given := configuration[key]; return value, given }, os.DirFS(e.folder))
 	require.NoError(e, err)
-	e.asked = values{}
+	e.asked = values{"clusterName": cfg.Cluster.Name}
 	for name := range infra.Asked(cfg.Cluster) {
 		e.asked[name] = "off"
 	}
