@@ -122,8 +122,6 @@ func TestWarnsOfInput(t *testing.T) {
 		"PEDL behind an ingress": {platform.And(edits{"persia:pedl.ingress": edits{"enabled": true, "tls": []any{edits{"secretName": "pedl"}}}}),
 			"persia:pedl.ingress.enabled: anyone who can reach the ingress can run containers"},
 		"PEDL over plain HTTP": {platform.And(edits{"persia:pedl.ingress": edits{"enabled": true}}), "persia:pedl.ingress.tls: without a certificate"},
-		"PEDL at addresses outside": {platform.And(edits{"persia:pedl.service": edits{"externalIPs": []any{"203.0.113.7"}}}),
-			"persia:pedl.service.externalIPs: anyone who can reach these addresses"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, err := stacktest.Load(t, test.edits)

@@ -27,7 +27,7 @@ func (f *Platform) Check(p *check.Problems, path *field.Path, place Place) {
 	checkNodeSelector(p, path.Child("nodeSelector"), f.NodeSelector)
 	pod.Tolerations(p, path.Child("tolerations"), f.Tolerations)
 	checkRegistry(p, path.Child("registry"), f.Registry)
-	checkService(p, path.Child("service"), f.Service)
+	checkService(p, path.Child("service"), f.Service, place)
 	checkIngress(p, path.Child("ingress"), f.Ingress)
 	f.Postgres.check(p, path.Child("postgresql"), f.NodePool, place)
 	f.Agent.check(p, path.Child("agent"), place)

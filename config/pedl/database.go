@@ -37,7 +37,7 @@ func (d *PostgreSQL) check(p *check.Problems, path *field.Path, nodePool string,
 		p.Name(path.Child("schedulerName"), d.SchedulerName, validation.IsDNS1123Subdomain)
 	}
 	checkSettings(p, path.Child("postgresqlExtendedConfig"), d.ExtendedConfig)
-	checkAddresses(p, path.Child("service", "externalIPs"), d.Service.ExternalIPs)
+	checkExternalIPs(p, path.Child("service", "externalIPs"), d.Service.ExternalIPs, place, "use kubectl port-forward, or your own Service of the type LoadBalancer with a network policy that lets its clients in")
 	check.Port(p, path.Child("service", "port"), d.Service.Port)
 	d.Persistence.check(p, path.Child("persistence"), nodePool, place)
 }

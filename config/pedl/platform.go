@@ -102,8 +102,8 @@ type Service struct {
 	Type corev1.ServiceType `json:"type,omitempty" default:"ClusterIP" enum:"ClusterIP,NodePort,LoadBalancer"`
 	// Port is the port of the master.
 	Port int `json:"port,omitempty" default:"8080"`
-	// ExternalIPs are addresses outside the cluster that lead to the Service. Default
-	// none.
+	// ExternalIPs are addresses outside the cluster that lead to the Service, which only
+	// an existing cluster may have. Default none.
 	ExternalIPs []string `json:"externalIPs,omitempty"`
 	// NodePort is the port on each node, from 30000 to 32767, for the types `NodePort`
 	// and `LoadBalancer`. Default: Kubernetes chooses one.

@@ -104,8 +104,8 @@ type Persistence struct {
 
 // DatabaseService is the Service of the database.
 type DatabaseService struct {
-	// ExternalIPs are addresses outside the cluster that lead to the database. Default
-	// none: then only the master can reach it.
+	// ExternalIPs are addresses outside the cluster that lead to the database, which only
+	// an existing cluster may have. Default none: then only the master can reach it.
 	ExternalIPs []string `json:"externalIPs,omitempty"`
 	// Port is the port of the database.
 	Port int `json:"port,omitempty" default:"5432"`

@@ -98,9 +98,13 @@ func TestPEDLRefused(t *testing.T) {
 			"persia:pedl.service.type", []string{"ClusterIP, NodePort or LoadBalancer"}},
 		{"service port", withPEDL(edits{"persia:pedl.service": edits{"port": 70000}}),
 			"persia:pedl.service.port", []string{"70000", "between 1 and 65535"}},
-		{"external address", withPEDL(edits{"persia:pedl.service": edits{"externalIPs": []any{"a.example.com"}}}),
+		{"external address of a cluster that is created", withPEDL(edits{"persia:pedl.service": edits{"externalIPs": []any{"203.0.113.7"}}}),
+			"persia:pedl.service.externalIPs", []string{"203.0.113.7", "only for an existing cluster", "type: LoadBalancer, or an ingress"}},
+		{"external address of the database of a cluster that is created", withPEDL(edits{pg + ".service": edits{"externalIPs": []any{"203.0.113.7"}}}),
+			pg + ".service.externalIPs", []string{"203.0.113.7", "only for an existing cluster", "kubectl port-forward"}},
+		{"external address", pedlOnExisting(edits{onDisk: edits{"existingClaim": "mine"}, "persia:pedl.service": edits{"externalIPs": []any{"a.example.com"}}}),
 			"persia:pedl.service.externalIPs[0]", []string{"an address like"}},
-		{"loopback address", withPEDL(edits{"persia:pedl.service": edits{"externalIPs": []any{"127.0.0.1"}}}),
+		{"loopback address", pedlOnExisting(edits{onDisk: edits{"existingClaim": "mine"}, "persia:pedl.service": edits{"externalIPs": []any{"127.0.0.1"}}}),
 			"persia:pedl.service.externalIPs[0]", []string{"127.0.0.1", "must not be an unspecified, loopback, or link-local address"}},
 		{"cluster address outside of the range", withPEDL(edits{"persia:pedl.service": edits{"clusterIP": "203.0.113.7"}}),
 			"persia:pedl.service.clusterIP", []string{"203.0.113.7", "must be in 10.1.0.0/20, the range of persia:cluster.network.services"}},
@@ -294,8 +298,10 @@ func TestPEDLWarnings(t *testing.T) {
 		"not kept":           {edits{onDisk: edits{"enabled": false}}, []string{"persistence.enabled: the database is lost when its pod is deleted"}},
 		"a class":            {edits{onDisk: edits{"storageClass": "fast"}}, []string{"the storage class fast determines"}},
 		"deleted":            {edits{onDisk: edits{"persistentDisk": edits{"disk": "d", "create": edits{"deleteWithStack": "d"}}}}, []string{"persistence: `pulumi destroy` deletes projects/persia-project/zones/us-central1-a/disks/d"}},
-		"open database":      {edits{pg + ".service": edits{"externalIPs": []any{"203.0.113.7"}}}, []string{"can reach the database"}},
-		"existing cluster":   {pedlOnExisting(edits{onDisk: edits{"existingClaim": "mine"}}), []string{"masterImage"}},
+		"open on an existing cluster": {pedlOnExisting(edits{onDisk: edits{"existingClaim": "mine"},
+			"persia:pedl.service": edits{"externalIPs": []any{"203.0.113.7"}}, pg + ".service": edits{"externalIPs": []any{"203.0.113.8"}}}),
+			[]string{"persia:pedl.service.externalIPs: anyone who can reach these addresses can run containers", "can reach the database"}},
+		"existing cluster": {pedlOnExisting(edits{onDisk: edits{"existingClaim": "mine"}}), []string{"masterImage"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, err := stacktest.Load(t, withPEDL(c.edits))

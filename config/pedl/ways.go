@@ -12,9 +12,15 @@ import (
 	"persia/config/check"
 )
 
-// checkAddresses checks addresses outside of the cluster. The API server refuses those
-// that no other machine can reach (ValidateNonSpecialIP).
-func checkAddresses(p *check.Problems, path *field.Path, addresses []string) {
+// checkExternalIPs checks addresses outside of the cluster. In a cluster that the stack
+// creates, GKE refuses all of them, since a Service could take the traffic of another
+// (CVE-2020-8554). The API server refuses those that no other machine can reach
+// (ValidateNonSpecialIP). The remedy is the way in that there is instead.
+func checkExternalIPs(p *check.Problems, path *field.Path, addresses []string, place Place, remedy string) {
+	if len(addresses) > 0 && !place.Storage.Existing {
+		p.Invalid(path, addresses, "is only for an existing cluster, because GKE refuses external addresses of Services in a cluster that the stack creates; remove it, and %s", remedy)
+		return
+	}
 	for i, address := range addresses {
 		checkAddress(p, path.Index(i), address)
 		if ip := net.ParseIP(address); ip.IsUnspecified() || ip.IsLoopback() || ip.IsLinkLocalUnicast() || ip.IsLinkLocalMulticast() {
@@ -30,9 +36,9 @@ func checkAddress(p *check.Problems, path *field.Path, address string) {
 	}
 }
 
-func checkService(p *check.Problems, path *field.Path, s Service) {
+func checkService(p *check.Problems, path *field.Path, s Service, place Place) {
 	check.Port(p, path.Child("port"), s.Port)
-	checkAddresses(p, path.Child("externalIPs"), s.ExternalIPs)
+	checkExternalIPs(p, path.Child("externalIPs"), s.ExternalIPs, place, "write type: LoadBalancer, or an ingress")
 	check.Annotations(p, path.Child("annotations"), s.Annotations)
 	switch at := path.Child("nodePort"); {
 	case s.NodePort == 0:

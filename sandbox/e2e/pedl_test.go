@@ -171,7 +171,7 @@ func TestPEDL(t *testing.T) {
 func (p *pedlStack) assertOtherWays(t *testing.T) {
 	t.Helper()
 	toleration := object{"key": "team", "operator": "Exists"}
-	p.pedl["service"] = object{"type": "LoadBalancer", "nodePort": 30080, "externalIPs": []string{"203.0.113.7"},
+	p.pedl["service"] = object{"type": "LoadBalancer", "nodePort": 30080,
 		"loadBalancerIP": "203.0.113.8", "loadBalancerSourceRanges": []string{"203.0.113.0/24"},
 		"annotations": object{"networking.gke.io/load-balancer-type": "Internal"}}
 	p.pedl["ingress"] = object{"enabled": true, "hosts": []string{"pedl.example.com"},
@@ -185,11 +185,10 @@ func (p *pedlStack) assertOtherWays(t *testing.T) {
 	postgreSQL["image"] = object{"pullPolicy": "Always", "pullSecrets": []object{{"name": "mirror"}}}
 	postgreSQL["postgresqlInitdbArgs"] = "--data-checksums"
 	postgreSQL["postgresqlExtendedConfig"] = object{"maxConnections": 50}
-	postgreSQL["service"] = object{"externalIPs": []string{"203.0.113.9"}}
 	before := p.onlyPod("pedl-postgresql")
 	p.write(t)
-	assert.Equal(t, map[string]int{"create": 1, "update": 6, "replace": 1}, upChanges(t, p.s),
-		"an Ingress; three workloads, two services, and a policy; the settings of PostgreSQL")
+	assert.Equal(t, map[string]int{"create": 1, "update": 4, "replace": 1}, upChanges(t, p.s),
+		"an Ingress; three workloads, and a service; the settings of PostgreSQL")
 	assert.NotEqual(t, before.UID, p.onlyPod("pedl-postgresql").UID, "settings roll the database")
 	service, err := p.CoreV1().Services("pedl").Get(t.Context(), "pedl-master", metav1.GetOptions{})
 	require.NoError(t, err)

@@ -126,6 +126,8 @@ type row struct {
 	with fields
 	// want is what is there then, if that is not the override.
 	want any
+	// existing says that only a cluster that the stack does not create takes the override.
+	existing bool
 }
 
 // rows are both tables of the chart's parameters, in their order.
@@ -170,7 +172,7 @@ var rows = []row{
 	{parameter: "service.type", where: in(pulumitest.Service, "pedl-master", "spec.type"), byDefault: "ClusterIP", override: "NodePort"},
 	{parameter: "service.port", where: both(in(pulumitest.Service, "pedl-master", "spec.ports[0].port"), number(variableOf(pulumitest.DaemonSet, "pedl-agent", "PEDL_MASTER_PORT"))),
 		byDefault: 8080.0, override: 80, want: 80.0},
-	{parameter: "service.externalIPs", where: in(pulumitest.Service, "pedl-master", "spec.externalIPs"), override: list{"203.0.113.7"}},
+	{parameter: "service.externalIPs", where: in(pulumitest.Service, "pedl-master", "spec.externalIPs"), override: list{"203.0.113.7"}, existing: true},
 	{parameter: "service.nodePort", where: in(pulumitest.Service, "pedl-master", "spec.ports[0].nodePort"),
 		override: 30080, want: 30080.0, with: fields{"service.type": "NodePort"}},
 	{parameter: "service.clusterIP", where: in(pulumitest.Service, "pedl-master", "spec.clusterIP"), override: "10.1.0.7"},
@@ -218,7 +220,7 @@ var rows = []row{
 	{parameter: "postgresql.persistence.subPath", where: in(pulumitest.StatefulSet, "pedl-postgresql", containerPath+"volumeMounts[0].subPath"), override: "postgresql"},
 	{parameter: "postgresql.persistence.mountPath", where: in(pulumitest.StatefulSet, "pedl-postgresql", containerPath+"volumeMounts[0].mountPath"),
 		byDefault: "/bitnami/postgresql", override: "/data"},
-	{parameter: "postgresql.service.externalIPs", where: in(pulumitest.Service, "pedl-postgresql", "spec.externalIPs"), override: list{"203.0.113.9"}},
+	{parameter: "postgresql.service.externalIPs", where: in(pulumitest.Service, "pedl-postgresql", "spec.externalIPs"), override: list{"203.0.113.9"}, existing: true},
 	{parameter: "postgresql.service.port", where: both(in(pulumitest.Service, "pedl-postgresql", "spec.ports[0].port"), masterSetting("port")),
 		byDefault: 5432.0, override: 5433, want: 5433.0},
 }
@@ -259,7 +261,11 @@ func TestPEDLParameters(t *testing.T) {
 			if want == nil {
 				want = row.override
 			}
-			assert.Equal(t, want, row.where(t, deployPEDL(t, settings)), "overridden")
+			deploy := deployPEDL
+			if row.existing {
+				deploy = deployOnExisting
+			}
+			assert.Equal(t, want, row.where(t, deploy(t, settings)), "overridden")
 		})
 	}
 }

@@ -2,6 +2,7 @@ package pedl_test
 
 import (
 	"encoding/json"
+	"maps"
 	"strings"
 	"testing"
 
@@ -33,6 +34,13 @@ func pedlStack(t *testing.T, settings map[string]any) map[string]string {
 		map[string]any{"name": "spare", "machineType": "n2-standard-16", "nodes": 1}))
 	require.NoError(t, err)
 	configuration["persia:nodePools"] = string(text)
+	configuration["persia:pedl"] = platform(t, settings)
+	return configuration
+}
+
+// platform is PEDL with settings by their paths.
+func platform(t *testing.T, settings map[string]any) string {
+	t.Helper()
 	pedl := map[string]any{}
 	write(pedl, "registry.password", registryPassword)
 	if _, external := settings["postgresql.external"]; !external {
@@ -41,10 +49,9 @@ func pedlStack(t *testing.T, settings map[string]any) map[string]string {
 	for path, value := range settings {
 		write(pedl, path, value)
 	}
-	text, err = json.Marshal(pedl)
+	text, err := json.Marshal(pedl)
 	require.NoError(t, err)
-	configuration["persia:pedl"] = string(text)
-	return configuration
+	return string(text)
 }
 
 // write puts a value at a path of names.
@@ -63,6 +70,20 @@ func write(object map[string]any, path string, value any) {
 func deployPEDL(t *testing.T, settings map[string]any) *pulumitest.Recorder {
 	t.Helper()
 	recorder, err := programtest.Deploy(t, pedlStack(t, settings))
+	require.NoError(t, err)
+	return recorder
+}
+
+// deployOnExisting is [deployPEDL] on a cluster that the stack does not create, with a
+// storage class of that cluster.
+func deployOnExisting(t *testing.T, settings map[string]any) *pulumitest.Recorder {
+	t.Helper()
+	small := map[string]any{"limits": map[string]any{"cpu": "500m", "memory": "1Gi"}}
+	all := map[string]any{"resources": small, "postgresql.resources": small, "postgresql.persistence.storageClass": "standard"}
+	maps.Copy(all, settings)
+	configuration := programtest.ReadStackFile(t, "examples/Pulumi.existing.yaml")
+	configuration["persia:pedl"] = platform(t, all)
+	recorder, err := programtest.Deploy(t, configuration)
 	require.NoError(t, err)
 	return recorder
 }
