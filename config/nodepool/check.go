@@ -67,6 +67,7 @@ func (c *checker) pool(path *field.Path, pool Pool, machines Machines) {
 		c.Invalid(name, pool.Name, "begins with nap-, which is reserved for the pools of GKE's node auto-provisioning; choose another")
 	}
 	c.zones(path.Child("zones"), pool, m)
+	checkStrategy(c.Problems, path.Child("gpu", "sharing", "strategy"), pool.GPU)
 	checkLabels(c.Problems, path.Child("labels"), pool.Labels)
 	c.provisioning(path, pool)
 	checkUpgrade(c.Problems, path.Child("upgrade"), pool.Upgrade)

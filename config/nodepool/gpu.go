@@ -94,3 +94,11 @@ func checkSharing(p *check.Problems, path *field.Path, s *Sharing) {
 		p.Invalid(path.Child("maxClients"), s.MaxClients, "must be from 2 to %d; remove sharing to give each GPU to one container", mostClients)
 	}
 }
+
+// checkStrategy refuses what GKE has in a cluster that the stack creates and its pods
+// cannot use (GKE, "Share GPUs with multiple workloads using NVIDIA MPS", hostIPC).
+func checkStrategy(p *check.Problems, path *field.Path, gpu *GPU) {
+	if gpu != nil && gpu.Sharing != nil && gpu.Sharing.Strategy == "MPS" {
+		p.Invalid(path, gpu.Sharing.Strategy, "is only for an existing cluster, because pods need hostIPC for GKE's MPS, which the policies of the stack refuse; write TIME_SHARING, or divide the GPUs with partition")
+	}
+}

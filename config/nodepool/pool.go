@@ -97,7 +97,8 @@ type GPU struct {
 // Sharing lets containers share a GPU. Each share counts as one nvidia.com/gpu, and a
 // container requests one.
 type Sharing struct {
-	// Strategy is TIME_SHARING or MPS.
+	// Strategy is TIME_SHARING, or MPS for a pool of an existing cluster. Pods need hostIPC
+	// for GKE's MPS, which the policies of the stack refuse.
 	Strategy string `json:"strategy" enum:"TIME_SHARING,MPS"`
 	// MaxClients is how many containers share a GPU, from 2 to 48.
 	MaxClients int `json:"maxClients"`

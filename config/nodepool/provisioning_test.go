@@ -107,9 +107,11 @@ func TestNodePoolsRefused(t *testing.T) {
 			"persia:nodePools[0].gpu.partition", []string{"7g.40gb", "ubuntu-daemonset", "managed or cos-daemonset"}},
 		{"sharing strategy unknown", spareGPUs(gpu(edits{"sharing": edits{"strategy": "time-sharing", "maxClients": 2}})),
 			sparePool + ".gpu.sharing.strategy", []string{"time-sharing", "TIME_SHARING or MPS"}},
-		{"sharing with nobody", spareGPUs(gpu(edits{"sharing": edits{"strategy": "MPS", "maxClients": 1}})),
+		{"sharing that needs the IPC of the node", spareGPUs(gpu(edits{"sharing": edits{"strategy": "MPS", "maxClients": 2}})),
+			sparePool + ".gpu.sharing.strategy", []string{`"MPS"`, "only for an existing cluster", "hostIPC", "write TIME_SHARING"}},
+		{"sharing with nobody", spareGPUs(gpu(edits{"sharing": edits{"strategy": "TIME_SHARING", "maxClients": 1}})),
 			sparePool + ".gpu.sharing.maxClients", []string{"1", "from 2 to 48", "remove sharing"}},
-		{"sharing with too many", spareGPUs(gpu(edits{"sharing": edits{"strategy": "MPS", "maxClients": 49}})),
+		{"sharing with too many", spareGPUs(gpu(edits{"sharing": edits{"strategy": "TIME_SHARING", "maxClients": 49}})),
 			sparePool + ".gpu.sharing.maxClients", []string{"49", "from 2 to 48"}},
 		{"role that asks for several places on shared GPUs", edits{"persia:nodePools[0].gpu.sharing": edits{"strategy": "TIME_SHARING", "maxClients": 2}},
 			"persia:jobs[0].nnWorker.resources.limits[nvidia.com/gpu]", []string{`"8"`, "shared", "request 1", "remove sharing"}},
@@ -193,15 +195,18 @@ func TestNodePoolsRefused(t *testing.T) {
 
 func TestNodePoolsAccepted(t *testing.T) {
 	for name, stack := range map[string]edits{
-		"spot":                             spare(edits{"spot": true}),
-		"queued provisioning":              spareGPUs(queuedPool(nil)),
-		"reservation":                      spareGPUs(edits{"reservation": "a100"}),
-		"reservation of another project":   spareGPUs(edits{"reservation": "projects/other-project/reservations/a100"}),
-		"block of a reservation":           spareGPUs(edits{"reservation": "a100/reservationBlocks/block-1"}),
-		"block of another project's":       spareGPUs(edits{"reservation": "projects/other-project/reservations/a100/reservationBlocks/block-1"}),
-		"compact placement":                spareGPUs(edits{"compactPlacement": true, "reservation": "a100", "fastSocket": true}),
-		"fixed local SSDs":                 spareGPUs(edits{"machineType": "a3-highgpu-8g", "gpu": edits{"type": "nvidia-h100-80gb", "count": 8}, "localSsdCount": 16}),
-		"partitions that are shared":       spareGPUs(gpu(edits{"partition": "3g.20gb", "sharing": edits{"strategy": "TIME_SHARING", "maxClients": 48}})),
+		"spot":                           spare(edits{"spot": true}),
+		"queued provisioning":            spareGPUs(queuedPool(nil)),
+		"reservation":                    spareGPUs(edits{"reservation": "a100"}),
+		"reservation of another project": spareGPUs(edits{"reservation": "projects/other-project/reservations/a100"}),
+		"block of a reservation":         spareGPUs(edits{"reservation": "a100/reservationBlocks/block-1"}),
+		"block of another project's":     spareGPUs(edits{"reservation": "projects/other-project/reservations/a100/reservationBlocks/block-1"}),
+		"compact placement":              spareGPUs(edits{"compactPlacement": true, "reservation": "a100", "fastSocket": true}),
+		"fixed local SSDs":               spareGPUs(edits{"machineType": "a3-highgpu-8g", "gpu": edits{"type": "nvidia-h100-80gb", "count": 8}, "localSsdCount": 16}),
+		"partitions that are shared":     spareGPUs(gpu(edits{"partition": "3g.20gb", "sharing": edits{"strategy": "TIME_SHARING", "maxClients": 48}})),
+		"MPS of an existing pool": with(spareGPUs(gpu(edits{"sharing": edits{"strategy": "MPS", "maxClients": 4}})), edits{
+			"persia:project": nil, "persia:nodePools[1].labels": nil,
+			"persia:cluster": edits{"name": "persia", "existing": edits{"context": "c", "systemPool": "loaders"}}}),
 		"fewer addresses":                  spare(edits{"maxPodsPerNode": 8}),
 		"twenty nodes at once":             spare(edits{"upgrade": edits{"maxSurge": 20}}),
 		"blue-green":                       spare(edits{"upgrade": edits{"strategy": "BLUE_GREEN", "batchNodes": 3, "soakSeconds": 604800}}),
@@ -209,8 +214,8 @@ func TestNodePoolsAccepted(t *testing.T) {
 		"secure boot off":                  spareGPUs(edits{"secureBoot": false}),
 		"a machine that nobody knows":      with(spare(edits{"machineType": "z9-metal-8", "localSsdCount": 3, "disk": edits{"type": "hyperdisk-balanced"}, "compactPlacement": true}), describedMachine("z9-metal-8")),
 		"role on partitions":               with(partitionedTrainers("1g.5gb", nil), edits{"persia:jobs[0].nnWorker.resources.limits": edits{"cpu": 10, "memory": "70Gi", "nvidia.com/gpu": 7}}),
-		"role on shared GPUs":              with(partitionedTrainers("", edits{"strategy": "MPS", "maxClients": 4}), edits{"persia:jobs[0].nnWorker.resources.limits": edits{"cpu": 10, "memory": "70Gi", "nvidia.com/gpu": 1}}),
-		"shared GPUs, one of each trainer": with(partitionedTrainers("7g.40gb", edits{"strategy": "MPS", "maxClients": 2}), edits{"persia:jobs[0].nnWorker.resources.limits": edits{"cpu": 10, "memory": "70Gi", "nvidia.com/gpu": 1}}),
+		"role on shared GPUs":              with(partitionedTrainers("", edits{"strategy": "TIME_SHARING", "maxClients": 4}), edits{"persia:jobs[0].nnWorker.resources.limits": edits{"cpu": 10, "memory": "70Gi", "nvidia.com/gpu": 1}}),
+		"shared GPUs, one of each trainer": with(partitionedTrainers("7g.40gb", edits{"strategy": "TIME_SHARING", "maxClients": 2}), edits{"persia:jobs[0].nnWorker.resources.limits": edits{"cpu": 10, "memory": "70Gi", "nvidia.com/gpu": 1}}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := stacktest.Load(t, stack)

@@ -102,7 +102,7 @@ func TestChangeOfGPUsIsShownAsReplacement(t *testing.T) {
 	}{
 		{"partition", gpu(values{"partition": "1g.5gb"}),
 			"nodeConfig.guestAccelerators[0].gpuPartitionSize", plugin.DiffUpdateReplace},
-		{"sharing", gpu(values{"sharing": values{"strategy": "MPS", "maxClients": 4}}),
+		{"sharing", gpu(values{"sharing": values{"strategy": "TIME_SHARING", "maxClients": 4}}),
 			"nodeConfig.guestAccelerators[0].gpuSharingConfig", plugin.DiffAddReplace},
 		{"spot", values{"spot": true}, "nodeConfig.spot", plugin.DiffUpdateReplace},
 		{"reservation", values{"reservation": "a100"}, "nodeConfig.reservationAffinity", plugin.DiffAddReplace},
