@@ -124,6 +124,7 @@ func (v *validator) wholeNodes() {
 	check(field.NewPath(natsKey), v.stack.NATS.NodePool)
 	for i := range v.stack.Jobs {
 		job := &v.stack.Jobs[i]
+		check(job.At().Child("nats"), job.NATS.NodePool)
 		for _, role := range job.Roles() {
 			check(job.At().Child(role.Field), role.NodePool)
 		}

@@ -141,6 +141,8 @@ func TestPEDLRefused(t *testing.T) {
 			"persia:pedl.nodePool", []string{"hosts PEDL agents"}},
 		{"agents where NATS is", withPEDL(pedlPool(nil)).And(edits{"persia:pedl.agent": edits{"nodePools": []any{"pedl"}}, "persia:nats.nodePool": "pedl"}),
 			"persia:nats.nodePool", []string{"hosts PEDL agents"}},
+		{"agents where the NATS of a job is", withPEDL(pedlPool(nil)).And(edits{"persia:pedl.agent": edits{"nodePools": []any{"pedl"}}, "persia:jobs[0].nats": edits{"nodePool": "pedl"}}),
+			"persia:jobs[0].nats.nodePool", []string{`"pedl"`, "hosts PEDL agents", "choose another pool"}},
 		{"agents on a pool that scales", withPEDL(pedlPool(edits{"nodes": nil, "autoscaling": edits{"minNodes": 0, "maxNodes": 2}})).And(edits{"persia:pedl.agent": edits{"nodePools": []any{"pedl"}}}),
 			"persia:pedl.agent.nodePools[0]", []string{"has autoscaling", "set nodes instead"}},
 		{"agents on a pool with another label", withPEDL(pedlPool(edits{"labels": edits{"determined.ai/pedl-agent": "no"}})).And(edits{"persia:pedl.agent": edits{"nodePools": []any{"pedl"}}}),
