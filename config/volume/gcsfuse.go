@@ -203,8 +203,18 @@ func (c *CreateBucket) check(p *check.Problems, path *field.Path, bucket string,
 		}
 		c.DeleteNoncurrent.check(p, at)
 	}
-	check.KMSKey(p, path.Child("kmsKey"), c.KMSKey, "Cloud Storage", place.Region, strings.ToLower(c.Location))
+	check.KMSKey(p, path.Child("kmsKey"), c.KMSKey, "Cloud Storage", place.Region, c.keyLocation())
 	checkDeletion(p, path, c.DeleteWithStack, bucket)
+}
+
+// keyLocation is where the key of a bucket has to be: where the bucket is. Cloud KMS has
+// the names of Cloud Storage in lower case, but another one for the multi-region EU
+// (Cloud KMS, "Cloud KMS locations").
+func (c *CreateBucket) keyLocation() string {
+	if c.Location == "EU" {
+		return "europe"
+	}
+	return strings.ToLower(c.Location)
 }
 
 // leastNoncurrentDays leaves time to notice that a checkpoint was deleted.

@@ -15,7 +15,12 @@ import (
 	"persia/config/decode"
 )
 
-const kmsKey = "projects/p/locations/us-central1/keyRings/r/cryptoKeys/k"
+var kmsKey = keyIn("us-central1")
+
+// keyIn is a key in a location of Cloud KMS.
+func keyIn(location string) string {
+	return "projects/p/locations/" + location + "/keyRings/r/cryptoKeys/k"
+}
 
 var list = field.NewPath("persia:storage")
 
@@ -107,7 +112,7 @@ func TestRefused(t *testing.T) {
 		"sidecar of nothing":      {volumes: over("gcsFuse: {bucket: other, sidecar: {cpu: '0'}}"), want: "[0].gcsFuse.sidecar.cpu: Invalid value"},
 		"soft delete":             {volumes: over("gcsFuse: {bucket: other, create: {softDeleteDays: 91}}"), want: "must be from 7 to 90"},
 		"location":                {volumes: over("gcsFuse: {bucket: other, create: {location: us_central1}}"), want: "[0].gcsFuse.create.location: Invalid value"},
-		"key elsewhere":           {volumes: over("gcsFuse: {bucket: other, create: {location: EU, kmsKey: " + kmsKey + "}}"), want: "location eu"},
+		"key elsewhere":           {volumes: over("gcsFuse: {bucket: other, create: {location: EU, kmsKey: " + kmsKey + "}}"), want: "location europe, because"},
 		"live objects by age":     {volumes: over("gcsFuse: {bucket: other, create: {deleteAfterDays: 30}}"), want: "[0].gcsFuse.create.deleteAfterDays: unknown field"},
 		"rule without versions":   {volumes: over("gcsFuse: {bucket: other, create: {deleteNoncurrent: {prefix: checkpoints/, afterDays: 30}}}"), want: "write versioning: true"},
 		"rule without a prefix":   {volumes: over("gcsFuse: {bucket: other, create: {versioning: true, deleteNoncurrent: {afterDays: 30}}}"), want: "[0].gcsFuse.create.deleteNoncurrent.prefix: Required value"},
@@ -154,6 +159,10 @@ func TestAccepted(t *testing.T) {
 		"largest Filestore":     sized("100Ti", "filestore: {instance: fs, create: {}}"),
 		"regional Filestore":    over("filestore: {instance: fs, create: {tier: REGIONAL, kmsKey: " + kmsKey + "}}"),
 		"old versions":          over("gcsFuse: {bucket: other, create: {softDeleteDays: 0, versioning: true, kmsKey: " + kmsKey + ", deleteNoncurrent: {prefix: checkpoints/, afterDays: 30, newerVersions: 0}}}"),
+		"key in Europe":         over("gcsFuse: {bucket: other, create: {location: EU, kmsKey: " + keyIn("europe") + "}}"),
+		"key in the US":         over("gcsFuse: {bucket: other, create: {location: us, kmsKey: " + keyIn("us") + "}}"),
+		"key in Asia":           over("gcsFuse: {bucket: other, create: {location: ASIA, kmsKey: " + keyIn("asia") + "}}"),
+		"key in two regions":    over("gcsFuse: {bucket: other, create: {location: NAM4, kmsKey: " + keyIn("nam4") + "}}"),
 		"data that may go":      over("gcsFuse: {bucket: other, create: {deleteWithStack: other}}"),
 		"regional disk":         over("persistentDisk: {disk: d, zones: [us-central1-a, us-central1-b], create: {}}"),
 	} {
