@@ -23,11 +23,12 @@ func (s warner) limitWarnings() []string {
 			}
 		}
 	}
-	path := field.NewPath(natsKey, "resources", "limits")
-	if pool, ok := s.pool(s.NATS.NodePool); ok {
-		warnings = append(warnings, s.limitsBeyond(path, s.NATS.Resources, pool)...)
+	for _, c := range s.NATSClusters() {
+		if pool, ok := s.pool(c.NodePool); ok {
+			warnings = append(warnings, s.limitsBeyond(c.ResourcesPath(field.NewPath(natsKey)).Child("limits"), c.Resources, pool)...)
+		}
 	}
-	return warnings
+	return slices.Compact(slices.Sorted(slices.Values(warnings)))
 }
 
 func (s warner) limitsBeyond(path *field.Path, r corev1.ResourceRequirements, pool nodepool.Pool) []string {

@@ -110,6 +110,12 @@ func (c *Cluster) NamePath(settings *field.Path) *field.Path {
 	return c.PathOf(settings, "name", c.own.Name != "")
 }
 
+// ResourcesPath is where the resources of a server are written, or the settings that
+// they come from.
+func (c *Cluster) ResourcesPath(settings *field.Path) *field.Path {
+	return c.PathOf(settings, "resources", c.own.Resources.Limits != nil || c.own.Resources.Requests != nil)
+}
+
 // Host is the name that clients know the servers by.
 func (s *Settings) Host() string {
 	return fmt.Sprintf("%s.%s.svc", s.Name, Namespace)
