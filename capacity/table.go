@@ -86,7 +86,7 @@ func cpuShare(used, all Resources) string {
 }
 
 func memoryShare(used, all Resources) string {
-	return share(used.MemoryBytes, all.MemoryBytes, FormatBytes(all.MemoryBytes))
+	return share(used.MemoryBytes, all.MemoryBytes, formatBytes(all.MemoryBytes))
 }
 
 func gpuShare(used, all Resources) string {
@@ -106,14 +106,14 @@ func stranded(r Resources) string {
 	if r.MilliCPU == 0 && r.MemoryBytes == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("%d CPU, %s", r.MilliCPU/1000, FormatBytes(r.MemoryBytes))
+	text := fmt.Sprintf("%d CPU, %s", r.MilliCPU/1000, formatBytes(r.MemoryBytes))
 	if r.GPUs > 0 {
 		text += fmt.Sprintf(", %d GPUs", r.GPUs)
 	}
 	return text
 }
 
-// FormatBytes is a number of bytes in GiB, as quantities are written.
-func FormatBytes(bytes int64) string {
+// formatBytes is a number of bytes in GiB, as quantities are written.
+func formatBytes(bytes int64) string {
 	return fmt.Sprintf("%dGi", bytes/GiB)
 }

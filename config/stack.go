@@ -69,7 +69,7 @@ var keys = []key{
 const Namespace = "persia"
 
 // MachineTypesKey is the key of the machine types that a stack file describes.
-const MachineTypesKey = Namespace + ":machineTypes"
+const MachineTypesKey = nodepool.MachineTypesKey
 
 const (
 	projectKey      = Namespace + ":project"

@@ -8,14 +8,14 @@ const (
 
 // The types of disk.
 const (
-	PDStandard        = "pd-standard"
+	pdStandard        = "pd-standard"
 	PDBalanced        = "pd-balanced"
-	PDSSD             = "pd-ssd"
-	HyperdiskBalanced = "hyperdisk-balanced"
+	pdSSD             = "pd-ssd"
+	hyperdiskBalanced = "hyperdisk-balanced"
 )
 
 // DiskTypes are the types of boot disk that GKE's nodes can have.
-var DiskTypes = []string{PDStandard, PDBalanced, PDSSD, HyperdiskBalanced}
+var DiskTypes = []string{pdStandard, PDBalanced, pdSSD, hyperdiskBalanced}
 
 // DriverDisabled is the driver version that leaves the driver of GPUs to the user.
 const DriverDisabled = "INSTALLATION_DISABLED"

@@ -51,9 +51,9 @@ func GPUQuota(gpuType string, spot bool) string {
 // DiskQuota is the name of the quota that disks of a type count to.
 func DiskQuota(diskType string) string {
 	switch diskType {
-	case PDStandard:
+	case pdStandard:
 		return "DISKS_TOTAL_GB"
-	case HyperdiskBalanced:
+	case hyperdiskBalanced:
 		return "HDB_TOTAL_GB"
 	default:
 		return "SSD_TOTAL_GB"

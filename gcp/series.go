@@ -97,7 +97,7 @@ var series = []Series{
 			each("standard", 4, 2, 4, 8, 16, 32)),
 	},
 	{
-		prefix: "g2", quota: sharedQuota, disks: []string{PDBalanced, PDSSD}, compact: true,
+		prefix: "g2", quota: sharedQuota, disks: []string{PDBalanced, pdSSD}, compact: true,
 		types: types(
 			withGPUs("standard-4", 4, 16, 1, "nvidia-l4"),
 			withGPUs("standard-8", 8, 32, 1, "nvidia-l4"),
@@ -123,7 +123,7 @@ var series = []Series{
 		types: types(one("standard-192", 192, 720), one("highmem-192", 192, 1488)),
 	},
 	{
-		prefix: "m1", quota: ownQuota, disks: append(persistent, HyperdiskBalanced), gvnic: gvnicNone,
+		prefix: "m1", quota: ownQuota, disks: append(persistent, hyperdiskBalanced), gvnic: gvnicNone,
 		types: types(
 			one("megamem-96", 96, 1433.6),
 			one("ultramem-40", 40, 961),
@@ -132,7 +132,7 @@ var series = []Series{
 		localSSDs: []localSSDs{{40, nil}, {80, nil}, {96, []int{1, 2, 3, 4, 5, 6, 7, 8}}},
 	},
 	{
-		prefix: "m2", quota: ownQuota, disks: append(persistent, HyperdiskBalanced), gvnic: gvnicNone, noSpot: true,
+		prefix: "m2", quota: ownQuota, disks: append(persistent, hyperdiskBalanced), gvnic: gvnicNone, noSpot: true,
 		types: types(
 			one("hypermem-416", 416, 8832),
 			one("megamem-416", 416, 5888),
@@ -196,8 +196,8 @@ var series = []Series{
 
 // The types of boot disk that series have in common.
 var (
-	persistent = []string{PDBalanced, PDSSD, PDStandard}
+	persistent = []string{PDBalanced, pdSSD, pdStandard}
 	// third are those of the third generation, which takes no standard disks.
-	third     = []string{PDBalanced, PDSSD, HyperdiskBalanced}
-	hyperdisk = []string{HyperdiskBalanced}
+	third     = []string{PDBalanced, pdSSD, hyperdiskBalanced}
+	hyperdisk = []string{hyperdiskBalanced}
 )

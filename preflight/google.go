@@ -6,9 +6,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-)
 
-const authPlugin = "gke-gcloud-auth-plugin"
+	"persia/gcp"
+)
 
 // The names of the checks that ask Google Cloud.
 const (
@@ -52,11 +52,11 @@ func gcloudCheck() Check {
 }
 
 func authPluginCheck() Check {
-	if !found(authPlugin) {
-		return missing(authPlugin, "it is not on the PATH, and Pulumi needs it to log in to the cluster",
-			"run gcloud components install gke-gcloud-auth-plugin, or install the package google-cloud-cli-gke-gcloud-auth-plugin")
+	if !found(gcp.AuthPlugin) {
+		return missing(gcp.AuthPlugin, "it is not on the PATH, and Pulumi needs it to log in to the cluster",
+			"run gcloud components install "+gcp.AuthPlugin+", or install the package google-cloud-cli-"+gcp.AuthPlugin)
 	}
-	return ok(authPlugin, "on the PATH")
+	return ok(gcp.AuthPlugin, "on the PATH")
 }
 
 // credentialVariables are the variables that the Google Cloud provider reads before it

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"persia/gcp"
 )
 
 // compiled is a Pulumi.yaml by which Pulumi compiles the program.
@@ -31,7 +33,7 @@ func TestAllWell(t *testing.T) {
 	assert.Empty(t, problems(checks))
 	assert.False(t, Failed(checks))
 	for _, name := range []string{"stack file", "secrets", "control plane", "program", "pulumi CLI", "pulumi plugins", "pulumi login",
-		"pulumi stack", "gcloud", authPlugin, "credentials", "project", "APIs", "quota NVIDIA_L4_GPUS", "quota GPUS_ALL_REGIONS"} {
+		"pulumi stack", "gcloud", gcp.AuthPlugin, "credentials", "project", "APIs", "quota NVIDIA_L4_GPUS", "quota GPUS_ALL_REGIONS"} {
 		assert.True(t, has(checks, name), name)
 	}
 }

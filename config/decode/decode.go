@@ -41,16 +41,6 @@ func Into(p *check.Problems, path *field.Path, value any, into any) {
 // Defaults fills in the defaults of a value for which nothing is written.
 func Defaults(into any) { fillIn(reflect.ValueOf(into).Elem()) }
 
-// Text decodes the value of a key as Pulumi hands it out: a string arrives without
-// quotes, and anything else as JSON.
-func Text(p *check.Problems, path *field.Path, text string, into any) {
-	if s, ok := into.(*string); ok {
-		*s = text
-		return
-	}
-	Into(p, path, JSON(text), into)
-}
-
 // JSON reads JSON, with numbers as [json.Number]. Text that is not JSON is a string
 // that arrived without quotes.
 func JSON(text string) any {

@@ -19,8 +19,7 @@ import (
 // takenVolumes are the names of volumes that the program gives to pods itself.
 var takenVolumes = regexp.MustCompile(`^(claim-\d+|launch|state|shared-memory)$`)
 
-// checkVolumes checks the volumes that a job's pods have, whatever their kind: what
-// is inside a source is for Kubernetes to check.
+// checkVolumes checks the volumes that a job's pods have, and the source of each.
 func checkVolumes(p *check.Problems, at *field.Path, volumes []corev1.Volume) {
 	names := make([]string, len(volumes))
 	for i, volume := range volumes {

@@ -22,9 +22,9 @@ type Cluster struct {
 	Existing bool
 }
 
-// ZonesByDefault is the number of zones of a region that GKE spreads nodes over if
+// zonesByDefault is the number of zones of a region that GKE spreads nodes over if
 // none are named (GKE, "Regional clusters").
-const ZonesByDefault = 3
+const zonesByDefault = 3
 
 // New is a pool with the defaults of all fields that depend on nothing else.
 func New(name, machineType string, nodes int) Pool {
@@ -112,7 +112,7 @@ func (p Pool) MostNodes() int {
 // ZoneCount is the number of zones that the nodes of a pool are spread over.
 func (p Pool) ZoneCount() int {
 	if len(p.Zones) == 0 {
-		return ZonesByDefault
+		return zonesByDefault
 	}
 	return len(p.Zones)
 }

@@ -32,12 +32,12 @@ func Tolerations(p *check.Problems, path *field.Path, tolerations []corev1.Toler
 			p.Forbidden(at.Child("value"), "cannot be combined with the operator Exists, which tolerates all values; remove one of them")
 		}
 		if t.Effect != "" {
-			Effect(p, at.Child("effect"), t.Effect)
+			checkEffect(p, at.Child("effect"), t.Effect)
 		}
 	}
 }
 
-// Effect checks the effect of a taint.
-func Effect(p *check.Problems, path *field.Path, effect corev1.TaintEffect) {
+// checkEffect checks the effect of a taint.
+func checkEffect(p *check.Problems, path *field.Path, effect corev1.TaintEffect) {
 	check.OneOf(p, path, effect, corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute)
 }

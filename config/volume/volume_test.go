@@ -34,7 +34,7 @@ func load(t *testing.T, text string, place Place) ([]Volume, *check.Problems) {
 	require.NoError(t, err)
 	var volumes []Volume
 	p := &check.Problems{}
-	decode.Text(p, list, string(json), &volumes)
+	decode.Into(p, list, decode.JSON(string(json)), &volumes)
 	for i := range volumes {
 		volumes[i].Resolve(place)
 	}

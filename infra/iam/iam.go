@@ -9,8 +9,8 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 )
 
-// ProjectNumber asks for the number of a project, which IAM names it by.
-func ProjectNumber(ctx *pulumi.Context, project string) (string, error) {
+// projectNumber asks for the number of a project, which IAM names it by.
+func projectNumber(ctx *pulumi.Context, project string) (string, error) {
 	found, err := organizations.LookupProject(ctx, &organizations.LookupProjectArgs{ProjectId: &project})
 	if err != nil {
 		return "", fmt.Errorf("project %s: %w", project, err)

@@ -8,6 +8,7 @@ import (
 	gcs "github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/storage"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
+	"persia/gcp"
 	"persia/kube"
 )
 
@@ -47,14 +48,14 @@ type BucketGrant struct {
 // Federation for GKE: there is no key. The grant is for this one principal and leaves
 // all others of the bucket alone.
 func GrantBucket(ctx *pulumi.Context, name string, grant BucketGrant) (pulumi.CustomResource, error) {
-	number, err := ProjectNumber(ctx, grant.Project)
+	number, err := projectNumber(ctx, grant.Project)
 	if err != nil {
 		return nil, err
 	}
 	return gcs.NewBucketIAMMember(ctx, name, &gcs.BucketIAMMemberArgs{
 		Bucket: grant.Bucket,
-		Role:   pulumi.String("roles/storage.objectUser"),
-		Member: pulumi.String(fmt.Sprintf("principal://iam.googleapis.com/projects/%s/locations/global/workloadIdentityPools/%s.svc.id.goog/subject/ns/%s/sa/%s",
-			number, grant.Project, grant.Namespace, grant.ServiceAccount)),
+		Role:   pulumi.String(gcp.RoleObjectUser),
+		Member: pulumi.String(fmt.Sprintf("principal://iam.googleapis.com/projects/%s/locations/global/workloadIdentityPools/%s/subject/ns/%s/sa/%s",
+			number, gcp.WorkloadPool(grant.Project), grant.Namespace, grant.ServiceAccount)),
 	})
 }

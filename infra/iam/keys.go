@@ -7,6 +7,8 @@ import (
 	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/projects"
 	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/storage"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+
+	"persia/gcp"
 )
 
 // Service is a service of Google's that encrypts with keys of Cloud KMS. In each
@@ -61,7 +63,7 @@ func (k *Keys) Grant(ctx *pulumi.Context, key string, service Service, formerly 
 	}
 	grant, err := kms.NewCryptoKeyIAMMember(ctx, key+"/"+string(service), &kms.CryptoKeyIAMMemberArgs{
 		CryptoKeyId: pulumi.String(key),
-		Role:        pulumi.String("roles/cloudkms.cryptoKeyEncrypterDecrypter"),
+		Role:        pulumi.String(gcp.RoleKeyUser),
 		Member:      pulumi.String("serviceAccount:" + account),
 	}, opts...)
 	if err != nil {
@@ -108,6 +110,6 @@ func (k *Keys) identifyFilestore(ctx *pulumi.Context) (err error) {
 }
 
 func (k *Keys) account(ctx *pulumi.Context, service Service) (string, error) {
-	number, err := ProjectNumber(ctx, k.project)
+	number, err := projectNumber(ctx, k.project)
 	return fmt.Sprintf("service-%s@%s.iam.gserviceaccount.com", number, service), err
 }

@@ -110,7 +110,7 @@ func passwordSecret(postgreSQL config.PostgreSQL) *corev1.Secret {
 func settingsMap(postgreSQL config.PostgreSQL) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		ObjectMeta: meta(NamespaceName, databaseName, databasePart),
-		Data:       map[string]string{"extended.conf": ExtendedConfig(postgreSQL.ExtendedConfig)},
+		Data:       map[string]string{"extended.conf": extendedConfig(postgreSQL.ExtendedConfig)},
 	}
 }
 

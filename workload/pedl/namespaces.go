@@ -18,9 +18,9 @@ const (
 	// AgentNamespaceName is the namespace of the agents. Who runs a pod there may do
 	// anything on its node.
 	AgentNamespaceName = "pedl-agents"
-	// ServiceAccountName is the service account of all pods, in both namespaces. It
+	// serviceAccountName is the service account of all pods, in both namespaces. It
 	// has no rights.
-	ServiceAccountName = "pedl"
+	serviceAccountName = "pedl"
 
 	pullSecretName = "pedl-registry"
 )
@@ -90,7 +90,7 @@ func fill(ctx *pulumi.Context, namespace string, registry config.Registry, child
 	}
 	noToken := false
 	account, err := kube.Register(ctx, namespace, &corev1.ServiceAccount{
-		ObjectMeta:                   meta(namespace, ServiceAccountName, "pedl"),
+		ObjectMeta:                   meta(namespace, serviceAccountName, "pedl"),
 		AutomountServiceAccountToken: &noToken,
 	}, child)
 	if err != nil {
@@ -132,7 +132,7 @@ func selector(part string) map[string]string {
 // template is a pod of a part, with what all of PEDL's pods have in common.
 func template(name, part string, pod corev1.PodSpec) corev1.PodTemplateSpec {
 	no := false
-	pod.ServiceAccountName = ServiceAccountName
+	pod.ServiceAccountName = serviceAccountName
 	pod.AutomountServiceAccountToken = &no
 	// A variable for each service is nothing that any of them reads.
 	pod.EnableServiceLinks = &no

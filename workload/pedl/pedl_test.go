@@ -11,9 +11,9 @@ import (
 )
 
 func TestExtendedConfig(t *testing.T) {
-	assert.Empty(t, ExtendedConfig(nil))
+	assert.Empty(t, extendedConfig(nil))
 	assert.Equal(t, "auto_explain.log_min_duration = '1s'\nlog_line_prefix = 'it''s a\\\\b'\nmax_connections = '2000'\n",
-		ExtendedConfig(map[string]config.SettingValue{
+		extendedConfig(map[string]config.SettingValue{
 			"maxConnections": "2000", "logLinePrefix": `it's a\b`, "autoExplain.logMinDuration": "1s",
 		}))
 }

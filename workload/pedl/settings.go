@@ -13,9 +13,9 @@ import (
 	config "persia/config/pedl"
 )
 
-// ExtendedConfig is the text of settings of PostgreSQL, whose names are given in
+// extendedConfig is the text of settings of PostgreSQL, whose names are given in
 // camel case: maxConnections is max_connections.
-func ExtendedConfig(settings map[string]config.SettingValue) string {
+func extendedConfig(settings map[string]config.SettingValue) string {
 	var text strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		value := strings.NewReplacer(`\`, `\\`, `'`, `''`).Replace(string(settings[name]))
