@@ -59,19 +59,29 @@ def newest(root):
     return next(iter(complete(root)), None)
 
 
-def prune(root, keep, *also):
-    """Remove complete checkpoints but the newest ones, and also keep some others."""
-    for folder in complete(root)[max(keep, 1) :]:
-        if folder not in also:
-            shutil.rmtree(folder, ignore_errors=True)
+def surplus(root, keep, *also):
+    """The complete checkpoints but the newest ones, and but some others."""
+    return [folder for folder in complete(root)[max(keep, 1) :] if folder not in also]
 
 
-def remove_incomplete(root):
-    """Remove what attempts that have ended did not complete."""
-    for _, folder in list(folders(root)):
-        parts = [entry for entry in list_folder(folder) if entry == "dense.pt" or re.match(r"s\d+$", entry)]
-        if parts and not is_complete(folder):
-            shutil.rmtree(folder, ignore_errors=True)
+def incomplete(root):
+    """What attempts that have ended did not complete."""
+    return [folder for _, folder in folders(root) if parts(folder) and not is_complete(folder)]
+
+
+def parts(folder):
+    """What a folder has of a checkpoint, but for the marks."""
+    return [entry for entry in list_folder(folder) if entry == "dense.pt" or re.match(r"s\d+$", entry)]
+
+
+def remove(folder):
+    """Remove a checkpoint, its marks first: what is left when this is interrupted is
+    taken for incomplete."""
+    for mark in MARKS:
+        path = os.path.join(folder, mark)
+        if os.path.lexists(path):
+            os.remove(path)
+    shutil.rmtree(folder)
 
 
 def list_folder(folder):

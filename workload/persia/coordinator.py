@@ -42,6 +42,8 @@ class Coordinator:
         self.trainers_ended = None  # when the last trainer ended in this attempt
         self.resume = None  # the checkpoint that the attempt began with
         self.newest = None  # the newest checkpoint of the attempt
+        self.unneeded = set()  # the checkpoints that are to be removed
+        self.work = threading.Event()  # set when there are some
         self.got_on = 0  # when the attempt last got on
         self.memory = Memory(settings.state_directory, settings.revision)
         found = checkpoints.last_attempt(settings.checkpoints)
@@ -161,8 +163,9 @@ class Coordinator:
         self.memory.save(attempt=self.attempt)
         self.resume = self.newest = checkpoints.newest(self.settings.checkpoints)
         self.got_on = self.clock()
-        checkpoints.remove_incomplete(self.settings.checkpoints)
-        checkpoints.prune(self.settings.checkpoints, self.settings.keep)
+        # What was to be removed before may be what the attempt begins with.
+        self.unneeded = set(checkpoints.incomplete(self.settings.checkpoints))
+        self.choose()
         self.log(f"attempt {self.attempt} starts from " + (self.resume or "the beginning"))
 
     def fail(self, reason, by_itself):
@@ -201,14 +204,38 @@ class Coordinator:
     def answer(self, order):
         return {"order": order, "run": self.settings.run, "attempt": self.attempt, "resume": self.resume}
 
-    def tidy(self):
-        """Remove checkpoints that are too many, and see whether there is a new one."""
+    def look(self):
+        """See whether there is a new checkpoint, and which ones are not needed any more."""
         with self.lock:
             if self.phase == START:
                 newest = checkpoints.newest(self.settings.checkpoints)
                 if newest != self.newest:
                     self.newest, self.got_on = newest, self.clock()
-                checkpoints.prune(self.settings.checkpoints, self.settings.keep, self.resume)
+                self.choose()
+
+    def choose(self):
+        """Choose the checkpoints that are too many, to be removed."""
+        self.unneeded |= set(checkpoints.surplus(self.settings.checkpoints, self.settings.keep, self.resume))
+        if self.unneeded:
+            self.work.set()
+
+    def tidy(self):
+        """Remove the checkpoints that are not needed any more. On a network volume this
+        takes from minutes to hours, in which the lock is free: a replica that cannot
+        report counts as lost."""
+        with self.lock:
+            unneeded = sorted(self.unneeded)
+        for folder in unneeded:
+            with self.lock:
+                if folder not in self.unneeded:
+                    continue
+            try:
+                checkpoints.remove(folder)
+            except OSError as error:
+                self.log(f"{folder} cannot be removed: {error}")
+                continue
+            with self.lock:
+                self.unneeded.discard(folder)
 
     def status(self, run=""):
         """One line for people and for the completion of the job, in a run if it matters:
@@ -293,10 +320,16 @@ def serve(coordinator, port):
         def log_message(self, *_):
             pass
 
-    def tidy():
+    def look():
         while True:
             time.sleep(60)
+            coordinator.look()
+
+    def tidy():
+        while True:
+            coordinator.work.wait()
+            coordinator.work.clear()
             coordinator.tidy()
 
-    for work in (Server(("", port), Handler).serve_forever, tidy):
+    for work in (Server(("", port), Handler).serve_forever, look, tidy):
         threading.Thread(target=work, daemon=True).start()

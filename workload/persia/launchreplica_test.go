@@ -148,6 +148,8 @@ func TestLaunchKeepsCheckpoints(t *testing.T) {
 	j.becomes("complete in attempt 13")
 	run := filepath.Join(j.dir, "run")
 	assert.Equal(t, []string{run + "/attempt-13 " + run + "/attempt-12/a"}, j.lines("seen"), "attempts are numbers, not words")
+	j.loses("run/attempt-1/a")
+	j.loses("run/attempt-1/b")
 	left, err := filepath.Glob(run + "/*/*")
 	require.NoError(t, err)
 	assert.Equal(t, []string{run + "/attempt-12/a", run + "/attempt-2/c"}, left)

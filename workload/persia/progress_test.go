@@ -10,29 +10,47 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// coordinate has the coordinator of a job with two replicas take reports, at times that
-// are given, and prints what it says of the job after each.
-const coordinate = `
+// coordinated is the coordinator of a job with two replicas, which takes their reports, at
+// times that are given.
+const coordinated = `
 import json, sys, types
 import coordinator
 
 now = 0
 settings = types.SimpleNamespace(
-    replicas={"nn-worker": 1, "dataloader": 1}, run="1", revision="1", checkpoints=None, state_directory=sys.argv[3],
+    replicas={"nn-worker": 1, "dataloader": 1}, run="1", revision="1", checkpoints=None, state_directory=sys.argv[1],
     keep=2, attempts=5, lost_seconds=1e9, end_seconds=1e9, stuck_seconds=60, backoff_seconds=0,
 )
-vars(settings).update(json.loads(sys.argv[1]) or {})
-job = coordinator.Coordinator(settings, lambda text: None, lambda: now)
+vars(settings).update(json.loads(sys.argv[2]) or {})
+job = coordinator.Coordinator(settings, lambda text: print("log:", text), lambda: now)
 
-def report(role, attempt, state, progress):
+def report(role, attempt, state, progress=None):
     return job.report({
         "role": role, "replica": 0, "run": "1", "pod": role, "revision": "1", "instance": role, "attempt": attempt,
         "state": state, "reason": "", "progress": progress, "blocked": "", "done": False,
     })
 
-for role in ("nn-worker", "dataloader"):
-    report(role, 0, "waiting", None)
-for now, role, state, progress in json.loads(sys.argv[2]):
+def all_report(attempt, state):
+    for role in settings.replicas:
+        report(role, attempt, state)
+`
+
+// coordinate runs a script of Python with the coordinator and settings of it, and returns
+// the lines that the script prints.
+func coordinate(t *testing.T, script string, settings map[string]any, arguments ...string) []string {
+	t.Helper()
+	text, err := json.Marshal(settings)
+	require.NoError(t, err)
+	output, err := exec.Command("python3", append([]string{"-B", "-c", coordinated + script, t.TempDir(), string(text)}, arguments...)...).CombinedOutput()
+	require.NoError(t, err, "%s", output)
+	return strings.Split(strings.TrimSpace(string(output)), "\n")
+}
+
+// tellStatus prints what the coordinator says of the job after each report.
+const tellStatus = `
+job.log = lambda text: None
+all_report(0, "waiting")
+for now, role, state, progress in json.loads(sys.argv[3]):
     report(role, 1, state, progress)
     print(job.status())
 `
@@ -90,13 +108,9 @@ func TestProgress(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			settings, err := json.Marshal(test.settings)
-			require.NoError(t, err)
 			beats, err := json.Marshal(test.beats)
 			require.NoError(t, err)
-			output, err := exec.Command("python3", "-B", "-c", coordinate, string(settings), string(beats), t.TempDir()).CombinedOutput()
-			require.NoError(t, err, "%s", output)
-			assert.Equal(t, test.want, strings.Split(strings.TrimSpace(string(output)), "\n"))
+			assert.Equal(t, test.want, coordinate(t, tellStatus, test.settings, string(beats)))
 		})
 	}
 }

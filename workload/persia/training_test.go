@@ -193,3 +193,12 @@ func (j *training) awaits(name string) {
 		return err == nil
 	}, patience, 20*time.Millisecond, "%s", name)
 }
+
+// loses waits until something is removed, which happens beside the training.
+func (j *training) loses(name string) {
+	j.t.Helper()
+	require.Eventually(j.t, func() bool {
+		_, err := os.Stat(filepath.Join(j.dir, name))
+		return os.IsNotExist(err)
+	}, patience, 20*time.Millisecond, "%s", name)
+}

@@ -1,0 +1,76 @@
+package persia
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// withCheckpoints makes checkpoints in the folder of a run, and counts time while they are
+// removed: replicas report every five seconds, if the coordinator listens.
+const withCheckpoints = `
+import os, shutil
+import checkpoints
+
+root = settings.checkpoints
+
+def write(name, *files):
+    """Write files of a checkpoint, those that are written later being newer."""
+    global written
+    for file in files:
+        path = os.path.join(root, name, file)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        open(path, "w").close()
+        os.utime(path, (written, written))
+    written += 1
+
+def write_complete(name):
+    write(name, "s0/a.emb", "dense.pt", *checkpoints.MARKS)
+
+def left():
+    """The files that there are, for people."""
+    files = [os.path.relpath(os.path.join(folder, file), root) for folder, _, files in os.walk(root) for file in files]
+    return " ".join(sorted(files)) or "nothing"
+
+def remove_slowly(folder, *_):
+    global now
+    print(f"removing {os.path.relpath(folder, root)}: {' '.join(sorted(os.listdir(folder)))}")
+    for _ in range(13):
+        now += 5
+        if not job.lock.locked():
+            all_report(job.attempt, "running")
+    remove_tree(folder)
+
+written = 1
+remove_tree, shutil.rmtree = shutil.rmtree, remove_slowly
+`
+
+// TestCheckpointsAreRemovedSlowly: nobody is lost while a checkpoint is removed, which takes
+// longer than a replica may be silent. What is left of it at any time is incomplete.
+func TestCheckpointsAreRemovedSlowly(t *testing.T) {
+	t.Parallel()
+	const runs = "running attempt 2: 0 of 1 trainers and 0 of 1 data loaders have finished"
+	for name, test := range map[string]struct {
+		script string
+		want   []string
+	}{
+		"before the attempt": {`
+write("attempt-1/broken", "s0/a.emb", "dense.pt", "opt.pt")
+all_report(1, "waiting")
+job.tidy()
+`, []string{"log: attempt 2 starts from the beginning", "removing attempt-1/broken: dense.pt s0", runs}},
+		"in the attempt": {`
+all_report(1, "waiting")
+for step in (1, 2, 3):
+    write_complete(f"attempt-2/{step}")
+job.look()
+job.tidy()
+`, []string{"log: attempt 2 starts from the beginning", "removing attempt-2/1: dense.pt s0", runs}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			script := withCheckpoints + test.script + "report(\"nn-worker\", 2, \"running\")\nprint(job.status())\n"
+			assert.Equal(t, test.want, coordinate(t, script, map[string]any{"checkpoints": t.TempDir(), "lost_seconds": 60}))
+		})
+	}
+}
