@@ -10,6 +10,7 @@ import re
 import shutil
 
 ATTEMPT = re.compile(r"attempt-(\d+)$")
+PART = re.compile(r"s\d+$")
 MARKS = ("embedding_dump_done", "opt.pt")
 
 
@@ -70,18 +71,37 @@ def incomplete(root):
 
 
 def parts(folder):
-    """What a folder has of a checkpoint, but for the marks."""
-    return [entry for entry in list_folder(folder) if entry == "dense.pt" or re.match(r"s\d+$", entry)]
+    """What a folder has of a checkpoint, but for the marks. A script may give a whole
+    checkpoint the name of a part."""
+    return [
+        entry for entry in list_folder(folder)
+        if entry == "dense.pt" or PART.match(entry) and not is_complete(os.path.join(folder, entry))
+    ]
 
 
 def remove(folder):
     """Remove a checkpoint, its marks first: what is left when this is interrupted is
-    taken for incomplete."""
+    taken for incomplete. Of a folder with other folders only the parts of a checkpoint
+    go: the others may be checkpoints, too."""
+    if os.path.islink(folder):
+        os.remove(folder)
+        return
     for mark in MARKS:
-        path = os.path.join(folder, mark)
-        if os.path.lexists(path):
-            os.remove(path)
-    shutil.rmtree(folder)
+        remove_all(os.path.join(folder, mark))
+    found = parts(folder)
+    if any(os.path.isdir(os.path.join(folder, entry)) for entry in list_folder(folder) if entry not in found):
+        for part in found:
+            remove_all(os.path.join(folder, part))
+    else:
+        remove_all(folder)
+
+
+def remove_all(path):
+    """Remove a file, or a folder with what is in it, if it is there."""
+    if os.path.isdir(path) and not os.path.islink(path):
+        shutil.rmtree(path)
+    elif os.path.lexists(path):
+        os.remove(path)
 
 
 def list_folder(folder):

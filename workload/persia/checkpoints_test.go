@@ -1,6 +1,9 @@
 package persia
 
 import (
+	"path"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -73,4 +76,64 @@ job.tidy()
 			assert.Equal(t, test.want, coordinate(t, script, map[string]any{"checkpoints": t.TempDir(), "lost_seconds": 60}))
 		})
 	}
+}
+
+// TestCheckpointsWithinOthers: a script may write one checkpoint into the folder of an
+// attempt and others below it. Removing one leaves the others.
+func TestCheckpointsWithinOthers(t *testing.T) {
+	t.Parallel()
+	const begin = `
+all_report(9, "waiting")
+job.tidy()
+print(left())
+`
+	for name, test := range map[string]struct {
+		script string
+		want   string
+	}{
+		"the last one is interrupted": {`
+write_complete("attempt-9/step-100")
+write("attempt-9", "s0/a.emb", "dense.pt", "embedding_dump_done")` + begin, files("attempt-9/step-100")},
+		"all are interrupted": {`
+write("attempt-9/step-100", "s0/a.emb", "notes")
+write("attempt-9", "s0/a.emb", "notes")` + begin, "nothing"},
+		"the oldest is too many": {`
+write_complete("attempt-9")
+write_complete("attempt-9/step-100")
+write_complete("attempt-9/step-200")
+` + begin, files("attempt-9/step-100", "attempt-9/step-200")},
+		"an inner one is too many": {`
+write_complete("attempt-9/step-100")
+write_complete("attempt-9/step-200")
+write_complete("attempt-9")
+` + begin, files("attempt-9", "attempt-9/step-200")},
+		"one with the name of a part": {`
+write_complete("attempt-9/s100")
+write("attempt-9/s200", "s0/a.emb", "dense.pt")` + begin, files("attempt-9/s100")},
+		"other folders of the script": {`
+write("attempt-9", "s0/a.emb", "logs/today")` + begin, "attempt-9/logs/today"},
+		"a link to the newest": {`
+write_complete("attempt-9/step-100")
+write_complete("attempt-9/step-200")
+os.makedirs(os.path.join(root, "attempt-1"))
+os.symlink(os.path.join(root, "attempt-9/step-200"), os.path.join(root, "attempt-1/newest"))` + begin, files("attempt-9/step-100", "attempt-9/step-200")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			said := coordinate(t, withCheckpoints+test.script, map[string]any{"checkpoints": t.TempDir()})
+			assert.Equal(t, test.want, said[len(said)-1])
+		})
+	}
+}
+
+// files are those of complete checkpoints, for people.
+func files(checkpoints ...string) string {
+	var all []string
+	for _, checkpoint := range checkpoints {
+		for _, file := range []string{"dense.pt", "embedding_dump_done", "opt.pt", "s0/a.emb"} {
+			all = append(all, path.Join(checkpoint, file))
+		}
+	}
+	slices.Sort(all)
+	return strings.Join(all, " ")
 }

@@ -224,7 +224,8 @@ class Coordinator:
         takes from minutes to hours, in which the lock is free: a replica that cannot
         report counts as lost."""
         with self.lock:
-            unneeded = sorted(self.unneeded)
+            # What is in a folder before the folder itself.
+            unneeded = sorted(self.unneeded, key=len, reverse=True)
         for folder in unneeded:
             with self.lock:
                 if folder not in self.unneeded:
