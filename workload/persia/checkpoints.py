@@ -3,11 +3,15 @@ name as it likes.
 
 A checkpoint is complete when PERSIA has marked it so (embedding_dump_done) and has
 written opt.pt, the last file of TrainCtx.dump_checkpoint.
+
+All functions raise an OSError when the volume cannot be read. It must not be taken for an
+empty one: the training would begin anew, and its checkpoints be removed.
 """
 
 import os
 import re
 import shutil
+import stat
 
 ATTEMPT = re.compile(r"attempt-(\d+)$")
 PART = re.compile(r"s\d+$")
@@ -42,16 +46,22 @@ def folders(root):
             yield number, os.path.join(attempt, entry)
 
 
-def is_complete(folder):
-    return all(os.path.isfile(os.path.join(folder, mark)) for mark in MARKS)
+def completed(folder):
+    """When a checkpoint was completed, in seconds, or None if it is not."""
+    try:
+        marks = [os.stat(os.path.join(folder, mark)) for mark in MARKS]
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return marks[-1].st_mtime if all(stat.S_ISREG(mark.st_mode) for mark in marks) else None
 
 
 def complete(root):
     """All complete checkpoints, the newest first."""
     found = []
     for number, folder in folders(root):
-        if is_complete(folder):
-            found.append((number, os.path.getmtime(os.path.join(folder, MARKS[-1])), folder))
+        time = completed(folder)
+        if time is not None:
+            found.append((number, time, folder))
     return [folder for _, _, folder in sorted(found, reverse=True)]
 
 
@@ -67,7 +77,7 @@ def surplus(root, keep, *also):
 
 def incomplete(root):
     """What attempts that have ended did not complete."""
-    return [folder for _, folder in folders(root) if parts(folder) and not is_complete(folder)]
+    return [folder for _, folder in folders(root) if parts(folder) and completed(folder) is None]
 
 
 def parts(folder):
@@ -75,7 +85,7 @@ def parts(folder):
     checkpoint the name of a part."""
     return [
         entry for entry in list_folder(folder)
-        if entry == "dense.pt" or PART.match(entry) and not is_complete(os.path.join(folder, entry))
+        if entry == "dense.pt" or PART.match(entry) and completed(os.path.join(folder, entry)) is None
     ]
 
 
@@ -83,13 +93,13 @@ def remove(folder):
     """Remove a checkpoint, its marks first: what is left when this is interrupted is
     taken for incomplete. Of a folder with other folders only the parts of a checkpoint
     go: the others may be checkpoints, too."""
-    if os.path.islink(folder):
+    if kind(folder, follow=False) == stat.S_IFLNK:
         os.remove(folder)
         return
     for mark in MARKS:
         remove_all(os.path.join(folder, mark))
     found = parts(folder)
-    if any(os.path.isdir(os.path.join(folder, entry)) for entry in list_folder(folder) if entry not in found):
+    if any(kind(os.path.join(folder, entry)) == stat.S_IFDIR for entry in list_folder(folder) if entry not in found):
         for part in found:
             remove_all(os.path.join(folder, part))
     else:
@@ -98,14 +108,24 @@ def remove(folder):
 
 def remove_all(path):
     """Remove a file, or a folder with what is in it, if it is there."""
-    if os.path.isdir(path) and not os.path.islink(path):
+    there = kind(path, follow=False)
+    if there == stat.S_IFDIR:
         shutil.rmtree(path)
-    elif os.path.lexists(path):
+    elif there is not None:
         os.remove(path)
 
 
+def kind(path, follow=True):
+    """The kind of file at a path, as stat.S_IFMT gives it, or None if there is none."""
+    try:
+        return stat.S_IFMT(os.stat(path, follow_symlinks=follow).st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
 def list_folder(folder):
+    """The names in a folder: none if there is no such folder."""
     try:
         return os.listdir(folder) if folder else []
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return []

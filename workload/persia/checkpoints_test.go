@@ -126,6 +126,118 @@ os.symlink(os.path.join(root, "attempt-9/step-200"), os.path.join(root, "attempt
 	}
 }
 
+// TestCheckpointsCannotBeRead: a volume that fails for a while is not an empty one. Nothing
+// begins anew or is removed, and the job goes on later.
+func TestCheckpointsCannotBeRead(t *testing.T) {
+	t.Parallel()
+	const (
+		broken = `
+import errno
+
+def fail(*_, **__):
+    raise OSError(errno.EIO, "Input/output error")
+
+working = {name: getattr(os, name) for name in ("listdir", "stat")}
+
+def breaks(name):
+    setattr(os, name, fail)
+
+def works():
+    vars(os).update(working)
+
+write_complete("attempt-1/1")
+write("attempt-1/2", "s0/a.emb", "dense.pt")
+`
+		waits = "waiting after attempt 1 (the checkpoints cannot be read: [Errno 5] Input/output error): backing off"
+		says  = "log: the checkpoints cannot be read: [Errno 5] Input/output error"
+		runs  = "running attempt 2: 0 of 1 trainers and 0 of 1 data loaders have finished"
+		start = "log: attempt 2 starts from RUN/attempt-1/1"
+		left  = "log: RUN/attempt-1/2 cannot be removed: [Errno 5] Input/output error"
+	)
+	for name, test := range map[string]struct {
+		script string
+		want   []string
+	}{
+		"the folders before an attempt": {`
+breaks("listdir")
+all_report(1, "waiting")
+job.tidy()
+print(job.status())
+now += 9
+works()
+all_report(1, "waiting")
+print(job.status())
+now += 1
+all_report(1, "waiting")
+print(job.status())
+`, []string{says, waits, waits, start, runs}},
+		"the marks before an attempt": {`
+breaks("stat")
+all_report(1, "waiting")
+print(job.status())
+now += 10
+all_report(1, "waiting")
+print(job.status())
+works()
+now += 10
+all_report(1, "waiting")
+print(job.status())
+`, []string{says, waits, waits, start, runs}},
+		"what the coordinator's predecessor left": {`
+breaks("listdir")
+job = coordinator.Coordinator(settings, job.log, job.clock)
+print(job.status())
+works()
+now += 10
+all_report(0, "waiting")
+print(job.status())
+`, []string{says, "waiting after attempt 0 (the checkpoints cannot be read: [Errno 5] Input/output error): dataloader 0 is not there; nn-worker 0 is not there", start, runs}},
+		"that the job was complete": {`
+os.makedirs(job.memory.file)
+job = coordinator.Coordinator(settings, lambda text: None, job.clock)
+os.rmdir(job.memory.file)
+with open(job.memory.file, "w") as file:
+    json.dump({"attempt": 7, "done": True}, file)
+now += 10
+all_report(0, "waiting")
+print(job.status())
+`, []string{"complete in attempt 7"}},
+		"in an attempt": {`
+all_report(1, "waiting")
+write_complete("attempt-2/1")
+write_complete("attempt-2/2")
+for name in working:
+    breaks(name)
+    job.look()
+    job.tidy()
+    works()
+print(job.status())
+print(len(job.unneeded), "removed later")
+job.look()
+shutil.rmtree = remove_tree
+job.tidy()
+print(left())
+`, []string{start, says, left, says, left, runs, "1 removed later", files("attempt-1/1", "attempt-2/1", "attempt-2/2")}},
+		"when an attempt ends": {`
+all_report(1, "waiting")
+breaks("listdir")
+report("nn-worker", 2, "failed")
+print(job.status())
+works()
+now += 10
+all_report(2, "waiting")
+`, []string{start, "log: the checkpoints cannot be read, and the newest one known is RUN/attempt-1/1: [Errno 5] Input/output error",
+			"log: attempt 2 ends: nn-worker 0: ; the next one starts in 10 s or later", "waiting after attempt 2 (nn-worker 0: ): backing off", "log: attempt 3 starts from RUN/attempt-1/1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			run := t.TempDir()
+			said := coordinate(t, withCheckpoints+broken+test.script, map[string]any{"checkpoints": run, "backoff_seconds": 10})
+			assert.Equal(t, strings.Join(test.want, "\n"), strings.ReplaceAll(strings.Join(said, "\n"), run, "RUN"))
+		})
+	}
+}
+
 // files are those of complete checkpoints, for people.
 func files(checkpoints ...string) string {
 	var all []string

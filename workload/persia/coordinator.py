@@ -46,12 +46,29 @@ class Coordinator:
         self.work = threading.Event()  # set when there are some
         self.got_on = 0  # when the attempt last got on
         self.memory = Memory(settings.state_directory, settings.revision)
-        found = checkpoints.last_attempt(settings.checkpoints)
-        self.attempt = max(self.memory.attempt, found)
+        self.attempt = 0
+        self.recalled = False  # whether it is known what there was before
+        try:
+            self.recall()
+        except OSError as error:
+            self.unreadable(error)
+
+    def recall(self):
+        """Go on from what there was before this coordinator."""
+        self.memory.read()
+        self.attempt = max(self.attempt, self.memory.attempt, checkpoints.last_attempt(self.settings.checkpoints))
+        self.recalled = True
         if self.memory.done:
             self.phase = DONE
         elif self.memory.failed:
             self.phase, self.reason = FAILED, self.memory.failed
+
+    def unreadable(self, error):
+        """Wait until a volume can be read: an attempt would start from the beginning."""
+        reason = f"the checkpoints cannot be read: {error}"
+        if reason != self.reason:
+            self.log(reason)
+        self.reason, self.not_before = reason, self.clock() + self.settings.backoff_seconds
 
     def report(self, member):
         """Take a replica's report, and return what it is to do."""
@@ -158,23 +175,38 @@ class Coordinator:
         return waits
 
     def start(self):
+        """Start the next attempt, if it can be known from which checkpoint."""
+        try:
+            if not self.recalled:
+                self.recall()
+            if self.phase != STOP:
+                return
+            resume = checkpoints.newest(self.settings.checkpoints)
+            unneeded = checkpoints.surplus(self.settings.checkpoints, self.settings.keep)
+            unneeded += checkpoints.incomplete(self.settings.checkpoints)
+        except OSError as error:
+            self.unreadable(error)
+            return
         self.attempt += 1
         self.phase, self.trainers_ended = START, None
         self.memory.save(attempt=self.attempt)
-        self.resume = self.newest = checkpoints.newest(self.settings.checkpoints)
+        self.resume = self.newest = resume
         self.got_on = self.clock()
         # What was to be removed before may be what the attempt begins with.
-        self.unneeded = set(checkpoints.incomplete(self.settings.checkpoints))
-        self.choose()
+        self.unneeded = set()
+        self.choose(unneeded)
         self.log(f"attempt {self.attempt} starts from " + (self.resume or "the beginning"))
 
     def fail(self, reason, by_itself):
         """End the attempt. Failures count from the last checkpoint: a job that gets on
         may fail as often as it likes."""
-        newest = checkpoints.newest(self.settings.checkpoints)
-        failures = self.memory.failures if newest == self.memory.checkpoint else 0
+        try:
+            self.newest = checkpoints.newest(self.settings.checkpoints)
+        except OSError as error:
+            self.log(f"the checkpoints cannot be read, and the newest one known is {self.newest}: {error}")
+        failures = self.memory.failures if self.newest == self.memory.checkpoint else 0
         failures += by_itself
-        self.memory.save(failures=failures, checkpoint=newest)
+        self.memory.save(failures=failures, checkpoint=self.newest)
         if failures >= self.settings.attempts:
             self.phase, self.reason = FAILED, f"{failures} attempts failed without a new checkpoint, the last one because {reason}"
             self.memory.save(failed=self.reason)
@@ -207,15 +239,21 @@ class Coordinator:
     def look(self):
         """See whether there is a new checkpoint, and which ones are not needed any more."""
         with self.lock:
-            if self.phase == START:
+            if self.phase != START:
+                return
+            try:
                 newest = checkpoints.newest(self.settings.checkpoints)
-                if newest != self.newest:
-                    self.newest, self.got_on = newest, self.clock()
-                self.choose()
+                unneeded = checkpoints.surplus(self.settings.checkpoints, self.settings.keep, self.resume)
+            except OSError as error:
+                self.log(f"the checkpoints cannot be read: {error}")
+                return
+            if newest != self.newest:
+                self.newest, self.got_on = newest, self.clock()
+            self.choose(unneeded)
 
-    def choose(self):
-        """Choose the checkpoints that are too many, to be removed."""
-        self.unneeded |= set(checkpoints.surplus(self.settings.checkpoints, self.settings.keep, self.resume))
+    def choose(self, unneeded):
+        """Have checkpoints removed, in addition to those that could not be before."""
+        self.unneeded.update(unneeded)
         if self.unneeded:
             self.work.set()
 
@@ -263,12 +301,17 @@ class Memory:
     def __init__(self, directory, revision):
         self.file = os.path.join(directory, "coordinator.json")
         self.values = {"attempt": 0, "done": False, "revision": revision, "failures": 0, "failed": "", "checkpoint": None}
+
+    def read(self):
+        """Find what was kept. An OSError says that it cannot be read."""
         try:
             with open(self.file) as file:
-                self.values.update(json.load(file))
-        except (OSError, ValueError):
-            pass
-        if self.values["revision"] != revision:
+                kept = json.load(file)
+        except (FileNotFoundError, NotADirectoryError, ValueError):
+            return
+        revision = self.revision
+        self.values.update(kept)
+        if self.revision != revision:
             self.values.update(revision=revision, failures=0, failed="")
 
     def __getattr__(self, key):
