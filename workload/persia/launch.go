@@ -1,6 +1,7 @@
 package persia
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
@@ -110,41 +111,67 @@ func launchVolumes() ([]corev1.Volume, []corev1.VolumeMount) {
 		[]corev1.VolumeMount{mount, {Name: state.Name, MountPath: podState}}
 }
 
-// sharedDirectory is where a role has the first volume that it can write to and that a
-// pod finds again wherever it stands, or "" without one.
-func sharedDirectory(args JobArgs, role jobconfig.Role) string {
+// shared is a directory that a role can write to and that a pod finds again wherever it
+// stands.
+type shared struct {
+	// volume is a claim, or one of the job's volumes that is none.
+	volume string
+	// subPath is the directory of the volume.
+	subPath string
+	// path is where the role has it.
+	path string
+}
+
+// sharedDirectories are those of a role, in the order of its mounts.
+func sharedDirectories(args JobArgs, role jobconfig.Role) []shared {
+	var all []shared
 	for _, claim := range args.Claims(args.Job.MountsOf(role)) {
 		if !claim.ReadOnly {
-			return claim.MountPath
+			all = append(all, shared{volume: "claim " + claim.Name, path: claim.MountPath})
 		}
 	}
 	for _, mount := range role.VolumeMounts {
-		if !mount.ReadOnly && slices.ContainsFunc(args.Job.Volumes, func(v corev1.Volume) bool {
-			return v.Name == mount.Name && outlivesPod(v.VolumeSource)
-		}) {
-			return mount.MountPath
+		for _, volume := range args.Job.Volumes {
+			if volume.Name == mount.Name && !mount.ReadOnly && outlivesPod(volume.VolumeSource) {
+				all = append(all, shared{volumeOf(volume), cmp.Or(mount.SubPathExpr, mount.SubPath), path.Clean(mount.MountPath)})
+			}
 		}
 	}
-	return ""
+	return all
+}
+
+// volumeOf is the same for all volumes of a claim.
+func volumeOf(volume corev1.Volume) string {
+	if claim := volume.PersistentVolumeClaim; claim != nil {
+		return "claim " + claim.ClaimName
+	}
+	return "volume " + volume.Name
 }
 
 // stateDirectory is where the coordinator remembers the run.
 func stateDirectory(args JobArgs, role role) string {
-	if shared := sharedDirectory(args, role.config); shared != "" {
-		return path.Join(shared, ".persia", args.Job.Name, args.Job.RunID)
+	if all := sharedDirectories(args, role.config); len(all) > 0 {
+		return path.Join(all[0].path, ".persia", args.Job.Name, args.Job.RunID)
 	}
 	return path.Join(podState, args.Job.Name, args.Job.RunID)
 }
 
 // checkpointRoot is where the attempts of a run write their checkpoints: trainers and
-// embedding parameter servers write into the same folder, so both must have it by the
-// same path. It is "" for a role that has no part in it.
+// embedding parameter servers write into the same folder, so both must have the same
+// volume by the same path. It is "" for a role that has no part in it.
 func checkpointRoot(args JobArgs, role role) string {
-	shared := sharedDirectory(args, args.Job.NNWorker.Role)
-	if shared == "" || sharedDirectory(args, args.Job.EmbeddingParameterServer) != shared || sharedDirectory(args, role.config) != shared {
-		return ""
+	servers := sharedDirectories(args, args.Job.EmbeddingParameterServer)
+	for _, directory := range sharedDirectories(args, args.Job.NNWorker.Role) {
+		// A directory with a variable in its name is another one in each pod.
+		if !slices.Contains(servers, directory) || strings.Contains(directory.subPath, "$(") {
+			continue
+		}
+		if !slices.Contains(sharedDirectories(args, role.config), directory) {
+			return ""
+		}
+		return path.Join(directory.path, args.Job.Name, args.Job.RunID)
 	}
-	return path.Join(shared, args.Job.Name, args.Job.RunID)
+	return ""
 }
 
 // outlivesPod reports whether a volume is a claim or a share, of which another pod has

@@ -1,0 +1,65 @@
+package persia
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	corev1 "k8s.io/api/core/v1"
+
+	jobconfig "persia/config/job"
+)
+
+// TestCheckpointRoot: trainers and servers write a checkpoint together, so both must have
+// the same directory of the same volume, and by the same path.
+func TestCheckpointRoot(t *testing.T) {
+	mount := func(volume, at string) jobconfig.Mount { return jobconfig.Mount{Volume: volume, MountPath: at} }
+	claimed := func(name, claim string) corev1.Volume {
+		return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim},
+		}}
+	}
+	export := corev1.Volume{Name: "export", VolumeSource: corev1.VolumeSource{NFS: &corev1.NFSVolumeSource{Server: "nfs.example.com", Path: "/"}}}
+	type role = jobconfig.Role
+	mounts := func(mounts ...jobconfig.Mount) role { return role{Mounts: mounts} }
+	volumes := func(mounts ...corev1.VolumeMount) role { return role{VolumeMounts: mounts} }
+	readOnly := jobconfig.Mount{Volume: "data", MountPath: "/data", ReadOnly: true}
+	for name, test := range map[string]struct {
+		volumes                  []corev1.Volume
+		trainer, server, dataset role
+		want                     map[string]string
+	}{
+		"one volume": {nil, mounts(mount("a", "/ckpt")), mounts(mount("a", "/ckpt")), mounts(mount("a", "/ckpt")),
+			map[string]string{"nn-worker": "/ckpt/clicks/1", "embedding-ps": "/ckpt/clicks/1", "dataloader": "/ckpt/clicks/1"}},
+		"trainers have another volume before it": {nil, mounts(mount("data", "/data"), mount("a", "/ckpt")), mounts(mount("a", "/ckpt")), mounts(mount("data", "/data")),
+			map[string]string{"nn-worker": "/ckpt/clicks/1", "embedding-ps": "/ckpt/clicks/1"}},
+		"servers have another volume before it": {nil, mounts(mount("a", "/ckpt")), mounts(mount("data", "/data"), mount("a", "/ckpt")), role{},
+			map[string]string{"nn-worker": "/ckpt/clicks/1", "embedding-ps": "/ckpt/clicks/1"}},
+		"two volumes": {nil, mounts(mount("a", "/a"), mount("b", "/b")), mounts(mount("b", "/b"), mount("a", "/a")), mounts(mount("b", "/b")),
+			map[string]string{"nn-worker": "/a/clicks/1", "embedding-ps": "/a/clicks/1"}},
+		"two volumes by one path":    {nil, mounts(mount("a", "/ckpt")), mounts(mount("b", "/ckpt")), role{}, nil},
+		"a volume by two paths":      {nil, mounts(mount("a", "/a")), mounts(mount("a", "/b")), role{}, nil},
+		"a volume that servers read": {nil, mounts(mount("data", "/data")), mounts(readOnly), role{}, nil},
+		"no volume":                  {nil, role{}, role{}, role{}, nil},
+		"a claim that the job names": {[]corev1.Volume{claimed("ckpt", "a-claim")}, volumes(corev1.VolumeMount{Name: "ckpt", MountPath: "/ckpt/"}), mounts(mount("a", "/ckpt")), role{},
+			map[string]string{"nn-worker": "/ckpt/clicks/1", "embedding-ps": "/ckpt/clicks/1"}},
+		"an export": {[]corev1.Volume{export}, volumes(corev1.VolumeMount{Name: "export", MountPath: "/ckpt", SubPath: "a"}), volumes(corev1.VolumeMount{Name: "export", MountPath: "/ckpt", SubPath: "a"}), role{},
+			map[string]string{"nn-worker": "/ckpt/clicks/1", "embedding-ps": "/ckpt/clicks/1"}},
+		"two directories of an export": {[]corev1.Volume{export}, volumes(corev1.VolumeMount{Name: "export", MountPath: "/ckpt", SubPath: "a"}), volumes(corev1.VolumeMount{Name: "export", MountPath: "/ckpt", SubPath: "b"}), role{}, nil},
+		"a directory for each pod":     {[]corev1.Volume{export}, volumes(corev1.VolumeMount{Name: "export", MountPath: "/ckpt", SubPathExpr: "$(REPLICA_INDEX)"}), volumes(corev1.VolumeMount{Name: "export", MountPath: "/ckpt", SubPathExpr: "$(REPLICA_INDEX)"}), role{}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			job := jobconfig.Job{Name: "clicks", RunID: "1", Volumes: test.volumes, Dataloader: test.dataset,
+				NNWorker: jobconfig.NNWorker{Role: test.trainer}, EmbeddingParameterServer: test.server}
+			args := JobArgs{Job: job, Claims: func(mounts []jobconfig.Mount) []Claim {
+				var claims []Claim
+				for _, m := range mounts {
+					claims = append(claims, Claim{Name: m.Volume + "-claim", MountPath: m.MountPath, ReadOnly: m.ReadOnly})
+				}
+				return claims
+			}}
+			for _, role := range roles(job, "persia") {
+				assert.Equal(t, test.want[role.Name], checkpointRoot(args, role), role.Name)
+			}
+		})
+	}
+}
