@@ -7,6 +7,7 @@ one of its pods has failed or is gone, and whenever PERSIA would let trainers en
 success that have not trained on all data.
 """
 
+import calendar
 import json
 import os
 import ssl
@@ -16,22 +17,29 @@ import urllib.request
 
 COMPLETE, FAILED, GOING_ON = 0, 3, None
 
+# The operator makes all pods of a job at once, and tries no second time. When one of
+# them is as old as this, in seconds, those that are not there will never be.
+MADE_SECONDS = 120
+
 TRAINER, DATA_LOADER = "nn-worker", "dataloader"
 
 
 class Job:
     """A training job as its pods show it, one look after the other."""
 
-    def __init__(self, name, replicas, patience, clock=time.monotonic):
+    def __init__(self, name, replicas, patience, clock=time.monotonic, now=time.time):
         self.roles = {role: [f"{name}-{role}-{i}" for i in range(count)] for role, count in replicas.items()}
         self.scripted = self.roles[TRAINER] + self.roles[DATA_LOADER]
-        self.patience, self.clock = patience, clock
+        self.patience, self.clock, self.now = patience, clock, now
+        # What this process has seen. One before it, in a pod that was lost, may have seen more.
         self.seen, self.finished = set(), set()
+        self.made = False  # whether all pods have been made
         self.ended = None  # when all trainers were first seen to have ended
 
     def look(self, pods):
         """What has become of the job, with a word for people."""
         self.seen |= set(pods)
+        self.made = self.made or any(self.now() - created(pod) > MADE_SECONDS for pod in pods.values())
         self.finished |= {name for name in self.scripted if name in pods and phase(pods[name]) == "Succeeded"}
         trouble = self.trouble(pods)
         if trouble:
@@ -68,8 +76,11 @@ class Job:
     def trouble_of(self, name, pods, trainers_ended):
         if name not in pods:
             # Nothing makes a pod again. What has finished may go.
-            lost = name in self.seen and name not in self.finished and not (trainers_ended and name not in self.scripted)
-            return f"{name} is gone" if lost else None
+            if name in self.finished or trainers_ended and name not in self.scripted:
+                return None
+            if not self.made and name not in self.seen:
+                return None
+            return f"{name} is gone" + (", and was not seen to finish" if name in self.scripted and name not in self.seen else "")
         pod = pods[name]
         if name in self.scripted:
             return f"{name} failed: {why(pod)}" if phase(pod) == "Failed" else None
@@ -88,6 +99,11 @@ class Job:
 
 def phase(pod):
     return pod.get("status", {}).get("phase", "")
+
+
+def created(pod):
+    """When a pod was created, in seconds since 1970."""
+    return calendar.timegm(time.strptime(pod["metadata"]["creationTimestamp"], "%Y-%m-%dT%H:%M:%SZ"))
 
 
 def container(pod):

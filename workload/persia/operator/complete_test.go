@@ -19,17 +19,19 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	jobconfig "persia/config/job"
 	"persia/workload/persia"
 )
 
-// pod is a pod as a test writes it: the phase, when its container started or ended, and
-// how often it was restarted.
+// pod is a pod as a test writes it: the phase, when its container started or ended, how
+// often it was restarted, and how long ago it was created.
 type pod struct {
 	phase        corev1.PodPhase
 	start, end   string
 	restartCount int
+	age          time.Duration
 }
 
 var (
@@ -62,7 +64,7 @@ func list(pods map[string]pod) []byte {
 			state["terminated"] = map[string]any{"finishedAt": p.end, "reason": "Error", "exitCode": 9}
 		}
 		items = append(items, map[string]any{
-			"metadata": map[string]any{"name": "clicks-" + name},
+			"metadata": metav1.ObjectMeta{Name: "clicks-" + name, CreationTimestamp: metav1.NewTime(time.Now().Add(-p.age))},
 			"status": map[string]any{"phase": p.phase, "containerStatuses": []any{
 				map[string]any{"state": state, "restartCount": p.restartCount},
 			}},
@@ -91,6 +93,8 @@ func TestComplete(t *testing.T) {
 	t.Parallel()
 	const runs = "running: 0 of 2 trainers and 0 of 1 data loaders have finished"
 	server := "clicks-embedding-ps-0"
+	old := running
+	old.age = 3 * time.Minute
 	for name, test := range map[string]struct {
 		looks  []map[string]pod
 		says   []string
@@ -115,6 +119,15 @@ func TestComplete(t *testing.T) {
 		"a server that is gone": {
 			[]map[string]pod{podsWith(nil), podsWith(map[string]pod{"embedding-ps-0": {}})},
 			[]string{runs, "failed: " + server + " is gone"}, persia.FailedStatus},
+		"a trainer that was gone before anybody looked": {
+			[]map[string]pod{podsWith(map[string]pod{"nn-worker-1": {}, "dataloader-0": old})},
+			[]string{"failed: clicks-nn-worker-1 is gone, and was not seen to finish"}, persia.FailedStatus},
+		"a server that was gone before anybody looked": {
+			[]map[string]pod{podsWith(map[string]pod{"embedding-ps-0": {}, "dataloader-0": old})},
+			[]string{"failed: " + server + " is gone"}, persia.FailedStatus},
+		"servers that go after the training": {
+			[]map[string]pod{podsWith(and(and(allEnded, "embedding-ps-0", pod{}), "embedding-worker-0", old))},
+			[]string{"complete"}, 0},
 		"a server that fails before the trainers end": {
 			[]map[string]pod{podsWith(and(allEnded, "embedding-ps-0", failed))},
 			[]string{"failed: " + server + " ended before the trainers: Error, status 9"}, persia.FailedStatus},
