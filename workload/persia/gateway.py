@@ -1,5 +1,6 @@
 """Tells the metrics gateway of a job how a replica is."""
 
+import http.client
 import threading
 import time
 import urllib.request
@@ -34,7 +35,7 @@ class Gateway:
         try:
             direct.open(request, timeout=10).close()
             self.told = True
-        except OSError:
+        except (OSError, http.client.HTTPException):
             if self.told:
                 self.log(f"the metrics gateway at {self.address} cannot be told: trying on")
             self.told = False

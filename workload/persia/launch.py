@@ -6,6 +6,7 @@ when the job is complete or has failed for good the replica stays idle: a Statef
 would start it again.
 """
 
+import http.client
 import json
 import os
 import signal
@@ -140,7 +141,7 @@ class Replica:
         try:
             with gateway.direct.open(request, timeout=5) as answer:
                 order = json.loads(answer.read().decode())
-        except (OSError, ValueError):
+        except (OSError, ValueError, http.client.HTTPException):
             self.say(f"the coordinator at {self.settings.address} does not answer")
             return None
         if order.get("run") != self.settings.run:

@@ -5,10 +5,12 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -214,6 +216,37 @@ func TestLaunchWithoutGateway(t *testing.T) {
 	log, err := os.ReadFile(r.log)
 	require.NoError(t, err)
 	assert.Equal(t, 1, strings.Count(string(log), "the metrics gateway at "+address+" cannot be told"))
+}
+
+// TestLaunchIsAnsweredInPart: whoever ends amid an answer harms nobody, be it the
+// coordinator or the metrics gateway.
+func TestLaunchIsAnsweredInPart(t *testing.T) {
+	t.Parallel()
+	var asked, told atomic.Int32
+	coordinator := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if asked.Add(1) == 1 {
+			w.Header().Set("Content-Length", "100")
+			_, _ = w.Write([]byte("ten bytes."))
+			return
+		}
+		_, _ = w.Write([]byte(`{"order": "stop", "run": "", "attempt": 0, "resume": null}`))
+	}))
+	t.Cleanup(coordinator.Close)
+	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		told.Add(1)
+		connection, _, err := http.NewResponseController(w).Hijack()
+		if assert.NoError(t, err) {
+			_, _ = connection.Write([]byte("no HTTP\r\n\r\n"))
+			_ = connection.Close()
+		}
+	}))
+	t.Cleanup(gateway.Close)
+	j := newTraining(t, "nn-worker=1,dataloader=1", "PERSIA_METRICS_GATEWAY_ADDR="+strings.TrimPrefix(gateway.URL, "http://"), "PERSIA_REPLICA_METRICS=/metrics/job/criteo")
+	j.coordinator = strings.TrimPrefix(coordinator.URL, "http://")
+	loader := j.start("dataloader-0", `true`)
+	loader.says("the coordinator at " + j.coordinator + " does not answer")
+	loader.says("waiting for attempt 1")
+	require.Eventually(t, func() bool { return told.Load() > 1 }, patience, time.Millisecond)
 }
 
 func TestLaunchMisused(t *testing.T) {

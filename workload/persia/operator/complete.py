@@ -8,6 +8,7 @@ success that have not trained on all data.
 """
 
 import calendar
+import http.client
 import json
 import os
 import ssl
@@ -165,7 +166,7 @@ def main(environment):
     while True:
         try:
             status, text = job.look(cluster.pods())
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, http.client.HTTPException) as error:
             status, text = GOING_ON, f"the API server does not answer: {error}"
         if text != said:
             print(text, flush=True)

@@ -197,6 +197,10 @@ func TestCompleteAsksAgain(t *testing.T) {
 			w.WriteHeader(http.StatusForbidden)
 		case 2:
 			_, _ = w.Write([]byte("no JSON"))
+		case 3:
+			// The end of this answer never comes.
+			w.Header().Set("Content-Length", "100")
+			_, _ = w.Write([]byte("ten bytes."))
 		default:
 			_, _ = w.Write(list(podsWith(allEnded)))
 		}
@@ -205,6 +209,7 @@ func TestCompleteAsksAgain(t *testing.T) {
 	said, err := complete(t, api).Output()
 	require.NoError(t, err)
 	assert.Contains(t, string(said), "the API server does not answer: HTTP Error 403")
+	assert.Contains(t, string(said), "the API server does not answer: IncompleteRead(10 bytes read, 90 more expected)")
 	assert.True(t, strings.HasSuffix(string(said), "\ncomplete\n"), "%s", said)
 }
 
