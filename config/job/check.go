@@ -3,6 +3,7 @@ package job
 import (
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -145,12 +146,26 @@ func computed(fields map[string][]string) map[string]string {
 	return decidedBy
 }
 
+// readEnv are the variables that the replicas' start script reads as numbers: it ends at
+// any other value.
+var readEnv = map[string]struct {
+	valid *regexp.Regexp
+	want  string
+}{
+	"PERSIA_STUCK_SECONDS": {regexp.MustCompile(`^\d+(\.\d+)?$`), "a number of seconds, like 7200 for two hours, or 0 for no limit"},
+	"PERSIA_CKPT_KEEP":     {regexp.MustCompile(`^0*[1-9]\d*$`), "a whole number of checkpoints, at least 1; remove it for 2"},
+}
+
 // checkEnv checks the variables of a job or of a role.
 func checkEnv(p *check.Problems, path *field.Path, env []corev1.EnvVar) {
 	pod.Env(p, path, env)
 	for i, e := range env {
 		if field, ok := computedEnv[e.Name]; ok {
 			p.Invalid(path.Index(i).Child("name"), e.Name, "is set by %s; remove it, and set those instead", field)
+		}
+		// What a reference to another variable becomes is known in the pod.
+		if rule, ok := readEnv[e.Name]; ok && e.ValueFrom == nil && !strings.Contains(e.Value, "$(") && !rule.valid.MatchString(e.Value) {
+			p.Invalid(path.Index(i).Child("value"), e.Value, "must be %s", rule.want)
 		}
 	}
 }

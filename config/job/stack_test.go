@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"persia/internal/stacktest"
 )
 
@@ -35,6 +37,16 @@ func TestRefused(t *testing.T) {
 			"persia:jobs[0].env[1].name", []string{"NCCL_DEBUG", "env[0]"}},
 		{"variable that is computed", edits{"persia:jobs[0].nnWorker.env": []any{edits{"name": "WORLD_SIZE", "value": "2"}}},
 			"persia:jobs[0].nnWorker.env[0].name", []string{"WORLD_SIZE", "replicas and nprocPerNode", "remove it"}},
+		{"time with a unit", edits{"persia:jobs[0].nnWorker.env": []any{edits{"name": "PERSIA_STUCK_SECONDS", "value": "1h"}}},
+			"persia:jobs[0].nnWorker.env[0].value", []string{`"1h"`, "a number of seconds", "like 7200"}},
+		{"time below 0", edits{"persia:jobs[0].env[0]": edits{"name": "PERSIA_STUCK_SECONDS", "value": "-1"}},
+			"persia:jobs[0].env[0].value", []string{`"-1"`, "0 for no limit"}},
+		{"time without a value", edits{"persia:jobs[0].env[0]": edits{"name": "PERSIA_STUCK_SECONDS"}},
+			"persia:jobs[0].env[0].value", []string{`""`, "a number of seconds"}},
+		{"checkpoints in words", edits{"persia:jobs[0].env[0]": edits{"name": "PERSIA_CKPT_KEEP", "value": "all"}},
+			"persia:jobs[0].env[0].value", []string{`"all"`, "at least 1", "remove it for 2"}},
+		{"no checkpoint", edits{"persia:jobs[0].env[0]": edits{"name": "PERSIA_CKPT_KEEP", "value": "0"}},
+			"persia:jobs[0].env[0].value", []string{`"0"`, "at least 1"}},
 		{"variable with two values", edits{"persia:jobs[0].env[0].valueFrom": edits{"secretKeyRef": edits{"name": "a", "key": "b"}}},
 			"persia:jobs[0].env[0].valueFrom", []string{"either value or valueFrom"}},
 		{"variable from nowhere", edits{"persia:jobs[0].env[0]": edits{"name": "A", "valueFrom": edits{}}},
@@ -102,4 +114,16 @@ func TestRefused(t *testing.T) {
 		{"processes negative", edits{"persia:jobs[0].nnWorker.nprocPerNode": -1},
 			"persia:jobs[0].nnWorker.nprocPerNode", []string{"-1", "at least 1"}},
 	}, "role missing", "role in a stack without pools")
+}
+
+// TestNumbersAccepted: what the start script reads as a number may be one, or come from
+// elsewhere.
+func TestNumbersAccepted(t *testing.T) {
+	for _, env := range []edits{
+		{"name": "PERSIA_STUCK_SECONDS", "value": "0"}, {"name": "PERSIA_STUCK_SECONDS", "value": "7200.5"}, {"name": "PERSIA_STUCK_SECONDS", "value": "$(PATIENCE)"},
+		{"name": "PERSIA_CKPT_KEEP", "value": "10"}, {"name": "PERSIA_CKPT_KEEP", "valueFrom": edits{"configMapKeyRef": edits{"name": "a", "key": "b"}}},
+	} {
+		_, err := stacktest.Load(t, edits{"persia:jobs[0].env[0]": env})
+		assert.NoError(t, err, "%v", env)
+	}
 }

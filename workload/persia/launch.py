@@ -22,6 +22,19 @@ import gateway
 from processes import Command, connected, processes
 
 
+def number(environment, name, default, kind, least):
+    """A number that the environment says, or else a default."""
+    text = environment.get(name, default)
+    try:
+        value = kind(text)
+    except ValueError:
+        value = None
+    # Nothing compares with what is not a number.
+    if value is None or not value >= least:
+        raise ValueError(f"{name} is {text!r}: must be {'a whole number' if kind is int else 'a number'} of at least {least}")
+    return value
+
+
 class Settings:
     """What the environment says, with the times that tests shorten."""
 
@@ -40,20 +53,20 @@ class Settings:
         self.state_directory = environment["PERSIA_STATE_DIR"]
         self.progress_file = environment.get("PERSIA_PROGRESS_FILE")
         self.checkpoints = environment.get("PERSIA_CKPT_ROOT")
-        self.keep = int(environment.get("PERSIA_CKPT_KEEP", "2"))
-        self.attempts = int(environment.get("PERSIA_ATTEMPTS", "5"))
+        self.keep = number(environment, "PERSIA_CKPT_KEEP", "2", int, 1)
+        self.attempts = number(environment, "PERSIA_ATTEMPTS", "5", int, 1)
         self.nats = checks.address(environment.get("PERSIA_NATS_URL", ""))
 
         def seconds(name, default):
-            return float(environment.get(name, default))
+            return number(environment, name, default, float, 0)
 
-        self.beat_seconds = seconds("PERSIA_BEAT_SECONDS", 5)
-        self.lost_seconds = seconds("PERSIA_LOST_SECONDS", 60)
-        self.end_seconds = seconds("PERSIA_END_SECONDS", 60)
-        self.nats_seconds = seconds("PERSIA_NATS_SECONDS", 30)
-        self.stuck_seconds = seconds("PERSIA_STUCK_SECONDS", 3600)
-        self.stop_seconds = seconds("PERSIA_STOP_SECONDS", 20)
-        self.backoff_seconds = seconds("PERSIA_BACKOFF_SECONDS", 10)
+        self.beat_seconds = seconds("PERSIA_BEAT_SECONDS", "5")
+        self.lost_seconds = seconds("PERSIA_LOST_SECONDS", "60")
+        self.end_seconds = seconds("PERSIA_END_SECONDS", "60")
+        self.nats_seconds = seconds("PERSIA_NATS_SECONDS", "30")
+        self.stuck_seconds = seconds("PERSIA_STUCK_SECONDS", "3600")
+        self.stop_seconds = seconds("PERSIA_STOP_SECONDS", "20")
+        self.backoff_seconds = seconds("PERSIA_BACKOFF_SECONDS", "10")
 
 
 class Replica:
@@ -260,6 +273,9 @@ def main(arguments):
         settings = Settings(os.environ)
     except KeyError as missing:
         log(f"{missing.args[0]} is not set: launch.py runs in the pods of a PERSIA job")
+        return 2
+    except ValueError as wrong:
+        log(str(wrong))
         return 2
     replica = Replica(settings, arguments)
     for number in (signal.SIGTERM, signal.SIGINT):
