@@ -120,9 +120,10 @@ func checkDerivedNames(p *check.Problems, path *field.Path, name string) {
 	p.AtMost(longest, path, name, why)
 }
 
-// computedEnv are the variables that the program computes and that would break
-// the job with any other value, each with the fields that decide it. All others that
-// it sets can be overridden.
+// computedEnv are the variables that the program computes and that would break the job
+// with any other value, each with the fields that decide it. All that the start script
+// needs are among them: the program sets those whatever a stack file says. Its other
+// variables can be overridden.
 var computedEnv = computed(map[string][]string{
 	"replicas and nprocPerNode": {
 		"REPLICA_INDEX", "REPLICA_SIZE",
@@ -130,10 +131,12 @@ var computedEnv = computed(map[string][]string{
 		"PERSIA_ROLE", "PERSIA_COORDINATOR", "PERSIA_POD_UID", "PERSIA_REVISION", "PERSIA_STATE_DIR", "PERSIA_IDLE_FILE", "PERSIA_PROGRESS_FILE", "PERSIA_REPLICAS", "PERSIA_REPLICA_METRICS",
 		"PERSIA_NODE_RANK", "PERSIA_NODES",
 	},
-	"runId":     {"PERSIA_RUN"},
-	"resources": {"PERSIA_GPUS"},
-	"script":    {"PERSIA_PYTHON", "PERSIA_RUNTIME", "PERSIA_PORT"},
-	"persiaEnv": {"PERSIA_GLOBAL_CONFIG", "PERSIA_EMBEDDING_CONFIG", "PERSIA_NN_WORKER_ENTRY", "PERSIA_DATALOADER_ENTRY", "PERSIA_SCRIPT"},
+	"runId":       {"PERSIA_RUN"},
+	"mounts":      {"PERSIA_CKPT_ROOT"},
+	"persia:nats": {"PERSIA_NATS_AUTHORITY"},
+	"resources":   {"PERSIA_GPUS"},
+	"script":      {"PERSIA_PYTHON", "PERSIA_RUNTIME", "PERSIA_PORT"},
+	"persiaEnv":   {"PERSIA_GLOBAL_CONFIG", "PERSIA_EMBEDDING_CONFIG", "PERSIA_NN_WORKER_ENTRY", "PERSIA_DATALOADER_ENTRY", "PERSIA_SCRIPT"},
 })
 
 func computed(fields map[string][]string) map[string]string {

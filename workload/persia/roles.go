@@ -77,8 +77,9 @@ func nnWorkerEnv(job jobconfig.Job, namespace string) []corev1.EnvVar {
 	}
 }
 
-// environment is that of a replica: the program's, then the job's, then the role's
-// own, the later winning, but for where the replica notes that it has finished.
+// environment is that of a replica: the program's, then the job's, then the role's own,
+// the later winning. What the start script needs comes last, and a stack file that sets
+// one of those variables is refused.
 func environment(args JobArgs, role role) []corev1.EnvVar {
 	job := args.Job
 	env := []corev1.EnvVar{
