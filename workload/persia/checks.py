@@ -4,10 +4,12 @@ itself after minutes, or never."""
 import os
 import socket
 import ssl
-import subprocess
 import sys
+import tempfile
+import time
 
 import coordinator
+from processes import Command
 
 # GKE mounts the driver of its GPUs there and sets no variable. Upstream's image even
 # drops what the base image sets.
@@ -18,7 +20,7 @@ SYSTEM_ROOTS = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bun
 
 
 def before(role, environment):
-    """Why a role cannot start, or nothing."""
+    """Why a role cannot start, or nothing: what can be told at once."""
     names = ["PERSIA_GLOBAL_CONFIG", "PERSIA_EMBEDDING_CONFIG"]
     if role == coordinator.TRAINER:
         names.append("PERSIA_NN_WORKER_ENTRY")
@@ -28,24 +30,45 @@ def before(role, environment):
         file = environment.get(name)
         if file and not os.path.isfile(file):
             return f"{name} names {file}, which is not there: is it in the image, or on a volume that the role mounts?"
-    wanted = int(environment.get("PERSIA_GPUS", "0"))
-    return gpus(wanted, environment) if wanted else None
-
-
-def gpus(wanted, environment):
-    """Why PyTorch cannot use the GPUs that the replica has asked for. A script that
-    picks the CPU then would train for weeks."""
-    python = environment.get("PERSIA_PYTHON", sys.executable)
-    count = subprocess.run(
-        [python, "-c", "import torch; print(torch.cuda.device_count() if torch.cuda.is_available() else 0)"],
-        env=environment, stdout=subprocess.PIPE, universal_newlines=True,
-    )
-    if count.returncode != 0:
-        return "PyTorch cannot be asked for its GPUs"
-    found = int(count.stdout.split()[-1])
-    if found < wanted:
-        return f"PyTorch sees {found} GPUs and the replica has asked for {wanted}: is the driver in {DRIVER}, and is PyTorch one for CUDA?"
     return None
+
+
+class GPUs:
+    """Whether PyTorch can use the GPUs that a replica has asked for: a script that picks
+    the CPU would train for weeks. PyTorch takes a minute to load from a cold disk, and a
+    broken driver may hang, so it is asked beside other work."""
+
+    def __init__(self, environment, clock=time.monotonic):
+        self.environment = environment
+        self.wanted = int(environment.get("PERSIA_GPUS", "0"))
+        self.seconds = float(environment.get("PERSIA_GPU_SECONDS", "300"))
+        self.clock, self.asked = clock, clock()
+        self.command, self.output = None, None
+        if self.wanted:
+            self.output = tempfile.TemporaryFile("w+")
+            python = environment.get("PERSIA_PYTHON", sys.executable)
+            count = "import torch; print(torch.cuda.device_count() if torch.cuda.is_available() else 0)"
+            self.command = Command([python, "-c", count], environment, self.output)
+
+    def waiting(self):
+        """Whether PyTorch may still say something."""
+        return self.command is not None and self.command.status() is None and self.clock() - self.asked < self.seconds
+
+    def trouble(self):
+        """Why the GPUs cannot be used, or nothing."""
+        if not self.wanted:
+            return None
+        status = self.command.status()
+        if status is None:
+            return f"PyTorch has not said within {self.seconds:g} s which GPUs it sees: does nvidia-smi answer on the node, and is the driver in {DRIVER}?"
+        self.output.seek(0)
+        said = self.output.read().split()
+        if status != 0 or not said or not said[-1].isdigit():
+            return "PyTorch cannot be asked for its GPUs"
+        found = int(said[-1])
+        if found < self.wanted:
+            return f"PyTorch sees {found} GPUs and the replica has asked for {self.wanted}: is the driver in {DRIVER}, and is PyTorch one for CUDA?"
+        return None
 
 
 def with_driver(environment):

@@ -67,14 +67,26 @@ class Script:
         return {"alive": int(self.status is None), "finished": int(self.status == 0)}
 
     def run(self):
-        trouble = checks.before(self.environment["PERSIA_ROLE"], self.environment)
+        trouble = checks.before(self.environment["PERSIA_ROLE"], self.environment) or self.no_gpus()
         if trouble:
             log(trouble)
             return 1
+        if self.stopped:
+            return 128 + signal.SIGTERM
         command = Command([sys.executable, "-u", self.environment["PERSIA_SCRIPT"]] + self.arguments, self.environment)
         while command.status() is None and not self.stopped:
             time.sleep(0.2)
         return command.stop(STOP_SECONDS)
+
+    def no_gpus(self):
+        """Why the GPUs cannot be used, or nothing, also when told to end."""
+        check = checks.GPUs(self.environment)
+        while check.waiting() and not self.stopped:
+            time.sleep(0.2)
+        trouble = None if self.stopped else check.trouble()
+        if check.command:
+            check.command.stop(STOP_SECONDS)
+        return trouble
 
     def stop(self, *_):
         """Take the signal that tells the pod to end."""

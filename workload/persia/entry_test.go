@@ -65,12 +65,13 @@ print(*(os.environ[name] for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "REPLI
 func TestEntryFindsTrouble(t *testing.T) {
 	t.Parallel()
 	python := filepath.Join(t.TempDir(), "python")
-	require.NoError(t, os.WriteFile(python, []byte("#!/bin/sh\necho 1\n"), 0o700))
+	require.NoError(t, os.WriteFile(python, []byte("#!/bin/sh\n$FIRST\necho 1\n"), 0o700))
 	for name, test := range map[string]struct {
 		env  []string
 		says string
 	}{
 		"GPUs that PyTorch does not see": {[]string{"PERSIA_GPUS=2", "PERSIA_PYTHON=" + python}, "PyTorch sees 1 GPUs and the replica has asked for 2"},
+		"a driver that hangs":            {[]string{"PERSIA_GPUS=1", "PERSIA_PYTHON=" + python, "FIRST=exec sleep 600", "PERSIA_GPU_SECONDS=0.3"}, "PyTorch has not said within 0.3 s which GPUs it sees"},
 		"a missing configuration":        {[]string{"PERSIA_GLOBAL_CONFIG=/nowhere/global.yml"}, "/nowhere/global.yml, which is not there"},
 		"a missing script":               {[]string{"PERSIA_SCRIPT=/nowhere/train.py"}, "/nowhere/train.py, which is not there"},
 	} {
@@ -168,4 +169,22 @@ time.sleep(600)
 	require.NoError(t, err)
 	assert.Equal(t, "saved\n", word)
 	assert.NoError(t, process.Wait())
+}
+
+// TestEntryEndsWithoutGPUs when its pod ends, also while the driver hangs.
+func TestEntryEndsWithoutGPUs(t *testing.T) {
+	t.Parallel()
+	python := filepath.Join(t.TempDir(), "python")
+	require.NoError(t, os.WriteFile(python, []byte("#!/bin/sh\necho asked >&2\nexec sleep 600\n"), 0o700))
+	process := entry(t, `print("trains", flush=True)`, "PERSIA_GPUS=1", "PERSIA_PYTHON="+python)
+	said, err := process.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, process.Start())
+	timer := time.AfterFunc(patience, func() { _ = process.Process.Kill() })
+	defer timer.Stop()
+	word, err := bufio.NewReader(said).ReadString('\n')
+	require.NoError(t, err)
+	assert.Equal(t, "asked\n", word)
+	require.NoError(t, process.Process.Signal(syscall.SIGTERM))
+	assert.ErrorContains(t, process.Wait(), "exit status 143")
 }

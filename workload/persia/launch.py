@@ -77,7 +77,8 @@ class Replica:
         self.instance = uuid.uuid4().hex
         self.attempt, self.state, self.reason = 0, "waiting", ""
         self.done = False
-        self.command = None
+        self.command = None  # what runs: the command, or the check of the GPUs before it
+        self.gpus = None  # the check of the GPUs until it is done
         self.nats_seen = None  # when the command was last connected to NATS
         self.stopped = False  # not an Event: a signal handler that sets one can wait for itself
         self.said = None
@@ -106,7 +107,9 @@ class Replica:
         if self.state != "running":
             return
         status = self.command.status()
-        if status == 0:
+        if self.gpus:
+            self.watch_gpus()
+        elif status == 0:
             self.become("finished", "")
         elif status is not None:
             self.become("failed", f"the command ended with status {status}")
@@ -115,6 +118,20 @@ class Replica:
             self.become("failed", f"no connection to NATS for {self.settings.nats_seconds:g} s")
         if self.state == "failed":
             self.command.stop(self.settings.stop_seconds)
+
+    def watch_gpus(self):
+        """Start the command when it is known that it can use the GPUs."""
+        if self.gpus.waiting():
+            return
+        check, self.gpus = self.gpus, None
+        trouble = check.trouble()
+        if trouble:
+            self.become("failed", trouble)
+            return
+        try:
+            self.command = Command(self.arguments, check.environment)
+        except OSError as error:
+            self.become("failed", f"{self.arguments[0]}: {error.strerror}")
 
     def deaf(self):
         """Whether the command was connected to NATS, and has not been for long."""
@@ -207,6 +224,7 @@ class Replica:
     def end_command(self):
         if self.state == "running":
             self.command.stop(self.settings.stop_seconds)
+            self.gpus = None
             self.become("waiting", "told to end")
 
     def begin(self, attempt, resume):
@@ -219,11 +237,14 @@ class Replica:
         if trouble:
             self.become("failed", trouble)
             return
-        self.become("running", f"going on from {resume}" if resume else "")
         try:
-            self.command = Command(self.arguments, environment)
+            self.gpus = checks.GPUs(environment)
         except OSError as error:
-            self.become("failed", f"{self.arguments[0]}: {error.strerror}")
+            self.become("failed", f"{error.filename}: {error.strerror}")
+            return
+        self.become("running", f"going on from {resume}" if resume else "")
+        self.command = self.gpus.command
+        self.watch_gpus()
 
     def environment(self, resume):
         """The environment of the command in this attempt."""

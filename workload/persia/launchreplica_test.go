@@ -1,6 +1,7 @@
 package persia
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -82,7 +84,7 @@ func listen(t *testing.T, address string) (outage func()) {
 func TestLaunchChecks(t *testing.T) {
 	t.Parallel()
 	python := filepath.Join(t.TempDir(), "python")
-	require.NoError(t, os.WriteFile(python, []byte("#!/bin/sh\necho $GPUS_SEEN\n"), 0o700))
+	require.NoError(t, os.WriteFile(python, []byte("#!/bin/sh\n$FIRST\necho $GPUS_SEEN\n"), 0o700))
 	for name, test := range map[string]struct {
 		env  []string
 		says string
@@ -92,6 +94,9 @@ func TestLaunchChecks(t *testing.T) {
 		"no GPU":                            {[]string{"PERSIA_GPUS=1", "PERSIA_PYTHON=" + python, "GPUS_SEEN=0"}, "PyTorch sees 0 GPUs and the replica has asked for 1"},
 		"too few GPUs":                      {[]string{"PERSIA_GPUS=8", "PERSIA_PYTHON=" + python, "GPUS_SEEN=7"}, "PyTorch sees 7 GPUs and the replica has asked for 8"},
 		"all GPUs":                          {[]string{"PERSIA_GPUS=8", "PERSIA_PYTHON=" + python, "GPUS_SEEN=8"}, "complete"},
+		"a driver that hangs":               {[]string{"PERSIA_GPUS=8", "PERSIA_PYTHON=" + python, "FIRST=exec sleep 600", "PERSIA_GPU_SECONDS=0.3"}, "PyTorch has not said within 0.3 s which GPUs it sees"},
+		"no PyTorch":                        {[]string{"PERSIA_GPUS=8", "PERSIA_PYTHON=" + python, "FIRST=exit 1"}, "PyTorch cannot be asked for its GPUs"},
+		"no Python":                         {[]string{"PERSIA_GPUS=8", "PERSIA_PYTHON=/none/python"}, "/none/python: No such file or directory"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -100,6 +105,44 @@ func TestLaunchChecks(t *testing.T) {
 			assert.Contains(t, j.becomes(test.says), test.says)
 		})
 	}
+}
+
+// TestLaunchReportsWhileItChecks: PyTorch may take longer to load than a replica may be
+// silent, or hang.
+func TestLaunchReportsWhileItChecks(t *testing.T) {
+	t.Parallel()
+	j := newTraining(t, "nn-worker=2,dataloader=1")
+	python, loaded := filepath.Join(j.dir, "python"), filepath.Join(j.dir, "loaded")
+	require.NoError(t, os.WriteFile(python, []byte("#!/bin/sh\nuntil [ -e "+loaded+" ]; do sleep 0.05; done\necho 8\n"), 0o700))
+	var running atomic.Int32
+	coordinator := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var report struct {
+			Attempt int
+			State   string
+		}
+		assert.NoError(t, json.NewDecoder(r.Body).Decode(&report))
+		order := "start"
+		if report.Attempt == 1 {
+			order = "go"
+		}
+		if report.State == "running" {
+			running.Add(1)
+		}
+		_, _ = fmt.Fprintf(w, `{"order": %q, "run": "", "attempt": 1, "resume": null}`, order)
+	}))
+	t.Cleanup(coordinator.Close)
+	j.coordinator = strings.TrimPrefix(coordinator.URL, "http://")
+	env := []string{"PERSIA_GPUS=8", "PERSIA_PYTHON=" + python}
+	hanging := j.start("nn-worker-1", note, env...)
+	require.Eventually(t, func() bool { return running.Load() > 2 }, patience, time.Millisecond)
+	assert.NoFileExists(t, filepath.Join(j.dir, "nn-worker-1.attempts"))
+	assert.Equal(t, 128+int(syscall.SIGTERM), hanging.stop())
+
+	trainer := j.start("nn-worker-1", note, env...)
+	trainer.says("attempt 1: running")
+	require.NoError(t, os.WriteFile(loaded, nil, 0o600))
+	j.awaits("nn-worker-1.attempts")
+	trainer.says("attempt 1: finished")
 }
 
 // TestLaunchWithoutItsCommand: an image that has no PERSIA.

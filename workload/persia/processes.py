@@ -9,8 +9,8 @@ import time
 class Command:
     """A command that runs in a session of its own."""
 
-    def __init__(self, arguments, environment):
-        self.process = subprocess.Popen(arguments, env=environment, stdin=subprocess.DEVNULL, start_new_session=True)
+    def __init__(self, arguments, environment, stdout=None):
+        self.process = subprocess.Popen(arguments, env=environment, stdin=subprocess.DEVNULL, stdout=stdout, start_new_session=True)
         self.told = set()
 
     def status(self):
