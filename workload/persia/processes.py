@@ -77,11 +77,17 @@ def connected(pids, port):
             continue
         # 01 is ESTABLISHED in the kernel's net/tcp_states.h.
         sockets |= {f"socket:[{row[9]}]" for row in rows if row[3] == "01" and int(row[2].rsplit(":", 1)[1], 16) == port}
-    for pid in pids:
+    return any(file in sockets for pid in pids for file in open_files(pid))
+
+
+def open_files(pid):
+    """What the descriptors of a process lead to, but for those that are closed meanwhile."""
+    try:
+        descriptors = os.listdir(f"/proc/{pid}/fd")
+    except OSError:
+        return
+    for descriptor in descriptors:
         try:
-            for entry in os.listdir(f"/proc/{pid}/fd"):
-                if os.readlink(f"/proc/{pid}/fd/{entry}") in sockets:
-                    return True
+            yield os.readlink(f"/proc/{pid}/fd/{descriptor}")
         except OSError:
             continue
-    return False
