@@ -18,7 +18,8 @@ const (
 	SharedMemory = "/dev/shm"
 	// LaunchDirectory has the script that replicas start with.
 	LaunchDirectory = "/opt/persia"
-	// StateDirectory remembers that a replica has finished.
+	// StateDirectory is where a replica keeps its state: whether it is idle, its progress, and,
+	// in a job without a volume, what the coordinator remembers.
 	StateDirectory = "/var/lib/persia"
 )
 
@@ -27,7 +28,7 @@ const (
 var takenPaths = map[string]string{
 	SharedMemory:                     "shared memory",
 	LaunchDirectory:                  "where the start script of the replicas is",
-	StateDirectory:                   "where a finished replica is recorded",
+	StateDirectory:                   "where a replica keeps its state",
 	"/var/run/secrets/kubernetes.io": "where Kubernetes puts the token of a service account",
 	gcp.ContainerDriverPath:          "where GKE puts the NVIDIA driver",
 }

@@ -32,7 +32,7 @@ const (
 	// operator makes.
 	EntryFile = launchDirectory + "/entry.py"
 	rolesFile = "roles.sh"
-	// podState remembers for as long as the pod lives.
+	// podState keeps the state of a replica for as long as its pod lives.
 	podState = jobconfig.StateDirectory
 	// coordinatorPort is where the first trainer tells the replicas of a job what to
 	// do. PERSIA's own servers listen on the next two.
@@ -103,7 +103,7 @@ func Scripts() (corev1.Volume, corev1.VolumeMount) {
 		corev1.VolumeMount{Name: name, MountPath: launchDirectory, ReadOnly: true}
 }
 
-// launchVolumes are the scripts, and what a replica remembers in its pod.
+// launchVolumes are the scripts, and the state of a replica.
 func launchVolumes() ([]corev1.Volume, []corev1.VolumeMount) {
 	scripts, mount := Scripts()
 	state := corev1.Volume{Name: "state", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}
