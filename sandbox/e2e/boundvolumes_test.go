@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"testing"
-	"time"
 
 	pulumiresource "github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
@@ -115,10 +114,10 @@ func (c storageCluster) createHolder(claim string) {
 		},
 	}, metav1.CreateOptions{})
 	require.NoError(c.t, err)
-	require.Eventually(c.t, func() bool {
+	c.await(func() bool {
 		pod, err := c.CoreV1().Pods("persia").Get(c.t.Context(), "holder", metav1.GetOptions{})
 		return err == nil && pod.Status.Phase == corev1.PodRunning
-	}, time.Minute, 100*time.Millisecond, "the holder runs")
+	}, "the holder runs")
 }
 
 // deleteClaim has the sandbox's Kubernetes provider delete a claim, and give up after

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -89,6 +88,6 @@ func (x *chaosStack) kill(match func(process.Process) bool) {
 		x.t.Logf("kill %d: %.80s", p.PID, p.Command)
 		_ = syscall.Kill(p.PID, syscall.SIGKILL)
 	}
-	require.Eventually(x.t, func() bool { return !slices.ContainsFunc(found, process.Process.Running) },
-		time.Minute, 10*time.Millisecond, "killed processes are still there: %v", found)
+	await(x.t, func() bool { return !slices.ContainsFunc(found, process.Process.Running) },
+		"killed processes are still there: %v", found)
 }

@@ -104,19 +104,7 @@ func (c cluster) assertBound(claimName, volumeName string) {
 // await waits for what comes by itself.
 func (c cluster) await(condition func() bool, what string) {
 	c.t.Helper()
-	require.True(c.t, c.eventually(condition), what)
-}
-
-// eventually waits until a condition holds, and reports whether it does. It looks in the
-// goroutine of the test, so that the condition may end the test.
-func (c cluster) eventually(condition func() bool) bool {
-	const patience, pause = 5 * time.Minute, 100 * time.Millisecond
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(pause) {
-		if condition() {
-			return true
-		}
-	}
-	return condition()
+	await(c.t, condition, "%s", what)
 }
 
 // auditEvent is a request to the API server, and its answer.

@@ -170,10 +170,10 @@ func startPushgateway(t *testing.T) string {
 	t.Helper()
 	address := fmt.Sprintf("127.0.0.1:%d", freePorts(t, 1)[0])
 	startProcess(t, exec.Command(tools.Pushgateway, "--web.listen-address="+address))
-	require.Eventually(t, func() bool {
+	await(t, func() bool {
 		answer, err := http.Get("http://" + address + "/-/ready")
 		return err == nil && answer.Body.Close() == nil && answer.StatusCode == http.StatusOK
-	}, 30*time.Second, 20*time.Millisecond, "the Pushgateway is ready")
+	}, "the Pushgateway is ready")
 	return address
 }
 
@@ -340,8 +340,8 @@ func (p *localProcess) status() int {
 // says waits until the process has said something.
 func (p *localProcess) says(text string) {
 	p.t.Helper()
-	require.Eventually(p.t, func() bool {
+	await(p.t, func() bool {
 		log, err := os.ReadFile(p.log)
 		return err == nil && strings.Contains(string(log), text)
-	}, 30*time.Second, 20*time.Millisecond, "%s says %q", p.cmd.Path, text)
+	}, "%s says %q", p.cmd.Path, text)
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -128,21 +127,21 @@ func (r *training) scaleOperator(t *testing.T, replicas int32) {
 		Spec:       autoscalingv1.ScaleSpec{Replicas: replicas},
 	}, metav1.UpdateOptions{})
 	require.NoError(t, err)
-	require.Eventually(t, func() bool {
+	await(t, func() bool {
 		return len(r.pods("nats-io", "app.kubernetes.io/name=nats-operator")) == int(replicas)
-	}, nodePatience, 200*time.Millisecond, "%d pods of the NATS operator", replicas)
+	}, "%d pods of the NATS operator", replicas)
 }
 
 // awaitStatus waits until the completion of a job has told something of it.
 func (r *training) awaitStatus(t *testing.T, job, text string) {
 	t.Helper()
 	var last string
-	require.Eventually(t, func() bool {
+	awaitTraining(t, func() bool {
 		for _, pod := range r.pods("persia", "app.kubernetes.io/name=completion,persia_job="+job) {
 			last = r.logs("persia", pod.Name)
 		}
 		return strings.Contains(last, text)
-	}, trainingPatience, 200*time.Millisecond, "%s: %q", job, text)
+	}, "%s: %q", job, text)
 	fmt.Printf("TIME %s: %s\n", t.Name(), last)
 }
 

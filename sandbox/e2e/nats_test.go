@@ -251,10 +251,10 @@ func (n *nats) uids(t *testing.T) []string {
 // awaitBudget sees Kubernetes count how many servers may be evicted.
 func (n *nats) awaitBudget(t *testing.T, allowed int32) {
 	t.Helper()
-	require.Eventually(t, func() bool {
+	await(t, func() bool {
 		budget, err := n.PolicyV1().PodDisruptionBudgets("nats-io").Get(t.Context(), broker, metav1.GetOptions{})
 		return err == nil && budget.Status.ObservedGeneration == budget.Generation && budget.Status.DisruptionsAllowed == allowed
-	}, time.Minute, 100*time.Millisecond, "evictions that the disruption budget allows")
+	}, "evictions that the disruption budget allows")
 }
 
 // configuration is what the operator has written for the servers.
@@ -267,8 +267,8 @@ func (n *nats) configuration(t *testing.T) string {
 
 func (n *nats) awaitConfiguration(t *testing.T, part string) {
 	t.Helper()
-	require.Eventually(t, func() bool { return strings.Contains(n.configuration(t), part) },
-		time.Minute, 100*time.Millisecond, "the operator writes the servers' configuration")
+	await(t, func() bool { return strings.Contains(n.configuration(t), part) },
+		"the operator writes the servers' configuration")
 }
 
 func (n *nats) assertComesBack(t *testing.T, name string) {
@@ -277,10 +277,10 @@ func (n *nats) assertComesBack(t *testing.T, name string) {
 	old, err := pods.Get(t.Context(), name, metav1.GetOptions{})
 	require.NoError(t, err)
 	require.NoError(t, pods.Delete(t.Context(), name, metav1.DeleteOptions{}))
-	require.Eventually(t, func() bool {
+	await(t, func() bool {
 		pod, err := pods.Get(t.Context(), name, metav1.GetOptions{})
 		return err == nil && pod.UID != old.UID && !readySince(*pod).IsZero()
-	}, time.Minute, 100*time.Millisecond, "%s comes back", name)
+	}, "%s comes back", name)
 	n.assertServers(t, 3)
 }
 
@@ -299,12 +299,12 @@ func (n *nats) killOperator(t *testing.T) {
 // assertWhole sees that what belonged to a replaced NatsCluster has come again.
 func (n *nats) assertWhole(t *testing.T) {
 	t.Helper()
-	require.Eventually(t, func() bool {
+	await(t, func() bool {
 		_, client := n.CoreV1().Services("nats-io").Get(t.Context(), broker, metav1.GetOptions{})
 		_, routes := n.CoreV1().Services("nats-io").Get(t.Context(), broker+"-mgmt", metav1.GetOptions{})
 		_, secret := n.CoreV1().Secrets("nats-io").Get(t.Context(), broker, metav1.GetOptions{})
 		return client == nil && routes == nil && secret == nil && strings.Count(n.configuration(t), "-mgmt.nats-io.svc:6222") == 3
-	}, time.Minute, 100*time.Millisecond, "services and configuration")
+	}, "services and configuration")
 }
 
 // assertNowhere looks for a secret in the state, and in all objects but Secrets.
@@ -391,7 +391,7 @@ func (n *nats) assertNeedsPods(t *testing.T) {
 	_, err = roles.Update(t.Context(), role, metav1.UpdateOptions{})
 	require.NoError(t, err)
 	require.NoError(t, n.CoreV1().Pods("nats-io").Delete(t.Context(), broker+"-1", metav1.DeleteOptions{}))
-	require.Eventually(t, func() bool { return strings.Contains(readLog(t, n.s), "is forbidden") },
-		time.Minute, 100*time.Millisecond, "the operator is refused")
+	await(t, func() bool { return strings.Contains(readLog(t, n.s), "is forbidden") },
+		"the operator is refused")
 	assert.Len(t, n.pods(t), 2)
 }

@@ -98,10 +98,10 @@ func (m mesh) await(b *testing.B) {
 	b.Helper()
 	for _, s := range m {
 		server := natsServer{monitoring: s.monitoring}
-		require.Eventually(b, func() bool {
+		await(b, func() bool {
 			others, _ := server.routes()
 			return others == len(m)-1 && server.ask("healthz", new(any)) == nil
-		}, 5*time.Minute, 100*time.Millisecond, "the server on port %d has routes to all others", s.client)
+		}, "the server on port %d has routes to all others", s.client)
 	}
 }
 
@@ -125,10 +125,10 @@ func connectPairs(b *testing.B, servers mesh) func(*testing.B) []time.Duration {
 	}
 	// A route knows of a subscription some time after its server.
 	for i, loader := range loaders {
-		require.Eventually(b, func() bool {
+		await(b, func() bool {
 			_, err := loader.Request(subject(i), nil, time.Second)
 			return err == nil
-		}, time.Minute, 10*time.Millisecond, subject(i))
+		}, "an answer about %s", subject(i))
 	}
 	return func(b *testing.B) []time.Duration {
 		batch := make([]byte, loadBatch)

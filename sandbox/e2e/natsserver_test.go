@@ -138,14 +138,18 @@ func (s *natsServer) start(t *testing.T) {
 // which of the connections between them stay.
 func (s natsServers) awaitRoutes(t *testing.T) {
 	t.Helper()
+	const calm = 500 * time.Millisecond
 	for _, server := range s {
 		var last []int
-		require.Eventually(t, func() bool {
+		var since time.Time
+		await(t, func() bool {
 			others, routes := server.routes()
-			settled := slices.Equal(routes, last)
-			last = routes
-			return settled && others == len(s)-1
-		}, 30*time.Second, 500*time.Millisecond, "%s has routes to all others", server.pod.Name)
+			if others != len(s)-1 || !slices.Equal(routes, last) {
+				since, last = time.Now(), routes
+				return false
+			}
+			return time.Since(since) > calm
+		}, "%s has routes to all others", server.pod.Name)
 	}
 }
 
@@ -237,13 +241,13 @@ func awaitInterest(t *testing.T, from, to *natsgo.Conn) {
 	arrived, err := to.SubscribeSync("hello")
 	require.NoError(t, err)
 	require.NoError(t, to.Flush())
-	require.Eventually(t, func() bool {
+	await(t, func() bool {
 		if from.Publish("hello", nil) != nil {
 			return false
 		}
 		_, err := arrived.NextMsg(100 * time.Millisecond)
 		return err == nil
-	}, 30*time.Second, 10*time.Millisecond)
+	}, "a message arrives")
 }
 
 // raw speaks to a server without TLS and without a client, and returns all that it
@@ -284,15 +288,15 @@ func (s natsServers) assertReloads(t *testing.T, configuration string, maxPayloa
 	before := limits()
 	require.Equal(t, payload, before.MaxPayload)
 	reload(configuration)
-	require.Eventually(t, func() bool { return limits().MaxPayload == maxPayload }, 10*time.Second, 50*time.Millisecond)
+	await(t, func() bool { return limits().MaxPayload == maxPayload }, "the server takes other limits")
 	assert.Equal(t, 1000, limits().MaxConnections)
 	assert.Equal(t, before.MaxPending, limits().MaxPending)
 
 	reload(strings.Replace(configuration, fmt.Sprint(before.MaxPending), fmt.Sprint(2*before.MaxPending), 1))
-	require.Eventually(t, func() bool {
+	await(t, func() bool {
 		log, err := os.ReadFile(server.file + ".log")
 		return err == nil && strings.Contains(string(log), "reload not supported for MaxPending")
-	}, 10*time.Second, 50*time.Millisecond)
+	}, "the server says what it does not take")
 }
 
 // assertUsers: who has a name and its password may connect, and nobody else.

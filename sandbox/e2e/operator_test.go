@@ -54,10 +54,10 @@ func TestPersiaOperator(t *testing.T) {
 		o.operator.start(t, o.cluster)
 		o.awaitPods(t, 5)
 		assert.Equal(t, []string{"persiajobs.persia.com"}, o.job(t).GetFinalizers())
-		require.Eventually(t, func() bool {
+		await(t, func() bool {
 			_, err := o.CoreV1().Services("persia").Get(t.Context(), left+"-metrics-gateway-service", metav1.GetOptions{})
 			return err == nil
-		}, time.Minute, 100*time.Millisecond, "the operator creates the gateway's Service after the pods")
+		}, "the operator creates the gateway's Service after the pods")
 		trainer, err := o.CoreV1().Pods("persia").Get(t.Context(), left+"-nn-worker-0", metav1.GetOptions{})
 		require.NoError(t, err)
 		var mounts []string
@@ -160,12 +160,12 @@ func (o *operatorStack) assertEstablished() {
 // awaitPods sees that there are so many pods, all of them running.
 func (o *operatorStack) awaitPods(t *testing.T, count int) {
 	t.Helper()
-	require.Eventually(t, func() bool {
+	await(t, func() bool {
 		pods := o.pods("persia", "persia_job="+left)
 		return len(pods) == count && !slices.ContainsFunc(pods, func(pod corev1.Pod) bool {
 			return pod.DeletionTimestamp != nil || pod.Status.Phase != corev1.PodRunning
 		})
-	}, time.Minute, 100*time.Millisecond, "%d pods run", count)
+	}, "%d pods run", count)
 }
 
 // assertSchema sees what the API server says to a job with a mistake.
@@ -280,10 +280,10 @@ func (o *operatorStack) assertChangeWaits(t *testing.T) {
 		o.hold(t, held, "null")
 		<-done
 	})
-	require.Eventually(t, func() bool {
+	await(t, func() bool {
 		guard, pods := o.guard(t), o.pods("persia", "persia_job="+left)
 		return guard.UID != guardBefore.UID && guard.Status.ExpectedPods == 1 && len(pods) == 1 && pods[0].Name == held
-	}, time.Minute, 100*time.Millisecond, "all pods but one are gone, and the new guard counts that one")
+	}, "all pods but one are gone, and the new guard counts that one")
 	_, err := o.jobs(t).Get(t.Context(), left, metav1.GetOptions{})
 	assert.True(t, apierrors.IsNotFound(err), "the new job waits: %v", err)
 

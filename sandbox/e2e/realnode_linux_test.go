@@ -9,7 +9,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -29,8 +28,6 @@ import (
 const (
 	busyboxImage = "registry.example.com/busybox:1"
 	realNodeName = "gke-persia-train-0000"
-	// nodePatience is how long a node and its pods may take on a busy machine.
-	nodePatience = 3 * time.Minute
 )
 
 // realNode is a control plane with one real node.
@@ -129,7 +126,7 @@ func (n *realNode) stop() {
 func (n *realNode) awaitReady() {
 	n.t.Helper()
 	var last corev1.Node
-	require.Eventually(n.t, func() bool {
+	await(n.t, func() bool {
 		node, err := n.client.CoreV1().Nodes().Get(n.t.Context(), realNodeName, metav1.GetOptions{})
 		if err != nil {
 			return false
@@ -141,7 +138,7 @@ func (n *realNode) awaitReady() {
 			}
 		}
 		return false
-	}, nodePatience, 200*time.Millisecond, "the node becomes ready: %v", &last)
+	}, "the node becomes ready: %v", &last)
 	assert.Equal(n.t, "v1.34.2", last.Status.NodeInfo.KubeletVersion)
 	assert.Equal(n.t, "train", last.Labels["cloud.google.com/gke-nodepool"], "it keeps its pool's labels")
 }
@@ -225,7 +222,7 @@ func busyboxPod(namespace, name, script string) *corev1.Pod {
 }
 
 func (n *realNode) testSurroundings(t *testing.T) {
-	assert.Eventually(t, func() bool { return strings.Contains(n.logs("a", "web-0"), "tmpfs /memory") }, nodePatience, time.Second,
+	await(t, func() bool { return strings.Contains(n.logs("a", "web-0"), "tmpfs /memory") },
 		"the log tells of an emptyDir in memory")
 	assert.Contains(t, n.logs("a", "web-0"), "I am 7 of web-0", "the downward API and the host's name")
 	assert.NoFileExists(t, "/mnt/disks/ended", "the host has no such disk")
@@ -288,10 +285,10 @@ func (n *realNode) testServices(t *testing.T) {
 
 func (n *realNode) testTermination(t *testing.T) {
 	require.NoError(t, n.client.CoreV1().Pods("a").Delete(t.Context(), "web-0", metav1.DeleteOptions{}))
-	require.Eventually(t, func() bool {
+	await(t, func() bool {
 		_, err := n.client.CoreV1().Pods("a").Get(t.Context(), "web-0", metav1.GetOptions{})
 		return apierrors.IsNotFound(err)
-	}, nodePatience, 200*time.Millisecond)
+	}, "the pod goes")
 	ended, err := os.ReadFile(n.path("disks/ended"))
 	require.NoError(t, err, "it had the time to write to its disk, which outlives the node")
 	assert.Equal(t, "ended\n", string(ended))
@@ -310,7 +307,7 @@ func (n *realNode) testNothingLeft(t *testing.T) {
 		}
 	}
 	require.Equal(t, 1, killed)
-	require.Eventually(t, func() bool { return len(sandboxProcesses(t, n.path("node"))) == 0 }, time.Minute, 100*time.Millisecond,
+	await(t, func() bool { return len(sandboxProcesses(t, n.path("node"))) == 0 },
 		"the machine goes with it")
 
 	n.start()
@@ -345,22 +342,22 @@ func machines(t *testing.T) []string {
 func (n *realNode) create(pod *corev1.Pod) {
 	n.t.Helper()
 	// Its service account comes after the namespace.
-	require.Eventually(n.t, func() bool {
+	await(n.t, func() bool {
 		_, err := n.client.CoreV1().Pods(pod.Namespace).Create(n.t.Context(), pod, metav1.CreateOptions{})
 		return err == nil
-	}, nodePatience, 200*time.Millisecond, "create the pod %s", pod.Name)
+	}, "create the pod %s", pod.Name)
 }
 
 func (n *realNode) await(namespace, name string, reached func(*corev1.Pod) bool) *corev1.Pod {
 	n.t.Helper()
 	var last *corev1.Pod
-	require.Eventually(n.t, func() bool {
+	await(n.t, func() bool {
 		pod, err := n.client.CoreV1().Pods(namespace).Get(n.t.Context(), name, metav1.GetOptions{})
 		if err == nil {
 			last = pod
 		}
 		return err == nil && reached(pod)
-	}, nodePatience, 200*time.Millisecond, "pod %s: %v", name, &last)
+	}, "pod %s: %v", name, &last)
 	return last
 }
 

@@ -51,7 +51,7 @@ func (p scheduledPool) comeAgain(plan capacity.PoolPlan, nodes []string) {
 func (p scheduledPool) awaitPending(count, want int, when string) {
 	p.t.Helper()
 	pods, pending := 0, 0
-	p.eventually(func() bool {
+	eventually(patience, func() bool {
 		var looked bool
 		pods, pending, looked = p.scheduling()
 		return looked && pods == count && pending == want
@@ -81,14 +81,14 @@ func (p scheduledPool) settle(count int) int {
 	// A pod that found no node is tried again after at most ten seconds.
 	const calm = 11 * time.Second
 	since, last := time.Now(), -1
-	require.True(p.t, p.eventually(func() bool {
+	await(p.t, func() bool {
 		pods, pending, looked := p.scheduling()
 		if !looked || pods != count || pending != last {
 			since, last = time.Now(), pending
 			return false
 		}
 		return pending == 0 || time.Since(since) > calm
-	}), "%d pods of pool %s", count, p.name)
+	}, "%d pods of pool %s", count, p.name)
 	return last
 }
 
@@ -161,8 +161,8 @@ func (p scheduledPool) restart(sets []appsv1.StatefulSet) {
 // awaitLooked waits until the scheduler has looked at so many pods of a pool.
 func (p scheduledPool) awaitLooked(count int) {
 	p.t.Helper()
-	require.True(p.t, p.eventually(func() bool {
+	await(p.t, func() bool {
 		pods, _, looked := p.scheduling()
 		return looked && pods == count
-	}), "%d pods of pool %s", count, p.name)
+	}, "%d pods of pool %s", count, p.name)
 }

@@ -102,7 +102,7 @@ func (o *output) reset() {
 // await waits until a text has been printed.
 func (o *output) await(t *testing.T, text string) {
 	t.Helper()
-	require.Eventually(t, func() bool { return strings.Contains(o.String(), text) }, time.Minute, 100*time.Millisecond, "%q is printed", text)
+	await(t, func() bool { return strings.Contains(o.String(), text) }, "%q is printed", text)
 }
 
 // volume is a volume of 1 TiB with a claim NAME-claim.

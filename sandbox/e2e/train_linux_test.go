@@ -162,10 +162,10 @@ func callScript(t *testing.T, r *training, namespace string, labels map[string]s
 		},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	require.Eventually(t, func() bool {
+	await(t, func() bool {
 		now, err := r.CoreV1().Pods(namespace).Get(t.Context(), pod.Name, metav1.GetOptions{})
 		return err == nil && (now.Status.Phase == corev1.PodSucceeded || now.Status.Phase == corev1.PodFailed)
-	}, nodePatience, 200*time.Millisecond, "%s ends", pod.Name)
+	}, "%s ends", pod.Name)
 	log := r.logs(namespace, pod.Name)
 	require.NoError(t, r.CoreV1().Pods(namespace).Delete(t.Context(), pod.Name, metav1.DeleteOptions{}))
 	return log

@@ -29,6 +29,12 @@ import (
 // an idle machine, and several times as long while other tests run.
 const trainingPatience = 8 * time.Minute
 
+// awaitTraining is [await] for what comes by a training.
+func awaitTraining(t *testing.T, condition func() bool, message string, arguments ...any) {
+	t.Helper()
+	require.Truef(t, eventually(trainingPatience, condition), message, arguments...)
+}
+
 // training is the stack of examples/Pulumi.train.yaml with other jobs, on a real node.
 type training struct {
 	cluster
@@ -105,7 +111,7 @@ func (r *training) await(t *testing.T, job string) batchv1.JobConditionType {
 	t.Helper()
 	started := time.Now()
 	var end batchv1.JobConditionType
-	require.Eventually(t, func() bool {
+	awaitTraining(t, func() bool {
 		jobs, err := r.BatchV1().Jobs("persia").List(t.Context(), metav1.ListOptions{
 			LabelSelector: "app.kubernetes.io/name=completion,persia_job=" + job,
 		})
@@ -119,7 +125,7 @@ func (r *training) await(t *testing.T, job string) batchv1.JobConditionType {
 			}
 		}
 		return end != ""
-	}, trainingPatience, time.Second, "%s ends: %s", job, &words{r, "persia", job + "-nn-worker-0"})
+	}, "%s ends: %s", job, &words{r, "persia", job + "-nn-worker-0"})
 	fmt.Printf("TIME %s: %s is %s after %s more\n", t.Name(), job, end, time.Since(started).Round(time.Second))
 	return end
 }

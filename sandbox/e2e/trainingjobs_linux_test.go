@@ -92,10 +92,10 @@ func (r *training) upWith(t *testing.T, jobs ...object) {
 func (r *training) awaitCheckpoint(t *testing.T, job string, batches int) checkpoint {
 	t.Helper()
 	var newest checkpoint
-	require.Eventually(t, func() bool {
+	awaitTraining(t, func() bool {
 		newest = r.volume.checkpoint(job, "1")
 		return newest.batches >= batches
-	}, trainingPatience, 100*time.Millisecond, "a checkpoint of %s after batch %d: %s", job, batches, &words{r, "persia", job + "-nn-worker-0"})
+	}, "a checkpoint of %s after batch %d: %s", job, batches, &words{r, "persia", job + "-nn-worker-0"})
 	return newest
 }
 
@@ -107,7 +107,7 @@ func (r *training) awaitResumed(t *testing.T, job string, from checkpoint) {
 	t.Helper()
 	started := time.Now()
 	var resumed string
-	require.Eventually(t, func() bool {
+	awaitTraining(t, func() bool {
 		for _, match := range attemptStarts.FindAllStringSubmatch(r.logs("persia", job+"-nn-worker-0"), -1) {
 			if attempt, _ := strconv.Atoi(match[1]); attempt > from.attempt {
 				resumed = match[2]
@@ -115,7 +115,7 @@ func (r *training) awaitResumed(t *testing.T, job string, from checkpoint) {
 			}
 		}
 		return false
-	}, trainingPatience, 200*time.Millisecond, "an attempt of %s after %d: %s", job, from.attempt, &words{r, "persia", job + "-nn-worker-0"})
+	}, "an attempt of %s after %d: %s", job, from.attempt, &words{r, "persia", job + "-nn-worker-0"})
 	fmt.Printf("TIME %s: the next attempt starts after %s\n", t.Name(), time.Since(started).Round(time.Second))
 	// Some more batches may have come.
 	match := checkpointFolder.FindStringSubmatch(resumed)

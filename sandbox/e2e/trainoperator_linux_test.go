@@ -4,10 +4,8 @@ import (
 	"maps"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 // upstream is the job of PERSIA's operator.
@@ -47,14 +45,14 @@ func (r *training) assertOperator(t *testing.T) {
 	assert.True(t, *operator[0].Spec.SecurityContext.RunAsNonRoot)
 	assert.True(t, *container.ReadOnlyRootFilesystem)
 	assert.Equal(t, "ALL", string(container.Capabilities.Drop[0]))
-	require.Eventually(t, func() bool {
+	await(t, func() bool {
 		return strings.Contains(r.logs("persia-operator", operator[0].Name), "Creating PersiaJob: "+upstream)
-	}, nodePatience, time.Second, "the operator creates the job: %s", &words{r, "persia-operator", operator[0].Name})
+	}, "the operator creates the job: %s", &words{r, "persia-operator", operator[0].Name})
 
 	const count = 2 + 2 + 2 + 3 + 1
-	require.Eventually(t, func() bool {
+	await(t, func() bool {
 		return len(r.pods("persia", "persia_job="+upstream)) == count
-	}, nodePatience, time.Second, "%d pods", count)
+	}, "%d pods", count)
 	for _, pod := range r.pods("persia", "persia_job="+upstream) {
 		assert.Empty(t, pod.OwnerReferences, "%s: the operator makes pods, and nothing else", pod.Name)
 		for _, volume := range pod.Spec.Volumes {
