@@ -222,10 +222,10 @@ func (x *chaosStack) settle() {
 	assert.Equal(x.t, x.worlds[x.current], now)
 }
 
-// await returns what there is, once that is as it should be or after two minutes.
+// await returns what there is, once that is as it should be or when patience is over.
 func (x *chaosStack) await(good func(world) bool) (now world) {
 	x.t.Helper()
-	err := wait.PollUntilContextTimeout(x.t.Context(), 500*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(x.t.Context(), 500*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 		seen, err := x.look(ctx)
 		if err == nil {
 			now = seen

@@ -52,7 +52,7 @@ func TestChaosAPIServer(t *testing.T) {
 			run := x.start(p.to)
 			select {
 			case <-run.ended:
-			case <-time.After(4 * time.Minute):
+			case <-time.After(patience):
 				t.Errorf("the command did not end")
 			}
 			proxy.set(false)

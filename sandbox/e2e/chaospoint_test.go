@@ -147,7 +147,7 @@ func (x *chaosStack) inject(p point, hit map[string]int) {
 	}
 	select {
 	case <-run.ended:
-	case <-time.After(4 * time.Minute):
+	case <-time.After(patience):
 		x.t.Errorf("the command did not end after the fault")
 	}
 	run.end()

@@ -329,7 +329,7 @@ func (p *localProcess) status() int {
 	p.t.Helper()
 	select {
 	case <-p.ended:
-	case <-time.After(30 * time.Second):
+	case <-time.After(patience):
 		_ = p.cmd.Process.Kill()
 		p.t.Errorf("%s does not end", p.cmd.Path)
 		<-p.ended

@@ -102,7 +102,7 @@ func (d *dryRun) define(t testing.TB, api discovery.DiscoveryInterface) {
 			_, err := d.mapper.RESTMapping(kind)
 			assert.NoError(t, err)
 		}
-	}, time.Minute, 100*time.Millisecond)
+	}, patience, 100*time.Millisecond)
 }
 
 // refusal is an object that the API server refuses, or a stack that the program itself

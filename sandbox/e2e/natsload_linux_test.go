@@ -110,7 +110,7 @@ func (m mesh) await(b *testing.B) {
 func connectPairs(b *testing.B, servers mesh) func(*testing.B) []time.Duration {
 	b.Helper()
 	open := func(i int) *natsgo.Conn {
-		connection, err := natsgo.Connect(fmt.Sprintf("nats://127.0.0.1:%d", servers[i%len(servers)].client), natsgo.Timeout(time.Minute))
+		connection, err := natsgo.Connect(fmt.Sprintf("nats://127.0.0.1:%d", servers[i%len(servers)].client), natsgo.Timeout(patience))
 		require.NoError(b, err)
 		b.Cleanup(connection.Close)
 		return connection
@@ -139,7 +139,7 @@ func connectPairs(b *testing.B, servers mesh) func(*testing.B) []time.Duration {
 			work.Go(func() error {
 				for n := next.Add(1); n <= int64(b.N); n = next.Add(1) {
 					sent := time.Now()
-					if _, err := loader.Request(subject(i), batch, time.Minute); err != nil {
+					if _, err := loader.Request(subject(i), batch, patience); err != nil {
 						return fmt.Errorf("batch %d: %w", n, err)
 					}
 					latencies[n-1] = time.Since(sent)

@@ -197,7 +197,7 @@ func freePorts(t testing.TB, n int) []int {
 
 func connect(t *testing.T, url string, options ...natsgo.Option) *natsgo.Conn {
 	t.Helper()
-	connection, err := natsgo.Connect(url, options...)
+	connection, err := natsgo.Connect(url, append(options, natsgo.Timeout(patience))...)
 	require.NoError(t, err)
 	t.Cleanup(connection.Close)
 	return connection
@@ -220,12 +220,12 @@ func assertMessages(t *testing.T, servers natsServers) {
 	for range several {
 		require.NoError(t, from.Publish("features", sent))
 	}
-	require.NoError(t, from.FlushTimeout(time.Minute))
+	require.NoError(t, from.FlushTimeout(patience))
 	for range several {
 		select {
 		case got := <-arrived:
 			assert.True(t, bytes.Equal(sent, got), "%d bytes arrive whole, and not %d", len(sent), len(got))
-		case <-time.After(time.Minute):
+		case <-time.After(patience):
 			t.Fatal("the message did not arrive")
 		}
 	}
@@ -257,7 +257,7 @@ func raw(t *testing.T, server *natsServer, text string) string {
 	connection, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", server.client))
 	require.NoError(t, err)
 	defer func() { _ = connection.Close() }()
-	require.NoError(t, connection.SetDeadline(time.Now().Add(10*time.Second)))
+	require.NoError(t, connection.SetDeadline(time.Now().Add(patience)))
 	_, err = connection.Write([]byte(text))
 	require.NoError(t, err)
 	var answer strings.Builder

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/util/rpcutil"
 	pulumirpc "github.com/pulumi/pulumi/sdk/v3/proto/go"
@@ -164,7 +163,7 @@ func (p project) preflight(t *testing.T, stack string) {
 			t.Setenv(name, value)
 		}
 	}
-	checks, err := preflight.Run(t.Context(), preflight.Options{Dir: p.dir, Stack: stack, Offline: true, Timeout: time.Minute})
+	checks, err := preflight.Run(t.Context(), preflight.Options{Dir: p.dir, Stack: stack, Offline: true, Timeout: patience})
 	require.NoError(t, err)
 	status := map[string]preflight.Status{}
 	for _, c := range checks {
