@@ -51,12 +51,13 @@ func (p scheduledPool) comeAgain(plan capacity.PoolPlan, nodes []string) {
 func (p scheduledPool) awaitPending(count, want int, when string) {
 	p.t.Helper()
 	pods, pending := 0, 0
-	eventually(patience, func() bool {
+	reached := eventually(patience, func() bool {
 		var looked bool
 		pods, pending, looked = p.scheduling()
 		return looked && pods == count && pending == want
 	})
-	assert.Equal(p.t, want, pending, "pods pending of %d of pool %s, %s", pods, p.name, when)
+	assert.True(p.t, reached, "pool %s has %d pods and should have %d, of which %d are pending and %d should be, %s",
+		p.name, pods, count, pending, want, when)
 }
 
 // scheduling counts the pods of a pool, and those without a node. It tells whether
