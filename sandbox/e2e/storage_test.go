@@ -184,6 +184,7 @@ func TestStorageSources(t *testing.T) {
 
 	for _, name := range []string{"share", "disk", "replicated"} {
 		stack.resize("1Ti", name)
+		printed.reset()
 		_, err = s.Preview(t.Context())
 		require.Error(t, err)
 		printed.await(t, "has 2048Gi, and never shrinks; write 2048Gi or more")
@@ -193,6 +194,7 @@ func TestStorageSources(t *testing.T) {
 
 	c.createHolder("nfs-claim")
 	assert.ErrorContains(t, deleteClaim(t, s, "nfs-claim", 3), "timed out after 3s; waiting for finalizers: kubernetes.io/pvc-protection; held by the pod holder")
+	printed.reset()
 	destroyed := make(chan error)
 	go func() { destroyed <- s.Destroy(t.Context()) }()
 	printed.await(t, "kubernetes.io/pvc-protection; held by the pod holder")
