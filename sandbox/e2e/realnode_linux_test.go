@@ -225,7 +225,6 @@ func (n *realNode) testSurroundings(t *testing.T) {
 	await(t, func() bool { return strings.Contains(n.logs("a", "web-0"), "tmpfs /memory") },
 		"the log tells of an emptyDir in memory")
 	assert.Contains(t, n.logs("a", "web-0"), "I am 7 of web-0", "the downward API and the host's name")
-	assert.NoFileExists(t, "/mnt/disks/ended", "the host has no such disk")
 }
 
 func (n *realNode) testNetwork(t *testing.T) {
@@ -292,6 +291,7 @@ func (n *realNode) testTermination(t *testing.T) {
 	ended, err := os.ReadFile(n.path("disks/ended"))
 	require.NoError(t, err, "it had the time to write to its disk, which outlives the node")
 	assert.Equal(t, "ended\n", string(ended))
+	assert.NoFileExists(t, "/mnt/disks/ended", "the host has no such disk")
 }
 
 // testNothingLeft kills what runs the node.
