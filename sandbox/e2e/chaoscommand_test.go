@@ -76,6 +76,15 @@ func (c *command) wait() error {
 	return c.err
 }
 
+func (c *command) hasEnded() bool {
+	select {
+	case <-c.ended:
+		return true
+	default:
+		return false
+	}
+}
+
 // end kills what is left of the command.
 func (c *command) end() {
 	_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL)

@@ -18,7 +18,8 @@ import (
 // fault is what happens to a command, or around it.
 type fault struct {
 	name string
-	do   func(x *chaosStack, run *command)
+	// do reports whether there was something to hit.
+	do func(x *chaosStack, run *command) bool
 	// kills says that the command ends with it.
 	kills bool
 	// losesAnswers says that a request may be carried out and never answered. The
@@ -29,20 +30,20 @@ type fault struct {
 // The program, the language host and the providers are one process, the sandbox
 // command; the engine is the Pulumi CLI.
 var faults = []fault{
-	{name: "kill program, engine and providers", kills: true, do: func(_ *chaosStack, run *command) {
-		_ = syscall.Kill(-run.Process.Pid, syscall.SIGKILL)
+	{name: "kill program, engine and providers", kills: true, do: func(_ *chaosStack, run *command) bool {
+		return syscall.Kill(-run.Process.Pid, syscall.SIGKILL) == nil
 	}},
-	{name: "kill program and providers", kills: true, do: func(_ *chaosStack, run *command) {
-		_ = run.Process.Kill()
+	{name: "kill program and providers", kills: true, do: func(_ *chaosStack, run *command) bool {
+		return run.Process.Kill() == nil
 	}},
-	{name: "kill engine", kills: true, do: func(x *chaosStack, run *command) {
-		x.kill(func(p process.Process) bool {
+	{name: "kill engine", kills: true, do: func(x *chaosStack, run *command) bool {
+		return x.kill(func(p process.Process) bool {
 			group, err := syscall.Getpgid(p.PID)
 			return err == nil && group == run.Process.Pid && p.PID != run.Process.Pid
 		})
 	}},
-	{name: "kill state service", kills: true, do: func(x *chaosStack, _ *command) {
-		x.kill(func(p process.Process) bool {
+	{name: "kill state service", kills: true, do: func(x *chaosStack, _ *command) bool {
+		return x.kill(func(p process.Process) bool {
 			return strings.HasSuffix(p.Command, " --dir "+filepath.Join(x.dir, "madeup", "state"))
 		})
 	}},
@@ -54,33 +55,40 @@ var faults = []fault{
 
 // restart kills components of the stack's control plane and starts them again, as
 // happens to a managed one.
-func restart(components ...string) func(*chaosStack, *command) {
-	return func(x *chaosStack, _ *command) {
+func restart(components ...string) func(*chaosStack, *command) bool {
+	return func(x *chaosStack, _ *command) bool {
+		all := true
 		for _, component := range components {
-			x.kill(func(p process.Process) bool {
+			killed := x.kill(func(p process.Process) bool {
 				path, _, _ := strings.Cut(p.Command, " --")
 				return filepath.Base(path) == component && strings.HasPrefix(path, x.dir+"/")
 			})
+			all = all && killed
 		}
 		require.NoError(x.t, x.sandbox.Cluster().Start(x.t.Context(), os.Stdout))
+		return all
 	}
 }
 
 // deleteNode deletes the first node of those that there are, and its pods with it.
-func deleteNode(x *chaosStack, _ *command) {
+func deleteNode(x *chaosStack, _ *command) bool {
 	c := newCluster(x.t, x.sandbox)
 	nodes := slices.Sorted(maps.Keys(c.nodes()))
 	if len(nodes) == 0 {
-		return
+		return false
 	}
 	err := c.CoreV1().Nodes().Delete(x.t.Context(), nodes[0], metav1.DeleteOptions{})
-	require.True(x.t, err == nil || apierrors.IsNotFound(err), "%v", err)
+	if apierrors.IsNotFound(err) {
+		return false
+	}
+	require.NoError(x.t, err)
+	return true
 }
 
 // kill kills the processes that match, which must be the stack's own, and waits until
 // they are gone: one that is still ending counts as one that runs, and is not started
-// again.
-func (x *chaosStack) kill(match func(process.Process) bool) {
+// again. It reports whether there were any.
+func (x *chaosStack) kill(match func(process.Process) bool) bool {
 	x.t.Helper()
 	found, err := process.Matching(match)
 	require.NoError(x.t, err)
@@ -90,4 +98,5 @@ func (x *chaosStack) kill(match func(process.Process) bool) {
 	}
 	await(x.t, func() bool { return !slices.ContainsFunc(found, process.Process.Running) },
 		"killed processes are still there: %v", found)
+	return len(found) > 0
 }

@@ -128,7 +128,7 @@ func (x *chaosStack) draw(random *rand.Rand, faults []fault, early bool) point {
 }
 
 // inject begins a command and injects the faults. It counts those that came before the
-// command had ended.
+// command had ended, and hit something.
 func (x *chaosStack) inject(p point, hit map[string]int) {
 	x.t.Helper()
 	run := x.start(p.to)
@@ -138,12 +138,10 @@ func (x *chaosStack) inject(p point, hit map[string]int) {
 		case <-run.printed(s.line):
 			time.Sleep(s.delay)
 		}
-		select {
-		case <-run.ended:
-		default:
+		ended := run.hasEnded()
+		if s.fault.do(x, run) && !ended {
 			hit[s.fault.name]++
 		}
-		s.fault.do(x, run)
 	}
 	select {
 	case <-run.ended:
