@@ -16,15 +16,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"persia/sandbox"
+	"persia/sandbox/process"
 )
 
 // TestKilled kills `make up` while it works: up goes on from there, and down
 // deletes whatever exists.
 func TestKilled(t *testing.T) {
-	// A line of the progress, at which to kill.
-	moments := map[string]string{
-		"while the control plane starts": "control plane: starting",
-		"while pods start":               "waiting for jsonpath",
+	moments := map[string]moment{
+		"while the control plane starts": {printed: "control plane: starting", then: etcdRuns},
+		"while pods start":               {printed: "waiting for jsonpath"},
 	}
 	for name, moment := range moments {
 		t.Run("up again after a kill "+name, func(t *testing.T) {
@@ -33,7 +33,7 @@ func TestKilled(t *testing.T) {
 			}
 			dir := t.TempDir()
 			s := newSandbox(t, dir, "dev")
-			killCommand(t, dir, "up", moment)
+			killUp(t, s, dir, moment)
 			_, err := s.Up(t.Context())
 			require.NoError(t, err)
 			c := newCluster(t, s)
@@ -48,7 +48,7 @@ func TestKilled(t *testing.T) {
 			}
 			dir := t.TempDir()
 			s := newSandbox(t, dir, "dev")
-			killCommand(t, dir, "up", moment)
+			killUp(t, s, dir, moment)
 			require.NoError(t, s.Down(t.Context()))
 			entries, err := os.ReadDir(dir)
 			require.NoError(t, err)
@@ -68,7 +68,7 @@ func TestKilledDown(t *testing.T) {
 	s := newSandbox(t, dir, "dev")
 	_, err := s.Up(t.Context())
 	require.NoError(t, err)
-	killCommand(t, dir, "down", "PersistentVolumeClaim checkpoints-vol deleted")
+	killCommand(t, dir, "down", moment{printed: "PersistentVolumeClaim checkpoints-vol deleted"})
 	_, err = s.Up(t.Context())
 	require.NoError(t, err)
 	c := newCluster(t, s)
@@ -92,7 +92,7 @@ func TestDeletionGoesOn(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "held", Finalizers: []string{"example.com/held"}},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	killCommand(t, dir, "down", "Namespace persia deleting (0s) waiting for")
+	killCommand(t, dir, "down", moment{printed: "Namespace persia deleting (0s) waiting for"})
 
 	printed := &output{}
 	again, err := sandbox.New(sandbox.Options{
@@ -113,9 +113,35 @@ func TestDeletionGoesOn(t *testing.T) {
 	assert.Empty(t, upChanges(t, s))
 }
 
-// killCommand runs the sandbox command and kills it, with the engine, when it
-// prints moment.
-func killCommand(t *testing.T, dir, command, moment string) {
+// moment is one of a command, at which to kill it: it has printed a text, and then a
+// condition, if there is one, holds.
+type moment struct {
+	printed string
+	then    func(t *testing.T, dir string) bool
+}
+
+// etcdRuns reports whether kwokctl has started the first component of the control plane.
+func etcdRuns(t *testing.T, dir string) bool {
+	t.Helper()
+	found, err := process.Matching(func(p process.Process) bool {
+		path, _, _ := strings.Cut(p.Command, " --")
+		return strings.HasPrefix(path, dir+"/") && strings.HasSuffix(path, "/bin/etcd")
+	})
+	require.NoError(t, err)
+	return len(found) > 0
+}
+
+// killUp kills the command up at a moment.
+func killUp(t *testing.T, s *sandbox.Sandbox, dir string, at moment) {
+	t.Helper()
+	killCommand(t, dir, "up", at)
+	if at.then != nil {
+		require.NoFileExists(t, s.Cluster().Kubeconfig(), "the control plane was ready by then")
+	}
+}
+
+// killCommand runs the sandbox command and kills it, with the engine, at a moment.
+func killCommand(t *testing.T, dir, command string, at moment) {
 	t.Helper()
 	killed := exec.Command(executable, command, "--stack", "dev", "--dir", dir, "--repository", repository, "--toolchain", binDir())
 	killed.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -123,15 +149,15 @@ func killCommand(t *testing.T, dir, command, moment string) {
 	output, err := killed.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, killed.Start())
-	seen := false
+	reached := false
 	lines := bufio.NewScanner(output)
-	for lines.Scan() {
-		if strings.Contains(lines.Text(), moment) {
-			seen = true
-			require.NoError(t, syscall.Kill(-killed.Process.Pid, syscall.SIGKILL))
-			break
-		}
+	for !reached && lines.Scan() {
+		reached = strings.Contains(lines.Text(), at.printed)
 	}
+	if reached && at.then != nil {
+		reached = eventually(patience, func() bool { return at.then(t, dir) })
+	}
+	_ = syscall.Kill(-killed.Process.Pid, syscall.SIGKILL)
 	_ = killed.Wait()
-	require.True(t, seen, "%s never printed %q", command, moment)
+	require.True(t, reached, "%s never came to the moment %q", command, at.printed)
 }
