@@ -53,11 +53,8 @@ func TestCapacityRefuses(t *testing.T) {
 	stack := madeUpStacks[0]
 	stack.pools = []object{maps.Clone(stack.pools[0])}
 	stack.pools[0]["nodes"] = stack.pools[0]["nodes"].(int) - 1
-	text := stackText(t, project, stack)
-	_, err := load(text)
-	require.ErrorContains(t, err, "1 do not fit; write 3")
-	_, err = openSandbox(t, project, t.TempDir(), "madeup").Preview(t.Context())
-	require.Error(t, err)
+	stackText(t, project, stack)
+	assertRefused(t, project, t.TempDir(), "madeup", "2 nodes of c2-standard-30 hold 2 of 3 × embeddingWorker of workers, 1 per node, and 1 do not fit; write 3")
 }
 
 // Each has a pool of its own: Pulumi deletes last, and the pods of a stack would be in

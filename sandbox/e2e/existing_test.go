@@ -68,7 +68,8 @@ func TestOneStackOnExistingCluster(t *testing.T) {
 	assert.Empty(t, c.pods("persia", ""))
 }
 
-// assertRefused brings a stack up, which is refused before anything of it is made.
+// assertRefused previews a stack and brings it up, which is refused before anything of it
+// is made.
 func assertRefused(t *testing.T, project, dir, stack, want string) {
 	t.Helper()
 	var output strings.Builder
@@ -76,10 +77,15 @@ func assertRefused(t *testing.T, project, dir, stack, want string) {
 		Project: project, Stack: stack, Dir: dir, Tools: tools, Executable: executable, Out: &output,
 	})
 	require.NoError(t, err)
-	_, err = s.Up(t.Context())
-	require.Error(t, err, output.String())
-	assert.Contains(t, strings.Join(strings.Fields(output.String()), " "), want)
-	assert.NotContains(t, output.String(), "kubernetes:", "nothing is made")
+	preview := func() error { _, err := s.Preview(t.Context()); return err }
+	up := func() error { _, err := s.Up(t.Context()); return err }
+	for _, command := range []func() error{preview, up} {
+		output.Reset()
+		require.Error(t, command(), output.String())
+		assert.Contains(t, strings.Join(strings.Fields(output.String()), " "), want)
+		assert.NotContains(t, output.String(), "kubernetes:", "nothing is made")
+		assert.NotContains(t, output.String(), "gcp:", "nothing is made")
+	}
 	assert.NoError(t, s.Down(t.Context()))
 }
 
