@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/retry"
@@ -48,6 +49,8 @@ func TestCompletion(t *testing.T) {
 	job := c.completion()
 	assert.Empty(t, upChanges(t, s))
 	assert.Empty(t, refreshChanges(t, s), "what the API server adds to a Job is no drift")
+
+	t.Run("its pod is evicted", func(t *testing.T) { c.assertReplaced(t, job) })
 
 	around := trainingSurroundings{
 		cluster: c,
@@ -137,6 +140,24 @@ func (c cluster) podOf(job batchv1.Job) corev1.Pod {
 		return len(pods) == 1 && pods[0].Status.Phase != corev1.PodPending
 	}, "a pod of "+job.Name)
 	return pods[0]
+}
+
+// assertReplaced evicts the pod of a Job, as a drain does: another one comes, once the
+// kubelet has said how the old one has ended, and the old one goes.
+func (c cluster) assertReplaced(t *testing.T, job batchv1.Job) {
+	t.Helper()
+	c.t = t
+	old := c.podOf(job)
+	require.NoError(t, c.CoreV1().Pods(old.Namespace).EvictV1(t.Context(), &policyv1.Eviction{
+		ObjectMeta: metav1.ObjectMeta{Namespace: old.Namespace, Name: old.Name},
+	}))
+	var pods []corev1.Pod
+	replaced := eventually(patience, func() bool {
+		pods = c.pods(old.Namespace, batchv1.JobNameLabel+"="+job.Name)
+		return len(pods) == 1 && pods[0].UID != old.UID && pods[0].Status.Phase == corev1.PodRunning
+	})
+	assert.True(t, replaced, "there is another pod than %s, and no other: %v", old.Name, names(pods))
+	assert.False(t, isComplete(c.completion()))
 }
 
 // succeed ends a pod that runs, with success.
