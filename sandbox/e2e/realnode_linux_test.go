@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"io"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -35,8 +34,6 @@ type realNode struct {
 	t      *testing.T
 	dir    string
 	client kubernetes.Interface
-	// before is what the kernel had of other machines.
-	before []string
 }
 
 // TestRealNode looks at what a real node does for pods, and at what is left of it.
@@ -67,7 +64,7 @@ func newRealNode(t *testing.T) *realNode {
 	client, err := kubernetes.NewForConfig(config)
 	require.NoError(t, err)
 
-	n := &realNode{t: t, dir: dir, client: client, before: machines(t)}
+	n := &realNode{t: t, dir: dir, client: client}
 	options := node.Options{
 		Dir: n.path("node"), Disks: n.path("disks"), Images: n.path("images"),
 		Kubeconfig: plane.Kubeconfig(), PKI: plane.PKI(), Tools: compiled,
@@ -299,6 +296,7 @@ func (n *realNode) testNothingLeft(t *testing.T) {
 	assertListensOnLoopbackOnly(t, n.dir)
 	n.create(busyboxPod("a", "runs-on", "sleep 3600"))
 	n.await("a", "runs-on", func(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodRunning })
+	assert.Greater(t, len(n.remains(t)), 1, "a link, and one control group or more")
 	var killed int
 	for _, p := range sandboxProcesses(t, n.path("options.json")) {
 		if strings.Contains(p.Command, " node ") {
@@ -320,23 +318,17 @@ func (n *realNode) testNothingLeft(t *testing.T) {
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	require.NoError(t, err)
 	assert.NotContains(t, string(mounts), n.dir)
-	assert.Subset(t, n.before, machines(t), "links and control groups")
+	assert.Empty(t, n.remains(t), "the link and the control groups go with the machine")
 	require.NoError(t, os.RemoveAll(n.path("node")))
 }
 
-// machines are the links and control groups that the kernel has of machines.
-func machines(t *testing.T) []string {
+// remains are what the kernel has of the node's machine. It may have others of tests that
+// run beside.
+func (n *realNode) remains(t *testing.T) []string {
 	t.Helper()
-	found, err := filepath.Glob("/sys/fs/cgroup/*/persia-*")
+	remains, err := node.Remains(n.path("node"))
 	require.NoError(t, err)
-	links, err := net.Interfaces()
-	require.NoError(t, err)
-	for _, link := range links {
-		if strings.HasPrefix(link.Name, "node-") {
-			found = append(found, link.Name)
-		}
-	}
-	return found
+	return remains
 }
 
 func (n *realNode) create(pod *corev1.Pod) {

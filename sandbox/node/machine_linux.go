@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"persia/sandbox/controlplane"
+	"persia/sandbox/node/cgroup"
 )
 
 // machine is a running one.
@@ -47,15 +48,15 @@ func runMachine(ctx context.Context, o Options, node string, logger *slog.Logger
 			logger.Error("clean up", "error", err)
 		}
 	}()
-	cgroup := cgroupOf(o.Dir)
-	if err := o.prepare(node, cgroup); err != nil {
+	group := cgroupOf(o.Dir)
+	if err := o.prepare(node, group); err != nil {
 		return err
 	}
 	m, err := start(o, node)
 	if err != nil {
 		return err
 	}
-	if err := m.connect(ctx, cgroup); err != nil {
+	if err := m.connect(ctx, group); err != nil {
 		m.closeRelays()
 		_ = m.cmd.Process.Kill()
 		_ = m.cmd.Wait()
@@ -80,8 +81,31 @@ func CleanUp(ctx context.Context, dir string) error {
 			return err
 		}
 	}
-	return removeCgroup(ctx, cgroupOf(dir))
+	return cgroup.Remove(ctx, cgroupOf(dir))
 }
+
+// Remains are what the kernel has of the machine in dir: the host's end of its link, and
+// its control group in each hierarchy. Of one that was cleaned up, it has none.
+func Remains(dir string) ([]string, error) {
+	remains, err := cgroup.Find(cgroupOf(dir))
+	if link := linkOf(dir).name; exists(link) {
+		remains = append(remains, link)
+	}
+	return remains, err
+}
+
+// PeakMemory is the most memory, in bytes, that the node in dir has used so far, its
+// pods and its page cache included.
+func PeakMemory(dir string) (int64, error) {
+	peak, err := cgroup.PeakMemory(cgroupOf(dir))
+	if err != nil {
+		return 0, fmt.Errorf("the node in %s: %w", dir, err)
+	}
+	return peak, nil
+}
+
+// cgroupOf names the control group of the machine in dir.
+func cgroupOf(dir string) string { return "persia-" + linkOf(dir).name }
 
 func exists(link string) bool {
 	_, err := net.InterfaceByName(link)
@@ -89,11 +113,11 @@ func exists(link string) bool {
 }
 
 // prepare writes what the machine's programs read.
-func (o Options) prepare(node, cgroup string) error {
+func (o Options) prepare(node, group string) error {
 	if err := os.MkdirAll(o.path(configDir), 0o755); err != nil {
 		return err
 	}
-	if err := o.writeConfigs(cgroup); err != nil {
+	if err := o.writeConfigs(group); err != nil {
 		return err
 	}
 	if err := o.writeCredentials(node); err != nil {
@@ -102,7 +126,7 @@ func (o Options) prepare(node, cgroup string) error {
 	if err := writePauseImage(o.path(configDir, pauseArchive), o.Tools.Pause); err != nil {
 		return fmt.Errorf("image %s: %w", pauseImage, err)
 	}
-	return makeCgroup(cgroup)
+	return cgroup.Make(group)
 }
 
 // start starts the machine's first process, which waits for the network.
@@ -131,9 +155,9 @@ func start(o Options, node string) (*machine, error) {
 
 // connect links the machine with the host, relays the control plane into it, and lets
 // it go on.
-func (m *machine) connect(ctx context.Context, cgroup string) error {
+func (m *machine) connect(ctx context.Context, group string) error {
 	pid := m.cmd.Process.Pid
-	if err := joinCgroup(cgroup, pid); err != nil {
+	if err := cgroup.Join(group, pid); err != nil {
 		return err
 	}
 	l := linkOf(m.options.Dir)

@@ -16,5 +16,8 @@ func Boot(Options, string, *slog.Logger) error { return Missing() }
 // CleanUp finds nothing.
 func CleanUp(context.Context, string) error { return nil }
 
+// Remains finds nothing.
+func Remains(string) ([]string, error) { return nil, nil }
+
 // PeakMemory fails: see [Missing].
 func PeakMemory(string) (int64, error) { return 0, Missing() }

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"persia/sandbox/node/cgroup"
 )
 
 // enterRoot makes the machine's root directory, in the calling process's own mount
@@ -91,7 +93,7 @@ func (o Options) mountKernel() error {
 	if err := mount("sysfs", o.path("sys"), "sysfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
 		return err
 	}
-	if err := bind(cgroupRoot, o.path(cgroupRoot), unix.MS_REC); err != nil {
+	if err := bind(cgroup.Root, o.path(cgroup.Root), unix.MS_REC); err != nil {
 		return err
 	}
 	return bind("/dev", o.path("dev"), unix.MS_REC)

@@ -1,4 +1,4 @@
-package node
+package cgroup
 
 import (
 	"context"
@@ -14,7 +14,8 @@ import (
 )
 
 const (
-	cgroupRoot = "/sys/fs/cgroup"
+	// Root is the folder of all hierarchies.
+	Root = "/sys/fs/cgroup"
 	// systemGroup is of the machine's own programs, below the machine's.
 	systemGroup = "system"
 	// removalTimeout is how long the kernel may take to let go of killed processes.
@@ -24,16 +25,16 @@ const (
 // hierarchies are the folders of the control groups: one in version 2, and in version 1
 // one for each controller.
 func hierarchies() ([]string, error) {
-	if _, err := os.Stat(filepath.Join(cgroupRoot, "cgroup.controllers")); err == nil {
-		return []string{cgroupRoot}, nil
+	if _, err := os.Stat(filepath.Join(Root, "cgroup.controllers")); err == nil {
+		return []string{Root}, nil
 	}
-	entries, err := os.ReadDir(cgroupRoot)
+	entries, err := os.ReadDir(Root)
 	if err != nil {
 		return nil, err
 	}
 	var dirs []string
 	for _, entry := range entries {
-		dir := filepath.Join(cgroupRoot, entry.Name())
+		dir := filepath.Join(Root, entry.Name())
 		if _, err := os.Stat(filepath.Join(dir, "cgroup.procs")); err == nil && entry.IsDir() {
 			dirs = append(dirs, dir)
 		}
@@ -41,8 +42,8 @@ func hierarchies() ([]string, error) {
 	return dirs, nil
 }
 
-// makeCgroup makes the machine's control group, and one in it for its own programs.
-func makeCgroup(name string) error {
+// Make makes the machine's control group, and one in it for its own programs.
+func Make(name string) error {
 	dirs, err := hierarchies()
 	if err != nil {
 		return err
@@ -78,8 +79,8 @@ func inheritCPUs(group string) error {
 	return nil
 }
 
-// joinCgroup puts a process into the group of the machine's own programs.
-func joinCgroup(name string, pid int) error {
+// Join puts a process into the group of the machine's own programs.
+func Join(name string, pid int) error {
 	dirs, err := hierarchies()
 	if err != nil {
 		return err
@@ -93,9 +94,9 @@ func joinCgroup(name string, pid int) error {
 	return nil
 }
 
-// removeCgroup removes the machine's groups, once the kernel has let go of their
-// processes, all of which are killed.
-func removeCgroup(ctx context.Context, name string) error {
+// Remove removes the machine's groups, once the kernel has let go of their processes, all
+// of which are killed.
+func Remove(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removalTimeout)
 	defer cancel()
 	dirs, err := hierarchies()
@@ -141,13 +142,30 @@ func removeTree(root string) error {
 	return nil
 }
 
-// PeakMemory is the most memory, in bytes, that the node in dir has used so far, its
-// pods and its page cache included.
-func PeakMemory(dir string) (int64, error) {
-	name := cgroupOf(dir)
+// Find returns the folders of the machine's group in the hierarchies that have it.
+func Find(name string) ([]string, error) {
+	dirs, err := hierarchies()
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for _, dir := range dirs {
+		switch _, err := os.Stat(filepath.Join(dir, name)); {
+		case err == nil:
+			found = append(found, filepath.Join(dir, name))
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// PeakMemory is the most memory, in bytes, that the machine has used so far, its pods and
+// its page cache included.
+func PeakMemory(name string) (int64, error) {
 	for _, file := range []string{
-		filepath.Join(cgroupRoot, name, "memory.peak"),
-		filepath.Join(cgroupRoot, "memory", name, "memory.max_usage_in_bytes"),
+		filepath.Join(Root, name, "memory.peak"),
+		filepath.Join(Root, "memory", name, "memory.max_usage_in_bytes"),
 	} {
 		value, err := os.ReadFile(file)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -158,8 +176,5 @@ func PeakMemory(dir string) (int64, error) {
 		}
 		return strconv.ParseInt(strings.TrimSpace(string(value)), 10, 64)
 	}
-	return 0, fmt.Errorf("the node in %s is not running", dir)
+	return 0, fmt.Errorf("there is no control group %s", name)
 }
-
-// cgroupOf names the control group of the machine in dir.
-func cgroupOf(dir string) string { return "persia-" + linkOf(dir).name }
