@@ -2,9 +2,12 @@ package sandbox
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -26,13 +29,28 @@ type RealNode struct {
 
 // findRealNode is what the options say, or the last up, so that later commands need not.
 func findRealNode(said RealNode, f folder) (RealNode, error) {
-	if said.Pool != "" {
+	if said.Images != "" {
 		images, err := filepath.Abs(said.Images)
-		if said.Images == "" {
-			images = ""
+		if err != nil {
+			return said, err
 		}
-		return RealNode{Pool: said.Pool, Images: images}, err
+		said.Images = images
 	}
+	if said.Pool != "" {
+		return said, nil
+	}
+	last, err := lastRealNode(f)
+	if err != nil || said.Images == "" {
+		return last, err
+	}
+	if last.Pool == "" {
+		return last, fmt.Errorf("the images in %s are for a real node, and the stack %s has none: name its pool by --real-node", said.Images, f.stack)
+	}
+	return RealNode{Pool: last.Pool, Images: said.Images}, nil
+}
+
+// lastRealNode is that of the last up.
+func lastRealNode(f folder) (RealNode, error) {
 	var last RealNode
 	text, err := os.ReadFile(f.realNode())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -77,11 +95,56 @@ func (n RealNode) start(ctx context.Context, s *Sandbox) error {
 		PKI:        s.cluster.PKI(),
 		Tools:      s.options.Tools,
 	}
-	file := filepath.Join(dir, "options.json")
-	if err := options.Write(file); err != nil {
+	program, err := nodeProgram(s.options.Executable, options)
+	if err != nil {
 		return err
 	}
-	return background.Start(ctx, dir, s.options.Executable, "node", "--options", file)
+	return program.Start(ctx, dir)
+}
+
+// nodeProgram is what runs a node. It is another one where the options or the images are
+// others.
+func nodeProgram(executable string, options node.Options) (background.Program, error) {
+	file := filepath.Join(options.Dir, "options.json")
+	if err := options.Write(file); err != nil {
+		return background.Program{}, err
+	}
+	inputs, err := nodeInputs(options)
+	return background.Program{Executable: executable, Args: []string{"node", "--options", file}, Inputs: inputs}, err
+}
+
+// nodeInputs differ where the options or the archives of the images do. A machine reads
+// both only when it starts. The archives, of gigabytes, are told apart by their
+// sizes and times.
+func nodeInputs(o node.Options) (string, error) {
+	text, err := json.Marshal(o)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%s\n", text)
+	if o.Images != "" {
+		if err := describeArchives(sum, os.DirFS(o.Images)); err != nil {
+			return "", fmt.Errorf("images in %s: %w", o.Images, err)
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// describeArchives writes what tells archives apart.
+func describeArchives(to io.Writer, folder fs.FS) error {
+	archives, err := fs.Glob(folder, "*.tar")
+	if err != nil {
+		return err
+	}
+	for _, archive := range archives {
+		info, err := fs.Stat(folder, archive)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(to, archive, info.Size(), info.ModTime().UnixNano())
+	}
+	return nil
 }
 
 // stopNode ends the real node and removes what the kernel keeps of it.

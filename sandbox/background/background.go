@@ -35,12 +35,29 @@ type record struct {
 	Args    []string        `json:"args"`
 	// Digest is that of the executable's content.
 	Digest string `json:"digest"`
+	// Inputs are [Program.Inputs].
+	Inputs string `json:"inputs,omitempty"`
 }
 
-// Start runs the executable with args as a process that outlives this one. Its output
-// is appended to [Log]. If one runs in dir already it stays, unless the executable's
-// content or the args have changed; then it is replaced.
+// Program is a program to run.
+type Program struct {
+	Executable string
+	Args       []string
+	// Inputs stands for what the program reads only when it starts, and differs where
+	// that differs.
+	Inputs string
+}
+
+// Start runs an executable with arguments that say all that it is to do; see
+// [Program.Start].
 func Start(ctx context.Context, dir, executable string, args ...string) error {
+	return Program{Executable: executable, Args: args}.Start(ctx, dir)
+}
+
+// Start runs the program as a process that outlives this one. Its output is appended to
+// [Log]. If one runs in dir already it stays, unless the executable's content, the
+// arguments or the inputs have changed; then it is replaced.
+func (p Program) Start(ctx context.Context, dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("start %s: %w", filepath.Base(dir), err)
 	}
@@ -49,7 +66,7 @@ func Start(ctx context.Context, dir, executable string, args ...string) error {
 		return fmt.Errorf("start %s: %w", filepath.Base(dir), err)
 	}
 	defer unlock()
-	digest, err := digestOf(executable)
+	digest, err := digestOf(p.Executable)
 	if err != nil {
 		return fmt.Errorf("start %s: %w", filepath.Base(dir), err)
 	}
@@ -58,14 +75,14 @@ func Start(ctx context.Context, dir, executable string, args ...string) error {
 		return fmt.Errorf("start %s: %w", filepath.Base(dir), err)
 	}
 	if last.Process.Running() {
-		if last.Digest == digest && slices.Equal(last.Args, args) {
+		if last.Digest == digest && last.Inputs == p.Inputs && slices.Equal(last.Args, p.Args) {
 			return nil
 		}
 		if err := process.Stop(ctx, grace, last.Process); err != nil {
 			return fmt.Errorf("replace %s: %w", filepath.Base(dir), err)
 		}
 	}
-	if err := spawn(dir, record{Args: args, Digest: digest}, executable); err != nil {
+	if err := spawn(dir, record{Args: p.Args, Digest: digest, Inputs: p.Inputs}, p.Executable); err != nil {
 		return fmt.Errorf("start %s: %w", filepath.Base(dir), err)
 	}
 	return nil

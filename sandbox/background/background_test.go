@@ -55,9 +55,16 @@ func TestBackground(t *testing.T) {
 	third := backgroundPID(t, dir)
 	assert.NotEqual(t, second, third, "its arguments have changed")
 
-	require.NoError(t, syscall.Kill(third, syscall.SIGKILL))
+	program := Program{Executable: binary, Args: []string{"b"}, Inputs: "first"}
+	require.NoError(t, program.Start(t.Context(), dir))
+	fourth := backgroundPID(t, dir)
+	assert.NotEqual(t, third, fourth, "its inputs have changed")
+	require.NoError(t, program.Start(t.Context(), dir))
+	assert.Equal(t, fourth, backgroundPID(t, dir), "nothing has changed")
+
+	require.NoError(t, syscall.Kill(fourth, syscall.SIGKILL))
 	require.Eventually(t, func() bool { return !Running(dir) }, 10*time.Second, 10*time.Millisecond)
-	require.NoError(t, Start(t.Context(), dir, binary, "b"))
+	require.NoError(t, program.Start(t.Context(), dir))
 	assert.True(t, Running(dir), "it was killed")
 
 	require.NoError(t, Stop(t.Context(), dir))

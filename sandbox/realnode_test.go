@@ -1,0 +1,92 @@
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"persia/sandbox/node"
+)
+
+func TestFindRealNode(t *testing.T) {
+	images, err := filepath.Abs("images")
+	require.NoError(t, err)
+	for name, c := range map[string]struct {
+		said RealNode
+		last string
+		want RealNode
+		err  string
+	}{
+		"none":                        {},
+		"as it was":                   {last: `{"Pool": "train", "Images": "/i"}`, want: RealNode{"train", "/i"}},
+		"the first":                   {said: RealNode{"train", "images"}, want: RealNode{"train", images}},
+		"without images":              {said: RealNode{Pool: "train"}, want: RealNode{Pool: "train"}},
+		"another":                     {said: RealNode{Pool: "gpu"}, last: `{"Pool": "train", "Images": "/i"}`, want: RealNode{Pool: "gpu"}},
+		"other images of the node":    {said: RealNode{Images: "images"}, last: `{"Pool": "train", "Images": "/i"}`, want: RealNode{"train", images}},
+		"images without a real node":  {said: RealNode{Images: "images"}, err: "the stack dev has none: name its pool by --real-node"},
+		"a file that is not readable": {last: `{`, err: "real-node.json: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := folder{t.TempDir(), "dev"}
+			if c.last != "" {
+				require.NoError(t, os.MkdirAll(f.path(), 0o700))
+				require.NoError(t, os.WriteFile(f.realNode(), []byte(c.last), 0o600))
+			}
+			found, err := findRealNode(c.said, f)
+			if c.err != "" {
+				assert.ErrorContains(t, err, c.err)
+				return
+			}
+			require.NoError(t, err)
+			assert.Equal(t, c.want, found)
+		})
+	}
+}
+
+// TestNodeOfOtherImagesIsAnother: a machine reads its options and imports its images only
+// when it starts.
+func TestNodeOfOtherImagesIsAnother(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*node.Options)
+		want   bool
+	}{
+		"nothing":             {func(*node.Options) {}, false},
+		"what is no archive":  {func(o *node.Options) { write(t, filepath.Join(o.Images, "training.tar.stamp"), "b") }, false},
+		"an archive's size":   {func(o *node.Options) { write(t, filepath.Join(o.Images, "training.tar"), "longer") }, true},
+		"an archive more":     {func(o *node.Options) { write(t, filepath.Join(o.Images, "nats.tar"), "a") }, true},
+		"an archive less":     {func(o *node.Options) { require.NoError(t, os.Remove(filepath.Join(o.Images, "training.tar"))) }, true},
+		"an option":           {func(o *node.Options) { o.Disks = "/elsewhere" }, true},
+		"the images' folder":  {func(o *node.Options) { o.Images = t.TempDir() }, true},
+		"images no longer":    {func(o *node.Options) { o.Images = "" }, true},
+		"an archive, rebuilt": {func(o *node.Options) { date(t, filepath.Join(o.Images, "training.tar"), time.Now().Add(time.Hour)) }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := node.Options{Dir: t.TempDir(), Images: t.TempDir()}
+			write(t, filepath.Join(o.Images, "training.tar"), "a")
+			before, err := nodeProgram("sandbox", o)
+			require.NoError(t, err)
+			c.change(&o)
+			after, err := nodeProgram("sandbox", o)
+			require.NoError(t, err)
+			if c.want {
+				assert.NotEqual(t, before, after)
+			} else {
+				assert.Equal(t, before, after)
+			}
+		})
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+}
+
+func date(t *testing.T, path string, at time.Time) {
+	t.Helper()
+	require.NoError(t, os.Chtimes(path, at, at))
+}
