@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"sync"
+
+	"persia/sandbox/gcp/google/merge"
 )
 
 //go:embed answers.json
@@ -42,7 +44,7 @@ func serverSet(name string) Body {
 	if !known {
 		panic("answers.json has no " + name)
 	}
-	return withoutPlaceholders(beyond(Clone(recorded.Get), recorded.Request))
+	return withoutPlaceholders(merge.Beyond(Clone(recorded.Get), recorded.Request))
 }
 
 // withoutPlaceholders leaves out texts that hold a placeholder: they depend on the

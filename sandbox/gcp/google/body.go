@@ -2,7 +2,6 @@ package google
 
 import (
 	"encoding/json"
-	"maps"
 	"strings"
 )
 
@@ -106,74 +105,6 @@ func cutLast(path string) (parent, name string, below bool) {
 		return "", path, false
 	}
 	return path[:i], path[i+1:], true
-}
-
-// overlay lays a request over what a service sets by itself. As in the answers
-// that are recorded, empty texts and lists are left out, and a message without
-// content stays. GKE leaves out false, 0 and the first value of an enumeration too.
-func overlay(base, request Body, isZero func(any) bool) Body {
-	result := maps.Clone(base)
-	if result == nil {
-		result = Body{}
-	}
-	for name, value := range request {
-		switch value := value.(type) {
-		case nil:
-			delete(result, name)
-		case Body:
-			below, _ := result[name].(Body)
-			result[name] = overlay(below, value, isZero)
-		case []any:
-			delete(result, name)
-			if len(value) > 0 {
-				result[name] = overlayElements(value, isZero)
-			}
-		default:
-			if isZero(value) {
-				delete(result, name)
-			} else {
-				result[name] = value
-			}
-		}
-	}
-	return result
-}
-
-func overlayElements(list []any, isZero func(any) bool) []any {
-	result := []any{}
-	for _, element := range list {
-		if body, ok := element.(Body); ok {
-			element = overlay(nil, body, isZero)
-		}
-		result = append(result, element)
-	}
-	return result
-}
-
-func isEmpty(value any) bool { return value == "" }
-
-func isZero(value any) bool {
-	text, isText := value.(string)
-	return value == false || value == 0.0 || isText && (text == "" || strings.HasSuffix(text, "_UNSPECIFIED"))
-}
-
-// beyond is what an answer holds that its request did not say.
-func beyond(answer, request Body) Body {
-	result := Body{}
-	for name, value := range answer {
-		asked, said := request[name]
-		below, isObject := value.(Body)
-		askedBelow, _ := asked.(Body)
-		switch {
-		case !said:
-			result[name] = value
-		case isObject:
-			if more := beyond(below, askedBelow); len(more) > 0 {
-				result[name] = more
-			}
-		}
-	}
-	return result
 }
 
 func segment(path string) string { return path[strings.LastIndex(path, "/")+1:] }

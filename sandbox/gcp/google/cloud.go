@@ -1,15 +1,11 @@
 package google
 
 import (
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 	"sync"
+
+	"persia/sandbox/gcp/google/folder"
+
+	"persia/sandbox/gcp/google/merge"
 )
 
 // ProjectNumber is the number of every simulated project.
@@ -24,9 +20,10 @@ type Settings struct {
 }
 
 // Cloud is the simulated Google Cloud. Its bodies are files in a folder, which is
-// there while there are any. They outlive the process.
+// there while there are any. They outlive the process, and the commands of all stacks
+// share them.
 type Cloud struct {
-	dir      string
+	kept     folder.Folder
 	settings Settings
 
 	mu       sync.Mutex
@@ -44,7 +41,9 @@ type Request struct {
 }
 
 // New returns the cloud in a folder.
-func New(dir string, settings Settings) *Cloud { return &Cloud{dir: dir, settings: settings} }
+func New(dir string, settings Settings) *Cloud {
+	return &Cloud{kept: folder.Folder(dir), settings: settings}
+}
 
 // Requests are those that changed something, or tried, since the last call.
 func (c *Cloud) Requests() []Request {
@@ -57,14 +56,17 @@ func (c *Cloud) Requests() []Request {
 
 // Create makes a resource.
 func (c *Cloud) Create(kind, name string, request Body) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	unlock, err := c.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	c.requests = append(c.requests, Request{"POST", kind, name, ""})
 	rules, err := rulesOf(kind)
 	if err != nil {
 		return err
 	}
-	existing, err := c.read(kind, name)
+	existing, err := c.kept.Read(kind, name)
 	if err != nil {
 		return err
 	}
@@ -79,7 +81,7 @@ func (c *Cloud) Create(kind, name string, request Body) error {
 			return err
 		}
 	}
-	body := overlay(rules.defaults(name, request), Clone(request), rules.leftOut())
+	body := merge.Overlay(rules.defaults(name, request), Clone(request), rules.leftOut())
 	if rules.create != nil {
 		rules.create(c, name, body)
 	}
@@ -88,14 +90,17 @@ func (c *Cloud) Create(kind, name string, request Body) error {
 
 // Update changes one field of a resource. No value takes what is there away.
 func (c *Cloud) Update(kind, name, field string, value any) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	unlock, err := c.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	c.requests = append(c.requests, Request{"PATCH", kind, name, field})
 	rules, err := rulesOf(kind)
 	if err != nil {
 		return err
 	}
-	body, err := c.read(kind, name)
+	body, err := c.kept.Read(kind, name)
 	if err != nil {
 		return err
 	}
@@ -111,7 +116,7 @@ func (c *Cloud) Update(kind, name, field string, value any) error {
 		change := Body{}
 		Set(change, field, Clone(value))
 		remove(body, field)
-		body = overlay(body, change, rules.leftOut())
+		body = merge.Overlay(body, change, rules.leftOut())
 	}
 	if rules.check != nil {
 		if err := rules.check(c, name, body); err != nil {
@@ -128,33 +133,36 @@ func (c *Cloud) answer(rules rules, kind, name string, body Body) error {
 			return err
 		}
 	}
-	return c.write(kind, name, body)
+	return c.kept.Write(kind, name, body)
 }
 
 // Get answers with a resource, nil if there is none.
 func (c *Cloud) Get(kind, name string) (Body, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.read(kind, name)
+	return c.kept.Read(kind, name)
 }
 
 // List answers with all resources of a kind, in the order of their names.
 func (c *Cloud) List(kind string) (map[string]Body, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.all(kind)
+	return c.kept.All(kind)
 }
 
 // Delete removes a resource that nothing uses.
 func (c *Cloud) Delete(kind, name string) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	unlock, err := c.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	c.requests = append(c.requests, Request{"DELETE", kind, name, ""})
 	rules, err := rulesOf(kind)
 	if err != nil {
 		return err
 	}
-	body, err := c.read(kind, name)
+	body, err := c.kept.Read(kind, name)
 	if err != nil || body == nil {
 		return err
 	}
@@ -172,80 +180,20 @@ func (c *Cloud) Delete(kind, name string) error {
 			return err
 		}
 	}
-	return c.erase(kind, name)
+	return c.kept.Erase(kind, name)
 }
 
-func (c *Cloud) file(kind, name string) string {
-	return filepath.Join(c.dir, kind, strings.NewReplacer("/", "_", ":", "-").Replace(name)+".json")
-}
-
-// kept is the content of a file.
-type kept struct {
-	Name string `json:"name"`
-	Body Body   `json:"body"`
-}
-
-func (c *Cloud) read(kind, name string) (Body, error) {
-	found, err := readFile(c.file(kind, name))
-	return found.Body, err
-}
-
-func readFile(path string) (found kept, err error) {
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return kept{}, nil
-	}
+// lock keeps all others, in this process and in any other, from changing what is kept
+// between a look at it and the change that follows.
+func (c *Cloud) lock() (unlock func(), err error) {
+	c.mu.Lock()
+	release, err := c.kept.Lock()
 	if err != nil {
-		return kept{}, err
-	}
-	if err := json.Unmarshal(text, &found); err != nil {
-		return kept{}, fmt.Errorf("%s: %w", path, err)
-	}
-	return found, nil
-}
-
-func (c *Cloud) all(kind string) (map[string]Body, error) {
-	paths, err := filepath.Glob(filepath.Join(c.dir, kind, "*.json"))
-	if err != nil {
+		c.mu.Unlock()
 		return nil, err
 	}
-	bodies := map[string]Body{}
-	for _, path := range slices.Sorted(slices.Values(paths)) {
-		found, err := readFile(path)
-		if err != nil {
-			return nil, err
-		}
-		bodies[found.Name] = found.Body
-	}
-	return bodies, nil
-}
-
-func (c *Cloud) write(kind, name string, body Body) error {
-	path := c.file(kind, name)
-	text, err := json.MarshalIndent(kept{name, body}, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	// A command that is killed must not leave half a body behind.
-	if err := os.WriteFile(path+".new", text, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(path+".new", path)
-}
-
-// erase removes a file, and the folders that it leaves empty.
-func (c *Cloud) erase(kind, name string) error {
-	path := c.file(kind, name)
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	for _, folder := range []string{filepath.Dir(path), c.dir} {
-		if os.Remove(folder) != nil {
-			return nil // not empty
-		}
-	}
-	return nil
+	return func() {
+		release()
+		c.mu.Unlock()
+	}, nil
 }

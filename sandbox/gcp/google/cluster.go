@@ -137,7 +137,7 @@ func clusterNetwork(c *Cloud, project, name string, body Body) {
 func rangesOf(c *Cloud, body Body) (pods, services string) {
 	policy := Answers()["container.cluster.regional"].Get
 	pods, services = text(policy, "ipAllocationPolicy.clusterIpv4CidrBlock"), text(policy, "ipAllocationPolicy.servicesIpv4CidrBlock")
-	subnetwork, err := c.read("compute.subnetwork", text(body, "networkConfig.subnetwork"))
+	subnetwork, err := c.kept.Read("compute.subnetwork", text(body, "networkConfig.subnetwork"))
 	if err != nil || subnetwork == nil {
 		return pods, services
 	}
@@ -266,23 +266,23 @@ func clusterMaintenance(body Body) {
 // subnetworkOfCluster turns on what GKE turns on in a cluster's subnetwork.
 func subnetworkOfCluster(c *Cloud, body Body) error {
 	name := text(body, "networkConfig.subnetwork")
-	subnetwork, err := c.read("compute.subnetwork", name)
+	subnetwork, err := c.kept.Read("compute.subnetwork", name)
 	if err != nil || subnetwork == nil {
 		return err
 	}
 	subnetwork["privateIpGoogleAccess"] = true
-	return c.write("compute.subnetwork", name, subnetwork)
+	return c.kept.Write("compute.subnetwork", name, subnetwork)
 }
 
 // deletePools deletes what is left of a cluster's pools along with it.
 func deletePools(c *Cloud, name string, _ Body) error {
-	pools, err := c.all("container.nodePool")
+	pools, err := c.kept.All("container.nodePool")
 	if err != nil {
 		return err
 	}
 	for pool := range pools {
 		if strings.HasPrefix(pool, name+"/") {
-			if err := c.erase("container.nodePool", pool); err != nil {
+			if err := c.kept.Erase("container.nodePool", pool); err != nil {
 				return err
 			}
 		}

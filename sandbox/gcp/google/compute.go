@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+
+	"persia/sandbox/gcp/google/merge"
 )
 
 const computeURL = "https://www.googleapis.com/compute/v1/"
@@ -51,7 +53,7 @@ func normalizeSubnetwork(_ *Cloud, name string, body Body) error {
 // checkRanges refuses to change or take away a secondary range of a subnetwork that a
 // cluster uses†.
 func checkRanges(c *Cloud, name string, body Body) error {
-	existing, err := c.read("compute.subnetwork", name)
+	existing, err := c.kept.Read("compute.subnetwork", name)
 	if err != nil || existing == nil {
 		return err
 	}
@@ -90,14 +92,14 @@ func natDefaults(_ string, request Body) Body {
 	all := Clone(Answers()[answer])
 	gateway := list(all.Get, "nats")[0].(Body)
 	asked := list(all.Request, "nats")[0].(Body)
-	body := beyond(gateway, asked)
+	body := merge.Beyond(gateway, asked)
 	delete(body, withoutAsked)
 	return withoutPlaceholders(body)
 }
 
 func routerExists(c *Cloud, name string, _ Body) error {
 	router := routerOf(name)
-	body, err := c.read("compute.router", router)
+	body, err := c.kept.Read("compute.router", router)
 	if err == nil && body == nil {
 		err = refuse(404, "notFound", "The resource '%s' was not found", router)
 	}
@@ -113,13 +115,13 @@ func routerOf(nat string) string {
 
 // deleteNATs deletes the gateways that are part of a router.
 func deleteNATs(c *Cloud, name string, _ Body) error {
-	gateways, err := c.all("compute.router.nat")
+	gateways, err := c.kept.All("compute.router.nat")
 	if err != nil {
 		return err
 	}
 	for gateway := range gateways {
 		if routerOf(gateway) == name {
-			if err := c.erase("compute.router.nat", gateway); err != nil {
+			if err := c.kept.Erase("compute.router.nat", gateway); err != nil {
 				return err
 			}
 		}
@@ -134,7 +136,7 @@ func networkUser(c *Cloud, name string) (string, error) {
 			return found, err
 		}
 	}
-	instances, err := c.all("file.instance")
+	instances, err := c.kept.All("file.instance")
 	for instance, body := range instances {
 		for _, of := range list(body, "networks") {
 			if inNetwork(instance, text(of.(Body), "network"), name) {
@@ -159,7 +161,7 @@ func subnetworkUser(c *Cloud, name string) (string, error) {
 // checkDisk refuses a disk that is smaller than it is.
 func checkDisk(c *Cloud, name string, body Body) error {
 	for _, kind := range []string{"compute.disk", "compute.regionDisk"} {
-		old, err := c.read(kind, name)
+		old, err := c.kept.Read(kind, name)
 		if err != nil {
 			return err
 		}

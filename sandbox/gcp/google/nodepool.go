@@ -61,7 +61,7 @@ func bundledSSDs(machineType string) int {
 }
 
 func normalizeNodePool(c *Cloud, name string, body Body) error {
-	cluster, err := c.read("container.cluster", clusterOf(name))
+	cluster, err := c.kept.Read("container.cluster", clusterOf(name))
 	if err != nil {
 		return err
 	}
@@ -161,7 +161,7 @@ func labels(config Body) {
 
 // checkNodePool refuses what GKE refuses of a pool.
 func checkNodePool(c *Cloud, name string, body Body) error {
-	cluster, err := c.read("container.cluster", clusterOf(name))
+	cluster, err := c.kept.Read("container.cluster", clusterOf(name))
 	if err != nil {
 		return err
 	}

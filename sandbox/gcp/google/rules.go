@@ -3,6 +3,8 @@ package google
 import (
 	"fmt"
 	"strings"
+
+	"persia/sandbox/gcp/google/merge"
 )
 
 // rules are what one kind of resource does that its recorded answers do not say.
@@ -30,9 +32,9 @@ type rules struct {
 // leftOut is what an answer leaves out.
 func (r rules) leftOut() func(any) bool {
 	if r.gke {
-		return isZero
+		return merge.IsZero
 	}
-	return isEmpty
+	return merge.IsEmpty
 }
 
 func (rules) notFound(name string) error {
@@ -90,7 +92,7 @@ func element(name, collection string) string {
 
 // user finds a resource of a kind whose field ends in a name.
 func user(c *Cloud, kind, name string, fields ...string) (string, error) {
-	bodies, err := c.all(kind)
+	bodies, err := c.kept.All(kind)
 	if err != nil {
 		return "", err
 	}

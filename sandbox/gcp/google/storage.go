@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"persia/sandbox/gcp/google/merge"
 )
 
 // bucketDefaults are those of the recorded bucket, which is in a multi-region.
@@ -104,7 +106,7 @@ func memberExists(c *Cloud, _ string, body Body) error {
 	if !isAccount || !strings.Contains(account, "@cloud-filer.") {
 		return nil
 	}
-	identities, err := c.all("serviceusage.identity")
+	identities, err := c.kept.All("serviceusage.identity")
 	if err != nil {
 		return err
 	}
@@ -120,7 +122,7 @@ func memberExists(c *Cloud, _ string, body Body) error {
 // field.
 func accountDefaults(string, Body) Body {
 	recorded := Answers()["iam.serviceAccount"]
-	return withoutPlaceholders(beyond(Clone(recorded.Get), object(recorded.Request, "serviceAccount")))
+	return withoutPlaceholders(merge.Beyond(Clone(recorded.Get), object(recorded.Request, "serviceAccount")))
 }
 
 func normalizeAccount(_ *Cloud, name string, body Body) error {

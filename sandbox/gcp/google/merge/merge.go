@@ -1,0 +1,80 @@
+// Package merge lays bodies of requests and answers over each other.
+package merge
+
+import (
+	"maps"
+	"strings"
+)
+
+// body is a JSON object.
+type body = map[string]any
+
+// Overlay lays a request over what a service sets by itself. As in the answers
+// that are recorded, empty texts and lists are left out, and a message without
+// content stays. GKE leaves out false, 0 and the first value of an enumeration too.
+func Overlay(base, request body, isZero func(any) bool) body {
+	result := maps.Clone(base)
+	if result == nil {
+		result = body{}
+	}
+	for name, value := range request {
+		switch value := value.(type) {
+		case nil:
+			delete(result, name)
+		case body:
+			below, _ := result[name].(body)
+			result[name] = Overlay(below, value, isZero)
+		case []any:
+			delete(result, name)
+			if len(value) > 0 {
+				result[name] = overlayElements(value, isZero)
+			}
+		default:
+			if isZero(value) {
+				delete(result, name)
+			} else {
+				result[name] = value
+			}
+		}
+	}
+	return result
+}
+
+func overlayElements(list []any, isZero func(any) bool) []any {
+	result := []any{}
+	for _, element := range list {
+		if body, ok := element.(body); ok {
+			element = Overlay(nil, body, isZero)
+		}
+		result = append(result, element)
+	}
+	return result
+}
+
+// IsEmpty holds of what services leave out.
+func IsEmpty(value any) bool { return value == "" }
+
+// IsZero holds of what GKE leaves out.
+func IsZero(value any) bool {
+	text, isText := value.(string)
+	return value == false || value == 0.0 || isText && (text == "" || strings.HasSuffix(text, "_UNSPECIFIED"))
+}
+
+// Beyond is what an answer holds that its request did not say.
+func Beyond(answer, request body) body {
+	result := body{}
+	for name, value := range answer {
+		asked, said := request[name]
+		below, isObject := value.(body)
+		askedBelow, _ := asked.(body)
+		switch {
+		case !said:
+			result[name] = value
+		case isObject:
+			if more := Beyond(below, askedBelow); len(more) > 0 {
+				result[name] = more
+			}
+		}
+	}
+	return result
+}
