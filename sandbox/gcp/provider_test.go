@@ -66,12 +66,12 @@ func TestIdentifiersAndOutputs(t *testing.T) {
 			id:     "projects/my-project/regions/us-central1/subnetworks/persia",
 		},
 		{
-			token:  "gcp:compute/router:Router",
+			token:  routerType,
 			inputs: values{"project": "my-project", "region": "us-central1", "name": "persia", "network": "persia"},
 			id:     "projects/my-project/regions/us-central1/routers/persia",
 		},
 		{
-			token:  "gcp:compute/routerNat:RouterNat",
+			token:  natType,
 			inputs: values{"project": "my-project", "region": "us-central1", "router": "persia", "name": "nat", "sourceSubnetworkIpRangesToNat": "ALL_SUBNETWORKS_ALL_IP_RANGES"},
 			id:     "my-project/us-central1/persia/nat",
 		},

@@ -28,6 +28,7 @@ const (
 	accountType    = "gcp:serviceaccount/account:Account"
 	iamMemberType  = "gcp:projects/iAMMember:IAMMember"
 	keyGrantType   = "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember"
+	routerType     = "gcp:compute/router:Router"
 	natType        = "gcp:compute/routerNat:RouterNat"
 	backupPlanType = "gcp:gkebackup/backupPlan:BackupPlan"
 )
@@ -90,17 +91,38 @@ func (g simulated) check(token string, inputs resource.PropertyMap) resource.Pro
 	return resp.Properties
 }
 
-// tryCreate makes a resource, in a cluster and behind a router that are there.
+// parent is a resource that another one stands in. Its name has those of the other's
+// inputs in it.
+type parent struct {
+	kind, name string
+	body       google.Body
+}
+
+// parents are what tests do not make by themselves, in the order of their creation.
+func parents() map[string][]parent {
+	network := parent{"compute.network", "projects/${project}/global/networks/persia", google.Body{}}
+	return map[string][]parent{
+		subnetworkType: {network},
+		routerType:     {network},
+		natType:        {{"compute.router", "projects/${project}/regions/${region}/routers/${router}", google.Body{"network": "default"}}},
+		clusterType: {network, {"compute.subnetwork", "projects/${project}/regions/us-central1/subnetworks/persia", google.Body{
+			"network": "persia", "ipCidrRange": "10.0.0.0/20",
+			"secondaryIpRanges": []any{
+				google.Body{"rangeName": "pods", "ipCidrRange": "10.4.0.0/14"},
+				google.Body{"rangeName": "services", "ipCidrRange": "10.8.0.0/20"},
+			},
+		}}},
+		nodePoolType: {{clusterKind, "projects/${project}/locations/${location}/clusters/${cluster}", google.Body{}}},
+	}
+}
+
+// tryCreate makes a resource, in what it stands in.
 func (g simulated) tryCreate(token string, inputs resource.PropertyMap) (plugin.CreateResponse, error) {
 	g.Helper()
-	parents := map[string]struct{ kind, name string }{
-		nodePoolType: {clusterKind, "projects/${project}/locations/${location}/clusters/${cluster}"},
-		natType:      {"compute.router", "projects/${project}/regions/${region}/routers/${router}"},
-	}
-	if parent, below := parents[token]; below {
+	for _, parent := range parents()[token] {
 		name := property.Expand(parent.name, inputs)
 		if body, err := g.cloud.Get(parent.kind, name); err == nil && body == nil {
-			require.NoError(g, g.cloud.Create(parent.kind, name, google.Body{}))
+			require.NoError(g, g.cloud.Create(parent.kind, name, parent.body))
 		}
 	}
 	resp, err := g.Create(g.Context(), plugin.CreateRequest{URN: urn(token), Properties: inputs})

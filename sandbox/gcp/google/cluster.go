@@ -1,6 +1,7 @@
 package google
 
 import (
+	"cmp"
 	"fmt"
 	"hash/fnv"
 	"slices"
@@ -11,6 +12,7 @@ import (
 func clusterRules() rules {
 	return rules{
 		defaults:  clusterDefaults,
+		check:     checkPlace,
 		create:    createCluster,
 		normalize: normalizeCluster,
 		deleted:   deletePools,
@@ -24,6 +26,9 @@ func clusterDefaults(string, Body) Body {
 	body := serverSet("container.cluster.regional")
 	for _, own := range []string{"nodePools", "nodeConfig", "instanceGroupUrls", "locations", "location", "zone", "currentNodeCount"} {
 		delete(body, own)
+	}
+	for _, of := range []string{"cluster", "services"} {
+		remove(body, "ipAllocationPolicy."+of+"Ipv4CidrBlock")
 	}
 	// What the recorded request asked for in part, a cluster has all the same.
 	for _, path := range []string{"autopilot", "binaryAuthorization", "legacyAbac", "networkConfig"} {
@@ -43,14 +48,14 @@ func createCluster(c *Cloud, _ string, body Body) {
 }
 
 func normalizeCluster(c *Cloud, name string, body Body) error {
-	project, location := element(name, "projects"), element(name, "locations")
+	location := element(name, "locations")
 	body["name"] = segment(name)
 	body["location"], body["zone"] = location, location
 	fill(body, "locations", zonesOf(location))
 	body["selfLink"] = "https://container.googleapis.com/v1beta1/" + selfPath(name)
 	fill(body, "createTime", "2026-08-01T00:00:00+00:00")
 	clusterVersion(body)
-	clusterNetwork(c, project, name, body)
+	clusterNetwork(c, name, body)
 	clusterEndpoints(name, body)
 	clusterEncryption(body)
 	clusterMonitoring(body)
@@ -96,18 +101,11 @@ func clusterVersion(body Body) {
 	}
 }
 
-func clusterNetwork(c *Cloud, project, name string, body Body) {
-	for _, field := range []string{"network", "subnetwork"} {
-		if link := text(body, field); strings.Contains(link, "/") {
-			Set(body, "networkConfig."+field, link[strings.Index(link, "projects/"):])
-			body[field] = segment(link)
-		}
-	}
-	fill(body, "network", "default")
-	fill(body, "subnetwork", text(body, "network"))
-	region := location(name)
-	fill(body, "networkConfig.network", fmt.Sprintf("projects/%s/global/networks/%s", project, text(body, "network")))
-	fill(body, "networkConfig.subnetwork", fmt.Sprintf("projects/%s/regions/%s/subnetworks/%s", project, region, text(body, "subnetwork")))
+func clusterNetwork(c *Cloud, name string, body Body) {
+	network, subnetwork := placeOf(name, body)
+	body["network"], body["subnetwork"] = segment(network), segment(subnetwork)
+	fill(body, "networkConfig.network", network)
+	fill(body, "networkConfig.subnetwork", subnetwork)
 	if has(body, "networkConfig.dnsConfig") && text(body, "networkConfig.dnsConfig.clusterDns") == "KUBE_DNS" {
 		Set(body, "networkConfig.dnsConfig", Body{})
 	}
@@ -141,15 +139,8 @@ func rangesOf(c *Cloud, body Body) (pods, services string) {
 	if err != nil || subnetwork == nil {
 		return pods, services
 	}
-	for _, secondary := range list(subnetwork, "secondaryIpRanges") {
-		of := secondary.(Body)
-		switch text(of, "rangeName") {
-		case text(body, "ipAllocationPolicy.clusterSecondaryRangeName"):
-			pods = text(of, "ipCidrRange")
-		case text(body, "ipAllocationPolicy.servicesSecondaryRangeName"):
-			services = text(of, "ipCidrRange")
-		}
-	}
+	pods = cmp.Or(rangeOf(subnetwork, text(body, "ipAllocationPolicy.clusterSecondaryRangeName")), pods)
+	services = cmp.Or(rangeOf(subnetwork, text(body, "ipAllocationPolicy.servicesSecondaryRangeName")), services)
 	return pods, services
 }
 

@@ -50,9 +50,12 @@ func normalizeSubnetwork(_ *Cloud, name string, body Body) error {
 	return nil
 }
 
-// checkRanges refuses to change or take away a secondary range of a subnetwork that a
-// cluster uses†.
-func checkRanges(c *Cloud, name string, body Body) error {
+// checkSubnetwork refuses a subnetwork of no network, and to change or take away a
+// secondary range that a cluster uses†.
+func checkSubnetwork(c *Cloud, name string, body Body) error {
+	if err := networkExists(c, name, body); err != nil {
+		return err
+	}
 	existing, err := c.kept.Read("compute.subnetwork", name)
 	if err != nil || existing == nil {
 		return err

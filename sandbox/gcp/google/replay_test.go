@@ -59,7 +59,6 @@ var replays = map[string]struct {
 	"container.cluster.secondaryRanges": {kind: "container.cluster", name: "projects/${projectId}/locations/us-central1/clusters/containercluster-${uniqueId}", differs: map[string]string{
 		"ipAllocationPolicy.additionalIpRangesConfigs":      "came from a later update, whose request is not recorded",
 		"ipAllocationPolicy.defaultPodIpv4RangeUtilization": "a measurement",
-		"ipAllocationPolicy.servicesIpv4Cidr":               "a range of the recorded subnetwork, whose body is not part of the recording", "ipAllocationPolicy.servicesIpv4CidrBlock": "as above", "servicesIpv4Cidr": "as above",
 		"locations": "in no order, and not the same three zones in every region",
 	}},
 	"container.cluster.dataplaneV2": {kind: "container.cluster", name: "projects/${projectId}/locations/us-central1/clusters/c"},
@@ -150,7 +149,7 @@ func TestReplay(t *testing.T) {
 				t.Skip(why)
 			}
 			c := New(t.TempDir(), Settings{})
-			parents(t, c, replay.kind, replay.name)
+			parents(t, c, replay.kind, replay.name, recorded)
 			request, want := part(recorded.Request, replay.from), part(recorded.Get, replay.from)
 			if replay.from == "serviceAccount" {
 				want = recorded.Get
@@ -176,14 +175,32 @@ func TestReplay(t *testing.T) {
 }
 
 // parents are what must be there before a resource is.
-func parents(t *testing.T, c *Cloud, kind, name string) {
+func parents(t *testing.T, c *Cloud, kind, name string, recorded Recorded) {
 	t.Helper()
+	make := func(kind, name string, request Body) { require.NoError(t, c.Create(kind, name, request)) }
 	switch kind {
 	case "container.nodePool":
-		require.NoError(t, c.Create("container.cluster", clusterOf(name), Body{}))
+		make("container.cluster", clusterOf(name), Body{})
+	case "container.cluster":
+		network, subnetwork := placeOf(name, recorded.Request)
+		make("compute.network", network, Body{})
+		make("compute.subnetwork", subnetwork, Body{"network": network, "ipCidrRange": "10.0.0.0/20", "secondaryIpRanges": rangesIn(recorded.Get)})
+	case "compute.subnetwork", "compute.router":
+		make("compute.network", text(recorded.Request, "network"), Body{})
 	case "compute.router.nat":
-		require.NoError(t, c.Create("compute.router", routerOf(name), Body{"network": "n"}))
+		make("compute.router", routerOf(name), Body{"network": defaultNetwork})
 	}
+}
+
+// rangesIn are the secondary ranges that a recorded cluster uses.
+func rangesIn(cluster Body) []any {
+	ranges := []any{}
+	for _, of := range []string{"cluster", "services"} {
+		if name := text(cluster, "ipAllocationPolicy."+of+"SecondaryRangeName"); name != "" {
+			ranges = append(ranges, Body{"rangeName": name, "ipCidrRange": text(cluster, "ipAllocationPolicy."+of+"Ipv4CidrBlock")})
+		}
+	}
+	return ranges
 }
 
 // part is the element of a list, or the object, in a body.
