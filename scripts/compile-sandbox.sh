@@ -21,12 +21,23 @@ changed() {
 		! -path . -cnewer "$stamp" -print -quit
 }
 
-if [[ -x $binary && -f $stamp && $(<"$stamp") == "$environment" && -z $(changed) ]]; then
-	exit 0
-fi
+current() {
+	[[ -x $binary && -f $stamp && $(<"$stamp") == "$environment" && -z $(changed) ]]
+}
+
+current && exit 0
 [[ -x $binary ]] || echo "compiling the sandbox: minutes the first time, seconds after" >&2
 mkdir -p "$(dirname "$binary")"
+# Of two commands at once, the second waits for what the first compiles. Without flock(1),
+# both compile.
+if command -v flock > /dev/null; then
+	exec 9>> "$stamp.lock"
+	flock 9
+	current && exit 0
+fi
 # Its time is that of before the compilation: what changes meanwhile is compiled next.
-printf '%s\n' "$environment" > "$stamp.new"
-go -C sandbox build -o "../$binary" ./cmd/sandbox
-mv "$stamp.new" "$stamp"
+started=$(mktemp "$stamp.XXXXXX")
+trap 'rm -f "$started"' EXIT
+printf '%s\n' "$environment" > "$started"
+go -C sandbox build -o "../$binary" ./cmd/sandbox 9>&-
+mv "$started" "$stamp"

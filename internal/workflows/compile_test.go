@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -34,18 +35,7 @@ func TestCompileSandbox(t *testing.T) {
 	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {
-			t.Setenv("GOFLAGS", "")
-			p := compiled{t, t.TempDir()}
-			script, err := os.ReadFile(filepath.Join(repository, "scripts", "compile-sandbox.sh"))
-			require.NoError(t, err)
-			p.write("scripts/compile-sandbox.sh", string(script))
-			p.write("sandbox/go.mod", "module sandbox\n\ngo 1.26\n")
-			p.write("sandbox/cmd/sandbox/main.go", `package main; import ("os"; "sandbox/word"); func main() { os.Stdout.WriteString(word.Word + word.Suffix) }`)
-			p.write("sandbox/word/word.go", "//go:build !loud\n\npackage word; const Word = \"one\"")
-			p.write("sandbox/word/loud.go", "//go:build loud\n\npackage word; const Word = \"ONE\"")
-			p.write("sandbox/word/suffix.go", `package word; var Suffix string`)
-			p.write("sandbox/word/question.go", `package word; func init() { if len(Suffix) > 1 { Suffix = "?" } }`)
-			p.write("docs/index.md", "")
+			p := newCompiled(t)
 			p.compile()
 			require.Equal(t, "one", p.run())
 
@@ -65,10 +55,65 @@ func TestCompileSandbox(t *testing.T) {
 	}
 }
 
+// TestCompileSandboxAtOnce: commands that start at the same time all find it compiled,
+// with flock(1) and where there is none.
+func TestCompileSandboxAtOnce(t *testing.T) {
+	for name, path := range map[string]func(t *testing.T) string{
+		"with flock":    func(*testing.T) string { return os.Getenv("PATH") },
+		"without flock": pathWithoutFlock,
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newCompiled(t)
+			t.Setenv("PATH", path(t))
+			ended := make(chan error, 3)
+			for range cap(ended) {
+				go func() { ended <- p.tryCompile() }()
+			}
+			for range cap(ended) {
+				assert.NoError(t, <-ended)
+			}
+			assert.Equal(t, "one", p.run())
+			left, err := filepath.Glob(filepath.Join(p.dir, "bin", ".program.made.?*"))
+			require.NoError(t, err)
+			for _, path := range left {
+				assert.Equal(t, ".program.made.lock", filepath.Base(path), "stamps that are left")
+			}
+		})
+	}
+}
+
+// pathWithoutFlock is a folder with the programs that the script runs, except flock.
+func pathWithoutFlock(t *testing.T) string {
+	dir := t.TempDir()
+	for _, name := range []string{"bash", "basename", "dirname", "find", "go", "mkdir", "mktemp", "mv", "rm"} {
+		program, err := exec.LookPath(name)
+		require.NoError(t, err)
+		require.NoError(t, os.Symlink(program, filepath.Join(dir, name)))
+	}
+	return dir
+}
+
 // compiled is a repository with a sandbox command.
 type compiled struct {
 	t   *testing.T
 	dir string
+}
+
+func newCompiled(t *testing.T) compiled {
+	t.Helper()
+	t.Setenv("GOFLAGS", "")
+	p := compiled{t, t.TempDir()}
+	script, err := os.ReadFile(filepath.Join(repository, "scripts", "compile-sandbox.sh"))
+	require.NoError(t, err)
+	p.write("scripts/compile-sandbox.sh", string(script))
+	p.write("sandbox/go.mod", "module sandbox\n\ngo 1.26\n")
+	p.write("sandbox/cmd/sandbox/main.go", `package main; import ("os"; "sandbox/word"); func main() { os.Stdout.WriteString(word.Word + word.Suffix) }`)
+	p.write("sandbox/word/word.go", "//go:build !loud\n\npackage word; const Word = \"one\"")
+	p.write("sandbox/word/loud.go", "//go:build loud\n\npackage word; const Word = \"ONE\"")
+	p.write("sandbox/word/suffix.go", `package word; var Suffix string`)
+	p.write("sandbox/word/question.go", `package word; func init() { if len(Suffix) > 1 { Suffix = "?" } }`)
+	p.write("docs/index.md", "")
+	return p
 }
 
 func (p compiled) write(path, text string) {
@@ -90,8 +135,15 @@ func (p compiled) date(path string, at time.Time) {
 
 func (p compiled) compile() {
 	p.t.Helper()
+	require.NoError(p.t, p.tryCompile())
+}
+
+func (p compiled) tryCompile() error {
 	output, err := exec.Command(filepath.Join(p.dir, "scripts", "compile-sandbox.sh"), "bin/program").CombinedOutput()
-	require.NoError(p.t, err, string(output))
+	if err != nil {
+		return fmt.Errorf("%w: %s", err, output)
+	}
+	return nil
 }
 
 func (p compiled) run() string {
