@@ -24,8 +24,12 @@ import (
 	"persia/sandbox/process"
 )
 
-// stopGrace is how long a program may take to end by itself.
-const stopGrace = 5 * time.Second
+const (
+	// stopGrace is how long a program may take to end by itself.
+	stopGrace = 5 * time.Second
+	// resync has a pod looked at again whose node could not be asked for.
+	resync = 10 * time.Second
+)
 
 // Options say what [Run] runs and where.
 type Options struct {
@@ -51,7 +55,7 @@ func Run(ctx context.Context, options Options) error {
 	if err != nil {
 		return fmt.Errorf("agent: %w", err)
 	}
-	a := &agent{options: options, client: client}
+	a := &agent{options: options, client: client, resync: resync}
 	if err := a.run(ctx); err != nil {
 		return fmt.Errorf("agent: %w", err)
 	}
@@ -67,6 +71,8 @@ type container struct {
 type agent struct {
 	options Options
 	client  kubernetes.Interface
+	// resync is the time after which all pods are looked at again.
+	resync time.Duration
 	// started ends the programs that are kept running. It also holds the
 	// containers whose program cannot be run, for them not to be tried again.
 	started  map[container]context.CancelFunc
@@ -81,7 +87,7 @@ func (a *agent) run(ctx context.Context) error {
 	if err := a.prepare(ctx); err != nil {
 		return err
 	}
-	factory := informers.NewSharedInformerFactory(a.client, 0)
+	factory := informers.NewSharedInformerFactory(a.client, a.resync)
 	// The handlers are called one after the other.
 	handlers := cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(obj any) { a.sync(ctx, obj.(*corev1.Pod)) },
@@ -171,7 +177,7 @@ func (a *agent) sync(ctx context.Context, pod *corev1.Pod) {
 }
 
 // hasKubelet tells whether a node is a real one, and runs its pods by itself. It may not
-// be known: then nothing is run here, and the pod's next change asks again.
+// be known: then nothing is run here, until the pod is looked at again.
 func (a *agent) hasKubelet(ctx context.Context, name string) bool {
 	found, err := a.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

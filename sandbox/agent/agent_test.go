@@ -2,11 +2,13 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -44,7 +46,7 @@ type testAgent struct {
 	ended  chan error
 }
 
-func startAgent(t *testing.T, program string) *testAgent {
+func startAgent(t *testing.T, program string, prepare ...func(*fake.Clientset)) *testAgent {
 	t.Helper()
 	dir := t.TempDir()
 	binary := filepath.Join(dir, "program")
@@ -58,6 +60,9 @@ func startAgent(t *testing.T, program string) *testAgent {
 		}
 		return true, request, nil
 	})
+	for _, change := range prepare {
+		change(client)
+	}
 	// The fake client loses what is created between an informer's list and watch.
 	watching := make(chan struct{}, 1)
 	client.PrependWatchReactor("pods", func(action clienttesting.Action) (bool, watch.Interface, error) {
@@ -65,7 +70,8 @@ func startAgent(t *testing.T, program string) *testAgent {
 		watching <- struct{}{}
 		return true, pods, err
 	})
-	a := &agent{client: client, options: Options{
+	// The shortest that there is.
+	a := &agent{client: client, resync: time.Second, options: Options{
 		Config: &rest.Config{Host: "https://127.0.0.1:1", TLSClientConfig: rest.TLSClientConfig{CAData: []byte("authority")}},
 		Dir:    filepath.Join(dir, "state"),
 		LogDir: filepath.Join(dir, "logs"),
@@ -247,4 +253,17 @@ func TestPodsOfARealNodeAreItsOwn(t *testing.T) {
 	// The agent comes to it after the other.
 	a.awaitLog(t, "elsewhere", "pid", 1)
 	assert.Empty(t, a.log("real"))
+}
+
+// TestANodeIsAskedForAgain: a request that fails is no reason never to run a pod.
+func TestANodeIsAskedForAgain(t *testing.T) {
+	var failed atomic.Bool
+	a := startAgent(t, script, func(client *fake.Clientset) {
+		client.PrependReactor("get", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return failed.CompareAndSwap(false, true), nil, errors.New("the API server is restarted")
+		})
+	})
+	a.create(t, boundPod("p"))
+	a.awaitLog(t, "p", "pid", 1)
+	assert.True(t, failed.Load())
 }
