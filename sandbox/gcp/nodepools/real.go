@@ -39,33 +39,45 @@ func (p nodePool) makeReal() error {
 	return nil
 }
 
-// awaitReal waits until the pool's node is ready.
+// awaitReal waits until the pool's node is ready. The API server may fail to answer
+// meanwhile.
 func awaitReal(ctx context.Context, client kubernetes.Interface, inputs resource.PropertyMap, progress func(string)) error {
 	progress("a real node starts")
-	last := "it has not reported yet"
+	started, last := time.Now(), ""
 	err := wait.PollUntilContextTimeout(ctx, realNodePoll, realNodeTimeout, true, func(ctx context.Context) (bool, error) {
 		nodes, err := listNodes(ctx, client, inputs)
-		if err != nil {
-			return false, err
-		}
-		for _, node := range nodes {
-			for _, condition := range node.Status.Conditions {
-				if condition.Type != corev1.NodeReady {
-					continue
-				}
-				if condition.Status == corev1.ConditionTrue && !node.Spec.Unschedulable && !notReady(node) {
-					return true, nil
-				}
-				last = condition.Message
-			}
+		switch {
+		case err == nil:
+			var ready bool
+			ready, last = readiness(nodes)
+			return ready, nil
+		case ctx.Err() == nil:
+			last = err.Error()
 		}
 		return false, nil
 	})
 	if err != nil {
 		return fmt.Errorf("the real node of pool %s is not ready after %s: %s; node/node.log in the stack's folder of the sandbox, and the logs in node/root/var/log, say more: %w",
-			property.Text(inputs, "name"), realNodeTimeout, last, err)
+			property.Text(inputs, "name"), time.Since(started).Round(time.Second), last, err)
 	}
 	return nil
+}
+
+// readiness tells whether one of the nodes is ready, or what they say of it.
+func readiness(nodes map[string]corev1.Node) (ready bool, message string) {
+	message = "it has not reported yet"
+	for _, node := range nodes {
+		for _, condition := range node.Status.Conditions {
+			if condition.Type != corev1.NodeReady {
+				continue
+			}
+			if condition.Status == corev1.ConditionTrue && !node.Spec.Unschedulable && !notReady(node) {
+				return true, ""
+			}
+			message = condition.Message
+		}
+	}
+	return false, message
 }
 
 // notReady tells whether Kubernetes keeps pods from the node still.

@@ -1,12 +1,21 @@
 package nodepools
 
 import (
+	"context"
+	"errors"
 	"maps"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 
 	"persia/gcp"
 	"persia/sandbox/node"
@@ -47,6 +56,54 @@ func TestARealPoolHasOneNode(t *testing.T) {
 			assert.Empty(t, made.Status.Allocatable, "the kubelet's to say")
 			assert.Equal(t, "train", made.Labels[gcp.LabelNodePool])
 			assert.Len(t, made.Spec.Taints, 1)
+		})
+	}
+}
+
+// TestARealNodeIsAwaited: a request that fails does not end the wait, and is what is told
+// of a wait that ends.
+func TestARealNodeIsAwaited(t *testing.T) {
+	inputs := resource.NewPropertyMapFromMap(map[string]any{"cluster": "persia", "name": "train"})
+	condition := func(status corev1.ConditionStatus, message string) *corev1.Node {
+		return &corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: "node", Labels: map[string]string{clusterLabel: "persia", gcp.LabelNodePool: "train"}},
+			Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status, Message: message}}},
+		}
+	}
+	for name, c := range map[string]struct {
+		node *corev1.Node
+		// answers are those that the wait goes on for; all but the last are errors.
+		answers int
+		failing bool
+		err     string
+	}{
+		"ready":                     {node: condition(corev1.ConditionTrue, ""), answers: 1},
+		"ready after a failure":     {node: condition(corev1.ConditionTrue, ""), answers: 2},
+		"not ready":                 {node: condition(corev1.ConditionFalse, "no network"), answers: 1, err: "train is not ready after 0s: no network; "},
+		"not ready after a failure": {node: condition(corev1.ConditionFalse, "no network"), answers: 2, err: "train is not ready after 1s: no network; "},
+		"never answered":            {node: condition(corev1.ConditionTrue, ""), answers: 1, failing: true, err: "train is not ready after 0s: connection refused; "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				client, lists := fake.NewClientset(c.node), 0
+				client.PrependReactor("list", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
+					lists++
+					if c.err != "" && lists == c.answers {
+						// The command ends before the next look.
+						time.AfterFunc(realNodePoll/2, cancel)
+					}
+					return lists < c.answers || c.failing, nil, errors.New("connection refused")
+				})
+				err := awaitReal(ctx, client, inputs, func(string) {})
+				if c.err == "" {
+					assert.NoError(t, err)
+					return
+				}
+				assert.ErrorContains(t, err, c.err)
+				assert.ErrorIs(t, err, context.Canceled)
+			})
 		})
 	}
 }
