@@ -19,8 +19,12 @@ import (
 	"persia/workload/persia"
 )
 
-// poll is how often Await looks at the training jobs.
-const poll = time.Second
+const (
+	// poll is how often Await looks at the training jobs.
+	poll = time.Second
+	// patience is how long the API server may fail to answer: trainings go on without it.
+	patience = 2 * time.Minute
+)
 
 // Training is a training job.
 type Training struct {
@@ -47,20 +51,22 @@ func List(ctx context.Context, client kubernetes.Interface) ([]Training, error) 
 }
 
 // Await waits until all training jobs have ended, and writes how they go on. One that
-// has failed is an error.
+// has failed is an error, and so is an API server that does not answer for minutes.
 func Await(ctx context.Context, client kubernetes.Interface, out io.Writer) error {
-	started, last := time.Now(), ""
+	started, answered, last := time.Now(), time.Now(), ""
 	for {
 		all, err := List(ctx, client)
-		if err != nil {
-			return err
-		}
-		if now := line(all); now != last {
-			fmt.Fprintf(out, "%5s  %s\n", time.Since(started).Round(time.Second), now)
-			last = now
-		}
-		if ended, err := result(all); ended {
-			return err
+		if err == nil {
+			answered = time.Now()
+			if now := line(all); now != last {
+				fmt.Fprintf(out, "%5s  %s\n", time.Since(started).Round(time.Second), now)
+				last = now
+			}
+			if ended, err := result(all); ended {
+				return err
+			}
+		} else if time.Since(answered) > patience {
+			return fmt.Errorf("no answer for %s: %w", patience, err)
 		}
 		select {
 		case <-ctx.Done():

@@ -1,0 +1,72 @@
+package trainings
+
+import (
+	"context"
+	"errors"
+	"io"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+// TestAwaitBearsFailures: a request that fails says nothing of the trainings.
+func TestAwaitBearsFailures(t *testing.T) {
+	complete := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "n", Labels: map[string]string{"persia_job": "a", "app.kubernetes.io/name": "completion"}},
+		Status:     batchv1.JobStatus{Conditions: []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}},
+	}
+	refused := errors.New("connection refused")
+	for name, c := range map[string]struct {
+		// failing are the times, since the start, at which requests fail.
+		failing  func(time.Duration) bool
+		resource string
+		// ended is when the training is complete.
+		ended time.Duration
+		want  error
+		after time.Duration
+	}{
+		"never":              {failing: func(time.Duration) bool { return false }, resource: "jobs"},
+		"once":               {failing: func(at time.Duration) bool { return at == 0 }, resource: "jobs", after: poll},
+		"once, of the pods":  {failing: func(at time.Duration) bool { return at == 0 }, resource: "pods", after: poll},
+		"for two minutes":    {failing: func(at time.Duration) bool { return at < patience }, resource: "jobs", after: patience},
+		"again and again":    {failing: func(at time.Duration) bool { return at%patience != 0 }, resource: "jobs", ended: 3 * patience, after: 3 * patience},
+		"for longer":         {failing: func(time.Duration) bool { return true }, resource: "jobs", want: refused, after: patience + poll},
+		"for longer, at end": {failing: func(at time.Duration) bool { return at > patience }, resource: "jobs", ended: time.Hour, want: refused, after: 2*patience + poll},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				started := time.Now()
+				client := fake.NewClientset(complete)
+				client.PrependReactor("list", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+					running := &batchv1.JobList{Items: []batchv1.Job{{ObjectMeta: complete.ObjectMeta}}}
+					return time.Since(started) < c.ended, running, nil
+				})
+				client.PrependReactor("list", c.resource, func(clienttesting.Action) (bool, runtime.Object, error) {
+					return c.failing(time.Since(started)), nil, refused
+				})
+				assert.ErrorIs(t, Await(t.Context(), client, io.Discard), c.want)
+				assert.Equal(t, c.after, time.Since(started))
+			})
+		})
+	}
+}
+
+// TestAwaitIsInterrupted: also while the API server does not answer.
+func TestAwaitIsInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	interrupted := errors.New("interrupted")
+	client := fake.NewClientset()
+	client.PrependReactor("list", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+		cancel(interrupted)
+		return true, nil, errors.New("connection refused")
+	})
+	assert.ErrorIs(t, Await(ctx, client, io.Discard), interrupted)
+}
