@@ -41,7 +41,20 @@ type engine struct {
 	cli     *cli
 	stack   auto.Stack
 	cloud   *gcp.Provider
-	close   func() error
+	// stop ends the serving of the providers.
+	stop context.CancelFunc
+	// service is nil if it could not be started.
+	service *state.Service
+}
+
+// close ends what the CLI has talked to, once it has ended.
+func (e *engine) close() error {
+	e.stop()
+	err := e.cloud.Close()
+	if e.service != nil {
+		err = errors.Join(err, e.service.Close())
+	}
+	return err
 }
 
 // run has an engine do one operation.
@@ -114,24 +127,17 @@ func (s *Sandbox) newEngine(ctx context.Context) (*engine, error) {
 		cancel()
 		return nil, err
 	}
+	e := &engine{sandbox: s, cloud: cloud, stop: cancel}
 	service, err := state.Start(ctx, s.options.Tools.PulumiState, s.path("state"))
 	cli, cliErr := foundCLI()
-	err = errors.Join(err, cliErr)
-	end := func() error {
-		cancel()
-		if service == nil {
-			return nil
-		}
-		return service.Close()
+	e.service, e.cli = service, cli
+	if err := errors.Join(err, cliErr); err != nil {
+		return nil, errors.Join(err, e.close())
 	}
-	if err != nil {
-		return nil, errors.Join(err, end())
+	if e.stack, err = s.selectStack(ctx, project, cli, providers, service); err != nil {
+		return nil, errors.Join(err, e.close())
 	}
-	selected, err := s.selectStack(ctx, project, cli, providers, service)
-	if err != nil {
-		return nil, errors.Join(err, end())
-	}
-	return &engine{sandbox: s, cli: cli, stack: selected, cloud: cloud, close: end}, nil
+	return e, nil
 }
 
 // restConfig is the control plane's, or nil when it does not run.

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
@@ -68,17 +69,15 @@ func (e *engine) awaitDeletes(ctx context.Context) error {
 	if err != nil || len(objects) == 0 {
 		return err
 	}
-	kube, err := kubernetesProvider(ctx, e.sandbox.Kubeconfig())
-	if err != nil {
-		return err
-	}
-	for _, o := range objects {
-		request := plugin.DeleteRequest{URN: o.URN, ID: o.ID, Inputs: o.Inputs, Outputs: o.Outputs}
-		if err := kubernetes.AwaitDeletion(ctx, kube, request, e.sandbox.options.Out); err != nil {
-			return err
+	return withKubernetes(ctx, e.sandbox.Kubeconfig(), func(kube *kubernetes.Provider) error {
+		for _, o := range objects {
+			request := plugin.DeleteRequest{URN: o.URN, ID: o.ID, Inputs: o.Inputs, Outputs: o.Outputs}
+			if err := kubernetes.AwaitDeletion(ctx, kube, request, e.sandbox.options.Out); err != nil {
+				return err
+			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // importCreates takes what was being made, and exists, into the state.
@@ -91,12 +90,23 @@ func (e *engine) importCreates(ctx context.Context) error {
 	if err != nil || len(created) == 0 {
 		return err
 	}
-	kube, err := kubernetesProvider(ctx, e.sandbox.Kubeconfig())
+	err = withKubernetes(ctx, e.sandbox.Kubeconfig(), func(kube *kubernetes.Provider) error {
+		return e.take(ctx, kube, deployment, created)
+	})
 	if err != nil {
 		return err
 	}
+	if exported.Deployment, err = deployment.Write(); err != nil {
+		return err
+	}
+	return e.stack.Import(ctx, exported)
+}
+
+// take takes those of the resources into the state that exist.
+func (e *engine) take(ctx context.Context, kube *kubernetes.Provider, deployment *state.Deployment, created []state.PendingCreate) error {
 	for _, create := range created {
 		var provider plugin.Provider = kube
+		var err error
 		create.ID, err = object.InputsID(create.Inputs)
 		if create.URN.Type().Package() == "gcp" {
 			provider = e.cloud
@@ -117,10 +127,7 @@ func (e *engine) importCreates(ctx context.Context) error {
 			return err
 		}
 	}
-	if exported.Deployment, err = deployment.Write(); err != nil {
-		return err
-	}
-	return e.stack.Import(ctx, exported)
+	return nil
 }
 
 // export returns the state as the engine exports it, and what there is to recover in it.
@@ -133,15 +140,20 @@ func (e *engine) export(ctx context.Context) (apitype.UntypedDeployment, *state.
 	return exported, deployment, err
 }
 
-// kubernetesProvider is the sandbox's own, ready to act on the control plane.
-func kubernetesProvider(ctx context.Context, kubeconfigFile string) (*kubernetes.Provider, error) {
+// withKubernetes does something with the sandbox's own provider, ready to act on the
+// control plane.
+func withKubernetes(ctx context.Context, kubeconfigFile string, do func(*kubernetes.Provider) error) (err error) {
 	kubeconfig, err := os.ReadFile(kubeconfigFile)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	provider := kubernetes.New(kubernetesVersion)
+	defer func() { err = errors.Join(err, provider.Close()) }()
 	_, err = provider.Configure(ctx, plugin.ConfigureRequest{Inputs: resource.PropertyMap{
 		"kubeconfig": resource.NewStringProperty(string(kubeconfig)),
 	}})
-	return provider, err
+	if err != nil {
+		return err
+	}
+	return do(provider)
 }
