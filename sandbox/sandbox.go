@@ -121,6 +121,9 @@ func (s *Sandbox) up(ctx context.Context, noResult bool) (result auto.UpResult, 
 			optup.ProgressStreams(s.options.Out), optup.ErrorProgressStreams(s.options.Out))
 		return err
 	})
+	if err != nil {
+		s.printEnded(s.options.Out) // it may be why
+	}
 	return result, err
 }
 

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"persia/gcp"
+	"persia/sandbox/background"
 	"persia/sandbox/trainings"
 )
 
@@ -23,7 +24,7 @@ import (
 var ErrNotRunning = errors.New("the sandbox does not run")
 
 // Status prints what runs: nodes by pool, pods by what made them, how training jobs
-// have ended, and how to look around.
+// have ended, what has ended in the background, and how to look around.
 func (s *Sandbox) Status(ctx context.Context, out io.Writer) error {
 	if !s.cluster.Running(ctx) {
 		return fmt.Errorf("%w: start it with `make up %s`", ErrNotRunning, s.Variables())
@@ -51,9 +52,25 @@ func (s *Sandbox) Status(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	trainings.Print(out, jobs)
+	s.printEnded(out)
 	fmt.Fprintf(out, "\nAPI server   %s\nlook around  KUBECONFIG=$(make -s kubeconfig %s) kubectl get pods -A\ntake down    make down %[2]s\n",
 		config.Host, s.Variables())
 	return nil
+}
+
+// printEnded says which of the programs that up leaves in the background have ended:
+// nothing starts them again before the next up.
+func (s *Sandbox) printEnded(out io.Writer) {
+	programs := []struct{ name, dir string }{{"agent", s.path("agent")}}
+	if s.HasRealNode() {
+		programs = append(programs, struct{ name, dir string }{"real node", s.path("node")})
+	}
+	for _, program := range programs {
+		if !background.Running(program.dir) {
+			fmt.Fprintf(out, "\nthe %s does not run: see %s, and start it again with `make up %s`\n",
+				program.name, background.Log(program.dir), s.Variables())
+		}
+	}
 }
 
 // Variables are those that tell make of the stack.

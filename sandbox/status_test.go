@@ -1,0 +1,42 @@
+package sandbox
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"persia/sandbox/background"
+)
+
+func TestPrintEnded(t *testing.T) {
+	for name, c := range map[string]struct {
+		pool    string
+		running []string
+		want    []string
+	}{
+		"the agent runs":           {running: []string{"agent"}},
+		"the agent has ended":      {want: []string{"agent"}},
+		"both run":                 {pool: "train", running: []string{"agent", "node"}},
+		"the real node has ended":  {pool: "train", running: []string{"agent"}, want: []string{"real node"}},
+		"nothing runs":             {pool: "train", want: []string{"agent", "real node"}},
+		"a real node that was one": {running: []string{"agent"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &Sandbox{folder: folder{t.TempDir(), "dev"}, options: Options{Stack: "dev"}, real: RealNode{Pool: c.pool}}
+			for _, program := range c.running {
+				dir := s.path(program)
+				require.NoError(t, background.Start(t.Context(), dir, "/bin/sleep", "300"))
+				t.Cleanup(func() { assert.NoError(t, background.Stop(t.Context(), dir)) })
+			}
+			var out, want strings.Builder
+			for _, program := range c.want {
+				dir := s.path(strings.TrimPrefix(program, "real "))
+				want.WriteString("\nthe " + program + " does not run: see " + background.Log(dir) + ", and start it again with `make up STACK=dev`\n")
+			}
+			s.printEnded(&out)
+			assert.Equal(t, want.String(), out.String())
+		})
+	}
+}
