@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -31,8 +32,12 @@ const (
 
 // record is what is remembered of a program in the background.
 type record struct {
-	Process process.Process `json:"process"`
-	Args    []string        `json:"args"`
+	// Starting says that Process is not known yet: who is killed right after it has
+	// started the program does not write it down any more.
+	Starting   bool            `json:"starting,omitempty"`
+	Process    process.Process `json:"process"`
+	Executable string          `json:"executable"`
+	Args       []string        `json:"args"`
 	// Digest is that of the executable's content.
 	Digest string `json:"digest"`
 	// Inputs are [Program.Inputs].
@@ -74,15 +79,18 @@ func (p Program) Start(ctx context.Context, dir string) error {
 	if err != nil {
 		return fmt.Errorf("start %s: %w", filepath.Base(dir), err)
 	}
-	if last.Process.Running() {
-		if last.Digest == digest && last.Inputs == p.Inputs && slices.Equal(last.Args, p.Args) {
-			return nil
-		}
-		if err := process.Stop(ctx, grace, last.Process); err != nil {
-			return fmt.Errorf("replace %s: %w", filepath.Base(dir), err)
-		}
+	running, err := last.processes()
+	if err != nil {
+		return fmt.Errorf("start %s: %w", filepath.Base(dir), err)
 	}
-	if err := spawn(dir, record{Args: p.Args, Digest: digest, Inputs: p.Inputs}, p.Executable); err != nil {
+	same := !last.Starting && last.Digest == digest && last.Inputs == p.Inputs && slices.Equal(last.Args, p.Args)
+	if same && len(running) > 0 {
+		return nil
+	}
+	if err := process.Stop(ctx, grace, running...); err != nil {
+		return fmt.Errorf("replace %s: %w", filepath.Base(dir), err)
+	}
+	if err := spawn(dir, record{Executable: p.Executable, Args: p.Args, Digest: digest, Inputs: p.Inputs}); err != nil {
 		return fmt.Errorf("start %s: %w", filepath.Base(dir), err)
 	}
 	return nil
@@ -103,7 +111,11 @@ func Stop(ctx context.Context, dir string) error {
 	if err != nil {
 		return fmt.Errorf("stop %s: %w", filepath.Base(dir), err)
 	}
-	if err := process.Stop(ctx, grace, last.Process); err != nil {
+	running, err := last.processes()
+	if err != nil {
+		return fmt.Errorf("stop %s: %w", filepath.Base(dir), err)
+	}
+	if err := process.Stop(ctx, grace, running...); err != nil {
 		return fmt.Errorf("stop %s: %w", filepath.Base(dir), err)
 	}
 	for _, path := range []string{recordFile(dir), lockFile(dir)} {
@@ -117,7 +129,11 @@ func Stop(ctx context.Context, dir string) error {
 // Running tells whether the program of dir runs.
 func Running(dir string) bool {
 	last, err := readRecord(dir)
-	return err == nil && last.Process.Running()
+	if err != nil {
+		return false
+	}
+	running, err := last.processes()
+	return err == nil && len(running) > 0
 }
 
 // Log is the file of the program's output, named after dir.
@@ -126,17 +142,34 @@ func Log(dir string) string { return filepath.Join(dir, filepath.Base(dir)+".log
 func recordFile(dir string) string { return filepath.Join(dir, filepath.Base(dir)+".json") }
 func lockFile(dir string) string   { return filepath.Join(dir, "lock") }
 
+// processes are those of the program that run: at most one, or those with its command
+// line where the process is not known.
+func (r record) processes() ([]process.Process, error) {
+	if !r.Starting {
+		if !r.Process.Running() {
+			return nil, nil
+		}
+		return []process.Process{r.Process}, nil
+	}
+	command := strings.Join(append([]string{r.Executable}, r.Args...), " ")
+	return process.Matching(func(p process.Process) bool { return p.Command == command })
+}
+
 // spawn starts the program, records it, and sees that it does not end at once.
-func spawn(dir string, r record, executable string) error {
+func spawn(dir string, r record) error {
 	log, err := os.OpenFile(Log(dir), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o640)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = log.Close() }()
-	cmd := exec.Command(executable, r.Args...)
+	cmd := exec.Command(r.Executable, r.Args...)
 	cmd.Stdout, cmd.Stderr = log, log
 	// A session of its own: no terminal's interrupt or hangup reaches it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	r.Starting = true
+	if err := writeRecord(dir, r); err != nil {
+		return err
+	}
 	if err := cmd.Start(); err != nil {
 		return err
 	}
@@ -145,6 +178,7 @@ func spawn(dir string, r record, executable string) error {
 
 	r.Process, err = process.Find(cmd.Process.Pid)
 	if err == nil {
+		r.Starting = false
 		err = writeRecord(dir, r)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

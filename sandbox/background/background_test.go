@@ -99,3 +99,54 @@ func TestAProgramThatEndsAtOnceIsAnError(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "no such flag\n", string(log))
 }
+
+// TestAStartThatWasInterrupted: who is killed between the start of a program and the
+// writing of its process leaves a program that the next command ends.
+func TestAStartThatWasInterrupted(t *testing.T) {
+	for name, c := range map[string]struct {
+		next func(t *testing.T, dir, executable string) error
+		want int
+	}{
+		"stop":  {func(t *testing.T, dir, _ string) error { return Stop(t.Context(), dir) }, 0},
+		"start": {func(t *testing.T, dir, executable string) error { return Start(t.Context(), dir, executable, "300") }, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, executable := t.TempDir(), filepath.Join(t.TempDir(), "program")
+			sleep, err := exec.LookPath("sleep")
+			require.NoError(t, err)
+			require.NoError(t, os.Symlink(sleep, executable))
+			r := record{Starting: true, Executable: executable, Args: []string{"300"}}
+			require.NoError(t, writeRecord(dir, r))
+			t.Cleanup(func() { assert.NoError(t, Stop(t.Context(), dir)) })
+			left := exec.Command(executable, r.Args...)
+			require.NoError(t, left.Start())
+			t.Cleanup(func() {
+				_ = left.Process.Kill()
+				_ = left.Wait()
+			})
+			// The command line appears a moment after the program has been started.
+			require.Eventually(t, func() bool { return Running(dir) }, 10*time.Second, time.Millisecond)
+
+			require.NoError(t, c.next(t, dir, executable))
+			running, err := r.processes()
+			require.NoError(t, err)
+			assert.Len(t, running, c.want)
+			for _, p := range running {
+				assert.NotEqual(t, left.Process.Pid, p.PID)
+			}
+		})
+	}
+}
+
+// TestTheRecordIsWrittenFirst: of a program that is about to start, too, there is a record.
+func TestTheRecordIsWrittenFirst(t *testing.T) {
+	dir, executable := t.TempDir(), filepath.Join(t.TempDir(), "program")
+	require.NoError(t, os.WriteFile(executable, []byte("not executable"), 0o600))
+	require.ErrorContains(t, Start(t.Context(), dir, executable, "a"), "permission denied")
+	r, err := readRecord(dir)
+	require.NoError(t, err)
+	assert.True(t, r.Starting)
+	assert.Equal(t, executable, r.Executable)
+	assert.Equal(t, []string{"a"}, r.Args)
+	require.NoError(t, Stop(t.Context(), dir))
+}
