@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -96,7 +97,7 @@ func (s *Sandbox) destroy(ctx context.Context, lost bool) error {
 		if err != nil {
 			return err
 		}
-		return s.showKept()
+		return showKept(s.options.Out, s.storage())
 	})
 }
 
@@ -142,12 +143,12 @@ func (e *engine) deleteFromState(ctx context.Context, urn resource.URN) error {
 	return nil
 }
 
-// showKept says what of the simulated Google Cloud outlives its stacks.
-func (s *Sandbox) showKept() error {
-	kept, err := gcp.Kept(google.New(s.storage(), google.Settings{}))
+// showKept says what of the simulated Google Cloud in a folder outlives its stacks.
+func showKept(out io.Writer, storage string) error {
+	kept, err := gcp.Kept(google.New(storage, google.Settings{}))
 	if err != nil || len(kept) == 0 {
 		return err
 	}
-	_, err = fmt.Fprintf(s.options.Out, "\nkept for the stacks that made it, until %s is removed:\n  %s\n", s.storage(), strings.Join(kept, "\n  "))
+	_, err = fmt.Fprintf(out, "\nkept for the stacks that made it, until %s is removed:\n  %s\n", storage, strings.Join(kept, "\n  "))
 	return err
 }

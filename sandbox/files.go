@@ -16,6 +16,7 @@ import (
 	"persia/config/nodepool"
 	"persia/config/stackfile"
 	"persia/sandbox/gcp/nodepools"
+	"persia/sandbox/secrets"
 	"persia/stack"
 )
 
@@ -75,13 +76,13 @@ func (s source) writeStackFile(dir string) (auto.ConfigMap, error) {
 	if salt := last.Setting(stackfile.EncryptionSalt); salt != "" {
 		file.Settings[stackfile.EncryptionSalt] = salt
 	}
-	var secrets auto.ConfigMap
-	file.Config, secrets = takeSecrets(file.Config)
+	left, taken := secrets.Take(file.Config)
+	file.Config = left
 	text, err := file.Text()
 	if err != nil {
 		return nil, err
 	}
-	return secrets, renameio.WriteFile(filepath.Join(dir, stackfile.Name(s.stack)), text, 0o600)
+	return taken, renameio.WriteFile(filepath.Join(dir, stackfile.Name(s.stack)), text, 0o600)
 }
 
 func (s source) read() (stackfile.File, error) {

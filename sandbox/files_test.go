@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"persia/config/stackfile"
+	"persia/sandbox/secrets"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/auto"
 	"github.com/stretchr/testify/assert"
@@ -66,9 +67,9 @@ config:
     users: [{name: persia, password: {secure: v1:abc}}]
 `), 0o600))
 	s := source{stacks: project, stack: "dev"}
-	secrets, err := s.writeStackFile(dir)
+	taken, err := s.writeStackFile(dir)
 	require.NoError(t, err)
-	assert.Equal(t, auto.ConfigMap{"persia:nats.users[0].password": {Value: standIn("v1:abc"), Secret: true}}, secrets)
+	assert.Equal(t, auto.ConfigMap{"persia:nats.users[0].password": {Value: secrets.StandIn("v1:abc"), Secret: true}}, taken)
 	copied, err := (source{stacks: dir, stack: "dev"}).read()
 	require.NoError(t, err)
 	assert.Empty(t, copied.Settings)

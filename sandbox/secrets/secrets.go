@@ -1,4 +1,5 @@
-package sandbox
+// Package secrets keeps the secrets of stack files, which the sandbox cannot decrypt, out of it.
+package secrets
 
 import (
 	"crypto/sha256"
@@ -12,14 +13,14 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 )
 
-// takeSecrets takes the encrypted texts out of the values of a stack file, and returns,
+// Take takes the encrypted texts out of the values of a stack file, and returns,
 // by their paths, what the sandbox encrypts in their place.
-func takeSecrets(values stackfile.Values) (stackfile.Values, auto.ConfigMap) {
+func Take(values stackfile.Values) (stackfile.Values, auto.ConfigMap) {
 	secrets := auto.ConfigMap{}
 	left := values.Open(func(path []any, ciphertext string) string {
 		namespace, name, _ := strings.Cut(path[0].(string), ":")
 		at := append(resource.PropertyPath{name}, path[1:]...)
-		secrets[namespace+":"+at.String()] = auto.ConfigValue{Value: standIn(ciphertext), Secret: true}
+		secrets[namespace+":"+at.String()] = auto.ConfigValue{Value: StandIn(ciphertext), Secret: true}
 		return ""
 	})
 	return left, secrets
@@ -29,10 +30,10 @@ func takeSecrets(values stackfile.Values) (stackfile.Values, auto.ConfigMap) {
 // by Pulumi Cloud.
 var ciphertext = regexp.MustCompile(`^(v1:|AAAB)`)
 
-// standIn takes the place of a secret, which only its owner's key opens. It is the same
+// StandIn takes the place of a secret, which only its owner's key opens. It is the same
 // as long as the secret is. In an example, where nothing is encrypted, the text itself
 // is the secret.
-func standIn(text string) string {
+func StandIn(text string) string {
 	if !ciphertext.MatchString(text) {
 		return text
 	}

@@ -1,4 +1,4 @@
-package sandbox
+package secrets
 
 import (
 	"testing"
@@ -11,24 +11,24 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestTakeSecrets: what is encrypted stays a secret in the sandbox's copy, and what is
+// TestTake: what is encrypted stays a secret in the sandbox's copy, and what is
 // not stays as it is.
-func TestTakeSecrets(t *testing.T) {
+func TestTake(t *testing.T) {
 	file, err := stackfile.Parse([]byte(`config:
   persia:nats: {size: 1, users: [{name: a, password: {secure: "v1:abc:def"}}, {name: b, password: plain}]}
   persia:pedl: {registry: {password: {secure: your-password}}}
   token: {secure: AAABAO}
 `), "persia")
 	require.NoError(t, err)
-	left, secrets := takeSecrets(file.Config)
+	left, secrets := Take(file.Config)
 	first := secrets["persia:nats.users[0].password"]
 	assert.Regexp(t, "^sandbox-[0-9a-f]{12}$", first.Value)
 	assert.Equal(t, auto.ConfigMap{
 		"persia:nats.users[0].password": {Value: first.Value, Secret: true},
 		"persia:pedl.registry.password": {Value: "your-password", Secret: true},
-		"persia:token":                  {Value: standIn("AAABAO"), Secret: true},
+		"persia:token":                  {Value: StandIn("AAABAO"), Secret: true},
 	}, secrets)
-	assert.NotEqual(t, first.Value, standIn("v1:abc:other"), "another secret is a change")
+	assert.NotEqual(t, first.Value, StandIn("v1:abc:other"), "another secret is a change")
 	text, err := yaml.Marshal(left)
 	require.NoError(t, err)
 	assert.YAMLEq(t, `
