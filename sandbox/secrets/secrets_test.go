@@ -11,9 +11,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestTake: what is encrypted stays a secret in the sandbox's copy, and what is
+// TestTakeSecrets: what is encrypted stays a secret in the sandbox's copy, and what is
 // not stays as it is.
-func TestTake(t *testing.T) {
+func TestTakeSecrets(t *testing.T) {
 	file, err := stackfile.Parse([]byte(`config:
   persia:nats: {size: 1, users: [{name: a, password: {secure: "v1:abc:def"}}, {name: b, password: plain}]}
   persia:pedl: {registry: {password: {secure: your-password}}}

@@ -4,7 +4,6 @@ import (
 	"sync"
 
 	"persia/sandbox/gcp/google/folder"
-
 	"persia/sandbox/gcp/google/merge"
 )
 
