@@ -3,8 +3,8 @@ package google
 import (
 	"sync"
 
-	"persia/sandbox/gcp/google/folder"
 	"persia/sandbox/gcp/google/merge"
+	"persia/sandbox/gcp/google/store"
 )
 
 // ProjectNumber is the number of every simulated project.
@@ -22,7 +22,7 @@ type Settings struct {
 // there while there are any. They outlive the process, and the commands of all stacks
 // share them.
 type Cloud struct {
-	kept     folder.Folder
+	kept     store.Folder
 	settings Settings
 
 	mu       sync.Mutex
@@ -41,7 +41,7 @@ type Request struct {
 
 // New returns the cloud in a folder.
 func New(dir string, settings Settings) *Cloud {
-	return &Cloud{kept: folder.Folder(dir), settings: settings}
+	return &Cloud{kept: store.Folder(dir), settings: settings}
 }
 
 // Requests are those that changed something, or tried, since the last call.

@@ -1,6 +1,6 @@
-// Package folder keeps the bodies of resources in the files of a folder, which the
+// Package store keeps the bodies of resources in the files of a folder, which the
 // commands of all stacks share.
-package folder
+package store
 
 import (
 	"context"
