@@ -115,12 +115,15 @@ func (e *engine) forgetKubernetes(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	providers, err := deployment.OfType("pulumi:providers:kubernetes")
+	resources, err := deployment.Resources()
 	if err != nil {
 		return err
 	}
-	for _, provider := range providers {
-		if err := e.deleteFromState(ctx, provider); err != nil {
+	for _, r := range resources {
+		if r.URN.Type() != "pulumi:providers:kubernetes" {
+			continue
+		}
+		if err := e.deleteFromState(ctx, r.URN); err != nil {
 			return err
 		}
 	}

@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -12,7 +11,6 @@ import (
 	"syscall"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/auto"
-	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
 	"k8s.io/client-go/rest"
 
@@ -199,21 +197,16 @@ func (s *Sandbox) selectStack(ctx context.Context, project project, cli *cli, pr
 // checkUnprotected refuses to destroy a stack with protected resources: the engine
 // would stop at the first, after everything that stands on it is gone.
 func (e *engine) checkUnprotected(ctx context.Context) error {
-	exported, err := e.stack.Export(ctx)
+	_, deployment, err := e.export(ctx)
 	if err != nil {
 		return fmt.Errorf("read the state of stack %s: %w", e.sandbox.options.Stack, err)
 	}
-	var state struct {
-		Resources []struct {
-			URN     resource.URN `json:"urn"`
-			Protect bool         `json:"protect"`
-		} `json:"resources"`
-	}
-	if err := json.Unmarshal(exported.Deployment, &state); err != nil {
+	resources, err := deployment.Resources()
+	if err != nil {
 		return fmt.Errorf("read the state of stack %s: %w", e.sandbox.options.Stack, err)
 	}
 	var names []string
-	for _, r := range state.Resources {
+	for _, r := range resources {
 		if r.Protect {
 			names = append(names, string(r.URN.Type().Name())+" "+r.URN.Name())
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/auto/optrefresh"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/apitype"
@@ -65,9 +66,13 @@ func (e *engine) awaitDeletes(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	objects, err := deployment.Objects()
-	if err != nil || len(objects) == 0 {
+	resources, err := deployment.Resources()
+	if err != nil {
 		return err
+	}
+	objects := slices.DeleteFunc(resources, func(r state.Resource) bool { return !r.IsObject() })
+	if len(objects) == 0 {
+		return nil
 	}
 	return withKubernetes(ctx, e.sandbox.Kubeconfig(), func(kube *kubernetes.Provider) error {
 		for _, o := range objects {

@@ -29,12 +29,16 @@ type PendingCreate struct {
 	fields map[string]any
 }
 
-// Object is a Kubernetes object of the state.
-type Object struct {
+// Resource is a resource of the state.
+type Resource struct {
 	URN             resource.URN
 	ID              resource.ID
+	Protect         bool
 	Inputs, Outputs resource.PropertyMap
 }
+
+// IsObject reports whether the resource is a Kubernetes object. A component is none.
+func (r Resource) IsObject() bool { return r.ID != "" && r.URN.Type().Package() == "kubernetes" }
 
 // ReadDeployment reads a state from JSON, as the engine exports it.
 func ReadDeployment(text json.RawMessage) (*Deployment, error) {
@@ -84,42 +88,23 @@ func (d *Deployment) TakeCreates() ([]PendingCreate, error) {
 	return created, nil
 }
 
-// Objects returns the Kubernetes objects among the resources.
-func (d *Deployment) Objects() ([]Object, error) {
-	var objects []Object
+// Resources returns the resources.
+func (d *Deployment) Resources() ([]Resource, error) {
+	var all []Resource
 	for _, text := range d.resources {
 		var r struct {
 			URN     resource.URN   `json:"urn"`
-			Custom  bool           `json:"custom"`
 			ID      resource.ID    `json:"id"`
+			Protect bool           `json:"protect"`
 			Inputs  map[string]any `json:"inputs"`
 			Outputs map[string]any `json:"outputs"`
 		}
 		if err := json.Unmarshal(text, &r); err != nil {
 			return nil, fmt.Errorf("resources: %w", err)
 		}
-		if r.Custom && r.URN.Type().Package() == "kubernetes" {
-			objects = append(objects, Object{r.URN, r.ID, resource.NewPropertyMapFromMap(r.Inputs), resource.NewPropertyMapFromMap(r.Outputs)})
-		}
+		all = append(all, Resource{r.URN, r.ID, r.Protect, resource.NewPropertyMapFromMap(r.Inputs), resource.NewPropertyMapFromMap(r.Outputs)})
 	}
-	return objects, nil
-}
-
-// OfType returns the resources of a type.
-func (d *Deployment) OfType(token string) ([]resource.URN, error) {
-	var urns []resource.URN
-	for _, text := range d.resources {
-		var r struct {
-			URN resource.URN `json:"urn"`
-		}
-		if err := json.Unmarshal(text, &r); err != nil {
-			return nil, fmt.Errorf("resources: %w", err)
-		}
-		if string(r.URN.Type()) == token {
-			urns = append(urns, r.URN)
-		}
-	}
-	return urns, nil
+	return all, nil
 }
 
 // Add puts a resource that was made into the resources. What it was asked to be
