@@ -15,8 +15,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"persia/config"
-	"persia/config/cluster"
-	"persia/config/nodepool"
+	"persia/config/clusterspec"
+	"persia/config/poolspec"
 	"persia/internal/stacktest"
 )
 
@@ -178,14 +178,14 @@ func TestDefaults(t *testing.T) {
 	assert.Equal(t, "persia-project", s.Project)
 	assert.Equal(t, "REGULAR", s.Cluster.ReleaseChannel)
 	assert.True(t, s.Cluster.DeletionProtection)
-	assert.Equal(t, cluster.Network{Nodes: "10.0.0.0/20", Pods: "10.64.0.0/14", Services: "10.1.0.0/20", ControlPlane: "172.16.0.0/28"}, s.Cluster.Network)
-	assert.Equal(t, cluster.SystemPool{MachineType: "e2-standard-4", Nodes: 2}, s.Cluster.SystemPool)
+	assert.Equal(t, clusterspec.Network{Nodes: "10.0.0.0/20", Pods: "10.64.0.0/14", Services: "10.1.0.0/20", ControlPlane: "172.16.0.0/28"}, s.Cluster.Network)
+	assert.Equal(t, clusterspec.SystemPool{MachineType: "e2-standard-4", Nodes: 2}, s.Cluster.SystemPool)
 
 	trainers, loaders := s.NodePools[0], s.NodePools[1]
 	assert.Equal(t, []string{"us-central1-a"}, trainers.Zones)
 	assert.Equal(t, "UBUNTU_CONTAINERD", trainers.ImageType, "what the driver's installer needs")
 	assert.Equal(t, "COS_CONTAINERD", loaders.ImageType)
-	assert.Equal(t, nodepool.Disk{Type: "pd-balanced", SizeGB: 100}, trainers.Disk)
+	assert.Equal(t, poolspec.Disk{Type: "pd-balanced", SizeGB: 100}, trainers.Disk)
 	assert.Empty(t, s.NVIDIADriver.Version, "the image's own")
 
 	assert.Equal(t, "checkpoints-claim", s.Storage[0].Claim)
@@ -194,7 +194,7 @@ func TestDefaults(t *testing.T) {
 	assert.Equal(t, "persia-nats-service", s.NATS.Name)
 	assert.Equal(t, "2.10.22", s.NATS.Version)
 	assert.Equal(t, 52428800, s.NATS.MaxPayload)
-	assert.Equal(t, nodepool.SystemName, s.NATS.NodePool)
+	assert.Equal(t, poolspec.SystemName, s.NATS.NodePool)
 
 	job := s.Jobs[0]
 	assert.True(t, job.EnableMetrics)

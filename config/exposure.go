@@ -3,7 +3,7 @@ package config
 import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"persia/config/nats"
+	"persia/config/natsspec"
 )
 
 // exposureWarnings are about what a stack file turns off that keeps pods apart.
@@ -16,7 +16,7 @@ func (s warner) exposureWarnings() []string {
 	if s.Cluster.Existing == nil && !s.Cluster.WorkloadIdentity {
 		warn(field.NewPath(clusterKey, "workloadIdentity"), "without it, every pod can get the token of its node's service account from the metadata server, with the permissions of nodes")
 	}
-	if s.NATS.OperatorScope == nats.ScopeCluster {
+	if s.NATS.OperatorScope == natsspec.ScopeCluster {
 		warn(field.NewPath(natsKey, "operatorScope"), "the NATS operator can read Secrets and create pods in all namespaces, so anyone who takes it over is effectively a cluster administrator; write namespace unless you have NatsClusters in other namespaces")
 	}
 	return warnings

@@ -3,7 +3,7 @@ package config
 import (
 	"fmt"
 
-	"persia/config/images"
+	"persia/config/imagespec"
 )
 
 // mostUncached is how many nodes pull from Docker Hub without a warning. It answers an
@@ -11,9 +11,9 @@ import (
 // limits"), and nodes behind Cloud NAT share few addresses.
 const mostUncached = 50
 
-// imagesPlace is what the caches of images have to know of the rest of the stack file.
-func (s *Stack) imagesPlace() images.Place {
-	return images.Place{
+// imageContext is what the caches of images have to know of the rest of the stack file.
+func (s *Stack) imageContext() imagespec.Context {
+	return imagespec.Context{
 		Project: s.Project, Region: s.Cluster.Region, Cluster: s.Cluster.Name,
 		Existing: s.Cluster.Existing != nil,
 	}

@@ -6,32 +6,32 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"persia/config/job"
-	"persia/config/nodepool"
+	"persia/config/jobspec"
+	"persia/config/poolspec"
 	"persia/gcp"
 )
 
-// jobPlace is what jobs need to know of the rest of the stack file.
-func (s *Stack) jobPlace() job.Place {
-	place := job.Place{Volumes: s.jobVolumes(), StorageKey: storageKey, OneNode: s.Cluster.Existing == nil && s.addresses().Nodes == 1}
+// jobContext is what jobs need to know of the rest of the stack file.
+func (s *Stack) jobContext() jobspec.Context {
+	context := jobspec.Context{Volumes: s.jobVolumes(), StorageKey: storageKey, OneNode: s.Cluster.Existing == nil && s.addresses().Nodes == 1}
 	for _, pool := range s.Pools() {
-		place.Pools = append(place.Pools, job.Pool{Name: pool.Name, KeepsOff: keepsOff(pool), GPUs: pool.GPU != nil, COS: pool.ImageType == gcp.ImageCOS})
+		context.Pools = append(context.Pools, jobspec.Pool{Name: pool.Name, KeepsOff: keepsOff(pool), GPUs: pool.GPU != nil, COS: pool.ImageType == gcp.ImageCOS})
 	}
-	return place
+	return context
 }
 
 // jobVolumes are the volumes of the stack as far as jobs are concerned with them.
-func (s *Stack) jobVolumes() []job.Volume {
-	volumes := make([]job.Volume, len(s.Storage))
+func (s *Stack) jobVolumes() []jobspec.Volume {
+	volumes := make([]jobspec.Volume, len(s.Storage))
 	for i, v := range s.Storage {
-		volumes[i] = job.Volume{Name: v.Name, Claim: v.Claim, Sidecar: v.MountedBySidecar(), OneNode: v.OnOneNode(), AccessModes: v.AccessModes}
+		volumes[i] = jobspec.Volume{Name: v.Name, Claim: v.Claim, Sidecar: v.MountedBySidecar(), OneNode: v.OnOneNode(), AccessModes: v.AccessModes}
 	}
 	return volumes
 }
 
 // keepsOff is the taint that keeps pods without tolerations off a pool. GKE adds the
 // toleration of the GPU taint to pods that request GPUs.
-func keepsOff(pool nodepool.Pool) string {
+func keepsOff(pool poolspec.Pool) string {
 	if pool.Spot {
 		return gcp.TaintSpot
 	}
@@ -45,9 +45,9 @@ func keepsOff(pool nodepool.Pool) string {
 
 // jobs checks the jobs, and that each role fits a node of its pool.
 func (v *validator) jobs() {
-	place := v.stack.jobPlace()
-	place.VolumesUnknown = !v.Decoded(field.NewPath(storageKey))
-	job.Check(v.Problems, v.stack.Jobs, place)
+	context := v.stack.jobContext()
+	context.VolumesUnknown = !v.Decoded(field.NewPath(storageKey))
+	jobspec.Check(v.Problems, v.stack.Jobs, context)
 	for i := range v.stack.Jobs {
 		j := &v.stack.Jobs[i]
 		for _, role := range j.Roles() {
@@ -85,11 +85,11 @@ func (v *validator) serviceNames() {
 
 // UsesOperator reports whether a job is left to PERSIA's operator.
 func (s *Stack) UsesOperator() bool {
-	return slices.ContainsFunc(s.Jobs, func(j job.Job) bool { return j.Engine == job.EngineOperator })
+	return slices.ContainsFunc(s.Jobs, func(j jobspec.Job) bool { return j.Engine == jobspec.EngineOperator })
 }
 
 // MountsHostPaths reports whether a job has directories of its nodes among its
 // volumes.
 func (s *Stack) MountsHostPaths() bool {
-	return slices.ContainsFunc(s.Jobs, func(j job.Job) bool { return j.MountsHostPaths() })
+	return slices.ContainsFunc(s.Jobs, func(j jobspec.Job) bool { return j.MountsHostPaths() })
 }

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"persia/config/nodepool"
+	"persia/config/poolspec"
 )
 
 // limitWarnings are about limits that no node reaches: a container that comes near one
@@ -31,7 +31,7 @@ func (s warner) limitWarnings() []string {
 	return slices.Compact(slices.Sorted(slices.Values(warnings)))
 }
 
-func (s warner) limitsBeyond(path *field.Path, r corev1.ResourceRequirements, pool nodepool.Pool) []string {
+func (s warner) limitsBeyond(path *field.Path, r corev1.ResourceRequirements, pool poolspec.Pool) []string {
 	machine, ok := pool.Machine(s.MachineTypes)
 	if !ok {
 		return nil

@@ -9,7 +9,7 @@ import (
 
 	"persia/config/check"
 	"persia/config/decode"
-	"persia/config/job"
+	"persia/config/jobspec"
 	"persia/config/manifest"
 )
 
@@ -79,7 +79,7 @@ func decoded(p *check.Problems, get func(key string) (string, bool), files fs.FS
 	tree := manifest.Read(p, manifest.Keys{
 		JobsPath: field.NewPath(jobsKey), Jobs: values[jobsKey],
 		NATSPath: field.NewPath(natsKey), NATS: values[natsKey],
-	}, files, stackOnly(reflect.TypeFor[job.Job](), ""))
+	}, files, stackOnly(reflect.TypeFor[jobspec.Job](), ""))
 	for _, k := range keys {
 		if values[k.name] == nil && k.missing != "" {
 			p.Missing(field.NewPath(k.name), "%s", k.missing)
@@ -97,7 +97,7 @@ func decoded(p *check.Problems, get func(key string) (string, bool), files fs.FS
 		decode.Into(p, field.NewPath(k.name), values[k.name], k.into(s))
 	}
 	for i := range s.Jobs {
-		s.Jobs[i].Place(field.NewPath(jobsKey).Index(i))
+		s.Jobs[i].SetPath(field.NewPath(jobsKey).Index(i))
 	}
 	return s
 }

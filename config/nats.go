@@ -8,23 +8,23 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/capacity"
-	"persia/config/job"
-	"persia/config/nats"
+	"persia/config/jobspec"
+	"persia/config/natsspec"
 )
 
 // NATSClusters are the NATS clusters of the jobs, in their order, or one without a job.
-func (s *Stack) NATSClusters() []nats.Cluster {
-	jobs := make([]nats.Job, len(s.Jobs))
+func (s *Stack) NATSClusters() []natsspec.Cluster {
+	jobs := make([]natsspec.Job, len(s.Jobs))
 	for i := range s.Jobs {
 		job := &s.Jobs[i]
-		jobs[i] = nats.Job{Name: job.Name, Overrides: job.NATS, At: job.At().Child("nats"), Processes: job.Processes()}
+		jobs[i] = natsspec.Job{Name: job.Name, Overrides: job.NATS, At: job.At().Child("nats"), Processes: job.Processes()}
 	}
 	return s.NATS.Clusters(jobs)
 }
 
 func (v *validator) nats() {
 	path, clusters := field.NewPath(natsKey), v.stack.NATSClusters()
-	nats.Check(v.Problems, path, v.stack.NATS, clusters)
+	natsspec.Check(v.Problems, path, v.stack.NATS, clusters)
 	v.natsPool(path, v.stack.NATS)
 	for _, cluster := range clusters {
 		if cluster.IsOwn() {
@@ -34,7 +34,7 @@ func (v *validator) nats() {
 }
 
 // natsPool checks that a server fits a node of its pool.
-func (v *validator) natsPool(path *field.Path, settings nats.Settings) {
+func (v *validator) natsPool(path *field.Path, settings natsspec.Settings) {
 	v.assignment(path, "a NATS server", settings.NodePool, settings.Resources, append(v.stack.poolNames(), v.stack.SystemPoolName()))
 }
 
@@ -51,7 +51,7 @@ func (s planner) natsServersOn(pool string) []capacity.Pods {
 		i := slices.IndexFunc(pods, same)
 		if i < 0 {
 			i = len(pods)
-			pods = append(pods, capacity.Pods{Requests: c.Requests(), Priority: job.PriorityNATS.Value, Apart: c.AntiAffinity})
+			pods = append(pods, capacity.Pods{Requests: c.Requests(), Priority: jobspec.PriorityNATS.Value, Apart: c.AntiAffinity})
 			jobs = append(jobs, nil)
 		}
 		pods[i].Count += c.Size
@@ -104,7 +104,7 @@ func (s resolver) dropOwnNATS() {
 		job := &s.Jobs[i]
 		own := func(e corev1.EnvVar) bool {
 			return slices.Contains(natsVariables, e.Name) && e.ValueFrom == nil &&
-				(nats.Answers(cluster.Name, e.Value) || nats.Answers(s.NATS.Name, e.Value))
+				(natsspec.Answers(cluster.Name, e.Value) || natsspec.Answers(s.NATS.Name, e.Value))
 		}
 		job.Env = slices.DeleteFunc(job.Env, own)
 		for _, role := range job.Roles() {

@@ -8,30 +8,30 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/capacity"
-	"persia/config/nodepool"
-	"persia/config/pedl"
+	"persia/config/pedlspec"
 	"persia/config/pod"
-	"persia/config/volume"
+	"persia/config/poolspec"
+	"persia/config/volumespec"
 )
 
-// pedlPlace is what PEDL needs to know of the rest of the stack file.
-func (s *Stack) pedlPlace() pedl.Place {
-	return pedl.Place{
+// pedlContext is what PEDL needs to know of the rest of the stack file.
+func (s *Stack) pedlContext() pedlspec.Context {
+	return pedlspec.Context{
 		Cluster:    s.Cluster.Name,
 		SystemPool: s.SystemPoolName(),
-		Pool: func(name string) (volume.Pool, bool) {
+		Pool: func(name string) (volumespec.Pool, bool) {
 			pool, ok := s.pool(name)
 			return s.volumePool(pool), ok
 		},
-		Storage:     s.volumePlace(),
+		Storage:     s.volumeContext(),
 		Volumes:     s.Storage,
 		VolumesPath: field.NewPath(storageKey),
 	}
 }
 
 // agentTaint is the taint of nodes that host PEDL's agents.
-func agentTaint() nodepool.Taint {
-	return nodepool.Taint{Key: pedl.AgentTaint.Key, Value: pedl.AgentTaint.Value, Effect: pedl.AgentTaint.Effect}
+func agentTaint() poolspec.Taint {
+	return poolspec.Taint{Key: pedlspec.AgentTaint.Key, Value: pedlspec.AgentTaint.Value, Effect: pedlspec.AgentTaint.Effect}
 }
 
 // hostAgents gives the pools of PEDL's agents the label that agents look for, and the
@@ -59,8 +59,8 @@ func (s resolver) hostAgents() {
 }
 
 // hostsAgents reports whether agents run on the nodes of a pool.
-func hostsAgents(s *Stack, pool nodepool.Pool) bool {
-	return s.PEDL != nil && pool.Labels[pedl.AgentTaint.Key] == pedl.AgentTaint.Value
+func hostsAgents(s *Stack, pool poolspec.Pool) bool {
+	return s.PEDL != nil && pool.Labels[pedlspec.AgentTaint.Key] == pedlspec.AgentTaint.Value
 }
 
 // pedl checks PEDL, and that its pods fit the nodes of their pools.
@@ -69,10 +69,10 @@ func (v *validator) pedl() {
 	if p == nil {
 		return
 	}
-	p.Check(v.Problems, path, v.stack.pedlPlace())
+	p.Check(v.Problems, path, v.stack.pedlContext())
 	v.assignment(path, "the master of PEDL", p.NodePool, p.Resources, append(v.stack.poolNames(), v.stack.SystemPoolName()))
 	if pool, ok := v.stack.pool(p.NodePool); ok && p.Postgres.External == nil {
-		v.fits(path.Child("postgresql", "resources"), pedl.DatabaseName, p.Postgres.Resources, pool)
+		v.fits(path.Child("postgresql", "resources"), pedlspec.DatabaseName, p.Postgres.Resources, pool)
 	}
 	if v.stack.Cluster.Existing == nil {
 		v.agentPools(path.Child("agent", "nodePools"), p.Agent.NodePools)
@@ -106,8 +106,8 @@ func (v *validator) agentPools(path *field.Path, names []string) {
 		if pool.Autoscaling != nil {
 			v.Invalid(path.Index(i), name, "has autoscaling, which does not know about PEDL's trials: it adds no nodes for them, and removes nodes that run them; set nodes instead")
 		}
-		if value := pool.Labels[pedl.AgentTaint.Key]; value != pedl.AgentTaint.Value {
-			v.Invalid(path.Index(i), name, "has the label %s=%s, but agents select nodes by %s; remove the label from the pool", pedl.AgentTaint.Key, value, pedl.AgentTaint.Value)
+		if value := pool.Labels[pedlspec.AgentTaint.Key]; value != pedlspec.AgentTaint.Value {
+			v.Invalid(path.Index(i), name, "has the label %s=%s, but agents select nodes by %s; remove the label from the pool", pedlspec.AgentTaint.Key, value, pedlspec.AgentTaint.Value)
 		}
 	}
 }
@@ -132,9 +132,9 @@ func (v *validator) wholeNodes() {
 }
 
 // PEDLDatabase is the volume of PEDL's database, if it is one of the stack's.
-func (s *Stack) PEDLDatabase() (volume.Volume, bool) {
+func (s *Stack) PEDLDatabase() (volumespec.Volume, bool) {
 	if s.PEDL == nil {
-		return volume.Volume{}, false
+		return volumespec.Volume{}, false
 	}
 	return s.PEDL.Postgres.Volume()
 }

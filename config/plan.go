@@ -7,9 +7,9 @@ import (
 
 	"persia/capacity"
 	"persia/config/check"
-	"persia/config/job"
-	"persia/config/nodepool"
+	"persia/config/jobspec"
 	"persia/config/pod"
+	"persia/config/poolspec"
 )
 
 // planner counts what runs on the node pools of a stack.
@@ -56,7 +56,7 @@ func (s planner) price(machineType string, spot bool) (float64, bool) {
 }
 
 // nodeRoom is what a node of a pool leaves to the pods that are assigned to it.
-func (s planner) nodeRoom(p nodepool.Pool) capacity.Resources {
+func (s planner) nodeRoom(p poolspec.Pool) capacity.Resources {
 	machine, _ := p.Machine(s.MachineTypes)
 	room := capacity.Allocatable(machine)
 	room.Pods = int64(p.MaxPodsPerNode)
@@ -67,8 +67,8 @@ func (s planner) nodeRoom(p nodepool.Pool) capacity.Resources {
 	}
 	room = room.Minus(capacity.NodeAgents)
 	if p.GPU != nil {
-		room.GPUs = p.GPU.Places()
-		if s.NVIDIADriver.Installer != nodepool.InstallerManaged {
+		room.GPUs = p.GPU.AllocatableGPUs()
+		if s.NVIDIADriver.Installer != poolspec.InstallerManaged {
 			room = room.Minus(capacity.DriverInstaller)
 		}
 	}
@@ -81,7 +81,7 @@ func (s planner) nodeRoom(p nodepool.Pool) capacity.Resources {
 // podsOn are the pods that are assigned to a pool.
 func (s planner) podsOn(pool string) []capacity.Pods {
 	var pods []capacity.Pods
-	for _, kind := range job.Kinds() {
+	for _, kind := range jobspec.Kinds() {
 		pods = append(pods, s.rolesOn(pool, kind)...)
 	}
 	pods = append(pods, s.natsServersOn(pool)...)
@@ -101,7 +101,7 @@ func (s planner) systemPods() []capacity.Pods {
 		if j.EnableMetrics {
 			gateways++
 		}
-		if j.Engine == job.EngineStatefulSet {
+		if j.Engine == jobspec.EngineStatefulSet {
 			completions++
 		} else {
 			operatorCompletions++
@@ -119,7 +119,7 @@ func (s planner) systemPods() []capacity.Pods {
 
 // rolesOn are the replicas of one part of all jobs that are assigned to a pool,
 // those of the same size together.
-func (s planner) rolesOn(pool string, kind job.Kind) []capacity.Pods {
+func (s planner) rolesOn(pool string, kind jobspec.Kind) []capacity.Pods {
 	var sizes []capacity.Resources
 	replicas, jobs := map[capacity.Resources]int{}, map[capacity.Resources][]string{}
 	for i := range s.Jobs {

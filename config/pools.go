@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/capacity"
-	"persia/config/cluster"
-	"persia/config/nodepool"
+	"persia/config/clusterspec"
+	"persia/config/poolspec"
 	"persia/gcp"
 )
 
@@ -17,33 +17,33 @@ func (s *Stack) SystemPoolName() string {
 	if s.Cluster.Existing != nil {
 		return s.Cluster.Existing.SystemPool
 	}
-	return nodepool.SystemName
+	return poolspec.SystemName
 }
 
 // Pools are all node pools of the cluster: its system pool, and those of the stack
 // file.
-func (s *Stack) Pools() []nodepool.Pool {
+func (s *Stack) Pools() []poolspec.Pool {
 	if s.Cluster.Existing != nil {
 		return s.NodePools
 	}
-	return append([]nodepool.Pool{s.systemPool()}, s.NodePools...)
+	return append([]poolspec.Pool{s.systemPool()}, s.NodePools...)
 }
 
 // systemPool is the system pool of a cluster that is created.
-func (s *Stack) systemPool() nodepool.Pool {
-	system := nodepool.New(nodepool.SystemName, s.Cluster.SystemPool.MachineType, s.Cluster.SystemPool.Nodes)
-	system.Resolve(s.poolPlace(), s.NVIDIADriver, s.MachineTypes)
+func (s *Stack) systemPool() poolspec.Pool {
+	system := poolspec.New(poolspec.SystemName, s.Cluster.SystemPool.MachineType, s.Cluster.SystemPool.Nodes)
+	system.Resolve(s.poolContext(), s.NVIDIADriver, s.MachineTypes)
 	return system
 }
 
-// poolPlace is what node pools have to know of the cluster.
-func (s *Stack) poolPlace() nodepool.Cluster {
-	return nodepool.Cluster{Region: s.Cluster.Region, Zones: s.Cluster.Zones, Existing: s.Cluster.Existing != nil}
+// poolContext is what node pools have to know of the cluster.
+func (s *Stack) poolContext() poolspec.Context {
+	return poolspec.Context{Region: s.Cluster.Region, Zones: s.Cluster.Zones, Existing: s.Cluster.Existing != nil}
 }
 
 // addresses is how many addresses all pools need when each is at its maximum.
-func (s *Stack) addresses() cluster.Needs {
-	var needs cluster.Needs
+func (s *Stack) addresses() clusterspec.Needs {
+	var needs clusterspec.Needs
 	for _, p := range s.Pools() {
 		needs.Nodes += p.MostNodes()
 		needs.PodAddresses += p.MostNodes() * capacity.PodAddresses(p.MaxPodsPerNode)
@@ -52,12 +52,12 @@ func (s *Stack) addresses() cluster.Needs {
 }
 
 // pool finds a node pool by its name.
-func (s *Stack) pool(name string) (nodepool.Pool, bool) {
+func (s *Stack) pool(name string) (poolspec.Pool, bool) {
 	pools := s.Pools()
-	if i := slices.IndexFunc(pools, func(p nodepool.Pool) bool { return p.Name == name }); i >= 0 {
+	if i := slices.IndexFunc(pools, func(p poolspec.Pool) bool { return p.Name == name }); i >= 0 {
 		return pools[i], true
 	}
-	return nodepool.Pool{}, false
+	return poolspec.Pool{}, false
 }
 
 // poolNames are the names of the stack file's pools, in its order.
@@ -83,5 +83,5 @@ func (v *validator) systemPool() {
 		v.Invalid(path.Child("nodes"), pool.Nodes, "must be at least %d, so that the cluster's own services survive the loss of a node; only a cluster with deletionProtection: false can have 1", least)
 		return
 	}
-	nodepool.CheckSpread(v.Problems, path.Child("nodes"), pool.Nodes, v.stack.systemPool().ZoneCount())
+	poolspec.CheckSpread(v.Problems, path.Child("nodes"), pool.Nodes, v.stack.systemPool().ZoneCount())
 }

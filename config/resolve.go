@@ -1,6 +1,6 @@
 package config
 
-import "persia/config/nodepool"
+import "persia/config/poolspec"
 
 // resolver completes a stack.
 type resolver struct{ *Stack }
@@ -8,17 +8,17 @@ type resolver struct{ *Stack }
 // resolve completes what one topic takes from another, once each has its defaults.
 func (s resolver) resolve() {
 	if s.Cluster.Existing == nil {
-		s.Cluster.Resolve(nodepool.Pool{Zones: s.Cluster.Zones}.ZoneCount())
+		s.Cluster.Resolve(poolspec.Pool{Zones: s.Cluster.Zones}.ZoneCount())
 	}
-	s.Images.Resolve(s.imagesPlace())
+	s.Images.Resolve(s.imageContext())
 	s.NVIDIADriver.Resolve()
 	for i := range s.NodePools {
-		s.NodePools[i].Resolve(s.poolPlace(), s.NVIDIADriver, s.MachineTypes)
+		s.NodePools[i].Resolve(s.poolContext(), s.NVIDIADriver, s.MachineTypes)
 	}
 	// The ranges hold all pools.
 	s.Cluster.Network.Resolve(s.addresses(), s.Cluster.PrivateNodes)
 	for i := range s.Storage {
-		s.Storage[i].Resolve(s.volumePlace())
+		s.Storage[i].Resolve(s.volumeContext())
 	}
 	s.NATS.Resolve(s.SystemPoolName())
 	for i := range s.Jobs {
@@ -26,7 +26,7 @@ func (s resolver) resolve() {
 	}
 	s.dropOwnNATS()
 	if s.PEDL != nil {
-		s.PEDL.Resolve(s.pedlPlace())
+		s.PEDL.Resolve(s.pedlContext())
 	}
 	s.hostAgents()
 }

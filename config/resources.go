@@ -12,15 +12,15 @@ import (
 
 	"persia/capacity"
 	"persia/config/check"
-	"persia/config/nodepool"
 	"persia/config/pod"
+	"persia/config/poolspec"
 	"persia/gcp"
 )
 
 // assignment checks that what is to run fits a node of the pool that it is
 // assigned to, which it returns. The path is that of the object with nodePool
 // and resources.
-func (v *validator) assignment(path *field.Path, who, poolName string, r corev1.ResourceRequirements, allowed []string) (nodepool.Pool, bool) {
+func (v *validator) assignment(path *field.Path, who, poolName string, r corev1.ResourceRequirements, allowed []string) (poolspec.Pool, bool) {
 	at, before := path.Child("resources"), v.Count()
 	pod.Resources(v.Problems, at, who, r)
 	sound := v.Count() == before
@@ -40,7 +40,7 @@ var nodeResources = []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMem
 
 // onNodes checks that the nodes of a pool have what is asked for: a pod that asks for
 // something else waits forever.
-func (v *validator) onNodes(path *field.Path, who string, r corev1.ResourceRequirements, pool nodepool.Pool) {
+func (v *validator) onNodes(path *field.Path, who string, r corev1.ResourceRequirements, pool poolspec.Pool) {
 	if v.stack.Cluster.Existing != nil {
 		return
 	}
@@ -61,7 +61,7 @@ func (v *validator) onNodes(path *field.Path, who string, r corev1.ResourceRequi
 	}
 }
 
-func (v *validator) assignedPool(path *field.Path, name string, allowed []string) (nodepool.Pool, bool) {
+func (v *validator) assignedPool(path *field.Path, name string, allowed []string) (poolspec.Pool, bool) {
 	pool, ok := v.stack.pool(name)
 	switch {
 	case ok && slices.Contains(allowed, name) && pool.QueuedProvisioning:
@@ -76,11 +76,11 @@ func (v *validator) assignedPool(path *field.Path, name string, allowed []string
 	default:
 		v.Invalid(path, name, "must be one of the stack's node pools: %s", check.Or(allowed))
 	}
-	return nodepool.Pool{}, false
+	return poolspec.Pool{}, false
 }
 
 // fits checks that one replica finds room on an empty node.
-func (v *validator) fits(path *field.Path, who string, r corev1.ResourceRequirements, pool nodepool.Pool) {
+func (v *validator) fits(path *field.Path, who string, r corev1.ResourceRequirements, pool poolspec.Pool) {
 	if _, ok := pool.Machine(v.stack.MachineTypes); !ok {
 		return
 	}
@@ -100,7 +100,7 @@ func (v *validator) fits(path *field.Path, who string, r corev1.ResourceRequirem
 }
 
 // orMachines names machine types that a replica fits.
-func (v *validator) orMachines(r corev1.ResourceRequirements, pool nodepool.Pool) string {
+func (v *validator) orMachines(r corev1.ResourceRequirements, pool poolspec.Pool) string {
 	gpuType := ""
 	if pool.GPU != nil {
 		gpuType = pool.GPU.Type
@@ -109,7 +109,7 @@ func (v *validator) orMachines(r corev1.ResourceRequirements, pool nodepool.Pool
 		other := pool
 		other.MachineType, other.GPU = m.Type, nil
 		if m.GPUs > 0 {
-			other.GPU = &nodepool.GPU{Type: m.GPUType, Count: m.GPUs}
+			other.GPU = &poolspec.GPU{Type: m.GPUType, Count: m.GPUs}
 		}
 		return planner{v.stack}.nodeRoom(other)
 	})
@@ -121,7 +121,7 @@ func (v *validator) orMachines(r corev1.ResourceRequirements, pool nodepool.Pool
 
 // gpusFit checks that a node has as many GPUs, or places on them, as one replica
 // asks for.
-func (v *validator) gpusFit(path *field.Path, who string, r corev1.ResourceRequirements, pool nodepool.Pool) {
+func (v *validator) gpusFit(path *field.Path, who string, r corev1.ResourceRequirements, pool poolspec.Pool) {
 	m, ok := pool.Machine(v.stack.MachineTypes)
 	q, at, asks := pod.Asked(path, r, pod.GPU)
 	if !ok || !asks {

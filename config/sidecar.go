@@ -6,14 +6,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/capacity"
-	"persia/config/job"
-	"persia/config/nodepool"
+	"persia/config/jobspec"
 	"persia/config/pod"
+	"persia/config/poolspec"
 )
 
 // GCSFuseSidecar is what the container asks for that GKE puts into the pods of a
 // role of a job, and whether it puts one there.
-func (s *Stack) GCSFuseSidecar(j *job.Job, kind job.Kind) (capacity.Resources, bool) {
+func (s *Stack) GCSFuseSidecar(j *jobspec.Job, kind jobspec.Kind) (capacity.Resources, bool) {
 	var most capacity.Resources
 	found := false
 	for _, mount := range j.ClaimMounts(kind.Of(j), s.jobVolumes()) {
@@ -36,14 +36,14 @@ func (s *Stack) GCSFuseSidecar(j *job.Job, kind job.Kind) (capacity.Resources, b
 
 // podRequests is what the scheduler counts of a replica of a role, with the
 // container that its mounts bring.
-func (s planner) podRequests(j *job.Job, kind job.Kind) capacity.Resources {
+func (s planner) podRequests(j *jobspec.Job, kind jobspec.Kind) capacity.Resources {
 	sidecar, _ := s.GCSFuseSidecar(j, kind)
 	return pod.Requests(kind.Of(j).Resources).Plus(sidecar)
 }
 
 // checkpointFits checks that the disk of a node holds what a replica writes of a checkpoint
 // at the same time, before the sidecar has sent it to the bucket.
-func (v *validator) checkpointFits(at *field.Path, j *job.Job, role job.NamedRole, pool nodepool.Pool) {
+func (v *validator) checkpointFits(at *field.Path, j *jobspec.Job, role jobspec.NamedRole, pool poolspec.Pool) {
 	sidecar, ok := v.stack.GCSFuseSidecar(j, role.Kind)
 	room := planner{v.stack}.nodeRoom(pool).EphemeralBytes
 	if open := j.OpenCheckpointBytes(role.Kind); !ok || open < sidecar.EphemeralBytes || open <= room {

@@ -3,14 +3,14 @@ package config
 import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"persia/config/cluster"
-	"persia/config/images"
-	"persia/config/job"
-	"persia/config/nats"
-	"persia/config/nodepool"
-	"persia/config/operator"
-	"persia/config/pedl"
-	"persia/config/volume"
+	"persia/config/clusterspec"
+	"persia/config/imagespec"
+	"persia/config/jobspec"
+	"persia/config/natsspec"
+	"persia/config/operatorspec"
+	"persia/config/pedlspec"
+	"persia/config/poolspec"
+	"persia/config/volumespec"
 )
 
 // Stack is one deployment: the keys of a stack file, decoded, completed with
@@ -25,16 +25,16 @@ type Stack struct {
 	// in. On an existing cluster it is left out.
 	Project string
 
-	Cluster      cluster.Cluster
-	MachineTypes nodepool.Machines
-	NodePools    []nodepool.Pool
-	NVIDIADriver nodepool.NVIDIADriver
-	Storage      []volume.Volume
-	NATS         nats.Settings
-	Images       images.Settings
-	Operator     operator.Settings
-	Jobs         []job.Job
-	PEDL         *pedl.Platform
+	Cluster      clusterspec.Cluster
+	MachineTypes poolspec.Machines
+	NodePools    []poolspec.Pool
+	NVIDIADriver poolspec.NVIDIADriver
+	Storage      []volumespec.Volume
+	NATS         natsspec.Settings
+	Images       imagespec.Settings
+	Operator     operatorspec.Settings
+	Jobs         []jobspec.Job
+	PEDL         *pedlspec.Platform
 
 	// pathOf is the path at which the user wrote what the program has at a path.
 	pathOf func(*field.Path) string
@@ -69,7 +69,7 @@ var keys = []key{
 const Namespace = "persia"
 
 // MachineTypesKey is the key of the machine types that a stack file describes.
-const MachineTypesKey = nodepool.MachineTypesKey
+const MachineTypesKey = poolspec.MachineTypesKey
 
 const (
 	projectKey      = Namespace + ":project"

@@ -7,30 +7,30 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/capacity"
-	"persia/config/job"
-	"persia/config/nodepool"
-	"persia/config/volume"
+	"persia/config/jobspec"
+	"persia/config/poolspec"
+	"persia/config/volumespec"
 	"persia/gcp"
 )
 
-// volumePlace is what volumes have to know of the rest of the stack file.
-func (s *Stack) volumePlace() volume.Place {
-	place := volume.Place{Project: s.Project, Existing: s.Cluster.Existing != nil, Region: s.Cluster.Region, Zones: s.Cluster.Zones}
-	if place.Existing {
-		return place // nothing else is said of the cluster
+// volumeContext is what volumes have to know of the rest of the stack file.
+func (s *Stack) volumeContext() volumespec.Context {
+	context := volumespec.Context{Project: s.Project, Existing: s.Cluster.Existing != nil, Region: s.Cluster.Region, Zones: s.Cluster.Zones}
+	if context.Existing {
+		return context // nothing else is said of the cluster
 	}
-	place.DriverOff = func(driver string) bool { return !s.Cluster.CSIDrivers.On(driver) }
-	place.NoWorkloadIdentity = !s.Cluster.WorkloadIdentity
-	return place
+	context.DriverOff = func(driver string) bool { return !s.Cluster.CSIDrivers.On(driver) }
+	context.NoWorkloadIdentity = !s.Cluster.WorkloadIdentity
+	return context
 }
 
 func (v *validator) storage() {
-	volume.Check(v.Problems, field.NewPath(storageKey), v.stack.Storage, v.stack.volumePlace(), v.stack.usersOf)
+	volumespec.Check(v.Problems, field.NewPath(storageKey), v.stack.Storage, v.stack.volumeContext(), v.stack.usersOf)
 }
 
 // usersOf are the roles that mount a volume.
-func (s *Stack) usersOf(name string) volume.Users {
-	users := volume.Users{ReadOnly: true}
+func (s *Stack) usersOf(name string) volumespec.Users {
+	users := volumespec.Users{ReadOnly: true}
 	volumes := s.jobVolumes()
 	mounted := map[string]bool{}
 	for i := range s.Jobs {
@@ -48,21 +48,21 @@ func (s *Stack) usersOf(name string) volume.Users {
 			users.Pools = append(users.Pools, s.volumePool(pool))
 		}
 	}
-	slices.SortFunc(users.Pools, func(a, b volume.Pool) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(users.Pools, func(a, b volumespec.Pool) int { return cmp.Compare(a.Name, b.Name) })
 	return users
 }
 
 // Mounts reports whether a role of the job mounts a volume.
-func (s *Stack) Mounts(j *job.Job, volume string) bool {
+func (s *Stack) Mounts(j *jobspec.Job, volume string) bool {
 	volumes := s.jobVolumes()
-	return slices.ContainsFunc(j.Roles(), func(r job.NamedRole) bool {
-		return slices.ContainsFunc(j.ClaimMounts(r.Role, volumes), func(m job.Mount) bool { return m.Volume == volume })
+	return slices.ContainsFunc(j.Roles(), func(r jobspec.NamedRole) bool {
+		return slices.ContainsFunc(j.ClaimMounts(r.Role, volumes), func(m jobspec.Mount) bool { return m.Volume == volume })
 	})
 }
 
 // volumePool is a pool as far as storage is concerned with it.
-func (s *Stack) volumePool(pool nodepool.Pool) volume.Pool {
-	p := volume.Pool{Name: pool.Name, Nodes: pool.MostNodes(), MachineType: pool.MachineType, COS: pool.ImageType == gcp.ImageCOS}
+func (s *Stack) volumePool(pool poolspec.Pool) volumespec.Pool {
+	p := volumespec.Pool{Name: pool.Name, Nodes: pool.MostNodes(), MachineType: pool.MachineType, COS: pool.ImageType == gcp.ImageCOS}
 	if s.Cluster.Existing != nil {
 		return p
 	}
@@ -75,13 +75,13 @@ func (s *Stack) volumePool(pool nodepool.Pool) volume.Pool {
 
 // StoredVolumes are all volumes of the stack: those of the jobs, and that of PEDL's
 // database.
-func (s *Stack) StoredVolumes() []volume.Stored {
-	var volumes []volume.Stored
+func (s *Stack) StoredVolumes() []volumespec.Stored {
+	var volumes []volumespec.Stored
 	for i, v := range s.Storage {
-		volumes = append(volumes, volume.Stored{Volume: v, Path: field.NewPath(storageKey).Index(i), Contents: "checkpoints"})
+		volumes = append(volumes, volumespec.Stored{Volume: v, Path: field.NewPath(storageKey).Index(i), Contents: "checkpoints"})
 	}
 	if v, ok := s.PEDLDatabase(); ok {
-		volumes = append(volumes, volume.Stored{Volume: v, Path: field.NewPath(pedlKey, "postgresql", "persistence"), Contents: "of PEDL's data"})
+		volumes = append(volumes, volumespec.Stored{Volume: v, Path: field.NewPath(pedlKey, "postgresql", "persistence"), Contents: "of PEDL's data"})
 	}
 	return volumes
 }

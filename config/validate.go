@@ -4,7 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/config/check"
-	"persia/config/nodepool"
+	"persia/config/poolspec"
 )
 
 // validator checks a stack whose defaults are set. Each rule says what is allowed
@@ -24,11 +24,11 @@ func (v *validator) validate() {
 	}
 	v.stack.MachineTypes.CheckAll(v.Problems, field.NewPath(MachineTypesKey))
 	pools := field.NewPath(nodePoolsKey)
-	place := v.stack.poolPlace()
-	place.Unknown = !v.Decoded(field.NewPath(clusterKey))
-	nodepool.Check(v.Problems, pools, v.stack.NodePools, place, v.stack.MachineTypes)
+	context := v.stack.poolContext()
+	context.Unknown = !v.Decoded(field.NewPath(clusterKey))
+	poolspec.Check(v.Problems, pools, v.stack.NodePools, context, v.stack.MachineTypes)
 	v.stack.NVIDIADriver.Check(v.Problems, field.NewPath(nvidiaDriverKey), pools, v.stack.NodePools)
-	v.stack.Images.Check(v.Problems, field.NewPath(imagesKey), v.stack.imagesPlace())
+	v.stack.Images.Check(v.Problems, field.NewPath(imagesKey), v.stack.imageContext())
 	v.stack.Operator.Check(v.Problems, field.NewPath(operatorKey), v.stack.UsesOperator())
 	v.storage()
 	v.nats()

@@ -3,7 +3,7 @@ package config
 import (
 	"fmt"
 
-	"persia/config/job"
+	"persia/config/jobspec"
 	"persia/config/pod"
 )
 
@@ -44,10 +44,10 @@ func (s warner) jobWarnings() []string {
 
 // unsupportedGPU is the type of the trainers' GPUs if upstream's default image cannot
 // compute on them.
-func (s warner) unsupportedGPU(j *job.Job) (string, bool) {
+func (s warner) unsupportedGPU(j *jobspec.Job) (string, bool) {
 	pool, ok := s.pool(j.NNWorker.NodePool)
 	if !ok || pool.GPU == nil || j.NNWorker.Image != "" || pod.GPUs(j.NNWorker.Resources) == 0 {
 		return "", false
 	}
-	return pool.GPU.Type, !job.DefaultImageComputesOn(pool.GPU.Type)
+	return pool.GPU.Type, !jobspec.DefaultImageComputesOn(pool.GPU.Type)
 }

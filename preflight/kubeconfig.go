@@ -11,7 +11,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	clusterconfig "persia/config/cluster"
+	"persia/config/clusterspec"
 )
 
 // kubeconfig is the part of a kubeconfig file that the checks read: its contexts, and
@@ -37,7 +37,7 @@ type kubeconfig struct {
 
 // kubeconfigChecks look for the context of an existing cluster, and for the program
 // that the context gets credentials from. They do not contact the cluster.
-func kubeconfigChecks(existing clusterconfig.Existing) []Check {
+func kubeconfigChecks(existing clusterspec.Existing) []Check {
 	const name = "kubeconfig"
 	files := kubeconfigFiles(existing)
 	merged, err := readKubeconfigs(files)
@@ -55,7 +55,7 @@ func kubeconfigChecks(existing clusterconfig.Existing) []Check {
 }
 
 // kubeconfigFiles returns the files that kubectl and the provider read.
-func kubeconfigFiles(existing clusterconfig.Existing) []string {
+func kubeconfigFiles(existing clusterspec.Existing) []string {
 	if existing.Kubeconfig != "" {
 		return []string{existing.Kubeconfig}
 	}

@@ -14,28 +14,28 @@ type quota struct {
 	Limit, Usage float64
 }
 
-// place holds the quotas of a region, or of the project, or the error of reading them.
-type place struct {
+// quotasRead holds the quotas of a region, or of the project, or the error of reading them.
+type quotasRead struct {
 	quotas map[string]quota
 	err    error
 }
 
 // quotaChecks compare the quotas with what the plan needs.
 func (p *preflight) quotaChecks(ctx context.Context) []Check {
-	places := map[string]place{}
+	regions := map[string]quotasRead{}
 	var checks []Check
 	for _, need := range p.stack.Plan().Quotas {
-		there, asked := places[need.Region]
+		there, asked := regions[need.Region]
 		if !asked {
 			there = p.quotasOf(ctx, need.Region)
-			places[need.Region] = there
+			regions[need.Region] = there
 		}
 		checks = append(checks, p.quotaCheck(need, there))
 	}
 	return checks
 }
 
-func (p *preflight) quotasOf(ctx context.Context, region string) place {
+func (p *preflight) quotasOf(ctx context.Context, region string) quotasRead {
 	args := []string{"compute", "regions", "describe", region}
 	if region == "global" {
 		args = []string{"compute", "project-info", "describe"}
@@ -46,10 +46,10 @@ func (p *preflight) quotasOf(ctx context.Context, region string) place {
 	for _, q := range answer.Quotas {
 		quotas[q.Metric] = q
 	}
-	return place{quotas, err}
+	return quotasRead{quotas, err}
 }
 
-func (p *preflight) quotaCheck(need capacity.Quota, there place) Check {
+func (p *preflight) quotaCheck(need capacity.Quota, there quotasRead) Check {
 	name := quotaName + need.Name
 	if there.err != nil {
 		return unchecked(name, fmt.Sprintf("%v; needed: %d, %s", there.err, need.Amount, need.Region))

@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"persia/config"
-	clusterconfig "persia/config/cluster"
-	"persia/config/images"
-	"persia/config/volume"
+	"persia/config/clusterspec"
+	"persia/config/imagespec"
+	"persia/config/volumespec"
 )
 
 // Service is a Google Cloud API that a stack uses.
@@ -43,17 +43,17 @@ var services = []Service{
 		return s.Cluster.ImageStreaming
 	}},
 	{"artifactregistry.googleapis.com", "images.caches that the stack creates", func(s *config.Stack) bool {
-		return slices.ContainsFunc(s.Images.Caches, images.Cache.Created)
+		return slices.ContainsFunc(s.Images.Caches, imagespec.Cache.Created)
 	}},
 	{"cloudkms.googleapis.com", "keys: cluster.encryption, and kmsKey of volumes", func(s *config.Stack) bool {
-		return s.Cluster.Encryption != clusterconfig.Encryption{} || anyVolume(s, hasKey)
+		return s.Cluster.Encryption != clusterspec.Encryption{} || anyVolume(s, hasKey)
 	}},
 }
 
 // AllServices returns the APIs that a stack can need.
 func AllServices() []Service {
 	all := slices.Clone(services)
-	fields := volume.Fields()
+	fields := volumespec.Fields()
 	for _, api := range slices.Sorted(maps.Keys(fields)) {
 		listed := slices.ContainsFunc(services, func(s Service) bool { return s.Name == api })
 		if api != "" && !listed {
@@ -76,16 +76,16 @@ func Services(s *config.Stack) []Service {
 func always(*config.Stack) bool { return true }
 
 // anyVolume reports whether a volume of the jobs, or that of PEDL's database, matches.
-func anyVolume(s *config.Stack, is func(volume.Stored) bool) bool {
+func anyVolume(s *config.Stack, is func(volumespec.Stored) bool) bool {
 	return slices.ContainsFunc(s.StoredVolumes(), is)
 }
 
-func needsAPI(name string) func(volume.Stored) bool {
-	return func(v volume.Stored) bool { return v.Source().API() == name }
+func needsAPI(name string) func(volumespec.Stored) bool {
+	return func(v volumespec.Stored) bool { return v.Source().API() == name }
 }
 
 // hasKey reports whether the stack creates storage with a Cloud KMS key.
-func hasKey(v volume.Stored) bool {
+func hasKey(v volumespec.Stored) bool {
 	creation := v.Creation()
 	return creation != nil && creation.KMSKey != ""
 }

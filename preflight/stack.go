@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"persia/config"
-	clusterconfig "persia/config/cluster"
+	"persia/config/clusterspec"
 	"persia/config/stackfile"
 )
 
@@ -114,7 +114,7 @@ func (p *preflight) stackChecks() []Check {
 }
 
 // controlPlaneCheck checks who can reach the control plane, as `up` must.
-func controlPlaneCheck(cluster clusterconfig.Cluster) Check {
+func controlPlaneCheck(cluster clusterspec.Cluster) Check {
 	const name = "control plane"
 	switch {
 	case cluster.PrivateEndpoint:

@@ -16,7 +16,7 @@ import (
 
 	"persia/sandbox/gcp"
 	"persia/sandbox/gcp/google"
-	"persia/sandbox/kubernetes"
+	"persia/sandbox/kubeprovider"
 	"persia/sandbox/provider"
 	"persia/sandbox/state"
 )
@@ -157,7 +157,7 @@ func serveProviders(ctx context.Context, cloud *gcp.Provider) (string, error) {
 	if officialKubernetes() {
 		return addresses, nil
 	}
-	kube, err := provider.ServeEach(ctx, func() plugin.Provider { return kubernetes.New(kubernetesVersion) })
+	kube, err := provider.ServeEach(ctx, func() plugin.Provider { return kubeprovider.New(kubernetesVersion) })
 	if err != nil {
 		return "", err
 	}

@@ -13,7 +13,7 @@ import (
 
 	"persia/sandbox/gcp"
 	"persia/sandbox/gcp/google"
-	"persia/sandbox/kubernetes"
+	"persia/sandbox/kubeprovider"
 )
 
 // nowhere is an address at which no engine listens.
@@ -49,7 +49,7 @@ func TestWithKubernetesClosesTheProvider(t *testing.T) {
 	require.NoError(t, os.WriteFile(kubeconfig, []byte(`{"apiVersion": "v1", "kind": "Config", "current-context": "c",
 		"contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}], "users": [{"name": "u"}],
 		"clusters": [{"name": "c", "cluster": {"server": "https://`+nowhere+`"}}]}`), 0o600))
-	require.NoError(t, withKubernetes(t.Context(), kubeconfig, func(provider *kubernetes.Provider) error {
+	require.NoError(t, withKubernetes(t.Context(), kubeconfig, func(provider *kubeprovider.Provider) error {
 		defer func() { assert.Greater(t, connections(), before) }()
 		return provider.Attach(nowhere)
 	}))

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"persia/config"
-	"persia/config/nodepool"
+	"persia/config/poolspec"
 	"persia/config/stackfile"
 	"persia/sandbox/gcp/nodepools"
 	"persia/sandbox/secrets"
@@ -97,7 +97,7 @@ func (s source) machines() (nodepools.Machines, error) {
 		return nil, err
 	}
 	text, _ := file.Config.Get(config.MachineTypesKey)
-	var described map[string]nodepool.MachineType
+	var described map[string]poolspec.MachineType
 	if err := json.Unmarshal([]byte(text), &described); err != nil {
 		return nil, nil
 	}

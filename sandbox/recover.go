@@ -12,8 +12,8 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
 
-	"persia/sandbox/kubernetes"
-	"persia/sandbox/kubernetes/object"
+	"persia/sandbox/kubeprovider"
+	"persia/sandbox/kubeprovider/object"
 	"persia/sandbox/state"
 )
 
@@ -74,10 +74,10 @@ func (e *engine) awaitDeletes(ctx context.Context) error {
 	if len(objects) == 0 {
 		return nil
 	}
-	return withKubernetes(ctx, e.sandbox.Kubeconfig(), func(kube *kubernetes.Provider) error {
+	return withKubernetes(ctx, e.sandbox.Kubeconfig(), func(kube *kubeprovider.Provider) error {
 		for _, o := range objects {
 			request := plugin.DeleteRequest{URN: o.URN, ID: o.ID, Inputs: o.Inputs, Outputs: o.Outputs}
-			if err := kubernetes.AwaitDeletion(ctx, kube, request, e.sandbox.options.Out); err != nil {
+			if err := kubeprovider.AwaitDeletion(ctx, kube, request, e.sandbox.options.Out); err != nil {
 				return err
 			}
 		}
@@ -95,7 +95,7 @@ func (e *engine) importCreates(ctx context.Context) error {
 	if err != nil || len(created) == 0 {
 		return err
 	}
-	err = withKubernetes(ctx, e.sandbox.Kubeconfig(), func(kube *kubernetes.Provider) error {
+	err = withKubernetes(ctx, e.sandbox.Kubeconfig(), func(kube *kubeprovider.Provider) error {
 		return e.take(ctx, kube, deployment, created)
 	})
 	if err != nil {
@@ -108,7 +108,7 @@ func (e *engine) importCreates(ctx context.Context) error {
 }
 
 // take takes those of the resources into the state that exist.
-func (e *engine) take(ctx context.Context, kube *kubernetes.Provider, deployment *state.Deployment, created []state.PendingCreate) error {
+func (e *engine) take(ctx context.Context, kube *kubeprovider.Provider, deployment *state.Deployment, created []state.PendingCreate) error {
 	for _, create := range created {
 		var provider plugin.Provider = kube
 		var err error
@@ -147,12 +147,12 @@ func (e *engine) export(ctx context.Context) (apitype.UntypedDeployment, *state.
 
 // withKubernetes does something with the sandbox's own provider, ready to act on the
 // control plane.
-func withKubernetes(ctx context.Context, kubeconfigFile string, do func(*kubernetes.Provider) error) (err error) {
+func withKubernetes(ctx context.Context, kubeconfigFile string, do func(*kubeprovider.Provider) error) (err error) {
 	kubeconfig, err := os.ReadFile(kubeconfigFile)
 	if err != nil {
 		return err
 	}
-	provider := kubernetes.New(kubernetesVersion)
+	provider := kubeprovider.New(kubernetesVersion)
 	defer func() { err = errors.Join(err, provider.Close()) }()
 	_, err = provider.Configure(ctx, plugin.ConfigureRequest{Inputs: resource.PropertyMap{
 		"kubeconfig": resource.NewStringProperty(string(kubeconfig)),

@@ -10,7 +10,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"persia/config"
-	clusterconfig "persia/config/cluster"
+	"persia/config/clusterspec"
 	"persia/config/stackfile"
 	"persia/infra/existing"
 	"persia/infra/gke"
@@ -147,7 +147,7 @@ func checkExisting(ctx *pulumi.Context, cfg *config.Stack) error {
 
 // hasManagedPrometheus reports whether the cluster has Managed Service for Prometheus.
 // Nothing is known of an existing cluster, and its kinds may be missing.
-func hasManagedPrometheus(cluster clusterconfig.Cluster) bool {
+func hasManagedPrometheus(cluster clusterspec.Cluster) bool {
 	return cluster.Existing == nil && cluster.Monitoring.ManagedPrometheus
 }
 

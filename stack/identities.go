@@ -6,7 +6,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"persia/config"
-	jobconfig "persia/config/job"
+	"persia/config/jobspec"
 	"persia/infra/iam"
 	"persia/infra/storage"
 	"persia/workload/persia"
@@ -14,7 +14,7 @@ import (
 
 // grantBuckets lets a job's pods reach the buckets that it mounts. A grant belongs to
 // the job and to the bucket, and to no volume, so that it lasts as long as both.
-func grantBuckets(ctx *pulumi.Context, cfg *config.Stack, job *jobconfig.Job, volumes []*storage.Volume) ([]pulumi.CustomResource, error) {
+func grantBuckets(ctx *pulumi.Context, cfg *config.Stack, job *jobspec.Job, volumes []*storage.Volume) ([]pulumi.CustomResource, error) {
 	var grants []pulumi.CustomResource
 	for i, v := range cfg.Storage {
 		if volumes[i].Bucket == nil || !cfg.Mounts(job, v.Name) {
@@ -38,7 +38,7 @@ func grantBuckets(ctx *pulumi.Context, cfg *config.Stack, job *jobconfig.Job, vo
 func serviceAccounts(ctx *pulumi.Context, cfg *config.Stack) pulumi.StringMap {
 	accounts := pulumi.StringMap{}
 	for _, job := range cfg.Jobs {
-		if job.Engine == jobconfig.EngineStatefulSet {
+		if job.Engine == jobspec.EngineStatefulSet {
 			accounts[job.Name] = pulumi.String(iam.JobAccount(ctx, job.Name))
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"persia/config"
-	jobconfig "persia/config/job"
+	"persia/config/jobspec"
 	"persia/infra/gke"
 	"persia/infra/iam"
 	"persia/infra/storage"
@@ -48,7 +48,7 @@ func newJobs(ctx *pulumi.Context, cfg *config.Stack, brokers []*nats.Cluster, vo
 		broker := brokers[i].Broker
 		needs := slices.Concat(needs, brokers[i].Objects)
 		switch job.Engine {
-		case jobconfig.EngineStatefulSet:
+		case jobspec.EngineStatefulSet:
 			var grants []pulumi.CustomResource
 			if grants, err = grantBuckets(ctx, cfg, &job, volumes); err != nil {
 				return nil, err
@@ -56,7 +56,7 @@ func newJobs(ctx *pulumi.Context, cfg *config.Stack, brokers []*nats.Cluster, vo
 			args := jobArgs(cfg, job, broker, slices.Concat(needs, grants))
 			args.ServiceAccount = iam.JobAccount(ctx, job.Name)
 			jobs[job.Name], err = persia.NewJob(ctx, job.Name, args, inCluster)
-		case jobconfig.EngineOperator:
+		case jobspec.EngineOperator:
 			jobs[job.Name], err = operator.NewJob(ctx, job.Name, operator.JobArgs{
 				Job:             job,
 				Image:           cfg.Operator.Image,
@@ -75,14 +75,14 @@ func newJobs(ctx *pulumi.Context, cfg *config.Stack, brokers []*nats.Cluster, vo
 	return jobs, nil
 }
 
-func jobArgs(cfg *config.Stack, job jobconfig.Job, broker nats.Broker, needs []pulumi.CustomResource) persia.JobArgs {
+func jobArgs(cfg *config.Stack, job jobspec.Job, broker nats.Broker, needs []pulumi.CustomResource) persia.JobArgs {
 	return persia.JobArgs{
 		Job:       job,
 		Images:    cfg.Images,
 		Namespace: persia.NamespaceName,
 		Broker:    broker,
 		Claims:    claimsOf(cfg),
-		PodAnnotations: func(role jobconfig.Kind) map[string]string {
+		PodAnnotations: func(role jobspec.Kind) map[string]string {
 			sidecar, ok := cfg.GCSFuseSidecar(&job, role)
 			if !ok {
 				return nil
@@ -98,8 +98,8 @@ func jobArgs(cfg *config.Stack, job jobconfig.Job, broker nats.Broker, needs []p
 }
 
 // claimsOf finds the claims of volumes that are mounted.
-func claimsOf(cfg *config.Stack) func([]jobconfig.Mount) []persia.Claim {
-	return func(mounts []jobconfig.Mount) []persia.Claim {
+func claimsOf(cfg *config.Stack) func([]jobspec.Mount) []persia.Claim {
+	return func(mounts []jobspec.Mount) []persia.Claim {
 		var claims []persia.Claim
 		for _, mount := range mounts {
 			for _, volume := range cfg.Storage {

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"persia/config"
-	pedlconfig "persia/config/pedl"
+	"persia/config/pedlspec"
 	"persia/infra/gke"
 	"persia/infra/storage"
 	"persia/workload/pedl"
@@ -15,7 +15,7 @@ import (
 
 // pedlInstallation is PEDL as far as outputs tell of it.
 type pedlInstallation struct {
-	config  *pedlconfig.Platform
+	config  *pedlspec.Platform
 	volume  *storage.Volume
 	master  *pedl.Master
 	support *pedl.SupportCheck
@@ -114,7 +114,7 @@ func (p *pedlInstallation) newDatabase(ctx *pulumi.Context, cfg *config.Stack, d
 
 // keepsClaim reports whether the database is on a claim that must not go with its
 // namespace.
-func keepsClaim(postgreSQL pedlconfig.PostgreSQL) bool {
+func keepsClaim(postgreSQL pedlspec.PostgreSQL) bool {
 	return postgreSQL.External == nil &&
 		(postgreSQL.Persistence.ExistingClaim != "" || postgreSQL.Persistence.StorageClass != "")
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"persia/config"
-	"persia/config/volume"
+	"persia/config/volumespec"
 	"persia/infra/gke"
 	"persia/infra/iam"
 	"persia/infra/lastupdate"
@@ -64,7 +64,7 @@ func findStorage(ctx *pulumi.Context, cfg *config.Stack, last lastupdate.State) 
 // reaches it without its network, and Google deletes no network with an instance in
 // it.
 func (d *storedData) keepsNetwork(cfg *config.Stack) bool {
-	return len(d.left) > 0 || slices.ContainsFunc(cfg.StoredVolumes(), func(v volume.Stored) bool {
+	return len(d.left) > 0 || slices.ContainsFunc(cfg.StoredVolumes(), func(v volumespec.Stored) bool {
 		return inNetwork(v) && !v.DeletesData()
 	})
 }
@@ -72,13 +72,13 @@ func (d *storedData) keepsNetwork(cfg *config.Stack) bool {
 // hasNetwork reports whether the network exists, by an instance of the stack's that
 // is in it.
 func (d *storedData) hasNetwork(cfg *config.Stack) bool {
-	return len(d.left) > 0 || slices.ContainsFunc(cfg.StoredVolumes(), func(v volume.Stored) bool {
+	return len(d.left) > 0 || slices.ContainsFunc(cfg.StoredVolumes(), func(v volumespec.Stored) bool {
 		return inNetwork(v) && d.found[v.Name].Network == cfg.Cluster.Name
 	})
 }
 
 // inNetwork reports whether the stack creates storage in its own network.
-func inNetwork(v volume.Stored) bool {
+func inNetwork(v volumespec.Stored) bool {
 	creation := v.Creation()
 	return creation != nil && creation.InNetwork
 }

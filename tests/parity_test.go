@@ -16,7 +16,7 @@ import (
 
 	"persia/internal/programtest"
 	"persia/internal/pulumitest"
-	persiav1 "persia/workload/persia/operator/api/v1"
+	"persia/workload/persia/operator/persiav1"
 )
 
 // upstreamRoles are the roles of a PersiaJob, and the pods that PERSIA's operator

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
-	clusterconfig "persia/config/cluster"
+	"persia/config/clusterspec"
 )
 
 const policyPath = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/persia-pods"
@@ -72,12 +72,12 @@ func TestCheckUnreachable(t *testing.T) {
 	url := server.URL
 	server.Close()
 	assert.ErrorIs(t, Check(t.Context(), cluster(t, url), "acme/persia/dev"), ErrUnknown)
-	nowhere := clusterconfig.Cluster{Name: "shared", Existing: &clusterconfig.Existing{Kubeconfig: filepath.Join(t.TempDir(), "none")}}
+	nowhere := clusterspec.Cluster{Name: "shared", Existing: &clusterspec.Existing{Kubeconfig: filepath.Join(t.TempDir(), "none")}}
 	assert.ErrorIs(t, Check(t.Context(), nowhere, "acme/persia/dev"), ErrUnknown)
 }
 
 // cluster is one whose kubeconfig has two contexts, of which the second leads to url.
-func cluster(t *testing.T, url string) clusterconfig.Cluster {
+func cluster(t *testing.T, url string) clusterspec.Cluster {
 	t.Helper()
 	named := func(name, field string, value any) any { return map[string]any{"name": name, field: value} }
 	text, err := yaml.Marshal(map[string]any{
@@ -92,5 +92,5 @@ func cluster(t *testing.T, url string) clusterconfig.Cluster {
 	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	require.NoError(t, os.WriteFile(path, text, 0o600))
-	return clusterconfig.Cluster{Name: "shared", Existing: &clusterconfig.Existing{Kubeconfig: path, Context: "shared"}}
+	return clusterspec.Cluster{Name: "shared", Existing: &clusterspec.Existing{Kubeconfig: path, Context: "shared"}}
 }

@@ -4,11 +4,11 @@ import (
 	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/container"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	clusterconfig "persia/config/cluster"
+	"persia/config/clusterspec"
 )
 
 // addons are the parts of GKE that run on the cluster's nodes.
-func addons(cluster clusterconfig.Cluster) container.ClusterAddonsConfigArgs {
+func addons(cluster clusterspec.Cluster) container.ClusterAddonsConfigArgs {
 	return container.ClusterAddonsConfigArgs{
 		GcePersistentDiskCsiDriverConfig: container.ClusterAddonsConfigGcePersistentDiskCsiDriverConfigArgs{
 			Enabled: pulumi.Bool(cluster.CSIDrivers.PersistentDisk),
@@ -26,7 +26,7 @@ func addons(cluster clusterconfig.Cluster) container.ClusterAddonsConfigArgs {
 }
 
 // autoscalingProfile is that of the stack's own pools: GKE makes none by itself.
-func autoscalingProfile(cluster clusterconfig.Cluster) container.ClusterClusterAutoscalingArgs {
+func autoscalingProfile(cluster clusterspec.Cluster) container.ClusterClusterAutoscalingArgs {
 	return container.ClusterClusterAutoscalingArgs{
 		Enabled:            pulumi.Bool(false),
 		AutoscalingProfile: pulumi.String(cluster.AutoscalingProfile),

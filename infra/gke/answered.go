@@ -7,7 +7,7 @@ import (
 	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/container"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	clusterconfig "persia/config/cluster"
+	"persia/config/clusterspec"
 	"persia/infra/lastupdate"
 )
 
@@ -82,7 +82,7 @@ func askedOff(ctx *pulumi.Context) (bool, error) {
 }
 
 // Asked are the outputs that the next update reads.
-func Asked(cluster clusterconfig.Cluster) pulumi.Map {
+func Asked(cluster clusterspec.Cluster) pulumi.Map {
 	if cluster.Existing != nil || cluster.CSIDrivers.PersistentDisk {
 		return nil
 	}

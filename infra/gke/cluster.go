@@ -8,9 +8,9 @@ import (
 	"github.com/pulumi/pulumi-kubernetes/sdk/v4/go/kubernetes"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	clusterconfig "persia/config/cluster"
-	"persia/config/images"
-	"persia/config/nodepool"
+	"persia/config/clusterspec"
+	"persia/config/imagespec"
+	"persia/config/poolspec"
 	"persia/infra/iam"
 )
 
@@ -18,12 +18,12 @@ import (
 type Args struct {
 	// Project is the Google Cloud project.
 	Project   string
-	Cluster   clusterconfig.Cluster
-	NodePools []nodepool.Pool
+	Cluster   clusterspec.Cluster
+	NodePools []poolspec.Pool
 	// NVIDIADriver decides what GPU pools ask of GKE.
-	NVIDIADriver nodepool.NVIDIADriver
+	NVIDIADriver poolspec.NVIDIADriver
 	// Images says where nodes pull images from.
-	Images images.Settings
+	Images imagespec.Settings
 	// KeepNetwork lets the network outlive the stack, for storage that stands in it,
 	// and AdoptNetwork takes it over again.
 	KeepNetwork, AdoptNetwork bool
@@ -196,7 +196,7 @@ func newControlPlane(ctx *pulumi.Context, name string, args Args, network *netwo
 // defaultPool is the pool that a cluster is created with. It lives for minutes, but
 // with the project's default identity if none is given, which may do far too much,
 // and on disks that the project's policy may want to be encrypted.
-func defaultPool(cluster clusterconfig.Cluster, identity *nodeIdentity) container.ClusterNodeConfigArgs {
+func defaultPool(cluster clusterspec.Cluster, identity *nodeIdentity) container.ClusterNodeConfigArgs {
 	return container.ClusterNodeConfigArgs{
 		ServiceAccount: identity.email,
 		OauthScopes:    nodeScopes(),

@@ -4,12 +4,12 @@ import (
 	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/container"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	clusterconfig "persia/config/cluster"
+	"persia/config/clusterspec"
 )
 
 // privateCluster says of public nodes too that they are not private: left out, the
 // provider would keep those of a private cluster, without their way out.
-func privateCluster(cluster clusterconfig.Cluster) container.ClusterPrivateClusterConfigArgs {
+func privateCluster(cluster clusterspec.Cluster) container.ClusterPrivateClusterConfigArgs {
 	return container.ClusterPrivateClusterConfigArgs{
 		EnablePrivateNodes:    pulumi.Bool(cluster.PrivateNodes),
 		EnablePrivateEndpoint: pulumi.Bool(cluster.PrivateEndpoint),
@@ -20,7 +20,7 @@ func privateCluster(cluster clusterconfig.Cluster) container.ClusterPrivateClust
 // authorizedNetworks without any lets only the cluster's own network in. The public
 // addresses of Google Cloud, which anybody can rent, are let in unless GKE is told
 // otherwise.
-func authorizedNetworks(networks []clusterconfig.AuthorizedNetwork) container.ClusterMasterAuthorizedNetworksConfigArgs {
+func authorizedNetworks(networks []clusterspec.AuthorizedNetwork) container.ClusterMasterAuthorizedNetworksConfigArgs {
 	blocks := container.ClusterMasterAuthorizedNetworksConfigCidrBlockArray{}
 	for _, network := range networks {
 		blocks = append(blocks, container.ClusterMasterAuthorizedNetworksConfigCidrBlockArgs{

@@ -4,7 +4,7 @@ import (
 	"github.com/pulumi/pulumi-kubernetes/sdk/v4/go/kubernetes"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	clusterconfig "persia/config/cluster"
+	"persia/config/clusterspec"
 )
 
 // setsBack lets an update set back a field that somebody else has written, as
@@ -13,7 +13,7 @@ const setsBack = pulumi.Bool(true)
 
 // UseCluster registers a component for an existing cluster. It registers no resource in
 // Google Cloud, and whoever runs Pulumi needs their own rights in the cluster.
-func UseCluster(ctx *pulumi.Context, name string, existing clusterconfig.Existing, opts ...pulumi.ResourceOption) (*Cluster, error) {
+func UseCluster(ctx *pulumi.Context, name string, existing clusterspec.Existing, opts ...pulumi.ResourceOption) (*Cluster, error) {
 	cluster := &Cluster{}
 	if err := ctx.RegisterComponentResource("persia:gke:ExistingCluster", name, cluster, opts...); err != nil {
 		return nil, err

@@ -5,7 +5,7 @@ import (
 	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/serviceaccount"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	clusterconfig "persia/config/cluster"
+	"persia/config/clusterspec"
 	"persia/gcp"
 )
 
@@ -15,7 +15,7 @@ type nodeRole struct{ name, role string }
 // nodeRoles are what a node needs to write logs and metrics and to pull images,
 // and what the stack adds. Pods have identities of their own through Workload
 // Identity.
-func nodeRoles(cluster clusterconfig.Cluster) []nodeRole {
+func nodeRoles(cluster clusterspec.Cluster) []nodeRole {
 	roles := []nodeRole{
 		{"default-node", gcp.RoleDefaultNode},
 		{"image-reader", gcp.RoleImageReader},

@@ -7,12 +7,12 @@ import (
 	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/container"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	clusterconfig "persia/config/cluster"
+	"persia/config/clusterspec"
 	"persia/gcp"
 )
 
 // monitoringConfig is what goes to Cloud Monitoring.
-func monitoringConfig(monitoring clusterconfig.Monitoring) container.ClusterMonitoringConfigArgs {
+func monitoringConfig(monitoring clusterspec.Monitoring) container.ClusterMonitoringConfigArgs {
 	return container.ClusterMonitoringConfigArgs{
 		EnableComponents: components(monitoring.Components, gcp.MonitoringComponents),
 		ManagedPrometheus: container.ClusterMonitoringConfigManagedPrometheusArgs{
@@ -22,7 +22,7 @@ func monitoringConfig(monitoring clusterconfig.Monitoring) container.ClusterMoni
 }
 
 // loggingConfig is what goes to Cloud Logging.
-func loggingConfig(logging clusterconfig.Logging) container.ClusterLoggingConfigArgs {
+func loggingConfig(logging clusterspec.Logging) container.ClusterLoggingConfigArgs {
 	return container.ClusterLoggingConfigArgs{EnableComponents: components(logging.Components, gcp.LoggingComponents)}
 }
 

@@ -6,7 +6,7 @@ import (
 	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/container"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	clusterconfig "persia/config/cluster"
+	"persia/config/clusterspec"
 	"persia/infra/compute"
 )
 
@@ -110,7 +110,7 @@ const (
 	kubeDNS          = "KUBE_DNS"
 )
 
-func datapath(cluster clusterconfig.Cluster) string {
+func datapath(cluster clusterspec.Cluster) string {
 	if cluster.DataplaneV2 {
 		return advancedDatapath
 	}
@@ -119,7 +119,7 @@ func datapath(cluster clusterconfig.Cluster) string {
 
 // dns says the domain, which is the default: GKE gives it back, and the provider
 // would take it away again.
-func dns(cluster clusterconfig.Cluster) container.ClusterDnsConfigArgs {
+func dns(cluster clusterspec.Cluster) container.ClusterDnsConfigArgs {
 	if cluster.DNS == kubeDNS {
 		return container.ClusterDnsConfigArgs{ClusterDns: pulumi.String("PLATFORM_DEFAULT")}
 	}

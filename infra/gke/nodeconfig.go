@@ -6,14 +6,14 @@ import (
 	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/container"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	clusterconfig "persia/config/cluster"
-	"persia/config/nodepool"
+	"persia/config/clusterspec"
+	"persia/config/poolspec"
 	"persia/gcp"
 	"persia/infra/gpu"
 )
 
 // nodeConfig describes the machines of a pool.
-func nodeConfig(pool nodepool.Pool, args Args, identity *nodeIdentity) container.NodePoolNodeConfigArgs {
+func nodeConfig(pool poolspec.Pool, args Args, identity *nodeIdentity) container.NodePoolNodeConfigArgs {
 	node := container.NodePoolNodeConfigArgs{
 		MachineType:                    pulumi.String(pool.MachineType),
 		ImageType:                      pulumi.String(pool.ImageType),
@@ -54,8 +54,8 @@ func nodeConfig(pool nodepool.Pool, args Args, identity *nodeIdentity) container
 }
 
 // labels are the user's, and the program's own.
-func labels(pool nodepool.Pool) map[string]string {
-	all := map[string]string{nodepool.OwnLabel: pool.Name}
+func labels(pool poolspec.Pool) map[string]string {
+	all := map[string]string{poolspec.OwnLabel: pool.Name}
 	maps.Copy(all, pool.Labels)
 	return all
 }
@@ -68,7 +68,7 @@ func optional(text string) pulumi.StringPtrInput {
 	return pulumi.String(text)
 }
 
-func ephemeralStorage(pool nodepool.Pool) container.NodePoolNodeConfigEphemeralStorageLocalSsdConfigPtrInput {
+func ephemeralStorage(pool poolspec.Pool) container.NodePoolNodeConfigEphemeralStorageLocalSsdConfigPtrInput {
 	if pool.LocalSSDs == 0 {
 		return nil
 	}
@@ -77,7 +77,7 @@ func ephemeralStorage(pool nodepool.Pool) container.NodePoolNodeConfigEphemeralS
 
 // reservationAffinity keeps the nodes of queued provisioning from reservations,
 // and takes those of a reservation from no other.
-func reservationAffinity(pool nodepool.Pool) container.NodePoolNodeConfigReservationAffinityPtrInput {
+func reservationAffinity(pool poolspec.Pool) container.NodePoolNodeConfigReservationAffinityPtrInput {
 	switch {
 	case pool.QueuedProvisioning:
 		return container.NodePoolNodeConfigReservationAffinityArgs{
@@ -96,7 +96,7 @@ func reservationAffinity(pool nodepool.Pool) container.NodePoolNodeConfigReserva
 
 // metadataMode is whose metadata server pods find: GKE's, with identities of their
 // own, or the machine's.
-func metadataMode(cluster clusterconfig.Cluster) string {
+func metadataMode(cluster clusterspec.Cluster) string {
 	if cluster.WorkloadIdentity {
 		return "GKE_METADATA"
 	}
@@ -105,7 +105,7 @@ func metadataMode(cluster clusterconfig.Cluster) string {
 
 // streamsImages reports whether the nodes start containers before their image is
 // whole, of which only Container-Optimized OS is capable.
-func streamsImages(pool nodepool.Pool, cluster clusterconfig.Cluster) bool {
+func streamsImages(pool poolspec.Pool, cluster clusterspec.Cluster) bool {
 	return cluster.ImageStreaming && pool.ImageType == gcp.ImageCOS
 }
 
@@ -116,7 +116,7 @@ var taintEffects = map[string]string{
 	"NoExecute":        "NO_EXECUTE",
 }
 
-func taints(taints []nodepool.Taint) container.NodePoolNodeConfigTaintArray {
+func taints(taints []poolspec.Taint) container.NodePoolNodeConfigTaintArray {
 	converted := container.NodePoolNodeConfigTaintArray{}
 	for _, taint := range taints {
 		converted = append(converted, container.NodePoolNodeConfigTaintArgs{

@@ -7,7 +7,7 @@ import (
 	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/container"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	"persia/config/nodepool"
+	"persia/config/poolspec"
 )
 
 // newNodePools registers the node pools. While the cluster is protected from
@@ -58,7 +58,7 @@ const (
 )
 
 // updateTimeout is how long an update of all nodes of a pool may take.
-func updateTimeout(pool nodepool.Pool) string {
+func updateTimeout(pool poolspec.Pool) string {
 	limit := updateTime + time.Duration(pool.Waves())*waveTime + time.Duration(pool.Upgrade.SoakSeconds)*time.Second
 	return fmt.Sprintf("%dm", int(limit.Minutes()))
 }
@@ -69,7 +69,7 @@ func updateTimeout(pool nodepool.Pool) string {
 // second would undo what the autoscaler did. GKE sets the kubelet's configuration and
 // labels of its own on every pool, which the provider takes for ours before 6.18.1:
 // the update that is to remove them names nothing, and GKE refuses it.
-func ignoredChanges(pool nodepool.Pool) []string {
+func ignoredChanges(pool poolspec.Pool) []string {
 	ignored := []string{"initialNodeCount", "nodeConfig.kubeletConfig", "nodeConfig.resourceLabels"}
 	if pool.Autoscaling != nil {
 		ignored = append(ignored, "nodeCount")
@@ -86,14 +86,14 @@ func locations(zones []string) pulumi.StringArrayInput {
 }
 
 // nodeCount is the fixed number of nodes, which GKE counts a zone, or nil.
-func nodeCount(pool nodepool.Pool) pulumi.IntPtrInput {
+func nodeCount(pool poolspec.Pool) pulumi.IntPtrInput {
 	if pool.Nodes == nil {
 		return nil
 	}
 	return pulumi.Int(*pool.Nodes / pool.ZoneCount())
 }
 
-func autoscaling(pool nodepool.Pool) container.NodePoolAutoscalingPtrInput {
+func autoscaling(pool poolspec.Pool) container.NodePoolAutoscalingPtrInput {
 	if pool.Autoscaling == nil {
 		return nil
 	}
@@ -104,21 +104,21 @@ func autoscaling(pool nodepool.Pool) container.NodePoolAutoscalingPtrInput {
 	}
 }
 
-func queuedProvisioning(pool nodepool.Pool) container.NodePoolQueuedProvisioningPtrInput {
+func queuedProvisioning(pool poolspec.Pool) container.NodePoolQueuedProvisioningPtrInput {
 	if !pool.QueuedProvisioning {
 		return nil
 	}
 	return container.NodePoolQueuedProvisioningArgs{Enabled: pulumi.Bool(true)}
 }
 
-func placementPolicy(pool nodepool.Pool) container.NodePoolPlacementPolicyPtrInput {
+func placementPolicy(pool poolspec.Pool) container.NodePoolPlacementPolicyPtrInput {
 	if !pool.CompactPlacement {
 		return nil
 	}
 	return container.NodePoolPlacementPolicyArgs{Type: pulumi.String("COMPACT")}
 }
 
-func upgradeSettings(upgrade nodepool.Upgrade) container.NodePoolUpgradeSettingsArgs {
+func upgradeSettings(upgrade poolspec.Upgrade) container.NodePoolUpgradeSettingsArgs {
 	settings := container.NodePoolUpgradeSettingsArgs{
 		Strategy:       pulumi.String(upgrade.Strategy),
 		MaxSurge:       pulumi.IntPtrFromPtr(upgrade.MaxSurge),

@@ -7,7 +7,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	clusterconfig "persia/config/cluster"
+	"persia/config/clusterspec"
 	"persia/infra/compute"
 )
 
@@ -16,7 +16,7 @@ import (
 // change replaces the subnetwork, and the cluster that stands in it. That is not part of
 // the cluster's identifier, in which a range could not grow, so Pulumi would take the
 // objects of the old cluster for those of the new one, and leave that empty.
-func CheckNodeRange(project string, cluster clusterconfig.Cluster, resources map[resource.URN]map[string]any) error {
+func CheckNodeRange(project string, cluster clusterspec.Cluster, resources map[resource.URN]map[string]any) error {
 	wanted, err := netip.ParsePrefix(cluster.Network.Nodes)
 	if cluster.Existing != nil || err != nil {
 		return nil // config checks the range of a cluster that is created

@@ -5,18 +5,18 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"persia/config/nodepool"
+	"persia/config/poolspec"
 	"persia/gcp"
 	"persia/infra/gpu"
 	"persia/kube"
 )
 
 // spotTaint is what keeps pods off nodes that may be taken back.
-var spotTaint = nodepool.Taint{Key: gcp.TaintSpot, Value: "true", Effect: corev1.TaintEffectNoSchedule}
+var spotTaint = poolspec.Taint{Key: gcp.TaintSpot, Value: "true", Effect: corev1.TaintEffectNoSchedule}
 
 // PlacementOn pins pods to a node pool and tolerates its taints, those that GKE
 // adds by itself included.
-func PlacementOn(pool nodepool.Pool) kube.Placement {
+func PlacementOn(pool poolspec.Pool) kube.Placement {
 	placement := kube.Placement{NodeSelector: map[string]string{gcp.LabelNodePool: pool.Name}}
 	for _, taint := range ownTaints(pool) {
 		placement.Tolerations = append(placement.Tolerations, corev1.Toleration{
@@ -33,7 +33,7 @@ func PlacementOn(pool nodepool.Pool) kube.Placement {
 }
 
 // ownTaints are the taints that the program gives to a pool.
-func ownTaints(pool nodepool.Pool) []nodepool.Taint {
+func ownTaints(pool poolspec.Pool) []poolspec.Taint {
 	if !pool.Spot {
 		return pool.Taints
 	}

@@ -8,7 +8,7 @@ import (
 
 	"persia/capacity"
 	"persia/config/catalog"
-	"persia/config/nodepool"
+	"persia/config/poolspec"
 	"persia/gcp"
 	"persia/kube"
 )
@@ -26,7 +26,7 @@ type Driver struct {
 
 // Args describes the driver's installation.
 type Args struct {
-	Driver nodepool.NVIDIADriver
+	Driver poolspec.NVIDIADriver
 }
 
 // NewDriver registers the installer DaemonSet, if the driver comes from one.
@@ -35,7 +35,7 @@ func NewDriver(ctx *pulumi.Context, name string, args Args, opts ...pulumi.Resou
 	if err := ctx.RegisterComponentResource("persia:gpu:Driver", name, component, opts...); err != nil {
 		return nil, err
 	}
-	if args.Driver.Installer != nodepool.InstallerManaged {
+	if args.Driver.Installer != poolspec.InstallerManaged {
 		daemonSet, err := kube.Register(ctx, name, installer(args.Driver), pulumi.Parent(component), kube.WorkloadTimeouts())
 		if err != nil {
 			return nil, err
@@ -47,10 +47,10 @@ func NewDriver(ctx *pulumi.Context, name string, args Args, opts ...pulumi.Resou
 
 // installer is the DaemonSet that loads the driver on each GPU node and stays
 // there, so that what it installed is seen.
-func installer(driver nodepool.NVIDIADriver) *appsv1.DaemonSet {
+func installer(driver poolspec.NVIDIADriver) *appsv1.DaemonSet {
 	labels := map[string]string{"k8s-app": installerName}
 	pod := ubuntuInstaller(driver.Version)
-	if driver.Installer == nodepool.InstallerCOS {
+	if driver.Installer == poolspec.InstallerCOS {
 		pod = cosInstaller()
 	}
 	pod.PriorityClassName = "system-node-critical"

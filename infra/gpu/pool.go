@@ -5,13 +5,13 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	corev1 "k8s.io/api/core/v1"
 
-	"persia/config/nodepool"
+	"persia/config/poolspec"
 	"persia/gcp"
 )
 
 // Accelerators is what a node of a GPU pool carries, how it is divided, and whether
 // GKE installs its driver.
-func Accelerators(gpu nodepool.GPU, driver nodepool.NVIDIADriver) container.NodePoolNodeConfigGuestAcceleratorArray {
+func Accelerators(gpu poolspec.GPU, driver poolspec.NVIDIADriver) container.NodePoolNodeConfigGuestAcceleratorArray {
 	accelerator := container.NodePoolNodeConfigGuestAcceleratorArgs{
 		Type:  pulumi.String(gpu.Type),
 		Count: pulumi.Int(gpu.Count),
@@ -33,8 +33,8 @@ func Accelerators(gpu nodepool.GPU, driver nodepool.NVIDIADriver) container.Node
 
 // driverVersion is always given: GKE installs a driver by itself where it is
 // not, and a DaemonSet would find no node to serve.
-func driverVersion(driver nodepool.NVIDIADriver) string {
-	if driver.Installer == nodepool.InstallerManaged {
+func driverVersion(driver poolspec.NVIDIADriver) string {
+	if driver.Installer == poolspec.InstallerManaged {
 		return driver.Version
 	}
 	return gcp.DriverDisabled

@@ -9,7 +9,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"persia/config/volume"
+	"persia/config/volumespec"
 	"persia/kube"
 )
 
@@ -39,7 +39,7 @@ type fixed struct{ field, wanted, is string }
 // what an earlier life of the stack has left is found again, and what the stack must
 // not take, shrink or replace is refused. On an existing cluster, which has no
 // project, nothing is asked.
-func Find(ctx *pulumi.Context, project, network string, volumes []volume.Stored) (map[string]Found, error) {
+func Find(ctx *pulumi.Context, project, network string, volumes []volumespec.Stored) (map[string]Found, error) {
 	found, problems := map[string]Found{}, field.ErrorList{}
 	for _, stored := range volumes {
 		find := backendOf(stored.Source()).find
@@ -77,7 +77,7 @@ func unlessAbsent(err error, name string) error {
 }
 
 // check compares a volume with its storage.
-func check(path *field.Path, volume *volume.Volume, there present, owner string) field.ErrorList {
+func check(path *field.Path, volume *volumespec.Volume, there present, owner string) field.ErrorList {
 	source := path.Child(volume.Source().Field())
 	refuse := func(format string, args ...any) field.ErrorList {
 		return field.ErrorList{field.Invalid(source, volume.Source().String(), fmt.Sprintf(format, args...))}
@@ -103,7 +103,7 @@ func check(path *field.Path, volume *volume.Volume, there present, owner string)
 
 // checkSize refuses to shrink what the stack has made, and claims that are larger
 // than what they are over.
-func checkSize(path *field.Path, volume *volume.Volume, there present) field.ErrorList {
+func checkSize(path *field.Path, volume *volumespec.Volume, there present) field.ErrorList {
 	switch wanted, is := volume.SizeGiB(), there.sizeGiB; {
 	case is == 0:
 		return nil

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	configvolume "persia/config/volume"
+	"persia/config/volumespec"
 )
 
 // TestPairs: a volume whose claim is gone is made anew, once.
@@ -62,9 +62,9 @@ func TestCheckPairs(t *testing.T) {
 		"another order": {with("ReadOnlyMany", "ReadWriteMany"), append(many, corev1.ReadOnlyMany), true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			stored := configvolume.Stored{Path: field.NewPath("persia:storage").Index(0)}
+			stored := volumespec.Stored{Path: field.NewPath("persia:storage").Index(0)}
 			stored.Name, stored.AccessModes = "checkpoints", test.wanted
-			err := CheckPairs(Pairs(test.resources), []configvolume.Stored{stored})
+			err := CheckPairs(Pairs(test.resources), []volumespec.Stored{stored})
 			if !test.refused {
 				assert.NoError(t, err)
 				return

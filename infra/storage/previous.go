@@ -8,7 +8,7 @@ import (
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	"persia/config/volume"
+	"persia/config/volumespec"
 )
 
 // OutputName is the output of a stack that its next update reads: which storage each
@@ -19,12 +19,12 @@ const OutputName = "storage"
 type Record struct {
 	// Volume is the name of the volume. It is empty for storage that no volume has
 	// any more.
-	Volume string         `json:"volume,omitempty"`
-	Source volume.Sources `json:"source"`
+	Volume string             `json:"volume,omitempty"`
+	Source volumespec.Sources `json:"source"`
 }
 
 // Records are those of volumes and of what they have left behind.
-func Records(volumes []volume.Stored, left []Record) []Record {
+func Records(volumes []volumespec.Stored, left []Record) []Record {
 	records := make([]Record, 0, len(volumes)+len(left))
 	for _, v := range volumes {
 		records = append(records, Record{Volume: v.Name, Source: v.Sources})
@@ -67,7 +67,7 @@ func (r Record) identity() string {
 
 // Moved warns of volumes whose storage is another one than after the last update:
 // what was on them is not there, and a training would start anew.
-func Moved(previous []Record, volumes []volume.Stored, found map[string]Found) []string {
+func Moved(previous []Record, volumes []volumespec.Stored, found map[string]Found) []string {
 	var warnings []string
 	for _, v := range volumes {
 		i := slices.IndexFunc(previous, func(r Record) bool { return r.Volume == v.Name })
@@ -90,7 +90,7 @@ func Moved(previous []Record, volumes []volume.Stored, found map[string]Found) [
 // destroy may delete, an update deletes as soon as the program no longer registers
 // it. So an update that no longer creates what the last one was told to delete with
 // the stack is refused, until the storage is kept or gone.
-func Deleted(ctx *pulumi.Context, project, network string, previous []Record, volumes []volume.Stored) error {
+func Deleted(ctx *pulumi.Context, project, network string, previous []Record, volumes []volumespec.Stored) error {
 	for _, r := range previous {
 		source := r.Source.Source()
 		if source == nil || source.Creation() == nil || !source.Creation().DeletesData || createdBy(volumes, r) {
@@ -112,8 +112,8 @@ func Deleted(ctx *pulumi.Context, project, network string, previous []Record, vo
 	return nil
 }
 
-func createdBy(volumes []volume.Stored, r Record) bool {
-	return slices.ContainsFunc(volumes, func(v volume.Stored) bool {
+func createdBy(volumes []volumespec.Stored, r Record) bool {
+	return slices.ContainsFunc(volumes, func(v volumespec.Stored) bool {
 		return v.Creates() && v.Identity() == r.identity()
 	})
 }
@@ -121,10 +121,10 @@ func createdBy(volumes []volume.Stored, r Record) bool {
 // Left are the Filestore instances that earlier updates have created and that no
 // volume has any more, as long as they exist: Google refuses to delete a network
 // with an instance in it.
-func Left(ctx *pulumi.Context, project, network string, previous []Record, volumes []volume.Stored) ([]Record, error) {
+func Left(ctx *pulumi.Context, project, network string, previous []Record, volumes []volumespec.Stored) ([]Record, error) {
 	var left []Record
 	for _, r := range previous {
-		instance, ok := r.Source.Source().(*volume.Filestore)
+		instance, ok := r.Source.Source().(*volumespec.Filestore)
 		if !ok || project == "" || instance.Create == nil || createdBy(volumes, r) {
 			continue
 		}

@@ -6,22 +6,22 @@ import (
 	"github.com/stretchr/testify/assert"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"persia/config/volume"
+	"persia/config/volumespec"
 )
 
 // TestMoved: a volume with another bucket, disk or instance than after the last update
 // is empty, or holds what the job does not expect.
 func TestMoved(t *testing.T) {
-	bucket := func(name string) volume.Sources {
-		return volume.Sources{GCSFuse: &volume.GCSFuse{Bucket: name, Create: &volume.CreateBucket{}}}
+	bucket := func(name string) volumespec.Sources {
+		return volumespec.Sources{GCSFuse: &volumespec.GCSFuse{Bucket: name, Create: &volumespec.CreateBucket{}}}
 	}
-	disk := volume.Sources{PersistentDisk: &volume.PersistentDisk{Disk: "d", Project: "p", Zones: []string{"us-central1-a"}}}
-	stored := func(name string, sources volume.Sources) []volume.Stored {
-		return []volume.Stored{{Volume: volume.Volume{Name: name, Sources: sources}, Path: field.NewPath("persia:storage").Index(0)}}
+	disk := volumespec.Sources{PersistentDisk: &volumespec.PersistentDisk{Disk: "d", Project: "p", Zones: []string{"us-central1-a"}}}
+	stored := func(name string, sources volumespec.Sources) []volumespec.Stored {
+		return []volumespec.Stored{{Volume: volumespec.Volume{Name: name, Sources: sources}, Path: field.NewPath("persia:storage").Index(0)}}
 	}
 	previous := []Record{{Volume: "a", Source: bucket("old")}, {Source: bucket("left")}}
 	for name, test := range map[string]struct {
-		volumes []volume.Stored
+		volumes []volumespec.Stored
 		found   map[string]Found
 		want    []string
 	}{

@@ -8,14 +8,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"persia/config/volume"
+	"persia/config/volumespec"
 	"persia/infra/iam"
 	"persia/kube"
 )
 
 // Args describes a volume.
 type Args struct {
-	Volume volume.Volume
+	Volume volumespec.Volume
 	// Found is what [Find] says of its storage.
 	Found Found
 	// Pair is what the state of the stack has of it.

@@ -1,4 +1,3 @@
-// Package layout tests how the source is laid out: small files, small packages, small
-// types, topics of a stack file that do not import each other, and folders without
-// cycles.
+// Package layout tests how the packages import each other: topics of a stack file stay
+// apart, folders form no cycle, and no package of this repository has an alias.
 package layout

@@ -1,7 +1,6 @@
 package layout
 
 import (
-	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -18,18 +17,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const (
-	mostLines        = 400
-	mostPackageLines = 1500
-	mostMethods      = 25
-)
-
 // topics are the packages of one topic of a stack file each, and what of config they
 // import in addition to the shared pieces.
 var topics = map[string][]string{
-	"cluster": nil, "images": nil, "nodepool": nil, "operator": nil, "volume": nil, "nats": nil,
-	"job":  {"nats"},   // a job has settings of NATS of its own
-	"pedl": {"volume"}, // a volume may hold its database
+	"clusterspec": nil, "imagespec": nil, "poolspec": nil, "operatorspec": nil, "volumespec": nil, "natsspec": nil,
+	"jobspec":  {"natsspec"},   // a job has settings of NATS of its own
+	"pedlspec": {"volumespec"}, // a volume may hold its database
 }
 
 // shared are the packages of config that every topic may import.
@@ -38,9 +31,8 @@ var shared = []string{"catalog", "check", "decode", "pod"}
 // file is a source file of either module.
 type file struct {
 	// path is from the root of the repository.
-	path  string
-	lines int
-	ast   *ast.File
+	path string
+	ast  *ast.File
 }
 
 func (f file) folder() string { return path.Dir(f.path) }
@@ -59,63 +51,14 @@ func (f file) imports() []string {
 	return folders
 }
 
-// TestSizes holds that files, packages and types can be read at once.
-func TestSizes(t *testing.T) {
-	files, packages, types := map[string]int{}, map[string]int{}, map[string]int{}
+// TestNoAliases checks that every package of ours goes by its own name wherever it is
+// imported.
+func TestNoAliases(t *testing.T) {
 	for _, f := range source(t) {
-		files[f.path] = f.lines
-		if !f.isTest() {
-			packages[f.folder()] += f.lines
-		}
-		for _, declaration := range f.ast.Decls {
-			if function, ok := declaration.(*ast.FuncDecl); ok && function.Recv != nil {
-				types[f.folder()+"."+receiver(function)]++
+		for _, spec := range f.ast.Imports {
+			if spec.Name != nil && strings.HasPrefix(spec.Path.Value, `"persia/`) {
+				t.Errorf("%s imports %s as %s; rename the package or what it collides with", f.path, spec.Path.Value, spec.Name.Name)
 			}
-		}
-	}
-	large := slices.Concat(
-		over(files, mostLines, "lines"),
-		over(packages, mostPackageLines, "lines without tests"),
-		over(types, mostMethods, "methods"))
-	for _, found := range large {
-		t.Errorf("%s; divide it", found)
-	}
-}
-
-// finding is what is larger than it may be.
-type finding struct {
-	name       string
-	size, most int
-	unit       string
-}
-
-func (f finding) String() string {
-	return fmt.Sprintf("%s has %d %s, over %d", f.name, f.size, f.unit, f.most)
-}
-
-func over(sizes map[string]int, most int, unit string) []finding {
-	var found []finding
-	for _, name := range slices.Sorted(maps.Keys(sizes)) {
-		if sizes[name] > most {
-			found = append(found, finding{name, sizes[name], most, unit})
-		}
-	}
-	return found
-}
-
-// receiver is the name of the type that a method is declared on.
-func receiver(method *ast.FuncDecl) string {
-	of := method.Recv.List[0].Type
-	for {
-		switch inner := of.(type) {
-		case *ast.StarExpr:
-			of = inner.X
-		case *ast.IndexExpr:
-			of = inner.X
-		case *ast.Ident:
-			return inner.Name
-		default:
-			return fmt.Sprintf("%T", of)
 		}
 	}
 }
@@ -221,7 +164,7 @@ func source(t *testing.T) []file {
 			return nil
 		}
 		relative, err := filepath.Rel(root, name)
-		files = append(files, file{filepath.ToSlash(relative), set.File(parsed.Pos()).LineCount() - 1, parsed})
+		files = append(files, file{filepath.ToSlash(relative), parsed})
 		return err
 	})
 	require.NoError(t, err)

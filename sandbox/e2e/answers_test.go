@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
-	"persia/sandbox/kubernetes"
+	"persia/sandbox/kubeprovider"
 )
 
 // planned is a resource of a recorded plan.
@@ -29,7 +29,7 @@ type planned struct {
 // sent. One that it answers otherwise is updated on every up, for ever: a port that
 // is 0 because Go's zero value was sent and the API server puts in another. All
 // objects of all stack files are held against it, as the provider compares them.
-func assertAnswers(t *testing.T, provider *kubernetes.Provider) {
+func assertAnswers(t *testing.T, provider *kubeprovider.Provider) {
 	plans, err := filepath.Glob(filepath.Join(repository, "tests", "testdata", "*.plan.yaml"))
 	require.NoError(t, err)
 	require.NotEmpty(t, plans)
@@ -54,7 +54,7 @@ func assertAnswers(t *testing.T, provider *kubernetes.Provider) {
 // answers creates an object, for good where others are made in it or of it, and
 // asserts that it has no difference from what was sent. It returns false for a kind
 // that the API server does not know.
-func answers(t *testing.T, provider *kubernetes.Provider, object plannedObject) bool {
+func answers(t *testing.T, provider *kubeprovider.Provider, object plannedObject) bool {
 	t.Helper()
 	keep := object.first()
 	created, err := provider.Create(t.Context(), plugin.CreateRequest{

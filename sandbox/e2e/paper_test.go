@@ -33,7 +33,7 @@ import (
 
 	"persia/sandbox/gcp"
 	"persia/sandbox/gcp/google"
-	sandboxkubernetes "persia/sandbox/kubernetes"
+	"persia/sandbox/kubeprovider"
 	"persia/sandbox/provider"
 	"persia/stack"
 )
@@ -42,7 +42,7 @@ import (
 // and every object is at once as it was asked for, with what an API server adds and the
 // program reads.
 type paper struct {
-	*sandboxkubernetes.Provider
+	*kubeprovider.Provider
 	*paperCluster
 }
 
@@ -146,7 +146,7 @@ func newRealEngine(t *testing.T, folder, name string, file object) realEngine {
 	t.Cleanup(end)
 	served, err := provider.Serve(serving, cloud)
 	require.NoError(t, err)
-	kube, err := provider.ServeEach(serving, func() plugin.Provider { return paper{sandboxkubernetes.New("4.30.0"), e.paperCluster} })
+	kube, err := provider.ServeEach(serving, func() plugin.Provider { return paper{kubeprovider.New("4.30.0"), e.paperCluster} })
 	require.NoError(t, err)
 
 	dir := t.TempDir()

@@ -21,10 +21,10 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	v1 "persia/workload/persia/operator/api/v1"
+	"persia/workload/persia/operator/persiav1"
 )
 
-var persiaJobs = schema.GroupVersionResource{Group: v1.Group, Version: v1.Version, Resource: v1.Plural}
+var persiaJobs = schema.GroupVersionResource{Group: persiav1.Group, Version: persiav1.Version, Resource: persiav1.Plural}
 
 // persiaOperator plays the part of PERSIA's operator where no node is real. The operator
 // itself runs in TestTrain. The requests are those of its source (k8s/src/bin/operator.rs
@@ -129,7 +129,7 @@ func (o *persiaOperator) reconcile(job *unstructured.Unstructured) {
 }
 
 func (o *persiaOperator) create(object *unstructured.Unstructured) error {
-	job := &v1.PersiaJob{}
+	job := &persiav1.PersiaJob{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, job); err != nil {
 		return err
 	}
@@ -182,11 +182,11 @@ func (o *persiaOperator) setFinalizers(namespace, name, finalizers string) error
 
 // podsOf are the pods of a job, and with metrics that of their gateway, as far as
 // anything but the containers looks at them.
-func podsOf(job *v1.PersiaJob) []*corev1.Pod {
+func podsOf(job *persiav1.PersiaJob) []*corev1.Pod {
 	var pods []*corev1.Pod
 	for _, part := range []struct {
 		name string
-		role v1.Role
+		role persiav1.Role
 	}{
 		{"embedding-ps", *job.Spec.EmbeddingParameterServer},
 		{"embedding-worker", *job.Spec.EmbeddingWorker},
@@ -210,7 +210,7 @@ func podsOf(job *v1.PersiaJob) []*corev1.Pod {
 	return pods
 }
 
-func podOf(job *v1.PersiaJob, name string, container corev1.Container) *corev1.Pod {
+func podOf(job *persiav1.PersiaJob, name string, container corev1.Container) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: job.Name + "-" + name, Labels: map[string]string{"persia_job": job.Name}},
 		Spec: corev1.PodSpec{

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"persia/sandbox/controlplane"
-	"persia/sandbox/kubernetes"
+	"persia/sandbox/kubeprovider"
 )
 
 // TestKubernetesProvider holds the provider against a real API server, where it must
@@ -31,14 +31,14 @@ func TestKubernetesProvider(t *testing.T) {
 	require.NoError(t, err)
 	client, err := clientset.NewForConfig(config)
 	require.NoError(t, err)
-	configured := func(t *testing.T, options resource.PropertyMap) *kubernetes.Provider {
+	configured := func(t *testing.T, options resource.PropertyMap) *kubeprovider.Provider {
 		kubeconfig, err := os.ReadFile(cluster.Kubeconfig())
 		require.NoError(t, err)
 		inputs := resource.PropertyMap{"kubeconfig": resource.NewProperty(string(kubeconfig))}
 		for key, value := range options {
 			inputs[key] = value
 		}
-		provider := kubernetes.New("4.30.0")
+		provider := kubeprovider.New("4.30.0")
 		_, err = provider.Configure(t.Context(), plugin.ConfigureRequest{Inputs: inputs})
 		require.NoError(t, err)
 		return provider
@@ -96,7 +96,7 @@ func TestKubernetesProvider(t *testing.T) {
 // thing makes and changes objects that are written as YAML.
 type thing struct {
 	t *testing.T
-	*kubernetes.Provider
+	*kubeprovider.Provider
 }
 
 func (p thing) inputs(manifest string) (resource.URN, resource.PropertyMap) {

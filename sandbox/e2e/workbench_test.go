@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/restmapper"
 
 	"persia/sandbox"
-	readiness "persia/sandbox/kubernetes/ready"
+	"persia/sandbox/kubeprovider/readiness"
 )
 
 // workbench is a cluster on which one tool after the other brings up the same objects.

@@ -23,7 +23,7 @@ const (
 // api is Google's APIs, with what clusters and node pools are in the control plane.
 type api struct {
 	*google.Cloud
-	gke      gke
+	gke      kubernetesEngine
 	provider *Provider
 }
 
@@ -91,7 +91,7 @@ func (a *api) Get(ctx context.Context, kind, name string) (google.Body, error) {
 
 // access says in a cluster's body how to reach the control plane that stands for
 // it.
-func (g gke) access(body google.Body) error {
+func (g kubernetesEngine) access(body google.Body) error {
 	if g.config == nil {
 		return errNotRunning
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
-	"persia/config/nodepool"
+	"persia/config/poolspec"
 	"persia/stack"
 )
 
@@ -72,7 +72,7 @@ func poolEdits() map[string]edit {
 // does with a change of it what the tag change promises.
 func TestChangesOfNodePools(t *testing.T) {
 	cases := poolEdits()
-	for _, field := range reflect.VisibleFields(reflect.TypeFor[nodepool.Pool]()) {
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[poolspec.Pool]()) {
 		t.Run(field.Name, func(t *testing.T) {
 			c, ok := cases[field.Name]
 			require.True(t, ok, "write an edit of it")

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	clusterconfig "persia/config/cluster"
+	"persia/config/clusterspec"
 )
 
 // row is one of a table of a page: what is edited, and what comes of it.
@@ -72,7 +72,7 @@ func leaves(of reflect.Type, prefix string) []string {
 func TestEveryClusterSettingIsInTheTable(t *testing.T) {
 	listed := map[string]int{}
 	var paths []string
-	for _, path := range leaves(reflect.TypeFor[clusterconfig.Cluster](), "") {
+	for _, path := range leaves(reflect.TypeFor[clusterspec.Cluster](), "") {
 		if !strings.HasPrefix(path, "existing.") {
 			paths = append(paths, path)
 		}

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"persia/config"
-	infra "persia/infra/gke"
+	"persia/infra/gke"
 	"persia/stack"
 )
 
@@ -215,7 +215,7 @@ func (e *engine) up(configuration map[string]string) []string {
 	cfg, err := config.Load(func(key string) (string, bool) { value, given := configuration[key]; return value, given }, os.DirFS(e.folder))
 	require.NoError(e, err)
 	e.asked = values{"clusterName": cfg.Cluster.Name}
-	for name := range infra.Asked(cfg.Cluster) {
+	for name := range gke.Asked(cfg.Cluster) {
 		e.asked[name] = "off"
 	}
 	slices.Sort(e.did)

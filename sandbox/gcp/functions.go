@@ -11,7 +11,7 @@ import (
 
 	"persia/sandbox/gcp/google"
 	"persia/sandbox/gcp/property"
-	"persia/sandbox/gcp/terraform/rest"
+	"persia/sandbox/gcp/terraform/restapi"
 )
 
 func getProject(args resource.PropertyMap) (resource.PropertyMap, error) {
@@ -75,7 +75,7 @@ func (p *Provider) lookup(kind, id string) function {
 // Kept names what a cloud holds of what outlives stacks.
 func Kept(cloud *google.Cloud) ([]string, error) {
 	var kept []string
-	for kind, called := range rest.Outliving() {
+	for kind, called := range restapi.Outliving() {
 		all, err := cloud.List(kind)
 		if err != nil {
 			return nil, err

@@ -15,8 +15,8 @@ import (
 // errNotRunning answers whatever needs the control plane.
 var errNotRunning = errors.New("the sandbox does not run: start it with `make up`")
 
-// gke is Google Kubernetes Engine, with one API server for all clusters.
-type gke struct {
+// kubernetesEngine is Google Kubernetes Engine, with one API server for all clusters.
+type kubernetesEngine struct {
 	// config is nil while the API server does not run.
 	config *rest.Config
 	client func() (kubernetes.Interface, error)
@@ -24,14 +24,14 @@ type gke struct {
 	addons addon.ControlPlane
 }
 
-func newGKE(config *rest.Config, machines nodepools.Machines, realPool string) gke {
+func newGKE(config *rest.Config, machines nodepools.Machines, realPool string) kubernetesEngine {
 	client := sync.OnceValues(func() (kubernetes.Interface, error) {
 		if config == nil {
 			return nil, errNotRunning
 		}
 		return kubernetes.NewForConfig(config)
 	})
-	return gke{
+	return kubernetesEngine{
 		config: config,
 		client: client,
 		nodes:  nodepools.Nodes{Client: client, Machines: machines, Real: realPool},
@@ -45,9 +45,9 @@ func newGKE(config *rest.Config, machines nodepools.Machines, realPool string) g
 }
 
 // gkeOn is Google Kubernetes Engine over clients of an API server.
-func gkeOn(config *rest.Config, client kubernetes.Interface, extensionsClient extensions.Interface) gke {
+func gkeOn(config *rest.Config, client kubernetes.Interface, extensionsClient extensions.Interface) kubernetesEngine {
 	reached := func() (kubernetes.Interface, error) { return client, nil }
-	return gke{
+	return kubernetesEngine{
 		config: config,
 		client: reached,
 		nodes:  nodepools.Nodes{Client: reached},

@@ -7,7 +7,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	"persia/sandbox/kubernetes"
+	"persia/sandbox/kubeprovider"
 )
 
 // inCluster is an object in the cluster, or the provider of such objects.
@@ -22,7 +22,7 @@ func (e *engine) object(urn resource.URN, args pulumi.MockResourceArgs) (resourc
 	now := inCluster{held{resource.ID(args.Name), unsecret(args.Inputs), served(args)}, providerOf(args)}
 	old, before := e.objects[urn]
 	e.objects[urn] = now
-	provider := kubernetes.New("4.30.0")
+	provider := kubeprovider.New("4.30.0")
 	switch {
 	case !args.Custom:
 	case !before:

@@ -16,7 +16,7 @@ import (
 	"persia/sandbox/gcp/google"
 	"persia/sandbox/gcp/nodepools"
 	"persia/sandbox/gcp/terraform"
-	terraformrest "persia/sandbox/gcp/terraform/rest"
+	"persia/sandbox/gcp/terraform/restapi"
 	"persia/sandbox/provider"
 )
 
@@ -47,7 +47,7 @@ func NewOn(version string, cluster *rest.Config, client kubernetes.Interface, ex
 	return newProvider(version, gkeOn(cluster, client, extensions), cloud)
 }
 
-func newProvider(version string, gke gke, cloud *google.Cloud) (*Provider, error) {
+func newProvider(version string, gke kubernetesEngine, cloud *google.Cloud) (*Provider, error) {
 	p := &Provider{version: version, cloud: cloud}
 	p.api = &api{Cloud: cloud, gke: gke, provider: p}
 	planner, err := terraform.New(p.api)
@@ -218,7 +218,7 @@ func (p *Provider) functions() map[tokens.ModuleMember]function {
 		"gcp:storage/getProjectServiceAccount:getProjectServiceAccount": getProjectServiceAccount,
 		"gcp:gkebackup/getBackupPlanIamPolicy:getBackupPlanIamPolicy":   p.getBackupPlanPolicy,
 	}
-	for _, l := range terraformrest.Lookups() {
+	for _, l := range restapi.Lookups() {
 		functions[l.Function] = p.lookup(l.API, l.ID)
 	}
 	return functions

@@ -43,7 +43,7 @@ var unknownValue = resource.MakeComputed(resource.NewStringProperty(""))
 type simulated struct {
 	*testing.T
 	*Provider
-	gke        gke
+	gke        kubernetesEngine
 	client     *fake.Clientset
 	extensions *fakeextensions.Clientset
 	states     map[string]held

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"persia/config/nodepool"
+	"persia/config/poolspec"
 	"persia/config/stackfile"
 	"persia/sandbox/gcp/google"
 )
@@ -142,7 +142,7 @@ func TestEditsOfAPoolAreCarriedOut(t *testing.T) {
 	edits["the last label"] = edit{values{"labels": values{"team": "ads"}}, values{"labels": values{}}}
 	edits["the last taint"] = edit{values{"taints": []any{values{"key": "a", "value": "b", "effect": "NoSchedule"}}}, values{"taints": []any{}}}
 	updated := []string{"the last label", "the last taint"}
-	for _, field := range reflect.VisibleFields(reflect.TypeFor[nodepool.Pool]()) {
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[poolspec.Pool]()) {
 		if field.Tag.Get("change") == "update" {
 			updated = append(updated, field.Name)
 		}

@@ -26,7 +26,7 @@ func (m *maker) change(stack Stack) Stack {
 
 func (m *maker) changeKey(stack Stack, key Key) Stack {
 	m.stack = stack.Clone()
-	object := m.place(key.Definition, 0)
+	object := m.objectFor(key.Definition, 0)
 	if object == nil {
 		return m.stack
 	}
@@ -93,8 +93,8 @@ func (m *maker) item(key Key, n *node, items []any) any {
 	return item
 }
 
-// place is an object of a definition in the stack, which is made if there is none.
-func (m *maker) place(definition string, depth int) map[string]any {
+// objectFor returns an object of a definition in the stack, and adds one if there is none.
+func (m *maker) objectFor(definition string, depth int) map[string]any {
 	if there := m.find(definition); len(there) > 0 {
 		return there[m.IntN(len(there))]
 	}
@@ -103,7 +103,7 @@ func (m *maker) place(definition string, depth int) map[string]any {
 		return nil
 	}
 	parent := parents[m.IntN(len(parents))]
-	object := m.place(parent.Definition, depth+1)
+	object := m.objectFor(parent.Definition, depth+1)
 	if object == nil {
 		return nil
 	}

@@ -6,16 +6,16 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"persia/config/images"
-	settings "persia/config/nats"
+	"persia/config/imagespec"
+	"persia/config/natsspec"
 	"persia/kube"
 )
 
 // ClusterArgs describes a NATS cluster.
 type ClusterArgs struct {
-	NATS settings.Settings
+	NATS natsspec.Settings
 	// Images says where nodes pull images from.
-	Images images.Settings
+	Images imagespec.Settings
 	// Placement is where the servers run.
 	Placement kube.Placement
 	// Clients are the only pods that can reach the servers.
@@ -88,7 +88,7 @@ func natsCluster(args ClusterArgs) *kube.Custom[spec] {
 
 // awaitServers makes the Kubernetes provider wait for the servers. The operator writes
 // size and version into the status when the last server is ready.
-func awaitServers(nats settings.Settings) map[string]string {
+func awaitServers(nats natsspec.Settings) map[string]string {
 	return map[string]string{"pulumi.com/waitFor": fmt.Sprintf(
 		`["jsonpath={.status.size}=%d","jsonpath={.status.currentVersion}=%s"]`, nats.Size, nats.Version)}
 }

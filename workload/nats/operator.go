@@ -8,8 +8,8 @@ import (
 
 	"persia/capacity"
 	"persia/config/catalog"
-	"persia/config/images"
-	settings "persia/config/nats"
+	"persia/config/imagespec"
+	"persia/config/natsspec"
 	"persia/kube"
 )
 
@@ -17,9 +17,9 @@ const (
 	// Namespace holds the operator and the servers. At startup, the operator lists the
 	// pods of the namespace with this name, wherever it runs. In this namespace, it
 	// needs no right outside its own namespace for that.
-	Namespace = settings.Namespace
+	Namespace = natsspec.Namespace
 
-	operatorName = settings.OperatorName
+	operatorName = natsspec.OperatorName
 	operatorPort = 8080
 	// Any user but root, because the program writes no files.
 	operatorUser = 1000
@@ -28,9 +28,9 @@ const (
 // OperatorArgs describes the operator.
 type OperatorArgs struct {
 	// Scope says whose NatsClusters the operator manages.
-	Scope settings.Scope
+	Scope natsspec.Scope
 	// Images says where nodes pull images from.
-	Images images.Settings
+	Images imagespec.Settings
 	// Placement is where the operator runs.
 	Placement kube.Placement
 }
@@ -94,8 +94,8 @@ func operator(name string, args OperatorArgs) kube.Operator {
 
 // arguments set the operator's scope. Other operators look for it among the arguments,
 // not in the command.
-func arguments(scope settings.Scope) []string {
-	if scope == settings.ScopeCluster {
+func arguments(scope natsspec.Scope) []string {
+	if scope == natsspec.ScopeCluster {
 		return []string{"--feature-gates=ClusterScoped=true"}
 	}
 	return nil

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	settings "persia/config/nats"
+	"persia/config/natsspec"
 	"persia/kube"
 )
 
@@ -24,7 +24,7 @@ func registerPolicies(ctx *pulumi.Context, name string, args ClusterArgs, child 
 // disruptionBudget allows one server to be evicted at a time. It counts the servers
 // that stay: for pods that a custom resource owns, Kubernetes does not know how many
 // there should be, so a maximum of unavailable pods would forbid every eviction.
-func disruptionBudget(nats settings.Settings) *policyv1.PodDisruptionBudget {
+func disruptionBudget(nats natsspec.Settings) *policyv1.PodDisruptionBudget {
 	stay := intstr.FromInt(nats.Size - 1)
 	return &policyv1.PodDisruptionBudget{
 		ObjectMeta: policyMeta(nats),
@@ -64,6 +64,6 @@ func serverPolicy(args ClusterArgs) *networkingv1.NetworkPolicy {
 	}
 }
 
-func policyMeta(nats settings.Settings) metav1.ObjectMeta {
+func policyMeta(nats natsspec.Settings) metav1.ObjectMeta {
 	return kube.Meta(Namespace, nats.Name, kube.Labels("nats", nats.Name))
 }

@@ -3,13 +3,13 @@ package nats
 import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	settings "persia/config/nats"
+	"persia/config/natsspec"
 )
 
 // rights are exactly the rights that the operator needs in its namespace and in the
 // cluster. sandbox/e2e compares them with the operator's requests.
-func rights(scope settings.Scope) (role, clusterRole []rbacv1.PolicyRule) {
-	if scope == settings.ScopeCluster {
+func rights(scope natsspec.Scope) (role, clusterRole []rbacv1.PolicyRule) {
+	if scope == natsspec.ScopeCluster {
 		return electionRules(), append(serverRules(), kindRules()...)
 	}
 	return append(serverRules(), electionRules()...), kindRules()

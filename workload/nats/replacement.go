@@ -3,14 +3,14 @@ package nats
 import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	settings "persia/config/nats"
+	"persia/config/natsspec"
 )
 
 // replacement makes Pulumi replace the NatsCluster, and with it all of its servers,
 // when a setting changes that neither the operator nor a running server can apply. The
 // operator never changes the pods that it has created, except for their version, and a
 // server rereads its configuration only if a reloader tells it to.
-func replacement(nats settings.Settings) pulumi.ResourceOption {
+func replacement(nats natsspec.Settings) pulumi.ResourceOption {
 	paths := []string{
 		"spec.serverImage",
 		"spec.pod",
@@ -33,9 +33,9 @@ func replacement(nats settings.Settings) pulumi.ResourceOption {
 }
 
 // secretsOf returns the users and certificates, which the NatsCluster only refers to.
-func secretsOf(nats settings.Settings) pulumi.Output {
+func secretsOf(nats natsspec.Settings) pulumi.Output {
 	contents := pulumi.StringArray{pulumi.String(usersJSON(nats.Users))}
-	for _, certificate := range []*settings.Certificate{nats.TLS.Clients, nats.TLS.Routes} {
+	for _, certificate := range []*natsspec.Certificate{nats.TLS.Clients, nats.TLS.Routes} {
 		if certificate == nil {
 			contents = append(contents, pulumi.String(""))
 			continue

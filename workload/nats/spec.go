@@ -7,14 +7,14 @@ import (
 
 	"persia/capacity"
 	"persia/config/catalog"
-	"persia/config/images"
-	jobconfig "persia/config/job"
-	settings "persia/config/nats"
+	"persia/config/imagespec"
+	"persia/config/jobspec"
+	"persia/config/natsspec"
 	"persia/kube"
 )
 
 const (
-	clientPort     = settings.ClientPort
+	clientPort     = natsspec.ClientPort
 	routePort      = 6222
 	monitoringPort = 8222
 	metricsPort    = 7777
@@ -122,7 +122,7 @@ func clusterSpec(args ClusterArgs) spec {
 	return s
 }
 
-func (p *podPolicy) addSidecars(nats settings.Settings, images images.Settings) {
+func (p *podPolicy) addSidecars(nats natsspec.Settings, images imagespec.Settings) {
 	if nats.ConfigReload {
 		amounts := kube.Requests(capacity.NATSReloader)
 		p.EnableConfigReload = true
@@ -137,10 +137,10 @@ func (p *podPolicy) addSidecars(nats settings.Settings, images images.Settings) 
 	}
 }
 
-func podTemplate(nats settings.Settings) corev1.PodSpec {
+func podTemplate(nats natsspec.Settings) corev1.PodSpec {
 	no := false
 	pod := corev1.PodSpec{
-		PriorityClassName: jobconfig.PriorityNATS.Name,
+		PriorityClassName: jobspec.PriorityNATS.Name,
 		// A server does not use the Kubernetes API.
 		AutomountServiceAccountToken: &no,
 		EnableServiceLinks:           &no,
@@ -163,7 +163,7 @@ func podTemplate(nats settings.Settings) corev1.PodSpec {
 }
 
 // evenly prefers the nodes, or zones, with fewer servers. It never keeps a pod waiting.
-func evenly(nats settings.Settings, over string) corev1.TopologySpreadConstraint {
+func evenly(nats natsspec.Settings, over string) corev1.TopologySpreadConstraint {
 	return corev1.TopologySpreadConstraint{
 		MaxSkew:           1,
 		TopologyKey:       over,
@@ -173,6 +173,6 @@ func evenly(nats settings.Settings, over string) corev1.TopologySpreadConstraint
 }
 
 // serverLabels are the labels that the operator gives the servers.
-func serverLabels(nats settings.Settings) map[string]string {
+func serverLabels(nats natsspec.Settings) map[string]string {
 	return map[string]string{"app": "nats", "nats_cluster": nats.Name}
 }

@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"persia/config/images"
-	config "persia/config/pedl"
+	"persia/config/imagespec"
+	"persia/config/pedlspec"
 	"persia/kube"
 )
 
@@ -32,9 +32,9 @@ const (
 
 // DatabaseArgs describes PostgreSQL.
 type DatabaseArgs struct {
-	PostgreSQL config.PostgreSQL
+	PostgreSQL pedlspec.PostgreSQL
 	// Images says where nodes pull images from.
-	Images images.Settings
+	Images imagespec.Settings
 	// Placement is where it runs.
 	Placement kube.Placement
 	// Adopter registers the claim of a class, which outlives the stack. It is given
@@ -100,21 +100,21 @@ func NewDatabase(ctx *pulumi.Context, name string, args DatabaseArgs, opts ...pu
 // with another one it starts again.
 const versionAnnotation = "configuration-version"
 
-func passwordSecret(postgreSQL config.PostgreSQL) *corev1.Secret {
+func passwordSecret(postgreSQL pedlspec.PostgreSQL) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: meta(NamespaceName, databaseName, databasePart),
 		Data:       map[string][]byte{passwordKey: []byte(string(postgreSQL.Password))},
 	}
 }
 
-func settingsMap(postgreSQL config.PostgreSQL) *corev1.ConfigMap {
+func settingsMap(postgreSQL pedlspec.PostgreSQL) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		ObjectMeta: meta(NamespaceName, databaseName, databasePart),
 		Data:       map[string]string{"extended.conf": extendedConfig(postgreSQL.ExtendedConfig)},
 	}
 }
 
-func databaseService(service config.DatabaseService) *corev1.Service {
+func databaseService(service pedlspec.DatabaseService) *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: meta(NamespaceName, databaseName, databasePart),
 		Spec: corev1.ServiceSpec{
@@ -142,9 +142,9 @@ func headlessService() *corev1.Service {
 }
 
 // classClaim asks a storage class for a volume.
-func classClaim(persistence config.Persistence) *corev1.PersistentVolumeClaim {
+func classClaim(persistence pedlspec.Persistence) *corev1.PersistentVolumeClaim {
 	claim := &corev1.PersistentVolumeClaim{
-		ObjectMeta: meta(NamespaceName, config.VolumeName, databasePart),
+		ObjectMeta: meta(NamespaceName, pedlspec.VolumeName, databasePart),
 		Spec: corev1.PersistentVolumeClaimSpec{
 			AccessModes:      []corev1.PersistentVolumeAccessMode{persistence.AccessMode},
 			StorageClassName: &persistence.StorageClass,
@@ -158,14 +158,14 @@ func classClaim(persistence config.Persistence) *corev1.PersistentVolumeClaim {
 }
 
 // ClaimName is the claim that the database's data is on, or empty if it is on none.
-func ClaimName(persistence config.Persistence) string {
+func ClaimName(persistence pedlspec.Persistence) string {
 	switch {
 	case !persistence.Enabled:
 		return ""
 	case persistence.ExistingClaim != "":
 		return persistence.ExistingClaim
 	default:
-		return config.VolumeName
+		return pedlspec.VolumeName
 	}
 }
 
@@ -231,7 +231,7 @@ func postgreSQLPod(args DatabaseArgs) corev1.PodSpec {
 	return pod
 }
 
-func dataSource(persistence config.Persistence) corev1.VolumeSource {
+func dataSource(persistence pedlspec.Persistence) corev1.VolumeSource {
 	claim := ClaimName(persistence)
 	if claim == "" {
 		return corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}
@@ -240,7 +240,7 @@ func dataSource(persistence config.Persistence) corev1.VolumeSource {
 }
 
 // postgreSQLImage is what nodes pull PostgreSQL by. With pull secrets it may be private.
-func postgreSQLImage(images images.Settings, image config.DatabaseImage) string {
+func postgreSQLImage(images imagespec.Settings, image pedlspec.DatabaseImage) string {
 	written := fmt.Sprintf("%s/%s:%s", image.Registry, image.Repository, image.Tag)
 	if len(image.PullSecrets) > 0 {
 		return images.PrivateReference(written)
@@ -249,7 +249,7 @@ func postgreSQLImage(images images.Settings, image config.DatabaseImage) string 
 }
 
 // postgreSQLEnv is what Bitnami's image makes the database from, once.
-func postgreSQLEnv(postgreSQL config.PostgreSQL) []corev1.EnvVar {
+func postgreSQLEnv(postgreSQL pedlspec.PostgreSQL) []corev1.EnvVar {
 	env := []corev1.EnvVar{
 		{Name: "POSTGRESQL_USERNAME", Value: adminUser},
 		{Name: "POSTGRESQL_PASSWORD", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{

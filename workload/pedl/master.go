@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"persia/config/images"
-	config "persia/config/pedl"
+	"persia/config/imagespec"
+	"persia/config/pedlspec"
 	"persia/kube"
 )
 
@@ -28,9 +28,9 @@ const (
 
 // MasterArgs describes the master.
 type MasterArgs struct {
-	PEDL config.Platform
+	PEDL pedlspec.Platform
 	// Images says where nodes pull images from.
-	Images images.Settings
+	Images imagespec.Settings
 	// Placement is where it runs.
 	Placement kube.Placement
 	// Needs come before it: the namespace, and its database.

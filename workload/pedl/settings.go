@@ -10,12 +10,12 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"persia/config/decode"
-	config "persia/config/pedl"
+	"persia/config/pedlspec"
 )
 
 // extendedConfig is the text of settings of PostgreSQL, whose names are given in
 // camel case: maxConnections is max_connections.
-func extendedConfig(settings map[string]config.SettingValue) string {
+func extendedConfig(settings map[string]pedlspec.SettingValue) string {
 	var text strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		value := strings.NewReplacer(`\`, `\\`, `'`, `''`).Replace(string(settings[name]))
@@ -40,7 +40,7 @@ type connection struct {
 	external bool
 }
 
-func connectionOf(postgreSQL config.PostgreSQL) connection {
+func connectionOf(postgreSQL pedlspec.PostgreSQL) connection {
 	if e := postgreSQL.External; e != nil {
 		return connection{e.Host, e.Port, e.User, e.Database, e.Password, true}
 	}

@@ -10,7 +10,7 @@ import (
 
 	"persia/capacity"
 	"persia/config/catalog"
-	"persia/config/images"
+	"persia/config/imagespec"
 	"persia/kube"
 )
 
@@ -25,7 +25,7 @@ const (
 // SupportCheckArgs describes the check.
 type SupportCheckArgs struct {
 	// Images says where nodes pull images from.
-	Images images.Settings
+	Images imagespec.Settings
 	// Placement is the pool of the node that is checked.
 	Placement kube.Placement
 	// Needs come before it: the namespace, and the driver.

@@ -6,23 +6,23 @@ import (
 	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 
-	jobconfig "persia/config/job"
+	"persia/config/jobspec"
 )
 
 // TestCheckpointRoot: trainers and servers write a checkpoint together, so both must have
 // the same directory of the same volume, and by the same path.
 func TestCheckpointRoot(t *testing.T) {
-	mount := func(volume, at string) jobconfig.Mount { return jobconfig.Mount{Volume: volume, MountPath: at} }
+	mount := func(volume, at string) jobspec.Mount { return jobspec.Mount{Volume: volume, MountPath: at} }
 	claimed := func(name, claim string) corev1.Volume {
 		return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
 			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim},
 		}}
 	}
 	export := corev1.Volume{Name: "export", VolumeSource: corev1.VolumeSource{NFS: &corev1.NFSVolumeSource{Server: "nfs.example.com", Path: "/"}}}
-	type role = jobconfig.Role
-	mounts := func(mounts ...jobconfig.Mount) role { return role{Mounts: mounts} }
+	type role = jobspec.Role
+	mounts := func(mounts ...jobspec.Mount) role { return role{Mounts: mounts} }
 	volumes := func(mounts ...corev1.VolumeMount) role { return role{VolumeMounts: mounts} }
-	readOnly := jobconfig.Mount{Volume: "data", MountPath: "/data", ReadOnly: true}
+	readOnly := jobspec.Mount{Volume: "data", MountPath: "/data", ReadOnly: true}
 	for name, test := range map[string]struct {
 		volumes                  []corev1.Volume
 		trainer, server, dataset role
@@ -48,9 +48,9 @@ func TestCheckpointRoot(t *testing.T) {
 		"a directory for each pod":     {[]corev1.Volume{export}, volumes(corev1.VolumeMount{Name: "export", MountPath: "/ckpt", SubPathExpr: "$(REPLICA_INDEX)"}), volumes(corev1.VolumeMount{Name: "export", MountPath: "/ckpt", SubPathExpr: "$(REPLICA_INDEX)"}), role{}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			job := jobconfig.Job{Name: "clicks", RunID: "1", Volumes: test.volumes, Dataloader: test.dataset,
-				NNWorker: jobconfig.NNWorker{Role: test.trainer}, EmbeddingParameterServer: test.server}
-			args := JobArgs{Job: job, Claims: func(mounts []jobconfig.Mount) []Claim {
+			job := jobspec.Job{Name: "clicks", RunID: "1", Volumes: test.volumes, Dataloader: test.dataset,
+				NNWorker: jobspec.NNWorker{Role: test.trainer}, EmbeddingParameterServer: test.server}
+			args := JobArgs{Job: job, Claims: func(mounts []jobspec.Mount) []Claim {
 				var claims []Claim
 				for _, m := range mounts {
 					claims = append(claims, Claim{Name: m.Volume + "-claim", MountPath: m.MountPath, ReadOnly: m.ReadOnly})

@@ -16,7 +16,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	jobconfig "persia/config/job"
+	"persia/config/jobspec"
 	"persia/kube"
 )
 
@@ -71,11 +71,11 @@ func TestComplete(t *testing.T) {
 // completionArgs are those of a job without volumes.
 func completionArgs() JobArgs {
 	return JobArgs{
-		Job:             jobconfig.Job{Name: "criteo", RunID: "1", NNWorker: jobconfig.NNWorker{Role: jobconfig.Role{Replicas: 8}}},
+		Job:             jobspec.Job{Name: "criteo", RunID: "1", NNWorker: jobspec.NNWorker{Role: jobspec.Role{Replicas: 8}}},
 		Namespace:       NamespaceName,
 		SystemPlacement: kube.Placement{NodeSelector: map[string]string{"pool": "system"}},
 		Placement:       func(string) kube.Placement { return kube.Placement{} },
-		Claims:          func([]jobconfig.Mount) []Claim { return nil },
+		Claims:          func([]jobspec.Mount) []Claim { return nil },
 	}
 }
 

@@ -4,17 +4,17 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	corev1 "k8s.io/api/core/v1"
 
-	"persia/config/images"
-	jobconfig "persia/config/job"
+	"persia/config/imagespec"
+	"persia/config/jobspec"
 	"persia/kube"
 	"persia/workload/nats"
 )
 
 // JobArgs describes a training.
 type JobArgs struct {
-	Job jobconfig.Job
+	Job jobspec.Job
 	// Images says where nodes pull images from.
-	Images images.Settings
+	Images imagespec.Settings
 	// Namespace is where the replicas run, and ServiceAccount the name of the service
 	// account that they run as, which the job registers.
 	Namespace      string
@@ -22,9 +22,9 @@ type JobArgs struct {
 	// Broker is where the roles meet. It is ready when what stands among Needs is.
 	Broker nats.Broker
 	// Claims are what a pod with some mounts has: those of the job and of a role.
-	Claims func([]jobconfig.Mount) []Claim
+	Claims func([]jobspec.Mount) []Claim
 	// PodAnnotations are what the drivers of a role's volumes want of its pods.
-	PodAnnotations func(jobconfig.Kind) map[string]string
+	PodAnnotations func(jobspec.Kind) map[string]string
 	// Placement finds the nodes of a node pool.
 	Placement func(nodePool string) kube.Placement
 	// SystemPlacement is for what the job needs in addition to its roles.
@@ -75,7 +75,7 @@ func NewJob(ctx *pulumi.Context, name string, args JobArgs, opts ...pulumi.Resou
 			return nil, err
 		}
 	}
-	if args.Job.Engine == jobconfig.EngineStatefulSet {
+	if args.Job.Engine == jobspec.EngineStatefulSet {
 		if err := registerCompletion(ctx, name, args, child); err != nil {
 			return nil, err
 		}
@@ -118,6 +118,6 @@ func newRole(ctx *pulumi.Context, name string, args JobArgs, role role, child pu
 	return err
 }
 
-func objectName(job jobconfig.Job, role role) string {
+func objectName(job jobspec.Job, role role) string {
 	return kube.LabelName(job.Name, role.Name)
 }

@@ -14,7 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	jobconfig "persia/config/job"
+	"persia/config/jobspec"
 	"persia/gcp"
 	"persia/kube"
 )
@@ -26,14 +26,14 @@ import (
 var scriptFiles embed.FS
 
 const (
-	launchDirectory = jobconfig.LaunchDirectory
+	launchDirectory = jobspec.LaunchDirectory
 	launchFile      = "launch.py"
 	// EntryFile runs the script of a trainer or a data loader whose pod PERSIA's
 	// operator makes.
 	EntryFile = launchDirectory + "/entry.py"
 	rolesFile = "roles.sh"
 	// podState keeps the state of a replica for as long as its pod lives.
-	podState = jobconfig.StateDirectory
+	podState = jobspec.StateDirectory
 	// coordinatorPort is where the first trainer tells the replicas of a job what to
 	// do. PERSIA's own servers listen on the next two.
 	coordinatorPort = 8886
@@ -58,7 +58,7 @@ func scripts() map[string]string {
 }
 
 // launchCommand runs a command through the script.
-func launchCommand(job jobconfig.Job) []string {
+func launchCommand(job jobspec.Job) []string {
 	python := "python3"
 	if job.Script != nil {
 		python = job.Script.Python
@@ -67,7 +67,7 @@ func launchCommand(job jobconfig.Job) []string {
 }
 
 // startCommand is the command that the script runs.
-func startCommand(job jobconfig.Job, role role) []string {
+func startCommand(job jobspec.Job, role role) []string {
 	if job.Script != nil {
 		return []string{"/bin/bash", path.Join(launchDirectory, rolesFile), role.Older}
 	}
@@ -123,7 +123,7 @@ type shared struct {
 }
 
 // sharedDirectories are those of a role, in the order of its mounts.
-func sharedDirectories(args JobArgs, role jobconfig.Role) []shared {
+func sharedDirectories(args JobArgs, role jobspec.Role) []shared {
 	var all []shared
 	for _, claim := range args.Claims(args.Job.MountsOf(role)) {
 		if !claim.ReadOnly {
@@ -220,7 +220,7 @@ func launchEnv(args JobArgs, role role) []corev1.EnvVar {
 }
 
 // GPUs tells a script how many GPUs its replica has asked for, if any.
-func GPUs(role jobconfig.Role) []corev1.EnvVar {
+func GPUs(role jobspec.Role) []corev1.EnvVar {
 	gpus := role.Resources.Limits[gcp.GPUResource]
 	if gpus.IsZero() {
 		return nil
@@ -230,12 +230,12 @@ func GPUs(role jobconfig.Role) []corev1.EnvVar {
 
 // MetricsPath is where a replica of a job pushes what its script knows. The Pushgateway
 // takes the labels of a metric from it.
-func MetricsPath(job jobconfig.Job, kind jobconfig.Kind) string {
+func MetricsPath(job jobspec.Job, kind jobspec.Kind) string {
 	return path.Join("/metrics/job", job.Name, "run", job.RunID, "role", kind.Name, "replica", "$(REPLICA_INDEX)", "of", "$(REPLICA_SIZE)")
 }
 
 // AllReplicas says to a script how many replicas each role of a job has.
-func AllReplicas(job jobconfig.Job) string {
+func AllReplicas(job jobspec.Job) string {
 	var counts []string
 	for _, role := range roles(job, "") {
 		counts = append(counts, fmt.Sprintf("%s=%d", role.Name, role.config.Replicas))
@@ -244,7 +244,7 @@ func AllReplicas(job jobconfig.Job) string {
 }
 
 // scriptEnv says to the script of older releases where their programs are.
-func scriptEnv(job jobconfig.Job) []corev1.EnvVar {
+func scriptEnv(job jobspec.Job) []corev1.EnvVar {
 	if job.Script == nil {
 		return nil
 	}

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/config/check"
-	jobconfig "persia/config/job"
+	"persia/config/jobspec"
 	"persia/gcp"
 	"persia/workload/nats"
 )
@@ -17,10 +17,10 @@ import (
 // TestLaunchEnvIsRefused: what the program sets whatever a stack file says is refused in
 // a stack file. It would have no effect there.
 func TestLaunchEnvIsRefused(t *testing.T) {
-	volumes := jobconfig.Role{Mounts: []jobconfig.Mount{{Volume: "data", MountPath: "/data"}}}
-	job := jobconfig.Job{Name: "clicks", RunID: "1", EnableMetrics: true, EmbeddingParameterServer: volumes, NNWorker: jobconfig.NNWorker{Role: volumes}}
+	volumes := jobspec.Role{Mounts: []jobspec.Mount{{Volume: "data", MountPath: "/data"}}}
+	job := jobspec.Job{Name: "clicks", RunID: "1", EnableMetrics: true, EmbeddingParameterServer: volumes, NNWorker: jobspec.NNWorker{Role: volumes}}
 	job.NNWorker.Resources.Limits = corev1.ResourceList{gcp.GPUResource: resource.MustParse("8")}
-	args := JobArgs{Job: job, Broker: nats.Broker{Authority: "a certificate"}, Claims: func(mounts []jobconfig.Mount) []Claim {
+	args := JobArgs{Job: job, Broker: nats.Broker{Authority: "a certificate"}, Claims: func(mounts []jobspec.Mount) []Claim {
 		return make([]Claim, len(mounts))
 	}}
 	set := map[string]bool{}
@@ -32,10 +32,10 @@ func TestLaunchEnvIsRefused(t *testing.T) {
 	assert.Subset(t, set, map[string]bool{"PERSIA_CKPT_ROOT": true, "PERSIA_NATS_AUTHORITY": true, "PERSIA_GPUS": true, "PERSIA_REPLICA_METRICS": true, "PERSIA_PROGRESS_FILE": true})
 	for name := range set {
 		t.Run(name, func(t *testing.T) {
-			written := jobconfig.Job{Name: "clicks", Env: []corev1.EnvVar{{Name: name, Value: "1"}}}
-			written.Place(field.NewPath("persia:jobs").Index(0))
+			written := jobspec.Job{Name: "clicks", Env: []corev1.EnvVar{{Name: name, Value: "1"}}}
+			written.SetPath(field.NewPath("persia:jobs").Index(0))
 			p := &check.Problems{}
-			jobconfig.Check(p, []jobconfig.Job{written}, jobconfig.Place{})
+			jobspec.Check(p, []jobspec.Job{written}, jobspec.Context{})
 			assert.ErrorContains(t, p.Err(), `persia:jobs[0].env[0].name: Invalid value: "`+name+`": is set by `)
 		})
 	}

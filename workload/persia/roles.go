@@ -6,31 +6,31 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	jobconfig "persia/config/job"
+	"persia/config/jobspec"
 	"persia/kube"
 )
 
 // trainer is the name of the role that trains the dense part, and whose first replica
 // coordinates the others.
-var trainer = jobconfig.KindNNWorker.Name
+var trainer = jobspec.KindNNWorker.Name
 
 // role is one of the four roles of a job.
 type role struct {
-	jobconfig.Kind
+	jobspec.Kind
 	// args are those of persia-launcher. $(NAME) is the environment's.
 	args []string
 	// port is where the role listens, or 0.
 	port int32
 	// env is the role's own environment.
 	env    []corev1.EnvVar
-	config jobconfig.Role
+	config jobspec.Role
 }
 
 // roles are the four roles of a job, in the order that their data flows: the trainers,
 // first in a stack file, come last.
-func roles(job jobconfig.Job, namespace string) []role {
+func roles(job jobspec.Job, namespace string) []role {
 	var roles []role
-	kinds := jobconfig.Kinds()
+	kinds := jobspec.Kinds()
 	for _, kind := range slices.Concat(kinds[1:], kinds[:1]) {
 		role := role{Kind: kind, config: *kind.Of(&job), port: int32(kind.Port)}
 		switch {
@@ -57,8 +57,8 @@ func roles(job jobconfig.Job, namespace string) []role {
 }
 
 // nnWorkerEnv is how the processes of torch.distributed find each other.
-func nnWorkerEnv(job jobconfig.Job, namespace string) []corev1.EnvVar {
-	worker, port := job.NNWorker, strconv.Itoa(jobconfig.MasterPort)
+func nnWorkerEnv(job jobspec.Job, namespace string) []corev1.EnvVar {
+	worker, port := job.NNWorker, strconv.Itoa(jobspec.MasterPort)
 	service := kube.LabelName(job.Name, trainer)
 	// Replica 0 has this name wherever its pod stands.
 	master := service + "-0." + service + "." + namespace + ".svc"

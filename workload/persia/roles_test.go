@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	jobconfig "persia/config/job"
+	"persia/config/jobspec"
 )
 
 // older is a container with a release of PERSIA without persia-launcher: stand-ins
@@ -150,9 +150,9 @@ func TestRolesAreStopped(t *testing.T) {
 
 // TestStartCommand: what a replica runs, with persia-launcher and without.
 func TestStartCommand(t *testing.T) {
-	job := jobconfig.Job{Name: "criteo"}
+	job := jobspec.Job{Name: "criteo"}
 	scripted := job
-	scripted.Script = &jobconfig.Script{Python: "/python", Runtime: "/runtime", Port: 23333}
+	scripted.Script = &jobspec.Script{Python: "/python", Runtime: "/runtime", Port: 23333}
 	names := map[string]string{
 		"nn-worker": "trainer", "dataloader": "datacompose", "embedding-worker": "middleware", "embedding-ps": "embserver",
 	}

@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	jobconfig "persia/config/job"
+	"persia/config/jobspec"
 	"persia/kube"
 )
 
@@ -44,7 +44,7 @@ func statefulSet(args JobArgs, role role) *appsv1.StatefulSet {
 }
 
 // replicasOf is how many replicas of a role there are now.
-func replicasOf(job jobconfig.Job, role role) int {
+func replicasOf(job jobspec.Job, role role) int {
 	if job.Suspend {
 		return 0
 	}
@@ -211,12 +211,12 @@ func podVolumes(args JobArgs, role role) ([]corev1.Volume, []corev1.VolumeMount)
 		}
 	}
 	mounts = append(mounts, role.config.VolumeMounts...)
-	if role.SharedMemory && !slices.ContainsFunc(mounts, func(m corev1.VolumeMount) bool { return path.Clean(m.MountPath) == jobconfig.SharedMemory }) {
+	if role.SharedMemory && !slices.ContainsFunc(mounts, func(m corev1.VolumeMount) bool { return path.Clean(m.MountPath) == jobspec.SharedMemory }) {
 		const name = "shared-memory"
 		volumes = append(volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
 			EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory},
 		}})
-		mounts = append(mounts, corev1.VolumeMount{Name: name, MountPath: jobconfig.SharedMemory})
+		mounts = append(mounts, corev1.VolumeMount{Name: name, MountPath: jobspec.SharedMemory})
 	}
 	launchVolumes, launchMounts := launchVolumes()
 	return append(volumes, launchVolumes...), append(mounts, launchMounts...)

@@ -12,7 +12,7 @@ import (
 func clusterRules() rules {
 	return rules{
 		defaults:  clusterDefaults,
-		check:     checkPlace,
+		check:     checkLocation,
 		create:    createCluster,
 		normalize: normalizeCluster,
 		deleted:   deletePools,
@@ -102,7 +102,7 @@ func clusterVersion(body Body) {
 }
 
 func clusterNetwork(c *Cloud, name string, body Body) {
-	network, subnetwork := placeOf(name, body)
+	network, subnetwork := networksOfCluster(name, body)
 	body["network"], body["subnetwork"] = segment(network), segment(subnetwork)
 	fill(body, "networkConfig.network", network)
 	fill(body, "networkConfig.subnetwork", subnetwork)

@@ -182,7 +182,7 @@ func parents(t *testing.T, c *Cloud, kind, name string, recorded Recorded) {
 	case "container.nodePool":
 		make("container.cluster", clusterOf(name), Body{})
 	case "container.cluster":
-		network, subnetwork := placeOf(name, recorded.Request)
+		network, subnetwork := networksOfCluster(name, recorded.Request)
 		make("compute.network", network, Body{})
 		make("compute.subnetwork", subnetwork, Body{"network": network, "ipCidrRange": "10.0.0.0/20", "secondaryIpRanges": rangesIn(recorded.Get)})
 	case "compute.subnetwork", "compute.router":

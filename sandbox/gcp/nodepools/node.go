@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"persia/capacity"
-	"persia/config/nodepool"
+	"persia/config/poolspec"
 	"persia/gcp"
 	"persia/sandbox/gcp/property"
 )
@@ -51,7 +51,7 @@ func nodeTemplate(inputs pulumiresource.PropertyMap, machines Machines) (*corev1
 	allocatable := capacity.Allocatable(machine)
 	total.EphemeralBytes, allocatable.EphemeralBytes = capacity.EphemeralStorage(property.NumberOr(node, "diskSizeGb", bootDiskGB), localSSDs(node))
 	for _, amount := range []*capacity.Resources{&total, &allocatable} {
-		amount.GPUs = gpu.Places()
+		amount.GPUs = gpu.AllocatableGPUs()
 		amount.Pods = int64(property.NumberOr(inputs, "maxPodsPerNode", podsPerNode))
 	}
 	// GKE's own pods are not simulated: what they ask for is missing here.
@@ -78,14 +78,14 @@ func nodeTemplate(inputs pulumiresource.PropertyMap, machines Machines) (*corev1
 
 // nodeGPU is what a node carries: what the pool says, or what comes with the
 // machine.
-func nodeGPU(node pulumiresource.PropertyMap, machine gcp.Machine) nodepool.GPU {
-	gpu := nodepool.GPU{Type: machine.GPUType, Count: machine.GPUs}
+func nodeGPU(node pulumiresource.PropertyMap, machine gcp.Machine) poolspec.GPU {
+	gpu := poolspec.GPU{Type: machine.GPUType, Count: machine.GPUs}
 	for _, accelerator := range property.Objects(node, "guestAccelerators") {
 		gpu.Type = property.Text(accelerator, "type")
 		gpu.Count = property.NumberOr(accelerator, "count", 0)
 		gpu.Partition = property.Text(accelerator, "gpuPartitionSize")
 		if sharing := property.Object(accelerator, "gpuSharingConfig"); sharing != nil {
-			gpu.Sharing = &nodepool.Sharing{
+			gpu.Sharing = &poolspec.Sharing{
 				Strategy:   property.Text(sharing, "gpuSharingStrategy"),
 				MaxClients: property.NumberOr(sharing, "maxSharedClientsPerGpu", 0),
 			}
@@ -113,7 +113,7 @@ func resources(amount capacity.Resources) corev1.ResourceList {
 }
 
 // nodeLabels are the pool's own and those that GKE adds.
-func nodeLabels(inputs pulumiresource.PropertyMap, machine gcp.Machine, gpu nodepool.GPU) map[string]string {
+func nodeLabels(inputs pulumiresource.PropertyMap, machine gcp.Machine, gpu poolspec.GPU) map[string]string {
 	node := property.Object(inputs, "nodeConfig")
 	labels := map[string]string{}
 	own := property.Object(node, "labels")
@@ -145,7 +145,7 @@ func nodeLabels(inputs pulumiresource.PropertyMap, machine gcp.Machine, gpu node
 
 // gpuLabels tell what GPUs a node has, how they are divided, and who installs the
 // driver.
-func gpuLabels(node pulumiresource.PropertyMap, gpu nodepool.GPU) map[string]string {
+func gpuLabels(node pulumiresource.PropertyMap, gpu poolspec.GPU) map[string]string {
 	if gpu.Count == 0 {
 		return nil
 	}

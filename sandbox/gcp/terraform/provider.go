@@ -12,7 +12,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/tokens"
 
 	"persia/sandbox/gcp/google"
-	"persia/sandbox/gcp/terraform/rest"
+	"persia/sandbox/gcp/terraform/restapi"
 	"persia/sandbox/gcp/terraform/tfschema"
 )
 
@@ -22,18 +22,18 @@ type Provider struct {
 	resources map[string]*schema.Resource
 	names     map[tokens.Type]string
 	// kinds read and write the resources, by their Terraform names.
-	kinds map[string]rest.Resource
+	kinds map[string]restapi.Resource
 }
 
 // New returns a provider that reads from and writes to an API.
-func New(api rest.API) (*Provider, error) {
+func New(api restapi.API) (*Provider, error) {
 	resources, err := tfschema.Resources()
 	if err != nil {
 		return nil, err
 	}
-	p := &Provider{resources: resources, names: map[tokens.Type]string{}, kinds: map[string]rest.Resource{}}
+	p := &Provider{resources: resources, names: map[tokens.Type]string{}, kinds: map[string]restapi.Resource{}}
 	for name, resource := range resources {
-		kind, err := rest.New(name, resource, api)
+		kind, err := restapi.New(name, resource, api)
 		if err != nil {
 			return nil, err
 		}

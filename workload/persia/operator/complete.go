@@ -14,7 +14,7 @@ import (
 	"persia/capacity"
 	"persia/kube"
 	"persia/workload/persia"
-	v1 "persia/workload/persia/operator/api/v1"
+	"persia/workload/persia/operator/persiav1"
 )
 
 // completeScript looks at the pods of a job until it is complete or has failed.
@@ -25,7 +25,7 @@ var completeScript string
 // registerCompletion registers the Kubernetes Job that is complete when the training job
 // is, with the right to list pods. A job that is stopped has none, nor has one whose pods
 // are always started again: it never ends.
-func registerCompletion(ctx *pulumi.Context, name string, args JobArgs, spec v1.PersiaJobSpec, child, after pulumi.ResourceOption) error {
+func registerCompletion(ctx *pulumi.Context, name string, args JobArgs, spec persiav1.PersiaJobSpec, child, after pulumi.ResourceOption) error {
 	if args.Job.Suspend || spec.RestartPolicy == corev1.RestartPolicyAlways {
 		return nil
 	}

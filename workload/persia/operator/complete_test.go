@@ -21,7 +21,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	jobconfig "persia/config/job"
+	"persia/config/jobspec"
 	"persia/workload/persia"
 )
 
@@ -216,7 +216,7 @@ func TestCompleteAsksAgain(t *testing.T) {
 // TestCompletion: its pod is none of those that the operator and the guard count, has a
 // right of its own, and no more.
 func TestCompletion(t *testing.T) {
-	args := JobArgs{Job: jobconfig.Job{Name: "clicks"}, Namespace: "persia", Image: "registry.example.com/persia@sha256:0"}
+	args := JobArgs{Job: jobspec.Job{Name: "clicks"}, Namespace: "persia", Image: "registry.example.com/persia@sha256:0"}
 	pod := completionPod(args)
 	assert.Equal(t, "clicks-completion", pod.ServiceAccountName)
 	assert.True(t, *pod.AutomountServiceAccountToken)

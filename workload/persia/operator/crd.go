@@ -8,10 +8,10 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"persia/kube"
-	v1 "persia/workload/persia/operator/api/v1"
+	"persia/workload/persia/operator/persiav1"
 )
 
-//go:generate go tool controller-gen object crd:maxDescLen=0 paths=./api/... output:crd:dir=.
+//go:generate go tool controller-gen object crd:maxDescLen=0 paths=./persiav1 output:crd:dir=.
 
 // definitionText is what controller-gen makes of the Go types.
 //
@@ -21,7 +21,7 @@ var definitionText []byte
 func definition() (*extensionsv1.CustomResourceDefinition, error) {
 	crd := &extensionsv1.CustomResourceDefinition{}
 	if err := yaml.UnmarshalStrict(definitionText, crd); err != nil {
-		return nil, fmt.Errorf("the definition of %s: %w", v1.Kind, err)
+		return nil, fmt.Errorf("the definition of %s: %w", persiav1.Kind, err)
 	}
 	crd.Labels = kube.Labels(operatorName, operatorName)
 	for i := range crd.Spec.Versions {

@@ -12,18 +12,18 @@ import (
 	"github.com/stretchr/testify/require"
 	extensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
-	v1 "persia/workload/persia/operator/api/v1"
+	"persia/workload/persia/operator/persiav1"
 )
 
 // TestGeneratedFiles runs what go:generate names, into another directory.
 func TestGeneratedFiles(t *testing.T) {
 	dir := t.TempDir()
-	generate := exec.Command("go", "tool", "controller-gen", "object", "crd:maxDescLen=0", "paths=./api/...", "output:dir="+dir)
+	generate := exec.Command("go", "tool", "controller-gen", "object", "crd:maxDescLen=0", "paths=./persiav1", "output:dir="+dir)
 	output, err := generate.CombinedOutput()
 	require.NoError(t, err, string(output))
 	for name, kept := range map[string]string{
 		"persia.com_persiajobs.yaml": "persia.com_persiajobs.yaml",
-		"zz_generated.deepcopy.go":   "api/v1/zz_generated.deepcopy.go",
+		"zz_generated.deepcopy.go":   "persiav1/zz_generated.deepcopy.go",
 	} {
 		assert.Equal(t, read(t, filepath.Join(dir, name)), read(t, kept), "go generate ./... writes %s anew", kept)
 	}
@@ -43,14 +43,14 @@ func read(t *testing.T, name string) string {
 func TestDefinition(t *testing.T) {
 	crd, err := definition()
 	require.NoError(t, err)
-	assert.Equal(t, v1.Plural+"."+v1.Group, crd.Name)
-	assert.Equal(t, v1.Group, crd.Spec.Group)
+	assert.Equal(t, persiav1.Plural+"."+persiav1.Group, crd.Name)
+	assert.Equal(t, persiav1.Group, crd.Spec.Group)
 	assert.Equal(t, extensionsv1.NamespaceScoped, crd.Spec.Scope)
-	assert.Equal(t, v1.Kind, crd.Spec.Names.Kind)
-	assert.Equal(t, v1.Plural, crd.Spec.Names.Plural)
+	assert.Equal(t, persiav1.Kind, crd.Spec.Names.Kind)
+	assert.Equal(t, persiav1.Plural, crd.Spec.Names.Plural)
 	require.Len(t, crd.Spec.Versions, 1)
 	version := crd.Spec.Versions[0]
-	assert.Equal(t, v1.Version, version.Name)
+	assert.Equal(t, persiav1.Version, version.Name)
 	assert.True(t, version.Served && version.Storage)
 
 	spec := version.Schema.OpenAPIV3Schema.Properties["spec"]

@@ -10,7 +10,7 @@ import (
 
 	"persia/kube"
 	"persia/workload/persia"
-	v1 "persia/workload/persia/operator/api/v1"
+	"persia/workload/persia/operator/persiav1"
 )
 
 // A guard is a disruption budget. It keeps the pods of a job from being evicted,
@@ -22,7 +22,7 @@ import (
 // The operator looks at no change of a job. So every change makes the guard anew,
 // and the PersiaJob with it: first the old job goes, and when its last pod is gone
 // the new one comes.
-func newGuard(ctx *pulumi.Context, name string, args JobArgs, spec v1.PersiaJobSpec, child pulumi.ResourceOption) (pulumi.CustomResource, error) {
+func newGuard(ctx *pulumi.Context, name string, args JobArgs, spec persiav1.PersiaJobSpec, child pulumi.ResourceOption) (pulumi.CustomResource, error) {
 	text, err := textOf(spec)
 	if err != nil {
 		return nil, fmt.Errorf("PersiaJob %s: %w", args.Job.Name, err)
@@ -43,7 +43,7 @@ func madeAnewWith(guard pulumi.CustomResource) pulumi.ResourceOption {
 	)
 }
 
-func guard(args JobArgs, spec v1.PersiaJobSpec) *policyv1.PodDisruptionBudget {
+func guard(args JobArgs, spec persiav1.PersiaJobSpec) *policyv1.PodDisruptionBudget {
 	all := intstr.FromInt32(pods(spec))
 	meta := kube.Meta(args.Namespace, args.Job.Name, jobLabels(args.Job))
 	// A new budget says that it expects no pods before anybody has counted them, and
@@ -62,7 +62,7 @@ func guard(args JobArgs, spec v1.PersiaJobSpec) *policyv1.PodDisruptionBudget {
 
 // pods is how many pods the operator makes of a job: those of the roles, and the
 // gateway of their metrics.
-func pods(spec v1.PersiaJobSpec) int32 {
+func pods(spec persiav1.PersiaJobSpec) int32 {
 	count := spec.NNWorker.Replicas + spec.Dataloader.Replicas + spec.EmbeddingWorker.Replicas + spec.EmbeddingParameterServer.Replicas
 	if *spec.EnableMetrics {
 		count++

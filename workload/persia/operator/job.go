@@ -6,27 +6,27 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"persia/config/images"
-	jobconfig "persia/config/job"
+	"persia/config/imagespec"
+	"persia/config/jobspec"
 	"persia/kube"
 	"persia/workload/nats"
 	"persia/workload/persia"
-	v1 "persia/workload/persia/operator/api/v1"
+	"persia/workload/persia/operator/persiav1"
 )
 
 // JobArgs describes a training.
 type JobArgs struct {
-	Job jobconfig.Job
+	Job jobspec.Job
 	// Image has the operator, and Python for the completion of the job.
 	Image string
 	// Images says where nodes pull images from.
-	Images images.Settings
+	Images imagespec.Settings
 	// Namespace is where its pods run.
 	Namespace string
 	// Broker is where the roles meet.
 	Broker nats.Broker
 	// Claims are what a pod with some mounts has: those of the job and of a role.
-	Claims func([]jobconfig.Mount) []persia.Claim
+	Claims func([]jobspec.Mount) []persia.Claim
 	// SystemPlacement is for what the job needs in addition to its pods.
 	SystemPlacement kube.Placement
 	// Needs come before the job, and go after it: the operator, which alone lets a
@@ -63,20 +63,20 @@ func NewJob(ctx *pulumi.Context, name string, args JobArgs, opts ...pulumi.Resou
 	return job, ctx.RegisterResourceOutputs(job, pulumi.Map{})
 }
 
-func persiaJob(args JobArgs, spec v1.PersiaJobSpec) *v1.PersiaJob {
-	return &v1.PersiaJob{
-		TypeMeta:   metav1.TypeMeta{APIVersion: v1.Group + "/" + v1.Version, Kind: v1.Kind},
+func persiaJob(args JobArgs, spec persiav1.PersiaJobSpec) *persiav1.PersiaJob {
+	return &persiav1.PersiaJob{
+		TypeMeta:   metav1.TypeMeta{APIVersion: persiav1.Group + "/" + persiav1.Version, Kind: persiav1.Kind},
 		ObjectMeta: kube.Meta(args.Namespace, args.Job.Name, jobLabels(args.Job)),
 		Spec:       spec,
 	}
 }
 
-func jobLabels(job jobconfig.Job) map[string]string {
+func jobLabels(job jobspec.Job) map[string]string {
 	return kube.Labels("persia-job", job.Name)
 }
 
 // roleOutputs are the roles in the order of a stack file.
-func roleOutputs(job jobconfig.Job) []persia.RoleOutput {
+func roleOutputs(job jobspec.Job) []persia.RoleOutput {
 	var outputs []persia.RoleOutput
 	for _, role := range job.Roles() {
 		replicas := role.Replicas
@@ -89,7 +89,7 @@ func roleOutputs(job jobconfig.Job) []persia.RoleOutput {
 }
 
 // textOf is a spec as text, to tell one from another.
-func textOf(spec v1.PersiaJobSpec) (string, error) {
+func textOf(spec persiav1.PersiaJobSpec) (string, error) {
 	text, err := json.Marshal(spec)
 	return string(text), err
 }

@@ -14,7 +14,7 @@ import (
 
 	"persia/internal/programtest"
 	"persia/internal/pulumitest"
-	v1 "persia/workload/persia/operator/api/v1"
+	"persia/workload/persia/operator/persiav1"
 )
 
 // operatorStack is the stack prod with its job left to PERSIA's operator.
@@ -56,7 +56,7 @@ func TestPersiaJob(t *testing.T) {
 		role["mounts"] = []any{map[string]any{"volume": "data", "mountPath": "/data", "readOnly": true}}
 		role["volumeMounts"] = []any{map[string]any{"name": "scratch", "mountPath": "/scratch", "subPath": "a"}}
 	})
-	var want v1.PersiaJob
+	var want persiav1.PersiaJob
 	require.NoError(t, yaml.UnmarshalStrict([]byte(`
 apiVersion: persia.com/v1
 kind: PersiaJob
@@ -144,7 +144,7 @@ spec:
 	scripts := pulumitest.Object[corev1.ConfigMap](t, recorder.One(t, pulumitest.ConfigMap, "persia-launch"))
 	want.Spec.Volumes[2].ConfigMap.Name = scripts.Name
 	assert.Contains(t, scripts.Data, "entry.py")
-	assert.Equal(t, want, pulumitest.Object[v1.PersiaJob](t, recorder.One(t, pulumitest.PersiaJob, "criteo")))
+	assert.Equal(t, want, pulumitest.Object[persiav1.PersiaJob](t, recorder.One(t, pulumitest.PersiaJob, "criteo")))
 }
 
 // TestPersiaJobWithUsers: the URL has a password, and stays in its Secret.
@@ -156,7 +156,7 @@ func TestPersiaJobWithUsers(t *testing.T) {
 	})
 	recorder, err := programtest.Deploy(t, configuration)
 	require.NoError(t, err)
-	job := pulumitest.Object[v1.PersiaJob](t, recorder.One(t, pulumitest.PersiaJob, "criteo"))
+	job := pulumitest.Object[persiav1.PersiaJob](t, recorder.One(t, pulumitest.PersiaJob, "criteo"))
 	assert.Equal(t, corev1.EnvVar{Name: "PERSIA_NATS_URL", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
 		LocalObjectReference: corev1.LocalObjectReference{Name: "persia-nats-service-client"}, Key: "persia",
 	}}}, job.Spec.Env[0])
@@ -165,9 +165,9 @@ func TestPersiaJobWithUsers(t *testing.T) {
 // TestSuspendedPersiaJob has nothing for the operator to make.
 func TestSuspendedPersiaJob(t *testing.T) {
 	recorder := deployOperator(t, func(job map[string]any) { job["suspend"] = true })
-	spec := pulumitest.Object[v1.PersiaJob](t, recorder.One(t, pulumitest.PersiaJob, "criteo")).Spec
+	spec := pulumitest.Object[persiav1.PersiaJob](t, recorder.One(t, pulumitest.PersiaJob, "criteo")).Spec
 	assert.False(t, *spec.EnableMetrics)
-	for _, role := range []v1.Role{*spec.Dataloader, *spec.EmbeddingWorker, *spec.EmbeddingParameterServer, spec.NNWorker.Role} {
+	for _, role := range []persiav1.Role{*spec.Dataloader, *spec.EmbeddingWorker, *spec.EmbeddingParameterServer, spec.NNWorker.Role} {
 		assert.Zero(t, role.Replicas)
 	}
 }

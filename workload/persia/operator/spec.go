@@ -8,9 +8,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	jobconfig "persia/config/job"
+	"persia/config/jobspec"
 	"persia/workload/persia"
-	v1 "persia/workload/persia/operator/api/v1"
+	"persia/workload/persia/operator/persiav1"
 )
 
 // sharedMemory is what the processes of a replica exchange data through. The operator
@@ -18,19 +18,19 @@ import (
 const sharedMemory = "shared-memory"
 
 // jobSpec is a training in the operator's words. One that is stopped has no pods.
-func jobSpec(args JobArgs) v1.PersiaJobSpec {
+func jobSpec(args JobArgs) persiav1.PersiaJobSpec {
 	job := args.Job
 	metrics := job.EnableMetrics && !job.Suspend
 	claims := claimsOf(args)
-	nnWorker := v1.NNWorker{
-		Role:         scriptedRole(args, claims, jobconfig.KindNNWorker),
+	nnWorker := persiav1.NNWorker{
+		Role:         scriptedRole(args, claims, jobspec.KindNNWorker),
 		NprocPerNode: int32(job.NNWorker.NprocPerNode),
 	}
-	dataloader := scriptedRole(args, claims, jobconfig.KindDataloader)
-	embeddingWorker := roleSpec(args, claims, jobconfig.KindEmbeddingWorker)
-	parameterServer := roleSpec(args, claims, jobconfig.KindEmbeddingParameterServer)
-	return v1.PersiaJobSpec{
-		PersiaEnv:     v1.PersiaEnv(job.PersiaEnv),
+	dataloader := scriptedRole(args, claims, jobspec.KindDataloader)
+	embeddingWorker := roleSpec(args, claims, jobspec.KindEmbeddingWorker)
+	parameterServer := roleSpec(args, claims, jobspec.KindEmbeddingParameterServer)
+	return persiav1.PersiaJobSpec{
+		PersiaEnv:     persiav1.PersiaEnv(job.PersiaEnv),
 		EnableMetrics: &metrics,
 		Volumes:       volumes(job, claims),
 		// A variable of the job comes after the program's, and wins.
@@ -46,12 +46,12 @@ func jobSpec(args JobArgs) v1.PersiaJobSpec {
 }
 
 // scriptedRole is a role that runs a script of the user's, through one of the program's.
-func scriptedRole(args JobArgs, claims []persia.Claim, kind jobconfig.Kind) v1.Role {
+func scriptedRole(args JobArgs, claims []persia.Claim, kind jobspec.Kind) persiav1.Role {
 	role := roleSpec(args, claims, kind)
 	_, scripts := persia.Scripts()
 	role.VolumeMounts = append(role.VolumeMounts, scripts)
-	if !slices.ContainsFunc(role.VolumeMounts, func(m corev1.VolumeMount) bool { return path.Clean(m.MountPath) == jobconfig.SharedMemory }) {
-		role.VolumeMounts = append(role.VolumeMounts, corev1.VolumeMount{Name: sharedMemory, MountPath: jobconfig.SharedMemory})
+	if !slices.ContainsFunc(role.VolumeMounts, func(m corev1.VolumeMount) bool { return path.Clean(m.MountPath) == jobspec.SharedMemory }) {
+		role.VolumeMounts = append(role.VolumeMounts, corev1.VolumeMount{Name: sharedMemory, MountPath: jobspec.SharedMemory})
 	}
 	role.Env = append(role.Env, scriptEnv(args.Job, kind)...)
 	return role
@@ -60,9 +60,9 @@ func scriptedRole(args JobArgs, claims []persia.Claim, kind jobconfig.Kind) v1.R
 // scriptEnv has persia-launcher run the program's script, and tells that what it needs to
 // know. The operator puts it after its own variables, of which each entry sees those
 // before it.
-func scriptEnv(job jobconfig.Job, kind jobconfig.Kind) []corev1.EnvVar {
+func scriptEnv(job jobspec.Job, kind jobspec.Kind) []corev1.EnvVar {
 	script, entry := job.PersiaEnv.DataloaderEntry, "PERSIA_DATALOADER_ENTRY"
-	trainer := kind.Name == jobconfig.KindNNWorker.Name
+	trainer := kind.Name == jobspec.KindNNWorker.Name
 	if trainer {
 		script, entry = job.PersiaEnv.NNWorkerEntry, "PERSIA_NN_WORKER_ENTRY"
 	}
@@ -85,13 +85,13 @@ func scriptEnv(job jobconfig.Job, kind jobconfig.Kind) []corev1.EnvVar {
 	return env
 }
 
-func roleSpec(args JobArgs, claims []persia.Claim, kind jobconfig.Kind) v1.Role {
+func roleSpec(args JobArgs, claims []persia.Claim, kind jobspec.Kind) persiav1.Role {
 	role := *kind.Of(&args.Job)
 	replicas := role.Replicas
 	if args.Job.Suspend {
 		replicas = 0
 	}
-	return v1.Role{
+	return persiav1.Role{
 		Replicas:     int32(replicas),
 		Resources:    &role.Resources,
 		VolumeMounts: append(claimMounts(args, claims, role), role.VolumeMounts...),
@@ -131,7 +131,7 @@ func indexOf(claims []persia.Claim, name string) int {
 }
 
 // volumes are all that some role mounts: the operator has one list for the job.
-func volumes(job jobconfig.Job, claims []persia.Claim) []corev1.Volume {
+func volumes(job jobspec.Job, claims []persia.Claim) []corev1.Volume {
 	var volumes []corev1.Volume
 	for i, claim := range claims {
 		volumes = append(volumes, corev1.Volume{Name: claimVolume(i), VolumeSource: corev1.VolumeSource{
@@ -147,7 +147,7 @@ func volumes(job jobconfig.Job, claims []persia.Claim) []corev1.Volume {
 
 func claimVolume(i int) string { return "claim-" + strconv.Itoa(i) }
 
-func claimMounts(args JobArgs, claims []persia.Claim, role jobconfig.Role) []corev1.VolumeMount {
+func claimMounts(args JobArgs, claims []persia.Claim, role jobspec.Role) []corev1.VolumeMount {
 	var mounts []corev1.VolumeMount
 	for _, claim := range args.Claims(args.Job.MountsOf(role)) {
 		mounts = append(mounts, corev1.VolumeMount{

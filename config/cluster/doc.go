@@ -1,2 +1,0 @@
-// Package cluster is what a stack file says of the GKE cluster and its network.
-package cluster

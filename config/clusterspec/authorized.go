@@ -1,0 +1,66 @@
+package clusterspec
+
+import (
+	"net/netip"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/config/check"
+)
+
+// mostAuthorizedNetworks is GKE's limit.
+const mostAuthorizedNetworks = 100
+
+func (c *Cluster) checkAuthorizedNetworks(p *check.Problems, path *field.Path) {
+	networks := c.AuthorizedNetworks
+	if len(networks) > mostAuthorizedNetworks {
+		p.Invalid(path, len(networks), "must be at most %d networks, the limit of GKE; merge adjacent ranges", mostAuthorizedNetworks)
+	}
+	cidrs := make([]string, len(networks))
+	for i, n := range networks {
+		cidrs[i] = n.CIDR
+		c.checkAuthorizedNetwork(p, path.Index(i), n)
+	}
+	check.Unique(cidrs, func(i, first int) {
+		p.Duplicate(path.Index(i).Child("cidr"), cidrs[i], "is already in authorizedNetworks[%d]; write each range once", first)
+	})
+}
+
+func (c *Cluster) checkAuthorizedNetwork(p *check.Problems, path *field.Path, n AuthorizedNetwork) {
+	if n.Name == "" {
+		p.Required(path.Child("name"), "write a name for the network, like office")
+	}
+	at := path.Child("cidr")
+	switch prefix, ok := checkCIDR(p, at, n.CIDR); {
+	case !ok:
+	case prefix.Bits() == 0:
+		p.Invalid(at, n.CIDR, "opens the control plane to the world; write the range that its operators connect from")
+	case prefix.Bits() < 8:
+		p.Invalid(at, n.CIDR, "opens the control plane to almost the whole world; write the range that its operators connect from, /8 or smaller")
+	case c.PrivateEndpoint && !reserved(prefix):
+		p.Invalid(at, n.CIDR, "contains public addresses, which cannot reach the private endpoint, and which GKE refuses together with it; write a range of a network that is connected to the cluster's network, or remove privateEndpoint")
+	}
+}
+
+// reservedRanges are those that no public address is in (VPC, "Subnets", "Valid
+// IPv4 ranges").
+var reservedRanges = []netip.Prefix{
+	netip.MustParsePrefix("10.0.0.0/8"),
+	netip.MustParsePrefix("172.16.0.0/12"),
+	netip.MustParsePrefix("192.168.0.0/16"),
+	netip.MustParsePrefix("100.64.0.0/10"),
+	netip.MustParsePrefix("192.0.0.0/24"),
+	netip.MustParsePrefix("192.0.2.0/24"),
+	netip.MustParsePrefix("192.88.99.0/24"),
+	netip.MustParsePrefix("198.18.0.0/15"),
+	netip.MustParsePrefix("198.51.100.0/24"),
+	netip.MustParsePrefix("203.0.113.0/24"),
+	netip.MustParsePrefix("240.0.0.0/4"),
+}
+
+func reserved(prefix netip.Prefix) bool {
+	return slices.ContainsFunc(reservedRanges, func(r netip.Prefix) bool {
+		return r.Bits() <= prefix.Bits() && r.Contains(prefix.Addr())
+	})
+}

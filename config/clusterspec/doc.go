@@ -1,0 +1,2 @@
+// Package clusterspec is what a stack file says of the GKE cluster and its network.
+package clusterspec

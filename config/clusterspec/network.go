@@ -1,0 +1,220 @@
+package clusterspec
+
+import (
+	"fmt"
+	"maps"
+	"math/bits"
+	"net/netip"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/capacity"
+	"persia/config/check"
+)
+
+// AuthorizedNetwork is a range of addresses that may reach the control plane.
+type AuthorizedNetwork struct {
+	// Name says whose network it is, like office.
+	Name string `json:"name"`
+	// CIDR is the range in CIDR notation, like 203.0.113.0/24.
+	CIDR string `json:"cidr"`
+}
+
+// Network describes the cluster's own network: its address ranges, in CIDR notation,
+// which must not overlap, and which traffic can be seen.
+type Network struct {
+	// Nodes is the subnetwork's primary range: an address a node. Default
+	// 10.0.0.0/20, for 4092 nodes, or larger where the pools have more.
+	Nodes string `json:"nodes,omitempty"`
+	// Pods is the secondary range for pods, of which GKE gives each node a block
+	// of twice its maxPodsPerNode: a /24 for 110. Default 10.64.0.0/14, for 1024
+	// such nodes, or larger where the pools need more.
+	Pods string `json:"pods,omitempty"`
+	// Services is the secondary range for services.
+	Services string `json:"services,omitempty" default:"10.1.0.0/20"`
+	// ControlPlane is the control plane's own /28, which it has with private nodes
+	// only. Default 172.16.0.0/28.
+	ControlPlane string `json:"controlPlane,omitempty"`
+	// FlowLogs writes a sample of the connections of all nodes to Cloud Logging. You
+	// pay for them by volume.
+	FlowLogs bool `json:"flowLogs,omitempty"`
+	// IntranodeVisibility has pods of the same node reach each other through the
+	// network, so that flow logs and firewall rules apply to them. It takes bandwidth
+	// of the node, and a change restarts the network components of all nodes.
+	IntranodeVisibility bool `json:"intranodeVisibility,omitempty"`
+}
+
+// Needs is how many addresses the nodes of all pools need at their maximum.
+type Needs struct {
+	// Nodes is the number of nodes.
+	Nodes int
+	// PodAddresses are the addresses that GKE sets apart for their pods.
+	PodAddresses int
+}
+
+// NodeAddresses is how many addresses the subnetwork needs.
+func (n Needs) NodeAddresses() int { return n.Nodes + capacity.ReservedAddresses }
+
+// addressRange is one of the network's ranges, with the sizes that GKE takes as
+// lengths of the prefix (GKE, "VPC-native clusters", "IP address ranges"; "Best
+// practices for GKE networking" for the control plane).
+type addressRange struct {
+	name              string
+	cidr              string
+	shortest, longest int
+	prefix            netip.Prefix
+}
+
+// checkNetwork checks the ranges by themselves, against each other, and whether they
+// hold the nodes.
+func (c *Cluster) checkNetwork(p *check.Problems, path *field.Path, needs Needs) {
+	n := c.Network
+	ranges := []addressRange{
+		{name: "nodes", cidr: n.Nodes, shortest: 8, longest: 29},
+		{name: "pods", cidr: n.Pods, shortest: 9, longest: 21},
+		{name: "services", cidr: n.Services, shortest: 16, longest: 27},
+	}
+	if c.PrivateNodes {
+		ranges = append(ranges, addressRange{name: "controlPlane", cidr: n.ControlPlane, shortest: 28, longest: 28})
+	}
+	var valid []addressRange
+	for _, r := range ranges {
+		prefix, ok := checkCIDR(p, path.Child(r.name), r.cidr)
+		if r.prefix = prefix; ok && checkSize(p, path, r) && checkUsable(p, path, r) {
+			checkOverlap(p, path, r, valid)
+			valid = append(valid, r)
+		}
+	}
+	for _, r := range valid {
+		switch r.name {
+		case "nodes":
+			checkHoldsNodes(p, path, r, needs)
+		case "pods":
+			checkHoldsPods(p, path, r, needs)
+		}
+	}
+}
+
+// checkCIDR parses a range of IPv4 addresses in CIDR notation.
+func checkCIDR(p *check.Problems, path *field.Path, cidr string) (netip.Prefix, bool) {
+	prefix, err := netip.ParsePrefix(cidr)
+	switch {
+	case cidr == "":
+		p.Required(path, "write a range like 10.0.0.0/20")
+	case err != nil:
+		p.Invalid(path, cidr, "must be a range of IPv4 addresses in CIDR notation, like 10.0.0.0/20")
+	case !prefix.Addr().Is4():
+		p.Invalid(path, cidr, "must be a range of IPv4 addresses, like 10.0.0.0/20")
+	case prefix != prefix.Masked():
+		p.Invalid(path, cidr, "must be a network, without host bits; write %s", prefix.Masked())
+	default:
+		return prefix, true
+	}
+	return netip.Prefix{}, false
+}
+
+func checkSize(p *check.Problems, path *field.Path, r addressRange) bool {
+	length := r.prefix.Bits()
+	switch {
+	case length >= r.shortest && length <= r.longest:
+		return true
+	case r.shortest == r.longest:
+		p.Invalid(path.Child(r.name), r.cidr, "must be exactly a /%d, because GKE requires that for the control plane; write %s/%d", r.longest, r.prefix.Addr(), r.longest)
+	default:
+		p.Invalid(path.Child(r.name), r.cidr, "must be from a /%d to a /%d; write %s/%d", r.shortest, r.longest, r.prefix.Addr(), min(max(length, r.shortest), r.longest))
+	}
+	return false
+}
+
+// prohibited are the ranges that no subnetwork can have (VPC, "Subnets", "Prohibited
+// IPv4 subnet ranges"), and the one that Docker has on nodes (GKE, "VPC-native
+// clusters").
+var prohibited = map[string]string{
+	"0.0.0.0/8":          "the local network",
+	"127.0.0.0/8":        "loopback",
+	"169.254.0.0/16":     "link-local addresses, including the metadata server's",
+	"224.0.0.0/4":        "multicast",
+	"255.255.255.255/32": "broadcast",
+	"199.36.153.4/30":    "Google's own APIs",
+	"199.36.153.8/30":    "Google's own APIs",
+	"172.17.0.0/16":      "Docker's bridge on the nodes",
+}
+
+// checkUsable refuses ranges that Google Cloud keeps for something else.
+func checkUsable(p *check.Problems, path *field.Path, r addressRange) bool {
+	for _, cidr := range slices.Sorted(maps.Keys(prohibited)) {
+		if r.prefix.Overlaps(netip.MustParsePrefix(cidr)) {
+			p.Invalid(path.Child(r.name), r.cidr, "overlaps %s, which is reserved for %s; write a private range, like 10.0.0.0/%d", cidr, prohibited[cidr], r.prefix.Bits())
+			return false
+		}
+	}
+	return true
+}
+
+func checkOverlap(p *check.Problems, path *field.Path, r addressRange, others []addressRange) {
+	for _, other := range others {
+		if r.prefix.Overlaps(other.prefix) {
+			p.Invalid(path.Child(r.name), r.cidr, "overlaps %s, which is %s; write ranges that do not overlap", other.name, other.prefix)
+		}
+	}
+}
+
+// checkHoldsNodes checks that each node gets an address.
+func checkHoldsNodes(p *check.Problems, path *field.Path, r addressRange, needs Needs) {
+	if holds := size(r.prefix) - capacity.ReservedAddresses; needs.Nodes > holds {
+		p.Invalid(path.Child(r.name), r.cidr, "has room for %d nodes, but the stack has up to %d; write a /%d or larger, or use fewer nodes", holds, needs.Nodes, max(prefixFor(needs.NodeAddresses()), r.shortest))
+	}
+}
+
+// checkHoldsPods checks that each node gets the addresses that GKE gives to its pods.
+func checkHoldsPods(p *check.Problems, path *field.Path, r addressRange, needs Needs) {
+	if needs.PodAddresses > size(r.prefix) {
+		p.Invalid(path.Child(r.name), r.cidr, "has %d addresses, but the pods of up to %d nodes need %d; write a /%d or larger, use fewer nodes, or lower maxPodsPerNode", size(r.prefix), needs.Nodes, needs.PodAddresses, max(prefixFor(needs.PodAddresses), r.shortest))
+	}
+}
+
+// Resolve completes a cluster that is created: its system pool with a node for each
+// zone, and the address ranges so that they hold the pools.
+func (c *Cluster) Resolve(zones int) {
+	if c.SystemPool.Nodes == 0 {
+		c.SystemPool.Nodes = max(2, zones)
+	}
+}
+
+// Resolve gives ranges that hold the pools. A larger one than the usual is given only
+// where that would be too small, so that more nodes do not mean another network.
+// Without private nodes the control plane has no range.
+func (n *Network) Resolve(needs Needs, privateNodes bool) {
+	if n.Nodes == "" {
+		n.Nodes = fmt.Sprintf("10.0.0.0/%d", min(20, max(18, prefixFor(needs.NodeAddresses()))))
+	}
+	if n.Pods == "" {
+		n.Pods = fmt.Sprintf("10.64.0.0/%d", min(14, max(10, prefixFor(needs.PodAddresses))))
+	}
+	if n.ControlPlane == "" && privateNodes {
+		n.ControlPlane = "172.16.0.0/28"
+	}
+}
+
+// Ranges are the ranges that grow with the nodes. They are valid.
+func (n *Network) Ranges(needs Needs) []capacity.Range {
+	ranges := []capacity.Range{
+		{Name: "nodes", CIDR: n.Nodes, Needed: needs.NodeAddresses()},
+		{Name: "pods", CIDR: n.Pods, Needed: needs.PodAddresses},
+	}
+	for i := range ranges {
+		ranges[i].Size = size(netip.MustParsePrefix(ranges[i].CIDR))
+	}
+	return ranges
+}
+
+// prefixFor is the length of the smallest range that holds a number of addresses.
+func prefixFor(addresses int) int {
+	return 32 - bits.Len(uint(max(addresses, 1)-1))
+}
+
+// size is the number of addresses of a range.
+func size(prefix netip.Prefix) int {
+	return 1 << (32 - prefix.Bits())
+}

@@ -1,2 +1,0 @@
-// Package images is what a stack file says of where nodes pull container images from.
-package images

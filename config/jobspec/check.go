@@ -1,0 +1,235 @@
+package jobspec
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/config/catalog"
+	"persia/config/check"
+	"persia/config/pod"
+)
+
+// checker checks the jobs of a stack.
+type checker struct {
+	*check.Problems
+	context Context
+}
+
+// Check checks the jobs of a stack file, each at its own path. Whether the roles fit
+// the nodes of their pools is checked elsewhere.
+func Check(p *check.Problems, jobs []Job, context Context) {
+	c := &checker{p, context}
+	names := make([]string, len(jobs))
+	for i := range jobs {
+		names[i] = jobs[i].Name
+		c.job(jobs[i].At(), &jobs[i])
+	}
+	check.Unique(names, func(i, first int) {
+		p.Duplicate(jobs[i].At().Child("name"), names[i], "is already used by %s; give each job its own name", p.PathOf(jobs[first].At()))
+	})
+	c.sameObjects(jobs)
+}
+
+// sameObjects refuses names of jobs that objects of other jobs have. A job that is left
+// to PERSIA's operator has a disruption budget and a network policy of its own name.
+func (c *checker) sameObjects(jobs []Job) {
+	suffixes := []string{"-completion"}
+	for _, kind := range Kinds() {
+		suffixes = append(suffixes, "-"+kind.Name)
+	}
+	for i := range jobs {
+		for j := range jobs {
+			suffix, derived := strings.CutPrefix(jobs[i].Name, jobs[j].Name)
+			if derived && jobs[i].Engine == EngineOperator && slices.Contains(suffixes, suffix) {
+				c.Invalid(jobs[i].At().Child("name"), jobs[i].Name, "is also the name of objects of %s; choose another name", c.PathOf(jobs[j].At()))
+			}
+		}
+	}
+}
+
+func (c *checker) job(path *field.Path, j *Job) {
+	c.Name(path.Child("name"), j.Name, validation.IsDNS1035Label)
+	checkDerivedNames(c.Problems, path.Child("name"), j.Name)
+	c.Name(path.Child("runId"), j.RunID, validation.IsDNS1123Label)
+	checkEnv(c.Problems, path.Child("env"), j.Env)
+	checkPersiaEnv(c.Problems, path.Child("persiaEnv"), j.PersiaEnv)
+	c.mounts(path.Child("mounts"), j.Mounts, nil)
+	if j.HashmapShards < 1 {
+		c.Invalid(path.Child("hashmapShards"), j.HashmapShards, "must be at least 1; remove it for PERSIA's default")
+	}
+	pod.PullSecrets(c.Problems, path.Child("imagePullSecrets"), j.ImagePullSecrets)
+	checkScript(c.Problems, path.Child("script"), j.Script)
+	checkVolumes(c.Problems, path.Child("volumes"), j.Volumes)
+	for _, r := range j.Roles() {
+		checkRole(c.Problems, path.Child(r.Field), r.Role)
+		c.mounts(path.Child(r.Field, "mounts"), r.Mounts, j.Mounts)
+		checkVolumeMounts(c.Problems, path.Child(r.Field, "volumeMounts"), j, r.Role)
+		c.checkHostPaths(path.Child("volumes"), j, r.Role)
+	}
+	checkProcesses(c.Problems, path.Child("nnWorker", "nprocPerNode"), j.NNWorker)
+	if j.Engine == EngineOperator {
+		c.operator(path, j)
+	}
+}
+
+// hashLength is what the label controller-revision-hash of a StatefulSet's pods
+// has more than the StatefulSet's name: a hyphen and up to ten characters. The
+// index in a pod's name is shorter.
+const hashLength = 11
+
+// derivedName is that of a service of a job: the job's name with a suffix. The roles
+// are StatefulSets of the same name, and need some characters more.
+type derivedName struct {
+	suffix string
+	more   int
+}
+
+func derivedNames() []derivedName {
+	names := []derivedName{{"-metrics-gateway-service", 0}}
+	for _, kind := range Kinds() {
+		names = append(names, derivedName{"-" + kind.Name, hashLength})
+	}
+	return names
+}
+
+// Services are the names of the services that the job makes.
+func (j *Job) Services() []string {
+	var services []string
+	for _, d := range derivedNames() {
+		services = append(services, j.Name+d.suffix)
+	}
+	return services
+}
+
+// checkDerivedNames checks that all names made of a job's name can be labels.
+func checkDerivedNames(p *check.Problems, path *field.Path, name string) {
+	longest, why := validation.DNS1123LabelMaxLength, ""
+	for _, d := range derivedNames() {
+		if most := validation.DNS1123LabelMaxLength - len(d.suffix) - d.more; most < longest {
+			longest = most
+			why = fmt.Sprintf("so that NAME%s, and the %d characters that a pod label adds to it, have at most %d", d.suffix, d.more, validation.DNS1123LabelMaxLength)
+		}
+	}
+	p.AtMost(longest, path, name, why)
+}
+
+// computedEnv are the variables that the program computes and that would break the job
+// with any other value, each with the fields that decide it. All that the start script
+// needs are among them: the program sets those whatever a stack file says. Its other
+// variables can be overridden.
+var computedEnv = computed(map[string][]string{
+	"replicas and nprocPerNode": {
+		"REPLICA_INDEX", "REPLICA_SIZE",
+		"NODE_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "NPROC_PER_NODE", "PET_MASTER_ADDR", "PET_MASTER_PORT",
+		"PERSIA_ROLE", "PERSIA_COORDINATOR", "PERSIA_POD_UID", "PERSIA_REVISION", "PERSIA_STATE_DIR", "PERSIA_IDLE_FILE", "PERSIA_PROGRESS_FILE", "PERSIA_REPLICAS", "PERSIA_REPLICA_METRICS",
+		"PERSIA_NODE_RANK", "PERSIA_NODES",
+	},
+	"runId":       {"PERSIA_RUN"},
+	"mounts":      {"PERSIA_CKPT_ROOT"},
+	"persia:nats": {"PERSIA_NATS_AUTHORITY"},
+	"resources":   {"PERSIA_GPUS"},
+	"script":      {"PERSIA_PYTHON", "PERSIA_RUNTIME", "PERSIA_PORT"},
+	"persiaEnv":   {"PERSIA_GLOBAL_CONFIG", "PERSIA_EMBEDDING_CONFIG", "PERSIA_NN_WORKER_ENTRY", "PERSIA_DATALOADER_ENTRY", "PERSIA_SCRIPT"},
+})
+
+func computed(fields map[string][]string) map[string]string {
+	decidedBy := map[string]string{}
+	for field, names := range fields {
+		for _, name := range names {
+			decidedBy[name] = field
+		}
+	}
+	return decidedBy
+}
+
+// readEnv are the variables that the replicas' start script reads as numbers: it ends at
+// any other value.
+var readEnv = map[string]struct {
+	valid *regexp.Regexp
+	want  string
+}{
+	"PERSIA_STUCK_SECONDS": {regexp.MustCompile(`^\d+(\.\d+)?$`), "a number of seconds, like 7200 for two hours, or 0 for no limit"},
+	"PERSIA_CKPT_KEEP":     {regexp.MustCompile(`^0*[1-9]\d*$`), "a whole number of checkpoints, at least 1; remove it for 2"},
+}
+
+// checkEnv checks the variables of a job or of a role.
+func checkEnv(p *check.Problems, path *field.Path, env []corev1.EnvVar) {
+	pod.Env(p, path, env)
+	for i, e := range env {
+		if field, ok := computedEnv[e.Name]; ok {
+			p.Invalid(path.Index(i).Child("name"), e.Name, "is set by %s; remove it, and set those instead", field)
+		}
+		// What a reference to another variable becomes is known in the pod.
+		if rule, ok := readEnv[e.Name]; ok && e.ValueFrom == nil && !strings.Contains(e.Value, "$(") && !rule.valid.MatchString(e.Value) {
+			p.Invalid(path.Index(i).Child("value"), e.Value, "must be %s", rule.want)
+		}
+	}
+}
+
+func checkPersiaEnv(p *check.Problems, at *field.Path, env PersiaEnv) {
+	for _, file := range []struct{ name, path string }{
+		{"PERSIA_GLOBAL_CONFIG", env.GlobalConfig},
+		{"PERSIA_EMBEDDING_CONFIG", env.EmbeddingConfig},
+		{"PERSIA_NN_WORKER_ENTRY", env.NNWorkerEntry},
+		{"PERSIA_DATALOADER_ENTRY", env.DataloaderEntry},
+	} {
+		switch {
+		case file.path == "":
+			p.Required(at.Child(file.name), "write the absolute path of the file in the containers, like /workspace/config.yml")
+		case !path.IsAbs(file.path):
+			p.Invalid(at.Child(file.name), file.path, "must be the absolute path of the file in the containers, like %s", path.Join("/workspace", file.path))
+		}
+	}
+}
+
+func checkScript(p *check.Problems, path *field.Path, s *Script) {
+	if s == nil {
+		return
+	}
+	check.Directory(p, path.Child("python"), s.Python)
+	check.Directory(p, path.Child("runtime"), s.Runtime)
+	check.Port(p, path.Child("port"), s.Port)
+}
+
+const (
+	// mostReplicas is how many pods a cluster runs at most (GKE, "Quotas and limits").
+	mostReplicas = 200_000
+	// longestGrace is a day, in seconds.
+	longestGrace = 24 * 60 * 60
+)
+
+func checkRole(p *check.Problems, path *field.Path, r *Role) {
+	switch {
+	case r.Replicas < 1:
+		p.Invalid(path.Child("replicas"), r.Replicas, "must be at least 1; a PERSIA job needs each of its roles")
+	case r.Replicas > mostReplicas:
+		p.Invalid(path.Child("replicas"), r.Replicas, "must be at most %d, the pod limit of a GKE cluster", mostReplicas)
+	}
+	if r.Image != "" {
+		pod.Image(p, path.Child("image"), r.Image, catalog.PERSIACPU.Reference())
+	}
+	switch at, seconds := path.Child("terminationGracePeriodSeconds"), r.TerminationGracePeriodSeconds; {
+	case seconds < 0:
+		p.Invalid(at, seconds, "must be at least 1; omit it for the default")
+	case seconds > longestGrace:
+		p.Invalid(at, seconds, "must be at most %d, one day, because the replacement of a node waits for it; write how many seconds a checkpoint takes", longestGrace)
+	}
+	checkEnv(p, path.Child("env"), r.Env)
+}
+
+func checkProcesses(p *check.Problems, path *field.Path, w NNWorker) {
+	gpus := pod.GPUs(w.Resources)
+	switch {
+	case w.NprocPerNode < 1:
+		p.Invalid(path, w.NprocPerNode, "must be at least 1; omit it for one process per GPU")
+	case gpus > 0 && w.NprocPerNode > gpus:
+		p.Invalid(path, w.NprocPerNode, "must be at most %d, the number of GPUs that a replica requests; omit it for one process per GPU", gpus)
+	}
+}

@@ -1,0 +1,170 @@
+package jobspec
+
+import (
+	"fmt"
+	"path"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/config/check"
+	"persia/gcp"
+)
+
+// takenVolumes are the names of volumes that the program gives to pods itself.
+var takenVolumes = regexp.MustCompile(`^(claim-\d+|launch|state|shared-memory)$`)
+
+// checkVolumes checks the volumes that a job's pods have, and the source of each.
+func checkVolumes(p *check.Problems, at *field.Path, volumes []corev1.Volume) {
+	names := make([]string, len(volumes))
+	for i, volume := range volumes {
+		at := at.Index(i)
+		names[i] = volume.Name
+		p.Name(at.Child("name"), volume.Name, validation.IsDNS1123Label)
+		if takenVolumes.MatchString(volume.Name) {
+			p.Invalid(at.Child("name"), volume.Name, "is the name of a volume that every job has; choose another name")
+		}
+		checkOneSource(p, at, volume)
+	}
+	check.Unique(names, func(i, first int) {
+		p.Duplicate(at.Index(i).Child("name"), names[i], "is already used by volumes[%d]; give each volume its own name", first)
+	})
+}
+
+// checkOneSource checks that a volume has one source.
+func checkOneSource(p *check.Problems, at *field.Path, volume corev1.Volume) {
+	var given []string
+	source := reflect.ValueOf(volume.VolumeSource)
+	for i := range source.NumField() {
+		if !source.Field(i).IsNil() {
+			name, _, _ := strings.Cut(source.Type().Field(i).Tag.Get("json"), ",")
+			given = append(given, name)
+		}
+	}
+	switch {
+	case len(given) == 0:
+		p.Required(at, "write a source, like persistentVolumeClaim: {claimName: data}")
+	case len(given) > 1:
+		p.Forbidden(at, "has %d sources, %s; write one of them", len(given), check.And(given))
+	}
+	if claim := volume.PersistentVolumeClaim; claim != nil {
+		p.Name(at.Child("persistentVolumeClaim", "claimName"), claim.ClaimName, validation.IsDNS1123Subdomain)
+	}
+	for _, kind := range given {
+		if slices.Contains(foreign, kind) {
+			p.Forbidden(at.Child(kind), "is a volume type that GKE nodes cannot mount; use a persistentVolumeClaim, nfs, or mounts with a volume of the stack")
+		}
+	}
+	checkSource(p, at, volume)
+}
+
+// checkHostPath checks a directory of the nodes, of which those of the nodes' own
+// software are none of a job's business.
+func checkHostPath(p *check.Problems, source *field.Path, host corev1.HostPathVolumeSource) {
+	if host.Type != nil && *host.Type != "" {
+		check.OneOf(p, source.Child("type"), *host.Type, corev1.HostPathDirectoryOrCreate, corev1.HostPathDirectory, corev1.HostPathFileOrCreate,
+			corev1.HostPathFile, corev1.HostPathSocket, corev1.HostPathCharDev, corev1.HostPathBlockDev)
+	}
+	at, directory := source.Child("path"), host.Path
+	switch system := gcp.SystemDirectory(directory); {
+	case !path.IsAbs(directory):
+		p.Invalid(at, directory, "must be absolute; write %s", path.Join("/", directory))
+	case slices.Contains(strings.Split(directory, "/"), ".."):
+		p.Invalid(at, directory, "must be a path without ., .., repeated slashes, or a trailing slash; write %s", path.Clean(directory))
+	case system != "":
+		p.Invalid(at, directory, "overlaps with %s, which belongs to the node; use your own directory, like /var/lib/data", system)
+	}
+}
+
+// checkHostPaths checks that the nodes of a role can have the directories that it
+// mounts.
+func (c *checker) checkHostPaths(at *field.Path, j *Job, role *Role) {
+	pool := c.context.pool(role.NodePool)
+	for i, volume := range j.Volumes {
+		mounted := slices.ContainsFunc(role.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == volume.Name })
+		if host := volume.HostPath; host != nil && mounted && pool.COS && path.IsAbs(host.Path) && gcp.SystemDirectory(host.Path) == "" && !gcp.WritableOnCOS(host.Path) {
+			c.Invalid(at.Index(i).Child("hostPath", "path"), host.Path, "cannot be created on the nodes of pool %s, because the root file system of Container-Optimized OS is read-only; use a directory below %s, like /var/lib/data, or give the pool imageType: %s",
+				pool.Name, check.Or(gcp.COSWritable()), gcp.ImageUbuntu)
+		}
+	}
+}
+
+// checkVolumeMounts checks where a role mounts the volumes of its job.
+func checkVolumeMounts(p *check.Problems, at *field.Path, job *Job, role *Role) {
+	others := map[string]string{}
+	for _, mount := range job.MountsOf(*role) {
+		others[mount.MountPath] = "a mount of the volume " + mount.Volume
+	}
+	for i, mount := range role.VolumeMounts {
+		at, clean := at.Index(i), path.Clean(mount.MountPath)
+		checkMountedVolume(p, at.Child("name"), mount.Name, job.Volumes)
+		checkMountPath(p, at.Child("mountPath"), mount.MountPath, others[clean])
+		others[clean] = fmt.Sprintf("volumeMounts[%d]", i)
+		checkPropagation(p, at, mount)
+		if mount.SubPath != "" && mount.SubPathExpr != "" {
+			p.Forbidden(at.Child("subPathExpr"), "cannot be combined with subPath; write either subPath or subPathExpr")
+		}
+		for _, sub := range []struct{ name, path string }{{"subPath", mount.SubPath}, {"subPathExpr", mount.SubPathExpr}} {
+			if path.IsAbs(sub.path) || slices.Contains(strings.Split(sub.path, "/"), "..") {
+				p.Invalid(at.Child(sub.name), sub.path, "must be a path below the volume's root, without a leading / and without ..")
+			}
+		}
+	}
+}
+
+// checkPropagation checks how mounts inside of a mount are shared.
+func checkPropagation(p *check.Problems, at *field.Path, mount corev1.VolumeMount) {
+	if mode := mount.MountPropagation; mode != nil {
+		// Bidirectional is for privileged containers.
+		check.OneOf(p, at.Child("mountPropagation"), *mode, corev1.MountPropagationNone, corev1.MountPropagationHostToContainer)
+	}
+	recursive := mount.RecursiveReadOnly
+	if recursive == nil || !check.OneOf(p, at.Child("recursiveReadOnly"), *recursive, corev1.RecursiveReadOnlyDisabled, corev1.RecursiveReadOnlyIfPossible, corev1.RecursiveReadOnlyEnabled) || *recursive == corev1.RecursiveReadOnlyDisabled {
+		return
+	}
+	if propagates := mount.MountPropagation != nil && *mount.MountPropagation != corev1.MountPropagationNone; !mount.ReadOnly || propagates {
+		p.Invalid(at.Child("recursiveReadOnly"), *recursive, "requires readOnly: true and no mountPropagation; remove it, or change those")
+	}
+}
+
+func checkMountedVolume(p *check.Problems, at *field.Path, name string, volumes []corev1.Volume) {
+	names := make([]string, len(volumes))
+	for i := range volumes {
+		if names[i] = volumes[i].Name; name != "" && name == names[i] {
+			return
+		}
+	}
+	switch {
+	case len(names) == 0:
+		p.Invalid(at, name, "must be one of the job's volumes, but it has none; add one in volumes, or use mounts to mount a volume of the stack")
+	case name == "":
+		p.Required(at, "write one of the job's volumes: %s", check.Or(names))
+	default:
+		p.Invalid(at, name, "must be one of the job's volumes: %s", check.Or(names))
+	}
+}
+
+// checkMountPath checks a path that Kubernetes takes as it is, with a slash at its end
+// for example. Shared memory may be the job's own: it takes the place of ours.
+func checkMountPath(p *check.Problems, at *field.Path, mountPath, other string) {
+	clean := path.Clean(mountPath)
+	switch {
+	case mountPath == "":
+		p.Required(at, "write an absolute path, like /data")
+	case !path.IsAbs(mountPath):
+		p.Invalid(at, mountPath, "must be absolute; write %s", path.Join("/", mountPath))
+	case clean == "/":
+		p.Invalid(at, mountPath, "must be a directory below the root, like /data")
+	case strings.Contains(mountPath, ":"):
+		p.Invalid(at, mountPath, "must not contain a colon; rename the directory")
+	case other != "":
+		p.Duplicate(at, mountPath, "is already used by %s; give each volume its own path", other)
+	case taken(mountPath, true) != "":
+		p.Invalid(at, mountPath, "%s; choose another path, like /data", taken(mountPath, true))
+	}
+}

@@ -1,0 +1,104 @@
+package natsspec
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"regexp"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/config/check"
+	"persia/config/decode"
+)
+
+var (
+	// userForm is also what a key of a Kubernetes Secret may be.
+	userForm = regexp.MustCompile(`^[A-Za-z0-9._-]{1,63}$`)
+	// passwordForm needs no escaping in a URL, which not every client undoes.
+	passwordForm = regexp.MustCompile(`^[A-Za-z0-9._~-]+$`)
+)
+
+func checkUsers(p *check.Problems, path *field.Path, users []User) {
+	names := make([]string, len(users))
+	for i, user := range users {
+		at := path.Index(i)
+		names[i] = user.Name
+		switch {
+		case user.Name == "":
+			p.Required(at.Child("name"), "write a name")
+		case !userForm.MatchString(user.Name):
+			p.Invalid(at.Child("name"), user.Name, "must be at most 63 letters, digits, dots, hyphens, and underscores")
+		}
+		checkPassword(p, at.Child("password"), user.Password)
+	}
+	check.Unique(names, func(i, first int) {
+		p.Duplicate(path.Index(i).Child("name"), names[i], "is already used by users[%d]; give each user its own name", first)
+	})
+}
+
+func checkPassword(p *check.Problems, path *field.Path, password decode.Secret) {
+	switch {
+	case password == "":
+		p.Required(path, "write it with pulumi config set --secret --path '%s'", path)
+	case !passwordForm.MatchString(string(password)):
+		invalidSecret(p, path, "must consist of letters, digits, and -._~, because it is part of a URL; choose another, for example with `openssl rand -hex 24`")
+	}
+}
+
+// checkCertificate checks that a server can show a certificate to whoever calls it host.
+func checkCertificate(p *check.Problems, path *field.Path, c *Certificate, host string) {
+	if c == nil {
+		return
+	}
+	before := p.Count()
+	for _, part := range []struct{ name, text string }{
+		{"ca", c.CA}, {"certificate", c.Certificate}, {"key", string(c.Key)},
+	} {
+		if part.text == "" {
+			p.Required(path.Child(part.name), "write the text of a PEM file, with pulumi config set --secret --path '%s'", path.Child(part.name))
+		}
+	}
+	if p.Count() > before {
+		return
+	}
+	authorities := x509.NewCertPool()
+	if !authorities.AppendCertsFromPEM([]byte(c.CA)) {
+		invalidSecret(p, path.Child("ca"), "contains no certificate; write the text of a PEM file")
+		return
+	}
+	pair, err := tls.X509KeyPair([]byte(c.Certificate), []byte(c.Key))
+	if err != nil {
+		invalidSecret(p, path.Child("certificate"), "and key are not a matching pair of PEM texts; set both again")
+		return
+	}
+	certificateFits(p, path.Child("certificate"), pair.Leaf, chain(pair), authorities, host)
+}
+
+// certificateFits leaves the dates to nats-server and its clients: a stack must not
+// be refused tomorrow that is valid today.
+func certificateFits(p *check.Problems, path *field.Path, leaf *x509.Certificate, chain, authorities *x509.CertPool, host string) {
+	if leaf.VerifyHostname(host) != nil {
+		invalidSecret(p, path, "must be valid for %s; create one with that name, or a wildcard for it, among its DNS names", host)
+		return
+	}
+	_, err := leaf.Verify(x509.VerifyOptions{Roots: authorities, Intermediates: chain, CurrentTime: leaf.NotBefore})
+	if err != nil {
+		invalidSecret(p, path, "is not signed by ca for server authentication; append the intermediate certificates")
+	}
+}
+
+// chain holds the certificates that follow the first.
+func chain(pair tls.Certificate) *x509.CertPool {
+	pool := x509.NewCertPool()
+	for _, der := range pair.Certificate[1:] {
+		if c, err := x509.ParseCertificate(der); err == nil {
+			pool.AddCert(c)
+		}
+	}
+	return pool
+}
+
+// invalidSecret refuses a value without printing it.
+func invalidSecret(p *check.Problems, path *field.Path, format string, args ...any) {
+	p.Invalid(path, field.OmitValueType{}, format, args...)
+}

@@ -1,0 +1,73 @@
+package natsspec
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/capacity"
+	"persia/config/check"
+)
+
+const (
+	// mostPayload is the largest max_payload that nats-server accepts, in bytes.
+	mostPayload = 64 << 20
+	// pendingMessages is how many messages of maxPayload maxPending is by default.
+	// nats-server's own 64 MiB are one of PERSIA's: a client that falls behind by a
+	// second one would be cut off.
+	pendingMessages = 4
+	// serverProcess is what a server takes with no message in it.
+	serverProcess = 64 * capacity.MiB
+)
+
+// checkLimits checks the limits by themselves and, if they are valid, against each
+// other.
+func checkLimits(p *check.Problems, path *field.Path, s Settings) {
+	before := p.Count()
+	if s.MaxPayload < 1 || s.MaxPayload > mostPayload {
+		p.Invalid(path.Child("maxPayload"), s.MaxPayload, "must be from 1 to %d bytes, the limit of nats-server; omit it for 52428800, which PERSIA needs", mostPayload)
+	}
+	if s.MaxConnections < 1 {
+		p.Invalid(path.Child("maxConnections"), s.MaxConnections, "must be at least 1; omit it for 65536")
+	}
+	checkWriteDeadline(p, path.Child("writeDeadline"), s.WriteDeadline)
+	if p.Count() > before {
+		return
+	}
+	if s.MaxPending < s.MaxPayload {
+		p.Invalid(path.Child("maxPending"), s.MaxPending, "must be at least maxPayload, %d, or nats-server does not start; omit it for four messages of that size", s.MaxPayload)
+		return
+	}
+	checkMemory(p, path.Child("resources"), s)
+}
+
+func checkWriteDeadline(p *check.Problems, path *field.Path, text string) {
+	deadline, err := time.ParseDuration(text)
+	if err != nil || deadline < time.Second || deadline > 5*time.Minute {
+		p.Invalid(path, text, "must be a time from 1s to 5m, like 10s; for that long, a server keeps up to maxPending bytes for a client")
+	}
+}
+
+// checkMemory checks that a server holds one client that is as slow as it may be,
+// and in addition a message that comes from a client and one that comes from
+// another server. How many slow clients there are, nobody knows beforehand.
+func checkMemory(p *check.Problems, path *field.Path, s Settings) {
+	memory, at, ok := memoryOf(path, s.Resources)
+	needed := resource.NewQuantity(serverProcess+int64(s.MaxPending)+2*int64(s.MaxPayload), resource.BinarySI)
+	if ok && memory.Sign() > 0 && memory.Cmp(*needed) < 0 {
+		p.Invalid(at, memory.String(), "is less than %dMi, which a server with one slow client needs: maxPending, two messages of maxPayload, and 64Mi; increase it, or lower those limits",
+			(needed.Value()+capacity.MiB-1)/capacity.MiB)
+	}
+}
+
+// memoryOf is how much memory a container may use: up to its limit, or what it
+// asks for where it has none.
+func memoryOf(path *field.Path, r corev1.ResourceRequirements) (resource.Quantity, *field.Path, bool) {
+	if q, ok := r.Limits[corev1.ResourceMemory]; ok {
+		return q, path.Child("limits").Key(string(corev1.ResourceMemory)), true
+	}
+	q, ok := r.Requests[corev1.ResourceMemory]
+	return q, path.Child("requests").Key(string(corev1.ResourceMemory)), ok
+}

@@ -1,3 +1,0 @@
-// Package nodepool is what a stack file says of machines: node pools, the machine
-// types that they have, and the NVIDIA driver of their GPUs.
-package nodepool

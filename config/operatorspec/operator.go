@@ -1,0 +1,36 @@
+// Package operatorspec has what a stack file says of PERSIA's own operator: its type and its
+// rules.
+package operatorspec
+
+import (
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/config/check"
+	"persia/config/pod"
+)
+
+// Settings describe PERSIA's own operator, which the stack runs if a job has `engine:
+// operator`.
+type Settings struct {
+	// Image has PERSIA's Python package, with persia-k8s-utils on its path and python3.
+	// Required if a job has `engine: operator`: upstream has published no tag but latest,
+	// which may be another image tomorrow.
+	Image string `json:"image,omitempty"`
+}
+
+// example is an image that the settings take.
+const example = "REGION-docker.pkg.dev/PROJECT/REPOSITORY/training@sha256:…"
+
+// Check checks settings. They are used if a job is left to the operator.
+func (s Settings) Check(p *check.Problems, path *field.Path, used bool) {
+	at := path.Child("image")
+	switch {
+	case s.Image == "" && used:
+		p.Required(at, "write the image of PERSIA's operator by its digest, like %s: examples/training/Dockerfile builds one, and for upstream's `docker buildx imagetools inspect persiaml/persia-cpu-runtime` shows the digest", example)
+	case s.Image == "":
+	case pod.IsLoose(s.Image):
+		p.Invalid(at, s.Image, "may be another image tomorrow, and its program creates pods; write a digest or the tag of a version, like %s", example)
+	default:
+		pod.Image(p, at, s.Image, example)
+	}
+}

@@ -1,0 +1,203 @@
+package poolspec
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/config/check"
+	"persia/gcp"
+)
+
+// SystemName is the name of the system pool of a cluster that is created. No pool of
+// the stack file may be called so.
+const SystemName = "system"
+
+// OwnLabel is a label that every node has, with the name of its pool. The provider
+// sends no labels where none are left, and GKE refuses an update that names nothing:
+// with this one, the last of the user's labels can go too.
+const OwnLabel = "persia.com/node-pool"
+
+// longestName is GKE's limit (GKE API, NodePool).
+const longestName = 40
+
+// Check checks the node pools of a stack file. They are resolved. The path is that
+// of the list.
+func Check(p *check.Problems, path *field.Path, pools []Pool, context Context, machines Machines) {
+	c := &checker{p, context}
+	names := make([]string, len(pools))
+	for i, pool := range pools {
+		names[i] = pool.Name
+		c.pool(path.Index(i), pool, machines)
+	}
+	check.Unique(names, func(i, first int) {
+		p.Duplicate(path.Index(i).Child("name"), names[i], "is already used by nodePools[%d]; give each pool a different name", first)
+	})
+}
+
+// checker checks one pool after the other.
+type checker struct {
+	*check.Problems
+	context Context
+}
+
+func (c *checker) pool(path *field.Path, pool Pool, machines Machines) {
+	c.Name(path.Child("name"), pool.Name, validation.IsDNS1035Label)
+	c.AtMost(longestName, path.Child("name"), pool.Name, "the limit of GKE")
+	m, known := machines.Check(c.Problems, path.Child("machineType"), pool.MachineType)
+	c.poolSize(path, pool, m)
+	if known {
+		checkGPU(c.Problems, path.Child("gpu"), pool, m)
+	}
+	checkMaxPods(c.Problems, path.Child("maxPodsPerNode"), pool.MaxPodsPerNode)
+	c.taints(path.Child("taints"), pool)
+	if c.context.Existing {
+		return
+	}
+	switch name := path.Child("name"); {
+	case pool.Name == SystemName:
+		c.Invalid(name, pool.Name, "is the name of the cluster's system pool; choose another")
+	case pool.Name == "default-pool":
+		c.Invalid(name, pool.Name, "is the name of the pool that GKE creates with each cluster, which the stack removes; choose another")
+	case strings.HasPrefix(pool.Name, "nap-"):
+		c.Invalid(name, pool.Name, "begins with nap-, which is reserved for the pools of GKE's node auto-provisioning; choose another")
+	}
+	c.zones(path.Child("zones"), pool, m)
+	checkStrategy(c.Problems, path.Child("gpu", "sharing", "strategy"), pool.GPU)
+	checkLabels(c.Problems, path.Child("labels"), pool.Labels)
+	c.provisioning(path, pool)
+	checkUpgrade(c.Problems, path.Child("upgrade"), pool.Upgrade)
+	c.fastSocket(path.Child("fastSocket"), pool)
+	if known {
+		c.ofSeries(path, pool, m)
+	}
+}
+
+func (c *checker) poolSize(path *field.Path, pool Pool, m gcp.Machine) {
+	switch {
+	case pool.Nodes != nil && pool.Autoscaling != nil:
+		c.Forbidden(path.Child("autoscaling"), "cannot be combined with nodes, which is %d; write either nodes or autoscaling", *pool.Nodes)
+	case pool.Nodes == nil && pool.Autoscaling == nil:
+		c.Required(path.Child("nodes"), "write the number of nodes, or autoscaling with minNodes and maxNodes")
+	case pool.Nodes != nil && *pool.Nodes < 0:
+		c.Invalid(path.Child("nodes"), *pool.Nodes, "must be at least 1")
+	case pool.Nodes != nil && *pool.Nodes == 0:
+		c.Invalid(path.Child("nodes"), 0, "must be at least 1; remove the pool instead, or write autoscaling with minNodes 0")
+	case pool.Nodes != nil:
+		c.spread(path.Child("nodes"), pool, m)
+	default:
+		c.autoscaling(path.Child("autoscaling"), *pool.Autoscaling)
+	}
+}
+
+// lacksZones reports whether a pool needs zones and has none.
+func (c *checker) lacksZones(pool Pool, m gcp.Machine) bool {
+	return len(pool.Zones) == 0 && !c.context.Unknown && m.Type != "" && !inEveryZone(pool, m)
+}
+
+// spread checks a fixed number of nodes, where the zones are known.
+func (c *checker) spread(path *field.Path, pool Pool, m gcp.Machine) {
+	if c.context.Existing || c.context.Unknown || c.lacksZones(pool, m) {
+		checkMost(c.Problems, path, *pool.Nodes)
+		return
+	}
+	CheckSpread(c.Problems, path, *pool.Nodes, pool.ZoneCount())
+}
+
+func (c *checker) autoscaling(path *field.Path, a Autoscaling) {
+	checkMost(c.Problems, path.Child("maxNodes"), a.MaxNodes)
+	if a.MinNodes < 0 {
+		c.Invalid(path.Child("minNodes"), a.MinNodes, "must be at least 0")
+	}
+	switch {
+	case a.MaxNodes < 1:
+		c.Invalid(path.Child("maxNodes"), a.MaxNodes, "must be at least 1; remove the pool instead")
+	case a.MaxNodes < a.MinNodes:
+		c.Invalid(path.Child("maxNodes"), a.MaxNodes, "must be at least minNodes, which is %d", a.MinNodes)
+	}
+}
+
+// zones checks where the nodes are. Without zones GKE chooses three of the region,
+// which not every series of machines is in.
+func (c *checker) zones(path *field.Path, pool Pool, m gcp.Machine) {
+	switch {
+	case !c.Decoded(path):
+	case len(pool.Zones) > 0 && !slices.Equal(pool.Zones, c.context.Zones):
+		check.Zones(c.Problems, path, c.context.Region, pool.Zones)
+	case c.lacksZones(pool, m):
+		c.Required(path, "write the zones that have %s, here or in the zones of the cluster, because GKE would otherwise choose three zones of the region, and not all of them have it; `gcloud compute machine-types list --filter=name=%s` lists them", m.Type, m.Type)
+	}
+}
+
+// checkMaxPods checks how many pods a node may run (GKE, "Configure maximum Pods per
+// node").
+func checkMaxPods(p *check.Problems, path *field.Path, pods int) {
+	if pods < 8 || pods > 256 {
+		p.Invalid(path, pods, "must be from 8 to 256; omit it for 110")
+	}
+}
+
+func checkLabels(p *check.Problems, path *field.Path, labels map[string]string) {
+	check.Labels(p, path, labels)
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		if key == OwnLabel {
+			p.Invalid(path.Key(key), key, "is set on every node by the program; remove it")
+		}
+		if domain := reservedDomain(key); domain != "" {
+			p.Invalid(path.Key(key), key, "is in the domain %s, which is reserved for GKE; use your own prefix, or none", domain)
+		}
+	}
+}
+
+// reservedDomain is the domain of a label's prefix that belongs to Kubernetes
+// or to Google.
+func reservedDomain(label string) string {
+	prefix, _, ok := strings.Cut(label, "/")
+	if !ok {
+		return ""
+	}
+	for _, domain := range []string{"kubernetes.io", "k8s.io", "google.com"} {
+		if prefix == domain || strings.HasSuffix(prefix, "."+domain) {
+			return domain
+		}
+	}
+	return ""
+}
+
+func (c *checker) taints(path *field.Path, pool Pool) {
+	type identity struct {
+		key    string
+		effect corev1.TaintEffect
+	}
+	identities := make([]identity, len(pool.Taints))
+	for i, t := range pool.Taints {
+		at := path.Index(i)
+		identities[i] = identity{t.Key, t.Effect}
+		c.Name(at.Child("key"), t.Key, validation.IsQualifiedName)
+		c.ownTaint(at.Child("key"), t.Key, pool)
+		for _, message := range validation.IsValidLabelValue(t.Value) {
+			c.Invalid(at.Child("value"), t.Value, "%s", message)
+		}
+	}
+	check.Unique(identities, func(i, first int) {
+		c.Duplicate(path.Index(i), pool.Taints[i].Key+":"+string(pool.Taints[i].Effect), "repeats the key and effect of taints[%d]; remove one of them", first)
+	})
+}
+
+// ownTaint refuses the taints that pools get without being asked.
+func (c *checker) ownTaint(path *field.Path, key string, pool Pool) {
+	switch {
+	case key == gcp.TaintGPU:
+		c.Invalid(path, key, "is set on GPU pools by GKE, which refuses a second one; remove the taint")
+	case key == gcp.TaintSpot && pool.Spot:
+		c.Invalid(path, key, "is set on every spot pool; remove the taint")
+	case key == gcp.TaintQueued && pool.QueuedProvisioning:
+		c.Invalid(path, key, "is set by GKE on pools with queuedProvisioning; remove the taint")
+	case !c.context.Existing && key != gcp.TaintSpot && reservedDomain(key) != "":
+		c.Invalid(path, key, "is in the domain %s, which is reserved for Kubernetes and GKE; use your own prefix, or none", reservedDomain(key))
+	}
+}

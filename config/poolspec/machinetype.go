@@ -1,0 +1,149 @@
+package poolspec
+
+import (
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/capacity"
+	"persia/config/check"
+	"persia/gcp"
+)
+
+// MachineTypesKey is the key of the stack file that describes machine types.
+const MachineTypesKey = "persia:machineTypes"
+
+// Machines are the machine types that a stack file describes, by name.
+type Machines map[string]MachineType
+
+// MachineType describes what the program does not know about a machine type. Set its
+// shape, that is CPUs, Memory and GPU, only for types that are not in the program's
+// catalogue.
+type MachineType struct {
+	// CPUs is the number of vCPUs.
+	CPUs int `json:"cpus,omitempty"`
+	// Memory is a quantity like 240Gi.
+	Memory string `json:"memory,omitempty" form:"quantity"`
+	// GPU describes the GPUs that the machine comes with.
+	GPU *MachineGPU `json:"gpu,omitempty"`
+	// HourlyPrice is the hourly price of a machine, including its GPUs, in any currency.
+	// The preview shows the hourly cost of the stack when all of its machine types have
+	// a price.
+	HourlyPrice float64 `json:"hourlyPrice,omitempty"`
+	// SpotHourlyPrice is the hourly price of a spot machine.
+	SpotHourlyPrice float64 `json:"spotHourlyPrice,omitempty"`
+}
+
+// MachineGPU describes the GPUs that a machine comes with.
+type MachineGPU struct {
+	// Type is Compute Engine's name for the accelerator, like nvidia-b200.
+	Type string `json:"type"`
+	// Count is the number of GPUs per machine.
+	Count int `json:"count"`
+}
+
+// Lookup finds a machine type in the catalogue, or among those that the
+// stack file describes.
+func (t Machines) Lookup(name string) (gcp.Machine, bool) {
+	if m, ok := gcp.Lookup(name); ok {
+		return m, true
+	}
+	described, ok := t[name]
+	if !ok || described.CPUs == 0 {
+		return gcp.Machine{}, false
+	}
+	return described.Machine(name), true
+}
+
+// Machine is the machine that a stack file describes. What is wrong with the
+// description is reported by itself.
+func (t MachineType) Machine(name string) gcp.Machine {
+	memory, _ := check.ParseQuantity(t.Memory)
+	m := gcp.Machine{Type: name, CPUs: t.CPUs, MemoryBytes: memory.Value()}
+	if t.GPU != nil {
+		m = m.WithGPUs(t.GPU.Type, t.GPU.Count)
+	}
+	return m
+}
+
+// names are the names of all machine types that a pool can have.
+func (t Machines) names() []string {
+	names := gcp.MachineTypes()
+	for name := range t {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Check looks a machine type up, and reports one that is not known.
+func (t Machines) Check(p *check.Problems, path *field.Path, machineType string) (gcp.Machine, bool) {
+	m, ok := t.Lookup(machineType)
+	switch near := check.Nearest(machineType, t.names()); {
+	case !p.Decoded(field.NewPath(MachineTypesKey)):
+	case ok:
+	case machineType == "":
+		p.Required(path, "write a machine type, like n2-standard-8")
+	case len(near) > 0:
+		p.Invalid(path, machineType, "is not a known machine type; did you mean %s? Otherwise, describe it in %s", check.Or(near), MachineTypesKey)
+	default:
+		p.Invalid(path, machineType, "is not a known machine type; write a predefined one that is not shared-core, like n2-standard-8 or a2-highgpu-8g, or describe it in %s", MachineTypesKey)
+	}
+	return m, ok
+}
+
+// CheckAll checks the descriptions. The path is that of the object with all of them.
+func (t Machines) CheckAll(p *check.Problems, path *field.Path) {
+	for _, name := range slices.Sorted(maps.Keys(t)) {
+		t[name].check(p, path.Key(name), name)
+	}
+}
+
+// mostPrice is more than an hour of any machine costs, in dollars.
+const mostPrice = 100_000
+
+func (t MachineType) check(p *check.Problems, path *field.Path, name string) {
+	_, known := gcp.Lookup(name)
+	switch shaped := t.CPUs != 0 || t.Memory != "" || t.GPU != nil; {
+	case known && shaped:
+		p.Forbidden(path, "%s is in the catalogue; remove cpus, memory, and gpu", name)
+	case !known:
+		t.checkShape(p, path)
+	}
+	for _, price := range []struct {
+		name  string
+		value float64
+	}{{"hourlyPrice", t.HourlyPrice}, {"spotHourlyPrice", t.SpotHourlyPrice}} {
+		if price.value < 0 || price.value > mostPrice {
+			p.Invalid(path.Child(price.name), price.value, "must be more than 0 and at most %d; omit it if you do not know it", mostPrice)
+		}
+	}
+}
+
+// checkShape checks the shape of a machine type that the catalogue lacks.
+func (t MachineType) checkShape(p *check.Problems, path *field.Path) {
+	if t.CPUs == 0 {
+		p.Required(path.Child("cpus"), "write the number of vCPUs, because the type is not in the catalogue")
+	} else if t.CPUs < 1 || t.CPUs > 4096 {
+		p.Invalid(path.Child("cpus"), t.CPUs, "must be from 1 to 4096")
+	}
+	switch memory, err := check.ParseQuantity(t.Memory); {
+	case t.Memory == "":
+		p.Required(path.Child("memory"), "write the memory, like 240Gi, because the type is not in the catalogue")
+	case err != nil:
+		p.Invalid(path.Child("memory"), t.Memory, "%s", err)
+	case memory.Value() < capacity.GiB || memory.Value() > 1<<50:
+		p.Invalid(path.Child("memory"), t.Memory, "must be from 1Gi to 1Pi; memory is in bytes, so write a unit")
+	}
+	if t.GPU == nil {
+		return
+	}
+	if t.GPU.Type == "" {
+		p.Required(path.Child("gpu", "type"), "write the accelerator type, like nvidia-b200")
+	}
+	if t.GPU.Count < 1 || t.GPU.Count > 64 {
+		p.Invalid(path.Child("gpu", "count"), t.GPU.Count, "must be from 1 to 64")
+	}
+}

@@ -1,0 +1,167 @@
+package poolspec
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/config/check"
+	"persia/config/decode"
+	"persia/gcp"
+)
+
+// Context describes the cluster that holds the node pools.
+type Context struct {
+	Region string
+	// Zones are those of the pools that name none. Without any, GKE chooses.
+	Zones []string
+	// Unknown says that something is wrong with the cluster, which is reported
+	// already.
+	Unknown bool
+	// Existing says that the cluster and its pools are there already.
+	Existing bool
+}
+
+// zonesByDefault is the number of zones of a region that GKE spreads nodes over if
+// none are named (GKE, "Regional clusters").
+const zonesByDefault = 3
+
+// New is a pool with the defaults of all fields that depend on nothing else.
+func New(name, machineType string, nodes int) Pool {
+	p := Pool{Name: name, MachineType: machineType, Nodes: &nodes}
+	decode.Defaults(&p)
+	return p
+}
+
+// Resolve completes a pool with what depends on its machine type, on the cluster and
+// on the NVIDIA driver.
+func (p *Pool) Resolve(context Context, driver NVIDIADriver, machines Machines) {
+	m, known := machines.Lookup(p.MachineType)
+	p.resolveGPU(m)
+	if context.Existing {
+		return
+	}
+	if len(p.Zones) == 0 {
+		p.Zones = slices.Clone(context.Zones)
+	}
+	if p.Autoscaling != nil && p.Autoscaling.LocationPolicy == "" {
+		p.Autoscaling.LocationPolicy = p.locationPolicy()
+	}
+	if p.ImageType == "" {
+		p.ImageType = gcp.ImageCOS
+		if p.GPU != nil && driver.Installer == InstallerUbuntu {
+			p.ImageType = gcp.ImageUbuntu
+		}
+	}
+	if disks := m.BootDisks(); p.Disk.Type == "" && len(disks) > 0 {
+		p.Disk.Type = disks[0]
+	}
+	if known && p.LocalSSDs == 0 {
+		p.LocalSSDs = m.BundledLocalSSDs()
+	}
+	if p.GVNIC == nil {
+		p.GVNIC = new(m.TakesGVNIC() && p.ImageType == gcp.ImageCOS)
+	}
+	if p.SecureBoot == nil {
+		p.SecureBoot = new(p.GPU == nil || driver.Installer == InstallerManaged)
+	}
+	p.Upgrade.resolve(p.MostNodes(), p.GPU != nil || p.Reservation != "")
+}
+
+// resolveGPU completes the GPUs with those that the machine type comes with.
+func (p *Pool) resolveGPU(m gcp.Machine) {
+	if m.GPUs == 0 {
+		return
+	}
+	if p.GPU == nil {
+		p.GPU = &GPU{}
+	}
+	if p.GPU.Type == "" {
+		p.GPU.Type = m.GPUType
+	}
+	if p.GPU.Count == 0 {
+		p.GPU.Count = m.GPUs
+	}
+}
+
+func (p *Pool) locationPolicy() string {
+	if p.GPU != nil || p.Spot || p.QueuedProvisioning {
+		return "ANY"
+	}
+	return "BALANCED"
+}
+
+// Resolve completes the version of the driver.
+func (d *NVIDIADriver) Resolve() {
+	if d.Installer == InstallerManaged && d.Version == "" {
+		d.Version = "DEFAULT"
+	}
+}
+
+// MostNodes is the number of nodes that a pool has at its maximum.
+func (p Pool) MostNodes() int {
+	switch {
+	case p.Nodes != nil:
+		return max(0, *p.Nodes)
+	case p.Autoscaling != nil:
+		return max(0, p.Autoscaling.MaxNodes)
+	}
+	return 0
+}
+
+// ZoneCount is the number of zones that the nodes of a pool are spread over.
+func (p Pool) ZoneCount() int {
+	if len(p.Zones) == 0 {
+		return zonesByDefault
+	}
+	return len(p.Zones)
+}
+
+// WholeZones rounds a number of nodes up to what can be spread over the zones of a pool
+// with a fixed number.
+func (p Pool) WholeZones(nodes int) int {
+	if p.Nodes == nil {
+		return nodes
+	}
+	zones := p.ZoneCount()
+	return (nodes + zones - 1) / zones * zones
+}
+
+// Machine is the machine of a pool with the GPUs attached to it.
+func (p Pool) Machine(machines Machines) (gcp.Machine, bool) {
+	m, ok := machines.Lookup(p.MachineType)
+	if ok && p.GPU != nil && m.TakesGPUs() {
+		m = m.WithGPUs(p.GPU.Type, p.GPU.Count)
+	}
+	return m, ok
+}
+
+// inEveryZone reports whether every zone of every region has the machines of a pool
+// (Compute Engine, "Available regions and zones"). Others are in some zones only.
+func inEveryZone(p Pool, m gcp.Machine) bool {
+	return p.GPU == nil && slices.Contains([]string{"e2", "n1", "n2"}, m.Family())
+}
+
+// mostNodes is GKE's limit for a cluster (GKE, "Quotas and limits").
+const mostNodes = 15000
+
+func checkMost(p *check.Problems, path *field.Path, nodes int) {
+	if nodes > mostNodes {
+		p.Invalid(path, nodes, "must be at most %d, the limit of a GKE cluster", mostNodes)
+	}
+}
+
+// CheckSpread checks that a fixed number of nodes can be spread over zones: GKE takes
+// a number of nodes for each zone.
+func CheckSpread(p *check.Problems, path *field.Path, nodes, zones int) {
+	checkMost(p, path, nodes)
+	if zones == 0 || nodes%zones == 0 {
+		return
+	}
+	below, above := nodes-nodes%zones, nodes-nodes%zones+zones
+	if below == 0 {
+		p.Invalid(path, nodes, "must be a multiple of the %d zones, to be spread evenly; write %d, or use fewer zones", zones, above)
+		return
+	}
+	p.Invalid(path, nodes, "must be a multiple of the %d zones, to be spread evenly; write %d or %d", zones, below, above)
+}

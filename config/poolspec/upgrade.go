@@ -1,0 +1,109 @@
+package poolspec
+
+import (
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/config/check"
+)
+
+// The strategies of upgrades.
+const (
+	surge     = "SURGE"
+	blueGreen = "BLUE_GREEN"
+)
+
+const (
+	// mostUpgradedAtOnce is GKE's limit of nodes (GKE API, UpgradeSettings).
+	mostUpgradedAtOnce = 20
+	// longestSoak is seven days, GKE's limit (GKE, "Node pool upgrade strategies").
+	longestSoak = 7 * 24 * 3600
+)
+
+// upgradedAtOnce is one in how many nodes of a pool is upgraded at a time: 100 nodes one
+// by one take a working day, in which a job starts again and again.
+const upgradedAtOnce = 20
+
+// resolve completes the settings of the strategy, and leaves out those of the other.
+// Machines that are scarce are not taken twice.
+func (u *Upgrade) resolve(nodes int, scarce bool) {
+	atOnce := min(max(1, (nodes+upgradedAtOnce-1)/upgradedAtOnce), mostUpgradedAtOnce)
+	switch u.Strategy {
+	case surge:
+		if u.MaxSurge == nil {
+			u.MaxSurge = new(atOnce)
+			if scarce {
+				u.MaxSurge = new(0)
+			}
+		}
+		if u.MaxUnavailable == nil {
+			u.MaxUnavailable = new(0)
+			if *u.MaxSurge == 0 {
+				u.MaxUnavailable = new(atOnce)
+			}
+		}
+	case blueGreen:
+		if u.BatchNodes == 0 {
+			u.BatchNodes = atOnce
+		}
+		if u.SoakSeconds == 0 {
+			u.SoakSeconds = 3600
+		}
+	}
+}
+
+// Waves are how many times nodes of a pool are upgraded until all are. It is valid.
+func (p Pool) Waves() int {
+	atOnce := p.Upgrade.BatchNodes
+	if p.Upgrade.Strategy == surge {
+		atOnce = *p.Upgrade.MaxSurge + *p.Upgrade.MaxUnavailable
+	}
+	return (p.MostNodes() + atOnce - 1) / atOnce
+}
+
+func checkUpgrade(p *check.Problems, path *field.Path, u Upgrade) {
+	if u.Strategy != surge && u.Strategy != blueGreen {
+		return // reported as it was decoded
+	}
+	for _, f := range []struct {
+		name     string
+		strategy string
+		written  bool
+	}{
+		{"maxSurge", surge, u.MaxSurge != nil},
+		{"maxUnavailable", surge, u.MaxUnavailable != nil},
+		{"batchNodes", blueGreen, u.BatchNodes != 0},
+		{"soakSeconds", blueGreen, u.SoakSeconds != 0},
+	} {
+		if f.written && f.strategy != u.Strategy {
+			p.Forbidden(path.Child(f.name), "applies only to the strategy %s, but the pool uses %s; remove it", f.strategy, u.Strategy)
+		}
+	}
+	if u.Strategy == surge {
+		checkSurge(p, path, *u.MaxSurge, *u.MaxUnavailable)
+		return
+	}
+	if u.BatchNodes < 1 {
+		p.Invalid(path.Child("batchNodes"), u.BatchNodes, "must be at least 1")
+	}
+	if u.SoakSeconds < 1 || u.SoakSeconds > longestSoak {
+		p.Invalid(path.Child("soakSeconds"), u.SoakSeconds, "must be from 1 to %d, seven days", longestSoak)
+	}
+}
+
+func checkSurge(p *check.Problems, path *field.Path, maxSurge, maxUnavailable int) {
+	for _, n := range []struct {
+		name  string
+		nodes int
+	}{{"maxSurge", maxSurge}, {"maxUnavailable", maxUnavailable}} {
+		if n.nodes < 0 || n.nodes > mostUpgradedAtOnce {
+			p.Invalid(path.Child(n.name), n.nodes, "must be from 0 to %d", mostUpgradedAtOnce)
+			return
+		}
+	}
+	switch both := maxSurge + maxUnavailable; {
+	case both == 0:
+		p.Invalid(path.Child("maxUnavailable"), 0, "maxSurge is also 0, so no node could be upgraded; set one of them to at least 1")
+	case both > mostUpgradedAtOnce:
+		p.Invalid(path.Child("maxUnavailable"), maxUnavailable, "makes %d together with maxSurge, but GKE upgrades at most %d nodes at a time; write fewer", both, mostUpgradedAtOnce)
+	}
+}

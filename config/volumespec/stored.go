@@ -1,0 +1,39 @@
+package volumespec
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/gcp"
+)
+
+// Stored is a volume of the stack, and where it is written in the stack file.
+type Stored struct {
+	Volume
+	Path *field.Path
+	// Contents is what is on the volume, as in "all checkpoints".
+	Contents string
+}
+
+// Warnings are about data that is deleted, and about a bucket that the stack creates
+// elsewhere than the cluster, which is in a region: each checkpoint goes all the way, and
+// is paid for as traffic.
+func (v Stored) Warnings(region string) []string {
+	var warnings []string
+	if v.DeletesData() {
+		warnings = append(warnings, fmt.Sprintf("%s: `pulumi destroy` deletes %s with all %s, as the stack file says", v.Path, v.Source(), v.Contents))
+	}
+	g := v.GCSFuse
+	if g == nil || g.Create == nil {
+		return warnings
+	}
+	if rule := g.Create.DeleteNoncurrent; rule != nil {
+		warnings = append(warnings, fmt.Sprintf("%s: Cloud Storage deletes files that were overwritten or deleted in %s/%s after %d days, as the stack file says", v.Path, g, rule.Prefix, rule.AfterDays))
+	}
+	if location := g.Create.Location; region != "" && !gcp.LocationHolds(location, region) {
+		warnings = append(warnings, fmt.Sprintf("%s: %s is far from the cluster in %s, so checkpoints are slow and their traffic is billed; write location: %s, or omit it",
+			v.Path.Child("gcsFuse", "create", "location"), location, region, region))
+	}
+	return warnings
+}

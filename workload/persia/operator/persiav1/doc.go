@@ -1,0 +1,16 @@
+// Package persiav1 holds the types of persia.com/v1, the API of PERSIA's own operator:
+// the fields that it reads (k8s/src/crd.rs in PersiaML/PERSIA), by their names and
+// with what it requires. controller-gen makes the CustomResourceDefinition of them.
+//
+// +kubebuilder:object:generate=true
+// +groupName=persia.com
+// +versionName=v1
+package persiav1
+
+// What the API server knows a job by. Group and kind are those of the types here.
+const (
+	Group   = "persia.com"
+	Version = "v1"
+	Kind    = "PersiaJob"
+	Plural  = "persiajobs"
+)
