@@ -18,13 +18,13 @@ func (s warner) limitWarnings() []string {
 	var warnings []string
 	for i := range s.Jobs {
 		for _, role := range s.Jobs[i].Roles() {
-			if pool, ok := s.pool(role.NodePool); ok {
+			if pool, ok := s.Pool(role.NodePool); ok {
 				warnings = append(warnings, s.limitsBeyond(s.Jobs[i].At().Child(role.Field, "resources", "limits"), role.Resources, pool)...)
 			}
 		}
 	}
 	for _, c := range s.NATSClusters() {
-		if pool, ok := s.pool(c.NodePool); ok {
+		if pool, ok := s.Pool(c.NodePool); ok {
 			warnings = append(warnings, s.limitsBeyond(c.ResourcesPath(field.NewPath(natsKey)).Child("limits"), c.Resources, pool)...)
 		}
 	}
@@ -56,7 +56,7 @@ func (s warner) spotWarnings() []string {
 	var warnings []string
 	for i := range s.Jobs {
 		role := s.Jobs[i].EmbeddingParameterServer
-		if pool, ok := s.pool(role.NodePool); ok && pool.Spot {
+		if pool, ok := s.Pool(role.NodePool); ok && pool.Spot {
 			warnings = append(warnings, fmt.Sprintf("%s: pool %s has spot machines, and each time Google preempts one, the job loses its embeddings since the last checkpoint; choose a pool without spot",
 				s.pathOf(s.Jobs[i].At().Child("embeddingParameterServer", "nodePool")), pool.Name))
 		}

@@ -20,7 +20,7 @@ func (s *Stack) pedlContext() pedlspec.Context {
 		Cluster:    s.Cluster.Name,
 		SystemPool: s.SystemPoolName(),
 		Pool: func(name string) (volumespec.Pool, bool) {
-			pool, ok := s.pool(name)
+			pool, ok := s.Pool(name)
 			return s.volumePool(pool), ok
 		},
 		Storage:     s.volumeContext(),
@@ -71,7 +71,7 @@ func (v *validator) pedl() {
 	}
 	p.Check(v.Problems, path, v.stack.pedlContext())
 	v.assignment(path, "the master of PEDL", p.NodePool, p.Resources, append(v.stack.poolNames(), v.stack.SystemPoolName()))
-	if pool, ok := v.stack.pool(p.NodePool); ok && p.Postgres.External == nil {
+	if pool, ok := v.stack.Pool(p.NodePool); ok && p.Postgres.External == nil {
 		v.fits(path.Child("postgresql", "resources"), pedlspec.DatabaseName, p.Postgres.Resources, pool)
 	}
 	if v.stack.Cluster.Existing == nil {
@@ -116,7 +116,7 @@ func (v *validator) agentPools(path *field.Path, names []string) {
 func (v *validator) wholeNodes() {
 	const taken = "hosts PEDL agents, which expect to have its nodes to themselves; choose another pool, or remove this one from " + pedlKey + ".agent.nodePools"
 	check := func(path *field.Path, name string) {
-		if pool, ok := v.stack.pool(name); ok && hostsAgents(v.stack, pool) {
+		if pool, ok := v.stack.Pool(name); ok && hostsAgents(v.stack, pool) {
 			v.Invalid(path.Child("nodePool"), name, taken)
 		}
 	}

@@ -166,7 +166,7 @@ func (v *validator) capacity() {
 			continue
 		}
 		needed := pool.Needed
-		if p, _ := v.stack.pool(pool.Name); v.stack.Cluster.Existing == nil {
+		if p, _ := v.stack.Pool(pool.Name); v.stack.Cluster.Existing == nil {
 			needed = p.WholeZones(needed)
 		}
 		v.Invalid(path, pool.Nodes, "%s; write %d", tooFew(pool), needed)

@@ -51,8 +51,8 @@ func (s *Stack) addresses() clusterspec.Needs {
 	return needs
 }
 
-// pool finds a node pool by its name.
-func (s *Stack) pool(name string) (poolspec.Pool, bool) {
+// Pool returns the node pool with a name, and whether the cluster has one.
+func (s *Stack) Pool(name string) (poolspec.Pool, bool) {
 	pools := s.Pools()
 	if i := slices.IndexFunc(pools, func(p poolspec.Pool) bool { return p.Name == name }); i >= 0 {
 		return pools[i], true

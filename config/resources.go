@@ -62,7 +62,7 @@ func (v *validator) onNodes(path *field.Path, who string, r corev1.ResourceRequi
 }
 
 func (v *validator) assignedPool(path *field.Path, name string, allowed []string) (poolspec.Pool, bool) {
-	pool, ok := v.stack.pool(name)
+	pool, ok := v.stack.Pool(name)
 	switch {
 	case ok && slices.Contains(allowed, name) && pool.QueuedProvisioning:
 		v.Invalid(path, name, "has queuedProvisioning, which creates nodes only for pods with a ProvisioningRequest, and these pods have none; choose another pool, or remove queuedProvisioning")

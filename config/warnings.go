@@ -45,7 +45,7 @@ func (s warner) jobWarnings() []string {
 // unsupportedGPU is the type of the trainers' GPUs if upstream's default image cannot
 // compute on them.
 func (s warner) unsupportedGPU(j *jobspec.Job) (string, bool) {
-	pool, ok := s.pool(j.NNWorker.NodePool)
+	pool, ok := s.Pool(j.NNWorker.NodePool)
 	if !ok || pool.GPU == nil || j.NNWorker.Image != "" || pod.GPUs(j.NNWorker.Resources) == 0 {
 		return "", false
 	}
