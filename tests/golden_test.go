@@ -2,7 +2,10 @@ package tests
 
 import (
 	"crypto/sha256"
+	"flag"
 	"fmt"
+	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,9 +16,16 @@ import (
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	pulumirpc "github.com/pulumi/pulumi/sdk/v3/proto/go"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 )
+
+var plans = flag.String("plans", "", "a folder to write the whole plan of each stack file to")
+
+// inFull are the stacks whose golden file is the whole plan: the largest one, and the one
+// with PEDL. The others share most of their resources with these.
+var inFull = []string{"prod", "pedl"}
 
 // TestGoldenPlans compares everything that each stack file registers with a file:
 // types, names, parents, dependencies, options and inputs. A changed name or parent
@@ -24,13 +34,97 @@ func TestGoldenPlans(t *testing.T) {
 	for _, path := range programtest.StackFiles(t) {
 		name := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), "Pulumi."), ".yaml")
 		t.Run(name, func(t *testing.T) {
-			recorder := programtest.DeployFile(t, path)
-			programtest.AssertFile(t, name+".plan.yaml", planOf(t, recorder))
+			plan := planOf(t, programtest.DeployFile(t, path))
+			if *plans != "" {
+				require.NoError(t, os.WriteFile(filepath.Join(*plans, name+".plan.yaml"), []byte(plan.text()), 0o644))
+			}
+			if slices.Contains(inFull, name) {
+				programtest.AssertFile(t, name+".plan.yaml", plan.text())
+				return
+			}
+			golden := name + ".digests"
+			if differences := plan.differences(programtest.ReadGolden(t, golden, plan.digests())); differences != "" {
+				t.Errorf("the plan of %s is not the one of testdata/%s\n%s"+
+					"scripts/plan-diff.sh shows the difference to HEAD or another commit; "+
+					"go test ./tests -update accepts it", name, golden, differences)
+			}
 		})
 	}
 }
 
-// plannedResource is a resource as a golden file shows it. Unset options are left out.
+func TestPlanDifferences(t *testing.T) {
+	golden := plan{{"a", "size: 1\n"}, {"b", "size: 2\n"}, {"c", "size: 3\n"}}
+	for name, c := range map[string]struct {
+		now  plan
+		want string
+	}{
+		"none":    {golden, ""},
+		"added":   {append(slices.Clone(golden), resourcePlan{"d", "size: 4\n"}), "added    d\n---\nsize: 4\n"},
+		"removed": {golden[:2], "removed  c\n"},
+		"changed": {plan{golden[0], {"b", "size: 5\n"}, golden[2]}, "changed  b\n---\nsize: 5\n"},
+	} {
+		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, c.now.differences(golden.digests())) })
+	}
+}
+
+// plan is everything that a stack registers, sorted by URN.
+type plan []resourcePlan
+
+// resourcePlan is one resource of a plan: a [plannedResource] as YAML.
+type resourcePlan struct{ urn, yaml string }
+
+func (p plan) text() string {
+	var text strings.Builder
+	for _, r := range p {
+		text.WriteString("---\n" + r.yaml)
+	}
+	return text.String()
+}
+
+// digests has a line for each resource: the start of its SHA-256, and its URN.
+func (p plan) digests() string {
+	var lines strings.Builder
+	for _, r := range p {
+		fmt.Fprintf(&lines, "%s  %s\n", r.digest(), r.urn)
+	}
+	return lines.String()
+}
+
+func (r resourcePlan) digest() string { return fmt.Sprintf("%x", sha256.Sum256([]byte(r.yaml)))[:16] }
+
+// differences lists how the plan differs from the golden digests, and shows the first
+// resources that were added or changed. It returns "" if there is no difference.
+func (p plan) differences(golden string) string {
+	const shown = 5
+	digests := map[string]string{}
+	for line := range strings.Lines(golden) {
+		digest, urn, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "  ")
+		digests[urn] = digest
+	}
+	var list, details strings.Builder
+	count := 0
+	for _, r := range p {
+		digest, found := digests[r.urn]
+		delete(digests, r.urn)
+		switch {
+		case !found:
+			fmt.Fprintf(&list, "added    %s\n", r.urn)
+		case digest != r.digest():
+			fmt.Fprintf(&list, "changed  %s\n", r.urn)
+		default:
+			continue
+		}
+		if count++; count <= shown {
+			details.WriteString("---\n" + r.yaml)
+		}
+	}
+	for _, urn := range slices.Sorted(maps.Keys(digests)) {
+		fmt.Fprintf(&list, "removed  %s\n", urn)
+	}
+	return list.String() + details.String()
+}
+
+// plannedResource is a resource as a golden file shows it, without options that are unset.
 type plannedResource struct {
 	URN                 string         `json:"urn"`
 	Parent              string         `json:"parent,omitempty"`
@@ -49,19 +143,16 @@ type plannedResource struct {
 	Inputs              any            `json:"inputs"`
 }
 
-// planOf is everything that was registered, by URN, as YAML.
-func planOf(t *testing.T, r *pulumitest.Recorder) string {
+func planOf(t *testing.T, r *pulumitest.Recorder) plan {
 	t.Helper()
-	registrations := slices.Clone(r.Resources)
-	slices.SortFunc(registrations, func(a, b pulumitest.Resource) int { return strings.Compare(a.URN, b.URN) })
-	var plan strings.Builder
-	for _, registration := range registrations {
+	var plan plan
+	for _, registration := range r.Resources {
 		text, err := yaml.Marshal(planned(registration))
 		require.NoError(t, err)
-		plan.WriteString("---\n")
-		plan.Write(text)
+		plan = append(plan, resourcePlan{pulumitest.ShortURN(registration.URN), string(text)})
 	}
-	return plan.String()
+	slices.SortFunc(plan, func(a, b resourcePlan) int { return strings.Compare(a.urn, b.urn) })
+	return plan
 }
 
 func planned(r pulumitest.Resource) plannedResource {
@@ -104,7 +195,7 @@ func timeouts(given *pulumirpc.RegisterResourceRequest_CustomTimeouts) map[strin
 	return set
 }
 
-// redacted is a value as plain data, with a mark for each secret in it.
+// redacted returns a value as plain data, with a mark in place of each secret.
 func redacted(value resource.PropertyValue) any {
 	switch {
 	case value.IsSecret():
@@ -141,8 +232,8 @@ func redacted(value resource.PropertyValue) any {
 	}
 }
 
-// abridged is a text, or a digest of a script or dashboard: those have tests of their
-// own, and their lines would hide what a change does to the plan.
+// abridged returns a text, or the digest of a long one. Scripts and dashboards have tests
+// of their own, and their lines would hide what a change does to the plan.
 func abridged(text string) string {
 	lines := strings.Count(text, "\n")
 	if lines <= 20 {

@@ -10,10 +10,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
-// AssertFile compares a text with a file in the folder testdata of the test.
+// AssertFile compares a text with a golden file in the folder testdata of the test.
 func AssertFile(t testing.TB, file, got string) {
+	t.Helper()
+	assert.Equal(t, ReadGolden(t, file, got), got, "go test . -update in this folder rewrites testdata/%s", file)
+}
+
+// ReadGolden returns the content of a golden file. With -update, it writes got to the
+// file first.
+func ReadGolden(t testing.TB, file, got string) string {
 	t.Helper()
 	golden := filepath.Join("testdata", file)
 	if *update {
@@ -21,5 +28,5 @@ func AssertFile(t testing.TB, file, got string) {
 	}
 	want, err := os.ReadFile(golden)
 	require.NoError(t, err)
-	assert.Equal(t, string(want), got, "go test . -update in this folder writes it anew")
+	return string(want)
 }

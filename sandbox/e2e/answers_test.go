@@ -1,9 +1,7 @@
 package e2e
 
 import (
-	"bytes"
-	"errors"
-	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,31 +10,30 @@ import (
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/tokens"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"persia/sandbox/kubeprovider"
+	"persia/sandbox/stackgen"
 )
-
-// planned is a resource of a recorded plan.
-type planned struct {
-	URN    string         `json:"urn"`
-	Inputs map[string]any `json:"inputs"`
-}
 
 // assertAnswers: the API server answers every field that the program sends as it was
 // sent. One that it answers otherwise is updated on every up, for ever: a port that
 // is 0 because Go's zero value was sent and the API server puts in another. All
 // objects of all stack files are held against it, as the provider compares them.
 func assertAnswers(t *testing.T, provider *kubeprovider.Provider) {
-	plans, err := filepath.Glob(filepath.Join(repository, "tests", "testdata", "*.plan.yaml"))
-	require.NoError(t, err)
-	require.NotEmpty(t, plans)
+	stacks := map[string]stackgen.Stack{}
+	for _, pattern := range []string{"Pulumi.*.yaml", "examples/Pulumi.*.yaml"} {
+		read, err := stackgen.ReadStacks(os.DirFS(repository), pattern)
+		require.NoError(t, err)
+		require.NotEmpty(t, read, pattern)
+		maps.Copy(stacks, read)
+	}
 	held, unknown := 0, map[string]bool{}
-	for _, path := range plans {
-		t.Run(strings.TrimSuffix(filepath.Base(path), ".plan.yaml"), func(t *testing.T) {
-			for _, object := range objectsOf(t, path) {
+	for _, path := range slices.Sorted(maps.Keys(stacks)) {
+		t.Run(path, func(t *testing.T) {
+			for _, object := range objectsOf(t, stacks[path], filepath.Join(repository, filepath.Dir(path))) {
 				if answers(t, provider, object) {
 					held++
 				} else {
@@ -45,8 +42,8 @@ func assertAnswers(t *testing.T, provider *kubeprovider.Provider) {
 			}
 		})
 	}
-	t.Logf("%d objects of %d stack files were held against the API server", held, len(plans))
-	assert.Greater(t, held, 50*len(plans)/2)
+	t.Logf("%d objects of %d stack files were held against the API server", held, len(stacks))
+	assert.Greater(t, held, 50*len(stacks)/2)
 	// GKE defines it, and there is none.
 	assert.Equal(t, map[string]bool{"kubernetes:monitoring.googleapis.com/v1:PodMonitoring": true}, unknown)
 }
@@ -101,31 +98,22 @@ func (o plannedObject) first() bool {
 	return kind == "Namespace" || kind == "CustomResourceDefinition"
 }
 
-// objectsOf are the Kubernetes objects of a recorded plan, those first that others
-// need.
-func objectsOf(t *testing.T, path string) []plannedObject {
+// objectsOf returns the Kubernetes objects of a stack, those first that others need.
+func objectsOf(t *testing.T, stack stackgen.Stack, directory string) []plannedObject {
 	t.Helper()
-	text, err := os.ReadFile(path)
+	registered, err := stackgen.Objects(stack, directory)
 	require.NoError(t, err)
+	require.NotEmpty(t, registered)
 	var objects []plannedObject
-	for documents := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096); ; {
-		var one planned
-		if err := documents.Decode(&one); errors.Is(err, io.EOF) {
-			break
-		} else {
-			require.NoError(t, err, path)
+	for _, object := range registered {
+		group, version, grouped := strings.Cut(object.GetAPIVersion(), "/")
+		if !grouped {
+			group, version = "core", object.GetAPIVersion()
 		}
-		urn := resource.URN("urn:pulumi:stack::persia::" + one.URN)
-		if urn.Type().Package() != "kubernetes" {
-			continue
-		}
-		// The plan does not show what is secret.
-		if one.Inputs["data"] == "[secret]" {
-			one.Inputs["data"] = map[string]any{".dockerconfigjson": "e30="}
-		}
-		objects = append(objects, plannedObject{urn, resource.NewPropertyMapFromMap(one.Inputs)})
+		token := tokens.Type("kubernetes:" + group + "/" + version + ":" + object.GetKind())
+		urn := resource.NewURN("stack", "persia", "", token, object.GetName())
+		objects = append(objects, plannedObject{urn, resource.NewPropertyMapFromMap(object.Object)})
 	}
-	require.NotEmpty(t, objects, path)
 	slices.SortStableFunc(objects, func(a, b plannedObject) int {
 		switch {
 		case a.first() == b.first():
