@@ -53,7 +53,7 @@ func trainingImages(t *testing.T) (compiled toolchain.Tools, archives string) {
 	require.NoError(t, err)
 	archives, err = filepath.Abs(filepath.Join(repository, ".sandbox", "images"))
 	require.NoError(t, err)
-	_, err = images.Build(t.Context(), images.Args{Repository: repository, Dir: archives, Tools: compiled, Progress: os.Stdout})
+	err = images.Build(t.Context(), images.Args{Repository: repository, Dir: archives, Tools: compiled, Progress: os.Stdout})
 	if errors.Is(err, images.ErrNoPython) && os.Getenv("CI") != "true" {
 		t.Skip(err)
 	}

@@ -1,6 +1,6 @@
-// Package images makes the container images that a training on this machine runs,
-// from the programs of this machine and from Python's package index. No container
-// engine and no registry is needed.
+// Package images builds the container images for a training on this machine, from
+// programs of this machine and packages of the Python Package Index. It uses neither a
+// container engine nor a registry.
 package images
 
 import (
@@ -18,99 +18,101 @@ import (
 	"slices"
 	"strings"
 
+	"persia/sandbox/images/archive"
 	"persia/sandbox/process"
 	"persia/sandbox/toolchain"
 )
 
-// Training is the image of PERSIA's roles. It has examples/training in /opt/training.
+// Training is the image of PERSIA's roles, with examples/training in /opt/training.
 const Training = "docker.io/persia/training:0.1.dev251"
 
-// Args says what images are made of.
+// Args says what to build images from.
 type Args struct {
 	// Repository is the folder of Pulumi.yaml.
 	Repository string
-	// Dir is the folder for the archives and what they are made from, about 4 GB.
+	// Dir receives the archives and the Python packages, about 4 GB.
 	Dir string
-	// Tools are compiled.
+	// Tools must have been compiled.
 	Tools toolchain.Tools
-	// Progress gets a line for each image that is made.
+	// Progress receives a line for each image that Build writes.
 	Progress io.Writer
 }
 
-// Archive is an image in a file.
-type Archive struct {
-	// Names are the references that pods know the image by.
-	Names []string
-	// Path is a Docker archive, for `ctr images import`.
-	Path string
+// Build writes an archive, *.tar, for each image that is missing or out of date. Its
+// error is [ErrNoPython] if this machine has no Python that runs PERSIA.
+func Build(ctx context.Context, args Args) error {
+	if err := args.build(ctx); err != nil {
+		return fmt.Errorf("images: %w", err)
+	}
+	return nil
 }
 
-// Build makes the images that are missing or out of date, and returns all. Its error
-// is [ErrNoPython] where no Python of this machine can run PERSIA.
-func Build(ctx context.Context, args Args) ([]Archive, error) {
-	// The same image whatever the working directory is.
-	for _, path := range []*string{&args.Dir, &args.Repository} {
+func (a Args) build(ctx context.Context) error {
+	// Images contain no relative paths, so that the working directory does not matter.
+	for _, path := range []*string{&a.Dir, &a.Repository} {
 		absolute, err := filepath.Abs(*path)
 		if err != nil {
-			return nil, fmt.Errorf("images: %w", err)
+			return err
 		}
 		*path = absolute
 	}
-	if err := os.MkdirAll(args.Dir, 0o755); err != nil {
-		return nil, fmt.Errorf("images: %w", err)
+	if err := os.MkdirAll(a.Dir, 0o755); err != nil {
+		return err
 	}
-	unlock, err := process.Lock(ctx, filepath.Join(args.Dir, ".lock"))
+	unlock, err := process.Lock(ctx, filepath.Join(a.Dir, ".lock"))
 	if err != nil {
-		return nil, fmt.Errorf("images: %w", err)
+		return err
 	}
 	defer unlock()
-	var archives []Archive
-	for _, make := range []func(context.Context, Args) (image, error){training, natsServer, natsOperator, pushgateway, reloader} {
-		image, err := make(ctx, args)
-		if err != nil {
-			return nil, fmt.Errorf("images: %w", err)
-		}
-		archive, err := image.archive(args)
-		if err != nil {
-			return nil, fmt.Errorf("images: %w", err)
-		}
-		archives = append(archives, archive)
-	}
-	return archives, nil
-}
-
-// archive writes an image unless it exists.
-func (i image) archive(args Args) (Archive, error) {
-	_, name, _ := strings.Cut(i.names[0], "/")
-	archive := Archive{Names: i.names, Path: filepath.Join(args.Dir, strings.NewReplacer("/", "-", ":", "-").Replace(name)+".tar")}
-	stamp, err := i.fingerprint()
+	training, err := a.training(ctx)
 	if err != nil {
-		return Archive{}, err
+		return err
 	}
-	if made, err := os.ReadFile(archive.Path + ".stamp"); err == nil && string(made) == stamp {
-		if _, err := os.Stat(archive.Path); err == nil {
-			return archive, nil
+	pushgateway, err := pushgateway(ctx, a.Tools)
+	if err != nil {
+		return err
+	}
+	for _, image := range append(nats(a.Tools), training, pushgateway) {
+		if err := a.write(image); err != nil {
+			return err
 		}
 	}
-	fmt.Fprintf(args.Progress, "images: writing %s\n", i.names[0])
-	if err := i.write(archive.Path); err != nil {
-		return Archive{}, err
-	}
-	return archive, os.WriteFile(archive.Path+".stamp", []byte(stamp), 0o644)
+	return nil
 }
 
-// fingerprint tells images apart without reading all of their files.
-func (i image) fingerprint() (string, error) {
+// write writes the archive of an image unless it is up to date.
+func (a Args) write(image archive.Image) error {
+	_, name, _ := strings.Cut(image.Names[0], "/")
+	file := filepath.Join(a.Dir, strings.NewReplacer("/", "-", ":", "-").Replace(name)+".tar")
+	stamp, err := fingerprint(image)
+	if err != nil {
+		return err
+	}
+	if last, err := os.ReadFile(file + ".stamp"); err == nil && string(last) == stamp {
+		if _, err := os.Stat(file); err == nil {
+			return nil
+		}
+	}
+	fmt.Fprintf(a.Progress, "images: writing %s\n", image.Names[0])
+	if err := image.Write(file); err != nil {
+		return err
+	}
+	return os.WriteFile(file+".stamp", []byte(stamp), 0o644)
+}
+
+// fingerprint identifies an image by the sizes and times of its files, because reading
+// gigabytes takes too long.
+func fingerprint(image archive.Image) (string, error) {
 	sum := sha256.New()
-	fmt.Fprintln(sum, i.names, i.environment, i.command)
-	for _, layer := range i.layers {
+	fmt.Fprintln(sum, image.Names, image.Environment, image.Entrypoint, image.User)
+	for _, layer := range image.Layers {
 		for _, name := range slices.Sorted(maps.Keys(layer)) {
 			f := layer[name]
 			fmt.Fprintln(sum, name, f)
-			if f.source == "" {
+			if f.Source == "" {
 				continue
 			}
-			info, err := os.Stat(f.source)
+			info, err := os.Stat(f.Source)
 			if err != nil {
 				return "", err
 			}
@@ -120,27 +122,27 @@ func (i image) fingerprint() (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// training is the image of the roles: the shell and its tools, Python with PERSIA and
-// PyTorch, and the example.
-func training(ctx context.Context, args Args) (image, error) {
+// training returns the image of the roles: a shell with the usual tools, Python with
+// PERSIA and PyTorch, and the example.
+func (a Args) training(ctx context.Context) (archive.Image, error) {
 	python, err := findPython(ctx)
 	if err != nil {
-		return image{}, err
+		return archive.Image{}, err
 	}
-	example := filepath.Join(args.Repository, "examples", "training")
-	dir := filepath.Join(args.Dir, "python"+python.version)
-	if err := python.install(ctx, dir, filepath.Join(example, "requirements.txt"), args.Progress); err != nil {
-		return image{}, err
+	example := filepath.Join(a.Repository, "examples", "training")
+	dir := filepath.Join(a.Dir, "python"+python.version)
+	if err := python.install(ctx, dir, filepath.Join(example, "requirements.txt"), a.Progress); err != nil {
+		return archive.Image{}, err
 	}
 	packages, shared, err := python.files(dir)
 	if err != nil {
-		return image{}, err
+		return archive.Image{}, err
 	}
 	executable := "usr/local/bin/python" + python.version
-	packages[executable] = program(python.executable)
-	packages["usr/local/bin/python3"] = symlink("python" + python.version)
+	packages[executable] = archive.Program(python.executable)
+	packages["usr/local/bin/python3"] = archive.Symlink("python" + python.version)
 	for command, module := range commands {
-		packages["usr/local/bin/"+command] = script("#!/usr/local/bin/python3\nimport sys\nfrom " + module + " import cli\nsys.exit(cli())\n")
+		packages["usr/local/bin/"+command] = archive.Script("#!/usr/local/bin/python3\nimport sys\nfrom " + module + " import cli\nsys.exit(cli())\n")
 	}
 	others := append(shared, python.executable)
 	for _, name := range binaries {
@@ -148,37 +150,37 @@ func training(ctx context.Context, args Args) (image, error) {
 	}
 	system, err := debian(ctx, trainingTools, others, dir)
 	if err != nil {
-		return image{}, err
+		return archive.Image{}, err
 	}
 	own, err := folder(example, "opt/training")
 	if err != nil {
-		return image{}, err
+		return archive.Image{}, err
 	}
-	return image{
-		names:       []string{Training},
-		layers:      []layer{system, packages, own},
-		environment: append(slices.Clone(searchPath), "LANG=C.UTF-8", "PYTHONUNBUFFERED=1"),
+	return archive.Image{
+		Names:       []string{Training},
+		Layers:      []archive.Layer{system, packages, own},
+		Environment: append(slices.Clone(searchPath), "LANG=C.UTF-8", "PYTHONUNBUFFERED=1"),
 	}, nil
 }
 
-// commands are those of PERSIA's package, by the modules that they are in.
+// commands maps the commands of PERSIA's package to their modules.
 var commands = map[string]string{"persia-launcher": "persia.launcher", "persia-k8s-utils": "persia.k8s_utils"}
 
-// binaries are the programs of PERSIA's package.
+// binaries are the compiled programs in PERSIA's package.
 var binaries = []string{"persia-embedding-worker", "persia-embedding-parameter-server", "operator"}
 
-// searchPath is where all images have their programs.
+// searchPath is the environment of every image.
 var searchPath = []string{"PATH=/usr/local/bin:/usr/bin:/bin"}
 
-// trainingTools are what people and scripts expect in an image of Debian, and what the base
-// of the Dockerfile has.
+// trainingTools are the commands that scripts may expect, because the Debian image that
+// examples/training/Dockerfile starts from has them.
 var trainingTools = strings.Fields(`
 	bash sh cat chmod cp cut date dirname basename env find grep head hostname id ln ls mkdir mv nproc
 	readlink realpath rm rmdir sed seq sha256sum sleep sort stat tail tee timeout touch tr uname wc xargs`)
 
-// debian is the system that tools and other programs of this machine run on: this
-// machine's own.
-func debian(ctx context.Context, tools, others []string, own string) (layer, error) {
+// debian returns a layer with tools of this machine, and with the shared libraries that
+// the tools and the programs in others load from outside of the folder own.
+func debian(ctx context.Context, tools, others []string, own string) (archive.Layer, error) {
 	files := skeleton()
 	all := slices.Clone(others)
 	for _, tool := range tools {
@@ -186,11 +188,11 @@ func debian(ctx context.Context, tools, others []string, own string) (layer, err
 		if err != nil {
 			return nil, err
 		}
-		// A shell may be known by another name.
+		// For example, sh is a link to dash.
 		if found, err = filepath.EvalSymlinks(found); err != nil {
 			return nil, err
 		}
-		files[path.Join("usr/bin", tool)] = program(found)
+		files[path.Join("usr/bin", tool)] = archive.Program(found)
 		all = append(all, found)
 	}
 	needed, err := libraries(ctx, all, own)
@@ -201,31 +203,31 @@ func debian(ctx context.Context, tools, others []string, own string) (layer, err
 	return files, nil
 }
 
-// skeleton is what every image has.
-func skeleton() layer {
-	return layer{
-		"bin":               symlink("usr/bin"),
-		"lib":               symlink("usr/lib"),
-		"lib64":             symlink("usr/lib64"),
-		"usr/bin":           directory(0o755),
-		"usr/lib":           directory(0o755),
-		"usr/lib64":         directory(0o755),
-		"proc":              directory(0o555),
-		"sys":               directory(0o555),
-		"dev":               directory(0o755),
-		"run":               directory(0o755),
-		"root":              directory(0o700),
-		"var/lib":           directory(0o755),
-		"tmp":               directory(0o777 | fs.ModeSticky),
-		"etc/passwd":        text("root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/bin/false\n"),
-		"etc/group":         text("root:x:0:\nnogroup:x:65534:\n"),
-		"etc/nsswitch.conf": text("passwd: files\ngroup: files\nhosts: files dns\n"),
+// skeleton returns the files that all images have.
+func skeleton() archive.Layer {
+	return archive.Layer{
+		"bin":               archive.Symlink("usr/bin"),
+		"lib":               archive.Symlink("usr/lib"),
+		"lib64":             archive.Symlink("usr/lib64"),
+		"usr/bin":           archive.Directory(0o755),
+		"usr/lib":           archive.Directory(0o755),
+		"usr/lib64":         archive.Directory(0o755),
+		"proc":              archive.Directory(0o555),
+		"sys":               archive.Directory(0o555),
+		"dev":               archive.Directory(0o755),
+		"run":               archive.Directory(0o755),
+		"root":              archive.Directory(0o700),
+		"var/lib":           archive.Directory(0o755),
+		"tmp":               archive.Directory(0o777 | fs.ModeSticky),
+		"etc/passwd":        archive.Text("root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/bin/false\n"),
+		"etc/group":         archive.Text("root:x:0:\nnogroup:x:65534:\n"),
+		"etc/nsswitch.conf": archive.Text("passwd: files\ngroup: files\nhosts: files dns\n"),
 	}
 }
 
-// folder is a folder of the repository.
-func folder(from, to string) (layer, error) {
-	files := layer{}
+// folder returns a layer with the files of a folder of the repository.
+func folder(from, to string) (archive.Layer, error) {
+	files := archive.Layer{}
 	err := filepath.WalkDir(from, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -237,7 +239,7 @@ func folder(from, to string) (layer, error) {
 			return nil
 		}
 		relative, err := filepath.Rel(from, name)
-		files[path.Join(to, filepath.ToSlash(relative))] = file{mode: 0o644, source: name}
+		files[path.Join(to, filepath.ToSlash(relative))] = archive.File{Mode: 0o644, Source: name}
 		return err
 	})
 	return files, err

@@ -10,16 +10,17 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"persia/sandbox/images/archive"
 )
 
-// libraries are the shared libraries of this machine that programs and libraries of
-// it need, with the loader that starts them. What is in own comes with the image by
-// another way.
-func libraries(ctx context.Context, of []string, own string) (layer, error) {
+// libraries returns the shared libraries, including the dynamic loader, that programs and
+// libraries of this machine load. It leaves out those in the folder own.
+func libraries(ctx context.Context, of []string, own string) (archive.Layer, error) {
 	found := map[string]bool{}
 	for batch := range slices.Chunk(of, 200) {
 		output, err := exec.CommandContext(ctx, "ldd", batch...).Output()
-		// It ends with failure when one of the files is linked statically, too.
+		// ldd also fails if one of the files is linked statically.
 		if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
 			return nil, fmt.Errorf("ldd: %w", err)
 		}
@@ -32,8 +33,8 @@ func libraries(ctx context.Context, of []string, own string) (layer, error) {
 	return placed(found)
 }
 
-// parseLdd returns the paths in what ldd prints. A library that is not found is left
-// out: parts of Python's library that nobody uses want libraries of desktops.
+// parseLdd returns the paths in the output of ldd. It skips libraries that ldd does not
+// find: some modules of Python, such as tkinter, need libraries of a desktop.
 func parseLdd(output string) []string {
 	var paths []string
 	for lines := bufio.NewScanner(strings.NewReader(output)); lines.Scan(); {
@@ -49,40 +50,41 @@ func parseLdd(output string) []string {
 	return paths
 }
 
-// placed puts libraries where the loader looks for them without being told: those of
-// the system into their own folder, and others in addition to the C library.
-func placed(found map[string]bool) (layer, error) {
+// placed returns a layer with the libraries in folders that the loader searches by
+// default. Libraries from other folders go next to the C library.
+func placed(found map[string]bool) (archive.Layer, error) {
 	var system string
 	for library := range found {
 		if path.Base(library) == "libc.so.6" {
 			system = path.Dir(library)
 		}
 	}
-	files := layer{}
+	files := archive.Layer{}
 	for library := range found {
 		dir := path.Dir(library)
 		if !strings.HasPrefix(dir, "/lib") && !strings.HasPrefix(dir, "/usr/lib") {
 			dir = system
 		}
-		files[inUsr(path.Join(dir, path.Base(library)))] = program(library)
+		files[inUsr(path.Join(dir, path.Base(library)))] = archive.Program(library)
 	}
 	if system == "" {
 		return files, nil
 	}
-	// The C library loads these by itself, to look names up.
+	// The C library loads these to resolve names, and ldd does not list them.
 	for _, pattern := range []string{"libnss_files.so.2", "libnss_dns.so.2", "libresolv.so.2"} {
 		names, err := filepath.Glob(path.Join(system, pattern))
 		if err != nil {
 			return nil, err
 		}
 		for _, name := range names {
-			files[inUsr(name)] = program(name)
+			files[inUsr(name)] = archive.Program(name)
 		}
 	}
 	return files, nil
 }
 
-// inUsr is a path in an image whose bin, lib and lib64 are links into usr.
+// inUsr returns the path of a file in an image where bin, lib, and lib64 are links into
+// usr.
 func inUsr(name string) string {
 	name = strings.TrimPrefix(name, "/")
 	if strings.HasPrefix(name, "usr/") {

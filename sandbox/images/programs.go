@@ -3,70 +3,60 @@ package images
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os/exec"
 	"path/filepath"
+
+	"persia/sandbox/images/archive"
+	"persia/sandbox/toolchain"
 )
 
-// natsServer is NATS as the NATS operator starts it.
-func natsServer(_ context.Context, args Args) (image, error) {
-	files := skeleton()
-	files["usr/local/bin/nats-server"] = program(args.Tools.NATSServer)
-	// The operator names it by this path.
-	files["nats-server"] = symlink("usr/local/bin/nats-server")
-	return image{names: []string{"docker.io/library/nats:2.10.22"}, layers: []layer{files}, environment: searchPath}, nil
+// nats returns the images of NATS and its operator.
+func nats(tools toolchain.Tools) []archive.Image {
+	server := static("docker.io/library/nats:2.10.22", "nats-server", tools.NATSServer)
+	// The path in the command of the operator's pods.
+	server.Layers[0]["nats-server"] = archive.Symlink("usr/local/bin/nats-server")
+	return []archive.Image{
+		server,
+		static("docker.io/natsio/nats-operator:0.8.3", "nats-operator", tools.NATSOperator),
+		static("docker.io/natsio/nats-server-config-reloader:0.16.0", "nats-server-config-reloader", tools.NATSReloader),
+	}
 }
 
-// natsOperator is the NATS operator, which runs in its pod where the node is real.
-func natsOperator(_ context.Context, args Args) (image, error) {
+// static returns the image of a statically linked program.
+func static(reference, name, program string) archive.Image {
 	files := skeleton()
-	files["usr/local/bin/nats-operator"] = program(args.Tools.NATSOperator)
-	return image{
-		names:       []string{"docker.io/natsio/nats-operator:0.8.3"},
-		layers:      []layer{files},
-		environment: searchPath,
-	}, nil
+	files["usr/local/bin/"+name] = archive.Program(program)
+	return archive.Image{Names: []string{reference}, Layers: []archive.Layer{files}, Environment: searchPath}
 }
 
-// reloader tells a NATS server that its configuration has changed.
-func reloader(_ context.Context, args Args) (image, error) {
-	files := skeleton()
-	files["usr/local/bin/nats-server-config-reloader"] = program(args.Tools.NATSReloader)
-	return image{
-		names:       []string{"docker.io/natsio/nats-server-config-reloader:0.16.0"},
-		layers:      []layer{files},
-		environment: searchPath,
-	}, nil
-}
-
-// pushgateway is the Pushgateway on BusyBox, as upstream's image is: the completion of
-// a job runs in it, too, with its shell, wget and awk.
-func pushgateway(ctx context.Context, args Args) (image, error) {
+// pushgateway returns the image of the Pushgateway. Like the published one, it has
+// BusyBox: the completion of a job runs in this image and uses a shell, wget, and awk.
+func pushgateway(ctx context.Context, tools toolchain.Tools) (archive.Image, error) {
 	busybox, err := exec.LookPath("busybox")
 	if err != nil {
-		return image{}, fmt.Errorf("%w: install it, for example with `apt-get install busybox`", err)
+		return archive.Image{}, fmt.Errorf("%w: install it, for example with `apt-get install busybox`", err)
 	}
 	busybox, err = filepath.EvalSymlinks(busybox)
 	if err != nil {
-		return image{}, err
+		return archive.Image{}, err
 	}
 	files := skeleton()
 	needed, err := libraries(ctx, []string{busybox}, "")
 	if err != nil {
-		return image{}, err
+		return archive.Image{}, err
 	}
-	for name, library := range needed {
-		files[name] = library
-	}
-	files["usr/bin/busybox"] = program(busybox)
+	maps.Copy(files, needed)
+	files["usr/bin/busybox"] = archive.Program(busybox)
 	for _, applet := range []string{"sh", "wget", "awk", "cat", "date", "echo", "kill", "ls", "printf", "sleep", "timeout"} {
-		files["usr/bin/"+applet] = symlink("busybox")
+		files["usr/bin/"+applet] = archive.Symlink("busybox")
 	}
-	files["usr/bin/pushgateway"] = program(args.Tools.Pushgateway)
-	return image{
-		// PERSIA's operator names no version.
-		names:       []string{"docker.io/prom/pushgateway:v1.11.1", "docker.io/prom/pushgateway:latest"},
-		layers:      []layer{files},
-		environment: searchPath,
-		command:     []string{"/usr/bin/pushgateway"},
+	files["usr/bin/pushgateway"] = archive.Program(tools.Pushgateway)
+	return archive.Image{
+		// PERSIA's operator uses the tag latest.
+		Names:       []string{"docker.io/prom/pushgateway:v1.11.1", "docker.io/prom/pushgateway:latest"},
+		Layers:      []archive.Layer{files},
+		Environment: searchPath,
+		Entrypoint:  []string{"/usr/bin/pushgateway"},
 	}, nil
 }

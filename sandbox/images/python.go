@@ -11,25 +11,28 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	"persia/sandbox/images/archive"
 )
 
-// pythonVersions are those that PERSIA's package was built for, the newest first.
+// pythonVersions are the versions that PERSIA's package supports, newest first.
 var pythonVersions = []string{"3.9", "3.8", "3.7"}
 
-// ErrNoPython says that no Python of this machine can run PERSIA.
+// ErrNoPython reports that this machine has no Python that runs PERSIA.
 var ErrNoPython = errors.New("PERSIA's package requires Python 3.7, 3.8, or 3.9, and none of them is installed: install one, for example with `pyenv install 3.9`")
 
-// python is a Python of this machine.
+// python is a Python installation of this machine.
 type python struct {
-	// version is major and minor.
+	// version is MAJOR.MINOR.
 	version string
-	// executable and library are what it consists of.
+	// executable is the path of the interpreter, and library the folder of the standard
+	// library.
 	executable, library string
-	// release is all that it says of itself.
+	// release is sys.version.
 	release string
 }
 
-// findPython finds one among pyenv's, or on the PATH.
+// findPython looks for a Python among pyenv's versions and on the PATH.
 func findPython(ctx context.Context) (python, error) {
 	root := os.Getenv("PYENV_ROOT")
 	if root == "" {
@@ -56,7 +59,7 @@ func findPython(ctx context.Context) (python, error) {
 	return python{}, ErrNoPython
 }
 
-// ask asks a Python where it is. One that has no pip is of no use.
+// ask runs a Python to find its files. It fails without pip, which install needs.
 func ask(ctx context.Context, executable, version string) (python, error) {
 	const question = `import os, pip, sys, sysconfig; print(os.path.realpath(sys.executable)); print(sysconfig.get_path("stdlib")); print(sys.version.replace("\n", " "))`
 	answer, err := exec.CommandContext(ctx, executable, "-c", question).Output()
@@ -70,11 +73,11 @@ func ask(ctx context.Context, executable, version string) (python, error) {
 	return python{version: version, executable: lines[0], library: lines[1], release: lines[2]}, nil
 }
 
-// inImage is where the image has Python's library.
+// inImage returns the path of Python's library in the image.
 func (p python) inImage() string { return "usr/local/lib/python" + p.version }
 
-// install makes dir a Python library with the packages of requirements, compiled so
-// that it is the same whenever it is made. What is there and up to date stays.
+// install copies Python's library to dir, adds the packages of requirements, and compiles
+// all modules reproducibly. It does nothing if dir is up to date.
 func (p python) install(ctx context.Context, dir, requirements string, progress io.Writer) error {
 	wanted, err := os.ReadFile(requirements)
 	if err != nil {
@@ -106,7 +109,7 @@ func (p python) install(ctx context.Context, dir, requirements string, progress 
 	return os.WriteFile(dir+".stamp", []byte(stamp), 0o644)
 }
 
-// copyLibrary copies Python's own library without what a training never needs.
+// copyLibrary copies Python's standard library without the parts that no training needs.
 func copyLibrary(from, to string) error {
 	return filepath.WalkDir(from, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -134,9 +137,10 @@ func copyLibrary(from, to string) error {
 	})
 }
 
-// files are those of a Python library, and the shared libraries among them.
-func (p python) files(dir string) (files layer, libraries []string, err error) {
-	files = layer{}
+// files returns a layer with the Python library in dir, and the paths of the shared
+// libraries in it.
+func (p python) files(dir string) (files archive.Layer, libraries []string, err error) {
+	files = archive.Layer{}
 	err = filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -146,7 +150,7 @@ func (p python) files(dir string) (files layer, libraries []string, err error) {
 			return err
 		}
 		if entry.IsDir() {
-			// The headers of PyTorch are for those who write in C++.
+			// Only extensions in C++ need PyTorch's headers.
 			if relative == "site-packages/torch/include" || relative == "site-packages/bin" {
 				return fs.SkipDir
 			}
@@ -160,7 +164,7 @@ func (p python) files(dir string) (files layer, libraries []string, err error) {
 		if info.Mode()&0o100 != 0 {
 			mode = 0o755
 		}
-		files[path.Join(p.inImage(), relative)] = file{mode: mode, source: name}
+		files[path.Join(p.inImage(), relative)] = archive.File{Mode: mode, Source: name}
 		if strings.Contains(entry.Name(), ".so") {
 			libraries = append(libraries, name)
 		}

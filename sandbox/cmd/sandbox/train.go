@@ -45,7 +45,7 @@ func (f *flags) train(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := images.Build(ctx, images.Args{Repository: f.repository, Dir: f.real.Images, Tools: tools, Progress: os.Stdout}); err != nil {
+	if err := images.Build(ctx, images.Args{Repository: f.repository, Dir: f.real.Images, Tools: tools, Progress: os.Stdout}); err != nil {
 		return err
 	}
 	prepared := time.Now()

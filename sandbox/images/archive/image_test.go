@@ -1,0 +1,101 @@
+package archive
+
+import (
+	"archive/tar"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// example returns an image with two names, and the path of the program in it.
+func example(t *testing.T) (Image, string) {
+	t.Helper()
+	source := filepath.Join(t.TempDir(), "program")
+	require.NoError(t, os.WriteFile(source, []byte("#!/bin/sh\n"), 0o600))
+	return Image{
+		Names:       []string{"docker.io/library/example:1", "docker.io/library/example:latest"},
+		Layers:      []Layer{{"usr/bin/program": Program(source), "bin": Symlink("usr/bin")}, {"etc/motd": Text("hello\n")}},
+		Environment: []string{"PATH=/usr/bin"},
+		Entrypoint:  []string{"/usr/bin/program"},
+		User:        "65535:65535",
+	}, source
+}
+
+func TestWrite(t *testing.T) {
+	image, _ := example(t)
+	path := filepath.Join(t.TempDir(), "image.tar")
+	require.NoError(t, image.Write(path))
+	for _, reference := range image.Names {
+		tag, err := name.NewTag(reference)
+		require.NoError(t, err)
+		read, err := tarball.ImageFromPath(path, &tag)
+		require.NoError(t, err)
+		require.NoError(t, validate.Image(read), "all digests are right")
+		config, err := read.ConfigFile()
+		require.NoError(t, err)
+		assert.Equal(t, "linux/amd64", config.Platform().String())
+		assert.Equal(t, v1.Config{Env: image.Environment, Entrypoint: image.Entrypoint, User: image.User, WorkingDir: "/"}, config.Config)
+		layers, err := read.Layers()
+		require.NoError(t, err)
+		require.Len(t, layers, 2)
+		files := headers(t, layers[0])
+		require.Len(t, files, 4)
+		for i, want := range []string{"bin", "usr/", "usr/bin/", "usr/bin/program"} {
+			assert.Equal(t, want, files[i].Name, "parents come first")
+		}
+		assert.Equal(t, "usr/bin", files[0].Linkname)
+		assert.EqualValues(t, 0o755, files[3].Mode)
+		assert.EqualValues(t, len("#!/bin/sh\n"), files[3].Size)
+	}
+}
+
+// TestWriteIsReproducible writes often enough to meet another order of a map.
+func TestWriteIsReproducible(t *testing.T) {
+	image, source := example(t)
+	path := filepath.Join(t.TempDir(), "image.tar")
+	var first []byte
+	for i := range 20 {
+		require.NoError(t, os.Chtimes(source, time.Now(), time.Now().Add(time.Duration(-i)*time.Hour)))
+		require.NoError(t, image.Write(path))
+		written, err := os.ReadFile(path)
+		require.NoError(t, err)
+		if first == nil {
+			first = written
+		}
+		require.Equal(t, first, written)
+	}
+}
+
+func TestWriteLeavesNothingAfterAFailure(t *testing.T) {
+	dir := t.TempDir()
+	image := Image{Names: []string{"docker.io/library/example:1"}, Layers: []Layer{{"program": Program(filepath.Join(dir, "missing"))}}}
+	require.ErrorContains(t, image.Write(filepath.Join(dir, "image.tar")), "program: open "+dir)
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	assert.Empty(t, left)
+}
+
+func headers(t *testing.T, layer v1.Layer) []*tar.Header {
+	t.Helper()
+	content, err := layer.Uncompressed()
+	require.NoError(t, err)
+	defer func() { _ = content.Close() }()
+	var all []*tar.Header
+	for reader := tar.NewReader(content); ; {
+		header, err := reader.Next()
+		if err == io.EOF {
+			return all
+		}
+		require.NoError(t, err)
+		all = append(all, header)
+	}
+}
