@@ -1,17 +1,16 @@
 package config
 
 import (
-	"fmt"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/config/imagespec"
 )
 
-// mostUncached is how many nodes pull from Docker Hub without a warning. It answers an
-// address without an account with 100 pulls in six hours ("Docker Hub usage and
-// limits"), and nodes behind Cloud NAT share few addresses.
+// mostUncached is the number of nodes that pull from Docker Hub without a warning. Docker
+// Hub allows 100 anonymous pulls per address in six hours ("Docker Hub usage and limits"),
+// and nodes behind Cloud NAT share few addresses.
 const mostUncached = 50
 
-// imageContext is what the caches of images have to know of the rest of the stack file.
 func (s *Stack) imageContext() imagespec.Context {
 	return imagespec.Context{
 		Project: s.Project, Region: s.Cluster.Region, Cluster: s.Cluster.Name,
@@ -19,12 +18,12 @@ func (s *Stack) imageContext() imagespec.Context {
 	}
 }
 
-// imageWarnings are about nodes that Docker Hub may refuse. How the nodes of an
-// existing cluster reach it is not known.
-func (s warner) imageWarnings() []string {
+// imageWarnings warns of nodes that Docker Hub may refuse. It leaves out existing clusters,
+// because the stack file does not say how their nodes reach Docker Hub.
+func (s *Stack) imageWarnings() []string {
 	nodes := s.addresses().Nodes
 	if s.Cluster.Existing != nil || !s.Cluster.PrivateNodes || nodes <= mostUncached || s.Images.CachesDockerHub() {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s: up to %d nodes pull from Docker Hub through the addresses of one NAT, and Docker Hub allows 100 anonymous pulls per address in six hours; write {caches: [{registry: docker.io}]} to pull through Artifact Registry", imagesKey, nodes)}
+	return []string{s.warning(field.NewPath(imagesKey), "up to %d nodes pull from Docker Hub through the addresses of one NAT, and Docker Hub allows 100 anonymous pulls per address in six hours; write {caches: [{registry: docker.io}]} to pull through Artifact Registry", nodes)}
 }

@@ -13,7 +13,7 @@ import (
 	"persia/config/manifest"
 )
 
-// Keys are the keys of a stack file that [Load] reads, each with its namespace.
+// Keys returns the keys of a stack file that [Load] reads, each with its namespace.
 func Keys() []string {
 	names := make([]string, len(keys))
 	for i, k := range keys {
@@ -22,7 +22,7 @@ func Keys() []string {
 	return names
 }
 
-// RequiredKeys are those of [Keys] that every stack file has.
+// RequiredKeys returns the keys that every stack file has.
 func RequiredKeys() []string {
 	var names []string
 	for _, k := range keys {
@@ -33,7 +33,7 @@ func RequiredKeys() []string {
 	return names
 }
 
-// StackField is the field of [Stack] that the value of a key is decoded to.
+// StackField returns the field of [Stack] that holds the value of a key.
 func StackField(key string) (reflect.StructField, bool) {
 	s := &Stack{}
 	stack := reflect.ValueOf(s).Elem()
@@ -47,24 +47,22 @@ func StackField(key string) (reflect.StructField, bool) {
 	return reflect.StructField{}, false
 }
 
-// Load reads a stack, completes it with defaults and validates it. It gets the
-// value of each key as Pulumi hands it out: a string as it is, anything else as
-// JSON. The manifests that jobs name are among files, those of the project's
-// directory. The error lists every problem of the stack, one a line.
+// Load reads a stack, completes it with defaults, and checks it. Get returns the value of a
+// key as Pulumi does: a string as it is, and anything else as JSON. Files is the directory
+// of the project, with the manifests that jobs name. The error lists all problems of the
+// stack, one per line.
 func Load(get func(key string) (string, bool), files fs.FS) (*Stack, error) {
 	p := &check.Problems{}
 	s := decoded(p, get, files)
-	resolver{s}.resolve()
-	v := &validator{Problems: p, stack: s}
-	v.validate()
+	s.resolve()
+	s.check(p)
 	if err := p.Err(); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-// decoded is the stack as it is written, with the defaults that depend on nothing
-// else.
+// decoded returns the stack as written, with the defaults that depend on nothing else.
 func decoded(p *check.Problems, get func(key string) (string, bool), files fs.FS) *Stack {
 	s, values := &Stack{pathOf: p.PathOf}, map[string]any{}
 	for _, k := range keys {
@@ -75,7 +73,7 @@ func decoded(p *check.Problems, get func(key string) (string, bool), files fs.FS
 	if object, ok := values[pedlKey].(map[string]any); ok && len(object) == 0 {
 		delete(values, pedlKey) // Pulumi.yaml declares {} for stacks without PEDL
 	}
-	// A manifest may hold what the stack file leaves open.
+	// Manifests come first, because they may contain a key that the stack file leaves out.
 	tree := manifest.Read(p, manifest.Keys{
 		JobsPath: field.NewPath(jobsKey), Jobs: values[jobsKey],
 		NATSPath: field.NewPath(natsKey), NATS: values[natsKey],
@@ -102,8 +100,8 @@ func decoded(p *check.Problems, get func(key string) (string, bool), files fs.FS
 	return s
 }
 
-// stackOnly are the fields of a job that no PersiaJob has, those of its roles among
-// them, as names joined by dots.
+// stackOnly returns the fields of a job and its roles that no PersiaJob has, as names joined
+// by dots.
 func stackOnly(t reflect.Type, prefix string) []string {
 	var names []string
 	for _, f := range reflect.VisibleFields(t) {
@@ -119,7 +117,7 @@ func stackOnly(t reflect.Type, prefix string) []string {
 	return names
 }
 
-// given is the value of a key, if there is one.
+// given returns the value of a key, unless it is empty.
 func given(get func(key string) (string, bool), key string) (string, bool) {
 	text, ok := get(key)
 	return text, ok && text != "" && text != "null"

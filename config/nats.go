@@ -1,18 +1,17 @@
 package config
 
 import (
-	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"persia/capacity"
-	"persia/config/jobspec"
+	"persia/config/check"
 	"persia/config/natsspec"
 )
 
-// NATSClusters are the NATS clusters of the jobs, in their order, or one without a job.
+// NATSClusters returns the NATS cluster of each job, in their order, or one cluster if the
+// stack has no jobs.
 func (s *Stack) NATSClusters() []natsspec.Cluster {
 	jobs := make([]natsspec.Job, len(s.Jobs))
 	for i := range s.Jobs {
@@ -22,81 +21,25 @@ func (s *Stack) NATSClusters() []natsspec.Cluster {
 	return s.NATS.Clusters(jobs)
 }
 
-func (v *validator) nats() {
-	path, clusters := field.NewPath(natsKey), v.stack.NATSClusters()
-	natsspec.Check(v.Problems, path, v.stack.NATS, clusters)
-	v.natsPool(path, v.stack.NATS)
+func (s *Stack) checkNATS(p *check.Problems) {
+	path, clusters := field.NewPath(natsKey), s.NATSClusters()
+	natsspec.Check(p, path, s.NATS, clusters)
+	pools := append(s.poolNames(), s.SystemPoolName())
+	s.checkAssignment(p, path, "a NATS server", s.NATS.NodePool, s.NATS.Resources, pools)
 	for _, cluster := range clusters {
 		if cluster.IsOwn() {
-			v.natsPool(cluster.At(), cluster.Settings)
+			s.checkAssignment(p, cluster.At(), "a NATS server", cluster.NodePool, cluster.Resources, pools)
 		}
 	}
 }
 
-// natsPool checks that a server fits a node of its pool.
-func (v *validator) natsPool(path *field.Path, settings natsspec.Settings) {
-	v.assignment(path, "a NATS server", settings.NodePool, settings.Resources, append(v.stack.poolNames(), v.stack.SystemPoolName()))
-}
-
-// natsServersOn are the servers that are assigned to a pool, those of the same size
-// together, unless each has to have a node without another of its cluster.
-func (s planner) natsServersOn(pool string) []capacity.Pods {
-	var pods []capacity.Pods
-	var jobs [][]string
-	for _, c := range s.NATSClusters() {
-		if c.NodePool != pool {
-			continue
-		}
-		same := func(p capacity.Pods) bool { return !p.Apart && !c.AntiAffinity && p.Requests == c.Requests() }
-		i := slices.IndexFunc(pods, same)
-		if i < 0 {
-			i = len(pods)
-			pods = append(pods, capacity.Pods{Requests: c.Requests(), Priority: jobspec.PriorityNATS.Value, Apart: c.AntiAffinity})
-			jobs = append(jobs, nil)
-		}
-		pods[i].Count += c.Size
-		jobs[i] = append(jobs[i], c.Job)
-	}
-	for i := range pods {
-		pods[i].Name = "NATS server"
-		if len(s.Jobs) > 1 {
-			pods[i].Name += " of " + someJobs(jobs[i])
-		}
-	}
-	return pods
-}
-
-// natsWarnings are about numbers of servers that are not usual, each said once.
-func (s warner) natsWarnings() []string {
-	var warnings []string
-	said := map[string]bool{}
-	for _, c := range s.NATSClusters() {
-		at := natsKey
-		if c.Size != s.NATS.Size {
-			at = c.At().String()
-		}
-		if said[at] {
-			continue
-		}
-		said[at] = true
-		if c.Size > 1 && c.Size%2 == 0 {
-			warnings = append(warnings, fmt.Sprintf("%s.size: %d is even; use an odd number of servers, because %d are as available", at, c.Size, c.Size-1))
-		}
-		if c.Size > mostNATS {
-			warnings = append(warnings, fmt.Sprintf("%s.size: %d servers keep %d routes among them; use %d or fewer, with more resources each",
-				at, c.Size, c.Size*(c.Size-1)/2, mostNATS))
-		}
-	}
-	return warnings
-}
-
-// natsVariables are those by which PERSIA finds NATS: that of today, and that of
-// older releases.
+// natsVariables tell PERSIA the address of NATS: the current name, and the one of older
+// releases.
 var natsVariables = []string{"PERSIA_NATS_URL", "PERSIA_NATS_IP"}
 
-// dropOwnNATS removes from the jobs what the program sets itself: the address of the
-// job's NATS, as the job's manifest may have it, by the published name or its own.
-func (s resolver) dropOwnNATS() {
+// dropNATSVariables removes the address of the job's own NATS from the variables of jobs,
+// because the program sets it. Manifests have it, by the published name or the job's own.
+func (s *Stack) dropNATSVariables() {
 	if len(s.Jobs) == 0 {
 		return
 	}
@@ -111,4 +54,26 @@ func (s resolver) dropOwnNATS() {
 			role.Env = slices.DeleteFunc(role.Env, own)
 		}
 	}
+}
+
+// mostNATS is the number of servers that NATS is commonly run with at most.
+const mostNATS = 9
+
+// natsWarnings warns of unusual numbers of servers, once for each place that sets one.
+func (s *Stack) natsWarnings() []string {
+	var warnings []string
+	for _, c := range s.NATSClusters() {
+		at := field.NewPath(natsKey, "size")
+		if c.Size != s.NATS.Size {
+			at = c.At().Child("size")
+		}
+		if c.Size > 1 && c.Size%2 == 0 {
+			warnings = append(warnings, s.warning(at, "%d is even; use an odd number of servers, because %d are as available", c.Size, c.Size-1))
+		}
+		if c.Size > mostNATS {
+			warnings = append(warnings, s.warning(at, "%d servers keep %d routes among them; use %d or fewer, with more resources each", c.Size, c.Size*(c.Size-1)/2, mostNATS))
+		}
+	}
+	slices.Sort(warnings)
+	return slices.Compact(warnings)
 }

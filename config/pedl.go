@@ -1,20 +1,17 @@
 package config
 
 import (
-	"fmt"
 	"net/netip"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"persia/capacity"
+	"persia/config/check"
 	"persia/config/pedlspec"
-	"persia/config/pod"
 	"persia/config/poolspec"
 	"persia/config/volumespec"
 )
 
-// pedlContext is what PEDL needs to know of the rest of the stack file.
 func (s *Stack) pedlContext() pedlspec.Context {
 	return pedlspec.Context{
 		Cluster:    s.Cluster.Name,
@@ -29,18 +26,13 @@ func (s *Stack) pedlContext() pedlspec.Context {
 	}
 }
 
-// agentTaint is the taint of nodes that host PEDL's agents.
-func agentTaint() poolspec.Taint {
-	return poolspec.Taint{Key: pedlspec.AgentTaint.Key, Value: pedlspec.AgentTaint.Value, Effect: pedlspec.AgentTaint.Effect}
-}
-
-// hostAgents gives the pools of PEDL's agents the label that agents look for, and the
-// taint that keeps others off. Pools that exist are not changed.
-func (s resolver) hostAgents() {
+// labelAgentPools gives the pools of PEDL's agents the label that agents select nodes by,
+// and the taint that keeps other pods off. It leaves existing pools alone.
+func (s *Stack) labelAgentPools() {
 	if s.PEDL == nil || s.Cluster.Existing != nil {
 		return
 	}
-	taint := agentTaint()
+	taint := poolspec.Taint{Key: pedlspec.AgentTaint.Key, Value: pedlspec.AgentTaint.Value, Effect: pedlspec.AgentTaint.Effect}
 	for i := range s.NodePools {
 		pool := &s.NodePools[i]
 		if !slices.Contains(s.PEDL.Agent.NodePools, pool.Name) {
@@ -59,71 +51,71 @@ func (s resolver) hostAgents() {
 }
 
 // hostsAgents reports whether agents run on the nodes of a pool.
-func hostsAgents(s *Stack, pool poolspec.Pool) bool {
+func (s *Stack) hostsAgents(pool poolspec.Pool) bool {
 	return s.PEDL != nil && pool.Labels[pedlspec.AgentTaint.Key] == pedlspec.AgentTaint.Value
 }
 
-// pedl checks PEDL, and that its pods fit the nodes of their pools.
-func (v *validator) pedl() {
-	path, p := field.NewPath(pedlKey), v.stack.PEDL
-	if p == nil {
+// checkPEDL checks PEDL, and that its pods fit the nodes of their pools.
+func (s *Stack) checkPEDL(p *check.Problems) {
+	path, pedl := field.NewPath(pedlKey), s.PEDL
+	if pedl == nil {
 		return
 	}
-	p.Check(v.Problems, path, v.stack.pedlContext())
-	v.assignment(path, "the master of PEDL", p.NodePool, p.Resources, append(v.stack.poolNames(), v.stack.SystemPoolName()))
-	if pool, ok := v.stack.Pool(p.NodePool); ok && p.Postgres.External == nil {
-		v.fits(path.Child("postgresql", "resources"), pedlspec.DatabaseName, p.Postgres.Resources, pool)
+	pedl.Check(p, path, s.pedlContext())
+	s.checkAssignment(p, path, "the master of PEDL", pedl.NodePool, pedl.Resources, append(s.poolNames(), s.SystemPoolName()))
+	if pool, ok := s.Pool(pedl.NodePool); ok && pedl.Postgres.External == nil {
+		s.checkRoom(p, path.Child("postgresql", "resources"), pedlspec.DatabaseName, pedl.Postgres.Resources, pool)
 	}
-	if v.stack.Cluster.Existing == nil {
-		v.agentPools(path.Child("agent", "nodePools"), p.Agent.NodePools)
-		v.serviceAddress(path.Child("service", "clusterIP"), p.Service.ClusterIP)
+	if s.Cluster.Existing == nil {
+		s.checkAgentPools(p, path.Child("agent", "nodePools"), pedl.Agent.NodePools)
+		s.checkServiceAddress(p, path.Child("service", "clusterIP"), pedl.Service.ClusterIP)
 	}
-	if p.SupportCheck != nil {
+	if pedl.SupportCheck != nil {
 		at := path.Child("supportCheck", "nodePool")
-		if pool, ok := v.assignedPool(at, p.SupportCheck.NodePool, v.stack.poolNames()); ok && pool.GPU == nil {
-			v.Invalid(at, pool.Name, "has no GPUs, which the check requires; choose a GPU pool")
+		if pool, ok := s.checkPool(p, at, pedl.SupportCheck.NodePool, s.poolNames()); ok && pool.GPU == nil {
+			p.Invalid(at, pool.Name, "has no GPUs, which the check requires; choose a GPU pool")
 		}
 	}
-	v.wholeNodes()
+	s.checkAgentsAlone(p)
 }
 
-// serviceAddress refuses an address that the cluster cannot give to a Service.
-func (v *validator) serviceAddress(path *field.Path, written string) {
+// checkServiceAddress refuses an address that the cluster cannot give to a Service.
+func (s *Stack) checkServiceAddress(p *check.Problems, path *field.Path, written string) {
 	address, err := netip.ParseAddr(written)
-	services, bad := netip.ParsePrefix(v.stack.Cluster.Network.Services)
+	services, bad := netip.ParsePrefix(s.Cluster.Network.Services)
 	if err == nil && bad == nil && !services.Contains(address) {
-		v.Invalid(path, written, "must be in %s, the range of %s.network.services", services, clusterKey)
+		p.Invalid(path, written, "must be in %s, the range of %s.network.services", services, clusterKey)
 	}
 }
 
-// agentPools refuses pools that a trial would not keep: Kubernetes does not see it.
-func (v *validator) agentPools(path *field.Path, names []string) {
+// checkAgentPools refuses pools whose nodes come and go: Kubernetes does not see trials.
+func (s *Stack) checkAgentPools(p *check.Problems, path *field.Path, names []string) {
 	for i, name := range names {
-		pool, ok := v.assignedPool(path.Index(i), name, v.stack.poolNames())
+		pool, ok := s.checkPool(p, path.Index(i), name, s.poolNames())
 		if !ok {
 			continue
 		}
 		if pool.Autoscaling != nil {
-			v.Invalid(path.Index(i), name, "has autoscaling, which does not know about PEDL's trials: it adds no nodes for them, and removes nodes that run them; set nodes instead")
+			p.Invalid(path.Index(i), name, "has autoscaling, which does not know about PEDL's trials: it adds no nodes for them, and removes nodes that run them; set nodes instead")
 		}
 		if value := pool.Labels[pedlspec.AgentTaint.Key]; value != pedlspec.AgentTaint.Value {
-			v.Invalid(path.Index(i), name, "has the label %s=%s, but agents select nodes by %s; remove the label from the pool", pedlspec.AgentTaint.Key, value, pedlspec.AgentTaint.Value)
+			p.Invalid(path.Index(i), name, "has the label %s=%s, but agents select nodes by %s; remove the label from the pool", pedlspec.AgentTaint.Key, value, pedlspec.AgentTaint.Value)
 		}
 	}
 }
 
-// wholeNodes keeps everything else off nodes with agents.
-func (v *validator) wholeNodes() {
+// checkAgentsAlone refuses to assign other pods to nodes with agents.
+func (s *Stack) checkAgentsAlone(p *check.Problems) {
 	const taken = "hosts PEDL agents, which expect to have its nodes to themselves; choose another pool, or remove this one from " + pedlKey + ".agent.nodePools"
 	check := func(path *field.Path, name string) {
-		if pool, ok := v.stack.Pool(name); ok && hostsAgents(v.stack, pool) {
-			v.Invalid(path.Child("nodePool"), name, taken)
+		if pool, ok := s.Pool(name); ok && s.hostsAgents(pool) {
+			p.Invalid(path.Child("nodePool"), name, taken)
 		}
 	}
-	check(field.NewPath(pedlKey), v.stack.PEDL.NodePool)
-	check(field.NewPath(natsKey), v.stack.NATS.NodePool)
-	for i := range v.stack.Jobs {
-		job := &v.stack.Jobs[i]
+	check(field.NewPath(pedlKey), s.PEDL.NodePool)
+	check(field.NewPath(natsKey), s.NATS.NodePool)
+	for i := range s.Jobs {
+		job := &s.Jobs[i]
 		check(job.At().Child("nats"), job.NATS.NodePool)
 		for _, role := range job.Roles() {
 			check(job.At().Child(role.Field), role.NodePool)
@@ -131,7 +123,8 @@ func (v *validator) wholeNodes() {
 	}
 }
 
-// PEDLDatabase is the volume of PEDL's database, if it is one of the stack's.
+// PEDLDatabase returns the volume of PEDL's database, and whether it is a volume of the
+// stack.
 func (s *Stack) PEDLDatabase() (volumespec.Volume, bool) {
 	if s.PEDL == nil {
 		return volumespec.Volume{}, false
@@ -139,45 +132,22 @@ func (s *Stack) PEDLDatabase() (volumespec.Volume, bool) {
 	return s.PEDL.Postgres.Volume()
 }
 
-// pedlPods are PEDL's pods that are assigned to a pool. Agents are counted with each
-// node.
-func (s planner) pedlPods(pool string) []capacity.Pods {
-	var pods []capacity.Pods
-	if s.PEDL == nil {
-		return nil
-	}
-	if s.PEDL.NodePool == pool {
-		pods = append(pods, capacity.Pods{Name: "PEDL master", Count: 1, Requests: pod.Requests(s.PEDL.Resources)})
-		if s.PEDL.Postgres.External == nil {
-			pods = append(pods, capacity.Pods{Name: "PEDL database", Count: 1, Requests: pod.Requests(s.PEDL.Postgres.Resources)})
-		}
-	}
-	if check := s.PEDL.SupportCheck; check != nil && check.NodePool == pool {
-		pods = append(pods, capacity.Pods{Name: "PEDL support check", Count: 1, Requests: capacity.PEDLSupportCheck})
-	}
-	return pods
-}
-
-// pedlWarnings are what a valid stack may not have meant of PEDL.
-func (s warner) pedlWarnings() []string {
+func (s *Stack) pedlWarnings() []string {
 	if s.PEDL == nil {
 		return nil
 	}
 	path := field.NewPath(pedlKey)
 	warnings := s.PEDL.Warnings(path)
-	warn := func(path *field.Path, format string, args ...any) {
-		warnings = append(warnings, path.String()+": "+fmt.Sprintf(format, args...))
-	}
 	for _, pool := range s.NodePools {
 		if pool.ImageType == "" {
 			continue
 		}
 		const noDocker = "nodes with %s have containerd and no Docker, so that /var/run/docker.sock is missing"
 		if slices.Contains(s.PEDL.Agent.NodePools, pool.Name) {
-			warn(path.Child("agent", "nodePools"), noDocker+": the agents of pool %s wait until you have installed it", pool.ImageType, pool.Name)
+			warnings = append(warnings, s.warning(path.Child("agent", "nodePools"), noDocker+": the agents of pool %s wait until you have installed it", pool.ImageType, pool.Name))
 		}
 		if check := s.PEDL.SupportCheck; check != nil && check.NodePool == pool.Name {
-			warn(path.Child("supportCheck", "nodePool"), noDocker+": the check of pool %s fails unless you have installed it", pool.ImageType, pool.Name)
+			warnings = append(warnings, s.warning(path.Child("supportCheck", "nodePool"), noDocker+": the check of pool %s fails unless you have installed it", pool.ImageType, pool.Name))
 		}
 	}
 	slices.Sort(warnings)

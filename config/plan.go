@@ -2,23 +2,16 @@ package config
 
 import (
 	"fmt"
-
-	"k8s.io/apimachinery/pkg/util/validation/field"
+	"slices"
 
 	"persia/capacity"
-	"persia/config/check"
 	"persia/config/jobspec"
 	"persia/config/pod"
 	"persia/config/poolspec"
 )
 
-// planner counts what runs on the node pools of a stack.
-type planner struct{ *Stack }
-
-// Plan is what the stack's node pools must hold, and what they do.
-func (s *Stack) Plan() capacity.Plan { return planner{s}.plan() }
-
-func (s planner) plan() capacity.Plan {
+// Plan compares what the node pools must hold with what they hold.
+func (s *Stack) Plan() capacity.Plan {
 	var pools []capacity.Pool
 	var usage []capacity.Usage
 	for _, p := range s.Pools() {
@@ -47,7 +40,7 @@ func (s planner) plan() capacity.Plan {
 	return plan
 }
 
-func (s planner) price(machineType string, spot bool) (float64, bool) {
+func (s *Stack) price(machineType string, spot bool) (float64, bool) {
 	price := s.MachineTypes[machineType].HourlyPrice
 	if spot {
 		price = s.MachineTypes[machineType].SpotHourlyPrice
@@ -55,13 +48,12 @@ func (s planner) price(machineType string, spot bool) (float64, bool) {
 	return price, price > 0
 }
 
-// nodeRoom is what a node of a pool leaves to the pods that are assigned to it.
-func (s planner) nodeRoom(p poolspec.Pool) capacity.Resources {
+// nodeRoom returns what a node leaves to the pods that are assigned to its pool.
+func (s *Stack) nodeRoom(p poolspec.Pool) capacity.Resources {
 	machine, _ := p.Machine(s.MachineTypes)
 	room := capacity.Allocatable(machine)
 	room.Pods = int64(p.MaxPodsPerNode)
-	// Of an existing pool's disks nothing is known.
-	room.EphemeralBytes = 1 << 60
+	room.EphemeralBytes = 1 << 60 // the stack file does not describe the disks of existing pools
 	if s.Cluster.Existing == nil {
 		_, room.EphemeralBytes = capacity.EphemeralStorage(p.Disk.SizeGB, p.LocalSSDs)
 	}
@@ -72,27 +64,85 @@ func (s planner) nodeRoom(p poolspec.Pool) capacity.Resources {
 			room = room.Minus(capacity.DriverInstaller)
 		}
 	}
-	if hostsAgents(s.Stack, p) {
+	if s.hostsAgents(p) {
 		room = room.Minus(pod.Requests(s.PEDL.Agent.Resources))
 	}
 	return room
 }
 
-// podsOn are the pods that are assigned to a pool.
-func (s planner) podsOn(pool string) []capacity.Pods {
+// podsOn returns the pods that are assigned to a pool.
+func (s *Stack) podsOn(pool string) []capacity.Pods {
 	var pods []capacity.Pods
 	for _, kind := range jobspec.Kinds() {
-		pods = append(pods, s.rolesOn(pool, kind)...)
+		pods = append(pods, s.replicasOn(pool, kind)...)
 	}
 	pods = append(pods, s.natsServersOn(pool)...)
 	if s.SystemPoolName() == pool {
 		pods = append(pods, s.systemPods()...)
 	}
-	return append(pods, s.pedlPods(pool)...)
+	return append(pods, s.pedlPodsOn(pool)...)
 }
 
-// systemPods are those of the system pool that no stack file tells of.
-func (s planner) systemPods() []capacity.Pods {
+// replicasOn returns the replicas of one role of all jobs on a pool, grouped by size.
+func (s *Stack) replicasOn(pool string, kind jobspec.Kind) []capacity.Pods {
+	var groups podGroups
+	for i := range s.Jobs {
+		job := &s.Jobs[i]
+		if role := kind.Of(job); role.NodePool == pool && !job.Suspend {
+			sidecar, _ := s.GCSFuseSidecar(job, kind)
+			groups.add(job.Name, capacity.Pods{Count: role.Replicas, Requests: pod.Requests(role.Resources).Plus(sidecar), Priority: kind.Priority.Value})
+		}
+	}
+	return groups.named(kind.Field + " of ")
+}
+
+// natsServersOn returns the NATS servers on a pool, grouped by size. Servers that must each
+// have a node of their own within their cluster are a group per cluster.
+func (s *Stack) natsServersOn(pool string) []capacity.Pods {
+	var groups podGroups
+	for _, c := range s.NATSClusters() {
+		if c.NodePool == pool {
+			groups.add(c.Job, capacity.Pods{Count: c.Size, Requests: c.Requests(), Priority: jobspec.PriorityNATS.Value, Apart: c.AntiAffinity})
+		}
+	}
+	if len(s.Jobs) > 1 {
+		return groups.named("NATS server of ")
+	}
+	for i := range groups.pods {
+		groups.pods[i].Name = "NATS server"
+	}
+	return groups.pods
+}
+
+// podGroups collects pods of the same size, with the jobs that they belong to.
+type podGroups struct {
+	pods []capacity.Pods
+	jobs [][]string
+}
+
+func (g *podGroups) add(job string, pods capacity.Pods) {
+	i := slices.IndexFunc(g.pods, func(p capacity.Pods) bool { return !p.Apart && !pods.Apart && p.Requests == pods.Requests })
+	if i < 0 {
+		g.pods, g.jobs = append(g.pods, pods), append(g.jobs, []string{job})
+		return
+	}
+	g.pods[i].Count += pods.Count
+	g.jobs[i] = append(g.jobs[i], job)
+}
+
+// named names each group by its first job.
+func (g *podGroups) named(prefix string) []capacity.Pods {
+	for i, jobs := range g.jobs {
+		g.pods[i].Name = prefix + jobs[0]
+		if len(jobs) > 1 {
+			g.pods[i].Name += fmt.Sprintf(" and %d more", len(jobs)-1)
+		}
+	}
+	return g.pods
+}
+
+// systemPods returns the pods of the system pool that a stack file does not mention.
+func (s *Stack) systemPods() []capacity.Pods {
 	operators, gateways, completions, operatorCompletions := 0, 0, 0, 0
 	if s.UsesOperator() {
 		operators = 1
@@ -117,90 +167,29 @@ func (s planner) systemPods() []capacity.Pods {
 	}
 }
 
-// rolesOn are the replicas of one part of all jobs that are assigned to a pool,
-// those of the same size together.
-func (s planner) rolesOn(pool string, kind jobspec.Kind) []capacity.Pods {
-	var sizes []capacity.Resources
-	replicas, jobs := map[capacity.Resources]int{}, map[capacity.Resources][]string{}
-	for i := range s.Jobs {
-		role := kind.Of(&s.Jobs[i])
-		if role.NodePool != pool || s.Jobs[i].Suspend {
-			continue
-		}
-		size := s.podRequests(&s.Jobs[i], kind)
-		if jobs[size] == nil {
-			sizes = append(sizes, size)
-		}
-		replicas[size] += role.Replicas
-		jobs[size] = append(jobs[size], s.Jobs[i].Name)
+// pedlPodsOn returns PEDL's pods on a pool. nodeRoom subtracts the agents.
+func (s *Stack) pedlPodsOn(pool string) []capacity.Pods {
+	if s.PEDL == nil {
+		return nil
 	}
 	var pods []capacity.Pods
-	for _, size := range sizes {
-		pods = append(pods, capacity.Pods{
-			Name:     kind.Field + " of " + someJobs(jobs[size]),
-			Count:    replicas[size],
-			Requests: size,
-			Priority: kind.Priority.Value,
-		})
+	if s.PEDL.NodePool == pool {
+		pods = append(pods, capacity.Pods{Name: "PEDL master", Count: 1, Requests: pod.Requests(s.PEDL.Resources)})
+		if s.PEDL.Postgres.External == nil {
+			pods = append(pods, capacity.Pods{Name: "PEDL database", Count: 1, Requests: pod.Requests(s.PEDL.Postgres.Resources)})
+		}
+	}
+	if check := s.PEDL.SupportCheck; check != nil && check.NodePool == pool {
+		pods = append(pods, capacity.Pods{Name: "PEDL support check", Count: 1, Requests: capacity.PEDLSupportCheck})
 	}
 	return pods
 }
 
-func someJobs(names []string) string {
-	if len(names) == 1 {
-		return names[0]
+// createdDisks returns the disks that the stack creates for volumes.
+func (s *Stack) createdDisks() []capacity.Disk {
+	var disks []capacity.Disk
+	for _, v := range s.StoredVolumes() {
+		disks = append(disks, v.Source().Disks(v.SizeGiB())...)
 	}
-	return fmt.Sprintf("%s and %d more", names[0], len(names)-1)
-}
-
-// capacity checks that every pool holds its pods. The stack must be valid
-// otherwise.
-func (v *validator) capacity() {
-	for _, pool := range v.stack.Plan().Pools {
-		if pool.Fits() {
-			continue
-		}
-		path := v.nodesPath(pool.Name)
-		if len(pool.TooLarge) > 0 {
-			v.Invalid(path, pool.Nodes, "nodes of %s are too small for a pod of %s; choose a larger machine type", pool.Machine.Type, pool.TooLarge[0].Name)
-			continue
-		}
-		needed := pool.Needed
-		if p, _ := v.stack.Pool(pool.Name); v.stack.Cluster.Existing == nil {
-			needed = p.WholeZones(needed)
-		}
-		v.Invalid(path, pool.Nodes, "%s; write %d", tooFew(pool), needed)
-	}
-}
-
-// tooFew says why the nodes of a pool do not hold its pods.
-func tooFew(pool capacity.PoolPlan) string {
-	nodes, are, have := fmt.Sprintf("%d nodes of %s", pool.Nodes, pool.Machine.Type), "are", "they have"
-	if pool.Nodes == 1 {
-		nodes, are, have = "1 node of "+pool.Machine.Type, "is", "it has"
-	}
-	kind := pool.Pods[0]
-	switch missing, known := pool.Missing(); {
-	case known:
-		return fmt.Sprintf("%s hold %d of %d × %s, %d per node, and %d do not fit",
-			nodes, kind.Count-missing, kind.Count, kind.Name, pool.Holds(kind), missing)
-	case !pool.Used.Within(pool.Node.Times(pool.Nodes)):
-		return fmt.Sprintf("%s %s too few for %s, which request more than %s", nodes, are, check.And(pool.Kinds()), have)
-	default:
-		return fmt.Sprintf("%s %s too few for %s, depending on the order in which they are scheduled", nodes, are, check.And(pool.Kinds()))
-	}
-}
-
-// nodesPath is where a pool's number of nodes is written.
-func (v *validator) nodesPath(pool string) *field.Path {
-	for i, p := range v.stack.NodePools {
-		switch path := field.NewPath(nodePoolsKey).Index(i); {
-		case p.Name != pool:
-		case p.Autoscaling != nil:
-			return path.Child("autoscaling", "maxNodes")
-		default:
-			return path.Child("nodes")
-		}
-	}
-	return field.NewPath(clusterKey, "systemPool", "nodes")
+	return disks
 }

@@ -3,16 +3,16 @@ package config
 import (
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"persia/capacity"
-	"persia/config/clusterspec"
+	"persia/config/check"
 	"persia/config/poolspec"
 	"persia/gcp"
 )
 
-// SystemPoolName is the pool of everything that is not training: the cluster's
-// own, or on an existing cluster one of the stack file's.
+// SystemPoolName returns the name of the pool for everything except training: the cluster's
+// own, or on an existing cluster the one that the stack file names.
 func (s *Stack) SystemPoolName() string {
 	if s.Cluster.Existing != nil {
 		return s.Cluster.Existing.SystemPool
@@ -20,35 +20,13 @@ func (s *Stack) SystemPoolName() string {
 	return poolspec.SystemName
 }
 
-// Pools are all node pools of the cluster: its system pool, and those of the stack
-// file.
+// Pools returns all node pools of the cluster: the system pool, unless the cluster exists
+// already, and the pools of the stack file.
 func (s *Stack) Pools() []poolspec.Pool {
 	if s.Cluster.Existing != nil {
 		return s.NodePools
 	}
 	return append([]poolspec.Pool{s.systemPool()}, s.NodePools...)
-}
-
-// systemPool is the system pool of a cluster that is created.
-func (s *Stack) systemPool() poolspec.Pool {
-	system := poolspec.New(poolspec.SystemName, s.Cluster.SystemPool.MachineType, s.Cluster.SystemPool.Nodes)
-	system.Resolve(s.poolContext(), s.NVIDIADriver, s.MachineTypes)
-	return system
-}
-
-// poolContext is what node pools have to know of the cluster.
-func (s *Stack) poolContext() poolspec.Context {
-	return poolspec.Context{Region: s.Cluster.Region, Zones: s.Cluster.Zones, Existing: s.Cluster.Existing != nil}
-}
-
-// addresses is how many addresses all pools need when each is at its maximum.
-func (s *Stack) addresses() clusterspec.Needs {
-	var needs clusterspec.Needs
-	for _, p := range s.Pools() {
-		needs.Nodes += p.MostNodes()
-		needs.PodAddresses += p.MostNodes() * capacity.PodAddresses(p.MaxPodsPerNode)
-	}
-	return needs
 }
 
 // Pool returns the node pool with a name, and whether the cluster has one.
@@ -60,7 +38,18 @@ func (s *Stack) Pool(name string) (poolspec.Pool, bool) {
 	return poolspec.Pool{}, false
 }
 
-// poolNames are the names of the stack file's pools, in its order.
+// systemPool returns the system pool of a cluster that the stack creates.
+func (s *Stack) systemPool() poolspec.Pool {
+	system := poolspec.New(poolspec.SystemName, s.Cluster.SystemPool.MachineType, s.Cluster.SystemPool.Nodes)
+	system.Resolve(s.poolContext(), s.NVIDIADriver, s.MachineTypes)
+	return system
+}
+
+func (s *Stack) poolContext() poolspec.Context {
+	return poolspec.Context{Region: s.Cluster.Region, Zones: s.Cluster.Zones, Existing: s.Cluster.Existing != nil}
+}
+
+// poolNames returns the names of the stack file's pools, in its order.
 func (s *Stack) poolNames() []string {
 	names := make([]string, len(s.NodePools))
 	for i, p := range s.NodePools {
@@ -69,19 +58,44 @@ func (s *Stack) poolNames() []string {
 	return names
 }
 
-// systemPool checks the system pool of a cluster that is created.
-func (v *validator) systemPool() {
-	path, pool := field.NewPath(clusterKey, "systemPool"), v.stack.Cluster.SystemPool
-	machineType := path.Child("machineType")
-	switch m, ok := v.stack.MachineTypes.Check(v.Problems, machineType, pool.MachineType); {
-	case ok && m.GPUs > 0:
-		v.Invalid(machineType, m.Type, "has GPUs, which nothing in the system pool uses; write a type without GPUs, like e2-standard-4")
-	case ok && !slices.Contains(m.BootDisks(), gcp.PDBalanced):
-		v.Invalid(machineType, m.Type, "does not support pd-balanced, the boot disk type of the system pool; write a type that does, like e2-standard-4")
+// rolePools returns the names of the node pools that a role may name: the stack file's, or
+// the system pool if the file has none.
+func (s *Stack) rolePools() []string {
+	if len(s.NodePools) == 0 {
+		return []string{s.SystemPoolName()}
 	}
-	if least := v.stack.Cluster.LeastSystemNodes(); pool.Nodes < least {
-		v.Invalid(path.Child("nodes"), pool.Nodes, "must be at least %d, so that the cluster's own services survive the loss of a node; only a cluster with deletionProtection: false can have 1", least)
-		return
+	return s.poolNames()
+}
+
+// checkPool checks the name of a pool that pods are assigned to, and returns the pool.
+func (s *Stack) checkPool(p *check.Problems, path *field.Path, name string, allowed []string) (poolspec.Pool, bool) {
+	pool, ok := s.Pool(name)
+	switch {
+	case ok && slices.Contains(allowed, name) && pool.QueuedProvisioning:
+		p.Invalid(path, name, "has queuedProvisioning, which creates nodes only for pods with a ProvisioningRequest, and these pods have none; choose another pool, or remove queuedProvisioning")
+	case ok && slices.Contains(allowed, name):
+		return pool, true
+	case !p.Decoded(field.NewPath(nodePoolsKey)):
+	case len(allowed) == 0:
+		p.Invalid(path, name, "must be a node pool, but the stack has none; add one in %s", nodePoolsKey)
+	case name == "":
+		p.Required(path, "write one of the stack's node pools: %s", check.Or(allowed))
+	default:
+		p.Invalid(path, name, "must be one of the stack's node pools: %s", check.Or(allowed))
 	}
-	poolspec.CheckSpread(v.Problems, path.Child("nodes"), pool.Nodes, v.stack.systemPool().ZoneCount())
+	return poolspec.Pool{}, false
+}
+
+// keepsOff returns the key of the taint that keeps pods without tolerations off a pool, or
+// "". It leaves out the GPU taint: GKE adds the toleration to pods that request GPUs.
+func keepsOff(pool poolspec.Pool) string {
+	if pool.Spot {
+		return gcp.TaintSpot
+	}
+	for _, taint := range pool.Taints {
+		if taint.Effect != corev1.TaintEffectPreferNoSchedule {
+			return taint.Key
+		}
+	}
+	return ""
 }

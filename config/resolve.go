@@ -2,11 +2,9 @@ package config
 
 import "persia/config/poolspec"
 
-// resolver completes a stack.
-type resolver struct{ *Stack }
-
-// resolve completes what one topic takes from another, once each has its defaults.
-func (s resolver) resolve() {
+// resolve fills in the defaults that one topic takes from another. Each topic has its own
+// defaults by then.
+func (s *Stack) resolve() {
 	if s.Cluster.Existing == nil {
 		s.Cluster.Resolve(poolspec.Pool{Zones: s.Cluster.Zones}.ZoneCount())
 	}
@@ -15,8 +13,7 @@ func (s resolver) resolve() {
 	for i := range s.NodePools {
 		s.NodePools[i].Resolve(s.poolContext(), s.NVIDIADriver, s.MachineTypes)
 	}
-	// The ranges hold all pools.
-	s.Cluster.Network.Resolve(s.addresses(), s.Cluster.PrivateNodes)
+	s.Cluster.Network.Resolve(s.addresses(), s.Cluster.PrivateNodes) // the pools determine the ranges
 	for i := range s.Storage {
 		s.Storage[i].Resolve(s.volumeContext())
 	}
@@ -24,9 +21,9 @@ func (s resolver) resolve() {
 	for i := range s.Jobs {
 		s.Jobs[i].Resolve()
 	}
-	s.dropOwnNATS()
+	s.dropNATSVariables()
 	if s.PEDL != nil {
 		s.PEDL.Resolve(s.pedlContext())
 	}
-	s.hostAgents()
+	s.labelAgentPools()
 }

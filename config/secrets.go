@@ -11,21 +11,21 @@ import (
 	"persia/config/stackfile"
 )
 
-// Source is a stack's configuration as Pulumi hands it out. A pulumi.Context is one.
+// Source is the configuration of a stack. A pulumi.Context implements it.
 type Source interface {
 	Project() string
 	Stack() string
-	// GetConfig returns a text as it is, and anything else as JSON, decrypted.
+	// GetConfig returns the decrypted value of a key: a string as it is, and anything else
+	// as JSON.
 	GetConfig(key string) (string, bool)
 	// IsConfigSecret reports whether anything in the value of a key is a secret.
 	IsConfigSecret(key string) bool
 }
 
-// CheckSecrets refuses passwords and keys that are not secrets of Pulumi's, and secrets
-// that would not stay secret in what is made of them. Pulumi tells only of a whole key
-// whether there is a secret in it. Where in the key is read from the stack file, among
-// the files of the project's directory; what comes from elsewhere, as from an
-// environment of Pulumi ESC, is judged by the whole key.
+// CheckSecrets refuses passwords and keys that are not Pulumi secrets, and Pulumi secrets
+// where the cluster or the state would hold them in plain text. Pulumi reports only whether
+// a key contains a secret, so CheckSecrets reads from the stack file, in files, where. For
+// values from elsewhere, like an environment of Pulumi ESC, it relies on the whole key.
 func CheckSecrets(source Source, files fs.FS) error {
 	p := &check.Problems{}
 	written := stackfile.Of(files, source.Project(), source.Stack())

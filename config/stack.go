@@ -13,16 +13,15 @@ import (
 	"persia/config/volumespec"
 )
 
-// Stack is one deployment: the keys of a stack file, decoded, completed with
-// defaults and valid.
+// Stack is one deployment: the values of a stack file, complete and valid.
 //
-// The fields have the tags of package decode. Three more are for the reference and for
-// package manifest: form is quantity for a text that is a quantity, change is what Google
-// Cloud does when a field of a node pool changes, and beside is manifest for fields that
-// no PersiaJob has.
+// Fields have the tags of package decode, and three more for the reference and for package
+// manifest: form:"quantity" marks strings that are quantities, change says what Google Cloud
+// does when a field of a node pool changes, and beside:"manifest" marks fields that no
+// PersiaJob has.
 type Stack struct {
-	// Project is the id of the Google Cloud project that everything is created
-	// in. On an existing cluster it is left out.
+	// Project is the ID of the Google Cloud project in which the stack creates everything.
+	// It is empty on an existing cluster.
 	Project string
 
 	Cluster      clusterspec.Cluster
@@ -36,15 +35,16 @@ type Stack struct {
 	Jobs         []jobspec.Job
 	PEDL         *pedlspec.Platform
 
-	// pathOf is the path at which the user wrote what the program has at a path.
+	// pathOf returns where the user wrote the value of a path of the stack, such as in a
+	// manifest.
 	pathOf func(*field.Path) string
 }
 
-// key is a key of the stack file: where its value goes, and what to write if it
-// is missing. Without such a text it has a default, or the validation decides.
+// key is a key of the stack file.
 type key struct {
-	name    string
-	into    func(*Stack) any
+	name string
+	into func(*Stack) any
+	// missing says what to write if a required key is missing.
 	missing string
 }
 
@@ -65,10 +65,10 @@ var keys = []key{
 	{pedlKey, func(s *Stack) any { return &s.PEDL }, ""},
 }
 
-// Namespace is that of the keys: the name of the project in Pulumi.yaml.
+// Namespace is the namespace of the keys, the name of the project in Pulumi.yaml.
 const Namespace = "persia"
 
-// MachineTypesKey is the key of the machine types that a stack file describes.
+// MachineTypesKey is the key of machine types that the program does not know.
 const MachineTypesKey = poolspec.MachineTypesKey
 
 const (

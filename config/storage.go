@@ -7,28 +7,49 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/capacity"
+	"persia/config/check"
 	"persia/config/jobspec"
 	"persia/config/poolspec"
 	"persia/config/volumespec"
 	"persia/gcp"
 )
 
-// volumeContext is what volumes have to know of the rest of the stack file.
 func (s *Stack) volumeContext() volumespec.Context {
 	context := volumespec.Context{Project: s.Project, Existing: s.Cluster.Existing != nil, Region: s.Cluster.Region, Zones: s.Cluster.Zones}
-	if context.Existing {
-		return context // nothing else is said of the cluster
+	if !context.Existing {
+		context.DriverOff = func(driver string) bool { return !s.Cluster.CSIDrivers.On(driver) }
+		context.NoWorkloadIdentity = !s.Cluster.WorkloadIdentity
 	}
-	context.DriverOff = func(driver string) bool { return !s.Cluster.CSIDrivers.On(driver) }
-	context.NoWorkloadIdentity = !s.Cluster.WorkloadIdentity
 	return context
 }
 
-func (v *validator) storage() {
-	volumespec.Check(v.Problems, field.NewPath(storageKey), v.stack.Storage, v.stack.volumeContext(), v.stack.usersOf)
+func (s *Stack) checkStorage(p *check.Problems) {
+	volumespec.Check(p, field.NewPath(storageKey), s.Storage, s.volumeContext(), s.usersOf)
 }
 
-// usersOf are the roles that mount a volume.
+// jobVolumes describes the volumes of the stack to the rules of jobs.
+func (s *Stack) jobVolumes() []jobspec.Volume {
+	volumes := make([]jobspec.Volume, len(s.Storage))
+	for i, v := range s.Storage {
+		volumes[i] = jobspec.Volume{Name: v.Name, Claim: v.Claim, Sidecar: v.MountedBySidecar(), OneNode: v.OnOneNode(), AccessModes: v.AccessModes}
+	}
+	return volumes
+}
+
+// volumePool describes a node pool to the rules of volumes.
+func (s *Stack) volumePool(pool poolspec.Pool) volumespec.Pool {
+	p := volumespec.Pool{Name: pool.Name, Nodes: pool.MostNodes(), MachineType: pool.MachineType, COS: pool.ImageType == gcp.ImageCOS}
+	if s.Cluster.Existing != nil {
+		return p
+	}
+	p.Zones = pool.Zones
+	if machine, ok := pool.Machine(s.MachineTypes); ok {
+		p.Disks = machine.BootDisks()
+	}
+	return p
+}
+
+// usersOf returns the node pools of the roles that mount a volume.
 func (s *Stack) usersOf(name string) volumespec.Users {
 	users := volumespec.Users{ReadOnly: true}
 	volumes := s.jobVolumes()
@@ -60,21 +81,7 @@ func (s *Stack) Mounts(j *jobspec.Job, volume string) bool {
 	})
 }
 
-// volumePool is a pool as far as storage is concerned with it.
-func (s *Stack) volumePool(pool poolspec.Pool) volumespec.Pool {
-	p := volumespec.Pool{Name: pool.Name, Nodes: pool.MostNodes(), MachineType: pool.MachineType, COS: pool.ImageType == gcp.ImageCOS}
-	if s.Cluster.Existing != nil {
-		return p
-	}
-	p.Zones = pool.Zones
-	if machine, ok := pool.Machine(s.MachineTypes); ok {
-		p.Disks = machine.BootDisks()
-	}
-	return p
-}
-
-// StoredVolumes are all volumes of the stack: those of the jobs, and that of PEDL's
-// database.
+// StoredVolumes returns all volumes of the stack, including the volume of PEDL's database.
 func (s *Stack) StoredVolumes() []volumespec.Stored {
 	var volumes []volumespec.Stored
 	for i, v := range s.Storage {
@@ -86,11 +93,33 @@ func (s *Stack) StoredVolumes() []volumespec.Stored {
 	return volumes
 }
 
-// createdDisks are the disks that the stack creates for volumes.
-func (s planner) createdDisks() []capacity.Disk {
-	var disks []capacity.Disk
+func (s *Stack) storageWarnings() []string {
+	var warnings []string
 	for _, v := range s.StoredVolumes() {
-		disks = append(disks, v.Source().Disks(v.SizeGiB())...)
+		warnings = append(warnings, v.Warnings(s.Cluster.Region)...)
 	}
-	return disks
+	return warnings
+}
+
+// GCSFuseSidecar returns what the container requests that GKE adds to the pods of a role
+// that mounts buckets, and whether the role mounts one.
+func (s *Stack) GCSFuseSidecar(j *jobspec.Job, kind jobspec.Kind) (capacity.Resources, bool) {
+	var most capacity.Resources
+	found := false
+	for _, mount := range j.ClaimMounts(kind.Of(j), s.jobVolumes()) {
+		for _, v := range s.Storage {
+			if v.Name == mount.Volume && v.MountedBySidecar() {
+				asks := v.GCSFuse.Sidecar.Requests()
+				if !mount.ReadOnly {
+					asks.EphemeralBytes = max(asks.EphemeralBytes, j.OpenCheckpointBytes(kind))
+				}
+				most, found = capacity.Resources{
+					MilliCPU:       max(most.MilliCPU, asks.MilliCPU),
+					MemoryBytes:    max(most.MemoryBytes, asks.MemoryBytes),
+					EphemeralBytes: max(most.EphemeralBytes, asks.EphemeralBytes),
+				}, true
+			}
+		}
+	}
+	return most, found
 }

@@ -12,12 +12,12 @@ import (
 
 // AllocatableGPUs returns the number of nvidia.com/gpu that a node offers.
 func (g GPU) AllocatableGPUs() int64 {
-	return int64(g.Count) * g.PlacesEach()
+	return int64(g.Count) * g.SharesEach()
 }
 
-// PlacesEach is how many nvidia.com/gpu one GPU makes. A partition or a sharing
+// SharesEach is how many nvidia.com/gpu one GPU makes. A partition or a sharing
 // that is refused counts as none.
-func (g GPU) PlacesEach() int64 {
+func (g GPU) SharesEach() int64 {
 	places := max(1, int64(gcp.Partitions(g.Type, g.Partition)))
 	if g.Sharing != nil {
 		places *= int64(min(max(1, g.Sharing.MaxClients), mostClients))

@@ -1,0 +1,215 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/capacity"
+	"persia/config/check"
+	"persia/config/jobspec"
+	"persia/config/pod"
+	"persia/config/poolspec"
+	"persia/gcp"
+)
+
+// checkAssignment checks that a container fits a node of the pool that it is assigned to,
+// and returns the pool. The path is of the object with nodePool and resources.
+func (s *Stack) checkAssignment(p *check.Problems, path *field.Path, who, poolName string, r corev1.ResourceRequirements, allowed []string) (poolspec.Pool, bool) {
+	at, before := path.Child("resources"), p.Count()
+	pod.Resources(p, at, who, r)
+	valid := p.Count() == before
+	pool, ok := s.checkPool(p, path.Child("nodePool"), poolName, allowed)
+	if ok {
+		s.checkRoom(p, at, who, r, pool)
+	}
+	if ok && valid && s.Cluster.Existing == nil { // an existing pool may have more resources
+		checkResourceNames(p, at, who, r, pool)
+	}
+	return pool, ok
+}
+
+// nodeResources are the resources of the nodes of a pool that the stack creates.
+var nodeResources = sets.New(corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage, pod.GPU)
+
+// checkResourceNames refuses resources that no node of the pool has: a pod that requests
+// one stays pending.
+func checkResourceNames(p *check.Problems, path *field.Path, who string, r corev1.ResourceRequirements, pool poolspec.Pool) {
+	for section, list := range map[string]corev1.ResourceList{"limits": r.Limits, "requests": r.Requests} {
+		for name, q := range list {
+			switch at := path.Child(section).Key(string(name)); {
+			case nodeResources.Has(name):
+			case strings.HasPrefix(string(name), "nvidia.com/mig-"):
+				p.Invalid(at, q.String(), "is not a resource of the nodes of pool %q, because GKE counts GPU partitions as %s too; %s must request that", pool.Name, pod.GPU, who)
+			default:
+				p.Invalid(at, q.String(), "is not a resource of any node of pool %q, so the pods of %s would stay pending; remove it", pool.Name, who)
+			}
+		}
+	}
+}
+
+// checkRoom checks that an empty node has room for one replica.
+func (s *Stack) checkRoom(p *check.Problems, path *field.Path, who string, r corev1.ResourceRequirements, pool poolspec.Pool) {
+	if _, ok := pool.Machine(s.MachineTypes); !ok {
+		return
+	}
+	room := s.nodeRoom(pool)
+	for _, has := range []struct {
+		resource corev1.ResourceName
+		amount   *resource.Quantity
+		text     string
+	}{
+		{corev1.ResourceCPU, resource.NewMilliQuantity(room.MilliCPU, resource.DecimalSI), fmt.Sprintf("%.2f vCPU", float64(room.MilliCPU/10)/100)},
+		{corev1.ResourceMemory, resource.NewQuantity(room.MemoryBytes, resource.BinarySI), fmt.Sprintf("%.1fGi", float64(room.MemoryBytes*10/capacity.GiB)/10)},
+		{corev1.ResourceEphemeralStorage, resource.NewQuantity(room.EphemeralBytes, resource.BinarySI), fmt.Sprintf("%dGi of ephemeral storage", room.EphemeralBytes/capacity.GiB)},
+	} {
+		if q, at, ok := pod.Asked(path, r, has.resource); ok && q.Cmp(*has.amount) > 0 {
+			p.Invalid(at, q.String(), "%s does not fit on a node of pool %q: of %s, GKE and the pods on every node leave %s; request less%s",
+				who, pool.Name, pool.MachineType, has.text, s.orMachines(r, pool))
+		}
+	}
+}
+
+// orMachines suggests machine types with room for a replica.
+func (s *Stack) orMachines(r corev1.ResourceRequirements, pool poolspec.Pool) string {
+	gpuType := ""
+	if pool.GPU != nil {
+		gpuType = pool.GPU.Type
+	}
+	types := capacity.MachinesFor(pod.Requests(r), gpuType, func(m gcp.Machine) capacity.Resources {
+		other := pool
+		other.MachineType, other.GPU = m.Type, nil
+		if m.GPUs > 0 {
+			other.GPU = &poolspec.GPU{Type: m.GPUType, Count: m.GPUs}
+		}
+		return s.nodeRoom(other)
+	})
+	if len(types) == 0 {
+		return ""
+	}
+	return ", or choose a machine type that holds it, like " + check.Or(types)
+}
+
+// checkGPUs checks that a node has the GPUs, or shares of GPUs, that one replica requests.
+func (s *Stack) checkGPUs(p *check.Problems, path *field.Path, who string, r corev1.ResourceRequirements, pool poolspec.Pool) {
+	m, ok := pool.Machine(s.MachineTypes)
+	q, at, asks := pod.Asked(path, r, pod.GPU)
+	if !ok || !asks {
+		return
+	}
+	has, shared := int64(m.GPUs), false
+	if pool.GPU != nil {
+		has, shared = has*pool.GPU.SharesEach(), pool.GPU.Sharing != nil
+	}
+	switch {
+	case has == 0:
+		p.Invalid(at, q.String(), "%s requests %s %s, but pool %q has none; assign it to a GPU pool, or remove the GPUs", who, &q, pod.GPU, pool.Name)
+	case shared && q.CmpInt64(1) > 0:
+		p.Invalid(at, q.String(), "%s requests %s %s, but the GPUs of pool %q are shared, and a container can have only one; request 1, or remove sharing from the pool", who, &q, pod.GPU, pool.Name)
+	case q.CmpInt64(has) > 0:
+		p.Invalid(at, q.String(), "%s requests %s %s, but a node of pool %q has %d; request at most that, or choose a machine type other than %s", who, &q, pod.GPU, pool.Name, has, m.Type)
+	}
+}
+
+// checkOpenCheckpoint checks that the disk of a node holds the files of a checkpoint that a
+// replica writes at the same time: the sidecar of a bucket keeps them there until they are
+// closed.
+func (s *Stack) checkOpenCheckpoint(p *check.Problems, at *field.Path, j *jobspec.Job, role jobspec.NamedRole, pool poolspec.Pool) {
+	sidecar, ok := s.GCSFuseSidecar(j, role.Kind)
+	room := s.nodeRoom(pool).EphemeralBytes
+	if open := j.OpenCheckpointBytes(role.Kind); !ok || open < sidecar.EphemeralBytes || open <= room {
+		return
+	}
+	gibibytes := func(bytes int64) string { return fmt.Sprintf("%.1fGi", float64(bytes)/capacity.GiB) }
+	p.Invalid(at, j.HashmapShards, "makes %s write %s of a checkpoint at the same time, which stay on the node until they are in the bucket, but the disk of a node of pool %q leaves %s to pods; increase disk.sizeGb of the pool, or num_hashmap_internal_shards of the job's global configuration and hashmapShards with it",
+		role.Field, gibibytes(sidecar.EphemeralBytes), pool.Name, gibibytes(room))
+}
+
+// checkCapacity checks that every pool holds its pods. The stack must have no other problem.
+func (s *Stack) checkCapacity(p *check.Problems) {
+	for _, pool := range s.Plan().Pools {
+		path := s.nodesPath(pool.Name)
+		switch {
+		case pool.Fits():
+		case len(pool.TooLarge) > 0:
+			p.Invalid(path, pool.Nodes, "nodes of %s are too small for a pod of %s; choose a larger machine type", pool.Machine.Type, pool.TooLarge[0].Name)
+		default:
+			needed := pool.Needed
+			if configured, _ := s.Pool(pool.Name); s.Cluster.Existing == nil {
+				needed = configured.WholeZones(needed)
+			}
+			p.Invalid(path, pool.Nodes, "%s; write %d", tooFew(pool), needed)
+		}
+	}
+}
+
+// tooFew explains why the nodes of a pool do not hold its pods.
+func tooFew(pool capacity.PoolPlan) string {
+	nodes, are, have := fmt.Sprintf("%d nodes of %s", pool.Nodes, pool.Machine.Type), "are", "they have"
+	if pool.Nodes == 1 {
+		nodes, are, have = "1 node of "+pool.Machine.Type, "is", "it has"
+	}
+	kind := pool.Pods[0]
+	switch missing, known := pool.Missing(); {
+	case known:
+		return fmt.Sprintf("%s hold %d of %d × %s, %d per node, and %d do not fit",
+			nodes, kind.Count-missing, kind.Count, kind.Name, pool.Holds(kind), missing)
+	case !pool.Used.Within(pool.Node.Times(pool.Nodes)):
+		return fmt.Sprintf("%s %s too few for %s, which request more than %s", nodes, are, check.And(pool.Kinds()), have)
+	default:
+		return fmt.Sprintf("%s %s too few for %s, depending on the order in which they are scheduled", nodes, are, check.And(pool.Kinds()))
+	}
+}
+
+// nodesPath returns the path of a pool's number of nodes.
+func (s *Stack) nodesPath(pool string) *field.Path {
+	i := slices.Index(s.poolNames(), pool)
+	switch {
+	case i < 0:
+		return field.NewPath(clusterKey, "systemPool", "nodes")
+	case s.NodePools[i].Autoscaling != nil:
+		return field.NewPath(nodePoolsKey).Index(i).Child("autoscaling", "maxNodes")
+	default:
+		return field.NewPath(nodePoolsKey).Index(i).Child("nodes")
+	}
+}
+
+// limitWarnings warns of limits that no node reaches: a container that comes near one takes
+// the node down first.
+func (s *Stack) limitWarnings() []string {
+	var warnings []string
+	for i := range s.Jobs {
+		for _, role := range s.Jobs[i].Roles() {
+			warnings = append(warnings, s.limitsBeyond(s.Jobs[i].At().Child(role.Field, "resources", "limits"), role.Resources, role.NodePool)...)
+		}
+	}
+	for _, c := range s.NATSClusters() {
+		warnings = append(warnings, s.limitsBeyond(c.ResourcesPath(field.NewPath(natsKey)).Child("limits"), c.Resources, c.NodePool)...)
+	}
+	slices.Sort(warnings)
+	return slices.Compact(warnings)
+}
+
+func (s *Stack) limitsBeyond(path *field.Path, r corev1.ResourceRequirements, poolName string) []string {
+	pool, _ := s.Pool(poolName)
+	machine, ok := pool.Machine(s.MachineTypes)
+	if !ok {
+		return nil
+	}
+	var warnings []string
+	for name, all := range map[corev1.ResourceName]*resource.Quantity{
+		corev1.ResourceCPU:    resource.NewQuantity(int64(machine.CPUs), resource.DecimalSI),
+		corev1.ResourceMemory: resource.NewQuantity(machine.MemoryBytes, resource.BinarySI),
+	} {
+		if limit := r.Limits[name]; limit.Cmp(*all) > 0 {
+			warnings = append(warnings, s.warning(path.Key(string(name)), "%s is more than the %s of a %s, the machine type of pool %s, so it limits nothing; write less",
+				limit.String(), all.String(), machine.Type, pool.Name))
+		}
+	}
+	return warnings
+}
