@@ -2,31 +2,40 @@ package kube
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
+	"fmt"
 	"strings"
 
-	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// StackName returns the full name of a stack: its organization, project, and name.
-func StackName(ctx *pulumi.Context) string {
-	return strings.Join([]string{ctx.Organization(), ctx.Project(), ctx.Stack()}, "/")
-}
-
-// LabelName joins parts with hyphens to the name of an object that must fit a
-// label: a service's, or that of whatever makes pods. A longer one is cut and ends
-// in a hash of the whole, so that two long names that differ stay different.
+// LabelName joins parts with hyphens. The result fits a label, which limits the names of
+// services and of objects that create pods, and labels of Google Cloud. LabelName cuts a
+// longer name and ends it in a hash of the whole, so that different names stay different.
 func LabelName(parts ...string) string {
 	const limit = validation.DNS1123LabelMaxLength
 	name := strings.Join(parts, "-")
 	if len(name) <= limit {
 		return name
 	}
-	sum := sha256.Sum256([]byte(name))
-	suffix := "-" + hex.EncodeToString(sum[:])[:8]
+	suffix := "-" + Hash(name)
 	return strings.TrimRight(name[:limit-len(suffix)], "-") + suffix
+}
+
+// Hash returns eight hexadecimal digits of the SHA-256 of a text.
+func Hash(text string) string {
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(text)))[:8]
+}
+
+// Sanitize returns text in lower case, with a hyphen in place of everything that is
+// neither a letter or digit of ASCII nor in alsoAllowed.
+func Sanitize(text, alsoAllowed string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || strings.ContainsRune(alsoAllowed, r) {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(text))
 }
 
 // Labels returns the labels that Kubernetes recommends for every object of an

@@ -6,7 +6,7 @@ import (
 	"persia/config"
 	"persia/config/catalog"
 	"persia/infra/admission"
-	"persia/kube"
+	"persia/infra/stackid"
 	"persia/workload/nats"
 	"persia/workload/pedl"
 	"persia/workload/persia"
@@ -18,7 +18,7 @@ func newPolicies(ctx *pulumi.Context, cfg *config.Stack, inCluster pulumi.Resour
 	jobs := []string{persia.NamespaceName, nats.Namespace, operator.Namespace}
 	data := []string{persia.NamespaceName, pedl.NamespaceName}
 	return admission.NewPolicies(ctx, "persia", admission.Args{
-		Stack:           kube.StackName(ctx),
+		Stack:           stackid.Of(ctx).String(),
 		Namespaces:      append(jobs, pedl.NamespaceName, pedl.AgentNamespaceName),
 		ImageNamespaces: jobs,
 		Images:          imagesOf(cfg),

@@ -16,6 +16,7 @@ import (
 	"persia/infra/gke"
 	"persia/infra/gpu"
 	"persia/infra/lastupdate"
+	"persia/infra/stackid"
 	"persia/kube"
 	"persia/workload/nats"
 	"persia/workload/persia"
@@ -138,7 +139,7 @@ func checkExisting(ctx *pulumi.Context, cfg *config.Stack) error {
 	if cfg.Cluster.Existing == nil {
 		return nil
 	}
-	err := existing.Check(ctx.Context(), cfg.Cluster, kube.StackName(ctx))
+	err := existing.Check(ctx.Context(), cfg.Cluster, stackid.Of(ctx).String())
 	if errors.Is(err, existing.ErrUnknown) {
 		return ctx.Log.Warn(err.Error(), nil)
 	}

@@ -8,6 +8,7 @@ import (
 	"persia/config"
 	"persia/config/jobspec"
 	"persia/infra/iam"
+	"persia/infra/stackid"
 	"persia/infra/storage"
 	"persia/workload/persia"
 )
@@ -24,7 +25,7 @@ func grantBuckets(ctx *pulumi.Context, cfg *config.Stack, job *jobspec.Job, volu
 			Project:        cfg.Project,
 			Bucket:         volumes[i].Bucket,
 			Namespace:      persia.NamespaceName,
-			ServiceAccount: iam.JobAccount(ctx, job.Name),
+			ServiceAccount: stackid.Of(ctx).ServiceAccount(job.Name),
 		})
 		if err != nil {
 			return nil, err
@@ -39,7 +40,7 @@ func serviceAccounts(ctx *pulumi.Context, cfg *config.Stack) pulumi.StringMap {
 	accounts := pulumi.StringMap{}
 	for _, job := range cfg.Jobs {
 		if job.Engine == jobspec.EngineStatefulSet {
-			accounts[job.Name] = pulumi.String(iam.JobAccount(ctx, job.Name))
+			accounts[job.Name] = pulumi.String(stackid.Of(ctx).ServiceAccount(job.Name))
 		}
 	}
 	return accounts

@@ -8,7 +8,7 @@ import (
 	"persia/config"
 	"persia/config/jobspec"
 	"persia/infra/gke"
-	"persia/infra/iam"
+	"persia/infra/stackid"
 	"persia/infra/storage"
 	"persia/kube"
 	"persia/workload/nats"
@@ -54,7 +54,7 @@ func newJobs(ctx *pulumi.Context, cfg *config.Stack, brokers []*nats.Cluster, vo
 				return nil, err
 			}
 			args := jobArgs(cfg, job, broker, slices.Concat(needs, grants))
-			args.ServiceAccount = iam.JobAccount(ctx, job.Name)
+			args.ServiceAccount = stackid.Of(ctx).ServiceAccount(job.Name)
 			jobs[job.Name], err = persia.NewJob(ctx, job.Name, args, inCluster)
 		case jobspec.EngineOperator:
 			jobs[job.Name], err = operator.NewJob(ctx, job.Name, operator.JobArgs{

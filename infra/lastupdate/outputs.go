@@ -7,7 +7,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	"persia/kube"
+	"persia/infra/stackid"
 )
 
 // Outputs are those of the last successful update of this stack. A program cannot see
@@ -18,9 +18,9 @@ func Outputs(ctx *pulumi.Context) (map[string]any, error) {
 		Outputs map[string]any `pulumi:"outputs"`
 	}
 	// Some outputs are secret, which Invoke would refuse.
-	_, err := ctx.InvokePackageRaw("pulumi:pulumi:readStackOutputs", map[string]any{"name": kube.StackName(ctx)}, &stack, "")
+	_, err := ctx.InvokePackageRaw("pulumi:pulumi:readStackOutputs", map[string]any{"name": stackid.Of(ctx).String()}, &stack, "")
 	if err != nil {
-		return nil, fmt.Errorf("outputs of the last update of %s: %w", kube.StackName(ctx), err)
+		return nil, fmt.Errorf("outputs of the last update of %s: %w", stackid.Of(ctx).String(), err)
 	}
 	return stack.Outputs, nil
 }
@@ -30,9 +30,9 @@ func resources(ctx *pulumi.Context) (map[resource.URN]map[string]any, error) {
 	var stack struct {
 		Outputs map[string]any `pulumi:"outputs"`
 	}
-	_, err := ctx.InvokePackageRaw("pulumi:pulumi:readStackResourceOutputs", map[string]any{"stackName": kube.StackName(ctx)}, &stack, "")
+	_, err := ctx.InvokePackageRaw("pulumi:pulumi:readStackResourceOutputs", map[string]any{"stackName": stackid.Of(ctx).String()}, &stack, "")
 	if err != nil {
-		return nil, fmt.Errorf("resources of %s: %w", kube.StackName(ctx), err)
+		return nil, fmt.Errorf("resources of %s: %w", stackid.Of(ctx).String(), err)
 	}
 	resources := map[resource.URN]map[string]any{}
 	for urn, found := range stack.Outputs {

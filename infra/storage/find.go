@@ -1,8 +1,6 @@
 package storage
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"strings"
 
@@ -10,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/config/volumespec"
-	"persia/kube"
+	"persia/infra/stackid"
 )
 
 // Found is what Google Cloud already has of the storage of a volume.
@@ -50,7 +48,7 @@ func Find(ctx *pulumi.Context, project, network string, volumes []volumespec.Sto
 		if err != nil {
 			return nil, fmt.Errorf("%s: look for %s: %w", stored.Path, stored.Source(), err)
 		}
-		problems = append(problems, check(stored.Path, &stored.Volume, there, ownerOf(ctx))...)
+		problems = append(problems, check(stored.Path, &stored.Volume, there, stackid.Of(ctx).Label())...)
 		found[stored.Name] = there.Found
 	}
 	return found, refusal(problems)
@@ -118,23 +116,6 @@ func checkSize(path *field.Path, volume *volumespec.Volume, there present) field
 // ownerLabel is the label of Google Cloud that says which stack has made something.
 const ownerLabel = "persia-stack"
 
-// ownerOf is the stack as the value of a label: its name for people, and a hash of the
-// whole of it, which tells apart what labels cannot: organizations, capitals, and dots.
-func ownerOf(ctx *pulumi.Context) string {
-	hash := sha256.Sum256([]byte(kube.StackName(ctx)))
-	return kube.LabelName(labelText(ctx.Project()), labelText(ctx.Stack()), hex.EncodeToString(hash[:4]))
-}
-
-// labelText has only what a label's value may have.
-func labelText(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' || r == '_' {
-			return r
-		}
-		return '-'
-	}, strings.ToLower(text))
-}
-
 func ownerLabels(ctx *pulumi.Context) pulumi.StringMap {
-	return pulumi.StringMap{ownerLabel: pulumi.String(ownerOf(ctx))}
+	return pulumi.StringMap{ownerLabel: pulumi.String(stackid.Of(ctx).Label())}
 }

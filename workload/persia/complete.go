@@ -1,9 +1,7 @@
 package persia
 
 import (
-	"crypto/sha256"
 	_ "embed"
-	"encoding/hex"
 	"encoding/json"
 	"maps"
 	"math"
@@ -75,7 +73,7 @@ func completionJob(c Completion) *batchv1.Job {
 				},
 			}}},
 			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: podLabels, Annotations: map[string]string{rolesAnnotation: hash(c.Changes)}},
+				ObjectMeta: metav1.ObjectMeta{Labels: podLabels, Annotations: map[string]string{rolesAnnotation: kube.Hash(c.Changes)}},
 				Spec:       c.Pod,
 			},
 		},
@@ -97,12 +95,7 @@ func completionName(job string, spec batchv1.JobSpec) string {
 		// Kubernetes' own types can be written.
 		panic(err)
 	}
-	return kube.LabelName(job, "completion", hash(string(text)))
-}
-
-func hash(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:])[:8]
+	return kube.LabelName(job, "completion", kube.Hash(string(text)))
 }
 
 // completion asks the coordinator of the training job.

@@ -1,0 +1,53 @@
+package stackid
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// TestNames: buckets and grants of running stacks have these names. Another one would
+// leave them behind.
+func TestNames(t *testing.T) {
+	const long = "a-stack-with-a-name-that-is-longer-than-a-label-of-kubernetes-may-be"
+	for _, c := range []struct {
+		id             ID
+		label, account string
+	}{
+		{ID{"acme", "persia", "dev"}, "persia-dev-084fb610", "criteo.dev-084fb610"},
+		{ID{"acme", "persia", "Dev"}, "persia-dev-6ef20942", "criteo.dev-6ef20942"},
+		{ID{"acme", "persia", "de_v"}, "persia-de_v-f18a58d1", "criteo.de-v-f18a58d1"},
+		{ID{"acme", "persia", "de.v"}, "persia-de-v-5a2543c7", "criteo.de-v-5a2543c7"},
+		{ID{"acme", "persia", "-dev_"}, "persia--dev_-a39e92d9", "criteo.dev-a39e92d9"},
+		{ID{"other", "persia", "dev"}, "persia-dev-2357838a", "criteo.dev-2357838a"},
+		{ID{"acme", "My.Project", "dev"}, "my-project-dev-500a891f", "criteo.dev-500a891f"},
+		{ID{"acme", "persia", long}, "persia-a-stack-with-a-name-that-is-longer-than-a-label-b9ec97fe",
+			"criteo.a-stack-with-a-name-that-is-longer-than-a-label-of-kub-a1d6504b"},
+	} {
+		t.Run(c.id.String(), func(t *testing.T) {
+			assert.Equal(t, c.label, c.id.Label())
+			assert.Equal(t, c.account, c.id.ServiceAccount("criteo"))
+		})
+	}
+}
+
+// TestStacksStayApart: no two stacks share a label or a service account, whatever those
+// leave out of the stack's name.
+func TestStacksStayApart(t *testing.T) {
+	labels, accounts := map[string]ID{}, map[string]ID{}
+	for _, id := range []ID{
+		{"acme", "persia", "prod"}, {"other", "persia", "prod"}, {"acme", "persia", "Prod"},
+		{"acme", "persia", "a.b"}, {"acme", "persia", "a-b"}, {"acme", "persia-a", "b"}, {"acme", "persia", "a_b"},
+		{"acme", "persia", strings.Repeat("a", 90)}, {"acme", "persia", strings.Repeat("a", 91)},
+	} {
+		label, account := id.Label(), id.ServiceAccount("criteo")
+		assert.NotContains(t, labels, label, id)
+		assert.NotContains(t, accounts, account, id)
+		assert.LessOrEqual(t, len(label), validation.LabelValueMaxLength, label)
+		assert.Regexp(t, `^[a-z0-9_-]+$`, label)
+		assert.Empty(t, validation.IsDNS1123Subdomain(account), account)
+		labels[label], accounts[account] = id, id
+	}
+}
