@@ -30,7 +30,7 @@ func example(t *testing.T) (Image, string) {
 	}, source
 }
 
-func TestWrite(t *testing.T) {
+func TestWriteImage(t *testing.T) {
 	image, _ := example(t)
 	path := filepath.Join(t.TempDir(), "image.tar")
 	require.NoError(t, image.Write(path))
