@@ -5,10 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
+	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/auto"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
@@ -27,11 +26,6 @@ const (
 	gcpVersion        = "7.38.0"
 	kubernetesVersion = "4.30.0"
 )
-
-// OfficialKubernetes is the environment variable that, set to "official", makes
-// the engine use the official Kubernetes provider: pulumi-resource-kubernetes
-// from the PATH, or from Pulumi's plugin cache.
-const OfficialKubernetes = "SANDBOX_KUBERNETES_PROVIDER"
 
 // engine is a Pulumi engine for one command, with its providers.
 type engine struct {
@@ -58,15 +52,22 @@ func (e *engine) close() error {
 // run has an engine do one operation.
 //
 // The Pulumi CLI is in the foreground of the same terminal: an interrupt reaches
-// it directly, and it finishes what is under way. Passing ours on would be the
-// second, at which it drops everything. So only a request to terminate, which
-// comes to this process alone, is passed on.
+// it directly, and it finishes what is under way. A second one, passed on from here,
+// would make it drop everything. So an end of ctx does not interrupt the CLI; only
+// [Options.Terminated] does, which the terminal does not send.
 func (s *Sandbox) run(ctx context.Context, operation string, do func(context.Context, *engine) error) (err error) {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	ctx, stop := signal.NotifyContext(context.WithoutCancel(ctx), syscall.SIGTERM)
-	defer stop()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	go func() {
+		select {
+		case <-s.options.Terminated:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
 	engine, err := s.newEngine(ctx)
 	if err != nil {
 		return err
@@ -96,15 +97,19 @@ func (s *Sandbox) newEngine(ctx context.Context) (*engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.writePassphrase(); err != nil {
-		return nil, err
-	}
 	cluster, err := s.restConfig(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.prepareEnvironment(cluster); err != nil {
-		return nil, err
+	if cluster != nil {
+		if err := s.writeAuthPlugin(cluster); err != nil {
+			return nil, err
+		}
+	}
+	if s.options.OfficialKubernetes {
+		if err := s.linkPluginCache(); err != nil {
+			return nil, err
+		}
 	}
 	if err := s.withoutLogs(); err != nil {
 		return nil, err
@@ -120,13 +125,13 @@ func (s *Sandbox) newEngine(ctx context.Context) (*engine, error) {
 		cancel()
 		return nil, err
 	}
-	providers, err := serveProviders(serving, cloud)
+	providers, err := s.serveProviders(serving, cloud)
 	if err != nil {
 		cancel()
 		return nil, err
 	}
 	e := &engine{sandbox: s, cloud: cloud, stop: cancel}
-	service, err := state.Start(ctx, s.options.Tools.PulumiState, s.path("state"))
+	service, err := state.Start(ctx, s.options.Tools.PulumiState, s.path("state"), s.options.Out)
 	cli, cliErr := foundCLI()
 	e.service, e.cli = service, cli
 	if err := errors.Join(err, cliErr); err != nil {
@@ -148,25 +153,28 @@ func (s *Sandbox) restConfig(ctx context.Context) (*rest.Config, error) {
 
 // serveProviders serves the sandbox's providers until ctx ends, and returns
 // where, as PULUMI_DEBUG_PROVIDERS wants it.
-func serveProviders(ctx context.Context, cloud *gcp.Provider) (string, error) {
+func (s *Sandbox) serveProviders(ctx context.Context, cloud *gcp.Provider) (string, error) {
 	served, err := provider.Serve(ctx, cloud)
 	if err != nil {
 		return "", err
 	}
 	addresses := fmt.Sprintf("gcp:%d", served.Port())
-	if officialKubernetes() {
+	if s.options.OfficialKubernetes {
 		return addresses, nil
 	}
-	kube, err := provider.ServeEach(ctx, func() plugin.Provider { return kubeprovider.New(kubernetesVersion) })
+	kube, err := provider.ServeEach(ctx, func() plugin.Provider { return kubeprovider.New(kubernetesVersion, s.bin()) })
 	if err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("%s,kubernetes:%d", addresses, kube.Port()), nil
 }
 
-func officialKubernetes() bool { return os.Getenv(OfficialKubernetes) == "official" }
-
 func (s *Sandbox) selectStack(ctx context.Context, project project, cli *cli, providers string, service *state.Service) (auto.Stack, error) {
+	passphrase, err := s.passphrase()
+	if err != nil {
+		return auto.Stack{}, err
+	}
+	path := []string{s.bin(), filepath.Dir(s.options.Tools.Pulumi), os.Getenv("PATH")}
 	workspace, err := auto.NewLocalWorkspace(ctx,
 		auto.Pulumi(cli),
 		auto.WorkDir(project.dir),
@@ -174,10 +182,11 @@ func (s *Sandbox) selectStack(ctx context.Context, project project, cli *cli, pr
 		auto.Program(s.source.program()),
 		auto.SecretsProvider("passphrase"),
 		auto.EnvVars(map[string]string{
-			"PULUMI_BACKEND_URL":                          service.URL,
-			"PULUMI_ACCESS_TOKEN":                         service.Token,
-			"PULUMI_CONFIG_PASSPHRASE_FILE":               s.path("passphrase"),
-			"PULUMI_DEBUG_PROVIDERS":                      providers,
+			"PATH":                     strings.Join(path, string(os.PathListSeparator)),
+			"PULUMI_BACKEND_URL":       service.URL,
+			"PULUMI_ACCESS_TOKEN":      service.Token,
+			"PULUMI_CONFIG_PASSPHRASE": passphrase,
+			"PULUMI_DEBUG_PROVIDERS":   providers,
 			"PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
 			"PULUMI_SKIP_UPDATE_CHECK":                    "true",
 			"PULUMI_SUPPRESS_COPILOT_LINK":                "true",

@@ -108,22 +108,14 @@ func (s source) machines() (nodepools.Machines, error) {
 	return machines, nil
 }
 
-// program is the program itself, where Pulumi would start it: next to the user's
-// stack file, of which the engine's folder has a copy, and the files that it names.
+// program returns the program, which reads the user's files and not the copy that the
+// engine works on.
 func (s source) program() pulumi.RunFunc {
 	return func(ctx *pulumi.Context) error {
-		before, err := os.Getwd()
-		if err != nil {
-			return err
-		}
-		if err := os.Chdir(s.stacks); err != nil {
-			return err
-		}
-		// The state has each resource's call stack. On one of its own the program is
-		// as near to the bottom as it is under Pulumi, and not far above the gRPC
-		// server of the Automation API, whose frames would be a third of the state.
+		// The state records the call stack of each resource. A goroutine keeps the
+		// frames of the Automation API's gRPC server, a third of the state, out of it.
 		var program errgroup.Group
-		program.Go(func() error { return stack.Deploy(ctx) })
-		return errors.Join(program.Wait(), os.Chdir(before))
+		program.Go(func() error { return stack.DeployFrom(ctx, os.DirFS(s.stacks)) })
+		return program.Wait()
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/google/renameio/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -46,45 +45,27 @@ func (f folder) state() state.Stack {
 // realNode is the file that says which node is a real one.
 func (f folder) realNode() string { return f.path("real-node.json") }
 
-// writePassphrase makes the secret that the stack's state is encrypted with.
-func (f folder) writePassphrase() error {
+// passphrase returns the secret that encrypts the stack's state, and creates it the first
+// time.
+func (f folder) passphrase() (string, error) {
 	path := f.path("passphrase")
-	if _, err := os.Stat(path); err == nil {
-		return nil
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		text = []byte(rand.Text())
+		err = renameio.WriteFile(path, text, 0o600)
 	}
-	return renameio.WriteFile(path, []byte(rand.Text()), 0o600)
+	return string(text), err
 }
 
-// prepareEnvironment puts the sandbox's programs first on this process's PATH,
-// where the providers look for gke-gcloud-auth-plugin, and unsets what would
-// make Pulumi use the user's own passphrase.
-func (f folder) prepareEnvironment(cluster *rest.Config) error {
-	if err := os.Unsetenv("PULUMI_CONFIG_PASSPHRASE"); err != nil {
-		return err
-	}
-	bin := f.path("bin")
-	if err := os.MkdirAll(bin, 0o700); err != nil {
-		return err
-	}
-	if cluster != nil {
-		if err := writeAuthPlugin(bin, cluster); err != nil {
-			return err
-		}
-	}
-	if path := os.Getenv("PATH"); !strings.HasPrefix(path, bin+string(os.PathListSeparator)) {
-		if err := os.Setenv("PATH", bin+string(os.PathListSeparator)+path); err != nil {
-			return err
-		}
-	}
-	if officialKubernetes() {
-		return f.linkPluginCache()
-	}
-	return nil
-}
+// bin is the folder of the programs that replace the user's.
+func (f folder) bin() string { return f.path("bin") }
 
-// writeAuthPlugin stands in for GKE's credential plugin: it prints the control
-// plane's administrator credential.
-func writeAuthPlugin(bin string, cluster *rest.Config) error {
+// writeAuthPlugin writes a gke-gcloud-auth-plugin that prints the administrator's
+// credential for the control plane.
+func (f folder) writeAuthPlugin(cluster *rest.Config) error {
+	if err := os.MkdirAll(f.bin(), 0o700); err != nil {
+		return err
+	}
 	config := rest.CopyConfig(cluster)
 	if err := rest.LoadTLSFiles(config); err != nil {
 		return err
@@ -99,12 +80,12 @@ func writeAuthPlugin(bin string, cluster *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(bin, "credential.json")
+	path := filepath.Join(f.bin(), "credential.json")
 	if err := renameio.WriteFile(path, credential, 0o600); err != nil {
 		return err
 	}
 	script := fmt.Sprintf("#!/bin/sh\nexec cat '%s'\n", path)
-	return renameio.WriteFile(filepath.Join(bin, "gke-gcloud-auth-plugin"), []byte(script), 0o700)
+	return renameio.WriteFile(filepath.Join(f.bin(), "gke-gcloud-auth-plugin"), []byte(script), 0o700)
 }
 
 // withoutLogs keeps Pulumi from writing the log of every command that it otherwise

@@ -152,7 +152,7 @@ func withKubernetes(ctx context.Context, kubeconfigFile string, do func(*kubepro
 	if err != nil {
 		return err
 	}
-	provider := kubeprovider.New(kubernetesVersion)
+	provider := kubeprovider.New(kubernetesVersion, "")
 	defer func() { err = errors.Join(err, provider.Close()) }()
 	_, err = provider.Configure(ctx, plugin.ConfigureRequest{Inputs: resource.PropertyMap{
 		"kubeconfig": resource.NewStringProperty(string(kubeconfig)),

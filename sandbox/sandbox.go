@@ -45,6 +45,11 @@ type Options struct {
 	Executable string
 	// Real says which node is a real one. Where it says none, it is that of the last up.
 	Real RealNode
+	// OfficialKubernetes makes the engine start the official Kubernetes provider,
+	// pulumi-resource-kubernetes, from the PATH or from Pulumi's plugin cache.
+	OfficialKubernetes bool
+	// Terminated, once it is closed, interrupts the Pulumi CLI. It may be nil.
+	Terminated <-chan struct{}
 	// Out shows progress.
 	Out io.Writer
 }

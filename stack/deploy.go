@@ -23,17 +23,22 @@ import (
 	"persia/workload/priority"
 )
 
-// Deploy is the Pulumi program. It registers nothing unless the whole stack file
-// is valid.
+// Deploy is the Pulumi program. It reads the files next to Pulumi.yaml.
 func Deploy(ctx *pulumi.Context) error {
-	if err := stackfile.CheckKeys(projectFiles(ctx), ctx.Project(), ctx.Stack(), config.Keys()); err != nil {
+	return DeployFrom(ctx, os.DirFS(cmp.Or(ctx.RootDirectory(), ".")))
+}
+
+// DeployFrom deploys the stack whose file, and the files that it names, are in files. It
+// registers nothing unless the whole stack file is valid.
+func DeployFrom(ctx *pulumi.Context, files fs.FS) error {
+	if err := stackfile.CheckKeys(files, ctx.Project(), ctx.Stack(), config.Keys()); err != nil {
 		return err
 	}
-	cfg, err := config.Load(ctx.GetConfig, projectFiles(ctx))
+	cfg, err := config.Load(ctx.GetConfig, files)
 	if err != nil {
 		return err
 	}
-	if err := config.CheckSecrets(ctx, projectFiles(ctx)); err != nil {
+	if err := config.CheckSecrets(ctx, files); err != nil {
 		return err
 	}
 	plan := cfg.Plan()
@@ -110,11 +115,6 @@ func Deploy(ctx *pulumi.Context) error {
 		ctx.Export(name, value)
 	}
 	return nil
-}
-
-// projectFiles are those next to Pulumi.yaml, where Pulumi starts the program.
-func projectFiles(ctx *pulumi.Context) fs.FS {
-	return os.DirFS(cmp.Or(ctx.RootDirectory(), "."))
 }
 
 func newCluster(ctx *pulumi.Context, cfg *config.Stack, data *storedData) (*gke.Cluster, error) {

@@ -30,9 +30,7 @@ const triedChanges = 12
 // TestAcceptedStacksApply: what the program accepts, the API server accepts. Each
 // refusal is a rule that config lacks.
 func TestAcceptedStacksApply(t *testing.T) {
-	if !alone(t) {
-		return
-	}
+	t.Parallel()
 	generator := newGenerator(t)
 	server := newDryRun(t)
 	started := time.Now()

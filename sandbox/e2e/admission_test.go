@@ -39,9 +39,7 @@ func admitted(t *testing.T) cluster {
 // TestAdmission asks the API server what it admits in the namespaces of a stack, and
 // takes the stack down again, which deletes what nobody may delete by hand.
 func TestAdmission(t *testing.T) {
-	if !alone(t) {
-		return
-	}
+	t.Parallel()
 	c := admitted(t)
 	dryRun := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
 	container := func(image string) corev1.PodSpec {

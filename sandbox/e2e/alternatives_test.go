@@ -22,7 +22,7 @@ import (
 // once: -benchtime must be 1x.
 func BenchmarkAlternatives(b *testing.B) {
 	_, err := toolchain.BuildAlternatives(b.Context(),
-		filepath.Join(repository, "sandbox", "toolchain"), binDir(), os.Stdout)
+		filepath.Join(repository, "sandbox", "toolchain"), binDir(), b.Output())
 	require.NoError(b, err)
 	var rows []comparison
 	b.Run("prod", func(b *testing.B) { rows = append(rows, compare(b, "`prod`", repository, "prod")) })
@@ -33,7 +33,7 @@ func BenchmarkAlternatives(b *testing.B) {
 			rows = append(rows, compare(b, fmt.Sprintf("jobs: %d", count), project, "madeup"))
 		})
 	}
-	fmt.Print("\n" + table(rows))
+	fmt.Fprint(b.Output(), "\n"+table(rows))
 }
 
 // comparison is what each tool took for one stack, in the order of the tools.

@@ -22,9 +22,7 @@ const (
 
 // TestAutoscaling: the data loaders have a pool from 0 to 4 nodes for themselves.
 func TestAutoscaling(t *testing.T) {
-	if !alone(t) {
-		return
-	}
+	t.Parallel()
 	started := time.Now()
 	dir := t.TempDir()
 	s := openSandbox(t, autoscaledStack(t, 4), dir, "dev")
@@ -69,7 +67,7 @@ func TestAutoscaling(t *testing.T) {
 		require.NoError(t, s.Destroy(t.Context()))
 		c.assertEmpty()
 	})
-	fmt.Printf("TIME an autoscaled pool up and down: %s\n", time.Since(started).Round(time.Second))
+	fmt.Fprintf(t.Output(), "TIME an autoscaled pool up and down: %s\n", time.Since(started).Round(time.Second))
 }
 
 // autoscaledStack is the stack dev with an autoscaled pool for the data loaders,

@@ -126,7 +126,7 @@ func deleteClaim(t *testing.T, s *sandbox.Sandbox, name string, seconds float64)
 	t.Helper()
 	kubeconfig, err := os.ReadFile(s.Kubeconfig())
 	require.NoError(t, err)
-	provider := kubeprovider.New("4.30.0")
+	provider := kubeprovider.New("4.30.0", "")
 	_, err = provider.Configure(t.Context(), plugin.ConfigureRequest{Inputs: pulumiresource.PropertyMap{
 		"kubeconfig": pulumiresource.NewStringProperty(string(kubeconfig)),
 	}})

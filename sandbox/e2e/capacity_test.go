@@ -23,9 +23,7 @@ import (
 // node less, some are: of pods that are alike exactly as many as predicted, and of
 // others at the latest with two nodes less.
 func TestCapacity(t *testing.T) {
-	if !alone(t) {
-		return
-	}
+	t.Parallel()
 	started := time.Now()
 	project, dir := t.TempDir(), t.TempDir()
 	writeStack(t, project, madeUpStacks[0])
@@ -41,14 +39,12 @@ func TestCapacity(t *testing.T) {
 			c.assertTight(plan)
 		})
 	}
-	fmt.Printf("TIME %d made-up stacks against the scheduler: %s\n", len(madeUpStacks), time.Since(started).Round(time.Second))
+	fmt.Fprintf(t.Output(), "TIME %d made-up stacks against the scheduler: %s\n", len(madeUpStacks), time.Since(started).Round(time.Second))
 }
 
 // TestCapacityRefuses: a stack with one node too few changes nothing.
 func TestCapacityRefuses(t *testing.T) {
-	if !alone(t) {
-		return
-	}
+	t.Parallel()
 	project := t.TempDir()
 	stack := madeUpStacks[0]
 	stack.pools = []object{maps.Clone(stack.pools[0])}
@@ -178,7 +174,7 @@ func (c cluster) assertTight(plan capacity.PoolPlan) {
 		p.comeAgain(plan, nodes)
 		pending = p.settle(int(plan.Used.Pods))
 	}
-	fmt.Printf("  %s: needs %d nodes; %d pods pending on %d\n", c.t.Name(), plan.Needed, pending, plan.Nodes)
+	fmt.Fprintf(c.t.Output(), "%s: needs %d nodes; %d pods pending on %d\n", c.t.Name(), plan.Needed, pending, plan.Nodes)
 	assert.Positive(c.t, pending, "pending on %d of %d nodes", plan.Nodes, plan.Needed)
 }
 

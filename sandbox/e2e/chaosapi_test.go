@@ -8,7 +8,6 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -25,13 +24,11 @@ import (
 // connections and answer late, at random, during a command. The next command, with an
 // API server that works, leads to the same objects as without faults.
 func TestChaosAPIServer(t *testing.T) {
-	if !alone(t) {
-		return
-	}
+	t.Parallel()
 	points, random := chaos(t)
 	points /= 3
 	x := newChaosStack(t)
-	require.NoError(t, x.sandbox.Cluster().Start(t.Context(), os.Stdout))
+	require.NoError(t, x.sandbox.Cluster().Start(t.Context(), t.Output()))
 	config, err := x.sandbox.Cluster().RESTConfig()
 	require.NoError(t, err)
 	proxy := newFaultyProxy(t, config, rand.New(rand.NewPCG(random.Uint64(), 1)))

@@ -20,8 +20,9 @@ type command struct {
 	lines int
 }
 
-// start begins the command that brings the stack to a state.
-func (x *chaosStack) start(to string) *command {
+// start begins the command that brings the stack to a state, with more environment
+// variables than this process has.
+func (x *chaosStack) start(to string, variables ...string) *command {
 	x.t.Helper()
 	name := "destroy"
 	if to != "destroy" {
@@ -33,6 +34,7 @@ func (x *chaosStack) start(to string) *command {
 			"--repository", repository, "--toolchain", binDir()),
 		line: make(chan int, 1<<16), ended: make(chan struct{}),
 	}
+	c.Env = append(os.Environ(), variables...)
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	read, write, err := os.Pipe()
 	require.NoError(x.t, err)
@@ -41,7 +43,7 @@ func (x *chaosStack) start(to string) *command {
 	require.NoError(x.t, write.Close())
 	go func() {
 		defer close(c.ended)
-		lines := bufio.NewScanner(io.TeeReader(read, os.Stdout))
+		lines := bufio.NewScanner(io.TeeReader(read, x.t.Output()))
 		for lines.Scan() {
 			c.lines++
 			c.line <- c.lines

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -65,7 +64,7 @@ func restart(components ...string) func(*chaosStack, *command) bool {
 			})
 			all = all && killed
 		}
-		require.NoError(x.t, x.sandbox.Cluster().Start(x.t.Context(), os.Stdout))
+		require.NoError(x.t, x.sandbox.Cluster().Start(x.t.Context(), x.t.Output()))
 		return all
 	}
 }

@@ -9,8 +9,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"persia/sandbox"
 )
 
 func binDir() string { return filepath.Dir(tools.Pulumi) }
@@ -18,7 +16,14 @@ func binDir() string { return filepath.Dir(tools.Pulumi) }
 // sandboxCommand runs the sandbox command on the stack dev.
 func sandboxCommand(t *testing.T, dir string, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
-	command := exec.Command(executable, append(args, "--dir", dir, "--repository", repository, "--toolchain", binDir())...)
+	return sandboxCommandIn(t, os.Environ(), dir, args...)
+}
+
+// sandboxCommandIn runs the sandbox command in an environment.
+func sandboxCommandIn(t *testing.T, environment []string, dir string, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), executable, append(args, "--dir", dir, "--repository", repository, "--toolchain", binDir())...)
+	command.Env = environment
 	var out, errs strings.Builder
 	command.Stdout, command.Stderr = &out, &errs
 	err = command.Run()
@@ -26,9 +31,7 @@ func sandboxCommand(t *testing.T, dir string, args ...string) (stdout, stderr st
 }
 
 func TestCommand(t *testing.T) {
-	if !alone(t) {
-		return
-	}
+	t.Parallel()
 	dir := t.TempDir()
 	t.Cleanup(func() { _, _, _ = sandboxCommand(t, dir, "down") })
 
@@ -75,18 +78,15 @@ func TestCommand(t *testing.T) {
 // PATH. The official one is in no Go module, so that a program which only tells
 // that it was started takes its place.
 func TestOfficialKubernetesProvider(t *testing.T) {
-	if !alone(t) {
-		return
-	}
+	t.Parallel()
 	bin := t.TempDir()
 	started := filepath.Join(bin, "started")
 	script := "#!/bin/sh\necho started >> '" + started + "'\nexit 1\n"
 	require.NoError(t, os.WriteFile(filepath.Join(bin, "pulumi-resource-kubernetes"), []byte(script), 0o700))
-	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
-	t.Setenv(sandbox.OfficialKubernetes, "official")
-
-	s := newSandbox(t, t.TempDir(), "dev")
-	_, err := s.Up(t.Context())
+	dir := t.TempDir()
+	newSandbox(t, dir, "dev") // takes it down
+	environment := append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "SANDBOX_KUBERNETES_PROVIDER=official")
+	stdout, stderr, err := sandboxCommandIn(t, environment, dir, "up")
 	require.Error(t, err)
-	assert.FileExists(t, started)
+	assert.FileExists(t, started, "%s%s", stdout, stderr)
 }

@@ -29,9 +29,7 @@ const ofTrainers = "app.kubernetes.io/name=nn-worker"
 // them, run the real scripts. One of them coordinates, and both push to a real
 // Pushgateway.
 func TestCompletion(t *testing.T) {
-	if !alone(t) {
-		return
-	}
+	t.Parallel()
 	started := time.Now()
 	project, dir := t.TempDir(), t.TempDir()
 	writeStack(t, project, trainedStack(object{}))
@@ -94,7 +92,7 @@ func TestCompletion(t *testing.T) {
 		assert.False(t, isComplete(c.completion()))
 		assert.NotContains(t, names(c.pods("persia", "app.kubernetes.io/name=completion")), pod.Name)
 	})
-	fmt.Printf("TIME a training up, complete and stopped: %s\n", time.Since(started).Round(time.Second))
+	fmt.Fprintf(t.Output(), "TIME a training up, complete and stopped: %s\n", time.Since(started).Round(time.Second))
 }
 
 // trainedStack has trainers on a pool of their own, which may have no nodes.
@@ -152,7 +150,7 @@ func (c cluster) assertReplaced(t *testing.T, job batchv1.Job) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: old.Namespace, Name: old.Name},
 	}))
 	var pods []corev1.Pod
-	replaced := eventually(patience, func() bool {
+	replaced := eventually(patience, nil, func() bool {
 		pods = c.pods(old.Namespace, batchv1.JobNameLabel+"="+job.Name)
 		return len(pods) == 1 && pods[0].UID != old.UID && pods[0].Status.Phase == corev1.PodRunning
 	})
@@ -361,7 +359,7 @@ func (p *localProcess) status() int {
 // says waits until the process has said something.
 func (p *localProcess) says(text string) {
 	p.t.Helper()
-	await(p.t, func() bool {
+	awaitWhile(p.t, p.ended, func() bool {
 		log, err := os.ReadFile(p.log)
 		return err == nil && strings.Contains(string(log), text)
 	}, "%s says %q", p.cmd.Path, text)

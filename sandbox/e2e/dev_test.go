@@ -15,9 +15,7 @@ import (
 
 // TestDev: one node with a GPU and PERSIA's adult-income example.
 func TestDev(t *testing.T) {
-	if !alone(t) {
-		return
-	}
+	t.Parallel()
 	dir := t.TempDir()
 	s := newSandbox(t, dir, "dev")
 	result, err := s.Up(t.Context())

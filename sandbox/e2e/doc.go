@@ -1,6 +1,6 @@
 // Package e2e brings stacks up and down in the sandbox, as `make up` and
-// `make down` do, and looks at what then is there.
+// `make down` do, and checks what is there.
 //
-// A test that has a sandbox begins with alone, which runs it in a process of its own, in
-// parallel with others.
+// Most tests run in parallel, in one process: a test that needs an environment variable or
+// a working folder runs a command that has it.
 package e2e

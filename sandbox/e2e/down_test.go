@@ -14,9 +14,7 @@ import (
 // TestDownWithoutControlPlane damages what etcd keeps, as a machine does that loses power.
 // Down takes the rest of the stack away, and the next up starts from nothing.
 func TestDownWithoutControlPlane(t *testing.T) {
-	if !alone(t) {
-		return
-	}
+	t.Parallel()
 	dir := t.TempDir()
 	s := newSandbox(t, dir, "dev")
 	require.NoError(t, s.Apply(t.Context()))

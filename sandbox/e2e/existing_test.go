@@ -23,9 +23,7 @@ import (
 // kubeconfig, and takes it away again. Nothing of Google Cloud is in the plan, the
 // cluster's nodes stay as they were, and no second stack comes in.
 func TestOneStackOnExistingCluster(t *testing.T) {
-	if !alone(t) {
-		return
-	}
+	t.Parallel()
 	project, dir := t.TempDir(), t.TempDir()
 	stack := madeUp{
 		pools: []object{{"name": "work", "machineType": "c2-standard-30", "nodes": 2}},
@@ -42,7 +40,7 @@ func TestOneStackOnExistingCluster(t *testing.T) {
 	loaded, err := load(configuration)
 	require.NoError(t, err)
 
-	require.NoError(t, s.Cluster().Start(t.Context(), os.Stdout))
+	require.NoError(t, s.Cluster().Start(t.Context(), t.Output()))
 	c := newCluster(t, s)
 	for _, pool := range loaded.Plan().Pools {
 		c.createNodes(pool)

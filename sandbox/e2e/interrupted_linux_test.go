@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -28,8 +29,11 @@ func (r *training) testInterrupted(t *testing.T) {
 	})
 	r.upWith(t, killed, deaf, fails)
 	t.Run("interruptions", func(t *testing.T) {
-		t.Run("roles are killed", r.testKilledRoles)
-		t.Run("NATS is away", r.testWithoutNATS)
+		// As parallel subtests, they would wait behind the tests that wait for a turn.
+		var both sync.WaitGroup
+		both.Go(func() { t.Run("roles are killed", r.testKilledRoles) })
+		both.Go(func() { t.Run("NATS is away", r.testWithoutNATS) })
+		both.Wait()
 	})
 	if t.Failed() || !t.Run("a training that cannot succeed", r.testFails) {
 		return
@@ -70,7 +74,6 @@ func (r *training) testInterrupted(t *testing.T) {
 // testKilledRoles kills one replica of each role, one after another, in the middle of
 // the training. Each time all replicas go on from the last checkpoint.
 func (r *training) testKilledRoles(t *testing.T) {
-	t.Parallel()
 	for i, interruption := range []struct {
 		name      string
 		interrupt func(*testing.T)
@@ -98,7 +101,6 @@ func (r *training) testKilledRoles(t *testing.T) {
 
 // testWithoutNATS takes NATS servers away while batches come.
 func (r *training) testWithoutNATS(t *testing.T) {
-	t.Parallel()
 	const servers = "app=nats,nats_cluster=deaf-nats"
 	r.volume.arrive(t, "deaf", checkpointBatches, allBatches/2)
 	r.awaitCheckpoint(t, "deaf", checkpointBatches)
@@ -142,7 +144,7 @@ func (r *training) awaitStatus(t *testing.T, job, text string) {
 		}
 		return strings.Contains(last, text)
 	}, "%s: %q", job, text)
-	fmt.Printf("TIME %s: %s\n", t.Name(), last)
+	fmt.Fprintf(t.Output(), "TIME %s: %s\n", t.Name(), last)
 }
 
 // testFails: after some attempts the job is shown as failed, and nothing runs any more.

@@ -18,9 +18,7 @@ const jobsVariable = "E2E_JOBS"
 
 // TestManyJobs: many training jobs in one stack, each of all four roles.
 func TestManyJobs(t *testing.T) {
-	if !alone(t) {
-		return
-	}
+	t.Parallel()
 	count := 10
 	if text, ok := os.LookupEnv(jobsVariable); ok {
 		var err error
@@ -34,7 +32,7 @@ func TestManyJobs(t *testing.T) {
 	started := time.Now()
 	_, err := s.Up(t.Context())
 	require.NoError(t, err)
-	fmt.Printf("TIME up of %d jobs: %s\n", count, time.Since(started).Round(time.Second))
+	fmt.Fprintf(t.Output(), "TIME up of %d jobs: %s\n", count, time.Since(started).Round(time.Second))
 	c := newCluster(t, s)
 	for _, role := range []string{"nn-worker", "dataloader", "embedding-worker", "embedding-ps"} {
 		c.assertOn("rest", count, c.pods("persia", "app.kubernetes.io/name="+role))
@@ -68,7 +66,7 @@ func BenchmarkStacks(b *testing.B) {
 
 func benchmarkStack(b *testing.B, project, stack string) {
 	s := newSandboxOf(b, project, b.TempDir(), stack)
-	require.NoError(b, s.Cluster().Start(b.Context(), os.Stderr))
+	require.NoError(b, s.Cluster().Start(b.Context(), b.Output()))
 	measure(b, "preview-s", func() error { _, err := s.Preview(b.Context()); return err })
 	engine := watchEngine(b)
 	measure(b, "up-s", func() error { return s.Apply(b.Context()) })

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -22,15 +23,14 @@ import (
 // TestKilled kills `make up` while it works: up goes on from there, and down
 // deletes whatever exists.
 func TestKilled(t *testing.T) {
+	t.Parallel()
 	moments := map[string]moment{
-		"while the control plane starts": {printed: "control plane: starting", then: etcdRuns},
-		"while pods start":               {printed: "waiting for jsonpath"},
+		"while the control plane starts": {printed: regexp.MustCompile("control plane: starting"), then: etcdRuns},
+		"while pods start":               {printed: regexp.MustCompile("waiting for jsonpath")},
 	}
 	for name, moment := range moments {
 		t.Run("up again after a kill "+name, func(t *testing.T) {
-			if !alone(t) {
-				return
-			}
+			t.Parallel()
 			dir := t.TempDir()
 			s := newSandbox(t, dir, "dev")
 			killUp(t, s, dir, moment)
@@ -43,9 +43,7 @@ func TestKilled(t *testing.T) {
 			c.assertEmpty()
 		})
 		t.Run("down after a kill "+name, func(t *testing.T) {
-			if !alone(t) {
-				return
-			}
+			t.Parallel()
 			dir := t.TempDir()
 			s := newSandbox(t, dir, "dev")
 			killUp(t, s, dir, moment)
@@ -61,14 +59,12 @@ func TestKilled(t *testing.T) {
 // TestKilledDown kills `make down` between a claim and its volume: a volume that
 // has lost its claim never binds again, so that up must make it anew.
 func TestKilledDown(t *testing.T) {
-	if !alone(t) {
-		return
-	}
+	t.Parallel()
 	dir := t.TempDir()
 	s := newSandbox(t, dir, "dev")
 	_, err := s.Up(t.Context())
 	require.NoError(t, err)
-	killCommand(t, dir, "down", moment{printed: "PersistentVolumeClaim checkpoints-vol deleted"})
+	killCommand(t, dir, "down", moment{printed: regexp.MustCompile("PersistentVolumeClaim checkpoints-vol deleted")})
 	_, err = s.Up(t.Context())
 	require.NoError(t, err)
 	c := newCluster(t, s)
@@ -80,9 +76,7 @@ func TestKilledDown(t *testing.T) {
 // TestDeletionGoesOn kills `make down` while Kubernetes deletes a namespace. The next up
 // waits until it is gone: to its state, the namespace is there.
 func TestDeletionGoesOn(t *testing.T) {
-	if !alone(t) {
-		return
-	}
+	t.Parallel()
 	dir := t.TempDir()
 	s := newSandbox(t, dir, "dev")
 	_, err := s.Up(t.Context())
@@ -92,31 +86,27 @@ func TestDeletionGoesOn(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "held", Finalizers: []string{"example.com/held"}},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	killCommand(t, dir, "down", moment{printed: "Namespace persia deleting (0s) waiting for"})
+	killCommand(t, dir, "down", moment{printed: regexp.MustCompile(`Namespace persia deleting \(\d+s\) waiting for`)})
 
 	printed := &output{}
 	again, err := sandbox.New(sandbox.Options{
-		Project: repository, Stack: "dev", Dir: dir, Tools: tools, Executable: executable, Out: io.MultiWriter(os.Stdout, printed),
+		Project: repository, Stack: "dev", Dir: dir, Tools: tools, Executable: executable, Out: io.MultiWriter(t.Output(), printed),
 	})
 	require.NoError(t, err)
-	ended := make(chan error)
-	go func() {
-		_, err := again.Up(t.Context())
-		ended <- err
-	}()
-	printed.await(t, "waiting until Namespace persia is deleted")
+	up := begin(func() error { return again.Apply(t.Context()) })
+	printed.await(t, up, "waiting until Namespace persia is deleted")
 	_, err = maps.Patch(t.Context(), held.Name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
 	require.NoError(t, err)
-	require.NoError(t, <-ended)
+	require.NoError(t, up.wait())
 	c := newCluster(t, s)
 	c.assertOn("gpu", 4, c.rolePods("adult-income"))
 	assert.Empty(t, upChanges(t, s))
 }
 
-// moment is one of a command, at which to kill it: it has printed a text, and then a
-// condition, if there is one, holds.
+// moment is when to kill a command: after it has printed a line, and then, unless the
+// condition is nil, as soon as the condition holds.
 type moment struct {
-	printed string
+	printed *regexp.Regexp
 	then    func(t *testing.T, dir string) bool
 }
 
@@ -145,19 +135,21 @@ func killCommand(t *testing.T, dir, command string, at moment) {
 	t.Helper()
 	killed := exec.Command(executable, command, "--stack", "dev", "--dir", dir, "--repository", repository, "--toolchain", binDir())
 	killed.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	killed.Stderr = os.Stderr
+	killed.Stderr = t.Output()
 	output, err := killed.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, killed.Start())
 	reached := false
 	lines := bufio.NewScanner(output)
 	for !reached && lines.Scan() {
-		reached = strings.Contains(lines.Text(), at.printed)
+		reached = at.printed.MatchString(lines.Text())
 	}
+	rest := begin(func() error { _, err := io.Copy(io.Discard, output); return err })
 	if reached && at.then != nil {
-		reached = eventually(patience, func() bool { return at.then(t, dir) })
+		reached = eventually(patience, rest.ended, func() bool { return at.then(t, dir) })
 	}
 	_ = syscall.Kill(-killed.Process.Pid, syscall.SIGKILL)
 	_ = killed.Wait()
+	_ = rest.wait()
 	require.True(t, reached, "%s never came to the moment %q", command, at.printed)
 }

@@ -45,9 +45,6 @@ func run(m *testing.M) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if os.Getenv(aloneVariable) != "" {
-		return m.Run(), nil // the process that has started this one has built it
-	}
 	build := exec.Command("go", "build", "-o", executable, "persia/sandbox/cmd/sandbox")
 	if output, err := build.CombinedOutput(); err != nil {
 		return 0, fmt.Errorf("build the sandbox command: %w\n%s", err, output)
@@ -88,7 +85,7 @@ func openSandbox(t testing.TB, project, dir, stack string) *sandbox.Sandbox {
 		Dir:        dir,
 		Tools:      tools,
 		Executable: executable,
-		Out:        os.Stdout,
+		Out:        t.Output(),
 	})
 	if err != nil {
 		t.Fatal(err)

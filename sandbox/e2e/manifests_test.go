@@ -19,9 +19,7 @@ import (
 // TestManifests brings PersiaJobs up from files that know nothing of the stack:
 // PERSIA's own example, and the fragments of its documentation.
 func TestManifests(t *testing.T) {
-	if !alone(t) {
-		return
-	}
+	t.Parallel()
 	project := manifestProject(t, "dev", "adult-income.yml", "documentation.yml")
 	rewriteStack(t, project, "dev", func(configuration object) {
 		pool := configuration["persia:nodePools"].([]any)[0].(object)
@@ -66,9 +64,7 @@ func TestManifests(t *testing.T) {
 // TestPublishedManifest brings PERSIA's published deployment up, written as one
 // PersiaJob in the names of its time, and started by its script.
 func TestPublishedManifest(t *testing.T) {
-	if !alone(t) {
-		return
-	}
+	t.Parallel()
 	project := manifestProject(t, "prod", "published.yml")
 	rewriteStack(t, project, "prod", func(configuration object) {
 		configuration["persia:nats"] = object{"nodePool": "nats"}
@@ -86,7 +82,7 @@ func TestPublishedManifest(t *testing.T) {
 	started := time.Now()
 	_, err := s.Up(t.Context())
 	require.NoError(t, err)
-	fmt.Printf("TIME up of the published manifest: %s\n", time.Since(started).Round(time.Second))
+	fmt.Fprintf(t.Output(), "TIME up of the published manifest: %s\n", time.Since(started).Round(time.Second))
 	c := newCluster(t, s)
 	assertNATS(t, c)
 	for role, want := range map[string]struct {

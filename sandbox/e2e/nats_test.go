@@ -29,9 +29,7 @@ const broker = "broker"
 // operator. At some points real servers are started from the configuration that the
 // operator has written.
 func TestNATS(t *testing.T) {
-	if !alone(t) {
-		return
-	}
+	t.Parallel()
 	started := time.Now()
 	n := newNATS(t)
 
@@ -136,15 +134,13 @@ func TestNATS(t *testing.T) {
 		assert.Equal(t, n.granted(t), n.used(t), "what the operator may do, and what it has done")
 	})
 	t.Run("one right less", func(t *testing.T) { n.assertNeedsPods(t) })
-	fmt.Printf("TIME a NATS cluster through all its changes: %s\n", time.Since(started).Round(time.Second))
+	fmt.Fprintf(t.Output(), "TIME a NATS cluster through all its changes: %s\n", time.Since(started).Round(time.Second))
 }
 
 // TestNATSClusterScoped: an operator over all namespaces works with what it is
 // granted, and takes the place of one over its own.
 func TestNATSClusterScoped(t *testing.T) {
-	if !alone(t) {
-		return
-	}
+	t.Parallel()
 	n := newNATS(t)
 	n.up(t)
 	n.settings["operatorScope"] = "cluster"
@@ -164,12 +160,11 @@ func TestNATSClusterScoped(t *testing.T) {
 // collector has learnt of that kind, which it looks for every 30 seconds, so several
 // sandboxes wait at once.
 func TestNATSFromNothing(t *testing.T) {
+	t.Parallel()
 	const sandboxes, rounds = 4, 5
 	for i := range sandboxes {
 		t.Run(fmt.Sprintf("sandbox %d", i+1), func(t *testing.T) {
-			if !alone(t) {
-				return
-			}
+			t.Parallel()
 			started := time.Now()
 			n := newNATS(t)
 			for range rounds {
@@ -177,7 +172,7 @@ func TestNATSFromNothing(t *testing.T) {
 				require.NoError(t, n.s.Destroy(t.Context()))
 			}
 			n.assertEmpty()
-			fmt.Printf("TIME NATS up and down %d times: %s\n", rounds, time.Since(started).Round(time.Second))
+			fmt.Fprintf(t.Output(), "TIME NATS up and down %d times: %s\n", rounds, time.Since(started).Round(time.Second))
 		})
 	}
 }

@@ -35,9 +35,7 @@ const (
 // TestPersiaOperator leaves a job to PERSIA's operator, whose part the test plays,
 // and takes it through all that happens to a job.
 func TestPersiaOperator(t *testing.T) {
-	if !alone(t) {
-		return
-	}
+	t.Parallel()
 	started := time.Now()
 	o := newOperatorStack(t)
 
@@ -91,7 +89,7 @@ func TestPersiaOperator(t *testing.T) {
 		require.NoError(t, o.s.Destroy(t.Context()))
 		o.assertEmpty()
 	})
-	fmt.Printf("TIME a job of PERSIA's operator from up to down: %s\n", time.Since(started).Round(time.Second))
+	fmt.Fprintf(t.Output(), "TIME a job of PERSIA's operator from up to down: %s\n", time.Since(started).Round(time.Second))
 }
 
 // operatorStack is a stack with one job, which is left to the operator.
@@ -269,18 +267,13 @@ func (o *operatorStack) assertChangeWaits(t *testing.T) {
 	o.hold(t, held, `["sandbox.persia.com/hold"]`)
 	o.settings["logLevel"] = "debug"
 	o.write(t)
-	var failed error
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_, failed = o.s.Up(t.Context())
-	}()
-	// Whatever comes, the sandbox can be taken down after.
+	up := begin(func() error { return o.s.Apply(t.Context()) })
+	// Down needs the lock that up holds.
 	t.Cleanup(func() {
 		o.hold(t, held, "null")
-		<-done
+		_ = up.wait()
 	})
-	await(t, func() bool {
+	awaitWhile(t, up.ended, func() bool {
 		guard, pods := o.guard(t), o.pods("persia", "persia_job="+left)
 		return guard.UID != guardBefore.UID && guard.Status.ExpectedPods == 1 && len(pods) == 1 && pods[0].Name == held
 	}, "all pods but one are gone, and the new guard counts that one")
@@ -288,8 +281,7 @@ func (o *operatorStack) assertChangeWaits(t *testing.T) {
 	assert.True(t, apierrors.IsNotFound(err), "the new job waits: %v", err)
 
 	o.hold(t, held, "null")
-	<-done
-	require.NoError(t, failed)
+	require.NoError(t, up.wait())
 	o.awaitPods(t, 5)
 	for uid := range o.uids(t) {
 		assert.NotContains(t, before, uid)

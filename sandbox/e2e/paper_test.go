@@ -130,8 +130,7 @@ type realEngine struct {
 	nodes kubernetes.Interface
 }
 
-// newRealEngine returns a stack of the file that lies in a folder, where the program
-// runs.
+// newRealEngine returns a stack whose program reads the files of a folder.
 func newRealEngine(t *testing.T, folder, name string, file object) realEngine {
 	t.Helper()
 	project, err := os.ReadFile(filepath.Join(repository, "Pulumi.yaml"))
@@ -146,7 +145,7 @@ func newRealEngine(t *testing.T, folder, name string, file object) realEngine {
 	t.Cleanup(end)
 	served, err := provider.Serve(serving, cloud)
 	require.NoError(t, err)
-	kube, err := provider.ServeEach(serving, func() plugin.Provider { return paper{kubeprovider.New("4.30.0"), e.paperCluster} })
+	kube, err := provider.ServeEach(serving, func() plugin.Provider { return paper{kubeprovider.New("4.30.0", ""), e.paperCluster} })
 	require.NoError(t, err)
 
 	dir := t.TempDir()
@@ -156,11 +155,10 @@ func newRealEngine(t *testing.T, folder, name string, file object) realEngine {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "project", "Pulumi.yaml"), project, 0o600))
 	// In the place of a folder of logs, as the sandbox has it: see folder.withoutLogs.
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "home", "logs"), nil, 0o600))
-	t.Chdir(folder)
 	workspace, err := auto.NewLocalWorkspace(t.Context(),
 		auto.Pulumi(quiet{cli}), auto.WorkDir(filepath.Join(dir, "project")), auto.PulumiHome(filepath.Join(dir, "home")),
 		auto.SecretsProvider("passphrase"),
-		auto.Program(func(ctx *pulumi.Context) error { return stack.Deploy(ctx) }),
+		auto.Program(func(ctx *pulumi.Context) error { return stack.DeployFrom(ctx, os.DirFS(folder)) }),
 		auto.EnvVars(map[string]string{
 			"PULUMI_BACKEND_URL":                          "file://" + filepath.Join(dir, "state"),
 			"PULUMI_CONFIG_PASSPHRASE":                    "test",

@@ -49,7 +49,7 @@ func newPEDL(t *testing.T) *pedlStack {
 	p.configuration["persia:pedl"] = p.pedl
 	p.write(t)
 	s := newSandboxOf(t, p.project, p.dir, "madeup")
-	require.NoError(t, s.Cluster().Start(t.Context(), os.Stdout))
+	require.NoError(t, s.Cluster().Start(t.Context(), t.Output()))
 	p.cluster = newCluster(t, s)
 	return p
 }
@@ -102,13 +102,11 @@ func (p *pedlStack) endCheck(ctx context.Context, phase corev1.PodPhase) error {
 // that follow the label, a changed password, another release, down, and up again over
 // the same database.
 func TestPEDL(t *testing.T) {
-	if !alone(t) {
-		return
-	}
+	t.Parallel()
 	started := time.Now()
 	p := newPEDL(t)
 	result := p.up(t, corev1.PodSucceeded)
-	fmt.Printf("TIME a training and PEDL up: %s\n", time.Since(started).Round(time.Second))
+	fmt.Fprintf(t.Output(), "TIME a training and PEDL up: %s\n", time.Since(started).Round(time.Second))
 
 	p.assertOn("rest", 4, p.rolePods("train"))
 	p.assertOn("system", 1, p.pods("pedl", "app.kubernetes.io/name=pedl-master"))
@@ -163,7 +161,7 @@ func TestPEDL(t *testing.T) {
 		p.awaitAgents("agents", 2)
 		assert.Regexp(t, "^Failed: BackoffLimitExceeded: ", result.Outputs["pedl"].Value.(map[string]any)["supportCheck"])
 	})
-	fmt.Printf("TIME PEDL through its life: %s\n", time.Since(started).Round(time.Second))
+	fmt.Fprintf(t.Output(), "TIME PEDL through its life: %s\n", time.Since(started).Round(time.Second))
 }
 
 // assertOtherWays has the API server take all that leads to the master, and what else
@@ -204,9 +202,7 @@ func (p *pedlStack) assertOtherWays(t *testing.T) {
 // TestPEDLExistingClaim: a claim that somebody else has made is in the namespace of
 // PEDL, and outlives the stack there.
 func TestPEDLExistingClaim(t *testing.T) {
-	if !alone(t) {
-		return
-	}
+	t.Parallel()
 	p := newPEDL(t)
 	delete(p.pedl, "supportCheck")
 	p.pedl["postgresql"].(object)["persistence"] = object{"existingClaim": "mine"}

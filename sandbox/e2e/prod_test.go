@@ -19,17 +19,15 @@ import (
 
 // TestProd: PERSIA's published deployment, 468 replicas and 60 NATS servers.
 func TestProd(t *testing.T) {
-	if !alone(t) {
-		return
-	}
+	t.Parallel()
 	dir := t.TempDir()
 	s := newSandbox(t, dir, "prod")
 	started := time.Now()
 	_, err := s.Up(t.Context())
 	require.NoError(t, err)
 	c := newCluster(t, s)
-	fmt.Printf("TIME up of prod, toolchain built: %s\n", time.Since(started).Round(time.Second))
-	fmt.Printf("TIME from the first StatefulSet to 468 role pods ready: %s\n", c.rolesReadyAfter())
+	fmt.Fprintf(t.Output(), "TIME up of prod, toolchain built: %s\n", time.Since(started).Round(time.Second))
+	fmt.Fprintf(t.Output(), "TIME from the first StatefulSet to 468 role pods ready: %s\n", c.rolesReadyAfter())
 
 	t.Run("roles", func(t *testing.T) {
 		c.assertOn("trainers", 8, c.pods("persia", "app.kubernetes.io/name=nn-worker"))

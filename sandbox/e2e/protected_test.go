@@ -11,9 +11,7 @@ import (
 // TestProtected: while a stack's cluster is protected from deletion, no change
 // replaces a node pool or the cluster; and where one does, a preview says so.
 func TestProtected(t *testing.T) {
-	if !alone(t) {
-		return
-	}
+	t.Parallel()
 	const (
 		protected   = "deletionProtection: true"
 		unprotected = "deletionProtection: false"

@@ -21,12 +21,10 @@ import (
 // TestKubernetesProvider holds the provider against a real API server, where it must
 // be no kinder than the official one.
 func TestKubernetesProvider(t *testing.T) {
-	if !alone(t) {
-		return
-	}
+	t.Parallel()
 	cluster := controlplane.New(t.TempDir(), "provider", tools)
 	t.Cleanup(func() { assert.NoError(t, cluster.Stop(context.Background())) })
-	require.NoError(t, cluster.Start(t.Context(), os.Stdout))
+	require.NoError(t, cluster.Start(t.Context(), t.Output()))
 	config, err := cluster.RESTConfig()
 	require.NoError(t, err)
 	client, err := clientset.NewForConfig(config)
@@ -38,7 +36,7 @@ func TestKubernetesProvider(t *testing.T) {
 		for key, value := range options {
 			inputs[key] = value
 		}
-		provider := kubeprovider.New("4.30.0")
+		provider := kubeprovider.New("4.30.0", "")
 		_, err = provider.Configure(t.Context(), plugin.ConfigureRequest{Inputs: inputs})
 		require.NoError(t, err)
 		return provider

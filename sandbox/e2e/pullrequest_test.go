@@ -21,9 +21,7 @@ var update = flag.Bool("update", false, "write docs/preview-comment.md anew")
 // one with an edit, and one that is refused. docs/preview-comment.md shows that of the
 // edit as it is.
 func TestPreviewComment(t *testing.T) {
-	if !alone(t) {
-		return
-	}
+	t.Parallel()
 	dir := t.TempDir()
 	s := newSandbox(t, dir, "dev")
 	program := filepath.Join(t.TempDir(), "preview-comment")

@@ -38,9 +38,7 @@ type realNode struct {
 
 // TestRealNode looks at what a real node does for pods, and at what is left of it.
 func TestRealNode(t *testing.T) {
-	if !alone(t) {
-		return
-	}
+	t.Parallel()
 	n := newRealNode(t)
 	n.serve()
 	t.Run("volumes, downward API and logs", n.testSurroundings)
@@ -54,11 +52,11 @@ func TestRealNode(t *testing.T) {
 func newRealNode(t *testing.T) *realNode {
 	needNode(t)
 	dir := t.TempDir()
-	compiled, err := toolchain.BuildNode(t.Context(), filepath.Join(repository, "sandbox", "toolchain"), filepath.Dir(tools.Kubelet), os.Stdout)
+	compiled, err := toolchain.BuildNode(t.Context(), filepath.Join(repository, "sandbox", "toolchain"), filepath.Dir(tools.Kubelet), t.Output())
 	require.NoError(t, err)
 	plane := controlplane.New(filepath.Join(dir, "cluster"), "real", compiled)
 	t.Cleanup(func() { assert.NoError(t, plane.Stop(context.Background())) })
-	require.NoError(t, plane.Start(t.Context(), os.Stdout))
+	require.NoError(t, plane.Start(t.Context(), t.Output()))
 	config, err := plane.RESTConfig()
 	require.NoError(t, err)
 	client, err := kubernetes.NewForConfig(config)

@@ -13,9 +13,7 @@ import (
 // TestSecretsAreRefused: Pulumi tells the program what is a secret, and it registers
 // nothing unless all passwords are, and nothing else is. No message contains a secret.
 func TestSecretsAreRefused(t *testing.T) {
-	if !alone(t) {
-		return
-	}
+	t.Parallel()
 	withUser := func(password any) madeUp {
 		return madeUp{nats: object{"size": 1, "users": []object{{"name": "ada", "password": password}}}}
 	}

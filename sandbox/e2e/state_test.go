@@ -21,6 +21,7 @@ import (
 // TestState holds that the state has every step that the CLI has been told is
 // stored, whatever happens to the service afterwards.
 func TestState(t *testing.T) {
+	t.Parallel()
 	began := map[string]any{"version": 1, "kind": apitype.JournalEntryKindBegin, "sequenceID": 1, "operationID": 1,
 		"operation": map[string]any{"type": "creating", "resource": made("a")}}
 	succeeded := map[string]any{"version": 1, "kind": apitype.JournalEntryKindSuccess, "sequenceID": 2, "operationID": 1, "state": made("a")}
@@ -95,9 +96,7 @@ func TestState(t *testing.T) {
 
 // TestStateOfCLI has the CLI keep its state with the service.
 func TestStateOfCLI(t *testing.T) {
-	if !alone(t) {
-		return
-	}
+	t.Parallel()
 	s := startState(t, t.TempDir())
 	cli, err := auto.NewPulumiCommand(&auto.PulumiCommandOptions{Root: filepath.Dir(filepath.Dir(tools.Pulumi))})
 	require.NoError(t, err)
@@ -154,7 +153,7 @@ type stateService struct {
 
 func startState(t *testing.T, dir string) stateService {
 	t.Helper()
-	service, err := state.Start(t.Context(), tools.PulumiState, dir)
+	service, err := state.Start(t.Context(), tools.PulumiState, dir, t.Output())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = service.Close() })
 	return stateService{service, t}

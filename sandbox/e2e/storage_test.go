@@ -64,7 +64,7 @@ func (s storageStack) sandbox(dir string) (*sandbox.Sandbox, *output) {
 	printed := &output{}
 	box, err := sandbox.New(sandbox.Options{
 		Project: s.project, Stack: "madeup", Dir: dir, Tools: tools, Executable: executable,
-		Out: io.MultiWriter(os.Stdout, printed),
+		Out: io.MultiWriter(s.t.Output(), printed),
 	})
 	require.NoError(s.t, err)
 	s.t.Cleanup(func() {
@@ -99,10 +99,10 @@ func (o *output) reset() {
 	o.text.Reset()
 }
 
-// await waits until a text has been printed.
-func (o *output) await(t *testing.T, text string) {
+// await waits until an operation has printed a text.
+func (o *output) await(t *testing.T, by *operation, text string) {
 	t.Helper()
-	await(t, func() bool { return strings.Contains(o.String(), text) }, "%q is printed", text)
+	awaitWhile(t, by.ended, func() bool { return strings.Contains(o.String(), text) }, "%q is printed", text)
 }
 
 // volume is a volume of 1 TiB with a claim NAME-claim.
@@ -139,15 +139,13 @@ func mounts(pairs ...string) []object {
 // share a volume, and one of them has two. Volumes grow in place and never shrink, and
 // a pod that still mounts a claim is named.
 func TestStorageSources(t *testing.T) {
-	if !alone(t) {
-		return
-	}
+	t.Parallel()
 	started := time.Now()
 	one, two := job("one", nil), job("two", nil)
 	one["mounts"], two["mounts"] = mounts("share", "/share", "bucket", "/bucket"), mounts("share", "/share")
 	stack := newStorageStack(t, allSources(), one, two)
 	s, printed := stack.sandbox(t.TempDir())
-	require.NoError(t, s.Cluster().Start(t.Context(), os.Stdout))
+	require.NoError(t, s.Cluster().Start(t.Context(), t.Output()))
 	c := storageCluster{newCluster(t, s)}
 	c.createDecoys("1Ti")
 
@@ -187,19 +185,18 @@ func TestStorageSources(t *testing.T) {
 		printed.reset()
 		_, err = s.Preview(t.Context())
 		require.Error(t, err)
-		printed.await(t, "has 2048Gi, and never shrinks; write 2048Gi or more")
+		assert.Contains(t, printed.String(), "has 2048Gi, and never shrinks; write 2048Gi or more")
 		stack.resize("2Ti", name)
 	}
-	fmt.Printf("TIME every source, grown: %s\n", time.Since(started).Round(time.Second))
+	fmt.Fprintf(t.Output(), "TIME every source, grown: %s\n", time.Since(started).Round(time.Second))
 
 	c.createHolder("nfs-claim")
 	assert.ErrorContains(t, deleteClaim(t, s, "nfs-claim", 3), "timed out after 3s; waiting for finalizers: kubernetes.io/pvc-protection; held by the pod holder")
 	printed.reset()
-	destroyed := make(chan error)
-	go func() { destroyed <- s.Destroy(t.Context()) }()
-	printed.await(t, "kubernetes.io/pvc-protection; held by the pod holder")
+	destroy := begin(func() error { return s.Destroy(t.Context()) })
+	printed.await(t, destroy, "kubernetes.io/pvc-protection; held by the pod holder")
 	require.NoError(t, c.CoreV1().Pods("persia").Delete(t.Context(), "holder", *metav1.NewDeleteOptions(0)))
-	require.NoError(t, <-destroyed)
+	require.NoError(t, destroy.wait())
 	for _, text := range []string{
 		"gcp:storage:Bucket gs://madeup-checkpoints deleted", "[retain]",
 		"kept for the stacks that made it", "bucket madeup-checkpoints", "Filestore instance projects/my-project/locations/us-central1-a/instances/madeup-fs",
@@ -209,16 +206,14 @@ func TestStorageSources(t *testing.T) {
 	c.assertDecoys()
 	c.deleteDecoys()
 	c.assertEmpty()
-	fmt.Printf("TIME every source: %s\n", time.Since(started).Round(time.Second))
+	fmt.Fprintf(t.Output(), "TIME every source: %s\n", time.Since(started).Round(time.Second))
 }
 
 // TestStorageKept takes a stack away and brings it back ten times, over the same
 // storage. Two times the whole sandbox goes. At last the stack says that its data may
 // go, and nothing is left.
 func TestStorageKept(t *testing.T) {
-	if !alone(t) {
-		return
-	}
+	t.Parallel()
 	const returns = 10
 	started := time.Now()
 	stack := newStorageStack(t, []object{
@@ -259,7 +254,7 @@ func TestStorageKept(t *testing.T) {
 			require.NoError(t, s.Down(t.Context()))
 			assert.Equal(t, []string{"storage"}, entriesOf(t, dir), "what is kept is all that is left")
 		case returns:
-			printed.await(t, "`pulumi destroy` deletes gs://madeup-checkpoints with all checkpoints, as the stack file says")
+			assert.Contains(t, printed.String(), "`pulumi destroy` deletes gs://madeup-checkpoints with all checkpoints, as the stack file says")
 			require.NoError(t, s.Down(t.Context()))
 			assert.Empty(t, entriesOf(t, dir), "nothing is kept")
 		default:
@@ -267,7 +262,7 @@ func TestStorageKept(t *testing.T) {
 			c.assertEmpty()
 		}
 	}
-	fmt.Printf("TIME back ten times over the same storage: %s\n", time.Since(started).Round(time.Second))
+	fmt.Fprintf(t.Output(), "TIME back ten times over the same storage: %s\n", time.Since(started).Round(time.Second))
 }
 
 // deleteWithStack has all storage of the stack go with it.

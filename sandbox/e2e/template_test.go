@@ -23,9 +23,7 @@ import (
 
 // TestTemplate makes a project of the repository by `pulumi new`, and previews it.
 func TestTemplate(t *testing.T) {
-	if !alone(t) {
-		return
-	}
+	t.Parallel()
 	template := copyRepository(t)
 	if text, err := os.ReadFile(filepath.Join(template, "Pulumi.yaml")); err != nil || !strings.Contains(string(text), "\ntemplate:\n") {
 		t.Skip("this is a project that `pulumi new` has made, and no template any more")
@@ -153,22 +151,17 @@ func (p project) preview(t *testing.T, stack string) {
 	assert.NotEmpty(t, result.ChangeSummary["create"])
 }
 
-// preflight holds that the checks understand what the real CLI prints.
+// preflight runs the checks, which must understand what the real CLI prints.
 func (p project) preflight(t *testing.T, stack string) {
 	t.Helper()
-	t.Setenv("PATH", filepath.Dir(tools.Pulumi)+string(os.PathListSeparator)+os.Getenv("PATH"))
-	for _, variable := range p.environment {
-		name, value, _ := strings.Cut(variable, "=")
-		if strings.HasPrefix(name, "PULUMI_") {
-			t.Setenv(name, value)
-		}
-	}
-	checks, err := preflight.Run(t.Context(), preflight.Options{Dir: p.dir, Stack: stack, Offline: true, Timeout: patience})
-	require.NoError(t, err)
-	status := map[string]preflight.Status{}
-	for _, c := range checks {
-		status[c.Name] = c.Status
-	}
+	program := filepath.Join(t.TempDir(), "preflight")
+	output, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "persia/cmd/preflight").CombinedOutput()
+	require.NoError(t, err, "%s", output)
+	command := exec.CommandContext(t.Context(), program, "--dir", p.dir, "--stack", stack, "--offline", "--timeout", patience.String())
+	command.Env = append(slices.Clip(p.environment), "PATH="+filepath.Dir(tools.Pulumi)+string(os.PathListSeparator)+os.Getenv("PATH"))
+	// It fails where gcloud is missing.
+	checks, err := command.Output()
+	require.NotEmpty(t, checks, "%v", err)
 	for name, want := range map[string]preflight.Status{
 		"pulumi CLI":     preflight.OK,
 		"pulumi plugins": preflight.Warning,
@@ -179,7 +172,7 @@ func (p project) preflight(t *testing.T, stack string) {
 		"program":        preflight.OK,
 		"project":        preflight.Unchecked,
 	} {
-		assert.Equal(t, want, status[name], name)
+		assert.Regexp(t, fmt.Sprintf(`(?m)^%s +%s( |$)`, want, name), string(checks))
 	}
 }
 

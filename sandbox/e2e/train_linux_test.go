@@ -3,6 +3,7 @@ package e2e
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -14,14 +15,16 @@ import (
 	"persia/sandbox/node"
 )
 
-// TestTrain trains with PERSIA's own processes on a real node.
+// TestTrain trains with PERSIA's own processes on a real node. It takes longest, so it
+// begins before the parallel tests, and does not wait for its turn among them.
 func TestTrain(t *testing.T) {
-	if !aloneAtOnce(t) {
-		return
-	}
-	compiled, archives := trainingImages(t)
-	t.Run("to the end", func(t *testing.T) { testToTheEnd(t, newTraining(t, compiled, archives)) })
-	t.Run("interrupted", func(t *testing.T) { newTraining(t, compiled, archives).testInterrupted(t) })
+	var trainings sync.WaitGroup
+	trainings.Go(func() {
+		t.Run("to the end", func(t *testing.T) { testToTheEnd(t, newTraining(t)) })
+		t.Run("interrupted", func(t *testing.T) { newTraining(t).testInterrupted(t) })
+	})
+	t.Parallel()
+	trainings.Wait()
 }
 
 // testToTheEnd: the program, unchanged, deploys examples/Pulumi.train.yaml.
@@ -41,7 +44,7 @@ func testToTheEnd(t *testing.T, r *training) {
 	}
 	peak, err := r.s.PeakMemory()
 	require.NoError(t, err)
-	fmt.Printf("TIME trainings on a real node: %s, and at most %.1f GiB with the page cache\n",
+	fmt.Fprintf(t.Output(), "TIME trainings on a real node: %s, and at most %.1f GiB with the page cache\n",
 		time.Since(started).Round(time.Second), float64(peak)/(1<<30))
 }
 

@@ -32,7 +32,7 @@ const trainingPatience = 8 * time.Minute
 // awaitTraining is [await] for what comes by a training.
 func awaitTraining(t *testing.T, condition func() bool, message string, arguments ...any) {
 	t.Helper()
-	require.Truef(t, eventually(trainingPatience, condition), message, arguments...)
+	require.Truef(t, eventually(trainingPatience, nil, condition), message, arguments...)
 }
 
 // training is the stack of examples/Pulumi.train.yaml with other jobs, on a real node.
@@ -49,11 +49,11 @@ type training struct {
 func trainingImages(t *testing.T) (compiled toolchain.Tools, archives string) {
 	t.Helper()
 	needNode(t)
-	compiled, err := toolchain.BuildNode(t.Context(), filepath.Join(repository, "sandbox", "toolchain"), filepath.Dir(tools.Kubelet), os.Stdout)
+	compiled, err := toolchain.BuildNode(t.Context(), filepath.Join(repository, "sandbox", "toolchain"), filepath.Dir(tools.Kubelet), t.Output())
 	require.NoError(t, err)
 	archives, err = filepath.Abs(filepath.Join(repository, ".sandbox", "images"))
 	require.NoError(t, err)
-	err = images.Build(t.Context(), images.Args{Repository: repository, Dir: archives, Tools: compiled, Progress: os.Stdout})
+	err = images.Build(t.Context(), images.Args{Repository: repository, Dir: archives, Tools: compiled, Progress: t.Output()})
 	if errors.Is(err, images.ErrNoPython) && os.Getenv("CI") != "true" {
 		t.Skip(err)
 	}
@@ -62,7 +62,9 @@ func trainingImages(t *testing.T) (compiled toolchain.Tools, archives string) {
 }
 
 // newTraining makes the sandbox. Nothing of it is up yet.
-func newTraining(t *testing.T, compiled toolchain.Tools, archives string) *training {
+func newTraining(t *testing.T) *training {
+	t.Helper()
+	compiled, archives := trainingImages(t)
 	dir := t.TempDir()
 	r := &training{stacks: t.TempDir(), volume: checkpointVolume(filepath.Join(dir, "storage", "node", "checkpoints"))}
 	text, err := os.ReadFile(filepath.Join(repository, "examples", "Pulumi.train.yaml"))
@@ -73,7 +75,7 @@ func newTraining(t *testing.T, compiled toolchain.Tools, archives string) *train
 		Project: repository, Stacks: r.stacks, Stack: "train", Dir: dir,
 		Tools: compiled, Executable: executable,
 		Real: sandbox.RealNode{Pool: "system", Images: archives},
-		Out:  os.Stdout,
+		Out:  t.Output(),
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() {
@@ -103,7 +105,7 @@ func (r *training) up(t *testing.T) {
 	require.NoError(t, err)
 	// Other subtests read it, too, so it belongs to the test that all of them are of.
 	r.cluster = newCluster(r.t, r.s)
-	fmt.Printf("TIME %s: up: %s\n", t.Name(), time.Since(started).Round(time.Second))
+	fmt.Fprintf(t.Output(), "TIME %s: up: %s\n", t.Name(), time.Since(started).Round(time.Second))
 }
 
 // await waits for the end of a job, and says what kind it is.
@@ -126,7 +128,7 @@ func (r *training) await(t *testing.T, job string) batchv1.JobConditionType {
 		}
 		return end != ""
 	}, "%s ends: %s", job, &words{r, "persia", job + "-nn-worker-0"})
-	fmt.Printf("TIME %s: %s is %s after %s more\n", t.Name(), job, end, time.Since(started).Round(time.Second))
+	fmt.Fprintf(t.Output(), "TIME %s: %s is %s after %s more\n", t.Name(), job, end, time.Since(started).Round(time.Second))
 	return end
 }
 
@@ -168,7 +170,7 @@ func (r *training) assertTrained(t *testing.T, job, run string, batches int) {
 		Best    float64 `json:"best_auc"`
 	}
 	require.NoError(t, json.Unmarshal([]byte(found[len(found)-1][1]), &result))
-	fmt.Printf("TIME %s: %s reaches an AUC of %.4f of %.4f with %d batches\n", t.Name(), job, result.AUC, result.Best, result.Trained)
+	fmt.Fprintf(t.Output(), "TIME %s: %s reaches an AUC of %.4f of %.4f with %d batches\n", t.Name(), job, result.AUC, result.Best, result.Trained)
 	assert.Equal(t, batches, result.Trained)
 	assert.Greater(t, result.Best, 0.8, "the rule can be learned")
 	assert.GreaterOrEqual(t, result.AUC, result.Best-0.01)

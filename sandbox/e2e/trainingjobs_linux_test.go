@@ -116,7 +116,7 @@ func (r *training) awaitResumed(t *testing.T, job string, from checkpoint) {
 		}
 		return false
 	}, "an attempt of %s after %d: %s", job, from.attempt, &words{r, "persia", job + "-nn-worker-0"})
-	fmt.Printf("TIME %s: the next attempt starts after %s\n", t.Name(), time.Since(started).Round(time.Second))
+	fmt.Fprintf(t.Output(), "TIME %s: the next attempt starts after %s\n", t.Name(), time.Since(started).Round(time.Second))
 	// Some more batches may have come.
 	match := checkpointFolder.FindStringSubmatch(resumed)
 	require.NotNil(t, match, "the checkpoint that it starts from: %s", resumed)

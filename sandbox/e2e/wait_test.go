@@ -7,27 +7,57 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// patience is how long a test waits for what comes by itself, but for a training. It is
-// long, since the tests run beside each other on machines that may be slow: it only
-// matters when something does not come.
+// patience limits each wait for what a controller, a server or a command does, except for
+// trainings. The tests share a machine that may be slow, so it is long: only a test that
+// fails waits for all of it.
 const patience = 5 * time.Minute
 
-// await waits for what comes by itself. The arguments of the message are formatted once
-// the wait is over.
+// await waits until a condition holds. It formats the arguments of the message after the
+// wait.
 func await(t testing.TB, condition func() bool, message string, arguments ...any) {
 	t.Helper()
-	require.Truef(t, eventually(patience, condition), message, arguments...)
+	awaitWhile(t, nil, condition, message, arguments...)
 }
 
-// eventually waits until a condition holds, and reports whether it does. It looks in the
-// goroutine of the test, so that the condition may end the test. In that of
-// [require.Eventually] it may not.
-func eventually(patience time.Duration, condition func() bool) bool {
+// awaitWhile waits until a condition holds, and gives up when ended is closed.
+func awaitWhile(t testing.TB, ended <-chan struct{}, condition func() bool, message string, arguments ...any) {
+	t.Helper()
+	require.Truef(t, eventually(patience, ended, condition), message, arguments...)
+}
+
+// eventually waits until a condition holds or ended is closed, and reports whether the
+// condition holds. It calls the condition in the goroutine of the test, where the condition
+// may end the test, which [require.Eventually] does not allow.
+func eventually(patience time.Duration, ended <-chan struct{}, condition func() bool) bool {
 	const pause = 100 * time.Millisecond
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(pause) {
-		if condition() {
-			return true
+	for deadline := time.After(patience); !condition(); {
+		select {
+		case <-ended:
+			return condition()
+		case <-deadline:
+			return false
+		case <-time.After(pause):
 		}
 	}
-	return condition()
+	return true
+}
+
+// operation is a command of a sandbox that runs beside the test.
+type operation struct {
+	ended chan struct{}
+	err   error
+}
+
+func begin(do func() error) *operation {
+	o := &operation{ended: make(chan struct{})}
+	go func() {
+		defer close(o.ended)
+		o.err = do()
+	}()
+	return o
+}
+
+func (o *operation) wait() error {
+	<-o.ended
+	return o.err
 }

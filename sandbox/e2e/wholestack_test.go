@@ -15,9 +15,7 @@ import (
 // TestWholeStacks has Pulumi's engine take every stack file through its life: up, a
 // preview, a refresh and a second up that change nothing, and destroy.
 func TestWholeStacks(t *testing.T) {
-	if !alone(t) {
-		return
-	}
+	t.Parallel()
 	paths, err := filepath.Glob(filepath.Join(repository, "Pulumi.*.yaml"))
 	require.NoError(t, err)
 	more, err := filepath.Glob(filepath.Join(repository, "examples", "Pulumi.*.yaml"))
@@ -61,9 +59,7 @@ func TestWholeStacks(t *testing.T) {
 // TestVolumeWithoutItsClaim interrupts a destroy between a claim and its volume. The
 // volume is Released and would never bind again: the next up makes it anew, once.
 func TestVolumeWithoutItsClaim(t *testing.T) {
-	if !alone(t) {
-		return
-	}
+	t.Parallel()
 	e := newRealEngine(t, repository, "dev", readStackFile(t, filepath.Join(repository, "Pulumi.dev.yaml")))
 	e.up()
 	e.stuck["PersistentVolume checkpoints-vol"] = true

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"strconv"
 
@@ -198,6 +199,9 @@ func (p *Provider) Configure(_ context.Context, req plugin.ConfigureRequest) (pl
 	if err != nil {
 		return plugin.ConfigureResponse{}, fmt.Errorf("configuring the Kubernetes provider: %w", err)
 	}
+	if plugin := restConfig.ExecProvider; plugin != nil {
+		plugin.Command = p.pluginPath(plugin.Command)
+	}
 	restConfig.UserAgent = "persia-sandbox-kubernetes/" + p.version
 	restConfig.WarningHandlerWithContext = cluster.Warnings{Log: &p.log}
 	client, err := cluster.New(restConfig, c.namespace)
@@ -208,4 +212,14 @@ func (p *Provider) Configure(_ context.Context, req plugin.ConfigureRequest) (pl
 	defer p.mu.Unlock()
 	p.client, p.config = client, c
 	return plugin.ConfigureResponse{}, nil
+}
+
+// pluginPath returns the path of a credential plugin in the provider's own folder, or else
+// its name, which is looked up on the PATH.
+func (p *Provider) pluginPath(name string) string {
+	path := filepath.Join(p.plugins, name)
+	if _, err := os.Stat(path); p.plugins == "" || err != nil {
+		return name
+	}
+	return path
 }

@@ -81,7 +81,7 @@ func TestDiffConfig(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			diff, err := New("4.30.0").DiffConfig(t.Context(), plugin.DiffConfigRequest{
+			diff, err := New("4.30.0", "").DiffConfig(t.Context(), plugin.DiffConfigRequest{
 				OldInputs: test.before, NewInputs: test.after,
 			})
 			require.NoError(t, err)
@@ -114,7 +114,7 @@ func TestCheckConfig(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			resp, err := New("4.30.0").CheckConfig(t.Context(), plugin.CheckConfigRequest{News: test.inputs})
+			resp, err := New("4.30.0", "").CheckConfig(t.Context(), plugin.CheckConfigRequest{News: test.inputs})
 			require.NoError(t, err)
 			assert.Equal(t, test.inputs, resp.Properties)
 			if test.want == "" {
@@ -123,6 +123,25 @@ func TestCheckConfig(t *testing.T) {
 			}
 			require.Len(t, resp.Failures, 1)
 			assert.Contains(t, resp.Failures[0].Reason, test.want)
+		})
+	}
+}
+
+// TestCredentialPlugins: providers of several sandboxes in one process run different
+// plugins of the same name.
+func TestCredentialPlugins(t *testing.T) {
+	const name = "gke-gcloud-auth-plugin"
+	own := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(own, name), nil, 0o700))
+	for name, test := range map[string]struct{ plugins, command, want string }{
+		"own":          {own, name, filepath.Join(own, name)},
+		"another's":    {own, "aws", "aws"},
+		"by its path":  {own, "/usr/bin/" + name, "/usr/bin/" + name},
+		"no own ones":  {"", name, name},
+		"empty folder": {t.TempDir(), name, name},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, test.want, New("4.30.0", test.plugins).pluginPath(test.command))
 		})
 	}
 }

@@ -141,7 +141,7 @@ func TestDiff(t *testing.T) {
 			if test.live == "" {
 				test.live = test.before
 			}
-			p := New("4.30.0")
+			p := New("4.30.0", "")
 			p.config = test.config
 			diff, err := p.Diff(t.Context(), plugin.DiffRequest{
 				OldInputs: properties(t, test.before), OldOutputs: properties(t, test.live),
@@ -159,7 +159,7 @@ func TestAValueThatIsNotKnownYetIsAChange(t *testing.T) {
 	before := properties(t, `{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {clusterIP: 10.0.0.1}}`)
 	after := properties(t, `{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {}}`)
 	after["spec"].ObjectValue()["clusterIP"] = resource.MakeComputed(resource.NewProperty(resource.PropertyMap{}))
-	diff, err := New("4.30.0").Diff(t.Context(), plugin.DiffRequest{OldInputs: before, OldOutputs: before, NewInputs: after})
+	diff, err := New("4.30.0", "").Diff(t.Context(), plugin.DiffRequest{OldInputs: before, OldOutputs: before, NewInputs: after})
 	require.NoError(t, err)
 	assert.Equal(t, map[string]plugin.DiffKind{"spec.clusterIP": plugin.DiffUpdateReplace}, diffKinds(diff))
 }

@@ -29,6 +29,8 @@ type Provider struct {
 	refusals
 
 	version string
+	// plugins is the folder of the credential plugins that come before those on the PATH.
+	plugins string
 	log     provider.Logger
 
 	mu        sync.Mutex
@@ -38,9 +40,10 @@ type Provider struct {
 	cancel    context.CancelFunc
 }
 
-// New makes a provider that presents itself to the engine with this version.
-func New(version string) *Provider {
-	p := &Provider{version: version}
+// New returns a provider that presents itself to the engine with this version. It runs the
+// credential plugins of kubeconfigs from the folder plugins, and others from the PATH.
+func New(version, plugins string) *Provider {
+	p := &Provider{version: version, plugins: plugins}
 	p.cancelled, p.cancel = context.WithCancel(context.Background())
 	return p
 }

@@ -61,7 +61,7 @@ func TestCheck(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			inputs := resource.NewPropertyMapFromMap(test.inputs)
-			resp, err := New("4.30.0").Check(t.Context(), plugin.CheckRequest{
+			resp, err := New("4.30.0", "").Check(t.Context(), plugin.CheckRequest{
 				URN: urnOf(test.token), Type: test.token, News: inputs,
 			})
 			require.NoError(t, err)
@@ -78,7 +78,7 @@ func TestCheck(t *testing.T) {
 }
 
 func TestWhatIsNoObjectIsRefusedByItsToken(t *testing.T) {
-	p := New("4.30.0")
+	p := New("4.30.0", "")
 	_, err := p.Invoke(t.Context(), plugin.InvokeRequest{Tok: "kubernetes:yaml:decode"})
 	assert.ErrorContains(t, err, "kubernetes:yaml:decode")
 	_, err = p.Construct(t.Context(), plugin.ConstructRequest{Type: "kubernetes:yaml/v2:ConfigFile"})

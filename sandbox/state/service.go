@@ -26,7 +26,7 @@ type Service struct {
 
 // Start runs executable, the toolchain's pulumi-state, over the state in dir. The
 // service ends with Close, or with this process, whatever ends it.
-func Start(ctx context.Context, executable, dir string) (*Service, error) {
+func Start(ctx context.Context, executable, dir string, stderr io.Writer) (*Service, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -35,7 +35,7 @@ func Start(ctx context.Context, executable, dir string) (*Service, error) {
 	s.server = exec.CommandContext(context.WithoutCancel(ctx), executable, "--dir", dir)
 	s.server.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	s.server.Env = append(os.Environ(), "PULUMI_ACCESS_TOKEN="+s.Token)
-	s.server.Stderr = os.Stderr
+	s.server.Stderr = stderr
 	stdout, err := s.server.StdoutPipe()
 	if err != nil {
 		return nil, err

@@ -17,18 +17,25 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	terminated, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	if err := command(&flags{}).ExecuteContext(ctx); err != nil {
+	ctx, stop := signal.NotifyContext(terminated, os.Interrupt)
+	defer stop()
+	if err := command(&flags{terminated: terminated.Done()}).ExecuteContext(ctx); err != nil {
 		fmt.Fprintf(os.Stderr, "sandbox: %v\n", err)
 		os.Exit(1)
 	}
 }
 
-// flags are those of every command.
+// officialKubernetes is the environment variable that, set to "official", makes the engine
+// start the official Kubernetes provider.
+const officialKubernetes = "SANDBOX_KUBERNETES_PROVIDER"
+
+// flags has the values of the flags, and how this process is asked to end.
 type flags struct {
 	repository, stacks, dir, toolchain, stack string
 	real                                      sandbox.RealNode
+	terminated                                <-chan struct{}
 }
 
 func command(flags *flags) *cobra.Command {
@@ -268,6 +275,9 @@ func (f *flags) find() (*sandbox.Sandbox, error) {
 		Executable: executable,
 		Real:       f.real,
 		Out:        os.Stdout,
+
+		OfficialKubernetes: os.Getenv(officialKubernetes) == "official",
+		Terminated:         f.terminated,
 	})
 }
 
