@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -25,12 +24,11 @@ func TestAutoscaling(t *testing.T) {
 	t.Parallel()
 	started := time.Now()
 	dir := t.TempDir()
-	s := openSandbox(t, autoscaledStack(t, 4), dir, "dev")
+	s := newSandboxOf(t, autoscaledStack(t, 4), dir, "dev")
 	t.Cleanup(func() {
 		if t.Failed() {
 			logFiles(t, filepath.Join(dir, "dev", "agent", "agent.log"))
 		}
-		assert.NoError(t, s.Down(context.Background()))
 	})
 	_, err := s.Up(t.Context())
 	require.NoError(t, err)

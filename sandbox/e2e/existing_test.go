@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"persia/capacity"
-	"persia/sandbox"
 )
 
 // TestOneStackOnExistingCluster brings a job up in an existing cluster, by its
@@ -71,10 +70,7 @@ func TestOneStackOnExistingCluster(t *testing.T) {
 func assertRefused(t *testing.T, project, dir, stack, want string) {
 	t.Helper()
 	var output strings.Builder
-	s, err := sandbox.New(sandbox.Options{
-		Project: project, Stack: stack, Dir: dir, Tools: tools, Executable: executable, Out: &output,
-	})
-	require.NoError(t, err)
+	s := openSandboxTo(t, &output, project, dir, stack)
 	preview := func() error { _, err := s.Preview(t.Context()); return err }
 	up := func() error { _, err := s.Up(t.Context()); return err }
 	for _, command := range []func() error{preview, up} {

@@ -89,10 +89,7 @@ func TestDeletionGoesOn(t *testing.T) {
 	killCommand(t, dir, "down", moment{printed: regexp.MustCompile(`Namespace persia deleting \(\d+s\) waiting for`)})
 
 	printed := &output{}
-	again, err := sandbox.New(sandbox.Options{
-		Project: repository, Stack: "dev", Dir: dir, Tools: tools, Executable: executable, Out: io.MultiWriter(t.Output(), printed),
-	})
-	require.NoError(t, err)
+	again := openSandboxTo(t, io.MultiWriter(t.Output(), printed), repository, dir, "dev")
 	up := begin(func() error { return again.Apply(t.Context()) })
 	printed.await(t, up, "waiting until Namespace persia is deleted")
 	_, err = maps.Patch(t.Context(), held.Name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"persia/sandbox"
 	"persia/sandbox/toolchain"
 )
@@ -52,32 +54,43 @@ func run(m *testing.M) (int, error) {
 	return m.Run(), nil
 }
 
-// newSandbox returns the sandbox of a stack of the repository, which keeps to
-// dir. It is taken down when the test ends.
+// newSandbox returns the sandbox of a stack of the repository, which writes to dir. It is
+// taken down when the test ends.
 func newSandbox(t *testing.T, dir, stack string) *sandbox.Sandbox {
 	t.Helper()
 	return newSandboxOf(t, repository, dir, stack)
 }
 
-// newSandboxOf is newSandbox for a stack whose file lies in project.
+// newSandboxOf is newSandbox for a stack whose file is in project.
 func newSandboxOf(t testing.TB, project, dir, stack string) *sandbox.Sandbox {
 	t.Helper()
 	s := openSandbox(t, project, dir, stack)
+	takeDown(t, s, dir)
+	return s
+}
+
+// takeDown takes a sandbox down when the test ends.
+func takeDown(t testing.TB, s *sandbox.Sandbox, dir string) {
 	t.Cleanup(func() {
 		if t.Failed() {
 			logFiles(t, filepath.Join(s.AgentLogs(), "*.log"))
 		}
 		if err := s.Down(context.Background()); err != nil {
 			t.Errorf("take the sandbox down: %v", err)
-			// Its processes would slow down all tests that come later.
+			// Its processes would slow down all later tests.
 			killAll(t, dir)
 		}
 	})
-	return s
 }
 
-// openSandbox returns the sandbox of a stack whose file lies in project.
+// openSandbox returns the sandbox of a stack whose file is in project.
 func openSandbox(t testing.TB, project, dir, stack string) *sandbox.Sandbox {
+	t.Helper()
+	return openSandboxTo(t, t.Output(), project, dir, stack)
+}
+
+// openSandboxTo is openSandbox for commands that print to out.
+func openSandboxTo(t testing.TB, out io.Writer, project, dir, stack string) *sandbox.Sandbox {
 	t.Helper()
 	s, err := sandbox.New(sandbox.Options{
 		Project:    project,
@@ -85,11 +98,9 @@ func openSandbox(t testing.TB, project, dir, stack string) *sandbox.Sandbox {
 		Dir:        dir,
 		Tools:      tools,
 		Executable: executable,
-		Out:        t.Output(),
+		Out:        out,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return s
 }
 

@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"persia/sandbox"
 )
 
 // TestSecretsAreRefused: Pulumi tells the program what is a secret, and it registers
@@ -30,11 +29,7 @@ func TestSecretsAreRefused(t *testing.T) {
 			project := t.TempDir()
 			stackText(t, project, test.stack)
 			var output strings.Builder
-			s, err := sandbox.New(sandbox.Options{
-				Project: project, Stack: "madeup", Dir: t.TempDir(), Tools: tools, Executable: executable, Out: &output,
-			})
-			require.NoError(t, err)
-			_, err = s.Preview(t.Context())
+			_, err := openSandboxTo(t, &output, project, t.TempDir(), "madeup").Preview(t.Context())
 			assert.NotContains(t, output.String(), password)
 			if test.want == "" {
 				require.NoError(t, err, output.String())

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"os"
@@ -62,16 +61,8 @@ func (s storageStack) resize(size string, names ...string) {
 func (s storageStack) sandbox(dir string) (*sandbox.Sandbox, *output) {
 	s.t.Helper()
 	printed := &output{}
-	box, err := sandbox.New(sandbox.Options{
-		Project: s.project, Stack: "madeup", Dir: dir, Tools: tools, Executable: executable,
-		Out: io.MultiWriter(s.t.Output(), printed),
-	})
-	require.NoError(s.t, err)
-	s.t.Cleanup(func() {
-		if err := box.Down(context.Background()); err != nil {
-			s.t.Errorf("take the sandbox down: %v", err)
-		}
-	})
+	box := openSandboxTo(s.t, io.MultiWriter(s.t.Output(), printed), s.project, dir, "madeup")
+	takeDown(s.t, box, dir)
 	return box, printed
 }
 
