@@ -49,7 +49,7 @@ test: lint node-packages unit e2e ## Run all linters and tests.
 # there are cores.
 e2e: toolchain ## Run the end-to-end tests. They log to .sandbox/e2e.log.
 	@cd sandbox && go test -count=1 -timeout 60m -parallel $(PARALLEL) -v ./e2e 2>&1 | \
-		tee ../.sandbox/e2e.log | grep --line-buffered -E '^(--- |TIME|FAIL|ok|panic)' || \
+		tee ../.sandbox/e2e.log | grep --line-buffered -E '^(--- |FAIL|ok|panic)|^ +TIME' || \
 		{ grep -E -A9 '^ *--- FAIL|_test\.go:[0-9]+:|^ *panic:' ../.sandbox/e2e.log; exit 1; }
 
 unit: ## Run the quick tests.

@@ -16,15 +16,15 @@ import (
 	"persia/sandbox/gcp/nodepools"
 )
 
-// RunAgent runs what must go on between the commands of a sandbox, until ctx ends:
-// as local processes the programs that are more than simulated pods, Google Cloud's
-// autoscaler and load balancers, and what the control plane would leave undone. dir keeps its files.
+// RunAgent runs, until ctx ends, what a sandbox needs between its commands: local processes
+// for the pods that are more than simulated, Google Cloud's autoscaler and load balancers,
+// the repair of node pools, and retries of the control plane's cleanups. It writes to dir.
 func RunAgent(ctx context.Context, dir, kubeconfig, natsOperator string) error {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return err
 	}
-	// The Pulumi SDK, which is part of this program, silences slog's own.
+	// The Pulumi SDK silences the default logger.
 	logger := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return autoscaler.Run(ctx, config, logger) })

@@ -12,17 +12,17 @@ import (
 	"persia/sandbox/state"
 )
 
-// cli is the toolchain's Pulumi CLI without the calls that say nothing new. Each call
-// takes at least a quarter of a second.
+// cli is the toolchain's Pulumi CLI. It skips calls whose answer is known or not needed,
+// since each takes at least a quarter of a second.
 type cli struct {
 	auto.PulumiCommand
 	stack state.Stack
-	// noResult leaves out what the Automation API asks after an update: the outputs,
-	// twice, and the history.
+	// noResult skips the calls that the Automation API makes after an update: for the
+	// outputs, twice, and for the history.
 	noResult bool
 }
 
-// findCLI asks the Pulumi CLI for its version, as the Automation API wants it.
+// findCLI returns the CLI at a path, after the Automation API has checked its version.
 func findCLI(executable string, stack state.Stack) (*cli, error) {
 	command, err := auto.NewPulumiCommand(&auto.PulumiCommandOptions{
 		// The command looks for bin/pulumi below.
@@ -31,7 +31,7 @@ func findCLI(executable string, stack state.Stack) (*cli, error) {
 	return &cli{PulumiCommand: command, stack: stack}, err
 }
 
-// Run runs the CLI, if it must.
+// Run runs the CLI, or returns the answer of a call that it skips.
 func (c *cli) Run(ctx context.Context, dir string, stdin io.Reader, stdout, stderr []io.Writer, env []string, args ...string) (string, string, int, error) {
 	command := args[:min(2, len(args))]
 	switch {
@@ -50,8 +50,8 @@ func (c *cli) Run(ctx context.Context, dir string, stdin io.Reader, stdout, stde
 	return c.PulumiCommand.Run(ctx, dir, stdin, stdout, quiet, env, args...)
 }
 
-// withoutLogin leaves out that the CLI logs in to the state service, which would send
-// people looking for an account of theirs.
+// withoutLogin drops the CLI's line about its login to the state service, which reads as if
+// the user needed an account.
 type withoutLogin struct{ io.Writer }
 
 func (w withoutLogin) Write(text []byte) (int, error) {

@@ -17,8 +17,8 @@ import (
 	"persia/sandbox/gcp/google"
 )
 
-// Down takes the stack away, stops what Up started and removes the stack's
-// folder. It does nothing for a stack that is not up.
+// Down deletes the stack's resources, stops everything that Up started, and removes the
+// stack's folder. It does nothing for a stack that is not up.
 func (s *Sandbox) Down(ctx context.Context) error {
 	if _, err := os.Stat(s.path()); errors.Is(err, os.ErrNotExist) {
 		return nil

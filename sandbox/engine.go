@@ -20,26 +20,25 @@ import (
 	"persia/sandbox/state"
 )
 
-// The versions that the providers present themselves with: those of the SDKs
-// that the program is written with.
+// The versions of the SDKs of the program, by which the providers identify themselves.
 const (
 	gcpVersion        = "7.38.0"
 	kubernetesVersion = "4.30.0"
 )
 
-// engine is a Pulumi engine for one command, with its providers.
+// engine runs one command of the Pulumi CLI, with its providers and its state service.
 type engine struct {
 	sandbox *Sandbox
 	cli     *cli
 	stack   auto.Stack
 	cloud   *gcp.Provider
-	// stop ends the serving of the providers.
+	// stop ends the servers of the providers.
 	stop context.CancelFunc
 	// service is nil if it could not be started.
 	service *state.Service
 }
 
-// close ends what the CLI has talked to, once it has ended.
+// close ends the providers and the state service after the CLI has ended.
 func (e *engine) close() error {
 	e.stop()
 	err := e.cloud.Close()
@@ -49,12 +48,11 @@ func (e *engine) close() error {
 	return err
 }
 
-// run has an engine do one operation.
+// run runs one operation on an engine.
 //
-// The Pulumi CLI is in the foreground of the same terminal: an interrupt reaches
-// it directly, and it finishes what is under way. A second one, passed on from here,
-// would make it drop everything. So an end of ctx does not interrupt the CLI; only
-// [Options.Terminated] does, which the terminal does not send.
+// The Pulumi CLI runs in the foreground of the same terminal. An interrupt reaches it
+// directly, and it finishes the steps under way; a second one makes it drop them. So the
+// end of ctx does not interrupt the CLI, and only [Options.Terminated] does.
 func (s *Sandbox) run(ctx context.Context, operation string, do func(context.Context, *engine) error) (err error) {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -79,8 +77,8 @@ func (s *Sandbox) run(ctx context.Context, operation string, do func(context.Con
 	return nil
 }
 
-// brief leaves out the output of the Pulumi CLI, which the Automation API repeats
-// in its errors: it has been shown as it came.
+// brief removes the output of the Pulumi CLI, which has been shown already, from an error
+// of the Automation API.
 func brief(err error) error {
 	if message, _, repeats := strings.Cut(err.Error(), "\ncode: "); repeats {
 		return errors.New(message + "; its output is above")
@@ -90,7 +88,7 @@ func brief(err error) error {
 
 // newEngine serves the providers and selects the stack.
 func (s *Sandbox) newEngine(ctx context.Context) (*engine, error) {
-	// The CLI takes a quarter of a second to say its version: meanwhile, the rest starts.
+	// The CLI takes a quarter of a second to print its version.
 	foundCLI := sync.OnceValues(func() (*cli, error) { return findCLI(s.options.Tools.Pulumi, s.state()) })
 	go func() { _, _ = foundCLI() }()
 	project, err := s.source.copyTo(s.path("project"))
@@ -118,7 +116,7 @@ func (s *Sandbox) newEngine(ctx context.Context) (*engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The providers answer until the CLI has ended, whatever ends it.
+	// The CLI may need the providers after ctx has ended.
 	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	cloud, err := gcp.New(gcpVersion, cluster, machines, google.New(s.storage(), google.Settings{}), s.real.Pool)
 	if err != nil {
@@ -143,7 +141,7 @@ func (s *Sandbox) newEngine(ctx context.Context) (*engine, error) {
 	return e, nil
 }
 
-// restConfig is the control plane's, or nil when it does not run.
+// restConfig returns the control plane's client configuration, or nil if it does not run.
 func (s *Sandbox) restConfig(ctx context.Context) (*rest.Config, error) {
 	if !s.cluster.Running(ctx) {
 		return nil, nil
@@ -151,8 +149,8 @@ func (s *Sandbox) restConfig(ctx context.Context) (*rest.Config, error) {
 	return s.cluster.RESTConfig()
 }
 
-// serveProviders serves the sandbox's providers until ctx ends, and returns
-// where, as PULUMI_DEBUG_PROVIDERS wants it.
+// serveProviders serves the sandbox's providers until ctx ends, and returns their ports in
+// the syntax of PULUMI_DEBUG_PROVIDERS.
 func (s *Sandbox) serveProviders(ctx context.Context, cloud *gcp.Provider) (string, error) {
 	served, err := provider.Serve(ctx, cloud)
 	if err != nil {
@@ -190,7 +188,7 @@ func (s *Sandbox) selectStack(ctx context.Context, project project, cli *cli, pr
 			"PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
 			"PULUMI_SKIP_UPDATE_CHECK":                    "true",
 			"PULUMI_SUPPRESS_COPILOT_LINK":                "true",
-			// The engine collects garbage for a quarter of its time otherwise.
+			// With the default, the engine spends a quarter of its time on garbage.
 			"GOGC": "400",
 		}))
 	if err != nil {
@@ -203,8 +201,8 @@ func (s *Sandbox) selectStack(ctx context.Context, project project, cli *cli, pr
 	return selected, selected.SetAllConfigWithOptions(ctx, project.secrets, &auto.ConfigOptions{Path: true})
 }
 
-// checkUnprotected refuses to destroy a stack with protected resources: the engine
-// would stop at the first, after everything that stands on it is gone.
+// checkUnprotected refuses to destroy a stack with protected resources. The engine would
+// stop at the first of them, after it has deleted everything that depends on it.
 func (e *engine) checkUnprotected(ctx context.Context) error {
 	_, deployment, err := e.export(ctx)
 	if err != nil {

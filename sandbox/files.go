@@ -22,10 +22,10 @@ import (
 
 const projectFile = "Pulumi.yaml"
 
-// source is where a stack comes from. Nothing is written there.
+// source has the folders of the user's files, which the sandbox only reads.
 type source struct {
-	// project is the folder of Pulumi.yaml, and stacks that of the stack file and the
-	// files that it names.
+	// project contains Pulumi.yaml; stacks contains the stack file and the files that it
+	// names.
 	project, stacks string
 	stack           string
 }
@@ -33,14 +33,14 @@ type source struct {
 // file is the path of the stack file.
 func (s source) file() string { return filepath.Join(s.stacks, stackfile.Name(s.stack)) }
 
-// project is the folder that Pulumi works in.
+// project is the copy of the project that the engine works on.
 type project struct {
 	dir string
-	// secrets are the values of the encrypted parts of the stack file, by their paths.
+	// secrets maps the paths of the encrypted values of the stack file to other secrets.
 	secrets auto.ConfigMap
 }
 
-// copyTo copies the project's files for Pulumi, which writes into its stack file.
+// copyTo copies the project to dir for the engine, which changes the stack file.
 func (s source) copyTo(dir string) (project, error) {
 	p := project{dir: dir}
 	if err := os.MkdirAll(p.dir, 0o700); err != nil {
@@ -57,8 +57,8 @@ func (s source) copyTo(dir string) (project, error) {
 	return p, err
 }
 
-// writeStackFile copies the stack file without its secrets, and returns what takes their
-// place. It keeps the salt that Pulumi has added to the last copy: it belongs to this
+// writeStackFile copies the stack file without its secrets, and returns secrets to replace
+// them. It keeps the salt that Pulumi added to the last copy and that belongs to this
 // sandbox's passphrase.
 func (s source) writeStackFile(dir string) (auto.ConfigMap, error) {
 	file, err := s.read()
@@ -69,7 +69,7 @@ func (s source) writeStackFile(dir string) (auto.ConfigMap, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	// How the stack's owner encrypts it says nothing here.
+	// The sandbox cannot use the owner's encryption.
 	for _, setting := range []string{stackfile.EncryptionSalt, stackfile.SecretsProvider, stackfile.EncryptedKey} {
 		delete(file.Settings, setting)
 	}
@@ -89,8 +89,8 @@ func (s source) read() (stackfile.File, error) {
 	return stackfile.Read(os.DirFS(s.stacks), stackfile.Name(s.stack), config.Namespace)
 }
 
-// machines are the machine types that the stack file describes. What is wrong with
-// the description is the program's to say.
+// machines returns the machine types that the stack file describes. The program reports
+// errors in the description.
 func (s source) machines() (nodepools.Machines, error) {
 	file, err := s.read()
 	if err != nil {

@@ -17,32 +17,32 @@ import (
 	"persia/sandbox/state"
 )
 
-// folder is where the sandbox of a stack writes.
+// folder has the paths of the files of a stack's sandbox.
 type folder struct {
-	// dir is the folder of all stacks.
+	// dir contains the folders of all stacks.
 	dir   string
 	stack string
 }
 
-// reserved are the names of the folders beside those of the stacks. Down removes the
-// folder of a stack, and storage holds what outlives all of them.
+// reserved lists the folders next to the stacks' own. Down removes the folder of a stack,
+// which must not be one of these.
 var reserved = []string{"bin", "e2e", "images", "storage"}
 
-// path is a path in the stack's own folder.
+// path returns a path in the stack's own folder.
 func (f folder) path(elements ...string) string {
 	return filepath.Join(append([]string{f.dir, f.stack}, elements...)...)
 }
 
-// storage is the folder of what outlives stacks in the simulated Google Cloud. It is
-// there while there is any.
+// storage is the folder of the simulated Google Cloud's resources that outlive their
+// stacks. It exists while there are any.
 func (f folder) storage() string { return filepath.Join(f.dir, "storage") }
 
-// state is where the service keeps the stack's state.
+// state returns the stack's folder in the state service's.
 func (f folder) state() state.Stack {
 	return state.InFolder(f.path("state"), "persia", f.stack)
 }
 
-// realNode is the file that says which node is a real one.
+// realNode is the file that names the real node's pool.
 func (f folder) realNode() string { return f.path("real-node.json") }
 
 // passphrase returns the secret that encrypts the stack's state, and creates it the first
@@ -88,10 +88,9 @@ func (f folder) writeAuthPlugin(cluster *rest.Config) error {
 	return renameio.WriteFile(filepath.Join(f.bin(), "gke-gcloud-auth-plugin"), []byte(script), 0o700)
 }
 
-// withoutLogs keeps Pulumi from writing the log of every command that it otherwise
-// compresses and encrypts for about half of the engine's processor time: a file stands
-// where it would put the folder, and Pulumi goes on without. No setting turns it off
-// (pkg/logging/encrypted.go of Pulumi 3.250).
+// withoutLogs writes a file where Pulumi would create the folder of its logs. Pulumi then
+// writes no logs, which take half of the engine's processor time to compress and encrypt.
+// No setting turns them off (pkg/logging/encrypted.go of Pulumi 3.250).
 func (f folder) withoutLogs() error {
 	if err := os.MkdirAll(f.path("pulumi"), 0o700); err != nil {
 		return err
@@ -108,8 +107,7 @@ func (f folder) withoutLogs() error {
 	return renameio.WriteFile(path, []byte("The sandbox keeps no logs of Pulumi.\n"), 0o600)
 }
 
-// linkPluginCache lets the engine find the plugins that the user's Pulumi has
-// installed.
+// linkPluginCache lets the engine use the plugins that the user has installed.
 func (f folder) linkPluginCache() error {
 	home := os.Getenv("PULUMI_HOME")
 	if home == "" {

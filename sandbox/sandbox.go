@@ -23,11 +23,10 @@ import (
 	"persia/sandbox/toolchain"
 )
 
-// parallel is how many resources the engine works on at once. Most of them only
-// wait, for pods to become ready.
+// parallel is how many resources the engine works on at once. Most of them wait for pods.
 const parallel = 64
 
-// Options say which stack, and where things are.
+// Options describe the stack of a sandbox, and its folders and programs.
 type Options struct {
 	// Project is the folder of Pulumi.yaml.
 	Project string
@@ -40,10 +39,10 @@ type Options struct {
 	Dir string
 	// Tools is the toolchain, built.
 	Tools toolchain.Tools
-	// Executable is a program that runs [RunAgent] when its first argument is
-	// "agent", and a real node's when it is "node" or "machine": the sandbox command.
+	// Executable is the sandbox command, which runs [RunAgent] when its first argument is
+	// "agent", [RunNode] when it is "node", and [BootMachine] when it is "machine".
 	Executable string
-	// Real says which node is a real one. Where it says none, it is that of the last up.
+	// Real describes the real node. Without a pool, it is the one of the last up.
 	Real RealNode
 	// OfficialKubernetes makes the engine start the official Kubernetes provider,
 	// pulumi-resource-kubernetes, from the PATH or from Pulumi's plugin cache.
@@ -99,10 +98,11 @@ func (s *Sandbox) Cluster() *controlplane.Cluster { return s.cluster }
 // AgentLogs is the folder with the output of the programs that really run.
 func (s *Sandbox) AgentLogs() string { return s.path("agent", "logs") }
 
-// Up starts what does not run and brings the stack up, or up to date.
+// Up starts the control plane and the agent unless they run, and creates or updates the
+// stack.
 func (s *Sandbox) Up(ctx context.Context) (auto.UpResult, error) { return s.up(ctx, false) }
 
-// Apply does what [Sandbox.Up] does, a second faster: it asks for no result.
+// Apply does what [Sandbox.Up] does, without a result and a second faster.
 func (s *Sandbox) Apply(ctx context.Context) error {
 	_, err := s.up(ctx, true)
 	return err
@@ -132,7 +132,7 @@ func (s *Sandbox) up(ctx context.Context, noResult bool) (result auto.UpResult, 
 	return result, err
 }
 
-// Preview shows what Up would do. It starts nothing.
+// Preview shows what Up would do. It starts no control plane.
 func (s *Sandbox) Preview(ctx context.Context) (result auto.PreviewResult, err error) {
 	unlock, err := s.lock(ctx)
 	if err != nil {
@@ -147,7 +147,7 @@ func (s *Sandbox) Preview(ctx context.Context) (result auto.PreviewResult, err e
 	return result, err
 }
 
-// Refresh reads what exists into the stack's state.
+// Refresh updates the stack's state from its resources.
 func (s *Sandbox) Refresh(ctx context.Context) (result auto.RefreshResult, err error) {
 	unlock, err := s.lock(ctx)
 	if err != nil {
@@ -162,7 +162,7 @@ func (s *Sandbox) Refresh(ctx context.Context) (result auto.RefreshResult, err e
 	return result, err
 }
 
-// Destroy takes the stack away and leaves the control plane running.
+// Destroy deletes the stack's resources and leaves the control plane running.
 func (s *Sandbox) Destroy(ctx context.Context) error {
 	unlock, err := s.lock(ctx)
 	if err != nil {
@@ -185,7 +185,7 @@ func (s *Sandbox) start(ctx context.Context) error {
 	return s.real.start(ctx, s)
 }
 
-// lock keeps two commands from one stack.
+// lock keeps two commands from working on the stack at the same time.
 func (s *Sandbox) lock(ctx context.Context) (unlock func(), err error) {
 	if err := os.MkdirAll(s.path(), 0o700); err != nil {
 		return nil, err

@@ -20,11 +20,11 @@ import (
 	"persia/sandbox/trainings"
 )
 
-// ErrNotRunning says that a stack's sandbox is not up.
+// ErrNotRunning is the error of commands that need a sandbox that is up.
 var ErrNotRunning = errors.New("the sandbox does not run")
 
-// Status prints what runs: nodes by pool, pods by what made them, how training jobs
-// have ended, what has ended in the background, and how to look around.
+// Status prints the nodes by pool, the pods by workload, the ends of training jobs, the
+// background programs that do not run, and how to use kubectl.
 func (s *Sandbox) Status(ctx context.Context, out io.Writer) error {
 	if !s.cluster.Running(ctx) {
 		return fmt.Errorf("%w: start it with `make up %s`", ErrNotRunning, s.Variables())
@@ -58,8 +58,8 @@ func (s *Sandbox) Status(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// printEnded says which of the programs that up leaves in the background have ended:
-// nothing starts them again before the next up.
+// printEnded prints which background programs have ended. Only the next up starts them
+// again.
 func (s *Sandbox) printEnded(out io.Writer) {
 	programs := []struct{ name, dir string }{{"agent", s.path("agent")}}
 	if s.HasRealNode() {
@@ -73,7 +73,7 @@ func (s *Sandbox) printEnded(out io.Writer) {
 	}
 }
 
-// Variables are those that tell make of the stack.
+// Variables returns the arguments of make that select the stack.
 func (s *Sandbox) Variables() string {
 	stack := "STACK=" + s.options.Stack
 	if s.options.Stacks == s.options.Project {
@@ -147,8 +147,8 @@ func printPods(out io.Writer, nodes []corev1.Node, pods []corev1.Pod) {
 
 func poolOf(node corev1.Node) string { return node.Labels[gcp.LabelNodePool] }
 
-// ownerOf names what made a pod. A Deployment's name is that of its ReplicaSet
-// without the hash.
+// ownerOf returns the kind and name of a pod's workload. For a pod of a ReplicaSet, it is
+// the Deployment, whose name is the ReplicaSet's without the hash.
 func ownerOf(pod corev1.Pod) string {
 	owner := metav1.GetControllerOf(&pod)
 	if owner == nil {
