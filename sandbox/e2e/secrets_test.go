@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
 )
 
 // TestSecretsAreRefused: Pulumi tells the program what is a secret, and it registers

@@ -22,7 +22,7 @@ func (e *engine) object(urn resource.URN, args pulumi.MockResourceArgs) (resourc
 	now := inCluster{held{resource.ID(args.Name), unsecret(args.Inputs), served(args)}, providerOf(args)}
 	old, before := e.objects[urn]
 	e.objects[urn] = now
-	provider := kubeprovider.New("4.30.0")
+	provider := kubeprovider.New("4.30.0", "")
 	switch {
 	case !args.Custom:
 	case !before:
