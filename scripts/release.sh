@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Compiles the programs for the platforms that they are released for, and puts into
-# dist/ an archive of each with its bill of materials, their checksums, and what the
-# changelog says of the version. The same commit and the same Go make the same bytes.
+# dist/ an archive of each, a bill of materials of each program, the checksums, and what
+# the changelog says of the version. The same commit and the same Go make the same bytes.
 #
 #   scripts/release.sh v1.2.3
 #
@@ -21,7 +21,7 @@ dist=${DIST:-dist}
 mkdir -p "$dist"
 rm -rf "$dist"/persia_* "$dist"/SHA256SUMS
 
-# Of a release there is a section of its own; a trial has what is not yet released.
+# A release needs a section of its own; a trial takes what is not yet released.
 section() {
   awk -v heading="## [$1]" 'index($0, heading) == 1 { on = 1; next } /^## / { on = 0 } on' CHANGELOG.md
 }
@@ -37,7 +37,7 @@ fi
 stamp=$(git log -1 --format=%ct)
 tools=$(mktemp -d)
 trap 'rm -r "$tools"' EXIT
-go build -o "$tools/sbom" ./internal/sbom/cmd
+go -C scripts/sbom build -trimpath -buildvcs=false -o "$tools/" github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod
 for platform in "${platforms[@]}"; do
   export GOOS=${platform%/*} GOARCH=${platform#*/} CGO_ENABLED=0
   name=persia_${version#v}_${GOOS}_${GOARCH}
@@ -50,14 +50,19 @@ for platform in "${platforms[@]}"; do
     if [ "$program" = persia ]; then
       package=.
     fi
-    # Neither the folder that it was compiled in nor the state of the clone is part of
-    # it: the attestation says which commit it is of.
+    # The binary records neither the folder nor the state of the clone: the attestation
+    # names the commit.
     go build -trimpath -buildvcs=false -ldflags '-s -w' -o "$dist/$name/bin/" "$package"
   done
-  # Nothing of the machine: the time is the commit's, and nobody owns the files.
+  # The archive has the commit's time and no owner, so that every machine makes the same.
   tar --sort=name --mtime="@$stamp" --owner=0 --group=0 --numeric-owner --mode='u+rw,go+r,go-w' \
     -C "$dist" -cf - "$name" | gzip -n > "$dist/$name.tar.gz"
-  "$tools/sbom" persia "${version#v}" "$stamp" "$dist/$name"/bin/* > "$dist/$name.cdx.json"
+  for program in "$dist/$name"/bin/*; do
+    bill=${name}_$(basename "$program" .exe).cdx.json
+    # The generator writes the current time. The commit's keeps the bill reproducible.
+    "$tools/cyclonedx-gomod" bin -json -noserial -std -version "$version" "$program" |
+      sed -E "s/^( *\"timestamp\": )\".*\"/\\1\"$(date -u -d "@$stamp" +%Y-%m-%dT%H:%M:%SZ)\"/" > "$dist/$bill"
+  done
   rm -r "${dist:?}/$name"
   echo "$dist/$name.tar.gz"
 done

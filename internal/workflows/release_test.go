@@ -2,8 +2,12 @@ package workflows
 
 import (
 	"archive/tar"
+	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
+	"debug/buildinfo"
+	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,9 +16,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -37,7 +44,7 @@ func TestRelease(t *testing.T) {
 		require.NoError(t, err, output)
 		archives[i], err = os.ReadFile(filepath.Join(dist, name+".tar.gz"))
 		require.NoError(t, err)
-		bills[i], err = os.ReadFile(filepath.Join(dist, name+".cdx.json"))
+		bills[i], err = os.ReadFile(filepath.Join(dist, name+"_preview-comment.cdx.json"))
 		require.NoError(t, err)
 	}
 	assert.Equal(t, string(bills[0]), string(bills[1]))
@@ -45,7 +52,7 @@ func TestRelease(t *testing.T) {
 
 	sums, err := os.ReadFile(filepath.Join(dist, "SHA256SUMS"))
 	require.NoError(t, err)
-	assert.Equal(t, fmt.Sprintf("%x  %[3]s.cdx.json\n%[2]x  %[3]s.tar.gz\n", sha256.Sum256(bills[0]), sha256.Sum256(archives[0]), name), string(sums))
+	assert.Equal(t, fmt.Sprintf("%[2]x  %[3]s.tar.gz\n%[1]x  %[3]s_preview-comment.cdx.json\n", sha256.Sum256(bills[0]), sha256.Sum256(archives[0]), name), string(sums))
 	assertBill(t, bills[0])
 	notes, err := os.ReadFile(filepath.Join(dist, "NOTES.md"))
 	require.NoError(t, err)
@@ -65,23 +72,112 @@ func TestRelease(t *testing.T) {
 	assert.Contains(t, output, "1.2 is no version: write one like v1.2.3")
 }
 
-// assertBill looks for what Go says of the program in a bill of materials.
-func assertBill(t *testing.T, bill []byte) {
-	t.Helper()
-	var bom struct {
-		Metadata struct {
-			Component struct{ Name, Version string } `json:"component"`
-		} `json:"metadata"`
-		Components []struct{ PURL string } `json:"components"`
+// TestBillOfMaterials compares the bill of materials of a program with the modules that Go
+// recorded in it.
+func TestBillOfMaterials(t *testing.T) {
+	dist := t.TempDir()
+	command := exec.Command(filepath.Join(repository, "scripts", "release.sh"), "v1.2.3-trial")
+	command.Env = append(os.Environ(), "PLATFORMS=windows/amd64", "PROGRAMS=preflight", "DIST="+dist, "GITHUB_REF_TYPE=")
+	output, err := command.CombinedOutput()
+	require.NoError(t, err, string(output))
+	bill, err := os.ReadFile(filepath.Join(dist, "persia_1.2.3-trial_windows_amd64_preflight.cdx.json"))
+	require.NoError(t, err)
+	assertBill(t, bill)
+
+	program := filepath.Join(t.TempDir(), "preflight.exe")
+	build := exec.Command("go", "build", "-o", program, "./cmd/preflight")
+	build.Dir, build.Env = repository, append(os.Environ(), "GOOS=windows", "GOARCH=amd64", "CGO_ENABLED=0")
+	output, err = build.CombinedOutput()
+	require.NoError(t, err, string(output))
+	info, err := buildinfo.ReadFile(program)
+	require.NoError(t, err)
+	require.NotEmpty(t, info.Deps)
+	want := map[string]string{"std " + info.GoVersion: ""}
+	for _, module := range info.Deps {
+		sum, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(module.Sum, "h1:"))
+		require.NoError(t, err)
+		want[module.Path+" "+module.Version] = hex.EncodeToString(sum)
 	}
-	require.NoError(t, json.Unmarshal(bill, &bom))
-	assert.Equal(t, "persia 1.2.3-trial", bom.Metadata.Component.Name+" "+bom.Metadata.Component.Version)
-	if assert.Len(t, bom.Components, 1, "preview-comment needs no module") {
-		assert.Equal(t, "pkg:golang/std@"+strings.TrimPrefix(runtime.Version(), "go"), bom.Components[0].PURL)
+	got := map[string]string{}
+	for _, c := range parseBill(t, bill).Components {
+		assert.Contains(t, c.PURL, "pkg:golang/"+c.Name+"@"+strings.ReplaceAll(c.Version, "+", "%2B"))
+		hash := ""
+		for _, h := range c.Hashes {
+			assert.Equal(t, "SHA-256", h.Alg, c.Name)
+			hash = h.Content
+		}
+		got[c.Name+" "+c.Version] = hash
 	}
+	assert.Equal(t, want, got)
 }
 
-// entries are the names in an archive.
+// billOfMaterials has the fields of CycloneDX that the tests look at.
+type billOfMaterials struct {
+	Metadata struct {
+		Timestamp time.Time
+		Component component
+	}
+	Components []component
+}
+
+type component struct {
+	Name, Version, PURL string
+	Hashes              []struct{ Alg, Content string }
+}
+
+func parseBill(t *testing.T, text []byte) billOfMaterials {
+	t.Helper()
+	var bill billOfMaterials
+	require.NoError(t, json.Unmarshal(text, &bill))
+	return bill
+}
+
+// assertBill validates a bill of materials against the schema of CycloneDX, and checks its
+// program, its time, and the version of Go.
+func assertBill(t *testing.T, text []byte) {
+	t.Helper()
+	content, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	require.NoError(t, err)
+	require.NoError(t, billSchema(t).Validate(content))
+
+	bill := parseBill(t, text)
+	assert.Equal(t, "persia v1.2.3-trial", bill.Metadata.Component.Name+" "+bill.Metadata.Component.Version)
+	committed, err := exec.Command("git", "-C", repository, "log", "-1", "--format=%cI").Output()
+	require.NoError(t, err)
+	at, err := time.Parse(time.RFC3339, strings.TrimSpace(string(committed)))
+	require.NoError(t, err)
+	assert.True(t, at.Equal(bill.Metadata.Timestamp), "%s is not the time of the commit, %s", bill.Metadata.Timestamp, at)
+	assert.Condition(t, func() bool {
+		return slices.ContainsFunc(bill.Components, func(c component) bool { return c.Name == "std" && c.Version == runtime.Version() })
+	}, "the release of Go")
+}
+
+// billSchema compiles the schema of CycloneDX 1.5, which the generator's library contains.
+func billSchema(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	list := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/CycloneDX/cyclonedx-go")
+	list.Dir = filepath.Join(repository, "scripts", "sbom")
+	output, err := list.Output()
+	require.NoError(t, err)
+	folder := filepath.Join(strings.TrimSpace(string(output)), "schema")
+	compiler := jsonschema.NewCompiler()
+	for file, id := range map[string]string{
+		"bom-1.5.schema.json":   "http://cyclonedx.org/schema/bom-1.5.schema.json",
+		"spdx.schema.json":      "http://cyclonedx.org/schema/spdx.schema.json",
+		"jsf-0.82.schemax.json": "http://cyclonedx.org/schema/jsf-0.82.schema.json",
+	} {
+		text, err := os.ReadFile(filepath.Join(folder, file))
+		require.NoError(t, err)
+		document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+		require.NoError(t, err)
+		require.NoError(t, compiler.AddResource(id, document))
+	}
+	schema, err := compiler.Compile("http://cyclonedx.org/schema/bom-1.5.schema.json")
+	require.NoError(t, err)
+	return schema
+}
+
+// entries returns the names in an archive.
 func entries(t *testing.T, path string) []string {
 	t.Helper()
 	file, err := os.Open(path)
