@@ -107,8 +107,12 @@ func urnOf(token, name string) resource.URN {
 func (e *engine) step(urn resource.URN, args pulumi.MockResourceArgs) (held, error) {
 	ctx, old := e.Context(), e.state[urn]
 	ignored := args.RegisterRPC.GetIgnoreChanges()
+	given := unsecret(args.Inputs)
+	if old.id != "" {
+		given = keep(given, old.inputs, ignored)
+	}
 	checked, err := e.Check(ctx, plugin.CheckRequest{
-		URN: urn, Olds: old.inputs, News: unsecret(args.Inputs), RandomSeed: []byte(urn + " is a seed that is long enough"),
+		URN: urn, Olds: old.inputs, News: given, RandomSeed: []byte(urn + " is a seed that is long enough"),
 	})
 	if err == nil && len(checked.Failures) > 0 {
 		err = errors.New(checked.Failures[0].Reason)
@@ -127,7 +131,6 @@ func (e *engine) step(urn resource.URN, args pulumi.MockResourceArgs) (held, err
 		made, err := e.Create(ctx, plugin.CreateRequest{URN: urn, Properties: inputs})
 		return held{made.ID, inputs, made.Properties}, err
 	}
-	inputs = keep(inputs, old.inputs, ignored)
 	planned := e.unknown(inputs, args)
 	diff, err := e.Diff(ctx, plugin.DiffRequest{URN: urn, ID: old.id, OldInputs: old.inputs, OldOutputs: old.outputs, NewInputs: planned, IgnoreChanges: ignored})
 	if err == nil && !diff.Replace() {

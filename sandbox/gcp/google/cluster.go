@@ -106,9 +106,6 @@ func clusterNetwork(c *Cloud, name string, body Body) {
 	body["network"], body["subnetwork"] = segment(network), segment(subnetwork)
 	fill(body, "networkConfig.network", network)
 	fill(body, "networkConfig.subnetwork", subnetwork)
-	if has(body, "networkConfig.dnsConfig") && text(body, "networkConfig.dnsConfig.clusterDns") == "KUBE_DNS" {
-		Set(body, "networkConfig.dnsConfig", Body{})
-	}
 	// Never recorded†: an answer that leaves it out would replace the cluster.
 	if text(body, "networkConfig.datapathProvider") == "LEGACY_DATAPATH" {
 		remove(body, "networkConfig.datapathProvider")

@@ -125,11 +125,14 @@ var nodePool = values{
 // it.
 const kubelet = "nodeConfig.kubeletConfig"
 
-var resourcesOfAStack = []struct {
+// resourceOfAStack is what a program asks of one resource.
+type resourceOfAStack struct {
 	token   tokens.Type
 	program values
 	ignored []string
-}{
+}
+
+var resourcesOfAStack = []resourceOfAStack{
 	{networkType, network, nil},
 	{subnetworkType, subnetwork, nil},
 	{routerType, values{"project": "p", "region": "us-central1", "name": "persia", "network": "projects/p/global/networks/persia"}, nil},

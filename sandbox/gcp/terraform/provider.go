@@ -2,10 +2,13 @@ package terraform
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-sdk/v2/helper/schema"
 	shim "github.com/pulumi/pulumi-terraform-bridge/v3/pkg/tfshim"
+	"github.com/pulumi/pulumi-terraform-bridge/v3/pkg/tfshim/diagnostics"
 	shimv2 "github.com/pulumi/pulumi-terraform-bridge/v3/pkg/tfshim/sdk-v2"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
@@ -92,11 +95,11 @@ func unbounded(fields map[string]*schema.Schema) map[string]*schema.Schema {
 	return copied
 }
 
-// Check validates inputs.
+// Check validates inputs and adds the schema's defaults to them.
 func (p *Provider) Check(ctx context.Context, req plugin.CheckRequest) (plugin.CheckResponse, error) {
 	token := req.URN.Type()
 	inputs := req.News
-	resp := plugin.CheckResponse{Properties: inputs}
+	resp := plugin.CheckResponse{Properties: withDefaults(p.fields(token), inputs)}
 	fail := func(format string, args ...any) {
 		resp.Failures = append(resp.Failures, plugin.CheckFailure{Reason: fmt.Sprintf(format, args...)})
 	}
@@ -109,12 +112,20 @@ func (p *Provider) Check(ctx context.Context, req plugin.CheckRequest) (plugin.C
 	}
 	_, errs := p.shim.ValidateResource(ctx, p.names[token], p.shim.NewResourceConfig(ctx, object))
 	for _, err := range errs {
-		fail("%s", err)
+		fail("%s", reason(err))
 	}
 	if inputs["project"].IsNull() && p.fields(token)["project"] != nil && p.kinds[p.names[token]].API() != "storage.bucket" {
 		fail("project is required: the simulated Google Cloud has no default project")
 	}
 	return resp, nil
+}
+
+// reason returns the text of a refusal as the bridge shows it.
+func reason(err error) string {
+	if refused := (*diagnostics.ValidationError)(nil); errors.As(err, &refused) {
+		return strings.TrimSuffix(refused.Summary+". "+refused.Detail, ". ")
+	}
+	return err.Error()
 }
 
 // ID is the identifier of the resource that inputs describe.
@@ -274,35 +285,62 @@ func inputs(fields map[string]*schema.Schema, properties resource.PropertyMap) r
 	return possible
 }
 
-// current replaces the given values by those of now, as deep as the program gave
-// them.
+// withDefaults returns inputs with the schema's defaults, as the bridge gives them to the
+// engine: a refresh replaces them too, and ignoreChanges keeps what it has read.
+func withDefaults(fields map[string]*schema.Schema, inputs resource.PropertyMap) resource.PropertyMap {
+	filled := resource.PropertyMap{}
+	for key, value := range inputs {
+		filled[key] = withDefaultsInside(tfschema.Nested(fields[tfschema.TerraformName(fields, string(key))]), value)
+	}
+	for field, s := range fields {
+		if key := resource.PropertyKey(tfschema.PulumiName(fields, field)); s.Default != nil && filled[key].IsNull() {
+			filled[key] = resource.NewPropertyValue(s.Default)
+		}
+	}
+	return filled
+}
+
+func withDefaultsInside(fields map[string]*schema.Schema, value resource.PropertyValue) resource.PropertyValue {
+	switch {
+	case fields == nil:
+		return value
+	case value.IsObject():
+		return resource.NewProperty(withDefaults(fields, value.ObjectValue()))
+	case value.IsArray():
+		var list []resource.PropertyValue
+		for _, element := range value.ArrayValue() {
+			list = append(list, withDefaultsInside(fields, element))
+		}
+		return resource.NewProperty(list)
+	default:
+		return value
+	}
+}
+
+// current returns the values of now for what the program gave, as deep as it gave them.
+// What is gone is left out.
 func current(fields map[string]*schema.Schema, given, properties resource.PropertyMap) resource.PropertyMap {
 	now := resource.PropertyMap{}
 	for key, value := range given {
-		field := tfschema.TerraformName(fields, string(key))
-		found, held := properties[key]
-		switch {
-		case field == "" || !held:
-			now[key] = value
-		default:
-			now[key] = currentValue(tfschema.Nested(fields[field]), value, found)
+		if found, held := properties[key]; held {
+			now[key] = currentValue(fields[tfschema.TerraformName(fields, string(key))], value, found)
 		}
 	}
 	return now
 }
 
-func currentValue(fields map[string]*schema.Schema, given, found resource.PropertyValue) resource.PropertyValue {
+func currentValue(s *schema.Schema, given, found resource.PropertyValue) resource.PropertyValue {
 	switch {
-	case fields == nil:
-		return found
 	case given.IsObject() && found.IsObject():
-		return resource.NewProperty(current(fields, given.ObjectValue(), found.ObjectValue()))
-	case given.IsArray() && found.IsArray() && len(given.ArrayValue()) == len(found.ArrayValue()):
+		return resource.NewProperty(current(tfschema.Nested(s), given.ObjectValue(), found.ObjectValue()))
+	case given.IsArray() && found.IsArray():
 		list := []resource.PropertyValue{}
-		for i, element := range given.ArrayValue() {
-			list = append(list, currentValue(fields, element, found.ArrayValue()[i]))
+		for i := range min(len(given.ArrayValue()), len(found.ArrayValue())) {
+			list = append(list, currentValue(s, given.ArrayValue()[i], found.ArrayValue()[i]))
 		}
 		return resource.NewProperty(list)
+	case s != nil && s.StateFunc != nil:
+		return given
 	default:
 		return found
 	}

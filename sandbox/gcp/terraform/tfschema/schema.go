@@ -58,7 +58,7 @@ func Resources() (map[string]*schema.Resource, error) {
 	converted["google_storage_bucket"].Schema["location"].StateFunc = func(location any) string {
 		return strings.ToUpper(location.(string))
 	}
-	return converted, nil
+	return converted, restrict(converted)
 }
 
 func schemas(fields map[string]field, path string) (map[string]*schema.Schema, error) {
