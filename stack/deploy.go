@@ -64,7 +64,7 @@ func DeployFrom(ctx *pulumi.Context, files fs.FS) error {
 	if err != nil {
 		return err
 	}
-	cluster, err := newCluster(ctx, cfg, data)
+	cluster, err := newCluster(ctx, cfg, data, last)
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func DeployFrom(ctx *pulumi.Context, files fs.FS) error {
 	return nil
 }
 
-func newCluster(ctx *pulumi.Context, cfg *config.Stack, data *storedData) (*gke.Cluster, error) {
+func newCluster(ctx *pulumi.Context, cfg *config.Stack, data *storedData, last lastupdate.State) (*gke.Cluster, error) {
 	if existing := cfg.Cluster.Existing; existing != nil {
 		return gke.UseCluster(ctx, cfg.Cluster.Name, *existing)
 	}
@@ -130,6 +130,7 @@ func newCluster(ctx *pulumi.Context, cfg *config.Stack, data *storedData) (*gke.
 		KeepNetwork:  data.keepsNetwork(cfg),
 		AdoptNetwork: data.hasNetwork(cfg),
 		Keys:         data.keys,
+		LastOutputs:  last.Outputs,
 	})
 }
 

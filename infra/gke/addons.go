@@ -7,12 +7,9 @@ import (
 	"persia/config/clusterspec"
 )
 
-// addons are the parts of GKE that run on the cluster's nodes.
-func addons(cluster clusterspec.Cluster) container.ClusterAddonsConfigArgs {
-	return container.ClusterAddonsConfigArgs{
-		GcePersistentDiskCsiDriverConfig: container.ClusterAddonsConfigGcePersistentDiskCsiDriverConfigArgs{
-			Enabled: pulumi.Bool(cluster.CSIDrivers.PersistentDisk),
-		},
+// addons configures the parts of GKE that run on the cluster's nodes.
+func addons(cluster clusterspec.Cluster, has answered) container.ClusterAddonsConfigArgs {
+	addons := container.ClusterAddonsConfigArgs{
 		GcpFilestoreCsiDriverConfig: container.ClusterAddonsConfigGcpFilestoreCsiDriverConfigArgs{
 			Enabled: pulumi.Bool(cluster.CSIDrivers.Filestore),
 		},
@@ -23,9 +20,15 @@ func addons(cluster clusterspec.Cluster) container.ClusterAddonsConfigArgs {
 			Enabled: pulumi.Bool(cluster.Backup.Agent),
 		},
 	}
+	if !has.diskDriver {
+		addons.GcePersistentDiskCsiDriverConfig = container.ClusterAddonsConfigGcePersistentDiskCsiDriverConfigArgs{
+			Enabled: pulumi.Bool(cluster.CSIDrivers.PersistentDisk),
+		}
+	}
+	return addons
 }
 
-// autoscalingProfile is that of the stack's own pools: GKE makes none by itself.
+// autoscalingProfile applies to the stack's own pools. GKE creates no others.
 func autoscalingProfile(cluster clusterspec.Cluster) container.ClusterClusterAutoscalingArgs {
 	return container.ClusterClusterAutoscalingArgs{
 		Enabled:            pulumi.Bool(false),

@@ -8,19 +8,24 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"persia/config/clusterspec"
-	"persia/infra/lastupdate"
 )
 
-// answeredOtherwise are the inputs of the cluster that GKE answers in other words
-// than the provider takes, as far as the cluster has what is asked for. Without this,
-// every plan would change them, and one of them would replace the cluster.
-//
-// To ignore them always would drop edits: a key that is added later would not encrypt
-// anything. So the cluster is asked, but only where one of them is at stake.
-func answeredOtherwise(ctx *pulumi.Context, args Args) ([]string, error) {
+// answered names the blocks of a cluster that GKE reports in other words than the provider
+// takes, although the cluster already is what the stack file asks for. The program leaves
+// these blocks out of the inputs: they are optional and computed, so the provider plans no
+// change. Ignoring changes instead would put GKE's words, which a refresh has read, into the
+// inputs, and pulumi-gcp 7.38 refuses them. The DNS block is not computed: it is left out while
+// the cluster reports none, as a cluster with kube-dns that was created without the block does.
+type answered struct {
+	secrets, dns, datapath, diskDriver bool
+}
+
+// readAnswered looks the cluster up, but only if one of the blocks is at stake. Leaving the
+// blocks out without looking would drop edits: a key that is added later would encrypt nothing.
+func readAnswered(ctx *pulumi.Context, args Args) (answered, error) {
 	cluster := args.Cluster
 	if cluster.Encryption.Secrets == "" && cluster.DNS != kubeDNS && datapath(cluster) != legacyDatapath && cluster.CSIDrivers.PersistentDisk {
-		return nil, nil
+		return answered{}, nil
 	}
 	found, err := container.LookupCluster(ctx, &container.LookupClusterArgs{
 		Project:  &args.Project,
@@ -29,33 +34,21 @@ func answeredOtherwise(ctx *pulumi.Context, args Args) ([]string, error) {
 	})
 	if err != nil {
 		if strings.Contains(err.Error(), "/"+cluster.Name+" not found") {
-			return nil, nil
+			return answered{dns: cluster.DNS == kubeDNS}, nil
 		}
-		return nil, fmt.Errorf("look for the cluster %s: %w", cluster.Name, err)
+		return answered{}, fmt.Errorf("look for the cluster %s: %w", cluster.Name, err)
 	}
-	var ignored []string
-	if encryptsAll(found, cluster.Encryption.Secrets) {
-		ignored = append(ignored, "databaseEncryption.state")
+	has := answered{
+		secrets:    encryptsAll(found, cluster.Encryption.Secrets),
+		dns:        cluster.DNS == kubeDNS && len(found.DnsConfigs) == 0,
+		datapath:   datapath(cluster) == legacyDatapath && found.DatapathProvider != advancedDatapath,
+		diskDriver: !cluster.CSIDrivers.PersistentDisk && drivesDisks(found) && args.LastOutputs[diskDriverOutput] != nil,
 	}
-	if cluster.DNS == kubeDNS && !namesDNS(found) {
-		ignored = append(ignored, "dnsConfig")
+	if has.diskDriver {
+		err = ctx.Log.Warn("persia:cluster.csiDrivers.persistentDisk: GKE has made the cluster with this driver, although it is false, and the driver stays. "+
+			"To turn it off, set it to true and run `pulumi up`, and do so again with false", nil)
 	}
-	if datapath(cluster) == legacyDatapath && found.DatapathProvider != advancedDatapath {
-		ignored = append(ignored, "datapathProvider")
-	}
-	if !cluster.CSIDrivers.PersistentDisk && drivesDisks(found) {
-		asked, err := askedOff(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if asked {
-			ignored = append(ignored, "addonsConfig.gcePersistentDiskCsiDriverConfig")
-			err = ctx.Log.Warn("persia:cluster.csiDrivers.persistentDisk: GKE has made the cluster with this driver, although it is false, and the driver stays. "+
-				"To turn it off, set it to true and run `pulumi up`, and do so again with false", nil)
-		}
-		return ignored, err
-	}
-	return ignored, nil
+	return has, err
 }
 
 // drivesDisks reports whether the cluster has the driver of Compute Engine's disks.
@@ -70,18 +63,13 @@ func drivesDisks(found *container.LookupClusterResult) bool {
 	return false
 }
 
-// diskDriverOutput is the output of a stack that says that the driver of Compute
-// Engine's disks was asked to be off. GKE turns it on in every new cluster, whatever
-// it is asked, and off at an update: only what the last update asked for tells a
-// cluster that was made so from one in which the driver is now to be turned off.
+// diskDriverOutput is the output that says that the last update asked for a cluster without
+// the driver of Compute Engine's disks. GKE creates every cluster with the driver and turns it
+// off only in an update, so this output tells a new cluster, whose driver stays, from one whose
+// driver is to be turned off now.
 const diskDriverOutput = "persistentDiskDriver"
 
-func askedOff(ctx *pulumi.Context) (bool, error) {
-	outputs, err := lastupdate.Outputs(ctx)
-	return outputs[diskDriverOutput] != nil, err
-}
-
-// Asked are the outputs that the next update reads.
+// Asked returns the outputs that the next update reads.
 func Asked(cluster clusterspec.Cluster) pulumi.Map {
 	if cluster.Existing != nil || cluster.CSIDrivers.PersistentDisk {
 		return nil
@@ -89,21 +77,11 @@ func Asked(cluster clusterspec.Cluster) pulumi.Map {
 	return pulumi.Map{diskDriverOutput: pulumi.String("off")}
 }
 
-// encryptsAll reports whether Secrets are encrypted with a key. GKE answers ENCRYPTED
-// with ALL_OBJECTS_ENCRYPTION_ENABLED since 1.35, which the provider takes from 7.30 on.
+// encryptsAll reports whether the cluster encrypts Secrets with a key. Since 1.35, GKE answers
+// ENCRYPTED with ALL_OBJECTS_ENCRYPTION_ENABLED, which pulumi-gcp 7.38 refuses as an input.
 func encryptsAll(found *container.LookupClusterResult, key string) bool {
 	for _, encryption := range found.DatabaseEncryptions {
 		if key != "" && encryption.KeyName == key && encryption.State == "ALL_OBJECTS_ENCRYPTION_ENABLED" {
-			return true
-		}
-	}
-	return false
-}
-
-// namesDNS reports whether the cluster names its DNS. kube-dns is not named.
-func namesDNS(found *container.LookupClusterResult) bool {
-	for _, dns := range found.DnsConfigs {
-		if dns.ClusterDns == cloudDNS {
 			return true
 		}
 	}

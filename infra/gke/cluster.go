@@ -29,6 +29,8 @@ type Args struct {
 	KeepNetwork, AdoptNetwork bool
 	// Keys grants Google's services the use of keys.
 	Keys *iam.Keys
+	// LastOutputs are the stack's outputs after its last successful update.
+	LastOutputs map[string]any
 }
 
 // Cluster is a GKE cluster with its node pools.
@@ -138,11 +140,11 @@ func NewCluster(ctx *pulumi.Context, name string, args Args, opts ...pulumi.Reso
 // settings that are off as well, since the provider leaves alone what is not named.
 func newControlPlane(ctx *pulumi.Context, name string, args Args, network *network, identity *nodeIdentity, needs []pulumi.Resource, child pulumi.ResourceOption) (*container.Cluster, error) {
 	cluster := args.Cluster
-	ignored, err := answeredOtherwise(ctx, args)
+	has, err := readAnswered(ctx, args)
 	if err != nil {
 		return nil, err
 	}
-	return container.NewCluster(ctx, name, &container.ClusterArgs{
+	inputs := &container.ClusterArgs{
 		Project:               pulumi.String(args.Project),
 		Name:                  pulumi.String(cluster.Name),
 		Location:              pulumi.String(cluster.Region),
@@ -160,8 +162,6 @@ func newControlPlane(ctx *pulumi.Context, name string, args Args, network *netwo
 		IpAllocationPolicy:             ipAllocation(),
 		PrivateClusterConfig:           privateCluster(cluster),
 		MasterAuthorizedNetworksConfig: authorizedNetworks(cluster.AuthorizedNetworks),
-		DatapathProvider:               pulumi.String(datapath(cluster)),
-		DnsConfig:                      dns(cluster),
 		// GKE turns it on by itself from 1.36 on. Unsaid, it would be taken for turned
 		// off, which replaces the cluster.
 		EnableL4IlbSubsetting:     pulumi.Bool(true),
@@ -175,18 +175,27 @@ func newControlPlane(ctx *pulumi.Context, name string, args Args, network *netwo
 		EnableShieldedNodes:    pulumi.Bool(cluster.ShieldedNodes),
 		BinaryAuthorization:    binaryAuthorization(cluster),
 		SecurityPostureConfig:  securityPosture(cluster),
-		DatabaseEncryption:     secretEncryption(cluster.Encryption),
 
 		ClusterAutoscaling: autoscalingProfile(cluster),
-		AddonsConfig:       addons(cluster),
+		AddonsConfig:       addons(cluster, has),
 
 		LoggingConfig:        loggingConfig(cluster.Logging),
 		MonitoringConfig:     monitoringConfig(cluster.Monitoring),
 		CostManagementConfig: container.ClusterCostManagementConfigArgs{Enabled: pulumi.Bool(cluster.CostManagement)},
-	},
+	}
+	if !has.datapath {
+		inputs.DatapathProvider = pulumi.String(datapath(cluster))
+	}
+	if !has.dns {
+		inputs.DnsConfig = dns(cluster)
+	}
+	if !has.secrets {
+		inputs.DatabaseEncryption = secretEncryption(cluster.Encryption)
+	}
+	return container.NewCluster(ctx, name, inputs,
 		child,
 		// Both describe the default pool, which is gone after creation.
-		pulumi.IgnoreChanges(append(ignored, "nodeConfig", "initialNodeCount")),
+		pulumi.IgnoreChanges([]string{"nodeConfig", "initialNodeCount"}),
 		// GKE would refuse too, but only after everything inside is gone.
 		pulumi.Protect(cluster.DeletionProtection),
 		pulumi.Timeouts(&pulumi.CustomTimeouts{Create: "60m", Update: "120m", Delete: "60m"}),

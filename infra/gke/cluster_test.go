@@ -92,7 +92,7 @@ var clusterSettings = []struct {
 		"datapathProvider": {"ADVANCED_DATAPATH", "LEGACY_DATAPATH"},
 	}},
 	{setting: "dns", value: "KUBE_DNS", inputs: map[string]input{
-		"dnsConfig.clusterDns":       {"CLOUD_DNS", "PLATFORM_DEFAULT"},
+		"dnsConfig.clusterDns":       {"CLOUD_DNS", nil},
 		"dnsConfig.clusterDnsScope":  {"CLUSTER_SCOPE", nil},
 		"dnsConfig.clusterDnsDomain": {"cluster.local", nil},
 	}},

@@ -106,7 +106,6 @@ func ipAllocation() container.ClusterIpAllocationPolicyArgs {
 const (
 	advancedDatapath = "ADVANCED_DATAPATH"
 	legacyDatapath   = "LEGACY_DATAPATH"
-	cloudDNS         = "CLOUD_DNS"
 	kubeDNS          = "KUBE_DNS"
 )
 

@@ -16,8 +16,14 @@ import (
 // with the change; to remove one, set it to false and run `pulumi up`, and remove
 // the pool then.
 func newNodePools(ctx *pulumi.Context, name string, args Args, cluster *container.Cluster, identity *nodeIdentity, child pulumi.ResourceOption) ([]pulumi.Resource, error) {
-	var pools []pulumi.Resource
+	// GKE taints a GPU pool only if the cluster has a pool without GPUs when it creates the GPU
+	// pool, and not later (GKE, "Run GPUs in Standard node pools").
+	var pools, system []pulumi.Resource
 	for _, pool := range args.NodePools {
+		var after []pulumi.Resource
+		if pool.GPU != nil {
+			after = system
+		}
 		registered, err := container.NewNodePool(ctx, name+"-"+pool.Name, &container.NodePoolArgs{
 			Project:            pulumi.String(args.Project),
 			Cluster:            cluster.Name,
@@ -39,11 +45,15 @@ func newNodePools(ctx *pulumi.Context, name string, args Args, cluster *containe
 			},
 		},
 			child,
+			pulumi.DependsOn(after),
 			pulumi.Protect(args.Cluster.DeletionProtection),
 			pulumi.IgnoreChanges(ignoredChanges(pool)),
 			pulumi.Timeouts(&pulumi.CustomTimeouts{Create: "60m", Update: updateTimeout(pool), Delete: "60m"}))
 		if err != nil {
 			return nil, err
+		}
+		if pool.Name == poolspec.SystemName {
+			system = append(system, registered)
 		}
 		pools = append(pools, registered)
 	}

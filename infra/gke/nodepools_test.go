@@ -3,6 +3,7 @@ package gke_test
 import (
 	"encoding/json"
 	"maps"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -262,5 +263,30 @@ func TestRolesTolerateTaintsOfTheirPool(t *testing.T) {
 			keys = append(keys, toleration.Key)
 		}
 		assert.Equal(t, want, keys, role)
+	}
+}
+
+// TestGPUPoolsComeAfterTheSystemPool checks the order that makes GKE taint GPU pools.
+func TestGPUPoolsComeAfterTheSystemPool(t *testing.T) {
+	for _, name := range []string{"dev", "prod"} {
+		var system string
+		var gpus, others []string
+		for _, pool := range programtest.DeployStack(t, name).All(t, pulumitest.NodePool) {
+			switch {
+			case pulumitest.At(t, pool, "name") == "system":
+				system = pool.RegisterRPC.GetName()
+			case pulumitest.Found(t, pool, "nodeConfig.guestAccelerators[0].type") != nil:
+				gpus = append(gpus, strings.Join(pool.RegisterRPC.GetDependencies(), " "))
+			default:
+				others = append(others, strings.Join(pool.RegisterRPC.GetDependencies(), " "))
+			}
+		}
+		require.NotEmpty(t, gpus, name)
+		for _, dependencies := range gpus {
+			assert.Contains(t, dependencies, "::"+system, "%s: a GPU pool", name)
+		}
+		for _, dependencies := range others {
+			assert.NotContains(t, dependencies, "::"+system, "%s: a pool without GPUs need not wait", name)
+		}
 	}
 }
