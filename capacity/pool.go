@@ -34,6 +34,20 @@ type Pool struct {
 	// Nodes is the number of nodes that the pool may have.
 	Nodes int
 	Pods  []Pods
+	// Upgrade is what GKE does to upgrade all nodes of the pool.
+	Upgrade Upgrade
+}
+
+// Upgrade is what an upgrade of all nodes of a pool needs and interrupts.
+type Upgrade struct {
+	// Additional is the number of nodes that the pool has at the same time beyond its own,
+	// and Unavailable the number that it lacks.
+	Additional, Unavailable int
+	// Rounds is how many times GKE drains nodes until it has upgraded all of them.
+	Rounds int
+	// Jobs are the names of the jobs with replicas on the pool. Each round ends their
+	// attempts.
+	Jobs []string
 }
 
 // Holds is how many such pods find room on an empty node.

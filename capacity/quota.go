@@ -8,7 +8,7 @@ import (
 )
 
 // Quota is an amount of a Compute Engine quota that a stack takes when all of its
-// pools are at their maximum.
+// pools are at their maximum and GKE upgrades them.
 type Quota struct {
 	// Name is the quota's, like N2_CPUS, with its dimension where it has one, like
 	// CPUS_PER_VM_FAMILY (vm_family C4).
@@ -22,7 +22,8 @@ type Quota struct {
 type Usage struct {
 	Machine gcp.Machine
 	Spot    bool
-	Nodes   int
+	// Nodes includes those that an upgrade adds.
+	Nodes int
 	// BootDisk is that of a node.
 	BootDisk Disk
 	// LocalSSDs is the number of a node's local SSDs.

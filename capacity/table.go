@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 )
@@ -10,6 +11,7 @@ import (
 func (p Plan) String() string {
 	var text strings.Builder
 	p.writePools(&text)
+	p.writeUpgrades(&text)
 	if len(p.Ranges) > 0 {
 		text.WriteString("\n")
 		p.writeRanges(&text)
@@ -38,6 +40,25 @@ func (p Plan) writePools(text *strings.Builder) {
 	row(table, "all", "", fmt.Sprint(p.Nodes),
 		cpuShare(p.Used, p.Allocatable), memoryShare(p.Used, p.Allocatable), gpuShare(p.Used, p.Allocatable),
 		"", "", fmt.Sprint(p.Pods))
+	_ = table.Flush() // into memory
+}
+
+// writeUpgrades writes nothing for an existing cluster, which others upgrade.
+func (p Plan) writeUpgrades(text *strings.Builder) {
+	if !slices.ContainsFunc(p.Pools, func(pool PoolPlan) bool { return pool.Upgrade.Rounds > 0 }) {
+		return
+	}
+	text.WriteString("\n")
+	table := tabwriter.NewWriter(text, 0, 0, 2, ' ', 0)
+	row(table, "UPGRADE OF", "ADDITIONAL NODES", "UNAVAILABLE NODES", "ROUNDS", "ENDED ATTEMPTS")
+	for _, pool := range p.Pools {
+		u := pool.Upgrade
+		ended := "none"
+		if len(u.Jobs) > 0 {
+			ended = fmt.Sprintf("%d of %s", u.Rounds, strings.Join(u.Jobs, ", "))
+		}
+		row(table, pool.Name, fmt.Sprint(u.Additional), fmt.Sprint(u.Unavailable), fmt.Sprint(u.Rounds), ended)
+	}
 	_ = table.Flush() // into memory
 }
 

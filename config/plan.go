@@ -23,11 +23,12 @@ func (s *Stack) Plan() capacity.Plan {
 			Node:    s.nodeRoom(p),
 			Nodes:   p.MostNodes(),
 			Pods:    s.podsOn(p.Name),
+			Upgrade: s.upgrade(p),
 		})
 		usage = append(usage, capacity.Usage{
 			Machine:   machine,
 			Spot:      p.Spot,
-			Nodes:     p.MostNodes(),
+			Nodes:     p.MostNodes() + s.upgrade(p).Additional,
 			BootDisk:  capacity.Disk{Type: p.Disk.Type, GB: p.Disk.SizeGB},
 			LocalSSDs: p.LocalSSDs,
 		})
@@ -38,6 +39,22 @@ func (s *Stack) Plan() capacity.Plan {
 		plan.Ranges = s.Cluster.Network.Ranges(s.addresses())
 	}
 	return plan
+}
+
+// upgrade is what an upgrade of a pool needs and interrupts. Others upgrade the pools of
+// an existing cluster.
+func (s *Stack) upgrade(p poolspec.Pool) capacity.Upgrade {
+	if s.Cluster.Existing != nil {
+		return capacity.Upgrade{}
+	}
+	upgrade := capacity.Upgrade{Additional: p.UpgradeNodes(), Unavailable: p.UpgradeUnavailable(), Rounds: p.Waves()}
+	for i := range s.Jobs {
+		here := func(role jobspec.NamedRole) bool { return role.NodePool == p.Name && role.Replicas > 0 }
+		if !s.Jobs[i].Suspend && slices.ContainsFunc(s.Jobs[i].Roles(), here) {
+			upgrade.Jobs = append(upgrade.Jobs, s.Jobs[i].Name)
+		}
+	}
+	return upgrade
 }
 
 func (s *Stack) price(machineType string, spot bool) (float64, bool) {

@@ -1,6 +1,8 @@
 package config_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -86,6 +88,70 @@ func TestPlan(t *testing.T) {
 		{Name: "nodes", CIDR: "10.0.0.0/20", Needed: 13, Size: 4096},
 		{Name: "pods", CIDR: "10.64.0.0/14", Needed: 9 * 256, Size: 1 << 18},
 	}, plan.Ranges)
+}
+
+// TestPlanOfUpgrades checks what an upgrade of each pool needs and interrupts. Replicas
+// that lose their node end the attempt of their job anyway, so only pools with other
+// pods get additional nodes.
+func TestPlanOfUpgrades(t *testing.T) {
+	none := func(rounds int) capacity.Upgrade {
+		return capacity.Upgrade{Unavailable: 1, Rounds: rounds, Jobs: []string{"train"}}
+	}
+	for name, c := range map[string]struct {
+		edits edits
+		want  map[string]capacity.Upgrade
+		quota string
+	}{
+		"roles only": {nil, map[string]capacity.Upgrade{
+			"system": {Additional: 1, Rounds: 2}, "trainers": none(2), "loaders": none(4), "ps": none(1),
+		}, "M1_CPUS 160, N2_CPUS 128"},
+		"NATS beside roles": {edits{"persia:nats.nodePool": "loaders"}, map[string]capacity.Upgrade{
+			"system": {Additional: 1, Rounds: 2}, "trainers": none(2), "ps": none(1),
+			"loaders": {Additional: 1, Rounds: 4, Jobs: []string{"train"}},
+		}, "M1_CPUS 160, N2_CPUS 160"},
+		"a surge that the stack file asks for": {edits{"persia:nodePools[2].upgrade": edits{"maxSurge": 1}}, map[string]capacity.Upgrade{
+			"system": {Additional: 1, Rounds: 2}, "trainers": none(2), "loaders": none(4),
+			"ps": {Additional: 1, Rounds: 1, Jobs: []string{"train"}},
+		}, "M1_CPUS 320, N2_CPUS 128"},
+		"blue-green": {edits{"persia:nodePools[1].upgrade": edits{"strategy": "BLUE_GREEN", "batchNodes": 2}}, map[string]capacity.Upgrade{
+			"system": {Additional: 1, Rounds: 2}, "trainers": none(2), "ps": none(1),
+			"loaders": {Additional: 4, Rounds: 2, Jobs: []string{"train"}},
+		}, "M1_CPUS 160, N2_CPUS 256"},
+		"a suspended job": {edits{"persia:jobs[0].suspend": true}, map[string]capacity.Upgrade{
+			"system": {Additional: 1, Rounds: 2}, "trainers": {Unavailable: 1, Rounds: 2},
+			"loaders": {Unavailable: 1, Rounds: 4}, "ps": {Unavailable: 1, Rounds: 1},
+		}, "M1_CPUS 160, N2_CPUS 128"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stack, err := stacktest.Load(t, c.edits)
+			require.NoError(t, err)
+			plan, got := stack.Plan(), map[string]capacity.Upgrade{}
+			for _, pool := range plan.Pools {
+				got[pool.Name] = pool.Upgrade
+			}
+			assert.Equal(t, c.want, got)
+			var quotas []string
+			for _, quota := range plan.Quotas {
+				if quota.Name == "M1_CPUS" || quota.Name == "N2_CPUS" {
+					quotas = append(quotas, fmt.Sprint(quota.Name, " ", quota.Amount))
+				}
+			}
+			assert.Equal(t, c.quota, strings.Join(quotas, ", "))
+		})
+	}
+}
+
+// TestPlanSaysWhatUpgradesDo checks the table of upgrades that a preview shows.
+func TestPlanSaysWhatUpgradesDo(t *testing.T) {
+	stack, err := stacktest.Load(t, nil)
+	require.NoError(t, err)
+	assert.Contains(t, stack.Plan().String(), `
+UPGRADE OF  ADDITIONAL NODES  UNAVAILABLE NODES  ROUNDS  ENDED ATTEMPTS
+system      1                 0                  2       none
+trainers    0                 1                  2       2 of train
+loaders     0                 1                  4       4 of train
+ps          0                 1                  1       1 of train
+`)
 }
 
 func TestPlanWithoutAPrice(t *testing.T) {

@@ -29,6 +29,27 @@ func (s *Stack) Pools() []poolspec.Pool {
 	return append([]poolspec.Pool{s.systemPool()}, s.NodePools...)
 }
 
+// rolePoolsOnly returns the names of the pools on which roles of jobs run, but no NATS
+// server and nothing of PEDL.
+func (s *Stack) rolePoolsOnly() []string {
+	others := []string{s.SystemPoolName()}
+	for _, cluster := range s.NATSClusters() {
+		others = append(others, cluster.NodePool)
+	}
+	if s.PEDL != nil {
+		others = append(append(others, s.PEDL.NodePool), s.PEDL.Agent.NodePools...)
+	}
+	var pools []string
+	for i := range s.Jobs {
+		for _, role := range s.Jobs[i].Roles() {
+			if !slices.Contains(others, role.NodePool) {
+				pools = append(pools, role.NodePool)
+			}
+		}
+	}
+	return pools
+}
+
 // Pool returns the node pool with a name, and whether the cluster has one.
 func (s *Stack) Pool(name string) (poolspec.Pool, bool) {
 	pools := s.Pools()
@@ -46,7 +67,7 @@ func (s *Stack) systemPool() poolspec.Pool {
 }
 
 func (s *Stack) poolContext() poolspec.Context {
-	return poolspec.Context{Region: s.Cluster.Region, Zones: s.Cluster.Zones, Existing: s.Cluster.Existing != nil}
+	return poolspec.Context{Region: s.Cluster.Region, Zones: s.Cluster.Zones, Existing: s.Cluster.Existing != nil, RolesOnly: s.rolePoolsOnly()}
 }
 
 // poolNames returns the names of the stack file's pools, in its order.

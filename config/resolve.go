@@ -10,16 +10,17 @@ func (s *Stack) resolve() {
 	}
 	s.Images.Resolve(s.imageContext())
 	s.NVIDIADriver.Resolve()
+	s.NATS.Resolve(s.SystemPoolName())
+	for i := range s.Jobs {
+		s.Jobs[i].Resolve()
+	}
+	// The pools' upgrades depend on what runs on them.
 	for i := range s.NodePools {
 		s.NodePools[i].Resolve(s.poolContext(), s.NVIDIADriver, s.MachineTypes)
 	}
 	s.Cluster.Network.Resolve(s.addresses(), s.Cluster.PrivateNodes) // the pools determine the ranges
 	for i := range s.Storage {
 		s.Storage[i].Resolve(s.volumeContext())
-	}
-	s.NATS.Resolve(s.SystemPoolName())
-	for i := range s.Jobs {
-		s.Jobs[i].Resolve()
 	}
 	s.dropNATSVariables()
 	if s.PEDL != nil {

@@ -150,6 +150,12 @@ func (m Machine) Family() string {
 	return family
 }
 
+// MemoryOptimized reports whether the machine is of a memory-optimized series. These
+// machines are rare, and one takes hundreds of vCPUs of a quota.
+func (m Machine) MemoryOptimized() bool {
+	return slices.Contains([]string{"m1", "m2", "m3", "m4"}, m.Family())
+}
+
 // BootDisks are the types of boot disk that the machine takes, the best general
 // choice first. Of a series that is not known there are none.
 func (m Machine) BootDisks() []string {

@@ -147,7 +147,7 @@ func TestOffline(t *testing.T) {
 	assert.False(t, Failed(checks))
 	found := problems(checks)
 	for _, want := range []string{"unchecked pulumi login: offline: gs://state was not contacted", "unchecked project: offline",
-		"unchecked APIs: offline; needed: compute.googleapis.com", "unchecked quota CPUS: offline; needed: 40, us-central1"} {
+		"unchecked APIs: offline; needed: compute.googleapis.com", "unchecked quota CPUS: offline; needed: 44, us-central1"} {
 		assert.Contains(t, found, want)
 	}
 	t.Run("state in a folder", func(t *testing.T) {

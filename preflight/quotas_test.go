@@ -35,7 +35,7 @@ func TestQuotas(t *testing.T) {
 	t.Run("not told", func(t *testing.T) {
 		m := newMachine(t)
 		m.stack(strings.ReplaceAll(created, "machineType: g2-standard-32, nodes: 1, gpu: {type: nvidia-l4, count: 1}", "machineType: c4-standard-8, nodes: 1"))
-		assert.Contains(t, problems(m.run(m.options())), "unchecked quota CPUS_PER_VM_FAMILY (vm_family C4): gcloud does not list this quota; needed: 8, us-central1")
+		assert.Contains(t, problems(m.run(m.options())), "unchecked quota CPUS_PER_VM_FAMILY (vm_family C4): gcloud does not list this quota; needed: 16, us-central1")
 	})
 	t.Run("spot", func(t *testing.T) {
 		m := newMachine(t)

@@ -120,8 +120,8 @@ type Upgrade struct {
 	// node twice.
 	Strategy string `json:"strategy,omitempty" default:"SURGE" enum:"SURGE,BLUE_GREEN"`
 	// MaxSurge is the number of additional nodes during a SURGE upgrade. Default 1 for
-	// every 20 nodes of the pool, but 0 for GPU pools and reservations, whose machines
-	// are scarce.
+	// every 20 nodes of the pool, but 0 for GPU pools, reservations, and machines of M1
+	// to M4, which are scarce, and for pools on which only roles run.
 	MaxSurge *int `json:"maxSurge,omitempty"`
 	// MaxUnavailable is the number of nodes that may be unavailable during a SURGE
 	// upgrade. Default 0, or 1 for every 20 nodes of the pool if MaxSurge is 0.

@@ -287,6 +287,7 @@ func TestDefaultsOfNodePools(t *testing.T) {
 		"machines that are there": {spare(nil), poolspec.Upgrade{Strategy: "SURGE", MaxSurge: &one, MaxUnavailable: &zero}},
 		"GPUs":                    {spareGPUs(nil), poolspec.Upgrade{Strategy: "SURGE", MaxSurge: &zero, MaxUnavailable: &one}},
 		"reserved machines":       {spare(edits{"reservation": "r"}), poolspec.Upgrade{Strategy: "SURGE", MaxSurge: &zero, MaxUnavailable: &one}},
+		"memory-optimized":        {spare(edits{"machineType": "m2-ultramem-416"}), poolspec.Upgrade{Strategy: "SURGE", MaxSurge: &zero, MaxUnavailable: &one}},
 		"a hundred nodes":         {spare(edits{"nodes": 102}), poolspec.Upgrade{Strategy: "SURGE", MaxSurge: &six, MaxUnavailable: &zero}},
 		"a hundred nodes of GPUs": {spareGPUs(edits{"nodes": nil, "autoscaling": edits{"minNodes": 0, "maxNodes": 102}}), poolspec.Upgrade{Strategy: "SURGE", MaxSurge: &zero, MaxUnavailable: &six}},
 		"thousands of nodes":      {spare(edits{"nodes": 900}), poolspec.Upgrade{Strategy: "SURGE", MaxSurge: &twenty, MaxUnavailable: &zero}},

@@ -20,6 +20,8 @@ type Context struct {
 	Unknown bool
 	// Existing says that the cluster and its pools are there already.
 	Existing bool
+	// RolesOnly are the names of the pools on which only roles of jobs run.
+	RolesOnly []string
 }
 
 // zonesByDefault is the number of zones of a region that GKE spreads nodes over if
@@ -65,7 +67,10 @@ func (p *Pool) Resolve(context Context, driver NVIDIADriver, machines Machines) 
 	if p.SecureBoot == nil {
 		p.SecureBoot = new(p.GPU == nil || driver.Installer == InstallerManaged)
 	}
-	p.Upgrade.resolve(p.MostNodes(), p.GPU != nil || p.Reservation != "")
+	// Additional nodes would need machines and quota that the stack itself does not need.
+	// They gain nothing where only roles run: a replica that moves ends its attempt.
+	noSurge := p.GPU != nil || p.Reservation != "" || m.MemoryOptimized() || slices.Contains(context.RolesOnly, p.Name)
+	p.Upgrade.resolve(p.MostNodes(), noSurge)
 }
 
 // resolveGPU completes the GPUs with those that the machine type comes with.

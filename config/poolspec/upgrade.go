@@ -23,15 +23,15 @@ const (
 // by one take a working day, in which a job starts again and again.
 const upgradedAtOnce = 20
 
-// resolve completes the settings of the strategy, and leaves out those of the other.
-// Machines that are scarce are not taken twice.
-func (u *Upgrade) resolve(nodes int, scarce bool) {
+// resolve completes the settings of the strategy, and leaves out those of the other. With
+// noSurge, an upgrade by default takes nodes away before it adds their replacements.
+func (u *Upgrade) resolve(nodes int, noSurge bool) {
 	atOnce := min(max(1, (nodes+upgradedAtOnce-1)/upgradedAtOnce), mostUpgradedAtOnce)
 	switch u.Strategy {
 	case surge:
 		if u.MaxSurge == nil {
 			u.MaxSurge = new(atOnce)
-			if scarce {
+			if noSurge {
 				u.MaxSurge = new(0)
 			}
 		}
@@ -58,6 +58,24 @@ func (p Pool) Waves() int {
 		atOnce = *p.Upgrade.MaxSurge + *p.Upgrade.MaxUnavailable
 	}
 	return (p.MostNodes() + atOnce - 1) / atOnce
+}
+
+// UpgradeNodes is the number of nodes that the pool has in addition while GKE upgrades it.
+// The pool must be valid.
+func (p Pool) UpgradeNodes() int {
+	if p.Upgrade.Strategy == blueGreen {
+		return p.MostNodes()
+	}
+	return *p.Upgrade.MaxSurge
+}
+
+// UpgradeUnavailable is the number of nodes that the pool lacks while GKE upgrades it. The
+// pool must be valid.
+func (p Pool) UpgradeUnavailable() int {
+	if p.Upgrade.Strategy == blueGreen {
+		return 0
+	}
+	return *p.Upgrade.MaxUnavailable
 }
 
 func checkUpgrade(p *check.Problems, path *field.Path, u Upgrade) {

@@ -21,11 +21,10 @@ var ignoredOfPools = []string{"initialNodeCount", "nodeConfig.kubeletConfig", "n
 
 func TestNodePools(t *testing.T) {
 	prod := programtest.DeployStack(t, "prod")
-	surging := func(nodes float64) settings {
-		return settings{"strategy": "SURGE", "maxSurge": nodes, "maxUnavailable": 0.0}
+	surge := settings{"strategy": "SURGE", "maxSurge": 1.0, "maxUnavailable": 0.0}
+	lacking := func(nodes float64) settings {
+		return settings{"strategy": "SURGE", "maxSurge": 0.0, "maxUnavailable": nodes}
 	}
-	surge := surging(1)
-	scarce := settings{"strategy": "SURGE", "maxSurge": 0.0, "maxUnavailable": 1.0}
 	cases := map[string]struct {
 		machine    string
 		nodes      float64
@@ -34,10 +33,10 @@ func TestNodePools(t *testing.T) {
 		upgrade    settings
 	}{
 		"system":            {"e2-standard-4", 3, true, true, surge},
-		"trainers":          {"a2-highgpu-8g", 8, false, false, scarce}, // the driver is of Ubuntu's installer
-		"dataloaders":       {"n2-highmem-32", 13, true, true, surge},
-		"embedding-workers": {"c2-standard-30", 100, true, true, surging(5)},
-		"embedding-ps":      {"m2-ultramem-416", 30, true, true, surging(2)},
+		"trainers":          {"a2-highgpu-8g", 8, false, false, lacking(1)}, // the driver is of Ubuntu's installer
+		"dataloaders":       {"n2-highmem-32", 13, true, true, lacking(1)},
+		"embedding-workers": {"c2-standard-30", 100, true, true, lacking(5)},
+		"embedding-ps":      {"m2-ultramem-416", 30, true, true, lacking(2)},
 		"nats":              {"n2-highmem-32", 9, true, true, surge},
 	}
 	require.Len(t, prod.All(t, pulumitest.NodePool), len(cases))
