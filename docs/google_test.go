@@ -15,7 +15,7 @@ import (
 	extast "github.com/yuin/goldmark/extension/ast"
 )
 
-// toGoogle are the sections of docs/google-cloud.md, with the keys of a stack file whose
+// toGoogle are the sections of docs/reference/google-cloud.md, with the keys of a stack file whose
 // settings each lists, and those below that reach no more than the API of Kubernetes or
 // the program itself.
 var toGoogle = map[string]struct{ keys, others []string }{
@@ -35,7 +35,7 @@ var toGoogle = map[string]struct{ keys, others []string }{
 // there, and NATS and jobs are objects of Kubernetes.
 var elsewhere = []string{"persia:project", "persia:machineTypes", "persia:nats", "persia:operator", "persia:jobs"}
 
-// TestSourcesOfGoogleSettings: docs/google-cloud.md says of every setting that reaches
+// TestSourcesOfGoogleSettings: docs/reference/google-cloud.md says of every setting that reaches
 // Google Cloud what is known of the answer.
 func TestSourcesOfGoogleSettings(t *testing.T) {
 	listed := googleRows(t)
@@ -57,7 +57,7 @@ func TestSourcesOfGoogleSettings(t *testing.T) {
 			row := covers(listed[section], path) || slices.Contains(listed[section], key)
 			other := covers(others, path)
 			if row == other {
-				t.Errorf("%s of %s: docs/google-cloud.md, section %s: a row: %t; listed as not Google's: %t", path, key, section, row, other)
+				t.Errorf("%s of %s: docs/reference/google-cloud.md, section %s: a row: %t; listed as not Google's: %t", path, key, section, row, other)
 			}
 		}
 	}
@@ -83,7 +83,7 @@ var sources = regexp.MustCompile(`(?i)recorded|documented|not seen|from a mock`)
 // googleRows are the settings in the first columns, by section.
 func googleRows(t *testing.T) map[string][]string {
 	t.Helper()
-	p := readPage(t, filepath.Join("docs", "google-cloud.md"))
+	p := readPage(t, filepath.Join("docs", "reference", "google-cloud.md"))
 	listed, section := map[string][]string{}, ""
 	p.walk(func(node ast.Node) {
 		switch node := node.(type) {

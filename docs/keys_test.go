@@ -39,7 +39,7 @@ type field struct {
 
 func readReference(t *testing.T) *reference {
 	t.Helper()
-	p := readPage(t, filepath.Join("docs", "configuration.md"))
+	p := readPage(t, filepath.Join("docs", "reference", "configuration.md"))
 	r := &reference{fields: map[string]map[string]field{}}
 	section := ""
 	p.walk(func(node ast.Node) {
@@ -53,7 +53,7 @@ func readReference(t *testing.T) *reference {
 		}
 	})
 	for key := range declaredKeys(t) {
-		require.NotNil(t, r.fields[slug(key)], "%s is in Pulumi.yaml and not in docs/configuration.md: go run ./internal/reference/cmd writes it anew", key)
+		require.NotNil(t, r.fields[slug(key)], "%s is in Pulumi.yaml and not in docs/reference/configuration.md: go run ./internal/reference/cmd writes it anew", key)
 	}
 	return r
 }
@@ -143,7 +143,7 @@ func (r *repository) checkKeysOf(code string) []string {
 
 func (r *repository) checkKeyPath(path string) []string {
 	if missing := r.reference.missing(position.ReplaceAllString(path, "")); missing != "" {
-		return []string{fmt.Sprintf("docs/configuration.md has no %s; correct the key", missing)}
+		return []string{fmt.Sprintf("docs/reference/configuration.md has no %s; correct the key", missing)}
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ func TestSecurityNamesTests(t *testing.T) {
 		}
 		return err
 	}))
-	for _, page := range []string{"../SECURITY.md", "security.md", "sandbox.md"} {
+	for _, page := range []string{"../SECURITY.md", "contribute/sandbox.md"} {
 		text, err := os.ReadFile(page)
 		require.NoError(t, err)
 		named := regexp.MustCompile("`(Test[A-Z]\\w*)`").FindAllSubmatch(text, -1)

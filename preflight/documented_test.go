@@ -11,7 +11,7 @@ import (
 
 // TestServicesAreDocumented holds that the page names every API, with what it is for.
 func TestServicesAreDocumented(t *testing.T) {
-	page, err := os.ReadFile("../docs/getting-started.md")
+	page, err := os.ReadFile("../docs/start/google-cloud.md")
 	require.NoError(t, err)
 	rows := 0
 	for line := range strings.Lines(string(page)) {

@@ -22,7 +22,7 @@ import (
 // held, so whoever began the update is dead, or has lost the service that stores its
 // state.
 //
-// It does what docs/operations.md tells an operator: it waits for what is being deleted,
+// It does what docs/guides/operations.md tells an operator: it waits for what is being deleted,
 // and an object that was being made and exists is taken into the state, as pulumi refresh
 // --import-pending-creates does, because the provider refuses to make it again.
 func (e *engine) recover(ctx context.Context) error {

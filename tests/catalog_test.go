@@ -131,10 +131,10 @@ func isOf(image string, chosen catalog.Image, byUser string) bool {
 	return ok && chosen.ByTag == catalog.ChosenByFile && strings.Contains(byUser, tag)
 }
 
-// TestCatalogIsDocumented: docs/security.md lists the images of the catalog, and an image
+// TestCatalogIsDocumented: docs/reference/security.md lists the images of the catalog, and an image
 // has either a digest or a reason not to have one.
 func TestCatalogIsDocumented(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(root, "docs", "security.md"))
+	text, err := os.ReadFile(filepath.Join(root, "docs", "reference", "security.md"))
 	require.NoError(t, err)
 	_, table, _ := strings.Cut(string(text), "| image | pinned by |\n| --- | --- |\n")
 	table, _, _ = strings.Cut(table, "\n\n")

@@ -20,7 +20,7 @@ import (
 )
 
 // cisSet holds in the plan of a stack each item of the CIS benchmark for GKE that
-// docs/security.md calls set.
+// docs/reference/security.md calls set.
 var cisSet = map[string]func(cisPlan){
 	"4.1.1": func(p cisPlan) { p.binds(func(role string) bool { return role != "cluster-admin" }, anyone) },
 	"4.1.2": func(p cisPlan) {
@@ -87,7 +87,7 @@ var cisSet = map[string]func(cisPlan){
 var cisInAllStacks = []string{"4.1.1", "4.1.2", "4.1.3", "4.1.4", "4.1.5", "4.1.6", "4.1.7", "4.1.8", "4.1.9", "4.1.10", "4.3.2", "4.6.1", "4.6.4"}
 
 // cisByGoogle holds in what GKE has answered for a new cluster each item that
-// docs/security.md leaves to GKE.
+// docs/reference/security.md leaves to GKE.
 var cisByGoogle = map[string]func(t *testing.T, cluster map[string]any){
 	"3.2.4": func(t *testing.T, cluster map[string]any) {
 		for _, pool := range cluster["nodePools"].([]any) {
@@ -105,11 +105,11 @@ var cisByGoogle = map[string]func(t *testing.T, cluster map[string]any){
 	},
 }
 
-// TestCIS holds the table of the CIS benchmark for GKE in docs/security.md: each item
+// TestCIS holds the table of the CIS benchmark for GKE in docs/reference/security.md: each item
 // that is set is in the plan of each cluster, each that GKE sets is in the answer
 // recorded of it, and no other item is said to be either.
 func TestCIS(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(root, "docs", "security.md"))
+	text, err := os.ReadFile(filepath.Join(root, "docs", "reference", "security.md"))
 	require.NoError(t, err)
 	states := map[string]string{}
 	for _, row := range regexp.MustCompile(`(?m)^\| (\d+\.[\d., –-]*\d|[a-z][^|]*Services) [^|]*\| (set|yours|GKE|not applicable) \|`).FindAllStringSubmatch(string(text), -1) {

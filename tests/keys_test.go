@@ -28,14 +28,14 @@ func TestKeysAreEverywhere(t *testing.T) {
 	readYAML(t, "Pulumi.yaml", &project)
 	sections, err := reference.Sections(filepath.Join(root, "config"))
 	require.NoError(t, err)
-	page, tested, schema := readText(t, "docs/configuration.md"), testedWords(t), readSchema(t)
+	page, tested, schema := readText(t, "docs/reference/configuration.md"), testedWords(t), readSchema(t)
 	described := map[string]bool{}
 	for _, s := range sections {
 		described[s.Path] = s.Key
 		if s.Key {
 			assert.Contains(t, project.Config, s.Path, "Pulumi.yaml")
 			assert.NotNil(t, schema.at("config").Properties[s.Path], "%s has no %s", schematest.File, s.Path)
-			assert.True(t, strings.Contains(page, "\n## "+s.Path+"\n"), "docs/configuration.md has no %s", s.Path)
+			assert.True(t, strings.Contains(page, "\n## "+s.Path+"\n"), "docs/reference/configuration.md has no %s", s.Path)
 			assert.True(t, tested[s.Path], "no test and no example has %s", s.Path)
 		}
 		if s.Kubernetes {
@@ -45,7 +45,7 @@ func TestKeysAreEverywhere(t *testing.T) {
 		for _, f := range s.Fields {
 			path := s.Path + "." + f.Name
 			assert.NotNil(t, object.Properties[f.Name], "%s has no %s", schematest.File, path)
-			assert.True(t, strings.Contains(page, "\n| `"+f.Name+"` |"), "docs/configuration.md has no %s", path)
+			assert.True(t, strings.Contains(page, "\n| `"+f.Name+"` |"), "docs/reference/configuration.md has no %s", path)
 			assert.True(t, tested[f.Name], "no test and no example has %s: add a case that asserts something", path)
 		}
 	}

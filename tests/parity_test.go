@@ -230,10 +230,10 @@ func fieldsOf(typ reflect.Type, path string) []string {
 	return paths
 }
 
-// parityTable are the rows of a table of docs/parity.md.
+// parityTable are the rows of a table of docs/guides/manifests.md.
 func parityTable(t *testing.T, heading string) map[string]string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root, "docs", "parity.md"))
+	text, err := os.ReadFile(filepath.Join(root, "docs", "guides", "manifests.md"))
 	require.NoError(t, err)
 	_, section, ok := strings.Cut(string(text), "\n## "+heading+"\n")
 	require.True(t, ok, heading)

@@ -9,7 +9,7 @@
 //
 // The preview's own output goes to standard error as it comes, and its exit code
 // is that of this command. A preview that fails makes a comment too, which says
-// why. See docs/pull-requests.md.
+// why. See docs/guides/pull-requests.md.
 package main
 
 import (

@@ -85,7 +85,7 @@ func TestL4SubsettingIsNamed(t *testing.T) {
 }
 
 // TestHardened holds what the CIS benchmark for GKE asks of a cluster and GKE does not
-// do by itself (docs/security.md).
+// do by itself (docs/reference/security.md).
 func TestHardened(t *testing.T) {
 	for _, name := range []string{"dev", "prod"} {
 		cluster := programtest.DeployStack(t, name).One(t, pulumitest.Cluster, "persia-"+name)

@@ -4,7 +4,7 @@
 // [Sections] collects every key of a stack file and every object inside of one
 // as plain data: names, types and descriptions, read from the types of package
 // config and from their doc comments. [Markdown] makes a page of it, which is
-// docs/configuration.md, and [Schema] a JSON Schema, stack.schema.json. After a
+// docs/reference/configuration.md, and [Schema] a JSON Schema, stack.schema.json. After a
 // change in package config,
 //
 //	go run ./internal/reference/cmd

@@ -16,7 +16,7 @@ import (
 
 const (
 	source = "../../config"
-	docs   = "../../docs"
+	docs   = "../../docs/reference"
 )
 
 // page is the page that the source makes.

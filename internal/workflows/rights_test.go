@@ -27,7 +27,7 @@ func onProject(page, account string) []string {
 // TestRightsOfWorkflows: the account that deploys acts as the nodes' account and as no
 // other, and whoever previews reads the Secrets that drift is looked for in.
 func TestRightsOfWorkflows(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(repository, "docs", "pull-requests.md"))
+	text, err := os.ReadFile(filepath.Join(repository, "docs", "guides", "pull-requests.md"))
 	require.NoError(t, err)
 	page := string(text)
 	deploy := onProject(page, "$DEPLOY")
@@ -44,7 +44,7 @@ func TestRightsOfWorkflows(t *testing.T) {
 // TestTrustIsByAttributes: GitHub writes the subject of a token in another form for
 // repositories that are new, and a name can be taken over.
 func TestTrustIsByAttributes(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(repository, "docs", "pull-requests.md"))
+	text, err := os.ReadFile(filepath.Join(repository, "docs", "guides", "pull-requests.md"))
 	require.NoError(t, err)
 	page := string(text)
 	assert.Contains(t, page, "attribute.repository_id=assertion.repository_id")

@@ -18,7 +18,7 @@ import (
 
 // BenchmarkAlternatives compares `up` with what users would do instead: kubectl, Helm and
 // Terraform bring up the same Kubernetes objects, one tool after the other, on the same
-// control plane with the same nodes. It prints a table for docs/performance.md. Each tool runs
+// control plane with the same nodes. It prints a table for docs/contribute/performance.md. Each tool runs
 // once: -benchtime must be 1x.
 func BenchmarkAlternatives(b *testing.B) {
 	_, err := toolchain.BuildAlternatives(b.Context(),

@@ -32,7 +32,7 @@ const (
 // Cloud names them.
 var keptKinds = []string{"storage.bucket", "compute.disk"}
 
-// takeOver is the variable with which docs/operations.md tells an operator to take
+// takeOver is the variable with which docs/guides/operations.md tells an operator to take
 // over objects that the stack has made without knowing it.
 const takeOver = "PULUMI_K8S_UPSERT_EXISTING_OBJECTS"
 

@@ -15,10 +15,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var update = flag.Bool("update", false, "write docs/preview-comment.md anew")
+var update = flag.Bool("update", false, "write docs/guides/preview-comment.md anew")
 
 // TestPreviewComment: what a pull request is told, from a stack that is not up yet,
-// one with an edit, and one that is refused. docs/preview-comment.md shows that of the
+// one with an edit, and one that is refused. docs/guides/preview-comment.md shows that of the
 // edit as it is.
 func TestPreviewComment(t *testing.T) {
 	t.Parallel()
@@ -68,7 +68,7 @@ func TestPreviewComment(t *testing.T) {
 		again, _ := comment(t, edits...)
 		assert.Equal(t, fingerprint(t, text), fingerprint(t, again), "the engine's order must not matter")
 
-		page := filepath.Join(repository, "docs", "preview-comment.md")
+		page := filepath.Join(repository, "docs", "guides", "preview-comment.md")
 		if *update {
 			require.NoError(t, os.WriteFile(page, []byte(text), 0o644))
 		}

@@ -19,10 +19,10 @@ import (
 // row is one of a table of a page: what is edited, and what comes of it.
 type row struct{ edits, effect string }
 
-// tableOf reads the first table of a section of docs/operations.md.
+// tableOf reads the first table of a section of docs/guides/operations.md.
 func tableOf(t *testing.T, heading string) []row {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/operations.md")
+	page, err := os.ReadFile("../../docs/guides/operations.md")
 	require.NoError(t, err)
 	_, section, found := strings.Cut(string(page), "\n"+heading+"\n")
 	require.True(t, found, heading)
@@ -67,7 +67,7 @@ func leaves(of reflect.Type, prefix string) []string {
 	return paths
 }
 
-// TestEveryClusterSettingIsInTheTable: docs/operations.md says of each setting of a
+// TestEveryClusterSettingIsInTheTable: docs/guides/operations.md says of each setting of a
 // cluster what a change of it does, once, and each has an edit here.
 func TestEveryClusterSettingIsInTheTable(t *testing.T) {
 	listed := map[string]int{}
@@ -243,7 +243,7 @@ func created(e *engine, kind, name string) bool {
 	return slices.ContainsFunc(e.steps, func(s step) bool { return s.operation == "create" && s.kind == kind && s.name == name })
 }
 
-// restarts are the roles whose pods restart, by what docs/operations.md says.
+// restarts are the roles whose pods restart, by what docs/guides/operations.md says.
 var restarts = map[string][]string{
 	"those of all of its roles":                {"criteo-dataloader", "criteo-embedding-ps", "criteo-embedding-worker", "criteo-nn-worker"},
 	"those of all roles":                       {"criteo-dataloader", "criteo-embedding-ps", "criteo-embedding-worker", "criteo-nn-worker"},

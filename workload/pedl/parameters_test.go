@@ -273,7 +273,7 @@ func TestPEDLParameters(t *testing.T) {
 // TestPEDLParametersAreDescribed: each parameter is a field of the configuration with a line
 // in its reference.
 func TestPEDLParametersAreDescribed(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(stacktest.Root(t), "docs", "configuration.md"))
+	text, err := os.ReadFile(filepath.Join(stacktest.Root(t), "docs", "reference", "configuration.md"))
 	require.NoError(t, err)
 	chapters := map[string]string{}
 	for _, chapter := range strings.Split(string(text), "\n## ") {

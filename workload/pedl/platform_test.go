@@ -214,7 +214,7 @@ func TestWithoutPEDL(t *testing.T) {
 
 // TestPEDLDocumented deploys the stack that the page begins with.
 func TestPEDLDocumented(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join(stacktest.Root(t), "docs", "pedl.md"))
+	page, err := os.ReadFile(filepath.Join(stacktest.Root(t), "docs", "guides", "pedl.md"))
 	require.NoError(t, err)
 	_, rest, _ := strings.Cut(string(page), "\n    persia:nodePools:\n")
 	sample, _, _ := strings.Cut(rest, "\n\n")

@@ -1,4 +1,4 @@
-// Command cmd writes docs/configuration.md and stack.schema.json from the types of
+// Command cmd writes docs/reference/configuration.md and stack.schema.json from the types of
 // package config. It is run in the root of the repository:
 //
 //	go run ./internal/reference/cmd
@@ -28,7 +28,7 @@ func write() error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join("docs", "configuration.md"), []byte(reference.Markdown(sections)), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join("docs", "reference", "configuration.md"), []byte(reference.Markdown(sections)), 0o644); err != nil {
 		return err
 	}
 	return os.WriteFile("stack.schema.json", schema, 0o644)
