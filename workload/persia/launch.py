@@ -50,12 +50,14 @@ class Replica:
         ended. Return its status."""
         self.mark()
         while True:
-            if self.stopped:
+            # The signal may come at any moment, also between two lines of this loop.
+            stopped = self.stopped
+            if stopped:
                 # The command gets all of the pod's time to end.
                 self.was_running = self.was_running or self.state == "running"
                 self.end_command(float("inf"))
             self.watch()
-            if self.stopped and not self.ending:
+            if stopped and not self.ending:
                 return self.leave()
             order = self.report()
             if order:
