@@ -50,14 +50,12 @@ class Replica:
         ended. Return its status."""
         self.mark()
         while True:
-            # The signal may come at any moment, also between two lines of this loop.
-            stopped = self.stopped
-            if stopped:
+            if self.stopped:
                 # The command gets all of the pod's time to end.
                 self.was_running = self.was_running or self.state == "running"
                 self.end_command(float("inf"))
             self.watch()
-            if stopped and not self.ending:
+            if self.stopped and not self.ending:
                 return self.leave()
             order = self.report()
             if order:
