@@ -22,7 +22,7 @@ import (
 // scriptFiles are what every replica starts with: launch.py, the modules that it
 // imports, and the script that starts the roles of releases without persia-launcher.
 //
-//go:embed launch.py entry.py settings.py coordinator.py roster.py memory.py checkpoints.py server.py link.py checks.py gateway.py processes.py roles.sh
+//go:embed launch.py entry.py coordinator.py checkpoints.py checks.py gateway.py processes.py roles.sh
 var scriptFiles embed.FS
 
 const (

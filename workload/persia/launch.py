@@ -7,80 +7,103 @@ would start it again.
 """
 
 import http.client
+import json
 import os
 import signal
 import sys
 import time
+import urllib.request
 import uuid
 
 import checks
 import checkpoints
 import coordinator
 import gateway
-import server
-from link import Link
 from processes import Command, connected, processes
-from settings import Settings
 
-# How long the end of the pod may take to record, in seconds.
-RELEASE_SECONDS = 5
+
+def number(environment, name, default, kind, least):
+    """A number that the environment says, or else a default."""
+    text = environment.get(name, default)
+    try:
+        value = kind(text)
+    except ValueError:
+        value = None
+    # Nothing compares with what is not a number.
+    if value is None or not value >= least:
+        raise ValueError(f"{name} is {text!r}: must be {'a whole number' if kind is int else 'a number'} of at least {least}")
+    return value
+
+
+class Settings:
+    """What the environment says, with the times that tests shorten."""
+
+    def __init__(self, environment):
+        self.role = environment["PERSIA_ROLE"]
+        self.replica = int(environment["REPLICA_INDEX"])
+        self.address = environment["PERSIA_COORDINATOR"]
+        self.replicas = {}
+        for part in filter(None, environment.get("PERSIA_REPLICAS", "").split(",")):
+            role, count = part.split("=")
+            self.replicas[role] = int(count)
+        self.run = environment.get("PERSIA_RUN", "")
+        self.pod = environment.get("PERSIA_POD_UID", "")
+        self.revision = environment.get("PERSIA_REVISION", "")
+        self.idle_file = environment["PERSIA_IDLE_FILE"]
+        self.state_directory = environment["PERSIA_STATE_DIR"]
+        self.progress_file = environment.get("PERSIA_PROGRESS_FILE")
+        self.checkpoints = environment.get("PERSIA_CKPT_ROOT")
+        self.keep = number(environment, "PERSIA_CKPT_KEEP", "2", int, 1)
+        self.attempts = number(environment, "PERSIA_ATTEMPTS", "5", int, 1)
+        self.nats = checks.address(environment.get("PERSIA_NATS_URL", ""))
+
+        def seconds(name, default):
+            return number(environment, name, default, float, 0)
+
+        self.beat_seconds = seconds("PERSIA_BEAT_SECONDS", "5")
+        self.lost_seconds = seconds("PERSIA_LOST_SECONDS", "60")
+        self.end_seconds = seconds("PERSIA_END_SECONDS", "60")
+        self.nats_seconds = seconds("PERSIA_NATS_SECONDS", "30")
+        self.stuck_seconds = seconds("PERSIA_STUCK_SECONDS", "3600")
+        self.stop_seconds = seconds("PERSIA_STOP_SECONDS", "20")
+        self.backoff_seconds = seconds("PERSIA_BACKOFF_SECONDS", "10")
 
 
 class Replica:
     """One replica, and how far it is."""
 
-    def __init__(self, settings, arguments, address):
+    def __init__(self, settings, arguments):
         self.settings, self.arguments = settings, arguments
-        self.link = Link(address)
         self.instance = uuid.uuid4().hex
         self.attempt, self.state, self.reason = 0, "waiting", ""
         self.done = False
         self.command = None  # what runs: the command, or the check of the GPUs before it
-        self.ending = False  # whether the command, or what it left, is to end
         self.gpus = None  # the check of the GPUs until it is done
         self.nats_seen = None  # when the command was last connected to NATS
-        self.answered = time.monotonic()  # when the last report was sent that got an answer
-        self.silence = settings.lost_seconds  # how long the command runs without an answer
-        self.was_running = False  # whether the pod was told to end while the command ran
         self.stopped = False  # not an Event: a signal handler that sets one can wait for itself
-        self.told = self.said = None
+        self.said = None
 
     def run(self):
-        """Do what the coordinator says until the pod is told to end and the command has
-        ended. Return its status."""
+        """Do what the coordinator says until the pod is told to end."""
         self.mark()
-        while True:
-            if self.stopped:
-                # The command gets all of the pod's time to end.
-                self.was_running = self.was_running or self.state == "running"
-                self.end_command(float("inf"))
+        while not self.stopped:
             self.watch()
-            if self.stopped and not self.ending:
-                return self.leave()
             order = self.report()
             if order:
                 self.obey(order)
             self.wait()
+        return self.end()
 
     def wait(self):
         """Wait until the next report is due, or there is something to say."""
         deadline = time.monotonic() + self.settings.beat_seconds
-        while time.monotonic() < deadline and self.told == self.news():
-            if self.ending and self.command.ended() or self.state == "running" and self.command.status() is not None:
-                return
-            if self.stopped and not self.ending:
+        while time.monotonic() < deadline and not self.stopped:
+            if self.state == "running" and self.command.status() is not None:
                 return
             time.sleep(min(0.2, self.settings.beat_seconds))
 
-    def news(self):
-        """Return what the coordinator should know at once when it changes."""
-        return self.attempt, self.state, self.ending
-
     def watch(self):
         """See how the command is."""
-        if self.ending:
-            self.watch_end()
-            return
         if self.state != "running":
             return
         status = self.command.status()
@@ -93,25 +116,8 @@ class Replica:
         elif self.deaf():
             # PERSIA's client gives up for good without ending its process.
             self.become("failed", f"no connection to NATS for {self.settings.nats_seconds:g} s")
-        elif self.forsaken():
-            self.become("failed", f"no answer from the coordinator for {self.silence:g} s")
         if self.state == "failed":
-            self.end_processes(self.settings.stop_seconds)
-
-    def forsaken(self):
-        """Report whether the coordinator has not answered for so long that it may have
-        started the next attempt without this replica. A server of a complete job stays."""
-        return not self.done and time.monotonic() - self.answered > self.silence
-
-    def watch_end(self):
-        """See whether the command and all that it started have ended."""
-        if not self.command.ended():
-            if self.command.hangs():
-                self.say(self.command.hangs())
-            return
-        self.ending, self.gpus = False, None
-        if self.state == "running" and not self.stopped:
-            self.become("waiting", "told to end")
+            self.command.stop(self.settings.stop_seconds)
 
     def watch_gpus(self):
         """Start the command when it is known that it can use the GPUs."""
@@ -142,15 +148,14 @@ class Replica:
         self.mark()
         log(f"attempt {self.attempt}: {state}" + (f": {reason}" if reason else ""))
 
-    def report(self, leaving=False):
+    def report(self):
         """Tell the coordinator, and return what it says, or None without an answer."""
         blocked = ""
-        if self.state != "running" and not leaving and not checks.reachable(self.settings.nats):
+        if self.state != "running" and not checks.reachable(self.settings.nats):
             blocked = "NATS does not answer"
         body = {
             "role": self.settings.role,
             "replica": self.settings.replica,
-            "coordinator": self.settings.coordinator,
             "run": self.settings.run,
             "pod": self.settings.pod,
             "revision": self.settings.revision,
@@ -160,26 +165,19 @@ class Replica:
             "reason": self.reason,
             "progress": self.progress(),
             "blocked": blocked,
-            "ending": self.ending,
-            "hangs": self.command.hangs() if self.ending else "",
-            "leaving": leaving,
             "done": self.done,
         }
-        self.told, sent = self.news(), time.monotonic()
+        request = urllib.request.Request(f"http://{self.settings.address}/report", json.dumps(body).encode())
         try:
-            order = self.link.ask(body)
+            with gateway.direct.open(request, timeout=5) as answer:
+                order = json.loads(answer.read().decode())
         except (OSError, ValueError, http.client.HTTPException):
-            self.say(f"the coordinator at {self.settings.coordinator} does not answer")
+            self.say(f"the coordinator at {self.settings.address} does not answer")
             return None
         if order.get("run") != self.settings.run:
-            # One of the two pods is about to be replaced, or the address has been.
-            self.link.forget()
-            self.say(f"the coordinator at {self.settings.coordinator} is of another run")
+            # One of the two pods is about to be replaced.
+            self.say(f"the coordinator at {self.settings.address} is of another run")
             return dict(order, order=coordinator.STOP)
-        if order.get("superseded"):
-            self.link.forget()
-        else:
-            self.answered, self.silence = sent, order.get("silence", self.silence)
         if order["order"] == coordinator.STOP:
             self.say(f"waiting for attempt {order['attempt'] + 1}")
         return order
@@ -199,20 +197,17 @@ class Replica:
 
     def obey(self, order):
         self.done = order["order"] == coordinator.DONE
-        if order["order"] == coordinator.START and not self.stopped:
+        if order["order"] == coordinator.START:
             self.said = None
-            # What is left of the attempt before must not run beside this one.
-            if not self.ends():
-                self.begin(order["attempt"], order["resume"])
+            self.end_command()
+            self.begin(order["attempt"], order["resume"])
         elif order["order"] == coordinator.STOP:
-            self.end_command(self.settings.stop_seconds)
+            self.end_command()
         elif order["order"] == coordinator.DONE:
             # What servers hold stays for those who may want it.
             self.say(f"the job is complete: {'still running' if self.state == 'running' else 'idle'}")
         elif order["order"] == coordinator.FAILED:
-            self.end_command(self.settings.stop_seconds)
-            if self.ending:
-                return
+            self.end_command()
             self.say("the job has failed: idle. `pulumi up` with a change of the job starts it again")
 
     def mark(self):
@@ -226,23 +221,11 @@ class Replica:
         except OSError as error:
             self.say(f"{self.settings.idle_file}: {error.strerror}")
 
-    def ends(self):
-        """End what is left of a command, and report whether anything is."""
-        if self.command and not self.ending and self.command.running():
-            self.end_processes(self.settings.stop_seconds)
-        return self.ending
-
-    def end_command(self, seconds):
+    def end_command(self):
         if self.state == "running":
-            self.end_processes(seconds)
-
-    def end_processes(self, seconds):
-        """Begin to end the command and all that it started. Reports go on meanwhile: a
-        process that waits for a device or a volume may never end."""
-        if not self.ending:
-            self.ending = True
-            self.command.end(seconds)
-            self.watch_end()
+            self.command.stop(self.settings.stop_seconds)
+            self.gpus = None
+            self.become("waiting", "told to end")
 
     def begin(self, attempt, resume):
         """Start the command in an attempt."""
@@ -282,13 +265,11 @@ class Replica:
         """Take the signal that tells the pod to end."""
         self.stopped = True
 
-    def leave(self):
-        """Tell the coordinator that the pod ends, and return the command's status. The
-        coordinator need not wait for this replica before the next attempt."""
-        self.report(leaving=True)
-        if not self.was_running:
+    def end(self):
+        """End with the pod, and give what runs all of the pod's time to end."""
+        if self.state != "running":
             return 0
-        status = self.command.status()
+        status = self.command.stop(float("inf"))
         log(f"stopped; the command ended with status {status}")
         return status
 
@@ -317,23 +298,17 @@ def main(arguments):
     except ValueError as wrong:
         log(str(wrong))
         return 2
-    address, coordinates = settings.coordinator, None
-    if (settings.role, settings.replica) == (coordinator.TRAINER, 0):
-        port = int(address.rsplit(":", 1)[1])
-        coordinates = coordinator.Coordinator(settings, log)
-        server.serve(coordinates, port)
-        coordinates.run()
-        address = f"127.0.0.1:{port}"
-    replica = Replica(settings, arguments, address)
+    replica = Replica(settings, arguments)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, replica.stop)
+    if (settings.role, settings.replica) == (coordinator.TRAINER, 0):
+        port = int(settings.address.rsplit(":", 1)[1])
+        coordinator.serve(coordinator.Coordinator(settings, log), port)
+        settings.address = f"127.0.0.1:{port}"
     told = gateway.of(os.environ, log)
     if told:
         told.keep_telling(replica.values)
-    status = replica.run()
-    if coordinates:
-        coordinates.release(RELEASE_SECONDS)
-    return status
+    return replica.run()
 
 
 if __name__ == "__main__":

@@ -13,26 +13,22 @@ import (
 // coordinated is the coordinator of a job with two replicas, which takes their reports, at
 // times that are given.
 const coordinated = `
-import json, os, sys, types
+import json, sys, types
 import coordinator
 
 now = 0
 settings = types.SimpleNamespace(
-    replicas={"nn-worker": 1, "dataloader": 1}, run="1", revision="1", pod="nn-worker", coordinator="", checkpoints=None,
-    older=False, state_directory=sys.argv[1], keep=2, attempts=5, lost_seconds=1e9, end_seconds=1e9, stuck_seconds=60,
-    backoff_seconds=0, stop_seconds=20,
+    replicas={"nn-worker": 1, "dataloader": 1}, run="1", revision="1", checkpoints=None, state_directory=sys.argv[1],
+    keep=2, attempts=5, lost_seconds=1e9, end_seconds=1e9, stuck_seconds=60, backoff_seconds=0,
 )
 vars(settings).update(json.loads(sys.argv[2]) or {})
 job = coordinator.Coordinator(settings, lambda text: print("log:", text), lambda: now)
 
-def report(role, attempt, state, progress=None, **more):
-    order = job.report(dict({
+def report(role, attempt, state, progress=None):
+    return job.report({
         "role": role, "replica": 0, "run": "1", "pod": role, "revision": "1", "instance": role, "attempt": attempt,
         "state": state, "reason": "", "progress": progress, "blocked": "", "done": False,
-    }, **more))
-    # A thread of its own does this in a pod.
-    job.keep()
-    return order
+    })
 
 def all_report(attempt, state):
     for role in settings.replicas:
