@@ -114,6 +114,17 @@ write_complete("attempt-9/s100")
 write("attempt-9/s200", "s0/a.emb", "dense.pt")` + begin, files("attempt-9/s100")},
 		"other folders of the script": {`
 write("attempt-9", "dense.pt", "s0/a.emb", "logs/today")` + begin, "attempt-9/logs/today"},
+		"exported embeddings": {`
+write("attempt-9/export", "s0/a.emb", "embedding_dump_done")
+write("attempt-9/exporting", "s0/a.emb")
+write("attempt-9", "s0/a.emb")` + begin, "attempt-9/export/embedding_dump_done attempt-9/export/s0/a.emb attempt-9/exporting/s0/a.emb attempt-9/s0/a.emb"},
+		"an optimizer with another name": {`
+write("attempt-9/1", "s0/a.emb", "dense.pt", "embedding_dump_done", "adam.pt")` + begin, "attempt-9/1/adam.pt attempt-9/1/dense.pt attempt-9/1/embedding_dump_done attempt-9/1/s0/a.emb"},
+		"what is in no attempt's folder": {`
+write("exports/1", "s0/a.emb", "dense.pt")
+os.makedirs(os.path.join(root, "attempt-9"))
+os.symlink(os.path.join(root, "exports/1"), os.path.join(root, "attempt-9/1"))
+os.symlink(os.path.join(root, "exports"), os.path.join(root, "attempt-8"))` + begin, "exports/1/dense.pt exports/1/s0/a.emb"},
 		"a link to the newest": {`
 write_complete("attempt-9/step-100")
 write_complete("attempt-9/step-200")
@@ -266,4 +277,199 @@ func files(checkpoints ...string) string {
 	}
 	slices.Sort(all)
 	return strings.Join(all, " ")
+}
+
+// TestCheckpointsAreWhole: PERSIA creates each file empty and then fills it, so that the
+// files of an interrupted checkpoint may all be there.
+func TestCheckpointsAreWhole(t *testing.T) {
+	t.Parallel()
+	const (
+		archive = `
+import io, zipfile
+
+def archive():
+    """A file of PyTorch since 1.6."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as opened:
+        opened.writestr("archive/data.pkl", bytes(99999))
+    return file.getvalue()
+
+def rewrite(name, change):
+    path = os.path.join(root, "attempt-1/new", name)
+    with open(path, "rb") as file:
+        content = file.read()
+    with open(path, "wb") as file:
+        file.write(change(content))
+
+write_complete("attempt-1/old")
+write_complete("attempt-1/new")
+for name in ("dense.pt", "opt.pt"):
+    rewrite(name, lambda content: archive())
+`
+		begin = `
+all_report(1, "waiting")
+print(os.path.basename(job.resume))
+job.tidy()
+print(left())
+`
+	)
+	for name, test := range map[string]struct {
+		script string
+		older  bool
+		want   string
+	}{
+		"a whole one":                     {"", false, "new"},
+		"an empty optimizer":              {`rewrite("opt.pt", lambda content: b"")`, false, "old"},
+		"half an optimizer":               {`rewrite("opt.pt", lambda content: content[:50000])`, false, "old"},
+		"an optimizer without its end":    {`rewrite("opt.pt", lambda content: content[:-1])`, false, "old"},
+		"half a model":                    {`rewrite("dense.pt", lambda content: content[:50000])`, false, "old"},
+		"files of PyTorch before 1.6":     {`rewrite("opt.pt", lambda content: b"\x80\x02\x8a")`, false, "new"},
+		"an empty mark":                   {`rewrite("embedding_dump_done", lambda content: b"")`, false, "old"},
+		"half a mark":                     {`rewrite("embedding_dump_done", lambda content: b"---\nnum_shards: 1")`, false, "old"},
+		"fewer servers than it counts":    {`rewrite("embedding_dump_done", lambda content: b"---\nnum_shards: 2\n")`, false, "old"},
+		"the mark of an older release":    {`rewrite("embedding_dump_done", lambda content: b"")`, true, "new"},
+		"half a mark of an older release": {`rewrite("embedding_dump_done", lambda content: b"---\nnum")`, true, "old"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			said := coordinate(t, withCheckpoints+archive+test.script+begin, map[string]any{"checkpoints": t.TempDir(), "older": test.older})
+			assert.Equal(t, test.want, said[1])
+			want := files("attempt-1/new", "attempt-1/old")
+			if test.want == "old" {
+				want = files("attempt-1/old")
+			}
+			assert.Equal(t, want, said[len(said)-1], "what is not whole is removed")
+		})
+	}
+}
+
+// TestCheckpointsAreFoundQuickly: on a bucket each request takes long, and the folder of
+// each of 120 servers has a thousand files.
+func TestCheckpointsAreFoundQuickly(t *testing.T) {
+	t.Parallel()
+	const script = withCheckpoints + `
+import builtins
+
+requests = []
+
+class Entry:
+    """An entry of a folder that counts requests about it."""
+    def __init__(self, entry):
+        self.entry = entry
+    def __getattr__(self, name):
+        return getattr(self.entry, name)
+    def stat(self):
+        requests.append("stat " + self.entry.path)
+        return self.entry.stat()
+
+class Entries:
+    def __init__(self, found):
+        self.found = found
+    def __enter__(self):
+        return [Entry(entry) for entry in self.found]
+    def __exit__(self, *_):
+        self.found.close()
+
+def counted(name, function):
+    def call(path, *arguments, **named):
+        if str(path).startswith(root):
+            requests.append(f"{name} {path}")
+        return function(path, *arguments, **named)
+    return call
+
+for checkpoint in range(3):
+    write_complete(f"attempt-1/{checkpoint}")
+    for server in range(120):
+        os.makedirs(os.path.join(root, f"attempt-1/{checkpoint}/s{server}"), exist_ok=True)
+scandir = os.scandir
+os.scandir = counted("list", lambda path: Entries(scandir(path)))
+for name in ("stat", "lstat", "listdir"):
+    setattr(os, name, counted(name, getattr(os, name)))
+builtins.open = counted("open", open)
+checkpoints.scan(root)
+os.stat = os.stat
+kinds = [request.split()[0] for request in requests]
+print({kind: kinds.count(kind) for kind in sorted(set(kinds))})
+print([request for request in requests if "/s" in request.split()[1][len(root):]])
+`
+	assert.Equal(t, []string{
+		// The run, its attempt, and each checkpoint; and of each checkpoint the marks and
+		// the model.
+		"{'list': 5, 'open': 9, 'stat': 9}", "[]",
+	}, coordinate(t, script, map[string]any{"checkpoints": t.TempDir()}))
+}
+
+// TestCheckpointsAreDoubted: an attempt that fails before it gets on leaves its checkpoint
+// in doubt, and the next one begins with the one before.
+func TestCheckpointsAreDoubted(t *testing.T) {
+	t.Parallel()
+	const attempts = `
+write_complete("attempt-1/1")
+write_complete("attempt-1/2")
+job.log = lambda text: None
+
+def restart():
+    global now
+    while job.phase != coordinator.START:
+        now += 1000
+        all_report(job.attempt, "waiting")
+    print(os.path.relpath(job.resume, root))
+
+def tell(*progress):
+    for value in progress:
+        report("nn-worker", job.attempt, "running", value)
+
+def fail():
+    report("nn-worker", job.attempt, "failed")
+
+restart()
+`
+	for name, test := range map[string]struct {
+		script string
+		keep   int
+		want   string
+	}{
+		"before its first progress": {`tell(1); fail(); restart()`, 2, "2 1"},
+		"after its first progress":  {`tell(1, 2); fail(); restart()`, 2, "2 2"},
+		"with another cause": {`
+for _ in range(3):
+    tell(1); fail(); restart()`, 2, "2 1 2 1"},
+		"a script that tells nothing": {`
+for _ in range(3):
+    fail(); restart()`, 2, "2 2 1 1"},
+		"a replica that is lost": {`
+settings.lost_seconds = job.roster.lost_seconds = 60
+tell(1)
+now += 61
+tell(1)
+restart()`, 2, "2 2"},
+		"in another process": {`
+tell(1); fail()
+job = coordinator.Coordinator(settings, job.log, job.clock)
+restart()`, 2, "2 1"},
+		"the coordinator with the trainer": {`
+tell(1)
+job = coordinator.Coordinator(settings, job.log, job.clock)
+restart()`, 2, "2 1"},
+		"one that is kept alone": {`
+job.tidy(); tell(1); fail(); restart(); job.tidy()`, 1, "2 2"},
+		"one that worked is not removed": {`
+tell(1, 2)
+write_complete(f"attempt-{job.attempt}/3")
+now += 60; job.keep(); job.tidy(); fail(); restart()
+tell(1)
+now += 60; job.keep(); job.tidy(); fail(); restart()
+`, 1, "2 3 2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			said := coordinate(t, withCheckpoints+"shutil.rmtree = remove_tree\n"+attempts+test.script+"\n",
+				map[string]any{"checkpoints": t.TempDir(), "stuck_seconds": 0, "attempts": 9, "keep": test.keep})
+			var resumed []string
+			for _, checkpoint := range said {
+				resumed = append(resumed, path.Base(checkpoint))
+			}
+			assert.Equal(t, test.want, strings.Join(resumed, " "))
+		})
+	}
 }

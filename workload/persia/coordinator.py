@@ -249,7 +249,7 @@ class Coordinator:
     def finish(self):
         """The job is complete. The replicas remember it, too: each reports it to the
         coordinator's successor."""
-        self.phase = DONE
+        self.phase, self.ended, self.starting = DONE, None, False
         self.remember(done=True, running=False)
         self.log(f"finished in attempt {self.attempt}")
 
@@ -293,7 +293,7 @@ class Coordinator:
         all pods would start it again."""
         if self.recorded == self.changes:
             return f"complete in attempt {self.attempt}"
-        if self.unsaved:
+        if self.unsaved or self.unread_reason:
             return f"complete in attempt {self.attempt}{self.trouble_saving()}"
         return f"finished in attempt {self.attempt}: recording that in {self.memory.file}"
 
@@ -308,7 +308,8 @@ class Coordinator:
         return f"; a volume has not answered for {since:.0f} s" if since > self.settings.lost_seconds else ""
 
     def trouble_saving(self):
-        return f"; this cannot be recorded: {self.unsaved}" if self.unsaved else ""
+        trouble = self.unsaved or self.phase == DONE and self.unread_reason
+        return f"; this cannot be recorded: {trouble}" if trouble else ""
 
     # What touches a volume.
 

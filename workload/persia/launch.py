@@ -108,12 +108,16 @@ class Replica:
     def watch_end(self):
         """See whether the command and all that it started have ended."""
         if not self.command.ended():
-            if self.command.hangs():
-                self.say(self.command.hangs())
+            if self.hangs():
+                self.say(self.hangs())
             return
         self.ending, self.gpus = False, None
         if self.state == "running" and not self.stopped:
             self.become("waiting", "told to end")
+
+    def hangs(self):
+        """Return which process cannot be ended, or nothing."""
+        return self.command.hangs(self.settings.hang_seconds) if self.ending else ""
 
     def watch_gpus(self):
         """Start the command when it is known that it can use the GPUs."""
@@ -163,7 +167,7 @@ class Replica:
             "progress": self.progress(),
             "blocked": blocked,
             "ending": self.ending,
-            "hangs": self.command.hangs() if self.ending else "",
+            "hangs": self.hangs(),
             "leaving": leaving,
             "done": self.done,
         }
@@ -244,7 +248,6 @@ class Replica:
         if not self.ending:
             self.ending = True
             self.command.end(seconds)
-            self.watch_end()
 
     def begin(self, attempt, resume):
         """Start the command in an attempt."""

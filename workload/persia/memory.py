@@ -54,7 +54,7 @@ class Memory:
         except ValueError:
             values = None
         if not isinstance(values, dict):
-            raise Unreadable(errno.EIO, "is not a record of a run; if the run was not complete, remove it", self.file)
+            raise Unreadable(f"{self.file} is not the record of a run; if the run was not complete, remove the file")
         return values
 
     def check(self):

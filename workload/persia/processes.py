@@ -6,10 +6,6 @@ import subprocess
 import time
 
 
-# How long after SIGKILL a process hangs, in seconds.
-HANG_SECONDS = 10
-
-
 class Command:
     """A command that runs in a session of its own."""
 
@@ -42,10 +38,10 @@ class Command:
             self.kill(left, signal.SIGKILL)
         return False
 
-    def hangs(self):
-        """Return what does not even end by force, or nothing."""
+    def hangs(self, seconds):
+        """Return what has not ended some time after it was killed, or nothing."""
         since = time.monotonic() - self.killed if self.killed else 0
-        left = self.running() if since > HANG_SECONDS else set()
+        left = self.running() if since > seconds else set()
         if not left:
             return ""
         return f"process {min(left)} ({program(min(left))}) hangs and cannot be killed: it waits for a device or a volume of its node"

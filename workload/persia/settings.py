@@ -36,6 +36,7 @@ class Settings:
         self.nats_seconds = seconds("PERSIA_NATS_SECONDS", "30")
         self.stuck_seconds = seconds("PERSIA_STUCK_SECONDS", "3600")
         self.stop_seconds = seconds("PERSIA_STOP_SECONDS", "20")
+        self.hang_seconds = seconds("PERSIA_HANG_SECONDS", "10")
         self.backoff_seconds = seconds("PERSIA_BACKOFF_SECONDS", "10")
         self.look_seconds = seconds("PERSIA_LOOK_SECONDS", "60")
 
