@@ -117,7 +117,7 @@ func (n *realNode) stop() {
 		logFiles(n.t, n.path("node/root/var/log/*.log"))
 	}
 	assert.NoError(n.t, background.Stop(context.Background(), n.path("node")))
-	assert.NoError(n.t, node.CleanUp(context.Background(), n.path("node")))
+	assert.NoError(n.t, node.CleanUp(n.path("node")))
 }
 
 func (n *realNode) awaitReady() {
@@ -313,7 +313,7 @@ func (n *realNode) testNothingLeft(t *testing.T) {
 
 	require.NoError(t, n.client.CoreV1().Nodes().Delete(t.Context(), realNodeName, metav1.DeleteOptions{}))
 	require.NoError(t, background.Stop(t.Context(), n.path("node")))
-	require.NoError(t, node.CleanUp(t.Context(), n.path("node")))
+	require.NoError(t, node.CleanUp(n.path("node")))
 	assert.Empty(t, sandboxProcesses(t, n.path("node")))
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	require.NoError(t, err)

@@ -27,12 +27,8 @@ import (
 
 // The test program is the machine's first process too.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 6 && os.Args[1] == "machine" {
-		o, err := Read(os.Args[3])
-		if err == nil {
-			err = Boot(o, os.Args[5], slog.New(slog.NewTextHandler(os.Stderr, nil)))
-		}
-		slog.Error("boot", "error", err)
+	if len(os.Args) == 4 && os.Args[1] == "machine" {
+		slog.Error("boot", "error", Boot(os.Args[3], slog.New(slog.NewTextHandler(os.Stderr, nil))))
 		os.Exit(1)
 	}
 	os.Exit(m.Run())
@@ -67,8 +63,9 @@ func TestAMachineLeavesNothingBehind(t *testing.T) {
 	}
 	remains, err := Remains(o.Dir)
 	require.NoError(t, err)
-	assert.Contains(t, remains, linkOf(o.Dir).name, "the host's end of the link")
-	assert.Greater(t, len(remains), 1, "and one control group or more")
+	assert.Contains(t, remains, "/sys/class/net/"+linkOf(o.Dir).name, "the host's end of the link")
+	assert.Contains(t, remains, "/run/runc/"+nameOf(o.Dir), "runc's record")
+	assert.Greater(t, len(remains), 2, "and one control group or more")
 	assert.Equal(t, mounts, read(t, "/proc/self/mountinfo"), "the host sees none of the machine's mounts")
 	assert.Equal(t, "0\n", read(t, "/proc/sys/vm/panic_on_oom"))
 	peak, err := PeakMemory(o.Dir)

@@ -222,18 +222,17 @@ func nodeCommand() *cobra.Command {
 
 // machineCommand is the first process of a real node's machine, not for people.
 func machineCommand() *cobra.Command {
-	var options, name string
+	var dir string
 	machine := &cobra.Command{
 		Use:    "machine",
 		Short:  "Run as the first process of a machine",
 		Args:   cobra.NoArgs,
 		Hidden: true,
 		RunE: func(*cobra.Command, []string) error {
-			return sandbox.BootMachine(options, name)
+			return sandbox.BootMachine(dir)
 		},
 	}
-	machine.Flags().StringVar(&options, "options", "", "file of the node's options")
-	machine.Flags().StringVar(&name, "node", "", "name of the node")
+	machine.Flags().StringVar(&dir, "dir", "", "folder of the node on the host")
 	return machine
 }
 
