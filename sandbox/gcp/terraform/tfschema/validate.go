@@ -84,8 +84,11 @@ func (r restriction) apply(s *schema.Schema, field string) error {
 // message is what the provider says of a wrong value of a field.
 type message struct{ text, field string }
 
+// validator is a validation in the form in which pulumi-gcp 7.38 writes them.
+type validator = func(value any, key string) (warnings []string, errs []error)
+
 // unless returns a validation that refuses values with the message.
-func (m message) unless(valid func(value string) bool) schema.SchemaValidateFunc {
+func (m message) unless(valid func(value string) bool) validator {
 	return func(value any, key string) ([]string, []error) {
 		if valid(value.(string)) {
 			return nil, nil
@@ -98,22 +101,22 @@ func (m message) unless(valid func(value string) bool) schema.SchemaValidateFunc
 // formats are the provider's validations other than enumerations, by their messages.
 var formats = []struct {
 	message  *regexp.Regexp
-	validate func(m message, bounds []string) schema.SchemaValidateFunc
+	validate func(m message, bounds []string) validator
 }{
-	{regexp.MustCompile(`doesn't match regexp (".*")$`), func(m message, quoted []string) schema.SchemaValidateFunc {
+	{regexp.MustCompile(`doesn't match regexp (".*")$`), func(m message, quoted []string) validator {
 		expression, _ := strconv.Unquote(quoted[0])
 		return matches(expression)(m, nil)
 	}},
 	{regexp.MustCompile(`invalid value for member`), matches(`^(?:.+:.+|allUsers|allAuthenticatedUsers)$`)},
 	{regexp.MustCompile(`can only contain lowercase letters, numbers and hyphens`), matches(`^[a-z0-9-]+$`)},
 	{regexp.MustCompile(`can only contain lowercase letters, numeric characters`), matches(`^[a-z0-9_.-]*$`)},
-	{regexp.MustCompile(`at least \((\d+)\)`), func(_ message, least []string) schema.SchemaValidateFunc {
+	{regexp.MustCompile(`at least \((\d+)\)`), func(_ message, least []string) validator {
 		return validation.IntAtLeast(integer(least[0]))
 	}},
-	{regexp.MustCompile(`in the range \((\d+) - (\d+)\)`), func(_ message, bounds []string) schema.SchemaValidateFunc {
+	{regexp.MustCompile(`in the range \((\d+) - (\d+)\)`), func(_ message, bounds []string) validator {
 		return validation.IntBetween(integer(bounds[0]), integer(bounds[1]))
 	}},
-	{regexp.MustCompile(`in the range \(0\.0+ - 1\.0+\)`), func(message, []string) schema.SchemaValidateFunc {
+	{regexp.MustCompile(`in the range \(0\.0+ - 1\.0+\)`), func(message, []string) validator {
 		return validation.FloatBetween(0, 1)
 	}},
 	{regexp.MustCompile(`invalid CIDR address`), parses(func(value string) error {
@@ -134,13 +137,13 @@ var formats = []struct {
 	})},
 }
 
-func matches(expression string) func(message, []string) schema.SchemaValidateFunc {
+func matches(expression string) func(message, []string) validator {
 	compiled := regexp.MustCompile(expression)
-	return func(m message, _ []string) schema.SchemaValidateFunc { return m.unless(compiled.MatchString) }
+	return func(m message, _ []string) validator { return m.unless(compiled.MatchString) }
 }
 
-func parses(parse func(string) error) func(message, []string) schema.SchemaValidateFunc {
-	return func(m message, _ []string) schema.SchemaValidateFunc {
+func parses(parse func(string) error) func(message, []string) validator {
+	return func(m message, _ []string) validator {
 		return m.unless(func(value string) bool { return parse(value) == nil })
 	}
 }
