@@ -112,7 +112,7 @@ func TestDiffTellsInPlaceFromReplace(t *testing.T) {
 				clusterType:    clusterInputs(),
 				subnetworkType: subnetworkInputs("10.0.0.0/24"),
 				networkType:    properties(values{"project": "my-project", "name": "persia", "autoCreateSubnetworks": false}),
-				accountType:    properties(values{"project": "my-project", "accountId": "nodes"}),
+				accountType:    properties(values{"project": "my-project", "accountId": "persia-nodes"}),
 				iamMemberType:  properties(values{"project": "my-project", "role": "roles/editor", "member": "user:a@b.c"}),
 				keyGrantType:   properties(values{"cryptoKeyId": "projects/p/locations/l/keyRings/r/cryptoKeys/k", "role": "roles/a", "member": "user:a@b.c"}),
 				backupPlanType: change(t, backupPlanInputs(), "name", "persia-1234567"),

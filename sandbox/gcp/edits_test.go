@@ -129,7 +129,6 @@ func clusterEdits() map[string]documentedEdit {
 		"network.flowLogs":             true,
 		"network.intranodeVisibility":  true,
 		"dataplaneV2":                  false,
-		"dns":                          "KUBE_DNS",
 		"nodeRoles":                    []any{"roles/storage.objectViewer"},
 		"shieldedNodes":                false,
 		"binaryAuthorization":          false,
@@ -159,6 +158,8 @@ func clusterEdits() map[string]documentedEdit {
 	} {
 		edits[path] = documentedEdit{withoutStorage, set("persia:cluster", path, value)}
 	}
+	// In a stack of its own: see TestKubeDNSAfterCloudDNS.
+	edits["dns"] = documentedEdit{func(values) {}, set("persia:cluster", "dns", "KUBE_DNS")}
 	edits["region"] = documentedEdit{withoutStorage, func(file values) {
 		set("persia:cluster", "region", "us-east1")(file)
 		set("persia:cluster", "zones", []any{"us-east1-b"})(file)

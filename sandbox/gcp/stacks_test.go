@@ -125,6 +125,22 @@ func updateCluster(t *testing.T, e *engine, file values) {
 	t.Logf("%d documented updates of the cluster", made)
 }
 
+// TestKubeDNSAfterCloudDNS: a cluster that had Cloud DNS reports its DNS without a scope, which
+// the provider has a default for. Every up then asks for kube-dns again, and nothing is stuck.
+func TestKubeDNSAfterCloudDNS(t *testing.T) {
+	e, file := newStack(t, "../.."), stackFile(t, "../../Pulumi.dev.yaml")
+	e.up(configuration(t, file))
+	set("persia:cluster", "dns", "KUBE_DNS")(file)
+	e.up(configuration(t, file))
+	e.refresh()
+	for range 2 {
+		e.up(configuration(t, file))
+		if assert.Len(t, e.steps, 1) {
+			assert.Equal(t, step{"update", "Cluster", "persia-dev", []string{"dnsConfig.clusterDnsScope"}}, e.steps[0])
+		}
+	}
+}
+
 // TestNewerServers: a stack stays as it is where Google turns on more by itself.
 func TestNewerServers(t *testing.T) {
 	e, file := newStack(t, "../.."), stackFile(t, "../../Pulumi.dev.yaml")
