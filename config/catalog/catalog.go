@@ -1,15 +1,15 @@
-// Package catalog lists the container images that the program chooses. All others are
-// the stack file's.
+// Package catalog lists the container images that the program chooses. The stack file names
+// all others.
 package catalog
 
 // Image is a container image.
 type Image struct {
 	Repository, Tag, Digest string
-	// ByTag says why the image has no digest.
+	// ByTag is the reason why the image has no digest.
 	ByTag string
 }
 
-// Reference is what the image is pulled by.
+// Reference returns the reference by which nodes pull the image.
 func (i Image) Reference() string {
 	reference := i.Repository
 	if i.Tag != "" {
@@ -21,32 +21,30 @@ func (i Image) Reference() string {
 	return reference
 }
 
-// noSource is why most images of upstream projects have no digest. A digest is taken
-// only from two public sources that do not depend on each other.
-const noSource = "no two public sources record its digest"
+// The reasons for images without a digest. The catalog takes a digest only from two
+// independent public sources.
+const (
+	noSource = "no two public sources record its digest"
+	onDisk   = "on the disk of GKE's nodes, which never pull it"
+	// ChosenByFile is for images whose version is a separate setting of the stack file.
+	ChosenByFile = "the stack file sets its version"
+)
 
-// onDisk is why the images of the driver installers have none.
-const onDisk = "on the disk of GKE's nodes, which never pull it"
-
-// ChosenByFile is why defaults of the stack file have none: it gives repository and
-// version apart.
-const ChosenByFile = "the stack file sets its version"
-
-// The operator of NATS, the servers that it runs, and what runs next to them.
+// The NATS operator, the servers that it runs, and their sidecars.
 var (
-	// NATSOperator is the last release, and the first that runs on Kubernetes 1.22 and later.
+	// NATSOperator is the last release, and the first that supports Kubernetes 1.22 and later.
 	NATSOperator = Image{Repository: "natsio/nats-operator", Tag: "0.8.3", ByTag: noSource}
 	NATSServer   = Image{Repository: "nats", Tag: "2.10.22", ByTag: ChosenByFile}
-	// The operator's own defaults of these are of 2018.
+	// The operator's own defaults for these sidecars are from 2018.
 	NATSReloader = Image{Repository: "natsio/nats-server-config-reloader", Tag: "0.16.0", ByTag: noSource}
 	NATSExporter = Image{Repository: "natsio/prometheus-nats-exporter", Tag: "0.15.0", ByTag: noSource}
 )
 
-// The roles of a job, and the gateway that they push metrics to.
+// The roles of a job, and the gateway to which they push metrics.
 var (
 	PERSIACPU  = Image{Repository: "persiaml/persia-cpu-runtime", Tag: "latest", ByTag: "upstream has published no other tag; the preview warns, and asks for a digest"}
 	PERSIACUDA = Image{Repository: "persiaml/persia-cuda-runtime", Tag: "latest", ByTag: "upstream has published no other tag; the preview warns, and asks for a digest"}
-	// Pushgateway also runs the completion of a job, which needs its BusyBox.
+	// Pushgateway also runs the completion of a job, with the BusyBox in the image.
 	Pushgateway = Image{Repository: "prom/pushgateway", Tag: "v1.11.1", ByTag: noSource}
 )
 
@@ -55,12 +53,12 @@ var (
 	PEDLMaster = Image{Repository: "determinedai/pedl-master", ByTag: ChosenByFile}
 	PEDLAgent  = Image{Repository: "determinedai/pedl-agent", ByTag: ChosenByFile}
 	PostgreSQL = Image{Repository: "docker.io/bitnami/postgresql", Tag: "10.8.0", ByTag: ChosenByFile}
-	// Docker and CUDA have the digests that several public repositories record for these
-	// tags: Dockerfiles and programs that pin docker:27-cli, and the output of `docker pull`
-	// and a Dockerfile for nvidia/cuda.
+	// Several public repositories record the digests of Docker and CUDA for these tags:
+	// Dockerfiles and programs that pin docker:27-cli, and the output of `docker pull` and a
+	// Dockerfile for nvidia/cuda.
 	Docker = Image{Repository: "docker", Tag: "27-cli", Digest: "sha256:851f91d241214e7c6db86513b270d58776379aacc5eb9c4a87e5b47115e3065c"}
-	// CUDA runs with every driver since 2020. The Docker of a node pulls it, which has no
-	// credentials for Artifact Registry.
+	// CUDA supports every driver since 2020. The node's Docker pulls it, without credentials
+	// for Artifact Registry.
 	CUDA = Image{Repository: "nvidia/cuda", Tag: "11.8.0-base-ubuntu22.04", Digest: "sha256:f895871972c1c91eb6a896eee68468f40289395a1e58c492e1be7929d0f8703b"}
 )
 
@@ -73,13 +71,13 @@ var (
 	PartitionGPU    = Image{Repository: "gcr.io/gke-release/nvidia-partition-gpu", Digest: "sha256:de12f85ebfb4fb6c1893cd30c23aab662a72fa0448f97ef74fccb82d7522ef17"}
 )
 
-// InStackNamespaces returns the images that pods in the namespaces of jobs and NATS run,
-// whatever the stack file says.
+// InStackNamespaces returns the images that pods in the namespaces of jobs and NATS run with
+// any stack file.
 func InStackNamespaces() []Image {
 	return []Image{NATSOperator, NATSReloader, NATSExporter, Pushgateway}
 }
 
-// All are all images of the catalog.
+// All returns all images of the catalog.
 func All() []Image {
 	return []Image{
 		NATSOperator, NATSServer, NATSReloader, NATSExporter,

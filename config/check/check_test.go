@@ -1,6 +1,7 @@
 package check
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -91,8 +92,23 @@ persia:nats.operatorScope: Required value: write namespace or cluster`)
 
 func TestUnique(t *testing.T) {
 	var found [][2]int
-	Unique([]string{"a", "", "b", "a", "", "a"}, func(i, first int) { found = append(found, [2]int{i, first}) })
+	Unique([]string{"A", "", "b", "a", "", "a"}, strings.ToLower, func(i, first int, key string) {
+		assert.Equal(t, "a", key)
+		found = append(found, [2]int{i, first})
+	})
 	assert.Equal(t, [][2]int{{3, 0}, {5, 0}}, found)
+}
+
+func TestRangeAndOnce(t *testing.T) {
+	var p Problems
+	path := field.NewPath("persia:key")
+	assert.True(t, Range(&p, path, 1, 1, 2, ""))
+	assert.True(t, Range(&p, path, 2, 1, 2, ""))
+	assert.False(t, Range(&p, path, 3, 1, 2, "; omit it"))
+	Once(&p, path, []string{"a", "b", "a"}, "write each zone once")
+	assert.EqualError(t, p.Err(), `stack configuration: 2 problems
+persia:key: Invalid value: 3: must be from 1 to 2; omit it
+persia:key[2]: Duplicate value: "a": write each zone once`)
 }
 
 func TestParseQuantity(t *testing.T) {

@@ -1,7 +1,6 @@
 package check
 
 import (
-	"maps"
 	"net"
 	"path"
 	"regexp"
@@ -20,7 +19,7 @@ var (
 	keyVersion  = regexp.MustCompile(`/cryptoKeyVersions/[0-9]+$`)
 )
 
-// Project checks the id of a project of Google Cloud.
+// Project checks the ID of a Google Cloud project.
 func Project(p *Problems, at *field.Path, id string) {
 	switch {
 	case id == "":
@@ -30,7 +29,7 @@ func Project(p *Problems, at *field.Path, id string) {
 	}
 }
 
-// Region reports what is no region of Google Cloud.
+// Region checks the name of a Google Cloud region.
 func Region(p *Problems, at *field.Path, region string) {
 	switch {
 	case region == "":
@@ -42,8 +41,8 @@ func Region(p *Problems, at *field.Path, region string) {
 	}
 }
 
-// Zones reports zones that do not lie in a region, and those that are listed twice.
-// A region that is itself wrong is reported elsewhere.
+// Zones reports zones outside of a region and repeated zones. If the region is invalid, it
+// reports only repeated zones.
 func Zones(p *Problems, at *field.Path, region string, zones []string) {
 	for i, zone := range zones {
 		in, _ := strings.CutPrefix(zone, region+"-")
@@ -51,12 +50,12 @@ func Zones(p *Problems, at *field.Path, region string, zones []string) {
 			p.Invalid(at.Index(i), zone, "must be a zone of the region %s, like %s-a", region, region)
 		}
 	}
-	Unique(zones, func(i, _ int) { p.Duplicate(at.Index(i), zones[i], "write each zone once") })
+	Once(p, at, zones, "write each zone once")
 }
 
-// KMSKey checks a key of Cloud KMS, if one is given, and that its user, a service of
-// Google Cloud, takes keys of its location. The region is the cluster's: without a
-// valid one, locations are not checked.
+// KMSKey checks an optional Cloud KMS key, and that it is in one of the locations from which
+// user, a Google Cloud service, accepts keys. It skips the location if the region of the
+// cluster is invalid.
 func KMSKey(p *Problems, at *field.Path, key, user, region string, locations ...string) {
 	form := keyForm.FindStringSubmatch(key)
 	switch {
@@ -70,28 +69,23 @@ func KMSKey(p *Problems, at *field.Path, key, user, region string, locations ...
 	}
 }
 
-// Labels reports what Kubernetes takes for no label.
+// Labels checks Kubernetes labels.
 func Labels(p *Problems, at *field.Path, labels map[string]string) {
-	for _, key := range slices.Sorted(maps.Keys(labels)) {
-		for _, message := range validation.IsQualifiedName(key) {
-			p.Invalid(at.Key(key), key, "%s", message)
-		}
-		for _, message := range validation.IsValidLabelValue(labels[key]) {
-			p.Invalid(at.Key(key), labels[key], "%s", message)
-		}
+	for key, value := range labels {
+		p.InvalidFor(at.Key(key), key, validation.IsQualifiedName(key))
+		p.InvalidFor(at.Key(key), value, validation.IsValidLabelValue(value))
 	}
 }
 
-// Annotations checks the keys of annotations; their values are free.
+// Annotations checks the keys of annotations. Kubernetes ignores their case.
 func Annotations(p *Problems, at *field.Path, annotations map[string]string) {
-	for _, key := range slices.Sorted(maps.Keys(annotations)) {
-		for _, message := range validation.IsQualifiedName(strings.ToLower(key)) {
-			p.Invalid(at.Key(key), key, "%s", message)
-		}
+	for key := range annotations {
+		p.InvalidFor(at.Key(key), key, validation.IsQualifiedName(strings.ToLower(key)))
 	}
 }
 
-// CSIDriver checks the name of a CSI driver, which is at most as long as a label (validateCSIDriverName).
+// CSIDriver checks the name of a CSI driver, which has at most 63 characters
+// (validateCSIDriverName in kubernetes/kubernetes).
 func CSIDriver(p *Problems, at *field.Path, name string) {
 	p.Name(at, name, validation.IsDNS1123Subdomain)
 	if most := validation.DNS1123LabelMaxLength; len(name) > most {
@@ -99,14 +93,14 @@ func CSIDriver(p *Problems, at *field.Path, name string) {
 	}
 }
 
-// Port reports a number that is no port.
+// Port checks a port number.
 func Port(p *Problems, at *field.Path, port int) {
 	for _, message := range validation.IsValidPortNum(port) {
 		p.Invalid(at, port, "%s; omit it for the default", message)
 	}
 }
 
-// Host checks an address or a name of a machine.
+// Host checks an address or a host name.
 func Host(p *Problems, at *field.Path, host string) {
 	switch {
 	case host == "":
@@ -116,7 +110,7 @@ func Host(p *Problems, at *field.Path, host string) {
 	}
 }
 
-// Directory checks the absolute path of a directory other than the root.
+// Directory checks the absolute, clean path of a directory other than the root.
 func Directory(p *Problems, at *field.Path, directory string) {
 	switch {
 	case directory == "":

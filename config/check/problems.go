@@ -1,5 +1,5 @@
-// Package check collects what is wrong with a stack file. Each problem names the
-// path that the user wrote, the value found there and what to write instead.
+// Package check collects the problems of a stack file. Each names its path as the user wrote
+// it, the value, and the remedy.
 package check
 
 import (
@@ -11,16 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Problems collects everything that is wrong with a stack. The zero value is
-// ready to use.
+// Problems collects the problems of a stack. The zero value is ready to use.
 //
-// Rules report the path that a value has for the program. Where the user wrote it
-// elsewhere or by another name, [Problems.Written] says so, and the problem is
-// reported there.
+// Rules report the path at which the program has a value. [Problems.Written] maps such paths
+// to where the user wrote the values, for example in a manifest.
 type Problems struct {
-	found field.ErrorList
-	// undecoded are the paths, as written, of values that could not be decoded.
-	undecoded []string
+	found     field.ErrorList
+	undecoded []string // paths, as written, of values that could not be decoded
 	written   map[string]string
 	given     map[string]bool
 }
@@ -40,28 +37,27 @@ func (p *Problems) Forbidden(path *field.Path, format string, args ...any) {
 	p.add(field.Forbidden(path, fmt.Sprintf(format, args...)))
 }
 
-// Duplicate reports a value that another one has taken.
+// Duplicate reports a value that repeats another one.
 func (p *Problems) Duplicate(path *field.Path, value any, format string, args ...any) {
 	err := field.Duplicate(path, value)
 	err.Detail = fmt.Sprintf(format, args...)
 	p.add(err)
 }
 
-// Undecodable reports a value of the wrong type or form. Problems that are reported
-// later for the same path, or below it, are dropped: they would report the same
-// value a second time for being empty.
+// Undecodable reports a value of the wrong type or form. It suppresses later problems at and
+// below the path, which would report the value again for being empty.
 func (p *Problems) Undecodable(path *field.Path, value any, format string, args ...any) {
 	p.undecodable(field.TypeInvalid(path, value, fmt.Sprintf(format, args...)))
 }
 
-// Unreadable is [Problems.Undecodable] for what must not be written at all: its
-// value is not shown.
+// Unreadable is [Problems.Undecodable] for what must not be written at all. It does not show
+// the value.
 func (p *Problems) Unreadable(path *field.Path, format string, args ...any) {
 	p.undecodable(field.Forbidden(path, fmt.Sprintf(format, args...)))
 }
 
-// Missing is [Problems.Required] for a value that everything below it stands in:
-// problems that are reported later below it are dropped.
+// Missing is [Problems.Required] for an object or a list. It suppresses later problems below
+// the path.
 func (p *Problems) Missing(path *field.Path, format string, args ...any) {
 	p.undecodable(field.Required(path, fmt.Sprintf(format, args...)))
 }
@@ -72,18 +68,23 @@ func (p *Problems) undecodable(err *field.Error) {
 	p.undecoded = append(p.undecoded, err.Field)
 }
 
-// Name reports a name that one of apimachinery's checks refuses.
+// Name reports a name that a check of apimachinery refuses.
 func (p *Problems) Name(path *field.Path, value string, check func(string) []string) {
 	if value == "" {
 		p.Required(path, "write a name")
 		return
 	}
-	for _, message := range check(value) {
+	p.InvalidFor(path, value, check(value))
+}
+
+// InvalidFor reports a value with each message of a check of apimachinery.
+func (p *Problems) InvalidFor(path *field.Path, value any, messages []string) {
+	for _, message := range messages {
 		p.Invalid(path, value, "%s", message)
 	}
 }
 
-// AtMost reports a name that is too long, or makes others too long. The reason
+// AtMost reports a name that is too long, or that makes derived names too long. Why
 // completes the sentence "must have at most 40, …".
 func (p *Problems) AtMost(longest int, path *field.Path, value, why string) {
 	if len(value) > longest {
@@ -101,12 +102,11 @@ func (p *Problems) add(err *field.Error) {
 	p.found = append(p.found, err)
 }
 
-// Written says where the user wrote values that the program has at other paths:
-// the written path of each such path. What lies below it was written there too,
-// unless it has an entry of its own.
+// Written sets where the user wrote values that the program has at other paths: the written
+// path by the program's. An entry also applies below its path, unless a longer one does.
 func (p *Problems) Written(paths map[string]string) { p.written = paths }
 
-// PathOf is the path at which the user wrote what the program has at a path.
+// PathOf returns where the user wrote the value that the program has at a path.
 func (p *Problems) PathOf(path *field.Path) string { return p.pathOf(path.String()) }
 
 func (p *Problems) pathOf(path string) string {
@@ -118,7 +118,7 @@ func (p *Problems) pathOf(path string) string {
 	return path
 }
 
-// Give notes that the user has written a value at a path. Decoding does it.
+// Give records that the user wrote a value at a path. Package decode calls it.
 func (p *Problems) Give(path *field.Path) {
 	if p.given == nil {
 		p.given = map[string]bool{}
@@ -126,25 +126,24 @@ func (p *Problems) Give(path *field.Path) {
 	p.given[path.String()] = true
 }
 
-// Given reports whether the user has written a value at a path, which a value that
-// equals its default does not tell.
+// Given reports whether the user wrote a value at a path, even one that equals its default.
 func (p *Problems) Given(path *field.Path) bool { return p.given[path.String()] }
 
-// Decoded reports whether everything at a path and below it could be decoded. What
-// refers to a part that could not is checked once that part is mended.
+// Decoded reports whether everything at and below a path could be decoded. Rules skip values
+// that depend on a part that could not, until the user has fixed that part.
 func (p *Problems) Decoded(path *field.Path) bool {
 	return !slices.ContainsFunc(p.undecoded, func(undecoded string) bool {
 		return within(undecoded, p.pathOf(path.String()))
 	})
 }
 
-// Count is the number of problems so far.
+// Count returns the number of problems so far.
 func (p *Problems) Count() int { return len(p.found) }
 
-// None reports whether nothing is wrong so far.
+// None reports whether there are no problems so far.
 func (p *Problems) None() bool { return len(p.found) == 0 }
 
-// Err lists all problems, one a line and sorted by path. It is nil if there are
+// Err returns all problems as one error, one per line and sorted by path, or nil if there are
 // none.
 func (p *Problems) Err() error {
 	if p.None() {
@@ -171,8 +170,7 @@ func (p problemList) Error() string {
 	return fmt.Sprintf("stack configuration: %d %s\n%s", len(p), noun, strings.Join(p, "\n"))
 }
 
-// line is a problem as it is printed. That something is forbidden is clear from
-// its text.
+// line prints a problem. It drops the word Forbidden, because the detail makes that clear.
 func line(err *field.Error) string {
 	if err.Type == field.ErrorTypeForbidden {
 		return err.Field + ": " + err.Detail
@@ -180,7 +178,7 @@ func line(err *field.Error) string {
 	return err.Error()
 }
 
-// within reports whether a path is another one or lies below it.
+// within reports whether a path equals another one or is below it.
 func within(path, outer string) bool {
 	rest, ok := strings.CutPrefix(path, outer)
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
@@ -188,7 +186,7 @@ func within(path, outer string) bool {
 
 var index = regexp.MustCompile(`\[\d+\]`)
 
-// sortable is a path that sorts the elements of a list by their index.
+// sortable pads the indexes of a path, so that elements of a list sort by number.
 func sortable(path string) string {
 	return index.ReplaceAllStringFunc(path, func(i string) string {
 		return "[" + strings.Repeat("0", max(0, 8-len(i))) + i[1:]

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// OneOf reports a value that is not among those allowed. A value that the tag enum
-// of a field restricts needs no such call.
+// OneOf reports a value that is not allowed, and returns whether it is. Fields with the tag
+// enum need no such call.
 func OneOf[T ~string](p *Problems, path *field.Path, value T, allowed ...T) bool {
 	if slices.Contains(allowed, value) {
 		return true
@@ -29,8 +29,8 @@ func OneOf[T ~string](p *Problems, path *field.Path, value T, allowed ...T) bool
 	return false
 }
 
-// OnlyFields refuses all written fields of a struct but those that are allowed. What
-// completes the sentence "nothing of an existing cluster is created or changed".
+// OnlyFields refuses all fields of a struct that the user wrote, except the allowed ones.
+// What completes the sentence "the stack does not create or change anything …".
 func OnlyFields(p *Problems, path *field.Path, of any, what string, allowed ...string) {
 	for _, f := range reflect.VisibleFields(reflect.TypeOf(of)) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -40,31 +40,47 @@ func OnlyFields(p *Problems, path *field.Path, of any, what string, allowed ...s
 	}
 }
 
-// Unique calls report with the index of each value that an earlier one equals, and
-// with the index of the first of them. Zero values are left out: a missing value is
-// reported for that already.
-func Unique[T comparable](values []T, report func(i, first int)) {
-	var missing T
-	seen := map[T]int{}
-	for i, value := range values {
-		first, ok := seen[value]
+// Range reports a number outside of its bounds, and returns whether it is inside. The remedy
+// follows the bounds in the message.
+func Range[N int | int32 | int64](p *Problems, path *field.Path, number, least, most N, remedy string) bool {
+	if number < least || number > most {
+		p.Invalid(path, number, "must be from %d to %d%s", least, most, remedy)
+		return false
+	}
+	return true
+}
+
+// Once reports each value that repeats an earlier one.
+func Once[T comparable](p *Problems, path *field.Path, values []T, remedy string) {
+	Unique(values, func(value T) T { return value }, func(i, _ int, value T) { p.Duplicate(path.Index(i), value, "%s", remedy) })
+}
+
+// Unique calls report for each element whose key repeats, with its index, the index of the
+// first element with that key, and the key. It skips zero keys, because other rules report
+// missing values.
+func Unique[E any, K comparable](list []E, key func(E) K, report func(i, first int, key K)) {
+	var missing K
+	seen := map[K]int{}
+	for i, element := range list {
+		k := key(element)
+		first, ok := seen[k]
 		switch {
-		case value == missing:
+		case k == missing:
 		case ok:
-			report(i, first)
+			report(i, first, k)
 		default:
-			seen[value] = i
+			seen[k] = i
 		}
 	}
 }
 
-// QuantityForm is a regular expression for amounts of a resource. It leaves out
-// decimal exponents: comparing 1e99999999 takes a minute.
+// QuantityForm is a regular expression for quantities. It excludes decimal exponents, because
+// comparing 1e99999999 takes a minute.
 const QuantityForm = `^[+-]?[0-9.]{1,20}([numkMGTPE]|[KMGTPE]i)?$`
 
 var quantityForm = regexp.MustCompile(QuantityForm)
 
-// ParseQuantity reads an amount of a resource in Kubernetes' notation.
+// ParseQuantity parses a quantity in Kubernetes' notation.
 func ParseQuantity(text string) (resource.Quantity, error) {
 	if quantityForm.MatchString(text) {
 		if q, err := resource.ParseQuantity(text); err == nil {

@@ -9,7 +9,7 @@ import (
 	"persia/config/check"
 )
 
-// mostAuthorizedNetworks is GKE's limit.
+// mostAuthorizedNetworks is the limit of GKE.
 const mostAuthorizedNetworks = 100
 
 func (c *Cluster) checkAuthorizedNetworks(p *check.Problems, path *field.Path) {
@@ -17,13 +17,11 @@ func (c *Cluster) checkAuthorizedNetworks(p *check.Problems, path *field.Path) {
 	if len(networks) > mostAuthorizedNetworks {
 		p.Invalid(path, len(networks), "must be at most %d networks, the limit of GKE; merge adjacent ranges", mostAuthorizedNetworks)
 	}
-	cidrs := make([]string, len(networks))
 	for i, n := range networks {
-		cidrs[i] = n.CIDR
 		c.checkAuthorizedNetwork(p, path.Index(i), n)
 	}
-	check.Unique(cidrs, func(i, first int) {
-		p.Duplicate(path.Index(i).Child("cidr"), cidrs[i], "is already in authorizedNetworks[%d]; write each range once", first)
+	check.Unique(networks, func(n AuthorizedNetwork) string { return n.CIDR }, func(i, first int, cidr string) {
+		p.Duplicate(path.Index(i).Child("cidr"), cidr, "is already in authorizedNetworks[%d]; write each range once", first)
 	})
 }
 
@@ -43,8 +41,7 @@ func (c *Cluster) checkAuthorizedNetwork(p *check.Problems, path *field.Path, n 
 	}
 }
 
-// reservedRanges are those that no public address is in (VPC, "Subnets", "Valid
-// IPv4 ranges").
+// reservedRanges contain no public addresses (VPC, "Subnets", "Valid IPv4 ranges").
 var reservedRanges = []netip.Prefix{
 	netip.MustParsePrefix("10.0.0.0/8"),
 	netip.MustParsePrefix("172.16.0.0/12"),

@@ -21,17 +21,15 @@ func checkBackup(p *check.Problems, path *field.Path, b Backup) {
 	checkBackupPlan(p, path.Child("plan"), *b.Plan)
 }
 
-// mostBackups is how many backups of a plan are kept at most, by the interval of
-// its schedule (Backup for GKE API, RetentionPolicy).
+// mostBackups is the number of backups of a plan that Backup for GKE keeps at most (Backup
+// for GKE API, RetentionPolicy).
 const mostBackups = 360
 
 func checkBackupPlan(p *check.Problems, path *field.Path, plan BackupPlan) {
 	schedule, retainDays := path.Child("schedule"), path.Child("retainDays")
 	interval, ok := parseSchedule(p, schedule, plan.Schedule)
 	switch most := int(mostBackups * interval.Hours() / 24); {
-	case plan.RetainDays < 1 || plan.RetainDays > 365:
-		p.Invalid(retainDays, plan.RetainDays, "must be from 1 to 365")
-	case !ok:
+	case !check.Range(p, retainDays, plan.RetainDays, 1, 365, ""), !ok:
 	case most < 1:
 		p.Invalid(schedule, plan.Schedule, "makes backups %d minutes apart, but Backup for GKE keeps only %d backups of a plan, less than a day's; write a schedule with fewer backups", int(interval.Minutes()), mostBackups)
 	case plan.RetainDays > most:
@@ -39,14 +37,14 @@ func checkBackupPlan(p *check.Problems, path *field.Path, plan BackupPlan) {
 	}
 }
 
-// parseSchedule parses a schedule in cron's notation, and finds the shortest interval
-// between its times.
+// parseSchedule parses a schedule in cron notation, and returns the shortest interval between
+// its times.
 func parseSchedule(p *check.Problems, path *field.Path, text string) (time.Duration, bool) {
 	if text == "" {
 		p.Required(path, "write a schedule in cron notation and UTC, like 0 4 * * * for every day at 04:00")
 		return 0, false
 	}
-	// The parser takes more than cron: @daily, and time zones.
+	// The parser also accepts @daily and time zones, which Backup for GKE does not.
 	if len(strings.Fields(text)) != 5 {
 		p.Invalid(path, text, "must have the five fields of cron: minute, hour, day of the month, month, and day of the week, like 0 4 * * * for every day at 04:00")
 		return 0, false
@@ -60,7 +58,7 @@ func parseSchedule(p *check.Problems, path *field.Path, text string) (time.Durat
 }
 
 func shortestInterval(p *check.Problems, path *field.Path, text string, schedule cron.Schedule) (time.Duration, bool) {
-	// More than the days of a year: what comes oftener repeats itself sooner.
+	// More than the days of a year, because more frequent schedules repeat sooner.
 	const times = 500
 	last := schedule.Next(time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC))
 	if last.IsZero() {
@@ -71,7 +69,7 @@ func shortestInterval(p *check.Problems, path *field.Path, text string, schedule
 	for range times {
 		next := schedule.Next(last)
 		if next.IsZero() {
-			break // no such time for years
+			break // the parser finds no other time within years
 		}
 		shortest, last = min(shortest, next.Sub(last)), next
 	}

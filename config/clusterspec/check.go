@@ -12,14 +12,13 @@ import (
 	"persia/gcp"
 )
 
-// longestName leaves room for the node identity, a service account called
-// NAME-nodes, of at most 30 characters (IAM, "Create service accounts"). GKE itself
-// takes 40.
+// longestName leaves room for the node identity, the service account NAME-nodes, which has at
+// most 30 characters (IAM, "Create service accounts"). GKE itself allows 40.
 const longestName = 30 - len("-nodes")
 
 var roleForm = regexp.MustCompile(`^(roles/[a-z][a-zA-Z0-9.]*|(projects|organizations)/[^/]+/roles/[a-zA-Z0-9_.]+)$`)
 
-// Check checks a cluster that is created. It is resolved.
+// Check checks a resolved cluster that the stack creates.
 func (c *Cluster) Check(p *check.Problems, path *field.Path, needs Needs) {
 	p.Name(path.Child("name"), c.Name, validation.IsDNS1035Label)
 	p.AtMost(longestName, path.Child("name"), c.Name, "so that the node identity NAME-nodes has at most 30")
@@ -39,11 +38,11 @@ func (c *Cluster) Check(p *check.Problems, path *field.Path, needs Needs) {
 	c.checkNetwork(p, path.Child("network"), needs)
 }
 
-// off reports whether a setting is turned off. One that could not be decoded is
-// not.
+// off reports whether the user turned a setting off. It returns false if the setting could
+// not be decoded.
 func off(p *check.Problems, path *field.Path, setting bool) bool { return !setting && p.Decoded(path) }
 
-// checkPublicNodes refuses what only a cluster with private nodes has.
+// checkPublicNodes refuses settings that require private nodes in a cluster without them.
 func checkPublicNodes(p *check.Problems, path *field.Path, c *Cluster) {
 	if !off(p, path.Child("privateNodes"), c.PrivateNodes) {
 		return
@@ -60,8 +59,8 @@ func checkNodeRoles(p *check.Problems, path *field.Path, roles []string) {
 	for i, role := range roles {
 		checkNodeRole(p, path.Index(i), role)
 	}
-	check.Unique(roles, func(i, first int) {
-		p.Duplicate(path.Index(i), roles[i], "is already in nodeRoles[%d]; write each role once", first)
+	check.Unique(roles, func(role string) string { return role }, func(i, first int, role string) {
+		p.Duplicate(path.Index(i), role, "is already in nodeRoles[%d]; write each role once", first)
 	})
 }
 
@@ -83,33 +82,31 @@ func checkNodeRole(p *check.Problems, path *field.Path, role string) {
 	}
 }
 
-// administers reports whether a predefined role administers something or lends other
-// identities (IAM, "Roles and permissions").
+// administers reports whether a predefined role is an administrator's, or can impersonate
+// service accounts (IAM, "Roles and permissions").
 func administers(role string) bool {
 	name, predefined := strings.CutPrefix(role, "roles/")
 	_, title, _ := strings.Cut(name, ".")
 	return predefined && (strings.HasSuffix(strings.ToLower(title), "admin") || strings.HasPrefix(name, "iam."))
 }
 
-// checkEncryption checks keys and where they are: the control plane takes a key of its
-// own region (GKE, "Encrypt secrets at the application layer"), and Compute Engine
-// one of the disk's region or a global one.
+// checkEncryption checks keys and their locations: the control plane accepts keys of its own
+// region (GKE, "Encrypt secrets at the application layer"), and Compute Engine keys of the
+// disk's region and global ones.
 func (c *Cluster) checkEncryption(p *check.Problems, path *field.Path) {
 	e := c.Encryption
 	check.KMSKey(p, path.Child("secrets"), e.Secrets, "GKE", c.Region, c.Region)
 	check.KMSKey(p, path.Child("bootDisks"), e.BootDisks, "Compute Engine", c.Region, c.Region, "global")
 }
 
-// checkComponents checks the parts of GKE that are observed. The first of those that
-// there are is the one that GKE wants beside any other.
+// checkComponents checks the observed parts of GKE. GKE requires the first known component
+// with any other.
 func checkComponents(p *check.Problems, path *field.Path, components, known []string) {
 	valid := p.Decoded(path)
 	for _, component := range components {
 		valid = valid && slices.Contains(known, component)
 	}
-	check.Unique(components, func(i, _ int) {
-		p.Duplicate(path.Index(i), components[i], "write each component once")
-	})
+	check.Once(p, path, components, "write each component once")
 	if system := known[0]; valid && len(components) > 0 && !slices.Contains(components, system) {
 		p.Required(path, "write %s too, which GKE requires with any other component, or [] for none", system)
 	}

@@ -53,7 +53,7 @@ type Cluster struct {
 	// ShieldedNodes lets the control plane verify that a node is a machine of the
 	// cluster.
 	ShieldedNodes bool `json:"shieldedNodes,omitempty" default:"true"`
-	// BinaryAuthorization admits only images that the project's policy allows.
+	// BinaryAuthorization admits only images that the policy of the project allows.
 	BinaryAuthorization bool `json:"binaryAuthorization,omitempty" default:"true"`
 	// SecurityPosture is BASIC, which audits workloads, or DISABLED.
 	SecurityPosture string     `json:"securityPosture,omitempty" default:"BASIC" enum:"BASIC,DISABLED"`
@@ -94,8 +94,8 @@ type Maintenance struct {
 	Exclusions []Exclusion `json:"exclusions,omitempty"`
 }
 
-// Exclusion is a period in which GKE upgrades neither the minor version of the control
-// plane nor any node, such as that of a long training job.
+// Exclusion is a period, for example of a long training job, in which GKE upgrades neither
+// the minor version of the control plane nor any node.
 type Exclusion struct {
 	// Name identifies the exclusion.
 	Name string `json:"name"`
@@ -130,16 +130,16 @@ type SystemPool struct {
 
 // CSIDrivers are GKE's storage drivers. All are enabled by default.
 type CSIDrivers struct {
-	// PersistentDisk is the driver of Compute Engine's disks. GKE creates every cluster
-	// with it: false turns it off in a cluster that was brought up with true.
+	// PersistentDisk is the driver for Compute Engine disks. GKE creates every cluster with
+	// it, so false only takes effect on a cluster that exists already.
 	PersistentDisk bool `json:"persistentDisk,omitempty" default:"true"`
-	// Filestore is the driver of managed NFS shares.
+	// Filestore is the driver for managed NFS shares.
 	Filestore bool `json:"filestore,omitempty" default:"true"`
 	// GCSFuse is the driver for Cloud Storage buckets. gcsFuse volumes require it.
 	GCSFuse bool `json:"gcsFuse,omitempty" default:"true"`
 }
 
-// On reports whether a driver is enabled, by its field in the stack file.
+// On reports whether the driver with a field of the stack file is enabled.
 func (d CSIDrivers) On(driver string) bool {
 	for _, f := range reflect.VisibleFields(reflect.TypeOf(d)) {
 		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name == driver {
@@ -173,10 +173,10 @@ type Monitoring struct {
 type Backup struct {
 	// Agent runs what backups need inside the cluster.
 	Agent bool `json:"agent,omitempty" default:"true"`
-	// Plan makes backups. Default none, because the stack file describes everything in
-	// the cluster, and checkpoints are outside of it. Backups outlive the stack, and so
-	// does the plan, which has the name of the cluster: the next stack with a cluster of
-	// that name takes it over. If you remove the plan here, delete it by hand.
+	// Plan makes backups. Default none: the stack file describes everything in the
+	// cluster, and checkpoints are outside of it. The plan, which has the name of the
+	// cluster, and its backups outlive the stack, and the next stack with a cluster of that
+	// name takes the plan over. If you remove the plan here, delete it by hand.
 	Plan *BackupPlan `json:"plan,omitempty"`
 }
 
@@ -188,8 +188,8 @@ type BackupPlan struct {
 	RetainDays int `json:"retainDays,omitempty" default:"7"`
 }
 
-// LeastSystemNodes is how many nodes the system pool has at least: 1 in a cluster that
-// nobody would miss.
+// LeastSystemNodes returns the minimum number of nodes of the system pool: 1 in a cluster
+// that may be deleted, and 2 in others.
 func (c *Cluster) LeastSystemNodes() int {
 	if !c.DeletionProtection {
 		return 1

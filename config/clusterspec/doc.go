@@ -1,2 +1,2 @@
-// Package clusterspec is what a stack file says of the GKE cluster and its network.
+// Package clusterspec defines the GKE cluster and its network in a stack file.
 package clusterspec

@@ -19,7 +19,7 @@ func checkMaintenance(p *check.Problems, path *field.Path, m Maintenance) {
 	checkExclusions(p, path.Child("exclusions"), m.Exclusions)
 }
 
-// GKE's limits of exclusions that let patches of the control plane through (GKE,
+// The limits of GKE for exclusions that still allow patches of the control plane (GKE,
 // "Maintenance windows and exclusions").
 const (
 	mostExclusions       = 20
@@ -30,13 +30,11 @@ func checkExclusions(p *check.Problems, path *field.Path, exclusions []Exclusion
 	if len(exclusions) > mostExclusions {
 		p.Invalid(path, len(exclusions), "must be at most %d exclusions, the limit of GKE; remove those that have ended", mostExclusions)
 	}
-	names := make([]string, len(exclusions))
 	for i, e := range exclusions {
-		names[i] = e.Name
 		checkExclusion(p, path.Index(i), e)
 	}
-	check.Unique(names, func(i, first int) {
-		p.Duplicate(path.Index(i).Child("name"), names[i], "is already used by exclusions[%d]; give each exclusion its own name", first)
+	check.Unique(exclusions, func(e Exclusion) string { return e.Name }, func(i, first int, name string) {
+		p.Duplicate(path.Index(i).Child("name"), name, "is already used by exclusions[%d]; give each exclusion its own name", first)
 	})
 }
 
@@ -53,8 +51,8 @@ func checkExclusion(p *check.Problems, path *field.Path, e Exclusion) {
 	}
 }
 
-// parseInstant parses a time. GKE gives a time back in UTC and whole seconds: written
-// otherwise, it would differ from GKE's for ever.
+// parseInstant parses a time in UTC and whole seconds, as GKE returns it. With any other
+// form, every preview would show a change.
 func parseInstant(p *check.Problems, path *field.Path, text string) (time.Time, bool) {
 	t, err := time.Parse(time.RFC3339, text)
 	switch utc := t.UTC().Format(time.RFC3339); {

@@ -21,44 +21,42 @@ type AuthorizedNetwork struct {
 	CIDR string `json:"cidr"`
 }
 
-// Network describes the cluster's own network: its address ranges, in CIDR notation,
-// which must not overlap, and which traffic can be seen.
+// Network describes the cluster's own network: its address ranges, in CIDR notation, which
+// must not overlap, and which of its traffic is visible.
 type Network struct {
-	// Nodes is the subnetwork's primary range: an address a node. Default
-	// 10.0.0.0/20, for 4092 nodes, or larger where the pools have more.
+	// Nodes is the primary range of the subnetwork, with an address for each node. Default
+	// 10.0.0.0/20, for 4092 nodes, or a larger range if the pools have more.
 	Nodes string `json:"nodes,omitempty"`
-	// Pods is the secondary range for pods, of which GKE gives each node a block
-	// of twice its maxPodsPerNode: a /24 for 110. Default 10.64.0.0/14, for 1024
-	// such nodes, or larger where the pools need more.
+	// Pods is the secondary range for pods. GKE reserves twice maxPodsPerNode addresses for
+	// each node, a /24 for 110. Default 10.64.0.0/14, for 1024 such nodes, or a larger range
+	// if the pools need it.
 	Pods string `json:"pods,omitempty"`
 	// Services is the secondary range for services.
 	Services string `json:"services,omitempty" default:"10.1.0.0/20"`
-	// ControlPlane is the control plane's own /28, which it has with private nodes
-	// only. Default 172.16.0.0/28.
+	// ControlPlane is the /28 of the control plane. Only clusters with private nodes have
+	// one. Default 172.16.0.0/28.
 	ControlPlane string `json:"controlPlane,omitempty"`
-	// FlowLogs writes a sample of the connections of all nodes to Cloud Logging. You
-	// pay for them by volume.
+	// FlowLogs writes a sample of the connections of all nodes to Cloud Logging, which
+	// bills them by volume.
 	FlowLogs bool `json:"flowLogs,omitempty"`
-	// IntranodeVisibility has pods of the same node reach each other through the
-	// network, so that flow logs and firewall rules apply to them. It takes bandwidth
-	// of the node, and a change restarts the network components of all nodes.
+	// IntranodeVisibility routes traffic between pods of the same node through the network,
+	// so that flow logs and firewall rules apply to it. It uses bandwidth of the node, and a
+	// change restarts the network components of all nodes.
 	IntranodeVisibility bool `json:"intranodeVisibility,omitempty"`
 }
 
-// Needs is how many addresses the nodes of all pools need at their maximum.
+// Needs counts the addresses that the nodes of all pools need at their maximum.
 type Needs struct {
-	// Nodes is the number of nodes.
-	Nodes int
-	// PodAddresses are the addresses that GKE sets apart for their pods.
-	PodAddresses int
+	Nodes        int
+	PodAddresses int // reserved by GKE for the pods of the nodes
 }
 
-// NodeAddresses is how many addresses the subnetwork needs.
+// NodeAddresses returns the number of addresses that the subnetwork needs.
 func (n Needs) NodeAddresses() int { return n.Nodes + capacity.ReservedAddresses }
 
-// addressRange is one of the network's ranges, with the sizes that GKE takes as
-// lengths of the prefix (GKE, "VPC-native clusters", "IP address ranges"; "Best
-// practices for GKE networking" for the control plane).
+// addressRange is a range of the network, with the shortest and longest prefix that GKE
+// allows (GKE, "VPC-native clusters", "IP address ranges"; for the control plane "Best
+// practices for GKE networking").
 type addressRange struct {
 	name              string
 	cidr              string
@@ -66,8 +64,8 @@ type addressRange struct {
 	prefix            netip.Prefix
 }
 
-// checkNetwork checks the ranges by themselves, against each other, and whether they
-// hold the nodes.
+// checkNetwork checks each range, that ranges do not overlap, and that they have room for the
+// nodes.
 func (c *Cluster) checkNetwork(p *check.Problems, path *field.Path, needs Needs) {
 	n := c.Network
 	ranges := []addressRange{
@@ -127,9 +125,8 @@ func checkSize(p *check.Problems, path *field.Path, r addressRange) bool {
 	return false
 }
 
-// prohibited are the ranges that no subnetwork can have (VPC, "Subnets", "Prohibited
-// IPv4 subnet ranges"), and the one that Docker has on nodes (GKE, "VPC-native
-// clusters").
+// prohibited are the ranges that a subnetwork cannot use (VPC, "Subnets", "Prohibited IPv4
+// subnet ranges"), and the range of Docker on nodes (GKE, "VPC-native clusters").
 var prohibited = map[string]string{
 	"0.0.0.0/8":          "the local network",
 	"127.0.0.0/8":        "loopback",
@@ -141,7 +138,7 @@ var prohibited = map[string]string{
 	"172.17.0.0/16":      "Docker's bridge on the nodes",
 }
 
-// checkUsable refuses ranges that Google Cloud keeps for something else.
+// checkUsable refuses ranges that Google Cloud reserves.
 func checkUsable(p *check.Problems, path *field.Path, r addressRange) bool {
 	for _, cidr := range slices.Sorted(maps.Keys(prohibited)) {
 		if r.prefix.Overlaps(netip.MustParsePrefix(cidr)) {
@@ -160,31 +157,29 @@ func checkOverlap(p *check.Problems, path *field.Path, r addressRange, others []
 	}
 }
 
-// checkHoldsNodes checks that each node gets an address.
+// checkHoldsNodes checks that there is an address for each node.
 func checkHoldsNodes(p *check.Problems, path *field.Path, r addressRange, needs Needs) {
 	if holds := size(r.prefix) - capacity.ReservedAddresses; needs.Nodes > holds {
 		p.Invalid(path.Child(r.name), r.cidr, "has room for %d nodes, but the stack has up to %d; write a /%d or larger, or use fewer nodes", holds, needs.Nodes, max(prefixFor(needs.NodeAddresses()), r.shortest))
 	}
 }
 
-// checkHoldsPods checks that each node gets the addresses that GKE gives to its pods.
+// checkHoldsPods checks that there is a block of pod addresses for each node.
 func checkHoldsPods(p *check.Problems, path *field.Path, r addressRange, needs Needs) {
 	if needs.PodAddresses > size(r.prefix) {
 		p.Invalid(path.Child(r.name), r.cidr, "has %d addresses, but the pods of up to %d nodes need %d; write a /%d or larger, use fewer nodes, or lower maxPodsPerNode", size(r.prefix), needs.Nodes, needs.PodAddresses, max(prefixFor(needs.PodAddresses), r.shortest))
 	}
 }
 
-// Resolve completes a cluster that is created: its system pool with a node for each
-// zone, and the address ranges so that they hold the pools.
+// Resolve gives the system pool of a cluster that the stack creates a node for each zone.
 func (c *Cluster) Resolve(zones int) {
 	if c.SystemPool.Nodes == 0 {
 		c.SystemPool.Nodes = max(2, zones)
 	}
 }
 
-// Resolve gives ranges that hold the pools. A larger one than the usual is given only
-// where that would be too small, so that more nodes do not mean another network.
-// Without private nodes the control plane has no range.
+// Resolve chooses ranges with room for the pools. It chooses larger ones than the usual only
+// if those are too small, so that adding nodes rarely replaces the network.
 func (n *Network) Resolve(needs Needs, privateNodes bool) {
 	if n.Nodes == "" {
 		n.Nodes = fmt.Sprintf("10.0.0.0/%d", min(20, max(18, prefixFor(needs.NodeAddresses()))))
@@ -197,7 +192,7 @@ func (n *Network) Resolve(needs Needs, privateNodes bool) {
 	}
 }
 
-// Ranges are the ranges that grow with the nodes. They are valid.
+// Ranges returns the ranges that grow with the nodes. They must be valid.
 func (n *Network) Ranges(needs Needs) []capacity.Range {
 	ranges := []capacity.Range{
 		{Name: "nodes", CIDR: n.Nodes, Needed: needs.NodeAddresses()},
@@ -209,12 +204,12 @@ func (n *Network) Ranges(needs Needs) []capacity.Range {
 	return ranges
 }
 
-// prefixFor is the length of the smallest range that holds a number of addresses.
+// prefixFor returns the prefix length of the smallest range with a number of addresses.
 func prefixFor(addresses int) int {
 	return 32 - bits.Len(uint(max(addresses, 1)-1))
 }
 
-// size is the number of addresses of a range.
+// size returns the number of addresses of a range.
 func size(prefix netip.Prefix) int {
 	return 1 << (32 - prefix.Bits())
 }

@@ -1,15 +1,12 @@
-// Package decode reads a JSON tree into Go values: strictly, with every problem at
-// its path instead of the first one without. It knows nothing of what it decodes but
-// the types and the tags of their fields:
+// Package decode decodes a JSON tree into Go values. Unlike encoding/json it is strict, and
+// reports all problems with their paths. The tags of fields control it:
 //
 //   - json gives the name, as for encoding/json. A field with omitempty is optional.
-//   - default:"…" is the value of a field that is not written, of the elements of a
-//     list separated by commas. It is filled in wherever the object around it is
-//     there, also when nothing in that object is written. A nil pointer to an object
-//     stays nil.
-//   - enum:"A,B" lists the only values of a text, or of each text of a list.
-//   - min:"0" admits 0 for an optional integer, where it means something else than
-//     leaving the field out.
+//   - default:"…" is the value of a field that the user omits, or the elements of a list
+//     separated by commas. It applies even if the user omits the object around the field,
+//     unless that object is a nil pointer.
+//   - enum:"A,B" lists the only values of a string, or of each string of a list.
+//   - min:"0" allows 0 for an optional integer, where it does not mean the default.
 package decode
 
 import (
@@ -29,8 +26,8 @@ import (
 	"persia/config/check"
 )
 
-// Into decodes a value of the tree that [JSON] returns into a pointer: it reads what
-// is written, fills in defaults, and then checks all enumerations.
+// Into decodes a value of the tree that [JSON] returns into a pointer, fills in defaults, and
+// checks enumerations.
 func Into(p *check.Problems, path *field.Path, value any, into any) {
 	d, out := decoder{p}, reflect.ValueOf(into).Elem()
 	fillIn(out)
@@ -38,11 +35,11 @@ func Into(p *check.Problems, path *field.Path, value any, into any) {
 	d.enumerations(path, out, nil)
 }
 
-// Defaults fills in the defaults of a value for which nothing is written.
+// Defaults fills in the defaults of the zero value that a pointer refers to.
 func Defaults(into any) { fillIn(reflect.ValueOf(into).Elem()) }
 
-// JSON reads JSON, with numbers as [json.Number]. Text that is not JSON is a string
-// that arrived without quotes.
+// JSON parses JSON, with numbers as [json.Number]. It returns other text as a string, because
+// Pulumi returns strings without quotes.
 func JSON(text string) any {
 	dec := json.NewDecoder(bytes.NewReader([]byte(text)))
 	dec.UseNumber()
@@ -58,7 +55,7 @@ func JSON(text string) any {
 
 type decoder struct{ *check.Problems }
 
-// decode decodes one value. A null is as if nothing was written.
+// decode decodes one value. A null counts as omitted.
 func (d decoder) decode(path *field.Path, in any, out reflect.Value) {
 	if in == nil {
 		return
@@ -174,7 +171,7 @@ func (d decoder) quantity(path *field.Path, in any, out *resource.Quantity) {
 	*out = q
 }
 
-// leaf lets a type decode itself.
+// leaf decodes a type with its own UnmarshalJSON.
 func (d decoder) leaf(path *field.Path, in any, out reflect.Value, leaf json.Unmarshaler) {
 	text, err := json.Marshal(in)
 	if err == nil {
@@ -185,9 +182,8 @@ func (d decoder) leaf(path *field.Path, in any, out reflect.Value, leaf json.Unm
 	}
 }
 
-// wrong reports a value that cannot be decoded. A whole object or list is not
-// printed, and nothing that stands where a secret, or an object with one, should be:
-// it may be the secret.
+// wrong reports a value that cannot be decoded. It does not print objects, lists, or anything
+// written for a type that contains secrets.
 func (d decoder) wrong(path *field.Path, in any, out reflect.Value, detail string) {
 	switch in.(type) {
 	case map[string]any:
@@ -201,7 +197,7 @@ func (d decoder) wrong(path *field.Path, in any, out reflect.Value, detail strin
 	d.Undecodable(path, in, "%s", detail)
 }
 
-// expect returns the value if it is of type T, and reports it if not.
+// expect returns the value as a T, or reports that it is not one.
 func expect[T any](d decoder, path *field.Path, in any, out reflect.Value, want string) (T, bool) {
 	value, ok := in.(T)
 	if !ok {
@@ -210,7 +206,7 @@ func expect[T any](d decoder, path *field.Path, in any, out reflect.Value, want 
 	return value, ok
 }
 
-// isZero reports whether the value is the number 0.
+// isZero reports whether a value is the number 0.
 func isZero(in any) bool {
 	n, ok := in.(json.Number)
 	if !ok {
@@ -220,8 +216,7 @@ func isZero(in any) bool {
 	return err == nil && i == 0
 }
 
-// unknownField suggests what a name that is no field of an object may be meant to
-// be.
+// unknownField suggests fields for a name that an object does not have.
 func unknownField(name string, object reflect.Type) string {
 	names := slices.Sorted(maps.Keys(fieldsOf(object)))
 	if near := check.Nearest(name, names); len(near) > 0 {

@@ -11,17 +11,17 @@ import (
 	"persia/config/check"
 )
 
-// Secret is a text that must not be printed. string(secret) reveals it, for the
-// one place where it is handed to Pulumi as a secret.
+// Secret is a string that must not be printed. string(secret) reveals it, to hand it to Pulumi
+// as a secret.
 type Secret string
 
-// String keeps the text out of messages.
+// String hides the secret from messages.
 func (Secret) String() string { return "[secret]" }
 
-// GoString keeps the text out of what %#v prints.
+// GoString hides the secret from %#v.
 func (Secret) GoString() string { return "[secret]" }
 
-// holdsSecret reports whether a value of the type is, or holds, a Secret.
+// holdsSecret reports whether a type is or contains Secret.
 func holdsSecret(t reflect.Type) bool { return holdsSecretWithin(t, nil) }
 
 func holdsSecretWithin(t reflect.Type, outer []reflect.Type) bool {
@@ -41,23 +41,22 @@ func holdsSecretWithin(t reflect.Type, outer []reflect.Type) bool {
 	return t == reflect.TypeFor[Secret]()
 }
 
-// Found is where a tree holds secrets.
+// Found lists the paths of secrets in a tree.
 type Found struct {
-	// Plain are texts that are decoded to a [Secret], and stand unencrypted in the
-	// stack file.
+	// Plain are strings for a [Secret] that are unencrypted in the stack file.
 	Plain []*field.Path
-	// Sealed are the other texts that are decoded to a [Secret].
+	// Sealed are the other strings for a [Secret].
 	Sealed []*field.Path
-	// Exposed are texts that are encrypted in the stack file, and decoded to a value
-	// that does not stay secret.
+	// Exposed are strings that are encrypted in the stack file, but whose field does not
+	// keep them secret.
 	Exposed []*field.Path
 }
 
-// FindSecrets walks a tree, as Pulumi hands it out, with the type that it is decoded
-// to, and with what the stack file has in its place, where {secure: …} is an encrypted
-// text. The two differ where Pulumi reads another file, or more than one.
+// FindSecrets finds the secrets in a tree that Pulumi returns, with the type into which it is
+// decoded. Written is the same value in the stack file, with {secure: …} for encrypted
+// strings. It differs from the tree if Pulumi reads another file, or more than one.
 //
-// A field with the tag secret:"allowed" may be encrypted, and need not be.
+// A field with the tag secret:"allowed" may be encrypted or not.
 func FindSecrets(path *field.Path, tree, written any, into reflect.Type) Found {
 	var found Found
 	found.walk(path, tree, written, into, false)
@@ -104,15 +103,15 @@ func (f *Found) walk(path *field.Path, tree, written any, into reflect.Type, all
 	}
 }
 
-// isSealed reports whether a value of a stack file is encrypted.
+// isSealed reports whether a value in a stack file is encrypted.
 func isSealed(written any) bool {
 	object, _ := written.(map[string]any)
 	_, secure := object["secure"]
 	return secure && len(object) == 1
 }
 
-// typeOf is the type of a field of an object, or nil where it is not known, and
-// whether the field may be secret without being a [Secret].
+// typeOf returns the type of a field of an object, or nil if it is unknown, and whether the
+// field may be encrypted without being a [Secret].
 func typeOf(object reflect.Type, name string) (inner reflect.Type, allowed bool) {
 	switch {
 	case object == nil:
@@ -137,12 +136,11 @@ func childOf(path *field.Path, object reflect.Type, name string) *field.Path {
 	return path.Child(name)
 }
 
-// envValue is the path of an environment variable's value.
+// envValue matches the path of an environment variable's value.
 var envValue = regexp.MustCompile(`\.env\[\d+\]\.value$`)
 
-// Report refuses what is found in the value of a key: secrets that are not Pulumi's, and
-// Pulumi's secrets that would not stay secret. isSecret tells whether Pulumi holds
-// anything in the value for a secret.
+// Report refuses secrets in the value of a key that are not Pulumi secrets, and Pulumi secrets
+// that would be exposed. isSecret is whether Pulumi treats anything in the value as a secret.
 func (f *Found) Report(p *check.Problems, key *field.Path, isSecret bool) {
 	plain := f.Plain
 	if !isSecret {

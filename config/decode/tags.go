@@ -3,7 +3,6 @@ package decode
 import (
 	"fmt"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,21 +18,21 @@ type structField struct {
 	name     string
 	index    []int
 	optional bool
-	// positive says that 0 stands for what is not written, and must not be written.
+	// positive is true if the user cannot write 0, because it means the default.
 	positive bool
-	// fallback is the default, if there is one.
+	// fallback is the default, or "".
 	fallback string
 	enum     []string
 }
 
-// ownFields are the fields of struct types, by name.
-var ownFields sync.Map
+// known caches fieldsOf.
+var known sync.Map
 
-// fieldsOf lists the fields of a struct by their names in JSON, those of embedded
-// structs among them.
+// fieldsOf returns the fields of a struct, including fields of embedded structs, by their
+// names in JSON.
 func fieldsOf(t reflect.Type) map[string]structField {
-	if known, ok := ownFields.Load(t); ok {
-		return known.(map[string]structField)
+	if cached, ok := known.Load(t); ok {
+		return cached.(map[string]structField)
 	}
 	fields := map[string]structField{}
 	for _, f := range reflect.VisibleFields(t) {
@@ -52,12 +51,12 @@ func fieldsOf(t reflect.Type) map[string]structField {
 			enum:     split(f.Tag.Get("enum")),
 		}
 	}
-	ownFields.Store(t, fields)
+	known.Store(t, fields)
 	return fields
 }
 
-// promoted reports whether JSON has a field in the object of the struct itself: those of
-// an embedded struct that has a name are in an object of that name.
+// promoted reports whether JSON has a field in the object of the struct itself. It returns
+// false for a field of an embedded struct with a JSON name, which has an object of its own.
 func promoted(t reflect.Type, f reflect.StructField) bool {
 	for i := 1; i < len(f.Index); i++ {
 		if name, _, _ := strings.Cut(t.FieldByIndex(f.Index[:i]).Tag.Get("json"), ","); name != "" {
@@ -74,9 +73,9 @@ func split(tag string) []string {
 	return strings.Split(tag, ",")
 }
 
-// fillIn gives the fields of an object that are not set their defaults.
+// fillIn sets the zero fields of an object to their defaults.
 func fillIn(out reflect.Value) {
-	if out.Kind() != reflect.Struct || !hasDefaults(out.Type()) {
+	if out.Kind() != reflect.Struct {
 		return
 	}
 	for _, f := range fieldsOf(out.Type()) {
@@ -91,23 +90,7 @@ func fillIn(out reflect.Value) {
 	}
 }
 
-var withDefaults sync.Map
-
-// hasDefaults reports whether a struct, or one inside of it, has defaults.
-func hasDefaults(t reflect.Type) bool {
-	if known, ok := withDefaults.Load(t); ok {
-		return known.(bool)
-	}
-	has := false
-	for _, f := range fieldsOf(t) {
-		inner := t.FieldByIndex(f.index).Type
-		has = has || f.fallback != "" || inner.Kind() == reflect.Struct && hasDefaults(inner)
-	}
-	withDefaults.Store(t, has)
-	return has
-}
-
-// set gives a value that of a text.
+// set parses a text into a value.
 func set(value reflect.Value, text string) error {
 	if quantity, ok := value.Addr().Interface().(*resource.Quantity); ok {
 		parsed, err := check.ParseQuantity(text)
@@ -146,8 +129,7 @@ func set(value reflect.Value, text string) error {
 	return nil
 }
 
-// enumerations reports each value that is not one of its enumeration. That of the
-// field that the value stands in is given.
+// enumerations reports each value that the enumeration of its field f does not list.
 func (d decoder) enumerations(path *field.Path, value reflect.Value, f *structField) {
 	switch value.Kind() {
 	case reflect.Pointer:
@@ -163,38 +145,13 @@ func (d decoder) enumerations(path *field.Path, value reflect.Value, f *structFi
 			d.enumerations(path.Key(name.String()), value.MapIndex(name), f)
 		}
 	case reflect.Struct:
-		if !hasEnumerations(value.Type(), nil) {
-			return
-		}
 		for name, f := range fieldsOf(value.Type()) {
 			d.enumerations(path.Child(name), value.FieldByIndex(f.index), &f)
 		}
 	case reflect.String:
-		// What is left out is resolved later, from other fields.
+		// The program fills in omitted fields later, from other fields.
 		if f != nil && f.enum != nil && !(f.optional && value.String() == "") {
 			check.OneOf(d.Problems, path, value.String(), f.enum...)
 		}
 	}
-}
-
-var withEnumerations sync.Map
-
-// hasEnumerations reports whether a type has enumerations in it. Types of
-// Kubernetes, which may hold themselves, have none.
-func hasEnumerations(t reflect.Type, outer []reflect.Type) bool {
-	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
-		t = t.Elem()
-	}
-	if t.Kind() != reflect.Struct || slices.Contains(outer, t) {
-		return false
-	}
-	if known, ok := withEnumerations.Load(t); ok {
-		return known.(bool)
-	}
-	has := false
-	for _, f := range fieldsOf(t) {
-		has = has || f.enum != nil || hasEnumerations(t.FieldByIndex(f.index).Type, append(outer, t))
-	}
-	withEnumerations.Store(t, has)
-	return has
 }

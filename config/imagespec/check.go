@@ -17,16 +17,14 @@ var (
 	googleForm = regexp.MustCompile(`(^|\.)(gcr\.io|pkg\.dev)$`)
 )
 
-// Check checks settings. They are resolved.
+// Check checks resolved settings.
 func (s Settings) Check(p *check.Problems, path *field.Path, context Context) {
 	caches := path.Child("caches")
-	var registries []string
 	for i, c := range s.Caches {
 		c.check(p, caches.Index(i), context)
-		registries = append(registries, c.Registry)
 	}
-	check.Unique(registries, func(i, first int) {
-		p.Duplicate(caches.Index(i).Child("registry"), registries[i], "is already used by caches[%d]; write one cache for each registry", first)
+	check.Unique(s.Caches, func(c Cache) string { return c.Registry }, func(i, first int, registry string) {
+		p.Duplicate(caches.Index(i).Child("registry"), registry, "is already used by caches[%d]; write one cache for each registry", first)
 	})
 }
 

@@ -22,23 +22,21 @@ type checker struct {
 	context Context
 }
 
-// Check checks the jobs of a stack file, each at its own path. Whether the roles fit
-// the nodes of their pools is checked elsewhere.
+// Check checks the jobs of a stack file. It does not check whether the roles fit the nodes of
+// their pools.
 func Check(p *check.Problems, jobs []Job, context Context) {
 	c := &checker{p, context}
-	names := make([]string, len(jobs))
 	for i := range jobs {
-		names[i] = jobs[i].Name
 		c.job(jobs[i].At(), &jobs[i])
 	}
-	check.Unique(names, func(i, first int) {
-		p.Duplicate(jobs[i].At().Child("name"), names[i], "is already used by %s; give each job its own name", p.PathOf(jobs[first].At()))
+	check.Unique(jobs, func(j Job) string { return j.Name }, func(i, first int, name string) {
+		p.Duplicate(jobs[i].At().Child("name"), name, "is already used by %s; give each job its own name", p.PathOf(jobs[first].At()))
 	})
 	c.sameObjects(jobs)
 }
 
-// sameObjects refuses names of jobs that objects of other jobs have. A job that is left
-// to PERSIA's operator has a disruption budget and a network policy of its own name.
+// sameObjects refuses names of jobs that are also names of objects of other jobs. A job that
+// PERSIA's operator runs has a PodDisruptionBudget and a NetworkPolicy of its name.
 func (c *checker) sameObjects(jobs []Job) {
 	suffixes := []string{"-completion"}
 	for _, kind := range Kinds() {
@@ -79,13 +77,13 @@ func (c *checker) job(path *field.Path, j *Job) {
 	}
 }
 
-// hashLength is what the label controller-revision-hash of a StatefulSet's pods
-// has more than the StatefulSet's name: a hyphen and up to ten characters. The
-// index in a pod's name is shorter.
+// hashLength is the length of what Kubernetes appends to the name of a StatefulSet in the
+// label controller-revision-hash of its pods: a hyphen and up to ten characters. The index in
+// the name of a pod is shorter.
 const hashLength = 11
 
-// derivedName is that of a service of a job: the job's name with a suffix. The roles
-// are StatefulSets of the same name, and need some characters more.
+// derivedName is the name of a Service of a job: the job's name and a suffix. The role is a
+// StatefulSet of the same name, and a pod label appends more characters to it.
 type derivedName struct {
 	suffix string
 	more   int
@@ -99,7 +97,7 @@ func derivedNames() []derivedName {
 	return names
 }
 
-// Services are the names of the services that the job makes.
+// Services returns the names of the Services of the job.
 func (j *Job) Services() []string {
 	var services []string
 	for _, d := range derivedNames() {
@@ -108,7 +106,7 @@ func (j *Job) Services() []string {
 	return services
 }
 
-// checkDerivedNames checks that all names made of a job's name can be labels.
+// checkDerivedNames checks that all names derived from a job's name can be labels.
 func checkDerivedNames(p *check.Problems, path *field.Path, name string) {
 	longest, why := validation.DNS1123LabelMaxLength, ""
 	for _, d := range derivedNames() {
@@ -120,10 +118,9 @@ func checkDerivedNames(p *check.Problems, path *field.Path, name string) {
 	p.AtMost(longest, path, name, why)
 }
 
-// computedEnv are the variables that the program computes and that would break the job
-// with any other value, each with the fields that decide it. All that the start script
-// needs are among them: the program sets those whatever a stack file says. Its other
-// variables can be overridden.
+// computedEnv maps the variables that the program computes, and with which another value
+// would break the job, to the fields that determine them. A stack file can override the other
+// variables that the program sets.
 var computedEnv = computed(map[string][]string{
 	"replicas and nprocPerNode": {
 		"REPLICA_INDEX", "REPLICA_SIZE",
@@ -149,7 +146,7 @@ func computed(fields map[string][]string) map[string]string {
 	return decidedBy
 }
 
-// readEnv are the variables that the replicas' start script reads as numbers: it ends at
+// readEnv are the variables that the start script of replicas parses as numbers. It exits at
 // any other value.
 var readEnv = map[string]struct {
 	valid *regexp.Regexp
@@ -166,7 +163,7 @@ func checkEnv(p *check.Problems, path *field.Path, env []corev1.EnvVar) {
 		if field, ok := computedEnv[e.Name]; ok {
 			p.Invalid(path.Index(i).Child("name"), e.Name, "is set by %s; remove it, and set those instead", field)
 		}
-		// What a reference to another variable becomes is known in the pod.
+		// Kubernetes expands references to other variables in the pod.
 		if rule, ok := readEnv[e.Name]; ok && e.ValueFrom == nil && !strings.Contains(e.Value, "$(") && !rule.valid.MatchString(e.Value) {
 			p.Invalid(path.Index(i).Child("value"), e.Value, "must be %s", rule.want)
 		}
@@ -199,7 +196,7 @@ func checkScript(p *check.Problems, path *field.Path, s *Script) {
 }
 
 const (
-	// mostReplicas is how many pods a cluster runs at most (GKE, "Quotas and limits").
+	// mostReplicas is the pod limit of a cluster (GKE, "Quotas and limits").
 	mostReplicas = 200_000
 	// longestGrace is a day, in seconds.
 	longestGrace = 24 * 60 * 60

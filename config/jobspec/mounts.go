@@ -12,19 +12,19 @@ import (
 	"persia/gcp"
 )
 
-// The directories of a replica's containers that the program mounts itself.
+// The directories that the program mounts in the containers of a replica.
 const (
 	// SharedMemory is where the processes of a replica exchange data.
 	SharedMemory = "/dev/shm"
-	// LaunchDirectory has the script that replicas start with.
+	// LaunchDirectory contains the start script of replicas.
 	LaunchDirectory = "/opt/persia"
-	// StateDirectory is where a replica keeps its state: whether it is idle, its progress, and,
-	// in a job without a volume, what the coordinator remembers.
+	// StateDirectory contains the state of a replica: whether it is idle, its progress, and,
+	// in a job without a volume, the state of the coordinator.
 	StateDirectory = "/var/lib/persia"
 )
 
-// takenPaths are where the program itself mounts something. Nothing can be mounted
-// there, below, or over them.
+// takenPaths are directories that the program, Kubernetes or GKE mounts. A job cannot mount
+// anything at, below, or above them.
 var takenPaths = map[string]string{
 	SharedMemory:                     "shared memory",
 	LaunchDirectory:                  "where the start script of the replicas is",
@@ -33,15 +33,15 @@ var takenPaths = map[string]string{
 	gcp.ContainerDriverPath:          "where GKE puts the NVIDIA driver",
 }
 
-// imagePaths hold the programs and libraries of an image, which a mount would hide.
-// What lies below them can be mounted.
+// imagePaths contain the programs and libraries of an image, which a mount would hide. A job
+// can mount directories below them.
 var imagePaths = []string{"/bin", "/etc", "/lib", "/lib64", "/opt", "/sbin", "/usr", "/usr/bin", "/usr/lib", "/usr/local", "/usr/local/bin", "/usr/local/lib", "/var"}
 
-// kernelPaths are file systems of the kernel.
+// kernelPaths are mount points of the kernel's file systems.
 var kernelPaths = []string{"/dev", "/proc", "/sys"}
 
-// taken says what is where a volume is to be mounted, if it cannot be: the path is
-// absolute. A volume of the job's own may be its shared memory.
+// taken explains why a job cannot mount a volume at an absolute path, or returns "" if it
+// can. With ownSharedMemory, the volume may replace the program's shared memory.
 func taken(mountPath string, ownSharedMemory bool) string {
 	mountPath = path.Clean(mountPath)
 	for _, directory := range slices.Sorted(maps.Keys(takenPaths)) {
@@ -67,12 +67,10 @@ func taken(mountPath string, ownSharedMemory bool) string {
 	return ""
 }
 
-// mounts checks the mounts of a job, or those of a role, which come to the job's.
+// mounts checks the mounts of a job, or of a role that also has the job's mounts.
 func (c *checker) mounts(list *field.Path, mounts, ofJob []Mount) {
-	paths := make([]string, len(mounts))
 	for i, m := range mounts {
 		at := list.Index(i)
-		paths[i] = m.MountPath
 		c.mountedVolume(at.Child("volume"), m.Volume)
 		check.Directory(c.Problems, at.Child("mountPath"), m.MountPath)
 		if there := taken(m.MountPath, false); there != "" {
@@ -82,8 +80,8 @@ func (c *checker) mounts(list *field.Path, mounts, ofJob []Mount) {
 			c.Duplicate(at.Child("mountPath"), m.MountPath, "is already used by a mount of the job, which every role has; give each volume its own path")
 		}
 	}
-	check.Unique(paths, func(i, first int) {
-		c.Duplicate(list.Index(i).Child("mountPath"), paths[i], "is already used by mounts[%d]; give each volume its own path", first)
+	check.Unique(mounts, func(m Mount) string { return m.MountPath }, func(i, first int, mountPath string) {
+		c.Duplicate(list.Index(i).Child("mountPath"), mountPath, "is already used by mounts[%d]; give each volume its own path", first)
 	})
 }
 
@@ -98,8 +96,8 @@ func (c *checker) mountedVolume(path *field.Path, name string) {
 	c.Invalid(path, name, "must be one of the stack's volumes: %s", check.Or(c.context.volumeNames()))
 }
 
-// ClaimMounts are the mounts of the stack's volumes by a role: its own and the job's,
-// and those of the job's Volumes over the claims of the stack's.
+// ClaimMounts returns where a role mounts volumes of the stack: its own mounts, the job's, and
+// the mounts of job Volumes that use the claim of a volume of the stack.
 func (j *Job) ClaimMounts(role *Role, volumes []Volume) []Mount {
 	mounts := j.MountsOf(*role)
 	for _, volume := range j.Volumes {

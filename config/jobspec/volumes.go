@@ -16,27 +16,25 @@ import (
 	"persia/gcp"
 )
 
-// takenVolumes are the names of volumes that the program gives to pods itself.
+// takenVolumes matches the names of volumes that the program adds to pods.
 var takenVolumes = regexp.MustCompile(`^(claim-\d+|launch|state|shared-memory)$`)
 
-// checkVolumes checks the volumes that a job's pods have, and the source of each.
+// checkVolumes checks the Kubernetes volumes of a job.
 func checkVolumes(p *check.Problems, at *field.Path, volumes []corev1.Volume) {
-	names := make([]string, len(volumes))
 	for i, volume := range volumes {
 		at := at.Index(i)
-		names[i] = volume.Name
 		p.Name(at.Child("name"), volume.Name, validation.IsDNS1123Label)
 		if takenVolumes.MatchString(volume.Name) {
 			p.Invalid(at.Child("name"), volume.Name, "is the name of a volume that every job has; choose another name")
 		}
 		checkOneSource(p, at, volume)
 	}
-	check.Unique(names, func(i, first int) {
-		p.Duplicate(at.Index(i).Child("name"), names[i], "is already used by volumes[%d]; give each volume its own name", first)
+	check.Unique(volumes, func(v corev1.Volume) string { return v.Name }, func(i, first int, name string) {
+		p.Duplicate(at.Index(i).Child("name"), name, "is already used by volumes[%d]; give each volume its own name", first)
 	})
 }
 
-// checkOneSource checks that a volume has one source.
+// checkOneSource checks that a volume has exactly one source, which must be valid.
 func checkOneSource(p *check.Problems, at *field.Path, volume corev1.Volume) {
 	var given []string
 	source := reflect.ValueOf(volume.VolumeSource)
@@ -63,8 +61,8 @@ func checkOneSource(p *check.Problems, at *field.Path, volume corev1.Volume) {
 	checkSource(p, at, volume)
 }
 
-// checkHostPath checks a directory of the nodes, of which those of the nodes' own
-// software are none of a job's business.
+// checkHostPath checks a directory of the nodes. It refuses directories of the node's own
+// software.
 func checkHostPath(p *check.Problems, source *field.Path, host corev1.HostPathVolumeSource) {
 	if host.Type != nil && *host.Type != "" {
 		check.OneOf(p, source.Child("type"), *host.Type, corev1.HostPathDirectoryOrCreate, corev1.HostPathDirectory, corev1.HostPathFileOrCreate,
@@ -81,8 +79,7 @@ func checkHostPath(p *check.Problems, source *field.Path, host corev1.HostPathVo
 	}
 }
 
-// checkHostPaths checks that the nodes of a role can have the directories that it
-// mounts.
+// checkHostPaths checks that the nodes of a role can create the directories that it mounts.
 func (c *checker) checkHostPaths(at *field.Path, j *Job, role *Role) {
 	pool := c.context.pool(role.NodePool)
 	for i, volume := range j.Volumes {
@@ -94,7 +91,7 @@ func (c *checker) checkHostPaths(at *field.Path, j *Job, role *Role) {
 	}
 }
 
-// checkVolumeMounts checks where a role mounts the volumes of its job.
+// checkVolumeMounts checks the volumeMounts of a role.
 func checkVolumeMounts(p *check.Problems, at *field.Path, job *Job, role *Role) {
 	others := map[string]string{}
 	for _, mount := range job.MountsOf(*role) {
@@ -117,10 +114,10 @@ func checkVolumeMounts(p *check.Problems, at *field.Path, job *Job, role *Role) 
 	}
 }
 
-// checkPropagation checks how mounts inside of a mount are shared.
+// checkPropagation checks mountPropagation and recursiveReadOnly.
 func checkPropagation(p *check.Problems, at *field.Path, mount corev1.VolumeMount) {
 	if mode := mount.MountPropagation; mode != nil {
-		// Bidirectional is for privileged containers.
+		// Bidirectional requires a privileged container.
 		check.OneOf(p, at.Child("mountPropagation"), *mode, corev1.MountPropagationNone, corev1.MountPropagationHostToContainer)
 	}
 	recursive := mount.RecursiveReadOnly
@@ -149,8 +146,8 @@ func checkMountedVolume(p *check.Problems, at *field.Path, name string, volumes 
 	}
 }
 
-// checkMountPath checks a path that Kubernetes takes as it is, with a slash at its end
-// for example. Shared memory may be the job's own: it takes the place of ours.
+// checkMountPath checks a mountPath, which Kubernetes accepts unclean, for example with a
+// trailing slash. A job may replace the program's shared memory with a volume of its own.
 func checkMountPath(p *check.Problems, at *field.Path, mountPath, other string) {
 	clean := path.Clean(mountPath)
 	switch {

@@ -31,8 +31,7 @@ type document struct {
 	Kind       string `json:"kind"`
 	Metadata   struct {
 		Name string `json:"name"`
-		// Namespace is read, so that a manifest may have one. The stack says where
-		// its jobs run.
+		// Namespace is ignored, but allowed: the stack determines where its jobs run.
 		Namespace string `json:"namespace"`
 	} `json:"metadata"`
 	Spec map[string]any `json:"spec"`
@@ -98,7 +97,7 @@ func openFile(files fs.FS, name string) ([]byte, error) {
 	return text, err
 }
 
-// objectsOf splits a file into its documents. Those that are empty do not count.
+// objectsOf splits a file into its documents, without empty ones.
 func objectsOf(text []byte) ([]any, error) {
 	reader := yamldocuments.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))
 	var objects []any

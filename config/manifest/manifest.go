@@ -1,6 +1,5 @@
-// Package manifest reads the Kubernetes manifests that the jobs of a stack file
-// name, and merges them with what the stack file says into one tree, in which every
-// field has its canonical name. The tree is decoded like any other.
+// Package manifest reads the Kubernetes manifests that jobs of a stack file name, and merges
+// them with the stack file into one tree, in which all fields have their canonical names.
 package manifest
 
 import (
@@ -15,28 +14,27 @@ import (
 	"persia/config/check"
 )
 
-// Tree is what a stack says of its jobs and of NATS, wherever that is written.
+// Tree holds the jobs and the NATS settings of a stack, from its file and manifests.
 type Tree struct {
-	// Jobs is the list of jobs: one for each PersiaJob of a manifest, and one for
-	// each entry of the stack file that names none. It is nil if nothing is written.
+	// Jobs is the list of jobs: one for each PersiaJob of a manifest, and one for each
+	// entry of the stack file without a manifest. It is nil if there is no list.
 	Jobs any
-	// NATS is the object of NATS settings, nil if nothing is written.
+	// NATS is the object of NATS settings, or nil if there is none.
 	NATS any
-	// Written are the paths at which values were written that the tree has at other
-	// paths, as [check.Problems.Written] takes them.
+	// Written maps paths of the tree to where the user wrote the values, for
+	// [check.Problems.Written].
 	Written map[string]string
 }
 
-// Keys are the values of the two keys that manifests add to, nil if they are not
-// written, and where they stand.
+// Keys are the values of the two keys that manifests can complete, or nil, and their paths.
 type Keys struct {
 	JobsPath, NATSPath *field.Path
 	Jobs, NATS         any
 }
 
-// Read reads the manifests that jobs name, from files, and merges them. What the
-// stack file has wins. StackOnly are the fields of a job, as names joined by dots,
-// that no PersiaJob has.
+// Read reads the manifests that jobs name from files, and merges them with the stack file,
+// which takes precedence. StackOnly are the fields of a job that no PersiaJob has, as names
+// joined by dots.
 func Read(p *check.Problems, keys Keys, files fs.FS, stackOnly []string) Tree {
 	r := &reader{Problems: p, files: files, stackOnly: stackOnly, natsPath: keys.NATSPath, written: map[string]string{}}
 	tree := Tree{Jobs: keys.Jobs, NATS: keys.NATS, Written: r.written}
@@ -54,9 +52,8 @@ type reader struct {
 	files     fs.FS
 	stackOnly []string
 	natsPath  *field.Path
-	// nats is the NatsCluster that stands with the jobs, if there is one.
-	nats    *document
-	written map[string]string
+	nats      *document // the NatsCluster in the manifests, or nil
+	written   map[string]string
 }
 
 // jobs merges each job of the stack file with its manifest.
@@ -95,7 +92,7 @@ func (r *reader) jobs(at *field.Path, list []any) []any {
 	return merged
 }
 
-// mergeJob adds what the stack file has, at from, to the spec of a PersiaJob.
+// mergeJob merges the spec of a PersiaJob with the entry of the stack file at from.
 func (r *reader) mergeJob(doc *document, from *field.Path, entry map[string]any, to *field.Path) map[string]any {
 	spec := doc.at.Child("spec")
 	job, names := r.respelled(spec, doc.Spec)
@@ -120,8 +117,7 @@ func (r *reader) mergeJob(doc *document, from *field.Path, entry map[string]any,
 	return job
 }
 
-// takeNATS takes the one NatsCluster of a stack. Jobs that share it each repeat it in
-// their files.
+// takeNATS records the NatsCluster of the stack. Several manifests may repeat the same one.
 func (r *reader) takeNATS(other *document) {
 	switch first := r.nats; {
 	case first == nil:
@@ -131,7 +127,7 @@ func (r *reader) takeNATS(other *document) {
 	}
 }
 
-// mergeNATS adds what the stack file has to the NatsCluster of the manifests.
+// mergeNATS merges the NatsCluster of the manifests with the stack file.
 func (r *reader) mergeNATS(key any) any {
 	spec := r.nats.at.Child("spec")
 	rest, settings := deepCopy(r.nats.Spec), map[string]any{"name": r.nats.Metadata.Name}
@@ -155,21 +151,20 @@ func (r *reader) mergeNATS(key any) any {
 	return settings
 }
 
-// moved notes that what the tree has at one path was written at another.
+// moved records that the user wrote the value of a path of the tree at another path.
 func (r *reader) moved(to, from *field.Path) {
 	r.written[to.String()] = from.String()
 }
 
-// renamed notes the fields of an object that were written by other names.
+// renamed records the fields of an object that the user wrote by other names.
 func (r *reader) renamed(to, from *field.Path, names renames) {
 	for canonical, written := range names {
 		r.moved(child(to, strings.Split(canonical, ".")), child(from, strings.Split(written, ".")))
 	}
 }
 
-// merge adds the fields of an object to another one, and wins over its own. Objects
-// that stand in both are merged likewise, but for lists of resources, which name
-// everything that a container asks for.
+// merge adds the fields of an object to another one, and overwrites existing ones. It merges
+// objects inside of them, except limits and requests, which it replaces as a whole.
 func merge(into, from map[string]any) {
 	for name, value := range from {
 		inner, isObject := value.(map[string]any)
@@ -182,11 +177,10 @@ func merge(into, from map[string]any) {
 	}
 }
 
-// isWhole reports whether an object is replaced, and not merged.
+// isWhole reports whether merge replaces an object as a whole.
 func isWhole(name string) bool { return name == "limits" || name == "requests" }
 
-// leaves lists the paths, within an object, of everything that is no object to
-// merge.
+// leaves returns the paths of all values in an object that merge does not descend into.
 func leaves(object map[string]any) [][]string {
 	var found [][]string
 	for _, name := range slices.Sorted(maps.Keys(object)) {
@@ -202,7 +196,7 @@ func leaves(object map[string]any) [][]string {
 	return found
 }
 
-// deepCopy copies the objects in an object.
+// deepCopy copies an object and the objects in it.
 func deepCopy(object map[string]any) map[string]any {
 	copied := map[string]any{}
 	for name, value := range object {

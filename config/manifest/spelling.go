@@ -6,11 +6,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// spelling is another way to write a field: both are names joined by dots.
+// spelling is another name of a field. Both are names joined by dots.
 type spelling struct{ written, canonical string }
 
-// jobSpellings are the names that older releases of PERSIA have for fields of a
-// PersiaJob (k8s/src/crd.rs and k8s/example in PersiaML/PERSIA).
+// jobSpellings are the names of PersiaJob fields in older releases of PERSIA (k8s/src/crd.rs
+// and k8s/example in PersiaML/PERSIA).
 var jobSpellings = []spelling{
 	{"globalConfigPath", "persiaEnv.PERSIA_GLOBAL_CONFIG"},
 	{"embeddingConfigPath", "persiaEnv.PERSIA_EMBEDDING_CONFIG"},
@@ -28,9 +28,8 @@ var jobSpellings = []spelling{
 	{"embeddingServer", "embeddingParameterServer"},
 }
 
-// natsSpellings are the fields of a NatsCluster that a stack has settings for. The
-// resources of a server stand in pod; where PERSIA's own examples have them, the
-// NATS operator does not read them.
+// natsSpellings are the fields of a NatsCluster for which a stack has settings. The NATS
+// operator reads resources only from pod, but PERSIA's examples have them at the top.
 var natsSpellings = []spelling{
 	{"size", "size"},
 	{"version", "version"},
@@ -46,8 +45,8 @@ var natsSpellings = []spelling{
 	{"pod.enableMetrics", "metrics"},
 }
 
-// OlderNames are the names that older releases of PERSIA have for fields of a job,
-// each with the path of the field: its name, or names joined by dots.
+// OlderNames maps the names of job fields in older releases of PERSIA to the fields, as names
+// joined by dots.
 func OlderNames() map[string]string {
 	names := map[string]string{}
 	for _, s := range jobSpellings {
@@ -56,11 +55,11 @@ func OlderNames() map[string]string {
 	return names
 }
 
-// renames are the fields of an object that were written by another name, by their
-// canonical names. Both are names joined by dots.
+// renames maps canonical names of fields to the names that the user wrote. Both are names
+// joined by dots.
 type renames map[string]string
 
-// written is the path at which a field was written.
+// written returns the path of a field as the user wrote it.
 func (r renames) written(canonical []string) []string {
 	for end := len(canonical); end > 0; end-- {
 		if written, ok := r[strings.Join(canonical[:end], ".")]; ok {
@@ -70,14 +69,14 @@ func (r renames) written(canonical []string) []string {
 	return canonical
 }
 
-// respelled is a job with the canonical names of its fields.
+// respelled returns a copy of a job with canonical names.
 func (r *reader) respelled(at *field.Path, job map[string]any) (map[string]any, renames) {
 	canonical := deepCopy(job)
 	return canonical, r.respell(at, canonical, canonical, jobSpellings)
 }
 
-// respell moves what is written in one of the other ways from an object, which is at
-// a path, to where it is looked for, in the same or another object.
+// respell moves fields with other names from an object, which is at a path, to their canonical
+// names in the same or another object.
 func (r *reader) respell(at *field.Path, from, to map[string]any, spellings []spelling) renames {
 	names := renames{}
 	for _, s := range spellings {
@@ -95,7 +94,7 @@ func (r *reader) respell(at *field.Path, from, to map[string]any, spellings []sp
 	return names
 }
 
-// take removes a value from an object, and what is empty without it.
+// take removes a value from an object, and objects that become empty.
 func take(object map[string]any, names []string) (any, bool) {
 	value, ok := object[names[0]]
 	if !ok {
@@ -114,7 +113,7 @@ func take(object map[string]any, names []string) (any, bool) {
 	return value, true
 }
 
-// put adds a value to an object, unless there is one already.
+// put adds a value to an object, and reports whether the field was free.
 func put(object map[string]any, names []string, value any) bool {
 	existing, exists := object[names[0]]
 	if len(names) == 1 {

@@ -12,17 +12,16 @@ import (
 )
 
 var (
-	// userForm is also what a key of a Kubernetes Secret may be.
+	// userForm matches names that are also valid keys of a Kubernetes Secret.
 	userForm = regexp.MustCompile(`^[A-Za-z0-9._-]{1,63}$`)
-	// passwordForm needs no escaping in a URL, which not every client undoes.
+	// passwordForm matches passwords that need no escaping in a URL, because not every
+	// client unescapes them.
 	passwordForm = regexp.MustCompile(`^[A-Za-z0-9._~-]+$`)
 )
 
 func checkUsers(p *check.Problems, path *field.Path, users []User) {
-	names := make([]string, len(users))
 	for i, user := range users {
 		at := path.Index(i)
-		names[i] = user.Name
 		switch {
 		case user.Name == "":
 			p.Required(at.Child("name"), "write a name")
@@ -31,8 +30,8 @@ func checkUsers(p *check.Problems, path *field.Path, users []User) {
 		}
 		checkPassword(p, at.Child("password"), user.Password)
 	}
-	check.Unique(names, func(i, first int) {
-		p.Duplicate(path.Index(i).Child("name"), names[i], "is already used by users[%d]; give each user its own name", first)
+	check.Unique(users, func(u User) string { return u.Name }, func(i, first int, name string) {
+		p.Duplicate(path.Index(i).Child("name"), name, "is already used by users[%d]; give each user its own name", first)
 	})
 }
 
@@ -45,7 +44,8 @@ func checkPassword(p *check.Problems, path *field.Path, password decode.Secret) 
 	}
 }
 
-// checkCertificate checks that a server can show a certificate to whoever calls it host.
+// checkCertificate checks that a server can present a certificate to clients that connect to
+// host.
 func checkCertificate(p *check.Problems, path *field.Path, c *Certificate, host string) {
 	if c == nil {
 		return
@@ -74,8 +74,8 @@ func checkCertificate(p *check.Problems, path *field.Path, c *Certificate, host 
 	certificateFits(p, path.Child("certificate"), pair.Leaf, chain(pair), authorities, host)
 }
 
-// certificateFits leaves the dates to nats-server and its clients: a stack must not
-// be refused tomorrow that is valid today.
+// certificateFits checks everything but the dates: a stack that is valid today must not be
+// refused tomorrow.
 func certificateFits(p *check.Problems, path *field.Path, leaf *x509.Certificate, chain, authorities *x509.CertPool, host string) {
 	if leaf.VerifyHostname(host) != nil {
 		invalidSecret(p, path, "must be valid for %s; create one with that name, or a wildcard for it, among its DNS names", host)
@@ -87,7 +87,7 @@ func certificateFits(p *check.Problems, path *field.Path, leaf *x509.Certificate
 	}
 }
 
-// chain holds the certificates that follow the first.
+// chain returns the certificates that follow the first one.
 func chain(pair tls.Certificate) *x509.CertPool {
 	pool := x509.NewCertPool()
 	for _, der := range pair.Certificate[1:] {

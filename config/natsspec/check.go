@@ -12,18 +12,17 @@ import (
 	"persia/config/pod"
 )
 
-// longestName leaves room for what the NATS operator makes of a name: service
-// NAME-mgmt and pods NAME-0.
+// longestName leaves room for the names that the NATS operator derives: the Service NAME-mgmt
+// and the pods NAME-1, NAME-2 and so on.
 const longestName = 50
 
-// oldestVersion is the oldest release of nats-server that a stack may ask for.
+// oldestVersion is the oldest release of nats-server that the program supports.
 var oldestVersion = version.MustParseSemantic("2.2.0")
 
 var versionForm = regexp.MustCompile(`^(0|[1-9][0-9]{0,3})\.(0|[1-9][0-9]{0,3})\.(0|[1-9][0-9]{0,3})$`)
 
-// Check checks the settings that all clusters of a stack share, and each cluster. The
-// path is that of the settings. Whether the servers fit the nodes of their pools is
-// checked elsewhere.
+// Check checks the settings that all clusters of a stack share, and each cluster. The path is
+// of the settings. It does not check whether servers fit the nodes of their pools.
 func Check(p *check.Problems, path *field.Path, s Settings, clusters []Cluster) {
 	checkOwn(p, path, s)
 	checkVersion(p, path.Child("version"), s.Version)
@@ -31,17 +30,15 @@ func Check(p *check.Problems, path *field.Path, s Settings, clusters []Cluster) 
 		p.Invalid(path.Child("image"), s.Image, "must be an image reference without a tag, like nats or registry.example.com/nats; the tag is version")
 	}
 	checkUsers(p, path.Child("users"), s.Users)
-	names := make([]string, len(clusters))
-	for i, c := range clusters {
-		names[i] = c.Name
+	for _, c := range clusters {
 		checkCluster(p, path, c, len(s.Users) > 0)
 	}
-	check.Unique(names, func(i, first int) {
-		p.Duplicate(clusters[i].at.Child("name"), names[i], "is already used by the NATS of %s; give each job its own", clusters[first].Job)
+	check.Unique(clusters, func(c Cluster) string { return c.Name }, func(i, first int, name string) {
+		p.Duplicate(clusters[i].at.Child("name"), name, "is already used by the NATS of %s; give each job its own", clusters[first].Job)
 	})
 }
 
-// checkOwn checks what a job may have otherwise than the stack.
+// checkOwn checks the settings that a job can override.
 func checkOwn(p *check.Problems, path *field.Path, s Settings) {
 	if s.Size < 1 {
 		p.Invalid(path.Child("size"), s.Size, "must be at least 1; write the number of servers")
@@ -50,8 +47,8 @@ func checkOwn(p *check.Problems, path *field.Path, s Settings) {
 	checkLimits(p, path, s)
 }
 
-// checkCluster checks what is each cluster's own: what a job has written itself, its
-// name, its clients and whether the certificates are valid for it.
+// checkCluster checks one cluster: the job's overrides, the name, the number of clients, and
+// whether the certificates are valid for it.
 func checkCluster(p *check.Problems, path *field.Path, c Cluster, users bool) {
 	name := c.NamePath(path)
 	p.Name(name, c.Name, validation.IsDNS1035Label)

@@ -1,14 +1,12 @@
 package pedlspec
 
 import (
-	"maps"
+	"math"
 	"net/url"
 	"regexp"
-	"slices"
 	"strings"
 	"unicode"
 
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/config/check"
@@ -17,8 +15,8 @@ import (
 	"persia/gcp"
 )
 
-// Check checks what a stack file says of PEDL. The path is that of the platform.
-// Whether its pods fit the nodes of their pools is checked elsewhere.
+// Check checks PEDL. The path is of the platform. It does not check whether the pods fit the
+// nodes of their pools.
 func (f *Platform) Check(p *check.Problems, path *field.Path, context Context) {
 	const example = "determinedai/pedl-master:0.9.0"
 	pod.Image(p, path.Child("masterImage"), f.MasterImage, example)
@@ -42,18 +40,13 @@ func (a *Agent) check(p *check.Problems, path *field.Path, context Context) {
 	if len(a.NodePools) > 0 && context.Storage.Existing {
 		p.Forbidden(pools, "the stack does not change the node pools of an existing cluster; remove it, and label the nodes with kubectl label nodes -l %s=POOL %s=%s", gcp.LabelNodePool, AgentTaint.Key, AgentTaint.Value)
 	}
-	check.Unique(a.NodePools, func(i, _ int) { p.Duplicate(pools.Index(i), a.NodePools[i], "write each node pool once") })
+	check.Once(p, pools, a.NodePools, "write each node pool once")
 }
 
 func checkNodeSelector(p *check.Problems, path *field.Path, labels map[string]string) {
-	for _, key := range slices.Sorted(maps.Keys(labels)) {
-		at := path.Key(key)
-		for _, message := range append(validation.IsQualifiedName(key), validation.IsValidLabelValue(labels[key])...) {
-			p.Invalid(at, labels[key], "%s", message)
-		}
-		if key == gcp.LabelNodePool {
-			p.Invalid(at, labels[key], "is set by nodePool; remove it, and set nodePool instead")
-		}
+	check.Labels(p, path, labels)
+	if pool, ok := labels[gcp.LabelNodePool]; ok {
+		p.Invalid(path.Key(gcp.LabelNodePool), pool, "is set by nodePool; remove it, and set nodePool instead")
 	}
 }
 
@@ -67,7 +60,7 @@ func checkRegistry(p *check.Problems, path *field.Path, r Registry) {
 	checkCredential(p, path.Child("password"), r.Password)
 }
 
-// checkCredential checks a secret that is needed, and of which nothing else is known.
+// checkCredential checks a required secret of any form.
 func checkCredential(p *check.Problems, path *field.Path, secret decode.Secret) {
 	switch {
 	case secret == "":
@@ -77,7 +70,7 @@ func checkCredential(p *check.Problems, path *field.Path, secret decode.Secret) 
 	}
 }
 
-// networkForm is a name of a network of Docker.
+// networkForm matches the names of Docker networks.
 var networkForm = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.:-]*$`)
 
 func checkTrialRunner(p *check.Problems, path *field.Path, t TrialRunner) {
@@ -88,8 +81,8 @@ func checkTrialRunner(p *check.Problems, path *field.Path, t TrialRunner) {
 		field string
 		value *int
 	}{{"uid", t.UID}, {"gid", t.GID}} {
-		if id.value != nil && (*id.value < 0 || *id.value > 1<<31-1) {
-			p.Invalid(path.Child(id.field), *id.value, "must be from 0 to 2147483647; omit it to use the image's")
+		if id.value != nil {
+			check.Range(p, path.Child(id.field), *id.value, 0, math.MaxInt32, "; omit it to use the image's")
 		}
 	}
 }

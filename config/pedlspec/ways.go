@@ -12,10 +12,10 @@ import (
 	"persia/config/check"
 )
 
-// checkExternalIPs checks addresses outside of the cluster. In a cluster that the stack
-// creates, GKE refuses all of them, since a Service could take the traffic of another
-// (CVE-2020-8554). The API server refuses those that no other machine can reach
-// (ValidateNonSpecialIP). The remedy is the way in that there is instead.
+// checkExternalIPs checks the external addresses of a Service. GKE refuses all of them in a
+// cluster that the stack creates, because a Service could intercept the traffic of another
+// one (CVE-2020-8554). The API server refuses addresses that no other machine can reach
+// (ValidateNonSpecialIP). The remedy is another way to expose the Service.
 func checkExternalIPs(p *check.Problems, path *field.Path, addresses []string, context Context, remedy string) {
 	if len(addresses) > 0 && !context.Storage.Existing {
 		p.Invalid(path, addresses, "is only for an existing cluster, because GKE refuses external addresses of Services in a cluster that the stack creates; remove it, and %s", remedy)
@@ -27,7 +27,7 @@ func checkExternalIPs(p *check.Problems, path *field.Path, addresses []string, c
 			p.Invalid(path.Index(i), address, "must not be an unspecified, loopback, or link-local address; write one that leads to a node")
 		}
 	}
-	check.Unique(addresses, func(i, _ int) { p.Duplicate(path.Index(i), addresses[i], "write each address once") })
+	check.Once(p, path, addresses, "write each address once")
 }
 
 func checkAddress(p *check.Problems, path *field.Path, address string) {
@@ -44,8 +44,8 @@ func checkService(p *check.Problems, path *field.Path, s Service, context Contex
 	case s.NodePort == 0:
 	case s.Type == corev1.ServiceTypeClusterIP:
 		p.Invalid(at, s.NodePort, "applies only to the types NodePort and LoadBalancer, but type is %s; remove it, or change type", s.Type)
-	case s.NodePort < 30000 || s.NodePort > 32767:
-		p.Invalid(at, s.NodePort, "must be from 30000 to 32767; omit it to let Kubernetes choose one")
+	default:
+		check.Range(p, at, s.NodePort, 30000, 32767, "; omit it to let Kubernetes choose one")
 	}
 	if s.ClusterIP != "" {
 		checkAddress(p, path.Child("clusterIP"), s.ClusterIP)
@@ -78,11 +78,11 @@ func checkLoadBalancer(p *check.Problems, path *field.Path, s Service) {
 	}
 }
 
-// internalAnnotations say to GKE that a load balancer is for the cluster's network only:
-// the name of today, and that of older releases.
+// internalAnnotations make a load balancer of GKE internal: the current annotation, and the
+// one of older releases.
 var internalAnnotations = []string{"networking.gke.io/load-balancer-type", "cloud.google.com/load-balancer-type"}
 
-// internal reports whether the service is reached from the cluster's network only.
+// internal reports whether only the cluster's network can reach the load balancer.
 func (s Service) internal() bool {
 	return slices.ContainsFunc(internalAnnotations, func(name string) bool { return s.Annotations[name] == "Internal" })
 }
@@ -107,7 +107,7 @@ func checkIngress(p *check.Problems, path *field.Path, in Ingress) {
 		}
 		checkIngressHost(p, path.Child("hosts").Index(i), host)
 	}
-	check.Unique(in.Hosts, func(i, _ int) { p.Duplicate(path.Child("hosts").Index(i), in.Hosts[i], "write each host once") })
+	check.Once(p, path.Child("hosts"), in.Hosts, "write each host once")
 	for i, certificate := range in.TLS {
 		at := path.Child("tls").Index(i)
 		p.Name(at.Child("secretName"), certificate.SecretName, validation.IsDNS1123Subdomain)

@@ -10,13 +10,11 @@ import (
 
 // Env checks the environment variables of a container.
 func Env(p *check.Problems, path *field.Path, env []corev1.EnvVar) {
-	names := make([]string, len(env))
 	for i, e := range env {
-		names[i] = e.Name
 		envVar(p, path.Index(i), e)
 	}
-	check.Unique(names, func(i, first int) {
-		p.Duplicate(path.Index(i).Child("name"), names[i], "is already used by env[%d]; remove one of them", first)
+	check.Unique(env, func(e corev1.EnvVar) string { return e.Name }, func(i, first int, name string) {
+		p.Duplicate(path.Index(i).Child("name"), name, "is already used by env[%d]; remove one of them", first)
 	})
 }
 

@@ -10,20 +10,18 @@ import (
 	"persia/config/check"
 )
 
-// The fields of a pod that Kubernetes shows to its containers (Kubernetes, "Downward
-// API").
+// The fields of a pod that its containers can read (Kubernetes, "Downward API").
 var (
-	// VolumeFields are those that a file can have.
+	// VolumeFields are available in files.
 	VolumeFields = []string{"metadata.name", "metadata.namespace", "metadata.labels", "metadata.annotations", "metadata.uid"}
-	// envFields are those that a variable can have.
+	// envFields are available in environment variables.
 	envFields = []string{"metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName", "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs"}
 )
 
-// entryForm is one label or annotation.
+// entryForm matches the path of one label or annotation.
 var entryForm = regexp.MustCompile(`^metadata\.(labels|annotations)\['([a-z0-9.-]{1,253}/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?'\]$`)
 
-// FieldRef checks a field of the pod, which is one of those allowed, a label or an
-// annotation.
+// FieldRef checks a reference to an allowed field of the pod, a label, or an annotation.
 func FieldRef(p *check.Problems, path *field.Path, ref corev1.ObjectFieldSelector, allowed []string) {
 	if !slices.Contains(allowed, ref.FieldPath) && !entryForm.MatchString(ref.FieldPath) {
 		p.Invalid(path.Child("fieldPath"), ref.FieldPath, "must be %s, or a label like metadata.labels['team']", check.Or(allowed))
@@ -33,16 +31,16 @@ func FieldRef(p *check.Problems, path *field.Path, ref corev1.ObjectFieldSelecto
 	}
 }
 
-// shownResources are the amounts that Kubernetes shows to containers.
+// shownResources are the amounts that containers can read.
 var shownResources = []string{"limits.cpu", "limits.memory", "limits.ephemeral-storage", "requests.cpu", "requests.memory", "requests.ephemeral-storage"}
 
-// divisors are the units that amounts are shown in.
+// divisors are the units of amounts, of CPU if true and of other resources if false.
 var divisors = map[bool][]string{
 	true:  {"0", "1", "1m"},
 	false: {"0", "1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei"},
 }
 
-// ResourceFieldRef checks an amount of a container.
+// ResourceFieldRef checks a reference to an amount of a container.
 func ResourceFieldRef(p *check.Problems, path *field.Path, ref corev1.ResourceFieldSelector) {
 	if !check.OneOf(p, path.Child("resource"), ref.Resource, shownResources...) {
 		return

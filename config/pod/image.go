@@ -12,27 +12,26 @@ import (
 	"persia/config/check"
 )
 
-// Image checks an image reference as the kubelet reads it, with an example of one for
-// the message.
+// Image checks an image reference as the kubelet parses it. The message shows the example.
 func Image(p *check.Problems, at *field.Path, image, example string) {
 	if _, err := reference.ParseNormalizedNamed(image); err != nil {
 		p.Invalid(at, image, "must be an image reference, like %s: %s", example, err)
 	}
 }
 
-// IsLoose reports whether an image reference may name another image tomorrow: one
-// without a tag, or with the tag latest.
+// IsLoose reports whether an image reference may name another image tomorrow, because it has
+// no digest and no tag other than latest.
 func IsLoose(image string) bool {
 	_, tag, tagged := strings.Cut(path.Base(image), ":")
 	return !strings.Contains(image, "@") && (!tagged || tag == "latest")
 }
 
-// PullSecrets checks the Secrets with the credentials of registries.
+// PullSecrets checks the names of Secrets with registry credentials.
 func PullSecrets(p *check.Problems, path *field.Path, secrets []corev1.LocalObjectReference) {
 	for i, secret := range secrets {
 		p.Name(path.Index(i).Child("name"), secret.Name, validation.IsDNS1123Subdomain)
 	}
-	check.Unique(secrets, func(i, first int) {
-		p.Duplicate(path.Index(i).Child("name"), secrets[i].Name, "is the same as [%d]; write each Secret once", first)
+	check.Unique(secrets, func(s corev1.LocalObjectReference) string { return s.Name }, func(i, first int, name string) {
+		p.Duplicate(path.Index(i).Child("name"), name, "is the same as [%d]; write each Secret once", first)
 	})
 }

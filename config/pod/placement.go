@@ -10,7 +10,7 @@ import (
 	"persia/config/check"
 )
 
-// Tolerations checks taints that a pod tolerates.
+// Tolerations checks the tolerations of a pod.
 func Tolerations(p *check.Problems, path *field.Path, tolerations []corev1.Toleration) {
 	for i, t := range tolerations {
 		at := path.Index(i)
@@ -25,19 +25,12 @@ func Tolerations(p *check.Problems, path *field.Path, tolerations []corev1.Toler
 		if t.TolerationSeconds != nil && t.Effect != corev1.TaintEffectNoExecute {
 			p.Forbidden(at.Child("tolerationSeconds"), "requires the effect NoExecute; remove it, or set that effect")
 		}
-		for _, message := range validation.IsValidLabelValue(t.Value) {
-			p.Invalid(at.Child("value"), t.Value, "%s", message)
-		}
+		p.InvalidFor(at.Child("value"), t.Value, validation.IsValidLabelValue(t.Value))
 		if exists && t.Value != "" {
 			p.Forbidden(at.Child("value"), "cannot be combined with the operator Exists, which tolerates all values; remove one of them")
 		}
 		if t.Effect != "" {
-			checkEffect(p, at.Child("effect"), t.Effect)
+			check.OneOf(p, at.Child("effect"), t.Effect, corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute)
 		}
 	}
-}
-
-// checkEffect checks the effect of a taint.
-func checkEffect(p *check.Problems, path *field.Path, effect corev1.TaintEffect) {
-	check.OneOf(p, path, effect, corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute)
 }

@@ -1,5 +1,5 @@
-// Package pod holds what several topics of a stack file say of their pods:
-// resources, environment variables, tolerations, images.
+// Package pod checks the parts of pods that several topics of a stack file share: resources,
+// environment variables, tolerations, images.
 package pod
 
 import (
@@ -18,11 +18,11 @@ import (
 	"persia/gcp"
 )
 
-// GPU is the resource by which GKE's device plugin counts GPUs.
+// GPU is the extended resource of GKE's GPU device plugin.
 const GPU corev1.ResourceName = gcp.GPUResource
 
-// Resources checks what one container asks for, wherever it is to run. Who is named
-// as in "write how much of it a NATS server needs".
+// Resources checks the requests and limits of a container on any node. Who completes the
+// sentence "write how much … needs".
 func Resources(p *check.Problems, path *field.Path, who string, r corev1.ResourceRequirements) {
 	amounts(p, path.Child("limits"), r.Limits)
 	amounts(p, path.Child("requests"), r.Requests)
@@ -37,15 +37,15 @@ func Resources(p *check.Problems, path *field.Path, who string, r corev1.Resourc
 	}
 }
 
-// NoGPUs refuses GPUs for what cannot use them.
+// NoGPUs refuses GPUs for a container that cannot use them.
 func NoGPUs(p *check.Problems, path *field.Path, who string, r corev1.ResourceRequirements) {
 	if q, at, ok := Asked(path, r, GPU); ok {
 		p.Invalid(at, q.String(), "%s uses no GPUs; remove them", who)
 	}
 }
 
-// Asked is what the scheduler counts: the request, or else the limit. It returns
-// also where that is written.
+// Asked returns what the scheduler counts: the request, or the limit if there is none. It
+// also returns the path of the amount, and whether there is one.
 func Asked(path *field.Path, r corev1.ResourceRequirements, name corev1.ResourceName) (resource.Quantity, *field.Path, bool) {
 	if q, ok := r.Requests[name]; ok {
 		return q, path.Child("requests").Key(string(name)), true
@@ -54,7 +54,7 @@ func Asked(path *field.Path, r corev1.ResourceRequirements, name corev1.Resource
 	return q, path.Child("limits").Key(string(name)), ok
 }
 
-// GPUs is the number of GPUs that are asked for, 0 if that is no sensible number.
+// GPUs returns the number of GPUs that a container requests, or 0 if it is invalid.
 func GPUs(r corev1.ResourceRequirements) int {
 	q, _, _ := Asked(nil, r, GPU)
 	n, ok := q.AsInt64()
@@ -64,7 +64,7 @@ func GPUs(r corev1.ResourceRequirements) int {
 	return int(n)
 }
 
-// Requests is what the scheduler counts of one container, and of the pod itself.
+// Requests returns what the scheduler counts for a pod with one container.
 func Requests(r corev1.ResourceRequirements) capacity.Resources {
 	amount := func(name corev1.ResourceName) resource.Quantity {
 		q, _, _ := Asked(nil, r, name)
@@ -100,13 +100,13 @@ func amounts(p *check.Problems, path *field.Path, list corev1.ResourceList) {
 	}
 }
 
-// bytes are the resources that are counted in bytes.
+// bytes are the resources measured in bytes.
 var bytes = map[corev1.ResourceName]bool{corev1.ResourceMemory: true, corev1.ResourceEphemeralStorage: true}
 
-// mostCPUs is more than any machine has, and in thousandths still a number.
+// mostCPUs is more than any machine has, and small enough for an int64 of thousandths.
 const mostCPUs = 1 << 20
 
-// resourceName refuses what Kubernetes counts nothing by.
+// resourceName checks the name of a resource.
 func resourceName(p *check.Problems, path *field.Path, name corev1.ResourceName) {
 	native := []string{string(corev1.ResourceCPU), string(corev1.ResourceMemory), string(corev1.ResourceEphemeralStorage)}
 	if slices.Contains(native, string(name)) || isHugePages(name) {
@@ -116,23 +116,21 @@ func resourceName(p *check.Problems, path *field.Path, name corev1.ResourceName)
 		p.Invalid(path, name, "must be %s, or an extended resource with a domain, like %s", check.Or(native), GPU)
 		return
 	}
-	for _, message := range validation.IsQualifiedName(string(name)) {
-		p.Invalid(path, name, "%s", message)
-	}
+	p.InvalidFor(path, name, validation.IsQualifiedName(string(name)))
 	if near := check.Nearest(string(name), []string{string(GPU)}); len(near) > 0 && name != GPU {
 		p.Invalid(path, name, "is not a resource of any node; did you mean %s?", GPU)
 	}
 }
 
-// isExtended reports whether a resource is counted by a device plugin. These are
-// not overcommitted, and come whole.
+// isExtended reports whether a device plugin counts a resource. Kubernetes does not overcommit
+// these, and counts whole numbers of them.
 func isExtended(name corev1.ResourceName) bool { return strings.Contains(string(name), "/") }
 
 func isHugePages(name corev1.ResourceName) bool {
 	return strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
 }
 
-// hugePages checks an amount of memory in pages, whose size is in its name.
+// hugePages checks an amount of huge pages. The name of the resource contains the page size.
 func hugePages(p *check.Problems, path *field.Path, name corev1.ResourceName, q resource.Quantity) {
 	size, err := resource.ParseQuantity(strings.TrimPrefix(string(name), corev1.ResourceHugePagesPrefix))
 	switch {

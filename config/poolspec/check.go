@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -13,33 +12,30 @@ import (
 	"persia/gcp"
 )
 
-// SystemName is the name of the system pool of a cluster that is created. No pool of
-// the stack file may be called so.
+// SystemName is the name of the system pool of a cluster that the stack creates. Pools of the
+// stack file cannot have this name.
 const SystemName = "system"
 
-// OwnLabel is a label that every node has, with the name of its pool. The provider
-// sends no labels where none are left, and GKE refuses an update that names nothing:
-// with this one, the last of the user's labels can go too.
+// OwnLabel is a label of every node with the name of its pool. It lets the user remove the
+// last label of a pool: the provider omits an empty list of labels, and GKE refuses an update
+// that names no field.
 const OwnLabel = "persia.com/node-pool"
 
-// longestName is GKE's limit (GKE API, NodePool).
+// longestName is the limit of GKE (GKE API, NodePool).
 const longestName = 40
 
-// Check checks the node pools of a stack file. They are resolved. The path is that
-// of the list.
+// Check checks the resolved node pools of a stack file. The path is of the list.
 func Check(p *check.Problems, path *field.Path, pools []Pool, context Context, machines Machines) {
 	c := &checker{p, context}
-	names := make([]string, len(pools))
 	for i, pool := range pools {
-		names[i] = pool.Name
 		c.pool(path.Index(i), pool, machines)
 	}
-	check.Unique(names, func(i, first int) {
-		p.Duplicate(path.Index(i).Child("name"), names[i], "is already used by nodePools[%d]; give each pool a different name", first)
+	check.Unique(pools, func(pool Pool) string { return pool.Name }, func(i, first int, name string) {
+		p.Duplicate(path.Index(i).Child("name"), name, "is already used by nodePools[%d]; give each pool a different name", first)
 	})
 }
 
-// checker checks one pool after the other.
+// checker checks the node pools of a cluster.
 type checker struct {
 	*check.Problems
 	context Context
@@ -94,12 +90,12 @@ func (c *checker) poolSize(path *field.Path, pool Pool, m gcp.Machine) {
 	}
 }
 
-// lacksZones reports whether a pool needs zones and has none.
+// lacksZones reports whether a pool has no zones but needs them.
 func (c *checker) lacksZones(pool Pool, m gcp.Machine) bool {
 	return len(pool.Zones) == 0 && !c.context.Unknown && m.Type != "" && !inEveryZone(pool, m)
 }
 
-// spread checks a fixed number of nodes, where the zones are known.
+// spread checks a fixed number of nodes against the zones, if they are known.
 func (c *checker) spread(path *field.Path, pool Pool, m gcp.Machine) {
 	if c.context.Existing || c.context.Unknown || c.lacksZones(pool, m) {
 		checkMost(c.Problems, path, *pool.Nodes)
@@ -121,8 +117,8 @@ func (c *checker) autoscaling(path *field.Path, a Autoscaling) {
 	}
 }
 
-// zones checks where the nodes are. Without zones GKE chooses three of the region,
-// which not every series of machines is in.
+// zones checks the zones of the nodes. If there are none, GKE chooses three of the region,
+// which may not have the machine type.
 func (c *checker) zones(path *field.Path, pool Pool, m gcp.Machine) {
 	switch {
 	case !c.Decoded(path):
@@ -133,12 +129,10 @@ func (c *checker) zones(path *field.Path, pool Pool, m gcp.Machine) {
 	}
 }
 
-// checkMaxPods checks how many pods a node may run (GKE, "Configure maximum Pods per
+// checkMaxPods checks the maximum number of pods of a node (GKE, "Configure maximum Pods per
 // node").
 func checkMaxPods(p *check.Problems, path *field.Path, pods int) {
-	if pods < 8 || pods > 256 {
-		p.Invalid(path, pods, "must be from 8 to 256; omit it for 110")
-	}
+	check.Range(p, path, pods, 8, 256, "; omit it for 110")
 }
 
 func checkLabels(p *check.Problems, path *field.Path, labels map[string]string) {
@@ -153,8 +147,7 @@ func checkLabels(p *check.Problems, path *field.Path, labels map[string]string) 
 	}
 }
 
-// reservedDomain is the domain of a label's prefix that belongs to Kubernetes
-// or to Google.
+// reservedDomain returns the domain of Kubernetes or Google in the prefix of a label, or "".
 func reservedDomain(label string) string {
 	prefix, _, ok := strings.Cut(label, "/")
 	if !ok {
@@ -169,26 +162,18 @@ func reservedDomain(label string) string {
 }
 
 func (c *checker) taints(path *field.Path, pool Pool) {
-	type identity struct {
-		key    string
-		effect corev1.TaintEffect
-	}
-	identities := make([]identity, len(pool.Taints))
 	for i, t := range pool.Taints {
 		at := path.Index(i)
-		identities[i] = identity{t.Key, t.Effect}
 		c.Name(at.Child("key"), t.Key, validation.IsQualifiedName)
 		c.ownTaint(at.Child("key"), t.Key, pool)
-		for _, message := range validation.IsValidLabelValue(t.Value) {
-			c.Invalid(at.Child("value"), t.Value, "%s", message)
-		}
+		c.InvalidFor(at.Child("value"), t.Value, validation.IsValidLabelValue(t.Value))
 	}
-	check.Unique(identities, func(i, first int) {
-		c.Duplicate(path.Index(i), pool.Taints[i].Key+":"+string(pool.Taints[i].Effect), "repeats the key and effect of taints[%d]; remove one of them", first)
+	check.Unique(pool.Taints, func(t Taint) Taint { return Taint{Key: t.Key, Effect: t.Effect} }, func(i, first int, t Taint) {
+		c.Duplicate(path.Index(i), t.Key+":"+string(t.Effect), "repeats the key and effect of taints[%d]; remove one of them", first)
 	})
 }
 
-// ownTaint refuses the taints that pools get without being asked.
+// ownTaint refuses taints that GKE or the program sets.
 func (c *checker) ownTaint(path *field.Path, key string, pool Pool) {
 	switch {
 	case key == gcp.TaintGPU:

@@ -1,3 +1,3 @@
-// Package poolspec is what a stack file says of machines: node pools, the machine
-// types that they have, and the NVIDIA driver of their GPUs.
+// Package poolspec defines the machines in a stack file: node pools, machine types, and the
+// NVIDIA driver of GPU nodes.
 package poolspec

@@ -15,17 +15,17 @@ func (g GPU) AllocatableGPUs() int64 {
 	return int64(g.Count) * g.SharesEach()
 }
 
-// SharesEach is how many nvidia.com/gpu one GPU makes. A partition or a sharing
-// that is refused counts as none.
+// SharesEach returns the number of nvidia.com/gpu that one GPU counts as. It ignores an
+// invalid partition or sharing.
 func (g GPU) SharesEach() int64 {
-	places := max(1, int64(gcp.Partitions(g.Type, g.Partition)))
+	shares := max(1, int64(gcp.Partitions(g.Type, g.Partition)))
 	if g.Sharing != nil {
-		places *= int64(min(max(1, g.Sharing.MaxClients), mostClients))
+		shares *= int64(min(max(1, g.Sharing.MaxClients), mostClients))
 	}
-	return places
+	return shares
 }
 
-// checkGPU checks that a pool has the GPUs that its machine type has or takes.
+// checkGPU checks that the machine type of a pool includes or supports its GPUs.
 func checkGPU(p *check.Problems, path *field.Path, pool Pool, m gcp.Machine) {
 	if pool.GPU != nil {
 		checkPartition(p, path.Child("partition"), *pool.GPU)
@@ -70,7 +70,7 @@ func numbers(ns []int) []string {
 	return s
 }
 
-// checkPartition checks that a GPU can be divided as it is said.
+// checkPartition checks that a GPU can be partitioned by a size.
 func checkPartition(p *check.Problems, path *field.Path, gpu GPU) {
 	sizes := gcp.PartitionSizes(gpu.Type)
 	switch {
@@ -82,21 +82,18 @@ func checkPartition(p *check.Problems, path *field.Path, gpu GPU) {
 	}
 }
 
-// mostClients is how many containers can share a GPU at most (GKE, "About GPU
-// sharing strategies in GKE").
+// mostClients is the number of containers that can share a GPU (GKE, "About GPU sharing
+// strategies in GKE").
 const mostClients = 48
 
 func checkSharing(p *check.Problems, path *field.Path, s *Sharing) {
-	if s == nil {
-		return
-	}
-	if s.MaxClients < 2 || s.MaxClients > mostClients {
-		p.Invalid(path.Child("maxClients"), s.MaxClients, "must be from 2 to %d; remove sharing to give each GPU to one container", mostClients)
+	if s != nil {
+		check.Range(p, path.Child("maxClients"), s.MaxClients, 2, mostClients, "; remove sharing to give each GPU to one container")
 	}
 }
 
-// checkStrategy refuses what GKE has in a cluster that the stack creates and its pods
-// cannot use (GKE, "Share GPUs with multiple workloads using NVIDIA MPS", hostIPC).
+// checkStrategy refuses MPS, which requires hostIPC, in a cluster that the stack creates
+// (GKE, "Share GPUs with multiple workloads using NVIDIA MPS").
 func checkStrategy(p *check.Problems, path *field.Path, gpu *GPU) {
 	if gpu != nil && gpu.Sharing != nil && gpu.Sharing.Strategy == "MPS" {
 		p.Invalid(path, gpu.Sharing.Strategy, "is only for an existing cluster, because pods need hostIPC for GKE's MPS, which the policies of the stack refuse; write TIME_SHARING, or divide the GPUs with partition")

@@ -43,8 +43,7 @@ type MachineGPU struct {
 	Count int `json:"count"`
 }
 
-// Lookup finds a machine type in the catalogue, or among those that the
-// stack file describes.
+// Lookup returns a machine type from the program's catalogue or the stack file.
 func (t Machines) Lookup(name string) (gcp.Machine, bool) {
 	if m, ok := gcp.Lookup(name); ok {
 		return m, true
@@ -56,8 +55,8 @@ func (t Machines) Lookup(name string) (gcp.Machine, bool) {
 	return described.Machine(name), true
 }
 
-// Machine is the machine that a stack file describes. What is wrong with the
-// description is reported by itself.
+// Machine returns the machine that a stack file describes. CheckAll reports problems of the
+// description.
 func (t MachineType) Machine(name string) gcp.Machine {
 	memory, _ := check.ParseQuantity(t.Memory)
 	m := gcp.Machine{Type: name, CPUs: t.CPUs, MemoryBytes: memory.Value()}
@@ -67,7 +66,7 @@ func (t MachineType) Machine(name string) gcp.Machine {
 	return m
 }
 
-// names are the names of all machine types that a pool can have.
+// names returns the names of all known machine types.
 func (t Machines) names() []string {
 	names := gcp.MachineTypes()
 	for name := range t {
@@ -78,7 +77,7 @@ func (t Machines) names() []string {
 	return names
 }
 
-// Check looks a machine type up, and reports one that is not known.
+// Check looks up a machine type, and reports an unknown one.
 func (t Machines) Check(p *check.Problems, path *field.Path, machineType string) (gcp.Machine, bool) {
 	m, ok := t.Lookup(machineType)
 	switch near := check.Nearest(machineType, t.names()); {
@@ -94,14 +93,14 @@ func (t Machines) Check(p *check.Problems, path *field.Path, machineType string)
 	return m, ok
 }
 
-// CheckAll checks the descriptions. The path is that of the object with all of them.
+// CheckAll checks all descriptions. The path is of the object that contains them.
 func (t Machines) CheckAll(p *check.Problems, path *field.Path) {
 	for _, name := range slices.Sorted(maps.Keys(t)) {
 		t[name].check(p, path.Key(name), name)
 	}
 }
 
-// mostPrice is more than an hour of any machine costs, in dollars.
+// mostPrice exceeds the hourly price of any machine in dollars.
 const mostPrice = 100_000
 
 func (t MachineType) check(p *check.Problems, path *field.Path, name string) {
@@ -122,12 +121,12 @@ func (t MachineType) check(p *check.Problems, path *field.Path, name string) {
 	}
 }
 
-// checkShape checks the shape of a machine type that the catalogue lacks.
+// checkShape checks the shape of a machine type that is not in the catalogue.
 func (t MachineType) checkShape(p *check.Problems, path *field.Path) {
 	if t.CPUs == 0 {
 		p.Required(path.Child("cpus"), "write the number of vCPUs, because the type is not in the catalogue")
-	} else if t.CPUs < 1 || t.CPUs > 4096 {
-		p.Invalid(path.Child("cpus"), t.CPUs, "must be from 1 to 4096")
+	} else {
+		check.Range(p, path.Child("cpus"), t.CPUs, 1, 4096, "")
 	}
 	switch memory, err := check.ParseQuantity(t.Memory); {
 	case t.Memory == "":
@@ -143,7 +142,5 @@ func (t MachineType) checkShape(p *check.Problems, path *field.Path) {
 	if t.GPU.Type == "" {
 		p.Required(path.Child("gpu", "type"), "write the accelerator type, like nvidia-b200")
 	}
-	if t.GPU.Count < 1 || t.GPU.Count > 64 {
-		p.Invalid(path.Child("gpu", "count"), t.GPU.Count, "must be from 1 to 64")
-	}
+	check.Range(p, path.Child("gpu", "count"), t.GPU.Count, 1, 64, "")
 }

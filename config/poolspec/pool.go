@@ -5,9 +5,9 @@ import corev1 "k8s.io/api/core/v1"
 // Pool is a group of identical nodes. On an existing cluster, it describes an existing
 // pool by Name, MachineType, Nodes or Autoscaling, Spot, GPU, MaxPodsPerNode and Taints.
 //
-// The tag change of a field says what Google Cloud does when the field is
-// changed: update keeps the pool, although GKE may recreate its nodes one by one, and
-// replace deletes the pool with all of its nodes and creates another.
+// The tag change of a field says what Google Cloud does when the field changes: update keeps
+// the pool, although GKE may recreate its nodes one by one, and replace deletes the pool with
+// all of its nodes and creates another.
 type Pool struct {
 	// Name is the pool's name, by which you assign roles and NATS servers to it. The
 	// name system is reserved.

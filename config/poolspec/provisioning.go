@@ -8,12 +8,12 @@ import (
 	"persia/config/check"
 )
 
-// reservationForm is a reservation's name, or its path in another project, and perhaps
-// one of its blocks (cluster-toolkit, modules/compute/gke-node-pool, specific_reservations).
+// reservationForm matches the name of a reservation, or its path in another project, with an
+// optional block (cluster-toolkit, modules/compute/gke-node-pool, specific_reservations).
 var reservationForm = regexp.MustCompile(`^(projects/[a-z][a-z0-9-]{4,28}[a-z0-9]/reservations/)?[a-z]([a-z0-9-]{0,61}[a-z0-9])?(/reservationBlocks/[a-z0-9-]{1,63})?$`)
 
-// provisioning checks the ways that nodes are come by, most of which exclude each
-// other.
+// provisioning checks spot, queued provisioning, compact placement and reservations, most of
+// which exclude each other.
 func (c *checker) provisioning(path *field.Path, pool Pool) {
 	c.spot(path.Child("spot"), pool)
 	if pool.QueuedProvisioning {
@@ -37,8 +37,8 @@ func (c *checker) spot(path *field.Path, pool Pool) {
 	}
 }
 
-// queued checks a pool of queued provisioning (GKE, "Run a large-scale workload
-// with flex-start with queued provisioning", limitations).
+// queued checks a pool with queued provisioning (GKE, "Run a large-scale workload with
+// flex-start with queued provisioning", limitations).
 func (c *checker) queued(path *field.Path, pool Pool) {
 	if pool.Nodes != nil {
 		c.Invalid(path.Child("nodes"), *pool.Nodes, "cannot be combined with queuedProvisioning, which creates nodes on request; use autoscaling with minNodes 0 instead")
@@ -60,10 +60,10 @@ func (c *checker) queued(path *field.Path, pool Pool) {
 	}
 }
 
-// mostCompactNodes is GKE's limit (GKE, "Define compact placement for GKE nodes").
+// mostCompactNodes is the limit of GKE (GKE, "Define compact placement for GKE nodes").
 const mostCompactNodes = 1500
 
-// compact checks a pool whose nodes are close to each other.
+// compact checks a pool with compact placement.
 func (c *checker) compact(path *field.Path, pool Pool) {
 	at := path.Child("compactPlacement")
 	if len(pool.Zones) > 1 {

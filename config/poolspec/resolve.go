@@ -13,30 +13,29 @@ import (
 // Context describes the cluster that holds the node pools.
 type Context struct {
 	Region string
-	// Zones are those of the pools that name none. Without any, GKE chooses.
+	// Zones are the default zones of pools. If there are none, GKE chooses.
 	Zones []string
-	// Unknown says that something is wrong with the cluster, which is reported
-	// already.
+	// Unknown is true if the cluster has problems that were reported already.
 	Unknown bool
-	// Existing says that the cluster and its pools are there already.
+	// Existing is true if the cluster and its pools exist already.
 	Existing bool
 	// RolesOnly are the names of the pools on which only roles of jobs run.
 	RolesOnly []string
 }
 
-// zonesByDefault is the number of zones of a region that GKE spreads nodes over if
-// none are named (GKE, "Regional clusters").
+// zonesByDefault is the number of zones that GKE chooses if there are none (GKE, "Regional
+// clusters").
 const zonesByDefault = 3
 
-// New is a pool with the defaults of all fields that depend on nothing else.
+// New returns a pool with all defaults that depend on no other field.
 func New(name, machineType string, nodes int) Pool {
 	p := Pool{Name: name, MachineType: machineType, Nodes: &nodes}
 	decode.Defaults(&p)
 	return p
 }
 
-// Resolve completes a pool with what depends on its machine type, on the cluster and
-// on the NVIDIA driver.
+// Resolve fills in the fields that depend on the machine type, the cluster, and the NVIDIA
+// driver.
 func (p *Pool) Resolve(context Context, driver NVIDIADriver, machines Machines) {
 	m, known := machines.Lookup(p.MachineType)
 	p.resolveGPU(m)
@@ -73,7 +72,7 @@ func (p *Pool) Resolve(context Context, driver NVIDIADriver, machines Machines) 
 	p.Upgrade.resolve(p.MostNodes(), noSurge)
 }
 
-// resolveGPU completes the GPUs with those that the machine type comes with.
+// resolveGPU fills in the GPUs that the machine type includes.
 func (p *Pool) resolveGPU(m gcp.Machine) {
 	if m.GPUs == 0 {
 		return
@@ -96,14 +95,14 @@ func (p *Pool) locationPolicy() string {
 	return "BALANCED"
 }
 
-// Resolve completes the version of the driver.
+// Resolve fills in the version of the driver.
 func (d *NVIDIADriver) Resolve() {
 	if d.Installer == InstallerManaged && d.Version == "" {
 		d.Version = "DEFAULT"
 	}
 }
 
-// MostNodes is the number of nodes that a pool has at its maximum.
+// MostNodes returns the maximum number of nodes of a pool.
 func (p Pool) MostNodes() int {
 	switch {
 	case p.Nodes != nil:
@@ -114,7 +113,7 @@ func (p Pool) MostNodes() int {
 	return 0
 }
 
-// ZoneCount is the number of zones that the nodes of a pool are spread over.
+// ZoneCount returns the number of zones of a pool.
 func (p Pool) ZoneCount() int {
 	if len(p.Zones) == 0 {
 		return zonesByDefault
@@ -122,8 +121,8 @@ func (p Pool) ZoneCount() int {
 	return len(p.Zones)
 }
 
-// WholeZones rounds a number of nodes up to what can be spread over the zones of a pool
-// with a fixed number.
+// WholeZones rounds a number of nodes up to a multiple of the zones, if the pool has a fixed
+// number of nodes.
 func (p Pool) WholeZones(nodes int) int {
 	if p.Nodes == nil {
 		return nodes
@@ -132,7 +131,7 @@ func (p Pool) WholeZones(nodes int) int {
 	return (nodes + zones - 1) / zones * zones
 }
 
-// Machine is the machine of a pool with the GPUs attached to it.
+// Machine returns the machine of a pool with its GPUs, and whether its type is known.
 func (p Pool) Machine(machines Machines) (gcp.Machine, bool) {
 	m, ok := machines.Lookup(p.MachineType)
 	if ok && p.GPU != nil && m.TakesGPUs() {
@@ -141,13 +140,13 @@ func (p Pool) Machine(machines Machines) (gcp.Machine, bool) {
 	return m, ok
 }
 
-// inEveryZone reports whether every zone of every region has the machines of a pool
-// (Compute Engine, "Available regions and zones"). Others are in some zones only.
+// inEveryZone reports whether every zone of every region has the machines of a pool (Compute
+// Engine, "Available regions and zones").
 func inEveryZone(p Pool, m gcp.Machine) bool {
 	return p.GPU == nil && slices.Contains([]string{"e2", "n1", "n2"}, m.Family())
 }
 
-// mostNodes is GKE's limit for a cluster (GKE, "Quotas and limits").
+// mostNodes is the node limit of a cluster (GKE, "Quotas and limits").
 const mostNodes = 15000
 
 func checkMost(p *check.Problems, path *field.Path, nodes int) {
@@ -156,8 +155,8 @@ func checkMost(p *check.Problems, path *field.Path, nodes int) {
 	}
 }
 
-// CheckSpread checks that a fixed number of nodes can be spread over zones: GKE takes
-// a number of nodes for each zone.
+// CheckSpread checks that a fixed number of nodes is a multiple of the zones: GKE sets a
+// number of nodes per zone.
 func CheckSpread(p *check.Problems, path *field.Path, nodes, zones int) {
 	checkMost(p, path, nodes)
 	if zones == 0 || nodes%zones == 0 {

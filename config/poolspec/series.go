@@ -10,7 +10,7 @@ import (
 	"persia/gcp"
 )
 
-// ofSeries checks what depends on the series of a pool's machines.
+// ofSeries checks the fields that depend on the series of a pool's machines.
 func (c *checker) ofSeries(path *field.Path, pool Pool, m gcp.Machine) {
 	c.disk(path.Child("disk"), pool, m)
 	c.localSSDs(path.Child("localSsdCount"), pool.LocalSSDs, m)
@@ -23,8 +23,8 @@ func (c *checker) ofSeries(path *field.Path, pool Pool, m gcp.Machine) {
 	c.gvnic(path, pool, m)
 }
 
-// gvnic checks that the machine, the image and the network interface go together: GKE
-// has gVNIC on Container-Optimized OS only (GKE, "Using Google Virtual NIC").
+// gvnic checks that the machine type and the image support the network interface: GKE has
+// gVNIC only on Container-Optimized OS (GKE, "Using Google Virtual NIC").
 func (c *checker) gvnic(path *field.Path, pool Pool, m gcp.Machine) {
 	at := path.Child("gvnic")
 	switch cos := pool.ImageType == gcp.ImageCOS; {
@@ -39,13 +39,13 @@ func (c *checker) gvnic(path *field.Path, pool Pool, m gcp.Machine) {
 	}
 }
 
-// The sizes of GKE's images: 12 GB since 1.32 (GoogleCloudPlatform/magic-modules#13788),
-// and 15 GB for nodes with GPUs (#2505).
+// The sizes of GKE's node images: 12 GB since 1.32 (GoogleCloudPlatform/magic-modules#13788),
+// and 15 GB with GPUs (#2505).
 const leastDiskGB, leastGPUDiskGB = 12, 15
 
-// disk checks the boot disk. Its bounds are those of GKE (GKE API, NodeConfig)
-// and Compute Engine ("Persistent Disk", 64 TB). What machines of another series than
-// those of the catalogue take, only the stack file knows.
+// disk checks the boot disk against the limits of GKE (GKE API, NodeConfig) and Compute
+// Engine ("Persistent Disk", 64 TB). For series that are not in the catalogue, any type of
+// disk may be right.
 func (c *checker) disk(path *field.Path, pool Pool, m gcp.Machine) {
 	switch disks := m.BootDisks(); {
 	case pool.Disk.Type == "":
@@ -77,8 +77,8 @@ func (c *checker) localSSDs(path *field.Path, disks int, m gcp.Machine) {
 	}
 }
 
-// fastSocket checks what NCCL Fast Socket stands on (GKE, "Improve workload
-// efficiency using NCCL Fast Socket").
+// fastSocket checks the requirements of NCCL Fast Socket (GKE, "Improve workload efficiency
+// using NCCL Fast Socket").
 func (c *checker) fastSocket(path *field.Path, pool Pool) {
 	switch {
 	case !pool.FastSocket:

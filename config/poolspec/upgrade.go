@@ -13,20 +13,20 @@ const (
 )
 
 const (
-	// mostUpgradedAtOnce is GKE's limit of nodes (GKE API, UpgradeSettings).
+	// mostUpgradedAtOnce is the node limit of GKE (GKE API, UpgradeSettings).
 	mostUpgradedAtOnce = 20
-	// longestSoak is seven days, GKE's limit (GKE, "Node pool upgrade strategies").
+	// longestSoak is seven days, the limit of GKE (GKE, "Node pool upgrade strategies").
 	longestSoak = 7 * 24 * 3600
+	// upgradeWaves is the number of waves in which all nodes are upgraded by default.
+	// Upgrading 100 nodes one by one takes a working day, with a restart of the job each
+	// time.
+	upgradeWaves = 20
 )
 
-// upgradedAtOnce is one in how many nodes of a pool is upgraded at a time: 100 nodes one
-// by one take a working day, in which a job starts again and again.
-const upgradedAtOnce = 20
-
-// resolve completes the settings of the strategy, and leaves out those of the other. With
-// noSurge, an upgrade by default takes nodes away before it adds their replacements.
+// resolve fills in the settings of the strategy, and leaves out the settings of the other one.
+// With noSurge, an upgrade takes nodes away before it adds their replacements, by default.
 func (u *Upgrade) resolve(nodes int, noSurge bool) {
-	atOnce := min(max(1, (nodes+upgradedAtOnce-1)/upgradedAtOnce), mostUpgradedAtOnce)
+	atOnce := min(max(1, (nodes+upgradeWaves-1)/upgradeWaves), mostUpgradedAtOnce)
 	switch u.Strategy {
 	case surge:
 		if u.MaxSurge == nil {
@@ -51,7 +51,7 @@ func (u *Upgrade) resolve(nodes int, noSurge bool) {
 	}
 }
 
-// Waves are how many times nodes of a pool are upgraded until all are. It is valid.
+// Waves returns the number of waves in which GKE upgrades all nodes of a valid pool.
 func (p Pool) Waves() int {
 	atOnce := p.Upgrade.BatchNodes
 	if p.Upgrade.Strategy == surge {
@@ -103,20 +103,13 @@ func checkUpgrade(p *check.Problems, path *field.Path, u Upgrade) {
 	if u.BatchNodes < 1 {
 		p.Invalid(path.Child("batchNodes"), u.BatchNodes, "must be at least 1")
 	}
-	if u.SoakSeconds < 1 || u.SoakSeconds > longestSoak {
-		p.Invalid(path.Child("soakSeconds"), u.SoakSeconds, "must be from 1 to %d, seven days", longestSoak)
-	}
+	check.Range(p, path.Child("soakSeconds"), u.SoakSeconds, 1, longestSoak, ", seven days")
 }
 
 func checkSurge(p *check.Problems, path *field.Path, maxSurge, maxUnavailable int) {
-	for _, n := range []struct {
-		name  string
-		nodes int
-	}{{"maxSurge", maxSurge}, {"maxUnavailable", maxUnavailable}} {
-		if n.nodes < 0 || n.nodes > mostUpgradedAtOnce {
-			p.Invalid(path.Child(n.name), n.nodes, "must be from 0 to %d", mostUpgradedAtOnce)
-			return
-		}
+	if !check.Range(p, path.Child("maxSurge"), maxSurge, 0, mostUpgradedAtOnce, "") ||
+		!check.Range(p, path.Child("maxUnavailable"), maxUnavailable, 0, mostUpgradedAtOnce, "") {
+		return
 	}
 	switch both := maxSurge + maxUnavailable; {
 	case both == 0:

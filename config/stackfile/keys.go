@@ -9,8 +9,8 @@ import (
 	"persia/config/check"
 )
 
-// Of returns the values of a stack's file. There are none if there is no such file, or
-// if it cannot be read: Pulumi may have been told of another one by --config-file.
+// Of returns the values in the file of a stack. It returns none if it cannot read the file,
+// because the user may name another one with --config-file.
 func Of(files fs.FS, project, stack string) Values {
 	file, err := Read(files, Name(stack), project)
 	if err != nil {
@@ -19,16 +19,15 @@ func Of(files fs.FS, project, stack string) Values {
 	return file.Config
 }
 
-// Unread are the keys in the namespace of the project that are not known.
+// Unread returns the keys in the namespace of the project that are not known.
 func (v Values) Unread(project string, known []string) []string {
 	return slices.DeleteFunc(v.Keys(), func(key string) bool {
 		return !strings.HasPrefix(key, project+":") || slices.Contains(known, key)
 	})
 }
 
-// CheckKeys refuses keys of a stack's file that are in the namespace of the project
-// and that no program reads: an optional key that is misspelt would otherwise be
-// missed by nobody.
+// CheckKeys refuses keys in the namespace of the project that the program does not read.
+// Otherwise a misspelt optional key would be ignored silently.
 func CheckKeys(files fs.FS, project, stack string, known []string) error {
 	var unknown []string
 	for _, key := range Of(files, project, stack).Unread(project, known) {

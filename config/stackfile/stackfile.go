@@ -1,41 +1,40 @@
-// Package stackfile reads stack files, as Pulumi writes them.
+// Package stackfile reads and writes the stack files of Pulumi.
 package stackfile
 
 import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"strings"
 
 	"sigs.k8s.io/yaml"
 )
 
-// Name is the name of the file of a stack.
+// Name returns the name of the file of a stack.
 func Name(stack string) string { return "Pulumi." + stack + ".yaml" }
 
-// The settings of a stack file that say how it is encrypted.
+// The settings of a stack file for encryption.
 const (
 	SecretsProvider = "secretsprovider"
 	EncryptionSalt  = "encryptionsalt"
 	EncryptedKey    = "encryptedkey"
 )
 
-// Environment is the setting that names the environments of Pulumi ESC, which add to the
-// values.
+// Environment is the setting for environments of Pulumi ESC, which add values.
 const Environment = "environment"
 
 const configuration = "config"
 
 // File is a stack file.
 type File struct {
-	// Config are its values. Each key has its namespace, which Pulumi takes from the
-	// project where none is written.
+	// Config are the values. All keys have a namespace, by default the project's.
 	Config Values
-	// Settings is what else is in the file.
+	// Settings are the other contents of the file.
 	Settings map[string]any
 }
 
-// Stacks says which stacks have files in a folder, for a message about one that has none.
+// Stacks lists the stacks with files in a folder, for a message about a stack without one.
 func Stacks(files fs.FS) string {
 	paths, _ := fs.Glob(files, Name("*"))
 	if len(paths) == 0 {
@@ -48,7 +47,7 @@ func Stacks(files fs.FS) string {
 	return "there are " + strings.Join(names, ", ")
 }
 
-// Read reads the stack file at a path. The project is the one that the stack is of.
+// Read reads the stack file at a path. The project is the default namespace of keys.
 func Read(files fs.FS, path, project string) (File, error) {
 	text, err := fs.ReadFile(files, path)
 	if err != nil {
@@ -61,7 +60,7 @@ func Read(files fs.FS, path, project string) (File, error) {
 	return file, nil
 }
 
-// Parse reads the text of a stack file.
+// Parse parses a stack file.
 func Parse(text []byte, project string) (File, error) {
 	file := File{Config: Values{}}
 	if err := yaml.Unmarshal(text, &file.Settings); err != nil {
@@ -81,16 +80,14 @@ func Parse(text []byte, project string) (File, error) {
 	return file, nil
 }
 
-// Text is the file as Pulumi reads it.
+// Text returns the file as YAML.
 func (f File) Text() ([]byte, error) {
 	all := map[string]any{configuration: f.Config}
-	for name, value := range f.Settings {
-		all[name] = value
-	}
+	maps.Copy(all, f.Settings)
 	return yaml.Marshal(all)
 }
 
-// Setting is a setting that is a text, or "".
+// Setting returns a setting that is a string, or "".
 func (f File) Setting(name string) string {
 	text, _ := f.Settings[name].(string)
 	return text

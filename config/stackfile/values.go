@@ -6,14 +6,13 @@ import (
 	"slices"
 )
 
-// Values are the values of a stack by their keys. An encrypted text stands there as
-// {secure: …} until it is opened.
+// Values are the values of a stack by key. An encrypted string is {secure: CIPHERTEXT}.
 type Values map[string]any
 
-// Keys are the sorted keys.
+// Keys returns the sorted keys.
 func (v Values) Keys() []string { return slices.Sorted(maps.Keys(v)) }
 
-// Get is the value of a key as Pulumi hands it out: text as it is, and anything else as
+// Get returns the value of a key as Pulumi does: a string as it is, and anything else as
 // JSON.
 func (v Values) Get(key string) (string, bool) {
 	value, written := v[key]
@@ -24,7 +23,7 @@ func (v Values) Get(key string) (string, bool) {
 	return string(text), err == nil
 }
 
-// Texts are all values as Pulumi hands them out.
+// Texts returns all values as Get does.
 func (v Values) Texts() map[string]string {
 	texts := map[string]string{}
 	for key := range v {
@@ -35,9 +34,8 @@ func (v Values) Texts() map[string]string {
 	return texts
 }
 
-// Open returns the values with another text in the place of each that is encrypted. It
-// is called with the path of such a text, names and positions after the key, and the
-// ciphertext.
+// Open returns the values with each encrypted string replaced by what open returns for its
+// path, which is the key followed by names and indexes, and its ciphertext.
 func (v Values) Open(open func(path []any, ciphertext string) string) Values {
 	opened := Values{}
 	for key, value := range v {
@@ -68,13 +66,13 @@ func opens(value any, path []any, open func([]any, string) string) any {
 	return value
 }
 
-// Decrypted are the values with the ciphertexts for the texts, as in a stack file in which
-// nothing is encrypted: an example's.
+// Decrypted returns the values with each encrypted string replaced by its ciphertext, for
+// examples, whose ciphertexts are plain text.
 func (v Values) Decrypted() Values {
 	return v.Open(func(_ []any, ciphertext string) string { return ciphertext })
 }
 
-// Secrets are the keys with an encrypted text in their value.
+// Secrets returns the keys whose values contain encrypted strings.
 func (v Values) Secrets() map[string]bool {
 	keys := map[string]bool{}
 	v.Open(func(path []any, _ string) string {

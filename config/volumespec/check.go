@@ -12,28 +12,25 @@ import (
 	"persia/config/check"
 )
 
-// Check checks the volumes of a stack file. The path is that of the list, and users
-// are the pods that mount a volume, by its name.
+// Check checks the volumes of a stack file. The path is of the list, and users returns the
+// pods that mount the volume with a name.
 func Check(p *check.Problems, path *field.Path, volumes []Volume, context Context, users func(name string) Users) {
-	names, claims, identities := make([]string, len(volumes)), make([]string, len(volumes)), make([]string, len(volumes))
-	for i := range volumes {
-		volume := &volumes[i]
-		names[i], claims[i], identities[i] = volume.Name, volume.Claim, volume.Identity()
+	for i, volume := range volumes {
 		volume.check(p, path.Index(i), context)
 		volume.checkUsers(p, path.Index(i), users(volume.Name))
 	}
-	check.Unique(names, func(i, first int) {
-		p.Duplicate(path.Index(i).Child("name"), names[i], "is already used by %s; give each volume its own name", path.Index(first))
+	check.Unique(volumes, func(v Volume) string { return v.Name }, func(i, first int, name string) {
+		p.Duplicate(path.Index(i).Child("name"), name, "is already used by %s; give each volume its own name", path.Index(first))
 	})
-	check.Unique(claims, func(i, first int) {
-		p.Duplicate(path.Index(i).Child("claim"), claims[i], "is already the claim of %s; give each volume its own claim", path.Index(first))
+	check.Unique(volumes, func(v Volume) string { return v.Claim }, func(i, first int, claim string) {
+		p.Duplicate(path.Index(i).Child("claim"), claim, "is already the claim of %s; give each volume its own claim", path.Index(first))
 	})
-	check.Unique(identities, func(i, first int) {
-		p.Duplicate(path.Index(i), identities[i], "is already the storage of %s; mount that volume in both places", path.Index(first))
+	check.Unique(volumes, func(v Volume) string { return v.Identity() }, func(i, first int, identity string) {
+		p.Duplicate(path.Index(i), identity, "is already the storage of %s; mount that volume in both places", path.Index(first))
 	})
 }
 
-// Identity is that of the volume's source, or empty.
+// Identity returns the identity of the volume's source, or "".
 func (v *Volume) Identity() string {
 	if source := v.Source(); source != nil {
 		return source.Identity()
@@ -49,16 +46,14 @@ func (v *Volume) check(p *check.Problems, path *field.Path, context Context) {
 	for i, mode := range v.AccessModes {
 		v.CheckAccessMode(p, path.Child("accessModes").Index(i), mode)
 	}
-	check.Unique(v.AccessModes, func(i, _ int) {
-		p.Duplicate(path.Child("accessModes").Index(i), v.AccessModes[i], "write each access mode once")
-	})
+	check.Once(p, path.Child("accessModes"), v.AccessModes, "write each access mode once")
 	v.checkReclaimPolicy(p, path.Child("reclaimPolicy"))
 	checkLabels(p, path.Child("labels"), v.Labels)
 	v.CheckSource(p, path, context)
 }
 
-// CheckSource checks the size of the volume, and that it has exactly one source and
-// a valid one. The path is that of the volume.
+// CheckSource checks the size of the volume, and that it has exactly one source, which must
+// be valid. The path is of the volume.
 func (v *Volume) CheckSource(p *check.Problems, path *field.Path, context Context) {
 	given := v.given()
 	if v.checkSize(p, path.Child("size")) && len(given) == 1 {
@@ -104,8 +99,8 @@ func (v *Volume) CheckAccessMode(p *check.Problems, path *field.Path, mode corev
 	}
 }
 
-// checkReclaimPolicy allows Delete only for storage that a CSI driver deletes, and
-// that the stack does not create: for that there is deleteWithStack.
+// checkReclaimPolicy allows Delete only for storage that a CSI driver can delete. Storage
+// that the stack creates has deleteWithStack instead.
 func (v *Volume) checkReclaimPolicy(p *check.Problems, path *field.Path) {
 	source := v.Source()
 	if v.ReclaimPolicy != corev1.PersistentVolumeReclaimDelete || source == nil {
@@ -128,8 +123,8 @@ func checkLabels(p *check.Problems, path *field.Path, labels map[string]string) 
 	}
 }
 
-// checkUsers checks that a volume that one node can mount is not mounted from more
-// than one, and that the pods reach its storage.
+// checkUsers checks that the pods can reach the storage, and that they run on one node if
+// only one can mount the volume.
 func (v *Volume) checkUsers(p *check.Problems, path *field.Path, users Users) {
 	source := v.Source()
 	if source == nil {
@@ -153,15 +148,14 @@ func (v *Volume) checkUsers(p *check.Problems, path *field.Path, users Users) {
 	}
 }
 
-// CheckUsers checks that the pods reach the source from where they run. The path is
-// that of the volume.
+// CheckUsers checks that the pods can reach the source. The path is of the volume.
 func (v *Volume) CheckUsers(p *check.Problems, path *field.Path, users Users) {
 	if source := v.Source(); source != nil {
 		source.checkUsers(p, path.Child(source.Field()), users)
 	}
 }
 
-// checkCreatable refuses to create anything on an existing cluster.
+// checkCreatable refuses to create storage on an existing cluster.
 func checkCreatable(p *check.Problems, path *field.Path, context Context) bool {
 	if !context.Existing {
 		return true
@@ -170,8 +164,8 @@ func checkCreatable(p *check.Problems, path *field.Path, context Context) bool {
 	return false
 }
 
-// checkDeletion has whoever wants data deleted name it: what is written once and
-// copied to another volume deletes nothing there.
+// checkDeletion requires deleteWithStack to name the storage, so that a setting copied to
+// another volume deletes nothing.
 func checkDeletion(p *check.Problems, path *field.Path, deletion, name string) {
 	if deletion != "" && deletion != name {
 		p.Invalid(path.Child("deleteWithStack"), deletion, "must repeat the name of the storage that is deleted with all checkpoints; write %q, or remove it to keep the data", name)
