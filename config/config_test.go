@@ -22,8 +22,7 @@ import (
 
 type edits = stacktest.Edits
 
-// TestLoadRefuses lists what each mistake is answered with: the path, and parts
-// of the line, the value and the remedy among them.
+// TestLoadRefuses checks the message for each mistake: its path, value and remedy.
 func TestLoadRefuses(t *testing.T) {
 	stacktest.Refused(t, []stacktest.Refusal{
 		// Keys and types.
@@ -112,8 +111,8 @@ func TestLoadAccepts(t *testing.T) {
 	}
 }
 
-// TestAllProblemsAtOnce holds that problems of decoding and of every part come
-// together, sorted, and that one mistake is one problem.
+// TestAllProblemsAtOnce checks that Load reports the problems of decoding and of all topics
+// together, sorted, and each mistake once.
 func TestAllProblemsAtOnce(t *testing.T) {
 	_, err := stacktest.Load(t, edits{
 		"persia:project":                                   nil,
@@ -246,8 +245,8 @@ func TestKeys(t *testing.T) {
 	assert.ElementsMatch(t, slices.Collect(maps.Keys(read)), config.Keys())
 }
 
-// TestStackFiles holds that the stacks of this repository are valid, and that
-// its Pulumi.yaml declares the keys that are read.
+// TestStackFiles checks that the stacks of this repository are valid, and that Pulumi.yaml
+// declares the keys that Load reads.
 func TestStackFiles(t *testing.T) {
 	files, err := filepath.Glob("../Pulumi.*.yaml")
 	require.NoError(t, err)

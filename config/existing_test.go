@@ -10,7 +10,7 @@ import (
 	"persia/internal/stacktest"
 )
 
-// onExisting is the base stack on an existing cluster.
+// onExisting moves the base stack to an existing cluster.
 func onExisting(more edits) edits {
 	all := edits{
 		"persia:project": nil,

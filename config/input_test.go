@@ -10,8 +10,7 @@ import (
 	"persia/internal/stacktest"
 )
 
-// withVolume gives the job of the base stack a volume of Kubernetes, which its data
-// loader mounts.
+// withVolume gives the job of the base stack a Kubernetes volume that its dataloader mounts.
 func withVolume(source edits, mountPath string) edits {
 	volume := edits{"name": "data"}
 	for name, value := range source {
@@ -23,8 +22,8 @@ func withVolume(source edits, mountPath string) edits {
 
 func hostPath(path string) edits { return edits{"hostPath": edits{"path": path}} }
 
-// TestRefusesInput lists what would fail, or do harm, long after the stack file was
-// accepted.
+// TestRefusesInput checks the messages for input that would otherwise fail, or do harm, long
+// after `pulumi up`.
 func TestRefusesInput(t *testing.T) {
 	const limits, mount = "persia:jobs[0].dataloader.resources.limits", "persia:jobs[0].mounts[0].mountPath"
 	const podMount, podVolume = "persia:jobs[0].dataloader.volumeMounts[0].mountPath", "persia:jobs[0].volumes[0].hostPath.path"
@@ -98,7 +97,7 @@ func TestRefusesInput(t *testing.T) {
 	}, "replicas overflow")
 }
 
-// TestWarnsOfInput lists what may be meant, and seldom is.
+// TestWarnsOfInput checks the warnings for unlikely input.
 func TestWarnsOfInput(t *testing.T) {
 	const ps = "persia:jobs[0].embeddingParameterServer"
 	platform := edits{"persia:pedl": edits{"registry": edits{"password": "word"}, "nodePool": "loaders", "nodeSelector": edits{},

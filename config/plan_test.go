@@ -12,7 +12,7 @@ import (
 	"persia/internal/stacktest"
 )
 
-// TestCapacityRefuses has stacks that do not fit their pools.
+// TestCapacityRefuses checks the messages for stacks that do not fit their pools.
 func TestCapacityRefuses(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -62,7 +62,7 @@ func TestCapacityRefuses(t *testing.T) {
 	}
 }
 
-// TestPlan: what a stack needs, including what runs next to the roles.
+// TestPlan checks what a stack needs, including pods other than roles.
 func TestPlan(t *testing.T) {
 	stack, err := stacktest.Load(t, edits{"persia:machineTypes": edits{
 		"a2-highgpu-8g":   edits{"hourlyPrice": 30},
@@ -162,8 +162,7 @@ func TestPlanWithoutAPrice(t *testing.T) {
 	assert.NotNil(t, plan.Pools[1].HourlyCost)
 }
 
-// TestDescribedMachine: a machine type that the catalogue lacks is planned with
-// like any other.
+// TestDescribedMachine checks the plan for a machine type that is not in the catalogue.
 func TestDescribedMachine(t *testing.T) {
 	stack, err := stacktest.Load(t, edits{
 		"persia:machineTypes":                      edits{"x9-highgpu-4g": edits{"cpus": 96, "memory": "1Ti", "gpu": edits{"type": "nvidia-x9", "count": 4}}},

@@ -11,8 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// source is a stack file that Pulumi has read: what is encrypted is handed out in plain
-// text, and its key is known to hold a secret.
+// source returns decrypted values like Pulumi, and reports which keys contain secrets.
 type source struct {
 	values  stackfile.Values
 	secrets map[string]bool
@@ -30,7 +29,7 @@ func TestCheckSecrets(t *testing.T) {
 	const exposed = "is a Pulumi secret, which would be stored in plain text"
 	for name, test := range map[string]struct {
 		file string
-		// elsewhere says that Pulumi has not read the file, but its like elsewhere.
+		// elsewhere is true if Pulumi read another file.
 		elsewhere bool
 		want      []string
 	}{

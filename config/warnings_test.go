@@ -10,7 +10,7 @@ import (
 	"persia/internal/stacktest"
 )
 
-// TestWarningOfNewerGPUs: upstream's default image computes on no GPU newer than A100.
+// TestWarningOfNewerGPUs checks the warning about GPUs that the default image does not support.
 func TestWarningOfNewerGPUs(t *testing.T) {
 	const says = "PyTorch 1.8, which does not support"
 	a3 := edits{"persia:nodePools[0].machineType": "a3-highgpu-8g", "persia:nodePools[0].gpu.type": "nvidia-h100-80gb",
@@ -37,8 +37,8 @@ func TestWarningOfNewerGPUs(t *testing.T) {
 	}
 }
 
-// TestWarningOfDockerHub: more nodes behind one NAT than Docker Hub serves without an
-// account, and no cache of it.
+// TestWarningOfDockerHub checks the warning about more nodes behind one NAT than Docker Hub
+// serves without an account.
 func TestWarningOfDockerHub(t *testing.T) {
 	for name, test := range map[string]struct {
 		edits edits
@@ -60,7 +60,7 @@ func TestWarningOfDockerHub(t *testing.T) {
 	}
 }
 
-// TestWarningOfExposure: what keeps pods apart is not turned off without a word.
+// TestWarningOfExposure checks the warnings about settings that expose pods to each other.
 func TestWarningOfExposure(t *testing.T) {
 	for name, test := range map[string]struct {
 		edits edits

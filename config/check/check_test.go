@@ -32,7 +32,7 @@ persia:nodePools[4].name: Invalid value: "long": has 4 characters and must have 
 persia:nodePools[10].nodes: Invalid value: 0: must be at least 1`)
 }
 
-// TestProblemsBelowUndecodable: a value that could not be decoded is reported once.
+// TestProblemsBelowUndecodable checks that an undecodable value is reported once.
 func TestProblemsBelowUndecodable(t *testing.T) {
 	var p Problems
 	cluster := field.NewPath("persia:cluster")

@@ -131,7 +131,7 @@ type SystemPool struct {
 // CSIDrivers are GKE's storage drivers. All are enabled by default.
 type CSIDrivers struct {
 	// PersistentDisk is the driver for Compute Engine disks. GKE creates every cluster with
-	// it, so false only takes effect on a cluster that exists already.
+	// it. To turn it off, bring the cluster up with true first.
 	PersistentDisk bool `json:"persistentDisk,omitempty" default:"true"`
 	// Filestore is the driver for managed NFS shares.
 	Filestore bool `json:"filestore,omitempty" default:"true"`

@@ -14,7 +14,7 @@ import (
 
 type edits = stacktest.Edits
 
-// TestRefused lists what each mistake is answered with.
+// TestRefused checks the message for each mistake.
 func TestRefused(t *testing.T) {
 	stacktest.Refused(t, []stacktest.Refusal{
 		// Project and cluster.
@@ -92,7 +92,7 @@ func exclusion(name, start, end string) edits {
 	return edits{exclusionsPath: []any{edits{"name": name, "start": start, "end": end}}}
 }
 
-// repeated are values of which each is made from its index.
+// repeated returns n values, each made from its index.
 func repeated(n int, value func(i int) any) []any {
 	values := make([]any, n)
 	for i := range values {
@@ -138,7 +138,7 @@ func TestLoadRefusesClusterSettings(t *testing.T) {
 		{"exclusion of more than half a year", exclusion("training", "2026-12-01T00:00:00Z", "2027-05-30T00:00:01Z"),
 			exclusionsPath + "[0].end", []string{"at most 180 days", "write 2027-05-30T00:00:00Z or earlier"}},
 
-		// Who reaches what.
+		// Access to the control plane.
 		{"release channel of a later provider", edits{"persia:cluster.releaseChannel": "EXTENDED"},
 			"persia:cluster.releaseChannel", []string{`"EXTENDED"`, "RAPID, REGULAR or STABLE"}},
 		{"private endpoint without private nodes", edits{"persia:cluster.privateNodes": false, "persia:cluster.privateEndpoint": true},
@@ -156,7 +156,7 @@ func TestLoadRefusesClusterSettings(t *testing.T) {
 		{"DNS unknown", edits{"persia:cluster.dns": "COREDNS"},
 			"persia:cluster.dns", []string{`"COREDNS"`, "CLOUD_DNS or KUBE_DNS"}},
 
-		// Who may do what.
+		// Permissions.
 		{"node role without its name", edits{"persia:cluster.nodeRoles": []any{""}},
 			"persia:cluster.nodeRoles[0]", []string{"Required", "roles/storage.objectViewer"}},
 		{"node role without its prefix", edits{"persia:cluster.nodeRoles": []any{"storage.objectViewer"}},
@@ -180,7 +180,7 @@ func TestLoadRefusesClusterSettings(t *testing.T) {
 		{"key for boot disks elsewhere", edits{"persia:cluster.encryption.bootDisks": "projects/p/locations/us/keyRings/r/cryptoKeys/k"},
 			"persia:cluster.encryption.bootDisks", []string{"locations/us", "us-central1 or global", "Compute Engine"}},
 
-		// What runs next to the training job.
+		// GKE's own components.
 		{"autoscaling profile unknown", edits{"persia:cluster.autoscalingProfile": "FAST"},
 			"persia:cluster.autoscalingProfile", []string{`"FAST"`, "OPTIMIZE_UTILIZATION or BALANCED"}},
 		{"bucket without its driver", edits{"persia:cluster.csiDrivers.gcsFuse": false},
@@ -277,7 +277,7 @@ func TestLoadAcceptsClusterSettings(t *testing.T) {
 	}
 }
 
-// TestClusterDefaults are those that are safe.
+// TestClusterDefaults checks that the defaults are the safe choices.
 func TestClusterDefaults(t *testing.T) {
 	s, err := stacktest.Load(t, edits{"persia:cluster.backup.plan": edits{"schedule": "0 4 * * *"}})
 	require.NoError(t, err)
@@ -300,8 +300,8 @@ func TestClusterDefaults(t *testing.T) {
 	assert.Equal(t, 7, c.Backup.Plan.RetainDays)
 }
 
-// TestTurnedOffOnlyIfDecoded holds that a setting which could not be decoded is
-// not taken for one that is off.
+// TestTurnedOffOnlyIfDecoded checks that a setting that could not be decoded does not count
+// as off.
 func TestTurnedOffOnlyIfDecoded(t *testing.T) {
 	stacktest.Refused(t, []stacktest.Refusal{
 		{"private nodes", edits{"persia:cluster.privateNodes": "no", "persia:cluster.privateEndpoint": true},

@@ -96,7 +96,7 @@ func TestWrittenWins(t *testing.T) {
 	assert.False(t, p.Given(path.Child("upgrade", "soak")))
 }
 
-// TestNothingWritten: a null, and an empty text, are as if the field was left out.
+// TestNothingWritten checks that a null and an empty string count as omitted.
 func TestNothingWritten(t *testing.T) {
 	o, p := decoded(t, `{"upgrade": null, "enabled": null, "parts": null, "image": "", "inner": null}`)
 	require.NoError(t, p.Err())
@@ -140,7 +140,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// TestTextWithoutQuotes: what is not JSON is a string.
+// TestTextWithoutQuotes checks that text other than JSON is a string.
 func TestTextWithoutQuotes(t *testing.T) {
 	assert.Equal(t, "{a", JSON("{a"))
 	assert.Equal(t, "1 2", JSON("1 2"))

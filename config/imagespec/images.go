@@ -30,9 +30,9 @@ type Cache struct {
 	// creates NAME-docker-hub in the cluster's region, and deletes it when the stack is
 	// destroyed.
 	Repository string `json:"repository,omitempty"`
-	// Credentials are those of a Docker Hub account, for a repository that the stack
-	// creates. Default none: then the cache serves public images only, and pods with pull
-	// secrets pull from Docker Hub itself.
+	// Credentials are for a Docker Hub account, for a repository that the stack creates.
+	// Default none: then the cache serves only public images, and pods with pull secrets
+	// pull from Docker Hub itself.
 	Credentials *Credentials `json:"credentials,omitempty"`
 
 	created bool
@@ -49,10 +49,10 @@ type Credentials struct {
 	PasswordSecret string `json:"passwordSecret"`
 }
 
-// Context is where the stack creates a cache.
+// Context is the part of the stack file that caches depend on.
 type Context struct {
 	Project, Region, Cluster string
-	// Existing says that the cluster exists, and that the stack creates nothing.
+	// Existing is true on an existing cluster, where the stack creates no repository.
 	Existing bool
 }
 
@@ -69,39 +69,40 @@ func (s *Settings) Resolve(context Context) {
 // Created reports whether the stack creates the repository.
 func (c Cache) Created() bool { return c.created }
 
-// Location is the region or multi-region of the repository.
+// Location returns the region or multi-region of the repository.
 func (c Cache) Location() string {
 	host, _, _ := strings.Cut(c.Repository, "-docker.pkg.dev/")
 	return host
 }
 
-// Project is the id of the repository's project.
+// Project returns the ID of the repository's project.
 func (c Cache) Project() string { return strings.Split(c.Repository, "/")[1] }
 
-// Name is the repository's own name.
+// Name returns the repository's own name.
 func (c Cache) Name() string { return c.Repository[strings.LastIndex(c.Repository, "/")+1:] }
 
-// CachesDockerHub reports whether nodes pull nothing from Docker Hub itself.
+// CachesDockerHub reports whether there is a cache for Docker Hub.
 func (s Settings) CachesDockerHub() bool {
 	return slices.ContainsFunc(s.Caches, func(c Cache) bool { return c.Registry == DockerHub })
 }
 
-// Reference is what nodes pull a public image by.
+// Reference returns the reference by which nodes pull a public image.
 func (s Settings) Reference(image string) string {
 	return s.through(image, func(Cache) bool { return true })
 }
 
-// PrivateReference is what nodes pull an image by that may need credentials. A cache
-// without any would not get it, and the pull secrets of a pod are not for the cache.
+// PrivateReference returns the reference by which nodes pull an image that may need
+// credentials. It uses only caches with credentials, because a cache ignores the pull secrets
+// of pods.
 func (s Settings) PrivateReference(image string) string {
 	return s.through(image, func(c Cache) bool { return c.Credentials != nil })
 }
 
-// through is an image in the cache of its registry, if one is suitable.
+// through returns the image in the first suitable cache of its registry, or the image itself.
 func (s Settings) through(image string, suits func(Cache) bool) string {
 	named, err := reference.ParseNormalizedNamed(image)
 	if err != nil {
-		return image // the API server, or a kubelet, says what is wrong with it
+		return image // the API server or a kubelet reports it
 	}
 	for _, cache := range s.Caches {
 		if cache.Registry == reference.Domain(named) && suits(cache) {

@@ -2,13 +2,13 @@ package jobspec
 
 import corev1 "k8s.io/api/core/v1"
 
-// checkpointWriters is how many files of a checkpoint an embedding parameter server writes
-// at the same time (persia-model-manager in PersiaML/PERSIA).
+// checkpointWriters is the number of checkpoint files that an embedding parameter server
+// writes at the same time (persia-model-manager in PersiaML/PERSIA).
 const checkpointWriters = 4
 
-// OpenCheckpointBytes is how much of a checkpoint a replica of a role writes at the same time:
-// an embedding parameter server has its memory in HashmapShards parts, and writes each of
-// them to a file. How large the dense part of a model is, which trainers write, is not known.
+// OpenCheckpointBytes returns the size of the checkpoint files that a replica of a role writes
+// at the same time. An embedding parameter server writes its memory in HashmapShards files.
+// For other roles it returns 0: the size of the dense model, which trainers write, is unknown.
 func (j *Job) OpenCheckpointBytes(kind Kind) int64 {
 	if kind.Field != KindEmbeddingParameterServer.Field || j.HashmapShards < 1 {
 		return 0

@@ -1,4 +1,3 @@
-// Package jobspec has what a stack file says of a training job: its roles, what they run
-// and what their pods get. Besides the shared pieces it imports package nats, of which a
-// job has settings of its own.
+// Package jobspec defines the training jobs of a stack file: types, defaults and rules. It
+// imports package natsspec, because a job can override settings of NATS.
 package jobspec

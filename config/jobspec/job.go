@@ -13,13 +13,12 @@ import (
 // Job is a PERSIA training job. Its fields have the names of the fields of a PersiaJob;
 // the names that older releases of PERSIA use are accepted too.
 type Job struct {
-	// The tag beside is on fields that no PersiaJob has. With a manifest, they stand
-	// next to it in the stack file.
+	// The tag beside is on fields that no PersiaJob has, and that stay in the stack file
+	// next to manifest.
 
-	// Manifest is a file of PersiaJobs, relative to the project's directory. Each of
-	// them becomes a job, to which the other fields here are added; they take precedence
-	// over the file's. A NatsCluster in the file supplies the settings that persia:nats
-	// leaves out.
+	// Manifest is a file with PersiaJobs, relative to the project's directory. Each becomes
+	// a job, to which the other fields here are added. They take precedence over the file.
+	// A NatsCluster in the file provides the settings that persia:nats omits.
 	Manifest string `json:"manifest,omitempty" beside:"manifest"`
 	// Name is unique in the stack, and the prefix of the names of the job's objects.
 	// Name, the roles and PersiaEnv are required unless a Manifest provides them.
@@ -79,23 +78,22 @@ type Job struct {
 	// EmbeddingParameterServer stores the embeddings and updates them.
 	EmbeddingParameterServer Role `json:"embeddingParameterServer,omitempty"`
 
-	// at is where the job stands.
-	at *field.Path
+	at *field.Path // the path of the job in the stack file
 }
 
-// Engine is what makes the pods of a job.
+// Engine is what creates the pods of a job.
 type Engine string
 
 // The engines.
 const (
-	// EngineStatefulSet makes a StatefulSet of each role.
+	// EngineStatefulSet creates a StatefulSet for each role.
 	EngineStatefulSet Engine = "statefulset"
-	// EngineOperator leaves the job to PERSIA's operator, as a PersiaJob.
+	// EngineOperator creates a PersiaJob, which PERSIA's operator runs.
 	EngineOperator Engine = "operator"
 )
 
-// Script says how to start the roles without persia-launcher: the Python scripts with
-// Python, and the servers from the directory of their programs.
+// Script describes how to start the roles without persia-launcher: Python scripts with an
+// interpreter, and servers from the directory of their programs.
 type Script struct {
 	// Python is the absolute path of the interpreter in the containers.
 	Python string `json:"python,omitempty" default:"/opt/conda/bin/python3"`
@@ -159,14 +157,14 @@ type NNWorker struct {
 	NprocPerNode int `json:"nprocPerNode,omitempty"`
 }
 
-// At is the path of the job.
+// At returns the path of the job in the stack file.
 func (j *Job) At() *field.Path { return j.at }
 
 // SetPath sets the path of the job in the stack file.
 func (j *Job) SetPath(at *field.Path) { j.at = at }
 
-// Resolve fills in what depends on other fields. An empty image stays empty: it stands
-// for the role's own.
+// Resolve fills in defaults that depend on other fields. It leaves an empty image, which
+// means the default image of the role.
 func (j *Job) Resolve() {
 	if j.NNWorker.NprocPerNode == 0 {
 		j.NNWorker.NprocPerNode = max(1, pod.GPUs(j.NNWorker.Resources))
@@ -178,7 +176,7 @@ func (j *Job) Resolve() {
 	}
 }
 
-// Processes is the number of processes that connect to NATS.
+// Processes returns the number of processes that connect to NATS.
 func (j *Job) Processes() int {
 	processes := j.NNWorker.Replicas * (j.NNWorker.NprocPerNode - 1)
 	for _, role := range j.Roles() {
@@ -187,17 +185,16 @@ func (j *Job) Processes() int {
 	return processes
 }
 
-// MountsOf are the mounts of a role: the job's, and its own.
+// MountsOf returns the mounts of a role: the job's, and its own.
 func (j *Job) MountsOf(role Role) []Mount { return slices.Concat(j.Mounts, role.Mounts) }
 
-// MountsHostPaths reports whether the job has directories of its nodes among its
-// volumes.
+// MountsHostPaths reports whether the job has hostPath volumes.
 func (j *Job) MountsHostPaths() bool {
 	return slices.ContainsFunc(j.Volumes, func(volume corev1.Volume) bool { return volume.HostPath != nil })
 }
 
-// LooseImages are the fields of the roles whose image may be another one tomorrow.
-// Upstream's own, which a role has by default, are of that kind.
+// LooseImages returns the fields of the roles whose image has no fixed tag or digest. The
+// default images have none.
 func (j *Job) LooseImages() []string {
 	var roles []string
 	for _, role := range j.Roles() {

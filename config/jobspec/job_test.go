@@ -39,7 +39,7 @@ func TestDefaults(t *testing.T) {
 	assert.False(t, read(t, `{"enableMetrics": false}`).EnableMetrics)
 }
 
-// TestKinds: no two roles have anything in common by which they are told apart.
+// TestKinds checks that no two roles share a field, a name, a command or a priority.
 func TestKinds(t *testing.T) {
 	j, seen := &Job{}, map[any]string{}
 	for _, role := range j.Roles() {
@@ -64,7 +64,7 @@ func TestRefusesWhatIsNoneOfAnEnumeration(t *testing.T) {
 	}
 }
 
-// TestDerivedNames holds what keeps the services of two jobs apart.
+// TestDerivedNames checks that the Services of two jobs have different names.
 func TestDerivedNames(t *testing.T) {
 	for _, a := range derivedNames() {
 		for _, b := range derivedNames() {
@@ -82,7 +82,7 @@ func TestDefaultImageComputesOn(t *testing.T) {
 	}
 }
 
-// TestSameObjects: no two jobs of a stack have an object of the same name.
+// TestSameObjects checks that no two jobs of a stack have objects of the same name.
 func TestSameObjects(t *testing.T) {
 	for name, test := range map[string]struct {
 		first, second string

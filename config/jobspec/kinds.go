@@ -6,45 +6,44 @@ import (
 	"persia/config/catalog"
 )
 
-// Kind is one of the four roles of every job: the one place for its names, its image,
-// its port and its priority.
+// Kind describes one of the four roles that every job has.
 type Kind struct {
 	// Field is the role's name in a stack file and in a PersiaJob.
 	Field string
-	// Name ends the names of the role's objects, as upstream's pods are named.
+	// Name is the suffix of the names of the role's objects, like in upstream's pods.
 	Name string
-	// Command is the sub-command of persia-launcher.
+	// Command is the subcommand of persia-launcher.
 	Command string
 	// Older is the role's name in the script of releases without persia-launcher.
 	Older string
 	// DefaultImage is upstream's runtime image (k8s/src/crd.rs in PersiaML/PERSIA). Upstream
-	// has published no other tag: a stack that must be repeatable names a digest.
+	// has published only one tag.
 	DefaultImage string
-	// Port is where the role listens, or 0.
+	// Port is the port on which the role listens, or 0.
 	Port int
-	// Server says that the role takes connections of other roles, and is ready when it
+	// Server is true if the role accepts connections of other roles, and is ready when it
 	// does.
 	Server bool
-	// SharedMemory says that the processes of a replica exchange data through memory:
-	// those of NCCL, and the workers of PyTorch's DataLoader.
+	// SharedMemory is true if processes of a replica exchange data through memory, as NCCL
+	// and the workers of PyTorch's DataLoader do.
 	SharedMemory bool
 	Priority     Priority
 
 	of func(*Job) *Role
 }
 
-// Of is the role of a job.
+// Of returns the role of a job.
 func (k Kind) Of(j *Job) *Role { return k.of(j) }
 
-// newerGPU matches the GPUs that PyTorch 1.8 has no kernels for, by their names at
-// Compute Engine: its kernels end with compute capability 8.x, and H100 (Hopper) has 9.0.
+// newerGPU matches Compute Engine's names of the GPUs that PyTorch 1.8 does not support: it
+// has kernels up to compute capability 8.x, and H100 (Hopper) has 9.0.
 var newerGPU = regexp.MustCompile(`^nvidia-(h[0-9]|gh[0-9]|b[0-9]|gb[0-9]|rtx-pro-)`)
 
-// DefaultImageComputesOn reports whether upstream's image of the trainers, which has
-// PyTorch 1.8, computes on a type of GPU.
+// DefaultImageComputesOn reports whether the default image of trainers, which contains
+// PyTorch 1.8, supports a type of GPU.
 func DefaultImageComputesOn(gpuType string) bool { return !newerGPU.MatchString(gpuType) }
 
-// MasterPort is where the processes of torch.distributed meet.
+// MasterPort is the rendezvous port of torch.distributed.
 const MasterPort = 23456
 
 // The kinds of roles.
@@ -71,18 +70,18 @@ var (
 	}
 )
 
-// Kinds are the four roles, in the order of a stack file.
+// Kinds returns the four kinds of roles, in the order of a stack file.
 func Kinds() []Kind {
 	return []Kind{KindNNWorker, KindDataloader, KindEmbeddingWorker, KindEmbeddingParameterServer}
 }
 
-// NamedRole is a role of a job and of which kind it is.
+// NamedRole is a role of a job with its kind.
 type NamedRole struct {
 	Kind
 	*Role
 }
 
-// Roles are those of a job, in the order of a stack file.
+// Roles returns the roles of a job, in the order of a stack file.
 func (j *Job) Roles() []NamedRole {
 	var roles []NamedRole
 	for _, kind := range Kinds() {

@@ -9,10 +9,10 @@ import (
 	"persia/gcp"
 )
 
-// elsewhere is how a job gets what PERSIA's operator does not give to pods.
+// elsewhere is the remedy for everything that PERSIA's operator does not support.
 const elsewhere = "or write engine: statefulset"
 
-// operator checks that PERSIA's operator gives the pods of a job what the job asks for.
+// operator checks that PERSIA's operator supports everything that a job uses.
 func (c *checker) operator(path *field.Path, j *Job) {
 	unset := Job{}
 	decode.Defaults(&unset)
@@ -49,8 +49,8 @@ func (c *checker) operatorRole(path *field.Path, r NamedRole, unset Role) {
 	}
 }
 
-// operatorMounts refuses volumes that not every pod can mount wherever it stands:
-// the operator gives the volumes of a job to all of its pods, and pins none.
+// operatorMounts refuses volumes that not every node can mount: the operator gives the volumes
+// of a job to all of its pods, and does not pin pods to nodes.
 func (c *checker) operatorMounts(path *field.Path, mounts []Mount) {
 	for i, mount := range mounts {
 		volume, ok := c.context.volume(mount.Volume)
@@ -65,8 +65,8 @@ func (c *checker) operatorMounts(path *field.Path, mounts []Mount) {
 	}
 }
 
-// operatorVolumes refuses sources that are younger than the operator: it would leave
-// them out, and Kubernetes would make an empty directory of each.
+// operatorVolumes refuses sources that are newer than the operator. It would omit them, and
+// Kubernetes would create empty directories instead.
 func (c *checker) operatorVolumes(path *field.Path, volumes []corev1.Volume) {
 	for i, volume := range volumes {
 		at := path.Index(i)

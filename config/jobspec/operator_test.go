@@ -14,7 +14,7 @@ import (
 
 const operatorImage = "registry.example.com/persia@sha256:880e63f94b145e46f1b1082bb71b85e21f16b99b180b9996407d61240ceb9830"
 
-// leftToOperator is the base with what PERSIA's operator can do, and more edits.
+// leftToOperator returns edits for a base stack that PERSIA's operator can run, and more edits.
 func leftToOperator(more edits) edits {
 	changes := edits{
 		"persia:jobs[0].engine":          "operator",
@@ -94,7 +94,7 @@ func TestLoadAcceptsForEngine(t *testing.T) {
 	}
 }
 
-// TestVolumesOfTheOnlyNode: pods that nothing pins are all on it.
+// TestVolumesOfTheOnlyNode checks that one node is enough for pods that nothing pins.
 func TestVolumesOfTheOnlyNode(t *testing.T) {
 	role := func(cpu string) edits {
 		return edits{"nodePool": "system", "resources": edits{"limits": edits{"cpu": cpu, "memory": "512Mi"}}}
@@ -120,8 +120,8 @@ func TestVolumesOfTheOnlyNode(t *testing.T) {
 	}
 }
 
-// TestEngineWarns of pods that may stand elsewhere than the plan counts them, of an image
-// that nobody chooses, and of pods that never end.
+// TestEngineWarns checks the warnings about pods that may run on other pools than planned, the
+// fixed image of the metrics gateway, and pods that never end.
 func TestEngineWarns(t *testing.T) {
 	const (
 		warning = "persia:jobs[0].engine: the operator does not pin pods to their node pools"
@@ -141,7 +141,7 @@ func TestEngineWarns(t *testing.T) {
 	assert.Contains(t, warnings(leftToOperator(edits{"persia:jobs[0].restartPolicy": "Always"})), endless)
 }
 
-// TestPlanCountsTheOperator only where there is one.
+// TestPlanCountsTheOperator checks that the plan counts the operator only if a job uses it.
 func TestPlanCountsTheOperator(t *testing.T) {
 	operators := func(changes edits) int {
 		stack, err := stacktest.Load(t, changes)

@@ -1,18 +1,17 @@
 package jobspec
 
-// Priority is a PriorityClass: where there is too little room for all pods, those
-// of a higher one take that of others.
+// Priority is a PriorityClass: if there is not enough room, pods of a higher priority evict
+// pods of a lower one.
 //
-// The larger a role's replicas are, the higher its priority: whatever order pods
-// come in, the large ones get their nodes, and the small ones fill what is left.
+// Roles with larger replicas have higher priorities. So large pods get their nodes in any
+// order of creation, and small pods fill the rest.
 type Priority struct {
-	// Name is the PriorityClass's.
 	Name        string
 	Value       int
 	Description string
 }
 
-// The priorities of a stack's pods. Without one a pod has 0.
+// The priorities of a stack's pods. Other pods have 0.
 var (
 	PriorityNATS                     = Priority{"persia-nats", 1000, "NATS servers, which every role needs"}
 	PriorityEmbeddingParameterServer = Priority{"persia-embedding-ps", 900, "embedding parameter servers of PERSIA"}
@@ -21,7 +20,7 @@ var (
 	PriorityDataloader               = Priority{"persia-dataloader", 600, "data loaders of PERSIA"}
 )
 
-// Priorities are all of them.
+// Priorities returns all priorities.
 func Priorities() []Priority {
 	return []Priority{PriorityNATS, PriorityEmbeddingParameterServer, PriorityNNWorker, PriorityEmbeddingWorker, PriorityDataloader}
 }

@@ -15,14 +15,14 @@ import (
 	"persia/config/pod"
 )
 
-// foreign are the kinds of volumes that no node of GKE mounts: those of other clouds,
-// and those whose plugins Kubernetes has removed or has in no cluster of GKE.
+// foreign are the volume types that GKE nodes cannot mount: types of other clouds, and types
+// whose plugins Kubernetes has removed or GKE does not have.
 var foreign = []string{
 	"awsElasticBlockStore", "azureDisk", "azureFile", "cephfs", "cinder", "fc", "flexVolume", "flocker", "gitRepo", "glusterfs",
 	"photonPersistentDisk", "portworxVolume", "quobyte", "rbd", "scaleIO", "storageos", "vsphereVolume",
 }
 
-// checkSource checks what is in the source of a volume, by the API server's rules.
+// checkSource checks the source of a volume by the rules of the API server.
 func checkSource(p *check.Problems, at *field.Path, v corev1.Volume) {
 	if s := v.EmptyDir; s != nil {
 		at := at.Child("emptyDir")
@@ -66,9 +66,7 @@ func checkSource(p *check.Problems, at *field.Path, v corev1.Volume) {
 	if s := v.GCEPersistentDisk; s != nil {
 		at := at.Child("gcePersistentDisk")
 		p.Name(at.Child("pdName"), s.PDName, validation.IsDNS1035Label)
-		if s.Partition < 0 || s.Partition > 255 {
-			p.Invalid(at.Child("partition"), s.Partition, "must be from 0 to 255")
-		}
+		check.Range(p, at.Child("partition"), s.Partition, 0, 255, "")
 	}
 	if s := v.ISCSI; s != nil {
 		p.Forbidden(at.Child("iscsi"), "is supported only in persia:storage; define it there, and use mounts to mount it")
@@ -93,7 +91,7 @@ func checkAbsolute(p *check.Problems, at *field.Path, file string) {
 	}
 }
 
-// checkFiles checks which keys of a Secret or a ConfigMap become which files.
+// checkFiles checks the keys of a Secret or a ConfigMap that a volume has as files.
 func checkFiles(p *check.Problems, at *field.Path, items []corev1.KeyToPath, mode *int32) {
 	checkMode(p, at.Child("defaultMode"), mode)
 	for i, item := range items {
@@ -105,8 +103,8 @@ func checkFiles(p *check.Problems, at *field.Path, items []corev1.KeyToPath, mod
 }
 
 func checkMode(p *check.Problems, at *field.Path, mode *int32) {
-	if mode != nil && (*mode < 0 || *mode > 0o777) {
-		p.Invalid(at, *mode, "must be from 0 to 511, the number of an octal mode like 0777")
+	if mode != nil {
+		check.Range(p, at, *mode, 0, 0o777, ", the number of an octal mode like 0777")
 	}
 }
 
@@ -141,46 +139,43 @@ func checkDownwardAPI(p *check.Problems, at *field.Path, items []corev1.Downward
 
 func checkProjected(p *check.Problems, at *field.Path, s corev1.ProjectedVolumeSource) {
 	checkMode(p, at.Child("defaultMode"), s.DefaultMode)
-	paths := map[string]bool{}
-	once := func(at *field.Path, file string) {
-		if paths[file] {
-			p.Duplicate(at, file, "is also the path of another source; give each file its own path")
+	type file struct {
+		at   *field.Path
+		path string
+	}
+	var files []file
+	keys := func(at *field.Path, name string, items []corev1.KeyToPath) {
+		p.Name(at.Child("name"), name, validation.IsDNS1123Subdomain)
+		checkFiles(p, at, items, nil)
+		for i, item := range items {
+			files = append(files, file{at.Child("items").Index(i).Child("path"), item.Path})
 		}
-		paths[file] = true
 	}
 	for i, source := range s.Sources {
 		at := at.Child("sources").Index(i)
 		given := 0
 		if s := source.Secret; s != nil {
 			given++
-			p.Name(at.Child("secret", "name"), s.Name, validation.IsDNS1123Subdomain)
-			checkFiles(p, at.Child("secret"), s.Items, nil)
-			for j, item := range s.Items {
-				once(at.Child("secret", "items").Index(j).Child("path"), item.Path)
-			}
+			keys(at.Child("secret"), s.Name, s.Items)
 		}
 		if s := source.ConfigMap; s != nil {
 			given++
-			p.Name(at.Child("configMap", "name"), s.Name, validation.IsDNS1123Subdomain)
-			checkFiles(p, at.Child("configMap"), s.Items, nil)
-			for j, item := range s.Items {
-				once(at.Child("configMap", "items").Index(j).Child("path"), item.Path)
-			}
+			keys(at.Child("configMap"), s.Name, s.Items)
 		}
 		if s := source.DownwardAPI; s != nil {
 			given++
 			checkDownwardAPI(p, at.Child("downwardAPI"), s.Items, nil)
 			for j, item := range s.Items {
-				once(at.Child("downwardAPI", "items").Index(j).Child("path"), item.Path)
+				files = append(files, file{at.Child("downwardAPI", "items").Index(j).Child("path"), item.Path})
 			}
 		}
 		if s := source.ServiceAccountToken; s != nil {
 			given++
 			at := at.Child("serviceAccountToken")
 			checkRelative(p, at.Child("path"), s.Path)
-			once(at.Child("path"), s.Path)
-			if seconds := s.ExpirationSeconds; seconds != nil && (*seconds < 600 || *seconds > 1<<32) {
-				p.Invalid(at.Child("expirationSeconds"), *seconds, "must be from 600 to 4294967296; omit it for one hour")
+			files = append(files, file{at.Child("path"), s.Path})
+			if s.ExpirationSeconds != nil {
+				check.Range(p, at.Child("expirationSeconds"), *s.ExpirationSeconds, 600, 1<<32, "; omit it for one hour")
 			}
 		}
 		if source.ClusterTrustBundle != nil || source.PodCertificate != nil {
@@ -191,9 +186,12 @@ func checkProjected(p *check.Problems, at *field.Path, s corev1.ProjectedVolumeS
 			p.Forbidden(at, "has %d sources; write exactly one of secret, configMap, downwardAPI, and serviceAccountToken", given)
 		}
 	}
+	check.Unique(files, func(f file) string { return f.path }, func(i, _ int, path string) {
+		p.Duplicate(files[i].at, path, "is also the path of another source; give each file its own path")
+	})
 }
 
-// checkEphemeral checks the claim that each pod makes for itself.
+// checkEphemeral checks the template of the claim that Kubernetes creates for each pod.
 func checkEphemeral(p *check.Problems, at *field.Path, template *corev1.PersistentVolumeClaimTemplate) {
 	if template == nil {
 		p.Required(at, "write the claim, like {spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 100Gi}}}}")

@@ -8,7 +8,7 @@ import (
 	"persia/internal/stacktest"
 )
 
-// mountedVolume gives the base stack's job a volume of a source.
+// mountedVolume gives the job of the base stack a volume with a source.
 func mountedVolume(source edits) edits {
 	volume := edits{"name": "data"}
 	for name, value := range source {
@@ -28,7 +28,7 @@ func claim(spec edits) edits {
 
 func projected(sources ...any) edits { return edits{"projected": edits{"sources": sources}} }
 
-// TestSourcesRefused lists what the API server would refuse of a volume's source.
+// TestSourcesRefused checks the messages for sources that the API server would refuse.
 func TestSourcesRefused(t *testing.T) {
 	const volume = "persia:jobs[0].volumes[0]."
 	mount := func(more edits) edits {
@@ -75,7 +75,7 @@ func TestSourcesRefused(t *testing.T) {
 	})
 }
 
-// TestSourcesAccepted lists what must stay possible.
+// TestSourcesAccepted checks that valid sources pass.
 func TestSourcesAccepted(t *testing.T) {
 	for name, source := range map[string]edits{
 		"scratch":   {"emptyDir": edits{"sizeLimit": "1Gi", "medium": "Memory"}},

@@ -11,7 +11,7 @@ import (
 
 type edits = stacktest.Edits
 
-// TestRefused lists what each mistake is answered with.
+// TestRefused checks the message for each mistake.
 func TestRefused(t *testing.T) {
 	stacktest.Refused(t, []stacktest.Refusal{
 		// Jobs.
@@ -116,8 +116,7 @@ func TestRefused(t *testing.T) {
 	}, "role missing", "role in a stack without pools")
 }
 
-// TestNumbersAccepted: what the start script reads as a number may be one, or come from
-// elsewhere.
+// TestNumbersAccepted checks that variables for numbers accept numbers and references.
 func TestNumbersAccepted(t *testing.T) {
 	for _, env := range []edits{
 		{"name": "PERSIA_STUCK_SECONDS", "value": "0"}, {"name": "PERSIA_STUCK_SECONDS", "value": "7200.5"}, {"name": "PERSIA_STUCK_SECONDS", "value": "$(PATIENCE)"},

@@ -7,8 +7,8 @@ import (
 	"persia/config/check"
 )
 
-// Warnings are what a valid job may not have meant. The key is that of the stack's
-// volumes, and pathOf finds the path at which the user wrote something.
+// Warnings returns what a valid job may not have meant. StorageKey is the key of the stack's
+// volumes, and pathOf returns where the user wrote the value of a path.
 func (j *Job) Warnings(storageKey string, pathOf func(*field.Path) string) []string {
 	var warnings []string
 	warn := func(path *field.Path, text string) { warnings = append(warnings, pathOf(path)+": "+text) }

@@ -16,8 +16,7 @@ import (
 
 type edits = stacktest.Edits
 
-// manifest is a PersiaJob with every kind of field, and a NatsCluster. Every case
-// starts from it.
+// manifest is a PersiaJob with every kind of field, and a NatsCluster. All cases edit it.
 const manifestText = `
 apiVersion: persia.com/v1
 kind: PersiaJob
@@ -73,7 +72,7 @@ spec:
   resources: {limits: {memory: 8Gi, cpu: "2"}}
 `
 
-// besides is what the stack file adds to the manifest.
+// besides are the fields next to manifest in the stack file.
 func besides(file string) map[string]any {
 	return map[string]any{
 		"manifest": file, "nodePool": "loaders",
@@ -82,7 +81,7 @@ func besides(file string) map[string]any {
 	}
 }
 
-// loadManifest loads the base with its jobs in files.
+// loadManifest loads the base stack with its jobs in files.
 func loadManifest(t *testing.T, changes edits, files fs.FS) (*config.Stack, error) {
 	t.Helper()
 	all := edits{"persia:jobs": []any{besides("jobs/train.yml")}, "persia:nats": edits{}}
@@ -94,7 +93,7 @@ func loadManifest(t *testing.T, changes edits, files fs.FS) (*config.Stack, erro
 
 func inFile(text string) fs.FS { return fstest.MapFS{"jobs/train.yml": {Data: []byte(text)}} }
 
-// replaced is the manifest with a text in it replaced by another.
+// replaced returns the manifest with a text replaced.
 func replaced(t *testing.T, old, with string) string {
 	t.Helper()
 	require.Equal(t, 1, strings.Count(manifestText, old), "%q", old)
@@ -133,7 +132,7 @@ func TestManifest(t *testing.T) {
 	assert.True(t, s.MountsHostPaths())
 }
 
-// TestManifestOverlay: what the stack file says wins over the manifest.
+// TestManifestOverlay checks that the stack file takes precedence over the manifest.
 func TestManifestOverlay(t *testing.T) {
 	s, err := loadManifest(t, edits{
 		"persia:jobs[0].nnWorker.replicas": 2,
@@ -156,7 +155,7 @@ func TestManifestOverlay(t *testing.T) {
 	assert.Equal(t, 52428800, s.NATS.MaxPayload)
 }
 
-// TestSpellings: every older name leads to the same job.
+// TestSpellings checks that each older name results in the same job.
 func TestSpellings(t *testing.T) {
 	want, err := loadManifest(t, nil, inFile(manifestText))
 	require.NoError(t, err)
@@ -178,7 +177,7 @@ func TestSpellings(t *testing.T) {
 	}
 }
 
-// TestSpelledInline: the older names are understood in the stack file too.
+// TestSpelledInline checks older names in the stack file.
 func TestSpelledInline(t *testing.T) {
 	job := stacktest.Parse(t, stacktest.Base)["persia:jobs"].([]any)[0].(map[string]any)
 	job["trainer"] = job["nnWorker"]
@@ -207,7 +206,7 @@ func TestSeveralDocuments(t *testing.T) {
 	assert.Equal(t, []string{"adult-income", "second", "third"}, names)
 }
 
-// TestManifestRefuses lists what each mistake in a manifest is answered with.
+// TestManifestRefuses checks the message for each mistake in a manifest.
 func TestManifestRefuses(t *testing.T) {
 	const file = "persia:jobs[0].manifest(jobs/train.yml)"
 	const job, nats = file + "[0]", file + "[1]"
@@ -289,7 +288,7 @@ func TestManifestRefuses(t *testing.T) {
 	}
 }
 
-// TestManifestFileRefuses: the same for files, and for what the stack file adds to them.
+// TestManifestFileRefuses checks the message for each mistake in files and next to manifest.
 func TestManifestFileRefuses(t *testing.T) {
 	files := fstest.MapFS{
 		"jobs/train.yml": {Data: []byte(manifestText)},
@@ -334,8 +333,7 @@ func TestManifestFileRefuses(t *testing.T) {
 	}
 }
 
-// TestOwnNATS: an address of the stack's NATS is the program's to write, and any
-// other the user's.
+// TestOwnNATS checks that Load removes the address of the stack's own NATS, and keeps others.
 func TestOwnNATS(t *testing.T) {
 	for address, own := range map[string]bool{
 		"nats://persia-nats-service:4222":                           true,

@@ -16,27 +16,25 @@ import (
 const (
 	// Namespace is the namespace of the NATS operator and of the servers.
 	Namespace = "nats-io"
-	// ClientPort is where clients reach a server.
+	// ClientPort is the port of servers for clients.
 	ClientPort = 4222
-	// OperatorName is the name of the operator's objects there.
+	// OperatorName is the name of the operator's objects in the namespace.
 	OperatorName = "nats-operator"
 )
 
-// Job is a training job as far as its NATS is concerned.
+// Job describes a training job to the rules of NATS.
 type Job struct {
-	Name string
-	// Overrides stand at a path.
+	Name      string
 	Overrides Overrides
-	At        *field.Path
-	// Processes is the number of processes that connect.
-	Processes int
+	At        *field.Path // the path of Overrides
+	Processes int         // the number of processes that connect
 }
 
 // Cluster is a NATS cluster that the stack runs.
 type Cluster struct {
 	Settings
-	// Job is the job whose roles meet there, and nobody else. In a stack without
-	// jobs it is empty: then other clients do.
+	// Job is the only job that uses the cluster. It is empty in a stack without jobs, whose
+	// cluster is for other clients.
 	Job string
 
 	at      *field.Path
@@ -44,9 +42,10 @@ type Cluster struct {
 	clients int
 }
 
-// Clusters are those of the jobs, in their order. PERSIA's subjects carry no name of a
-// job, and two jobs on one NATS would train on each other's data. The first job has
-// the published name, that of the settings. A stack without jobs has one cluster.
+// Clusters returns the NATS cluster of each job, in their order, or one cluster if there are
+// no jobs. PERSIA's subjects do not contain the name of the job, so two jobs that shared a
+// NATS would train on each other's data. The cluster of the first job has the name in the
+// settings, which PERSIA has published.
 func (s Settings) Clusters(jobs []Job) []Cluster {
 	if len(jobs) == 0 {
 		return []Cluster{{Settings: s}}
@@ -68,7 +67,7 @@ func (s Settings) Clusters(jobs []Job) []Cluster {
 	return clusters
 }
 
-// with are the settings with what a job has otherwise.
+// with returns the settings with the overrides of a job, and a default name.
 func (s Settings) with(o Overrides, name string) Settings {
 	s.Name = cmp.Or(o.Name, name)
 	s.Size = cmp.Or(o.Size, s.Size)
@@ -86,18 +85,18 @@ func (s Settings) with(o Overrides, name string) Settings {
 	return s
 }
 
-// IsOwn reports whether the job has settings of its own.
+// IsOwn reports whether the job overrides settings.
 func (c *Cluster) IsOwn() bool {
 	o := c.own
 	return o.Name != "" || o.Size != 0 || o.NodePool != "" || o.Resources.Limits != nil || o.Resources.Requests != nil ||
 		o.MaxPayload != 0 || o.MaxPending != 0 || o.MaxConnections != 0 || o.WriteDeadline != ""
 }
 
-// At is where the settings of the job's own stand.
+// At returns the path of the job's overrides.
 func (c *Cluster) At() *field.Path { return c.at }
 
-// PathOf is where a setting is written: with the job, if that has its own, or with the
-// settings, whose path is given.
+// PathOf returns the path of a setting: below the job's overrides if own, or else below the
+// settings.
 func (c *Cluster) PathOf(settings *field.Path, name string, own bool) *field.Path {
 	if own {
 		return c.at.Child(name)
@@ -105,28 +104,27 @@ func (c *Cluster) PathOf(settings *field.Path, name string, own bool) *field.Pat
 	return settings.Child(name)
 }
 
-// NamePath is where the name is written, or the settings that it comes from.
+// NamePath returns the path of the name.
 func (c *Cluster) NamePath(settings *field.Path) *field.Path {
 	return c.PathOf(settings, "name", c.own.Name != "")
 }
 
-// ResourcesPath is where the resources of a server are written, or the settings that
-// they come from.
+// ResourcesPath returns the path of the resources of a server.
 func (c *Cluster) ResourcesPath(settings *field.Path) *field.Path {
 	return c.PathOf(settings, "resources", c.own.Resources.Limits != nil || c.own.Resources.Requests != nil)
 }
 
-// Host is the name that clients know the servers by.
+// Host returns the DNS name of the Service for clients.
 func (s *Settings) Host() string {
 	return fmt.Sprintf("%s.%s.svc", s.Name, Namespace)
 }
 
-// firstServer is the name that other servers know the first one by.
+// firstServer returns the DNS name of the first server for other servers.
 func (s *Settings) firstServer() string {
 	return fmt.Sprintf("%s-1.%s-mgmt.%s.svc", s.Name, s.Name, Namespace)
 }
 
-// Requests is what the scheduler counts of a server's pod.
+// Requests returns what the scheduler counts for the pod of a server.
 func (s *Settings) Requests() capacity.Resources {
 	r := pod.Requests(s.Resources)
 	if s.ConfigReload {
@@ -135,7 +133,7 @@ func (s *Settings) Requests() capacity.Resources {
 	return r
 }
 
-// Answers reports whether a URL without credentials leads to the cluster of a name.
+// Answers reports whether a URL without credentials leads to the cluster with a name.
 func Answers(name, text string) bool {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "nats" || u.User != nil || u.Port() != "" && u.Port() != strconv.Itoa(ClientPort) {

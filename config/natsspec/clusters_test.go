@@ -14,7 +14,7 @@ import (
 	"persia/internal/stacktest"
 )
 
-// twoJobs is the base with a second job, after some edits.
+// twoJobs returns the base stack with edits and a second job.
 func twoJobs(t *testing.T, changes edits) func(string) (string, bool) {
 	t.Helper()
 	second := stacktest.Edit(t, stacktest.Parse(t, stacktest.Base)["persia:jobs"], []string{"0", "name"}, "second").([]any)[0]
@@ -26,7 +26,8 @@ func twoJobs(t *testing.T, changes edits) func(string) (string, bool) {
 	return stacktest.File(t, all)
 }
 
-// TestNATSOfJobs: each job has a NATS of its own, with the stack's settings or its own.
+// TestNATSOfJobs checks that each job has its own NATS, with the settings of the stack unless
+// the job overrides them.
 func TestNATSOfJobs(t *testing.T) {
 	s, err := config.Load(twoJobs(t, edits{
 		"persia:nats.maxConnections":     1000,
@@ -69,7 +70,8 @@ func TestNATSWithoutJobs(t *testing.T) {
 	assert.Empty(t, clusters[0].Job, "for other clients")
 }
 
-// TestNATSServersOfOneSize stand together in the plan, unless they are kept apart.
+// TestNATSServersOfOneSize checks that the plan groups servers of one size, unless they have
+// anti-affinity.
 func TestNATSServersOfOneSize(t *testing.T) {
 	for apart, want := range map[bool][]string{
 		false: {"NATS server of train and 1 more"},
@@ -87,7 +89,7 @@ func TestNATSServersOfOneSize(t *testing.T) {
 	}
 }
 
-// TestLimitsOfNATS: a limit that no node reaches is said where it is written, and once.
+// TestLimitsOfNATS checks that Warnings reports a limit that no node reaches once, at its path.
 func TestLimitsOfNATS(t *testing.T) {
 	resources := func(memory string) edits {
 		return edits{"limits": edits{"cpu": "500m", "memory": memory}, "requests": edits{"cpu": "500m", "memory": "2Gi"}}
@@ -150,8 +152,8 @@ func TestLoadRefusesNATSOfJobs(t *testing.T) {
 	assert.NoError(t, err)
 }
 
-// TestOwnNATSInManifests: the address that a job's manifest has is left to the program,
-// by whichever name.
+// TestOwnNATSInManifests checks that Load removes the address of the job's NATS in a manifest,
+// by the published name and by its own.
 func TestOwnNATSInManifests(t *testing.T) {
 	variable := func(url string) []any { return []any{edits{"name": "PERSIA_NATS_URL", "value": url}} }
 	for url, kept := range map[string]bool{

@@ -1,3 +1,3 @@
-// Package natsspec has what a stack file says of NATS, which carries PERSIA's messages: the
-// settings, their defaults and rules, and the clusters that the jobs get.
+// Package natsspec defines NATS, which carries PERSIA's messages, in a stack file: settings,
+// defaults and rules, and the NATS clusters of jobs.
 package natsspec

@@ -14,21 +14,18 @@ import (
 const (
 	// mostPayload is the largest max_payload that nats-server accepts, in bytes.
 	mostPayload = 64 << 20
-	// pendingMessages is how many messages of maxPayload maxPending is by default.
-	// nats-server's own 64 MiB are one of PERSIA's: a client that falls behind by a
-	// second one would be cut off.
+	// pendingMessages is the default of maxPending, in messages of maxPayload. The default
+	// of nats-server, 64 MiB, holds only one message of PERSIA, so a server would disconnect
+	// a client that is two messages behind.
 	pendingMessages = 4
-	// serverProcess is what a server takes with no message in it.
+	// serverProcess is the memory of a server without messages.
 	serverProcess = 64 * capacity.MiB
 )
 
-// checkLimits checks the limits by themselves and, if they are valid, against each
-// other.
+// checkLimits checks each limit, and if they are valid, checks them against each other.
 func checkLimits(p *check.Problems, path *field.Path, s Settings) {
 	before := p.Count()
-	if s.MaxPayload < 1 || s.MaxPayload > mostPayload {
-		p.Invalid(path.Child("maxPayload"), s.MaxPayload, "must be from 1 to %d bytes, the limit of nats-server; omit it for 52428800, which PERSIA needs", mostPayload)
-	}
+	check.Range(p, path.Child("maxPayload"), s.MaxPayload, 1, mostPayload, " bytes, the limit of nats-server; omit it for 52428800, which PERSIA needs")
 	if s.MaxConnections < 1 {
 		p.Invalid(path.Child("maxConnections"), s.MaxConnections, "must be at least 1; omit it for 65536")
 	}
@@ -50,9 +47,9 @@ func checkWriteDeadline(p *check.Problems, path *field.Path, text string) {
 	}
 }
 
-// checkMemory checks that a server holds one client that is as slow as it may be,
-// and in addition a message that comes from a client and one that comes from
-// another server. How many slow clients there are, nobody knows beforehand.
+// checkMemory checks that a server has memory for what it buffers for one slow client, for a
+// message from a client, and for a message from another server. It cannot know how many slow
+// clients there will be.
 func checkMemory(p *check.Problems, path *field.Path, s Settings) {
 	memory, at, ok := memoryOf(path, s.Resources)
 	needed := resource.NewQuantity(serverProcess+int64(s.MaxPending)+2*int64(s.MaxPayload), resource.BinarySI)
@@ -62,8 +59,8 @@ func checkMemory(p *check.Problems, path *field.Path, s Settings) {
 	}
 }
 
-// memoryOf is how much memory a container may use: up to its limit, or what it
-// asks for where it has none.
+// memoryOf returns the memory limit of a container, or its request if it has no limit, with
+// the path of the amount.
 func memoryOf(path *field.Path, r corev1.ResourceRequirements) (resource.Quantity, *field.Path, bool) {
 	if q, ok := r.Limits[corev1.ResourceMemory]; ok {
 		return q, path.Child("limits").Key(string(corev1.ResourceMemory)), true

@@ -13,7 +13,7 @@ import (
 
 var path = field.NewPath("persia:nats")
 
-// read decodes settings, and resolves them for a system pool.
+// read decodes settings and resolves them.
 func read(t *testing.T, text string) Settings {
 	t.Helper()
 	var s Settings
@@ -24,7 +24,7 @@ func read(t *testing.T, text string) Settings {
 	return s
 }
 
-// job is one that has nothing of its own but what is given.
+// job returns a job with overrides.
 func job(name string, overrides Overrides) Job {
 	return Job{Name: name, Overrides: overrides, At: field.NewPath("persia:jobs").Key(name).Child("nats"), Processes: 4}
 }
@@ -46,7 +46,7 @@ func TestDefaults(t *testing.T) {
 	assert.False(t, read(t, `{"spread": false}`).Spread)
 }
 
-// TestClusters: each job has a NATS of its own, and the first one the published name.
+// TestClusters checks that each job has its own NATS, and that the first has the published name.
 func TestClusters(t *testing.T) {
 	s := read(t, `{"maxConnections": 1000}`)
 	clusters := s.Clusters([]Job{job("a", Overrides{}), job("b", Overrides{Size: 3, MaxPayload: 1 << 20}), job("c", Overrides{Name: "mine", Credentials: true})})

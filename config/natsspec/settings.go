@@ -96,10 +96,10 @@ const (
 	ScopeCluster Scope = "cluster"
 )
 
-// Overrides are the settings of one job's NATS. PERSIA's subjects do not contain the name
-// of the job, so two jobs that shared a NATS would train on each other's data. So each
-// job has its own, which nothing else can reach. Settings that you omit are those of
-// persia:nats.
+// Overrides are the settings of one job's NATS. PERSIA's subjects do not contain the name of
+// the job, so two jobs that shared a NATS would train on each other's data. Each job therefore
+// has its own, which nothing else can reach. It has the settings of persia:nats, except for
+// the overrides.
 type Overrides struct {
 	// Name is the name of the NatsCluster and of the Service that clients connect to.
 	// Default: the name in persia:nats for the first job of the stack, and JOB-nats for
@@ -127,11 +127,10 @@ type Overrides struct {
 	Credentials bool `json:"credentials,omitempty"`
 }
 
-// defaultCPU and defaultMemory are for one server. It holds two clients that are slow.
+// defaultCPU and defaultMemory are for one server, with memory for two slow clients.
 var defaultCPU, defaultMemory = resource.MustParse("500m"), resource.MustParse("1Gi")
 
-// Resolve fills in what depends on other settings. systemPool is the pool of whatever
-// names none.
+// Resolve fills in defaults that depend on other settings and on the name of the system pool.
 func (s *Settings) Resolve(systemPool string) {
 	if s.MaxPending == 0 {
 		s.MaxPending = pendingMessages * s.MaxPayload

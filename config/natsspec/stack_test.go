@@ -17,7 +17,7 @@ import (
 
 type edits = stacktest.Edits
 
-// TestRefused lists what each mistake is answered with.
+// TestRefused checks the message for each mistake.
 func TestRefused(t *testing.T) {
 	stacktest.Refused(t, []stacktest.Refusal{
 		// NATS.
@@ -44,10 +44,10 @@ func TestRefused(t *testing.T) {
 	})
 }
 
-// hidden stands for a password, and must be in no message.
+// hidden is a password that no message may contain.
 const hidden = "hunter2-is-hidden"
 
-// usersOf are users of NATS, and a job whose image can log in as one.
+// usersOf returns edits for users of NATS and a job whose image supports them.
 func usersOf(users []any) edits {
 	return edits{"persia:nats.users": users, "persia:jobs[0].nats.credentials": true}
 }
@@ -132,7 +132,7 @@ func TestLoadAcceptsNATS(t *testing.T) {
 	}
 }
 
-// TestNATSOfNoWords: one server needs no settings, and no key.
+// TestNATSOfNoWords checks that the settings of NATS are optional.
 func TestNATSOfNoWords(t *testing.T) {
 	for name, value := range map[string]any{"without the key": nil, "of an empty object": edits{}} {
 		t.Run(name, func(t *testing.T) {
@@ -160,7 +160,7 @@ func TestNATSDefaults(t *testing.T) {
 	assert.Equal(t, natsspec.ScopeNamespace, s.NATS.OperatorScope)
 }
 
-// TestSecretsAreNotPrinted puts a password where it belongs and where it does not.
+// TestSecretsAreNotPrinted checks that no message contains a password, right or misplaced.
 func TestSecretsAreNotPrinted(t *testing.T) {
 	for name, changes := range map[string]edits{
 		"not fit for a URL":   {"persia:nats.users": []any{edits{"name": "a", "password": hidden + "@"}}},
@@ -204,8 +204,7 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// written is a certificate as it stands in a stack file, with other parts where they
-// are given.
+// written returns a certificate in the form of a stack file, with some parts replaced.
 func written(c certtest.Certificate, ca, key string) edits {
 	parts := edits{"ca": c.CA, "certificate": c.Certificate, "key": c.Key}
 	if ca != "" {

@@ -1,5 +1,4 @@
-// Package operatorspec has what a stack file says of PERSIA's own operator: its type and its
-// rules.
+// Package operatorspec defines PERSIA's own operator in a stack file: its settings and rules.
 package operatorspec
 
 import (
@@ -12,16 +11,16 @@ import (
 // Settings describe PERSIA's own operator, which the stack runs if a job has `engine:
 // operator`.
 type Settings struct {
-	// Image has PERSIA's Python package, with persia-k8s-utils on its path and python3.
-	// Required if a job has `engine: operator`: upstream has published no tag but latest,
-	// which may be another image tomorrow.
+	// Image is an image with PERSIA's Python package, persia-k8s-utils on the path, and
+	// python3. Required if a job has `engine: operator`: upstream has published only the tag
+	// latest, which may be another image tomorrow.
 	Image string `json:"image,omitempty"`
 }
 
-// example is an image that the settings take.
+// example is an image for messages.
 const example = "REGION-docker.pkg.dev/PROJECT/REPOSITORY/training@sha256:…"
 
-// Check checks settings. They are used if a job is left to the operator.
+// Check checks settings. Used is whether the operator runs a job.
 func (s Settings) Check(p *check.Problems, path *field.Path, used bool) {
 	at := path.Child("image")
 	switch {

@@ -9,7 +9,7 @@ import (
 	"persia/internal/stacktest"
 )
 
-// left is a job that is left to the operator.
+// left is a job that the operator runs.
 var left = stacktest.Edits{
 	"persia:jobs[0].engine":      "operator",
 	"persia:nodePools[1].taints": nil,
@@ -19,7 +19,7 @@ var left = stacktest.Edits{
 
 const digest = "@sha256:880e63f94b145e46f1b1082bb71b85e21f16b99b180b9996407d61240ceb9830"
 
-// TestImage: the operator's pods may make pods, so that its image must be known.
+// TestImage checks that the image of the operator, which can create pods, is fixed.
 func TestImage(t *testing.T) {
 	const path = "persia:operator.image"
 	image := func(value any) stacktest.Edits { return left.And(stacktest.Edits{path: value}) }
@@ -37,7 +37,7 @@ func TestImage(t *testing.T) {
 	}
 }
 
-// TestNoImage where nothing runs the operator.
+// TestNoImage checks that the image is optional if no job uses the operator.
 func TestNoImage(t *testing.T) {
 	_, err := stacktest.Load(t, nil)
 	assert.NoError(t, err)

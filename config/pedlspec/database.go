@@ -20,7 +20,7 @@ import (
 // DatabaseName names the database in messages.
 const DatabaseName = "the database of PEDL"
 
-// check checks the database. The node pool is that of the master.
+// check checks the database, which runs on the node pool of the master.
 func (d *PostgreSQL) check(p *check.Problems, path *field.Path, nodePool string, context Context) {
 	if d.External != nil {
 		check.OnlyFields(p, path, *d, "of an external database", "external")
@@ -66,14 +66,14 @@ func checkDatabaseImage(p *check.Problems, path *field.Path, image DatabaseImage
 var (
 	registryForm   = regexp.MustCompile(`^[a-z0-9.-]+(:[0-9]+)?$`)
 	repositoryForm = regexp.MustCompile(`^[a-z0-9._-]+(/[a-z0-9._-]+)*$`)
-	// tagForm is what a tag may be (OCI Distribution Specification, "Pull").
+	// tagForm matches tags (OCI Distribution Specification, "Pull").
 	tagForm = regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$`)
-	// settingForm is the name of a setting in camel case, with the prefix of an
-	// extension if it has one.
+	// settingForm matches the name of a setting in camel case, with an optional prefix for
+	// its extension.
 	settingForm = regexp.MustCompile(`^[a-z][a-zA-Z0-9]*(\.[a-z][a-zA-Z0-9]*)?$`)
 )
 
-// longestDatabaseName is PostgreSQL's limit of any name (NAMEDATALEN less one).
+// longestDatabaseName is PostgreSQL's limit for names (NAMEDATALEN - 1).
 const longestDatabaseName = 63
 
 func checkDatabaseName(p *check.Problems, path *field.Path, name string) {
@@ -91,8 +91,8 @@ func checkOneLine(p *check.Problems, path *field.Path, text string) {
 	}
 }
 
-// ownSettings are those of PostgreSQL that would take it away from its service or
-// from its volume.
+// ownSettings maps settings of PostgreSQL that the program sets to the fields that determine
+// them. Other values would disconnect the database from its Service or its volume.
 var ownSettings = map[string]string{
 	"port":            "service.port",
 	"dataDirectory":   "persistence.mountPath",
@@ -100,7 +100,7 @@ var ownSettings = map[string]string{
 	"configFile":      "image",
 }
 
-// ownDirectories are where the database's pod mounts volumes of its own.
+// ownDirectories are mount paths in the database's pod that the program uses.
 var ownDirectories = map[string]string{
 	"/dev/shm":                        "its shared memory",
 	"/bitnami/postgresql/conf/conf.d": "its settings",
@@ -136,35 +136,34 @@ func (d *Persistence) check(p *check.Problems, at *field.Path, nodePool string, 
 	}
 }
 
-// checkOneSource checks that the data is in one place, and reports whether that is a
+// checkOneSource checks that the data has exactly one source, and reports whether it is a
 // volume of the stack.
 func (d *Persistence) checkOneSource(p *check.Problems, path *field.Path) bool {
-	var places []string
+	var sources []string
 	if d.ExistingClaim != "" {
-		places = append(places, "existingClaim")
+		sources = append(sources, "existingClaim")
 		p.Name(path.Child("existingClaim"), d.ExistingClaim, validation.IsDNS1123Subdomain)
 	}
 	if d.StorageClass != "" {
-		places = append(places, "storageClass")
+		sources = append(sources, "storageClass")
 		p.Name(path.Child("storageClass"), d.StorageClass, validation.IsDNS1123Subdomain)
 	}
-	places = append(places, d.Written()...)
+	sources = append(sources, d.Written()...)
 	switch {
-	case !d.Enabled && len(places) > 0:
-		p.Forbidden(path.Child(places[0]), "enabled is false; write enabled: true, or remove it")
+	case !d.Enabled && len(sources) > 0:
+		p.Forbidden(path.Child(sources[0]), "enabled is false; write enabled: true, or remove it")
 	case !d.Enabled:
-	case len(places) == 0:
+	case len(sources) == 0:
 		p.Required(path.Child("storageClass"), "required on an existing cluster: write storageClass, existingClaim, or a source like nfs or persistentDisk")
-	case len(places) > 1:
-		p.Forbidden(path.Child(places[1]), "%s is already set; write exactly one of %s and %s", places[0], places[0], places[1])
+	case len(sources) > 1:
+		p.Forbidden(path.Child(sources[1]), "%s is already set; write exactly one of %s and %s", sources[0], sources[0], sources[1])
 	default:
 		return d.Source() != nil
 	}
 	return false
 }
 
-// checkVolume checks that PostgreSQL, one pod on a node of its pool, can have its
-// data on a volume.
+// checkVolume checks that the pod of PostgreSQL, on a node of its pool, can use a volume.
 func checkVolume(p *check.Problems, path *field.Path, database *volumespec.Volume, nodePool string, context Context) {
 	if database.MountedBySidecar() {
 		p.Invalid(path.Child("gcsFuse"), database.GCSFuse.Bucket, "cannot hold a database, because a bucket has no locks; use persistentDisk")
@@ -183,7 +182,7 @@ func checkVolume(p *check.Problems, path *field.Path, database *volumespec.Volum
 	}
 }
 
-// volume is the database's volume as one of the stack's.
+// volume returns the volume of the database in the form of persia:storage.
 func (d *Persistence) volume() volumespec.Volume {
 	return volumespec.Volume{
 		Name:          VolumeName,
@@ -195,7 +194,7 @@ func (d *Persistence) volume() volumespec.Volume {
 	}
 }
 
-// Volume is the volume of the database, if it is one of the stack's.
+// Volume returns the volume of the database, and whether it is a volume of the stack.
 func (d *PostgreSQL) Volume() (volumespec.Volume, bool) {
 	if d.External != nil || !d.Persistence.Enabled || d.Persistence.Source() == nil {
 		return volumespec.Volume{}, false

@@ -1,4 +1,3 @@
-// Package pedlspec has what a stack file says of PEDL: its types, defaults and rules.
-// Besides the shared pieces it imports package volume, whose sources may hold the
-// database.
+// Package pedlspec defines PEDL in a stack file: types, defaults and rules. It imports package
+// volumespec, whose sources can hold the database.
 package pedlspec

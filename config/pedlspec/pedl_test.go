@@ -25,7 +25,7 @@ var context = Context{
 	VolumesPath: field.NewPath("persia:storage"),
 }
 
-// load reads a platform and checks it.
+// load decodes, resolves and checks a platform.
 func load(text string, context Context) (*Platform, error) {
 	f, p := &Platform{}, &check.Problems{}
 	decode.Into(p, at, decode.JSON(text), f)

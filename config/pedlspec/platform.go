@@ -14,8 +14,8 @@ const (
 	VolumeName = "pedl-postgresql"
 )
 
-// AgentTaint keeps other pods off nodes that host agents, which presume that they
-// have the whole node. It is also a label, by which agents find their nodes.
+// AgentTaint keeps other pods off nodes with agents, which expect to have their nodes to
+// themselves. It is also the label by which agents select nodes.
 var AgentTaint = corev1.Taint{Key: "determined.ai/pedl-agent", Value: "present", Effect: corev1.TaintEffectNoSchedule}
 
 // Platform is PEDL, Determined AI's deep learning platform, which runs alongside the
@@ -37,11 +37,10 @@ type Platform struct {
 	// NodePool is the node pool on which the master and its database run. Default: the
 	// system pool.
 	NodePool string `json:"nodePool,omitempty"`
-	// NodeSelector are labels that the master's node must have, in addition to those of
-	// its pool. Default none.
+	// NodeSelector are additional labels that the master's node must have. Default none.
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
-	// Tolerations are taints that the master tolerates, in addition to those of its pool.
-	// Default none.
+	// Tolerations are taints that the master tolerates, in addition to its pool's. Default
+	// none.
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
 	Registry    Registry            `json:"registry"`
 	Service     Service             `json:"service,omitempty"`
@@ -68,7 +67,7 @@ type Agent struct {
 	// request exceeds a limit that you set.
 	Resources corev1.ResourceRequirements `json:"resources,omitempty"`
 	// Tolerations are taints that the agents tolerate, in addition to
-	// determined.ai/pedl-agent=present and those of NodePools. Default
+	// determined.ai/pedl-agent=present and the taints of NodePools. Default
 	// nvidia.com/gpu=present:NoSchedule; write [] for none.
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
 }
@@ -114,9 +113,9 @@ type Service struct {
 	// LoadBalancerIP is the address of the load balancer, for the type `LoadBalancer`.
 	// Default: Google Cloud chooses one.
 	LoadBalancerIP string `json:"loadBalancerIP,omitempty"`
-	// LoadBalancerSourceRanges are the networks, in CIDR notation, that the load
-	// balancer admits. Required for the type `LoadBalancer`, unless an annotation makes
-	// it internal: whoever reaches the master runs containers on the nodes of its agents.
+	// LoadBalancerSourceRanges are the networks, in CIDR notation, that the load balancer
+	// admits. Required for the type `LoadBalancer`, unless an annotation makes it internal:
+	// anyone who can reach the master can run containers on the nodes of its agents.
 	LoadBalancerSourceRanges []string `json:"loadBalancerSourceRanges,omitempty"`
 	// Annotations are annotations of the Service. Default none.
 	Annotations map[string]string `json:"annotations,omitempty"`

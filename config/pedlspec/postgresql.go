@@ -52,11 +52,10 @@ type DatabaseImage struct {
 	PullSecrets []corev1.LocalObjectReference `json:"pullSecrets,omitempty"`
 }
 
-// SettingValue is the value of a setting of PostgreSQL: a text, a number, or
-// true or false.
+// SettingValue is the value of a setting of PostgreSQL: a string, a number, or a boolean.
 type SettingValue string
 
-// UnmarshalJSON takes numbers and booleans as they are written.
+// UnmarshalJSON keeps numbers and booleans as the user wrote them.
 func (v *SettingValue) UnmarshalJSON(text []byte) error {
 	var value any
 	if err := json.Unmarshal(text, &value); err != nil {
@@ -73,11 +72,10 @@ func (v *SettingValue) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Persistence is where the database stores its data: a volume of the stack with one
-// source, like those of persia:storage; a volume of StorageClass; or the volume of
-// ExistingClaim. If you set none of these, the stack creates a Persistent Disk named
-// CLUSTER-pedl-postgresql, which `pulumi destroy` keeps. On an existing cluster you must
-// set one.
+// Persistence is where the database stores its data: a volume of the stack with one source,
+// as in persia:storage; a volume of StorageClass; or the volume of ExistingClaim. If you set
+// none of these, the stack creates a Persistent Disk named CLUSTER-pedl-postgresql, which
+// `pulumi destroy` keeps. On an existing cluster you must set one.
 type Persistence struct {
 	// Enabled keeps the data. Without it, the data is lost with the pod.
 	Enabled bool `json:"enabled,omitempty" default:"true"`

@@ -10,22 +10,20 @@ import (
 	"persia/gcp"
 )
 
-// Context is what PEDL needs to know of the rest of the stack file.
+// Context is the part of the stack file that PEDL depends on.
 type Context struct {
-	// Cluster is the name of the cluster.
-	Cluster string
-	// SystemPool is the pool of everything that is not training.
-	SystemPool string
-	// Pool finds a node pool by its name.
+	// Cluster and SystemPool are names.
+	Cluster, SystemPool string
+	// Pool returns the node pool with a name.
 	Pool func(name string) (volumespec.Pool, bool)
-	// Storage is what volumes need to know.
+	// Storage is the context of volumes.
 	Storage volumespec.Context
-	// Volumes are those of the jobs, and VolumesPath is where they are declared.
+	// Volumes are the volumes of jobs, and VolumesPath is the path of their list.
 	Volumes     []volumespec.Volume
 	VolumesPath *field.Path
 }
 
-// Resolve fills in what depends on other fields and on the rest of the stack file.
+// Resolve fills in defaults that depend on other fields and on the rest of the stack file.
 func (f *Platform) Resolve(context Context) {
 	if f.NodePool == "" {
 		f.NodePool = context.SystemPool
@@ -38,7 +36,7 @@ func (f *Platform) Resolve(context Context) {
 	f.Postgres.resolve(f.NodePool, context)
 }
 
-// resolve leaves a database that is not the stack's as it is.
+// resolve leaves an external database as it is.
 func (d *PostgreSQL) resolve(nodePool string, context Context) {
 	if d.External != nil {
 		return
@@ -65,7 +63,7 @@ func (d *Persistence) resolve(nodePool string, context Context) {
 		decode.Defaults(d.PersistentDisk.Create)
 	}
 	if disk := d.PersistentDisk; disk != nil && disk.Create != nil && len(disk.Zones) == 0 {
-		// A pod is where its disk is.
+		// The pod must run in the zone of its disk.
 		if pool, ok := context.Pool(nodePool); ok && len(pool.Zones) > 0 {
 			disk.Zones = pool.Zones[:1:1]
 		}
@@ -74,7 +72,7 @@ func (d *Persistence) resolve(nodePool string, context Context) {
 	v.Resolve(context.Storage)
 }
 
-// The amounts that PEDL's parts ask for, and may use.
+// The default resources of PEDL's pods.
 var (
 	masterResources   = amountsOf("8", "16Gi", "4", "8Gi")
 	agentResources    = amountsOf("1", "2Gi", "100m", "256Mi")
@@ -88,8 +86,8 @@ func amountsOf(limitCPU, limitMemory, requestCPU, requestMemory string) corev1.R
 	}
 }
 
-// defaultResources completes amounts one by one. A default never contradicts what is
-// written.
+// defaultResources fills in each missing amount. A default request never exceeds a limit that
+// the user wrote, and a default limit is never below a request.
 func defaultResources(r *corev1.ResourceRequirements, defaults corev1.ResourceRequirements) {
 	r.Limits, r.Requests = orEmpty(r.Limits), orEmpty(r.Requests)
 	for name, limit := range defaults.Limits {
@@ -101,7 +99,7 @@ func defaultResources(r *corev1.ResourceRequirements, defaults corev1.ResourceRe
 			}
 		}
 		limit = r.Limits[name]
-		// What is no amount is reported for that.
+		// Check reports limits that are not positive.
 		if !requested && limit.Sign() > 0 {
 			r.Requests[name] = defaults.Requests[name]
 			if limit.Cmp(defaults.Requests[name]) < 0 {

@@ -16,7 +16,7 @@ import (
 
 type edits = stacktest.Edits
 
-// withPEDL is the base with PEDL, whose amounts its system pool holds.
+// withPEDL returns edits for the base stack with a PEDL that fits its system pool.
 func withPEDL(changes edits) edits {
 	e := edits{
 		"persia:pedl": edits{
@@ -28,13 +28,13 @@ func withPEDL(changes edits) edits {
 	return e.And(changes)
 }
 
-// pedlPool is a pool that nothing else is assigned to.
+// pedlPool is a pool for PEDL alone.
 func pedlPool(fields edits) edits {
 	return edits{"persia:nodePools[3]": edits{"name": "pedl", "machineType": "g2-standard-8", "nodes": 2,
 		"gpu": edits{"type": "nvidia-l4", "count": 1}}.And(fields)}
 }
 
-// pedlOnExisting are the base and PEDL on a cluster that is there.
+// pedlOnExisting returns edits for the base stack and PEDL on an existing cluster.
 func pedlOnExisting(changes edits) edits {
 	return withPEDL(edits{
 		"persia:project": nil, "persia:nodePools[0].gpu": nil, "persia:nodePools[0].machineType": "n2-highmem-128",
@@ -93,7 +93,7 @@ func TestPEDLRefused(t *testing.T) {
 		{"toleration with a value in vain", withPEDL(edits{"persia:pedl.tolerations": []any{edits{"key": "a", "operator": "Exists", "value": "b"}}}),
 			"persia:pedl.tolerations[0].value", []string{"tolerates all values"}},
 
-		// Ways to the master.
+		// Access to the master.
 		{"service type", withPEDL(edits{"persia:pedl.service": edits{"type": "ExternalName"}}),
 			"persia:pedl.service.type", []string{"ClusterIP, NodePort or LoadBalancer"}},
 		{"service port", withPEDL(edits{"persia:pedl.service": edits{"port": 70000}}),
@@ -184,7 +184,7 @@ func TestPEDLRefused(t *testing.T) {
 		{"external host", withPEDL(edits{pg: edits{"external": edits{"host": "a b", "password": "e"}}}),
 			pg + ".external.host", []string{"like 10.0.0.2"}},
 
-		// Where the data is.
+		// Storage.
 		{"two places", withPEDL(edits{onDisk: edits{"existingClaim": "a", "storageClass": "b"}}),
 			onDisk + ".storageClass", []string{"exactly one of existingClaim and storageClass"}},
 		{"class and source", withPEDL(edits{onDisk: edits{"storageClass": "b", "nfs": edits{"server": "s", "path": "/a"}}}),
@@ -220,7 +220,7 @@ func TestPEDLRefused(t *testing.T) {
 	})
 }
 
-// TestPEDLCapacity: all parts count.
+// TestPEDLCapacity checks that the plan counts all parts of PEDL.
 func TestPEDLCapacity(t *testing.T) {
 	_, err := stacktest.Load(t, withPEDL(edits{
 		"persia:cluster.systemPool.machineType": "n2-standard-8",
@@ -251,7 +251,7 @@ func TestPEDLCapacity(t *testing.T) {
 	}
 }
 
-// TestPEDLDefaults: a part that is written keeps the defaults of the others, and no
+// TestPEDLDefaults checks that a written amount keeps the defaults of the others, and that no
 // default contradicts it.
 func TestPEDLDefaults(t *testing.T) {
 	s, err := stacktest.Load(t, withPEDL(pedlPool(nil)).And(edits{
@@ -280,7 +280,7 @@ func TestPEDLDefaults(t *testing.T) {
 	assert.Equal(t, []poolspec.Taint{{Key: "determined.ai/pedl-agent", Value: "present", Effect: corev1.TaintEffectNoSchedule}}, pool.Taints)
 }
 
-// TestInternalLoadBalancer lets in nobody from outside.
+// TestInternalLoadBalancer checks that an internal load balancer needs no source ranges.
 func TestInternalLoadBalancer(t *testing.T) {
 	for annotation, accepts := range map[string]bool{"networking.gke.io/load-balancer-type": true, "cloud.google.com/load-balancer-type": true, "example.com/type": false} {
 		_, err := stacktest.Load(t, withPEDL(edits{"persia:pedl.service": edits{"type": "LoadBalancer", "annotations": edits{annotation: "Internal"}}}))
@@ -316,7 +316,7 @@ func TestPEDLWarnings(t *testing.T) {
 	}
 }
 
-// TestPEDLCredentialsAreHidden: what is wrong is said without the credential.
+// TestPEDLCredentialsAreHidden checks that messages do not contain credentials.
 func TestPEDLCredentialsAreHidden(t *testing.T) {
 	const hidden = "24681012"
 	for name, e := range map[string]edits{
@@ -336,7 +336,7 @@ func TestPEDLCredentialsAreHidden(t *testing.T) {
 	assert.NotContains(t, fmt.Sprintf("%v %+v %#v", *s.PEDL, *s.PEDL, *s.PEDL), hidden)
 }
 
-// TestPEDLDiskTakesQuota: the disk of the database counts with those of persia:storage.
+// TestPEDLDiskTakesQuota checks that the quotas include the disk of the database.
 func TestPEDLDiskTakesQuota(t *testing.T) {
 	ssd := func(changes edits) int64 {
 		s, err := stacktest.Load(t, changes)

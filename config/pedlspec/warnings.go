@@ -10,7 +10,7 @@ import (
 	"persia/config/pod"
 )
 
-// Warnings are what a valid stack may not have meant of PEDL. The path is that of the
+// Warnings returns what a valid stack may not have meant for PEDL. The path is of the
 // platform.
 func (f *Platform) Warnings(path *field.Path) []string {
 	var warnings []string

@@ -15,7 +15,7 @@ import (
 
 var root = field.NewPath("persia:key")
 
-// container is what these tests write of a container.
+// container has the fields of a container that these tests use.
 type container struct {
 	Resources   corev1.ResourceRequirements `json:"resources"`
 	Env         []corev1.EnvVar             `json:"env"`

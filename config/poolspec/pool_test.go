@@ -12,7 +12,7 @@ import (
 
 type edits = stacktest.Edits
 
-// TestRefused lists what each mistake is answered with.
+// TestRefused checks the message for each mistake.
 func TestRefused(t *testing.T) {
 	stacktest.Refused(t, []stacktest.Refusal{
 		// Node pools.
@@ -103,7 +103,7 @@ func TestRefused(t *testing.T) {
 	}, "more nodes than GKE takes", "pool name twice")
 }
 
-// TestDescribedMachineRefused has mistakes in the descriptions of machine types.
+// TestDescribedMachineRefused checks the messages for mistakes in machine types.
 func TestDescribedMachineRefused(t *testing.T) {
 	for _, c := range []struct {
 		name      string

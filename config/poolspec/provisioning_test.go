@@ -11,11 +11,10 @@ import (
 	"persia/internal/stacktest"
 )
 
-// sparePool is the path of a pool in addition to those of the base, which nothing is
-// assigned to.
+// sparePool is the path of an additional pool without pods.
 const sparePool = "persia:nodePools[3]"
 
-// spare adds a pool, with some settings.
+// spare adds a pool with some settings.
 func spare(settings edits) edits {
 	pool := edits{"name": "spare", "machineType": "n2-standard-32", "nodes": 2}
 	maps.Copy(pool, settings)
@@ -23,7 +22,7 @@ func spare(settings edits) edits {
 	return edits{sparePool: pool}
 }
 
-// spareGPUs adds a GPU pool, whose driver is GKE's.
+// spareGPUs adds a GPU pool with GKE's own driver.
 func spareGPUs(settings edits) edits {
 	pool := edits{"machineType": "a2-highgpu-8g", "gpu": edits{"type": "nvidia-tesla-a100", "count": 8}}
 	maps.Copy(pool, settings)
@@ -32,20 +31,20 @@ func spareGPUs(settings edits) edits {
 	return stack
 }
 
-// with is a stack after some more edits.
+// with adds edits to a stack.
 func with(stack, more edits) edits {
 	maps.Copy(stack, more)
 	return stack
 }
 
-// gpu is the GPU of spareGPUs, with some settings.
+// gpu returns the GPU of spareGPUs with some settings.
 func gpu(settings edits) edits {
 	g := edits{"type": "nvidia-tesla-a100", "count": 8}
 	maps.Copy(g, settings)
 	return edits{"gpu": g}
 }
 
-// queuedPool are the settings of a pool of queued provisioning.
+// queuedPool returns the settings of a pool with queued provisioning.
 func queuedPool(settings edits) edits {
 	pool := edits{"nodes": nil, "autoscaling": edits{"minNodes": 0, "maxNodes": 4}, "queuedProvisioning": true}
 	maps.Copy(pool, settings)
@@ -56,7 +55,7 @@ var blueGreenUpgrade = edits{"strategy": "BLUE_GREEN"}
 
 func TestNodePoolsRefused(t *testing.T) {
 	stacktest.Refused(t, []stacktest.Refusal{
-		// How nodes are come by.
+		// Provisioning.
 		{"spot and queued provisioning", spare(queuedPool(edits{"spot": true})),
 			sparePool + ".spot", []string{"cannot be combined with queuedProvisioning", "remove one of them"}},
 		{"spot and a reservation", spare(edits{"spot": true, "reservation": "r"}),
@@ -183,7 +182,7 @@ func TestNodePoolsRefused(t *testing.T) {
 		{"soaking for too long", spare(edits{"upgrade": edits{"strategy": "BLUE_GREEN", "soakSeconds": 604801}}),
 			sparePool + ".upgrade.soakSeconds", []string{"604801", "seven days"}},
 
-		// What is set by itself.
+		// Labels and taints that GKE or the program sets.
 		{"taint of spot by hand", spare(edits{"spot": true, "taints": []any{edits{"key": "cloud.google.com/gke-spot", "value": "true", "effect": "NoSchedule"}}}),
 			sparePool + ".taints[0].key", []string{"gke-spot", "every spot pool", "remove the taint"}},
 		{"taint of queued provisioning by hand", spare(queuedPool(edits{"taints": []any{edits{"key": "cloud.google.com/gke-queued", "value": "true", "effect": "NoSchedule"}}})),
@@ -228,7 +227,7 @@ func describedMachine(name string) edits {
 	return edits{"persia:machineTypes": edits{name: edits{"cpus": 8, "memory": "32Gi"}}}
 }
 
-// partitionedTrainers are those of the base with their GPUs divided.
+// partitionedTrainers partitions the GPUs of the trainers of the base stack.
 func partitionedTrainers(size string, sharing edits) edits {
 	stack := edits{"persia:nvidiaDriver.installer": "managed"}
 	if size != "" {
@@ -257,7 +256,7 @@ func TestAllocatableGPUs(t *testing.T) {
 	}
 }
 
-// TestDefaultsOfNodePools holds what a pool is without saying so.
+// TestDefaultsOfNodePools checks the defaults of a pool.
 func TestDefaultsOfNodePools(t *testing.T) {
 	load := func(stack edits) poolspec.Pool {
 		s, err := stacktest.Load(t, stack)

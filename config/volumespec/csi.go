@@ -7,7 +7,7 @@ import (
 	"persia/config/check"
 )
 
-// CSI is a volume of any CSI driver that is installed in the cluster.
+// CSI is a volume of any CSI driver in the cluster.
 type CSI struct {
 	outside
 

@@ -1,7 +1,6 @@
-// Package volumespec is what a stack file says of storage: types, defaults and rules.
+// Package volumespec defines the storage in a stack file: types, defaults and rules.
 //
-// A [Volume] has one [Source]. Each kind of source is one type in one file, which
-// checks and completes what is written, names the storage, and says what the stack
-// creates and keeps. What a source has to know of other topics arrives as a [Context]
-// and as [Users].
+// A [Volume] has one [Source]. Each kind of source is a type in a file of its own, which
+// resolves and checks its fields, names the storage, and says what the stack creates and
+// keeps. A [Context] and [Users] describe the other topics to sources.
 package volumespec

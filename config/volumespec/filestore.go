@@ -47,7 +47,7 @@ type CreateFilestore struct {
 	DeleteWithStack string `json:"deleteWithStack,omitempty"`
 }
 
-// Handle is the driver's name for the share.
+// Handle returns the ID by which the driver knows the share.
 func (f *Filestore) Handle() string {
 	return fmt.Sprintf("modeInstance/%s/%s/%s", f.Location, f.Instance, f.Share)
 }
@@ -150,15 +150,15 @@ func (f *Filestore) checkUsers(*check.Problems, *field.Path, Users) {}
 
 var shareForm = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_]{0,62}$`)
 
-// sizes are capacities in GiB: from least to most, in steps.
+// sizes is a range of capacities in GiB.
 type sizes struct{ least, most, step int64 }
 
 // filestoreTier is a service tier of Filestore (Filestore, "Service tiers").
 type filestoreTier struct {
 	regional  bool
-	encrypted bool // with a key of the user's
+	encrypted bool // supports Cloud KMS keys
 	sizes     []sizes
-	// longestShare is the number of characters that the name of a share may have.
+	// longestShare is the maximum length of the name of a share.
 	longestShare int
 }
 
@@ -170,7 +170,7 @@ var filestoreTiers = map[string]filestoreTier{
 	"ENTERPRISE": {regional: true, encrypted: true, sizes: []sizes{{1024, 10240, 256}}, longestShare: 63},
 }
 
-// checkSize checks that Filestore has instances of the volume's size.
+// checkSize checks that the tier supports the size of the volume.
 func (f *Filestore) checkSize(p *check.Problems, path *field.Path, volume *Volume) {
 	if f.Create == nil {
 		return

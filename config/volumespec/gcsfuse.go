@@ -38,7 +38,7 @@ type Sidecar struct {
 	EphemeralStorage string `json:"ephemeralStorage,omitempty" default:"5Gi" form:"quantity"`
 }
 
-// Requests are the amounts, of which those that are no quantity are 0.
+// Requests returns the amounts, with 0 for invalid quantities.
 func (s Sidecar) Requests() capacity.Resources {
 	amount := func(text string) *resource.Quantity {
 		q, _ := check.ParseQuantity(text)
@@ -122,7 +122,7 @@ func (g *GCSFuse) resolve(context Context) {
 	if g.Create.Location == "" {
 		g.Create.Location = context.Region
 	}
-	// Cloud Storage answers with locations in capitals.
+	// Cloud Storage returns locations in upper case.
 	g.Create.Location = strings.ToUpper(g.Create.Location)
 }
 
@@ -153,7 +153,7 @@ func checkAmount(p *check.Problems, path *field.Path, amount string) {
 	}
 }
 
-// checkBytes is checkAmount for what is counted in bytes.
+// checkBytes is checkAmount for amounts in bytes.
 func checkBytes(p *check.Problems, path *field.Path, amount string) {
 	checkAmount(p, path, amount)
 	if q, err := check.ParseQuantity(amount); err == nil && q.Sign() > 0 && q.CmpInt64(1<<20) < 0 {
@@ -162,10 +162,9 @@ func checkBytes(p *check.Problems, path *field.Path, amount string) {
 }
 
 var (
-	// bucketForm is the form of a bucket's name (Cloud Storage, "Bucket naming
-	// requirements").
+	// bucketForm matches names of buckets (Cloud Storage, "Bucket naming requirements").
 	bucketForm = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]$`)
-	// googleForm are names that Google keeps for itself, and those that look like them.
+	// googleForm matches names that Google reserves, and names that look like them.
 	googleForm   = regexp.MustCompile(`^goog|g[o0]{2}g[l1]e`)
 	locationForm = regexp.MustCompile(`^[A-Z][A-Z0-9-]+$`)
 )
@@ -207,9 +206,9 @@ func (c *CreateBucket) check(p *check.Problems, path *field.Path, bucket string,
 	checkDeletion(p, path, c.DeleteWithStack, bucket)
 }
 
-// keyLocation is where the key of a bucket has to be: where the bucket is. Cloud KMS has
-// the names of Cloud Storage in lower case, but another one for the multi-region EU
-// (Cloud KMS, "Cloud KMS locations").
+// keyLocation returns the location of the bucket by its name in Cloud KMS, where its key must
+// be: the name in lower case, except for the multi-region EU (Cloud KMS, "Cloud KMS
+// locations").
 func (c *CreateBucket) keyLocation() string {
 	if c.Location == "EU" {
 		return "europe"
@@ -217,7 +216,7 @@ func (c *CreateBucket) keyLocation() string {
 	return strings.ToLower(c.Location)
 }
 
-// leastNoncurrentDays leaves time to notice that a checkpoint was deleted.
+// leastNoncurrentDays leaves time to notice that someone deleted a checkpoint.
 const leastNoncurrentDays = 7
 
 func (d *DeleteNoncurrent) check(p *check.Problems, path *field.Path) {

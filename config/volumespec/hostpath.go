@@ -15,10 +15,10 @@ import (
 type HostPath struct {
 	outside
 
-	// Path is the absolute path of the directory, which is created if it does not
-	// exist. Nodes with Container-Optimized OS can only write below /home, /mnt/disks,
-	// /mnt/stateful_partition, /run, /tmp and /var; of these, /mnt/disks, /run and /tmp
-	// are in memory.
+	// Path is the absolute path of the directory. Kubernetes creates it if it does not
+	// exist. On Container-Optimized OS, only directories below /home, /mnt/disks,
+	// /mnt/stateful_partition, /run, /tmp and /var are writable, and /mnt/disks, /run and
+	// /tmp are in memory.
 	Path string `json:"path"`
 }
 
@@ -38,7 +38,7 @@ func (h *HostPath) check(p *check.Problems, path *field.Path, _ Context) {
 	checkOwnDirectory(p, path.Child("path"), h.Path)
 }
 
-// checkOwnDirectory checks a directory of a node that is not one of the node itself.
+// checkOwnDirectory checks a directory of a node, and refuses directories of its software.
 func checkOwnDirectory(p *check.Problems, at *field.Path, directory string) {
 	check.Directory(p, at, directory)
 	if system := gcp.SystemDirectory(directory); strings.HasPrefix(directory, "/") && directory != "/" && clean(directory) == directory && system != "" {

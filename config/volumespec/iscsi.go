@@ -25,10 +25,10 @@ type ISCSI struct {
 	FSType string `json:"fsType,omitempty" default:"ext4"`
 }
 
-// iqnForm are the names of targets that Kubernetes takes (RFC 3720, 3.2.6.3).
+// iqnForm matches the names of targets that Kubernetes accepts (RFC 3720, 3.2.6.3).
 var iqnForm = regexp.MustCompile(`^(iqn\.[0-9]{4}-[0-9]{2}\.[a-z0-9.-]+(:.*)?|eui\.[0-9A-Fa-f]{16}|naa\.[0-9A-Fa-f]{32})$`)
 
-// mostLUN is the largest number of a device that Kubernetes takes.
+// mostLUN is the largest LUN that Kubernetes accepts.
 const mostLUN = 255
 
 func (s *ISCSI) Field() string  { return "iscsi" }
@@ -55,7 +55,5 @@ func (s *ISCSI) check(p *check.Problems, path *field.Path, _ Context) {
 	case !iqnForm.MatchString(s.IQN):
 		p.Invalid(path.Child("iqn"), s.IQN, "must be the name of a target, like iqn.2001-04.com.example:checkpoints")
 	}
-	if s.LUN < 0 || s.LUN > mostLUN {
-		p.Invalid(path.Child("lun"), s.LUN, "must be from 0 to %d", mostLUN)
-	}
+	check.Range(p, path.Child("lun"), s.LUN, 0, mostLUN, "")
 }

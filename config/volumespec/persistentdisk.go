@@ -45,7 +45,7 @@ type CreateDisk struct {
 	DeleteWithStack string `json:"deleteWithStack,omitempty"`
 }
 
-// Handle is the driver's name for the disk, and its identifier at Google Cloud.
+// Handle returns the ID by which the driver and Google Cloud know the disk.
 func (d *PersistentDisk) Handle() string {
 	where := "zones/" + strings.Join(d.Zones, "")
 	if d.Regional() {
@@ -57,7 +57,7 @@ func (d *PersistentDisk) Handle() string {
 // Regional reports whether the disk has replicas in two zones.
 func (d *PersistentDisk) Regional() bool { return len(d.Zones) > 1 }
 
-// Region is the region of the disk's zones.
+// Region returns the region of the disk's zones.
 func (d *PersistentDisk) Region() string {
 	if len(d.Zones) == 0 {
 		return ""
@@ -77,7 +77,7 @@ func (d *PersistentDisk) Identity() string {
 
 func (d *PersistentDisk) API() string { return "compute.googleapis.com" }
 
-// Disks are two for a regional disk, which Compute Engine counts in both zones.
+// Disks returns two disks for a regional one, which Compute Engine counts in both zones.
 func (d *PersistentDisk) Disks(sizeGiB int64) []capacity.Disk {
 	if d.Create == nil {
 		return nil
@@ -143,7 +143,7 @@ func (d *PersistentDisk) checkCreate(p *check.Problems, path *field.Path, contex
 // "About disks").
 const mostDiskGiB = 65536
 
-// leastDiskGiB is the smallest disk of a type. A regional pd-standard is larger.
+// leastDiskGiB is the minimum size of a disk by its type, except for a regional pd-standard.
 var leastDiskGiB = map[string]int64{"pd-standard": 10, "pd-balanced": 10, "pd-ssd": 10, "hyperdisk-balanced": 4}
 
 const leastRegionalStandardGiB = 200
@@ -161,8 +161,8 @@ func (d *PersistentDisk) checkSize(p *check.Problems, path *field.Path, volume *
 	}
 }
 
-// checkUsers checks that all nodes of the pools are in the disk's zones, and that
-// their machines take it.
+// checkUsers checks that the nodes of the pools are in the zones of the disk, and that their
+// machines support it.
 func (d *PersistentDisk) checkUsers(p *check.Problems, path *field.Path, users Users) {
 	for _, pool := range users.Pools {
 		d.checkMachine(p, path, pool)

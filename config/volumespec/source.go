@@ -11,8 +11,7 @@ import (
 	"persia/config/check"
 )
 
-// Sources are the kinds of source that a volume may have: each field is a [Source].
-// Exactly one is given.
+// Sources has a field for each kind of [Source]. A volume sets exactly one.
 type Sources struct {
 	HostPath       *HostPath       `json:"hostPath,omitempty"`
 	Local          *Local          `json:"local,omitempty"`
@@ -24,62 +23,55 @@ type Sources struct {
 	CSI            *CSI            `json:"csi,omitempty"`
 }
 
-// Source is where the data of a volume is.
+// Source is the storage that holds the data of a volume.
 type Source interface {
 	// String names the storage for people, like gs://checkpoints.
 	fmt.Stringer
-	// Field is the field of the stack file that has the source.
+	// Field returns the field of the source in the stack file.
 	Field() string
-	// Identity is the same for two sources over the same data, and empty while what
-	// identifies it is missing.
+	// Identity returns the same text for sources with the same data, or "" if required
+	// fields are missing.
 	Identity() string
-	// Creation is what the stack creates, or nil if the storage exists.
+	// Creation describes what the stack creates, or returns nil if the storage exists.
 	Creation() *Creation
-	// API is the API of Google Cloud that the storage needs, or empty.
+	// API returns the Google Cloud API that the storage needs, or "".
 	API() string
-	// Disks are the disks of Compute Engine that the stack creates for a size in
-	// GiB. They count against the quotas of the region.
+	// Disks returns the Compute Engine disks that the stack creates for a size in GiB. They
+	// count against the quotas of the region.
 	Disks(sizeGiB int64) []capacity.Disk
 
 	traits() traits
-	// resolve fills in what depends on the place.
+	// resolve fills in defaults that depend on the cluster.
 	resolve(Context)
-	// check checks what is written. The path is that of the source.
+	// check checks the fields. The path is of the source.
 	check(p *check.Problems, path *field.Path, context Context)
-	// checkSize checks a size of what the stack creates. The path is that of the size.
+	// checkSize checks the size of storage that the stack creates. The path is of the size.
 	checkSize(p *check.Problems, path *field.Path, volume *Volume)
-	// checkUsers checks that the pods reach the storage from where they run.
+	// checkUsers checks that the pods can reach the storage.
 	checkUsers(p *check.Problems, path *field.Path, users Users)
 }
 
-// Creation is storage that the stack creates.
+// Creation describes storage that the stack creates.
 type Creation struct {
-	// KMSKey encrypts the storage, or is empty for Google's own key.
+	// KMSKey encrypts the storage. If it is empty, Google's own key does.
 	KMSKey string
-	// InNetwork says that the storage is in the network of the cluster, which cannot go
-	// before it.
+	// InNetwork is true if the storage is in the network of the cluster, so that it must be
+	// deleted before the network.
 	InNetwork bool
-	// DeletesData says that `pulumi destroy` deletes the storage with its data.
+	// DeletesData is true if `pulumi destroy` deletes the storage with its data.
 	DeletesData bool
 }
 
-// traits are what all sources of a kind have in common.
+// traits are the properties of a kind of source.
 type traits struct {
-	// access is the access mode unless another one is written.
-	access corev1.PersistentVolumeAccessMode
-	// block says that the source is a block device, whose file system a second node
-	// would destroy.
-	block bool
-	// directory says that the source is a directory of one node.
-	directory bool
-	// deletable says that the CSI driver deletes the storage if the reclaim policy
-	// is Delete.
-	deletable bool
-	// driver is the CSI driver that only this kind of source uses, or empty.
-	driver string
+	access    corev1.PersistentVolumeAccessMode // the default access mode
+	block     bool                              // a block device, whose file system a second node would corrupt
+	directory bool                              // a directory of one node
+	deletable bool                              // the CSI driver deletes it with reclaimPolicy Delete
+	driver    string                            // the CSI driver that only this kind uses, or ""
 }
 
-// given are the sources that are written.
+// given returns the sources that the user set.
 func (s *Sources) given() []Source {
 	var given []Source
 	fields := reflect.ValueOf(s).Elem()
@@ -91,7 +83,7 @@ func (s *Sources) given() []Source {
 	return given
 }
 
-// kinds has an empty source of each kind.
+// kinds returns an empty source of each kind.
 func kinds() []Source {
 	var kinds []Source
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[Sources]()) {
@@ -100,8 +92,8 @@ func kinds() []Source {
 	return kinds
 }
 
-// Fields are the fields of all kinds of source in a stack file, by the API of Google
-// Cloud that they need: without one, the empty text.
+// Fields returns the fields of all kinds of source by the Google Cloud API that they need, or
+// "".
 func Fields() map[string][]string {
 	fields := map[string][]string{}
 	for _, kind := range kinds() {
@@ -110,7 +102,7 @@ func Fields() map[string][]string {
 	return fields
 }
 
-// fields are those of all kinds of source.
+// fields returns the fields of all kinds of source.
 func fields() []string {
 	var names []string
 	for _, kind := range kinds() {
@@ -119,7 +111,7 @@ func fields() []string {
 	return names
 }
 
-// Source is the first source that is written, or nil if there is none.
+// Source returns the first source that the user set, or nil.
 func (s *Sources) Source() Source {
 	if given := s.given(); len(given) > 0 {
 		return given[0]
@@ -127,7 +119,7 @@ func (s *Sources) Source() Source {
 	return nil
 }
 
-// Written are the fields of the sources that are written.
+// Written returns the fields of the sources that the user set.
 func (s *Sources) Written() []string {
 	var fields []string
 	for _, source := range s.given() {
@@ -136,53 +128,47 @@ func (s *Sources) Written() []string {
 	return fields
 }
 
-// Context is what a source has to know of the rest of the stack file.
+// Context is the part of the stack file that sources depend on.
 type Context struct {
-	// Project is the stack's project of Google Cloud. On an existing cluster it is
-	// empty.
+	// Project is the Google Cloud project of the stack, or "" on an existing cluster.
 	Project string
-	// Existing says that the stack runs on an existing cluster, where it creates
-	// nothing of Google Cloud.
+	// Existing is true on an existing cluster, where the stack creates nothing in Google
+	// Cloud.
 	Existing bool
-	// Region is the cluster's region, or empty where it is not known.
+	// Region is the region of the cluster, or "" if it is unknown.
 	Region string
-	// Zones are the zones of a disk or of an instance that names none.
+	// Zones are the default zones of disks and instances.
 	Zones []string
-	// DriverOff reports whether the stack file switches one of GKE's storage drivers
-	// off, by the field of cluster.csiDrivers.
+	// DriverOff reports whether the stack file turns off the storage driver with a field of
+	// cluster.csiDrivers. It is nil on an existing cluster.
 	DriverOff func(driver string) bool
-	// NoWorkloadIdentity says that the stack file switches off the identities that
-	// pods have at Google Cloud.
+	// NoWorkloadIdentity is true if the stack file turns off Workload Identity.
 	NoWorkloadIdentity bool
 }
 
 // Users are the pods that mount a volume.
 type Users struct {
-	// Pools are the node pools that they may run on.
-	Pools []Pool
-	// ReadOnly says that none of them writes.
-	ReadOnly bool
-	// OnePod says that there is one pod, which the storage may hold to some of the
-	// nodes.
-	OnePod bool
+	Pools    []Pool // where the pods may run
+	ReadOnly bool   // no pod writes
+	OnePod   bool   // there is one pod, and the storage may restrict its nodes
 }
 
-// Pool is a node pool, as far as storage is concerned with it.
+// Pool describes a node pool to the rules of volumes.
 type Pool struct {
 	Name string
-	// Nodes is the largest number of nodes that the pool has.
+	// Nodes is the maximum number of nodes.
 	Nodes int
-	// Zones are the zones of the nodes. Of an existing cluster they are not known.
+	// Zones are the zones of the nodes, or nil on an existing cluster.
 	Zones []string
-	// MachineType and its Disks, the types of disks that it takes. Without disks
-	// nothing is known of the machine.
+	// MachineType supports the types of boot disks in Disks, which is empty if they are
+	// unknown.
 	MachineType string
 	Disks       []string
-	// COS says that the nodes run Container-Optimized OS.
+	// COS is true if the nodes run Container-Optimized OS.
 	COS bool
 }
 
-// nodes is the number of nodes that all pools have at most.
+// nodes returns the maximum number of nodes of all pools.
 func (u Users) nodes() int {
 	nodes := 0
 	for _, pool := range u.Pools {
@@ -191,7 +177,7 @@ func (u Users) nodes() int {
 	return nodes
 }
 
-// names are those of the pools.
+// names returns the names of the pools.
 func (u Users) names() []string {
 	names := make([]string, len(u.Pools))
 	for i, pool := range u.Pools {
@@ -200,8 +186,7 @@ func (u Users) names() []string {
 	return names
 }
 
-// outside is embedded by sources that Google Cloud knows nothing of: the stack
-// creates nothing for them.
+// outside is embedded in sources outside of Google Cloud, for which the stack creates nothing.
 type outside struct{}
 
 func (outside) Creation() *Creation         { return nil }

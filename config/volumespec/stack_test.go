@@ -14,7 +14,7 @@ import (
 
 type edits = stacktest.Edits
 
-// TestRefused lists what each mistake is answered with.
+// TestRefused checks the message for each mistake.
 func TestRefused(t *testing.T) {
 	stacktest.Refused(t, []stacktest.Refusal{
 		// Volumes.
@@ -61,7 +61,7 @@ func TestRefused(t *testing.T) {
 	})
 }
 
-// over is a second volume, which nothing mounts, with a source.
+// over adds a second volume with a source, which no role mounts.
 func over(source string, fields edits) edits {
 	return edits{"persia:storage[1]": map[string]any{"name": "b", "size": "1Ti", source: fields}}
 }
@@ -71,8 +71,7 @@ const (
 	kmsKey  = "projects/p/locations/us-central1/keyRings/r/cryptoKeys/k"
 )
 
-// TestStorageRefused: what is wrong with a volume only because of the rest of the
-// stack file.
+// TestStorageRefused checks the messages for conflicts with the rest of the stack file.
 func TestStorageRefused(t *testing.T) {
 	mountB := edits{"persia:jobs[0].nnWorker.mounts": []any{edits{"volume": "b", "mountPath": "/b"}}}
 	readB := edits{"persia:jobs[0].nnWorker.mounts": []any{edits{"volume": "b", "mountPath": "/b", "readOnly": true}},
@@ -108,8 +107,8 @@ func TestStorageRefused(t *testing.T) {
 	})
 }
 
-// TestSidecarCounts: what GKE puts into a pod that mounts a bucket takes room on its
-// node, by the role's own mounts too, and once for several buckets.
+// TestSidecarCounts checks that the plan counts the sidecar of a bucket, also for mounts of
+// the role, and once for several buckets.
 func TestSidecarCounts(t *testing.T) {
 	s, err := stacktest.Load(t, over("gcsFuse", edits{"bucket": "other", "sidecar": edits{"cpu": "1", "memory": "128Mi"}}).And(edits{
 		"persia:jobs[0].mounts":              nil,
@@ -133,8 +132,8 @@ func TestSidecarCounts(t *testing.T) {
 	}, sidecars)
 }
 
-// TestSidecarOfCheckpoints: the sidecar of an embedding parameter server has room for what
-// the server writes of a checkpoint at the same time.
+// TestSidecarOfCheckpoints checks that the sidecar of an embedding parameter server has room
+// for the checkpoint files that the server writes at the same time.
 func TestSidecarOfCheckpoints(t *testing.T) {
 	const (
 		shards = "persia:jobs[0].hashmapShards"
@@ -172,8 +171,7 @@ func TestSidecarOfCheckpoints(t *testing.T) {
 	}
 }
 
-// TestStorageWarnings: data is deleted only by words of the stack file's own, and not
-// silently.
+// TestStorageWarnings checks the warnings about settings that delete data.
 func TestStorageWarnings(t *testing.T) {
 	warnings := func(changes edits) []string {
 		s, err := stacktest.Load(t, changes)
@@ -199,7 +197,7 @@ func TestStorageWarnings(t *testing.T) {
 	}
 }
 
-// TestCreatedDisksTakeQuota: a regional disk counts in both zones.
+// TestCreatedDisksTakeQuota checks that a regional disk counts in both zones.
 func TestCreatedDisksTakeQuota(t *testing.T) {
 	ssd := func(changes edits) int64 {
 		s, err := stacktest.Load(t, changes)

@@ -8,17 +8,16 @@ import (
 	"persia/gcp"
 )
 
-// Stored is a volume of the stack, and where it is written in the stack file.
+// Stored is a volume of the stack with its path in the stack file.
 type Stored struct {
 	Volume
 	Path *field.Path
-	// Contents is what is on the volume, as in "all checkpoints".
+	// Contents completes "all …", like checkpoints.
 	Contents string
 }
 
-// Warnings are about data that is deleted, and about a bucket that the stack creates
-// elsewhere than the cluster, which is in a region: each checkpoint goes all the way, and
-// is paid for as traffic.
+// Warnings warns of settings that delete data, and of a bucket far from the cluster's region:
+// Google Cloud bills the traffic of checkpoints.
 func (v Stored) Warnings(region string) []string {
 	var warnings []string
 	if v.DeletesData() {

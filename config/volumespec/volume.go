@@ -35,7 +35,7 @@ type Volume struct {
 	Sources `json:",inline"`
 }
 
-// Resolve completes a volume with what depends on the rest of the stack file.
+// Resolve fills in defaults that depend on the rest of the stack file.
 func (v *Volume) Resolve(context Context) {
 	if v.Claim == "" && v.Name != "" {
 		v.Claim = v.Name + "-claim"
@@ -50,7 +50,7 @@ func (v *Volume) Resolve(context Context) {
 	source.resolve(context)
 }
 
-// SizeGiB is the volume's size in GiB, rounded up, or 0 if it is no quantity.
+// SizeGiB returns the size in GiB, rounded up, or 0 if it is invalid.
 func (v *Volume) SizeGiB() int64 {
 	size, err := check.ParseQuantity(v.Size)
 	if err != nil {
@@ -68,8 +68,8 @@ func (v *Volume) wholeGiB() bool {
 // Creates reports whether the stack creates the storage of the volume.
 func (v *Volume) Creates() bool { return v.Creation() != nil }
 
-// Creation is what the stack creates for the volume, or nil if the storage is there
-// already.
+// Creation describes what the stack creates for the volume, or returns nil if the storage
+// exists already.
 func (v *Volume) Creation() *Creation {
 	if source := v.Source(); source != nil {
 		return source.Creation()
@@ -77,7 +77,7 @@ func (v *Volume) Creation() *Creation {
 	return nil
 }
 
-// DeletesData reports whether the data of the volume is deleted with the stack.
+// DeletesData reports whether `pulumi destroy` deletes the data of the volume.
 func (v *Volume) DeletesData() bool {
 	creation := v.Creation()
 	return v.ReclaimPolicy == corev1.PersistentVolumeReclaimDelete || creation != nil && creation.DeletesData
@@ -90,7 +90,7 @@ func (v *Volume) MountedBySidecar() bool {
 	return ok
 }
 
-// OnOneNode reports whether the volume is storage of a single node.
+// OnOneNode reports whether the volume is a directory of one node.
 func (v *Volume) OnOneNode() bool {
 	source := v.Source()
 	return source != nil && source.traits().directory

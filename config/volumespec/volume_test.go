@@ -17,17 +17,17 @@ import (
 
 var kmsKey = keyIn("us-central1")
 
-// keyIn is a key in a location of Cloud KMS.
+// keyIn returns a key in a location of Cloud KMS.
 func keyIn(location string) string {
 	return "projects/p/locations/" + location + "/keyRings/r/cryptoKeys/k"
 }
 
 var list = field.NewPath("persia:storage")
 
-// created is a cluster that the stack creates.
+// created describes a cluster that the stack creates.
 var created = Context{Project: "my-project", Region: "us-central1", Zones: []string{"us-central1-a", "us-central1-b"}}
 
-// load decodes and completes volumes as a stack file does.
+// load decodes and resolves volumes.
 func load(t *testing.T, text string, context Context) ([]Volume, *check.Problems) {
 	t.Helper()
 	json, err := yaml.YAMLToJSON([]byte(text))
@@ -41,7 +41,7 @@ func load(t *testing.T, text string, context Context) ([]Volume, *check.Problems
 	return volumes, p
 }
 
-// problem is that of volumes that nothing mounts, or that users mount.
+// problem returns the problems of volumes that no pod mounts, or that users mount.
 func problem(t *testing.T, text string, context Context, users Users) error {
 	t.Helper()
 	volumes, p := load(t, text, context)
@@ -49,10 +49,10 @@ func problem(t *testing.T, text string, context Context, users Users) error {
 	return p.Err()
 }
 
-// over is a volume with a source.
+// over returns a volume with a source.
 func over(source string) string { return "[{name: b, size: 1Ti, " + source + "}]" }
 
-// sized is a volume of a size with a source.
+// sized returns a volume with a size and a source.
 func sized(size, source string) string { return "[{name: b, size: " + size + ", " + source + "}]" }
 
 func TestRefused(t *testing.T) {
@@ -172,7 +172,7 @@ func TestAccepted(t *testing.T) {
 	}
 }
 
-// TestUsers: storage is mounted only from where it is reached.
+// TestUsers checks that pods mount only storage that they can reach.
 func TestUsers(t *testing.T) {
 	disks := []string{"pd-balanced", "pd-ssd"}
 	one := Pool{Name: "gpu", Nodes: 1, Zones: []string{"us-central1-a"}, MachineType: "g2-standard-32", Disks: disks, COS: true}
@@ -250,7 +250,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// TestDeletesData: data is deleted only where the stack file says so.
+// TestDeletesData checks that data is deleted only if the stack file says so.
 func TestDeletesData(t *testing.T) {
 	for text, want := range map[string]bool{
 		"gcsFuse: {bucket: other}":                                             false,

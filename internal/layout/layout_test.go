@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// topics are the packages of one topic of a stack file each, and what of config they
-// import in addition to the shared pieces.
+// topics are the packages of the topics of a stack file, with the packages of config that each
+// may import in addition to the shared ones.
 var topics = map[string][]string{
 	"clusterspec": nil, "imagespec": nil, "poolspec": nil, "operatorspec": nil, "volumespec": nil, "natsspec": nil,
 	"jobspec":  {"natsspec"},   // a job has settings of NATS of its own
@@ -28,7 +28,7 @@ var topics = map[string][]string{
 // shared are the packages of config that every topic may import.
 var shared = []string{"catalog", "check", "decode", "pod"}
 
-// file is a source file of either module.
+// file is a source file of one of the modules.
 type file struct {
 	// path is from the root of the repository.
 	path string
@@ -39,7 +39,7 @@ func (f file) folder() string { return path.Dir(f.path) }
 
 func (f file) isTest() bool { return strings.HasSuffix(f.path, "_test.go") }
 
-// imports are the folders of this repository that the file imports.
+// imports returns the folders of this repository that the file imports.
 func (f file) imports() []string {
 	var folders []string
 	for _, spec := range f.ast.Imports {
@@ -51,8 +51,7 @@ func (f file) imports() []string {
 	return folders
 }
 
-// TestNoAliases checks that every package of ours goes by its own name wherever it is
-// imported.
+// TestNoAliases checks that no file imports a package of this repository under another name.
 func TestNoAliases(t *testing.T) {
 	for _, f := range source(t) {
 		for _, spec := range f.ast.Imports {
@@ -63,8 +62,7 @@ func TestNoAliases(t *testing.T) {
 	}
 }
 
-// TestTopicsStandAlone: what a topic of a stack file needs of another arrives as an
-// argument.
+// TestTopicsStandAlone checks that topics of a stack file do not import each other.
 func TestTopicsStandAlone(t *testing.T) {
 	seen := map[string]bool{}
 	for _, f := range source(t) {
@@ -91,7 +89,7 @@ func TestTopicsStandAlone(t *testing.T) {
 	}
 }
 
-// TestFoldersHaveNoCycle: the folders at the root depend on each other in one direction.
+// TestFoldersHaveNoCycle checks that the folders at the root do not import each other in cycles.
 func TestFoldersHaveNoCycle(t *testing.T) {
 	imports := map[string]map[string]bool{}
 	for _, f := range source(t) {
@@ -115,7 +113,7 @@ func TestFoldersHaveNoCycle(t *testing.T) {
 	}
 }
 
-// top is the folder at the root that a path is in.
+// top returns the folder at the root that contains a path.
 func top(file string) string {
 	folder, _, inside := strings.Cut(file, "/")
 	if !inside {
@@ -124,7 +122,7 @@ func top(file string) string {
 	return folder
 }
 
-// cycleFrom is a way from a folder back to the start, if there is one.
+// cycleFrom returns a path of imports from a folder back to the start, or nil.
 func cycleFrom(folder, start string, imports map[string]map[string]bool, seen map[string]bool) []string {
 	seen[folder] = true
 	for _, next := range slices.Sorted(maps.Keys(imports[folder])) {
@@ -140,7 +138,7 @@ func cycleFrom(folder, start string, imports map[string]map[string]bool, seen ma
 	return nil
 }
 
-// source parses all Go files of the repository that people write.
+// source parses all Go files of the repository, except generated ones.
 func source(t *testing.T) []file {
 	t.Helper()
 	const root = "../.."

@@ -18,19 +18,16 @@ import (
 	"persia/config"
 )
 
-// comments are the doc comments of package config and of those below it, in the
-// words of a reader: without the name that they begin with, and with the names of
-// fields in YAML.
+// comments are the doc comments of package config and the packages below it, without the
+// subject that they begin with, and with the YAML names of fields.
 type comments struct {
-	// types and fields are by the name of the type with its package, fields with
-	// .Field after it.
+	// types maps PACKAGE.TYPE, and fields PACKAGE.TYPE.FIELD, to comments.
 	types, fields map[string]string
 	// values are the constants of string types.
 	values map[string][]Value
 }
 
-// readComments reads the source of package config in a folder, and of the packages
-// in the folders below it.
+// readComments reads the source of package config in a folder and of the packages below it.
 func readComments(dir string) (*comments, error) {
 	root := reflect.TypeFor[config.Stack]().PkgPath()
 	packages := map[string][]*doc.Type{}
@@ -70,7 +67,7 @@ func readComments(dir string) (*comments, error) {
 	return c, nil
 }
 
-// typesOf are the types of a package.
+// typesOf returns the types of a package.
 func typesOf(dir, importPath string) ([]*doc.Type, error) {
 	files, fset, err := parse(dir)
 	if err != nil || len(files) == 0 {
@@ -104,13 +101,13 @@ func parse(dir string) ([]*ast.File, *token.FileSet, error) {
 	return files, fset, nil
 }
 
-// commentedField is a field of a struct as its source has it.
+// commentedField is a field of a struct in its source.
 type commentedField struct {
 	name, yaml, comment string
 }
 
-// structFields lists the fields of a struct, without embedded ones, and none of
-// any other type.
+// structFields returns the fields of a struct, without embedded ones. It returns none for other
+// types.
 func structFields(t *doc.Type) []commentedField {
 	object, ok := t.Decl.Specs[0].(*ast.TypeSpec).Type.(*ast.StructType)
 	if !ok {
@@ -141,8 +138,8 @@ func namesOf(t *doc.Type) names {
 	return own
 }
 
-// sharedNames are the names that mean a field, or a key, in the comment of any
-// type, since they are no English words. A comment may have them as in YAML, too.
+// sharedNames returns the names that mean a field or a key in any comment, because they are not
+// English words, in Go and in YAML.
 func sharedNames(types []*doc.Type) names {
 	shared := names{}
 	for _, key := range config.Keys() {
@@ -162,7 +159,7 @@ func sharedNames(types []*doc.Type) names {
 	return shared
 }
 
-// valuesOf lists the constants of a string type.
+// valuesOf returns the constants of a string type.
 func valuesOf(t *doc.Type) []Value {
 	var values []Value
 	for _, group := range t.Consts {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// width is that of prose.
+// width is the line length of prose.
 const width = 80
 
 var (
@@ -16,10 +16,10 @@ var (
 	aboutChanges string
 )
 
-// notes are what the page says about a section in addition to the comments.
+// notes are additional texts for sections.
 var notes = map[string]string{"persia:nodePools": aboutChanges}
 
-// Markdown is the page that describes a stack file.
+// Markdown returns the page that describes a stack file.
 func Markdown(sections []*Section) string {
 	page := []string{introduction, keys(sections)}
 	for _, s := range sections {
@@ -40,7 +40,7 @@ func Markdown(sections []*Section) string {
 	return strings.Join(page, "\n")
 }
 
-// keys is the table of the keys.
+// keys returns the table of keys.
 func keys(sections []*Section) string {
 	t := table{{"key", "value", "description"}}
 	for _, s := range sections {
@@ -69,8 +69,7 @@ func about(s *Section) string {
 	return wrapped(text, width)
 }
 
-// fields is the table of an object's fields. It says what a change does where
-// that is known.
+// fields returns the table of an object's fields, with what a change does if that is known.
 func fields(fs []Field) string {
 	changes := slices.ContainsFunc(fs, func(f Field) bool { return f.Change != "" })
 	row := func(name, typ, change, text string) []string {
@@ -86,7 +85,7 @@ func fields(fs []Field) string {
 	return t.String()
 }
 
-// fieldType is the type of a field, with a link to what describes it.
+// fieldType returns the type of a field, with a link to its description.
 func fieldType(f Field) string {
 	text, inner := inWords(f.Type), f.Type.innermost()
 	switch {
@@ -101,7 +100,7 @@ func fieldType(f Field) string {
 	return text
 }
 
-// description says what a field is, and what each of its values is.
+// description returns the description of a field and its values.
 func description(f Field) string {
 	sentences := []string{escaped(f.Doc)}
 	for _, v := range f.Type.Values {
@@ -112,7 +111,7 @@ func description(f Field) string {
 	return strings.Join(sentences, " ")
 }
 
-// inWords is a type in words: list of objects.
+// inWords returns a type in words, like list of objects.
 func inWords(t Type) string {
 	switch t.Kind {
 	case List:
@@ -137,7 +136,7 @@ func plural(t Type) string {
 	return string(t.Kind) + "s"
 }
 
-// table is a table in Markdown. Its first row is the head.
+// table is a table in Markdown. Its first row is the header.
 type table [][]string
 
 func (t table) String() string {

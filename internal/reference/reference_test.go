@@ -19,7 +19,7 @@ const (
 	docs   = "../../docs/reference"
 )
 
-// page is the page that the source makes.
+// page returns the page from the current source.
 func page(t *testing.T) string {
 	sections, err := Sections(source)
 	require.NoError(t, err)
@@ -33,8 +33,7 @@ func TestPageIsCurrent(t *testing.T) {
 	assert.Equal(t, string(want), got, "go run ./internal/reference/cmd writes it anew")
 }
 
-// TestPageIsWhole looks for every key, and for every field of every type that a
-// stack is made of.
+// TestPageIsWhole checks that the page has all keys, and all fields of all types in a stack.
 func TestPageIsWhole(t *testing.T) {
 	chapters := map[string]string{}
 	for _, chapter := range regexp.MustCompile(`(?m)^##+ `).Split(page(t), -1) {
@@ -97,7 +96,7 @@ func TestNotesHaveSections(t *testing.T) {
 	}
 }
 
-// TestUndescribed reads a package that has none of the comments.
+// TestUndescribed checks the error for a package without comments.
 func TestUndescribed(t *testing.T) {
 	dir := t.TempDir()
 	_, err := Sections(dir)

@@ -13,16 +13,16 @@ import (
 	"persia/config/manifest"
 )
 
-// schema is a JSON Schema, as far as one is needed here. The draft is the seventh,
-// the last one that editors know in YAML.
+// schema is a JSON Schema with the keywords that this package uses, of draft 7, the latest that
+// editors support for YAML.
 type schema struct {
 	Draft       string `json:"$schema,omitempty"`
 	Comment     string `json:"$comment,omitempty"`
 	Title       string `json:"title,omitempty"`
 	Ref         string `json:"$ref,omitempty"`
 	Description string `json:"description,omitempty"`
-	// Deprecation is no part of JSON Schema. Editors show it where the property is
-	// used, and do not propose the property.
+	// Deprecation is not part of JSON Schema. Editors show it where the user sets the
+	// property, and do not suggest the property.
 	Deprecation string   `json:"deprecationMessage,omitempty"`
 	Type        string   `json:"type,omitempty"`
 	Enum        []string `json:"enum,omitempty"`
@@ -32,13 +32,13 @@ type schema struct {
 	Items       *schema  `json:"items,omitempty"`
 	Contains    *schema  `json:"contains,omitempty"`
 	Required    []string `json:"required,omitempty"`
-	// MaxProperties is 0 for an object that is empty.
+	// MaxProperties is 0 for an empty object.
 	MaxProperties *int `json:"maxProperties,omitempty"`
 
 	Properties    map[string]*schema `json:"properties,omitempty"`
 	Patterns      map[string]*schema `json:"patternProperties,omitempty"`
 	PropertyNames *schema            `json:"propertyNames,omitempty"`
-	// Additional is false, or the schema of properties that have no other.
+	// Additional is false, or the schema of all other properties.
 	Additional any `json:"additionalProperties,omitempty"`
 
 	AnyOf []*schema `json:"anyOf,omitempty"`
@@ -50,7 +50,7 @@ type schema struct {
 	Definitions map[string]*schema `json:"definitions,omitempty"`
 }
 
-// Schema is the JSON Schema of a stack file, for editors.
+// Schema returns the JSON Schema of a stack file for editors.
 func Schema(sections []*Section) ([]byte, error) {
 	b := &schemaBuilder{sections: map[string]*Section{}, definitions: map[string]*schema{"secret": secret()}}
 	for _, s := range sections {
@@ -73,8 +73,8 @@ func Schema(sections []*Section) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// stackFile is what Pulumi reads of a stack file. With an environment of Pulumi
-// ESC, keys may stand there instead.
+// stackFile returns the schema of Pulumi's own settings. It requires no keys if the file names
+// an environment of Pulumi ESC, which may contain them.
 func stackFile() *schema {
 	text := func(about string) *schema { return &schema{Type: "string", Description: about} }
 	return &schema{
@@ -98,7 +98,7 @@ func stackFile() *schema {
 	}
 }
 
-// requiredKeys requires the keys that every stack has.
+// requiredKeys returns a schema that requires the keys of every stack.
 func requiredKeys() *schema {
 	all := &schema{}
 	for _, key := range config.RequiredKeys() {
@@ -109,13 +109,13 @@ func requiredKeys() *schema {
 	return all
 }
 
-// short is a key without its namespace, which Pulumi takes from the project then.
+// short returns a key without its namespace, which defaults to the project.
 func short(key string) string {
 	_, name, _ := strings.Cut(key, ":")
 	return name
 }
 
-// secret is what Pulumi writes in the place of a value that is encrypted.
+// secret returns the schema of an encrypted value.
 func secret() *schema {
 	return &schema{
 		Description: "A value that is encrypted, as pulumi config set --secret writes it.",
@@ -129,17 +129,17 @@ func secret() *schema {
 type schemaBuilder struct {
 	sections    map[string]*Section
 	definitions map[string]*schema
-	// elsewhere are the objects, by their names, whose fields a manifest may have.
+	// elsewhere are the names of the objects whose fields a manifest can provide.
 	elsewhere map[string]bool
 }
 
-// The fields that stand for others, which are required without them.
+// The fields without which others are required.
 const (
 	manifestField = "manifest"
 	existingField = "existing"
 )
 
-// findElsewhere finds the objects that a manifest fills: those of a job, and NATS.
+// findElsewhere finds the objects that a manifest can provide: NATS, and the objects of a job.
 func (b *schemaBuilder) findElsewhere() {
 	b.elsewhere = map[string]bool{b.sections["persia:nats"].Name: true}
 	for _, f := range b.sections["persia:jobs"].Fields {
@@ -149,7 +149,7 @@ func (b *schemaBuilder) findElsewhere() {
 	}
 }
 
-// objectOf is the section of a field that is an object.
+// objectOf returns the section of a field that is an object.
 func (b *schemaBuilder) objectOf(f Field) *Section {
 	if f.Type.Kind != Object {
 		return nil
@@ -157,13 +157,13 @@ func (b *schemaBuilder) objectOf(f Field) *Section {
 	return b.sections[f.Type.Section]
 }
 
-// config is the schema of all keys. Those of providers are theirs to check.
+// config returns the schema of all keys. It accepts any keys of providers.
 func (b *schemaBuilder) config(sections []*Section) *schema {
 	c := &schema{
 		Description: "What the program and the providers are told.",
 		Type:        "object",
 		Properties:  map[string]*schema{},
-		// The short form is understood, and not proposed, since it is no property.
+		// The short form is a pattern, so editors accept it but do not suggest it.
 		Patterns: map[string]*schema{},
 		PropertyNames: &schema{
 			If:   &schema{Pattern: `^(persia:|[^:]*$)`},
@@ -190,7 +190,8 @@ func (b *schemaBuilder) key(s *Section) *schema {
 	return value
 }
 
-// natsWithoutManifest requires of NATS what no manifest can have.
+// natsWithoutManifest returns a schema that requires the fields of persia:nats that a manifest
+// could provide, if no job has one.
 func (b *schemaBuilder) natsWithoutManifest() *schema {
 	withManifest := &schema{Contains: &schema{Required: []string{manifestField}}}
 	return &schema{
@@ -205,7 +206,7 @@ func (b *schemaBuilder) natsWithoutManifest() *schema {
 	}
 }
 
-// object is the schema of an object.
+// object returns the schema of an object.
 func (b *schemaBuilder) object(s *Section) *schema {
 	o := &schema{
 		Description: unmarked(s.Doc),
@@ -226,7 +227,7 @@ func (b *schemaBuilder) object(s *Section) *schema {
 		o.If = &schema{Required: []string{manifestField}}
 		o.Else = b.wholeJob(s)
 	case s.Path == "persia:pedl":
-		// {} is as if the key was left out.
+		// {} means the same as omitting the key.
 		o.Else, o.If = &schema{Required: required(s.Fields)}, &schema{MaxProperties: new(0)}
 	case !b.elsewhere[s.Name]:
 		o.Required = required(s.Fields)
@@ -244,7 +245,7 @@ func required(fields []Field) []string {
 	return names
 }
 
-// wholeJob requires of a job what a manifest would have.
+// wholeJob returns a schema that requires the fields that a manifest would provide.
 func (b *schemaBuilder) wholeJob(s *Section) *schema {
 	whole := &schema{Required: []string{"name"}, Properties: map[string]*schema{}}
 	for _, f := range s.Fields {
@@ -260,7 +261,7 @@ func (b *schemaBuilder) wholeJob(s *Section) *schema {
 	return whole
 }
 
-// olderNames adds what older releases of PERSIA call the fields of a job.
+// olderNames adds the names of job fields in older releases of PERSIA.
 func (b *schemaBuilder) olderNames(s *Section, job *schema) {
 	for older, canonical := range manifest.OlderNames() {
 		of, name := s, canonical
@@ -273,7 +274,7 @@ func (b *schemaBuilder) olderNames(s *Section, job *schema) {
 	}
 }
 
-// field finds the field of a name, or is nil.
+// field returns the field with a name, or nil.
 func (s *Section) field(name string) *Field {
 	i := slices.IndexFunc(s.Fields, func(f Field) bool { return f.Name == name })
 	if i < 0 {
@@ -282,7 +283,8 @@ func (s *Section) field(name string) *Field {
 	return &s.Fields[i]
 }
 
-// field is the schema of a field. Beside a secret, any text may be one.
+// field returns the schema of a field. With secretToo, as in an object with a secret, strings may
+// be encrypted.
 func (b *schemaBuilder) field(f Field, secretToo bool) *schema {
 	value := b.value(f.Type, secretToo)
 	value.Description = inPlainText(f)
@@ -291,7 +293,7 @@ func (b *schemaBuilder) field(f Field, secretToo bool) *schema {
 	return value
 }
 
-// value is the schema of a value.
+// value returns the schema of a value.
 func (b *schemaBuilder) value(t Type, secretToo bool) *schema {
 	switch t.Kind {
 	case Text:
@@ -330,7 +332,7 @@ func texts(values []Value) []string {
 	return texts
 }
 
-// defaultValue is the default of a field as JSON has it, or nil.
+// defaultValue returns the default of a field as a JSON value, or nil.
 func defaultValue(f Field) any {
 	switch f.Type.Kind {
 	case Boolean:
@@ -349,7 +351,7 @@ func defaultValue(f Field) any {
 	return nil
 }
 
-// inPlainText says what a field is, and what each of its values is.
+// inPlainText returns the description of a field and its values.
 func inPlainText(f Field) string {
 	text := f.Doc
 	for _, v := range f.Type.Values {
@@ -360,7 +362,7 @@ func inPlainText(f Field) string {
 	return unmarked(text)
 }
 
-// unmarked is a text in one line, without marks, which some editors show as they are.
+// unmarked returns a text in one line without backticks, which some editors show.
 func unmarked(text string) string {
 	return oneLine(strings.ReplaceAll(text, "`", ""))
 }

@@ -47,11 +47,10 @@ func TestSectionsHaveNamesOfTheirOwn(t *testing.T) {
 	assert.Greater(t, len(names), 50)
 }
 
-// change is a change of a stack file: a text that is in it, and another in its
-// place.
+// change replaces a text of a stack file with another one.
 type change struct{ before, after string }
 
-// edited is the stack file dev after a change.
+// edited returns the stack file of dev after a change.
 func edited(t *testing.T, c change) []byte {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "Pulumi.dev.yaml"))
@@ -60,7 +59,7 @@ func edited(t *testing.T, c change) []byte {
 	return []byte(strings.Replace(string(text), c.before, c.after, 1))
 }
 
-// TestSchemaRefuses lists what an editor marks, and where.
+// TestSchemaRefuses checks which mistakes an editor marks, and where.
 func TestSchemaRefuses(t *testing.T) {
 	schema := schematest.Read(t, root)
 	const role = "      embeddingWorker:\n        replicas: 1\n"
@@ -143,13 +142,13 @@ func TestSchemaLeavesKeysToAnEnvironment(t *testing.T) {
 	assert.Error(t, schema.Check(t, []byte("config: {persia:storage: []}\n")))
 }
 
-// stack is a stack file, as it is written and as the program completes it.
+// stack is a stack file, as written and as Load completes it.
 type stack struct {
 	written map[string]any
 	loaded  *config.Stack
 }
 
-// stacks are those of testdata. Together they have every object that has defaults.
+// stacks returns the stacks of testdata, which together have every object with defaults.
 func stacks(t *testing.T) []stack {
 	t.Helper()
 	files, err := filepath.Glob("testdata/*.yaml")
@@ -169,14 +168,14 @@ func stacks(t *testing.T) []stack {
 	return found
 }
 
-// instance is an object of a stack, as it is written and as it was completed.
+// instance is an object of a stack, as written and as Load completes it.
 type instance struct {
 	section *Section
 	written map[string]any
 	loaded  reflect.Value
 }
 
-// instances are all objects of a stack, by the walk that the sections came from.
+// instances returns all objects of a stack by their sections.
 func instances(t *testing.T, s stack) []instance {
 	t.Helper()
 	sections := map[string]*Section{}
@@ -206,7 +205,7 @@ func instances(t *testing.T, s stack) []instance {
 				value := loaded.FieldByIndex(f.Index)
 				inner, ok := object[f.name]
 				if !ok && value.Kind() == reflect.Struct {
-					// An object that is left out has its defaults too.
+					// An omitted object has defaults too.
 					inner, ok = map[string]any{}, true
 				}
 				if ok {
@@ -225,12 +224,11 @@ func instances(t *testing.T, s stack) []instance {
 	return found
 }
 
-// excluded have fields without a default where another field excludes them: the other
-// strategy of an upgrade, or an existing database.
+// excluded are the objects whose defaults another field removes: the other upgrade strategy,
+// or an existing database.
 var excluded = []string{"Upgrade", "PEDLPostgreSQL", "PostgreSQLImage", "PostgreSQLPersistence", "PostgreSQLService"}
 
-// TestDefaultsAreThoseOfTheProgram compares every default that a comment states with
-// what the program sets.
+// TestDefaultsAreThoseOfTheProgram compares all defaults in comments with what Load sets.
 func TestDefaultsAreThoseOfTheProgram(t *testing.T) {
 	seen := map[string]bool{}
 	var objects []instance
@@ -255,7 +253,7 @@ func TestDefaultsAreThoseOfTheProgram(t *testing.T) {
 	}
 	for _, s := range sectionsOf(t) {
 		for _, f := range s.Fields {
-			// What is false by default needs no example: it is Go's zero value.
+			// A default of false is the zero value, and needs no example.
 			if f.Default != "" && f.Default != "false" {
 				assert.True(t, seen[s.Name+"."+f.Name], "no stack in testdata has %s without %s", s.Path, f.Name)
 			}
@@ -263,11 +261,10 @@ func TestDefaultsAreThoseOfTheProgram(t *testing.T) {
 	}
 }
 
-// zero are the fields that are written although the program takes what is left out
-// as 0, since 0 says something there.
+// zero are required fields that may be 0, which the program cannot tell from an omission.
 var zero = []string{"minNodes", "lun"}
 
-// TestRequiredFieldsAreRequired leaves out each field that is said to be required.
+// TestRequiredFieldsAreRequired omits each required field in turn.
 func TestRequiredFieldsAreRequired(t *testing.T) {
 	schema, left := schematest.Read(t, root), 0
 	for _, s := range stacks(t) {

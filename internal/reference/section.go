@@ -14,26 +14,23 @@ import (
 
 // Section describes the value of a key, or an object inside of one.
 type Section struct {
-	// Name is the name of the object's type, and empty for the value of a key that
-	// is no object. Each section has another.
+	// Name is the unique name of the object's type, or "" for a key with another value.
 	Name string
-	// Path is where the value stands, as errors print it, but with [] for the
-	// index in a list and [NAME] for a name in an object of like ones:
-	// persia:nodePools[].gpu.
+	// Path is the path of the value as in errors, with [] for indexes and [NAME] for names
+	// that the user chooses, like persia:nodePools[].gpu.
 	Path string
-	// Also are the other places of an object that stands in several.
+	// Also are the other paths of the object.
 	Also []string
-	// Key says that this is a key of the stack file.
+	// Key is true for a key of the stack file.
 	Key bool
-	// Kubernetes says that the object is one of Kubernetes, which describes it in a
-	// reference of its own.
+	// Kubernetes is true for an object that the Kubernetes API reference describes.
 	Kubernetes bool
-	// Type is that of the whole value: a list of objects, say.
+	// Type is the type of the whole value, for example a list of objects.
 	Type Type
-	// Doc describes the value, or each object of a list. Like all texts here it
-	// is one paragraph, in which `backticks` mark what is written as it is.
+	// Doc describes the value, or each object of a list, in one paragraph with `code` in
+	// backticks.
 	Doc string
-	// Fields are those of the object, in the order of the source.
+	// Fields are the fields of the object, in the order of the source.
 	Fields []Field
 }
 
@@ -41,26 +38,25 @@ type Section struct {
 type Field struct {
 	Name string
 	Type Type
-	// Required fields are written always. All others have a default.
+	// Required fields have no default.
 	Required bool
-	// Default is what a field that is left out has always, as it is written, and
-	// empty where that is nothing, or depends on other fields.
+	// Default is the fixed default in YAML, or "" if there is none or if it depends on other
+	// fields.
 	Default string
-	// Least is the least that an integer may be, if it is bounded.
+	// Least is the minimum of an integer, or nil.
 	Least *int
-	// Beside says that the field is none of a PersiaJob, and stands in the stack file
-	// next to the name of a manifest.
+	// Beside is true for a field that no PersiaJob has, and that stays in the stack file
+	// next to manifest.
 	Beside bool
-	// Change is what Google Cloud does when the field is changed: update or
-	// replace, or empty where that is not known.
+	// Change is what Google Cloud does when the field changes: update, replace, or "" if that
+	// is unknown.
 	Change string
 	Doc    string
 }
 
-// Sections describes all keys of a stack file, in their order, each followed by
-// the objects inside of it, those of Kubernetes among them. The folder is that of
-// package config, whose comments are read from its source. The error names
-// everything that has none.
+// Sections describes all keys of a stack file, in their order, each followed by the objects in
+// it, including objects of Kubernetes. Dir is the folder of package config, from whose source it
+// reads the comments. The error lists everything without a comment.
 func Sections(dir string) ([]*Section, error) {
 	c, err := readComments(dir)
 	if err != nil {
@@ -100,7 +96,7 @@ func (w *walker) key(name string) {
 	}
 }
 
-// section adds the description of a value, and of the objects inside of it.
+// section adds the description of a value and of the objects in it.
 func (w *walker) section(path string, t reflect.Type) *Section {
 	s := &Section{Path: path}
 	w.sections = append(w.sections, s)
@@ -141,7 +137,7 @@ func (w *walker) field(path string, f structField) Field {
 	return field
 }
 
-// readTags adds to a type what the tags of a field say of it.
+// readTags adds what the tags of a field say to its type.
 func readTags(f structField, t *Type) {
 	if values := f.Tag.Get("enum"); values != "" {
 		described := t.Values
@@ -159,8 +155,8 @@ func readTags(f structField, t *Type) {
 	}
 }
 
-// least is the least that an integer of package config may be: all of them count
-// something, and 0 stands for the default where there is one.
+// least returns the minimum of an integer of package config: none is negative, and if there is
+// a default, 0 would mean that.
 func least(f structField) *int {
 	switch {
 	case f.Tag.Get("min") == "0":
@@ -173,8 +169,8 @@ func least(f structField) *int {
 	return nil
 }
 
-// defaultOf is the default that the tag of a field states. What may be true is false
-// without one. That of a list is described in words.
+// defaultOf returns the default in the tag of a field, and false for a boolean without one. It
+// returns "" for lists, whose comments state the default.
 func defaultOf(f structField, kind Kind) string {
 	switch text := f.Tag.Get("default"); {
 	case kind == List:
@@ -186,8 +182,7 @@ func defaultOf(f structField, kind Kind) string {
 	}
 }
 
-// inYAML writes a value as a stack file has it: a text that looks like a number is in
-// quotes.
+// inYAML returns a value in YAML, with quotes around a string that looks like a number.
 func inYAML(value string, kind Kind) string {
 	if _, err := strconv.ParseFloat(value, 64); err == nil && kind == Text {
 		return strconv.Quote(value)
@@ -195,7 +190,7 @@ func inYAML(value string, kind Kind) string {
 	return value
 }
 
-// visit adds a section for an object, or to its section one more place.
+// visit adds a section for an object, or adds the path to its section.
 func (w *walker) visit(path string, t reflect.Type) {
 	object, _ := unwrap(t)
 	if !isObject(object) {
@@ -208,8 +203,8 @@ func (w *walker) visit(path string, t reflect.Type) {
 	w.section(path, t)
 }
 
-// sectionName is the name of the section of an object's type. Kubernetes has a
-// Volume too, and so may have two packages.
+// sectionName returns a unique name for the section of an object. Kubernetes or another package
+// may have a type of the same name.
 func (w *walker) sectionName(object reflect.Type) string {
 	if !isOwn(object) {
 		return "Kubernetes" + object.Name()
@@ -222,7 +217,7 @@ func (w *walker) sectionName(object reflect.Type) string {
 	return object.Name()
 }
 
-// nameOf is the name of a type with that of its package, as comments are kept by.
+// nameOf returns PACKAGE.TYPE, the key of comments.
 func nameOf(t reflect.Type) string { return t.PkgPath() + "." + t.Name() }
 
 // aboutType describes the type of an object.
@@ -233,7 +228,7 @@ func (w *walker) aboutType(object reflect.Type) string {
 	return aboutKubernetes(object, "")
 }
 
-// describe is the doc comment of a field, or the beginning of its type's.
+// describe returns the doc comment of a field, or the first sentence of its type's.
 func (w *walker) describe(f structField) string {
 	if !isOwn(f.owner) {
 		return aboutKubernetes(f.owner, f.name)
@@ -253,16 +248,16 @@ func (w *walker) problem(format string, args ...any) {
 	w.problems = append(w.problems, fmt.Errorf(format, args...))
 }
 
-// structField is a field as it is written in a stack file.
+// structField is a field with its name in a stack file.
 type structField struct {
 	reflect.StructField
 	name     string
 	optional bool
-	// owner is the struct that declares the field: an embedded one, maybe.
+	// owner is the struct that declares the field, which may be embedded.
 	owner reflect.Type
 }
 
-// fieldsOf lists the fields of a struct, those of embedded structs among them.
+// fieldsOf returns the fields of a struct, including fields of embedded structs.
 func fieldsOf(t reflect.Type) []structField {
 	var fields []structField
 	for _, f := range reflect.VisibleFields(t) {

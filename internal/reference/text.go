@@ -14,8 +14,8 @@ func oneLine(text string) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// firstParagraph is what a doc comment begins with, in one line. Further
-// paragraphs are for readers of the source.
+// firstParagraph returns the first paragraph of a doc comment in one line. Further paragraphs
+// are for readers of the source.
 func firstParagraph(text string) string {
 	paragraph, _, _ := strings.Cut(strings.TrimSpace(text), "\n\n")
 	return oneLine(paragraph)
@@ -30,9 +30,8 @@ func firstSentence(text string) string {
 	return text
 }
 
-// withoutSubject leaves out the name that a doc comment begins with, since a
-// reader of the page has it at hand: "Nodes is the number of nodes" becomes "The
-// number of nodes".
+// withoutSubject removes the name that a doc comment begins with: "Nodes is the number of nodes"
+// becomes "The number of nodes".
 func withoutSubject(name, text string) string {
 	predicate, ok := strings.CutPrefix(text, name+" ")
 	if !ok {
@@ -51,10 +50,10 @@ func capitalized(text string) string {
 	return string(unicode.ToUpper(first)) + text[size:]
 }
 
-// names are the names of fields in YAML, by those in Go.
+// names maps the Go names of fields to their YAML names.
 type names map[string]string
 
-// and adds names, which win over those that are there.
+// and adds names, which take precedence over existing ones.
 func (n names) and(others names) names {
 	all := maps.Clone(n)
 	maps.Copy(all, others)
@@ -62,21 +61,21 @@ func (n names) and(others names) names {
 }
 
 var (
-	// words are single words, and what is in backticks.
+	// words matches single words and code in backticks.
 	words = regexp.MustCompile("`[^`]*`" + `|\b[A-Za-z]\w*`)
-	// compound is a name that is no English word: MaxSurge, CSIDrivers.
+	// compound matches names that are not English words: MaxSurge, CSIDrivers.
 	compound = regexp.MustCompile(`[a-z][A-Z]|[A-Z]{3}[a-z]{2}`)
-	// plain is a name that may be an English word: Nodes, but not GPU.
+	// plain matches names that may be English words: Nodes, but not GPU.
 	plain = regexp.MustCompile(`^[A-Z][a-z]+$`)
-	// joint is what stands between the names of a list.
+	// joint matches the text between two names of a list.
 	joint = regexp.MustCompile(`^(, |,? (and|or) )$`)
-	// start is before the first word of a sentence, or after an article.
+	// start matches the text before the first word of a sentence, or an article.
 	start = regexp.MustCompile(`(?i)(^|[.:] |\b(a|an|the) )$`)
 )
 
-// inYAML writes the names of fields in a text as they are in YAML. A name that is
-// an English word too means the field only in the middle of a sentence, without
-// an article. GPU and its like mean it only in a list of names.
+// inYAML replaces the Go names of fields in a text with their YAML names. A name that is also an
+// English word means the field only in the middle of a sentence and without an article. A name
+// like GPU means the field only in a list of names.
 func (n names) inYAML(text string) string {
 	places := slices.DeleteFunc(words.FindAllStringIndex(text, -1), func(at []int) bool {
 		return n[text[at[0]:at[1]]] == ""
@@ -101,7 +100,7 @@ func code(text string) string { return "`" + text + "`" }
 
 var special = regexp.MustCompile(`[\\*<[\]]`)
 
-// escaped makes Markdown show a text as it is, but for what is in backticks.
+// escaped escapes a text for Markdown, except code in backticks.
 func escaped(text string) string {
 	parts := strings.Split(text, "`")
 	for i := 0; i < len(parts); i += 2 {
@@ -110,13 +109,12 @@ func escaped(text string) string {
 	return strings.Join(parts, "`")
 }
 
-// inCell makes Markdown fit for the cell of a table.
+// inCell escapes Markdown for a table cell.
 func inCell(text string) string {
 	return strings.ReplaceAll(text, "|", `\|`)
 }
 
-// wrapped breaks a text into lines of at most so many characters, where it has
-// spaces.
+// wrapped breaks a text at spaces into lines of at most width characters.
 func wrapped(text string, width int) string {
 	var b strings.Builder
 	column := 0
@@ -137,7 +135,7 @@ func wrapped(text string, width int) string {
 	return b.String()
 }
 
-// anchor is the link to a heading, as GitHub makes it.
+// anchor returns the anchor of a heading on GitHub.
 func anchor(heading string) string {
 	return "#" + strings.Map(func(r rune) rune {
 		switch {
@@ -152,7 +150,7 @@ func anchor(heading string) string {
 
 func link(text, to string) string { return "[" + text + "](" + to + ")" }
 
-// and joins texts: "a, b and c".
+// and joins texts as "a, b and c".
 func and(texts []string) string {
 	last := len(texts) - 1
 	if last < 1 {

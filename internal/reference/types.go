@@ -13,7 +13,7 @@ import (
 	"persia/config/decode"
 )
 
-// Kind says what a value is, in the words of a reader.
+// Kind is what a value is, in the terms of the reference.
 type Kind string
 
 // The kinds of values.
@@ -24,7 +24,7 @@ const (
 	Boolean  Kind = "true or false"
 	Quantity Kind = "quantity"
 	Object   Kind = "object"
-	// Anything is a value that its type reads itself.
+	// Anything is a value of a type with its own UnmarshalJSON.
 	Anything Kind = "value"
 	// List is a list of values of one type.
 	List Kind = "list"
@@ -35,22 +35,21 @@ const (
 // Type is the type of a value.
 type Type struct {
 	Kind Kind
-	// Elem is what a List or a Map holds.
+	// Elem is the type of the elements of a List or a Map.
 	Elem *Type
 	// Section is the path of the section that describes an Object.
 	Section string
-	// Values are the only ones that a Text may have, if these are declared.
+	// Values are the allowed values of a Text, or nil.
 	Values []Value
-	// Quoted says of a Quantity that it is a text: a number alone is none.
+	// Quoted is true for a Quantity that must be a string, not a number.
 	Quoted bool
-	// Secret says of a Text that it is kept out of messages and state.
+	// Secret is true for a Text that messages and state must not contain.
 	Secret bool
-	// Kubernetes is the name of a type of Kubernetes, and URL where it is
-	// described.
+	// Kubernetes is the name of a Kubernetes type, and URL its description.
 	Kubernetes, URL string
 }
 
-// innermost is the type inside of lists and maps.
+// innermost returns the type inside of lists and maps.
 func (t *Type) innermost() *Type {
 	for t.Elem != nil {
 		t = t.Elem
@@ -58,8 +57,8 @@ func (t *Type) innermost() *Type {
 	return t
 }
 
-// Value is one value of an enumeration. Doc, if there is one, is a sentence without
-// its subject, the value: "leaves the driver to GKE."
+// Value is one value of an enumeration. Doc is a sentence without its subject, the value, like
+// "lets GKE install the driver.", or "".
 type Value struct {
 	Text, Doc string
 }
@@ -67,8 +66,8 @@ type Value struct {
 // apiReference is the Kubernetes API reference.
 const apiReference = "https://kubernetes.io/docs/reference/kubernetes-api/"
 
-// kubernetes says where types of Kubernetes are described. An enumeration stands
-// with the object that it is used in.
+// kubernetes maps Kubernetes types to their page in the API reference. An enumeration is on the
+// page of the object that uses it.
 var kubernetes = map[reflect.Type]string{
 	reflect.TypeFor[corev1.EnvVar]():                        apiReference + "core/pod-v1/#EnvVar",
 	reflect.TypeFor[corev1.LocalObjectReference]():          apiReference + "core/pod-v1/#PodSpec",
@@ -85,8 +84,7 @@ var kubernetes = map[reflect.Type]string{
 	reflect.TypeFor[networkingv1.IngressTLS]():              apiReference + "networking/ingress-v1/#IngressSpec",
 }
 
-// typeOf describes the type of the value at a path. The objects in it have their
-// sections already.
+// typeOf describes the type of the value at a path. The objects in it must have sections.
 func (w *walker) typeOf(path string, t reflect.Type) Type {
 	if t == reflect.TypeFor[resource.Quantity]() {
 		return Type{Kind: Quantity}
@@ -119,7 +117,7 @@ func (w *walker) typeOf(path string, t reflect.Type) Type {
 	return described
 }
 
-// kindOf is the kind of a single value, and empty for what has none.
+// kindOf returns the kind of a single value, or "".
 func kindOf(t reflect.Type) Kind {
 	switch t.Kind() {
 	case reflect.String:
@@ -136,8 +134,7 @@ func kindOf(t reflect.Type) Kind {
 	return ""
 }
 
-// unwrap is the type inside of pointers, lists and maps, and what a path has for
-// them.
+// unwrap returns the type inside of pointers, lists and maps, and their part of a path.
 func unwrap(t reflect.Type) (inner reflect.Type, path string) {
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -152,18 +149,18 @@ func unwrap(t reflect.Type) (inner reflect.Type, path string) {
 	return t, ""
 }
 
-// isObject reports whether a type is an object that has a section.
+// isObject reports whether a type is an object with a section.
 func isObject(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct && !readsItself(t)
 }
 
-// readsItself reports whether the program leaves it to a type what it reads.
+// readsItself reports whether a type has its own UnmarshalJSON.
 func readsItself(t reflect.Type) bool {
 	return t.Kind() != reflect.Pointer && reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]())
 }
 
-// aboutKubernetes describes a field of a type of Kubernetes in a sentence, or with
-// an empty name the type itself.
+// aboutKubernetes describes a field of a Kubernetes type in a sentence, or the type itself if the
+// name is empty.
 func aboutKubernetes(t reflect.Type, name string) string {
 	described, ok := reflect.Zero(t).Interface().(interface{ SwaggerDoc() map[string]string })
 	if !ok {
@@ -172,7 +169,7 @@ func aboutKubernetes(t reflect.Type, name string) string {
 	return firstSentence(oneLine(described.SwaggerDoc()[name]))
 }
 
-// isOwn reports whether a type is one of package config, or of one below it.
+// isOwn reports whether a type is in package config or below it.
 func isOwn(t reflect.Type) bool {
 	root := reflect.TypeFor[config.Stack]().PkgPath()
 	return t.PkgPath() == root || strings.HasPrefix(t.PkgPath(), root+"/")

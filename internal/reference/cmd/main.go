@@ -1,5 +1,5 @@
-// Command cmd writes docs/reference/configuration.md and stack.schema.json from the types of
-// package config. It is run in the root of the repository:
+// Command cmd writes docs/reference/configuration.md and stack.schema.json from the types of package
+// config. Run it in the root of the repository:
 //
 //	go run ./internal/reference/cmd
 package main
