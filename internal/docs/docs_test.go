@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const root = ".."
+const root = "../.."
 
 // notPages are directories whose Markdown is no page: what tests compare with, the
 // parts that the configuration reference is made of, and what no commit has.

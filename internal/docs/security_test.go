@@ -17,7 +17,7 @@ import (
 func TestSecurityNamesTests(t *testing.T) {
 	tests := map[string]int{}
 	defined := regexp.MustCompile(`(?m)^func (Test[A-Z]\w*)\(`)
-	require.NoError(t, filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
+	require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, "_test.go") {
 			return err
 		}
@@ -27,8 +27,8 @@ func TestSecurityNamesTests(t *testing.T) {
 		}
 		return err
 	}))
-	for _, page := range []string{"../SECURITY.md", "contribute/sandbox.md"} {
-		text, err := os.ReadFile(page)
+	for _, page := range []string{"SECURITY.md", "docs/contribute/sandbox.md"} {
+		text, err := os.ReadFile(filepath.Join(root, page))
 		require.NoError(t, err)
 		named := regexp.MustCompile("`(Test[A-Z]\\w*)`").FindAllSubmatch(text, -1)
 		require.NotEmpty(t, named, page)
