@@ -15,7 +15,7 @@ export CGO_ENABLED := 0
 SHELL := bash
 .SHELLFLAGS := -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help up train preview down status kubeconfig test unit lint bench chaos build sandbox toolchain e2e node-packages preflight comment release
+.PHONY: help up train preview down status kubeconfig test nightly unit lint bench build sandbox toolchain e2e node-packages preflight comment release
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,8 +62,10 @@ lint: ## Check formatting and workflows, and run go vet and staticcheck.
 	cd sandbox && go vet ./... && go tool staticcheck ./...
 	go tool actionlint
 
-chaos: toolchain ## Inject a hundred faults into stacks in the sandbox. SANDBOX_CHAOS_SEED repeats a run.
-	@cd sandbox && SANDBOX_CHAOS_POINTS=$${SANDBOX_CHAOS_POINTS:-100} go test -count=1 -timeout 120m -v -run '^TestChaos' ./e2e
+nightly: toolchain ## Run the long end-to-end tests, with a random SEED. RUN chooses tests. They log to .sandbox/nightly.log.
+	@cd sandbox && go test -count=1 -timeout 5h -parallel $(PARALLEL) -v -run '$(RUN)' ./e2e -long -seed $(or $(SEED),0) 2>&1 | \
+		tee ../.sandbox/nightly.log | grep --line-buffered -E '^(--- |FAIL|ok|panic)|^ +(TIME|DONE)' || \
+		{ grep -E -A9 '^ *--- FAIL|_test\.go:[0-9]+:|^ *panic:' ../.sandbox/nightly.log; exit 1; }
 
 bench: toolchain ## Benchmark prod and stacks of 1, 10, and 100 jobs, the program alone, kubectl, Helm, and Terraform, and NATS.
 	go test -run '^$$' -bench Program ./tests

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// startTimeout is how long the control plane may take to become ready. It
-	// takes about five seconds on an idle machine.
+	// startTimeout is how long the control plane may take to become ready. It takes about
+	// five seconds on an idle machine.
 	startTimeout = 3 * time.Minute
 	// stopGrace is none: what a component could save at its end is removed with
 	// it, and the API server waits for its watchers to leave.
@@ -28,6 +28,9 @@ const (
 type Cluster struct {
 	folder
 	tools toolchain.Tools
+	// ResumeTimeout is how long a control plane that has been ready before may take to
+	// become ready again. New sets it to three minutes.
+	ResumeTimeout time.Duration
 }
 
 // New returns the cluster of the given name in dir, a folder of its own, which
@@ -38,7 +41,7 @@ func New(dir, name string, tools toolchain.Tools) *Cluster {
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs
 	}
-	return &Cluster{folder{dir, name}, tools}
+	return &Cluster{folder: folder{dir, name}, tools: tools, ResumeTimeout: startTimeout}
 }
 
 // Start returns when the control plane is ready. It creates it if there is
@@ -58,7 +61,11 @@ func (c *Cluster) Start(ctx context.Context, progress io.Writer) error {
 	if created && c.healthy(ctx) == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	timeout := startTimeout
+	if created {
+		timeout = c.ResumeTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	started := time.Now()
 	fmt.Fprintf(progress, "control plane: starting …\n")

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"flag"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -16,11 +15,6 @@ import (
 	"persia/sandbox/stackgen"
 )
 
-var (
-	stacks     = flag.Int("stacks", 2000, "how many stacks are made up for TestAcceptedStacksApply")
-	stacksSeed = flag.Uint64("stacks-seed", 1, "the seed of the first of these stacks; each other has the next")
-)
-
 // examples is the project of all of them: the manifests of some lie there.
 var examples = filepath.Join(repository, "examples")
 
@@ -31,6 +25,7 @@ const triedChanges = 12
 // refusal is a rule that config lacks.
 func TestAcceptedStacksApply(t *testing.T) {
 	t.Parallel()
+	stacks, first := forms(300, 2000), firstSeed(t)
 	generator := newGenerator(t)
 	server := newDryRun(t)
 	started := time.Now()
@@ -39,9 +34,9 @@ func TestAcceptedStacksApply(t *testing.T) {
 	refusals, seen := map[string]finding{}, map[string]int{}
 	var work errgroup.Group
 	work.SetLimit(4)
-	for i := range *stacks {
+	for i := range stacks {
 		work.Go(func() error {
-			seed := *stacksSeed + uint64(i)
+			seed := first + uint64(i)
 			stack := generator.Generate(rand.New(rand.NewPCG(seed, 0)), triedChanges)
 			for _, refusal := range server.refusals(t.Context(), stack) {
 				mu.Lock()
@@ -56,8 +51,8 @@ func TestAcceptedStacksApply(t *testing.T) {
 	require.NoError(t, work.Wait())
 
 	tries := generator.Tries()
-	t.Logf("seeds %d to %d: %d stacks of %d changes, of which the program accepted %d (%d%%); %d objects, %d of them distinct and sent, %d stacks had storage that is not there; in %s",
-		*stacksSeed, *stacksSeed+uint64(*stacks)-1, *stacks, tries.Made, tries.Accepted, 100*tries.Accepted/tries.Made,
+	report(t, "seeds %d to %d: %d stacks of %d changes, of which the program accepted %d (%d%%); %d objects, %d of them distinct and sent, %d stacks had storage that is not there; in %s",
+		first, first+uint64(stacks)-1, stacks, tries.Made, tries.Accepted, 100*tries.Accepted/tries.Made,
 		server.objects.Load(), server.sent.Load(), server.absent.Load(), time.Since(started).Round(time.Second))
 	for rule, found := range refusals {
 		smallest := stackgen.Shrink(found.stack, func(stack stackgen.Stack) bool {

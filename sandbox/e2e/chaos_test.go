@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -20,12 +19,10 @@ import (
 	"persia/sandbox/state"
 )
 
-// How many faults the two chaos tests inject together, and the seed that chooses
-// them. `make chaos` injects a hundred, of which TestChaosAPIServer does a third.
-// Without a number each kind of fault is injected once.
+// How many faults the long forms inject.
 const (
-	chaosPoints = "SANDBOX_CHAOS_POINTS"
-	chaosSeed   = "SANDBOX_CHAOS_SEED"
+	chaosPoints    = 67
+	chaosAPIPoints = 33
 )
 
 // keptKinds are the kinds of storage that the stack keeps, as the simulated Google
@@ -36,19 +33,24 @@ var keptKinds = []string{"storage.bucket", "compute.disk"}
 // over objects that the stack has made without knowing it.
 const takeOver = "PULUMI_K8S_UPSERT_EXISTING_OBJECTS"
 
-// TestChaos injects faults at random moments of up, update and destroy. After each
-// fault the next command leads to the objects that it leads to without faults,
+// TestChaos injects faults at random moments of up, update and destroy: in its long form
+// each kind of fault several times, in its short form one that the command survives, one
+// that ends it, and one that kills it. After each fault the next command leads to the objects that it leads to without faults,
 // nothing is left after destroy, kept storage is the storage that it was, and no
 // operation stays pending.
 func TestChaos(t *testing.T) {
 	t.Parallel()
-	points, random := chaos(t)
-	series := faultsOf(points-points/3, random)
+	random := rand.New(rand.NewPCG(firstSeed(t), 0))
+	series := fewFaults(random)
+	if *long {
+		series = manyFaults(chaosPoints, random)
+	}
+	due := kindsOf(series)
 	x := newChaosStack(t)
 	x.measure()
 	hit := map[string]int{}
 	for i := 0; i < len(series); i++ {
-		p := x.draw(random, series[i], points == 0)
+		p := x.draw(random, series[i], !*long)
 		t.Run(fmt.Sprintf("%d_%s", i+1, p), func(t *testing.T) {
 			x.use(t)
 			x.inject(p, hit)
@@ -57,33 +59,14 @@ func TestChaos(t *testing.T) {
 		if t.Failed() {
 			return // the stack is not in the state that the next point begins with
 		}
-		if i == len(series)-1 && i < 4*len(faults) {
-			series = append(series, missed(hit)...)
+		if i == len(series)-1 && i < chaosPoints+4*len(faults) {
+			series = append(series, missed(due, hit)...)
 		}
 	}
-	assert.Empty(t, missed(hit), "each kind of fault comes during a command")
+	assert.Empty(t, missed(due, hit), "each kind of fault comes during a command")
 	x.use(t)
 	x.converge("destroy", false)
-	t.Logf("%d commands; faults during a command: %v; %d needed %s", len(series), hit, x.tookOver, takeOver)
-}
-
-// chaos returns how many faults both tests are to inject, or 0 for each kind once, and
-// what chooses them.
-func chaos(t *testing.T) (points int, random *rand.Rand) {
-	t.Helper()
-	number := func(name string, fallback uint64) uint64 {
-		text := os.Getenv(name)
-		if text == "" {
-			return fallback
-		}
-		n, err := strconv.ParseUint(text, 10, 64)
-		require.NoError(t, err, name)
-		return n
-	}
-	seed := number(chaosSeed, uint64(time.Now().UnixNano()))
-	points = int(number(chaosPoints, 0))
-	t.Logf("%s=%d %s=%d repeats this run", chaosPoints, points, chaosSeed, seed)
-	return points, rand.New(rand.NewPCG(seed, 0))
+	report(t, "%d commands; faults during a command: %v; %d needed %s", len(series), hit, x.tookOver, takeOver)
 }
 
 // chaosStack is a small stack with storage that is kept, in two variants: "small"

@@ -25,8 +25,7 @@ import (
 // API server that works, leads to the same objects as without faults.
 func TestChaosAPIServer(t *testing.T) {
 	t.Parallel()
-	points, random := chaos(t)
-	points /= 3
+	points, random := forms(1, chaosAPIPoints), rand.New(rand.NewPCG(firstSeed(t), 0))
 	x := newChaosStack(t)
 	require.NoError(t, x.sandbox.Cluster().Start(t.Context(), t.Output()))
 	config, err := x.sandbox.Cluster().RESTConfig()
@@ -62,7 +61,7 @@ func TestChaosAPIServer(t *testing.T) {
 	}
 	x.use(t)
 	x.converge("destroy", true)
-	t.Logf("%d commands; of %d requests failed: %v; %d needed %s", commands, proxy.requests, proxy.failed, x.tookOver, takeOver)
+	report(t, "%d commands; of %d requests failed: %v; %d needed %s", commands, proxy.requests, proxy.failed, x.tookOver, takeOver)
 }
 
 // answerFaults are what a faulty proxy makes of requests.

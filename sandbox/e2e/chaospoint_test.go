@@ -42,40 +42,48 @@ func (p point) losesAnswers() bool {
 	return slices.ContainsFunc(p.strikes, func(s strike) bool { return s.fault.losesAnswers })
 }
 
-// faultsOf are the faults of each command: one, at random, but each kind before one comes
-// again. Without a number of points each kind comes once. The commands that are killed
-// then see one before that they survive.
-func faultsOf(points int, random *rand.Rand) [][]fault {
+// manyFaults returns the faults of many commands: one each, at random, but no kind comes
+// again before each other kind has come.
+func manyFaults(points int, random *rand.Rand) [][]fault {
 	var series [][]fault
 	for len(series) < points {
 		for _, i := range random.Perm(len(faults)) {
 			series = append(series, []fault{faults[i]})
 		}
 	}
-	if points > 0 {
-		return series[:points]
-	}
-	var kills, survived []fault
+	return series[:points]
+}
+
+// fewFaults returns the faults of two commands: one that ends the first, and one that the
+// second survives before another kills it.
+func fewFaults(random *rand.Rand) [][]fault {
+	var ends, survived, kills fault
 	for _, i := range random.Perm(len(faults)) {
 		switch f := faults[i]; {
 		case f.kills:
-			kills = append(kills, f)
-		case f.losesAnswers: // the command ends with an error
-			series = append(series, []fault{f})
+			kills = f
+		case f.losesAnswers:
+			ends = f
 		default:
-			survived = append(survived, f)
+			survived = f
 		}
 	}
-	for i, kill := range kills {
-		series = append(series, append(survived[min(i, len(survived)):min(i+1, len(survived)):min(i+1, len(survived))], kill))
-	}
-	return series
+	return [][]fault{{ends}, {survived, kills}}
 }
 
-// missed are the kinds of fault that have not come during a command.
-func missed(hit map[string]int) [][]fault {
+// kindsOf returns the faults of a series, each kind once.
+func kindsOf(series [][]fault) []fault {
+	return slices.DeleteFunc(slices.Clone(faults), func(f fault) bool {
+		return !slices.ContainsFunc(series, func(faults []fault) bool {
+			return slices.ContainsFunc(faults, func(other fault) bool { return other.name == f.name })
+		})
+	})
+}
+
+// missed returns a command for each kind of fault that is due and has hit none.
+func missed(due []fault, hit map[string]int) [][]fault {
 	var series [][]fault
-	for _, f := range faults {
+	for _, f := range due {
 		if hit[f.name] == 0 {
 			series = append(series, []fault{f})
 		}
@@ -83,23 +91,21 @@ func missed(hit map[string]int) [][]fault {
 	return series
 }
 
-// TestFaultsOf: whatever the number and the seed, no kind of fault is left out.
-func TestFaultsOf(t *testing.T) {
+// TestFaultSeries: whatever the seed, the long form has each kind of fault, and the short
+// one a fault of each effect.
+func TestFaultSeries(t *testing.T) {
 	for seed := range uint64(20) {
-		for _, points := range []int{0, len(faults), 67} {
-			series := faultsOf(points, rand.New(rand.NewPCG(seed, 0)))
-			seen := map[string]bool{}
-			for _, faults := range series {
-				for i, f := range faults {
-					seen[f.name] = true
-					assert.True(t, i == len(faults)-1 || !f.kills, "nothing comes after %s", f.name)
-				}
-			}
-			assert.Len(t, seen, len(faults))
-			if points > 0 {
-				assert.Len(t, series, points)
-			}
+		random := rand.New(rand.NewPCG(seed, 0))
+		many := manyFaults(chaosPoints, random)
+		assert.Len(t, many, chaosPoints)
+		assert.Len(t, kindsOf(many), len(faults))
+		few := fewFaults(random)
+		effects := map[[2]bool]bool{}
+		for _, f := range slices.Concat(few...) {
+			effects[[2]bool{f.kills, f.losesAnswers}] = true
 		}
+		assert.Len(t, effects, 3, "seed %d", seed)
+		assert.Equal(t, []bool{false, true}, []bool{few[1][0].kills, few[1][1].kills}, "nothing comes after a kill")
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -24,6 +25,8 @@ func TestDownWithoutControlPlane(t *testing.T) {
 	require.Len(t, files, 1)
 	require.NoError(t, os.WriteFile(files[0], []byte(strings.Repeat("damaged", 10000)), 0o600))
 
+	// It never comes back.
+	s.Cluster().ResumeTimeout = 10 * time.Second
 	require.NoError(t, s.Down(t.Context()))
 	assertNoProcess(t, dir)
 	entries, err := os.ReadDir(dir)

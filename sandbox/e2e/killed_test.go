@@ -56,48 +56,43 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// TestKilledDown kills `make down` between a claim and its volume: a volume that
-// has lost its claim never binds again, so that up must make it anew.
+// TestKilledDown kills `make down` at two moments, and brings the stack up again.
 func TestKilledDown(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := newSandbox(t, dir, "dev")
-	_, err := s.Up(t.Context())
-	require.NoError(t, err)
-	killCommand(t, dir, "down", moment{printed: regexp.MustCompile("PersistentVolumeClaim checkpoints-vol deleted")})
-	_, err = s.Up(t.Context())
-	require.NoError(t, err)
+	require.NoError(t, s.Apply(t.Context()))
 	c := newCluster(t, s)
-	c.assertBound("checkpoints-pvc", "checkpoints-vol")
-	c.assertOn("gpu", 4, c.rolePods("adult-income"))
-	assert.Empty(t, upChanges(t, s))
-}
+	assertWhole := func(t *testing.T) {
+		c.assertBound("checkpoints-pvc", "checkpoints-vol")
+		c.assertOn("gpu", 4, c.rolePods("adult-income"))
+		assert.Empty(t, upChanges(t, s))
+	}
 
-// TestDeletionGoesOn kills `make down` while Kubernetes deletes a namespace. The next up
-// waits until it is gone: to its state, the namespace is there.
-func TestDeletionGoesOn(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	s := newSandbox(t, dir, "dev")
-	_, err := s.Up(t.Context())
-	require.NoError(t, err)
-	maps := newCluster(t, s).CoreV1().ConfigMaps("persia")
-	held, err := maps.Create(t.Context(), &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: "held", Finalizers: []string{"example.com/held"}},
-	}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	killCommand(t, dir, "down", moment{printed: regexp.MustCompile(`Namespace persia deleting \(\d+s\) waiting for`)})
+	// A volume that has lost its claim never binds again: up must replace it.
+	t.Run("between a claim and its volume", func(t *testing.T) {
+		killCommand(t, dir, "down", moment{printed: regexp.MustCompile("PersistentVolumeClaim checkpoints-vol deleted")})
+		require.NoError(t, s.Apply(t.Context()))
+		assertWhole(t)
+	})
+	// To the state, the namespace is still there: up must wait until it is gone.
+	t.Run("while Kubernetes deletes a namespace", func(t *testing.T) {
+		maps := c.CoreV1().ConfigMaps("persia")
+		held, err := maps.Create(t.Context(), &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Name: "held", Finalizers: []string{"example.com/held"}},
+		}, metav1.CreateOptions{})
+		require.NoError(t, err)
+		killCommand(t, dir, "down", moment{printed: regexp.MustCompile(`Namespace persia deleting \(\d+s\) waiting for`)})
 
-	printed := &output{}
-	again := openSandboxTo(t, io.MultiWriter(t.Output(), printed), repository, dir, "dev")
-	up := begin(func() error { return again.Apply(t.Context()) })
-	printed.await(t, up, "waiting until Namespace persia is deleted")
-	_, err = maps.Patch(t.Context(), held.Name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
-	require.NoError(t, err)
-	require.NoError(t, up.wait())
-	c := newCluster(t, s)
-	c.assertOn("gpu", 4, c.rolePods("adult-income"))
-	assert.Empty(t, upChanges(t, s))
+		printed := &output{}
+		again := openSandboxTo(t, io.MultiWriter(t.Output(), printed), repository, dir, "dev")
+		up := begin(func() error { return again.Apply(t.Context()) })
+		printed.await(t, up, "waiting until Namespace persia is deleted")
+		_, err = maps.Patch(t.Context(), held.Name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+		require.NoError(t, err)
+		require.NoError(t, up.wait())
+		assertWhole(t)
+	})
 }
 
 // moment is when to kill a command: after it has printed a line, and then, unless the

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,16 +13,17 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestWholeStacks has Pulumi's engine take every stack file through its life: up, a
-// preview, a refresh and a second up that change nothing, and destroy.
+// TestWholeStacks has Pulumi's engine take stack files through their life: up, a preview, a
+// refresh and a second up that change nothing, and destroy. The short form does so with
+// three files: TestStacks in sandbox/gcp has all, without the engine.
 func TestWholeStacks(t *testing.T) {
 	t.Parallel()
-	paths, err := filepath.Glob(filepath.Join(repository, "Pulumi.*.yaml"))
-	require.NoError(t, err)
-	more, err := filepath.Glob(filepath.Join(repository, "examples", "Pulumi.*.yaml"))
-	require.NoError(t, err)
-	require.NotEmpty(t, more)
-	for _, path := range append(paths, more...) {
+	paths := []string{"Pulumi.dev.yaml", "Pulumi.prod.yaml", "examples/Pulumi.existing.yaml"}
+	if *long {
+		paths = stackFiles(t)
+	}
+	for _, path := range paths {
+		path = filepath.Join(repository, path)
 		name := strings.Split(filepath.Base(path), ".")[1]
 		t.Run(name, func(t *testing.T) {
 			file := readStackFile(t, path)
@@ -54,6 +56,19 @@ func TestWholeStacks(t *testing.T) {
 			}
 		})
 	}
+}
+
+// stackFiles returns the paths of all stack files, from the repository's folder.
+func stackFiles(t *testing.T) []string {
+	t.Helper()
+	var paths []string
+	for _, pattern := range []string{"Pulumi.*.yaml", "examples/Pulumi.*.yaml"} {
+		found, err := fs.Glob(os.DirFS(repository), pattern)
+		require.NoError(t, err)
+		require.NotEmpty(t, found, pattern)
+		paths = append(paths, found...)
+	}
+	return paths
 }
 
 // TestVolumeWithoutItsClaim interrupts a destroy between a claim and its volume. The
