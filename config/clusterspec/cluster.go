@@ -173,10 +173,9 @@ type Monitoring struct {
 type Backup struct {
 	// Agent runs what backups need inside the cluster.
 	Agent bool `json:"agent,omitempty" default:"true"`
-	// Plan makes backups. Default none: the stack file describes everything in the
-	// cluster, and checkpoints are outside of it. The plan, which has the name of the
-	// cluster, and its backups outlive the stack, and the next stack with a cluster of that
-	// name takes the plan over. If you remove the plan here, delete it by hand.
+	// Plan makes backups. Default none. The plan and its backups outlive the stack, and the
+	// next stack with a cluster of that name takes the plan over. If you remove the plan here,
+	// delete it by hand.
 	Plan *BackupPlan `json:"plan,omitempty"`
 }
 

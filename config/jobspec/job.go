@@ -46,10 +46,9 @@ type Job struct {
 	Mounts []Mount `json:"mounts,omitempty" beside:"manifest"`
 	// Volumes are Kubernetes volumes for the volumeMounts of the roles.
 	Volumes []corev1.Volume `json:"volumes,omitempty"`
-	// HashmapShards is the number of files in which an embedding parameter server writes a
-	// checkpoint: num_hashmap_internal_shards of the job's global configuration, which the
-	// program does not read. The server writes four files at a time, and the sidecar of a
-	// bucket keeps those on the node. The default is PERSIA's own; its examples have 100.
+	// HashmapShards is num_hashmap_internal_shards of the job's global configuration: the number
+	// of files in which an embedding parameter server writes a checkpoint, four at a time. The
+	// sidecar of a bucket keeps open files on the node.
 	HashmapShards int `json:"hashmapShards,omitempty" default:"1000" min:"1" beside:"manifest"`
 	// EnableMetrics adds a Pushgateway to which the roles push metrics.
 	EnableMetrics bool `json:"enableMetrics,omitempty" default:"true"`
@@ -72,7 +71,7 @@ type Job struct {
 	NNWorker NNWorker `json:"nnWorker,omitempty"`
 	// Dataloader reads the training data and feeds it to the other roles.
 	Dataloader Role `json:"dataloader,omitempty"`
-	// EmbeddingWorker fetches embeddings for the trainers and returns their gradients to
+	// EmbeddingWorker fetches embeddings for the nn-workers and returns their gradients to
 	// the embedding parameter servers.
 	EmbeddingWorker Role `json:"embeddingWorker,omitempty"`
 	// EmbeddingParameterServer stores the embeddings and updates them.
@@ -149,7 +148,7 @@ type Role struct {
 	TerminationGracePeriodSeconds int `json:"terminationGracePeriodSeconds,omitempty" default:"60" beside:"manifest"`
 }
 
-// NNWorker is the trainer role, whose replicas start several processes.
+// NNWorker is the role whose replicas start several processes.
 type NNWorker struct {
 	Role `json:",inline"`
 	// NprocPerNode is the number of training processes per replica. Default: the number

@@ -22,17 +22,18 @@ var notes = map[string]string{"persia:nodePools": aboutChanges}
 // Markdown returns the page that describes a stack file.
 func Markdown(sections []*Section) string {
 	page := []string{introduction, keys(sections)}
+	said := descriptions(sections)
+	var above []*Section
 	for _, s := range sections {
 		if s.Kubernetes {
 			continue
 		}
-		page = append(page, heading(s), about(s))
-		if note := notes[s.Path]; note != "" {
-			page = append(page, note)
-		}
+		text := []string{heading(s), about(s, said), notes[s.Path], borrowing(s, above)}
+		page = append(page, slices.DeleteFunc(text, func(t string) bool { return t == "" })...)
 		if len(s.Fields) > 0 {
-			page = append(page, fields(s.Fields))
+			page = append(page, fields(withoutBorrowed(s, above)))
 		}
+		above = append(above, s)
 	}
 	for i, block := range page {
 		page[i] = strings.TrimSpace(block) + "\n"
@@ -58,15 +59,75 @@ func heading(s *Section) string {
 	return "### " + s.Path
 }
 
-func about(s *Section) string {
-	text := escaped(s.Doc)
-	if s.Type.Kind != Object {
-		text = "*" + capitalized(inWords(s.Type)) + ".* " + text
+// descriptions returns the descriptions of all fields, which the sections of objects need not
+// repeat.
+func descriptions(sections []*Section) map[string]bool {
+	said := map[string]bool{}
+	for _, s := range sections {
+		for _, f := range s.Fields {
+			said[f.Doc] = true
+		}
 	}
-	if len(s.Also) > 0 {
-		text += " The same fields are at " + and(mapped(s.Also, code)) + "."
+	return said
+}
+
+// about returns the description of a section, without a first sentence that the table with its
+// field has.
+func about(s *Section, said map[string]bool) string {
+	doc := s.Doc
+	if s.Key {
+		if s.Type.Kind != Object {
+			doc = "*" + capitalized(inWords(s.Type)) + ".* " + doc
+		}
+	} else if first := firstSentence(doc); said[first] {
+		doc = strings.TrimSpace(strings.TrimPrefix(doc, first))
 	}
-	return wrapped(text, width)
+	return wrapped(escaped(doc), width)
+}
+
+// fewest is how many fields a section must share with another to refer to it.
+const fewest = 4
+
+// lender returns the section above that has the most fields of s, or nil if no section has
+// enough of them.
+func lender(s *Section, above []*Section) *Section {
+	var most *Section
+	count := fewest - 1
+	for _, other := range above {
+		if n := len(s.Fields) - len(slices.DeleteFunc(slices.Clone(s.Fields), other.describes)); n > count {
+			most, count = other, n
+		}
+	}
+	return most
+}
+
+func borrowing(s *Section, above []*Section) string {
+	other := lender(s, above)
+	if other == nil {
+		return ""
+	}
+	return wrapped("Fields without a description are described at "+link(other.Path, anchor(other.Path))+".", width)
+}
+
+// withoutBorrowed returns the fields of a section, without the descriptions that the section
+// above has.
+func withoutBorrowed(s *Section, above []*Section) []Field {
+	other := lender(s, above)
+	if other == nil {
+		return s.Fields
+	}
+	fs := slices.Clone(s.Fields)
+	for i, f := range fs {
+		if other.describes(f) {
+			fs[i].Doc, fs[i].Type.Values = "", nil
+		}
+	}
+	return fs
+}
+
+// describes reports whether the section has a field with the same name and description.
+func (s *Section) describes(f Field) bool {
+	return slices.ContainsFunc(s.Fields, func(other Field) bool { return other.Name == f.Name && other.Doc == f.Doc })
 }
 
 // fields returns the table of an object's fields, with what a change does if that is known.

@@ -64,7 +64,7 @@ func TestInWords(t *testing.T) {
 		"list of texts":                 list,
 		"list of objects":               {Kind: List, Elem: &object},
 		"list of quantities":            {Kind: List, Elem: &Type{Kind: Quantity}},
-		"list of true or false":         {Kind: List, Elem: &Type{Kind: Boolean}},
+		"list of booleans":              {Kind: List, Elem: &Type{Kind: Boolean}},
 		"list of lists of texts":        {Kind: List, Elem: &list},
 		"texts by name":                 {Kind: Map, Elem: &text},
 		"lists of texts by name":        {Kind: Map, Elem: &list},
@@ -97,5 +97,5 @@ func TestFieldsShowChangesWhereKnown(t *testing.T) {
 	f := Field{Name: "spot", Type: Type{Kind: Boolean}, Doc: "It."}
 	assert.NotContains(t, fields([]Field{f}), "when changed")
 	f.Change = "replace"
-	assert.Contains(t, fields([]Field{f, {Name: "b"}}), "| `spot` | true or false | replace | It. |")
+	assert.Contains(t, fields([]Field{f, {Name: "b"}}), "| `spot` | boolean | replace | It. |")
 }

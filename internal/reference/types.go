@@ -21,7 +21,7 @@ const (
 	Text     Kind = "text"
 	Integer  Kind = "integer"
 	Number   Kind = "number"
-	Boolean  Kind = "true or false"
+	Boolean  Kind = "boolean"
 	Quantity Kind = "quantity"
 	Object   Kind = "object"
 	// Anything is a value of a type with its own UnmarshalJSON.

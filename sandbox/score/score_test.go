@@ -26,8 +26,8 @@ const repository = "../.."
 // finding is what kube-score finds critical of all objects of a kind.
 type finding struct{ kind, check string }
 
-// TestCriticalIsExplained: what kube-score finds critical of an object of dev, prod or
-// an example has a reason in docs/reference/security.md, and what has one there is found.
+// TestCriticalIsExplained checks that testdata/reasons.md has a reason for each object of dev,
+// prod and the examples that kube-score grades critical, and no other reasons.
 func TestCriticalIsExplained(t *testing.T) {
 	reasons, found, program := explained(t), map[finding]map[string]bool{}, build(t)
 	files := os.DirFS(repository)
@@ -56,10 +56,10 @@ func TestCriticalIsExplained(t *testing.T) {
 	}
 	t.Logf("%d objects", objects)
 	for one, where := range found {
-		assert.Contains(t, reasons, one, "explain it in docs/reference/security.md, or mend it:\n%q", slices.Sorted(maps.Keys(where)))
+		assert.Contains(t, reasons, one, "explain it in testdata/reasons.md, or mend it:\n%q", slices.Sorted(maps.Keys(where)))
 	}
 	for one := range reasons {
-		assert.Contains(t, found, one, "docs/reference/security.md explains what is not found any more")
+		assert.Contains(t, found, one, "testdata/reasons.md explains what kube-score does not find")
 	}
 }
 
@@ -116,10 +116,10 @@ func scoreOf(t *testing.T, program string, objects []*unstructured.Unstructured)
 
 var explanation = regexp.MustCompile("(?m)^\\| ([A-Z][A-Za-z]+) \\| `([a-z-]+)` \\| .{20,} \\|$")
 
-// explained are the findings that docs/reference/security.md has a reason for.
+// explained returns the findings for which testdata/reasons.md has a reason.
 func explained(t *testing.T) map[finding]bool {
 	t.Helper()
-	page, err := os.ReadFile(filepath.Join(repository, "docs", "reference", "security.md"))
+	page, err := os.ReadFile(filepath.Join("testdata", "reasons.md"))
 	require.NoError(t, err)
 	reasons := map[finding]bool{}
 	for _, row := range explanation.FindAllStringSubmatch(string(page), -1) {
