@@ -191,8 +191,6 @@ func plural(t Type) string {
 		return "sets of " + plural(*t.Elem) + " by name"
 	case Quantity:
 		return "quantities"
-	case Boolean:
-		return string(Boolean)
 	}
 	return string(t.Kind) + "s"
 }
