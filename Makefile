@@ -5,6 +5,11 @@ STACKS ?= .
 
 SANDBOX := .sandbox/bin/sandbox
 
+# A file or a URL with compiled programs of the sandbox: by default, the file of a release, if it is
+# next to the clone.
+TOOLCHAIN ?= $(wildcard ../persia-toolchain.tar.gz)
+ARCHIVE = $(if $(TOOLCHAIN),--archive '$(TOOLCHAIN)')
+
 # How many end-to-end tests run in parallel.
 PARALLEL ?= 4
 
@@ -15,21 +20,21 @@ export CGO_ENABLED := 0
 SHELL := bash
 .SHELLFLAGS := -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help up train preview down status kubeconfig test nightly unit lint bench build sandbox toolchain e2e node-packages preflight comment release
+.PHONY: help up train preview down status kubeconfig test nightly unit lint bench build sandbox toolchain toolchain-archive e2e node-packages test-packages preflight comment release
 
 help: ## List the targets.
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 up: sandbox ## Create or update STACK in the sandbox.
-	@$(SANDBOX) up --stack $(STACK) --stacks $(STACKS)
+	@$(SANDBOX) up --stack $(STACK) --stacks $(STACKS) $(ARCHIVE)
 
 train: STACK = train
 train: STACKS = examples
 train: sandbox node-packages ## Train examples/Pulumi.train.yaml with PERSIA's own processes on a real node.
-	@$(SANDBOX) train --stack $(STACK) --stacks $(STACKS)
+	@$(SANDBOX) train --stack $(STACK) --stacks $(STACKS) $(ARCHIVE)
 
 preview: sandbox ## Show what `make up` would do.
-	@$(SANDBOX) preview --stack $(STACK) --stacks $(STACKS)
+	@$(SANDBOX) preview --stack $(STACK) --stacks $(STACKS) $(ARCHIVE)
 
 comment: sandbox ## Print the preview as a pull request comment.
 	@go run ./cmd/preview-comment --stack $(STACK) -- $(SANDBOX) preview --stack $(STACK) --stacks $(STACKS)
@@ -43,7 +48,7 @@ status: sandbox ## Show the nodes, pods, and endpoints of STACK.
 kubeconfig: sandbox ## Print the path of the kubeconfig of STACK.
 	@$(SANDBOX) kubeconfig --stack $(STACK) --stacks $(STACKS)
 
-test: lint node-packages unit e2e ## Run all linters and tests.
+test: lint node-packages test-packages unit e2e ## Run all linters and tests.
 
 # Most of these tests wait for pods and controllers, so more of them run in parallel than
 # there are cores.
@@ -53,8 +58,8 @@ e2e: toolchain ## Run the end-to-end tests. They log to .sandbox/e2e.log.
 		{ grep -E -A9 '^ *--- FAIL|_test\.go:[0-9]+:|^ *panic:' ../.sandbox/e2e.log; exit 1; }
 
 unit: ## Run the quick tests.
-	go test ./...
-	cd sandbox && go test $$(go list ./... | grep -v /e2e)
+	go test -timeout 30m ./...
+	cd sandbox && go test -timeout 30m $$(go list ./... | grep -v /e2e)
 
 lint: ## Check formatting and workflows, and run go vet and staticcheck.
 	test -z "$$(gofmt -l .)" || { gofmt -l .; exit 1; }
@@ -67,8 +72,9 @@ nightly: toolchain ## Run the long end-to-end tests, with a random SEED. RUN cho
 		tee ../.sandbox/nightly.log | grep --line-buffered -E '^(--- |FAIL|ok|panic)|^ +(TIME|DONE)' || \
 		{ grep -E -A9 '^ *--- FAIL|_test\.go:[0-9]+:|^ *panic:' ../.sandbox/nightly.log; exit 1; }
 
-bench: toolchain ## Benchmark prod and stacks of 1, 10, and 100 jobs, the program alone, kubectl, Helm, and Terraform, and NATS.
+bench: toolchain ## Benchmark prod and stacks of 1, 10, and 100 jobs, the program alone, kubectl, Helm, and Terraform, NATS, and the coordinator.
 	go test -run '^$$' -bench Program ./tests
+	go test -run '^$$' -bench Coordinator -benchtime 1x ./workload/persia
 	cd sandbox && go test -run '^$$' -bench Stacks -benchtime 1x -timeout 60m ./e2e
 	cd sandbox && go test -run '^$$' -bench Alternatives -benchtime 1x -timeout 120m ./e2e
 	cd sandbox && go test -run '^$$' -bench NATS -benchtime 2000x -timeout 30m ./e2e
@@ -84,12 +90,19 @@ preflight: ## Check what `pulumi up` of STACK needs. OFFLINE=1 skips all network
 	@bin/preflight --stack $(STACK) $(if $(OFFLINE),--offline)
 
 toolchain: sandbox ## Compile the programs that the sandbox runs.
-	@$(SANDBOX) toolchain
+	@$(SANDBOX) toolchain $(ARCHIVE)
+
+toolchain-archive: sandbox ## Compile those programs into dist/persia-toolchain.tar.gz, and record their checksums.
+	@$(SANDBOX) archive
 
 # Installs the system packages that a real node needs. On systems other than Debian and
 # Ubuntu, and for users other than root, the sandbox reports what is missing.
 node-packages:
 	@scripts/install-node.sh
+
+# Installs the system packages that the quick tests need, likewise.
+test-packages:
+	@scripts/install-tests.sh
 
 sandbox:
 	@scripts/compile-sandbox.sh $(SANDBOX)

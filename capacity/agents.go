@@ -5,8 +5,8 @@ package capacity
 // changes it with its versions; this is a node's usual sum, rounded up.
 var NodeAgents = Resources{MilliCPU: 500, MemoryBytes: GiB, Pods: 12}
 
-// ClusterAgents are GKE's own pods of which a cluster has a few, like those of DNS
-// and of metrics, on the nodes of the system pool. They outrank all others.
+// ClusterAgents are GKE's own pods, such as DNS and metrics, on the nodes of the system pool. A
+// cluster has a few of each, and they outrank all other pods.
 var ClusterAgents = Pods{
 	Name:     "GKE's own",
 	Count:    2,
@@ -16,21 +16,24 @@ var ClusterAgents = Pods{
 
 // What the program's own pods, other than the roles, request.
 var (
-	// NATSOperator is one a stack.
+	// NATSOperator runs once per stack.
 	NATSOperator = Resources{MilliCPU: 100, MemoryBytes: 128 * MiB, Pods: 1}
-	// PERSIAOperator is one a stack that leaves jobs to it.
+	// PERSIAOperator runs once per stack with jobs of the engine operator.
 	PERSIAOperator = Resources{MilliCPU: 100, MemoryBytes: 128 * MiB, Pods: 1}
-	// NATSReloader is one a NATS server, in its pod.
+	// JobSetController runs once per stack with jobs of the engine jobset or with queues.
+	JobSetController = Resources{MilliCPU: 500, MemoryBytes: 128 * MiB, Pods: 1}
+	// NATSReloader runs in the pod of each NATS server.
 	NATSReloader = Resources{MilliCPU: 10, MemoryBytes: 32 * MiB}
-	// MetricsGateway is one a job.
+	// MetricsGateway runs once per job.
 	MetricsGateway = Resources{MilliCPU: 100, MemoryBytes: 256 * MiB, Pods: 1}
-	// Completion is one a job.
+	// Completion runs once per job.
 	Completion = Resources{MilliCPU: 10, MemoryBytes: 16 * MiB, Pods: 1}
-	// OperatorCompletion is one a job that is left to PERSIA's operator.
+	// OperatorCompletion runs once per job of the engine operator.
 	OperatorCompletion = Resources{MilliCPU: 10, MemoryBytes: 48 * MiB, Pods: 1}
-	// PEDLSupportCheck is one a stack that asks for it.
+	// PEDLSupportCheck runs once per stack that asks for it.
 	PEDLSupportCheck = Resources{MilliCPU: 100, MemoryBytes: 128 * MiB, Pods: 1}
-	// DriverInstaller is one a node with a GPU, where the driver comes from a
-	// DaemonSet.
+	// Kueue runs once per stack with queues.
+	Kueue = Resources{MilliCPU: 500, MemoryBytes: 512 * MiB, Pods: 1}
+	// DriverInstaller runs on each node with a GPU if a DaemonSet installs the driver.
 	DriverInstaller = Resources{MilliCPU: 150, Pods: 1}
 )

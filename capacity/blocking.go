@@ -9,8 +9,8 @@ import (
 
 // blocking is the question of how many nodes some pods can block for one more.
 type blocking struct {
-	// node and pod are amounts by dimension: those of the scheduler, and one for
-	// each kind of pods that are kept apart, of which a node has one.
+	// node and pod are amounts by dimension: the scheduler's resources, and one more for each
+	// kind of pods that are kept apart, because a node holds one pod of such a kind.
 	node, pod []int64
 	// others are the pods that can block, with their numbers.
 	others [][]int64
@@ -39,8 +39,7 @@ func amounts(r Resources) []int64 {
 	return amounts
 }
 
-// keepApart adds a dimension of which a node has one, and each pod of a kind takes
-// one.
+// keepApart adds a dimension that allows one pod of a kind per node.
 func (b *blocking) keepApart(kind int, podToo bool) {
 	b.node = append(b.node, 1)
 	b.pod = append(b.pod, 0)

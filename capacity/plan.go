@@ -6,51 +6,61 @@ import (
 	"persia/gcp"
 )
 
-// Plan is what a stack's node pools must hold, and what they do.
+// Plan compares what a stack's node pools must hold with their room.
 type Plan struct {
 	Pools []PoolPlan
-	// Nodes and Pods are those of all pools, with every pool at its maximum.
+	// Nodes and Pods count all pools, with every pool at its maximum.
 	Nodes, Pods int
-	// Allocatable is what all these nodes leave to pods, and Used what the pods
-	// ask for.
+	// Allocatable is the room that these nodes leave to pods, and Used the sum of the pods'
+	// requests.
 	Allocatable, Used Resources
-	// Ranges are the network's, and Quotas those of Compute Engine that the stack
-	// takes of.
+	// Ranges are the address ranges of the network, and Quotas the Compute Engine quotas that the
+	// stack uses.
 	Ranges []Range
 	Quotas []Quota
-	// HourlyCost is that of all nodes, or nil if a machine's price is not known.
+	// HourlyCost is the cost of all nodes, or nil if a machine has no known price.
 	HourlyCost *float64
+	// Trainings are the jobs whose interruptions the stack file describes.
+	Trainings []Training
 }
 
 // PoolPlan is what one pool must hold.
 type PoolPlan struct {
 	Pool
 	// Needed is the number of nodes that hold all pods, in whatever order they
-	// come. It is 0 if TooLarge is not empty.
+	// come, and the spare nodes. It is 0 if TooLarge is not empty.
 	Needed int
 	// TooLarge are the pods that fit no node of the pool, not even an empty one.
 	TooLarge []Pods
 	// Used is what all pods of the pool ask for.
 	Used Resources
-	// Stranded is what the needed nodes have beyond that: it is paid for, and not
-	// asked for by any pod.
+	// Stranded is the room of the needed nodes that no pod requests, although it is paid for.
 	Stranded Resources
 	// BoundBy is the resource that decides how many nodes are needed, the scarcest.
 	BoundBy string
-	// HourlyCost is that of all nodes that the pool may have, or nil if the
-	// machine's price is not known.
+	// HourlyCost is the cost of all nodes that the pool may have, or nil if the machine has no
+	// known price.
 	HourlyCost *float64
+	// Listed is true if that is Google's list price, and false for a price of the stack file.
+	Listed bool
 }
 
-// Price is what one machine costs an hour, if that is known.
-type Price func(machineType string, spot bool) (price float64, known bool)
+// Price is what one machine costs an hour, in gcp.PriceCurrency.
+type Price struct {
+	Hourly float64
+	// Listed is true for Google's list price.
+	Listed bool
+}
+
+// Prices returns the price of a machine, if it is known.
+type Prices func(machine gcp.Machine, spot bool) (price Price, known bool)
 
 // NewPlan plans for pools.
-func NewPlan(pools []Pool, price Price) Plan {
+func NewPlan(pools []Pool, prices Prices) Plan {
 	plan := Plan{}
 	cost, known := 0.0, true
 	for _, pool := range pools {
-		p := newPoolPlan(pool, price)
+		p := newPoolPlan(pool, prices)
 		plan.Pools = append(plan.Pools, p)
 		plan.Nodes += pool.Nodes
 		plan.Pods += int(p.Used.Pods)
@@ -68,7 +78,7 @@ func NewPlan(pools []Pool, price Price) Plan {
 	return plan
 }
 
-func newPoolPlan(pool Pool, price Price) PoolPlan {
+func newPoolPlan(pool Pool, prices Prices) PoolPlan {
 	pool.Pods = slices.DeleteFunc(slices.Clone(pool.Pods), func(pods Pods) bool { return pods.Count == 0 })
 	p := PoolPlan{Pool: pool}
 	for _, pods := range pool.Pods {
@@ -77,9 +87,9 @@ func newPoolPlan(pool Pool, price Price) PoolPlan {
 			p.TooLarge = append(p.TooLarge, pods)
 		}
 	}
-	if hourly, known := price(pool.Machine.Type, pool.Spot); known {
-		cost := hourly * float64(pool.Nodes)
-		p.HourlyCost = &cost
+	if price, known := prices(pool.Machine, pool.Spot); known {
+		cost := price.Hourly * float64(pool.Nodes)
+		p.HourlyCost, p.Listed = &cost, price.Listed
 	}
 	if len(p.TooLarge) > 0 {
 		return p
@@ -88,6 +98,7 @@ func newPoolPlan(pool Pool, price Price) PoolPlan {
 	if p.Needed > 0 {
 		p.Stranded = pool.Node.Times(p.Needed).Minus(p.Used)
 		p.BoundBy = pool.boundBy(p.Used)
+		p.Needed += pool.Spare
 	}
 	return p
 }
@@ -106,8 +117,8 @@ func (p PoolPlan) Missing() (missing int, known bool) {
 	return max(0, p.Pods[0].Count-p.Nodes*p.Holds(p.Pods[0])), true
 }
 
-// boundBy is the resource of which the pods use most of what there is. Of pods
-// that are alike it is the one that the next pod would not find on a full node.
+// boundBy returns the resource with the highest utilization. If all pods are alike, it is the
+// resource that a full node lacks for another pod.
 func (p Pool) boundBy(used Resources) string {
 	if len(p.Pods) == 1 {
 		if p.Pods[0].Apart {

@@ -62,11 +62,11 @@ func TestPlan(t *testing.T) {
 		{Name: "b", Machine: machine(t, "n2-standard-8"), Spot: true, Node: node(7, 27, 0, 98), Nodes: 1,
 			Pods: []Pods{{Name: "giant", Count: 1, Requests: cpus(8, 4)}}},
 	}
-	plan := NewPlan(pools, func(machine string, spot bool) (float64, bool) {
+	plan := NewPlan(pools, func(_ gcp.Machine, spot bool) (Price, bool) {
 		if spot {
-			return 0.1, true
+			return Price{Hourly: 0.1}, true
 		}
-		return 0.4, true
+		return Price{Hourly: 0.4, Listed: true}, true
 	})
 	a, b := plan.Pools[0], plan.Pools[1]
 
@@ -83,7 +83,8 @@ func TestPlan(t *testing.T) {
 	assert.Equal(t, 5, plan.Nodes)
 	require.NotNil(t, plan.HourlyCost)
 	assert.InDelta(t, 4*0.4+0.1, *plan.HourlyCost, 1e-9)
-	for _, text := range []string{"3 of 4", "64% of 28", "9 × worker, 3 a node", "3 CPU, 45Gi", "1.70 an hour"} {
+	for _, text := range []string{"3 of 4", "64% of 28", "\na        9      3       worker\n", "3 CPU, 45Gi",
+		"1.60         list price of 2025-03-06", "0.10         of the stack file", "\nall      1.70", "not your contract"} {
 		assert.Contains(t, plan.String(), text)
 	}
 }

@@ -14,8 +14,7 @@ type Pods struct {
 	Count int
 	// Requests is what one of them asks for.
 	Requests Resources
-	// Priority is the value of their PriorityClass: a pod makes room for itself by
-	// taking that of pods with a lower one.
+	// Priority is the value of their PriorityClass. A pod can evict pods of lower priority.
 	Priority int
 	// Apart keeps any two of them from one node, as required anti-affinity does.
 	Apart bool
@@ -33,6 +32,8 @@ type Pool struct {
 	Node Resources
 	// Nodes is the number of nodes that the pool may have.
 	Nodes int
+	// Spare is the number of nodes that are left to the pods of lost nodes.
+	Spare int
 	Pods  []Pods
 	// Upgrade is what GKE does to upgrade all nodes of the pool.
 	Upgrade Upgrade
@@ -69,14 +70,13 @@ func fit(node, request Resources) int {
 	return int(times)
 }
 
-// Needed is the least number of nodes on which every pod finds room, in whatever
-// order the pods come and wherever the scheduler puts each of them: it is no use
-// that pods would fit if they were packed well, since nobody packs them.
+// Needed returns the least number of nodes on which every pod finds room, in whatever order the
+// pods come and wherever the scheduler puts each of them. A good packing is not enough, because
+// the scheduler does not pack.
 //
-// A pod stays pending only if it fits no node next to the pods there that it cannot
-// evict, those of its own priority or a higher one. So for each kind of pod, the
-// others that outrank it are packed to block as many nodes as they can; one node
-// more than that is needed. Every pod must fit an empty node.
+// A pod stays pending only if it fits no node beside the pods that it cannot evict: pods of its own
+// priority or a higher one. So for each kind of pod, Needed packs the pods that outrank it so that
+// they block as many nodes as they can, and adds one node. Every pod must fit an empty node.
 func (p Pool) Needed() int {
 	needed := 0
 	for i := range p.Pods {

@@ -24,7 +24,7 @@ type Usage struct {
 	Spot    bool
 	// Nodes includes those that an upgrade adds.
 	Nodes int
-	// BootDisk is that of a node.
+	// BootDisk is the boot disk of each node.
 	BootDisk Disk
 	// LocalSSDs is the number of a node's local SSDs.
 	LocalSSDs int
@@ -38,10 +38,9 @@ type Disk struct {
 	GB int
 }
 
-// Quotas add up what node pools and disks beside their own take in a region, sorted
-// by name. Names are those
-// of the Compute Engine API (Compute Engine, "Allocation quotas"). Of addresses
-// that are in use, Cloud NAT takes as many as it needs and at least one.
+// Quotas adds up what node pools and additional disks use in a region, sorted by name. Names are
+// the quota names of the Compute Engine API (Compute Engine, "Allocation quotas"). Cloud NAT uses
+// at least one address.
 func Quotas(region string, nat bool, pools []Usage, disks []Disk) []Quota {
 	const global = "global"
 	amounts := map[Quota]int64{}

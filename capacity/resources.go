@@ -48,6 +48,21 @@ func (r Resources) Minus(other Resources) Resources {
 	return r.Plus(other.Times(-1))
 }
 
+// Share is part i, counted from 0, of n equal ones. The first has what is left over.
+func (r Resources) Share(i, n int) Resources {
+	share := Resources{
+		MilliCPU:       r.MilliCPU / int64(n),
+		MemoryBytes:    r.MemoryBytes / int64(n),
+		EphemeralBytes: r.EphemeralBytes / int64(n),
+		GPUs:           r.GPUs / int64(n),
+		Pods:           r.Pods / int64(n),
+	}
+	if i == 0 {
+		return r.Minus(share.Times(n - 1))
+	}
+	return share
+}
+
 // Within reports whether no amount is larger than the other's.
 func (r Resources) Within(other Resources) bool {
 	for _, d := range dimensions {

@@ -5,12 +5,15 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+
+	"persia/gcp"
 )
 
 // String is the plan as tables for people: the pools, the quotas, the cost.
 func (p Plan) String() string {
 	var text strings.Builder
 	p.writePools(&text)
+	p.writePods(&text)
 	p.writeUpgrades(&text)
 	if len(p.Ranges) > 0 {
 		text.WriteString("\n")
@@ -20,26 +23,37 @@ func (p Plan) String() string {
 		text.WriteString("\n")
 		p.writeQuotas(&text)
 	}
-	if p.HourlyCost != nil {
-		fmt.Fprintf(&text, "\nCost of all nodes: %.2f an hour\n", *p.HourlyCost)
-	}
+	p.writeCosts(&text)
+	p.writeTrainings(&text)
 	return text.String()
 }
 
 func (p Plan) writePools(text *strings.Builder) {
 	table := tabwriter.NewWriter(text, 0, 0, 2, ' ', 0)
-	row(table, "NODE POOL", "MACHINE", "NODES", "CPU", "MEMORY", "GPUS", "STRANDED", "BOUND BY", "PODS")
+	row(table, "NODE POOL", "MACHINE", "NODES", "CPU", "MEMORY", "GPUS", "STRANDED", "BOUND BY")
 	for _, pool := range p.Pools {
 		row(table, pool.Name, pool.Machine.Type, fmt.Sprintf("%d of %d", pool.Needed, pool.Nodes),
 			cpuShare(pool.Used, pool.Node.Times(pool.Nodes)),
 			memoryShare(pool.Used, pool.Node.Times(pool.Nodes)),
 			gpuShare(pool.Used, pool.Node.Times(pool.Nodes)),
-			stranded(pool.Stranded), pool.BoundBy,
-			strings.Join(pool.kindsANode(), "; "))
+			stranded(pool.Stranded), pool.BoundBy)
 	}
 	row(table, "all", "", fmt.Sprint(p.Nodes),
 		cpuShare(p.Used, p.Allocatable), memoryShare(p.Used, p.Allocatable), gpuShare(p.Used, p.Allocatable),
-		"", "", fmt.Sprint(p.Pods))
+		"", "")
+	_ = table.Flush() // into memory
+}
+
+func (p Plan) writePods(text *strings.Builder) {
+	text.WriteString("\n")
+	table := tabwriter.NewWriter(text, 0, 0, 2, ' ', 0)
+	row(table, "PODS OF", "COUNT", "A NODE", "POD")
+	for _, pool := range p.Pools {
+		for _, pods := range pool.Pods {
+			row(table, pool.Name, fmt.Sprint(pods.Count), fmt.Sprint(pool.Holds(pods)), pods.Name)
+		}
+	}
+	row(table, "all", fmt.Sprint(p.Pods), "", "")
 	_ = table.Flush() // into memory
 }
 
@@ -80,6 +94,54 @@ func (p Plan) writeQuotas(text *strings.Builder) {
 	_ = table.Flush() // into memory
 }
 
+// writeCosts says what the nodes cost, and what has no known price.
+func (p Plan) writeCosts(text *strings.Builder) {
+	text.WriteString("\n")
+	table := tabwriter.NewWriter(text, 0, 0, 2, ' ', 0)
+	row(table, "COST OF", gcp.PriceCurrency+" AN HOUR", "PRICE")
+	listed := false
+	for _, pool := range p.Pools {
+		switch {
+		case pool.HourlyCost == nil:
+			row(table, pool.Name, "unknown", "no list price: set hourlyPrice of "+pool.Machine.Type)
+		case pool.Listed:
+			listed = true
+			row(table, pool.Name, dollars(*pool.HourlyCost), "list price of "+gcp.PriceDate)
+		default:
+			row(table, pool.Name, dollars(*pool.HourlyCost), "of the stack file")
+		}
+	}
+	if p.HourlyCost != nil {
+		row(table, "all", dollars(*p.HourlyCost), "")
+	}
+	_ = table.Flush() // into memory
+	if listed {
+		fmt.Fprintf(text, "List prices of %s: not your contract, and without disks, traffic, and the control plane.\n", gcp.PriceDate)
+	}
+}
+
+func dollars(price float64) string { return fmt.Sprintf("%.2f", price) }
+
+// writeTrainings says how often each job should write a checkpoint.
+func (p Plan) writeTrainings(text *strings.Builder) {
+	if len(p.Trainings) == 0 {
+		return
+	}
+	text.WriteString("\n")
+	table := tabwriter.NewWriter(text, 0, 0, 2, ' ', 0)
+	row(table, "CHECKPOINTS OF", "A FAILURE EVERY", "BEST INTERVAL", "USEFUL HOURS", "COST OF A USEFUL HOUR")
+	for _, training := range p.Trainings {
+		cost := "unknown"
+		if useful := training.UsefulHourCost(); useful != nil {
+			cost = dollars(*useful) + " " + gcp.PriceCurrency
+		}
+		row(table, training.Job, fmt.Sprintf("%.1f h", training.BetweenFailures),
+			fmt.Sprintf("%.0f min", training.BestInterval()*60),
+			fmt.Sprintf("%.0f%%", training.UsefulShare(training.BestInterval())*100), cost)
+	}
+	_ = table.Flush() // into memory
+}
+
 func row(table *tabwriter.Writer, cells ...string) {
 	_, _ = fmt.Fprintln(table, strings.Join(cells, "\t")) // into memory
 }
@@ -89,15 +151,6 @@ func (p Pool) Kinds() []string {
 	var kinds []string
 	for _, pods := range p.Pods {
 		kinds = append(kinds, fmt.Sprintf("%d × %s", pods.Count, pods.Name))
-	}
-	return kinds
-}
-
-// kindsANode tells with each kind how many a node holds of it alone.
-func (p Pool) kindsANode() []string {
-	kinds := p.Kinds()
-	for i := range kinds {
-		kinds[i] += fmt.Sprintf(", %d a node", p.Holds(p.Pods[i]))
 	}
 	return kinds
 }

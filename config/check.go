@@ -27,8 +27,10 @@ func (s *Stack) check(p *check.Problems) {
 	s.checkStorage(p)
 	s.checkNATS(p)
 	s.checkJobs(p)
+	s.checkQueues(p)
 	s.checkPEDL(p)
 	if p.None() {
 		s.checkCapacity(p)
+		s.checkQuotas(p)
 	}
 }

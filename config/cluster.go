@@ -28,7 +28,7 @@ func (s *Stack) addresses() clusterspec.Needs {
 func (s *Stack) checkExistingCluster(p *check.Problems) {
 	at, c := field.NewPath(clusterKey), s.Cluster
 	p.Name(at.Child("name"), c.Name, validation.IsDNS1035Label)
-	check.OnlyFields(p, at, c, "of an existing cluster", "name", "existing")
+	check.OnlyFields(p, at, c, "of an existing cluster", "name", "existing", "replace")
 	existing := at.Child("existing")
 	if c.Existing.Kubeconfig == "" && c.Existing.Context == "" {
 		p.Required(existing.Child("context"), "write a context of your kubeconfig, as `kubectl config get-contexts` lists them, or kubeconfig with the path of one")
@@ -42,7 +42,7 @@ func (s *Stack) checkExistingCluster(p *check.Problems) {
 	}
 	for i, pool := range s.NodePools {
 		check.OnlyFields(p, field.NewPath(nodePoolsKey).Index(i), pool, "of an existing pool",
-			"name", "machineType", "nodes", "autoscaling", "spot", "gpu", "maxPodsPerNode", "taints")
+			"name", "machineType", "nodes", "autoscaling", "spareNodes", "spot", "gpu", "maxPodsPerNode", "taints")
 	}
 }
 
@@ -53,6 +53,8 @@ func (s *Stack) checkSystemPool(p *check.Problems) {
 	switch m, ok := s.MachineTypes.Check(p, machineType, pool.MachineType); {
 	case ok && m.GPUs > 0:
 		p.Invalid(machineType, m.Type, "has GPUs, which nothing in the system pool uses; write a type without GPUs, like e2-standard-4")
+	case ok && m.Arm():
+		s.checkArm(p, machineType, m.Type, "the cluster's services", m.Type)
 	case ok && !slices.Contains(m.BootDisks(), gcp.PDBalanced):
 		p.Invalid(machineType, m.Type, "does not support pd-balanced, the boot disk type of the system pool; write a type that does, like e2-standard-4")
 	}
@@ -63,18 +65,16 @@ func (s *Stack) checkSystemPool(p *check.Problems) {
 	poolspec.CheckSpread(p, path.Child("nodes"), pool.Nodes, s.systemPool().ZoneCount())
 }
 
-// exposureWarnings warns when a stack file turns off what keeps pods apart.
-func (s *Stack) exposureWarnings() []string {
-	var warnings []string
+// warnOfExposure warns when a stack file turns off what keeps pods apart.
+func (s *Stack) warnOfExposure(p *check.Problems) {
 	cluster := field.NewPath(clusterKey)
 	if s.Cluster.Existing == nil && !s.Cluster.DataplaneV2 {
-		warnings = append(warnings, s.warning(cluster.Child("dataplaneV2"), "without it, GKE does not enforce network policies, and every pod in the cluster can reach NATS, the metrics gateways, and PEDL; give NATS users"))
+		p.Warn(cluster.Child("dataplaneV2"), "without it, GKE does not enforce network policies, and every pod in the cluster can reach NATS, the metrics gateways, and PEDL; give NATS users")
 	}
 	if s.Cluster.Existing == nil && !s.Cluster.WorkloadIdentity {
-		warnings = append(warnings, s.warning(cluster.Child("workloadIdentity"), "without it, every pod can get the token of its node's service account from the metadata server, with the permissions of nodes"))
+		p.Warn(cluster.Child("workloadIdentity"), "without it, every pod can get the token of its node's service account from the metadata server, with the permissions of nodes")
 	}
 	if s.NATS.OperatorScope == natsspec.ScopeCluster {
-		warnings = append(warnings, s.warning(field.NewPath(natsKey, "operatorScope"), "the NATS operator can read Secrets and create pods in all namespaces, so anyone who takes it over is effectively a cluster administrator; write namespace unless you have NatsClusters in other namespaces"))
+		p.Warn(field.NewPath(natsKey, "operatorScope"), "the NATS operator can read Secrets and create pods in all namespaces, so anyone who takes it over is effectively a cluster administrator; write namespace unless you have NatsClusters in other namespaces")
 	}
-	return warnings
 }

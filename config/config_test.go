@@ -96,6 +96,7 @@ func TestLoadAccepts(t *testing.T) {
 		{"managed driver, latest", edits{"persia:nvidiaDriver": edits{"installer": "managed", "version": "LATEST"}}},
 		{"COS installer", edits{"persia:nvidiaDriver.installer": "cos-daemonset"}},
 		{"Ubuntu installer with a version", edits{"persia:nvidiaDriver.version": "550.90.12"}},
+		{"Ubuntu installer with the newest version", edits{"persia:nvidiaDriver.version": "580.65.06"}},
 		{"attached GPUs", edits{"persia:nodePools[0]": edits{"name": "trainers", "machineType": "n1-standard-96", "nodes": 2,
 			"gpu": edits{"type": "nvidia-tesla-v100", "count": 8}}, "persia:jobs[0].nnWorker.resources.limits.memory": "300Gi"}},
 		{"three zones", edits{"persia:cluster.zones": []any{"us-central1-a", "us-central1-b", "us-central1-c"},

@@ -34,6 +34,25 @@ func TestExistingCluster(t *testing.T) {
 	assert.Equal(t, 2, plan.Pools[0].Needed)
 }
 
+// TestExistingClusterHasPrices: the name that gcloud gives a context tells the region.
+func TestExistingClusterHasPrices(t *testing.T) {
+	for context, listed := range map[string]bool{
+		"gke_office_us-central1_persia":     true,
+		"gke_office_us-central1-a_persia":   true,
+		"gke_office_europe-west4-b_persia":  false,
+		"gke_office_persia":                 false,
+		"kind_office_us-central1_persia":    false,
+		"gke_office_us-central1_persia_new": false,
+	} {
+		stack, err := stacktest.Load(t, onExisting(edits{
+			"persia:cluster": edits{"name": "persia", "existing": edits{"context": context, "systemPool": "loaders"}},
+		}))
+		require.NoError(t, err)
+		plan := stack.Plan()
+		assert.Equal(t, listed, plan.Pools[0].HourlyCost != nil, context)
+	}
+}
+
 func TestExistingClusterRefuses(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -50,7 +69,7 @@ func TestExistingClusterRefuses(t *testing.T) {
 		{"unknown system pool", edits{"persia:cluster": edits{"name": "persia", "existing": edits{"context": "c", "systemPool": "system"}}},
 			"persia:cluster.existing.systemPool", "trainers, loaders or ps"},
 		{"a region", edits{"persia:cluster": edits{"name": "persia", "region": "us-central1", "existing": edits{"context": "c", "systemPool": "loaders"}}},
-			"persia:cluster.region", "remove it, and write only name and existing"},
+			"persia:cluster.region", "remove it, and write only name, existing and replace"},
 		{"a setting", edits{"persia:cluster": edits{"name": "persia", "costManagement": true, "existing": edits{"context": "c", "systemPool": "loaders"}}},
 			"persia:cluster.costManagement", "anything of an existing cluster"},
 		{"a project", edits{"persia:project": "persia-project"}, "persia:project", "remove it"},

@@ -27,11 +27,19 @@ func (s *Stack) checkAssignment(p *check.Problems, path *field.Path, who, poolNa
 	pool, ok := s.checkPool(p, path.Child("nodePool"), poolName, allowed)
 	if ok {
 		s.checkRoom(p, at, who, r, pool)
+		s.checkArm(p, path.Child("nodePool"), poolName, who, pool.MachineType)
 	}
 	if ok && valid && s.Cluster.Existing == nil { // an existing pool may have more resources
 		checkResourceNames(p, at, who, r, pool)
 	}
 	return pool, ok
+}
+
+// checkArm refuses Arm machines for pods that do not tolerate their taint.
+func (s *Stack) checkArm(p *check.Problems, path *field.Path, value, who, machineType string) {
+	if m := (gcp.Machine{Type: machineType}); m.Arm() && s.Cluster.Existing == nil {
+		p.Invalid(path, value, "has Arm machines, %s, and GKE keeps the pods of %s off them; choose another machine type", machineType, who)
+	}
 }
 
 // nodeResources are the resources of the nodes of a pool that the stack creates.
@@ -154,6 +162,9 @@ func tooFew(pool capacity.PoolPlan) string {
 	if pool.Nodes == 1 {
 		nodes, are, have = "1 node of "+pool.Machine.Type, "is", "it has"
 	}
+	if holding := pool.Needed - pool.Spare; holding <= pool.Nodes {
+		return fmt.Sprintf("%s %s too few for %d with pods and %d spare", nodes, are, holding, pool.Spare)
+	}
 	kind := pool.Pods[0]
 	switch missing, known := pool.Missing(); {
 	case known:
@@ -179,37 +190,35 @@ func (s *Stack) nodesPath(pool string) *field.Path {
 	}
 }
 
-// limitWarnings warns of limits that no node reaches: a container that comes near one takes
+// warnOfLimits warns of limits that no node reaches: a container that comes near one takes
 // the node down first.
-func (s *Stack) limitWarnings() []string {
-	var warnings []string
+func (s *Stack) warnOfLimits(p *check.Problems) {
 	for i := range s.Jobs {
 		for _, role := range s.Jobs[i].Roles() {
-			warnings = append(warnings, s.limitsBeyond(s.Jobs[i].At().Child(role.Field, "resources", "limits"), role.Resources, role.NodePool)...)
+			s.limitsBeyond(p, s.Jobs[i].At().Child(role.Field, "resources", "limits"), role.Resources, role.NodePool)
 		}
 	}
 	for _, c := range s.NATSClusters() {
-		warnings = append(warnings, s.limitsBeyond(c.ResourcesPath(field.NewPath(natsKey)).Child("limits"), c.Resources, c.NodePool)...)
+		s.limitsBeyond(p, c.ResourcesPath(field.NewPath(natsKey)).Child("limits"), c.Resources, c.NodePool)
 	}
-	slices.Sort(warnings)
-	return slices.Compact(warnings)
 }
 
-func (s *Stack) limitsBeyond(path *field.Path, r corev1.ResourceRequirements, poolName string) []string {
+func (s *Stack) limitsBeyond(p *check.Problems, path *field.Path, r corev1.ResourceRequirements, poolName string) {
 	pool, _ := s.Pool(poolName)
 	machine, ok := pool.Machine(s.MachineTypes)
 	if !ok {
-		return nil
+		return
 	}
-	var warnings []string
-	for name, all := range map[corev1.ResourceName]*resource.Quantity{
-		corev1.ResourceCPU:    resource.NewQuantity(int64(machine.CPUs), resource.DecimalSI),
-		corev1.ResourceMemory: resource.NewQuantity(machine.MemoryBytes, resource.BinarySI),
+	for _, has := range []struct {
+		resource corev1.ResourceName
+		all      *resource.Quantity
+	}{
+		{corev1.ResourceCPU, resource.NewQuantity(int64(machine.CPUs), resource.DecimalSI)},
+		{corev1.ResourceMemory, resource.NewQuantity(machine.MemoryBytes, resource.BinarySI)},
 	} {
-		if limit := r.Limits[name]; limit.Cmp(*all) > 0 {
-			warnings = append(warnings, s.warning(path.Key(string(name)), "%s is more than the %s of a %s, the machine type of pool %s, so it limits nothing; write less",
-				limit.String(), all.String(), machine.Type, pool.Name))
+		if limit := r.Limits[has.resource]; limit.Cmp(*has.all) > 0 {
+			p.Warn(path.Key(string(has.resource)), "%s is more than the %s of a %s, the machine type of pool %s, so it limits nothing; write less",
+				limit.String(), has.all.String(), machine.Type, pool.Name)
 		}
 	}
-	return warnings
 }

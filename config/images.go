@@ -1,8 +1,11 @@
 package config
 
 import (
+	"regexp"
+
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"persia/config/check"
 	"persia/config/imagespec"
 )
 
@@ -18,12 +21,50 @@ func (s *Stack) imageContext() imagespec.Context {
 	}
 }
 
-// imageWarnings warns of nodes that Docker Hub may refuse. It leaves out existing clusters,
-// because the stack file does not say how their nodes reach Docker Hub.
-func (s *Stack) imageWarnings() []string {
-	nodes := s.addresses().Nodes
-	if s.Cluster.Existing != nil || !s.Cluster.PrivateNodes || nodes <= mostUncached || s.Images.CachesDockerHub() {
-		return nil
+// warnOfImages warns of images that nodes may not pull, or pull slowly. It leaves out existing
+// clusters, because the stack file does not say where their nodes are.
+func (s *Stack) warnOfImages(p *check.Problems) {
+	if s.Cluster.Existing != nil {
+		return
 	}
-	return []string{s.warning(field.NewPath(imagesKey), "up to %d nodes pull from Docker Hub through the addresses of one NAT, and Docker Hub allows 100 anonymous pulls per address in six hours; write {caches: [{registry: docker.io}]} to pull through Artifact Registry", nodes)}
+	s.warnOfImage(p, field.NewPath(natsKey, "image"), s.NATS.Image)
+	s.warnOfImage(p, field.NewPath(operatorKey, "image"), s.Operator.Image)
+	for i := range s.Jobs {
+		at := s.Jobs[i].At()
+		for _, role := range s.Jobs[i].Roles() {
+			s.warnOfImage(p, at.Child(role.Field, "image"), role.Image)
+		}
+		for k, volume := range s.Jobs[i].Volumes {
+			if volume.Image != nil {
+				s.warnOfImage(p, at.Child("volumes").Index(k).Child("image", "reference"), volume.Image.Reference)
+			}
+		}
+	}
+	if pedl := s.PEDL; pedl != nil {
+		at, database := field.NewPath(pedlKey), pedl.Postgres.Image
+		s.warnOfImage(p, at.Child("masterImage"), pedl.MasterImage)
+		s.warnOfImage(p, at.Child("agentImage"), pedl.AgentImage)
+		s.warnOfImage(p, at.Child("postgresql", "image", "registry"), database.Registry+"/"+database.Repository)
+	}
+	nodes := s.addresses().Nodes
+	if !s.Cluster.PrivateNodes || nodes <= mostUncached || s.Images.CachesDockerHub() {
+		return
+	}
+	p.Warn(field.NewPath(imagesKey), "up to %d nodes pull from Docker Hub through the addresses of one NAT, and Docker Hub allows 100 anonymous pulls per address in six hours; write {caches: [{registry: docker.io}]} to pull through Artifact Registry", nodes)
+}
+
+// artifactRegistry matches images in Artifact Registry: their location and project.
+var artifactRegistry = regexp.MustCompile(`^([a-z0-9-]+)-docker\.pkg\.dev/([^/]+)/`)
+
+// warnOfImage warns of an image in Artifact Registry that is far away, or in a project in
+// which the nodes have no rights.
+func (s *Stack) warnOfImage(p *check.Problems, path *field.Path, image string) {
+	of := artifactRegistry.FindStringSubmatch(image)
+	if of == nil {
+		return
+	}
+	imagespec.WarnOfLocation(p, path, of[1], s.Cluster.Region)
+	if of[2] != s.Project {
+		p.Warn(path, "%s is in the project %s, and unless it is public, nodes may not pull it; grant %s-nodes@%s.iam.gserviceaccount.com roles/artifactregistry.reader there", image, of[2], s.Cluster.Name, s.Project)
+	}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 func (s *Stack) jobContext() jobspec.Context {
-	context := jobspec.Context{Volumes: s.jobVolumes(), StorageKey: storageKey, OneNode: s.Cluster.Existing == nil && s.addresses().Nodes == 1}
+	context := jobspec.Context{Volumes: s.jobVolumes(), StorageKey: storageKey, Created: s.Cluster.Existing == nil, OneNode: s.Cluster.Existing == nil && s.addresses().Nodes == 1}
 	for _, pool := range s.Pools() {
 		context.Pools = append(context.Pools, jobspec.Pool{Name: pool.Name, KeepsOff: keepsOff(pool), GPUs: pool.GPU != nil, COS: pool.ImageType == gcp.ImageCOS})
 	}
@@ -55,32 +55,51 @@ func (s *Stack) UsesOperator() bool {
 	return slices.ContainsFunc(s.Jobs, func(j jobspec.Job) bool { return j.Engine == jobspec.EngineOperator })
 }
 
+// InstallsJobSet reports whether the stack brings the controller of its JobSets. Kueue needs
+// the definition of JobSets, too.
+func (s *Stack) InstallsJobSet() bool {
+	return !s.Queue.Existing && (s.HasQueues() || s.usesJobSet())
+}
+
+// InstallsKueue reports whether the stack brings the controller of its queues.
+func (s *Stack) InstallsKueue() bool { return s.HasQueues() && !s.Queue.Existing }
+
+func (s *Stack) usesJobSet() bool {
+	return slices.ContainsFunc(s.Jobs, func(j jobspec.Job) bool { return j.Engine == jobspec.EngineJobSet })
+}
+
 // MountsHostPaths reports whether a job has hostPath volumes.
 func (s *Stack) MountsHostPaths() bool {
 	return slices.ContainsFunc(s.Jobs, func(j jobspec.Job) bool { return j.MountsHostPaths() })
 }
 
-func (s *Stack) jobWarnings() []string {
-	var warnings []string
+func (s *Stack) warnOfJobs(p *check.Problems) {
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
-		warnings = append(warnings, j.Warnings(storageKey, s.pathOf)...)
+		j.Warn(p, storageKey)
 		// An empty image is upstream's.
 		pool, ok := s.Pool(j.NNWorker.NodePool)
 		if ok && pool.GPU != nil && j.NNWorker.Image == "" && pod.GPUs(j.NNWorker.Resources) > 0 && !jobspec.DefaultImageComputesOn(pool.GPU.Type) {
-			warnings = append(warnings, s.warning(j.At().Child("nnWorker", "image"), "the default image contains PyTorch 1.8, which does not support %s; write an image with a PyTorch version that does", pool.GPU.Type))
+			p.Warn(j.At().Child("nnWorker", "image"), "the default image contains PyTorch 1.8, which does not support %s; write an image with a PyTorch version that does", pool.GPU.Type)
 		}
 	}
-	return warnings
 }
 
-// spotWarnings warns of what a job loses when Google preempts a machine.
-func (s *Stack) spotWarnings() []string {
-	var warnings []string
-	for i := range s.Jobs {
-		if pool, _ := s.Pool(s.Jobs[i].EmbeddingParameterServer.NodePool); pool.Spot {
-			warnings = append(warnings, s.warning(s.Jobs[i].At().Child("embeddingParameterServer", "nodePool"), "pool %s has spot machines, and each time Google preempts one, the job loses its embeddings since the last checkpoint; choose a pool without spot", pool.Name))
+// warnOfSpot warns of what a job loses when Google preempts a machine.
+func (s *Stack) warnOfSpot(p *check.Problems) {
+	for _, c := range s.NATSClusters() {
+		if pool, _ := s.Pool(c.NodePool); pool.Spot {
+			p.Warn(c.PoolPath(field.NewPath(natsKey)), "pool %s has spot machines, and each time Google preempts one with a NATS server, jobs lose their connections; choose a pool without spot", pool.Name)
 		}
 	}
-	return warnings
+	if s.PEDL != nil {
+		if pool, _ := s.Pool(s.PEDL.NodePool); pool.Spot {
+			p.Warn(field.NewPath(pedlKey, "nodePool"), "pool %s has spot machines, and each time Google preempts one, PEDL is down; choose a pool without spot", pool.Name)
+		}
+	}
+	for i := range s.Jobs {
+		if pool, _ := s.Pool(s.Jobs[i].EmbeddingParameterServer.NodePool); pool.Spot {
+			p.Warn(s.Jobs[i].At().Child("embeddingParameterServer", "nodePool"), "pool %s has spot machines, and each time Google preempts one, the job loses its embeddings since the last checkpoint; choose a pool without spot", pool.Name)
+		}
+	}
 }

@@ -59,12 +59,14 @@ func Load(get func(key string) (string, bool), files fs.FS) (*Stack, error) {
 	if err := p.Err(); err != nil {
 		return nil, err
 	}
+	s.warn(p)
+	s.warnings = p.Warnings()
 	return s, nil
 }
 
 // decoded returns the stack as written, with the defaults that depend on nothing else.
 func decoded(p *check.Problems, get func(key string) (string, bool), files fs.FS) *Stack {
-	s, values := &Stack{pathOf: p.PathOf}, map[string]any{}
+	s, values := &Stack{}, map[string]any{}
 	for _, k := range keys {
 		if text, ok := given(get, k.name); ok {
 			values[k.name] = decode.JSON(text)

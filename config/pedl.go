@@ -1,6 +1,7 @@
 package config
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
 
@@ -74,17 +75,39 @@ func (s *Stack) checkPEDL(p *check.Problems) {
 		at := path.Child("supportCheck", "nodePool")
 		if pool, ok := s.checkPool(p, at, pedl.SupportCheck.NodePool, s.poolNames()); ok && pool.GPU == nil {
 			p.Invalid(at, pool.Name, "has no GPUs, which the check requires; choose a GPU pool")
+		} else if ok {
+			s.checkArm(p, at, pool.Name, "the check", pool.MachineType)
 		}
 	}
 	s.checkAgentsAlone(p)
+	s.warnOfNodeSelector(p, path.Child("nodeSelector"))
+}
+
+// warnOfNodeSelector warns of labels that no node of the master's pool has. GKE gives nodes
+// more labels, in domains of its own.
+func (s *Stack) warnOfNodeSelector(p *check.Problems, path *field.Path) {
+	pool, ok := s.Pool(s.PEDL.NodePool)
+	if !ok || s.Cluster.Existing != nil {
+		return
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.PEDL.NodeSelector)) {
+		value, labelled := pool.Labels[key]
+		if own := poolspec.ReservedDomain(key) == "" && key != poolspec.OwnLabel; own && (!labelled || value != s.PEDL.NodeSelector[key]) {
+			p.Warn(path.Key(key), "no node of pool %s has the label %s=%s, so the master waits for one; write the label in labels of a pool, or remove it", pool.Name, key, s.PEDL.NodeSelector[key])
+		}
+	}
 }
 
 // checkServiceAddress refuses an address that the cluster cannot give to a Service.
 func (s *Stack) checkServiceAddress(p *check.Problems, path *field.Path, written string) {
 	address, err := netip.ParseAddr(written)
 	services, bad := netip.ParsePrefix(s.Cluster.Network.Services)
-	if err == nil && bad == nil && !services.Contains(address) {
+	switch {
+	case err != nil || bad != nil:
+	case !services.Contains(address):
 		p.Invalid(path, written, "must be in %s, the range of %s.network.services", services, clusterKey)
+	case address == services.Addr() || address == services.Addr().Next():
+		p.Invalid(path, written, "is taken: the first address of %s is the range's own, and the second is the Service of the Kubernetes API; write another, or omit it", services)
 	}
 }
 
@@ -95,6 +118,7 @@ func (s *Stack) checkAgentPools(p *check.Problems, path *field.Path, names []str
 		if !ok {
 			continue
 		}
+		s.checkArm(p, path.Index(i), name, "PEDL's agents", pool.MachineType)
 		if pool.Autoscaling != nil {
 			p.Invalid(path.Index(i), name, "has autoscaling, which does not know about PEDL's trials: it adds no nodes for them, and removes nodes that run them; set nodes instead")
 		}
@@ -132,24 +156,22 @@ func (s *Stack) PEDLDatabase() (volumespec.Volume, bool) {
 	return s.PEDL.Postgres.Volume()
 }
 
-func (s *Stack) pedlWarnings() []string {
+func (s *Stack) warnOfPEDL(p *check.Problems) {
 	if s.PEDL == nil {
-		return nil
+		return
 	}
 	path := field.NewPath(pedlKey)
-	warnings := s.PEDL.Warnings(path)
+	s.PEDL.Warn(p, path)
 	for _, pool := range s.NodePools {
 		if pool.ImageType == "" {
 			continue
 		}
 		const noDocker = "nodes with %s have containerd and no Docker, so that /var/run/docker.sock is missing"
 		if slices.Contains(s.PEDL.Agent.NodePools, pool.Name) {
-			warnings = append(warnings, s.warning(path.Child("agent", "nodePools"), noDocker+": the agents of pool %s wait until you have installed it", pool.ImageType, pool.Name))
+			p.Warn(path.Child("agent", "nodePools"), noDocker+": the agents of pool %s wait until you have installed it", pool.ImageType, pool.Name)
 		}
 		if check := s.PEDL.SupportCheck; check != nil && check.NodePool == pool.Name {
-			warnings = append(warnings, s.warning(path.Child("supportCheck", "nodePool"), noDocker+": the check of pool %s fails unless you have installed it", pool.ImageType, pool.Name))
+			p.Warn(path.Child("supportCheck", "nodePool"), noDocker+": the check of pool %s fails unless you have installed it", pool.ImageType, pool.Name)
 		}
 	}
-	slices.Sort(warnings)
-	return warnings
 }

@@ -3,11 +3,13 @@ package config
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"persia/capacity"
 	"persia/config/jobspec"
 	"persia/config/pod"
 	"persia/config/poolspec"
+	"persia/gcp"
 )
 
 // Plan compares what the node pools must hold with what they hold.
@@ -22,7 +24,8 @@ func (s *Stack) Plan() capacity.Plan {
 			Spot:    p.Spot,
 			Node:    s.nodeRoom(p),
 			Nodes:   p.MostNodes(),
-			Pods:    s.podsOn(p.Name),
+			Spare:   p.SpareNodes,
+			Pods:    s.mostPodsOn(p),
 			Upgrade: s.upgrade(p),
 		})
 		usage = append(usage, capacity.Usage{
@@ -34,6 +37,7 @@ func (s *Stack) Plan() capacity.Plan {
 		})
 	}
 	plan := capacity.NewPlan(pools, s.price)
+	plan.Trainings = s.trainings(plan.Pools)
 	if s.Cluster.Existing == nil {
 		plan.Quotas = capacity.Quotas(s.Cluster.Region, s.Cluster.PrivateNodes, usage, s.createdDisks())
 		plan.Ranges = s.Cluster.Network.Ranges(s.addresses())
@@ -47,7 +51,7 @@ func (s *Stack) upgrade(p poolspec.Pool) capacity.Upgrade {
 	if s.Cluster.Existing != nil {
 		return capacity.Upgrade{}
 	}
-	upgrade := capacity.Upgrade{Additional: p.UpgradeNodes(), Unavailable: p.UpgradeUnavailable(), Rounds: p.Waves()}
+	upgrade := capacity.Upgrade{Additional: p.UpgradeNodes(), Unavailable: p.UpgradeUnavailable(), Rounds: p.Rounds()}
 	for i := range s.Jobs {
 		here := func(role jobspec.NamedRole) bool { return role.NodePool == p.Name && role.Replicas > 0 }
 		if !s.Jobs[i].Suspend && slices.ContainsFunc(s.Jobs[i].Roles(), here) {
@@ -57,12 +61,90 @@ func (s *Stack) upgrade(p poolspec.Pool) capacity.Upgrade {
 	return upgrade
 }
 
-func (s *Stack) price(machineType string, spot bool) (float64, bool) {
-	price := s.MachineTypes[machineType].HourlyPrice
+// price is of the stack file, or else Google's list price.
+func (s *Stack) price(machine gcp.Machine, spot bool) (capacity.Price, bool) {
+	price := s.MachineTypes[machine.Type].HourlyPrice
 	if spot {
-		price = s.MachineTypes[machineType].SpotHourlyPrice
+		price = s.MachineTypes[machine.Type].SpotHourlyPrice
 	}
-	return price, price > 0
+	if price > 0 {
+		return capacity.Price{Hourly: price}, true
+	}
+	listed, known := machine.ListPrice(s.region(), spot)
+	return capacity.Price{Hourly: listed, Listed: true}, known
+}
+
+// region is where the cluster is, or "" if the stack file does not tell. gcloud names the context
+// of an existing cluster gke_PROJECT_LOCATION_CLUSTER.
+func (s *Stack) region() string {
+	if s.Cluster.Existing == nil {
+		return s.Cluster.Region
+	}
+	parts := strings.Split(s.Cluster.Existing.Context, "_")
+	if len(parts) != 4 || parts[0] != "gke" {
+		return ""
+	}
+	if words := strings.Split(parts[2], "-"); len(words) == 3 {
+		return words[0] + "-" + words[1] // of a zone, like us-central1-a
+	}
+	return parts[2]
+}
+
+// trainings are the running jobs with the time of a checkpoint and nodes that fail.
+func (s *Stack) trainings(pools []capacity.PoolPlan) []capacity.Training {
+	var trainings []capacity.Training
+	for i := range s.Jobs {
+		job := &s.Jobs[i]
+		if job.Suspend || job.CheckpointSeconds == 0 {
+			continue
+		}
+		failures, cost, known := 0.0, 0.0, true
+		for _, pool := range pools {
+			replicas := replicasOn(job, pool.Name)
+			if replicas == 0 {
+				continue
+			}
+			if hours := s.hoursBetweenFailures(pool); hours > 0 {
+				failures += float64(min(replicas, pool.Nodes)) / hours
+			}
+			if known = known && pool.HourlyCost != nil; known {
+				cost += *pool.HourlyCost
+			}
+		}
+		if failures == 0 {
+			continue
+		}
+		training := capacity.Training{
+			Job:             job.Name,
+			Checkpoint:      float64(job.CheckpointSeconds) / 3600,
+			Restart:         float64(job.RestartSeconds) / 3600,
+			BetweenFailures: 1 / failures,
+		}
+		if known {
+			training.HourlyCost = &cost
+		}
+		trainings = append(trainings, training)
+	}
+	return trainings
+}
+
+// replicasOn is the number of a job's replicas on a pool.
+func replicasOn(job *jobspec.Job, pool string) int {
+	replicas := 0
+	for _, role := range job.Roles() {
+		if role.NodePool == pool {
+			replicas += role.Replicas
+		}
+	}
+	return replicas
+}
+
+func (s *Stack) hoursBetweenFailures(pool capacity.PoolPlan) float64 {
+	described := s.MachineTypes[pool.Machine.Type]
+	if pool.Spot {
+		return described.SpotHoursBetweenFailures
+	}
+	return described.HoursBetweenFailures
 }
 
 // nodeRoom returns what a node leaves to the pods that are assigned to its pool.
@@ -87,11 +169,30 @@ func (s *Stack) nodeRoom(p poolspec.Pool) capacity.Resources {
 	return room
 }
 
-// podsOn returns the pods that are assigned to a pool.
-func (s *Stack) podsOn(pool string) []capacity.Pods {
+// mostPodsOn returns the pods that a pool must hold at the same time. Queued jobs run one after
+// another if there is no room for more, so these are the pods of the largest of them, and all
+// pods that wait in no queue.
+func (s *Stack) mostPodsOn(p poolspec.Pool) []capacity.Pods {
+	most, needed := s.podsOn(p.Name, nil), 0
+	for _, job := range s.queued() {
+		pods := s.podsOn(p.Name, job)
+		pool := capacity.Pool{Node: s.nodeRoom(p), Pods: slices.DeleteFunc(slices.Clone(pods), func(p capacity.Pods) bool { return p.Count == 0 })}
+		if slices.ContainsFunc(pool.Pods, func(p capacity.Pods) bool { return pool.Holds(p) == 0 }) {
+			return pods
+		}
+		if n := pool.Needed(); n > needed {
+			most, needed = pods, n
+		}
+	}
+	return most
+}
+
+// podsOn returns the pods that are assigned to a pool, with the replicas of one queued job at
+// most.
+func (s *Stack) podsOn(pool string, queued *jobspec.Job) []capacity.Pods {
 	var pods []capacity.Pods
 	for _, kind := range jobspec.Kinds() {
-		pods = append(pods, s.replicasOn(pool, kind)...)
+		pods = append(pods, s.replicasOn(pool, kind, queued)...)
 	}
 	pods = append(pods, s.natsServersOn(pool)...)
 	if s.SystemPoolName() == pool {
@@ -100,12 +201,13 @@ func (s *Stack) podsOn(pool string) []capacity.Pods {
 	return append(pods, s.pedlPodsOn(pool)...)
 }
 
-// replicasOn returns the replicas of one role of all jobs on a pool, grouped by size.
-func (s *Stack) replicasOn(pool string, kind jobspec.Kind) []capacity.Pods {
+// replicasOn returns the replicas of one role on a pool, grouped by size: of the jobs that wait in
+// no queue, and of a queued one.
+func (s *Stack) replicasOn(pool string, kind jobspec.Kind, queued *jobspec.Job) []capacity.Pods {
 	var groups podGroups
 	for i := range s.Jobs {
 		job := &s.Jobs[i]
-		if role := kind.Of(job); role.NodePool == pool && !job.Suspend {
+		if role := kind.Of(job); role.NodePool == pool && !job.Suspend && (job.Queue == "" || job == queued) {
 			sidecar, _ := s.GCSFuseSidecar(job, kind)
 			groups.add(job.Name, capacity.Pods{Count: role.Replicas, Requests: pod.Requests(role.Resources).Plus(sidecar), Priority: kind.Priority.Value})
 		}
@@ -160,24 +262,32 @@ func (g *podGroups) named(prefix string) []capacity.Pods {
 
 // systemPods returns the pods of the system pool that a stack file does not mention.
 func (s *Stack) systemPods() []capacity.Pods {
-	operators, gateways, completions, operatorCompletions := 0, 0, 0, 0
+	operators, controllers, queues, gateways, completions, operatorCompletions := 0, 0, 0, 0, 0, 0
 	if s.UsesOperator() {
 		operators = 1
+	}
+	if s.InstallsJobSet() {
+		controllers = 1
+	}
+	if s.InstallsKueue() {
+		queues = 1
 	}
 	for _, j := range s.Jobs {
 		if j.EnableMetrics {
 			gateways++
 		}
-		if j.Engine == jobspec.EngineStatefulSet {
-			completions++
-		} else {
+		if j.Engine == jobspec.EngineOperator {
 			operatorCompletions++
+		} else {
+			completions++
 		}
 	}
 	return []capacity.Pods{
 		capacity.ClusterAgents,
 		{Name: "NATS operator", Count: 1, Requests: capacity.NATSOperator},
 		{Name: "PERSIA operator", Count: operators, Requests: capacity.PERSIAOperator},
+		{Name: "JobSet controller", Count: controllers, Requests: capacity.JobSetController},
+		{Name: "Kueue", Count: queues, Requests: capacity.Kueue},
 		{Name: "metrics gateway", Count: gateways, Requests: capacity.MetricsGateway},
 		{Name: "completion", Count: completions, Requests: capacity.Completion},
 		{Name: "completion by PERSIA's operator", Count: operatorCompletions, Requests: capacity.OperatorCompletion},

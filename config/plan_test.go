@@ -22,6 +22,8 @@ func TestCapacityRefuses(t *testing.T) {
 	}{
 		{"one node too few, alike", edits{"persia:jobs[0].nnWorker.replicas": 5},
 			"persia:nodePools[0].nodes", []string{"2", "2 nodes of a2-highgpu-8g hold 2 of 5 × nnWorker of train, 1 per node, and 3 do not fit; write 5"}},
+		{"spare nodes", edits{"persia:nodePools[0].spareNodes": 1},
+			"persia:nodePools[0].nodes", []string{"2 nodes of a2-highgpu-8g are too few for 2 with pods and 1 spare; write 3"}},
 		{"autoscaling counts at its maximum", edits{"persia:jobs[0].embeddingWorker.replicas": 5},
 			"persia:nodePools[1].autoscaling.maxNodes", []string{"4 nodes of n2-highmem-32", "5 × embeddingWorker of train", "too few", "write 5"}},
 		{"rounded up to whole zones", edits{
@@ -154,12 +156,56 @@ ps          0                 1                  1       1 of train
 `)
 }
 
+// TestPlanWithoutAPrice: M1 machines have no list price.
 func TestPlanWithoutAPrice(t *testing.T) {
 	stack, err := stacktest.Load(t, edits{"persia:machineTypes": edits{"a2-highgpu-8g": edits{"hourlyPrice": 30}}})
 	require.NoError(t, err)
 	plan := stack.Plan()
 	assert.Nil(t, plan.HourlyCost, "part of the cost would pass for all of it")
-	assert.NotNil(t, plan.Pools[1].HourlyCost)
+	assert.Contains(t, plan.String(), `
+COST OF   USD AN HOUR  PRICE
+system    0.27         list price of 2025-03-06
+trainers  60.00        of the stack file
+loaders   8.38         list price of 2025-03-06
+ps        unknown      no list price: set hourlyPrice of m1-ultramem-160
+List prices of 2025-03-06: not your contract`)
+}
+
+// TestTrainings: two nodes that fail every 100 hours and one that does every 50 interrupt the job
+// every 25 hours.
+func TestTrainings(t *testing.T) {
+	types := edits{
+		"a2-highgpu-8g":   edits{"hourlyPrice": 30, "hoursBetweenFailures": 100},
+		"n2-highmem-32":   edits{"spotHoursBetweenFailures": 1},
+		"m1-ultramem-160": edits{"hourlyPrice": 25, "hoursBetweenFailures": 50},
+	}
+	// Two of three nodes for the only embedding parameter server are empty.
+	stack, err := stacktest.Load(t, edits{"persia:machineTypes": types, "persia:nodePools[2].nodes": 3,
+		"persia:jobs[0].checkpointSeconds": 360, "persia:jobs[0].restartSeconds": 900})
+	require.NoError(t, err)
+	require.Len(t, stack.Plan().Trainings, 1)
+	training := stack.Plan().Trainings[0]
+	assert.Equal(t, "train", training.Job)
+	assert.InDelta(t, 0.1, training.Checkpoint, 1e-9)
+	assert.InDelta(t, 0.25, training.Restart, 1e-9)
+	assert.InDelta(t, 25, training.BetweenFailures, 1e-9)
+	require.NotNil(t, training.HourlyCost)
+	assert.InDelta(t, 2*30+4*2.096224+3*25, *training.HourlyCost, 1e-6)
+	assert.Contains(t, stack.Plan().String(), `
+CHECKPOINTS OF  A FAILURE EVERY  BEST INTERVAL  USEFUL HOURS  COST OF A USEFUL HOUR
+train           25.0 h           130 min        90%           158.59 USD
+`)
+
+	for name, c := range map[string]edits{
+		"no failures":           {"persia:jobs[0].checkpointSeconds": 360},
+		"no time":               {"persia:machineTypes": types},
+		"suspended":             {"persia:machineTypes": types, "persia:jobs[0].checkpointSeconds": 360, "persia:jobs[0].suspend": true},
+		"other machines' hours": {"persia:machineTypes": edits{"e2-standard-4": edits{"hoursBetweenFailures": 100}}, "persia:jobs[0].checkpointSeconds": 360},
+	} {
+		stack, err := stacktest.Load(t, c)
+		require.NoError(t, err)
+		assert.Empty(t, stack.Plan().Trainings, name)
+	}
 }
 
 // TestDescribedMachine checks the plan for a machine type that is not in the catalogue.

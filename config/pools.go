@@ -1,12 +1,14 @@
 package config
 
 import (
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/config/check"
+	"persia/config/pod"
 	"persia/config/poolspec"
 	"persia/gcp"
 )
@@ -57,6 +59,15 @@ func (s *Stack) Pool(name string) (poolspec.Pool, bool) {
 		return pools[i], true
 	}
 	return poolspec.Pool{}, false
+}
+
+// PoolPath returns the path of a pool in the stack file.
+func (s *Stack) PoolPath(name string) *field.Path {
+	i := slices.IndexFunc(s.NodePools, func(p poolspec.Pool) bool { return p.Name == name })
+	if i < 0 {
+		return field.NewPath(clusterKey, "systemPool")
+	}
+	return field.NewPath(nodePoolsKey).Index(i)
 }
 
 // systemPool returns the system pool of a cluster that the stack creates.
@@ -119,4 +130,48 @@ func keepsOff(pool poolspec.Pool) string {
 		}
 	}
 	return ""
+}
+
+// warnOfPools warns of pools and GPUs that nothing uses, and of machine types that no pool
+// has. It leaves out existing clusters, whose pools others may use, and stacks without jobs,
+// which may get some later.
+func (s *Stack) warnOfPools(p *check.Problems) {
+	if s.Cluster.Existing != nil || len(s.Jobs) == 0 {
+		return
+	}
+	used, computes := map[string]bool{}, map[string]bool{}
+	for _, c := range s.NATSClusters() {
+		used[c.NodePool] = true
+	}
+	if s.PEDL != nil {
+		used[s.PEDL.NodePool] = true
+		for _, name := range s.PEDL.Agent.NodePools {
+			used[name], computes[name] = true, true
+		}
+		if check := s.PEDL.SupportCheck; check != nil {
+			used[check.NodePool], computes[check.NodePool] = true, true
+		}
+	}
+	for i := range s.Jobs {
+		for _, role := range s.Jobs[i].Roles() {
+			used[role.NodePool] = true
+			computes[role.NodePool] = computes[role.NodePool] || pod.GPUs(role.Resources) > 0
+		}
+	}
+	types := []string{s.Cluster.SystemPool.MachineType}
+	for i, pool := range s.NodePools {
+		types = append(types, pool.MachineType)
+		switch at := field.NewPath(nodePoolsKey).Index(i); {
+		case pool.QueuedProvisioning:
+		case !used[pool.Name]:
+			p.Warn(at, "nothing of the stack runs on the pool %s, whose nodes are billed; name it in nodePool of a role, or remove it", pool.Name)
+		case pool.GPU != nil && !computes[pool.Name]:
+			p.Warn(at, "no role on the pool %s requests its GPUs, which are billed; write %s in resources.limits of the role, or choose a machine type without GPUs", pool.Name, pod.GPU)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.MachineTypes)) {
+		if s.MachineTypes[name].CPUs > 0 && !slices.Contains(types, name) {
+			p.Warn(field.NewPath(MachineTypesKey).Key(name), "no pool has this machine type; write it in machineType of a pool, or remove it")
+		}
+	}
 }

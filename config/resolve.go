@@ -1,6 +1,9 @@
 package config
 
-import "persia/config/poolspec"
+import (
+	"persia/config/poolspec"
+	"persia/config/queuespec"
+)
 
 // resolve fills in the defaults that one topic takes from another. Each topic has its own
 // defaults by then.
@@ -11,8 +14,12 @@ func (s *Stack) resolve() {
 	s.Images.Resolve(s.imageContext())
 	s.NVIDIADriver.Resolve()
 	s.NATS.Resolve(s.SystemPoolName())
+	s.Queue.Resolve()
 	for i := range s.Jobs {
 		s.Jobs[i].Resolve()
+		if s.HasQueues() && s.Jobs[i].Queue != "" && s.Jobs[i].Priority == "" {
+			s.Jobs[i].Priority = queuespec.DefaultPriority
+		}
 	}
 	// The pools' upgrades depend on what runs on them.
 	for i := range s.NodePools {

@@ -1,8 +1,6 @@
 package config
 
 import (
-	"k8s.io/apimachinery/pkg/util/validation/field"
-
 	"persia/config/clusterspec"
 	"persia/config/imagespec"
 	"persia/config/jobspec"
@@ -10,6 +8,7 @@ import (
 	"persia/config/operatorspec"
 	"persia/config/pedlspec"
 	"persia/config/poolspec"
+	"persia/config/queuespec"
 	"persia/config/volumespec"
 )
 
@@ -32,12 +31,11 @@ type Stack struct {
 	NATS         natsspec.Settings
 	Images       imagespec.Settings
 	Operator     operatorspec.Settings
+	Queue        queuespec.Settings
 	Jobs         []jobspec.Job
 	PEDL         *pedlspec.Platform
 
-	// pathOf returns where the user wrote the value of a path of the stack, such as in a
-	// manifest.
-	pathOf func(*field.Path) string
+	warnings []string
 }
 
 // key is a key of the stack file.
@@ -60,6 +58,7 @@ var keys = []key{
 	{natsKey, func(s *Stack) any { return &s.NATS }, ""},
 	{imagesKey, func(s *Stack) any { return &s.Images }, ""},
 	{operatorKey, func(s *Stack) any { return &s.Operator }, ""},
+	{queueKey, func(s *Stack) any { return &s.Queue }, ""},
 	{jobsKey, func(s *Stack) any { return &s.Jobs },
 		"write the list of jobs, or [] for none"},
 	{pedlKey, func(s *Stack) any { return &s.PEDL }, ""},
@@ -80,6 +79,7 @@ const (
 	natsKey         = Namespace + ":nats"
 	imagesKey       = Namespace + ":images"
 	operatorKey     = Namespace + ":operator"
+	queueKey        = Namespace + ":queue"
 	jobsKey         = Namespace + ":jobs"
 	pedlKey         = Namespace + ":pedl"
 )

@@ -9,6 +9,7 @@ import (
 	"persia/capacity"
 	"persia/config/check"
 	"persia/config/jobspec"
+	"persia/config/pod"
 	"persia/config/poolspec"
 	"persia/config/volumespec"
 	"persia/gcp"
@@ -93,12 +94,20 @@ func (s *Stack) StoredVolumes() []volumespec.Stored {
 	return volumes
 }
 
-func (s *Stack) storageWarnings() []string {
-	var warnings []string
-	for _, v := range s.StoredVolumes() {
-		warnings = append(warnings, v.Warnings(s.Cluster.Region)...)
+// warnOfSizes warns of disks and Filestore instances that are smaller than the memory of the
+// embedding parameter servers, whose checkpoint they hold. Others have no fixed size.
+func (s *Stack) warnOfSizes(p *check.Problems) {
+	for i := range s.Jobs {
+		servers, j := s.Jobs[i].EmbeddingParameterServer, &s.Jobs[i]
+		for _, mount := range j.ClaimMounts(&servers, s.jobVolumes()) {
+			for k, v := range s.Storage {
+				needs := pod.Requests(servers.Resources).MemoryBytes / capacity.GiB * int64(servers.Replicas)
+				if v.Name == mount.Volume && !mount.ReadOnly && (v.PersistentDisk != nil || v.Filestore != nil) && v.SizeGiB() < needs {
+					p.Warn(field.NewPath(storageKey).Index(k).Child("size"), "%s is less than the %dGi of memory of the embedding parameter servers of %s, which a checkpoint may take; write more, or use gcsFuse", v.Size, needs, j.Name)
+				}
+			}
+		}
 	}
-	return warnings
 }
 
 // GCSFuseSidecar returns what the container requests that GKE adds to the pods of a role

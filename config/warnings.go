@@ -1,31 +1,23 @@
 package config
 
-import (
-	"fmt"
-	"slices"
-
-	"k8s.io/apimachinery/pkg/util/validation/field"
-)
+import "persia/config/check"
 
 // Warnings returns what a valid stack may not have meant, as PATH: TEXT.
-func (s *Stack) Warnings() []string {
-	return slices.Concat(
-		s.storageWarnings(),
-		s.imageWarnings(),
-		s.natsWarnings(),
-		s.exposureWarnings(),
-		s.limitWarnings(),
-		s.spotWarnings(),
-		s.pedlWarnings(),
-		s.jobWarnings(),
-	)
-}
+func (s *Stack) Warnings() []string { return s.warnings }
 
-// warning formats a warning about what the user wrote for a path of the stack.
-func (s *Stack) warning(path *field.Path, format string, args ...any) string {
-	written := path.String()
-	if s.pathOf != nil {
-		written = s.pathOf(path)
+// warn adds the warnings about a valid stack.
+func (s *Stack) warn(p *check.Problems) {
+	for _, v := range s.StoredVolumes() {
+		v.Warn(p, s.Cluster.Region)
 	}
-	return written + ": " + fmt.Sprintf(format, args...)
+	s.warnOfImages(p)
+	s.warnOfSizes(p)
+	s.warnOfPools(p)
+	s.warnOfServers(p)
+	s.warnOfNATS(p)
+	s.warnOfExposure(p)
+	s.warnOfLimits(p)
+	s.warnOfSpot(p)
+	s.warnOfPEDL(p)
+	s.warnOfJobs(p)
 }

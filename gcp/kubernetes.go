@@ -7,8 +7,10 @@ const (
 	// LabelAccelerator is the type of the node's GPUs.
 	LabelAccelerator = "cloud.google.com/gke-accelerator"
 	// LabelGPUDriver is the driver that GKE installs. Nodes whose driver it leaves
-	// alone have no such label.
+	// alone have no such label, or GPUDriverDisabled as its value.
 	LabelGPUDriver = "cloud.google.com/gke-gpu-driver-version"
+	// GPUDriverDisabled is the value of LabelGPUDriver on nodes whose driver GKE leaves alone.
+	GPUDriverDisabled = "disabled"
 	// LabelSpot is true on spot nodes.
 	LabelSpot = "cloud.google.com/gke-spot"
 	// LabelZone is the zone of the node, as the driver of Persistent Disks names it in the
@@ -18,8 +20,8 @@ const (
 	LabelQueued = "cloud.google.com/gke-queued"
 )
 
-// The keys of taints that nodes have without being asked. The value of the first
-// is present, that of the others true, and the effect of all is NoSchedule.
+// The keys of taints that GKE adds. The first has the value present and the others true; all have
+// the effect NoSchedule.
 const (
 	// TaintGPU is given to nodes with GPUs by GKE.
 	TaintGPU = GPUResource
@@ -39,10 +41,9 @@ const (
 	DriverPersistentDisk = "pd.csi.storage.gke.io"
 )
 
-// The addresses of the metadata server, and of the server on the node that stands
-// in for it where Workload Identity is on. With Dataplane V2, network policies see the
-// first address, without it the second (GKE, "Workload Identity Federation", network
-// policy).
+// The addresses of the metadata server, and of the server on the node that replaces it with
+// Workload Identity. With Dataplane V2, network policies see the first address, without it the
+// second (GKE, "Workload Identity Federation", network policy).
 const (
 	MetadataServer     = "169.254.169.254"
 	NodeMetadataServer = "169.254.169.252"

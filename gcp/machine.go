@@ -16,8 +16,8 @@ type Machine struct {
 	CPUs int
 	// MemoryBytes is the physical memory in bytes.
 	MemoryBytes int64
-	// GPUs is the number of GPUs. Those of A2, A3, A4, G2 and G4 belong to the
-	// type; those of N1 are attached with [Machine.WithGPUs].
+	// GPUs is the number of GPUs. Types of A2, A3, A4, G2 and G4 include them;
+	// [Machine.WithGPUs] attaches GPUs to N1.
 	GPUs int
 	// GPUType is the accelerator's name at Compute Engine, like
 	// nvidia-tesla-a100. It is empty without GPUs.
@@ -137,7 +137,7 @@ func families(has func(Machine) bool) []string {
 func (m Machine) Series() (s Series, known bool) {
 	// The longest prefix holds: a3-ultragpu before a3.
 	for _, candidate := range series {
-		if strings.HasPrefix(m.Type, candidate.prefix+"-") && len(candidate.prefix) > len(s.prefix) {
+		if strings.HasPrefix(m.name(), candidate.prefix+"-") && len(candidate.prefix) > len(s.prefix) {
 			s, known = candidate, true
 		}
 	}
@@ -146,14 +146,28 @@ func (m Machine) Series() (s Series, known bool) {
 
 // Family is what quotas call the series, like a2 or n1.
 func (m Machine) Family() string {
-	family, _, _ := strings.Cut(m.Type, "-")
+	family, _, _ := strings.Cut(m.name(), "-")
 	return family
+}
+
+// name is the type with its series: custom-4-8192 is of N1.
+func (m Machine) name() string {
+	if strings.HasPrefix(m.Type, "custom-") {
+		return "n1-" + m.Type
+	}
+	return m.Type
 }
 
 // MemoryOptimized reports whether the machine is of a memory-optimized series. These
 // machines are rare, and one takes hundreds of vCPUs of a quota.
 func (m Machine) MemoryOptimized() bool {
 	return slices.Contains([]string{"m1", "m2", "m3", "m4"}, m.Family())
+}
+
+// Arm reports whether the machine has an Arm processor. GKE keeps pods off such nodes with
+// the taint kubernetes.io/arch=arm64 (GKE, "Prepare an Arm workload for deployment").
+func (m Machine) Arm() bool {
+	return slices.Contains([]string{"c4a", "n4a", "t2a"}, m.Family())
 }
 
 // BootDisks are the types of boot disk that the machine takes, the best general

@@ -7,7 +7,7 @@ import "strings"
 type quota int
 
 const (
-	// familyQuota is CPUS_PER_VM_FAMILY, that of newer series.
+	// familyQuota is CPUS_PER_VM_FAMILY, which newer series use.
 	familyQuota quota = iota
 	// ownQuota is one of the series' own, like N2_CPUS.
 	ownQuota

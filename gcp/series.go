@@ -197,7 +197,7 @@ var series = []Series{
 // The types of boot disk that series have in common.
 var (
 	persistent = []string{PDBalanced, pdSSD, pdStandard}
-	// third are those of the third generation, which takes no standard disks.
+	// third are the disks of the third generation, which takes no standard disks.
 	third     = []string{PDBalanced, pdSSD, hyperdiskBalanced}
 	hyperdisk = []string{hyperdiskBalanced}
 )

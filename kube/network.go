@@ -29,8 +29,8 @@ func TCP(numbers ...int32) []networkingv1.NetworkPolicyPort {
 	return ports
 }
 
-// ToAPIServer allows pods to connect to the API server. GKE's API server listens on
-// port 443, those of other clusters on 6443.
+// ToAPIServer allows pods to connect to the API server. GKE's API server listens on port 443, others
+// on 6443.
 func ToAPIServer() []networkingv1.NetworkPolicyEgressRule {
 	return []networkingv1.NetworkPolicyEgressRule{{Ports: TCP(443, 6443)}}
 }

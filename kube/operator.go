@@ -8,6 +8,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	extensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // Operator describes an operator: a program that creates pods for custom resources. It
@@ -27,6 +28,8 @@ type Operator struct {
 	Role          []rbacv1.PolicyRule
 	// ClusterRole are the rights in all namespaces.
 	ClusterRole []rbacv1.PolicyRule
+	// Before are further objects that exist before the Deployment.
+	Before []Named
 	// Container has the image and everything else that differs between operators. Its
 	// name is set to Name.
 	Container corev1.Container
@@ -34,6 +37,12 @@ type Operator struct {
 	// User is the user that runs the container. The program does not need root.
 	User      int64
 	Placement Placement
+}
+
+// Named is an object and the name of its resource in Pulumi.
+type Named struct {
+	Resource string
+	Object   runtime.Object
 }
 
 // Kind is a kind of custom resource.
@@ -78,6 +87,13 @@ func RegisterOperator(ctx *pulumi.Context, name string, operator Operator, child
 			return nil, err
 		}
 		needs = append(needs, defined)
+	}
+	for _, object := range operator.Before {
+		registered, err := Register(ctx, object.Resource, object.Object, child, inNamespace)
+		if err != nil {
+			return nil, err
+		}
+		needs = append(needs, registered)
 	}
 	return Register(ctx, name, operator.deployment(), child, After(needs), WorkloadTimeouts())
 }

@@ -38,7 +38,7 @@ func TestOperatorDeployment(t *testing.T) {
 	assert.Equal(t, []corev1.Capability{"ALL"}, container.SecurityContext.Capabilities.Drop)
 }
 
-// TestOperatorPolicies: nobody reaches an operator, and it reaches the API server only.
+// TestOperatorPolicies: no pod reaches an operator, and an operator reaches only the API server.
 func TestOperatorPolicies(t *testing.T) {
 	policies := example.policies()
 	closed, open := policies[0], policies[1]

@@ -40,9 +40,9 @@ func EvictUnhealthy() *policyv1.UnhealthyPodEvictionPolicyType {
 // minutes.
 const workloadTimeout = time.Hour
 
-// rolloutTime is how long one replica may take in a rolling update: its grace period, a
+// RolloutTime is how long one replica may take in a rolling update: its grace period, a
 // new pod, the pull of a layer or two, and readiness.
-const rolloutTime = 2 * time.Minute
+const RolloutTime = 2 * time.Minute
 
 // WorkloadTimeouts sets the timeouts of a workload to workloadTimeout.
 func WorkloadTimeouts() pulumi.ResourceOption { return RolloutTimeouts(0) }
@@ -56,6 +56,6 @@ func RolloutTimeouts(replicas int) pulumi.ResourceOption {
 
 func rolloutTimeouts(replicas int) *pulumi.CustomTimeouts {
 	minutes := func(d time.Duration) string { return fmt.Sprintf("%dm", int(d.Minutes())) }
-	at, one := minutes(workloadTimeout), minutes(workloadTimeout+time.Duration(replicas)*rolloutTime)
+	at, one := minutes(workloadTimeout), minutes(workloadTimeout+time.Duration(replicas)*RolloutTime)
 	return &pulumi.CustomTimeouts{Create: at, Update: one, Delete: at}
 }

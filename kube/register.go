@@ -75,8 +75,8 @@ func RegisterWith(ctx *pulumi.Context, name string, object runtime.Object, later
 	return registered, nil
 }
 
-// kindOf returns the kind that an object names, as custom resources do, or that of its
-// Go type.
+// kindOf returns the kind that an object names, as custom resources do, or the kind of its Go
+// type.
 func kindOf(object runtime.Object) (schema.GroupVersionKind, error) {
 	if gvk := object.GetObjectKind().GroupVersionKind(); !gvk.Empty() {
 		return gvk, nil
@@ -107,7 +107,7 @@ func inputs(object runtime.Object, gvk schema.GroupVersionKind) (pulumi.Map, err
 	delete(fields, "status")
 	fields["apiVersion"], fields["kind"] = gvk.ToAPIVersionAndKind()
 	converted := toMap(fields)
-	if _, secret := object.(*corev1.Secret); secret {
+	if secret, ok := object.(*corev1.Secret); ok && secret.Data != nil {
 		converted["data"] = pulumi.ToSecret(converted["data"])
 	}
 	return converted, nil
@@ -117,8 +117,22 @@ func inputs(object runtime.Object, gvk schema.GroupVersionKind) (pulumi.Map, err
 func toMap(fields map[string]any) pulumi.Map {
 	converted := pulumi.Map{}
 	for name, value := range fields {
-		if !unwritten(name, value) {
+		switch {
+		case name == "subresources":
+			converted[name] = subresources(value)
+		case !unwritten(name, value):
 			converted[name] = toInput(value)
+		}
+	}
+	return converted
+}
+
+// subresources converts the subresources of a definition. An enabled one is an empty object.
+func subresources(value any) pulumi.Map {
+	converted := pulumi.Map{}
+	if fields, ok := value.(map[string]any); ok {
+		for name, subresource := range fields {
+			converted[name] = toInput(subresource)
 		}
 	}
 	return converted

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	extensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -72,6 +73,19 @@ func TestRegisterLeavesOutZeroValues(t *testing.T) {
 	pod := spec["template"].(map[string]any)["spec"].(map[string]any)
 	assert.Equal(t, []any{map[string]any{"name": "c"}}, pod["containers"])
 	assert.Equal(t, []any{map[string]any{"name": "v", "emptyDir": map[string]any{}}}, pod["volumes"], "a directory that begins empty")
+}
+
+// TestRegisterKeepsSubresources: an empty object says that a kind has a status of its own, which
+// its controller could not write otherwise.
+func TestRegisterKeepsSubresources(t *testing.T) {
+	r := &pulumitest.Recorder{}
+	require.NoError(t, registerIn(t, r, &extensionsv1.CustomResourceDefinition{
+		Spec: extensionsv1.CustomResourceDefinitionSpec{Versions: []extensionsv1.CustomResourceDefinitionVersion{{
+			Name: "v1", Subresources: &extensionsv1.CustomResourceSubresources{Status: &extensionsv1.CustomResourceSubresourceStatus{}},
+		}}},
+	}))
+	version := r.Resources[0].Inputs.Mappable()["spec"].(map[string]any)["versions"].([]any)[0].(map[string]any)
+	assert.Equal(t, map[string]any{"status": map[string]any{}}, version["subresources"])
 }
 
 // unknown is an object of no kind.

@@ -2,6 +2,7 @@ package preflight
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -19,7 +20,6 @@ users:
 func TestExistingCluster(t *testing.T) {
 	m := newMachine(t)
 	m.stack(existing)
-	m.remove("bin/gcloud")
 	m.remove("home/.config")
 	t.Run("no context", func(t *testing.T) {
 		found := problems(m.run(m.options()))
@@ -29,7 +29,7 @@ func TestExistingCluster(t *testing.T) {
 	t.Run("all well", func(t *testing.T) {
 		checks := m.run(m.options())
 		assert.Empty(t, problems(checks), "nothing of Google Cloud is asked")
-		assert.False(t, has(checks, "gcloud"))
+		assert.False(t, has(checks, projectName))
 	})
 	t.Run("several files", func(t *testing.T) {
 		m.write("home/other", "contexts: [{name: elsewhere, context: {user: me}}]")
@@ -45,4 +45,40 @@ func TestExistingCluster(t *testing.T) {
 		m.write("home/.kube/config", "contexts: {")
 		assert.Contains(t, problems(m.run(m.options())), "missing kubeconfig: "+m.home+"/.kube/config: ")
 	})
+}
+
+// TestCredentialsOfContext has contexts whose credential plugin uses other credentials than those
+// that are there.
+func TestCredentialsOfContext(t *testing.T) {
+	const byDefault = `["--use_application_default_credentials"]`
+	cases := map[string]struct {
+		args   string
+		damage func(m *machine)
+		want   string
+	}{
+		"the login of gcloud": {"[]", func(m *machine) { m.remove("home/.config") }, ""},
+		"no gcloud": {"[]", func(m *machine) { m.remove("bin/gcloud") },
+			"missing credentials: gke-gcloud-auth-plugin asks gcloud for credentials, which is not on the PATH; install it: https://cloud.google.com/sdk/docs/install\n"},
+		"a key for the provider, and the login of gcloud": {"[]", func(m *machine) { m.t.Setenv("GOOGLE_CREDENTIALS", "{}") },
+			"warning credentials: GOOGLE_CREDENTIALS does not reach the cluster: gke-gcloud-auth-plugin uses the account that gcloud is logged in with; make sure that `gcloud auth list` shows the right account as active\n"},
+		"default credentials":         {byDefault, func(m *machine) { m.remove("bin/gcloud") }, ""},
+		"default credentials refused": {`["--use_application_default_credentials=false"]`, func(m *machine) { m.remove("home/.config") }, ""},
+		"no default credentials": {`["-use_application_default_credentials=true"]`, noCredentials,
+			"missing credentials: there are no application-default credentials; gcloud auth application-default login\n"},
+		"a key for the provider alone": {byDefault, func(m *machine) {
+			noCredentials(m)
+			m.t.Setenv("GOOGLE_CREDENTIALS", "{}")
+		}, "missing credentials: GOOGLE_CREDENTIALS is set, but gke-gcloud-auth-plugin does not read it"},
+	}
+	for name, test := range cases {
+		t.Run(name, func(t *testing.T) {
+			m := newMachine(t)
+			m.stack(existing)
+			m.write("home/.kube/config", strings.Replace(aKubeconfig, "command: gke-gcloud-auth-plugin,", "command: gke-gcloud-auth-plugin, args: "+test.args+",", 1))
+			test.damage(m)
+			found := problems(m.run(m.options()))
+			assert.Contains(t, found, test.want)
+			assert.Equal(t, test.want == "", found == "", found)
+		})
+	}
 }

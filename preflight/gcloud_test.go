@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"persia/internal/skiptest"
 )
 
 // googleCloud answers gcloud on loopback with what Google Cloud's APIs were recorded to
@@ -56,7 +58,7 @@ func (g *googleCloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // realGcloud puts the real gcloud on the machine's PATH, logged in and pointed at a
-// server. Without gcloud the test is skipped, but not in continuous integration.
+// server.
 func (m *machine) realGcloud(gcloud, url string) {
 	m.t.Helper()
 	m.write("bin/gcloud", fmt.Sprintf("#!/bin/sh\nPATH=/usr/bin:/bin exec '%s' \"$@\"\n", gcloud))
@@ -72,11 +74,8 @@ func (m *machine) realGcloud(gcloud, url string) {
 func findGcloud(t *testing.T) string {
 	t.Helper()
 	gcloud, err := exec.LookPath("gcloud")
-	if err != nil && os.Getenv("CI") == "true" {
-		t.Fatal("gcloud is not on the PATH, and continuous integration must not skip this")
-	}
 	if err != nil {
-		t.Skip("gcloud is not on the PATH: preflight was not tried with it")
+		skiptest.Skip(t, "gcloud is not on the PATH: preflight was not tried with it")
 	}
 	return gcloud
 }

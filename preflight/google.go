@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -19,7 +20,7 @@ const (
 
 // googleChecks check the account and the project.
 func (p *preflight) googleChecks(ctx context.Context) []Check {
-	checks := []Check{gcloudCheck(), authPluginCheck(), credentialsCheck()}
+	checks := []Check{gcloudCheck(), authPluginCheck(), credentialsCheck(cmp.Or(p.file.providerCredentials(), providerVariable()))}
 	project := p.projectCheck(ctx)
 	checks = append(checks, project)
 	if project.Status != OK {
@@ -59,50 +60,95 @@ func authPluginCheck() Check {
 	return ok(gcp.AuthPlugin, "on the PATH")
 }
 
-// credentialVariables are the variables that the Google Cloud provider reads before it
-// looks for application-default credentials.
-var credentialVariables = []string{"GOOGLE_CREDENTIALS", "GOOGLE_CLOUD_KEYFILE_JSON", "GCLOUD_KEYFILE_JSON", "GOOGLE_OAUTH_ACCESS_TOKEN"}
+// providerVariables are the variables with credentials that only the Google Cloud provider
+// reads: gke-gcloud-auth-plugin looks for application-default credentials alone.
+var providerVariables = []string{
+	"GOOGLE_CREDENTIALS", "GOOGLE_CLOUD_KEYFILE_JSON", "GCLOUD_KEYFILE_JSON", "GOOGLE_OAUTH_ACCESS_TOKEN", "GOOGLE_IMPERSONATE_SERVICE_ACCOUNT",
+}
 
-// credentialsCheck looks for the credentials that `up` uses, and does not read them.
-func credentialsCheck() Check {
-	const name, remedy = "credentials", "gcloud auth application-default login"
-	for _, variable := range credentialVariables {
+// providerKeys are the keys of a stack file with such credentials (pulumi-gcp, "Installation and
+// configuration").
+var providerKeys = []string{"gcp:credentials", "gcp:accessToken", "gcp:impersonateServiceAccount"}
+
+const (
+	// credentialsName is the name of the check of the credentials that `up` uses.
+	credentialsName = "credentials"
+	// credentialsVariable names a file with application-default credentials.
+	credentialsVariable = "GOOGLE_APPLICATION_CREDENTIALS"
+	login               = "gcloud auth application-default login"
+)
+
+// credentialsCheck looks for the application-default credentials, which the provider and
+// gke-gcloud-auth-plugin both read, and does not read them itself. Only names the setting with
+// credentials that the provider alone reads, or is "".
+func credentialsCheck(only string) Check {
+	credentials := defaultCredentials()
+	switch {
+	case only == "":
+		return credentials
+	case credentials.Status == OK:
+		return warning(credentialsName,
+			fmt.Sprintf("Pulumi reaches Google Cloud with %s, and the cluster with other credentials: %s", only, credentials.Detail),
+			"unset "+only+", or make sure that both belong to the same account")
+	default:
+		return missing(credentialsName,
+			fmt.Sprintf("%s is set, but %s does not read it: Pulumi would create the cluster and no object in it; %s", only, gcp.AuthPlugin, credentials.Detail),
+			fmt.Sprintf("unset %s, and set %s to the path of a credentials file, or run %s", only, credentialsVariable, login))
+	}
+}
+
+// providerCredentials returns the first of the providerKeys that the stack file sets, or "".
+func (f *stackFile) providerCredentials() string {
+	for _, key := range providerKeys {
+		if f.Config[key] != nil {
+			return key
+		}
+	}
+	return ""
+}
+
+// providerVariable returns the first of the providerVariables that is set, or "".
+func providerVariable() string {
+	for _, variable := range providerVariables {
 		if os.Getenv(variable) != "" {
-			return ok(name, variable+" is set")
+			return variable
 		}
 	}
-	if file := os.Getenv("GOOGLE_APPLICATION_CREDENTIALS"); file != "" {
+	return ""
+}
+
+// defaultCredentials looks for application-default credentials in the same places as Google's
+// libraries for Go (golang.org/x/oauth2/google, FindDefaultCredentials).
+func defaultCredentials() Check {
+	if file := os.Getenv(credentialsVariable); file != "" {
 		if !exists(file) {
-			return missing(name, "GOOGLE_APPLICATION_CREDENTIALS is "+file+", which does not exist", "correct it, or unset it and run "+remedy)
+			return missing(credentialsName, credentialsVariable+" is "+file+", which does not exist", "correct it, or unset it and run "+login)
 		}
-		return ok(name, "GOOGLE_APPLICATION_CREDENTIALS is "+file)
+		return ok(credentialsName, credentialsVariable+" is "+file)
 	}
-	if file := defaultCredentials(); exists(file) {
-		return ok(name, file)
+	const base = "application_default_credentials.json"
+	if home, err := os.UserHomeDir(); err == nil {
+		if file := filepath.Join(home, ".config", "gcloud", base); exists(file) {
+			return ok(credentialsName, file)
+		}
 	}
 	if onGoogleCloud() {
-		return ok(name, "this machine's own service account")
+		return ok(credentialsName, "this machine's own service account")
 	}
-	return missing(name, "there are no application-default credentials", remedy)
+	if dir := os.Getenv("CLOUDSDK_CONFIG"); dir != "" && exists(filepath.Join(dir, base)) {
+		return missing(credentialsName, filepath.Join(dir, base)+" is where only gcloud looks, because CLOUDSDK_CONFIG is set",
+			"export "+credentialsVariable+"="+filepath.Join(dir, base))
+	}
+	return missing(credentialsName, "there are no application-default credentials", login)
 }
 
-// defaultCredentials returns the file that `gcloud auth application-default login`
-// writes.
-func defaultCredentials() string {
-	dir := os.Getenv("CLOUDSDK_CONFIG")
-	if dir == "" {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return ""
-		}
-		dir = filepath.Join(home, ".config", "gcloud")
-	}
-	return filepath.Join(dir, "application_default_credentials.json")
-}
+// firmware is where Linux keeps the product name that the firmware gives. Tests set
+// their own.
+var firmware = "/sys/class/dmi/id/product_name"
 
 // onGoogleCloud reports whether the firmware says that this machine is Google's.
 func onGoogleCloud() bool {
-	product, err := os.ReadFile("/sys/class/dmi/id/product_name")
+	product, err := os.ReadFile(firmware)
 	return err == nil && strings.HasPrefix(string(product), "Google")
 }
 

@@ -7,11 +7,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 
 	"sigs.k8s.io/yaml"
 
 	"persia/config/clusterspec"
+	"persia/gcp"
 )
 
 // kubeconfig is the part of a kubeconfig file that the checks read: its contexts, and
@@ -28,8 +31,9 @@ type kubeconfig struct {
 		Name string `json:"name"`
 		User struct {
 			Exec *struct {
-				Command     string `json:"command"`
-				InstallHint string `json:"installHint"`
+				Command     string   `json:"command"`
+				Args        []string `json:"args"`
+				InstallHint string   `json:"installHint"`
 			} `json:"exec"`
 		} `json:"user"`
 	} `json:"users"`
@@ -113,7 +117,39 @@ func (k kubeconfig) execCheck(user string) []Check {
 			hint := strings.Join(strings.Fields(u.User.Exec.InstallHint), " ")
 			return []Check{missing(command, "it is not on the PATH, and the context needs it to get credentials", cmp.Or(hint, "install it"))}
 		}
-		return []Check{ok(command, "on the PATH")}
+		checks := []Check{ok(command, "on the PATH")}
+		if filepath.Base(command) == gcp.AuthPlugin {
+			checks = append(checks, pluginCredentialsCheck(u.User.Exec.Args))
+		}
+		return checks
 	}
 	return nil
+}
+
+// pluginCredentialsCheck looks for the credentials that gke-gcloud-auth-plugin uses with the
+// arguments of a context: the application-default ones, or the login of gcloud.
+func pluginCredentialsCheck(args []string) Check {
+	if slices.ContainsFunc(args, asksForDefaultCredentials) {
+		return credentialsCheck(providerVariable())
+	}
+	if !found("gcloud") {
+		return missing(credentialsName, gcp.AuthPlugin+" asks gcloud for credentials, which is not on the PATH",
+			"install it: https://cloud.google.com/sdk/docs/install")
+	}
+	if variable := providerVariable(); variable != "" {
+		return warning(credentialsName, variable+" does not reach the cluster: "+gcp.AuthPlugin+" uses the account that gcloud is logged in with",
+			"make sure that `gcloud auth list` shows the right account as active")
+	}
+	return ok(credentialsName, gcp.AuthPlugin+" uses the account that gcloud is logged in with")
+}
+
+// asksForDefaultCredentials reports whether an argument of gke-gcloud-auth-plugin is
+// --use_application_default_credentials in one of the forms of Go's flag package.
+func asksForDefaultCredentials(arg string) bool {
+	name, value, given := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+	if name != "use_application_default_credentials" {
+		return false
+	}
+	on, err := strconv.ParseBool(value)
+	return !given || (err == nil && on)
 }

@@ -34,6 +34,16 @@ func stackOf(cluster string) string {
 `
 }
 
+// training is a job with upstream's images.
+const training = `persia:jobs:
+    - name: clicks
+      nodePool: gpu
+      persiaEnv: {PERSIA_GLOBAL_CONFIG: /a, PERSIA_EMBEDDING_CONFIG: /b, PERSIA_NN_WORKER_ENTRY: /c, PERSIA_DATALOADER_ENTRY: /d}
+      nnWorker: {resources: {limits: {cpu: 1, memory: 1Gi}}}
+      dataloader: {resources: {limits: {cpu: 1, memory: 1Gi}}}
+      embeddingWorker: {resources: {limits: {cpu: 1, memory: 1Gi}}}
+      embeddingParameterServer: {resources: {limits: {cpu: 1, memory: 1Gi}}}`
+
 var created = stackOf(`{name: c, region: us-central1, zones: [us-central1-a], authorizedNetworks: [{name: office, cidr: 203.0.113.0/24}]}`)
 
 // existing is a stack on a cluster that is there.
@@ -45,11 +55,15 @@ func newMachine(t *testing.T) *machine {
 	t.Helper()
 	dir := t.TempDir()
 	m := &machine{t: t, project: filepath.Join(dir, "project"), bin: filepath.Join(dir, "bin"), home: filepath.Join(dir, "home")}
-	for _, variable := range append(credentialVariables, "GOOGLE_APPLICATION_CREDENTIALS", "CLOUDSDK_CONFIG", "KUBECONFIG",
+	for _, variable := range append(providerVariables, "GOOGLE_APPLICATION_CREDENTIALS", "CLOUDSDK_CONFIG", "KUBECONFIG",
 		"PULUMI_HOME", "PULUMI_BACKEND_URL", "PULUMI_ACCESS_TOKEN", "PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE") {
 		unsetenv(t, variable)
 	}
 	t.Setenv("PATH", m.bin)
+	was := firmware
+	t.Cleanup(func() { firmware = was })
+	m.write("firmware", "Standard PC\n")
+	firmware = filepath.Join(dir, "firmware")
 	t.Setenv("HOME", m.home)
 	m.write("project/Pulumi.yaml", "name: persia\nruntime: {name: go, options: {binary: bin/persia}}\n")
 	m.write("project/go.mod", `module persia

@@ -28,8 +28,8 @@ type preflight struct {
 	resources int
 }
 
-// Run makes all checks of a stack. The error is that of a stack file which cannot
-// be read, or has mistakes: nothing is known then of what the stack needs.
+// Run makes all checks of a stack. It returns an error if the stack file cannot be read or has
+// mistakes, because the needs of the stack are then unknown.
 func Run(ctx context.Context, options Options) ([]Check, error) {
 	file, err := readStackFile(options.Dir, options.Stack)
 	if err != nil {

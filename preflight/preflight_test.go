@@ -87,12 +87,16 @@ func TestProblems(t *testing.T) {
 		}, Unchecked, []string{"unchecked project: (gcloud.projects.describe) There was a problem", "unchecked APIs: ", "unchecked quota CPUS: "}},
 		"an answer of another kind": {func(m *machine) { m.gcloud("projects describe my-project", "echo projectId: my-project") }, Unchecked,
 			[]string{"unchecked project: gcloud projects describe my-project printed unexpected output"}},
-		"a key outside of the cluster": {func(m *machine) {
-			m.stack(created + "  persia:cluster.region: europe-west4\n")
-		}, Warning, []string{"warning stack file: persia:cluster.region is in the file, but the program does not read it; remove it"}},
 		"nobody reaches the control plane": {func(m *machine) {
 			m.stack(stackOf("{name: c, region: us-central1, zones: [us-central1-a]}"))
 		}, Warning, []string{"warning control plane: persia:cluster.authorizedNetworks is empty"}},
+		"images without a digest": {func(m *machine) {
+			m.stack(strings.Replace(created, "persia:jobs: []", training, 1))
+		}, Warning, []string{"warning images: the tag of nnWorker, dataloader, embeddingWorker, embeddingParameterServer of clicks is latest"}},
+		"images without a digest in a stack without deletionProtection": {func(m *machine) {
+			stack := strings.Replace(created, "region:", "deletionProtection: false, region:", 1)
+			m.stack(strings.Replace(stack, "persia:jobs: []", training, 1))
+		}, Warning, []string{"warning images: the tag of nnWorker, dataloader, embeddingWorker, embeddingParameterServer of clicks is latest"}},
 		"a private control plane": {func(m *machine) {
 			m.stack(stackOf("{name: c, region: us-central1, zones: [us-central1-a], privateEndpoint: true}"))
 		}, Unchecked, []string{"unchecked control plane: persia:cluster.privateEndpoint is true"}},
@@ -112,14 +116,72 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-func TestNoCredentials(t *testing.T) {
-	if onGoogleCloud() {
-		t.Skip("this machine has a service account")
-	}
+func TestMachineOfGoogle(t *testing.T) {
 	m := newMachine(t)
 	m.remove("home/.config")
-	assert.Equal(t, "missing credentials: there are no application-default credentials; gcloud auth application-default login\n",
-		problems(m.run(m.options())))
+	m.write("firmware", "Google Compute Engine\n")
+	assert.Empty(t, problems(m.run(m.options())), "the machine has a service account")
+}
+
+// noCredentials removes the application-default credentials.
+func noCredentials(m *machine) {
+	m.remove("home/.config")
+}
+
+func TestCredentials(t *testing.T) {
+	const (
+		unread = " is set, but gke-gcloud-auth-plugin does not read it: Pulumi would create the cluster and no object in it; there are no application-default credentials; "
+		remedy = ", and set GOOGLE_APPLICATION_CREDENTIALS to the path of a credentials file, or run gcloud auth application-default login\n"
+	)
+	cases := map[string]struct {
+		damage func(m *machine)
+		want   func(m *machine) string
+	}{
+		"none": {noCredentials, func(*machine) string {
+			return "missing credentials: there are no application-default credentials; gcloud auth application-default login\n"
+		}},
+		"in gcloud's own folder": {func(m *machine) {
+			noCredentials(m)
+			m.write("home/cloudsdk/application_default_credentials.json", "{}")
+			m.t.Setenv("CLOUDSDK_CONFIG", filepath.Join(m.home, "cloudsdk"))
+		}, func(m *machine) string {
+			file := m.home + "/cloudsdk/application_default_credentials.json"
+			return "missing credentials: " + file + " is where only gcloud looks, because CLOUDSDK_CONFIG is set; export GOOGLE_APPLICATION_CREDENTIALS=" + file + "\n"
+		}},
+		"two accounts": {func(m *machine) { m.t.Setenv("GOOGLE_CREDENTIALS", "{}") }, func(m *machine) string {
+			return "warning credentials: Pulumi reaches Google Cloud with GOOGLE_CREDENTIALS, and the cluster with other credentials: " +
+				m.home + "/.config/gcloud/application_default_credentials.json; unset GOOGLE_CREDENTIALS, or make sure that both belong to the same account\n"
+		}},
+	}
+	for _, key := range []string{"gcp:credentials", "gcp:accessToken", "gcp:impersonateServiceAccount"} {
+		cases[key+" alone"] = struct {
+			damage func(m *machine)
+			want   func(m *machine) string
+		}{func(m *machine) {
+			noCredentials(m)
+			m.stack(strings.Replace(created, "config:\n", "config:\n  "+key+": value\n", 1))
+		}, func(*machine) string {
+			return "missing credentials: " + key + unread + "unset " + key + remedy
+		}}
+	}
+	for _, variable := range []string{"GOOGLE_CREDENTIALS", "GOOGLE_OAUTH_ACCESS_TOKEN", "GOOGLE_CLOUD_KEYFILE_JSON", "GCLOUD_KEYFILE_JSON", "GOOGLE_IMPERSONATE_SERVICE_ACCOUNT"} {
+		cases[variable+" alone"] = struct {
+			damage func(m *machine)
+			want   func(m *machine) string
+		}{func(m *machine) {
+			noCredentials(m)
+			m.t.Setenv(variable, "{}")
+		}, func(*machine) string {
+			return "missing credentials: " + variable + unread + "unset " + variable + remedy
+		}}
+	}
+	for name, test := range cases {
+		t.Run(name, func(t *testing.T) {
+			m := newMachine(t)
+			test.damage(m)
+			assert.Equal(t, test.want(m), problems(m.run(m.options())))
+		})
+	}
 }
 
 func TestTimeout(t *testing.T) {
@@ -162,9 +224,10 @@ func TestStackFilesThatCannotBeRead(t *testing.T) {
 		"no YAML": {"config: {", "Pulumi.dev.yaml: "},
 		"a password in plain text": {strings.Replace(created, "persia:nats: {size: 1,", "persia:nats: {size: 1, users: [{name: ada, password: open-sesame}],", 1),
 			"Pulumi.dev.yaml: stack configuration: 1 problem\npersia:nats.users[0].password: is in plain text"},
-		"a mistake":      {strings.Replace(created, "nodes: 1", "nodes: -1", 1), "Pulumi.dev.yaml: stack configuration: 1 problem\npersia:nodePools[0].nodes: "},
-		"an environment": {"environment: [shared]\nconfig: {persia:project: my-project}", "environment may set more"},
-		"too few keys":   {"config: {persia:project: my-project}", "persia:jobs: Required value"},
+		"a mistake":        {strings.Replace(created, "nodes: 1", "nodes: -1", 1), "Pulumi.dev.yaml: stack configuration: 1 problem\npersia:nodePools[0].nodes: "},
+		"a field as a key": {created + "  persia:cluster.region: europe-west4\n", "persia:cluster.region: unknown key"},
+		"an environment":   {"environment: [shared]\nconfig: {persia:project: my-project}", "environment may set more"},
+		"too few keys":     {"config: {persia:project: my-project}", "persia:jobs: Required value"},
 	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -3,8 +3,11 @@ package preflight
 import (
 	"cmp"
 	"context"
+	"debug/buildinfo"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,9 +44,13 @@ func (p *preflight) pulumiChecks(ctx context.Context) []Check {
 	return append(checks, p.backendChecks(ctx, backend, stack)...)
 }
 
-// moduleVersions returns the versions that go.mod requires, by module.
+// moduleVersions returns the versions that go.mod requires, by module. A release has no go.mod, so
+// there, Go's record in the compiled program has them.
 func moduleVersions(dir string) (map[string]string, error) {
 	text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return compiledVersions(dir)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -54,6 +61,23 @@ func moduleVersions(dir string) (map[string]string, error) {
 	versions := map[string]string{}
 	for _, required := range file.Require {
 		versions[required.Mod.Path] = required.Mod.Version
+	}
+	return versions, nil
+}
+
+// compiledVersions returns the versions of the modules that the program was compiled from.
+func compiledVersions(dir string) (map[string]string, error) {
+	binary, err := binaryOf(dir)
+	if err != nil {
+		return nil, err
+	}
+	info, err := buildinfo.ReadFile(filepath.Join(dir, binary))
+	if err != nil {
+		return nil, fmt.Errorf("read the versions of the program's modules: %w", err)
+	}
+	versions := map[string]string{}
+	for _, module := range info.Deps {
+		versions[module.Path] = module.Version
 	}
 	return versions, nil
 }

@@ -37,8 +37,7 @@ func recorded(t *testing.T, name string, values map[string]string) map[string]an
 // amount is the limit and the use of one.
 type amount struct{ limit, usage float64 }
 
-// regionQuotas are those of the region in the tests, and projectQuotas those of the
-// project.
+// regionQuotas are the quotas of the tests' region, and projectQuotas the quotas of their project.
 var (
 	regionQuotas = map[string]amount{
 		"CPUS": {72, 4}, "DISKS_TOTAL_GB": {40960, 0}, "SSD_TOTAL_GB": {2048, 0}, "INSTANCES": {720, 1}, "IN_USE_ADDRESSES": {69, 0},

@@ -21,7 +21,7 @@ type Service struct {
 	needed func(*config.Stack) bool
 }
 
-// services are the APIs that a stack can need, apart from those of its volumes.
+// services are the APIs that a stack can need, except the APIs of its volumes.
 var services = []Service{
 	{"compute.googleapis.com", "network, nodes, disks", always},
 	{"container.googleapis.com", "the cluster", always},
@@ -75,7 +75,7 @@ func Services(s *config.Stack) []Service {
 
 func always(*config.Stack) bool { return true }
 
-// anyVolume reports whether a volume of the jobs, or that of PEDL's database, matches.
+// anyVolume reports whether a volume of the jobs, or the volume of PEDL's database, matches.
 func anyVolume(s *config.Stack, is func(volumespec.Stored) bool) bool {
 	return slices.ContainsFunc(s.StoredVolumes(), is)
 }

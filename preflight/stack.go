@@ -70,6 +70,9 @@ func (f *stackFile) load() (*config.Stack, error) {
 	if err == nil {
 		err = exposed
 	}
+	if ignored := stackfile.CheckKeys(os.DirFS(f.dir), f.Project(), f.stack, config.Keys()); ignored != nil {
+		err = ignored
+	}
 	if err != nil && f.Settings[stackfile.Environment] != nil {
 		return nil, fmt.Errorf("%s: %w\nthe stack's ESC environment may set more: run `pulumi preview`, which opens it", f.name, err)
 	}
@@ -96,10 +99,6 @@ func (p *preflight) stackChecks() []Check {
 	const name = "stack file"
 	plan := p.stack.Plan()
 	checks := []Check{ok(name, fmt.Sprintf("%s is valid: its %d pods fit on %d nodes", p.file.name, plan.Pods, plan.Nodes))}
-	for _, key := range p.file.Config.Unread(config.Namespace, config.Keys()) {
-		checks = append(checks, warning(name, key+" is in the file, but the program does not read it",
-			"remove it; to set a field of a key, use `pulumi config set --path`"))
-	}
 	for _, text := range p.stack.Warnings() {
 		checks = append(checks, warning(name, text, ""))
 	}
@@ -110,7 +109,26 @@ func (p *preflight) stackChecks() []Check {
 	if p.stack.Cluster.Existing == nil {
 		checks = append(checks, controlPlaneCheck(p.stack.Cluster))
 	}
-	return checks
+	return append(checks, imageChecks(p.stack)...)
+}
+
+// imageChecks ask for digests: a pod that is created later might run another image.
+func imageChecks(stack *config.Stack) []Check {
+	const name = "images"
+	if len(stack.Jobs) == 0 {
+		return nil
+	}
+	var loose []string
+	for i := range stack.Jobs {
+		if roles := stack.Jobs[i].LooseImages(); len(roles) > 0 {
+			loose = append(loose, strings.Join(roles, ", ")+" of "+stack.Jobs[i].Name)
+		}
+	}
+	if len(loose) == 0 {
+		return []Check{ok(name, "all roles name a tag or a digest")}
+	}
+	return []Check{warning(name, "the tag of "+strings.Join(loose, "; ")+" is latest: pods that start later might run another image",
+		"write image with a digest, like persiaml/persia-cpu-runtime@sha256:…")}
 }
 
 // controlPlaneCheck checks who can reach the control plane, as `up` must.

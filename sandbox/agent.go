@@ -16,11 +16,23 @@ import (
 	"persia/sandbox/gcp/nodepools"
 )
 
+// AgentOptions say what [RunAgent] runs, and where.
+type AgentOptions struct {
+	// Dir is the folder that the agent writes to.
+	Dir, Kubeconfig string
+	// NATSOperator, JobSet and Kueue are executables.
+	NATSOperator, JobSet, Kueue string
+	// Proxy is the socket on which the API server asks for connections to pods.
+	Proxy string
+	// NodeTunnel is the socket at which the real node connects to its pods.
+	NodeTunnel string
+}
+
 // RunAgent runs, until ctx ends, what a sandbox needs between its commands: local processes
 // for the pods that are more than simulated, Google Cloud's autoscaler and load balancers,
-// the repair of node pools, and retries of the control plane's cleanups. It writes to dir.
-func RunAgent(ctx context.Context, dir, kubeconfig, natsOperator string) error {
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+// the repair of node pools, and retries of the control plane's cleanups.
+func RunAgent(ctx context.Context, options AgentOptions) error {
+	config, err := clientcmd.BuildConfigFromFlags("", options.Kubeconfig)
 	if err != nil {
 		return err
 	}
@@ -34,12 +46,16 @@ func RunAgent(ctx context.Context, dir, kubeconfig, natsOperator string) error {
 	group.Go(func() error {
 		return agent.Run(ctx, agent.Options{
 			Config: config,
-			Dir:    dir,
-			LogDir: filepath.Join(dir, "logs"),
+			Dir:    options.Dir,
+			LogDir: filepath.Join(options.Dir, "logs"),
 			Programs: map[string]agent.Program{
-				agent.NATSOperatorRepository: agent.NATSOperator(natsOperator),
+				agent.NATSOperatorRepository: agent.NATSOperator(options.NATSOperator),
+				agent.JobSetRepository:       agent.JobSet(options.JobSet),
+				agent.KueueRepository:        agent.Kueue(options.Kueue),
 			},
-			Logger: logger,
+			Proxy:      options.Proxy,
+			NodeTunnel: options.NodeTunnel,
+			Logger:     logger,
 		})
 	})
 	return group.Wait()

@@ -15,9 +15,8 @@ import (
 // otherwise are the files and folders of source that write into files all the same, and
 // why the next command finds nothing of a killed one that is only half there.
 var otherwise = map[string]string{
-	"images":      "archives are renamed, and what else there is counts only with its stamp, which is compared as a whole",
-	"node":        "each start writes all of it anew",
-	"node/cgroup": "the files are the kernel's",
+	"images": "archives are renamed, and what else there is counts only with its stamp, which is compared as a whole",
+	"node":   "each start writes all of it anew",
 }
 
 // TestWritesAreAtomic: what a command finds of an earlier one that was killed is whole.

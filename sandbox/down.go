@@ -47,10 +47,10 @@ func (s *Sandbox) Down(ctx context.Context) error {
 	return os.RemoveAll(s.path())
 }
 
-// startOrReplace starts the control plane, without which nobody can tell when everything
-// is gone. One that does not start, because its files are damaged or its ports are taken,
-// is replaced by an empty one, and lost is true: what was in Kubernetes is gone with it.
-// The control plane of a protected stack stays.
+// startOrReplace starts the control plane, which shows when everything is gone. If it does not
+// start, because its files are damaged or its ports are taken, startOrReplace replaces it by an
+// empty one and returns lost: its Kubernetes objects are gone too. It never replaces the
+// control plane of a protected stack.
 func (s *Sandbox) startOrReplace(ctx context.Context) (lost bool, err error) {
 	broken := s.start(ctx)
 	if broken == nil || ctx.Err() != nil {

@@ -33,6 +33,20 @@ type source struct {
 // file is the path of the stack file.
 func (s source) file() string { return filepath.Join(s.stacks, stackfile.Name(s.stack)) }
 
+// config returns the configuration of the stack, or an empty one if the stack file is wrong,
+// which the program reports.
+func (s source) config() *config.Stack {
+	file, err := stackfile.Read(os.DirFS(s.stacks), stackfile.Name(s.stack), config.Namespace)
+	if err != nil {
+		return &config.Stack{}
+	}
+	cfg, err := config.Load(file.Config.Decrypted().Get, os.DirFS(s.stacks))
+	if err != nil {
+		return &config.Stack{}
+	}
+	return cfg
+}
+
 // project is the copy of the project that the engine works on.
 type project struct {
 	dir string

@@ -11,7 +11,9 @@ require (
 	github.com/google/renameio/v2 v2.0.0
 	github.com/hashicorp/go-cty v1.4.1-0.20200414143053-d3edf31b6320
 	github.com/hashicorp/terraform-plugin-sdk/v2 v2.33.0
+	github.com/moby/sys/capability v0.4.0
 	github.com/nats-io/nats.go v1.37.0
+	github.com/opencontainers/runtime-spec v1.2.0
 	github.com/prometheus/procfs v0.19.2
 	github.com/prometheus/prometheus v0.305.0
 	github.com/pulumi/inflector v0.1.1

@@ -49,7 +49,7 @@ func findRealNode(said RealNode, f folder) (RealNode, error) {
 	return RealNode{Pool: last.Pool, Images: said.Images}, nil
 }
 
-// lastRealNode is that of the last up.
+// lastRealNode returns the real node of the last up.
 func lastRealNode(f folder) (RealNode, error) {
 	var last RealNode
 	text, err := os.ReadFile(f.realNode())
@@ -155,7 +155,7 @@ func stopNode(ctx context.Context, dir string) error {
 	if err := background.Stop(ctx, dir); err != nil {
 		return err
 	}
-	return node.CleanUp(ctx, dir)
+	return node.CleanUp(dir)
 }
 
 // RunNode runs the real node of the options in a file, until ctx ends.
@@ -167,15 +167,9 @@ func RunNode(ctx context.Context, optionsFile string) error {
 	return node.Run(ctx, options, nodeLogger())
 }
 
-// BootMachine is the first process of the real node's machine. It returns only if the
-// machine cannot start.
-func BootMachine(optionsFile, name string) error {
-	options, err := node.Read(optionsFile)
-	if err != nil {
-		return err
-	}
-	return node.Boot(options, name, nodeLogger())
-}
+// BootMachine is the first process of the real node's machine in dir. It returns only if
+// the machine cannot start.
+func BootMachine(dir string) error { return node.Boot(dir, nodeLogger()) }
 
 // nodeLogger does not go by slog's default, which the Pulumi SDK silences.
 func nodeLogger() *slog.Logger { return slog.New(slog.NewTextHandler(os.Stderr, nil)) }

@@ -19,7 +19,7 @@ import (
 
 // recover clears what a killed command left behind: the update that was under way,
 // and the operations whose end the state does not know. The sandbox's own lock is
-// held, so whoever began the update is dead, or has lost the service that stores its
+// held, so the command that began the update is dead, or has lost the service that stores its
 // state.
 //
 // It does what docs/guides/operations.md tells an operator: it waits for what is being deleted,
@@ -107,7 +107,7 @@ func (e *engine) importCreates(ctx context.Context) error {
 	return e.stack.Import(ctx, exported)
 }
 
-// take takes those of the resources into the state that exist.
+// take takes the resources that exist into the state.
 func (e *engine) take(ctx context.Context, kube *kubeprovider.Provider, deployment *state.Deployment, created []state.PendingCreate) error {
 	for _, create := range created {
 		var provider plugin.Provider = kube

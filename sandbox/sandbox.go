@@ -19,6 +19,7 @@ import (
 	"persia/config/stackfile"
 	"persia/sandbox/background"
 	"persia/sandbox/controlplane"
+	"persia/sandbox/node"
 	"persia/sandbox/process"
 	"persia/sandbox/toolchain"
 )
@@ -91,6 +92,12 @@ func New(options Options) (*Sandbox, error) {
 
 // Kubeconfig is the path of an administrator's kubeconfig.
 func (s *Sandbox) Kubeconfig() string { return s.cluster.Kubeconfig() }
+
+// InstallsJobSet reports whether the stack needs the JobSet controller.
+func (s *Sandbox) InstallsJobSet() bool { return s.source.config().InstallsJobSet() }
+
+// InstallsKueue reports whether the stack needs Kueue.
+func (s *Sandbox) InstallsKueue() bool { return s.source.config().InstallsKueue() }
 
 // Cluster is the control plane.
 func (s *Sandbox) Cluster() *controlplane.Cluster { return s.cluster }
@@ -178,7 +185,8 @@ func (s *Sandbox) start(ctx context.Context) error {
 		return err
 	}
 	err := background.Start(ctx, s.path("agent"), s.options.Executable, "agent",
-		"--dir", s.path("agent"), "--kubeconfig", s.Kubeconfig(), "--nats-operator", s.options.Tools.NATSOperator)
+		"--dir", s.path("agent"), "--kubeconfig", s.Kubeconfig(), "--nats-operator", s.options.Tools.NATSOperator,
+		"--jobset", s.options.Tools.JobSet, "--kueue", s.options.Tools.Kueue, "--proxy", s.cluster.Proxy(), "--node-tunnel", node.Tunnel(s.path("node")))
 	if err != nil {
 		return err
 	}

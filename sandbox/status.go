@@ -10,14 +10,16 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
 	"persia/gcp"
 	"persia/sandbox/background"
-	"persia/sandbox/trainings"
+	"persia/status"
 )
 
 // ErrNotRunning is the error of commands that need a sandbox that is up.
@@ -37,6 +39,10 @@ func (s *Sandbox) Status(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	kinds, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return err
+	}
 	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
@@ -47,11 +53,11 @@ func (s *Sandbox) Status(ctx context.Context, out io.Writer) error {
 	}
 	printNodes(out, nodes.Items)
 	printPods(out, nodes.Items, pods.Items)
-	jobs, err := trainings.List(ctx, client)
+	report, err := status.Read(ctx, client, kinds, time.Now())
 	if err != nil {
 		return err
 	}
-	trainings.Print(out, jobs)
+	report.Print(out)
 	s.printEnded(out)
 	fmt.Fprintf(out, "\nAPI server   %s\nlook around  KUBECONFIG=$(make -s kubeconfig %s) kubectl get pods -A\ntake down    make down %[2]s\n",
 		config.Host, s.Variables())

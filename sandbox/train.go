@@ -9,8 +9,9 @@ import (
 	"persia/sandbox/trainings"
 )
 
-// AwaitTrainings waits until all training jobs of the stack are complete, and shows how
-// they go on. One that has failed is an error, once all have ended.
+// AwaitTrainings waits until all training jobs of the stack are complete. It shows how they go
+// on and what their scripts report, and draws the losses into the stack's folder. A job that
+// has failed is an error, once all have ended.
 func (s *Sandbox) AwaitTrainings(ctx context.Context) error {
 	config, err := s.cluster.RESTConfig()
 	if err != nil {
@@ -20,7 +21,7 @@ func (s *Sandbox) AwaitTrainings(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return trainings.Await(ctx, client, s.options.Out)
+	return trainings.Await(ctx, client, s.options.Out, s.path("losses"))
 }
 
 // PeakMemory is the most memory, in bytes, that the real node has used so far.

@@ -3,12 +3,18 @@
 # of Go. It prints how long each program took to compile, and at the end the time, the
 # processor time and the most memory that was in use beyond what was before. It takes
 # tens of minutes and 15 GB of disk, and measures nothing if others use the machine.
+# With the file or the URL of an archive, it takes the compiled programs from there, and
+# with WARM=1 it keeps Go's caches.
 #
-#   scripts/cold-start.sh [STACK]
+#   scripts/cold-start.sh [STACK [TOOLCHAIN]]
 set -euo pipefail
-cd "$(dirname "$0")/.."
 
 stack=${1:-dev}
+toolchain=${2:-}
+if [[ -f $toolchain ]]; then
+	toolchain=$(realpath "$toolchain")
+fi
+cd "$(dirname "$0")/.."
 folder=$(mktemp -d)
 available() { awk '/^MemAvailable:/ { print int($2 / 1024) }' /proc/meminfo; }
 before=$(available)
@@ -35,9 +41,14 @@ finish() {
 }
 trap finish EXIT
 
-git clone --quiet . "$folder/clone"
-export GOCACHE=$folder/build GOMODCACHE=$folder/modules GOFLAGS=-modcacherw
+if [[ ! ${WARM:-} ]]; then
+	export GOCACHE=$folder/build GOMODCACHE=$folder/modules GOFLAGS=-modcacherw
+fi
 TIMEFORMAT="%0R s, of which the processors worked %0U s for the programs and %0S s for the system"
-time make -C "$folder/clone" --no-print-directory up STACK="$stack"
+measured() {
+	git clone --quiet . "$folder/clone"
+	make -C "$folder/clone" --no-print-directory up STACK="$stack" TOOLCHAIN="$toolchain"
+}
+time measured
 echo "at most $((before - $(< "$folder/least"))) MiB more memory in use than before"
 echo "$(nproc) cores, $(go version), $(date -u +%F)"

@@ -15,7 +15,7 @@ if [[ ! $version =~ ^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$ ]]; then
   exit 1
 fi
 read -ra platforms <<< "${PLATFORMS:-linux/amd64 linux/arm64 darwin/arm64 windows/amd64}"
-read -ra programs <<< "${PROGRAMS:-persia preview-comment}"
+read -ra programs <<< "${PROGRAMS:-persia preflight preview-comment status}"
 
 dist=${DIST:-dist}
 mkdir -p "$dist"
@@ -42,7 +42,10 @@ for platform in "${platforms[@]}"; do
   export GOOS=${platform%/*} GOARCH=${platform#*/} CGO_ENABLED=0
   name=persia_${version#v}_${GOOS}_${GOARCH}
   mkdir -p "$dist/$name/bin"
-  cp LICENSE "$dist/$name/"
+  cp LICENSE stack.schema.json scripts/archive/README.persia.md "$dist/$name/"
+  # A folder of its own keeps the sample from replacing a stack file of the same name.
+  mkdir "$dist/$name/sample"
+  cp Pulumi.dev.yaml "$dist/$name/sample/"
   # Pulumi runs the released program as it is.
   sed 's/buildTarget:/binary:/' Pulumi.yaml > "$dist/$name/Pulumi.yaml"
   for program in "${programs[@]}"; do

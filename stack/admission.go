@@ -4,9 +4,11 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"persia/config"
-	"persia/config/catalog"
+	"persia/config/images"
 	"persia/infra/admission"
 	"persia/infra/stackid"
+	"persia/workload/jobset"
+	"persia/workload/kueue"
 	"persia/workload/nats"
 	"persia/workload/pedl"
 	"persia/workload/persia"
@@ -16,6 +18,12 @@ import (
 // newPolicies registers what the API server admits in the namespaces of the stack.
 func newPolicies(ctx *pulumi.Context, cfg *config.Stack, inCluster pulumi.ResourceOption) (*admission.Policies, error) {
 	jobs := []string{persia.NamespaceName, nats.Namespace, operator.Namespace}
+	if cfg.InstallsJobSet() {
+		jobs = append(jobs, jobset.Namespace)
+	}
+	if cfg.InstallsKueue() {
+		jobs = append(jobs, kueue.Namespace)
+	}
 	data := []string{persia.NamespaceName, pedl.NamespaceName}
 	return admission.NewPolicies(ctx, "persia", admission.Args{
 		Stack:           stackid.Of(ctx).String(),
@@ -30,10 +38,16 @@ func newPolicies(ctx *pulumi.Context, cfg *config.Stack, inCluster pulumi.Resour
 // credentials, without, and by the name that the stack file has.
 func imagesOf(cfg *config.Stack) []string {
 	var named []string
-	for _, image := range catalog.InStackNamespaces() {
+	for _, image := range images.InStackNamespaces() {
 		named = append(named, image.Reference())
 	}
 	named = append(named, cfg.Operator.Image)
+	if cfg.InstallsJobSet() {
+		named = append(named, images.JobSet.Reference())
+	}
+	if cfg.InstallsKueue() {
+		named = append(named, images.Kueue.Reference())
+	}
 	for _, cluster := range cfg.NATSClusters() {
 		named = append(named, cluster.Image)
 	}

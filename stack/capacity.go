@@ -1,6 +1,8 @@
 package stack
 
 import (
+	"math"
+
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"persia/capacity"
@@ -20,7 +22,28 @@ func capacityOutput(plan capacity.Plan) pulumi.Map {
 	if plan.HourlyCost != nil {
 		output["hourlyCost"] = pulumi.Float64(*plan.HourlyCost)
 	}
+	if len(plan.Trainings) > 0 {
+		output["checkpoints"] = trainingOutputs(plan.Trainings)
+	}
 	return output
+}
+
+func trainingOutputs(trainings []capacity.Training) pulumi.Array {
+	outputs := pulumi.Array{}
+	for _, training := range trainings {
+		best := training.BestInterval()
+		output := pulumi.Map{
+			"job":                  pulumi.String(training.Job),
+			"hoursBetweenFailures": pulumi.Float64(training.BetweenFailures),
+			"intervalSeconds":      pulumi.Float64(math.Round(best * 3600)),
+			"usefulShare":          pulumi.Float64(training.UsefulShare(best)),
+		}
+		if cost := training.UsefulHourCost(); cost != nil {
+			output["usefulHourCost"] = pulumi.Float64(*cost)
+		}
+		outputs = append(outputs, output)
+	}
+	return outputs
 }
 
 func poolOutputs(pools []capacity.PoolPlan) pulumi.Array {

@@ -18,6 +18,7 @@ import (
 	"persia/infra/lastupdate"
 	"persia/infra/stackid"
 	"persia/kube"
+	"persia/stack/effects"
 	"persia/workload/nats"
 	"persia/workload/persia"
 	"persia/workload/priority"
@@ -57,8 +58,18 @@ func DeployFrom(ctx *pulumi.Context, files fs.FS) error {
 	if err != nil {
 		return err
 	}
-	if err := gke.CheckNodeRange(cfg.Project, cfg.Cluster, last.Resources); err != nil {
+	if err := gke.CheckRanges(cfg.Project, cfg.Cluster, last.Resources); err != nil {
 		return err
+	}
+	before := effects.Read(last.Resources)
+	replaced := gke.Replaced(cfg.Project, cfg.Cluster, last.Resources)
+	if err := gke.CheckReplaced(replaced, cfg.Cluster, before.Running()); err != nil {
+		return err
+	}
+	if warning := gke.ReplaceWarning(replaced, cfg.Cluster); warning != "" {
+		if err := ctx.Log.Warn(warning, nil); err != nil {
+			return err
+		}
 	}
 	data, err := findStorage(ctx, cfg, last)
 	if err != nil {
@@ -82,9 +93,18 @@ func DeployFrom(ctx *pulumi.Context, files fs.FS) error {
 	if err != nil {
 		return err
 	}
+	natsOperator, err := nats.NewOperator(ctx, "nats-operator", nats.OperatorArgs{
+		Scope:     cfg.NATS.OperatorScope,
+		Images:    cfg.Images,
+		Placement: placement(cfg, cfg.SystemPoolName()),
+	}, inCluster)
+	if err != nil {
+		return err
+	}
 	namespace, err := persia.NewNamespace(ctx, "persia", persia.NamespaceArgs{
 		HostPaths:         cfg.MountsHostPaths(),
 		ManagedPrometheus: hasManagedPrometheus(cfg.Cluster),
+		MonitoringNeeds:   natsOperator.Objects,
 	}, inCluster)
 	if err != nil {
 		return err
@@ -93,7 +113,8 @@ func DeployFrom(ctx *pulumi.Context, files fs.FS) error {
 	if err != nil {
 		return err
 	}
-	brokers, err := newNATS(ctx, cfg, slices.Concat(priorities.Objects, policies.Objects, namespace.Objects), inCluster)
+	natsNeeds := slices.Concat(priorities.Objects, policies.Objects, namespace.Objects, natsOperator.Objects)
+	brokers, err := newNATS(ctx, cfg, natsNeeds, inCluster)
 	if err != nil {
 		return err
 	}
@@ -101,8 +122,16 @@ func DeployFrom(ctx *pulumi.Context, files fs.FS) error {
 	if err != nil {
 		return err
 	}
-	jobNeeds := slices.Concat(driver.Objects, priorities.Objects, policies.Objects, namespace.Objects, claims(volumes), operator)
-	jobs, err := newJobs(ctx, cfg, brokers, volumes, jobNeeds, inCluster)
+	jobSet, err := newJobSet(ctx, cfg, slices.Concat(policies.Objects, namespace.Objects), inCluster)
+	if err != nil {
+		return err
+	}
+	queues, err := newQueues(ctx, cfg, slices.Concat(policies.Objects, namespace.Objects, jobSet), inCluster)
+	if err != nil {
+		return err
+	}
+	jobNeeds := slices.Concat(driver.Objects, priorities.Objects, policies.Objects, namespace.Objects, claims(volumes), operator, jobSet, queues)
+	jobs, err := newJobs(ctx, cfg, cluster, brokers, volumes, jobNeeds, inCluster)
 	if err != nil {
 		return err
 	}
@@ -110,16 +139,19 @@ func DeployFrom(ctx *pulumi.Context, files fs.FS) error {
 	if err != nil {
 		return err
 	}
-	ctx.Export("serviceAccounts", serviceAccounts(ctx, cfg))
-	for name, value := range exports(cfg, plan, cluster, brokers[0], data, volumes, jobs, installed) {
-		ctx.Export(name, value)
+	d := deployed{cfg, plan, data, cluster, brokers, volumes, jobs, installed}
+	if text := effects.Text(d.effects(before, replaced)); text != "" {
+		if err := ctx.Log.Warn(text, nil); err != nil {
+			return err
+		}
 	}
+	d.export(ctx)
 	return nil
 }
 
 func newCluster(ctx *pulumi.Context, cfg *config.Stack, data *storedData, last lastupdate.State) (*gke.Cluster, error) {
 	if existing := cfg.Cluster.Existing; existing != nil {
-		return gke.UseCluster(ctx, cfg.Cluster.Name, *existing)
+		return gke.UseCluster(ctx, cfg.Cluster.Name, *existing, needsAdopter(cfg))
 	}
 	return gke.NewCluster(ctx, cfg.Cluster.Name, gke.Args{
 		Project:      cfg.Project,
@@ -128,14 +160,20 @@ func newCluster(ctx *pulumi.Context, cfg *config.Stack, data *storedData, last l
 		NVIDIADriver: cfg.NVIDIADriver,
 		Images:       cfg.Images,
 		KeepNetwork:  data.keepsNetwork(cfg),
-		AdoptNetwork: data.hasNetwork(cfg),
+		AdoptNetwork: data.network,
 		Keys:         data.keys,
+		Adopts:       needsAdopter(cfg),
 		LastOutputs:  last.Outputs,
 	})
 }
 
-// checkExisting refuses an existing cluster that cannot hold the stack. What it does not
-// say is only worth a warning: the provider reports why the cluster does not answer.
+// needsAdopter reports whether a part of the stack registers objects that may exist.
+func needsAdopter(cfg *config.Stack) bool {
+	return cfg.UsesOperator() || keepsDatabaseClaim(cfg)
+}
+
+// checkExisting refuses an existing cluster that cannot hold the stack. It only warns about a
+// cluster that does not answer: the provider then reports why.
 func checkExisting(ctx *pulumi.Context, cfg *config.Stack) error {
 	if cfg.Cluster.Existing == nil {
 		return nil
@@ -147,24 +185,15 @@ func checkExisting(ctx *pulumi.Context, cfg *config.Stack) error {
 	return err
 }
 
-// hasManagedPrometheus reports whether the cluster has Managed Service for Prometheus.
-// Nothing is known of an existing cluster, and its kinds may be missing.
+// hasManagedPrometheus reports whether the cluster is known to have Managed Service for
+// Prometheus. An existing cluster may lack its kinds.
 func hasManagedPrometheus(cluster clusterspec.Cluster) bool {
 	return cluster.Existing == nil && cluster.Monitoring.ManagedPrometheus
 }
 
-// newNATS registers the operator, and after it and what the servers and their clients
-// need, the NATS cluster of each job, in the order of the jobs. A stack without jobs
-// has one for other clients.
+// newNATS registers, after needs, the NATS cluster of each job, in the order of the jobs. A stack
+// without jobs has one for other clients.
 func newNATS(ctx *pulumi.Context, cfg *config.Stack, needs []pulumi.CustomResource, inCluster pulumi.ResourceOption) ([]*nats.Cluster, error) {
-	operator, err := nats.NewOperator(ctx, "nats-operator", nats.OperatorArgs{
-		Scope:     cfg.NATS.OperatorScope,
-		Images:    cfg.Images,
-		Placement: placement(cfg, cfg.SystemPoolName()),
-	}, inCluster)
-	if err != nil {
-		return nil, err
-	}
 	var brokers []*nats.Cluster
 	for _, cluster := range cfg.NATSClusters() {
 		broker, err := nats.NewCluster(ctx, cluster.Name, nats.ClusterArgs{
@@ -173,7 +202,7 @@ func newNATS(ctx *pulumi.Context, cfg *config.Stack, needs []pulumi.CustomResour
 			Placement:         placement(cfg, cluster.NodePool),
 			Clients:           nats.Clients{Namespace: persia.NamespaceName, Pods: persia.PodsOf(cluster.Job)},
 			ManagedPrometheus: hasManagedPrometheus(cfg.Cluster),
-			Needs:             slices.Concat(needs, operator.Objects),
+			Needs:             needs,
 		}, inCluster)
 		if err != nil {
 			return nil, err
@@ -183,13 +212,11 @@ func newNATS(ctx *pulumi.Context, cfg *config.Stack, needs []pulumi.CustomResour
 	return brokers, nil
 }
 
-// placement finds the nodes of a pool. Configuration names no other pools than
-// those that there are.
+// placement returns the placement of pods on a pool.
 func placement(cfg *config.Stack, nodePool string) kube.Placement {
-	for _, pool := range cfg.Pools() {
-		if pool.Name == nodePool {
-			return gke.PlacementOn(pool)
-		}
+	pool, ok := cfg.Pool(nodePool)
+	if !ok {
+		panic("no node pool " + nodePool) // refused by config
 	}
-	panic("no node pool " + nodePool) // refused by config
+	return gke.PlacementOn(pool)
 }

@@ -11,25 +11,22 @@ import (
 	"persia/infra/stackid"
 	"persia/infra/storage"
 	"persia/kube"
+	"persia/workload/jobset"
 	"persia/workload/nats"
 	"persia/workload/persia"
 	"persia/workload/persia/operator"
 )
 
-// newJobOperator registers PERSIA's operator, if there is a job that is left to it.
+// newJobOperator registers PERSIA's operator, if a job leaves its pods to it.
 func newJobOperator(ctx *pulumi.Context, cfg *config.Stack, cluster *gke.Cluster, needs []pulumi.CustomResource, inCluster pulumi.ResourceOption) ([]pulumi.CustomResource, error) {
 	if !cfg.UsesOperator() {
 		return nil, nil
-	}
-	adopter, err := cluster.Adopter(ctx)
-	if err != nil {
-		return nil, err
 	}
 	registered, err := operator.NewOperator(ctx, "persia-operator", operator.OperatorArgs{
 		Image:        cfg.Operator.Image,
 		Images:       cfg.Images,
 		Placement:    placement(cfg, cfg.SystemPoolName()),
-		Adopter:      adopter,
+		Adopter:      cluster.Adopter,
 		JobNamespace: persia.NamespaceName,
 		Needs:        needs,
 	}, inCluster)
@@ -39,18 +36,35 @@ func newJobOperator(ctx *pulumi.Context, cfg *config.Stack, cluster *gke.Cluster
 	return registered.Objects, nil
 }
 
-// newJobs registers each job by its engine, after its own NATS. The brokers are in the
-// order of the jobs.
-func newJobs(ctx *pulumi.Context, cfg *config.Stack, brokers []*nats.Cluster, volumes []*storage.Volume, needs []pulumi.CustomResource, inCluster pulumi.ResourceOption) (map[string]*persia.Job, error) {
+// newJobSet registers the JobSet controller, if the stack needs it and the cluster lacks it.
+func newJobSet(ctx *pulumi.Context, cfg *config.Stack, needs []pulumi.CustomResource, inCluster pulumi.ResourceOption) ([]pulumi.CustomResource, error) {
+	if !cfg.InstallsJobSet() {
+		return nil, nil
+	}
+	registered, err := jobset.NewController(ctx, "jobset", jobset.ControllerArgs{
+		Images:       cfg.Images,
+		Placement:    placement(cfg, cfg.SystemPoolName()),
+		JobNamespace: persia.NamespaceName,
+		Needs:        needs,
+	}, inCluster)
+	if err != nil {
+		return nil, err
+	}
+	return registered.Objects, nil
+}
+
+// newJobs registers each job by its engine, and its own NATS, before which the job is deleted. The
+// brokers are in the order of the jobs.
+func newJobs(ctx *pulumi.Context, cfg *config.Stack, cluster *gke.Cluster, brokers []*nats.Cluster, volumes []*storage.Volume, needs []pulumi.CustomResource, inCluster pulumi.ResourceOption) (map[string]*persia.Job, error) {
 	jobs := map[string]*persia.Job{}
 	for i, job := range cfg.Jobs {
 		var err error
 		broker := brokers[i].Broker
 		needs := slices.Concat(needs, brokers[i].Objects)
 		switch job.Engine {
-		case jobspec.EngineStatefulSet:
+		case jobspec.EngineStatefulSet, jobspec.EngineJobSet:
 			var grants []pulumi.CustomResource
-			if grants, err = grantBuckets(ctx, cfg, &job, volumes); err != nil {
+			if grants, err = grantBuckets(ctx, cfg, cluster, &job, volumes); err != nil {
 				return nil, err
 			}
 			args := jobArgs(cfg, job, broker, slices.Concat(needs, grants))
@@ -65,7 +79,8 @@ func newJobs(ctx *pulumi.Context, cfg *config.Stack, brokers []*nats.Cluster, vo
 				Broker:          broker,
 				Claims:          claimsOf(cfg),
 				SystemPlacement: placement(cfg, cfg.SystemPoolName()),
-				Needs:           needs,
+				// Nothing starts its pods again, so they come after all servers.
+				Needs: slices.Concat(needs, brokers[i].Ready),
 			}, inCluster)
 		}
 		if err != nil {
@@ -93,6 +108,7 @@ func jobArgs(cfg *config.Stack, job jobspec.Job, broker nats.Broker, needs []pul
 			return placement(cfg, nodePool)
 		},
 		SystemPlacement: placement(cfg, cfg.SystemPoolName()),
+		QueueLabels:     queueLabels(job),
 		Needs:           needs,
 	}
 }

@@ -13,25 +13,41 @@ import (
 	"persia/workload/persia"
 )
 
-// exports are the outputs of a stack.
-func exports(cfg *config.Stack, plan capacity.Plan, cluster *gke.Cluster, broker *nats.Cluster, data *storedData, volumes []*storage.Volume, jobs map[string]*persia.Job, installed *pedlInstallation) pulumi.Map {
+// deployed is what a stack has registered, as far as its outputs describe it.
+type deployed struct {
+	cfg     *config.Stack
+	plan    capacity.Plan
+	data    *storedData
+	cluster *gke.Cluster
+	brokers []*nats.Cluster
+	volumes []*storage.Volume
+	jobs    map[string]*persia.Job
+	// pedl is nil in a stack without PEDL.
+	pedl *pedlInstallation
+}
+
+// export exports all outputs of the stack.
+func (d deployed) export(ctx *pulumi.Context) {
 	outputs := pulumi.Map{
-		"capacity":          capacityOutput(plan),
-		"clusterName":       cluster.Name,
-		"natsUrl":           broker.URL,
-		"checkpointVolumes": volumeOutputs(volumes),
-		"jobs":              jobOutputs(jobs),
-		storage.OutputName:  data.output,
+		"capacity":          capacityOutput(d.plan),
+		"clusterName":       d.cluster.Name,
+		"natsUrl":           d.brokers[0].URL,
+		"checkpointVolumes": volumeOutputs(d.volumes),
+		"jobs":              jobOutputs(d.jobs),
+		"serviceAccounts":   serviceAccounts(ctx, d.cfg),
+		storage.OutputName:  d.data.output,
 	}
-	if cluster.Access != nil {
-		outputs["clusterEndpoint"] = cluster.Access.Endpoint
-		outputs["kubeconfig"] = cluster.Access.Kubeconfig
+	if d.cluster.Access != nil {
+		outputs["clusterEndpoint"] = d.cluster.Access.Endpoint
+		outputs["kubeconfig"] = d.cluster.Access.Kubeconfig
 	}
-	maps.Copy(outputs, gke.Asked(cfg.Cluster))
-	if installed != nil {
-		outputs["pedl"] = installed.output()
+	maps.Copy(outputs, gke.Asked(d.cfg.Cluster))
+	if d.pedl != nil {
+		outputs["pedl"] = d.pedl.output()
 	}
-	return outputs
+	for name, value := range outputs {
+		ctx.Export(name, value)
+	}
 }
 
 func volumeOutputs(volumes []*storage.Volume) pulumi.Array {

@@ -29,12 +29,8 @@ func newPEDL(ctx *pulumi.Context, cfg *config.Stack, data *storedData, driver []
 	}
 	installed, inCluster := &pedlInstallation{config: cfg.PEDL}, pulumi.Provider(cluster.Provider)
 	var adopter pulumi.ProviderResource
-	if keepsClaim(cfg.PEDL.Postgres) {
-		registered, err := cluster.Adopter(ctx)
-		if err != nil {
-			return nil, err
-		}
-		adopter = registered
+	if keepsDatabaseClaim(cfg) {
+		adopter = cluster.Adopter
 	}
 	namespaces, err := pedl.NewNamespaces(ctx, "pedl", pedl.NamespacesArgs{
 		Registry: cfg.PEDL.Registry,
@@ -86,6 +82,7 @@ func (p *pedlInstallation) newDatabase(ctx *pulumi.Context, cfg *config.Stack, d
 			Volume:      volume,
 			Found:       data.found[volume.Name],
 			Pair:        data.pairs[volume.Name],
+			Existing:    cfg.Cluster.Existing != nil,
 			Project:     cfg.Project,
 			Network:     gke.NetworkID(cfg.Project, cfg.Cluster.Name),
 			Keys:        data.keys,
@@ -112,9 +109,13 @@ func (p *pedlInstallation) newDatabase(ctx *pulumi.Context, cfg *config.Stack, d
 	return []pulumi.CustomResource{database.Server}, nil
 }
 
-// keepsClaim reports whether the database is on a claim that must not go with its
+// keepsDatabaseClaim reports whether the database of PEDL is on a claim that must not go with its
 // namespace.
-func keepsClaim(postgreSQL pedlspec.PostgreSQL) bool {
+func keepsDatabaseClaim(cfg *config.Stack) bool {
+	if cfg.PEDL == nil {
+		return false
+	}
+	postgreSQL := cfg.PEDL.Postgres
 	return postgreSQL.External == nil &&
 		(postgreSQL.Persistence.ExistingClaim != "" || postgreSQL.Persistence.StorageClass != "")
 }

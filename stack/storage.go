@@ -1,12 +1,14 @@
 package stack
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"persia/config"
 	"persia/config/volumespec"
+	"persia/infra/compute"
 	"persia/infra/gke"
 	"persia/infra/iam"
 	"persia/infra/lastupdate"
@@ -14,25 +16,27 @@ import (
 	"persia/workload/persia"
 )
 
-// storedData is what is known of the data of a stack before anything is registered.
+// storedData is the data of a stack as found before the program registers anything.
 type storedData struct {
-	// found is what Google Cloud has of each volume.
+	// found is the storage of each volume in Google Cloud.
 	found map[string]storage.Found
-	// pairs are what the state of the stack has of each volume.
+	// pairs are the pairs of volumes in the state of the stack.
 	pairs map[string]storage.Pair
-	// left are Filestore instances that volumes have left in the network.
+	// left are Filestore instances that removed volumes left in the network.
 	left []storage.Record
-	keys *iam.Keys
+	// network reports that the network that outlives the stack exists.
+	network bool
+	keys    *iam.Keys
 	// output is what the next update reads.
 	output pulumi.Input
 }
 
-// findStorage asks for the storage of all volumes, and compares them with those of
-// the last update. It refuses what would delete data, and warns of what would leave
-// it behind.
+// findStorage looks up the storage of all volumes, and compares it with the last update. It
+// refuses to delete data, and warns before data is left behind.
 func findStorage(ctx *pulumi.Context, cfg *config.Stack, last lastupdate.State) (*storedData, error) {
-	network, volumes := gke.NetworkID(cfg.Project, cfg.Cluster.Name), cfg.StoredVolumes()
-	found, err := storage.Find(ctx, cfg.Project, network, volumes)
+	volumes := cfg.StoredVolumes()
+	cloud := storage.Cloud{Existing: cfg.Cluster.Existing != nil, Project: cfg.Project, Network: gke.NetworkID(cfg.Project, cfg.Cluster.Name)}
+	found, err := storage.Find(ctx, cloud, volumes)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +48,7 @@ func findStorage(ctx *pulumi.Context, cfg *config.Stack, last lastupdate.State) 
 	if err := storage.CheckPairs(pairs, volumes); err != nil {
 		return nil, err
 	}
-	if err := storage.Deleted(ctx, cfg.Project, network, previous, volumes); err != nil {
+	if err := storage.Deleted(ctx, cloud, previous, volumes); err != nil {
 		return nil, err
 	}
 	for _, warning := range storage.Moved(previous, volumes, found) {
@@ -52,27 +56,47 @@ func findStorage(ctx *pulumi.Context, cfg *config.Stack, last lastupdate.State) 
 			return nil, err
 		}
 	}
-	left, err := storage.Left(ctx, cfg.Project, network, previous, volumes)
+	left, err := storage.Left(ctx, cloud, previous, volumes)
 	if err != nil {
 		return nil, err
 	}
 	output, err := storage.Output(storage.Records(volumes, left))
-	return &storedData{found: found, pairs: pairs, left: left, keys: iam.NewKeys(cfg.Project), output: output}, err
+	if err != nil {
+		return nil, err
+	}
+	data := &storedData{found: found, pairs: pairs, left: left, keys: iam.NewKeys("keys", cfg.Project), output: output}
+	data.network, err = data.hasNetwork(ctx, cfg)
+	return data, err
 }
 
-// keepsNetwork reports whether a Filestore instance stays when the stack goes: nobody
-// reaches it without its network, and Google deletes no network with an instance in
-// it.
+// keepsNetwork reports whether a Filestore instance stays when the stack goes. The network stays
+// with it: the instance cannot be reached without it, and Google deletes no network with an
+// instance in it.
 func (d *storedData) keepsNetwork(cfg *config.Stack) bool {
 	return len(d.left) > 0 || slices.ContainsFunc(cfg.StoredVolumes(), func(v volumespec.Stored) bool {
 		return inNetwork(v) && !v.DeletesData()
 	})
 }
 
-// hasNetwork reports whether the network exists, by an instance of the stack's that
-// is in it.
-func (d *storedData) hasNetwork(cfg *config.Stack) bool {
-	return len(d.left) > 0 || slices.ContainsFunc(cfg.StoredVolumes(), func(v volumespec.Stored) bool {
+// hasNetwork reports whether the network of an earlier life of the stack exists. It stays when the
+// stack goes, even if the stack went before it had created the instance.
+func (d *storedData) hasNetwork(ctx *pulumi.Context, cfg *config.Stack) (bool, error) {
+	if len(d.left) > 0 || d.instanceInNetwork(cfg) {
+		return true, nil
+	}
+	if cfg.Cluster.Existing != nil || !d.keepsNetwork(cfg) {
+		return false, nil
+	}
+	exists, err := compute.NetworkExists(ctx, cfg.Project, cfg.Cluster.Name)
+	if err != nil {
+		return false, fmt.Errorf("look for the network %s: %w", cfg.Cluster.Name, err)
+	}
+	return exists, nil
+}
+
+// instanceInNetwork reports whether an instance of the stack is in the network, which then exists.
+func (d *storedData) instanceInNetwork(cfg *config.Stack) bool {
+	return slices.ContainsFunc(cfg.StoredVolumes(), func(v volumespec.Stored) bool {
 		return inNetwork(v) && d.found[v.Name].Network == cfg.Cluster.Name
 	})
 }
@@ -90,6 +114,7 @@ func newVolumes(ctx *pulumi.Context, cfg *config.Stack, data *storedData, needs 
 			Volume:    v,
 			Found:     data.found[v.Name],
 			Pair:      data.pairs[v.Name],
+			Existing:  cfg.Cluster.Existing != nil,
 			Project:   cfg.Project,
 			Network:   gke.NetworkID(cfg.Project, cfg.Cluster.Name),
 			Keys:      data.keys,
@@ -105,7 +130,7 @@ func newVolumes(ctx *pulumi.Context, cfg *config.Stack, data *storedData, needs 
 	return volumes, nil
 }
 
-// claims are what pods with the volumes come after.
+// claims returns the claims of volumes. Pods that mount the volumes come after them.
 func claims(volumes []*storage.Volume) []pulumi.CustomResource {
 	var claims []pulumi.CustomResource
 	for _, volume := range volumes {

@@ -2,6 +2,7 @@ package tests
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"persia/internal/programtest"
 	"persia/internal/pulumitest"
@@ -65,7 +67,7 @@ var cisSet = map[string]func(cisPlan){
 		p.cluster("masterAuthorizedNetworksConfig.gcpPublicCidrsAccessEnabled", false)
 	},
 	"5.6.5": func(p cisPlan) { p.cluster("privateClusterConfig.enablePrivateNodes", true) },
-	"5.6.6": func(p cisPlan) { assert.Empty(p, p.Some("gcp:compute/firewall:Firewall")) },
+	"5.6.6": cisPlan.noFirewallRules,
 	"5.7.1": func(p cisPlan) {
 		p.cluster("loggingConfig.enableComponents", []any{"SYSTEM_COMPONENTS", "WORKLOADS", "APISERVER", "SCHEDULER", "CONTROLLER_MANAGER"})
 		assert.Contains(p, pulumitest.At(p.T, p.One(p.T, pulumitest.Cluster, p.name), "monitoringConfig.enableComponents"), "SYSTEM_COMPONENTS")
@@ -83,7 +85,7 @@ var cisSet = map[string]func(cisPlan){
 	},
 }
 
-// cisInAllStacks are items in which no example differs, whoever's its cluster is.
+// cisInAllStacks are items that hold for every example, on a new and on an existing cluster.
 var cisInAllStacks = []string{"4.1.1", "4.1.2", "4.1.3", "4.1.4", "4.1.5", "4.1.6", "4.1.7", "4.1.8", "4.1.9", "4.1.10", "4.3.2", "4.6.1", "4.6.4"}
 
 // cisByGoogle holds in what GKE has answered for a new cluster each item that
@@ -204,6 +206,22 @@ func installsDriver(pool pulumitest.Resource, t *testing.T) bool {
 	return pulumitest.Found(t, pool, "nodeConfig.guestAccelerators[0].gpuDriverInstallationConfig.gpuDriverVersion") == "INSTALLATION_DISABLED"
 }
 
+// noFirewallRules: of Compute Engine a stack has networks, disks and placement alone. Firewalls,
+// their policies and addresses are others.
+func (p cisPlan) noFirewallRules() {
+	found := 0
+	for _, registration := range p.Resources {
+		kind, compute := strings.CutPrefix(registration.TypeToken, "gcp:compute/")
+		if !compute {
+			continue
+		}
+		found++
+		_, kind, _ = strings.Cut(kind, ":")
+		assert.Contains(p, []string{"Network", "Subnetwork", "Router", "RouterNat", "Disk", "ResourcePolicy"}, kind, registration.URN)
+	}
+	assert.Positive(p, found, p.name)
+}
+
 func (p cisPlan) nodeRoles() {
 	var roles []any
 	for _, grant := range p.All(p.T, pulumitest.ProjectMember) {
@@ -282,16 +300,61 @@ func (p cisPlan) podSecurity() {
 	}
 }
 
-// networkPolicies: each namespace has a policy that lets none of its pods speak with anybody.
+// networkPolicies: each namespace has a policy that lets none of its pods speak with anybody, and no
+// policy that lets all of them speak with everybody.
 func (p cisPlan) networkPolicies() {
-	closed := map[string]bool{}
-	for _, policy := range objects[networkingv1.NetworkPolicy](p, "NetworkPolicy") {
-		if spec := policy.Spec; len(spec.PodSelector.MatchLabels)+len(spec.PodSelector.MatchExpressions) == 0 {
-			closed[policy.Namespace] = len(spec.PolicyTypes) == 2 && len(spec.Ingress)+len(spec.Egress) == 0
-		}
-	}
+	closed := closedNamespaces(objects[networkingv1.NetworkPolicy](p, "NetworkPolicy"))
 	for _, namespace := range objects[corev1.Namespace](p, "Namespace") {
 		assert.True(p, closed[namespace.Name], namespace.Name)
+	}
+}
+
+// closedNamespaces returns the namespaces in which pods have only the connections that a policy
+// allows.
+func closedNamespaces(policies []networkingv1.NetworkPolicy) map[string]bool {
+	closed, open := map[string]bool{}, map[string]bool{}
+	for _, policy := range policies {
+		spec := policy.Spec
+		if len(spec.PodSelector.MatchLabels)+len(spec.PodSelector.MatchExpressions) > 0 {
+			continue
+		}
+		if len(spec.PolicyTypes) == 2 && len(spec.Ingress)+len(spec.Egress) == 0 {
+			closed[policy.Namespace] = true
+		}
+		if slices.ContainsFunc(spec.Ingress, func(r networkingv1.NetworkPolicyIngressRule) bool { return len(r.From) == 0 }) ||
+			slices.ContainsFunc(spec.Egress, func(r networkingv1.NetworkPolicyEgressRule) bool { return len(r.To) == 0 }) {
+			open[policy.Namespace] = true
+		}
+	}
+	maps.DeleteFunc(closed, func(namespace string, _ bool) bool { return open[namespace] })
+	return closed
+}
+
+func TestClosedNamespaces(t *testing.T) {
+	both := []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress}
+	policy := func(spec networkingv1.NetworkPolicySpec) networkingv1.NetworkPolicy {
+		return networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "persia"}, Spec: spec}
+	}
+	nobody := policy(networkingv1.NetworkPolicySpec{PolicyTypes: both})
+	everybody := policy(networkingv1.NetworkPolicySpec{Ingress: []networkingv1.NetworkPolicyIngressRule{{}}})
+	some := policy(networkingv1.NetworkPolicySpec{
+		PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{"app": "nats"}}, Ingress: []networkingv1.NetworkPolicyIngressRule{{}},
+	})
+	for name, test := range map[string]struct {
+		policies []networkingv1.NetworkPolicy
+		closed   bool
+	}{
+		"no policy":                {nil, false},
+		"nobody":                   {[]networkingv1.NetworkPolicy{nobody}, true},
+		"nobody, then everybody":   {[]networkingv1.NetworkPolicy{nobody, everybody}, false},
+		"everybody, then nobody":   {[]networkingv1.NetworkPolicy{everybody, nobody}, false},
+		"nobody, but some pods do": {[]networkingv1.NetworkPolicy{nobody, some}, true},
+		"nobody, in one direction": {[]networkingv1.NetworkPolicy{policy(networkingv1.NetworkPolicySpec{PolicyTypes: both[:1]})}, false},
+		"for some pods":            {[]networkingv1.NetworkPolicy{some}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, test.closed, closedNamespaces(test.policies)["persia"])
+		})
 	}
 }
 
@@ -299,12 +362,12 @@ func (p cisPlan) networkPolicies() {
 func (p cisPlan) namespaces() {
 	for _, registration := range p.Resources {
 		if namespace, ok := pulumitest.Lookup(p.T, registration, "metadata.namespace"); ok {
-			assert.Contains(p, []any{"persia", "nats-io", "persia-operator", "pedl", "pedl-agents", "kube-system"}, namespace, registration.URN)
+			assert.Contains(p, []any{"persia", "nats-io", "persia-operator", "jobset-system", "kueue-system", "pedl", "pedl-agents", "kube-system"}, namespace, registration.URN)
 		}
 	}
 }
 
-// podSpecs are those of all workloads.
+// podSpecs returns the pod specifications of all workloads.
 func (p cisPlan) podSpecs() map[string]corev1.PodSpec {
 	specs := map[string]corev1.PodSpec{}
 	for _, registration := range p.Resources {
@@ -323,18 +386,23 @@ func (p cisPlan) podSpecs() map[string]corev1.PodSpec {
 	return specs
 }
 
-// accounts: whoever has a token is an operator, or the completion of a job of PERSIA's
-// operator, and has an account of its own.
+// accounts checks that only operators, and the completions of operator jobs, have a token, each with
+// an account of its own.
 func (p cisPlan) accounts() {
 	for urn, spec := range p.podSpecs() {
 		if automount := spec.AutomountServiceAccountToken; automount != nil && !*automount {
 			continue
 		}
 		name := urn[strings.LastIndex(urn, ":")+1:]
-		operator := slices.Contains([]string{"nats-operator", "persia-operator"}, name)
-		completion := strings.Contains(urn, "persia:operator:Job$") && strings.HasSuffix(name, "-completion")
-		assert.True(p, operator || completion, "%s: %s has a token", p.name, urn)
-		assert.Equal(p, name, spec.ServiceAccountName, p.name)
+		account, operator := map[string]string{
+			"nats-operator": "nats-operator", "persia-operator": "persia-operator", "jobset": "jobset-controller", "kueue": "kueue",
+		}[name]
+		if completion := strings.Contains(urn, "persia:operator:Job$") && strings.HasSuffix(name, "-completion"); completion {
+			account = name
+		} else {
+			assert.True(p, operator, "%s: %s has a token", p.name, urn)
+		}
+		assert.Equal(p, account, spec.ServiceAccountName, p.name)
 	}
 }
 

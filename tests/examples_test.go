@@ -1,19 +1,24 @@
 package tests
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/resource"
 
+	"persia/config"
 	"persia/internal/programtest"
 	"persia/internal/pulumitest"
 	"persia/internal/schematest"
+	"persia/workload/jobset"
 )
 
 // modeline is what tells an editor where the schema is.
@@ -33,7 +38,7 @@ func TestStackFiles(t *testing.T) {
 			assert.NoError(t, schema.Check(t, text))
 
 			recorder := programtest.DeployFile(t, path)
-			assert.NotEmpty(t, recorder.All(t, pulumitest.StatefulSet))
+			assert.NotEmpty(t, slices.Concat(recorder.Some(pulumitest.StatefulSet), recorder.Some(jobset.Token)))
 		})
 	}
 }
@@ -96,4 +101,51 @@ func TestTrainingExampleHasOneNode(t *testing.T) {
 			assert.ErrorContains(t, err, c.says)
 		})
 	}
+}
+
+// TestProdHoldsItsCheckpoints checks the size of the bucket of prod, and what the comment there says
+// about a checkpoint, against the memory of its embedding parameter servers.
+func TestProdHoldsItsCheckpoints(t *testing.T) {
+	const (
+		path = "Pulumi.prod.yaml"
+		tebi = 1 << 40
+		// The coordinator keeps two complete checkpoints, and the job writes another.
+		checkpoints = 3
+	)
+	configuration := programtest.ReadStackFile(t, path)
+	stack, err := config.Load(func(key string) (string, bool) {
+		value, found := configuration[key]
+		return value, found
+	}, os.DirFS(root))
+	require.NoError(t, err)
+	servers := stack.Jobs[0].EmbeddingParameterServer
+	bytes := float64(servers.Replicas) * servers.Resources.Limits.Memory().AsApproximateFloat64()
+	says := regexp.MustCompile(`takes up to (\d+) TiB, because the\s+# (\d+) embedding parameter servers`).FindStringSubmatch(readText(t, path))
+	require.NotNil(t, says, "the comment says what a checkpoint takes")
+	assert.Equal(t, fmt.Sprintf("%.0f", bytes/tebi), says[1], "TiB")
+	assert.Equal(t, fmt.Sprint(servers.Replicas), says[2], "servers")
+	size := resource.MustParse(stack.Storage[0].Size)
+	assert.GreaterOrEqual(t, size.AsApproximateFloat64(), checkpoints*bytes, "the bucket")
+}
+
+// TestAnonymousCachesSayWhatCredentialsChange: an anonymous cache may meet the limit of Docker
+// Hub, so the stack file that has one says what credentials change.
+func TestAnonymousCachesSayWhatCredentialsChange(t *testing.T) {
+	found := 0
+	for _, path := range programtest.StackFiles(t) {
+		text := readText(t, path)
+		at := strings.Index(text, "registry: docker.io}")
+		if at < 0 || strings.Contains(text[at:], "credentials:") {
+			continue
+		}
+		found++
+		comment := text[:at]
+		comment = comment[strings.LastIndex(comment, "\n\n"):]
+		for _, word := range []string{"429", "credentials", "docs/guides/images.md"} {
+			assert.Contains(t, comment, word, path)
+		}
+	}
+	assert.NotZero(t, found, "no stack file has an anonymous cache")
+	row := regexp.MustCompile(`(?m)^\| .*429 Too Many Requests.*docker\.pkg\.dev.*credentials.* \|$`)
+	assert.Regexp(t, row, readText(t, "docs/reference/troubleshooting.md"))
 }

@@ -60,9 +60,19 @@ func twoJobs(t *testing.T, mounts [2][]string) map[string]string {
 	return configuration
 }
 
-// TestOneIdentityForEachStackAndJob: IAM knows a service account by project, namespace
-// and name. Stacks of one project, and jobs of one stack, have one each, and each grant
-// is for one of them: whoever goes takes away no access but its own.
+// TestGrantsComeAfterTheCluster checks that no grant to a pod can reach IAM before the cluster,
+// with which IAM creates the project's pool of Workload Identity.
+func TestGrantsComeAfterTheCluster(t *testing.T) {
+	r := programtest.MustDeploy(t, twoJobs(t, [2][]string{{"checkpoints", "data"}, {"data"}}), nil)
+	cluster := r.All(t, pulumitest.Cluster)[0]
+	for _, grant := range r.All(t, pulumitest.BucketGrant) {
+		assert.Contains(t, r.Before(grant), cluster.URN, grant.URN)
+	}
+}
+
+// TestOneIdentityForEachStackAndJob checks that stacks of one project, and jobs of one stack, have
+// a service account each, because IAM knows an account by project, namespace and name. Each grant
+// is for one account, so a job or a stack that goes takes away only its own access.
 func TestOneIdentityForEachStackAndJob(t *testing.T) {
 	configuration := twoJobs(t, [2][]string{{"checkpoints", "data"}, {"data"}})
 	deployAs := func(organization, stack string) *pulumitest.Recorder {

@@ -54,7 +54,7 @@ func imagesIn(path string, value any) map[string]string {
 	return found
 }
 
-// imagesOf are those of all registered objects.
+// imagesOf returns the images of all registered objects.
 func imagesOf(r *pulumitest.Recorder) map[string]string {
 	found := map[string]string{}
 	for _, registration := range r.Resources {

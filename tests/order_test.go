@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"persia/internal/programtest"
+	"persia/internal/pulumitest"
 
 	"github.com/stretchr/testify/assert"
 )
@@ -24,9 +25,10 @@ func TestOrder(t *testing.T) {
 		namespace   = "kubernetes:core/v1:Namespace"
 		policy      = "kubernetes:networking.k8s.io/v1:NetworkPolicy"
 		binding     = "kubernetes:rbac.authorization.k8s.io/v1:RoleBinding"
+		budget      = "kubernetes:policy/v1:PodDisruptionBudget"
 	)
 	pools := []id{
-		{pool, "persia-prod-system"}, {pool, "persia-prod-trainers"}, {pool, "persia-prod-dataloaders"},
+		{pool, "persia-prod-system"}, {pool, "persia-prod-nn-workers"}, {pool, "persia-prod-dataloaders"},
 		{pool, "persia-prod-embedding-workers"}, {pool, "persia-prod-embedding-ps"}, {pool, "persia-prod-nats"},
 	}
 	roleNeeds := append([]id{
@@ -43,13 +45,14 @@ func TestOrder(t *testing.T) {
 		{deployment, "nats-operator"}: append([]id{
 			{crd, "nats-operator-natsclusters"}, {binding, "nats-operator"},
 		}, pools...),
+		{budget, "persia-nats-service"}:                  {{natsCluster, "persia-nats-service"}},
 		{claim, "workspace"}:                             {{volume, "workspace"}, {namespace, "persia"}},
 		{daemonSet, "nvidia-driver"}:                     pools,
 		{statefulSet, "criteo-nn-worker"}:                roleNeeds,
 		{statefulSet, "criteo-dataloader"}:               roleNeeds,
 		{statefulSet, "criteo-embedding-worker"}:         roleNeeds,
 		{statefulSet, "criteo-embedding-ps"}:             roleNeeds,
-		{pool, "persia-prod-trainers"}:                   {{"gcp:container/cluster:Cluster", "persia-prod"}},
+		{pool, "persia-prod-nn-workers"}:                 {{"gcp:container/cluster:Cluster", "persia-prod"}},
 		{"gcp:container/cluster:Cluster", "persia-prod"}: {{"gcp:compute/routerNat:RouterNat", "persia-prod"}},
 	}
 	prod := programtest.DeployStack(t, "prod")
@@ -63,7 +66,22 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestProvider sees to it that nothing inside the cluster goes to whichever
+// TestRolesStartBesideNATS: the roles of a job are created without waiting for the NATS servers, which
+// only the disruption budget waits for, and are deleted before the NatsCluster.
+func TestRolesStartBesideNATS(t *testing.T) {
+	prod := programtest.DeployStack(t, "prod")
+	servers := prod.One(t, pulumitest.NATSCluster, "persia-nats-service")
+	budget := prod.One(t, pulumitest.DisruptionBudget, "persia-nats-service")
+	assert.NotContains(t, pulumitest.At(t, servers, "metadata"), "annotations")
+	assert.Contains(t, pulumitest.At(t, budget, `metadata.annotations["pulumi.com/waitFor"]`), "currentHealthy")
+	for _, role := range prod.All(t, pulumitest.StatefulSet) {
+		before := prod.Before(role)
+		assert.Contains(t, before, servers.URN, role.Name)
+		assert.NotContains(t, before, budget.URN, role.Name)
+	}
+}
+
+// TestProvider checks that nothing inside the cluster goes to whichever
 // cluster the user's kubectl happens to point at.
 func TestProvider(t *testing.T) {
 	for _, name := range []string{"dev", "prod"} {

@@ -84,12 +84,25 @@ spec:
 // described.
 func TestParityFields(t *testing.T) {
 	recorder := deployManifest(t, parityManifest)
+	runs := func(of string) func(string, *appsv1.StatefulSet) {
+		return func(role string, set *appsv1.StatefulSet) {
+			if role == of {
+				assert.Equal(t, "persia-launcher "+upstreamRoles[of].args, strings.Join(pulumitest.Container(set).Args, " "))
+			}
+		}
+	}
 	seen := map[string]func(role string, set *appsv1.StatefulSet){
 		"metadata.name": func(role string, set *appsv1.StatefulSet) {
 			assert.Equal(t, "parity-"+upstreamRoles[role].pod, set.Name)
 		},
 		"metadata.namespace": func(_ string, set *appsv1.StatefulSet) { assert.Equal(t, "persia", set.Namespace) },
-		"spec.persiaEnv":     func(string, *appsv1.StatefulSet) {},
+		"spec.persiaEnv": func(role string, set *appsv1.StatefulSet) {
+			for name, roles := range map[string][]string{
+				"PERSIA_GLOBAL_CONFIG": nil, "PERSIA_EMBEDDING_CONFIG": nil, "PERSIA_NN_WORKER_ENTRY": {"nnWorker"}, "PERSIA_DATALOADER_ENTRY": {"dataloader"},
+			} {
+				assert.Equal(t, roles == nil || slices.Contains(roles, role), pulumitest.Variable(set, name).Value != "", "%s of %s", name, role)
+			}
+		},
 		"spec.persiaEnv.PERSIA_GLOBAL_CONFIG": func(_ string, set *appsv1.StatefulSet) {
 			assert.Equal(t, "/a/global.yml", pulumitest.Variable(set, "PERSIA_GLOBAL_CONFIG").Value)
 		},
@@ -121,10 +134,10 @@ func TestParityFields(t *testing.T) {
 		"spec.imagePullPolicy": func(_ string, set *appsv1.StatefulSet) {
 			assert.Equal(t, corev1.PullIfNotPresent, pulumitest.Container(set).ImagePullPolicy)
 		},
-		"spec.nnWorker":                 func(string, *appsv1.StatefulSet) {},
-		"spec.dataloader":               func(string, *appsv1.StatefulSet) {},
-		"spec.embeddingWorker":          func(string, *appsv1.StatefulSet) {},
-		"spec.embeddingParameterServer": func(string, *appsv1.StatefulSet) {},
+		"spec.nnWorker":                 runs("nnWorker"),
+		"spec.dataloader":               runs("dataloader"),
+		"spec.embeddingWorker":          runs("embeddingWorker"),
+		"spec.embeddingParameterServer": runs("embeddingParameterServer"),
 		"spec.ROLE.replicas": func(_ string, set *appsv1.StatefulSet) {
 			assert.Equal(t, int32(2), *set.Spec.Replicas)
 		},
@@ -157,7 +170,7 @@ func TestParityFields(t *testing.T) {
 	assert.Len(t, seen, len(described), "each field once, and no other")
 }
 
-// TestParityPods compares the pods of PERSIA's example with those of its operator.
+// TestParityPods compares the pods of PERSIA's example with the pods of its operator.
 func TestParityPods(t *testing.T) {
 	dev := programtest.DeployStack(t, "dev")
 	environment, arguments := parityTable(t, "Environment"), parityTable(t, "Arguments")
@@ -200,8 +213,8 @@ func deployManifest(t *testing.T, manifest string) *pulumitest.Recorder {
 	return recorder
 }
 
-// fieldsOf are the paths of all fields below a type of the operator's API, those of
-// the roles as ROLE.
+// fieldsOf returns the paths of all fields below a type of the operator's API, with ROLE for each
+// role.
 func fieldsOf(typ reflect.Type, path string) []string {
 	var paths []string
 	for _, f := range reflect.VisibleFields(typ) {

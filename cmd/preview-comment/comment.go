@@ -19,9 +19,8 @@ const (
 	mostChanges  = 8 << 10
 )
 
-// comment is the Markdown of a preview that has ended with an exit code. Whatever
-// comes from the preview stands in code blocks, where it is no Markdown: it cannot
-// mention people, nor end the part that it stands in.
+// comment returns the Markdown of a preview that ended with an exit code. All text from the preview
+// is in code blocks, so it cannot mention people or break out of its section.
 func comment(title, stack string, p preview, code int) string {
 	var text strings.Builder
 	// The first line, by which the comment is found again and updated in place.
@@ -30,7 +29,11 @@ func comment(title, stack string, p preview, code int) string {
 	fmt.Fprintf(&text, "## %s of stack %s: %s\n", title, stack, headline(p, code))
 	if code != 0 {
 		fmt.Fprintf(&text, "\n> [!CAUTION]\n> **It failed**, with exit code %d.\n", code)
-		text.WriteString(block("text", clip(p.problems(), mostMessages)))
+		text.WriteString(block("text", clip(wrapped(p.problems()), mostMessages)))
+	}
+	if p.effects != "" {
+		text.WriteString("\n> [!CAUTION]\n> **What this update does to what runs.**\n")
+		text.WriteString(block("text", clip(wrapped(p.effects), mostMessages)))
 	}
 	if removed := p.removed(); len(removed) > 0 {
 		fmt.Fprintf(&text, "\n> [!CAUTION]\n> **%s.** What is replaced is deleted too, with everything that runs on it or is in it.\n",
@@ -39,7 +42,7 @@ func comment(title, stack string, p preview, code int) string {
 	}
 	if len(p.warnings) > 0 {
 		fmt.Fprintf(&text, "\n> [!WARNING]\n> **%s.**\n", count(len(p.warnings), "warning", "warnings"))
-		text.WriteString(block("text", clip(strings.Join(p.warnings, "\n"), mostMessages)))
+		text.WriteString(block("text", clip(wrapped(strings.Join(p.warnings, "\n\n")), mostMessages)))
 	}
 	if p.needs != "" {
 		text.WriteString("\n### What the stack needs\n" + block("text", clip(p.needs, mostNeeds)))
@@ -122,6 +125,27 @@ func block(language, text string) string {
 		}
 	}
 	return fmt.Sprintf("\n%s%s\n%s\n%s\n", fence, language, text, fence)
+}
+
+// width is how many characters a line of a comment shows on GitHub without scrolling.
+const width = 96
+
+// wrapped breaks long lines at spaces, and indents the rest of each.
+func wrapped(text string) string {
+	var lines []string
+	for line := range strings.SplitSeq(text, "\n") {
+		indent := line[:len(line)-len(strings.TrimLeft(line, " "))]
+		for utf8.RuneCountInString(line) > width {
+			end := strings.LastIndexByte(string([]rune(line)[:width]), ' ')
+			if end <= len(indent) {
+				break
+			}
+			lines = append(lines, line[:end])
+			line = indent + "  " + line[end+1:]
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // room for the line that says what is left out, and for longer fences.

@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"persia/stack/effects"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -70,6 +72,17 @@ func TestParse(t *testing.T) {
 
 	assert.Equal(t, []change{{"update", "kubernetes:apps/v1:StatefulSet", "adult-income-dataloader"}},
 		parse(recorded(t, "drift")).changes, "what a refresh sees is no change to be made")
+}
+
+// TestEffectsLead: what the update does to what runs comes first, and is no warning as well.
+func TestEffectsLead(t *testing.T) {
+	require.Equal(t, effects.Title, effectsTitle)
+	p := parse("warning: " + effects.Text([]string{"the job a ends", "the pool b goes"}) + "\nwarning: the tag\n" + recorded(t, "edit"))
+	assert.Equal(t, "- the job a ends\n- the pool b goes", p.effects)
+	assert.Len(t, p.warnings, 2)
+	got := comment("Preview", "dev", p, 0)
+	first := strings.Index(got, "> [!CAUTION]")
+	assert.True(t, strings.HasPrefix(got[first:], "> [!CAUTION]\n> **What this update does to what runs.**\n\n```text\n- the job a ends\n- the pool b goes\n```\n"), got[first:])
 }
 
 // TestFingerprint: the engine's order does not matter, and what it does while it
@@ -162,4 +175,15 @@ func TestPulumiIsTheDefault(t *testing.T) {
 	_, err := run([]string{"--stack", "prod"}, &out, &bytes.Buffer{})
 	require.NoError(t, err)
 	assert.Contains(t, out.String(), "\npreview --stack prod --diff --non-interactive --color never\n")
+}
+
+// TestWrapped: GitHub shows a code block with a bar to scroll if a line is long.
+func TestWrapped(t *testing.T) {
+	word := strings.Repeat("w", 40)
+	long := word + " " + word + " " + word
+	assert.Equal(t, "short\n  kept", wrapped("short\n  kept"))
+	assert.Equal(t, word+" "+word+"\n  "+word, wrapped(long))
+	assert.Equal(t, "  "+word+" "+word+"\n    "+word, wrapped("  "+long))
+	assert.Equal(t, strings.Repeat(word, 3), wrapped(strings.Repeat(word, 3)), "a path or an address stays whole")
+	assert.Equal(t, strings.Repeat("€", 90)+"\n  "+word, wrapped(strings.Repeat("€", 90)+" "+word))
 }

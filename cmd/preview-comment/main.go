@@ -3,13 +3,12 @@
 //
 //	preview-comment --stack prod > comment.md
 //
-// runs `pulumi preview`. Whatever stands after -- is run in its place:
+// runs `pulumi preview`. A command after -- runs instead:
 //
 //	preview-comment --stack dev -- make -s preview STACK=dev
 //
-// The preview's own output goes to standard error as it comes, and its exit code
-// is that of this command. A preview that fails makes a comment too, which says
-// why. See docs/guides/pull-requests.md.
+// Preview-comment copies the preview's output to standard error as it comes, and exits with
+// its exit code. If the preview fails, the comment says why. See docs/guides/pull-requests.md.
 package main
 
 import (
@@ -24,7 +23,7 @@ import (
 
 func main() {
 	code, err := run(os.Args[1:], os.Stdout, os.Stderr)
-	if err != nil && !errors.Is(err, flag.ErrHelp) {
+	if err != nil {
 		fmt.Fprintf(os.Stderr, "preview-comment: %v\n", err)
 	}
 	os.Exit(code)
@@ -38,9 +37,16 @@ const usage = 2
 func run(args []string, out, log io.Writer) (int, error) {
 	flags := flag.NewFlagSet("preview-comment", flag.ContinueOnError)
 	flags.SetOutput(log)
+	flags.Usage = func() {
+		_, _ = fmt.Fprint(log, "Usage: preview-comment --stack STACK [--title TITLE] [-- COMMAND…]\n\n") // nowhere else to say it
+		flags.PrintDefaults()
+	}
 	stack := flags.String("stack", "", "the stack, as in Pulumi.STACK.yaml")
 	title := flags.String("title", "Preview", "what the comment is about: Preview, Drift")
-	if err := flags.Parse(args); err != nil {
+	switch err := flags.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		return 0, nil
+	case err != nil:
 		return usage, err
 	}
 	if *stack == "" {

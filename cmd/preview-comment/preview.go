@@ -14,6 +14,8 @@ type preview struct {
 	needs string
 	// errors and warnings are of the program and of the engine.
 	errors, warnings []string
+	// effects are what the program says that the update does to what runs.
+	effects string
 	// changes are the resources that will not stay as they are.
 	changes []change
 	// counts are the changes by operation, like "3 to create".
@@ -39,6 +41,9 @@ func (c change) String() string { return fmt.Sprintf("%-8s %s  %s", c.operation,
 
 // needsTitle is what the program logs before its tables.
 const needsTitle = "What the stack needs:"
+
+// effectsTitle is the first line of the program's warning about what an update does.
+const effectsTitle = "What this update does to what runs:"
 
 var (
 	// resourceLine begins a resource of the diff: "    +-kubernetes:core/v1:Service: (replace)".
@@ -67,7 +72,7 @@ func parse(output string) preview {
 	p := preview{output: output}
 	var diff strings.Builder
 	inDiff := func(line string) {
-		// What stands at the margin is of no resource: a plugin is being installed.
+		// A line without indentation belongs to no resource: Pulumi installs a plugin.
 		if line == "" || strings.HasPrefix(line, " ") || resourceLine.MatchString(line) {
 			diff.WriteString(line + "\n")
 		}
@@ -116,6 +121,13 @@ func parse(output string) preview {
 			messages[i] = strings.TrimSpace(messages[i])
 		}
 	}
+	p.warnings = slices.DeleteFunc(p.warnings, func(warning string) bool {
+		text, ok := strings.CutPrefix(warning, effectsTitle)
+		if ok {
+			p.effects = strings.TrimSpace(text)
+		}
+		return ok
+	})
 	return p
 }
 
@@ -126,8 +138,7 @@ func last(messages *[]string, message string) func(string) {
 	return func(line string) { (*messages)[i] += "\n" + line }
 }
 
-// name gives the resource that was read last its name, which stands in a line of
-// its own.
+// name gives the last resource its name, which Pulumi prints on a separate line.
 func (p *preview) name(name string) {
 	if last := len(p.changes) - 1; last >= 0 && p.changes[last].name == "" {
 		p.changes[last].name = name

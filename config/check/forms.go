@@ -9,11 +9,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/gcp"
 )
 
 var (
 	regionForm  = regexp.MustCompile(`^[a-z]+-[a-z]+[0-9]+$`)
-	zoneForm    = regexp.MustCompile(`^[a-z]+-[a-z]+[0-9]+-[a-z]$`)
+	zoneForm    = regexp.MustCompile(`^[a-z]+-[a-z]+[0-9]+-([a-z]|ai[0-9]+[a-z])$`)
 	projectForm = regexp.MustCompile(`^[a-z][a-z0-9-]{4,28}[a-z0-9]$`)
 	keyForm     = regexp.MustCompile(`^projects/[^/]+/locations/([a-z0-9-]+)/keyRings/[a-zA-Z0-9_-]{1,63}/cryptoKeys/[a-zA-Z0-9_-]{1,63}$`)
 	keyVersion  = regexp.MustCompile(`/cryptoKeyVersions/[0-9]+$`)
@@ -29,28 +31,57 @@ func Project(p *Problems, at *field.Path, id string) {
 	}
 }
 
-// Region checks the name of a Google Cloud region.
+// Region checks the name of a Google Cloud region, and warns of an unknown one.
 func Region(p *Problems, at *field.Path, region string) {
 	switch {
 	case region == "":
 		p.Required(at, "write a region, like us-central1")
 	case zoneForm.MatchString(region):
-		p.Invalid(at, region, "is a zone; write the region, %s, and the zone in zones", region[:strings.LastIndex(region, "-")])
+		p.Invalid(at, region, "is a zone; write the region, %s, and the zone in zones", gcp.RegionOf(region))
 	case !regionForm.MatchString(region):
 		p.Invalid(at, region, "must be a region, like us-central1")
+	default:
+		warnOfRegion(p, at, region)
 	}
 }
 
-// Zones reports zones outside of a region and repeated zones. If the region is invalid, it
-// reports only repeated zones.
+// warnOfRegion warns of a region that may not exist, and returns whether it is known.
+func warnOfRegion(p *Problems, at *field.Path, region string) bool {
+	return Known(p, at, region, "region", gcp.Regions(), "`gcloud compute regions list`")
+}
+
+// Known warns of a name that is not in a table of the program, and returns whether it is. What
+// completes "is no …", and shows "unless … has it".
+func Known(p *Problems, at *field.Path, name, what string, table []string, shows string) bool {
+	if slices.Contains(table, name) {
+		return true
+	}
+	correct := "; correct it."
+	if near := Nearest(name, table); len(near) > 0 {
+		correct = "; did you mean " + Or(near) + "?"
+	}
+	p.Warn(at, "%s is no %s that the program knows%s Its table may be old: leave it only if %s has it", name, what, correct, shows)
+	return false
+}
+
+// Zones checks the zones of a region, which must differ.
 func Zones(p *Problems, at *field.Path, region string, zones []string) {
 	for i, zone := range zones {
-		in, _ := strings.CutPrefix(zone, region+"-")
-		if regionForm.MatchString(region) && (!zoneForm.MatchString(zone) || len(in) != 1) {
-			p.Invalid(at.Index(i), zone, "must be a zone of the region %s, like %s-a", region, region)
-		}
+		Zone(p, at.Index(i), region, zone)
 	}
 	Once(p, at, zones, "write each zone once")
+}
+
+// Zone checks that a zone is in a region, unless the region is invalid, and warns of an unknown
+// one.
+func Zone(p *Problems, at *field.Path, region, zone string) {
+	switch known := gcp.Zones(region); {
+	case !IsRegion(region):
+	case !zoneForm.MatchString(zone) || gcp.RegionOf(zone) != region:
+		p.Invalid(at, zone, "must be a zone of the region %s, like %s-a", region, region)
+	case len(known) > 0 && !slices.Contains(known, zone) && !gcp.IsAIZone(zone):
+		p.Warn(at, "%s is no zone that the program knows; write %s. Its table may be old: leave it only if `gcloud compute zones list` has it", zone, Or(known))
+	}
 }
 
 // KMSKey checks an optional Cloud KMS key, and that it is in one of the locations from which
@@ -93,6 +124,23 @@ func CSIDriver(p *Problems, at *field.Path, name string) {
 	}
 }
 
+// IsRegion reports whether a text has the form of a region.
+func IsRegion(text string) bool { return regionForm.MatchString(text) }
+
+// Location checks that a text has the form of a zone or a region. It warns of an unknown one,
+// and returns whether the region is known.
+func Location(p *Problems, at *field.Path, location string) bool {
+	switch region := gcp.RegionOf(location); {
+	case IsRegion(location):
+		return warnOfRegion(p, at, location)
+	case zoneForm.MatchString(location):
+		Zone(p, at, region, location)
+		return warnOfRegion(p, at, region)
+	}
+	p.Invalid(at, location, "must be a zone, like us-central1-a, or a region, like us-central1")
+	return false
+}
+
 // Port checks a port number.
 func Port(p *Problems, at *field.Path, port int) {
 	for _, message := range validation.IsValidPortNum(port) {
@@ -107,7 +155,16 @@ func Host(p *Problems, at *field.Path, host string) {
 		p.Required(at, "write the server's address or name, like 10.0.0.2")
 	case net.ParseIP(host) == nil && len(validation.IsDNS1123Subdomain(host)) > 0:
 		p.Invalid(at, host, "must be an address like 10.0.0.2, or a name like nfs.example.com")
+	case leadsNowhere(host):
+		p.Invalid(at, host, "leads each machine to itself or to no server; write the address of the server in the network, like 10.0.0.2")
 	}
+}
+
+// leadsNowhere reports whether a host is a loopback, unspecified or multicast address, or a
+// name of the loopback.
+func leadsNowhere(host string) bool {
+	ip := net.ParseIP(host)
+	return ip.IsLoopback() || ip.IsUnspecified() || ip.IsMulticast() || host == "localhost" || strings.HasSuffix(host, ".localhost")
 }
 
 // Directory checks the absolute, clean path of a directory other than the root.

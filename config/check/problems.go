@@ -18,6 +18,7 @@ import (
 type Problems struct {
 	found     field.ErrorList
 	undecoded []string // paths, as written, of values that could not be decoded
+	warnings  []string
 	written   map[string]string
 	given     map[string]bool
 }
@@ -61,6 +62,23 @@ func (p *Problems) Unreadable(path *field.Path, format string, args ...any) {
 func (p *Problems) Missing(path *field.Path, format string, args ...any) {
 	p.undecodable(field.Required(path, fmt.Sprintf(format, args...)))
 }
+
+// Warn adds what the user may not have meant, once.
+func (p *Problems) Warn(path *field.Path, format string, args ...any) {
+	if text := p.PathOf(path) + ": " + fmt.Sprintf(format, args...); !slices.Contains(p.warnings, text) {
+		p.warnings = append(p.warnings, text)
+	}
+}
+
+// WarnOfLookalike warns of a character that looks like another one.
+func (p *Problems) WarnOfLookalike(path *field.Path, text string) {
+	if r, like, found := Lookalike(text); found {
+		p.Warn(path, "contains U+%04X, which looks like %s and is another character; write it again by hand, or leave it if you mean it", r, like)
+	}
+}
+
+// Warnings returns the warnings, as PATH: TEXT.
+func (p *Problems) Warnings() []string { return p.warnings }
 
 func (p *Problems) undecodable(err *field.Error) {
 	err.Field = p.pathOf(err.Field)

@@ -12,13 +12,23 @@ import (
 // mostAuthorizedNetworks is the limit of GKE.
 const mostAuthorizedNetworks = 100
 
-func (c *Cluster) checkAuthorizedNetworks(p *check.Problems, path *field.Path) {
-	networks := c.AuthorizedNetworks
+func (c *Cluster) checkAuthorizedNetworks(p *check.Problems, cluster *field.Path) {
+	networks, path := c.AuthorizedNetworks, cluster.Child("authorizedNetworks")
 	if len(networks) > mostAuthorizedNetworks {
 		p.Invalid(path, len(networks), "must be at most %d networks, the limit of GKE; merge adjacent ranges", mostAuthorizedNetworks)
 	}
+	private := len(networks) > 0
 	for i, n := range networks {
 		c.checkAuthorizedNetwork(p, path.Index(i), n)
+		prefix, err := netip.ParsePrefix(n.CIDR)
+		private = private && err == nil && prefix.Addr().IsPrivate()
+	}
+	const first = "the stack creates the network, in which no machine can be when `pulumi up` creates the first Kubernetes objects"
+	switch {
+	case c.PrivateEndpoint:
+		p.Warn(cluster.Child("privateEndpoint"), "Pulumi must run inside the network %s, and %s; bring the cluster up without privateEndpoint first, and connect your machine", c.Name, first)
+	case private:
+		p.Warn(path, "has only private ranges, which nobody has on the internet, and %s; add the public address that you connect from", first)
 	}
 	check.Unique(networks, func(n AuthorizedNetwork) string { return n.CIDR }, func(i, first int, cidr string) {
 		p.Duplicate(path.Index(i).Child("cidr"), cidr, "is already in authorizedNetworks[%d]; write each range once", first)

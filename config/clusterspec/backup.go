@@ -25,9 +25,15 @@ func checkBackup(p *check.Problems, path *field.Path, b Backup) {
 // for GKE API, RetentionPolicy).
 const mostBackups = 360
 
+// leastInterval is the interval of backups below which the program warns.
+const leastInterval = time.Hour
+
 func checkBackupPlan(p *check.Problems, path *field.Path, plan BackupPlan) {
 	schedule, retainDays := path.Child("schedule"), path.Child("retainDays")
 	interval, ok := parseSchedule(p, schedule, plan.Schedule)
+	if ok && interval < leastInterval {
+		p.Warn(schedule, "%s makes backups %d minutes apart, each of all volumes; write 0 4 * * * for one every day at 04:00", plan.Schedule, int(interval.Minutes()))
+	}
 	switch most := int(mostBackups * interval.Hours() / 24); {
 	case !check.Range(p, retainDays, plan.RetainDays, 1, 365, ""), !ok:
 	case most < 1:

@@ -34,7 +34,7 @@ func (c *Cluster) Check(p *check.Problems, path *field.Path, needs Needs) {
 	checkComponents(p, path.Child("logging", "components"), c.Logging.Components, gcp.LoggingComponents)
 	checkComponents(p, path.Child("monitoring", "components"), c.Monitoring.Components, gcp.MonitoringComponents)
 	checkBackup(p, path.Child("backup"), c.Backup)
-	c.checkAuthorizedNetworks(p, path.Child("authorizedNetworks"))
+	c.checkAuthorizedNetworks(p, path)
 	c.checkNetwork(p, path.Child("network"), needs)
 }
 

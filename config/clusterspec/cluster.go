@@ -12,7 +12,8 @@ type Cluster struct {
 	// and node service account.
 	Name string `json:"name"`
 	// Existing describes an existing cluster to use. The stack then creates and
-	// changes nothing in Google Cloud, and Name is the only other field to set here.
+	// changes nothing in Google Cloud, and of the other fields only Name and Replace
+	// apply.
 	Existing *Existing `json:"existing,omitempty"`
 	// Region is a Google Cloud region, like us-central1. GKE spreads the replicas of
 	// the control plane over its zones.
@@ -22,11 +23,13 @@ type Cluster struct {
 	Zones []string `json:"zones,omitempty"`
 	// ReleaseChannel is RAPID, REGULAR or STABLE.
 	ReleaseChannel string `json:"releaseChannel,omitempty" default:"REGULAR" enum:"RAPID,REGULAR,STABLE"`
-	// DeletionProtection prevents Pulumi and GKE from deleting the cluster, and
-	// Pulumi from deleting or replacing its node pools. To delete them, first set it to
-	// false and run `pulumi up`.
-	DeletionProtection bool        `json:"deletionProtection,omitempty" default:"true"`
-	Maintenance        Maintenance `json:"maintenance,omitempty"`
+	// DeletionProtection prevents Pulumi and GKE from deleting the cluster, and Pulumi from
+	// deleting or replacing its node pools.
+	DeletionProtection bool `json:"deletionProtection,omitempty" default:"true"`
+	// Replace is the name of a cluster that an update may replace although jobs run in it.
+	// Default: none.
+	Replace     string      `json:"replace,omitempty"`
+	Maintenance Maintenance `json:"maintenance,omitempty"`
 
 	// PrivateNodes creates nodes without public addresses, which reach the internet
 	// through Cloud NAT. It cannot be changed later.
@@ -47,8 +50,8 @@ type Cluster struct {
 	// WorkloadIdentity gives each pod its own identity in Google Cloud. Without it,
 	// pods act as their node.
 	WorkloadIdentity bool `json:"workloadIdentity,omitempty" default:"true"`
-	// NodeRoles are additional IAM roles that nodes get in the project. They always get
-	// the two that they need to write logs and metrics and to pull images. Default none.
+	// NodeRoles are additional IAM roles that nodes get in the project. They always get two, to
+	// write logs and metrics and to pull images. Default none.
 	NodeRoles []string `json:"nodeRoles,omitempty"`
 	// ShieldedNodes lets the control plane verify that a node is a machine of the
 	// cluster.
@@ -63,9 +66,9 @@ type Cluster struct {
 	// AutoscalingProfile is OPTIMIZE_UTILIZATION, which removes idle nodes quickly,
 	// or BALANCED.
 	AutoscalingProfile string `json:"autoscalingProfile,omitempty" default:"OPTIMIZE_UTILIZATION" enum:"OPTIMIZE_UTILIZATION,BALANCED"`
-	// ImageStreaming starts containers before their image is fully pulled. It works for
-	// images in Artifact Registry, which includes those pulled through persia:images,
-	// on nodes with Container-Optimized OS. A change replaces the node pools.
+	// ImageStreaming starts containers before their image is fully pulled. It works for images in
+	// Artifact Registry, also through persia:images, on Container-Optimized OS. A change replaces
+	// the node pools.
 	ImageStreaming bool       `json:"imageStreaming,omitempty" default:"true"`
 	CSIDrivers     CSIDrivers `json:"csiDrivers,omitempty"`
 	Logging        Logging    `json:"logging,omitempty"`
@@ -152,9 +155,8 @@ func (d CSIDrivers) On(driver string) bool {
 // Logging is what GKE writes to Cloud Logging.
 type Logging struct {
 	// Components are the parts of GKE whose logs Cloud Logging keeps. Default: all of
-	// SYSTEM_COMPONENTS; WORKLOADS, which are the pods of the stack; and APISERVER,
-	// SCHEDULER and CONTROLLER_MANAGER, which are the control plane. Every other
-	// component requires SYSTEM_COMPONENTS; [] disables all.
+	// SYSTEM_COMPONENTS; WORKLOADS, the pods of the stack; and APISERVER, SCHEDULER and
+	// CONTROLLER_MANAGER. Every other component requires SYSTEM_COMPONENTS; [] disables all.
 	Components []string `json:"components,omitempty" default:"SYSTEM_COMPONENTS,WORKLOADS,APISERVER,SCHEDULER,CONTROLLER_MANAGER" enum:"SYSTEM_COMPONENTS,WORKLOADS,APISERVER,SCHEDULER,CONTROLLER_MANAGER"`
 }
 
@@ -173,9 +175,8 @@ type Monitoring struct {
 type Backup struct {
 	// Agent runs what backups need inside the cluster.
 	Agent bool `json:"agent,omitempty" default:"true"`
-	// Plan makes backups. Default none. The plan and its backups outlive the stack, and the
-	// next stack with a cluster of that name takes the plan over. If you remove the plan here,
-	// delete it by hand.
+	// Plan makes backups. Default none. The plan and its backups outlive the stack. If you remove
+	// the plan here, delete it by hand.
 	Plan *BackupPlan `json:"plan,omitempty"`
 }
 

@@ -88,6 +88,31 @@ const (
 )
 
 // exclusion is one maintenance exclusion.
+// TestWarned checks the warnings about a cluster that may not be what the user meant.
+func TestWarned(t *testing.T) {
+	const networks, endpoint, plan = "persia:cluster.authorizedNetworks", "persia:cluster.privateEndpoint", "persia:cluster.backup.plan"
+	from := func(cidrs ...string) edits {
+		var list []any
+		for i, cidr := range cidrs {
+			list = append(list, edits{"name": fmt.Sprint("n", i), "cidr": cidr})
+		}
+		return edits{networks: list}
+	}
+	backup := func(schedule string) edits { return edits{plan: edits{"schedule": schedule, "retainDays": 1}} }
+	stacktest.Warned(t, []stacktest.Refusal{
+		{"public nodes", edits{"persia:cluster.network": edits{"nodes": "8.8.0.0/20"}}, "persia:cluster.network.nodes", []string{"8.8.0.0/20 has public addresses", "10.0.0.0/20"}},
+		{"public pods", edits{"persia:cluster.network": edits{"pods": "34.0.0.0/14"}}, "persia:cluster.network.pods", []string{"public addresses"}},
+		{"shared addresses", edits{"persia:cluster.network": edits{"pods": "100.64.0.0/14"}}, "persia:cluster.network.pods", nil},
+		{"no range, which preflight tells of", edits{networks: nil}, networks, nil},
+		{"ranges that nobody comes from", from("192.168.1.0/24", "10.9.0.0/16"), networks, []string{"only private ranges", "public address"}},
+		{"a private and a public range", from("192.168.1.0/24", "203.0.113.0/24"), networks, nil},
+		{"private endpoint", edits{networks: nil, endpoint: true}, endpoint, []string{"inside the network persia", "without privateEndpoint first"}},
+		{"private endpoint alone", edits{networks: nil, endpoint: true}, networks, nil},
+		{"backups every five minutes", backup("*/5 * * * *"), plan + ".schedule", []string{"5 minutes apart", "0 4 * * *"}},
+		{"backups every hour", backup("0 * * * *"), plan + ".schedule", nil},
+	})
+}
+
 func exclusion(name, start, end string) edits {
 	return edits{exclusionsPath: []any{edits{"name": name, "start": start, "end": end}}}
 }

@@ -39,9 +39,8 @@ type Network struct {
 	// FlowLogs writes a sample of the connections of all nodes to Cloud Logging, which
 	// bills them by volume.
 	FlowLogs bool `json:"flowLogs,omitempty"`
-	// IntranodeVisibility routes traffic between pods of the same node through the network,
-	// so that flow logs and firewall rules apply to it. It uses bandwidth of the node, and a
-	// change restarts the network components of all nodes.
+	// IntranodeVisibility routes traffic between pods of a node through the network, for flow
+	// logs and firewall rules. A change restarts the network components of all nodes.
 	IntranodeVisibility bool `json:"intranodeVisibility,omitempty"`
 }
 
@@ -81,6 +80,9 @@ func (c *Cluster) checkNetwork(p *check.Problems, path *field.Path, needs Needs)
 		prefix, ok := checkCIDR(p, path.Child(r.name), r.cidr)
 		if r.prefix = prefix; ok && checkSize(p, path, r) && checkUsable(p, path, r) {
 			checkOverlap(p, path, r, valid)
+			if !reserved(prefix) {
+				p.Warn(path.Child(r.name), "%s has public addresses, and unless they are yours, nothing in the cluster reaches their owners any more; write a private range, like 10.0.0.0/%d", r.cidr, prefix.Bits())
+			}
 			valid = append(valid, r)
 		}
 	}

@@ -2,11 +2,13 @@ package imagespec
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/config/check"
+	"persia/gcp"
 )
 
 var (
@@ -16,6 +18,26 @@ var (
 	// googleForm matches the hosts of Artifact Registry, which needs no cache.
 	googleForm = regexp.MustCompile(`(^|\.)(gcr\.io|pkg\.dev)$`)
 )
+
+// multiRegions are the locations of Artifact Registry that span regions.
+var multiRegions = []string{"us", "europe", "asia"}
+
+// near reports whether a location of Artifact Registry has its images in a region.
+func near(location, region string) bool {
+	if location == "europe" {
+		location = "EU" // as Cloud Storage calls it
+	}
+	return gcp.LocationHolds(strings.ToUpper(location), region)
+}
+
+// WarnOfLocation warns of a location of Artifact Registry that may not exist, or is far from the
+// region of a cluster. The region may be empty.
+func WarnOfLocation(p *check.Problems, path *field.Path, location, region string) {
+	known := check.Known(p, path, location, "location of Artifact Registry", append(gcp.Regions(), multiRegions...), "`gcloud artifacts locations list`")
+	if known && region != "" && !near(location, region) {
+		p.Warn(path, "%s is far from the cluster in %s, so nodes pull slowly and the traffic is billed; use a repository in that region", location, region)
+	}
+}
 
 // Check checks resolved settings.
 func (s Settings) Check(p *check.Problems, path *field.Path, context Context) {
@@ -37,6 +59,14 @@ func (c Cache) check(p *check.Problems, path *field.Path, context Context) {
 		p.Required(at, "create one with `gcloud artifacts repositories create NAME --repository-format=docker --mode=remote-repository --remote-docker-repo=https://%s --location=%s`, and write it as %s-docker.pkg.dev/PROJECT/NAME: the stack can create a cache only for docker.io", c.Registry, context.Region, context.Region)
 	case !c.created && !repositoryForm.MatchString(c.Repository):
 		p.Invalid(at, c.Repository, "must be an Artifact Registry repository as LOCATION-docker.pkg.dev/PROJECT/REPOSITORY; `gcloud artifacts repositories list` lists yours")
+	}
+	if location := c.Location(); !c.created && repositoryForm.MatchString(c.Repository) {
+		at := path.Child("repository")
+		if !check.IsRegion(location) && !slices.Contains(multiRegions, location) {
+			p.Invalid(at, c.Repository, "begins with %s, which is no location of Artifact Registry; write a region, like us-central1, or %s", location, check.Or(multiRegions))
+		} else {
+			WarnOfLocation(p, at, location, context.Region)
+		}
 	}
 	if at := path.Child("credentials"); c.Credentials != nil {
 		if !c.created {

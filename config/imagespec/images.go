@@ -13,14 +13,13 @@ const DockerHub = "docker.io"
 
 // Settings are the places from which nodes pull images.
 type Settings struct {
-	// Caches are Artifact Registry repositories through which nodes pull the images of
-	// other registries, at most one per registry. Default none: nodes pull from the
-	// registries themselves, and image streaming has no effect.
+	// Caches are Artifact Registry repositories through which nodes pull the images of other
+	// registries, at most one per registry. Default none: nodes pull from the registries
+	// themselves.
 	Caches []Cache `json:"caches,omitempty"`
 }
 
-// Cache is a pull-through cache for the images of one registry. It fetches an image when
-// a node first requests it, and keeps it.
+// Cache is a pull-through cache for the images of one registry.
 type Cache struct {
 	// Registry is the host name of the registry: docker.io, for all images without a
 	// registry in their name, or another, like quay.io.
@@ -30,9 +29,8 @@ type Cache struct {
 	// creates NAME-docker-hub in the cluster's region, and deletes it when the stack is
 	// destroyed.
 	Repository string `json:"repository,omitempty"`
-	// Credentials are for a Docker Hub account, for a repository that the stack creates.
-	// Default none: then the cache serves only public images, and pods with pull secrets
-	// pull from Docker Hub itself.
+	// Credentials are for a Docker Hub account, for a repository that the stack creates. Default
+	// none: then the cache serves only public images.
 	Credentials *Credentials `json:"credentials,omitempty"`
 
 	created bool

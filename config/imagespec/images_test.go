@@ -1,6 +1,7 @@
 package imagespec
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -104,4 +105,27 @@ func TestCheck(t *testing.T) {
 			assert.NotContains(t, err.Error(), "hunter2")
 		})
 	}
+}
+
+// TestLocationOfCaches checks the refusals and warnings about the location of a repository.
+func TestLocationOfCaches(t *testing.T) {
+	for location, want := range map[string]string{
+		"us-central1": "", "us": "",
+		"us-central": "is no location of Artifact Registry", "moon": "is no location of Artifact Registry",
+		"europe-west4": "europe-west4 is far from the cluster in us-central1", "europe": "europe is far from the cluster", "us-east1": "us-east1 is far",
+	} {
+		var s Settings
+		p := &check.Problems{}
+		decode.Into(p, path, decode.JSON(`{"caches": [{"registry": "quay.io", "repository": "`+location+`-docker.pkg.dev/p/r"}]}`), &s)
+		s.Resolve(here)
+		s.Check(p, path, here)
+		said := strings.Join(p.Warnings(), "\n")
+		if err := p.Err(); err != nil {
+			said += err.Error()
+		}
+		assert.Contains(t, said, want, location)
+		assert.Equal(t, want == "", said == "", location)
+	}
+	assert.True(t, near("europe", "europe-west4"))
+	assert.False(t, near("asia", "europe-west4"))
 }

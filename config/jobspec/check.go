@@ -5,14 +5,15 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"persia/config/catalog"
 	"persia/config/check"
+	"persia/config/images"
 	"persia/config/pod"
 )
 
@@ -36,7 +37,8 @@ func Check(p *check.Problems, jobs []Job, context Context) {
 }
 
 // sameObjects refuses names of jobs that are also names of objects of other jobs. A job that
-// PERSIA's operator runs has a PodDisruptionBudget and a NetworkPolicy of its name.
+// PERSIA's operator runs has a PodDisruptionBudget and a NetworkPolicy of its name, and a
+// JobSet has a Service.
 func (c *checker) sameObjects(jobs []Job) {
 	suffixes := []string{"-completion"}
 	for _, kind := range Kinds() {
@@ -45,7 +47,7 @@ func (c *checker) sameObjects(jobs []Job) {
 	for i := range jobs {
 		for j := range jobs {
 			suffix, derived := strings.CutPrefix(jobs[i].Name, jobs[j].Name)
-			if derived && jobs[i].Engine == EngineOperator && slices.Contains(suffixes, suffix) {
+			if derived && jobs[i].Engine != EngineStatefulSet && slices.Contains(suffixes, suffix) {
 				c.Invalid(jobs[i].At().Child("name"), jobs[i].Name, "is also the name of objects of %s; choose another name", c.PathOf(jobs[j].At()))
 			}
 		}
@@ -54,13 +56,18 @@ func (c *checker) sameObjects(jobs []Job) {
 
 func (c *checker) job(path *field.Path, j *Job) {
 	c.Name(path.Child("name"), j.Name, validation.IsDNS1035Label)
-	checkDerivedNames(c.Problems, path.Child("name"), j.Name)
+	checkDerivedNames(c.Problems, path.Child("name"), j)
 	c.Name(path.Child("runId"), j.RunID, validation.IsDNS1123Label)
 	checkEnv(c.Problems, path.Child("env"), j.Env)
-	checkPersiaEnv(c.Problems, path.Child("persiaEnv"), j.PersiaEnv)
+	c.checkFiles(path.Child("persiaEnv"), j)
 	c.mounts(path.Child("mounts"), j.Mounts, nil)
+	check.Range(c.Problems, path.Child("checkpointSeconds"), j.CheckpointSeconds, 0, mostSeconds, "")
+	check.Range(c.Problems, path.Child("restartSeconds"), j.RestartSeconds, 0, mostSeconds, "")
 	if j.HashmapShards < 1 {
 		c.Invalid(path.Child("hashmapShards"), j.HashmapShards, "must be at least 1; remove it for PERSIA's default")
+	}
+	if j.HashmapShards > manyShards {
+		c.Warn(path.Child("hashmapShards"), "%d is the number of files that each embedding parameter server writes for a checkpoint; write num_hashmap_internal_shards of the global configuration, which is 1000 by default", j.HashmapShards)
 	}
 	pod.PullSecrets(c.Problems, path.Child("imagePullSecrets"), j.ImagePullSecrets)
 	checkScript(c.Problems, path.Child("script"), j.Script)
@@ -72,15 +79,29 @@ func (c *checker) job(path *field.Path, j *Job) {
 		c.checkHostPaths(path.Child("volumes"), j, r.Role)
 	}
 	checkProcesses(c.Problems, path.Child("nnWorker", "nprocPerNode"), j.NNWorker)
+	c.warnOfCheckpoints(j)
+	c.warnOfVariables(j)
+	c.warnOfImages(j)
+	c.warnOfVolumes(path.Child("volumes"), j)
 	if j.Engine == EngineOperator {
 		c.operator(path, j)
 	}
 }
 
+// manyShards is a number of shards above which the program warns.
+const manyShards = 100_000
+
+// mostSeconds is a day, longer than any checkpoint or restart.
+const mostSeconds = 24 * 60 * 60
+
 // hashLength is the length of what Kubernetes appends to the name of a StatefulSet in the
 // label controller-revision-hash of its pods: a hyphen and up to ten characters. The index in
 // the name of a pod is shorter.
 const hashLength = 11
+
+// suffixLength is the length of what Kubernetes appends to the name of a pod of a Job, which
+// JobSet wants to be a label: a hyphen and five characters.
+const suffixLength = 6
 
 // derivedName is the name of a Service of a job: the job's name and a suffix. The role is a
 // StatefulSet of the same name, and a pod label appends more characters to it.
@@ -89,27 +110,34 @@ type derivedName struct {
 	more   int
 }
 
-func derivedNames() []derivedName {
+func (j *Job) derivedNames() []derivedName {
 	names := []derivedName{{"-metrics-gateway-service", 0}}
 	for _, kind := range Kinds() {
-		names = append(names, derivedName{"-" + kind.Name, hashLength})
+		more := hashLength
+		if j.Engine == EngineJobSet {
+			more = len("-0-") + len(strconv.Itoa(kind.Of(j).Replicas-1)) + suffixLength
+		}
+		names = append(names, derivedName{"-" + kind.Name, more})
 	}
 	return names
 }
 
 // Services returns the names of the Services of the job.
 func (j *Job) Services() []string {
+	if j.Engine == EngineJobSet {
+		return []string{j.Name + "-metrics-gateway-service", j.Name}
+	}
 	var services []string
-	for _, d := range derivedNames() {
+	for _, d := range j.derivedNames() {
 		services = append(services, j.Name+d.suffix)
 	}
 	return services
 }
 
 // checkDerivedNames checks that all names derived from a job's name can be labels.
-func checkDerivedNames(p *check.Problems, path *field.Path, name string) {
-	longest, why := validation.DNS1123LabelMaxLength, ""
-	for _, d := range derivedNames() {
+func checkDerivedNames(p *check.Problems, path *field.Path, j *Job) {
+	longest, why, name := validation.DNS1123LabelMaxLength, "", j.Name
+	for _, d := range j.derivedNames() {
 		if most := validation.DNS1123LabelMaxLength - len(d.suffix) - d.more; most < longest {
 			longest = most
 			why = fmt.Sprintf("so that NAME%s, and the %d characters that a pod label adds to it, have at most %d", d.suffix, d.more, validation.DNS1123LabelMaxLength)
@@ -129,6 +157,7 @@ var computedEnv = computed(map[string][]string{
 		"PERSIA_NODE_RANK", "PERSIA_NODES",
 	},
 	"runId":       {"PERSIA_RUN"},
+	"engine":      {"PERSIA_ONCE"},
 	"mounts":      {"PERSIA_CKPT_ROOT"},
 	"persia:nats": {"PERSIA_NATS_AUTHORITY"},
 	"resources":   {"PERSIA_GPUS"},
@@ -154,6 +183,7 @@ var readEnv = map[string]struct {
 }{
 	"PERSIA_STUCK_SECONDS": {regexp.MustCompile(`^\d+(\.\d+)?$`), "a number of seconds, like 7200 for two hours, or 0 for no limit"},
 	"PERSIA_CKPT_KEEP":     {regexp.MustCompile(`^0*[1-9]\d*$`), "a whole number of checkpoints, at least 1; remove it for 2"},
+	"PERSIA_ATTEMPTS":      {regexp.MustCompile(`^0*[1-9]\d*$`), "a whole number of attempts, at least 1; remove it for 5"},
 }
 
 // checkEnv checks the variables of a job or of a role.
@@ -170,34 +200,23 @@ func checkEnv(p *check.Problems, path *field.Path, env []corev1.EnvVar) {
 	}
 }
 
-func checkPersiaEnv(p *check.Problems, at *field.Path, env PersiaEnv) {
-	for _, file := range []struct{ name, path string }{
-		{"PERSIA_GLOBAL_CONFIG", env.GlobalConfig},
-		{"PERSIA_EMBEDDING_CONFIG", env.EmbeddingConfig},
-		{"PERSIA_NN_WORKER_ENTRY", env.NNWorkerEntry},
-		{"PERSIA_DATALOADER_ENTRY", env.DataloaderEntry},
-	} {
-		switch {
-		case file.path == "":
-			p.Required(at.Child(file.name), "write the absolute path of the file in the containers, like /workspace/config.yml")
-		case !path.IsAbs(file.path):
-			p.Invalid(at.Child(file.name), file.path, "must be the absolute path of the file in the containers, like %s", path.Join("/workspace", file.path))
-		}
-	}
-}
-
-func checkScript(p *check.Problems, path *field.Path, s *Script) {
+func checkScript(p *check.Problems, at *field.Path, s *Script) {
 	if s == nil {
 		return
 	}
-	check.Directory(p, path.Child("python"), s.Python)
-	check.Directory(p, path.Child("runtime"), s.Runtime)
-	check.Port(p, path.Child("port"), s.Port)
+	check.Directory(p, at.Child("python"), s.Python)
+	if path.Base(s.Python) == "bin" {
+		p.Warn(at.Child("python"), "%s does not look like an interpreter by its name; write the path of the program, like %s", s.Python, path.Join(s.Python, "python3"))
+	}
+	check.Directory(p, at.Child("runtime"), s.Runtime)
+	check.Port(p, at.Child("port"), s.Port)
 }
 
 const (
 	// mostReplicas is the pod limit of a cluster (GKE, "Quotas and limits").
 	mostReplicas = 200_000
+	// shortestGrace is a time, in seconds, below which the program warns.
+	shortestGrace = 5
 	// longestGrace is a day, in seconds.
 	longestGrace = 24 * 60 * 60
 )
@@ -210,11 +229,13 @@ func checkRole(p *check.Problems, path *field.Path, r *Role) {
 		p.Invalid(path.Child("replicas"), r.Replicas, "must be at most %d, the pod limit of a GKE cluster", mostReplicas)
 	}
 	if r.Image != "" {
-		pod.Image(p, path.Child("image"), r.Image, catalog.PERSIACPU.Reference())
+		pod.Image(p, path.Child("image"), r.Image, images.PERSIACPU.Reference())
 	}
 	switch at, seconds := path.Child("terminationGracePeriodSeconds"), r.TerminationGracePeriodSeconds; {
 	case seconds < 0:
 		p.Invalid(at, seconds, "must be at least 1; omit it for the default")
+	case seconds > 0 && seconds < shortestGrace:
+		p.Warn(at, "%d s is too short to stop a replica in order; write how many seconds a checkpoint takes, or omit it", seconds)
 	case seconds > longestGrace:
 		p.Invalid(at, seconds, "must be at most %d, one day, because the replacement of a node waits for it; write how many seconds a checkpoint takes", longestGrace)
 	}
@@ -223,10 +244,19 @@ func checkRole(p *check.Problems, path *field.Path, r *Role) {
 
 func checkProcesses(p *check.Problems, path *field.Path, w NNWorker) {
 	gpus := pod.GPUs(w.Resources)
+	cpu := w.Resources.Limits[corev1.ResourceCPU]
+	if cpu.IsZero() {
+		cpu = w.Resources.Requests[corev1.ResourceCPU]
+	}
+	cpus := int(cpu.Value()) // rounded up
 	switch {
 	case w.NprocPerNode < 1:
 		p.Invalid(path, w.NprocPerNode, "must be at least 1; omit it for one process per GPU")
 	case gpus > 0 && w.NprocPerNode > gpus:
 		p.Invalid(path, w.NprocPerNode, "must be at most %d, the number of GPUs that a replica requests; omit it for one process per GPU", gpus)
+	case gpus > w.NprocPerNode:
+		p.Warn(path, "%d processes leave %d of %d GPUs idle, which are billed; omit it for one process per GPU", w.NprocPerNode, gpus-w.NprocPerNode, gpus)
+	case gpus == 0 && w.NprocPerNode > cpus:
+		p.Warn(path, "%d processes share %d CPUs; write at most one process per CPU", w.NprocPerNode, cpus)
 	}
 }

@@ -14,6 +14,8 @@ type Context struct {
 	StorageKey string
 	// VolumesUnknown is true if the volumes have problems that were reported already.
 	VolumesUnknown bool
+	// Created is true if the stack creates the cluster.
+	Created bool
 	// OneNode is true if the cluster has one node.
 	OneNode bool
 }

@@ -23,15 +23,19 @@ type Job struct {
 	// Name is unique in the stack, and the prefix of the names of the job's objects.
 	// Name, the roles and PersiaEnv are required unless a Manifest provides them.
 	Name string `json:"name,omitempty" beside:"manifest"`
-	// RunID names one run of the training job. A replica that has finished successfully
-	// stays finished in this run. Change RunID to train again from the start.
+	// RunID names one run of the training job. Change it to train again from the start.
 	RunID string `json:"runId,omitempty" default:"1" beside:"manifest"`
 	// Suspend removes all replicas of the job so that their nodes can be released, after
 	// the job has finished or until you resume it.
 	Suspend bool `json:"suspend,omitempty" beside:"manifest"`
-	// Engine is what creates the job's pods: statefulset, which is this program, or
-	// operator, which is PERSIA's own operator.
-	Engine Engine `json:"engine,omitempty" default:"statefulset" enum:"statefulset,operator" beside:"manifest"`
+	// Engine is what creates the job's pods: statefulset, which is this program, jobset,
+	// which ends the pods with the job, or operator, which is PERSIA's own operator.
+	Engine Engine `json:"engine,omitempty" default:"statefulset" enum:"statefulset,jobset,operator" beside:"manifest"`
+	// Queue is the team in persia:queue in whose queue the job waits until there is room for all
+	// of its replicas. It requires engine: jobset. Default: the job does not wait.
+	Queue string `json:"queue,omitempty" beside:"manifest"`
+	// Priority is a name in persia:queue. Default: the name default.
+	Priority string `json:"priority,omitempty" beside:"manifest"`
 	// Script starts the roles with a script instead of persia-launcher, which images of
 	// older PERSIA releases do not have.
 	Script *Script `json:"script,omitempty" beside:"manifest"`
@@ -50,13 +54,17 @@ type Job struct {
 	// of files in which an embedding parameter server writes a checkpoint, four at a time. The
 	// sidecar of a bucket keeps open files on the node.
 	HashmapShards int `json:"hashmapShards,omitempty" default:"1000" min:"1" beside:"manifest"`
+	// CheckpointSeconds is how long a checkpoint takes. With it, the preview shows the best
+	// interval of checkpoints, if a machine type of the job has hoursBetweenFailures.
+	CheckpointSeconds int `json:"checkpointSeconds,omitempty" beside:"manifest"`
+	// RestartSeconds is how long a new attempt takes until it trains, for that interval.
+	RestartSeconds int `json:"restartSeconds,omitempty" default:"600" beside:"manifest"`
 	// EnableMetrics adds a Pushgateway to which the roles push metrics.
 	EnableMetrics bool `json:"enableMetrics,omitempty" default:"true"`
 	// LogLevel is one of trace, debug, info, warn and error.
 	LogLevel string `json:"logLevel,omitempty" default:"info" enum:"trace,debug,info,warn,error"`
-	// RestartPolicy is Never, OnFailure or Always, for pods that PERSIA's operator
-	// creates. The statefulset engine ignores it: it restarts replicas that fail, and
-	// never those that finish.
+	// RestartPolicy is Never, OnFailure or Always, for pods that PERSIA's operator creates. The
+	// statefulset engine ignores it.
 	RestartPolicy corev1.RestartPolicy `json:"restartPolicy,omitempty" default:"Never" enum:"Never,OnFailure,Always"`
 	// ImagePullPolicy is Always, IfNotPresent or Never.
 	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty" default:"Always" enum:"Always,IfNotPresent,Never"`
@@ -87,6 +95,8 @@ type Engine string
 const (
 	// EngineStatefulSet creates a StatefulSet for each role.
 	EngineStatefulSet Engine = "statefulset"
+	// EngineJobSet creates a JobSet of all roles.
+	EngineJobSet Engine = "jobset"
 	// EngineOperator creates a PersiaJob, which PERSIA's operator runs.
 	EngineOperator Engine = "operator"
 )
@@ -198,6 +208,18 @@ func (j *Job) LooseImages() []string {
 	var roles []string
 	for _, role := range j.Roles() {
 		if pod.IsLoose(role.Image) {
+			roles = append(roles, role.Field)
+		}
+	}
+	return roles
+}
+
+// looseByFile are the LooseImages that the stack file or a manifest names. Upstream has published
+// its default images with the tag latest only, so only preflight asks for a digest there.
+func (j *Job) looseByFile() []string {
+	var roles []string
+	for _, role := range j.Roles() {
+		if role.Image != "" && pod.IsLoose(role.Image) {
 			roles = append(roles, role.Field)
 		}
 	}

@@ -54,7 +54,7 @@ func TestKinds(t *testing.T) {
 
 func TestRefusesWhatIsNoneOfAnEnumeration(t *testing.T) {
 	for name, says := range map[string]string{
-		"engine": "statefulset or operator", "logLevel": "trace, debug, info, warn or error",
+		"engine": "statefulset, jobset or operator", "logLevel": "trace, debug, info, warn or error",
 		"restartPolicy": "Never, OnFailure or Always", "imagePullPolicy": "Always, IfNotPresent or Never",
 	} {
 		var j Job
@@ -66,8 +66,9 @@ func TestRefusesWhatIsNoneOfAnEnumeration(t *testing.T) {
 
 // TestDerivedNames checks that the Services of two jobs have different names.
 func TestDerivedNames(t *testing.T) {
-	for _, a := range derivedNames() {
-		for _, b := range derivedNames() {
+	unset := Job{}
+	for _, a := range unset.derivedNames() {
+		for _, b := range unset.derivedNames() {
 			assert.True(t, a == b || !strings.HasSuffix(a.suffix, b.suffix), "%s ends with %s", a.suffix, b.suffix)
 		}
 	}
@@ -95,11 +96,38 @@ func TestSameObjects(t *testing.T) {
 		"begins alike":               {"train", "train-2", EngineOperator, false},
 		"no object of its own name":  {"train", "train-completion", EngineStatefulSet, false},
 		"a role without an operator": {"train", "train-nn-worker", EngineStatefulSet, false},
+		"the Service of a JobSet":    {"train", "train-nn-worker", EngineJobSet, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &check.Problems{}
 			Check(p, []Job{{Name: test.first, Engine: test.engine}, {Name: test.second, Engine: test.engine}}, Context{})
 			assert.Equal(t, test.refused, strings.Contains(p.Err().Error(), "is also the name of objects of"), "%v", p.Err())
+		})
+	}
+}
+
+// TestNameOfJobSet checks the limit of names: the pods of a JobSet have longer ones than the pods of
+// a StatefulSet.
+func TestNameOfJobSet(t *testing.T) {
+	for name, test := range map[string]struct {
+		engine   Engine
+		replicas int
+		longest  int
+	}{
+		"StatefulSets":        {EngineStatefulSet, 1000, 35},
+		"JobSet":              {EngineJobSet, 10, 36},
+		"JobSet of many pods": {EngineJobSet, 1000, 34},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for length, refused := range map[int]bool{test.longest: false, test.longest + 1: true} {
+				j := Job{Name: strings.Repeat("a", length), Engine: test.engine}
+				for _, role := range j.Roles() {
+					role.Replicas = test.replicas
+				}
+				p := &check.Problems{}
+				checkDerivedNames(p, field.NewPath("name"), &j)
+				assert.Equal(t, refused, p.Err() != nil, "%d characters: %v", length, p.Err())
+			}
 		})
 	}
 }

@@ -3,7 +3,7 @@ package jobspec
 import (
 	"regexp"
 
-	"persia/config/catalog"
+	"persia/config/images"
 )
 
 // Kind describes one of the four roles that every job has.
@@ -49,22 +49,22 @@ const MasterPort = 23456
 // The kinds of roles.
 var (
 	KindDataloader = Kind{
-		Field: "dataloader", Name: "dataloader", Command: "data-loader", Older: "datacompose", DefaultImage: catalog.PERSIACPU.Reference(),
+		Field: "dataloader", Name: "dataloader", Command: "data-loader", Older: "datacompose", DefaultImage: images.PERSIACPU.Reference(),
 		SharedMemory: true, Priority: PriorityDataloader,
 		of: func(j *Job) *Role { return &j.Dataloader },
 	}
 	KindEmbeddingWorker = Kind{
-		Field: "embeddingWorker", Name: "embedding-worker", Command: "embedding-worker", Older: "middleware", DefaultImage: catalog.PERSIACPU.Reference(),
+		Field: "embeddingWorker", Name: "embedding-worker", Command: "embedding-worker", Older: "middleware", DefaultImage: images.PERSIACPU.Reference(),
 		Port: 8887, Server: true, Priority: PriorityEmbeddingWorker,
 		of: func(j *Job) *Role { return &j.EmbeddingWorker },
 	}
 	KindEmbeddingParameterServer = Kind{
-		Field: "embeddingParameterServer", Name: "embedding-ps", Command: "embedding-parameter-server", Older: "embserver", DefaultImage: catalog.PERSIACPU.Reference(),
+		Field: "embeddingParameterServer", Name: "embedding-ps", Command: "embedding-parameter-server", Older: "embserver", DefaultImage: images.PERSIACPU.Reference(),
 		Port: 8888, Server: true, Priority: PriorityEmbeddingParameterServer,
 		of: func(j *Job) *Role { return &j.EmbeddingParameterServer },
 	}
 	KindNNWorker = Kind{
-		Field: "nnWorker", Name: "nn-worker", Command: "nn-worker", Older: "trainer", DefaultImage: catalog.PERSIACUDA.Reference(),
+		Field: "nnWorker", Name: "nn-worker", Command: "nn-worker", Older: "trainer", DefaultImage: images.PERSIACUDA.Reference(),
 		Port: MasterPort, SharedMemory: true, Priority: PriorityNNWorker,
 		of: func(j *Job) *Role { return &j.NNWorker.Role },
 	}

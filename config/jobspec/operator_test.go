@@ -31,7 +31,7 @@ func leftToOperator(more edits) edits {
 func TestLoadRefusesForEngine(t *testing.T) {
 	refusals := []stacktest.Refusal{
 		{"engine unknown", edits{"persia:jobs[0].engine": "Operator"},
-			"persia:jobs[0].engine", []string{`"Operator"`, "statefulset or operator"}},
+			"persia:jobs[0].engine", []string{`"Operator"`, "statefulset, jobset or operator"}},
 	}
 	for _, r := range []stacktest.Refusal{
 		{"script", edits{"persia:jobs[0].script": edits{"runtime": "/opt/persia-runtime"}},

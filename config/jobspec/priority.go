@@ -15,9 +15,9 @@ type Priority struct {
 var (
 	PriorityNATS                     = Priority{"persia-nats", 1000, "NATS servers, which every role needs"}
 	PriorityEmbeddingParameterServer = Priority{"persia-embedding-ps", 900, "embedding parameter servers of PERSIA"}
-	PriorityNNWorker                 = Priority{"persia-nn-worker", 800, "trainers of PERSIA"}
+	PriorityNNWorker                 = Priority{"persia-nn-worker", 800, "nn-workers of PERSIA"}
 	PriorityEmbeddingWorker          = Priority{"persia-embedding-worker", 700, "embedding workers of PERSIA"}
-	PriorityDataloader               = Priority{"persia-dataloader", 600, "data loaders of PERSIA"}
+	PriorityDataloader               = Priority{"persia-dataloader", 600, "dataloaders of PERSIA"}
 )
 
 // Priorities returns all priorities.

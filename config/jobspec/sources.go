@@ -13,6 +13,7 @@ import (
 
 	"persia/config/check"
 	"persia/config/pod"
+	"persia/gcp"
 )
 
 // foreign are the volume types that GKE nodes cannot mount: types of other clouds, and types
@@ -59,6 +60,9 @@ func checkSource(p *check.Problems, at *field.Path, v corev1.Volume) {
 	if s := v.CSI; s != nil {
 		at := at.Child("csi")
 		check.CSIDriver(p, at.Child("driver"), s.Driver)
+		if fsType := s.FSType; fsType != nil && strings.ToLower(*fsType) != *fsType {
+			p.Warn(at.Child("fsType"), "%s has capitals, which no file system has; write %s", *fsType, strings.ToLower(*fsType))
+		}
 		if s.NodePublishSecretRef != nil {
 			p.Name(at.Child("nodePublishSecretRef", "name"), s.NodePublishSecretRef.Name, validation.IsDNS1123Subdomain)
 		}
@@ -67,6 +71,9 @@ func checkSource(p *check.Problems, at *field.Path, v corev1.Volume) {
 		at := at.Child("gcePersistentDisk")
 		p.Name(at.Child("pdName"), s.PDName, validation.IsDNS1035Label)
 		check.Range(p, at.Child("partition"), s.Partition, 0, 255, "")
+		if s.FSType != "" {
+			check.OneOf(p, at.Child("fsType"), s.FSType, gcp.FileSystems...)
+		}
 	}
 	if s := v.ISCSI; s != nil {
 		p.Forbidden(at.Child("iscsi"), "is supported only in persia:storage; define it there, and use mounts to mount it")

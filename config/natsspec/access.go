@@ -5,29 +5,21 @@ import (
 	"crypto/x509"
 	"regexp"
 
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/config/check"
 	"persia/config/decode"
 )
 
-var (
-	// userForm matches names that are also valid keys of a Kubernetes Secret.
-	userForm = regexp.MustCompile(`^[A-Za-z0-9._-]{1,63}$`)
-	// passwordForm matches passwords that need no escaping in a URL, because not every
-	// client unescapes them.
-	passwordForm = regexp.MustCompile(`^[A-Za-z0-9._~-]+$`)
-)
+// passwordForm matches passwords that need no escaping in a URL, because not every client
+// unescapes them.
+var passwordForm = regexp.MustCompile(`^[A-Za-z0-9._~-]+$`)
 
 func checkUsers(p *check.Problems, path *field.Path, users []User) {
 	for i, user := range users {
 		at := path.Index(i)
-		switch {
-		case user.Name == "":
-			p.Required(at.Child("name"), "write a name")
-		case !userForm.MatchString(user.Name):
-			p.Invalid(at.Child("name"), user.Name, "must be at most 63 letters, digits, dots, hyphens, and underscores")
-		}
+		p.Name(at.Child("name"), user.Name, validation.IsConfigMapKey) // a key of a Secret
 		checkPassword(p, at.Child("password"), user.Password)
 	}
 	check.Unique(users, func(u User) string { return u.Name }, func(i, first int, name string) {

@@ -38,10 +38,16 @@ func Check(p *check.Problems, path *field.Path, s Settings, clusters []Cluster) 
 	})
 }
 
+// mostServers is many times the largest published cluster of PERSIA, which has 60 servers.
+const mostServers = 1000
+
 // checkOwn checks the settings that a job can override.
 func checkOwn(p *check.Problems, path *field.Path, s Settings) {
 	if s.Size < 1 {
 		p.Invalid(path.Child("size"), s.Size, "must be at least 1; write the number of servers")
+	}
+	if s.Size > mostServers {
+		p.Invalid(path.Child("size"), s.Size, "must be at most %d, because each server of NATS connects to every other; write the number of servers", mostServers)
 	}
 	pod.NoGPUs(p, path.Child("resources"), "a NATS server", s.Resources)
 	checkLimits(p, path, s)

@@ -109,6 +109,11 @@ func (c *Cluster) NamePath(settings *field.Path) *field.Path {
 	return c.PathOf(settings, "name", c.own.Name != "")
 }
 
+// PoolPath returns the path of the node pool.
+func (c *Cluster) PoolPath(settings *field.Path) *field.Path {
+	return c.PathOf(settings, "nodePool", c.own.NodePool != "")
+}
+
 // ResourcesPath returns the path of the resources of a server.
 func (c *Cluster) ResourcesPath(settings *field.Path) *field.Path {
 	return c.PathOf(settings, "resources", c.own.Resources.Limits != nil || c.own.Resources.Requests != nil)

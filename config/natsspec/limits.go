@@ -14,6 +14,8 @@ import (
 const (
 	// mostPayload is the largest max_payload that nats-server accepts, in bytes.
 	mostPayload = 64 << 20
+	// persiaPayload is the size of the largest message of PERSIA, in bytes.
+	persiaPayload = 50 << 20
 	// pendingMessages is the default of maxPending, in messages of maxPayload. The default
 	// of nats-server, 64 MiB, holds only one message of PERSIA, so a server would disconnect
 	// a client that is two messages behind.
@@ -26,6 +28,9 @@ const (
 func checkLimits(p *check.Problems, path *field.Path, s Settings) {
 	before := p.Count()
 	check.Range(p, path.Child("maxPayload"), s.MaxPayload, 1, mostPayload, " bytes, the limit of nats-server; omit it for 52428800, which PERSIA needs")
+	if s.MaxPayload >= 1 && s.MaxPayload < persiaPayload {
+		p.Warn(path.Child("maxPayload"), "%d bytes are less than the %d that a message of PERSIA may have, and NATS disconnects a client that sends more; omit it", s.MaxPayload, persiaPayload)
+	}
 	if s.MaxConnections < 1 {
 		p.Invalid(path.Child("maxConnections"), s.MaxConnections, "must be at least 1; omit it for 65536")
 	}

@@ -39,13 +39,11 @@ type Settings struct {
 	Spread bool `json:"spread,omitempty" default:"true"`
 	// Metrics adds a Prometheus exporter to each server, on port 7777.
 	Metrics bool `json:"metrics,omitempty"`
-	// ConfigReload adds a container to each server that applies changed limits, users,
-	// and certificates without a restart. Without it, such a change replaces all servers
-	// at once.
+	// ConfigReload adds a container to each server that applies changed limits, users, and
+	// certificates without a restart.
 	ConfigReload bool `json:"configReload,omitempty" default:"true"`
-	// Users are the users that may connect. The roles of a job connect as the first user,
-	// which works only if the job's images support it, as its nats.credentials says.
-	// Default none: then every client that the network policy admits may connect.
+	// Users are the users that may connect. The roles of a job connect as the first one, which
+	// its nats.credentials must allow.
 	Users []User `json:"users,omitempty"`
 	TLS   TLS    `json:"tls,omitempty"`
 	// OperatorScope determines which NatsClusters the NATS operator manages.
@@ -96,10 +94,8 @@ const (
 	ScopeCluster Scope = "cluster"
 )
 
-// Overrides are the settings of one job's NATS. PERSIA's subjects do not contain the name of
-// the job, so two jobs that shared a NATS would train on each other's data. Each job therefore
-// has its own, which nothing else can reach. It has the settings of persia:nats, except for
-// the overrides.
+// Overrides are the settings of one job's NATS. Each job has its own NATS cluster, with the
+// settings of persia:nats and these overrides.
 type Overrides struct {
 	// Name is the name of the NatsCluster and of the Service that clients connect to.
 	// Default: the name in persia:nats for the first job of the stack, and JOB-nats for

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"persia/config"
 	"persia/config/natsspec"
 	"persia/internal/certtest"
 	"persia/internal/stacktest"
@@ -25,6 +24,8 @@ func TestRefused(t *testing.T) {
 			"persia:nats.name", []string{"51 characters", "at most 50"}},
 		{"NATS name starting with a digit", edits{"persia:nats.name": "1nats"},
 			"persia:nats.name", []string{"1nats", "start with an alphabetic"}},
+		{"NATS of more servers than any", edits{"persia:nats.size": 4294967296},
+			"persia:nats.size", []string{"4294967296", "at most 1000"}},
 		{"NATS of fewer servers than one", edits{"persia:nats.size": -1},
 			"persia:nats.size", []string{"-1", "at least 1"}},
 		{"NATS version with a v", edits{"persia:nats.version": "v2.10.22"},
@@ -87,7 +88,7 @@ func TestLoadRefusesNATS(t *testing.T) {
 		{"user without a name", usersOf([]any{edits{"password": hidden}}),
 			"persia:nats.users[0].name", []string{"Required", "write a name"}},
 		{"user with a space", usersOf([]any{edits{"name": "a b", "password": hidden}}),
-			"persia:nats.users[0].name", []string{`"a b"`, "letters, digits"}},
+			"persia:nats.users[0].name", []string{`"a b"`, "alphanumeric characters"}},
 		{"user twice", usersOf([]any{edits{"name": "a", "password": hidden}, edits{"name": "a", "password": hidden}}),
 			"persia:nats.users[1].name", []string{"users[0]", "its own name"}},
 		{"user without a password", usersOf([]any{edits{"name": "a"}}),
@@ -190,11 +191,21 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 	assert.Equal(t, hidden, string(s.NATS.Users[0].Password))
 }
 
+func TestWarned(t *testing.T) {
+	stacktest.Warned(t, []stacktest.Refusal{
+		{"messages smaller than PERSIA's", edits{"persia:nats.maxPayload": 1048576}, "persia:nats.maxPayload", []string{"1048576 bytes are less than the 52428800", "omit it"}},
+		{"messages of a job", edits{"persia:jobs[0].nats": edits{"maxPayload": 50}}, "persia:jobs[0].nats.maxPayload", []string{"50 bytes"}},
+		{"messages as large as PERSIA's", edits{"persia:nats.maxPayload": 52428800}, "persia:nats.maxPayload", nil},
+	})
+}
+
 func TestWarnings(t *testing.T) {
 	for size, want := range map[int][]string{
 		1: nil, 2: {"2 is even"}, 3: nil, 4: {"4 is even"}, 9: nil, 11: {"55 routes"}, 60: {"60 is even", "1770 routes"},
 	} {
-		warnings := slices.DeleteFunc((&config.Stack{NATS: natsspec.Settings{Size: size}}).Warnings(), func(warning string) bool {
+		s, err := stacktest.Load(t, edits{"persia:nats": edits{"size": size, "nodePool": "ps"}})
+		require.NoError(t, err)
+		warnings := slices.DeleteFunc(s.Warnings(), func(warning string) bool {
 			return !strings.HasPrefix(warning, "persia:nats.")
 		})
 		require.Len(t, warnings, len(want), "%d servers", size)

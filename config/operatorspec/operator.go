@@ -11,9 +11,8 @@ import (
 // Settings describe PERSIA's own operator, which the stack runs if a job has `engine:
 // operator`.
 type Settings struct {
-	// Image is an image with PERSIA's Python package, persia-k8s-utils on the path, and
-	// python3. Required if a job has `engine: operator`: upstream has published only the tag
-	// latest, which may be another image tomorrow.
+	// Image is an image with PERSIA's Python package, persia-k8s-utils on the path, and python3.
+	// Required if a job has `engine: operator`.
 	Image string `json:"image,omitempty"`
 }
 

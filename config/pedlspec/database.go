@@ -55,10 +55,10 @@ func checkDatabaseImage(p *check.Problems, path *field.Path, image DatabaseImage
 		p.Invalid(path.Child("registry"), image.Registry, "must be the name of a registry, like docker.io or registry.example.com:5000")
 	}
 	if !repositoryForm.MatchString(image.Repository) {
-		p.Invalid(path.Child("repository"), image.Repository, "must be a repository without registry and tag, like bitnami/postgresql; write those in registry and tag")
+		p.Invalid(path.Child("repository"), image.Repository, "must be a repository without registry and tag, like bitnamilegacy/postgresql; write those in registry and tag")
 	}
 	if !tagForm.MatchString(image.Tag) {
-		p.Invalid(path.Child("tag"), image.Tag, "must be a tag in quotes, like \"10.8.0\"")
+		p.Invalid(path.Child("tag"), image.Tag, "must be a tag in quotes, like \"10.23.0-debian-11-r3\"")
 	}
 	pod.PullSecrets(p, path.Child("pullSecrets"), image.PullSecrets)
 }
@@ -133,6 +133,8 @@ func (d *Persistence) check(p *check.Problems, at *field.Path, nodePool string, 
 	if d.checkOneSource(p, at) {
 		database.CheckSource(p, at, context.Storage)
 		checkVolume(p, at, &database, nodePool, context)
+	} else if d.StorageClass != "" {
+		database.CheckSize(p, at.Child("size"))
 	}
 }
 

@@ -113,9 +113,8 @@ type Service struct {
 	// LoadBalancerIP is the address of the load balancer, for the type `LoadBalancer`.
 	// Default: Google Cloud chooses one.
 	LoadBalancerIP string `json:"loadBalancerIP,omitempty"`
-	// LoadBalancerSourceRanges are the networks, in CIDR notation, that the load balancer
-	// admits. Required for the type `LoadBalancer`, unless an annotation makes it internal:
-	// anyone who can reach the master can run containers on the nodes of its agents.
+	// LoadBalancerSourceRanges are the networks, in CIDR notation, that the load balancer admits.
+	// Required for the type `LoadBalancer`, unless an annotation makes it internal.
 	LoadBalancerSourceRanges []string `json:"loadBalancerSourceRanges,omitempty"`
 	// Annotations are annotations of the Service. Default none.
 	Annotations map[string]string `json:"annotations,omitempty"`

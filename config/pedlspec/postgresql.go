@@ -42,9 +42,9 @@ type DatabaseImage struct {
 	// Registry is the registry of the image.
 	Registry string `json:"registry,omitempty" default:"docker.io"`
 	// Repository is the repository of the image.
-	Repository string `json:"repository,omitempty" default:"bitnami/postgresql"`
+	Repository string `json:"repository,omitempty" default:"bitnamilegacy/postgresql"`
 	// Tag is the tag of the image.
-	Tag string `json:"tag,omitempty" default:"10.8.0"`
+	Tag string `json:"tag,omitempty" default:"10.23.0-debian-11-r3"`
 	// PullPolicy is Always, IfNotPresent, or Never.
 	PullPolicy corev1.PullPolicy `json:"pullPolicy,omitempty" default:"IfNotPresent" enum:"Always,IfNotPresent,Never"`
 	// PullSecrets are Secrets in the namespace pedl with registry credentials. Default

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
+	"persia/config/images"
 	"persia/config/pedlspec"
 	"persia/config/poolspec"
 	"persia/internal/stacktest"
@@ -187,6 +188,8 @@ func TestPEDLRefused(t *testing.T) {
 		// Storage.
 		{"two places", withPEDL(edits{onDisk: edits{"existingClaim": "a", "storageClass": "b"}}),
 			onDisk + ".storageClass", []string{"exactly one of existingClaim and storageClass"}},
+		{"size for a class", withPEDL(edits{onDisk: edits{"storageClass": "b", "size": "much"}}),
+			onDisk + ".size", []string{`"much"`}},
 		{"class and source", withPEDL(edits{onDisk: edits{"storageClass": "b", "nfs": edits{"server": "s", "path": "/a"}}}),
 			onDisk + ".nfs", []string{"exactly one of storageClass and nfs"}},
 		{"two sources for the database", withPEDL(edits{onDisk: edits{"nfs": edits{"server": "s", "path": "/a"}, "csi": edits{"driver": "d", "volumeHandle": "h"}}}),
@@ -288,6 +291,29 @@ func TestInternalLoadBalancer(t *testing.T) {
 	}
 }
 
+// TestWarned checks the warnings and refusals for what PEDL cannot reach.
+func TestWarned(t *testing.T) {
+	const service, selector = "persia:pedl.service", "persia:pedl.nodeSelector"
+	balanced := func(fields edits) edits {
+		return withPEDL(edits{service: edits{"type": "LoadBalancer", "loadBalancerSourceRanges": []any{"203.0.113.0/24"}}.And(fields)})
+	}
+	stacktest.Warned(t, []stacktest.Refusal{
+		{"label that no node has", withPEDL(edits{selector: edits{"disk": "ssd"}}), selector + "[disk]", []string{"no node of pool system has the label disk=ssd", "remove it"}},
+		{"label of a pool", withPEDL(edits{"persia:pedl.nodePool": "loaders", "persia:nodePools[1].labels": edits{"disk": "ssd"}, selector: edits{"disk": "ssd"}}), selector + "[disk]", nil},
+		{"label of GKE", withPEDL(edits{selector: edits{"kubernetes.io/os": "linux"}}), selector + "[kubernetes.io/os]", nil},
+		{"clients that never come", balanced(edits{"loadBalancerSourceRanges": []any{"192.168.0.0/16"}}), service + ".loadBalancerSourceRanges[0]", []string{"192.168.0.0/16 is private", "Internal"}},
+		{"images that no node pulls", withPEDL(edits{"persia:pedl.imagePullPolicy": "Never"}), "persia:pedl.imagePullPolicy", []string{"write IfNotPresent"}},
+		{"database in another network", withPEDL(edits{pg: edits{"external": edits{"host": "192.168.0.3", "password": "e"}}}), pg + ".external.host", []string{"must be in the network persia"}},
+		{"database by the cluster's DNS", withPEDL(edits{pg: edits{"external": edits{"host": "db.default.svc", "password": "e"}}}), pg + ".external.host", nil},
+	})
+	stacktest.Refused(t, []stacktest.Refusal{
+		{"address of the Kubernetes API", withPEDL(edits{service: edits{"clusterIP": "10.1.0.1"}}), service + ".clusterIP", []string{`"10.1.0.1"`, "is taken", "omit it"}},
+		{"address of the range", withPEDL(edits{service: edits{"clusterIP": "10.1.0.0"}}), service + ".clusterIP", []string{"is taken"}},
+		{"private address of an external load balancer", balanced(edits{"loadBalancerIP": "10.0.0.9"}), service + ".loadBalancerIP", []string{`"10.0.0.9"`, "private address", "Internal"}},
+		{"database on the loopback", withPEDL(edits{pg: edits{"external": edits{"host": "localhost", "password": "e"}}}), pg + ".external.host", []string{"leads each machine to itself"}},
+	})
+}
+
 func TestPEDLWarnings(t *testing.T) {
 	for name, c := range map[string]struct {
 		edits edits
@@ -303,6 +329,8 @@ func TestPEDLWarnings(t *testing.T) {
 		"open on an existing cluster": {pedlOnExisting(edits{onDisk: edits{"existingClaim": "mine"},
 			"persia:pedl.service": edits{"externalIPs": []any{"203.0.113.7"}}, pg + ".service": edits{"externalIPs": []any{"203.0.113.8"}}}),
 			[]string{"persia:pedl.service.externalIPs: anyone who can reach these addresses can run containers", "can reach the database"}},
+		"the chart's image": {edits{pg + ".image": edits{"repository": "bitnami/postgresql", "tag": "10.8.0"}},
+			[]string{"persia:pedl.postgresql.image: docker.io/bitnami/postgresql:10.8.0: Bitnami has removed all tags but latest", "write docker.io/bitnamilegacy/postgresql:10.23.0-debian-11-r3, or an image of your own registry"}},
 		"existing cluster": {pedlOnExisting(edits{onDisk: edits{"existingClaim": "mine"}}), []string{"masterImage"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -314,6 +342,33 @@ func TestPEDLWarnings(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestPEDLDatabaseImage checks which images of the database the preview warns about.
+func TestPEDLDatabaseImage(t *testing.T) {
+	for name, c := range map[string]struct {
+		image edits
+		warns bool
+	}{
+		"by default":                {nil, false},
+		"the chart's":               {edits{"repository": "bitnami/postgresql", "tag": "10.8.0"}, true},
+		"the chart's, another name": {edits{"registry": "registry-1.docker.io", "repository": "bitnami/postgresql", "tag": "10.8.0"}, true},
+		"the only tag left":         {edits{"repository": "bitnami/postgresql", "tag": "latest"}, false},
+		"another release":           {edits{"tag": "17.6.0-debian-12-r4"}, false},
+		"a copy":                    {edits{"registry": "registry.example.com", "repository": "bitnami/postgresql", "tag": "10.8.0"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := stacktest.Load(t, withPEDL(edits{pg + ".image": c.image}))
+			require.NoError(t, err)
+			assert.Equal(t, c.warns, strings.Contains(strings.Join(s.Warnings(), "\n"), "Bitnami has removed"), s.Warnings())
+		})
+	}
+	t.Run("the default is in package images", func(t *testing.T) {
+		s, err := stacktest.Load(t, withPEDL(nil))
+		require.NoError(t, err)
+		image := s.PEDL.Postgres.Image
+		assert.Equal(t, images.PostgreSQL.Reference(), image.Registry+"/"+image.Repository+":"+image.Tag)
+	})
 }
 
 // TestPEDLCredentialsAreHidden checks that messages do not contain credentials.

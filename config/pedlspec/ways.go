@@ -67,13 +67,18 @@ func checkLoadBalancer(p *check.Problems, path *field.Path, s Service) {
 	}
 	if s.LoadBalancerIP != "" {
 		checkAddress(p, ip, s.LoadBalancerIP)
+		if address := net.ParseIP(s.LoadBalancerIP); address.IsPrivate() && !s.internal() {
+			p.Invalid(ip, s.LoadBalancerIP, "is a private address, which only an internal load balancer can have; write a reserved external address, omit it, or give the service the annotation %s: Internal", internalAnnotations[0])
+		}
 	}
 	if len(s.LoadBalancerSourceRanges) == 0 && !s.internal() {
 		p.Required(ranges, "write the networks of PEDL's users, like 203.0.113.0/24, because a load balancer admits everyone by default, and anyone who can reach the master can run containers on the nodes of its agents; or give the service the annotation %s: Internal", internalAnnotations[0])
 	}
 	for i, text := range s.LoadBalancerSourceRanges {
-		if _, err := netip.ParsePrefix(text); err != nil {
+		if r, err := netip.ParsePrefix(text); err != nil {
 			p.Invalid(ranges.Index(i), text, "must be a network in CIDR notation, like 203.0.113.0/24")
+		} else if r.Addr().IsPrivate() && !s.internal() {
+			p.Warn(ranges.Index(i), "%s is private, and nobody comes to an external load balancer from there; write the public range of PEDL's users, or give the service the annotation %s: Internal", text, internalAnnotations[0])
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/config/check"
@@ -18,12 +19,18 @@ var (
 	envFields = []string{"metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName", "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs"}
 )
 
-// entryForm matches the path of one label or annotation.
-var entryForm = regexp.MustCompile(`^metadata\.(labels|annotations)\['([a-z0-9.-]{1,253}/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?'\]$`)
+// entryForm matches the path of one label or annotation, and its key.
+var entryForm = regexp.MustCompile(`^metadata\.(?:labels|annotations)\['(.*)'\]$`)
+
+// isEntry reports whether a path is a label or an annotation with a key that Kubernetes accepts.
+func isEntry(fieldPath string) bool {
+	match := entryForm.FindStringSubmatch(fieldPath)
+	return match != nil && len(validation.IsQualifiedName(match[1])) == 0
+}
 
 // FieldRef checks a reference to an allowed field of the pod, a label, or an annotation.
 func FieldRef(p *check.Problems, path *field.Path, ref corev1.ObjectFieldSelector, allowed []string) {
-	if !slices.Contains(allowed, ref.FieldPath) && !entryForm.MatchString(ref.FieldPath) {
+	if !slices.Contains(allowed, ref.FieldPath) && !isEntry(ref.FieldPath) {
 		p.Invalid(path.Child("fieldPath"), ref.FieldPath, "must be %s, or a label like metadata.labels['team']", check.Or(allowed))
 	}
 	if ref.APIVersion != "" {

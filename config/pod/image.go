@@ -2,6 +2,7 @@ package pod
 
 import (
 	"path"
+	"regexp"
 	"strings"
 
 	"github.com/distribution/reference"
@@ -14,10 +15,24 @@ import (
 
 // Image checks an image reference as the kubelet parses it. The message shows the example.
 func Image(p *check.Problems, at *field.Path, image, example string) {
-	if _, err := reference.ParseNormalizedNamed(image); err != nil {
+	named, err := reference.ParseNormalizedNamed(image)
+	if err != nil {
 		p.Invalid(at, image, "must be an image reference, like %s: %s", example, err)
+		return
+	}
+	switch host := reference.Domain(named); {
+	case host == "docker.pkg.dev", strings.HasSuffix(host, "-docker.pkg.dev") && strings.Count(reference.Path(named), "/") < 2:
+		p.Invalid(at, image, "cannot be in Artifact Registry, whose images are LOCATION-docker.pkg.dev/PROJECT/REPOSITORY/IMAGE; write all four parts")
+	case ownNode.MatchString(host):
+		p.Warn(at, "%s is in a registry on each node itself, where nothing of the stack runs one; push the image to Artifact Registry, and write its name there", image)
 	}
 }
+
+// ownNode matches the hosts by which a machine reaches itself.
+var ownNode = regexp.MustCompile(`^(localhost|127\.[0-9.]+)(:[0-9]+)?$`)
+
+// NeverPulled warns of the pull policy Never.
+const NeverPulled = "Never starts only images that are on the disk of a node already, and new nodes have none; write IfNotPresent"
 
 // IsLoose reports whether an image reference may name another image tomorrow, because it has
 // no digest and no tag other than latest.

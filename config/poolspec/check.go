@@ -49,6 +49,9 @@ func (c *checker) pool(path *field.Path, pool Pool, machines Machines) {
 	if known {
 		checkGPU(c.Problems, path.Child("gpu"), pool, m)
 	}
+	if pool.SpareNodes < 0 {
+		c.Invalid(path.Child("spareNodes"), pool.SpareNodes, "must not be negative; write the number of nodes that may be lost at the same time")
+	}
 	checkMaxPods(c.Problems, path.Child("maxPodsPerNode"), pool.MaxPodsPerNode)
 	c.taints(path.Child("taints"), pool)
 	if c.context.Existing {
@@ -63,10 +66,14 @@ func (c *checker) pool(path *field.Path, pool Pool, machines Machines) {
 		c.Invalid(name, pool.Name, "begins with nap-, which is reserved for the pools of GKE's node auto-provisioning; choose another")
 	}
 	c.zones(path.Child("zones"), pool, m)
+	c.gpuZones(path.Child("machineType"), pool)
 	checkStrategy(c.Problems, path.Child("gpu", "sharing", "strategy"), pool.GPU)
 	checkLabels(c.Problems, path.Child("labels"), pool.Labels)
 	c.provisioning(path, pool)
 	checkUpgrade(c.Problems, path.Child("upgrade"), pool.Upgrade)
+	if u := pool.Upgrade; u.Strategy == blueGreen && u.BatchNodes > pool.MostNodes() {
+		c.Warn(path.Child("upgrade", "batchNodes"), "%d is more than the %d nodes of the pool, so an upgrade drains all of them at once; write fewer", u.BatchNodes, pool.MostNodes())
+	}
 	c.fastSocket(path.Child("fastSocket"), pool)
 	if known {
 		c.ofSeries(path, pool, m)
@@ -129,6 +136,23 @@ func (c *checker) zones(path *field.Path, pool Pool, m gcp.Machine) {
 	}
 }
 
+// gpuZones warns of zones that may not have the GPUs of a pool.
+func (c *checker) gpuZones(path *field.Path, pool Pool) {
+	if pool.GPU == nil {
+		return
+	}
+	have, known := gcp.GPUZones(pool.GPU.Type, c.context.Region)
+	lack := slices.DeleteFunc(slices.Clone(pool.Zones), func(zone string) bool { return slices.Contains(have, zone) || gcp.IsAIZone(zone) })
+	if !known || len(lack) == 0 || len(gcp.Zones(c.context.Region)) == 0 {
+		return
+	}
+	where := "write " + check.Or(have) + " in zones of the pool"
+	if len(have) == 0 {
+		where = "choose another region, or other GPUs"
+	}
+	c.Warn(path, "%s is not in %s, as far as the program knows; %s. Its table may be old: `gcloud compute accelerator-types list --filter=name=%s` lists the zones", pool.GPU.Type, check.And(lack), where, pool.GPU.Type)
+}
+
 // checkMaxPods checks the maximum number of pods of a node (GKE, "Configure maximum Pods per
 // node").
 func checkMaxPods(p *check.Problems, path *field.Path, pods int) {
@@ -141,14 +165,14 @@ func checkLabels(p *check.Problems, path *field.Path, labels map[string]string) 
 		if key == OwnLabel {
 			p.Invalid(path.Key(key), key, "is set on every node by the program; remove it")
 		}
-		if domain := reservedDomain(key); domain != "" {
+		if domain := ReservedDomain(key); domain != "" {
 			p.Invalid(path.Key(key), key, "is in the domain %s, which is reserved for GKE; use your own prefix, or none", domain)
 		}
 	}
 }
 
-// reservedDomain returns the domain of Kubernetes or Google in the prefix of a label, or "".
-func reservedDomain(label string) string {
+// ReservedDomain returns the domain of Kubernetes or Google in the prefix of a label, or "".
+func ReservedDomain(label string) string {
 	prefix, _, ok := strings.Cut(label, "/")
 	if !ok {
 		return ""
@@ -182,7 +206,7 @@ func (c *checker) ownTaint(path *field.Path, key string, pool Pool) {
 		c.Invalid(path, key, "is set on every spot pool; remove the taint")
 	case key == gcp.TaintQueued && pool.QueuedProvisioning:
 		c.Invalid(path, key, "is set by GKE on pools with queuedProvisioning; remove the taint")
-	case !c.context.Existing && key != gcp.TaintSpot && reservedDomain(key) != "":
-		c.Invalid(path, key, "is in the domain %s, which is reserved for Kubernetes and GKE; use your own prefix, or none", reservedDomain(key))
+	case !c.context.Existing && key != gcp.TaintSpot && ReservedDomain(key) != "":
+		c.Invalid(path, key, "is in the domain %s, which is reserved for Kubernetes and GKE; use your own prefix, or none", ReservedDomain(key))
 	}
 }

@@ -26,15 +26,18 @@ type NVIDIADriver struct {
 	// Installer is what installs the driver.
 	Installer Installer `json:"installer,omitempty" default:"managed" enum:"managed,ubuntu-daemonset,cos-daemonset"`
 	// Version is DEFAULT (the default) or LATEST with managed, and a driver version like
-	// 550.90.12 with ubuntu-daemonset, where the default is the image's own. Leave it
-	// out with cos-daemonset, because the image determines the version.
+	// 550.90.12 with ubuntu-daemonset. Omit it with cos-daemonset.
 	Version string `json:"version,omitempty"`
 }
 
 // ubuntuDrivers are the versions that the installer for Ubuntu supports
 // (GoogleCloudPlatform/container-engine-accelerators,
-// nvidia-driver-installer/ubuntu).
-var ubuntuDrivers = []string{"525.105.17", "535.161.07", "550.90.12", "570.124.06"}
+// nvidia-driver-installer/ubuntu, daemonset-preloaded-R*.yaml).
+var ubuntuDrivers = []string{"535.161.07", "550.90.12", "570.124.06", "580.65.06"}
+
+// oldUbuntuDriver is a version that the installer has a manifest for, but GKE 1.31 and later
+// cannot load.
+const oldUbuntuDriver = "525.105.17"
 
 // Check checks the driver, and that it works on all GPU pools. The paths are of the driver
 // and of the list of pools.
@@ -48,7 +51,11 @@ func (d NVIDIADriver) Check(p *check.Problems, path, poolsPath *field.Path, pool
 		}
 		reason = "nvidiaDriver.version LATEST"
 	case InstallerUbuntu:
-		if d.Version != "" {
+		switch d.Version {
+		case "":
+		case oldUbuntuDriver:
+			p.Invalid(version, d.Version, "does not work on GKE 1.31 and later; write %s", check.Or(ubuntuDrivers))
+		default:
 			check.OneOf(p, version, d.Version, ubuntuDrivers...)
 		}
 		image = gcp.ImageUbuntu

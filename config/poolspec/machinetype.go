@@ -27,12 +27,16 @@ type MachineType struct {
 	Memory string `json:"memory,omitempty" form:"quantity"`
 	// GPU describes the GPUs that the machine comes with.
 	GPU *MachineGPU `json:"gpu,omitempty"`
-	// HourlyPrice is the hourly price of a machine, including its GPUs, in any currency.
-	// The preview shows the hourly cost of the stack when all of its machine types have
-	// a price.
+	// HourlyPrice is your hourly price of a machine, including its GPUs, in US dollars.
+	// Default: Google's list price, if the program knows it.
 	HourlyPrice float64 `json:"hourlyPrice,omitempty"`
-	// SpotHourlyPrice is the hourly price of a spot machine.
+	// SpotHourlyPrice is the same for a spot machine.
 	SpotHourlyPrice float64 `json:"spotHourlyPrice,omitempty"`
+	// HoursBetweenFailures is the expected time until a machine fails, for the best interval of
+	// checkpoints. Default: never.
+	HoursBetweenFailures float64 `json:"hoursBetweenFailures,omitempty"`
+	// SpotHoursBetweenFailures is the same until a spot machine fails or is reclaimed.
+	SpotHoursBetweenFailures float64 `json:"spotHoursBetweenFailures,omitempty"`
 }
 
 // MachineGPU describes the GPUs that a machine comes with.
@@ -103,13 +107,16 @@ func (t Machines) CheckAll(p *check.Problems, path *field.Path) {
 // mostPrice exceeds the hourly price of any machine in dollars.
 const mostPrice = 100_000
 
+// mostHours exceeds the lifetime of any machine.
+const mostHours = 1_000_000
+
 func (t MachineType) check(p *check.Problems, path *field.Path, name string) {
 	_, known := gcp.Lookup(name)
 	switch shaped := t.CPUs != 0 || t.Memory != "" || t.GPU != nil; {
 	case known && shaped:
 		p.Forbidden(path, "%s is in the catalogue; remove cpus, memory, and gpu", name)
 	case !known:
-		t.checkShape(p, path)
+		t.checkShape(p, path, name)
 	}
 	for _, price := range []struct {
 		name  string
@@ -119,10 +126,21 @@ func (t MachineType) check(p *check.Problems, path *field.Path, name string) {
 			p.Invalid(path.Child(price.name), price.value, "must be more than 0 and at most %d; omit it if you do not know it", mostPrice)
 		}
 	}
+	for _, hours := range []struct {
+		name  string
+		value float64
+	}{{"hoursBetweenFailures", t.HoursBetweenFailures}, {"spotHoursBetweenFailures", t.SpotHoursBetweenFailures}} {
+		if hours.value < 0 || hours.value > mostHours {
+			p.Invalid(path.Child(hours.name), hours.value, "must be more than 0 and at most %d; omit it if you do not know it", mostHours)
+		}
+	}
+	if t.HourlyPrice > 0 && t.SpotHourlyPrice > t.HourlyPrice {
+		p.Warn(path.Child("spotHourlyPrice"), "%g is more than hourlyPrice, %g, but spot machines cost less; exchange them", t.SpotHourlyPrice, t.HourlyPrice)
+	}
 }
 
 // checkShape checks the shape of a machine type that is not in the catalogue.
-func (t MachineType) checkShape(p *check.Problems, path *field.Path) {
+func (t MachineType) checkShape(p *check.Problems, path *field.Path, name string) {
 	if t.CPUs == 0 {
 		p.Required(path.Child("cpus"), "write the number of vCPUs, because the type is not in the catalogue")
 	} else {
@@ -136,6 +154,7 @@ func (t MachineType) checkShape(p *check.Problems, path *field.Path) {
 	case memory.Value() < capacity.GiB || memory.Value() > 1<<50:
 		p.Invalid(path.Child("memory"), t.Memory, "must be from 1Gi to 1Pi; memory is in bytes, so write a unit")
 	}
+	t.checkCustom(p, path, name)
 	if t.GPU == nil {
 		return
 	}
@@ -143,4 +162,16 @@ func (t MachineType) checkShape(p *check.Problems, path *field.Path) {
 		p.Required(path.Child("gpu", "type"), "write the accelerator type, like nvidia-b200")
 	}
 	check.Range(p, path.Child("gpu", "count"), t.GPU.Count, 1, 64, "")
+}
+
+// checkCustom checks a custom machine type by the rules of Compute Engine, and against its name.
+func (t MachineType) checkCustom(p *check.Problems, path *field.Path, name string) {
+	custom, is := gcp.ParseCustom(name)
+	memory, _ := check.ParseQuantity(t.Memory)
+	switch err := gcp.CheckCustom(name); {
+	case err != nil:
+		p.Forbidden(path, "%s (Compute Engine, \"Create a VM with a custom machine type\"); write another type", err)
+	case is && (custom.CPUs != t.CPUs || custom.MemoryMiB != memory.Value()/capacity.MiB):
+		p.Forbidden(path, "is a custom machine of %d vCPUs and %dMi by its name, but has %d vCPUs and %s here; write cpus: %d and memory: %dMi, or correct the name", custom.CPUs, custom.MemoryMiB, t.CPUs, t.Memory, custom.CPUs, custom.MemoryMiB)
+	}
 }

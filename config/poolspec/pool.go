@@ -3,7 +3,8 @@ package poolspec
 import corev1 "k8s.io/api/core/v1"
 
 // Pool is a group of identical nodes. On an existing cluster, it describes an existing
-// pool by Name, MachineType, Nodes or Autoscaling, Spot, GPU, MaxPodsPerNode and Taints.
+// pool by Name, MachineType, Nodes or Autoscaling, SpareNodes, Spot, GPU, MaxPodsPerNode and
+// Taints.
 //
 // The tag change of a field says what Google Cloud does when the field changes: update keeps
 // the pool, although GKE may recreate its nodes one by one, and replace deletes the pool with
@@ -15,46 +16,45 @@ type Pool struct {
 	// MachineType is a predefined machine type of Compute Engine, like
 	// n2-highmem-32, that is not shared-core, or one that machineTypes describes.
 	MachineType string `json:"machineType" change:"update"`
-	// Zones are the zones over which the nodes are spread evenly. Default: the cluster's
-	// zones. If the cluster sets none either, GKE chooses three zones of the region; the
-	// program refuses that for machine types that are not available in every zone.
+	// Zones are the zones over which the nodes are spread evenly. Default: the cluster's zones.
+	// If the cluster sets none either, GKE chooses three.
 	Zones []string `json:"zones,omitempty" change:"update"`
 	// Nodes is a fixed number of nodes across all zones. Set either Nodes or
 	// Autoscaling.
 	Nodes *int `json:"nodes,omitempty" change:"update"`
 	// Autoscaling lets GKE choose the number of nodes.
 	Autoscaling *Autoscaling `json:"autoscaling,omitempty" change:"update"`
-	// Spot creates spot nodes, which cost less and which Google Cloud may reclaim at any
-	// time. They get the label and the taint cloud.google.com/gke-spot=true.
+	// SpareNodes is how many of the nodes the capacity plan leaves to the pods of lost nodes.
+	SpareNodes int `json:"spareNodes,omitempty" change:"none"`
+	// Spot creates spot nodes, which Google Cloud may reclaim at any time. They get the label and
+	// the taint cloud.google.com/gke-spot=true.
 	Spot bool `json:"spot,omitempty" change:"replace"`
 	// QueuedProvisioning creates nodes only for pods with a ProvisioningRequest, and all
 	// of them at once. PERSIA's roles do not have one.
 	QueuedProvisioning bool `json:"queuedProvisioning,omitempty" change:"replace"`
 	// Reservation is the Compute Engine reservation that the nodes use: its name, or
-	// projects/P/reservations/R for one of another project, followed by
-	// /reservationBlocks/B to use one of its blocks.
+	// projects/P/reservations/R in another project, with /reservationBlocks/B for one block.
 	Reservation string `json:"reservation,omitempty" change:"replace"`
 	// CompactPlacement places the nodes close to each other, in one zone.
 	CompactPlacement bool `json:"compactPlacement,omitempty" change:"replace"`
 	// GPU attaches GPUs to nodes whose machine type accepts them, or partitions the GPUs
 	// that the machine type comes with. Default: the GPUs of the machine type.
 	GPU *GPU `json:"gpu,omitempty" change:"replace"`
-	// ImageType is COS_CONTAINERD or UBUNTU_CONTAINERD. Default COS_CONTAINERD,
-	// or, for a GPU pool, the image that the stack's NVIDIA driver needs. A change also
-	// turns image streaming on or off, so Google Cloud replaces the pool.
+	// ImageType is COS_CONTAINERD or UBUNTU_CONTAINERD. Default COS_CONTAINERD, or, for a GPU
+	// pool, the image that the stack's NVIDIA driver needs.
 	ImageType string `json:"imageType,omitempty" change:"replace" enum:"COS_CONTAINERD,UBUNTU_CONTAINERD"`
 	Disk      Disk   `json:"disk,omitempty" change:"update"`
 	// LocalSSDs is the number of 375 GB local SSDs that hold ephemeral storage instead of
 	// the boot disk. Default: the SSDs that come with the machine, as with A2 Ultra, A3
 	// and A4, or 0.
 	LocalSSDs int `json:"localSsdCount,omitempty" change:"replace"`
-	// GVNIC enables Google's faster virtual network interface. Default true, but false
-	// with UBUNTU_CONTAINERD and for M1 and M2, for which GKE does not support it.
+	// GVNIC enables Google's faster virtual network interface. Default true, but false with
+	// UBUNTU_CONTAINERD and for M1 and M2.
 	GVNIC *bool `json:"gvnic,omitempty" change:"replace"`
 	// FastSocket speeds up NCCL between GPU nodes with Container-Optimized OS.
 	FastSocket bool `json:"fastSocket,omitempty" change:"update"`
-	// SecureBoot rejects kernel modules that are not signed. Default true, but false for
-	// GPU pools whose driver a DaemonSet installs, because that driver is not signed.
+	// SecureBoot rejects kernel modules that are not signed. Default true, but false for GPU
+	// pools whose driver a DaemonSet installs.
 	SecureBoot *bool `json:"secureBoot,omitempty" change:"replace"`
 	// MaxPodsPerNode is from 8 to 256. It determines how many addresses GKE reserves
 	// for a node.
@@ -62,8 +62,8 @@ type Pool struct {
 	Upgrade        Upgrade `json:"upgrade,omitempty" change:"update"`
 	// Labels are Kubernetes labels of the nodes.
 	Labels map[string]string `json:"labels,omitempty" change:"update"`
-	// Taints are Kubernetes taints, which repel pods that do not tolerate them. Roles and
-	// NATS servers tolerate the taints of the pool that they are assigned to.
+	// Taints are Kubernetes taints, which repel pods that do not tolerate them. Roles and NATS
+	// servers tolerate the taints of their pool.
 	Taints []Taint `json:"taints,omitempty" change:"update"`
 }
 
@@ -119,9 +119,9 @@ type Upgrade struct {
 	// Strategy is SURGE, which upgrades node by node, or BLUE_GREEN, which needs every
 	// node twice.
 	Strategy string `json:"strategy,omitempty" default:"SURGE" enum:"SURGE,BLUE_GREEN"`
-	// MaxSurge is the number of additional nodes during a SURGE upgrade. Default 1 for
-	// every 20 nodes of the pool, but 0 for GPU pools, reservations, and machines of M1
-	// to M4, which are scarce, and for pools on which only roles run.
+	// MaxSurge is the number of additional nodes during a SURGE upgrade. Default 1 for every 20
+	// nodes of the pool, but 0 for GPU pools, reservations, machines of M1 to M4, and pools for
+	// roles only.
 	MaxSurge *int `json:"maxSurge,omitempty"`
 	// MaxUnavailable is the number of nodes that may be unavailable during a SURGE
 	// upgrade. Default 0, or 1 for every 20 nodes of the pool if MaxSurge is 0.

@@ -2,6 +2,8 @@ package poolspec_test
 
 import (
 	"maps"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -190,6 +192,48 @@ func TestNodePoolsRefused(t *testing.T) {
 		{"label of spot by hand", spare(edits{"spot": true, "labels": edits{"cloud.google.com/gke-spot": "true"}}),
 			sparePool + ".labels[cloud.google.com/gke-spot]", []string{"google.com", "reserved for GKE"}},
 	})
+}
+
+// TestWarned checks the warnings about pools that may not be what the user meant.
+func TestWarned(t *testing.T) {
+	prices := func(price, spot float64) edits {
+		return edits{"persia:machineTypes": edits{"n2-highmem-32": edits{"hourlyPrice": price, "spotHourlyPrice": spot}}}
+	}
+	const spot = "persia:machineTypes[n2-highmem-32].spotHourlyPrice"
+	stacktest.Warned(t, []stacktest.Refusal{
+		{"batch larger than the pool", spare(edits{"upgrade": edits{"strategy": "BLUE_GREEN", "batchNodes": 5}}), sparePool + ".upgrade.batchNodes", []string{"5 is more than the 2 nodes", "at once"}},
+		{"batch as large as the pool", spare(edits{"upgrade": edits{"strategy": "BLUE_GREEN", "batchNodes": 2}}), sparePool + ".upgrade.batchNodes", nil},
+		{"boot disk of a data centre", spare(edits{"disk": edits{"sizeGb": 65536}}), sparePool + ".disk.sizeGb", []string{"65536 GB is the size of the boot disk of each node"}},
+		{"spot prices above the others", prices(1, 2), spot, []string{"2 is more than hourlyPrice, 1"}},
+		{"spot prices below the others", prices(2, 1), spot, nil},
+	})
+	custom := func(cpus int, memory string) edits {
+		return edits{"persia:machineTypes": edits{"n2-custom-8-32768": edits{"cpus": cpus, "memory": memory}}}
+	}
+	customType := func(name string) edits { // as the name says
+		parts := strings.Split(strings.TrimSuffix(name, "-ext"), "-")
+		cpus, err := strconv.Atoi(parts[len(parts)-2])
+		require.NoError(t, err)
+		return edits{"persia:machineTypes": edits{name: edits{"cpus": cpus, "memory": parts[len(parts)-1] + "Mi"}}}
+	}
+	for _, name := range []string{"custom-1-1024", "custom-10-9216", "n2-custom-8-32768", "n2-custom-36-36864", "n2-custom-8-131072-ext", "n2d-custom-48-98304", "e2-custom-6-3072", "n4-custom-32-98304", "g2-custom-12-51200", "n9-custom-7-7168"} {
+		_, err := stacktest.Load(t, customType(name))
+		require.NoError(t, err, name)
+	}
+	stacktest.Refused(t, []stacktest.Refusal{
+		{"custom machine with other vCPUs", custom(16, "32Gi"), "persia:machineTypes[n2-custom-8-32768]", []string{"8 vCPUs and 32768Mi by its name", "write cpus: 8"}},
+		{"custom machine with odd vCPUs", customType("n2-custom-7-7168"), "persia:machineTypes[n2-custom-7-7168]", []string{"vCPUs of N2 must be an even number to 32", "Create a VM with a custom machine type", "another type"}},
+		{"custom machine with too many vCPUs", customType("e2-custom-64-65536"), "persia:machineTypes[e2-custom-64-65536]", []string{"vCPUs of E2 must be an even number from 2 to 32"}},
+		{"custom machine with a step of memory", customType("n2-custom-8-32769"), "persia:machineTypes[n2-custom-8-32769]", []string{"multiple of 256Mi, and 32769Mi is not"}},
+		{"custom machine with little memory", customType("custom-8-2048"), "persia:machineTypes[custom-8-2048]", []string{"vCPU of N1 needs at least 0.9Gi", "has 0.25Gi"}},
+		{"custom machine with much memory", customType("n2d-custom-8-131072"), "persia:machineTypes[n2d-custom-8-131072]", []string{"at most 8Gi of memory, and has 16.00Gi", "append -ext"}},
+		{"custom machine extended beyond its series", customType("n2-custom-8-1048576-ext"), "persia:machineTypes[n2-custom-8-1048576-ext]", []string{"machines of N2 have at most 864Gi"}},
+		{"extended machine of a series without", customType("e2-custom-8-32768-ext"), "persia:machineTypes[e2-custom-8-32768-ext]", []string{"E2 has no extended memory (-ext)"}},
+		{"custom machine of a series without", customType("c3-custom-8-32768"), "persia:machineTypes[c3-custom-8-32768]", []string{"no custom machines of C3", "N1, N2, N2D, N4 and E2"}},
+		{"custom machine with other memory", custom(8, "64Gi"), "persia:machineTypes[n2-custom-8-32768]", []string{"64Gi here", "memory: 32768Mi"}},
+	})
+	_, err := stacktest.Load(t, custom(8, "32Gi"))
+	require.NoError(t, err)
 }
 
 func TestNodePoolsAccepted(t *testing.T) {

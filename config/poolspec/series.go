@@ -43,6 +43,9 @@ func (c *checker) gvnic(path *field.Path, pool Pool, m gcp.Machine) {
 // and 15 GB with GPUs (#2505).
 const leastDiskGB, leastGPUDiskGB = 12, 15
 
+// muchDiskGB is the size of a boot disk above which the program warns.
+const muchDiskGB = 10_000
+
 // disk checks the boot disk against the limits of GKE (GKE API, NodeConfig) and Compute
 // Engine ("Persistent Disk", 64 TB). For series that are not in the catalogue, any type of
 // disk may be right.
@@ -52,6 +55,9 @@ func (c *checker) disk(path *field.Path, pool Pool, m gcp.Machine) {
 		c.Required(path.Child("type"), "write one of %s: the series of %s is not in the catalogue, and might not support all of them", check.Or(gcp.DiskTypes), m.Type)
 	case slices.Contains(gcp.DiskTypes, pool.Disk.Type) && len(disks) > 0 && !slices.Contains(disks, pool.Disk.Type):
 		c.Invalid(path.Child("type"), pool.Disk.Type, "is not supported by %s; write %s", m.Type, check.Or(disks))
+	}
+	if pool.Disk.SizeGB > muchDiskGB {
+		c.Warn(path.Child("sizeGb"), "%d GB is the size of the boot disk of each node, which holds images and logs; write it in storage if it is for data", pool.Disk.SizeGB)
 	}
 	least := leastDiskGB
 	if pool.GPU != nil {

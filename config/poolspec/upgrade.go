@@ -1,6 +1,8 @@
 package poolspec
 
 import (
+	"time"
+
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/config/check"
@@ -17,16 +19,16 @@ const (
 	mostUpgradedAtOnce = 20
 	// longestSoak is seven days, the limit of GKE (GKE, "Node pool upgrade strategies").
 	longestSoak = 7 * 24 * 3600
-	// upgradeWaves is the number of waves in which all nodes are upgraded by default.
+	// upgradeRounds is the number of rounds in which all nodes are upgraded by default.
 	// Upgrading 100 nodes one by one takes a working day, with a restart of the job each
 	// time.
-	upgradeWaves = 20
+	upgradeRounds = 20
 )
 
 // resolve fills in the settings of the strategy, and leaves out the settings of the other one.
 // With noSurge, an upgrade takes nodes away before it adds their replacements, by default.
 func (u *Upgrade) resolve(nodes int, noSurge bool) {
-	atOnce := min(max(1, (nodes+upgradeWaves-1)/upgradeWaves), mostUpgradedAtOnce)
+	atOnce := min(max(1, (nodes+upgradeRounds-1)/upgradeRounds), mostUpgradedAtOnce)
 	switch u.Strategy {
 	case surge:
 		if u.MaxSurge == nil {
@@ -51,12 +53,21 @@ func (u *Upgrade) resolve(nodes int, noSurge bool) {
 	}
 }
 
-// Waves returns the number of waves in which GKE upgrades all nodes of a valid pool.
-func (p Pool) Waves() int {
-	atOnce := p.Upgrade.BatchNodes
+// RoundTime is how long we expect GKE to drain and recreate the nodes of a round. GKE documents
+// no time.
+const RoundTime = 10 * time.Minute
+
+// NodesAtOnce returns how many nodes of a valid pool GKE recreates at once.
+func (p Pool) NodesAtOnce() int {
 	if p.Upgrade.Strategy == surge {
-		atOnce = *p.Upgrade.MaxSurge + *p.Upgrade.MaxUnavailable
+		return *p.Upgrade.MaxSurge + *p.Upgrade.MaxUnavailable
 	}
+	return p.Upgrade.BatchNodes
+}
+
+// Rounds returns the number of rounds in which GKE recreates all nodes of a valid pool.
+func (p Pool) Rounds() int {
+	atOnce := p.NodesAtOnce()
 	return (p.MostNodes() + atOnce - 1) / atOnce
 }
 

@@ -1,10 +1,15 @@
 package stackfile
 
 import (
-	"fmt"
+	"bytes"
 	"io/fs"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/config/check"
 )
@@ -19,26 +24,120 @@ func Of(files fs.FS, project, stack string) Values {
 	return file.Config
 }
 
-// Unread returns the keys in the namespace of the project that are not known.
-func (v Values) Unread(project string, known []string) []string {
-	return slices.DeleteFunc(v.Keys(), func(key string) bool {
-		return !strings.HasPrefix(key, project+":") || slices.Contains(known, key)
-	})
-}
-
-// CheckKeys refuses keys in the namespace of the project that the program does not read.
-// Otherwise a misspelt optional key would be ignored silently.
+// CheckKeys refuses what Pulumi ignores in the file of a stack, or reads as something else:
+// keys that the program does not read, keys outside of config or in another namespace, keys
+// that are there twice, a second document, and octal numbers. Like [Of], it skips a file that
+// it cannot read.
 func CheckKeys(files fs.FS, project, stack string, known []string) error {
-	var unknown []string
-	for _, key := range Of(files, project, stack).Unread(project, known) {
-		if near := check.Nearest(key, known); len(near) > 0 {
-			unknown = append(unknown, fmt.Sprintf("%s: unknown key; did you mean %s?", key, check.Or(near)))
-			continue
-		}
-		unknown = append(unknown, fmt.Sprintf("%s: unknown key; remove it, as the keys are %s", key, check.And(known)))
-	}
-	if unknown == nil {
+	text, err := fs.ReadFile(files, Name(stack))
+	if err != nil {
 		return nil
 	}
-	return fmt.Errorf("%s has keys that nothing reads:\n%s", Name(stack), strings.Join(unknown, "\n"))
+	c := &keyChecker{project: project, known: known}
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	var document, second yaml.Node
+	if decoder.Decode(&document) != nil || len(document.Content) == 0 {
+		return nil
+	}
+	c.file(document.Content[0])
+	// Only comments may follow the first document.
+	if err := decoder.Decode(&second); err == nil && len(second.Content) > 0 && second.Content[0].Tag != "!!null" {
+		c.Forbidden(field.NewPath(Name(stack)), "has a second document in line %d, which Pulumi ignores; remove the line with --- before it", second.Content[0].Line)
+	}
+	return c.Err()
+}
+
+type keyChecker struct {
+	check.Problems
+	project string
+	known   []string
+}
+
+// file checks the top level of a stack file.
+func (c *keyChecker) file(file *yaml.Node) {
+	c.twice(file, func(key string) *field.Path { return field.NewPath(key) })
+	for i := 0; i+1 < len(file.Content); i += 2 {
+		switch key := file.Content[i].Value; {
+		case key == configuration:
+			c.config(file.Content[i+1])
+		case strings.EqualFold(key, configuration):
+			c.Forbidden(field.NewPath(key), "is ignored by Pulumi; write %s in lower case", configuration)
+		case slices.Contains(c.known, c.named(key)) || strings.HasPrefix(key, c.project+":"):
+			c.Forbidden(field.NewPath(key), "is outside of %s, where Pulumi ignores it; indent it below %s", configuration, configuration)
+		}
+	}
+}
+
+// config checks the keys of the stack and their values.
+func (c *keyChecker) config(config *yaml.Node) {
+	// A key is the same with the namespace of the project and without.
+	c.twice(config, func(key string) *field.Path { return field.NewPath(c.named(key)) })
+	for i := 0; i+1 < len(config.Content); i += 2 {
+		key := c.named(config.Content[i].Value)
+		c.key(key)
+		c.value(field.NewPath(key), config.Content[i+1])
+	}
+}
+
+// key refuses an unknown key of the project, or of a namespace that resembles the project.
+// Other namespaces belong to providers.
+func (c *keyChecker) key(key string) {
+	namespace, name, _ := strings.Cut(key, ":")
+	ours := c.project + ":" + name
+	switch near := check.Nearest(ours, c.known); {
+	case slices.Contains(c.known, key):
+	case slices.Contains(c.known, ours) && len(check.Nearest(namespace, []string{c.project})) > 0:
+		c.Forbidden(field.NewPath(key), "is in the namespace %s, which nothing reads; write %s", namespace, ours)
+	case namespace != c.project:
+	case len(near) > 0:
+		c.Forbidden(field.NewPath(key), "unknown key; did you mean %s?", check.Or(near))
+	default:
+		c.Forbidden(field.NewPath(key), "unknown key; remove it, as the keys are %s", check.And(c.known))
+	}
+}
+
+// named returns a key with its namespace.
+func (c *keyChecker) named(key string) string {
+	if strings.Contains(key, ":") {
+		return key
+	}
+	return c.project + ":" + key
+}
+
+// octal matches numbers that YAML reads with the base 8.
+var octal = regexp.MustCompile(`^[-+]?0[0-7]+$`)
+
+// value checks what is written at and below a path.
+func (c *keyChecker) value(path *field.Path, node *yaml.Node) {
+	switch node.Kind {
+	case yaml.MappingNode:
+		c.twice(node, func(key string) *field.Path { return path.Child(key) })
+		for i := 0; i+1 < len(node.Content); i += 2 {
+			// The modes of files are octal in Kubernetes too.
+			if key := node.Content[i].Value; !strings.HasSuffix(strings.ToLower(key), "mode") {
+				c.value(path.Child(key), node.Content[i+1])
+			}
+		}
+	case yaml.SequenceNode:
+		for i, element := range node.Content {
+			c.value(path.Index(i), element)
+		}
+	case yaml.ScalarNode:
+		if read, err := strconv.ParseInt(node.Value, 0, 64); err == nil && node.Tag == "!!int" && octal.MatchString(node.Value) {
+			if decimal, err := strconv.ParseInt(node.Value, 10, 64); err != nil || decimal != read {
+				c.Invalid(path, node.Value, "is octal, which makes it %d; write %d or %d", read, read, decimal)
+			}
+		}
+	}
+}
+
+// twice refuses keys that a mapping has more than once. At returns the path of a key.
+func (c *keyChecker) twice(mapping *yaml.Node, at func(key string) *field.Path) {
+	var keys []*yaml.Node
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		keys = append(keys, mapping.Content[i])
+	}
+	check.Unique(keys, func(key *yaml.Node) string { return at(key.Value).String() }, func(i, first int, _ string) {
+		c.Duplicate(at(keys[i].Value), keys[i].Value, "is already in line %d, and only one of them counts; remove one", keys[first].Line)
+	})
 }

@@ -17,7 +17,11 @@ import (
 func Check(p *check.Problems, path *field.Path, volumes []Volume, context Context, users func(name string) Users) {
 	for i, volume := range volumes {
 		volume.check(p, path.Index(i), context)
-		volume.checkUsers(p, path.Index(i), users(volume.Name))
+		of := users(volume.Name)
+		volume.checkUsers(p, path.Index(i), of)
+		if len(of.Pools) == 0 {
+			p.Warn(path.Index(i), "no role mounts the volume %s; write it in mounts of a job, or remove it", volume.Name)
+		}
 	}
 	check.Unique(volumes, func(v Volume) string { return v.Name }, func(i, first int, name string) {
 		p.Duplicate(path.Index(i).Child("name"), name, "is already used by %s; give each volume its own name", path.Index(first))
@@ -50,13 +54,14 @@ func (v *Volume) check(p *check.Problems, path *field.Path, context Context) {
 	v.checkReclaimPolicy(p, path.Child("reclaimPolicy"))
 	checkLabels(p, path.Child("labels"), v.Labels)
 	v.CheckSource(p, path, context)
+	v.checkMountOptions(p, path.Child("mountOptions"))
 }
 
 // CheckSource checks the size of the volume, and that it has exactly one source, which must
 // be valid. The path is of the volume.
 func (v *Volume) CheckSource(p *check.Problems, path *field.Path, context Context) {
 	given := v.given()
-	if v.checkSize(p, path.Child("size")) && len(given) == 1 {
+	if v.CheckSize(p, path.Child("size")) && len(given) == 1 {
 		given[0].checkSize(p, path.Child("size"), v)
 	}
 	switch len(given) {
@@ -73,7 +78,8 @@ func (v *Volume) CheckSource(p *check.Problems, path *field.Path, context Contex
 // mostBytes is an exbibyte, more than any storage has.
 const mostBytes = 1 << 60
 
-func (v *Volume) checkSize(p *check.Problems, path *field.Path) bool {
+// CheckSize checks that the size is an amount of storage, and reports whether it is.
+func (v *Volume) CheckSize(p *check.Problems, path *field.Path) bool {
 	size, err := check.ParseQuantity(v.Size)
 	switch {
 	case v.Size == "":
@@ -131,6 +137,9 @@ func (v *Volume) checkUsers(p *check.Problems, path *field.Path, users Users) {
 		return
 	}
 	source.checkUsers(p, path.Child(source.Field()), users)
+	if !users.ReadOnly && slices.Contains(v.MountOptions, "ro") {
+		p.Warn(path.Child("mountOptions"), "contains ro, so the roles that mount the volume cannot write to it, neither checkpoints nor logs; remove ro, or write readOnly: true in every mount of it")
+	}
 	if users.nodes() < 2 || source.traits().directory {
 		return
 	}

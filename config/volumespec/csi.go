@@ -1,6 +1,8 @@
 package volumespec
 
 import (
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -33,10 +35,16 @@ func (c *CSI) Identity() string {
 
 func (c *CSI) traits() traits { return traits{access: corev1.ReadWriteMany, deletable: true} }
 
-func (c *CSI) check(p *check.Problems, path *field.Path, _ Context) {
+func (c *CSI) check(p *check.Problems, path *field.Path, context Context) {
 	check.CSIDriver(p, path.Child("driver"), c.Driver)
 	if c.VolumeHandle == "" {
 		p.Required(path.Child("volumeHandle"), "write the name that the driver gives the volume")
+	}
+	if lower := strings.ToLower(c.FSType); lower != c.FSType {
+		p.Warn(path.Child("fsType"), "%s has capitals, which no file system has; write %s", c.FSType, lower)
+	}
+	if !context.Existing && c.Driver != "" {
+		p.Warn(path.Child("driver"), "%s is not installed in a cluster that the stack creates, so pods that mount the volume wait until you install it; use filestore or gcsFuse, or install the driver", c.Driver)
 	}
 	for _, kind := range kinds() {
 		if c.Driver != "" && c.Driver == kind.traits().driver {

@@ -32,15 +32,13 @@ type Filestore struct {
 	Create *CreateFilestore `json:"create,omitempty"`
 }
 
-// CreateFilestore creates the instance, with the size of the volume as its capacity.
-// `pulumi destroy` keeps the instance and its network, and the next `pulumi up` uses them
-// again.
+// CreateFilestore creates the instance, with the size of the volume as its capacity. `pulumi
+// destroy` keeps the instance and its network.
 type CreateFilestore struct {
 	// Tier is the service tier. You cannot change it later.
 	Tier string `json:"tier,omitempty" default:"ZONAL" enum:"BASIC_HDD,BASIC_SSD,ZONAL,REGIONAL,ENTERPRISE"`
-	// KMSKey is the Cloud KMS key that encrypts the instance, in the region of the
-	// instance. The stack grants Filestore the use of the key. Default: a key that Google
-	// manages. You cannot change it later.
+	// KMSKey is the Cloud KMS key that encrypts the instance, in the region of the instance.
+	// Default: a key that Google manages. You cannot change it later.
 	KMSKey string `json:"kmsKey,omitempty"`
 	// DeleteWithStack makes `pulumi destroy` delete the instance with all checkpoints in
 	// it. The value is the name of the instance. Default: the instance is kept.
@@ -99,15 +97,23 @@ func (f *Filestore) resolve(context Context) {
 func (f *Filestore) check(p *check.Problems, path *field.Path, context Context) {
 	p.Name(path.Child("instance"), f.Instance, validation.IsDNS1035Label)
 	checkDriver(p, path, "filestore", context)
-	if f.IP != "" && net.ParseIP(f.IP) == nil {
-		p.Invalid(path.Child("ip"), f.IP, "must be an address like 10.0.0.2")
+	switch ip := path.Child("ip"); {
+	case f.IP == "":
+	case net.ParseIP(f.IP) == nil:
+		p.Invalid(ip, f.IP, "must be an address like 10.0.0.2")
+	default:
+		check.Host(p, ip, f.IP)
 	}
 	if f.Create != nil {
 		f.checkCreate(p, path, context)
 		return
 	}
-	if f.Location == "" {
-		p.Required(path.Child("location"), "write the zone or region of the instance, as `gcloud filestore instances list` shows it")
+	switch location := path.Child("location"); {
+	case f.Location == "":
+		p.Required(location, "write the zone or region of the instance, as `gcloud filestore instances list` shows it")
+	case !check.Location(p, location, f.Location) || context.Region == "":
+	case f.Location != context.Region && gcp.RegionOf(f.Location) != context.Region:
+		p.Warn(location, "%s is far from the cluster in %s, so checkpoints are slow and their traffic is billed; use an instance in that region", f.Location, context.Region)
 	}
 	if f.Share == "" {
 		p.Required(path.Child("share"), "write the name of the share, or create for an instance that the stack creates")
@@ -134,7 +140,7 @@ func (f *Filestore) checkCreate(p *check.Problems, path *field.Path, context Con
 	case tier.regional && f.Location != context.Region:
 		p.Invalid(path.Child("location"), f.Location, "must be the region of the cluster, %s, because the tier %s is regional", context.Region, f.Create.Tier)
 	case !tier.regional:
-		check.Zones(p, path.Child("location"), context.Region, []string{f.Location})
+		check.Zone(p, path.Child("location"), context.Region, f.Location)
 	}
 	if !shareForm.MatchString(f.Share) || len(f.Share) > tier.longestShare {
 		p.Invalid(path.Child("share"), f.Share, "must be at most %d letters, digits, and underscores, and begin with a letter", tier.longestShare)

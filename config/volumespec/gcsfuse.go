@@ -32,9 +32,8 @@ type Sidecar struct {
 	CPU string `json:"cpu,omitempty" default:"250m" form:"quantity"`
 	// Memory is a quantity.
 	Memory string `json:"memory,omitempty" default:"256Mi" form:"quantity"`
-	// EphemeralStorage is a quantity. The container keeps a file that is written on
-	// the node until the file is closed. For embedding parameter servers, it requests at
-	// least what hashmapShards of the job says that they write at the same time.
+	// EphemeralStorage is a quantity. For embedding parameter servers, it requests at least what
+	// hashmapShards of the job says that they write at the same time.
 	EphemeralStorage string `json:"ephemeralStorage,omitempty" default:"5Gi" form:"quantity"`
 }
 
@@ -51,8 +50,8 @@ func (s Sidecar) Requests() capacity.Resources {
 	}
 }
 
-// CreateBucket creates the bucket, with uniform bucket-level access and public access
-// prevention. `pulumi destroy` keeps the bucket, and the next `pulumi up` uses it again.
+// CreateBucket creates the bucket, with uniform bucket-level access and public access prevention.
+// `pulumi destroy` keeps it.
 type CreateBucket struct {
 	// Location is a region, or a dual-region or multi-region like NAM4. Default: the
 	// region of the cluster. You cannot change it later.
@@ -65,28 +64,24 @@ type CreateBucket struct {
 	// DeleteNoncurrent makes Cloud Storage delete old noncurrent versions. Default: they
 	// are kept.
 	DeleteNoncurrent *DeleteNoncurrent `json:"deleteNoncurrent,omitempty"`
-	// KMSKey is the Cloud KMS key that encrypts the objects, in the location of the
-	// bucket. The stack grants Cloud Storage the use of the key. Default: a key that
-	// Google manages.
+	// KMSKey is the Cloud KMS key that encrypts the objects, in the location of the bucket.
+	// Default: a key that Google manages.
 	KMSKey string `json:"kmsKey,omitempty"`
 	// DeleteWithStack makes `pulumi destroy` delete the bucket with all checkpoints in
 	// it. The value is the name of the bucket. Default: the bucket is kept.
 	DeleteWithStack string `json:"deleteWithStack,omitempty"`
 }
 
-// DeleteNoncurrent deletes noncurrent versions, which are objects that a job or a person
-// overwrote or deleted. It never deletes a live object: Cloud Storage knows how old an
-// object is, but not which checkpoint is the newest. Only the job can tell which
-// checkpoints it no longer needs, and deletes them.
+// DeleteNoncurrent deletes noncurrent versions, which are objects that somebody overwrote or
+// deleted. It never deletes a live object.
 type DeleteNoncurrent struct {
 	// Prefix is the directory of the bucket to which the rule applies, like checkpoints/.
 	Prefix string `json:"prefix"`
 	// AfterDays is how many days a version is kept after it became noncurrent, at least
 	// 7.
 	AfterDays int `json:"afterDays"`
-	// NewerVersions is how many newer versions of an object must exist before a version
-	// is deleted, including the live one. With 1, the last version of a deleted object is
-	// kept. With 0, it is deleted too.
+	// NewerVersions is how many newer versions of an object must exist before a version is
+	// deleted. With 1, the last version of a deleted object is kept.
 	NewerVersions int `json:"newerVersions,omitempty" default:"1" min:"0"`
 }
 
@@ -190,8 +185,10 @@ func (c *CreateBucket) check(p *check.Problems, path *field.Path, bucket string,
 	if strings.Contains(bucket, ".") {
 		p.Invalid(path, bucket, "only the verified owner of a domain can create a bucket with a dot in its name; write a name without dots, or remove create")
 	}
-	if !locationForm.MatchString(c.Location) {
+	if region := strings.ToLower(c.Location); !locationForm.MatchString(c.Location) || strings.Contains(region, "-") && !check.IsRegion(region) {
 		p.Invalid(path.Child("location"), c.Location, "must be a region like us-central1, or a dual- or multi-region like NAM4 or US")
+	} else {
+		check.Known(p, path.Child("location"), c.Location, "location of buckets", gcp.BucketLocations(), "Cloud Storage")
 	}
 	if days := c.SoftDeleteDays; days != 0 && (days < 7 || days > 90) {
 		p.Invalid(path.Child("softDeleteDays"), days, "must be from 7 to 90, or 0 to turn soft delete off")

@@ -10,8 +10,7 @@ import (
 	"persia/gcp"
 )
 
-// HostPath is a directory of the node on which a pod runs. Use it for a stack with a
-// single node, or to try things out: when the node goes, the data goes with it.
+// HostPath is a directory of the node on which a pod runs. The data is lost with the node.
 type HostPath struct {
 	outside
 

@@ -30,15 +30,13 @@ type PersistentDisk struct {
 	Create *CreateDisk `json:"create,omitempty"`
 }
 
-// CreateDisk creates the disk, with the size of the volume. `pulumi destroy` keeps the
-// disk, and the next `pulumi up` uses it again.
+// CreateDisk creates the disk, with the size of the volume. `pulumi destroy` keeps it.
 type CreateDisk struct {
 	// Type is the type of the disk. A regional disk cannot be hyperdisk-balanced. You
 	// cannot change it later.
 	Type string `json:"type,omitempty" default:"pd-balanced" enum:"pd-standard,pd-balanced,pd-ssd,hyperdisk-balanced"`
-	// KMSKey is the Cloud KMS key that encrypts the disk, in the region of the disk or
-	// global. The stack grants Compute Engine the use of the key. Default: a key that
-	// Google manages. You cannot change it later.
+	// KMSKey is the Cloud KMS key that encrypts the disk, in the region of the disk or global.
+	// Default: a key that Google manages. You cannot change it later.
 	KMSKey string `json:"kmsKey,omitempty"`
 	// DeleteWithStack makes `pulumi destroy` delete the disk with all checkpoints on it.
 	// The value is the name of the disk. Default: the disk is kept.
@@ -62,7 +60,7 @@ func (d *PersistentDisk) Region() string {
 	if len(d.Zones) == 0 {
 		return ""
 	}
-	return d.Zones[0][:max(0, strings.LastIndex(d.Zones[0], "-"))]
+	return gcp.RegionOf(d.Zones[0])
 }
 
 func (d *PersistentDisk) Field() string  { return "persistentDisk" }
@@ -112,6 +110,7 @@ func (d *PersistentDisk) check(p *check.Problems, path *field.Path, context Cont
 		p.Required(path.Child("project"), "write the Google Cloud project of the disk, because a stack on an existing cluster has none")
 	}
 	d.checkZones(p, path.Child("zones"), context)
+	check.OneOf(p, path.Child("fsType"), d.FSType, gcp.FileSystems...)
 	if create := path.Child("create"); d.Create != nil && checkCreatable(p, create, context) {
 		d.checkCreate(p, create, context)
 	}
@@ -123,7 +122,11 @@ func (d *PersistentDisk) checkZones(p *check.Problems, path *field.Path, context
 		p.Required(path, "write the zone of the disk, as `gcloud compute disks list` shows it")
 	case len(d.Zones) > 2:
 		p.Invalid(path, d.Zones, "must be one zone, or the two of a regional disk")
-	case !context.Existing:
+	case context.Existing && !check.IsRegion(d.Region()):
+		p.Invalid(path.Index(0), d.Zones[0], "must be a zone, like us-central1-a")
+	case context.Existing:
+		check.Zones(p, path, d.Region(), d.Zones)
+	default:
 		check.Zones(p, path, context.Region, d.Zones)
 	}
 }

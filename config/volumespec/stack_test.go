@@ -18,6 +18,30 @@ type edits = stacktest.Edits
 func TestRefused(t *testing.T) {
 	stacktest.Refused(t, []stacktest.Refusal{
 		// Volumes.
+		{"mount options of a hostPath", over("hostPath", edits{"path": "/var/lib/a"}).And(edits{volumeB + ".mountOptions": []any{"ro"}}),
+			volumeB + ".mountOptions", []string{`["ro"]`, "not supported by hostPath", "readOnly"}},
+		{"file system of a disk misspelt", over("persistentDisk", edits{"disk": "d", "zones": []any{"us-central1-a"}, "fsType": "etx4"}),
+			volumeB + ".persistentDisk.fsType", []string{`"etx4"`, "ext4 or xfs"}},
+		{"file system of a target misspelt", over("iscsi", edits{"targetPortal": "10.0.0.5", "iqn": "iqn.2001-04.com.example:a", "lun": 0, "fsType": "ext5"}),
+			volumeB + ".iscsi.fsType", []string{`"ext5"`, "ext4 or xfs"}},
+		{"port that is none", over("iscsi", edits{"targetPortal": "10.0.0.5:99999", "iqn": "iqn.2001-04.com.example:a", "lun": 0}),
+			volumeB + ".iscsi.targetPortal", []string{`"10.0.0.5:99999"`, "from 1 to 65535", "3260"}},
+		{"iSCSI without an initiator", over("iscsi", edits{"targetPortal": "10.0.0.5", "iqn": "iqn.2001-04.com.example:a", "lun": 0}).And(edits{"persia:jobs[0].embeddingParameterServer.mounts": []any{edits{"volume": "b", "mountPath": "/b"}}, "persia:nodePools[2].imageType": "COS_CONTAINERD"}),
+			volumeB + ".iscsi", []string{`"10.0.0.5"`, "pool ps", "no iSCSI initiator", "UBUNTU_CONTAINERD"}},
+		{"NFS server on the loopback", over("nfs", edits{"server": "127.0.0.1", "path": "/a"}),
+			volumeB + ".nfs.server", []string{`"127.0.0.1"`, "leads each machine to itself", "10.0.0.2"}},
+		{"NFS server by the name of the loopback", over("nfs", edits{"server": "localhost", "path": "/a"}),
+			volumeB + ".nfs.server", []string{`"localhost"`, "leads each machine to itself"}},
+		{"NFS server at no address", over("nfs", edits{"server": "0.0.0.0", "path": "/a"}),
+			volumeB + ".nfs.server", []string{`"0.0.0.0"`}},
+		{"Filestore on the loopback", over("filestore", edits{"instance": "fs", "location": "us-central1-a", "share": "s", "ip": "127.0.0.1"}),
+			volumeB + ".filestore.ip", []string{`"127.0.0.1"`, "leads each machine to itself"}},
+		{"Filestore nowhere", over("filestore", edits{"instance": "fs", "location": "iowa", "share": "s"}),
+			volumeB + ".filestore.location", []string{`"iowa"`, "us-central1-a", "us-central1"}},
+		{"bucket in a zone", edits{"persia:storage[0].gcsFuse.create": edits{"location": "us-central1-a"}},
+			"persia:storage[0].gcsFuse.create.location", []string{`"US-CENTRAL1-A"`, "a region like us-central1"}},
+		{"bucket in a region misspelt", edits{"persia:storage[0].gcsFuse.create": edits{"location": "us-central-1"}},
+			"persia:storage[0].gcsFuse.create.location", []string{`"US-CENTRAL-1"`, "a region like us-central1"}},
 		{"volume name invalid", edits{"persia:storage[0].name": "Checkpoints", "persia:storage[0].claim": "claim", "persia:jobs[0].mounts[0].volume": "Checkpoints"},
 			"persia:storage[0].name", []string{"Checkpoints", "lower case"}},
 		{"volume twice", edits{"persia:storage[1]": edits{"name": "checkpoints", "claim": "b", "size": "1Gi", "gcsFuse": edits{"bucket": "other"}}},
@@ -171,12 +195,40 @@ func TestSidecarOfCheckpoints(t *testing.T) {
 	}
 }
 
+// TestWarned checks the warnings about volumes that may not be what the user meant.
+func TestWarned(t *testing.T) {
+	gcsFuse := func(options ...any) edits { return edits{"persia:storage[0].mountOptions": options} }
+	nfs := func(option string) edits {
+		return over("nfs", edits{"server": "10.0.0.2", "path": "/a"}).And(edits{volumeB + ".mountOptions": []any{option}})
+	}
+	const option = "persia:storage[0].mountOptions[0]"
+	stacktest.Warned(t, []stacktest.Refusal{
+		{"volume that no role mounts", over("gcsFuse", edits{"bucket": "other"}), volumeB, []string{"no role mounts the volume b", "remove it"}},
+		{"volume that roles mount", edits{}, "persia:storage[0]", nil},
+		{"option of gcsfuse misspelt", gcsFuse("implict-dirs"), option, []string{"implict-dirs", "did you mean implicit-dirs"}},
+		{"options of gcsfuse", gcsFuse("implicit-dirs", "uid=1000", "file-mode=664", "only-dir=a/b", "file-cache:max-size-mb:-1", "metadata-cache:ttl-secs:60"), option, nil},
+		{"option that the program does not know", gcsFuse("a-new-option=1"), option, nil},
+		{"option with hyphens", gcsFuse("--implicit-dirs"), option, []string{`"--implicit-dirs"`, "like implicit-dirs"}},
+		{"options of a command line", gcsFuse("-o implicit-dirs"), option, []string{`"-o implicit-dirs"`, "like implicit-dirs"}},
+		{"option of NFS misspelt", nfs("nconect=4"), volumeB + ".mountOptions[0]", []string{"nconect", "did you mean nconnect?"}},
+		{"option of NFS", nfs("nconnect=4"), volumeB + ".mountOptions[0]", nil},
+		{"read-only option", gcsFuse("ro"), "persia:storage[0].mountOptions", []string{"contains ro", "cannot write", "remove ro"}},
+		{"read-only option of read-only mounts", gcsFuse("ro").And(edits{"persia:jobs[0].mounts[0].readOnly": true}), "persia:storage[0].mountOptions", nil},
+		{"driver that the cluster lacks", over("csi", edits{"driver": "nfs.csi.k8s.io", "volumeHandle": "h"}), volumeB + ".csi.driver", []string{"nfs.csi.k8s.io is not installed", "use filestore or gcsFuse"}},
+		{"file system in capitals", over("csi", edits{"driver": "d.example.com", "volumeHandle": "h", "fsType": "EXT4"}), volumeB + ".csi.fsType", []string{"EXT4", "write ext4"}},
+		{"Filestore far away", over("filestore", edits{"instance": "fs", "location": "europe-west4-a", "share": "s"}), volumeB + ".filestore.location", []string{"europe-west4-a is far from the cluster in us-central1"}},
+		{"Filestore near", over("filestore", edits{"instance": "fs", "location": "us-central1-c", "share": "s"}), volumeB + ".filestore.location", nil},
+	})
+}
+
 // TestStorageWarnings checks the warnings about settings that delete data.
 func TestStorageWarnings(t *testing.T) {
 	warnings := func(changes edits) []string {
 		s, err := stacktest.Load(t, changes)
 		require.NoError(t, err)
-		return slices.DeleteFunc(s.Warnings(), func(w string) bool { return !strings.HasPrefix(w, "persia:storage") })
+		return slices.DeleteFunc(s.Warnings(), func(w string) bool {
+			return !strings.HasPrefix(w, "persia:storage") || strings.Contains(w, "no role mounts") || strings.Contains(w, "is not installed")
+		})
 	}
 	assert.Empty(t, warnings(over("gcsFuse", edits{"bucket": "other", "create": edits{}})))
 	for name, test := range map[string]struct {

@@ -9,9 +9,7 @@ import (
 // Volume is a checkpoint volume: a PersistentVolume and the claim that binds to it, in
 // the namespace of the jobs. It has exactly one source.
 type Volume struct {
-	// Name is the name of the PersistentVolume. Renaming a volume does not move data: the
-	// stack identifies the storage that it creates by the name of the bucket, instance,
-	// or disk.
+	// Name is the name of the PersistentVolume.
 	Name string `json:"name"`
 	// Claim is the name of the PersistentVolumeClaim. Default: the name of the volume
 	// with "-claim" appended.
@@ -23,9 +21,8 @@ type Volume struct {
 	// ReadWriteOnce for block devices and for directories of one node, and ReadWriteMany
 	// for storage that many nodes share.
 	AccessModes []corev1.PersistentVolumeAccessMode `json:"accessModes,omitempty" enum:"ReadWriteOnce,ReadOnlyMany,ReadWriteMany"`
-	// ReclaimPolicy determines what happens to the storage when the claim is deleted, for
-	// example by `pulumi destroy`. Retain keeps it. With Delete, the CSI driver deletes
-	// it with all checkpoints.
+	// ReclaimPolicy determines what happens to the storage when the claim is deleted, for example
+	// by `pulumi destroy`. With Delete, the CSI driver deletes all checkpoints.
 	ReclaimPolicy corev1.PersistentVolumeReclaimPolicy `json:"reclaimPolicy,omitempty" default:"Retain" enum:"Retain,Delete"`
 	// MountOptions are passed to the driver.
 	MountOptions []string `json:"mountOptions,omitempty"`

@@ -13,7 +13,7 @@ USERS = 1000
 ITEMS = 300
 DENSE = 4  # numbers that describe the page
 
-# A batch is a pure function of the rule and its number: each data loader makes its
+# A batch is a pure function of the rule and its number: each dataloader makes its
 # own, and a job that starts again makes the same ones.
 RULE = int(os.environ.get("CLICKS_RULE", "1"))
 BATCHES = int(os.environ.get("CLICKS_BATCHES", "600"))

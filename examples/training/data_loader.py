@@ -1,7 +1,7 @@
-"""The data loader: sends its share of the batches that are still to be trained.
+"""The dataloader: sends its share of the batches that are still to be trained.
 
-PERSIA numbers the batches of all data loaders in turn and deals them to the trainers
-in turn, so each trainer gets as many as the others.
+PERSIA numbers the batches of all dataloaders in turn and deals them to the nn-workers
+in turn, so each nn-worker gets as many as the others.
 """
 
 import os

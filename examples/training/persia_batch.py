@@ -4,7 +4,7 @@ from persia.embedding.data import IDTypeFeatureWithSingleID, Label, NonIDTypeFea
 
 
 def persia_batch(clicks, number, test=False):
-    """The batch of a number, which travels with it so that a trainer can count."""
+    """The batch of a number, which travels with it so that an nn-worker can count."""
     user, item, dense, click, _ = clicks.batch(number, test)
     return PersiaBatch(
         [IDTypeFeatureWithSingleID("user", user), IDTypeFeatureWithSingleID("item", item)],

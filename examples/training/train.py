@@ -1,4 +1,4 @@
-"""The trainer of the click model.
+"""The nn-worker of the click model.
 
 It trains each batch once and then ends by itself, checks that no batch is missing and
 that the model has learned the rule, and fails if not. Where PERSIA_CKPT_DIR is set it
@@ -46,7 +46,7 @@ class TestClicks(IterableDataset):
 
 
 def load(ctx, checkpoint):
-    """Go on from a checkpoint. Every trainer loads the dense part, and one of them
+    """Go on from a checkpoint. Every nn-worker loads the dense part, and one of them
     has the embedding parameter servers load theirs."""
     device = None if torch.cuda.is_available() else "cpu"
     for part, file in ((ctx.model, "dense.pt"), (ctx.dense_optimizer, "opt.pt")):
@@ -56,7 +56,7 @@ def load(ctx, checkpoint):
 
 
 def gather(trained):
-    """The batches that all trainers together have trained. All must call it, and go
+    """The batches that all nn-workers together have trained. All must call it, and go
     on together."""
     if get_world_size() == 1:
         return set(trained)
@@ -77,11 +77,11 @@ def save(ctx, trained):
 
 
 def train(ctx, trained):
-    """Train this trainer's share of what is left, and add it to trained."""
+    """Train this nn-worker's share of what is left, and add it to trained."""
     left = clicks.BATCHES - len(trained)
     steps, odd = divmod(left, get_world_size())
     if odd:
-        raise SystemExit(f"{left} batches are left, which {get_world_size()} trainers cannot share evenly")
+        raise SystemExit(f"{left} batches are left, which {get_world_size()} nn-workers cannot share evenly")
     interval = max(1, clicks.BATCHES // get_world_size() // CHECKPOINTS)
     loss_of = torch.nn.BCEWithLogitsLoss()
     done = 0

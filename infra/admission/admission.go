@@ -14,15 +14,15 @@ import (
 type Args struct {
 	// Stack is the whole name of the stack.
 	Stack string
-	// Namespaces are those of the stack. No pod there shares its node's namespaces or is
+	// Namespaces are the stack's namespaces. No pod there shares its node's namespaces or is
 	// privileged.
 	Namespaces []string
-	// ImageNamespaces are those of them where images are known: by digest, or from the
+	// ImageNamespaces are the Namespaces whose pods run only known images: by digest, or from the
 	// repositories of Images.
 	ImageNamespaces []string
 	// Images are all that the stack runs in ImageNamespaces.
 	Images []string
-	// ClaimNamespaces are those whose bound claims are not deleted by hand.
+	// ClaimNamespaces are the Namespaces in which users cannot delete bound claims.
 	ClaimNamespaces []string
 }
 

@@ -63,3 +63,30 @@ func TestAdmitsItsOwnImages(t *testing.T) {
 		})
 	}
 }
+
+// TestAdmitsImagesOfGKE checks the patterns of the policy, which CEL matches as Go does.
+func TestAdmitsImagesOfGKE(t *testing.T) {
+	r := programtest.DeployStack(t, "dev")
+	policy := pulumitest.Object[admissionv1.ValidatingAdmissionPolicy](t, r.One(t, pulumitest.AdmissionPolicy, "persia-images"))
+	patterns := regexp.MustCompile(`matches\('([^']*)'\)`).FindAllStringSubmatch(policy.Spec.Validations[0].Expression, -1)
+	require.NotEmpty(t, patterns)
+	for name, test := range map[string]struct {
+		image    string
+		admitted bool
+	}{
+		"Container Registry":               {"gke.gcr.io/gcs-fuse-csi-driver-sidecar-mounter:v1", true},
+		"Artifact Registry in a region":    {"us-central1-artifactregistry.gcr.io/gke-release/gke-release/gcs-fuse-csi-driver-sidecar-mounter:v1.24.3-gke.2", true},
+		"another project of that registry": {"us-central1-artifactregistry.gcr.io/gke-release-2/a:v1", false},
+		"host that begins like GKE's":      {"gke.gcr.io.example.com/a:v1", false},
+		"registry that begins like GKE's":  {"us-central1-artifactregistry.gcr.io.example.com/gke-release/a:v1", false},
+		"GKE's name in a path":             {"example.com/us-central1-artifactregistry.gcr.io/gke-release/a:v1", false},
+		"a tag":                            {"busybox:1.36", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			admitted := slices.ContainsFunc(patterns, func(pattern []string) bool {
+				return regexp.MustCompile(pattern[1]).MatchString(test.image)
+			})
+			assert.Equal(t, test.admitted, admitted, test.image)
+		})
+	}
+}

@@ -35,8 +35,12 @@ func podsPolicy(name string, namespaces []string) *admissionv1.ValidatingAdmissi
 // digest ends an image that can never be another one.
 const digest = "@sha256:[0-9a-f]{64}$"
 
-// imagesPolicy admits images by digest, those of GKE, which adds a container to pods
-// with buckets, and those from some repositories.
+// gkeImage begins an image of GKE, in either registry that it pulls from. The second is Artifact
+// Registry in the cluster's region.
+const gkeImage = "^(gke[.]gcr[.]io|[a-z0-9-]+-artifactregistry[.]gcr[.]io/gke-release)/"
+
+// imagesPolicy admits images by digest, GKE's images, because GKE adds a container to pods with
+// buckets, and images from some repositories.
 func imagesPolicy(name string, namespaces, repositories []string) *admissionv1.ValidatingAdmissionPolicy {
 	list, err := json.Marshal(repositories)
 	if err != nil {
@@ -44,7 +48,7 @@ func imagesPolicy(name string, namespaces, repositories []string) *admissionv1.V
 	}
 	return policy(name, namespaces, podRule(), changed, []admissionv1.Validation{{
 		Expression: eachContainer(fmt.Sprintf(
-			"c.image.matches('%s') || c.image.startsWith('gke.gcr.io/') || %s.exists(r, c.image == r || c.image.startsWith(r + ':'))", digest, list)),
+			"c.image.matches('%s') || c.image.matches('%s') || %s.exists(r, c.image == r || c.image.startsWith(r + ':'))", digest, gkeImage, list)),
 		Message: "images here must be given by digest, like busybox@sha256:…, or be from a repository that the stack file names: " + strings.Join(repositories, ", "),
 	}})
 }

@@ -36,7 +36,8 @@ func NewRegionDisk(ctx *pulumi.Context, name, region string, zones []string, arg
 	return disk, register(ctx, "gcp:compute/regionDisk:RegionDisk", name, inputs, disk, secretLabels(opts))
 }
 
-// inputs are those of both kinds of disk, which have a name each for a key's.
+// inputs returns the inputs of a disk. Zonal and regional disks name the field of the key
+// differently.
 func (a DiskArgs) inputs(keyField string) pulumi.Map {
 	inputs := pulumi.Map{
 		"project": a.Project,

@@ -1,6 +1,10 @@
 package compute
 
-import "github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+import (
+	"strings"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+)
 
 // Network is a VPC network.
 type Network struct {
@@ -23,6 +27,18 @@ func NewNetwork(ctx *pulumi.Context, name string, args *NetworkArgs, opts ...pul
 		"name":                  args.Name,
 		"autoCreateSubnetworks": args.AutoCreateSubnetworks,
 	}, network, opts)
+}
+
+// NetworkExists reports whether a project has a network of a name.
+func NetworkExists(ctx *pulumi.Context, project, name string) (bool, error) {
+	var network struct {
+		ID string `pulumi:"id"`
+	}
+	err := ctx.Invoke("gcp:compute/getNetwork:getNetwork", map[string]any{"project": project, "name": name}, &network, pulumi.Version(version))
+	if err != nil && strings.Contains(err.Error(), "/"+name+" not found") {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // SubnetworkType is the type of a subnetwork in the state of a stack.

@@ -2,7 +2,7 @@ package compute
 
 import "github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-// version is that of the provider: the SDK's in go.mod.
+// version is the version of the provider: the SDK's in go.mod.
 const version = "7.38.0"
 
 // register registers a resource as the SDK does. Inputs that are nil are left out.

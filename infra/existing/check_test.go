@@ -76,7 +76,7 @@ func TestCheckUnreachable(t *testing.T) {
 	assert.ErrorIs(t, Check(t.Context(), nowhere, "acme/persia/dev"), ErrUnknown)
 }
 
-// cluster is one whose kubeconfig has two contexts, of which the second leads to url.
+// cluster returns a cluster whose kubeconfig has two contexts; the second leads to url.
 func cluster(t *testing.T, url string) clusterspec.Cluster {
 	t.Helper()
 	named := func(name, field string, value any) any { return map[string]any{"name": name, field: value} }

@@ -24,11 +24,13 @@ type Args struct {
 	NVIDIADriver poolspec.NVIDIADriver
 	// Images says where nodes pull images from.
 	Images imagespec.Settings
-	// KeepNetwork lets the network outlive the stack, for storage that stands in it,
-	// and AdoptNetwork takes it over again.
+	// KeepNetwork lets the network outlive the stack, for the storage in it, and AdoptNetwork
+	// takes it over again.
 	KeepNetwork, AdoptNetwork bool
 	// Keys grants Google's services the use of keys.
 	Keys *iam.Keys
+	// Adopts registers an Adopter.
+	Adopts bool
 	// LastOutputs are the stack's outputs after its last successful update.
 	LastOutputs map[string]any
 }
@@ -38,38 +40,33 @@ type Cluster struct {
 	pulumi.ResourceState
 
 	Name pulumi.StringOutput `pulumi:"name"`
-	// Access is how to reach the cluster. Of an existing one it is nil, since the
-	// user knows.
+	// Access is how to reach the cluster. It is nil for an existing cluster, whose user knows.
 	Access *Access
+	// ControlPlane is the cluster itself, without its pools. It is nil for an existing cluster.
+	ControlPlane pulumi.CustomResource
 	// Provider registers objects inside the cluster, after its node pools.
-	Provider *kubernetes.Provider
-
-	adopter      *kubernetes.Provider
-	name         string
-	providerArgs kubernetes.ProviderArgs
-	providerOpts []pulumi.ResourceOption
+	Provider pulumi.ProviderResource
+	// Adopter registers objects that may exist when the stack creates them: an earlier life of
+	// the stack left them on purpose, the user made them for the stack, or Kubernetes makes them
+	// itself. Provider refuses to create what exists. Adopter is nil unless [Args] or [UseCluster]
+	// ask for it.
+	Adopter pulumi.ProviderResource
 }
 
-// newProvider registers Provider.
-func (c *Cluster) newProvider(ctx *pulumi.Context, name string, args kubernetes.ProviderArgs, opts ...pulumi.ResourceOption) (err error) {
-	c.name, c.providerArgs, c.providerOpts = name, args, opts
-	c.Provider, err = kubernetes.NewProvider(ctx, name, &args, opts...)
-	return err
-}
-
-// Adopter is a further provider, registered when it is first asked for, for objects
-// that may exist when the stack creates them: those that an earlier life of the stack
-// left on purpose, those that the user made for it, and those that Kubernetes makes
-// itself. Provider refuses to create what exists.
-func (c *Cluster) Adopter(ctx *pulumi.Context) (*kubernetes.Provider, error) {
-	if c.adopter != nil {
-		return c.adopter, nil
+// registerProviders registers Provider, and Adopter if adopts is true.
+func (c *Cluster) registerProviders(ctx *pulumi.Context, name string, adopts bool, args kubernetes.ProviderArgs, opts ...pulumi.ResourceOption) error {
+	provider, err := kubernetes.NewProvider(ctx, name, &args, opts...)
+	if err != nil {
+		return err
 	}
-	args := c.providerArgs
+	c.Provider = provider
+	if !adopts {
+		return nil
+	}
 	args.UpsertExistingObjects = pulumi.Bool(true)
-	var err error
-	c.adopter, err = kubernetes.NewProvider(ctx, c.name+"-adopter", &args, c.providerOpts...)
-	return c.adopter, err
+	adopter, err := kubernetes.NewProvider(ctx, name+"-adopter", &args, opts...)
+	c.Adopter = adopter
+	return err
 }
 
 // Access is how a cluster is reached.
@@ -81,7 +78,7 @@ type Access struct {
 	Kubeconfig pulumi.StringOutput
 }
 
-// NewCluster registers a cluster and all that it stands on.
+// NewCluster registers a cluster, its network, identity and node pools.
 func NewCluster(ctx *pulumi.Context, name string, args Args, opts ...pulumi.ResourceOption) (*Cluster, error) {
 	cluster := &Cluster{}
 	if err := ctx.RegisterComponentResource("persia:gke:Cluster", name, cluster, opts...); err != nil {
@@ -119,9 +116,9 @@ func NewCluster(ctx *pulumi.Context, name string, args Args, opts ...pulumi.Reso
 		return nil, err
 	}
 
-	cluster.Name = controlPlane.Name
+	cluster.Name, cluster.ControlPlane = controlPlane.Name, controlPlane
 	cluster.Access = &Access{Endpoint: controlPlane.Endpoint, Kubeconfig: kubeconfig(controlPlane, byLogin)}
-	err = cluster.newProvider(ctx, name, kubernetes.ProviderArgs{
+	err = cluster.registerProviders(ctx, name, args.Adopts, kubernetes.ProviderArgs{
 		Kubeconfig:        kubeconfig(controlPlane, byDefaultCredentials),
 		ClusterIdentifier: pulumi.String(clusterIdentifier(args)),
 		EnablePatchForce:  setsBack,

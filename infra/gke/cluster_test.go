@@ -100,7 +100,7 @@ var clusterSettings = []struct {
 	{setting: "workloadIdentity", value: false, inputs: map[string]input{
 		"workloadIdentityConfig": {map[string]any{"workloadPool": "my-project.svc.id.goog"}, map[string]any{}},
 	}},
-	{setting: "workloadIdentity", value: false, of: pulumitest.NodePool, name: "-trainers", inputs: map[string]input{
+	{setting: "workloadIdentity", value: false, of: pulumitest.NodePool, name: "-nn-workers", inputs: map[string]input{
 		"nodeConfig.workloadMetadataConfig.mode": {"GKE_METADATA", "GCE_METADATA"},
 	}},
 	{setting: "shieldedNodes", value: false, inputs: map[string]input{
@@ -119,7 +119,7 @@ var clusterSettings = []struct {
 	{setting: "encryption.bootDisks", value: aKey, inputs: map[string]input{
 		"nodeConfig.bootDiskKmsKey": {nil, aKey},
 	}},
-	{setting: "encryption.bootDisks", value: aKey, of: pulumitest.NodePool, name: "-trainers", inputs: map[string]input{
+	{setting: "encryption.bootDisks", value: aKey, of: pulumitest.NodePool, name: "-nn-workers", inputs: map[string]input{
 		"nodeConfig.bootDiskKmsKey": {nil, aKey},
 	}},
 
@@ -171,7 +171,7 @@ var clusterSettings = []struct {
 }
 
 // settingsElsewhere are tested by themselves.
-var settingsElsewhere = []string{"name", "existing", "region", "zones", "nodeRoles", "backup.plan"}
+var settingsElsewhere = []string{"name", "existing", "replace", "region", "zones", "nodeRoles", "backup.plan"}
 
 // set puts a value at a path of names, like backup.agent.
 func set(object map[string]any, path string, value any) {

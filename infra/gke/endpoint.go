@@ -7,8 +7,8 @@ import (
 	"persia/config/clusterspec"
 )
 
-// privateCluster says of public nodes too that they are not private: left out, the
-// provider would keep those of a private cluster, without their way out.
+// privateCluster names the setting for public nodes too. Without it, the provider would keep the
+// nodes of a private cluster, which would then have no way out.
 func privateCluster(cluster clusterspec.Cluster) container.ClusterPrivateClusterConfigArgs {
 	return container.ClusterPrivateClusterConfigArgs{
 		EnablePrivateNodes:    pulumi.Bool(cluster.PrivateNodes),

@@ -7,13 +7,13 @@ import (
 	"persia/config/clusterspec"
 )
 
-// setsBack lets an update set back a field that somebody else has written, as
-// kubectl scale does. The provider refuses such an update otherwise.
+// setsBack lets an update reset a field that another client has written, such as kubectl scale.
+// Otherwise the provider refuses the update.
 const setsBack = pulumi.Bool(true)
 
-// UseCluster registers a component for an existing cluster. It registers no resource in
-// Google Cloud, and whoever runs Pulumi needs their own rights in the cluster.
-func UseCluster(ctx *pulumi.Context, name string, existing clusterspec.Existing, opts ...pulumi.ResourceOption) (*Cluster, error) {
+// UseCluster registers a component for an existing cluster, with an Adopter if adopts is true. It
+// registers no resource in Google Cloud. The user of Pulumi needs rights in the cluster.
+func UseCluster(ctx *pulumi.Context, name string, existing clusterspec.Existing, adopts bool, opts ...pulumi.ResourceOption) (*Cluster, error) {
 	cluster := &Cluster{}
 	if err := ctx.RegisterComponentResource("persia:gke:ExistingCluster", name, cluster, opts...); err != nil {
 		return nil, err
@@ -31,7 +31,7 @@ func UseCluster(ctx *pulumi.Context, name string, existing clusterspec.Existing,
 	if existing.Context != "" {
 		args.Context = pulumi.String(existing.Context)
 	}
-	if err := cluster.newProvider(ctx, name, args, pulumi.Parent(cluster)); err != nil {
+	if err := cluster.registerProviders(ctx, name, adopts, args, pulumi.Parent(cluster)); err != nil {
 		return nil, err
 	}
 	return cluster, ctx.RegisterResourceOutputs(cluster, pulumi.Map{"name": cluster.Name})

@@ -75,8 +75,8 @@ func ephemeralStorage(pool poolspec.Pool) container.NodePoolNodeConfigEphemeralS
 	return container.NodePoolNodeConfigEphemeralStorageLocalSsdConfigArgs{LocalSsdCount: pulumi.Int(pool.LocalSSDs)}
 }
 
-// reservationAffinity keeps the nodes of queued provisioning from reservations,
-// and takes those of a reservation from no other.
+// reservationAffinity keeps the nodes of queued provisioning from reservations, and takes the nodes
+// of a pool with a reservation from that reservation only.
 func reservationAffinity(pool poolspec.Pool) container.NodePoolNodeConfigReservationAffinityPtrInput {
 	switch {
 	case pool.QueuedProvisioning:
@@ -103,8 +103,8 @@ func metadataMode(cluster clusterspec.Cluster) string {
 	return "GCE_METADATA"
 }
 
-// streamsImages reports whether the nodes start containers before their image is
-// whole, of which only Container-Optimized OS is capable.
+// streamsImages reports whether the nodes start containers before their image is complete. Only
+// Container-Optimized OS can do so.
 func streamsImages(pool poolspec.Pool, cluster clusterspec.Cluster) bool {
 	return cluster.ImageStreaming && pool.ImageType == gcp.ImageCOS
 }

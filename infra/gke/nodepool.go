@@ -60,16 +60,12 @@ func newNodePools(ctx *pulumi.Context, name string, args Args, cluster *containe
 	return pools, nil
 }
 
-// The time that an update of a pool has: for what GKE does once, and for each wave of
-// nodes that it drains, makes anew and waits for.
-const (
-	updateTime = 2 * time.Hour
-	waveTime   = 10 * time.Minute
-)
+// updateTime is the time that an update of a pool has for what GKE does once.
+const updateTime = 2 * time.Hour
 
 // updateTimeout is how long an update of all nodes of a pool may take.
 func updateTimeout(pool poolspec.Pool) string {
-	limit := updateTime + time.Duration(pool.Waves())*waveTime + time.Duration(pool.Upgrade.SoakSeconds)*time.Second
+	limit := updateTime + time.Duration(pool.Rounds())*poolspec.RoundTime + time.Duration(pool.Upgrade.SoakSeconds)*time.Second
 	return fmt.Sprintf("%dm", int(limit.Minutes()))
 }
 

@@ -10,7 +10,7 @@ import (
 	"persia/config/poolspec"
 )
 
-// TestUpdateTimeout: an update has the time that its waves take. At one node at a time,
+// TestUpdateTimeout: an update has the time that its rounds take. At one node at a time,
 // GKE needs seven hours for a hundred.
 func TestUpdateTimeout(t *testing.T) {
 	of := func(nodes int, upgrade poolspec.Upgrade) time.Duration {
@@ -26,5 +26,5 @@ func TestUpdateTimeout(t *testing.T) {
 	assert.Equal(t, of(100, surge(5, 0)), of(100, surge(2, 3)))
 	assert.LessOrEqual(t, of(1, surge(1, 0)), 150*time.Minute)
 	blueGreen := poolspec.Upgrade{Strategy: "BLUE_GREEN", BatchNodes: 10, SoakSeconds: 36000}
-	assert.GreaterOrEqual(t, of(100, blueGreen), 10*time.Hour+10*waveTime)
+	assert.GreaterOrEqual(t, of(100, blueGreen), 10*time.Hour+10*poolspec.RoundTime)
 }

@@ -33,7 +33,7 @@ func TestNodePools(t *testing.T) {
 		upgrade    settings
 	}{
 		"system":            {"e2-standard-4", 3, true, true, surge},
-		"trainers":          {"a2-highgpu-8g", 8, false, false, lacking(1)}, // the driver is of Ubuntu's installer
+		"nn-workers":        {"a2-highgpu-8g", 8, false, false, lacking(1)}, // the driver is of Ubuntu's installer
 		"dataloaders":       {"n2-highmem-32", 13, true, true, lacking(1)},
 		"embedding-workers": {"c2-standard-30", 100, true, true, lacking(5)},
 		"embedding-ps":      {"m2-ultramem-416", 30, true, true, lacking(2)},
@@ -173,8 +173,8 @@ func TestNodePoolSettings(t *testing.T) {
 	}
 }
 
-// sparePool is a pool in addition to those of the published deployment, after some edits
-// of it and of the cluster. A nil removes a setting.
+// sparePool returns a pool that is added to the published deployment, after some edits of the pool
+// and of the cluster. A nil removes a setting.
 func sparePool(t *testing.T, pool, edits, cluster settings) pulumitest.Resource {
 	t.Helper()
 	configuration := programtest.ReadStack(t, "prod")
@@ -213,7 +213,7 @@ func TestAutoscaledPoolsOverZones(t *testing.T) {
 	recorder, err := programtest.Deploy(t, configuration)
 	require.NoError(t, err)
 	assert.Equal(t, 2.0, pulumitest.At(t, recorder.One(t, pulumitest.NodePool, "persia-prod-system"), "nodeCount"), "a zone")
-	for name, policy := range map[string]string{"trainers": "ANY", "dataloaders": "BALANCED"} {
+	for name, policy := range map[string]string{"nn-workers": "ANY", "dataloaders": "BALANCED"} {
 		pool := recorder.One(t, pulumitest.NodePool, "persia-prod-"+name)
 		assert.Equal(t, 200.0, pulumitest.At(t, pool, "autoscaling.totalMaxNodeCount"))
 		assert.Equal(t, policy, pulumitest.At(t, pool, "autoscaling.locationPolicy"))
@@ -240,8 +240,8 @@ func TestNodePoolsAreProtected(t *testing.T) {
 	}
 }
 
-// TestRolesTolerateTaintsOfTheirPool: those of the stack file, and those that
-// pools get without being asked.
+// TestRolesTolerateTaintsOfTheirPool checks the taints of the stack file, and the taints that GKE
+// adds.
 func TestRolesTolerateTaintsOfTheirPool(t *testing.T) {
 	configuration := programtest.ReadStack(t, "prod")
 	programtest.Edit(t, configuration, "persia:nodePools", func(pools any) {

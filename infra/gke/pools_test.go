@@ -43,8 +43,8 @@ func TestMachinesDecide(t *testing.T) {
 // parameter servers on M2, and GKE has gVNIC on neither.
 func TestProdGoesTogether(t *testing.T) {
 	prod := programtest.DeployStack(t, "prod")
-	require.Equal(t, "UBUNTU_CONTAINERD", pulumitest.At(t, prod.One(t, pulumitest.NodePool, "persia-prod-trainers"), "nodeConfig.imageType"))
-	for _, pool := range []string{"trainers", "embedding-ps"} {
+	require.Equal(t, "UBUNTU_CONTAINERD", pulumitest.At(t, prod.One(t, pulumitest.NodePool, "persia-prod-nn-workers"), "nodeConfig.imageType"))
+	for _, pool := range []string{"nn-workers", "embedding-ps"} {
 		assert.Nil(t, pulumitest.Found(t, prod.One(t, pulumitest.NodePool, "persia-prod-"+pool), "nodeConfig.gvnic"), pool)
 	}
 	for _, pool := range []string{"dataloaders", "embedding-workers"} {

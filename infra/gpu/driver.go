@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"persia/capacity"
-	"persia/config/catalog"
+	"persia/config/images"
 	"persia/config/poolspec"
 	"persia/gcp"
 	"persia/kube"
@@ -56,7 +56,7 @@ func installer(driver poolspec.NVIDIADriver) *appsv1.DaemonSet {
 	pod.PriorityClassName = "system-node-critical"
 	pod.Affinity = unmanagedGPUNodes()
 	pod.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
-	pod.Containers = []corev1.Container{{Name: "pause", Image: catalog.Pause.Reference()}}
+	pod.Containers = []corev1.Container{{Name: "pause", Image: images.Pause.Reference()}}
 	// Whoever takes over a privileged pod gets no token of kube-system with it.
 	noToken := false
 	pod.AutomountServiceAccountToken = &noToken
@@ -76,23 +76,28 @@ func installer(driver poolspec.NVIDIADriver) *appsv1.DaemonSet {
 	}
 }
 
-// unmanagedGPUNodes are the nodes with a GPU whose driver GKE leaves alone.
+// unmanagedGPUNodes are the nodes with a GPU whose driver GKE leaves alone, as NVIDIA's newest
+// manifest selects them (GoogleCloudPlatform/container-engine-accelerators,
+// nvidia-driver-installer/ubuntu/daemonset-preloaded-R580.yaml).
 func unmanagedGPUNodes() *corev1.Affinity {
+	gpu := corev1.NodeSelectorRequirement{Key: gcp.LabelAccelerator, Operator: corev1.NodeSelectorOpExists}
 	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
 		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
-			NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-				MatchExpressions: []corev1.NodeSelectorRequirement{
-					{Key: gcp.LabelAccelerator, Operator: corev1.NodeSelectorOpExists},
-					{Key: gcp.LabelGPUDriver, Operator: corev1.NodeSelectorOpDoesNotExist},
-				},
-			}},
+			NodeSelectorTerms: []corev1.NodeSelectorTerm{
+				{MatchExpressions: []corev1.NodeSelectorRequirement{
+					gpu, {Key: gcp.LabelGPUDriver, Operator: corev1.NodeSelectorOpDoesNotExist},
+				}},
+				{MatchExpressions: []corev1.NodeSelectorRequirement{
+					gpu, {Key: gcp.LabelGPUDriver, Operator: corev1.NodeSelectorOpIn, Values: []string{gcp.GPUDriverDisabled}},
+				}},
+			},
 		},
 	}}
 }
 
 // ubuntuInstaller loads the driver that is on the disk of GKE's Ubuntu image.
 func ubuntuInstaller(version string) corev1.PodSpec {
-	install := installContainer(installerName, catalog.UbuntuInstaller)
+	install := installContainer(installerName, images.UbuntuInstaller)
 	install.VolumeMounts = []corev1.VolumeMount{
 		{Name: "dev", MountPath: "/dev"},
 		{Name: "boot", MountPath: "/boot"},
@@ -122,7 +127,7 @@ func cosInstaller() corev1.PodSpec {
 		vulkan       = "/etc/vulkan/icd.d"
 		cosTools     = "/build/cos-tools"
 	)
-	install := installContainer(installerName, catalog.COSInstaller)
+	install := installContainer(installerName, images.COSInstaller)
 	install.ImagePullPolicy = corev1.PullNever
 	// A loaded module cannot be replaced: the node keeps its driver.
 	install.Command = []string{"/bin/bash", "-c", `
@@ -151,7 +156,7 @@ fi
 		{Name: "cos-tools", MountPath: cosTools},
 	}
 
-	partition := installContainer("partition-gpus", catalog.PartitionGPU)
+	partition := installContainer("partition-gpus", images.PartitionGPU)
 	partition.Env = []corev1.EnvVar{{Name: "LD_LIBRARY_PATH", Value: dir + "/lib64"}}
 	partition.VolumeMounts = []corev1.VolumeMount{
 		{Name: "nvidia-install-dir-host", MountPath: dir},
@@ -174,7 +179,7 @@ fi
 	}
 }
 
-func installContainer(name string, image catalog.Image) corev1.Container {
+func installContainer(name string, image images.Image) corev1.Container {
 	privileged := true
 	return corev1.Container{
 		Name:  name,

@@ -55,11 +55,12 @@ func TestDriver(t *testing.T) {
 			assert.Equal(t, test.installer, pod.InitContainers[0].Image)
 			assert.True(t, *pod.InitContainers[0].SecurityContext.Privileged)
 			assert.Equal(t, "system-node-critical", pod.PriorityClassName)
-			expressions := pod.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchExpressions
-			assert.Equal(t, []corev1.NodeSelectorRequirement{
-				{Key: "cloud.google.com/gke-accelerator", Operator: corev1.NodeSelectorOpExists},
-				{Key: "cloud.google.com/gke-gpu-driver-version", Operator: corev1.NodeSelectorOpDoesNotExist},
-			}, expressions)
+			gpu := corev1.NodeSelectorRequirement{Key: "cloud.google.com/gke-accelerator", Operator: corev1.NodeSelectorOpExists}
+			const driver = "cloud.google.com/gke-gpu-driver-version"
+			assert.Equal(t, []corev1.NodeSelectorTerm{
+				{MatchExpressions: []corev1.NodeSelectorRequirement{gpu, {Key: driver, Operator: corev1.NodeSelectorOpDoesNotExist}}},
+				{MatchExpressions: []corev1.NodeSelectorRequirement{gpu, {Key: driver, Operator: corev1.NodeSelectorOpIn, Values: []string{"disabled"}}}},
+			}, pod.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms, "upstream's terms")
 			mounted := map[string]bool{}
 			for _, volume := range pod.Volumes {
 				mounted[volume.Name] = true

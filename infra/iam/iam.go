@@ -1,5 +1,4 @@
-// Package iam knows the identities of a Google Cloud project, and grants services of
-// Google's the use of keys.
+// Package iam grants Google's services the use of keys, and the pods of jobs the use of buckets.
 package iam
 
 import (
@@ -9,7 +8,13 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 )
 
-// projectNumber asks for the number of a project, which IAM names it by.
+// child returns the options of a resource in a component. Earlier releases registered the same
+// resource without a parent.
+func child(component pulumi.Resource) pulumi.ResourceOption {
+	return pulumi.Composite(pulumi.Parent(component), pulumi.Aliases([]pulumi.Alias{{NoParent: pulumi.Bool(true)}}))
+}
+
+// projectNumber asks for the number of a project. IAM names a project by its number.
 func projectNumber(ctx *pulumi.Context, project string) (string, error) {
 	found, err := organizations.LookupProject(ctx, &organizations.LookupProjectArgs{ProjectId: &project})
 	if err != nil {

@@ -7,30 +7,62 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"persia/gcp"
+	"persia/kube"
 )
 
-// BucketGrant describes the right of a job's pods to the objects of a bucket.
-type BucketGrant struct {
+// BucketsArgs describes the rights of a job's pods to the objects of buckets.
+type BucketsArgs struct {
 	// Project is the Google Cloud project of the cluster.
 	Project string
-	// Bucket is the name of the bucket, after which the grant comes.
-	Bucket pulumi.StringInput
-	// Namespace and ServiceAccount are those of the pods.
+	// Buckets are the buckets by their names in the stack file. Each grant comes after its
+	// bucket.
+	Buckets []Bucket
+	// Namespace and ServiceAccount identify the pods.
 	Namespace, ServiceAccount string
+	// Needs come before the grants: the cluster, if the stack creates it. IAM knows the pods of a
+	// project only after the project has a cluster with Workload Identity.
+	Needs []pulumi.CustomResource
 }
 
-// GrantBucket lets pods read and write the objects of a bucket by Workload Identity
-// Federation for GKE: there is no key. The grant is for this one principal and leaves
-// all others of the bucket alone.
-func GrantBucket(ctx *pulumi.Context, name string, grant BucketGrant) (pulumi.CustomResource, error) {
-	number, err := projectNumber(ctx, grant.Project)
+// Bucket is a bucket of the stack, or one that exists.
+type Bucket struct {
+	Name string
+	// ID is the name too, once the bucket exists.
+	ID pulumi.StringInput
+}
+
+// Buckets are the rights of a job's pods to buckets.
+type Buckets struct {
+	pulumi.ResourceState
+
+	// Grants come before the pods.
+	Grants []pulumi.CustomResource
+}
+
+// GrantBuckets lets the pods of a job read and write the objects of buckets by Workload
+// Identity Federation for GKE, without a key. Each grant names this one principal and leaves the
+// others of the bucket alone.
+func GrantBuckets(ctx *pulumi.Context, job string, args BucketsArgs, opts ...pulumi.ResourceOption) (*Buckets, error) {
+	number, err := projectNumber(ctx, args.Project)
 	if err != nil {
 		return nil, err
 	}
-	return gcs.NewBucketIAMMember(ctx, name, &gcs.BucketIAMMemberArgs{
-		Bucket: grant.Bucket,
-		Role:   pulumi.String(gcp.RoleObjectUser),
-		Member: pulumi.String(fmt.Sprintf("principal://iam.googleapis.com/projects/%s/locations/global/workloadIdentityPools/%s/subject/ns/%s/sa/%s",
-			number, gcp.WorkloadPool(grant.Project), grant.Namespace, grant.ServiceAccount)),
-	})
+	component := &Buckets{}
+	if err := ctx.RegisterComponentResource("persia:iam:Buckets", job, component, opts...); err != nil {
+		return nil, err
+	}
+	member := fmt.Sprintf("principal://iam.googleapis.com/projects/%s/locations/global/workloadIdentityPools/%s/subject/ns/%s/sa/%s",
+		number, gcp.WorkloadPool(args.Project), args.Namespace, args.ServiceAccount)
+	for _, bucket := range args.Buckets {
+		grant, err := gcs.NewBucketIAMMember(ctx, fmt.Sprintf("gs://%s/%s", bucket.Name, job), &gcs.BucketIAMMemberArgs{
+			Bucket: bucket.ID,
+			Role:   pulumi.String(gcp.RoleObjectUser),
+			Member: pulumi.String(member),
+		}, child(component), kube.After(args.Needs))
+		if err != nil {
+			return nil, err
+		}
+		component.Grants = append(component.Grants, grant)
+	}
+	return component, ctx.RegisterResourceOutputs(component, pulumi.Map{})
 }

@@ -11,12 +11,11 @@ import (
 	"persia/gcp"
 )
 
-// Service is a service of Google's that encrypts with keys of Cloud KMS. In each
-// project it acts as its service agent, an account of its own.
+// Service is a Google service that encrypts with keys of Cloud KMS. In each project it acts as
+// its service agent, an account of its own.
 type Service string
 
-// Services, by the names of their agents ("Service agents" in the documentation of
-// IAM).
+// Services, by the names of their agents ("Service agents" in the documentation of IAM).
 const (
 	ComputeEngine    Service = "compute-system"
 	KubernetesEngine Service = "container-engine-robot"
@@ -24,14 +23,18 @@ const (
 	CloudStorage     Service = "gs-project-accounts"
 )
 
-// Keys grants services the use of keys in a project. It has one resource for each
-// key and service, however many disks or buckets need it, and these grants stay when
-// the stack goes: a disk or a bucket that is kept cannot be read without its key,
-// and another stack of the project may hold the same grant, which IAM knows only
-// once.
+// Keys grants services the use of keys in a project. It has one resource for each key and
+// service, however many disks or buckets need it. The grants stay when the stack goes: a disk
+// or a bucket that is kept cannot be read without its key, and another stack of the project may
+// hold the same grant, which IAM knows only once.
 type Keys struct {
-	project string
-	grants  map[use]*kms.CryptoKeyIAMMember
+	pulumi.ResourceState
+
+	name, project string
+	opts          []pulumi.ResourceOption
+	grants        map[use]*kms.CryptoKeyIAMMember
+	// child are the options of all that Keys registers, once a key is in use.
+	child pulumi.ResourceOption
 	// filestore is the identity of Filestore, once a key needs it.
 	filestore *projects.ServiceIdentity
 }
@@ -41,23 +44,26 @@ type use struct {
 	service Service
 }
 
-// NewKeys grants nothing yet.
-func NewKeys(project string) *Keys {
-	return &Keys{project: project, grants: map[use]*kms.CryptoKeyIAMMember{}}
+// NewKeys returns keys without a grant. A stack that uses no key has no component for them.
+func NewKeys(name, project string, opts ...pulumi.ResourceOption) *Keys {
+	return &Keys{name: name, project: project, opts: opts, grants: map[use]*kms.CryptoKeyIAMMember{}}
 }
 
-// Grant returns the right of a service to encrypt and decrypt with a key, which what
-// is encrypted depends on. An alias is a name that an earlier release registered the
-// grant by; of one that exists already it has no effect.
+// Grant lets a service encrypt and decrypt with a key, and returns the grant, after which the
+// caller creates what is encrypted. Formerly is the name and the parent by which an earlier
+// release registered the grant; it has no effect if the grant exists.
 func (k *Keys) Grant(ctx *pulumi.Context, key string, service Service, formerly pulumi.Alias) (pulumi.CustomResource, error) {
 	if grant, ok := k.grants[use{key, service}]; ok {
 		return grant, nil
+	}
+	if err := k.register(ctx); err != nil {
+		return nil, err
 	}
 	account, identity, err := k.agent(ctx, service)
 	if err != nil {
 		return nil, err
 	}
-	opts := []pulumi.ResourceOption{pulumi.RetainOnDelete(true), pulumi.Aliases([]pulumi.Alias{formerly})}
+	opts := []pulumi.ResourceOption{k.child, pulumi.RetainOnDelete(true), pulumi.Aliases([]pulumi.Alias{formerly})}
 	if identity != nil {
 		opts = append(opts, pulumi.DependsOn([]pulumi.Resource{identity}))
 	}
@@ -73,13 +79,25 @@ func (k *Keys) Grant(ctx *pulumi.Context, key string, service Service, formerly 
 	return grant, nil
 }
 
-// agent is the service agent of a service, and what has to exist before it. In a
-// project that has never used Filestore or Cloud Storage their agents do not exist
-// yet, and IAM refuses to grant anything to an account that does not exist.
+// register registers the component with the first grant.
+func (k *Keys) register(ctx *pulumi.Context) error {
+	if k.child != nil {
+		return nil
+	}
+	if err := ctx.RegisterComponentResource("persia:iam:Keys", k.name, k, k.opts...); err != nil {
+		return err
+	}
+	k.child = child(k)
+	return ctx.RegisterResourceOutputs(k, pulumi.Map{})
+}
+
+// agent returns the service agent of a service, and the resource that creates it. In a project
+// that has never used Filestore or Cloud Storage their agents do not exist yet, and IAM refuses
+// to grant anything to an account that does not exist.
 func (k *Keys) agent(ctx *pulumi.Context, service Service) (string, pulumi.Resource, error) {
 	switch service {
 	case CloudStorage:
-		// The question creates the agent.
+		// The request creates the agent.
 		agent, err := storage.GetProjectServiceAccount(ctx, &storage.GetProjectServiceAccountArgs{Project: &k.project})
 		if err != nil {
 			return "", nil, fmt.Errorf("service agent of Cloud Storage in project %s: %w", k.project, err)
@@ -104,7 +122,7 @@ func (k *Keys) identifyFilestore(ctx *pulumi.Context) (err error) {
 		k.filestore, err = projects.NewServiceIdentity(ctx, "filestore", &projects.ServiceIdentityArgs{
 			Project: pulumi.String(k.project),
 			Service: pulumi.String("file.googleapis.com"),
-		})
+		}, k.child)
 	}
 	return err
 }

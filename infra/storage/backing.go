@@ -10,8 +10,8 @@ import (
 // backing is what the storage of a volume is registered from.
 type backing struct {
 	Args
-	// name is the logical name of the storage, and volume that of the component, by
-	// which earlier releases registered the storage.
+	// name is the logical name of the storage. Earlier releases registered the storage by volume,
+	// the name of the component.
 	name, volume string
 	component    pulumi.Resource
 	// child are the options of everything that belongs to the volume.
@@ -31,7 +31,7 @@ type registered struct {
 // registerBacking registers the storage that the stack creates.
 func registerBacking(ctx *pulumi.Context, volume string, component pulumi.Resource, args Args, child pulumi.ResourceOption) (registered, error) {
 	backend := backendOf(args.Volume.Source())
-	if args.Project == "" || backend.register == nil {
+	if args.Existing || backend.register == nil {
 		return registered{}, nil
 	}
 	return backend.register(ctx, backing{Args: args, name: backend.name, volume: volume, component: component, child: child})

@@ -15,7 +15,7 @@ import (
 // created are all kinds of storage that a stack makes.
 var created = map[string]struct {
 	typeToken, id string
-	// name is the logical name, and repeated that of the storage at Google Cloud.
+	// name is the logical name, and repeated the name of the storage at Google Cloud.
 	name, repeated string
 	source         func(create map[string]any) map[string]any
 	// agent is the service that uses the storage's key.

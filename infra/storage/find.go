@@ -33,18 +33,25 @@ type present struct {
 // fixed is a setting of storage that cannot be changed.
 type fixed struct{ field, wanted, is string }
 
-// Find looks the storage of volumes up by its name, before anything is registered:
-// what an earlier life of the stack has left is found again, and what the stack must
-// not take, shrink or replace is refused. On an existing cluster, which has no
-// project, nothing is asked.
-func Find(ctx *pulumi.Context, project, network string, volumes []volumespec.Stored) (map[string]Found, error) {
+// Cloud is where the storage of a stack is looked up.
+type Cloud struct {
+	// Existing is true on an existing cluster. The stack then has no project, and looks nothing up.
+	Existing bool
+	// Project is the Google Cloud project, and Network the identifier of the cluster's network.
+	Project, Network string
+}
+
+// Find looks the storage of volumes up by its name, before anything is registered. The stack
+// takes over what an earlier life of it left, and Find refuses what the stack must not take,
+// shrink or replace.
+func Find(ctx *pulumi.Context, cloud Cloud, volumes []volumespec.Stored) (map[string]Found, error) {
 	found, problems := map[string]Found{}, field.ErrorList{}
 	for _, stored := range volumes {
 		find := backendOf(stored.Source()).find
-		if project == "" || find == nil {
+		if cloud.Existing || find == nil {
 			continue
 		}
-		there, err := find(ctx, project, network)
+		there, err := find(ctx, cloud.Project, cloud.Network)
 		if err != nil {
 			return nil, fmt.Errorf("%s: look for %s: %w", stored.Path, stored.Source(), err)
 		}

@@ -16,7 +16,7 @@ import (
 // generationLabel is on a PersistentVolume that was made anew, and says how often.
 const generationLabel = "persia.com/generation"
 
-// Pair is what the state of a stack has of a volume's pair.
+// Pair is a volume's pair as the state of a stack has it.
 type Pair struct {
 	volume, claim bool
 	generation    int
@@ -24,7 +24,7 @@ type Pair struct {
 	modes []corev1.PersistentVolumeAccessMode
 }
 
-// Pairs are those in the state of a stack, by the names of their resources.
+// Pairs returns the pairs in the state of a stack, by the names of their resources.
 func Pairs(resources map[resource.URN]map[string]any) map[string]Pair {
 	pairs := map[string]Pair{}
 	for urn, outputs := range resources {

@@ -4,7 +4,9 @@ import (
 	"testing"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -35,9 +37,15 @@ func TestPairs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			object := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{}}}
-			opts := Pairs(test.resources)["checkpoints"].renew(object)
+			options, err := pulumi.NewResourceOptions(Pairs(test.resources)["checkpoints"].renew(object)...)
+			require.NoError(t, err)
 			assert.Equal(t, test.generation, object.Labels[generationLabel])
-			assert.Equal(t, test.replaced, len(opts) > 0)
+			var replacing []string
+			if test.replaced {
+				replacing = []string{"metadata"} // has the label
+			}
+			assert.ElementsMatch(t, replacing, options.ReplaceOnChanges)
+			assert.Equal(t, test.replaced, options.DeleteBeforeReplace, "two volumes of a name cannot be")
 		})
 	}
 }

@@ -23,7 +23,7 @@ type Record struct {
 	Source volumespec.Sources `json:"source"`
 }
 
-// Records are those of volumes and of what they have left behind.
+// Records returns the records of volumes, and of storage that removed volumes left.
 func Records(volumes []volumespec.Stored, left []Record) []Record {
 	records := make([]Record, 0, len(volumes)+len(left))
 	for _, v := range volumes {
@@ -65,8 +65,8 @@ func (r Record) identity() string {
 	return ""
 }
 
-// Moved warns of volumes whose storage is another one than after the last update:
-// what was on them is not there, and a training would start anew.
+// Moved warns of volumes whose storage differs from the last update's: the old data is not on
+// it, and a training would start from the beginning.
 func Moved(previous []Record, volumes []volumespec.Stored, found map[string]Found) []string {
 	var warnings []string
 	for _, v := range volumes {
@@ -84,21 +84,20 @@ func Moved(previous []Record, volumes []volumespec.Stored, found map[string]Foun
 	return warnings
 }
 
-// Deleted refuses to go on where Pulumi would delete data that the stack file does
-// not name any more. The state of a stack says of each resource whether Pulumi
-// deletes or leaves it, and says so to `pulumi destroy` and to an update alike: what
-// destroy may delete, an update deletes as soon as the program no longer registers
-// it. So an update that no longer creates what the last one was told to delete with
-// the stack is refused, until the storage is kept or gone.
-func Deleted(ctx *pulumi.Context, project, network string, previous []Record, volumes []volumespec.Stored) error {
+// Deleted refuses an update with which Pulumi would delete data that the stack file no longer
+// names. The state of a stack marks each resource that Pulumi deletes, for `pulumi destroy` and
+// for updates alike: an update deletes such a resource as soon as the program no longer registers
+// it. So Deleted refuses to drop storage that the last update was told to delete with the stack,
+// until the storage is kept or gone.
+func Deleted(ctx *pulumi.Context, cloud Cloud, previous []Record, volumes []volumespec.Stored) error {
 	for _, r := range previous {
 		source := r.Source.Source()
 		if source == nil || source.Creation() == nil || !source.Creation().DeletesData || createdBy(volumes, r) {
 			continue
 		}
 		exists := true
-		if project != "" {
-			there, err := backendOf(source).find(ctx, project, network)
+		if !cloud.Existing {
+			there, err := backendOf(source).find(ctx, cloud.Project, cloud.Network)
 			if err != nil {
 				return fmt.Errorf("look for %s: %w", source, err)
 			}
@@ -118,21 +117,20 @@ func createdBy(volumes []volumespec.Stored, r Record) bool {
 	})
 }
 
-// Left are the Filestore instances that earlier updates have created and that no
-// volume has any more, as long as they exist: Google refuses to delete a network
-// with an instance in it.
-func Left(ctx *pulumi.Context, project, network string, previous []Record, volumes []volumespec.Stored) ([]Record, error) {
+// Left returns the Filestore instances that earlier updates have created, that no volume names any
+// more, and that still exist. Google refuses to delete a network with an instance in it.
+func Left(ctx *pulumi.Context, cloud Cloud, previous []Record, volumes []volumespec.Stored) ([]Record, error) {
 	var left []Record
 	for _, r := range previous {
 		instance, ok := r.Source.Source().(*volumespec.Filestore)
-		if !ok || project == "" || instance.Create == nil || createdBy(volumes, r) {
+		if !ok || cloud.Existing || instance.Create == nil || createdBy(volumes, r) {
 			continue
 		}
-		there, err := findFilestore(ctx, project, network, instance)
+		there, err := findFilestore(ctx, cloud.Project, cloud.Network, instance)
 		if err != nil {
 			return nil, fmt.Errorf("look for %s: %w", instance, err)
 		}
-		if there.ID != "" && there.Network == path.Base(network) {
+		if there.ID != "" && there.Network == path.Base(cloud.Network) {
 			left = append(left, Record{Source: r.Source})
 		}
 	}

@@ -14,12 +14,12 @@ type backend struct {
 	// affinity is which nodes reach the volume, or nil for all.
 	affinity *corev1.VolumeNodeAffinity
 
-	// name is the logical name of what the stack creates: that of the storage itself,
-	// so that a volume can be renamed. No volume can have such a name.
+	// name is the logical name of what the stack creates. It is the name of the storage itself, so
+	// that a volume can be renamed. No volume can have such a name.
 	name string
-	// find asks Google Cloud for the storage. It is nil where nothing is asked.
+	// find asks Google Cloud for the storage. It is nil if no question is needed.
 	find func(ctx *pulumi.Context, project, network string) (present, error)
-	// register registers what is created and granted. It is nil where that is nothing.
+	// register registers the created storage and its grants. It is nil if there are none.
 	register func(ctx *pulumi.Context, b backing) (registered, error)
 }
 

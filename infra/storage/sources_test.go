@@ -127,7 +127,12 @@ func TestSources(t *testing.T) {
 	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {
-			test.source["mountOptions"] = []any{"ro"}
+			options := []string{"ro"}
+			if test.volume.HostPath != nil {
+				options = nil // the kubelet takes none there
+			} else {
+				test.source["mountOptions"] = []any{"ro"}
+			}
 			test.source["labels"] = map[string]any{"team": "ranking"}
 			recorder := programtest.MustDeploy(t, withVolume(t, test.source), test.cloud)
 			volume, claim := pair(t, recorder, "more")
@@ -137,7 +142,7 @@ func TestSources(t *testing.T) {
 			assert.Equal(t, []corev1.PersistentVolumeAccessMode{test.mode}, volume.Spec.AccessModes)
 			assert.Equal(t, test.affinity, volume.Spec.NodeAffinity)
 			assert.Equal(t, corev1.PersistentVolumeReclaimRetain, volume.Spec.PersistentVolumeReclaimPolicy)
-			assert.Equal(t, []string{"ro"}, volume.Spec.MountOptions)
+			assert.Equal(t, options, volume.Spec.MountOptions)
 			for _, labels := range []map[string]string{volume.Labels, claim.Labels} {
 				assert.Equal(t, "ranking", labels["team"])
 				assert.Equal(t, "checkpoints", labels["app.kubernetes.io/name"])
@@ -232,7 +237,7 @@ func TestVolumes(t *testing.T) {
 		mode                       corev1.PersistentVolumeAccessMode
 	}{
 		"hostPath": {"dev", "checkpoints-vol", "checkpoints-pvc", "10Gi", corev1.ReadWriteOnce},
-		"GCS FUSE": {"prod", "workspace", "workspace", "512Ti", corev1.ReadWriteMany},
+		"GCS FUSE": {"prod", "workspace", "workspace", "1Pi", corev1.ReadWriteMany},
 	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -16,12 +16,14 @@ import (
 // Args describes a volume.
 type Args struct {
 	Volume volumespec.Volume
-	// Found is what [Find] says of its storage.
+	// Found is what [Find] returned for its storage.
 	Found Found
-	// Pair is what the state of the stack has of it.
+	// Pair is the volume's pair in the state of the stack.
 	Pair Pair
-	// Project is the Google Cloud project, or empty if nothing may be changed
-	// there: then whoever runs the cluster grants the pods what they need.
+	// Existing is true on an existing cluster. The stack then changes nothing in Google Cloud,
+	// and the cluster's operators grant the pods what they need.
+	Existing bool
+	// Project is the Google Cloud project of a cluster that the stack creates.
 	Project string
 	// Network is the identifier of the cluster's network.
 	Network string
@@ -32,7 +34,7 @@ type Args struct {
 	// Contents is what the volume holds, like checkpoints: it is the application in
 	// the labels of the pair.
 	Contents string
-	// Annotations are those of the pair.
+	// Annotations are the annotations of both objects.
 	Annotations map[string]string
 	// Needs come before the pair: the cluster and the namespace.
 	Needs []pulumi.CustomResource
@@ -45,6 +47,8 @@ type Volume struct {
 	// VolumeName and ClaimName are the objects' names.
 	VolumeName pulumi.StringOutput `pulumi:"volumeName"`
 	ClaimName  pulumi.StringOutput `pulumi:"claimName"`
+	// Object is the PersistentVolume, without the fields that its storage tells.
+	Object *corev1.PersistentVolume
 	// Claim is the claim itself, after which everything of the volume is there.
 	Claim pulumi.CustomResource
 	// Bucket is the name of the bucket that pods have to be granted to mount the
@@ -88,6 +92,7 @@ func NewVolume(ctx *pulumi.Context, name string, args Args, opts ...pulumi.Resou
 		return nil, err
 	}
 
+	component.Object = planned
 	component.VolumeName = pulumi.String(args.Volume.Name).ToStringOutput()
 	component.ClaimName = pulumi.String(args.Volume.Claim).ToStringOutput()
 	component.Bucket = backing.bucket
@@ -168,7 +173,7 @@ func meta(namespace, name string, args Args) metav1.ObjectMeta {
 	return meta
 }
 
-// merged is both maps, of which the second wins.
+// merged returns the entries of both maps. The second map wins.
 func merged(first, second map[string]string) map[string]string {
 	both := map[string]string{}
 	maps.Copy(both, first)

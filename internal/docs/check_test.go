@@ -16,10 +16,10 @@ import (
 
 // repository is what pages speak of.
 type repository struct {
-	// targets are those of the Makefile, and directories those at the root.
+	// targets are the Makefile's targets, and directories the directories at the root.
 	targets, directories map[string]bool
 	reference            *reference
-	// pages are those that links have led to.
+	// pages are the pages that links have led to.
 	pages map[string]*page
 }
 
@@ -177,7 +177,7 @@ var (
 	running = regexp.MustCompile(`(?m)(?:^ *|[;&|(] *|[A-Z_]+=\S+ )pulumi(?: +--?[\w-]+)* +([a-z][\w-]*)`)
 )
 
-// commands are those of Pulumi's CLI that a page may name.
+// commands are the commands of Pulumi's CLI that a page may name.
 var commands = []string{
 	"about", "cancel", "config", "convert", "destroy", "env", "help", "import", "install", "login", "logout", "logs",
 	"new", "org", "package", "plugin", "policy", "preview", "refresh", "schema", "stack", "state", "up", "version",

@@ -19,8 +19,8 @@ import (
 // settings each lists, and those below that reach no more than the API of Kubernetes or
 // the program itself.
 var toGoogle = map[string]struct{ keys, others []string }{
-	"Cluster":    {[]string{"persia:cluster"}, []string{"existing"}},
-	"Node pools": {[]string{"persia:nodePools", "persia:nvidiaDriver"}, nil},
+	"Cluster":    {[]string{"persia:cluster"}, []string{"existing", "replace"}},
+	"Node pools": {[]string{"persia:nodePools", "persia:nvidiaDriver"}, []string{"spareNodes"}},
 	"Images":     {[]string{"persia:images"}, nil},
 	"Storage": {[]string{"persia:storage"}, []string{
 		"accessModes", "claim", "csi", "hostPath", "iscsi", "labels", "local", "mountOptions", "name", "nfs", "persistentDisk.fsType", "reclaimPolicy",
@@ -30,10 +30,10 @@ var toGoogle = map[string]struct{ keys, others []string }{
 	}},
 }
 
-// elsewhere are the keys of a stack file of which no setting is in a request to Google
-// Cloud: the project is part of the name of everything, machine types describe what is
-// there, and NATS and jobs are objects of Kubernetes.
-var elsewhere = []string{"persia:project", "persia:machineTypes", "persia:nats", "persia:operator", "persia:jobs"}
+// elsewhere are the keys of a stack file whose settings appear in no request to Google Cloud: the
+// project is part of every name, machine types describe existing machines, and NATS and jobs are
+// Kubernetes objects.
+var elsewhere = []string{"persia:project", "persia:machineTypes", "persia:nats", "persia:operator", "persia:queue", "persia:jobs"}
 
 // TestSourcesOfGoogleSettings: docs/reference/google-cloud.md says of every setting that reaches
 // Google Cloud what is known of the answer.

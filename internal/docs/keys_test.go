@@ -39,32 +39,33 @@ type field struct {
 
 func readReference(t *testing.T) *reference {
 	t.Helper()
-	p := readPage(t, filepath.Join("docs", "reference", "configuration.md"))
 	r := &reference{fields: map[string]map[string]field{}}
-	section := ""
-	p.walk(func(node ast.Node) {
-		switch node := node.(type) {
-		case *ast.Heading:
-			section = slug(p.text(node))
-			r.fields[section] = map[string]field{}
-		case *extast.TableRow:
-			name, kind := node.FirstChild(), node.FirstChild().NextSibling()
-			r.fields[section][p.text(name)] = fieldOf(p, kind)
-		}
-	})
+	for _, name := range []string{"configuration.md", "pedl.md"} {
+		p, section := readPage(t, filepath.Join("docs", "reference", name)), ""
+		p.walk(func(node ast.Node) {
+			switch node := node.(type) {
+			case *ast.Heading:
+				section = slug(p.text(node))
+				r.fields[section] = map[string]field{}
+			case *extast.TableRow:
+				name, kind := node.FirstChild(), node.FirstChild().NextSibling()
+				r.fields[section][p.text(name)] = fieldOf(kind)
+			}
+		})
+	}
 	for key := range declaredKeys(t) {
-		require.NotNil(t, r.fields[slug(key)], "%s is in Pulumi.yaml and not in docs/reference/configuration.md: go run ./internal/reference/cmd writes it anew", key)
+		require.NotNil(t, r.fields[slug(key)], "%s is in Pulumi.yaml and not in docs/reference: go run ./internal/reference/cmd writes it anew", key)
 	}
 	return r
 }
 
-func fieldOf(p *page, kind ast.Node) field {
+func fieldOf(kind ast.Node) field {
 	var of field
 	_ = ast.Walk(kind, func(node ast.Node, entering bool) (ast.WalkStatus, error) {
 		if link, ok := node.(*ast.Link); ok {
-			section, inside := strings.CutPrefix(string(link.Destination), "#")
-			if of.kubernetes = !inside; inside {
-				of.section = section
+			target := string(link.Destination)
+			if of.kubernetes = strings.HasPrefix(target, "https://"); !of.kubernetes {
+				_, of.section, _ = strings.Cut(target, "#")
 			}
 		}
 		return ast.WalkContinue, nil
@@ -143,7 +144,7 @@ func (r *repository) checkKeysOf(code string) []string {
 
 func (r *repository) checkKeyPath(path string) []string {
 	if missing := r.reference.missing(position.ReplaceAllString(path, "")); missing != "" {
-		return []string{fmt.Sprintf("docs/reference/configuration.md has no %s; correct the key", missing)}
+		return []string{fmt.Sprintf("docs/reference has no %s; correct the key", missing)}
 	}
 	return nil
 }
@@ -162,7 +163,7 @@ func looksLikeYAML(text string) bool {
 }
 
 var (
-	// ellipsis stands for what a page leaves out.
+	// ellipsis marks lines that a page leaves out.
 	ellipsis = regexp.MustCompile(`(?m)^ *\.\.\.$`)
 	yamlLine = regexp.MustCompile(`line \d+: `)
 	shape    = regexp.MustCompile(`unknown field|must be (?:a string|an integer|a number|an object|a list|true or false)`)

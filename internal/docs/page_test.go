@@ -19,7 +19,7 @@ type page struct {
 	name   string
 	source []byte
 	tree   ast.Node
-	// anchors are those that GitHub gives to the headings, and the page's own.
+	// anchors are the anchors that GitHub gives to the headings, and the page's own.
 	anchors map[string]bool
 }
 
@@ -110,7 +110,7 @@ func (p *page) text(node ast.Node) string {
 	return all.String()
 }
 
-// line is that of a node: of an inline one where its text begins.
+// line returns the line of a node. An inline node is on the line where its text begins.
 func (p *page) line(node ast.Node) int {
 	start := -1
 	_ = ast.Walk(node, func(node ast.Node, entering bool) (ast.WalkStatus, error) {
@@ -149,7 +149,7 @@ func (p *page) code(node ast.Node) (block, bool) {
 	return block{}, false
 }
 
-// lines are those of a block, without the indentation of the block.
+// lines returns the lines of a block, without the indentation of the block.
 func (p *page) lines(node ast.Node) string {
 	return string(node.Lines().Value(p.source))
 }

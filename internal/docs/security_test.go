@@ -1,11 +1,9 @@
 package docs
 
 import (
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -15,18 +13,7 @@ import (
 // TestSecurityNamesTests: what SECURITY.md and the pages on security and the sandbox claim,
 // a test holds that exists, and that no other has the name of.
 func TestSecurityNamesTests(t *testing.T) {
-	tests := map[string]int{}
-	defined := regexp.MustCompile(`(?m)^func (Test[A-Z]\w*)\(`)
-	require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || !strings.HasSuffix(path, "_test.go") {
-			return err
-		}
-		text, err := os.ReadFile(path)
-		for _, match := range defined.FindAllSubmatch(text, -1) {
-			tests[string(match[1])]++
-		}
-		return err
-	}))
+	tests := definedTests(t)
 	for _, page := range []string{"SECURITY.md", "docs/contribute/sandbox.md"} {
 		text, err := os.ReadFile(filepath.Join(root, page))
 		require.NoError(t, err)

@@ -26,7 +26,7 @@ var topics = map[string][]string{
 }
 
 // shared are the packages of config that every topic may import.
-var shared = []string{"catalog", "check", "decode", "pod"}
+var shared = []string{"check", "decode", "images", "pod"}
 
 // file is a source file of one of the modules.
 type file struct {
@@ -59,6 +59,26 @@ func TestNoAliases(t *testing.T) {
 				t.Errorf("%s imports %s as %s; rename the package or what it collides with", f.path, spec.Path.Value, spec.Name.Name)
 			}
 		}
+	}
+}
+
+// TestSkips checks that tests are skipped through package skiptest, which skips none in
+// continuous integration.
+func TestSkips(t *testing.T) {
+	for _, f := range source(t) {
+		if !f.isTest() {
+			continue
+		}
+		ast.Inspect(f.ast, func(node ast.Node) bool {
+			call, ok := node.(*ast.SelectorExpr)
+			if !ok || !slices.Contains([]string{"Skip", "Skipf", "SkipNow"}, call.Sel.Name) {
+				return true
+			}
+			if from, named := call.X.(*ast.Ident); !named || from.Name != "skiptest" {
+				t.Errorf("%s skips a test by itself, in continuous integration too; call skiptest.Skip", f.path)
+			}
+			return true
+		})
 	}
 }
 

@@ -45,6 +45,8 @@ func (c Cloud) Call(args pulumi.MockCallArgs) (resource.PropertyMap, error) {
 			policy["policyData"] = resource.NewProperty("{}")
 		}
 		return policy, nil
+	case "gcp:compute/getNetwork:getNetwork":
+		return c.one("projects/%s/global/networks/%s", text("project"), text("name"))
 	case "gcp:compute/getDisk:getDisk":
 		return c.one("projects/%s/zones/%s/disks/%s", text("project"), text("zone"), text("name"))
 	case "gcp:compute/getRegionDisk:getRegionDisk":
@@ -62,8 +64,8 @@ func (c Cloud) one(format string, args ...any) (resource.PropertyMap, error) {
 	return resource.NewPropertyMapFromMap(found), nil
 }
 
-// Outputs are those of a resource that has been created: its inputs, and what Google
-// Cloud or the API server adds to them.
+// Outputs returns the outputs of a created resource: its inputs, and what Google Cloud or the API
+// server adds to them.
 func Outputs(args pulumi.MockResourceArgs) resource.PropertyMap {
 	outputs := args.Inputs.Copy()
 	for name, value := range computed(args) {

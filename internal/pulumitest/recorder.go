@@ -15,7 +15,7 @@ import (
 	"persia/internal/mockcloud"
 )
 
-// Recorder stands in for the Pulumi engine and keeps what is registered.
+// Recorder replaces the Pulumi engine and keeps what the program registers.
 type Recorder struct {
 	// Cloud is what Google Cloud has before the program runs.
 	Cloud mockcloud.Cloud
@@ -70,7 +70,7 @@ func urnOf(args pulumi.MockResourceArgs) string {
 
 const urnPrefix = "urn:pulumi:stack::persia::"
 
-// ShortURN is a URN without what those of all resources begin with.
+// ShortURN returns a URN without the prefix that all URNs share.
 func ShortURN(urn string) string { return strings.TrimPrefix(urn, urnPrefix) }
 
 // One finds the resource of a type and name.
@@ -85,7 +85,7 @@ func (r *Recorder) One(t testing.TB, typeToken, name string) Resource {
 	return Resource{}
 }
 
-// All finds the resources of a type, of which there must be some.
+// All returns the resources of a type, and fails the test if there are none.
 func (r *Recorder) All(t testing.TB, typeToken string) []Resource {
 	t.Helper()
 	found := r.Some(typeToken)
@@ -104,8 +104,8 @@ func (r *Recorder) Some(typeToken string) []Resource {
 	return found
 }
 
-// Before is what a resource comes after, by URN: its dependencies and its provider,
-// and theirs.
+// Before returns the URNs of all resources that Pulumi creates before a resource: its dependencies
+// and its provider, and their dependencies and providers in turn.
 func (r *Recorder) Before(registered Resource) map[string]bool {
 	byURN := map[string][]string{}
 	for _, other := range r.Resources {

@@ -77,7 +77,7 @@ func Object[T any](t testing.TB, r Resource) T {
 func AssertHides(t testing.TB, what, text, secret string) {
 	t.Helper()
 	assert.False(t, strings.Contains(text, secret), "%s has a secret", what)
-	// What comes before the secret decides how its bytes fall into those of base64.
+	// The number of bytes before the secret decides how base64 groups its bytes.
 	for before := range 3 {
 		encoded := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("x", before) + secret))
 		assert.False(t, strings.Contains(text, encoded[4:len(encoded)-4]), "%s has a secret in base64", what)

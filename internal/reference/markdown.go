@@ -2,6 +2,7 @@ package reference
 
 import (
 	_ "embed"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -14,14 +15,55 @@ var (
 	introduction string
 	//go:embed nodepools.md
 	aboutChanges string
+	//go:embed pedl.md
+	aboutPEDL string
 )
 
 // notes are additional texts for sections.
 var notes = map[string]string{"persia:nodePools": aboutChanges}
 
-// Markdown returns the page that describes a stack file.
-func Markdown(sections []*Section) string {
-	page := []string{introduction, keys(sections)}
+const (
+	mainPage = "configuration.md"
+	pedlPage = "pedl.md"
+)
+
+// pageOf returns the page that has a section. PEDL's fields have their own page.
+func pageOf(section string) string {
+	if section == "persia:pedl" || strings.HasPrefix(section, "persia:pedl.") {
+		return pedlPage
+	}
+	return mainPage
+}
+
+// Pages returns the pages that describe a stack file, by their names in docs/reference.
+func Pages(sections []*Section) map[string]string {
+	blocks := map[string][]string{mainPage: {introduction, keys(sections)}, pedlPage: {aboutPEDL}}
+	pages, at := map[string]string{}, map[string]string{}
+	for _, s := range sections {
+		at[anchor(s.Path)] = pageOf(s.Path)
+	}
+	for name, texts := range described(sections) {
+		texts = append(blocks[name], texts...)
+		for i, block := range texts {
+			texts[i] = strings.TrimSpace(block) + "\n"
+		}
+		pages[name] = sameFolder.ReplaceAllStringFunc(strings.Join(texts, "\n"), func(target string) string {
+			to := sameFolder.FindStringSubmatch(target)[1]
+			if other, known := at[to]; known && other != name {
+				return "](" + other + to + ")"
+			}
+			return target
+		})
+	}
+	return pages
+}
+
+// sameFolder is a link to an anchor.
+var sameFolder = regexp.MustCompile(`\]\((#[^)]*)\)`)
+
+// described returns the sections as blocks of Markdown, by page.
+func described(sections []*Section) map[string][]string {
+	page := map[string][]string{}
 	said := descriptions(sections)
 	var above []*Section
 	for _, s := range sections {
@@ -29,27 +71,25 @@ func Markdown(sections []*Section) string {
 			continue
 		}
 		text := []string{heading(s), about(s, said), notes[s.Path], borrowing(s, above)}
-		page = append(page, slices.DeleteFunc(text, func(t string) bool { return t == "" })...)
+		name := pageOf(s.Path)
+		page[name] = append(page[name], slices.DeleteFunc(text, func(t string) bool { return t == "" })...)
 		if len(s.Fields) > 0 {
-			page = append(page, fields(withoutBorrowed(s, above)))
+			page[name] = append(page[name], fields(withoutBorrowed(s, above)))
 		}
 		above = append(above, s)
 	}
-	for i, block := range page {
-		page[i] = strings.TrimSpace(block) + "\n"
-	}
-	return strings.Join(page, "\n")
+	return page
 }
 
-// keys returns the table of keys.
+// keys lists the keys.
 func keys(sections []*Section) string {
-	t := table{{"key", "value", "description"}}
+	var all []string
 	for _, s := range sections {
 		if s.Key {
-			t = append(t, []string{link(s.Path, anchor(s.Path)), inWords(s.Type), escaped(firstSentence(s.Doc))})
+			all = append(all, link(s.Path, anchor(s.Path)))
 		}
 	}
-	return t.String()
+	return "Keys: " + strings.Join(all, ",\n") + "."
 }
 
 func heading(s *Section) string {
@@ -74,15 +114,15 @@ func descriptions(sections []*Section) map[string]bool {
 // about returns the description of a section, without a first sentence that the table with its
 // field has.
 func about(s *Section, said map[string]bool) string {
-	doc := s.Doc
+	doc, kind := s.Doc, ""
 	if s.Key {
 		if s.Type.Kind != Object {
-			doc = "*" + capitalized(inWords(s.Type)) + ".* " + doc
+			kind = "*" + capitalized(inWords(s.Type)) + ".* "
 		}
 	} else if first := firstSentence(doc); said[first] {
 		doc = strings.TrimSpace(strings.TrimPrefix(doc, first))
 	}
-	return wrapped(escaped(doc), width)
+	return wrapped(kind+escaped(doc), width)
 }
 
 // fewest is how many fields a section must share with another to refer to it.
@@ -150,8 +190,10 @@ func fields(fs []Field) string {
 func fieldType(f Field) string {
 	text, inner := inWords(f.Type), f.Type.innermost()
 	switch {
+	case inner.URL != "" && f.Type.Kind == List:
+		text = "list of " + link(inner.Kubernetes, inner.URL)
 	case inner.URL != "":
-		text += " (" + link(inner.Kubernetes, inner.URL) + ")"
+		text = link(inner.Kubernetes, inner.URL)
 	case inner.Section != "":
 		text = link(text, anchor(inner.Section))
 	}
@@ -161,9 +203,15 @@ func fieldType(f Field) string {
 	return text
 }
 
+// unsaid are defaults that the introduction gives for all fields.
+var unsaid = strings.NewReplacer(" Default none.", "", " Default false.", "")
+
+// leading is an article at the beginning of a description.
+var leading = regexp.MustCompile(`^(The|A|An) `)
+
 // description returns the description of a field and its values.
 func description(f Field) string {
-	sentences := []string{escaped(f.Doc)}
+	sentences := []string{escaped(capitalized(leading.ReplaceAllString(unsaid.Replace(f.Doc), "")))}
 	for _, v := range f.Type.Values {
 		if v.Doc != "" {
 			sentences = append(sentences, code(v.Text)+" "+escaped(v.Doc))
@@ -172,11 +220,11 @@ func description(f Field) string {
 	return strings.Join(sentences, " ")
 }
 
-// inWords returns a type in words, like list of objects.
+// inWords returns a type in words, like object. A list is a plural.
 func inWords(t Type) string {
 	switch t.Kind {
 	case List:
-		return "list of " + plural(*t.Elem)
+		return plural(*t.Elem)
 	case Map:
 		return plural(*t.Elem) + " by name"
 	}

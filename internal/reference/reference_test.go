@@ -19,26 +19,29 @@ const (
 	docs   = "../../docs/reference"
 )
 
-// page returns the page from the current source.
-func page(t *testing.T) string {
+// pages returns the pages from the current source.
+func pages(t *testing.T) map[string]string {
 	sections, err := Sections(source)
 	require.NoError(t, err)
-	return Markdown(sections)
+	return Pages(sections)
 }
 
-func TestPageIsCurrent(t *testing.T) {
-	got, path := page(t), filepath.Join(docs, "configuration.md")
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
-	assert.Equal(t, string(want), got, "go run ./internal/reference/cmd writes it anew")
+func TestPagesAreCurrent(t *testing.T) {
+	for name, got := range pages(t) {
+		want, err := os.ReadFile(filepath.Join(docs, name))
+		require.NoError(t, err)
+		assert.Equal(t, string(want), got, "%s: write it with go run ./internal/reference/cmd", name)
+	}
 }
 
-// TestPageIsWhole checks that the page has all keys, and all fields of all types in a stack.
-func TestPageIsWhole(t *testing.T) {
+// TestPagesAreWhole checks that the pages have all keys, and all fields of all types in a stack.
+func TestPagesAreWhole(t *testing.T) {
 	chapters := map[string]string{}
-	for _, chapter := range regexp.MustCompile(`(?m)^##+ `).Split(page(t), -1) {
-		title, text, _ := strings.Cut(chapter, "\n")
-		chapters[title] = text
+	for _, page := range pages(t) {
+		for _, chapter := range regexp.MustCompile(`(?m)^##+ `).Split(page, -1) {
+			title, text, _ := strings.Cut(chapter, "\n")
+			chapters[title] = text
+		}
 	}
 	seen := map[reflect.Type]bool{}
 	var look func(path string, typ reflect.Type)
@@ -69,17 +72,26 @@ func TestPageIsWhole(t *testing.T) {
 
 func TestLinksLeadSomewhere(t *testing.T) {
 	anchors := map[string]bool{}
-	for _, heading := range regexp.MustCompile(`(?m)^##+ (.*)$`).FindAllStringSubmatch(page(t), -1) {
-		to := anchor(heading[1])
-		assert.False(t, anchors[to], "two headings have the anchor %s", to)
-		anchors[to] = true
+	for name, page := range pages(t) {
+		for _, heading := range regexp.MustCompile(`(?m)^##+ (.*)$`).FindAllStringSubmatch(page, -1) {
+			to := name + anchor(heading[1])
+			assert.False(t, anchors[to], "two headings have the anchor %s", to)
+			anchors[to] = true
+		}
 	}
-	for _, target := range regexp.MustCompile(`\]\(([^)]*)\)`).FindAllStringSubmatch(page(t), -1) {
-		switch to := target[1]; {
-		case strings.HasPrefix(to, "#"):
-			assert.True(t, anchors[to], to)
-		case !strings.HasPrefix(to, "https://kubernetes.io/"):
-			assert.FileExists(t, filepath.Join(docs, to))
+	for name, page := range pages(t) {
+		for _, target := range regexp.MustCompile(`\]\(([^)]*)\)`).FindAllStringSubmatch(page, -1) {
+			file, section, inside := strings.Cut(target[1], "#")
+			if file == "" {
+				file = name
+			}
+			switch {
+			case strings.HasPrefix(file, "https://kubernetes.io/"):
+			case inside:
+				assert.True(t, anchors[file+"#"+section], "%s: %s", name, target[1])
+			default:
+				assert.FileExists(t, filepath.Join(docs, file))
+			}
 		}
 	}
 }

@@ -60,15 +60,15 @@ func TestInYAML(t *testing.T) {
 func TestInWords(t *testing.T) {
 	text, object, list := Type{Kind: Text}, Type{Kind: Object}, Type{Kind: List, Elem: &Type{Kind: Text}}
 	for want, typ := range map[string]Type{
-		"text":                          text,
-		"list of texts":                 list,
-		"list of objects":               {Kind: List, Elem: &object},
-		"list of quantities":            {Kind: List, Elem: &Type{Kind: Quantity}},
-		"list of booleans":              {Kind: List, Elem: &Type{Kind: Boolean}},
-		"list of lists of texts":        {Kind: List, Elem: &list},
-		"texts by name":                 {Kind: Map, Elem: &text},
-		"lists of texts by name":        {Kind: Map, Elem: &list},
-		"list of sets of texts by name": {Kind: List, Elem: &Type{Kind: Map, Elem: &text}},
+		"text":                   text,
+		"texts":                  list,
+		"objects":                {Kind: List, Elem: &object},
+		"quantities":             {Kind: List, Elem: &Type{Kind: Quantity}},
+		"booleans":               {Kind: List, Elem: &Type{Kind: Boolean}},
+		"lists of texts":         {Kind: List, Elem: &list},
+		"texts by name":          {Kind: Map, Elem: &text},
+		"lists of texts by name": {Kind: Map, Elem: &list},
+		"sets of texts by name":  {Kind: List, Elem: &Type{Kind: Map, Elem: &text}},
 	} {
 		assert.Equal(t, want, inWords(typ))
 	}
@@ -78,14 +78,16 @@ func TestFieldType(t *testing.T) {
 	nodes := Type{Kind: List, Elem: &Type{Kind: Object, Section: "persia:a.nodes"}}
 	env := Type{Kind: List, Elem: &Type{Kind: Object, Kubernetes: "EnvVar", URL: "https://example.com/"}}
 	assert.Equal(t, "text, required", fieldType(Field{Type: Type{Kind: Text}, Required: true}))
-	assert.Equal(t, "[list of objects](#persiaanodes)", fieldType(Field{Type: nodes}))
-	assert.Equal(t, "list of objects ([EnvVar](https://example.com/))", fieldType(Field{Type: env}))
+	assert.Equal(t, "[objects](#persiaanodes)", fieldType(Field{Type: nodes}))
+	assert.Equal(t, "list of [EnvVar](https://example.com/)", fieldType(Field{Type: env}))
 }
 
 func TestDescription(t *testing.T) {
 	installer := Type{Kind: Text, Values: []Value{{"managed", "leaves it to GKE."}, {"cos", "is one."}}}
 	assert.Equal(t, "Says who. `managed` leaves it to GKE. `cos` is one.",
 		description(Field{Type: installer, Doc: "Says who."}))
+	assert.Equal(t, "Number of it.", description(Field{Doc: "The number of it. Default none."}))
+	assert.Equal(t, "Lets it. Default true.", description(Field{Doc: "Lets it. Default true."}))
 }
 
 func TestTable(t *testing.T) {

@@ -58,6 +58,7 @@ config:
       limits: {cpu: 500m, memory: 2Gi}
   persia:images: {}
   persia:operator: {}
+  persia:queue: {}
   persia:jobs:
     - name: train
       env:
@@ -127,6 +128,32 @@ func Refused(t *testing.T, cases []Refusal, leadToMore ...string) {
 			}
 			if !slices.Contains(leadToMore, c.Name) {
 				assert.Equal(t, 1, strings.Count(err.Error(), "\n"), "one mistake, one problem: %s", err)
+			}
+		})
+	}
+}
+
+// Warned makes each mistake in a stack file that is valid otherwise. The program accepts the
+// file, and warns at the path with all parts. Without parts, it has no warning there.
+func Warned(t *testing.T, cases []Refusal) {
+	t.Helper()
+	for _, c := range cases {
+		t.Run(c.Name, func(t *testing.T) {
+			s, err := Load(t, c.Edits)
+			require.NoError(t, err)
+			var found []string
+			for _, warning := range s.Warnings() {
+				if strings.HasPrefix(warning, c.Path+": ") {
+					found = append(found, warning)
+				}
+			}
+			if c.Says == nil {
+				assert.Empty(t, found)
+				return
+			}
+			require.Len(t, found, 1, "warnings at %s of %q", c.Path, s.Warnings())
+			for _, part := range c.Says {
+				assert.Contains(t, found[0], part)
 			}
 		})
 	}

@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -26,19 +27,21 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRelease makes the archive of one platform twice, of the small program alone.
+// TestRelease makes the archive of one platform twice, without the program that takes long to
+// compile, and follows its README.
 func TestRelease(t *testing.T) {
 	platform := runtime.GOOS + "/" + runtime.GOARCH
 	name := fmt.Sprintf("persia_1.2.3-trial_%s_%s", runtime.GOOS, runtime.GOARCH)
+	programs := []string{"preflight", "preview-comment", "status"}
 	dist := t.TempDir()
 	release := func(version string) (string, error) {
 		command := exec.Command(filepath.Join(repository, "scripts", "release.sh"), version)
-		command.Env = append(os.Environ(), "PLATFORMS="+platform, "PROGRAMS=preview-comment", "DIST="+dist, "GITHUB_REF_TYPE=")
+		command.Env = append(os.Environ(), "PLATFORMS="+platform, "PROGRAMS="+strings.Join(programs, " "), "DIST="+dist, "GITHUB_REF_TYPE=")
 		output, err := command.CombinedOutput()
 		return string(output), err
 	}
 
-	var archives, bills [2][]byte
+	var archives, bills, sums [2][]byte
 	for i := range archives {
 		output, err := release("v1.2.3-trial")
 		require.NoError(t, err, output)
@@ -46,19 +49,24 @@ func TestRelease(t *testing.T) {
 		require.NoError(t, err)
 		bills[i], err = os.ReadFile(filepath.Join(dist, name+"_preview-comment.cdx.json"))
 		require.NoError(t, err)
+		sums[i], err = os.ReadFile(filepath.Join(dist, "SHA256SUMS"))
+		require.NoError(t, err)
 	}
 	assert.Equal(t, string(bills[0]), string(bills[1]))
+	assert.Equal(t, string(sums[0]), string(sums[1]), "the same commit makes the same files")
 	assert.Equal(t, sha256.Sum256(archives[0]), sha256.Sum256(archives[1]), "the same commit makes the same bytes")
 
-	sums, err := os.ReadFile(filepath.Join(dist, "SHA256SUMS"))
-	require.NoError(t, err)
-	assert.Equal(t, fmt.Sprintf("%[2]x  %[3]s.tar.gz\n%[1]x  %[3]s_preview-comment.cdx.json\n", sha256.Sum256(bills[0]), sha256.Sum256(archives[0]), name), string(sums))
+	assert.Contains(t, string(sums[0]), fmt.Sprintf("%x  %s.tar.gz\n", sha256.Sum256(archives[0]), name))
+	assert.Contains(t, string(sums[0]), fmt.Sprintf("%x  %s_preview-comment.cdx.json\n", sha256.Sum256(bills[0]), name))
+	assert.Equal(t, 1+len(programs), strings.Count(string(sums[0]), "\n"), "an archive, and a bill of each program")
 	assertBill(t, bills[0])
 	notes, err := os.ReadFile(filepath.Join(dist, "NOTES.md"))
 	require.NoError(t, err)
 	assert.Contains(t, string(notes), "### Added")
 	assert.Equal(t, []string{
-		name + "/", name + "/LICENSE", name + "/Pulumi.yaml", name + "/bin/", name + "/bin/preview-comment",
+		name + "/", name + "/LICENSE", name + "/Pulumi.yaml", name + "/README.persia.md",
+		name + "/bin/", name + "/bin/preflight", name + "/bin/preview-comment", name + "/bin/status",
+		name + "/sample/", name + "/sample/Pulumi.dev.yaml", name + "/stack.schema.json",
 	}, entries(t, filepath.Join(dist, name+".tar.gz")))
 
 	command := exec.Command("tar", "-xzOf", filepath.Join(dist, name+".tar.gz"), name+"/Pulumi.yaml")
@@ -67,12 +75,52 @@ func TestRelease(t *testing.T) {
 	assert.Contains(t, string(project), "\n    binary: bin/persia\n", "Pulumi runs the released program")
 	assert.NotContains(t, string(project), "buildTarget:")
 
+	assertFollowsReadme(t, filepath.Join(dist, name+".tar.gz"))
+
 	output, err := release("1.2")
 	require.Error(t, err)
 	assert.Contains(t, output, "1.2 is no version: write one like v1.2.3")
 }
 
-// TestBillOfMaterials compares the bill of materials of a program with the modules that Go
+// assertFollowsReadme unpacks an archive in an empty folder and, on a machine with no credentials
+// and no other programs, runs what its README says that needs neither.
+func assertFollowsReadme(t *testing.T, archive string) {
+	t.Helper()
+	dir := t.TempDir()
+	output, err := exec.Command("tar", "-xzf", archive, "-C", dir, "--strip-components", "1").CombinedOutput()
+	require.NoError(t, err, string(output))
+	readme, err := os.ReadFile(filepath.Join(dir, "README.persia.md"))
+	require.NoError(t, err)
+	for _, program := range regexp.MustCompile(`\bbin/[a-z-]+`).FindAllString(string(readme), -1) {
+		assert.FileExists(t, filepath.Join(dir, program), "README.persia.md names it")
+	}
+	sample := regexp.MustCompile(`(?m)^    cp (\S+) \.`).FindStringSubmatch(string(readme))
+	require.NotNil(t, sample)
+	text, err := os.ReadFile(filepath.Join(dir, sample[1]))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, filepath.Base(sample[1])), text, 0o600))
+
+	run := func(program string, args ...string) (string, int) {
+		command := exec.Command(filepath.Join(dir, "bin", program), args...)
+		command.Dir, command.Env = dir, []string{"HOME=" + t.TempDir(), "PATH=" + t.TempDir()}
+		output, err := command.CombinedOutput()
+		if _, exited := errors.AsType[*exec.ExitError](err); !exited {
+			require.NoError(t, err)
+		}
+		return string(output), command.ProcessState.ExitCode()
+	}
+	says, status := run("preflight", "--stack", "dev", "--offline")
+	assert.Equal(t, 1, status, "there are no credentials")
+	assert.Regexp(t, `(?m)^ok +stack file +Pulumi.dev.yaml is valid: its \d+ pods fit on 3 nodes$`, says)
+	assert.Contains(t, says, "gcloud auth application-default login")
+	for _, program := range []string{"status", "preflight", "preview-comment"} {
+		says, status = run(program, "--help")
+		assert.Equal(t, 0, status, program)
+		assert.Contains(t, says, "Usage: ", program)
+	}
+}
+
+// TestBillOfMaterials compares the bill of materials of a released program with the modules that Go
 // recorded in it.
 func TestBillOfMaterials(t *testing.T) {
 	dist := t.TempDir()
@@ -84,12 +132,10 @@ func TestBillOfMaterials(t *testing.T) {
 	require.NoError(t, err)
 	assertBill(t, bill)
 
-	program := filepath.Join(t.TempDir(), "preflight.exe")
-	build := exec.Command("go", "build", "-o", program, "./cmd/preflight")
-	build.Dir, build.Env = repository, append(os.Environ(), "GOOS=windows", "GOARCH=amd64", "CGO_ENABLED=0")
-	output, err = build.CombinedOutput()
-	require.NoError(t, err, string(output))
-	info, err := buildinfo.ReadFile(program)
+	const released = "persia_1.2.3-trial_windows_amd64"
+	program, err := exec.Command("tar", "-xzOf", filepath.Join(dist, released+".tar.gz"), released+"/bin/preflight.exe").Output()
+	require.NoError(t, err)
+	info, err := buildinfo.Read(bytes.NewReader(program))
 	require.NoError(t, err)
 	require.NotEmpty(t, info.Deps)
 	want := map[string]string{"std " + info.GoVersion: ""}

@@ -24,8 +24,8 @@ func onProject(page, account string) []string {
 	return roles
 }
 
-// TestRightsOfWorkflows: the account that deploys acts as the nodes' account and as no
-// other, and whoever previews reads the Secrets that drift is looked for in.
+// TestRightsOfWorkflows checks that the account that deploys acts as the nodes' account and as no
+// other, and that the account that previews reads the Secrets that a refresh compares.
 func TestRightsOfWorkflows(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(repository, "docs", "guides", "pull-requests.md"))
 	require.NoError(t, err)

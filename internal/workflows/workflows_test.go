@@ -140,8 +140,8 @@ func TestForksGetNoIdentity(t *testing.T) {
 	assert.Equal(t, 1, found, "preview")
 }
 
-// TestChangesAreApproved: whoever acts as the account that may change things does so
-// in the stack's environment, which asks for approval.
+// TestChangesAreApproved checks that every job that acts as the deploying account runs in the
+// stack's environment, which asks for approval.
 func TestChangesAreApproved(t *testing.T) {
 	workflows, _ := read(t, "workflows/*")
 	found := 0

@@ -43,6 +43,10 @@ type Options struct {
 	LogDir string
 	// Programs are keyed by image repository, as in natsio/nats-operator.
 	Programs map[string]Program
+	// Proxy is the socket on which the API server asks for connections, or "".
+	Proxy string
+	// NodeTunnel is the socket at which the real node connects to its pods, or "".
+	NodeTunnel string
 	// Logger is where the agent tells what it does; by default slog's.
 	Logger *slog.Logger
 }
@@ -77,6 +81,7 @@ type agent struct {
 	// containers whose program cannot be run, for them not to be tried again.
 	started  map[container]context.CancelFunc
 	programs sync.WaitGroup
+	served   served
 }
 
 func (a *agent) run(ctx context.Context) error {
@@ -103,6 +108,13 @@ func (a *agent) run(ctx context.Context) error {
 	}
 	if _, err := factory.Core().V1().Pods().Informer().AddEventHandler(handlers); err != nil {
 		return fmt.Errorf("watch pods: %w", err)
+	}
+	if a.options.Proxy != "" {
+		stop, err := a.serveProxy()
+		if err != nil {
+			return err
+		}
+		defer stop()
 	}
 	a.options.Logger.Info("agent started", "api", a.options.Config.Host)
 	factory.Start(ctx.Done())
@@ -150,8 +162,7 @@ func (a *agent) prepare(ctx context.Context) error {
 	return os.MkdirAll(a.options.LogDir, 0o755)
 }
 
-// sync starts the programs of a pod that should run, and stops those of one
-// that should not.
+// sync starts the programs of a pod that should run, and stops the programs of one that should not.
 func (a *agent) sync(ctx context.Context, pod *corev1.Pod) {
 	if !shouldRun(pod) {
 		a.stop(pod)
@@ -169,7 +180,7 @@ func (a *agent) sync(ctx context.Context, pod *corev1.Pod) {
 		ctx, cancel := context.WithCancel(ctx)
 		a.started[key] = cancel
 		runner := &runner{
-			options: a.options, client: a.client, pod: pod, container: spec, program: program,
+			options: a.options, client: a.client, pod: pod, container: spec, program: program, served: &a.served,
 			logger: a.options.Logger.With("pod", pod.Namespace+"/"+pod.Name, "container", spec.Name),
 		}
 		a.programs.Go(func() { runner.run(ctx) })

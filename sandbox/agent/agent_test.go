@@ -30,8 +30,7 @@ import (
 
 const patience = 20 * time.Second
 
-// script stands in for a real program: it tells what it was given, and goes on
-// until it is asked to end.
+// script replaces a real program: it prints its arguments and environment, and runs until SIGTERM.
 const script = `#!/bin/sh
 trap 'echo asked to end; exit 0' TERM
 echo "pid $$ args $* env $GREETING"

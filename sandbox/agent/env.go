@@ -52,9 +52,8 @@ func field(pod *corev1.Pod, path string) (string, error) {
 
 var reference = regexp.MustCompile(`\$\$|\$\([A-Za-z0-9_.-]+\)`)
 
-// expand replaces $(NAME) by the last value of NAME in env, as Kubernetes does
-// in arguments and values: $$ stands for a dollar sign, and a reference to an
-// unknown variable for itself.
+// expand replaces $(NAME) by the last value of NAME in env, as Kubernetes does in arguments and
+// values. $$ is a dollar sign, and a reference to an unknown variable stays as it is.
 func expand(s string, env []string) string {
 	return reference.ReplaceAllStringFunc(s, func(match string) string {
 		if match == "$$" {

@@ -10,12 +10,12 @@ import (
 
 func TestRepository(t *testing.T) {
 	tests := map[string]string{
-		"natsio/nats-operator":                                 "natsio/nats-operator",
-		"natsio/nats-operator:0.8.3":                           "natsio/nats-operator",
-		"docker.io/natsio/nats-operator:0.8.3":                 "natsio/nats-operator",
-		"index.docker.io/natsio/nats-operator":                 "natsio/nats-operator",
-		"natsio/nats-operator@sha256:0123":                     "natsio/nats-operator",
-		"natsio/nats-operator:0.8.3@sha256:0123":               "natsio/nats-operator",
+		"natsio/nats-operator":                 "natsio/nats-operator",
+		"natsio/nats-operator:0.8.3":           "natsio/nats-operator",
+		"docker.io/natsio/nats-operator:0.8.3": "natsio/nats-operator",
+		"index.docker.io/natsio/nats-operator": "natsio/nats-operator",
+		"natsio/nats-operator@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef":       "natsio/nats-operator",
+		"natsio/nats-operator:0.8.3@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef": "natsio/nats-operator",
 		"docker.io/library/nats:2":                             "nats",
 		"nats":                                                 "nats",
 		"localhost:5000/natsio/nats-operator":                  "localhost:5000/natsio/nats-operator",
@@ -50,7 +50,7 @@ func TestArguments(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}}
 			container := corev1.Container{Command: test.command, Args: test.args}
-			got := program.arguments(pod, container, []string{"NAMESPACE=n"}, "/kubeconfig")
+			got := program.arguments(pod, container, []string{"NAMESPACE=n"}, host{kubeconfig: "/kubeconfig"})
 			assert.Equal(t, append(append([]string{}, own...), test.want...), got)
 		})
 	}

@@ -30,6 +30,7 @@ type runner struct {
 	pod       *corev1.Pod
 	container corev1.Container
 	program   Program
+	served    *served
 	logger    *slog.Logger
 }
 
@@ -41,8 +42,7 @@ func (r *runner) run(ctx context.Context) {
 		return
 	}
 	defer func() { _ = output.Close() }()
-	// What happens to the program is told in its own log as well, where whoever
-	// misses it looks first.
+	// The program's own log says it too, because a user who misses the program looks there first.
 	report := func(message string, err error) {
 		r.logger.Error(message, "error", err)
 		fmt.Fprintf(output, "agent: %s %s: %v\n", time.Now().Format(time.RFC3339), message, err)
@@ -60,8 +60,6 @@ func (r *runner) run(ctx context.Context) {
 		report("cannot run the program", err)
 		return
 	}
-	args := r.program.arguments(r.pod, r.container, env, credentials.kubeconfig())
-
 	// Without a token there is nothing to start.
 	var renew time.Time
 	for backoff := firstBackoff; ; backoff = min(2*backoff, maxBackoff) {
@@ -76,6 +74,22 @@ func (r *runner) run(ctx context.Context) {
 			return
 		}
 	}
+	at := host{dir: credentials.dir, kubeconfig: credentials.kubeconfig()}
+	if r.program.Serves {
+		at.mounts = r.folders(credentials.dir)
+		if at.ports, err = r.served.take(r.pod, r.container); err != nil {
+			report("cannot run the program", err)
+			return
+		}
+		defer r.served.release(r.pod)
+		if err := r.mount(ctx, at); err != nil {
+			report("cannot run the program", err)
+			return
+		}
+		go r.keepMounted(ctx, at, func(err error) { report("cannot mount files", err) })
+		go r.probe(ctx, at.ports, func(err error) { report("cannot say whether the program is ready", err) })
+	}
+	args := r.program.arguments(r.pod, r.container, env, at)
 	keepCtx, stopKeeping := context.WithCancel(ctx)
 	kept := make(chan struct{})
 	go func() {

@@ -38,7 +38,7 @@ type record struct {
 	Process    process.Process `json:"process"`
 	Executable string          `json:"executable"`
 	Args       []string        `json:"args"`
-	// Digest is that of the executable's content.
+	// Digest is the digest of the executable.
 	Digest string `json:"digest"`
 	// Inputs are [Program.Inputs].
 	Inputs string `json:"inputs,omitempty"`
@@ -48,8 +48,8 @@ type record struct {
 type Program struct {
 	Executable string
 	Args       []string
-	// Inputs stands for what the program reads only when it starts, and differs where
-	// that differs.
+	// Inputs identifies what the program reads only when it starts. A program with other Inputs is
+	// started again.
 	Inputs string
 }
 
@@ -142,8 +142,8 @@ func Log(dir string) string { return filepath.Join(dir, filepath.Base(dir)+".log
 func recordFile(dir string) string { return filepath.Join(dir, filepath.Base(dir)+".json") }
 func lockFile(dir string) string   { return filepath.Join(dir, "lock") }
 
-// processes are those of the program that run: at most one, or those with its command
-// line where the process is not known.
+// processes returns the running processes of the program: at most one, or all with its command line
+// if the process is not known.
 func (r record) processes() ([]process.Process, error) {
 	if !r.Starting {
 		if !r.Process.Running() {
@@ -155,7 +155,7 @@ func (r record) processes() ([]process.Process, error) {
 	return process.Matching(func(p process.Process) bool { return p.Command == command })
 }
 
-// spawn starts the program, records it, and sees that it does not end at once.
+// spawn starts the program, records it, and checks that it does not end at once.
 func spawn(dir string, r record) error {
 	log, err := os.OpenFile(Log(dir), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o640)
 	if err != nil {

@@ -33,8 +33,8 @@ type Cluster struct {
 	ResumeTimeout time.Duration
 }
 
-// New returns the cluster of the given name in dir, a folder of its own, which
-// need not exist. The name is that of the kubeconfig's context.
+// New returns the cluster of the given name in dir, which need not exist and holds nothing else. The
+// context of the kubeconfig has the same name.
 func New(dir, name string, tools toolchain.Tools) *Cluster {
 	// Paths are handed to processes with other working directories. Abs fails
 	// only when this process has none; then so does all that follows.
@@ -176,7 +176,7 @@ func (c *Cluster) remove(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, path := range []string{c.Kubeconfig(), c.configFile(), c.auditPolicyFile(), c.stagesFile(), c.stubs(), c.kwokDir()} {
+	for _, path := range []string{c.Kubeconfig(), c.configFile(), c.auditPolicyFile(), c.stagesFile(), c.egressFile(), c.Proxy(), c.stubs(), c.kwokDir()} {
 		if err := os.RemoveAll(path); err != nil {
 			return err
 		}

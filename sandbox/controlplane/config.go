@@ -12,17 +12,16 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// AdvertisedAddress and AdvertisedPort are where pods of a real node find the API
-// server. The address is one for documentation (RFC 5737), which is nobody's: the API
-// server listens on loopback alone, and a real node relays to it. The port is that of
-// GKE's control planes, which network policies name.
+// AdvertisedAddress and AdvertisedPort are where pods of a real node find the API server. The address
+// is reserved for documentation (RFC 5737): the API server listens on loopback alone, and a real node
+// relays to it. Network policies name the port, which GKE's control planes use.
 const (
 	AdvertisedAddress = "192.0.2.1"
 	AdvertisedPort    = 443
 )
 
-// apiServiceAddress is that of the Service kubernetes: the first of the API server's
-// default range, 10.0.0.0/24.
+// apiServiceAddress is the address of the Service kubernetes: the first of the API server's default
+// range, 10.0.0.0/24.
 const apiServiceAddress = "10.0.0.1"
 
 // auditPolicy records who asked for what with which answer, of service accounts
@@ -36,21 +35,76 @@ rules:
 - level: None
 `
 
+// egress has the API server ask a proxy for its connections to webhooks and kubelets. Pods on
+// simulated nodes have addresses that no connection reaches.
+const egress = `apiVersion: apiserver.k8s.io/v1beta1
+kind: EgressSelectorConfiguration
+egressSelections:
+- name: cluster
+  connection:
+    proxyProtocol: HTTPConnect
+    transport: {uds: {udsName: %q}}
+`
+
 // kubectlStub answers kwokctl, which asks kubectl whether the API server is up
 // and downloads one where there is none. This package waits by itself.
 const kubectlStub = `#!/bin/sh
 printf ok
 `
 
-// stages come to kwok's defaults, one of which completes the pods of Jobs as soon as
-// they run. Of two stages for the same pods, kwok takes the one with the greater
-// weight, and the first one here does nothing: such a pod runs until somebody says in
-// its status how it has ended.
+// stages are added to kwok's defaults. A default stage completes the pods of Jobs as soon as they
+// run. kwok prefers the stage with the greater weight, and the first stage here does nothing, so such
+// a pod runs until a client writes its end into its status.
 //
-// A kubelet reports how a pod has ended before it removes one that was deleted, and the
-// Job controller keeps the pod until then. kwok would only remove it, and so leave it for
-// ever. The second stage reports what becomes of a program that does not handle SIGTERM.
+// A kubelet reports how a deleted pod ended before it removes the pod, and the Job controller keeps
+// the pod until then. kwok would only try to remove it, and the pod would stay forever. The second
+// stage reports the exit code of a program that does not handle SIGTERM.
+//
+// Before both, a stage starts the pod of a controller whose program really runs. The agent makes
+// the pod ready when the program is.
 const stages = `apiVersion: kwok.x-k8s.io/v1alpha1
+kind: Stage
+metadata:
+  name: pod-of-controller-starts
+spec:
+  resourceRef:
+    apiGroup: v1
+    kind: Pod
+  selector:
+    matchExpressions:
+    - {key: '.metadata.labels["app.kubernetes.io/name"]', operator: In, values: [jobset-controller, kueue]}
+    - {key: .metadata.deletionTimestamp, operator: DoesNotExist}
+    - {key: .status.phase, operator: In, values: [Pending]}
+  weight: 1
+  next:
+    statusTemplate: |
+      {{ $now := Now }}
+      phase: Running
+      startTime: {{ $now | Quote }}
+      conditions:
+      - {type: Initialized, status: "True", lastTransitionTime: {{ $now | Quote }}}
+      - {type: Ready, status: "False", lastTransitionTime: {{ $now | Quote }}}
+      - {type: ContainersReady, status: "False", lastTransitionTime: {{ $now | Quote }}}
+      containerStatuses:
+      {{ range .spec.containers }}
+      - name: {{ .name | Quote }}
+        image: {{ .image | Quote }}
+        ready: false
+        restartCount: 0
+        state:
+          running:
+            startedAt: {{ $now | Quote }}
+      {{ end }}
+      {{ $podIPs := PodIPsWith .spec.nodeName ( or .spec.hostNetwork false ) ( or .metadata.uid "" ) ( or .metadata.name "" ) ( or .metadata.namespace "" ) }}
+      {{ with $podIPs }}
+      podIP: {{ index . 0 | Quote }}
+      podIPs:
+      {{ range . }}
+      - ip: {{ . | Quote }}
+      {{ end }}
+      {{ end }}
+---
+apiVersion: kwok.x-k8s.io/v1alpha1
 kind: Stage
 metadata:
   name: pod-of-job-runs-on
@@ -123,6 +177,7 @@ func (c *Cluster) writeConfig() error {
 		{c.configFile(), string(config), 0o600},
 		{c.auditPolicyFile(), auditPolicy, 0o600},
 		{c.stagesFile(), stages, 0o600},
+		{c.egressFile(), fmt.Sprintf(egress, c.Proxy()), 0o600},
 		{filepath.Join(c.stubs(), "kubectl"), kubectlStub, 0o700},
 	} {
 		if err := renameio.WriteFile(file.path, []byte(file.content), file.mode); err != nil {
@@ -186,7 +241,8 @@ func (c *Cluster) config(ports []int) any {
 				{"key": "endpoint-reconciler-type", "value": "none"},
 				// The name of a node resolves nowhere.
 				{"key": "kubelet-preferred-address-types", "value": "InternalIP"},
-				// A real kubelet lets nobody in without. kwokctl makes the certificate.
+				{"key": "egress-selector-config-file", "value": c.egressFile()},
+				// A real kubelet demands a client certificate. kwokctl makes it.
 				{"key": "kubelet-client-certificate", "value": filepath.Join(c.PKI(), "admin.crt")},
 				{"key": "kubelet-client-key", "value": filepath.Join(c.PKI(), "admin.key")},
 			}},

@@ -22,15 +22,14 @@ const (
 	retriedAnnotation = "sandbox/cleanup-retried"
 )
 
-// RetryCleanups sees to it that custom resource definitions can be deleted, until ctx
-// ends.
+// RetryCleanups keeps deletions of custom resource definitions from hanging, until ctx ends.
 //
-// The API server first deletes a definition's objects. If it cannot list them, since
-// the cache of a kind that nobody has used is only opening, it notes that in the
-// definition, tries again before it sees its own note, takes the conflict for somebody
-// else's change, and waits for the event of it. That event it ignores, as its own. So
-// it goes on at the informer's resync, up to five minutes later (crd_finalizer.go of
-// apiextensions-apiserver 0.34). Any other change of the definition wakes it.
+// The API server first deletes a definition's objects. If it cannot list them, because the cache of
+// an unused kind is still opening, it writes that into the definition's status and tries again. If it
+// has not yet seen its own write, it takes the conflict for another client's change and waits for
+// that change's event, but then ignores the event as its own. It goes on at the informer's resync, up
+// to five minutes later (crd_finalizer.go of apiextensions-apiserver 0.34). Any other change of the
+// definition wakes it.
 func RetryCleanups(ctx context.Context, config *rest.Config, logger *slog.Logger) error {
 	client, err := extensions.NewForConfig(config)
 	if err != nil {

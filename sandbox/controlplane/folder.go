@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// folder is that of a cluster: it knows where each file lies, and by that which
-// processes are the cluster's.
+// folder is the folder of a cluster. It knows the path of each file, and by the paths in command
+// lines which processes are the cluster's.
 type folder struct{ dir, name string }
 
 // Kubeconfig is the path of the administrator's kubeconfig. It exists once
@@ -20,6 +20,10 @@ func (f folder) AuditLog() string { return filepath.Join(f.workdir(), "logs", "a
 // PKI is the folder of the certificate authority for clients: ca.crt and ca.key.
 func (f folder) PKI() string { return filepath.Join(f.workdir(), "pki") }
 
+// Proxy is the socket through which the API server reaches Services and nodes.
+func (f folder) Proxy() string { return filepath.Join(f.dir, "proxy") }
+
+func (f folder) egressFile() string      { return filepath.Join(f.dir, "egress.yaml") }
 func (f folder) lockFile() string        { return filepath.Join(f.dir, "lock") }
 func (f folder) configFile() string      { return filepath.Join(f.dir, "kwokctl.yaml") }
 func (f folder) auditPolicyFile() string { return filepath.Join(f.dir, "audit-policy.yaml") }

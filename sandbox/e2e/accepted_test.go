@@ -18,7 +18,7 @@ import (
 // examples is the project of all of them: the manifests of some lie there.
 var examples = filepath.Join(repository, "examples")
 
-// triedChanges are how many a stack is made by, of which the program accepts some.
+// triedChanges is the number of changes that a stack tries. The program accepts some.
 const triedChanges = 12
 
 // TestAcceptedStacksApply: what the program accepts, the API server accepts. Each

@@ -36,8 +36,8 @@ func admitted(t *testing.T) cluster {
 	return newCluster(t, s)
 }
 
-// TestAdmission asks the API server what it admits in the namespaces of a stack, and
-// takes the stack down again, which deletes what nobody may delete by hand.
+// TestAdmission checks what the API server admits in the namespaces of a stack. It then takes the
+// stack down, which deletes what a user must not delete by hand.
 func TestAdmission(t *testing.T) {
 	t.Parallel()
 	c := admitted(t)
@@ -62,6 +62,10 @@ func TestAdmission(t *testing.T) {
 		"image of the stack, another tag":   {"persia", container("persiaml/persia-cpu-runtime:next"), ""},
 		"image of the stack, no tag":        {"persia", container("persiaml/persia-cpu-runtime"), ""},
 		"container of GKE":                  {"persia", container("gke.gcr.io/gcs-fuse-csi-driver-sidecar-mounter:v1"), ""},
+		"container of GKE, by region":       {"persia", container("us-central1-artifactregistry.gcr.io/gke-release/gke-release/gcs-fuse-csi-driver-sidecar-mounter:v1.24.3-gke.2"), ""},
+		"GKE's registry, not GKE's images":  {"persia", container("us-central1-artifactregistry.gcr.io/gke-release-2/a:v1"), images},
+		"name that begins like GKE's":       {"persia", container("gke.gcr.io.example.com/a:v1"), images},
+		"GKE's name elsewhere":              {"persia", container("example.com/us-central1-artifactregistry.gcr.io/gke-release/a:v1"), images},
 		"NATS":                              {"nats-io", container("nats:2.11.0"), ""},
 		"image by tag":                      {"persia", container("busybox:1.36"), images},
 		"image without a tag":               {"nats-io", container("busybox"), images},

@@ -25,15 +25,15 @@ func BenchmarkAlternatives(b *testing.B) {
 		filepath.Join(repository, "sandbox", "toolchain"), binDir(), b.Output())
 	require.NoError(b, err)
 	var rows []comparison
-	b.Run("prod", func(b *testing.B) { rows = append(rows, compare(b, "`prod`", repository, "prod")) })
+	b.Run("prod", func(b *testing.B) { rows = append(rows, compare(b, "prod", repository, "prod")) })
 	for _, count := range []int{1, 10, 100} {
 		b.Run(fmt.Sprintf("jobs=%d", count), func(b *testing.B) {
 			project := b.TempDir()
 			writeJobs(b, project, count)
-			rows = append(rows, compare(b, fmt.Sprintf("jobs: %d", count), project, "madeup"))
+			rows = append(rows, compare(b, fmt.Sprintf("jobs=%d", count), project, "madeup"))
 		})
 	}
-	fmt.Fprint(b.Output(), "\n"+table(rows))
+	fmt.Fprint(b.Output(), "\n"+table(rows)+"\n"+figureTable(againstKubectl(rows)))
 }
 
 // comparison is what each tool took for one stack, in the order of the tools.
@@ -71,8 +71,8 @@ func compare(b *testing.B, name, project, stack string) comparison {
 	return result
 }
 
-// kubernetesObjects are those that the program registers for a stack. Some of their names
-// hold a hash of the stack's name, which is another one here.
+// kubernetesObjects returns the objects that the program registers for a stack. Some of their names
+// contain a hash of the stack's name, which differs here.
 func kubernetesObjects(b *testing.B, project, stack string) []*unstructured.Unstructured {
 	b.Helper()
 	file := "Pulumi." + stack + ".yaml"
@@ -84,9 +84,9 @@ func kubernetesObjects(b *testing.B, project, stack string) []*unstructured.Unst
 	return objects
 }
 
-// measureTool has a tool bring up all objects, and waits until they are ready. The
-// processor time is that of the tool and, for `up`, of the engine, the program and the
-// providers: not that of the control plane or of the wait.
+// measureTool has a tool bring up all objects, and waits until they are ready. It counts the processor
+// time of the tool and, for `up`, of the engine, the program and the providers, but not of the control
+// plane or of the wait.
 func measureTool(b *testing.B, name string, apply, wait func(*testing.B)) (took cost) {
 	b.Run(name, func(b *testing.B) {
 		started, used := time.Now(), processorTime(b)
@@ -113,8 +113,8 @@ func processorTime(b *testing.B) time.Duration {
 	return used
 }
 
-// table is Markdown: seconds until all was ready, their ratio to those of `up`, and
-// seconds of processor time.
+// table returns Markdown: seconds until all was ready, their ratio to the seconds of `up`, and seconds
+// of processor time.
 func table(rows []comparison) string {
 	var text strings.Builder
 	text.WriteString("| stack | objects | `up` |")

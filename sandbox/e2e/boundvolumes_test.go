@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -21,7 +22,7 @@ import (
 // storageCluster is the cluster of a stack with volumes.
 type storageCluster struct{ cluster }
 
-// assertPair sees to it that the volume NAME and the claim NAME-claim are bound to
+// assertPair checks that the volume NAME and the claim NAME-claim are bound to
 // each other, and returns the volume's uid.
 func (c storageCluster) assertPair(name, size string) types.UID {
 	c.t.Helper()
@@ -77,14 +78,21 @@ func (c storageCluster) assertDecoys() {
 	}
 }
 
+// deleteDecoys returns when the decoys are gone. Kubernetes keeps a deleted volume until a
+// controller has taken its finalizer away.
 func (c storageCluster) deleteDecoys() {
 	c.t.Helper()
+	volumes := c.CoreV1().PersistentVolumes()
 	for name := range decoys {
-		require.NoError(c.t, c.CoreV1().PersistentVolumes().Delete(c.t.Context(), name, metav1.DeleteOptions{}))
+		require.NoError(c.t, volumes.Delete(c.t.Context(), name, metav1.DeleteOptions{}))
+		c.await(func() bool {
+			_, err := volumes.Get(c.t.Context(), name, metav1.GetOptions{})
+			return apierrors.IsNotFound(err)
+		}, name+" is gone")
 	}
 }
 
-// assertMounted sees to it that all pods of a job run with these claims, and no
+// assertMounted checks that all pods of a job run with these claims, and no
 // others.
 func (c storageCluster) assertMounted(job string, claims ...string) {
 	c.t.Helper()

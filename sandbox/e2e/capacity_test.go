@@ -18,44 +18,49 @@ import (
 	"persia/config/stackfile"
 )
 
-// TestCapacity brings made-up stacks up, whose pools have just the nodes that the
-// plan asks for. No pod is left pending, in whatever order they come; and with a
-// node less, some are: of pods that are alike exactly as many as predicted, and of
-// others at the latest with two nodes less.
+// TestCapacity brings up a stack of made-up pools, which have just the nodes that the plan
+// asks for. No pod is left pending, in whatever order they come; and with a node less, some
+// are: of pods that are alike exactly as many as predicted, and of others at the latest with
+// two nodes less.
 func TestCapacity(t *testing.T) {
 	t.Parallel()
 	started := time.Now()
-	project, dir := t.TempDir(), t.TempDir()
-	writeStack(t, project, madeUpStacks[0])
-	s := newSandboxOf(t, project, dir, "madeup")
-	for _, stack := range madeUpStacks {
-		t.Run(stack.name, func(t *testing.T) {
-			plan := writeStack(t, project, stack)
+	project, all := t.TempDir(), together(madeUpPools)
+	loaded, err := load(stackText(t, project, all))
+	require.NoError(t, err)
+	plans := map[string]capacity.PoolPlan{}
+	for _, plan := range loaded.Plan().Pools {
+		plans[plan.Name] = plan
+	}
+	s := newSandboxOf(t, project, t.TempDir(), "madeup")
+	_, err = s.Up(t.Context())
+	require.NoError(t, err)
+	for _, made := range madeUpPools {
+		t.Run(made.name, func(t *testing.T) {
+			plan := plans[made.pool]
 			require.Equal(t, plan.Needed, plan.Nodes, "the pool should have what it needs")
-			_, err := s.Up(t.Context())
-			require.NoError(t, err)
 			c := newCluster(t, s)
 			c.assertSound(plan)
 			c.assertTight(plan)
 		})
 	}
-	fmt.Fprintf(t.Output(), "TIME %d made-up stacks against the scheduler: %s\n", len(madeUpStacks), time.Since(started).Round(time.Second))
+	fmt.Fprintf(t.Output(), "TIME %d made-up pools against the scheduler: %s\n", len(madeUpPools), time.Since(started).Round(time.Second))
 }
 
 // TestCapacityRefuses: a stack with one node too few changes nothing.
 func TestCapacityRefuses(t *testing.T) {
 	t.Parallel()
 	project := t.TempDir()
-	stack := madeUpStacks[0]
+	stack := madeUpPools[0]
 	stack.pools = []object{maps.Clone(stack.pools[0])}
 	stack.pools[0]["nodes"] = stack.pools[0]["nodes"].(int) - 1
 	stackText(t, project, stack)
 	assertRefused(t, project, t.TempDir(), "madeup", "2 nodes of c2-standard-30 hold 2 of 3 × embeddingWorker of workers, 1 per node, and 1 do not fit; write 3")
 }
 
-// Each has a pool of its own: Pulumi deletes last, and the pods of a stack would be in
-// the way of those of the next.
-var madeUpStacks = []madeUp{
+// madeUpPools are stacks that can be one, because each has a pool of its own and jobs with
+// other names.
+var madeUpPools = []madeUp{
 	{
 		name: "one pod a node",
 		pool: "workers", pools: []object{{"name": "workers", "machineType": "c2-standard-30", "nodes": 3}},
@@ -122,13 +127,14 @@ var madeUpStacks = []madeUp{
 		name:         "a machine type that the stack describes",
 		machineTypes: object{"x9-highmem-64": object{"cpus": 64, "memory": "2Ti"}},
 		pool:         "described", pools: []object{{"name": "described", "machineType": "x9-highmem-64", "nodes": 2, "disk": object{"type": "pd-balanced"}}},
-		jobs: []object{job("servers", object{"embeddingParameterServer": role("described", 5, "10", "600Gi")})},
+		jobs: []object{job("described", object{"embeddingParameterServer": role("described", 5, "10", "600Gi")})},
 	},
 	{
 		name: "NATS servers kept apart",
 		pool: "brokers", pools: []object{{"name": "brokers", "machineType": "n2-standard-8", "nodes": 3}},
-		nats: object{"name": "apart", "size": 3, "nodePool": "brokers", "antiAffinity": true,
-			"resources": object{"limits": object{"cpu": "1", "memory": "2Gi"}}},
+		nats: object{"size": 1, "antiAffinity": true, "resources": object{"limits": object{"cpu": "100m", "memory": "512Mi"}}},
+		jobs: []object{job("apart", object{"nats": object{"size": 3, "nodePool": "brokers",
+			"resources": object{"limits": object{"cpu": "1", "memory": "2Gi"}}}})},
 	},
 }
 

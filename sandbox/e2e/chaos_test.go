@@ -104,8 +104,8 @@ func newChaosStack(t *testing.T) *chaosStack {
 // use has t fail when something is not as it should be.
 func (x *chaosStack) use(t *testing.T) { x.t, x.stack.t = t, t }
 
-// write makes the stack file that of a variant. The variants differ in resources of
-// Google Cloud and of Kubernetes, some of which come, go and change.
+// write writes the stack file of a variant. From one variant to the next, resources of Google Cloud
+// and of Kubernetes come, go and change.
 func (x *chaosStack) write(variant string) {
 	x.t.Helper()
 	jobs, nodes := []object{job("one", object{"embeddingWorker": role("work", 1, "1", "1Gi")})}, 2
@@ -158,7 +158,7 @@ func kindOf(from, to string) string {
 	}
 }
 
-// converge brings the stack to a state, and sees that all is as without faults.
+// converge brings the stack to a state, and checks that all is as without faults.
 func (x *chaosStack) converge(to string, answersLost bool) {
 	x.t.Helper()
 	// A lost control plane is a managed one, which comes up again.
@@ -217,7 +217,7 @@ func (x *chaosStack) await(good func(world) bool) (now world) {
 	return now
 }
 
-// assertNoChanges sees to it that the stack file agrees with what there is.
+// assertNoChanges checks that the stack file agrees with what there is.
 func (x *chaosStack) assertNoChanges() {
 	x.t.Helper()
 	if x.current == "destroy" {

@@ -67,7 +67,7 @@ func TestChaosAPIServer(t *testing.T) {
 // answerFaults are what a faulty proxy makes of requests.
 var answerFaults = []string{"429", "500", "503", "reset", "unanswered", "slow"}
 
-// faultyProxy stands before an API server.
+// faultyProxy forwards requests to an API server, and fails some of them.
 type faultyProxy struct {
 	*httptest.Server
 	forward http.Handler

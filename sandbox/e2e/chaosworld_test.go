@@ -22,8 +22,7 @@ import (
 
 // world is what there is, in the control plane and in the simulated Google Cloud.
 type world struct {
-	// Objects are those of the control plane, without the ones that come and go by
-	// themselves.
+	// Objects are the objects of the control plane, except objects that come and go by themselves.
 	Objects []string
 	// Unready are the pods and workloads that are not ready.
 	Unready []string

@@ -3,6 +3,7 @@ package e2e
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	extensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -52,7 +54,7 @@ func (c cluster) nodes() map[string]corev1.Node {
 	return nodes
 }
 
-// pods are those of a namespace that a label selector selects.
+// pods returns the pods of a namespace that a label selector selects.
 func (c cluster) pods(namespace, selector string) []corev1.Pod {
 	c.t.Helper()
 	list, err := c.CoreV1().Pods(namespace).List(c.t.Context(), metav1.ListOptions{LabelSelector: selector})
@@ -60,7 +62,7 @@ func (c cluster) pods(namespace, selector string) []corev1.Pod {
 	return list.Items
 }
 
-// assertOn sees to it that count pods are running and ready, each on a node of
+// assertOn checks that count pods are running and ready, each on a node of
 // the pool.
 func (c cluster) assertOn(pool string, count int, pods []corev1.Pod) {
 	c.t.Helper()
@@ -83,7 +85,7 @@ func readySince(pod corev1.Pod) time.Time {
 	return time.Time{}
 }
 
-// assertBound sees to it that a claim is bound to its volume, and the volume to
+// assertBound checks that a claim is bound to its volume, and the volume to
 // the claim.
 func (c cluster) assertBound(claimName, volumeName string) {
 	c.t.Helper()
@@ -104,7 +106,40 @@ func (c cluster) assertBound(claimName, volumeName string) {
 // await waits for what comes by itself.
 func (c cluster) await(condition func() bool, what string) {
 	c.t.Helper()
-	await(c.t, condition, "%s", what)
+	awaitUnless(c.t, patience, c.lost, condition, "%s", what)
+}
+
+// lost names a Job that has failed, or a pod that nothing replaces. Nothing waits for what comes after it.
+func (c cluster) lost() string {
+	jobs, err := c.BatchV1().Jobs("").List(c.t.Context(), metav1.ListOptions{})
+	if err != nil {
+		return err.Error()
+	}
+	for _, job := range jobs.Items {
+		if end := endOf(&job); end == batchv1.JobFailed {
+			return fmt.Sprintf("the Job %s has failed", job.Name)
+		}
+	}
+	pods, err := c.CoreV1().Pods("").List(c.t.Context(), metav1.ListOptions{FieldSelector: "status.phase=" + string(corev1.PodFailed)})
+	if err != nil {
+		return err.Error()
+	}
+	for _, pod := range pods.Items {
+		if metav1.GetControllerOf(&pod) == nil && pod.Status.Phase == corev1.PodFailed {
+			return fmt.Sprintf("the pod %s has failed: %s", pod.Name, pod.Status.Message)
+		}
+	}
+	return ""
+}
+
+// endOf is how a Job has ended, or nothing.
+func endOf(job *batchv1.Job) batchv1.JobConditionType {
+	for _, condition := range job.Status.Conditions {
+		if condition.Status == corev1.ConditionTrue && (condition.Type == batchv1.JobComplete || condition.Type == batchv1.JobFailed) {
+			return condition.Type
+		}
+	}
+	return ""
 }
 
 // auditEvent is a request to the API server, and its answer.
@@ -125,13 +160,13 @@ type auditEvent struct {
 
 // operatorEvents are what the NATS operator has asked for, as the service account
 // that the program made for it.
-func operatorEvents(t *testing.T, s *sandbox.Sandbox) []auditEvent {
+func operatorEvents(t testing.TB, s *sandbox.Sandbox) []auditEvent {
 	t.Helper()
 	return eventsOf(t, s, "system:serviceaccount:nats-io:nats-operator")
 }
 
 // eventsOf are what a service account has asked for.
-func eventsOf(t *testing.T, s *sandbox.Sandbox, user string) []auditEvent {
+func eventsOf(t testing.TB, s *sandbox.Sandbox, user string) []auditEvent {
 	t.Helper()
 	file, err := os.Open(s.Cluster().AuditLog())
 	require.NoError(t, err)
@@ -150,7 +185,7 @@ func eventsOf(t *testing.T, s *sandbox.Sandbox, user string) []auditEvent {
 	return events
 }
 
-// assertOperatorAllowed sees to it that the NATS operator acted as its service
+// assertOperatorAllowed checks that the NATS operator acted as its service
 // account, and was never refused.
 func (c cluster) assertOperatorAllowed() {
 	c.t.Helper()
@@ -182,7 +217,7 @@ func readLog(t *testing.T, s *sandbox.Sandbox) string {
 	return logs.String()
 }
 
-// assertEmpty sees to it that nothing is left but what a control plane has by
+// assertEmpty checks that nothing is left but what a control plane has by
 // itself.
 func (c cluster) assertEmpty() {
 	c.t.Helper()

@@ -30,53 +30,47 @@ func sandboxCommandIn(t *testing.T, environment []string, dir string, args ...st
 	return out.String(), errs.String(), err
 }
 
-func TestCommand(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	t.Cleanup(func() { _, _, _ = sandboxCommand(t, dir, "down") })
-
-	t.Run("before up", func(t *testing.T) {
-		for _, command := range []string{"status", "kubeconfig"} {
-			_, stderr, err := sandboxCommand(t, dir, command)
-			assert.Error(t, err)
-			assert.Contains(t, stderr, "make up STACK=dev")
-		}
-		stdout, _, err := sandboxCommand(t, dir, "preview")
-		require.NoError(t, err)
-		assert.Contains(t, stdout, "kubernetes:apps/v1:StatefulSet")
-		_, _, err = sandboxCommand(t, dir, "down")
-		assert.NoError(t, err, "there is nothing to take down")
-	})
-	t.Run("an unknown stack", func(t *testing.T) {
-		_, stderr, err := sandboxCommand(t, dir, "up", "--stack", "nowhere")
+func testCommandsBeforeUp(t *testing.T, dir string) {
+	for _, command := range []string{"status", "kubeconfig"} {
+		_, stderr, err := sandboxCommand(t, dir, command)
 		assert.Error(t, err)
-		assert.Contains(t, stderr, "Pulumi.nowhere.yaml")
-	})
-	t.Run("up", func(t *testing.T) {
-		stdout, _, err := sandboxCommand(t, dir, "up")
-		require.NoError(t, err, stdout)
-		assert.Contains(t, stdout, "StatefulSet adult-income-nn-worker")
-		assert.Contains(t, stdout, "kubectl get pods -A")
-	})
-	t.Run("kubeconfig", func(t *testing.T) {
-		stdout, _, err := sandboxCommand(t, dir, "kubeconfig")
-		require.NoError(t, err)
-		path := strings.TrimSuffix(stdout, "\n")
-		assert.FileExists(t, path, "the path and nothing else")
-	})
-	t.Run("down", func(t *testing.T) {
-		_, _, err := sandboxCommand(t, dir, "down")
-		require.NoError(t, err)
-		entries, err := os.ReadDir(dir)
-		require.NoError(t, err)
-		assert.Empty(t, entries)
-		assertNoProcess(t, dir)
-	})
+		assert.Contains(t, stderr, "make up STACK=dev")
+	}
+	stdout, _, err := sandboxCommand(t, dir, "preview")
+	require.NoError(t, err)
+	assert.Contains(t, stdout, "kubernetes:apps/v1:StatefulSet")
+	_, _, err = sandboxCommand(t, dir, "down")
+	assert.NoError(t, err, "there is nothing to take down")
+
+	_, stderr, err := sandboxCommand(t, dir, "up", "--stack", "nowhere")
+	assert.Error(t, err)
+	assert.Contains(t, stderr, "Pulumi.nowhere.yaml")
 }
 
-// TestOfficialKubernetesProvider: the engine starts the provider that is on the
-// PATH. The official one is in no Go module, so that a program which only tells
-// that it was started takes its place.
+// upByCommand brings the stack dev up.
+func upByCommand(t *testing.T, dir string) {
+	t.Helper()
+	stdout, _, err := sandboxCommand(t, dir, "up")
+	require.NoError(t, err, stdout)
+	assert.Contains(t, stdout, "StatefulSet adult-income-nn-worker")
+	assert.Contains(t, stdout, "kubectl get pods -A")
+	stdout, _, err = sandboxCommand(t, dir, "kubeconfig")
+	require.NoError(t, err)
+	assert.FileExists(t, strings.TrimSuffix(stdout, "\n"), "the path and nothing else")
+}
+
+// testDownByCommand takes down what is left of the sandbox.
+func testDownByCommand(t *testing.T, dir string) {
+	_, _, err := sandboxCommand(t, dir, "down")
+	require.NoError(t, err)
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	assert.Empty(t, entries)
+	assertNoProcess(t, dir)
+}
+
+// TestOfficialKubernetesProvider checks that the engine starts the provider on the PATH. A program
+// that only reports its start replaces the official provider, which the module proxy does not serve.
 func TestOfficialKubernetesProvider(t *testing.T) {
 	t.Parallel()
 	bin := t.TempDir()

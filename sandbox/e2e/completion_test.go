@@ -303,7 +303,7 @@ func expansion(values map[string]string) *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
-// localProcess is a process of this machine, with what it has said.
+// localProcess is a process of this machine and its output.
 type localProcess struct {
 	t     *testing.T
 	log   string

@@ -69,7 +69,7 @@ func (p *pedlStack) everything(t *testing.T) string {
 	return all.String()
 }
 
-// assertHides sees to it that a text has no credential, neither as it is nor in
+// assertHides checks that a text has no credential, neither as it is nor in
 // base64, wherever it begins there. All credentials end alike.
 func assertHides(t *testing.T, what, text string) {
 	t.Helper()

@@ -13,15 +13,35 @@ import (
 	"persia/sandbox"
 )
 
-// TestDev: one node with a GPU and PERSIA's adult-income example.
+// TestDev follows the stack dev, one node with a GPU and PERSIA's adult-income example, from
+// the first command to the last.
 func TestDev(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := newSandbox(t, dir, "dev")
-	result, err := s.Up(t.Context())
-	require.NoError(t, err)
-	c := newCluster(t, s)
+	comment := commenter(t, dir)
+	t.Run("commands before up", func(t *testing.T) { testCommandsBeforeUp(t, dir) })
+	t.Run("comment on a new stack", func(t *testing.T) { testCommentOnNewStack(t, comment) })
+	upByCommand(t, dir)
+	t.Run("comments on changes", func(t *testing.T) { testCommentsOnChanges(t, comment) })
+	t.Run("objects and outputs", func(t *testing.T) { testDevObjects(t, s) })
+	t.Run("previews", func(t *testing.T) { testPreviews(t, dir) })
+	t.Run("a node less", func(t *testing.T) { newCluster(t, s).assertNodeLess(t, "dev") })
+	t.Run("ports", func(t *testing.T) { assertListensOnLoopbackOnly(t, dir) })
+	t.Run("drift", func(t *testing.T) { testDrift(t, s) })
+	t.Run("protected from deletion", func(t *testing.T) { testProtected(t, s, dir) })
+	t.Run("destroy", func(t *testing.T) {
+		c := newCluster(t, s)
+		require.NoError(t, s.Destroy(t.Context()))
+		c.assertEmpty()
+	})
+	t.Run("down by the command", func(t *testing.T) { testDownByCommand(t, dir) })
+}
 
+// testDevObjects looks at the stack after up, and gets its outputs from an up that changes
+// nothing.
+func testDevObjects(t *testing.T, s *sandbox.Sandbox) {
+	c := newCluster(t, s)
 	for _, role := range []string{"nn-worker", "dataloader", "embedding-worker", "embedding-ps"} {
 		c.assertOn("gpu", 1, c.pods("persia", "app.kubernetes.io/name="+role))
 	}
@@ -33,6 +53,9 @@ func TestDev(t *testing.T) {
 	assert.Empty(t, c.pods("kube-system", ""), "GKE installs the driver: no DaemonSet")
 	c.assertOperatorAllowed()
 
+	result, err := s.Up(t.Context())
+	require.NoError(t, err)
+	assert.Empty(t, changes(t, result.Summary), "second up")
 	assert.Equal(t, "persia-dev", result.Outputs["clusterName"].Value)
 	assert.NotEmpty(t, result.Outputs["clusterEndpoint"].Value)
 	assert.True(t, result.Outputs["kubeconfig"].Secret)
@@ -45,17 +68,9 @@ func TestDev(t *testing.T) {
 		"adult-income-nn-worker": 1.0, "adult-income-dataloader": 1.0,
 		"adult-income-embedding-worker": 1.0, "adult-income-embedding-ps": 1.0,
 	}}, result.Outputs["jobs"].Value)
-
-	assertPreviews(t, dir)
-	c.assertNodeLess(t, "dev")
-	assertListensOnLoopbackOnly(t, dir)
-	assertDrift(t, s, c)
-
-	require.NoError(t, s.Destroy(t.Context()))
-	c.assertEmpty()
 }
 
-// assertScraped sees to it that the PodMonitoring, which the API server has held
+// assertScraped checks that the PodMonitoring, which the API server has held
 // against Google's own schema, selects count gateways, each on a node of the pool.
 func (c cluster) assertScraped(pool string, count int) {
 	c.t.Helper()
@@ -68,10 +83,9 @@ func (c cluster) assertScraped(pool string, count int) {
 	assert.Equal(c.t, []kube.LabelMapping{{From: "persia_job"}}, monitoring.Spec.TargetLabels.FromPod)
 }
 
-// assertDrift changes an object behind Pulumi's back: refresh finds it, and up
-// mends it.
-func assertDrift(t *testing.T, s *sandbox.Sandbox, c cluster) {
-	t.Helper()
+// testDrift changes an object behind Pulumi's back: refresh finds it, and up mends it.
+func testDrift(t *testing.T, s *sandbox.Sandbox) {
+	c := newCluster(t, s)
 	c.scale("adult-income-dataloader", 2)
 
 	assert.Equal(t, 1, refreshChanges(t, s)["update"])
@@ -81,11 +95,10 @@ func assertDrift(t *testing.T, s *sandbox.Sandbox, c cluster) {
 	assert.Equal(t, int32(1), *set.Spec.Replicas)
 }
 
-// assertPreviews edits the job: a preview updates the roles concerned in place, and
+// testPreviews edits the job: a preview updates the roles concerned in place, and
 // replaces the completion, since a job that has failed gets another chance when it is
 // changed. Nothing else changes.
-func assertPreviews(t *testing.T, dir string) {
-	t.Helper()
+func testPreviews(t *testing.T, dir string) {
 	for name, edit := range map[string]struct {
 		old, new string
 		roles    int

@@ -40,7 +40,7 @@ type dryRun struct {
 	// absent are the stacks that the program refused in the preview, for storage that
 	// Google Cloud does not have.
 	absent atomic.Int64
-	// answers are those to all objects that were sent, by what is in them.
+	// answers are the answers to all objects that were sent, by the content of the objects.
 	answers sync.Map
 	// unknown are the kinds that the API server does not have.
 	unknown sync.Map

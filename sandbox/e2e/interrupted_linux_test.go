@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -14,26 +15,32 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// testInterrupted runs three jobs at the same time, and takes replicas and NATS servers
-// away: of one, roles are killed, of another one its NATS servers, and the third can
-// never succeed. None of the first two learns from the data of the other.
+// testInterrupted runs four jobs at the same time, and takes replicas and NATS servers
+// away: of one, roles are killed, of another one its NATS servers, the third can
+// never succeed, and PERSIA's operator makes the pods of the fourth, which nothing interrupts.
+// None of the first two learns from the data of the other.
 func (r *training) testInterrupted(t *testing.T) {
 	small := object{"replicas": 1}
 	killed := r.arrivingJob(t, "killed", 1, object{"nats": object{"size": 1}})
 	deaf := r.arrivingJob(t, "deaf", 2, object{"nnWorker": small, "dataloader": small})
 	fails := r.exampleJob(t)
 	change(fails, object{
+		"env":  []object{{"name": "PERSIA_BACKOFF_SECONDS", "value": strconv.Itoa(backoffSeconds)}},
 		"name": "fails", "persiaEnv": object{"PERSIA_NN_WORKER_ENTRY": r.volume.script(t, "fails.py")},
 		"nnWorker": small, "dataloader": small, "embeddingWorker": small, "embeddingParameterServer": small,
 		"nats": object{"size": 1},
 	})
-	r.upWith(t, killed, deaf, fails)
+	// The pods of the example's job make room. It keeps its NATS.
+	stopped := r.exampleJob(t)
+	stopped["suspend"] = true
+	r.upWith(t, killed, deaf, fails, stopped, r.operatorJob(t))
 	t.Run("interruptions", func(t *testing.T) {
 		// As parallel subtests, they would wait behind the tests that wait for a turn.
-		var both sync.WaitGroup
-		both.Go(func() { t.Run("roles are killed", r.testKilledRoles) })
-		both.Go(func() { t.Run("NATS is away", r.testWithoutNATS) })
-		both.Wait()
+		var all sync.WaitGroup
+		all.Go(func() { t.Run("roles are killed", r.testKilledRoles) })
+		all.Go(func() { t.Run("NATS is away", r.testWithoutNATS) })
+		all.Go(func() { t.Run("PERSIA's operator", r.testOperator) })
+		all.Wait()
 	})
 	if t.Failed() || !t.Run("a training that cannot succeed", r.testFails) {
 		return
@@ -46,11 +53,11 @@ func (r *training) testInterrupted(t *testing.T) {
 		r.upWith(t, killed, deaf, fails)
 		assert.Empty(t, r.pods("persia", "persia_job=deaf,app.kubernetes.io/name notin (metrics-gateway,completion)"))
 	})
-	stopped := r.volume.checkpoint("deaf", "1")
+	last := r.volume.checkpoint("deaf", "1")
 	t.Run("fewer embedding parameter servers go on", func(t *testing.T) {
 		change(deaf, object{"suspend": false, "embeddingParameterServer": object{"replicas": 2}})
 		r.upWith(t, killed, deaf, fails)
-		r.awaitResumed(t, "deaf", stopped)
+		r.awaitResumed(t, "deaf", last)
 		assert.Len(t, r.pods("persia", "persia_job=deaf,app.kubernetes.io/name=embedding-ps"), 2)
 	})
 	t.Run("the stack is destroyed, and comes up again", func(t *testing.T) {
@@ -138,7 +145,7 @@ func (r *training) scaleOperator(t *testing.T, replicas int32) {
 func (r *training) awaitStatus(t *testing.T, job, text string) {
 	t.Helper()
 	var last string
-	awaitTraining(t, func() bool {
+	r.awaitTraining(t, job, func() bool {
 		for _, pod := range r.pods("persia", "app.kubernetes.io/name=completion,persia_job="+job) {
 			last = r.logs("persia", pod.Name)
 		}
@@ -153,5 +160,5 @@ func (r *training) testFails(t *testing.T) {
 	r.awaitStatus(t, "fails", "failed: 5 attempts failed without a new checkpoint, the last one because nn-worker 0: the command ended with status 1")
 	var status bytes.Buffer
 	require.NoError(t, r.s.Status(t.Context(), &status))
-	assert.Regexp(t, `fails +failed: 5 attempts failed without a new checkpoint, the last one because nn-worker 0`, status.String())
+	assert.Regexp(t, `job fails: failed: 5 attempts failed without a new checkpoint, the last one because nn-worker 0`, status.String())
 }

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -11,6 +12,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
+
+	"persia/sandbox"
 )
 
 // jobsVariable says how many jobs TestManyJobs has.
@@ -19,7 +22,7 @@ const jobsVariable = "E2E_JOBS"
 // TestManyJobs: many training jobs in one stack, each of all four roles.
 func TestManyJobs(t *testing.T) {
 	t.Parallel()
-	count := 10
+	count := forms(3, 10)
 	if text, ok := os.LookupEnv(jobsVariable); ok {
 		var err error
 		count, err = strconv.Atoi(text)
@@ -45,50 +48,71 @@ func TestManyJobs(t *testing.T) {
 }
 
 // BenchmarkStacks measures the stack prod, and stacks of 1, 10 and 100 jobs: how long
-// the commands take, from nothing and when nothing has changed, and the processor time
-// and memory of the Pulumi engine. The control plane runs already.
+// the commands take, from nothing and when nothing has changed, the processor time of the
+// Pulumi engine, the memory of the engine, of the server of its state, and of the program with
+// its providers, and the requests of the NATS operator. The control plane runs already. It prints a
+// table of all, with the goals.
 func BenchmarkStacks(b *testing.B) {
+	var all []figure
 	b.Run("prod", func(b *testing.B) {
 		for range b.N {
-			benchmarkStack(b, repository, "prod")
+			benchmarkStack(benchmarkFigures{b, "prod", &all}, repository, "prod")
 		}
 	})
 	for _, count := range []int{1, 10, 100} {
-		b.Run(fmt.Sprintf("jobs=%d", count), func(b *testing.B) {
+		name := fmt.Sprintf("jobs=%d", count)
+		b.Run(name, func(b *testing.B) {
 			project := b.TempDir()
 			writeJobs(b, project, count)
 			for range b.N {
-				benchmarkStack(b, project, "madeup")
+				benchmarkStack(benchmarkFigures{b, name, &all}, project, "madeup")
 			}
 		})
 	}
+	fmt.Fprint(b.Output(), "\n"+figureTable(all))
 }
 
-func benchmarkStack(b *testing.B, project, stack string) {
+func benchmarkStack(b benchmarkFigures, project, stack string) {
 	s := newSandboxOf(b, project, b.TempDir(), stack)
 	require.NoError(b, s.Cluster().Start(b.Context(), b.Output()))
 	measure(b, "preview-s", func() error { _, err := s.Preview(b.Context()); return err })
-	engine := watchEngine(b)
+	watched := watchUp(b.B)
 	measure(b, "up-s", func() error { return s.Apply(b.Context()) })
-	used := engine()
-	b.ReportMetric(used.cpu.Seconds(), "engine-cpu-s")
-	b.ReportMetric(float64(used.peak)/(1<<20), "engine-MiB")
+	used := watched()
+	b.report(used[engineProcess].cpu.Seconds(), "engine-cpu-s")
+	for _, name := range []string{engineProcess, stateProcess, programProcess} {
+		b.report(float64(used[name].peak)/(1<<20), name+"-MiB")
+	}
+	b.report(float64(operatorRequests(b.B, s)), "nats-operator-requests")
 	measure(b, "second-preview-s", func() error { _, err := s.Preview(b.Context()); return err })
 	measure(b, "second-up-s", func() error { return s.Apply(b.Context()) })
 	result, err := s.Up(b.Context())
 	require.NoError(b, err)
 	require.Len(b, *result.Summary.ResourceChanges, 1, "nothing has changed")
-	b.ReportMetric(float64((*result.Summary.ResourceChanges)["same"]), "resources")
+	b.report(float64((*result.Summary.ResourceChanges)["same"]), "resources")
+	measure(b, "status-s", func() error { return s.Status(b.Context(), io.Discard) })
 	measure(b, "down-s", func() error { return s.Down(b.Context()) })
 	b.ReportMetric(0, "ns/op")
 }
 
+// operatorRequests counts what the NATS operator has asked for, without the lease that it renews.
+func operatorRequests(b *testing.B, s *sandbox.Sandbox) int {
+	b.Helper()
+	count := 0
+	for _, event := range operatorEvents(b, s) {
+		if event.ObjectRef.Resource != "endpoints" {
+			count++
+		}
+	}
+	return count
+}
+
 // measure reports how many seconds something takes.
-func measure(b *testing.B, unit string, do func() error) {
+func measure(b benchmarkFigures, unit string, do func() error) {
 	b.Helper()
 	started := time.Now()
 	require.NoError(b, do())
-	b.ReportMetric(time.Since(started).Seconds(), unit)
+	b.report(time.Since(started).Seconds(), unit)
 }
 
 // writeJobs writes a stack of small jobs, alike but for their names.

@@ -20,40 +20,75 @@ import (
 	"persia/sandbox/process"
 )
 
-// TestKilled kills `make up` while it works: up goes on from there, and down
-// deletes whatever exists.
+// TestKilled kills `make up` while it works: up goes on from there, and down deletes whatever
+// exists. The short form does one of them at each moment, the long form both.
 func TestKilled(t *testing.T) {
 	t.Parallel()
-	moments := map[string]moment{
-		"while the control plane starts": {printed: regexp.MustCompile("control plane: starting"), then: etcdRuns},
-		"while pods start":               {printed: regexp.MustCompile("waiting for jsonpath")},
+	starts := moment{printed: regexp.MustCompile("control plane: starting"), then: etcdRuns}
+	podsStart := moment{printed: regexp.MustCompile("waiting for jsonpath")}
+	cases := []struct {
+		name string
+		at   moment
+		then func(t *testing.T, s *sandbox.Sandbox, dir string)
+	}{
+		{"down after a kill while the control plane starts", starts, downAfterKill},
+		{"up again after a kill while pods start", podsStart, upAfterKill},
+		{"up again after a kill while the control plane starts", starts, upAfterKill},
+		{"down after a kill while pods start", podsStart, downAfterKill},
 	}
-	for name, moment := range moments {
-		t.Run("up again after a kill "+name, func(t *testing.T) {
+	for _, test := range cases[:forms(2, len(cases))] {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			s := newSandbox(t, dir, "dev")
-			killUp(t, s, dir, moment)
-			_, err := s.Up(t.Context())
-			require.NoError(t, err)
-			c := newCluster(t, s)
-			c.assertOn("gpu", 4, c.rolePods("adult-income"))
-			assert.Empty(t, upChanges(t, s))
-			require.NoError(t, s.Destroy(t.Context()))
-			c.assertEmpty()
-		})
-		t.Run("down after a kill "+name, func(t *testing.T) {
-			t.Parallel()
-			dir := t.TempDir()
-			s := newSandbox(t, dir, "dev")
-			killUp(t, s, dir, moment)
-			require.NoError(t, s.Down(t.Context()))
-			entries, err := os.ReadDir(dir)
-			require.NoError(t, err)
-			assert.Empty(t, entries, "down leaves no file")
-			assertNoProcess(t, dir)
+			killUp(t, s, dir, test.at)
+			test.then(t, s, dir)
 		})
 	}
+}
+
+func upAfterKill(t *testing.T, s *sandbox.Sandbox, _ string) {
+	t.Helper()
+	_, err := s.Up(t.Context())
+	require.NoError(t, err)
+	c := newCluster(t, s)
+	c.assertOn("gpu", 4, c.rolePods("adult-income"))
+	assert.Empty(t, upChanges(t, s))
+	require.NoError(t, s.Destroy(t.Context()))
+	c.assertEmpty()
+}
+
+func downAfterKill(t *testing.T, s *sandbox.Sandbox, dir string) {
+	t.Helper()
+	require.NoError(t, s.Down(t.Context()))
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	assert.Empty(t, entries, "down leaves no file")
+	assertNoProcess(t, dir)
+}
+
+// TestInterruptedUp presses Ctrl-C while pods start: up ends by itself and writes the state, so
+// that the next up has nothing to find out. Ctrl-C also cancels the requests under way, so an object
+// may exist that the state does not have. The next up then says so, and can take it over.
+func TestInterruptedUp(t *testing.T) {
+	t.Parallel()
+	dir, printed := t.TempDir(), &output{}
+	s := openSandboxTo(t, io.MultiWriter(t.Output(), printed), repository, dir, "dev")
+	takeDown(t, s, dir)
+	ended := signalCommand(t, dir, "up", moment{printed: regexp.MustCompile("StatefulSet .* creating")}, syscall.SIGINT)
+	var exit *exec.ExitError
+	require.ErrorAs(t, ended, &exit)
+	assert.Equal(t, 1, exit.ExitCode(), "%v", ended)
+	if _, err := s.Up(t.Context()); err != nil {
+		require.Contains(t, printed.String(), "already exists", "%v", err)
+		takingOver := exec.CommandContext(t.Context(), executable, "up", "--stack", "dev", "--dir", dir, "--repository", repository, "--toolchain", binDir())
+		takingOver.Env = append(os.Environ(), takeOver+"=true")
+		takingOver.Stdout, takingOver.Stderr = t.Output(), t.Output()
+		require.NoError(t, takingOver.Run(), "with %s", takeOver)
+	}
+	assert.NotContains(t, printed.String(), "an earlier command was interrupted")
+	assert.Empty(t, upChanges(t, s))
+	require.NoError(t, s.Down(t.Context()))
 }
 
 // TestKilledDown kills `make down` at two moments, and brings the stack up again.
@@ -125,23 +160,31 @@ func killUp(t *testing.T, s *sandbox.Sandbox, dir string, at moment) {
 // killCommand runs the sandbox command and kills it, with the engine, at a moment.
 func killCommand(t *testing.T, dir, command string, at moment) {
 	t.Helper()
-	killed := exec.Command(executable, command, "--stack", "dev", "--dir", dir, "--repository", repository, "--toolchain", binDir())
-	killed.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	killed.Stderr = t.Output()
-	output, err := killed.StdoutPipe()
+	_ = signalCommand(t, dir, command, at, syscall.SIGKILL)
+}
+
+// signalCommand runs the sandbox command, sends a signal to it and its children at a moment, as a
+// terminal does, and returns how the command ended.
+func signalCommand(t *testing.T, dir, command string, at moment, signal syscall.Signal) error {
+	t.Helper()
+	signalled := exec.Command(executable, command, "--stack", "dev", "--dir", dir, "--repository", repository, "--toolchain", binDir())
+	signalled.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	signalled.Stderr = t.Output()
+	output, err := signalled.StdoutPipe()
 	require.NoError(t, err)
-	require.NoError(t, killed.Start())
+	require.NoError(t, signalled.Start())
 	reached := false
 	lines := bufio.NewScanner(output)
 	for !reached && lines.Scan() {
 		reached = at.printed.MatchString(lines.Text())
 	}
-	rest := begin(func() error { _, err := io.Copy(io.Discard, output); return err })
+	rest := begin(func() error { _, err := io.Copy(t.Output(), output); return err })
 	if reached && at.then != nil {
 		reached = eventually(patience, rest.ended, func() bool { return at.then(t, dir) })
 	}
-	_ = syscall.Kill(-killed.Process.Pid, syscall.SIGKILL)
-	_ = killed.Wait()
+	_ = syscall.Kill(-signalled.Process.Pid, signal)
 	_ = rest.wait()
+	ended := signalled.Wait()
 	require.True(t, reached, "%s never came to the moment %q", command, at.printed)
+	return ended
 }

@@ -30,7 +30,24 @@ type madeUp struct {
 	pool string
 }
 
-// job is a job of which some roles matter. The others are small.
+// together returns a stack with the pools and jobs of all the given stacks.
+func together(stacks []madeUp) madeUp {
+	all := madeUp{machineTypes: object{}}
+	for _, stack := range stacks {
+		all.pools = append(all.pools, stack.pools...)
+		all.jobs = append(all.jobs, stack.jobs...)
+		maps.Copy(all.machineTypes, stack.machineTypes)
+		if stack.nats != nil {
+			all.nats = stack.nats
+		}
+		if stack.installer != "" {
+			all.installer = stack.installer
+		}
+	}
+	return all
+}
+
+// job returns a job with the given roles. Its other roles are small.
 func job(name string, roles object) object {
 	const directory = "/home/PERSIA/examples/src/adult-income/"
 	job := object{

@@ -1,11 +1,9 @@
 package e2e
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"persia/config"
 	"persia/config/stackfile"
@@ -57,54 +55,6 @@ func TestManifests(t *testing.T) {
 	assert.NotContains(t, environment(loader), "MODULE_RNV")
 
 	assert.Empty(t, upChanges(t, s), "second up")
-	require.NoError(t, s.Destroy(t.Context()))
-	c.assertEmpty()
-}
-
-// TestPublishedManifest brings PERSIA's published deployment up, written as one
-// PersiaJob in the names of its time, and started by its script.
-func TestPublishedManifest(t *testing.T) {
-	t.Parallel()
-	project := manifestProject(t, "prod", "published.yml")
-	rewriteStack(t, project, "prod", func(configuration object) {
-		configuration["persia:nats"] = object{"nodePool": "nats"}
-		configuration["persia:jobs"] = []object{{
-			"manifest":    "published.yml",
-			"script":      object{"runtime": "/workspace/persia-exp/runtime/avx2"},
-			"mounts":      []object{{"volume": "workspace", "mountPath": "/workspace"}},
-			"trainer":     object{"nodePool": "trainers"},
-			"dataCompose": object{"nodePool": "dataloaders"},
-			"middleware":  object{"nodePool": "embedding-workers"},
-			"embServer":   object{"nodePool": "embedding-ps"},
-		}}
-	})
-	s := newSandboxOf(t, project, t.TempDir(), "prod")
-	started := time.Now()
-	_, err := s.Up(t.Context())
-	require.NoError(t, err)
-	fmt.Fprintf(t.Output(), "TIME up of the published manifest: %s\n", time.Since(started).Round(time.Second))
-	c := newCluster(t, s)
-	assertNATS(t, c)
-	for role, want := range map[string]struct {
-		pool   string
-		count  int
-		called string
-	}{
-		"nn-worker":        {"trainers", 8, "trainer"},
-		"dataloader":       {"dataloaders", 240, "datacompose"},
-		"embedding-worker": {"embedding-workers", 100, "middleware"},
-		"embedding-ps":     {"embedding-ps", 120, "embserver"},
-	} {
-		pods := c.podsOfRole("criteo", role)
-		c.assertOn(want.pool, want.count, pods)
-		container := pods[0].Spec.Containers[0]
-		assert.Equal(t, "us-central1-docker.pkg.dev/my-project/persia-prod-docker-hub/persiaml/persia-cuda-runtime:latest", container.Image, "through the cache of the stack")
-		assert.Equal(t, want.called, container.Args[len(container.Args)-1])
-		variables := environment(pods[0])
-		assert.Equal(t, fmt.Sprint(want.count), variables["REPLICA_SIZE"])
-		assert.Equal(t, "/workspace/logs/", variables["LOG_DIR"])
-		assert.Equal(t, "nats://persia-nats-service.nats-io.svc:4222", variables["PERSIA_NATS_IP"])
-	}
 	require.NoError(t, s.Destroy(t.Context()))
 	c.assertEmpty()
 }

@@ -72,7 +72,7 @@ func TestNATS(t *testing.T) {
 	})
 	t.Run("another version", func(t *testing.T) {
 		n.settings["version"] = "2.10.20"
-		assert.Equal(t, map[string]int{"update": 1}, n.up(t))
+		assert.Equal(t, map[string]int{"update": 1, "replace": 1}, n.up(t), "the NatsCluster, and its disruption budget")
 		for _, pod := range n.assertServers(t, 3) {
 			assert.Equal(t, "nats:2.10.20", pod.Spec.Containers[0].Image, pod.Name)
 		}
@@ -86,8 +86,8 @@ func TestNATS(t *testing.T) {
 		n.write(t)
 		preview, err := n.s.Preview(t.Context())
 		require.NoError(t, err)
-		assert.Equal(t, 1, preview.ChangeSummary["replace"], "preview shows what the operator would ignore")
-		assert.Equal(t, map[string]int{"replace": 1}, n.up(t))
+		assert.Equal(t, 2, preview.ChangeSummary["replace"], "preview shows what the operator would ignore")
+		assert.Equal(t, map[string]int{"replace": 2}, n.up(t), "the NatsCluster, and its disruption budget")
 		for _, pod := range n.assertServers(t, 3) {
 			assert.Equal(t, "200m", pod.Spec.Containers[0].Resources.Limits.Cpu().String(), pod.Name)
 			assert.NotContains(t, before, string(pod.UID))
@@ -107,18 +107,18 @@ func TestNATS(t *testing.T) {
 		clients := certtest.New(t, broker+".nats-io.svc", "localhost")
 		routes := certtest.New(t, "*."+broker+"-mgmt.nats-io.svc", "localhost")
 		n.settings["tls"] = object{"clients": written(clients), "routes": written(routes)}
-		assert.Equal(t, map[string]int{"create": 2, "replace": 2}, n.up(t), "the NatsCluster, and the URL in its Secret")
+		assert.Equal(t, map[string]int{"create": 2, "replace": 3}, n.up(t), "the NatsCluster, its disruption budget, and the URL in its Secret")
 		n.assertServers(t, 3)
 		n.assertNowhere(t, strings.Split(clients.Key, "\n")[1])
 		assertTLS(t, n.servers(t), clients.CA)
 	})
 	t.Run("without reload", func(t *testing.T) {
 		n.settings["configReload"] = false
-		assert.Equal(t, map[string]int{"replace": 1}, n.up(t))
+		assert.Equal(t, map[string]int{"replace": 2}, n.up(t))
 		assert.Empty(t, n.up(t))
 		const other = "tr0ub4dor-and-3"
 		n.settings["users"].([]object)[1]["password"] = secure(other)
-		assert.Equal(t, map[string]int{"replace": 2}, n.up(t), "the users, and the servers that do not read them again")
+		assert.Equal(t, map[string]int{"replace": 3}, n.up(t), "the users, the servers that do not read them again, and their disruption budget")
 		n.assertServers(t, 3)
 		n.awaitConfiguration(t, other)
 		n.assertNowhere(t, other)
@@ -178,8 +178,8 @@ func TestNATSFromNothing(t *testing.T) {
 
 const password = "correct-horse-battery-staple"
 
-// secure is a secret as it stands in a stack file. The sandbox takes what is not
-// encrypted as it is, and encrypts it.
+// secure returns a secret in the form of a stack file. The sandbox accepts plain text, and encrypts
+// it.
 func secure(text string) object { return object{"secure": text} }
 
 // nats is a stack with nothing but NATS.
@@ -290,7 +290,7 @@ func (n *nats) killOperator(t *testing.T) {
 	require.NoError(t, syscall.Kill(operators[0].PID, syscall.SIGKILL))
 }
 
-// assertWhole sees that what belonged to a replaced NatsCluster has come again.
+// assertWhole checks that what belonged to a replaced NatsCluster has come again.
 func (n *nats) assertWhole(t *testing.T) {
 	t.Helper()
 	await(t, func() bool {

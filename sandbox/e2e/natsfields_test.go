@@ -16,9 +16,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestOperatorReadsEveryField compares the NatsClusters that the program writes with
-// the operator's own type, in the source that the toolchain compiles: what stands
-// elsewhere, the operator ignores without a word.
+// TestOperatorReadsEveryField compares the NatsClusters that the program writes with the operator's
+// own type, in the source that the toolchain compiles. The operator silently ignores other fields.
 func TestOperatorReadsEveryField(t *testing.T) {
 	types := operatorTypes(t)
 	files, err := filepath.Glob(filepath.Join(repository, "workload", "nats", "testdata", "natscluster-*.yaml"))

@@ -29,7 +29,7 @@ import (
 // payload is PERSIA's largest message.
 const payload = 52428800
 
-// natsServer is a real server, which stands for a pod.
+// natsServer is a real server that replaces a pod.
 type natsServer struct {
 	pod                       corev1.Pod
 	client, route, monitoring int
@@ -39,7 +39,7 @@ type natsServer struct {
 
 func (s *natsServer) url() string { return fmt.Sprintf("nats://localhost:%d", s.client) }
 
-// natsServers are those of a cluster, by the names of their pods.
+// natsServers are the servers of a cluster, by the names of their pods.
 type natsServers []*natsServer
 
 // servers starts a real server on loopback for each pod: with the command of the
@@ -134,7 +134,7 @@ func (s *natsServer) start(t *testing.T) {
 	})
 }
 
-// awaitRoutes sees that every server knows all others, and that they have settled
+// awaitRoutes checks that every server knows all others, and that they have settled
 // which of the connections between them stay.
 func (s natsServers) awaitRoutes(t *testing.T) {
 	t.Helper()
@@ -299,7 +299,7 @@ func (s natsServers) assertReloads(t *testing.T, configuration string, maxPayloa
 	}, "the server says what it does not take")
 }
 
-// assertUsers: who has a name and its password may connect, and nobody else.
+// assertUsers asserts that only clients with a name and its password can connect.
 func assertUsers(t *testing.T, servers natsServers, given string) {
 	t.Helper()
 	role, err := url.Parse(given)

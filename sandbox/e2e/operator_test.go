@@ -155,7 +155,7 @@ func (o *operatorStack) assertEstablished() {
 	}))
 }
 
-// awaitPods sees that there are so many pods, all of them running.
+// awaitPods checks that there are so many pods, all of them running.
 func (o *operatorStack) awaitPods(t *testing.T, count int) {
 	t.Helper()
 	await(t, func() bool {

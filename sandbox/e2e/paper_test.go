@@ -51,15 +51,44 @@ type paperCluster struct {
 	mu sync.Mutex
 	// written counts what was created, updated and deleted.
 	written int
+	// objects are what there is, by the names of the resources.
+	objects map[resource.URN]resource.PropertyMap
 	// stuck are the kinds and names of resources that are not deleted.
 	stuck map[string]bool
 }
 
-func (c *paperCluster) write() string {
+func newPaperCluster() *paperCluster {
+	return &paperCluster{objects: map[resource.URN]resource.PropertyMap{}, stuck: map[string]bool{}}
+}
+
+// keep keeps an object as the API server does: with a version of its own.
+func (c *paperCluster) keep(urn resource.URN, inputs resource.PropertyMap) resource.PropertyMap {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.written++
-	return strconv.Itoa(c.written)
+	c.objects[urn] = kept(inputs, strconv.Itoa(c.written))
+	return c.objects[urn].Copy()
+}
+
+// change changes the one object of a kind and a name, as a person would by hand. Without a change,
+// it deletes the object.
+func (c *paperCluster) change(t *testing.T, kind, name string, change func(object resource.PropertyMap)) {
+	t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	found := 0
+	for urn, object := range c.objects {
+		if string(urn.Type().Name()) != kind || urn.Name() != name {
+			continue
+		}
+		found++
+		if change == nil {
+			delete(c.objects, urn)
+			continue
+		}
+		change(object)
+	}
+	require.Equal(t, 1, found, "%s %s", kind, name)
 }
 
 func (paper) CheckConfig(_ context.Context, req plugin.CheckConfigRequest) (plugin.CheckConfigResponse, error) {
@@ -74,7 +103,7 @@ func (p paper) Create(_ context.Context, req plugin.CreateRequest) (plugin.Creat
 	if req.Preview {
 		return plugin.CreateResponse{Properties: req.Properties}, nil
 	}
-	object := p.kept(req.Properties)
+	object := p.keep(req.URN, req.Properties)
 	metadata := object["metadata"].ObjectValue()
 	return plugin.CreateResponse{ID: resource.ID(metadata["name"].StringValue()), Properties: object}, nil
 }
@@ -83,11 +112,11 @@ func (p paper) Update(_ context.Context, req plugin.UpdateRequest) (plugin.Updat
 	if req.Preview {
 		return plugin.UpdateResponse{Properties: req.NewInputs}, nil
 	}
-	return plugin.UpdateResponse{Properties: p.kept(req.NewInputs)}, nil
+	return plugin.UpdateResponse{Properties: p.keep(req.URN, req.NewInputs)}, nil
 }
 
 // kept is an object as the API server keeps it.
-func (p paper) kept(inputs resource.PropertyMap) resource.PropertyMap {
+func kept(inputs resource.PropertyMap, version string) resource.PropertyMap {
 	object := inputs.Copy()
 	set := func(part, field resource.PropertyKey, value string) {
 		fields := resource.PropertyMap{}
@@ -99,7 +128,6 @@ func (p paper) kept(inputs resource.PropertyMap) resource.PropertyMap {
 		}
 		object[part] = resource.NewProperty(fields)
 	}
-	version := p.write()
 	set("metadata", "resourceVersion", version)
 	set("metadata", "uid", "uid-"+version)
 	if object["kind"].StringValue() == "Service" {
@@ -109,14 +137,23 @@ func (p paper) kept(inputs resource.PropertyMap) resource.PropertyMap {
 }
 
 func (p paper) Read(_ context.Context, req plugin.ReadRequest) (plugin.ReadResponse, error) {
-	return plugin.ReadResponse{ReadResult: plugin.ReadResult{ID: req.ID, Inputs: req.Inputs, Outputs: req.State}}, nil
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	object, found := p.objects[req.URN]
+	if !found {
+		return plugin.ReadResponse{}, nil
+	}
+	return plugin.ReadResponse{ReadResult: plugin.ReadResult{ID: req.ID, Inputs: req.Inputs, Outputs: object.Copy()}}, nil
 }
 
 func (p paper) Delete(_ context.Context, req plugin.DeleteRequest) (plugin.DeleteResponse, error) {
 	if p.stuck[string(req.URN.Type().Name())+" "+req.URN.Name()] {
 		return plugin.DeleteResponse{}, fmt.Errorf("%s is not deleted", req.URN)
 	}
-	p.write()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.written++
+	delete(p.objects, req.URN)
 	return plugin.DeleteResponse{}, nil
 }
 
@@ -137,7 +174,7 @@ func newRealEngine(t *testing.T, folder, name string, file object) realEngine {
 	require.NoError(t, err)
 	cli, err := auto.NewPulumiCommand(&auto.PulumiCommandOptions{Root: filepath.Dir(filepath.Dir(tools.Pulumi))})
 	require.NoError(t, err)
-	e := realEngine{T: t, paperCluster: &paperCluster{stuck: map[string]bool{}}, cloud: google.New(t.TempDir(), google.Settings{}), nodes: fake.NewSimpleClientset()}
+	e := realEngine{T: t, paperCluster: newPaperCluster(), cloud: google.New(t.TempDir(), google.Settings{}), nodes: fake.NewSimpleClientset()}
 	cloud, err := gcp.NewOn("7.38.0", &rest.Config{Host: "https://127.0.0.1:6443", TLSClientConfig: rest.TLSClientConfig{CAData: []byte("certificate")}},
 		e.nodes, fakeExtensions(), e.cloud)
 	require.NoError(t, err)
@@ -174,7 +211,7 @@ func newRealEngine(t *testing.T, folder, name string, file object) realEngine {
 	return e
 }
 
-// configure makes a file that of the stack.
+// configure writes the stack file.
 func (e realEngine) configure(file object) {
 	e.Helper()
 	secrets := auto.ConfigMap{}

@@ -268,7 +268,7 @@ func (p *pedlStack) awaitAgents(pool string, count int) {
 	assert.Len(p.t, nodes, count, "one agent a node")
 }
 
-// assertDatabase sees to it that the claim of the database is bound to its volume,
+// assertDatabase checks that the claim of the database is bound to its volume,
 // and returns the disk.
 func (p *pedlStack) assertDatabase() string {
 	p.t.Helper()
@@ -283,7 +283,7 @@ func (p *pedlStack) assertDatabase() string {
 	return volume.Spec.CSI.VolumeHandle
 }
 
-// assertMasterAddress sees to it that agents have the address of the master's
+// assertMasterAddress checks that agents have the address of the master's
 // service.
 func (p *pedlStack) assertMasterAddress() {
 	p.t.Helper()

@@ -26,10 +26,10 @@ import (
 
 var persiaJobs = schema.GroupVersionResource{Group: persiav1.Group, Version: persiav1.Version, Resource: persiav1.Plural}
 
-// persiaOperator plays the part of PERSIA's operator where no node is real. The operator
-// itself runs in TestTrain. The requests are those of its source (k8s/src/bin/operator.rs
-// and k8s/src/lib.rs in PersiaML/PERSIA), in its order, with the token of the service
-// account that the program made for it.
+// persiaOperator plays PERSIA's operator where no node is real. The operator itself runs in
+// TestTrain. It sends the requests of the operator's source (k8s/src/bin/operator.rs and
+// k8s/src/lib.rs in PersiaML/PERSIA), in the same order, with the token of the service account that
+// the program made for the operator.
 type persiaOperator struct {
 	jobs dynamic.NamespaceableResourceInterface
 	core kubernetes.Interface
@@ -180,8 +180,8 @@ func (o *persiaOperator) setFinalizers(namespace, name, finalizers string) error
 	return err
 }
 
-// podsOf are the pods of a job, and with metrics that of their gateway, as far as
-// anything but the containers looks at them.
+// podsOf returns the pods of a job, and of its gateway if it has metrics, without the fields that only
+// containers read.
 func podsOf(job *persiav1.PersiaJob) []*corev1.Pod {
 	var pods []*corev1.Pod
 	for _, part := range []struct {

@@ -13,7 +13,7 @@ import (
 	"persia/sandbox/process"
 )
 
-// sandboxProcesses are those that have a path of dir in their command line.
+// sandboxProcesses returns the processes with a path of dir in their command line.
 func sandboxProcesses(t testing.TB, dir string) []process.Process {
 	t.Helper()
 	processes, err := process.Matching(func(p process.Process) bool {

@@ -30,7 +30,7 @@ func TestProd(t *testing.T) {
 	fmt.Fprintf(t.Output(), "TIME from the first StatefulSet to 468 role pods ready: %s\n", c.rolesReadyAfter())
 
 	t.Run("roles", func(t *testing.T) {
-		c.assertOn("trainers", 8, c.pods("persia", "app.kubernetes.io/name=nn-worker"))
+		c.assertOn("nn-workers", 8, c.pods("persia", "app.kubernetes.io/name=nn-worker"))
 		c.assertOn("dataloaders", 240, c.pods("persia", "app.kubernetes.io/name=dataloader"))
 		c.assertOn("embedding-workers", 100, c.pods("persia", "app.kubernetes.io/name=embedding-worker"))
 		c.assertOn("embedding-ps", 120, c.pods("persia", "app.kubernetes.io/name=embedding-ps"))
@@ -153,7 +153,7 @@ func assertOneRoleChanges(t *testing.T, project, dir string, c cluster) {
 	delete(before, "criteo-nn-worker")
 	delete(after, "criteo-nn-worker")
 	assert.Equal(t, before, after, "the other roles are as they were")
-	c.assertOn("trainers", 7, c.pods("persia", "app.kubernetes.io/name=nn-worker"))
+	c.assertOn("nn-workers", 7, c.pods("persia", "app.kubernetes.io/name=nn-worker"))
 	for _, pod := range c.pods("persia", "app.kubernetes.io/name=nn-worker") {
 		assert.Equal(t, "7", environment(pod)["REPLICA_SIZE"])
 		assert.Equal(t, "56", environment(pod)["WORLD_SIZE"])

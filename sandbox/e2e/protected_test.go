@@ -6,18 +6,20 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/apitype"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"persia/sandbox"
 )
 
-// TestProtected: while a stack's cluster is protected from deletion, no change
-// replaces a node pool or the cluster; and where one does, a preview says so.
-func TestProtected(t *testing.T) {
-	t.Parallel()
+// testProtected: while a stack's cluster is protected from deletion, no change replaces a
+// node pool or the cluster; and where one does, a preview says so.
+func testProtected(t *testing.T, s *sandbox.Sandbox, dir string) {
 	const (
 		protected   = "deletionProtection: true"
 		unprotected = "deletionProtection: false"
 		machine     = "machineType: g2-standard-32"
+		datapath    = "\n    dataplaneV2: false"
+		permission  = "\n    replace: persia-dev"
 	)
-	dir := t.TempDir()
 	up := func(project string) {
 		t.Helper()
 		_, err := openSandbox(t, project, dir, "dev").Up(t.Context())
@@ -28,7 +30,6 @@ func TestProtected(t *testing.T) {
 		result, err := openSandbox(t, editStack(t, "dev", edits...), dir, "dev").Preview(t.Context())
 		return result.ChangeSummary, err
 	}
-	s := newSandbox(t, dir, "dev")
 	up(editStack(t, "dev", unprotected, protected))
 
 	t.Run("a pool", func(t *testing.T) {
@@ -39,7 +40,7 @@ func TestProtected(t *testing.T) {
 		assert.Equal(t, 1, changes[apitype.OpReplace], "%v", changes)
 	})
 	t.Run("the cluster", func(t *testing.T) {
-		_, err := preview(unprotected, protected+"\n    dataplaneV2: false")
+		_, err := preview(unprotected, protected+datapath+permission)
 		require.Error(t, err)
 	})
 	t.Run("destroy", func(t *testing.T) {
@@ -49,9 +50,10 @@ func TestProtected(t *testing.T) {
 	})
 	t.Run("without protection", func(t *testing.T) {
 		up(repository)
-		changes, err := preview(unprotected, unprotected+"\n    dataplaneV2: false")
+		_, err := preview(unprotected, unprotected+datapath)
+		require.Error(t, err, "a job runs in the cluster")
+		changes, err := preview(unprotected, unprotected+datapath+permission)
 		require.NoError(t, err)
 		assert.Greater(t, changes[apitype.OpReplace], 30, "all that is inside the cluster goes with it: %v", changes)
-		require.NoError(t, s.Destroy(t.Context()))
 	})
 }

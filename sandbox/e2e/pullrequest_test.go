@@ -17,17 +17,14 @@ import (
 
 var update = flag.Bool("update", false, "write docs/guides/preview-comment.md anew")
 
-// TestPreviewComment: what a pull request is told, from a stack that is not up yet,
-// one with an edit, and one that is refused. docs/guides/preview-comment.md shows that of the
-// edit as it is.
-func TestPreviewComment(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	s := newSandbox(t, dir, "dev")
+// commenter returns a function that previews edits of the stack dev as a pull request
+// comment, and returns the comment with the exit status.
+func commenter(t *testing.T, dir string) func(t *testing.T, edits ...string) (string, int) {
+	t.Helper()
 	program := filepath.Join(t.TempDir(), "preview-comment")
 	output, err := exec.Command("go", "build", "-o", program, "persia/cmd/preview-comment").CombinedOutput()
 	require.NoError(t, err, string(output))
-	comment := func(t *testing.T, edits ...string) (string, int) {
+	return func(t *testing.T, edits ...string) (string, int) {
 		project := editStack(t, "dev", edits...)
 		// The sandbox command looks for its toolchain next to the stack files.
 		sandboxModule, err := filepath.Abs("..")
@@ -41,27 +38,27 @@ func TestPreviewComment(t *testing.T) {
 		require.NoError(t, err)
 		return string(text), 0
 	}
+}
 
-	t.Run("a new stack", func(t *testing.T) {
-		text, code := comment(t)
-		assert.Zero(t, code)
-		assert.Regexp(t, `(?m)^## Preview of stack dev: \d+ to create$`, text)
-		assert.Contains(t, text, "NVIDIA_L4_GPUS")
-		assert.Contains(t, text, "… cut: ")
-		assert.LessOrEqual(t, len(text), 65536)
-		assert.NotContains(t, text, "CAUTION")
-	})
+func testCommentOnNewStack(t *testing.T, comment func(*testing.T, ...string) (string, int)) {
+	text, code := comment(t)
+	assert.Zero(t, code)
+	assert.Regexp(t, `(?m)^## Preview of stack dev: \d+ to create$`, text)
+	assert.Contains(t, text, "NVIDIA_L4_GPUS")
+	assert.Contains(t, text, "… cut: ")
+	assert.LessOrEqual(t, len(text), 65536)
+	assert.NotContains(t, text, "CAUTION")
+}
 
-	_, err = s.Up(t.Context())
-	require.NoError(t, err)
-
+// testCommentsOnChanges checks the comments on an edit, which docs/guides/preview-comment.md
+// shows, and on a stack file that the program refuses.
+func testCommentsOnChanges(t *testing.T, comment func(*testing.T, ...string) (string, int)) {
 	t.Run("an edit", func(t *testing.T) {
 		edits := []string{
 			"dataloader:\n        replicas: 1", "dataloader:\n        replicas: 2",
 			"size: 1\n", "size: 1\n    maxPayload: 33554432\n",
 			"name: checkpoints-vol", "name: checkpoints",
 			"volume: checkpoints-vol", "volume: checkpoints",
-			"persia:machineTypes: {}", "persia:machineTypes:\n    g2-standard-32: {hourlyPrice: 1.74}\n    e2-standard-4: {hourlyPrice: 0.13}",
 		}
 		text, code := comment(t, edits...)
 		assert.Zero(t, code)
@@ -74,7 +71,7 @@ func TestPreviewComment(t *testing.T) {
 		}
 		want, err := os.ReadFile(page)
 		require.NoError(t, err)
-		assert.Equal(t, sortedLines(string(want)), sortedLines(text), "go test ./e2e -run TestPreviewComment -update writes it anew")
+		assert.Equal(t, sortedLines(string(want)), sortedLines(text), "go test ./e2e -run TestDev/comments -update writes it anew")
 	})
 	t.Run("a refused stack", func(t *testing.T) {
 		text, code := comment(t, "nodes: 1\n", "nodes: 0\n", "name: adult-income", "name: Adult Income")

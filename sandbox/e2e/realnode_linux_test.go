@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,7 +18,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
+	"persia/internal/skiptest"
+	"persia/sandbox/agent"
 	"persia/sandbox/background"
 	"persia/sandbox/controlplane"
 	"persia/sandbox/node"
@@ -61,6 +65,7 @@ func newRealNode(t *testing.T) *realNode {
 	require.NoError(t, err)
 	client, err := kubernetes.NewForConfig(config)
 	require.NoError(t, err)
+	serveProxy(t, dir, config, plane.Proxy())
 
 	n := &realNode{t: t, dir: dir, client: client}
 	options := node.Options{
@@ -84,14 +89,28 @@ func newRealNode(t *testing.T) *realNode {
 	return n
 }
 
-// needNode skips a test where no node can run, but not in CI.
+// serveProxy runs the agent, through which the API server reaches kubelets, until the test ends.
+func serveProxy(t *testing.T, dir string, config *rest.Config, proxy string) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() {
+		ended <- agent.Run(ctx, agent.Options{
+			Config: config, Dir: filepath.Join(dir, "agent"), LogDir: filepath.Join(dir, "logs"), Proxy: proxy,
+			Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		assert.NoError(t, <-ended)
+	})
+}
+
+// needNode skips a test where no node can run.
 func needNode(t *testing.T) {
 	t.Helper()
 	if err := node.Missing(); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal(err)
-		}
-		t.Skip(err)
+		skiptest.Skip(t, err)
 	}
 }
 
@@ -115,7 +134,7 @@ func (n *realNode) stop() {
 		logFiles(n.t, n.path("node/root/var/log/*.log"))
 	}
 	assert.NoError(n.t, background.Stop(context.Background(), n.path("node")))
-	assert.NoError(n.t, node.CleanUp(context.Background(), n.path("node")))
+	assert.NoError(n.t, node.CleanUp(n.path("node")))
 }
 
 func (n *realNode) awaitReady() {
@@ -311,7 +330,7 @@ func (n *realNode) testNothingLeft(t *testing.T) {
 
 	require.NoError(t, n.client.CoreV1().Nodes().Delete(t.Context(), realNodeName, metav1.DeleteOptions{}))
 	require.NoError(t, background.Stop(t.Context(), n.path("node")))
-	require.NoError(t, node.CleanUp(t.Context(), n.path("node")))
+	require.NoError(t, node.CleanUp(n.path("node")))
 	assert.Empty(t, sandboxProcesses(t, n.path("node")))
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	require.NoError(t, err)

@@ -120,8 +120,8 @@ func (p scheduledPool) podsByNode() map[string]int {
 	return counts
 }
 
-// sets are the StatefulSets whose pods are pinned to a pool, those of the lowest
-// priority first, and of the same priority those of the smallest pods.
+// sets returns the StatefulSets whose pods are pinned to a pool, by ascending priority, and then by
+// ascending size of their pods.
 func (p scheduledPool) sets() []appsv1.StatefulSet {
 	p.t.Helper()
 	list, err := p.AppsV1().StatefulSets("persia").List(p.t.Context(), metav1.ListOptions{})

@@ -182,7 +182,7 @@ func TestStorageSources(t *testing.T) {
 	fmt.Fprintf(t.Output(), "TIME every source, grown: %s\n", time.Since(started).Round(time.Second))
 
 	c.createHolder("nfs-claim")
-	assert.ErrorContains(t, deleteClaim(t, s, "nfs-claim", 3), "timed out after 3s; waiting for finalizers: kubernetes.io/pvc-protection; held by the pod holder")
+	assert.ErrorContains(t, deleteClaim(t, s, "nfs-claim", 10), "timed out after 10s; waiting for finalizers: kubernetes.io/pvc-protection; held by the pod holder")
 	printed.reset()
 	destroy := begin(func() error { return s.Destroy(t.Context()) })
 	printed.await(t, destroy, "kubernetes.io/pvc-protection; held by the pod holder")
@@ -268,7 +268,7 @@ func (s storageStack) deleteWithStack() {
 	s.write()
 }
 
-// assertTakenOver sees to it that an update has imported the four volumes' storage
+// assertTakenOver checks that an update has imported the four volumes' storage
 // and the network of the Filestore instance. Google Cloud's provider reads no labels
 // of what it imports, since they may be others', so that each of the four is updated
 // to have those that it has. Networks have none.

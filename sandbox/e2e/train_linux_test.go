@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -15,20 +16,19 @@ import (
 	"persia/sandbox/node"
 )
 
-// TestTrain trains with PERSIA's own processes on a real node. It takes longest, so it
-// begins before the parallel tests, and does not wait for its turn among them.
+// TestTrain trains with PERSIA's own processes on a real node, which mostly waits. It takes longest,
+// so it begins before the parallel tests, and does not wait for its turn among them. The program,
+// unchanged, deploys examples/Pulumi.train.yaml, and then other jobs in its place.
 func TestTrain(t *testing.T) {
 	var trainings sync.WaitGroup
 	trainings.Go(func() {
-		t.Run("to the end", func(t *testing.T) { testToTheEnd(t, newTraining(t)) })
-		t.Run("interrupted", func(t *testing.T) { newTraining(t).testInterrupted(t) })
+		t.Run("on a real node", func(t *testing.T) { newTraining(t).test(t) })
 	})
 	t.Parallel()
 	trainings.Wait()
 }
 
-// testToTheEnd: the program, unchanged, deploys examples/Pulumi.train.yaml.
-func testToTheEnd(t *testing.T, r *training) {
+func (r *training) test(t *testing.T) {
 	started := time.Now()
 	for _, scenario := range []struct {
 		name string
@@ -36,7 +36,7 @@ func testToTheEnd(t *testing.T, r *training) {
 	}{
 		{"the example", r.testExample},
 		{"network policies", r.testPolicies},
-		{"PERSIA's operator", r.testOperator},
+		{"interrupted", r.testInterrupted},
 	} {
 		if !t.Run(scenario.name, scenario.test) {
 			return
@@ -56,10 +56,12 @@ func (r *training) testExample(t *testing.T) {
 	}
 	r.assertReal(t, 3, r.pods("nats-io", "app=nats"))
 	r.assertTrained(t, "clicks", "1", 600)
+	require.NoError(t, r.s.AwaitTrainings(t.Context()))
+	assert.FileExists(t, filepath.Join(r.dir, "train", "losses", "loss-clicks.svg"))
 	assertPushed(t, r)
 }
 
-// assertPushed sees to it that the Pushgateway of the example's job has what the replicas
+// assertPushed checks that the Pushgateway of the example's job has what the replicas
 // tell of themselves when the job is complete.
 func assertPushed(t *testing.T, r *training) {
 	t.Helper()
@@ -93,7 +95,7 @@ func assertPushed(t *testing.T, r *training) {
 	}
 }
 
-// assertReal sees to it that pods run on the real node.
+// assertReal checks that pods run on the real node.
 func (r *training) assertReal(t *testing.T, count int, pods []corev1.Pod) {
 	t.Helper()
 	nodes := r.nodes()

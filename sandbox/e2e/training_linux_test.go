@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"persia/internal/skiptest"
 	"persia/sandbox"
 	"persia/sandbox/images"
 	"persia/sandbox/toolchain"
@@ -29,44 +31,72 @@ import (
 // an idle machine, and several times as long while other tests run.
 const trainingPatience = 8 * time.Minute
 
-// awaitTraining is [await] for what comes by a training.
-func awaitTraining(t *testing.T, condition func() bool, message string, arguments ...any) {
+// awaitTraining is [await] for what comes by a training that goes on.
+func (r *training) awaitTraining(t *testing.T, job string, condition func() bool, message string, arguments ...any) {
 	t.Helper()
-	require.Truef(t, eventually(trainingPatience, nil, condition), message, arguments...)
+	over := func() string {
+		if end := r.endOf(t, job); end != "" {
+			return fmt.Sprintf("the training %s is over: %s", job, end)
+		}
+		return ""
+	}
+	awaitUnless(t, trainingPatience, over, condition, message, arguments...)
+}
+
+// endOf is how a training has ended, or nothing.
+func (r *training) endOf(t *testing.T, job string) batchv1.JobConditionType {
+	t.Helper()
+	jobs, err := r.BatchV1().Jobs("persia").List(t.Context(), metav1.ListOptions{
+		LabelSelector: "app.kubernetes.io/name=completion,persia_job=" + job,
+	})
+	// The one of the job as it was before goes last.
+	if err != nil || len(jobs.Items) != 1 {
+		return ""
+	}
+	return endOf(&jobs.Items[0])
 }
 
 // training is the stack of examples/Pulumi.train.yaml with other jobs, on a real node.
 type training struct {
 	cluster
-	// stacks is the folder of the stack file.
+	// dir is the sandbox's folder, and stacks the folder of the stack file.
+	dir     string
 	stacks  string
 	volume  checkpointVolume
 	example object
 }
 
 // trainingImages compiles the programs of a real node, and makes the images of its pods
-// in a folder. Where that cannot be, the test is skipped, but not in CI.
+// in a folder. Where that cannot be, the test is skipped.
 func trainingImages(t *testing.T) (compiled toolchain.Tools, archives string) {
 	t.Helper()
 	needNode(t)
+	// All trainings share the images.
+	buildingImages.Lock()
+	defer buildingImages.Unlock()
 	compiled, err := toolchain.BuildNode(t.Context(), filepath.Join(repository, "sandbox", "toolchain"), filepath.Dir(tools.Kubelet), t.Output())
+	require.NoError(t, err)
+	// All trainings have the same images: a machine starts again when there is another one.
+	_, err = toolchain.BuildJobSetImage(t.Context(), filepath.Join(repository, "sandbox", "toolchain"), filepath.Dir(tools.Kubelet), t.Output())
 	require.NoError(t, err)
 	archives, err = filepath.Abs(filepath.Join(repository, ".sandbox", "images"))
 	require.NoError(t, err)
-	err = images.Build(t.Context(), images.Args{Repository: repository, Dir: archives, Tools: compiled, Progress: t.Output()})
-	if errors.Is(err, images.ErrNoPython) && os.Getenv("CI") != "true" {
-		t.Skip(err)
+	err = images.Build(t.Context(), images.Args{Repository: repository, Dir: archives, Tools: compiled, JobSet: true, Progress: t.Output()})
+	if errors.Is(err, images.ErrNoPython) {
+		skiptest.Skip(t, err)
 	}
 	require.NoError(t, err)
 	return compiled, archives
 }
+
+var buildingImages sync.Mutex
 
 // newTraining makes the sandbox. Nothing of it is up yet.
 func newTraining(t *testing.T) *training {
 	t.Helper()
 	compiled, archives := trainingImages(t)
 	dir := t.TempDir()
-	r := &training{stacks: t.TempDir(), volume: checkpointVolume(filepath.Join(dir, "storage", "node", "checkpoints"))}
+	r := &training{dir: dir, stacks: t.TempDir(), volume: checkpointVolume(filepath.Join(dir, "storage", "node", "checkpoints"))}
 	text, err := os.ReadFile(filepath.Join(repository, "examples", "Pulumi.train.yaml"))
 	require.NoError(t, err)
 	require.NoError(t, yaml.Unmarshal(text, &r.example))
@@ -113,21 +143,10 @@ func (r *training) await(t *testing.T, job string) batchv1.JobConditionType {
 	t.Helper()
 	started := time.Now()
 	var end batchv1.JobConditionType
-	awaitTraining(t, func() bool {
-		jobs, err := r.BatchV1().Jobs("persia").List(t.Context(), metav1.ListOptions{
-			LabelSelector: "app.kubernetes.io/name=completion,persia_job=" + job,
-		})
-		// The one of the job as it was before goes last.
-		if err != nil || len(jobs.Items) != 1 {
-			return false
-		}
-		for _, condition := range jobs.Items[0].Status.Conditions {
-			if condition.Status == corev1.ConditionTrue && (condition.Type == batchv1.JobComplete || condition.Type == batchv1.JobFailed) {
-				end = condition.Type
-			}
-		}
+	require.Truef(t, eventually(trainingPatience, nil, func() bool {
+		end = r.endOf(t, job)
 		return end != ""
-	}, "%s ends: %s", job, &words{r, "persia", job + "-nn-worker-0"})
+	}), "%s ends: %s", job, &words{r, "persia", job + "-nn-worker-0"})
 	fmt.Fprintf(t.Output(), "TIME %s: %s is %s after %s more\n", t.Name(), job, end, time.Since(started).Round(time.Second))
 	return end
 }
@@ -144,7 +163,7 @@ func (w *words) String() string {
 }
 
 func (r *training) logs(namespace, pod string) string {
-	stream, err := r.CoreV1().Pods(namespace).GetLogs(pod, &corev1.PodLogOptions{}).Stream(context.Background())
+	stream, err := r.CoreV1().Pods(namespace).GetLogs(r.nameOf(namespace, pod), &corev1.PodLogOptions{}).Stream(context.Background())
 	if err != nil {
 		return err.Error()
 	}
@@ -156,7 +175,7 @@ func (r *training) logs(namespace, pod string) string {
 	return string(text)
 }
 
-// assertTrained sees to it that a job is complete, has learned its rule, and has
+// assertTrained checks that a job is complete, has learned its rule, and has
 // trained on every batch once: the trainers' own words, and their last checkpoint's.
 func (r *training) assertTrained(t *testing.T, job, run string, batches int) {
 	t.Helper()

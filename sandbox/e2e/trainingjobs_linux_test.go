@@ -19,16 +19,23 @@ import (
 	"persia/sandbox/process"
 )
 
-// The jobs of the scenarios have the batches of the example, and write a checkpoint
-// whenever they have trained some more of them.
+// The jobs of the scenarios train on as many clicks as the example, in fewer batches, and write a
+// checkpoint whenever they have trained some more of them.
 const (
-	allBatches        = 600
+	allBatches        = 420
+	batchSize         = 768
 	checkpointBatches = 60
 	// lostBatches are trained after a checkpoint, and once more when an attempt ends.
 	lostBatches = 20
 	// stuckSeconds is how long a training may be stuck before its attempt ends. On a busy
 	// machine, it may take the half to start.
 	stuckSeconds = 120
+	// lostSeconds is how long a replica may say nothing, and natsSeconds how long it may be without NATS.
+	// Both are half of the default.
+	lostSeconds = 30
+	natsSeconds = 15
+	// backoffSeconds is the pause after the first failure.
+	backoffSeconds = 1
 )
 
 // arrivingJob is the example's job whose data arrives as the test says, with another
@@ -41,9 +48,13 @@ func (r *training) arrivingJob(t *testing.T, name string, rule int, changes obje
 	job["env"] = []object{
 		{"name": "CLICKS_RULE", "value": strconv.Itoa(rule)},
 		{"name": "CLICKS_BATCHES", "value": strconv.Itoa(allBatches)},
+		{"name": "CLICKS_BATCH_SIZE", "value": strconv.Itoa(batchSize)},
 		{"name": "CLICKS_CHECKPOINTS", "value": strconv.Itoa(allBatches / checkpointBatches)},
 		{"name": "CLICKS_ARRIVED", "value": "/checkpoints/arrived/" + name},
 		{"name": "PERSIA_STUCK_SECONDS", "value": strconv.Itoa(stuckSeconds)},
+		{"name": "PERSIA_LOST_SECONDS", "value": strconv.Itoa(lostSeconds)},
+		{"name": "PERSIA_NATS_SECONDS", "value": strconv.Itoa(natsSeconds)},
+		{"name": "PERSIA_BACKOFF_SECONDS", "value": strconv.Itoa(backoffSeconds)},
 	}
 	change(job, changes)
 	r.volume.arrive(t, name, 0, 0)
@@ -66,7 +77,7 @@ func (r *training) exampleJob(t *testing.T) object {
 	return jobs[0]
 }
 
-// change writes changes over what stands in an object, and leaves what else is there.
+// change merges changes into an object.
 func change(in, changes object) {
 	for key, value := range changes {
 		inner, isObject := value.(object)
@@ -78,12 +89,14 @@ func change(in, changes object) {
 	}
 }
 
-// upWith brings the stack up with other jobs than the example's.
+// upWith brings the stack up with other jobs than the example's, and with PERSIA's operator, if one
+// of them asks for it.
 func (r *training) upWith(t *testing.T, jobs ...object) {
 	t.Helper()
 	stack := maps.Clone(r.example)
 	stack["config"] = maps.Clone(r.example["config"].(object))
 	stack["config"].(object)["persia:jobs"] = jobs
+	stack["config"].(object)["persia:operator"] = object{"image": jobs[0]["nnWorker"].(object)["image"]}
 	r.write(t, stack)
 	r.up(t)
 }
@@ -92,7 +105,7 @@ func (r *training) upWith(t *testing.T, jobs ...object) {
 func (r *training) awaitCheckpoint(t *testing.T, job string, batches int) checkpoint {
 	t.Helper()
 	var newest checkpoint
-	awaitTraining(t, func() bool {
+	r.awaitTraining(t, job, func() bool {
 		newest = r.volume.checkpoint(job, "1")
 		return newest.batches >= batches
 	}, "a checkpoint of %s after batch %d: %s", job, batches, &words{r, "persia", job + "-nn-worker-0"})
@@ -107,7 +120,7 @@ func (r *training) awaitResumed(t *testing.T, job string, from checkpoint) {
 	t.Helper()
 	started := time.Now()
 	var resumed string
-	awaitTraining(t, func() bool {
+	r.awaitTraining(t, job, func() bool {
 		for _, match := range attemptStarts.FindAllStringSubmatch(r.logs("persia", job+"-nn-worker-0"), -1) {
 			if attempt, _ := strconv.Atoi(match[1]); attempt > from.attempt {
 				resumed = match[2]
@@ -150,10 +163,10 @@ func (r *training) deletePods(t *testing.T, pods ...corev1.Pod) {
 	}
 }
 
-// pod is one of a job.
+// pod is a replica of a job, named as with a StatefulSet.
 func (r *training) pod(t *testing.T, name string) corev1.Pod {
 	t.Helper()
-	found, err := r.CoreV1().Pods("persia").Get(t.Context(), name, metav1.GetOptions{})
+	found, err := r.CoreV1().Pods("persia").Get(t.Context(), r.nameOf("persia", name), metav1.GetOptions{})
 	require.NoError(t, err)
 	return *found
 }

@@ -11,31 +11,25 @@ import (
 // upstream is the job of PERSIA's operator.
 const upstream = "upstream"
 
+// operatorJob is the example's job with NATS of its own, and with the engine operator.
+func (r *training) operatorJob(t *testing.T) object {
+	t.Helper()
+	job := r.exampleJob(t)
+	maps.Copy(job, object{
+		"name": upstream, "engine": "operator", "nats": object{"size": 1}, "enableMetrics": true,
+		"env": []object{{"name": "PERSIA_CKPT_DIR", "value": "/checkpoints/" + upstream + "/1/attempt-1"}},
+	})
+	return job
+}
+
 // testOperator: PERSIA's own operator, from PERSIA's package, makes the pods of the same
 // training, and its end is seen.
 func (r *training) testOperator(t *testing.T) {
-	configuration := r.example["config"].(object)
-	before := maps.Clone(configuration)
-	t.Cleanup(func() {
-		r.example["config"] = before
-		r.write(t, r.example)
-	})
-	// The pods of the other job make room. It keeps its NATS, and this one has its own.
-	example := configuration["persia:jobs"].([]any)[0].(object)
-	stopped, job := maps.Clone(example), maps.Clone(example)
-	stopped["suspend"] = true
-	maps.Copy(job, object{"name": upstream, "engine": "operator", "nats": object{"size": 1}})
-	configuration["persia:jobs"] = []any{stopped, job}
-	configuration["persia:operator"] = object{"image": example["nnWorker"].(object)["image"]}
-
-	job["env"] = []object{{"name": "PERSIA_CKPT_DIR", "value": "/checkpoints/" + upstream + "/1/attempt-1"}}
-	r.write(t, r.example)
-	r.up(t)
 	r.assertOperator(t)
 	r.assertTrained(t, upstream, "1", 600)
 }
 
-// assertOperator sees to it that the operator and the pods that it has made really run,
+// assertOperator checks that the operator and the pods that it has made really run,
 // and with no rights but those that they need.
 func (r *training) assertOperator(t *testing.T) {
 	t.Helper()

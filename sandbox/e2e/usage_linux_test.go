@@ -1,11 +1,15 @@
 package e2e
 
 import (
+	"maps"
+	"os"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/prometheus/procfs"
+	"github.com/stretchr/testify/require"
 
 	"persia/sandbox/process"
 )
@@ -16,49 +20,81 @@ type usage struct {
 	peak int64
 }
 
-// watchEngine looks at `pulumi up` as it runs, until the function that it returns is
-// called, which says what it took.
-func watchEngine(t testing.TB) func() usage {
+// The processes of `pulumi up` in the sandbox. The program and the providers are parts of the process
+// that calls the engine, which is this one.
+const (
+	engineProcess  = "engine"
+	stateProcess   = "state"
+	programProcess = "program"
+)
+
+// watchUp looks at `pulumi up` as it runs, until the function that it returns is called, which says what
+// each of its processes took.
+func watchUp(t testing.TB) func() map[string]usage {
 	t.Helper()
-	stop, done := make(chan struct{}), make(chan usage)
+	resetPeak(t)
+	stop, done := make(chan struct{}), make(chan map[string]usage)
 	go func() {
-		var last usage
+		took := map[string]usage{}
 		for ticker := time.NewTicker(50 * time.Millisecond); ; {
+			maps.Copy(took, usages())
 			select {
 			case <-stop:
 				ticker.Stop()
-				done <- last
+				done <- took
 				return
 			case <-ticker.C:
-				last = engineUsage(last)
 			}
 		}
 	}()
-	return func() usage {
+	return func() map[string]usage {
 		close(stop)
 		return <-done
 	}
 }
 
-// engineUsage is what `pulumi up` has taken so far, or last if it does not run.
-func engineUsage(last usage) usage {
-	running, err := process.Matching(func(p process.Process) bool {
-		return strings.HasPrefix(p.Command, tools.Pulumi+" ") && strings.Contains(p.Command, " up ")
-	})
-	if err != nil || len(running) == 0 {
-		return last
-	}
-	found, err := procfs.NewProc(running[0].PID)
+// resetPeak makes the kernel forget the most memory that this process has used.
+func resetPeak(t testing.TB) {
+	t.Helper()
+	debug.FreeOSMemory()
+	file, err := os.OpenFile("/proc/self/clear_refs", os.O_WRONLY, 0)
+	require.NoError(t, err)
+	_, err = file.WriteString("5")
+	require.NoError(t, err)
+	require.NoError(t, file.Close())
+}
+
+// usages is what the processes that run now have taken so far.
+func usages() map[string]usage {
+	took := map[string]usage{}
+	running, err := process.Matching(func(p process.Process) bool { return processOfUp(p) != "" })
 	if err != nil {
-		return last
+		return took
 	}
-	stat, err := found.Stat()
-	if err != nil {
-		return last
+	for _, p := range running {
+		found, err := procfs.NewProc(p.PID)
+		if err != nil {
+			continue
+		}
+		stat, err := found.Stat()
+		if err != nil {
+			continue
+		}
+		if status, err := found.NewStatus(); err == nil && status.VmHWM != 0 {
+			took[processOfUp(p)] = usage{cpu: time.Duration(stat.CPUTime() * float64(time.Second)), peak: int64(status.VmHWM)}
+		}
 	}
-	status, err := found.NewStatus()
-	if err != nil || status.VmHWM == 0 {
-		return last
+	return took
+}
+
+func processOfUp(p process.Process) string {
+	switch {
+	case p.PID == os.Getpid():
+		return programProcess
+	case strings.HasPrefix(p.Command, tools.Pulumi+" ") && strings.Contains(p.Command, " up "):
+		return engineProcess
+	case strings.HasPrefix(p.Command, tools.PulumiState+" "):
+		return stateProcess
 	}
-	return usage{cpu: time.Duration(stat.CPUTime() * float64(time.Second)), peak: int64(status.VmHWM)}
+	return ""
 }

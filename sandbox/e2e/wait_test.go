@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -23,6 +24,36 @@ func await(t testing.TB, condition func() bool, message string, arguments ...any
 func awaitWhile(t testing.TB, ended <-chan struct{}, condition func() bool, message string, arguments ...any) {
 	t.Helper()
 	require.Truef(t, eventually(patience, ended, condition), message, arguments...)
+}
+
+// awaitUnless waits until a condition holds, and gives up when lost says why it no longer can.
+func awaitUnless(t testing.TB, patience time.Duration, lost func() string, condition func() bool, message string, arguments ...any) {
+	t.Helper()
+	if why, holds := eventuallyUnless(patience, lost, condition); !holds {
+		require.Fail(t, "waited for nothing", "%s: %s", fmt.Sprintf(message, arguments...), why)
+	}
+}
+
+// eventuallyUnless is [eventually] until lost says why the condition can no longer hold.
+func eventuallyUnless(patience time.Duration, lost func() string, condition func() bool) (why string, holds bool) {
+	const pause = time.Second
+	ended, looked := make(chan struct{}), time.Now()
+	holds = eventually(patience, ended, func() bool {
+		if condition() {
+			return true
+		}
+		if why == "" && time.Since(looked) >= pause {
+			looked = time.Now()
+			if why = lost(); why != "" {
+				close(ended)
+			}
+		}
+		return false
+	})
+	if why == "" {
+		why = "it did not come in " + patience.String()
+	}
+	return why, holds
 }
 
 // eventually waits until a condition holds or ended is closed, and reports whether the

@@ -4,9 +4,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -71,24 +73,101 @@ func stackFiles(t *testing.T) []string {
 	return paths
 }
 
-// TestVolumeWithoutItsClaim interrupts a destroy between a claim and its volume. The
-// volume is Released and would never bind again: the next up makes it anew, once.
-func TestVolumeWithoutItsClaim(t *testing.T) {
+// TestEngine has Pulumi's engine take one stack through what happens to it in years.
+func TestEngine(t *testing.T) {
 	t.Parallel()
-	e := newRealEngine(t, repository, "dev", readStackFile(t, filepath.Join(repository, "Pulumi.dev.yaml")))
+	file := readStackFile(t, filepath.Join(repository, "Pulumi.dev.yaml"))
+	e := newRealEngine(t, repository, "dev", file)
 	e.up()
+	for _, event := range []struct {
+		name string
+		test func(e realEngine, file object)
+	}{
+		{"the state is lost", lostState},
+		{"a refresh sees the cluster", refreshSeesTheCluster},
+		{"a destroy ends between a claim and its volume", volumeWithoutItsClaim},
+		{"a pool is renamed", renamedPool},
+	} {
+		if !t.Run(event.name, func(t *testing.T) {
+			e := e
+			e.T = t
+			event.test(e, file)
+		}) {
+			return // the stack is not in the state that the next event begins with
+		}
+	}
+	_, err := e.destroy()
+	require.NoError(t, err)
+}
+
+// lostState does what docs/guides/operations.md says to do if the state is lost.
+func lostState(e realEngine, _ object) {
+	e.cloud.Requests()
+	written := e.written
+	kept := filepath.Join(strings.TrimPrefix(e.Workspace().GetEnvVars()["PULUMI_BACKEND_URL"], "file://"), ".pulumi")
+	state := filepath.Join(kept, "stacks", "persia", "dev.json")
+	require.NoError(e, os.Remove(state))
+	backups, err := filepath.Glob(filepath.Join(kept, "backups", "persia", "dev", "dev.*.json"))
+	require.NoError(e, err)
+	require.NotEmpty(e, backups)
+	newest, err := os.ReadFile(slices.Max(backups))
+	require.NoError(e, err)
+	require.NoError(e, os.WriteFile(state, newest, 0o600))
+
+	e.refresh()
+	assert.Empty(e, e.up(), "an up")
+	assert.Empty(e, e.cloud.Requests(), "requests that change something")
+	assert.Equal(e, written, e.written, "writes to the cluster")
+}
+
+// refreshSeesTheCluster: a refresh reads the cluster's objects, and not the state.
+func refreshSeesTheCluster(e realEngine, _ object) {
+	assert.Empty(e, e.refresh(), "drift")
+	e.change(e.T, "StatefulSet", "adult-income-nn-worker", func(set resource.PropertyMap) {
+		spec := set["spec"].ObjectValue().Copy()
+		spec["replicas"] = resource.NewProperty(9.0)
+		set["spec"] = resource.NewProperty(spec)
+	})
+	assert.Equal(e, map[string]int{"update": 1}, e.refresh(), "somebody has scaled it")
+	e.change(e.T, "StatefulSet", "adult-income-nn-worker", nil)
+	assert.Equal(e, map[string]int{"delete": 1}, e.refresh(), "somebody has deleted it")
+	assert.Equal(e, 1, e.up()["create"])
+}
+
+// volumeWithoutItsClaim interrupts a destroy between a claim and its volume. The volume is
+// Released and would never bind again: the next up replaces it, once.
+func volumeWithoutItsClaim(e realEngine, _ object) {
 	e.stuck["PersistentVolume checkpoints-vol"] = true
 	deleted, err := e.destroy()
-	require.Error(t, err)
-	assert.Positive(t, deleted["delete"])
+	require.Error(e, err)
+	assert.Positive(e, deleted["delete"])
 	delete(e.stuck, "PersistentVolume checkpoints-vol")
 
 	did := e.up()
-	assert.Equal(t, 1, did["replace"], "%v", did)
-	assert.Positive(t, did["create"], "the claim and the job")
-	assert.Empty(t, e.up(), "a second up")
-	_, err = e.destroy()
-	require.NoError(t, err)
+	assert.Equal(e, 1, did["replace"], "%v", did)
+	assert.Positive(e, did["create"], "the claim and the job")
+	assert.Empty(e, e.up(), "a second up")
+}
+
+// renamedPool: the new pool is there before the old one goes.
+func renamedPool(e realEngine, file object) {
+	e.cloud.Requests()
+	file["persia:nodePools"].([]any)[0].(object)["name"] = "renamed"
+	job := file["persia:jobs"].([]any)[0].(object)
+	for _, role := range job {
+		if role, ok := role.(object); ok && role["nodePool"] != nil {
+			role["nodePool"] = "renamed"
+		}
+	}
+	e.configure(file)
+	e.up()
+	var pools []string
+	for _, request := range e.cloud.Requests() {
+		if request.Kind == "container.nodePool" {
+			pools = append(pools, request.Method+" "+filepath.Base(request.Name))
+		}
+	}
+	assert.Equal(e, []string{"POST renamed", "DELETE gpu"}, pools)
 }
 
 // readStackFile is a stack's configuration as it is written.

@@ -55,8 +55,8 @@ func (a *api) Delete(ctx context.Context, kind, name string) error {
 	return a.operate(ctx, kind, name, func() error { return a.Cloud.Delete(kind, name) })
 }
 
-// properties are those of a resource as the APIs have it. An autoscaled pool has no
-// number of nodes of its own.
+// properties returns the properties of a resource as the APIs have them. An autoscaled pool
+// has no fixed number of nodes.
 func (a *api) properties(kind, name string) (resource.PropertyMap, error) {
 	body, err := a.Cloud.Get(kind, name)
 	if err != nil {
@@ -89,8 +89,7 @@ func (a *api) Get(ctx context.Context, kind, name string) (google.Body, error) {
 	return body, err
 }
 
-// access says in a cluster's body how to reach the control plane that stands for
-// it.
+// access adds to a cluster's body how to reach the control plane that simulates it.
 func (g kubernetesEngine) access(body google.Body) error {
 	if g.config == nil {
 		return errNotRunning

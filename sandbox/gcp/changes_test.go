@@ -22,7 +22,7 @@ import (
 // poolStack is a stack with one node pool, which nothing is assigned to.
 const poolStack = `
 persia:project: my-project
-persia:cluster: {name: persia, region: us-central1, zones: [us-central1-a]}
+persia:cluster: {name: persia, region: us-central1, zones: [us-central1-a], deletionProtection: false}
 persia:nodePools: []
 persia:machineTypes: {}
 persia:nvidiaDriver: {installer: managed}
@@ -31,7 +31,7 @@ persia:nats: {size: 1, resources: {limits: {cpu: 500m, memory: 2Gi}}}
 persia:jobs: []
 `
 
-// gpuPoolSettings are those of a pool whose machines come with GPUs.
+// gpuPoolSettings are the settings of a pool whose machines come with GPUs.
 var gpuPoolSettings = values{"machineType": "a2-highgpu-8g", "gpu": values{"type": "nvidia-tesla-a100", "count": 8}}
 
 // edit is one of a setting, from one value to another.
@@ -61,6 +61,7 @@ func poolEdits() map[string]edit {
 		"GVNIC":          {nil, values{"gvnic": false}},
 		"FastSocket":     {gpuPoolSettings, values{"fastSocket": true}},
 		"SecureBoot":     {nil, values{"secureBoot": false}},
+		"SpareNodes":     {nil, values{"spareNodes": 1}},
 		"MaxPodsPerNode": {nil, values{"maxPodsPerNode": 32}},
 		"Upgrade":        {nil, values{"upgrade": values{"strategy": "BLUE_GREEN"}}},
 		"Labels":         {nil, values{"labels": values{"team": "ads"}}},
@@ -76,10 +77,13 @@ func TestChangesOfNodePools(t *testing.T) {
 		t.Run(field.Name, func(t *testing.T) {
 			c, ok := cases[field.Name]
 			require.True(t, ok, "write an edit of it")
+			diff := newGoogle(t).diff(nodePoolType, poolOf(t, c.before), poolOf(t, c.before, c.after))
+			if field.Tag.Get("change") == "none" {
+				assert.Equal(t, plugin.DiffNone, diff.Changes)
+				return
+			}
 			replaces, ok := map[string]bool{"update": false, "replace": true}[field.Tag.Get("change")]
 			require.True(t, ok, "tag change")
-
-			diff := newGoogle(t).diff(nodePoolType, poolOf(t, c.before), poolOf(t, c.before, c.after))
 			assert.Equal(t, plugin.DiffSome, diff.Changes)
 			assert.Equal(t, replaces, diff.Replace(), "%v", diff.DetailedDiff)
 		})
@@ -116,8 +120,8 @@ func TestChangeOfGPUsIsShownAsReplacement(t *testing.T) {
 	}
 }
 
-// poolStackOf is the configuration of a stack with one node pool. Settings replace
-// those of the pool, and a nil removes one.
+// poolStackOf returns the configuration of a stack with one node pool. settings replace the
+// pool's settings, and nil removes one.
 func poolStackOf(t *testing.T, settings ...values) values {
 	t.Helper()
 	pool := values{"name": "workers", "machineType": "n2-standard-8", "nodes": 2}

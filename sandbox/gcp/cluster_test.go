@@ -11,7 +11,7 @@ import (
 	"persia/sandbox/gcp/property"
 )
 
-// clusterInputs are those of the program's cluster.
+// clusterInputs returns the inputs of the program's cluster.
 func clusterInputs() resource.PropertyMap {
 	return properties(values{
 		"project":            "my-project",

@@ -7,7 +7,6 @@
 // the control plane, and package autoscaler chooses the number of nodes of autoscaled
 // pools.
 //
-// It simulates what the program uses. Anything else is refused by name rather
-// than accepted, so that a stack never comes up here with a resource that
-// nothing stands for.
+// It simulates what the program uses and refuses everything else by name, so that a stack
+// never comes up here with a resource that is not simulated.
 package gcp

@@ -77,6 +77,7 @@ func TestEveryClusterSettingIsInTheTable(t *testing.T) {
 			paths = append(paths, path)
 		}
 	}
+	paths = append(paths, "persia:project")
 	for _, row := range tableOf(t, "## Change the cluster") {
 		for _, name := range quoted(row.edits) {
 			below := slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return path != name && !strings.HasPrefix(path, name+".") })
@@ -109,21 +110,34 @@ func TestDocumentedEditsOfTheCluster(t *testing.T) {
 				}
 				t.Run(path, func(t *testing.T) {
 					e, file := e, file
-					if before := edits[path].before; before != nil || strings.Contains(row.effect, "`replace`") || strings.Contains(row.effect, "refuses") {
+					if before := edits[path].before; before != nil || strings.Contains(row.effect, "`replace`") || strings.HasPrefix(row.effect, "refused") {
 						e, file = newStack(t, "../.."), editable(t)
 						if before != nil {
 							before(file)
 						}
 						e.up(configuration(t, file))
 					}
-					resources := len(e.state) + len(e.objects)
+					resources, nodes := len(e.state)+len(e.objects), e.nodes()
 					edits[path].edit(file)
-					if strings.Contains(row.effect, "refuses") {
-						assert.ErrorContains(t, e.tryUp(configuration(t, file)), "googleapi: Error 400")
+					if strings.HasPrefix(row.effect, "refused") {
+						assert.ErrorContains(t, e.tryUp(configuration(t, file)), "persia:cluster."+path)
+						assert.Empty(t, e.steps)
 						return
+					}
+					if strings.Contains(row.effect, "everything in it") && file["persia:jobs"] != nil {
+						assert.ErrorContains(t, e.tryUp(configuration(t, file)), "persia:cluster.replace: persia to end them")
+						assert.Empty(t, e.steps)
+						set("persia:cluster", "replace", "persia")(file)
+						defer func() {
+							assert.Contains(t, e.effects()[0], "this deletes the cluster persia with everything in it")
+							assert.Contains(t, e.effects()[1], "persia:jobs[0]: the job criteo ends with the cluster persia, and begins in the new one")
+							assert.Empty(t, e.saidToRestart(t))
+						}()
 					}
 					e.up(configuration(t, file))
 					assertEffect(t, row.effect, e, resources)
+					assertNodes(t, e, nodes)
+					assertStays(t, e)
 				})
 			}
 		}
@@ -132,35 +146,42 @@ func TestDocumentedEditsOfTheCluster(t *testing.T) {
 	assert.Empty(t, e.steps, "a last up")
 }
 
-// TestRangeOfNodesIsNotMoved: the range of the nodes may grow, as the table says. Any other
-// change of it would replace the cluster under its objects, and is refused before anything
-// happens.
-func TestRangeOfNodesIsNotMoved(t *testing.T) {
+// TestRangesAreNotMoved: the range of the nodes may grow, as the table says. Any other change of
+// it would replace the cluster under its objects, and Google Cloud refuses each change of the
+// other ranges in the middle of the update. The program refuses them before anything happens.
+func TestRangesAreNotMoved(t *testing.T) {
 	e, file := newStack(t, "../.."), editable(t)
 	e.up(configuration(t, file))
 	for _, c := range []struct {
-		name, nodes string
-		refused     bool
+		name, key, wanted string
+		refused           bool
 	}{
-		{"moved", "10.8.0.0/20", true},
-		{"smaller", "10.0.0.0/21", true},
-		{"larger", "10.0.0.0/19", false},
-		{"as small as it was", "10.0.0.0/20", true},
+		{"nodes moved", "nodes", "10.8.0.0/20", true},
+		{"fewer nodes", "nodes", "10.0.0.0/21", true},
+		{"more nodes", "nodes", "10.0.0.0/19", false},
+		{"as few nodes as before", "nodes", "10.0.0.0/20", true},
+		{"pods moved", "pods", "10.128.0.0/14", true},
+		{"more pods", "pods", "10.64.0.0/13", true},
+		{"the default range of pods", "pods", "10.64.0.0/14", false},
+		{"services moved", "services", "10.2.0.0/20", true},
+		{"the default range of services", "services", "10.1.0.0/20", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			set("persia:cluster", "network.nodes", c.nodes)(file)
-			err := e.tryUp(configuration(t, file))
+			edited := maps.Clone(file)
+			set("persia:cluster", "network."+c.key, c.wanted)(edited)
+			err := e.tryUp(configuration(t, edited))
 			if !c.refused {
 				require.NoError(t, err)
+				file = edited
 				return
 			}
-			assert.ErrorContains(t, err, `persia:cluster.network.nodes: Invalid value: "`+c.nodes+`"`)
+			assert.ErrorContains(t, err, `persia:cluster.network.`+c.key+`: Invalid value: "`+c.wanted+`"`)
 			assert.Empty(t, e.steps)
 		})
 	}
 }
 
-var effects = regexp.MustCompile("`(create|update|replace|delete)` of (the|an?|all) (\\w+?)s?\\b( and everything in it)?")
+var effectText = regexp.MustCompile("`(create|update|replace|delete)` of (the|an?|all) (\\w+?)s?\\b( and everything in it)?")
 
 // assertEffect holds what an up did against what a page says, such as "`replace` of all
 // NodePools". Before it there were so many resources.
@@ -171,7 +192,7 @@ func assertEffect(t *testing.T, says string, e *engine, before int) {
 		did[s.operation+" "+s.kind]++
 	}
 	want := map[string]int{}
-	for _, effect := range effects.FindAllStringSubmatch(says, -1) {
+	for _, effect := range effectText.FindAllStringSubmatch(says, -1) {
 		operation, many, kind := effect[1], effect[2], effect[3]
 		if effect[4] != "" {
 			assertEverythingReplaced(t, e, before)
@@ -186,6 +207,10 @@ func assertEffect(t *testing.T, says string, e *engine, before int) {
 			}
 		}
 		want[operation+" "+kind] = count
+	}
+	if says == "no change on its own" {
+		assert.Empty(t, did)
+		return
 	}
 	require.NotEmpty(t, want, "the effect is not readable: %s", says)
 	assert.Equal(t, want, did, "%v", e.steps)
@@ -207,8 +232,8 @@ func (e *engine) count(kind string) int {
 	return count
 }
 
-// aroundTheCluster are kinds that a cluster stands on, or that outlive it: a replacement
-// of the cluster may leave them as they are.
+// aroundTheCluster are kinds that a cluster needs or that outlive it, so a replacement of the
+// cluster may leave them unchanged.
 var aroundTheCluster = []string{
 	"Network", "Subnetwork", "Router", "RouterNat", "Account", "IAMMember", "BucketIAMMember", "CryptoKeyIAMMember", "Bucket", "Instance",
 }
@@ -245,23 +270,22 @@ func created(e *engine, kind, name string) bool {
 
 // restarts are the roles whose pods restart, by what docs/guides/operations.md says.
 var restarts = map[string][]string{
-	"those of all of its roles":                {"criteo-dataloader", "criteo-embedding-ps", "criteo-embedding-worker", "criteo-nn-worker"},
-	"those of all roles":                       {"criteo-dataloader", "criteo-embedding-ps", "criteo-embedding-worker", "criteo-nn-worker"},
-	"those of all roles of all jobs":           {"criteo-dataloader", "criteo-embedding-ps", "criteo-embedding-worker", "criteo-nn-worker"},
-	"those of that role":                       {"criteo-dataloader"},
-	"those of the roles that mount them":       {"criteo-dataloader"},
-	"those of that role and the nn-workers":    {"criteo-dataloader", "criteo-nn-worker"},
-	"those of the embedding parameter servers": {"criteo-embedding-ps"},
-	"those of the roles that mount the bucket": {"criteo-dataloader", "criteo-embedding-ps", "criteo-embedding-worker", "criteo-nn-worker"},
-	"none": nil,
+	"all of its roles":                {"criteo-dataloader", "criteo-embedding-ps", "criteo-embedding-worker", "criteo-nn-worker"},
+	"all roles":                       {"criteo-dataloader", "criteo-embedding-ps", "criteo-embedding-worker", "criteo-nn-worker"},
+	"all roles of all jobs":           {"criteo-dataloader", "criteo-embedding-ps", "criteo-embedding-worker", "criteo-nn-worker"},
+	"that role":                       {"criteo-dataloader"},
+	"the roles that mount them":       {"criteo-dataloader"},
+	"that role and the nn-workers":    {"criteo-dataloader", "criteo-nn-worker"},
+	"the embedding parameter servers": {"criteo-embedding-ps"},
+	"the roles that mount the bucket": {"criteo-dataloader", "criteo-embedding-ps", "criteo-embedding-worker", "criteo-nn-worker"},
+	"none":                            nil,
 }
 
-// notEdited are the rows that no edit of a stack file stands for, or that another test
-// holds.
+// notEdited are the rows that are not an edit of a stack file, or that another test covers.
 var notEdited = []string{"`suspend`", "the program", "`name` of a job"}
 
-// TestDocumentedEditsOfJobs makes the edits of the table one after another in a whole
-// stack. The pods that restart are those whose template changes.
+// TestDocumentedEditsOfJobs makes the edits of the table one after another in a whole stack. A
+// pod restarts if its template changes.
 func TestDocumentedEditsOfJobs(t *testing.T) {
 	edits := jobEdits()
 	e, file := newStack(t, "../.."), editable(t)
@@ -281,6 +305,7 @@ func TestDocumentedEditsOfJobs(t *testing.T) {
 				e.up(configuration(t, file))
 				assert.NotEmpty(t, e.steps)
 				assert.Equal(t, want, e.restarted())
+				assert.Equal(t, want, e.saidToRestart(t))
 			})
 		}
 	}

@@ -3,6 +3,7 @@ package gcp
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -88,7 +89,11 @@ func put(in any, path []string, value any) any {
 	}
 	if list, isList := in.([]any); isList {
 		changed := slices.Clone(list)
-		changed[0] = put(list[0], path[1:], value)
+		i, err := strconv.Atoi(path[0])
+		if err != nil {
+			panic(err)
+		}
+		changed[i] = put(list[i], path[1:], value)
 		return changed
 	}
 	object, _ := in.(values)
@@ -110,7 +115,7 @@ func withoutStorage(file values) {
 
 const keyRing = "projects/my-project/locations/us-central1/keyRings/r/cryptoKeys/"
 
-// clusterEdits are one edit of each setting of the cluster.
+// clusterEdits are one edit of each setting of the cluster, and one of its project.
 func clusterEdits() map[string]documentedEdit {
 	edits := map[string]documentedEdit{}
 	for path, value := range map[string]any{
@@ -135,6 +140,7 @@ func clusterEdits() map[string]documentedEdit {
 		"securityPosture":              "DISABLED",
 		"encryption.secrets":           keyRing + "secrets",
 		"encryption.bootDisks":         keyRing + "disks",
+		"replace":                      "persia",
 		"systemPool.machineType":       "e2-standard-8",
 		"systemPool.nodes":             4,
 		"autoscalingProfile":           "BALANCED",
@@ -160,6 +166,7 @@ func clusterEdits() map[string]documentedEdit {
 	}
 	// In a stack of its own: see TestKubeDNSAfterCloudDNS.
 	edits["dns"] = documentedEdit{func(values) {}, set("persia:cluster", "dns", "KUBE_DNS")}
+	edits["persia:project"] = documentedEdit{withoutStorage, func(file values) { file["persia:project"] = "other-project" }}
 	edits["region"] = documentedEdit{withoutStorage, func(file values) {
 		set("persia:cluster", "region", "us-east1")(file)
 		set("persia:cluster", "zones", []any{"us-east1-b"})(file)

@@ -17,12 +17,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"persia/config"
-	"persia/infra/gke"
 	"persia/stack"
+	"persia/stack/effects"
 )
 
-// engine runs the program as Pulumi's engine does, with Google Cloud's resources at
-// the simulated Google Cloud and all others at nobody.
+// engine runs the program as Pulumi's engine does. The simulated Google Cloud creates Google
+// Cloud's resources; engine only records all others.
 type engine struct {
 	simulated
 	folder string
@@ -30,7 +30,7 @@ type engine struct {
 	name string
 
 	mu sync.Mutex
-	// order is that of the creations.
+	// order lists the resources in the order of their creation.
 	order []resource.URN
 	state map[resource.URN]known
 	// objects are what is not in Google Cloud: objects in the cluster, and providers.
@@ -42,8 +42,14 @@ type engine struct {
 	// seen are what the program has registered, and replaced those among them that the
 	// up replaces.
 	seen, replaced map[resource.URN]bool
+	// warned are the warnings of the program.
+	warned []string
 	// asked are the outputs that the next up reads.
 	asked values
+	// forbidden says that an up would delete what is protected, or is nil.
+	forbidden error
+	// refused is a type of resource that Google Cloud does not create.
+	refused string
 }
 
 // step is what an up does to one resource.
@@ -76,7 +82,7 @@ func (e *engine) note(operation string, urn resource.URN, diff map[string]plugin
 // known is a resource of Google Cloud's in the state of a stack.
 type known struct {
 	held
-	retain bool
+	retain, protect bool
 }
 
 func (e *engine) NewResource(args pulumi.MockResourceArgs) (string, resource.PropertyMap, error) {
@@ -88,6 +94,9 @@ func (e *engine) NewResource(args pulumi.MockResourceArgs) (string, resource.Pro
 		outputs, err := e.object(urn, args)
 		return args.Name, outputs, err
 	}
+	if args.TypeToken == e.refused {
+		return "", nil, fmt.Errorf("%s: googleapi: Error 429: Quota limit reached, rateLimitExceeded", urn)
+	}
 	now, err := e.step(urn, args)
 	if err != nil {
 		return "", nil, fmt.Errorf("%s: %w", urn, err)
@@ -95,7 +104,7 @@ func (e *engine) NewResource(args pulumi.MockResourceArgs) (string, resource.Pro
 	if _, before := e.state[urn]; !before {
 		e.order = append(e.order, urn)
 	}
-	e.state[urn] = known{now, args.RegisterRPC.GetRetainOnDelete()}
+	e.state[urn] = known{now, args.RegisterRPC.GetRetainOnDelete(), args.RegisterRPC.GetProtect()}
 	return string(now.id), now.outputs, nil
 }
 
@@ -141,6 +150,12 @@ func (e *engine) step(urn resource.URN, args pulumi.MockResourceArgs) (held, err
 	case err != nil || diff.Changes == plugin.DiffNone:
 		return held{old.id, inputs, old.outputs}, err
 	case diff.Replace():
+		// As in Pulumi's step generator: what loses its protection in the same update may be replaced,
+		// unless that is because of something else. The program goes on, as in a preview.
+		if old.protect && (args.RegisterRPC.GetProtect() || !planned.DeepEquals(inputs)) {
+			e.forbidden = fmt.Errorf("unable to replace resource %q as it is currently marked for protection", urn)
+			return old.held, nil
+		}
 		e.note("replace", urn, diff.DetailedDiff)
 		return old.held, nil
 	default:
@@ -191,19 +206,24 @@ func (e *engine) Call(args pulumi.MockCallArgs) (resource.PropertyMap, error) {
 	case "pulumi:pulumi:readStackOutputs":
 		return properties(values{"outputs": e.asked}), nil
 	case "pulumi:pulumi:readStackResourceOutputs":
+		if e.asked == nil && len(e.order) == 0 {
+			return nil, errors.New("a stack without a state: Pulumi's engine crashes here")
+		}
 		return properties(values{"outputs": e.resources()}), nil
 	}
 	resp, err := e.Invoke(e.Context(), plugin.InvokeRequest{Tok: tokens.ModuleMember(args.Token), Args: args.Args})
 	return resp.Properties, err
 }
 
-// resources are the outputs of what the stack has in Google Cloud, as the engine tells the
-// program of them.
+// resources returns the outputs of the stack's resources, as the engine passes them to the program.
 func (e *engine) resources() values {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	found := values{}
 	for urn, has := range e.state {
+		found[string(urn)] = values{"outputs": has.outputs.Mappable()}
+	}
+	for urn, has := range e.objects {
 		found[string(urn)] = values{"outputs": has.outputs.Mappable()}
 	}
 	return found
@@ -214,12 +234,12 @@ func (e *engine) up(configuration map[string]string) []string {
 	e.Helper()
 	require.NoError(e, e.tryUp(configuration))
 	e.removed()
-	// Mocks see no outputs of a stack.
+	// Mocks see no outputs of a stack: these are written as they are in the states of stacks.
 	cfg, err := config.Load(func(key string) (string, bool) { value, given := configuration[key]; return value, given }, os.DirFS(e.folder))
 	require.NoError(e, err)
 	e.asked = values{"clusterName": cfg.Cluster.Name}
-	for name := range gke.Asked(cfg.Cluster) {
-		e.asked[name] = "off"
+	if cfg.Cluster.Existing == nil && !cfg.Cluster.CSIDrivers.PersistentDisk {
+		e.asked["persistentDiskDriver"] = "off"
 	}
 	slices.Sort(e.did)
 	return e.did
@@ -227,7 +247,7 @@ func (e *engine) up(configuration map[string]string) []string {
 
 // tryUp runs the program.
 func (e *engine) tryUp(configuration map[string]string) error {
-	e.did, e.steps, e.seen, e.replaced = nil, nil, map[resource.URN]bool{}, map[resource.URN]bool{}
+	e.did, e.steps, e.warned, e.forbidden, e.seen, e.replaced = nil, nil, nil, nil, map[resource.URN]bool{}, map[resource.URN]bool{}
 	ctx, err := pulumi.NewContext(e.Context(), pulumi.RunInfo{
 		Project: "persia", Stack: cmp.Or(e.name, "dev"), Config: configuration, RootDirectory: e.folder, Mocks: e,
 		ConfigSecretKeys: secretKeys(configuration),
@@ -235,7 +255,40 @@ func (e *engine) tryUp(configuration map[string]string) error {
 	if err != nil {
 		return err
 	}
-	return pulumi.RunWithContext(ctx, stack.Deploy)
+	err = pulumi.RunWithContext(ctx, func(ctx *pulumi.Context) error {
+		ctx.Log = warnings{ctx.Log, e}
+		return stack.Deploy(ctx)
+	})
+	if err != nil {
+		return err
+	}
+	for urn, old := range e.state {
+		if old.protect && !e.seen[urn] {
+			e.forbidden = fmt.Errorf("resource %q cannot be deleted because it is protected", urn)
+		}
+	}
+	return e.forbidden
+}
+
+// warnings keeps the warnings of the program.
+type warnings struct {
+	pulumi.Log
+	engine *engine
+}
+
+func (w warnings) Warn(text string, _ *pulumi.LogArgs) error {
+	w.engine.warned = append(w.engine.warned, text)
+	return nil
+}
+
+// effects are what the last up said of what runs.
+func (e *engine) effects() []string {
+	for _, text := range e.warned {
+		if said, ok := strings.CutPrefix(text, effects.Title+"\n\n- "); ok {
+			return strings.Split(said, "\n- ")
+		}
+	}
+	return nil
 }
 
 // secrets are the keys of a stack file that have passwords.
@@ -288,7 +341,7 @@ func (e *engine) refresh() []string {
 				drift = append(drift, fmt.Sprint(urn.Name(), " ", path))
 			}
 		}
-		e.state[urn] = known{held{old.id, read.Inputs, read.Outputs}, old.retain}
+		e.state[urn] = known{held{old.id, read.Inputs, read.Outputs}, old.retain, old.protect}
 	}
 	return drift
 }

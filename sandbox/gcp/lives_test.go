@@ -34,3 +34,29 @@ func TestBackupPlanOfAnEarlierLife(t *testing.T) {
 		e = e.nextLife()
 	}
 }
+
+// TestNetworkOfAFailedUp: a network that is to hold a Filestore instance stays when the stack
+// goes, also if the stack never got so far as to create the instance. The next life takes it
+// over, and the backup plan with it.
+func TestNetworkOfAFailedUp(t *testing.T) {
+	file := poolStackOf(t)
+	maps.Copy(file["persia:cluster"].(values), values{
+		"deletionProtection": false, "backup": values{"plan": values{"schedule": "0 4 * * *"}},
+	})
+	file["persia:storage"] = []any{values{"name": "checkpoints", "size": "2560Gi", "filestore": values{
+		"instance": "checkpoints", "share": "vol1", "location": "us-central1-a", "create": values{"tier": "ZONAL"},
+	}}}
+	e := newStack(t, "../..")
+	e.refused = instanceType
+	require.ErrorContains(t, e.tryUp(configuration(t, file)), "Quota limit reached")
+	e.refused = ""
+	e.destroy()
+
+	e = e.nextLife()
+	did := e.up(configuration(t, file))
+	for _, kind := range []string{"import gcp:compute/network:Network", "import gcp:gkebackup/backupPlan:BackupPlan", "create " + instanceType} {
+		assert.Contains(t, did, kind)
+	}
+	assert.Empty(t, e.up(configuration(t, file)), "a second up")
+	assert.Empty(t, e.refresh(), "drift")
+}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +15,7 @@ import (
 
 	"persia/capacity"
 	"persia/gcp"
+	"persia/sandbox/gcp/property"
 )
 
 // poolInputs are a node pool as the program describes one.
@@ -243,6 +245,44 @@ func TestNodeOfEachKindOfPool(t *testing.T) {
 				assert.Equal(t, c.gpus, gpus.Value())
 				assert.Equal(t, c.gpus > 0, has)
 			}
+		})
+	}
+}
+
+// TestTaintOfGPUPools: GKE taints a GPU pool only if the cluster has a pool without GPUs when it
+// creates the GPU pool. Neither a later pool nor an update of the pool changes that.
+func TestTaintOfGPUPools(t *testing.T) {
+	const cluster = "projects/my-project/locations/us-central1/clusters/persia"
+	tainted := func(g simulated) bool {
+		for _, node := range g.nodes() {
+			if node.Labels[gcp.LabelNodePool] == "trainers" {
+				return slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool { return taint.Key == gcp.TaintGPU })
+			}
+		}
+		require.Fail(g, "there is no node of the GPU pool")
+		return false
+	}
+	for name, before := range map[string]bool{"after a pool without GPUs": true, "as the first pool": false} {
+		t.Run(name, func(t *testing.T) {
+			g := newGoogle(t)
+			g.create(nodePoolType, poolInputs("cpus", 1, nil))
+			if !before {
+				require.NoError(t, g.delete(nodePoolType, poolInputs("cpus", 1, nil)))
+				require.NoError(t, g.cloud.Delete(nodePoolKind, cluster+"/nodePools/system"))
+			}
+			inputs := gpuPool()
+			created, err := g.Create(g.Context(), plugin.CreateRequest{URN: urn(nodePoolType), Properties: inputs})
+			require.NoError(t, err)
+			g.states[key(nodePoolType, inputs)] = held{created.ID, inputs, created.Properties}
+			assert.Equal(t, before, tainted(g))
+
+			g.create(nodePoolType, poolInputs("more", 1, nil))
+			assert.Equal(t, before, tainted(g), "with a later pool")
+			changed := change(t, inputs, "nodeConfig.taints", []any{values{"key": "other", "value": "x", "effect": "NO_SCHEDULE"}})
+			g.update(nodePoolType, inputs, changed)
+			assert.Equal(t, before, tainted(g), "after an update of its own taints")
+			assert.Len(t, property.Objects(property.Object(g.states[key(nodePoolType, changed)].outputs, "nodeConfig"), "taints"), 1,
+				"the provider answers the pool's own taints")
 		})
 	}
 }

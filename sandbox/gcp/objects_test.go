@@ -1,6 +1,8 @@
 package gcp
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
@@ -19,6 +21,9 @@ type inCluster struct {
 // object makes an object in the cluster what the program wants, on paper: it is as it was
 // asked for, and changes as the Kubernetes provider plans.
 func (e *engine) object(urn resource.URN, args pulumi.MockResourceArgs) (resource.PropertyMap, error) {
+	if err := servedByWebhook(urn, args); err != nil {
+		return nil, err
+	}
 	now := inCluster{held{resource.ID(args.Name), unsecret(args.Inputs), served(args)}, providerOf(args)}
 	old, before := e.objects[urn]
 	e.objects[urn] = now
@@ -44,9 +49,36 @@ func (e *engine) object(urn resource.URN, args pulumi.MockResourceArgs) (resourc
 		if err != nil {
 			return nil, err
 		}
-		e.plan(urn, diff)
+		e.plan(urn, replacedOn(args.RegisterRPC.GetReplaceOnChanges(), diff))
 	}
 	return now.outputs, nil
+}
+
+// servedByWebhook refuses an object that goes through the webhook of gmp-operator, unless the object
+// comes after a Deployment. GKE starts that webhook on the nodes of the cluster, so it may not serve
+// yet when the last pool is there (GoogleCloudPlatform/ai-on-gke, issue 402). A Deployment that is
+// available shows that the nodes run pods.
+func servedByWebhook(urn resource.URN, args pulumi.MockResourceArgs) error {
+	if !strings.HasPrefix(args.TypeToken, "kubernetes:monitoring.googleapis.com/") {
+		return nil
+	}
+	for _, dependency := range args.RegisterRPC.GetDependencies() {
+		if resource.URN(dependency).Type() == "kubernetes:apps/v1:Deployment" {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s: Internal error occurred: failed calling webhook "+
+		`"default.podmonitorings.gmp-operator.gmp-system.monitoring.googleapis.com": no endpoints available for service "gmp-operator"`, urn)
+}
+
+// replacedOn makes a difference in one of the paths a replacement, as the engine does.
+func replacedOn(paths []string, diff plugin.DiffResponse) plugin.DiffResponse {
+	for changed := range diff.DetailedDiff {
+		if slices.ContainsFunc(paths, func(path string) bool { return changed == path || strings.HasPrefix(changed, path+".") }) {
+			diff.ReplaceKeys = append(diff.ReplaceKeys, resource.PropertyKey(changed))
+		}
+	}
+	return diff
 }
 
 // plan notes what a difference leads to.

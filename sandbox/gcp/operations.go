@@ -36,9 +36,9 @@ const (
 	unreachablePoll    = 500 * time.Millisecond
 )
 
-// operation is a change of a cluster or a node pool, which GKE carries out by itself:
-// it goes on when whoever asked for it is killed. Here the next command completes it,
-// so it is written down before it begins.
+// operation is a change of a cluster or a node pool. GKE completes it even if the command that
+// asked for it is killed. Here the next command completes it, so the simulation records it
+// before it begins.
 type operation struct{ kind, name string }
 
 // operate changes what the API keeps of a resource, and then the control plane.
@@ -161,8 +161,8 @@ func (a *api) steadily(ctx context.Context, do func(kubernetes.Interface) error)
 	return err
 }
 
-// transient reports whether an error is that of a control plane that does not answer
-// now and may do so later.
+// transient reports whether an error means that the control plane does not answer now and may
+// answer later.
 func transient(err error) bool {
 	var unreached *url.Error
 	if errors.As(err, &unreached) {

@@ -14,7 +14,7 @@ import (
 
 const trainersPool = "projects/my-project/locations/us-central1/clusters/persia/nodePools/trainers"
 
-// assertNoOperation sees to it that nothing is left to be completed.
+// assertNoOperation checks that nothing is left to be completed.
 func (g simulated) assertNoOperation() {
 	g.Helper()
 	written, err := g.client.CoreV1().ConfigMaps(metav1.NamespaceSystem).List(g.Context(), metav1.ListOptions{LabelSelector: operationLabel})

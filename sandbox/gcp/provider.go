@@ -34,8 +34,8 @@ type Provider struct {
 var _ plugin.GrpcProvider = (*Provider)(nil)
 
 // New makes a provider that presents itself with this version. cluster is the
-// API server that stands for every GKE cluster, or nil when it does not run: that
-// is enough to preview a new stack. machines are those that the catalogue lacks.
+// API server that simulates every GKE cluster, or nil when it does not run, which is
+// enough to preview a new stack. machines are machine types that the catalogue lacks.
 // cloud keeps the resources. realPool is the node pool whose node package node runs, or
 // "".
 func New(version string, cluster *rest.Config, machines nodepools.Machines, cloud *google.Cloud, realPool string) (*Provider, error) {
@@ -112,8 +112,8 @@ func (p *Provider) Invoke(_ context.Context, req plugin.InvokeRequest) (plugin.I
 	return plugin.InvokeResponse{Properties: result}, err
 }
 
-// Check refuses resources that nothing stands for, and inputs that the provider's
-// schema does not take.
+// Check refuses resources that are not simulated, and inputs that the provider's schema does
+// not take.
 func (p *Provider) Check(ctx context.Context, req plugin.CheckRequest) (plugin.CheckResponse, error) {
 	if err := p.known(req.URN); err != nil {
 		return plugin.CheckResponse{}, err
@@ -197,7 +197,7 @@ func unknown(what, token string) error {
 
 type urnKey struct{}
 
-// withURN tells whoever makes progress whose it is.
+// withURN names the resource whose progress is reported.
 func withURN(ctx context.Context, urn resource.URN) context.Context {
 	return context.WithValue(ctx, urnKey{}, urn)
 }

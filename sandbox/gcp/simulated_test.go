@@ -91,8 +91,8 @@ func (g simulated) check(token string, inputs resource.PropertyMap) resource.Pro
 	return resp.Properties
 }
 
-// parent is a resource that another one stands in. Its name has those of the other's
-// inputs in it.
+// parent is a resource that contains another one. ${FIELD} in its name is an input of the
+// other.
 type parent struct {
 	kind, name string
 	body       google.Body
@@ -112,11 +112,16 @@ func parents() map[string][]parent {
 				google.Body{"rangeName": "services", "ipCidrRange": "10.8.0.0/20"},
 			},
 		}}},
-		nodePoolType: {{clusterKind, "projects/${project}/locations/${location}/clusters/${cluster}", google.Body{}}},
+		// GKE taints GPU pools only next to a pool without GPUs.
+		nodePoolType: {
+			{clusterKind, "projects/${project}/locations/${location}/clusters/${cluster}", google.Body{}},
+			{nodePoolKind, "projects/${project}/locations/${location}/clusters/${cluster}/nodePools/system",
+				google.Body{"config": google.Body{"machineType": "e2-standard-4"}}},
+		},
 	}
 }
 
-// tryCreate makes a resource, in what it stands in.
+// tryCreate creates a resource, and before it its parents.
 func (g simulated) tryCreate(token string, inputs resource.PropertyMap) (plugin.CreateResponse, error) {
 	g.Helper()
 	for _, parent := range parents()[token] {

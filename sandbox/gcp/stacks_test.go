@@ -19,8 +19,8 @@ import (
 	"persia/sandbox/gcp/google"
 )
 
-// stackFiles are those of the project and of the examples, and some with settings that
-// those do not have.
+// stackFiles returns the stack files of the project and the examples, and some with settings
+// that these lack.
 func stackFiles(t *testing.T) []string {
 	t.Helper()
 	var paths []string
@@ -73,8 +73,10 @@ func TestStacks(t *testing.T) {
 			e.up(configuration(t, file))
 			e.cloud.Requests()
 			assert.Empty(t, e.up(configuration(t, file)), "a second up")
+			assert.Empty(t, e.effects(), "effects of a second up")
 			assert.Empty(t, e.refresh(), "drift")
 			assert.Empty(t, e.up(configuration(t, file)), "an up after a refresh")
+			assert.Empty(t, e.effects(), "effects of an up after a refresh")
 			assert.Empty(t, e.cloud.Requests(), "requests that change something")
 
 			if cluster, made := file["persia:cluster"].(values); made && cluster["existing"] == nil {

@@ -125,8 +125,8 @@ func TestNetworkOfAnInstance(t *testing.T) {
 	assert.Nil(t, g.importOf(networkType, storageNetwork).Outputs)
 }
 
-// TestAddressOfAnInstance is not known in the preview of a new one, and stays in
-// that of an update.
+// TestAddressOfAnInstance: the address is unknown in the preview of a new instance, and known
+// in the preview of an update.
 func TestAddressOfAnInstance(t *testing.T) {
 	g, inputs := newGoogle(t), properties(stored[instanceType].inputs)
 	planned, err := g.Create(t.Context(), plugin.CreateRequest{URN: urn(instanceType), Properties: inputs, Preview: true})

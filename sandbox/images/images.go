@@ -34,6 +34,8 @@ type Args struct {
 	Dir string
 	// Tools must have been compiled.
 	Tools toolchain.Tools
+	// JobSet adds the image of the JobSet controller.
+	JobSet bool
 	// Progress receives a line for each image that Build writes.
 	Progress io.Writer
 }
@@ -72,7 +74,11 @@ func (a Args) build(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, image := range append(nats(a.Tools), training, pushgateway) {
+	all := append(nats(a.Tools), training, pushgateway)
+	if a.JobSet {
+		all = append(all, jobSet(a.Tools))
+	}
+	for _, image := range all {
 		if err := a.write(image); err != nil {
 			return err
 		}

@@ -23,6 +23,16 @@ func nats(tools toolchain.Tools) []archive.Image {
 	}
 }
 
+// jobSet returns the image of JobSet's own program, at the path of its Dockerfile.
+func jobSet(tools toolchain.Tools) archive.Image {
+	files := skeleton()
+	files["manager"] = archive.Program(tools.JobSetManager)
+	return archive.Image{
+		Names: []string{"registry.k8s.io/jobset/jobset:v0.10.1"}, Layers: []archive.Layer{files},
+		Environment: searchPath, Entrypoint: []string{"/manager"}, User: "65532:65532",
+	}
+}
+
 // static returns the image of a statically linked program.
 func static(reference, name, program string) archive.Image {
 	files := skeleton()

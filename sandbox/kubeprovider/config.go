@@ -157,10 +157,9 @@ func (p *Provider) DiffConfig(_ context.Context, req plugin.DiffConfigRequest) (
 	return resp, nil
 }
 
-// otherCluster says whether two configurations are of different clusters, and
-// which key tells. The identifier decides where both have one; a kubeconfig has
-// no identity, so the server's address stands for it. A kubeconfig that is not
-// known yet is another cluster's.
+// otherCluster reports whether two configurations belong to different clusters, and returns the key
+// that shows it. The identifiers decide if both have one. A kubeconfig has no identity, so otherCluster
+// compares the server's address. An unknown kubeconfig counts as another cluster's.
 func otherCluster(before, after resource.PropertyMap) (resource.PropertyKey, bool) {
 	const identifier = "clusterIdentifier"
 	if before[identifier].IsString() && !after[identifier].IsNull() {

@@ -109,9 +109,8 @@ func propagation(obj *unstructured.Unstructured) metav1.DeletionPropagation {
 	return metav1.DeletePropagationForeground
 }
 
-// skipsDelete says whether nobody waits for the deletion of obj: the annotation
-// pulumi.com/skipAwait does so for these kinds alone
-// (provider/pkg/metadata/overrides.go).
+// skipsDelete reports whether the provider does not wait for the deletion of obj. The annotation
+// pulumi.com/skipAwait has this effect for these kinds alone (provider/pkg/metadata/overrides.go).
 func skipsDelete(obj *unstructured.Unstructured) bool {
 	if !readiness.SkipsAwait(obj) {
 		return false
@@ -172,9 +171,8 @@ func remaining(obj *unstructured.Unstructured) string {
 	return "waiting for " + strings.Join(reasons, "; ")
 }
 
-// located is the object that a resource in the state stands for: its kind,
-// name and annotations. What was applied last is in the inputs; a resource that
-// was imported or only read has them in its outputs.
+// located returns the kind, name and annotations of a resource's object. The inputs hold what was
+// applied last; a resource that was imported or only read has them in its outputs.
 func located(
 	urn resource.URN, id resource.ID, inputs, outputs resource.PropertyMap,
 ) (*unstructured.Unstructured, error) {

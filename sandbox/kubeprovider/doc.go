@@ -1,6 +1,6 @@
-// Package kubeprovider is a Pulumi provider that stands in for the official
-// pulumi-kubernetes 4.30, whose plugin has no Go module, for programs written
-// with its Go SDK. It is never kinder: what fails there fails here.
+// Package kubeprovider is a Pulumi provider that replaces the official pulumi-kubernetes 4.30 for
+// programs written with its Go SDK; docs/contribute/decisions.md says why. It is never kinder:
+// what fails there fails here.
 //
 // What is known of the official provider is from its source at
 // github.com/pulumi/pulumi-kubernetes, named below by file under provider/pkg,
@@ -31,7 +31,7 @@
 //     adds none (pruneLiveState). A workload, Job, Pod, Service or Ingress that is
 //     not ready then is reported, and the next update waits for it, whatever
 //     pulumi.com/waitFor says.
-//   - Create and update wait for the kinds in package ready (await/awaiters.go): 10
+//   - Create and update wait for the kinds in package readiness (await/awaiters.go): 10
 //     minutes, volumes and claims 5, quotas one. A Service waits for the pods
 //     that it leads to, if there are any, unless it is headless. All other kinds are ready when they are
 //     there; custom resources, namespaces and definitions too. pulumi.com/waitFor,
@@ -65,8 +65,8 @@
 //   - One field manager, pulumi-kubernetes-sandbox, for all objects; the official
 //     provider makes up a name for each. Two resources of one object therefore
 //     never conflict by their managers: create refuses the second.
-//   - Endpoints are given no 10 seconds to settle.
-//   - The API server's warnings are shown, also those of unknown fields.
-//   - A kind that is not there yet is waited for 15 seconds; the official provider
-//     tries a create five times more, pausing longer each time.
+//   - The provider does not wait 10 seconds for Endpoints to settle.
+//   - The provider shows the API server's warnings, also about unknown fields.
+//   - The provider waits 15 seconds for a kind that does not exist yet; the official
+//     provider tries a create five times more, pausing longer each time.
 package kubeprovider

@@ -2,8 +2,10 @@ package node
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net/netip"
 	"os"
@@ -15,8 +17,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"persia/sandbox/controlplane"
 )
 
 const (
@@ -27,40 +27,32 @@ const (
 	containerdPolls = 300
 	reapInterval    = time.Second
 	servicePoll     = 200 * time.Millisecond
-	// lastServiceChain is a chain that kube-proxy makes with its last rules.
+	// lastServiceChain is a chain that kube-proxy creates with its last rules.
 	lastServiceChain = "KUBE-MARK-MASQ"
 )
 
-// Boot is the first process of a machine for the node. It returns only if the machine
-// cannot start.
-func Boot(o Options, node string, logger *slog.Logger) error {
+// Boot is the first process of the machine in dir, a path on the host. It returns only if
+// the machine cannot start.
+func Boot(dir string, logger *slog.Logger) error {
 	if os.Getpid() != 1 {
-		return fmt.Errorf("the machine has no process namespace of its own: its first process is %d, not 1", os.Getpid())
+		return fmt.Errorf("this command is the first process of a machine, with the process ID 1, and cannot run as %d", os.Getpid())
 	}
-	// The host closes its end once the network is there.
-	if _, err := io.Copy(io.Discard, os.NewFile(3, "network")); err != nil {
-		return err
-	}
-	// Nothing of the user's environment is for the machine's programs.
-	os.Clearenv()
-	if err := os.Setenv("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"); err != nil {
-		return err
-	}
-	if err := unix.Sethostname([]byte(node)); err != nil {
-		return err
-	}
-	if err := o.enterRoot(); err != nil {
-		return fmt.Errorf("root directory: %w", err)
-	}
-	if err := o.configureNetwork(); err != nil {
-		return fmt.Errorf("network: %w", err)
-	}
+	go endWithHost()
 	go reapOrphans()
+	node, err := os.Hostname()
+	if err != nil {
+		return err
+	}
+	for _, step := range []func() error{shareMounts, pretendSettings, leaveRootGroup} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
 	keep(logger, "containerd", "--config", configDir+"/containerd.toml")
 	if err := importImages(logger); err != nil {
 		return fmt.Errorf("images: %w", err)
 	}
-	for _, command := range commands(linkOf(o.Dir).machine, node) {
+	for _, command := range commands(linkOf(dir).machine, node) {
 		keep(logger, command...)
 	}
 	awaitServiceRules()
@@ -68,17 +60,79 @@ func Boot(o Options, node string, logger *slog.Logger) error {
 	select {}
 }
 
-// awaitServiceRules waits until kube-proxy has written its rules. The program of the
-// network policies reads a whole table of rules, changes it, and writes it back. If it did
-// so while kube-proxy writes its first rules, these would fail, and kube-proxy writes them
-// again only when a Service changes (OnServiceSynced in pkg/proxy/iptables/proxier.go).
+// endWithHost ends the machine when the process on the host that runs it has ended: the
+// kernel kills all processes of a machine with the first one.
+func endWithHost() {
+	const lifeline = 3
+	unix.CloseOnExec(lifeline)
+	_, _ = io.Copy(io.Discard, os.NewFile(lifeline, "lifeline"))
+	os.Exit(1)
+}
+
+// shareMounts lets pods see volumes that the kubelet mounts later, as Kubernetes requires
+// of a node.
+func shareMounts() error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SHARED, ""); err != nil {
+		return fmt.Errorf("share the mounts: %w", err)
+	}
+	return nil
+}
+
+// settings are the kernel settings that a kubelet requires. The kernel has them once, so
+// the kubelet would change the host's.
+var settings = map[string]string{
+	"vm/overcommit_memory":      "1",
+	"vm/panic_on_oom":           "0",
+	"kernel/panic":              "10",
+	"kernel/panic_on_oops":      "1",
+	"kernel/keys/root_maxkeys":  "1000000",
+	"kernel/keys/root_maxbytes": "25000000",
+}
+
+// pretendSettings hides the kernel's settings from the machine behind files with the
+// values that the kubelet requires. runc refuses to mount files in /proc.
+func pretendSettings() error {
+	for name, value := range settings {
+		file := filepath.Join("/run/settings", name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(file, []byte(value+"\n"), 0o644); err != nil {
+			return err
+		}
+		if err := unix.Mount(file, filepath.Join("/proc/sys", name), "", unix.MS_BIND, ""); err != nil {
+			return fmt.Errorf("setting %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// leaveRootGroup moves this process, and so the machine's programs, from the machine's
+// root control group into one below it. In version 2, the kubelet could not limit the
+// resources of pods otherwise: a group with processes of its own has no controllers for
+// the groups below it.
+func leaveRootGroup() error {
+	const root = "/sys/fs/cgroup"
+	if _, err := os.Stat(root + "/cgroup.procs"); errors.Is(err, fs.ErrNotExist) {
+		return nil // version 1
+	}
+	if err := os.MkdirAll(root+"/system", 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(root+"/system/cgroup.procs", []byte("1"), 0o644)
+}
+
+// awaitServiceRules waits until kube-proxy has written its rules. The network policy
+// controller reads a whole table of rules, changes it, and writes it back. If it did so
+// while kube-proxy writes its first rules, kube-proxy would fail, and only try again when
+// a Service changes (OnServiceSynced in pkg/proxy/iptables/proxier.go).
 func awaitServiceRules() {
 	for exec.Command("iptables", "--table", "nat", "--list-rules", lastServiceChain).Run() != nil {
 		time.Sleep(servicePoll)
 	}
 }
 
-// networkPolicies is the command that enforces network policies.
+// networkPolicies returns the command of the network policy controller.
 func networkPolicies(node string) []string {
 	return []string{
 		programsDir + "/network-policies", "--kubeconfig", configDir + "/admin.kubeconfig",
@@ -86,7 +140,7 @@ func networkPolicies(node string) []string {
 	}
 }
 
-// commands are those of all other programs except containerd.
+// commands returns the commands that run once containerd has all images.
 func commands(address netip.Addr, node string) [][]string {
 	return [][]string{
 		{programsDir + "/coredns", "-conf", configDir + "/Corefile"},
@@ -99,28 +153,7 @@ func commands(address netip.Addr, node string) [][]string {
 	}
 }
 
-// configureNetwork gives the machine its addresses. There is no route to anything but
-// the host's end of the link: what comes from elsewhere is never answered.
-func (o Options) configureNetwork() error {
-	l := linkOf(o.Dir)
-	for _, command := range []string{
-		"link set lo up",
-		"addr add " + controlplane.AdvertisedAddress + "/32 dev lo",
-		"addr add " + dnsAddress + "/32 dev lo",
-		fmt.Sprintf("addr add %s/%d dev eth0", l.machine, l.prefix),
-		"link set eth0 up",
-		// Until kube-proxy knows a Service, what is sent to it gets lost and is sent
-		// again, as on any node. Without a route, it would fail at once.
-		"route add blackhole " + serviceSubnet,
-	} {
-		if err := ip(command); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// importImages gives containerd the images that there are, once it answers.
+// importImages waits for containerd and imports all images.
 func importImages(logger *slog.Logger) error {
 	var err error
 	for range containerdPolls {
@@ -154,9 +187,8 @@ func ctr(arguments ...string) error {
 	return nil
 }
 
-// keep runs a program, with its output in a file of its name, for as long as the machine
-// is there. One that ends is started again, as by the service manager of an ordinary
-// machine.
+// keep runs a program and restarts it whenever it ends, as a service manager does. The
+// program's output goes to a file with its name.
 func keep(logger *slog.Logger, command ...string) {
 	name := filepath.Base(command[0])
 	go func() {
@@ -179,9 +211,9 @@ func run(logFile string, command []string) error {
 	return cmd.Run()
 }
 
-// reapOrphans lets go of processes that have ended and whose parents had ended before:
-// the kernel makes them children of the first process. Its own children are waited for
-// at once, and so are not found twice.
+// reapOrphans waits for processes that have ended after their parents: the kernel makes
+// them children of the first process. It leaves a process alone that has ended since the
+// last look, because os/exec waits for the processes that it has started.
 func reapOrphans() {
 	ended := map[int]bool{}
 	for range time.Tick(reapInterval) {
@@ -197,7 +229,8 @@ func reapOrphans() {
 	}
 }
 
-// endedChildren are the children of the first process that nobody has waited for yet.
+// endedChildren returns the children of the first process that have ended and that no
+// process has waited for.
 func endedChildren() []int {
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	var pids []int
@@ -206,7 +239,7 @@ func endedChildren() []int {
 		if err != nil {
 			continue
 		}
-		// PID (NAME) STATE PARENT: the name may have anything in it.
+		// PID (NAME) STATE PARENT, where NAME may contain any character.
 		var state string
 		var parent int
 		_, err = fmt.Sscan(string(stat[bytes.LastIndexByte(stat, ')')+1:]), &state, &parent)

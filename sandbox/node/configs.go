@@ -9,12 +9,12 @@ import (
 type object = map[string]any
 
 // writeConfigs writes what the machine's programs read, but for their credentials.
-func (o Options) writeConfigs(cgroup string) error {
+func (o Options) writeConfigs() error {
 	for name, content := range map[string]any{
 		"containerd.toml":   containerdConfig,
 		"Corefile":          corefile,
 		"cni/pods.conflist": podNetwork(),
-		"kubelet.json":      kubeletConfig(cgroup),
+		"kubelet.json":      kubeletConfig(),
 		"kube-proxy.json":   kubeProxyConfig(),
 	} {
 		text, literal := content.(string)
@@ -94,7 +94,7 @@ const corefile = `.:53 {
 }
 `
 
-func kubeletConfig(cgroup string) any {
+func kubeletConfig() any {
 	return object{
 		"apiVersion": "kubelet.config.k8s.io/v1beta1",
 		"kind":       "KubeletConfiguration",
@@ -105,7 +105,6 @@ func kubeletConfig(cgroup string) any {
 		},
 		"authorization":            object{"mode": "Webhook"},
 		"cgroupDriver":             "cgroupfs",
-		"cgroupRoot":               "/" + cgroup,
 		"clusterDNS":               []string{dnsAddress},
 		"clusterDomain":            "cluster.local",
 		"containerRuntimeEndpoint": containerdSocket,

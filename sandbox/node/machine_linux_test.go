@@ -19,33 +19,51 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"persia/internal/skiptest"
+	"persia/sandbox/process"
 	"persia/sandbox/toolchain"
 )
 
-// The test program is the machine's first process too.
+// TestMain also runs this program as the first process of a machine, and as one that
+// creates a machine and is killed before it starts it.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 6 && os.Args[1] == "machine" {
-		o, err := Read(os.Args[3])
-		if err == nil {
-			err = Boot(o, os.Args[5], slog.New(slog.NewTextHandler(os.Stderr, nil)))
-		}
-		slog.Error("boot", "error", err)
+	switch {
+	case len(os.Args) == 4 && os.Args[1] == "machine":
+		slog.Error("boot", "error", Boot(os.Args[3], slog.New(slog.NewTextHandler(os.Stderr, nil))))
 		os.Exit(1)
+	case len(os.Args) == 3 && os.Args[1] == "create":
+		if err := createOnly(os.Args[2]); err != nil {
+			slog.Error("create", "error", err)
+			os.Exit(1)
+		}
 	}
 	os.Exit(m.Run())
 }
 
-// needNode skips a test where no node can run, but not in CI.
+// createOnly creates the machine of the options in a file, and kills this process.
+func createOnly(optionsFile string) error {
+	o, err := Read(optionsFile)
+	if err != nil {
+		return err
+	}
+	if err := o.prepare("node-a"); err != nil {
+		return err
+	}
+	if _, err := o.create(); err != nil {
+		return err
+	}
+	return unix.Kill(os.Getpid(), unix.SIGKILL)
+}
+
+// needNode skips a test where no node can run.
 func needNode(t *testing.T) {
 	t.Helper()
 	if err := Missing(); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal(err)
-		}
-		t.Skip(err)
+		skiptest.Skip(t, err)
 	}
 }
 
@@ -53,22 +71,12 @@ func TestAMachineLeavesNothingBehind(t *testing.T) {
 	needNode(t)
 	o := testOptions(t)
 	mounts := read(t, "/proc/self/mountinfo")
-	ctx, shutDown := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- runMachine(ctx, o, "node-a", slog.New(slog.DiscardHandler)) }()
-
-	// The kubelet comes last, after containerd has its images.
-	require.Eventually(t, func() bool {
-		log, _ := os.ReadFile(o.path(logDir, "kubelet.log"))
-		return log != nil || len(ended) > 0
-	}, time.Minute, 100*time.Millisecond)
-	if len(ended) > 0 {
-		t.Fatal(<-ended)
-	}
+	shutDown := startMachine(t, o)
 	remains, err := Remains(o.Dir)
 	require.NoError(t, err)
-	assert.Contains(t, remains, linkOf(o.Dir).name, "the host's end of the link")
-	assert.Greater(t, len(remains), 1, "and one control group or more")
+	assert.Contains(t, remains, "/sys/class/net/"+linkOf(o.Dir).name, "the host's end of the link")
+	assert.Contains(t, remains, "/run/runc/"+nameOf(o.Dir), "runc's record")
+	assert.Greater(t, len(remains), 2, "and one control group or more")
 	assert.Equal(t, mounts, read(t, "/proc/self/mountinfo"), "the host sees none of the machine's mounts")
 	assert.Equal(t, "0\n", read(t, "/proc/sys/vm/panic_on_oom"))
 	peak, err := PeakMemory(o.Dir)
@@ -76,10 +84,68 @@ func TestAMachineLeavesNothingBehind(t *testing.T) {
 	assert.Greater(t, peak, int64(10<<20), "containerd alone takes so much")
 
 	shutDown()
-	require.NoError(t, <-ended)
-	remains, err = Remains(o.Dir)
+	assertNothingLeft(t, o)
+}
+
+// The first process of a machine that was created but not started does not read from its
+// lifeline yet.
+func TestAMachineThatWasNotStartedIsRemoved(t *testing.T) {
+	needNode(t)
+	for _, test := range []struct {
+		name   string
+		remove func(*testing.T, Options)
+	}{
+		{"by CleanUp", func(t *testing.T, o Options) { require.NoError(t, CleanUp(o.Dir)) }},
+		{"by the next start", func(t *testing.T, o Options) { startMachine(t, o)() }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			o := testOptions(t)
+			require.NoError(t, os.MkdirAll(o.Dir, 0o755))
+			require.NoError(t, o.Write(filepath.Join(o.Dir, "options.json")))
+			killed := exec.Command("/proc/self/exe", "create", filepath.Join(o.Dir, "options.json"))
+			killed.Stdout, killed.Stderr = os.Stdout, os.Stderr
+			require.EqualError(t, killed.Run(), "signal: killed")
+			pid, err := readPID(filepath.Join(o.Dir, "pid"))
+			require.NoError(t, err)
+			first, err := process.Find(pid)
+			require.NoError(t, err)
+			require.True(t, first.Running(), "the first process outlives its killed parent")
+			remains, err := Remains(o.Dir)
+			require.NoError(t, err)
+			assert.Contains(t, remains, "/run/runc/"+nameOf(o.Dir))
+
+			test.remove(t, o)
+			assert.False(t, first.Running(), "the first process has ended")
+			assertNothingLeft(t, o)
+		})
+	}
+}
+
+// startMachine runs a machine until its kubelet has been started, the last program. It
+// returns a function that shuts the machine down.
+func startMachine(t *testing.T, o Options) (shutDown func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- runMachine(ctx, o, "node-a", slog.New(slog.DiscardHandler)) }()
+	require.Eventually(t, func() bool {
+		log, _ := os.ReadFile(o.path(logDir, "kubelet.log"))
+		return log != nil || len(ended) > 0
+	}, time.Minute, 100*time.Millisecond)
+	if len(ended) > 0 {
+		t.Fatal(<-ended)
+	}
+	return func() {
+		cancel()
+		require.NoError(t, <-ended)
+	}
+}
+
+func assertNothingLeft(t *testing.T, o Options) {
+	t.Helper()
+	remains, err := Remains(o.Dir)
 	require.NoError(t, err)
-	assert.Empty(t, remains, "the link and the control groups go with the machine")
+	assert.Empty(t, remains, "the link, the control groups, and runc's record go with the machine")
 	processes, err := exec.Command("pgrep", "-f", o.Dir).CombinedOutput()
 	assert.Error(t, err, "processes of the machine: %s", processes)
 	require.NoError(t, os.RemoveAll(o.Dir), "nothing is mounted there")
@@ -96,8 +162,8 @@ func TestLinksAreDifferent(t *testing.T) {
 	}
 }
 
-// testOptions are of a machine whose programs are missing, but for containerd and the
-// pause program, and whose control plane does not answer.
+// testOptions returns the options of a machine that has no programs but containerd and
+// the pause program, and whose control plane does not answer.
 func testOptions(t *testing.T) Options {
 	t.Helper()
 	dir := t.TempDir()

@@ -7,9 +7,9 @@ import (
 	"net/netip"
 )
 
-// The addresses of every machine. They are seen in its own network alone.
+// The addresses of every machine. They exist only in its own network.
 const (
-	// podSubnet is for the pods. kwok's pods, which nobody reaches, have others.
+	// podSubnet is for the pods. kwok's pods have other addresses, which no connection reaches.
 	podSubnet = "10.244.0.0/24"
 	// serviceSubnet is the API server's default for the addresses of Services.
 	serviceSubnet = "10.0.0.0/24"
@@ -19,7 +19,7 @@ const (
 
 // link joins the host with a machine.
 type link struct {
-	// name is that of the host's interface.
+	// name is the name of the host's interface.
 	name string
 	// host and machine are the addresses of the two ends, prefix bits long.
 	host, machine netip.Addr

@@ -72,8 +72,8 @@ func runFor(ctx context.Context, o Options, client kubernetes.Interface, node *c
 	return nil
 }
 
-// advertise publishes, once, the address that machines relay to the API server from: it
-// is that of the Service kubernetes.
+// advertise publishes, once, the address from which machines relay to the API server. It
+// becomes the endpoint of the Service kubernetes.
 func advertise(ctx context.Context, client kubernetes.Interface) error {
 	_, err := client.DiscoveryV1().EndpointSlices(metav1.NamespaceDefault).Create(ctx, &discoveryv1.EndpointSlice{
 		ObjectMeta: metav1.ObjectMeta{

@@ -11,10 +11,10 @@ import (
 func Run(context.Context, Options, *slog.Logger) error { return Missing() }
 
 // Boot fails: see [Missing].
-func Boot(Options, string, *slog.Logger) error { return Missing() }
+func Boot(string, *slog.Logger) error { return Missing() }
 
 // CleanUp finds nothing.
-func CleanUp(context.Context, string) error { return nil }
+func CleanUp(string) error { return nil }
 
 // Remains finds nothing.
 func Remains(string) ([]string, error) { return nil, nil }

@@ -52,6 +52,9 @@ func Read(path string) (Options, error) {
 	return o, nil
 }
 
+// Tunnel is the socket at which a node in dir connects to its pods, by package tunnel.
+func Tunnel(dir string) string { return filepath.Join(dir, "tunnel") }
+
 // root is the machine's root directory, and path a path in it by which the host finds
 // what the machine calls by the elements alone.
 func (o Options) root() string { return filepath.Join(o.Dir, "root") }

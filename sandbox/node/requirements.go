@@ -12,8 +12,8 @@ import (
 // cniPlugins is where Debian and Ubuntu install the plugins of the container network.
 const cniPlugins = "/usr/lib/cni"
 
-// required are the programs of the system that a machine needs, and the packages of
-// Debian and Ubuntu that have them.
+// required lists the programs that a machine needs, and the packages of Debian and Ubuntu
+// that contain them.
 var required = []struct{ program, pkg string }{
 	{"containerd", "containerd"},
 	{"ctr", "containerd"},
@@ -27,8 +27,8 @@ var required = []struct{ program, pkg string }{
 	{cniPlugins + "/loopback", "containernetworking-plugins"},
 }
 
-// Missing says what keeps this machine from running a node, and what to do about it. It
-// is nil if nothing does.
+// Missing returns an error that says why this computer cannot run a node, and what to do
+// about it, or nil if it can.
 func Missing() error {
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
 		return fmt.Errorf("a real node requires Linux on x86-64, and this is %s on %s: use a virtual machine", runtime.GOOS, runtime.GOARCH)
@@ -38,7 +38,7 @@ func Missing() error {
 		missing = append(missing, errors.New("only root can create a machine's mounts and network: run the command with sudo"))
 	}
 	for _, r := range required {
-		if !installed(r.program) {
+		if find(r.program) == "" {
 			missing = append(missing, fmt.Errorf("%s is not installed: install the package %s, as scripts/install-node.sh does on Debian and Ubuntu", r.program, r.pkg))
 		}
 	}
@@ -48,15 +48,20 @@ func Missing() error {
 	return nil
 }
 
-// installed looks in the folders of the machine's PATH for a program without a folder.
-func installed(program string) bool {
-	if filepath.IsAbs(program) {
-		_, err := os.Stat(program)
-		return err == nil
+// find returns the path of a program, or "". The PATH of root may lack /usr/sbin.
+func find(program string) string {
+	for _, candidate := range []string{program, filepath.Join("/usr/sbin", program)} {
+		if path, err := exec.LookPath(candidate); err == nil {
+			return path
+		}
 	}
-	if _, err := exec.LookPath(program); err == nil {
-		return true
+	return ""
+}
+
+// hostCommand returns the command of a program of the host.
+func hostCommand(program string, arguments ...string) *exec.Cmd {
+	if path := find(program); path != "" {
+		program = path
 	}
-	_, err := os.Stat(filepath.Join("/usr/sbin", program))
-	return err == nil
+	return exec.Command(program, arguments...)
 }

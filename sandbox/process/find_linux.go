@@ -57,7 +57,7 @@ func list() ([]Process, error) {
 		if err != nil {
 			continue
 		}
-		// A process may end, and those of others may be hidden, while listing.
+		// A process may end while listing, and other users' processes may be hidden.
 		if p, err := find(pid); err == nil {
 			processes = append(processes, p)
 		}

@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// Lock takes the lock that the file at path stands for, waiting for whoever
-// holds it until ctx ends. The file is made if need be, and may be removed by
-// the holder. The lock ends with unlock, or with this process.
+// Lock takes the lock on the file at path, and waits for its holder until ctx ends. Lock creates the
+// file if needed, and the holder may remove it. The lock ends with unlock, or with this process.
 func Lock(ctx context.Context, path string) (unlock func(), err error) {
 	ticker := time.NewTicker(5 * pollInterval)
 	defer ticker.Stop()
@@ -44,8 +43,8 @@ func tryLock(path string) (*os.File, error) {
 		}
 		return nil, err
 	}
-	// Its last holder may have removed the file after it was opened here; then
-	// this lock excludes nobody.
+	// The last holder may have removed the file after Lock opened it. A lock on a removed file
+	// excludes no other process.
 	locked, err := file.Stat()
 	if err != nil {
 		_ = file.Close()

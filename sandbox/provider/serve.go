@@ -90,8 +90,8 @@ type connection struct {
 
 type connectionKey struct{}
 
-// connections gives each connection its provider. The context of a connection
-// is the ancestor of those of all its calls.
+// connections gives each connection its provider. The context of a connection is the parent of the
+// contexts of its calls.
 type connections struct {
 	open func() plugin.Provider
 	keep bool // the provider outlives its connections
@@ -107,7 +107,7 @@ func (c connections) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.
 
 func (c connections) HandleConn(ctx context.Context, s stats.ConnStats) {
 	if _, ended := s.(*stats.ConnEnd); ended && !c.keep {
-		// The engine is gone: there is nobody to tell that closing failed.
+		// The engine is gone, so no caller can receive the error.
 		_ = ctx.Value(connectionKey{}).(connection).provider.Close()
 	}
 }

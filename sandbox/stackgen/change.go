@@ -183,7 +183,7 @@ func (m *maker) mapping(key Key, n *node, depth int) any {
 	return object
 }
 
-// odd is a value that nobody would write, of the right type most of the times.
+// odd returns a value that no user would write, mostly of the right type.
 func (m *maker) odd(n *node) any {
 	if m.IntN(50) == 0 {
 		return m.pick([]any{nil, true, "", 0, []any{}, map[string]any{}, -1})

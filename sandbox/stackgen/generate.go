@@ -55,7 +55,7 @@ func (g *Generator) count(stack Stack, tries Tries) {
 	}
 }
 
-// Tries are those of all stacks.
+// Tries counts the tries of all stacks.
 func (g *Generator) Tries() Tries {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -12,10 +12,22 @@ import (
 	"persia/stack"
 )
 
-// Objects are the Kubernetes objects of a stack: the program runs as it does under
-// Pulumi, and what it registers is kept instead of created. The directory is that of
-// the project.
+// Objects returns the Kubernetes objects of a stack. The directory is the project's.
 func Objects(s Stack, directory string) ([]*unstructured.Unstructured, error) {
+	r, err := deploy(s, directory)
+	var objects []*unstructured.Unstructured
+	for _, registered := range r.Resources {
+		if inputs := registered.Inputs; inputs["kind"].IsString() && inputs["apiVersion"].IsString() {
+			content, _ := plain(resource.NewProperty(inputs)).(map[string]any)
+			objects = append(objects, &unstructured.Unstructured{Object: content})
+		}
+	}
+	return objects, err
+}
+
+// deploy runs the program as Pulumi does, and keeps what the program registers instead of creating
+// it.
+func deploy(s Stack, directory string) (*pulumitest.Recorder, error) {
 	r := &pulumitest.Recorder{}
 	var secrets []string
 	for key, value := range s {
@@ -27,17 +39,10 @@ func Objects(s Stack, directory string) ([]*unstructured.Unstructured, error) {
 		info.Project, info.Stack, info.RootDirectory = "persia", "generated", directory
 		info.Config, info.ConfigSecretKeys, info.Mocks = stackfile.Values(s).Texts(), secrets, r
 	})
-	var objects []*unstructured.Unstructured
-	for _, registered := range r.Resources {
-		if inputs := registered.Inputs; inputs["kind"].IsString() && inputs["apiVersion"].IsString() {
-			content, _ := plain(resource.NewProperty(inputs)).(map[string]any)
-			objects = append(objects, &unstructured.Unstructured{Object: content})
-		}
-	}
-	return objects, err
+	return r, err
 }
 
-// secretFields are those that only Pulumi's secrets may be in.
+// secretFields are the fields that only Pulumi secrets may be in.
 var secretFields = []string{"password", "postgresqlPassword", "key"}
 
 // holdsSecret reports whether a value has such a field, in which the generator and the

@@ -89,8 +89,8 @@ func ReadSchema(path string) (*Schema, error) {
 // Keys are all keys of stack files, sorted.
 func (s *Schema) Keys() []Key { return slices.Clone(s.keys) }
 
-// holds is the definition of the objects in a value: its own, or that of the items of
-// a list or the entries of a map.
+// holds returns the definition of the objects in a value: the value's own definition, or the
+// definition of a list's items or a map's entries.
 func (n *node) holds() string {
 	switch {
 	case n == nil:

@@ -20,8 +20,8 @@ type Stack map[string]any
 //go:embed begin
 var own embed.FS
 
-// Examples are stacks to begin with: those of the repository, but for prod, whose size
-// makes nothing new, and those of this package.
+// Examples returns stacks to begin with: the repository's stacks except prod, which is only larger,
+// and the stacks of this package.
 func Examples(repository string) ([]Stack, error) {
 	files := os.DirFS(repository)
 	var stacks []Stack
@@ -58,7 +58,7 @@ func ReadStacks(files fs.FS, pattern string) (map[string]Stack, error) {
 	return stacks, nil
 }
 
-// Check is the program's own verdict. The files are those of the project.
+// Check has the program check the stack. The files are the project's.
 func (s Stack) Check(files fs.FS) error {
 	_, err := config.Load(stackfile.Values(s).Get, files)
 	return err

@@ -117,7 +117,7 @@ var usuals = map[string][]any{
 	"machineType": {"g2-standard-32", "n2-standard-8", "n2-standard-32", "n1-standard-16", "a2-highgpu-1g", "e2-standard-8"}, "Pool.nodes": {1, 2, 4}, "minNodes": {0, 1}, "maxNodes": {2, 4, 8},
 	"Pool.taints": {}, "Taint.key": {"example.com/a", "a"}, "Taint.value": {"a", ""}, "maxPodsPerNode": {32, 64, 110}, "reservation": {"a"}, "localSsdCount": {1, 2}, "sizeGb": {100, 200}, "Disk.type": {"pd-balanced", "pd-ssd"},
 	"GPU.type": {"nvidia-l4", "nvidia-tesla-t4"}, "GPU.count": {1, 4}, "partition": {"1g.5gb"}, "maxClients": {2, 4}, "maxSurge": {0, 1}, "maxUnavailable": {0, 1}, "batchNodes": {1}, "soakSeconds": {60},
-	"cpus": {4, 8}, "MachineType.memory": {"16Gi", "64Gi"}, "hourlyPrice": {0.5, 1}, "spotHourlyPrice": {0.1}, "MachineGPU.type": {"nvidia-l4"}, "MachineGPU.count": {1}, "NVIDIADriver.version": {"DEFAULT", "LATEST", "550.90.12"},
+	"cpus": {4, 8}, "MachineType.memory": {"16Gi", "64Gi"}, "hourlyPrice": {0.5, 1}, "spotHourlyPrice": {0.1}, "hoursBetweenFailures": {500, 1000}, "spotHoursBetweenFailures": {24}, "checkpointSeconds": {60, 300}, "restartSeconds": {300, 600}, "MachineGPU.type": {"nvidia-l4"}, "MachineGPU.count": {1}, "NVIDIADriver.version": {"DEFAULT", "LATEST", "550.90.12"},
 	"KubernetesOwnerReference.uid": {"1"}, "KubernetesObjectMeta.uid": {"1"}, "creationTimestamp": {"2026-01-01T00:00:00Z"}, "deletionTimestamp": {"2026-01-01T00:00:00Z"}, "KubernetesManagedFieldsEntry.time": {"2026-01-01T00:00:00Z"},
 	"Agent.tolerations": tolerations, "Platform.tolerations": tolerations, "Role.volumeMounts": mounted, "NNWorker.volumeMounts": mounted,
 	"Cache.registry": {"ghcr.io", "quay.io", "registry.example.com"}, "Cache.repository": {"us-central1-docker.pkg.dev/my-project/images"}, "passwordSecret": {"projects/p/secrets/s/versions/1"}, "username": {"a"},
@@ -170,7 +170,7 @@ var named = map[string]Key{
 	"KubernetesVolumeMount.name":      {"KubernetesVolume", "name"},
 }
 
-// sources are those of volumes.
+// sources are the sources of volumes.
 var sources = []string{"gcsFuse", "nfs", "csi", "persistentDisk", "filestore", "hostPath", "local", "iscsi"}
 
 // excluding are keys that rule out some or all of the others.
@@ -182,7 +182,7 @@ var excluding = map[string][]string{
 	"Pool.autoscaling":                  {"nodes"},
 }
 
-// sameRole are the names of a role of a job, those of older releases among them.
+// sameRole returns the names of a role of a job, including the names in older releases.
 func sameRole(key Key) []string {
 	for _, names := range [][]string{
 		{"nnWorker", "trainer"},
@@ -197,7 +197,7 @@ func sameRole(key Key) []string {
 	return nil
 }
 
-// olderPaths are the keys of persiaEnv, by those of older releases.
+// olderPaths maps the keys of older releases to the keys of persiaEnv.
 var olderPaths = map[string]string{
 	"globalConfigPath": "PERSIA_GLOBAL_CONFIG", "embeddingConfigPath": "PERSIA_EMBEDDING_CONFIG",
 	"trainerPyEntryPath": "PERSIA_NN_WORKER_ENTRY", "nnWorkerPyEntryPath": "PERSIA_NN_WORKER_ENTRY",

@@ -107,9 +107,8 @@ func (d *Deployment) Resources() ([]Resource, error) {
 	return all, nil
 }
 
-// Add puts a resource that was made into the resources. What it was asked to be
-// stands for what it is until the state is refreshed: some of it no API knows, such as
-// the provider's own protection of a cluster.
+// Add adds a created resource to the resources. The state holds its inputs as outputs until a
+// refresh, because no API knows some of them, such as the provider's own protection of a cluster.
 func (d *Deployment) Add(create PendingCreate) error {
 	create.fields["id"], create.fields["outputs"] = create.ID, create.fields["inputs"]
 	text, err := json.Marshal(create.fields)

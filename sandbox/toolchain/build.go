@@ -33,6 +33,17 @@ func BuildPods(ctx context.Context, moduleRoot, binDir string, progress io.Write
 	return buildAll(ctx, ofPods, moduleRoot, binDir, progress)
 }
 
+// BuildJobSet compiles, as [Build] does the others, the programs that stacks with JobSets need.
+func BuildJobSet(ctx context.Context, moduleRoot, binDir string, progress io.Writer) (Tools, error) {
+	return buildAll(ctx, ofJobSet, moduleRoot, binDir, progress)
+}
+
+// BuildJobSetImage compiles, as [Build] does the others, the programs that stacks with JobSets
+// need on a real node.
+func BuildJobSetImage(ctx context.Context, moduleRoot, binDir string, progress io.Writer) (Tools, error) {
+	return buildAll(ctx, ofJobSetImage, moduleRoot, binDir, progress)
+}
+
 // BuildNode compiles the programs of a real node and of its pods as [Build] does the
 // others.
 func BuildNode(ctx context.Context, moduleRoot, binDir string, progress io.Writer) (Tools, error) {
@@ -43,6 +54,11 @@ func BuildNode(ctx context.Context, moduleRoot, binDir string, progress io.Write
 // compares the program with.
 func BuildAlternatives(ctx context.Context, moduleRoot, binDir string, progress io.Writer) (Tools, error) {
 	return buildAll(ctx, ofAlternatives, moduleRoot, binDir, progress)
+}
+
+// BuildKueue compiles, as [Build] does the others, the programs of stacks with queues.
+func BuildKueue(ctx context.Context, moduleRoot, binDir string, progress io.Writer) (Tools, error) {
+	return buildAll(ctx, ofQueues, moduleRoot, binDir, progress)
 }
 
 func buildAll(ctx context.Context, tools []tool, moduleRoot, binDir string, progress io.Writer) (Tools, error) {
@@ -65,6 +81,10 @@ func buildAll(ctx context.Context, tools []tool, moduleRoot, binDir string, prog
 type builder struct {
 	moduleRoot, binDir string
 	goVersion          string
+	// reproducible builds are the same bytes in all folders.
+	reproducible bool
+	// patience is how long a server may send nothing.
+	patience time.Duration
 }
 
 func newBuilder(ctx context.Context, moduleRoot, binDir string) (*builder, error) {
@@ -76,7 +96,7 @@ func newBuilder(ctx context.Context, moduleRoot, binDir string) (*builder, error
 	if err != nil {
 		return nil, fmt.Errorf("toolchain: %w", err)
 	}
-	b := &builder{moduleRoot: moduleRoot, binDir: binDir}
+	b := &builder{moduleRoot: moduleRoot, binDir: binDir, patience: patience}
 	// Asked in a module's folder: its go.mod may select another Go.
 	b.goVersion, err = b.goCommand(ctx, ofStack[0].dir, "env", "GOVERSION")
 	if err != nil {
@@ -85,7 +105,7 @@ func newBuilder(ctx context.Context, moduleRoot, binDir string) (*builder, error
 	return b, nil
 }
 
-// build compiles those of the tools that are out of date.
+// build compiles the tools that are out of date.
 func (b *builder) build(ctx context.Context, tools []tool, progress io.Writer) error {
 	if err := os.MkdirAll(b.binDir, 0o755); err != nil {
 		return fmt.Errorf("toolchain: %w", err)
@@ -156,9 +176,10 @@ func (b *builder) compile(ctx context.Context, t tool, version string) error {
 	if err := os.Remove(stampFile(binary)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	// Without -trimpath: the compiler would see every package that the sandbox and its
-	// tests share with the tool a second time.
-	_, err = b.goCommand(ctx, t.dir, "build", "-buildvcs=false", "-ldflags", t.ldflags(version), "-o", building, t.pkg)
+	// With -trimpath, the compiler sees every package that the sandbox and its tests share with the
+	// tool a second time.
+	_, err = b.goCommand(ctx, t.dir, "build", "-buildvcs=false", fmt.Sprintf("-trimpath=%t", b.reproducible),
+		"-ldflags", t.ldflags(version), "-o", building, t.pkg)
 	if err != nil {
 		return err
 	}

@@ -23,6 +23,10 @@ type Tools struct {
 	NATSServer   string
 	NATSReloader string
 	Pushgateway  string
+	// JobSet is the controller of stacks with JobSets, which [BuildJobSet] compiles.
+	JobSet string
+	// JobSetManager is JobSet's own program, for a real node, which [BuildJobSetImage] compiles.
+	JobSetManager string
 	// The programs of a real node, which [BuildNode] compiles.
 	Kubelet         string
 	KubeProxy       string
@@ -34,6 +38,8 @@ type Tools struct {
 	Helm                        string
 	Terraform                   string
 	TerraformProviderKubernetes string
+	// Kueue is for stacks with queues, and [BuildKueue] compiles it.
+	Kueue string
 }
 
 // In returns the paths that the tools have in binDir, compiled or not.
@@ -51,6 +57,8 @@ func In(binDir string) Tools {
 		NATSServer:            filepath.Join(binDir, natsServer.name),
 		NATSReloader:          filepath.Join(binDir, natsReloader.name),
 		Pushgateway:           filepath.Join(binDir, pushgateway.name),
+		JobSet:                filepath.Join(binDir, jobSet.name),
+		JobSetManager:         filepath.Join(binDir, jobSetManager.name),
 		Kubelet:               filepath.Join(binDir, kubelet.name),
 		KubeProxy:             filepath.Join(binDir, kubeProxy.name),
 		CoreDNS:               filepath.Join(binDir, coreDNS.name),
@@ -59,6 +67,8 @@ func In(binDir string) Tools {
 		Kubectl:               filepath.Join(binDir, kubectl.name),
 		Helm:                  filepath.Join(binDir, helm.name),
 		Terraform:             filepath.Join(binDir, terraform.name),
+
+		Kueue: filepath.Join(binDir, kueue.name),
 
 		TerraformProviderKubernetes: filepath.Join(binDir, terraformProviderKubernetes.name),
 	}
@@ -173,6 +183,11 @@ var (
 		name: "pause", dir: "node-network", module: "github.com/cloudnativelabs/kube-router",
 		pkg: "./pause",
 	}
+	kueue = tool{
+		name: "kueue", dir: "kueue", module: "sigs.k8s.io/kueue",
+		takes: 119 * time.Second,
+		pkg:   "sigs.k8s.io/kueue/cmd/kueue",
+	}
 	kubectl = tool{
 		name: "kubectl", dir: "alternatives", module: "k8s.io/kubernetes",
 		pkg: "k8s.io/kubernetes/cmd/kubectl", variables: kubernetesVersion,
@@ -189,6 +204,14 @@ var (
 	terraformProviderKubernetes = tool{
 		name: "terraform-provider-kubernetes", dir: "terraform", module: "github.com/hashicorp/terraform-provider-kubernetes",
 		pkg: "github.com/hashicorp/terraform-provider-kubernetes",
+	}
+	jobSet = tool{
+		name: "jobset-controller", dir: "jobset", module: "sigs.k8s.io/jobset",
+		pkg: "./controller",
+	}
+	jobSetManager = tool{
+		name: "jobset-manager", dir: "jobset", module: "sigs.k8s.io/jobset",
+		pkg: "sigs.k8s.io/jobset",
 	}
 	pulumiState = tool{
 		name: "pulumi-state", dir: "pulumi", module: "github.com/pulumi/pulumi/pkg/v3",
@@ -214,9 +237,18 @@ var ofStack = []tool{
 // ofPods are the programs that pods really run, on a real node or in tests.
 var ofPods = []tool{natsServer, natsReloader, pushgateway}
 
+// ofJobSet are the programs that stacks with JobSets need.
+var ofJobSet = []tool{jobSet}
+
+// ofJobSetImage are the programs that stacks with JobSets need on a real node.
+var ofJobSetImage = []tool{jobSetManager}
+
 // ofNode are the programs of a real node, which most stacks do not need. The kubelet is
 // quick once the control plane is compiled, with which it shares most packages.
 var ofNode = []tool{pause, coreDNS, networkPolicies, kubeProxy, kubelet}
+
+// ofQueues are the programs that stacks with queues need.
+var ofQueues = []tool{kueue}
 
 // ofAlternatives are what the program is compared with in a benchmark.
 var ofAlternatives = []tool{kubectl, helm, terraform, terraformProviderKubernetes}

@@ -17,9 +17,8 @@ import (
 // parser.
 var apart = []string{"nats-operator", "kube-score", "terraform", "pushgateway"}
 
-// twice are the modules of which one program needs another version than the others: kwok
-// and Helm a newer one than the kubelet, actionlint an older one than Pulumi. All are
-// small, and little is built on them.
+// twice are the modules that programs need in two versions: kwok and Helm need newer versions than
+// the kubelet, actionlint an older one than Pulumi. All are small, and few packages import them.
 var twice = []string{
 	"k8s.io/cri-api", "k8s.io/cri-client",
 	"github.com/Azure/go-ansiterm", "github.com/cyphar/filepath-securejoin", "github.com/moby/term",
@@ -54,7 +53,7 @@ func TestSharedModulesHaveOneVersion(t *testing.T) {
 	t.Logf("%d modules", len(first))
 }
 
-// versions are those of the modules that a go.mod file requires, as they are compiled.
+// versions returns the compiled version of each module that a go.mod file requires.
 func versions(t *testing.T, file string) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(file)

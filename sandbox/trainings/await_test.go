@@ -52,7 +52,7 @@ func TestAwaitBearsFailures(t *testing.T) {
 				client.PrependReactor("list", c.resource, func(clienttesting.Action) (bool, runtime.Object, error) {
 					return c.failing(time.Since(started)), nil, refused
 				})
-				assert.ErrorIs(t, Await(t.Context(), client, io.Discard), c.want)
+				assert.ErrorIs(t, Await(t.Context(), client, io.Discard, t.TempDir()), c.want)
 				assert.Equal(t, c.after, time.Since(started))
 			})
 		})
@@ -68,5 +68,5 @@ func TestAwaitIsInterrupted(t *testing.T) {
 		cancel(interrupted)
 		return true, nil, errors.New("connection refused")
 	})
-	assert.ErrorIs(t, Await(ctx, client, io.Discard), interrupted)
+	assert.ErrorIs(t, Await(ctx, client, io.Discard, t.TempDir()), interrupted)
 }

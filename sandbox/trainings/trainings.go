@@ -6,17 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"persia/workload/persia"
+	"persia/status"
 )
 
 const (
@@ -26,44 +24,19 @@ const (
 	patience = 2 * time.Minute
 )
 
-// Training is a training job.
-type Training struct {
-	Job string
-	// State is for people.
-	State string
-	// End is how it has ended, or "".
-	End batchv1.JobConditionType
-}
-
-// List returns all training jobs that tell how they end, by name.
-func List(ctx context.Context, client kubernetes.Interface) ([]Training, error) {
-	jobs, err := client.BatchV1().Jobs(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
-		LabelSelector: persia.JobLabel + ",app.kubernetes.io/name=completion",
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read the state of the training jobs: %w", err)
-	}
-	pods, err := client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: persia.JobLabel})
-	if err != nil {
-		return nil, fmt.Errorf("read the state of the training jobs: %w", err)
-	}
-	return of(jobs.Items, pods.Items), nil
-}
-
-// Await waits until all training jobs have ended, and writes how they go on. One that
-// has failed is an error, and so is an API server that does not answer for minutes.
-func Await(ctx context.Context, client kubernetes.Interface, out io.Writer) error {
-	started, answered, last := time.Now(), time.Now(), ""
+// Await waits until all training jobs have ended. It writes how they go on and what their
+// scripts report, and draws the losses into the folder. A job that has failed is an error,
+// and so is an API server that does not answer for minutes.
+func Await(ctx context.Context, client kubernetes.Interface, out io.Writer, folder string) error {
+	w := watch{client: client, out: out, started: time.Now(), reports: map[string]*report{}}
+	answered := time.Now()
 	for {
-		all, err := List(ctx, client)
+		all, err := status.List(ctx, client)
 		if err == nil {
 			answered = time.Now()
-			if now := line(all); now != last {
-				fmt.Fprintf(out, "%5s  %s\n", time.Since(started).Round(time.Second), now)
-				last = now
-			}
+			w.show(ctx, all)
 			if ended, err := result(all); ended {
-				return err
+				return errors.Join(err, w.draw(folder))
 			}
 		} else if time.Since(answered) > patience {
 			return fmt.Errorf("no answer for %s: %w", patience, err)
@@ -76,22 +49,53 @@ func Await(ctx context.Context, client kubernetes.Interface, out io.Writer) erro
 	}
 }
 
-// Print shows how training jobs have ended, if any have.
-func Print(out io.Writer, all []Training) {
-	if !slices.ContainsFunc(all, func(training Training) bool { return training.End != "" }) {
-		return
+// watch shows how training jobs go on.
+type watch struct {
+	client  kubernetes.Interface
+	out     io.Writer
+	started time.Time
+	last    string
+	reports map[string]*report
+}
+
+func (w *watch) show(ctx context.Context, all []status.Training) {
+	if now := line(all); now != w.last {
+		w.say(now)
+		w.last = now
 	}
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "\nTRAINING JOB\tSTATE")
 	for _, training := range all {
-		fmt.Fprintf(table, "%s\t%s\n", training.Job, training.State)
+		if w.reports[training.Job] == nil {
+			w.reports[training.Job] = &report{}
+		}
+		// The training does not need its log to be readable. The next look repeats what
+		// this one misses.
+		lines, _ := w.reports[training.Job].follow(ctx, w.client, training.Namespace, training.Job)
+		for _, text := range lines {
+			w.say(training.Job + ": " + text)
+		}
 	}
-	_ = table.Flush()
+}
+
+func (w *watch) say(text string) {
+	fmt.Fprintf(w.out, "%5s  %s\n", time.Since(w.started).Round(time.Second), text)
+}
+
+// draw draws the losses of all trainings.
+func (w *watch) draw(folder string) error {
+	var failures []error
+	for _, job := range slices.Sorted(maps.Keys(w.reports)) {
+		file, err := w.reports[job].draw(folder, job)
+		if file != "" {
+			w.say(job + ": the loss is drawn in " + file)
+		}
+		failures = append(failures, err)
+	}
+	return errors.Join(failures...)
 }
 
 // result tells whether all training jobs have ended, and which have failed. Without any
 // there is nothing to wait for.
-func result(all []Training) (ended bool, err error) {
+func result(all []status.Training) (ended bool, err error) {
 	if len(all) == 0 {
 		return true, errors.New("no training job reports its completion: persia:jobs is empty, or all jobs have the engine operator")
 	}
@@ -108,82 +112,10 @@ func result(all []Training) (ended bool, err error) {
 }
 
 // line describes the training jobs on one line.
-func line(all []Training) string {
+func line(all []status.Training) string {
 	var words []string
 	for _, training := range all {
 		words = append(words, training.Job+": "+training.State)
 	}
 	return strings.Join(words, "; ")
-}
-
-// of are the training jobs that Kubernetes Jobs end with, by name.
-func of(jobs []batchv1.Job, pods []corev1.Pod) []Training {
-	var all []Training
-	for _, job := range jobs {
-		training := Training{Job: job.Labels[persia.JobLabel]}
-		switch end := endOf(job); {
-		case end == nil:
-			training.State = progress(training.Job, pods)
-		case end.Type == batchv1.JobFailed:
-			training.State, training.End = failure(job, *end, pods), end.Type
-		default:
-			training.State, training.End = "complete", end.Type
-		}
-		all = append(all, training)
-	}
-	slices.SortFunc(all, func(a, b Training) int { return strings.Compare(a.Job, b.Job) })
-	return all
-}
-
-// endOf is the condition that says how a Job has ended, or nil.
-func endOf(job batchv1.Job) *batchv1.JobCondition {
-	for _, condition := range job.Status.Conditions {
-		if condition.Status == corev1.ConditionTrue && (condition.Type == batchv1.JobComplete || condition.Type == batchv1.JobFailed) {
-			return &condition
-		}
-	}
-	return nil
-}
-
-// failure says why a training has failed: the last words of its completion, which are
-// the coordinator's, or what Kubernetes says.
-func failure(job batchv1.Job, condition batchv1.JobCondition, pods []corev1.Pod) string {
-	for _, pod := range pods {
-		if !metav1.IsControlledBy(&pod, &job) {
-			continue
-		}
-		for _, container := range pod.Status.ContainerStatuses {
-			if end := container.State.Terminated; end != nil {
-				message := strings.TrimSpace(end.Message)
-				if last := message[strings.LastIndex(message, "\n")+1:]; strings.HasPrefix(last, "failed") {
-					return last
-				}
-			}
-		}
-	}
-	return fmt.Sprintf("failed: %s: %s", condition.Reason, condition.Message)
-}
-
-// progress says how the pods of a job's roles are.
-func progress(job string, pods []corev1.Pod) string {
-	ready, total, restarts := 0, 0, 0
-	for _, pod := range pods {
-		if pod.Labels[persia.JobLabel] != job || pod.Labels["app.kubernetes.io/name"] == "completion" {
-			continue
-		}
-		total++
-		if slices.ContainsFunc(pod.Status.Conditions, func(condition corev1.PodCondition) bool {
-			return condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue
-		}) {
-			ready++
-		}
-		for _, container := range pod.Status.ContainerStatuses {
-			restarts += int(container.RestartCount)
-		}
-	}
-	state := fmt.Sprintf("%d of %d pods are ready", ready, total)
-	if restarts > 0 {
-		state += fmt.Sprintf(", containers were restarted %d times", restarts)
-	}
-	return state
 }

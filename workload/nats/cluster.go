@@ -1,8 +1,6 @@
 package nats
 
 import (
-	"fmt"
-
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -22,7 +20,7 @@ type ClusterArgs struct {
 	Clients Clients
 	// ManagedPrometheus says that the cluster has Managed Service for Prometheus.
 	ManagedPrometheus bool
-	// Needs are created before the NatsCluster: the operator, its custom resource
+	// Needs are created before the NatsCluster and the PodMonitoring: the operator, its custom resource
 	// definitions, and the namespace of the clients.
 	Needs []pulumi.CustomResource
 }
@@ -33,7 +31,7 @@ type Clients struct {
 	Pods      metav1.LabelSelector
 }
 
-// Cluster is a NATS cluster whose servers are all running.
+// Cluster is a NATS cluster.
 type Cluster struct {
 	pulumi.ResourceState
 
@@ -42,14 +40,22 @@ type Cluster struct {
 	URL pulumi.StringOutput `pulumi:"url"`
 	// Broker is everything that clients need to know.
 	Broker Broker
+	// Object is the NatsCluster as it is written, and ReplacedBy are the paths in it whose change
+	// replaces it with all of its servers.
+	Object     any
+	ReplacedBy []string
 	// Objects is the NatsCluster. It is created after the Secrets of servers and
-	// clients, and is ready when the servers are.
+	// clients, and does not wait for the servers: clients that depend on it start beside
+	// them, and are deleted before them.
 	Objects []pulumi.CustomResource
+	// Ready is the disruption budget, which waits for all servers.
+	Ready []pulumi.CustomResource
 }
 
 // NewCluster registers a NatsCluster, and the policies that admit only its clients.
 func NewCluster(ctx *pulumi.Context, name string, args ClusterArgs, opts ...pulumi.ResourceOption) (*Cluster, error) {
-	cluster := &Cluster{Broker: brokerOf(args)}
+	object := natsCluster(args)
+	cluster := &Cluster{Broker: brokerOf(args), Object: object, ReplacedBy: replacedBy(args.NATS)}
 	if err := ctx.RegisterComponentResource("persia:nats:Cluster", name, cluster, opts...); err != nil {
 		return nil, err
 	}
@@ -59,36 +65,32 @@ func NewCluster(ctx *pulumi.Context, name string, args ClusterArgs, opts ...pulu
 	if err != nil {
 		return nil, err
 	}
-	if err := registerPolicies(ctx, name, args, child); err != nil {
+	if _, err := kube.Register(ctx, name, serverPolicy(args), child); err != nil {
 		return nil, err
 	}
 	if err := registerMonitoring(ctx, name, args, child); err != nil {
 		return nil, err
 	}
-	servers, err := kube.Register(ctx, name, natsCluster(args), child, kube.After(secrets),
+	servers, err := kube.Register(ctx, name, object, child, kube.After(secrets),
 		kube.RolloutTimeouts(args.NATS.Size), replacement(args.NATS))
 	if err != nil {
 		return nil, err
 	}
-	cluster.Objects = []pulumi.CustomResource{servers}
+	budget, err := kube.Register(ctx, name, disruptionBudget(args.NATS), child,
+		kube.RolloutTimeouts(args.NATS.Size), madeAnewWith(servers))
+	if err != nil {
+		return nil, err
+	}
+	cluster.Objects, cluster.Ready = []pulumi.CustomResource{servers}, []pulumi.CustomResource{budget}
 	cluster.URL = pulumi.String(cluster.Broker.URL).ToStringOutput()
 	return cluster, ctx.RegisterResourceOutputs(cluster, pulumi.Map{"url": cluster.URL})
 }
 
 // natsCluster is the custom resource for which the operator creates servers.
 func natsCluster(args ClusterArgs) *kube.Custom[spec] {
-	meta := kube.Meta(Namespace, args.NATS.Name, kube.Labels("nats", args.NATS.Name))
-	meta.Annotations = awaitServers(args.NATS)
 	return &kube.Custom[spec]{
 		TypeMeta:   metav1.TypeMeta{APIVersion: group + "/" + version, Kind: clusterKind.name},
-		ObjectMeta: meta,
+		ObjectMeta: kube.Meta(Namespace, args.NATS.Name, kube.Labels("nats", args.NATS.Name)),
 		Spec:       clusterSpec(args),
 	}
-}
-
-// awaitServers makes the Kubernetes provider wait for the servers. The operator writes
-// size and version into the status when the last server is ready.
-func awaitServers(nats natsspec.Settings) map[string]string {
-	return map[string]string{"pulumi.com/waitFor": fmt.Sprintf(
-		`["jsonpath={.status.size}=%d","jsonpath={.status.currentVersion}=%s"]`, nats.Size, nats.Version)}
 }

@@ -23,6 +23,9 @@ var (
 	serviceRoleKind = kind{name: "NatsServiceRole", plural: "natsserviceroles"}
 )
 
+// Token is the type of a NatsCluster in Pulumi.
+const Token = "kubernetes:" + group + "/" + version + ":NatsCluster"
+
 func (k kind) crd() string { return k.plural + "." + group }
 
 // kinds are the operator's custom resources, by the names of their definitions in

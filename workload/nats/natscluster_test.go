@@ -22,8 +22,8 @@ var seeds = map[string]string{
 		"resources": {"requests": {"memory": "32Gi", "cpu": "4"}, "limits": {"memory": "32Gi", "cpu": "4"}}}`,
 }
 
-// TestSeedNATS: the objects are those of testdata, of which sandbox/e2e asks whether
-// the operator reads every field.
+// TestSeedNATS compares the objects with testdata. A test of sandbox/e2e checks that the operator
+// reads every field of testdata.
 func TestSeedNATS(t *testing.T) {
 	for name, settings := range seeds {
 		t.Run(name, func(t *testing.T) {

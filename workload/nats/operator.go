@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"persia/capacity"
-	"persia/config/catalog"
+	"persia/config/images"
 	"persia/config/imagespec"
 	"persia/config/natsspec"
 	"persia/kube"
@@ -72,7 +72,7 @@ func operator(name string, args OperatorArgs) kube.Operator {
 		Role:          role,
 		ClusterRole:   clusterRole,
 		Container: corev1.Container{
-			Image:   args.Images.Reference(catalog.NATSOperator.Reference()),
+			Image:   args.Images.Reference(images.NATSOperator.Reference()),
 			Command: []string{operatorName},
 			Args:    arguments(args.Scope),
 			Env: []corev1.EnvVar{

@@ -11,6 +11,19 @@ import (
 // operator never changes the pods that it has created, except for their version, and a
 // server rereads its configuration only if a reloader tells it to.
 func replacement(nats natsspec.Settings) pulumi.ResourceOption {
+	options := []pulumi.ResourceOption{
+		pulumi.ReplaceOnChanges(replacedBy(nats)),
+		// The name is taken until the old object is deleted.
+		pulumi.DeleteBeforeReplace(true),
+	}
+	if !nats.ConfigReload {
+		options = append(options, pulumi.ReplacementTrigger(secretsOf(nats)))
+	}
+	return pulumi.Composite(options...)
+}
+
+// replacedBy returns the paths in a NatsCluster whose change replaces it.
+func replacedBy(nats natsspec.Settings) []string {
 	paths := []string{
 		"spec.serverImage",
 		"spec.pod",
@@ -21,15 +34,10 @@ func replacement(nats natsspec.Settings) pulumi.ResourceOption {
 		"spec.natsConfig.maxPending",
 		"spec.lameDuckDurationSeconds",
 	}
-	options := []pulumi.ResourceOption{
-		// The name is taken until the old object is deleted.
-		pulumi.DeleteBeforeReplace(true),
-	}
 	if !nats.ConfigReload {
 		paths = append(paths, "spec.natsConfig", "spec.auth")
-		options = append(options, pulumi.ReplacementTrigger(secretsOf(nats)))
 	}
-	return pulumi.Composite(append(options, pulumi.ReplaceOnChanges(paths))...)
+	return paths
 }
 
 // secretsOf returns the users and certificates, which the NatsCluster only refers to.

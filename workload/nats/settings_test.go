@@ -167,14 +167,15 @@ func TestServersAreHardened(t *testing.T) {
 	}
 }
 
-// TestDisruptionBudget counts those that stay: Kubernetes knows no number of pods
-// of a custom resource.
+// TestDisruptionBudget: it counts the servers that stay, since Kubernetes knows no number of pods
+// of a custom resource, and is ready when all servers of the version are.
 func TestDisruptionBudget(t *testing.T) {
 	budget := pulumitest.Object[policyv1.PodDisruptionBudget](t, programtest.DeployStack(t, "prod").One(t, pulumitest.DisruptionBudget, "persia-nats-service"))
 	assert.Nil(t, budget.Spec.MaxUnavailable)
 	assert.Equal(t, policyv1.AlwaysAllow, *budget.Spec.UnhealthyPodEvictionPolicy)
 	assert.Equal(t, 59, budget.Spec.MinAvailable.IntValue())
-	assert.Equal(t, map[string]string{"app": "nats", "nats_cluster": "persia-nats-service"}, budget.Spec.Selector.MatchLabels)
+	assert.Equal(t, map[string]string{"app": "nats", "nats_cluster": "persia-nats-service", "nats_version": "2.10.22"}, budget.Spec.Selector.MatchLabels)
+	assert.Equal(t, "jsonpath={.status.currentHealthy}=60", budget.Annotations["pulumi.com/waitFor"])
 }
 
 // TestNetworkPolicies lists all who are let in, and where servers go.
@@ -207,9 +208,8 @@ func TestNATS(t *testing.T) {
 	prod := programtest.DeployStack(t, "prod")
 	cluster := prod.One(t, pulumitest.NATSCluster, "persia-nats-service")
 	for path, want := range map[string]any{
-		"metadata.namespace": "nats-io",
-		"metadata.name":      "persia-nats-service",
-		`metadata.annotations["pulumi.com/waitFor"]`: `["jsonpath={.status.size}=60","jsonpath={.status.currentVersion}=2.10.22"]`,
+		"metadata.namespace":               "nats-io",
+		"metadata.name":                    "persia-nats-service",
 		"spec.size":                        60.0,
 		"spec.version":                     "2.10.22",
 		"spec.serverImage":                 programtest.ProdCache + "library/nats",

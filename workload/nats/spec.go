@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"persia/capacity"
-	"persia/config/catalog"
+	"persia/config/images"
 	"persia/config/imagespec"
 	"persia/config/jobspec"
 	"persia/config/natsspec"
@@ -122,18 +122,18 @@ func clusterSpec(args ClusterArgs) spec {
 	return s
 }
 
-func (p *podPolicy) addSidecars(nats natsspec.Settings, images imagespec.Settings) {
+func (p *podPolicy) addSidecars(nats natsspec.Settings, registries imagespec.Settings) {
 	if nats.ConfigReload {
 		amounts := kube.Requests(capacity.NATSReloader)
 		p.EnableConfigReload = true
-		p.ReloaderImage, p.ReloaderImageTag = images.Reference(catalog.NATSReloader.Repository), catalog.NATSReloader.Tag
+		p.ReloaderImage, p.ReloaderImageTag = registries.Reference(images.NATSReloader.Repository), images.NATSReloader.Tag
 		// The same as limits, so that a pod whose server has equal requests and limits
 		// stays guaranteed.
 		p.ReloaderResources = &corev1.ResourceRequirements{Requests: amounts, Limits: amounts}
 	}
 	if nats.Metrics {
 		p.EnableMetrics = true
-		p.MetricsImage, p.MetricsImageTag = images.Reference(catalog.NATSExporter.Repository), catalog.NATSExporter.Tag
+		p.MetricsImage, p.MetricsImageTag = registries.Reference(images.NATSExporter.Repository), images.NATSExporter.Tag
 	}
 }
 

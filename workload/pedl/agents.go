@@ -111,8 +111,8 @@ func mountDocker(pod *corev1.PodSpec) {
 	*mounts = append(*mounts, corev1.VolumeMount{Name: volume, MountPath: dockerSocket})
 }
 
-// agentTolerations are for the taint of the agents' own nodes, for those that are
-// written, and for those of the pools, each once.
+// agentTolerations returns tolerations for the taint of the agents' own nodes, for the taints in the
+// stack file, and for the taints of the pools, each once.
 func agentTolerations(args AgentsArgs) []corev1.Toleration {
 	tolerations := []corev1.Toleration{{
 		Key:    pedlspec.AgentTaint.Key,

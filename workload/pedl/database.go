@@ -30,6 +30,9 @@ const (
 	extendedConfigDir = "/bitnami/postgresql/conf/conf.d"
 )
 
+// DataVolume is the volume of PostgreSQL's pod that has the data.
+const DataVolume = "data"
+
 // DatabaseArgs describes PostgreSQL.
 type DatabaseArgs struct {
 	PostgreSQL pedlspec.PostgreSQL
@@ -210,13 +213,13 @@ func postgreSQLPod(args DatabaseArgs) corev1.PodSpec {
 				TimeoutSeconds: 5,
 			},
 			VolumeMounts: []corev1.VolumeMount{
-				{Name: "data", MountPath: persistence.MountPath, SubPath: persistence.SubPath},
+				{Name: DataVolume, MountPath: persistence.MountPath, SubPath: persistence.SubPath},
 				{Name: "settings", MountPath: extendedConfigDir, ReadOnly: true},
 				{Name: "shared-memory", MountPath: "/dev/shm"},
 			},
 		}},
 		Volumes: []corev1.Volume{
-			{Name: "data", VolumeSource: dataSource(persistence)},
+			{Name: DataVolume, VolumeSource: dataSource(persistence)},
 			{Name: "settings", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
 				LocalObjectReference: corev1.LocalObjectReference{Name: databaseName},
 			}}},

@@ -18,12 +18,11 @@ import (
 	"persia/internal/stacktest"
 )
 
-// The credentials of PEDL in tests.
-// place is where a setting lands: what it finds there, or nil.
-type place func(*testing.T, *pulumitest.Recorder) any
+// lookup finds where a setting lands, and returns its value there, or nil.
+type lookup func(*testing.T, *pulumitest.Recorder) any
 
 // in is a field of an object.
-func in(typeToken, name, path string) place {
+func in(typeToken, name, path string) lookup {
 	return func(t *testing.T, r *pulumitest.Recorder) any {
 		for _, registration := range r.Some(typeToken) {
 			if registration.Name == name {
@@ -40,7 +39,7 @@ const (
 )
 
 // variableOf is the value of an environment variable of a workload's container.
-func variableOf(typeToken, name, variable string) place {
+func variableOf(typeToken, name, variable string) lookup {
 	return func(t *testing.T, r *pulumitest.Recorder) any {
 		list, _ := in(typeToken, name, containerPath+"env")(t, r).([]any)
 		for _, element := range list {
@@ -53,7 +52,7 @@ func variableOf(typeToken, name, variable string) place {
 }
 
 // pullCredential is a part of the credentials in the Secrets of both namespaces.
-func pullCredential(server, part string) place {
+func pullCredential(server, part string) lookup {
 	return func(t *testing.T, r *pulumitest.Recorder) any {
 		var parts []any
 		for _, name := range []string{"pedl-registry", "pedl-agents-registry"} {
@@ -71,7 +70,7 @@ func pullCredential(server, part string) place {
 }
 
 // masterSetting is a setting of the database in the master's configuration.
-func masterSetting(name string) place {
+func masterSetting(name string) lookup {
 	return func(t *testing.T, r *pulumitest.Recorder) any {
 		var config struct {
 			DB map[string]any `json:"db"`
@@ -97,7 +96,7 @@ func dataVolume(t *testing.T, r *pulumitest.Recorder) any {
 }
 
 // both is a setting that lands in two places.
-func both(first, second place) place {
+func both(first, second lookup) lookup {
 	return func(t *testing.T, r *pulumitest.Recorder) any {
 		assert.Equal(t, first(t, r), second(t, r))
 		return first(t, r)
@@ -119,7 +118,7 @@ var (
 // there with an override.
 type row struct {
 	parameter string
-	where     place
+	where     lookup
 	byDefault any
 	override  any
 	// with are other settings that the override needs.
@@ -190,8 +189,8 @@ var rows = []row{
 		override: list{fields{"hosts": list{"pedl.example.com"}, "secretName": "pedl-tls"}}, with: fields{"ingress.enabled": true}},
 
 	{parameter: "postgresql.image.registry", where: imagePart(0), byDefault: "docker.io", override: "registry.example.com"},
-	{parameter: "postgresql.image.repository", where: imagePart(1), byDefault: "bitnami/postgresql", override: "bitnamilegacy/postgresql"},
-	{parameter: "postgresql.image.tag", where: imagePart(2), byDefault: "10.8.0", override: "11.2.0"},
+	{parameter: "postgresql.image.repository", where: imagePart(1), byDefault: "bitnamilegacy/postgresql", override: "bitnami/postgresql"},
+	{parameter: "postgresql.image.tag", where: imagePart(2), byDefault: "10.23.0-debian-11-r3", override: "10.8.0"},
 	{parameter: "postgresql.image.pullPolicy", where: in(pulumitest.StatefulSet, "pedl-postgresql", containerPath+"imagePullPolicy"),
 		byDefault: "IfNotPresent", override: "Always"},
 	{parameter: "postgresql.image.pullSecrets", where: in(pulumitest.StatefulSet, "pedl-postgresql", podPath+"imagePullSecrets"), override: list{fields{"name": "mirror"}}},
@@ -226,7 +225,7 @@ var rows = []row{
 }
 
 // imagePart is the registry, the repository or the tag of PostgreSQL's image.
-func imagePart(part int) place {
+func imagePart(part int) lookup {
 	return func(t *testing.T, r *pulumitest.Recorder) any {
 		image := in(pulumitest.StatefulSet, "pedl-postgresql", containerPath+"image")(t, r).(string)
 		registry, rest, _ := strings.Cut(image, "/")
@@ -235,8 +234,8 @@ func imagePart(part int) place {
 	}
 }
 
-// number is a number that stands as a text.
-func number(of place) place {
+// number is a number written as text.
+func number(of lookup) lookup {
 	return func(t *testing.T, r *pulumitest.Recorder) any {
 		var n float64
 		_, err := fmt.Sscan(of(t, r).(string), &n)
@@ -273,7 +272,7 @@ func TestPEDLParameters(t *testing.T) {
 // TestPEDLParametersAreDescribed: each parameter is a field of the configuration with a line
 // in its reference.
 func TestPEDLParametersAreDescribed(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(stacktest.Root(t), "docs", "reference", "configuration.md"))
+	text, err := os.ReadFile(filepath.Join(stacktest.Root(t), "docs", "reference", "pedl.md"))
 	require.NoError(t, err)
 	chapters := map[string]string{}
 	for _, chapter := range strings.Split(string(text), "\n## ") {

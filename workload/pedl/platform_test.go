@@ -133,7 +133,7 @@ func TestPEDLPlaces(t *testing.T) {
 	assertAfter(t, r, r.One(t, pulumitest.DaemonSet, "pedl-agent"), pulumitest.Deployment+"::pedl-master", pulumitest.NetworkPolicy+"::pedl-agents-closed", pulumitest.NetworkPolicy+"::pedl-agent")
 }
 
-// assertAfter sees to it that a resource comes after others, each TYPE::NAME.
+// assertAfter checks that a resource comes after others, each TYPE::NAME.
 func assertAfter(t *testing.T, r *pulumitest.Recorder, registration pulumitest.Resource, others ...string) {
 	t.Helper()
 	before := r.Before(registration)

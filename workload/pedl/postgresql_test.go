@@ -17,10 +17,12 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"persia/internal/skiptest"
 )
 
-// TestPostgreSQLStarts starts a real PostgreSQL, that of the distribution, with the
-// settings that the program writes, and asks it what it has made of them.
+// TestPostgreSQLStarts starts the distribution's PostgreSQL with the settings that the program
+// writes, and asks the server for its settings.
 func TestPostgreSQLStarts(t *testing.T) {
 	for name, test := range map[string]struct {
 		settings fields
@@ -54,7 +56,7 @@ func startPostgreSQL(t *testing.T, settings string) *postgreSQL {
 	installed, err := filepath.Glob("/usr/lib/postgresql/*/bin/postgres")
 	require.NoError(t, err)
 	if len(installed) == 0 {
-		t.Skip("SKIPPED: there is no PostgreSQL in /usr/lib/postgresql; `apt-get install postgresql` brings one")
+		skiptest.Skip(t, "there is no PostgreSQL in /usr/lib/postgresql: scripts/install-tests.sh installs it on Debian and Ubuntu")
 	}
 	p := &postgreSQL{t: t, bin: filepath.Dir(slices.Max(installed)), dir: t.TempDir()}
 	p.dropRoot()

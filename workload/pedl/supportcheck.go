@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"persia/capacity"
-	"persia/config/catalog"
+	"persia/config/images"
 	"persia/config/imagespec"
 	"persia/kube"
 )
@@ -62,8 +62,8 @@ func supportCheck(args SupportCheckArgs) *batchv1.Job {
 		RestartPolicy: corev1.RestartPolicyNever,
 		Containers: []corev1.Container{{
 			Name:            "docker",
-			Image:           args.Images.Reference(catalog.Docker.Reference()),
-			Command:         []string{"docker", "run", "--rm", catalog.CUDA.Reference(), "nvidia-smi"},
+			Image:           args.Images.Reference(images.Docker.Reference()),
+			Command:         []string{"docker", "run", "--rm", images.CUDA.Reference(), "nvidia-smi"},
 			Resources:       corev1.ResourceRequirements{Requests: kube.Requests(capacity.PEDLSupportCheck)},
 			SecurityContext: withoutRights(),
 		}},

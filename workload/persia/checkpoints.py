@@ -1,131 +1,179 @@
-"""The checkpoints of a run: ROOT/attempt-N, or folders below that, which a script may
-name as it likes.
+"""Finds and removes the checkpoints of a run: ROOT/attempt-N, or folders below that,
+which a script names as it likes.
 
-A checkpoint is complete when PERSIA has marked it so (embedding_dump_done) and has
-written opt.pt, the last file of TrainCtx.dump_checkpoint.
+TrainCtx.dump_checkpoint writes dense.pt, then has the servers write the folders s0, s1, …
+and embedding_dump_done, and writes opt.pt last. PERSIA creates each file empty before it
+fills it, so a file that exists may be empty or truncated.
 
-All functions raise an OSError when the volume cannot be read. It must not be taken for an
-empty one: the training would begin anew, and its checkpoints be removed.
+All functions raise an OSError when the volume cannot be read. Such a volume must not count
+as an empty one: the training would start over, and its checkpoints would be removed.
 """
 
+import collections
+import errno
 import os
 import re
 import shutil
 import stat
 
 ATTEMPT = re.compile(r"attempt-(\d+)$")
-PART = re.compile(r"s\d+$")
-MARKS = ("embedding_dump_done", "opt.pt")
+SHARD = re.compile(r"s\d+$")
+DENSE, DONE, OPTIMIZER = "dense.pt", "embedding_dump_done", "opt.pt"
+# In this order: a removal that is interrupted leaves an incomplete checkpoint.
+MARKS = (DONE, OPTIMIZER)
+
+# How an archive begins, how the last record of its directory does, the length of that record,
+# and of the comment after it at most (PKWARE, ".ZIP File Format Specification", 4.3).
+ARCHIVE, LAST_RECORD, RECORD_LENGTH, LONGEST_COMMENT = b"PK\x03\x04", b"PK\x05\x06", 22, 65535
+
+# path is the folder, attempt the number of the attempt that wrote it, time when it became
+# complete, and link whether path is a link to the folder.
+Checkpoint = collections.namedtuple("Checkpoint", "attempt time path link")
+
+
+class Found:
+    """What one scan has found. complete has the newest checkpoint first."""
+
+    def __init__(self):
+        self.last_attempt = 0
+        self.complete = []
+        self.incomplete = []
+
+    def newest(self):
+        """Return the newest complete checkpoint, or None."""
+        return self.complete[0].path if self.complete else None
+
+    def surplus(self, keep, needed):
+        """Return the complete checkpoints except the newest ones and those needed."""
+        own = [checkpoint.path for checkpoint in self.complete if not checkpoint.link]
+        return [path for path in own[max(keep, 1) :] if path not in needed]
 
 
 def directory(root, attempt):
-    """Where an attempt writes its checkpoints."""
+    """Return where an attempt writes its checkpoints."""
     return os.path.join(root, f"attempt-{attempt}") if root else None
 
 
-def attempts(root):
-    """The folders of the attempts with their numbers, the last one first."""
-    found = []
-    for entry in list_folder(root):
-        match = ATTEMPT.match(entry)
-        if match:
-            found.append((int(match.group(1)), os.path.join(root, entry)))
-    return sorted(found, reverse=True)
+def scan(root, older=False):
+    """Find all checkpoints. On a bucket each request takes tens of milliseconds, and a
+    checkpoint has up to 100,000 files: this lists each folder once, and looks only at the
+    files that show whether the checkpoint is complete.
+
+    Releases of PERSIA without persia-launcher, which older stands for, leave DONE empty."""
+    found = Found()
+    for entry in entries(root) if root else []:
+        match = ATTEMPT.match(entry.name)
+        if not match or entry.is_symlink():
+            continue
+        number = int(match.group(1))
+        found.last_attempt = max(found.last_attempt, number)
+        inner = entries(entry.path)
+        consider(found, number, entry.path, False, inner, older)
+        for folder in inner:
+            if folder.is_dir():
+                consider(found, number, folder.path, folder.is_symlink(), entries(folder.path), older)
+    found.complete.sort(reverse=True)
+    return found
 
 
-def last_attempt(root):
-    """The number of the last attempt that has a folder, or 0."""
-    return max([number for number, _ in attempts(root)] or [0])
+def consider(found, attempt, path, link, inner, older):
+    """Add a folder to what was found, if it is a checkpoint. PERSIA starts each one with
+    dense.pt; scripts have other folders, such as exported embeddings."""
+    files = {entry.name: entry for entry in inner if not entry.is_dir()}
+    shards = {entry.name for entry in inner if SHARD.match(entry.name) and entry.is_dir()}
+    time = completed(files, shards, older)
+    if time is not None:
+        found.complete.append(Checkpoint(attempt, time, path, link))
+    elif not link and DENSE in files and not names_its_own(files, shards, older):
+        found.incomplete.append(path)
 
 
-def folders(root):
-    """Everything that may be a checkpoint, with the number of its attempt."""
-    for number, attempt in attempts(root):
-        yield number, attempt
-        for entry in list_folder(attempt):
-            yield number, os.path.join(attempt, entry)
-
-
-def completed(folder):
-    """When a checkpoint was completed, in seconds, or None if it is not."""
+def completed(files, shards, older):
+    """Return when a checkpoint became complete, in seconds, or None if it is not."""
     try:
-        marks = [os.stat(os.path.join(folder, mark)) for mark in MARKS]
-    except (FileNotFoundError, NotADirectoryError):
+        if not all(mark in files and stat.S_ISREG(files[mark].stat().st_mode) for mark in MARKS):
+            return None
+        if not embeddings_whole(files[DONE].path, shards, older):
+            return None
+        if not all(whole(files[name].path) for name in (DENSE, OPTIMIZER) if name in files):
+            return None
+        return files[OPTIMIZER].stat().st_mtime
+    except FileNotFoundError:
         return None
-    return marks[-1].st_mtime if all(stat.S_ISREG(mark.st_mode) for mark in marks) else None
 
 
-def complete(root):
-    """All complete checkpoints, the newest first."""
-    found = []
-    for number, folder in folders(root):
-        time = completed(folder)
-        if time is not None:
-            found.append((number, time, folder))
-    return [folder for _, _, folder in sorted(found, reverse=True)]
+def embeddings_whole(mark, shards, older):
+    """Report whether PERSIA has written the mark to its end, and the folder of each server
+    that it counts exists."""
+    with open(mark, "rb") as file:
+        text = file.read(4096).decode(errors="replace")
+    count = re.search(r"^num_shards: (\d+)$", text, re.MULTILINE)
+    if not count or not text.endswith("\n"):
+        return older and not text
+    return all(f"s{number}" in shards for number in range(int(count.group(1))))
 
 
-def newest(root):
-    """The newest complete checkpoint, or None."""
-    return next(iter(complete(root)), None)
+def whole(path):
+    """Report whether PyTorch has written a file to its end: an archive that has its
+    directory, which comes last, or for PyTorch before 1.6 anything at all.
+    zipfile.is_zipfile would answer no when the volume fails."""
+    with open(path, "rb") as file:
+        start = file.read(len(ARCHIVE))
+        if start != ARCHIVE:
+            return bool(start)
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - RECORD_LENGTH - LONGEST_COMMENT))
+        end = file.read()
+    at = end.rfind(LAST_RECORD)
+    return at >= 0 and len(end) - at >= RECORD_LENGTH
 
 
-def surplus(root, keep, *also):
-    """The complete checkpoints but the newest ones, and but some others."""
-    return [folder for folder in complete(root)[max(keep, 1) :] if folder not in also]
-
-
-def incomplete(root):
-    """What attempts that have ended did not complete."""
-    return [folder for _, folder in folders(root) if parts(folder) and completed(folder) is None]
-
-
-def parts(folder):
-    """What a folder has of a checkpoint, but for the marks. A script may give a whole
-    checkpoint the name of a part."""
-    return [
-        entry for entry in list_folder(folder)
-        if entry == "dense.pt" or PART.match(entry) and completed(os.path.join(folder, entry)) is None
-    ]
+def names_its_own(files, shards, older):
+    """Report whether a script gave the optimizer's file another name: the checkpoint may be
+    complete, and only the script can know."""
+    others = [name for name in files if name.endswith(".pt") and name not in (DENSE, "jit_" + DENSE, OPTIMIZER)]
+    return bool(others) and OPTIMIZER not in files and DONE in files and embeddings_whole(files[DONE].path, shards, older)
 
 
 def remove(folder):
-    """Remove a checkpoint, its marks first: what is left when this is interrupted is
-    taken for incomplete. Of a folder with other folders only the parts of a checkpoint
-    go: the others may be checkpoints, too."""
-    if kind(folder, follow=False) == stat.S_IFLNK:
-        os.remove(folder)
-        return
+    """Remove a checkpoint, its marks first and dense.pt last, so that what an interruption
+    leaves is an incomplete checkpoint. What else the folder contains stays: other
+    checkpoints, and files of the script."""
     for mark in MARKS:
         remove_all(os.path.join(folder, mark))
-    found = parts(folder)
-    if any(kind(os.path.join(folder, entry)) == stat.S_IFDIR for entry in list_folder(folder) if entry not in found):
-        for part in found:
-            remove_all(os.path.join(folder, part))
-    else:
-        remove_all(folder)
+    parts = [entry for entry in entries(folder) if is_part(entry)]
+    for entry in sorted(parts, key=lambda entry: entry.name == DENSE):
+        remove_all(entry.path)
+    try:
+        os.rmdir(folder)
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT):
+            raise
+
+
+def is_part(entry):
+    """Report whether PERSIA wrote an entry of a checkpoint's folder. A script may give a
+    whole checkpoint the name of a server's folder."""
+    if SHARD.match(entry.name) and entry.is_dir() and not entry.is_symlink():
+        return not any(inner.name == DENSE for inner in entries(entry.path))
+    return entry.name in (DENSE, "jit_" + DENSE)
 
 
 def remove_all(path):
-    """Remove a file, or a folder with what is in it, if it is there."""
-    there = kind(path, follow=False)
-    if there == stat.S_IFDIR:
-        shutil.rmtree(path)
-    elif there is not None:
-        os.remove(path)
-
-
-def kind(path, follow=True):
-    """The kind of file at a path, as stat.S_IFMT gives it, or None if there is none."""
+    """Remove a file, or a folder with what is in it, if it exists."""
     try:
-        return stat.S_IFMT(os.stat(path, follow_symlinks=follow).st_mode)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
+        if stat.S_ISDIR(os.lstat(path).st_mode):
+            shutil.rmtree(path)
+        else:
+            os.remove(path)
+    except FileNotFoundError:
+        pass
 
 
-def list_folder(folder):
-    """The names in a folder: none if there is no such folder."""
+def entries(folder):
+    """List a folder: nothing if it does not exist."""
     try:
-        return os.listdir(folder) if folder else []
+        with os.scandir(folder) as found:
+            return list(found)
     except (FileNotFoundError, NotADirectoryError):
         return []

@@ -16,6 +16,7 @@ import os, shutil
 import checkpoints
 
 root = settings.checkpoints
+content = {"dense.pt": "a model", "opt.pt": "an optimizer", "embedding_dump_done": "---\nnum_shards: 1\n"}
 
 def write(name, *files):
     """Write files of a checkpoint, those that are written later being newer."""
@@ -23,7 +24,8 @@ def write(name, *files):
     for file in files:
         path = os.path.join(root, name, file)
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        open(path, "w").close()
+        with open(path, "w") as opened:
+            opened.write(content.get(os.path.basename(file), ""))
         os.utime(path, (written, written))
     written += 1
 
@@ -48,8 +50,9 @@ written = 1
 remove_tree, shutil.rmtree = shutil.rmtree, remove_slowly
 `
 
-// TestCheckpointsAreRemovedSlowly: nobody is lost while a checkpoint is removed, which takes
-// longer than a replica may be silent. What is left of it at any time is incomplete.
+// TestCheckpointsAreRemovedSlowly: no replica is lost while the coordinator removes a
+// checkpoint, which takes longer than a replica may be silent. At any time, the remaining
+// files are an incomplete checkpoint.
 func TestCheckpointsAreRemovedSlowly(t *testing.T) {
 	t.Parallel()
 	const runs = "running attempt 2: 0 of 1 trainers and 0 of 1 data loaders have finished"
@@ -61,19 +64,21 @@ func TestCheckpointsAreRemovedSlowly(t *testing.T) {
 write("attempt-1/broken", "s0/a.emb", "dense.pt", "opt.pt")
 all_report(1, "waiting")
 job.tidy()
-`, []string{"log: attempt 2 starts from the beginning", "removing attempt-1/broken: dense.pt s0", runs}},
+`, []string{"log: attempt 2 starts from the beginning", "removing attempt-1/broken/s0: a.emb", runs}},
 		"in the attempt": {`
 all_report(1, "waiting")
 for step in (1, 2, 3):
     write_complete(f"attempt-2/{step}")
-job.look()
+job.keep()
 job.tidy()
-`, []string{"log: attempt 2 starts from the beginning", "removing attempt-2/1: dense.pt s0", runs}},
+`, []string{"log: attempt 2 starts from the beginning", "log: new checkpoint FOLDER/attempt-2/3", "removing attempt-2/1/s0: a.emb", runs}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			script := withCheckpoints + test.script + "report(\"nn-worker\", 2, \"running\")\nprint(job.status())\n"
-			assert.Equal(t, test.want, coordinate(t, script, map[string]any{"checkpoints": t.TempDir(), "lost_seconds": 60}))
+			folder := t.TempDir()
+			told := coordinate(t, script, map[string]any{"checkpoints": folder, "lost_seconds": 60, "stuck_seconds": 0})
+			assert.Equal(t, strings.Join(test.want, "\n"), strings.ReplaceAll(strings.Join(told, "\n"), folder, "FOLDER"))
 		})
 	}
 }
@@ -95,8 +100,14 @@ print(left())
 write_complete("attempt-9/step-100")
 write("attempt-9", "s0/a.emb", "dense.pt", "embedding_dump_done")` + begin, files("attempt-9/step-100")},
 		"all are interrupted": {`
-write("attempt-9/step-100", "s0/a.emb", "notes")
-write("attempt-9", "s0/a.emb", "notes")` + begin, "nothing"},
+write("attempt-9/step-100", "dense.pt", "s0/a.emb", "notes")
+write("attempt-9", "dense.pt", "s0/a.emb", "notes")` + begin, "attempt-9/notes attempt-9/step-100/notes"},
+		"files of the script": {`
+write_complete("attempt-9/step-100")
+write("attempt-9/step-100", "metrics.csv")
+write_complete("attempt-9/step-200")
+write_complete("attempt-9/step-300")
+` + begin, "attempt-9/step-100/metrics.csv " + files("attempt-9/step-200", "attempt-9/step-300")},
 		"the oldest is too many": {`
 write_complete("attempt-9")
 write_complete("attempt-9/step-100")
@@ -111,7 +122,18 @@ write_complete("attempt-9")
 write_complete("attempt-9/s100")
 write("attempt-9/s200", "s0/a.emb", "dense.pt")` + begin, files("attempt-9/s100")},
 		"other folders of the script": {`
-write("attempt-9", "s0/a.emb", "logs/today")` + begin, "attempt-9/logs/today"},
+write("attempt-9", "dense.pt", "s0/a.emb", "logs/today")` + begin, "attempt-9/logs/today"},
+		"exported embeddings": {`
+write("attempt-9/export", "s0/a.emb", "embedding_dump_done")
+write("attempt-9/exporting", "s0/a.emb")
+write("attempt-9", "s0/a.emb")` + begin, "attempt-9/export/embedding_dump_done attempt-9/export/s0/a.emb attempt-9/exporting/s0/a.emb attempt-9/s0/a.emb"},
+		"an optimizer with another name": {`
+write("attempt-9/1", "s0/a.emb", "dense.pt", "embedding_dump_done", "adam.pt")` + begin, "attempt-9/1/adam.pt attempt-9/1/dense.pt attempt-9/1/embedding_dump_done attempt-9/1/s0/a.emb"},
+		"what is in no attempt's folder": {`
+write("exports/1", "s0/a.emb", "dense.pt")
+os.makedirs(os.path.join(root, "attempt-9"))
+os.symlink(os.path.join(root, "exports/1"), os.path.join(root, "attempt-9/1"))
+os.symlink(os.path.join(root, "exports"), os.path.join(root, "attempt-8"))` + begin, "exports/1/dense.pt exports/1/s0/a.emb"},
 		"a link to the newest": {`
 write_complete("attempt-9/step-100")
 write_complete("attempt-9/step-200")
@@ -132,23 +154,47 @@ func TestCheckpointsCannotBeRead(t *testing.T) {
 	t.Parallel()
 	const (
 		broken = `
-import errno
+import builtins, errno
 
-def fail(*_, **__):
-    raise OSError(errno.EIO, "Input/output error")
+broken = set()
 
-working = {name: getattr(os, name) for name in ("listdir", "stat")}
+def breakable(name, function):
+    """A function that fails in the folder of the run while its name is broken."""
+    def call(path, *arguments, **named):
+        if name in broken and str(path).startswith(root):
+            raise OSError(errno.EIO, "Input/output error")
+        return function(path, *arguments, **named)
+    return call
 
-def breaks(name):
-    setattr(os, name, fail)
+class TornFile:
+    """A file of which the first bytes can be read."""
+    def __init__(self, file):
+        self.file = file
+    def __getattr__(self, name):
+        return getattr(self.file, name)
+    def __enter__(self):
+        return self
+    def __exit__(self, *_):
+        self.file.close()
+    def read(self, *size):
+        if self.file.tell():
+            raise OSError(errno.EIO, "Input/output error")
+        return self.file.read(*size)
 
-def works():
-    vars(os).update(working)
+def open_file(path, *arguments, **named):
+    file = opened(path, *arguments, **named)
+    return TornFile(file) if "end" in broken and str(path).endswith("opt.pt") else file
 
+opened = open
+os.scandir, builtins.open = breakable("scandir", os.scandir), breakable("open", open_file)
+breaks, works = broken.add, broken.clear
+
+checkpoints_root = root
 write_complete("attempt-1/1")
 write("attempt-1/2", "s0/a.emb", "dense.pt")
 `
 		waits = "waiting after attempt 1 (the checkpoints cannot be read: [Errno 5] Input/output error): backing off"
+		again = "waiting after attempt 1 (the checkpoints cannot be read: [Errno 5] Input/output error, 2 times in a row): backing off"
 		says  = "log: the checkpoints cannot be read: [Errno 5] Input/output error"
 		runs  = "running attempt 2: 0 of 1 trainers and 0 of 1 data loaders have finished"
 		start = "log: attempt 2 starts from RUN/attempt-1/1"
@@ -159,7 +205,7 @@ write("attempt-1/2", "s0/a.emb", "dense.pt")
 		want   []string
 	}{
 		"the folders before an attempt": {`
-breaks("listdir")
+breaks("scandir")
 all_report(1, "waiting")
 job.tidy()
 print(job.status())
@@ -172,73 +218,96 @@ all_report(1, "waiting")
 print(job.status())
 `, []string{says, waits, waits, start, runs}},
 		"the marks before an attempt": {`
-breaks("stat")
+breaks("open")
 all_report(1, "waiting")
 print(job.status())
 now += 10
 all_report(1, "waiting")
 print(job.status())
 works()
+now += 20
+all_report(1, "waiting")
+print(job.status())
+`, []string{says, waits, again, start, runs}},
+		"the end of a file before an attempt": {`
+content["opt.pt"] = "PK\x03\x04" + "x" * 99999 + "PK\x05\x06" + "\0" * 18
+write("attempt-1/1", "opt.pt")
+breaks("end")
+all_report(1, "waiting")
+print(job.status())
+works()
 now += 10
 all_report(1, "waiting")
 print(job.status())
-`, []string{says, waits, waits, start, runs}},
+`, []string{says, waits, start, runs}},
 		"what the coordinator's predecessor left": {`
-breaks("listdir")
-job = coordinator.Coordinator(settings, job.log, job.clock)
+root, settings.checkpoints = settings.state_directory, None
+breaks("open")
+job.keep()
 print(job.status())
 works()
+root = settings.checkpoints = checkpoints_root
 now += 10
 all_report(0, "waiting")
 print(job.status())
 `, []string{says, "waiting after attempt 0 (the checkpoints cannot be read: [Errno 5] Input/output error): dataloader 0 is not there; nn-worker 0 is not there", start, runs}},
 		"that the job was complete": {`
+settings.state_directory = root
+job = coordinator.Coordinator(settings, job.log, job.clock)
 os.makedirs(job.memory.file)
-job = coordinator.Coordinator(settings, lambda text: None, job.clock)
+job.keep()
 os.rmdir(job.memory.file)
 with open(job.memory.file, "w") as file:
     json.dump({"attempt": 7, "done": True}, file)
 now += 10
+job.log = lambda text: None
 all_report(0, "waiting")
 print(job.status())
-`, []string{"complete in attempt 7"}},
+`, []string{"log: the checkpoints cannot be read: [Errno 21] Is a directory: 'RUN/coordinator.json'", "complete in attempt 7"}},
 		"in an attempt": {`
 all_report(1, "waiting")
 write_complete("attempt-2/1")
 write_complete("attempt-2/2")
-for name in working:
+for name in ("scandir", "open"):
     breaks(name)
-    job.look()
-    job.tidy()
+    now += 20
+    job.keep()
     works()
 print(job.status())
+now += 40
+job.keep()
+breaks("scandir")
+job.tidy()
+works()
 print(len(job.unneeded), "removed later")
-job.look()
 shutil.rmtree = remove_tree
 job.tidy()
 print(left())
-`, []string{start, says, left, says, left, runs, "1 removed later", files("attempt-1/1", "attempt-2/1", "attempt-2/2")}},
+`, []string{start, says, runs, "log: new checkpoint RUN/attempt-2/2", left, "1 removed later", files("attempt-1/1", "attempt-2/1", "attempt-2/2")}},
 		"when an attempt ends": {`
 all_report(1, "waiting")
-breaks("listdir")
+breaks("scandir")
 report("nn-worker", 2, "failed")
 print(job.status())
 works()
 now += 10
+report("dataloader", 2, "waiting")
+print(job.status())
+now += 10
 all_report(2, "waiting")
-`, []string{start, "log: the checkpoints cannot be read, and the newest one known is RUN/attempt-1/1: [Errno 5] Input/output error",
-			"log: attempt 2 ends: nn-worker 0: ; the next one starts in 10 s or later", "waiting after attempt 2 (nn-worker 0: ): backing off", "log: attempt 3 starts from RUN/attempt-1/1"}},
+`, []string{start, "log: attempt 2 ends: nn-worker 0: ", says, strings.Replace(waits, "attempt 1", "attempt 2", 1)[:len(waits)-len("backing off")] + "reading the checkpoints",
+			"log: attempt 3 starts in 10 s or later", "waiting after attempt 2 (nn-worker 0: ): backing off", "log: attempt 3 starts from RUN/attempt-1/1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			run := t.TempDir()
-			said := coordinate(t, withCheckpoints+broken+test.script, map[string]any{"checkpoints": run, "backoff_seconds": 10})
+			said := coordinate(t, withCheckpoints+broken+test.script, map[string]any{"checkpoints": run, "backoff_seconds": 10, "stuck_seconds": 0})
 			assert.Equal(t, strings.Join(test.want, "\n"), strings.ReplaceAll(strings.Join(said, "\n"), run, "RUN"))
 		})
 	}
 }
 
-// files are those of complete checkpoints, for people.
+// files lists the files of complete checkpoints.
 func files(checkpoints ...string) string {
 	var all []string
 	for _, checkpoint := range checkpoints {
@@ -248,4 +317,199 @@ func files(checkpoints ...string) string {
 	}
 	slices.Sort(all)
 	return strings.Join(all, " ")
+}
+
+// TestCheckpointsAreWhole: PERSIA creates each file empty and then fills it, so that the
+// files of an interrupted checkpoint may all be there.
+func TestCheckpointsAreWhole(t *testing.T) {
+	t.Parallel()
+	const (
+		archive = `
+import io, zipfile
+
+def archive():
+    """A file of PyTorch since 1.6."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as opened:
+        opened.writestr("archive/data.pkl", bytes(99999))
+    return file.getvalue()
+
+def rewrite(name, change):
+    path = os.path.join(root, "attempt-1/new", name)
+    with open(path, "rb") as file:
+        content = file.read()
+    with open(path, "wb") as file:
+        file.write(change(content))
+
+write_complete("attempt-1/old")
+write_complete("attempt-1/new")
+for name in ("dense.pt", "opt.pt"):
+    rewrite(name, lambda content: archive())
+`
+		begin = `
+all_report(1, "waiting")
+print(os.path.basename(job.resume))
+job.tidy()
+print(left())
+`
+	)
+	for name, test := range map[string]struct {
+		script string
+		older  bool
+		want   string
+	}{
+		"a whole one":                     {"", false, "new"},
+		"an empty optimizer":              {`rewrite("opt.pt", lambda content: b"")`, false, "old"},
+		"half an optimizer":               {`rewrite("opt.pt", lambda content: content[:50000])`, false, "old"},
+		"an optimizer without its end":    {`rewrite("opt.pt", lambda content: content[:-1])`, false, "old"},
+		"half a model":                    {`rewrite("dense.pt", lambda content: content[:50000])`, false, "old"},
+		"files of PyTorch before 1.6":     {`rewrite("opt.pt", lambda content: b"\x80\x02\x8a")`, false, "new"},
+		"an empty mark":                   {`rewrite("embedding_dump_done", lambda content: b"")`, false, "old"},
+		"half a mark":                     {`rewrite("embedding_dump_done", lambda content: b"---\nnum_shards: 1")`, false, "old"},
+		"fewer servers than it counts":    {`rewrite("embedding_dump_done", lambda content: b"---\nnum_shards: 2\n")`, false, "old"},
+		"the mark of an older release":    {`rewrite("embedding_dump_done", lambda content: b"")`, true, "new"},
+		"half a mark of an older release": {`rewrite("embedding_dump_done", lambda content: b"---\nnum")`, true, "old"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			said := coordinate(t, withCheckpoints+archive+test.script+begin, map[string]any{"checkpoints": t.TempDir(), "older": test.older})
+			assert.Equal(t, test.want, said[1])
+			want := files("attempt-1/new", "attempt-1/old")
+			if test.want == "old" {
+				want = files("attempt-1/old")
+			}
+			assert.Equal(t, want, said[len(said)-1], "what is not whole is removed")
+		})
+	}
+}
+
+// TestCheckpointsAreFoundQuickly: on a bucket each request takes long, and the folder of
+// each of 120 servers has a thousand files.
+func TestCheckpointsAreFoundQuickly(t *testing.T) {
+	t.Parallel()
+	const script = withCheckpoints + `
+import builtins
+
+requests = []
+
+class Entry:
+    """An entry of a folder that counts requests about it."""
+    def __init__(self, entry):
+        self.entry = entry
+    def __getattr__(self, name):
+        return getattr(self.entry, name)
+    def stat(self):
+        requests.append("stat " + self.entry.path)
+        return self.entry.stat()
+
+class Entries:
+    def __init__(self, found):
+        self.found = found
+    def __enter__(self):
+        return [Entry(entry) for entry in self.found]
+    def __exit__(self, *_):
+        self.found.close()
+
+def counted(name, function):
+    def call(path, *arguments, **named):
+        if str(path).startswith(root):
+            requests.append(f"{name} {path}")
+        return function(path, *arguments, **named)
+    return call
+
+for checkpoint in range(3):
+    write_complete(f"attempt-1/{checkpoint}")
+    for server in range(120):
+        os.makedirs(os.path.join(root, f"attempt-1/{checkpoint}/s{server}"), exist_ok=True)
+scandir = os.scandir
+os.scandir = counted("list", lambda path: Entries(scandir(path)))
+for name in ("stat", "lstat", "listdir"):
+    setattr(os, name, counted(name, getattr(os, name)))
+builtins.open = counted("open", open)
+checkpoints.scan(root)
+os.stat = os.stat
+kinds = [request.split()[0] for request in requests]
+print({kind: kinds.count(kind) for kind in sorted(set(kinds))})
+print([request for request in requests if "/s" in request.split()[1][len(root):]])
+`
+	assert.Equal(t, []string{
+		// The run, its attempt, and each checkpoint; and of each checkpoint the marks and
+		// the model.
+		"{'list': 5, 'open': 9, 'stat': 9}", "[]",
+	}, coordinate(t, script, map[string]any{"checkpoints": t.TempDir()}))
+}
+
+// TestCheckpointsAreDoubted: an attempt that fails before it gets on leaves its checkpoint
+// in doubt, and the next one begins with the one before.
+func TestCheckpointsAreDoubted(t *testing.T) {
+	t.Parallel()
+	const attempts = `
+write_complete("attempt-1/1")
+write_complete("attempt-1/2")
+job.log = lambda text: None
+
+def restart():
+    global now
+    while job.phase != coordinator.START:
+        now += 1000
+        all_report(job.attempt, "waiting")
+    print(os.path.relpath(job.resume, root))
+
+def tell(*progress):
+    for value in progress:
+        report("nn-worker", job.attempt, "running", value)
+
+def fail():
+    report("nn-worker", job.attempt, "failed")
+
+restart()
+`
+	for name, test := range map[string]struct {
+		script string
+		keep   int
+		want   string
+	}{
+		"before its first progress": {`tell(1); fail(); restart()`, 2, "2 1"},
+		"after its first progress":  {`tell(1, 2); fail(); restart()`, 2, "2 2"},
+		"with another cause": {`
+for _ in range(3):
+    tell(1); fail(); restart()`, 2, "2 1 2 1"},
+		"a script that tells nothing": {`
+for _ in range(3):
+    fail(); restart()`, 2, "2 2 1 1"},
+		"a replica that is lost": {`
+settings.lost_seconds = job.roster.lost_seconds = 60
+tell(1)
+now += 61
+tell(1)
+restart()`, 2, "2 2"},
+		"in another process": {`
+tell(1); fail()
+job = coordinator.Coordinator(settings, job.log, job.clock)
+restart()`, 2, "2 1"},
+		"the coordinator with the trainer": {`
+tell(1)
+job = coordinator.Coordinator(settings, job.log, job.clock)
+restart()`, 2, "2 1"},
+		"one that is kept alone": {`
+job.tidy(); tell(1); fail(); restart(); job.tidy()`, 1, "2 2"},
+		"one that worked is not removed": {`
+tell(1, 2)
+write_complete(f"attempt-{job.attempt}/3")
+now += 60; job.keep(); job.tidy(); fail(); restart()
+tell(1)
+now += 60; job.keep(); job.tidy(); fail(); restart()
+`, 1, "2 3 2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			said := coordinate(t, withCheckpoints+"shutil.rmtree = remove_tree\n"+attempts+test.script+"\n",
+				map[string]any{"checkpoints": t.TempDir(), "stuck_seconds": 0, "attempts": 9, "keep": test.keep})
+			var resumed []string
+			for _, checkpoint := range said {
+				resumed = append(resumed, path.Base(checkpoint))
+			}
+			assert.Equal(t, test.want, strings.Join(resumed, " "))
+		})
+	}
 }

@@ -6,6 +6,7 @@ import socket
 import ssl
 import sys
 import tempfile
+import threading
 import time
 
 import coordinator
@@ -29,8 +30,30 @@ def before(role, environment):
     for name in names:
         file = environment.get(name)
         if file and not os.path.isfile(file):
-            return f"{name} names {file}, which is not there: is it in the image, or on a volume that the role mounts?"
+            return f"{name} names {file}, which is not there: is it in the image, or uploaded to a volume that the role mounts?"
     return None
+
+
+class Files:
+    """Whether the files that a role needs are there. A volume may hang, and the replica has
+    to report meanwhile, so they are looked for beside other work."""
+
+    def __init__(self, role, environment, seconds):
+        self.role, self.environment, self.seconds = role, environment, seconds
+        self.looking, self.found = None, None
+
+    def missing(self):
+        """Why the role cannot start, or nothing."""
+        if not self.looking or not self.looking.is_alive():
+            self.looking = threading.Thread(target=self.look, daemon=True)
+            self.looking.start()
+        self.looking.join(self.seconds)
+        if self.looking.is_alive():
+            return "the volume with its configuration and its script does not answer"
+        return self.found
+
+    def look(self):
+        self.found = before(self.role, self.environment)
 
 
 class GPUs:
@@ -109,12 +132,21 @@ def address(url):
     return name, int(port or 4222)
 
 
-def reachable(where):
-    """Whether somebody takes connections there."""
+def reachable(where, seconds=5):
+    """Report whether somebody takes connections there. A name that cannot be looked up may
+    take much longer than the connection, and the replica has to report meanwhile."""
     if not where:
         return True
-    try:
-        socket.create_connection(where, timeout=5).close()
-        return True
-    except OSError:
-        return False
+    found = []
+
+    def connect():
+        try:
+            socket.create_connection(where, timeout=seconds).close()
+            found.append(True)
+        except (OSError, UnicodeError):
+            pass
+
+    asking = threading.Thread(target=connect, daemon=True)
+    asking.start()
+    asking.join(seconds)
+    return bool(found)

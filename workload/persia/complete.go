@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"persia/capacity"
-	"persia/config/catalog"
+	"persia/config/images"
 	"persia/kube"
 )
 
@@ -35,7 +35,7 @@ type Completion struct {
 	// Changes is another text when the training job is changed, since one that has
 	// failed gets another chance then.
 	Changes string
-	// Labels are those of the pod in addition to [CompletionLabels].
+	// Labels are added to [CompletionLabels] on the pod.
 	Labels map[string]string
 	// Pod ends with success when the training job is complete, and with status
 	// [FailedStatus] when it has failed.
@@ -51,7 +51,7 @@ func RegisterCompletion(ctx *pulumi.Context, name string, completion Completion,
 // FailedStatus is what the script ends with when the training job has failed.
 const FailedStatus = 3
 
-// CompletionLabels are those of the Kubernetes Job of a training job, and of its pod.
+// CompletionLabels returns the labels of the Kubernetes Job of a training job and of its pod.
 func CompletionLabels(job string) map[string]string {
 	return kube.Labels("completion", kube.LabelName(job, "completion"))
 }
@@ -87,8 +87,8 @@ func completionJob(c Completion) *batchv1.Job {
 // rolesAnnotation makes the Kubernetes Job another one when the training job is changed.
 const rolesAnnotation = "persia.com/roles"
 
-// completionName is another one for another spec, since that of a Job cannot be
-// changed.
+// completionName returns a name that changes with the spec, since the spec of a Kubernetes
+// Job cannot be changed.
 func completionName(job string, spec batchv1.JobSpec) string {
 	text, err := json.Marshal(spec)
 	if err != nil {
@@ -125,7 +125,7 @@ func completionPod(args JobArgs) corev1.PodSpec {
 		Containers: []corev1.Container{{
 			Name: "completion",
 			// The gateway's image has a shell and wget.
-			Image:   args.Images.Reference(catalog.Pushgateway.Reference()),
+			Image:   args.Images.Reference(images.Pushgateway.Reference()),
 			Command: []string{"/bin/sh", "-c", completeScript},
 			Env:     completionEnv(args),
 			// Why the training job has failed is the last thing that the script says.

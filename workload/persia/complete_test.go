@@ -68,7 +68,7 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// completionArgs are those of a job without volumes.
+// completionArgs returns the arguments of a job without volumes.
 func completionArgs() JobArgs {
 	return JobArgs{
 		Job:             jobspec.Job{Name: "criteo", RunID: "1", NNWorker: jobspec.NNWorker{Role: jobspec.Role{Replicas: 8}}},

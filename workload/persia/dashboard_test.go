@@ -16,8 +16,8 @@ const (
 	counter = "counter"
 )
 
-// metrics are those that there are, and of which type. PERSIA's are named by files
-// below rust/ of https://github.com/PersiaML/PERSIA, in its latest source.
+// metrics are the existing metrics and their types. The names of PERSIA's are in files below
+// rust/ in the latest source of https://github.com/PersiaML/PERSIA.
 var metrics = map[string]string{
 	// persia-embedding-server/src/embedding_worker_service/mod.rs
 	"batch_unique_indices_rate":        gauge,
@@ -48,6 +48,7 @@ var metrics = map[string]string{
 	"persia_replica_attempt":  gauge,
 	"persia_replica_alive":    gauge,
 	"persia_replica_finished": gauge,
+	"persia_replica_blocked":  gauge,
 
 	// The Pushgateway's own, for all that push to it.
 	"push_time_seconds": gauge,
@@ -148,7 +149,7 @@ func TestDashboardMetrics(t *testing.T) {
 	assert.Equal(t, slices.Sorted(maps.Keys(metrics)), slices.Sorted(maps.Keys(shown)))
 }
 
-// TestDashboardJobs: the jobs to choose from are those of which there is anything.
+// TestDashboardJobs: the dashboard offers the jobs that have metrics.
 func TestDashboardJobs(t *testing.T) {
 	var parsed struct {
 		Templating struct {

@@ -2,11 +2,14 @@ package persia
 
 import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"persia/config/imagespec"
 	"persia/config/jobspec"
 	"persia/kube"
+	"persia/workload/jobset"
 	"persia/workload/nats"
 )
 
@@ -19,9 +22,9 @@ type JobArgs struct {
 	// account that they run as, which the job registers.
 	Namespace      string
 	ServiceAccount string
-	// Broker is where the roles meet. It is ready when what stands among Needs is.
+	// Broker is where the roles meet. It is ready when its resources in Needs are.
 	Broker nats.Broker
-	// Claims are what a pod with some mounts has: those of the job and of a role.
+	// Claims returns the claims for the mounts of a pod, which come from the job and its role.
 	Claims func([]jobspec.Mount) []Claim
 	// PodAnnotations are what the drivers of a role's volumes want of its pods.
 	PodAnnotations func(jobspec.Kind) map[string]string
@@ -29,6 +32,8 @@ type JobArgs struct {
 	Placement func(nodePool string) kube.Placement
 	// SystemPlacement is for what the job needs in addition to its roles.
 	SystemPlacement kube.Placement
+	// QueueLabels are the labels by which Kueue knows the job, if it waits in a queue.
+	QueueLabels map[string]string
 	// Needs come before the roles: driver, priorities, namespace, claims, NATS.
 	Needs []pulumi.CustomResource
 }
@@ -44,8 +49,10 @@ type Claim struct {
 type Job struct {
 	pulumi.ResourceState
 
-	// Roles are the StatefulSets, by name.
+	// Roles are the StatefulSets or Kubernetes Jobs, by name.
 	Roles []RoleOutput
+	// Objects are what creates the pods: a StatefulSet for each role, a JobSet, or a PersiaJob.
+	Objects []runtime.Object
 }
 
 // RoleOutput says what became of a role.
@@ -75,21 +82,55 @@ func NewJob(ctx *pulumi.Context, name string, args JobArgs, opts ...pulumi.Resou
 			return nil, err
 		}
 	}
-	if args.Job.Engine == jobspec.EngineStatefulSet {
+	if args.Job.Engine != jobspec.EngineOperator {
 		if err := registerCompletion(ctx, name, args, child); err != nil {
 			return nil, err
 		}
 	}
+	register := registerStatefulSets
+	if args.Job.Engine == jobspec.EngineJobSet {
+		register = registerJobSet
+	}
+	if job.Objects, err = register(ctx, name, args, child); err != nil {
+		return nil, err
+	}
 	for _, role := range roles(args.Job, args.Namespace) {
-		if err := newRole(ctx, name, args, role, child); err != nil {
-			return nil, err
-		}
 		job.Roles = append(job.Roles, RoleOutput{
-			Name:     objectName(args.Job, role),
+			Name:     workloadName(args.Job, role),
 			Replicas: replicasOf(args.Job, role),
 		})
 	}
 	return job, ctx.RegisterResourceOutputs(job, pulumi.Map{})
+}
+
+// registerStatefulSets registers what creates the pods of a job, one object a role.
+func registerStatefulSets(ctx *pulumi.Context, name string, args JobArgs, child pulumi.ResourceOption) ([]runtime.Object, error) {
+	var sets []runtime.Object
+	for _, role := range roles(args.Job, args.Namespace) {
+		set := statefulSet(args, role)
+		if err := newRole(ctx, name, args, role, set, child); err != nil {
+			return nil, err
+		}
+		sets = append(sets, set)
+	}
+	return sets, nil
+}
+
+// registerJobSet registers what creates the pods of a job, one object for all roles, and how
+// many of each role may be evicted.
+func registerJobSet(ctx *pulumi.Context, name string, args JobArgs, child pulumi.ResourceOption) ([]runtime.Object, error) {
+	for _, role := range roles(args.Job, args.Namespace) {
+		if _, err := kube.Register(ctx, name+"-"+role.Name, disruptionBudget(args, role), child); err != nil {
+			return nil, err
+		}
+	}
+	set := jobSet(args)
+	if queued(args) && args.Job.Suspend {
+		// Kueue would resume a suspended JobSet as soon as there is room.
+		return []runtime.Object{set}, nil
+	}
+	_, err := kube.Register(ctx, name, set, child, jobset.Replaced(), kube.WorkloadTimeouts())
+	return []runtime.Object{set}, err
 }
 
 // serviceAccount is the identity of the job's pods. Its rights outside of the cluster
@@ -104,7 +145,7 @@ func serviceAccount(args JobArgs) *corev1.ServiceAccount {
 
 // newRole registers a role's StatefulSet, the headless service that gives its
 // replicas their names, and how many of them may be evicted.
-func newRole(ctx *pulumi.Context, name string, args JobArgs, role role, child pulumi.ResourceOption) error {
+func newRole(ctx *pulumi.Context, name string, args JobArgs, role role, set *appsv1.StatefulSet, child pulumi.ResourceOption) error {
 	name = name + "-" + role.Name
 	service, err := kube.Register(ctx, name, headlessService(args, role), child)
 	if err != nil {
@@ -113,11 +154,20 @@ func newRole(ctx *pulumi.Context, name string, args JobArgs, role role, child pu
 	if _, err := kube.Register(ctx, name, disruptionBudget(args, role), child); err != nil {
 		return err
 	}
-	_, err = kube.Register(ctx, name, statefulSet(args, role), child,
+	_, err = kube.Register(ctx, name, set, child,
 		kube.After([]pulumi.CustomResource{service}), kube.RolloutTimeouts(role.config.Replicas))
 	return err
 }
 
 func objectName(job jobspec.Job, role role) string {
 	return kube.LabelName(job.Name, role.Name)
+}
+
+// workloadName is the name of what creates the pods of a role: a StatefulSet, or one of the
+// Kubernetes Jobs of a JobSet.
+func workloadName(job jobspec.Job, role role) string {
+	if job.Engine == jobspec.EngineJobSet {
+		return jobset.JobName(job.Name, role.Name)
+	}
+	return objectName(job, role)
 }

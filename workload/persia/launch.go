@@ -2,9 +2,7 @@ package persia
 
 import (
 	"cmp"
-	"crypto/sha256"
 	"embed"
-	"encoding/hex"
 	"fmt"
 	"maps"
 	"path"
@@ -12,17 +10,20 @@ import (
 	"strconv"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"persia/config/jobspec"
 	"persia/gcp"
 	"persia/kube"
+	"persia/workload/jobset"
 )
 
 // scriptFiles are what every replica starts with: launch.py, the modules that it
 // imports, and the script that starts the roles of releases without persia-launcher.
 //
-//go:embed launch.py entry.py coordinator.py checkpoints.py checks.py gateway.py processes.py roles.sh
+//go:embed launch.py entry.py settings.py coordinator.py roster.py memory.py checkpoints.py server.py link.py checks.py gateway.py processes.py roles.sh
 var scriptFiles embed.FS
 
 const (
@@ -39,7 +40,7 @@ const (
 	coordinatorPort = 8886
 )
 
-// scripts are those that containers start with, by the names of their files.
+// scripts returns the scripts that containers start with, by file name.
 func scripts() map[string]string {
 	entries, err := scriptFiles.ReadDir(".")
 	if err != nil {
@@ -74,15 +75,14 @@ func startCommand(job jobspec.Job, role role) []string {
 	return append([]string{"persia-launcher"}, role.args...)
 }
 
-// launchName is another one for other scripts, so that a changed script reaches
-// pods that start anew and no others.
+// launchName changes with the scripts, so that a changed script reaches only pods that start
+// later.
 func launchName() string {
-	all := scripts()
-	sum := sha256.New()
+	all, texts := scripts(), strings.Builder{}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		sum.Write([]byte(all[name]))
+		texts.WriteString(all[name])
 	}
-	return "persia-launch-" + hex.EncodeToString(sum.Sum(nil))[:8]
+	return "persia-launch-" + kube.Hash(texts.String())
 }
 
 func launchConfigMap() *corev1.ConfigMap {
@@ -111,8 +111,7 @@ func launchVolumes() ([]corev1.Volume, []corev1.VolumeMount) {
 		[]corev1.VolumeMount{mount, {Name: state.Name, MountPath: podState}}
 }
 
-// shared is a directory that a role can write to and that a pod finds again wherever it
-// stands.
+// shared is a directory that a role can write to and that its pod finds again on every node.
 type shared struct {
 	// volume is a claim, or one of the job's volumes that is none.
 	volume string
@@ -122,7 +121,7 @@ type shared struct {
 	path string
 }
 
-// sharedDirectories are those of a role, in the order of its mounts.
+// sharedDirectories returns the shared directories of a role, in the order of its mounts.
 func sharedDirectories(args JobArgs, role jobspec.Role) []shared {
 	var all []shared
 	for _, claim := range args.Claims(args.Job.MountsOf(role)) {
@@ -174,29 +173,56 @@ func checkpointRoot(args JobArgs, role role) string {
 	return ""
 }
 
-// outlivesPod reports whether a volume is a claim or a share, of which another pod has
-// the same. Of directories of nodes nobody knows.
+// outlivesPod reports whether a volume is a claim or a share, which every pod finds again.
+// The program cannot know that about directories of nodes.
 func outlivesPod(source corev1.VolumeSource) bool {
 	claim := source.PersistentVolumeClaim
 	return claim != nil && !claim.ReadOnly || source.NFS != nil && !source.NFS.ReadOnly
 }
 
-// coordinatorAddress is where the first trainer is, wherever its pod stands.
+// coordinatorAddress returns the address of nn-worker 0, which does not depend on its node.
 func coordinatorAddress(args JobArgs) string {
-	service := kube.LabelName(args.Job.Name, trainer)
-	return fmt.Sprintf("%s-0.%s.%s.svc:%d", service, service, args.Namespace, coordinatorPort)
+	return fmt.Sprintf("%s:%d", trainerHost(args.Job, args.Namespace), coordinatorPort)
 }
 
-// launchEnv says to the script who it is, whom it asks, and what it may use.
+// trainerHost is the name of the first trainer, on whichever node its pod runs.
+func trainerHost(job jobspec.Job, namespace string) string {
+	service, set := kube.LabelName(job.Name, trainer), kube.LabelName(job.Name, trainer)
+	if job.Engine == jobspec.EngineJobSet {
+		service, set = job.Name, jobset.JobName(job.Name, trainer)
+	}
+	return set + "-0." + service + "." + namespace + ".svc"
+}
+
+// The labels in which Kubernetes tells a pod its index, since 1.28, and what it is made from,
+// which is another one when the job was changed.
+func indexLabel(job jobspec.Job) string {
+	if job.Engine == jobspec.EngineJobSet {
+		return batchv1.JobCompletionIndexAnnotation
+	}
+	return appsv1.PodIndexLabel
+}
+
+func revisionLabel(job jobspec.Job) string {
+	if job.Engine == jobspec.EngineJobSet {
+		return batchv1.ControllerUidLabel
+	}
+	return appsv1.ControllerRevisionHashLabelKey
+}
+
+// launchEnv returns the variables that configure the script.
 func launchEnv(args JobArgs, role role) []corev1.EnvVar {
 	env := []corev1.EnvVar{
 		{Name: "PERSIA_ROLE", Value: role.Name},
 		{Name: "PERSIA_COORDINATOR", Value: coordinatorAddress(args)},
 		{Name: "PERSIA_RUN", Value: args.Job.RunID},
 		fieldEnv("PERSIA_POD_UID", "metadata.uid"),
-		fieldEnv("PERSIA_REVISION", "metadata.labels['controller-revision-hash']"),
+		labelEnv("PERSIA_REVISION", revisionLabel(args.Job)),
 		{Name: "PERSIA_STATE_DIR", Value: stateDirectory(args, role)},
 		{Name: "PERSIA_IDLE_FILE", Value: path.Join(podState, "idle")},
+	}
+	if args.Job.Engine == jobspec.EngineJobSet {
+		env = append(env, corev1.EnvVar{Name: "PERSIA_ONCE", Value: "1"})
 	}
 	if role.Name == trainer {
 		env = append(env,

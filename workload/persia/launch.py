@@ -3,107 +3,98 @@
 The command runs once in each attempt of the job (see coordinator.py). When it ends with
 success the replica has finished its part, when it fails all replicas begin anew, and
 when the job is complete or has failed for good the replica stays idle: a StatefulSet
-would start it again.
+would start it again. A Kubernetes Job would not, so there trainers and data loaders end
+when the job is complete.
 """
 
 import http.client
-import json
 import os
 import signal
 import sys
 import time
-import urllib.request
 import uuid
 
 import checks
 import checkpoints
 import coordinator
 import gateway
+import server
+from link import Link
 from processes import Command, connected, processes
+from settings import Settings
 
+# How long the end of the pod may take to record, in seconds.
+RELEASE_SECONDS = 5
 
-def number(environment, name, default, kind, least):
-    """A number that the environment says, or else a default."""
-    text = environment.get(name, default)
-    try:
-        value = kind(text)
-    except ValueError:
-        value = None
-    # Nothing compares with what is not a number.
-    if value is None or not value >= least:
-        raise ValueError(f"{name} is {text!r}: must be {'a whole number' if kind is int else 'a number'} of at least {least}")
-    return value
-
-
-class Settings:
-    """What the environment says, with the times that tests shorten."""
-
-    def __init__(self, environment):
-        self.role = environment["PERSIA_ROLE"]
-        self.replica = int(environment["REPLICA_INDEX"])
-        self.address = environment["PERSIA_COORDINATOR"]
-        self.replicas = {}
-        for part in filter(None, environment.get("PERSIA_REPLICAS", "").split(",")):
-            role, count = part.split("=")
-            self.replicas[role] = int(count)
-        self.run = environment.get("PERSIA_RUN", "")
-        self.pod = environment.get("PERSIA_POD_UID", "")
-        self.revision = environment.get("PERSIA_REVISION", "")
-        self.idle_file = environment["PERSIA_IDLE_FILE"]
-        self.state_directory = environment["PERSIA_STATE_DIR"]
-        self.progress_file = environment.get("PERSIA_PROGRESS_FILE")
-        self.checkpoints = environment.get("PERSIA_CKPT_ROOT")
-        self.keep = number(environment, "PERSIA_CKPT_KEEP", "2", int, 1)
-        self.attempts = number(environment, "PERSIA_ATTEMPTS", "5", int, 1)
-        self.nats = checks.address(environment.get("PERSIA_NATS_URL", ""))
-
-        def seconds(name, default):
-            return number(environment, name, default, float, 0)
-
-        self.beat_seconds = seconds("PERSIA_BEAT_SECONDS", "5")
-        self.lost_seconds = seconds("PERSIA_LOST_SECONDS", "60")
-        self.end_seconds = seconds("PERSIA_END_SECONDS", "60")
-        self.nats_seconds = seconds("PERSIA_NATS_SECONDS", "30")
-        self.stuck_seconds = seconds("PERSIA_STUCK_SECONDS", "3600")
-        self.stop_seconds = seconds("PERSIA_STOP_SECONDS", "20")
-        self.backoff_seconds = seconds("PERSIA_BACKOFF_SECONDS", "10")
+# The status of a replica that is told to end before the job is complete, where it must
+# not count as finished: the one of a program that does not handle SIGTERM.
+ENDED_STATUS = 128 + signal.SIGTERM
 
 
 class Replica:
     """One replica, and how far it is."""
 
-    def __init__(self, settings, arguments):
+    def __init__(self, settings, arguments, address, stays=lambda: False):
         self.settings, self.arguments = settings, arguments
+        self.stays = stays  # whether the pod must stay although the job is complete
+        self.link = Link(address)
+        self.files = checks.Files(settings.role, os.environ, settings.beat_seconds)
         self.instance = uuid.uuid4().hex
         self.attempt, self.state, self.reason = 0, "waiting", ""
         self.done = False
         self.command = None  # what runs: the command, or the check of the GPUs before it
+        self.ending = False  # whether the command, or what it left, is to end
         self.gpus = None  # the check of the GPUs until it is done
+        self.blocked = ""  # why no attempt can start with this replica
         self.nats_seen = None  # when the command was last connected to NATS
+        self.answered = time.monotonic()  # when the last report was sent that got an answer
+        self.silence = settings.lost_seconds  # how long the command runs without an answer
+        self.was_running = False  # whether the pod was told to end while the command ran
         self.stopped = False  # not an Event: a signal handler that sets one can wait for itself
-        self.said = None
+        self.told = self.said = None
 
     def run(self):
-        """Do what the coordinator says until the pod is told to end."""
+        """Do what the coordinator says until the pod is told to end and the command has
+        ended. Return its status."""
         self.mark()
-        while not self.stopped:
+        while True:
+            # The signal may come at any moment, also between two lines of this loop.
+            stopped = self.stopped
+            if stopped:
+                # The command gets all of the pod's time to end.
+                self.was_running = self.was_running or self.state == "running"
+                self.end_command(float("inf"))
             self.watch()
+            if stopped and not self.ending:
+                return self.leave()
             order = self.report()
             if order:
                 self.obey(order)
+            if self.complete():
+                return self.leave()
             self.wait()
-        return self.end()
 
     def wait(self):
         """Wait until the next report is due, or there is something to say."""
         deadline = time.monotonic() + self.settings.beat_seconds
-        while time.monotonic() < deadline and not self.stopped:
-            if self.state == "running" and self.command.status() is not None:
+        while time.monotonic() < deadline and self.told == self.news():
+            if self.ending:
+                # A launcher may have ended before the training that it has started.
+                if self.command.ended():
+                    return
+            elif self.stopped or self.state == "running" and (self.command.status() is not None or self.forsaken()):
                 return
             time.sleep(min(0.2, self.settings.beat_seconds))
 
+    def news(self):
+        """Return what the coordinator should know at once when it changes."""
+        return self.attempt, self.state, self.ending
+
     def watch(self):
         """See how the command is."""
+        if self.ending:
+            self.watch_end()
+            return
         if self.state != "running":
             return
         status = self.command.status()
@@ -116,8 +107,29 @@ class Replica:
         elif self.deaf():
             # PERSIA's client gives up for good without ending its process.
             self.become("failed", f"no connection to NATS for {self.settings.nats_seconds:g} s")
+        elif self.forsaken():
+            self.become("failed", f"no answer from the coordinator for {self.silence:g} s")
         if self.state == "failed":
-            self.command.stop(self.settings.stop_seconds)
+            self.end_processes(self.settings.stop_seconds)
+
+    def forsaken(self):
+        """Report whether the coordinator has not answered for so long that it may have
+        started the next attempt without this replica. A server of a complete job stays."""
+        return not self.done and time.monotonic() - self.answered > self.silence
+
+    def watch_end(self):
+        """See whether the command and all that it started have ended."""
+        if not self.command.ended():
+            if self.hangs():
+                self.say(self.hangs())
+            return
+        self.ending, self.gpus = False, None
+        if self.state == "running" and not self.stopped:
+            self.become("waiting", "told to end")
+
+    def hangs(self):
+        """Return which process cannot be ended, or nothing."""
+        return self.command.hangs(self.settings.hang_seconds) if self.ending else ""
 
     def watch_gpus(self):
         """Start the command when it is known that it can use the GPUs."""
@@ -148,14 +160,13 @@ class Replica:
         self.mark()
         log(f"attempt {self.attempt}: {state}" + (f": {reason}" if reason else ""))
 
-    def report(self):
+    def report(self, leaving=False):
         """Tell the coordinator, and return what it says, or None without an answer."""
-        blocked = ""
-        if self.state != "running" and not checks.reachable(self.settings.nats):
-            blocked = "NATS does not answer"
+        self.blocked = "" if leaving else self.obstacle()
         body = {
             "role": self.settings.role,
             "replica": self.settings.replica,
+            "coordinator": self.settings.coordinator,
             "run": self.settings.run,
             "pod": self.settings.pod,
             "revision": self.settings.revision,
@@ -164,23 +175,39 @@ class Replica:
             "state": self.state,
             "reason": self.reason,
             "progress": self.progress(),
-            "blocked": blocked,
+            "blocked": self.blocked,
+            "ending": self.ending,
+            "hangs": self.hangs(),
+            "leaving": leaving,
             "done": self.done,
         }
-        request = urllib.request.Request(f"http://{self.settings.address}/report", json.dumps(body).encode())
+        self.told, sent = self.news(), time.monotonic()
         try:
-            with gateway.direct.open(request, timeout=5) as answer:
-                order = json.loads(answer.read().decode())
+            order = self.link.ask(body)
         except (OSError, ValueError, http.client.HTTPException):
-            self.say(f"the coordinator at {self.settings.address} does not answer")
+            self.say(f"the coordinator at {self.settings.coordinator} does not answer")
             return None
         if order.get("run") != self.settings.run:
-            # One of the two pods is about to be replaced.
-            self.say(f"the coordinator at {self.settings.address} is of another run")
+            # One of the two pods is about to be replaced, or the address has been.
+            self.link.forget()
+            self.say(f"the coordinator at {self.settings.coordinator} is of another run")
             return dict(order, order=coordinator.STOP)
+        if order.get("superseded"):
+            self.link.forget()
+        else:
+            self.answered, self.silence = sent, order.get("silence", self.silence)
         if order["order"] == coordinator.STOP:
-            self.say(f"waiting for attempt {order['attempt'] + 1}")
+            self.say(f"waiting for attempt {order['attempt'] + 1}" + (f": {self.blocked}" if self.blocked else ""))
         return order
+
+    def obstacle(self):
+        """Return what the next attempt has to wait for, or nothing. The script may be
+        uploaded after the pod has started."""
+        if self.state == "running" or self.ending or self.done:
+            return ""
+        if not checks.reachable(self.settings.nats):
+            return "NATS does not answer"
+        return self.files.missing() or ""
 
     def progress(self):
         """Something else whenever the script has told that it gets on, or None before."""
@@ -197,18 +224,26 @@ class Replica:
 
     def obey(self, order):
         self.done = order["order"] == coordinator.DONE
-        if order["order"] == coordinator.START:
+        if order["order"] == coordinator.START and not self.stopped:
             self.said = None
-            self.end_command()
-            self.begin(order["attempt"], order["resume"])
+            # What is left of the attempt before must not run beside this one.
+            if not self.ends():
+                self.begin(order["attempt"], order["resume"])
         elif order["order"] == coordinator.STOP:
-            self.end_command()
+            self.end_command(self.settings.stop_seconds)
         elif order["order"] == coordinator.DONE:
             # What servers hold stays for those who may want it.
             self.say(f"the job is complete: {'still running' if self.state == 'running' else 'idle'}")
         elif order["order"] == coordinator.FAILED:
-            self.end_command()
+            self.end_command(self.settings.stop_seconds)
+            if self.ending:
+                return
             self.say("the job has failed: idle. `pulumi up` with a change of the job starts it again")
+
+    def complete(self):
+        """Report whether the pod ends with its job. The servers end when all others have."""
+        ends = self.settings.once and self.settings.role in (coordinator.TRAINER, coordinator.DATA_LOADER)
+        return ends and self.done and self.state != "running" and not self.ending and not self.stays()
 
     def mark(self):
         """Leave the mark that makes a server count as ready while it runs nothing, or take
@@ -221,11 +256,22 @@ class Replica:
         except OSError as error:
             self.say(f"{self.settings.idle_file}: {error.strerror}")
 
-    def end_command(self):
+    def ends(self):
+        """End what is left of a command, and report whether anything is."""
+        if self.command and not self.ending and self.command.running():
+            self.end_processes(self.settings.stop_seconds)
+        return self.ending
+
+    def end_command(self, seconds):
         if self.state == "running":
-            self.command.stop(self.settings.stop_seconds)
-            self.gpus = None
-            self.become("waiting", "told to end")
+            self.end_processes(seconds)
+
+    def end_processes(self, seconds):
+        """Begin to end the command and all that it started. Reports go on meanwhile: a
+        process that waits for a device or a volume may never end."""
+        if not self.ending:
+            self.ending = True
+            self.command.end(seconds)
 
     def begin(self, attempt, resume):
         """Start the command in an attempt."""
@@ -233,7 +279,7 @@ class Replica:
         if self.progress():
             os.remove(self.settings.progress_file)
         environment = self.environment(resume)
-        trouble = checks.before(self.settings.role, environment)
+        trouble = self.files.missing()
         if trouble:
             self.become("failed", trouble)
             return
@@ -265,12 +311,17 @@ class Replica:
         """Take the signal that tells the pod to end."""
         self.stopped = True
 
-    def end(self):
-        """End with the pod, and give what runs all of the pod's time to end."""
-        if self.state != "running":
-            return 0
-        status = self.command.stop(float("inf"))
-        log(f"stopped; the command ended with status {status}")
+    def leave(self):
+        """Tell the coordinator that the pod ends, and return the command's status. The
+        coordinator need not wait for this replica before the next attempt."""
+        self.report(leaving=True)
+        status = 0
+        if self.was_running:
+            status = self.command.status()
+            log(f"stopped; the command ended with status {status}")
+        if self.settings.once and not self.done:
+            # A Job would not replace a pod that was told to end and ends with success.
+            return status or ENDED_STATUS
         return status
 
     def values(self):
@@ -279,6 +330,7 @@ class Replica:
             "attempt": self.attempt,
             "alive": int(self.state == "running"),
             "finished": int(self.state == "finished" or self.done),
+            "blocked": int(bool(self.blocked)),
         }
 
 
@@ -298,17 +350,25 @@ def main(arguments):
     except ValueError as wrong:
         log(str(wrong))
         return 2
-    replica = Replica(settings, arguments)
+    address, coordinates, stays = settings.coordinator, None, lambda: False
+    if (settings.role, settings.replica) == (coordinator.TRAINER, 0):
+        port = int(address.rsplit(":", 1)[1])
+        coordinates = coordinator.Coordinator(settings, log)
+        server.serve(coordinates, port)
+        coordinates.run()
+        address, stays = f"127.0.0.1:{port}", coordinates.stays
+    replica = Replica(settings, arguments, address, stays)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, replica.stop)
-    if (settings.role, settings.replica) == (coordinator.TRAINER, 0):
-        port = int(settings.address.rsplit(":", 1)[1])
-        coordinator.serve(coordinator.Coordinator(settings, log), port)
-        settings.address = f"127.0.0.1:{port}"
     told = gateway.of(os.environ, log)
     if told:
         told.keep_telling(replica.values)
-    return replica.run()
+    status = replica.run()
+    if told and settings.once:
+        told.tell(replica.values)  # what is told now stays
+    if coordinates:
+        coordinates.release(RELEASE_SECONDS)
+    return status
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ func TestLaunchCompletes(t *testing.T) {
 	j.start("dataloader-0", note)
 	server := j.start("embedding-ps-0", serve)
 	j.startCommand("nn-worker-1", []string{"bash", "-c", note + `echo "$0: $1" >arguments`, "stand-in", "an argument"})
-	first := j.start("nn-worker-0", note)
+	first := j.start("nn-worker-0", note+`until [[ -e embedding-ps-0.attempts ]]; do sleep 0.05; done`)
 	assert.Equal(t, "complete in attempt 1", j.becomes("complete"))
 	assert.Equal(t, []string{"stand-in: an argument"}, j.lines("arguments"))
 	server.says("the job is complete: still running")
@@ -33,11 +33,12 @@ func TestLaunchCompletes(t *testing.T) {
 	}
 }
 
-// TestLaunchRestartsAll: whoever fails, all begin anew together, from the newest
+// TestLaunchRestartsAll: when any replica fails, all start again together from the newest
 // complete checkpoint.
 func TestLaunchRestartsAll(t *testing.T) {
 	t.Parallel()
-	const checkpoint = `mkdir -p $PERSIA_CKPT_DIR; cd $PERSIA_CKPT_DIR; mkdir -p {late,broken,sparse,dense}/s0; touch late/{embedding_dump_done,opt.pt} sparse/embedding_dump_done dense/opt.pt; cd - >/dev/null; `
+	const checkpoint = `mkdir -p $PERSIA_CKPT_DIR; cd $PERSIA_CKPT_DIR; mkdir -p {late,broken,sparse,dense}/s0; ` +
+		`for i in {late,broken,sparse,dense}/dense.pt {late,dense}/opt.pt; do echo x >$i; done; echo "num_shards: 1" | tee {late,sparse}/embedding_dump_done >/dev/null; cd - >/dev/null; `
 	for _, failing := range []string{"nn-worker-0", "dataloader-0", "embedding-worker-0", "embedding-ps-0"} {
 		t.Run(failing, func(t *testing.T) {
 			t.Parallel()
@@ -166,7 +167,8 @@ func TestLaunchFinishedReplicaIsReplaced(t *testing.T) {
 }
 
 // TestLaunchNextRun: while a job is changed to its next run, replicas of both report to
-// the coordinators of both. None takes the end of the first run for that of the next.
+// the coordinators of both. No coordinator mistakes the end of the first run for the end of the
+// next.
 func TestLaunchNextRun(t *testing.T) {
 	t.Parallel()
 	first := newTraining(t, "nn-worker=1,dataloader=1", "PERSIA_RUN=first")

@@ -89,20 +89,56 @@ func TestLaunchChecks(t *testing.T) {
 		env  []string
 		says string
 	}{
-		"a configuration that is not there": {[]string{"PERSIA_GLOBAL_CONFIG=/none/global_config.yml"}, "PERSIA_GLOBAL_CONFIG names /none/global_config.yml, which is not there"},
-		"a script that is not there":        {[]string{"PERSIA_NN_WORKER_ENTRY=/none/train.py"}, "PERSIA_NN_WORKER_ENTRY names /none/train.py, which is not there"},
-		"no GPU":                            {[]string{"PERSIA_GPUS=1", "PERSIA_PYTHON=" + python, "GPUS_SEEN=0"}, "PyTorch sees 0 GPUs and the replica has asked for 1"},
-		"too few GPUs":                      {[]string{"PERSIA_GPUS=8", "PERSIA_PYTHON=" + python, "GPUS_SEEN=7"}, "PyTorch sees 7 GPUs and the replica has asked for 8"},
-		"all GPUs":                          {[]string{"PERSIA_GPUS=8", "PERSIA_PYTHON=" + python, "GPUS_SEEN=8"}, "complete"},
-		"a driver that hangs":               {[]string{"PERSIA_GPUS=8", "PERSIA_PYTHON=" + python, "FIRST=exec sleep 600", "PERSIA_GPU_SECONDS=0.3"}, "PyTorch has not said within 0.3 s which GPUs it sees"},
-		"no PyTorch":                        {[]string{"PERSIA_GPUS=8", "PERSIA_PYTHON=" + python, "FIRST=exit 1"}, "PyTorch cannot be asked for its GPUs"},
-		"no Python":                         {[]string{"PERSIA_GPUS=8", "PERSIA_PYTHON=/none/python"}, "/none/python: No such file or directory"},
+		"no GPU":              {[]string{"PERSIA_GPUS=1", "PERSIA_PYTHON=" + python, "GPUS_SEEN=0"}, "PyTorch sees 0 GPUs and the replica has asked for 1"},
+		"too few GPUs":        {[]string{"PERSIA_GPUS=8", "PERSIA_PYTHON=" + python, "GPUS_SEEN=7"}, "PyTorch sees 7 GPUs and the replica has asked for 8"},
+		"all GPUs":            {[]string{"PERSIA_GPUS=8", "PERSIA_PYTHON=" + python, "GPUS_SEEN=8"}, "complete"},
+		"a driver that hangs": {[]string{"PERSIA_GPUS=8", "PERSIA_PYTHON=" + python, "FIRST=exec sleep 600", "PERSIA_GPU_SECONDS=0.3"}, "PyTorch has not said within 0.3 s which GPUs it sees"},
+		"no PyTorch":          {[]string{"PERSIA_GPUS=8", "PERSIA_PYTHON=" + python, "FIRST=exit 1"}, "PyTorch cannot be asked for its GPUs"},
+		"no Python":           {[]string{"PERSIA_GPUS=8", "PERSIA_PYTHON=/none/python"}, "/none/python: No such file or directory"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			j := newTraining(t, "nn-worker=1,dataloader=0", "PERSIA_ATTEMPTS=1")
 			j.start("nn-worker-0", note, test.env...)
 			assert.Contains(t, j.becomes(test.says), test.says)
+		})
+	}
+}
+
+// TestLaunchAwaitsFiles: the files that a role needs may be uploaded after its pod has
+// started. Until then no attempt starts, so none fails.
+func TestLaunchAwaitsFiles(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ replica, variable string }{
+		"the global configuration":    {"embedding-ps-0", "PERSIA_GLOBAL_CONFIG"},
+		"the embedding configuration": {"embedding-worker-0", "PERSIA_EMBEDDING_CONFIG"},
+		"the nn-worker's script":      {"nn-worker-0", "PERSIA_NN_WORKER_ENTRY"},
+		"the dataloader's script":     {"dataloader-0", "PERSIA_DATALOADER_ENTRY"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			j := newTraining(t, everyRole, "PERSIA_ATTEMPTS=1")
+			file := filepath.Join(j.dir, "code", "file")
+			pushed, env := withGateway(t)
+			env = append(env, test.variable+"="+file)
+			replicas := map[string]*replica{}
+			for name, command := range map[string]string{"nn-worker-0": note + together, "dataloader-0": note + together, "embedding-worker-0": serve, "embedding-ps-0": serve} {
+				if name == test.replica {
+					replicas[name] = j.start(name, command, env...)
+				} else {
+					replicas[name] = j.start(name, command)
+				}
+			}
+			says := test.variable + " names " + file + ", which is not there: is it in the image, or uploaded to a volume that the role mounts?"
+			where := strings.TrimSuffix(test.replica, "-0") + " 0"
+			j.becomes("waiting after attempt 0 (the job starts): " + where + ": " + says)
+			replicas[test.replica].says("waiting for attempt 1: " + says)
+			pushed.becomes(t, "attempt 0, alive 0, finished 0, blocked 1")
+			assert.NoFileExists(t, filepath.Join(j.dir, "nn-worker-0.attempts"))
+			require.NoError(t, os.Mkdir(filepath.Dir(file), 0o700))
+			require.NoError(t, os.WriteFile(file, nil, 0o600))
+			assert.Equal(t, "complete in attempt 1", j.becomes("complete"))
+			assert.Equal(t, []string{"1"}, j.lines(test.replica+".attempts"))
 		})
 	}
 }
@@ -165,8 +201,8 @@ func TestLaunchFindsTheDriver(t *testing.T) {
 	assert.Equal(t, []string{"/opt/conda/lib:" + driver + "/lib64 1"}, j.lines("seen"))
 }
 
-// TestLaunchTrustsNATS: the variable that PERSIA's client heeds is Python's too, which
-// would otherwise trust nobody else.
+// TestLaunchTrustsNATS: Python reads the same variable as PERSIA's client, so the file also
+// has the system's authorities.
 func TestLaunchTrustsNATS(t *testing.T) {
 	t.Parallel()
 	roots := filepath.Join(t.TempDir(), "roots.pem")
@@ -183,9 +219,9 @@ func TestLaunchKeepsCheckpoints(t *testing.T) {
 	j := newTraining(t, "nn-worker=1,dataloader=0")
 	for i, name := range []string{"attempt-1/a", "attempt-1/b", "attempt-12/a", "attempt-2/c"} {
 		dir := filepath.Join(j.dir, "run", name)
-		require.NoError(t, os.MkdirAll(dir, 0o700))
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, "s0"), 0o700))
 		for _, mark := range []string{"embedding_dump_done", "opt.pt"} {
-			require.NoError(t, os.WriteFile(filepath.Join(dir, mark), nil, 0o600))
+			require.NoError(t, os.WriteFile(filepath.Join(dir, mark), []byte("num_shards: 1\n"), 0o600))
 			require.NoError(t, os.Chtimes(filepath.Join(dir, mark), time.Now(), time.Now().Add(time.Duration(i)*time.Second)))
 		}
 	}
@@ -226,30 +262,43 @@ func TestLaunchStops(t *testing.T) {
 	}
 }
 
+// pushed receives what the replicas of a job push to its metrics gateway.
+type pushed chan string
+
+// withGateway returns the environment of replicas that push.
+func withGateway(t *testing.T) (pushed, []string) {
+	t.Helper()
+	bodies := make(pushed, 1000)
+	gateway := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		bodies <- r.Method + " " + r.URL.Path + "\n" + string(body)
+	}))
+	t.Cleanup(gateway.Close)
+	return bodies, []string{"PERSIA_METRICS_GATEWAY_ADDR=" + strings.TrimPrefix(gateway.URL, "http://"), "PERSIA_REPLICA_METRICS=/metrics/job/criteo"}
+}
+
+// becomes waits until a replica pushes values, like "attempt 1, alive 0".
+func (p pushed) becomes(t *testing.T, values string) {
+	t.Helper()
+	want := "PUT /metrics/job/criteo\n"
+	for value := range strings.SplitSeq(values, ", ") {
+		name, _, _ := strings.Cut(value, " ")
+		want += fmt.Sprintf("# TYPE persia_replica_%s gauge\npersia_replica_%s\n", name, value)
+	}
+	require.Eventually(t, func() bool { return <-p == want }, patience, time.Millisecond, want)
+}
+
 // TestLaunchPushesMetrics: what the script knows of each replica, again and again.
 func TestLaunchPushesMetrics(t *testing.T) {
 	t.Parallel()
-	pushed := make(chan string, 1000)
-	gateway := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		pushed <- r.Method + " " + r.URL.Path + "\n" + string(body)
-	})}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	go func() { _ = gateway.Serve(listener) }()
-	t.Cleanup(func() { _ = gateway.Close() })
-	j := newTraining(t, "nn-worker=1,dataloader=0", "PERSIA_METRICS_GATEWAY_ADDR="+listener.Addr().String(), "PERSIA_REPLICA_METRICS=/metrics/job/criteo")
+	pushed, env := withGateway(t)
+	j := newTraining(t, "nn-worker=1,dataloader=0", env...)
 	j.start("nn-worker-0", `sleep 1`)
-	for _, want := range []string{"attempt 1\n alive 1\n finished 0\n", "attempt 1\n alive 0\n finished 1\n"} {
-		want = "PUT /metrics/job/criteo\n" + strings.NewReplacer(
-			"attempt ", "# TYPE persia_replica_attempt gauge\npersia_replica_attempt ",
-			" alive ", "# TYPE persia_replica_alive gauge\npersia_replica_alive ",
-			" finished ", "# TYPE persia_replica_finished gauge\npersia_replica_finished ").Replace(want)
-		require.Eventually(t, func() bool { return <-pushed == want }, patience, time.Millisecond, want)
-	}
+	pushed.becomes(t, "attempt 1, alive 1, finished 0, blocked 0")
+	pushed.becomes(t, "attempt 1, alive 0, finished 1, blocked 0")
 }
 
-// TestLaunchWithoutGateway: one that is away harms nobody, and is told of once.
+// TestLaunchWithoutGateway: training goes on without the gateway, and the log says so once.
 func TestLaunchWithoutGateway(t *testing.T) {
 	t.Parallel()
 	address := freeAddress(t)
@@ -261,8 +310,8 @@ func TestLaunchWithoutGateway(t *testing.T) {
 	assert.Equal(t, 1, strings.Count(string(log), "the metrics gateway at "+address+" cannot be told"))
 }
 
-// TestLaunchIsAnsweredInPart: whoever ends amid an answer harms nobody, be it the
-// coordinator or the metrics gateway.
+// TestLaunchIsAnsweredInPart: training goes on when the coordinator or the metrics gateway
+// ends in the middle of an answer.
 func TestLaunchIsAnsweredInPart(t *testing.T) {
 	t.Parallel()
 	var asked, told atomic.Int32

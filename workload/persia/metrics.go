@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"persia/capacity"
-	"persia/config/catalog"
+	"persia/config/images"
 	"persia/kube"
 )
 
@@ -44,8 +44,8 @@ func newMetricsGateway(ctx *pulumi.Context, name string, args JobArgs, child pul
 // scrapedLabel is upstream's, on the pods that show metrics.
 const scrapedLabel = "prom"
 
-// metricsLabels are those of a gateway's objects and pod, and the part of them that
-// selects the pod.
+// metricsLabels returns the labels of a gateway's objects and pod, and the ones that select
+// the pod.
 func metricsLabels(args JobArgs) (labels, selector map[string]string) {
 	labels = kube.Labels("metrics-gateway", metricsGatewayName(args.Job.Name))
 	selector = map[string]string{
@@ -56,7 +56,7 @@ func metricsLabels(args JobArgs) (labels, selector map[string]string) {
 	return labels, selector
 }
 
-// metricsPodLabels are those of a gateway's pod.
+// metricsPodLabels returns the labels of a gateway's pod.
 func metricsPodLabels(args JobArgs) map[string]string {
 	labels, _ := metricsLabels(args)
 	maps.Copy(labels, upstreamSelector(args))
@@ -88,7 +88,7 @@ func metricsDeployment(args JobArgs) *appsv1.Deployment {
 		AutomountServiceAccountToken: &no,
 		Containers: []corev1.Container{{
 			Name:  "pushgateway",
-			Image: args.Images.Reference(catalog.Pushgateway.Reference()),
+			Image: args.Images.Reference(images.Pushgateway.Reference()),
 			Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: metricsGatewayPort}},
 			ReadinessProbe: &corev1.Probe{
 				ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{

@@ -54,6 +54,7 @@ func TestPodMonitoring(t *testing.T) {
 	monitoring := pulumitest.Object[kube.PodMonitoring](t, registered)
 	assert.Equal(t, "persia", monitoring.Namespace)
 	assert.Contains(t, registered.Dependencies(), prod.One(t, pulumitest.Namespace, "persia").URN)
+	assert.Contains(t, registered.Dependencies(), prod.One(t, pulumitest.Deployment, "nats-operator").URN, "its webhook must serve")
 
 	gateway := pulumitest.Object[appsv1.Deployment](t, prod.One(t, pulumitest.Deployment, "criteo-metrics-gateway"))
 	assert.True(t, pulumitest.Selects(t, &monitoring.Spec.Selector, gateway.Spec.Template.Labels))

@@ -9,9 +9,9 @@ import (
 
 // registerMonitoring registers what collects the metrics of all jobs, where there is
 // something that does, and what shows them.
-func registerMonitoring(ctx *pulumi.Context, name string, managedPrometheus bool, child pulumi.ResourceOption) error {
-	if managedPrometheus {
-		if _, err := kube.Register(ctx, name, podMonitoring(), child); err != nil {
+func registerMonitoring(ctx *pulumi.Context, name string, args NamespaceArgs, child pulumi.ResourceOption) error {
+	if args.ManagedPrometheus {
+		if _, err := kube.Register(ctx, name, podMonitoring(), child, kube.After(args.MonitoringNeeds)); err != nil {
 			return err
 		}
 	}

@@ -27,6 +27,10 @@ type NamespaceArgs struct {
 	HostPaths bool
 	// ManagedPrometheus says that the cluster has Managed Service for Prometheus.
 	ManagedPrometheus bool
+	// MonitoringNeeds are created before the PodMonitoring: a Deployment. A PodMonitoring
+	// goes through a webhook that GKE runs on the nodes, and that may not serve yet when a
+	// new cluster has no pod of the stack.
+	MonitoringNeeds []pulumi.CustomResource
 }
 
 // NewNamespace registers the namespace of the stack's jobs.
@@ -55,7 +59,7 @@ func NewNamespace(ctx *pulumi.Context, name string, args NamespaceArgs, opts ...
 		return nil, err
 	}
 	component.Objects = []pulumi.CustomResource{closed, scripts}
-	if err := registerMonitoring(ctx, name, args.ManagedPrometheus, child); err != nil {
+	if err := registerMonitoring(ctx, name, args, child); err != nil {
 		return nil, err
 	}
 	return component, ctx.RegisterResourceOutputs(component, pulumi.Map{})

@@ -11,23 +11,48 @@ class Command:
 
     def __init__(self, arguments, environment, stdout=None):
         self.process = subprocess.Popen(arguments, env=environment, stdin=subprocess.DEVNULL, stdout=stdout, start_new_session=True)
-        self.told = set()
+        self.told = False  # whether it was told to end
+        self.deadline = None  # until when what runs may end by itself
+        self.killed = None  # when it was first killed
 
     def status(self):
         """The exit status as a shell gives it, or None as long as it runs."""
         status = self.process.poll()
         return 128 - status if status is not None and status < 0 else status
 
+    def end(self, seconds):
+        """Have the command and what it has started end, within a time or by force."""
+        self.deadline = time.monotonic() + seconds
+
+    def ended(self):
+        """Signal what is to end, and report whether nothing is left. A launcher may end at
+        once while the training that it has started still saves."""
+        left = self.running()
+        if not left:
+            return True
+        if time.monotonic() < self.deadline:
+            # Once, and only what runs then: a second signal would disturb a process that is
+            # saving, and a program that it starts to save with would end.
+            if not self.told:
+                self.kill(left, signal.SIGTERM)
+                self.told = True
+        else:
+            self.killed = self.killed or time.monotonic()
+            self.kill(left, signal.SIGKILL)
+        return False
+
+    def hangs(self, seconds):
+        """Return what has not ended some time after it was killed, or nothing."""
+        since = time.monotonic() - self.killed if self.killed else 0
+        left = self.running() if since > seconds else set()
+        if not left:
+            return ""
+        return f"process {min(left)} ({program(min(left))}) hangs and cannot be killed: it waits for a device or a volume of its node"
+
     def stop(self, seconds):
-        """End the command and what it has started, and return its status. A launcher may
-        end at once while the training that it has started still saves."""
-        deadline = time.monotonic() + seconds
-        while self.running() and time.monotonic() < deadline:
-            # Once each, since a second signal would disturb one that is saving.
-            self.kill(self.running() - self.told, signal.SIGTERM)
-            time.sleep(0.05)
-        while self.running():
-            self.kill(self.running(), signal.SIGKILL)
+        """End the command and what it has started, and return its status."""
+        self.end(seconds)
+        while not self.ended():
             time.sleep(0.05)
         return self.status()
 
@@ -37,12 +62,20 @@ class Command:
         return processes(self.process.pid)
 
     def kill(self, pids, number):
-        self.told |= pids
         for pid in pids:
             try:
                 os.kill(pid, number)
-            except ProcessLookupError:
+            except (ProcessLookupError, PermissionError):
                 pass
+
+
+def program(pid):
+    """The name of the program of a process."""
+    try:
+        with open(f"/proc/{pid}/comm") as file:
+            return file.read().strip()
+    except OSError:
+        return "gone"
 
 
 def processes(root):

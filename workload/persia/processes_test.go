@@ -32,3 +32,26 @@ print(processes.connected([ended, os.getpid()], port))
 	require.NoError(t, err, "%s", output)
 	assert.Equal(t, "True\nFalse\n", string(output))
 }
+
+// TestEndingLetsAProgramSave: the signal that ends a command does not end a program that the
+// command then starts to save with.
+func TestEndingLetsAProgramSave(t *testing.T) {
+	t.Parallel()
+	const script = `
+import os, sys
+from processes import Command
+
+def saved(command):
+    os.chdir(sys.argv[1])
+    running = Command(["bash", "-c", command], dict(os.environ))
+    while not os.path.exists("ready"):
+        pass
+    status = running.stop(60)
+    return status, os.path.exists("saved")
+
+print(saved("trap '(sleep 0.5; touch saved); exit 7' TERM; touch ready; while :; do sleep 0.05; done"))
+`
+	output, err := exec.Command("python3", "-B", "-c", script, t.TempDir()).CombinedOutput()
+	require.NoError(t, err, "%s", output)
+	assert.Contains(t, string(output), "(7, True)\n")
+}

@@ -2,6 +2,7 @@ package persia
 
 import (
 	"encoding/json"
+	"fmt"
 	"os/exec"
 	"strings"
 	"testing"
@@ -13,22 +14,26 @@ import (
 // coordinated is the coordinator of a job with two replicas, which takes their reports, at
 // times that are given.
 const coordinated = `
-import json, sys, types
+import json, os, sys, types
 import coordinator
 
 now = 0
 settings = types.SimpleNamespace(
-    replicas={"nn-worker": 1, "dataloader": 1}, run="1", revision="1", checkpoints=None, state_directory=sys.argv[1],
-    keep=2, attempts=5, lost_seconds=1e9, end_seconds=1e9, stuck_seconds=60, backoff_seconds=0,
+    replicas={"nn-worker": 1, "dataloader": 1}, run="1", revision="1", pod="nn-worker", coordinator="", checkpoints=None,
+    older=False, state_directory=sys.argv[1], keep=2, attempts=5, beat_seconds=5, lost_seconds=1e9, end_seconds=1e9, stuck_seconds=60,
+    backoff_seconds=0, stop_seconds=20,
 )
 vars(settings).update(json.loads(sys.argv[2]) or {})
 job = coordinator.Coordinator(settings, lambda text: print("log:", text), lambda: now)
 
-def report(role, attempt, state, progress=None):
-    return job.report({
+def report(role, attempt, state, progress=None, **more):
+    order = job.report(dict({
         "role": role, "replica": 0, "run": "1", "pod": role, "revision": "1", "instance": role, "attempt": attempt,
         "state": state, "reason": "", "progress": progress, "blocked": "", "done": False,
-    })
+    }, **more))
+    # A thread of its own does this in a pod.
+    job.keep()
+    return order
 
 def all_report(attempt, state):
     for role in settings.replicas:
@@ -111,6 +116,62 @@ func TestProgress(t *testing.T) {
 			beats, err := json.Marshal(test.beats)
 			require.NoError(t, err)
 			assert.Equal(t, test.want, coordinate(t, tellStatus, test.settings, string(beats)))
+		})
+	}
+}
+
+// TestFlapping: a replica that comes and goes costs a pause that grows, and in the end the
+// job fails, as with any other failure.
+func TestFlapping(t *testing.T) {
+	t.Parallel()
+	const script = `
+all_report(0, "waiting")
+for attempt in (1, 2, 3):
+    all_report(attempt, "running")
+    now += 61
+    report("nn-worker", attempt, "running")
+    all_report(attempt, "waiting")
+    print(job.status())
+    now += 10 * 2 ** (attempt - 1)
+    all_report(attempt, "waiting")
+`
+	const lost, wait = "dataloader 0 has not been heard of for 60 s", "log: attempt %d ends: " + "dataloader 0 has not been heard of for 60 s"
+	said := coordinate(t, script, map[string]any{"lost_seconds": 60, "stuck_seconds": 0, "backoff_seconds": 10, "attempts": 3})
+	assert.Equal(t, []string{
+		"log: attempt 1 starts from the beginning",
+		fmt.Sprintf(wait, 1), "log: attempt 2 starts in 10 s or later", "waiting after attempt 1 (" + lost + "): backing off", "log: attempt 2 starts from the beginning",
+		fmt.Sprintf(wait, 2), "log: attempt 3 starts in 20 s or later", "waiting after attempt 2 (" + lost + "): backing off", "log: attempt 3 starts from the beginning",
+		fmt.Sprintf(wait, 3), "log: the job has failed: 3 attempts failed without a new checkpoint, the last one because " + lost,
+		"failed: 3 attempts failed without a new checkpoint, the last one because " + lost,
+	}, said)
+}
+
+// TestCutOff: a replica whose pod is replaced, and that has not said that it ends, may run
+// until it notices that the coordinator does not answer. No attempt starts beside it.
+func TestCutOff(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		end  string
+		want []string
+	}{
+		"in silence": {"", []string{"waiting", "waiting", "running"}},
+		"with a word": {`
+report("dataloader", 1, "running", leaving=True)`, []string{"running", "running", "running"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			script := `
+job.log = lambda text: None
+all_report(0, "waiting")
+all_report(1, "running")` + test.end + `
+for now in range(1, 82):
+    report("dataloader", job.attempt if job.phase == "start" else 0, "running" if job.phase == "start" else "waiting", pod="another", instance="another")
+    report("nn-worker", job.attempt, "running" if job.phase == "start" else "waiting")
+    report("nn-worker", job.attempt, "running" if job.phase == "start" else "waiting")
+    if now in (1, 79, 81):
+        print(job.status().split()[0])
+`
+			assert.Equal(t, test.want, coordinate(t, script, map[string]any{"lost_seconds": 60, "stuck_seconds": 0}))
 		})
 	}
 }

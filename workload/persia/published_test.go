@@ -32,7 +32,7 @@ var (
 
 	publishedRoles = map[string]publishedRole{
 		"criteo-nn-worker": {
-			replicas: 8, cpu: "80", memory: "600Gi", gpu: "8", pool: "trainers",
+			replicas: 8, cpu: "80", memory: "600Gi", gpu: "8", pool: "nn-workers",
 			image: "persiaml/persia-cuda-runtime:latest",
 			args: []string{"nn-worker", "$(PERSIA_NN_WORKER_ENTRY)", "--nproc-per-node", "$(NPROC_PER_NODE)",
 				"--nnodes", "$(REPLICA_SIZE)", "--node-rank", "$(REPLICA_INDEX)"},

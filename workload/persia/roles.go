@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"persia/config/jobspec"
-	"persia/kube"
 )
 
 // trainer is the name of the role that trains the dense part, and whose first replica
@@ -17,7 +16,7 @@ var trainer = jobspec.KindNNWorker.Name
 // role is one of the four roles of a job.
 type role struct {
 	jobspec.Kind
-	// args are those of persia-launcher. $(NAME) is the environment's.
+	// args are the arguments of persia-launcher. $(NAME) comes from the environment.
 	args []string
 	// port is where the role listens, or 0.
 	port int32
@@ -59,13 +58,11 @@ func roles(job jobspec.Job, namespace string) []role {
 // nnWorkerEnv is how the processes of torch.distributed find each other.
 func nnWorkerEnv(job jobspec.Job, namespace string) []corev1.EnvVar {
 	worker, port := job.NNWorker, strconv.Itoa(jobspec.MasterPort)
-	service := kube.LabelName(job.Name, trainer)
-	// Replica 0 has this name wherever its pod stands.
-	master := service + "-0." + service + "." + namespace + ".svc"
+	master := trainerHost(job, namespace)
 	return []corev1.EnvVar{
 		{Name: "PERSIA_NN_WORKER_ENTRY", Value: job.PersiaEnv.NNWorkerEntry},
 		{Name: "NPROC_PER_NODE", Value: strconv.Itoa(worker.NprocPerNode)},
-		podIndexEnv("NODE_RANK"),
+		labelEnv("NODE_RANK", indexLabel(job)),
 		{Name: "WORLD_SIZE", Value: strconv.Itoa(worker.NprocPerNode * worker.Replicas)},
 		{Name: "MASTER_ADDR", Value: master},
 		{Name: "MASTER_PORT", Value: port},
@@ -77,9 +74,9 @@ func nnWorkerEnv(job jobspec.Job, namespace string) []corev1.EnvVar {
 	}
 }
 
-// environment is that of a replica: the program's, then the job's, then the role's own,
-// the later winning. What the start script needs comes last, and a stack file that sets
-// one of those variables is refused.
+// environment returns the environment of a replica: the variables of the program, of the job,
+// and of the role, where the later ones win. The variables of the start script come last, and
+// the program refuses a stack file that sets one of them.
 func environment(args JobArgs, role role) []corev1.EnvVar {
 	job := args.Job
 	env := []corev1.EnvVar{
@@ -90,7 +87,7 @@ func environment(args JobArgs, role role) []corev1.EnvVar {
 		args.Broker.Env("PERSIA_NATS_URL"),
 		// The name of older releases.
 		args.Broker.Env("PERSIA_NATS_IP"),
-		podIndexEnv("REPLICA_INDEX"),
+		labelEnv("REPLICA_INDEX", indexLabel(job)),
 		{Name: "REPLICA_SIZE", Value: strconv.Itoa(role.config.Replicas)},
 	}
 	if job.EnableMetrics {
@@ -115,10 +112,9 @@ func lastWins(env []corev1.EnvVar) []corev1.EnvVar {
 	return kept
 }
 
-// podIndexEnv is the replica's index in its StatefulSet, which Kubernetes has
-// put into this label since 1.28.
-func podIndexEnv(name string) corev1.EnvVar {
-	return fieldEnv(name, "metadata.labels['apps.kubernetes.io/pod-index']")
+// labelEnv is a label of the pod.
+func labelEnv(name, label string) corev1.EnvVar {
+	return fieldEnv(name, "metadata.labels['"+label+"']")
 }
 
 // fieldEnv is a field of the pod.

@@ -153,14 +153,18 @@ func TestStartCommand(t *testing.T) {
 	job := jobspec.Job{Name: "criteo"}
 	scripted := job
 	scripted.Script = &jobspec.Script{Python: "/python", Runtime: "/runtime", Port: 23333}
-	names := map[string]string{
-		"nn-worker": "trainer", "dataloader": "datacompose", "embedding-worker": "middleware", "embedding-ps": "embserver",
+	commands := map[string]struct{ launcher, older string }{
+		"nn-worker":        {"persia-launcher nn-worker $(PERSIA_NN_WORKER_ENTRY)", "trainer"},
+		"dataloader":       {"persia-launcher data-loader $(PERSIA_DATALOADER_ENTRY)", "datacompose"},
+		"embedding-worker": {"persia-launcher embedding-worker", "middleware"},
+		"embedding-ps":     {"persia-launcher embedding-parameter-server", "embserver"},
 	}
 	for _, role := range roles(job, "persia") {
 		t.Run(role.Name, func(t *testing.T) {
-			assert.Equal(t, append([]string{"persia-launcher"}, role.args...), startCommand(job, role))
+			want := commands[role.Name]
+			assert.Contains(t, strings.Join(startCommand(job, role), " "), want.launcher)
 			assert.Nil(t, scriptEnv(job))
-			assert.Equal(t, []string{"/bin/bash", "/opt/persia/roles.sh", names[role.Name]}, startCommand(scripted, role))
+			assert.Equal(t, []string{"/bin/bash", "/opt/persia/roles.sh", want.older}, startCommand(scripted, role))
 			env := map[string]string{}
 			for _, entry := range scriptEnv(scripted) {
 				env[entry.Name] = entry.Value

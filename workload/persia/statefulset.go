@@ -32,14 +32,17 @@ func statefulSet(args JobArgs, role role) *appsv1.StatefulSet {
 			// would take hours, and no replica needs another to start.
 			PodManagementPolicy: appsv1.ParallelPodManagement,
 			UpdateStrategy:      appsv1.StatefulSetUpdateStrategy{Type: appsv1.RollingUpdateStatefulSetStrategyType},
-			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{
-					Labels:      labels,
-					Annotations: podAnnotations(args, role),
-				},
-				Spec: podSpec(args, role),
-			},
+			Template:            podTemplate(args, role),
 		},
+	}
+}
+
+// podTemplate is what the pods of a role are made from, whatever makes them.
+func podTemplate(args JobArgs, role role) corev1.PodTemplateSpec {
+	labels, _ := roleLabels(args, role)
+	return corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: podAnnotations(args, role)},
+		Spec:       podSpec(args, role),
 	}
 }
 
@@ -64,14 +67,21 @@ func podAnnotations(args JobArgs, role role) map[string]string {
 // drained for an upgrade.
 func disruptionBudget(args JobArgs, role role) *policyv1.PodDisruptionBudget {
 	labels, selector := roleLabels(args, role)
-	one := intstr.FromInt32(1)
+	spec := policyv1.PodDisruptionBudgetSpec{
+		UnhealthyPodEvictionPolicy: kube.EvictUnhealthy(),
+		Selector:                   &metav1.LabelSelector{MatchLabels: selector},
+	}
+	if args.Job.Engine == jobspec.EngineJobSet {
+		// Kubernetes does not know how many pods a Job shall have.
+		rest := intstr.FromInt32(int32(role.config.Replicas - 1))
+		spec.MinAvailable = &rest
+	} else {
+		one := intstr.FromInt32(1)
+		spec.MaxUnavailable = &one
+	}
 	return &policyv1.PodDisruptionBudget{
 		ObjectMeta: kube.Meta(args.Namespace, objectName(args.Job, role), labels),
-		Spec: policyv1.PodDisruptionBudgetSpec{
-			MaxUnavailable:             &one,
-			UnhealthyPodEvictionPolicy: kube.EvictUnhealthy(),
-			Selector:                   &metav1.LabelSelector{MatchLabels: selector},
-		},
+		Spec:       spec,
 	}
 }
 
@@ -95,8 +105,8 @@ func headlessService(args JobArgs, role role) *corev1.Service {
 // JobLabel is upstream's: its tools find the pods of a job by it.
 const JobLabel = "persia_job"
 
-// PodsOf selects the pods of a job, whichever engine makes them, or those of every job
-// of the stack if it is empty.
+// PodsOf selects the pods of a job, whichever engine creates them. Without a job, it selects
+// the pods of all jobs of the stack.
 func PodsOf(job string) metav1.LabelSelector {
 	if job == "" {
 		return metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
@@ -106,8 +116,8 @@ func PodsOf(job string) metav1.LabelSelector {
 	return metav1.LabelSelector{MatchLabels: map[string]string{JobLabel: job}}
 }
 
-// roleLabels are those of a role's objects and pods, and the part of them that
-// selects its pods.
+// roleLabels returns the labels of a role's objects and pods, and the ones that select its
+// pods.
 func roleLabels(args JobArgs, role role) (labels, selector map[string]string) {
 	labels = kube.Labels(role.Name, objectName(args.Job, role))
 	selector = map[string]string{
@@ -129,8 +139,8 @@ func podSpec(args JobArgs, role role) corev1.PodSpec {
 		ImagePullSecrets:             args.Job.ImagePullSecrets,
 		PriorityClassName:            role.Priority.Name,
 		TopologySpreadConstraints:    spread(args, role),
-		// One environment variable a service, of which a stack has dozens, is
-		// nothing that a training reads.
+		// A stack has dozens of services, and a training reads none of the variables that
+		// name them.
 		EnableServiceLinks: &no,
 		SecurityContext: &corev1.PodSecurityContext{
 			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},

@@ -32,7 +32,7 @@ const (
 // training is a job of processes of this machine: launch.py at work in each role, with
 // scripts of bash instead of PERSIA.
 type training struct {
-	t *testing.T
+	t testing.TB
 	// dir is the volume of all replicas.
 	dir         string
 	coordinator string
@@ -42,7 +42,7 @@ type training struct {
 
 // replica is one of them.
 type replica struct {
-	t       *testing.T
+	t       testing.TB
 	process *exec.Cmd
 	log     string
 	ended   chan struct{}
@@ -52,25 +52,25 @@ type replica struct {
 const patience = time.Minute
 
 // newTraining is a job of replicas, like nn-worker=2,dataloader=1.
-func newTraining(t *testing.T, replicas string, env ...string) *training {
+func newTraining(t testing.TB, replicas string, env ...string) *training {
 	t.Helper()
 	return &training{
 		t: t, dir: t.TempDir(), coordinator: freeAddress(t), replicas: replicas,
 		env: append([]string{
-			"PERSIA_BEAT_SECONDS=0.1", "PERSIA_LOST_SECONDS=30", "PERSIA_END_SECONDS=0.5", "PERSIA_NATS_SECONDS=0.5",
+			"PERSIA_BEAT_SECONDS=0.1", "PERSIA_LOST_SECONDS=30", "PERSIA_END_SECONDS=5", "PERSIA_NATS_SECONDS=0.5",
 			"PERSIA_STOP_SECONDS=5", "PERSIA_BACKOFF_SECONDS=0.1", "PERSIA_REPORT_SECONDS=0.1", "PERSIA_ATTEMPTS=3",
 		}, env...),
 	}
 }
 
-// lastPort is below the ports that Linux gives to outgoing connections, one of which
-// could otherwise take an address before its server listens.
+// lastPort is below the ports that Linux gives to outgoing connections. Such a connection
+// could take an address before its server listens.
 var lastPort atomic.Int32
 
 func init() { lastPort.Store(20_000 + rand.Int32N(8_000)) }
 
-// freeAddress returns an address that nobody listens on, a different one each time.
-func freeAddress(t *testing.T) string {
+// freeAddress returns an address without a listener, a different one each time.
+func freeAddress(t testing.TB) string {
 	t.Helper()
 	for range 1_000 {
 		address := fmt.Sprintf("127.0.0.1:%d", lastPort.Add(1))
@@ -178,7 +178,7 @@ func (j *training) becomes(text string) string {
 	return last
 }
 
-// lines are those of a file of the volume.
+// lines returns the lines of a file on the volume.
 func (j *training) lines(name string) []string {
 	j.t.Helper()
 	text, err := os.ReadFile(filepath.Join(j.dir, name))

@@ -1,4 +1,4 @@
-// Command cmd writes docs/reference/configuration.md and stack.schema.json from the types of package
+// Command cmd writes the configuration reference in docs/reference and stack.schema.json from the types of package
 // config. Run it in the root of the repository:
 //
 //	go run ./internal/reference/cmd
@@ -28,8 +28,10 @@ func write() error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join("docs", "reference", "configuration.md"), []byte(reference.Markdown(sections)), 0o644); err != nil {
-		return err
+	for name, text := range reference.Pages(sections) {
+		if err := os.WriteFile(filepath.Join("docs", "reference", name), []byte(text), 0o644); err != nil {
+			return err
+		}
 	}
 	return os.WriteFile("stack.schema.json", schema, 0o644)
 }

@@ -4,6 +4,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -33,9 +34,9 @@ const officialKubernetes = "SANDBOX_KUBERNETES_PROVIDER"
 
 // flags has the values of the flags, and how this process is asked to end.
 type flags struct {
-	repository, stacks, dir, toolchain, stack string
-	real                                      sandbox.RealNode
-	terminated                                <-chan struct{}
+	repository, stacks, dir, toolchain, archive, stack string
+	real                                               sandbox.RealNode
+	terminated                                         <-chan struct{}
 }
 
 func command(flags *flags) *cobra.Command {
@@ -50,6 +51,7 @@ func command(flags *flags) *cobra.Command {
 	persistent.StringVar(&flags.stacks, "stacks", "", "folder of the stack files, and of the files that they name (default REPOSITORY)")
 	persistent.StringVar(&flags.dir, "dir", ".sandbox", "folder that the sandbox writes to")
 	persistent.StringVar(&flags.toolchain, "toolchain", "", "folder of the compiled programs, called bin (default DIR/bin)")
+	persistent.StringVar(&flags.archive, "archive", "", "file or URL of an archive with compiled programs")
 	persistent.StringVar(&flags.stack, "stack", "dev", "stack, as in Pulumi.STACK.yaml")
 	root.AddCommand(
 		upCommand(flags),
@@ -60,6 +62,7 @@ func command(flags *flags) *cobra.Command {
 		statusCommand(flags),
 		kubeconfigCommand(flags),
 		toolchainCommand(flags),
+		archiveCommand(flags),
 		agentCommand(),
 		nodeCommand(),
 		machineCommand(),
@@ -193,21 +196,39 @@ func toolchainCommand(flags *flags) *cobra.Command {
 	}
 }
 
+func archiveCommand(flags *flags) *cobra.Command {
+	var output string
+	archive := &cobra.Command{
+		Use:   "archive",
+		Short: "Compile the programs that the sandbox runs into an archive, and record its checksums",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return toolchain.WriteArchive(cmd.Context(), flags.modules(), filepath.Join(flags.dir, "archived"), output, os.Stdout)
+		},
+	}
+	archive.Flags().StringVar(&output, "output", filepath.Join("dist", "persia-toolchain.tar.gz"), "file of the archive")
+	return archive
+}
+
 // agentCommand is what up starts in the background, not for people.
 func agentCommand() *cobra.Command {
-	var dir, kubeconfig, natsOperator string
+	var options sandbox.AgentOptions
 	agent := &cobra.Command{
 		Use:    "agent",
 		Short:  "Run real programs for the pods that need one",
 		Args:   cobra.NoArgs,
 		Hidden: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return sandbox.RunAgent(cmd.Context(), dir, kubeconfig, natsOperator)
+			return sandbox.RunAgent(cmd.Context(), options)
 		},
 	}
-	agent.Flags().StringVar(&dir, "dir", "", "folder that the agent writes to")
-	agent.Flags().StringVar(&kubeconfig, "kubeconfig", "", "administrator's kubeconfig")
-	agent.Flags().StringVar(&natsOperator, "nats-operator", "", "the NATS operator's executable")
+	agent.Flags().StringVar(&options.Dir, "dir", "", "folder that the agent writes to")
+	agent.Flags().StringVar(&options.Kubeconfig, "kubeconfig", "", "administrator's kubeconfig")
+	agent.Flags().StringVar(&options.NATSOperator, "nats-operator", "", "the NATS operator's executable")
+	agent.Flags().StringVar(&options.JobSet, "jobset", "", "the JobSet controller's executable")
+	agent.Flags().StringVar(&options.Kueue, "kueue", "", "Kueue's executable")
+	agent.Flags().StringVar(&options.Proxy, "proxy", "", "socket on which the API server asks for connections to pods")
+	agent.Flags().StringVar(&options.NodeTunnel, "node-tunnel", "", "socket at which the real node connects to its pods")
 	return agent
 }
 
@@ -229,18 +250,17 @@ func nodeCommand() *cobra.Command {
 
 // machineCommand is the first process of a real node's machine, not for people.
 func machineCommand() *cobra.Command {
-	var options, name string
+	var dir string
 	machine := &cobra.Command{
 		Use:    "machine",
 		Short:  "Run as the first process of a machine",
 		Args:   cobra.NoArgs,
 		Hidden: true,
 		RunE: func(*cobra.Command, []string) error {
-			return sandbox.BootMachine(options, name)
+			return sandbox.BootMachine(dir)
 		},
 	}
-	machine.Flags().StringVar(&options, "options", "", "file of the node's options")
-	machine.Flags().StringVar(&name, "node", "", "name of the node")
+	machine.Flags().StringVar(&dir, "dir", "", "folder of the node on the host")
 	return machine
 }
 
@@ -250,8 +270,25 @@ func (f *flags) open(ctx context.Context) (*sandbox.Sandbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := f.buildToolchain(ctx); err != nil || !s.HasRealNode() {
+	if err := f.buildToolchain(ctx); err != nil {
 		return s, err
+	}
+	for _, controller := range []struct {
+		needed bool
+		build  func(context.Context, string, string, io.Writer) (toolchain.Tools, error)
+	}{
+		{s.InstallsJobSet(), toolchain.BuildJobSet},
+		{s.InstallsKueue(), toolchain.BuildKueue},
+	} {
+		if !controller.needed {
+			continue
+		}
+		if _, err := controller.build(ctx, f.modules(), f.bin(), os.Stdout); err != nil {
+			return s, err
+		}
+	}
+	if !s.HasRealNode() {
+		return s, nil
 	}
 	return s, f.buildNode(ctx)
 }
@@ -287,6 +324,11 @@ func (f *flags) tools() (toolchain.Tools, error) {
 }
 
 func (f *flags) buildToolchain(ctx context.Context) error {
+	if f.archive != "" {
+		if err := toolchain.Take(ctx, f.archive, f.modules(), f.bin(), os.Stdout); err != nil {
+			return err
+		}
+	}
 	_, err := toolchain.Build(ctx, f.modules(), f.bin(), os.Stdout)
 	return err
 }

@@ -11,6 +11,7 @@ import (
 
 	"persia/sandbox/images"
 	"persia/sandbox/node"
+	"persia/sandbox/toolchain"
 )
 
 // trainCommand is up on a real node, with the images that the training jobs need.
@@ -21,7 +22,7 @@ func trainCommand(flags *flags) *cobra.Command {
 		Short: "Bring a stack up on a real node, and wait until its training jobs are complete",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			// The default is this command's alone: the flags are those of all commands.
+			// The commands share their flags, and only this one has the default.
 			flags.real.Pool = pool
 			return flags.train(cmd.Context())
 		},
@@ -45,7 +46,14 @@ func (f *flags) train(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := images.Build(ctx, images.Args{Repository: f.repository, Dir: f.real.Images, Tools: tools, Progress: os.Stdout}); err != nil {
+	if s.InstallsJobSet() {
+		if _, err := toolchain.BuildJobSetImage(ctx, f.modules(), f.bin(), os.Stdout); err != nil {
+			return err
+		}
+	}
+	if err := images.Build(ctx, images.Args{
+		Repository: f.repository, Dir: f.real.Images, Tools: tools, JobSet: s.InstallsJobSet(), Progress: os.Stdout,
+	}); err != nil {
 		return err
 	}
 	prepared := time.Now()

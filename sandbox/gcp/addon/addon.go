@@ -76,7 +76,7 @@ func (a csiAddon) enabled(inputs resource.PropertyMap) bool {
 	return property.Truth(property.Object(property.Object(inputs, "addonsConfig"), a.config), "enabled", a.standard)
 }
 
-// csiAddons are those that the program turns on or off.
+// csiAddons returns the addons that the program turns on or off.
 func csiAddons() []csiAddon {
 	yes, no := true, false
 	return []csiAddon{

@@ -34,8 +34,7 @@ const (
 	// settle is how long a round waits for more of what called for it: pods come
 	// in numbers.
 	settle = 500 * time.Millisecond
-	// unneeded is how long a node stands empty before it is removed. GKE waits ten
-	// minutes.
+	// unneeded is how long a node is empty before the autoscaler removes it. GKE waits ten minutes.
 	unneeded = 10 * time.Second
 	// retry is when a round that failed is tried again.
 	retry = time.Second

@@ -1,11 +1,11 @@
 // Package autoscaler plays GKE's cluster autoscaler. It gives the autoscaled node
 // pools of the simulated Google Cloud the nodes that pods wait for, up to each
-// pool's maximum, and takes back those that stand empty, down to its minimum. It
-// moves no pod.
+// pool's maximum, and removes empty nodes, down to the pool's minimum. It moves no
+// pod.
 //
 // [Run] works in rounds. A round makes one plan: the pods that the scheduler found
-// no node for go first into the room that there is, and then onto new nodes. Pods
-// thus wait for a node that was made in an earlier round, and do not get another.
+// no node for go first onto existing nodes with room, and then onto new nodes. A pod
+// thus waits for the node of an earlier round, and does not get another.
 //
 // Of what a pod asks of its node, a plan sees the requests, the node selector and
 // required node affinity, the tolerations, and required anti-affinity to pods of

@@ -39,16 +39,15 @@ func newPlan(s snapshot) *plan {
 		p.rooms = append(p.rooms, p.newRoom(node, bound[node.Name]))
 	}
 	for _, demand := range waiting {
-		if reason := p.place(demand); reason != "" {
+		if reason := p.assign(demand); reason != "" {
 			p.refused[demand.pod] = reason
 		}
 	}
 	return p
 }
 
-// sortOut returns the pods that stand on a node, by its name, and those that wait
-// for one. The first to get one are those of the highest priority, as with the
-// scheduler, and of these the largest, as then fewer nodes hold them.
+// sortOut returns the pods on nodes, by node name, and the pods that wait for one. Pods of the highest
+// priority come first, as with the scheduler, and among them the largest, which then need fewer nodes.
 func sortOut(s snapshot) (bound map[string][]*corev1.Pod, waiting []demand) {
 	bound = map[string][]*corev1.Pod{}
 	for _, node := range s.nodes {
@@ -97,9 +96,9 @@ func (p *plan) newRoom(node *corev1.Node, pods []*corev1.Pod) *room {
 	return room
 }
 
-// place finds room for a pod, on a new node if there is none, or says why it gets
+// assign finds room for a pod, on a new node if there is none, or says why it gets
 // none.
-func (p *plan) place(d demand) (reason string) {
+func (p *plan) assign(d demand) (reason string) {
 	for _, room := range p.rooms {
 		if room.fits(d) {
 			room.take(d)
@@ -127,7 +126,7 @@ func (p *plan) place(d demand) (reason string) {
 	return reason
 }
 
-// nodes are those that a pool has, and those planned for it.
+// nodes returns the nodes that a pool has, and the nodes planned for it.
 func (p *plan) nodes(pool nodepools.Pool) []*corev1.Node {
 	var nodes []*corev1.Node
 	for _, room := range p.rooms {
@@ -136,7 +135,7 @@ func (p *plan) nodes(pool nodepools.Pool) []*corev1.Node {
 	return ofPool(pool, nodes)
 }
 
-// newNodes are those planned for a pool.
+// newNodes returns the nodes planned for a pool.
 func (p *plan) newNodes(pool nodepools.Pool) []*corev1.Node {
 	var nodes []*corev1.Node
 	for _, room := range p.rooms {

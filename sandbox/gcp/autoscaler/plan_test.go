@@ -186,12 +186,12 @@ func (p *plan) planned() map[string]int {
 func TestPlan(t *testing.T) {
 	const a, b = "workers " + zoneA, "workers " + zoneB
 	taints := func(effect string) values {
-		return values{"taints": []any{values{"key": "dedicated", "value": "x", "effect": effect}}}
+		return values{"effectiveTaints": []any{values{"key": "dedicated", "value": "x", "effect": effect}}}
 	}
 	bothZones := values{"zones": []any{zoneB, zoneA}}
 	for _, c := range []struct {
 		name string
-		// config is that of the pool workers, from 0 to 3 nodes.
+		// config is the node configuration of the pool workers, which has 0 to 3 nodes.
 		config values
 		// has is how many nodes the pool has, and there are the pods on its first.
 		has     int

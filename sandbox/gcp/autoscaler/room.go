@@ -112,8 +112,7 @@ func finished(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// works reports whether a node is kept for a pod. It is not for those of
-// DaemonSets.
+// works reports whether the autoscaler keeps a node for a pod. It keeps none for a DaemonSet's pod.
 func works(pod *corev1.Pod) bool {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	return !finished(pod) && (owner == nil || owner.Kind != "DaemonSet")

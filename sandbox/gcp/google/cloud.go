@@ -44,7 +44,7 @@ func New(dir string, settings Settings) *Cloud {
 	return &Cloud{kept: store.Folder(dir), settings: settings}
 }
 
-// Requests are those that changed something, or tried, since the last call.
+// Requests returns the requests since the last call that changed something or tried to.
 func (c *Cloud) Requests() []Request {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -82,7 +82,9 @@ func (c *Cloud) Create(kind, name string, request Body) error {
 	}
 	body := merge.Overlay(rules.defaults(name, request), Clone(request), rules.leftOut())
 	if rules.create != nil {
-		rules.create(c, name, body)
+		if err := rules.create(c, name, body); err != nil {
+			return err
+		}
 	}
 	return c.answer(rules, kind, name, body)
 }

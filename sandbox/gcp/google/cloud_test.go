@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// TestCommandsShareAFolder: the commands of several stacks make and delete resources at
-// the same time, of which the last takes the folders away.
+// TestCommandsShareAFolder: the commands of several stacks create and delete resources at the
+// same time, and the last deletion removes the folders.
 func TestCommandsShareAFolder(t *testing.T) {
 	const commands, rounds = 4, 50
 	parent := t.TempDir()

@@ -20,8 +20,8 @@ func clusterRules() rules {
 	}
 }
 
-// clusterDefaults are those of the recorded regional cluster. What it says of its
-// first pool, its locations and its ranges belongs to that cluster.
+// clusterDefaults returns the defaults of the recorded regional cluster, without its first
+// pool, locations and ranges.
 func clusterDefaults(string, Body) Body {
 	body := serverSet("container.cluster.regional")
 	for _, own := range []string{"nodePools", "nodeConfig", "instanceGroupUrls", "locations", "location", "zone", "currentNodeCount"} {
@@ -40,11 +40,12 @@ func clusterDefaults(string, Body) Body {
 
 // createCluster is what GKE does at a creation only: the persistent disk driver is
 // on even if it is asked for off, until an update turns it off.
-func createCluster(c *Cloud, _ string, body Body) {
+func createCluster(c *Cloud, _ string, body Body) error {
 	Set(body, "addonsConfig.gcePersistentDiskCsiDriverConfig.enabled", true)
 	if c.settings.L4ILBSubsetting {
 		fill(body, "networkConfig.enableL4ilbSubsetting", true)
 	}
+	return nil
 }
 
 func normalizeCluster(c *Cloud, name string, body Body) error {
@@ -127,7 +128,7 @@ func clusterNetwork(c *Cloud, name string, body Body) {
 	}
 }
 
-// rangesOf are the ranges of the subnetwork that a cluster names, or those of the
+// rangesOf returns the ranges of the subnetwork that a cluster names, or the ranges of the
 // recorded cluster.
 func rangesOf(c *Cloud, body Body) (pods, services string) {
 	policy := Answers()["container.cluster.regional"].Get
@@ -186,11 +187,11 @@ func clusterEndpoints(name string, body Body) {
 
 // location is the region of a name with a zone or a region in it.
 func location(name string) string {
-	place := element(name, "locations")
-	if isZone(place) {
-		return place[:strings.LastIndex(place, "-")]
+	location := element(name, "locations")
+	if isZone(location) {
+		return location[:strings.LastIndex(location, "-")]
 	}
-	return place
+	return location
 }
 
 // clusterEncryption renames: what is asked for as ENCRYPTED comes back under the
@@ -278,7 +279,7 @@ func deletePools(c *Cloud, name string, _ Body) error {
 	return nil
 }
 
-// hash stands for the random parts of names.
+// hash replaces the random parts of names.
 func hash(name string) string {
 	sum := fnv.New32a()
 	sum.Write([]byte(name))

@@ -25,8 +25,8 @@ func compute(name string, body Body) {
 	fill(body, "creationTimestamp", "2026-08-01T00:00:00.000-07:00")
 	project := "projects/" + element(name, "projects")
 	for field, collection := range map[string]string{"region": "regions", "zone": "zones"} {
-		if place := element(name, collection); place != "" {
-			body[field] = fmt.Sprintf("%s%s/%s/%s", computeURL, project, collection, place)
+		if location := element(name, collection); location != "" {
+			body[field] = fmt.Sprintf("%s%s/%s/%s", computeURL, project, collection, location)
 		}
 	}
 }
@@ -85,8 +85,8 @@ func normalizeRouter(_ *Cloud, name string, body Body) error {
 	return nil
 }
 
-// natDefaults are those of the one gateway in a recorded router. That with manual
-// addresses is real; that with automatic ones is from Config Connector's mock†.
+// natDefaults returns the defaults of the one gateway in a recorded router. The router with
+// manual addresses is real; the one with automatic addresses is from Config Connector's mock†.
 func natDefaults(_ string, request Body) Body {
 	answer, withoutAsked := "compute.router.nat", "natIps"
 	if text(request, "natIpAllocateOption") == "AUTO_ONLY" {
@@ -132,7 +132,7 @@ func deleteNATs(c *Cloud, name string, _ Body) error {
 	return nil
 }
 
-// networkUser is what stands in a network.
+// networkUser returns a resource that uses a network.
 func networkUser(c *Cloud, name string) (string, error) {
 	for _, kind := range []string{"compute.subnetwork", "compute.router"} {
 		if found, err := user(c, kind, name, "network"); err != nil || found != "" {
@@ -185,8 +185,8 @@ func size(body Body) int {
 func normalizeDisk(_ *Cloud, name string, body Body) error {
 	compute(name, body)
 	body["sizeGb"] = fmt.Sprint(size(body))
-	place, _, _ := strings.Cut(name, "/disks/")
-	body["type"] = computeURL + place + "/diskTypes/" + segment(text(body, "type"))
+	location, _, _ := strings.Cut(name, "/disks/")
+	body["type"] = computeURL + location + "/diskTypes/" + segment(text(body, "type"))
 	zones := []any{}
 	for _, zone := range list(body, "replicaZones") {
 		zones = append(zones, computeURL+"projects/"+element(name, "projects")+"/zones/"+segment(zone.(string)))

@@ -29,8 +29,8 @@ func pathOf(collection, link string) string {
 	return collection + link
 }
 
-// networkExists refuses what stands in a network that does not exist†. The words are those
-// of the recorded answer to who reads a resource that does not exist.
+// networkExists refuses a resource in a network that does not exist†, in the words of the
+// recorded answer to a read of a missing resource.
 func networkExists(c *Cloud, name string, body Body) error {
 	network := pathOf(networksOf(element(name, "projects")), text(body, "network"))
 	exists, err := c.hasNetwork(network)
@@ -49,8 +49,8 @@ func (c *Cloud) hasNetwork(network string) (bool, error) {
 }
 
 // checkLocation refuses a new cluster in a network, a subnetwork or a range that does not
-// exist†. The words are those in public reports of such refusals, except for the range of
-// Services. Where a cluster is never changes.
+// exist†. The words are from public reports of such refusals, except for the range of
+// Services. The location of a cluster never changes.
 func checkLocation(c *Cloud, name string, body Body) error {
 	existing, err := c.kept.Read("container.cluster", name)
 	if err != nil || existing != nil {

@@ -19,7 +19,7 @@ func nodePoolRules() rules {
 	}
 }
 
-// nodePoolDefaults are those of the recorded pools.
+// nodePoolDefaults returns the defaults of the recorded pools.
 func nodePoolDefaults(_ string, request Body) Body {
 	body := serverSet("container.nodePool.autoscalingAndTaint")
 	delete(body, "autoscaling")
@@ -41,12 +41,46 @@ func hasLocalSSDs(body Body) bool {
 	return number(body, "config.ephemeralStorageLocalSsdConfig.localSsdCount") > 0
 }
 
-func createNodePool(_ *Cloud, _ string, body Body) {
+func createNodePool(c *Cloud, name string, body Body) error {
+	if err := taintGPUs(c, name, body); err != nil {
+		return err
+	}
 	// Machines that always bring local SSDs use them for ephemeral storage†.
 	machine := text(body, "config.machineType")
 	if count := bundledSSDs(machine); count > 0 && !has(body, "config.localNvmeSsdBlockConfig") {
 		fill(body, "config.ephemeralStorageLocalSsdConfig", Body{"localSsdCount": float64(count)})
 	}
+	return nil
+}
+
+// taintGPUs taints the nodes of a GPU pool, but only if the cluster has a pool without GPUs at
+// this moment (GKE, "Run GPUs in Standard node pools").
+func taintGPUs(c *Cloud, name string, body Body) error {
+	if !hasGPUs(body) {
+		return nil
+	}
+	pools, err := c.kept.All("container.nodePool")
+	if err != nil {
+		return err
+	}
+	for other, pool := range pools {
+		if clusterOf(other) == clusterOf(name) && !hasGPUs(pool) {
+			Set(body, GPUTaints, []any{Body{"key": gcp.TaintGPU, "value": gcp.TaintGPUValue, "effect": "NO_SCHEDULE"}})
+			return nil
+		}
+	}
+	return nil
+}
+
+// GPUTaints is the field of a pool's body with the taint that GKE adds for GPUs. An update of the
+// pool's own taints leaves it in place.
+const GPUTaints = "config.gpuTaints"
+
+// hasGPUs reports whether the nodes of a pool have GPUs: those that the pool asks for, or those
+// that its machines bring along.
+func hasGPUs(pool Body) bool {
+	machine, _ := gcp.Lookup(text(pool, "config.machineType"))
+	return machine.GPUs > 0 || len(list(pool, "config.accelerators")) > 0
 }
 
 // bundledSSDs is the number of local SSDs that a machine comes with, if that
@@ -141,7 +175,7 @@ func poolConfig(cluster, config Body) {
 	}
 }
 
-// labels are those that GKE gives to machines. Only on-demand is recorded.
+// labels sets the labels that GKE gives to machines. Only on-demand is recorded.
 func labels(config Body) {
 	const prefix = "goog-gke-"
 	resourceLabels := object(config, "resourceLabels")

@@ -143,11 +143,11 @@ func TestEveryRecordingIsReplayed(t *testing.T) {
 
 func TestReplay(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(replays)) {
+		replay, recorded := replays[name], Clone(Answers()[name])
+		if replay.differs["*"] != "" {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
-			replay, recorded := replays[name], Clone(Answers()[name])
-			if why := replay.differs["*"]; why != "" {
-				t.Skip(why)
-			}
 			c := New(t.TempDir(), Settings{})
 			parents(t, c, replay.kind, replay.name, recorded)
 			request, want := part(recorded.Request, replay.from), part(recorded.Get, replay.from)

@@ -15,7 +15,7 @@ type rules struct {
 	// check refuses a request or an updated body.
 	check func(c *Cloud, name string, body Body) error
 	// create changes what only a creation does.
-	create func(c *Cloud, name string, body Body)
+	create func(c *Cloud, name string, body Body) error
 	// normalize completes a body after a creation and after each update.
 	normalize func(c *Cloud, name string, body Body) error
 	// inUse names what uses a resource, which keeps it from being deleted.

@@ -8,7 +8,7 @@ import (
 	"persia/sandbox/gcp/google/merge"
 )
 
-// bucketDefaults are those of the recorded bucket, which is in a multi-region.
+// bucketDefaults returns the defaults of the recorded bucket, which is in a multi-region.
 func bucketDefaults(_ string, request Body) Body {
 	body := serverSet("storage.bucket")
 	fill(body, "softDeletePolicy", Body{})
@@ -100,10 +100,22 @@ func normalizeIdentity(_ *Cloud, _ string, body Body) error {
 	return nil
 }
 
-// memberExists refuses to grant anything to an account that does not exist†.
+// memberExists refuses to grant anything to a service agent or to a pod's identity that IAM does
+// not know yet.
 func memberExists(c *Cloud, _ string, body Body) error {
-	account, isAccount := strings.CutPrefix(text(body, "member"), "serviceAccount:")
-	if !isAccount || !strings.Contains(account, "@cloud-filer.") {
+	member := text(body, "member")
+	if account, ok := strings.CutPrefix(member, "serviceAccount:"); ok {
+		return agentExists(c, account)
+	}
+	if pool := element(member, "workloadIdentityPools"); strings.HasSuffix(pool, ".svc.id.goog") {
+		return workloadPoolExists(c, pool)
+	}
+	return nil
+}
+
+// agentExists refuses the service agent of Filestore before somebody asks for it†.
+func agentExists(c *Cloud, account string) error {
+	if !strings.Contains(account, "@cloud-filer.") {
 		return nil
 	}
 	identities, err := c.kept.All("serviceusage.identity")
@@ -118,8 +130,20 @@ func memberExists(c *Cloud, _ string, body Body) error {
 	return refuse(400, "badRequest", "Service account %s does not exist.", account)
 }
 
-// accountDefaults are those of the recorded account, whose request holds it in a
-// field.
+// workloadPoolExists refuses a project's pool of Workload Identity while no cluster of the
+// project uses it. IAM creates the pool with the first such cluster; that it keeps the pool
+// after the last one is not simulated. The message is IAM's own
+// (https://github.com/konstructio/kubefirst/issues/1760).
+func workloadPoolExists(c *Cloud, pool string) error {
+	cluster, err := user(c, "container.cluster", pool, "workloadIdentityConfig.workloadPool")
+	if err == nil && cluster == "" {
+		err = refuse(400, "badRequest", "Identity Pool does not exist (%s). Please check that you specified a valid resource name as returned in the `name` attribute in the configuration API.", pool)
+	}
+	return err
+}
+
+// accountDefaults returns the defaults of the recorded account. The request has the account in
+// a field.
 func accountDefaults(string, Body) Body {
 	recorded := Answers()["iam.serviceAccount"]
 	return withoutPlaceholders(merge.Beyond(Clone(recorded.Get), object(recorded.Request, "serviceAccount")))

@@ -91,8 +91,8 @@ func (p Pool) Next(has []*corev1.Node) []*corev1.Node {
 	return next
 }
 
-// Spare chooses those of the idle nodes that the pool can do without. A node in
-// the zone with the most goes first.
+// Spare returns the idle nodes that the pool does not need, from the zone with the most nodes
+// first.
 func (p Pool) Spare(has, idle []*corev1.Node) []*corev1.Node {
 	counts, idle := zoneCounts(has), slices.Clone(idle)
 	var spare []*corev1.Node
@@ -173,7 +173,7 @@ func announce(ctx context.Context, client kubernetes.Interface, inputs resource.
 	return err
 }
 
-// retract takes a pool from whoever looks after it.
+// retract ends the announcement of a pool.
 func retract(ctx context.Context, client kubernetes.Interface, inputs resource.PropertyMap) error {
 	err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Delete(ctx, announcementName(inputs), metav1.DeleteOptions{})
 	return utilerrors.FilterOut(err, apierrors.IsNotFound)

@@ -25,7 +25,7 @@ const (
 	bootDiskGB = 100
 )
 
-// Machines are machine types that the catalogue of package capacity lacks, by their
+// Machines are machine types that the catalogue of package gcp lacks, by their
 // names.
 type Machines map[string]gcp.Machine
 
@@ -43,7 +43,7 @@ func nodeTemplate(inputs pulumiresource.PropertyMap, machines Machines) (*corev1
 	node := property.Object(inputs, "nodeConfig")
 	machine, known := machines.lookup(property.Text(node, "machineType"))
 	if !known {
-		return nil, fmt.Errorf("machine type %q is not in the catalogue of package capacity: describe it in persia:machineTypes", property.Text(node, "machineType"))
+		return nil, fmt.Errorf("machine type %q is not in the catalogue of package gcp: describe it in persia:machineTypes", property.Text(node, "machineType"))
 	}
 	gpu := nodeGPU(node, machine)
 	machine = machine.WithGPUs(gpu.Type, gpu.Count)
@@ -62,7 +62,7 @@ func nodeTemplate(inputs pulumiresource.PropertyMap, machines Machines) (*corev1
 			// kwok keeps nodes with this annotation alive, and runs their pods.
 			Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"},
 		},
-		Spec: corev1.NodeSpec{Taints: nodeTaints(inputs, machine)},
+		Spec: corev1.NodeSpec{Taints: nodeTaints(inputs)},
 		Status: corev1.NodeStatus{
 			Capacity:    resources(total),
 			Allocatable: resources(allocatable),
@@ -206,19 +206,16 @@ var taintEffects = map[string]corev1.TaintEffect{
 	"NO_EXECUTE":         corev1.TaintEffectNoExecute,
 }
 
-// nodeTaints are the pool's own and those that GKE gives to nodes with GPUs and of
-// queued provisioning.
-func nodeTaints(inputs pulumiresource.PropertyMap, machine gcp.Machine) []corev1.Taint {
+// nodeTaints are the pool's own and those that GKE adds: for GPUs, as the API answers them, and
+// for queued provisioning.
+func nodeTaints(inputs pulumiresource.PropertyMap) []corev1.Taint {
 	var taints []corev1.Taint
-	for _, taint := range property.Objects(property.Object(inputs, "nodeConfig"), "taints") {
+	for _, taint := range property.Objects(property.Object(inputs, "nodeConfig"), "effectiveTaints") {
 		taints = append(taints, corev1.Taint{
 			Key:    property.Text(taint, "key"),
 			Value:  property.Text(taint, "value"),
 			Effect: taintEffects[property.Text(taint, "effect")],
 		})
-	}
-	if machine.GPUs > 0 {
-		taints = append(taints, corev1.Taint{Key: gpuResource, Value: "present", Effect: corev1.TaintEffectNoSchedule})
 	}
 	if queued(inputs) {
 		taints = append(taints, corev1.Taint{Key: queuedKey, Value: "true", Effect: corev1.TaintEffectNoSchedule})

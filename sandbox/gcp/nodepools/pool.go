@@ -32,9 +32,9 @@ const (
 	nodeRequests = 16
 )
 
-// Nodes are those of all node pools, in one control plane.
+// Nodes are the nodes of all node pools, in one control plane.
 type Nodes struct {
-	// Client is that of the control plane.
+	// Client returns a client of the control plane.
 	Client   func() (kubernetes.Interface, error)
 	Machines Machines
 	// Real is the node pool whose node is a real one, or "".
@@ -101,7 +101,7 @@ func (g *Nodes) Apply(ctx context.Context, inputs resource.PropertyMap, progress
 	return awaitReal(ctx, client, inputs, progress)
 }
 
-// applyNodes makes the nodes that there are those that are wanted.
+// applyNodes creates, updates and deletes nodes until the existing ones are the wanted ones.
 func applyNodes(ctx context.Context, client kubernetes.Interface, wanted map[string]*corev1.Node, existing map[string]corev1.Node) error {
 	// The group's context ends with the group.
 	group, groupCtx := errgroup.WithContext(ctx)
@@ -304,8 +304,8 @@ func (p nodePool) node(zone string, index int) *corev1.Node {
 	return node
 }
 
-// indices are those of the nodes of this pool's shape in each zone, ascending.
-// Other names are left out.
+// indices returns, by zone, the ascending indices of the nodes whose names have this pool's
+// shape. It skips other names.
 func (p nodePool) indices(names iter.Seq[string]) map[string][]int {
 	zones := map[string]string{}
 	for _, zone := range p.zones {

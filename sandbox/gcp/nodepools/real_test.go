@@ -37,8 +37,8 @@ func TestARealPoolHasOneNode(t *testing.T) {
 			config := map[string]any{
 				"cluster": "persia", "name": "train", "nodeLocations": []any{"us-central1-c"}, "nodeCount": test.count,
 				"nodeConfig": map[string]any{
-					"machineType": "n2-standard-4",
-					"taints":      []any{map[string]any{"key": "team", "value": "a", "effect": "NO_SCHEDULE"}},
+					"machineType":     "n2-standard-4",
+					"effectiveTaints": []any{map[string]any{"key": "team", "value": "a", "effect": "NO_SCHEDULE"}},
 				},
 			}
 			maps.Copy(config, test.config)
@@ -72,7 +72,7 @@ func TestARealNodeIsAwaited(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		node *corev1.Node
-		// answers are those that the wait goes on for; all but the last are errors.
+		// answers is how many answers the wait takes; all but the last are errors.
 		answers int
 		failing bool
 		err     string

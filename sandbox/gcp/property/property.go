@@ -78,7 +78,7 @@ func List(inputs resource.PropertyMap, name string) []resource.PropertyValue {
 	return nil
 }
 
-// Expand puts properties into a template such as that of an identifier.
+// Expand puts properties into a template, such as the template of an identifier.
 func Expand(template string, inputs resource.PropertyMap) string {
 	return os.Expand(template, func(name string) string { return Text(inputs, name) })
 }

@@ -13,9 +13,8 @@ import (
 	"persia/sandbox/gcp/terraform/tfschema"
 )
 
-// Diff plans a change. Whether there is one, and whether it replaces the resource,
-// is for the Terraform plugin SDK to say; the paths are those of the properties
-// that differ between the state and what is planned.
+// Diff plans a change. The Terraform plugin SDK decides whether the resource changes, and whether the
+// change replaces it. The paths name the properties that differ between state and plan.
 func (p *Provider) Diff(ctx context.Context, req plugin.DiffRequest) (plugin.DiffResponse, error) {
 	token := req.URN.Type()
 	planned, err := p.plan(ctx, token, req.ID, req.OldOutputs, req.NewInputs, req.IgnoreChanges)

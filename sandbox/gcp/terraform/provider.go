@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-sdk/v2/helper/schema"
@@ -110,14 +111,25 @@ func (p *Provider) Check(ctx context.Context, req plugin.CheckRequest) (plugin.C
 	for _, wrong := range mistyped(p.fields(token), inputs) {
 		fail("%s, which it is in pulumi-gcp's schema of %s", wrong, token)
 	}
-	_, errs := p.shim.ValidateResource(ctx, p.names[token], p.shim.NewResourceConfig(ctx, object))
-	for _, err := range errs {
-		fail("%s", reason(err))
+	for _, refusal := range p.refusals(ctx, token, object) {
+		fail("%s", refusal)
 	}
 	if inputs["project"].IsNull() && p.fields(token)["project"] != nil && p.kinds[p.names[token]].API() != "storage.bucket" {
 		fail("project is required: the simulated Google Cloud has no default project")
 	}
 	return resp, nil
+}
+
+// refusals returns what the provider's validation refuses, in the order of the texts: the
+// provider visits fields in the random order of a map.
+func (p *Provider) refusals(ctx context.Context, token tokens.Type, object map[string]any) []string {
+	_, errs := p.shim.ValidateResource(ctx, p.names[token], p.shim.NewResourceConfig(ctx, object))
+	var texts []string
+	for _, err := range errs {
+		texts = append(texts, reason(err))
+	}
+	slices.Sort(texts)
+	return texts
 }
 
 // reason returns the text of a refusal as the bridge shows it.

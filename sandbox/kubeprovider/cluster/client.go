@@ -46,7 +46,7 @@ type Client struct {
 	mapper meta.RESTMapper // nil until needed
 }
 
-// New makes a client. The namespace is that of namespaced objects that do not name theirs.
+// New returns a client. Namespaced objects that name no namespace are in the given one.
 func New(config *rest.Config, namespace string) (*Client, error) {
 	config.QPS, config.Burst = queriesPerSecond, burst
 	if namespace == "" {

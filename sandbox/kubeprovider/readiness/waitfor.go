@@ -16,8 +16,8 @@ type waitCondition struct {
 	met  func(*unstructured.Unstructured) (bool, error)
 }
 
-// parseWaitFor reads a pulumi.com/waitFor annotation: one expression, or
-// several in a JSON array, all of which must hold. An expression is
+// parseWaitFor reads a pulumi.com/waitFor annotation: one expression, or several in a JSON array
+// that must all hold. An expression is
 // jsonpath={.path}, jsonpath={.path}=value, condition=Type or
 // condition=Type=Status.
 func parseWaitFor(annotation string) ([]waitCondition, error) {

@@ -2,8 +2,8 @@
 status 3 when it has failed.
 
 The operator looks after no pod that it has made, so this does, through the API server.
-The job is complete when all trainers and data loaders have succeeded. It has failed when
-one of its pods has failed or is gone, and whenever PERSIA would let trainers end with
+The job is complete when all nn-workers and dataloaders have succeeded. It has failed when
+one of its pods has failed or is gone, and whenever PERSIA would let nn-workers end with
 success that have not trained on all data.
 """
 
@@ -22,7 +22,7 @@ COMPLETE, FAILED, GOING_ON = 0, 3, None
 # them is as old as this, in seconds, those that are not there will never be.
 MADE_SECONDS = 120
 
-TRAINER, DATA_LOADER = "nn-worker", "dataloader"
+NN_WORKER, DATALOADER = "nn-worker", "dataloader"
 
 
 class Job:
@@ -30,12 +30,12 @@ class Job:
 
     def __init__(self, name, replicas, patience, clock=time.monotonic, now=time.time):
         self.roles = {role: [f"{name}-{role}-{i}" for i in range(count)] for role, count in replicas.items()}
-        self.scripted = self.roles[TRAINER] + self.roles[DATA_LOADER]
+        self.scripted = self.roles[NN_WORKER] + self.roles[DATALOADER]
         self.patience, self.clock, self.now = patience, clock, now
         # What this process has seen. One before it, in a pod that was lost, may have seen more.
         self.seen, self.finished = set(), set()
         self.made = False  # whether all pods have been made
-        self.ended = None  # when all trainers were first seen to have ended
+        self.ended = None  # when all nn-workers were first seen to have ended
 
     def look(self, pods):
         """What has become of the job, with a word for people."""
@@ -51,33 +51,33 @@ class Job:
         if absent:
             who = f"{absent[0]} and {len(absent) - 1} more are" if absent[1:] else f"{absent[0]} is"
             return GOING_ON, f"waiting: {who} not there"
-        return GOING_ON, f"running: {self.count(TRAINER)} trainers and {self.count(DATA_LOADER)} data loaders have finished"
+        return GOING_ON, f"running: {self.count(NN_WORKER)} nn-workers and {self.count(DATALOADER)} dataloaders have finished"
 
     def count(self, role):
         return f"{len(self.finished & set(self.roles[role]))} of {len(self.roles[role])}"
 
     def trouble(self, pods):
         """Why the job cannot be complete any more, or nothing."""
-        trainers_ended = self.trainers_ended(pods)
+        nn_workers_ended = self.nn_workers_ended(pods)
         for names in self.roles.values():
             for name in names:
-                trouble = self.trouble_of(name, pods, trainers_ended)
+                trouble = self.trouble_of(name, pods, nn_workers_ended)
                 if trouble:
                     return trouble
-        if not trainers_ended:
+        if not nn_workers_ended:
             return None
         if self.ended is None:
             self.ended = self.clock()
         waits = self.clock() - self.ended > self.patience
-        if waits and not self.finished >= set(self.roles[DATA_LOADER]):
-            # PERSIA ends a trainer's loop without an error when no data comes.
-            return "the trainers ended before the data loaders had sent all data"
+        if waits and not self.finished >= set(self.roles[DATALOADER]):
+            # PERSIA ends an nn-worker's loop without an error when no data comes.
+            return "the nn-workers ended before the dataloaders had sent all data"
         return None
 
-    def trouble_of(self, name, pods, trainers_ended):
+    def trouble_of(self, name, pods, nn_workers_ended):
         if name not in pods:
             # Nothing makes a pod again. What has finished may go.
-            if name in self.finished or trainers_ended and name not in self.scripted:
+            if name in self.finished or nn_workers_ended and name not in self.scripted:
                 return None
             if not self.made and name not in self.seen:
                 return None
@@ -85,17 +85,17 @@ class Job:
         pod = pods[name]
         if name in self.scripted:
             return f"{name} failed: {why(pod)}" if phase(pod) == "Failed" else None
-        if phase(pod) in ("Failed", "Succeeded") and not (trainers_ended and trainers_ended <= end(pod)):
-            return f"{name} ended before the trainers: {why(pod)}"
-        if restarts(pod) and any(start(pods[t]) < start(pod) for t in self.roles[TRAINER] if t in pods and phase(pods[t]) == "Running" and start(pods[t])):
-            return f"{name} was restarted after the trainers had started, and knows nothing of the training"
+        if phase(pod) in ("Failed", "Succeeded") and not (nn_workers_ended and nn_workers_ended <= end(pod)):
+            return f"{name} ended before the nn-workers: {why(pod)}"
+        if restarts(pod) and any(start(pods[t]) < start(pod) for t in self.roles[NN_WORKER] if t in pods and phase(pods[t]) == "Running" and start(pods[t])):
+            return f"{name} was restarted after the nn-workers had started, and knows nothing of the training"
         return None
 
-    def trainers_ended(self, pods):
-        """When the last trainer ended, or nothing while one has not."""
-        if not self.finished >= set(self.roles[TRAINER]):
+    def nn_workers_ended(self, pods):
+        """When the last nn-worker ended, or nothing while one has not."""
+        if not self.finished >= set(self.roles[NN_WORKER]):
             return ""
-        return max([end(pods[name]) for name in self.roles[TRAINER] if name in pods] or ["0"])
+        return max([end(pods[name]) for name in self.roles[NN_WORKER] if name in pods] or ["0"])
 
 
 def phase(pod):

@@ -40,8 +40,8 @@ var (
 	failed    = pod{phase: corev1.PodFailed, end: "2026-01-01T00:30:00Z"}
 )
 
-// podsWith are those of a job with two trainers and one replica of each other role, by the
-// ends of their names, with changes. All run.
+// podsWith returns the running pods of a job with two nn-workers and one replica of each other
+// role, by the ends of their names, with changes.
 func podsWith(changes map[string]pod) map[string]pod {
 	all := map[string]pod{"nn-worker-0": running, "nn-worker-1": running, "dataloader-0": running, "embedding-worker-0": running, "embedding-ps-0": running}
 	for name, change := range changes {
@@ -77,7 +77,7 @@ func list(pods map[string]pod) []byte {
 	return text
 }
 
-// allEnded is when trainers and data loaders have.
+// allEnded is when nn-workers and dataloaders have.
 var allEnded = map[string]pod{"nn-worker-0": succeeded, "nn-worker-1": succeeded, "dataloader-0": succeeded}
 
 func and(changes map[string]pod, name string, p pod) map[string]pod {
@@ -91,7 +91,7 @@ func and(changes map[string]pod, name string, p pod) map[string]pod {
 // TestComplete: a job is complete only if it was trained to the end.
 func TestComplete(t *testing.T) {
 	t.Parallel()
-	const runs = "running: 0 of 2 trainers and 0 of 1 data loaders have finished"
+	const runs = "running: 0 of 2 nn-workers and 0 of 1 dataloaders have finished"
 	server := "clicks-embedding-ps-0"
 	old := running
 	old.age = 3 * time.Minute
@@ -103,23 +103,23 @@ func TestComplete(t *testing.T) {
 		"a training": {
 			[]map[string]pod{{}, podsWith(map[string]pod{"nn-worker-1": {}}), podsWith(nil), podsWith(map[string]pod{"dataloader-0": succeeded}), podsWith(allEnded)},
 			[]string{"waiting: clicks-dataloader-0 and 4 more are not there", "waiting: clicks-nn-worker-1 is not there", runs,
-				"running: 0 of 2 trainers and 1 of 1 data loaders have finished", "complete"}, 0},
+				"running: 0 of 2 nn-workers and 1 of 1 dataloaders have finished", "complete"}, 0},
 		"a pod that has finished and is gone": {
 			[]map[string]pod{podsWith(map[string]pod{"dataloader-0": succeeded}), podsWith(map[string]pod{"dataloader-0": {}, "nn-worker-0": succeeded, "nn-worker-1": succeeded})},
-			[]string{"running: 0 of 2 trainers and 1 of 1 data loaders have finished", "complete"}, 0},
-		"a trainer that fails": {
+			[]string{"running: 0 of 2 nn-workers and 1 of 1 dataloaders have finished", "complete"}, 0},
+		"an nn-worker that fails": {
 			[]map[string]pod{podsWith(nil), podsWith(map[string]pod{"nn-worker-1": failed})},
 			[]string{runs, "failed: clicks-nn-worker-1 failed: Error, status 9"}, persia.FailedStatus},
-		"a data loader that fails": {
+		"a dataloader that fails": {
 			[]map[string]pod{podsWith(map[string]pod{"dataloader-0": failed})},
 			[]string{"failed: clicks-dataloader-0 failed: Error, status 9"}, persia.FailedStatus},
-		"a trainer that is gone": {
+		"an nn-worker that is gone": {
 			[]map[string]pod{podsWith(nil), podsWith(map[string]pod{"nn-worker-1": {}})},
 			[]string{runs, "failed: clicks-nn-worker-1 is gone"}, persia.FailedStatus},
 		"a server that is gone": {
 			[]map[string]pod{podsWith(nil), podsWith(map[string]pod{"embedding-ps-0": {}})},
 			[]string{runs, "failed: " + server + " is gone"}, persia.FailedStatus},
-		"a trainer that was gone before anybody looked": {
+		"an nn-worker that was gone before anybody looked": {
 			[]map[string]pod{podsWith(map[string]pod{"nn-worker-1": {}, "dataloader-0": old})},
 			[]string{"failed: clicks-nn-worker-1 is gone, and was not seen to finish"}, persia.FailedStatus},
 		"a server that was gone before anybody looked": {
@@ -128,21 +128,21 @@ func TestComplete(t *testing.T) {
 		"servers that go after the training": {
 			[]map[string]pod{podsWith(and(and(allEnded, "embedding-ps-0", pod{}), "embedding-worker-0", old))},
 			[]string{"complete"}, 0},
-		"a server that fails before the trainers end": {
+		"a server that fails before the nn-workers end": {
 			[]map[string]pod{podsWith(and(allEnded, "embedding-ps-0", failed))},
-			[]string{"failed: " + server + " ended before the trainers: Error, status 9"}, persia.FailedStatus},
+			[]string{"failed: " + server + " ended before the nn-workers: Error, status 9"}, persia.FailedStatus},
 		"a server that ends after the training": {
 			[]map[string]pod{podsWith(and(allEnded, "embedding-ps-0", pod{phase: corev1.PodFailed, end: "2026-01-01T02:00:00Z"}))},
 			[]string{"complete"}, 0},
 		"a server that starts again in the training": {
 			[]map[string]pod{podsWith(map[string]pod{"embedding-ps-0": {phase: corev1.PodRunning, start: "2026-01-01T00:10:00Z", restartCount: 1}})},
-			[]string{"failed: " + server + " was restarted after the trainers had started, and knows nothing of the training"}, persia.FailedStatus},
+			[]string{"failed: " + server + " was restarted after the nn-workers had started, and knows nothing of the training"}, persia.FailedStatus},
 		"a server that starts again before the training": {
 			[]map[string]pod{podsWith(map[string]pod{"embedding-ps-0": {phase: corev1.PodRunning, start: "2025-12-31T23:59:00Z", restartCount: 1}}), podsWith(allEnded)},
 			[]string{runs, "complete"}, 0},
-		"trainers that give up": {
+		"nn-workers that give up": {
 			[]map[string]pod{podsWith(map[string]pod{"nn-worker-0": succeeded, "nn-worker-1": succeeded})},
-			[]string{"running: 2 of 2 trainers and 0 of 1 data loaders have finished", "failed: the trainers ended before the data loaders had sent all data"}, persia.FailedStatus},
+			[]string{"running: 2 of 2 nn-workers and 0 of 1 dataloaders have finished", "failed: the nn-workers ended before the dataloaders had sent all data"}, persia.FailedStatus},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -60,8 +60,8 @@ func guard(args JobArgs, spec persiav1.PersiaJobSpec) *policyv1.PodDisruptionBud
 	}
 }
 
-// pods is how many pods the operator makes of a job: those of the roles, and the
-// gateway of their metrics.
+// pods returns how many pods the operator creates for a job: one for each replica, and one for
+// the metrics gateway.
 func pods(spec persiav1.PersiaJobSpec) int32 {
 	count := spec.NNWorker.Replicas + spec.Dataloader.Replicas + spec.EmbeddingWorker.Replicas + spec.EmbeddingParameterServer.Replicas
 	if *spec.EnableMetrics {

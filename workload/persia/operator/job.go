@@ -5,6 +5,7 @@ import (
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"persia/config/imagespec"
 	"persia/config/jobspec"
@@ -25,7 +26,7 @@ type JobArgs struct {
 	Namespace string
 	// Broker is where the roles meet.
 	Broker nats.Broker
-	// Claims are what a pod with some mounts has: those of the job and of a role.
+	// Claims returns the claims for the mounts of a pod, which come from the job and its role.
 	Claims func([]jobspec.Mount) []persia.Claim
 	// SystemPlacement is for what the job needs in addition to its pods.
 	SystemPlacement kube.Placement
@@ -52,14 +53,15 @@ func NewJob(ctx *pulumi.Context, name string, args JobArgs, opts ...pulumi.Resou
 	if err != nil {
 		return nil, err
 	}
-	registered, err := kube.Register(ctx, name, persiaJob(args, spec), child, madeAnewWith(guard), kube.WorkloadTimeouts())
+	planned := persiaJob(args, spec)
+	registered, err := kube.Register(ctx, name, planned, child, madeAnewWith(guard), kube.WorkloadTimeouts())
 	if err != nil {
 		return nil, err
 	}
 	if err := registerCompletion(ctx, name, args, spec, child, kube.After([]pulumi.CustomResource{registered})); err != nil {
 		return nil, err
 	}
-	job.Roles = roleOutputs(args.Job)
+	job.Roles, job.Objects = roleOutputs(args.Job), []runtime.Object{planned}
 	return job, ctx.RegisterResourceOutputs(job, pulumi.Map{})
 }
 

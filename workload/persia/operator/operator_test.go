@@ -10,8 +10,8 @@ import (
 	"persia/kube"
 )
 
-// TestOperator: the rights are those that the operator's source asks for, and nothing
-// of its namespace admits more than the operator needs.
+// TestOperator: the operator has the permissions that its source uses, and its namespace
+// admits nothing more than it needs.
 func TestOperator(t *testing.T) {
 	const image = "registry.example.com/persia@sha256:0"
 	crd, err := definition()

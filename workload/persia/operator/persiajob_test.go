@@ -212,6 +212,7 @@ func TestPersiaOperatorOrder(t *testing.T) {
 	}
 	for typeToken, name := range map[string]string{
 		pulumitest.NATSCluster:                          "persia-nats-service",
+		pulumitest.DisruptionBudget:                     "persia-nats-service",
 		"kubernetes:core/v1:PersistentVolumeClaim":      "workspace",
 		"kubernetes:apps/v1:DaemonSet":                  "nvidia-driver",
 		"kubernetes:networking.k8s.io/v1:NetworkPolicy": "persia-operator",

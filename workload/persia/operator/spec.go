@@ -57,9 +57,9 @@ func scriptedRole(args JobArgs, claims []persia.Claim, kind jobspec.Kind) persia
 	return role
 }
 
-// scriptEnv has persia-launcher run the program's script, and tells that what it needs to
-// know. The operator puts it after its own variables, of which each entry sees those
-// before it.
+// scriptEnv returns the variables that make persia-launcher run the program's script, and the
+// settings of the script. The operator puts them after its own variables, so they can refer
+// to them.
 func scriptEnv(job jobspec.Job, kind jobspec.Kind) []corev1.EnvVar {
 	script, entry := job.PersiaEnv.DataloaderEntry, "PERSIA_DATALOADER_ENTRY"
 	trainer := kind.Name == jobspec.KindNNWorker.Name

@@ -51,10 +51,10 @@ func overlayElements(list []any, isZero func(any) bool) []any {
 	return result
 }
 
-// IsEmpty holds of what services leave out.
+// IsEmpty reports whether a value is one that services omit.
 func IsEmpty(value any) bool { return value == "" }
 
-// IsZero holds of what GKE leaves out.
+// IsZero reports whether a value is one that GKE omits.
 func IsZero(value any) bool {
 	text, isText := value.(string)
 	return value == false || value == 0.0 || isText && (text == "" || strings.HasSuffix(text, "_UNSPECIFIED"))

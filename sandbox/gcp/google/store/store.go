@@ -19,8 +19,8 @@ import (
 	"persia/sandbox/process"
 )
 
-// lockTimeout is how long a change waits for those of other processes, which take
-// milliseconds each.
+// lockTimeout is how long a change waits for the changes of other processes. Each takes
+// milliseconds.
 const lockTimeout = time.Minute
 
 // Folder is the path of a folder, which is there while there are any bodies.

@@ -30,7 +30,7 @@ type API interface {
 type Resource struct {
 	converter
 	api API
-	// Fields are those of the provider's schema.
+	// Fields are the fields of the provider's schema.
 	Fields map[string]*schema.Schema
 }
 
@@ -51,7 +51,7 @@ func (c Resource) Token() tokens.Type { return tokens.Type(c.kind.token) }
 // API is the API's name of the kind.
 func (c Resource) API() string { return c.kind.api }
 
-// Identifier is that of a resource with such values of its fields.
+// Identifier returns the identifier of a resource with the given values of its fields.
 func (c Resource) Identifier(value func(field string) string) string { return c.kind.identifier(value) }
 
 func (c Resource) install(resource *schema.Resource) {

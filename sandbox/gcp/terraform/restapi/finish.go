@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"persia/sandbox/gcp/google"
 )
 
 // finishCluster completes what the provider makes of a cluster.
@@ -66,7 +68,7 @@ func exclusions(body map[string]any) []any {
 }
 
 // finishPool completes what the provider makes of a node pool.
-func finishPool(object, _ map[string]any, id map[string]string) {
+func finishPool(object, body map[string]any, id map[string]string) {
 	object["location"], object["cluster"] = id["location"], id["cluster"]
 	groups, managers := []any{}, object["instance_group_urls"]
 	for _, manager := range list(managers) {
@@ -74,7 +76,9 @@ func finishPool(object, _ map[string]any, id map[string]string) {
 	}
 	object["instance_group_urls"], object["managed_instance_group_urls"] = groups, managers
 	for _, node := range blocks(object["node_config"]) {
-		node["effective_taints"] = node["taint"]
+		// The provider answers only the pool's own taints as taint.
+		added, _ := google.Lookup(body, google.GPUTaints)
+		node["effective_taints"] = slices.Concat(list(node["taint"]), list(added))
 	}
 }
 

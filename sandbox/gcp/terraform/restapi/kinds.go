@@ -42,7 +42,7 @@ type kind struct {
 	prepare func(body map[string]any)
 }
 
-// nodeConfigPaths are those of the machines of a pool.
+// nodeConfigPaths are the paths of a pool's machines.
 var nodeConfigPaths = map[string]string{
 	"guest_accelerator":       "accelerators",
 	"guest_accelerator.type":  "acceleratorType",
@@ -68,7 +68,7 @@ func merged(all ...map[string]string) map[string]string {
 	return result
 }
 
-// poolPaths are those of a node pool.
+// poolPaths are the paths of a node pool.
 var poolPaths = merged(map[string]string{
 	"node_config":       "config",
 	"max_pods_per_node": "maxPodsConstraint.maxPodsPerNode",
@@ -76,7 +76,7 @@ var poolPaths = merged(map[string]string{
 	"node_count":        "nodeCount",
 }, below("node_config", nodeConfigPaths))
 
-// clusterPaths are those of a cluster.
+// clusterPaths are the paths of a cluster.
 var clusterPaths = merged(map[string]string{
 	"addons_config.cloudrun_config":                              "cloudRunConfig",
 	"cluster_autoscaling":                                        "autoscaling",
@@ -143,6 +143,9 @@ var kinds = map[string]kind{
 		id:    "projects/${project}/global/networks/${name}",
 		paths: map[string]string{"routing_mode": "routingConfig.routingMode"},
 		local: []string{"delete_default_routes_on_create"},
+
+		function: "gcp:compute/getNetwork:getNetwork",
+		called:   "network",
 	},
 	"google_compute_subnetwork": {
 		token:   "gcp:compute/subnetwork:Subnetwork",
@@ -295,7 +298,7 @@ type Lookup struct {
 	ID string
 }
 
-// Lookups are those of all kinds that can be looked up.
+// Lookups returns the lookups of all kinds that have one.
 func Lookups() []Lookup {
 	var lookups []Lookup
 	for _, k := range kinds {

@@ -8,8 +8,7 @@ import (
 	"github.com/pulumi/inflector"
 )
 
-// IsList reports whether a field is a list of its own in Pulumi. A block of which
-// there is one at most is an object.
+// IsList reports whether a field is a list in Pulumi. A block with at most one element is an object.
 func IsList(s *schema.Schema) bool {
 	return (s.Type == schema.TypeList || s.Type == schema.TypeSet) && s.MaxItems != 1
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-sdk/v2/helper/schema"
 )
 
-// suppression is the function that suppresses differences of a field, by its path
-// in schema.json. A path below another's resource, such as that of a cluster's own
-// node pools, takes the function of the last elements that are listed.
+// suppression returns the function that suppresses differences of a field, by the field's path in
+// schema.json. A path inside another resource, such as a cluster's own node pools, takes the function
+// of its longest listed suffix.
 func suppression(path string) (schema.SchemaDiffSuppressFunc, bool) {
 	for suffix := path; ; {
 		if suppress, known := suppressions[suffix]; known {
@@ -23,7 +23,7 @@ func suppression(path string) (schema.SchemaDiffSuppressFunc, bool) {
 	}
 }
 
-// suppressions are those of terraform-provider-google-beta 5.42.
+// suppressions are the suppressions of terraform-provider-google-beta 5.42.
 var suppressions = map[string]schema.SchemaDiffSuppressFunc{
 	"image_type":                           caseless,
 	"cgroup_mode":                          unless("CGROUP_MODE_UNSPECIFIED"),
@@ -109,7 +109,7 @@ func lastSegment(_, old, new string, _ *schema.ResourceData) bool {
 
 func segment(link string) string { return link[strings.LastIndex(link, "/")+1:] }
 
-// relative is a link without what stands before the project.
+// relative returns a link without the part before the project.
 func relative(link string) string {
 	if i := strings.Index(link, "projects/"); i >= 0 {
 		return link[i:]

@@ -12,7 +12,7 @@ import (
 	_ "github.com/coredns/coredns/plugin/ready"
 )
 
-// The order is that of CoreDNS's plugin.cfg: a query passes the plugins in it.
+// A query passes the plugins in this order, the order of CoreDNS's plugin.cfg.
 func init() {
 	dnsserver.Directives = []string{"bind", "ready", "errors", "cache", "kubernetes"}
 }

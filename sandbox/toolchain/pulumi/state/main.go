@@ -10,7 +10,7 @@
 //	state --dir DIR
 //
 // It prints its address, answers to the access token in PULUMI_ACCESS_TOKEN
-// only, and ends with its standard input, that is with whoever started it.
+// only, and ends when its standard input closes, which happens when its parent process ends.
 package main
 
 import (
@@ -65,8 +65,8 @@ func run() error {
 	return <-ended
 }
 
-// lock waits for the server before this one, which may have lost whoever started it
-// while it was writing. The lock ends with this process.
+// lock waits for an earlier server, which may still be writing although its parent process has
+// ended. The lock ends with this process.
 func lock(dir string) (unlock func(), err error) {
 	file, err := os.OpenFile(filepath.Join(dir, ".lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

@@ -19,14 +19,14 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/tokens"
 )
 
-// journalVersion is that of the journal's entries.
+// journalVersion is the version of the journal's entries.
 const journalVersion = 1
 
 // user is who the CLI is logged in as, and the owner of all stacks.
 const user = "sandbox"
 
-// service answers the CLI. The paths and bodies are those of
-// pkg/backend/httpstate/client in Pulumi's source.
+// service answers the CLI. It serves the paths and bodies of pkg/backend/httpstate/client in
+// Pulumi's source.
 type service struct {
 	dir, token string
 	// mu admits one request at a time: there is one CLI.
@@ -82,8 +82,7 @@ func (s *service) authorized(next http.Handler) http.Handler {
 	})
 }
 
-// token is that of a request: `token T`, and `update-token T` during an update,
-// which gets no other one.
+// token returns the token of a request: `token T`, or `update-token T` during an update.
 func token(r *http.Request) string {
 	_, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	return token

@@ -71,8 +71,8 @@ func startUpdate(r *http.Request, s store) (any, error) {
 	return response, s.write(stackFile, stack)
 }
 
-// updateStatus is that of an import, the only update that the CLI asks it of: it
-// is over when its request is answered.
+// updateStatus returns the status of an import, the only update whose status the CLI asks for. An
+// import is over when its request is answered.
 func updateStatus(*http.Request, store) (any, error) {
 	return apitype.UpdateResults{Status: apitype.StatusSucceeded}, nil
 }

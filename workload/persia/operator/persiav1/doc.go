@@ -7,7 +7,7 @@
 // +versionName=v1
 package persiav1
 
-// What the API server knows a job by. Group and kind are those of the types here.
+// Names by which the API server knows a job.
 const (
 	Group   = "persia.com"
 	Version = "v1"

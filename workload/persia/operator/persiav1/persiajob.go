@@ -38,11 +38,11 @@ type PersiaJobSpec struct {
 	NNWorker                 *NNWorker `json:"nnWorker,omitempty"`
 	Dataloader               *Role     `json:"dataloader,omitempty"`
 
-	// RestartPolicy is that of every pod. The operator's default is Never.
+	// RestartPolicy applies to every pod. The operator's default is Never.
 	//
 	// +kubebuilder:validation:Enum=Always;OnFailure;Never
 	RestartPolicy corev1.RestartPolicy `json:"restartPolicy,omitempty"`
-	// ImagePullPolicy is that of every role. The operator's default is Always.
+	// ImagePullPolicy applies to every role. The operator's default is Always.
 	//
 	// +kubebuilder:validation:Enum=Always;IfNotPresent;Never
 	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty"`
@@ -63,7 +63,7 @@ type Role struct {
 	//
 	// +kubebuilder:validation:Minimum=0
 	Replicas int32 `json:"replicas"`
-	// Resources are those of a pod's one container.
+	// Resources of the pod's only container.
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
 	// VolumeMounts mount the job's volumes.
 	VolumeMounts []corev1.VolumeMount `json:"volumeMounts,omitempty"`

@@ -1,0 +1,43 @@
+package capacity
+
+import "math"
+
+// Training is a job that failures interrupt. All times are in hours.
+type Training struct {
+	Job string
+	// Checkpoint is how long the job takes to write one, and Restart how long a new attempt
+	// takes until it trains.
+	Checkpoint, Restart float64
+	// BetweenFailures is the expected time between two failures of any node of the job.
+	BetweenFailures float64
+	// HourlyCost is the cost of the node pools that the job uses, or nil if it is unknown.
+	HourlyCost *float64
+}
+
+// BestInterval returns the time of training between two checkpoints with which the job makes
+// the most progress (J. T. Daly, "A higher order estimate of the optimum checkpoint interval for
+// restart dumps", 2006, equation 37, which refines Young's formula of 1974).
+func (t Training) BestInterval() float64 {
+	if t.Checkpoint >= 2*t.BetweenFailures {
+		return t.BetweenFailures
+	}
+	ratio := t.Checkpoint / (2 * t.BetweenFailures)
+	return math.Sqrt(2*t.Checkpoint*t.BetweenFailures)*(1+math.Sqrt(ratio)/3+ratio/9) - t.Checkpoint
+}
+
+// UsefulShare returns the share of the hours that is training which no failure makes the job
+// repeat, with an interval between checkpoints (Daly, for failures at random).
+func (t Training) UsefulShare(interval float64) float64 {
+	m := t.BetweenFailures
+	return interval / (m * math.Exp(t.Restart/m) * math.Expm1((interval+t.Checkpoint)/m))
+}
+
+// UsefulHourCost returns the cost of an hour of training with the best interval, or nil if the
+// cost of the nodes is unknown.
+func (t Training) UsefulHourCost() *float64 {
+	if t.HourlyCost == nil {
+		return nil
+	}
+	cost := *t.HourlyCost / t.UsefulShare(t.BestInterval())
+	return &cost
+}

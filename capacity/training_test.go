@@ -1,0 +1,70 @@
+package capacity
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// simulatedShare lets failures interrupt a job at random, many times. A failure repeats what was
+// trained after the last checkpoint, and may also come during a restart or a checkpoint.
+func simulatedShare(job Training, interval float64, seed uint64) float64 {
+	random := rand.New(rand.NewPCG(seed, 1))
+	useful, all := 0.0, 0.0
+	for range 50_000 {
+		alive := random.ExpFloat64() * job.BetweenFailures
+		all += alive
+		if training := alive - job.Restart; training > 0 {
+			useful += interval * math.Floor(training/(interval+job.Checkpoint))
+		}
+	}
+	return useful / all
+}
+
+// TestTrainingAsSimulated holds the formulas against a simulation with failures at random: the
+// best interval, the share of useful hours, and their cost are within a tenth.
+func TestTrainingAsSimulated(t *testing.T) {
+	const seed = 42
+	t.Logf("seed %d", seed)
+	cost := 250.0
+	for name, job := range map[string]Training{
+		"spot machines":    {Checkpoint: 5.0 / 60, Restart: 10.0 / 60, BetweenFailures: 3, HourlyCost: &cost},
+		"a hundred nodes":  {Checkpoint: 0.1, Restart: 0.25, BetweenFailures: 20, HourlyCost: &cost},
+		"long checkpoints": {Checkpoint: 0.5, Restart: 0.25, BetweenFailures: 8, HourlyCost: &cost},
+		"one node":         {Checkpoint: 1.0 / 60, Restart: 5.0 / 60, BetweenFailures: 500, HourlyCost: &cost},
+	} {
+		t.Run(name, func(t *testing.T) {
+			best := job.BestInterval()
+			share := simulatedShare(job, best, seed)
+			assert.InEpsilon(t, share, job.UsefulShare(best), 0.1)
+			require.NotNil(t, job.UsefulHourCost())
+			assert.InEpsilon(t, cost/share, *job.UsefulHourCost(), 0.1)
+			assert.InEpsilon(t, bestSimulated(job, best, seed), best, 0.1)
+		})
+	}
+}
+
+// bestSimulated returns the interval at which the simulated share is largest. Near that interval
+// the share hardly changes, so a parabola through shares around it is more exact than the
+// largest share.
+func bestSimulated(job Training, around float64, seed uint64) float64 {
+	const steps = 12
+	var sum, sum2, sum4, shares, shares1, shares2 float64
+	for step := -steps; step <= steps; step++ {
+		x := 0.4 * float64(step) / steps
+		share := simulatedShare(job, around*math.Exp(x), seed)
+		sum, sum2, sum4 = sum+1, sum2+x*x, sum4+x*x*x*x
+		shares, shares1, shares2 = shares+share, shares1+share*x, shares2+share*x*x
+	}
+	slope := shares1 / sum2
+	bend := (shares2*sum - shares*sum2) / (sum4*sum - sum2*sum2)
+	return around * math.Exp(-slope/(2*bend))
+}
+
+func TestTrainingOfUnknownCost(t *testing.T) {
+	assert.Nil(t, Training{Checkpoint: 0.1, BetweenFailures: 10}.UsefulHourCost())
+	assert.Equal(t, 1.0, Training{Checkpoint: 5, BetweenFailures: 1}.BestInterval(), "a checkpoint that takes longer than nodes live")
+}

@@ -1,0 +1,124 @@
+package config_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"persia/capacity"
+	"persia/config"
+	"persia/internal/stacktest"
+)
+
+// inQueue makes the job of the base stack wait in the queue of one of two teams.
+var inQueue = edits{
+	"persia:queue.teams":    []any{edits{"name": "ranking"}, edits{"name": "ads"}},
+	"persia:jobs[0].engine": "jobset",
+	"persia:jobs[0].queue":  "ranking",
+}
+
+// teams are two teams, and the nodes of the first.
+func teams(nodes edits) []any {
+	return []any{edits{"name": "ranking", "nodes": nodes}, edits{"name": "ads"}}
+}
+
+func TestQueuesRefused(t *testing.T) {
+	stacktest.Refused(t, []stacktest.Refusal{
+		{"no queues", edits{"persia:jobs[0].engine": "jobset", "persia:jobs[0].queue": "ranking"}, "persia:jobs[0].queue", []string{"the stack has no queues; write persia:queue.teams"}},
+		{"another team", inQueue.And(edits{"persia:jobs[0].queue": "adds"}), "persia:jobs[0].queue", []string{"must be the name of a team in persia:queue.teams: ranking or ads"}},
+		{"another engine", inQueue.And(edits{"persia:jobs[0].engine": "statefulset"}), "persia:jobs[0].queue", []string{"requires engine: jobset"}},
+		{"unknown priority", inQueue.And(edits{"persia:jobs[0].priority": "urgent"}), "persia:jobs[0].priority", []string{"must be the name of a priority in persia:queue.priorities"}},
+		{"priority alone", edits{"persia:jobs[0].priority": "urgent"}, "persia:jobs[0].priority", []string{"applies only to a job in a queue"}},
+		{"same team twice", inQueue.And(edits{"persia:queue.teams": []any{edits{"name": "ranking"}, edits{"name": "ranking"}}}), "persia:queue.teams[1].name", []string{"already used by teams[0]"}},
+		{"name", inQueue.And(edits{"persia:queue.teams": []any{edits{"name": "ranking"}, edits{"name": "Ads"}}}), "persia:queue.teams[1].name", []string{"lower case"}},
+		{"pool without jobs", inQueue.And(edits{"persia:queue.teams": teams(edits{"system": 1})}), "persia:queue.teams[0].nodes[system]", []string{"no job that waits in a queue runs on the pool system; write one of loaders, ps or trainers"}},
+		{"negative nodes", inQueue.And(edits{"persia:queue.teams": teams(edits{"ps": -1})}), "persia:queue.teams[0].nodes[ps]", []string{"must not be negative"}},
+		{"more nodes than are", inQueue.And(edits{"persia:queue.teams": teams(edits{"trainers": 3})}), "persia:queue.teams", []string{"3", "nodes of the pool trainers belong to teams, but it has 2", "write a smaller number"}},
+		{"too few nodes", inQueue.And(edits{"persia:queue.teams": teams(edits{"trainers": 1})}), "persia:jobs[0].queue", []string{"the job would wait forever: the teams together have 1 nodes of the pool trainers"}},
+		{"large priority", inQueue.And(edits{"persia:queue.priorities": []any{edits{"name": "a", "value": 2_000_000_000}}}), "persia:queue.priorities[0].value", []string{"1000000000"}},
+		{"no time to start", inQueue.And(edits{"persia:queue.startMinutes": 2000}), "persia:queue.startMinutes", []string{"1440"}},
+		{"Kueue of a new cluster", inQueue.And(edits{"persia:queue.existing": true}), "persia:queue.existing", []string{"a cluster that the stack creates has no Kueue"}},
+		{"preemption", inQueue.And(edits{"persia:queue.withinTeam": "Always"}), "persia:queue.withinTeam", []string{"LowerPriority"}},
+	})
+}
+
+// withSecond adds a job like the first one to a stack.
+func withSecond(t *testing.T, changes edits) *config.Stack {
+	t.Helper()
+	jobs, ok := stacktest.Parse(t, stacktest.Base)["persia:jobs"].([]any)
+	require.True(t, ok)
+	second := jobs[0].(map[string]any)
+	second["name"] = "second"
+	for _, field := range []string{"engine", "queue"} {
+		if value, ok := changes["persia:jobs[0]."+field]; ok {
+			second[field] = value
+		}
+	}
+	s, err := stacktest.Load(t, changes.And(edits{"persia:jobs[1]": second}))
+	require.NoError(t, err)
+	return s
+}
+
+// TestQueuedJobsTakeTurns checks that a pool must hold the largest of the jobs that wait in queues,
+// while all jobs that wait in none must fit together.
+func TestQueuedJobsTakeTurns(t *testing.T) {
+	one, err := stacktest.Load(t, inQueue)
+	require.NoError(t, err)
+	two := withSecond(t, inQueue)
+	for _, pool := range []int{1, 2, 3} { // after the system pool
+		assert.Equal(t, one.Plan().Pools[pool].Needed, two.Plan().Pools[pool].Needed, one.Plan().Pools[pool].Name)
+	}
+	_, err = stacktest.Load(t, edits{"persia:jobs[0].nnWorker.replicas": 4})
+	require.ErrorContains(t, err, "2 nodes of a2-highgpu-8g hold 2 of 4")
+}
+
+// TestQuotas checks what belongs to teams. A pool whose replicas are alike counts in whole
+// replicas, so what the quota admits finds room.
+func TestQuotas(t *testing.T) {
+	trainer := capacity.Resources{MilliCPU: 80_000, MemoryBytes: 600 * capacity.GiB, GPUs: 8, Pods: 1}
+	for name, c := range map[string]struct {
+		teams []any
+		// nodes of the pool of nn-workers, one replica on each.
+		ranking, ads int
+	}{
+		"equal shares":         {teams(nil), 1, 1},
+		"written":              {teams(edits{"trainers": 2}), 2, 0},
+		"for the other team":   {[]any{edits{"name": "ranking"}, edits{"name": "ads", "nodes": edits{"trainers": 2}}}, 0, 2},
+		"one team owns it all": {[]any{edits{"name": "ranking"}}, 2, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := stacktest.Load(t, inQueue.And(edits{"persia:queue.teams": c.teams}))
+			require.NoError(t, err)
+			require.Equal(t, []string{"trainers", "loaders", "ps"}, s.QueuePools())
+			for i, want := range []int{c.ranking, c.ads}[:len(c.teams)] {
+				assert.Equal(t, trainer.Times(want), s.Quotas(s.Queue.Teams[i])[0], s.Queue.Teams[i].Name)
+			}
+		})
+	}
+	s, err := stacktest.Load(t, inQueue)
+	require.NoError(t, err)
+	ps := s.Quotas(s.Queue.Teams[0])[2].Plus(s.Quotas(s.Queue.Teams[1])[2])
+	assert.Equal(t, int64(80_000), ps.MilliCPU, "one server of 80 CPUs and not the rest of the node")
+}
+
+// TestQueueControllers checks which controllers a stack installs.
+func TestQueueControllers(t *testing.T) {
+	for name, c := range map[string]struct {
+		edits         edits
+		jobSet, kueue bool
+	}{
+		"neither":                {nil, false, false},
+		"a JobSet in no queue":   {edits{"persia:jobs[0].engine": "jobset"}, true, false},
+		"queues":                 {inQueue, true, true},
+		"queues without a job":   {edits{"persia:queue.teams": teams(nil)}, true, true},
+		"of an existing cluster": {onExisting(inQueue).And(edits{"persia:queue.existing": true}), false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := stacktest.Load(t, c.edits)
+			require.NoError(t, err)
+			assert.Equal(t, c.jobSet, s.InstallsJobSet(), "JobSet")
+			assert.Equal(t, c.kueue, s.InstallsKueue(), "Kueue")
+		})
+	}
+}

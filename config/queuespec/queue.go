@@ -1,0 +1,53 @@
+// Package queuespec defines the queues of a stack file: their settings and rules.
+package queuespec
+
+import "slices"
+
+// Settings describe the queues in which jobs with `engine: jobset` wait until there is room for
+// all of their pods. Kueue runs them. A stack without teams has no queues.
+type Settings struct {
+	// Existing says that the cluster already has JobSet and Kueue. By default the stack installs
+	// both.
+	Existing bool `json:"existing,omitempty"`
+	// Teams each have a queue. A team may use what other teams leave idle.
+	Teams []Team `json:"teams,omitempty"`
+	// Priorities are the values of the names that jobs write in priority. The name default is for
+	// jobs without a priority, and is 0 unless you change it.
+	Priorities []Priority `json:"priorities,omitempty"`
+	// WithinTeam determines which running jobs of a team stop for a waiting job of the same
+	// team: Never, LowerPriority, or LowerOrNewerEqualPriority.
+	WithinTeam string `json:"withinTeam,omitempty" default:"LowerPriority" enum:"Never,LowerPriority,LowerOrNewerEqualPriority"`
+	// BetweenTeams determines which jobs on borrowed nodes stop when the team that owns the
+	// nodes needs them: Never, LowerPriority, or Any.
+	BetweenTeams string `json:"betweenTeams,omitempty" default:"Any" enum:"Never,LowerPriority,Any"`
+	// StartMinutes is how long an admitted job may take until all of its replicas run. Then it
+	// releases its nodes and waits again.
+	StartMinutes int `json:"startMinutes,omitempty" default:"30"`
+}
+
+// Team is a group of users with a queue.
+type Team struct {
+	// Name is the name of the team's queue.
+	Name string `json:"name"`
+	// Nodes maps node pools to the number of nodes that belong to the team. Default: an equal
+	// share of every pool.
+	Nodes map[string]int `json:"nodes,omitempty"`
+}
+
+// DefaultPriority is the name of the priority of jobs that write none.
+const DefaultPriority = "default"
+
+// Resolve adds the default priority.
+func (s *Settings) Resolve() {
+	if len(s.Teams) > 0 && !slices.Contains(s.PriorityNames(), DefaultPriority) {
+		s.Priorities = append(s.Priorities, Priority{Name: DefaultPriority})
+	}
+}
+
+// Priority is a name for a number. Jobs with a larger number come first.
+type Priority struct {
+	// Name is the name that jobs write.
+	Name string `json:"name"`
+	// Value is from -1000000000 to 1000000000.
+	Value int `json:"value"`
+}

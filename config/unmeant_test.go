@@ -1,0 +1,163 @@
+package config_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"persia/config"
+	"persia/internal/stacktest"
+)
+
+// TestWarned checks the warnings that span topics.
+func TestWarned(t *testing.T) {
+	const server, nodePool, image = "persia:storage[1].nfs.server", "persia:nodePools[3]", "persia:jobs[0].dataloader.image"
+	nfs := func(host string) edits {
+		return edits{"persia:storage[1]": edits{"name": "more", "size": "1Gi", "nfs": edits{"server": host, "path": "/a"}}}
+	}
+	pool := func(machineType string) edits {
+		return edits{nodePool: edits{"name": "spare", "machineType": machineType, "nodes": 1}}
+	}
+	from := func(name string) edits { return edits{image: name} }
+	described := func(name string) edits {
+		return edits{"persia:machineTypes": edits{name: edits{"cpus": 32, "memory": "128Gi"}}}
+	}
+	in := func(region, zone string) edits {
+		return edits{"persia:cluster.region": region, "persia:cluster.zones": []any{zone}}
+	}
+	filestore := func(location string) edits {
+		return edits{"persia:storage[1]": edits{"name": "more", "size": "1Ti", "filestore": edits{"instance": "fs", "location": location, "share": "s"}}}
+	}
+	bucket := func(location string) edits {
+		return edits{"persia:storage[0].gcsFuse.create": edits{"location": location}}
+	}
+	cache := func(location string) edits {
+		return edits{"persia:images.caches": []any{edits{"registry": "docker.io", "repository": location + "-docker.pkg.dev/p/r"}}}
+	}
+	const region, zone, gpus = "persia:cluster.region", "persia:cluster.zones[0]", "persia:nodePools[0].machineType"
+	const location, bucketLocation, repository = "persia:storage[1].filestore.location", "persia:storage[0].gcsFuse.create.location", "persia:images.caches[0].repository"
+	stacktest.Warned(t, []stacktest.Refusal{
+		// Places.
+		{"region that is none", in("us-central9", "us-central9-a"), region, []string{"us-central9 is no region that the program knows", "did you mean us-central1?", "gcloud compute regions list"}},
+		{"region like none", in("atlantis-west7", "atlantis-west7-a"), region, []string{"atlantis-west7 is no region", "correct it"}},
+		{"zones of a region that is none", in("us-central9", "us-central9-a"), zone, nil},
+		{"GPUs in a region that is none", in("us-central9", "us-central9-a"), gpus, nil},
+		{"zone that is none", in("us-central1", "us-central1-z"), zone, []string{"us-central1-z is no zone", "write us-central1-a, us-central1-b, us-central1-c or us-central1-f", "gcloud compute zones list"}},
+		{"zone of a region without a", in("us-east1", "us-east1-a"), zone, []string{"us-east1-a is no zone", "write us-east1-b, us-east1-c or us-east1-d"}},
+		{"AI zone", in("us-central1", "us-central1-ai1a"), zone, nil},
+		{"zone of a pool that is none", edits{"persia:nodePools[2].zones": []any{"us-central1-d"}}, "persia:nodePools[2].zones[0]", []string{"us-central1-d is no zone"}},
+		{"A100s in a zone without", in("us-east1", "us-east1-c"), gpus, []string{"nvidia-tesla-a100 is not in us-east1-c", "write us-east1-b in zones of the pool", "gcloud compute accelerator-types list"}},
+		{"A100s in a region without", in("europe-west6", "europe-west6-a"), gpus, []string{"nvidia-tesla-a100 is not in europe-west6-a", "choose another region"}},
+		{"A100s in a zone of the pool", in("us-east1", "us-east1-c").And(edits{"persia:nodePools[0].zones": []any{"us-east1-b"}}), gpus, nil},
+		{"H100s in a zone without", edits{gpus: "a3-highgpu-8g", "persia:nodePools[0].gpu.type": "nvidia-h100-80gb", "persia:nvidiaDriver": edits{"installer": "managed"}, "persia:nodePools[0].zones": []any{"us-central1-f"}},
+			gpus, []string{"nvidia-h100-80gb is not in us-central1-f", "write us-central1-a, us-central1-b or us-central1-c"}},
+		{"GPUs that the table lacks", described("x9-standard-32").And(edits{"persia:machineTypes[x9-standard-32].gpu": edits{"type": "nvidia-x9", "count": 8}, gpus: "x9-standard-32", "persia:nodePools[0].gpu": nil, "persia:nodePools[0].disk": edits{"type": "pd-ssd"},
+			"persia:jobs[0].nnWorker.resources.limits.cpu": 8, "persia:jobs[0].nnWorker.resources.limits.memory": "8Gi", "persia:nvidiaDriver": edits{"installer": "managed"}}), gpus, nil},
+		{"Filestore in a zone that is none", filestore("us-central1-z"), location, []string{"us-central1-z is no zone"}},
+		{"Filestore in a region that is none", filestore("us-central9"), location, []string{"us-central9 is no region", "did you mean us-central1?"}},
+		{"bucket in a region that is none", bucket("us-central9"), bucketLocation, []string{"US-CENTRAL9 is no location of buckets", "did you mean US-CENTRAL1?"}},
+		{"bucket in a state", bucket("Iowa"), bucketLocation, []string{"IOWA is no location of buckets", "correct it"}},
+		{"cache in a region that is none", cache("us-central9"), repository, []string{"us-central9 is no location of Artifact Registry", "did you mean us-central1?"}},
+		{"image in a region that is none", from("us-central9-docker.pkg.dev/persia-project/a/b:1"), image, []string{"us-central9 is no location of Artifact Registry"}},
+		// Servers.
+		{"server among the pods", nfs("10.64.0.7"), server, []string{"10.64.0.7 is in 10.64.0.0/14, the range of pods", "outside of the cluster"}},
+		{"server in the control plane's range", nfs("172.16.0.2"), server, []string{"172.16.0.0/28, the range of the control plane"}},
+		{"server that is a Service", nfs("10.1.0.9"), server, nil},
+		{"server by the cluster's DNS", nfs("nfs.default.svc.cluster.local"), server, []string{"own DNS", "write the address"}},
+		{"server by a name", nfs("nfs.example.com"), server, nil},
+		{"server on the internet", nfs("34.1.2.3"), server, []string{"34.1.2.3 is a public address", "without encryption"}},
+		{"server in another network", nfs("192.168.7.3"), server, []string{"192.168.7.3 must be in the network persia", "first `pulumi up`", "connect it"}},
+		{"target in another network", edits{"persia:storage[1]": edits{"name": "more", "size": "1Gi", "iscsi": edits{"targetPortal": "192.168.7.3:3261", "iqn": "iqn.2001-04.com.example:a", "lun": 0}}},
+			"persia:storage[1].iscsi.targetPortal", []string{"192.168.7.3 must be in the network persia"}},
+		{"server of a job's volume", withVolume(edits{"nfs": edits{"server": "34.1.2.3", "path": "/a"}}, "/data"), "persia:jobs[0].volumes[0].nfs.server", []string{"public address"}},
+		{"Filestore of another network", edits{"persia:storage[1]": edits{"name": "more", "size": "1Gi", "filestore": edits{"instance": "fs", "location": "us-central1-a", "share": "s"}}},
+			"persia:storage[1].filestore.instance", []string{"fs must be in the network persia", "write create"}},
+		// Sizes.
+		{"share smaller than a checkpoint", edits{"persia:storage[0]": edits{"name": "checkpoints", "size": "1Ti", "filestore": edits{"instance": "fs", "create": edits{}}}}, "persia:storage[0].size",
+			[]string{"1Ti is less than the 2500Gi of memory of the embedding parameter servers of train", "use gcsFuse"}},
+		{"share larger than a checkpoint", edits{"persia:storage[0]": edits{"name": "checkpoints", "size": "5120Gi", "filestore": edits{"instance": "fs", "create": edits{}}}}, "persia:storage[0].size", nil},
+		{"bucket", edits{"persia:storage[0].size": "1Gi"}, "persia:storage[0].size", nil},
+		// Pools and machines.
+		{"pool that nothing uses", pool("n2-standard-8"), nodePool, []string{"nothing of the stack runs on the pool spare", "remove it"}},
+		{"GPU pool that no role uses", pool("a2-highgpu-1g"), nodePool, []string{"nothing of the stack runs on the pool spare", "billed"}},
+		{"pools that roles use", edits{}, "persia:nodePools[0]", nil},
+		{"GPUs that no role requests", edits{"persia:jobs[0].nnWorker.resources": edits{"limits": edits{"cpu": 80, "memory": "600Gi"}}}, "persia:nodePools[0]", []string{"no role on the pool trainers requests its GPUs", "nvidia.com/gpu"}},
+		{"machine type that no pool has", described("x9-standard-32"), "persia:machineTypes[x9-standard-32]", []string{"no pool has this machine type"}},
+		{"price of a machine that no pool has", edits{"persia:machineTypes": edits{"n2-standard-8": edits{"hourlyPrice": 1}}}, "persia:machineTypes[n2-standard-8]", nil},
+		{"NATS on spot machines", edits{"persia:nodePools[1].spot": true, "persia:nats.nodePool": "loaders"}, "persia:nats.nodePool", []string{"pool loaders has spot machines", "without spot"}},
+		{"PEDL on spot machines", edits{"persia:nodePools[1].spot": true, "persia:pedl": pedlOn("loaders", edits{})}, "persia:pedl.nodePool", []string{"pool loaders has spot machines", "without spot"}},
+		// Images.
+		{"image far away", from("europe-west4-docker.pkg.dev/persia-project/a/b:1"), image, []string{"europe-west4 is far from the cluster in us-central1"}},
+		{"image of the same continent", from("us-docker.pkg.dev/persia-project/a/b:1"), image, nil},
+		{"image of the region", from("us-central1-docker.pkg.dev/persia-project/a/b:1"), image, nil},
+		{"image of another project", from("us-docker.pkg.dev/another/a/b:1"), image, []string{"in the project another", "grant persia-nodes@persia-project.iam.gserviceaccount.com roles/artifactregistry.reader"}},
+		{"image of NATS far away", edits{"persia:nats.image": "europe-docker.pkg.dev/persia-project/a/nats"}, "persia:nats.image", []string{"europe is far from the cluster"}},
+		{"image of the operator in another project", edits{"persia:operator.image": "us-docker.pkg.dev/another/a/b:1"}, "persia:operator.image", []string{"in the project another"}},
+		{"image of PEDL far away", edits{"persia:pedl": pedlOn("ps", edits{}).And(edits{"masterImage": "asia-docker.pkg.dev/persia-project/a/b:1"})}, "persia:pedl.masterImage", []string{"asia is far from the cluster"}},
+		{"image of agents in another project", edits{"persia:pedl": pedlOn("ps", edits{}).And(edits{"agentImage": "us-docker.pkg.dev/another/a/b:1"})}, "persia:pedl.agentImage", []string{"in the project another"}},
+		{"image of a database far away", edits{"persia:pedl": pedlOn("ps", edits{}), "persia:pedl.postgresql.image": edits{"registry": "asia-docker.pkg.dev", "repository": "persia-project/a/postgresql"}},
+			"persia:pedl.postgresql.image.registry", []string{"asia is far from the cluster"}},
+		{"image as a volume far away", withVolume(edits{"image": edits{"reference": "asia-docker.pkg.dev/persia-project/a/model:1"}}, "/data"), "persia:jobs[0].volumes[0].image.reference", []string{"asia is far from the cluster"}},
+		{"image on the node", from("localhost:5000/loader:1"), image, []string{"on each node itself", "Artifact Registry"}},
+		// Text and amounts.
+		{"letter of another alphabet", edits{"persia:jobs[0].mounts[0].mountPath": "/checkp\u043eints"}, "persia:jobs[0].mounts[0].mountPath", []string{"U+043E", "a Latin letter"}},
+		{"letter of another alphabet in a name", edits{"persia:storage[1]": edits{"name": "more", "size": "1Gi", "csi": edits{"driver": "d.example.com", "volumeHandle": "h", "attributes": edits{"sh\u0430re": "a"}}}},
+			"persia:storage[1].csi.attributes[sh\u0430re]", []string{"U+0430"}},
+		{"name of another alphabet", edits{"persia:nodePools[1].labels": edits{"team": "ranking"}, "persia:jobs[0].env[0].value": "обучение"}, "persia:jobs[0].env[0].value", nil},
+		{"thousandths of a CPU", edits{"persia:jobs[0].dataloader.resources.limits.cpu": "1m"}, "persia:jobs[0].dataloader.resources.limits[cpu]", []string{"1m limits dataloader", "did you mean 1?"}},
+		{"thousandths of a CPU in requests", edits{"persia:jobs[0].dataloader.resources": edits{"requests": edits{"cpu": "1m", "memory": "12Gi"}}}, "persia:jobs[0].dataloader.resources.requests[cpu]", []string{"1m reserves", "for dataloader", "did you mean 1?"}},
+		{"thousandths of a CPU below a limit", edits{"persia:jobs[0].dataloader.resources.requests": edits{"cpu": "1m"}}, "persia:jobs[0].dataloader.resources.requests[cpu]", nil},
+		{"a tenth of a CPU", edits{"persia:jobs[0].dataloader.resources.limits.cpu": "100m"}, "persia:jobs[0].dataloader.resources.limits[cpu]", nil},
+		{"Mi for Gi", edits{"persia:jobs[0].dataloader.resources.limits.memory": "12Mi"}, "persia:jobs[0].dataloader.resources.limits[memory]", []string{"12Mi", "did you mean Gi?"}},
+	})
+	stacktest.Refused(t, []stacktest.Refusal{
+		{"Arm machines", described("t2a-standard-32").And(edits{nodePool: edits{"name": "spare", "machineType": "t2a-standard-32", "nodes": 1, "zones": []any{"us-central1-a"}, "disk": edits{"type": "pd-balanced"}},
+			"persia:jobs[0].dataloader.nodePool": "spare"}), "persia:jobs[0].dataloader.nodePool", []string{`"spare"`, "Arm machines, t2a-standard-32", "another machine type"}},
+		{"Arm machines of the system pool", described("t2a-standard-32").And(edits{"persia:cluster.systemPool": edits{"machineType": "t2a-standard-32"}}), "persia:cluster.systemPool.machineType", []string{"Arm machines, t2a-standard-32", "the cluster's services"}},
+		{"Arm machines for PEDL's agents", described("t2a-standard-32").And(edits{nodePool: edits{"name": "spare", "machineType": "t2a-standard-32", "nodes": 1, "zones": []any{"us-central1-a"}, "disk": edits{"type": "pd-balanced"}},
+			"persia:pedl": pedlOn("ps", edits{}).And(edits{"agent": edits{"nodePools": []any{"spare"}}})}), "persia:pedl.agent.nodePools[0]", []string{`"spare"`, "Arm machines", "PEDL's agents"}},
+		{"Arm machines for PEDL's check", described("c4a-standard-48").And(edits{"persia:machineTypes[c4a-standard-48].gpu": edits{"type": "nvidia-x9", "count": 1},
+			nodePool:      edits{"name": "spare", "machineType": "c4a-standard-48", "nodes": 1, "zones": []any{"us-central1-a"}, "disk": edits{"type": "hyperdisk-balanced"}},
+			"persia:pedl": pedlOn("ps", edits{}).And(edits{"supportCheck": edits{"nodePool": "spare"}}), "persia:nvidiaDriver": edits{"installer": "managed"}}), "persia:pedl.supportCheck.nodePool", []string{`"spare"`, "Arm machines", "the check"}},
+		{"image without a repository", from("us-docker.pkg.dev/persia-project/loader:1"), image, []string{"LOCATION-docker.pkg.dev/PROJECT/REPOSITORY/IMAGE"}},
+		{"image without a location", from("docker.pkg.dev/persia-project/a/loader:1"), image, []string{"LOCATION-docker.pkg.dev/PROJECT/REPOSITORY/IMAGE"}},
+	}, "Arm machines of the system pool") // NATS runs there too
+}
+
+// pedlOn returns a PEDL on a node pool, whose service has some settings.
+func pedlOn(pool string, service edits) edits {
+	small := edits{"limits": edits{"cpu": 1, "memory": "1Gi"}}
+	return edits{"registry": edits{"password": "word"}, "nodePool": pool, "resources": small, "service": service,
+		"postgresql": edits{"postgresqlPassword": "word", "resources": small}}
+}
+
+// TestStackFilesWarnings checks that the repository's stack files lead to no warnings but these.
+func TestStackFilesWarnings(t *testing.T) {
+	expected := []string{
+		"persia:nats.size: 60 ",
+		"persia:pedl.agent.nodePools: nodes with COS_CONTAINERD have containerd and no Docker",
+	}
+	paths, err := filepath.Glob("../Pulumi.*.yaml")
+	require.NoError(t, err)
+	examples, err := filepath.Glob("../examples/Pulumi.*.yaml")
+	require.NoError(t, err)
+	require.NotEmpty(t, paths)
+	require.NotEmpty(t, examples)
+	for _, path := range append(paths, examples...) {
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		s, err := config.Load(stacktest.Parse(t, string(text)).Decrypted().Get, os.DirFS("../examples"))
+		require.NoError(t, err, path)
+		for _, warning := range s.Warnings() {
+			known := strings.Contains(path, "Pulumi.manifest") && strings.Contains(warning, "have no volume in common")
+			for _, part := range expected {
+				known = known || strings.Contains(warning, part)
+			}
+			assert.True(t, known, "%s: %s", path, warning)
+		}
+	}
+}

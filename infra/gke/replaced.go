@@ -1,0 +1,116 @@
+package gke
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/config/clusterspec"
+)
+
+// Replacement is a cluster in the state of a stack that an update replaces.
+type Replacement struct {
+	// Cluster is the name of the cluster that goes.
+	Cluster string
+	// Settings are what differs, in the order of [identifying].
+	Settings []Setting
+}
+
+// Setting is a setting of the stack file with its value in the state and in the stack file.
+type Setting struct {
+	Path    *field.Path
+	Was, Is string
+}
+
+// identifying are the settings of a cluster's identifier, by the part that holds each.
+var identifying = []struct {
+	part string
+	path *field.Path
+}{
+	{"projects", field.NewPath("persia:project")},
+	{"locations", field.NewPath("persia:cluster", "region")},
+	{"clusters", field.NewPath("persia:cluster", "name")},
+	{"datapath", field.NewPath("persia:cluster", "dataplaneV2")},
+	{"privateNodes", field.NewPath("persia:cluster", "privateNodes")},
+	{"controlPlane", field.NewPath("persia:cluster", "network", "controlPlane")},
+	{"existing", field.NewPath("persia:cluster", "existing")},
+}
+
+// Replaced returns the cluster in the state that the update replaces with all that is in it, or
+// nil. The provider of Kubernetes in the state has the identifier of its cluster.
+func Replaced(project string, cluster clusterspec.Cluster, resources map[resource.URN]map[string]any) *Replacement {
+	wanted := cluster.Name
+	if cluster.Existing == nil {
+		wanted = clusterIdentifier(Args{Project: project, Cluster: cluster})
+	}
+	for _, urn := range slices.Sorted(maps.Keys(resources)) {
+		had, _ := resources[urn]["clusterIdentifier"].(string)
+		if urn.Type() != "pulumi:providers:kubernetes" || had == "" || had == wanted {
+			continue
+		}
+		was, is := parts(had), parts(wanted)
+		replacement := &Replacement{Cluster: was["clusters"]}
+		for _, setting := range identifying {
+			// Only private nodes have a control plane with a range.
+			implied := setting.part == "controlPlane" && was["privateNodes"] != is["privateNodes"]
+			if was[setting.part] != is[setting.part] && !implied {
+				replacement.Settings = append(replacement.Settings, Setting{Path: setting.path, Was: was[setting.part], Is: is[setting.part]})
+			}
+		}
+		if len(replacement.Settings) == 0 {
+			// Another release wrote the identifier. Its cluster goes all the same.
+			replacement.Settings = []Setting{{Path: field.NewPath("persia:cluster"), Was: had, Is: wanted}}
+		}
+		return replacement
+	}
+	return nil
+}
+
+// parts takes an identifier apart. An existing cluster has its name as identifier.
+func parts(identifier string) map[string]string {
+	location, settings, created := strings.Cut(identifier, "?")
+	if !created {
+		return map[string]string{"clusters": identifier, "existing": "set"}
+	}
+	all := map[string]string{"existing": "not set"}
+	words := strings.Split(location, "/")
+	for i := 0; i+1 < len(words); i += 2 {
+		all[words[i]] = words[i+1]
+	}
+	query, _ := url.ParseQuery(settings)
+	for name := range query {
+		all[name] = query.Get(name)
+	}
+	if on, known := map[string]string{advancedDatapath: "true", legacyDatapath: "false"}[all["datapath"]]; known {
+		all["datapath"] = on
+	}
+	return all
+}
+
+// CheckReplaced refuses to replace a cluster with running jobs, unless the stack file names it.
+func CheckReplaced(replacement *Replacement, cluster clusterspec.Cluster, running []string) error {
+	if replacement == nil || len(running) == 0 || cluster.Replace == replacement.Cluster {
+		return nil
+	}
+	var problems []error
+	for _, setting := range replacement.Settings {
+		problems = append(problems, field.Invalid(setting.Path, setting.Is,
+			fmt.Sprintf("was %s, and a change replaces the cluster %s with everything in it, where the jobs that run are: %s. Restore the value; or set suspend: true on each job and run `pulumi up` first; or write persia:cluster.replace: %s to end them",
+				setting.Was, replacement.Cluster, strings.Join(running, ", "), replacement.Cluster)))
+	}
+	return errors.Join(problems...)
+}
+
+// ReplaceWarning says that the permission to replace a cluster is not used, or returns "".
+func ReplaceWarning(replacement *Replacement, cluster clusterspec.Cluster) string {
+	if cluster.Replace == "" || replacement != nil && cluster.Replace == replacement.Cluster {
+		return ""
+	}
+	return fmt.Sprintf("persia:cluster.replace: this update does not replace the cluster %s; remove the key, so that no later edit replaces a cluster unasked", cluster.Replace)
+}

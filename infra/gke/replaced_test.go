@@ -1,0 +1,106 @@
+package gke_test
+
+import (
+	"maps"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"persia/config/clusterspec"
+	"persia/infra/gke"
+	"persia/internal/mockcloud"
+	"persia/internal/programtest"
+)
+
+// TestClusterWithJobsIsNotReplaced: a setting that replaces the cluster is refused while jobs run
+// there, unless the stack file names the cluster.
+func TestClusterWithJobsIsNotReplaced(t *testing.T) {
+	const identifier = "projects/my-project/locations/us-central1/clusters/persia-dev?datapath=ADVANCED_DATAPATH&privateNodes=true&controlPlane=172.16.0.0/28"
+	provider := func(identifier string) settings {
+		return settings{"urn:pulumi:stack::persia::persia:gke:Cluster$pulumi:providers:kubernetes::persia-dev": settings{
+			"outputs": settings{"clusterIdentifier": identifier}}}
+	}
+	job := func(replicas int) settings {
+		state := provider(identifier)
+		state["urn:pulumi:stack::persia::persia:workload:Job$kubernetes:apps/v1:StatefulSet::adult-income-nn-worker"] = settings{
+			"outputs": settings{"spec": settings{"replicas": replicas, "template": settings{
+				"metadata": settings{"labels": settings{"persia_job": "adult-income", "app.kubernetes.io/name": "nn-worker"}},
+				"spec":     settings{"containers": []any{settings{"name": "nn-worker"}}},
+			}}}}
+		return state
+	}
+	running := job(1)
+	elsewhere := maps.Clone(running)
+	maps.Copy(elsewhere, provider("shared"))
+	withPart := maps.Clone(running)
+	maps.Copy(withPart, provider(identifier+"&zones=2"))
+	for name, c := range map[string]struct {
+		state   settings
+		edits   settings
+		refuses []string
+	}{
+		"nothing":                         {running, nil, nil},
+		"a new stack":                     {nil, settings{"privateNodes": false}, nil},
+		"an edit that replaces nothing":   {running, settings{"releaseChannel": "STABLE"}, nil},
+		"public nodes":                    {running, settings{"privateNodes": false}, []string{`persia:cluster.privateNodes: Invalid value: "false": was true`}},
+		"another name":                    {running, settings{"name": "persia-two"}, []string{`persia:cluster.name: Invalid value: "persia-two": was persia-dev`}},
+		"another region":                  {running, settings{"region": "us-east1", "zones": []any{"us-east1-b"}}, []string{`persia:cluster.region: Invalid value: "us-east1": was us-central1`}},
+		"another project":                 {running, settings{"persia:project": "other-project"}, []string{`persia:project: Invalid value: "other-project": was my-project`}},
+		"another datapath":                {running, settings{"dataplaneV2": false}, []string{`persia:cluster.dataplaneV2: Invalid value: "false": was true`}},
+		"another range":                   {running, settings{"network.controlPlane": "172.16.1.0/28"}, []string{`persia:cluster.network.controlPlane: Invalid value: "172.16.1.0/28": was 172.16.0.0/28`}},
+		"from a cluster that exists":      {elsewhere, nil, []string{`persia:cluster.existing: Invalid value: "not set": was set`, `persia:cluster.name: Invalid value: "persia-dev": was shared`}},
+		"another name, and suspended":     {job(0), settings{"name": "persia-two"}, nil},
+		"another name, and permitted":     {running, settings{"name": "persia-two", "replace": "persia-dev"}, nil},
+		"permitted, but another one":      {running, settings{"name": "persia-two", "replace": "persia-two"}, []string{"persia:cluster.name"}},
+		"a state without an identifier":   {settings{"urn:pulumi:stack::persia::pulumi:providers:kubernetes::persia-dev": settings{"outputs": settings{}}}, settings{"name": "persia-two"}, nil},
+		"an identifier with another part": {withPart, nil, []string{"persia:cluster: Invalid value", "was " + identifier + "&zones=2"}},
+		"permitted, and nothing replaced": {running, settings{"replace": "persia-dev"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			configuration := programtest.ReadStack(t, "dev")
+			programtest.Edit(t, configuration, "persia:cluster", func(cluster any) {
+				for path, value := range c.edits {
+					if path != "persia:project" {
+						set(cluster.(map[string]any), path, value)
+					}
+				}
+			})
+			if project, edited := c.edits["persia:project"].(string); edited {
+				configuration["persia:project"] = project
+			}
+			there := mockcloud.Cloud{}
+			if c.state != nil {
+				there["outputs"], there["resources"] = settings{"clusterName": "persia-dev"}, c.state
+			}
+			recorder, err := programtest.DeployOver(t, configuration, there)
+			if c.refuses == nil {
+				require.NoError(t, err)
+				return
+			}
+			for _, text := range c.refuses {
+				assert.ErrorContains(t, err, text)
+			}
+			assert.ErrorContains(t, err, "where the jobs that run are: adult-income. Restore the value")
+			assert.Empty(t, recorder.Resources)
+		})
+	}
+}
+
+func TestReplaceWarning(t *testing.T) {
+	for name, c := range map[string]struct {
+		replaced *gke.Replacement
+		replace  string
+		warns    bool
+	}{
+		"no permission":            {&gke.Replacement{Cluster: "a"}, "", false},
+		"used":                     {&gke.Replacement{Cluster: "a"}, "a", false},
+		"nothing is replaced":      {nil, "a", true},
+		"another cluster is named": {&gke.Replacement{Cluster: "a"}, "b", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			warning := gke.ReplaceWarning(c.replaced, clusterspec.Cluster{Replace: c.replace})
+			assert.Equal(t, c.warns, warning != "", "%q", warning)
+		})
+	}
+}

@@ -1,0 +1,33 @@
+package preflight
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestVersionsOfARelease: without go.mod, the versions come from the compiled program, here a
+// smaller one than the released one.
+func TestVersionsOfARelease(t *testing.T) {
+	const module = "golang.org/x/mod"
+	want, err := moduleVersions("..")
+	require.NoError(t, err)
+	require.NotEmpty(t, want[module])
+
+	dir := t.TempDir()
+	output, err := exec.Command("go", "build", "-o", filepath.Join(dir, "bin", "persia"), "../cmd/preflight").CombinedOutput()
+	require.NoError(t, err, "%s", output)
+	project := []byte("name: persia\nruntime: {name: go, options: {binary: bin/persia}}\n")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "Pulumi.yaml"), project, 0o600))
+	got, err := moduleVersions(dir)
+	require.NoError(t, err)
+	assert.Equal(t, want[module], got[module])
+
+	require.NoError(t, os.Remove(filepath.Join(dir, "bin", "persia")))
+	_, err = moduleVersions(dir)
+	assert.ErrorContains(t, err, "read the versions of the program's modules")
+}

@@ -1,0 +1,202 @@
+package e2e
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"persia/sandbox/toolchain"
+)
+
+var jobSets = schema.GroupVersionResource{Group: "jobset.x-k8s.io", Version: "v1alpha2", Resource: "jobsets"}
+
+// buildJobSet compiles the JobSet controller, as the command does for stacks with JobSets.
+func buildJobSet(t testing.TB) {
+	t.Helper()
+	_, err := toolchain.BuildJobSet(t.Context(), filepath.Join(repository, "sandbox", "toolchain"), filepath.Dir(tools.Kwok), t.Output())
+	require.NoError(t, err)
+}
+
+// TestJobSet: the life of a job of the engine jobset, with JobSet's own controller.
+func TestJobSet(t *testing.T) {
+	t.Parallel()
+	buildJobSet(t)
+	project := t.TempDir()
+	replicas := 2
+	write := func(changes object) {
+		stackText(t, project, madeUp{jobs: []object{job("train", object{
+			"engine":                   "jobset",
+			"nnWorker":                 role("rest", replicas, "100m", "128Mi"),
+			"embeddingParameterServer": role("rest", 3, "100m", "128Mi"),
+		})}})
+		rewriteStack(t, project, "madeup", func(configuration object) {
+			train := configuration["persia:jobs"].([]any)[0].(object)
+			for field, value := range changes {
+				train[field] = value
+			}
+		})
+	}
+	write(nil)
+	s := newSandboxOf(t, project, t.TempDir(), "madeup")
+	started := time.Now()
+	require.NoError(t, s.Apply(t.Context()))
+	fmt.Fprintf(t.Output(), "TIME up with a JobSet: %s\n", time.Since(started).Round(time.Second))
+	c := newCluster(t, s)
+	all := func() bool { return c.running("train") == replicas+5 }
+	c.await(all, "all replicas run")
+	c.assertJobSetPods(replicas)
+	assert.Empty(t, upChanges(t, s), "second up")
+
+	t.Run("lost pod", func(t *testing.T) { c.assertSubstitute(t) })
+
+	write(object{"suspend": true})
+	assert.Equal(t, map[string]int{"update": 1}, upChanges(t, s), "the JobSet")
+	c.await(func() bool { return len(c.pods("persia", "jobset.sigs.k8s.io/jobset-name")) == 0 }, "a suspended job has no pod")
+	write(nil)
+	assert.Equal(t, map[string]int{"update": 1}, upChanges(t, s), "the JobSet")
+	c.await(all, "all replicas run again")
+
+	replicas = 3
+	write(nil)
+	require.NoError(t, s.Apply(t.Context()))
+	c.await(all, "a job that was changed runs")
+
+	t.Run("complete", func(t *testing.T) { c.assertCompletes(t) })
+	assert.Empty(t, upChanges(t, s), "up of a complete job")
+	c.assertAllowed("system:serviceaccount:jobset-system:jobset-controller", "create jobs", "update secrets", "update mutatingwebhookconfigurations")
+
+	require.NoError(t, s.Destroy(t.Context()))
+	c.assertEmpty()
+	definitions, err := c.extensions.ApiextensionsV1().CustomResourceDefinitions().List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	assert.Empty(t, names(definitions.Items), "definitions")
+	mutating, err := c.AdmissionregistrationV1().MutatingWebhookConfigurations().List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	assert.Empty(t, names(mutating.Items), "webhooks")
+}
+
+// running counts the replicas of a job that run and are ready.
+func (c cluster) running(job string) int {
+	c.t.Helper()
+	count := 0
+	for _, pod := range c.pods("persia", "persia_job="+job+",jobset.sigs.k8s.io/jobset-name="+job) {
+		if pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodRunning && !readySince(pod).IsZero() {
+			count++
+		}
+	}
+	return count
+}
+
+// assertJobSetPods checks that the replicas have the names by which others know them.
+func (c cluster) assertJobSetPods(trainers int) {
+	c.t.Helper()
+	var hosts []string
+	for _, pod := range c.podsOfRole("train", "nn-worker") {
+		hosts = append(hosts, pod.Spec.Hostname+"."+pod.Spec.Subdomain)
+		assert.True(c.t, strings.HasPrefix(pod.Name, pod.Spec.Hostname+"-"), pod.Name)
+		assert.Equal(c.t, pod.Spec.Hostname, fmt.Sprintf("train-nn-worker-0-%s", pod.Labels["batch.kubernetes.io/job-completion-index"]))
+	}
+	slices.Sort(hosts)
+	var want []string
+	for i := range trainers {
+		want = append(want, fmt.Sprintf("train-nn-worker-0-%d.train", i))
+	}
+	assert.Equal(c.t, want, hosts)
+	service, err := c.CoreV1().Services("persia").Get(c.t.Context(), "train", metav1.GetOptions{})
+	require.NoError(c.t, err)
+	assert.True(c.t, service.Spec.PublishNotReadyAddresses, "replicas look for each other before they are ready")
+}
+
+// assertSubstitute checks that a pod that stays, like the pod of a lost node, has a substitute
+// before it is gone.
+func (c cluster) assertSubstitute(t *testing.T) {
+	pod := c.podsOfRole("train", "embedding-ps")[0]
+	index := pod.Labels["batch.kubernetes.io/job-completion-index"]
+	patch := func(patch string) {
+		_, err := c.CoreV1().Pods("persia").Patch(t.Context(), pod.Name, types.JSONPatchType, []byte(patch), metav1.PatchOptions{})
+		require.NoError(t, err)
+	}
+	patch(`[{"op": "add", "path": "/metadata/finalizers/-", "value": "example.com/lost-node"}]`)
+	require.NoError(t, c.CoreV1().Pods("persia").Delete(t.Context(), pod.Name, metav1.DeleteOptions{}))
+	c.await(func() bool {
+		return slices.ContainsFunc(c.podsOfRole("train", "embedding-ps"), func(other corev1.Pod) bool {
+			return other.UID != pod.UID && other.Labels["batch.kubernetes.io/job-completion-index"] == index && !readySince(other).IsZero()
+		})
+	}, "a substitute runs")
+	lost, err := c.CoreV1().Pods("persia").Get(t.Context(), pod.Name, metav1.GetOptions{})
+	require.NoError(t, err, "the lost pod is still there")
+	assert.NotNil(t, lost.DeletionTimestamp)
+	lost.Finalizers = slices.DeleteFunc(lost.Finalizers, func(name string) bool { return name == "example.com/lost-node" })
+	_, err = c.CoreV1().Pods("persia").Update(t.Context(), lost, metav1.UpdateOptions{})
+	require.NoError(t, err)
+}
+
+// assertCompletes ends the trainers and data loaders as launch.py does, and checks that the
+// servers end then, and no sooner.
+func (c cluster) assertCompletes(t *testing.T) {
+	for _, role := range []string{"dataloader", "nn-worker"} {
+		assert.NotEmpty(t, c.podsOfRole("train", "embedding-ps"), "servers run as long as a trainer does")
+		c.succeedRole("train", role)
+	}
+	c.await(func() bool { return len(c.servers("train")) == 0 }, "the servers end with the job")
+	config, err := c.s.Cluster().RESTConfig()
+	require.NoError(t, err)
+	set, err := dynamic.NewForConfigOrDie(config).Resource(jobSets).Namespace("persia").Get(t.Context(), "train", metav1.GetOptions{})
+	require.NoError(t, err)
+	assert.True(t, meta.IsStatusConditionTrue(conditions(t, set), "Completed"))
+}
+
+// succeedRole ends the pods of a role as its finished command does.
+func (c cluster) succeedRole(job, role string) {
+	c.t.Helper()
+	for _, pod := range c.podsOfRole(job, role) {
+		_, err := c.CoreV1().Pods("persia").Patch(c.t.Context(), pod.Name, types.MergePatchType,
+			[]byte(`{"status": {"phase": "Succeeded"}}`), metav1.PatchOptions{}, "status")
+		require.NoError(c.t, err)
+	}
+}
+
+// servers are the pods that run until a job ends.
+func (c cluster) servers(job string) []corev1.Pod {
+	c.t.Helper()
+	return c.pods("persia", "persia_job="+job+",app.kubernetes.io/name in (embedding-ps,embedding-worker)")
+}
+
+func conditions(t *testing.T, object *unstructured.Unstructured) []metav1.Condition {
+	t.Helper()
+	var conditions []metav1.Condition
+	list, _, err := unstructured.NestedSlice(object.Object, "status", "conditions")
+	require.NoError(t, err)
+	for _, entry := range list {
+		fields := entry.(map[string]any)
+		conditions = append(conditions, metav1.Condition{Type: fields["type"].(string), Status: metav1.ConditionStatus(fields["status"].(string))})
+	}
+	return conditions
+}
+
+// assertAllowed checks that a service account has asked for some things, and was refused
+// nothing.
+func (c cluster) assertAllowed(user string, requests ...string) {
+	c.t.Helper()
+	asked := map[string]int{}
+	for _, event := range eventsOf(c.t, c.s, user) {
+		asked[event.Verb+" "+event.ObjectRef.Resource]++
+		assert.NotEqual(c.t, 403, event.ResponseStatus.Code, "%s %s was forbidden", event.Verb, event.RequestURI)
+	}
+	for _, request := range requests {
+		assert.Positive(c.t, asked[request], "%s among %v", request, asked)
+	}
+}

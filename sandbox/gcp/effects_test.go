@@ -1,0 +1,312 @@
+package gcp
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var restartText = regexp.MustCompile(`^persia:jobs\[\d+\]: the job (\S+) restarts: this replaces the pods of (.+), one of each role`)
+
+// saidToRestart are the StatefulSets whose pods the last up said to replace.
+func (e *engine) saidToRestart(t *testing.T) []string {
+	t.Helper()
+	var names []string
+	for _, text := range e.effects() {
+		if match := restartText.FindStringSubmatch(text); match != nil {
+			for _, role := range strings.Split(match[2], ", ") {
+				name, _, _ := strings.Cut(role, " ")
+				names = append(names, match[1]+"-"+name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// replacesPool reports whether a step deletes a node pool and creates it again.
+func replacesPool(s step) bool { return s.kind == "NodePool" && s.operation == "replace" }
+
+// deletesPool reports whether a step deletes a node pool.
+func deletesPool(s step) bool { return s.kind == "NodePool" && s.operation == "delete" }
+
+// both applies several edits.
+func both(edits ...func(values)) func(values) {
+	return func(file values) {
+		for _, edit := range edits {
+			edit(file)
+		}
+	}
+}
+
+// ofJob sets a setting of the only job.
+func ofJob(path string, value any) func(values) { return set("persia:jobs", "0."+path, value) }
+
+// TestEffects makes edits of a whole stack. The program says what becomes of the training and its
+// data for each, and the plan restarts the pods that the program names.
+func TestEffects(t *testing.T) {
+	const checkpoints = "folder criteo/1 of gs://my-project-checkpoints"
+	shared := []any{values{"volume": "shared", "mountPath": "/shared"}}
+	all := []string{"criteo-dataloader", "criteo-embedding-ps", "criteo-embedding-worker", "criteo-nn-worker"}
+	for _, c := range []struct {
+		name         string
+		before, edit func(values)
+		// says are parts of the effects, in their order. restarts are the StatefulSets whose
+		// pods are replaced.
+		says     []string
+		restarts []string
+	}{
+		{"nothing", nil, func(values) {}, nil, nil},
+		{"another profile of the autoscaler", nil, set("persia:cluster", "autoscalingProfile", "BALANCED"), nil, nil},
+		{"another machine for the system", nil, set("persia:cluster", "systemPool.machineType", "e2-standard-8"), []string{
+			"persia:cluster.systemPool.machineType was e2-standard-4 and is now e2-standard-8: GKE drains and recreates the nodes of the pool system, 1 at once. This takes 2 rounds, about 20m if a round takes 10m. The 3 NATS servers of the job criteo run there: GKE moves one at a time, its clients reconnect to another, and messages in transit are lost",
+		}, nil},
+		{"another machine for the only NATS server", set("persia:nats", "size", 1), set("persia:cluster", "systemPool.machineType", "e2-standard-8"), []string{
+			"The only NATS server of the job criteo runs there: if no server answers for 30 seconds, the attempt of the job criteo ends. The next one begins when NATS answers, and trains from the newest complete checkpoint in " + checkpoints,
+		}, nil},
+		{"a key for the disks", nil, set("persia:cluster", "encryption.bootDisks", keyRing+"disks"), []string{
+			"Google Cloud deletes all nodes of the pool system, and creates the pool again when they are gone: about 20m without nodes, if each of the two takes 10m. The 3 NATS servers of the job criteo run there: if no server answers for 30 seconds, the attempt of the job criteo ends",
+			"the pool trainers",
+			"persia:cluster.encryption.bootDisks was not set and is now " + keyRing + "disks: Google Cloud deletes all nodes of the pool workers",
+		}, nil},
+		{"another driver", nil, set("persia:nvidiaDriver", "version", "LATEST"), []string{
+			"persia:nvidiaDriver.version was DEFAULT and is now LATEST: Google Cloud deletes all nodes of the pool trainers",
+		}, nil},
+		{"smaller messages", nil, set("persia:nats", "maxPayload", 33554432), []string{
+			"spec.natsConfig.maxPayload was 52428800 and is now 33554432, spec.natsConfig.maxPending was 209715200 and is now 134217728: this replaces 3 servers at once",
+		}, nil},
+		{"no identities of pods", withoutStorage, set("persia:cluster", "workloadIdentity", false), []string{
+			"persia:cluster.workloadIdentity was GKE_METADATA and is now GCE_METADATA: GKE may drain and recreate the nodes of the pool system", "the pool trainers", "the pool workers",
+		}, nil},
+		{"a second zone", nil, set("persia:cluster", "zones", []any{"us-central1-a", "us-central1-b"}), []string{
+			"persia:cluster.zones: GKE deletes nodes of the pool system: 1 of 2 in us-central1-a, which it chooses",
+			"persia:cluster.zones: GKE deletes nodes of the pool trainers: 1 of 2 in us-central1-a, which it chooses. Pods of nn-worker of the job criteo run there: the job loses up to 1 attempt",
+			"persia:cluster.zones: GKE deletes nodes of the pool workers: 2 of 4 in us-central1-a, which it chooses",
+		}, nil},
+		{"more NATS servers", nil, set("persia:nats", "size", 5), nil, nil},
+		{"fewer NATS servers", nil, set("persia:nats", "size", 2), []string{
+			"persia:nats: in the NATS cluster persia-nats-service, spec.size was 3 and is now 2: the operator removes 1 server, one at a time",
+		}, nil},
+		{"another version of NATS", nil, set("persia:nats", "version", "2.10.1"), []string{
+			"the operator replaces the 3 servers one at a time; the clients of each reconnect to another, and messages in transit are lost. The job criteo goes on",
+		}, nil},
+		{"more memory for NATS", nil, set("persia:nats", "resources.limits.memory", "3Gi"), []string{
+			"persia:nats: in the NATS cluster persia-nats-service, spec.pod.resources.limits.memory was 2Gi and is now 3Gi: this replaces 3 servers at once; if no server answers for 30 seconds, the attempt of the job criteo ends. The next one begins when NATS answers, and trains from the newest complete checkpoint in " + checkpoints,
+		}, nil},
+		{"more memory for NATS while nothing runs", ofJob("suspend", true), set("persia:nats", "resources.limits.memory", "3Gi"), nil, nil},
+		{"an image of a JobSet", ofJob("engine", "jobset"), ofJob("dataloader.image", "example.com/trainers/criteo:2"), []string{
+			"persia:jobs[0]: the job criteo restarts: this deletes its 10 replicas and creates 10: about 2m without the job, if a replica takes so long. It then trains from the newest complete checkpoint in " + checkpoints,
+		}, nil},
+		{"fewer replicas of a JobSet", ofJob("engine", "jobset"), ofJob("dataloader.replicas", 3), []string{
+			"persia:jobs[0]: the job criteo restarts: this deletes its 10 replicas and creates 9",
+		}, nil},
+		{"another run of a JobSet", ofJob("engine", "jobset"), ofJob("runId", "second"), []string{
+			"persia:jobs[0].runId: the job criteo trains from the beginning, in the run second", "restarts: this deletes its 10 replicas",
+		}, nil},
+		{"a stopped JobSet", ofJob("engine", "jobset"), ofJob("suspend", true), []string{
+			"persia:jobs[0].suspend: the job criteo stops, and this deletes its 10 replicas",
+		}, nil},
+		{"a removed JobSet", ofJob("engine", "jobset"), func(file values) { file["persia:jobs"] = []any{} }, []string{"the job criteo is no longer in the stack file, and ends: this deletes its 10 replicas"}, nil},
+		{"a JobSet instead of StatefulSets", nil, ofJob("engine", "jobset"), []string{"the job criteo restarts: this deletes its 10 replicas and creates 10"}, nil},
+		{"a larger volume", nil, set("persia:storage", "0.size", "2Ti"), nil, nil},
+		{"a second job", nil, func(file values) {
+			second := put(file["persia:jobs"].([]any)[0], []string{"name"}, "second")
+			file["persia:jobs"] = append(slices.Clone(file["persia:jobs"].([]any)), put(second, []string{"suspend"}, true))
+		}, nil, nil},
+		{"a renamed job", nil, ofJob("name", "other"), []string{
+			"persia:jobs: the job criteo is no longer in the stack file, and ends: this deletes its 10 replicas. Its checkpoints stay in " + checkpoints + ". To continue from them, write the job again, with the same name and runId. The job other is another one, and trains from the beginning",
+		}, nil},
+		{"a removed job", nil, func(file values) { file["persia:jobs"] = []any{} }, []string{"the job criteo is no longer in the stack file, and ends: this deletes its 10 replicas"}, nil},
+		{"a removed job that is suspended", ofJob("suspend", true), func(file values) { file["persia:jobs"] = []any{} }, []string{"the job criteo is no longer in the stack file, and its objects are deleted"}, nil},
+		{"another run", nil, ofJob("runId", "second"), []string{
+			`persia:jobs[0].runId: the job criteo trains from the beginning, in the run second. The checkpoints of the run 1 stay in ` + checkpoints + `; to continue that run, write "1" again`,
+			"persia:jobs[0]: the job criteo restarts",
+		}, all},
+		{"a stopped job", nil, ofJob("suspend", true), []string{
+			"persia:jobs[0].suspend: the job criteo stops, and this deletes its 10 replicas. Without suspend, it trains from the newest complete checkpoint in " + checkpoints,
+		}, nil},
+		{"a job that goes on", ofJob("suspend", true), ofJob("suspend", false), nil, nil},
+		{"an image while nothing runs", ofJob("suspend", true), ofJob("dataloader.image", "example.com/trainers/criteo:2"), nil, nil},
+		{"an image", nil, ofJob("dataloader.image", "example.com/trainers/criteo:2"), []string{
+			"persia:jobs[0]: the job criteo restarts: this replaces the pods of dataloader (4), one of each role at a time, and the job does not train until the last of 4 is ready: about 8m, if a replica takes 2m. It then trains from the newest complete checkpoint in " + checkpoints,
+		}, []string{"criteo-dataloader"}},
+		{"an environment that is empty", ofJob("env", []any{values{"name": "A", "value": "b"}}), ofJob("env", []any{values{"name": "A", "value": ""}}), []string{"the job criteo restarts"}, all},
+		{"fewer parameter servers", nil, ofJob("embeddingParameterServer.replicas", 1), []string{
+			"persia:jobs[0].embeddingParameterServer.replicas: 1 instead of 2 embedding parameter servers hold the embeddings: PERSIA distributes the checkpoint again, and each server needs about 2 times the memory",
+			"the job criteo restarts",
+		}, []string{"criteo-embedding-ps", "criteo-nn-worker"}},
+		{"another volume for checkpoints", nil, ofJob("mounts", shared), []string{
+			"persia:jobs[0]: the next attempt of the job criteo does not see the checkpoints in " + checkpoints + ", which stay there: it trains from the newest complete checkpoint in folder criteo/1 of Filestore instance shared in us-central1-a",
+			"persia:jobs[0].mounts: the pods of nn-worker, dataloader, embedding-worker, embedding-ps of the job criteo no longer see gs://my-project-checkpoints, which they had at /checkpoints; the data stays there",
+			"the job criteo restarts",
+		}, all},
+		{"another path for the checkpoints", nil, ofJob("mounts", []any{values{"volume": "checkpoints", "mountPath": "/elsewhere"}}), []string{"the job criteo restarts"}, all},
+		{"another folder of the bucket", nil, set("persia:storage", "0.mountOptions", []any{"only-dir=second"}), []string{
+			"persia:jobs[0]: the next attempt of the job criteo does not see the checkpoints in " + checkpoints + ", which stay there: it trains from the newest complete checkpoint in folder second/criteo/1 of gs://my-project-checkpoints, or from the beginning if there is none. To continue from them, restore the volume checkpoints in persia:storage",
+			"persia:storage: the volume checkpoints showed gs://my-project-checkpoints, and shows folder second of gs://my-project-checkpoints to pods that start from now on",
+		}, nil},
+		{"no volume", nil, ofJob("mounts", []any{}), []string{
+			"does not see the checkpoints in " + checkpoints + ", which stay there: it trains from the beginning, because nn-workers and embedding parameter servers mount no writable volume at the same path",
+			"no longer see gs://my-project-checkpoints",
+			"the job criteo restarts",
+		}, all},
+		{"a volume to read only", nil, ofJob("mounts", []any{values{"volume": "checkpoints", "mountPath": "/checkpoints", "readOnly": true}}), []string{
+			"does not see the checkpoints in " + checkpoints,
+			"can no longer write to gs://my-project-checkpoints, which they have at /checkpoints. To let them write, remove readOnly from the mount",
+			"the job criteo restarts",
+		}, all},
+		{"a folder of the script's own", nil, ofJob("env", []any{values{"name": "PERSIA_CKPT_DIR", "value": "/checkpoints/mine"}}), []string{
+			"persia:jobs[0].env: PERSIA_CKPT_DIR of the job criteo was not set and is now /checkpoints/mine",
+			"the job criteo restarts",
+		}, all},
+		{"a removed volume", nil, func(file values) { file["persia:storage"] = file["persia:storage"].([]any)[:1] }, []string{
+			"persia:storage: the volume shared is no longer in the stack file. Its data stays in Filestore instance shared in us-central1-a, where no pod sees it",
+		}, nil},
+		{"another machine for the trainers", nil, set("persia:nodePools", "1.machineType", "g2-standard-16"), []string{
+			"persia:nodePools[1].machineType was g2-standard-32 and is now g2-standard-16: GKE drains and recreates the nodes of the pool trainers, 1 at once. This takes 2 rounds, about 20m if a round takes 10m. Pods of nn-worker of the job criteo run there: the job loses up to 2 attempts, and trains from the newest complete checkpoint in " + checkpoints + ", or from the beginning if there is none. To lose one attempt only, suspend the job first",
+		}, nil},
+		{"spot workers", nil, set("persia:nodePools", "0.spot", true), []string{
+			"the job criteo restarts",
+			"persia:nodePools[0].spot was not set and is now true: Google Cloud deletes all nodes of the pool workers, and creates the pool again when they are gone: about 20m without nodes, if each of the two takes 10m. Pods of dataloader, embedding-ps, embedding-worker of the job criteo run there: the job does not train until all of its pods are ready on other nodes, and trains from the newest complete checkpoint in " + checkpoints,
+		}, []string{"criteo-dataloader", "criteo-embedding-ps", "criteo-embedding-worker"}},
+		{"spot workers while nothing runs", ofJob("suspend", true), set("persia:nodePools", "0.spot", true), []string{
+			"Google Cloud deletes all nodes of the pool workers, and creates the pool again when they are gone",
+		}, nil},
+		{"a renamed volume", nil, both(set("persia:storage", "0.name", "saved"), ofJob("mounts", []any{values{"volume": "saved", "mountPath": "/checkpoints"}})), []string{"the job criteo restarts"}, all},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e, file := newStack(t, "../.."), editable(t)
+			if c.before != nil {
+				c.before(file)
+			}
+			e.up(configuration(t, file))
+			assert.Empty(t, e.effects(), "a new stack")
+			storage := t.TempDir()
+			before := e.runs(t, storage)
+			for _, root := range before.checkpoints {
+				if root != "" {
+					writeCheckpoint(t, root)
+				}
+			}
+			c.edit(file)
+			e.up(configuration(t, file))
+			assertSaid(t, c.says, e.effects())
+			assertHappened(t, e, storage, before)
+			assert.Equal(t, c.restarts, e.saidToRestart(t))
+			if !slices.ContainsFunc(c.says, func(text string) bool { return strings.Contains(text, "this deletes") }) {
+				if c.restarts != nil {
+					assert.Equal(t, c.restarts, e.restarted())
+				}
+			}
+			if !slices.ContainsFunc(e.steps, replacesPool) { // which this engine only notes
+				e.up(configuration(t, file))
+				assert.Empty(t, e.effects(), "a second up")
+			}
+		})
+	}
+}
+
+// assertSaid holds that there is one effect for each part, in the order of the parts.
+func assertSaid(t *testing.T, parts, effects []string) {
+	t.Helper()
+	if !assert.Len(t, effects, len(parts), "%s", strings.Join(effects, "\n")) {
+		return
+	}
+	for i, part := range parts {
+		assert.Contains(t, effects[i], part)
+	}
+}
+
+// TestEffectsOnPools makes each documented edit of a node pool. The program says what becomes of
+// the nodes, and the plan deletes or updates the pools that the program names.
+func TestEffectsOnPools(t *testing.T) {
+	edits := poolEdits()
+	edits["fewer nodes"] = edit{values{"nodes": 3}, values{"nodes": 1}}
+	edits["a zone less"] = edit{values{"zones": []any{"us-central1-a", "us-central1-b"}}, values{"zones": []any{"us-central1-a"}}}
+	edits["a partition"] = edit{gpuPoolSettings, values{"gpu": values{"type": "nvidia-tesla-a100", "count": 8, "partition": "1g.5gb"}}}
+	// By the name of the edit: what the program says, and nothing for the others.
+	rounds := "GKE drains and recreates the nodes of the pool workers, 1 at once. This takes 2 rounds, about 20m if a round takes 10m"
+	says := map[string]string{
+		"Name":        "persia:nodePools: the pool workers is no longer in the stack file. GKE deletes its nodes",
+		"MachineType": "persia:nodePools[0].machineType was n2-standard-8 and is now n2-standard-16: " + rounds,
+		"Disk":        "persia:nodePools[0].disk.type was pd-balanced and is now pd-ssd, persia:nodePools[0].disk.sizeGb was 100 and is now 200: " + rounds,
+		"Zones":       "persia:nodePools[0].zones: GKE deletes nodes of the pool workers: all in us-central1-a",
+		"a zone less": "persia:nodePools[0].zones: GKE deletes nodes of the pool workers: all in us-central1-b",
+		"fewer nodes": "persia:nodePools[0].nodes: GKE deletes nodes of the pool workers: 2 of 3 in us-central1-a, which it chooses",
+		"a partition": "persia:nodePools[0].gpu.partition was not set and is now 1g.5gb: Google Cloud deletes all nodes of the pool workers, and creates the pool again when they are gone",
+		"FastSocket":  "persia:nodePools[0].fastSocket was not set and is now true: " + rounds,
+		"Spot":        "persia:nodePools[0].spot was not set and is now true: Google Cloud deletes all nodes of the pool workers",
+	}
+	for name, c := range edits {
+		t.Run(name, func(t *testing.T) {
+			e := newStack(t, "../..")
+			e.up(configuration(t, poolStackOf(t, c.before)))
+			assert.Empty(t, e.effects(), "a new stack")
+			before := e.nodes()
+			edited := configuration(t, poolStackOf(t, c.before, c.after))
+			e.up(edited)
+			assertNodes(t, e, before)
+			said := strings.Join(e.effects(), "\n")
+			assert.Contains(t, said, says[name])
+			deletes := slices.ContainsFunc(e.steps, replacesPool) || slices.ContainsFunc(e.steps, deletesPool)
+			saysSo := strings.Contains(said, "Google Cloud deletes all nodes of the pool workers") || strings.Contains(said, "the pool workers is no longer in the stack file")
+			assert.Equal(t, deletes, saysSo, "%s\n%v", said, e.steps)
+			if !deletes && says[name] == "" {
+				assert.Empty(t, said)
+			}
+			if !slices.ContainsFunc(e.steps, replacesPool) {
+				e.up(edited)
+				assert.Empty(t, e.effects(), "a second up")
+			}
+		})
+	}
+}
+
+// TestProtectedPools: Pulumi refuses to replace or delete a pool of a protected cluster, and the
+// program says so. A replacement may come together with the end of the protection, unlike the
+// removal of a pool.
+func TestProtectedPools(t *testing.T) {
+	const says = "Pulumi refuses this: set persia:cluster.deletionProtection: false and run `pulumi up` first. Then "
+	for name, c := range map[string]struct {
+		edit      values
+		unprotect bool
+		refused   bool
+	}{
+		"spot":                           {values{"spot": true}, false, true},
+		"spot, without protection":       {values{"spot": true}, true, false},
+		"removed":                        {values{"name": "others"}, false, true},
+		"removed, without protection":    {values{"name": "others"}, true, true},
+		"another machine, which is none": {values{"machineType": "n2-standard-16"}, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e, file := newStack(t, "../.."), poolStackOf(t)
+			set("persia:cluster", "deletionProtection", true)(file)
+			e.up(configuration(t, file))
+			edited := poolStackOf(t, c.edit)
+			set("persia:cluster", "deletionProtection", !c.unprotect)(edited)
+			err := e.tryUp(configuration(t, edited))
+			assert.Equal(t, c.refused, err != nil, "%v", err)
+			assert.Equal(t, c.refused, strings.Contains(strings.Join(e.effects(), "\n"), says), "%v", e.effects())
+		})
+	}
+}
+
+// TestNothingIsSaidBeforeTheFirstSuccess: until an up has succeeded, the program cannot read the
+// state, as docs/guides/operations.md says.
+func TestNothingIsSaidBeforeTheFirstSuccess(t *testing.T) {
+	page, err := os.ReadFile("../../docs/guides/operations.md")
+	require.NoError(t, err)
+	assert.Contains(t, strings.Join(strings.Fields(string(page)), " "), "Until an `up` has succeeded once, the preview cannot read the state: it names no effects and refuses no replacement.")
+	e, file := newStack(t, "../.."), poolStackOf(t)
+	e.refused = nodePoolType
+	require.Error(t, e.tryUp(configuration(t, file)))
+	e.refused = ""
+	set("persia:cluster", "privateNodes", false)(file)
+	e.up(configuration(t, file))
+	assert.Empty(t, e.effects())
+}

@@ -1,0 +1,164 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"persia/sandbox/controlplane"
+)
+
+// connect links the host with the machine of the process pid, and relays the API server
+// into the machine. The machine has no route to anything but the host's end of the link:
+// it does not answer packets that come from elsewhere.
+func (o Options) connect(ctx context.Context, pid int) ([]net.Listener, error) {
+	server, err := apiServer(o.Kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	_, port, err := net.SplitHostPort(server)
+	if err != nil {
+		return nil, err
+	}
+	l := linkOf(o.Dir)
+	if err := ip(
+		fmt.Sprintf("link add %s type veth peer name eth0 netns %d", l.name, pid),
+		fmt.Sprintf("addr add %s/%d dev %s", l.host, l.prefix, l.name),
+		fmt.Sprintf("link set %s up", l.name),
+	); err != nil {
+		return nil, err
+	}
+	var relays []net.Listener
+	err = inNetwork(pid, func() error {
+		if err := ip(
+			"link set lo up",
+			"addr add "+controlplane.AdvertisedAddress+"/32 dev lo",
+			"addr add "+dnsAddress+"/32 dev lo",
+			fmt.Sprintf("addr add %s/%d dev eth0", l.machine, l.prefix),
+			"link set eth0 up",
+			// Until kube-proxy knows a Service, packets to it get lost and are sent
+			// again, as on any node. Without a route, connecting would fail at once.
+			"route add blackhole "+serviceSubnet,
+		); err != nil {
+			return err
+		}
+		// The machine's programs connect to the address in the kubeconfig, and pods to
+		// the address of the Service kubernetes.
+		for _, address := range []string{
+			net.JoinHostPort("127.0.0.1", port),
+			net.JoinHostPort(controlplane.AdvertisedAddress, strconv.Itoa(controlplane.AdvertisedPort)),
+		} {
+			listener, err := net.Listen("tcp", address)
+			if err != nil {
+				return err
+			}
+			relays = append(relays, listener)
+		}
+		return nil
+	})
+	for _, listener := range relays {
+		go relay(ctx, listener, server)
+	}
+	return relays, err
+}
+
+// apiServer returns the address of the API server, as host:port.
+func apiServer(kubeconfig string) (string, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return "", err
+	}
+	address, err := url.Parse(config.Host)
+	if err != nil {
+		return "", err
+	}
+	return address.Host, nil
+}
+
+// ip runs commands of the program ip.
+func ip(commands ...string) error {
+	cmd := hostCommand("ip", "-batch", "-")
+	cmd.Stdin = strings.NewReader(strings.Join(commands, "\n") + "\n")
+	if output, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("ip %s: %w: %s", strings.Join(commands, "; "), err, strings.TrimSpace(string(output)))
+	}
+	return nil
+}
+
+func exists(link string) bool {
+	_, err := net.InterfaceByName(link)
+	return err == nil
+}
+
+// inNetwork calls f on a thread that is in the network namespace of the process pid. The
+// programs that f starts are in it too.
+func inNetwork(pid int, f func() error) error {
+	done := make(chan error)
+	go func() {
+		// Without an unlock, the thread ends with the goroutine, so that no other
+		// goroutine gets into this network.
+		runtime.LockOSThread()
+		network, err := os.Open("/proc/" + strconv.Itoa(pid) + "/ns/net")
+		if err != nil {
+			done <- err
+			return
+		}
+		defer func() { _ = network.Close() }()
+		if err := unix.Setns(int(network.Fd()), unix.CLONE_NEWNET); err != nil {
+			done <- fmt.Errorf("enter the machine's network: %w", err)
+			return
+		}
+		done <- f()
+	}()
+	return <-done
+}
+
+// dialIn connects to an address from the network namespace of the process pid: of a pod's, for
+// example, which exists only there. The socket stays in that network.
+func dialIn(ctx context.Context, pid int, address string) (connection net.Conn, err error) {
+	entered := inNetwork(pid, func() error {
+		connection, err = (&net.Dialer{}).DialContext(ctx, "tcp", address)
+		return nil
+	})
+	return connection, errors.Join(entered, err)
+}
+
+// relay forwards connections to the address until the listener is closed.
+func relay(ctx context.Context, listener net.Listener, address string) {
+	for {
+		client, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			defer func() { _ = client.Close() }()
+			var dialer net.Dialer
+			server, err := dialer.DialContext(ctx, "tcp", address)
+			if err != nil {
+				return
+			}
+			defer func() { _ = server.Close() }()
+			go func() {
+				_, _ = io.Copy(server, client)
+				_ = server.(*net.TCPConn).CloseWrite()
+			}()
+			_, _ = io.Copy(client, server)
+		}()
+	}
+}
+
+func closeAll(listeners []net.Listener) {
+	for _, listener := range listeners {
+		_ = listener.Close()
+	}
+}

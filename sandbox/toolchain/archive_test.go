@@ -1,0 +1,257 @@
+package toolchain
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// small is a tool of a module that is required in a version, like the tools of the archive.
+var small = tool{
+	name: "small", dir: "small", module: "example.com/small", pkg: "example.com/small",
+	variables: []variable{{"main.version", "{version}"}},
+}
+
+// archiveOf writes an archive of the tool small, and returns the module root and the file.
+func archiveOf(t *testing.T) (root, file string) {
+	t.Helper()
+	root = t.TempDir()
+	write(t, filepath.Join(root, "small", "go.mod"),
+		"module example.com/tools\n\ngo 1.26.0\n\ntool example.com/small\n\nrequire example.com/small v1.2.3\n\nreplace example.com/small => ./source\n")
+	write(t, filepath.Join(root, "small", "go.sum"), "")
+	write(t, filepath.Join(root, "small", "source", "go.mod"), "module example.com/small\n\ngo 1.26.0\n")
+	write(t, filepath.Join(root, "small", "source", "main.go"), strings.ReplaceAll(tinyMain, "tiny", "small"))
+	file = filepath.Join(t.TempDir(), "archives", "programs.tar.gz")
+	var progress bytes.Buffer
+	require.NoError(t, smallBuilder(t, root).writeArchive(t.Context(), []tool{small}, file, &progress), &progress)
+	return root, file
+}
+
+func smallBuilder(t *testing.T, root string) *builder {
+	t.Helper()
+	b := &builder{moduleRoot: root, binDir: t.TempDir(), patience: patience}
+	var err error
+	b.goVersion, err = b.goCommand(t.Context(), small.dir, "env", "GOVERSION")
+	require.NoError(t, err)
+	return b
+}
+
+// takeSmall takes small from an archive and compiles it if that is not possible. It returns what the
+// user reads.
+func takeSmall(t *testing.T, b *builder, archive string) string {
+	t.Helper()
+	var progress bytes.Buffer
+	require.NoError(t, b.takeFrom(t.Context(), []tool{small}, archive, &progress))
+	require.NoError(t, b.build(t.Context(), []tool{small}, &progress))
+	output, err := exec.Command(filepath.Join(b.binDir, "small")).CombinedOutput()
+	require.NoError(t, err)
+	assert.Equal(t, "small v1.2.3\n", string(output))
+	left, err := filepath.Glob(filepath.Join(b.binDir, ".small*"))
+	require.NoError(t, err)
+	assert.Equal(t, []string{stampFile(filepath.Join(b.binDir, "small"))}, left)
+	return progress.String()
+}
+
+// TestTake takes a program from a file and from a server, once.
+func TestTake(t *testing.T) {
+	root, file := archiveOf(t)
+	server := httptest.NewServer(http.FileServer(http.Dir(filepath.Dir(file))))
+	defer server.Close()
+	for name, archive := range map[string]string{"a file": file, "a URL": server.URL + "/programs.tar.gz"} {
+		t.Run(name, func(t *testing.T) {
+			b := smallBuilder(t, root)
+			said := takeSmall(t, b, archive)
+			assert.Equal(t, "toolchain: small v1.2.3 taken from the archive\n", said)
+			assert.Empty(t, takeSmall(t, b, "nowhere"), "nothing is missing any more")
+		})
+	}
+}
+
+// TestTakeNothing: what is not exactly the recorded program is said, not used, and compiled.
+func TestTakeNothing(t *testing.T) {
+	original, archive := archiveOf(t)
+	content := func(change func([]byte) []byte) func(*testing.T, string, *builder) string {
+		return func(t *testing.T, file string, _ *builder) string {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				_, _ = w.Write(change(text))
+			}))
+			t.Cleanup(server.Close)
+			return server.URL
+		}
+	}
+	edit := func(change func(*record)) func(*testing.T, string, *builder) string {
+		return func(t *testing.T, file string, b *builder) string {
+			recorded, err := readRecord(b.moduleRoot)
+			require.NoError(t, err)
+			change(&recorded)
+			require.NoError(t, recorded.write(b.moduleRoot))
+			return file
+		}
+	}
+	for name, test := range map[string]struct {
+		change func(t *testing.T, file string, b *builder) string
+		said   string
+	}{
+		"truncated":         {content(func(text []byte) []byte { return text[:len(text)/2] }), "unexpected EOF"},
+		"damaged":           {content(func(text []byte) []byte { text[len(text)/2] ^= 1; return text }), "archive"},
+		"no archive":        {content(func([]byte) []byte { return []byte("<html>") }), "unexpected EOF"},
+		"no such file":      {func(*testing.T, string, *builder) string { return "no.tar.gz" }, "no such file"},
+		"no such page":      {notFound, "404"},
+		"no server":         {refused, "connection refused"},
+		"hangs at once":     {hanging(0), "the server sent nothing for"},
+		"hangs halfway":     {hanging(2), "the server sent nothing for"},
+		"another checksum":  {edit(func(r *record) { r.Programs[0].SHA256 = strings.Repeat("0", 64) }), "its SHA-256 is"},
+		"another size":      {edit(func(r *record) { r.Programs[0].Size++ }), "bytes, not"},
+		"another Go":        {edit(func(r *record) { r.Go = "go1.25.1" }), "it is compiled by go1.25.1"},
+		"another platform":  {edit(func(r *record) { r.Platform = "plan9/mips" }), "for plan9/mips"},
+		"other sources":     {edit(func(r *record) { r.Programs[0].Stamp = "" }), "compiled from other sources"},
+		"another program":   {edit(func(r *record) { r.Programs[0].Name = "other" }), "it is not there"},
+		"another version":   {otherVersion, "compiled from other sources"},
+		"missing in itself": {emptied, "small is not taken from the archive"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			require.NoError(t, os.CopyFS(root, os.DirFS(original)))
+			file := filepath.Join(root, "programs.tar.gz")
+			require.NoError(t, os.Link(archive, file))
+			b := smallBuilder(t, root)
+			b.patience = 200 * time.Millisecond
+			said := takeSmall(t, b, test.change(t, file, b))
+			assert.Contains(t, said, test.said)
+			assert.Contains(t, said, "small v1.2.3 compiling")
+			assert.NotContains(t, said, "v1.2.3 taken")
+		})
+	}
+}
+
+func notFound(t *testing.T, _ string, _ *builder) string {
+	server := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+func refused(t *testing.T, _ string, _ *builder) string {
+	server := httptest.NewServer(http.NotFoundHandler())
+	server.Close()
+	return server.URL
+}
+
+// hanging is a server that sends a part of the archive, of so many halves, and then nothing more.
+func hanging(half int) func(*testing.T, string, *builder) string {
+	return func(t *testing.T, file string, _ *builder) string {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if half > 0 {
+				_, _ = w.Write(text[:len(text)/half])
+				w.(http.Flusher).Flush()
+			}
+			<-r.Context().Done()
+		}))
+		t.Cleanup(server.Close)
+		return server.URL
+	}
+}
+
+// otherVersion requires another version than the archive has, of the same source.
+func otherVersion(t *testing.T, file string, b *builder) string {
+	path := filepath.Join(b.moduleRoot, small.dir, "go.mod")
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	write(t, path, strings.Replace(string(text), "\ntool", "\n// another\ntool", 1))
+	return file
+}
+
+// emptied is an archive without programs.
+func emptied(t *testing.T, file string, b *builder) string {
+	require.NoError(t, b.pack(record{}, file))
+	return file
+}
+
+func TestTakeIsInterrupted(t *testing.T) {
+	root, file := archiveOf(t)
+	b := smallBuilder(t, root)
+	ctx, cancel := context.WithCancel(t.Context())
+	asked := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		close(asked)
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	go func() {
+		<-asked
+		cancel()
+	}()
+	require.ErrorIs(t, b.takeFrom(ctx, []tool{small}, server.URL+"/"+filepath.Base(file), t.Output()), context.Canceled)
+}
+
+// TestReproducible: the same sources make the same bytes in another folder, and the same archive.
+func TestReproducible(t *testing.T) {
+	root, file := archiveOf(t)
+	otherRoot, otherFile := archiveOf(t)
+	recorded, err := readRecord(root)
+	require.NoError(t, err)
+	other, err := readRecord(otherRoot)
+	require.NoError(t, err)
+	assert.Equal(t, recorded, other)
+	_, sum, err := digest(file)
+	require.NoError(t, err)
+	_, otherSum, err := digest(otherFile)
+	require.NoError(t, err)
+	assert.Equal(t, sum, otherSum)
+}
+
+// TestRecord: what archive.json records is what the sandbox compiles now, and a fresh compilation of a
+// small program makes the recorded bytes. Users compile what is not recorded.
+func TestRecord(t *testing.T) {
+	const command = "make toolchain-archive writes archive.json"
+	b, err := newBuilder(t.Context(), ".", t.TempDir())
+	require.NoError(t, err)
+	recorded, err := readRecord(b.moduleRoot)
+	require.NoError(t, err)
+	if recorded.Platform != platform {
+		t.Logf("recorded for %s: nothing is compared on %s", recorded.Platform, platform)
+		return
+	}
+	var want, got []string
+	for _, tool := range archived {
+		want = append(want, tool.name)
+	}
+	for _, p := range recorded.Programs {
+		got = append(got, p.Name)
+	}
+	assert.Equal(t, want, got, command)
+	here := b.goVersion
+	b.goVersion = recorded.Go
+	for _, p := range recorded.Programs {
+		i := slices.IndexFunc(archived, func(tool tool) bool { return tool.name == p.Name })
+		require.GreaterOrEqual(t, i, 0, p.Name)
+		found, err := recorded.find(archived[i], b)
+		require.NoError(t, err, "%s: %s", p.Name, command)
+		version, err := b.version(t.Context(), archived[i])
+		require.NoError(t, err)
+		assert.Equal(t, version, found.Version, command)
+	}
+	if recorded.Go != here {
+		t.Logf("recorded for %s: nothing is compiled by %s", recorded.Go, here)
+		return
+	}
+	b.reproducible = true
+	require.NoError(t, b.build(t.Context(), []tool{natsReloader}, t.Output()))
+	again, err := b.record(t.Context(), []tool{natsReloader})
+	require.NoError(t, err)
+	assert.Contains(t, recorded.Programs, again.Programs[0], "compiled by %s; %s", here, command)
+}

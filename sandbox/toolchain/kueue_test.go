@@ -1,0 +1,36 @@
+package toolchain
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"persia/config/images"
+	"persia/workload/kueue/definitions"
+)
+
+// TestKueueOfOneVersion checks that the image and the definitions that the program registers are
+// of the version that the sandbox runs.
+func TestKueueOfOneVersion(t *testing.T) {
+	b := &builder{moduleRoot: "."}
+	var err error
+	b.moduleRoot, err = filepath.Abs(b.moduleRoot)
+	require.NoError(t, err)
+	version, err := b.version(t.Context(), kueue)
+	require.NoError(t, err)
+	assert.Equal(t, version, images.Kueue.Tag)
+
+	// A module that is not in Go's cache has no folder yet.
+	_, err = b.goCommand(t.Context(), kueue.dir, "mod", "download", kueue.module)
+	require.NoError(t, err)
+	module, err := b.goCommand(t.Context(), kueue.dir, "list", "-m", "-f", "{{.Dir}}", kueue.module)
+	require.NoError(t, err)
+	generated, err := definitions.Generate(os.DirFS(module))
+	require.NoError(t, err)
+	kept, err := os.ReadFile(filepath.Join("..", "..", "workload", "kueue", "definitions", "definitions.json"))
+	require.NoError(t, err)
+	assert.Equal(t, string(generated), string(kept), "go generate ./workload/kueue/definitions rewrites it")
+}

@@ -1,0 +1,35 @@
+package stack
+
+import (
+	"persia/infra/gke"
+	"persia/infra/storage"
+	"persia/stack/effects"
+)
+
+// effects are what the update does to what runs. There are none in a new stack.
+func (d deployed) effects(before effects.Stack, replaced *gke.Replacement) []string {
+	after, paths := effects.New(), map[string]string{}
+	after.Replaced, after.Protected, after.Zones = replaced, d.cfg.Cluster.DeletionProtection, d.cfg.Cluster.Zones
+	for _, job := range d.cfg.Jobs {
+		paths[job.Name] = job.At().String()
+		for _, object := range d.jobs[job.Name].Objects {
+			after.Add(object)
+		}
+	}
+	if d.cfg.Cluster.Existing == nil {
+		for _, pool := range d.cfg.Pools() {
+			after.AddPool(d.cfg.PoolPath(pool.Name), effects.NodePool{Pool: pool, Cluster: d.cfg.Cluster, Driver: d.cfg.NVIDIADriver})
+		}
+	}
+	for i, cluster := range d.cfg.NATSClusters() {
+		after.AddNATS(cluster.Name, d.brokers[i].Object, d.brokers[i].ReplacedBy)
+	}
+	volumes := d.volumes
+	if d.pedl != nil && d.pedl.volume != nil {
+		volumes = append([]*storage.Volume{d.pedl.volume}, volumes...)
+	}
+	for _, volume := range volumes {
+		after.Add(volume.Object)
+	}
+	return effects.Of(before, after, paths)
+}

@@ -1,0 +1,75 @@
+package effects
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"persia/workload/pedl"
+)
+
+// cluster says that the update replaces the cluster.
+func cluster(before, after Stack) []string {
+	if after.Replaced == nil {
+		return nil
+	}
+	var changes []string
+	for _, setting := range after.Replaced.Settings {
+		changes = append(changes, fmt.Sprintf("%s was %s and is now %s", setting.Path, setting.Was, setting.Is))
+	}
+	// Unlike a pool, a cluster that loses its protection in the same update is refused too: its pools
+	// still have theirs in the state.
+	return []string{fmt.Sprintf("%s: %sthis deletes the cluster %s with everything in it, and all of the stack moves to another cluster",
+		strings.Join(changes, ", "), refused(before.Protected), after.Replaced.Cluster)}
+}
+
+// clusterData says what becomes of the data of a cluster that the update replaces.
+func clusterData(before, after Stack) []string {
+	if after.Replaced == nil {
+		return nil
+	}
+	var effects []string
+	for _, name := range slices.Sorted(maps.Keys(before.Volumes)) {
+		switch volume := before.Volumes[name]; {
+		case strings.HasPrefix(volume.Storage, directory):
+			effects = append(effects, fmt.Sprintf("persia:storage: the data of the volume %s is lost with the nodes, because it is in a %s", name, volume.Storage))
+		case after.Volumes[name].Storage == volume.Storage:
+			effects = append(effects, fmt.Sprintf("persia:storage: the data of the volume %s stays in %s, and the new cluster has it", name, volume.Storage))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(before.PEDL)) {
+		pod := before.PEDL[name]
+		claim, has := before.dynamicClaim(pod)
+		switch {
+		case keepsNothing(pod):
+			effects = append(effects, fmt.Sprintf("persia:pedl: the data of %s is lost with its pod", name))
+		case has:
+			effects = append(effects, fmt.Sprintf("persia:pedl: the data of %s does not move: its disk, of the claim %s, stays in Google Cloud, and %s begins empty in the new cluster. To keep the data, copy it first with pg_dump", name, claim, name))
+		}
+	}
+	if before.BackupPlan != "" {
+		effects = append(effects, fmt.Sprintf("persia:cluster.backup.plan: the backup plan %s and its backups stay, and make no more backups of the cluster that goes. To restore one, see docs/guides/storage.md", before.BackupPlan))
+	}
+	return effects
+}
+
+// dynamicClaim returns the claim with the data of a workload of PEDL, if a storage class made its
+// volume, which is then no volume of the stack.
+func (s Stack) dynamicClaim(pod corev1.PodSpec) (string, bool) {
+	for _, volume := range pod.Volumes {
+		if volume.Name != pedl.DataVolume || volume.PersistentVolumeClaim == nil {
+			continue
+		}
+		claim := volume.PersistentVolumeClaim.ClaimName
+		for _, of := range s.Volumes {
+			if of.Claim == claim {
+				return "", false
+			}
+		}
+		return claim, true
+	}
+	return "", false
+}

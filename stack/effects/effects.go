@@ -1,0 +1,157 @@
+package effects
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"persia/config/jobspec"
+	"persia/kube"
+)
+
+// Title is the first line of the text of all effects.
+const Title = "What this update does to what runs:"
+
+// Text returns the effects as one text, or "" if there are none.
+func Text(effects []string) string {
+	if len(effects) == 0 {
+		return ""
+	}
+	return Title + "\n\n- " + strings.Join(effects, "\n- ")
+}
+
+// Of returns what an update does to a stack, one sentence or more for each effect. Paths are the
+// paths of jobs in the stack file, by name.
+func Of(before, after Stack, paths map[string]string) []string {
+	effects := cluster(before, after)
+	for _, name := range slices.Sorted(maps.Keys(before.Jobs)) {
+		was := before.Jobs[name]
+		is, stays := after.Jobs[name]
+		switch {
+		case !stays:
+			effects = append(effects, ended(before, after, name, was))
+		default:
+			effects = append(effects, changed(before, after, job{paths[name], name, was, is})...)
+		}
+	}
+	return slices.Concat(effects, brokers(before, after), pools(before, after), clusterData(before, after), volumes(before, after))
+}
+
+// ended says what becomes of a job that the stack file no longer has.
+func ended(before, after Stack, name string, was Job) string {
+	text := fmt.Sprintf("persia:jobs: the job %s is no longer in the stack file, and ", name)
+	if was.running() > 0 {
+		text += fmt.Sprintf("ends: this deletes its %d replicas", was.running())
+	} else {
+		text += "its objects are deleted"
+	}
+	if at := before.checkpoints(was); at != (storedFolder{}) {
+		text += fmt.Sprintf(". Its checkpoints stay in %s. To continue from them, write the job again, with the same name and runId", at)
+	} else {
+		text += ". To run it again, write it again"
+	}
+	for _, other := range slices.Sorted(maps.Keys(after.Jobs)) {
+		if _, had := before.Jobs[other]; !had {
+			return text + fmt.Sprintf(". The job %s is another one, and trains from the beginning", other)
+		}
+	}
+	return text
+}
+
+// job is a job before and after an update.
+type job struct {
+	path, name string
+	was, is    Job
+}
+
+// changed says what becomes of a job that stays.
+func changed(before, after Stack, j job) []string {
+	var effects []string
+	say := func(field, format string, args ...any) {
+		effects = append(effects, j.path+field+": "+fmt.Sprintf(format, args...))
+	}
+	had, has := before.checkpoints(j.was), after.checkpoints(j.is)
+	switch {
+	case j.was.run() != j.is.run() && j.was.run() != "" && j.is.run() != "":
+		text := fmt.Sprintf("the job %s trains from the beginning, in the run %s", j.name, j.is.run())
+		if had != (storedFolder{}) {
+			text += fmt.Sprintf(". The checkpoints of the run %s stay in %s", j.was.run(), had)
+		}
+		say(".runId", "%s; to continue that run, write %q again", text, j.was.run())
+	case had != has && had != (storedFolder{}):
+		say("", "the next attempt of the job %s does not see the checkpoints in %s, which stay there: it trains %s. %s",
+			j.name, had, after.start(j.is), comeBack(before, after, j))
+	}
+	if own := "PERSIA_CKPT_DIR"; j.was.trainers().variable(own) != j.is.trainers().variable(own) {
+		say(".env", "%s of the job %s was %s and is now %s: the next attempt reads and writes its checkpoints there, and the old ones stay",
+			own, j.name, written(j.was.trainers().variable(own)), written(j.is.trainers().variable(own)))
+	}
+	effects = append(effects, hidden(before, after, j)...)
+	servers := jobspec.KindEmbeddingParameterServer
+	if was, is := j.was.Roles[servers.Name].Replicas, j.is.Roles[servers.Name].Replicas; is > 0 && is < was {
+		say("."+servers.Field+".replicas", "%d instead of %d embedding parameter servers hold the embeddings: PERSIA distributes the checkpoint again, and each server needs about %.3g times the memory",
+			is, was, float64(was)/float64(is))
+	}
+	restarted := j.restarted()
+	switch {
+	case j.was.running() == 0: // nothing runs
+	case after.Replaced != nil:
+		say("", "the job %s ends with the cluster %s, and begins in the new one. There it trains %s", j.name, after.Replaced.Cluster, after.start(j.is))
+	case j.is.running() == 0:
+		say(".suspend", "the job %s stops, and this deletes its %d replicas. Without suspend, it trains %s", j.name, j.was.running(), after.start(j.is))
+	case len(restarted) > 0 && (j.was.Together || j.is.Together):
+		say("", "the job %s restarts: this deletes its %d replicas and creates %d: about %s without the job, if a replica takes so long. It then trains %s",
+			j.name, j.was.running(), j.is.running(), minutes(kube.RolloutTime), after.start(j.is))
+	case len(restarted) > 0:
+		var roles []string
+		most := 0
+		for _, role := range restarted {
+			roles = append(roles, fmt.Sprintf("%s (%d)", role, j.is.Roles[role].Replicas))
+			most = max(most, j.is.Roles[role].Replicas)
+		}
+		say("", "the job %s restarts: this replaces the pods of %s, one of each role at a time, and the job does not train until the last of %d is ready: about %s, if a replica takes %s. It then trains %s. To replace all pods at once, suspend the job first",
+			j.name, strings.Join(roles, ", "), most, minutes(time.Duration(most)*kube.RolloutTime), minutes(kube.RolloutTime), after.start(j.is))
+	}
+	return effects
+}
+
+// trainers are the nn-workers of a job.
+func (j Job) trainers() Role { return j.Roles[jobspec.KindNNWorker.Name] }
+
+// start says from where the next attempt of a job trains.
+func (s Stack) start(job Job) string {
+	own := job.trainers().variable("PERSIA_CKPT_DIR")
+	at := s.checkpoints(job)
+	switch {
+	case own != "":
+		return "from what its script loads from " + own
+	case at != (storedFolder{}):
+		return fmt.Sprintf("from the newest complete checkpoint in %s, or from the beginning if there is none", at)
+	case job.ByOperator:
+		return "from what its script loads"
+	default:
+		return "from the beginning, because nn-workers and embedding parameter servers mount no writable volume at the same path"
+	}
+}
+
+// comeBack says how a job sees its checkpoints again.
+func comeBack(before, after Stack, j job) string {
+	if j.is.ByOperator != j.was.ByOperator {
+		return "To continue from them, write engine: statefulset again"
+	}
+	for name, was := range before.Volumes {
+		if is, ok := after.Volumes[name]; ok && is.Claim == was.Claim && is != was {
+			return fmt.Sprintf("To continue from them, restore the volume %s in persia:storage", name)
+		}
+	}
+	return "To continue from them, restore the mounts of nnWorker and embeddingParameterServer"
+}
+
+func written(value string) string {
+	if value == "" {
+		return "not set"
+	}
+	return value
+}

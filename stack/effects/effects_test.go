@@ -1,0 +1,289 @@
+package effects
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"persia/infra/gke"
+	"persia/workload/persia/operator/persiav1"
+)
+
+const asked = `
+metadata: {name: criteo-nn-worker, namespace: persia}
+spec:
+  replicas: 2
+  template:
+    metadata:
+      labels: {persia_job: criteo, app.kubernetes.io/name: nn-worker}
+      annotations: {cluster-autoscaler.kubernetes.io/safe-to-evict: "false"}
+    spec:
+      nodeSelector: {cloud.google.com/gke-nodepool: trainers}
+      containers:
+      - name: nn-worker
+        image: example.com/criteo:1
+        env:
+        - {name: LOG_LEVEL, value: info}
+        - {name: REPLICA_INDEX, valueFrom: {fieldRef: {fieldPath: "metadata.labels['apps.kubernetes.io/pod-index']"}}}
+        resources: {limits: {cpu: "12", memory: 24Gi}}
+        readinessProbe: {exec: {command: [test]}, periodSeconds: 10}
+        ports: [{name: persia, containerPort: 8887}]
+        volumeMounts: [{name: claim-0, mountPath: /checkpoints}, {name: launch, mountPath: /opt/persia, readOnly: true}]
+      volumes:
+      - {name: claim-0, persistentVolumeClaim: {claimName: checkpoints-claim}}
+      - {name: launch, configMap: {name: persia-launch}}
+`
+
+// filledIn is asked with what an API server adds, and the annotation of a restart by kubectl.
+const filledIn = `
+metadata: {name: criteo-nn-worker, namespace: persia, generation: 3}
+spec:
+  replicas: 2
+  revisionHistoryLimit: 10
+  template:
+    metadata:
+      creationTimestamp: null
+      labels: {persia_job: criteo, app.kubernetes.io/name: nn-worker}
+      annotations: {cluster-autoscaler.kubernetes.io/safe-to-evict: "false", kubectl.kubernetes.io/restartedAt: "2026-01-01T00:00:00Z"}
+    spec:
+      dnsPolicy: ClusterFirst
+      restartPolicy: Always
+      schedulerName: default-scheduler
+      nodeSelector: {cloud.google.com/gke-nodepool: trainers}
+      containers:
+      - name: nn-worker
+        image: example.com/criteo:1
+        imagePullPolicy: IfNotPresent
+        terminationMessagePath: /dev/termination-log
+        terminationMessagePolicy: File
+        env:
+        - {name: LOG_LEVEL, value: info}
+        - {name: REPLICA_INDEX, valueFrom: {fieldRef: {apiVersion: v1, fieldPath: "metadata.labels['apps.kubernetes.io/pod-index']"}}}
+        resources: {limits: {cpu: "12", memory: 24Gi}}
+        readinessProbe: {exec: {command: [test]}, periodSeconds: 10, timeoutSeconds: 1, successThreshold: 1, failureThreshold: 3}
+        ports: [{name: persia, containerPort: 8887, protocol: TCP}]
+        volumeMounts: [{name: claim-0, mountPath: /checkpoints}, {name: launch, mountPath: /opt/persia, readOnly: true}]
+      volumes:
+      - {name: claim-0, persistentVolumeClaim: {claimName: checkpoints-claim}}
+      - {name: launch, configMap: {name: persia-launch, defaultMode: 420}}
+status: {replicas: 2}
+`
+
+// inState is an object as the state of a stack has it.
+func inState(t *testing.T, kind, text string) Stack {
+	t.Helper()
+	var outputs map[string]any
+	require.NoError(t, yaml.Unmarshal([]byte(text), &outputs))
+	return Read(map[resource.URN]map[string]any{resource.URN("urn:pulumi:dev::persia::" + kind + "::object"): outputs})
+}
+
+const statefulSet = "persia:workload:Job$kubernetes:apps/v1:StatefulSet"
+
+// TestWhatTheAPIServerAddsIsNoEdit compares pods as the state has them with edits of what the
+// program asks for.
+func TestWhatTheAPIServerAddsIsNoEdit(t *testing.T) {
+	for name, c := range map[string]struct {
+		old, new string
+		restarts bool
+	}{
+		"nothing":                {"", "", false},
+		"the image":              {"criteo:1", "criteo:2", true},
+		"a variable":             {"value: info", "value: debug", true},
+		"a variable to empty":    {"value: info", `value: ""`, true},
+		"a variable less":        {"        - {name: LOG_LEVEL, value: info}\n", "", true},
+		"a node selector less":   {"nodeSelector: {cloud.google.com/gke-nodepool: trainers}", "nodeSelector: {}", true},
+		"a limit less":           {`cpu: "12", `, "", true},
+		"a limit in other words": {`cpu: "12"`, "cpu: 12000m", false},
+		"a mount less":           {"{name: claim-0, mountPath: /checkpoints}, ", "", true},
+		"a mount to write to":    {"mountPath: /opt/persia, readOnly: true", "mountPath: /opt/persia", true},
+		"a claim to read only":   {"claimName: checkpoints-claim", "claimName: checkpoints-claim, readOnly: true", true},
+		"an annotation less":     {`annotations: {cluster-autoscaler.kubernetes.io/safe-to-evict: "false"}`, "annotations: {}", true},
+		"replicas alone":         {"replicas: 2", "replicas: 3", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Contains(t, asked, c.old)
+			var set appsv1.StatefulSet
+			require.NoError(t, yaml.Unmarshal([]byte(strings.Replace(asked, c.old, c.new, 1)), &set))
+			after := New()
+			after.Add(&set)
+			says := strings.Join(Of(inState(t, statefulSet, filledIn), after, map[string]string{"criteo": "persia:jobs[0]"}), "\n")
+			assert.Equal(t, c.restarts, strings.Contains(says, "persia:jobs[0]: the job criteo restarts: this replaces the pods of nn-worker (2)"), says)
+		})
+	}
+}
+
+// TestJobsOfTheOperator: PERSIA's operator deletes all pods of a job that changes.
+func TestJobsOfTheOperator(t *testing.T) {
+	const had = `
+metadata: {name: criteo, namespace: persia}
+spec:
+  persiaEnv: {PERSIA_GLOBAL_CONFIG: /workspace/global.yml, PERSIA_EMBEDDING_CONFIG: /workspace/embedding.yml}
+  nnWorker: {replicas: 2, nprocPerNode: 1, image: "example.com/criteo:1"}
+  dataloader: {replicas: 1, image: "example.com/criteo:1"}
+`
+	for name, c := range map[string]struct{ old, new, says string }{
+		"nothing":       {"", "", ""},
+		"an image":      {"nprocPerNode: 1, image: \"example.com/criteo:1\"", "nprocPerNode: 1, image: \"example.com/criteo:2\"", "restarts: this deletes its 3 replicas and creates 3: about 2m without the job, if a replica takes so long. It then trains from what its script loads"},
+		"more replicas": {"dataloader: {replicas: 1", "dataloader: {replicas: 2", "restarts: this deletes its 3 replicas and creates 4"},
+		"processes":     {"nprocPerNode: 1", "nprocPerNode: 2", "restarts: this deletes its 3 replicas and creates 3"},
+		"a config":      {"global.yml", "other.yml", "restarts: this deletes its 3 replicas and creates 3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var job persiav1.PersiaJob
+			require.NoError(t, yaml.Unmarshal([]byte(strings.Replace(had, c.old, c.new, 1)), &job))
+			after := New()
+			after.Add(&job)
+			effects := Of(inState(t, "persia:operator:Job$kubernetes:persia.com/v1:PersiaJob", had), after, map[string]string{"criteo": "persia:jobs[0]"})
+			if c.says == "" {
+				assert.Empty(t, effects)
+				return
+			}
+			require.Len(t, effects, 1)
+			assert.Contains(t, effects[0], "persia:jobs[0]: the job criteo "+c.says)
+		})
+	}
+}
+
+// TestPoolsOfOthers: the nodes of a pool go with the pods of PERSIA's operator, which name no node,
+// with the NATS servers, and with PEDL.
+func TestPoolsOfOthers(t *testing.T) {
+	const objects = `
+- metadata: {name: criteo, namespace: persia}
+  kind: kubernetes:persia.com/v1:PersiaJob
+  spec:
+    env: [{name: PERSIA_NATS_URL, value: "nats://persia-nats.nats-io.svc:4222"}]
+    nnWorker: {replicas: 2, nprocPerNode: 1, resources: {limits: {nvidia.com/gpu: "1"}}}
+    dataloader: {replicas: 1}
+- metadata: {name: persia-nats, namespace: nats-io}
+  kind: kubernetes:nats.io/v1alpha2:NatsCluster
+  spec: {size: 1, pod: {nodeSelector: {cloud.google.com/gke-nodepool: system}}}
+- metadata: {name: pedl-master, namespace: pedl}
+  kind: kubernetes:apps/v1:Deployment
+  spec: {template: {spec: {nodeSelector: {cloud.google.com/gke-nodepool: services}}}}
+- metadata: {name: pedl-postgresql, namespace: pedl}
+  kind: kubernetes:apps/v1:StatefulSet
+  spec: {template: {spec: {nodeSelector: {cloud.google.com/gke-nodepool: services}, volumes: [{name: data, emptyDir: {}}]}}}
+- metadata: {name: pedl-agent, namespace: pedl-agents}
+  kind: kubernetes:apps/v1:DaemonSet
+  spec: {template: {spec: {nodeSelector: {determined.ai/pedl-agent: present}}}}
+- metadata: {name: gateway, namespace: persia}
+  kind: kubernetes:apps/v1:Deployment
+  spec: {template: {spec: {nodeSelector: {cloud.google.com/gke-nodepool: gpu}}}}
+- {name: system, kind: gcp:container/nodePool:NodePool}
+- {name: services, kind: gcp:container/nodePool:NodePool}
+- {name: gpu, kind: gcp:container/nodePool:NodePool, nodeConfig: {guestAccelerators: [{type: nvidia-l4}]}}
+- {name: agents, kind: gcp:container/nodePool:NodePool, nodeConfig: {labels: {determined.ai/pedl-agent: present}, guestAccelerators: [{type: nvidia-l4}]}}
+`
+	var all []map[string]any
+	require.NoError(t, yaml.Unmarshal([]byte(objects), &all))
+	resources := map[resource.URN]map[string]any{}
+	for i, object := range all {
+		resources[resource.URN(fmt.Sprintf("urn:pulumi:dev::persia::%s::%d", object["kind"], i))] = object
+	}
+	before := Read(resources)
+	const (
+		connections = "the processes of the job criteo lose their connections, and nothing restarts them together"
+		loaders     = "Pods of dataloader of the job criteo may run there: the job does not train until all of its pods are ready on other nodes, and trains from what its script loads"
+		trainers    = "Pods of nn-worker of the job criteo may run there"
+	)
+	for pool, says := range map[string][]string{
+		"system":   {loaders, "The only NATS server of the job criteo runs there: " + connections},
+		"services": {loaders, "Pods of pedl-master, pedl-postgresql of PEDL run there, and are away until they are ready on other nodes", "The data of pedl-postgresql is lost with its pod"},
+		"gpu":      {trainers},
+		"agents":   {trainers, "Pods of pedl-agent of PEDL run there"},
+	} {
+		t.Run(pool, func(t *testing.T) {
+			after := New()
+			after.Jobs = before.Jobs
+			for name := range before.Pools {
+				if name != pool {
+					after.Pools[name] = before.Pools[name]
+				}
+			}
+			effects := Of(before, after, nil)
+			require.Len(t, effects, 1)
+			sentences := strings.Split(effects[0], ". ")
+			for _, text := range says {
+				assert.Contains(t, effects[0], text)
+			}
+			assert.Len(t, sentences, 2+len(says), "%s", effects[0])
+		})
+	}
+}
+
+// TestDataOfAReplacedCluster: a cluster goes with data that is in no volume of the stack.
+func TestDataOfAReplacedCluster(t *testing.T) {
+	claimed := func(claim string) corev1.PodSpec {
+		return corev1.PodSpec{Volumes: []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim},
+		}}}}
+	}
+	empty := corev1.PodSpec{Volumes: []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}}
+	bucket, node := Volume{Claim: "a", Storage: "gs://a"}, Volume{Claim: "a", Storage: "directory /a of the node"}
+	for name, c := range map[string]struct {
+		edit func(before, after Stack)
+		plan string
+		says string
+	}{
+		"a bucket":                    {func(before, after Stack) { before.Volumes["a"], after.Volumes["a"] = bucket, bucket }, "", "persia:storage: the data of the volume a stays in gs://a, and the new cluster has it"},
+		"a directory":                 {func(before, after Stack) { before.Volumes["a"], after.Volumes["a"] = node, node }, "", "persia:storage: the data of the volume a is lost with the nodes"},
+		"a database of a class":       {func(before, _ Stack) { before.PEDL["pedl-postgresql"] = claimed("pedl-pvc") }, "", "persia:pedl: the data of pedl-postgresql does not move: its disk, of the claim pedl-pvc, stays in Google Cloud, and pedl-postgresql begins empty"},
+		"a database without a volume": {func(before, _ Stack) { before.PEDL["pedl-postgresql"] = empty }, "", "persia:pedl: the data of pedl-postgresql is lost with its pod"},
+		"backups":                     {func(Stack, Stack) {}, "persia-dev", "persia:cluster.backup.plan: the backup plan persia-dev and its backups stay"},
+		"nothing":                     {func(Stack, Stack) {}, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before, after := New(), New()
+			before.BackupPlan, after.Replaced = c.plan, &gke.Replacement{Cluster: "persia-dev"}
+			c.edit(before, after)
+			effects := Of(before, after, nil)
+			if c.says == "" {
+				assert.Len(t, effects, 1)
+				return
+			}
+			require.Len(t, effects, 2)
+			assert.Contains(t, effects[0], "this deletes the cluster persia-dev with everything in it")
+			assert.Contains(t, effects[1], c.says)
+		})
+	}
+}
+
+// TestProtectedCluster: Pulumi does not delete a protected cluster, even if the same update ends the
+// protection.
+func TestProtectedCluster(t *testing.T) {
+	for _, stays := range []bool{true, false} {
+		before, after := New(), New()
+		before.Protected, after.Protected, after.Replaced = true, stays, &gke.Replacement{Cluster: "persia-dev"}
+		assert.Contains(t, Of(before, after, nil)[0], "Pulumi refuses this: set persia:cluster.deletionProtection: false and run `pulumi up` first. Then this deletes the cluster")
+	}
+}
+
+// TestSecondsWithoutNATS: the time that the effects name is the default of the launch script.
+func TestSecondsWithoutNATS(t *testing.T) {
+	script, err := os.ReadFile("../../workload/persia/settings.py")
+	require.NoError(t, err)
+	assert.Contains(t, string(script), `seconds("PERSIA_NATS_SECONDS", "30")`)
+	assert.Contains(t, New().withoutNATS("criteo", Job{}), "for 30 seconds")
+}
+
+// TestUnreadableState: what is not readable is not compared.
+func TestUnreadableState(t *testing.T) {
+	var outputs map[string]any
+	require.NoError(t, json.Unmarshal([]byte(`{"spec": "[secret]"}`), &outputs))
+	stack := Read(map[resource.URN]map[string]any{
+		"urn:pulumi:dev::persia::" + statefulSet + "::a": outputs,
+		"urn:pulumi:dev::persia::" + statefulSet + "::b": nil,
+	})
+	assert.Empty(t, stack.Jobs)
+	assert.Empty(t, Of(stack, New(), nil))
+	assert.Empty(t, Text(nil))
+}

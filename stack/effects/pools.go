@@ -1,0 +1,371 @@
+package effects
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/config/clusterspec"
+	"persia/config/poolspec"
+	"persia/gcp"
+	"persia/workload/pedl"
+)
+
+// Pool is a node pool.
+type Pool struct {
+	// Path is the path of the pool in the stack file. It is nil for a pool in the state.
+	Path *field.Path
+	// Nodes is the number of nodes, or 0 if GKE chooses it.
+	Nodes int
+	// Zones are the zones of the nodes, or empty if GKE chooses them.
+	Zones []string
+	// AtOnce is how many nodes GKE recreates at once, and Rounds how often it does so until it has
+	// recreated all. They are 0 for a pool in the state.
+	AtOnce, Rounds int
+	// Labels are the labels of the nodes. They are nil for a pool of the stack file.
+	Labels map[string]string
+	// settings are the values of [poolSettings].
+	settings []string
+}
+
+// NodePool is a node pool of the stack file, with the settings that it takes from the rest of the
+// file.
+type NodePool struct {
+	poolspec.Pool
+	Cluster clusterspec.Cluster
+	Driver  poolspec.NVIDIADriver
+}
+
+// cost is what a change of a setting does to the nodes of a pool.
+type cost int
+
+const (
+	// mayRecreate is for an update that may recreate the nodes: Google does not document it.
+	mayRecreate cost = iota
+	// recreates is for an update in which GKE recreates the nodes in rounds.
+	recreates
+	// replaces is for a change for which Google Cloud deletes the pool and creates another.
+	replaces
+)
+
+// poolSettings are the settings of a node pool whose change costs nodes.
+var poolSettings = []struct {
+	// field is the setting's path in the pool or, if it begins with persia:, in the stack file, and
+	// output its path in the state.
+	field, output string
+	cost          cost
+	value         func(NodePool) any
+}{
+	{"machineType", "nodeConfig.machineType", recreates, func(p NodePool) any { return p.MachineType }},
+	{"disk.type", "nodeConfig.diskType", recreates, func(p NodePool) any { return p.Disk.Type }},
+	{"disk.sizeGb", "nodeConfig.diskSizeGb", recreates, func(p NodePool) any { return p.Disk.SizeGB }},
+	{"spot", "nodeConfig.spot", replaces, func(p NodePool) any { return p.Spot }},
+	{"queuedProvisioning", "queuedProvisioning.enabled", replaces, func(p NodePool) any { return p.QueuedProvisioning }},
+	{"reservation", "nodeConfig.reservationAffinity.values.0", replaces, func(p NodePool) any { return p.Reservation }},
+	{"compactPlacement", "placementPolicy.type", replaces, func(p NodePool) any {
+		if p.CompactPlacement {
+			return "COMPACT"
+		}
+		return ""
+	}},
+	{"gpu.type", accelerator + "type", replaces, func(p NodePool) any { return gpuOf(p.Pool).Type }},
+	{"gpu.count", accelerator + "count", replaces, func(p NodePool) any { return gpuOf(p.Pool).Count }},
+	{"gpu.partition", accelerator + "gpuPartitionSize", replaces, func(p NodePool) any { return gpuOf(p.Pool).Partition }},
+	{"gpu.sharing.strategy", accelerator + "gpuSharingConfig.gpuSharingStrategy", replaces, func(p NodePool) any { return sharingOf(p.Pool).Strategy }},
+	{"gpu.sharing.maxClients", accelerator + "gpuSharingConfig.maxSharedClientsPerGpu", replaces, func(p NodePool) any { return sharingOf(p.Pool).MaxClients }},
+	{"imageType", "nodeConfig.imageType", replaces, func(p NodePool) any { return p.ImageType }},
+	{"localSsdCount", "nodeConfig.ephemeralStorageLocalSsdConfig.localSsdCount", replaces, func(p NodePool) any { return p.LocalSSDs }},
+	{"gvnic", "nodeConfig.gvnic.enabled", replaces, func(p NodePool) any { return p.GVNIC != nil && *p.GVNIC }},
+	{"fastSocket", "nodeConfig.fastSocket.enabled", recreates, func(p NodePool) any { return p.FastSocket }},
+	{"secureBoot", "nodeConfig.shieldedInstanceConfig.enableSecureBoot", replaces, func(p NodePool) any { return p.SecureBoot != nil && *p.SecureBoot }},
+	{"maxPodsPerNode", "maxPodsPerNode", replaces, func(p NodePool) any { return p.MaxPodsPerNode }},
+	{"persia:cluster.encryption.bootDisks", "nodeConfig.bootDiskKmsKey", replaces, func(p NodePool) any { return p.Cluster.Encryption.BootDisks }},
+	{"persia:cluster.imageStreaming", "nodeConfig.gcfsConfig.enabled", replaces, func(p NodePool) any {
+		return p.Cluster.ImageStreaming && p.ImageType == gcp.ImageCOS
+	}},
+	{"persia:nvidiaDriver.version", accelerator + "gpuDriverInstallationConfig.gpuDriverVersion", replaces, func(p NodePool) any {
+		switch {
+		case p.GPU == nil:
+			return ""
+		case p.Driver.Installer == poolspec.InstallerManaged:
+			return p.Driver.Version
+		default:
+			return gcp.DriverDisabled
+		}
+	}},
+	{"persia:cluster.workloadIdentity", "nodeConfig.workloadMetadataConfig.mode", mayRecreate, func(p NodePool) any {
+		if p.Cluster.WorkloadIdentity {
+			return "GKE_METADATA"
+		}
+		return "GCE_METADATA"
+	}},
+}
+
+const accelerator = "nodeConfig.guestAccelerators.0."
+
+func gpuOf(p poolspec.Pool) poolspec.GPU {
+	if p.GPU == nil {
+		return poolspec.GPU{}
+	}
+	return *p.GPU
+}
+
+func sharingOf(p poolspec.Pool) poolspec.Sharing {
+	if sharing := gpuOf(p).Sharing; sharing != nil {
+		return *sharing
+	}
+	return poolspec.Sharing{}
+}
+
+// AddPool adds a node pool of the stack file.
+func (s Stack) AddPool(path *field.Path, spec NodePool) {
+	pool := Pool{Path: path, Zones: spec.Zones, AtOnce: spec.NodesAtOnce(), Rounds: spec.Rounds()}
+	if spec.Nodes != nil {
+		pool.Nodes = *spec.Nodes
+	}
+	for _, setting := range poolSettings {
+		pool.settings = append(pool.settings, text(setting.value(spec)))
+	}
+	s.Pools[spec.Name] = pool
+}
+
+// addPool adds a node pool of the state.
+func (s Stack) addPool(outputs map[string]any) {
+	pool := Pool{Zones: texts(outputs["nodeLocations"]), Labels: map[string]string{}}
+	if perZone, fixed := outputs["nodeCount"].(float64); fixed && outputs["autoscaling"] == nil {
+		pool.Nodes = int(perZone) * len(pool.Zones)
+	}
+	labels, _ := output(outputs, []string{"nodeConfig", "labels"}).(map[string]any)
+	for name, value := range labels {
+		pool.Labels[name] = fmt.Sprint(value)
+	}
+	for _, setting := range poolSettings {
+		pool.settings = append(pool.settings, text(output(outputs, strings.Split(setting.output, "."))))
+	}
+	s.Pools[fmt.Sprint(outputs["name"])] = pool
+}
+
+// output is the value at a path, or nil.
+func output(value any, path []string) any {
+	for _, name := range path {
+		switch in := value.(type) {
+		case map[string]any:
+			value = in[name]
+		case []any:
+			if len(in) == 0 {
+				return nil
+			}
+			value = in[0]
+		default:
+			return nil
+		}
+	}
+	return value
+}
+
+// text is a value as a stack file has it, or "" for what it need not say.
+func text(value any) string {
+	if number, is := value.(float64); is {
+		value = strconv.FormatFloat(number, 'f', -1, 64)
+	}
+	switch said := fmt.Sprint(value); said {
+	case "<nil>", "false", "0":
+		return ""
+	default:
+		return said
+	}
+}
+
+// pools says which nodes go, and what that does to the jobs on them.
+func pools(before, after Stack) []string {
+	if after.Replaced != nil {
+		return nil // all of them go
+	}
+	var effects []string
+	for _, name := range slices.Sorted(maps.Keys(before.Pools)) {
+		was := before.Pools[name]
+		is, stays := after.Pools[name]
+		if !stays {
+			effects = append(effects, fmt.Sprintf("persia:nodePools: the pool %s is no longer in the stack file. %sGKE deletes its nodes%s",
+				name, refused(before.Protected), before.onPool(after, name, 0)))
+			continue
+		}
+		effects = append(effects, poolChanges(before, after, name, was, is)...)
+	}
+	return effects
+}
+
+// refused says that Pulumi deletes nothing that is protected.
+func refused(protected bool) string {
+	if !protected {
+		return ""
+	}
+	return "Pulumi refuses this: set persia:cluster.deletionProtection: false and run `pulumi up` first. Then "
+}
+
+// poolChanges says what becomes of the nodes of a pool that stays.
+func poolChanges(before, after Stack, name string, was, is Pool) []string {
+	var changes []string
+	highest := mayRecreate
+	for i, setting := range poolSettings {
+		if was.settings[i] == is.settings[i] {
+			continue
+		}
+		path := setting.field
+		if !strings.HasPrefix(path, "persia:") {
+			path = is.Path.String() + "." + path
+		}
+		changes = append(changes, fmt.Sprintf("%s was %s and is now %s", path, written(was.settings[i]), written(is.settings[i])))
+		highest = max(highest, setting.cost)
+	}
+	if len(changes) == 0 {
+		return resized(before, after, name, was, is)
+	}
+	if highest == replaces {
+		// Pulumi also replaces a pool that loses its protection in the same update.
+		return []string{fmt.Sprintf("%s: %sGoogle Cloud deletes all nodes of the pool %s, and creates the pool again when they are gone: about %s without nodes, if each of the two takes %s%s",
+			strings.Join(changes, ", "), refused(before.Protected && after.Protected), name,
+			minutes(2*poolspec.RoundTime), minutes(poolspec.RoundTime), before.onPool(after, name, 0))}
+	}
+	does := map[cost]string{mayRecreate: "GKE may drain and recreate", recreates: "GKE drains and recreates"}[highest]
+	return []string{fmt.Sprintf("%s: %s the nodes of the pool %s, %d at once. This takes %s, about %s if a round takes %s%s",
+		strings.Join(changes, ", "), does, name, is.AtOnce, count(is.Rounds, "round"), minutes(time.Duration(is.Rounds)*poolspec.RoundTime), minutes(poolspec.RoundTime), before.onPool(after, name, is.Rounds))}
+}
+
+// resized says which nodes a pool loses because it has fewer nodes, or other zones.
+func resized(before, after Stack, name string, was, is Pool) []string {
+	if len(is.Zones) == 0 {
+		is.Zones = was.Zones // GKE has chosen them, and keeps them
+	}
+	path := is.Path.Child("nodes").String()
+	if !slices.Equal(was.Zones, is.Zones) {
+		path = is.Path.Child("zones").String()
+		if !slices.Equal(before.Zones, after.Zones) && slices.Equal(is.Zones, after.Zones) {
+			path = "persia:cluster.zones" // which the pool follows
+		}
+	}
+	var loses []string
+	for _, zone := range was.Zones {
+		had, has := was.perZone(), is.perZone()
+		switch stays := slices.Contains(is.Zones, zone); {
+		case !stays:
+			loses = append(loses, "all in "+zone)
+		case has > 0 && has < had:
+			loses = append(loses, fmt.Sprintf("%d of %d in %s, which it chooses", had-has, had, zone))
+		}
+	}
+	if len(loses) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s: GKE deletes nodes of the pool %s: %s%s", path, name, strings.Join(loses, ", "), before.onPool(after, name, 1))}
+}
+
+// perZone is the number of nodes in each zone, or 0 if GKE chooses it.
+func (p Pool) perZone() int { return p.Nodes / max(1, len(p.Zones)) }
+
+// count is a number with what it counts.
+func count(number int, of string) string {
+	if number == 1 {
+		return "1 " + of
+	}
+	return fmt.Sprintf("%d %ss", number, of)
+}
+
+// minutes is a duration without seconds, like 2h30m.
+func minutes(d time.Duration) string { return strings.TrimSuffix(d.String(), "0s") }
+
+// onPool says what happens to the pods that run on a pool, if GKE recreates its nodes in some
+// rounds, or all of them at once if rounds is 0.
+func (s Stack) onPool(after Stack, pool string, rounds int) string {
+	var says strings.Builder
+	for _, name := range s.Running() {
+		job, is := s.Jobs[name], after.Jobs[name]
+		if is.running() == 0 {
+			continue // which the effects of the job say
+		}
+		if roles := s.rolesOn(job, pool); len(roles) > 0 {
+			fmt.Fprintf(&says, ". Pods of %s of the job %s %s there: the job ", strings.Join(roles, ", "), name, map[bool]string{false: "run", true: "may run"}[job.ByOperator])
+			switch {
+			case rounds > 0:
+				fmt.Fprintf(&says, "loses up to %s, and trains %s. To lose one attempt only, suspend the job first", count(rounds, "attempt"), after.start(is))
+			default:
+				fmt.Fprintf(&says, "does not train until all of its pods are ready on other nodes, and trains %s", after.start(is))
+			}
+		}
+		if servers, has := s.NATS[job.nats()]; has && s.runsOn(servers.pod, pool) {
+			fmt.Fprintf(&says, ". %s there: ", servers.run(name))
+			if rounds > 0 && servers.Size > 1 {
+				says.WriteString("GKE moves one at a time, its clients reconnect to another, and messages in transit are lost")
+			} else {
+				says.WriteString(after.withoutNATS(name, is))
+			}
+		}
+	}
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(s.PEDL)) {
+		if s.runsOn(s.PEDL[name], pool) {
+			parts = append(parts, name)
+		}
+	}
+	if len(parts) > 0 {
+		fmt.Fprintf(&says, ". Pods of %s of PEDL run there, and are away until they are ready on other nodes", strings.Join(parts, ", "))
+	}
+	for _, name := range parts {
+		if keepsNothing(s.PEDL[name]) {
+			fmt.Fprintf(&says, ". The data of %s is lost with its pod: to keep it, set persia:pedl.postgresql.persistence", name)
+		}
+	}
+	return says.String()
+}
+
+// rolesOn are the roles of a job with pods on a pool.
+func (s Stack) rolesOn(job Job, pool string) []string {
+	var roles []string
+	for _, role := range slices.Sorted(maps.Keys(job.Roles)) {
+		of := job.Roles[role]
+		if of.Replicas > 0 && (job.ByOperator && s.admits(of, pool) || s.runsOn(of.Pod.Spec, pool)) {
+			roles = append(roles, role)
+		}
+	}
+	return roles
+}
+
+// runsOn reports whether pods run on a pool, as far as their node selector decides.
+func (s Stack) runsOn(pod corev1.PodSpec, pool string) bool {
+	if on, chosen := pod.NodeSelector[gcp.LabelNodePool]; chosen {
+		return on == pool
+	}
+	for name, value := range pod.NodeSelector {
+		if s.Pools[pool].Labels[name] != value {
+			return false
+		}
+	}
+	return len(pod.NodeSelector) > 0
+}
+
+// keepsNothing reports whether the data of a workload of PEDL goes with its pod.
+func keepsNothing(pod corev1.PodSpec) bool {
+	return slices.ContainsFunc(pod.Volumes, func(volume corev1.Volume) bool { return volume.Name == pedl.DataVolume && volume.EmptyDir != nil })
+}
+
+// admits reports whether pods that PERSIA's operator creates, which name no node, can run on a
+// pool: pods without GPUs on a pool without GPUs, and pods with GPUs on a pool with GPUs.
+func (s Stack) admits(role Role, pool string) bool {
+	_, wants := role.container().Resources.Limits[gcp.GPUResource]
+	return wants == s.Pools[pool].hasGPUs()
+}
+
+func (p Pool) hasGPUs() bool {
+	for i, setting := range poolSettings {
+		if setting.field == "gpu.type" {
+			return p.settings[i] != ""
+		}
+	}
+	return false
+}

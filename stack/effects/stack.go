@@ -1,0 +1,363 @@
+// Package effects says what an update of a stack does to what runs. It compares what the state
+// of the stack records with what the program registers. The preview of Pulumi shows which
+// resources change; this package says what becomes of the training jobs and of their data.
+package effects
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"persia/config/jobspec"
+	"persia/gcp"
+	"persia/infra/gke"
+	"persia/workload/jobset"
+	"persia/workload/nats"
+	"persia/workload/pedl"
+	"persia/workload/persia"
+	"persia/workload/persia/operator/persiav1"
+)
+
+// Stack has the jobs, volumes and node pools of a stack, before or after an update.
+type Stack struct {
+	// Jobs, Volumes, Pools and NATS clusters are by name.
+	Jobs    map[string]Job
+	Volumes map[string]Volume
+	Pools   map[string]Pool
+	NATS    map[string]NATS
+	// PEDL are the pods of each workload of PEDL in the state of a stack, by the workload's name.
+	PEDL map[string]corev1.PodSpec
+	// Protected is true if Pulumi refuses to delete the cluster and its node pools.
+	Protected bool
+	// Zones are the zones of the cluster, for node pools without zones of their own.
+	Zones []string
+	// BackupPlan is the name of the plan of backups in the state of a stack, or "".
+	BackupPlan string
+	// Replaced is the cluster that gives way to the one of this stack, or nil.
+	Replaced *gke.Replacement
+}
+
+// Job is a training job.
+type Job struct {
+	// ByOperator is true if PERSIA's operator creates the pods.
+	ByOperator bool
+	// Together is true if any change replaces all pods at once.
+	Together bool
+	// Roles are the roles by the suffix of their pods, like nn-worker.
+	Roles map[string]Role
+}
+
+// Role is a role of a job.
+type Role struct {
+	Replicas int
+	Pod      corev1.PodTemplateSpec
+}
+
+// Volume is a PersistentVolume.
+type Volume struct {
+	// Claim is the name of its claim.
+	Claim string
+	// Storage names the storage for people, and Folder the directory of it that pods see, or "".
+	Storage, Folder string
+	// DeletesData is true if the driver deletes the storage together with the claim.
+	DeletesData bool
+}
+
+// New returns an empty stack.
+func New() Stack {
+	return Stack{Jobs: map[string]Job{}, Volumes: map[string]Volume{}, Pools: map[string]Pool{}, NATS: map[string]NATS{}, PEDL: map[string]corev1.PodSpec{}}
+}
+
+// Read reads the objects and node pools in the state of a stack. It leaves out what it cannot read.
+func Read(resources map[resource.URN]map[string]any) Stack {
+	stack := New()
+	for _, urn := range slices.Sorted(maps.Keys(resources)) {
+		outputs := resources[urn]
+		switch urn.Type() {
+		case "kubernetes:apps/v1:StatefulSet":
+			add(stack, outputs, &appsv1.StatefulSet{})
+		case jobset.Token:
+			add(stack, outputs, &jobset.JobSet{})
+		case "kubernetes:" + persiav1.Group + "/" + persiav1.Version + ":" + persiav1.Kind:
+			add(stack, outputs, &persiav1.PersiaJob{})
+		case "kubernetes:core/v1:PersistentVolume":
+			add(stack, outputs, &corev1.PersistentVolume{})
+		case "kubernetes:apps/v1:Deployment":
+			add(stack, outputs, &appsv1.Deployment{})
+		case "kubernetes:apps/v1:DaemonSet":
+			add(stack, outputs, &appsv1.DaemonSet{})
+		case nats.Token:
+			stack.addNATS(outputs)
+		case nodePoolType:
+			stack.addPool(outputs)
+		case clusterType:
+			stack.Protected, _ = outputs["deletionProtection"].(bool)
+			stack.Zones = texts(outputs["nodeLocations"])
+		case backupPlanType:
+			stack.BackupPlan = fmt.Sprint(outputs["name"])
+		}
+	}
+	return stack
+}
+
+// Types of resources of Google Cloud in the state of a stack.
+const (
+	clusterType    = "gcp:container/cluster:Cluster"
+	nodePoolType   = "gcp:container/nodePool:NodePool"
+	backupPlanType = "gcp:gkebackup/backupPlan:BackupPlan"
+)
+
+// texts are the elements of a list, or nil.
+func texts(value any) []string {
+	list, _ := value.([]any)
+	var all []string
+	for _, element := range list {
+		all = append(all, fmt.Sprint(element))
+	}
+	return all
+}
+
+// add adds an object of the state to a stack.
+func add(stack Stack, outputs map[string]any, object any) {
+	text, err := json.Marshal(outputs)
+	if err == nil && json.Unmarshal(text, object) == nil {
+		stack.Add(object)
+	}
+}
+
+// Add adds a StatefulSet of a role, a JobSet, a PersiaJob, a PersistentVolume, or a workload of
+// PEDL.
+func (s Stack) Add(object any) {
+	switch object := object.(type) {
+	case *appsv1.Deployment:
+		s.addPEDL(object.ObjectMeta, object.Spec.Template)
+	case *appsv1.DaemonSet:
+		s.addPEDL(object.ObjectMeta, object.Spec.Template)
+	case *appsv1.StatefulSet:
+		s.addPEDL(object.ObjectMeta, object.Spec.Template)
+		name, role := object.Spec.Template.Labels[persia.JobLabel], object.Spec.Template.Labels["app.kubernetes.io/name"]
+		if name == "" || len(object.Spec.Template.Spec.Containers) == 0 {
+			return // not of a job
+		}
+		job := s.Jobs[name]
+		if job.Roles == nil {
+			job.Roles = map[string]Role{}
+		}
+		replicas := int32(1)
+		if object.Spec.Replicas != nil {
+			replicas = *object.Spec.Replicas
+		}
+		job.Roles[role] = Role{int(replicas), object.Spec.Template}
+		s.Jobs[name] = job
+	case *jobset.JobSet:
+		s.Jobs[object.Name] = Job{Together: true, Roles: rolesOfSet(object.Spec)}
+	case *persiav1.PersiaJob:
+		s.Jobs[object.Name] = Job{ByOperator: true, Together: true, Roles: rolesOf(object.Spec)}
+	case *corev1.PersistentVolume:
+		volume := Volume{
+			Storage:     storageOf(object.Spec.PersistentVolumeSource),
+			DeletesData: object.Spec.CSI != nil && object.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete,
+		}
+		if object.Spec.ClaimRef != nil {
+			volume.Claim = object.Spec.ClaimRef.Name
+		}
+		for _, option := range object.Spec.MountOptions {
+			if folder, ok := strings.CutPrefix(strings.Replace(option, ":", "=", 1), "only-dir="); ok {
+				volume.Folder = strings.Trim(folder, "/")
+			}
+		}
+		s.Volumes[object.Name] = volume
+	}
+}
+
+// addPEDL adds a workload that is in a namespace of PEDL.
+func (s Stack) addPEDL(meta metav1.ObjectMeta, pod corev1.PodTemplateSpec) {
+	if meta.Namespace == pedl.NamespaceName || meta.Namespace == pedl.AgentNamespaceName {
+		s.PEDL[meta.Name] = pod.Spec
+	}
+}
+
+// rolesOfSet are the roles of a JobSet.
+func rolesOfSet(spec jobset.Spec) map[string]Role {
+	roles := map[string]Role{}
+	for _, job := range spec.ReplicatedJobs {
+		replicas := 0
+		if job.Template.Spec.Completions != nil && (spec.Suspend == nil || !*spec.Suspend) {
+			replicas = int(*job.Template.Spec.Completions)
+		}
+		roles[job.Name] = Role{replicas, job.Template.Spec.Template}
+	}
+	return roles
+}
+
+// rolesOf are the roles of a PersiaJob, with one container each.
+func rolesOf(spec persiav1.PersiaJobSpec) map[string]Role {
+	roles := map[string]Role{}
+	processes := 0
+	if spec.NNWorker != nil {
+		processes = int(spec.NNWorker.NprocPerNode)
+	}
+	add := func(kind jobspec.Kind, role *persiav1.Role) {
+		if role == nil {
+			return
+		}
+		container := corev1.Container{Image: role.Image, Env: slices.Concat(spec.Env, role.Env), VolumeMounts: role.VolumeMounts}
+		if role.Resources != nil {
+			container.Resources = *role.Resources
+		}
+		// A change of any setting replaces all pods.
+		container.Args = []string{strconv.Itoa(processes), spec.PersiaEnv.GlobalConfig, spec.PersiaEnv.EmbeddingConfig, spec.PersiaEnv.NNWorkerEntry, spec.PersiaEnv.DataloaderEntry, spec.LogLevel}
+		roles[kind.Name] = Role{int(role.Replicas), corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{container}, Volumes: spec.Volumes}}}
+	}
+	add(jobspec.KindEmbeddingParameterServer, spec.EmbeddingParameterServer)
+	add(jobspec.KindEmbeddingWorker, spec.EmbeddingWorker)
+	add(jobspec.KindDataloader, spec.Dataloader)
+	if spec.NNWorker != nil {
+		add(jobspec.KindNNWorker, &spec.NNWorker.Role)
+	}
+	return roles
+}
+
+// directory begins the name of storage that goes with its node.
+const directory = "directory "
+
+// storageOf names the storage of a volume as the stack file's sources do.
+func storageOf(source corev1.PersistentVolumeSource) string {
+	switch {
+	case source.CSI != nil && source.CSI.Driver == gcp.DriverGCSFuse:
+		return "gs://" + source.CSI.VolumeHandle
+	case source.CSI != nil:
+		if parts := strings.Split(source.CSI.VolumeHandle, "/"); len(parts) == 4 && parts[0] == "modeInstance" {
+			return "Filestore instance " + parts[2] + " in " + parts[1]
+		}
+		return source.CSI.VolumeHandle
+	case source.NFS != nil:
+		return "nfs://" + source.NFS.Server + source.NFS.Path
+	case source.HostPath != nil:
+		return directory + source.HostPath.Path + " of the node"
+	case source.Local != nil:
+		return directory + source.Local.Path + " of the node"
+	case source.ISCSI != nil:
+		return "iSCSI target " + source.ISCSI.IQN
+	default:
+		return ""
+	}
+}
+
+// container is the container of a role.
+func (r Role) container() corev1.Container {
+	if len(r.Pod.Spec.Containers) == 0 {
+		return corev1.Container{}
+	}
+	return r.Pod.Spec.Containers[0]
+}
+
+// variable is the value of an environment variable, or "".
+func (r Role) variable(name string) string {
+	for _, entry := range r.container().Env {
+		if entry.Name == name {
+			return entry.Value
+		}
+	}
+	return ""
+}
+
+// running is how many replicas a job has.
+func (j Job) running() int {
+	replicas := 0
+	for _, role := range j.Roles {
+		replicas += role.Replicas
+	}
+	return replicas
+}
+
+// Running returns the names of the jobs that have replicas.
+func (s Stack) Running() []string {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(s.Jobs)) {
+		if s.Jobs[name].running() > 0 {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// run is the run of a job, or "" if PERSIA's operator creates its pods.
+func (j Job) run() string { return j.Roles[jobspec.KindNNWorker.Name].variable("PERSIA_RUN") }
+
+// storedFolder is a directory of a volume.
+type storedFolder struct {
+	// storage is a volume's storage, and folder a directory in it.
+	storage, folder string
+}
+
+func (f storedFolder) String() string {
+	if f.folder == "" {
+		return f.storage
+	}
+	return "folder " + f.folder + " of " + f.storage
+}
+
+// checkpoints is where the attempts of a job write their checkpoints. It is empty if the job
+// has no such folder, or if PERSIA's operator creates its pods.
+func (s Stack) checkpoints(job Job) storedFolder {
+	trainers := job.Roles[jobspec.KindNNWorker.Name]
+	root := trainers.variable("PERSIA_CKPT_ROOT")
+	if root == "" {
+		return storedFolder{}
+	}
+	var at storedFolder
+	longest := -1
+	for _, mount := range trainers.container().VolumeMounts {
+		below, ok := strings.CutPrefix(root, path.Clean(mount.MountPath)+"/")
+		if !ok || len(mount.MountPath) <= longest {
+			continue
+		}
+		longest = len(mount.MountPath)
+		at = s.mounted(trainers, mount)
+		at.folder = path.Join(at.folder, below)
+	}
+	return at
+}
+
+// source names the storage of a mount. Two mounts of one directory of a claim have one source.
+func (r Role) source(mount corev1.VolumeMount) string {
+	for _, volume := range r.Pod.Spec.Volumes {
+		if volume.Name == mount.Name && volume.PersistentVolumeClaim != nil {
+			return "claim " + path.Join(volume.PersistentVolumeClaim.ClaimName, cmp.Or(mount.SubPathExpr, mount.SubPath))
+		}
+	}
+	return "volume " + path.Join(mount.Name, cmp.Or(mount.SubPathExpr, mount.SubPath))
+}
+
+// mounted is the directory that a mount of a role shows.
+func (s Stack) mounted(role Role, mount corev1.VolumeMount) storedFolder {
+	below := cmp.Or(mount.SubPathExpr, mount.SubPath)
+	for _, volume := range role.Pod.Spec.Volumes {
+		switch {
+		case volume.Name != mount.Name:
+		case volume.PersistentVolumeClaim != nil:
+			for _, name := range slices.Sorted(maps.Keys(s.Volumes)) {
+				if of := s.Volumes[name]; of.Claim == volume.PersistentVolumeClaim.ClaimName {
+					return storedFolder{of.Storage, path.Join(of.Folder, below)}
+				}
+			}
+			return storedFolder{"the claim " + volume.PersistentVolumeClaim.ClaimName, below}
+		case volume.NFS != nil:
+			return storedFolder{"nfs://" + volume.NFS.Server + volume.NFS.Path, below}
+		case volume.HostPath != nil:
+			return storedFolder{directory + volume.HostPath.Path + " of the node", below}
+		}
+	}
+	return storedFolder{}
+}

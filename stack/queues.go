@@ -1,0 +1,69 @@
+package stack
+
+import (
+	"slices"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+
+	"persia/config"
+	"persia/config/jobspec"
+	"persia/workload/kueue"
+	"persia/workload/persia"
+)
+
+// queuePrefix begins the names of the queues' objects without a namespace.
+const queuePrefix = "persia"
+
+// newQueues registers Kueue, unless the cluster has it, and the queues in which jobs wait. It
+// returns what comes before the jobs.
+func newQueues(ctx *pulumi.Context, cfg *config.Stack, needs []pulumi.CustomResource, inCluster pulumi.ResourceOption) ([]pulumi.CustomResource, error) {
+	if !cfg.HasQueues() {
+		return nil, nil
+	}
+	if cfg.InstallsKueue() {
+		controller, err := kueue.NewController(ctx, "kueue", kueue.ControllerArgs{
+			JobNamespace: persia.NamespaceName,
+			Images:       cfg.Images,
+			Placement:    placement(cfg, cfg.SystemPoolName()),
+			StartMinutes: cfg.Queue.StartMinutes,
+			Needs:        needs,
+		}, inCluster)
+		if err != nil {
+			return nil, err
+		}
+		needs = controller.Objects
+	}
+	queues, err := kueue.NewQueues(ctx, "queues", queuesArgs(cfg, needs), inCluster)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(needs, queues.Objects), nil
+}
+
+func queuesArgs(cfg *config.Stack, needs []pulumi.CustomResource) kueue.QueuesArgs {
+	args := kueue.QueuesArgs{
+		Prefix:       queuePrefix,
+		JobNamespace: persia.NamespaceName,
+		WithinTeam:   cfg.Queue.WithinTeam,
+		BetweenTeams: cfg.Queue.BetweenTeams,
+		Needs:        needs,
+	}
+	for _, name := range cfg.QueuePools() {
+		args.Pools = append(args.Pools, kueue.Pool{Name: name, Placement: placement(cfg, name)})
+	}
+	for _, team := range cfg.Queue.Teams {
+		args.Teams = append(args.Teams, kueue.Team{Name: team.Name, Quotas: cfg.Quotas(team)})
+	}
+	for _, priority := range cfg.Queue.Priorities {
+		args.Priorities = append(args.Priorities, kueue.Priority{Name: priority.Name, Value: priority.Value})
+	}
+	return args
+}
+
+// queueLabels are the labels by which Kueue knows a job, or nil for a job that waits in no queue.
+func queueLabels(job jobspec.Job) map[string]string {
+	if job.Queue == "" {
+		return nil
+	}
+	return kueue.JobLabels(queuePrefix, job.Queue, job.Priority)
+}

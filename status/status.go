@@ -1,0 +1,200 @@
+package status
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+
+	"persia/workload/persia"
+)
+
+// Report is the state of a cluster's jobs at a time.
+type Report struct {
+	Jobs []Job
+	// NATS are the servers of NATS that do not run, with why.
+	NATS []Wait
+}
+
+// Job is a training job, with what it waits for.
+type Job struct {
+	Training
+	// Checkpoint is the last one with its age, or "" if nn-worker 0 has reported none.
+	Checkpoint string
+	Waits      []Wait
+}
+
+// Wait is a reason that pods do not run.
+type Wait struct {
+	Why
+	// Pod is one of them, and More is the number of others.
+	Pod  string
+	More int
+}
+
+// natsNamespace has the servers of NATS.
+const natsNamespace = "nats-io"
+
+// Read reads the state of all jobs at a time. Kinds is for the kinds of Kueue.
+func Read(ctx context.Context, client kubernetes.Interface, kinds dynamic.Interface, now time.Time) (Report, error) {
+	trainings, err := List(ctx, client)
+	if err != nil {
+		return Report{}, err
+	}
+	var report Report
+	inQueues := map[string]map[string]Wait{}
+	for _, training := range trainings {
+		job := Job{Training: training}
+		pods, err := client.CoreV1().Pods(training.Namespace).List(ctx, metav1.ListOptions{LabelSelector: persia.JobLabel + "=" + training.Job})
+		if err != nil {
+			return Report{}, err
+		}
+		if job.Waits, err = waits(ctx, client, training.Namespace, pods.Items); err != nil {
+			return Report{}, err
+		}
+		if _, known := inQueues[training.Namespace]; !known {
+			if inQueues[training.Namespace], err = queued(ctx, kinds, training.Namespace); err != nil {
+				return Report{}, err
+			}
+		}
+		if wait, waiting := inQueues[training.Namespace][training.Job]; waiting {
+			job.Waits = append([]Wait{wait}, job.Waits...)
+		}
+		if training.End == "" {
+			if words := lastWords(ctx, client, pods.Items); words != "" {
+				job.State = words
+			}
+			if pod := coordinator(training.Job, pods.Items); pod != "" {
+				job.Checkpoint = checkpointOf(logOf(ctx, client, training.Namespace, pod, enoughLines), now)
+			}
+		}
+		report.Jobs = append(report.Jobs, job)
+	}
+	servers, err := client.CoreV1().Pods(natsNamespace).List(ctx, metav1.ListOptions{LabelSelector: "app=nats"})
+	if err != nil {
+		return Report{}, err
+	}
+	report.NATS, err = waits(ctx, client, natsNamespace, servers.Items)
+	return report, err
+}
+
+// waits are the reasons that pods do not run, the most frequent first.
+func waits(ctx context.Context, client kubernetes.Interface, namespace string, pods []corev1.Pod) ([]Wait, error) {
+	if !slices.ContainsFunc(pods, func(pod corev1.Pod) bool { return !ready(pod) }) {
+		return nil, nil
+	}
+	events, err := client.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("read the events of %s: %w", namespace, err)
+	}
+	byPod := map[string][]corev1.Event{}
+	for _, event := range events.Items {
+		if event.InvolvedObject.Kind == "Pod" {
+			byPod[event.InvolvedObject.Name] = append(byPod[event.InvolvedObject.Name], event)
+		}
+	}
+	var all []Wait
+	for _, pod := range pods {
+		why, found := Explain(pod, byPod[pod.Name])
+		if !found {
+			continue
+		}
+		same := slices.IndexFunc(all, func(other Wait) bool { return other.Cause == why.Cause && other.Says == why.Says })
+		if same < 0 {
+			all = append(all, Wait{Why: why, Pod: pod.Name})
+		} else {
+			all[same].More++
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Wait) int { return cmp.Compare(b.More, a.More) })
+	return all, nil
+}
+
+// lastWords are the last line of a job's completion, which repeats the coordinator, or "".
+func lastWords(ctx context.Context, client kubernetes.Interface, pods []corev1.Pod) string {
+	for _, pod := range pods {
+		if pod.Labels["app.kubernetes.io/name"] == "completion" && pod.Status.Phase == corev1.PodRunning {
+			lines := strings.Split(strings.TrimSpace(logOf(ctx, client, pod.Namespace, pod.Name, 1)), "\n")
+			_, words, _ := strings.Cut(lines[len(lines)-1], " ")
+			return words
+		}
+	}
+	return ""
+}
+
+// checkpointLine is what the coordinator logs about a checkpoint.
+var checkpointLine = regexp.MustCompile(`(?m)^(\S+) .*(?:attempt \d+ starts from|new checkpoint) (/\S+)$`)
+
+// enoughLines hold the last checkpoint of a job whose script logs a few lines between two.
+const enoughLines = 5000
+
+// checkpointOf is the last checkpoint in the log of nn-worker 0, with its age. An attempt that
+// starts from a checkpoint says when it began.
+func checkpointOf(log string, now time.Time) string {
+	found := checkpointLine.FindAllStringSubmatch(log, -1)
+	if found == nil {
+		return ""
+	}
+	last := found[len(found)-1]
+	written, err := time.Parse(time.RFC3339Nano, last[1])
+	if err != nil {
+		return last[2]
+	}
+	return fmt.Sprintf("%s, %s ago", last[2], now.Sub(written).Round(time.Second))
+}
+
+// logOf is the end of a pod's log with timestamps, or "" if it cannot be read: other parts of the
+// report are worth showing.
+func logOf(ctx context.Context, client kubernetes.Interface, namespace, pod string, lines int64) string {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	text, err := client.CoreV1().Pods(namespace).GetLogs(pod, &corev1.PodLogOptions{Timestamps: true, TailLines: &lines}).DoRaw(ctx)
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+// Print shows the report.
+func (r Report) Print(out io.Writer) {
+	for _, job := range r.Jobs {
+		fmt.Fprintf(out, "\njob %s: %s\n", job.Job, job.State)
+		if job.Checkpoint != "" {
+			fmt.Fprintf(out, "  last checkpoint: %s\n", job.Checkpoint)
+		}
+		printWaits(out, job.Waits)
+	}
+	if len(r.NATS) > 0 {
+		fmt.Fprintf(out, "\nNATS\n")
+		printWaits(out, r.NATS)
+	}
+}
+
+func printWaits(out io.Writer, all []Wait) {
+	for _, wait := range all {
+		pods := wait.Pod
+		if wait.More > 0 {
+			pods += fmt.Sprintf(" and %d more", wait.More)
+		}
+		fmt.Fprintf(out, "  %s: %s: %s\n    next: %s\n", wait.Cause, pods, wait.Says, wait.Next)
+	}
+}
+
+func eventTime(event corev1.Event) metav1.Time {
+	switch {
+	case !event.LastTimestamp.IsZero():
+		return event.LastTimestamp
+	case !event.EventTime.IsZero():
+		return metav1.NewTime(event.EventTime.Time)
+	}
+	return event.CreationTimestamp
+}

@@ -1,0 +1,132 @@
+package status
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+)
+
+var now = time.Date(2026, time.November, 24, 12, 0, 0, 0, time.UTC)
+
+func event(kind, reason, message string, ago time.Duration) corev1.Event {
+	return corev1.Event{
+		ObjectMeta:     metav1.ObjectMeta{Namespace: "persia", Name: reason},
+		InvolvedObject: corev1.ObjectReference{Kind: "Pod", Name: "clicks-nn-worker-0"},
+		Type:           kind, Reason: reason, Message: message, LastTimestamp: metav1.NewTime(now.Add(-ago)),
+	}
+}
+
+func unscheduled(message string) corev1.PodStatus {
+	return corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: message}}}
+}
+
+func waiting(reason, message string) corev1.PodStatus {
+	return corev1.PodStatus{Phase: corev1.PodPending, ContainerStatuses: []corev1.ContainerStatus{
+		{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}},
+	}}
+}
+
+// TestExplain has what GKE's scheduler, autoscaler, and kubelet say.
+func TestExplain(t *testing.T) {
+	oomKilled := waiting("CrashLoopBackOff", "back-off 5m0s")
+	oomKilled.ContainerStatuses[0].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{Reason: "OOMKilled"}
+	const noGPU = "0/3 nodes are available: 3 Insufficient nvidia.com/gpu."
+	for name, c := range map[string]struct {
+		spec   corev1.PodSpec
+		status corev1.PodStatus
+		events []corev1.Event
+		cause  string
+		next   string
+	}{
+		"quota": {status: unscheduled(noGPU), events: []corev1.Event{
+			event("Warning", "FailedScaleUp", "Node scale up in zones us-central1-a associated with this pod failed: GCE quota exceeded.", time.Minute),
+		}, cause: "quota", next: "make preflight"},
+		"no machines": {status: unscheduled(noGPU), events: []corev1.Event{
+			event("Warning", "FailedScaleUp", "Node scale up failed: GCE out of resources. scale.up.error.out.of.resources", time.Minute),
+		}, cause: "no machines", next: "list-errors"},
+		"full pool": {status: unscheduled(noGPU), events: []corev1.Event{
+			event("Normal", "NotTriggerScaleUp", "pod didn't trigger scale-up: 1 max node group size reached", time.Minute),
+		}, cause: "pool is full", next: "maxNodes"},
+		"no room":        {status: unscheduled(noGPU), cause: "no room", next: "kubectl -n persia describe pod clicks-nn-worker-0"},
+		"claim":          {status: unscheduled(`0/3 nodes are available: persistentvolumeclaim "checkpoints-claim" not found.`), cause: "volume", next: "kubectl -n persia get pvc"},
+		"mount":          {status: waiting("ContainerCreating", ""), events: []corev1.Event{event("Warning", "FailedMount", "MountVolume.SetUp failed", 0)}, cause: "volume", next: "get pvc"},
+		"image":          {status: waiting("ImagePullBackOff", `Back-off pulling image "example.com/a:1"`), cause: "image", next: "describe pod"},
+		"memory":         {status: oomKilled, cause: "memory", next: "describe pod"},
+		"crash":          {status: waiting("CrashLoopBackOff", "back-off 5m0s"), cause: "error", next: "logs clicks-nn-worker-0 --previous"},
+		"queue":          {spec: corev1.PodSpec{SchedulingGates: []corev1.PodSchedulingGate{{Name: "kueue.x-k8s.io/admission"}}}, status: unscheduled("gated"), cause: "queue", next: "get workloads"},
+		"something else": {status: unscheduled("a new reason"), cause: "not scheduled", next: "describe pod"},
+		"starts":         {spec: corev1.PodSpec{NodeName: "a"}, status: waiting("ContainerCreating", "")},
+		"runs":           {status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}},
+		"has ended":      {status: corev1.PodStatus{Phase: corev1.PodSucceeded}},
+		"an older scale-up": {status: waiting("ImagePullBackOff", `Back-off pulling image "example.com/a:1"`), events: []corev1.Event{
+			event("Warning", "FailedScaleUp", "Node scale up failed: GCE quota exceeded.", time.Hour),
+		}, cause: "image", next: "describe pod"},
+		"a scale-up before a mount": {spec: corev1.PodSpec{NodeName: "a"}, status: waiting("ContainerCreating", ""), events: []corev1.Event{
+			event("Warning", "FailedScaleUp", "Node scale up failed: GCE quota exceeded.", time.Hour),
+			event("Warning", "FailedMount", "MountVolume.SetUp failed", 2*time.Hour),
+		}, cause: "volume", next: "get pvc"},
+		"no machines after quota": {status: unscheduled(noGPU), events: []corev1.Event{
+			event("Warning", "FailedScaleUp", "Node scale up failed: GCE quota exceeded.", time.Hour),
+			event("Warning", "FailedScaleUp", "Node scale up failed: GCE out of resources.  GCE_STOCKOUT", 2*time.Minute),
+			event("Warning", "FailedScheduling", noGPU, time.Minute),
+		}, cause: "no machines", next: "list-errors"},
+		"a claim after quota": {status: unscheduled(`0/3 nodes are available: persistentvolumeclaim "checkpoints-claim" not found.`), events: []corev1.Event{
+			event("Warning", "FailedScaleUp", "Node scale up failed: GCE quota exceeded.", time.Hour),
+		}, cause: "volume", next: "get pvc"},
+		"an older warning": {status: waiting("ErrImagePull", "not found"), events: []corev1.Event{event("Warning", "FailedScheduling", noGPU, time.Hour)}, cause: "image", next: "describe pod"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "persia", Name: "clicks-nn-worker-0"}, Spec: c.spec, Status: c.status}
+			why, found := Explain(pod, c.events)
+			assert.Equal(t, c.cause != "", found)
+			assert.Equal(t, c.cause, why.Cause, why.Says)
+			assert.Contains(t, why.Next, c.next)
+		})
+	}
+}
+
+// TestRead: two replicas wait for the same, and one server of NATS for an image. The log of a
+// fake is always the same line, which is none of the coordinator's.
+func TestRead(t *testing.T) {
+	labels := map[string]string{"persia_job": "clicks"}
+	replica := func(name string) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "persia", Name: name, Labels: labels}, Status: unscheduled("0/3 nodes are available: 3 Insufficient cpu.")}
+	}
+	client := fake.NewClientset(
+		&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "persia", Name: "completion", Labels: map[string]string{"persia_job": "clicks", "app.kubernetes.io/name": "completion"}}},
+		replica("clicks-nn-worker-0"), replica("clicks-nn-worker-1"),
+		&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "nats-io", Name: "nats-1", Labels: map[string]string{"app": "nats"}}, Status: waiting("ErrImagePull", "no such tag")},
+	)
+	report, err := Read(t.Context(), client, inCluster(), now)
+	require.NoError(t, err)
+	var out strings.Builder
+	report.Print(&out)
+	assert.Equal(t, `
+job clicks: 0 of 2 pods are ready
+  no room: clicks-nn-worker-0 and 1 more: 0/3 nodes are available: 3 Insufficient cpu.
+    next: kubectl -n persia describe pod clicks-nn-worker-0
+
+NATS
+  image: nats-1: ErrImagePull: no such tag
+    next: kubectl -n nats-io describe pod nats-1
+`, out.String())
+}
+
+// TestCheckpointOf reads the age from the log of the coordinator.
+func TestCheckpointOf(t *testing.T) {
+	log := `2026-11-24T10:00:00.5Z launch.py: attempt 1 starts from the beginning
+2026-11-24T11:30:00Z launch.py: new checkpoint /ckpt/clicks/1/attempt-1/step-100
+2026-11-24T11:48:00Z launch.py: new checkpoint /ckpt/clicks/1/attempt-1/step-200
+2026-11-24T11:59:00Z step 250 of 300, loss 0.46
+`
+	assert.Equal(t, "/ckpt/clicks/1/attempt-1/step-200, 12m0s ago", checkpointOf(log, now))
+	assert.Equal(t, "/ckpt/a, 10m0s ago", checkpointOf("2026-11-24T11:50:00Z launch.py: attempt 2 starts from /ckpt/a\n", now))
+	assert.Empty(t, checkpointOf("2026-11-24T11:50:00Z launch.py: attempt 1 starts from the beginning\n", now))
+}

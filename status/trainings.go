@@ -1,0 +1,146 @@
+package status
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"persia/config/jobspec"
+	"persia/workload/persia"
+)
+
+// Training is a training job.
+type Training struct {
+	Job, Namespace string
+	// State is for people.
+	State string
+	// End is how it has ended, or "".
+	End batchv1.JobConditionType
+}
+
+// List returns all training jobs that tell how they end, by name.
+func List(ctx context.Context, client kubernetes.Interface) ([]Training, error) {
+	jobs, err := client.BatchV1().Jobs(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
+		LabelSelector: persia.JobLabel + ",app.kubernetes.io/name=completion",
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the state of the training jobs: %w", err)
+	}
+	pods, err := client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: persia.JobLabel})
+	if err != nil {
+		return nil, fmt.Errorf("read the state of the training jobs: %w", err)
+	}
+	return Of(jobs.Items, pods.Items), nil
+}
+
+// Coordinator returns the name of the pod of nn-worker 0, which coordinates a training job, or
+// "" if the job has none.
+func Coordinator(ctx context.Context, client kubernetes.Interface, namespace, job string) (string, error) {
+	pods, err := client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: persia.JobLabel + "=" + job})
+	if err != nil {
+		return "", fmt.Errorf("find nn-worker 0 of the training job %s: %w", job, err)
+	}
+	return coordinator(job, pods.Items), nil
+}
+
+// coordinator prefers a substitute to the pod of a lost node, which stays until its node is gone.
+func coordinator(job string, pods []corev1.Pod) string {
+	first := slices.DeleteFunc(slices.Clone(pods), func(pod corev1.Pod) bool { return !isFirst(job, pod) })
+	if len(first) == 0 {
+		return ""
+	}
+	return slices.MaxFunc(first, func(a, b corev1.Pod) int {
+		if aGoes, bGoes := a.DeletionTimestamp != nil, b.DeletionTimestamp != nil; aGoes != bGoes {
+			return map[bool]int{true: -1, false: 1}[aGoes]
+		}
+		return a.CreationTimestamp.Compare(b.CreationTimestamp.Time)
+	}).Name
+}
+
+// isFirst tells nn-worker 0 by the labels of its StatefulSet or its JobSet. PERSIA's operator
+// gives a pod no label but the job's.
+func isFirst(job string, pod corev1.Pod) bool {
+	if pod.Labels["app.kubernetes.io/name"] == jobspec.KindNNWorker.Name {
+		return pod.Labels[appsv1.PodIndexLabel] == "0" || pod.Labels[batchv1.JobCompletionIndexAnnotation] == "0"
+	}
+	return pod.Name == job+"-"+jobspec.KindNNWorker.Name+"-0"
+}
+
+// Of returns the training jobs that Kubernetes Jobs end with, by name.
+func Of(jobs []batchv1.Job, pods []corev1.Pod) []Training {
+	var all []Training
+	for _, job := range jobs {
+		training := Training{Job: job.Labels[persia.JobLabel], Namespace: job.Namespace}
+		switch end := endOf(job); {
+		case end == nil:
+			training.State = progress(training.Job, pods)
+		case end.Type == batchv1.JobFailed:
+			training.State, training.End = failure(job, *end, pods), end.Type
+		default:
+			training.State, training.End = "complete", end.Type
+		}
+		all = append(all, training)
+	}
+	slices.SortFunc(all, func(a, b Training) int { return strings.Compare(a.Job, b.Job) })
+	return all
+}
+
+// endOf is the condition that says how a Job has ended, or nil.
+func endOf(job batchv1.Job) *batchv1.JobCondition {
+	for _, condition := range job.Status.Conditions {
+		if condition.Status == corev1.ConditionTrue && (condition.Type == batchv1.JobComplete || condition.Type == batchv1.JobFailed) {
+			return &condition
+		}
+	}
+	return nil
+}
+
+// failure says why a training has failed: the last words of its completion, which are
+// the coordinator's, or what Kubernetes says.
+func failure(job batchv1.Job, condition batchv1.JobCondition, pods []corev1.Pod) string {
+	for _, pod := range pods {
+		if !metav1.IsControlledBy(&pod, &job) {
+			continue
+		}
+		for _, container := range pod.Status.ContainerStatuses {
+			if end := container.State.Terminated; end != nil {
+				message := strings.TrimSpace(end.Message)
+				if last := message[strings.LastIndex(message, "\n")+1:]; strings.HasPrefix(last, "failed") {
+					return last
+				}
+			}
+		}
+	}
+	return fmt.Sprintf("failed: %s: %s", condition.Reason, condition.Message)
+}
+
+// progress says how the pods of a job's roles are.
+func progress(job string, pods []corev1.Pod) string {
+	ready, total, restarts := 0, 0, 0
+	for _, pod := range pods {
+		if pod.Labels[persia.JobLabel] != job || pod.Labels["app.kubernetes.io/name"] == "completion" {
+			continue
+		}
+		total++
+		if slices.ContainsFunc(pod.Status.Conditions, func(condition corev1.PodCondition) bool {
+			return condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue
+		}) {
+			ready++
+		}
+		for _, container := range pod.Status.ContainerStatuses {
+			restarts += int(container.RestartCount)
+		}
+	}
+	state := fmt.Sprintf("%d of %d pods are ready", ready, total)
+	if restarts > 0 {
+		state += fmt.Sprintf(", containers were restarted %d times", restarts)
+	}
+	return state
+}

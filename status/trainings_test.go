@@ -1,0 +1,110 @@
+package status
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// endedPod returns a pod of the Job with a UID, with the last words of its container.
+func endedPod(job, words string) corev1.Pod {
+	controller := true
+	return corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Labels:          map[string]string{"persia_job": job, "app.kubernetes.io/name": "completion"},
+			OwnerReferences: []metav1.OwnerReference{{UID: types.UID(job), Controller: &controller}},
+		},
+		Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
+			State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: words}},
+		}}},
+	}
+}
+
+func TestOf(t *testing.T) {
+	pod := func(job, role string, ready corev1.ConditionStatus) corev1.Pod {
+		return corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"persia_job": job, "app.kubernetes.io/name": role}},
+			Status: corev1.PodStatus{
+				Conditions:        []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}},
+				ContainerStatuses: []corev1.ContainerStatus{{RestartCount: 1}},
+			},
+		}
+	}
+	job := func(name string, end ...batchv1.JobCondition) batchv1.Job {
+		return batchv1.Job{
+			ObjectMeta: metav1.ObjectMeta{UID: types.UID(name), Labels: map[string]string{"persia_job": name}},
+			Status:     batchv1.JobStatus{Conditions: end},
+		}
+	}
+	states := map[string]string{}
+	for _, training := range Of(
+		[]batchv1.Job{
+			job("runs"),
+			job("failed", batchv1.JobCondition{Type: batchv1.JobFailed, Status: corev1.ConditionTrue}),
+			job("done", batchv1.JobCondition{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}),
+		},
+		[]corev1.Pod{
+			pod("runs", "nn-worker", corev1.ConditionTrue), pod("runs", "dataloader", corev1.ConditionFalse),
+			endedPod("runs", ""), endedPod("failed", "failed: 5 attempts failed"),
+		},
+	) {
+		states[training.Job] = training.State
+	}
+	assert.Equal(t, map[string]string{
+		"done":   "complete",
+		"failed": "failed: 5 attempts failed",
+		"runs":   "1 of 2 pods are ready, containers were restarted 2 times",
+	}, states)
+}
+
+// TestCoordinator: nn-worker 0 has another name with each engine.
+func TestCoordinator(t *testing.T) {
+	pod := func(name, role, index string, labels ...string) corev1.Pod {
+		all := map[string]string{"persia_job": "clicks"}
+		if role != "" {
+			all["app.kubernetes.io/name"] = role
+		}
+		for _, label := range labels {
+			all[label] = index
+		}
+		return corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: all}}
+	}
+	const ofSet, ofJob = "apps.kubernetes.io/pod-index", "batch.kubernetes.io/job-completion-index"
+	created := func(pod corev1.Pod, minute int, goes bool) corev1.Pod {
+		pod.CreationTimestamp = metav1.NewTime(now.Add(time.Duration(minute) * time.Minute))
+		if goes {
+			pod.DeletionTimestamp = &metav1.Time{Time: now}
+		}
+		return pod
+	}
+	for name, c := range map[string]struct {
+		pods []corev1.Pod
+		want string
+	}{
+		"no pod":      {},
+		"StatefulSet": {[]corev1.Pod{pod("clicks-nn-worker-1", "nn-worker", "1", ofSet), pod("clicks-nn-worker-0", "nn-worker", "0", ofSet)}, "clicks-nn-worker-0"},
+		"JobSet": {[]corev1.Pod{
+			pod("clicks-dataloader-0-0-aaaaa", "dataloader", "0", ofJob),
+			pod("clicks-nn-worker-0-1-bbbbb", "nn-worker", "1", ofJob),
+			pod("clicks-nn-worker-0-0-ccccc", "nn-worker", "0", ofJob),
+		}, "clicks-nn-worker-0-0-ccccc"},
+		"a substitute, before the pod of a lost node": {[]corev1.Pod{
+			created(pod("clicks-nn-worker-0-0-new", "nn-worker", "0", ofJob), 5, false),
+			created(pod("clicks-nn-worker-0-0-lost", "nn-worker", "0", ofJob), 9, true),
+		}, "clicks-nn-worker-0-0-new"},
+		"the newer one of two": {[]corev1.Pod{
+			created(pod("clicks-nn-worker-0-0-new", "nn-worker", "0", ofJob), 5, false),
+			created(pod("clicks-nn-worker-0-0-old", "nn-worker", "0", ofJob), 1, false),
+		}, "clicks-nn-worker-0-0-new"},
+		"PERSIA's operator": {[]corev1.Pod{pod("clicks-nn-worker-1", "", ""), pod("clicks-nn-worker-0", "", "")}, "clicks-nn-worker-0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, c.want, coordinator("clicks", c.pods))
+		})
+	}
+}

@@ -1,0 +1,139 @@
+package status
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Why is the reason that a pod does not run.
+type Why struct {
+	// Cause is a short name for people, like quota.
+	Cause string
+	// Says is what the cluster says.
+	Says string
+	// Next is a command that tells more or helps. POD and NAMESPACE are placeholders.
+	Next string
+}
+
+const (
+	describe = "kubectl -n NAMESPACE describe pod POD"
+	// noRoom is a cause that says only that no node fits.
+	noRoom = "no room"
+)
+
+// said are causes by what an event, a condition, or a container's state says. The first row that
+// matches a text counts, so what is specific comes first.
+var said = []struct {
+	cause, next string
+	words       []string
+}{
+	{"quota", "make preflight", []string{"quota", "Quota", "QUOTA_EXCEEDED"}},
+	{"no machines", "gcloud compute instance-groups managed list-errors GROUP --zone ZONE",
+		[]string{"out.of.resources", "ZONE_RESOURCE_POOL_EXHAUSTED", "GCE_STOCKOUT", "does not have enough resources"}},
+	{"no addresses", "pulumi stack output capacity", []string{"IP_SPACE_EXHAUSTED", "ip.space.exhausted"}},
+	{"pool is full", "raise autoscaling.maxNodes of the pool", []string{"max node group size reached"}},
+	{"volume", "kubectl -n NAMESPACE get pvc", []string{"PersistentVolumeClaim", "persistentvolumeclaim", "FailedMount", "FailedAttachVolume", "Multi-Attach"}},
+	{"image", describe, []string{"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"}},
+	{"memory", describe, []string{"OOMKilled"}},
+	{"error", "kubectl -n NAMESPACE logs POD --previous --tail 30", []string{"CrashLoopBackOff", "CreateContainerError", "CreateContainerConfigError", "RunContainerError"}},
+	{noRoom, describe, []string{"Insufficient ", "didn't match Pod's node affinity", "untolerated taint", "no nodes available", "node(s)"}},
+}
+
+// Explain returns why a pod is not ready, or false if it is ready, has ended, or only starts.
+func Explain(pod corev1.Pod, events []corev1.Event) (Why, bool) {
+	if pod.Status.Phase == corev1.PodSucceeded || ready(pod) {
+		return Why{}, false
+	}
+	if len(pod.Spec.SchedulingGates) > 0 {
+		return filled(Why{"queue", "the queue has not admitted the job", "kubectl -n NAMESPACE get workloads"}, pod), true
+	}
+	// Containers and conditions say what is true now, and events what happened, the newest first.
+	// A pod without a node always says that there is no room, so an event that tells why counts
+	// more.
+	general := Why{}
+	texts := slices.Concat(containerTexts(pod), conditionTexts(pod), eventTexts(pod, events))
+	for _, text := range texts {
+		why, found := causeOf(text)
+		switch {
+		case !found:
+		case why.Cause != noRoom:
+			return filled(why, pod), true
+		case general.Cause == "":
+			general = why
+		}
+	}
+	if general.Cause != "" {
+		return filled(general, pod), true
+	}
+	if pod.Status.Phase == corev1.PodPending && pod.Spec.NodeName == "" {
+		return filled(Why{"not scheduled", strings.Join(texts, "; "), describe}, pod), true
+	}
+	return Why{}, false
+}
+
+func causeOf(text string) (Why, bool) {
+	for _, row := range said {
+		if slices.ContainsFunc(row.words, func(word string) bool { return strings.Contains(text, word) }) {
+			return Why{row.cause, text, row.next}, true
+		}
+	}
+	return Why{}, false
+}
+
+func filled(why Why, pod corev1.Pod) Why {
+	why.Says = strings.Join(strings.Fields(why.Says), " ")
+	why.Next = strings.NewReplacer("NAMESPACE", pod.Namespace, "POD", pod.Name).Replace(why.Next)
+	return why
+}
+
+// scheduling are the reasons of events that are over when a pod has a node.
+var scheduling = []string{"FailedScheduling", "FailedScaleUp", "NotTriggerScaleUp"}
+
+// eventTexts are the warnings of a pod and what its autoscaler says, the newest first.
+func eventTexts(pod corev1.Pod, events []corev1.Event) []string {
+	events = slices.Clone(events)
+	slices.SortStableFunc(events, func(a, b corev1.Event) int { return eventTime(b).Compare(eventTime(a).Time) })
+	var texts []string
+	for _, event := range events {
+		if pod.Spec.NodeName != "" && slices.Contains(scheduling, event.Reason) {
+			continue
+		}
+		if event.Type == corev1.EventTypeWarning || event.Reason == "NotTriggerScaleUp" {
+			texts = append(texts, event.Reason+": "+event.Message)
+		}
+	}
+	return texts
+}
+
+// containerTexts are what the containers of a pod say.
+func containerTexts(pod corev1.Pod) []string {
+	var texts []string
+	for _, container := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		if end := container.LastTerminationState.Terminated; end != nil && end.Reason == "OOMKilled" {
+			texts = append(texts, "OOMKilled: "+container.Name)
+		}
+		if waiting := container.State.Waiting; waiting != nil {
+			texts = append(texts, strings.TrimSuffix(waiting.Reason+": "+waiting.Message, ": "))
+		}
+	}
+	return texts
+}
+
+// conditionTexts are why a pod is not scheduled.
+func conditionTexts(pod corev1.Pod) []string {
+	var texts []string
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
+			texts = append(texts, condition.Message)
+		}
+	}
+	return texts
+}
+
+func ready(pod corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(condition corev1.PodCondition) bool {
+		return condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue
+	})
+}

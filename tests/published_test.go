@@ -1,0 +1,105 @@
+package tests
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	"sigs.k8s.io/yaml"
+
+	"persia/internal/programtest"
+	"persia/internal/pulumitest"
+)
+
+// scriptPort is the port of all servers that PERSIA's script starts.
+const scriptPort = 23333
+
+// TestPublishedManifest compares the plan of PERSIA's published deployment, written as one
+// PersiaJob in the names of its time and started by its script, with the plan of prod, which
+// the end-to-end tests bring up: only what the containers run differs, and its ports.
+func TestPublishedManifest(t *testing.T) {
+	prod, published := programtest.DeployStack(t, "prod"), deployPublished(t)
+	var changed []string
+	for line := range strings.Lines(planOf(t, published).differences(planOf(t, prod).digests())) {
+		if line == "---\n" {
+			break
+		}
+		changed = append(changed, strings.TrimSpace(line[strings.LastIndex(line, "$")+1:]))
+	}
+	assert.Equal(t, []string{
+		"kubernetes:apps/v1:StatefulSet::criteo-dataloader",
+		"kubernetes:apps/v1:StatefulSet::criteo-embedding-ps",
+		"kubernetes:apps/v1:StatefulSet::criteo-embedding-worker",
+		"kubernetes:apps/v1:StatefulSet::criteo-nn-worker",
+		"kubernetes:batch/v1:Job::criteo-completion", // its digest of the roles
+		"kubernetes:core/v1:Service::criteo-embedding-ps",
+		"kubernetes:core/v1:Service::criteo-embedding-worker",
+	}, changed)
+
+	for role, want := range map[string]struct {
+		pool   string
+		count  int32
+		called string
+		port   int32 // in prod
+	}{
+		"nn-worker":        {"nn-workers", 8, "trainer", scriptPort},
+		"dataloader":       {"dataloaders", 240, "datacompose", scriptPort},
+		"embedding-worker": {"embedding-workers", 100, "middleware", 8887},
+		"embedding-ps":     {"embedding-ps", 120, "embserver", 8888},
+	} {
+		t.Run(role, func(t *testing.T) {
+			set := pulumitest.Object[appsv1.StatefulSet](t, published.One(t, pulumitest.StatefulSet, "criteo-"+role))
+			container := pulumitest.Container(&set)
+			assert.Equal(t, want.count, *set.Spec.Replicas)
+			assert.Equal(t, want.pool, set.Spec.Template.Spec.NodeSelector["cloud.google.com/gke-nodepool"])
+			assert.Equal(t, programtest.ProdCache+"persiaml/persia-cuda-runtime:latest", container.Image, "through the cache of the stack")
+			assert.Equal(t, want.called, container.Args[len(container.Args)-1])
+			assert.Equal(t, fmt.Sprint(want.count), pulumitest.Variable(&set, "REPLICA_SIZE").Value)
+			assert.Equal(t, "/workspace/logs/", pulumitest.Variable(&set, "LOG_DIR").Value)
+			assert.Equal(t, "nats://persia-nats-service.nats-io.svc:4222", pulumitest.Variable(&set, "PERSIA_NATS_IP").Value)
+
+			deployed := pulumitest.Object[appsv1.StatefulSet](t, prod.One(t, pulumitest.StatefulSet, "criteo-"+role))
+			assert.Equal(t, withoutProgram(t, deployed, want.port), withoutProgram(t, set, scriptPort), "all but the program")
+		})
+	}
+}
+
+// withoutProgram returns a role without what its container runs, and with PORT for its port.
+func withoutProgram(t *testing.T, set appsv1.StatefulSet, port int32) string {
+	t.Helper()
+	c := &set.Spec.Template.Spec.Containers[0]
+	c.Image, c.ImagePullPolicy, c.Command, c.Args, c.Env = "", "", nil, nil, nil
+	text, err := yaml.Marshal(set)
+	require.NoError(t, err)
+	return strings.ReplaceAll(string(text), fmt.Sprint(port), "PORT")
+}
+
+// deployPublished runs the program over prod with its job from testdata/published.yml.
+func deployPublished(t *testing.T) *pulumitest.Recorder {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", "published.yml"))
+	require.NoError(t, err)
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "published.yml"), text, 0o600))
+	configuration := programtest.ReadStack(t, "prod")
+	jobs, err := json.Marshal([]any{map[string]any{
+		"manifest":    "published.yml",
+		"script":      map[string]any{"runtime": "/workspace/persia-exp/runtime/avx2"},
+		"mounts":      []any{map[string]any{"volume": "workspace", "mountPath": "/workspace"}},
+		"trainer":     map[string]any{"nodePool": "nn-workers"},
+		"dataCompose": map[string]any{"nodePool": "dataloaders"},
+		"middleware":  map[string]any{"nodePool": "embedding-workers"},
+		"embServer":   map[string]any{"nodePool": "embedding-ps"},
+	}})
+	require.NoError(t, err)
+	configuration["persia:jobs"], configuration["persia:nats"] = string(jobs), `{"nodePool": "nats"}`
+	recorder, err := programtest.DeployIn(t, dir, configuration)
+	require.NoError(t, err)
+	return recorder
+}

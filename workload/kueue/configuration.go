@@ -1,0 +1,51 @@
+package kueue
+
+import "fmt"
+
+// configuration is Kueue's configuration file.
+//
+// The disabled features need permissions and objects that the program does not create: multiple
+// clusters, racks, and the API of pending jobs, whose APIServices block the deletion of every
+// namespace while Kueue is down.
+//
+// A job whose pods do not all become ready in time, because no node has room for one of them,
+// releases its nodes and waits again. No number of tries ends it.
+//
+// Quotas are of CPU, memory and GPUs. A pod may request other resources without a quota.
+func configuration(jobNamespace string, startMinutes int) string {
+	return fmt.Sprintf(`apiVersion: config.kueue.x-k8s.io/v1beta2
+kind: Configuration
+namespace: %s
+health:
+  healthProbeBindAddress: :%d
+metrics:
+  bindAddress: "0"
+webhook:
+  port: %d
+  certDir: %s
+leaderElection:
+  leaderElect: true
+  resourceName: kueue
+  resourceNamespace: %[1]s
+internalCertManagement:
+  enable: true
+  webhookServiceName: %[5]s
+  webhookSecretName: %[6]s
+featureGates:
+  MultiKueue: false
+  TopologyAwareScheduling: false
+  VisibilityOnDemand: false
+integrations:
+  frameworks: [jobset.x-k8s.io/jobset]
+manageJobsWithoutQueueName: false
+managedJobsNamespaceSelector:
+  matchLabels:
+    kubernetes.io/metadata.name: %[7]s
+waitForPodsReady:
+  timeout: %[8]dm
+  blockAdmission: false
+  requeuingStrategy: {timestamp: Eviction, backoffBaseSeconds: 60, backoffMaxSeconds: 3600}
+resources:
+  excludeResourcePrefixes: [ephemeral-storage]
+`, Namespace, healthPort, webhookPort, certificateFolder, serviceName, certificateName, jobNamespace, startMinutes)
+}

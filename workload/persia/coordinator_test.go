@@ -1,0 +1,144 @@
+package persia
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// TestCoordinatorMeanwhile: what happens while the coordinator reads or writes a volume.
+func TestCoordinatorMeanwhile(t *testing.T) {
+	t.Parallel()
+	const (
+		meanwhile = `
+import checkpoints, memory
+
+def meanwhile(module, name, happens):
+    """Let something happen once, at the end of a function."""
+    function = getattr(module, name)
+    def call(*arguments, **named):
+        result = function(*arguments, **named)
+        setattr(module, name, function)
+        happens()
+        return result
+    setattr(module, name, call)
+
+def tell(role, **more):
+    job.report(dict({
+        "role": role, "replica": 0, "run": "1", "pod": role, "revision": "1", "instance": role, "attempt": 1,
+        "state": "running", "reason": "", "progress": None, "blocked": "", "done": False,
+    }, **more))
+
+def another():
+    """Another coordinator takes over."""
+    coordinator.Coordinator(settings, lambda text: None, lambda: now).keep()
+`
+		starts = "log: attempt 1 starts from the beginning"
+	)
+	for name, test := range map[string]struct {
+		script string
+		want   []string
+	}{
+		"a replica tells that the job is complete": {`
+all_report(0, "waiting")
+meanwhile(checkpoints, "scan", lambda: tell("dataloader", done=True, state="finished"))
+report("nn-worker", 1, "failed")
+job.keep()
+print(job.status())
+`, []string{starts, "log: attempt 1 ends: nn-worker 0: ", "log: finished in attempt 1", "complete in attempt 1"}},
+		"the attempt ends": {`
+all_report(0, "waiting")
+all_report(1, "running")
+meanwhile(checkpoints, "scan", lambda: tell("nn-worker", state="failed"))
+job.keep()
+print(job.memory.failures)
+job.keep()
+print(job.memory.failures)
+`, []string{starts, "log: attempt 1 ends: nn-worker 0: ", "0", "log: attempt 2 starts in 0 s or later", "1"}},
+		"another coordinator takes over": {`
+job.keep()
+meanwhile(checkpoints, "scan", another)
+all_report(0, "waiting")
+print(report("nn-worker", 0, "waiting")["order"], job.starting, job.ended)
+`, []string{"log: a newer coordinator has taken over: standing down", "stop False None"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			assert.Equal(t, test.want, coordinate(t, meanwhile+test.script, nil))
+		})
+	}
+}
+
+// TestCoordinatorRestoredBackup: the folder of a later attempt that appears during an attempt
+// does not disturb it, and no later attempt writes there.
+func TestCoordinatorRestoredBackup(t *testing.T) {
+	t.Parallel()
+	const script = `
+all_report(0, "waiting")
+all_report(1, "running")
+os.makedirs(os.path.join(settings.checkpoints, "attempt-99"))
+job.keep()
+print(report("dataloader", 1, "running")["order"], job.status())
+report("dataloader", 1, "failed")
+all_report(1, "waiting")
+`
+	assert.Equal(t, strings.Split(`log: attempt 1 starts from the beginning
+go running attempt 1: 0 of 1 trainers and 0 of 1 data loaders have finished
+log: attempt 1 ends: dataloader 0: 
+log: attempt 100 starts in 0 s or later
+log: attempt 100 starts from the beginning`, "\n"), coordinate(t, script, map[string]any{"checkpoints": t.TempDir()}))
+}
+
+// TestCoordinatorGoesOn: an error that nothing expects does not end the work of keep and tidy.
+func TestCoordinatorGoesOn(t *testing.T) {
+	t.Parallel()
+	const script = `
+import threading
+
+def fails_once(name):
+    again = threading.Event()
+    tried = []
+    def work():
+        tried.append(name)
+        if len(tried) == 1:
+            raise TypeError(name)
+        again.set()
+    setattr(job, name, work)
+    return again
+
+job.drop({"a checkpoint"})
+work = [fails_once("keep"), fails_once("tidy")]
+logged = []
+job.log = logged.append
+job.run()
+print(work[0].wait(60))
+job.drop({"a checkpoint"})
+print(work[1].wait(60))
+print(sorted(logged))
+`
+	assert.Equal(t, []string{"True", "True", `["keep goes on after TypeError('keep')", "tidy goes on after TypeError('tidy')"]`},
+		coordinate(t, script, map[string]any{"look_seconds": 0.1}))
+}
+
+// TestCoordinatorIncompleteRecord: a record without the pod of the last coordinator is one of
+// another pod's.
+func TestCoordinatorIncompleteRecord(t *testing.T) {
+	t.Parallel()
+	const script = `
+with open(job.memory.file, "w") as file:
+    json.dump({"attempt": 7, "running": True}, file)
+job.keep()
+`
+	assert.Equal(t, []string{"log: attempt 7 ends: nn-worker 0 was replaced", "log: attempt 8 starts in 0 s or later"}, coordinate(t, script, nil))
+}
+
+// TestCoordinatorSilence: a replica that gets no answer ends its command so early that it has
+// ended when the coordinator counts it as lost and has waited for stop_seconds.
+func TestCoordinatorSilence(t *testing.T) {
+	t.Parallel()
+	for lost, want := range map[int]string{120: "100.0", 60: "40", 30: "15.0", 10: "5.0"} {
+		said := coordinate(t, `print(report("nn-worker", 0, "waiting")["silence"])`, map[string]any{"lost_seconds": lost})
+		assert.Equal(t, strings.TrimSuffix(want, ".0"), strings.TrimSuffix(said[0], ".0"), "%d s", lost)
+	}
+}

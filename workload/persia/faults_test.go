@@ -1,0 +1,425 @@
+package persia
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// broken is a machine with faults, as Python's sitecustomize: each lasts while a file with
+// its name is in the folder FAULTS.
+const broken = `
+import builtins, errno, os, signal, socket, time
+
+faults, volume = os.environ["FAULTS"], os.environ["VOLUME"]
+
+def lasts(fault):
+    return os.path.lexists(os.path.join(faults, fault))
+
+def of_volume(function):
+    def call(path, *arguments, **named):
+        # Nothing of the volume answers.
+        while str(path).startswith(volume + "/") and lasts("hang"):
+            time.sleep(0.02)
+        return function(path, *arguments, **named)
+    return call
+
+def flush(descriptor):
+    if lasts("full"):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    return fsync(descriptor)
+
+def signal_process(pid, number):
+    # The process waits for a device.
+    if number != signal.SIGKILL or not lasts("unkillable"):
+        kill(pid, number)
+
+def look_up(host, *arguments, **named):
+    if not host.replace(".", "").isdigit():
+        with open(os.path.join(faults, "looked-up"), "a") as file:
+            file.write(host + "\n")
+        if lasts("nameless") or not host.endswith(".svc.cluster.test."):
+            raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
+        host = "127.0.0.1"
+    return getaddrinfo(host, *arguments, **named)
+
+def open_file(path, *arguments, **named):
+    if path == "/etc/resolv.conf":
+        path = os.path.join(faults, "resolv.conf")
+    return opened(path, *arguments, **named)
+
+fsync, kill, getaddrinfo, opened = os.fsync, os.kill, socket.getaddrinfo, open
+os.fsync, os.kill, socket.getaddrinfo = flush, signal_process, look_up
+builtins.open = of_volume(open_file)
+for name in ("scandir", "listdir", "stat", "lstat", "replace", "makedirs"):
+    setattr(os, name, of_volume(getattr(os, name)))
+`
+
+// machine is one with faults.
+type machine struct {
+	t      testing.TB
+	faults string
+	env    []string
+}
+
+// newMachine is a machine of a training's replicas, with no fault yet. Its volume has the
+// checkpoints and the state of the run.
+func newMachine(j *training) machine {
+	m := machine{j.t, j.t.TempDir(), nil}
+	m.write("sitecustomize.py", broken)
+	m.write("resolv.conf", "nameserver 10.0.0.10\nsearch persia.svc.cluster.test svc.cluster.test cluster.test\noptions ndots:5\n")
+	volume := filepath.Join(j.dir, "volume")
+	m.env = []string{
+		"PYTHONPATH=" + m.faults, "FAULTS=" + m.faults, "VOLUME=" + volume,
+		"PERSIA_STATE_DIR=" + filepath.Join(volume, "state"), "PERSIA_CKPT_ROOT=" + filepath.Join(volume, "run"),
+	}
+	return m
+}
+
+func (m machine) write(name, text string) {
+	m.t.Helper()
+	require.NoError(m.t, os.WriteFile(filepath.Join(m.faults, name), []byte(text), 0o600))
+}
+
+// breaks lets a fault begin, and mends lets it end.
+func (m machine) breaks(fault string) { m.write(fault, "") }
+
+func (m machine) mends(fault string) {
+	m.t.Helper()
+	require.NoError(m.t, os.Remove(filepath.Join(m.faults, fault)))
+}
+
+// untilGo is a command that runs until a file exists.
+const untilGo = `until [[ -e go ]]; do sleep 0.05; done`
+
+// TestLaunchVolumeHangs: reports go on while a volume does not answer for much longer than
+// a replica may be silent, before an attempt and in one.
+func TestLaunchVolumeHangs(t *testing.T) {
+	t.Parallel()
+	j := newTraining(t, "nn-worker=1,dataloader=1", "PERSIA_LOST_SECONDS=2", "PERSIA_LOOK_SECONDS=0.1")
+	m := newMachine(j)
+	m.breaks("hang")
+	config := filepath.Join(j.dir, "volume", "global_config.yml")
+	require.NoError(t, os.MkdirAll(filepath.Dir(config), 0o700))
+	require.NoError(t, os.WriteFile(config, nil, 0o600))
+	trainer := j.start("nn-worker-0", note+untilGo, append(m.env, "PERSIA_GLOBAL_CONFIG="+config)...)
+	j.start("dataloader-0", note)
+	j.becomes("nn-worker 0: the volume with its configuration and its script does not answer")
+	assert.NotContains(t, j.becomes("a volume has not answered for"), "is not there")
+	m.mends("hang")
+	j.awaits("nn-worker-0.attempts")
+	m.breaks("hang")
+	assert.Contains(t, j.becomes("a volume has not answered for"), "running attempt 1")
+	time.Sleep(4 * time.Second)
+	assert.Contains(t, j.status(), "running attempt 1")
+	require.NoError(t, os.WriteFile(filepath.Join(j.dir, "go"), nil, 0o600))
+	trainer.says("the job is complete: idle")
+	assert.Contains(t, j.status(), "finished in attempt 1: recording that in ")
+	m.mends("hang")
+	assert.Equal(t, "complete in attempt 1", j.becomes("complete"))
+	assert.Equal(t, []string{"1"}, j.lines("nn-worker-0.attempts"))
+}
+
+// TestLaunchProcessHangs: a replica with a process that cannot be killed reports, and says
+// so; the next attempt waits for it.
+func TestLaunchProcessHangs(t *testing.T) {
+	t.Parallel()
+	const stubborn = `trap '' TERM; [[ $PERSIA_ATTEMPT -gt 1 ]] || while :; do sleep 0.05; done`
+	j := newTraining(t, "nn-worker=1,dataloader=1", "PERSIA_LOST_SECONDS=2", "PERSIA_STOP_SECONDS=0.2", "PERSIA_HANG_SECONDS=3")
+	m := newMachine(j)
+	m.breaks("unkillable")
+	j.start("nn-worker-0", note+`[[ $PERSIA_ATTEMPT -gt 1 ]] || { until [[ -e dataloader-0.attempts ]]; do sleep 0.05; done; exit 7; }`)
+	loader := j.start("dataloader-0", note+stubborn, m.env...)
+	j.becomes("dataloader 0 still runs")
+	assert.Regexp(t, `dataloader 0: process \d+ \(bash\) hangs and cannot be killed`, j.becomes("hangs and cannot be killed"))
+	loader.says("hangs and cannot be killed: it waits for a device or a volume of its node")
+	m.mends("unkillable")
+	assert.Equal(t, "complete in attempt 2", j.becomes("complete"))
+}
+
+// TestLaunchDriverHangs: a check of the GPUs that cannot be killed does not keep its
+// replica from saying what is wrong.
+func TestLaunchDriverHangs(t *testing.T) {
+	t.Parallel()
+	python := filepath.Join(t.TempDir(), "python")
+	require.NoError(t, os.WriteFile(python, []byte("#!/bin/bash\ntrap '' TERM\nwhile :; do sleep 0.05; done\n"), 0o700))
+	j := newTraining(t, "nn-worker=1,dataloader=1", "PERSIA_ATTEMPTS=1", "PERSIA_STOP_SECONDS=0.2")
+	m := newMachine(j)
+	m.breaks("unkillable")
+	j.start("dataloader-0", serve)
+	j.start("nn-worker-0", note, append(m.env, "PERSIA_GPUS=8", "PERSIA_PYTHON="+python, "PERSIA_GPU_SECONDS=0.3")...)
+	j.becomes("PyTorch has not said within 0.3 s which GPUs it sees")
+	m.mends("unkillable")
+}
+
+// TestLaunchWithoutNames: a replica looks up the coordinator's name in one step, and goes on
+// while names cannot be looked up, also when the connection is lost.
+func TestLaunchWithoutNames(t *testing.T) {
+	t.Parallel()
+	j := newTraining(t, "nn-worker=1,dataloader=1")
+	m := newMachine(j)
+	_, port, _ := strings.Cut(j.coordinator, ":")
+	first := j.start("nn-worker-0", note+`[[ $PERSIA_ATTEMPT -gt 1 ]] || exec sleep 600`, "PERSIA_COORDINATOR=clicks-nn-worker-0.clicks-nn-worker.persia.svc:"+port)
+	j.start("dataloader-0", note+`[[ $PERSIA_ATTEMPT -gt 1 ]] || exec sleep 600`,
+		append(m.env, "PERSIA_COORDINATOR=clicks-nn-worker-0.clicks-nn-worker.persia.svc:"+port)...)
+	j.awaits("dataloader-0.attempts")
+	m.breaks("nameless")
+	// Thirty reports.
+	time.Sleep(3 * time.Second)
+	assert.Contains(t, j.status(), "running attempt 1")
+	first.stop()
+	j.start("nn-worker-0", note, "PERSIA_POD_UID=another", "PERSIA_COORDINATOR=clicks-nn-worker-0.clicks-nn-worker.persia.svc:"+port)
+	assert.Equal(t, "complete in attempt 2", j.becomes("complete"))
+	lookedUp, err := os.ReadFile(filepath.Join(m.faults, "looked-up"))
+	require.NoError(t, err)
+	names := strings.Fields(string(lookedUp))
+	assert.LessOrEqual(t, len(names), 10)
+	for _, name := range names {
+		assert.Equal(t, "clicks-nn-worker-0.clicks-nn-worker.persia.svc.cluster.test.", name)
+	}
+}
+
+// TestLaunchAddressOfAnotherJob: a kept address that another job has got is none.
+func TestLaunchAddressOfAnotherJob(t *testing.T) {
+	t.Parallel()
+	j := newTraining(t, "nn-worker=1,dataloader=1")
+	j.start("nn-worker-0", note, "PERSIA_COORDINATOR=localhost"+strings.TrimPrefix(j.coordinator, "127.0.0.1"))
+	loader := j.start("dataloader-0", note)
+	loader.says("is of another run")
+	assert.Contains(t, j.status(), "dataloader 0 is not there")
+}
+
+// TestLaunchUnanswered: a replica ends its command when the coordinator has not answered
+// for the time that it gave, also if no report is due by then.
+func TestLaunchUnanswered(t *testing.T) {
+	t.Parallel()
+	for _, beat := range []string{"0.1", "600"} {
+		t.Run(beat+" seconds between reports", func(t *testing.T) {
+			t.Parallel()
+			j := newTraining(t, "nn-worker=1,dataloader=1", "PERSIA_BEAT_SECONDS="+beat)
+			var reports atomic.Int32
+			j.coordinatedBy(func(report) string {
+				if reports.Add(1) > 1 {
+					return ""
+				}
+				return `{"order": "start", "run": "", "attempt": 1, "resume": null, "silence": 1}`
+			})
+			loader := j.start("dataloader-0", `trap 'echo ended >ended; exit 0' TERM; while :; do sleep 0.05; done`)
+			loader.says("attempt 1: failed: no answer from the coordinator for 1 s")
+			j.awaits("ended")
+		})
+	}
+}
+
+// TestLaunchLauncherEnds: a launcher that has ended before what it started lets its replica
+// report no more often than usual.
+func TestLaunchLauncherEnds(t *testing.T) {
+	t.Parallel()
+	j := newTraining(t, "nn-worker=1,dataloader=1", "PERSIA_BEAT_SECONDS=600")
+	var ending atomic.Int32
+	waits := make(chan bool, 100)
+	j.coordinatedBy(func(told report) string {
+		switch {
+		case told.Attempt == 0:
+			return `{"order": "start", "run": "", "attempt": 1, "resume": null}`
+		case told.State == "running" && !told.Ending:
+			j.awaits("ready")
+		case told.Ending:
+			ending.Add(1)
+		default:
+			waits <- true
+		}
+		return `{"order": "stop", "run": "", "attempt": 1, "resume": null}`
+	})
+	j.start("dataloader-0", `(trap '' TERM; touch ready; sleep 2) & wait`)
+	<-waits
+	assert.EqualValues(t, 1, ending.Load())
+}
+
+// TestLaunchVolumeHangsAtTheStart: a replica says so if the volume with its files stops
+// answering just before its command begins.
+func TestLaunchVolumeHangsAtTheStart(t *testing.T) {
+	t.Parallel()
+	j := newTraining(t, "nn-worker=1,dataloader=1")
+	m := newMachine(j)
+	config := filepath.Join(j.dir, "volume", "global_config.yml")
+	require.NoError(t, os.MkdirAll(filepath.Dir(config), 0o700))
+	require.NoError(t, os.WriteFile(config, nil, 0o600))
+	j.coordinatedBy(func(told report) string {
+		if told.Attempt == 0 {
+			m.breaks("hang")
+		}
+		return `{"order": "start", "run": "", "attempt": 1, "resume": null}`
+	})
+	loader := j.start("dataloader-0", note, append(m.env, "PERSIA_GLOBAL_CONFIG="+config)...)
+	loader.says("attempt 1: failed: the volume with its configuration and its script does not answer")
+	m.mends("hang")
+}
+
+// report is what a replica tells of itself.
+type report struct {
+	Attempt int
+	State   string
+	Ending  bool
+}
+
+// coordinatedBy has a function answer the reports of a training's replicas: with nothing if
+// it returns "".
+func (j *training) coordinatedBy(answer func(report) string) {
+	coordinator := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var told report
+		assert.NoError(j.t, json.NewDecoder(r.Body).Decode(&told))
+		text := answer(told)
+		if text == "" {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		_, _ = fmt.Fprint(w, text)
+	}))
+	j.t.Cleanup(coordinator.Close)
+	j.coordinator = strings.TrimPrefix(coordinator.URL, "http://")
+}
+
+// TestLaunchSilent: an attempt ends when a replica that runs does not report, and the next one
+// waits for it.
+func TestLaunchSilent(t *testing.T) {
+	t.Parallel()
+	j := newTraining(t, "nn-worker=1,dataloader=1", "PERSIA_LOST_SECONDS=5")
+	j.start("nn-worker-0", note+`[[ $PERSIA_ATTEMPT -gt 1 ]] || exec sleep 600`)
+	loader := j.start("dataloader-0", note+`[[ $PERSIA_ATTEMPT -gt 1 ]] || exec sleep 600`)
+	j.awaits("nn-worker-0.attempts")
+	j.awaits("dataloader-0.attempts")
+	require.NoError(t, loader.process.Process.Signal(syscall.SIGSTOP))
+	said := j.becomes("waiting after attempt 1")
+	require.NoError(t, loader.process.Process.Signal(syscall.SIGCONT))
+	assert.Contains(t, said, "(dataloader 0 has not been heard of for 5 s): dataloader 0 is not there")
+	assert.Equal(t, "complete in attempt 2", j.becomes("complete"))
+}
+
+// TestLaunchSuperseded: a coordinator that finds a newer one of the same run ends its
+// command, starts nothing, and leaves the checkpoints and the record alone.
+func TestLaunchSuperseded(t *testing.T) {
+	t.Parallel()
+	j := newTraining(t, "nn-worker=1,dataloader=1", "PERSIA_LOOK_SECONDS=0.1", "PERSIA_LOST_SECONDS=1", "PERSIA_STOP_SECONDS=0.5")
+	old := j.start("nn-worker-0", note+untilGo)
+	loader := j.start("dataloader-0", note+`[[ $PERSIA_ATTEMPT -gt 1 ]] || exec sleep 600`)
+	j.becomes("running attempt 1")
+	newer := *j
+	newer.coordinator = freeAddress(t)
+	newer.start("nn-worker-0", note, "PERSIA_POD_UID=another")
+	old.says("a newer coordinator has taken over: standing down")
+	old.says("attempt 1: waiting: told to end")
+	assert.Equal(t, "waiting: a newer coordinator has taken over", j.status())
+	loader.says("attempt 1: waiting: told to end")
+	loader.stop()
+	newer.start("dataloader-0", note)
+	assert.Equal(t, "complete in attempt 2", newer.becomes("complete"))
+	assert.Contains(t, strings.Join(j.lines(".persia/coordinator.json"), ""), `"done": true`)
+}
+
+// TestLaunchCannotRecord: that a job is complete is not lost when it cannot be recorded, and
+// people are told.
+func TestLaunchCannotRecord(t *testing.T) {
+	t.Parallel()
+	j := newTraining(t, "nn-worker=1,dataloader=1")
+	m := newMachine(j)
+	trainer := j.start("nn-worker-0", note+untilGo, m.env...)
+	loader := j.start("dataloader-0", note)
+	j.awaits("nn-worker-0.attempts")
+	m.breaks("full")
+	require.NoError(t, os.WriteFile(filepath.Join(j.dir, "go"), nil, 0o600))
+	assert.Equal(t, "finished in attempt 1; this cannot be recorded: [Errno 28] No space left on device", j.becomes("cannot be recorded"))
+	trainer.says("the state of the run cannot be recorded: [Errno 28] No space left on device")
+	m.mends("full")
+	require.Eventually(t, func() bool { return j.status() == "complete in attempt 1" }, patience, 20*time.Millisecond)
+	trainer.stop()
+	loader.stop()
+	j.start("nn-worker-0", note, m.env...)
+	assert.Equal(t, "complete in attempt 1", j.becomes("complete"))
+	assert.Equal(t, []string{"1"}, j.lines("nn-worker-0.attempts"))
+}
+
+// TestLaunchRecordIsBroken: a record that is truncated is not the one of a new run. Nothing
+// trains until somebody has looked.
+func TestLaunchRecordIsBroken(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{"empty": "", "truncated": `{"attempt": 7, "do`, "something else": "7",
+		"no text": "\xff\xfe", "another type": `{"term": "7"}`, "no path": `{"resume": 7}`} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			j := newTraining(t, "nn-worker=1,dataloader=1")
+			record := filepath.Join(j.dir, ".persia", "coordinator.json")
+			require.NoError(t, os.Mkdir(filepath.Dir(record), 0o700))
+			require.NoError(t, os.WriteFile(record, []byte(text), 0o600))
+			j.start("nn-worker-0", note)
+			j.start("dataloader-0", note)
+			j.becomes("the checkpoints cannot be read: " + record + " is not the record of a run; if the run was not complete, remove the file, 2 times in a row")
+			assert.NoFileExists(t, filepath.Join(j.dir, "nn-worker-0.attempts"))
+			require.NoError(t, os.Remove(record))
+			j.becomes("complete in attempt 1")
+		})
+	}
+}
+
+// TestLaunchServerEnds: a server that ends with success while trainers run is lost.
+func TestLaunchServerEnds(t *testing.T) {
+	t.Parallel()
+	for _, server := range []string{"embedding-worker-0", "embedding-ps-0"} {
+		t.Run(server, func(t *testing.T) {
+			t.Parallel()
+			j := newTraining(t, everyRole)
+			for _, name := range []string{"nn-worker-0", "dataloader-0", "embedding-worker-0", "embedding-ps-0"} {
+				switch {
+				case name == server:
+					j.start(name, note+`[[ $PERSIA_ATTEMPT -gt 1 ]] || exit 0; exec sleep 600`)
+				case strings.HasPrefix(name, "embedding"):
+					j.start(name, serve)
+				default:
+					j.start(name, note+`[[ $PERSIA_ATTEMPT -gt 1 ]] || exec sleep 600`)
+				}
+			}
+			assert.Equal(t, "complete in attempt 2", j.becomes("complete"))
+		})
+	}
+}
+
+// TestLaunchTornCheckpoint: an attempt that is interrupted while PERSIA writes a file of a
+// checkpoint does not take the one before with it, even if only one is kept.
+func TestLaunchTornCheckpoint(t *testing.T) {
+	t.Parallel()
+	const (
+		whole = `save() { mkdir -p $PERSIA_CKPT_DIR/$1/s0; echo x >$PERSIA_CKPT_DIR/$1/dense.pt; echo "num_shards: 1" >$PERSIA_CKPT_DIR/$1/embedding_dump_done; ` +
+			`python3 -c 'import sys, zipfile; zipfile.ZipFile(sys.argv[1], "w").writestr("data.pkl", "x" * 9999)' $PERSIA_CKPT_DIR/$1/opt.pt; }; `
+		torn = `save 1; save 2; truncate -s 5000 $PERSIA_CKPT_DIR/2/opt.pt; exit 7`
+	)
+	j := newTraining(t, "nn-worker=1,dataloader=1", "PERSIA_CKPT_KEEP=1")
+	j.start("nn-worker-0", note+whole+`echo "from $PERSIA_RESUME_DIR" >>resume; [[ $PERSIA_ATTEMPT -gt 1 ]] || { `+torn+`; }`)
+	j.start("dataloader-0", note+`[[ $PERSIA_ATTEMPT -gt 1 ]] || exec sleep 600`)
+	assert.Equal(t, "complete in attempt 2", j.becomes("complete"))
+	assert.Equal(t, []string{"from ", "from " + filepath.Join(j.dir, "run/attempt-1/1")}, j.lines("resume"))
+	j.loses("run/attempt-1/2")
+}
+
+// TestLaunchFallsBack: a checkpoint that is whole and cannot be loaded does not end the job
+// while there is one before it.
+func TestLaunchFallsBack(t *testing.T) {
+	t.Parallel()
+	const save = `save() { mkdir -p $PERSIA_CKPT_DIR/$1/s0; for f in dense.pt opt.pt; do echo x >$PERSIA_CKPT_DIR/$1/$f; done; echo "num_shards: 1" >$PERSIA_CKPT_DIR/$1/embedding_dump_done; }; `
+	j := newTraining(t, "nn-worker=1,dataloader=1")
+	j.start("nn-worker-0", note+save+`touch $PERSIA_PROGRESS_FILE; echo "from $PERSIA_RESUME_DIR" >>resume
+case $PERSIA_ATTEMPT-$PERSIA_RESUME_DIR in 1-) save 1; sleep 0.05; save 2; exit 7 ;; *-*/1) ;; *) exit 7 ;; esac`)
+	j.start("dataloader-0", note+`[[ $PERSIA_ATTEMPT -gt 2 ]] || exec sleep 600`)
+	assert.Equal(t, "complete in attempt 3", j.becomes("complete"))
+	run := filepath.Join(j.dir, "run")
+	assert.Equal(t, []string{"from ", "from " + run + "/attempt-1/2", "from " + run + "/attempt-1/1"}, j.lines("resume"))
+}

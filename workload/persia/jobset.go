@@ -1,0 +1,90 @@
+package persia
+
+import (
+	"maps"
+	"math"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"persia/config/jobspec"
+	"persia/kube"
+	"persia/workload/jobset"
+)
+
+// jobSet is all roles of a job, each an Indexed Job. It is complete when the trainers and
+// data loaders are, and the servers end then.
+//
+// The coordinator alone decides about attempts, so no number of failures ends a Job, and none
+// restarts the JobSet.
+func jobSet(args JobArgs) *jobset.JobSet {
+	spec := jobset.Spec{
+		Network: jobset.Network{EnableDNSHostnames: true, Subdomain: args.Job.Name, PublishNotReadyAddresses: true},
+		SuccessPolicy: jobset.SuccessPolicy{
+			Operator:             "All",
+			TargetReplicatedJobs: []string{jobspec.KindNNWorker.Name, jobspec.KindDataloader.Name},
+		},
+		FailurePolicy: jobset.FailurePolicy{MaxRestarts: 0},
+	}
+	for _, role := range roles(args.Job, args.Namespace) {
+		spec.ReplicatedJobs = append(spec.ReplicatedJobs, jobset.ReplicatedJob{
+			Name:     role.Name,
+			Replicas: 1,
+			Template: jobTemplate(args, role),
+		})
+	}
+	meta := kube.Meta(args.Namespace, args.Job.Name, kube.Labels("job", args.Job.Name))
+	maps.Copy(meta.Labels, args.QueueLabels)
+	if !queued(args) || args.Job.Suspend {
+		spec.Suspend = &args.Job.Suspend
+	}
+	return jobset.New(meta, spec)
+}
+
+// queued reports whether Kueue admits the job.
+func queued(args JobArgs) bool { return len(args.QueueLabels) > 0 }
+
+func jobTemplate(args JobArgs, role role) batchv1.JobTemplateSpec {
+	labels, _ := roleLabels(args, role)
+	replicas, never := int32(role.config.Replicas), int32(math.MaxInt32)
+	indexed, replacement := batchv1.IndexedCompletion, batchv1.TerminatingOrFailed
+	pod := podTemplate(args, role)
+	// A container that ends starts again in its pod, as in a StatefulSet.
+	pod.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
+	pod.Spec.Tolerations = append(pod.Spec.Tolerations, leaveLostNodes()...)
+	return batchv1.JobTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: labels},
+		Spec: batchv1.JobSpec{
+			Parallelism:    &replicas,
+			Completions:    &replicas,
+			CompletionMode: &indexed,
+			// A substitute waits longer the more pods of its index have failed. Without a limit
+			// for each index, all pods of the role would count: a drained node of four pods
+			// would take 80 seconds, and each lost node after the sixth ten minutes.
+			BackoffLimitPerIndex: &never,
+			// The pod of a lost node stays until its node is gone, so a substitute does not wait
+			// for that. A podFailurePolicy would not allow this.
+			PodReplacementPolicy: &replacement,
+			Template:             pod,
+		},
+	}
+}
+
+// lostNodeSeconds is how long a pod stays on a node that no longer answers, instead of five
+// minutes: as long as the Job controller waits before the first substitute, so a node that is
+// back before keeps its pods.
+const lostNodeSeconds = 10
+
+// leaveLostNodes has a pod leave a node that does not answer. A pod of a StatefulSet would leave
+// its node too, and have no successor before the node is gone.
+func leaveLostNodes() []corev1.Toleration {
+	var tolerations []corev1.Toleration
+	for _, taint := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {
+		seconds := int64(lostNodeSeconds)
+		tolerations = append(tolerations, corev1.Toleration{
+			Key: taint, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: &seconds,
+		})
+	}
+	return tolerations
+}

@@ -1,0 +1,107 @@
+"""The file in which the coordinator of a run finds what its predecessor knew."""
+
+import errno
+import json
+import os
+import threading
+
+
+# The values that are a path or None.
+PATHS = ("checkpoint", "resume", "proven")
+
+
+class Superseded(Exception):
+    """A newer coordinator has claimed the run."""
+
+
+class Unreadable(OSError):
+    """The file exists and has no record. Reading it as an empty one would train a
+    complete job again."""
+
+
+class Memory:
+    """The record of a run. Coordinators of the same run take turns: each claims the file
+    with a higher term than the last one's, and an older one may no longer write."""
+
+    def __init__(self, folder, holder):
+        self.file = os.path.join(folder, "coordinator.json")
+        self.holder = holder
+        self.writing = threading.Lock()
+        self.values = {
+            "attempt": 0, "done": False, "revision": "", "failures": 0, "failed": "", "checkpoint": None,
+            # The checkpoint that the last attempt began with, the one that an attempt last
+            # got on from, and for others how many attempts failed before they got on.
+            "resume": None, "proven": None, "doubts": {},
+            # Whether the script tells of its progress.
+            "tells": False,
+            # The claim, and whether an attempt runs that this pod coordinates.
+            "term": 0, "holder": "", "pod": "", "running": False,
+        }
+
+    def __getattr__(self, key):
+        return self.values[key]
+
+    def claim(self, kept, pod):
+        """Go on from what a predecessor recorded, as the newest coordinator."""
+        self.values.update(kept)
+        self.values.update(term=self.values["term"] + 1, holder=self.holder, pod=pod, running=False)
+
+    def read(self):
+        """Return what the file records: nothing if it does not exist."""
+        try:
+            with open(self.file, "rb") as file:
+                text = file.read()
+        except FileNotFoundError:
+            return {}
+        try:
+            values = json.loads(text.decode())
+        except ValueError:
+            values = None
+        if not self.is_record(values):
+            raise Unreadable(f"{self.file} is not the record of a run; if the run was not complete, remove the file")
+        return values
+
+    def is_record(self, values):
+        """Report whether what the file has is a record, each value of the right type."""
+        if not isinstance(values, dict):
+            return False
+        known = {key: value for key, value in values.items() if key in self.values}
+        paths = [known.pop(key) for key in PATHS if key in known]
+        return all(isinstance(value, type(self.values[key])) for key, value in known.items()) and all(
+            path is None or isinstance(path, str) for path in paths
+        )
+
+    def check(self):
+        """Raise Superseded if a newer coordinator has claimed the run."""
+        kept = self.read()
+        mine = (self.values["term"], self.values["holder"])
+        found = (kept.get("term", 0), kept.get("holder", ""))
+        if found[0] > mine[0] or found[0] == mine[0] and found[1] != mine[1]:
+            raise Superseded
+
+    def write(self, values):
+        """Replace the file. A crash at any time leaves the old or the new record."""
+        folder = os.path.dirname(self.file)
+        with self.writing:
+            self.check()
+            os.makedirs(folder, exist_ok=True)
+            # Two coordinators must not write the same temporary file.
+            temporary = f"{self.file}.{self.holder}"
+            with open(temporary, "w") as file:
+                json.dump(values, file)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, self.file)
+            flush_folder(folder)
+
+
+def flush_folder(folder):
+    """Flush the new name to the disk, where the file system can."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS, errno.EBADF):
+            raise
+    finally:
+        os.close(descriptor)

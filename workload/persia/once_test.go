@@ -1,0 +1,83 @@
+package persia
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestLaunchEnds: where a replica that ends with success has finished for good, trainers and
+// data loaders end with their job, the coordinator after all others and after the completion
+// has asked. Servers go on.
+func TestLaunchEnds(t *testing.T) {
+	t.Parallel()
+	j := newTraining(t, "nn-worker=2,dataloader=1,embedding-ps=1", "PERSIA_ONCE=1", "PERSIA_RUN=1")
+	server := j.start("embedding-ps-0", serve)
+	loader := j.start("dataloader-0", note)
+	first := j.start("nn-worker-0", note)
+	second := j.start("nn-worker-1", note+`until [[ -e last ]]; do sleep 0.05; done`)
+	loader.says("attempt 1: finished")
+	first.says("attempt 1: finished")
+	j.awaits("dataloader-0.idle")
+	require.NoError(t, os.WriteFile(filepath.Join(j.dir, "last"), nil, 0o600))
+
+	assert.Zero(t, second.status())
+	assert.Zero(t, loader.status())
+	server.says("the job is complete: still running")
+	assert.Equal(t, "complete in attempt 1", j.becomes("complete"), "the coordinator waits for the completion")
+	assert.Equal(t, "complete in attempt 1", j.statusOf("1"))
+	assert.Zero(t, first.status())
+	assert.NoError(t, server.process.Process.Signal(syscall.Signal(0)), "the server goes on")
+}
+
+// TestLaunchEndsWithoutCompletion: a pod of the completion that is lost holds no trainer for
+// ever, and a coordinator does not wait for replicas that have left before it began.
+func TestLaunchEndsWithoutCompletion(t *testing.T) {
+	t.Parallel()
+	j := newTraining(t, "nn-worker=2,dataloader=1", "PERSIA_ONCE=1", "PERSIA_TOLD_SECONDS=0.5", "PERSIA_LOST_SECONDS=2")
+	loader, second := j.start("dataloader-0", note), j.start("nn-worker-1", note)
+	first := j.start("nn-worker-0", note)
+	for _, replica := range []*replica{loader, second, first} {
+		assert.Zero(t, replica.status())
+	}
+	again := j.start("nn-worker-0", note, "PERSIA_POD_UID=another")
+	assert.Zero(t, again.status())
+	assert.Equal(t, []string{"1"}, j.lines("nn-worker-0.attempts"))
+}
+
+// TestLaunchToldToEnd: a replica that is told to end before its job is complete must not
+// count as finished, whatever its command makes of it.
+func TestLaunchToldToEnd(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		env     []string
+		command string
+		status  int
+	}{
+		"waits":                        {[]string{"PERSIA_ONCE=1"}, "", 143},
+		"runs":                         {[]string{"PERSIA_ONCE=1"}, `trap "exit 0" TERM; touch trapped; while :; do sleep 0.05; done`, 143},
+		"fails":                        {[]string{"PERSIA_ONCE=1"}, `trap "exit 7" TERM; touch trapped; while :; do sleep 0.05; done`, 7},
+		"waits, in a StatefulSet":      {nil, "", 0},
+		"runs, in a StatefulSet's pod": {nil, `trap "exit 0" TERM; touch trapped; while :; do sleep 0.05; done`, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			replicas := "nn-worker=1,dataloader=1"
+			if test.command != "" {
+				replicas = "nn-worker=1,dataloader=0"
+			}
+			j := newTraining(t, replicas, test.env...)
+			trainer := j.start("nn-worker-0", test.command)
+			if test.command != "" {
+				j.awaits("trapped")
+			} else {
+				trainer.says("waiting for attempt 1")
+			}
+			assert.Equal(t, test.status, trainer.stop())
+		})
+	}
+}

@@ -1,0 +1,129 @@
+"""The replicas of a job, as they last reported.
+
+Thousands of replicas report every few seconds, so taking a report and seeing what it makes
+possible cost the same for a job of any size. Only lists for people cost more.
+"""
+
+import collections
+
+
+def name(key):
+    return f"{key[0]} {key[1]}"
+
+
+def busy(report):
+    """Report whether a replica still runs something."""
+    return not report.get("leaving") and (report["state"] == "running" or bool(report.get("ending")))
+
+
+class Roster:
+    """The last report of each replica, by role and number, with counts."""
+
+    def __init__(self, replicas, lost_seconds):
+        self.replicas, self.lost_seconds = replicas, lost_seconds
+        self.total = sum(replicas.values())
+        self.attempt = 0
+        self.reports = {}
+        # Those who have reported and have not left, the one silent for longest first;
+        # and of these, those who have not finished the attempt.
+        self.heard, self.working = collections.OrderedDict(), collections.OrderedDict()
+        self.busy, self.blocked = set(), set()
+        self.finished = {role: 0 for role in replicas}
+        self.revisions = {role: collections.Counter() for role in replicas}
+
+    def expects(self, key):
+        return 0 <= key[1] < self.replicas.get(key[0], 0)
+
+    def begin(self, attempt):
+        """Nobody has finished the next attempt."""
+        self.attempt = attempt
+        self.finished = {role: 0 for role in self.replicas}
+        self.working = collections.OrderedDict.fromkeys(self.heard)
+        for report in self.reports.values():
+            self.finished[report["role"]] += self.has_finished(report)
+
+    def take(self, key, report, now):
+        """Replace the last report of a replica, and return it, or None."""
+        before = self.reports.get(key)
+        if before:
+            self.forget(key, before)
+        report = dict(report, seen=now)
+        self.reports[key] = report
+        finished = self.has_finished(report)
+        self.finished[key[0]] += finished
+        self.revisions[key[0]][report["revision"]] += 1
+        if busy(report):
+            self.busy.add(key)
+        if report["blocked"]:
+            self.blocked.add(key)
+        if not report.get("leaving"):
+            self.heard[key] = None
+            if not finished:
+                self.working[key] = None
+        return before
+
+    def forget(self, key, report):
+        """Take a report out of all counts."""
+        self.finished[key[0]] -= self.has_finished(report)
+        revisions = self.revisions[key[0]]
+        revisions[report["revision"]] -= 1
+        if not revisions[report["revision"]]:
+            del revisions[report["revision"]]
+        for among in (self.busy, self.blocked):
+            among.discard(key)
+        for among in (self.heard, self.working):
+            among.pop(key, None)
+
+    def has_finished(self, report):
+        return report["state"] == "finished" and report["attempt"] == self.attempt
+
+    def ended(self, role):
+        """Report whether all replicas of a role have finished the attempt."""
+        return self.finished[role] == self.replicas[role]
+
+    def count(self, role):
+        """Return how many replicas of a role have finished the attempt, for people."""
+        return f"{self.finished[role]} of {self.replicas[role]}"
+
+    def silent(self, now):
+        """Return a replica that should work and has not reported for too long, or None."""
+        return self.stale(self.working, now)
+
+    def stale(self, among, now):
+        first = next(iter(among), None)
+        return first if first is not None and now - self.reports[first]["seen"] > self.lost_seconds else None
+
+    def ready(self, now):
+        """Report whether an attempt can start: every replica is there, runs nothing and
+        can reach NATS, and no role is being replaced. The replicas of a changed job are
+        replaced one after the other, and each would end the attempt."""
+        return (
+            len(self.heard) == self.total and self.stale(self.heard, now) is None and not self.busy and not self.blocked
+            and all(len(revisions) <= 1 for revisions in self.revisions.values())
+        )
+
+    def missing(self, now):
+        """Return what the next attempt waits for, for people."""
+        waits = []
+        for role in sorted(self.replicas):
+            for replica in range(self.replicas[role]):
+                wait = self.wait((role, replica), now)
+                if wait:
+                    waits.append(wait)
+        for role, revisions in self.revisions.items():
+            if len(revisions) > 1:
+                waits.append(f"replicas of {role} are being replaced")
+        return waits
+
+    def wait(self, key, now):
+        """Return why an attempt waits for a replica, or None."""
+        report = self.reports.get(key)
+        if key not in self.heard or now - report["seen"] > self.lost_seconds:
+            return f"{name(key)} is not there"
+        if report.get("hangs"):
+            return f"{name(key)}: {report['hangs']}"
+        if busy(report):
+            return f"{name(key)} still runs"
+        if report["blocked"]:
+            return f"{name(key)}: {report['blocked']}"
+        return None

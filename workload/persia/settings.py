@@ -1,0 +1,57 @@
+"""The settings of a replica, which its environment contains."""
+
+import checks
+
+
+class Settings:
+    """The settings, with the times that tests shorten."""
+
+    def __init__(self, environment):
+        self.role = environment["PERSIA_ROLE"]
+        self.replica = int(environment["REPLICA_INDEX"])
+        self.coordinator = environment["PERSIA_COORDINATOR"]
+        self.replicas = {}
+        for part in filter(None, environment.get("PERSIA_REPLICAS", "").split(",")):
+            role, count = part.split("=")
+            self.replicas[role] = int(count)
+        self.run = environment.get("PERSIA_RUN", "")
+        self.pod = environment.get("PERSIA_POD_UID", "")
+        self.revision = environment.get("PERSIA_REVISION", "")
+        self.idle_file = environment["PERSIA_IDLE_FILE"]
+        self.state_directory = environment["PERSIA_STATE_DIR"]
+        self.progress_file = environment.get("PERSIA_PROGRESS_FILE")
+        self.checkpoints = environment.get("PERSIA_CKPT_ROOT")
+        # Only the scripts of releases without persia-launcher need this variable.
+        self.older = "PERSIA_RUNTIME" in environment
+        # Whether a pod that ends with success has finished for good, as in a Kubernetes Job.
+        self.once = "PERSIA_ONCE" in environment
+        self.keep = number(environment, "PERSIA_CKPT_KEEP", "2", int, 1)
+        self.attempts = number(environment, "PERSIA_ATTEMPTS", "5", int, 1)
+        self.nats = checks.address(environment.get("PERSIA_NATS_URL", ""))
+
+        def seconds(name, default):
+            return number(environment, name, default, float, 0)
+
+        self.beat_seconds = seconds("PERSIA_BEAT_SECONDS", "5")
+        self.lost_seconds = seconds("PERSIA_LOST_SECONDS", "60")
+        self.end_seconds = seconds("PERSIA_END_SECONDS", "60")
+        self.nats_seconds = seconds("PERSIA_NATS_SECONDS", "30")
+        self.stuck_seconds = seconds("PERSIA_STUCK_SECONDS", "3600")
+        self.stop_seconds = seconds("PERSIA_STOP_SECONDS", "20")
+        self.hang_seconds = seconds("PERSIA_HANG_SECONDS", "10")
+        self.backoff_seconds = seconds("PERSIA_BACKOFF_SECONDS", "10")
+        self.told_seconds = seconds("PERSIA_TOLD_SECONDS", "600")
+        self.look_seconds = seconds("PERSIA_LOOK_SECONDS", "60")
+
+
+def number(environment, name, default, kind, least):
+    """Return a number from the environment, or the default."""
+    text = environment.get(name, default)
+    try:
+        value = kind(text)
+    except ValueError:
+        value = None
+    # Every comparison with NaN is false.
+    if value is None or not value >= least:
+        raise ValueError(f"{name} is {text!r}: must be {'a whole number' if kind is int else 'a number'} of at least {least}")
+    return value
