@@ -92,7 +92,8 @@ preflight: ## Check what `pulumi up` of STACK needs. OFFLINE=1 skips all network
 toolchain: sandbox ## Compile the programs that the sandbox runs.
 	@$(SANDBOX) toolchain $(ARCHIVE)
 
-toolchain-archive: sandbox ## Compile those programs into dist/persia-toolchain.tar.gz, and record their checksums.
+toolchain-archive: sandbox ## Compile them and the sandbox into dist/persia-toolchain.tar.gz, and record their checksums.
+	@scripts/record-sandbox.sh .sandbox/archived/sandbox
 	@$(SANDBOX) archive
 
 # Installs the system packages that a real node needs. On systems other than Debian and
@@ -105,4 +106,4 @@ test-packages:
 	@scripts/install-tests.sh
 
 sandbox:
-	@scripts/compile-sandbox.sh $(SANDBOX)
+	@scripts/compile-sandbox.sh $(SANDBOX) $(if $(TOOLCHAIN),'$(TOOLCHAIN)')

@@ -4,7 +4,10 @@
 # the same. It looks at the time when a file or its folder was last touched in any way,
 # which no program sets back, and at what Go is and how it is set up.
 #
-#   scripts/compile-sandbox.sh .sandbox/bin/sandbox
+# With the file or the URL of the toolchain's archive, it takes the command from there if the
+# repository records it as compiled from the same sources.
+#
+#   scripts/compile-sandbox.sh .sandbox/bin/sandbox [ARCHIVE]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,6 +15,7 @@ cd "$(dirname "$0")/.."
 export CGO_ENABLED=0
 
 binary=$1
+archive=${2:-}
 stamp=$(dirname "$binary")/.$(basename "$binary").made
 environment=$(go env GOVERSION GOROOT GOOS GOARCH GOFLAGS GOWORK GOEXPERIMENT CGO_ENABLED)
 
@@ -25,8 +29,34 @@ current() {
 	[[ -x $binary && -f $stamp && $(<"$stamp") == "$environment" && -z $(changed) ]]
 }
 
+open() { # a file, or a URL whose server sends something every 30 seconds
+	if [[ $archive == http://* || $archive == https://* ]]; then
+		curl --fail --location --silent --show-error --speed-limit 1 --speed-time "${PATIENCE:-30}" "$archive"
+	else
+		cat "$archive"
+	fi
+}
+
+take() {
+	local record=sandbox/toolchain/sandbox.sha256 sum="" sources=""
+	[[ ! -f $record ]] || read -r sum sources < "$record"
+	if [[ $sources != "$(scripts/sandbox-sources.sh)" ]]; then
+		echo "sandbox: not taken from $archive: it is compiled from other sources, or by another Go" >&2
+		return 1
+	fi
+	# It is the archive's first program. tar(1) reads no further, so the pipe breaks.
+	{ open 2> "$taken.errors" || true; } | tar -xzO --occurrence=1 sandbox > "$taken" 2>> "$taken.errors" || true
+	if ! sha256sum --check --quiet --status <<< "$sum  $taken"; then
+		echo "sandbox: not taken from $archive: its SHA-256 is not the recorded one: $(head -n 1 "$taken.errors")" >&2
+		return 1
+	fi
+	chmod 755 "$taken"
+	mv "$taken" "$binary"
+	echo "sandbox: taken from $archive" >&2
+}
+
 current && exit 0
-[[ -x $binary ]] || echo "compiling the sandbox: minutes the first time, seconds after" >&2
+[[ -x $binary || $archive ]] || echo "compiling the sandbox: minutes the first time, seconds after" >&2
 mkdir -p "$(dirname "$binary")"
 # Of two commands at once, the second waits for what the first compiles. Without flock(1),
 # both compile.
@@ -37,7 +67,9 @@ if command -v flock > /dev/null; then
 fi
 # Its time is that of before the compilation: what changes meanwhile is compiled next.
 started=$(mktemp "$stamp.XXXXXX")
-trap 'rm -f "$started"' EXIT
+taken=$started.taken
+trap 'rm -f "$started" "$taken" "$taken.errors"' EXIT
 printf '%s\n' "$environment" > "$started"
-go -C sandbox build -o "../$binary" ./cmd/sandbox 9>&-
+[[ $archive ]] && take ||
+	go -C sandbox build -o "../$binary" ./cmd/sandbox 9>&-
 mv "$started" "$stamp"

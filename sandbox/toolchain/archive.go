@@ -18,18 +18,21 @@ import (
 // archived are the programs of the archive: all that stacks run without a real node.
 var archived = slices.Concat(ofStack, ofPods, ofJobSet, ofQueues)
 
-// WriteArchive compiles the archived programs in binDir, a folder of their own, writes them to file,
-// and records in the module root what they are. The same sources and the same Go make the same bytes on
+// sandboxCommand is the file name of the sandbox command, which scripts/record-sandbox.sh compiles.
+const sandboxCommand = "sandbox"
+
+// WriteArchive compiles the archived programs in binDir, a folder of their own that has the sandbox
+// command, writes all to file, and records in the module root what the programs are. The same sources and the same Go make the same bytes on
 // every machine.
 func WriteArchive(ctx context.Context, moduleRoot, binDir, file string, progress io.Writer) error {
 	b, err := newBuilder(ctx, moduleRoot, binDir)
 	if err != nil {
 		return err
 	}
-	return b.writeArchive(ctx, archived, file, progress)
+	return b.writeArchive(ctx, archived, file, progress, sandboxCommand)
 }
 
-func (b *builder) writeArchive(ctx context.Context, tools []tool, file string, progress io.Writer) error {
+func (b *builder) writeArchive(ctx context.Context, tools []tool, file string, progress io.Writer, others ...string) error {
 	b.reproducible = true
 	if err := b.build(ctx, tools, progress); err != nil {
 		return err
@@ -38,7 +41,7 @@ func (b *builder) writeArchive(ctx context.Context, tools []tool, file string, p
 	if err != nil {
 		return fmt.Errorf("toolchain: %w", err)
 	}
-	if err := b.pack(made, file); err != nil {
+	if err := b.pack(made, others, file); err != nil {
 		return fmt.Errorf("toolchain: %w", err)
 	}
 	if err := made.write(b.moduleRoot); err != nil {
@@ -79,8 +82,8 @@ func digest(file string) (int64, string, error) {
 	return size, hex.EncodeToString(sum.Sum(nil)), err
 }
 
-// pack writes the programs and their record to an archive.
-func (b *builder) pack(made record, file string) error {
+// pack writes other files of binDir, the programs, and their record to an archive.
+func (b *builder) pack(made record, others []string, file string) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}
@@ -101,8 +104,9 @@ func (b *builder) pack(made record, file string) error {
 	if _, err := writer.Write(text); err != nil {
 		return err
 	}
-	for _, p := range made.Programs {
-		if err := b.packProgram(writer, p); err != nil {
+	// scripts/compile-sandbox.sh reads no further than to the sandbox command.
+	for _, name := range slices.Concat(others, made.names()) {
+		if err := b.packProgram(writer, name); err != nil {
 			return err
 		}
 	}
@@ -116,15 +120,19 @@ func (b *builder) pack(made record, file string) error {
 }
 
 // packProgram adds a program, without a time or an owner.
-func (b *builder) packProgram(writer *tar.Writer, p program) error {
-	if err := writer.WriteHeader(&tar.Header{Name: p.Name, Mode: 0o755, Size: p.Size}); err != nil {
-		return err
-	}
-	binary, err := os.Open(filepath.Join(b.binDir, p.Name))
+func (b *builder) packProgram(writer *tar.Writer, name string) error {
+	binary, err := os.Open(filepath.Join(b.binDir, name))
 	if err != nil {
 		return err
 	}
 	defer binary.Close()
+	info, err := binary.Stat()
+	if err != nil {
+		return err
+	}
+	if err := writer.WriteHeader(&tar.Header{Name: name, Mode: 0o755, Size: info.Size()}); err != nil {
+		return err
+	}
 	_, err = io.Copy(writer, binary)
 	return err
 }

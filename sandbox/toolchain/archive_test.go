@@ -177,7 +177,7 @@ func otherVersion(t *testing.T, file string, b *builder) string {
 
 // emptied is an archive without programs.
 func emptied(t *testing.T, file string, b *builder) string {
-	require.NoError(t, b.pack(record{}, file))
+	require.NoError(t, b.pack(record{}, nil, file))
 	return file
 }
 
@@ -226,14 +226,11 @@ func TestRecord(t *testing.T) {
 		t.Logf("recorded for %s: nothing is compared on %s", recorded.Platform, platform)
 		return
 	}
-	var want, got []string
+	var want []string
 	for _, tool := range archived {
 		want = append(want, tool.name)
 	}
-	for _, p := range recorded.Programs {
-		got = append(got, p.Name)
-	}
-	assert.Equal(t, want, got, command)
+	assert.Equal(t, want, recorded.names(), command)
 	here := b.goVersion
 	b.goVersion = recorded.Go
 	for _, p := range recorded.Programs {

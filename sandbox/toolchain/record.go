@@ -51,6 +51,14 @@ func (r record) text() ([]byte, error) {
 	return append(text, '\n'), err
 }
 
+func (r record) names() []string {
+	var names []string
+	for _, p := range r.Programs {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
 func (r record) write(moduleRoot string) error {
 	text, err := r.text()
 	if err != nil {
