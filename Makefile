@@ -20,7 +20,7 @@ export CGO_ENABLED := 0
 SHELL := bash
 .SHELLFLAGS := -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help up train preview down status kubeconfig test nightly unit lint bench build sandbox toolchain toolchain-archive e2e node-packages test-packages preflight comment release
+.PHONY: help up train preview down status kubeconfig test nightly unit lint bench build sandbox toolchain toolchain-archive e2e node-packages test-packages preflight comment release pictures
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -84,6 +84,9 @@ build: ## Compile the Pulumi program, which `pulumi preview` and `up` run.
 
 release: ## Compile the program for all platforms into dist/. Set VERSION, for example VERSION=v1.2.3.
 	scripts/release.sh $(VERSION)
+
+pictures: ## Render the pictures of the documentation into dist/pictures, for light and dark pages.
+	@scripts/pictures.sh
 
 preflight: ## Check what `pulumi up` of STACK needs. OFFLINE=1 skips all network checks.
 	@go build -o bin/preflight ./cmd/preflight
