@@ -3,7 +3,6 @@ package config
 import (
 	"io/fs"
 	"reflect"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -14,13 +13,7 @@ import (
 )
 
 // Keys returns the keys of a stack file that [Load] reads, each with its namespace.
-func Keys() []string {
-	names := make([]string, len(keys))
-	for i, k := range keys {
-		names[i] = k.name
-	}
-	return names
-}
+func Keys() []string { return check.Words(keys, func(k key) string { return k.name }) }
 
 // RequiredKeys returns the keys that every stack file has.
 func RequiredKeys() []string {
@@ -107,8 +100,7 @@ func decoded(p *check.Problems, get func(key string) (string, bool), files fs.FS
 func stackOnly(t reflect.Type, prefix string) []string {
 	var names []string
 	for _, f := range reflect.VisibleFields(t) {
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		switch {
+		switch name := check.JSONName(f); {
 		case name == "":
 		case f.Tag.Get("beside") == "manifest":
 			names = append(names, prefix+name)

@@ -83,11 +83,7 @@ func (s *Stack) poolContext() poolspec.Context {
 
 // poolNames returns the names of the stack file's pools, in its order.
 func (s *Stack) poolNames() []string {
-	names := make([]string, len(s.NodePools))
-	for i, p := range s.NodePools {
-		names[i] = p.Name
-	}
-	return names
+	return check.Words(s.NodePools, func(p poolspec.Pool) string { return p.Name })
 }
 
 // rolePools returns the names of the node pools that a role may name: the stack file's, or

@@ -17,14 +17,11 @@ func OneOf[T ~string](p *Problems, path *field.Path, value T, allowed ...T) bool
 	if slices.Contains(allowed, value) {
 		return true
 	}
-	texts := make([]string, len(allowed))
-	for i, one := range allowed {
-		texts[i] = string(one)
-	}
+	either := Or(Words(allowed, func(one T) string { return string(one) }))
 	if value == "" {
-		p.Required(path, "write %s", Or(texts))
+		p.Required(path, "write %s", either)
 	} else {
-		p.Invalid(path, value, "must be %s", Or(texts))
+		p.Invalid(path, value, "must be %s", either)
 	}
 	return false
 }
@@ -33,11 +30,17 @@ func OneOf[T ~string](p *Problems, path *field.Path, value T, allowed ...T) bool
 // What completes the sentence "the stack does not create or change anything …".
 func OnlyFields(p *Problems, path *field.Path, of any, what string, allowed ...string) {
 	for _, f := range reflect.VisibleFields(reflect.TypeOf(of)) {
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		name := JSONName(f)
 		if at := path.Child(name); p.Given(at) && !slices.Contains(allowed, name) {
 			p.Forbidden(at, "the stack does not create or change anything %s; remove it, and write only %s", what, And(allowed))
 		}
 	}
+}
+
+// JSONName returns the name of a field in JSON, or "" for an embedded struct without one.
+func JSONName(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return name
 }
 
 // Range reports a number outside of its bounds, and returns whether it is inside. The remedy
@@ -53,6 +56,14 @@ func Range[N int | int32 | int64](p *Problems, path *field.Path, number, least, 
 // Once reports each value that repeats an earlier one.
 func Once[T comparable](p *Problems, path *field.Path, values []T, remedy string) {
 	Unique(values, func(value T) T { return value }, func(i, _ int, value T) { p.Duplicate(path.Index(i), value, "%s", remedy) })
+}
+
+// UniqueField reports the field of each element of a list whose value repeats. The message
+// contains the index of the first element with that value.
+func UniqueField[E any](p *Problems, list *field.Path, name string, elements []E, value func(E) string, message string) {
+	Unique(elements, value, func(i, first int, value string) {
+		p.Duplicate(list.Index(i).Child(name), value, message, first)
+	})
 }
 
 // Unique calls report for each element whose key repeats, with its index, the index of the

@@ -36,6 +36,15 @@ func nearest(word string, candidates []string, least int) []string {
 	return near[:min(4, len(near))]
 }
 
+// Words returns the word of each element, for example for [Or].
+func Words[E any](list []E, word func(E) string) []string {
+	words := make([]string, len(list))
+	for i, element := range list {
+		words[i] = word(element)
+	}
+	return words
+}
+
 // Or joins words as "a, b or c".
 func Or(words []string) string { return enumerate(words, " or ") }
 

@@ -30,9 +30,7 @@ func (c *Cluster) checkAuthorizedNetworks(p *check.Problems, cluster *field.Path
 	case private:
 		p.Warn(path, "has only private ranges, which nobody has on the internet, and %s; add the public address that you connect from", first)
 	}
-	check.Unique(networks, func(n AuthorizedNetwork) string { return n.CIDR }, func(i, first int, cidr string) {
-		p.Duplicate(path.Index(i).Child("cidr"), cidr, "is already in authorizedNetworks[%d]; write each range once", first)
-	})
+	check.UniqueField(p, path, "cidr", networks, func(n AuthorizedNetwork) string { return n.CIDR }, "is already in authorizedNetworks[%d]; write each range once")
 }
 
 func (c *Cluster) checkAuthorizedNetwork(p *check.Problems, path *field.Path, n AuthorizedNetwork) {

@@ -2,7 +2,8 @@ package clusterspec
 
 import (
 	"reflect"
-	"strings"
+
+	"persia/config/check"
 )
 
 // Cluster is the GKE cluster and its network. The stack creates them, or, with Existing,
@@ -145,7 +146,7 @@ type CSIDrivers struct {
 // On reports whether the driver with a field of the stack file is enabled.
 func (d CSIDrivers) On(driver string) bool {
 	for _, f := range reflect.VisibleFields(reflect.TypeOf(d)) {
-		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name == driver {
+		if check.JSONName(f) == driver {
 			return reflect.ValueOf(d).FieldByIndex(f.Index).Bool()
 		}
 	}

@@ -33,9 +33,7 @@ func checkExclusions(p *check.Problems, path *field.Path, exclusions []Exclusion
 	for i, e := range exclusions {
 		checkExclusion(p, path.Index(i), e)
 	}
-	check.Unique(exclusions, func(e Exclusion) string { return e.Name }, func(i, first int, name string) {
-		p.Duplicate(path.Index(i).Child("name"), name, "is already used by exclusions[%d]; give each exclusion its own name", first)
-	})
+	check.UniqueField(p, path, "name", exclusions, func(e Exclusion) string { return e.Name }, "is already used by exclusions[%d]; give each exclusion its own name")
 }
 
 func checkExclusion(p *check.Problems, path *field.Path, e Exclusion) {

@@ -59,7 +59,7 @@ func fieldsOf(t reflect.Type) map[string]structField {
 // false for a field of an embedded struct with a JSON name, which has an object of its own.
 func promoted(t reflect.Type, f reflect.StructField) bool {
 	for i := 1; i < len(f.Index); i++ {
-		if name, _, _ := strings.Cut(t.FieldByIndex(f.Index[:i]).Tag.Get("json"), ","); name != "" {
+		if check.JSONName(t.FieldByIndex(f.Index[:i])) != "" {
 			return false
 		}
 	}

@@ -45,9 +45,7 @@ func (s Settings) Check(p *check.Problems, path *field.Path, context Context) {
 	for i, c := range s.Caches {
 		c.check(p, caches.Index(i), context)
 	}
-	check.Unique(s.Caches, func(c Cache) string { return c.Registry }, func(i, first int, registry string) {
-		p.Duplicate(caches.Index(i).Child("registry"), registry, "is already used by caches[%d]; write one cache for each registry", first)
-	})
+	check.UniqueField(p, caches, "registry", s.Caches, func(c Cache) string { return c.Registry }, "is already used by caches[%d]; write one cache for each registry")
 }
 
 func (c Cache) check(p *check.Problems, path *field.Path, context Context) {

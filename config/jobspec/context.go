@@ -52,14 +52,6 @@ func (c Context) volume(name string) (Volume, bool) {
 	return Volume{}, false
 }
 
-func (c Context) volumeNames() []string {
-	names := make([]string, len(c.Volumes))
-	for i, v := range c.Volumes {
-		names[i] = v.Name
-	}
-	return names
-}
-
 // reachesAll reports whether pods on all nodes can mount the volume.
 func (v Volume) reachesAll(mount Mount) bool {
 	return !v.OneNode && (slices.Contains(v.AccessModes, corev1.ReadWriteMany) ||

@@ -80,9 +80,7 @@ func (c *checker) mounts(list *field.Path, mounts, ofJob []Mount) {
 			c.Duplicate(at.Child("mountPath"), m.MountPath, "is already used by a mount of the job, which every role has; give each volume its own path")
 		}
 	}
-	check.Unique(mounts, func(m Mount) string { return m.MountPath }, func(i, first int, mountPath string) {
-		c.Duplicate(list.Index(i).Child("mountPath"), mountPath, "is already used by mounts[%d]; give each volume its own path", first)
-	})
+	check.UniqueField(c.Problems, list, "mountPath", mounts, func(m Mount) string { return m.MountPath }, "is already used by mounts[%d]; give each volume its own path")
 }
 
 func (c *checker) mountedVolume(path *field.Path, name string) {
@@ -93,7 +91,7 @@ func (c *checker) mountedVolume(path *field.Path, name string) {
 		c.Invalid(path, name, "must be a volume, but the stack has none; add one in %s", c.context.StorageKey)
 		return
 	}
-	c.Invalid(path, name, "must be one of the stack's volumes: %s", check.Or(c.context.volumeNames()))
+	c.Invalid(path, name, "must be one of the stack's volumes: %s", check.Or(check.Words(c.context.Volumes, func(v Volume) string { return v.Name })))
 }
 
 // ClaimMounts returns where a role mounts volumes of the stack: its own mounts, the job's, and

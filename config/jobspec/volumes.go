@@ -32,9 +32,7 @@ func checkVolumes(p *check.Problems, at *field.Path, volumes []corev1.Volume) {
 		}
 		checkOneSource(p, at, volume)
 	}
-	check.Unique(volumes, func(v corev1.Volume) string { return v.Name }, func(i, first int, name string) {
-		p.Duplicate(at.Index(i).Child("name"), name, "is already used by volumes[%d]; give each volume its own name", first)
-	})
+	check.UniqueField(p, at, "name", volumes, func(v corev1.Volume) string { return v.Name }, "is already used by volumes[%d]; give each volume its own name")
 }
 
 // checkOneSource checks that a volume has exactly one source, which must be valid.
@@ -43,8 +41,7 @@ func checkOneSource(p *check.Problems, at *field.Path, volume corev1.Volume) {
 	source := reflect.ValueOf(volume.VolumeSource)
 	for i := range source.NumField() {
 		if !source.Field(i).IsNil() {
-			name, _, _ := strings.Cut(source.Type().Field(i).Tag.Get("json"), ",")
-			given = append(given, name)
+			given = append(given, check.JSONName(source.Type().Field(i)))
 		}
 	}
 	switch {
@@ -133,13 +130,9 @@ func checkPropagation(p *check.Problems, at *field.Path, mount corev1.VolumeMoun
 }
 
 func checkMountedVolume(p *check.Problems, at *field.Path, name string, volumes []corev1.Volume) {
-	names := make([]string, len(volumes))
-	for i := range volumes {
-		if names[i] = volumes[i].Name; name != "" && name == names[i] {
-			return
-		}
-	}
+	names := check.Words(volumes, func(v corev1.Volume) string { return v.Name })
 	switch {
+	case name != "" && slices.Contains(names, name):
 	case len(names) == 0:
 		p.Invalid(at, name, "must be one of the job's volumes, but it has none; add one in volumes, or use mounts to mount a volume of the stack")
 	case name == "":
@@ -172,10 +165,7 @@ func checkMountPath(p *check.Problems, at *field.Path, mountPath, other string) 
 // warnOfVolumes warns of volumes that no role mounts, and of claims and drivers that the stack
 // does not have.
 func (c *checker) warnOfVolumes(at *field.Path, j *Job) {
-	var claims []string
-	for _, v := range c.context.Volumes {
-		claims = append(claims, v.Claim)
-	}
+	claims := check.Words(c.context.Volumes, func(v Volume) string { return v.Claim })
 	for i, volume := range j.Volumes {
 		at := at.Index(i)
 		if !slices.ContainsFunc(j.Roles(), func(r NamedRole) bool {

@@ -22,9 +22,7 @@ func checkUsers(p *check.Problems, path *field.Path, users []User) {
 		p.Name(at.Child("name"), user.Name, validation.IsConfigMapKey) // a key of a Secret
 		checkPassword(p, at.Child("password"), user.Password)
 	}
-	check.Unique(users, func(u User) string { return u.Name }, func(i, first int, name string) {
-		p.Duplicate(path.Index(i).Child("name"), name, "is already used by users[%d]; give each user its own name", first)
-	})
+	check.UniqueField(p, path, "name", users, func(u User) string { return u.Name }, "is already used by users[%d]; give each user its own name")
 }
 
 func checkPassword(p *check.Problems, path *field.Path, password decode.Secret) {

@@ -13,9 +13,7 @@ func Env(p *check.Problems, path *field.Path, env []corev1.EnvVar) {
 	for i, e := range env {
 		envVar(p, path.Index(i), e)
 	}
-	check.Unique(env, func(e corev1.EnvVar) string { return e.Name }, func(i, first int, name string) {
-		p.Duplicate(path.Index(i).Child("name"), name, "is already used by env[%d]; remove one of them", first)
-	})
+	check.UniqueField(p, path, "name", env, func(e corev1.EnvVar) string { return e.Name }, "is already used by env[%d]; remove one of them")
 }
 
 func envVar(p *check.Problems, path *field.Path, e corev1.EnvVar) {

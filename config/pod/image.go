@@ -46,7 +46,5 @@ func PullSecrets(p *check.Problems, path *field.Path, secrets []corev1.LocalObje
 	for i, secret := range secrets {
 		p.Name(path.Index(i).Child("name"), secret.Name, validation.IsDNS1123Subdomain)
 	}
-	check.Unique(secrets, func(s corev1.LocalObjectReference) string { return s.Name }, func(i, first int, name string) {
-		p.Duplicate(path.Index(i).Child("name"), name, "is the same as [%d]; write each Secret once", first)
-	})
+	check.UniqueField(p, path, "name", secrets, func(s corev1.LocalObjectReference) string { return s.Name }, "is the same as [%d]; write each Secret once")
 }

@@ -30,9 +30,7 @@ func Check(p *check.Problems, path *field.Path, pools []Pool, context Context, m
 	for i, pool := range pools {
 		c.pool(path.Index(i), pool, machines)
 	}
-	check.Unique(pools, func(pool Pool) string { return pool.Name }, func(i, first int, name string) {
-		p.Duplicate(path.Index(i).Child("name"), name, "is already used by nodePools[%d]; give each pool a different name", first)
-	})
+	check.UniqueField(p, path, "name", pools, func(pool Pool) string { return pool.Name }, "is already used by nodePools[%d]; give each pool a different name")
 }
 
 // checker checks the node pools of a cluster.

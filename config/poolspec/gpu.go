@@ -1,8 +1,8 @@
 package poolspec
 
 import (
-	"fmt"
 	"slices"
+	"strconv"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -59,15 +59,7 @@ func checkAttachedGPU(p *check.Problems, path *field.Path, gpu GPU, m gcp.Machin
 		p.Invalid(path.Child("type"), gpu.Type, "cannot be attached to a machine with as many vCPUs as %s; choose a smaller machine type", m.Type)
 		return
 	}
-	p.Invalid(path.Child("count"), gpu.Count, "%s supports %s of %s; write one of these, or choose another machine type", m.Type, check.Or(numbers(counts)), gpu.Type)
-}
-
-func numbers(ns []int) []string {
-	s := make([]string, len(ns))
-	for i, n := range ns {
-		s[i] = fmt.Sprint(n)
-	}
-	return s
+	p.Invalid(path.Child("count"), gpu.Count, "%s supports %s of %s; write one of these, or choose another machine type", m.Type, check.Or(check.Words(counts, strconv.Itoa)), gpu.Type)
 }
 
 // checkPartition checks that a GPU can be partitioned by a size.

@@ -2,6 +2,7 @@ package poolspec
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -79,7 +80,7 @@ func (c *checker) localSSDs(path *field.Path, disks int, m gcp.Machine) {
 	case len(counts) == 0:
 		c.Invalid(path, disks, "is not supported by %s; remove it, or choose another machine type", m.Type)
 	default:
-		c.Invalid(path, disks, "%s supports %s; write one of these, or choose another machine type", m.Type, check.Or(numbers(counts)))
+		c.Invalid(path, disks, "%s supports %s; write one of these, or choose another machine type", m.Type, check.Or(check.Words(counts, strconv.Itoa)))
 	}
 }
 

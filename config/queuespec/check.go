@@ -37,9 +37,7 @@ func (s Settings) Check(p *check.Problems, path *field.Path, context Context) {
 		p.Name(teams.Index(i).Child("name"), team.Name, validation.IsDNS1123Label)
 		team.checkNodes(p, teams.Index(i).Child("nodes"), context)
 	}
-	check.Unique(s.Teams, func(t Team) string { return t.Name }, func(i, first int, name string) {
-		p.Duplicate(teams.Index(i).Child("name"), name, "is already used by teams[%d]; give each team its own name", first)
-	})
+	check.UniqueField(p, teams, "name", s.Teams, func(t Team) string { return t.Name }, "is already used by teams[%d]; give each team its own name")
 	for name, nodes := range context.Pools {
 		if owned := s.Nodes(name); owned > nodes {
 			p.Invalid(teams, owned, "nodes of the pool %s belong to teams, but it has %d; write a smaller number in nodes of a team", name, nodes)
@@ -50,9 +48,7 @@ func (s Settings) Check(p *check.Problems, path *field.Path, context Context) {
 		p.Name(priorities.Index(i).Child("name"), priority.Name, validation.IsDNS1123Label)
 		check.Range(p, priorities.Index(i).Child("value"), priority.Value, -mostPriority, mostPriority, "")
 	}
-	check.Unique(s.Priorities, func(p Priority) string { return p.Name }, func(i, first int, name string) {
-		p.Duplicate(priorities.Index(i).Child("name"), name, "is already used by priorities[%d]; give each priority its own name", first)
-	})
+	check.UniqueField(p, priorities, "name", s.Priorities, func(p Priority) string { return p.Name }, "is already used by priorities[%d]; give each priority its own name")
 }
 
 func (t Team) checkNodes(p *check.Problems, path *field.Path, context Context) {
@@ -85,18 +81,10 @@ func (s Settings) Nodes(pool string) int {
 
 // TeamNames returns the names of the teams.
 func (s Settings) TeamNames() []string {
-	var names []string
-	for _, team := range s.Teams {
-		names = append(names, team.Name)
-	}
-	return names
+	return check.Words(s.Teams, func(t Team) string { return t.Name })
 }
 
 // PriorityNames returns the names of the priorities.
 func (s Settings) PriorityNames() []string {
-	var names []string
-	for _, priority := range s.Priorities {
-		names = append(names, priority.Name)
-	}
-	return names
+	return check.Words(s.Priorities, func(p Priority) string { return p.Name })
 }

@@ -103,13 +103,7 @@ func Fields() map[string][]string {
 }
 
 // fields returns the fields of all kinds of source.
-func fields() []string {
-	var names []string
-	for _, kind := range kinds() {
-		names = append(names, kind.Field())
-	}
-	return names
-}
+func fields() []string { return check.Words(kinds(), Source.Field) }
 
 // Source returns the first source that the user set, or nil.
 func (s *Sources) Source() Source {
@@ -120,13 +114,7 @@ func (s *Sources) Source() Source {
 }
 
 // Written returns the fields of the sources that the user set.
-func (s *Sources) Written() []string {
-	var fields []string
-	for _, source := range s.given() {
-		fields = append(fields, source.Field())
-	}
-	return fields
-}
+func (s *Sources) Written() []string { return check.Words(s.given(), Source.Field) }
 
 // Context is the part of the stack file that sources depend on.
 type Context struct {
@@ -179,11 +167,7 @@ func (u Users) nodes() int {
 
 // names returns the names of the pools.
 func (u Users) names() []string {
-	names := make([]string, len(u.Pools))
-	for i, pool := range u.Pools {
-		names[i] = pool.Name
-	}
-	return names
+	return check.Words(u.Pools, func(pool Pool) string { return pool.Name })
 }
 
 // outside is embedded in sources outside of Google Cloud, for which the stack creates nothing.
