@@ -50,23 +50,22 @@ func (s *Stack) checkServiceNames(p *check.Problems, j *jobspec.Job) {
 	}
 }
 
-// UsesOperator reports whether PERSIA's operator runs a job of the stack.
-func (s *Stack) UsesOperator() bool {
-	return slices.ContainsFunc(s.Jobs, func(j jobspec.Job) bool { return j.Engine == jobspec.EngineOperator })
+// uses reports whether a job of the stack has an engine.
+func (s *Stack) uses(engine jobspec.Engine) bool {
+	return slices.ContainsFunc(s.Jobs, func(j jobspec.Job) bool { return j.Engine == engine })
 }
+
+// UsesOperator reports whether PERSIA's operator runs a job of the stack.
+func (s *Stack) UsesOperator() bool { return s.uses(jobspec.EngineOperator) }
 
 // InstallsJobSet reports whether the stack brings the controller of its JobSets. Kueue needs
 // the definition of JobSets, too.
 func (s *Stack) InstallsJobSet() bool {
-	return !s.Queue.Existing && (s.HasQueues() || s.usesJobSet())
+	return !s.Queue.Existing && (s.HasQueues() || s.uses(jobspec.EngineJobSet))
 }
 
 // InstallsKueue reports whether the stack brings the controller of its queues.
 func (s *Stack) InstallsKueue() bool { return s.HasQueues() && !s.Queue.Existing }
-
-func (s *Stack) usesJobSet() bool {
-	return slices.ContainsFunc(s.Jobs, func(j jobspec.Job) bool { return j.Engine == jobspec.EngineJobSet })
-}
 
 // MountsHostPaths reports whether a job has hostPath volumes.
 func (s *Stack) MountsHostPaths() bool {

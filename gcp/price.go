@@ -14,8 +14,8 @@ const (
 	PriceDate     = "2025-03-06"
 )
 
-// PriceRegions are the regions with these prices, which are the same in all three.
-var PriceRegions = []string{"us-central1", "us-east1", "us-west1"}
+// priceRegions are the regions with these prices, which are the same in all three.
+var priceRegions = []string{"us-central1", "us-east1", "us-west1"}
 
 // rate is a price of an hour, in PriceCurrency: on demand, and of spot capacity. A zero is unknown.
 type rate struct{ onDemand, spot float64 }
@@ -46,7 +46,7 @@ var pricePerGPU = map[string]rate{
 // ListPrice returns Google's list price of an hour of a machine with its GPUs, in PriceCurrency at
 // PriceDate, if it is known for the region.
 func (m Machine) ListPrice(region string, spot bool) (float64, bool) {
-	if !slices.Contains(PriceRegions, region) {
+	if !slices.Contains(priceRegions, region) {
 		return 0, false
 	}
 	for prefix, perCPU := range pricePerCPU {

@@ -19,8 +19,8 @@ func TestServicesAreDocumented(t *testing.T) {
 			rows++
 		}
 	}
-	for _, service := range AllServices() {
+	for _, service := range allServices() {
 		assert.Contains(t, string(page), "| `"+service.Name+"` | "+service.For+" |\n")
 	}
-	assert.Equal(t, len(AllServices()), rows)
+	assert.Equal(t, len(allServices()), rows)
 }

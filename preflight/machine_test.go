@@ -159,7 +159,7 @@ func (m *machine) enabled(services []string) {
 // without are all APIs but some.
 func without(excluded ...string) []string {
 	var left []string
-	for _, name := range names(AllServices()) {
+	for _, name := range names(allServices()) {
 		if !strings.Contains(strings.Join(excluded, " "), name) {
 			left = append(left, name)
 		}

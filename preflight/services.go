@@ -50,8 +50,8 @@ var services = []Service{
 	}},
 }
 
-// AllServices returns the APIs that a stack can need.
-func AllServices() []Service {
+// allServices returns the APIs that a stack can need.
+func allServices() []Service {
 	all := slices.Clone(services)
 	fields := volumespec.Fields()
 	for _, api := range slices.Sorted(maps.Keys(fields)) {
@@ -70,7 +70,7 @@ func Services(s *config.Stack) []Service {
 	if s.Cluster.Existing != nil {
 		return nil
 	}
-	return slices.DeleteFunc(AllServices(), func(service Service) bool { return !service.needed(s) })
+	return slices.DeleteFunc(allServices(), func(service Service) bool { return !service.needed(s) })
 }
 
 func always(*config.Stack) bool { return true }

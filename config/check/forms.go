@@ -141,6 +141,20 @@ func Location(p *Problems, at *field.Path, location string) bool {
 	return false
 }
 
+// FileSystem warns of a file system with capitals. A driver may know more than the program.
+func FileSystem(p *Problems, at *field.Path, fsType string) {
+	if lower := strings.ToLower(fsType); lower != fsType {
+		p.Warn(at, "%s has capitals, which no file system has; write %s", fsType, lower)
+	}
+}
+
+// SubPath checks an optional path below the root of a volume.
+func SubPath(p *Problems, at *field.Path, below string) {
+	if path.IsAbs(below) || slices.Contains(strings.Split(below, "/"), "..") {
+		p.Invalid(at, below, "must be a path below the volume's root, without a leading / and without ..")
+	}
+}
+
 // Port checks a port number.
 func Port(p *Problems, at *field.Path, port int) {
 	for _, message := range validation.IsValidPortNum(port) {

@@ -8,9 +8,9 @@ var punctuation = map[rune]string{
 	'‘': "a quote", '’': "a quote", '“': "a quote", '”': "a quote", '„': "a quote",
 }
 
-// Lookalike returns the first character of a text that looks like another one, and what it
+// lookalike returns the first character of a text that looks like another one, and what it
 // looks like. A letter of another alphabet is one only in a word with Latin letters.
-func Lookalike(text string) (character rune, like string, found bool) {
+func lookalike(text string) (character rune, like string, found bool) {
 	var latin bool // the word has Latin letters
 	var other rune // the first Cyrillic or Greek letter of the word, or 0
 	for _, r := range text {

@@ -28,7 +28,7 @@ func TestLookalike(t *testing.T) {
 		"\u201ca\u201d":      "a quote",
 		"a\uff1ab":           ":",
 	} {
-		_, like, found := Lookalike(text)
+		_, like, found := lookalike(text)
 		assert.Equal(t, want, like, "%q", text)
 		assert.Equal(t, want != "", found, "%q", text)
 	}

@@ -50,8 +50,8 @@ type Needs struct {
 	PodAddresses int // reserved by GKE for the pods of the nodes
 }
 
-// NodeAddresses returns the number of addresses that the subnetwork needs.
-func (n Needs) NodeAddresses() int { return n.Nodes + capacity.ReservedAddresses }
+// nodeAddresses returns the number of addresses that the subnetwork needs.
+func (n Needs) nodeAddresses() int { return n.Nodes + capacity.ReservedAddresses }
 
 // addressRange is a range of the network, with the shortest and longest prefix that GKE
 // allows (GKE, "VPC-native clusters", "IP address ranges"; for the control plane "Best
@@ -162,7 +162,7 @@ func checkOverlap(p *check.Problems, path *field.Path, r addressRange, others []
 // checkHoldsNodes checks that there is an address for each node.
 func checkHoldsNodes(p *check.Problems, path *field.Path, r addressRange, needs Needs) {
 	if holds := size(r.prefix) - capacity.ReservedAddresses; needs.Nodes > holds {
-		p.Invalid(path.Child(r.name), r.cidr, "has room for %d nodes, but the stack has up to %d; write a /%d or larger, or use fewer nodes", holds, needs.Nodes, max(prefixFor(needs.NodeAddresses()), r.shortest))
+		p.Invalid(path.Child(r.name), r.cidr, "has room for %d nodes, but the stack has up to %d; write a /%d or larger, or use fewer nodes", holds, needs.Nodes, max(prefixFor(needs.nodeAddresses()), r.shortest))
 	}
 }
 
@@ -184,7 +184,7 @@ func (c *Cluster) Resolve(zones int) {
 // if those are too small, so that adding nodes rarely replaces the network.
 func (n *Network) Resolve(needs Needs, privateNodes bool) {
 	if n.Nodes == "" {
-		n.Nodes = fmt.Sprintf("10.0.0.0/%d", min(20, max(18, prefixFor(needs.NodeAddresses()))))
+		n.Nodes = fmt.Sprintf("10.0.0.0/%d", min(20, max(18, prefixFor(needs.nodeAddresses()))))
 	}
 	if n.Pods == "" {
 		n.Pods = fmt.Sprintf("10.64.0.0/%d", min(14, max(10, prefixFor(needs.PodAddresses))))
@@ -197,7 +197,7 @@ func (n *Network) Resolve(needs Needs, privateNodes bool) {
 // Ranges returns the ranges that grow with the nodes. They must be valid.
 func (n *Network) Ranges(needs Needs) []capacity.Range {
 	ranges := []capacity.Range{
-		{Name: "nodes", CIDR: n.Nodes, Needed: needs.NodeAddresses()},
+		{Name: "nodes", CIDR: n.Nodes, Needed: needs.nodeAddresses()},
 		{Name: "pods", CIDR: n.Pods, Needed: needs.PodAddresses},
 	}
 	for i := range ranges {

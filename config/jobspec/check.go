@@ -244,10 +244,7 @@ func checkRole(p *check.Problems, path *field.Path, r *Role) {
 
 func checkProcesses(p *check.Problems, path *field.Path, w NNWorker) {
 	gpus := pod.GPUs(w.Resources)
-	cpu := w.Resources.Limits[corev1.ResourceCPU]
-	if cpu.IsZero() {
-		cpu = w.Resources.Requests[corev1.ResourceCPU]
-	}
+	cpu, _, _ := pod.Limit(nil, w.Resources, corev1.ResourceCPU)
 	cpus := int(cpu.Value()) // rounded up
 	switch {
 	case w.NprocPerNode < 1:

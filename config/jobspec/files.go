@@ -107,7 +107,7 @@ func outlives(v corev1.Volume) bool {
 	return v.HostPath != nil
 }
 
-// warnOfCheckpoints warns if trainers and embedding parameter servers have no directory in
+// warnOfCheckpoints warns if nn-workers and embedding parameter servers have no directory in
 // which both can write a checkpoint that outlives them.
 func (c *checker) warnOfCheckpoints(j *Job) {
 	type directory struct{ volume, path string }
@@ -127,8 +127,8 @@ func (c *checker) warnOfCheckpoints(j *Job) {
 		}
 		return all
 	}
-	trainers, servers := writable(&j.NNWorker.Role), writable(&j.EmbeddingParameterServer)
-	if !slices.ContainsFunc(trainers, func(d directory) bool { return slices.Contains(servers, d) }) {
+	workers, servers := writable(&j.NNWorker.Role), writable(&j.EmbeddingParameterServer)
+	if !slices.ContainsFunc(workers, func(d directory) bool { return slices.Contains(servers, d) }) {
 		c.Warn(j.at.Child("mounts"), "%s and %s have no volume in common that both mount at one path and can write, so the job keeps no checkpoint and begins anew when it loses a replica; add a mount without readOnly to the job",
 			KindNNWorker.Field, KindEmbeddingParameterServer.Field)
 	}
@@ -140,7 +140,7 @@ func (c *checker) warnOfCheckpoints(j *Job) {
 			below := func(d directory) bool {
 				return path.Clean(e.Value) == d.path || strings.HasPrefix(path.Clean(e.Value), d.path+"/")
 			}
-			if !slices.ContainsFunc(trainers, below) || !slices.ContainsFunc(servers, below) {
+			if !slices.ContainsFunc(workers, below) || !slices.ContainsFunc(servers, below) {
 				c.Warn(env.at.Index(i).Child("value"), "%s is below no volume that both %s and %s can write, so checkpoints are lost with the containers; write a path below a mountPath", e.Value, KindNNWorker.Field, KindEmbeddingParameterServer.Field)
 			}
 		}

@@ -197,6 +197,11 @@ func (j *Job) Processes() int {
 // MountsOf returns the mounts of a role: the job's, and its own.
 func (j *Job) MountsOf(role Role) []Mount { return slices.Concat(j.Mounts, role.Mounts) }
 
+// mountsVolume reports whether the role mounts one of the job's Volumes.
+func (r *Role) mountsVolume(name string) bool {
+	return slices.ContainsFunc(r.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == name })
+}
+
 // MountsHostPaths reports whether the job has hostPath volumes.
 func (j *Job) MountsHostPaths() bool {
 	return slices.ContainsFunc(j.Volumes, func(volume corev1.Volume) bool { return volume.HostPath != nil })

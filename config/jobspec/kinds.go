@@ -39,7 +39,7 @@ func (k Kind) Of(j *Job) *Role { return k.of(j) }
 // has kernels up to compute capability 8.x, and H100 (Hopper) has 9.0.
 var newerGPU = regexp.MustCompile(`^nvidia-(h[0-9]|gh[0-9]|b[0-9]|gb[0-9]|rtx-pro-)`)
 
-// DefaultImageComputesOn reports whether the default image of trainers, which contains
+// DefaultImageComputesOn reports whether the default image of nn-workers, which contains
 // PyTorch 1.8, supports a type of GPU.
 func DefaultImageComputesOn(gpuType string) bool { return !newerGPU.MatchString(gpuType) }
 

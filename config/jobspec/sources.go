@@ -44,12 +44,12 @@ func checkSource(p *check.Problems, at *field.Path, v corev1.Volume) {
 	if s := v.Secret; s != nil {
 		at := at.Child("secret")
 		p.Name(at.Child("secretName"), s.SecretName, validation.IsDNS1123Subdomain)
-		checkFiles(p, at, s.Items, s.DefaultMode)
+		checkItems(p, at, s.Items, s.DefaultMode)
 	}
 	if s := v.ConfigMap; s != nil {
 		at := at.Child("configMap")
 		p.Name(at.Child("name"), s.Name, validation.IsDNS1123Subdomain)
-		checkFiles(p, at, s.Items, s.DefaultMode)
+		checkItems(p, at, s.Items, s.DefaultMode)
 	}
 	if s := v.DownwardAPI; s != nil {
 		checkDownwardAPI(p, at.Child("downwardAPI"), s.Items, s.DefaultMode)
@@ -60,8 +60,8 @@ func checkSource(p *check.Problems, at *field.Path, v corev1.Volume) {
 	if s := v.CSI; s != nil {
 		at := at.Child("csi")
 		check.CSIDriver(p, at.Child("driver"), s.Driver)
-		if fsType := s.FSType; fsType != nil && strings.ToLower(*fsType) != *fsType {
-			p.Warn(at.Child("fsType"), "%s has capitals, which no file system has; write %s", *fsType, strings.ToLower(*fsType))
+		if s.FSType != nil {
+			check.FileSystem(p, at.Child("fsType"), *s.FSType)
 		}
 		if s.NodePublishSecretRef != nil {
 			p.Name(at.Child("nodePublishSecretRef", "name"), s.NodePublishSecretRef.Name, validation.IsDNS1123Subdomain)
@@ -98,8 +98,8 @@ func checkAbsolute(p *check.Problems, at *field.Path, file string) {
 	}
 }
 
-// checkFiles checks the keys of a Secret or a ConfigMap that a volume has as files.
-func checkFiles(p *check.Problems, at *field.Path, items []corev1.KeyToPath, mode *int32) {
+// checkItems checks the keys of a Secret or a ConfigMap that a volume has as files.
+func checkItems(p *check.Problems, at *field.Path, items []corev1.KeyToPath, mode *int32) {
 	checkMode(p, at.Child("defaultMode"), mode)
 	for i, item := range items {
 		at := at.Child("items").Index(i)
@@ -153,7 +153,7 @@ func checkProjected(p *check.Problems, at *field.Path, s corev1.ProjectedVolumeS
 	var files []file
 	keys := func(at *field.Path, name string, items []corev1.KeyToPath) {
 		p.Name(at.Child("name"), name, validation.IsDNS1123Subdomain)
-		checkFiles(p, at, items, nil)
+		checkItems(p, at, items, nil)
 		for i, item := range items {
 			files = append(files, file{at.Child("items").Index(i).Child("path"), item.Path})
 		}

@@ -83,8 +83,7 @@ func checkHostPath(p *check.Problems, source *field.Path, host corev1.HostPathVo
 func (c *checker) checkHostPaths(at *field.Path, j *Job, role *Role) {
 	pool := c.context.pool(role.NodePool)
 	for i, volume := range j.Volumes {
-		mounted := slices.ContainsFunc(role.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == volume.Name })
-		if host := volume.HostPath; host != nil && mounted && pool.COS && path.IsAbs(host.Path) && gcp.SystemDirectory(host.Path) == "" && !gcp.WritableOnCOS(host.Path) {
+		if host := volume.HostPath; host != nil && role.mountsVolume(volume.Name) && pool.COS && path.IsAbs(host.Path) && gcp.SystemDirectory(host.Path) == "" && !gcp.WritableOnCOS(host.Path) {
 			c.Invalid(at.Index(i).Child("hostPath", "path"), host.Path, "cannot be created on the nodes of pool %s, because the root file system of Container-Optimized OS is read-only; use a directory below %s, like /var/lib/data, or give the pool imageType: %s",
 				pool.Name, check.Or(gcp.COSWritable()), gcp.ImageUbuntu)
 		}
@@ -106,11 +105,8 @@ func checkVolumeMounts(p *check.Problems, at *field.Path, job *Job, role *Role) 
 		if mount.SubPath != "" && mount.SubPathExpr != "" {
 			p.Forbidden(at.Child("subPathExpr"), "cannot be combined with subPath; write either subPath or subPathExpr")
 		}
-		for _, sub := range []struct{ name, path string }{{"subPath", mount.SubPath}, {"subPathExpr", mount.SubPathExpr}} {
-			if path.IsAbs(sub.path) || slices.Contains(strings.Split(sub.path, "/"), "..") {
-				p.Invalid(at.Child(sub.name), sub.path, "must be a path below the volume's root, without a leading / and without ..")
-			}
-		}
+		check.SubPath(p, at.Child("subPath"), mount.SubPath)
+		check.SubPath(p, at.Child("subPathExpr"), mount.SubPathExpr)
 	}
 }
 
@@ -168,9 +164,7 @@ func (c *checker) warnOfVolumes(at *field.Path, j *Job) {
 	claims := check.Words(c.context.Volumes, func(v Volume) string { return v.Claim })
 	for i, volume := range j.Volumes {
 		at := at.Index(i)
-		if !slices.ContainsFunc(j.Roles(), func(r NamedRole) bool {
-			return slices.ContainsFunc(r.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == volume.Name })
-		}) {
+		if !slices.ContainsFunc(j.Roles(), func(r NamedRole) bool { return r.mountsVolume(volume.Name) }) {
 			c.Warn(at, "no role mounts the volume %s; write it in volumeMounts of a role, or remove it", volume.Name)
 		}
 		if claim := volume.PersistentVolumeClaim; claim != nil {

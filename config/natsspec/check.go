@@ -66,7 +66,7 @@ func checkCluster(p *check.Problems, path *field.Path, c Cluster, users bool) {
 		checkOwn(p, c.at, c.Settings)
 	}
 	if c.Size >= 1 && c.MaxConnections >= 1 && c.MaxConnections < c.clients {
-		p.Invalid(c.PathOf(path, "maxConnections", c.own.MaxConnections != 0), c.MaxConnections,
+		p.Invalid(c.pathOf(path, "maxConnections", c.own.MaxConnections != 0), c.MaxConnections,
 			"the job %s has %d processes, and all of them may come to one server; write at least that many", c.Job, c.clients)
 	}
 	if users && c.Job != "" && !c.own.Credentials {

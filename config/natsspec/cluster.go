@@ -95,9 +95,9 @@ func (c *Cluster) IsOwn() bool {
 // At returns the path of the job's overrides.
 func (c *Cluster) At() *field.Path { return c.at }
 
-// PathOf returns the path of a setting: below the job's overrides if own, or else below the
+// pathOf returns the path of a setting: below the job's overrides if own, or else below the
 // settings.
-func (c *Cluster) PathOf(settings *field.Path, name string, own bool) *field.Path {
+func (c *Cluster) pathOf(settings *field.Path, name string, own bool) *field.Path {
 	if own {
 		return c.at.Child(name)
 	}
@@ -106,17 +106,17 @@ func (c *Cluster) PathOf(settings *field.Path, name string, own bool) *field.Pat
 
 // NamePath returns the path of the name.
 func (c *Cluster) NamePath(settings *field.Path) *field.Path {
-	return c.PathOf(settings, "name", c.own.Name != "")
+	return c.pathOf(settings, "name", c.own.Name != "")
 }
 
 // PoolPath returns the path of the node pool.
 func (c *Cluster) PoolPath(settings *field.Path) *field.Path {
-	return c.PathOf(settings, "nodePool", c.own.NodePool != "")
+	return c.pathOf(settings, "nodePool", c.own.NodePool != "")
 }
 
 // ResourcesPath returns the path of the resources of a server.
 func (c *Cluster) ResourcesPath(settings *field.Path) *field.Path {
-	return c.PathOf(settings, "resources", c.own.Resources.Limits != nil || c.own.Resources.Requests != nil)
+	return c.pathOf(settings, "resources", c.own.Resources.Limits != nil || c.own.Resources.Requests != nil)
 }
 
 // Host returns the DNS name of the Service for clients.

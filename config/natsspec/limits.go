@@ -9,6 +9,7 @@ import (
 
 	"persia/capacity"
 	"persia/config/check"
+	"persia/config/pod"
 )
 
 const (
@@ -56,20 +57,10 @@ func checkWriteDeadline(p *check.Problems, path *field.Path, text string) {
 // message from a client, and for a message from another server. It cannot know how many slow
 // clients there will be.
 func checkMemory(p *check.Problems, path *field.Path, s Settings) {
-	memory, at, ok := memoryOf(path, s.Resources)
+	memory, at, ok := pod.Limit(path, s.Resources, corev1.ResourceMemory)
 	needed := resource.NewQuantity(serverProcess+int64(s.MaxPending)+2*int64(s.MaxPayload), resource.BinarySI)
 	if ok && memory.Sign() > 0 && memory.Cmp(*needed) < 0 {
 		p.Invalid(at, memory.String(), "is less than %dMi, which a server with one slow client needs: maxPending, two messages of maxPayload, and 64Mi; increase it, or lower those limits",
 			(needed.Value()+capacity.MiB-1)/capacity.MiB)
 	}
-}
-
-// memoryOf returns the memory limit of a container, or its request if it has no limit, with
-// the path of the amount.
-func memoryOf(path *field.Path, r corev1.ResourceRequirements) (resource.Quantity, *field.Path, bool) {
-	if q, ok := r.Limits[corev1.ResourceMemory]; ok {
-		return q, path.Child("limits").Key(string(corev1.ResourceMemory)), true
-	}
-	q, ok := r.Requests[corev1.ResourceMemory]
-	return q, path.Child("requests").Key(string(corev1.ResourceMemory)), ok
 }

@@ -2,7 +2,6 @@ package pedlspec
 
 import (
 	"maps"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -124,9 +123,7 @@ func (d *Persistence) check(p *check.Problems, at *field.Path, nodePool string, 
 	if what, own := ownDirectories[d.MountPath]; own {
 		p.Invalid(at.Child("mountPath"), d.MountPath, "is where the database keeps %s; choose another path, like /bitnami/postgresql", what)
 	}
-	if path.IsAbs(d.SubPath) || slices.Contains(strings.Split(d.SubPath, "/"), "..") {
-		p.Invalid(at.Child("subPath"), d.SubPath, "must be a path below the volume's root, without a leading / and without ..")
-	}
+	check.SubPath(p, at.Child("subPath"), d.SubPath)
 	check.Annotations(p, at.Child("annotations"), d.Annotations)
 	database := d.volume()
 	database.CheckAccessMode(p, at.Child("accessMode"), d.AccessMode)

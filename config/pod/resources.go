@@ -71,6 +71,16 @@ func Asked(path *field.Path, r corev1.ResourceRequirements, name corev1.Resource
 	return q, path.Child("limits").Key(string(name)), ok
 }
 
+// Limit returns what the container cannot exceed: the limit, or the request if there is none. It
+// also returns the path of the amount, and whether there is one.
+func Limit(path *field.Path, r corev1.ResourceRequirements, name corev1.ResourceName) (resource.Quantity, *field.Path, bool) {
+	if q, ok := r.Limits[name]; ok {
+		return q, path.Child("limits").Key(string(name)), true
+	}
+	q, ok := r.Requests[name]
+	return q, path.Child("requests").Key(string(name)), ok
+}
+
 // GPUs returns the number of GPUs that a container requests, or 0 if it is invalid.
 func GPUs(r corev1.ResourceRequirements) int {
 	q, _, _ := Asked(nil, r, GPU)

@@ -47,8 +47,8 @@ type MachineGPU struct {
 	Count int `json:"count"`
 }
 
-// Lookup returns a machine type from the program's catalogue or the stack file.
-func (t Machines) Lookup(name string) (gcp.Machine, bool) {
+// lookup returns a machine type from the program's catalogue or the stack file.
+func (t Machines) lookup(name string) (gcp.Machine, bool) {
 	if m, ok := gcp.Lookup(name); ok {
 		return m, true
 	}
@@ -83,7 +83,7 @@ func (t Machines) names() []string {
 
 // Check looks up a machine type, and reports an unknown one.
 func (t Machines) Check(p *check.Problems, path *field.Path, machineType string) (gcp.Machine, bool) {
-	m, ok := t.Lookup(machineType)
+	m, ok := t.lookup(machineType)
 	switch near := check.Nearest(machineType, t.names()); {
 	case !p.Decoded(field.NewPath(MachineTypesKey)):
 	case ok:
@@ -118,20 +118,17 @@ func (t MachineType) check(p *check.Problems, path *field.Path, name string) {
 	case !known:
 		t.checkShape(p, path, name)
 	}
-	for _, price := range []struct {
-		name  string
-		value float64
-	}{{"hourlyPrice", t.HourlyPrice}, {"spotHourlyPrice", t.SpotHourlyPrice}} {
-		if price.value < 0 || price.value > mostPrice {
-			p.Invalid(path.Child(price.name), price.value, "must be more than 0 and at most %d; omit it if you do not know it", mostPrice)
-		}
-	}
-	for _, hours := range []struct {
-		name  string
-		value float64
-	}{{"hoursBetweenFailures", t.HoursBetweenFailures}, {"spotHoursBetweenFailures", t.SpotHoursBetweenFailures}} {
-		if hours.value < 0 || hours.value > mostHours {
-			p.Invalid(path.Child(hours.name), hours.value, "must be more than 0 and at most %d; omit it if you do not know it", mostHours)
+	for _, number := range []struct {
+		field       string
+		value, most float64
+	}{
+		{"hourlyPrice", t.HourlyPrice, mostPrice},
+		{"spotHourlyPrice", t.SpotHourlyPrice, mostPrice},
+		{"hoursBetweenFailures", t.HoursBetweenFailures, mostHours},
+		{"spotHoursBetweenFailures", t.SpotHoursBetweenFailures, mostHours},
+	} {
+		if number.value < 0 || number.value > number.most {
+			p.Invalid(path.Child(number.field), number.value, "must be more than 0 and at most %.0f; omit it if you do not know it", number.most)
 		}
 	}
 	if t.HourlyPrice > 0 && t.SpotHourlyPrice > t.HourlyPrice {

@@ -255,7 +255,7 @@ func TestNodePoolsAccepted(t *testing.T) {
 		"blue-green":                       spare(edits{"upgrade": edits{"strategy": "BLUE_GREEN", "batchNodes": 3, "soakSeconds": 604800}}),
 		"taint of spot on another pool":    spare(edits{"taints": []any{edits{"key": "cloud.google.com/gke-spot", "value": "true", "effect": "NoSchedule"}}}),
 		"secure boot off":                  spareGPUs(edits{"secureBoot": false}),
-		"a machine that nobody knows":      with(spare(edits{"machineType": "z9-metal-8", "localSsdCount": 3, "disk": edits{"type": "hyperdisk-balanced"}, "compactPlacement": true}), describedMachine("z9-metal-8")),
+		"a machine of no known type":       with(spare(edits{"machineType": "z9-metal-8", "localSsdCount": 3, "disk": edits{"type": "hyperdisk-balanced"}, "compactPlacement": true}), describedMachine("z9-metal-8")),
 		"role on partitions":               with(partitionedTrainers("1g.5gb", nil), edits{"persia:jobs[0].nnWorker.resources.limits": edits{"cpu": 10, "memory": "70Gi", "nvidia.com/gpu": 7}}),
 		"role on shared GPUs":              with(partitionedTrainers("", edits{"strategy": "TIME_SHARING", "maxClients": 4}), edits{"persia:jobs[0].nnWorker.resources.limits": edits{"cpu": 10, "memory": "70Gi", "nvidia.com/gpu": 1}}),
 		"shared GPUs, one of each trainer": with(partitionedTrainers("7g.40gb", edits{"strategy": "TIME_SHARING", "maxClients": 2}), edits{"persia:jobs[0].nnWorker.resources.limits": edits{"cpu": 10, "memory": "70Gi", "nvidia.com/gpu": 1}}),

@@ -37,7 +37,7 @@ func New(name, machineType string, nodes int) Pool {
 // Resolve fills in the fields that depend on the machine type, the cluster, and the NVIDIA
 // driver.
 func (p *Pool) Resolve(context Context, driver NVIDIADriver, machines Machines) {
-	m, known := machines.Lookup(p.MachineType)
+	m, known := machines.lookup(p.MachineType)
 	p.resolveGPU(m)
 	if context.Existing {
 		return
@@ -133,7 +133,7 @@ func (p Pool) WholeZones(nodes int) int {
 
 // Machine returns the machine of a pool with its GPUs, and whether its type is known.
 func (p Pool) Machine(machines Machines) (gcp.Machine, bool) {
-	m, ok := machines.Lookup(p.MachineType)
+	m, ok := machines.lookup(p.MachineType)
 	if ok && p.GPU != nil && m.TakesGPUs() {
 		m = m.WithGPUs(p.GPU.Type, p.GPU.Count)
 	}

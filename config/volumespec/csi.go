@@ -1,8 +1,6 @@
 package volumespec
 
 import (
-	"strings"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -40,9 +38,7 @@ func (c *CSI) check(p *check.Problems, path *field.Path, context Context) {
 	if c.VolumeHandle == "" {
 		p.Required(path.Child("volumeHandle"), "write the name that the driver gives the volume")
 	}
-	if lower := strings.ToLower(c.FSType); lower != c.FSType {
-		p.Warn(path.Child("fsType"), "%s has capitals, which no file system has; write %s", c.FSType, lower)
-	}
+	check.FileSystem(p, path.Child("fsType"), c.FSType)
 	if !context.Existing && c.Driver != "" {
 		p.Warn(path.Child("driver"), "%s is not installed in a cluster that the stack creates, so pods that mount the volume wait until you install it; use filestore or gcsFuse, or install the driver", c.Driver)
 	}
