@@ -196,6 +196,11 @@ func (c *Cluster) config(ports []int) any {
 	// A second instance never runs, and waiting for the lease of a killed one
 	// would delay a restart by fifteen seconds.
 	noLeaderElection := []object{{"key": "leader-elect", "value": "false"}}
+	var gracePeriod []object
+	if c.KubeletLeases {
+		// kwokctl's default was Kubernetes' until 1.31.
+		gracePeriod = []object{{"key": "node-monitor-grace-period", "value": "50s", "override": true}}
+	}
 	return object{
 		"apiVersion": "config.kwok.x-k8s.io/v1alpha1",
 		"kind":       "KwokctlConfiguration",
@@ -254,7 +259,7 @@ func (c *Cluster) config(ports []int) any {
 				// finalizers on it, and is tried again in the next round: by
 				// default fifteen seconds later.
 				{"key": "pvclaimbinder-sync-period", "value": "1s"},
-			}, noLeaderElection...)},
+			}, append(gracePeriod, noLeaderElection...)...)},
 			{"name": "kube-scheduler", "extraArgs": noLeaderElection},
 			{"name": "kwok-controller", "extraArgs": []object{
 				{"key": "manage-all-nodes", "value": "false", "override": true},

@@ -43,6 +43,8 @@ func TestJobSet(t *testing.T) {
 			"embeddingParameterServer": role("rest", 3, "100m", "128Mi"),
 		})}})
 		rewriteStack(t, project, "madeup", func(configuration object) {
+			pool := configuration["persia:nodePools"].([]any)[0].(object)
+			pool["nodes"], pool["spareNodes"] = 2, 1
 			train := configuration["persia:jobs"].([]any)[0].(object)
 			for field, value := range changes {
 				train[field] = value
@@ -51,6 +53,7 @@ func TestJobSet(t *testing.T) {
 	}
 	write(nil)
 	s := newSandboxOf(t, project, t.TempDir(), "madeup")
+	s.Cluster().KubeletLeases = true
 	started := time.Now()
 	require.NoError(t, s.Apply(t.Context()))
 	fmt.Fprintf(t.Output(), "TIME up with a JobSet: %s\n", time.Since(started).Round(time.Second))
@@ -60,7 +63,7 @@ func TestJobSet(t *testing.T) {
 	c.assertJobSetPods(replicas)
 	assert.Empty(t, upChanges(t, s), "second up")
 
-	t.Run("lost pod", func(t *testing.T) { c.assertSubstitute(t) })
+	t.Run("lost node", func(t *testing.T) { c.assertLostNode(t, "train") })
 
 	write(object{"suspend": true})
 	assert.Equal(t, map[string]int{"update": 1}, upChanges(t, s), "the JobSet")
@@ -118,30 +121,6 @@ func (c cluster) assertJobSetPods(trainers int) {
 	service, err := c.CoreV1().Services("persia").Get(c.t.Context(), "train", metav1.GetOptions{})
 	require.NoError(c.t, err)
 	assert.True(c.t, service.Spec.PublishNotReadyAddresses, "replicas look for each other before they are ready")
-}
-
-// assertSubstitute checks that a pod that stays, like the pod of a lost node, has a substitute
-// before it is gone.
-func (c cluster) assertSubstitute(t *testing.T) {
-	pod := c.podsOfRole("train", "embedding-ps")[0]
-	index := pod.Labels["batch.kubernetes.io/job-completion-index"]
-	patch := func(patch string) {
-		_, err := c.CoreV1().Pods("persia").Patch(t.Context(), pod.Name, types.JSONPatchType, []byte(patch), metav1.PatchOptions{})
-		require.NoError(t, err)
-	}
-	patch(`[{"op": "add", "path": "/metadata/finalizers/-", "value": "example.com/lost-node"}]`)
-	require.NoError(t, c.CoreV1().Pods("persia").Delete(t.Context(), pod.Name, metav1.DeleteOptions{}))
-	c.await(func() bool {
-		return slices.ContainsFunc(c.podsOfRole("train", "embedding-ps"), func(other corev1.Pod) bool {
-			return other.UID != pod.UID && other.Labels["batch.kubernetes.io/job-completion-index"] == index && !readySince(other).IsZero()
-		})
-	}, "a substitute runs")
-	lost, err := c.CoreV1().Pods("persia").Get(t.Context(), pod.Name, metav1.GetOptions{})
-	require.NoError(t, err, "the lost pod is still there")
-	assert.NotNil(t, lost.DeletionTimestamp)
-	lost.Finalizers = slices.DeleteFunc(lost.Finalizers, func(name string) bool { return name == "example.com/lost-node" })
-	_, err = c.CoreV1().Pods("persia").Update(t.Context(), lost, metav1.UpdateOptions{})
-	require.NoError(t, err)
 }
 
 // assertCompletes ends the trainers and data loaders as launch.py does, and checks that the
