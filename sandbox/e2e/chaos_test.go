@@ -86,6 +86,8 @@ type chaosStack struct {
 	tookOver int
 	// existing is the kubeconfig of a cluster that the stack is to use, or "".
 	existing string
+	// change changes the stack file of each variant. It may be nil.
+	change func(configuration object)
 }
 
 func newChaosStack(t *testing.T) *chaosStack {
@@ -124,6 +126,9 @@ func (x *chaosStack) write(variant string) {
 	x.stack.configuration["persia:nodePools"] = []object{
 		{"name": "rest", "machineType": "n2-standard-8", "nodes": 2},
 		{"name": "work", "machineType": "n2-standard-8", "nodes": nodes},
+	}
+	if x.change != nil {
+		x.change(x.stack.configuration)
 	}
 	x.stack.write()
 }

@@ -31,7 +31,7 @@ func TestChaosAPIServer(t *testing.T) {
 	config, err := x.sandbox.Cluster().RESTConfig()
 	require.NoError(t, err)
 	proxy := newFaultyProxy(t, config, rand.New(rand.NewPCG(random.Uint64(), 1)))
-	x.existing = proxy.kubeconfig(t)
+	x.existing = kubeconfigOf(t, proxy.URL)
 	x.write("large")
 	loaded, err := load(x.stack.configuration)
 	require.NoError(t, err)
@@ -83,24 +83,29 @@ type faultyProxy struct {
 
 func newFaultyProxy(t *testing.T, config *rest.Config, random *rand.Rand) *faultyProxy {
 	t.Helper()
-	transport, err := rest.TransportFor(config)
-	require.NoError(t, err)
-	target, err := url.Parse(config.Host)
-	require.NoError(t, err)
-	p := &faultyProxy{random: random, failed: map[string]int{}, due: slices.Clone(answerFaults)}
-	forward := httputil.NewSingleHostReverseProxy(target)
-	forward.Transport, forward.FlushInterval = transport, -1
-	p.forward = forward
+	p := &faultyProxy{random: random, failed: map[string]int{}, due: slices.Clone(answerFaults), forward: forwardTo(t, config)}
 	p.Server = httptest.NewServer(p)
 	t.Cleanup(p.Close)
 	return p
 }
 
-// kubeconfig writes one that leads through the proxy, and returns its path.
-func (p *faultyProxy) kubeconfig(t *testing.T) string {
+// forwardTo forwards requests to an API server.
+func forwardTo(t *testing.T, config *rest.Config) http.Handler {
+	t.Helper()
+	transport, err := rest.TransportFor(config)
+	require.NoError(t, err)
+	target, err := url.Parse(config.Host)
+	require.NoError(t, err)
+	forward := httputil.NewSingleHostReverseProxy(target)
+	forward.Transport, forward.FlushInterval = transport, -1
+	return forward
+}
+
+// kubeconfigOf writes one that leads through a proxy, and returns its path.
+func kubeconfigOf(t *testing.T, proxy string) string {
 	t.Helper()
 	config := clientcmdapi.NewConfig()
-	config.Clusters["faulty"] = &clientcmdapi.Cluster{Server: p.URL}
+	config.Clusters["faulty"] = &clientcmdapi.Cluster{Server: proxy}
 	config.AuthInfos["faulty"] = &clientcmdapi.AuthInfo{}
 	config.Contexts["faulty"] = &clientcmdapi.Context{Cluster: "faulty", AuthInfo: "faulty"}
 	config.CurrentContext = "faulty"

@@ -131,7 +131,7 @@ func ready(item unstructured.Unstructured) bool {
 // passing are the kinds whose objects come, go and are named by themselves.
 var passing = map[string]bool{
 	"Event": true, "Lease": true, "Pod": true, "ReplicaSet": true, "ControllerRevision": true,
-	"EndpointSlice": true, "Endpoints": true, "APIService": true, "ComponentStatus": true, "IPAddress": true,
+	"EndpointSlice": true, "Endpoints": true, "Workload": true, "APIService": true, "ComponentStatus": true, "IPAddress": true,
 }
 
 func ownOfControlPlane(item unstructured.Unstructured) bool {
