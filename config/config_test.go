@@ -97,7 +97,7 @@ func TestLoadAccepts(t *testing.T) {
 		{"COS installer", edits{"persia:nvidiaDriver.installer": "cos-daemonset"}},
 		{"Ubuntu installer with a version", edits{"persia:nvidiaDriver.version": "550.90.12"}},
 		{"Ubuntu installer with the newest version", edits{"persia:nvidiaDriver.version": "580.65.06"}},
-		{"attached GPUs", edits{"persia:nodePools[0]": edits{"name": "trainers", "machineType": "n1-standard-96", "nodes": 2,
+		{"attached GPUs", edits{"persia:nodePools[0]": edits{"name": "training", "machineType": "n1-standard-96", "nodes": 2,
 			"gpu": edits{"type": "nvidia-tesla-v100", "count": 8}}, "persia:jobs[0].nnWorker.resources.limits.memory": "300Gi"}},
 		{"three zones", edits{"persia:cluster.zones": []any{"us-central1-a", "us-central1-b", "us-central1-c"},
 			"persia:nodePools[0].nodes": 3, "persia:nodePools[2].zones": []any{"us-central1-a"}}},
@@ -181,11 +181,11 @@ func TestDefaults(t *testing.T) {
 	assert.Equal(t, clusterspec.Network{Nodes: "10.0.0.0/20", Pods: "10.64.0.0/14", Services: "10.1.0.0/20", ControlPlane: "172.16.0.0/28"}, s.Cluster.Network)
 	assert.Equal(t, clusterspec.SystemPool{MachineType: "e2-standard-4", Nodes: 2}, s.Cluster.SystemPool)
 
-	trainers, loaders := s.NodePools[0], s.NodePools[1]
-	assert.Equal(t, []string{"us-central1-a"}, trainers.Zones)
-	assert.Equal(t, "UBUNTU_CONTAINERD", trainers.ImageType, "what the driver's installer needs")
+	training, loaders := s.NodePools[0], s.NodePools[1]
+	assert.Equal(t, []string{"us-central1-a"}, training.Zones)
+	assert.Equal(t, "UBUNTU_CONTAINERD", training.ImageType, "what the driver's installer needs")
 	assert.Equal(t, "COS_CONTAINERD", loaders.ImageType)
-	assert.Equal(t, poolspec.Disk{Type: "pd-balanced", SizeGB: 100}, trainers.Disk)
+	assert.Equal(t, poolspec.Disk{Type: "pd-balanced", SizeGB: 100}, training.Disk)
 	assert.Empty(t, s.NVIDIADriver.Version, "the image's own")
 
 	assert.Equal(t, "checkpoints-claim", s.Storage[0].Claim)

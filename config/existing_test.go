@@ -67,7 +67,7 @@ func TestExistingClusterRefuses(t *testing.T) {
 		{"no system pool", edits{"persia:cluster": edits{"name": "persia", "existing": edits{"context": "c"}}},
 			"persia:cluster.existing.systemPool", "write one of the stack's node pools"},
 		{"unknown system pool", edits{"persia:cluster": edits{"name": "persia", "existing": edits{"context": "c", "systemPool": "system"}}},
-			"persia:cluster.existing.systemPool", "trainers, loaders or ps"},
+			"persia:cluster.existing.systemPool", "training, loaders or ps"},
 		{"a region", edits{"persia:cluster": edits{"name": "persia", "region": "us-central1", "existing": edits{"context": "c", "systemPool": "loaders"}}},
 			"persia:cluster.region", "remove it, and write only name, existing and replace"},
 		{"a setting", edits{"persia:cluster": edits{"name": "persia", "costManagement": true, "existing": edits{"context": "c", "systemPool": "loaders"}}},

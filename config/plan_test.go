@@ -79,7 +79,7 @@ func TestPlan(t *testing.T) {
 	for _, pool := range plan.Pools {
 		needed[pool.Name] = []int{pool.Needed, pool.Nodes}
 	}
-	assert.Equal(t, map[string][]int{"system": {1, 2}, "trainers": {2, 2}, "loaders": {3, 4}, "ps": {1, 1}}, needed)
+	assert.Equal(t, map[string][]int{"system": {1, 2}, "training": {2, 2}, "loaders": {3, 4}, "ps": {1, 1}}, needed)
 	assert.Equal(t, 9, plan.Nodes)
 	assert.Equal(t, 2+8+2+1+3+2+1+1+1, plan.Pods, "roles, NATS, GKE's own, operator, gateway, completion")
 	require.NotNil(t, plan.HourlyCost)
@@ -105,22 +105,22 @@ func TestPlanOfUpgrades(t *testing.T) {
 		quota string
 	}{
 		"roles only": {nil, map[string]capacity.Upgrade{
-			"system": {Additional: 1, Rounds: 2}, "trainers": none(2), "loaders": none(4), "ps": none(1),
+			"system": {Additional: 1, Rounds: 2}, "training": none(2), "loaders": none(4), "ps": none(1),
 		}, "M1_CPUS 160, N2_CPUS 128"},
 		"NATS beside roles": {edits{"persia:nats.nodePool": "loaders"}, map[string]capacity.Upgrade{
-			"system": {Additional: 1, Rounds: 2}, "trainers": none(2), "ps": none(1),
+			"system": {Additional: 1, Rounds: 2}, "training": none(2), "ps": none(1),
 			"loaders": {Additional: 1, Rounds: 4, Jobs: []string{"train"}},
 		}, "M1_CPUS 160, N2_CPUS 160"},
 		"a surge that the stack file asks for": {edits{"persia:nodePools[2].upgrade": edits{"maxSurge": 1}}, map[string]capacity.Upgrade{
-			"system": {Additional: 1, Rounds: 2}, "trainers": none(2), "loaders": none(4),
+			"system": {Additional: 1, Rounds: 2}, "training": none(2), "loaders": none(4),
 			"ps": {Additional: 1, Rounds: 1, Jobs: []string{"train"}},
 		}, "M1_CPUS 320, N2_CPUS 128"},
 		"blue-green": {edits{"persia:nodePools[1].upgrade": edits{"strategy": "BLUE_GREEN", "batchNodes": 2}}, map[string]capacity.Upgrade{
-			"system": {Additional: 1, Rounds: 2}, "trainers": none(2), "ps": none(1),
+			"system": {Additional: 1, Rounds: 2}, "training": none(2), "ps": none(1),
 			"loaders": {Additional: 4, Rounds: 2, Jobs: []string{"train"}},
 		}, "M1_CPUS 160, N2_CPUS 256"},
 		"a suspended job": {edits{"persia:jobs[0].suspend": true}, map[string]capacity.Upgrade{
-			"system": {Additional: 1, Rounds: 2}, "trainers": {Unavailable: 1, Rounds: 2},
+			"system": {Additional: 1, Rounds: 2}, "training": {Unavailable: 1, Rounds: 2},
 			"loaders": {Unavailable: 1, Rounds: 4}, "ps": {Unavailable: 1, Rounds: 1},
 		}, "M1_CPUS 160, N2_CPUS 128"},
 	} {
@@ -150,7 +150,7 @@ func TestPlanSaysWhatUpgradesDo(t *testing.T) {
 	assert.Contains(t, stack.Plan().String(), `
 UPGRADE OF  ADDITIONAL NODES  UNAVAILABLE NODES  ROUNDS  ENDED ATTEMPTS
 system      1                 0                  2       none
-trainers    0                 1                  2       2 of train
+training    0                 1                  2       2 of train
 loaders     0                 1                  4       4 of train
 ps          0                 1                  1       1 of train
 `)
@@ -165,7 +165,7 @@ func TestPlanWithoutAPrice(t *testing.T) {
 	assert.Contains(t, plan.String(), `
 COST OF   USD AN HOUR  PRICE
 system    0.27         list price of 2025-03-06
-trainers  60.00        of the stack file
+training  60.00        of the stack file
 loaders   8.38         list price of 2025-03-06
 ps        unknown      no list price: set hourlyPrice of m1-ultramem-160
 List prices of 2025-03-06: not your contract`)
@@ -212,7 +212,7 @@ train           25.0 h           130 min        90%           158.59 USD
 func TestDescribedMachine(t *testing.T) {
 	stack, err := stacktest.Load(t, edits{
 		"persia:machineTypes":                      edits{"x9-highgpu-4g": edits{"cpus": 96, "memory": "1Ti", "gpu": edits{"type": "nvidia-x9", "count": 4}}},
-		"persia:nodePools[0]":                      edits{"name": "trainers", "machineType": "x9-highgpu-4g", "disk": edits{"type": "hyperdisk-balanced"}, "nodes": 2, "gpu": edits{"type": "nvidia-x9", "count": 4}},
+		"persia:nodePools[0]":                      edits{"name": "training", "machineType": "x9-highgpu-4g", "disk": edits{"type": "hyperdisk-balanced"}, "nodes": 2, "gpu": edits{"type": "nvidia-x9", "count": 4}},
 		"persia:jobs[0].nnWorker.resources.limits": edits{"cpu": 80, "memory": "600Gi", "nvidia.com/gpu": 4},
 	})
 	require.NoError(t, err)

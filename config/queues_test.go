@@ -32,10 +32,10 @@ func TestQueuesRefused(t *testing.T) {
 		{"priority alone", edits{"persia:jobs[0].priority": "urgent"}, "persia:jobs[0].priority", []string{"applies only to a job in a queue"}},
 		{"same team twice", inQueue.And(edits{"persia:queue.teams": []any{edits{"name": "ranking"}, edits{"name": "ranking"}}}), "persia:queue.teams[1].name", []string{"already used by teams[0]"}},
 		{"name", inQueue.And(edits{"persia:queue.teams": []any{edits{"name": "ranking"}, edits{"name": "Ads"}}}), "persia:queue.teams[1].name", []string{"lower case"}},
-		{"pool without jobs", inQueue.And(edits{"persia:queue.teams": teams(edits{"system": 1})}), "persia:queue.teams[0].nodes[system]", []string{"no job that waits in a queue runs on the pool system; write one of loaders, ps or trainers"}},
+		{"pool without jobs", inQueue.And(edits{"persia:queue.teams": teams(edits{"system": 1})}), "persia:queue.teams[0].nodes[system]", []string{"no job that waits in a queue runs on the pool system; write one of loaders, ps or training"}},
 		{"negative nodes", inQueue.And(edits{"persia:queue.teams": teams(edits{"ps": -1})}), "persia:queue.teams[0].nodes[ps]", []string{"must not be negative"}},
-		{"more nodes than are", inQueue.And(edits{"persia:queue.teams": teams(edits{"trainers": 3})}), "persia:queue.teams", []string{"3", "nodes of the pool trainers belong to teams, but it has 2", "write a smaller number"}},
-		{"too few nodes", inQueue.And(edits{"persia:queue.teams": teams(edits{"trainers": 1})}), "persia:jobs[0].queue", []string{"the job would wait forever: the teams together have 1 nodes of the pool trainers"}},
+		{"more nodes than are", inQueue.And(edits{"persia:queue.teams": teams(edits{"training": 3})}), "persia:queue.teams", []string{"3", "nodes of the pool training belong to teams, but it has 2", "write a smaller number"}},
+		{"too few nodes", inQueue.And(edits{"persia:queue.teams": teams(edits{"training": 1})}), "persia:jobs[0].queue", []string{"the job would wait forever: the teams together have 1 nodes of the pool training"}},
 		{"large priority", inQueue.And(edits{"persia:queue.priorities": []any{edits{"name": "a", "value": 2_000_000_000}}}), "persia:queue.priorities[0].value", []string{"1000000000"}},
 		{"no time to start", inQueue.And(edits{"persia:queue.startMinutes": 2000}), "persia:queue.startMinutes", []string{"1440"}},
 		{"Kueue of a new cluster", inQueue.And(edits{"persia:queue.existing": true}), "persia:queue.existing", []string{"a cluster that the stack creates has no Kueue"}},
@@ -76,23 +76,23 @@ func TestQueuedJobsTakeTurns(t *testing.T) {
 // TestQuotas checks what belongs to teams. A pool whose replicas are alike counts in whole
 // replicas, so what the quota admits finds room.
 func TestQuotas(t *testing.T) {
-	trainer := capacity.Resources{MilliCPU: 80_000, MemoryBytes: 600 * capacity.GiB, GPUs: 8, Pods: 1}
+	replica := capacity.Resources{MilliCPU: 80_000, MemoryBytes: 600 * capacity.GiB, GPUs: 8, Pods: 1}
 	for name, c := range map[string]struct {
 		teams []any
 		// nodes of the pool of nn-workers, one replica on each.
 		ranking, ads int
 	}{
 		"equal shares":         {teams(nil), 1, 1},
-		"written":              {teams(edits{"trainers": 2}), 2, 0},
-		"for the other team":   {[]any{edits{"name": "ranking"}, edits{"name": "ads", "nodes": edits{"trainers": 2}}}, 0, 2},
+		"written":              {teams(edits{"training": 2}), 2, 0},
+		"for the other team":   {[]any{edits{"name": "ranking"}, edits{"name": "ads", "nodes": edits{"training": 2}}}, 0, 2},
 		"one team owns it all": {[]any{edits{"name": "ranking"}}, 2, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, err := stacktest.Load(t, inQueue.And(edits{"persia:queue.teams": c.teams}))
 			require.NoError(t, err)
-			require.Equal(t, []string{"trainers", "loaders", "ps"}, s.QueuePools())
+			require.Equal(t, []string{"training", "loaders", "ps"}, s.QueuePools())
 			for i, want := range []int{c.ranking, c.ads}[:len(c.teams)] {
-				assert.Equal(t, trainer.Times(want), s.Quotas(s.Queue.Teams[i])[0], s.Queue.Teams[i].Name)
+				assert.Equal(t, replica.Times(want), s.Quotas(s.Queue.Teams[i])[0], s.Queue.Teams[i].Name)
 			}
 		})
 	}

@@ -85,7 +85,7 @@ func TestWarned(t *testing.T) {
 		{"pool that nothing uses", pool("n2-standard-8"), nodePool, []string{"nothing of the stack runs on the pool spare", "remove it"}},
 		{"GPU pool that no role uses", pool("a2-highgpu-1g"), nodePool, []string{"nothing of the stack runs on the pool spare", "billed"}},
 		{"pools that roles use", edits{}, "persia:nodePools[0]", nil},
-		{"GPUs that no role requests", edits{"persia:jobs[0].nnWorker.resources": edits{"limits": edits{"cpu": 80, "memory": "600Gi"}}}, "persia:nodePools[0]", []string{"no role on the pool trainers requests its GPUs", "nvidia.com/gpu"}},
+		{"GPUs that no role requests", edits{"persia:jobs[0].nnWorker.resources": edits{"limits": edits{"cpu": 80, "memory": "600Gi"}}}, "persia:nodePools[0]", []string{"no role on the pool training requests its GPUs", "nvidia.com/gpu"}},
 		{"machine type that no pool has", described("x9-standard-32"), "persia:machineTypes[x9-standard-32]", []string{"no pool has this machine type"}},
 		{"price of a machine that no pool has", edits{"persia:machineTypes": edits{"n2-standard-8": edits{"hourlyPrice": 1}}}, "persia:machineTypes[n2-standard-8]", nil},
 		{"NATS on spot machines", edits{"persia:nodePools[1].spot": true, "persia:nats.nodePool": "loaders"}, "persia:nats.nodePool", []string{"pool loaders has spot machines", "without spot"}},

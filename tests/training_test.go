@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// trainScript runs the loop of the example's trainer with batches that come as they are
+// trainScript runs the loop of the example's nn-worker with batches that come as they are
 // given: PyTorch and PERSIA are stand-ins.
 const trainScript = `
 import json, sys
@@ -66,7 +66,7 @@ func TestExampleCountsBatches(t *testing.T) {
 			output, err := command.CombinedOutput()
 			assert.Equal(t, test.fails, err != nil, "%s", output)
 			assert.Equal(t, test.says, string(output))
-			assert.FileExists(t, told, "the trainer tells of its progress")
+			assert.FileExists(t, told, "the nn-worker tells of its progress")
 		})
 	}
 }

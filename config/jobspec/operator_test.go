@@ -60,7 +60,7 @@ func TestLoadRefusesForEngine(t *testing.T) {
 		{"spot", edits{"persia:nodePools[2].spot": true},
 			"persia:jobs[0].embeddingParameterServer.nodePool", []string{`"ps"`, "cloud.google.com/gke-spot"}},
 		{"GPU pool for a role without GPUs", edits{"persia:jobs[0].nnWorker.resources.limits": edits{"cpu": 8, "memory": "60Gi"}},
-			"persia:jobs[0].nnWorker.nodePool", []string{`"trainers"`, "has GPUs", "without GPUs"}},
+			"persia:jobs[0].nnWorker.nodePool", []string{`"training"`, "has GPUs", "without GPUs"}},
 		{"volume of a younger kind", edits{"persia:jobs[0].volumes": []any{edits{"name": "scratch", "ephemeral": edits{"volumeClaimTemplate": edits{"spec": edits{"accessModes": []any{"ReadWriteOnce"}, "resources": edits{"requests": edits{"storage": "1Gi"}}}}}}}},
 			"persia:jobs[0].volumes[0].ephemeral", []string{`"scratch"`, "does not know", "persistentVolumeClaim"}},
 		{"image as a volume", edits{"persia:jobs[0].volumes": []any{edits{"name": "model", "image": edits{"reference": "registry.example.com/model:1"}}}},

@@ -9,9 +9,9 @@ import (
 // TestWarned checks the warnings about jobs that may not do what the user meant.
 func TestWarned(t *testing.T) {
 	const job, files, variable = "persia:jobs[0]", "persia:jobs[0].persiaEnv.", "persia:jobs[0].env[0]"
-	const global, trainer, loader = files + "PERSIA_GLOBAL_CONFIG", files + "PERSIA_NN_WORKER_ENTRY", files + "PERSIA_DATALOADER_ENTRY"
+	const global, script, loader = files + "PERSIA_GLOBAL_CONFIG", files + "PERSIA_NN_WORKER_ENTRY", files + "PERSIA_DATALOADER_ENTRY"
 	below := func(changes edits) edits { // all files on the volume
-		return edits{global: "/checkpoints/g.yml", files + "PERSIA_EMBEDDING_CONFIG": "/checkpoints/e.yml", trainer: "/checkpoints/train.py", loader: "/checkpoints/load.py"}.And(changes)
+		return edits{global: "/checkpoints/g.yml", files + "PERSIA_EMBEDDING_CONFIG": "/checkpoints/e.yml", script: "/checkpoints/train.py", loader: "/checkpoints/load.py"}.And(changes)
 	}
 	on := func(roles ...string) edits { // the volume on some roles only
 		changes := edits{job + ".mounts": nil}
@@ -38,20 +38,20 @@ func TestWarned(t *testing.T) {
 	stacktest.Warned(t, []stacktest.Refusal{
 		// Files.
 		{"files on the volume", below(edits{}), global, nil},
-		{"script below no mount", below(edits{trainer: "/checkpoint/train.py"}), trainer, []string{"/checkpoint/train.py is below no mount of nnWorker", "/home/PERSIA", "mountPath"}},
-		{"script of an image", below(edits{trainer: "/checkpoint/train.py", job + ".nnWorker.image": "registry.example.com/trainer:1"}), trainer, nil},
-		{"example of upstream's image", below(edits{trainer: "/home/PERSIA/examples/train.py"}), trainer, nil},
+		{"script below no mount", below(edits{script: "/checkpoint/train.py"}), script, []string{"/checkpoint/train.py is below no mount of nnWorker", "/home/PERSIA", "mountPath"}},
+		{"script of an image", below(edits{script: "/checkpoint/train.py", job + ".nnWorker.image": "registry.example.com/trainer:1"}), script, nil},
+		{"example of upstream's image", below(edits{script: "/home/PERSIA/examples/train.py"}), script, nil},
 		{"file of the job's volume", below(volume(claim("checkpoints-claim"), edits{"mountPath": "/data"})).And(edits{loader: "/data/load.py"}), loader, nil},
 		{"configuration that a role lacks", below(on("nnWorker", "embeddingWorker", "embeddingParameterServer")), global, []string{"on a volume that dataloader does not mount", "add it to mounts"}},
-		{"script that only its role needs", below(on("nnWorker")), trainer, nil},
+		{"script that only its role needs", below(on("nnWorker")), script, nil},
 		{"one file for both configurations", below(edits{files + "PERSIA_EMBEDDING_CONFIG": "/checkpoints/g.yml"}), files + "PERSIA_EMBEDDING_CONFIG", []string{"is also PERSIA_GLOBAL_CONFIG", "write another file"}},
 		{"one file for both scripts", below(edits{loader: "/checkpoints/train.py"}), loader, []string{"is also PERSIA_NN_WORKER_ENTRY"}},
-		{"configuration as a script", below(edits{trainer: "/checkpoints/a.yml"}), trainer, []string{"does not look like a Python script"}},
+		{"configuration as a script", below(edits{script: "/checkpoints/a.yml"}), script, []string{"does not look like a Python script"}},
 		{"script as a configuration", below(edits{global: "/checkpoints/a.py"}), global, []string{"does not look like a YAML file"}},
 		// Checkpoints.
 		{"checkpoints on the job's volume", edits{}, job + ".mounts", nil},
 		{"servers without the volume", on("nnWorker"), job + ".mounts", []string{"nnWorker and embeddingParameterServer have no volume in common", "no checkpoint"}},
-		{"trainers and servers with the volume", on("nnWorker", "embeddingParameterServer"), job + ".mounts", nil},
+		{"nn-workers and servers with the volume", on("nnWorker", "embeddingParameterServer"), job + ".mounts", nil},
 		{"servers with the volume elsewhere", on("nnWorker").And(edits{job + ".embeddingParameterServer.mounts": []any{edits{"volume": "checkpoints", "mountPath": "/other"}}}), job + ".mounts", []string{"at one path"}},
 		{"checkpoints on a bucket of the job", shared(edits{"csi": edits{"driver": "gcsfuse.csi.storage.gke.io"}}), job + ".mounts", nil},
 		{"checkpoints on a disk of the job", shared(edits{"gcePersistentDisk": edits{"pdName": "d"}}), job + ".mounts", nil},
@@ -94,7 +94,7 @@ func TestWarned(t *testing.T) {
 		// Images and amounts.
 		{"image without CUDA", edits{job + ".nnWorker.image": "persiaml/persia-cpu-runtime:1"}, job + ".nnWorker.image", []string{"without CUDA by its name", "nvidia.com/gpu"}},
 		{"image with CUDA", edits{job + ".nnWorker.image": "persiaml/persia-cuda-runtime:1"}, job + ".nnWorker.image", nil},
-		{"GPUs of a server", edits{job + ".embeddingWorker": edits{"nodePool": "trainers", "resources": edits{"limits": edits{"cpu": 8, "memory": "20Gi", "nvidia.com/gpu": 1}}},
+		{"GPUs of a server", edits{job + ".embeddingWorker": edits{"nodePool": "training", "resources": edits{"limits": edits{"cpu": 8, "memory": "20Gi", "nvidia.com/gpu": 1}}},
 			"persia:nodePools[0].nodes": 3}, job + ".embeddingWorker.resources", []string{"PERSIA's servers do not use"}},
 		{"images that no node pulls", edits{job + ".imagePullPolicy": "Never"}, job + ".imagePullPolicy", []string{"new nodes have none", "write IfNotPresent"}},
 		{"idle GPUs", edits{job + ".nnWorker.nprocPerNode": 1}, job + ".nnWorker.nprocPerNode", []string{"leave 7 of 8 GPUs idle"}},
@@ -104,9 +104,9 @@ func TestWarned(t *testing.T) {
 		{"directory for an interpreter", edits{job + ".script": edits{"runtime": "/r", "python": "/opt/conda/bin"}}, job + ".script.python", []string{"/opt/conda/bin does not look like an interpreter", "/opt/conda/bin/python3"}},
 	})
 	stacktest.Refused(t, []stacktest.Refusal{
-		{"root for a script", edits{trainer: "/"}, trainer, []string{`"/"`, "is a directory"}},
-		{"directory for a script", edits{trainer: "/workspace/train/"}, trainer, []string{"is a directory"}},
-		{"mount for a script", edits{trainer: "/checkpoints"}, trainer, []string{`"/checkpoints"`, "is a directory"}},
+		{"root for a script", edits{script: "/"}, script, []string{`"/"`, "is a directory"}},
+		{"directory for a script", edits{script: "/workspace/train/"}, script, []string{"is a directory"}},
+		{"mount for a script", edits{script: "/checkpoints"}, script, []string{`"/checkpoints"`, "is a directory"}},
 		{"attempts in words", env("PERSIA_ATTEMPTS", "five"), variable + ".value", []string{`"five"`, "at least 1"}},
 		{"file system that is none", volume(edits{"gcePersistentDisk": edits{"pdName": "d", "fsType": "ntfs"}}, nil), job + ".volumes[0].gcePersistentDisk.fsType", []string{`"ntfs"`, "ext4"}},
 		{"NFS on the loopback", volume(edits{"nfs": edits{"server": "127.0.0.1", "path": "/a"}}, nil), job + ".volumes[0].nfs.server", []string{"leads each machine to itself"}},

@@ -76,7 +76,7 @@ spec:
 func besides(file string) map[string]any {
 	return map[string]any{
 		"manifest": file, "nodePool": "loaders",
-		"nnWorker":                 map[string]any{"nodePool": "trainers"},
+		"nnWorker":                 map[string]any{"nodePool": "training"},
 		"embeddingParameterServer": map[string]any{"nodePool": "ps"},
 	}
 }
@@ -108,7 +108,7 @@ func TestManifest(t *testing.T) {
 	assert.Equal(t, "adult-income", job.Name)
 	assert.Equal(t, "/home/PERSIA/train.py", job.PersiaEnv.NNWorkerEntry)
 	assert.Empty(t, job.Env, "the stack's own NATS is for the program to name")
-	assert.Equal(t, "trainers", job.NNWorker.NodePool)
+	assert.Equal(t, "training", job.NNWorker.NodePool)
 	assert.Equal(t, "loaders", job.Dataloader.NodePool, "that of the job")
 	assert.Equal(t, corev1.PullIfNotPresent, job.ImagePullPolicy)
 	assert.Equal(t, "persiaml/persia-cuda-runtime:dev", job.NNWorker.Image)
@@ -227,7 +227,7 @@ func TestManifestRefuses(t *testing.T) {
 		{"misspelt role", "  dataloader:", "  dataLoaders:", job + ".spec.dataLoaders", []string{"did you mean dataloader?"}},
 		{"misspelt field of a role", "    nprocPerNode: 1", "    nProcsPerNode: 1", job + ".spec.nnWorker.nProcsPerNode", []string{"did you mean nprocPerNode?"}},
 		{"field that is not a PersiaJob's", "  logLevel: info", "  nodePool: loaders", job + ".spec.nodePool", []string{"not a field of a PersiaJob", "next to manifest"}},
-		{"field that no role of a PersiaJob has", "    nprocPerNode: 1", "    nodePool: trainers", job + ".spec.nnWorker.nodePool", []string{"not a field of a PersiaJob", "next to manifest"}},
+		{"field that no role of a PersiaJob has", "    nprocPerNode: 1", "    nodePool: training", job + ".spec.nnWorker.nodePool", []string{"not a field of a PersiaJob", "next to manifest"}},
 		{"misspelt path", "PERSIA_GLOBAL_CONFIG", "PERSIA_GLOBAL_CONF", job + ".spec.persiaEnv.PERSIA_GLOBAL_CONF", []string{"did you mean PERSIA_GLOBAL_CONFIG?"}},
 		{"path missing", "    PERSIA_NN_WORKER_ENTRY: /home/PERSIA/train.py\n", "", job + ".spec.persiaEnv.PERSIA_NN_WORKER_ENTRY", []string{"Required", "absolute path"}},
 		{"relative path", "/home/PERSIA/train.py", "train.py", job + ".spec.persiaEnv.PERSIA_NN_WORKER_ENTRY", []string{`"train.py"`, "absolute path"}},

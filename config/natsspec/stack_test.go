@@ -35,12 +35,12 @@ func TestRefused(t *testing.T) {
 		{"NATS payload too large", edits{"persia:nats.maxPayload": 67108865},
 			"persia:nats.maxPayload", []string{"67108865", "1 to 67108864", "52428800"}},
 		{"NATS on a pool that is not there", edits{"persia:nats.nodePool": "nats"},
-			"persia:nats.nodePool", []string{`"nats"`, "trainers, loaders, ps or system"}},
+			"persia:nats.nodePool", []string{`"nats"`, "training, loaders, ps or system"}},
 		{"NATS without memory", edits{"persia:nats.resources.limits.memory": nil},
 			"persia:nats.resources.limits[memory]", []string{"Required", "a NATS server"}},
 		{"NATS too large for the system pool", edits{"persia:nats.resources.limits.memory": "14Gi"},
 			"persia:nats.resources.limits[memory]", []string{"14Gi", `pool "system"`, "of e2-standard-4", "leave 11.9Gi", "n1-highmem-4"}},
-		{"NATS with GPUs", edits{"persia:nats.nodePool": "trainers", "persia:nats.resources.limits": edits{"cpu": 1, "memory": "1Gi", "nvidia.com/gpu": 1}},
+		{"NATS with GPUs", edits{"persia:nats.nodePool": "training", "persia:nats.resources.limits": edits{"cpu": 1, "memory": "1Gi", "nvidia.com/gpu": 1}},
 			"persia:nats.resources.limits[nvidia.com/gpu]", []string{`"1"`, "remove them"}},
 	})
 }

@@ -78,7 +78,7 @@ func TestPEDLRefused(t *testing.T) {
 		{"pull policy", withPEDL(edits{"persia:pedl.imagePullPolicy": "Sometimes"}),
 			"persia:pedl.imagePullPolicy", []string{"Always, IfNotPresent or Never"}},
 		{"pool of the master unknown", withPEDL(edits{"persia:pedl.nodePool": "no"}),
-			"persia:pedl.nodePool", []string{`"no"`, "trainers, loaders, ps or system"}},
+			"persia:pedl.nodePool", []string{`"no"`, "training, loaders, ps or system"}},
 		{"master too large", withPEDL(edits{"persia:pedl.resources": edits{"requests": edits{"cpu": 40}}}),
 			"persia:pedl.resources.requests[cpu]", []string{"the master of PEDL does not fit on a node of pool \"system\"", "choose a machine type that holds it"}},
 		{"request over the limit", withPEDL(edits{"persia:pedl.resources": edits{"limits": edits{"cpu": 1}, "requests": edits{"cpu": 2}}}),

@@ -90,8 +90,8 @@ func TestNodePoolsRefused(t *testing.T) {
 			sparePool + ".compactPlacement", []string{"at most 1500 nodes", "up to 1501", "use fewer nodes"}},
 		{"reservation as a URL", spare(edits{"reservation": "https://compute.googleapis.com/r"}),
 			sparePool + ".reservation", []string{"https://", "the name of a reservation", "projects/P/reservations/R"}},
-		{"block of a reservation without its name", spare(edits{"reservation": "trainers/reservationBlocks/"}),
-			sparePool + ".reservation", []string{"trainers/reservationBlocks/", "/reservationBlocks/B"}},
+		{"block of a reservation without its name", spare(edits{"reservation": "training/reservationBlocks/"}),
+			sparePool + ".reservation", []string{"training/reservationBlocks/", "/reservationBlocks/B"}},
 		{"reservation of a zone", spare(edits{"reservation": "projects/my-project/zones/us-central1-a/reservations/r"}),
 			sparePool + ".reservation", []string{"projects/P/reservations/R"}},
 		{"location policy unknown", edits{"persia:nodePools[1].autoscaling.locationPolicy": "any"},
@@ -120,7 +120,7 @@ func TestNodePoolsRefused(t *testing.T) {
 			"persia:nvidiaDriver.installer":            "managed",
 			"persia:nodePools[0].gpu.partition":        "3g.20gb",
 			"persia:jobs[0].nnWorker.resources.limits": edits{"cpu": 80, "memory": "600Gi", "nvidia.com/gpu": 17}},
-			"persia:jobs[0].nnWorker.resources.limits[nvidia.com/gpu]", []string{`"17"`, `pool "trainers" has 16`}},
+			"persia:jobs[0].nnWorker.resources.limits[nvidia.com/gpu]", []string{`"17"`, `pool "training" has 16`}},
 		{"secure boot under a driver that is not signed", edits{"persia:nodePools[0].secureBoot": true},
 			"persia:nodePools[0].secureBoot", []string{"ubuntu-daemonset", "not signed", "the installer managed"}},
 		{"secure boot under the driver of COS' installer", edits{"persia:nvidiaDriver.installer": "cos-daemonset", "persia:nodePools[0].secureBoot": true},
@@ -256,9 +256,9 @@ func TestNodePoolsAccepted(t *testing.T) {
 		"taint of spot on another pool":    spare(edits{"taints": []any{edits{"key": "cloud.google.com/gke-spot", "value": "true", "effect": "NoSchedule"}}}),
 		"secure boot off":                  spareGPUs(edits{"secureBoot": false}),
 		"a machine of no known type":       with(spare(edits{"machineType": "z9-metal-8", "localSsdCount": 3, "disk": edits{"type": "hyperdisk-balanced"}, "compactPlacement": true}), describedMachine("z9-metal-8")),
-		"role on partitions":               with(partitionedTrainers("1g.5gb", nil), edits{"persia:jobs[0].nnWorker.resources.limits": edits{"cpu": 10, "memory": "70Gi", "nvidia.com/gpu": 7}}),
-		"role on shared GPUs":              with(partitionedTrainers("", edits{"strategy": "TIME_SHARING", "maxClients": 4}), edits{"persia:jobs[0].nnWorker.resources.limits": edits{"cpu": 10, "memory": "70Gi", "nvidia.com/gpu": 1}}),
-		"shared GPUs, one of each trainer": with(partitionedTrainers("7g.40gb", edits{"strategy": "TIME_SHARING", "maxClients": 2}), edits{"persia:jobs[0].nnWorker.resources.limits": edits{"cpu": 10, "memory": "70Gi", "nvidia.com/gpu": 1}}),
+		"role on partitions":               with(partitionedGPUs("1g.5gb", nil), edits{"persia:jobs[0].nnWorker.resources.limits": edits{"cpu": 10, "memory": "70Gi", "nvidia.com/gpu": 7}}),
+		"role on shared GPUs":              with(partitionedGPUs("", edits{"strategy": "TIME_SHARING", "maxClients": 4}), edits{"persia:jobs[0].nnWorker.resources.limits": edits{"cpu": 10, "memory": "70Gi", "nvidia.com/gpu": 1}}),
+		"shared GPUs, one of each replica": with(partitionedGPUs("7g.40gb", edits{"strategy": "TIME_SHARING", "maxClients": 2}), edits{"persia:jobs[0].nnWorker.resources.limits": edits{"cpu": 10, "memory": "70Gi", "nvidia.com/gpu": 1}}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := stacktest.Load(t, stack)
@@ -271,8 +271,8 @@ func describedMachine(name string) edits {
 	return edits{"persia:machineTypes": edits{name: edits{"cpus": 8, "memory": "32Gi"}}}
 }
 
-// partitionedTrainers partitions the GPUs of the trainers of the base stack.
-func partitionedTrainers(size string, sharing edits) edits {
+// partitionedGPUs partitions the GPUs of the nn-workers of the base stack.
+func partitionedGPUs(size string, sharing edits) edits {
 	stack := edits{"persia:nvidiaDriver.installer": "managed"}
 	if size != "" {
 		stack["persia:nodePools[0].gpu.partition"] = size

@@ -79,7 +79,7 @@ func TestRefused(t *testing.T) {
 		{"bucket with a capital", edits{"persia:storage[0].gcsFuse.bucket": "Persia"},
 			"persia:storage[0].gcsFuse.bucket", []string{"Persia", "3 to 63 lower case"}},
 		{"hostPath under several nodes", edits{"persia:storage[0].gcsFuse": nil, "persia:storage[0].hostPath": edits{"path": "/data"}},
-			"persia:storage[0].hostPath", []string{"/data", "up to 7 nodes", "loaders, ps, trainers", "use gcsFuse"}},
+			"persia:storage[0].hostPath", []string{"/data", "up to 7 nodes", "loaders, ps, training", "use gcsFuse"}},
 		{"ReadWriteOnce under several nodes", edits{"persia:storage[0].accessModes": []any{"ReadWriteOnce"}},
 			"persia:storage[0].accessModes", []string{"ReadWriteOnce", "up to 7 nodes", "write [ReadWriteMany]"}},
 	})
@@ -107,16 +107,16 @@ func TestStorageRefused(t *testing.T) {
 		{"disk without its driver", over("persistentDisk", edits{"disk": "d", "create": edits{}}).And(edits{"persia:cluster.csiDrivers": edits{"persistentDisk": false}}),
 			"persia:cluster.csiDrivers.persistentDisk", []string{"must be true", "persia:storage[1].persistentDisk"}},
 		{"disk under several nodes", disk.And(mountB),
-			volumeB + ".accessModes", []string{"ReadWriteOnce", "up to 2 nodes (pools trainers)", "use filestore or gcsFuse"}},
+			volumeB + ".accessModes", []string{"ReadWriteOnce", "up to 2 nodes (pools training)", "use filestore or gcsFuse"}},
 		{"disk away from the pool", disk.And(readB).And(edits{
 			"persia:cluster.zones": []any{"us-central1-a", "us-central1-b"}, "persia:nodePools[0].zones": []any{"us-central1-b"},
 			"persia:nodePools[0].nodes": 2, "persia:nodePools[1].zones": []any{"us-central1-a"}, "persia:nodePools[2].zones": []any{"us-central1-a"}}),
-			volumeB + ".persistentDisk.zones", []string{"pool trainers", "also has nodes in us-central1-b"}},
+			volumeB + ".persistentDisk.zones", []string{"pool training", "also has nodes in us-central1-b"}},
 		{"disk that the machines do not take", over("persistentDisk", edits{"disk": "d", "create": edits{"type": "hyperdisk-balanced"}}).And(readB),
 			volumeB + ".persistentDisk.create.type", []string{"a2-highgpu-8g", "write pd-balanced"}},
 		{"directory on a read-only root", over("hostPath", edits{"path": "/mnt/data"}).And(mountB).And(edits{
 			"persia:nodePools[0].nodes": 1, "persia:jobs[0].nnWorker.replicas": 1, "persia:nvidiaDriver": edits{"installer": "managed"}}),
-			volumeB + ".hostPath.path", []string{"/mnt/data", "pool trainers", "Container-Optimized OS", "/var/lib/persia"}},
+			volumeB + ".hostPath.path", []string{"/mnt/data", "pool training", "Container-Optimized OS", "/var/lib/persia"}},
 		{"mount path of the job and of a role", edits{"persia:jobs[0].nnWorker.mounts": []any{edits{"volume": "checkpoints", "mountPath": "/checkpoints"}}},
 			"persia:jobs[0].nnWorker.mounts[0].mountPath", []string{"/checkpoints", "a mount of the job"}},
 		{"mount path twice in a role", edits{"persia:jobs[0].nnWorker.mounts": []any{

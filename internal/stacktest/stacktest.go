@@ -32,7 +32,7 @@ config:
     authorizedNetworks:
       - {name: office, cidr: 203.0.113.0/24}
   persia:nodePools:
-    - name: trainers
+    - name: training
       machineType: a2-highgpu-8g
       nodes: 2
       gpu: {type: nvidia-tesla-a100, count: 8}
@@ -72,7 +72,7 @@ config:
         - {volume: checkpoints, mountPath: /checkpoints}
       nnWorker:
         replicas: 2
-        nodePool: trainers
+        nodePool: training
         resources:
           limits: {cpu: 80, memory: 600Gi, nvidia.com/gpu: 8}
       dataloader:

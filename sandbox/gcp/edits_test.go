@@ -22,7 +22,7 @@ persia:cluster:
   backup: {plan: {schedule: 0 4 * * *}}
 persia:nodePools:
   - {name: workers, machineType: n2-standard-32, nodes: 4}
-  - {name: trainers, machineType: g2-standard-32, nodes: 2, gpu: {type: nvidia-l4, count: 1}}
+  - {name: training, machineType: g2-standard-32, nodes: 2, gpu: {type: nvidia-l4, count: 1}}
 persia:machineTypes: {}
 persia:nvidiaDriver: {installer: managed}
 persia:storage:
@@ -47,7 +47,7 @@ persia:jobs:
     mounts:
       - {volume: checkpoints, mountPath: /checkpoints}
     nnWorker:
-      nodePool: trainers
+      nodePool: training
       replicas: 2
       resources: {limits: {cpu: "12", memory: 24Gi, nvidia.com/gpu: "1"}}
     dataloader:
@@ -194,8 +194,8 @@ func jobEdits() map[string]documentedEdit {
 	add("env of a role", "dataloader.env", env("OF_THE_ROLE"))
 	add("mounts of a role", "dataloader.mounts", []any{values{"volume": "shared", "mountPath": "/shared"}})
 	add("resources of a role", "dataloader.resources.limits.memory", "5Gi")
-	add("nodePool of a role", "dataloader.nodePool", "trainers")
-	add("image of a role", "dataloader.image", "example.com/trainers/criteo@sha256:"+strings.Repeat("a", 64))
+	add("nodePool of a role", "dataloader.nodePool", "training")
+	add("image of a role", "dataloader.image", "example.com/training/criteo@sha256:"+strings.Repeat("a", 64))
 	add("replicas of a role", "dataloader.replicas", 5)
 	// With eight gibibytes of memory, each of four files has two.
 	add("hashmapShards of a job", "hashmapShards", 4)

@@ -71,21 +71,21 @@ func TestEffects(t *testing.T) {
 		}, nil},
 		{"a key for the disks", nil, set("persia:cluster", "encryption.bootDisks", keyRing+"disks"), []string{
 			"Google Cloud deletes all nodes of the pool system, and creates the pool again when they are gone: about 20m without nodes, if each of the two takes 10m. The 3 NATS servers of the job criteo run there: if no server answers for 30 seconds, the attempt of the job criteo ends",
-			"the pool trainers",
+			"the pool training",
 			"persia:cluster.encryption.bootDisks was not set and is now " + keyRing + "disks: Google Cloud deletes all nodes of the pool workers",
 		}, nil},
 		{"another driver", nil, set("persia:nvidiaDriver", "version", "LATEST"), []string{
-			"persia:nvidiaDriver.version was DEFAULT and is now LATEST: Google Cloud deletes all nodes of the pool trainers",
+			"persia:nvidiaDriver.version was DEFAULT and is now LATEST: Google Cloud deletes all nodes of the pool training",
 		}, nil},
 		{"smaller messages", nil, set("persia:nats", "maxPayload", 33554432), []string{
 			"spec.natsConfig.maxPayload was 52428800 and is now 33554432, spec.natsConfig.maxPending was 209715200 and is now 134217728: this replaces 3 servers at once",
 		}, nil},
 		{"no identities of pods", withoutStorage, set("persia:cluster", "workloadIdentity", false), []string{
-			"persia:cluster.workloadIdentity was GKE_METADATA and is now GCE_METADATA: GKE may drain and recreate the nodes of the pool system", "the pool trainers", "the pool workers",
+			"persia:cluster.workloadIdentity was GKE_METADATA and is now GCE_METADATA: GKE may drain and recreate the nodes of the pool system", "the pool training", "the pool workers",
 		}, nil},
 		{"a second zone", nil, set("persia:cluster", "zones", []any{"us-central1-a", "us-central1-b"}), []string{
 			"persia:cluster.zones: GKE deletes nodes of the pool system: 1 of 2 in us-central1-a, which it chooses",
-			"persia:cluster.zones: GKE deletes nodes of the pool trainers: 1 of 2 in us-central1-a, which it chooses. Pods of nn-worker of the job criteo run there: the job loses up to 1 attempt",
+			"persia:cluster.zones: GKE deletes nodes of the pool training: 1 of 2 in us-central1-a, which it chooses. Pods of nn-worker of the job criteo run there: the job loses up to 1 attempt",
 			"persia:cluster.zones: GKE deletes nodes of the pool workers: 2 of 4 in us-central1-a, which it chooses",
 		}, nil},
 		{"more NATS servers", nil, set("persia:nats", "size", 5), nil, nil},
@@ -99,7 +99,7 @@ func TestEffects(t *testing.T) {
 			"persia:nats: in the NATS cluster persia-nats-service, spec.pod.resources.limits.memory was 2Gi and is now 3Gi: this replaces 3 servers at once; if no server answers for 30 seconds, the attempt of the job criteo ends. The next one begins when NATS answers, and trains from the newest complete checkpoint in " + checkpoints,
 		}, nil},
 		{"more memory for NATS while nothing runs", ofJob("suspend", true), set("persia:nats", "resources.limits.memory", "3Gi"), nil, nil},
-		{"an image of a JobSet", ofJob("engine", "jobset"), ofJob("dataloader.image", "example.com/trainers/criteo:2"), []string{
+		{"an image of a JobSet", ofJob("engine", "jobset"), ofJob("dataloader.image", "example.com/training/criteo:2"), []string{
 			"persia:jobs[0]: the job criteo restarts: this deletes its 10 replicas and creates 10: about 2m without the job, if a replica takes so long. It then trains from the newest complete checkpoint in " + checkpoints,
 		}, nil},
 		{"fewer replicas of a JobSet", ofJob("engine", "jobset"), ofJob("dataloader.replicas", 3), []string{
@@ -131,8 +131,8 @@ func TestEffects(t *testing.T) {
 			"persia:jobs[0].suspend: the job criteo stops, and this deletes its 10 replicas. Without suspend, it trains from the newest complete checkpoint in " + checkpoints,
 		}, nil},
 		{"a job that goes on", ofJob("suspend", true), ofJob("suspend", false), nil, nil},
-		{"an image while nothing runs", ofJob("suspend", true), ofJob("dataloader.image", "example.com/trainers/criteo:2"), nil, nil},
-		{"an image", nil, ofJob("dataloader.image", "example.com/trainers/criteo:2"), []string{
+		{"an image while nothing runs", ofJob("suspend", true), ofJob("dataloader.image", "example.com/training/criteo:2"), nil, nil},
+		{"an image", nil, ofJob("dataloader.image", "example.com/training/criteo:2"), []string{
 			"persia:jobs[0]: the job criteo restarts: this replaces the pods of dataloader (4), one of each role at a time, and the job does not train until the last of 4 is ready: about 8m, if a replica takes 2m. It then trains from the newest complete checkpoint in " + checkpoints,
 		}, []string{"criteo-dataloader"}},
 		{"an environment that is empty", ofJob("env", []any{values{"name": "A", "value": "b"}}), ofJob("env", []any{values{"name": "A", "value": ""}}), []string{"the job criteo restarts"}, all},
@@ -167,8 +167,8 @@ func TestEffects(t *testing.T) {
 		{"a removed volume", nil, func(file values) { file["persia:storage"] = file["persia:storage"].([]any)[:1] }, []string{
 			"persia:storage: the volume shared is no longer in the stack file. Its data stays in Filestore instance shared in us-central1-a, where no pod sees it",
 		}, nil},
-		{"another machine for the trainers", nil, set("persia:nodePools", "1.machineType", "g2-standard-16"), []string{
-			"persia:nodePools[1].machineType was g2-standard-32 and is now g2-standard-16: GKE drains and recreates the nodes of the pool trainers, 1 at once. This takes 2 rounds, about 20m if a round takes 10m. Pods of nn-worker of the job criteo run there: the job loses up to 2 attempts, and trains from the newest complete checkpoint in " + checkpoints + ", or from the beginning if there is none. To lose one attempt only, suspend the job first",
+		{"another machine for the training", nil, set("persia:nodePools", "1.machineType", "g2-standard-16"), []string{
+			"persia:nodePools[1].machineType was g2-standard-32 and is now g2-standard-16: GKE drains and recreates the nodes of the pool training, 1 at once. This takes 2 rounds, about 20m if a round takes 10m. Pods of nn-worker of the job criteo run there: the job loses up to 2 attempts, and trains from the newest complete checkpoint in " + checkpoints + ", or from the beginning if there is none. To lose one attempt only, suspend the job first",
 		}, nil},
 		{"spot workers", nil, set("persia:nodePools", "0.spot", true), []string{
 			"the job criteo restarts",

@@ -47,11 +47,11 @@ func poolInputs(name string, count int, config values) resource.PropertyMap {
 }
 
 func gpuPool() resource.PropertyMap {
-	return poolInputs("trainers", 2, values{
+	return poolInputs("training", 2, values{
 		"machineType":       "a2-highgpu-8g",
 		"imageType":         "UBUNTU_CONTAINERD",
 		"labels":            values{"persia.com/part": "trainer"},
-		"taints":            []any{values{"key": "persia.com/dedicated", "value": "trainers", "effect": "NO_SCHEDULE"}},
+		"taints":            []any{values{"key": "persia.com/dedicated", "value": "training", "effect": "NO_SCHEDULE"}},
 		"guestAccelerators": accelerators("nvidia-tesla-a100", 8, "INSTALLATION_DISABLED"),
 	})
 }
@@ -255,7 +255,7 @@ func TestTaintOfGPUPools(t *testing.T) {
 	const cluster = "projects/my-project/locations/us-central1/clusters/persia"
 	tainted := func(g simulated) bool {
 		for _, node := range g.nodes() {
-			if node.Labels[gcp.LabelNodePool] == "trainers" {
+			if node.Labels[gcp.LabelNodePool] == "training" {
 				return slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool { return taint.Key == gcp.TaintGPU })
 			}
 		}
@@ -332,13 +332,13 @@ func TestMachinesOutsideTheCatalogueCannotBeSimulated(t *testing.T) {
 	g := newGoogle(t)
 	_, err := g.tryCreate(nodePoolType, change(t, gpuPool(), "nodeConfig.machineType", "z9-standard-4"))
 	assert.ErrorContains(t, err, `machine type "z9-standard-4" is not in the catalogue`)
-	assert.ErrorContains(t, err, "clusters/persia/nodePools/trainers")
+	assert.ErrorContains(t, err, "clusters/persia/nodePools/training")
 	assert.Empty(t, g.nodes())
 }
 
 func TestNodeNames(t *testing.T) {
 	long := "a-name-of-the-forty-characters-gke-takes"
-	for _, name := range []string{"w", "trainers", long} {
+	for _, name := range []string{"w", "training", long} {
 		g := newGoogle(t)
 		g.create(nodePoolType, poolInputs(name, 1, values{}))
 		for node := range g.nodes() {

@@ -12,7 +12,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-const trainersPool = "projects/my-project/locations/us-central1/clusters/persia/nodePools/trainers"
+const trainersPool = "projects/my-project/locations/us-central1/clusters/persia/nodePools/training"
 
 // assertNoOperation checks that nothing is left to be completed.
 func (g simulated) assertNoOperation() {

@@ -20,7 +20,7 @@ import (
 func TestASecondPoolOfTheSameNameIsRefused(t *testing.T) {
 	g := newGoogle(t)
 	first := g.create(nodePoolType, gpuPool())
-	assert.EqualValues(t, "projects/my-project/locations/us-central1/clusters/persia/nodePools/trainers", first.ID)
+	assert.EqualValues(t, "projects/my-project/locations/us-central1/clusters/persia/nodePools/training", first.ID)
 	require.Len(t, g.nodes(), 2)
 	_, err := g.tryCreate(nodePoolType, gpuPool())
 	assert.ErrorContains(t, err, "Error 409")

@@ -84,9 +84,9 @@ func changed(before, after Stack, j job) []string {
 		say("", "the next attempt of the job %s does not see the checkpoints in %s, which stay there: it trains %s. %s",
 			j.name, had, after.start(j.is), comeBack(before, after, j))
 	}
-	if own := "PERSIA_CKPT_DIR"; j.was.trainers().variable(own) != j.is.trainers().variable(own) {
+	if own := "PERSIA_CKPT_DIR"; j.was.nnWorkers().variable(own) != j.is.nnWorkers().variable(own) {
 		say(".env", "%s of the job %s was %s and is now %s: the next attempt reads and writes its checkpoints there, and the old ones stay",
-			own, j.name, written(j.was.trainers().variable(own)), written(j.is.trainers().variable(own)))
+			own, j.name, written(j.was.nnWorkers().variable(own)), written(j.is.nnWorkers().variable(own)))
 	}
 	effects = append(effects, hidden(before, after, j)...)
 	servers := jobspec.KindEmbeddingParameterServer
@@ -117,12 +117,12 @@ func changed(before, after Stack, j job) []string {
 	return effects
 }
 
-// trainers are the nn-workers of a job.
-func (j Job) trainers() Role { return j.Roles[jobspec.KindNNWorker.Name] }
+// nnWorkers are the nn-workers of a job.
+func (j Job) nnWorkers() Role { return j.Roles[jobspec.KindNNWorker.Name] }
 
 // start says from where the next attempt of a job trains.
 func (s Stack) start(job Job) string {
-	own := job.trainers().variable("PERSIA_CKPT_DIR")
+	own := job.nnWorkers().variable("PERSIA_CKPT_DIR")
 	at := s.checkpoints(job)
 	switch {
 	case own != "":

@@ -27,7 +27,7 @@ spec:
       labels: {persia_job: criteo, app.kubernetes.io/name: nn-worker}
       annotations: {cluster-autoscaler.kubernetes.io/safe-to-evict: "false"}
     spec:
-      nodeSelector: {cloud.google.com/gke-nodepool: trainers}
+      nodeSelector: {cloud.google.com/gke-nodepool: training}
       containers:
       - name: nn-worker
         image: example.com/criteo:1
@@ -58,7 +58,7 @@ spec:
       dnsPolicy: ClusterFirst
       restartPolicy: Always
       schedulerName: default-scheduler
-      nodeSelector: {cloud.google.com/gke-nodepool: trainers}
+      nodeSelector: {cloud.google.com/gke-nodepool: training}
       containers:
       - name: nn-worker
         image: example.com/criteo:1
@@ -100,7 +100,7 @@ func TestWhatTheAPIServerAddsIsNoEdit(t *testing.T) {
 		"a variable":             {"value: info", "value: debug", true},
 		"a variable to empty":    {"value: info", `value: ""`, true},
 		"a variable less":        {"        - {name: LOG_LEVEL, value: info}\n", "", true},
-		"a node selector less":   {"nodeSelector: {cloud.google.com/gke-nodepool: trainers}", "nodeSelector: {}", true},
+		"a node selector less":   {"nodeSelector: {cloud.google.com/gke-nodepool: training}", "nodeSelector: {}", true},
 		"a limit less":           {`cpu: "12", `, "", true},
 		"a limit in other words": {`cpu: "12"`, "cpu: 12000m", false},
 		"a mount less":           {"{name: claim-0, mountPath: /checkpoints}, ", "", true},
@@ -193,13 +193,13 @@ func TestPoolsOfOthers(t *testing.T) {
 	const (
 		connections = "the processes of the job criteo lose their connections, and nothing restarts them together"
 		loaders     = "Pods of dataloader of the job criteo may run there: the job does not train until all of its pods are ready on other nodes, and trains from what its script loads"
-		trainers    = "Pods of nn-worker of the job criteo may run there"
+		training    = "Pods of nn-worker of the job criteo may run there"
 	)
 	for pool, says := range map[string][]string{
 		"system":   {loaders, "The only NATS server of the job criteo runs there: " + connections},
 		"services": {loaders, "Pods of pedl-master, pedl-postgresql of PEDL run there, and are away until they are ready on other nodes", "The data of pedl-postgresql is lost with its pod"},
-		"gpu":      {trainers},
-		"agents":   {trainers, "Pods of pedl-agent of PEDL run there"},
+		"gpu":      {training},
+		"agents":   {training, "Pods of pedl-agent of PEDL run there"},
 	} {
 		t.Run(pool, func(t *testing.T) {
 			after := New()

@@ -118,13 +118,13 @@ func (s Stack) withoutNATS(name string, job Job) string {
 	if job.ByOperator {
 		return fmt.Sprintf("the processes of the job %s lose their connections, and nothing restarts them together", name)
 	}
-	seconds := cmp.Or(job.trainers().variable("PERSIA_NATS_SECONDS"), "30")
+	seconds := cmp.Or(job.nnWorkers().variable("PERSIA_NATS_SECONDS"), "30")
 	return fmt.Sprintf("if no server answers for %s seconds, the attempt of the job %s ends. The next one begins when NATS answers, and trains %s", seconds, name, s.start(job))
 }
 
 // nats is the name of the NATS cluster of a job.
 func (j Job) nats() string {
-	for _, entry := range j.trainers().container().Env {
+	for _, entry := range j.nnWorkers().container().Env {
 		switch {
 		case entry.Name != "PERSIA_NATS_URL":
 		case entry.ValueFrom != nil && entry.ValueFrom.SecretKeyRef != nil:

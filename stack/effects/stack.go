@@ -311,20 +311,20 @@ func (f storedFolder) String() string {
 // checkpoints is where the attempts of a job write their checkpoints. It is empty if the job
 // has no such folder, or if PERSIA's operator creates its pods.
 func (s Stack) checkpoints(job Job) storedFolder {
-	trainers := job.Roles[jobspec.KindNNWorker.Name]
-	root := trainers.variable("PERSIA_CKPT_ROOT")
+	nnWorkers := job.Roles[jobspec.KindNNWorker.Name]
+	root := nnWorkers.variable("PERSIA_CKPT_ROOT")
 	if root == "" {
 		return storedFolder{}
 	}
 	var at storedFolder
 	longest := -1
-	for _, mount := range trainers.container().VolumeMounts {
+	for _, mount := range nnWorkers.container().VolumeMounts {
 		below, ok := strings.CutPrefix(root, path.Clean(mount.MountPath)+"/")
 		if !ok || len(mount.MountPath) <= longest {
 			continue
 		}
 		longest = len(mount.MountPath)
-		at = s.mounted(trainers, mount)
+		at = s.mounted(nnWorkers, mount)
 		at.folder = path.Join(at.folder, below)
 	}
 	return at

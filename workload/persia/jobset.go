@@ -13,7 +13,7 @@ import (
 	"persia/workload/jobset"
 )
 
-// jobSet is all roles of a job, each an Indexed Job. It is complete when the trainers and
+// jobSet is all roles of a job, each an Indexed Job. It is complete when the nn-workers and
 // data loaders are, and the servers end then.
 //
 // The coordinator alone decides about attempts, so no number of failures ends a Job, and none

@@ -29,13 +29,13 @@ var scriptFiles embed.FS
 const (
 	launchDirectory = jobspec.LaunchDirectory
 	launchFile      = "launch.py"
-	// EntryFile runs the script of a trainer or a data loader whose pod PERSIA's
+	// EntryFile runs the script of an nn-worker or a data loader whose pod PERSIA's
 	// operator makes.
 	EntryFile = launchDirectory + "/entry.py"
 	rolesFile = "roles.sh"
 	// podState keeps the state of a replica for as long as its pod lives.
 	podState = jobspec.StateDirectory
-	// coordinatorPort is where the first trainer tells the replicas of a job what to
+	// coordinatorPort is where the first nn-worker tells the replicas of a job what to
 	// do. PERSIA's own servers listen on the next two.
 	coordinatorPort = 8886
 )
@@ -155,7 +155,7 @@ func stateDirectory(args JobArgs, role role) string {
 	return path.Join(podState, args.Job.Name, args.Job.RunID)
 }
 
-// checkpointRoot is where the attempts of a run write their checkpoints: trainers and
+// checkpointRoot is where the attempts of a run write their checkpoints: nn-workers and
 // embedding parameter servers write into the same folder, so both must have the same
 // volume by the same path. It is "" for a role that has no part in it.
 func checkpointRoot(args JobArgs, role role) string {
@@ -182,14 +182,14 @@ func outlivesPod(source corev1.VolumeSource) bool {
 
 // coordinatorAddress returns the address of nn-worker 0, which does not depend on its node.
 func coordinatorAddress(args JobArgs) string {
-	return fmt.Sprintf("%s:%d", trainerHost(args.Job, args.Namespace), coordinatorPort)
+	return fmt.Sprintf("%s:%d", masterHost(args.Job, args.Namespace), coordinatorPort)
 }
 
-// trainerHost is the name of the first trainer, on whichever node its pod runs.
-func trainerHost(job jobspec.Job, namespace string) string {
-	service, set := kube.LabelName(job.Name, trainer), kube.LabelName(job.Name, trainer)
+// masterHost is the name of the first nn-worker, on whichever node its pod runs.
+func masterHost(job jobspec.Job, namespace string) string {
+	service, set := kube.LabelName(job.Name, nnWorker), kube.LabelName(job.Name, nnWorker)
 	if job.Engine == jobspec.EngineJobSet {
-		service, set = job.Name, jobset.JobName(job.Name, trainer)
+		service, set = job.Name, jobset.JobName(job.Name, nnWorker)
 	}
 	return set + "-0." + service + "." + namespace + ".svc"
 }
@@ -224,7 +224,7 @@ func launchEnv(args JobArgs, role role) []corev1.EnvVar {
 	if args.Job.Engine == jobspec.EngineJobSet {
 		env = append(env, corev1.EnvVar{Name: "PERSIA_ONCE", Value: "1"})
 	}
-	if role.Name == trainer {
+	if role.Name == nnWorker {
 		env = append(env,
 			corev1.EnvVar{Name: "PERSIA_REPLICAS", Value: AllReplicas(args.Job)},
 			corev1.EnvVar{Name: "PERSIA_PROGRESS_FILE", Value: path.Join(podState, "progress")})

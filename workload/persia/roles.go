@@ -9,9 +9,9 @@ import (
 	"persia/config/jobspec"
 )
 
-// trainer is the name of the role that trains the dense part, and whose first replica
+// nnWorker is the name of the role that trains the dense part, and whose first replica
 // coordinates the others.
-var trainer = jobspec.KindNNWorker.Name
+var nnWorker = jobspec.KindNNWorker.Name
 
 // role is one of the four roles of a job.
 type role struct {
@@ -25,7 +25,7 @@ type role struct {
 	config jobspec.Role
 }
 
-// roles are the four roles of a job, in the order that their data flows: the trainers,
+// roles are the four roles of a job, in the order that their data flows: the nn-workers,
 // first in a stack file, come last.
 func roles(job jobspec.Job, namespace string) []role {
 	var roles []role
@@ -41,7 +41,7 @@ func roles(job jobspec.Job, namespace string) []role {
 			if job.Script != nil {
 				role.port = int32(job.Script.Port)
 			}
-		case kind.Name == trainer:
+		case kind.Name == nnWorker:
 			role.args = []string{"$(PERSIA_NN_WORKER_ENTRY)",
 				"--nproc-per-node", "$(NPROC_PER_NODE)", "--nnodes", "$(REPLICA_SIZE)", "--node-rank", "$(REPLICA_INDEX)"}
 			role.env = nnWorkerEnv(job, namespace)
@@ -58,7 +58,7 @@ func roles(job jobspec.Job, namespace string) []role {
 // nnWorkerEnv is how the processes of torch.distributed find each other.
 func nnWorkerEnv(job jobspec.Job, namespace string) []corev1.EnvVar {
 	worker, port := job.NNWorker, strconv.Itoa(jobspec.MasterPort)
-	master := trainerHost(job, namespace)
+	master := masterHost(job, namespace)
 	return []corev1.EnvVar{
 		{Name: "PERSIA_NN_WORKER_ENTRY", Value: job.PersiaEnv.NNWorkerEntry},
 		{Name: "NPROC_PER_NODE", Value: strconv.Itoa(worker.NprocPerNode)},

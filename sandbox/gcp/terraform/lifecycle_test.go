@@ -102,13 +102,13 @@ var cluster = values{
 
 // nodePool says what the answers need to be without a difference.
 var nodePool = values{
-	"project": "p", "location": "us-central1", "cluster": "persia", "name": "trainers",
+	"project": "p", "location": "us-central1", "cluster": "persia", "name": "training",
 	"nodeLocations": []any{"us-central1-a"},
 	"nodeCount":     2,
 	"nodeConfig": values{
 		"machineType": "n2-standard-8", "imageType": "COS_CONTAINERD", "diskType": "pd-balanced", "diskSizeGb": 100,
 		"labels":                 values{"persia.com/part": "trainer"},
-		"taints":                 []any{values{"key": "persia.com/dedicated", "value": "trainers", "effect": "NO_SCHEDULE"}},
+		"taints":                 []any{values{"key": "persia.com/dedicated", "value": "training", "effect": "NO_SCHEDULE"}},
 		"resourceLabels":         values{"goog-gke-node-pool-provisioning-model": "on-demand"},
 		"serviceAccount":         "nodes@p.iam.gserviceaccount.com",
 		"oauthScopes":            []any{"https://www.googleapis.com/auth/cloud-platform"},

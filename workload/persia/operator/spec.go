@@ -62,8 +62,8 @@ func scriptedRole(args JobArgs, claims []persia.Claim, kind jobspec.Kind) persia
 // to them.
 func scriptEnv(job jobspec.Job, kind jobspec.Kind) []corev1.EnvVar {
 	script, entry := job.PersiaEnv.DataloaderEntry, "PERSIA_DATALOADER_ENTRY"
-	trainer := kind.Name == jobspec.KindNNWorker.Name
-	if trainer {
+	nnWorker := kind.Name == jobspec.KindNNWorker.Name
+	if nnWorker {
 		script, entry = job.PersiaEnv.NNWorkerEntry, "PERSIA_NN_WORKER_ENTRY"
 	}
 	env := append([]corev1.EnvVar{
@@ -74,7 +74,7 @@ func scriptEnv(job jobspec.Job, kind jobspec.Kind) []corev1.EnvVar {
 	if job.EnableMetrics {
 		env = append(env, corev1.EnvVar{Name: "PERSIA_REPLICA_METRICS", Value: persia.MetricsPath(job, kind)})
 	}
-	if trainer {
+	if nnWorker {
 		env = append(env,
 			corev1.EnvVar{Name: "PERSIA_NODE_RANK", Value: "$(REPLICA_INDEX)"},
 			corev1.EnvVar{Name: "PERSIA_NODES", Value: "$(REPLICA_SIZE)"},

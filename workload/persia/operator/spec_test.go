@@ -11,7 +11,7 @@ import (
 	"persia/workload/persia"
 )
 
-// specOf is a job of two trainers with GPUs, changed.
+// specOf is a job of two nn-workers with GPUs, changed.
 func specOf(change func(*jobspec.Job)) *jobspec.Job {
 	training := &jobspec.Job{Name: "a", RunID: "1", EnableMetrics: true, PersiaEnv: jobspec.PersiaEnv{
 		NNWorkerEntry: "/train.py", DataloaderEntry: "/load.py",
