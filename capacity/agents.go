@@ -1,6 +1,6 @@
 package capacity
 
-// NodeAgents is what the pods of GKE's own DaemonSets ask for on each node: network,
+// NodeAgents are the requests of the pods of GKE's own DaemonSets on each node: network,
 // logging, metrics, metadata, DNS and storage drivers. GKE publishes no figure and
 // changes it with its versions; this is a node's usual sum, rounded up.
 var NodeAgents = Resources{MilliCPU: 500, MemoryBytes: GiB, Pods: 12}

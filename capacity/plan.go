@@ -24,7 +24,7 @@ type Plan struct {
 	Trainings []Training
 }
 
-// PoolPlan is what one pool must hold.
+// PoolPlan compares the pods of a pool with its nodes.
 type PoolPlan struct {
 	Pool
 	// Needed is the number of nodes that hold all pods, in whatever order they
@@ -32,7 +32,7 @@ type PoolPlan struct {
 	Needed int
 	// TooLarge are the pods that fit no node of the pool, not even an empty one.
 	TooLarge []Pods
-	// Used is what all pods of the pool ask for.
+	// Used is the sum of the requests of all pods.
 	Used Resources
 	// Stranded is the room of the needed nodes that no pod requests, although it is paid for.
 	Stranded Resources
@@ -45,7 +45,7 @@ type PoolPlan struct {
 	Listed bool
 }
 
-// Price is what one machine costs an hour, in gcp.PriceCurrency.
+// Price is the price of a machine for an hour, in gcp.PriceCurrency.
 type Price struct {
 	Hourly float64
 	// Listed is true for Google's list price.
@@ -139,7 +139,7 @@ func (p Pool) boundBy(used Resources) string {
 }
 
 // MachinesFor are up to three machine types whose nodes hold such a pod, the
-// smallest first. left is what remains of a machine for pods.
+// smallest first. left returns what a machine leaves to pods.
 func MachinesFor(pod Resources, gpuType string, left func(gcp.Machine) Resources) []string {
 	var holding []gcp.Machine
 	for _, name := range gcp.MachineTypes() {

@@ -12,7 +12,7 @@ type Pods struct {
 	Name string
 	// Count is how many there are.
 	Count int
-	// Requests is what one of them asks for.
+	// Requests are the requests of one pod.
 	Requests Resources
 	// Priority is the value of their PriorityClass. A pod can evict pods of lower priority.
 	Priority int
@@ -27,7 +27,7 @@ type Pool struct {
 	Machine gcp.Machine
 	// Spot says that the nodes are spot machines.
 	Spot bool
-	// Node is what one node leaves to the pods: its allocatable resources less
+	// Node is the room for pods on one node: its allocatable resources less
 	// what the pods of DaemonSets ask for.
 	Node Resources
 	// Nodes is the number of nodes that the pool may have.
@@ -35,11 +35,11 @@ type Pool struct {
 	// Spare is the number of nodes that are left to the pods of lost nodes.
 	Spare int
 	Pods  []Pods
-	// Upgrade is what GKE does to upgrade all nodes of the pool.
+	// Upgrade describes an upgrade of all nodes.
 	Upgrade Upgrade
 }
 
-// Upgrade is what an upgrade of all nodes of a pool needs and interrupts.
+// Upgrade describes how GKE upgrades all nodes of a pool: what it adds, and what it interrupts.
 type Upgrade struct {
 	// Additional is the number of nodes that the pool has at the same time beyond its own,
 	// and Unavailable the number that it lacks.

@@ -18,11 +18,11 @@ type Quota struct {
 	Amount int64
 }
 
-// Usage is what a node pool takes of quotas.
+// Usage is the share of a node pool in the quotas of a region.
 type Usage struct {
 	Machine gcp.Machine
 	Spot    bool
-	// Nodes includes those that an upgrade adds.
+	// Nodes includes the nodes that an upgrade adds.
 	Nodes int
 	// BootDisk is the boot disk of each node.
 	BootDisk Disk

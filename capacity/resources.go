@@ -48,7 +48,7 @@ func (r Resources) Minus(other Resources) Resources {
 	return r.Plus(other.Times(-1))
 }
 
-// Share is part i, counted from 0, of n equal ones. The first has what is left over.
+// Share returns part i of n equal parts, counted from 0. The first part also has the remainder.
 func (r Resources) Share(i, n int) Resources {
 	share := Resources{
 		MilliCPU:       r.MilliCPU / int64(n),

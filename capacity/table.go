@@ -167,7 +167,7 @@ func gpuShare(used, all Resources) string {
 	return share(used.GPUs, all.GPUs, fmt.Sprint(all.GPUs))
 }
 
-// share is how much is used of what there is.
+// share formats how much of an amount is used.
 func share(used, all int64, text string) string {
 	if all <= 0 {
 		return ""

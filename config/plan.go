@@ -45,7 +45,7 @@ func (s *Stack) Plan() capacity.Plan {
 	return plan
 }
 
-// upgrade is what an upgrade of a pool needs and interrupts. Others upgrade the pools of
+// upgrade describes an upgrade of a pool. Others upgrade the pools of
 // an existing cluster.
 func (s *Stack) upgrade(p poolspec.Pool) capacity.Upgrade {
 	if s.Cluster.Existing != nil {
@@ -61,7 +61,7 @@ func (s *Stack) upgrade(p poolspec.Pool) capacity.Upgrade {
 	return upgrade
 }
 
-// price is of the stack file, or else Google's list price.
+// price returns the price in the stack file, or else Google's list price.
 func (s *Stack) price(machine gcp.Machine, spot bool) (capacity.Price, bool) {
 	price := s.MachineTypes[machine.Type].HourlyPrice
 	if spot {
@@ -74,8 +74,8 @@ func (s *Stack) price(machine gcp.Machine, spot bool) (capacity.Price, bool) {
 	return capacity.Price{Hourly: listed, Listed: true}, known
 }
 
-// region is where the cluster is, or "" if the stack file does not tell. gcloud names the context
-// of an existing cluster gke_PROJECT_LOCATION_CLUSTER.
+// region returns the region of the cluster, or "" if the stack file does not have it. gcloud
+// names the context of an existing cluster gke_PROJECT_LOCATION_CLUSTER.
 func (s *Stack) region() string {
 	if s.Cluster.Existing == nil {
 		return s.Cluster.Region
@@ -90,7 +90,7 @@ func (s *Stack) region() string {
 	return parts[2]
 }
 
-// trainings are the running jobs with the time of a checkpoint and nodes that fail.
+// trainings returns the running jobs with the time of a checkpoint and nodes that fail.
 func (s *Stack) trainings(pools []capacity.PoolPlan) []capacity.Training {
 	var trainings []capacity.Training
 	for i := range s.Jobs {
@@ -128,7 +128,7 @@ func (s *Stack) trainings(pools []capacity.PoolPlan) []capacity.Training {
 	return trainings
 }
 
-// replicasOn is the number of a job's replicas on a pool.
+// replicasOn returns the number of a job's replicas on a pool.
 func replicasOn(job *jobspec.Job, pool string) int {
 	replicas := 0
 	for _, role := range job.Roles() {

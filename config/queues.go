@@ -15,7 +15,7 @@ import (
 // HasQueues reports whether jobs of the stack can wait in queues.
 func (s *Stack) HasQueues() bool { return len(s.Queue.Teams) > 0 }
 
-// queued are the jobs that wait in queues.
+// queued returns the jobs that wait in queues.
 func (s *Stack) queued() []*jobspec.Job {
 	var jobs []*jobspec.Job
 	for i := range s.Jobs {

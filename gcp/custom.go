@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Custom is what the name of a custom machine type says.
+// Custom is the shape of a custom machine type, from its name.
 type Custom struct {
 	CPUs int
 	// MemoryMiB is the memory in MiB.
@@ -63,7 +63,7 @@ func evenTo(most int) func(int) bool {
 }
 
 // CheckCustom returns the reason why Compute Engine does not have a custom machine type, or
-// nil. Of a series of N or E that is not in the table, it knows only that memory is in steps of
+// nil. For an unknown series of N or E, it knows only that memory is in steps of
 // 256 MiB. G2 has custom memory for the vCPUs of its predefined types.
 func CheckCustom(machineType string) error {
 	c, custom := ParseCustom(machineType)

@@ -11,7 +11,7 @@ const GPUResource = "nvidia.com/gpu"
 
 // gpu is a type of GPU.
 type gpu struct {
-	// quota is what quotas call it, and ownQuota says that it does not share
+	// quota is the GPU's name in quotas, and ownQuota says that it does not share
 	// GPUS_PER_GPU_FAMILY.
 	quota    string
 	ownQuota bool
@@ -84,7 +84,7 @@ func Partitions(gpuType, size string) int {
 }
 
 // PartitionSizes are the sizes of the instances that a type of GPU can be divided
-// into, those that make the most first. A type that cannot be divided has none.
+// into, the smallest first. A type that cannot be divided has none.
 func PartitionSizes(gpuType string) []string {
 	counts := gpus[gpuType].partitions
 	return slices.SortedFunc(maps.Keys(counts), func(a, b string) int {

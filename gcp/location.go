@@ -40,8 +40,7 @@ func RegionOf(zone string) string { return zone[:max(0, strings.LastIndex(zone, 
 // Regions returns the known regions, sorted.
 func Regions() []string { return slices.Sorted(maps.Keys(regions)) }
 
-// Zones returns the known zones of a region, sorted. Of a region that is not known there are
-// none.
+// Zones returns the known zones of a region, sorted. An unknown region has none.
 func Zones(region string) []string { return regions[region] }
 
 // IsAIZone reports whether a zone is an AI zone, like us-central1-ai1a (Compute Engine, "About

@@ -24,9 +24,9 @@ type Machine struct {
 	GPUType string
 }
 
-// Series is what the machines of a series have in common.
+// Series describes the machines of a series.
 type Series struct {
-	// prefix is what the names of the types begin with.
+	// prefix begins the names of the types.
 	prefix string
 	// types have their names without the prefix.
 	types []Machine
@@ -144,7 +144,7 @@ func (m Machine) Series() (s Series, known bool) {
 	return s, known
 }
 
-// Family is what quotas call the series, like a2 or n1.
+// Family returns the name of the series in quotas, like a2 or n1.
 func (m Machine) Family() string {
 	family, _, _ := strings.Cut(m.name(), "-")
 	return family
@@ -171,7 +171,7 @@ func (m Machine) Arm() bool {
 }
 
 // BootDisks are the types of boot disk that the machine takes, the best general
-// choice first. Of a series that is not known there are none.
+// choice first. An unknown series has none.
 func (m Machine) BootDisks() []string {
 	s, _ := m.Series()
 	return s.disks

@@ -4,7 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Placement says which nodes a pod may run on: those that have every label of
+// Placement says which nodes a pod may run on: nodes that have every label of
 // NodeSelector, including nodes whose taints are tolerated.
 type Placement struct {
 	NodeSelector map[string]string

@@ -1,16 +1,16 @@
 package preflight
 
-// Status is what a check has come to.
+// Status is the result of a check.
 type Status string
 
 // The statuses, from the best to the worst.
 const (
 	OK Status = "ok"
-	// Unchecked is what could not be found out. The detail says why.
+	// Unchecked means that the check could not run. The detail says why.
 	Unchecked Status = "unchecked"
 	// Warning does not keep `up` from working, or may not.
 	Warning Status = "warning"
-	// Missing is what `up` fails without.
+	// Missing means that `pulumi up` would fail.
 	Missing Status = "missing"
 )
 
@@ -18,9 +18,9 @@ const (
 type Check struct {
 	Name   string
 	Status Status
-	// Detail is what was found.
+	// Detail describes what the check found.
 	Detail string
-	// Remedy is what to do, mostly a command. It is empty where all is well.
+	// Remedy says what to do, mostly by a command. It is empty if all is well.
 	Remedy string
 }
 

@@ -1,4 +1,4 @@
-// Package preflight finds out what is missing for `pulumi up` of a stack, before it
+// Package preflight checks whether `pulumi up` of a stack can succeed, before it
 // runs: programs, plugins, logins, APIs and quotas.
 //
 // It runs the user's gcloud and pulumi commands instead of calling Google Cloud or Pulumi itself.

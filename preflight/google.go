@@ -191,7 +191,7 @@ func loggedOut(err error) bool {
 	return false
 }
 
-// servicesCheck compares the enabled APIs with those that the stack needs.
+// servicesCheck compares the enabled APIs with the APIs that the stack needs.
 func (p *preflight) servicesCheck(ctx context.Context) Check {
 	needed := names(Services(p.stack))
 	var enabled []struct {

@@ -15,7 +15,7 @@ import (
 type Service struct {
 	// Name is the API's name, like compute.googleapis.com.
 	Name string
-	// For is what needs the API.
+	// For names what needs the API.
 	For string
 
 	needed func(*config.Stack) bool

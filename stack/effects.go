@@ -6,7 +6,7 @@ import (
 	"persia/stack/effects"
 )
 
-// effects are what the update does to what runs. There are none in a new stack.
+// effects returns what the update does to running pods and stored data. A new stack has none.
 func (d deployed) effects(before effects.Stack, replaced *gke.Replacement) []string {
 	after, paths := effects.New(), map[string]string{}
 	after.Replaced, after.Protected, after.Zones = replaced, d.cfg.Cluster.DeletionProtection, d.cfg.Cluster.Zones

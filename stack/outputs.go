@@ -13,7 +13,7 @@ import (
 	"persia/workload/persia"
 )
 
-// deployed is what a stack has registered, as far as its outputs describe it.
+// deployed holds the parts of a stack that its outputs describe.
 type deployed struct {
 	cfg     *config.Stack
 	plan    capacity.Plan

@@ -13,7 +13,7 @@ import (
 	"persia/workload/pedl"
 )
 
-// pedlInstallation is PEDL as far as outputs tell of it.
+// pedlInstallation holds the parts of PEDL that its output describes.
 type pedlInstallation struct {
 	config  *pedlspec.Platform
 	volume  *storage.Volume
@@ -131,7 +131,7 @@ func agentTolerations(cfg *config.Stack) []corev1.Toleration {
 	return tolerations
 }
 
-// output is what others may know of PEDL.
+// output returns the output that describes PEDL, without secrets.
 func (p *pedlInstallation) output() pulumi.Map {
 	output := pulumi.Map{
 		"namespace": pulumi.String(pedl.NamespaceName),

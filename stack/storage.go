@@ -27,7 +27,7 @@ type storedData struct {
 	// network reports that the network that outlives the stack exists.
 	network bool
 	keys    *iam.Keys
-	// output is what the next update reads.
+	// output is the output that the next update reads.
 	output pulumi.Input
 }
 

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// workload is what Kueue keeps of a job in a queue: the fields of kueue.x-k8s.io/v1beta2 that
+// workload is Kueue's record of a job in a queue: the fields of kueue.x-k8s.io/v1beta2 that
 // [Read] needs.
 type workload struct {
 	metav1.ObjectMeta `json:"metadata"`

@@ -131,7 +131,7 @@ func lastWords(ctx context.Context, client kubernetes.Interface, pods []corev1.P
 	return ""
 }
 
-// checkpointLine is what the coordinator logs about a checkpoint.
+// checkpointLine matches the line that the coordinator logs about a checkpoint.
 var checkpointLine = regexp.MustCompile(`(?m)^(\S+) .*(?:attempt \d+ starts from|new checkpoint) (/\S+)$`)
 
 // enoughLines hold the last checkpoint of a job whose script logs a few lines between two.

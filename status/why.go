@@ -11,7 +11,7 @@ import (
 type Why struct {
 	// Cause is a short name for people, like quota.
 	Cause string
-	// Says is what the cluster says.
+	// Says is the message in the cluster.
 	Says string
 	// Next is a command that tells more or helps. POD and NAMESPACE are placeholders.
 	Next string
@@ -107,7 +107,7 @@ func eventTexts(pod corev1.Pod, events []corev1.Event) []string {
 	return texts
 }
 
-// containerTexts are what the containers of a pod say.
+// containerTexts returns the messages of the containers of a pod.
 func containerTexts(pod corev1.Pod) []string {
 	var texts []string
 	for _, container := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {

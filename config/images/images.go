@@ -34,7 +34,8 @@ const (
 var (
 	// NATSOperator is the last release, and the first that supports Kubernetes 1.22 and later.
 	NATSOperator = Image{Repository: "natsio/nats-operator", Tag: "0.8.3", ByTag: noSource}
-	NATSServer   = Image{Repository: "nats", Tag: "2.10.22", ByTag: ChosenByFile}
+	// NATSServer is the default of persia:nats (package natsspec).
+	NATSServer = Image{Repository: "nats", Tag: "2.10.22", ByTag: ChosenByFile}
 	// The operator's own defaults for these sidecars are from 2018.
 	NATSReloader = Image{Repository: "natsio/nats-server-config-reloader", Tag: "0.16.0", ByTag: noSource}
 	NATSExporter = Image{Repository: "natsio/prometheus-nats-exporter", Tag: "0.15.0", ByTag: noSource}

@@ -1,2 +1,2 @@
-// Package imagespec is what a stack file says of where nodes pull container images from.
+// Package imagespec defines from where nodes pull images in a stack file: settings and rules.
 package imagespec

@@ -10,7 +10,7 @@ import (
 	"persia/config/check"
 )
 
-// Context is what the rules of queues need of the rest of the stack.
+// Context is the part of the stack file that queues depend on.
 type Context struct {
 	// Pools maps the node pools with roles of jobs that wait in a queue to their numbers of nodes,
 	// without spare ones.

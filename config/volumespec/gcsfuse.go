@@ -72,7 +72,7 @@ type CreateBucket struct {
 	DeleteWithStack string `json:"deleteWithStack,omitempty"`
 }
 
-// DeleteNoncurrent deletes noncurrent versions, which are objects that somebody overwrote or
+// DeleteNoncurrent deletes noncurrent versions, which are objects that a client overwrote or
 // deleted. It never deletes a live object.
 type DeleteNoncurrent struct {
 	// Prefix is the directory of the bucket to which the rule applies, like checkpoints/.

@@ -10,7 +10,7 @@ import (
 	"persia/kube"
 )
 
-// Args says what is admitted where.
+// Args are the namespaces and the images that may run in them.
 type Args struct {
 	// Stack is the whole name of the stack.
 	Stack string
@@ -36,7 +36,7 @@ const (
 type Policies struct {
 	pulumi.ResourceState
 
-	// Objects are what pods come after.
+	// Objects are the objects that must exist before pods.
 	Objects []pulumi.CustomResource
 }
 

@@ -130,7 +130,7 @@ type RouterNatArgs struct {
 	// NatIpAllocateOption is AUTO_ONLY or MANUAL_ONLY.
 	NatIpAllocateOption           pulumi.StringInput
 	SourceSubnetworkIpRangesToNat pulumi.StringInput
-	// LogFilter is what is logged: ERRORS_ONLY, TRANSLATIONS_ONLY or ALL.
+	// LogFilter selects what Cloud NAT logs: ERRORS_ONLY, TRANSLATIONS_ONLY or ALL.
 	LogFilter pulumi.StringInput
 }
 

@@ -41,7 +41,7 @@ func connect(existing clusterspec.Existing) (*client, error) {
 	return &client{http: c, host: url.String()}, nil
 }
 
-// get reads what is at a path.
+// get reads the object at a path.
 func (c *client) get(ctx context.Context, path string, into any) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.host+path, nil)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"persia/gcp"
 )
 
-// monitoringConfig is what goes to Cloud Monitoring.
+// monitoringConfig configures what GKE writes to Cloud Monitoring.
 func monitoringConfig(monitoring clusterspec.Monitoring) container.ClusterMonitoringConfigArgs {
 	return container.ClusterMonitoringConfigArgs{
 		EnableComponents: components(monitoring.Components, gcp.MonitoringComponents),
@@ -21,7 +21,7 @@ func monitoringConfig(monitoring clusterspec.Monitoring) container.ClusterMonito
 	}
 }
 
-// loggingConfig is what goes to Cloud Logging.
+// loggingConfig configures what GKE writes to Cloud Logging.
 func loggingConfig(logging clusterspec.Logging) container.ClusterLoggingConfigArgs {
 	return container.ClusterLoggingConfigArgs{EnableComponents: components(logging.Components, gcp.LoggingComponents)}
 }

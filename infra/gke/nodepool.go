@@ -83,7 +83,7 @@ func ignoredChanges(pool poolspec.Pool) []string {
 	return ignored
 }
 
-// locations are zones, or nil for those that GKE chooses.
+// locations returns the zones, or nil if GKE chooses them.
 func locations(zones []string) pulumi.StringArrayInput {
 	if len(zones) == 0 {
 		return nil

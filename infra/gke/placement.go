@@ -11,11 +11,10 @@ import (
 	"persia/kube"
 )
 
-// spotTaint is what keeps pods off nodes that may be taken back.
+// spotTaint keeps pods off nodes that Google may reclaim.
 var spotTaint = poolspec.Taint{Key: gcp.TaintSpot, Value: "true", Effect: corev1.TaintEffectNoSchedule}
 
-// PlacementOn pins pods to a node pool and tolerates its taints, those that GKE
-// adds by itself included.
+// PlacementOn pins pods to a node pool and tolerates its taints, including the taints that GKE adds.
 func PlacementOn(pool poolspec.Pool) kube.Placement {
 	placement := kube.Placement{NodeSelector: map[string]string{gcp.LabelNodePool: pool.Name}}
 	for _, taint := range ownTaints(pool) {

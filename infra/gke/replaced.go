@@ -18,7 +18,7 @@ import (
 type Replacement struct {
 	// Cluster is the name of the cluster that goes.
 	Cluster string
-	// Settings are what differs, in the order of [identifying].
+	// Settings are the settings that differ, in the order of [identifying].
 	Settings []Setting
 }
 

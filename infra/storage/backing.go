@@ -7,7 +7,7 @@ import (
 	"persia/kube"
 )
 
-// backing is what the storage of a volume is registered from.
+// backing has everything that registers the storage of a volume.
 type backing struct {
 	Args
 	// name is the logical name of the storage. Earlier releases registered the storage by volume,

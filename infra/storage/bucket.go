@@ -88,7 +88,7 @@ func createBucket(ctx *pulumi.Context, b backing, s *volumespec.GCSFuse) (*gcs.B
 	return gcs.NewBucket(ctx, b.name, args, b.outliving(grants))
 }
 
-// deleteNoncurrent deletes old versions of what was overwritten or deleted. All
+// deleteNoncurrent deletes old versions of overwritten and deleted objects. All
 // conditions of a rule have to hold, so that no live object is ever deleted.
 func deleteNoncurrent(rule *volumespec.DeleteNoncurrent) gcs.BucketLifecycleRuleArray {
 	condition := gcs.BucketLifecycleRuleConditionArgs{

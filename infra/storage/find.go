@@ -11,9 +11,9 @@ import (
 	"persia/infra/stackid"
 )
 
-// Found is what Google Cloud already has of the storage of a volume.
+// Found describes the storage of a volume that already exists in Google Cloud.
 type Found struct {
-	// ID is what the storage is imported by, or empty if it does not exist.
+	// ID is the ID by which Pulumi imports the storage, or empty if it does not exist.
 	ID string
 	// Network is the name of the network that a Filestore instance is in.
 	Network string
@@ -106,7 +106,7 @@ func check(path *field.Path, volume *volumespec.Volume, there present, owner str
 	return append(problems, checkSize(path.Child("size"), volume, there)...)
 }
 
-// checkSize refuses to shrink what the stack has made, and claims that are larger
+// checkSize refuses to shrink storage of the stack, and claims that are larger
 // than what they are over.
 func checkSize(path *field.Path, volume *volumespec.Volume, there present) field.ErrorList {
 	switch wanted, is := volume.SizeGiB(), there.sizeGiB; {

@@ -32,7 +32,7 @@ func Records(volumes []volumespec.Stored, left []Record) []Record {
 	return append(records, left...)
 }
 
-// Output is what the next update reads.
+// Output is the output that the next update reads.
 func Output(records []Record) (pulumi.Input, error) {
 	text, err := json.Marshal(records)
 	if err != nil {

@@ -31,7 +31,7 @@ type Args struct {
 	Keys *iam.Keys
 	// Namespace holds the claim and the pods that mount it.
 	Namespace string
-	// Contents is what the volume holds, like checkpoints: it is the application in
+	// Contents names the data of the volume, like checkpoints: it is the application in
 	// the labels of the pair.
 	Contents string
 	// Annotations are the annotations of both objects.

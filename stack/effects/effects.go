@@ -39,7 +39,7 @@ func Of(before, after Stack, paths map[string]string) []string {
 	return slices.Concat(effects, brokers(before, after), pools(before, after), clusterData(before, after), volumes(before, after))
 }
 
-// ended says what becomes of a job that the stack file no longer has.
+// ended describes the effect of removing a job from the stack file.
 func ended(before, after Stack, name string, was Job) string {
 	text := fmt.Sprintf("persia:jobs: the job %s is no longer in the stack file, and ", name)
 	if was.running() > 0 {

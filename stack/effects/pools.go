@@ -42,7 +42,7 @@ type NodePool struct {
 	Driver  poolspec.NVIDIADriver
 }
 
-// cost is what a change of a setting does to the nodes of a pool.
+// cost is the effect of a change on the nodes of a pool.
 type cost int
 
 const (

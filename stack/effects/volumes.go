@@ -29,7 +29,7 @@ func volumes(before, after Stack) []string {
 	return effects
 }
 
-// folders are what the volumes of a stack show.
+// folders returns the directories that the volumes of a stack contain.
 func folders(s Stack) []storedFolder {
 	var all []storedFolder
 	for _, volume := range s.Volumes {

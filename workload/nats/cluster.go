@@ -40,7 +40,7 @@ type Cluster struct {
 	URL pulumi.StringOutput `pulumi:"url"`
 	// Broker is everything that clients need to know.
 	Broker Broker
-	// Object is the NatsCluster as it is written, and ReplacedBy are the paths in it whose change
+	// Object is the NatsCluster, and ReplacedBy are the paths in it whose change
 	// replaces it with all of its servers.
 	Object     any
 	ReplacedBy []string

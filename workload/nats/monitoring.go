@@ -8,7 +8,7 @@ import (
 	"persia/kube"
 )
 
-// registerMonitoring registers what collects the servers' metrics, if the cluster has
+// registerMonitoring registers the collector of the servers' metrics, if the cluster has
 // Managed Service for Prometheus and the servers serve metrics.
 func registerMonitoring(ctx *pulumi.Context, name string, args ClusterArgs, child pulumi.ResourceOption) error {
 	if !args.ManagedPrometheus || !args.NATS.Metrics {

@@ -191,7 +191,7 @@ func statefulSet(args DatabaseArgs) *appsv1.StatefulSet {
 func postgreSQLPod(args DatabaseArgs) corev1.PodSpec {
 	postgreSQL := args.PostgreSQL
 	group, writable, rootMismatch := int64(postgreSQLUser), false, corev1.FSGroupChangeOnRootMismatch
-	// Time to write what is in memory to the disk.
+	// Time to write the memory to the disk.
 	grace := int64(120)
 	image := postgreSQL.Image
 	persistence := postgreSQL.Persistence
@@ -242,7 +242,8 @@ func dataSource(persistence pedlspec.Persistence) corev1.VolumeSource {
 	return corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim}}
 }
 
-// postgreSQLImage is what nodes pull PostgreSQL by. With pull secrets it may be private.
+// postgreSQLImage returns the reference by which nodes pull PostgreSQL. With pull secrets, it may
+// be private.
 func postgreSQLImage(images imagespec.Settings, image pedlspec.DatabaseImage) string {
 	written := fmt.Sprintf("%s/%s:%s", image.Registry, image.Repository, image.Tag)
 	if len(image.PullSecrets) > 0 {
@@ -251,7 +252,7 @@ func postgreSQLImage(images imagespec.Settings, image pedlspec.DatabaseImage) st
 	return images.Reference(written)
 }
 
-// postgreSQLEnv is what Bitnami's image makes the database from, once.
+// postgreSQLEnv returns the variables from which Bitnami's image creates the database, once.
 func postgreSQLEnv(postgreSQL pedlspec.PostgreSQL) []corev1.EnvVar {
 	env := []corev1.EnvVar{
 		{Name: "POSTGRESQL_USERNAME", Value: adminUser},

@@ -82,7 +82,7 @@ func kept(adopter pulumi.ProviderResource) []pulumi.ResourceOption {
 	return []pulumi.ResourceOption{pulumi.RetainOnDelete(true), pulumi.Provider(adopter)}
 }
 
-// fill registers what every pod of a namespace has.
+// fill registers the objects that every pod of a namespace needs.
 func fill(ctx *pulumi.Context, namespace string, registry pedlspec.Registry, child pulumi.ResourceOption) ([]pulumi.CustomResource, error) {
 	policy, err := kube.Register(ctx, namespace+"-closed", closedPolicy(namespace), child)
 	if err != nil {

@@ -48,7 +48,7 @@ func RegisterCompletion(ctx *pulumi.Context, name string, completion Completion,
 	return err
 }
 
-// FailedStatus is what the script ends with when the training job has failed.
+// FailedStatus is the exit status of the script after the training job has failed.
 const FailedStatus = 3
 
 // CompletionLabels returns the labels of the Kubernetes Job of a training job and of its pod.

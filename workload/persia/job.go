@@ -26,7 +26,7 @@ type JobArgs struct {
 	Broker nats.Broker
 	// Claims returns the claims for the mounts of a pod, which come from the job and its role.
 	Claims func([]jobspec.Mount) []Claim
-	// PodAnnotations are what the drivers of a role's volumes want of its pods.
+	// PodAnnotations are the annotations that the drivers of a role's volumes need on its pods.
 	PodAnnotations func(jobspec.Kind) map[string]string
 	// Placement finds the nodes of a node pool.
 	Placement func(nodePool string) kube.Placement
@@ -51,7 +51,7 @@ type Job struct {
 
 	// Roles are the StatefulSets or Kubernetes Jobs, by name.
 	Roles []RoleOutput
-	// Objects are what creates the pods: a StatefulSet for each role, a JobSet, or a PersiaJob.
+	// Objects create the pods: a StatefulSet for each role, a JobSet, or a PersiaJob.
 	Objects []runtime.Object
 }
 
@@ -163,8 +163,8 @@ func objectName(job jobspec.Job, role role) string {
 	return kube.LabelName(job.Name, role.Name)
 }
 
-// workloadName is the name of what creates the pods of a role: a StatefulSet, or one of the
-// Kubernetes Jobs of a JobSet.
+// workloadName returns the name of the object that creates the pods of a role: a
+// StatefulSet, or one of the Kubernetes Jobs of a JobSet.
 func workloadName(job jobspec.Job, role role) string {
 	if job.Engine == jobspec.EngineJobSet {
 		return jobset.JobName(job.Name, role.Name)

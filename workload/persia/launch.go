@@ -20,7 +20,7 @@ import (
 	"persia/workload/jobset"
 )
 
-// scriptFiles are what every replica starts with: launch.py, the modules that it
+// scriptFiles are the files that every replica starts with: launch.py, the modules that it
 // imports, and the script that starts the roles of releases without persia-launcher.
 //
 //go:embed launch.py entry.py settings.py coordinator.py roster.py memory.py checkpoints.py server.py link.py checks.py gateway.py processes.py roles.sh

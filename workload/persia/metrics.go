@@ -64,7 +64,7 @@ func metricsPodLabels(args JobArgs) map[string]string {
 	return labels
 }
 
-// upstreamSelector is what upstream finds the pod of a gateway by.
+// upstreamSelector are the labels by which upstream finds the pod of a gateway.
 func upstreamSelector(args JobArgs) map[string]string {
 	return map[string]string{"service": metricsGatewayService(args.Job.Name)}
 }

@@ -16,7 +16,7 @@ const NamespaceName = "persia"
 type Namespace struct {
 	pulumi.ResourceState
 
-	// Objects are what every pod of the namespace comes after.
+	// Objects must exist before every pod of the namespace.
 	Objects []pulumi.CustomResource
 }
 

@@ -37,7 +37,7 @@ func statefulSet(args JobArgs, role role) *appsv1.StatefulSet {
 	}
 }
 
-// podTemplate is what the pods of a role are made from, whatever makes them.
+// podTemplate returns the template of the pods of a role.
 func podTemplate(args JobArgs, role role) corev1.PodTemplateSpec {
 	labels, _ := roleLabels(args, role)
 	return corev1.PodTemplateSpec{

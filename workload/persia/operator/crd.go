@@ -13,7 +13,7 @@ import (
 
 //go:generate go tool controller-gen object crd:maxDescLen=0 paths=./persiav1 output:crd:dir=.
 
-// definitionText is what controller-gen makes of the Go types.
+// definitionText is the CustomResourceDefinition that controller-gen generates from the Go types.
 //
 //go:embed persia.com_persiajobs.yaml
 var definitionText []byte

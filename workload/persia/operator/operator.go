@@ -28,7 +28,7 @@ type OperatorArgs struct {
 	Images imagespec.Settings
 	// Placement is where the operator runs.
 	Placement kube.Placement
-	// Adopter registers what Kubernetes has made already.
+	// Adopter registers objects that Kubernetes has created already.
 	Adopter pulumi.ProviderResource
 	// JobNamespace is where PersiaJobs may have pods. It is among Needs.
 	JobNamespace string

@@ -100,8 +100,8 @@ func roleSpec(args JobArgs, claims []persia.Claim, kind jobspec.Kind) persiav1.R
 	}
 }
 
-// image is what nodes pull the image of a role by. It is empty where the operator's own
-// default is the same.
+// image returns the reference by which nodes pull the image of a role. It is empty
+// where the operator's own default is the same.
 func image(args JobArgs, written, unwritten string) string {
 	image := cmp.Or(written, unwritten)
 	if pulled := args.Images.Reference(image); pulled != image {
