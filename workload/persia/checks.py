@@ -10,6 +10,7 @@ import threading
 import time
 
 import coordinator
+from link import full_name
 from processes import Command
 
 # GKE mounts the driver of its GPUs there and sets no variable. Upstream's image even
@@ -141,7 +142,7 @@ def reachable(where, seconds=5):
 
     def connect():
         try:
-            socket.create_connection(where, timeout=seconds).close()
+            socket.create_connection((full_name(where[0]), where[1]), timeout=seconds).close()
             found.append(True)
         except (OSError, UnicodeError):
             pass

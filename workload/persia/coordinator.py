@@ -23,7 +23,7 @@ import uuid
 import checkpoints
 from link import ANSWER_SECONDS
 from memory import Memory, Superseded
-from roster import Roster, name
+from roster import Roster, busy, name
 
 TRAINER, DATA_LOADER = "nn-worker", "dataloader"
 
@@ -106,7 +106,7 @@ class Coordinator:
             if member.get("done") and self.phase == STOP:
                 self.finish()
             self.advance(key, before)
-            return self.order(member)
+            return self.order(key, member)
 
     def notice(self, before, member):
         """Notice signs of progress, and a replica that may still run."""
@@ -115,7 +115,7 @@ class Coordinator:
             self.got_on = now
         if member.get("progress") is not None and member["attempt"] == self.attempt:
             self.told_progress(before, member)
-        if before and before["pod"] != member["pod"] and not before.get("leaving") and before["state"] == "running":
+        if before and before["pod"] != member["pod"] and (busy(before) or before.get("begins")):
             # Its node may be cut off, and it ends its command only when it notices that.
             self.not_before = max(self.not_before, before["seen"] + self.settings.lost_seconds + self.settings.stop_seconds)
 
@@ -261,11 +261,13 @@ class Coordinator:
 
     # Answers.
 
-    def order(self, member):
+    def order(self, key, member):
         """Return the order for a replica, with the data that it needs."""
         order = self.phase
         if order == START and member["attempt"] == self.attempt:
             order = GO
+        # It may run although it never reports that.
+        self.roster.reports[key]["begins"] = order == START
         return self.answer(order)
 
     def answer(self, order):
@@ -352,6 +354,7 @@ class Coordinator:
         """Do the work on volumes, except for removing checkpoints."""
         self.work.clear()
         self.recall()
+        self.hold()
         self.record()
         self.scan()
         self.record()
@@ -461,6 +464,7 @@ class Coordinator:
         """Start the attempt, unless something has happened while its number was recorded."""
         ready, self.starting = self.starting and self.phase == STOP and self.ready(), False
         if not ready or self.superseded:
+            self.remember(running=False)
             return
         self.attempt = max(self.attempt + 1, self.memory.attempt)
         self.phase, self.trainers_ended = START, None
@@ -490,6 +494,25 @@ class Coordinator:
         self.memory.values.update(changes)
         self.changes += 1
         self.work.set()
+
+    def hold(self):
+        """Replace the record of an older coordinator: a volume that hung may have kept its
+        last write until this one had written."""
+        if not self.recalled or not self.rested():
+            return
+        try:
+            self.scanning = self.clock()
+            held = self.memory.check()
+        except OSError:
+            return  # scan and record tell of it
+        except Superseded:
+            self.stand_down()
+            return
+        finally:
+            self.scanning = None
+        if not held:
+            with self.lock:
+                self.changes += 1
 
     def record(self):
         """Record what has changed. If that fails, keep tries again."""

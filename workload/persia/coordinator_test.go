@@ -62,6 +62,33 @@ meanwhile(checkpoints, "scan", another)
 all_report(0, "waiting")
 print(report("nn-worker", 0, "waiting")["order"], job.starting, job.ended)
 `, []string{"log: a newer coordinator has taken over: standing down", "stop False None"}},
+		"a write that hung is done after another has taken over": {`
+others = []
+
+def take_over():
+    others.append(coordinator.Coordinator(settings, lambda text: None, lambda: now))
+    others[0].keep()
+    others[0].finish()
+    others[0].keep()
+
+job.keep()
+meanwhile(memory.Memory, "check", take_over)
+job.remember(failed="overwritten")
+job.record()
+print(job.memory.read()["failed"])
+others[0].keep()
+print(job.memory.read()["done"], job.memory.read()["failed"])
+job.keep()
+`, []string{"overwritten", "True ", "log: a newer coordinator has taken over: standing down"}},
+		"a replica fails while the number of the attempt is recorded": {`
+all_report(0, "waiting")
+all_report(1, "running")
+job.report(dict(job.roster.reports["dataloader", 0], state="failed"))
+job.keep()
+meanwhile(memory, "flush_folder", lambda: tell("nn-worker", attempt=1, state="waiting", blocked="NATS does not answer"))
+all_report(1, "waiting")
+print(job.phase, job.memory.running, job.memory.read()["running"])
+`, []string{starts, "log: attempt 1 ends: dataloader 0: ", "log: attempt 2 starts in 0 s or later", "stop False False"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -141,4 +168,80 @@ func TestCoordinatorSilence(t *testing.T) {
 		said := coordinate(t, `print(report("nn-worker", 0, "waiting")["silence"])`, map[string]any{"lost_seconds": lost})
 		assert.Equal(t, strings.TrimSuffix(want, ".0"), strings.TrimSuffix(said[0], ".0"), "%d s", lost)
 	}
+}
+
+// TestCoordinatorVisits: a report costs the same for any number of replicas. This counts how
+// often the coordinator looks at a replica, not how long it takes.
+func TestCoordinatorVisits(t *testing.T) {
+	t.Parallel()
+	const script = `
+import collections
+
+visits = 0
+
+def counted(kind):
+    """A collection that counts each look at one of its entries."""
+    class Counted(kind):
+        def visit(self, name, arguments):
+            global visits
+            visits += 1
+            return getattr(kind, name)(self, *arguments)
+        def every(self, found):
+            global visits
+            for entry in found:
+                visits += 1
+                yield entry
+        def __iter__(self):
+            return self.every(kind.__iter__(self))
+        def values(self):
+            return self.every(kind.values(self))
+        def items(self):
+            return self.every(kind.items(self))
+    for name in ("__getitem__", "__setitem__", "__contains__", "get", "pop", "add", "discard"):
+        if hasattr(kind, name):
+            setattr(Counted, name, lambda self, *arguments, name=name: self.visit(name, arguments))
+    return Counted
+
+kinds = {kind: counted(kind) for kind in (dict, set, collections.OrderedDict)}
+
+def count():
+    for name, found in list(vars(job.roster).items()):
+        if type(found) in kinds:
+            setattr(job.roster, name, kinds[type(found)](found))
+
+def tell(role, replica, attempt, state, **more):
+    global visits
+    visits = 0
+    job.report(dict({
+        "role": role, "replica": replica, "run": "1", "pod": f"{role}-{replica}", "revision": "1", "instance": f"{role}-{replica}",
+        "attempt": attempt, "state": state, "reason": "", "progress": None, "blocked": "", "done": False,
+    }, **more))
+    return visits
+
+def most(attempt, state, **more):
+    return max(tell(role, replica, attempt, state, **more) for role, replicas in settings.replicas.items() for replica in range(replicas))
+
+job.log = lambda text: None
+count()
+said = [most(0, "waiting", blocked="NATS does not answer"), most(0, "waiting")]
+job.keep()
+count()
+said += [most(1, "running"), most(1, "running")]
+said += [tell("dataloader", 5, 1, "failed")]
+job.keep()
+said += [most(1, "waiting")]
+job.keep()
+count()
+said += [most(2, "running"), most(2, "finished")]
+print(job.status())
+print(*said)
+`
+	visits := map[int]string{}
+	for _, replicas := range []int{100, 10_000} {
+		said := coordinate(t, script, map[string]any{"replicas": map[string]int{"dataloader": replicas - 1, "nn-worker": 1}})
+		assert.Contains(t, said[0], "in attempt 2")
+		visits[replicas] = said[1]
+	}
+	assert.Equal(t, visits[100], visits[10_000])
+	assert.NotContains(t, " "+visits[100]+" ", " 0 ", "visits are counted")
 }

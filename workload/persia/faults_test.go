@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -188,6 +189,26 @@ func TestLaunchWithoutNames(t *testing.T) {
 	for _, name := range names {
 		assert.Equal(t, "clicks-nn-worker-0.clicks-nn-worker.persia.svc.cluster.test.", name)
 	}
+}
+
+// TestLaunchNATSName: a replica that waits looks up the name of NATS for each report, in one
+// step.
+func TestLaunchNATSName(t *testing.T) {
+	t.Parallel()
+	j := newTraining(t, "nn-worker=1,dataloader=1")
+	m := newMachine(j)
+	// It takes connections, and that is all that a replica wants to know of NATS.
+	nats := httptest.NewServer(nil)
+	t.Cleanup(nats.Close)
+	_, port, _ := strings.Cut(nats.Listener.Addr().String(), ":")
+	j.start("nn-worker-0", note, append(m.env, "PERSIA_NATS_URL=nats://persia-nats-service.persia.svc:"+port)...)
+	j.start("dataloader-0", note)
+	j.becomes("complete in attempt 1")
+	lookedUp, err := os.ReadFile(filepath.Join(m.faults, "looked-up"))
+	require.NoError(t, err)
+	names := strings.Fields(string(lookedUp))
+	slices.Sort(names)
+	assert.Equal(t, []string{"persia-nats-service.persia.svc.cluster.test."}, slices.Compact(names))
 }
 
 // TestLaunchAddressOfAnotherJob: a kept address that another job has got is none.

@@ -72,12 +72,14 @@ class Memory:
         )
 
     def check(self):
-        """Raise Superseded if a newer coordinator has claimed the run."""
+        """Report whether the file has a record of this coordinator. Raise Superseded if a
+        newer one has claimed the run."""
         kept = self.read()
         mine = (self.values["term"], self.values["holder"])
         found = (kept.get("term", 0), kept.get("holder", ""))
         if found[0] > mine[0] or found[0] == mine[0] and found[1] != mine[1]:
             raise Superseded
+        return found == mine
 
     def write(self, values):
         """Replace the file. A crash at any time leaves the old or the new record."""

@@ -150,20 +150,26 @@ for attempt in (1, 2, 3):
 // until it notices that the coordinator does not answer. No attempt starts beside it.
 func TestCutOff(t *testing.T) {
 	t.Parallel()
+	const running = `
+all_report(1, "running")`
 	for name, test := range map[string]struct {
 		end  string
 		want []string
 	}{
-		"in silence": {"", []string{"waiting", "waiting", "running"}},
-		"with a word": {`
+		"in silence": {running, []string{"waiting", "waiting", "running"}},
+		"in silence while its command ends": {running + `
+report("dataloader", 1, "failed", ending=True)`, []string{"waiting", "waiting", "running"}},
+		"in silence after the order to start": {`
+report("dataloader", 0, "waiting")
+report("nn-worker", 1, "running")`, []string{"waiting", "waiting", "running"}},
+		"with a word": {running + `
 report("dataloader", 1, "running", leaving=True)`, []string{"running", "running", "running"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			script := `
 job.log = lambda text: None
-all_report(0, "waiting")
-all_report(1, "running")` + test.end + `
+all_report(0, "waiting")` + test.end + `
 for now in range(1, 82):
     report("dataloader", job.attempt if job.phase == "start" else 0, "running" if job.phase == "start" else "waiting", pod="another", instance="another")
     report("nn-worker", job.attempt, "running" if job.phase == "start" else "waiting")
