@@ -3,6 +3,8 @@ package google
 import (
 	"encoding/json"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // Body is a JSON object of a request or an answer.
@@ -23,17 +25,8 @@ func Clone[T any](value T) T {
 
 // Lookup finds the value at a path of names with dots between them.
 func Lookup(body Body, path string) (any, bool) {
-	var value any = body
-	for _, name := range strings.Split(path, ".") {
-		object, ok := value.(Body)
-		if !ok {
-			return nil, false
-		}
-		if value, ok = object[name]; !ok {
-			return nil, false
-		}
-	}
-	return value, true
+	value, found, err := unstructured.NestedFieldNoCopy(body, strings.Split(path, ".")...)
+	return value, found && err == nil
 }
 
 func text(body Body, path string) string {
@@ -92,19 +85,7 @@ func fill(body Body, path string, value any) {
 }
 
 func remove(body Body, path string) {
-	if parent, name, below := cutLast(path); below {
-		delete(object(body, parent), name)
-	} else {
-		delete(body, path)
-	}
-}
-
-func cutLast(path string) (parent, name string, below bool) {
-	i := strings.LastIndex(path, ".")
-	if i < 0 {
-		return "", path, false
-	}
-	return path[:i], path[i+1:], true
+	unstructured.RemoveNestedField(body, strings.Split(path, ".")...)
 }
 
 func segment(path string) string { return path[strings.LastIndex(path, "/")+1:] }

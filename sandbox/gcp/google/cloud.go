@@ -53,18 +53,13 @@ func (c *Cloud) Requests() []Request {
 	return requests
 }
 
-// Create makes a resource.
+// Create creates a resource.
 func (c *Cloud) Create(kind, name string, request Body) error {
-	unlock, err := c.lock()
+	rules, unlock, err := c.begin(Request{"POST", kind, name, ""})
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	c.requests = append(c.requests, Request{"POST", kind, name, ""})
-	rules, err := rulesOf(kind)
-	if err != nil {
-		return err
-	}
 	existing, err := c.kept.Read(kind, name)
 	if err != nil {
 		return err
@@ -89,18 +84,13 @@ func (c *Cloud) Create(kind, name string, request Body) error {
 	return c.answer(rules, kind, name, body)
 }
 
-// Update changes one field of a resource. No value takes what is there away.
+// Update changes one field of a resource. A nil value removes the field.
 func (c *Cloud) Update(kind, name, field string, value any) error {
-	unlock, err := c.lock()
+	rules, unlock, err := c.begin(Request{"PATCH", kind, name, field})
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	c.requests = append(c.requests, Request{"PATCH", kind, name, field})
-	rules, err := rulesOf(kind)
-	if err != nil {
-		return err
-	}
 	body, err := c.kept.Read(kind, name)
 	if err != nil {
 		return err
@@ -153,16 +143,11 @@ func (c *Cloud) List(kind string) (map[string]Body, error) {
 
 // Delete removes a resource that nothing uses.
 func (c *Cloud) Delete(kind, name string) error {
-	unlock, err := c.lock()
+	rules, unlock, err := c.begin(Request{"DELETE", kind, name, ""})
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	c.requests = append(c.requests, Request{"DELETE", kind, name, ""})
-	rules, err := rulesOf(kind)
-	if err != nil {
-		return err
-	}
 	body, err := c.kept.Read(kind, name)
 	if err != nil || body == nil {
 		return err
@@ -184,17 +169,38 @@ func (c *Cloud) Delete(kind, name string) error {
 	return c.kept.Erase(kind, name)
 }
 
-// lock keeps all others, in this process and in any other, from changing what is kept
-// between a look at it and the change that follows.
-func (c *Cloud) lock() (unlock func(), err error) {
+// eraseParts erases the resources of a kind that are part of a resource, by their names.
+func (c *Cloud) eraseParts(kind string, isPart func(name string) bool) error {
+	bodies, err := c.kept.All(kind)
+	if err != nil {
+		return err
+	}
+	for name := range bodies {
+		if isPart(name) {
+			if err := c.kept.Erase(kind, name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// begin records a request and returns the rules of its kind. Until unlock, no other goroutine or
+// process can change the resources.
+func (c *Cloud) begin(request Request) (rules rules, unlock func(), err error) {
 	c.mu.Lock()
 	release, err := c.kept.Lock()
 	if err != nil {
 		c.mu.Unlock()
-		return nil, err
+		return rules, nil, err
 	}
-	return func() {
+	unlock = func() {
 		release()
 		c.mu.Unlock()
-	}, nil
+	}
+	c.requests = append(c.requests, request)
+	if rules, err = rulesOf(request.Kind); err != nil {
+		unlock()
+	}
+	return rules, unlock, err
 }

@@ -263,20 +263,9 @@ func subnetworkOfCluster(c *Cloud, body Body) error {
 	return c.kept.Write("compute.subnetwork", name, subnetwork)
 }
 
-// deletePools deletes what is left of a cluster's pools along with it.
+// deletePools deletes the remaining pools of a cluster with the cluster.
 func deletePools(c *Cloud, name string, _ Body) error {
-	pools, err := c.kept.All("container.nodePool")
-	if err != nil {
-		return err
-	}
-	for pool := range pools {
-		if strings.HasPrefix(pool, name+"/") {
-			if err := c.kept.Erase("container.nodePool", pool); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return c.eraseParts("container.nodePool", func(pool string) bool { return clusterOf(pool) == name })
 }
 
 // hash replaces the random parts of names.

@@ -118,18 +118,7 @@ func routerOf(nat string) string {
 
 // deleteNATs deletes the gateways that are part of a router.
 func deleteNATs(c *Cloud, name string, _ Body) error {
-	gateways, err := c.kept.All("compute.router.nat")
-	if err != nil {
-		return err
-	}
-	for gateway := range gateways {
-		if routerOf(gateway) == name {
-			if err := c.kept.Erase("compute.router.nat", gateway); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return c.eraseParts("compute.router.nat", func(gateway string) bool { return routerOf(gateway) == name })
 }
 
 // networkUser returns a resource that uses a network.
@@ -194,11 +183,10 @@ func normalizeDisk(_ *Cloud, name string, body Body) error {
 	if len(zones) > 0 {
 		body["replicaZones"] = zones
 	}
-	// The key in use is a version of the one that was named.
-	for _, key := range []string{"diskEncryptionKey.kmsKeyName"} {
-		if value := text(body, key); value != "" && !strings.Contains(value, "/cryptoKeyVersions/") {
-			Set(body, key, value+"/cryptoKeyVersions/1") // †
-		}
+	// The key in use is a version of the key that the request names.
+	const key = "diskEncryptionKey.kmsKeyName"
+	if value := text(body, key); value != "" && !strings.Contains(value, "/cryptoKeyVersions/") {
+		Set(body, key, value+"/cryptoKeyVersions/1") // †
 	}
 	return nil
 }
