@@ -17,7 +17,7 @@ const root = "../.."
 
 // notPages are directories whose Markdown is no page: what tests compare with, the
 // parts that the configuration reference is made of, and what no commit has.
-var notPages = []string{".git", ".sandbox", "bin", "node_modules", "testdata", filepath.Join("internal", "reference")}
+var notPages = []string{".git", ".sandbox", "bin", "dist", "node_modules", "testdata", filepath.Join("internal", "reference")}
 
 func TestPages(t *testing.T) {
 	about := readRepository(t)
