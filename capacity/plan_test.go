@@ -83,8 +83,10 @@ func TestPlan(t *testing.T) {
 	assert.Equal(t, 5, plan.Nodes)
 	require.NotNil(t, plan.HourlyCost)
 	assert.InDelta(t, 4*0.4+0.1, *plan.HourlyCost, 1e-9)
+	last := 0.4
+	plan.LastHourlyCost = &last
 	for _, text := range []string{"3 of 4", "64% of 28", "\na        9      3       worker\n", "3 CPU, 45Gi",
-		"1.60         list price of 2025-03-06", "0.10         of the stack file", "\nall      1.70", "not your contract"} {
+		"1.60         list price of 2025-03-06", "0.10         of the stack file", "\nall      1.70         at the last update: 0.40\n", "not your contract"} {
 		assert.Contains(t, plan.String(), text)
 	}
 }

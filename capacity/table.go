@@ -112,7 +112,11 @@ func (p Plan) writeCosts(text *strings.Builder) {
 		}
 	}
 	if p.HourlyCost != nil {
-		row(table, "all", dollars(*p.HourlyCost), "")
+		last := ""
+		if p.LastHourlyCost != nil {
+			last = "at the last update: " + dollars(*p.LastHourlyCost)
+		}
+		row(table, "all", dollars(*p.HourlyCost), last)
 	}
 	_ = table.Flush() // into memory
 	if listed {

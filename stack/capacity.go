@@ -8,6 +8,16 @@ import (
 	"persia/capacity"
 )
 
+// lastHourlyCost returns the cost in the outputs of the last update, or nil if there is none.
+func lastHourlyCost(outputs map[string]any) *float64 {
+	last, _ := outputs["capacity"].(map[string]any)
+	cost, ok := last["hourlyCost"].(float64)
+	if !ok {
+		return nil
+	}
+	return &cost
+}
+
 // capacityOutput is the plan for other programs. CPU is in vCPUs, memory in bytes.
 func capacityOutput(plan capacity.Plan) pulumi.Map {
 	output := pulumi.Map{

@@ -42,7 +42,12 @@ func DeployFrom(ctx *pulumi.Context, files fs.FS) error {
 	if err := config.CheckSecrets(ctx, files); err != nil {
 		return err
 	}
+	last, err := lastupdate.Read(ctx)
+	if err != nil {
+		return err
+	}
 	plan := cfg.Plan()
+	plan.LastHourlyCost = lastHourlyCost(last.Outputs)
 	if err := ctx.Log.Info("What the stack needs:\n\n"+plan.String(), nil); err != nil {
 		return err
 	}
@@ -52,10 +57,6 @@ func DeployFrom(ctx *pulumi.Context, files fs.FS) error {
 		}
 	}
 	if err := checkExisting(ctx, cfg); err != nil {
-		return err
-	}
-	last, err := lastupdate.Read(ctx)
-	if err != nil {
 		return err
 	}
 	if err := gke.CheckRanges(cfg.Project, cfg.Cluster, last.Resources); err != nil {
