@@ -28,8 +28,8 @@ type Job struct {
 	// Suspend removes all replicas of the job so that their nodes can be released, after
 	// the job has finished or until you resume it.
 	Suspend bool `json:"suspend,omitempty" beside:"manifest"`
-	// Engine is what creates the job's pods: statefulset, which is this program, jobset,
-	// which ends the pods with the job, or operator, which is PERSIA's own operator.
+	// Engine creates the job's pods: statefulset, jobset, which ends the pods with the job, or
+	// operator.
 	Engine Engine `json:"engine,omitempty" default:"statefulset" enum:"statefulset,jobset,operator" beside:"manifest"`
 	// Queue is the team in persia:queue in whose queue the job waits until there is room for all
 	// of its replicas. It requires engine: jobset. Default: the job does not wait.
@@ -55,7 +55,7 @@ type Job struct {
 	// sidecar of a bucket keeps open files on the node.
 	HashmapShards int `json:"hashmapShards,omitempty" default:"1000" min:"1" beside:"manifest"`
 	// CheckpointSeconds is how long a checkpoint takes. With it, the preview shows the best
-	// interval of checkpoints, if a machine type of the job has hoursBetweenFailures.
+	// interval, if a machine type of the job has hoursBetweenFailures.
 	CheckpointSeconds int `json:"checkpointSeconds,omitempty" beside:"manifest"`
 	// RestartSeconds is how long a new attempt takes until it trains, for that interval.
 	RestartSeconds int `json:"restartSeconds,omitempty" default:"600" beside:"manifest"`

@@ -72,8 +72,8 @@ type CreateBucket struct {
 	DeleteWithStack string `json:"deleteWithStack,omitempty"`
 }
 
-// DeleteNoncurrent deletes noncurrent versions, which are objects that a client overwrote or
-// deleted. It never deletes a live object.
+// DeleteNoncurrent deletes noncurrent versions: overwritten and deleted objects. It never deletes
+// a live object.
 type DeleteNoncurrent struct {
 	// Prefix is the directory of the bucket to which the rule applies, like checkpoints/.
 	Prefix string `json:"prefix"`
