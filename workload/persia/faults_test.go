@@ -132,6 +132,25 @@ func TestLaunchVolumeHangs(t *testing.T) {
 	assert.Equal(t, []string{"1"}, j.lines("nn-worker-0.attempts"))
 }
 
+// TestLaunchCheckpointsHang: reports go on while only the checkpoints do not answer, and the
+// record of the run does.
+func TestLaunchCheckpointsHang(t *testing.T) {
+	t.Parallel()
+	j := newTraining(t, "nn-worker=1,dataloader=1", "PERSIA_LOST_SECONDS=2", "PERSIA_LOOK_SECONDS=0.1")
+	m := newMachine(j)
+	j.start("nn-worker-0", note+untilGo, append(m.env, "PERSIA_STATE_DIR="+t.TempDir())...)
+	loader := j.start("dataloader-0", note+untilGo)
+	j.awaits("nn-worker-0.attempts")
+	j.awaits("dataloader-0.attempts")
+	m.breaks("hang")
+	assert.Contains(t, j.becomes("a volume has not answered for"), "running attempt 1")
+	m.mends("hang")
+	require.NoError(t, os.WriteFile(filepath.Join(j.dir, "go"), nil, 0o600))
+	loader.says("the job is complete: idle")
+	assert.Equal(t, "complete in attempt 1", j.becomes("complete"))
+	assert.Equal(t, []string{"1"}, j.lines("dataloader-0.attempts"))
+}
+
 // TestLaunchProcessHangs: a replica with a process that cannot be killed reports, and says
 // so; the next attempt waits for it.
 func TestLaunchProcessHangs(t *testing.T) {

@@ -158,7 +158,8 @@ func (j *training) status() string { return j.statusOf("") }
 
 // statusOf is status for those who ask about a certain run.
 func (j *training) statusOf(run string) string {
-	answer, err := http.Get("http://" + j.coordinator + "/status?run=" + run)
+	client := http.Client{Timeout: 10 * time.Second}
+	answer, err := client.Get("http://" + j.coordinator + "/status?run=" + run)
 	if err != nil {
 		return ""
 	}
