@@ -25,10 +25,9 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"persia/internal/waittest"
 	"persia/sandbox/node"
 )
-
-const patience = 20 * time.Second
 
 // script replaces a real program: it prints its arguments and environment, and runs until SIGTERM.
 const script = `#!/bin/sh
@@ -103,10 +102,21 @@ func (a *testAgent) log(pod string) string {
 	return string(content)
 }
 
+// await waits until a condition holds, and gives up when the agent ends.
+func (a *testAgent) await(t *testing.T, condition func() bool, message string, arguments ...any) {
+	t.Helper()
+	holds := false
+	require.Eventuallyf(t, func() bool {
+		ended := len(a.ended) > 0
+		holds = condition()
+		return holds || ended
+	}, waittest.Patience, 10*time.Millisecond, message, arguments...)
+	require.Truef(t, holds, "the agent has ended: "+message, arguments...)
+}
+
 func (a *testAgent) awaitLog(t *testing.T, pod, text string, times int) {
 	t.Helper()
-	require.Eventually(t, func() bool { return strings.Count(a.log(pod), text) >= times }, patience, 10*time.Millisecond,
-		"no %q in the log", text)
+	a.await(t, func() bool { return strings.Count(a.log(pod), text) >= times }, "no %q in the log", text)
 }
 
 func boundPod(name string) *corev1.Pod {
@@ -144,8 +154,7 @@ func TestAProgramRunsAsLongAsItsPod(t *testing.T) {
 
 	require.NoError(t, a.client.CoreV1().Pods("n").Delete(t.Context(), "p", metav1.DeleteOptions{}))
 	a.awaitLog(t, "p", "asked to end", 1)
-	require.Eventually(t, func() bool { _, err := os.Stat(kubeconfig); return os.IsNotExist(err) }, patience, 10*time.Millisecond,
-		"the credentials end with the program")
+	a.await(t, func() bool { _, err := os.Stat(kubeconfig); return os.IsNotExist(err) }, "the credentials end with the program")
 }
 
 func TestATerminatingPodsProgramEnds(t *testing.T) {
@@ -232,7 +241,7 @@ func TestTheTokenIsRenewed(t *testing.T) {
 	assert.Eventually(t, func() bool {
 		token, err := os.ReadFile(c.tokenFile())
 		return err == nil && string(token) == "1h0m0s"
-	}, patience, 10*time.Millisecond)
+	}, waittest.Patience, 10*time.Millisecond)
 	cancel()
 	<-done
 }

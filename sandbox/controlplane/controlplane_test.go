@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
+	"persia/internal/waittest"
 	"persia/sandbox/process"
 	"persia/sandbox/toolchain"
 )
@@ -110,7 +111,7 @@ func TestStopEndsWhatAnInterruptedCreationLeft(t *testing.T) {
 	require.Eventually(t, func() bool {
 		dead, err := dev.dead()
 		return err == nil && len(dead) == len(components)-1
-	}, 10*time.Second, 10*time.Millisecond, "its command line shows a moment after its start")
+	}, waittest.Patience, 10*time.Millisecond, "its command line shows a moment after its start")
 
 	require.NoError(t, dev.Stop(t.Context()))
 	assert.False(t, left.Running())

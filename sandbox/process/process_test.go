@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"persia/internal/waittest"
 )
 
 // start runs a command that is ended, and waited for, with the test.
@@ -37,7 +39,7 @@ func TestFindReturnsARunningProcess(t *testing.T) {
 	require.Eventually(t, func() bool {
 		p, err := Find(cmd.Process.Pid)
 		return err == nil && p.Command == "sleep 300"
-	}, 10*time.Second, time.Millisecond)
+	}, waittest.Patience, time.Millisecond)
 }
 
 func TestAnotherStartTimeIsAnotherProcess(t *testing.T) {
@@ -64,7 +66,7 @@ func TestAZombieDoesNotRun(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, cmd.Process.Kill())
 	// Nobody waits for it before the test ends.
-	require.Eventually(t, func() bool { return !p.Running() }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return !p.Running() }, waittest.Patience, time.Millisecond)
 	require.NoError(t, cmd.Process.Signal(syscall.Signal(0)), "the kernel still knows it")
 }
 
@@ -77,10 +79,11 @@ func TestListHoldsThisProcess(t *testing.T) {
 func TestStop(t *testing.T) {
 	tests := map[string]struct {
 		script string
+		grace  time.Duration
 		want   syscall.Signal
 	}{
-		"asks first":           {"echo ready; exec sleep 300", syscall.SIGTERM},
-		"kills who won't hear": {"trap '' TERM; echo ready; while :; do sleep 300 & wait; done", syscall.SIGKILL},
+		"asks first":           {"echo ready; exec sleep 300", waittest.Patience, syscall.SIGTERM},
+		"kills who won't hear": {"trap '' TERM; echo ready; while :; do sleep 300 & wait; done", 100 * time.Millisecond, syscall.SIGKILL},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -96,7 +99,7 @@ func TestStop(t *testing.T) {
 			p, err := Find(cmd.Process.Pid)
 			require.NoError(t, err)
 
-			require.NoError(t, Stop(t.Context(), 100*time.Millisecond, p))
+			require.NoError(t, Stop(t.Context(), test.grace, p))
 			_ = cmd.Wait()
 			assert.Equal(t, test.want, cmd.ProcessState.Sys().(syscall.WaitStatus).Signal())
 		})

@@ -19,6 +19,8 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
 	pulumirpc "github.com/pulumi/pulumi/sdk/v3/proto/go"
+
+	"persia/internal/waittest"
 )
 
 // fake is a provider whose version counts how many were made before it.
@@ -122,7 +124,7 @@ func TestServeEndsWithItsContext(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, err := client.GetPluginInfo(t.Context(), &emptypb.Empty{})
 		return err != nil
-	}, 5*time.Second, 10*time.Millisecond)
+	}, waittest.Patience, 10*time.Millisecond)
 }
 
 func TestDetailedDiffIsDeclared(t *testing.T) {

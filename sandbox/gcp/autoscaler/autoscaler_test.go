@@ -15,9 +15,9 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/record"
-)
 
-const patience = 20 * time.Second
+	"persia/internal/waittest"
+)
 
 // cluster is a control plane, client-go's fake, with an autoscaler.
 type cluster struct {
@@ -26,6 +26,8 @@ type cluster struct {
 	client *fake.Clientset
 	// watching tells that the autoscaler gets to know of changes.
 	watching chan struct{}
+	// ended is closed when the autoscaler has ended.
+	ended chan struct{}
 }
 
 func newCluster(t *testing.T, objects ...runtime.Object) cluster {
@@ -35,6 +37,7 @@ func newCluster(t *testing.T, objects ...runtime.Object) cluster {
 		autoscaler: newAutoscaler(client, slog.New(slog.DiscardHandler)),
 		client:     client,
 		watching:   make(chan struct{}, 1),
+		ended:      make(chan struct{}),
 	}
 	c.settle = time.Millisecond
 	c.recorder = record.NewFakeRecorder(100)
@@ -64,11 +67,15 @@ func (c cluster) sync() {
 func (c cluster) runs() {
 	c.Helper()
 	ctx, cancel := context.WithCancel(c.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- c.run(ctx) }()
+	var err error
+	go func() {
+		defer close(c.ended)
+		err = c.run(ctx)
+	}()
 	c.Cleanup(func() {
 		cancel()
-		assert.NoError(c, <-ended)
+		<-c.ended
+		assert.NoError(c, err)
 	})
 	<-c.watching
 }
@@ -82,7 +89,17 @@ func (c cluster) nodes() []corev1.Node {
 
 func (c cluster) awaitNodes(count int) {
 	c.Helper()
-	require.Eventually(c, func() bool { return len(c.nodes()) == count }, patience, 5*time.Millisecond, "%d nodes", count)
+	holds := false
+	require.Eventually(c, func() bool {
+		select {
+		case <-c.ended:
+			return true
+		default:
+			holds = len(c.nodes()) == count
+			return holds
+		}
+	}, waittest.Patience, 5*time.Millisecond, "%d nodes", count)
+	require.True(c, holds, "the autoscaler has ended before there were %d nodes", count)
 }
 
 func TestPoolsGrowAndShrink(t *testing.T) {
