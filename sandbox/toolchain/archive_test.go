@@ -51,12 +51,18 @@ func smallBuilder(t *testing.T, root string) *builder {
 // user reads.
 func takeSmall(t *testing.T, b *builder, archive string) string {
 	t.Helper()
+	return takeVersion(t, b, archive, "v1.2.3")
+}
+
+// takeVersion is takeSmall where go.mod requires a version.
+func takeVersion(t *testing.T, b *builder, archive, version string) string {
+	t.Helper()
 	var progress bytes.Buffer
 	require.NoError(t, b.takeFrom(t.Context(), []tool{small}, archive, &progress))
 	require.NoError(t, b.build(t.Context(), []tool{small}, &progress))
 	output, err := exec.Command(filepath.Join(b.binDir, "small")).CombinedOutput()
 	require.NoError(t, err)
-	assert.Equal(t, "small v1.2.3\n", string(output))
+	assert.Equal(t, "small "+version+"\n", string(output))
 	left, err := filepath.Glob(filepath.Join(b.binDir, ".small*"))
 	require.NoError(t, err)
 	assert.Equal(t, []string{stampFile(filepath.Join(b.binDir, "small"))}, left)
@@ -104,23 +110,25 @@ func TestTakeNothing(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(t *testing.T, file string, b *builder) string
 		said   string
+		// version is what is compiled; v1.2.3, if it is empty.
+		version string
 	}{
-		"truncated":         {content(func(text []byte) []byte { return text[:len(text)/2] }), "unexpected EOF"},
-		"damaged":           {content(func(text []byte) []byte { text[len(text)/2] ^= 1; return text }), "archive"},
-		"no archive":        {content(func([]byte) []byte { return []byte("<html>") }), "unexpected EOF"},
-		"no such file":      {func(*testing.T, string, *builder) string { return "no.tar.gz" }, "no such file"},
-		"no such page":      {notFound, "404"},
-		"no server":         {refused, "connection refused"},
-		"hangs at once":     {hanging(0), "the server sent nothing for"},
-		"hangs halfway":     {hanging(2), "the server sent nothing for"},
-		"another checksum":  {edit(func(r *record) { r.Programs[0].SHA256 = strings.Repeat("0", 64) }), "its SHA-256 is"},
-		"another size":      {edit(func(r *record) { r.Programs[0].Size++ }), "bytes, not"},
-		"another Go":        {edit(func(r *record) { r.Go = "go1.25.1" }), "it is compiled by go1.25.1"},
-		"another platform":  {edit(func(r *record) { r.Platform = "plan9/mips" }), "for plan9/mips"},
-		"other sources":     {edit(func(r *record) { r.Programs[0].Stamp = "" }), "compiled from other sources"},
-		"another program":   {edit(func(r *record) { r.Programs[0].Name = "other" }), "it is not there"},
-		"another version":   {otherVersion, "compiled from other sources"},
-		"missing in itself": {emptied, "small is not taken from the archive"},
+		"truncated":         {content(func(text []byte) []byte { return text[:len(text)/2] }), "unexpected EOF", ""},
+		"damaged":           {content(func(text []byte) []byte { text[len(text)/2] ^= 1; return text }), "archive", ""},
+		"no archive":        {content(func([]byte) []byte { return []byte("<html>") }), "unexpected EOF", ""},
+		"no such file":      {func(*testing.T, string, *builder) string { return "no.tar.gz" }, "no such file", ""},
+		"no such page":      {notFound, "404", ""},
+		"no server":         {refused, "connection refused", ""},
+		"hangs at once":     {hanging(0), "the server sent nothing for", ""},
+		"hangs halfway":     {hanging(2), "the server sent nothing for", ""},
+		"another checksum":  {edit(func(r *record) { r.Programs[0].SHA256 = strings.Repeat("0", 64) }), "its SHA-256 is", ""},
+		"another size":      {edit(func(r *record) { r.Programs[0].Size++ }), "bytes, not", ""},
+		"another Go":        {edit(func(r *record) { r.Go = "go1.25.1" }), "it is compiled by go1.25.1", ""},
+		"another platform":  {edit(func(r *record) { r.Platform = "plan9/mips" }), "for plan9/mips", ""},
+		"other sources":     {edit(func(r *record) { r.Programs[0].Stamp = "" }), "compiled from other sources", ""},
+		"another program":   {edit(func(r *record) { r.Programs[0].Name = "other" }), "it is not there", ""},
+		"another version":   {otherVersion, "v1.2.3 there is compiled from other sources", "v1.3.0"},
+		"missing in itself": {emptied, "small is not taken from the archive", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()
@@ -128,11 +136,14 @@ func TestTakeNothing(t *testing.T) {
 			file := filepath.Join(root, "programs.tar.gz")
 			require.NoError(t, os.Link(archive, file))
 			b := smallBuilder(t, root)
-			b.patience = 200 * time.Millisecond
-			said := takeSmall(t, b, test.change(t, file, b))
+			version := test.version
+			if version == "" {
+				version = "v1.2.3"
+			}
+			said := takeVersion(t, b, test.change(t, file, b), version)
 			assert.Contains(t, said, test.said)
-			assert.Contains(t, said, "small v1.2.3 compiling")
-			assert.NotContains(t, said, "v1.2.3 taken")
+			assert.Contains(t, said, "small "+version+" compiling")
+			assert.NotContains(t, said, version+" taken")
 		})
 	}
 }
@@ -149,9 +160,11 @@ func refused(t *testing.T, _ string, _ *builder) string {
 	return server.URL
 }
 
-// hanging is a server that sends a part of the archive, of so many halves, and then nothing more.
+// hanging is a server that sends a part of the archive, of so many halves, and then nothing more. Only here is
+// a server's silence expected, so a slow one of another case is waited for.
 func hanging(half int) func(*testing.T, string, *builder) string {
-	return func(t *testing.T, file string, _ *builder) string {
+	return func(t *testing.T, file string, b *builder) string {
+		b.patience = 200 * time.Millisecond
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -166,12 +179,12 @@ func hanging(half int) func(*testing.T, string, *builder) string {
 	}
 }
 
-// otherVersion requires another version than the archive has, of the same source.
+// otherVersion requires another version than the archive has.
 func otherVersion(t *testing.T, file string, b *builder) string {
 	path := filepath.Join(b.moduleRoot, small.dir, "go.mod")
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
-	write(t, path, strings.Replace(string(text), "\ntool", "\n// another\ntool", 1))
+	write(t, path, strings.Replace(string(text), "small v1.2.3", "small v1.3.0", 1))
 	return file
 }
 
