@@ -5,7 +5,9 @@
 set -euo pipefail
 log=$1 url=$2
 [ -e "$log" ] || { log=$(mktemp); echo "The tests did not start." > "$log"; }
-body=$(mktemp)
+body=$(mktemp) failures=$(mktemp)
+# In a file, because head(1) ends before them when they are long.
+grep -E -A9 '^ *--- FAIL|_test\.go:[0-9]+:|^ *panic:' "$log" > "$failures" || tail -n 50 "$log" > "$failures"
 {
   echo "$url"
   echo
@@ -15,7 +17,7 @@ body=$(mktemp)
   echo '```'
   echo 'Failures:'
   echo '```'
-  { grep -E -A9 '^ *--- FAIL|_test\.go:[0-9]+:|^ *panic:' "$log" || tail -n 50 "$log"; } | head -c 50000
+  head -c 50000 "$failures"
   echo '```'
 } > "$body"
 gh issue create --repo "$GITHUB_REPOSITORY" --title "Nightly tests of $(date -u +%F) failed" --body-file "$body"

@@ -208,3 +208,43 @@ func TestUnprotected(t *testing.T) {
 	_, ok := s.run("unprotected.sh", "dev")
 	assert.False(t, ok, "nobody knows what is protected")
 }
+
+// TestNightlyIssue: an issue about failed tests has the run, each seed once, and what failed.
+func TestNightlyIssue(t *testing.T) {
+	const passed = "=== RUN   TestChaos\n    DONE TestChaos: `make nightly RUN='^TestChaos$' SEED=7` repeats this run\n--- PASS: TestChaos (9.00s)\n"
+	for name, is := range map[string]struct {
+		log           string
+		want, without []string
+	}{
+		"a failure": {
+			passed + passed + "    chaos_test.go:12: lost a disk\n--- FAIL: TestChaos (3.00s)\n" + strings.Repeat("later\n", 20),
+			[]string{"https://example.com/runs/1\n", "```\nmake nightly RUN='^TestChaos$' SEED=7\n```", "chaos_test.go:12: lost a disk\n--- FAIL: TestChaos"},
+			[]string{strings.Repeat("later\n", 10), "=== RUN"},
+		},
+		"a panic":               {"    panic: nil map\ngoroutine 1\n", []string{"none: no test began that has a seed", "panic: nil map\ngoroutine 1"}, nil},
+		"it does not compile":   {"# persia/sandbox/e2e\nundefined: x\n", []string{"undefined: x"}, nil},
+		"a very long failure":   {"--- FAIL: TestChaos\n" + strings.Repeat("x", 100_000), []string{"--- FAIL: TestChaos"}, []string{strings.Repeat("x", 50_000)}},
+		"the tests never began": {"", []string{"The tests did not start."}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScripts(t)
+			s.program("gh", gh+`
+while [ "$1" != --body-file ]; do shift; done
+cp "$2" body.md
+`)
+			log := filepath.Join(s.dir, "nightly.log")
+			if is.log != "" {
+				s.file("nightly.log", is.log)
+			}
+			output, ok := s.run("nightly-issue.sh", log, "https://example.com/runs/1")
+			assert.True(t, ok, output)
+			assert.Regexp(t, `^issue create --repo acme/training --title Nightly tests of \d{4}-\d\d-\d\d failed --body-file `, s.read("changes.txt"))
+			for _, text := range is.want {
+				assert.Contains(t, s.read("body.md"), text)
+			}
+			for _, text := range is.without {
+				assert.NotContains(t, s.read("body.md"), text)
+			}
+		})
+	}
+}
