@@ -41,7 +41,7 @@ take() {
 	local record=sandbox/toolchain/sandbox.sha256 sum="" sources=""
 	[[ ! -f $record ]] || read -r sum sources < "$record"
 	if [[ $sources != "$(scripts/sandbox-sources.sh)" ]]; then
-		echo "sandbox: not taken from $archive: it is compiled from other sources, or by another Go" >&2
+		echo "sandbox: not taken from $archive: the one that $record records, of a release, is compiled from other sources, or by another Go" >&2
 		return 1
 	fi
 	# It is the archive's first program. tar(1) reads no further, so the pipe breaks.

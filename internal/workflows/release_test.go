@@ -10,6 +10,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -120,21 +121,95 @@ func assertFollowsReadme(t *testing.T, archive string) {
 	}
 }
 
-// TestBillOfMaterials compares the bill of materials of a released program with the modules that Go
+// `make test` makes a release of few programs for this platform, `make nightly` one of all programs for all.
+var long = flag.Bool("long", false, "release all programs for all platforms")
+
+// TestReleaseRecordsSandbox: the commit of a release records its sandbox command. Other commits need not: a
+// command that is recorded for other sources is never used.
+func TestReleaseRecordsSandbox(t *testing.T) {
+	const recorded, other = "4f2 a1b go1.26.8 linux/amd64", "4f2 c3d go1.26.8 linux/amd64"
+	for name, test := range map[string]struct{ changelog, record, want string }{
+		"a release":                    {"# Changelog\n\n## [1.2.3] - 2026-11-24\n\n## [1.2.2] - 2026-11-01\n", recorded, ""},
+		"a release of other sources":   {"# Changelog\n\n## [1.2.3] - 2026-11-24\n", other, "make toolchain-archive"},
+		"a release by another Go":      {"## [1.2.3] - 2026-11-24\n", "4f2 a1b go1.27.1 linux/amd64", "make toolchain-archive"},
+		"a release without a record":   {"## [1.2.3] - 2026-11-24\n", "", "make toolchain-archive"},
+		"a release of another machine": {"## [1.2.3] - 2026-11-24\n", "4f2 a1b go1.26.8 linux/arm64", "make toolchain-archive"},
+		"before a release":             {"## [Unreleased]\n\n## [1.2.3] - 2026-11-24\n", other, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := checkSandboxRecord(test.changelog, test.record, "a1b go1.26.8 linux/amd64")
+			if test.want == "" {
+				assert.NoError(t, err)
+			} else {
+				assert.ErrorContains(t, err, test.want)
+			}
+		})
+	}
+
+	changelog, err := os.ReadFile(filepath.Join(repository, "CHANGELOG.md"))
+	require.NoError(t, err)
+	record, err := os.ReadFile(filepath.Join(repository, "sandbox", "toolchain", "sandbox.sha256"))
+	require.NoError(t, err)
+	sources, err := exec.Command(filepath.Join(repository, "scripts", "sandbox-sources.sh")).Output()
+	require.NoError(t, err)
+	// The release workflow runs on this platform, and with the Go that go.mod names.
+	digest, _, _ := strings.Cut(string(sources), " ")
+	assert.NoError(t, checkSandboxRecord(string(changelog), string(record), digest+" "+toolchainOf(t, "go.mod")+" linux/amd64"))
+}
+
+// checkSandboxRecord returns an error if the changelog begins with a release, and sandbox.sha256 records a command
+// of other sources.
+func checkSandboxRecord(changelog, record, sources string) error {
+	heading := regexp.MustCompile(`(?m)^## \[(.*)\]`).FindStringSubmatch(changelog)
+	if heading == nil || heading[1] == "Unreleased" {
+		return nil
+	}
+	if _, recorded, _ := strings.Cut(strings.TrimSpace(record), " "); recorded != sources {
+		return fmt.Errorf("sandbox/toolchain/sandbox.sha256 records %q, and the release %s is of %q: run `make toolchain-archive`, and commit the file with the release",
+			recorded, heading[1], sources)
+	}
+	return nil
+}
+
+// TestBillOfMaterials compares the bill of materials of each released program with the modules that Go
 // recorded in it.
 func TestBillOfMaterials(t *testing.T) {
 	dist := t.TempDir()
 	command := exec.Command(filepath.Join(repository, "scripts", "release.sh"), "v1.2.3-trial")
-	command.Env = append(os.Environ(), "PLATFORMS=windows/amd64", "PROGRAMS=preflight", "DIST="+dist, "GITHUB_REF_TYPE=")
+	command.Env = append(os.Environ(), "DIST="+dist, "GITHUB_REF_TYPE=")
+	released := 4 * 4
+	if !*long {
+		command.Env = append(command.Env, "PLATFORMS="+runtime.GOOS+"/"+runtime.GOARCH, "PROGRAMS=preflight")
+		released = 1
+	}
 	output, err := command.CombinedOutput()
 	require.NoError(t, err, string(output))
-	bill, err := os.ReadFile(filepath.Join(dist, "persia_1.2.3-trial_windows_amd64_preflight.cdx.json"))
+	archives, err := filepath.Glob(filepath.Join(dist, "*.tar.gz"))
 	require.NoError(t, err)
-	assertBill(t, bill)
+	compared := 0
+	for _, archive := range archives {
+		for _, entry := range entries(t, archive) {
+			name, program, isProgram := strings.Cut(entry, "/bin/")
+			if !isProgram || program == "" {
+				continue
+			}
+			compared++
+			t.Run(name+" "+program, func(t *testing.T) {
+				bill, err := os.ReadFile(filepath.Join(dist, name+"_"+strings.TrimSuffix(program, ".exe")+".cdx.json"))
+				require.NoError(t, err)
+				assertBill(t, bill)
+				binary, err := exec.Command("tar", "-xzOf", archive, entry).Output()
+				require.NoError(t, err)
+				assertModules(t, bill, binary)
+			})
+		}
+	}
+	assert.Equal(t, released, compared, "released programs")
+}
 
-	const released = "persia_1.2.3-trial_windows_amd64"
-	program, err := exec.Command("tar", "-xzOf", filepath.Join(dist, released+".tar.gz"), released+"/bin/preflight.exe").Output()
-	require.NoError(t, err)
+// assertModules checks that a bill of materials has just the modules that Go recorded in a program.
+func assertModules(t *testing.T, bill, program []byte) {
+	t.Helper()
 	info, err := buildinfo.Read(bytes.NewReader(program))
 	require.NoError(t, err)
 	require.NotEmpty(t, info.Deps)

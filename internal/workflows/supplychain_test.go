@@ -24,13 +24,19 @@ func TestVulnerabilitiesAreLookedFor(t *testing.T) {
 func TestOneToolchain(t *testing.T) {
 	var toolchains []string
 	for _, module := range []string{"go.mod", filepath.Join("sandbox", "go.mod")} {
-		text, err := os.ReadFile(filepath.Join(repository, module))
-		require.NoError(t, err)
-		match := regexp.MustCompile(`(?m)^toolchain (go\d+\.\d+\.\d+)$`).FindSubmatch(text)
-		require.NotNil(t, match, "%s has no toolchain", module)
-		toolchains = append(toolchains, string(match[1]))
+		toolchains = append(toolchains, toolchainOf(t, module))
 	}
 	assert.Equal(t, toolchains[0], toolchains[1])
+}
+
+// toolchainOf returns the release of Go that a go.mod names.
+func toolchainOf(t *testing.T, module string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(repository, module))
+	require.NoError(t, err)
+	match := regexp.MustCompile(`(?m)^toolchain (go\d+\.\d+\.\d+)$`).FindSubmatch(text)
+	require.NotNil(t, match, "%s has no toolchain", module)
+	return string(match[1])
 }
 
 // TestChecksumsAreChecked: nothing turns off what Go compares modules with.
