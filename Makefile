@@ -13,6 +13,9 @@ ARCHIVE = $(if $(TOOLCHAIN),--archive '$(TOOLCHAIN)')
 # How many end-to-end tests run in parallel.
 PARALLEL ?= 4
 
+# `make lint` runs go vet with all of its checks, over the tests too.
+VETTED := -vet=off
+
 # The sandbox, its tests, and the programs that it runs are compiled alike, so that the
 # compiler sees each package once.
 export CGO_ENABLED := 0
@@ -53,13 +56,13 @@ test: lint node-packages test-packages unit e2e ## Run all linters and tests.
 # Most of these tests wait for pods and controllers, so more of them run in parallel than
 # there are cores.
 e2e: toolchain ## Run the end-to-end tests. They log to .sandbox/e2e.log.
-	@cd sandbox && go test -count=1 -timeout 60m -parallel $(PARALLEL) -v ./e2e 2>&1 | \
+	@cd sandbox && go test $(VETTED) -count=1 -timeout 60m -parallel $(PARALLEL) -v ./e2e 2>&1 | \
 		tee ../.sandbox/e2e.log | grep --line-buffered -E '^(--- |FAIL|ok|panic)|^ +TIME' || \
 		{ grep -E -A9 '^ *--- FAIL|_test\.go:[0-9]+:|^ *panic:' ../.sandbox/e2e.log; exit 1; }
 
 unit: ## Run the quick tests.
-	go test -timeout 30m ./...
-	cd sandbox && go test -timeout 30m $$(go list ./... | grep -v /e2e)
+	go test $(VETTED) -timeout 30m ./...
+	cd sandbox && go test $(VETTED) -timeout 30m $$(go list ./... | grep -v /e2e)
 
 lint: ## Check formatting and workflows, and run go vet and staticcheck.
 	test -z "$$(gofmt -l .)" || { gofmt -l .; exit 1; }
@@ -67,18 +70,21 @@ lint: ## Check formatting and workflows, and run go vet and staticcheck.
 	cd sandbox && go vet ./... && go tool staticcheck ./...
 	go tool actionlint
 
-nightly: toolchain ## Run the long end-to-end tests, with a random SEED. RUN chooses tests. They log to .sandbox/nightly.log.
-	@cd sandbox && go test -count=1 -timeout 5h -parallel $(PARALLEL) -v -run '$(RUN)' ./e2e -long -seed $(or $(SEED),0) 2>&1 | \
-		tee ../.sandbox/nightly.log | grep --line-buffered -E '^(--- |FAIL|ok|panic)|^ +(TIME|DONE)' || \
-		{ grep -E -A9 '^ *--- FAIL|_test\.go:[0-9]+:|^ *panic:' ../.sandbox/nightly.log; exit 1; }
+nightly: toolchain ## Run the long tests, with a random SEED. RUN chooses tests. They log to .sandbox/nightly.log.
+	@{ failed=0; \
+		go test $(VETTED) -count=1 -timeout 60m -v -run '$(RUN)' ./internal/workflows -long || failed=1; \
+		cd sandbox && go test $(VETTED) -count=1 -timeout 5h -parallel $(PARALLEL) -v -run '$(RUN)' ./e2e -long -seed $(or $(SEED),0) || failed=1; \
+		exit $$failed; } 2>&1 | \
+		tee .sandbox/nightly.log | grep --line-buffered -E '^(--- |FAIL|ok|panic)|^ +(TIME|DONE)' || \
+		{ grep -E -A9 '^ *--- FAIL|_test\.go:[0-9]+:|^ *panic:' .sandbox/nightly.log; exit 1; }
 
 bench: toolchain ## Benchmark prod and stacks of 1, 10, and 100 jobs, the program alone, kubectl, Helm, and Terraform, NATS, lost nodes, and the coordinator.
-	go test -run '^$$' -bench Program ./tests
-	go test -run '^$$' -bench Coordinator -benchtime 1x ./workload/persia
-	cd sandbox && go test -run '^$$' -bench Stacks -benchtime 1x -timeout 60m ./e2e
-	cd sandbox && go test -run '^$$' -bench Alternatives -benchtime 1x -timeout 120m ./e2e
-	cd sandbox && go test -run '^$$' -bench NATS -benchtime 2000x -timeout 30m ./e2e
-	cd sandbox && go test -run '^$$' -bench LostNode -benchtime 1x -timeout 60m ./e2e
+	go test $(VETTED) -run '^$$' -bench Program ./tests
+	go test $(VETTED) -run '^$$' -bench Coordinator -benchtime 1x ./workload/persia
+	cd sandbox && go test $(VETTED) -run '^$$' -bench Stacks -benchtime 1x -timeout 60m ./e2e
+	cd sandbox && go test $(VETTED) -run '^$$' -bench Alternatives -benchtime 1x -timeout 120m ./e2e
+	cd sandbox && go test $(VETTED) -run '^$$' -bench NATS -benchtime 2000x -timeout 30m ./e2e
+	cd sandbox && go test $(VETTED) -run '^$$' -bench LostNode -benchtime 1x -timeout 60m ./e2e
 
 build: ## Compile the Pulumi program, which `pulumi preview` and `up` run.
 	go build -o bin/ . ./cmd/preview-comment
