@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"regexp"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -53,18 +54,29 @@ func (s *Stack) warnOfImages(p *check.Problems) {
 	p.Warn(field.NewPath(imagesKey), "up to %d nodes pull from Docker Hub through the addresses of one NAT, and Docker Hub allows 100 anonymous pulls per address in six hours; write {caches: [{registry: docker.io}]} to pull through Artifact Registry", nodes)
 }
 
-// artifactRegistry matches images in Artifact Registry: their location and project.
-var artifactRegistry = regexp.MustCompile(`^([a-z0-9-]+)-docker\.pkg\.dev/([^/]+)/`)
+// artifactRegistry matches images in Artifact Registry: their location and project. The names
+// of Container Registry lead there too (Artifact Registry, "Transition from Container Registry").
+var artifactRegistry = regexp.MustCompile(`^(?:([a-z0-9-]+)-docker\.pkg\.dev|(?:(us|eu|asia)\.)?gcr\.io)/([^/]+)/`)
+
+// imageLocation returns the location and the project of an image in Artifact Registry.
+func imageLocation(image string) (location, project string, ok bool) {
+	of := artifactRegistry.FindStringSubmatch(image)
+	if of == nil {
+		return "", "", false
+	}
+	old := map[string]string{"": "us", "us": "us", "eu": "europe", "asia": "asia"}
+	return cmp.Or(of[1], old[of[2]]), of[3], true
+}
 
 // warnOfImage warns of an image in Artifact Registry that is far away, or in a project in
 // which the nodes have no rights.
 func (s *Stack) warnOfImage(p *check.Problems, path *field.Path, image string) {
-	of := artifactRegistry.FindStringSubmatch(image)
-	if of == nil {
+	location, project, ok := imageLocation(image)
+	if !ok {
 		return
 	}
-	imagespec.WarnOfLocation(p, path, of[1], s.Cluster.Region)
-	if of[2] != s.Project {
-		p.Warn(path, "%s is in the project %s, and unless it is public, nodes may not pull it; grant %s-nodes@%s.iam.gserviceaccount.com roles/artifactregistry.reader there", image, of[2], s.Cluster.Name, s.Project)
+	imagespec.WarnOfLocation(p, path, location, s.Cluster.Region)
+	if project != s.Project {
+		p.Warn(path, "%s is in the project %s, and unless it is public, nodes may not pull it; grant %s-nodes@%s.iam.gserviceaccount.com roles/artifactregistry.reader there", image, project, s.Cluster.Name, s.Project)
 	}
 }

@@ -84,6 +84,10 @@ func (s *Stack) warnOfJobs(p *check.Problems) {
 	}
 }
 
+// spotGrace is how many seconds pods have on a machine that Google preempts (GKE, "Spot VMs",
+// "Termination and graceful shutdown of Spot VMs").
+const spotGrace = 15
+
 // warnOfSpot warns of what a job loses when Google preempts a machine.
 func (s *Stack) warnOfSpot(p *check.Problems) {
 	for _, c := range s.NATSClusters() {
@@ -97,6 +101,12 @@ func (s *Stack) warnOfSpot(p *check.Problems) {
 		}
 	}
 	for i := range s.Jobs {
+		for _, role := range s.Jobs[i].Roles() {
+			at, seconds := s.Jobs[i].At().Child(role.Field, "terminationGracePeriodSeconds"), role.TerminationGracePeriodSeconds
+			if pool, _ := s.Pool(role.NodePool); pool.Spot && seconds > jobspec.UsualGrace {
+				p.Warn(at, "pool %s has spot machines, whose pods have %d s to end when Google preempts one, not %d; save checkpoints more often, or choose a pool without spot", pool.Name, spotGrace, seconds)
+			}
+		}
 		if pool, _ := s.Pool(s.Jobs[i].EmbeddingParameterServer.NodePool); pool.Spot {
 			p.Warn(s.Jobs[i].At().Child("embeddingParameterServer", "nodePool"), "pool %s has spot machines, and each time Google preempts one, the job loses its embeddings since the last checkpoint; choose a pool without spot", pool.Name)
 		}

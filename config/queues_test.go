@@ -43,6 +43,13 @@ func TestQueuesRefused(t *testing.T) {
 	})
 }
 
+func TestQueuesWarned(t *testing.T) {
+	stacktest.Warned(t, []stacktest.Refusal{
+		{"less time than a node needs", inQueue.And(edits{"persia:queue.startMinutes": 1}), "persia:queue.startMinutes", []string{"1 min is less", "write 10 or more"}},
+		{"usual time", inQueue, "persia:queue.startMinutes", nil},
+	})
+}
+
 // withSecond adds a job like the first one to a stack.
 func withSecond(t *testing.T, changes edits) *config.Stack {
 	t.Helper()

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/config/check"
+	"persia/config/clusterspec"
 	"persia/config/volumespec"
 )
 
@@ -58,7 +59,7 @@ func (s *Stack) warnOfServer(p *check.Problems, path *field.Path, host string, n
 	case in(network.ControlPlane):
 		p.Warn(path, "%s is in %s, the range of the control plane, where no other server can be; write the address of the server", host, network.ControlPlane)
 	case in(network.Services):
-	case address.IsPrivate():
+	case !clusterspec.Public(address):
 		p.Warn(path, "%s must be in the network %s, which the stack creates, or in one that is connected to it: on the first `pulumi up`, none is; connect it before the jobs start", host, s.Cluster.Name)
 	default:
 		p.Warn(path, "%s is a public address, so the data crosses the internet without encryption, and each change of it is billed; write an address in a network that is connected to %s", host, s.Cluster.Name)

@@ -73,6 +73,7 @@ func TestWarned(t *testing.T) {
 		{"server in another network", nfs("192.168.7.3"), server, []string{"192.168.7.3 must be in the network persia", "first `pulumi up`", "connect it"}},
 		{"target in another network", edits{"persia:storage[1]": edits{"name": "more", "size": "1Gi", "iscsi": edits{"targetPortal": "192.168.7.3:3261", "iqn": "iqn.2001-04.com.example:a", "lun": 0}}},
 			"persia:storage[1].iscsi.targetPortal", []string{"192.168.7.3 must be in the network persia"}},
+		{"server behind carrier-grade NAT", nfs("100.64.0.2"), server, []string{"100.64.0.2 must be in the network persia"}},
 		{"server of a job's volume", withVolume(edits{"nfs": edits{"server": "34.1.2.3", "path": "/a"}}, "/data"), "persia:jobs[0].volumes[0].nfs.server", []string{"public address"}},
 		{"Filestore of another network", edits{"persia:storage[1]": edits{"name": "more", "size": "1Gi", "filestore": edits{"instance": "fs", "location": "us-central1-a", "share": "s"}}},
 			"persia:storage[1].filestore.instance", []string{"fs must be in the network persia", "write create"}},
@@ -90,6 +91,9 @@ func TestWarned(t *testing.T) {
 		{"price of a machine that no pool has", edits{"persia:machineTypes": edits{"n2-standard-8": edits{"hourlyPrice": 1}}}, "persia:machineTypes[n2-standard-8]", nil},
 		{"NATS on spot machines", edits{"persia:nodePools[1].spot": true, "persia:nats.nodePool": "loaders"}, "persia:nats.nodePool", []string{"pool loaders has spot machines", "without spot"}},
 		{"PEDL on spot machines", edits{"persia:nodePools[1].spot": true, "persia:pedl": pedlOn("loaders", edits{})}, "persia:pedl.nodePool", []string{"pool loaders has spot machines", "without spot"}},
+		{"long grace period on spot machines", edits{"persia:nodePools[1].spot": true, "persia:jobs[0].dataloader.terminationGracePeriodSeconds": 120}, "persia:jobs[0].dataloader.terminationGracePeriodSeconds", []string{"15 s to end", "not 120"}},
+		{"usual grace period on spot machines", edits{"persia:nodePools[1].spot": true}, "persia:jobs[0].dataloader.terminationGracePeriodSeconds", nil},
+		{"upgrade of all nodes at once", edits{"persia:nodePools[0].upgrade": edits{"maxSurge": 0, "maxUnavailable": 2}}, "persia:nodePools[0].upgrade.maxUnavailable", []string{"takes away all 2 nodes"}},
 		// Images.
 		{"image far away", from("europe-west4-docker.pkg.dev/persia-project/a/b:1"), image, []string{"europe-west4 is far from the cluster in us-central1"}},
 		{"image of the same continent", from("us-docker.pkg.dev/persia-project/a/b:1"), image, nil},
@@ -102,6 +106,9 @@ func TestWarned(t *testing.T) {
 		{"image of a database far away", edits{"persia:pedl": pedlOn("ps", edits{}), "persia:pedl.postgresql.image": edits{"registry": "asia-docker.pkg.dev", "repository": "persia-project/a/postgresql"}},
 			"persia:pedl.postgresql.image.registry", []string{"asia is far from the cluster"}},
 		{"image as a volume far away", withVolume(edits{"image": edits{"reference": "asia-docker.pkg.dev/persia-project/a/model:1"}}, "/data"), "persia:jobs[0].volumes[0].image.reference", []string{"asia is far from the cluster"}},
+		{"image of Container Registry far away", from("eu.gcr.io/persia-project/a:1"), image, []string{"europe is far from the cluster"}},
+		{"image of Container Registry in another project", from("gcr.io/another/a:1"), image, []string{"in the project another"}},
+		{"image of Container Registry", from("gcr.io/persia-project/a:1"), image, nil},
 		{"image on the node", from("localhost:5000/loader:1"), image, []string{"on each node itself", "Artifact Registry"}},
 		// Text and amounts.
 		{"letter of another alphabet", edits{"persia:jobs[0].mounts[0].mountPath": "/checkp\u043eints"}, "persia:jobs[0].mounts[0].mountPath", []string{"U+043E", "a Latin letter"}},

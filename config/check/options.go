@@ -1,6 +1,7 @@
 package check
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -25,5 +26,27 @@ func MountOption(p *Problems, path *field.Path, option, fileSystem string) {
 		p.Warn(path, "%q is not an option alone; write each option as an element of its own, without -o and hyphens, like %s", option, strings.TrimLeft(strings.TrimPrefix(option, "-o "), "- "))
 	case len(near) > 0:
 		p.Warn(path, "%s is not an option that the program knows; did you mean %s? A volume with an unknown option may never be mounted", name, Or(near))
+	case fileSystem == "gcsFuse":
+		warnOfValue(p, path, option)
+	}
+}
+
+// gcsFuseValues are the forms of values of Cloud Storage FUSE's options (gcsfuse --help).
+var gcsFuseValues = map[string]struct {
+	form *regexp.Regexp
+	want string
+}{
+	"uid":       {regexp.MustCompile(`^-?\d+$`), "the number of a user, like uid=1000"},
+	"gid":       {regexp.MustCompile(`^-?\d+$`), "the number of a group, like gid=1000"},
+	"file-mode": {regexp.MustCompile(`^[0-7]{3,4}$`), "an octal mode, like file-mode=644"},
+	"dir-mode":  {regexp.MustCompile(`^[0-7]{3,4}$`), "an octal mode, like dir-mode=755"},
+	"only-dir":  {regexp.MustCompile(`^[^/]`), "a directory of the bucket without a leading slash, like only-dir=clicks"},
+}
+
+// warnOfValue warns of a value that Cloud Storage FUSE cannot use.
+func warnOfValue(p *Problems, path *field.Path, option string) {
+	name, value, _ := strings.Cut(option, "=")
+	if rule, ok := gcsFuseValues[name]; ok && !rule.form.MatchString(value) {
+		p.Warn(path, "%s needs %s, or pods that mount the bucket do not start", option, rule.want)
 	}
 }

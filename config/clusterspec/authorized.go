@@ -64,6 +64,11 @@ var reservedRanges = []netip.Prefix{
 	netip.MustParsePrefix("240.0.0.0/4"),
 }
 
+// Public reports whether machines on the internet can have an address.
+func Public(address netip.Addr) bool {
+	return !address.Is4() || !reserved(netip.PrefixFrom(address, address.BitLen()))
+}
+
 func reserved(prefix netip.Prefix) bool {
 	return slices.ContainsFunc(reservedRanges, func(r netip.Prefix) bool {
 		return r.Bits() <= prefix.Bits() && r.Contains(prefix.Addr())

@@ -34,6 +34,39 @@ func Check(p *check.Problems, jobs []Job, context Context) {
 		p.Duplicate(jobs[i].At().Child("name"), name, "is already used by %s; give each job its own name", p.PathOf(jobs[first].At()))
 	})
 	c.sameObjects(jobs)
+	c.sameCheckpoints(jobs)
+}
+
+// sameCheckpoints warns of jobs with one directory of checkpoints: each of them removes what it
+// takes for its own old checkpoints, and resumes from the newest one.
+func (c *checker) sameCheckpoints(jobs []Job) {
+	type directory struct{ volume, path string }
+	first := map[directory]*Job{}
+	for i := range jobs {
+		j := &jobs[i]
+		for _, env := range j.envs() {
+			for k, e := range env.list {
+				d := directory{j.volumeAt(e.Value), path.Clean(e.Value)}
+				if e.Name != checkpointDirectory || d.volume == "" {
+					continue
+				}
+				if other := first[d]; other != nil && other != j {
+					c.Warn(env.at.Index(k).Child("value"), "%s is also the directory of %s, so each of the two jobs removes the checkpoints of the other; write a directory for each job", e.Value, c.PathOf(other.At()))
+				}
+				first[d] = j
+			}
+		}
+	}
+}
+
+// volumeAt returns the volume of the stack that nn-workers mount at or above a path, or "".
+func (j *Job) volumeAt(file string) string {
+	for _, m := range j.MountsOf(j.NNWorker.Role) {
+		if path.Clean(file) == m.MountPath || strings.HasPrefix(path.Clean(file), m.MountPath+"/") {
+			return m.Volume
+		}
+	}
+	return ""
 }
 
 // sameObjects refuses names of jobs that are also names of objects of other jobs. A job that
@@ -175,15 +208,34 @@ func computed(fields map[string][]string) map[string]string {
 	return decidedBy
 }
 
-// readEnv are the variables that the start script of replicas parses as numbers. It exits at
-// any other value.
-var readEnv = map[string]struct {
+// rule is what a variable must look like.
+type rule struct {
 	valid *regexp.Regexp
 	want  string
-}{
-	"PERSIA_STUCK_SECONDS": {regexp.MustCompile(`^\d+(\.\d+)?$`), "a number of seconds, like 7200 for two hours, or 0 for no limit"},
-	"PERSIA_CKPT_KEEP":     {regexp.MustCompile(`^0*[1-9]\d*$`), "a whole number of checkpoints, at least 1; remove it for 2"},
-	"PERSIA_ATTEMPTS":      {regexp.MustCompile(`^0*[1-9]\d*$`), "a whole number of attempts, at least 1; remove it for 5"},
+}
+
+var (
+	seconds     = regexp.MustCompile(`^\d+(\.\d+)?$`)
+	wholeNumber = regexp.MustCompile(`^0*[1-9]\d*$`)
+	duration    = rule{seconds, "a number of seconds without a unit, like 60; remove it for the default"}
+)
+
+// readEnv are the variables that the start script of replicas parses as numbers
+// (workload/persia/settings.py). It exits at any other value.
+var readEnv = map[string]rule{
+	"PERSIA_STUCK_SECONDS": {seconds, "a number of seconds, like 7200 for two hours, or 0 for no limit"},
+	"PERSIA_CKPT_KEEP":     {wholeNumber, "a whole number of checkpoints, at least 1; remove it for 2"},
+	"PERSIA_ATTEMPTS":      {wholeNumber, "a whole number of attempts, at least 1; remove it for 5"},
+
+	"PERSIA_BACKOFF_SECONDS": duration,
+	"PERSIA_BEAT_SECONDS":    duration,
+	"PERSIA_END_SECONDS":     duration,
+	"PERSIA_HANG_SECONDS":    duration,
+	"PERSIA_LOOK_SECONDS":    duration,
+	"PERSIA_LOST_SECONDS":    duration,
+	"PERSIA_NATS_SECONDS":    duration,
+	"PERSIA_STOP_SECONDS":    duration,
+	"PERSIA_TOLD_SECONDS":    duration,
 }
 
 // checkEnv checks the variables of a job or of a role.
@@ -217,6 +269,8 @@ const (
 	mostReplicas = 200_000
 	// shortestGrace is a time, in seconds, below which the program warns.
 	shortestGrace = 5
+	// UsualGrace is the default of terminationGracePeriodSeconds.
+	UsualGrace = 60
 	// longestGrace is a day, in seconds.
 	longestGrace = 24 * 60 * 60
 )

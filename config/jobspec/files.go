@@ -41,6 +41,12 @@ func (c *checker) checkFiles(at *field.Path, j *Job) {
 		case f.path == "":
 			c.Required(at, "write the absolute path of the file in the containers, like /workspace/config.yml")
 			continue
+		case strings.TrimSpace(f.path) != f.path:
+			c.Invalid(at, f.path, "has spaces at an end, so no file is there; write %s", strings.TrimSpace(f.path))
+			continue
+		case strings.Contains(f.path, "${"):
+			c.Invalid(at, f.path, "is a path as it is, because Kubernetes expands only $(NAME); write parentheses")
+			continue
 		case !path.IsAbs(f.path):
 			c.Invalid(at, f.path, "must be the absolute path of the file in the containers, like %s", path.Join("/workspace", f.path))
 			continue
@@ -107,6 +113,20 @@ func outlives(v corev1.Volume) bool {
 	return v.HostPath != nil
 }
 
+// ofEachNode returns the first hostPath volume that nn-workers and embedding parameter servers
+// both can write, or "".
+func (j *Job) ofEachNode() string {
+	writes := func(role *Role, name string) bool {
+		return slices.ContainsFunc(role.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == name && !m.ReadOnly })
+	}
+	for _, v := range j.Volumes {
+		if v.HostPath != nil && writes(&j.NNWorker.Role, v.Name) && writes(&j.EmbeddingParameterServer, v.Name) {
+			return v.Name
+		}
+	}
+	return ""
+}
+
 // warnOfCheckpoints warns if nn-workers and embedding parameter servers have no directory in
 // which both can write a checkpoint that outlives them.
 func (c *checker) warnOfCheckpoints(j *Job) {
@@ -132,9 +152,12 @@ func (c *checker) warnOfCheckpoints(j *Job) {
 		c.Warn(j.at.Child("mounts"), "%s and %s have no volume in common that both mount at one path and can write, so the job keeps no checkpoint and begins anew when it loses a replica; add a mount without readOnly to the job",
 			KindNNWorker.Field, KindEmbeddingParameterServer.Field)
 	}
+	if name := j.ofEachNode(); name != "" && len(j.Mounts) == 0 && c.context.Created && !c.context.OneNode {
+		c.Warn(j.at.Child("volumes").Key(name), "is another directory on each node, so a replica that restarts on another node does not find its checkpoint, and a new node has none; use mounts with a volume of %s", c.context.StorageKey)
+	}
 	for _, env := range j.envs() {
 		for i, e := range env.list {
-			if e.Name != "PERSIA_CKPT_DIR" || e.Value == "" || strings.Contains(e.Value, "$(") {
+			if e.Name != checkpointDirectory || e.Value == "" || strings.Contains(e.Value, "$(") {
 				continue
 			}
 			below := func(d directory) bool {

@@ -1,7 +1,11 @@
 package jobspec_test
 
 import (
+	"os"
+	"regexp"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"persia/internal/stacktest"
 )
@@ -33,6 +37,21 @@ func TestWarned(t *testing.T) {
 		return volume(edits{"csi": edits{"driver": "gcsfuse.csi.storage.gke.io", "volumeAttributes": edits{"bucketName": "b"}.And(attributes)}}, nil)
 	}
 	const attributes = job + ".volumes[0].csi.volumeAttributes"
+	secondJob := func(checkpoints string) edits { // a small job beside the first
+		small := func(pool string, limits edits) edits {
+			return edits{"nodePool": pool, "resources": edits{"limits": limits}}
+		}
+		return edits{"persia:nodePools[0].nodes": 3, "persia:nodePools[2].nodes": 2, "persia:nodePools[1].autoscaling.maxNodes": 8, "persia:jobs[1]": edits{
+			"name": "second", "env": []any{edits{"name": "PERSIA_CKPT_DIR", "value": checkpoints}},
+			"persiaEnv": edits{"PERSIA_GLOBAL_CONFIG": "/checkpoints/g.yml", "PERSIA_EMBEDDING_CONFIG": "/checkpoints/e.yml", "PERSIA_NN_WORKER_ENTRY": "/checkpoints/train.py", "PERSIA_DATALOADER_ENTRY": "/checkpoints/load.py"},
+			"mounts":    []any{edits{"volume": "checkpoints", "mountPath": "/checkpoints"}},
+			"nnWorker":  small("training", edits{"cpu": 8, "memory": "60Gi", "nvidia.com/gpu": 8}), "dataloader": small("loaders", edits{"cpu": 1, "memory": "12Gi"}),
+			"embeddingWorker": small("loaders", edits{"cpu": 1, "memory": "12Gi"}), "embeddingParameterServer": small("ps", edits{"cpu": 1, "memory": "12Gi"}),
+		}}
+	}
+	oneGPU := func(name, value string) edits {
+		return env(name, value).And(edits{job + ".nnWorker.resources.limits": edits{"cpu": 8, "memory": "60Gi", "nvidia.com/gpu": 1}})
+	}
 	claim := func(name string) edits { return edits{"persistentVolumeClaim": edits{"claimName": name}} }
 	const mount = job + ".dataloader.volumeMounts[0]"
 	stacktest.Warned(t, []stacktest.Refusal{
@@ -48,6 +67,8 @@ func TestWarned(t *testing.T) {
 		{"one file for both scripts", below(edits{loader: "/checkpoints/train.py"}), loader, []string{"is also PERSIA_NN_WORKER_ENTRY"}},
 		{"configuration as a script", below(edits{script: "/checkpoints/a.yml"}), script, []string{"does not look like a Python script"}},
 		{"script as a configuration", below(edits{global: "/checkpoints/a.py"}), global, []string{"does not look like a YAML file"}},
+		{"checkpoints of two jobs in one directory", secondJob("/checkpoints/a").And(env("PERSIA_CKPT_DIR", "/checkpoints/a/")), "persia:jobs[1].env[0].value", []string{"/checkpoints/a is also the directory of persia:jobs[0]", "for each job"}},
+		{"checkpoints of two jobs in two directories", secondJob("/checkpoints/b").And(env("PERSIA_CKPT_DIR", "/checkpoints/a")), "persia:jobs[1].env[0].value", nil},
 		// Checkpoints.
 		{"checkpoints on the job's volume", edits{}, job + ".mounts", nil},
 		{"servers without the volume", on("nnWorker"), job + ".mounts", []string{"nnWorker and embeddingParameterServer have no volume in common", "no checkpoint"}},
@@ -69,6 +90,12 @@ func TestWarned(t *testing.T) {
 		{"libraries", env("LD_LIBRARY_PATH", "/a"), variable + ".name", []string{"the libraries of PyTorch"}},
 		{"another NATS", env("PERSIA_NATS_URL", "nats://other:4222"), variable + ".name", []string{"another NATS than its own", "remove it"}},
 		{"hidden GPUs", env("CUDA_VISIBLE_DEVICES", "0"), variable + ".value", []string{`"0" hides GPUs of the 8`, "remove it"}},
+		{"no GPUs", env("NVIDIA_VISIBLE_DEVICES", "none"), variable + ".value", []string{`"none" hides GPUs of the 8`}},
+		{"GPU that is empty", oneGPU("CUDA_VISIBLE_DEVICES", ""), variable + ".value", []string{`"" hides GPUs of the 1`}},
+		{"GPU below zero", oneGPU("CUDA_VISIBLE_DEVICES", "-1"), variable + ".value", []string{`"-1" hides GPUs of the 1`}},
+		{"one GPU", oneGPU("CUDA_VISIBLE_DEVICES", "0"), variable + ".value", nil},
+		{"another metrics gateway", env("PERSIA_METRICS_GATEWAY_ADDR", "gateway:9091"), variable + ".name", []string{"elsewhere than to the job's own gateway", "enableMetrics: false"}},
+		{"another metrics gateway instead of the job's", env("PERSIA_METRICS_GATEWAY_ADDR", "gateway:9091").And(edits{job + ".enableMetrics": false}), variable + ".name", nil},
 		{"all GPUs", env("CUDA_VISIBLE_DEVICES", "0,1,2,3,4,5,6,7"), variable + ".value", nil},
 		{"hidden GPUs of a role without", edits{job + ".dataloader.env": []any{edits{"name": "CUDA_VISIBLE_DEVICES", "value": ""}}}, job + ".dataloader.env[0].value", nil},
 		{"misspelt variable", env("PERSIA_STUCK_SECOND", "7200"), variable + ".name", []string{"did you mean PERSIA_STUCK_SECONDS?"}},
@@ -89,6 +116,14 @@ func TestWarned(t *testing.T) {
 		{"misspelt option of a bucket", bucket(edits{"mountOptions": "uid=1000,implict-dirs"}), attributes + "[mountOptions]", []string{"did you mean implicit-dirs?"}},
 		{"options of a bucket", bucket(edits{"mountOptions": "uid=1000,implicit-dirs"}), attributes + "[mountOptions]", nil},
 		{"misspelt attribute of a bucket", bucket(edits{"mountOption": "uid=1000"}), attributes + "[mountOption]", []string{"did you mean mountOptions?"}},
+		{"user of a bucket by name", bucket(edits{"mountOptions": "uid=root"}), attributes + "[mountOptions]", []string{"uid=root needs the number of a user"}},
+		{"directory of a bucket with a slash", bucket(edits{"mountOptions": "only-dir=/clicks"}), attributes + "[mountOptions]", []string{"without a leading slash"}},
+		{"no directory of a bucket", bucket(edits{"mountOptions": "only-dir="}), attributes + "[mountOptions]", []string{"only-dir= needs a directory"}},
+		{"mode of a bucket's files", bucket(edits{"mountOptions": "file-mode=999"}), attributes + "[mountOptions]", []string{"an octal mode"}},
+		{"values of a bucket's options", bucket(edits{"mountOptions": "uid=1000,gid=-1,file-mode=0644,only-dir=clicks/a"}), attributes + "[mountOptions]", nil},
+		{"directory in memory as large as the memory", volume(edits{"emptyDir": edits{"medium": "Memory", "sizeLimit": "12Gi"}}, nil), job + ".volumes[0].emptyDir.sizeLimit", []string{"12Gi of files in memory", "12Gi that dataloader may use"}},
+		{"small directory in memory", volume(edits{"emptyDir": edits{"medium": "Memory", "sizeLimit": "1Gi"}}, nil), job + ".volumes[0].emptyDir.sizeLimit", nil},
+		{"checkpoints on each node", shared(edits{"hostPath": edits{"path": "/var/lib/a"}}), job + ".volumes[d]", []string{"is another directory on each node", "persia:storage"}},
 		{"file system in capitals", volume(edits{"csi": edits{"driver": "d.example.com", "fsType": "EXT4"}}, nil), job + ".volumes[0].csi.fsType", []string{"write ext4"}},
 		{"directory of bytes", volume(edits{"emptyDir": edits{"sizeLimit": "500"}}, nil), job + ".volumes[0].emptyDir.sizeLimit", []string{"500 is less than 1Mi", "10Gi"}},
 		// Images and amounts.
@@ -107,8 +142,25 @@ func TestWarned(t *testing.T) {
 		{"root for a script", edits{script: "/"}, script, []string{`"/"`, "is a directory"}},
 		{"directory for a script", edits{script: "/workspace/train/"}, script, []string{"is a directory"}},
 		{"mount for a script", edits{script: "/checkpoints"}, script, []string{`"/checkpoints"`, "is a directory"}},
+		{"script with a space at its end", edits{script: "/workspace/train.py "}, script, []string{"has spaces at an end", "write /workspace/train.py"}},
+		{"script of a shell variable", edits{script: "/home/${USER}/train.py"}, script, []string{"${USER}", "write parentheses"}},
 		{"attempts in words", env("PERSIA_ATTEMPTS", "five"), variable + ".value", []string{`"five"`, "at least 1"}},
 		{"file system that is none", volume(edits{"gcePersistentDisk": edits{"pdName": "d", "fsType": "ntfs"}}, nil), job + ".volumes[0].gcePersistentDisk.fsType", []string{`"ntfs"`, "ext4"}},
 		{"NFS on the loopback", volume(edits{"nfs": edits{"server": "127.0.0.1", "path": "/a"}}, nil), job + ".volumes[0].nfs.server", []string{"leads each machine to itself"}},
 	})
+}
+
+// TestTimesAreNumbers checks that the program refuses each variable that the start script would
+// exit at.
+func TestTimesAreNumbers(t *testing.T) {
+	settings, err := os.ReadFile("../../workload/persia/settings.py")
+	require.NoError(t, err)
+	names := regexp.MustCompile(`(?:seconds\(|number\(environment, )"(PERSIA_[A-Z_]+)"`).FindAllStringSubmatch(string(settings), -1)
+	require.NotEmpty(t, names)
+	var refused []stacktest.Refusal
+	for _, name := range names {
+		refused = append(refused, stacktest.Refusal{Name: name[1], Path: "persia:jobs[0].env[0].value", Says: []string{`"1m"`, "number"},
+			Edits: edits{"persia:jobs[0].env[0]": edits{"name": name[1], "value": "1m"}}})
+	}
+	stacktest.Refused(t, refused)
 }

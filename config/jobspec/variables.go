@@ -32,9 +32,15 @@ func (j *Job) envs() []envList {
 // otherEnv are variables that the program sets and a stack file can override, and variables
 // that PERSIA or the start script read.
 var otherEnv = []string{
-	"LOG_LEVEL", "RUST_BACKTRACE", "NCCL_DEBUG", "PERSIA_NATS_URL", "PERSIA_NATS_IP", "PERSIA_METRICS_GATEWAY_ADDR",
-	"PERSIA_CKPT_DIR", "PERSIA_DRIVER_DIR",
+	"LOG_LEVEL", "RUST_BACKTRACE", "NCCL_DEBUG", "PERSIA_NATS_URL", "PERSIA_NATS_IP", metricsGateway,
+	checkpointDirectory, "PERSIA_DRIVER_DIR",
 }
+
+// checkpointDirectory is the variable with the directory of a job's checkpoints.
+const checkpointDirectory = "PERSIA_CKPT_DIR"
+
+// metricsGateway is the variable with the address that a replica pushes its metrics to.
+const metricsGateway = "PERSIA_METRICS_GATEWAY_ADDR"
 
 var logLevels = []string{"trace", "debug", "info", "warn", "error"}
 
@@ -84,8 +90,10 @@ func (c *checker) warnOfVariable(env envList, at *field.Path, e corev1.EnvVar, j
 		c.Warn(name, "%s replaces the value of the image, by which the containers find %s; set it in the image, or write the image's directories too", e.Name, replaced[e.Name])
 	case (e.Name == "PERSIA_NATS_URL" || e.Name == "PERSIA_NATS_IP"):
 		c.Warn(name, "%s leads the job to another NATS than its own, and two jobs on one NATS train on each other's data; remove it", e.Name)
+	case e.Name == metricsGateway && j.EnableMetrics:
+		c.Warn(name, "%s sends the metrics elsewhere than to the job's own gateway, so its dashboard stays empty; remove it, or write enableMetrics: false", e.Name)
 	case e.Name == "CUDA_VISIBLE_DEVICES" || e.Name == "NVIDIA_VISIBLE_DEVICES":
-		gpus, devices := 0, strings.Count(e.Value, ",")+1
+		gpus, devices := 0, visible(e.Value)
 		for _, kind := range env.kinds {
 			gpus = max(gpus, pod.GPUs(kind.Of(j).Resources))
 		}
@@ -97,6 +105,20 @@ func (c *checker) warnOfVariable(env envList, at *field.Path, e corev1.EnvVar, j
 	case strings.HasPrefix(e.Name, "PERSIA_") && len(near) > 0:
 		c.Warn(name, "%s is no variable that PERSIA or the program reads; did you mean %s?", e.Name, check.Or(near))
 	}
+}
+
+// visible returns the number of GPUs in a list of devices, in which -1, none, and void stand for
+// no GPU.
+func visible(devices string) int {
+	count := 0
+	for device := range strings.SplitSeq(devices, ",") {
+		switch strings.TrimSpace(device) {
+		case "", "-1", "none", "void":
+			return count // CUDA ignores what follows an invalid device
+		}
+		count++
+	}
+	return count
 }
 
 // warnOfReferences warns of variables in a text that no role of the kinds has. Kubernetes

@@ -181,6 +181,22 @@ func (c *checker) warnOfVolumes(at *field.Path, j *Job) {
 		if dir := volume.EmptyDir; dir != nil && dir.SizeLimit != nil && dir.SizeLimit.Sign() > 0 && dir.SizeLimit.CmpInt64(1<<20) < 0 {
 			c.Warn(at.Child("emptyDir", "sizeLimit"), "%s is less than 1Mi, and Kubernetes evicts a pod that writes more; sizes are in bytes, so write a unit, like 10Gi", dir.SizeLimit)
 		}
+		c.warnOfMemory(at.Child("emptyDir", "sizeLimit"), j, volume)
+	}
+}
+
+// warnOfMemory warns of a directory in memory that may become larger than the memory of a role
+// that mounts it: its files count as memory of the container.
+func (c *checker) warnOfMemory(at *field.Path, j *Job, volume corev1.Volume) {
+	dir := volume.EmptyDir
+	if dir == nil || dir.Medium != corev1.StorageMediumMemory || dir.SizeLimit == nil {
+		return
+	}
+	for _, role := range j.Roles() {
+		memory, _, limited := pod.Limit(nil, role.Resources, corev1.ResourceMemory)
+		if role.mountsVolume(volume.Name) && limited && dir.SizeLimit.Cmp(memory) >= 0 {
+			c.Warn(at, "%s of files in memory leave nothing of the %s that %s may use, and Kubernetes kills a container that uses more; write less, or a larger limit", dir.SizeLimit, memory.String(), role.Field)
+		}
 	}
 }
 

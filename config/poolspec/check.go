@@ -72,6 +72,9 @@ func (c *checker) pool(path *field.Path, pool Pool, machines Machines) {
 	if u := pool.Upgrade; u.Strategy == blueGreen && u.BatchNodes > pool.MostNodes() {
 		c.Warn(path.Child("upgrade", "batchNodes"), "%d is more than the %d nodes of the pool, so an upgrade drains all of them at once; write fewer", u.BatchNodes, pool.MostNodes())
 	}
+	if u := pool.Upgrade; u.Strategy == surge && u.MaxUnavailable != nil && *u.MaxUnavailable >= pool.MostNodes() && pool.MostNodes() > 1 {
+		c.Warn(path.Child("upgrade", "maxUnavailable"), "%d takes away all %d nodes of the pool at once in an upgrade; write fewer", *u.MaxUnavailable, pool.MostNodes())
+	}
 	c.fastSocket(path.Child("fastSocket"), pool)
 	if known {
 		c.ofSeries(path, pool, m)

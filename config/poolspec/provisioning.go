@@ -66,6 +66,9 @@ const mostCompactNodes = 1500
 // compact checks a pool with compact placement.
 func (c *checker) compact(path *field.Path, pool Pool) {
 	at := path.Child("compactPlacement")
+	if len(pool.Zones) == 0 && !c.context.Unknown {
+		c.Invalid(at, pool.CompactPlacement, "requires a single zone, but GKE chooses three zones for a pool without zones; write one in zones of the pool, or remove it")
+	}
 	if len(pool.Zones) > 1 {
 		c.Invalid(at, pool.CompactPlacement, "requires a single zone, but the pool has the zones %s; write one zone, or remove it", check.And(pool.Zones))
 	}

@@ -82,6 +82,8 @@ func TestNodePoolsRefused(t *testing.T) {
 			"persia:nats.nodePool", []string{`"spare"`, "ProvisioningRequest", "another pool"}},
 		{"compact placement over zones", spare(edits{"compactPlacement": true, "zones": []any{"us-central1-a", "us-central1-b"}}),
 			sparePool + ".compactPlacement", []string{"one zone", "us-central1-a and us-central1-b", "write one zone"}},
+		{"compact placement without zones", spare(edits{"compactPlacement": true, "nodes": 3}).And(edits{"persia:cluster.zones": nil, "persia:nodePools[0].zones": []any{"us-central1-a"}, "persia:nodePools[2].zones": []any{"us-central1-a"}}),
+			sparePool + ".compactPlacement", []string{"requires a single zone", "GKE chooses three zones", "write one"}},
 		{"compact placement and blue-green upgrades", spare(edits{"compactPlacement": true, "upgrade": blueGreenUpgrade}),
 			sparePool + ".upgrade.strategy", []string{"BLUE_GREEN", "cannot be combined with compactPlacement", "write SURGE"}},
 		{"compact placement of a series without", spare(edits{"compactPlacement": true, "machineType": "e2-standard-8"}),

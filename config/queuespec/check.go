@@ -22,6 +22,8 @@ const (
 	mostTeams = 100
 	// mostPriority is the limit of Kubernetes for classes that users create.
 	mostPriority = 1_000_000_000
+	// fewStartMinutes is our estimate of the time that a new node needs. Google documents none.
+	fewStartMinutes = 10
 	// mostStartMinutes is a day.
 	mostStartMinutes = 24 * 60
 )
@@ -29,6 +31,9 @@ const (
 // Check checks the queues of a stack file.
 func (s Settings) Check(p *check.Problems, path *field.Path, context Context) {
 	check.Range(p, path.Child("startMinutes"), s.StartMinutes, 1, mostStartMinutes, "")
+	if s.StartMinutes > 0 && s.StartMinutes < fewStartMinutes && len(s.Teams) > 0 {
+		p.Warn(path.Child("startMinutes"), "%d min is less than a new node with a GPU takes until its driver runs and its images are there, so jobs may release their nodes before they start; write %d or more", s.StartMinutes, fewStartMinutes)
+	}
 	teams := path.Child("teams")
 	if len(s.Teams) > mostTeams {
 		p.Invalid(teams, len(s.Teams), "must be at most %d teams", mostTeams)
