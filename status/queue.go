@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -21,17 +22,24 @@ type workload struct {
 	Spec              struct {
 		QueueName string `json:"queueName"`
 		Priority  int32  `json:"priority"`
+		// Active is true unless a person or Kueue has taken the job out of its queue.
+		Active *bool `json:"active"`
 	} `json:"spec"`
 	Status struct {
 		Conditions []metav1.Condition `json:"conditions"`
+		// RequeueState is set after a start in which not all pods became ready.
+		RequeueState struct {
+			Count     int32        `json:"count"`
+			RequeueAt *metav1.Time `json:"requeueAt"`
+		} `json:"requeueState"`
 	} `json:"status"`
 }
 
 var workloads = schema.GroupVersionResource{Group: "kueue.x-k8s.io", Version: "v1beta2", Resource: "workloads"}
 
-// queued returns why jobs of a namespace wait in queues, by the name of the job. There are none in
-// a cluster without Kueue.
-func queued(ctx context.Context, client dynamic.Interface, namespace string) (map[string]Wait, error) {
+// queued returns why jobs of a namespace wait for Kueue at a time, by the name of the job. There are
+// none in a cluster without Kueue.
+func queued(ctx context.Context, client dynamic.Interface, namespace string, now time.Time) (map[string]Wait, error) {
 	list, err := client.Resource(workloads).Namespace(namespace).List(ctx, metav1.ListOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
@@ -39,31 +47,55 @@ func queued(ctx context.Context, client dynamic.Interface, namespace string) (ma
 	if err != nil {
 		return nil, fmt.Errorf("read the queues of %s: %w", namespace, err)
 	}
-	queues := map[string][]workload{}
+	queues, waits := map[string][]workload{}, map[string]Wait{}
 	for _, item := range list.Items {
 		var w workload
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(item.Object, &w); err != nil {
 			return nil, fmt.Errorf("read the queues of %s: %w", namespace, err)
 		}
-		if w.waits() {
-			queues[w.Spec.QueueName] = append(queues[w.Spec.QueueName], w)
+		queue := w.Spec.QueueName
+		switch {
+		case !w.waits():
+		case w.Spec.Active != nil && !*w.Spec.Active:
+			waits[w.job()] = w.wait(namespace, fmt.Sprintf("out of the queue %s until it is active: %s", queue, w.reason()), activate)
+		case w.Status.RequeueState.RequeueAt != nil && w.Status.RequeueState.RequeueAt.After(now):
+			waits[w.job()] = w.wait(namespace, fmt.Sprintf("out of the queue %s until %s, after %d starts without all pods: %s", queue,
+				w.Status.RequeueState.RequeueAt.UTC().Format(time.RFC3339), w.Status.RequeueState.Count, w.reason()), describeWorkload)
+		default:
+			queues[queue] = append(queues[queue], w)
 		}
 	}
-	waits := map[string]Wait{}
 	for queue, all := range queues {
-		// Kueue's order: the highest priority first, then the oldest.
+		// Kueue's order: the highest priority first, then the one that has waited longest.
 		slices.SortFunc(all, func(a, b workload) int {
-			return cmp.Or(cmp.Compare(b.Spec.Priority, a.Spec.Priority), a.CreationTimestamp.Compare(b.CreationTimestamp.Time))
+			return cmp.Or(cmp.Compare(b.Spec.Priority, a.Spec.Priority), a.since().Compare(b.since()))
 		})
 		for i, w := range all {
-			waits[w.job()] = Wait{Pod: w.job(), Why: Why{
-				Cause: "queue",
-				Says:  fmt.Sprintf("place %d of %d in the queue %s: %s", i+1, len(all), queue, w.reason()),
-				Next:  fmt.Sprintf("kubectl -n %s describe workload %s", namespace, w.Name),
-			}}
+			waits[w.job()] = w.wait(namespace, fmt.Sprintf("place %d of %d in the queue %s: %s", i+1, len(all), queue, w.reason()), describeWorkload)
 		}
 	}
 	return waits, nil
+}
+
+// Commands about a Workload.
+const (
+	describeWorkload = "kubectl -n %s describe workload %s"
+	activate         = "kubectl -n %s patch workload %s --type merge --patch '{\"spec\": {\"active\": true}}'"
+)
+
+func (w workload) wait(namespace, says, next string) Wait {
+	return Wait{Pod: w.job(), Why: Why{Cause: "queue", Says: says, Next: fmt.Sprintf(next, namespace, w.Name)}}
+}
+
+// since returns when the job took its place: at its creation, or when it lost its nodes because not all
+// of its pods were ready in time, or because an admission check failed. This is the order of the
+// timestamp Eviction (Ordering.GetQueueOrderTimestamp in pkg/workload of Kueue v0.15.2).
+func (w workload) since() time.Time {
+	evicted := meta.FindStatusCondition(w.Status.Conditions, "Evicted")
+	if evicted != nil && evicted.Status == metav1.ConditionTrue && (evicted.Reason == "PodsReadyTimeout" || evicted.Reason == "AdmissionCheck") {
+		return evicted.LastTransitionTime.Time
+	}
+	return w.CreationTimestamp.Time
 }
 
 // waits reports whether Kueue has not admitted the job.

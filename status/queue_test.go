@@ -27,6 +27,19 @@ func inQueue(job, queue string, priority int64, age time.Duration, conditions ..
 	}}
 }
 
+// evicted is the condition of a job that lost its nodes.
+func evicted(reason, message string, ago time.Duration) any {
+	return map[string]any{"type": "Evicted", "status": "True", "reason": reason, "message": message, "lastTransitionTime": now.Add(-ago).Format(time.RFC3339)}
+}
+
+// changed returns a Workload with a value in another field.
+func changed(w runtime.Object, value any, path ...string) runtime.Object {
+	if err := unstructured.SetNestedField(w.(*unstructured.Unstructured).Object, value, path...); err != nil {
+		panic(err)
+	}
+	return w
+}
+
 func condition(kind, status, message string) any {
 	return map[string]any{"type": kind, "status": status, "message": message}
 }
@@ -69,16 +82,57 @@ func TestQueued(t *testing.T) {
 			[]runtime.Object{inQueue("a", "ads", 0, time.Hour, condition("Evicted", "True", "Exceeded the PodsReady timeout"))},
 			map[string]string{"a": "place 1 of 1 in the queue ads: Exceeded the PodsReady timeout"},
 		},
+		"evicted long ago, behind a job that came later": {
+			[]runtime.Object{
+				inQueue("a", "ads", 0, 3*time.Hour, evicted("PodsReadyTimeout", "Exceeded the PodsReady timeout", time.Hour)),
+				inQueue("b", "ads", 0, 2*time.Hour, full),
+			},
+			map[string]string{
+				"b": "place 1 of 2 in the queue ads: insufficient unused quota",
+				"a": "place 2 of 2 in the queue ads: Exceeded the PodsReady timeout",
+			},
+		},
+		"stopped for a more urgent job, which keeps its age": {
+			[]runtime.Object{
+				inQueue("a", "ads", 0, 3*time.Hour, evicted("Preempted", "Preempted to accommodate a workload", time.Hour)),
+				inQueue("b", "ads", 0, 2*time.Hour, full),
+			},
+			map[string]string{
+				"a": "place 1 of 2 in the queue ads: Preempted to accommodate a workload",
+				"b": "place 2 of 2 in the queue ads: insufficient unused quota",
+			},
+		},
+		"backs off": {
+			[]runtime.Object{
+				changed(inQueue("a", "ads", 0, 3*time.Hour, evicted("PodsReadyTimeout", "Exceeded the PodsReady timeout", time.Minute)),
+					map[string]any{"count": int64(2), "requeueAt": now.Add(time.Minute).Format(time.RFC3339)}, "status", "requeueState"),
+				inQueue("b", "ads", 0, 2*time.Hour, full),
+			},
+			map[string]string{
+				"a": "out of the queue ads until 2026-11-24T12:01:00Z, after 2 starts without all pods: Exceeded the PodsReady timeout",
+				"b": "place 1 of 1 in the queue ads: insufficient unused quota",
+			},
+		},
+		"inactive": {
+			[]runtime.Object{
+				changed(inQueue("a", "ads", 0, time.Hour, evicted("Deactivated", "The workload is deactivated", time.Minute)), false, "spec", "active"),
+			},
+			map[string]string{"a": "out of the queue ads until it is active: The workload is deactivated"},
+		},
 		"complete": {[]runtime.Object{inQueue("a", "ads", 0, time.Hour, condition("Finished", "True", ""))}, map[string]string{}},
 		"new":      {[]runtime.Object{inQueue("a", "ads", 0, 0)}, map[string]string{"a": "place 1 of 1 in the queue ads: Kueue has not looked at it yet"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			waits, err := queued(t.Context(), inCluster(c.workloads...), "persia")
+			waits, err := queued(t.Context(), inCluster(c.workloads...), "persia", now)
 			require.NoError(t, err)
 			says := map[string]string{}
 			for job, wait := range waits {
 				says[job] = wait.Says
-				assert.Equal(t, "kubectl -n persia describe workload jobset-"+job+"-4a113", wait.Next)
+				verb := "describe"
+				if name == "inactive" {
+					verb = "patch"
+				}
+				assert.Contains(t, wait.Next, "kubectl -n persia "+verb+" workload jobset-"+job+"-4a113")
 			}
 			assert.Equal(t, c.says, says)
 		})

@@ -62,7 +62,7 @@ func Read(ctx context.Context, client kubernetes.Interface, kinds dynamic.Interf
 			return Report{}, err
 		}
 		if _, known := inQueues[training.Namespace]; !known {
-			if inQueues[training.Namespace], err = queued(ctx, kinds, training.Namespace); err != nil {
+			if inQueues[training.Namespace], err = queued(ctx, kinds, training.Namespace, now); err != nil {
 				return Report{}, err
 			}
 		}
