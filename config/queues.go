@@ -1,8 +1,10 @@
 package config
 
 import (
+	"maps"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/capacity"
@@ -72,6 +74,30 @@ func (s *Stack) Quotas(team queuespec.Team) []capacity.Resources {
 		}
 	}
 	return quotas
+}
+
+// Uncounted returns what all queued jobs together request of the resources that the plan does not
+// count, and of ephemeral storage: no quota of them keeps a job waiting.
+func (s *Stack) Uncounted() corev1.ResourceList {
+	counted := []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, pod.GPU}
+	sums := corev1.ResourceList{}
+	for _, job := range s.queued() {
+		for _, role := range job.Roles() {
+			asked := corev1.ResourceList{}
+			maps.Copy(asked, role.Resources.Limits)
+			maps.Copy(asked, role.Resources.Requests)
+			for name, amount := range asked {
+				if slices.Contains(counted, name) {
+					continue
+				}
+				amount.Mul(int64(role.Replicas))
+				sum := sums[name]
+				sum.Add(amount)
+				sums[name] = sum
+			}
+		}
+	}
+	return sums
 }
 
 // queueRoom returns what one node and all nodes of a pool hold of queued jobs.
@@ -152,7 +178,7 @@ func (s *Stack) checkQuotas(p *check.Problems) {
 					asks = asks.Plus(pod.Requests(role.Resources).Times(role.Replicas))
 				}
 			}
-			// Kueue has no quota of pods and of ephemeral storage.
+			// Kueue has no quota of pods, and no quota of ephemeral storage is too small.
 			asks.Pods, asks.EphemeralBytes = 0, 0
 			if !asks.Within(quota) {
 				p.Invalid(job.At().Child("queue"), job.Queue, "the job would wait forever: the teams together have %d nodes of the pool %s, which do not hold its replicas; write a larger number in nodes of a team, or leave nodes out", s.Queue.Nodes(pool), pool)

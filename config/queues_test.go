@@ -109,6 +109,25 @@ func TestQuotas(t *testing.T) {
 	assert.Equal(t, int64(80_000), ps.MilliCPU, "one server of 80 CPUs and not the rest of the node")
 }
 
+// TestUncounted checks that quotas cover all that queued jobs request: Kueue never admits a job that
+// requests something else. Only nodes of an existing cluster may have other resources.
+func TestUncounted(t *testing.T) {
+	resources := func(more edits) edits {
+		return edits{"limits": edits{"cpu": "10", "memory": "10Gi"}.And(more)}
+	}
+	s, err := stacktest.Load(t, onExisting(inQueue.And(edits{
+		"persia:jobs[0].nnWorker.resources":   resources(edits{"nvidia.com/gpu": 8, "ephemeral-storage": "10Gi", "hugepages-2Mi": "64Mi"}),
+		"persia:jobs[0].dataloader.replicas":  3,
+		"persia:jobs[0].dataloader.resources": resources(edits{"example.com/fpga": 2}),
+	})))
+	require.NoError(t, err)
+	sums := map[string]string{}
+	for name, sum := range s.Uncounted() {
+		sums[string(name)] = sum.String()
+	}
+	assert.Equal(t, map[string]string{"ephemeral-storage": "20Gi", "hugepages-2Mi": "128Mi", "example.com/fpga": "6"}, sums)
+}
+
 // TestQueueControllers checks which controllers a stack installs.
 func TestQueueControllers(t *testing.T) {
 	for name, c := range map[string]struct {

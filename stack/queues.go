@@ -46,6 +46,7 @@ func queuesArgs(cfg *config.Stack, needs []pulumi.CustomResource) kueue.QueuesAr
 		JobNamespace: persia.NamespaceName,
 		WithinTeam:   cfg.Queue.WithinTeam,
 		BetweenTeams: cfg.Queue.BetweenTeams,
+		Uncounted:    cfg.Uncounted(),
 		Needs:        needs,
 	}
 	for _, name := range cfg.QueuePools() {

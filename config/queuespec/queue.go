@@ -20,8 +20,8 @@ type Settings struct {
 	// BetweenTeams determines which jobs on borrowed nodes stop when the team that owns the
 	// nodes needs them: Never, LowerPriority, or Any.
 	BetweenTeams string `json:"betweenTeams,omitempty" default:"Any" enum:"Never,LowerPriority,Any"`
-	// StartMinutes is how long an admitted job may take until all of its replicas run. Then it
-	// releases its nodes and waits again.
+	// StartMinutes is how long an admitted job may take until all of its replicas run, or run
+	// again. Then it releases its nodes and waits.
 	StartMinutes int `json:"startMinutes,omitempty" default:"30"`
 }
 

@@ -1,6 +1,8 @@
 package jobset
 
 import (
+	"fmt"
+
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -59,12 +61,14 @@ type FailurePolicy struct {
 func JobName(set, role string) string { return set + "-" + role + "-0" }
 
 // Replaced makes each change of a JobSet another one, except to suspend it: it cannot be
-// changed otherwise. The old pods are gone before the new ones come.
-func Replaced() pulumi.ResourceOption {
-	return pulumi.Composite(
-		pulumi.DeleteBeforeReplace(true),
-		pulumi.ReplaceOnChanges([]string{"spec.replicatedJobs", "spec.network", "spec.successPolicy", "spec.failurePolicy"}),
-	)
+// changed otherwise. The same holds for labels that its queue does not let change. The old pods are
+// gone before the new ones come.
+func Replaced(labels ...string) pulumi.ResourceOption {
+	paths := []string{"spec.replicatedJobs", "spec.network", "spec.successPolicy", "spec.failurePolicy"}
+	for _, label := range labels {
+		paths = append(paths, fmt.Sprintf("metadata.labels[%q]", label))
+	}
+	return pulumi.Composite(pulumi.DeleteBeforeReplace(true), pulumi.ReplaceOnChanges(paths))
 }
 
 // New returns a JobSet.

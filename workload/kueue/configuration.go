@@ -9,9 +9,8 @@ import "fmt"
 // namespace while Kueue is down.
 //
 // A job whose pods do not all become ready in time, because no node has room for one of them,
-// releases its nodes and waits again. No number of tries ends it.
-//
-// Quotas are of CPU, memory and GPUs. A pod may request other resources without a quota.
+// releases its nodes and waits again, and so does a job that has lost pods, for instance with their
+// node. No number of tries ends it.
 func configuration(jobNamespace string, startMinutes int) string {
 	return fmt.Sprintf(`apiVersion: config.kueue.x-k8s.io/v1beta2
 kind: Configuration
@@ -43,9 +42,8 @@ managedJobsNamespaceSelector:
     kubernetes.io/metadata.name: %[7]s
 waitForPodsReady:
   timeout: %[8]dm
+  recoveryTimeout: %[8]dm
   blockAdmission: false
   requeuingStrategy: {timestamp: Eviction, backoffBaseSeconds: 60, backoffMaxSeconds: 3600}
-resources:
-  excludeResourcePrefixes: [ephemeral-storage]
 `, Namespace, healthPort, webhookPort, certificateFolder, serviceName, certificateName, jobNamespace, startMinutes)
 }

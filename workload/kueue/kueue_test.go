@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"persia/capacity"
 	"persia/internal/mockcloud"
@@ -38,6 +39,7 @@ func registered(t *testing.T) *pulumitest.Recorder {
 				{Name: "ranking", Quotas: []capacity.Resources{gpu, {MilliCPU: 1500}}},
 				{Name: "ads", Quotas: []capacity.Resources{{}, {}}},
 			},
+			Uncounted:  corev1.ResourceList{"example.com/fpga": resource.MustParse("6"), "ephemeral-storage": resource.MustParse("20Gi")},
 			Priorities: []kueue.Priority{{Name: "urgent", Value: 100}},
 			WithinTeam: "LowerPriority", BetweenTeams: "Any",
 			Needs: controller.Objects,
@@ -124,7 +126,7 @@ func TestQueues(t *testing.T) {
 	assert.Equal(t, "persia", spec["cohortName"])
 	assert.Equal(t, map[string]any{"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority", "borrowWithinCohort": map[string]any{"policy": "LowerPriority"}}, spec["preemption"])
 	assert.Equal(t, []any{map[string]any{
-		"coveredResources": []any{"cpu", "memory", "nvidia.com/gpu"},
+		"coveredResources": []any{"cpu", "memory", "nvidia.com/gpu", "ephemeral-storage", "example.com/fpga"},
 		"flavors": []any{
 			map[string]any{"name": "persia-trainers", "resources": quotas("96", "512Gi", "8")},
 			map[string]any{"name": "persia-loaders", "resources": quotas("1500m", "0", "0")},
@@ -143,6 +145,8 @@ func quotas(cpu, memory, gpus string) []any {
 		map[string]any{"name": "cpu", "nominalQuota": cpu},
 		map[string]any{"name": "memory", "nominalQuota": memory},
 		map[string]any{"name": "nvidia.com/gpu", "nominalQuota": gpus},
+		map[string]any{"name": "ephemeral-storage", "nominalQuota": "20Gi"},
+		map[string]any{"name": "example.com/fpga", "nominalQuota": "6"},
 	}
 }
 

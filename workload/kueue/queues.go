@@ -1,6 +1,9 @@
 package kueue
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -12,16 +15,18 @@ import (
 	"persia/kube"
 )
 
-// The labels of a job name the LocalQueue that it waits in and its WorkloadPriorityClass.
+// The labels of a job name the LocalQueue that it waits in and its WorkloadPriorityClass. Kueue lets
+// only the class of a running job change.
 const (
-	queueLabel    = "kueue.x-k8s.io/queue-name"
+	// QueueLabel has the name of the LocalQueue.
+	QueueLabel    = "kueue.x-k8s.io/queue-name"
 	priorityLabel = "kueue.x-k8s.io/priority-class"
 )
 
 // JobLabels are the labels of a job in the queue of a team. Prefix is the prefix of the queues.
 // Without a priority, Kueue would take the PriorityClass of a pod.
 func JobLabels(prefix, team, priority string) map[string]string {
-	return map[string]string{queueLabel: team, priorityLabel: kube.LabelName(prefix, priority)}
+	return map[string]string{QueueLabel: team, priorityLabel: kube.LabelName(prefix, priority)}
 }
 
 // QueuesArgs describes the queues of a stack.
@@ -32,8 +37,11 @@ type QueuesArgs struct {
 	// JobNamespace has the jobs that wait.
 	JobNamespace string
 	Pools        []Pool
-	Teams        []Team
-	Priorities   []Priority
+	// Uncounted are the resources other than CPU, memory and GPUs that jobs request. Kueue admits no
+	// job that requests a resource without a quota, so each team has this much of them on each pool.
+	Uncounted  corev1.ResourceList
+	Teams      []Team
+	Priorities []Priority
 	// WithinTeam and BetweenTeams say which jobs that run may be stopped for one that waits,
 	// in the words of Kueue.
 	WithinTeam, BetweenTeams string
@@ -183,9 +191,12 @@ type quota struct {
 
 func (a QueuesArgs) clusterQueue(team Team) runtime.Object {
 	var groups []resourceGroup
-	group := resourceGroup{CoveredResources: []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, gcp.GPUResource}}
+	var group resourceGroup
+	for _, quota := range a.quotas(capacity.Resources{}) {
+		group.CoveredResources = append(group.CoveredResources, quota.Name)
+	}
 	for i, pool := range a.Pools {
-		group.Flavors = append(group.Flavors, flavorQuotas{Name: a.name(pool.Name), Resources: quotas(team.Quotas[i])})
+		group.Flavors = append(group.Flavors, flavorQuotas{Name: a.name(pool.Name), Resources: a.quotas(team.Quotas[i])})
 	}
 	if len(group.Flavors) > 0 {
 		groups = []resourceGroup{group}
@@ -204,13 +215,18 @@ func (a QueuesArgs) clusterQueue(team Team) runtime.Object {
 	}
 }
 
-// quotas are in the order of the covered resources, as Kueue requires.
-func quotas(r capacity.Resources) []quota {
-	return []quota{
+// quotas are always in the same order, as Kueue requires.
+func (a QueuesArgs) quotas(r capacity.Resources) []quota {
+	quotas := []quota{
 		{corev1.ResourceCPU, resource.NewMilliQuantity(r.MilliCPU, resource.DecimalSI).String()},
 		{corev1.ResourceMemory, resource.NewQuantity(r.MemoryBytes, resource.BinarySI).String()},
 		{gcp.GPUResource, resource.NewQuantity(r.GPUs, resource.DecimalSI).String()},
 	}
+	for _, name := range slices.Sorted(maps.Keys(a.Uncounted)) {
+		amount := a.Uncounted[name]
+		quotas = append(quotas, quota{name, amount.String()})
+	}
+	return quotas
 }
 
 type localQueueSpec struct {

@@ -10,6 +10,7 @@ import (
 	"persia/config/jobspec"
 	"persia/kube"
 	"persia/workload/jobset"
+	"persia/workload/kueue"
 	"persia/workload/nats"
 )
 
@@ -129,7 +130,7 @@ func registerJobSet(ctx *pulumi.Context, name string, args JobArgs, child pulumi
 		// Kueue would resume a suspended JobSet as soon as there is room.
 		return []runtime.Object{set}, nil
 	}
-	_, err := kube.Register(ctx, name, set, child, jobset.Replaced(), kube.WorkloadTimeouts())
+	_, err := kube.Register(ctx, name, set, child, jobset.Replaced(kueue.QueueLabel), kube.WorkloadTimeouts())
 	return []runtime.Object{set}, err
 }
 
