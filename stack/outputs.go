@@ -42,6 +42,9 @@ func (d deployed) export(ctx *pulumi.Context) {
 		outputs["kubeconfig"] = d.cluster.Access.Kubeconfig
 	}
 	maps.Copy(outputs, gke.Asked(d.cfg.Cluster))
+	if queued := queuedJobs(d.cfg); len(queued) > 0 {
+		outputs["queuedJobs"] = queued
+	}
 	if d.pedl != nil {
 		outputs["pedl"] = d.pedl.output()
 	}
@@ -78,6 +81,25 @@ func jobOutputs(jobs map[string]*persia.Job) pulumi.Map {
 			roles[role.Name] = pulumi.Int(role.Replicas)
 		}
 		outputs[name] = roles
+	}
+	return outputs
+}
+
+// queuedJobs gives the queue of each job that waits in one or has left it, with commands that show the
+// job's place and what it waits for.
+func queuedJobs(cfg *config.Stack) pulumi.Map {
+	outputs := pulumi.Map{}
+	for _, job := range cfg.Jobs {
+		if job.Queue == "" || job.Suspend {
+			continue
+		}
+		outputs[job.Name] = pulumi.StringMap{
+			"queue":    pulumi.String(job.Queue),
+			"priority": pulumi.String(job.Priority),
+			"place":    pulumi.String("go run ./cmd/status"),
+			"events": pulumi.Sprintf("kubectl -n %s get events --field-selector involvedObject.kind=Workload",
+				persia.NamespaceName),
+		}
 	}
 	return outputs
 }
