@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -85,9 +86,23 @@ func TestPlan(t *testing.T) {
 	assert.InDelta(t, 4*0.4+0.1, *plan.HourlyCost, 1e-9)
 	last := 0.4
 	plan.LastHourlyCost = &last
-	for _, text := range []string{"3 of 4", "64% of 28", "\na        9      3       worker\n", "3 CPU, 45Gi",
+	for _, text := range []string{"3 of 4", "64% of 28", "\na        9      3       worker\n",
+		"\nSTRANDED IN  CPU  MEMORY  GPUS  BOUND BY\na            3    45Gi          CPU\n",
 		"1.60         list price of 2025-03-06", "0.10         of the stack file", "\nall      1.70         at the last update: 0.40\n", "not your contract"} {
 		assert.Contains(t, plan.String(), text)
+	}
+}
+
+// TestUpgradedJobs: many names of jobs would make the table too wide.
+func TestUpgradedJobs(t *testing.T) {
+	for want, jobs := range map[string][]string{
+		"2 of a\n":                        {"a"},
+		"2 of ranking, retrieval\n":       {"ranking", "retrieval"},
+		"2 of each of 20 jobs\n":          slices.Repeat([]string{"job"}, 20),
+		"2 of " + strings.Repeat("n", 60): {strings.Repeat("n", 60)},
+	} {
+		plan := Plan{Pools: []PoolPlan{{Pool: Pool{Name: "a", Upgrade: Upgrade{Rounds: 2, Jobs: jobs}}}}}
+		assert.Contains(t, plan.String(), want)
 	}
 }
 

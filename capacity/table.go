@@ -13,6 +13,7 @@ import (
 func (p Plan) String() string {
 	var text strings.Builder
 	p.writePools(&text)
+	p.writeStranded(&text)
 	p.writePods(&text)
 	p.writeUpgrades(&text)
 	if len(p.Ranges) > 0 {
@@ -29,32 +30,43 @@ func (p Plan) String() string {
 }
 
 func (p Plan) writePools(text *strings.Builder) {
-	table := tabwriter.NewWriter(text, 0, 0, 2, ' ', 0)
-	row(table, "NODE POOL", "MACHINE", "NODES", "CPU", "MEMORY", "GPUS", "STRANDED", "BOUND BY")
+	table := newTable("NODE POOL", "MACHINE", "NODES", "CPU", "MEMORY", "GPUS")
 	for _, pool := range p.Pools {
-		row(table, pool.Name, pool.Machine.Type, fmt.Sprintf("%d of %d", pool.Needed, pool.Nodes),
+		table.row(pool.Name, pool.Machine.Type, fmt.Sprintf("%d of %d", pool.Needed, pool.Nodes),
 			cpuShare(pool.Used, pool.Node.Times(pool.Nodes)),
 			memoryShare(pool.Used, pool.Node.Times(pool.Nodes)),
-			gpuShare(pool.Used, pool.Node.Times(pool.Nodes)),
-			stranded(pool.Stranded), pool.BoundBy)
+			gpuShare(pool.Used, pool.Node.Times(pool.Nodes)))
 	}
-	row(table, "all", "", fmt.Sprint(p.Nodes),
-		cpuShare(p.Used, p.Allocatable), memoryShare(p.Used, p.Allocatable), gpuShare(p.Used, p.Allocatable),
-		"", "")
-	_ = table.Flush() // into memory
+	table.row("all", "", fmt.Sprint(p.Nodes),
+		cpuShare(p.Used, p.Allocatable), memoryShare(p.Used, p.Allocatable), gpuShare(p.Used, p.Allocatable))
+	table.writeTo(text)
+}
+
+// writeStranded writes what no pod requests on the nodes that are needed, and which resource is
+// used up first.
+func (p Plan) writeStranded(text *strings.Builder) {
+	text.WriteString("\n")
+	table := newTable("STRANDED IN", "CPU", "MEMORY", "GPUS", "BOUND BY")
+	for _, pool := range p.Pools {
+		gpus := ""
+		if pool.Node.GPUs > 0 {
+			gpus = fmt.Sprint(pool.Stranded.GPUs)
+		}
+		table.row(pool.Name, fmt.Sprint(pool.Stranded.MilliCPU/1000), formatBytes(pool.Stranded.MemoryBytes), gpus, pool.BoundBy)
+	}
+	table.writeTo(text)
 }
 
 func (p Plan) writePods(text *strings.Builder) {
 	text.WriteString("\n")
-	table := tabwriter.NewWriter(text, 0, 0, 2, ' ', 0)
-	row(table, "PODS OF", "COUNT", "A NODE", "POD")
+	table := newTable("PODS OF", "COUNT", "A NODE", "POD")
 	for _, pool := range p.Pools {
 		for _, pods := range pool.Pods {
-			row(table, pool.Name, fmt.Sprint(pods.Count), fmt.Sprint(pool.Holds(pods)), pods.Name)
+			table.row(pool.Name, fmt.Sprint(pods.Count), fmt.Sprint(pool.Holds(pods)), pods.Name)
 		}
 	}
-	row(table, "all", fmt.Sprint(p.Pods), "", "")
-	_ = table.Flush() // into memory
+	table.row("all", fmt.Sprint(p.Pods))
+	table.writeTo(text)
 }
 
 // writeUpgrades writes nothing for an existing cluster, which others upgrade.
@@ -63,52 +75,58 @@ func (p Plan) writeUpgrades(text *strings.Builder) {
 		return
 	}
 	text.WriteString("\n")
-	table := tabwriter.NewWriter(text, 0, 0, 2, ' ', 0)
-	row(table, "UPGRADE OF", "ADDITIONAL NODES", "UNAVAILABLE NODES", "ROUNDS", "ENDED ATTEMPTS")
+	table := newTable("UPGRADE OF", "ADDITIONAL NODES", "UNAVAILABLE NODES", "ROUNDS", "ENDED ATTEMPTS")
 	for _, pool := range p.Pools {
 		u := pool.Upgrade
 		ended := "none"
 		if len(u.Jobs) > 0 {
-			ended = fmt.Sprintf("%d of %s", u.Rounds, strings.Join(u.Jobs, ", "))
+			ended = fmt.Sprintf("%d of %s", u.Rounds, names(u.Jobs))
 		}
-		row(table, pool.Name, fmt.Sprint(u.Additional), fmt.Sprint(u.Unavailable), fmt.Sprint(u.Rounds), ended)
+		table.row(pool.Name, fmt.Sprint(u.Additional), fmt.Sprint(u.Unavailable), fmt.Sprint(u.Rounds), ended)
 	}
-	_ = table.Flush() // into memory
+	table.writeTo(text)
+}
+
+// names lists jobs, or counts them if their names would make a table too wide.
+func names(jobs []string) string {
+	const most = 32
+	text := strings.Join(jobs, ", ")
+	if len(text) > most && len(jobs) > 1 {
+		return fmt.Sprintf("each of %d jobs", len(jobs))
+	}
+	return text
 }
 
 func (p Plan) writeRanges(text *strings.Builder) {
-	table := tabwriter.NewWriter(text, 0, 0, 2, ' ', 0)
-	row(table, "ADDRESSES OF", "RANGE", "NEEDED", "HELD")
+	table := newTable("ADDRESSES OF", "RANGE", "NEEDED", "HELD")
 	for _, r := range p.Ranges {
-		row(table, r.Name, r.CIDR, fmt.Sprint(r.Needed), fmt.Sprint(r.Size))
+		table.row(r.Name, r.CIDR, fmt.Sprint(r.Needed), fmt.Sprint(r.Size))
 	}
-	_ = table.Flush() // into memory
+	table.writeTo(text)
 }
 
 func (p Plan) writeQuotas(text *strings.Builder) {
-	table := tabwriter.NewWriter(text, 0, 0, 2, ' ', 0)
-	row(table, "QUOTA", "REGION", "NEEDED")
+	table := newTable("QUOTA", "REGION", "NEEDED")
 	for _, quota := range p.Quotas {
-		row(table, quota.Name, quota.Region, fmt.Sprint(quota.Amount))
+		table.row(quota.Name, quota.Region, fmt.Sprint(quota.Amount))
 	}
-	_ = table.Flush() // into memory
+	table.writeTo(text)
 }
 
 // writeCosts says what the nodes cost, and what has no known price.
 func (p Plan) writeCosts(text *strings.Builder) {
 	text.WriteString("\n")
-	table := tabwriter.NewWriter(text, 0, 0, 2, ' ', 0)
-	row(table, "COST OF", gcp.PriceCurrency+" AN HOUR", "PRICE")
+	table := newTable("COST OF", gcp.PriceCurrency+" AN HOUR", "PRICE")
 	listed := false
 	for _, pool := range p.Pools {
 		switch {
 		case pool.HourlyCost == nil:
-			row(table, pool.Name, "unknown", "no list price: set hourlyPrice of "+pool.Machine.Type)
+			table.row(pool.Name, "unknown", "no list price: set hourlyPrice of "+pool.Machine.Type)
 		case pool.Listed:
 			listed = true
-			row(table, pool.Name, dollars(*pool.HourlyCost), "list price of "+gcp.PriceDate)
+			table.row(pool.Name, dollars(*pool.HourlyCost), "list price of "+gcp.PriceDate)
 		default:
-			row(table, pool.Name, dollars(*pool.HourlyCost), "of the stack file")
+			table.row(pool.Name, dollars(*pool.HourlyCost), "of the stack file")
 		}
 	}
 	if p.HourlyCost != nil {
@@ -116,9 +134,9 @@ func (p Plan) writeCosts(text *strings.Builder) {
 		if p.LastHourlyCost != nil {
 			last = "at the last update: " + dollars(*p.LastHourlyCost)
 		}
-		row(table, "all", dollars(*p.HourlyCost), last)
+		table.row("all", dollars(*p.HourlyCost), last)
 	}
-	_ = table.Flush() // into memory
+	table.writeTo(text)
 	if listed {
 		fmt.Fprintf(text, "List prices of %s: not your contract, and without disks, traffic, and the control plane.\n", gcp.PriceDate)
 	}
@@ -132,22 +150,41 @@ func (p Plan) writeTrainings(text *strings.Builder) {
 		return
 	}
 	text.WriteString("\n")
-	table := tabwriter.NewWriter(text, 0, 0, 2, ' ', 0)
-	row(table, "CHECKPOINTS OF", "A FAILURE EVERY", "BEST INTERVAL", "USEFUL HOURS", "COST OF A USEFUL HOUR")
+	table := newTable("CHECKPOINTS OF", "A FAILURE EVERY", "BEST INTERVAL", "USEFUL HOURS", "COST OF A USEFUL HOUR")
 	for _, training := range p.Trainings {
 		cost := "unknown"
 		if useful := training.UsefulHourCost(); useful != nil {
 			cost = dollars(*useful) + " " + gcp.PriceCurrency
 		}
-		row(table, training.Job, fmt.Sprintf("%.1f h", training.BetweenFailures),
+		table.row(training.Job, fmt.Sprintf("%.1f h", training.BetweenFailures),
 			fmt.Sprintf("%.0f min", training.BestInterval()*60),
 			fmt.Sprintf("%.0f%%", training.UsefulShare(training.BestInterval())*100), cost)
 	}
-	_ = table.Flush() // into memory
+	table.writeTo(text)
 }
 
-func row(table *tabwriter.Writer, cells ...string) {
-	_, _ = fmt.Fprintln(table, strings.Join(cells, "\t")) // into memory
+// table aligns columns. The last cells of a row may be left out.
+type table struct {
+	text  strings.Builder
+	cells *tabwriter.Writer
+}
+
+func newTable(header ...string) *table {
+	var t table
+	t.cells = tabwriter.NewWriter(&t.text, 0, 0, 2, ' ', 0)
+	t.row(header...)
+	return &t
+}
+
+func (t *table) row(cells ...string) {
+	_, _ = fmt.Fprintln(t.cells, strings.Join(cells, "\t")) // into memory
+}
+
+func (t *table) writeTo(text *strings.Builder) {
+	_ = t.cells.Flush() // into memory
+	for line := range strings.Lines(t.text.String()) {
+		text.WriteString(strings.TrimRight(line, " \n") + "\n")
+	}
 }
 
 // Kinds are the pods of a pool, like "8 × nnWorker of criteo".
@@ -177,18 +214,6 @@ func share(used, all int64, text string) string {
 		return ""
 	}
 	return fmt.Sprintf("%d%% of %s", int64(float64(used)/float64(all)*100), text)
-}
-
-// stranded are the amounts worth telling.
-func stranded(r Resources) string {
-	if r.MilliCPU == 0 && r.MemoryBytes == 0 {
-		return ""
-	}
-	text := fmt.Sprintf("%d CPU, %s", r.MilliCPU/1000, formatBytes(r.MemoryBytes))
-	if r.GPUs > 0 {
-		text += fmt.Sprintf(", %d GPUs", r.GPUs)
-	}
-	return text
 }
 
 // formatBytes is a number of bytes in GiB, as quantities are written.

@@ -48,7 +48,7 @@ const effectsTitle = "What this update does to what runs:"
 var (
 	// resourceLine begins a resource of the diff: "    +-kubernetes:core/v1:Service: (replace)".
 	resourceLine = regexp.MustCompile(`^ *(?:[-+~<>=*|]{1,2})? *([^ ]+:[^ ]*:[^ ]+): \(([a-z-]+)\)`)
-	urnLine      = regexp.MustCompile(`^ +\[urn=urn:pulumi:.*::(.+)\]$`)
+	urnLine      = regexp.MustCompile(`^( +)\[urn=urn:pulumi:.*::(.+)\]$`)
 	// providerLine names the provider by an identifier, which says nothing to people.
 	providerLine = regexp.MustCompile(`^ +\[provider=.*\]$`)
 	countLine    = regexp.MustCompile(`^    \S* *(\d+ to .+)$`)
@@ -109,7 +109,9 @@ func parse(output string) preview {
 		case providerLine.MatchString(line):
 		default:
 			if urn := urnLine.FindStringSubmatch(line); urn != nil {
-				p.name(urn[1])
+				p.name(urn[2])
+				// The types of the parents make the line longer than GitHub shows.
+				line = urn[1] + "[" + urn[2] + "]"
 			}
 			more(line)
 		}
