@@ -9,6 +9,7 @@ one.
 import json
 import os
 import sys
+import time
 
 import numpy as np
 import torch
@@ -21,6 +22,7 @@ from persia.env import get_local_rank, get_rank, get_world_size
 from persia.logger import get_default_logger
 
 import clicks
+import metrics
 import progress
 from model import ClickModel
 from persia_batch import persia_batch
@@ -84,7 +86,7 @@ def train(ctx, trained):
         raise SystemExit(f"{left} batches are left, which {get_world_size()} nn-workers cannot share evenly")
     interval = max(1, clicks.BATCHES // get_world_size() // CHECKPOINTS)
     loss_of = torch.nn.BCEWithLogitsLoss()
-    done = 0
+    done, started = 0, time.monotonic()
     loader = DataLoader(StreamingDataset(), reproducible=True, embedding_staleness=8)
     for batch in loader if steps else []:
         number = int(batch.consume_all_meta_data())
@@ -99,6 +101,9 @@ def train(ctx, trained):
         done += 1
         if done % 50 == 0:
             logger.info(f"step {done} of {steps}, loss {float(loss):.4f}")
+        if done % 10 == 0 and get_rank() == 0:
+            rate = done * clicks.BATCH_SIZE * get_world_size() / (time.monotonic() - started)
+            metrics.push({"loss": float(loss), "rows_per_second": rate})
         if "PERSIA_CKPT_DIR" in os.environ and (done % interval == 0 or done == steps):
             save(ctx, trained)
         # The stream itself has no end: PERSIA would wait ten minutes for more.
@@ -154,6 +159,7 @@ def main():
 def report(seen, auc, best):
     """Say what has been reached, and fail if it is not enough."""
     result = {"trained_batches": len(seen), "batches": clicks.BATCHES, "auc": round(auc, 4), "best_auc": round(best, 4)}
+    metrics.push({"auc": result["auc"]})
     print("RESULT " + json.dumps(result), flush=True)
     if seen != set(range(clicks.BATCHES)):
         raise SystemExit(f"trained on {len(seen)} of {clicks.BATCHES} batches")

@@ -44,7 +44,11 @@ func TestNATS(t *testing.T) {
 		n.assertServers(t, 3)
 		n.awaitBudget(t, 1)
 	})
-	t.Run("messages", func(t *testing.T) { assertMessages(t, n.servers(t)) })
+	t.Run("messages", func(t *testing.T) {
+		servers := n.servers(t)
+		assertMessages(t, servers)
+		assertShownMetrics(t, servers[0])
+	})
 	t.Run("limits are reloaded", func(t *testing.T) {
 		before, servers := n.uids(t), n.servers(t)
 		n.settings["maxConnections"], n.settings["maxPayload"], n.settings["maxPending"] = 1000, 1<<20, 200<<20

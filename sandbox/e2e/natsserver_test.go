@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -248,6 +249,23 @@ func awaitInterest(t *testing.T, from, to *natsgo.Conn) {
 		_, err := arrived.NextMsg(100 * time.Millisecond)
 		return err == nil
 	}, "a message arrives")
+}
+
+// shownMetric is a metric of the NATS exporter: the name of a number in /varz follows the prefix.
+var shownMetric = regexp.MustCompile(`gnatsd_varz_(\w+)`)
+
+// assertShownMetrics: a server has the numbers that the dashboard shows.
+func assertShownMetrics(t *testing.T, server *natsServer) {
+	t.Helper()
+	dashboard, err := os.ReadFile(filepath.Join(repository, "workload", "persia", "dashboard.json"))
+	require.NoError(t, err)
+	shown := shownMetric.FindAllSubmatch(dashboard, -1)
+	require.NotEmpty(t, shown)
+	var varz map[string]any
+	require.NoError(t, server.ask("varz", &varz))
+	for _, metric := range shown {
+		assert.IsType(t, 0.0, varz[string(metric[1])], "the dashboard shows %s", metric[0])
+	}
 }
 
 // raw speaks to a server without TLS and without a client, and returns all that it

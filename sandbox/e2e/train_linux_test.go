@@ -62,7 +62,7 @@ func (r *training) testExample(t *testing.T) {
 }
 
 // assertPushed checks that the Pushgateway of the example's job has what the replicas
-// tell of themselves when the job is complete.
+// tell of themselves when the job is complete, and the AUC of the training script.
 func assertPushed(t *testing.T, r *training) {
 	t.Helper()
 	attempt := r.volume.checkpoint("clicks", "1").attempt
@@ -93,6 +93,7 @@ func assertPushed(t *testing.T, r *training) {
 	for _, line := range want {
 		assert.Contains(t, metrics, line)
 	}
+	assert.Contains(t, strings.Join(metrics, "\n"), "\npersia_model_auc{instance=\"\",job=\"model\"} 0.")
 }
 
 // assertReal checks that pods run on the real node.

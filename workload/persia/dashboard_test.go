@@ -3,6 +3,7 @@ package persia
 import (
 	"encoding/json"
 	"maps"
+	"os"
 	"regexp"
 	"slices"
 	"testing"
@@ -14,44 +15,87 @@ import (
 const (
 	gauge   = "gauge"
 	counter = "counter"
+	// total is a counter that its program declares as a gauge.
+	total = "total"
 )
 
-// metrics are the existing metrics and their types. The names of PERSIA's are in files below
-// rust/ in the latest source of https://github.com/PersiaML/PERSIA.
-var metrics = map[string]string{
-	// persia-embedding-server/src/embedding_worker_service/mod.rs
-	"batch_unique_indices_rate":        gauge,
-	"num_pending_batches":              gauge,
-	"staleness":                        gauge,
-	"nan_count":                        counter,
-	"nan_grad_skipped":                 counter,
-	"lookup_preprocess_time_cost_sec":  gauge,
-	"lookup_rpc_time_cost_sec":         gauge,
-	"lookup_postprocess_time_cost_sec": gauge,
-	"lookup_total_time_cost_sec":       gauge,
-	"update_gradient_time_cost_sec":    gauge,
+// exporter is a program whose metrics the dashboard shows.
+type exporter struct {
+	// labels are what a query of the program's metrics selects by.
+	labels []string
+	types  map[string]string
+}
 
-	// persia-embedding-server/src/embedding_parameter_service/mod.rs
-	"index_miss_count":                     counter,
-	"index_miss_ratio":                     gauge,
-	"gradient_id_miss_count":               counter,
-	"lookup_hashmap_time_cost_sec":         gauge,
-	"set_embedding_time_cost_sec":          gauge,
-	"lookup_inference_batch_time_cost_sec": gauge,
-	"decode_indices_time_cost_sec":         gauge,
-	"encode_embedding_time_cost_sec":       gauge,
+// ofJobs selects the series of the chosen jobs, by the label that the collector adds.
+var ofJobs = []string{`persia_job=~"$job"`}
 
-	// persia-incremental-update-manager/src/lib.rs
-	"inc_update_delay_sec": gauge,
-
-	// launch.py
-	"persia_replica_attempt":  gauge,
-	"persia_replica_alive":    gauge,
-	"persia_replica_finished": gauge,
-	"persia_replica_blocked":  gauge,
+var exporters = map[string]exporter{
+	// launch.py and the training scripts of the examples: TestDashboardOwnMetrics.
+	"replicas": {ofJobs, map[string]string{
+		"persia_replica_attempt":  gauge,
+		"persia_replica_alive":    gauge,
+		"persia_replica_finished": gauge,
+		"persia_replica_blocked":  gauge,
+	}},
+	"training scripts": {ofJobs, map[string]string{
+		"persia_model_loss":            gauge,
+		"persia_model_auc":             gauge,
+		"persia_model_rows_per_second": gauge,
+	}},
 
 	// The Pushgateway's own, for all that push to it.
-	"push_time_seconds": gauge,
+	"Pushgateway": {ofJobs, map[string]string{"push_time_seconds": gauge}},
+
+	// In files below rust/ in the latest source of https://github.com/PersiaML/PERSIA.
+	"persia-embedding-server/src/embedding_worker_service/mod.rs": {ofJobs, map[string]string{
+		"batch_unique_indices_rate":        gauge,
+		"num_pending_batches":              gauge,
+		"staleness":                        gauge,
+		"nan_count":                        counter,
+		"nan_grad_skipped":                 counter,
+		"lookup_preprocess_time_cost_sec":  gauge,
+		"lookup_rpc_time_cost_sec":         gauge,
+		"lookup_postprocess_time_cost_sec": gauge,
+		"lookup_total_time_cost_sec":       gauge,
+		"update_gradient_time_cost_sec":    gauge,
+	}},
+	"persia-embedding-server/src/embedding_parameter_service/mod.rs": {ofJobs, map[string]string{
+		"index_miss_count":                     counter,
+		"index_miss_ratio":                     gauge,
+		"gradient_id_miss_count":               counter,
+		"lookup_hashmap_time_cost_sec":         gauge,
+		"set_embedding_time_cost_sec":          gauge,
+		"lookup_inference_batch_time_cost_sec": gauge,
+		"decode_indices_time_cost_sec":         gauge,
+		"encode_embedding_time_cost_sec":       gauge,
+	}},
+	"persia-incremental-update-manager/src/lib.rs": {ofJobs, map[string]string{"inc_update_delay_sec": gauge}},
+
+	// GKE's own DCGM exporter, of persia:cluster.monitoring.components. Its metrics and labels
+	// were recorded from a cluster of version 1.34 in
+	// https://github.com/elideng-sg/hypercomputer-internode-deepdive/blob/8af85188fc3772c4d18ecd84989b8a6c3686caf8/assets/lab-10/dcgm-metrics-raw.txt.
+	// GKE collects them without the labels of the exporter's pod (scrape-config.txt), so
+	// namespace and pod are of the pod that has the GPU.
+	"DCGM exporter": {[]string{`namespace="persia"`, `pod=~"$job-nn-worker-.*"`}, map[string]string{
+		"DCGM_FI_PROF_SM_ACTIVE": gauge,
+		"DCGM_FI_DEV_GPU_UTIL":   gauge,
+		"DCGM_FI_DEV_FB_USED":    gauge,
+		"DCGM_FI_DEV_FB_TOTAL":   gauge,
+	}},
+
+	// The exporter that metrics of persia:nats adds. It exports each number of a server's /varz as
+	// a gauge: initMetricsFromServers in
+	// https://github.com/nats-io/prometheus-nats-exporter/blob/main/collector/collector.go.
+	// TestNATS in sandbox/e2e asks a server.
+	"NATS exporter": {[]string{`namespace="nats-io"`}, map[string]string{
+		"gnatsd_varz_in_msgs":        total,
+		"gnatsd_varz_out_msgs":       total,
+		"gnatsd_varz_in_bytes":       total,
+		"gnatsd_varz_out_bytes":      total,
+		"gnatsd_varz_slow_consumers": total,
+		"gnatsd_varz_connections":    gauge,
+		"gnatsd_varz_mem":            gauge,
+	}},
 }
 
 type grafanaPanel struct {
@@ -80,7 +124,7 @@ func TestDashboardRows(t *testing.T) {
 			rows = append(rows, panel.Title)
 		}
 	}
-	assert.Equal(t, []string{"Accuracy", "Embedding workers", "Embedding parameter servers", "Replicas"}, rows)
+	assert.Equal(t, []string{"Model", "Throughput", "GPUs", "Accuracy", "Embedding workers", "Embedding parameter servers", "NATS", "Replicas"}, rows)
 }
 
 func TestDashboardPanels(t *testing.T) {
@@ -124,7 +168,7 @@ func TestDashboardGrid(t *testing.T) {
 
 // selector finds what a query selects: a name, its labels, and with a range the
 // counters.
-var selector = regexp.MustCompile(`([a-z0-9_]+)\{([^}]*)\}(\[[^]]+\])?`)
+var selector = regexp.MustCompile(`([a-zA-Z0-9_]+)\{([^}]*)\}(\[[^]]+\])?`)
 
 // TestDashboardMetrics: what is shown is there, and what is there is shown. A
 // counter is worth nothing by itself but by its rate, and a gauge by itself.
@@ -137,16 +181,74 @@ func TestDashboardMetrics(t *testing.T) {
 			for _, match := range found {
 				name, labels, interval := match[1], match[2], match[3]
 				shown[name] = true
-				assert.Contains(t, labels, `persia_job=~"$job"`, "%s shows the chosen jobs", target.Expr)
-				if metrics[name] == counter {
-					assert.Equal(t, "[$__rate_interval]", interval, target.Expr)
-				} else {
+				from, ok := exporterOf(name)
+				if !assert.True(t, ok, "%s: no known program exports %s", panel.Title, name) {
+					continue
+				}
+				for _, label := range from.labels {
+					assert.Contains(t, labels, label, "%s: %s", panel.Title, target.Expr)
+				}
+				if from.types[name] == gauge {
 					assert.Empty(t, interval, target.Expr)
+				} else {
+					assert.Equal(t, "[$__rate_interval]", interval, target.Expr)
 				}
 			}
 		}
 	}
-	assert.Equal(t, slices.Sorted(maps.Keys(metrics)), slices.Sorted(maps.Keys(shown)))
+	for program, exporter := range exporters {
+		for name := range exporter.types {
+			assert.True(t, shown[name], "no panel shows %s of %s", name, program)
+		}
+	}
+}
+
+func exporterOf(metric string) (exporter, bool) {
+	for _, exporter := range exporters {
+		if exporter.types[metric] != "" {
+			return exporter, true
+		}
+	}
+	return exporter{}, false
+}
+
+// TestDashboardOwnMetrics reads the names of the metrics that programs of this repository push.
+func TestDashboardOwnMetrics(t *testing.T) {
+	for program, source := range map[string]struct {
+		pushes, prefixes []string // files
+		prefix           string
+		pushed           *regexp.Regexp
+	}{
+		"replicas": {
+			[]string{"launch.py"}, []string{"gateway.py"}, "persia_replica_",
+			regexp.MustCompile(`(?s)"""What the metrics gateway is told."""\n( +return \{.*?\n +\})`),
+		},
+		"training scripts": {
+			[]string{"../../examples/shop/train.py", "../../examples/training/train.py"},
+			[]string{"../../examples/shop/metrics.py", "../../examples/training/metrics.py"}, "persia_model_",
+			regexp.MustCompile(`metrics\.push\((\{.*\})\)`),
+		},
+	} {
+		for _, file := range source.prefixes {
+			assert.Contains(t, readFile(t, file), "\\n"+source.prefix+"{name} {value}", file)
+		}
+		for _, file := range source.pushes {
+			names := map[string]bool{}
+			for _, values := range source.pushed.FindAllStringSubmatch(readFile(t, file), -1) {
+				for _, key := range regexp.MustCompile(`"(\w+)":`).FindAllStringSubmatch(values[1], -1) {
+					names[source.prefix+key[1]] = true
+				}
+			}
+			assert.ElementsMatch(t, slices.Collect(maps.Keys(exporters[program].types)), slices.Collect(maps.Keys(names)), file)
+		}
+	}
+}
+
+func readFile(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	require.NoError(t, err)
+	return string(text)
 }
 
 // TestDashboardJobs: the dashboard offers the jobs that have metrics.
