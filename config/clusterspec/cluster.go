@@ -9,7 +9,7 @@ import (
 // Cluster is the GKE cluster and its network. The stack creates them, or, with Existing,
 // uses an existing cluster.
 type Cluster struct {
-	// Name is the cluster's name, and the prefix of the names of its network, router,
+	// Name is the name of the cluster, and the prefix of the names of its network, router,
 	// and node service account.
 	Name string `json:"name"`
 	// Existing describes an existing cluster to use. The stack then creates and

@@ -21,7 +21,7 @@ type Job struct {
 	// A NatsCluster in the file provides the settings that persia:nats omits.
 	Manifest string `json:"manifest,omitempty" beside:"manifest"`
 	// Name is unique in the stack, and the prefix of the names of the job's objects.
-	// Name, the roles and PersiaEnv are required unless a Manifest provides them.
+	// Name, the roles and PersiaEnv are required unless Manifest provides them.
 	Name string `json:"name,omitempty" beside:"manifest"`
 	// RunID names one run of the training job. Change it to train again from the start.
 	RunID string `json:"runId,omitempty" default:"1" beside:"manifest"`
@@ -50,9 +50,9 @@ type Job struct {
 	Mounts []Mount `json:"mounts,omitempty" beside:"manifest"`
 	// Volumes are Kubernetes volumes for the volumeMounts of the roles.
 	Volumes []corev1.Volume `json:"volumes,omitempty"`
-	// HashmapShards is num_hashmap_internal_shards of the job's global configuration: the number
-	// of files in which an embedding parameter server writes a checkpoint, four at a time. The
-	// sidecar of a bucket keeps open files on the node.
+	// HashmapShards repeats `num_hashmap_internal_shards` of the job's global configuration: the
+	// number of files in which an embedding parameter server writes a checkpoint, four at a time.
+	// The sidecar of a bucket keeps open files on the node.
 	HashmapShards int `json:"hashmapShards,omitempty" default:"1000" min:"1" beside:"manifest"`
 	// CheckpointSeconds is how long a checkpoint takes. With it, the preview shows the best
 	// interval, if a machine type of the job has hoursBetweenFailures.
@@ -151,7 +151,7 @@ type Role struct {
 	Env []corev1.EnvVar `json:"env,omitempty"`
 	// Mounts are volumes of the stack that this role mounts in addition to the job's.
 	Mounts []Mount `json:"mounts,omitempty" beside:"manifest"`
-	// VolumeMounts mount the job's Volumes by name.
+	// VolumeMounts mount the job's `volumes` by name.
 	VolumeMounts []corev1.VolumeMount `json:"volumeMounts,omitempty"`
 	// TerminationGracePeriodSeconds is how long a replica may take to stop, for example
 	// to write a checkpoint.

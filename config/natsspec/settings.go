@@ -16,7 +16,7 @@ type Settings struct {
 	Size int `json:"size,omitempty" default:"1"`
 	// Version is the version of nats-server, which is also the tag of Image.
 	Version string `json:"version,omitempty" default:"2.10.22"`
-	// Image is the nats-server image, without a tag.
+	// Image is the image of nats-server, without a tag.
 	Image string `json:"image,omitempty" default:"nats"`
 	// MaxPayload is the size of the largest message in bytes. Default 52428800, which
 	// PERSIA needs; nats-server accepts at most 67108864.
@@ -26,7 +26,8 @@ type Settings struct {
 	MaxPending int `json:"maxPending,omitempty"`
 	// MaxConnections is the number of clients that a server accepts.
 	MaxConnections int `json:"maxConnections,omitempty" default:"65536"`
-	// WriteDeadline is how long a server waits for a client to read data, from 1s to 5m.
+	// WriteDeadline is how long a server waits for a client to read data. Default 10s; from 1s
+	// to 5m.
 	WriteDeadline string `json:"writeDeadline,omitempty" default:"10s"`
 	// Resources are the requests and limits of one server. At least cpu and memory are
 	// required. Default: 500m of cpu and 1Gi of memory.
@@ -59,14 +60,14 @@ type User struct {
 	Password decode.Secret `json:"password"`
 }
 
-// TLS encrypts connections to the servers and between them. By default, neither is
+// TLS encrypts the connections of clients, and connections between servers. By default, neither is
 // encrypted.
 type TLS struct {
-	// Clients is the certificate that a server presents to clients. Its name is
-	// NAME.nats-io.svc, or *.nats-io.svc to cover all jobs. Clients must then use TLS.
+	// Clients is the certificate for clients, which must then use TLS. Its name is
+	// NAME.nats-io.svc, or *.nats-io.svc to cover all jobs.
 	Clients *Certificate `json:"clients,omitempty"`
 	// Routes is the certificate that servers present to each other, as servers and as
-	// clients. Its name is *.NAME-mgmt.nats-io.svc for each job's NATS.
+	// clients. Its name is *.NAME-mgmt.nats-io.svc.
 	Routes *Certificate `json:"routes,omitempty"`
 }
 
@@ -86,11 +87,10 @@ type Scope string
 
 // The scopes of the NATS operator.
 const (
-	// ScopeNamespace is the namespace nats-io. The operator has no permissions outside
-	// of it.
+	// ScopeNamespace is the namespace nats-io, outside of which the operator has no permissions.
 	ScopeNamespace Scope = "namespace"
-	// ScopeCluster is all namespaces, for NatsClusters that do not belong to the stack.
-	// The operator can then read the Secrets of all namespaces.
+	// ScopeCluster is all namespaces, whose Secrets the operator can then read, for NatsClusters
+	// that do not belong to the stack.
 	ScopeCluster Scope = "cluster"
 )
 

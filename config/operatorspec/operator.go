@@ -8,11 +8,11 @@ import (
 	"persia/config/pod"
 )
 
-// Settings describe PERSIA's own operator, which the stack runs if a job has `engine:
+// Settings are the settings of PERSIA's own operator, which the stack runs if a job has `engine:
 // operator`.
 type Settings struct {
 	// Image is an image with PERSIA's Python package, persia-k8s-utils on the path, and python3.
-	// Required if a job has `engine: operator`.
+	// Required if the operator runs.
 	Image string `json:"image,omitempty"`
 }
 

@@ -10,7 +10,7 @@ import corev1 "k8s.io/api/core/v1"
 // the pool, although GKE may recreate its nodes one by one, and replace deletes the pool with
 // all of its nodes and creates another.
 type Pool struct {
-	// Name is the pool's name, by which you assign roles and NATS servers to it. The
+	// Name is the name of the pool, by which you assign roles and NATS servers to it. The
 	// name system is reserved.
 	Name string `json:"name" change:"replace"`
 	// MachineType is a predefined machine type of Compute Engine, like
@@ -135,9 +135,9 @@ type Upgrade struct {
 
 // Taint is a Kubernetes taint, written as in Kubernetes.
 type Taint struct {
-	// Key is the taint's key, like example.com/dedicated.
+	// Key is the key of the taint, like example.com/dedicated.
 	Key string `json:"key"`
-	// Value is the taint's value. It may be empty.
+	// Value is the value of the taint, which may be empty.
 	Value string `json:"value,omitempty"`
 	// Effect is NoSchedule, PreferNoSchedule or NoExecute.
 	Effect corev1.TaintEffect `json:"effect" enum:"NoSchedule,PreferNoSchedule,NoExecute"`

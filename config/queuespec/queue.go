@@ -3,16 +3,16 @@ package queuespec
 
 import "slices"
 
-// Settings describe the queues in which jobs with `engine: jobset` wait until there is room for
-// all of their pods. Kueue runs them. A stack without teams has no queues.
+// Settings are the queues in which jobs with `engine: jobset` wait until there is room for all of
+// their pods. Kueue runs them. A stack without teams has no queues.
 type Settings struct {
 	// Existing says that the cluster already has JobSet and Kueue. By default the stack installs
 	// both.
 	Existing bool `json:"existing,omitempty"`
-	// Teams each have a queue. A team may use what other teams leave idle.
+	// Teams are groups of users. Each has a queue, and may use what other teams leave idle.
 	Teams []Team `json:"teams,omitempty"`
-	// Priorities are the values of the names that jobs write in priority. The name default is for
-	// jobs without a priority, and is 0 unless you change it.
+	// Priorities are the values of the names in a job's priority. The name default is for jobs
+	// without a priority, and is 0 unless you change it.
 	Priorities []Priority `json:"priorities,omitempty"`
 	// WithinTeam determines which running jobs of a team stop for a waiting job of the same
 	// team: Never, LowerPriority, or LowerOrNewerEqualPriority.
@@ -25,12 +25,12 @@ type Settings struct {
 	StartMinutes int `json:"startMinutes,omitempty" default:"30"`
 }
 
-// Team is a group of users with a queue.
+// Team is a group of users.
 type Team struct {
-	// Name is the name of the team's queue.
+	// Name is the name of the team and its queue.
 	Name string `json:"name"`
-	// Nodes maps node pools to the number of nodes that belong to the team. Default: an equal
-	// share of every pool.
+	// Nodes is the number of nodes that belong to the team, by node pool. Default: an equal share
+	// of every pool.
 	Nodes map[string]int `json:"nodes,omitempty"`
 }
 

@@ -165,9 +165,13 @@ func withoutBorrowed(s *Section, above []*Section) []Field {
 	return fs
 }
 
-// describes reports whether the section has a field with the same name and description.
+// describes reports whether the section has a field with the same name and description. Only the
+// section's own field may have a default.
 func (s *Section) describes(f Field) bool {
-	return slices.ContainsFunc(s.Fields, func(other Field) bool { return other.Name == f.Name && other.Doc == f.Doc })
+	return slices.ContainsFunc(s.Fields, func(other Field) bool {
+		withoutDefault, _, _ := strings.Cut(other.Doc, " Default")
+		return other.Name == f.Name && (other.Doc == f.Doc || withoutDefault == f.Doc)
+	})
 }
 
 // fields returns the table of an object's fields, with what a change does if that is known.

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var update = flag.Bool("update", false, "write docs/guides/preview-comment.md anew")
+var update = flag.Bool("update", false, "write testdata/preview-comment.md anew")
 
 // commenter returns a function that previews edits of the stack dev as a pull request
 // comment, and returns the comment with the exit status.
@@ -50,8 +50,8 @@ func testCommentOnNewStack(t *testing.T, comment func(*testing.T, ...string) (st
 	assert.NotContains(t, text, "CAUTION")
 }
 
-// testCommentsOnChanges checks the comments on an edit, which docs/guides/preview-comment.md
-// shows, and on a stack file that the program refuses.
+// testCommentsOnChanges checks the comments on an edit, which testdata/preview-comment.md shows,
+// and on a stack file that the program refuses.
 func testCommentsOnChanges(t *testing.T, comment func(*testing.T, ...string) (string, int)) {
 	t.Run("an edit", func(t *testing.T) {
 		edits := []string{
@@ -65,7 +65,7 @@ func testCommentsOnChanges(t *testing.T, comment func(*testing.T, ...string) (st
 		again, _ := comment(t, edits...)
 		assert.Equal(t, fingerprint(t, text), fingerprint(t, again), "the engine's order must not matter")
 
-		page := filepath.Join(repository, "docs", "guides", "preview-comment.md")
+		page := filepath.Join("testdata", "preview-comment.md")
 		if *update {
 			require.NoError(t, os.WriteFile(page, []byte(text), 0o644))
 		}
