@@ -16,7 +16,8 @@ import (
 // indented is a block of code in Markdown that is a stack file.
 var indented = regexp.MustCompile(`(?m)^    config:\n(?:    .*\n)+`)
 
-// TestReadme: the stack file in README.md is valid and whole, and a preview shows its cost.
+// TestReadme: the stack file in README.md builds a whole cluster, without a warning, and its nodes
+// cost what the page says.
 func TestReadme(t *testing.T) {
 	readme := read(t, "../README.md")
 	blocks := indented.FindAllString(readme, -1)
@@ -24,9 +25,13 @@ func TestReadme(t *testing.T) {
 	stack, err := config.Load(stacktest.Parse(t, regexp.MustCompile(`(?m)^    `).ReplaceAllString(blocks[0], "")).Get, nil)
 	require.NoError(t, err)
 	assert.Empty(t, stack.Warnings())
+	assert.Nil(t, stack.Cluster.Existing, "README.md says that the file builds a cluster")
+	assert.LessOrEqual(t, strings.Count(blocks[0], "\n"), 22)
 	plan := stack.Plan()
 	assert.Positive(t, plan.Pods)
-	require.NotNil(t, plan.HourlyCost, "README.md says that a preview shows the cost")
+	require.NotNil(t, plan.HourlyCost)
+	says := fmt.Sprintf("Its nodes cost %.2f USD an hour", *plan.HourlyCost)
+	assert.True(t, strings.Contains(oneLine(readme), says), "README.md does not say: %s", says)
 }
 
 // TestReadmeCosts: dev and prod cost what README.md says.
@@ -45,13 +50,28 @@ func TestReadmeCosts(t *testing.T) {
 	}
 }
 
-// TestTutorialCost: the example shop costs what docs/start/your-own-model.md says.
+// TestTutorialCost: the example shop costs what docs/start/your-own-model.md says, and the page's stack
+// file for Google Cloud is whole, without a warning, and costs what the page says.
 func TestTutorialCost(t *testing.T) {
-	said := regexp.MustCompile(`one node costs ([0-9.]+) USD an hour`).FindStringSubmatch(read(t, "../docs/start/your-own-model.md"))
-	require.NotNil(t, said)
-	stack, err := config.Load(stacktest.Parse(t, read(t, "../examples/Pulumi.shop.yaml")).Get, nil)
-	require.NoError(t, err)
-	cost := stack.Plan().HourlyCost
-	require.NotNil(t, cost)
-	assert.Equal(t, fmt.Sprintf("%.2f", *cost), said[1])
+	page := read(t, "../docs/start/your-own-model.md")
+	blocks := indented.FindAllString(page, -1)
+	require.Len(t, blocks, 1)
+	whole := strings.ReplaceAll(regexp.MustCompile(`(?m)^    `).ReplaceAllString(blocks[0], ""), "DIGEST", strings.Repeat("0", 64))
+	said := oneLine(page)
+	for text, says := range map[string]string{
+		read(t, "../examples/Pulumi.shop.yaml"): "one node costs %.2f USD an hour",
+		whole:                                   "the nodes cost %.2f USD an hour while the job runs",
+		strings.Replace(whole, "suspend: true", "suspend: false", 1): "the nodes cost %.2f USD an hour while the job runs",
+	} {
+		stack, err := config.Load(stacktest.Parse(t, text).Get, nil)
+		require.NoError(t, err)
+		assert.Empty(t, stack.Warnings())
+		plan := stack.Plan()
+		require.NotNil(t, plan.HourlyCost)
+		says = fmt.Sprintf(says, *plan.HourlyCost)
+		assert.True(t, strings.Contains(said, says), "the page does not say that %s", says)
+	}
 }
+
+// oneLine is a text without the breaks of its lines.
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -11,6 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
+
+	"persia/gcp"
 )
 
 var now = time.Date(2026, time.November, 24, 12, 0, 0, 0, time.UTC)
@@ -50,10 +52,10 @@ func TestExplain(t *testing.T) {
 		}, cause: "quota", next: "make preflight"},
 		"no machines": {status: unscheduled(noGPU), events: []corev1.Event{
 			event("Warning", "FailedScaleUp", "Node scale up failed: GCE out of resources. scale.up.error.out.of.resources", time.Minute),
-		}, cause: "no machines", next: "list-errors"},
+		}, cause: "no machines", next: "gcloud compute instance-groups managed list --filter name~gpu --uri | xargs -n 1 gcloud compute instance-groups managed list-errors"},
 		"full pool": {status: unscheduled(noGPU), events: []corev1.Event{
 			event("Normal", "NotTriggerScaleUp", "pod didn't trigger scale-up: 1 max node group size reached", time.Minute),
-		}, cause: "pool is full", next: "maxNodes"},
+		}, cause: "pool is full", next: "pulumi config get --path persia:nodePools   # increase maxNodes of gpu, and run pulumi up"},
 		"no room":        {status: unscheduled(noGPU), cause: "no room", next: "kubectl -n persia describe pod clicks-nn-worker-0"},
 		"claim":          {status: unscheduled(`0/3 nodes are available: persistentvolumeclaim "checkpoints-claim" not found.`), cause: "volume", next: "kubectl -n persia get pvc"},
 		"mount":          {status: waiting("ContainerCreating", ""), events: []corev1.Event{event("Warning", "FailedMount", "MountVolume.SetUp failed", 0)}, cause: "volume", next: "get pvc"},
@@ -83,12 +85,22 @@ func TestExplain(t *testing.T) {
 		"an older warning": {status: waiting("ErrImagePull", "not found"), events: []corev1.Event{event("Warning", "FailedScheduling", noGPU, time.Hour)}, cause: "image", next: "describe pod"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			c.spec.NodeSelector = map[string]string{gcp.LabelNodePool: "gpu"}
 			pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "persia", Name: "clicks-nn-worker-0"}, Spec: c.spec, Status: c.status}
 			why, found := Explain(pod, c.events)
 			assert.Equal(t, c.cause != "", found)
 			assert.Equal(t, c.cause, why.Cause, why.Says)
 			assert.Contains(t, why.Next, c.next)
 		})
+	}
+}
+
+// TestNextIsACommand: what every cause names to do next is a command without placeholders.
+func TestNextIsACommand(t *testing.T) {
+	for _, row := range said {
+		next := filled(Why{Next: row.next}, corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "persia", Name: "clicks-nn-worker-0"}}).Next
+		assert.Regexp(t, `^(gcloud|kubectl|make|pulumi) `, next, row.cause)
+		assert.NotRegexp(t, `\b[A-Z]{2,}\b`, next, row.cause)
 	}
 }
 

@@ -1,10 +1,13 @@
 package status
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"persia/gcp"
 )
 
 // Why is the reason that a pod does not run.
@@ -13,7 +16,7 @@ type Why struct {
 	Cause string
 	// Says is the message in the cluster.
 	Says string
-	// Next is a command that tells more or helps. POD and NAMESPACE are placeholders.
+	// Next is a command that shows more or helps.
 	Next string
 }
 
@@ -24,16 +27,18 @@ const (
 )
 
 // said are causes by what an event, a condition, or a container's state says. The first row that
-// matches a text counts, so what is specific comes first.
+// matches a text counts, so what is specific comes first. NAMESPACE, POD, and POOL, the pod's node
+// pool, are placeholders in the commands.
 var said = []struct {
 	cause, next string
 	words       []string
 }{
 	{"quota", "make preflight", []string{"quota", "Quota", "QUOTA_EXCEEDED"}},
-	{"no machines", "gcloud compute instance-groups managed list-errors GROUP --zone ZONE",
+	// A pool has a group in each zone, whose URI includes the zone.
+	{"no machines", "gcloud compute instance-groups managed list --filter name~POOL --uri | xargs -n 1 gcloud compute instance-groups managed list-errors",
 		[]string{"out.of.resources", "ZONE_RESOURCE_POOL_EXHAUSTED", "GCE_STOCKOUT", "does not have enough resources"}},
 	{"no addresses", "pulumi stack output capacity", []string{"IP_SPACE_EXHAUSTED", "ip.space.exhausted"}},
-	{"pool is full", "raise autoscaling.maxNodes of the pool", []string{"max node group size reached"}},
+	{"pool is full", "pulumi config get --path persia:nodePools   # increase maxNodes of POOL, and run pulumi up", []string{"max node group size reached"}},
 	{"volume", "kubectl -n NAMESPACE get pvc", []string{"PersistentVolumeClaim", "persistentvolumeclaim", "FailedMount", "FailedAttachVolume", "Multi-Attach"}},
 	{"image", describe, []string{"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"}},
 	{"memory", describe, []string{"OOMKilled"}},
@@ -84,7 +89,9 @@ func causeOf(text string) (Why, bool) {
 
 func filled(why Why, pod corev1.Pod) Why {
 	why.Says = strings.Join(strings.Fields(why.Says), " ")
-	why.Next = strings.NewReplacer("NAMESPACE", pod.Namespace, "POD", pod.Name).Replace(why.Next)
+	// The groups of all pools begin with gke.
+	pool := cmp.Or(pod.Spec.NodeSelector[gcp.LabelNodePool], "gke")
+	why.Next = strings.NewReplacer("NAMESPACE", pod.Namespace, "POD", pod.Name, "POOL", pool).Replace(why.Next)
 	return why
 }
 
