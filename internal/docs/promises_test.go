@@ -4,15 +4,19 @@ import (
 	"encoding/json"
 	"flag"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/yuin/goldmark/ast"
 )
 
 // promise is a sentence of a page that says what happens, with the tests that fail if it
@@ -49,6 +53,60 @@ func TestPromises(t *testing.T) {
 			p.breaks(t)
 		}
 	}
+}
+
+// TestSections: testdata/sections.json has every section of every page for users, with the tests that
+// hold what it says, or with the sentence of the page that says that no test does.
+func TestSections(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("testdata", "sections.json"))
+	require.NoError(t, err)
+	var listed map[string]map[string]any
+	require.NoError(t, json.Unmarshal(text, &listed))
+	assert.ElementsMatch(t, userPages(t), slices.Collect(maps.Keys(listed)))
+	tests := definedTests(t)
+	for name, sections := range listed {
+		p := readPage(t, filepath.FromSlash(name))
+		assert.ElementsMatch(t, p.headings(), slices.Collect(maps.Keys(sections)), "%s: the sections of testdata/sections.json", name)
+		said := oneLine(string(p.source))
+		for section, held := range sections {
+			switch held := held.(type) {
+			case string:
+				assert.True(t, strings.Contains(said, held), "%s, %s: the page no longer says: %s", name, section, held)
+			case []any:
+				assert.NotEmpty(t, held, "%s, %s", name, section)
+				for _, test := range held {
+					assert.Equal(t, 1, tests[test.(string)], "%s, %s: %s", name, section, test)
+				}
+			default:
+				t.Errorf("%s, %s: name tests, or the sentence that says that there are none", name, section)
+			}
+		}
+	}
+}
+
+// userPages are the pages for users that nothing generates, with slashes.
+func userPages(t *testing.T) []string {
+	t.Helper()
+	var pages []string
+	for _, name := range pageFiles(t) {
+		name = filepath.ToSlash(name)
+		if slices.Contains([]string{"docs/start", "docs/guides", "docs/reference"}, path.Dir(name)) &&
+			!slices.Contains([]string{"docs/reference/configuration.md", "docs/reference/pedl.md"}, name) {
+			pages = append(pages, name)
+		}
+	}
+	return pages
+}
+
+// headings are the texts of the headings of a page.
+func (p *page) headings() []string {
+	var all []string
+	p.walk(func(node ast.Node) {
+		if heading, ok := node.(*ast.Heading); ok {
+			all = append(all, p.text(heading))
+		}
+	})
+	return all
 }
 
 // breaks holds that the edit is possible, and, if that is asked for, that a test fails after it. The
