@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Compiles the programs for the platforms that they are released for, and puts into
-# dist/ an archive of each, a bill of materials of each program, the checksums, and what
-# the changelog says of the version. The same commit and the same Go make the same bytes.
+# dist/ an archive of each, a bill of materials of each program, the checksums of these and of
+# the sandbox's archive if it is there, and what the changelog says of the version. The same
+# commit and the same Go make the same bytes.
 #
 #   scripts/release.sh v1.2.3
 #
@@ -69,4 +70,4 @@ for platform in "${platforms[@]}"; do
   rm -r "${dist:?}/$name"
   echo "$dist/$name.tar.gz"
 done
-(cd "$dist" && sha256sum -- persia_* > SHA256SUMS)
+(cd "$dist" && sha256sum -- *.tar.gz *.cdx.json > SHA256SUMS)

@@ -45,6 +45,8 @@ func TestRelease(t *testing.T) {
 		return string(output), err
 	}
 
+	sandbox := []byte("the sandbox's archive")
+	require.NoError(t, os.WriteFile(filepath.Join(dist, "persia-toolchain.tar.gz"), sandbox, 0o600))
 	var archives, bills, sums [2][]byte
 	for i := range archives {
 		output, err := release("v1.2.3-trial")
@@ -62,7 +64,8 @@ func TestRelease(t *testing.T) {
 
 	assert.Contains(t, string(sums[0]), fmt.Sprintf("%x  %s.tar.gz\n", sha256.Sum256(archives[0]), name))
 	assert.Contains(t, string(sums[0]), fmt.Sprintf("%x  %s_preview-comment.cdx.json\n", sha256.Sum256(bills[0]), name))
-	assert.Equal(t, 1+len(programs), strings.Count(string(sums[0]), "\n"), "an archive, and a bill of each program")
+	assert.Contains(t, string(sums[0]), fmt.Sprintf("%x  persia-toolchain.tar.gz\n", sha256.Sum256(sandbox)))
+	assert.Equal(t, 2+len(programs), strings.Count(string(sums[0]), "\n"), "two archives, and a bill of each program")
 	assertBill(t, bills[0])
 	notes, err := os.ReadFile(filepath.Join(dist, "NOTES.md"))
 	require.NoError(t, err)
