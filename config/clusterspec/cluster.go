@@ -12,9 +12,8 @@ type Cluster struct {
 	// Name is the name of the cluster, and the prefix of the names of its network, router,
 	// and node service account.
 	Name string `json:"name"`
-	// Existing describes an existing cluster to use. The stack then creates and
-	// changes nothing in Google Cloud, and of the other fields only Name and Replace
-	// apply.
+	// Existing describes an existing cluster to use. The stack then changes nothing in Google Cloud,
+	// and of the other fields only Name and Replace apply.
 	Existing *Existing `json:"existing,omitempty"`
 	// Region is a Google Cloud region, like us-central1. GKE spreads the replicas of
 	// the control plane over its zones.
@@ -67,9 +66,9 @@ type Cluster struct {
 	// AutoscalingProfile is OPTIMIZE_UTILIZATION, which removes idle nodes quickly,
 	// or BALANCED.
 	AutoscalingProfile string `json:"autoscalingProfile,omitempty" default:"OPTIMIZE_UTILIZATION" enum:"OPTIMIZE_UTILIZATION,BALANCED"`
-	// ImageStreaming starts containers before their image is fully pulled. It works for images in
-	// Artifact Registry, also through persia:images, on Container-Optimized OS. A change replaces
-	// the node pools.
+	// ImageStreaming starts containers before their image is fully pulled. It works for Artifact
+	// Registry, also through persia:images, on Container-Optimized OS. A change replaces the node
+	// pools.
 	ImageStreaming bool       `json:"imageStreaming,omitempty" default:"true"`
 	CSIDrivers     CSIDrivers `json:"csiDrivers,omitempty"`
 	Logging        Logging    `json:"logging,omitempty"`
@@ -126,16 +125,15 @@ type Encryption struct {
 type SystemPool struct {
 	// MachineType is a machine type without GPUs.
 	MachineType string `json:"machineType,omitempty" default:"e2-standard-4"`
-	// Nodes is the number of nodes across all of the cluster's zones: at least 2, or 1
-	// in a cluster with deletionProtection: false. Default 2, or one per zone if the
-	// cluster has more than two zones.
+	// Nodes is the number of nodes across all zones: at least 2, or 1 with deletionProtection:
+	// false. Default 2, or one per zone if the cluster has more than two.
 	Nodes int `json:"nodes,omitempty"`
 }
 
 // CSIDrivers are GKE's storage drivers. All are enabled by default.
 type CSIDrivers struct {
-	// PersistentDisk is the driver for Compute Engine disks. GKE creates every cluster with
-	// it. To turn it off, bring the cluster up with true first.
+	// PersistentDisk is the driver for Compute Engine disks. GKE creates every cluster with it: to
+	// turn it off, first bring the cluster up with it.
 	PersistentDisk bool `json:"persistentDisk,omitempty" default:"true"`
 	// Filestore is the driver for managed NFS shares.
 	Filestore bool `json:"filestore,omitempty" default:"true"`
@@ -156,17 +154,16 @@ func (d CSIDrivers) On(driver string) bool {
 // Logging is what GKE writes to Cloud Logging.
 type Logging struct {
 	// Components are the parts of GKE whose logs Cloud Logging keeps. Default: all of
-	// SYSTEM_COMPONENTS; WORKLOADS, the pods of the stack; and APISERVER, SCHEDULER and
-	// CONTROLLER_MANAGER. Every other component requires SYSTEM_COMPONENTS; [] disables all.
+	// SYSTEM_COMPONENTS, which the others require; WORKLOADS, the pods of the stack; APISERVER,
+	// SCHEDULER and CONTROLLER_MANAGER; [] disables all.
 	Components []string `json:"components,omitempty" default:"SYSTEM_COMPONENTS,WORKLOADS,APISERVER,SCHEDULER,CONTROLLER_MANAGER" enum:"SYSTEM_COMPONENTS,WORKLOADS,APISERVER,SCHEDULER,CONTROLLER_MANAGER"`
 }
 
 // Monitoring is what GKE writes to Cloud Monitoring.
 type Monitoring struct {
-	// Components are the parts of GKE whose metrics Cloud Monitoring keeps. Default: all
-	// of SYSTEM_COMPONENTS, STORAGE, HPA, POD, DAEMONSET, DEPLOYMENT, STATEFULSET,
-	// CADVISOR, KUBELET and DCGM, which is for GPUs. Every other component requires
-	// SYSTEM_COMPONENTS; [] disables all.
+	// Components are the parts of GKE whose metrics Cloud Monitoring keeps. Default: all of
+	// SYSTEM_COMPONENTS, which the others require, STORAGE, HPA, POD, DAEMONSET, DEPLOYMENT,
+	// STATEFULSET, CADVISOR, KUBELET and DCGM (GPUs); [] disables all.
 	Components []string `json:"components,omitempty" default:"SYSTEM_COMPONENTS,STORAGE,HPA,POD,DAEMONSET,DEPLOYMENT,STATEFULSET,CADVISOR,KUBELET,DCGM" enum:"SYSTEM_COMPONENTS,STORAGE,HPA,POD,DAEMONSET,DEPLOYMENT,STATEFULSET,CADVISOR,KUBELET,DCGM"`
 	// ManagedPrometheus collects the metrics that pods export.
 	ManagedPrometheus bool `json:"managedPrometheus,omitempty" default:"true"`

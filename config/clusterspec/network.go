@@ -25,11 +25,11 @@ type AuthorizedNetwork struct {
 // must not overlap, and which of its traffic is visible.
 type Network struct {
 	// Nodes is the primary range of the subnetwork, with an address for each node. Default
-	// 10.0.0.0/20, for 4092 nodes, or a larger range if the pools have more.
+	// 10.0.0.0/20, for 4092 nodes, or larger if the pools need it.
 	Nodes string `json:"nodes,omitempty"`
-	// Pods is the secondary range for pods. GKE reserves twice maxPodsPerNode addresses for
-	// each node, a /24 for 110. Default 10.64.0.0/14, for 1024 such nodes, or a larger range
-	// if the pools need it.
+	// Pods is the secondary range for pods. GKE reserves twice maxPodsPerNode addresses for each
+	// node, a /24 for 110. Default 10.64.0.0/14, for 1024 such nodes, or larger if the pools need
+	// it.
 	Pods string `json:"pods,omitempty"`
 	// Services is the secondary range for services.
 	Services string `json:"services,omitempty" default:"10.1.0.0/20"`
@@ -39,8 +39,8 @@ type Network struct {
 	// FlowLogs writes a sample of the connections of all nodes to Cloud Logging, which
 	// bills them by volume.
 	FlowLogs bool `json:"flowLogs,omitempty"`
-	// IntranodeVisibility routes traffic between pods of a node through the network, for flow
-	// logs and firewall rules. A change restarts the network components of all nodes.
+	// IntranodeVisibility routes traffic between pods of a node through the network, for flow logs
+	// and firewall rules. A change restarts network components on all nodes.
 	IntranodeVisibility bool `json:"intranodeVisibility,omitempty"`
 }
 

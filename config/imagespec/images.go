@@ -13,9 +13,8 @@ const DockerHub = "docker.io"
 
 // Settings are the places from which nodes pull images.
 type Settings struct {
-	// Caches are Artifact Registry repositories through which nodes pull the images of other
-	// registries, at most one per registry. Default none: nodes pull from the registries
-	// themselves.
+	// Caches are the Artifact Registry repositories through which nodes pull the images of other
+	// registries, at most one per registry. Default none: nodes pull from these registries.
 	Caches []Cache `json:"caches,omitempty"`
 }
 

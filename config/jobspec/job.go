@@ -16,23 +16,22 @@ type Job struct {
 	// The tag beside is on fields that no PersiaJob has, and that stay in the stack file
 	// next to manifest.
 
-	// Manifest is a file with PersiaJobs, relative to the project's directory. Each becomes
-	// a job, to which the other fields here are added. They take precedence over the file.
-	// A NatsCluster in the file provides the settings that persia:nats omits.
+	// Manifest is a file with PersiaJobs, relative to the project's directory. Each becomes a job.
+	// The other fields here override it, and a NatsCluster in it applies where persia:nats is
+	// silent.
 	Manifest string `json:"manifest,omitempty" beside:"manifest"`
-	// Name is unique in the stack, and the prefix of the names of the job's objects.
-	// Name, the roles and PersiaEnv are required unless Manifest provides them.
+	// Name is unique in the stack, and the prefix of the names of the job's objects. Name, the
+	// roles, and PersiaEnv are required without Manifest.
 	Name string `json:"name,omitempty" beside:"manifest"`
 	// RunID names one run of the training job. Change it to train again from the start.
 	RunID string `json:"runId,omitempty" default:"1" beside:"manifest"`
 	// Suspend removes all replicas of the job so that their nodes can be released, after
 	// the job has finished or until you resume it.
 	Suspend bool `json:"suspend,omitempty" beside:"manifest"`
-	// Engine creates the job's pods: statefulset, jobset, which ends the pods with the job, or
-	// operator.
+	// Engine creates the pods.
 	Engine Engine `json:"engine,omitempty" default:"statefulset" enum:"statefulset,jobset,operator" beside:"manifest"`
-	// Queue is the team in persia:queue in whose queue the job waits until there is room for all
-	// of its replicas. It requires engine: jobset. Default: the job does not wait.
+	// Queue is the team in persia:queue in whose queue the job waits for room for all replicas. It
+	// requires engine: jobset. Default: the job does not wait.
 	Queue string `json:"queue,omitempty" beside:"manifest"`
 	// Priority is a name in persia:queue. Default: the name default.
 	Priority string `json:"priority,omitempty" beside:"manifest"`
@@ -51,8 +50,7 @@ type Job struct {
 	// Volumes are Kubernetes volumes for the volumeMounts of the roles.
 	Volumes []corev1.Volume `json:"volumes,omitempty"`
 	// HashmapShards repeats `num_hashmap_internal_shards` of the job's global configuration: the
-	// number of files in which an embedding parameter server writes a checkpoint, four at a time.
-	// The sidecar of a bucket keeps open files on the node.
+	// number of files that an embedding parameter server writes for a checkpoint, four at a time.
 	HashmapShards int `json:"hashmapShards,omitempty" default:"1000" min:"1" beside:"manifest"`
 	// CheckpointSeconds is how long a checkpoint takes. With it, the preview shows the best
 	// interval, if a machine type of the job has hoursBetweenFailures.
@@ -95,7 +93,7 @@ type Engine string
 const (
 	// EngineStatefulSet creates a StatefulSet for each role.
 	EngineStatefulSet Engine = "statefulset"
-	// EngineJobSet creates a JobSet of all roles.
+	// EngineJobSet creates a JobSet of all roles, whose pods end with the job.
 	EngineJobSet Engine = "jobset"
 	// EngineOperator creates a PersiaJob, which PERSIA's operator runs.
 	EngineOperator Engine = "operator"

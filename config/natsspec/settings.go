@@ -97,9 +97,8 @@ const (
 // Overrides are the settings of one job's NATS. Each job has its own NATS cluster, with the
 // settings of persia:nats and these overrides.
 type Overrides struct {
-	// Name is the name of the NatsCluster and of the Service that clients connect to.
-	// Default: the name in persia:nats for the first job of the stack, and JOB-nats for
-	// the others.
+	// Name is the name of the NatsCluster and of the Service for clients. Default: the name in
+	// persia:nats for the first job, and JOB-nats for the others.
 	Name string `json:"name,omitempty"`
 	// Size is the number of servers.
 	Size int `json:"size,omitempty"`
@@ -117,9 +116,9 @@ type Overrides struct {
 	MaxConnections int `json:"maxConnections,omitempty"`
 	// WriteDeadline is how long a server waits for a client to read data.
 	WriteDeadline string `json:"writeDeadline,omitempty"`
-	// Credentials states that the NATS client in the job's images accepts a user and a
-	// password in the URL. The client in the released images does not. Default false:
-	// then persia:nats must not have users.
+	// Credentials states that the NATS client in the job's images accepts a user and a password in
+	// the URL, which the released client does not. Default false: then persia:nats must not have
+	// users.
 	Credentials bool `json:"credentials,omitempty"`
 }
 

@@ -37,8 +37,8 @@ type Pool struct {
 	Reservation string `json:"reservation,omitempty" change:"replace"`
 	// CompactPlacement places the nodes close to each other, in one zone.
 	CompactPlacement bool `json:"compactPlacement,omitempty" change:"replace"`
-	// GPU attaches GPUs to nodes whose machine type accepts them, or partitions the GPUs
-	// that the machine type comes with. Default: the GPUs of the machine type.
+	// GPU attaches GPUs to nodes whose machine type accepts them, or partitions its own. Default:
+	// the GPUs of the machine type.
 	GPU *GPU `json:"gpu,omitempty" change:"replace"`
 	// ImageType is COS_CONTAINERD or UBUNTU_CONTAINERD. Default COS_CONTAINERD, or, for a GPU
 	// pool, the image that the stack's NVIDIA driver needs.
@@ -73,9 +73,8 @@ type Autoscaling struct {
 	MinNodes int `json:"minNodes"`
 	// MaxNodes is the maximum number of nodes.
 	MaxNodes int `json:"maxNodes"`
-	// LocationPolicy is ANY, which adds nodes in any zone that has capacity, or
-	// BALANCED, which keeps the zones even. Default ANY for GPU pools and spot nodes,
-	// BALANCED for others.
+	// LocationPolicy is ANY, which adds nodes in any zone that has capacity, or BALANCED, which
+	// keeps the zones even. Default ANY for GPU pools and spot nodes, else BALANCED.
 	LocationPolicy string `json:"locationPolicy,omitempty" enum:"ANY,BALANCED"`
 }
 
@@ -106,9 +105,9 @@ type Sharing struct {
 
 // Disk is the boot disk of a node.
 type Disk struct {
-	// Type is one of pd-standard, pd-balanced, pd-ssd and hyperdisk-balanced.
-	// Default pd-balanced, or hyperdisk-balanced for machines that support nothing
-	// else. Required for a machine series that the program does not know.
+	// Type is one of pd-standard, pd-balanced, pd-ssd and hyperdisk-balanced. Default pd-balanced,
+	// or hyperdisk-balanced where machines require it. Required for a machine series that the
+	// program does not know.
 	Type string `json:"type,omitempty" enum:"pd-standard,pd-balanced,pd-ssd,hyperdisk-balanced"`
 	// SizeGB is the size in GB.
 	SizeGB int `json:"sizeGb,omitempty" default:"100"`
@@ -120,11 +119,10 @@ type Upgrade struct {
 	// node twice.
 	Strategy string `json:"strategy,omitempty" default:"SURGE" enum:"SURGE,BLUE_GREEN"`
 	// MaxSurge is the number of additional nodes during a SURGE upgrade. Default 1 for every 20
-	// nodes of the pool, but 0 for GPU pools, reservations, machines of M1 to M4, and pools for
-	// roles only.
+	// nodes, but 0 for GPU pools, reservations, M1 to M4, and pools for roles only.
 	MaxSurge *int `json:"maxSurge,omitempty"`
-	// MaxUnavailable is the number of nodes that may be unavailable during a SURGE
-	// upgrade. Default 0, or 1 for every 20 nodes of the pool if MaxSurge is 0.
+	// MaxUnavailable is the number of nodes that may be unavailable during a SURGE upgrade. Default
+	// 0, or 1 for every 20 nodes if MaxSurge is 0.
 	MaxUnavailable *int `json:"maxUnavailable,omitempty"`
 	// BatchNodes is the number of nodes that a BLUE_GREEN upgrade drains at once.
 	// Default 1 for every 20 nodes of the pool.

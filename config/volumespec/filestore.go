@@ -19,12 +19,10 @@ import (
 type Filestore struct {
 	// Instance is the name of the instance.
 	Instance string `json:"instance"`
-	// Location is the zone of the instance, or its region in the tiers REGIONAL and
-	// ENTERPRISE. Default for an instance that the stack creates: the first zone of the
-	// cluster, or its region.
+	// Location is the zone of the instance, or its region in the tiers REGIONAL and ENTERPRISE.
+	// Default with create: the first zone of the cluster, or its region.
 	Location string `json:"location,omitempty"`
-	// Share is the name of the share. Default for an instance that the stack creates:
-	// checkpoints.
+	// Share is the name of the share. Default with create: checkpoints.
 	Share string `json:"share,omitempty"`
 	// IP is the address of the instance. Default: the stack asks Filestore for it, which
 	// is not possible on an existing cluster.
@@ -37,11 +35,11 @@ type Filestore struct {
 type CreateFilestore struct {
 	// Tier is the service tier. You cannot change it later.
 	Tier string `json:"tier,omitempty" default:"ZONAL" enum:"BASIC_HDD,BASIC_SSD,ZONAL,REGIONAL,ENTERPRISE"`
-	// KMSKey is the Cloud KMS key that encrypts the instance, in the region of the instance.
-	// Default: a key that Google manages. You cannot change it later.
+	// KMSKey is the Cloud KMS key that encrypts the instance, in its region. You cannot change it
+	// later. Default: Google's own.
 	KMSKey string `json:"kmsKey,omitempty"`
-	// DeleteWithStack makes `pulumi destroy` delete the instance with all checkpoints in
-	// it. The value is the name of the instance. Default: the instance is kept.
+	// DeleteWithStack is the name of the instance, to have `pulumi destroy` delete it with all
+	// checkpoints. Default: it is kept.
 	DeleteWithStack string `json:"deleteWithStack,omitempty"`
 }
 

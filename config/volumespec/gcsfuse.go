@@ -65,10 +65,10 @@ type CreateBucket struct {
 	// are kept.
 	DeleteNoncurrent *DeleteNoncurrent `json:"deleteNoncurrent,omitempty"`
 	// KMSKey is the Cloud KMS key that encrypts the objects, in the location of the bucket.
-	// Default: a key that Google manages.
+	// Default: Google's own.
 	KMSKey string `json:"kmsKey,omitempty"`
-	// DeleteWithStack makes `pulumi destroy` delete the bucket with all checkpoints in
-	// it. The value is the name of the bucket. Default: the bucket is kept.
+	// DeleteWithStack is the name of the bucket, to have `pulumi destroy` delete it with all
+	// checkpoints. Default: it is kept.
 	DeleteWithStack string `json:"deleteWithStack,omitempty"`
 }
 

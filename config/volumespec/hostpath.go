@@ -14,10 +14,9 @@ import (
 type HostPath struct {
 	outside
 
-	// Path is the absolute path of the directory. Kubernetes creates it if it does not
-	// exist. On Container-Optimized OS, only directories below /home, /mnt/disks,
-	// /mnt/stateful_partition, /run, /tmp and /var are writable, and /mnt/disks, /run and
-	// /tmp are in memory.
+	// Path is the absolute path of the directory, which Kubernetes creates if necessary. On
+	// Container-Optimized OS, only directories below /home, /mnt/disks, /mnt/stateful_partition,
+	// /run, /tmp and /var are writable; /mnt/disks, /run and /tmp are in memory.
 	Path string `json:"path"`
 }
 

@@ -19,8 +19,8 @@ import (
 type PersistentDisk struct {
 	// Disk is the name of the disk.
 	Disk string `json:"disk"`
-	// Zones are the zone of the disk, or both zones of a regional disk. Default for a
-	// disk that the stack creates: the first zone of the cluster.
+	// Zones are the zone of the disk, or both zones of a regional disk. Default with create: the
+	// first zone of the cluster.
 	Zones []string `json:"zones,omitempty"`
 	// Project is the Google Cloud project of the disk. Default: the project of the stack.
 	// Required on an existing cluster.
@@ -35,11 +35,11 @@ type CreateDisk struct {
 	// Type is the type of the disk. A regional disk cannot be hyperdisk-balanced. You
 	// cannot change it later.
 	Type string `json:"type,omitempty" default:"pd-balanced" enum:"pd-standard,pd-balanced,pd-ssd,hyperdisk-balanced"`
-	// KMSKey is the Cloud KMS key that encrypts the disk, in the region of the disk or global.
-	// Default: a key that Google manages. You cannot change it later.
+	// KMSKey is the Cloud KMS key that encrypts the disk, in its region or global. You cannot change
+	// it later. Default: Google's own.
 	KMSKey string `json:"kmsKey,omitempty"`
-	// DeleteWithStack makes `pulumi destroy` delete the disk with all checkpoints on it.
-	// The value is the name of the disk. Default: the disk is kept.
+	// DeleteWithStack is the name of the disk, to have `pulumi destroy` delete it with all
+	// checkpoints. Default: it is kept.
 	DeleteWithStack string `json:"deleteWithStack,omitempty"`
 }
 

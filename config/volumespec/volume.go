@@ -21,8 +21,8 @@ type Volume struct {
 	// ReadWriteOnce for block devices and for directories of one node, and ReadWriteMany
 	// for storage that many nodes share.
 	AccessModes []corev1.PersistentVolumeAccessMode `json:"accessModes,omitempty" enum:"ReadWriteOnce,ReadOnlyMany,ReadWriteMany"`
-	// ReclaimPolicy determines what happens to the storage when the claim is deleted, for example
-	// by `pulumi destroy`. With Delete, the CSI driver deletes all checkpoints.
+	// ReclaimPolicy determines what happens to the storage when the claim is deleted, as by `pulumi
+	// destroy`. With Delete, the CSI driver deletes all checkpoints.
 	ReclaimPolicy corev1.PersistentVolumeReclaimPolicy `json:"reclaimPolicy,omitempty" default:"Retain" enum:"Retain,Delete"`
 	// MountOptions are passed to the driver.
 	MountOptions []string `json:"mountOptions,omitempty"`
