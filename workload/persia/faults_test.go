@@ -3,6 +3,7 @@ package persia
 import (
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -24,6 +25,7 @@ const broken = `
 import builtins, errno, os, signal, socket, time
 
 faults, volume = os.environ["FAULTS"], os.environ["VOLUME"]
+pod = os.environ.get("POD_IP", "127.0.0.1")
 
 def lasts(fault):
     return os.path.lexists(os.path.join(faults, fault))
@@ -52,16 +54,21 @@ def look_up(host, *arguments, **named):
             file.write(host + "\n")
         if lasts("nameless") or not host.endswith(".svc.cluster.test."):
             raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
-        host = "127.0.0.1"
-    return getaddrinfo(host, *arguments, **named)
+        with opened(os.path.join(faults, "addresses")) as file:
+            return [found for address in file.read().split() for found in getaddrinfo(address, *arguments, **named)]
+    # Each coordinator has an address of its own.
+    return getaddrinfo(pod if host == "127.0.0.1" else host, *arguments, **named)
+
+def listen_at(server, address):
+    bind(server, (address[0] or pod, address[1]))
 
 def open_file(path, *arguments, **named):
     if path == "/etc/resolv.conf":
         path = os.path.join(faults, "resolv.conf")
     return opened(path, *arguments, **named)
 
-fsync, kill, getaddrinfo, opened = os.fsync, os.kill, socket.getaddrinfo, open
-os.fsync, os.kill, socket.getaddrinfo = flush, signal_process, look_up
+fsync, kill, getaddrinfo, opened, bind = os.fsync, os.kill, socket.getaddrinfo, open, socket.socket.bind
+os.fsync, os.kill, socket.getaddrinfo, socket.socket.bind = flush, signal_process, look_up, listen_at
 builtins.open = of_volume(open_file)
 for name in ("scandir", "listdir", "stat", "lstat", "replace", "makedirs"):
     setattr(os, name, of_volume(getattr(os, name)))
@@ -79,6 +86,7 @@ type machine struct {
 func newMachine(j *training) machine {
 	m := machine{j.t, j.t.TempDir(), nil}
 	m.write("sitecustomize.py", broken)
+	m.write("addresses", "127.0.0.1")
 	m.write("resolv.conf", "nameserver 10.0.0.10\nsearch persia.svc.cluster.test svc.cluster.test cluster.test\noptions ndots:5\n")
 	volume := filepath.Join(j.dir, "volume")
 	m.env = []string{
@@ -190,16 +198,16 @@ func TestLaunchWithoutNames(t *testing.T) {
 	j := newTraining(t, "nn-worker=1,dataloader=1")
 	m := newMachine(j)
 	_, port, _ := strings.Cut(j.coordinator, ":")
-	first := j.start("nn-worker-0", note+`[[ $PERSIA_ATTEMPT -gt 1 ]] || exec sleep 600`, "PERSIA_COORDINATOR=clicks-nn-worker-0.clicks-nn-worker.persia.svc:"+port)
-	j.start("dataloader-0", note+`[[ $PERSIA_ATTEMPT -gt 1 ]] || exec sleep 600`,
-		append(m.env, "PERSIA_COORDINATOR=clicks-nn-worker-0.clicks-nn-worker.persia.svc:"+port)...)
+	named := "PERSIA_COORDINATOR=clicks-nn-worker-0.clicks-nn-worker.persia.svc:" + port
+	first := j.start("nn-worker-0", note+`[[ $PERSIA_ATTEMPT -gt 1 ]] || exec sleep 600`, named)
+	j.start("dataloader-0", note+`[[ $PERSIA_ATTEMPT -gt 1 ]] || exec sleep 600`, append(m.env, named)...)
 	j.awaits("dataloader-0.attempts")
 	m.breaks("nameless")
 	// Thirty reports.
 	time.Sleep(3 * time.Second)
 	assert.Contains(t, j.status(), "running attempt 1")
 	first.stop()
-	j.start("nn-worker-0", note, "PERSIA_POD_UID=another", "PERSIA_COORDINATOR=clicks-nn-worker-0.clicks-nn-worker.persia.svc:"+port)
+	j.start("nn-worker-0", note, "PERSIA_POD_UID=another", named)
 	assert.Equal(t, "complete in attempt 2", j.becomes("complete"))
 	lookedUp, err := os.ReadFile(filepath.Join(m.faults, "looked-up"))
 	require.NoError(t, err)
@@ -207,6 +215,83 @@ func TestLaunchWithoutNames(t *testing.T) {
 	assert.LessOrEqual(t, len(names), 10)
 	for _, name := range names {
 		assert.Equal(t, "clicks-nn-worker-0.clicks-nn-worker.persia.svc.cluster.test.", name)
+	}
+}
+
+// TestLaunchTwoCoordinators: the name of nn-worker 0 has two addresses while its lost node is
+// listed. The replicas follow the substitute, although the old pod still runs.
+func TestLaunchTwoCoordinators(t *testing.T) {
+	t.Parallel()
+	j := newTraining(t, "nn-worker=1,dataloader=1", "PERSIA_LOOK_SECONDS=0.1", "PERSIA_LOST_SECONDS=5", "PERSIA_STOP_SECONDS=0.5")
+	m := newMachine(j)
+	_, port, _ := strings.Cut(j.coordinator, ":")
+	env := append(m.env, "PERSIA_COORDINATOR=clicks-nn-worker-0.clicks-nn-worker.persia.svc:"+port)
+	m.write("addresses", "127.0.0.2")
+	old := j.start("nn-worker-0", note+`exec sleep 600`, append(env, "POD_IP=127.0.0.2")...)
+	j.coordinator = "127.0.0.2:" + port
+	loader := j.start("dataloader-0", note+untilGo, env...)
+	j.becomes("running attempt 1")
+	j.awaits("dataloader-0.attempts")
+	m.write("addresses", "127.0.0.2 127.0.0.3")
+	j.start("nn-worker-0", note+untilGo, append(env, "POD_IP=127.0.0.3", "PERSIA_POD_UID=another")...)
+	old.says("a newer coordinator has taken over: standing down")
+	j.coordinator = "127.0.0.3:" + port
+	loader.says("attempt 2: running")
+	require.NoError(t, os.WriteFile(filepath.Join(j.dir, "go"), nil, 0o600))
+	assert.Equal(t, "complete in attempt 2", j.becomes("complete"))
+}
+
+// TestLaunchOutdatedCoordinator: a replica whose connection breaks may reach a coordinator that
+// has a successor. It does not obey, and goes on once it reaches the successor.
+func TestLaunchOutdatedCoordinator(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]string{
+		"which knows it":            `{"order": "stop", "run": "", "attempt": 2, "superseded": true, "silence": 30}`,
+		"which lacks the record":    `{"order": "start", "run": "", "attempt": 1, "resume": null, "silence": 30}`,
+		"which waits for attempt 2": `{"order": "stop", "run": "", "attempt": 1, "silence": 30}`,
+		"which fails":               "",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			j := newTraining(t, "nn-worker=1,dataloader=1")
+			m := newMachine(j)
+			address := freeAddress(t)
+			_, port, _ := strings.Cut(address, ":")
+			var obeyed, ignored atomic.Int32
+			successor := httptest.NewUnstartedServer(answering(t, func(told report) string {
+				if told.Attempt == 2 {
+					obeyed.Add(1)
+					return `{"order": "go", "run": "", "attempt": 2, "resume": null, "silence": 30}`
+				}
+				return `{"order": "start", "run": "", "attempt": 2, "resume": null, "silence": 30}`
+			}))
+			old := httptest.NewUnstartedServer(answering(t, func(told report) string {
+				if told.Attempt < 2 {
+					return ""
+				}
+				ignored.Add(1)
+				return answer
+			}))
+			for at, server := range map[string]*httptest.Server{"127.0.0.2:": old, "127.0.0.3:": successor} {
+				_ = server.Listener.Close()
+				listener, err := net.Listen("tcp", at+port)
+				require.NoError(t, err)
+				server.Listener = listener
+				server.Start()
+				t.Cleanup(server.Close)
+			}
+			m.write("addresses", "127.0.0.2 127.0.0.3")
+			loader := j.start("dataloader-0", note+untilGo, append(m.env, "PERSIA_COORDINATOR=clicks-nn-worker-0.clicks-nn-worker.persia.svc:"+port)...)
+			require.Eventually(t, func() bool { return obeyed.Load() > 0 }, patience, time.Millisecond)
+			before := ignored.Load()
+			successor.CloseClientConnections()
+			require.Eventually(t, func() bool { return ignored.Load() > before }, patience, time.Millisecond)
+			after := obeyed.Load()
+			require.Eventually(t, func() bool { return obeyed.Load() > after+1 }, patience, time.Millisecond)
+			require.NoError(t, os.WriteFile(filepath.Join(j.dir, "go"), nil, 0o600))
+			loader.says("attempt 2: finished")
+			assert.Equal(t, []string{"2"}, j.lines("dataloader-0.attempts"))
+		})
 	}
 }
 
@@ -317,17 +402,22 @@ type report struct {
 // coordinatedBy has a function answer the reports of a training's replicas: with nothing if
 // it returns "".
 func (j *training) coordinatedBy(answer func(report) string) {
-	coordinator := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	coordinator := httptest.NewServer(answering(j.t, answer))
+	j.t.Cleanup(coordinator.Close)
+	j.coordinator = strings.TrimPrefix(coordinator.URL, "http://")
+}
+
+// answering is a coordinator whose answers a function returns, or that fails if it returns "".
+func answering(t testing.TB, answer func(report) string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var told report
-		assert.NoError(j.t, json.NewDecoder(r.Body).Decode(&told))
+		assert.NoError(t, json.NewDecoder(r.Body).Decode(&told))
 		text := answer(told)
 		if text == "" {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
 		_, _ = fmt.Fprint(w, text)
-	}))
-	j.t.Cleanup(coordinator.Close)
-	j.coordinator = strings.TrimPrefix(coordinator.URL, "http://")
+	})
 }
 
 // TestLaunchSilent: an attempt ends when a replica that runs does not report, and the next one
@@ -346,8 +436,9 @@ func TestLaunchSilent(t *testing.T) {
 	assert.Equal(t, "complete in attempt 2", j.becomes("complete"))
 }
 
-// TestLaunchSuperseded: a coordinator that finds a newer one of the same run ends its
-// command, starts nothing, and leaves the checkpoints and the record alone.
+// TestLaunchSuperseded: a coordinator that finds a newer one of the same run ends the command
+// of its own replica and leaves the record alone. Other replicas do not obey it any more, and end
+// their commands if they do not reach its successor.
 func TestLaunchSuperseded(t *testing.T) {
 	t.Parallel()
 	j := newTraining(t, "nn-worker=1,dataloader=1", "PERSIA_LOOK_SECONDS=0.1", "PERSIA_LOST_SECONDS=1", "PERSIA_STOP_SECONDS=0.5")
@@ -360,7 +451,7 @@ func TestLaunchSuperseded(t *testing.T) {
 	old.says("a newer coordinator has taken over: standing down")
 	old.says("attempt 1: waiting: told to end")
 	assert.Equal(t, "waiting: a newer coordinator has taken over", j.status())
-	loader.says("attempt 1: waiting: told to end")
+	loader.says("attempt 1: failed: no answer from the coordinator for 0.5 s")
 	loader.stop()
 	newer.start("dataloader-0", note)
 	assert.Equal(t, "complete in attempt 2", newer.becomes("complete"))

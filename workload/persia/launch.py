@@ -34,10 +34,10 @@ ENDED_STATUS = 128 + signal.SIGTERM
 class Replica:
     """One replica, and how far it is."""
 
-    def __init__(self, settings, arguments, address, stays=lambda: False):
+    def __init__(self, settings, arguments, coordinates=None):
         self.settings, self.arguments = settings, arguments
-        self.stays = stays  # whether the pod must stay although the job is complete
-        self.link = Link(address)
+        self.coordinates = coordinates  # the job's coordinator, if it is in this process
+        self.link = Link(own_address(settings.coordinator) if coordinates else settings.coordinator)
         self.files = checks.Files(settings.role, os.environ, settings.beat_seconds)
         self.instance = uuid.uuid4().hex
         self.attempt, self.state, self.reason = 0, "waiting", ""
@@ -189,16 +189,23 @@ class Replica:
             return None
         if order.get("run") != self.settings.run:
             # One of the two pods is about to be replaced, or the address has been.
-            self.link.forget()
+            self.link.leave()
             self.say(f"the coordinator at {self.settings.coordinator} is of another run")
             return dict(order, order=coordinator.STOP)
-        if order.get("superseded"):
-            self.link.forget()
-        else:
+        if self.outdated(order) and not self.coordinates:
+            # Obey its successor. If none answers in time, the command ends.
+            self.link.leave()
+            return None
+        if not order.get("superseded"):
             self.answered, self.silence = sent, order.get("silence", self.silence)
         if order["order"] == coordinator.STOP:
             self.say(f"waiting for attempt {order['attempt'] + 1}" + (f": {self.blocked}" if self.blocked else ""))
         return order
+
+    def outdated(self, order):
+        """Report whether an order comes from a coordinator that has a successor: it says so, or
+        it does not know the attempt of this replica."""
+        return order.get("superseded") or order["attempt"] < self.attempt
 
     def obstacle(self):
         """Return what the next attempt has to wait for, or nothing. The script may be
@@ -243,7 +250,9 @@ class Replica:
     def complete(self):
         """Report whether the pod ends with its job. The servers end when all others have."""
         ends = self.settings.once and self.settings.role in (coordinator.TRAINER, coordinator.DATA_LOADER)
-        return ends and self.done and self.state != "running" and not self.ending and not self.stays()
+        if not ends or not self.done or self.state == "running" or self.ending:
+            return False
+        return not self.coordinates or not self.coordinates.stays()
 
     def mark(self):
         """Leave the mark that makes a server count as ready while it runs nothing, or take
@@ -334,6 +343,11 @@ class Replica:
         }
 
 
+def own_address(address):
+    """Return the address at which the coordinator's own pod reaches it, also without DNS."""
+    return "127.0.0.1:" + address.rsplit(":", 1)[1]
+
+
 def log(text):
     print(f"launch.py: {text}", file=sys.stderr, flush=True)
 
@@ -350,14 +364,12 @@ def main(arguments):
     except ValueError as wrong:
         log(str(wrong))
         return 2
-    address, coordinates, stays = settings.coordinator, None, lambda: False
+    coordinates = None
     if (settings.role, settings.replica) == (coordinator.TRAINER, 0):
-        port = int(address.rsplit(":", 1)[1])
         coordinates = coordinator.Coordinator(settings, log)
-        server.serve(coordinates, port)
+        server.serve(coordinates, int(settings.coordinator.rsplit(":", 1)[1]))
         coordinates.run()
-        address, stays = f"127.0.0.1:{port}", coordinates.stays
-    replica = Replica(settings, arguments, address, stays)
+    replica = Replica(settings, arguments, coordinates)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, replica.stop)
     told = gateway.of(os.environ, log)

@@ -1,7 +1,11 @@
-"""The way from a replica to the coordinator.
+"""Connects a replica to the coordinator.
 
-It keeps its connection, so that a report costs no look-up of a name, and the address, so
-that the job goes on while names cannot be looked up.
+A link keeps its connection, so a report needs no DNS lookup, and the addresses, so the job
+goes on while DNS does not answer.
+
+The coordinator's name can have two addresses: Kubernetes replaces the pod of a lost node, and
+lists the old pod until the node is gone. The old coordinator may still run, so a link keeps a
+connection that works, and tries another address when it does not.
 """
 
 import http.client
@@ -13,75 +17,84 @@ import time
 
 RESOLVER = "/etc/resolv.conf"
 
-# How often a name is looked up, in seconds: while the coordinator answers, to find the one
-# that has taken its place, and while it does not.
+# How often a link looks up the name, in seconds: while the coordinator answers, to find its
+# successor, and while it does not.
 LOOK_UP_SECONDS, LOST_LOOK_UP_SECONDS = 60, 5
-
 
 # How long a replica waits for an answer, in seconds.
 ANSWER_SECONDS = 5
 
 
 class Link:
-    """A connection to an address like HOST:PORT that is made again when it is lost."""
+    """A connection to an address like HOST:PORT. It reconnects when the connection is lost."""
 
     def __init__(self, address, seconds=ANSWER_SECONDS):
         host, port = address.rsplit(":", 1)
         self.name, self.port, self.seconds = full_name(host), int(port), seconds
-        self.address = None  # the one that the name last had
-        self.known = threading.Event()  # set when there is one
-        self.lost = threading.Event()  # set when it does not answer
+        self.addresses = []  # the last ones that DNS returned
+        self.known = threading.Event()  # set when there are some
+        self.lost = threading.Event()  # set when none answers
+        self.failed = set()  # the addresses that failed since the link last had tried all
         self.connection, self.connected = None, None
         threading.Thread(target=self.look_up, daemon=True).start()
 
     def look_up(self):
-        """Keep the address that the name has. This may take long while it cannot be looked
-        up, so it runs beside the reports."""
+        """Look up the name again and again. While DNS does not answer, a lookup takes long, so
+        this has its own thread."""
         while True:
             try:
-                self.address = socket.getaddrinfo(self.name, self.port, type=socket.SOCK_STREAM)[0][4][0]
+                found = socket.getaddrinfo(self.name, self.port, type=socket.SOCK_STREAM)
+                self.addresses = [address[0] for *_, address in found]
                 self.known.set()
             except (OSError, UnicodeError):
                 pass
             # Not all replicas at the same time.
-            time.sleep(LOST_LOOK_UP_SECONDS * random.uniform(0.5, 1) if self.address else 0.5)
-            if self.address:
+            time.sleep(LOST_LOOK_UP_SECONDS * random.uniform(0.5, 1) if self.addresses else 0.5)
+            if self.addresses:
                 self.lost.wait(LOOK_UP_SECONDS * random.uniform(0.5, 1))
             self.lost.clear()
 
     def ask(self, question):
-        """Send a question, and return the answer. It is an OSError, ValueError or
-        HTTPException if there is none."""
+        """Send a question, and return the answer. Without one, raise an OSError, ValueError, or
+        HTTPException."""
         body = json.dumps(question).encode()
-        if self.connected != self.address:
+        if self.connected not in self.addresses:
             self.close()
         kept = self.connection is not None
         try:
             return self.exchange(body)
         except (OSError, ValueError, http.client.HTTPException):
-            self.close()
+            self.leave()
             if not kept:
-                self.lost.set()
                 raise
-        # The connection may have been closed while it was idle.
+        # The server may have closed the connection while it was idle.
         try:
             return self.exchange(body)
         except (OSError, ValueError, http.client.HTTPException):
-            self.forget()
+            self.leave()
             raise
 
     def exchange(self, body):
         if not self.connection:
             if not self.known.wait(self.seconds):
                 raise OSError(f"{self.name} cannot be looked up")
-            self.connected = self.address
+            self.connected = self.next_address()
             self.connection = http.client.HTTPConnection(self.connected, self.port, timeout=self.seconds)
         self.connection.request("POST", "/report", body)
         return json.loads(self.connection.getresponse().read().decode())
 
-    def forget(self):
-        """Look the name up again: another has its address, or will."""
+    def next_address(self):
+        """Return an address that has not failed, or the first one if all have."""
+        addresses = self.addresses
+        if self.failed.issuperset(addresses):
+            self.failed.clear()
+        return next(address for address in addresses if address not in self.failed)
+
+    def leave(self):
+        """Try another address next, and look up the name again."""
         self.close()
+        if self.connected:
+            self.failed.add(self.connected)
         self.lost.set()
 
     def close(self):
@@ -91,8 +104,8 @@ class Link:
 
 
 def full_name(host):
-    """Return the name of a service as it is looked up in one step: with the cluster's domain
-    and a final dot. The search list would have the resolver try other names first."""
+    """Return the name of a service with the cluster's domain and a final dot, which DNS
+    resolves in one step. Without them, the resolver tries each domain of its search list."""
     if not host.endswith(".svc"):
         return host
     try:
