@@ -39,9 +39,10 @@ class Found:
         self.complete = []
         self.incomplete = []
 
-    def newest(self):
-        """Return the newest complete checkpoint, or None."""
-        return self.complete[0].path if self.complete else None
+    def newest(self, attempt=None):
+        """Return the newest complete checkpoint, of one attempt or of all, or None."""
+        paths = (checkpoint.path for checkpoint in self.complete if attempt in (None, checkpoint.attempt))
+        return next(paths, None)
 
     def surplus(self, keep, needed):
         """Return the complete checkpoints except the newest ones and those needed."""
@@ -69,8 +70,10 @@ def scan(root, older=False):
         found.last_attempt = max(found.last_attempt, number)
         inner = entries(entry.path)
         consider(found, number, entry.path, False, inner, older)
+        whole_one = any(file.name in (DENSE, DONE) for file in inner)
         for folder in inner:
-            if folder.is_dir():
+            # The servers' folders of a checkpoint, each with up to 1,000 files.
+            if folder.is_dir() and not (whole_one and SHARD.match(folder.name)):
                 consider(found, number, folder.path, folder.is_symlink(), entries(folder.path), older)
     found.complete.sort(reverse=True)
     return found
@@ -163,11 +166,17 @@ def remove_all(path):
     """Remove a file, or a folder with what is in it, if it exists."""
     try:
         if stat.S_ISDIR(os.lstat(path).st_mode):
-            shutil.rmtree(path)
+            shutil.rmtree(path, onerror=ignore_missing)
         else:
             os.remove(path)
     except FileNotFoundError:
         pass
+
+
+def ignore_missing(_function, _path, error):
+    """Go on with the rest of a folder if another process has removed a file of it."""
+    if not isinstance(error[1], FileNotFoundError):
+        raise error[1]
 
 
 def entries(folder):

@@ -37,7 +37,7 @@ def left():
     files = [os.path.relpath(os.path.join(folder, file), root) for folder, _, files in os.walk(root) for file in files]
     return " ".join(sorted(files)) or "nothing"
 
-def remove_slowly(folder, *_):
+def remove_slowly(folder, **_):
     global now
     print(f"removing {os.path.relpath(folder, root)}: {' '.join(sorted(os.listdir(folder)))}")
     for _ in range(13):
@@ -62,11 +62,12 @@ func TestCheckpointsAreRemovedSlowly(t *testing.T) {
 	}{
 		"before the attempt": {`
 write("attempt-1/broken", "s0/a.emb", "dense.pt", "opt.pt")
-all_report(1, "waiting")
+all_report(0, "waiting")
 job.tidy()
 `, []string{"log: attempt 2 starts from the beginning", "removing attempt-1/broken/s0: a.emb", runs}},
 		"in the attempt": {`
-all_report(1, "waiting")
+os.makedirs(os.path.join(root, "attempt-1"))
+all_report(0, "waiting")
 for step in (1, 2, 3):
     write_complete(f"attempt-2/{step}")
 job.keep()
@@ -88,7 +89,7 @@ job.tidy()
 func TestCheckpointsWithinOthers(t *testing.T) {
 	t.Parallel()
 	const begin = `
-all_report(9, "waiting")
+all_report(0, "waiting")
 job.tidy()
 print(left())
 `
@@ -121,6 +122,11 @@ write_complete("attempt-9")
 		"one with the name of a part": {`
 write_complete("attempt-9/s100")
 write("attempt-9/s200", "s0/a.emb", "dense.pt")` + begin, files("attempt-9/s100")},
+		"one with the name of a part beside another": {`
+write_complete("attempt-9/s100")
+write_complete("attempt-9")
+write_complete("attempt-9/step-200")
+write_complete("attempt-9/step-300")` + begin, files("attempt-9/s100", "attempt-9/step-200", "attempt-9/step-300")},
 		"other folders of the script": {`
 write("attempt-9", "dense.pt", "s0/a.emb", "logs/today")` + begin, "attempt-9/logs/today"},
 		"exported embeddings": {`
@@ -146,6 +152,27 @@ os.symlink(os.path.join(root, "attempt-9/step-200"), os.path.join(root, "attempt
 			assert.Equal(t, test.want, said[len(said)-1])
 		})
 	}
+}
+
+// TestCheckpointsAreRemovedTwice: a file that another process removes meanwhile does not leave
+// the rest of its checkpoint behind.
+func TestCheckpointsAreRemovedTwice(t *testing.T) {
+	t.Parallel()
+	const script = withCheckpoints + `
+shutil.rmtree = remove_tree
+write("attempt-1", "dense.pt", *[f"s{server}/{number}.emb" for server in range(2) for number in range(9)])
+
+def unlink(*arguments, **named):
+    os.unlink = real
+    real(*arguments, **named)
+    raise FileNotFoundError(2, "another process was faster")
+
+real, os.unlink = os.unlink, unlink
+all_report(0, "waiting")
+job.tidy()
+print(os.unlink == real, left())
+`
+	assert.Equal(t, []string{"log: attempt 2 starts from the beginning", "True nothing"}, coordinate(t, script, map[string]any{"checkpoints": t.TempDir()}))
 }
 
 // TestCheckpointsCannotBeRead: a volume that fails for a while is not an empty one. Nothing
@@ -193,8 +220,8 @@ checkpoints_root = root
 write_complete("attempt-1/1")
 write("attempt-1/2", "s0/a.emb", "dense.pt")
 `
-		waits = "waiting after attempt 1 (the checkpoints cannot be read: [Errno 5] Input/output error): backing off"
-		again = "waiting after attempt 1 (the checkpoints cannot be read: [Errno 5] Input/output error, 2 times in a row): backing off"
+		waits = "waiting after attempt 0 (the checkpoints cannot be read: [Errno 5] Input/output error): backing off"
+		again = "waiting after attempt 0 (the checkpoints cannot be read: [Errno 5] Input/output error, 2 times in a row): backing off"
 		says  = "log: the checkpoints cannot be read: [Errno 5] Input/output error"
 		runs  = "running attempt 2: 0 of 1 trainers and 0 of 1 data loaders have finished"
 		start = "log: attempt 2 starts from RUN/attempt-1/1"
@@ -206,38 +233,38 @@ write("attempt-1/2", "s0/a.emb", "dense.pt")
 	}{
 		"the folders before an attempt": {`
 breaks("scandir")
-all_report(1, "waiting")
+all_report(0, "waiting")
 job.tidy()
 print(job.status())
 now += 9
 works()
-all_report(1, "waiting")
+all_report(0, "waiting")
 print(job.status())
 now += 1
-all_report(1, "waiting")
+all_report(0, "waiting")
 print(job.status())
 `, []string{says, waits, waits, start, runs}},
 		"the marks before an attempt": {`
 breaks("open")
-all_report(1, "waiting")
+all_report(0, "waiting")
 print(job.status())
 now += 10
-all_report(1, "waiting")
+all_report(0, "waiting")
 print(job.status())
 works()
 now += 20
-all_report(1, "waiting")
+all_report(0, "waiting")
 print(job.status())
 `, []string{says, waits, again, start, runs}},
 		"the end of a file before an attempt": {`
 content["opt.pt"] = "PK\x03\x04" + "x" * 99999 + "PK\x05\x06" + "\0" * 18
 write("attempt-1/1", "opt.pt")
 breaks("end")
-all_report(1, "waiting")
+all_report(0, "waiting")
 print(job.status())
 works()
 now += 10
-all_report(1, "waiting")
+all_report(0, "waiting")
 print(job.status())
 `, []string{says, waits, start, runs}},
 		"what the coordinator's predecessor left": {`
@@ -265,7 +292,7 @@ all_report(0, "waiting")
 print(job.status())
 `, []string{"log: the checkpoints cannot be read: [Errno 21] Is a directory: 'RUN/coordinator.json'", "complete in attempt 7"}},
 		"in an attempt": {`
-all_report(1, "waiting")
+all_report(0, "waiting")
 write_complete("attempt-2/1")
 write_complete("attempt-2/2")
 for name in ("scandir", "open"):
@@ -283,9 +310,9 @@ print(len(job.unneeded), "removed later")
 shutil.rmtree = remove_tree
 job.tidy()
 print(left())
-`, []string{start, says, runs, "log: new checkpoint RUN/attempt-2/2", left, "1 removed later", files("attempt-1/1", "attempt-2/1", "attempt-2/2")}},
+`, []string{start, says, runs + "; the checkpoints cannot be read: [Errno 5] Input/output error, 2 times in a row", "log: new checkpoint RUN/attempt-2/2", left, "1 removed later", files("attempt-1/1", "attempt-2/1", "attempt-2/2")}},
 		"when an attempt ends": {`
-all_report(1, "waiting")
+all_report(0, "waiting")
 breaks("scandir")
 report("nn-worker", 2, "failed")
 print(job.status())
@@ -295,7 +322,7 @@ report("dataloader", 2, "waiting")
 print(job.status())
 now += 10
 all_report(2, "waiting")
-`, []string{start, "log: attempt 2 ends: nn-worker 0: ", says, strings.Replace(waits, "attempt 1", "attempt 2", 1)[:len(waits)-len("backing off")] + "reading the checkpoints",
+`, []string{start, "log: attempt 2 ends: nn-worker 0: ", says, strings.Replace(waits, "attempt 0", "attempt 2", 1)[:len(waits)-len("backing off")] + "reading the checkpoints",
 			"log: attempt 3 starts in 10 s or later", "waiting after attempt 2 (nn-worker 0: ): backing off", "log: attempt 3 starts from RUN/attempt-1/1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -347,7 +374,7 @@ for name in ("dense.pt", "opt.pt"):
     rewrite(name, lambda content: archive())
 `
 		begin = `
-all_report(1, "waiting")
+all_report(0, "waiting")
 print(os.path.basename(job.resume))
 job.tidy()
 print(left())
@@ -421,6 +448,10 @@ for checkpoint in range(3):
     write_complete(f"attempt-1/{checkpoint}")
     for server in range(120):
         os.makedirs(os.path.join(root, f"attempt-1/{checkpoint}/s{server}"), exist_ok=True)
+# A script may write straight into the folder of its attempt.
+write_complete("attempt-2")
+for server in range(120):
+    os.makedirs(os.path.join(root, f"attempt-2/s{server}"), exist_ok=True)
 scandir = os.scandir
 os.scandir = counted("list", lambda path: Entries(scandir(path)))
 for name in ("stat", "lstat", "listdir"):
@@ -433,9 +464,9 @@ print({kind: kinds.count(kind) for kind in sorted(set(kinds))})
 print([request for request in requests if "/s" in request.split()[1][len(root):]])
 `
 	assert.Equal(t, []string{
-		// The run, its attempt, and each checkpoint; and of each checkpoint the marks and
-		// the model.
-		"{'list': 5, 'open': 9, 'stat': 9}", "[]",
+		// The run, its attempts, and each checkpoint below them; and of each checkpoint the
+		// marks and the model.
+		"{'list': 6, 'open': 12, 'stat': 12}", "[]",
 	}, coordinate(t, script, map[string]any{"checkpoints": t.TempDir()}))
 }
 
@@ -459,8 +490,8 @@ def tell(*progress):
     for value in progress:
         report("nn-worker", job.attempt, "running", value)
 
-def fail():
-    report("nn-worker", job.attempt, "failed")
+def fail(**more):
+    report("nn-worker", job.attempt, "failed", **more)
 
 restart()
 `
@@ -471,6 +502,24 @@ restart()
 	}{
 		"before its first progress": {`tell(1); fail(); restart()`, 2, "2 1"},
 		"after its first progress":  {`tell(1, 2); fail(); restart()`, 2, "2 2"},
+		"before its command starts": {`tell(1); fail(doubts=False); restart()`, 2, "2 2"},
+		"after another coordinator's order": {`
+tell(1); report("nn-worker", job.attempt, "waiting"); restart()`, 2, "2 2"},
+		"of a changed script that tells nothing": {`
+tell(1)
+settings.revision = "2"
+job = coordinator.Coordinator(settings, job.log, job.clock)
+restart(); fail(); restart()`, 2, "2 2 1"},
+		"with a new checkpoint that nothing has seen": {`
+tell(1)
+write_complete(f"attempt-{job.attempt}/3")
+fail(); restart()
+job.tidy(); tell(1); fail(); restart()`, 1, "2 3 2"},
+		"with a checkpoint from a backup": {`
+tell(1)
+write_complete("attempt-99/9")
+now += 60; job.keep(); fail(); restart()
+tell(1); fail(); restart()`, 9, "2 9 1"},
 		"with another cause": {`
 for _ in range(3):
     tell(1); fail(); restart()`, 2, "2 1 2 1"},

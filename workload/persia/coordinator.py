@@ -54,9 +54,11 @@ class Coordinator:
         self.reason = "the job starts"
         self.attempt = 0
         self.not_before = 0  # when the next attempt may start
+        self.started = 0  # when the last attempt started
+        self.short = 0  # how many attempts in a row a replaced pod ended soon
         self.trainers_ended = None  # when the last trainer ended in this attempt
         self.resume = None  # the checkpoint that the attempt began with
-        self.newest = None  # the newest checkpoint of the attempt
+        self.written = None  # the newest checkpoint that the attempt has written
         self.got_on = 0  # when the attempt last got on
         self.progressed = False  # whether it has got on since it began
         self.tells = False  # whether its trainers tell of their progress
@@ -67,6 +69,7 @@ class Coordinator:
         self.completion_told = False
         # The work of keep, and its results.
         self.memory = Memory(settings.state_directory, uuid.uuid4().hex)
+        self.recording = threading.Lock()  # taken before lock
         self.recalled = False  # whether it is known what there was before
         self.ended = None  # why the last attempt ended, until that is counted
         self.starting = False  # whether all replicas wait for the next attempt
@@ -99,14 +102,21 @@ class Coordinator:
                 member = dict(before, instance=member["instance"], pod=member["pod"])
             self.roster.take(key, member, self.clock())
             self.notice(before, member)
-            if self.phase != START:
-                self.attempt = max(self.attempt, member["attempt"])
+            if self.phase != START and member["attempt"] > self.attempt:
+                self.meet(member["attempt"])
             if self.phase == FAILED and before and before["revision"] != member["revision"]:
                 self.retry(key)
             if member.get("done") and self.phase == STOP:
                 self.finish()
             self.advance(key, before)
             return self.order(key, member)
+
+    def meet(self, attempt):
+        """Go on from an attempt of which no record is known. The coordinator that started it may
+        be cut off, and its own replica runs until it notices."""
+        self.attempt = attempt
+        if self.recalled:
+            self.not_before = max(self.not_before, self.clock() + self.settings.lost_seconds + self.settings.stop_seconds)
 
     def notice(self, before, member):
         """Notice signs of progress, and a replica that may still run."""
@@ -165,9 +175,10 @@ class Coordinator:
             return Trouble(f"{name(key)} was told to end", False, False)
         if member["attempt"] == self.attempt:
             if member["state"] == "failed":
-                return failure(f"{name(key)}: {member['reason']}")
+                # Without GPUs, files, or NATS, an attempt fails with any checkpoint.
+                return Trouble(f"{name(key)}: {member['reason']}", True, member.get("doubts", True))
             if member["state"] == "waiting":
-                return failure(f"{name(key)} has ended its command")
+                return Trouble(f"{name(key)} has ended its command", True, False)
             if finished and key[0] not in (TRAINER, DATA_LOADER) and not self.roster.ended(TRAINER):
                 # PERSIA's servers never end by themselves.
                 return failure(f"{name(key)} ended before the trainers")
@@ -208,10 +219,9 @@ class Coordinator:
         """Count the failure of the last attempt. Failures count from the last checkpoint: a
         job that makes progress may fail any number of times."""
         trouble, self.ended = self.ended, None
-        self.newest = found.newest()
-        failures = self.memory.failures if self.newest == self.memory.checkpoint else 0
+        failures = self.memory.failures if found.newest() == self.memory.checkpoint else 0
         failures += trouble.counts
-        self.remember(failures=failures, checkpoint=self.newest, running=False)
+        self.remember(failures=failures, checkpoint=found.newest(), running=False)
         if trouble.doubts and self.resume and not self.progressed:
             self.doubt(self.resume)
         if failures >= self.settings.attempts:
@@ -219,13 +229,20 @@ class Coordinator:
             self.remember(failed=self.reason)
             self.log("the job has failed: " + self.reason)
             return
-        wait = self.pause(failures)
+        wait = max(self.pause(failures), self.pause_for_replaced(trouble))
         self.not_before = max(self.not_before, self.clock() + wait)
         self.log(f"attempt {self.attempt + 1} starts in {wait:g} s or later")
 
     def pause(self, failures):
         """Return how long to wait after failures in a row, in seconds."""
         return min(self.settings.backoff_seconds * 2 ** min(failures - 1, 16), LONGEST_WAIT) if failures else 0
+
+    def pause_for_replaced(self, trouble):
+        """Return how long to wait when a pod was replaced, in seconds. That is no failure, and
+        once it costs nothing. A pod that is replaced again and again ends attempts soon."""
+        soon = not trouble.counts and self.clock() - self.started < LONGEST_WAIT
+        self.short = self.short + 1 if soon else 0
+        return self.pause(self.short - 1) if self.short > 1 else 0
 
     def doubt(self, checkpoint):
         doubts = dict(self.memory.doubts)
@@ -340,9 +357,11 @@ class Coordinator:
         return "; ".join(waits[:3]) + more or ("reading the checkpoints" if self.starting or self.ended else "backing off")
 
     def trouble_reading(self):
-        """Return a text that says that a volume hangs, or ""."""
+        """Return a text that says that a volume hangs or cannot be read, or ""."""
         since = self.clock() - self.scanning if self.scanning is not None else 0
-        return f"; a volume has not answered for {since:.0f} s" if since > self.settings.lost_seconds else ""
+        if since > self.settings.lost_seconds:
+            return f"; a volume has not answered for {since:.0f} s"
+        return f"; {self.unread_reason}" if self.unread_reason and self.phase == START else ""
 
     def trouble_saving(self):
         trouble = self.unsaved or self.phase == DONE and self.unread_reason
@@ -376,10 +395,12 @@ class Coordinator:
             self.readable()
             self.memory.claim(kept, self.settings.pod)
             self.remember()
+            if self.attempt > self.memory.attempt:
+                self.meet(self.attempt)
             self.attempt = max(self.attempt, self.memory.attempt)
             if self.memory.revision != self.settings.revision:
                 # A changed job starts again.
-                self.remember(revision=self.settings.revision, failures=0, failed="")
+                self.remember(revision=self.settings.revision, failures=0, failed="", tells=False)
             if self.memory.done or self.phase == DONE:
                 self.phase = DONE
                 self.remember(done=True)
@@ -438,6 +459,8 @@ class Coordinator:
             self.scanning = None
         with self.lock:
             self.readable()
+            if ended or self.phase == START:
+                self.notice_checkpoint(found)
             if self.phase != START:
                 # Folders of later attempts may come back from a backup at any time.
                 self.attempt = max(self.attempt, found.last_attempt)
@@ -445,19 +468,23 @@ class Coordinator:
             if ended and self.ended is ended:
                 self.count_failure(found)
             elif self.phase == START and not starting:
-                self.look(found)
+                self.drop(found.surplus(self.settings.keep, self.needed()))
             starting = starting and self.starting
             if starting:
                 self.prepare(found)
         if starting:
             # The number of an attempt is not used twice, even if this process ends now.
-            self.record()
+            recorded = self.record()
             with self.lock:
-                self.start(found)
+                if recorded:
+                    self.start(found)
+                else:
+                    self.starting = False
+                    self.not_before = max(self.not_before, self.clock() + self.pause(1))
 
     def prepare(self, found):
         """Choose the checkpoint of the next attempt."""
-        self.resume, self.newest = self.choose(found), found.newest()
+        self.resume = self.choose(found)
         self.remember(attempt=self.attempt + 1, running=True, resume=self.resume)
 
     def start(self, found):
@@ -467,8 +494,10 @@ class Coordinator:
             self.remember(running=False)
             return
         self.attempt = max(self.attempt + 1, self.memory.attempt)
+        self.started = self.clock()
         self.phase, self.trainers_ended = START, None
         self.progressed = self.tells = False
+        self.written = None
         self.roster.begin(self.attempt)
         self.got_on = self.clock()
         # The attempt may begin with a checkpoint that was to be removed before.
@@ -476,13 +505,13 @@ class Coordinator:
         self.drop(found.surplus(self.settings.keep, self.needed()) + found.incomplete)
         self.log(f"attempt {self.attempt} starts from " + (self.resume or "the beginning"))
 
-    def look(self, found):
-        """Notice a new checkpoint, and drop the ones that are no longer needed."""
-        if found.newest() != self.newest:
-            self.newest, self.got_on = found.newest(), self.clock()
-            self.log(f"new checkpoint {self.newest}")
+    def notice_checkpoint(self, found):
+        """Notice a new checkpoint of this attempt. Others come back from a backup."""
+        newest = found.newest(self.attempt)
+        if newest and newest != self.written:
+            self.written, self.got_on = newest, self.clock()
+            self.log(f"new checkpoint {newest}")
             self.prove()
-        self.drop(found.surplus(self.settings.keep, self.needed()))
 
     def needed(self):
         """Return the checkpoints to keep at any age: the one that this attempt began with, and
@@ -515,25 +544,28 @@ class Coordinator:
                 self.changes += 1
 
     def record(self):
-        """Record what has changed. If that fails, keep tries again."""
-        with self.lock:
-            changes, values = self.changes, dict(self.memory.values)
-            if not self.recalled or changes == self.recorded:
-                return
-        try:
-            self.memory.write(values)
-            trouble = ""
-        except OSError as error:
-            trouble = str(error)
-        except Superseded:
-            self.stand_down()
-            return
-        with self.lock:
-            if trouble and not self.unsaved:
-                self.log(f"the state of the run cannot be recorded: {trouble}")
-            self.unsaved = trouble
-            if not trouble:
-                self.recorded = changes
+        """Record what has changed, and report whether the file has it. If not, keep tries again."""
+        # The threads of keep and of release write one after the other, each what is known then.
+        with self.recording:
+            with self.lock:
+                changes, values = self.changes, dict(self.memory.values)
+                if not self.recalled or changes == self.recorded:
+                    return self.recalled
+            try:
+                self.memory.write(values)
+                trouble = ""
+            except OSError as error:
+                trouble = str(error)
+            except Superseded:
+                self.stand_down()
+                return False
+            with self.lock:
+                if trouble and not self.unsaved:
+                    self.log(f"the state of the run cannot be recorded: {trouble}")
+                self.unsaved = trouble
+                if not trouble:
+                    self.recorded = changes
+                return not trouble
 
     def stand_down(self):
         """Leave the job to a newer coordinator."""

@@ -12,6 +12,7 @@ func TestCoordinatorMeanwhile(t *testing.T) {
 	t.Parallel()
 	const (
 		meanwhile = `
+import threading
 import checkpoints, memory
 
 def meanwhile(module, name, happens):
@@ -80,6 +81,51 @@ others[0].keep()
 print(job.memory.read()["done"], job.memory.read()["failed"])
 job.keep()
 `, []string{"overwritten", "True ", "log: a newer coordinator has taken over: standing down"}},
+		"another coordinator takes over before a checkpoint is removed": {`
+checkpoint = os.path.join(settings.state_directory, "run", "attempt-1")
+os.makedirs(os.path.join(checkpoint, "s0"))
+job.keep()
+job.drop({checkpoint})
+another()
+job.tidy()
+print(os.listdir(checkpoint))
+`, []string{"log: a newer coordinator has taken over: standing down", "['s0']"}},
+		"the pod ends": {`
+write = memory.Memory.write
+
+def late(self, values):
+    memory.Memory.write = write
+    job.release(0.2)
+    write(self, values)
+
+job.keep()
+memory.Memory.write = late
+job.remember(running=True)
+job.record()
+for thread in threading.enumerate():
+    if thread is not threading.current_thread():
+        thread.join()
+print(job.memory.read()["running"])
+`, []string{"False"}},
+		"the number of the attempt cannot be recorded": {`
+job.keep()
+replace = os.replace
+
+def full(*_):
+    raise OSError(28, "No space left on device")
+
+os.replace = full
+all_report(0, "waiting")
+print(job.status())
+os.replace = replace
+now += 1
+all_report(0, "waiting")
+print(job.memory.read()["attempt"])
+`, []string{
+			"log: the state of the run cannot be recorded: [Errno 28] No space left on device",
+			"waiting after attempt 0 (the job starts): backing off; this cannot be recorded: [Errno 28] No space left on device",
+			starts, "1",
+		}},
 		"a replica fails while the number of the attempt is recorded": {`
 all_report(0, "waiting")
 all_report(1, "running")
@@ -115,6 +161,29 @@ go running attempt 1: 0 of 1 trainers and 0 of 1 data loaders have finished
 log: attempt 1 ends: dataloader 0: 
 log: attempt 100 starts in 0 s or later
 log: attempt 100 starts from the beginning`, "\n"), coordinate(t, script, map[string]any{"checkpoints": t.TempDir()}))
+}
+
+// TestCoordinatorLacksTheRecord: without a record of an attempt that a replica reports, the
+// coordinator that started it may be cut off. No attempt starts beside it.
+func TestCoordinatorLacksTheRecord(t *testing.T) {
+	t.Parallel()
+	for name, script := range map[string]string{
+		"a report before the record is read": `report("dataloader", 3, "waiting"); report("nn-worker", 0, "waiting")`,
+		"a report after the record is read":  `report("nn-worker", 0, "waiting"); report("dataloader", 3, "waiting")`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			script += `
+for now in (1, 79, 81):
+    all_report(3, "waiting")
+    print(job.status())
+`
+			assert.Equal(t, []string{
+				"waiting after attempt 3 (the job starts): backing off", "waiting after attempt 3 (the job starts): backing off",
+				"log: attempt 4 starts from the beginning", "running attempt 4: 0 of 1 trainers and 0 of 1 data loaders have finished",
+			}, coordinate(t, script, map[string]any{"lost_seconds": 60, "stuck_seconds": 0}))
+		})
+	}
 }
 
 // TestCoordinatorGoesOn: an error that nothing expects does not end the work of keep and tidy.

@@ -22,7 +22,7 @@ import (
 // broken is a machine with faults, as Python's sitecustomize: each lasts while a file with
 // its name is in the folder FAULTS.
 const broken = `
-import builtins, errno, os, signal, socket, time
+import builtins, errno, http.client, os, signal, socket, time
 
 faults, volume = os.environ["FAULTS"], os.environ["VOLUME"]
 pod = os.environ.get("POD_IP", "127.0.0.1")
@@ -30,18 +30,27 @@ pod = os.environ.get("POD_IP", "127.0.0.1")
 def lasts(fault):
     return os.path.lexists(os.path.join(faults, fault))
 
-def of_volume(function):
+def wait(path, fault):
+    while str(path).startswith(volume + "/") and lasts(fault):
+        time.sleep(0.02)
+
+def of_volume(function, fault="hang"):
     def call(path, *arguments, **named):
-        # Nothing of the volume answers.
-        while str(path).startswith(volume + "/") and lasts("hang"):
-            time.sleep(0.02)
+        # Nothing of the volume answers, or no removal.
+        wait(path, fault)
         return function(path, *arguments, **named)
     return call
 
 def flush(descriptor):
+    wait(os.readlink(f"/proc/self/fd/{descriptor}"), "hang")
     if lasts("full"):
         raise OSError(errno.ENOSPC, "No space left on device")
     return fsync(descriptor)
+
+def get_answer(connection):
+    with opened(os.path.join(faults, "reports"), "a") as file:
+        file.write("a report\n")
+    return get(connection)
 
 def signal_process(pid, number):
     # The process waits for a device.
@@ -65,13 +74,20 @@ def listen_at(server, address):
 def open_file(path, *arguments, **named):
     if path == "/etc/resolv.conf":
         path = os.path.join(faults, "resolv.conf")
-    return opened(path, *arguments, **named)
+    file = opened(path, *arguments, **named)
+    if lasts("torn") and str(path).startswith(volume + "/state/") and file.writable():
+        kill(os.getpid(), signal.SIGKILL)
+    return file
 
 fsync, kill, getaddrinfo, opened, bind = os.fsync, os.kill, socket.getaddrinfo, open, socket.socket.bind
 os.fsync, os.kill, socket.getaddrinfo, socket.socket.bind = flush, signal_process, look_up, listen_at
+get = http.client.HTTPConnection.getresponse
+http.client.HTTPConnection.getresponse = get_answer
 builtins.open = of_volume(open_file)
-for name in ("scandir", "listdir", "stat", "lstat", "replace", "makedirs"):
+for name in ("scandir", "listdir", "stat", "lstat", "replace", "makedirs", "open", "remove", "rmdir"):
     setattr(os, name, of_volume(getattr(os, name)))
+for name in ("remove", "rmdir"):
+    setattr(os, name, of_volume(getattr(os, name), "stays"))
 `
 
 // machine is one with faults.
@@ -109,6 +125,18 @@ func (m machine) mends(fault string) {
 	require.NoError(m.t, os.Remove(filepath.Join(m.faults, fault)))
 }
 
+// reports waits for more reports of replicas on this machine.
+func (m machine) reports(more int) {
+	m.t.Helper()
+	count := func() int {
+		reports, err := os.ReadFile(filepath.Join(m.faults, "reports"))
+		require.NoError(m.t, err)
+		return strings.Count(string(reports), "\n")
+	}
+	before := count()
+	require.Eventually(m.t, func() bool { return count() >= before+more }, patience, 20*time.Millisecond, "%d more reports", more)
+}
+
 // untilGo is a command that runs until a file exists.
 const untilGo = `until [[ -e go ]]; do sleep 0.05; done`
 
@@ -116,7 +144,7 @@ const untilGo = `until [[ -e go ]]; do sleep 0.05; done`
 // a replica may be silent, before an attempt and in one.
 func TestLaunchVolumeHangs(t *testing.T) {
 	t.Parallel()
-	j := newTraining(t, "nn-worker=1,dataloader=1", "PERSIA_LOST_SECONDS=2", "PERSIA_LOOK_SECONDS=0.1")
+	j := newTraining(t, "nn-worker=1,dataloader=1", "PERSIA_LOST_SECONDS=5", "PERSIA_LOOK_SECONDS=0.1")
 	m := newMachine(j)
 	m.breaks("hang")
 	config := filepath.Join(j.dir, "volume", "global_config.yml")
@@ -130,7 +158,7 @@ func TestLaunchVolumeHangs(t *testing.T) {
 	j.awaits("nn-worker-0.attempts")
 	m.breaks("hang")
 	assert.Contains(t, j.becomes("a volume has not answered for"), "running attempt 1")
-	time.Sleep(4 * time.Second)
+	m.reports(20)
 	assert.Contains(t, j.status(), "running attempt 1")
 	require.NoError(t, os.WriteFile(filepath.Join(j.dir, "go"), nil, 0o600))
 	trainer.says("the job is complete: idle")
@@ -144,7 +172,7 @@ func TestLaunchVolumeHangs(t *testing.T) {
 // record of the run does.
 func TestLaunchCheckpointsHang(t *testing.T) {
 	t.Parallel()
-	j := newTraining(t, "nn-worker=1,dataloader=1", "PERSIA_LOST_SECONDS=2", "PERSIA_LOOK_SECONDS=0.1")
+	j := newTraining(t, "nn-worker=1,dataloader=1", "PERSIA_LOST_SECONDS=5", "PERSIA_LOOK_SECONDS=0.1")
 	m := newMachine(j)
 	j.start("nn-worker-0", note+untilGo, append(m.env, "PERSIA_STATE_DIR="+t.TempDir())...)
 	loader := j.start("dataloader-0", note+untilGo)
@@ -159,12 +187,41 @@ func TestLaunchCheckpointsHang(t *testing.T) {
 	assert.Equal(t, []string{"1"}, j.lines("dataloader-0.attempts"))
 }
 
+// TestLaunchRemovalHangs: a job trains and ends while the volume does not remove a checkpoint.
+func TestLaunchRemovalHangs(t *testing.T) {
+	t.Parallel()
+	j := newTraining(t, "nn-worker=1,dataloader=1", "PERSIA_LOST_SECONDS=5", "PERSIA_CKPT_KEEP=1")
+	m := newMachine(j)
+	for _, name := range []string{"1", "2"} {
+		writeCheckpoint(t, filepath.Join(j.dir, "volume", "run", "attempt-1", name))
+	}
+	m.breaks("stays")
+	j.start("nn-worker-0", note+untilGo, m.env...)
+	j.start("dataloader-0", note)
+	j.awaits("nn-worker-0.attempts")
+	m.reports(20)
+	require.NoError(t, os.WriteFile(filepath.Join(j.dir, "go"), nil, 0o600))
+	assert.Equal(t, "complete in attempt 2", j.becomes("complete"))
+	require.DirExists(t, filepath.Join(j.dir, "volume/run/attempt-1/1"))
+	m.mends("stays")
+	j.loses("volume/run/attempt-1/1")
+}
+
+// writeCheckpoint writes a complete checkpoint, the later the newer.
+func writeCheckpoint(t *testing.T, folder string) {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(filepath.Join(folder, "s0"), 0o700))
+	for _, mark := range []string{"dense.pt", "embedding_dump_done", "opt.pt"} {
+		require.NoError(t, os.WriteFile(filepath.Join(folder, mark), []byte("num_shards: 1\n"), 0o600))
+	}
+}
+
 // TestLaunchProcessHangs: a replica with a process that cannot be killed reports, and says
 // so; the next attempt waits for it.
 func TestLaunchProcessHangs(t *testing.T) {
 	t.Parallel()
 	const stubborn = `trap '' TERM; [[ $PERSIA_ATTEMPT -gt 1 ]] || while :; do sleep 0.05; done`
-	j := newTraining(t, "nn-worker=1,dataloader=1", "PERSIA_LOST_SECONDS=2", "PERSIA_STOP_SECONDS=0.2", "PERSIA_HANG_SECONDS=3")
+	j := newTraining(t, "nn-worker=1,dataloader=1", "PERSIA_LOST_SECONDS=5", "PERSIA_STOP_SECONDS=0.2", "PERSIA_HANG_SECONDS=6")
 	m := newMachine(j)
 	m.breaks("unkillable")
 	j.start("nn-worker-0", note+`[[ $PERSIA_ATTEMPT -gt 1 ]] || { until [[ -e dataloader-0.attempts ]]; do sleep 0.05; done; exit 7; }`)
@@ -203,8 +260,7 @@ func TestLaunchWithoutNames(t *testing.T) {
 	j.start("dataloader-0", note+`[[ $PERSIA_ATTEMPT -gt 1 ]] || exec sleep 600`, append(m.env, named)...)
 	j.awaits("dataloader-0.attempts")
 	m.breaks("nameless")
-	// Thirty reports.
-	time.Sleep(3 * time.Second)
+	m.reports(30)
 	assert.Contains(t, j.status(), "running attempt 1")
 	first.stop()
 	j.start("nn-worker-0", note, "PERSIA_POD_UID=another", named)
@@ -480,12 +536,67 @@ func TestLaunchCannotRecord(t *testing.T) {
 	assert.Equal(t, []string{"1"}, j.lines("nn-worker-0.attempts"))
 }
 
+// TestLaunchRecordIsTorn: a coordinator that is killed while it writes the record leaves the one
+// before, from which its successor goes on.
+func TestLaunchRecordIsTorn(t *testing.T) {
+	t.Parallel()
+	j := newTraining(t, "nn-worker=1,dataloader=1")
+	m := newMachine(j)
+	first := j.start("nn-worker-0", note+untilGo, m.env...)
+	j.start("dataloader-0", note+untilGo)
+	j.awaits("nn-worker-0.attempts")
+	j.awaits("dataloader-0.attempts")
+	m.breaks("torn")
+	require.NoError(t, os.WriteFile(filepath.Join(j.dir, "go"), nil, 0o600))
+	assert.Equal(t, -1, first.status())
+	m.mends("torn")
+	j.start("nn-worker-0", note, m.env...)
+	j.becomes("complete in attempt ")
+}
+
+// TestLaunchKeepsItsConnection: a replica reports over one connection.
+func TestLaunchKeepsItsConnection(t *testing.T) {
+	t.Parallel()
+	j := newTraining(t, "nn-worker=1,dataloader=1")
+	var connections, reports atomic.Int32
+	coordinator := httptest.NewUnstartedServer(answering(t, func(report) string {
+		reports.Add(1)
+		return `{"order": "stop", "run": "", "attempt": 0}`
+	}))
+	coordinator.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			connections.Add(1)
+		}
+	}
+	coordinator.Start()
+	t.Cleanup(coordinator.Close)
+	j.coordinator = strings.TrimPrefix(coordinator.URL, "http://")
+	j.start("dataloader-0", note)
+	require.Eventually(t, func() bool { return reports.Load() > 20 }, patience, time.Millisecond)
+	assert.EqualValues(t, 1, connections.Load())
+}
+
+// TestLaunchGPUIsLost: a node with a broken GPU does not cost the newest checkpoint.
+func TestLaunchGPUIsLost(t *testing.T) {
+	t.Parallel()
+	j := newTraining(t, "nn-worker=1,dataloader=1")
+	for _, name := range []string{"1", "2"} {
+		writeCheckpoint(t, filepath.Join(j.dir, "run", "attempt-1", name))
+	}
+	python := filepath.Join(j.dir, "python")
+	require.NoError(t, os.WriteFile(python, []byte("#!/bin/bash\necho >>asked\n[[ $(wc -l <asked) -gt 2 ]] && echo 8 || echo 7\n"), 0o700))
+	j.start("nn-worker-0", note+`echo "from $PERSIA_RESUME_DIR" >>resume`, "PERSIA_GPUS=8", "PERSIA_PYTHON="+python)
+	j.start("dataloader-0", note+`[[ $PERSIA_ATTEMPT -gt 3 ]] || exec sleep 600`)
+	assert.Equal(t, "complete in attempt 4", j.becomes("complete"))
+	assert.Equal(t, []string{"from " + filepath.Join(j.dir, "run/attempt-1/2")}, j.lines("resume"))
+}
+
 // TestLaunchRecordIsBroken: a record that is truncated is not the one of a new run. Nothing
 // trains until somebody has looked.
 func TestLaunchRecordIsBroken(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{"empty": "", "truncated": `{"attempt": 7, "do`, "something else": "7",
-		"no text": "\xff\xfe", "another type": `{"term": "7"}`, "no path": `{"resume": 7}`} {
+		"no text": "\xff\xfe", "another type": `{"term": "7"}`, "no path": `{"resume": 7}`, "no count": `{"doubts": {"a": "7"}}`} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			j := newTraining(t, "nn-worker=1,dataloader=1")

@@ -41,6 +41,7 @@ class Replica:
         self.files = checks.Files(settings.role, os.environ, settings.beat_seconds)
         self.instance = uuid.uuid4().hex
         self.attempt, self.state, self.reason = 0, "waiting", ""
+        self.doubts = False  # whether the checkpoint may be why the attempt failed
         self.done = False
         self.command = None  # what runs: the command, or the check of the GPUs before it
         self.ending = False  # whether the command, or what it left, is to end
@@ -103,7 +104,7 @@ class Replica:
         elif status == 0:
             self.become("finished", "")
         elif status is not None:
-            self.become("failed", f"the command ended with status {status}")
+            self.become("failed", f"the command ended with status {status}", doubts=True)
         elif self.deaf():
             # PERSIA's client gives up for good without ending its process.
             self.become("failed", f"no connection to NATS for {self.settings.nats_seconds:g} s")
@@ -155,8 +156,8 @@ class Replica:
             self.nats_seen = time.monotonic()
         return self.nats_seen is not None and time.monotonic() - self.nats_seen > self.settings.nats_seconds
 
-    def become(self, state, reason):
-        self.state, self.reason = state, reason
+    def become(self, state, reason, doubts=False):
+        self.state, self.reason, self.doubts = state, reason, doubts
         self.mark()
         log(f"attempt {self.attempt}: {state}" + (f": {reason}" if reason else ""))
 
@@ -174,6 +175,7 @@ class Replica:
             "attempt": self.attempt,
             "state": self.state,
             "reason": self.reason,
+            "doubts": self.doubts,
             "progress": self.progress(),
             "blocked": self.blocked,
             "ending": self.ending,

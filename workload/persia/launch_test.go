@@ -110,7 +110,7 @@ func TestLaunchRolls(t *testing.T) {
 // is, also where there is no volume to remember.
 func TestLaunchRestartedCoordinator(t *testing.T) {
 	t.Parallel()
-	j := newTraining(t, everyRole)
+	j := newTraining(t, everyRole, "PERSIA_LOST_SECONDS=5", "PERSIA_STOP_SECONDS=1")
 	work := note + `[[ $PERSIA_ATTEMPT -gt 1 ]] || exec sleep 600`
 	first := j.start("nn-worker-0", work)
 	j.start("dataloader-0", work)

@@ -3,7 +3,6 @@
 import errno
 import json
 import os
-import threading
 
 
 # The values that are a path or None.
@@ -26,7 +25,6 @@ class Memory:
     def __init__(self, folder, holder):
         self.file = os.path.join(folder, "coordinator.json")
         self.holder = holder
-        self.writing = threading.Lock()
         self.values = {
             "attempt": 0, "done": False, "revision": "", "failures": 0, "failed": "", "checkpoint": None,
             # The checkpoint that the last attempt began with, the one that an attempt last
@@ -67,8 +65,10 @@ class Memory:
             return False
         known = {key: value for key, value in values.items() if key in self.values}
         paths = [known.pop(key) for key in PATHS if key in known]
-        return all(isinstance(value, type(self.values[key])) for key, value in known.items()) and all(
-            path is None or isinstance(path, str) for path in paths
+        return (
+            all(isinstance(value, type(self.values[key])) for key, value in known.items())
+            and all(path is None or isinstance(path, str) for path in paths)
+            and all(isinstance(count, int) for count in known.get("doubts", {}).values())
         )
 
     def check(self):
@@ -84,17 +84,16 @@ class Memory:
     def write(self, values):
         """Replace the file. A crash at any time leaves the old or the new record."""
         folder = os.path.dirname(self.file)
-        with self.writing:
-            self.check()
-            os.makedirs(folder, exist_ok=True)
-            # Two coordinators must not write the same temporary file.
-            temporary = f"{self.file}.{self.holder}"
-            with open(temporary, "w") as file:
-                json.dump(values, file)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, self.file)
-            flush_folder(folder)
+        self.check()
+        os.makedirs(folder, exist_ok=True)
+        # Two coordinators must not write the same temporary file.
+        temporary = f"{self.file}.{self.holder}"
+        with open(temporary, "w") as file:
+            json.dump(values, file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, self.file)
+        flush_folder(folder)
 
 
 def flush_folder(folder):

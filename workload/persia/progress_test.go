@@ -146,6 +146,28 @@ for attempt in (1, 2, 3):
 	}, said)
 }
 
+// TestReplacedAgainAndAgain: a pod that is replaced is no failure. If that soon happens again, the
+// next attempt waits longer and longer.
+func TestReplacedAgainAndAgain(t *testing.T) {
+	t.Parallel()
+	const script = `
+job.log = lambda text: print(text) if " starts in " in text else None
+for pause, length in ((0, 1), (0, 1), (10, 1), (20, 400), (0, 1), (0, 1)):
+    now += pause
+    attempt = job.attempt + 1
+    all_report(job.attempt, "waiting")
+    all_report(attempt, "running")
+    now += length
+    report("dataloader", attempt, "running", leaving=True)
+    report("nn-worker", attempt, "waiting")
+`
+	said := coordinate(t, script, map[string]any{"stuck_seconds": 0, "backoff_seconds": 10, "attempts": 3})
+	assert.Equal(t, []string{
+		"attempt 2 starts in 0 s or later", "attempt 3 starts in 10 s or later", "attempt 4 starts in 20 s or later",
+		"attempt 5 starts in 0 s or later", "attempt 6 starts in 0 s or later", "attempt 7 starts in 10 s or later",
+	}, said)
+}
+
 // TestCutOff: a replica whose pod is replaced, and that has not said that it ends, may run
 // until it notices that the coordinator does not answer. No attempt starts beside it.
 func TestCutOff(t *testing.T) {
