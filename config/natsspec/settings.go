@@ -87,7 +87,7 @@ type Scope string
 
 // The scopes of the NATS operator.
 const (
-	// ScopeNamespace is the namespace nats-io, outside of which the operator has no permissions.
+	// ScopeNamespace is the namespace nats-io only.
 	ScopeNamespace Scope = "namespace"
 	// ScopeCluster is all namespaces, whose Secrets the operator can then read, for NatsClusters
 	// that do not belong to the stack.
