@@ -31,6 +31,15 @@ const (
 	TaintQueued = LabelQueued
 )
 
+// ClassQueued is GKE's class of ProvisioningRequests for pools with queued provisioning.
+const ClassQueued = "queued-provisioning.gke.io"
+
+// The annotations of pods that use the nodes of a ProvisioningRequest: its name, and its class.
+const (
+	AnnotationRequest      = "autoscaling.x-k8s.io/consume-provisioning-request"
+	AnnotationRequestClass = "autoscaling.x-k8s.io/provisioning-class-name"
+)
+
 // TaintGPUValue is the value of TaintGPU.
 const TaintGPUValue = "present"
 

@@ -42,6 +42,13 @@ func (p ControlPlane) Apply(ctx context.Context, inputs resource.PropertyMap) er
 	if err := utilerrors.FilterOut(err, apierrors.IsAlreadyExists); err != nil {
 		return err
 	}
+	kinds, err := provisioningKinds()
+	if err != nil {
+		return err
+	}
+	if err := p.applyKinds(ctx, kinds); err != nil {
+		return err
+	}
 	return p.applyPrometheus(ctx, inputs)
 }
 
@@ -58,6 +65,13 @@ func (p ControlPlane) Remove(ctx context.Context) error {
 	}
 	err = client.StorageV1().StorageClasses().Delete(ctx, defaultStorageClass().Name, metav1.DeleteOptions{})
 	if err := utilerrors.FilterOut(err, apierrors.IsNotFound); err != nil {
+		return err
+	}
+	kinds, err := provisioningKinds()
+	if err != nil {
+		return err
+	}
+	if err := p.removeKinds(ctx, kinds); err != nil {
 		return err
 	}
 	return p.removePrometheus(ctx)

@@ -1,3 +1,4 @@
 // Package addon plays what GKE installs in a cluster: the drivers of its storage, the
-// default storage class, and the kinds of Managed Service for Prometheus.
+// default storage class, the kind of requests for queued provisioning, and the kinds of Managed
+// Service for Prometheus.
 package addon

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -38,6 +39,8 @@ const (
 	unneeded = 10 * time.Second
 	// retry is when a round that failed is tried again.
 	retry = time.Second
+	// look is how often the autoscaler looks at requests, and for machines that it could not get.
+	look = time.Second
 	// nodeRequests bounds the requests under way at once.
 	nodeRequests = 16
 )
@@ -50,10 +53,14 @@ func Run(ctx context.Context, config *rest.Config, logger *slog.Logger) error {
 	if err != nil {
 		return fmt.Errorf("autoscaler: %w", err)
 	}
+	requests, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("autoscaler: %w", err)
+	}
 	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
 	defer broadcaster.Shutdown()
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events(metav1.NamespaceAll)})
-	a := newAutoscaler(client, logger)
+	a := newAutoscaler(client, requests, logger)
 	a.recorder = broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "cluster-autoscaler"})
 	if err := a.run(ctx); err != nil {
 		return fmt.Errorf("autoscaler: %w", err)
@@ -63,6 +70,7 @@ func Run(ctx context.Context, config *rest.Config, logger *slog.Logger) error {
 
 type autoscaler struct {
 	client   kubernetes.Interface
+	requests dynamic.Interface
 	logger   *slog.Logger
 	recorder record.EventRecorder
 	settle   time.Duration
@@ -76,13 +84,14 @@ type autoscaler struct {
 	announcements corelisters.ConfigMapLister
 }
 
-func newAutoscaler(client kubernetes.Interface, logger *slog.Logger) *autoscaler {
+func newAutoscaler(client kubernetes.Interface, requests dynamic.Interface, logger *slog.Logger) *autoscaler {
 	workloads := informers.NewSharedInformerFactory(client, 0)
 	described := informers.NewSharedInformerFactoryWithOptions(client, 0,
 		informers.WithNamespace(metav1.NamespaceSystem),
 		informers.WithTweakListOptions(func(options *metav1.ListOptions) { options.LabelSelector = nodepools.AutoscaledLabel }))
 	return &autoscaler{
 		client:        client,
+		requests:      requests,
 		logger:        logger,
 		recorder:      &record.FakeRecorder{},
 		settle:        settle,
@@ -172,8 +181,14 @@ func (a *autoscaler) round(ctx context.Context) (time.Duration, error) {
 	}
 	plan := newPlan(snapshot)
 	a.tell(plan)
-	due, wait := a.idle.due(plan.rooms, time.Now())
-	var errs []error
+	now := time.Now()
+	booked, err := a.answerRequests(ctx, plan, now)
+	errs := []error{err}
+	idle := slices.DeleteFunc(slices.Clone(plan.rooms), func(r *room) bool { return booked[r.node.Name] })
+	due, wait := a.idle.due(idle, now)
+	if len(plan.stocks) > 0 || slices.ContainsFunc(plan.pools, nodepools.Pool.Queued) {
+		wait = min(wait, look)
+	}
 	for _, pool := range plan.pools {
 		errs = append(errs,
 			a.grow(ctx, pool, plan.newNodes(pool)),
@@ -187,7 +202,7 @@ func (a *autoscaler) round(ctx context.Context) (time.Duration, error) {
 // would be made again.
 func (a *autoscaler) observe(ctx context.Context) (snapshot, error) {
 	var s snapshot
-	announcements, err := a.announcements.List(labels.Everything())
+	announcements, err := a.announcements.List(labels.SelectorFromSet(labels.Set{nodepools.AutoscaledLabel: "true"}))
 	if err != nil || len(announcements) == 0 {
 		return s, err
 	}
@@ -203,6 +218,9 @@ func (a *autoscaler) observe(ctx context.Context) (snapshot, error) {
 		return s, err
 	}
 	if s.daemonSets, err = a.daemonSets.List(labels.Everything()); err != nil {
+		return s, err
+	}
+	if s.stocks, err = a.readStock(ctx); err != nil {
 		return s, err
 	}
 	nodes, err := a.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})

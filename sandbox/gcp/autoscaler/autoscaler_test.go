@@ -11,7 +11,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/record"
@@ -32,9 +34,11 @@ type cluster struct {
 
 func newCluster(t *testing.T, objects ...runtime.Object) cluster {
 	client := fake.NewClientset(objects...)
+	requests := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
+		map[schema.GroupVersionResource]string{requestKind: "ProvisioningRequestList"})
 	c := cluster{
 		T:          t,
-		autoscaler: newAutoscaler(client, slog.New(slog.DiscardHandler)),
+		autoscaler: newAutoscaler(client, requests, slog.New(slog.DiscardHandler)),
 		client:     client,
 		watching:   make(chan struct{}, 1),
 		ended:      make(chan struct{}),

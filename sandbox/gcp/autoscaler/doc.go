@@ -7,6 +7,9 @@
 // no node for go first onto existing nodes with room, and then onto new nodes. A pod
 // thus waits for the node of an earlier round, and does not get another.
 //
+// Pools with queued provisioning get nodes for ProvisioningRequests of GKE's class, all nodes of
+// a request at once, and none for pods. A [Stock] limits what Google Cloud has.
+//
 // Of what a pod asks of its node, a plan sees the requests, the node selector and
 // required node affinity, the tolerations, and required anti-affinity to pods of
 // the same node. It does not see affinity to pods, spread constraints, host ports

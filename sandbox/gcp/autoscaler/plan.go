@@ -21,19 +21,21 @@ type snapshot struct {
 	nodes      []*corev1.Node
 	pods       []*corev1.Pod
 	daemonSets []*appsv1.DaemonSet
+	stocks     map[string]Stock
 }
 
 // plan says where the pods stand, and where those that wait could.
 type plan struct {
 	pools      []nodepools.Pool
 	daemonSets []*appsv1.DaemonSet
+	stocks     map[string]Stock
 	rooms      []*room
 	// refused are the pods that get no node, and why.
 	refused map[*corev1.Pod]string
 }
 
 func newPlan(s snapshot) *plan {
-	p := &plan{pools: s.pools, daemonSets: s.daemonSets, refused: map[*corev1.Pod]string{}}
+	p := &plan{pools: s.pools, daemonSets: s.daemonSets, stocks: s.stocks, refused: map[*corev1.Pod]string{}}
 	bound, waiting := sortOut(s)
 	for _, node := range s.nodes {
 		p.rooms = append(p.rooms, p.newRoom(node, bound[node.Name]))
@@ -107,6 +109,9 @@ func (p *plan) assign(d demand) (reason string) {
 	}
 	reason = "it fits on no new node of an autoscaled pool"
 	for _, pool := range p.pools {
+		if pool.Queued() {
+			continue
+		}
 		nodes := p.nodes(pool)
 		for _, node := range pool.Next(nodes) {
 			room := p.newRoom(node, nil)
@@ -115,6 +120,10 @@ func (p *plan) assign(d demand) (reason string) {
 			}
 			if len(nodes) >= pool.Max() {
 				reason = fmt.Sprintf("node pool %s has its maximum size of %d", pool.Name(), pool.Max())
+				break
+			}
+			if len(nodes) >= p.limit(pool) {
+				reason = fmt.Sprintf("node pool %s: GCE out of resources", pool.Name())
 				break
 			}
 			room.pool, room.planned = pool.Name(), true

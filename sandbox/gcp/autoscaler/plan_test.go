@@ -37,14 +37,17 @@ func announcement(t *testing.T, name string, least, most int, config values) *co
 	}
 	maps.Copy(node, config)
 	delete(node, "zones")
+	queued := config["queued"] == true
+	delete(node, "queued")
 	announced, err := nodepools.Announcement(pulumiresource.NewPropertyMapFromMap(values{
-		"project":       "my-project",
-		"location":      "us-central1",
-		"cluster":       "persia",
-		"name":          name,
-		"nodeLocations": zones,
-		"autoscaling":   values{"totalMinNodeCount": least, "totalMaxNodeCount": most},
-		"nodeConfig":    node,
+		"queuedProvisioning": values{"enabled": queued},
+		"project":            "my-project",
+		"location":           "us-central1",
+		"cluster":            "persia",
+		"name":               name,
+		"nodeLocations":      zones,
+		"autoscaling":        values{"totalMinNodeCount": least, "totalMaxNodeCount": most},
+		"nodeConfig":         node,
 	}), nil)
 	require.NoError(t, err)
 	return announced

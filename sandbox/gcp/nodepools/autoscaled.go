@@ -70,6 +70,9 @@ func (p Pool) Max() int {
 	return most
 }
 
+// Queued reports whether nodes come for a ProvisioningRequest, and not for pods.
+func (p Pool) Queued() bool { return queued(p.inputs) }
+
 // Has reports whether a node is one of the pool's.
 func (p Pool) Has(node *corev1.Node) bool {
 	return node.Labels[clusterLabel] == property.Text(p.inputs, "cluster") && node.Labels[gcp.LabelNodePool] == p.Name()
@@ -152,12 +155,8 @@ func announcementName(inputs resource.PropertyMap) string {
 	return property.Expand("node-pool.${cluster}.${name}", inputs)
 }
 
-// announce describes a pool to the autoscaler, or to the repair of fixed pools. Nodes
-// of queued provisioning come with a ProvisioningRequest, not with pods.
+// announce describes a pool to the autoscaler, or to the repair of fixed pools.
 func announce(ctx context.Context, client kubernetes.Interface, inputs resource.PropertyMap, machines Machines) error {
-	if queued(inputs) {
-		return retract(ctx, client, inputs)
-	}
 	announcement, err := Announcement(inputs, machines)
 	if err != nil {
 		return err

@@ -1,0 +1,244 @@
+package autoscaler
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"persia/gcp"
+	"persia/sandbox/gcp/nodepools"
+)
+
+// booking is how long the nodes of a request wait for its pods. GKE gives them ten minutes.
+const booking = 10 * time.Second
+
+// The answers of GKE's class: conditions of autoscaling.x-k8s.io/v1.
+const (
+	accepted        = "Accepted"
+	provisioned     = "Provisioned"
+	failed          = "Failed"
+	bookingExpired  = "BookingExpired"
+	capacityRevoked = "CapacityRevoked"
+)
+
+// detailNodes lists, in the details of a provisioned request, the nodes that came for it.
+const detailNodes = "Nodes"
+
+var requestKind = schema.GroupVersionResource{Group: "autoscaling.x-k8s.io", Version: "v1", Resource: "provisioningrequests"}
+
+// request is a ProvisioningRequest: the fields of autoscaling.x-k8s.io/v1 that GKE's class uses.
+type request struct {
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		ProvisioningClassName string   `json:"provisioningClassName"`
+		PodSets               []podSet `json:"podSets"`
+	} `json:"spec"`
+	Status struct {
+		Conditions               []metav1.Condition `json:"conditions,omitempty"`
+		ProvisioningClassDetails map[string]string  `json:"provisioningClassDetails,omitempty"`
+	} `json:"status,omitzero"`
+}
+
+type podSet struct {
+	Count          int `json:"count"`
+	PodTemplateRef struct {
+		Name string `json:"name"`
+	} `json:"podTemplateRef"`
+}
+
+func (r *request) is(condition string) bool {
+	return meta.IsStatusConditionTrue(r.Status.Conditions, condition)
+}
+
+// since returns when a condition became what it is.
+func (r *request) since(condition string) time.Time {
+	return meta.FindStatusCondition(r.Status.Conditions, condition).LastTransitionTime.Time
+}
+
+func (r *request) nodes() []string {
+	return strings.Split(r.Status.ProvisioningClassDetails[detailNodes], ",")
+}
+
+func (r *request) set(condition string, status metav1.ConditionStatus, reason, message string) {
+	meta.SetStatusCondition(&r.Status.Conditions, metav1.Condition{
+		Type: condition, Status: status, Reason: reason, Message: message, ObservedGeneration: r.Generation,
+	})
+}
+
+// listRequests returns the requests of GKE's class, the oldest first.
+func (a *autoscaler) listRequests(ctx context.Context) ([]*request, error) {
+	list, err := a.requests.Resource(requestKind).List(ctx, metav1.ListOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil // the cluster is older than the kind
+	}
+	if err != nil {
+		return nil, err
+	}
+	var requests []*request
+	for _, item := range list.Items {
+		r := &request{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(item.Object, r); err != nil {
+			return nil, err
+		}
+		if r.Spec.ProvisioningClassName == gcp.ClassQueued {
+			requests = append(requests, r)
+		}
+	}
+	slices.SortStableFunc(requests, func(a, b *request) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+	return requests, nil
+}
+
+// answerRequests answers each request, and returns the names of the nodes that wait for the pods of one.
+func (a *autoscaler) answerRequests(ctx context.Context, plan *plan, now time.Time) (map[string]bool, error) {
+	if !slices.ContainsFunc(plan.pools, nodepools.Pool.Queued) {
+		return nil, nil
+	}
+	requests, err := a.listRequests(ctx)
+	if err != nil {
+		return nil, err
+	}
+	booked := map[string]bool{}
+	var errs []error
+	for _, r := range requests {
+		errs = append(errs, a.answer(ctx, plan, r, now))
+		if r.is(provisioned) && !r.is(bookingExpired) && !r.is(capacityRevoked) {
+			for _, node := range r.nodes() {
+				booked[node] = true
+			}
+		}
+	}
+	return booked, errors.Join(errs...)
+}
+
+// answer takes a request one step further.
+func (a *autoscaler) answer(ctx context.Context, plan *plan, r *request, now time.Time) error {
+	switch {
+	case r.is(failed), r.is(capacityRevoked):
+		return nil
+	case r.is(provisioned):
+		return a.answerProvisioned(ctx, plan, r, now)
+	case !r.is(accepted):
+		r.set(accepted, metav1.ConditionTrue, "Accepted", "Provisioning Request was accepted.")
+		r.set(provisioned, metav1.ConditionFalse, "NotProvisioned", "Provisioning Request is waiting for resources.")
+		return a.writeStatus(ctx, r)
+	}
+	template, err := a.client.CoreV1().PodTemplates(r.Namespace).Get(ctx, r.Spec.PodSets[0].PodTemplateRef.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return a.fail(ctx, r, err.Error())
+	}
+	if err != nil {
+		return err
+	}
+	pod := &corev1.Pod{ObjectMeta: template.Template.ObjectMeta, Spec: template.Template.Spec}
+	pod.Namespace = r.Namespace
+	pool, found := plan.queuedPool(newDemand(pod))
+	if !found {
+		return a.fail(ctx, r, "no node pool with queued provisioning has nodes for the pods")
+	}
+	if message := plan.stocks[pool.Name()].Fails; message != "" {
+		return a.fail(ctx, r, message)
+	}
+	count := r.Spec.PodSets[0].Count
+	if len(plan.newNodesFor(pool, nil, newDemand(pod), count)) > pool.Max() {
+		return a.fail(ctx, r, fmt.Sprintf("the pods need more nodes than node pool %s may have, which is %d", pool.Name(), pool.Max()))
+	}
+	nodes := plan.newNodesFor(pool, plan.nodes(pool), newDemand(pod), count)
+	if len(nodes)+len(plan.nodes(pool)) > plan.limit(pool) {
+		return nil
+	}
+	return a.provision(ctx, plan, r, pool, nodes)
+}
+
+func (a *autoscaler) fail(ctx context.Context, r *request, message string) error {
+	r.set(failed, metav1.ConditionTrue, "Failed", message)
+	return a.writeStatus(ctx, r)
+}
+
+// provision creates all nodes of a request.
+func (a *autoscaler) provision(ctx context.Context, plan *plan, r *request, pool nodepools.Pool, nodes []*corev1.Node) error {
+	var names []string
+	for _, node := range nodes {
+		if plan.stocks[pool.Name()].Broken {
+			node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{
+				Key: "node.cloudprovider.kubernetes.io/uninitialized", Value: "true", Effect: corev1.TaintEffectNoSchedule,
+			})
+		}
+		names = append(names, node.Name)
+		plan.rooms = append(plan.rooms, plan.newRoom(node, nil))
+	}
+	if err := a.grow(ctx, pool, nodes); err != nil {
+		return err
+	}
+	r.Status.ProvisioningClassDetails = map[string]string{"NodePoolName": pool.Name(), detailNodes: strings.Join(names, ",")}
+	r.set(provisioned, metav1.ConditionTrue, "Provisioned", "Provisioning Request was successfully provisioned.")
+	return a.writeStatus(ctx, r)
+}
+
+// answerProvisioned takes the nodes of a request back, or ends their booking.
+func (a *autoscaler) answerProvisioned(ctx context.Context, plan *plan, r *request, now time.Time) error {
+	if message := plan.stocks[r.Status.ProvisioningClassDetails["NodePoolName"]].Revokes; message != "" {
+		for _, name := range r.nodes() {
+			err := a.client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{})
+			if ignoreNotFound(err) != nil {
+				return err
+			}
+		}
+		r.set(capacityRevoked, metav1.ConditionTrue, "CapacityRevoked", message)
+		return a.writeStatus(ctx, r)
+	}
+	if r.is(bookingExpired) || now.Sub(r.since(provisioned)) < booking {
+		return nil
+	}
+	r.set(bookingExpired, metav1.ConditionTrue, "BookingExpired", "Capacity booking has expired.")
+	return a.writeStatus(ctx, r)
+}
+
+func (a *autoscaler) writeStatus(ctx context.Context, r *request) error {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": r.UID}, "status": r.Status})
+	if err != nil {
+		return err
+	}
+	a.logger.Info("autoscaler: request answered", "request", r.Name, "conditions", r.Status.Conditions)
+	_, err = a.requests.Resource(requestKind).Namespace(r.Namespace).Patch(ctx, r.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+	return ignoreNotFound(err)
+}
+
+// queuedPool returns the first pool with queued provisioning whose nodes hold a pod.
+func (p *plan) queuedPool(d demand) (nodepools.Pool, bool) {
+	for _, pool := range p.pools {
+		fits := func(node *corev1.Node) bool { return p.newRoom(node, nil).fits(d) }
+		if pool.Queued() && slices.ContainsFunc(pool.Next(nil), fits) {
+			return pool, true
+		}
+	}
+	return nodepools.Pool{}, false
+}
+
+// newNodesFor returns the nodes that a pool gets for a number of pods, besides those that it has. No
+// pod of a request goes to a node that was there before.
+func (p *plan) newNodesFor(pool nodepools.Pool, has []*corev1.Node, d demand, count int) []*corev1.Node {
+	var nodes []*corev1.Node
+	var rooms []*room
+	for range count {
+		at := slices.IndexFunc(rooms, func(r *room) bool { return r.fits(d) })
+		if at < 0 {
+			at = len(rooms)
+			node := pool.Next(slices.Concat(has, nodes))[0]
+			nodes, rooms = append(nodes, node), append(rooms, p.newRoom(node, nil))
+		}
+		rooms[at].take(d)
+	}
+	return nodes
+}
