@@ -34,6 +34,8 @@ var (
 	PEDLSupportCheck = Resources{MilliCPU: 100, MemoryBytes: 128 * MiB, Pods: 1}
 	// Kueue runs once per stack with queues.
 	Kueue = Resources{MilliCPU: 500, MemoryBytes: 512 * MiB, Pods: 1}
+	// Provisioner runs once per stack with jobs on pools with queued provisioning.
+	Provisioner = Resources{MilliCPU: 10, MemoryBytes: 64 * MiB, Pods: 1}
 	// DriverInstaller runs on each node with a GPU if a DaemonSet installs the driver.
 	DriverInstaller = Resources{MilliCPU: 150, Pods: 1}
 )

@@ -21,10 +21,16 @@ import (
 // checkAssignment checks that a container fits a node of the pool that it is assigned to,
 // and returns the pool. The path is of the object with nodePool and resources.
 func (s *Stack) checkAssignment(p *check.Problems, path *field.Path, who, poolName string, r corev1.ResourceRequirements, allowed []string) (poolspec.Pool, bool) {
+	return s.checkAssigned(p, path, who, poolName, r, allowed, s.checkPool)
+}
+
+// checkAssigned is [Stack.checkAssignment] with another check of the pool.
+func (s *Stack) checkAssigned(p *check.Problems, path *field.Path, who, poolName string, r corev1.ResourceRequirements, allowed []string,
+	checkPool func(*check.Problems, *field.Path, string, []string) (poolspec.Pool, bool)) (poolspec.Pool, bool) {
 	at, before := path.Child("resources"), p.Count()
 	pod.Resources(p, at, who, r)
 	valid := p.Count() == before
-	pool, ok := s.checkPool(p, path.Child("nodePool"), poolName, allowed)
+	pool, ok := checkPool(p, path.Child("nodePool"), poolName, allowed)
 	if ok {
 		s.checkRoom(p, at, who, r, pool)
 		s.checkArm(p, path.Child("nodePool"), poolName, who, pool.MachineType)

@@ -28,7 +28,11 @@ func (s *Stack) checkJobs(p *check.Problems) {
 		j := &s.Jobs[i]
 		for _, role := range j.Roles() {
 			at := j.At().Child(role.Field)
-			if pool, ok := s.checkAssignment(p, at, role.Field, role.NodePool, role.Resources, s.rolePools()); ok {
+			checkPool := s.checkPool
+			if takesQueued(j, role.Kind) {
+				checkPool = s.checkPoolOrQueued
+			}
+			if pool, ok := s.checkAssigned(p, at, role.Field, role.NodePool, role.Resources, s.rolePools(), checkPool); ok {
 				s.checkGPUs(p, at.Child("resources"), role.Field, role.Resources, pool)
 				s.checkOpenCheckpoint(p, j.At().Child("hashmapShards"), j, role, pool)
 			}

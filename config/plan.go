@@ -262,7 +262,7 @@ func (g *podGroups) named(prefix string) []capacity.Pods {
 
 // systemPods returns the pods of the system pool that a stack file does not mention.
 func (s *Stack) systemPods() []capacity.Pods {
-	operators, controllers, queues, gateways, completions, operatorCompletions := 0, 0, 0, 0, 0, 0
+	operators, controllers, queues, provisioners, gateways, completions, operatorCompletions := 0, 0, 0, 0, 0, 0, 0
 	if s.UsesOperator() {
 		operators = 1
 	}
@@ -271,6 +271,9 @@ func (s *Stack) systemPods() []capacity.Pods {
 	}
 	if s.InstallsKueue() {
 		queues = 1
+	}
+	if s.AsksForNodes() {
+		provisioners = 1
 	}
 	for _, j := range s.Jobs {
 		if j.EnableMetrics {
@@ -288,6 +291,7 @@ func (s *Stack) systemPods() []capacity.Pods {
 		{Name: "PERSIA operator", Count: operators, Requests: capacity.PERSIAOperator},
 		{Name: "JobSet controller", Count: controllers, Requests: capacity.JobSetController},
 		{Name: "Kueue", Count: queues, Requests: capacity.Kueue},
+		{Name: "provisioner", Count: provisioners, Requests: capacity.Provisioner},
 		{Name: "metrics gateway", Count: gateways, Requests: capacity.MetricsGateway},
 		{Name: "completion", Count: completions, Requests: capacity.Completion},
 		{Name: "completion by PERSIA's operator", Count: operatorCompletions, Requests: capacity.OperatorCompletion},

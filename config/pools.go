@@ -97,10 +97,18 @@ func (s *Stack) rolePools() []string {
 
 // checkPool checks the name of a pool that pods are assigned to, and returns the pool.
 func (s *Stack) checkPool(p *check.Problems, path *field.Path, name string, allowed []string) (poolspec.Pool, bool) {
+	pool, ok := s.checkPoolOrQueued(p, path, name, allowed)
+	if pool.QueuedProvisioning {
+		p.Invalid(path, name, "has queuedProvisioning, which creates nodes only for pods with a ProvisioningRequest, and only nn-workers of a job with engine: jobset and queue have one; choose another pool, or remove queuedProvisioning")
+		return poolspec.Pool{}, false
+	}
+	return pool, ok
+}
+
+// checkPoolOrQueued is [Stack.checkPool] for pods that may ask for nodes.
+func (s *Stack) checkPoolOrQueued(p *check.Problems, path *field.Path, name string, allowed []string) (poolspec.Pool, bool) {
 	pool, ok := s.Pool(name)
 	switch {
-	case ok && slices.Contains(allowed, name) && pool.QueuedProvisioning:
-		p.Invalid(path, name, "has queuedProvisioning, which creates nodes only for pods with a ProvisioningRequest, and these pods have none; choose another pool, or remove queuedProvisioning")
 	case ok && slices.Contains(allowed, name):
 		return pool, true
 	case !p.Decoded(field.NewPath(nodePoolsKey)):

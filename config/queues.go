@@ -39,6 +39,23 @@ func (s *Stack) QueuePools() []string {
 	return names
 }
 
+// AsksForNodes reports whether a job runs on a pool with queued provisioning.
+func (s *Stack) AsksForNodes() bool {
+	return slices.ContainsFunc(s.Jobs, func(j jobspec.Job) bool { return s.AsksForNNWorkers(&j) })
+}
+
+// AsksForNNWorkers reports whether the nodes of a job's nn-workers come for a ProvisioningRequest.
+func (s *Stack) AsksForNNWorkers(job *jobspec.Job) bool {
+	pool, _ := s.Pool(job.NNWorker.NodePool)
+	return pool.QueuedProvisioning
+}
+
+// takesQueued reports whether a role may run on a pool with queued provisioning. GKE takes one pod
+// set a request, and only Kueue stops a job whose nodes do not come.
+func takesQueued(job *jobspec.Job, role jobspec.Kind) bool {
+	return role.Name == jobspec.KindNNWorker.Name && job.Engine == jobspec.EngineJobSet && job.Queue != ""
+}
+
 // queuedRole is the size of a role of a queued job.
 type queuedRole struct {
 	// requests are the role's own, which Kueue counts, and sidecar what GKE adds to them.

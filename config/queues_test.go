@@ -50,6 +50,34 @@ func TestQueuesWarned(t *testing.T) {
 	})
 }
 
+// onQueuedPool makes the nodes of the nn-workers come for a request.
+var onQueuedPool = inQueue.And(edits{
+	"persia:nodePools[0].nodes":              nil,
+	"persia:nodePools[0].autoscaling":        edits{"minNodes": 0, "maxNodes": 2},
+	"persia:nodePools[0].queuedProvisioning": true,
+})
+
+// TestQueuedProvisioning: only the nn-workers of a job that Kueue can stop ask for nodes.
+func TestQueuedProvisioning(t *testing.T) {
+	refused := []string{"has queuedProvisioning", "only nn-workers of a job with engine: jobset and queue", "choose another pool, or remove queuedProvisioning"}
+	stacktest.Refused(t, []stacktest.Refusal{
+		{"no queue", onQueuedPool.And(edits{"persia:jobs[0].queue": ""}), "persia:jobs[0].nnWorker.nodePool", refused},
+		{"another engine", onQueuedPool.And(edits{"persia:jobs[0].queue": "", "persia:jobs[0].engine": "statefulset"}), "persia:jobs[0].nnWorker.nodePool", refused},
+		{"data loaders", onQueuedPool.And(edits{"persia:jobs[0].dataloader.nodePool": "training"}), "persia:jobs[0].dataloader.nodePool", refused},
+		{"servers", onQueuedPool.And(edits{"persia:jobs[0].embeddingParameterServer.nodePool": "training"}), "persia:jobs[0].embeddingParameterServer.nodePool", refused},
+	})
+	for name, c := range map[string]struct {
+		edits edits
+		asks  bool
+	}{"a queued pool": {onQueuedPool, true}, "other pools": {inQueue, false}} {
+		t.Run(name, func(t *testing.T) {
+			s, err := stacktest.Load(t, c.edits)
+			require.NoError(t, err)
+			assert.Equal(t, c.asks, s.AsksForNodes())
+		})
+	}
+}
+
 // withSecond adds a job like the first one to a stack.
 func withSecond(t *testing.T, changes edits) *config.Stack {
 	t.Helper()

@@ -121,6 +121,9 @@ func registerRights(ctx *pulumi.Context, name string, operator Operator, child, 
 	if err != nil {
 		return nil, err
 	}
+	if len(operator.ClusterRole) == 0 {
+		return []pulumi.CustomResource{binding}, nil
+	}
 	clusterRole, err := Register(ctx, name, &rbacv1.ClusterRole{
 		ObjectMeta: operator.meta(""),
 		Rules:      operator.ClusterRole,

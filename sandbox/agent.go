@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 
 	"golang.org/x/sync/errgroup"
@@ -38,6 +39,11 @@ func RunAgent(ctx context.Context, options AgentOptions) error {
 	}
 	// The Pulumi SDK silences the default logger.
 	logger := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	// Stacks without jobs on pools with queued provisioning need no Python.
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		python = "python3"
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return autoscaler.Run(ctx, config, logger) })
 	group.Go(func() error { return nodepools.Repair(ctx, config, logger) })
@@ -52,6 +58,7 @@ func RunAgent(ctx context.Context, options AgentOptions) error {
 				agent.NATSOperatorRepository: agent.NATSOperator(options.NATSOperator),
 				agent.JobSetRepository:       agent.JobSet(options.JobSet),
 				agent.KueueRepository:        agent.Kueue(options.Kueue),
+				agent.PythonRepository:       agent.Python(python),
 			},
 			Proxy:      options.Proxy,
 			NodeTunnel: options.NodeTunnel,

@@ -48,6 +48,9 @@ func imagesOf(cfg *config.Stack) []string {
 	if cfg.InstallsKueue() {
 		named = append(named, images.Kueue.Reference())
 	}
+	if cfg.AsksForNodes() {
+		named = append(named, images.Python.Reference())
+	}
 	for _, cluster := range cfg.NATSClusters() {
 		named = append(named, cluster.Image)
 	}

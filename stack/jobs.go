@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
@@ -15,6 +16,7 @@ import (
 	"persia/workload/nats"
 	"persia/workload/persia"
 	"persia/workload/persia/operator"
+	"persia/workload/provisioner"
 )
 
 // newJobOperator registers PERSIA's operator, if a job leaves its pods to it.
@@ -98,11 +100,14 @@ func jobArgs(cfg *config.Stack, job jobspec.Job, broker nats.Broker, needs []pul
 		Broker:    broker,
 		Claims:    claimsOf(cfg),
 		PodAnnotations: func(role jobspec.Kind) map[string]string {
-			sidecar, ok := cfg.GCSFuseSidecar(&job, role)
-			if !ok {
-				return nil
+			annotations := map[string]string{}
+			if sidecar, ok := cfg.GCSFuseSidecar(&job, role); ok {
+				maps.Copy(annotations, storage.SidecarAnnotations(sidecar))
 			}
-			return storage.SidecarAnnotations(sidecar)
+			if role.Name == jobspec.KindNNWorker.Name && cfg.AsksForNNWorkers(&job) {
+				maps.Copy(annotations, provisioner.PodAnnotations(job.Name))
+			}
+			return annotations
 		},
 		Placement: func(nodePool string) kube.Placement {
 			return placement(cfg, nodePool)

@@ -9,13 +9,14 @@ import (
 	"persia/config/jobspec"
 	"persia/workload/kueue"
 	"persia/workload/persia"
+	"persia/workload/provisioner"
 )
 
 // queuePrefix begins the names of the queues' objects without a namespace.
 const queuePrefix = "persia"
 
-// newQueues registers Kueue, unless the cluster has it, and the queues in which jobs wait. It
-// returns what comes before the jobs.
+// newQueues registers Kueue, unless the cluster has it, the queues in which jobs wait, and what asks
+// for the nodes of queued provisioning. It returns what comes before the jobs.
 func newQueues(ctx *pulumi.Context, cfg *config.Stack, needs []pulumi.CustomResource, inCluster pulumi.ResourceOption) ([]pulumi.CustomResource, error) {
 	if !cfg.HasQueues() {
 		return nil, nil
@@ -37,7 +38,20 @@ func newQueues(ctx *pulumi.Context, cfg *config.Stack, needs []pulumi.CustomReso
 	if err != nil {
 		return nil, err
 	}
-	return slices.Concat(needs, queues.Objects), nil
+	needs = slices.Concat(needs, queues.Objects)
+	if !cfg.AsksForNodes() {
+		return needs, nil
+	}
+	asks, err := provisioner.NewController(ctx, "provisioner", provisioner.ControllerArgs{
+		JobNamespace: persia.NamespaceName,
+		Images:       cfg.Images,
+		Placement:    placement(cfg, cfg.SystemPoolName()),
+		Needs:        needs,
+	}, inCluster)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(needs, asks.Objects), nil
 }
 
 func queuesArgs(cfg *config.Stack, needs []pulumi.CustomResource) kueue.QueuesArgs {

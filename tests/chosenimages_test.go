@@ -85,6 +85,18 @@ func TestImagesAreChosen(t *testing.T) {
 		"dev with JobSets": {"Pulumi.dev.yaml", func(c map[string]string) {
 			programtest.Edit(t, c, "persia:jobs", func(jobs any) { jobs.([]any)[0].(map[string]any)["engine"] = "jobset" })
 		}},
+		"queues with queued provisioning": {"examples/Pulumi.queues.yaml", func(c map[string]string) {
+			programtest.Edit(t, c, "persia:nodePools", func(pools any) {
+				pool := pools.([]any)[0].(map[string]any)
+				delete(pool, "nodes")
+				pool["autoscaling"], pool["queuedProvisioning"] = map[string]any{"minNodes": 0, "maxNodes": 2}, true
+			})
+			programtest.Edit(t, c, "persia:jobs", func(jobs any) {
+				for _, job := range jobs.([]any) {
+					job.(map[string]any)["dataloader"].(map[string]any)["nodePool"] = "embeddings"
+				}
+			})
+		}},
 		"dev with metrics of NATS": {"Pulumi.dev.yaml", func(c map[string]string) {
 			programtest.Edit(t, c, "persia:nats", func(nats any) { nats.(map[string]any)["metrics"] = true })
 		}},

@@ -55,6 +55,9 @@ var (
 // Kueue is the last release for Kubernetes 1.34 that is a whole Go module.
 var Kueue = Image{Repository: "registry.k8s.io/kueue/kueue", Tag: "v0.15.2", ByTag: noSource}
 
+// Python runs the script that asks for the nodes of queued provisioning.
+var Python = Image{Repository: "python", Tag: "3.13-alpine", ByTag: noSource}
+
 // PEDL, its database, and the check of its nodes.
 var (
 	PEDLMaster = Image{Repository: "determinedai/pedl-master", ByTag: ChosenByFile}
@@ -90,7 +93,7 @@ func InStackNamespaces() []Image {
 func All() []Image {
 	return []Image{
 		NATSOperator, NATSServer, NATSReloader, NATSExporter,
-		JobSet, Kueue,
+		JobSet, Kueue, Python,
 		PERSIACPU, PERSIACUDA, Pushgateway,
 		PEDLMaster, PEDLAgent, PostgreSQL, Docker, CUDA,
 		Pause, UbuntuInstaller, COSInstaller, PartitionGPU,

@@ -29,8 +29,8 @@ type Pool struct {
 	// Spot creates spot nodes, which Google Cloud may reclaim at any time. They get the label and
 	// the taint cloud.google.com/gke-spot=true.
 	Spot bool `json:"spot,omitempty" change:"replace"`
-	// QueuedProvisioning creates nodes only for pods with a ProvisioningRequest, and all
-	// of them at once. PERSIA's roles do not have one.
+	// QueuedProvisioning creates nodes for the nn-workers of a queued job, all of them at
+	// once. pulumi-gcp 7.38 has no field for flex-start.
 	QueuedProvisioning bool `json:"queuedProvisioning,omitempty" change:"replace"`
 	// Reservation is the Compute Engine reservation that the nodes use: its name, or
 	// projects/P/reservations/R in another project, with /reservationBlocks/B for one block.

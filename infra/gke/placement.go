@@ -25,6 +25,11 @@ func PlacementOn(pool poolspec.Pool) kube.Placement {
 			Effect:   taint.Effect,
 		})
 	}
+	if pool.QueuedProvisioning {
+		placement.Tolerations = append(placement.Tolerations, corev1.Toleration{
+			Key: gcp.TaintQueued, Operator: corev1.TolerationOpEqual, Value: "true", Effect: corev1.TaintEffectNoSchedule,
+		})
+	}
 	if pool.GPU != nil {
 		placement.Tolerations = append(placement.Tolerations, gpu.Toleration())
 	}

@@ -3,8 +3,10 @@ package agent
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/google/renameio/v2"
@@ -32,6 +34,15 @@ type credentials struct {
 	dir    string
 }
 
+// accountFolder is where a container finds the token and the certificate of the API server.
+const accountFolder = "/var/run/secrets/kubernetes.io/serviceaccount"
+
+// apiServerEnv says where the API server is, as the kubelet does.
+func apiServerEnv(url string) []string {
+	host, port, _ := net.SplitHostPort(strings.TrimPrefix(url, "https://"))
+	return []string{"KUBERNETES_SERVICE_HOST=" + host, "KUBERNETES_SERVICE_PORT=" + port}
+}
+
 func (c *credentials) kubeconfig() string { return filepath.Join(c.dir, "kubeconfig") }
 func (c *credentials) tokenFile() string  { return filepath.Join(c.dir, "token") }
 
@@ -56,6 +67,9 @@ func (c *credentials) writeKubeconfig(config *rest.Config) error {
 		return err
 	}
 	if err := os.MkdirAll(c.dir, 0o700); err != nil {
+		return err
+	}
+	if err := renameio.WriteFile(filepath.Join(c.dir, "ca.crt"), config.CAData, 0o600); err != nil {
 		return err
 	}
 	return renameio.WriteFile(c.kubeconfig(), content, 0o600)

@@ -70,6 +70,14 @@ func Kueue(binary string) Program {
 	return Program{Binary: binary, Args: []string{"--kubeconfig=$(KUBECONFIG)"}, Serves: true, Adapt: adaptKueue}
 }
 
+// PythonRepository is the image repository of Python.
+const PythonRepository = "python"
+
+// Python runs a script of a ConfigMap. Python ignores options of -X that it does not know.
+func Python(binary string) Program {
+	return Program{Binary: binary, Args: []string{"-X", "kubeconfig=$(KUBECONFIG)"}}
+}
+
 // adaptKueue changes the addresses and folders of Kueue's configuration, for which it has no
 // arguments.
 func adaptKueue(file []byte, at host) ([]byte, error) {

@@ -74,21 +74,24 @@ func (r *runner) run(ctx context.Context) {
 			return
 		}
 	}
-	at := host{dir: credentials.dir, kubeconfig: credentials.kubeconfig()}
+	at := host{dir: credentials.dir, kubeconfig: credentials.kubeconfig(), mounts: r.folders(credentials.dir)}
+	at.mounts[accountFolder] = credentials.dir
 	if r.program.Serves {
-		at.mounts = r.folders(credentials.dir)
 		if at.ports, err = r.served.take(r.pod, r.container); err != nil {
 			report("cannot run the program", err)
 			return
 		}
 		defer r.served.release(r.pod)
-		if err := r.mount(ctx, at); err != nil {
-			report("cannot run the program", err)
-			return
-		}
-		go r.keepMounted(ctx, at, func(err error) { report("cannot mount files", err) })
+	}
+	if err := r.mount(ctx, at); err != nil {
+		report("cannot run the program", err)
+		return
+	}
+	go r.keepMounted(ctx, at, func(err error) { report("cannot mount files", err) })
+	if r.program.Serves {
 		go r.probe(ctx, at.ports, func(err error) { report("cannot say whether the program is ready", err) })
 	}
+	env = append(env, apiServerEnv(r.options.Config.Host)...)
 	args := r.program.arguments(r.pod, r.container, env, at)
 	keepCtx, stopKeeping := context.WithCancel(ctx)
 	kept := make(chan struct{})

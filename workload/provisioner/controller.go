@@ -1,0 +1,108 @@
+package provisioner
+
+import (
+	_ "embed"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"persia/capacity"
+	"persia/config/images"
+	"persia/config/imagespec"
+	"persia/gcp"
+	"persia/kube"
+)
+
+const (
+	// Namespace holds the provisioner, and nothing else.
+	Namespace = "persia-provisioner"
+
+	controllerName = "provisioner"
+	scriptFile     = "provisioner.py"
+	scriptFolder   = "/etc/provisioner"
+	accountFolder  = "/var/run/secrets/kubernetes.io/serviceaccount/"
+	// Any user but root: the script writes no files.
+	controllerUser = 1000
+)
+
+//go:embed provisioner.py
+var script string
+
+// PodAnnotations are the annotations of the nn-workers of a job, which wait for the nodes of the
+// request that has the job's name.
+func PodAnnotations(job string) map[string]string {
+	return map[string]string{gcp.AnnotationRequest: job, gcp.AnnotationRequestClass: gcp.ClassQueued}
+}
+
+// ControllerArgs describes the provisioner.
+type ControllerArgs struct {
+	// JobNamespace has the jobs. In all other namespaces, the provisioner has no rights.
+	JobNamespace string
+	// Images says where nodes pull images from.
+	Images imagespec.Settings
+	// Placement is where the provisioner runs.
+	Placement kube.Placement
+	// Needs come before everything of the provisioner. JobNamespace is among them.
+	Needs []pulumi.CustomResource
+}
+
+// Controller is the provisioner.
+type Controller struct {
+	pulumi.ResourceState
+
+	// Objects run before the jobs, and as long as them.
+	Objects []pulumi.CustomResource
+}
+
+// NewController registers the provisioner.
+func NewController(ctx *pulumi.Context, name string, args ControllerArgs, opts ...pulumi.ResourceOption) (*Controller, error) {
+	component := &Controller{}
+	if err := ctx.RegisterComponentResource("persia:provisioner:Controller", name, component, opts...); err != nil {
+		return nil, err
+	}
+	registered, err := kube.RegisterOperator(ctx, name, controller(name, args), kube.Child(component, args.Needs))
+	if err != nil {
+		return nil, err
+	}
+	component.Objects = []pulumi.CustomResource{registered}
+	return component, ctx.RegisterResourceOutputs(component, pulumi.Map{})
+}
+
+func controller(name string, args ControllerArgs) kube.Operator {
+	return kube.Operator{
+		Name:          controllerName,
+		Namespace:     Namespace,
+		PodSecurity:   kube.RestrictedPodSecurity(),
+		RoleNamespace: args.JobNamespace,
+		Role: []rbacv1.PolicyRule{
+			{APIGroups: []string{"jobset.x-k8s.io"}, Resources: []string{"jobsets"}, Verbs: []string{"list"}},
+			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list"}},
+			{APIGroups: []string{""}, Resources: []string{"podtemplates"}, Verbs: []string{"create", "delete"}},
+			{APIGroups: []string{"autoscaling.x-k8s.io"}, Resources: []string{"provisioningrequests"}, Verbs: []string{"create", "delete", "list"}},
+		},
+		Before: []kube.Named{{Resource: name, Object: &corev1.ConfigMap{
+			ObjectMeta: kube.Meta(Namespace, controllerName, kube.Labels(controllerName, controllerName)),
+			Data:       map[string]string{scriptFile: script},
+		}}},
+		Container: corev1.Container{
+			Image:   args.Images.Reference(images.Python.Reference()),
+			Command: []string{"python3", scriptFolder + "/" + scriptFile},
+			Args:    []string{"--namespace=" + args.JobNamespace, "--account=" + accountFolder},
+			// Another script is another pod.
+			Env:          []corev1.EnvVar{{Name: "SCRIPT", Value: kube.Hash(script)}},
+			VolumeMounts: []corev1.VolumeMount{{Name: "script", MountPath: scriptFolder, ReadOnly: true}},
+			Resources: corev1.ResourceRequirements{
+				Requests: kube.Requests(capacity.Provisioner),
+				// The pods of the largest job, as JSON.
+				Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("512Mi")},
+			},
+		},
+		Volumes: []corev1.Volume{{Name: "script", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+			LocalObjectReference: corev1.LocalObjectReference{Name: controllerName},
+		}}}},
+		User:      controllerUser,
+		Placement: args.Placement,
+	}
+}

@@ -1,0 +1,77 @@
+package provisioner_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"persia/gcp"
+	"persia/internal/programtest"
+	"persia/internal/pulumitest"
+	"persia/workload/jobset"
+)
+
+// queued is the example with queues, whose nn-workers alone are on a pool with queued provisioning.
+func queued(t *testing.T) map[string]string {
+	t.Helper()
+	configuration := programtest.ReadStackFile(t, "examples/Pulumi.queues.yaml")
+	programtest.Edit(t, configuration, "persia:nodePools", func(pools any) {
+		nnWorkers := pools.([]any)[0].(map[string]any)
+		delete(nnWorkers, "nodes")
+		nnWorkers["autoscaling"] = map[string]any{"minNodes": 0, "maxNodes": 2}
+		nnWorkers["queuedProvisioning"] = true
+	})
+	programtest.Edit(t, configuration, "persia:jobs", func(jobs any) {
+		for _, job := range jobs.([]any) {
+			job.(map[string]any)["dataloader"].(map[string]any)["nodePool"] = "embeddings"
+		}
+	})
+	return configuration
+}
+
+// TestProvisioner checks that nn-workers alone wait for a request, and what the provisioner may do.
+func TestProvisioner(t *testing.T) {
+	recorder, err := programtest.Deploy(t, queued(t))
+	require.NoError(t, err)
+	set := pulumitest.Object[jobset.JobSet](t, recorder.One(t, jobset.Token, "feed"))
+	for _, role := range set.Spec.ReplicatedJobs {
+		pod := role.Template.Spec.Template
+		tolerates := assert.NotContains
+		if role.Name == "nn-worker" {
+			assert.Equal(t, "feed", pod.Annotations[gcp.AnnotationRequest])
+			assert.Equal(t, "queued-provisioning.gke.io", pod.Annotations[gcp.AnnotationRequestClass])
+			tolerates = func(t assert.TestingT, s, contains any, _ ...any) bool { return assert.Contains(t, s, contains) }
+		} else {
+			assert.NotContains(t, pod.Annotations, gcp.AnnotationRequest, role.Name)
+		}
+		tolerates(t, pod.Spec.Tolerations, corev1.Toleration{
+			Key: "cloud.google.com/gke-queued", Operator: corev1.TolerationOpEqual, Value: "true", Effect: corev1.TaintEffectNoSchedule,
+		}, role.Name)
+	}
+
+	role := pulumitest.Object[rbacv1.Role](t, recorder.One(t, "kubernetes:rbac.authorization.k8s.io/v1:Role", "provisioner"))
+	assert.Equal(t, "persia", role.Namespace)
+	for _, rule := range role.Rules {
+		assert.Subset(t, []string{"list", "create", "delete"}, rule.Verbs)
+		assert.NotContains(t, rule.Resources, "secrets")
+	}
+	for _, resource := range recorder.Some("kubernetes:rbac.authorization.k8s.io/v1:ClusterRole") {
+		assert.NotEqual(t, "provisioner", resource.Name)
+	}
+	deployment := recorder.One(t, "kubernetes:apps/v1:Deployment", "provisioner")
+	assert.Contains(t, recorder.Before(recorder.One(t, jobset.Token, "feed")), deployment.URN, "it is there as long as the jobs")
+	assert.Equal(t, "python:3.13-alpine", pulumitest.Object[appsv1.Deployment](t, deployment).Spec.Template.Spec.Containers[0].Image)
+}
+
+// TestNoProvisioner: a stack without such a pool has none.
+func TestNoProvisioner(t *testing.T) {
+	recorder, err := programtest.Deploy(t, programtest.ReadStackFile(t, "examples/Pulumi.queues.yaml"))
+	require.NoError(t, err)
+	for _, deployment := range recorder.Some("kubernetes:apps/v1:Deployment") {
+		assert.NotEqual(t, "provisioner", deployment.Name)
+	}
+}

@@ -1,0 +1,203 @@
+"""Asks GKE for the nodes of pools with queued provisioning.
+
+The nn-workers of such a job name a ProvisioningRequest, and no node takes them before it is
+provisioned. The job asks when all of its other replicas run, since the machines of the other
+pools come one by one. When Kueue stops the job, or the job ends, the request goes.
+
+A request that GKE has given up is replaced after a while. No answer needs a person: Kueue stops
+a job whose replicas do not all run in time, and admits it again.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import ssl
+import time
+import urllib.error
+import urllib.request
+
+CLASS = "queued-provisioning.gke.io"
+ANNOTATION = "autoscaling.x-k8s.io/consume-provisioning-request"
+JOB_LABEL = "jobset.sigs.k8s.io/jobset-name"
+ROLE_LABEL = "jobset.sigs.k8s.io/replicatedjob-name"
+
+# What there is to do for a job.
+ASK, RELEASE, NOTHING = "ask", "release", "nothing"
+
+
+def asking_role(job):
+    """Returns the role whose pods name a request, or None."""
+    for role in job["spec"]["replicatedJobs"]:
+        if request_name(role):
+            return role
+    return None
+
+
+def request_name(role):
+    """Returns the name of the request in the pods of a role, or None."""
+    template = role["template"]["spec"]["template"]
+    return template.get("metadata", {}).get("annotations", {}).get(ANNOTATION)
+
+
+def condition(thing, kind):
+    """Returns a condition that is true, or None."""
+    for entry in thing.get("status", {}).get("conditions", []):
+        if entry["type"] == kind and entry["status"] == "True":
+            return entry
+    return None
+
+
+def runs(job):
+    """Returns whether the job may have pods."""
+    ended = condition(job, "Completed") or condition(job, "Failed")
+    return not (ended or job["spec"].get("suspend") or job["metadata"].get("deletionTimestamp"))
+
+
+def others_run(job, pods):
+    """Returns whether all replicas of the other roles run."""
+    for role in job["spec"]["replicatedJobs"]:
+        running = sum(
+            1 for pod in pods
+            if pod["metadata"].get("labels", {}).get(ROLE_LABEL) == role["name"]
+            and pod.get("status", {}).get("phase") in ("Running", "Succeeded")
+            and not pod["metadata"].get("deletionTimestamp")
+        )
+        if not request_name(role) and running < role["template"]["spec"]["parallelism"]:
+            return False
+    return True
+
+
+def placed(role, pods):
+    """Returns whether a pod of the role is on a node."""
+    return any(
+        pod["metadata"].get("labels", {}).get(ROLE_LABEL) == role["name"] and pod["spec"].get("nodeName")
+        for pod in pods
+    )
+
+
+def given_up(request):
+    """Returns since when the request is over, and nodes will not come or stay; or None."""
+    for kind in ("Failed", "CapacityRevoked", "BookingExpired"):
+        end = condition(request, kind)
+        if end:
+            return datetime.datetime.fromisoformat(end["lastTransitionTime"].replace("Z", "+00:00"))
+    return None
+
+
+def next_step(job, request, pods, now, retry):
+    """Returns what there is to do for a job. Pods are those of the job, if it runs."""
+    if not runs(job):
+        return RELEASE if request else NOTHING
+    if placed(asking_role(job), pods):
+        return NOTHING
+    if request is None:
+        return ASK if others_run(job, pods) else NOTHING
+    if not others_run(job, pods) and not condition(request, "Provisioned"):
+        return RELEASE  # a server has lost its node: no GPUs without it
+    over = given_up(request)
+    if over and now - over >= datetime.timedelta(seconds=retry):
+        return RELEASE
+    return NOTHING
+
+
+class API:
+    """The API server, as the pod's service account."""
+
+    def __init__(self, server, account):
+        self.server, self.account = server, account
+        self.tls = ssl.create_default_context(cafile=os.path.join(account, "ca.crt"))
+
+    def call(self, method, path, body=None):
+        # The kubelet renews the token.
+        with open(os.path.join(self.account, "token"), encoding="utf-8") as file:
+            token = file.read()
+        request = urllib.request.Request(
+            self.server + path, method=method,
+            data=None if body is None else json.dumps(body).encode(),
+            headers={"Authorization": "Bearer " + token, "Content-Type": "application/json"},
+        )
+        with urllib.request.urlopen(request, context=self.tls, timeout=30) as answer:
+            return json.load(answer)
+
+    def list(self, path):
+        return self.call("GET", path).get("items") or []
+
+    def delete(self, path):
+        try:
+            self.call("DELETE", path)
+        except urllib.error.HTTPError as error:
+            if error.code != 404:
+                raise
+
+
+class Provisioner:
+    """Acts for the jobs of a namespace."""
+
+    def __init__(self, api, namespace, retry):
+        self.api, self.retry = api, retry
+        self.jobs = f"/apis/jobset.x-k8s.io/v1alpha2/namespaces/{namespace}/jobsets"
+        self.requests = f"/apis/autoscaling.x-k8s.io/v1/namespaces/{namespace}/provisioningrequests"
+        self.core = f"/api/v1/namespaces/{namespace}/"
+
+    def round(self):
+        """Takes the step of each job."""
+        jobs = [job for job in self.api.list(self.jobs) if asking_role(job)]
+        if not jobs:
+            return
+        requests = {request["metadata"]["name"]: request for request in self.api.list(self.requests)}
+        for job in jobs:
+            name = request_name(asking_role(job))
+            pods = self.api.list(f"{self.core}pods?labelSelector={JOB_LABEL}={job['metadata']['name']}") if runs(job) else []
+            now = datetime.datetime.now(datetime.timezone.utc)
+            step = next_step(job, requests.get(name), pods, now, self.retry)
+            if step == ASK:
+                self.ask(job, name)
+            elif step == RELEASE:
+                self.release(name)
+            if step != NOTHING:
+                print(f"{job['metadata']['name']}: {step}", flush=True)
+
+    def ask(self, job, name):
+        role = asking_role(job)
+        # Both go with the job, also if this program does not run then.
+        owner = {"apiVersion": job["apiVersion"], "kind": "JobSet", "name": job["metadata"]["name"], "uid": job["metadata"]["uid"]}
+        metadata = {"name": name, "ownerReferences": [owner]}
+        self.api.delete(self.core + "podtemplates/" + name)
+        self.api.call("POST", self.core + "podtemplates", {
+            "apiVersion": "v1", "kind": "PodTemplate", "metadata": metadata, "template": role["template"]["spec"]["template"],
+        })
+        self.api.call("POST", self.requests, {
+            "apiVersion": "autoscaling.x-k8s.io/v1", "kind": "ProvisioningRequest", "metadata": metadata,
+            "spec": {
+                "provisioningClassName": CLASS,
+                # GKE accepts one.
+                "podSets": [{"count": role["template"]["spec"]["parallelism"], "podTemplateRef": {"name": name}}],
+            },
+        })
+
+    def release(self, name):
+        self.api.delete(self.requests + "/" + name)
+        self.api.delete(self.core + "podtemplates/" + name)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--namespace", required=True)
+    parser.add_argument("--account", required=True, help="folder with the token and the certificate of the API server")
+    parser.add_argument("--retry-seconds", type=float, default=60)
+    parser.add_argument("--poll-seconds", type=float, default=5)
+    options = parser.parse_args()
+    server = "https://{KUBERNETES_SERVICE_HOST}:{KUBERNETES_SERVICE_PORT}".format(**os.environ)
+    provisioner = Provisioner(API(server, options.account), options.namespace, options.retry_seconds)
+    while True:
+        try:
+            provisioner.round()
+        except (OSError, ValueError) as error:
+            # The API server is away, or something has changed meanwhile: the next round sees it.
+            print(f"trying again: {error}", flush=True)
+        time.sleep(options.poll_seconds)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+package provisioner_test
+
+import (
+	"encoding/json"
+	"os/exec"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"persia/workload/provisioner"
+)
+
+type object = map[string]any
+
+// job is a JobSet of one nn-worker and two servers.
+func job(fields object) object {
+	role := func(name string, replicas int, annotations map[string]string) object {
+		pod := object{"metadata": object{"annotations": annotations}}
+		return object{"name": name, "template": object{"spec": object{"parallelism": replicas, "template": pod}}}
+	}
+	set := object{
+		"metadata": object{"name": "feed"},
+		"spec":     object{"replicatedJobs": []any{role("embedding-ps", 2, map[string]string{}), role("nn-worker", 1, provisioner.PodAnnotations("feed"))}},
+	}
+	for field, value := range fields {
+		set[field] = value
+	}
+	return set
+}
+
+func pod(role, phase, node string) object {
+	return object{
+		"metadata": object{"labels": object{"jobset.sigs.k8s.io/replicatedjob-name": role}},
+		"spec":     object{"nodeName": node}, "status": object{"phase": phase},
+	}
+}
+
+// request has one condition since 12:00, besides those that are false.
+func request(condition string) object {
+	return object{"status": object{"conditions": []object{
+		{"type": "Accepted", "status": "False", "lastTransitionTime": "2026-01-01T12:00:00Z"},
+		{"type": condition, "status": "True", "lastTransitionTime": "2026-01-01T12:00:00Z"},
+	}}}
+}
+
+// nextSteps prints the steps of jobs, where 60 seconds are between two requests.
+const nextSteps = `
+import datetime, json, sys
+import provisioner
+def step(job, request, pods, now):
+    return provisioner.next_step(job, request, pods or [], datetime.datetime.fromisoformat(now), 60)
+print(json.dumps({name: step(*arguments) for name, arguments in json.loads(sys.argv[1]).items()}))
+`
+
+func TestNextStep(t *testing.T) {
+	const noon, later = "2026-01-01T12:00:59+00:00", "2026-01-01T12:01:00+00:00"
+	servers := []object{pod("embedding-ps", "Running", "a"), pod("embedding-ps", "Running", "b"), pod("nn-worker", "Pending", "")}
+	oneServer := []object{pod("embedding-ps", "Running", "a"), pod("embedding-ps", "Pending", ""), pod("nn-worker", "Pending", "")}
+	whole := []object{pod("embedding-ps", "Running", "a"), pod("embedding-ps", "Running", "b"), pod("nn-worker", "Running", "c")}
+	waiting := job(nil)
+	stopped := job(nil)
+	stopped["spec"].(object)["suspend"] = true
+	complete := job(object{"status": object{"conditions": []object{{"type": "Completed", "status": "True"}}}})
+	deleted := job(object{"metadata": object{"name": "feed", "deletionTimestamp": "2026-01-01T12:00:00Z"}})
+	tests := map[string]struct {
+		job, request object
+		pods         []object
+		now, want    string
+	}{
+		"the servers start":                  {waiting, nil, oneServer, noon, "nothing"},
+		"the servers run":                    {waiting, nil, servers, noon, "ask"},
+		"GKE looks for machines":             {waiting, request("Accepted"), servers, later, "nothing"},
+		"a server is lost meanwhile":         {waiting, request("Accepted"), oneServer, noon, "release"},
+		"the machines are there":             {waiting, request("Provisioned"), servers, later, "nothing"},
+		"a server is lost too late":          {waiting, request("Provisioned"), oneServer, later, "nothing"},
+		"the job runs":                       {waiting, request("BookingExpired"), whole, later, "nothing"},
+		"GKE gives up":                       {waiting, request("Failed"), servers, noon, "nothing"},
+		"GKE gave up a while ago":            {waiting, request("Failed"), servers, later, "release"},
+		"the machines were not used":         {waiting, request("BookingExpired"), servers, later, "release"},
+		"the machines were taken":            {waiting, request("CapacityRevoked"), servers, later, "release"},
+		"Kueue stops the job":                {stopped, request("Accepted"), servers, noon, "release"},
+		"the job is complete":                {complete, request("BookingExpired"), nil, noon, "release"},
+		"somebody deletes the job":           {deleted, request("Accepted"), servers, noon, "release"},
+		"a stopped job without a request":    {stopped, nil, nil, noon, "nothing"},
+		"a pod is still on a node that goes": {waiting, nil, whole, noon, "nothing"},
+	}
+	arguments := map[string]any{}
+	for name, test := range tests {
+		arguments[name] = []any{test.job, test.request, test.pods, test.now}
+	}
+	text, err := json.Marshal(arguments)
+	require.NoError(t, err)
+	output, err := exec.Command("python3", "-B", "-c", nextSteps, string(text)).CombinedOutput()
+	require.NoError(t, err, "%s", output)
+	var steps map[string]string
+	require.NoError(t, json.Unmarshal(output, &steps))
+	for name, test := range tests {
+		assert.Equal(t, test.want, steps[name], name)
+	}
+}
