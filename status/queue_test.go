@@ -45,7 +45,7 @@ func condition(kind, status, message string) any {
 }
 
 func inCluster(objects ...runtime.Object) dynamic.Interface {
-	return fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{workloads: "WorkloadList"}, objects...)
+	return fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{workloads: "WorkloadList", requests: "ProvisioningRequestList"}, objects...)
 }
 
 func TestQueued(t *testing.T) {

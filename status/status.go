@@ -44,7 +44,7 @@ type Wait struct {
 // natsNamespace has the servers of NATS.
 const natsNamespace = "nats-io"
 
-// Read reads the state of all jobs at a time. Kinds is for the kinds of Kueue.
+// Read reads the state of all jobs at a time. Kinds is for the kinds of Kueue and of GKE.
 func Read(ctx context.Context, client kubernetes.Interface, kinds dynamic.Interface, now time.Time) (Report, error) {
 	trainings, err := List(ctx, client)
 	if err != nil {
@@ -60,6 +60,15 @@ func Read(ctx context.Context, client kubernetes.Interface, kinds dynamic.Interf
 		}
 		if job.Waits, err = waits(ctx, client, training.Namespace, pods.Items); err != nil {
 			return Report{}, err
+		}
+		if len(job.Waits) > 0 {
+			wait, found, err := requested(ctx, kinds, training.Namespace, training.Job)
+			if err != nil {
+				return Report{}, err
+			}
+			if found {
+				job.Waits = append([]Wait{wait}, job.Waits...)
+			}
 		}
 		if _, known := inQueues[training.Namespace]; !known {
 			if inQueues[training.Namespace], err = queued(ctx, kinds, training.Namespace, now); err != nil {
