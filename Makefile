@@ -23,7 +23,7 @@ export CGO_ENABLED := 0
 SHELL := bash
 .SHELLFLAGS := -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help up train preview down status kubeconfig test nightly unit lint bench build sandbox toolchain toolchain-archive e2e node-packages test-packages preflight comment release pictures
+.PHONY: help up train preview down status kubeconfig test tests nightly unit lint bench build sandbox toolchain toolchain-archive e2e node-packages test-packages preflight comment release pictures
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,7 +51,11 @@ status: sandbox ## Show the nodes, pods, and endpoints of STACK.
 kubeconfig: sandbox ## Print the path of the kubeconfig of STACK.
 	@$(SANDBOX) kubeconfig --stack $(STACK) --stacks $(STACKS)
 
-test: lint node-packages test-packages unit e2e ## Run all linters and tests.
+# Cold is a run before which Go has compiled nothing.
+test: ## Run all linters and tests, and record the time.
+	@scripts/record-time.sh "make test, $$([ -d "$$(go env GOCACHE)/00" ] && echo warm || echo cold)" $(MAKE) --no-print-directory tests
+
+tests: lint node-packages test-packages unit e2e
 
 # Most of these tests wait for pods and controllers, so more of them run in parallel than
 # there are cores.
@@ -85,6 +89,7 @@ bench: toolchain ## Benchmark prod and stacks of 1, 10, and 100 jobs, the progra
 	cd sandbox && go test $(VETTED) -run '^$$' -bench Alternatives -benchtime 1x -timeout 120m ./e2e
 	cd sandbox && go test $(VETTED) -run '^$$' -bench NATS -benchtime 2000x -timeout 30m ./e2e
 	cd sandbox && go test $(VETTED) -run '^$$' -bench LostNode -benchtime 1x -timeout 60m ./e2e
+	cd sandbox && go test $(VETTED) -run '^$$' -bench Recorded -benchtime 1x ./e2e
 
 build: ## Compile the Pulumi program, which `pulumi preview` and `up` run.
 	go build -o bin/ . ./cmd/preview-comment

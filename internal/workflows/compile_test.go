@@ -136,6 +136,27 @@ func TestTakeSandbox(t *testing.T) {
 	}
 }
 
+// TestRecordTime: a command that succeeds leaves its time, and each ends as it would by itself.
+func TestRecordTime(t *testing.T) {
+	p := compiled{t, t.TempDir()}
+	p.copyScript("record-time.sh")
+	t.Setenv("MAKEFLAGS", "")
+	run := func(name string, command ...string) int {
+		timed := exec.Command(filepath.Join(p.dir, "scripts", "record-time.sh"), append([]string{name}, command...)...)
+		_ = timed.Run()
+		return timed.ProcessState.ExitCode()
+	}
+	assert.Equal(t, 3, run("make test, warm", "sh", "-c", "exit 3"))
+	assert.NoFileExists(t, filepath.Join(p.dir, ".sandbox", "times"))
+	assert.Zero(t, run("make test, cold", "sh", "-c", "exit 0"))
+	assert.Zero(t, run("make test, warm", "true"))
+	t.Setenv("MAKEFLAGS", "n")
+	assert.Zero(t, run("make -n test", "true"))
+	times, err := os.ReadFile(filepath.Join(p.dir, ".sandbox", "times"))
+	require.NoError(t, err)
+	assert.Regexp(t, `^make test, cold\t\d+\nmake test, warm\t\d+\n$`, string(times))
+}
+
 // serve returns the URL of a file on a server that sends so many halves of it.
 func serve(t *testing.T, file string, halves int) string {
 	t.Helper()

@@ -1,40 +1,71 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
-// goals are what a benchmark of a stack is to take, at most. docs/contribute/performance.md has them.
+// goals are what a benchmark of a stack, or a command that records its time, is to take, at most.
+// docs/contribute/performance.md has them.
 var goals = map[string]map[string]float64{
-	"prod": {"up-s": 90, "second-preview-s": 2, "second-up-s": 4, "status-s": 1},
+	"prod":     {"up-s": 90, "second-preview-s": 2, "second-up-s": 4, "status-s": 1},
+	"jobs=1":   {requestsPerCluster: 19},
+	"jobs=10":  {requestsPerCluster: 19},
+	"jobs=100": {requestsPerCluster: 19},
+	"make test": {
+		"warm-s": 15 * 60,
+		"cold-s": 25 * 60, // on a new machine with empty caches, everything compiled
+	},
+	"cold start": {
+		"compiled-s": 12 * 60,
+		"archive-s":  60,
+	},
 }
+
+// requestsPerCluster is how many requests the NATS operator makes for each NatsCluster. The operator makes 19 for
+// one server whatever the NatsCluster says.
+const requestsPerCluster = "nats-operator-requests/cluster"
 
 // upToKubectl is how long `up` may take, as a multiple of what kubectl takes for the same objects.
 const upToKubectl = 1.05
 
-// figure is what a benchmark has measured. Without a goal, it is 0.
+// figure is what a benchmark has measured, or [notMeasured]. Without a goal, the goal is 0.
 type figure struct {
 	stack, name    string
 	measured, goal float64
 }
+
+// notMeasured is the measured value of a figure whose command has failed, or has never been run.
+var notMeasured = math.NaN()
 
 // figureTable returns Markdown: each figure, its goal, and how much of the goal it takes.
 func figureTable(figures []figure) string {
 	var text strings.Builder
 	text.WriteString("| stack | figure | measured | goal | measured / goal |\n| --- | --- | --- | --- | --- |\n")
 	for _, f := range figures {
-		goal, ratio := "", ""
+		measured, goal, ratio := fmt.Sprintf("%.4g", f.measured), "", ""
 		if f.goal != 0 {
 			goal, ratio = fmt.Sprintf("%.4g", f.goal), fmt.Sprintf("%.2f", f.measured/f.goal)
 			if f.measured > f.goal {
 				ratio += " missed"
 			}
 		}
-		fmt.Fprintf(&text, "| %s | %s | %.4g | %s | %s |\n", f.stack, f.name, f.measured, goal, ratio)
+		if math.IsNaN(f.measured) {
+			measured, ratio = "not measured", ""
+		}
+		fmt.Fprintf(&text, "| %s | %s | %s | %s | %s |\n", f.stack, f.name, measured, goal, ratio)
 	}
 	return text.String()
 }
@@ -60,12 +91,69 @@ func againstKubectl(rows []comparison) []figure {
 			figures = append(figures, figure{row.stack, "up-s", up, goal})
 		}
 		for i, tool := range alternatives {
-			if took := row.took[1+i].wall.Seconds(); tool.name == "kubectl" && took != 0 {
-				figures = append(figures, figure{row.stack, "up / kubectl", up / took, upToKubectl})
+			if tool.name != "kubectl" {
+				continue
 			}
+			ratio := notMeasured // it has failed
+			if took := row.took[1+i].wall.Seconds(); took != 0 {
+				ratio = up / took
+			}
+			figures = append(figures, figure{row.stack, "up / kubectl", ratio, upToKubectl})
 		}
 	}
 	return figures
+}
+
+// growth returns how much memory each process takes for another resource, in KiB, from the figures of a small and a
+// large stack.
+func growth(figures []figure, small, large string) []figure {
+	measured := map[string]float64{}
+	for _, f := range figures {
+		measured[f.stack+" "+f.name] = f.measured
+	}
+	resources := measured[large+" resources"] - measured[small+" resources"]
+	var grown []figure
+	for _, process := range []string{engineProcess, stateProcess, programProcess} {
+		name := process + "-MiB"
+		grown = append(grown, figure{small + " to " + large, process + "-KiB/resource",
+			1024 * (measured[large+" "+name] - measured[small+" "+name]) / resources, 0})
+	}
+	return grown
+}
+
+// BenchmarkRecorded prints the times that commands have recorded in this clone when they were last run, with their
+// goals.
+func BenchmarkRecorded(b *testing.B) {
+	figures, err := recordedFigures(filepath.Join(repository, ".sandbox", "times"))
+	require.NoError(b, err)
+	fmt.Fprint(b.Output(), "\n"+figureTable(figures))
+}
+
+// recordedFigures reads what scripts/record-time.sh writes: a line for each run, with what was run and its seconds. It
+// returns the last run of each, and of what has never been run a figure that is not measured.
+func recordedFigures(file string) ([]figure, error) {
+	text, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	last := map[string]float64{}
+	for line := range strings.Lines(string(text)) {
+		name, seconds, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		if last[name], err = strconv.ParseFloat(seconds, 64); err != nil {
+			return nil, fmt.Errorf("%s: %q: %w", file, line, err)
+		}
+	}
+	var figures []figure
+	for _, command := range []string{"cold start", "make test"} {
+		for _, how := range slices.Sorted(maps.Keys(goals[command])) {
+			measured, ok := last[command+", "+strings.TrimSuffix(how, "-s")]
+			if !ok {
+				measured = notMeasured
+			}
+			figures = append(figures, figure{command, how, measured, goals[command][how]})
+		}
+	}
+	return figures, nil
 }
 
 func TestFigureTable(t *testing.T) {
@@ -79,9 +167,58 @@ func TestFigureTable(t *testing.T) {
 		"just met":     {figure{"prod", "up / kubectl", 1.05, 1.05}, "| prod | up / kubectl | 1.05 | 1.05 | 1.00 |\n"},
 		"missed":       {figure{"prod", "up-s", 99, 90}, "| prod | up-s | 99 | 90 | 1.10 missed |\n"},
 		"without goal": {figure{"jobs=100", "engine-MiB", 1234.5, 0}, "| jobs=100 | engine-MiB | 1234 |  |  |\n"},
+		"not measured": {figure{"prod", "up / kubectl", notMeasured, 1.05}, "| prod | up / kubectl | not measured | 1.05 |  |\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			assert.Equal(t, head+test.want, figureTable([]figure{test.figure}))
 		})
 	}
+}
+
+// TestAgainstKubectl: a stack keeps its row when kubectl fails.
+func TestAgainstKubectl(t *testing.T) {
+	t.Parallel()
+	took := func(seconds ...int) []cost {
+		var costs []cost
+		for _, s := range seconds {
+			costs = append(costs, cost{wall: time.Duration(s) * time.Second})
+		}
+		return costs
+	}
+	rows := []comparison{{"prod", 50, took(84, 80, 1, 1)}, {"jobs=1", 47, took(5, 0, 1, 1)}}
+	assert.Equal(t, "| stack | figure | measured | goal | measured / goal |\n| --- | --- | --- | --- | --- |\n"+
+		"| prod | up-s | 84 | 90 | 0.93 |\n"+
+		"| prod | up / kubectl | 1.05 | 1.05 | 1.00 |\n"+
+		"| jobs=1 | up / kubectl | not measured | 1.05 |  |\n", figureTable(againstKubectl(rows)))
+}
+
+// TestRecordedFigures: the last run of each command counts.
+func TestRecordedFigures(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "times")
+	require.NoError(t, os.WriteFile(file, []byte("make test, warm\t2000\ncold start, archive\t19\nmake test, warm\t810\n"), 0o600))
+	figures, err := recordedFigures(file)
+	require.NoError(t, err)
+	assert.Equal(t, "| stack | figure | measured | goal | measured / goal |\n| --- | --- | --- | --- | --- |\n"+
+		"| cold start | archive-s | 19 | 60 | 0.32 |\n"+
+		"| cold start | compiled-s | not measured | 720 |  |\n"+
+		"| make test | cold-s | not measured | 1500 |  |\n"+
+		"| make test | warm-s | 810 | 900 | 0.90 |\n", figureTable(figures))
+
+	figures, err = recordedFigures(filepath.Join(t.TempDir(), "times"))
+	require.NoError(t, err)
+	assert.Len(t, figures, 4, "no command has been run")
+	require.NoError(t, os.WriteFile(file, []byte("make test, warm\tlong\n"), 0o600))
+	_, err = recordedFigures(file)
+	assert.ErrorContains(t, err, "long")
+}
+
+// TestGrowth: 100 jobs have 2,200 resources more than one, and take the engine 220 MiB more.
+func TestGrowth(t *testing.T) {
+	t.Parallel()
+	grown := growth([]figure{
+		{"jobs=1", "engine-MiB", 180, 0}, {"jobs=1", "resources", 45, 0},
+		{"jobs=100", "engine-MiB", 400, 0}, {"jobs=100", "resources", 2245, 0},
+	}, "jobs=1", "jobs=100")
+	assert.Equal(t, figure{"jobs=1 to jobs=100", "engine-KiB/resource", 102.4, 0}, grown[0])
 }

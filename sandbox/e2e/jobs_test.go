@@ -69,6 +69,9 @@ func BenchmarkStacks(b *testing.B) {
 			}
 		})
 	}
+	if !b.Failed() {
+		all = append(all, growth(all, "jobs=1", "jobs=100")...)
+	}
 	fmt.Fprint(b.Output(), "\n"+figureTable(all))
 }
 
@@ -83,7 +86,7 @@ func benchmarkStack(b benchmarkFigures, project, stack string) {
 	for _, name := range []string{engineProcess, stateProcess, programProcess} {
 		b.report(float64(used[name].peak)/(1<<20), name+"-MiB")
 	}
-	b.report(float64(operatorRequests(b.B, s)), "nats-operator-requests")
+	b.report(float64(operatorRequests(b.B, s))/float64(natsClusters(b.B, project, stack)), requestsPerCluster)
 	measure(b, "second-preview-s", func() error { _, err := s.Preview(b.Context()); return err })
 	measure(b, "second-up-s", func() error { return s.Apply(b.Context()) })
 	result, err := s.Up(b.Context())
@@ -93,6 +96,19 @@ func benchmarkStack(b benchmarkFigures, project, stack string) {
 	measure(b, "status-s", func() error { return s.Status(b.Context(), io.Discard) })
 	measure(b, "down-s", func() error { return s.Down(b.Context()) })
 	b.ReportMetric(0, "ns/op")
+}
+
+// natsClusters counts the NatsClusters of a stack.
+func natsClusters(b *testing.B, project, stack string) int {
+	b.Helper()
+	count := 0
+	for _, object := range kubernetesObjects(b, project, stack) {
+		if object.GetKind() == "NatsCluster" {
+			count++
+		}
+	}
+	require.Positive(b, count)
+	return count
 }
 
 // operatorRequests counts what the NATS operator has asked for, without the lease that it renews.
