@@ -1,6 +1,7 @@
 package gcp
 
 import (
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -46,6 +47,18 @@ func both(edits ...func(values)) func(values) {
 
 // ofJob sets a setting of the only job.
 func ofJob(path string, value any) func(values) { return set("persia:jobs", "0."+path, value) }
+
+// inline gives the dataloaders a volume of the job's own.
+func inline(source values) func(values) {
+	volume := values{"name": "data"}
+	maps.Copy(volume, source)
+	return both(ofJob("volumes", []any{volume}), ofJob("dataloader.volumeMounts", []any{values{"name": "data", "mountPath": "/data"}}))
+}
+
+// nfs gives them a directory of an NFS server.
+func nfs(server string) func(values) {
+	return inline(values{"nfs": values{"server": server, "path": "/data"}})
+}
 
 // TestEffects makes edits of a whole stack. The program says what becomes of the training and its
 // data for each, and the plan restarts the pods that the program names.
@@ -160,6 +173,23 @@ func TestEffects(t *testing.T) {
 			"can no longer write to gs://my-project-checkpoints, which they have at /checkpoints. To let them write, remove readOnly from the mount",
 			"the job criteo restarts",
 		}, all},
+		{"another NFS server", nfs("10.9.0.2"), nfs("10.9.0.3"), []string{
+			"persia:jobs[0].volumes: the pods of dataloader of the job criteo no longer see nfs://10.9.0.2/data, which they had at /data; the data stays there. To see it again, restore the volume data",
+			"the job criteo restarts",
+		}, []string{"criteo-dataloader"}},
+		{"an empty directory instead of an NFS server", nfs("10.9.0.2"), inline(values{"emptyDir": values{}}), []string{
+			"persia:jobs[0].volumes: the pods of dataloader of the job criteo no longer see nfs://10.9.0.2/data, which they had at /data; the data stays there. To see it again, restore the volume data",
+			"the job criteo restarts",
+		}, []string{"criteo-dataloader"}},
+		{"an empty directory instead of a directory of the nodes", inline(values{"hostPath": values{"path": "/var/lib/data"}}), inline(values{"emptyDir": values{}}), []string{
+			"no longer see directory /var/lib/data of the node, which they had at /data; the data stays there. To see it again, restore the volume data",
+			"the job criteo restarts",
+		}, []string{"criteo-dataloader"}},
+		{"a volume of the job to read only", nfs("10.9.0.2"), both(nfs("10.9.0.2"), ofJob("volumes.0.nfs.readOnly", true)), []string{"can no longer write to nfs://10.9.0.2/data, which they have at /data. To let them write, remove readOnly from the volume data", "the job criteo restarts"}, []string{"criteo-dataloader"}},
+		{"no taint of a pool", set("persia:nodePools", "0.taints", []any{values{"key": "persia.com/team", "value": "ads", "effect": "NoSchedule"}}), set("persia:nodePools", "0.taints", []any{}), []string{
+			"the job criteo restarts: this replaces the pods of dataloader (4), embedding-worker (2), embedding-ps (2)",
+		}, []string{"criteo-dataloader", "criteo-embedding-ps", "criteo-embedding-worker"}},
+		{"no pull secrets", ofJob("imagePullSecrets", []any{values{"name": "registry"}}), ofJob("imagePullSecrets", []any{}), []string{"the job criteo restarts"}, all},
 		{"a folder of the script's own", nil, ofJob("env", []any{values{"name": "PERSIA_CKPT_DIR", "value": "/checkpoints/mine"}}), []string{
 			"persia:jobs[0].env: PERSIA_CKPT_DIR of the job criteo was not set and is now /checkpoints/mine",
 			"the job criteo restarts",

@@ -28,6 +28,12 @@ spec:
       annotations: {cluster-autoscaler.kubernetes.io/safe-to-evict: "false"}
     spec:
       nodeSelector: {cloud.google.com/gke-nodepool: training}
+      tolerations: [{key: persia.com/dedicated, operator: Equal, value: ads, effect: NoSchedule}]
+      imagePullSecrets: [{name: registry}]
+      serviceAccountName: criteo
+      automountServiceAccountToken: false
+      terminationGracePeriodSeconds: 120
+      initContainers: [{name: settings, image: "example.com/settings:latest"}]
       containers:
       - name: nn-worker
         image: example.com/criteo:1
@@ -41,9 +47,16 @@ spec:
       volumes:
       - {name: claim-0, persistentVolumeClaim: {claimName: checkpoints-claim}}
       - {name: launch, configMap: {name: persia-launch}}
+      - {name: data, hostPath: {path: /var/lib/data}}
+      - {name: shared, nfs: {server: 10.9.0.2, path: /data}}
+      - {name: scratch, emptyDir: {}}
+      - {name: labels, downwardAPI: {items: [{path: labels, fieldRef: {fieldPath: metadata.labels}}]}}
+      - {name: token, projected: {sources: [{serviceAccountToken: {path: token}}]}}
+      - {name: password, secret: {secretName: password}}
 `
 
-// filledIn is asked with what an API server adds, and the annotation of a restart by kubectl.
+// filledIn is asked with what an API server adds, the annotation of a restart by kubectl, and the label by
+// which Kueue knows pods.
 const filledIn = `
 metadata: {name: criteo-nn-worker, namespace: persia, generation: 3}
 spec:
@@ -52,13 +65,27 @@ spec:
   template:
     metadata:
       creationTimestamp: null
-      labels: {persia_job: criteo, app.kubernetes.io/name: nn-worker}
+      labels: {persia_job: criteo, app.kubernetes.io/name: nn-worker, kueue.x-k8s.io/podset: nn-worker}
       annotations: {cluster-autoscaler.kubernetes.io/safe-to-evict: "false", kubectl.kubernetes.io/restartedAt: "2026-01-01T00:00:00Z"}
     spec:
       dnsPolicy: ClusterFirst
       restartPolicy: Always
       schedulerName: default-scheduler
+      securityContext: {}
+      serviceAccount: criteo
       nodeSelector: {cloud.google.com/gke-nodepool: training}
+      tolerations: [{key: persia.com/dedicated, operator: Equal, value: ads, effect: NoSchedule}]
+      imagePullSecrets: [{name: registry}]
+      serviceAccountName: criteo
+      automountServiceAccountToken: false
+      terminationGracePeriodSeconds: 120
+      initContainers:
+      - name: settings
+        image: example.com/settings:latest
+        imagePullPolicy: Always
+        resources: {}
+        terminationMessagePath: /dev/termination-log
+        terminationMessagePolicy: File
       containers:
       - name: nn-worker
         image: example.com/criteo:1
@@ -75,6 +102,12 @@ spec:
       volumes:
       - {name: claim-0, persistentVolumeClaim: {claimName: checkpoints-claim}}
       - {name: launch, configMap: {name: persia-launch, defaultMode: 420}}
+      - {name: data, hostPath: {path: /var/lib/data, type: ""}}
+      - {name: shared, nfs: {server: 10.9.0.2, path: /data}}
+      - {name: scratch, emptyDir: {}}
+      - {name: labels, downwardAPI: {defaultMode: 420, items: [{path: labels, fieldRef: {apiVersion: v1, fieldPath: metadata.labels}}]}}
+      - {name: token, projected: {defaultMode: 420, sources: [{serviceAccountToken: {path: token, expirationSeconds: 3600}}]}}
+      - {name: password, secret: {secretName: password, defaultMode: 420}}
 status: {replicas: 2}
 `
 
@@ -108,6 +141,21 @@ func TestWhatTheAPIServerAddsIsNoEdit(t *testing.T) {
 		"a claim to read only":   {"claimName: checkpoints-claim", "claimName: checkpoints-claim, readOnly: true", true},
 		"an annotation less":     {`annotations: {cluster-autoscaler.kubernetes.io/safe-to-evict: "false"}`, "annotations: {}", true},
 		"replicas alone":         {"replicas: 2", "replicas: 3", false},
+		"no tolerations":         {"      tolerations: [{key: persia.com/dedicated, operator: Equal, value: ads, effect: NoSchedule}]\n", "", true},
+		"no pull secrets":        {"      imagePullSecrets: [{name: registry}]\n", "", true},
+		"no service account":     {"      serviceAccountName: criteo\n", "", true},
+		"a token":                {"      automountServiceAccountToken: false\n", "", true},
+		"the usual grace period": {"      terminationGracePeriodSeconds: 120\n", "", true},
+		"no init container":      {"      initContainers: [{name: settings, image: \"example.com/settings:latest\"}]\n", "", true},
+		"no probe":               {"        readinessProbe: {exec: {command: [test]}, periodSeconds: 10}\n", "", true},
+		"the default of a probe": {"periodSeconds: 10", "timeoutSeconds: 1", false},
+		"another period":         {"periodSeconds: 10", "periodSeconds: 20", true},
+		"a default that is said": {"containerPort: 8887", "containerPort: 8887, protocol: TCP", false},
+		"an empty directory":     {"hostPath: {path: /var/lib/data}", "emptyDir: {}", true},
+		"a directory of nodes":   {"scratch, emptyDir: {}", "scratch, hostPath: {path: /}", true},
+		"no NFS server":          {"nfs: {server: 10.9.0.2, path: /data}", "emptyDir: {}", true},
+		"another NFS server":     {"server: 10.9.0.2", "server: 10.9.0.3", true},
+		"a directory in memory":  {"scratch, emptyDir: {}", "scratch, emptyDir: {medium: Memory}", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Contains(t, asked, c.old)
@@ -117,6 +165,40 @@ func TestWhatTheAPIServerAddsIsNoEdit(t *testing.T) {
 			after.Add(&set)
 			says := strings.Join(Of(inState(t, statefulSet, filledIn), after, map[string]string{"criteo": "persia:jobs[0]"}), "\n")
 			assert.Equal(t, c.restarts, strings.Contains(says, "persia:jobs[0]: the job criteo restarts: this replaces the pods of nn-worker (2)"), says)
+		})
+	}
+}
+
+// TestVolumesOfAJob gives a volume of a job another source. What outlived the pod is no longer seen.
+func TestVolumesOfAJob(t *testing.T) {
+	const pods = `
+metadata: {name: criteo-nn-worker, namespace: persia}
+spec:
+  template:
+    metadata: {labels: {persia_job: criteo, app.kubernetes.io/name: nn-worker}}
+    spec:
+      containers: [{name: nn-worker, volumeMounts: [{name: data, mountPath: /data}]}]
+      volumes: [{name: data, SOURCE}]
+`
+	for source, storage := range map[string]string{
+		"hostPath: {path: /var/lib/data}":                                                     "directory /var/lib/data of the node",
+		"nfs: {server: 10.9.0.2, path: /data}":                                                "nfs://10.9.0.2/data",
+		"gcePersistentDisk: {pdName: features}":                                               "disk features",
+		"csi: {driver: gcsfuse.csi.storage.gke.io, volumeAttributes: {bucketName: features}}": "gs://features",
+		"persistentVolumeClaim: {claimName: features}":                                        "the claim features",
+		"emptyDir: {}":                "",
+		"configMap: {name: features}": "",
+		"csi: {driver: secrets-store.csi.x-k8s.io, volumeAttributes: {secretProviderClass: one}}": "",
+	} {
+		t.Run(source, func(t *testing.T) {
+			var set appsv1.StatefulSet
+			require.NoError(t, yaml.Unmarshal([]byte(strings.Replace(pods, "SOURCE", "emptyDir: {medium: Memory}", 1)), &set))
+			after := New()
+			after.Add(&set)
+			effects := Of(inState(t, statefulSet, strings.Replace(pods, "SOURCE", source, 1)), after, map[string]string{"criteo": "persia:jobs[0]"})
+			says := "no longer see " + storage + ", which they had at /data; the data stays there"
+			assert.Equal(t, storage != "", strings.Contains(strings.Join(effects, "\n"), says), "%s", effects)
+			assert.Contains(t, effects[len(effects)-1], "the job criteo restarts")
 		})
 	}
 }

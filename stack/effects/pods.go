@@ -3,12 +3,11 @@ package effects
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
-	"path"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 
 	"persia/config/jobspec"
 )
@@ -35,20 +34,8 @@ func (j job) otherEngine() bool {
 // samePods reports whether pods of a role stay as they are. The pods in the state have fields
 // that the API server has filled in.
 func samePods(was, is corev1.PodTemplateSpec) bool {
-	if len(was.Spec.Containers) == 0 || len(is.Spec.Containers) == 0 {
-		return len(was.Spec.Containers) == len(is.Spec.Containers)
-	}
-	a, b := was.Spec.Containers[0], is.Spec.Containers[0]
-	return given(plain(is), plain(was)) &&
-		// The API server does not add to these.
-		maps.Equal(was.Labels, is.Labels) && maps.Equal(own(was.Annotations), is.Annotations) &&
-		maps.Equal(was.Spec.NodeSelector, is.Spec.NodeSelector) &&
-		slices.EqualFunc(was.Spec.Volumes, is.Spec.Volumes, sameVolume) &&
-		slices.EqualFunc(a.Env, b.Env, func(x, y corev1.EnvVar) bool {
-			return x.Name == y.Name && x.Value == y.Value && (x.ValueFrom == nil) == (y.ValueFrom == nil)
-		}) &&
-		slices.EqualFunc(a.VolumeMounts, b.VolumeMounts, sameMount) &&
-		len(a.Resources.Limits) == len(b.Resources.Limits) && len(a.Resources.Requests) == len(b.Resources.Requests)
+	was.Annotations, was.Labels = own(was.Annotations), own(was.Labels)
+	return equality.Semantic.DeepEqual(defaulted(was), defaulted(is))
 }
 
 // plain is an object as JSON has it.
@@ -60,59 +47,22 @@ func plain(object any) any {
 	return value
 }
 
-// given reports whether a value has everything that is wanted of it. Objects may have more.
-func given(want, has any) bool {
-	switch want := want.(type) {
-	case nil:
-		return true
-	case map[string]any:
-		object, _ := has.(map[string]any)
-		for key, value := range want {
-			if !given(value, object[key]) {
-				return false
-			}
-		}
-		return true
-	case []any:
-		list, _ := has.([]any)
-		return slices.EqualFunc(want, list, given)
-	default:
-		return want == has
-	}
-}
-
-// own are annotations without the ones that kubectl writes.
-func own(annotations map[string]string) map[string]string {
+// own are annotations or labels without the ones that kubectl and Kueue write.
+func own(all map[string]string) map[string]string {
 	kept := map[string]string{}
-	for key, value := range annotations {
-		if !strings.HasPrefix(key, "kubectl.kubernetes.io/") {
+	for key, value := range all {
+		if !strings.HasPrefix(key, "kubectl.kubernetes.io/") && !strings.HasPrefix(key, "kueue.x-k8s.io/") {
 			kept[key] = value
 		}
 	}
 	return kept
 }
 
-func sameVolume(was, is corev1.Volume) bool {
-	x, y := was.PersistentVolumeClaim, is.PersistentVolumeClaim
-	return was.Name == is.Name && (x == nil) == (y == nil) && (x == nil || *x == *y)
-}
-
-func sameMount(was, is corev1.VolumeMount) bool {
-	return was.Name == is.Name && path.Clean(was.MountPath) == path.Clean(is.MountPath) && was.ReadOnly == is.ReadOnly &&
-		was.SubPath == is.SubPath && was.SubPathExpr == is.SubPathExpr
-}
-
 // hidden says which data the pods of a job no longer see or can no longer write to.
 func hidden(before, after Stack, j job) []string {
 	// Roles by what they lose, in the order of a stack file.
-	lost := map[string][]string{}
-	var order []string
-	lose := func(role, text string) {
-		if !slices.Contains(order, text) {
-			order = append(order, text)
-		}
-		lost[text] = append(lost[text], role)
-	}
+	lost := map[loss][]string{}
+	var order []loss
 	for _, kind := range jobspec.Kinds() {
 		was, is := j.was.Roles[kind.Name], j.is.Roles[kind.Name]
 		for _, mount := range was.container().VolumeMounts {
@@ -120,24 +70,48 @@ func hidden(before, after Stack, j job) []string {
 			if had == (storedFolder{}) {
 				continue // nothing that outlives a pod
 			}
-			sees, writes := false, false
-			for _, other := range is.container().VolumeMounts {
-				// Package storage warns of a volume that has another storage.
-				if after.mounted(is, other) == had || is.source(other) == was.source(mount) {
-					sees, writes = true, writes || !other.ReadOnly
-				}
+			text := ""
+			switch seen := is.seeing(after, had, was.claim(mount)); {
+			case len(seen) == 0:
+				text = fmt.Sprintf("no longer see %s, which they had at %s; the data stays there. To see it again, restore", had, mount.MountPath)
+			case !was.readOnly(mount) && !slices.ContainsFunc(seen, func(m corev1.VolumeMount) bool { return !is.readOnly(m) }):
+				text = fmt.Sprintf("can no longer write to %s, which they have at %s. To let them write, remove readOnly from", had, mount.MountPath)
+			default:
+				continue
 			}
-			switch {
-			case !sees:
-				lose(kind.Name, fmt.Sprintf("no longer see %s, which they had at %s; the data stays there. To see it again, restore the mount", had, mount.MountPath))
-			case !writes && !mount.ReadOnly:
-				lose(kind.Name, fmt.Sprintf("can no longer write to %s, which they have at %s. To let them write, remove readOnly from the mount", had, mount.MountPath))
+			of := loss{"mounts", text + " the mount"}
+			if is.mounts(mount) && was.volume(mount).PersistentVolumeClaim == nil {
+				of = loss{"volumes", text + " the volume " + mount.Name}
 			}
+			if !slices.Contains(order, of) {
+				order = append(order, of)
+			}
+			lost[of] = append(lost[of], kind.Name)
 		}
 	}
 	var effects []string
-	for _, text := range order {
-		effects = append(effects, fmt.Sprintf("%s.mounts: the pods of %s of the job %s %s", j.path, strings.Join(lost[text], ", "), j.name, text))
+	for _, of := range order {
+		effects = append(effects, fmt.Sprintf("%s.%s: the pods of %s of the job %s %s", j.path, of.field, strings.Join(lost[of], ", "), j.name, of.text))
 	}
 	return effects
+}
+
+// loss is what pods of a job lose by an edit of a field.
+type loss struct{ field, text string }
+
+// seeing returns the mounts of a role that show a directory, or the same of a claim: the effects of a
+// volume say that it has another storage.
+func (r Role) seeing(s Stack, at storedFolder, claim string) []corev1.VolumeMount {
+	var mounts []corev1.VolumeMount
+	for _, mount := range r.container().VolumeMounts {
+		if s.mounted(r, mount) == at || claim != "" && r.claim(mount) == claim {
+			mounts = append(mounts, mount)
+		}
+	}
+	return mounts
+}
+
+// mounts reports whether a role has a mount as it is, whatever its volume is.
+func (r Role) mounts(mount corev1.VolumeMount) bool {
+	return slices.ContainsFunc(r.container().VolumeMounts, func(m corev1.VolumeMount) bool { return equality.Semantic.DeepEqual(m, mount) })
 }

@@ -330,34 +330,63 @@ func (s Stack) checkpoints(job Job) storedFolder {
 	return at
 }
 
-// source names the storage of a mount. Two mounts of one directory of a claim have one source.
-func (r Role) source(mount corev1.VolumeMount) string {
+// volume is the volume of a mount.
+func (r Role) volume(mount corev1.VolumeMount) corev1.Volume {
 	for _, volume := range r.Pod.Spec.Volumes {
-		if volume.Name == mount.Name && volume.PersistentVolumeClaim != nil {
-			return "claim " + path.Join(volume.PersistentVolumeClaim.ClaimName, cmp.Or(mount.SubPathExpr, mount.SubPath))
+		if volume.Name == mount.Name {
+			return volume
 		}
 	}
-	return "volume " + path.Join(mount.Name, cmp.Or(mount.SubPathExpr, mount.SubPath))
+	return corev1.Volume{}
 }
 
-// mounted is the directory that a mount of a role shows.
+// claim names the claim of a mount and the directory in it, or is "". Two mounts of one directory of
+// a claim have one name.
+func (r Role) claim(mount corev1.VolumeMount) string {
+	if of := r.volume(mount).PersistentVolumeClaim; of != nil {
+		return path.Join(of.ClaimName, cmp.Or(mount.SubPathExpr, mount.SubPath))
+	}
+	return ""
+}
+
+// readOnly reports whether pods cannot write to a mount.
+func (r Role) readOnly(mount corev1.VolumeMount) bool {
+	volume := r.volume(mount)
+	return mount.ReadOnly || volume.PersistentVolumeClaim != nil && volume.PersistentVolumeClaim.ReadOnly ||
+		volume.NFS != nil && volume.NFS.ReadOnly || volume.CSI != nil && volume.CSI.ReadOnly != nil && *volume.CSI.ReadOnly
+}
+
+// mounted is the directory that a mount of a role shows. It is empty for what goes with the pod.
 func (s Stack) mounted(role Role, mount corev1.VolumeMount) storedFolder {
 	below := cmp.Or(mount.SubPathExpr, mount.SubPath)
-	for _, volume := range role.Pod.Spec.Volumes {
-		switch {
-		case volume.Name != mount.Name:
-		case volume.PersistentVolumeClaim != nil:
-			for _, name := range slices.Sorted(maps.Keys(s.Volumes)) {
-				if of := s.Volumes[name]; of.Claim == volume.PersistentVolumeClaim.ClaimName {
-					return storedFolder{of.Storage, path.Join(of.Folder, below)}
-				}
-			}
-			return storedFolder{"the claim " + volume.PersistentVolumeClaim.ClaimName, below}
-		case volume.NFS != nil:
-			return storedFolder{"nfs://" + volume.NFS.Server + volume.NFS.Path, below}
-		case volume.HostPath != nil:
-			return storedFolder{directory + volume.HostPath.Path + " of the node", below}
+	volume := role.volume(mount)
+	if volume.PersistentVolumeClaim == nil {
+		if at := inPod(volume.VolumeSource); at != "" {
+			return storedFolder{at, below}
+		}
+		return storedFolder{}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Volumes)) {
+		if of := s.Volumes[name]; of.Claim == volume.PersistentVolumeClaim.ClaimName {
+			return storedFolder{of.Storage, path.Join(of.Folder, below)}
 		}
 	}
-	return storedFolder{}
+	return storedFolder{"the claim " + volume.PersistentVolumeClaim.ClaimName, below}
+}
+
+// inPod names the storage of a volume that a pod has without a claim, or is "" for what goes with the
+// pod.
+func inPod(source corev1.VolumeSource) string {
+	switch {
+	case source.NFS != nil:
+		return "nfs://" + source.NFS.Server + source.NFS.Path
+	case source.HostPath != nil:
+		return directory + source.HostPath.Path + " of the node"
+	case source.GCEPersistentDisk != nil:
+		return "disk " + source.GCEPersistentDisk.PDName
+	case source.CSI != nil && source.CSI.Driver == gcp.DriverGCSFuse:
+		return "gs://" + source.CSI.VolumeAttributes["bucketName"]
+	default:
+		return ""
+	}
 }
