@@ -10,6 +10,7 @@ import (
 func (d deployed) effects(before effects.Stack, replaced *gke.Replacement) []string {
 	after, paths := effects.New(), map[string]string{}
 	after.Replaced, after.Protected, after.Zones = replaced, d.cfg.Cluster.DeletionProtection, d.cfg.Cluster.Zones
+	after.Driver = d.cfg.NVIDIADriver
 	for _, job := range d.cfg.Jobs {
 		paths[job.Name] = job.At().String()
 		for _, object := range d.jobs[job.Name].Objects {
@@ -25,11 +26,16 @@ func (d deployed) effects(before effects.Stack, replaced *gke.Replacement) []str
 		after.AddNATS(cluster.Name, d.brokers[i].Object, d.brokers[i].ReplacedBy)
 	}
 	volumes := d.volumes
-	if d.pedl != nil && d.pedl.volume != nil {
-		volumes = append([]*storage.Volume{d.pedl.volume}, volumes...)
+	if d.pedl != nil {
+		for _, object := range d.pedl.objects {
+			after.Add(object)
+		}
+		if d.pedl.volume != nil {
+			volumes = append([]*storage.Volume{d.pedl.volume}, volumes...)
+		}
 	}
 	for _, volume := range volumes {
 		after.Add(volume.Object)
 	}
-	return effects.Of(before, after, paths)
+	return append(effects.Of(before, after, paths), d.data.moved...)
 }

@@ -19,6 +19,8 @@ type pedlInstallation struct {
 	volume  *storage.Volume
 	master  *pedl.Master
 	support *pedl.SupportCheck
+	// objects are the workloads, for the effects of the update.
+	objects []any
 }
 
 // newPEDL registers PEDL, if the stack has it, and what runs on GPUs after their
@@ -52,15 +54,17 @@ func newPEDL(ctx *pulumi.Context, cfg *config.Stack, data *storedData, driver []
 	if err != nil {
 		return nil, err
 	}
-	if _, err := pedl.NewAgents(ctx, "pedl-agent", pedl.AgentsArgs{
+	agents, err := pedl.NewAgents(ctx, "pedl-agent", pedl.AgentsArgs{
 		PEDL:        *cfg.PEDL,
 		Images:      cfg.Images,
 		MasterIP:    installed.master.ClusterIP,
 		Tolerations: agentTolerations(cfg),
 		Needs:       append(slices.Clip(driver), installed.master.Server),
-	}, inCluster); err != nil {
+	}, inCluster)
+	if err != nil {
 		return nil, err
 	}
+	installed.objects = append(installed.objects, installed.master.Object, agents.Object)
 	if check := cfg.PEDL.SupportCheck; check != nil {
 		installed.support, err = pedl.NewSupportCheck(ctx, "test-pedl-support", pedl.SupportCheckArgs{
 			Images:    cfg.Images,
@@ -106,6 +110,7 @@ func (p *pedlInstallation) newDatabase(ctx *pulumi.Context, cfg *config.Stack, d
 	if err != nil {
 		return nil, err
 	}
+	p.objects = database.Objects
 	return []pulumi.CustomResource{database.Server}, nil
 }
 

@@ -22,6 +22,8 @@ type storedData struct {
 	found map[string]storage.Found
 	// pairs are the pairs of volumes in the state of the stack.
 	pairs map[string]storage.Pair
+	// moved says which volumes have other storage than after the last update.
+	moved []string
 	// left are Filestore instances that removed volumes left in the network.
 	left []storage.Record
 	// network reports that the network that outlives the stack exists.
@@ -32,7 +34,7 @@ type storedData struct {
 }
 
 // findStorage looks up the storage of all volumes, and compares it with the last update. It
-// refuses to delete data, and warns before data is left behind.
+// refuses to delete data.
 func findStorage(ctx *pulumi.Context, cfg *config.Stack, last lastupdate.State) (*storedData, error) {
 	volumes := cfg.StoredVolumes()
 	cloud := storage.Cloud{Existing: cfg.Cluster.Existing != nil, Project: cfg.Project, Network: gke.NetworkID(cfg.Project, cfg.Cluster.Name)}
@@ -51,11 +53,6 @@ func findStorage(ctx *pulumi.Context, cfg *config.Stack, last lastupdate.State) 
 	if err := storage.Deleted(ctx, cloud, previous, volumes); err != nil {
 		return nil, err
 	}
-	for _, warning := range storage.Moved(previous, volumes, found) {
-		if err := ctx.Log.Warn(warning, nil); err != nil {
-			return nil, err
-		}
-	}
 	left, err := storage.Left(ctx, cloud, previous, volumes)
 	if err != nil {
 		return nil, err
@@ -64,7 +61,7 @@ func findStorage(ctx *pulumi.Context, cfg *config.Stack, last lastupdate.State) 
 	if err != nil {
 		return nil, err
 	}
-	data := &storedData{found: found, pairs: pairs, left: left, keys: iam.NewKeys("keys", cfg.Project), output: output}
+	data := &storedData{found: found, pairs: pairs, moved: storage.Moved(previous, volumes, found), left: left, keys: iam.NewKeys("keys", cfg.Project), output: output}
 	data.network, err = data.hasNetwork(ctx, cfg)
 	return data, err
 }

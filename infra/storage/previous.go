@@ -65,8 +65,8 @@ func (r Record) identity() string {
 	return ""
 }
 
-// Moved warns of volumes whose storage differs from the last update's: the old data is not on
-// it, and a training would start from the beginning.
+// Moved says which volumes have storage that differs from the last update's. The old data is
+// not on it, and a training would start from the beginning.
 func Moved(previous []Record, volumes []volumespec.Stored, found map[string]Found) []string {
 	var warnings []string
 	for _, v := range volumes {

@@ -60,6 +60,45 @@ func nfs(server string) func(values) {
 	return inline(values{"nfs": values{"server": server, "path": "/data"}})
 }
 
+// autoscaled has from 3 to 6 workers.
+func autoscaled(file values) {
+	set("persia:nodePools", "0", values{"name": "workers", "machineType": "n2-standard-32", "autoscaling": values{"minNodes": 3, "maxNodes": 6}})(file)
+}
+
+// ubuntu has NVIDIA's installer load a version of the driver.
+func ubuntu(version string) func(values) {
+	return func(file values) {
+		file["persia:nvidiaDriver"] = values{"installer": "ubuntu-daemonset", "version": version}
+	}
+}
+
+// services adds a pool for services, and removePool removes it.
+func services(file values) {
+	file["persia:nodePools"] = append(slices.Clone(file["persia:nodePools"].([]any)), values{"name": "services", "machineType": "n2-standard-32", "nodes": 3})
+}
+
+func removePool(file values) { file["persia:nodePools"] = file["persia:nodePools"].([]any)[:2] }
+
+// platform adds PEDL, on a pool for services.
+func platform(file values) {
+	services(file)
+	file["persia:pedl"] = values{
+		"masterImage": "determinedai/pedl-master:1", "agentImage": "determinedai/pedl-agent:1", "nodePool": "services",
+		"registry": values{"password": "word"}, "postgresql": values{"postgresqlPassword": "word"},
+	}
+}
+
+func withoutPersistence(file values) {
+	set("persia:pedl", "postgresql.persistence", values{"enabled": false})(file)
+}
+
+// byOperator leaves the job to PERSIA's operator.
+func byOperator(file values) {
+	file["persia:operator"] = values{"image": "example.com/persia-operator:1"}
+	ofJob("engine", "operator")(file)
+	ofJob("mounts", []any{values{"volume": "shared", "mountPath": "/shared"}})(file)
+}
+
 // TestEffects makes edits of a whole stack. The program says what becomes of the training and its
 // data for each, and the plan restarts the pods that the program names.
 func TestEffects(t *testing.T) {
@@ -207,6 +246,61 @@ func TestEffects(t *testing.T) {
 		{"spot workers while nothing runs", ofJob("suspend", true), set("persia:nodePools", "0.spot", true), []string{
 			"Google Cloud deletes all nodes of the pool workers, and creates the pool again when they are gone",
 		}, nil},
+		{"another bucket", nil, set("persia:storage", "0.gcsFuse.bucket", "my-project-others"), []string{
+			"persia:jobs[0]: the next attempt of the job criteo does not see the checkpoints in " + checkpoints + ", which stay there: it trains from the newest complete checkpoint in folder criteo/1 of gs://my-project-others, or from the beginning if there is none. To continue from them, restore the volume checkpoints in persia:storage",
+			"persia:storage[0]: the volume checkpoints was gs://my-project-checkpoints, and is now gs://my-project-others, which is empty. The data stays in gs://my-project-checkpoints, where no pod sees it",
+		}, nil},
+		{"another Filestore instance", nil, set("persia:storage", "1.filestore.instance", "others"), []string{
+			"persia:storage[1]: the volume shared was Filestore instance shared in us-central1-a, and is now Filestore instance others in us-central1-a, which is empty. The data stays in Filestore instance shared in us-central1-a",
+		}, nil},
+		{"fewer nodes than autoscaling allows", autoscaled, set("persia:nodePools", "0", values{"name": "workers", "machineType": "n2-standard-32", "nodes": 3}), []string{
+			"persia:nodePools[0].nodes: GKE deletes nodes of the pool workers: down to 3 nodes, which it chooses, if autoscaling has created more. Pods of dataloader, embedding-ps, embedding-worker of the job criteo run there: the job loses up to 1 attempt",
+		}, nil},
+		{"as many nodes as autoscaling allows", autoscaled, set("persia:nodePools", "0", values{"name": "workers", "machineType": "n2-standard-32", "nodes": 6}), nil, nil},
+		{"another version of the driver for Ubuntu", ubuntu("550.90.12"), ubuntu("570.124.06"), []string{
+			"persia:nvidiaDriver.version was 550.90.12 and is now 570.124.06: nodes that GKE creates from now on load it. A node that has loaded a driver keeps it until GKE recreates the node; no training stops",
+		}, nil},
+		{"another installer of the driver", nil, ubuntu("550.90.12"), []string{
+			"persia:nodePools[1].imageType was COS_CONTAINERD and is now UBUNTU_CONTAINERD, persia:nodePools[1].gvnic was true and is now not set, persia:nodePools[1].secureBoot was true and is now not set, persia:cluster.imageStreaming was true and is now not set, persia:nvidiaDriver.installer was managed and is now ubuntu-daemonset: Google Cloud deletes all nodes of the pool training",
+		}, nil},
+		{"PEDL goes on", platform, func(values) {}, nil, nil},
+		{"another image of PEDL", platform, set("persia:pedl", "masterImage", "determinedai/pedl-master:2"), []string{
+			"persia:pedl: pods of pedl-master of PEDL restart, and are away until they are ready",
+		}, nil},
+		{"another image of a database without a volume", both(platform, withoutPersistence), set("persia:pedl", "postgresql.image.tag", "11"), []string{
+			"persia:pedl: pods of pedl-postgresql of PEDL restart, and are away until they are ready. The data of pedl-postgresql is lost with its pod: to keep it, set persia:pedl.postgresql.persistence",
+		}, nil},
+		{"another setting of a database without a volume", both(platform, withoutPersistence), set("persia:pedl", "postgresql.postgresqlExtendedConfig", values{"maxConnections": 100}), []string{
+			"The data of pedl-postgresql is lost with its pod",
+		}, nil},
+		{"a database without its volume", platform, withoutPersistence, []string{
+			"persia:pedl: pods of pedl-postgresql of PEDL restart, and are away until they are ready. pedl-postgresql begins without data, and loses its new data with its pod. The old data stays in projects/my-project/zones/us-central1-a/disks/persia-pedl-postgresql; to use it again, restore persia:pedl.postgresql.persistence",
+			"persia:storage: the volume pedl-postgresql is no longer in the stack file",
+		}, nil},
+		{"a database elsewhere", both(platform, set("persia:pedl", "postgresql.persistence.storageClass", "standard-rwo")), set("persia:pedl", "postgresql", values{"external": values{"host": "10.0.0.9", "password": "word"}}), []string{
+			"persia:pedl: pedl-postgresql of PEDL are no longer in the stack file, and their pods are deleted. The data of pedl-postgresql stays on the claim pedl-postgresql; write it again to use the data",
+		}, nil},
+		{"no PEDL", platform, func(file values) { delete(file, "persia:pedl") }, []string{
+			"persia:pedl: pedl-agent, pedl-master, pedl-postgresql of PEDL are no longer in the stack file, and their pods are deleted",
+			"persia:storage: the volume pedl-postgresql is no longer in the stack file. Its data stays in projects/my-project/zones/us-central1-a/disks/persia-pedl-postgresql",
+		}, nil},
+		{"PEDL on another pool", both(platform, withoutPersistence), both(set("persia:pedl", "nodePool", "workers"), removePool), []string{
+			"persia:nodePools: the pool services is no longer in the stack file. GKE deletes its nodes. Pods of pedl-master, pedl-postgresql of PEDL run there, and are away until they are ready on other nodes. The data of pedl-postgresql is lost with its pod",
+			"persia:pedl: pods of pedl-master of PEDL restart", "persia:pedl: pods of pedl-postgresql of PEDL restart",
+		}, nil},
+		{"NATS on a pool that goes", both(services, set("persia:nats", "nodePool", "services")), both(set("persia:nats", "nodePool", "workers"), removePool), []string{
+			"persia:nats", "persia:nodePools: the pool services is no longer in the stack file. GKE deletes its nodes. The 3 NATS servers of the job criteo run there: if no server answers for 30 seconds, the attempt of the job criteo ends",
+		}, nil},
+		{"a pool under a job of the operator", both(byOperator, services), removePool, []string{
+			"persia:nodePools: the pool services is no longer in the stack file. GKE deletes its nodes. Pods of dataloader, embedding-ps, embedding-worker of the job criteo may run there: the job does not train until all of its pods are ready on other nodes, and trains from what its script loads",
+		}, nil},
+		{"an image of a job of the operator", byOperator, ofJob("dataloader.image", "example.com/training/criteo:2"), []string{
+			"persia:jobs[0]: the job criteo restarts: this deletes its 10 replicas and creates 10: about 2m without the job, if a replica takes so long. It then trains from what its script loads",
+		}, nil},
+		{"a removed job of the operator", byOperator, func(file values) { file["persia:jobs"] = []any{} }, []string{
+			"the job criteo is no longer in the stack file, and ends: this deletes its 10 replicas. To run it again, write it again",
+		}, nil},
+		{"statefulset instead of the operator", byOperator, ofJob("engine", "statefulset"), []string{"the job criteo restarts: this deletes its 10 replicas and creates 10"}, nil},
 		{"a renamed volume", nil, both(set("persia:storage", "0.name", "saved"), ofJob("mounts", []any{values{"volume": "saved", "mountPath": "/checkpoints"}})), []string{"the job criteo restarts"}, all},
 	} {
 		t.Run(c.name, func(t *testing.T) {

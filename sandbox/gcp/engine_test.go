@@ -15,8 +15,11 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/tokens"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 
 	"persia/config"
+	"persia/infra/storage"
+	"persia/sandbox/gcp/property"
 	"persia/stack"
 	"persia/stack/effects"
 )
@@ -237,12 +240,64 @@ func (e *engine) up(configuration map[string]string) []string {
 	// Mocks see no outputs of a stack: these are written as they are in the states of stacks.
 	cfg, err := config.Load(func(key string) (string, bool) { value, given := configuration[key]; return value, given }, os.DirFS(e.folder))
 	require.NoError(e, err)
-	e.asked = values{"clusterName": cfg.Cluster.Name}
+	e.asked = values{"clusterName": cfg.Cluster.Name, storage.OutputName: e.stored()}
 	if cfg.Cluster.Existing == nil && !cfg.Cluster.CSIDrivers.PersistentDisk {
 		e.asked["persistentDiskDriver"] = "off"
 	}
 	slices.Sort(e.did)
 	return e.did
+}
+
+// stored is the storage of the volumes in the simulated cluster, and the Filestore instances in the
+// simulated cloud that no volume has.
+func (e *engine) stored() []any {
+	e.Helper()
+	var records []any
+	used := map[string]bool{}
+	for urn, object := range e.objects {
+		if urn.Type() != "kubernetes:core/v1:PersistentVolume" {
+			continue
+		}
+		volume := read[corev1.PersistentVolume](e.T, object)
+		if volume.Spec.CSI == nil {
+			continue
+		}
+		handle := strings.Split(volume.Spec.CSI.VolumeHandle, "/")
+		var source values
+		switch {
+		case len(handle) == 1:
+			source = values{"gcsFuse": values{"bucket": handle[0], "create": e.creation(bucketType, handle[0])}}
+		case handle[0] == "modeInstance":
+			used[handle[2]] = true
+			source = values{"filestore": values{"instance": handle[2], "share": handle[3], "location": handle[1], "create": e.creation(instanceType, handle[2])}}
+		default:
+			source = values{"persistentDisk": values{"project": handle[1], "zones": []any{handle[3]}, "disk": handle[5], "create": e.creation(diskType, handle[5])}}
+		}
+		records = append(records, values{"volume": volume.Name, "source": source})
+	}
+	instances, err := e.cloud.List("file.instance")
+	require.NoError(e, err)
+	for name := range instances {
+		// projects/P/locations/L/instances/N
+		if parts := strings.Split(name, "/"); !used[parts[5]] {
+			records = append(records, values{"source": values{"filestore": values{"instance": parts[5], "location": parts[3], "create": values{}}}})
+		}
+	}
+	return records
+}
+
+// creation is the field create of storage that the stack has created, or nil.
+func (e *engine) creation(token, name string) any {
+	for urn, has := range e.state {
+		if string(urn.Type()) != token || property.Text(has.outputs, "name") != name {
+			continue
+		}
+		if has.retain {
+			return values{}
+		}
+		return values{"deleteWithStack": name}
+	}
+	return nil
 }
 
 // tryUp runs the program.

@@ -20,6 +20,7 @@ import (
 	"persia/gcp"
 	"persia/sandbox/gcp/property"
 	"persia/workload/jobset"
+	"persia/workload/persia/operator/persiav1"
 )
 
 // ran is what runs in a stack, and where, at one time.
@@ -45,6 +46,11 @@ func (e *engine) runs(t *testing.T, storage string) ran {
 			now.replicas[job] += int(*set.Spec.Replicas)
 			if set.Spec.Template.Labels["app.kubernetes.io/name"] == "nn-worker" {
 				now.checkpoints[job] = e.mounted(t, storage, set.Spec.Template.Spec)
+			}
+		case "kubernetes:persia.com/v1:PersiaJob":
+			job := read[persiav1.PersiaJob](t, object)
+			for _, role := range []*persiav1.Role{&job.Spec.NNWorker.Role, job.Spec.Dataloader, job.Spec.EmbeddingWorker, job.Spec.EmbeddingParameterServer} {
+				now.replicas[job.Name] += int(role.Replicas)
 			}
 		case jobset.Token:
 			set := read[jobset.JobSet](t, object)

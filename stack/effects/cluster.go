@@ -5,10 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	corev1 "k8s.io/api/core/v1"
-
-	"persia/workload/pedl"
 )
 
 // cluster says that the update replaces the cluster.
@@ -41,7 +37,7 @@ func clusterData(before, after Stack) []string {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(before.PEDL)) {
-		pod := before.PEDL[name]
+		pod := before.PEDL[name].Pod
 		claim, has := before.dynamicClaim(pod)
 		switch {
 		case keepsNothing(pod):
@@ -54,22 +50,4 @@ func clusterData(before, after Stack) []string {
 		effects = append(effects, fmt.Sprintf("persia:cluster.backup.plan: the backup plan %s and its backups stay, and make no more backups of the cluster that goes. To restore one, see docs/guides/storage.md", before.BackupPlan))
 	}
 	return effects
-}
-
-// dynamicClaim returns the claim with the data of a workload of PEDL, if a storage class made its
-// volume, which is then no volume of the stack.
-func (s Stack) dynamicClaim(pod corev1.PodSpec) (string, bool) {
-	for _, volume := range pod.Volumes {
-		if volume.Name != pedl.DataVolume || volume.PersistentVolumeClaim == nil {
-			continue
-		}
-		claim := volume.PersistentVolumeClaim.ClaimName
-		for _, of := range s.Volumes {
-			if of.Claim == claim {
-				return "", false
-			}
-		}
-		return claim, true
-	}
-	return "", false
 }

@@ -36,7 +36,7 @@ func Of(before, after Stack, paths map[string]string) []string {
 			effects = append(effects, changed(before, after, job{paths[name], name, was, is})...)
 		}
 	}
-	return slices.Concat(effects, brokers(before, after), pools(before, after), clusterData(before, after), volumes(before, after))
+	return slices.Concat(effects, brokers(before, after), pools(before, after), drivers(before, after), platform(before, after), clusterData(before, after), volumes(before, after))
 }
 
 // ended describes the effect of removing a job from the stack file.

@@ -14,15 +14,14 @@ import (
 	"persia/config/clusterspec"
 	"persia/config/poolspec"
 	"persia/gcp"
-	"persia/workload/pedl"
 )
 
 // Pool is a node pool.
 type Pool struct {
 	// Path is the path of the pool in the stack file. It is nil for a pool in the state.
 	Path *field.Path
-	// Nodes is the number of nodes, or 0 if GKE chooses it.
-	Nodes int
+	// Nodes is the number of nodes, or 0 if GKE chooses it, which is up to Most nodes then.
+	Nodes, Most int
 	// Zones are the zones of the nodes, or empty if GKE chooses them.
 	Zones []string
 	// AtOnce is how many nodes GKE recreates at once, and Rounds how often it does so until it has
@@ -89,7 +88,7 @@ var poolSettings = []struct {
 	{"persia:cluster.imageStreaming", "nodeConfig.gcfsConfig.enabled", replaces, func(p NodePool) any {
 		return p.Cluster.ImageStreaming && p.ImageType == gcp.ImageCOS
 	}},
-	{"persia:nvidiaDriver.version", accelerator + "gpuDriverInstallationConfig.gpuDriverVersion", replaces, func(p NodePool) any {
+	{driverVersion, accelerator + "gpuDriverInstallationConfig.gpuDriverVersion", replaces, func(p NodePool) any {
 		switch {
 		case p.GPU == nil:
 			return ""
@@ -106,6 +105,9 @@ var poolSettings = []struct {
 		return "GCE_METADATA"
 	}},
 }
+
+// driverVersion is the path of the driver's version, which GKE is told only if it installs the driver.
+const driverVersion = "persia:nvidiaDriver.version"
 
 const accelerator = "nodeConfig.guestAccelerators.0."
 
@@ -129,6 +131,9 @@ func (s Stack) AddPool(path *field.Path, spec NodePool) {
 	if spec.Nodes != nil {
 		pool.Nodes = *spec.Nodes
 	}
+	if spec.Autoscaling != nil {
+		pool.Most = spec.Autoscaling.MaxNodes
+	}
 	for _, setting := range poolSettings {
 		pool.settings = append(pool.settings, text(setting.value(spec)))
 	}
@@ -140,6 +145,9 @@ func (s Stack) addPool(outputs map[string]any) {
 	pool := Pool{Zones: texts(outputs["nodeLocations"]), Labels: map[string]string{}}
 	if perZone, fixed := outputs["nodeCount"].(float64); fixed && outputs["autoscaling"] == nil {
 		pool.Nodes = int(perZone) * len(pool.Zones)
+	}
+	if most, known := output(outputs, []string{"autoscaling", "totalMaxNodeCount"}).(float64); known {
+		pool.Most = int(most)
 	}
 	labels, _ := output(outputs, []string{"nodeConfig", "labels"}).(map[string]any)
 	for name, value := range labels {
@@ -217,11 +225,14 @@ func poolChanges(before, after Stack, name string, was, is Pool) []string {
 		if was.settings[i] == is.settings[i] {
 			continue
 		}
-		path := setting.field
-		if !strings.HasPrefix(path, "persia:") {
+		path, old, new := setting.field, was.settings[i], is.settings[i]
+		switch {
+		case path == driverVersion && before.Driver.Installer != after.Driver.Installer:
+			path, old, new = "persia:nvidiaDriver.installer", string(before.Driver.Installer), string(after.Driver.Installer)
+		case !strings.HasPrefix(path, "persia:"):
 			path = is.Path.String() + "." + path
 		}
-		changes = append(changes, fmt.Sprintf("%s was %s and is now %s", path, written(was.settings[i]), written(is.settings[i])))
+		changes = append(changes, fmt.Sprintf("%s was %s and is now %s", path, written(old), written(new)))
 		highest = max(highest, setting.cost)
 	}
 	if len(changes) == 0 {
@@ -236,6 +247,17 @@ func poolChanges(before, after Stack, name string, was, is Pool) []string {
 	does := map[cost]string{mayRecreate: "GKE may drain and recreate", recreates: "GKE drains and recreates"}[highest]
 	return []string{fmt.Sprintf("%s: %s the nodes of the pool %s, %d at once. This takes %s, about %s if a round takes %s%s",
 		strings.Join(changes, ", "), does, name, is.AtOnce, count(is.Rounds, "round"), minutes(time.Duration(is.Rounds)*poolspec.RoundTime), minutes(poolspec.RoundTime), before.onPool(after, name, is.Rounds))}
+}
+
+// drivers says what becomes of the nodes if a DaemonSet installs another version of the driver. GKE
+// replaces a pool for any other change of the driver.
+func drivers(before, after Stack) []string {
+	was, is := before.Driver, after.Driver
+	if after.Replaced != nil || was == is || was.Installer != is.Installer || was.Installer == poolspec.InstallerManaged {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s was %s and is now %s: nodes that GKE creates from now on load it. A node that has loaded a driver keeps it until GKE recreates the node; no training stops",
+		driverVersion, written(was.Version), written(is.Version))}
 }
 
 // resized says which nodes a pool loses because it has fewer nodes, or other zones.
@@ -256,6 +278,9 @@ func resized(before, after Stack, name string, was, is Pool) []string {
 		switch stays := slices.Contains(is.Zones, zone); {
 		case !stays:
 			loses = append(loses, "all in "+zone)
+		case has > 0 && had == 0 && has*len(is.Zones) < was.Most:
+			return []string{fmt.Sprintf("%s: GKE deletes nodes of the pool %s: down to %s, which it chooses, if autoscaling has created more%s",
+				path, name, count(is.Nodes, "node"), before.onPool(after, name, 1))}
 		case has > 0 && has < had:
 			loses = append(loses, fmt.Sprintf("%d of %d in %s, which it chooses", had-has, had, zone))
 		}
@@ -309,7 +334,7 @@ func (s Stack) onPool(after Stack, pool string, rounds int) string {
 	}
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(s.PEDL)) {
-		if s.runsOn(s.PEDL[name], pool) {
+		if s.runsOn(s.PEDL[name].Pod, pool) {
 			parts = append(parts, name)
 		}
 	}
@@ -317,8 +342,8 @@ func (s Stack) onPool(after Stack, pool string, rounds int) string {
 		fmt.Fprintf(&says, ". Pods of %s of PEDL run there, and are away until they are ready on other nodes", strings.Join(parts, ", "))
 	}
 	for _, name := range parts {
-		if keepsNothing(s.PEDL[name]) {
-			fmt.Fprintf(&says, ". The data of %s is lost with its pod: to keep it, set persia:pedl.postgresql.persistence", name)
+		if keepsNothing(s.PEDL[name].Pod) {
+			says.WriteString(lostData(name))
 		}
 	}
 	return says.String()
@@ -347,11 +372,6 @@ func (s Stack) runsOn(pod corev1.PodSpec, pool string) bool {
 		}
 	}
 	return len(pod.NodeSelector) > 0
-}
-
-// keepsNothing reports whether the data of a workload of PEDL goes with its pod.
-func keepsNothing(pod corev1.PodSpec) bool {
-	return slices.ContainsFunc(pod.Volumes, func(volume corev1.Volume) bool { return volume.Name == pedl.DataVolume && volume.EmptyDir != nil })
 }
 
 // admits reports whether pods that PERSIA's operator creates, which name no node, can run on a

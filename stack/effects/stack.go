@@ -19,8 +19,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"persia/config/jobspec"
+	"persia/config/poolspec"
 	"persia/gcp"
 	"persia/infra/gke"
+	"persia/infra/gpu"
 	"persia/workload/jobset"
 	"persia/workload/nats"
 	"persia/workload/pedl"
@@ -35,8 +37,10 @@ type Stack struct {
 	Volumes map[string]Volume
 	Pools   map[string]Pool
 	NATS    map[string]NATS
-	// PEDL are the pods of each workload of PEDL in the state of a stack, by the workload's name.
-	PEDL map[string]corev1.PodSpec
+	// PEDL are the workloads of PEDL by name.
+	PEDL map[string]Service
+	// Driver is how GPU nodes get their driver.
+	Driver poolspec.NVIDIADriver
 	// Protected is true if Pulumi refuses to delete the cluster and its node pools.
 	Protected bool
 	// Zones are the zones of the cluster, for node pools without zones of their own.
@@ -45,6 +49,13 @@ type Stack struct {
 	BackupPlan string
 	// Replaced is the cluster that gives way to the one of this stack, or nil.
 	Replaced *gke.Replacement
+}
+
+// Service is a workload of PEDL.
+type Service struct {
+	Pod corev1.PodSpec
+	// Settings are the files of a ConfigMap. Other files start the pod again.
+	Settings map[string]string
 }
 
 // Job is a training job.
@@ -75,12 +86,13 @@ type Volume struct {
 
 // New returns an empty stack.
 func New() Stack {
-	return Stack{Jobs: map[string]Job{}, Volumes: map[string]Volume{}, Pools: map[string]Pool{}, NATS: map[string]NATS{}, PEDL: map[string]corev1.PodSpec{}}
+	return Stack{Jobs: map[string]Job{}, Volumes: map[string]Volume{}, Pools: map[string]Pool{}, NATS: map[string]NATS{}, PEDL: map[string]Service{}}
 }
 
 // Read reads the objects and node pools in the state of a stack. It leaves out what it cannot read.
 func Read(resources map[resource.URN]map[string]any) Stack {
 	stack := New()
+	stack.Driver.Installer = poolspec.InstallerManaged
 	for _, urn := range slices.Sorted(maps.Keys(resources)) {
 		outputs := resources[urn]
 		switch urn.Type() {
@@ -95,7 +107,13 @@ func Read(resources map[resource.URN]map[string]any) Stack {
 		case "kubernetes:apps/v1:Deployment":
 			add(stack, outputs, &appsv1.Deployment{})
 		case "kubernetes:apps/v1:DaemonSet":
-			add(stack, outputs, &appsv1.DaemonSet{})
+			set := &appsv1.DaemonSet{}
+			add(stack, outputs, set)
+			if driver, installs := gpu.Installed(set); installs {
+				stack.Driver = driver
+			}
+		case "kubernetes:core/v1:ConfigMap":
+			add(stack, outputs, &corev1.ConfigMap{})
 		case nats.Token:
 			stack.addNATS(outputs)
 		case nodePoolType:
@@ -135,16 +153,18 @@ func add(stack Stack, outputs map[string]any, object any) {
 	}
 }
 
-// Add adds a StatefulSet of a role, a JobSet, a PersiaJob, a PersistentVolume, or a workload of
-// PEDL.
+// Add adds a StatefulSet of a role, a JobSet, a PersiaJob, a PersistentVolume, or a workload or a
+// ConfigMap of PEDL.
 func (s Stack) Add(object any) {
 	switch object := object.(type) {
 	case *appsv1.Deployment:
-		s.addPEDL(object.ObjectMeta, object.Spec.Template)
+		s.addPEDL(object.ObjectMeta, func(of *Service) { of.Pod = object.Spec.Template.Spec })
 	case *appsv1.DaemonSet:
-		s.addPEDL(object.ObjectMeta, object.Spec.Template)
+		s.addPEDL(object.ObjectMeta, func(of *Service) { of.Pod = object.Spec.Template.Spec })
+	case *corev1.ConfigMap:
+		s.addPEDL(object.ObjectMeta, func(of *Service) { of.Settings = object.Data })
 	case *appsv1.StatefulSet:
-		s.addPEDL(object.ObjectMeta, object.Spec.Template)
+		s.addPEDL(object.ObjectMeta, func(of *Service) { of.Pod = object.Spec.Template.Spec })
 		name, role := object.Spec.Template.Labels[persia.JobLabel], object.Spec.Template.Labels["app.kubernetes.io/name"]
 		if name == "" || len(object.Spec.Template.Spec.Containers) == 0 {
 			return // not of a job
@@ -180,10 +200,12 @@ func (s Stack) Add(object any) {
 	}
 }
 
-// addPEDL adds a workload that is in a namespace of PEDL.
-func (s Stack) addPEDL(meta metav1.ObjectMeta, pod corev1.PodTemplateSpec) {
+// addPEDL sets a part of a workload that is in a namespace of PEDL.
+func (s Stack) addPEDL(meta metav1.ObjectMeta, set func(*Service)) {
 	if meta.Namespace == pedl.NamespaceName || meta.Namespace == pedl.AgentNamespaceName {
-		s.PEDL[meta.Name] = pod.Spec
+		of := s.PEDL[meta.Name]
+		set(&of)
+		s.PEDL[meta.Name] = of
 	}
 }
 

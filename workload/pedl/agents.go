@@ -40,11 +40,14 @@ type AgentsArgs struct {
 // Agents are the agents on all nodes that have the label.
 type Agents struct {
 	pulumi.ResourceState
+
+	// Object is their DaemonSet.
+	Object *appsv1.DaemonSet
 }
 
 // NewAgents registers the agents.
 func NewAgents(ctx *pulumi.Context, name string, args AgentsArgs, opts ...pulumi.ResourceOption) (*Agents, error) {
-	component := &Agents{}
+	component := &Agents{Object: daemonSet(args)}
 	if err := ctx.RegisterComponentResource("persia:pedl:Agents", name, component, opts...); err != nil {
 		return nil, err
 	}
@@ -58,7 +61,7 @@ func NewAgents(ctx *pulumi.Context, name string, args AgentsArgs, opts ...pulumi
 	if err != nil {
 		return nil, err
 	}
-	if _, err := kube.RegisterWith(ctx, name, daemonSet(args), kube.Later{
+	if _, err := kube.RegisterWith(ctx, name, component.Object, kube.Later{
 		"spec.template.metadata.annotations." + versionAnnotation: address.Version(),
 	}, kube.Child(component, []pulumi.CustomResource{address})); err != nil {
 		return nil, err

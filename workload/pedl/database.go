@@ -53,6 +53,8 @@ type Database struct {
 
 	// Server is PostgreSQL itself.
 	Server pulumi.CustomResource
+	// Objects are its StatefulSet and the ConfigMap with its settings.
+	Objects []any
 }
 
 // NewDatabase registers PostgreSQL.
@@ -70,7 +72,9 @@ func NewDatabase(ctx *pulumi.Context, name string, args DatabaseArgs, opts ...pu
 	if err != nil {
 		return nil, err
 	}
-	settings, err := kube.Register(ctx, name, settingsMap(args.PostgreSQL), child)
+	configuration, set := settingsMap(args.PostgreSQL), statefulSet(args)
+	component.Objects = []any{set, configuration}
+	settings, err := kube.Register(ctx, name, configuration, child)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +94,7 @@ func NewDatabase(ctx *pulumi.Context, name string, args DatabaseArgs, opts ...pu
 		}
 		needs = append(needs, claim)
 	}
-	component.Server, err = kube.RegisterWith(ctx, name, statefulSet(args), kube.Later{
+	component.Server, err = kube.RegisterWith(ctx, name, set, kube.Later{
 		"spec.template.metadata.annotations." + versionAnnotation: settings.Version(),
 	}, kube.Child(component, needs), kube.WorkloadTimeouts())
 	if err != nil {

@@ -41,8 +41,9 @@ type MasterArgs struct {
 type Master struct {
 	pulumi.ResourceState
 
-	// Server is the master itself.
+	// Server is the master itself, and Object its Deployment.
 	Server pulumi.CustomResource
+	Object *appsv1.Deployment
 	// URL is where it is reached inside of the cluster.
 	URL string
 	// ClusterIP is the address of its service.
@@ -68,7 +69,8 @@ func NewMaster(ctx *pulumi.Context, name string, args MasterArgs, opts ...pulumi
 	if err != nil {
 		return nil, err
 	}
-	master.Server, err = kube.RegisterWith(ctx, name, deployment(args), kube.Later{
+	master.Object = deployment(args)
+	master.Server, err = kube.RegisterWith(ctx, name, master.Object, kube.Later{
 		"spec.template.metadata.annotations." + versionAnnotation: secret.Version(),
 	}, kube.Child(master, []pulumi.CustomResource{secret}), kube.WorkloadTimeouts())
 	if err != nil {

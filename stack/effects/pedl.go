@@ -1,0 +1,97 @@
+package effects
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"persia/workload/pedl"
+)
+
+// platform says what becomes of PEDL in a cluster that stays.
+func platform(before, after Stack) []string {
+	if after.Replaced != nil {
+		return nil
+	}
+	var effects, removed []string
+	var left strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(before.PEDL)) {
+		was := before.PEDL[name]
+		is, stays := after.PEDL[name]
+		at := before.data(was.Pod)
+		switch {
+		case !stays:
+			removed = append(removed, name)
+			claim, has := before.dynamicClaim(was.Pod)
+			switch {
+			case keepsNothing(was.Pod):
+				left.WriteString(lostData(name))
+			case has:
+				fmt.Fprintf(&left, ". The data of %s stays on the claim %s; write it again to use the data", name, claim)
+			}
+		case was.restarts(is):
+			text := fmt.Sprintf("persia:pedl: pods of %s of PEDL restart, and are away until they are ready", name)
+			switch now := after.data(is.Pod); {
+			case keepsNothing(was.Pod):
+				text += lostData(name)
+			case at != now && keepsNothing(is.Pod):
+				text += fmt.Sprintf(". %s begins without data, and loses its new data with its pod. The old data stays in %s; to use it again, restore persia:pedl.postgresql.persistence", name, at)
+			case at != now:
+				text += fmt.Sprintf(". %s uses the data in %s. The data until now stays in %s; to use it again, restore persia:pedl.postgresql.persistence", name, now, at)
+			}
+			effects = append(effects, text)
+		}
+	}
+	if len(removed) > 0 {
+		effects = append(effects, fmt.Sprintf("persia:pedl: %s of PEDL are no longer in the stack file, and their pods are deleted%s", strings.Join(removed, ", "), left.String()))
+	}
+	return effects
+}
+
+// restarts reports whether the pods of a workload start again. Pulumi learns their annotations only in
+// the update.
+func (was Service) restarts(is Service) bool {
+	return !samePods(corev1.PodTemplateSpec{Spec: was.Pod}, corev1.PodTemplateSpec{Spec: is.Pod}) || is.Settings != nil && !maps.Equal(was.Settings, is.Settings)
+}
+
+// data is the directory with the data of a workload of PEDL. It is empty if the data goes with the pod.
+func (s Stack) data(pod corev1.PodSpec) storedFolder {
+	role := Role{Pod: corev1.PodTemplateSpec{Spec: pod}}
+	for _, mount := range role.container().VolumeMounts {
+		if mount.Name == pedl.DataVolume {
+			return s.mounted(role, mount)
+		}
+	}
+	return storedFolder{}
+}
+
+// lostData says that the data of a workload goes with its pod.
+func lostData(name string) string {
+	return fmt.Sprintf(". The data of %s is lost with its pod: to keep it, set persia:pedl.postgresql.persistence", name)
+}
+
+// keepsNothing reports whether the data of a workload of PEDL goes with its pod.
+func keepsNothing(pod corev1.PodSpec) bool {
+	return slices.ContainsFunc(pod.Volumes, func(volume corev1.Volume) bool { return volume.Name == pedl.DataVolume && volume.EmptyDir != nil })
+}
+
+// dynamicClaim returns the claim with the data of a workload of PEDL, if a storage class made its
+// volume, which is then no volume of the stack.
+func (s Stack) dynamicClaim(pod corev1.PodSpec) (string, bool) {
+	for _, volume := range pod.Volumes {
+		if volume.Name != pedl.DataVolume || volume.PersistentVolumeClaim == nil {
+			continue
+		}
+		claim := volume.PersistentVolumeClaim.ClaimName
+		for _, of := range s.Volumes {
+			if of.Claim == claim {
+				return "", false
+			}
+		}
+		return claim, true
+	}
+	return "", false
+}
