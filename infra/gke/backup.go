@@ -17,7 +17,7 @@ func newBackupPlan(ctx *pulumi.Context, name string, args Args, cluster *contain
 	if plan == nil {
 		return nil
 	}
-	opts := []pulumi.ResourceOption{child, pulumi.RetainOnDelete(true)}
+	opts := []pulumi.ResourceOption{child, pulumi.RetainOnDelete(true), pulumi.DependsOn([]pulumi.Resource{cluster})}
 	exists, err := hasBackupPlan(ctx, args)
 	if err != nil {
 		return err
@@ -31,7 +31,9 @@ func newBackupPlan(ctx *pulumi.Context, name string, args Args, cluster *contain
 		Project:  pulumi.String(args.Project),
 		Location: pulumi.String(args.Cluster.Region),
 		Name:     pulumi.String(args.Cluster.Name),
-		Cluster:  cluster.ID(),
+		// Not the cluster's output: Pulumi would also replace the plan with a cluster that it replaces. It
+		// would retain the plan, and Google refuses a second one of the same name.
+		Cluster: pulumi.String(fmt.Sprintf("projects/%s/locations/%s/clusters/%s", args.Project, args.Cluster.Region, args.Cluster.Name)),
 		BackupConfig: gkebackup.BackupPlanBackupConfigArgs{
 			AllNamespaces:     pulumi.Bool(true),
 			IncludeVolumeData: pulumi.Bool(true),

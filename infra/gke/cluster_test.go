@@ -335,7 +335,7 @@ func TestBackupPlan(t *testing.T) {
 	for path, want := range map[string]any{
 		"project":                          "my-project",
 		"location":                         "us-central1",
-		"cluster":                          "persia-prod-id",
+		"cluster":                          "projects/my-project/locations/us-central1/clusters/persia-prod",
 		"backupConfig.allNamespaces":       true,
 		"backupConfig.includeVolumeData":   true,
 		"backupConfig.includeSecrets":      true,
@@ -348,6 +348,7 @@ func TestBackupPlan(t *testing.T) {
 	assert.Empty(t, plan.RegisterRPC.GetImportId())
 	assert.True(t, plan.RegisterRPC.GetRetainOnDelete(), "backups outlive the stack")
 	assert.Contains(t, plan.Dependencies(), prod.One(t, pulumitest.Cluster, "persia-prod").URN)
+	assert.Empty(t, plan.RegisterRPC.GetPropertyDependencies()["cluster"].GetUrns(), "the plan is not replaced with the cluster")
 
 	configuration := programtest.ReadStack(t, "prod")
 	programtest.Edit(t, configuration, "persia:cluster", func(cluster any) {

@@ -45,6 +45,8 @@ type engine struct {
 	// seen are what the program has registered, and replaced those among them that the
 	// up replaces.
 	seen, replaced map[resource.URN]bool
+	// gone are what the up has deleted to create it again.
+	gone map[resource.URN]bool
 	// warned are the warnings of the program.
 	warned []string
 	// asked are the outputs that the next up reads.
@@ -86,6 +88,9 @@ func (e *engine) note(operation string, urn resource.URN, diff map[string]plugin
 type known struct {
 	held
 	retain, protect bool
+	ignored         []string
+	// of are the properties that come from other resources, by the resource.
+	of map[resource.URN][]resource.PropertyKey
 }
 
 func (e *engine) NewResource(args pulumi.MockResourceArgs) (string, resource.PropertyMap, error) {
@@ -107,7 +112,14 @@ func (e *engine) NewResource(args pulumi.MockResourceArgs) (string, resource.Pro
 	if _, before := e.state[urn]; !before {
 		e.order = append(e.order, urn)
 	}
-	e.state[urn] = known{now, args.RegisterRPC.GetRetainOnDelete(), args.RegisterRPC.GetProtect()}
+	has := known{now, args.RegisterRPC.GetRetainOnDelete(), args.RegisterRPC.GetProtect(), args.RegisterRPC.GetIgnoreChanges(), map[resource.URN][]resource.PropertyKey{}}
+	for property, on := range args.RegisterRPC.GetPropertyDependencies() {
+		for _, of := range on.GetUrns() {
+			from := urnOf(string(resource.URN(of).Type()), resource.URN(of).Name())
+			has.of[from] = append(has.of[from], resource.PropertyKey(property))
+		}
+	}
+	e.state[urn] = has
 	return string(now.id), now.outputs, nil
 }
 
@@ -138,6 +150,11 @@ func (e *engine) step(urn resource.URN, args pulumi.MockResourceArgs) (held, err
 		read, err := e.Read(ctx, plugin.ReadRequest{URN: urn, ID: resource.ID(id)})
 		return held{read.ID, inputs, read.Outputs}, err
 	}
+	if e.gone[urn] {
+		e.note("replace", urn, nil)
+		made, err := e.Create(ctx, plugin.CreateRequest{URN: urn, Properties: inputs})
+		return held{made.ID, inputs, made.Properties}, err
+	}
 	if old.id == "" {
 		e.note("create", urn, nil)
 		made, err := e.Create(ctx, plugin.CreateRequest{URN: urn, Properties: inputs})
@@ -160,12 +177,45 @@ func (e *engine) step(urn resource.URN, args pulumi.MockResourceArgs) (held, err
 			return old.held, nil
 		}
 		e.note("replace", urn, diff.DetailedDiff)
-		return old.held, nil
+		if err := e.give(urn); err != nil {
+			return held{}, err
+		}
+		made, err := e.Create(ctx, plugin.CreateRequest{URN: urn, Properties: inputs})
+		return held{made.ID, inputs, made.Properties}, err
 	default:
 		e.note("update", urn, diff.DetailedDiff)
 		updated, err := e.Update(ctx, plugin.UpdateRequest{URN: urn, ID: old.id, OldInputs: old.inputs, OldOutputs: old.outputs, NewInputs: inputs, IgnoreChanges: ignored})
 		return held{old.id, inputs, updated.Properties}, err
 	}
+}
+
+// give deletes a resource that is created again, and before it what cannot stay without it, the last
+// first.
+func (e *engine) give(urn resource.URN) error {
+	for _, other := range slices.Backward(slices.Clone(e.order)) {
+		has := e.state[other]
+		properties := has.of[urn]
+		if len(properties) == 0 || e.gone[other] {
+			continue
+		}
+		planned := has.inputs.Copy()
+		for _, property := range properties {
+			planned[property] = unknownValue
+		}
+		diff, err := e.Diff(e.Context(), plugin.DiffRequest{URN: other, ID: has.id, OldInputs: has.inputs, OldOutputs: has.outputs, NewInputs: planned, IgnoreChanges: has.ignored})
+		if err == nil && diff.Replace() {
+			err = e.give(other)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	e.gone[urn] = true
+	if old := e.state[urn]; !old.retain {
+		_, err := e.Delete(e.Context(), plugin.DeleteRequest{URN: urn, ID: old.id, Inputs: old.inputs, Outputs: old.outputs})
+		return err
+	}
+	return nil
 }
 
 // unknown are inputs in which is not known what comes from a resource that the up deletes
@@ -302,7 +352,9 @@ func (e *engine) creation(token, name string) any {
 
 // tryUp runs the program.
 func (e *engine) tryUp(configuration map[string]string) error {
-	e.did, e.steps, e.warned, e.forbidden, e.seen, e.replaced = nil, nil, nil, nil, map[resource.URN]bool{}, map[resource.URN]bool{}
+	e.did, e.steps, e.warned, e.forbidden = nil, nil, nil, nil
+	e.seen, e.replaced, e.gone = map[resource.URN]bool{}, map[resource.URN]bool{}, map[resource.URN]bool{}
+	e.client.ClearActions()
 	ctx, err := pulumi.NewContext(e.Context(), pulumi.RunInfo{
 		Project: "persia", Stack: cmp.Or(e.name, "dev"), Config: configuration, RootDirectory: e.folder, Mocks: e,
 		ConfigSecretKeys: secretKeys(configuration),
@@ -396,7 +448,8 @@ func (e *engine) refresh() []string {
 				drift = append(drift, fmt.Sprint(urn.Name(), " ", path))
 			}
 		}
-		e.state[urn] = known{held{old.id, read.Inputs, read.Outputs}, old.retain, old.protect}
+		old.held = held{old.id, read.Inputs, read.Outputs}
+		e.state[urn] = old
 	}
 	return drift
 }

@@ -11,14 +11,15 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"persia/config/poolspec"
 	"persia/gcp"
-	"persia/sandbox/gcp/property"
 	"persia/workload/jobset"
 	"persia/workload/persia/operator/persiav1"
 )
@@ -151,7 +152,8 @@ var (
 	deletedText  = regexp.MustCompile(`the job (\S+) (?:is no longer in the stack file, and ends: |stops, and )this deletes its (\d+) replicas`)
 	storageText  = regexp.MustCompile(`stays? (?:there|in )`)
 	namedStorage = regexp.MustCompile(`(?:gs://|Filestore instance )([a-z0-9-]+)`)
-	roundsText   = regexp.MustCompile(`recreates? the nodes of the pool (\S+), (\d+) at once. This takes (\d+) rounds?`)
+	roundsText   = regexp.MustCompile(`recreates? the nodes of the pool (\S+), (\d+) at once. This takes (\d+) rounds?, about (\S+) if a round takes 10m`)
+	replacedText = regexp.MustCompile(`Google Cloud deletes all nodes of the pool (\S+), and creates the pool again when they are gone: about (\S+) without nodes, if each of the two takes 10m`)
 	resizedText  = regexp.MustCompile(`GKE deletes nodes of the pool (\S+): (all|\d+)`)
 )
 
@@ -186,6 +188,22 @@ func assertHappened(t *testing.T, e *engine, storage string, before ran) {
 		assert.Equal(t, had && !unseenText.MatchString(all), root != "" && finds(t, root), "the job %s sees its checkpoint\n%s", job, all)
 	}
 	assertNodes(t, e, before.nodes)
+}
+
+// length is a time in which GKE drains or creates nodes so often, in words.
+func length(rounds int) string {
+	return strings.TrimSuffix((time.Duration(rounds) * poolspec.RoundTime).String(), "0s")
+}
+
+// nodesOf counts the nodes of a pool.
+func (e *engine) nodesOf(pool string) int {
+	count := 0
+	for _, node := range e.nodes() {
+		if node.Labels[gcp.LabelNodePool] == pool {
+			count++
+		}
+	}
+	return count
 }
 
 // replacesNATS reports whether a step replaces a NATS cluster.
@@ -234,9 +252,9 @@ func assertExists(t *testing.T, e *engine, name string) {
 	}
 }
 
-// assertNodes holds the effects against the nodes that went, and the rounds against what the pools
-// in the state say. The simulated GKE recreates all nodes in one round, and the engine carries no
-// replacement out.
+// assertNodes holds the effects against the nodes that went, and what they say of a pool against how
+// its nodes went and came. Simulated time means nothing, so the times are held against the number of
+// rounds.
 func assertNodes(t *testing.T, e *engine, before map[string]corev1.Node) {
 	t.Helper()
 	all, now := strings.Join(e.effects(), "\n"), e.nodes()
@@ -252,16 +270,19 @@ func assertNodes(t *testing.T, e *engine, before map[string]corev1.Node) {
 		assert.Regexp(t, `(pool `+pool+`\b)|everything in it`, all)
 	}
 	for _, match := range roundsText.FindAllStringSubmatch(all, -1) {
-		assert.Equal(t, had[match[1]], lost[match[1]], match[0])
-		for urn, pool := range e.state {
-			if urn.Type() != nodePoolType || property.Text(pool.outputs, "name") != match[1] {
-				continue
-			}
-			upgrade := pool.outputs["upgradeSettings"].ObjectValue()
-			at := property.NumberOr(upgrade, "maxSurge", 0) + property.NumberOr(upgrade, "maxUnavailable", 0)
-			assert.Equal(t, match[2], fmt.Sprint(at), match[0])
-			assert.Equal(t, match[3], fmt.Sprint((had[match[1]]+at-1)/at), match[0])
-		}
+		said, pool := match[0], match[1]
+		assert.Equal(t, had[pool], lost[pool], said)
+		rounds := e.historyOf(pool, before).rounds
+		assert.Equal(t, match[3], fmt.Sprint(len(rounds)), said)
+		assert.Equal(t, match[2], fmt.Sprint(slices.Max(rounds)), said)
+		assert.Equal(t, match[4], length(len(rounds)), said)
+	}
+	for _, match := range replacedText.FindAllStringSubmatch(all, -1) {
+		said, pool := match[0], match[1]
+		went := e.historyOf(pool, before)
+		assert.Equal(t, history{0, had[pool], []int{had[pool]}}, went, said)
+		assert.Equal(t, had[pool], e.nodesOf(pool), said)
+		assert.Equal(t, match[2], length(2), "without nodes, while they go and while others come: %s", said)
 	}
 	for _, match := range resizedText.FindAllStringSubmatch(all, -1) {
 		count, err := strconv.Atoi(match[2])

@@ -62,10 +62,10 @@ func newNodePool(inputs resource.PropertyMap, machines Machines) (nodePool, erro
 	return nodePool{inputs: inputs, zones: zones, template: template}, nil
 }
 
-// Apply creates the nodes that are missing, relabels and taints those that stay, and
+// Apply relabels and taints the nodes that stay, creates those that are missing, and
 // then removes those that are too many. A change that needs other machines goes
-// through other nodes, the new ones first, as in GKE's surge upgrades: pods move
-// because their node is gone.
+// through other nodes, in the rounds of GKE's upgrades: pods move because their node
+// is gone.
 //
 // The autoscaler is told first. It may be at work on the pool meanwhile: a node
 // may be there already, or be gone already.
@@ -95,14 +95,15 @@ func (g *Nodes) Apply(ctx context.Context, inputs resource.PropertyMap, progress
 	}
 	wanted := pool.wanted(existing)
 	progress(fmt.Sprintf("%d nodes", len(wanted)))
-	if err := applyNodes(ctx, client, wanted, existing); err != nil || !g.isReal(inputs) {
+	if err := pool.apply(ctx, client, wanted, existing); err != nil || !g.isReal(inputs) {
 		return err
 	}
 	return awaitReal(ctx, client, inputs, progress)
 }
 
-// applyNodes creates, updates and deletes nodes until the existing ones are the wanted ones.
-func applyNodes(ctx context.Context, client kubernetes.Interface, wanted map[string]*corev1.Node, existing map[string]corev1.Node) error {
+// apply creates, updates and deletes nodes until the existing ones are the wanted ones.
+func (p nodePool) apply(ctx context.Context, client kubernetes.Interface, wanted map[string]*corev1.Node, existing map[string]corev1.Node) error {
+	missing := map[string]*corev1.Node{}
 	// The group's context ends with the group.
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(nodeRequests)
@@ -110,16 +111,19 @@ func applyNodes(ctx context.Context, client kubernetes.Interface, wanted map[str
 		old, exists := existing[name]
 		switch {
 		case !exists:
-			group.Go(func() error {
-				_, err := client.CoreV1().Nodes().Create(groupCtx, node, metav1.CreateOptions{})
-				return utilerrors.FilterOut(err, apierrors.IsAlreadyExists)
-			})
+			missing[name] = node
 		case !sameNode(old, node):
 			group.Go(func() error { return utilerrors.FilterOut(updateNode(groupCtx, client, node), apierrors.IsNotFound) })
 		}
 		delete(existing, name)
 	}
 	if err := group.Wait(); err != nil {
+		return err
+	}
+	if err := p.replace(ctx, client, missing, existing); err != nil {
+		return err
+	}
+	if err := createNodes(ctx, client, missing); err != nil {
 		return err
 	}
 	return deleteNodes(ctx, client, existing)
