@@ -22,6 +22,11 @@ func (d deployed) effects(before effects.Stack, replaced *gke.Replacement) []str
 			after.AddPool(d.cfg.PoolPath(pool.Name), effects.NodePool{Pool: pool, Cluster: d.cfg.Cluster, Driver: d.cfg.NVIDIADriver})
 		}
 	}
+	if d.cfg.HasQueues() {
+		for _, object := range queuesArgs(d.cfg, nil).ClusterQueues() {
+			after.AddQueue(object)
+		}
+	}
 	for i, cluster := range d.cfg.NATSClusters() {
 		after.AddNATS(cluster.Name, d.brokers[i].Object, d.brokers[i].ReplacedBy)
 	}

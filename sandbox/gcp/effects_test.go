@@ -99,6 +99,16 @@ func byOperator(file values) {
 	ofJob("mounts", []any{values{"volume": "shared", "mountPath": "/shared"}})(file)
 }
 
+// queued has the job wait in the queue of a team, which owns all nodes.
+func queued(file values) {
+	file["persia:queue"] = values{
+		"teams":      []any{values{"name": "ads", "nodes": values{"training": 2, "workers": 4}}, values{"name": "feed", "nodes": values{}}},
+		"priorities": []any{values{"name": "urgent", "value": 10}},
+	}
+	ofJob("engine", "jobset")(file)
+	ofJob("queue", "ads")(file)
+}
+
 // TestEffects makes edits of a whole stack. The program says what becomes of the training and its
 // data for each, and the plan restarts the pods that the program names.
 func TestEffects(t *testing.T) {
@@ -246,6 +256,23 @@ func TestEffects(t *testing.T) {
 		{"spot workers while nothing runs", ofJob("suspend", true), set("persia:nodePools", "0.spot", true), []string{
 			"Google Cloud deletes all nodes of the pool workers, and creates the pool again when they are gone",
 		}, nil},
+		{"another image in a queue", queued, ofJob("dataloader.image", "example.com/training/criteo:2"), []string{
+			"persia:jobs[0]: the job criteo restarts: this deletes its 10 replicas. The job then waits in the queue ads until there is room for 10, and trains from the newest complete checkpoint in " + checkpoints,
+		}, nil},
+		{"another queue", queued, ofJob("queue", "feed"), []string{
+			"persia:jobs[0]: the job criteo restarts, because its queue was ads and is now feed: this deletes its 10 replicas. The job then waits in the queue feed until there is room for 10",
+		}, nil},
+		{"no queue", queued, func(file values) {
+			file["persia:queue"] = values{"teams": []any{values{"name": "ads"}}}
+			delete(file["persia:jobs"].([]any)[0].(values), "queue")
+		}, []string{
+			"persia:jobs[0]: the job criteo restarts, because its queue was ads and is now not set: this deletes its 10 replicas and creates 10",
+		}, nil},
+		{"another priority", queued, ofJob("priority", "urgent"), nil, nil},
+		{"fewer nodes of a team with a job", queued, both(set("persia:queue", "teams.0.nodes", values{"training": 1, "workers": 4}), set("persia:queue", "teams.1.nodes", values{"training": 1})), []string{
+			"nvidia.com/gpu was 2 and is now 1. Its jobs criteo go on. What they use beyond that is borrowed: a job of another team that owns the nodes may stop them",
+		}, nil},
+		{"fewer nodes of a team without a job", queued, set("persia:queue", "teams.1.nodes", values{"training": 0}), nil, nil},
 		{"another bucket", nil, set("persia:storage", "0.gcsFuse.bucket", "my-project-others"), []string{
 			"persia:jobs[0]: the next attempt of the job criteo does not see the checkpoints in " + checkpoints + ", which stay there: it trains from the newest complete checkpoint in folder criteo/1 of gs://my-project-others, or from the beginning if there is none. To continue from them, restore the volume checkpoints in persia:storage",
 			"persia:storage[0]: the volume checkpoints was gs://my-project-checkpoints, and is now gs://my-project-others, which is empty. The data stays in gs://my-project-checkpoints, where no pod sees it",

@@ -36,7 +36,7 @@ func Of(before, after Stack, paths map[string]string) []string {
 			effects = append(effects, changed(before, after, job{paths[name], name, was, is})...)
 		}
 	}
-	return slices.Concat(effects, brokers(before, after), pools(before, after), drivers(before, after), platform(before, after), clusterData(before, after), volumes(before, after))
+	return slices.Concat(effects, brokers(before, after), pools(before, after), drivers(before, after), queues(before, after), platform(before, after), clusterData(before, after), volumes(before, after))
 }
 
 // ended describes the effect of removing a job from the stack file.
@@ -102,8 +102,17 @@ func changed(before, after Stack, j job) []string {
 	case j.is.running() == 0:
 		say(".suspend", "the job %s stops, and this deletes its %d replicas. Without suspend, it trains %s", j.name, j.was.running(), after.start(j.is))
 	case len(restarted) > 0 && (j.was.Together || j.is.Together):
-		say("", "the job %s restarts: this deletes its %d replicas and creates %d: about %s without the job, if a replica takes so long. It then trains %s",
-			j.name, j.was.running(), j.is.running(), minutes(kube.RolloutTime), after.start(j.is))
+		because := ""
+		if j.was.Queue != j.is.Queue {
+			because = fmt.Sprintf(", because its queue was %s and is now %s", written(j.was.Queue), written(j.is.Queue))
+		}
+		if j.is.Queue != "" {
+			say("", "the job %s restarts%s: this deletes its %d replicas. The job then waits in the queue %s until there is room for %d, and trains %s",
+				j.name, because, j.was.running(), j.is.Queue, j.is.running(), after.start(j.is))
+			break
+		}
+		say("", "the job %s restarts%s: this deletes its %d replicas and creates %d: about %s without the job, if a replica takes so long. It then trains %s",
+			j.name, because, j.was.running(), j.is.running(), minutes(kube.RolloutTime), after.start(j.is))
 	case len(restarted) > 0:
 		var roles []string
 		most := 0

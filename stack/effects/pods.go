@@ -19,7 +19,7 @@ func (j job) restarted() []string {
 		was, had := j.was.Roles[kind.Name]
 		is, has := j.is.Roles[kind.Name]
 		// PERSIA's operator and JobSet read the number of replicas only when a job begins.
-		if had && has && (!samePods(was.Pod, is.Pod) || j.is.Together && was.Replicas != is.Replicas) || had != has || j.otherEngine() {
+		if had && has && (!samePods(was.Pod, is.Pod) || j.is.Together && was.Replicas != is.Replicas) || had != has || j.otherEngine() || j.was.Queue != j.is.Queue {
 			roles = append(roles, kind.Name)
 		}
 	}

@@ -24,6 +24,7 @@ import (
 	"persia/infra/gke"
 	"persia/infra/gpu"
 	"persia/workload/jobset"
+	"persia/workload/kueue"
 	"persia/workload/nats"
 	"persia/workload/pedl"
 	"persia/workload/persia"
@@ -32,11 +33,12 @@ import (
 
 // Stack has the jobs, volumes and node pools of a stack, before or after an update.
 type Stack struct {
-	// Jobs, Volumes, Pools and NATS clusters are by name.
+	// Jobs, Volumes, Pools and NATS clusters are by name, and Queues by the team.
 	Jobs    map[string]Job
 	Volumes map[string]Volume
 	Pools   map[string]Pool
 	NATS    map[string]NATS
+	Queues  map[string]Queue
 	// PEDL are the workloads of PEDL by name.
 	PEDL map[string]Service
 	// Driver is how GPU nodes get their driver.
@@ -64,6 +66,8 @@ type Job struct {
 	ByOperator bool
 	// Together is true if any change replaces all pods at once.
 	Together bool
+	// Queue is the queue in which the job waits until there is room for it, or "".
+	Queue string
 	// Roles are the roles by the suffix of their pods, like nn-worker.
 	Roles map[string]Role
 }
@@ -86,7 +90,7 @@ type Volume struct {
 
 // New returns an empty stack.
 func New() Stack {
-	return Stack{Jobs: map[string]Job{}, Volumes: map[string]Volume{}, Pools: map[string]Pool{}, NATS: map[string]NATS{}, PEDL: map[string]Service{}}
+	return Stack{Jobs: map[string]Job{}, Volumes: map[string]Volume{}, Pools: map[string]Pool{}, NATS: map[string]NATS{}, Queues: map[string]Queue{}, PEDL: map[string]Service{}}
 }
 
 // Read reads the objects and node pools in the state of a stack. It leaves out what it cannot read.
@@ -114,6 +118,8 @@ func Read(resources map[resource.URN]map[string]any) Stack {
 			}
 		case "kubernetes:core/v1:ConfigMap":
 			add(stack, outputs, &corev1.ConfigMap{})
+		case kueue.ClusterQueueToken:
+			stack.addQueue(outputs)
 		case nats.Token:
 			stack.addNATS(outputs)
 		case nodePoolType:
@@ -180,7 +186,7 @@ func (s Stack) Add(object any) {
 		job.Roles[role] = Role{int(replicas), object.Spec.Template}
 		s.Jobs[name] = job
 	case *jobset.JobSet:
-		s.Jobs[object.Name] = Job{Together: true, Roles: rolesOfSet(object.Spec)}
+		s.Jobs[object.Name] = Job{Together: true, Queue: object.Labels[kueue.QueueLabel], Roles: rolesOfSet(object.Spec)}
 	case *persiav1.PersiaJob:
 		s.Jobs[object.Name] = Job{ByOperator: true, Together: true, Roles: rolesOf(object.Spec)}
 	case *corev1.PersistentVolume:

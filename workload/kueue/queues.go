@@ -100,8 +100,9 @@ func NewQueues(ctx *pulumi.Context, name string, args QueuesArgs, opts ...pulumi
 		}
 		component.Objects = append(component.Objects, registered)
 	}
-	for _, team := range args.Teams {
-		cluster, err := kube.Register(ctx, name+"-"+team.Name, args.clusterQueue(team), child, kube.After(flavors))
+	clusterQueues := args.ClusterQueues()
+	for i, team := range args.Teams {
+		cluster, err := kube.Register(ctx, name+"-"+team.Name, clusterQueues[i], child, kube.After(flavors))
 		if err != nil {
 			return nil, err
 		}
@@ -115,6 +116,9 @@ func NewQueues(ctx *pulumi.Context, name string, args QueuesArgs, opts ...pulumi
 }
 
 func (a QueuesArgs) name(name string) string { return kube.LabelName(a.Prefix, name) }
+
+// TeamLabel is the label with the name of the team, on its ClusterQueue.
+const TeamLabel = "app.kubernetes.io/instance"
 
 func labels(name string) map[string]string { return kube.Labels("queue", name) }
 
@@ -187,6 +191,18 @@ type flavorQuotas struct {
 type quota struct {
 	Name         corev1.ResourceName `json:"name"`
 	NominalQuota string              `json:"nominalQuota"`
+}
+
+// ClusterQueueToken is the type of a ClusterQueue in Pulumi.
+const ClusterQueueToken = "kubernetes:" + kueueGroup + "/" + kueueVersion + ":ClusterQueue"
+
+// ClusterQueues returns the ClusterQueue of each team.
+func (a QueuesArgs) ClusterQueues() []runtime.Object {
+	var objects []runtime.Object
+	for _, team := range a.Teams {
+		objects = append(objects, a.clusterQueue(team))
+	}
+	return objects
 }
 
 func (a QueuesArgs) clusterQueue(team Team) runtime.Object {
