@@ -25,6 +25,7 @@ func TestDev(t *testing.T) {
 	upByCommand(t, dir)
 	t.Run("comments on changes", func(t *testing.T) { testCommentsOnChanges(t, comment) })
 	t.Run("objects and outputs", func(t *testing.T) { testDevObjects(t, s) })
+	t.Run("status", func(t *testing.T) { testStatus(t, newCluster(t, s), dir) })
 	t.Run("previews", func(t *testing.T) { testPreviews(t, dir) })
 	t.Run("a node less", func(t *testing.T) { newCluster(t, s).assertNodeLess(t, "dev") })
 	t.Run("ports", func(t *testing.T) { assertListensOnLoopbackOnly(t, dir) })
