@@ -24,10 +24,12 @@ var (
 	JobSetController = Resources{MilliCPU: 500, MemoryBytes: 128 * MiB, Pods: 1}
 	// NATSReloader runs in the pod of each NATS server.
 	NATSReloader = Resources{MilliCPU: 10, MemoryBytes: 32 * MiB}
-	// MetricsGateway runs once per job.
+	// MetricsGateway runs once per job, with the engine jobset as a part of CompletionWithGateway.
 	MetricsGateway = Resources{MilliCPU: 100, MemoryBytes: 256 * MiB, Pods: 1}
-	// Completion runs once per job.
+	// Completion runs once per other job.
 	Completion = Resources{MilliCPU: 10, MemoryBytes: 16 * MiB, Pods: 1}
+	// CompletionWithGateway runs once per job of the engine jobset with metrics.
+	CompletionWithGateway = Resources{MilliCPU: 110, MemoryBytes: 272 * MiB, Pods: 1}
 	// OperatorCompletion runs once per job of the engine operator.
 	OperatorCompletion = Resources{MilliCPU: 10, MemoryBytes: 48 * MiB, Pods: 1}
 	// PEDLSupportCheck runs once per stack that asks for it.

@@ -262,7 +262,8 @@ func (g *podGroups) named(prefix string) []capacity.Pods {
 
 // systemPods returns the pods of the system pool that a stack file does not mention.
 func (s *Stack) systemPods() []capacity.Pods {
-	operators, controllers, queues, provisioners, gateways, completions, operatorCompletions := 0, 0, 0, 0, 0, 0, 0
+	operators, controllers, queues, provisioners := 0, 0, 0, 0
+	gateways, completions, gatewayCompletions, operatorCompletions := 0, 0, 0, 0
 	if s.UsesOperator() {
 		operators = 1
 	}
@@ -276,6 +277,10 @@ func (s *Stack) systemPods() []capacity.Pods {
 		provisioners = 1
 	}
 	for _, j := range s.Jobs {
+		if j.Engine == jobspec.EngineJobSet && j.EnableMetrics {
+			gatewayCompletions++
+			continue
+		}
 		if j.EnableMetrics {
 			gateways++
 		}
@@ -294,6 +299,7 @@ func (s *Stack) systemPods() []capacity.Pods {
 		{Name: "provisioner", Count: provisioners, Requests: capacity.Provisioner},
 		{Name: "metrics gateway", Count: gateways, Requests: capacity.MetricsGateway},
 		{Name: "completion", Count: completions, Requests: capacity.Completion},
+		{Name: "completion with metrics gateway", Count: gatewayCompletions, Requests: capacity.CompletionWithGateway},
 		{Name: "completion by PERSIA's operator", Count: operatorCompletions, Requests: capacity.OperatorCompletion},
 	}
 }

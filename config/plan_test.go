@@ -92,6 +92,30 @@ func TestPlan(t *testing.T) {
 	}, plan.Ranges)
 }
 
+// TestPlanOfGateways checks that a plan has one pod for the gateway and the completion of a JobSet,
+// and two for those of StatefulSets.
+func TestPlanOfGateways(t *testing.T) {
+	for name, c := range map[string]struct {
+		edits edits
+		pods  int
+	}{
+		"StatefulSets":             {nil, 2},
+		"StatefulSets, no metrics": {edits{"persia:jobs[0].enableMetrics": false}, 1},
+		"JobSet":                   {edits{"persia:jobs[0].engine": "jobset"}, 1},
+		"JobSet, no metrics":       {edits{"persia:jobs[0].engine": "jobset", "persia:jobs[0].enableMetrics": false}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stack, err := stacktest.Load(t, c.edits)
+			require.NoError(t, err)
+			others := 2 + 8 + 2 + 1 + 3 + 2 + 1 // roles, NATS, GKE's own, NATS operator
+			if stack.InstallsJobSet() {
+				others++
+			}
+			assert.Equal(t, others+c.pods, stack.Plan().Pods)
+		})
+	}
+}
+
 // TestPlanOfUpgrades checks what an upgrade of each pool needs and interrupts. Replicas
 // that lose their node end the attempt of their job anyway, so only pools with other
 // pods get additional nodes.

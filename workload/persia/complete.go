@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"math"
+	"strconv"
 	"strings"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
@@ -15,6 +16,7 @@ import (
 
 	"persia/capacity"
 	"persia/config/images"
+	"persia/config/jobspec"
 	"persia/kube"
 )
 
@@ -22,6 +24,11 @@ import (
 //
 //go:embed complete.sh
 var completeScript string
+
+// serveScript runs the metrics gateway beside the script in its argument.
+//
+//go:embed serve.sh
+var serveScript string
 
 // registerCompletion registers the Kubernetes Job that is complete when the training
 // job is, and fails when it fails.
@@ -111,9 +118,17 @@ func completion(args JobArgs) Completion {
 	}
 	return Completion{
 		Namespace: args.Namespace, Job: args.Job.Name, Changes: changes.String(),
-		Labels: map[string]string{JobLabel: args.Job.Name},
+		Labels: completionPodLabels(args),
 		Pod:    completionPod(args),
 	}
+}
+
+func completionPodLabels(args JobArgs) map[string]string {
+	labels := map[string]string{JobLabel: args.Job.Name}
+	if runsGateway(args) {
+		maps.Copy(labels, gatewayPodLabels(args))
+	}
+	return labels
 }
 
 func completionPod(args JobArgs) corev1.PodSpec {
@@ -136,9 +151,31 @@ func completionPod(args JobArgs) corev1.PodSpec {
 			},
 		}},
 	}
+	if runsGateway(args) {
+		runGateway(&pod.Containers[0])
+	}
 	kube.Restrict(&pod, metricsGatewayUser)
 	args.SystemPlacement.Apply(&pod)
 	return pod
+}
+
+// runsGateway reports whether the completion runs the metrics gateway of a job, so that the
+// gateway ends when the job is complete. The servers of another engine stay, and so does its
+// gateway.
+func runsGateway(args JobArgs) bool {
+	return args.Job.EnableMetrics && args.Job.Engine == jobspec.EngineJobSet
+}
+
+// runGateway has the container run the gateway beside its script. In a container of its own, it
+// would be scraped twice: once for each container of the pod.
+func runGateway(container *corev1.Container) {
+	gateway := gatewayContainer("")
+	container.Command = []string{"/bin/sh", "-c", serveScript, "serve.sh", completeScript}
+	container.Ports, container.ReadinessProbe = gateway.Ports, gateway.ReadinessProbe
+	container.Env = append(container.Env, corev1.EnvVar{Name: "PERSIA_GATEWAY_PORT", Value: strconv.Itoa(metricsGatewayPort)})
+	container.Resources = corev1.ResourceRequirements{
+		Requests: kube.Requests(capacity.CompletionWithGateway), Limits: gateway.Resources.Limits,
+	}
 }
 
 func completionEnv(args JobArgs) []corev1.EnvVar {

@@ -5,6 +5,9 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -15,7 +18,9 @@ import (
 	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
+	"persia/capacity"
 	"persia/config/jobspec"
 	"persia/kube"
 )
@@ -64,6 +69,71 @@ func TestComplete(t *testing.T) {
 			assert.Equal(t, test.status, process.ProcessState.ExitCode())
 			want := strings.ReplaceAll(strings.Join(test.says, "\n")+"\n", "ADDRESS", address)
 			assert.Equal(t, want, said.String())
+		})
+	}
+}
+
+// TestServe: the metrics gateway runs for as long as the job, starts again when it ends
+// early, and leaves nothing behind, however the pod ends.
+func TestServe(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		end    string
+		status int
+	}{
+		"a job that completes": {"complete in attempt 1", 0},
+		"a job that fails":     {"failed: 5 attempts failed", FailedStatus},
+		"a pod that is moved":  {"", 128 + int(syscall.SIGTERM)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var end atomic.Bool
+			coordinator := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				answer := "running attempt 1"
+				if end.Load() {
+					answer = test.end
+				}
+				_, _ = w.Write([]byte(answer + "\n"))
+			}))
+			t.Cleanup(coordinator.Close)
+			dir := t.TempDir()
+			started := filepath.Join(dir, "started")
+			// The first one ends at once.
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "pushgateway"), []byte(`#!/bin/sh
+				echo "$$ $*" >>`+started+`
+				[ "$(wc -l <`+started+`)" -gt 1 ] || exit 2
+				exec sleep 600
+			`), 0o755))
+			process := exec.Command("sh", "-c", serveScript, "serve.sh", completeScript)
+			var said strings.Builder
+			process.Stdout = &said
+			process.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "no_proxy=127.0.0.1",
+				"PERSIA_COORDINATOR="+strings.TrimPrefix(coordinator.URL, "http://"), "PERSIA_RUN=7", "PERSIA_POLL_SECONDS=0.05",
+				"PERSIA_GATEWAY_PORT=9091", "PERSIA_GATEWAY_RESTART_SECONDS=0.05", "PERSIA_LAST_SCRAPE_SECONDS=0.05")
+			require.NoError(t, process.Start())
+			var gateways [][]string
+			require.Eventually(t, func() bool {
+				text, _ := os.ReadFile(started)
+				gateways = nil
+				for line := range strings.Lines(string(text)) {
+					gateways = append(gateways, strings.Fields(line))
+				}
+				return len(gateways) == 2
+			}, patience, 10*time.Millisecond)
+			if test.end == "" {
+				require.NoError(t, process.Process.Signal(syscall.SIGTERM))
+			} else {
+				end.Store(true)
+			}
+			_ = process.Wait()
+			assert.Equal(t, test.status, process.ProcessState.ExitCode())
+			assert.Contains(t, said.String(), "the metrics gateway ended with status 2: it starts again\n")
+			for _, gateway := range gateways {
+				assert.Equal(t, []string{"--log.level=error", "--web.listen-address=:9091"}, gateway[1:])
+				pid, err := strconv.Atoi(gateway[0])
+				require.NoError(t, err)
+				assert.Eventually(t, func() bool { return syscall.Kill(pid, 0) != nil }, patience, 10*time.Millisecond, "gateway %d ends", pid)
+			}
 		})
 	}
 }
@@ -132,4 +202,39 @@ func TestCompletionJob(t *testing.T) {
 		{Name: "PERSIA_RUN", Value: "1"},
 	}, container.Env)
 	assert.Empty(t, pod.Volumes, "the script is its command: a changed one starts no training anew")
+}
+
+// TestCompletionRunsGateway: a JobSet's gateway ends with its job, and so the completion runs it.
+// The gateway of a job with another engine stays, as its servers do.
+func TestCompletionRunsGateway(t *testing.T) {
+	for name, test := range map[string]struct {
+		engine  jobspec.Engine
+		metrics bool
+		runs    bool
+	}{
+		"a JobSet":                 {jobspec.EngineJobSet, true, true},
+		"a JobSet without metrics": {jobspec.EngineJobSet, false, false},
+		"StatefulSets":             {jobspec.EngineStatefulSet, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			args := completionArgs()
+			args.Job.Engine, args.Job.EnableMetrics = test.engine, test.metrics
+			pod := completionJob(completion(args)).Spec.Template
+			service := metricsService(args)
+			selected := labels.SelectorFromSet(service.Spec.Selector).Matches(labels.Set(pod.Labels))
+			assert.Equal(t, test.runs, selected, "its Service leads to the completion")
+			assert.Equal(t, test.runs, pod.Labels[scrapedLabel] != "", "it is scraped")
+			require.Len(t, pod.Spec.Containers, 1, "each container would be scraped")
+			container := pod.Spec.Containers[0]
+			ports := []corev1.ContainerPort{{Name: "http", ContainerPort: 9091}}
+			want := capacity.CompletionWithGateway
+			if !test.runs {
+				ports, want = nil, capacity.Completion
+			}
+			assert.Equal(t, ports, container.Ports)
+			assert.Equal(t, kube.Requests(want), container.Resources.Requests)
+			assert.Equal(t, test.runs, slices.Contains(container.Env, corev1.EnvVar{Name: "PERSIA_GATEWAY_PORT", Value: "9091"}))
+			assert.Equal(t, test.runs, container.ReadinessProbe != nil)
+		})
+	}
 }

@@ -31,11 +31,14 @@ func metricsGatewayAddress(job string) string {
 }
 
 // newMetricsGateway registers the Pushgateway that the roles of a job push their
-// metrics to.
+// metrics to, unless the completion runs it.
 func newMetricsGateway(ctx *pulumi.Context, name string, args JobArgs, child pulumi.ResourceOption) error {
 	name += "-metrics-gateway"
 	if _, err := kube.Register(ctx, name, metricsService(args), child); err != nil {
 		return err
+	}
+	if runsGateway(args) {
+		return nil
 	}
 	_, err := kube.Register(ctx, name, metricsDeployment(args), child, kube.WorkloadTimeouts())
 	return err
@@ -59,7 +62,13 @@ func metricsLabels(args JobArgs) (labels, selector map[string]string) {
 // metricsPodLabels returns the labels of a gateway's pod.
 func metricsPodLabels(args JobArgs) map[string]string {
 	labels, _ := metricsLabels(args)
-	maps.Copy(labels, upstreamSelector(args))
+	maps.Copy(labels, gatewayPodLabels(args))
+	return labels
+}
+
+// gatewayPodLabels returns the labels by which a gateway's pod is found, whatever else it runs.
+func gatewayPodLabels(args JobArgs) map[string]string {
+	labels := upstreamSelector(args)
 	labels[scrapedLabel] = args.Job.Name
 	return labels
 }
@@ -80,27 +89,32 @@ func metricsService(args JobArgs) *corev1.Service {
 	}
 }
 
+// gatewayContainer returns the container of a gateway.
+func gatewayContainer(image string) corev1.Container {
+	return corev1.Container{
+		Name:  "pushgateway",
+		Image: image,
+		Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: metricsGatewayPort}},
+		ReadinessProbe: &corev1.Probe{
+			ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
+				Path: "/-/ready",
+				Port: intstr.FromString("http"),
+			}},
+		},
+		Resources: corev1.ResourceRequirements{
+			Requests: kube.Requests(capacity.MetricsGateway),
+			Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")},
+		},
+	}
+}
+
 func metricsDeployment(args JobArgs) *appsv1.Deployment {
 	replicas := int32(1)
 	no := false
 	labels, selector := metricsLabels(args)
 	pod := corev1.PodSpec{
 		AutomountServiceAccountToken: &no,
-		Containers: []corev1.Container{{
-			Name:  "pushgateway",
-			Image: args.Images.Reference(images.Pushgateway.Reference()),
-			Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: metricsGatewayPort}},
-			ReadinessProbe: &corev1.Probe{
-				ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
-					Path: "/-/ready",
-					Port: intstr.FromString("http"),
-				}},
-			},
-			Resources: corev1.ResourceRequirements{
-				Requests: kube.Requests(capacity.MetricsGateway),
-				Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")},
-			},
-		}},
+		Containers:                   []corev1.Container{gatewayContainer(args.Images.Reference(images.Pushgateway.Reference()))},
 	}
 	kube.Restrict(&pod, metricsGatewayUser)
 	args.SystemPlacement.Apply(&pod)
