@@ -180,6 +180,9 @@ func checkExisting(ctx *pulumi.Context, cfg *config.Stack) error {
 		return nil
 	}
 	err := existing.Check(ctx.Context(), cfg.Cluster, stackid.Of(ctx).String())
+	if err == nil && cfg.HasQueues() && cfg.Queue.Existing {
+		err = existing.CheckQueues(ctx.Context(), cfg.Cluster)
+	}
 	if errors.Is(err, existing.ErrUnknown) {
 		return ctx.Log.Warn(err.Error(), nil)
 	}

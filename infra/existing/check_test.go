@@ -44,15 +44,7 @@ func TestHoldsOneStack(t *testing.T) {
 		"no answer at all":     {status: http.StatusServiceUnavailable, says: []string{"503"}, unknown: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if answer, ok := test.answers[r.URL.Path]; ok {
-					assert.NoError(t, json.NewEncoder(w).Encode(answer))
-					return
-				}
-				http.Error(w, "no", cmp.Or(test.status, http.StatusNotFound))
-			}))
-			defer server.Close()
-			err := Check(t.Context(), cluster(t, server.URL), "acme/persia/dev")
+			err := Check(t.Context(), cluster(t, answering(t, test.answers, test.status)), "acme/persia/dev")
 			if test.says == nil {
 				assert.NoError(t, err)
 				return
@@ -64,6 +56,78 @@ func TestHoldsOneStack(t *testing.T) {
 		})
 	}
 }
+
+// answering starts an API server with some answers, and a status for everything else: 404 unless given.
+func answering(t *testing.T, answers map[string]any, status int) (url string) {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if answer, ok := answers[r.URL.Path]; ok {
+			assert.NoError(t, json.NewEncoder(w).Encode(answer))
+			return
+		}
+		http.Error(w, "no", cmp.Or(status, http.StatusNotFound))
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// TestCheckQueues: the Kueue of a cluster must serve the version of queues that the program writes, and
+// admit JobSets.
+func TestCheckQueues(t *testing.T) {
+	const (
+		kueue    = "/apis/kueue.x-k8s.io/v1beta2"
+		jobSet   = "/apis/jobset.x-k8s.io/v1alpha2"
+		webhooks = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
+		settings = "/api/v1/namespaces/queues/configmaps"
+	)
+	calls := func(path string) any {
+		return map[string]any{"items": []any{map[string]any{"webhooks": []any{map[string]any{
+			"name": "m", "clientConfig": map[string]any{"service": map[string]any{"namespace": "queues", "name": "webhooks", "path": path}},
+		}}}}}
+	}
+	configured := func(text string) any {
+		return map[string]any{"items": []any{
+			map[string]any{"data": map[string]any{"ca.crt": "-----BEGIN"}},
+			map[string]any{"data": map[string]any{"controller_manager_config.yaml": text}},
+		}}
+	}
+	const ofJobSets = "apiVersion: config.kueue.x-k8s.io/v1beta1\nkind: Configuration\nintegrations: {frameworks: [batch/job, jobset.x-k8s.io/jobset]}"
+	const ofJobs = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\nintegrations: {frameworks: [batch/job]}"
+	all := func(text string) map[string]any {
+		return map[string]any{kueue: object{}, jobSet: object{}, webhooks: calls("/mutate-kueue-x-k8s-io-v1beta2-workload"), settings: configured(text)}
+	}
+	without := func(path string) map[string]any {
+		answers := all(ofJobSets)
+		delete(answers, path)
+		return answers
+	}
+	for name, test := range map[string]struct {
+		answers map[string]any
+		status  int
+		says    string
+		unknown bool
+	}{
+		"admits JobSets":    {answers: all(ofJobSets)},
+		"admits Jobs alone": {answers: all(ofJobs), says: "has a Kueue that does not admit JobSets; add jobset.x-k8s.io/jobset to integrations.frameworks"},
+		"no Kueue":          {answers: without(kueue), says: "persia:queue.existing: the cluster shared does not serve kueue.x-k8s.io/v1beta2; install Kueue 0.15 or later in it, or remove existing"},
+		"no JobSet":         {answers: without(jobSet), says: "does not serve jobset.x-k8s.io/v1alpha2; install JobSet 0.10"},
+		"no right to look":  {answers: without(settings), status: http.StatusForbidden, says: "403", unknown: true},
+		"no configuration":  {answers: all("a: b"), says: "the namespace queues has no configuration of Kueue", unknown: true},
+		"no webhook":        {answers: map[string]any{kueue: object{}, jobSet: object{}, webhooks: calls("/other")}, says: "no webhook of Kueue is there", unknown: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := CheckQueues(t.Context(), cluster(t, answering(t, test.answers, test.status)))
+			if test.says == "" {
+				assert.NoError(t, err)
+				return
+			}
+			assert.ErrorContains(t, err, test.says)
+			assert.Equal(t, test.unknown, errors.Is(err, ErrUnknown))
+		})
+	}
+}
+
+type object = map[string]any
 
 // TestCheckUnreachable: what the provider says of a cluster that it does not reach is
 // better than a refusal.

@@ -13,14 +13,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
 
 	"persia/capacity"
 )
 
 // TestOneStackOnExistingCluster brings a job up in an existing cluster, by its
 // kubeconfig, and takes it away again. Nothing of Google Cloud is in the plan, the
-// cluster's nodes stay as they were, and no second stack comes in.
+// cluster's nodes stay as they were, and no second stack comes in. A stack that uses the cluster's
+// Kueue does not come into a cluster without one.
 func TestOneStackOnExistingCluster(t *testing.T) {
 	t.Parallel()
 	project, dir := t.TempDir(), t.TempDir()
@@ -33,9 +33,7 @@ func TestOneStackOnExistingCluster(t *testing.T) {
 	delete(configuration, "persia:project")
 	configuration["persia:cluster"] = object{"name": "shared",
 		"existing": object{"kubeconfig": s.Kubeconfig(), "systemPool": "rest"}}
-	text, err := yaml.Marshal(object{"config": configuration})
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(project, "Pulumi.madeup.yaml"), text, 0o600))
+	writeConfiguration(t, project, "madeup", configuration)
 	loaded, err := load(configuration)
 	require.NoError(t, err)
 
@@ -56,13 +54,16 @@ func TestOneStackOnExistingCluster(t *testing.T) {
 	require.NoError(t, err)
 	assert.NotContains(t, string(state), "gcp:")
 
-	require.NoError(t, os.WriteFile(filepath.Join(project, "Pulumi.other.yaml"), text, 0o600))
+	writeConfiguration(t, project, "other", configuration)
 	assertRefused(t, project, dir, "other", "the cluster shared holds the stack sandbox/persia/madeup, and cannot hold sandbox/persia/other too")
 	assert.Empty(t, upChanges(t, s))
 
 	require.NoError(t, s.Destroy(t.Context()))
 	assert.Equal(t, nodes, c.nodesOf("work"))
 	assert.Empty(t, c.pods("persia", ""))
+	configuration["persia:queue"] = object{"existing": true, "teams": []object{{"name": "ranking"}}}
+	writeConfiguration(t, project, "other", configuration)
+	assertRefused(t, project, dir, "other", "persia:queue.existing: the cluster shared does not serve kueue.x-k8s.io/v1beta2; install Kueue 0.15")
 }
 
 // assertRefused previews a stack and brings it up, which is refused before anything of it

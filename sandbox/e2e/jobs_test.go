@@ -11,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"sigs.k8s.io/yaml"
 
 	"persia/sandbox"
 )
@@ -141,7 +140,5 @@ func writeJobs(t testing.TB, project string, count int) {
 	configuration := stackText(t, project, madeUp{jobs: jobs})
 	configuration["persia:nodePools"].([]object)[0]["nodes"] = 1 + count/15
 	configuration["persia:cluster"].(object)["systemPool"] = object{"nodes": 2 + count/5}
-	text, err := yaml.Marshal(object{"config": configuration})
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(project, "Pulumi.madeup.yaml"), text, 0o600))
+	writeConfiguration(t, project, "madeup", configuration)
 }

@@ -115,13 +115,19 @@ func stackText(t testing.TB, project string, stack madeUp) object {
 		"persia:operator":     object{"image": "persia/training:0.1.dev251"},
 		"persia:jobs":         append([]object{}, stack.jobs...),
 	}
-	text, err := yaml.Marshal(object{"config": configuration})
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(project, "Pulumi.madeup.yaml"), text, 0o600))
-	text, err = os.ReadFile(filepath.Join(repository, "Pulumi.yaml"))
+	writeConfiguration(t, project, "madeup", configuration)
+	text, err := os.ReadFile(filepath.Join(repository, "Pulumi.yaml"))
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(project, "Pulumi.yaml"), text, 0o600))
 	return configuration
+}
+
+// writeConfiguration writes the file of a stack.
+func writeConfiguration(t testing.TB, project, stack string, configuration object) {
+	t.Helper()
+	text, err := yaml.Marshal(object{"config": configuration})
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(project, "Pulumi."+stack+".yaml"), text, 0o600))
 }
 
 // load reads a configuration as the program does.
