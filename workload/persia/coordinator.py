@@ -65,7 +65,7 @@ class Coordinator:
         self.superseded = False
         # The end of a job whose pods end with it.
         self.began = clock()
-        self.complete_since = None  # when this coordinator first knew that the job is complete
+        self.over_since = None  # when this coordinator first knew that the job is complete or has failed
         self.completion_told = False
         # The work of keep, and its results.
         self.memory = Memory(settings.state_directory, uuid.uuid4().hex)
@@ -315,6 +315,7 @@ class Coordinator:
                 self.completion_told = self.completion_told or run != "" and text.startswith("complete ")
                 return text
             if self.phase == FAILED:
+                self.completion_told = self.completion_told or run != ""
                 return f"failed: {self.reason}{self.trouble_saving()}"
             if self.phase == START:
                 stuck = f"; no sign of progress for {self.settings.stuck_seconds:g} s or longer" if self.overdue() else ""
@@ -332,15 +333,15 @@ class Coordinator:
         return f"finished in attempt {self.attempt}: recording that in {self.memory.file}"
 
     def stays(self):
-        """Report whether this coordinator of a complete job must stay, in a job whose pods end
-        with it: while trainers and data loaders have not left, and for a limited time while
-        the completion has not been told or the end is not recorded."""
+        """Report whether this coordinator of a job that is complete or has failed must stay, in
+        a job whose pods end with it: while trainers and data loaders have not left, and for a
+        limited time while the completion has not been told or the end is not recorded."""
         with self.lock:
-            if self.phase != DONE:
+            if self.phase not in (DONE, FAILED):
                 return True
             now = self.clock()
-            if self.complete_since is None:
-                self.complete_since = now
+            if self.over_since is None:
+                self.over_since = now
             # A replica that has never reported may have left on a predecessor's order.
             if len(self.roster.reports) < self.roster.total and now - self.began <= self.settings.lost_seconds:
                 return True
@@ -349,7 +350,7 @@ class Coordinator:
                 if present and key[0] in (TRAINER, DATA_LOADER) and key != (TRAINER, 0):
                     return True
             known = self.completion_told and self.recorded == self.changes
-            return not known and now - self.complete_since <= self.settings.told_seconds
+            return not known and now - self.over_since <= self.settings.told_seconds
 
     def waits(self):
         waits = self.roster.missing(self.clock())

@@ -3,8 +3,8 @@
 The command runs once in each attempt of the job (see coordinator.py). When it ends with
 success the replica has finished its part, when it fails all replicas begin anew, and
 when the job is complete or has failed for good the replica stays idle: a StatefulSet
-would start it again. A Kubernetes Job would not, so there trainers and data loaders end
-when the job is complete.
+would start it again. A Kubernetes Job would not, so there trainers and data loaders end,
+with success: the job's completion tells the two apart.
 """
 
 import http.client
@@ -43,6 +43,7 @@ class Replica:
         self.attempt, self.state, self.reason = 0, "waiting", ""
         self.doubts = False  # whether the checkpoint may be why the attempt failed
         self.done = False
+        self.over = False  # whether the job is complete or has failed for good
         self.command = None  # what runs: the command, or the check of the GPUs before it
         self.ending = False  # whether the command, or what it left, is to end
         self.gpus = None  # the check of the GPUs until it is done
@@ -71,7 +72,7 @@ class Replica:
             order = self.report()
             if order:
                 self.obey(order)
-            if self.complete():
+            if self.leaves():
                 return self.leave()
             self.wait()
 
@@ -233,6 +234,7 @@ class Replica:
 
     def obey(self, order):
         self.done = order["order"] == coordinator.DONE
+        self.over = order["order"] in (coordinator.DONE, coordinator.FAILED)
         if order["order"] == coordinator.START and not self.stopped:
             self.said = None
             # What is left of the attempt before must not run beside this one.
@@ -247,12 +249,13 @@ class Replica:
             self.end_command(self.settings.stop_seconds)
             if self.ending:
                 return
-            self.say("the job has failed: idle. `pulumi up` with a change of the job starts it again")
+            idle = "" if self.settings.once else ": idle"
+            self.say(f"the job has failed{idle}. `pulumi up` with a change of the job starts it again")
 
-    def complete(self):
+    def leaves(self):
         """Report whether the pod ends with its job. The servers end when all others have."""
         ends = self.settings.once and self.settings.role in (coordinator.TRAINER, coordinator.DATA_LOADER)
-        if not ends or not self.done or self.state == "running" or self.ending:
+        if not ends or not self.over or self.state == "running" or self.ending:
             return False
         return not self.coordinates or not self.coordinates.stays()
 
@@ -330,7 +333,7 @@ class Replica:
         if self.was_running:
             status = self.command.status()
             log(f"stopped; the command ended with status {status}")
-        if self.settings.once and not self.done:
+        if self.settings.once and not self.over:
             # A Job would not replace a pod that was told to end and ends with success.
             return status or ENDED_STATUS
         return status

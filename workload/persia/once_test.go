@@ -34,6 +34,21 @@ func TestLaunchEnds(t *testing.T) {
 	assert.NoError(t, server.process.Process.Signal(syscall.Signal(0)), "the server goes on")
 }
 
+// TestLaunchEndsFailed: where the pods end with their job, they also end when it has failed for good, the
+// coordinator after the completion knows why.
+func TestLaunchEndsFailed(t *testing.T) {
+	t.Parallel()
+	j := newTraining(t, "nn-worker=2,dataloader=1", "PERSIA_ONCE=1", "PERSIA_RUN=1", "PERSIA_ATTEMPTS=1")
+	first, loader := j.start("nn-worker-0", serve), j.start("dataloader-0", serve)
+	second := j.start("nn-worker-1", `exit 7`)
+	assert.Zero(t, second.status())
+	assert.Zero(t, loader.status())
+	const reason = "failed: 1 attempts failed without a new checkpoint, the last one because nn-worker 1: the command ended with status 7"
+	assert.Equal(t, reason, j.becomes("failed"), "the coordinator waits for the completion")
+	assert.Equal(t, reason, j.statusOf("1"))
+	assert.Zero(t, first.status())
+}
+
 // TestLaunchEndsWithoutCompletion: a pod of the completion that is lost holds no trainer for
 // ever, and a coordinator does not wait for replicas that have left before it began.
 func TestLaunchEndsWithoutCompletion(t *testing.T) {
