@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"sigs.k8s.io/yaml"
 
 	"persia/capacity"
 	"persia/internal/mockcloud"
@@ -148,6 +149,20 @@ func quotas(cpu, memory, gpus string) []any {
 		map[string]any{"name": "ephemeral-storage", "nominalQuota": "20Gi"},
 		map[string]any{"name": "example.com/fpga", "nominalQuota": "6"},
 	}
+}
+
+// TestTimeouts checks that a job whose pods are not all ready, at its start or after it has lost some,
+// waits again after startMinutes, and any number of times.
+func TestTimeouts(t *testing.T) {
+	text := pulumitest.At(t, registered(t).One(t, "kubernetes:core/v1:ConfigMap", "kueue"), `data["config.yaml"]`).(string)
+	var configuration struct {
+		WaitForPodsReady map[string]any `json:"waitForPodsReady"`
+	}
+	require.NoError(t, yaml.Unmarshal([]byte(text), &configuration))
+	wait := configuration.WaitForPodsReady
+	assert.Equal(t, "30m", wait["timeout"])
+	assert.Equal(t, "30m", wait["recoveryTimeout"])
+	assert.NotContains(t, wait["requeuingStrategy"], "backoffLimitCount")
 }
 
 // TestDefinitions checks that no object has to be converted by a Kueue that may not run.
