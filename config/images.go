@@ -6,8 +6,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"persia/config/cachespec"
 	"persia/config/check"
-	"persia/config/imagespec"
 )
 
 // mostUncached is the number of nodes that pull from Docker Hub without a warning. Docker
@@ -15,8 +15,8 @@ import (
 // and nodes behind Cloud NAT share few addresses.
 const mostUncached = 50
 
-func (s *Stack) imageContext() imagespec.Context {
-	return imagespec.Context{
+func (s *Stack) imageContext() cachespec.Context {
+	return cachespec.Context{
 		Project: s.Project, Region: s.Cluster.Region, Cluster: s.Cluster.Name,
 		Existing: s.Cluster.Existing != nil,
 	}
@@ -75,7 +75,7 @@ func (s *Stack) warnOfImage(p *check.Problems, path *field.Path, image string) {
 	if !ok {
 		return
 	}
-	imagespec.WarnOfLocation(p, path, location, s.Cluster.Region)
+	cachespec.WarnOfLocation(p, path, location, s.Cluster.Region)
 	if project != s.Project {
 		p.Warn(path, "%s is in the project %s, and unless it is public, nodes may not pull it; grant %s-nodes@%s.iam.gserviceaccount.com roles/artifactregistry.reader there", image, project, s.Cluster.Name, s.Project)
 	}

@@ -1,8 +1,8 @@
 package config
 
 import (
+	"persia/config/cachespec"
 	"persia/config/clusterspec"
-	"persia/config/imagespec"
 	"persia/config/jobspec"
 	"persia/config/natsspec"
 	"persia/config/operatorspec"
@@ -29,7 +29,7 @@ type Stack struct {
 	NVIDIADriver poolspec.NVIDIADriver
 	Storage      []volumespec.Volume
 	NATS         natsspec.Settings
-	Images       imagespec.Settings
+	Images       cachespec.Settings
 	Operator     operatorspec.Settings
 	Queue        queuespec.Settings
 	Jobs         []jobspec.Job

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"persia/config"
+	"persia/config/cachespec"
 	"persia/config/clusterspec"
-	"persia/config/imagespec"
 	"persia/config/volumespec"
 )
 
@@ -43,7 +43,7 @@ var services = []Service{
 		return s.Cluster.ImageStreaming
 	}},
 	{"artifactregistry.googleapis.com", "images.caches that the stack creates", func(s *config.Stack) bool {
-		return slices.ContainsFunc(s.Images.Caches, imagespec.Cache.Created)
+		return slices.ContainsFunc(s.Images.Caches, cachespec.Cache.Created)
 	}},
 	{"cloudkms.googleapis.com", "keys: cluster.encryption, and kmsKey of volumes", func(s *config.Stack) bool {
 		return s.Cluster.Encryption != clusterspec.Encryption{} || anyVolume(s, hasKey)

@@ -140,7 +140,9 @@ func DeployFrom(ctx *pulumi.Context, files fs.FS) error {
 	if err != nil {
 		return err
 	}
-	d := deployed{cfg, plan, data, cluster, brokers, volumes, jobs, installed}
+	d := deployed{
+		cfg: cfg, plan: plan, data: data, cluster: cluster, brokers: brokers, volumes: volumes, jobs: jobs, pedl: installed,
+	}
 	if text := effects.Text(d.effects(before, replaced)); text != "" {
 		if err := ctx.Log.Warn(text, nil); err != nil {
 			return err

@@ -24,7 +24,7 @@ func grantBuckets(ctx *pulumi.Context, cfg *config.Stack, cluster *gke.Cluster, 
 	if len(mounted) == 0 {
 		return nil, nil
 	}
-	granted, err := iam.GrantBuckets(ctx, job.Name, iam.BucketsArgs{
+	granted, err := iam.NewBucketGrants(ctx, job.Name, iam.BucketGrantsArgs{
 		Project:        cfg.Project,
 		Buckets:        mounted,
 		Namespace:      persia.NamespaceName,

@@ -8,8 +8,8 @@ import (
 	"github.com/pulumi/pulumi-kubernetes/sdk/v4/go/kubernetes"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
+	"persia/config/cachespec"
 	"persia/config/clusterspec"
-	"persia/config/imagespec"
 	"persia/config/poolspec"
 	"persia/infra/iam"
 )
@@ -23,7 +23,7 @@ type Args struct {
 	// NVIDIADriver decides what GPU pools ask of GKE.
 	NVIDIADriver poolspec.NVIDIADriver
 	// Images says where nodes pull images from.
-	Images imagespec.Settings
+	Images cachespec.Settings
 	// KeepNetwork lets the network outlive the stack, for the storage in it, and AdoptNetwork
 	// takes it over again.
 	KeepNetwork, AdoptNetwork bool

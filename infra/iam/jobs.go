@@ -10,8 +10,8 @@ import (
 	"persia/kube"
 )
 
-// BucketsArgs describes the rights of a job's pods to the objects of buckets.
-type BucketsArgs struct {
+// BucketGrantsArgs describes the rights of a job's pods to the objects of buckets.
+type BucketGrantsArgs struct {
 	// Project is the Google Cloud project of the cluster.
 	Project string
 	// Buckets are the buckets by their names in the stack file. Each grant comes after its
@@ -31,23 +31,23 @@ type Bucket struct {
 	ID pulumi.StringInput
 }
 
-// Buckets are the rights of a job's pods to buckets.
-type Buckets struct {
+// BucketGrants are the rights of a job's pods to buckets.
+type BucketGrants struct {
 	pulumi.ResourceState
 
 	// Grants come before the pods.
 	Grants []pulumi.CustomResource
 }
 
-// GrantBuckets lets the pods of a job read and write the objects of buckets by Workload
+// NewBucketGrants lets the pods of a job read and write the objects of buckets by Workload
 // Identity Federation for GKE, without a key. Each grant names this one principal and leaves the
 // others of the bucket alone.
-func GrantBuckets(ctx *pulumi.Context, job string, args BucketsArgs, opts ...pulumi.ResourceOption) (*Buckets, error) {
+func NewBucketGrants(ctx *pulumi.Context, job string, args BucketGrantsArgs, opts ...pulumi.ResourceOption) (*BucketGrants, error) {
 	number, err := projectNumber(ctx, args.Project)
 	if err != nil {
 		return nil, err
 	}
-	component := &Buckets{}
+	component := &BucketGrants{}
 	if err := ctx.RegisterComponentResource("persia:iam:Buckets", job, component, opts...); err != nil {
 		return nil, err
 	}

@@ -20,10 +20,13 @@ import (
 // topics are the packages of the topics of a stack file, with the packages of config that each
 // may import in addition to the shared ones.
 var topics = map[string][]string{
-	"clusterspec": nil, "imagespec": nil, "poolspec": nil, "operatorspec": nil, "volumespec": nil, "natsspec": nil,
+	"clusterspec": nil, "cachespec": nil, "poolspec": nil, "operatorspec": nil, "volumespec": nil, "natsspec": nil, "queuespec": nil,
 	"jobspec":  {"natsspec"},   // a job has settings of NATS of its own
 	"pedlspec": {"volumespec"}, // a volume may hold its database
 }
+
+// others are the packages of config that are no topics and may import any other.
+var others = []string{"manifest", "stackfile"}
 
 // shared are the packages of config that every topic may import.
 var shared = []string{"check", "decode", "images", "pod"}
@@ -91,6 +94,7 @@ func TestTopicsStandAlone(t *testing.T) {
 		if !ok || f.isTest() {
 			continue
 		}
+		assert.True(t, isTopic || slices.Contains(shared, topic) || slices.Contains(others, topic), "config/%s is no topic and not shared; add it to this test", topic)
 		seen[topic] = true
 		for _, folder := range f.imports() {
 			imported, ofConfig := strings.CutPrefix(folder, "config/")

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"persia/capacity"
+	"persia/config/cachespec"
 	"persia/config/images"
-	"persia/config/imagespec"
 	"persia/kube"
 )
 
@@ -47,7 +47,7 @@ internalCertManagement: {enable: true}
 // ControllerArgs describes the controller.
 type ControllerArgs struct {
 	// Images says where nodes pull images from.
-	Images imagespec.Settings
+	Images cachespec.Settings
 	// Placement is where the controller runs.
 	Placement kube.Placement
 	// JobNamespace is where JobSets may be. It is among Needs.

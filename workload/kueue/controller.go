@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"persia/capacity"
+	"persia/config/cachespec"
 	"persia/config/images"
-	"persia/config/imagespec"
 	"persia/kube"
 	"persia/workload/kueue/definitions"
 )
@@ -36,7 +36,7 @@ type ControllerArgs struct {
 	// JobNamespace has the jobs that wait in queues. In all others, Kueue does nothing.
 	JobNamespace string
 	// Images says where nodes pull images from.
-	Images imagespec.Settings
+	Images cachespec.Settings
 	// Placement is where Kueue runs.
 	Placement kube.Placement
 	// StartMinutes is how long an admitted job may take until all of its pods are ready.

@@ -4,7 +4,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"persia/config/imagespec"
+	"persia/config/cachespec"
 	"persia/config/natsspec"
 	"persia/kube"
 )
@@ -13,7 +13,7 @@ import (
 type ClusterArgs struct {
 	NATS natsspec.Settings
 	// Images says where nodes pull images from.
-	Images imagespec.Settings
+	Images cachespec.Settings
 	// Placement is where the servers run.
 	Placement kube.Placement
 	// Clients are the only pods that can reach the servers.

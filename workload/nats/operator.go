@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"persia/capacity"
+	"persia/config/cachespec"
 	"persia/config/images"
-	"persia/config/imagespec"
 	"persia/config/natsspec"
 	"persia/kube"
 )
@@ -30,7 +30,7 @@ type OperatorArgs struct {
 	// Scope says whose NatsClusters the operator manages.
 	Scope natsspec.Scope
 	// Images says where nodes pull images from.
-	Images imagespec.Settings
+	Images cachespec.Settings
 	// Placement is where the operator runs.
 	Placement kube.Placement
 }

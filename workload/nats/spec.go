@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"persia/capacity"
+	"persia/config/cachespec"
 	"persia/config/images"
-	"persia/config/imagespec"
 	"persia/config/jobspec"
 	"persia/config/natsspec"
 	"persia/kube"
@@ -122,7 +122,7 @@ func clusterSpec(args ClusterArgs) spec {
 	return s
 }
 
-func (p *podPolicy) addSidecars(nats natsspec.Settings, registries imagespec.Settings) {
+func (p *podPolicy) addSidecars(nats natsspec.Settings, registries cachespec.Settings) {
 	if nats.ConfigReload {
 		amounts := kube.Requests(capacity.NATSReloader)
 		p.EnableConfigReload = true

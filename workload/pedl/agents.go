@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"persia/config/imagespec"
+	"persia/config/cachespec"
 	"persia/config/pedlspec"
 	"persia/kube"
 )
@@ -27,7 +27,7 @@ const (
 type AgentsArgs struct {
 	PEDL pedlspec.Platform
 	// Images says where nodes pull images from.
-	Images imagespec.Settings
+	Images cachespec.Settings
 	// MasterIP is the address of the master's service. Trials get it from their
 	// agents, and Docker's containers do not know the names of Kubernetes.
 	MasterIP pulumi.Input

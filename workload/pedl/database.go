@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"persia/config/imagespec"
+	"persia/config/cachespec"
 	"persia/config/pedlspec"
 	"persia/kube"
 )
@@ -37,7 +37,7 @@ const DataVolume = "data"
 type DatabaseArgs struct {
 	PostgreSQL pedlspec.PostgreSQL
 	// Images says where nodes pull images from.
-	Images imagespec.Settings
+	Images cachespec.Settings
 	// Placement is where it runs.
 	Placement kube.Placement
 	// Adopter registers the claim of a class, which outlives the stack. It is given
@@ -248,7 +248,7 @@ func dataSource(persistence pedlspec.Persistence) corev1.VolumeSource {
 
 // postgreSQLImage returns the reference by which nodes pull PostgreSQL. With pull secrets, it may
 // be private.
-func postgreSQLImage(images imagespec.Settings, image pedlspec.DatabaseImage) string {
+func postgreSQLImage(images cachespec.Settings, image pedlspec.DatabaseImage) string {
 	written := fmt.Sprintf("%s/%s:%s", image.Registry, image.Repository, image.Tag)
 	if len(image.PullSecrets) > 0 {
 		return images.PrivateReference(written)

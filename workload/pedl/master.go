@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"persia/config/imagespec"
+	"persia/config/cachespec"
 	"persia/config/pedlspec"
 	"persia/kube"
 )
@@ -30,7 +30,7 @@ const (
 type MasterArgs struct {
 	PEDL pedlspec.Platform
 	// Images says where nodes pull images from.
-	Images imagespec.Settings
+	Images cachespec.Settings
 	// Placement is where it runs.
 	Placement kube.Placement
 	// Needs come before it: the namespace, and its database.

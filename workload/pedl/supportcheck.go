@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"persia/capacity"
+	"persia/config/cachespec"
 	"persia/config/images"
-	"persia/config/imagespec"
 	"persia/kube"
 )
 
@@ -25,7 +25,7 @@ const (
 // SupportCheckArgs describes the check.
 type SupportCheckArgs struct {
 	// Images says where nodes pull images from.
-	Images imagespec.Settings
+	Images cachespec.Settings
 	// Placement is the pool of the node that is checked.
 	Placement kube.Placement
 	// Needs come before it: the namespace, and the driver.

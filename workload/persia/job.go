@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"persia/config/imagespec"
+	"persia/config/cachespec"
 	"persia/config/jobspec"
 	"persia/kube"
 	"persia/workload/jobset"
@@ -18,7 +18,7 @@ import (
 type JobArgs struct {
 	Job jobspec.Job
 	// Images says where nodes pull images from.
-	Images imagespec.Settings
+	Images cachespec.Settings
 	// Namespace is where the replicas run, and ServiceAccount the name of the service
 	// account that they run as, which the job registers.
 	Namespace      string

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"persia/capacity"
+	"persia/config/cachespec"
 	"persia/config/images"
-	"persia/config/imagespec"
 	"persia/gcp"
 	"persia/kube"
 )
@@ -41,7 +41,7 @@ type ControllerArgs struct {
 	// JobNamespace has the jobs. In all other namespaces, the provisioner has no rights.
 	JobNamespace string
 	// Images says where nodes pull images from.
-	Images imagespec.Settings
+	Images cachespec.Settings
 	// Placement is where the provisioner runs.
 	Placement kube.Placement
 	// Needs come before everything of the provisioner. JobNamespace is among them.

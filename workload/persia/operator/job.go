@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"persia/config/imagespec"
+	"persia/config/cachespec"
 	"persia/config/jobspec"
 	"persia/kube"
 	"persia/workload/nats"
@@ -21,7 +21,7 @@ type JobArgs struct {
 	// Image has the operator, and Python for the completion of the job.
 	Image string
 	// Images says where nodes pull images from.
-	Images imagespec.Settings
+	Images cachespec.Settings
 	// Namespace is where its pods run.
 	Namespace string
 	// Broker is where the roles meet.

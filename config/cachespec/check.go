@@ -1,4 +1,4 @@
-package imagespec
+package cachespec
 
 import (
 	"regexp"
