@@ -270,7 +270,7 @@ func TestEffects(t *testing.T) {
 		}, nil},
 		{"another priority", queued, ofJob("priority", "urgent"), nil, nil},
 		{"fewer nodes of a team with a job", queued, both(set("persia:queue", "teams.0.nodes", values{"training": 1, "workers": 4}), set("persia:queue", "teams.1.nodes", values{"training": 1})), []string{
-			"nvidia.com/gpu was 2 and is now 1. Its jobs criteo go on. What they use beyond that is borrowed: a job of another team that owns the nodes may stop them",
+			"nvidia.com/gpu was 2 and is now 1. What is running goes on: criteo. What it uses beyond that is borrowed: a job of another team that owns the nodes may stop it",
 		}, nil},
 		{"fewer nodes of a team without a job", queued, set("persia:queue", "teams.1.nodes", values{"training": 0}), nil, nil},
 		{"another bucket", nil, set("persia:storage", "0.gcsFuse.bucket", "my-project-others"), []string{
@@ -305,10 +305,10 @@ func TestEffects(t *testing.T) {
 			"persia:storage: the volume pedl-postgresql is no longer in the stack file",
 		}, nil},
 		{"a database elsewhere", both(platform, set("persia:pedl", "postgresql.persistence.storageClass", "standard-rwo")), set("persia:pedl", "postgresql", values{"external": values{"host": "10.0.0.9", "password": "word"}}), []string{
-			"persia:pedl: pedl-postgresql of PEDL are no longer in the stack file, and their pods are deleted. The data of pedl-postgresql stays on the claim pedl-postgresql; write it again to use the data",
+			"persia:pedl: this deletes the pods of pedl-postgresql, because the stack file no longer has them. The data of pedl-postgresql stays on the claim pedl-postgresql; write it again to use the data",
 		}, nil},
 		{"no PEDL", platform, func(file values) { delete(file, "persia:pedl") }, []string{
-			"persia:pedl: pedl-agent, pedl-master, pedl-postgresql of PEDL are no longer in the stack file, and their pods are deleted",
+			"persia:pedl: this deletes the pods of pedl-agent, pedl-master, pedl-postgresql, because the stack file no longer has them",
 			"persia:storage: the volume pedl-postgresql is no longer in the stack file. Its data stays in projects/my-project/zones/us-central1-a/disks/persia-pedl-postgresql",
 		}, nil},
 		{"PEDL on another pool", both(platform, withoutPersistence), both(set("persia:pedl", "nodePool", "workers"), removePool), []string{

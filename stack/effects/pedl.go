@@ -46,7 +46,7 @@ func platform(before, after Stack) []string {
 		}
 	}
 	if len(removed) > 0 {
-		effects = append(effects, fmt.Sprintf("persia:pedl: %s of PEDL are no longer in the stack file, and their pods are deleted%s", strings.Join(removed, ", "), left.String()))
+		effects = append(effects, fmt.Sprintf("persia:pedl: this deletes the pods of %s, because the stack file no longer has them%s", strings.Join(removed, ", "), left.String()))
 	}
 	return effects
 }

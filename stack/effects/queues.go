@@ -63,13 +63,13 @@ func queues(before, after Stack) []string {
 		if !stays || len(jobs) == 0 {
 			continue // which the effects of the jobs say
 		}
-		borrowed := "a job of another team that owns the nodes may stop them"
+		borrowed := "a job of another team that owns the nodes may stop it"
 		if is.reclaims == "Never" {
-			borrowed = "no job of another team stops them"
+			borrowed = "no job of another team stops it"
 		}
 		for _, pool := range slices.Sorted(maps.Keys(before.Queues[team].quotas)) {
 			if less := fewer(before.Queues[team].quotas[pool], is.quotas[pool]); len(less) > 0 {
-				effects = append(effects, fmt.Sprintf("persia:queue.teams: the team %s owns less of the pool %s: %s. Its jobs %s go on. What they use beyond that is borrowed: %s",
+				effects = append(effects, fmt.Sprintf("persia:queue.teams: the team %s owns less of the pool %s: %s. What is running goes on: %s. What it uses beyond that is borrowed: %s",
 					team, pool, strings.Join(less, ", "), strings.Join(jobs, ", "), borrowed))
 			}
 		}

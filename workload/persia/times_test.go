@@ -24,11 +24,11 @@ func TestDefaultTimes(t *testing.T) {
 		says string
 	}{
 		"beat_seconds":    {5, "Every replica reports to it every five seconds."},
-		"lost_seconds":    {60, "a replica does not report for a minute;"},
-		"nats_seconds":    {30, "a replica has no connection to NATS for 30 seconds;"},
-		"gpu_seconds":     {300, "does not say within five minutes whether it can;"},
-		"stuck_seconds":   {3600, "no nn-worker has done so for an hour;"},
-		"end_seconds":     {60, "but a dataloader has not finished a minute later."},
+		"lost_seconds":    {60, "after 1 minute without a report from a replica;"},
+		"nats_seconds":    {30, "after 30 seconds without a connection from a replica to NATS;"},
+		"gpu_seconds":     {300, "when PyTorch cannot use a GPU that the replica requested, and after 5 minutes without an answer;"},
+		"stuck_seconds":   {3600, "after 1 hour in which no nn-worker reports [progress](#progress),"},
+		"end_seconds":     {60, "1 minute after all nn-workers have finished, if a dataloader has not;"},
 		"backoff_seconds": {10, "A failure is followed by a pause of ten seconds,"},
 		"attempts":        {5, "After five failures without a new checkpoint, the job has failed,"},
 		// These are in no page.
@@ -39,7 +39,7 @@ func TestDefaultTimes(t *testing.T) {
 		"keep":         {2, ""},
 	} {
 		assert.EqualValues(t, c.want, found[field], field)
-		assert.Contains(t, text, c.says)
+		assert.True(t, strings.Contains(text, c.says), "docs/guides/jobs.md does not say: %s", c.says)
 	}
 }
 
