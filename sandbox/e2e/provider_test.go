@@ -107,9 +107,9 @@ func assertNamesNATS(t *testing.T, provider *kubeprovider.Provider) {
 		}
 		waiting++
 		_, err := provider.Create(t.Context(), plugin.CreateRequest{
-			URN: object.urn, Type: object.urn.Type(), Properties: object.inputs, Timeout: 2,
+			URN: object.urn, Type: object.urn.Type(), Properties: object.inputs, Timeout: 10,
 		})
-		assert.ErrorContains(t, err, "PodDisruptionBudget nats-io/"+metadata["name"].StringValue()+" is not ready: timed out after 2s; last seen: waiting for jsonpath={.status.currentHealthy}=")
+		assert.ErrorContains(t, err, "PodDisruptionBudget nats-io/"+metadata["name"].StringValue()+" is not ready: timed out after 10s; last seen: waiting for jsonpath={.status.currentHealthy}=")
 	}
 	assert.Equal(t, 1, waiting, "the stack's NATS")
 }
