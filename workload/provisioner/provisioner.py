@@ -9,6 +9,7 @@ a job whose replicas do not all run in time, and admits it again.
 """
 
 import argparse
+import copy
 import datetime
 import json
 import os
@@ -101,6 +102,15 @@ def next_step(job, request, pods, now, retry):
     return NOTHING
 
 
+def with_requests(template):
+    """Returns a pod template that requests its limits. Kubernetes adds these requests to pods only."""
+    template = copy.deepcopy(template)
+    for container in template["spec"].get("initContainers", []) + template["spec"]["containers"]:
+        resources = container.setdefault("resources", {})
+        resources["requests"] = {**resources.get("limits", {}), **resources.get("requests", {})}
+    return template
+
+
 class API:
     """The API server, as the pod's service account."""
 
@@ -165,7 +175,8 @@ class Provisioner:
         metadata = {"name": name, "ownerReferences": [owner]}
         self.api.delete(self.core + "podtemplates/" + name)
         self.api.call("POST", self.core + "podtemplates", {
-            "apiVersion": "v1", "kind": "PodTemplate", "metadata": metadata, "template": role["template"]["spec"]["template"],
+            "apiVersion": "v1", "kind": "PodTemplate", "metadata": metadata,
+            "template": with_requests(role["template"]["spec"]["template"]),
         })
         self.api.call("POST", self.requests, {
             "apiVersion": "autoscaling.x-k8s.io/v1", "kind": "ProvisioningRequest", "metadata": metadata,

@@ -99,3 +99,17 @@ func TestNextStep(t *testing.T) {
 		assert.Equal(t, test.want, steps[name], name)
 	}
 }
+
+// TestTemplateRequestsLimits: without requests, GKE would put all pods of a request on one node.
+func TestTemplateRequestsLimits(t *testing.T) {
+	const script = `
+import json
+import provisioner
+container = {"resources": {"limits": {"cpu": "4", "nvidia.com/gpu": "1"}, "requests": {"cpu": "2"}}}
+template = provisioner.with_requests({"spec": {"containers": [container, {}]}})
+print(json.dumps([c["resources"]["requests"] for c in template["spec"]["containers"]]))
+`
+	output, err := exec.Command("python3", "-B", "-c", script).CombinedOutput()
+	require.NoError(t, err, "%s", output)
+	assert.JSONEq(t, `[{"cpu": "2", "nvidia.com/gpu": "1"}, {}]`, string(output))
+}
