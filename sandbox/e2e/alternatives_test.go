@@ -73,7 +73,7 @@ func compare(b *testing.B, name, project, stack string) comparison {
 
 // kubernetesObjects returns the objects that the program registers for a stack. Some of their names
 // contain a hash of the stack's name, which differs here.
-func kubernetesObjects(b *testing.B, project, stack string) []*unstructured.Unstructured {
+func kubernetesObjects(b testing.TB, project, stack string) []*unstructured.Unstructured {
 	b.Helper()
 	file := "Pulumi." + stack + ".yaml"
 	stacks, err := stackgen.ReadStacks(os.DirFS(project), file)

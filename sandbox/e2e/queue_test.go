@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -32,44 +31,93 @@ func buildKueue(t testing.TB) {
 	require.NoError(t, err)
 }
 
-// queuedJob returns a job that needs all nodes of the pools gpu and servers.
-func queuedJob(name string, fields object) object {
-	job := job(name, object{
-		"engine":                   "jobset",
-		"queue":                    "ranking",
-		"nnWorker":                 gpuRole("gpu", 2, "4", "8Gi", 1),
-		"embeddingParameterServer": role("servers", 4, "3", "8Gi"),
-	})
-	maps.Copy(job, fields)
-	return job
+// twoJobs are a stack with two jobs, of which each needs the nodes of both.
+type twoJobs struct {
+	t       *testing.T
+	project string
+	// stack is the name of the stack file, and jobs are alike but for their names.
+	stack    string
+	jobs     []object
+	replicas int
 }
 
-// queuePools hold one of [queuedJob].
-var queuePools = []object{
-	{"name": "gpu", "machineType": "g2-standard-8", "nodes": 2, "gpu": object{"type": "nvidia-l4", "count": 1}},
-	{"name": "servers", "machineType": "n2-standard-8", "nodes": 2},
+// rivals returns two small jobs, or in the long form two of the size of prod.
+func rivals(t *testing.T) twoJobs {
+	t.Helper()
+	if *long {
+		return prodRivals(t)
+	}
+	return smallRivals(t)
+}
+
+func smallRivals(t *testing.T) twoJobs {
+	t.Helper()
+	project := t.TempDir()
+	roles := object{
+		"nnWorker":                 gpuRole("gpu", 2, "4", "8Gi", 1),
+		"embeddingParameterServer": role("servers", 4, "3", "8Gi"),
+	}
+	jobs := []object{job("first", roles), job("second", roles)}
+	stackText(t, project, madeUp{jobs: jobs, pools: []object{
+		{"name": "gpu", "machineType": "g2-standard-8", "nodes": 2, "gpu": object{"type": "nvidia-l4", "count": 1}},
+		{"name": "servers", "machineType": "n2-standard-8", "nodes": 2},
+	}})
+	return twoJobs{t: t, project: project, stack: "madeup", jobs: jobs, replicas: 8}
+}
+
+// prodRivals returns the job of prod twice, on the nodes of prod. NATS is small, because it never waits.
+func prodRivals(t *testing.T) twoJobs {
+	t.Helper()
+	r := twoJobs{t: t, project: editStack(t, "prod", "size: 60", "size: 3"), stack: "prod", replicas: 468}
+	rewriteStack(t, r.project, r.stack, func(configuration object) {
+		published := configuration["persia:jobs"].([]any)[0].(object)
+		for _, name := range []string{"first", "second"} {
+			job := maps.Clone(published)
+			job["name"] = name
+			r.jobs = append(r.jobs, job)
+		}
+	})
+	return r
+}
+
+// write makes the first jobs, with more fields, the stack's.
+func (r twoJobs) write(fields ...object) {
+	r.t.Helper()
+	rewriteStack(r.t, r.project, r.stack, func(configuration object) {
+		var jobs []object
+		for i, more := range fields {
+			job := maps.Clone(r.jobs[i])
+			maps.Copy(job, more)
+			jobs = append(jobs, job)
+		}
+		configuration["persia:jobs"] = jobs
+	})
 }
 
 // TestQueue: of two jobs that each need all nodes, one runs whole and the other has no pod, with
-// the controllers of JobSet and Kueue.
+// the controllers of JobSet and Kueue. In the long form, both are as large as prod.
 func TestQueue(t *testing.T) {
 	t.Parallel()
 	buildKueue(t)
-	project := t.TempDir()
+	r := rivals(t)
+	rewriteStack(t, r.project, r.stack, func(configuration object) {
+		configuration["persia:queue"] = object{
+			"teams":      []object{{"name": "ranking"}, {"name": "ads"}},
+			"priorities": []object{{"name": "urgent", "value": 100}},
+		}
+	})
 	write := func(first, second object) {
-		stackText(t, project, madeUp{pools: queuePools, jobs: []object{queuedJob("first", first), queuedJob("second", second)}})
-		rewriteStack(t, project, "madeup", func(configuration object) {
-			configuration["persia:queue"] = object{
-				"teams":      []object{{"name": "ranking"}, {"name": "ads"}},
-				"priorities": []object{{"name": "urgent", "value": 100}},
-			}
-		})
+		queued := object{"engine": "jobset", "queue": "ranking"}
+		fields := []object{maps.Clone(queued), maps.Clone(queued)}
+		maps.Copy(fields[0], first)
+		maps.Copy(fields[1], second)
+		r.write(fields...)
 	}
+	replicas := r.replicas
 	write(nil, object{"suspend": true})
-	s := newSandboxOf(t, project, t.TempDir(), "madeup")
+	s := newSandboxOf(t, r.project, t.TempDir(), r.stack)
 	require.NoError(t, s.Apply(t.Context()))
 	c := newCluster(t, s)
-	const replicas = 8
 	c.await(func() bool { return c.running("first") == replicas }, "the first job runs")
 
 	write(nil, nil)
@@ -77,7 +125,11 @@ func TestQueue(t *testing.T) {
 	c.await(func() bool { return strings.Contains(c.waitsFor("second"), "insufficient unused quota") }, "Kueue says why the second job waits")
 	assert.Zero(t, c.podsOfSet("second"), "a job that waits has no pod")
 	assert.Equal(t, replicas, c.running("first"))
-	assert.Empty(t, upChanges(t, s), "second up")
+	again, err := s.Up(t.Context())
+	require.NoError(t, err)
+	assert.Empty(t, changes(t, again.Summary), "second up")
+	queued, _ := again.Outputs["queuedJobs"].Value.(object)
+	assert.Subset(t, queued["second"], object{"queue": "ranking", "priority": "default", "place": "go run ./cmd/status"})
 	assert.Empty(t, refreshChanges(t, s), "refresh")
 	assert.Empty(t, upChanges(t, s), "up after a refresh")
 
@@ -87,9 +139,22 @@ func TestQueue(t *testing.T) {
 		c.await(func() bool { return c.running("second") == replicas }, "the second job runs")
 		assert.Zero(t, c.podsOfSet("first"))
 	})
+	t.Run("a running job moves to another team", func(t *testing.T) {
+		write(object{"suspend": true}, object{"queue": "ads"})
+		assert.Equal(t, map[string]int{"replace": 1}, upChanges(t, s), "the JobSet")
+		c.await(func() bool { return c.running("second") == replicas }, "the second job runs")
+		c.await(func() bool { return field(t, c.workloadOf("second"), "spec", "queueName") == "ads" }, "it runs for the other team")
+	})
+	t.Run("a running job becomes more urgent", func(t *testing.T) {
+		before := uids(c.rolePods("second"))
+		write(object{"suspend": true}, object{"queue": "ads", "priority": "urgent"})
+		assert.Equal(t, map[string]int{"update": 1}, upChanges(t, s), "the JobSet")
+		c.await(func() bool { return field(t, c.workloadOf("second"), "spec", "priority") == int64(100) }, "Kueue takes the priority")
+		assert.Equal(t, before, uids(c.rolePods("second")), "the pods go on")
+	})
 	t.Run("a priority stops a running job", func(t *testing.T) {
-		write(object{"priority": "urgent"}, nil)
-		assert.Equal(t, map[string]int{"create": 1}, upChanges(t, s), "the JobSet")
+		write(object{"priority": "urgent"}, object{"queue": "ads"})
+		assert.Equal(t, map[string]int{"create": 1, "update": 1}, upChanges(t, s), "the JobSets")
 		c.await(func() bool { return c.running("first") == replicas }, "the urgent job runs")
 		c.await(func() bool { return c.podsOfSet("second") == 0 }, "the other job has no pod")
 		assert.Empty(t, upChanges(t, s), "up after a preemption")
@@ -108,15 +173,44 @@ func TestQueue(t *testing.T) {
 	definitions, err := c.extensions.ApiextensionsV1().CustomResourceDefinitions().List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
 	assert.Empty(t, names(definitions.Items), "definitions")
+	if *long {
+		t.Run("a lost node without a spare one", assertWaitsForLostNode)
+	}
+}
+
+// assertWaitsForLostNode has a running job lose a node. No other node has room for its replicas, so the
+// job releases all of its nodes, and runs again once the node is back.
+func assertWaitsForLostNode(t *testing.T) {
+	r := smallRivals(t)
+	r.write(object{"engine": "jobset", "queue": "ranking"})
+	rewriteStack(t, r.project, r.stack, func(configuration object) {
+		configuration["persia:queue"] = object{"teams": []object{{"name": "ranking"}}, "startMinutes": 1}
+	})
+	s := newSandboxOf(t, r.project, t.TempDir(), r.stack)
+	s.Cluster().KubeletLeases = true
+	require.NoError(t, s.Apply(t.Context()))
+	c := newCluster(t, s)
+	c.await(func() bool { return c.running("first") == r.replicas }, "the job runs")
+	node := c.podsOfRole("first", "embedding-ps")[0].Spec.NodeName
+	loseNode(t, c, node)
+	c.await(func() bool {
+		evicted := meta.FindStatusCondition(conditionsOf(t, c.workloadOf("first")), "Evicted")
+		return evicted != nil && evicted.Status == metav1.ConditionTrue && evicted.Reason == "PodsReadyTimeout"
+	}, "Kueue takes the nodes back")
+	c.await(func() bool {
+		return !slices.ContainsFunc(c.replicas("first"), func(pod corev1.Pod) bool { return pod.Spec.NodeName != node })
+	}, "only the pods of the lost node stay")
+	findNode(t, c, node)
+	c.await(func() bool { return c.running("first") == r.replicas }, "the job runs again")
 }
 
 // TestStatefulSetsDeadlock is the control of TestQueue: the StatefulSets of two jobs that each need
 // all nodes share them, and neither job is ever whole.
 func TestStatefulSetsDeadlock(t *testing.T) {
 	t.Parallel()
-	project := t.TempDir()
-	stackText(t, project, madeUp{pools: queuePools, jobs: []object{queuedJob("first", object{"engine": "statefulset", "queue": ""})}})
-	s := newSandboxOf(t, project, t.TempDir(), "madeup")
+	r := rivals(t)
+	r.write(nil)
+	s := newSandboxOf(t, r.project, t.TempDir(), r.stack)
 	require.NoError(t, s.Apply(t.Context()))
 	c := newCluster(t, s)
 	sets := c.AppsV1().StatefulSets("persia")
@@ -128,28 +222,22 @@ func TestStatefulSetsDeadlock(t *testing.T) {
 		c.scale(set.Name, 0)
 	}
 	c.await(func() bool { return len(c.replicas("first")) == 0 }, "the first job has no pods")
-	// Both jobs start at the same time, one replica of each at a time.
 	for _, set := range first.Items {
 		second := secondJob(set)
 		_, err := sets.Create(t.Context(), second, metav1.CreateOptions{})
 		require.NoError(t, err)
 	}
-	for i := int32(1); i <= 4; i++ {
+	// Both jobs start at the same time, a quarter of each at a time.
+	for quarter := int32(1); quarter <= 4; quarter++ {
+		count := 0
 		for _, set := range first.Items {
-			c.scale(set.Name, min(i, replicas[set.Name]))
-			c.scale("second-"+set.Name, min(i, replicas[set.Name]))
+			want := (replicas[set.Name]*quarter + 3) / 4
+			c.scale(set.Name, want)
+			c.scale("second-"+set.Name, want)
+			count += 2 * int(want)
 		}
+		c.await(func() bool { return c.settled(count) }, "each pod runs or has no room")
 	}
-	settled := func() bool {
-		pods := append(c.replicas("first"), c.replicas("second")...)
-		for _, pod := range pods {
-			if readySince(pod).IsZero() && !unschedulable(pod) {
-				return false
-			}
-		}
-		return len(pods) == 16
-	}
-	c.await(settled, "each pod runs or has no room")
 	for _, job := range []string{"first", "second"} {
 		ready := 0
 		for _, pod := range c.replicas(job) {
@@ -157,10 +245,19 @@ func TestStatefulSetsDeadlock(t *testing.T) {
 				ready++
 			}
 		}
-		fmt.Fprintf(t.Output(), "%s has %d of 8 replicas\n", job, ready)
+		report(t, "%s has %d of %d replicas", job, ready, r.replicas)
 		assert.Positive(t, ready, job)
-		assert.Less(t, ready, 8, job)
+		assert.Less(t, ready, r.replicas, job)
 	}
+}
+
+// settled reports whether both jobs together have so many pods, and each of them runs or has no room.
+func (c cluster) settled(count int) bool {
+	c.t.Helper()
+	pods := slices.Concat(c.replicas("first"), c.replicas("second"))
+	return len(pods) == count && !slices.ContainsFunc(pods, func(pod corev1.Pod) bool {
+		return readySince(pod).IsZero() && !unschedulable(pod)
+	})
 }
 
 // secondJob returns a StatefulSet of another job.
@@ -195,16 +292,40 @@ func (c cluster) podsOfSet(job string) int {
 // waitsFor returns why Kueue does not admit a job, or "".
 func (c cluster) waitsFor(job string) string {
 	c.t.Helper()
-	for _, workload := range c.workloads() {
-		if !slices.ContainsFunc(workload.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return o.Name == job }) {
-			continue
-		}
-		condition := meta.FindStatusCondition(conditionsOf(c.t, workload), "QuotaReserved")
-		if condition != nil && condition.Status == metav1.ConditionFalse {
-			return condition.Message
-		}
+	condition := meta.FindStatusCondition(conditionsOf(c.t, c.workloadOf(job)), "QuotaReserved")
+	if condition != nil && condition.Status == metav1.ConditionFalse {
+		return condition.Message
 	}
 	return ""
+}
+
+// workloadOf returns Kueue's record of a job, or an empty object if there is none yet.
+func (c cluster) workloadOf(job string) unstructured.Unstructured {
+	c.t.Helper()
+	for _, workload := range c.workloads() {
+		if slices.ContainsFunc(workload.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return o.Name == job }) {
+			return workload
+		}
+	}
+	return unstructured.Unstructured{Object: object{}}
+}
+
+// field returns a value of an object, or nil.
+func field(t testing.TB, of unstructured.Unstructured, path ...string) any {
+	t.Helper()
+	value, _, err := unstructured.NestedFieldNoCopy(of.Object, path...)
+	require.NoError(t, err)
+	return value
+}
+
+// uids returns the identities of pods, in order.
+func uids(pods []corev1.Pod) []string {
+	var uids []string
+	for _, pod := range pods {
+		uids = append(uids, string(pod.UID))
+	}
+	slices.Sort(uids)
+	return uids
 }
 
 func (c cluster) workloads() []unstructured.Unstructured {
