@@ -110,7 +110,7 @@ func assertNATS(t *testing.T, c cluster) {
 
 // editStack copies the project with edits in a stack file: an old text and a new
 // one each.
-func editStack(t *testing.T, stack string, edits ...string) string {
+func editStack(t testing.TB, stack string, edits ...string) string {
 	t.Helper()
 	project := t.TempDir()
 	name := "Pulumi." + stack + ".yaml"
