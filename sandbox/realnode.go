@@ -19,9 +19,9 @@ import (
 	"persia/sandbox/node"
 )
 
-// RealNode is a node on which pods really run: package node's.
+// RealNode is what real nodes are, on which pods really run: package node's.
 type RealNode struct {
-	// Pool is the node pool, of one node, or "" where all nodes are simulated.
+	// Pool is the node pool, or "" where all nodes are simulated.
 	Pool string
 	// Images is the folder of the archives, *.tar, with the images of its pods.
 	Images string
@@ -68,7 +68,7 @@ func lastRealNode(f folder) (RealNode, error) {
 // HasRealNode tells whether a node of the sandbox is a real one.
 func (s *Sandbox) HasRealNode() bool { return s.real.Pool != "" }
 
-// start starts what runs the real node, unless it runs.
+// start starts what runs the real nodes, unless it runs.
 func (n RealNode) start(ctx context.Context, s *Sandbox) error {
 	if n.Pool == "" {
 		return nil
@@ -102,7 +102,7 @@ func (n RealNode) start(ctx context.Context, s *Sandbox) error {
 	return program.Start(ctx, dir)
 }
 
-// nodeProgram is what runs a node. It is another one where the options or the images are
+// nodeProgram is what runs real nodes. It is another one where the options or the images are
 // others.
 func nodeProgram(executable string, options node.Options) (background.Program, error) {
 	file := filepath.Join(options.Dir, "options.json")
@@ -147,7 +147,7 @@ func describeArchives(to io.Writer, folder fs.FS) error {
 	return nil
 }
 
-// stopNode ends the real node and removes what the kernel keeps of it.
+// stopNode ends the real nodes and removes what the kernel keeps of them.
 func stopNode(ctx context.Context, dir string) error {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -158,7 +158,7 @@ func stopNode(ctx context.Context, dir string) error {
 	return node.CleanUp(dir)
 }
 
-// RunNode runs the real node of the options in a file, until ctx ends.
+// RunNode runs the real nodes of the options in a file, until ctx ends.
 func RunNode(ctx context.Context, optionsFile string) error {
 	options, err := node.Read(optionsFile)
 	if err != nil {

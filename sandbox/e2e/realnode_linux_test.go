@@ -30,17 +30,19 @@ import (
 
 const (
 	busyboxImage = "registry.example.com/busybox:1"
-	realNodeName = "gke-persia-train-0000"
+	// realNodeName is the node of a pod unless a test says otherwise.
+	realNodeName  = "gke-persia-train-0000"
+	otherNodeName = "gke-persia-train-0001"
 )
 
-// realNode is a control plane with one real node.
+// realNode is a control plane with two real nodes.
 type realNode struct {
 	t      *testing.T
 	dir    string
 	client kubernetes.Interface
 }
 
-// TestRealNode looks at what a real node does for pods, and at what is left of it.
+// TestRealNode looks at what real nodes do for pods, and at what is left of them.
 func TestRealNode(t *testing.T) {
 	t.Parallel()
 	n := newRealNode(t)
@@ -79,13 +81,16 @@ func newRealNode(t *testing.T) *realNode {
 	require.NoError(t, options.Write(n.path("options.json")))
 	t.Cleanup(n.stop)
 	n.start()
-	_, err = client.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{
-		Name:        realNodeName,
-		Labels:      map[string]string{"cloud.google.com/gke-nodepool": "train"},
-		Annotations: map[string]string{node.Annotation: "real"},
-	}}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	n.awaitReady()
+	for _, name := range []string{realNodeName, otherNodeName} {
+		_, err = client.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+			Name:        name,
+			Labels:      map[string]string{"cloud.google.com/gke-nodepool": "train"},
+			Annotations: map[string]string{node.Annotation: "real"},
+		}}, metav1.CreateOptions{})
+		require.NoError(t, err)
+	}
+	n.awaitReady(realNodeName)
+	n.awaitReady(otherNodeName)
 	return n
 }
 
@@ -131,17 +136,17 @@ func (n *realNode) start() {
 func (n *realNode) stop() {
 	if n.t.Failed() {
 		logFiles(n.t, n.path("node/node.log"))
-		logFiles(n.t, n.path("node/root/var/log/*.log"))
+		logFiles(n.t, n.path("node/*/root/var/log/*.log"))
 	}
 	assert.NoError(n.t, background.Stop(context.Background(), n.path("node")))
 	assert.NoError(n.t, node.CleanUp(n.path("node")))
 }
 
-func (n *realNode) awaitReady() {
+func (n *realNode) awaitReady(name string) {
 	n.t.Helper()
 	var last corev1.Node
 	await(n.t, func() bool {
-		node, err := n.client.CoreV1().Nodes().Get(n.t.Context(), realNodeName, metav1.GetOptions{})
+		node, err := n.client.CoreV1().Nodes().Get(n.t.Context(), name, metav1.GetOptions{})
 		if err != nil {
 			return false
 		}
@@ -152,7 +157,7 @@ func (n *realNode) awaitReady() {
 			}
 		}
 		return false
-	}, "the node becomes ready: %v", &last)
+	}, "%s becomes ready: %v", name, &last)
 	assert.Equal(n.t, "v1.34.2", last.Status.NodeInfo.KubeletVersion)
 	assert.Equal(n.t, "train", last.Labels["cloud.google.com/gke-nodepool"], "it keeps its pool's labels")
 }
@@ -227,12 +232,18 @@ func busyboxPod(namespace, name, script string) *corev1.Pod {
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Spec: corev1.PodSpec{
 			RestartPolicy: corev1.RestartPolicyNever,
-			NodeSelector:  map[string]string{"cloud.google.com/gke-nodepool": "train"},
+			NodeSelector:  map[string]string{corev1.LabelHostname: realNodeName},
 			Containers: []corev1.Container{{
 				Name: "main", Image: busyboxImage, Command: []string{"/bin/busybox", "sh", "-c", script},
 			}},
 		},
 	}
+}
+
+// onOtherNode has a pod run on the other node.
+func onOtherNode(pod *corev1.Pod) *corev1.Pod {
+	pod.Spec.NodeSelector[corev1.LabelHostname] = otherNodeName
+	return pod
 }
 
 func (n *realNode) testSurroundings(t *testing.T) {
@@ -247,6 +258,8 @@ func (n *realNode) testNetwork(t *testing.T) {
 		busyboxPod("a", "neighbour", "until "+web+"; do sleep 1; done; "+headless),
 		busyboxPod("b", "stranger", web),
 		busyboxPod("b", "caller", "fetch tcp://kubernetes.default.svc:443"),
+		onOtherNode(busyboxPod("a", "far-neighbour", "until "+web+"; do sleep 1; done; "+headless)),
+		onOtherNode(busyboxPod("b", "far-caller", "fetch tcp://kubernetes.default.svc:443")),
 	} {
 		assert.Equal(t, corev1.PodSucceeded, n.finish(pod), "%s/%s: %s", pod.Namespace, pod.Name, n.logs(pod.Namespace, pod.Name))
 	}
@@ -262,11 +275,16 @@ func (n *realNode) testNetwork(t *testing.T) {
 	for _, pod := range []*corev1.Pod{
 		busyboxPod("b", "refused", web),
 		busyboxPod("b", "refused-headless", headless),
+		onOtherNode(busyboxPod("b", "far-refused", web)),
 	} {
 		assert.Equal(t, corev1.PodFailed, n.finish(pod), "%s: %s", pod.Name, n.logs("b", pod.Name))
 	}
-	allowed := busyboxPod("a", "allowed", "until "+web+"; do sleep 1; done; "+headless)
-	assert.Equal(t, corev1.PodSucceeded, n.finish(allowed), "pods of the namespace are let in: %s", n.logs("a", "allowed"))
+	for _, pod := range []*corev1.Pod{
+		busyboxPod("a", "allowed", "until "+web+"; do sleep 1; done; "+headless),
+		onOtherNode(busyboxPod("a", "far-allowed", "until "+web+"; do sleep 1; done; "+headless)),
+	} {
+		assert.Equal(t, corev1.PodSucceeded, n.finish(pod), "pods of the namespace are let in: %s", n.logs("a", pod.Name))
+	}
 }
 
 func (n *realNode) createPolicy(namespace, name string, spec networkingv1.NetworkPolicySpec) {
@@ -308,7 +326,7 @@ func (n *realNode) testTermination(t *testing.T) {
 	assert.NoFileExists(t, "/mnt/disks/ended", "the host has no such disk")
 }
 
-// testNothingLeft kills what runs the node.
+// testNothingLeft kills what runs the nodes.
 func (n *realNode) testNothingLeft(t *testing.T) {
 	assertListensOnLoopbackOnly(t, n.dir)
 	n.create(busyboxPod("a", "runs-on", "sleep 3600"))
@@ -323,12 +341,14 @@ func (n *realNode) testNothingLeft(t *testing.T) {
 	}
 	require.Equal(t, 1, killed)
 	await(t, func() bool { return len(sandboxProcesses(t, n.path("node"))) == 0 },
-		"the machine goes with it")
+		"the machines go with it")
 
 	n.start()
 	n.await("a", "runs-on", func(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodFailed })
 
-	require.NoError(t, n.client.CoreV1().Nodes().Delete(t.Context(), realNodeName, metav1.DeleteOptions{}))
+	for _, name := range []string{realNodeName, otherNodeName} {
+		require.NoError(t, n.client.CoreV1().Nodes().Delete(t.Context(), name, metav1.DeleteOptions{}))
+	}
 	require.NoError(t, background.Stop(t.Context(), n.path("node")))
 	require.NoError(t, node.CleanUp(n.path("node")))
 	assert.Empty(t, sandboxProcesses(t, n.path("node")))
@@ -339,7 +359,7 @@ func (n *realNode) testNothingLeft(t *testing.T) {
 	require.NoError(t, os.RemoveAll(n.path("node")))
 }
 
-// remains are what the kernel has of the node's machine. It may have others of tests that
+// remains are what the kernel has of the nodes' machines. It may have others of tests that
 // run beside.
 func (n *realNode) remains(t *testing.T) []string {
 	t.Helper()

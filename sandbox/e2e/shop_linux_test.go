@@ -41,7 +41,7 @@ func TestShop(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		if t.Failed() {
-			logFiles(t, filepath.Join(dir, "shop", "node", "root", "var", "log", "pods", "*", "*", "*.log"))
+			logFiles(t, filepath.Join(dir, "shop", "node", "*", "root", "var", "log", "pods", "*", "*", "*.log"))
 		}
 		assert.NoError(t, s.Down(context.Background()))
 	})

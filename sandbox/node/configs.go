@@ -9,11 +9,11 @@ import (
 type object = map[string]any
 
 // writeConfigs writes what the machine's programs read, but for their credentials.
-func (o Options) writeConfigs() error {
+func (m machine) writeConfigs() error {
 	for name, content := range map[string]any{
 		"containerd.toml":   containerdConfig,
 		"Corefile":          corefile,
-		"cni/pods.conflist": podNetwork(),
+		"cni/pods.conflist": podNetwork(m.number),
 		"kubelet.json":      kubeletConfig(),
 		"kube-proxy.json":   kubeProxyConfig(),
 	} {
@@ -25,7 +25,7 @@ func (o Options) writeConfigs() error {
 			}
 			text = string(bytes)
 		}
-		path := o.path(configDir, name)
+		path := m.path(configDir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return err
 		}
@@ -66,7 +66,7 @@ const containerdSocket = "unix:///run/containerd/containerd.sock"
 // podNetwork gives each pod a link of its own to the machine, as GKE's nodes do without
 // Dataplane V2: so what goes from pod to pod is forwarded, and the network policies see
 // it.
-func podNetwork() any {
+func podNetwork(number int) any {
 	return object{
 		"cniVersion": "0.4.0",
 		"name":       "pods",
@@ -76,7 +76,7 @@ func podNetwork() any {
 			"ipam": object{
 				"type":    "host-local",
 				"dataDir": "/run/cni/networks",
-				"ranges":  [][]object{{{"subnet": podSubnet}}},
+				"ranges":  [][]object{{{"subnet": podSubnet(number)}}},
 				"routes":  []object{{"dst": "0.0.0.0/0"}},
 			},
 		}},
@@ -130,7 +130,7 @@ func kubeProxyConfig() any {
 		"kind":             "KubeProxyConfiguration",
 		"mode":             "iptables",
 		"clientConnection": object{"kubeconfig": configDir + "/kube-proxy.kubeconfig"},
-		"clusterCIDR":      podSubnet,
+		"clusterCIDR":      podSubnets,
 		"iptables":         object{"localhostNodePorts": false},
 		"conntrack": object{
 			"maxPerCore": 0, "min": 0, "tcpEstablishedTimeout": "0s", "tcpCloseWaitTimeout": "0s",

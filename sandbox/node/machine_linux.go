@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,43 +14,38 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
-
-	"persia/sandbox/tunnel"
 )
 
-// runMachine runs a machine for a node until ctx ends or the machine does. It leaves
-// nothing behind but the machine's disk.
-func runMachine(ctx context.Context, o Options, node string, logger *slog.Logger) error {
+// run runs a machine until ctx ends or the machine does. It leaves nothing behind but the
+// machine's disk.
+func (m machine) run(ctx context.Context, others *network, logger *slog.Logger) error {
 	// A previous run may have been killed.
-	if err := CleanUp(o.Dir); err != nil {
+	if err := cleanUp(m.Dir); err != nil {
 		return err
 	}
 	defer func() {
-		if err := CleanUp(o.Dir); err != nil {
+		if err := cleanUp(m.Dir); err != nil {
 			logger.Error("clean up", "error", err)
 		}
 	}()
-	if err := o.prepare(node); err != nil {
+	if err := m.prepare(); err != nil {
 		return err
 	}
-	first, err := o.create()
+	first, err := m.create()
 	if err != nil {
 		return err
 	}
 	defer first.end()
-	relays, err := o.connect(ctx, first.Pid)
+	relays, err := m.connect(ctx, first.Pid)
 	defer closeAll(relays)
 	if err != nil {
 		return fmt.Errorf("connect the machine: %w", err)
 	}
-	closeTunnel, err := tunnel.Serve(Tunnel(o.Dir), func(ctx context.Context, address string) (net.Conn, error) {
-		return dialIn(ctx, first.Pid, address)
-	})
-	if err != nil {
-		return fmt.Errorf("connect to the machine's pods: %w", err)
+	defer others.leave(m)
+	if err := others.join(m, first.Pid); err != nil {
+		return fmt.Errorf("connect the machine with the others: %w", err)
 	}
-	defer closeTunnel()
-	if err := runc("start", nameOf(o.Dir)); err != nil {
+	if err := runc("start", nameOf(m.Dir)); err != nil {
 		return err
 	}
 	stop := context.AfterFunc(ctx, func() { _ = first.Kill() })
@@ -65,20 +59,20 @@ func runMachine(ctx context.Context, o Options, node string, logger *slog.Logger
 
 // prepare creates the machine's root directory with the files that its programs read,
 // and the bundle for runc.
-func (o Options) prepare(node string) error {
-	if err := o.makeRoot(); err != nil {
+func (m machine) prepare() error {
+	if err := m.makeRoot(); err != nil {
 		return err
 	}
-	if err := o.writeConfigs(); err != nil {
+	if err := m.writeConfigs(); err != nil {
 		return err
 	}
-	if err := o.writeCredentials(node); err != nil {
+	if err := m.writeCredentials(m.node); err != nil {
 		return err
 	}
-	if err := writePauseImage(o.path(configDir, pauseArchive), o.Tools.Pause); err != nil {
+	if err := writePauseImage(m.path(configDir, pauseArchive), m.Tools.Pause); err != nil {
 		return fmt.Errorf("image %s: %w", pauseImage, err)
 	}
-	spec, err := o.spec(node)
+	spec, err := m.spec(m.node)
 	if err != nil {
 		return err
 	}
@@ -86,7 +80,7 @@ func (o Options) prepare(node string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(o.Dir, "config.json"), text, 0o600)
+	return os.WriteFile(filepath.Join(m.Dir, "config.json"), text, 0o600)
 }
 
 // firstProcess is the first process of a machine.
@@ -157,8 +151,27 @@ func runc(arguments ...string) error {
 // nameOf returns the name of the machine in dir, for runc and for its control group.
 func nameOf(dir string) string { return "persia-" + linkOf(dir).name }
 
-// CleanUp removes the machine in dir, if it still exists, but not its disk.
-func CleanUp(dir string) error {
+// CleanUp removes the machines of the nodes in dir, as far as they still exist, but not their
+// disks.
+func CleanUp(dir string) error { return eachMachine(dir, cleanUp) }
+
+// eachMachine calls f for the folder of each machine of the nodes in dir.
+func eachMachine(dir string, f func(string) error) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	var failed []error
+	for _, entry := range entries {
+		if entry.IsDir() {
+			failed = append(failed, f(filepath.Join(dir, entry.Name())))
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// cleanUp removes the machine in dir, if it still exists, but not its disk.
+func cleanUp(dir string) error {
 	if err := runc("delete", "--force", nameOf(dir)); err != nil {
 		return err
 	}
@@ -171,9 +184,20 @@ func CleanUp(dir string) error {
 	return nil
 }
 
-// Remains returns what exists of the machine in dir: the host's end of its link, its
-// control group in each hierarchy, and runc's record of it.
+// Remains returns what exists of the machines of the nodes in dir: the host's end of their links,
+// their control groups in each hierarchy, and runc's records of them.
 func Remains(dir string) ([]string, error) {
+	var all []string
+	err := eachMachine(dir, func(dir string) error {
+		found, err := remains(dir)
+		all = append(all, found...)
+		return err
+	})
+	return all, err
+}
+
+// remains returns what exists of the machine in dir.
+func remains(dir string) ([]string, error) {
 	var remains []string
 	for _, pattern := range []string{
 		filepath.Join("/sys/class/net", linkOf(dir).name),
@@ -190,9 +214,19 @@ func Remains(dir string) ([]string, error) {
 	return remains, nil
 }
 
-// PeakMemory returns the most memory, in bytes, that the machine in dir has used since it
-// was started, including its pods and its page cache.
+// PeakMemory returns the most memory, in bytes, that the machines of the nodes in dir have used
+// since each was started, including their pods and their page caches.
 func PeakMemory(dir string) (int64, error) {
+	var sum int64
+	err := eachMachine(dir, func(dir string) error {
+		peak, err := peakMemory(dir)
+		sum += peak
+		return err
+	})
+	return sum, err
+}
+
+func peakMemory(dir string) (int64, error) {
 	for _, file := range []string{
 		filepath.Join("/sys/fs/cgroup", nameOf(dir), "memory.peak"),
 		filepath.Join("/sys/fs/cgroup/memory", nameOf(dir), "memory.max_usage_in_bytes"),

@@ -8,18 +8,27 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
+	"fmt"
 	"log/slog"
 	"math/big"
+	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
@@ -50,10 +59,11 @@ func createOnly(optionsFile string) error {
 	if err != nil {
 		return err
 	}
-	if err := o.prepare("node-a"); err != nil {
+	m := machine{Options: o, node: "node-a"}
+	if err := m.prepare(); err != nil {
 		return err
 	}
-	if _, err := o.create(); err != nil {
+	if _, err := m.create(); err != nil {
 		return err
 	}
 	return unix.Kill(os.Getpid(), unix.SIGKILL)
@@ -72,14 +82,14 @@ func TestAMachineLeavesNothingBehind(t *testing.T) {
 	o := testOptions(t)
 	mounts := read(t, "/proc/self/mountinfo")
 	shutDown := startMachine(t, o)
-	remains, err := Remains(o.Dir)
+	found, err := remains(o.Dir)
 	require.NoError(t, err)
-	assert.Contains(t, remains, "/sys/class/net/"+linkOf(o.Dir).name, "the host's end of the link")
-	assert.Contains(t, remains, "/run/runc/"+nameOf(o.Dir), "runc's record")
-	assert.Greater(t, len(remains), 2, "and one control group or more")
+	assert.Contains(t, found, "/sys/class/net/"+linkOf(o.Dir).name, "the host's end of the link")
+	assert.Contains(t, found, "/run/runc/"+nameOf(o.Dir), "runc's record")
+	assert.Greater(t, len(found), 2, "and one control group or more")
 	assert.Equal(t, mounts, read(t, "/proc/self/mountinfo"), "the host sees none of the machine's mounts")
 	assert.Equal(t, "0\n", read(t, "/proc/sys/vm/panic_on_oom"))
-	peak, err := PeakMemory(o.Dir)
+	peak, err := peakMemory(o.Dir)
 	require.NoError(t, err)
 	assert.Greater(t, peak, int64(10<<20), "containerd alone takes so much")
 
@@ -95,7 +105,7 @@ func TestAMachineThatWasNotStartedIsRemoved(t *testing.T) {
 		name   string
 		remove func(*testing.T, Options)
 	}{
-		{"by CleanUp", func(t *testing.T, o Options) { require.NoError(t, CleanUp(o.Dir)) }},
+		{"by CleanUp", func(t *testing.T, o Options) { require.NoError(t, cleanUp(o.Dir)) }},
 		{"by the next start", func(t *testing.T, o Options) { startMachine(t, o)() }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -110,9 +120,9 @@ func TestAMachineThatWasNotStartedIsRemoved(t *testing.T) {
 			first, err := process.Find(pid)
 			require.NoError(t, err)
 			require.True(t, first.Running(), "the first process outlives its killed parent")
-			remains, err := Remains(o.Dir)
+			found, err := remains(o.Dir)
 			require.NoError(t, err)
-			assert.Contains(t, remains, "/run/runc/"+nameOf(o.Dir))
+			assert.Contains(t, found, "/run/runc/"+nameOf(o.Dir))
 
 			test.remove(t, o)
 			assert.False(t, first.Running(), "the first process has ended")
@@ -125,11 +135,20 @@ func TestAMachineThatWasNotStartedIsRemoved(t *testing.T) {
 // returns a function that shuts the machine down.
 func startMachine(t *testing.T, o Options) (shutDown func()) {
 	t.Helper()
+	return start(t, machine{Options: o, node: "node-a"}, &network{})
+}
+
+// start runs a machine in a network likewise.
+func start(t *testing.T, m machine, joined *network) (shutDown func()) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- runMachine(ctx, o, "node-a", slog.New(slog.DiscardHandler)) }()
+	_ = os.Remove(m.path(logDir, "kubelet.log")) // of its last life
+	go func() {
+		ended <- m.run(ctx, joined, slog.New(slog.DiscardHandler))
+	}()
 	require.Eventually(t, func() bool {
-		log, _ := os.ReadFile(o.path(logDir, "kubelet.log"))
+		log, _ := os.ReadFile(m.path(logDir, "kubelet.log"))
 		return log != nil || len(ended) > 0
 	}, time.Minute, 100*time.Millisecond)
 	if len(ended) > 0 {
@@ -141,11 +160,175 @@ func startMachine(t *testing.T, o Options) (shutDown func()) {
 	}
 }
 
+// TestMachinesFollowNodes: a machine runs for as long as its node is there and nothing switches it
+// off, and so does each of its programs.
+func TestMachinesFollowNodes(t *testing.T) {
+	needNode(t)
+	o := testOptions(t)
+	require.NoError(t, os.MkdirAll(o.Dir, 0o700))
+	client, joined := fake.NewClientset(realNode("node-a"), realNode("node-b"), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "simulated", UID: "s"}}), &network{}
+	r := runner{options: o, client: client, logger: slog.New(slog.DiscardHandler), network: joined, machines: map[types.UID]*runningMachine{}}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		r.run(ctx)
+	}()
+	defer func() {
+		cancel()
+		<-ended
+		assertNothingLeft(t, o)
+	}()
+	runs := func(node, program string) bool {
+		found, err := process.Matching(func(p process.Process) bool {
+			groups, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", p.PID))
+			return strings.Contains(string(groups), nameOf(machineDir(o.Dir, node))) && strings.HasPrefix(p.Command, program)
+		})
+		require.NoError(t, err)
+		return len(found) > 0
+	}
+	becomes := func(node, program string, want bool) {
+		t.Helper()
+		require.Eventually(t, func() bool { return runs(node, program) == want }, time.Minute, 100*time.Millisecond, "%s runs %s: %t", node, program, want)
+	}
+	for _, node := range []string{"node-a", "node-b"} {
+		becomes(node, "containerd", true)
+	}
+	entries, err := os.ReadDir(o.Dir)
+	require.NoError(t, err)
+	assert.Len(t, entries, 2, "other nodes have no machine")
+
+	for _, off := range []struct{ file, program string }{
+		{Off(o.Dir, "node-a"), bootProgram},
+		{ProgramOff(o.Dir, "node-a", "containerd"), "containerd"},
+	} {
+		require.NoError(t, os.MkdirAll(filepath.Dir(off.file), 0o755))
+		require.NoError(t, os.WriteFile(off.file, nil, 0o600))
+		becomes("node-a", off.program, false)
+		assert.True(t, runs("node-b", off.program), "another machine runs on")
+		assert.Never(t, func() bool { return runs("node-a", off.program) }, rebootDelay+2*poll, 100*time.Millisecond)
+		require.NoError(t, os.Remove(off.file))
+		becomes("node-a", off.program, true)
+	}
+
+	require.NoError(t, client.CoreV1().Nodes().Delete(t.Context(), "node-a", metav1.DeleteOptions{}))
+	becomes("node-a", bootProgram, false)
+	require.Eventually(t, func() bool { return !fileExists(machineDir(o.Dir, "node-a")) }, time.Minute, 100*time.Millisecond, "its disk goes with its node")
+	assert.True(t, runs("node-b", "containerd"))
+}
+
+func realNode(name string) *corev1.Node {
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+		Name: name, UID: types.UID(name), Annotations: map[string]string{Annotation: "real"},
+	}}
+}
+
+func fileExists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// TestMachinesReachEachOther: the machines of a sandbox reach each other, before and after one of
+// them was away, and an address is dialed from the machine that has it.
+func TestMachinesReachEachOther(t *testing.T) {
+	needNode(t)
+	joined := &network{}
+	all := []machine{{testOptions(t), "node-a", 0}, {testOptions(t), "node-b", 1}, {testOptions(t), "node-c", 2}}
+	shutDown := make([]func(), len(all))
+	for i, m := range all {
+		shutDown[i] = start(t, m, joined)
+	}
+	assertJoined(t, joined, all...)
+
+	shutDown[1]()
+	assertJoined(t, joined, all[0], all[2])
+	_, err := joined.dial(t.Context(), "10.244.1.7:80")
+	assert.EqualError(t, err, "no real node that runs has the address 10.244.1.7")
+
+	shutDown[1] = start(t, all[1], joined)
+	assertJoined(t, joined, all...)
+	for i, m := range all {
+		shutDown[i]()
+		assertNothingLeft(t, m.Options)
+	}
+}
+
+// assertJoined checks that a pod's address in each machine is reached from all machines, and by
+// the network.
+func assertJoined(t *testing.T, n *network, all ...machine) {
+	t.Helper()
+	pods := map[int]int{}
+	for _, m := range all {
+		pods[m.number] = startPod(t, m, n.members[m.number].pid)
+	}
+	for _, to := range all {
+		address := netip.AddrPortFrom(podAddress(to), 80).String()
+		var listener net.Listener
+		require.NoError(t, inNetwork(pods[to.number], func() (err error) {
+			listener, err = net.Listen("tcp", address)
+			return err
+		}))
+		for _, from := range all {
+			assert.NoError(t, inNetwork(pods[from.number], func() error {
+				connection, err := net.DialTimeout("tcp", address, 10*time.Second)
+				if err == nil {
+					_ = connection.Close()
+				}
+				return err
+			}), "from %s to %s", from.node, to.node)
+		}
+		connection, err := n.dial(t.Context(), address)
+		if assert.NoError(t, err) {
+			_ = connection.Close()
+		}
+		require.NoError(t, listener.Close())
+	}
+}
+
+// podAddress is the address of the pod of a machine.
+func podAddress(m machine) netip.Addr { return podSubnet(m.number).Addr().Next().Next() }
+
+// startPod starts a process with a network of its own, behind the machine's as ptp's are, until the
+// test or the machine ends. Unlike a process of the machine, it has its packets forwarded.
+func startPod(t *testing.T, m machine, pid int) int {
+	t.Helper()
+	pod := exec.Command("sleep", "600")
+	pod.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
+	require.NoError(t, pod.Start())
+	t.Cleanup(func() {
+		_ = pod.Process.Kill()
+		_ = pod.Wait()
+	})
+	gateway := podSubnet(m.number).Addr().Next()
+	link := fmt.Sprintf("pod-%d", pod.Process.Pid)
+	require.NoError(t, inNetwork(pid, func() error {
+		return errors.Join(
+			ip(fmt.Sprintf("link add %s type veth peer name eth0 netns %d", link, pod.Process.Pid),
+				fmt.Sprintf("addr add %s/32 dev %s", gateway, link),
+				fmt.Sprintf("link set %s up", link),
+				fmt.Sprintf("route replace %s/32 dev %s", podAddress(m), link)),
+			exec.Command("sysctl", "-w", "net.ipv4.ip_forward=1").Run())
+	}))
+	require.NoError(t, inNetwork(pod.Process.Pid, func() error {
+		return ip(
+			"link set lo up",
+			fmt.Sprintf("addr add %s/32 dev eth0", podAddress(m)),
+			"link set eth0 up",
+			fmt.Sprintf("route add %s/32 dev eth0", gateway),
+			fmt.Sprintf("route add default via %s", gateway),
+		)
+	}))
+	return pod.Process.Pid
+}
+
 func assertNothingLeft(t *testing.T, o Options) {
 	t.Helper()
-	remains, err := Remains(o.Dir)
+	found, err := remains(o.Dir)
 	require.NoError(t, err)
-	assert.Empty(t, remains, "the link, the control groups, and runc's record go with the machine")
+	ofNodes, err := Remains(o.Dir)
+	require.NoError(t, err)
+	found = append(found, ofNodes...)
+	assert.Empty(t, found, "the link, the control groups, and runc's record go with the machine")
 	processes, err := exec.Command("pgrep", "-f", o.Dir).CombinedOutput()
 	assert.Error(t, err, "processes of the machine: %s", processes)
 	require.NoError(t, os.RemoveAll(o.Dir), "nothing is mounted there")

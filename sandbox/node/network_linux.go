@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -19,10 +18,10 @@ import (
 )
 
 // connect links the host with the machine of the process pid, and relays the API server
-// into the machine. The machine has no route to anything but the host's end of the link:
-// it does not answer packets that come from elsewhere.
-func (o Options) connect(ctx context.Context, pid int) ([]net.Listener, error) {
-	server, err := apiServer(o.Kubeconfig)
+// into the machine. The machine has no route to anything but the host's end of the link
+// and the other machines of the sandbox: it does not answer packets that come from elsewhere.
+func (m machine) connect(ctx context.Context, pid int) ([]net.Listener, error) {
+	server, err := apiServer(m.Kubeconfig)
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +29,7 @@ func (o Options) connect(ctx context.Context, pid int) ([]net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := linkOf(o.Dir)
+	l := linkOf(m.Dir)
 	if err := ip(
 		fmt.Sprintf("link add %s type veth peer name eth0 netns %d", l.name, pid),
 		fmt.Sprintf("addr add %s/%d dev %s", l.host, l.prefix, l.name),
@@ -49,6 +48,8 @@ func (o Options) connect(ctx context.Context, pid int) ([]net.Listener, error) {
 			// Until kube-proxy knows a Service, packets to it get lost and are sent
 			// again, as on any node. Without a route, connecting would fail at once.
 			"route add blackhole "+serviceSubnet,
+			// Likewise, nothing answers for a machine that is switched off.
+			"route add blackhole "+podSubnets,
 		); err != nil {
 			return err
 		}
@@ -121,16 +122,6 @@ func inNetwork(pid int, f func() error) error {
 		done <- f()
 	}()
 	return <-done
-}
-
-// dialIn connects to an address from the network namespace of the process pid: of a pod's, for
-// example, which exists only there. The socket stays in that network.
-func dialIn(ctx context.Context, pid int, address string) (connection net.Conn, err error) {
-	entered := inNetwork(pid, func() error {
-		connection, err = (&net.Dialer{}).DialContext(ctx, "tcp", address)
-		return nil
-	})
-	return connection, errors.Join(entered, err)
 }
 
 // relay forwards connections to the address until the listener is closed.

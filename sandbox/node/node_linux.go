@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"persia/sandbox/controlplane"
+	"persia/sandbox/tunnel"
 )
 
 const (
@@ -25,8 +26,8 @@ const (
 	rebootDelay = 3 * time.Second
 )
 
-// Run runs a machine for the Node object with [Annotation], whenever there is one, until
-// ctx ends. A machine keeps its disk for as long as its Node object is there.
+// Run runs a machine for each Node object with [Annotation], until ctx ends. A machine keeps its
+// disk for as long as its Node object is there.
 func Run(ctx context.Context, o Options, logger *slog.Logger) error {
 	config, err := clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
 	if err != nil {
@@ -36,40 +37,173 @@ func Run(ctx context.Context, o Options, logger *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	for ctx.Err() == nil {
-		node := awaitNode(ctx, client, logger)
-		if node == nil {
-			break
-		}
-		logger.Info("a machine starts", "node", node.Name)
-		if err := runFor(ctx, o, client, node, logger); err != nil {
-			logger.Error("a machine has ended", "node", node.Name, "error", err)
-			sleep(ctx, rebootDelay)
-		}
+	joined := &network{}
+	closeTunnel, err := tunnel.Serve(Tunnel(o.Dir), joined.dial)
+	if err != nil {
+		return fmt.Errorf("connect to the pods of real nodes: %w", err)
 	}
+	defer closeTunnel()
+	r := runner{options: o, client: client, logger: logger, network: joined, machines: map[types.UID]*runningMachine{}}
+	r.run(ctx)
 	return nil
 }
 
-// runFor runs a machine until its Node object is gone, or until it ends, which is an
-// error.
-func runFor(ctx context.Context, o Options, client kubernetes.Interface, node *corev1.Node, logger *slog.Logger) error {
+// run runs machines until ctx ends.
+func (r *runner) run(ctx context.Context) {
+	for ; ctx.Err() == nil; sleep(ctx, poll) {
+		// An API server that does not answer says nothing about a node.
+		nodes, err := r.realNodes(ctx)
+		if err == nil {
+			r.match(ctx, nodes)
+		} else if ctx.Err() == nil {
+			r.logger.Warn("look for nodes", "error", err)
+		}
+	}
+	r.shutDown(func(types.UID) bool { return true })
+}
+
+// runner runs the machines of a sandbox.
+type runner struct {
+	options  Options
+	client   kubernetes.Interface
+	logger   *slog.Logger
+	network  *network
+	machines map[types.UID]*runningMachine
+}
+
+// runningMachine is a machine that is kept running.
+type runningMachine struct {
+	machine
+	stop  context.CancelFunc
+	ended chan struct{}
+}
+
+// realNodes returns the Node objects that machines are to be run for, by their UIDs.
+func (r *runner) realNodes(ctx context.Context) (map[types.UID]string, error) {
+	list, err := r.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	if err != nil {
+		return nil, err
+	}
+	names := map[types.UID]string{}
+	for _, node := range list.Items {
+		if node.Annotations[Annotation] == "real" {
+			names[node.UID] = node.Name
+		}
+	}
+	return names, nil
+}
+
+// match shuts down the machines whose nodes are gone, and starts those of new nodes.
+func (r *runner) match(ctx context.Context, nodes map[types.UID]string) {
+	for _, gone := range r.shutDown(func(uid types.UID) bool { return nodes[uid] == "" }) {
+		if err := os.RemoveAll(gone.Dir); err != nil {
+			r.logger.Error("remove the disk of a machine", "node", gone.node, "error", err)
+		}
+	}
+	for uid, name := range nodes {
+		if r.machines[uid] == nil {
+			r.start(ctx, uid, name)
+		}
+	}
+}
+
+// shutDown shuts down the chosen machines, all at the same time, and returns them.
+func (r *runner) shutDown(chosen func(types.UID) bool) []machine {
+	var all []machine
+	for uid, running := range r.machines {
+		if chosen(uid) {
+			running.stop()
+		}
+	}
+	for uid, running := range r.machines {
+		if chosen(uid) {
+			<-running.ended
+			r.logger.Info("a machine is shut down", "node", running.node)
+			delete(r.machines, uid)
+			all = append(all, running.machine)
+		}
+	}
+	return all
+}
+
+// start keeps a machine running for the node with a UID and a name.
+func (r *runner) start(ctx context.Context, uid types.UID, name string) {
+	number := r.freeNumber()
+	if number == maxMachines {
+		r.logger.Error("too many real nodes", "node", name, "most", maxMachines)
+		return
+	}
+	options := r.options
+	options.Dir = machineDir(options.Dir, name)
 	running, stop := context.WithCancel(ctx)
-	defer stop()
+	started := &runningMachine{machine{options, name, number}, stop, make(chan struct{})}
+	r.machines[uid] = started
 	go func() {
-		defer stop()
-		awaitGone(running, client, node.UID)
+		defer close(started.ended)
+		r.keep(running, uid, started.machine)
 	}()
-	if err := advertise(ctx, client); err != nil {
+}
+
+// freeNumber returns the lowest number that no machine has.
+func (r *runner) freeNumber() int {
+	taken := map[int]bool{}
+	for _, running := range r.machines {
+		taken[running.number] = true
+	}
+	number := 0
+	for taken[number] {
+		number++
+	}
+	return number
+}
+
+// keep starts a machine again whenever it ends, unless it is switched off, until ctx ends.
+func (r *runner) keep(ctx context.Context, uid types.UID, m machine) {
+	logger := r.logger.With("node", m.node)
+	for ctx.Err() == nil {
+		on, stop := whileOn(ctx, filepath.Join(m.Dir, offFile))
+		logger.Info("a machine starts")
+		err := r.boot(on, uid, m)
+		switch {
+		case ctx.Err() != nil:
+		case err != nil:
+			logger.Error("a machine has ended", "error", err)
+			sleep(ctx, rebootDelay)
+		default:
+			logger.Warn("a machine is switched off")
+		}
+		stop()
+	}
+}
+
+// boot runs a machine until ctx ends, or until the machine ends, which is an error.
+func (r *runner) boot(ctx context.Context, uid types.UID, m machine) error {
+	if err := advertise(ctx, r.client); err != nil {
 		return fmt.Errorf("publish the address of the API server: %w", err)
 	}
-	if err := o.eraseDiskOf(node.UID); err != nil {
+	if err := m.eraseDiskOf(uid); err != nil {
 		return err
 	}
-	if err := runMachine(running, o, node.Name, logger); err != nil {
-		return err
+	return m.run(ctx, r.network, r.logger)
+}
+
+// whileOn waits until a file does not exist, and returns a context that ends when it exists again.
+func whileOn(ctx context.Context, off string) (context.Context, context.CancelFunc) {
+	isOff := func() bool {
+		_, err := os.Stat(off)
+		return err == nil
 	}
-	logger.Info("a machine is shut down", "node", node.Name)
-	return nil
+	for isOff() && ctx.Err() == nil {
+		sleep(ctx, poll)
+	}
+	on, stop := context.WithCancel(ctx)
+	go func() {
+		defer stop()
+		for on.Err() == nil && !isOff() {
+			sleep(on, poll)
+		}
+	}()
+	return on, stop
 }
 
 // advertise publishes, once, the address from which machines relay to the API server. It
@@ -92,52 +226,17 @@ func advertise(ctx context.Context, client kubernetes.Interface) error {
 
 // eraseDiskOf leaves the disk only if it is of the node with the uid.
 func (o Options) eraseDiskOf(uid types.UID) error {
-	marker := o.Dir + "/uid"
+	marker := filepath.Join(o.Dir, "uid")
 	if last, err := os.ReadFile(marker); err == nil && string(last) == string(uid) {
 		return nil
 	}
 	if err := os.RemoveAll(o.root()); err != nil {
 		return err
 	}
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return err
+	}
 	return os.WriteFile(marker, []byte(uid), 0o600)
-}
-
-// awaitNode returns the Node object that a machine is to be run for, or nil when ctx
-// has ended.
-func awaitNode(ctx context.Context, client kubernetes.Interface, logger *slog.Logger) *corev1.Node {
-	for ; ctx.Err() == nil; sleep(ctx, poll) {
-		nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
-		if err != nil {
-			if ctx.Err() == nil {
-				logger.Warn("look for nodes", "error", err)
-			}
-			continue
-		}
-		for _, node := range nodes.Items {
-			if node.Annotations[Annotation] == "real" {
-				return &node
-			}
-		}
-	}
-	return nil
-}
-
-// awaitGone returns once there is no Node object with the uid, or ctx has ended. An API
-// server that does not answer says nothing of it.
-func awaitGone(ctx context.Context, client kubernetes.Interface, uid types.UID) {
-	for ; ctx.Err() == nil; sleep(ctx, poll) {
-		nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
-		if err != nil {
-			continue
-		}
-		gone := true
-		for _, node := range nodes.Items {
-			gone = gone && node.UID != uid
-		}
-		if gone {
-			return
-		}
-	}
 }
 
 func sleep(ctx context.Context, duration time.Duration) {

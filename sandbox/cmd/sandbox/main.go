@@ -97,7 +97,7 @@ func upCommand(flags *flags) *cobra.Command {
 
 // addReal adds the flags of a real node.
 func (f *flags) addReal(command *cobra.Command) {
-	command.Flags().StringVar(&f.real.Pool, "real-node", "", "node pool with one node, whose pods run in real containers (default: as in the last up)")
+	command.Flags().StringVar(&f.real.Pool, "real-node", "", "node pool whose pods run in real containers (default: as in the last up)")
 	command.Flags().StringVar(&f.real.Images, "images", "", "folder with the images of those pods, as *.tar archives")
 }
 

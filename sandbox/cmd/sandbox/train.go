@@ -27,7 +27,7 @@ func trainCommand(flags *flags) *cobra.Command {
 			return flags.train(cmd.Context())
 		},
 	}
-	train.Flags().StringVar(&pool, "real-node", "system", "node pool with one node, whose pods run in real containers")
+	train.Flags().StringVar(&pool, "real-node", "system", "node pool whose pods run in real containers")
 	return train
 }
 

@@ -21,28 +21,27 @@ const (
 	realNodePoll    = 500 * time.Millisecond
 )
 
-// isReal tells whether the pool's node is a real one.
+// isReal reports whether the pool's nodes are real ones.
 func (g *Nodes) isReal(inputs resource.PropertyMap) bool {
 	return g.Real != "" && property.Text(inputs, "name") == g.Real
 }
 
-// makeReal has a real kubelet play the pool's node, and not kwok. The kubelet reports
-// what the node holds.
+// makeReal has real kubelets play the pool's nodes, and not kwok. A kubelet reports
+// what its node holds.
 func (p nodePool) makeReal() error {
-	count, fixed := property.Number(p.inputs, "nodeCount")
-	if nodes := count * len(p.zones); !fixed || nodes != 1 {
-		return fmt.Errorf("node pool %s: a real pool has one node, in one zone, and this one has nodes: %d, in %d zones: set nodes: 1 without autoscaling",
-			property.Text(p.inputs, "name"), count, len(p.zones))
+	if _, fixed := property.Number(p.inputs, "nodeCount"); !fixed {
+		return fmt.Errorf("node pool %s: a real pool does not scale, and this one has no fixed number of nodes: set nodes, without autoscaling",
+			property.Text(p.inputs, "name"))
 	}
 	p.template.Annotations = map[string]string{node.Annotation: "real"}
 	p.template.Status = corev1.NodeStatus{}
 	return nil
 }
 
-// awaitReal waits until the pool's node is ready. The API server may fail to answer
+// awaitReal waits until the pool's nodes are ready. The API server may fail to answer
 // meanwhile.
 func awaitReal(ctx context.Context, client kubernetes.Interface, inputs resource.PropertyMap, progress func(string)) error {
-	progress("a real node starts")
+	progress("real nodes start")
 	started, last := time.Now(), ""
 	err := wait.PollUntilContextTimeout(ctx, realNodePoll, realNodeTimeout, true, func(ctx context.Context) (bool, error) {
 		nodes, err := listNodes(ctx, client, inputs)
@@ -57,30 +56,37 @@ func awaitReal(ctx context.Context, client kubernetes.Interface, inputs resource
 		return false, nil
 	})
 	if err != nil {
-		return fmt.Errorf("the real node of pool %s is not ready after %s: %s; node/node.log in the stack's folder of the sandbox, and the logs in node/root/var/log, say more: %w",
+		return fmt.Errorf("the real nodes of pool %s are not ready after %s: %s; node/node.log in the stack's folder of the sandbox, and the logs in node/NODE/root/var/log, say more: %w",
 			property.Text(inputs, "name"), time.Since(started).Round(time.Second), last, err)
 	}
 	return nil
 }
 
-// readiness tells whether one of the nodes is ready, or what they say of it.
+// readiness reports whether all of the nodes are ready, or what one that is not says.
 func readiness(nodes map[string]corev1.Node) (ready bool, message string) {
-	message = "it has not reported yet"
-	for _, node := range nodes {
-		for _, condition := range node.Status.Conditions {
-			if condition.Type != corev1.NodeReady {
-				continue
-			}
-			if condition.Status == corev1.ConditionTrue && !node.Spec.Unschedulable && !notReady(node) {
-				return true, ""
-			}
-			message = condition.Message
+	if len(nodes) == 0 {
+		return false, "none has reported yet"
+	}
+	for name, node := range nodes {
+		if ready, message := isReady(node); !ready {
+			return false, name + ": " + message
 		}
 	}
-	return false, message
+	return true, ""
 }
 
-// notReady tells whether Kubernetes keeps pods from the node still.
+// isReady reports whether pods can run on a node, or what the node says.
+func isReady(node corev1.Node) (ready bool, message string) {
+	for _, condition := range node.Status.Conditions {
+		if condition.Type != corev1.NodeReady {
+			continue
+		}
+		return condition.Status == corev1.ConditionTrue && !node.Spec.Unschedulable && !notReady(node), condition.Message
+	}
+	return false, "it has not reported yet"
+}
+
+// notReady reports whether Kubernetes keeps pods from the node still.
 func notReady(node corev1.Node) bool {
 	for _, taint := range node.Spec.Taints {
 		if taint.Key == corev1.TaintNodeNotReady {

@@ -21,16 +21,16 @@ import (
 	"persia/sandbox/node"
 )
 
-func TestARealPoolHasOneNode(t *testing.T) {
+func TestARealPoolDoesNotScale(t *testing.T) {
 	tests := map[string]struct {
 		count  int
 		config map[string]any
 		err    string
 	}{
 		"one":       {count: 1},
-		"two":       {count: 2, err: "node pool train: a real pool has one node"},
-		"two zones": {count: 1, config: map[string]any{"nodeLocations": []any{"us-central1-a", "us-central1-b"}}, err: "in 2 zones"},
-		"no number": {config: map[string]any{"nodeCount": nil}, err: "set nodes: 1 without autoscaling"},
+		"two":       {count: 2},
+		"two zones": {count: 1, config: map[string]any{"nodeLocations": []any{"us-central1-a", "us-central1-c"}}},
+		"no number": {config: map[string]any{"nodeCount": nil}, err: "node pool train: a real pool does not scale, and this one has no fixed number of nodes: set nodes, without autoscaling"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -60,6 +60,31 @@ func TestARealPoolHasOneNode(t *testing.T) {
 	}
 }
 
+// TestAllRealNodesAreAwaited: a pool is not ready before all of its nodes are.
+func TestAllRealNodesAreAwaited(t *testing.T) {
+	node := func(status corev1.ConditionStatus) corev1.Node {
+		return corev1.Node{Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{
+			{Type: corev1.NodeReady, Status: status, Message: "no network"},
+		}}}
+	}
+	for name, c := range map[string]struct {
+		nodes   map[string]corev1.Node
+		ready   bool
+		message string
+	}{
+		"none":     {nil, false, "none has reported yet"},
+		"one of 2": {map[string]corev1.Node{"a": node(corev1.ConditionTrue), "b": node(corev1.ConditionFalse)}, false, "b: no network"},
+		"silent":   {map[string]corev1.Node{"a": node(corev1.ConditionTrue), "b": {}}, false, "b: it has not reported yet"},
+		"both":     {map[string]corev1.Node{"a": node(corev1.ConditionTrue), "b": node(corev1.ConditionTrue)}, true, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ready, message := readiness(c.nodes)
+			assert.Equal(t, c.ready, ready)
+			assert.Equal(t, c.message, message)
+		})
+	}
+}
+
 // TestARealNodeIsAwaited: a request that fails does not end the wait, and is what is told
 // of a wait that ends.
 func TestARealNodeIsAwaited(t *testing.T) {
@@ -79,9 +104,9 @@ func TestARealNodeIsAwaited(t *testing.T) {
 	}{
 		"ready":                     {node: condition(corev1.ConditionTrue, ""), answers: 1},
 		"ready after a failure":     {node: condition(corev1.ConditionTrue, ""), answers: 2},
-		"not ready":                 {node: condition(corev1.ConditionFalse, "no network"), answers: 1, err: "train is not ready after 0s: no network; "},
-		"not ready after a failure": {node: condition(corev1.ConditionFalse, "no network"), answers: 2, err: "train is not ready after 1s: no network; "},
-		"never answered":            {node: condition(corev1.ConditionTrue, ""), answers: 1, failing: true, err: "train is not ready after 0s: connection refused; "},
+		"not ready":                 {node: condition(corev1.ConditionFalse, "no network"), answers: 1, err: "train are not ready after 0s: node: no network; "},
+		"not ready after a failure": {node: condition(corev1.ConditionFalse, "no network"), answers: 2, err: "train are not ready after 1s: node: no network; "},
+		"never answered":            {node: condition(corev1.ConditionTrue, ""), answers: 1, failing: true, err: "train are not ready after 0s: connection refused; "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
