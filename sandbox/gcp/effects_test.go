@@ -448,7 +448,7 @@ func TestProtectedPools(t *testing.T) {
 func TestNothingIsSaidBeforeTheFirstSuccess(t *testing.T) {
 	page, err := os.ReadFile("../../docs/guides/operations.md")
 	require.NoError(t, err)
-	assert.Contains(t, strings.Join(strings.Fields(string(page)), " "), "Until an `up` has succeeded once, the preview cannot read the state: it names no effects and refuses no replacement.")
+	assert.Contains(t, strings.Join(strings.Fields(string(page)), " "), "Until an `up` has succeeded once, it cannot show effects or block replacements.")
 	e, file := newStack(t, "../.."), poolStackOf(t)
 	e.refused = nodePoolType
 	require.Error(t, e.tryUp(configuration(t, file)))
