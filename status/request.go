@@ -3,6 +3,8 @@ package status
 import (
 	"context"
 	"fmt"
+	corev1 "k8s.io/api/core/v1"
+	"persia/gcp"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -22,6 +24,11 @@ type request struct {
 }
 
 var requests = schema.GroupVersionResource{Group: "autoscaling.x-k8s.io", Version: "v1", Resource: "provisioningrequests"}
+
+// waitsForRequest reports whether a pod waits for the nodes of a request.
+func waitsForRequest(pod corev1.Pod) bool {
+	return pod.Annotations[gcp.AnnotationRequest] != "" && !ready(pod)
+}
 
 // requested returns what GKE says about the nodes of a job, or false if the job has not asked for any.
 func requested(ctx context.Context, client dynamic.Interface, namespace, job string) (Wait, bool, error) {

@@ -61,7 +61,7 @@ func Read(ctx context.Context, client kubernetes.Interface, kinds dynamic.Interf
 		if job.Waits, err = waits(ctx, client, training.Namespace, pods.Items); err != nil {
 			return Report{}, err
 		}
-		if len(job.Waits) > 0 {
+		if slices.ContainsFunc(pods.Items, waitsForRequest) {
 			wait, found, err := requested(ctx, kinds, training.Namespace, training.Job)
 			if err != nil {
 				return Report{}, err

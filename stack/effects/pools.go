@@ -273,17 +273,20 @@ func resized(before, after Stack, name string, was, is Pool) []string {
 		}
 	}
 	var loses []string
+	most := "" // the loss of all zones together
 	for _, zone := range was.Zones {
 		had, has := was.perZone(), is.perZone()
 		switch stays := slices.Contains(is.Zones, zone); {
 		case !stays:
 			loses = append(loses, "all in "+zone)
 		case has > 0 && had == 0 && has*len(is.Zones) < was.Most:
-			return []string{fmt.Sprintf("%s: GKE deletes nodes of the pool %s: down to %s, which it chooses, if autoscaling has created more%s",
-				path, name, count(is.Nodes, "node"), before.onPool(after, name, 1))}
+			most = "down to " + count(is.Nodes, "node") + ", which it chooses, if autoscaling has created more"
 		case has > 0 && has < had:
 			loses = append(loses, fmt.Sprintf("%d of %d in %s, which it chooses", had-has, had, zone))
 		}
+	}
+	if most != "" {
+		loses = append(loses, most)
 	}
 	if len(loses) == 0 {
 		return nil

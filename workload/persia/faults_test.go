@@ -497,7 +497,7 @@ func TestLaunchSilent(t *testing.T) {
 // their commands if they do not reach its successor.
 func TestLaunchSuperseded(t *testing.T) {
 	t.Parallel()
-	j := newTraining(t, "nn-worker=1,dataloader=1", "PERSIA_LOOK_SECONDS=0.1", "PERSIA_LOST_SECONDS=1", "PERSIA_STOP_SECONDS=0.5")
+	j := newTraining(t, "nn-worker=1,dataloader=1", "PERSIA_LOOK_SECONDS=0.1", "PERSIA_LOST_SECONDS=5", "PERSIA_STOP_SECONDS=0.5")
 	old := j.start("nn-worker-0", note+untilGo)
 	loader := j.start("dataloader-0", note+`[[ $PERSIA_ATTEMPT -gt 1 ]] || exec sleep 600`)
 	j.becomes("running attempt 1")
@@ -507,7 +507,7 @@ func TestLaunchSuperseded(t *testing.T) {
 	old.says("a newer coordinator has taken over: standing down")
 	old.says("attempt 1: waiting: told to end")
 	assert.Equal(t, "waiting: a newer coordinator has taken over", j.status())
-	loader.says("attempt 1: failed: no answer from the coordinator for 0.5 s")
+	loader.says("attempt 1: failed: no answer from the coordinator for 2.5 s")
 	loader.stop()
 	newer.start("dataloader-0", note)
 	assert.Equal(t, "complete in attempt 2", newer.becomes("complete"))

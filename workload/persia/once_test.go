@@ -53,7 +53,7 @@ func TestLaunchEndsFailed(t *testing.T) {
 // ever, and a coordinator does not wait for replicas that have left before it began.
 func TestLaunchEndsWithoutCompletion(t *testing.T) {
 	t.Parallel()
-	j := newTraining(t, "nn-worker=2,dataloader=1", "PERSIA_ONCE=1", "PERSIA_TOLD_SECONDS=0.5", "PERSIA_LOST_SECONDS=2")
+	j := newTraining(t, "nn-worker=2,dataloader=1", "PERSIA_ONCE=1", "PERSIA_TOLD_SECONDS=0.5", "PERSIA_LOST_SECONDS=5")
 	loader, second := j.start("dataloader-0", note), j.start("nn-worker-1", note)
 	first := j.start("nn-worker-0", note)
 	for _, replica := range []*replica{loader, second, first} {

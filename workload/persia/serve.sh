@@ -6,12 +6,10 @@ set -u
 : "${PERSIA_GATEWAY_PORT:?}"
 
 serve() {
-	served=
-	trap '[ -z "$served" ] || kill "$served" 2>/dev/null; exit' TERM
+	trap '[ -z "${!-}" ] || kill "$!" 2>/dev/null; exit' TERM
 	while :; do
 		pushgateway --log.level=error --web.listen-address=":$PERSIA_GATEWAY_PORT" &
-		served=$!
-		wait "$served"
+		wait "$!"
 		echo "the metrics gateway ended with status $?: it starts again"
 		sleep "${PERSIA_GATEWAY_RESTART_SECONDS:-1}"
 	done

@@ -157,16 +157,24 @@ class Provisioner:
             return
         requests = {request["metadata"]["name"]: request for request in self.api.list(self.requests)}
         for job in jobs:
-            name = request_name(asking_role(job))
-            pods = self.api.list(f"{self.core}pods?labelSelector={JOB_LABEL}={job['metadata']['name']}") if runs(job) else []
-            now = datetime.datetime.now(datetime.timezone.utc)
-            step = next_step(job, requests.get(name), pods, now, self.retry)
-            if step == ASK:
-                self.ask(job, name)
-            elif step == RELEASE:
-                self.release(name)
-            if step != NOTHING:
-                print(f"{job['metadata']['name']}: {step}", flush=True)
+            try:
+                self.act(job, requests)
+            except (OSError, ValueError) as error:
+                # The other jobs must not wait until the API server accepts this one's request.
+                print(f"{job['metadata']['name']}: {error}", flush=True)
+
+    def act(self, job, requests):
+        """Takes the step of a job."""
+        name = request_name(asking_role(job))
+        pods = self.api.list(f"{self.core}pods?labelSelector={JOB_LABEL}={job['metadata']['name']}") if runs(job) else []
+        now = datetime.datetime.now(datetime.timezone.utc)
+        step = next_step(job, requests.get(name), pods, now, self.retry)
+        if step == ASK:
+            self.ask(job, name)
+        elif step == RELEASE:
+            self.release(name)
+        if step != NOTHING:
+            print(f"{job['metadata']['name']}: {step}", flush=True)
 
     def ask(self, job, name):
         role = asking_role(job)

@@ -113,3 +113,35 @@ print(json.dumps([c["resources"]["requests"] for c in template["spec"]["containe
 	require.NoError(t, err, "%s", output)
 	assert.JSONEq(t, `[{"cpu": "2", "nvidia.com/gpu": "1"}, {}]`, string(output))
 }
+
+// TestRound checks that a job whose request the API server refuses does not hold up the others.
+func TestRound(t *testing.T) {
+	const script = `
+import json, sys
+import provisioner
+class API:
+    def list(self, path):
+        return json.loads(sys.argv[1]) if "jobsets" in path else []
+    def delete(self, path):
+        pass
+    def call(self, method, path, body):
+        if body["metadata"]["name"] == "first":
+            raise provisioner.urllib.error.HTTPError(path, 422, "refused", None, None)
+provisioner.next_step = lambda *arguments: provisioner.ASK
+provisioner.Provisioner(API(), "persia", 60).round()
+`
+	jobs := []object{job(nil), job(nil)}
+	for i, name := range []string{"first", "second"} {
+		jobs[i]["apiVersion"] = "jobset.x-k8s.io/v1alpha2"
+		jobs[i]["metadata"] = object{"name": name, "uid": name}
+		roles := jobs[i]["spec"].(object)["replicatedJobs"].([]any)
+		roles[1].(object)["template"].(object)["spec"].(object)["template"] = object{
+			"metadata": object{"annotations": provisioner.PodAnnotations(name)}, "spec": object{"containers": []object{}},
+		}
+	}
+	text, err := json.Marshal(jobs)
+	require.NoError(t, err)
+	output, err := exec.Command("python3", "-B", "-c", script, string(text)).CombinedOutput()
+	require.NoError(t, err, "%s", output)
+	assert.Equal(t, "first: HTTP Error 422: refused\nsecond: ask\n", string(output))
+}
