@@ -63,7 +63,7 @@ func TestQueuedProvisioning(t *testing.T) {
 	stacktest.Refused(t, []stacktest.Refusal{
 		{"no queue", onQueuedPool.And(edits{"persia:jobs[0].queue": ""}), "persia:jobs[0].nnWorker.nodePool", refused},
 		{"another engine", onQueuedPool.And(edits{"persia:jobs[0].queue": "", "persia:jobs[0].engine": "statefulset"}), "persia:jobs[0].nnWorker.nodePool", refused},
-		{"data loaders", onQueuedPool.And(edits{"persia:jobs[0].dataloader.nodePool": "training"}), "persia:jobs[0].dataloader.nodePool", refused},
+		{"dataloaders", onQueuedPool.And(edits{"persia:jobs[0].dataloader.nodePool": "training"}), "persia:jobs[0].dataloader.nodePool", refused},
 		{"servers", onQueuedPool.And(edits{"persia:jobs[0].embeddingParameterServer.nodePool": "training"}), "persia:jobs[0].embeddingParameterServer.nodePool", refused},
 	})
 	for name, c := range map[string]struct {

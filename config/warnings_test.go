@@ -15,7 +15,7 @@ func TestWarningOfNewerGPUs(t *testing.T) {
 	const says = "PyTorch 1.8, which does not support"
 	a3 := edits{"persia:nodePools[0].machineType": "a3-highgpu-8g", "persia:nodePools[0].gpu.type": "nvidia-h100-80gb",
 		"persia:nvidiaDriver": edits{"installer": "managed"}}
-	withImage := edits{"persia:jobs[0].nnWorker.image": "registry.example.com/trainer:2"}
+	withImage := edits{"persia:jobs[0].nnWorker.image": "registry.example.com/nn-worker:2"}
 	for path, value := range a3 {
 		withImage[path] = value
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRolloutTimeouts: an update of 240 data loaders, one by one, has the five hours that
+// TestRolloutTimeouts: an update of 240 dataloaders, one by one, has the five hours that
 // it takes at 75 seconds each, and a small workload has an hour.
 func TestRolloutTimeouts(t *testing.T) {
 	small, large := rolloutTimeouts(1), rolloutTimeouts(240)

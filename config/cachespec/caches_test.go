@@ -58,7 +58,7 @@ func TestReference(t *testing.T) {
 	}
 	withCredentials, err := read(t, `{"caches": [{"registry": "docker.io", "credentials": {"username": "ads", "passwordSecret": "projects/p/secrets/hub/versions/1"}}]}`, here)
 	require.NoError(t, err)
-	assert.Equal(t, hub+"/ads/trainer:1", withCredentials.PrivateReference("ads/trainer:1"))
+	assert.Equal(t, hub+"/ads/nn-worker:1", withCredentials.PrivateReference("ads/nn-worker:1"))
 }
 
 func TestCacheNames(t *testing.T) {

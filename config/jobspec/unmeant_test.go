@@ -58,7 +58,7 @@ func TestWarned(t *testing.T) {
 		// Files.
 		{"files on the volume", below(edits{}), global, nil},
 		{"script below no mount", below(edits{script: "/checkpoint/train.py"}), script, []string{"/checkpoint/train.py is below no mount of nnWorker", "/home/PERSIA", "mountPath"}},
-		{"script of an image", below(edits{script: "/checkpoint/train.py", job + ".nnWorker.image": "registry.example.com/trainer:1"}), script, nil},
+		{"script of an image", below(edits{script: "/checkpoint/train.py", job + ".nnWorker.image": "registry.example.com/nn-worker:1"}), script, nil},
 		{"example of upstream's image", below(edits{script: "/home/PERSIA/examples/train.py"}), script, nil},
 		{"file of the job's volume", below(volume(claim("checkpoints-claim"), edits{"mountPath": "/data"})).And(edits{loader: "/data/load.py"}), loader, nil},
 		{"configuration that a role lacks", below(on("nnWorker", "embeddingWorker", "embeddingParameterServer")), global, []string{"on a volume that dataloader does not mount", "add it to mounts"}},

@@ -23,7 +23,7 @@ func (c *checker) provisioning(path *field.Path, pool Pool) {
 		c.compact(path, pool)
 	}
 	if pool.Reservation != "" && !reservationForm.MatchString(pool.Reservation) {
-		c.Invalid(path.Child("reservation"), pool.Reservation, "must be the name of a reservation, like trainers, or projects/P/reservations/R for one in another project; append /reservationBlocks/B for one of its blocks")
+		c.Invalid(path.Child("reservation"), pool.Reservation, "must be the name of a reservation, like nn-workers, or projects/P/reservations/R for one in another project; append /reservationBlocks/B for one of its blocks")
 	}
 }
 

@@ -15,4 +15,4 @@ def push(values):
     try:
         urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=5).close()
     except (OSError, http.client.HTTPException) as error:
-        print(f"the metrics gateway at {address} cannot be told: {error}", flush=True)
+        print(f"cannot push to the metrics gateway at {address}: {error}", flush=True)

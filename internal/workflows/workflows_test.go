@@ -226,7 +226,7 @@ func TestPulumiEndsBeforeItIsKilled(t *testing.T) {
 				}
 				grace, limit := number(t, match[1]), number(t, match[2])
 				assert.Less(t, grace+limit, j.TimeoutMinutes, "%s: %s", name, id)
-				assert.GreaterOrEqual(t, limit, 300, "240 data loaders are replaced in five hours")
+				assert.GreaterOrEqual(t, limit, 300, "240 dataloaders are replaced in five hours")
 				assert.LessOrEqual(t, j.TimeoutMinutes, 360, "GitHub's own runners end a job then")
 			}
 		}

@@ -15,11 +15,11 @@ import (
 
 const (
 	dataloaders = "adult-income-dataloader"
-	// perNode is how many data loaders of 8 GiB a node of 32 GiB holds.
+	// perNode is how many dataloaders of 8 GiB a node of 32 GiB holds.
 	perNode = 3
 )
 
-// TestAutoscaling: the data loaders have a pool from 0 to 4 nodes for themselves.
+// TestAutoscaling: the dataloaders have a pool from 0 to 4 nodes for themselves.
 func TestAutoscaling(t *testing.T) {
 	t.Parallel()
 	started := time.Now()
@@ -40,7 +40,7 @@ func TestAutoscaling(t *testing.T) {
 	t.Run("more replicas", func(t *testing.T) {
 		edited := openSandbox(t, autoscaledStack(t, 7), dir, "dev")
 		assert.Equal(t, map[string]int{"update": 2, "replace": 1}, upChanges(t, edited),
-			"the data loaders, and the nn-workers and the completion, which count them")
+			"the dataloaders, and the nn-workers and the completion, which count them")
 		c.assertOn("loaders", 7, c.dataloaders())
 		assert.Len(t, c.nodesOf("loaders"), 3, "7 replicas of 3 a node")
 		assert.Empty(t, upChanges(t, edited))
@@ -68,7 +68,7 @@ func TestAutoscaling(t *testing.T) {
 	fmt.Fprintf(t.Output(), "TIME an autoscaled pool up and down: %s\n", time.Since(started).Round(time.Second))
 }
 
-// autoscaledStack is the stack dev with an autoscaled pool for the data loaders,
+// autoscaledStack is the stack dev with an autoscaled pool for the dataloaders,
 // and with a volume that more than one node can mount.
 func autoscaledStack(t *testing.T, replicas int) string {
 	t.Helper()
@@ -83,7 +83,7 @@ func autoscaledStack(t *testing.T, replicas int) string {
 		fmt.Sprintf("      dataloader:\n        replicas: %d\n        nodePool: loaders\n", replicas))
 }
 
-// autoscaledCluster is the cluster of a stack with an autoscaled pool of data loaders.
+// autoscaledCluster is the cluster of a stack with an autoscaled pool of dataloaders.
 type autoscaledCluster struct{ cluster }
 
 func (c autoscaledCluster) dataloaders() []corev1.Pod {

@@ -23,9 +23,9 @@ import (
 	"k8s.io/client-go/util/retry"
 )
 
-const ofTrainers = "app.kubernetes.io/name=nn-worker"
+const ofNNWorkers = "app.kubernetes.io/name=nn-worker"
 
-// TestCompletion sees a training to its end: its two trainers, on nodes that come for
+// TestCompletion sees a training to its end: its two nn-workers, on nodes that come for
 // them, run the real scripts. One of them coordinates, and both push to a real
 // Pushgateway.
 func TestCompletion(t *testing.T) {
@@ -42,8 +42,8 @@ func TestCompletion(t *testing.T) {
 	}
 	up(object{})
 	c := newCluster(t, s)
-	trainers := c.pods("persia", ofTrainers)
-	c.assertOn("trainers", 2, trainers)
+	nnWorkers := c.pods("persia", ofNNWorkers)
+	c.assertOn("nn-workers", 2, nnWorkers)
 	job := c.completion()
 	assert.Empty(t, upChanges(t, s))
 	assert.Empty(t, refreshChanges(t, s), "what the API server adds to a Job is no drift")
@@ -57,18 +57,18 @@ func TestCompletion(t *testing.T) {
 	}
 	complete := around.start(c.podOf(job))
 	complete.says("does not answer")
-	first := around.start(trainers[0])
+	first := around.start(nnWorkers[0])
 	complete.says("waiting after attempt 0 (the job starts): nn-worker 1 is not there")
-	second := around.start(trainers[1])
-	complete.says("running attempt 1: 0 of 2 trainers and")
+	second := around.start(nnWorkers[1])
+	complete.says("running attempt 1: 0 of 2 nn-workers and")
 	assert.False(t, complete.hasEnded())
 	require.NoError(t, os.WriteFile(around.finish, nil, 0o600))
-	for _, trainer := range []*localProcess{first, second} {
-		trainer.says("the job is complete: idle")
+	for _, nnWorker := range []*localProcess{first, second} {
+		nnWorker.says("the job is complete: idle")
 	}
 	assert.Zero(t, complete.status())
 	complete.says("complete in attempt 1")
-	c.await(func() bool { return strings.Count(around.metrics(), "persia_replica_finished{") == 2 }, "both trainers push that they have finished")
+	c.await(func() bool { return strings.Count(around.metrics(), "persia_replica_finished{") == 2 }, "both nn-workers push that they have finished")
 
 	assert.False(t, isComplete(c.completion()), "its pod runs until the kubelet says how it has ended")
 	c.succeed(c.podOf(job))
@@ -77,11 +77,11 @@ func TestCompletion(t *testing.T) {
 	t.Run("stopped", func(t *testing.T) {
 		up(object{"suspend": true})
 		assert.Empty(t, c.pods("persia", "persia_job=long,app.kubernetes.io/name notin (metrics-gateway,completion)"))
-		for _, trainer := range []*localProcess{first, second} {
-			require.NoError(t, trainer.cmd.Process.Signal(syscall.SIGTERM), "as the kubelet sends when a pod goes")
-			assert.Zero(t, trainer.status())
+		for _, nnWorker := range []*localProcess{first, second} {
+			require.NoError(t, nnWorker.cmd.Process.Signal(syscall.SIGTERM), "as the kubelet sends when a pod goes")
+			assert.Zero(t, nnWorker.status())
 		}
-		c.await(func() bool { return len(c.nodesOf("trainers")) == 0 }, "no nodes for trainers")
+		c.await(func() bool { return len(c.nodesOf("nn-workers")) == 0 }, "no nodes for nn-workers")
 		assert.Equal(t, job.Name, c.completion().Name)
 		assert.True(t, isComplete(c.completion()))
 	})
@@ -95,18 +95,18 @@ func TestCompletion(t *testing.T) {
 	fmt.Fprintf(t.Output(), "TIME a training up, complete and stopped: %s\n", time.Since(started).Round(time.Second))
 }
 
-// trainedStack has trainers on a pool of their own, which may have no nodes.
+// trainedStack has nn-workers on a pool of their own, which may have no nodes.
 func trainedStack(changed object) madeUp {
 	long := job("long", object{
 		"enableMetrics": true,
-		"nnWorker":      gpuRole("trainers", 2, "2", "4Gi", 1),
+		"nnWorker":      gpuRole("nn-workers", 2, "2", "4Gi", 1),
 	})
 	for key, value := range changed {
 		long[key] = value
 	}
 	return madeUp{
-		name: "a training", pool: "trainers", jobs: []object{long},
-		pools: []object{{"name": "trainers", "machineType": "g2-standard-4",
+		name: "a training", pool: "nn-workers", jobs: []object{long},
+		pools: []object{{"name": "nn-workers", "machineType": "g2-standard-4",
 			"autoscaling": object{"minNodes": 0, "maxNodes": 2}, "gpu": object{"type": "nvidia-l4", "count": 1}}},
 	}
 }
@@ -200,7 +200,7 @@ func startPushgateway(t *testing.T) string {
 type trainingSurroundings struct {
 	cluster
 	gateway, coordinator, volume string
-	// finish is a file that lets the trainers finish.
+	// finish is a file that lets the nn-workers finish.
 	finish string
 }
 

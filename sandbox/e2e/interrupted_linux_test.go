@@ -86,7 +86,7 @@ func (r *training) testKilledRoles(t *testing.T) {
 		interrupt func(*testing.T)
 	}{
 		{"an nn-worker's script", func(t *testing.T) { r.killProcess(t, "killed-nn-worker-1", "-u /opt/training/train.py") }},
-		{"a data loader's container", func(t *testing.T) { r.killProcess(t, "killed-dataloader-0", "/launch.py") }},
+		{"a dataloader's container", func(t *testing.T) { r.killProcess(t, "killed-dataloader-0", "/launch.py") }},
 		{"an embedding worker's pod", func(t *testing.T) { r.deletePods(t, r.pod(t, "killed-embedding-worker-1")) }},
 		{"an embedding parameter server", func(t *testing.T) {
 			r.killProcess(t, "killed-embedding-ps-2", "/persia-embedding-parameter-server")

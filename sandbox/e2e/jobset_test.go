@@ -106,7 +106,7 @@ func (c cluster) running(job string) int {
 }
 
 // assertJobSetPods checks that the replicas have the names by which others know them.
-func (c cluster) assertJobSetPods(trainers int) {
+func (c cluster) assertJobSetPods(nnWorkers int) {
 	c.t.Helper()
 	var hosts []string
 	for _, pod := range c.podsOfRole("train", "nn-worker") {
@@ -116,7 +116,7 @@ func (c cluster) assertJobSetPods(trainers int) {
 	}
 	slices.Sort(hosts)
 	var want []string
-	for i := range trainers {
+	for i := range nnWorkers {
 		want = append(want, fmt.Sprintf("train-nn-worker-0-%d.train", i))
 	}
 	assert.Equal(c.t, want, hosts)
@@ -125,11 +125,11 @@ func (c cluster) assertJobSetPods(trainers int) {
 	assert.True(c.t, service.Spec.PublishNotReadyAddresses, "replicas look for each other before they are ready")
 }
 
-// assertCompletes ends the trainers and data loaders as launch.py does, and checks that the
+// assertCompletes ends the nn-workers and dataloaders as launch.py does, and checks that the
 // servers end then, and no sooner.
 func (c cluster) assertCompletes(t *testing.T) {
 	for _, role := range []string{"dataloader", "nn-worker"} {
-		assert.NotEmpty(t, c.podsOfRole("train", "embedding-ps"), "servers run as long as a trainer does")
+		assert.NotEmpty(t, c.podsOfRole("train", "embedding-ps"), "servers run as long as an nn-worker does")
 		c.succeedRole("train", role)
 	}
 	c.await(func() bool { return len(c.servers("train")) == 0 }, "the servers end with the job")

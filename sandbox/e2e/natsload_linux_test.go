@@ -20,13 +20,13 @@ import (
 )
 
 const (
-	// loadBatch is about what a data loader sends of a batch of some thousand samples.
+	// loadBatch is about what a dataloader sends of a batch of some thousand samples.
 	loadBatch = 1 << 20
-	// loadPairs are the data loaders that send, each to an embedding worker of its own.
+	// loadPairs are the dataloaders that send, each to an embedding worker of its own.
 	loadPairs = 120
 )
 
-// BenchmarkNATS measures how clusters of different sizes carry the batches of data loaders
+// BenchmarkNATS measures how clusters of different sizes carry the batches of dataloaders
 // to embedding workers. The servers are real and share this machine's cores, so the
 // processor time of a batch says what another server costs. How much more many machines
 // carry, it does not say.
@@ -105,7 +105,7 @@ func (m mesh) await(b *testing.B) {
 	}
 }
 
-// connectPairs connects data loaders and embedding workers to servers in turn, most of
+// connectPairs connects dataloaders and embedding workers to servers in turn, most of
 // them to different ones, and returns what sends b.N batches and waits for the answers.
 func connectPairs(b *testing.B, servers mesh) func(*testing.B) []time.Duration {
 	b.Helper()

@@ -56,10 +56,10 @@ func TestPersiaOperator(t *testing.T) {
 			_, err := o.CoreV1().Services("persia").Get(t.Context(), left+"-metrics-gateway-service", metav1.GetOptions{})
 			return err == nil
 		}, "the operator creates the gateway's Service after the pods")
-		trainer, err := o.CoreV1().Pods("persia").Get(t.Context(), left+"-nn-worker-0", metav1.GetOptions{})
+		nnWorker, err := o.CoreV1().Pods("persia").Get(t.Context(), left+"-nn-worker-0", metav1.GetOptions{})
 		require.NoError(t, err)
 		var mounts []string
-		for _, mount := range trainer.Spec.Containers[0].VolumeMounts {
+		for _, mount := range nnWorker.Spec.Containers[0].VolumeMounts {
 			mounts = append(mounts, mount.MountPath)
 		}
 		assert.Subset(t, mounts, []string{"/opt/persia", "/dev/shm"})

@@ -176,13 +176,13 @@ func (r *training) logs(namespace, pod string) string {
 }
 
 // assertTrained checks that a job is complete, has learned its rule, and has
-// trained on every batch once: the trainers' own words, and their last checkpoint's.
+// trained on every batch once: the nn-workers' own words, and their last checkpoint's.
 func (r *training) assertTrained(t *testing.T, job, run string, batches int) {
 	t.Helper()
 	require.Equal(t, batchv1.JobComplete, r.await(t, job), "%s", &words{r, "persia", job + "-nn-worker-0"})
 	log := r.logs("persia", job+"-nn-worker-0")
 	found := regexp.MustCompile(`(?m)^RESULT (.*)$`).FindAllStringSubmatch(log, -1)
-	require.NotEmpty(t, found, "the result in the log of trainer 0:\n%s", log)
+	require.NotEmpty(t, found, "the result in the log of nn-worker 0:\n%s", log)
 	var result struct {
 		Trained int     `json:"trained_batches"`
 		AUC     float64 `json:"auc"`

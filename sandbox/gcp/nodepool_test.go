@@ -50,7 +50,7 @@ func gpuPool() resource.PropertyMap {
 	return poolInputs("training", 2, values{
 		"machineType":       "a2-highgpu-8g",
 		"imageType":         "UBUNTU_CONTAINERD",
-		"labels":            values{"persia.com/part": "trainer"},
+		"labels":            values{"persia.com/part": "nn-worker"},
 		"taints":            []any{values{"key": "persia.com/dedicated", "value": "training", "effect": "NO_SCHEDULE"}},
 		"guestAccelerators": accelerators("nvidia-tesla-a100", 8, "INSTALLATION_DISABLED"),
 	})

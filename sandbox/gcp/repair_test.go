@@ -21,7 +21,7 @@ func TestRepair(t *testing.T) {
 		g.create(nodePoolType, gpuPool())
 		wanted := g.names()
 		_, err := g.client.CoreV1().Pods("persia").Create(t.Context(), &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Name: "trainer"}, Spec: corev1.PodSpec{NodeName: wanted[1]},
+			ObjectMeta: metav1.ObjectMeta{Name: "nn-worker"}, Spec: corev1.PodSpec{NodeName: wanted[1]},
 		}, metav1.CreateOptions{})
 		require.NoError(t, err)
 		g.lose(wanted[1])

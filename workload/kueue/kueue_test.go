@@ -30,8 +30,8 @@ func registered(t *testing.T) *pulumitest.Recorder {
 		_, err = kueue.NewQueues(ctx, "queues", kueue.QueuesArgs{
 			Prefix: "persia", JobNamespace: "persia",
 			Pools: []kueue.Pool{
-				{Name: "trainers", Placement: kube.Placement{
-					NodeSelector: map[string]string{"pool": "trainers"},
+				{Name: "nn-workers", Placement: kube.Placement{
+					NodeSelector: map[string]string{"pool": "nn-workers"},
 					Tolerations:  []corev1.Toleration{{Key: "gpu", Operator: corev1.TolerationOpEqual, Value: "present", Effect: corev1.TaintEffectNoSchedule}},
 				}},
 				{Name: "loaders", Placement: kube.Placement{NodeSelector: map[string]string{"pool": "loaders"}}},
@@ -73,8 +73,8 @@ func TestOrder(t *testing.T) {
 		after  []id
 	}{
 		{id{localQueue, "queues-ranking"}, []id{{clusterQueue, "queues-ranking"}}},
-		{id{clusterQueue, "queues-ranking"}, []id{{flavor, "queues-trainers"}, {flavor, "queues-loaders"}}},
-		{id{flavor, "queues-trainers"}, []id{{service, "kueue"}}},
+		{id{clusterQueue, "queues-ranking"}, []id{{flavor, "queues-nn-workers"}, {flavor, "queues-loaders"}}},
+		{id{flavor, "queues-nn-workers"}, []id{{service, "kueue"}}},
 		{id{priorityClass, "queues-urgent"}, []id{{service, "kueue"}}},
 		{id{service, "kueue"}, []id{{deployment, "kueue"}}},
 		{id{deployment, "kueue"}, []id{
@@ -116,11 +116,11 @@ func TestWebhooks(t *testing.T) {
 
 func TestQueues(t *testing.T) {
 	r := registered(t)
-	trainers := r.One(t, flavor, "queues-trainers")
+	nnWorkers := r.One(t, flavor, "queues-nn-workers")
 	assert.Equal(t, map[string]any{
-		"nodeLabels": map[string]any{"pool": "trainers"},
+		"nodeLabels": map[string]any{"pool": "nn-workers"},
 		"nodeTaints": []any{map[string]any{"key": "gpu", "value": "present", "effect": "NoSchedule"}},
-	}, pulumitest.At(t, trainers, "spec"))
+	}, pulumitest.At(t, nnWorkers, "spec"))
 	assert.NotContains(t, pulumitest.At(t, r.One(t, flavor, "queues-loaders"), "spec"), "nodeTaints")
 
 	spec := pulumitest.At(t, r.One(t, clusterQueue, "queues-ranking"), "spec").(map[string]any)
@@ -129,7 +129,7 @@ func TestQueues(t *testing.T) {
 	assert.Equal(t, []any{map[string]any{
 		"coveredResources": []any{"cpu", "memory", "nvidia.com/gpu", "ephemeral-storage", "example.com/fpga"},
 		"flavors": []any{
-			map[string]any{"name": "persia-trainers", "resources": quotas("96", "512Gi", "8")},
+			map[string]any{"name": "persia-nn-workers", "resources": quotas("96", "512Gi", "8")},
 			map[string]any{"name": "persia-loaders", "resources": quotas("1500m", "0", "0")},
 		},
 	}}, spec["resourceGroups"])

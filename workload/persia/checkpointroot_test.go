@@ -9,7 +9,7 @@ import (
 	"persia/config/jobspec"
 )
 
-// TestCheckpointRoot: trainers and servers write a checkpoint together, so both must have
+// TestCheckpointRoot: nn-workers and servers write a checkpoint together, so both must have
 // the same directory of the same volume, and by the same path.
 func TestCheckpointRoot(t *testing.T) {
 	mount := func(volume, at string) jobspec.Mount { return jobspec.Mount{Volume: volume, MountPath: at} }
@@ -24,13 +24,13 @@ func TestCheckpointRoot(t *testing.T) {
 	volumes := func(mounts ...corev1.VolumeMount) role { return role{VolumeMounts: mounts} }
 	readOnly := jobspec.Mount{Volume: "data", MountPath: "/data", ReadOnly: true}
 	for name, test := range map[string]struct {
-		volumes                  []corev1.Volume
-		trainer, server, dataset role
-		want                     map[string]string
+		volumes                   []corev1.Volume
+		nnWorker, server, dataset role
+		want                      map[string]string
 	}{
 		"one volume": {nil, mounts(mount("a", "/ckpt")), mounts(mount("a", "/ckpt")), mounts(mount("a", "/ckpt")),
 			map[string]string{"nn-worker": "/ckpt/clicks/1", "embedding-ps": "/ckpt/clicks/1", "dataloader": "/ckpt/clicks/1"}},
-		"trainers have another volume before it": {nil, mounts(mount("data", "/data"), mount("a", "/ckpt")), mounts(mount("a", "/ckpt")), mounts(mount("data", "/data")),
+		"nn-workers have another volume before it": {nil, mounts(mount("data", "/data"), mount("a", "/ckpt")), mounts(mount("a", "/ckpt")), mounts(mount("data", "/data")),
 			map[string]string{"nn-worker": "/ckpt/clicks/1", "embedding-ps": "/ckpt/clicks/1"}},
 		"servers have another volume before it": {nil, mounts(mount("a", "/ckpt")), mounts(mount("data", "/data"), mount("a", "/ckpt")), role{},
 			map[string]string{"nn-worker": "/ckpt/clicks/1", "embedding-ps": "/ckpt/clicks/1"}},
@@ -49,7 +49,7 @@ func TestCheckpointRoot(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			job := jobspec.Job{Name: "clicks", RunID: "1", Volumes: test.volumes, Dataloader: test.dataset,
-				NNWorker: jobspec.NNWorker{Role: test.trainer}, EmbeddingParameterServer: test.server}
+				NNWorker: jobspec.NNWorker{Role: test.nnWorker}, EmbeddingParameterServer: test.server}
 			args := JobArgs{Job: job, Claims: func(mounts []jobspec.Mount) []Claim {
 				var claims []Claim
 				for _, m := range mounts {

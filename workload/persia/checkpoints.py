@@ -19,11 +19,11 @@ import stat
 ATTEMPT = re.compile(r"attempt-(\d+)$")
 SHARD = re.compile(r"s\d+$")
 DENSE, DONE, OPTIMIZER = "dense.pt", "embedding_dump_done", "opt.pt"
-# In this order: a removal that is interrupted leaves an incomplete checkpoint.
+# In the order of their removal: an interrupted one leaves an incomplete checkpoint.
 MARKS = (DONE, OPTIMIZER)
 
-# How an archive begins, how the last record of its directory does, the length of that record,
-# and of the comment after it at most (PKWARE, ".ZIP File Format Specification", 4.3).
+# The first bytes of an archive, those of the last record of its directory, the length of that
+# record, and of the longest comment after it (PKWARE, ".ZIP File Format Specification", 4.3).
 ARCHIVE, LAST_RECORD, RECORD_LENGTH, LONGEST_COMMENT = b"PK\x03\x04", b"PK\x05\x06", 22, 65535
 
 # path is the folder, attempt the number of the attempt that wrote it, time when it became
@@ -32,7 +32,7 @@ Checkpoint = collections.namedtuple("Checkpoint", "attempt time path link")
 
 
 class Found:
-    """What one scan has found. complete has the newest checkpoint first."""
+    """The checkpoints that a scan found. complete has the newest one first."""
 
     def __init__(self):
         self.last_attempt = 0
@@ -56,11 +56,11 @@ def directory(root, attempt):
 
 
 def scan(root, older=False):
-    """Find all checkpoints. On a bucket each request takes tens of milliseconds, and a
-    checkpoint has up to 100,000 files: this lists each folder once, and looks only at the
-    files that show whether the checkpoint is complete.
+    """Find all checkpoints. On a bucket, each request takes tens of milliseconds, and a
+    checkpoint has up to 100,000 files, so this lists each folder once, and opens only the files
+    that show whether a checkpoint is complete.
 
-    Releases of PERSIA without persia-launcher, which older stands for, leave DONE empty."""
+    older is for releases of PERSIA without persia-launcher, which leave DONE empty."""
     found = Found()
     for entry in entries(root) if root else []:
         match = ATTEMPT.match(entry.name)
@@ -70,18 +70,18 @@ def scan(root, older=False):
         found.last_attempt = max(found.last_attempt, number)
         inner = entries(entry.path)
         consider(found, number, entry.path, False, inner, older)
-        whole_one = any(file.name in (DENSE, DONE) for file in inner)
+        is_checkpoint = any(file.name in (DENSE, DONE) for file in inner)
         for folder in inner:
-            # The servers' folders of a checkpoint, each with up to 1,000 files.
-            if folder.is_dir() and not (whole_one and SHARD.match(folder.name)):
+            # The folders that the servers write in a checkpoint have up to 1,000 files each.
+            if folder.is_dir() and not (is_checkpoint and SHARD.match(folder.name)):
                 consider(found, number, folder.path, folder.is_symlink(), entries(folder.path), older)
     found.complete.sort(reverse=True)
     return found
 
 
 def consider(found, attempt, path, link, inner, older):
-    """Add a folder to what was found, if it is a checkpoint. PERSIA starts each one with
-    dense.pt; scripts have other folders, such as exported embeddings."""
+    """Add a folder to found if it is a checkpoint. PERSIA writes dense.pt first; scripts also
+    write other folders, such as exported embeddings."""
     files = {entry.name: entry for entry in inner if not entry.is_dir()}
     shards = {entry.name for entry in inner if SHARD.match(entry.name) and entry.is_dir()}
     time = completed(files, shards, older)
@@ -106,8 +106,8 @@ def completed(files, shards, older):
 
 
 def embeddings_whole(mark, shards, older):
-    """Report whether PERSIA has written the mark to its end, and the folder of each server
-    that it counts exists."""
+    """Report whether PERSIA has written the whole mark, and each server that it counts has a
+    folder."""
     with open(mark, "rb") as file:
         text = file.read(4096).decode(errors="replace")
     count = re.search(r"^num_shards: (\d+)$", text, re.MULTILINE)
@@ -117,9 +117,9 @@ def embeddings_whole(mark, shards, older):
 
 
 def whole(path):
-    """Report whether PyTorch has written a file to its end: an archive that has its
-    directory, which comes last, or for PyTorch before 1.6 anything at all.
-    zipfile.is_zipfile would answer no when the volume fails."""
+    """Report whether PyTorch has written a whole file: an archive with its directory, which comes
+    last. The files of PyTorch before 1.6 do not show their end, so any content counts.
+    zipfile.is_zipfile would return False when the volume fails."""
     with open(path, "rb") as file:
         start = file.read(len(ARCHIVE))
         if start != ARCHIVE:
@@ -132,16 +132,15 @@ def whole(path):
 
 
 def names_its_own(files, shards, older):
-    """Report whether a script gave the optimizer's file another name: the checkpoint may be
-    complete, and only the script can know."""
+    """Report whether a script gave the optimizer's file another name: only the script knows
+    whether the checkpoint is complete."""
     others = [name for name in files if name.endswith(".pt") and name not in (DENSE, "jit_" + DENSE, OPTIMIZER)]
     return bool(others) and OPTIMIZER not in files and DONE in files and embeddings_whole(files[DONE].path, shards, older)
 
 
 def remove(folder):
-    """Remove a checkpoint, its marks first and dense.pt last, so that what an interruption
-    leaves is an incomplete checkpoint. What else the folder contains stays: other
-    checkpoints, and files of the script."""
+    """Remove a checkpoint, its marks first and dense.pt last, so that an interruption leaves an
+    incomplete checkpoint. Other checkpoints in the folder, and files of the script, stay."""
     for mark in MARKS:
         remove_all(os.path.join(folder, mark))
     parts = [entry for entry in entries(folder) if is_part(entry)]
@@ -155,15 +154,15 @@ def remove(folder):
 
 
 def is_part(entry):
-    """Report whether PERSIA wrote an entry of a checkpoint's folder. A script may give a
-    whole checkpoint the name of a server's folder."""
+    """Report whether PERSIA wrote an entry of a checkpoint's folder. A script may name a whole
+    checkpoint like the folder of a server."""
     if SHARD.match(entry.name) and entry.is_dir() and not entry.is_symlink():
         return not any(inner.name == DENSE for inner in entries(entry.path))
     return entry.name in (DENSE, "jit_" + DENSE)
 
 
 def remove_all(path):
-    """Remove a file, or a folder with what is in it, if it exists."""
+    """Remove a file, or a folder with its content, if it exists."""
     try:
         if stat.S_ISDIR(os.lstat(path).st_mode):
             shutil.rmtree(path, onerror=ignore_missing)
@@ -174,13 +173,13 @@ def remove_all(path):
 
 
 def ignore_missing(_function, _path, error):
-    """Go on with the rest of a folder if another process has removed a file of it."""
+    """Continue with the rest of a folder if another process has removed a file of it."""
     if not isinstance(error[1], FileNotFoundError):
         raise error[1]
 
 
 def entries(folder):
-    """List a folder: nothing if it does not exist."""
+    """List a folder, or return [] if it does not exist."""
     try:
         with os.scandir(folder) as found:
             return list(found)

@@ -55,7 +55,7 @@ remove_tree, shutil.rmtree = shutil.rmtree, remove_slowly
 // files are an incomplete checkpoint.
 func TestCheckpointsAreRemovedSlowly(t *testing.T) {
 	t.Parallel()
-	const runs = "running attempt 2: 0 of 1 trainers and 0 of 1 data loaders have finished"
+	const runs = "running attempt 2: 0 of 1 nn-workers and 0 of 1 dataloaders have finished"
 	for name, test := range map[string]struct {
 		script string
 		want   []string
@@ -63,15 +63,15 @@ func TestCheckpointsAreRemovedSlowly(t *testing.T) {
 		"before the attempt": {`
 write("attempt-1/broken", "s0/a.emb", "dense.pt", "opt.pt")
 all_report(0, "waiting")
-job.tidy()
+job.keeper.tidy()
 `, []string{"log: attempt 2 starts from the beginning", "removing attempt-1/broken/s0: a.emb", runs}},
 		"in the attempt": {`
 os.makedirs(os.path.join(root, "attempt-1"))
 all_report(0, "waiting")
 for step in (1, 2, 3):
     write_complete(f"attempt-2/{step}")
-job.keep()
-job.tidy()
+job.keeper.keep()
+job.keeper.tidy()
 `, []string{"log: attempt 2 starts from the beginning", "log: new checkpoint FOLDER/attempt-2/3", "removing attempt-2/1/s0: a.emb", runs}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -90,7 +90,7 @@ func TestCheckpointsWithinOthers(t *testing.T) {
 	t.Parallel()
 	const begin = `
 all_report(0, "waiting")
-job.tidy()
+job.keeper.tidy()
 print(left())
 `
 	for name, test := range map[string]struct {
@@ -169,7 +169,7 @@ def unlink(*arguments, **named):
 
 real, os.unlink = os.unlink, unlink
 all_report(0, "waiting")
-job.tidy()
+job.keeper.tidy()
 print(os.unlink == real, left())
 `
 	assert.Equal(t, []string{"log: attempt 2 starts from the beginning", "True nothing"}, coordinate(t, script, map[string]any{"checkpoints": t.TempDir()}))
@@ -223,7 +223,7 @@ write("attempt-1/2", "s0/a.emb", "dense.pt")
 		waits = "waiting after attempt 0 (the checkpoints cannot be read: [Errno 5] Input/output error): backing off"
 		again = "waiting after attempt 0 (the checkpoints cannot be read: [Errno 5] Input/output error, 2 times in a row): backing off"
 		says  = "log: the checkpoints cannot be read: [Errno 5] Input/output error"
-		runs  = "running attempt 2: 0 of 1 trainers and 0 of 1 data loaders have finished"
+		runs  = "running attempt 2: 0 of 1 nn-workers and 0 of 1 dataloaders have finished"
 		start = "log: attempt 2 starts from RUN/attempt-1/1"
 		left  = "log: RUN/attempt-1/2 cannot be removed: [Errno 5] Input/output error"
 	)
@@ -234,7 +234,7 @@ write("attempt-1/2", "s0/a.emb", "dense.pt")
 		"the folders before an attempt": {`
 breaks("scandir")
 all_report(0, "waiting")
-job.tidy()
+job.keeper.tidy()
 print(job.status())
 now += 9
 works()
@@ -270,7 +270,7 @@ print(job.status())
 		"what the coordinator's predecessor left": {`
 root, settings.checkpoints = settings.state_directory, None
 breaks("open")
-job.keep()
+job.keeper.keep()
 print(job.status())
 works()
 root = settings.checkpoints = checkpoints_root
@@ -282,7 +282,7 @@ print(job.status())
 settings.state_directory = root
 job = coordinator.Coordinator(settings, job.log, job.clock)
 os.makedirs(job.memory.file)
-job.keep()
+job.keeper.keep()
 os.rmdir(job.memory.file)
 with open(job.memory.file, "w") as file:
     json.dump({"attempt": 7, "done": True}, file)
@@ -298,17 +298,17 @@ write_complete("attempt-2/2")
 for name in ("scandir", "open"):
     breaks(name)
     now += 20
-    job.keep()
+    job.keeper.keep()
     works()
 print(job.status())
 now += 40
-job.keep()
+job.keeper.keep()
 breaks("scandir")
-job.tidy()
+job.keeper.tidy()
 works()
-print(len(job.unneeded), "removed later")
+print(len(job.keeper.unneeded), "removed later")
 shutil.rmtree = remove_tree
-job.tidy()
+job.keeper.tidy()
 print(left())
 `, []string{start, says, runs + "; the checkpoints cannot be read: [Errno 5] Input/output error, 2 times in a row", "log: new checkpoint RUN/attempt-2/2", left, "1 removed later", files("attempt-1/1", "attempt-2/1", "attempt-2/2")}},
 		"when an attempt ends": {`
@@ -376,7 +376,7 @@ for name in ("dense.pt", "opt.pt"):
 		begin = `
 all_report(0, "waiting")
 print(os.path.basename(job.resume))
-job.tidy()
+job.keeper.tidy()
 print(left())
 `
 	)
@@ -514,11 +514,11 @@ restart(); fail(); restart()`, 2, "2 2 1"},
 tell(1)
 write_complete(f"attempt-{job.attempt}/3")
 fail(); restart()
-job.tidy(); tell(1); fail(); restart()`, 1, "2 3 2"},
+job.keeper.tidy(); tell(1); fail(); restart()`, 1, "2 3 2"},
 		"with a checkpoint from a backup": {`
 tell(1)
 write_complete("attempt-99/9")
-now += 60; job.keep(); fail(); restart()
+now += 60; job.keeper.keep(); fail(); restart()
 tell(1); fail(); restart()`, 9, "2 9 1"},
 		"with another cause": {`
 for _ in range(3):
@@ -536,18 +536,18 @@ restart()`, 2, "2 2"},
 tell(1); fail()
 job = coordinator.Coordinator(settings, job.log, job.clock)
 restart()`, 2, "2 1"},
-		"the coordinator with the trainer": {`
+		"the coordinator with the nn-worker": {`
 tell(1)
 job = coordinator.Coordinator(settings, job.log, job.clock)
 restart()`, 2, "2 1"},
 		"one that is kept alone": {`
-job.tidy(); tell(1); fail(); restart(); job.tidy()`, 1, "2 2"},
+job.keeper.tidy(); tell(1); fail(); restart(); job.keeper.tidy()`, 1, "2 2"},
 		"one that worked is not removed": {`
 tell(1, 2)
 write_complete(f"attempt-{job.attempt}/3")
-now += 60; job.keep(); job.tidy(); fail(); restart()
+now += 60; job.keeper.keep(); job.keeper.tidy(); fail(); restart()
 tell(1)
-now += 60; job.keep(); job.tidy(); fail(); restart()
+now += 60; job.keeper.keep(); job.keeper.tidy(); fail(); restart()
 `, 1, "2 3 2"},
 	} {
 		t.Run(name, func(t *testing.T) {

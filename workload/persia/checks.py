@@ -1,5 +1,4 @@
-"""What is found out before a replica's command starts, so that it does not find out by
-itself after minutes, or never."""
+"""Checks what a replica's command needs, because the command would fail after minutes, or hang."""
 
 import os
 import socket
@@ -13,20 +12,20 @@ import coordinator
 from link import full_name
 from processes import Command
 
-# GKE mounts the driver of its GPUs there and sets no variable. Upstream's image even
-# drops what the base image sets.
+# GKE mounts the GPU driver there and sets no variable. PERSIA's image even drops the one that
+# its base image sets.
 DRIVER = os.environ.get("PERSIA_DRIVER_DIR", "/usr/local/nvidia")
 
-# Where Debian and Red Hat keep all authorities in one file.
+# The files with all certificate authorities on Debian and Red Hat.
 SYSTEM_ROOTS = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt")
 
 
 def before(role, environment):
-    """Why a role cannot start, or nothing: what can be told at once."""
+    """Return why a role cannot start, or None, from checks that take no time."""
     names = ["PERSIA_GLOBAL_CONFIG", "PERSIA_EMBEDDING_CONFIG"]
-    if role == coordinator.TRAINER:
+    if role == coordinator.NN_WORKER:
         names.append("PERSIA_NN_WORKER_ENTRY")
-    elif role == coordinator.DATA_LOADER:
+    elif role == coordinator.DATALOADER:
         names.append("PERSIA_DATALOADER_ENTRY")
     for name in names:
         file = environment.get(name)
@@ -36,15 +35,15 @@ def before(role, environment):
 
 
 class Files:
-    """Whether the files that a role needs are there. A volume may hang, and the replica has
-    to report meanwhile, so they are looked for beside other work."""
+    """Checks for the files that a role needs, in a thread: a volume may hang, and the replica
+    has to report meanwhile."""
 
     def __init__(self, role, environment, seconds):
         self.role, self.environment, self.seconds = role, environment, seconds
         self.looking, self.found = None, None
 
     def missing(self):
-        """Why the role cannot start, or nothing."""
+        """Return why the role cannot start, or None."""
         if not self.looking or not self.looking.is_alive():
             self.looking = threading.Thread(target=self.look, daemon=True)
             self.looking.start()
@@ -58,9 +57,9 @@ class Files:
 
 
 class GPUs:
-    """Whether PyTorch can use the GPUs that a replica has asked for: a script that picks
-    the CPU would train for weeks. PyTorch takes a minute to load from a cold disk, and a
-    broken driver may hang, so it is asked beside other work."""
+    """Checks whether PyTorch can use the GPUs that a replica has requested: a script that falls
+    back to the CPU would train for weeks. PyTorch takes a minute to load from a cold disk, and a
+    broken driver may hang, so this runs in a process of its own."""
 
     def __init__(self, environment, clock=time.monotonic):
         self.environment = environment
@@ -75,11 +74,11 @@ class GPUs:
             self.command = Command([python, "-c", count], environment, self.output)
 
     def waiting(self):
-        """Whether PyTorch may still say something."""
+        """Report whether PyTorch has not answered, and has time left."""
         return self.command is not None and self.command.status() is None and self.clock() - self.asked < self.seconds
 
     def trouble(self):
-        """Why the GPUs cannot be used, or nothing."""
+        """Return why PyTorch cannot use the GPUs, or None."""
         if not self.wanted:
             return None
         status = self.command.status()
@@ -96,7 +95,7 @@ class GPUs:
 
 
 def with_driver(environment):
-    """The environment with the folders of the GPU driver, where they exist."""
+    """Add the folders of the GPU driver to an environment, if they exist, and return it."""
     for name, folder in (("LD_LIBRARY_PATH", "lib64"), ("PATH", "bin")):
         folder = os.path.join(DRIVER, folder)
         paths = [path for path in environment.get(name, "").split(":") if path]
@@ -106,9 +105,9 @@ def with_driver(environment):
 
 
 def with_authority(environment, folder):
-    """The environment in which the command trusts whoever signed the certificate of NATS.
-    SSL_CERT_FILE is the only way to tell PERSIA's client, and Python's modules heed it
-    too, so the file keeps the authorities that they trust otherwise."""
+    """Return the environment in which the command trusts the authority of NATS. PERSIA's client
+    reads only SSL_CERT_FILE. Python's modules read it too, so the file also has the authorities
+    that they trust otherwise."""
     authority = environment.get("PERSIA_NATS_AUTHORITY")
     if not authority:
         return environment
@@ -125,7 +124,7 @@ def with_authority(environment, folder):
 
 
 def address(url):
-    """Host and port of a URL, or None without one."""
+    """Return host and port of a URL, or None without a host."""
     host = url.split("//")[-1].split("@")[-1]
     if not host:
         return None
@@ -134,8 +133,8 @@ def address(url):
 
 
 def reachable(where, seconds=5):
-    """Report whether somebody takes connections there. A name that cannot be looked up may
-    take much longer than the connection, and the replica has to report meanwhile."""
+    """Report whether a server accepts connections at a host and port. While DNS does not answer,
+    the lookup may take much longer than seconds, and the replica has to report meanwhile."""
     if not where:
         return True
     found = []

@@ -164,13 +164,13 @@ func TestCompletionName(t *testing.T) {
 		change  func(*JobArgs)
 		another bool
 	}{
-		"nothing":                     {func(*JobArgs) {}, false},
-		"a suspended job":             {func(a *JobArgs) { a.Job.Suspend = true }, false},
-		"other data loaders":          {func(a *JobArgs) { a.Job.Dataloader.Replicas = 7 }, true},
-		"another number of trainers":  {func(a *JobArgs) { a.Job.NNWorker.Replicas = 9 }, true},
-		"another run":                 {func(a *JobArgs) { a.Job.RunID = "2" }, true},
-		"another place":               {func(a *JobArgs) { a.SystemPlacement.NodeSelector = nil }, true},
-		"another job of the same run": {func(a *JobArgs) { a.Job.Name = "other" }, true},
+		"nothing":                      {func(*JobArgs) {}, false},
+		"a suspended job":              {func(a *JobArgs) { a.Job.Suspend = true }, false},
+		"other dataloaders":            {func(a *JobArgs) { a.Job.Dataloader.Replicas = 7 }, true},
+		"another number of nn-workers": {func(a *JobArgs) { a.Job.NNWorker.Replicas = 9 }, true},
+		"another run":                  {func(a *JobArgs) { a.Job.RunID = "2" }, true},
+		"another place":                {func(a *JobArgs) { a.SystemPlacement.NodeSelector = nil }, true},
+		"another job of the same run":  {func(a *JobArgs) { a.Job.Name = "other" }, true},
 	} {
 		t.Run(what, func(t *testing.T) { assert.Equal(t, test.another, name(test.change) != same) })
 	}

@@ -35,7 +35,7 @@ func BenchmarkCoordinator(b *testing.B) {
 func measureCoordinator(b *testing.B, replicas int) {
 	j := newTraining(b, fmt.Sprintf("nn-worker=1,dataloader=%d", replicas-1))
 	j.env = []string{"PERSIA_CKPT_ROOT=" + filepath.Join(j.dir, "run")}
-	trainer := j.start("nn-worker-0", `exec sleep 3600`)
+	nnWorker := j.start("nn-worker-0", `exec sleep 3600`)
 	j.becomes("waiting")
 	standIns := &standIns{address: "http://" + j.coordinator + "/report", attempt: 1}
 	var running sync.WaitGroup
@@ -50,9 +50,9 @@ func measureCoordinator(b *testing.B, replicas int) {
 	// Reports at the usual rate, with the peak of the start left out.
 	time.Sleep(5 * time.Second)
 	const measured = 20 * time.Second
-	before, reports := cpuTime(b, trainer.process.Process.Pid), standIns.reset()
+	before, reports := cpuTime(b, nnWorker.process.Process.Pid), standIns.reset()
 	time.Sleep(measured)
-	used := cpuTime(b, trainer.process.Process.Pid) - before
+	used := cpuTime(b, nnWorker.process.Process.Pid) - before
 	answers := standIns.reset()
 	require.Empty(b, reports.errors, "no answer")
 	require.Empty(b, answers.errors, "no answer")

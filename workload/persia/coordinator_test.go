@@ -33,7 +33,7 @@ def tell(role, **more):
 
 def another():
     """Another coordinator takes over."""
-    coordinator.Coordinator(settings, lambda text: None, lambda: now).keep()
+    coordinator.Coordinator(settings, lambda text: None, lambda: now).keeper.keep()
 `
 		starts = "log: attempt 1 starts from the beginning"
 	)
@@ -45,20 +45,20 @@ def another():
 all_report(0, "waiting")
 meanwhile(checkpoints, "scan", lambda: tell("dataloader", done=True, state="finished"))
 report("nn-worker", 1, "failed")
-job.keep()
+job.keeper.keep()
 print(job.status())
 `, []string{starts, "log: attempt 1 ends: nn-worker 0: ", "log: finished in attempt 1", "complete in attempt 1"}},
 		"the attempt ends": {`
 all_report(0, "waiting")
 all_report(1, "running")
 meanwhile(checkpoints, "scan", lambda: tell("nn-worker", state="failed"))
-job.keep()
+job.keeper.keep()
 print(job.memory.failures)
-job.keep()
+job.keeper.keep()
 print(job.memory.failures)
 `, []string{starts, "log: attempt 1 ends: nn-worker 0: ", "0", "log: attempt 2 starts in 0 s or later", "1"}},
 		"another coordinator takes over": {`
-job.keep()
+job.keeper.keep()
 meanwhile(checkpoints, "scan", another)
 all_report(0, "waiting")
 print(report("nn-worker", 0, "waiting")["order"], job.starting, job.ended)
@@ -68,26 +68,26 @@ others = []
 
 def take_over():
     others.append(coordinator.Coordinator(settings, lambda text: None, lambda: now))
-    others[0].keep()
+    others[0].keeper.keep()
     others[0].finish()
-    others[0].keep()
+    others[0].keeper.keep()
 
-job.keep()
+job.keeper.keep()
 meanwhile(memory.Memory, "check", take_over)
-job.remember(failed="overwritten")
-job.record()
+job.keeper.remember(failed="overwritten")
+job.keeper.record()
 print(job.memory.read()["failed"])
-others[0].keep()
+others[0].keeper.keep()
 print(job.memory.read()["done"], job.memory.read()["failed"])
-job.keep()
+job.keeper.keep()
 `, []string{"overwritten", "True ", "log: a newer coordinator has taken over: standing down"}},
 		"another coordinator takes over before a checkpoint is removed": {`
 checkpoint = os.path.join(settings.state_directory, "run", "attempt-1")
 os.makedirs(os.path.join(checkpoint, "s0"))
-job.keep()
-job.drop({checkpoint})
+job.keeper.keep()
+job.keeper.drop({checkpoint})
 another()
-job.tidy()
+job.keeper.tidy()
 print(os.listdir(checkpoint))
 `, []string{"log: a newer coordinator has taken over: standing down", "['s0']"}},
 		"the pod ends": {`
@@ -95,20 +95,20 @@ write = memory.Memory.write
 
 def late(self, values):
     memory.Memory.write = write
-    job.release(0.2)
+    job.keeper.release(0.2)
     write(self, values)
 
-job.keep()
+job.keeper.keep()
 memory.Memory.write = late
-job.remember(running=True)
-job.record()
+job.keeper.remember(running=True)
+job.keeper.record()
 for thread in threading.enumerate():
     if thread is not threading.current_thread():
         thread.join()
 print(job.memory.read()["running"])
 `, []string{"False"}},
 		"the number of the attempt cannot be recorded": {`
-job.keep()
+job.keeper.keep()
 replace = os.replace
 
 def full(*_):
@@ -130,7 +130,7 @@ print(job.memory.read()["attempt"])
 all_report(0, "waiting")
 all_report(1, "running")
 job.report(dict(job.roster.reports["dataloader", 0], state="failed"))
-job.keep()
+job.keeper.keep()
 meanwhile(memory, "flush_folder", lambda: tell("nn-worker", attempt=1, state="waiting", blocked="NATS does not answer"))
 all_report(1, "waiting")
 print(job.phase, job.memory.running, job.memory.read()["running"])
@@ -151,13 +151,13 @@ func TestCoordinatorRestoredBackup(t *testing.T) {
 all_report(0, "waiting")
 all_report(1, "running")
 os.makedirs(os.path.join(settings.checkpoints, "attempt-99"))
-job.keep()
+job.keeper.keep()
 print(report("dataloader", 1, "running")["order"], job.status())
 report("dataloader", 1, "failed")
 all_report(1, "waiting")
 `
 	assert.Equal(t, strings.Split(`log: attempt 1 starts from the beginning
-go running attempt 1: 0 of 1 trainers and 0 of 1 data loaders have finished
+go running attempt 1: 0 of 1 nn-workers and 0 of 1 dataloaders have finished
 log: attempt 1 ends: dataloader 0: 
 log: attempt 100 starts in 0 s or later
 log: attempt 100 starts from the beginning`, "\n"), coordinate(t, script, map[string]any{"checkpoints": t.TempDir()}))
@@ -180,7 +180,7 @@ for now in (1, 79, 81):
 `
 			assert.Equal(t, []string{
 				"waiting after attempt 3 (the job starts): backing off", "waiting after attempt 3 (the job starts): backing off",
-				"log: attempt 4 starts from the beginning", "running attempt 4: 0 of 1 trainers and 0 of 1 data loaders have finished",
+				"log: attempt 4 starts from the beginning", "running attempt 4: 0 of 1 nn-workers and 0 of 1 dataloaders have finished",
 			}, coordinate(t, script, map[string]any{"lost_seconds": 60, "stuck_seconds": 0}))
 		})
 	}
@@ -200,20 +200,20 @@ def fails_once(name):
         if len(tried) == 1:
             raise TypeError(name)
         again.set()
-    setattr(job, name, work)
+    setattr(job.keeper, name, work)
     return again
 
-job.drop({"a checkpoint"})
+job.keeper.drop({"a checkpoint"})
 work = [fails_once("keep"), fails_once("tidy")]
 logged = []
 job.log = logged.append
-job.run()
+job.keeper.run()
 print(work[0].wait(60))
-job.drop({"a checkpoint"})
+job.keeper.drop({"a checkpoint"})
 print(work[1].wait(60))
 print(sorted(logged))
 `
-	assert.Equal(t, []string{"True", "True", `["keep goes on after TypeError('keep')", "tidy goes on after TypeError('tidy')"]`},
+	assert.Equal(t, []string{"True", "True", `["keep continues after TypeError('keep')", "tidy continues after TypeError('tidy')"]`},
 		coordinate(t, script, map[string]any{"look_seconds": 0.1}))
 }
 
@@ -224,7 +224,7 @@ func TestCoordinatorIncompleteRecord(t *testing.T) {
 	const script = `
 with open(job.memory.file, "w") as file:
     json.dump({"attempt": 7, "running": True}, file)
-job.keep()
+job.keeper.keep()
 `
 	assert.Equal(t, []string{"log: attempt 7 ends: nn-worker 0 was replaced", "log: attempt 8 starts in 0 s or later"}, coordinate(t, script, nil))
 }
@@ -293,13 +293,13 @@ def most(attempt, state, **more):
 job.log = lambda text: None
 count()
 said = [most(0, "waiting", blocked="NATS does not answer"), most(0, "waiting")]
-job.keep()
+job.keeper.keep()
 count()
 said += [most(1, "running"), most(1, "running")]
 said += [tell("dataloader", 5, 1, "failed")]
-job.keep()
+job.keeper.keep()
 said += [most(1, "waiting")]
-job.keep()
+job.keeper.keep()
 count()
 said += [most(2, "running"), most(2, "finished")]
 print(job.status())

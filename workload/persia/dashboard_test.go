@@ -221,7 +221,7 @@ func TestDashboardOwnMetrics(t *testing.T) {
 	}{
 		"replicas": {
 			[]string{"launch.py"}, []string{"gateway.py"}, "persia_replica_",
-			regexp.MustCompile(`(?s)"""What the metrics gateway is told."""\n( +return \{.*?\n +\})`),
+			regexp.MustCompile(`(?s)def values\(self\):\n +"""[^"]*"""\n( +return \{.*?\n +\})`),
 		},
 		"training scripts": {
 			[]string{"../../examples/shop/train.py", "../../examples/training/train.py"},

@@ -1,9 +1,9 @@
-"""Runs the script of a trainer or a data loader in a pod that PERSIA's operator makes:
+"""Runs the script of an nn-worker or a dataloader in a pod of PERSIA's operator:
 entry.py [ARGUMENT...]
 
-The operator starts its pods with persia-launcher, which starts this in the place of the
-script that PERSIA_SCRIPT names. It finds out what the script would not, and the script
-then runs with the same arguments.
+The operator starts its pods with persia-launcher, which starts this program instead of the
+script that PERSIA_SCRIPT names. It checks what the script needs, and then runs the script with
+the same arguments.
 """
 
 import os
@@ -16,7 +16,7 @@ import coordinator
 import gateway
 from processes import Command
 
-# How long what is told to end may take, within the 30 s that such a pod has.
+# How long the script may take to end, of the 30 s that such a pod has.
 STOP_SECONDS = 20
 
 
@@ -25,21 +25,21 @@ def log(text):
 
 
 def script_environment(environment):
-    """The environment of the script: what it would be without this one in between."""
+    """Return the environment of the script, as persia-launcher would have set it."""
     environment = checks.with_driver(dict(environment))
     entry = "PERSIA_DATALOADER_ENTRY"
-    if environment["PERSIA_ROLE"] == coordinator.TRAINER:
+    if environment["PERSIA_ROLE"] == coordinator.NN_WORKER:
         entry = "PERSIA_NN_WORKER_ENTRY"
-        environment.update(among_trainers(environment))
+        environment.update(among_nn_workers(environment))
     environment[entry] = environment["PERSIA_SCRIPT"]
     return environment
 
 
-def among_trainers(environment):
-    """Which of all trainers' processes this is. torch.distributed.launch knows of those in
-    its pod only: since PyTorch 1.9 it waits for all others at an address, and the pods of
-    PERSIA's operator have none that could be known before they run. PERSIA's trainers find
-    each other through NATS."""
+def among_nn_workers(environment):
+    """Return variables with the rank of this process among the processes of all nn-workers.
+    torch.distributed.launch knows only the processes of its pod: since PyTorch 1.9, it waits for
+    the others at an address, and pods of PERSIA's operator have no address before they run.
+    PERSIA's nn-workers find each other through NATS."""
     node, nodes = int(environment["PERSIA_NODE_RANK"]), int(environment["PERSIA_NODES"])
     processes = int(environment["NPROC_PER_NODE"])
     return {
@@ -48,7 +48,7 @@ def among_trainers(environment):
         "NODE_RANK": str(node),
         "RANK": str(node * processes + int(environment["LOCAL_RANK"])),
         "WORLD_SIZE": str(nodes * processes),
-        # The launcher's own meeting point is not for the processes of other pods.
+        # The store of this pod's launcher is not for processes of other pods.
         "TORCHELASTIC_USE_AGENT_STORE": "False",
         "NCCL_ASYNC_ERROR_HANDLING": environment.get("NCCL_ASYNC_ERROR_HANDLING", "1"),
         "TORCH_NCCL_ASYNC_ERROR_HANDLING": environment.get("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1"),
@@ -56,14 +56,14 @@ def among_trainers(environment):
 
 
 class Script:
-    """The script, and how far it is."""
+    """The script, and its exit status."""
 
     def __init__(self, environment, arguments):
         self.environment, self.arguments = environment, arguments
         self.status, self.stopped = None, False
 
     def values(self):
-        """What the metrics gateway is told."""
+        """Return what the pod pushes to the metrics gateway."""
         return {"alive": int(self.status is None), "finished": int(self.status == 0)}
 
     def run(self):
@@ -79,7 +79,7 @@ class Script:
         return command.stop(STOP_SECONDS)
 
     def no_gpus(self):
-        """Why the GPUs cannot be used, or nothing, also when told to end."""
+        """Return why PyTorch cannot use the GPUs, or None. Return None if the pod has to end."""
         check = checks.GPUs(self.environment)
         while check.waiting() and not self.stopped:
             time.sleep(0.2)
@@ -89,7 +89,7 @@ class Script:
         return trouble
 
     def stop(self, *_):
-        """Take the signal that tells the pod to end."""
+        """Handle SIGTERM: the pod has to end."""
         self.stopped = True
 
 
@@ -97,15 +97,15 @@ def main(environment, arguments):
     script = Script(script_environment(environment), arguments)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, script.stop)
-    told = None
-    # Of the processes of a pod the first one speaks for all.
+    metrics = None
+    # The first process of a pod pushes for all.
     if environment.get("LOCAL_RANK", "0") == "0":
-        told = gateway.of(environment, log)
-    if told:
-        told.keep_telling(script.values)
+        metrics = gateway.of(environment, log)
+    if metrics:
+        metrics.keep_pushing(script.values)
     script.status = script.run()
-    if told:
-        told.tell(script.values)
+    if metrics:
+        metrics.push(script.values)
     return script.status
 
 

@@ -150,7 +150,7 @@ func TestLaunchVolumeHangs(t *testing.T) {
 	config := filepath.Join(j.dir, "volume", "global_config.yml")
 	require.NoError(t, os.MkdirAll(filepath.Dir(config), 0o700))
 	require.NoError(t, os.WriteFile(config, nil, 0o600))
-	trainer := j.start("nn-worker-0", note+untilGo, append(m.env, "PERSIA_GLOBAL_CONFIG="+config)...)
+	nnWorker := j.start("nn-worker-0", note+untilGo, append(m.env, "PERSIA_GLOBAL_CONFIG="+config)...)
 	j.start("dataloader-0", note)
 	j.becomes("nn-worker 0: the volume with its configuration and its script does not answer")
 	assert.NotContains(t, j.becomes("a volume has not answered for"), "is not there")
@@ -161,7 +161,7 @@ func TestLaunchVolumeHangs(t *testing.T) {
 	m.reports(20)
 	assert.Contains(t, j.status(), "running attempt 1")
 	require.NoError(t, os.WriteFile(filepath.Join(j.dir, "go"), nil, 0o600))
-	trainer.says("the job is complete: idle")
+	nnWorker.says("the job is complete: idle")
 	assert.Contains(t, j.status(), "finished in attempt 1: recording that in ")
 	m.mends("hang")
 	assert.Equal(t, "complete in attempt 1", j.becomes("complete"))
@@ -520,16 +520,16 @@ func TestLaunchCannotRecord(t *testing.T) {
 	t.Parallel()
 	j := newTraining(t, "nn-worker=1,dataloader=1")
 	m := newMachine(j)
-	trainer := j.start("nn-worker-0", note+untilGo, m.env...)
+	nnWorker := j.start("nn-worker-0", note+untilGo, m.env...)
 	loader := j.start("dataloader-0", note)
 	j.awaits("nn-worker-0.attempts")
 	m.breaks("full")
 	require.NoError(t, os.WriteFile(filepath.Join(j.dir, "go"), nil, 0o600))
 	assert.Equal(t, "finished in attempt 1; this cannot be recorded: [Errno 28] No space left on device", j.becomes("cannot be recorded"))
-	trainer.says("the state of the run cannot be recorded: [Errno 28] No space left on device")
+	nnWorker.says("the state of the run cannot be recorded: [Errno 28] No space left on device")
 	m.mends("full")
 	require.Eventually(t, func() bool { return j.status() == "complete in attempt 1" }, patience, 20*time.Millisecond)
-	trainer.stop()
+	nnWorker.stop()
 	loader.stop()
 	j.start("nn-worker-0", note, m.env...)
 	assert.Equal(t, "complete in attempt 1", j.becomes("complete"))
@@ -613,7 +613,7 @@ func TestLaunchRecordIsBroken(t *testing.T) {
 	}
 }
 
-// TestLaunchServerEnds: a server that ends with success while trainers run is lost.
+// TestLaunchServerEnds: a server that ends with success while nn-workers run is lost.
 func TestLaunchServerEnds(t *testing.T) {
 	t.Parallel()
 	for _, server := range []string{"embedding-worker-0", "embedding-ps-0"} {

@@ -1,11 +1,11 @@
-"""Tells the metrics gateway of a job how a replica is."""
+"""Pushes the state of a replica to the job's metrics gateway."""
 
 import http.client
 import threading
 import time
 import urllib.request
 
-# A proxy for the way out of the cluster is not for what is within.
+# Without a proxy that the environment names for addresses outside of the cluster.
 direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
@@ -14,11 +14,11 @@ class Gateway:
 
     def __init__(self, address, path, seconds, log):
         self.address, self.path, self.seconds, self.log = address, path, seconds, log
-        self.told = True
-        self.lock = threading.Lock()  # what is told last is the latest
+        self.failed = False  # whether the last push has failed
+        self.lock = threading.Lock()  # so that the last push has the newest values
 
-    def tell(self, values):
-        """Put what a function says now in the place of what was told before."""
+    def push(self, values):
+        """Replace the values in the gateway with those that a function returns."""
         with self.lock:
             self.put(values())
 
@@ -34,26 +34,25 @@ class Gateway:
         )
         try:
             direct.open(request, timeout=10).close()
-            self.told = True
+            self.failed = False
         except (OSError, http.client.HTTPException):
-            if self.told:
-                self.log(f"the metrics gateway at {self.address} cannot be told: trying on")
-            self.told = False
+            if not self.failed:
+                self.log(f"cannot push to the metrics gateway at {self.address}; retrying")
+            self.failed = True
 
-    def keep_telling(self, values):
-        """Tell again and again what a function says, since the gateway keeps nothing over
-        its own restart."""
+    def keep_pushing(self, values):
+        """Push again and again, because a gateway that restarts has lost its values."""
 
         def work():
             while True:
-                self.tell(values)
+                self.push(values)
                 time.sleep(self.seconds)
 
         threading.Thread(target=work, daemon=True).start()
 
 
 def of(environment, log):
-    """The gateway that an environment names, or None."""
+    """Return the gateway that an environment names, or None."""
     address, path = environment.get("PERSIA_METRICS_GATEWAY_ADDR"), environment.get("PERSIA_REPLICA_METRICS")
     if not address or not path:
         return None

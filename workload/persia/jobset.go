@@ -14,7 +14,7 @@ import (
 )
 
 // jobSet is all roles of a job, each an Indexed Job. It is complete when the nn-workers and
-// data loaders are, and the servers end then.
+// dataloaders are, and the servers end then.
 //
 // It is complete, too, when the training has failed for good, so that its nodes and its quota are free:
 // no exit of a container fails a Job whose containers restart in place. The completion says which.

@@ -1,10 +1,10 @@
 """Runs a replica of a PERSIA job: launch.py COMMAND [ARGUMENT...]
 
-The command runs once in each attempt of the job (see coordinator.py). When it ends with
-success the replica has finished its part, when it fails all replicas begin anew, and
-when the job is complete or has failed for good the replica stays idle: a StatefulSet
-would start it again. A Kubernetes Job would not, so there trainers and data loaders end,
-with success: the job's completion tells the two apart.
+The command runs once in each attempt of the job (see coordinator.py). If it exits with status
+0, the replica has finished its part; otherwise all replicas start again. When the job is complete
+or has failed, the replica stays idle, because a StatefulSet would restart it. A Kubernetes Job
+would not, so there nn-workers and dataloaders exit with status 0 in both cases, which the job's
+completion tells apart.
 """
 
 import http.client
@@ -23,16 +23,16 @@ from link import Link
 from processes import Command, connected, processes
 from settings import Settings
 
-# How long the end of the pod may take to record, in seconds.
+# How long the coordinator's pod waits for its last record, in seconds.
 RELEASE_SECONDS = 5
 
-# The status of a replica that is told to end before the job is complete, where it must
-# not count as finished: the one of a program that does not handle SIGTERM.
+# The exit status of a pod of a Kubernetes Job that has to end before its training job is
+# complete, so that it does not count as succeeded: the status of a program that SIGTERM killed.
 ENDED_STATUS = 128 + signal.SIGTERM
 
 
 class Replica:
-    """One replica, and how far it is."""
+    """One replica, and its state in the attempt."""
 
     def __init__(self, settings, arguments, coordinates=None):
         self.settings, self.arguments = settings, arguments
@@ -43,21 +43,21 @@ class Replica:
         self.attempt, self.state, self.reason = 0, "waiting", ""
         self.doubts = False  # whether the checkpoint may be why the attempt failed
         self.done = False
-        self.over = False  # whether the job is complete or has failed for good
-        self.command = None  # what runs: the command, or the check of the GPUs before it
-        self.ending = False  # whether the command, or what it left, is to end
-        self.gpus = None  # the check of the GPUs until it is done
+        self.over = False  # whether the job is complete or has failed
+        self.command = None  # the command, or the check of the GPUs that runs before it
+        self.ending = False  # whether the command or processes that it left have to end
+        self.gpus = None  # the check of the GPUs, until it is done
         self.blocked = ""  # why no attempt can start with this replica
         self.nats_seen = None  # when the command was last connected to NATS
-        self.answered = time.monotonic()  # when the last report was sent that got an answer
+        self.answered = time.monotonic()  # when it sent the last report that got an answer
         self.silence = settings.lost_seconds  # how long the command runs without an answer
-        self.was_running = False  # whether the pod was told to end while the command ran
-        self.stopped = False  # not an Event: a signal handler that sets one can wait for itself
-        self.told = self.said = None
+        self.was_running = False  # whether the command ran when the pod had to end
+        self.stopped = False  # not an Event, which a signal handler could deadlock on
+        self.reported = self.logged = None
 
     def run(self):
-        """Do what the coordinator says until the pod is told to end and the command has
-        ended. Return its status."""
+        """Follow the coordinator's orders until the pod has to end and the command has ended.
+        Return the exit status."""
         self.mark()
         while True:
             # The signal may come at any moment, also between two lines of this loop.
@@ -77,9 +77,9 @@ class Replica:
             self.wait()
 
     def wait(self):
-        """Wait until the next report is due, or there is something to say."""
+        """Wait until the next report is due, or there is something to report."""
         deadline = time.monotonic() + self.settings.beat_seconds
-        while time.monotonic() < deadline and self.told == self.news():
+        while time.monotonic() < deadline and self.reported == self.news():
             if self.ending:
                 # A launcher may have ended before the training that it has started.
                 if self.command.ended():
@@ -89,11 +89,11 @@ class Replica:
             time.sleep(min(0.2, self.settings.beat_seconds))
 
     def news(self):
-        """Return what the coordinator should know at once when it changes."""
+        """Return what the coordinator should know as soon as it changes."""
         return self.attempt, self.state, self.ending
 
     def watch(self):
-        """See how the command is."""
+        """Check whether the command runs, and change the state if not."""
         if self.ending:
             self.watch_end()
             return
@@ -107,7 +107,7 @@ class Replica:
         elif status is not None:
             self.become("failed", f"the command ended with status {status}", doubts=True)
         elif self.deaf():
-            # PERSIA's client gives up for good without ending its process.
+            # PERSIA's client gives up after some minutes, and its process runs on.
             self.become("failed", f"no connection to NATS for {self.settings.nats_seconds:g} s")
         elif self.forsaken():
             self.become("failed", f"no answer from the coordinator for {self.silence:g} s")
@@ -120,7 +120,7 @@ class Replica:
         return not self.done and time.monotonic() - self.answered > self.silence
 
     def watch_end(self):
-        """See whether the command and all that it started have ended."""
+        """Check whether the command and all processes that it started have ended."""
         if not self.command.ended():
             if self.hangs():
                 self.say(self.hangs())
@@ -130,11 +130,11 @@ class Replica:
             self.become("waiting", "told to end")
 
     def hangs(self):
-        """Return which process cannot be ended, or nothing."""
+        """Return which process cannot be killed, or ""."""
         return self.command.hangs(self.settings.hang_seconds) if self.ending else ""
 
     def watch_gpus(self):
-        """Start the command when it is known that it can use the GPUs."""
+        """Start the command when the check of the GPUs has succeeded."""
         if self.gpus.waiting():
             return
         check, self.gpus = self.gpus, None
@@ -148,7 +148,7 @@ class Replica:
             self.become("failed", f"{self.arguments[0]}: {error.strerror}")
 
     def deaf(self):
-        """Whether the command was connected to NATS, and has not been for long."""
+        """Report whether the command has lost its connection to NATS for too long."""
         if not self.settings.nats:
             return False
         if connected(processes(self.command.process.pid), self.settings.nats[1]):
@@ -163,7 +163,7 @@ class Replica:
         log(f"attempt {self.attempt}: {state}" + (f": {reason}" if reason else ""))
 
     def report(self, leaving=False):
-        """Tell the coordinator, and return what it says, or None without an answer."""
+        """Report to the coordinator, and return its order, or None."""
         self.blocked = "" if leaving else self.obstacle()
         body = {
             "role": self.settings.role,
@@ -184,14 +184,14 @@ class Replica:
             "leaving": leaving,
             "done": self.done,
         }
-        self.told, sent = self.news(), time.monotonic()
+        self.reported, sent = self.news(), time.monotonic()
         try:
             order = self.link.ask(body)
         except (OSError, ValueError, http.client.HTTPException):
             self.say(f"the coordinator at {self.settings.coordinator} does not answer")
             return None
         if order.get("run") != self.settings.run:
-            # One of the two pods is about to be replaced, or the address has been.
+            # One of the two pods is about to be replaced, or the address has another pod now.
             self.link.leave()
             self.say(f"the coordinator at {self.settings.coordinator} is of another run")
             return dict(order, order=coordinator.STOP)
@@ -211,8 +211,8 @@ class Replica:
         return order.get("superseded") or order["attempt"] < self.attempt
 
     def obstacle(self):
-        """Return what the next attempt has to wait for, or nothing. The script may be
-        uploaded after the pod has started."""
+        """Return why the next attempt has to wait, or "". Users may upload the script after the
+        pod has started."""
         if self.state == "running" or self.ending or self.done:
             return ""
         if not checks.reachable(self.settings.nats):
@@ -220,30 +220,31 @@ class Replica:
         return self.files.missing() or ""
 
     def progress(self):
-        """Something else whenever the script has told that it gets on, or None before."""
+        """Return a number that changes with each progress that the script reports, or None
+        before the first."""
         try:
             return os.stat(self.settings.progress_file).st_mtime_ns if self.settings.progress_file else None
         except OSError:
             return None
 
     def say(self, text):
-        """Say what has not just been said."""
-        if text != self.said:
+        """Log a text, unless it is the last one."""
+        if text != self.logged:
             log(text)
-        self.said = text
+        self.logged = text
 
     def obey(self, order):
         self.done = order["order"] == coordinator.DONE
         self.over = order["order"] in (coordinator.DONE, coordinator.FAILED)
         if order["order"] == coordinator.START and not self.stopped:
-            self.said = None
-            # What is left of the attempt before must not run beside this one.
+            self.logged = None
+            # Processes that the previous attempt left must not run beside this one.
             if not self.ends():
                 self.begin(order["attempt"], order["resume"])
         elif order["order"] == coordinator.STOP:
             self.end_command(self.settings.stop_seconds)
         elif order["order"] == coordinator.DONE:
-            # What servers hold stays for those who may want it.
+            # Servers keep the model in memory, for example for an export.
             self.say(f"the job is complete: {'still running' if self.state == 'running' else 'idle'}")
         elif order["order"] == coordinator.FAILED:
             self.end_command(self.settings.stop_seconds)
@@ -253,15 +254,14 @@ class Replica:
             self.say(f"the job has failed{idle}. `pulumi up` with a change of the job starts it again")
 
     def leaves(self):
-        """Report whether the pod ends with its job. The servers end when all others have."""
-        ends = self.settings.once and self.settings.role in (coordinator.TRAINER, coordinator.DATA_LOADER)
+        """Report whether the pod ends now because the job does. JobSet ends the servers."""
+        ends = self.settings.once and self.settings.role in (coordinator.NN_WORKER, coordinator.DATALOADER)
         if not ends or not self.over or self.state == "running" or self.ending:
             return False
         return not self.coordinates or not self.coordinates.stays()
 
     def mark(self):
-        """Leave the mark that makes a server count as ready while it runs nothing, or take
-        it away."""
+        """Write the file that makes the readiness probe of an idle server succeed, or remove it."""
         try:
             if self.state != "running":
                 open(self.settings.idle_file, "w").close()
@@ -271,7 +271,7 @@ class Replica:
             self.say(f"{self.settings.idle_file}: {error.strerror}")
 
     def ends(self):
-        """End what is left of a command, and report whether anything is."""
+        """End the processes that the command left, and report whether there are any."""
         if self.command and not self.ending and self.command.running():
             self.end_processes(self.settings.stop_seconds)
         return self.ending
@@ -281,14 +281,14 @@ class Replica:
             self.end_processes(seconds)
 
     def end_processes(self, seconds):
-        """Begin to end the command and all that it started. Reports go on meanwhile: a
-        process that waits for a device or a volume may never end."""
+        """Begin to end the command and all processes that it started. The replica reports
+        meanwhile, because a process that waits for a device or a volume may never end."""
         if not self.ending:
             self.ending = True
             self.command.end(seconds)
 
     def begin(self, attempt, resume):
-        """Start the command in an attempt."""
+        """Start the command, or the check of the GPUs before it."""
         self.attempt, self.nats_seen = attempt, None
         if self.progress():
             os.remove(self.settings.progress_file)
@@ -302,19 +302,19 @@ class Replica:
         except OSError as error:
             self.become("failed", f"{error.filename}: {error.strerror}")
             return
-        self.become("running", f"going on from {resume}" if resume else "")
+        self.become("running", f"from {resume}" if resume else "")
         self.command = self.gpus.command
         self.watch_gpus()
 
     def environment(self, resume):
-        """The environment of the command in this attempt."""
+        """Return the environment of the command in this attempt."""
         environment = checks.with_driver(dict(os.environ))
         environment = checks.with_authority(environment, os.path.dirname(self.settings.idle_file))
         environment["PERSIA_ATTEMPT"] = str(self.attempt)
-        # NCCL then fails where it would hang: the names before and since PyTorch 2.2.
+        # Have NCCL fail instead of hang. PyTorch 2.2 renamed the variable.
         environment.setdefault("NCCL_ASYNC_ERROR_HANDLING", "1")
         environment.setdefault("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1")
-        # A script that has a place of its own for checkpoints keeps it.
+        # The stack file may name another place for checkpoints.
         if self.settings.checkpoints and "PERSIA_CKPT_DIR" not in environment:
             environment["PERSIA_CKPT_DIR"] = checkpoints.directory(self.settings.checkpoints, self.attempt)
             if resume:
@@ -322,24 +322,24 @@ class Replica:
         return environment
 
     def stop(self, *_):
-        """Take the signal that tells the pod to end."""
+        """Handle SIGTERM: the pod has to end."""
         self.stopped = True
 
     def leave(self):
-        """Tell the coordinator that the pod ends, and return the command's status. The
-        coordinator need not wait for this replica before the next attempt."""
+        """Report that the pod ends, so that the coordinator does not wait for it, and return
+        the exit status."""
         self.report(leaving=True)
         status = 0
         if self.was_running:
             status = self.command.status()
             log(f"stopped; the command ended with status {status}")
         if self.settings.once and not self.over:
-            # A Job would not replace a pod that was told to end and ends with success.
+            # A Kubernetes Job does not replace a pod that exits with status 0.
             return status or ENDED_STATUS
         return status
 
     def values(self):
-        """What the metrics gateway is told."""
+        """Return what the replica pushes to the metrics gateway."""
         return {
             "attempt": self.attempt,
             "alive": int(self.state == "running"),
@@ -370,21 +370,21 @@ def main(arguments):
         log(str(wrong))
         return 2
     coordinates = None
-    if (settings.role, settings.replica) == (coordinator.TRAINER, 0):
+    if (settings.role, settings.replica) == (coordinator.NN_WORKER, 0):
         coordinates = coordinator.Coordinator(settings, log)
         server.serve(coordinates, int(settings.coordinator.rsplit(":", 1)[1]))
-        coordinates.run()
+        coordinates.keeper.run()
     replica = Replica(settings, arguments, coordinates)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, replica.stop)
-    told = gateway.of(os.environ, log)
-    if told:
-        told.keep_telling(replica.values)
+    metrics = gateway.of(os.environ, log)
+    if metrics:
+        metrics.keep_pushing(replica.values)
     status = replica.run()
-    if told and settings.once:
-        told.tell(replica.values)  # what is told now stays
+    if metrics and settings.once:
+        metrics.push(replica.values)  # these values stay
     if coordinates:
-        coordinates.release(RELEASE_SECONDS)
+        coordinates.keeper.release(RELEASE_SECONDS)
     return status
 
 

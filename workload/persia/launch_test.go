@@ -142,14 +142,14 @@ func TestLaunchGivesUp(t *testing.T) {
 	j.becomes("attempt 4")
 }
 
-// TestLaunchTrainersEndEarly: PERSIA ends the trainers' loop without an error when data
+// TestLaunchNNWorkersEndEarly: PERSIA ends the nn-workers' loop without an error when data
 // stays away.
-func TestLaunchTrainersEndEarly(t *testing.T) {
+func TestLaunchNNWorkersEndEarly(t *testing.T) {
 	t.Parallel()
 	j := newTraining(t, "nn-worker=1,dataloader=1", "PERSIA_ATTEMPTS=1")
 	j.start("nn-worker-0", `exit 0`)
 	j.start("dataloader-0", `exec sleep 600`)
-	assert.Contains(t, j.becomes("failed:"), "the trainers ended before the data loaders had sent all data")
+	assert.Contains(t, j.becomes("failed:"), "the nn-workers ended before the dataloaders had sent all data")
 }
 
 // TestLaunchFinishedReplicaIsReplaced: its part is done, so nothing begins anew.
@@ -158,7 +158,7 @@ func TestLaunchFinishedReplicaIsReplaced(t *testing.T) {
 	j := newTraining(t, "nn-worker=1,dataloader=1")
 	j.start("nn-worker-0", note+`until [[ -e go ]]; do sleep 0.05; done`)
 	loader := j.start("dataloader-0", note)
-	j.becomes("1 of 1 data loaders have finished")
+	j.becomes("1 of 1 dataloaders have finished")
 	loader.stop()
 	j.start("dataloader-0", note, "PERSIA_POD_UID=another")
 	require.NoError(t, os.WriteFile(filepath.Join(j.dir, "go"), nil, 0o600))
@@ -172,7 +172,7 @@ func TestLaunchFinishedReplicaIsReplaced(t *testing.T) {
 func TestLaunchNextRun(t *testing.T) {
 	t.Parallel()
 	first := newTraining(t, "nn-worker=1,dataloader=1", "PERSIA_RUN=first")
-	trainer := first.start("nn-worker-0", "echo first >>trained")
+	nnWorker := first.start("nn-worker-0", "echo first >>trained")
 	loader := first.start("dataloader-0", "true")
 	first.becomes("complete in attempt 1")
 	loader.says("the job is complete")
@@ -184,7 +184,7 @@ func TestLaunchNextRun(t *testing.T) {
 	early := next.start("dataloader-0", "true")
 	early.says("is of another run")
 	early.stop()
-	trainer.stop()
+	nnWorker.stop()
 	next.start("nn-worker-0", "echo next >>trained")
 	loader.says("is of another run")
 	assert.Contains(t, next.status(), "dataloader 0 is not there")

@@ -29,16 +29,16 @@ func TestLaunchWithoutNATS(t *testing.T) {
 	host, port, err := net.SplitHostPort(address)
 	require.NoError(t, err)
 	work := fmt.Sprintf(note+`exec 3<>/dev/tcp/%s/%s; touch connected-$PERSIA_ATTEMPT; [[ $PERSIA_ATTEMPT -gt 1 ]] || exec sleep 600`, host, port)
-	trainer := j.start("nn-worker-0", work)
+	nnWorker := j.start("nn-worker-0", work)
 	// One that has finished its part takes part in the next attempt all the same.
 	j.start("dataloader-0", note)
 	j.becomes("NATS does not answer")
 	outage := listen(t, address)
 	j.awaits("connected-1")
-	trainer.says("attempt 1: connected to NATS")
-	j.becomes("1 of 1 data loaders have finished")
+	nnWorker.says("attempt 1: connected to NATS")
+	j.becomes("1 of 1 dataloaders have finished")
 	outage()
-	trainer.says("no connection to NATS for 0.5 s")
+	nnWorker.says("no connection to NATS for 0.5 s")
 	j.becomes("dataloader 0: NATS does not answer")
 	listen(t, address)
 	assert.Equal(t, "complete in attempt 2", j.becomes("complete"))
@@ -48,9 +48,9 @@ func TestLaunchWithoutNATS(t *testing.T) {
 func TestLaunchStuck(t *testing.T) {
 	t.Parallel()
 	j := newTraining(t, "nn-worker=1,dataloader=1", "PERSIA_STUCK_SECONDS=1")
-	trainer := j.start("nn-worker-0", note+`[[ $PERSIA_ATTEMPT -gt 1 ]] || { touch $PERSIA_PROGRESS_FILE; exec sleep 600; }; [[ ! -e $PERSIA_PROGRESS_FILE ]]`)
+	nnWorker := j.start("nn-worker-0", note+`[[ $PERSIA_ATTEMPT -gt 1 ]] || { touch $PERSIA_PROGRESS_FILE; exec sleep 600; }; [[ ! -e $PERSIA_PROGRESS_FILE ]]`)
 	j.start("dataloader-0", note+`[[ $PERSIA_ATTEMPT -gt 1 ]] || exec sleep 600`)
-	trainer.says("attempt 1 ends: no trainer has made progress for 1 s")
+	nnWorker.says("attempt 1 ends: no nn-worker has made progress for 1 s")
 	assert.Equal(t, "complete in attempt 2", j.becomes("complete"))
 }
 
@@ -189,11 +189,11 @@ func TestLaunchReportsWhileItChecks(t *testing.T) {
 	assert.NoFileExists(t, filepath.Join(j.dir, "nn-worker-1.attempts"))
 	assert.Equal(t, 128+int(syscall.SIGTERM), hanging.stop())
 
-	trainer := j.start("nn-worker-1", note, env...)
-	trainer.says("attempt 1: running")
+	nnWorker := j.start("nn-worker-1", note, env...)
+	nnWorker.says("attempt 1: running")
 	require.NoError(t, os.WriteFile(loaded, nil, 0o600))
 	j.awaits("nn-worker-1.attempts")
-	trainer.says("attempt 1: finished")
+	nnWorker.says("attempt 1: finished")
 }
 
 // TestLaunchWithoutItsCommand: an image that has no PERSIA.
@@ -322,7 +322,7 @@ func TestLaunchWithoutGateway(t *testing.T) {
 	j.becomes("complete")
 	log, err := os.ReadFile(r.log)
 	require.NoError(t, err)
-	assert.Equal(t, 1, strings.Count(string(log), "the metrics gateway at "+address+" cannot be told"))
+	assert.Equal(t, 1, strings.Count(string(log), "cannot push to the metrics gateway at "+address+"; retrying"))
 }
 
 // TestLaunchIsAnsweredInPart: training goes on when the coordinator or the metrics gateway

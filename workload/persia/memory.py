@@ -1,4 +1,4 @@
-"""The file in which the coordinator of a run finds what its predecessor knew."""
+"""The record of a run: the file in which a coordinator finds what the previous one knew."""
 
 import errno
 import json
@@ -14,24 +14,24 @@ class Superseded(Exception):
 
 
 class Unreadable(OSError):
-    """The file exists and has no record. Reading it as an empty one would train a
-    complete job again."""
+    """The file exists and is no record. A job that is complete must not train again because
+    of that."""
 
 
 class Memory:
-    """The record of a run. Coordinators of the same run take turns: each claims the file
-    with a higher term than the last one's, and an older one may no longer write."""
+    """The values of the record. Each coordinator of the run claims the record with a higher
+    term, after which the previous one may not write it."""
 
     def __init__(self, folder, holder):
         self.file = os.path.join(folder, "coordinator.json")
         self.holder = holder
         self.values = {
             "attempt": 0, "done": False, "revision": "", "failures": 0, "failed": "", "checkpoint": None,
-            # The checkpoint that the last attempt began with, the one that an attempt last
-            # got on from, and for others how many attempts failed before they got on.
+            # The checkpoint that the last attempt started from, the last one from which an
+            # attempt made progress, and how many attempts failed before that with others.
             "resume": None, "proven": None, "doubts": {},
-            # Whether the script tells of its progress.
-            "tells": False,
+            # Whether the script reports its progress.
+            "reports_progress": False,
             # The claim, and whether an attempt runs that this pod coordinates.
             "term": 0, "holder": "", "pod": "", "running": False,
         }
@@ -40,12 +40,12 @@ class Memory:
         return self.values[key]
 
     def claim(self, kept, pod):
-        """Go on from what a predecessor recorded, as the newest coordinator."""
+        """Continue from the record of the previous coordinator, as the newest one."""
         self.values.update(kept)
         self.values.update(term=self.values["term"] + 1, holder=self.holder, pod=pod, running=False)
 
     def read(self):
-        """Return what the file records: nothing if it does not exist."""
+        """Return the record, or {} if the file does not exist."""
         try:
             with open(self.file, "rb") as file:
                 text = file.read()
@@ -60,7 +60,7 @@ class Memory:
         return values
 
     def is_record(self, values):
-        """Report whether what the file has is a record, each value of the right type."""
+        """Report whether values read from the file have the right types."""
         if not isinstance(values, dict):
             return False
         known = {key: value for key, value in values.items() if key in self.values}
@@ -72,8 +72,8 @@ class Memory:
         )
 
     def check(self):
-        """Report whether the file has a record of this coordinator. Raise Superseded if a
-        newer one has claimed the run."""
+        """Report whether this coordinator wrote the file. Raise Superseded if a newer one has
+        claimed the run."""
         kept = self.read()
         mine = (self.values["term"], self.values["holder"])
         found = (kept.get("term", 0), kept.get("holder", ""))
@@ -82,7 +82,7 @@ class Memory:
         return found == mine
 
     def write(self, values):
-        """Replace the file. A crash at any time leaves the old or the new record."""
+        """Replace the file. A crash leaves the old or the new record."""
         folder = os.path.dirname(self.file)
         self.check()
         os.makedirs(folder, exist_ok=True)
@@ -97,7 +97,7 @@ class Memory:
 
 
 def flush_folder(folder):
-    """Flush the new name to the disk, where the file system can."""
+    """Flush the new name of a file to the disk, if the file system can."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

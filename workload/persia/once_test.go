@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestLaunchEnds: where a replica that ends with success has finished for good, trainers and
-// data loaders end with their job, the coordinator after all others and after the completion
+// TestLaunchEnds: where a replica that ends with success has finished for good, nn-workers and
+// dataloaders end with their job, the coordinator after all others and after the completion
 // has asked. Servers go on.
 func TestLaunchEnds(t *testing.T) {
 	t.Parallel()
@@ -49,7 +49,7 @@ func TestLaunchEndsFailed(t *testing.T) {
 	assert.Zero(t, first.status())
 }
 
-// TestLaunchEndsWithoutCompletion: a pod of the completion that is lost holds no trainer for
+// TestLaunchEndsWithoutCompletion: a pod of the completion that is lost holds no nn-worker for
 // ever, and a coordinator does not wait for replicas that have left before it began.
 func TestLaunchEndsWithoutCompletion(t *testing.T) {
 	t.Parallel()
@@ -86,13 +86,13 @@ func TestLaunchToldToEnd(t *testing.T) {
 				replicas = "nn-worker=1,dataloader=0"
 			}
 			j := newTraining(t, replicas, test.env...)
-			trainer := j.start("nn-worker-0", test.command)
+			nnWorker := j.start("nn-worker-0", test.command)
 			if test.command != "" {
 				j.awaits("trapped")
 			} else {
-				trainer.says("waiting for attempt 1")
+				nnWorker.says("waiting for attempt 1")
 			}
-			assert.Equal(t, test.status, trainer.stop())
+			assert.Equal(t, test.status, nnWorker.stop())
 		})
 	}
 }

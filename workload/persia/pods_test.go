@@ -114,8 +114,8 @@ func TestPodSecurity(t *testing.T) {
 	}, nil)))
 }
 
-// deployDevJob runs the program over dev with settings of its job and trainers.
-func deployDevJob(t *testing.T, job, trainers map[string]any) *pulumitest.Recorder {
+// deployDevJob runs the program over dev with settings of its job and nn-workers.
+func deployDevJob(t *testing.T, job, nnWorkers map[string]any) *pulumitest.Recorder {
 	t.Helper()
 	configuration := programtest.ReadStack(t, "dev")
 	programtest.Edit(t, configuration, "persia:jobs", func(jobs any) {
@@ -123,7 +123,7 @@ func deployDevJob(t *testing.T, job, trainers map[string]any) *pulumitest.Record
 		for name, value := range job {
 			first[name] = value
 		}
-		for name, value := range trainers {
+		for name, value := range nnWorkers {
 			first["nnWorker"].(map[string]any)[name] = value
 		}
 	})

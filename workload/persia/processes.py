@@ -1,4 +1,4 @@
-"""The command of a replica with all that it has started."""
+"""Runs and ends a replica's command, with all processes that it has started."""
 
 import os
 import signal
@@ -11,38 +11,38 @@ class Command:
 
     def __init__(self, arguments, environment, stdout=None):
         self.process = subprocess.Popen(arguments, env=environment, stdin=subprocess.DEVNULL, stdout=stdout, start_new_session=True)
-        self.told = False  # whether it was told to end
-        self.deadline = None  # until when what runs may end by itself
-        self.killed = None  # when it was first killed
+        self.terminated = False  # whether SIGTERM was sent
+        self.deadline = None  # until when processes may end by themselves
+        self.killed = None  # when SIGKILL was first sent
 
     def status(self):
-        """The exit status as a shell gives it, or None as long as it runs."""
+        """Return the exit status as a shell does, or None while the command runs."""
         status = self.process.poll()
         return 128 - status if status is not None and status < 0 else status
 
     def end(self, seconds):
-        """Have the command and what it has started end, within a time or by force."""
+        """Have all processes end: ended kills those that have not after some seconds."""
         self.deadline = time.monotonic() + seconds
 
     def ended(self):
-        """Signal what is to end, and report whether nothing is left. A launcher may end at
-        once while the training that it has started still saves."""
+        """Send the signals that are due, and report whether all processes have ended. A launcher
+        may exit while the training process that it started still saves."""
         left = self.running()
         if not left:
             return True
         if time.monotonic() < self.deadline:
-            # Once, and only what runs then: a second signal would disturb a process that is
-            # saving, and a program that it starts to save with would end.
-            if not self.told:
+            # Once, and only to the processes of that moment: a second signal would disturb a
+            # process that saves, and end a program that it starts for that.
+            if not self.terminated:
                 self.kill(left, signal.SIGTERM)
-                self.told = True
+                self.terminated = True
         else:
             self.killed = self.killed or time.monotonic()
             self.kill(left, signal.SIGKILL)
         return False
 
     def hangs(self, seconds):
-        """Return what has not ended some time after it was killed, or nothing."""
+        """Return which process has not ended some seconds after SIGKILL, or ""."""
         since = time.monotonic() - self.killed if self.killed else 0
         left = self.running() if since > seconds else set()
         if not left:
@@ -50,14 +50,14 @@ class Command:
         return f"process {min(left)} ({program(min(left))}) hangs and cannot be killed: it waits for a device or a volume of its node"
 
     def stop(self, seconds):
-        """End the command and what it has started, and return its status."""
+        """End all processes, and return the command's exit status."""
         self.end(seconds)
         while not self.ended():
             time.sleep(0.05)
         return self.status()
 
     def running(self):
-        """The processes that are left."""
+        """Return the processes that are left."""
         self.process.poll()
         return processes(self.process.pid)
 
@@ -70,7 +70,7 @@ class Command:
 
 
 def program(pid):
-    """The name of the program of a process."""
+    """Return the name of the program that a process runs."""
     try:
         with open(f"/proc/{pid}/comm") as file:
             return file.read().strip()
@@ -79,7 +79,7 @@ def program(pid):
 
 
 def processes(root):
-    """The processes of a session, and of other sessions that these have started."""
+    """Return the processes of a session, and of sessions that these have started."""
     parents, found = {}, set()
     for entry in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -100,7 +100,7 @@ def processes(root):
 
 
 def connected(pids, port):
-    """Whether one of the processes has a connection to a port of somebody else."""
+    """Report whether one of the processes has a connection to a remote port."""
     sockets = set()
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         try:
@@ -114,7 +114,7 @@ def connected(pids, port):
 
 
 def open_files(pid):
-    """What the descriptors of a process lead to, but for those that are closed meanwhile."""
+    """Yield what the descriptors of a process lead to, except those that it closes meanwhile."""
     try:
         descriptors = os.listdir(f"/proc/{pid}/fd")
     except OSError:

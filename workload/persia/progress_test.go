@@ -32,7 +32,7 @@ def report(role, attempt, state, progress=None, **more):
         "state": state, "reason": "", "progress": progress, "blocked": "", "done": False,
     }, **more))
     # A thread of its own does this in a pod.
-    job.keep()
+    job.keeper.keep()
     return order
 
 def all_report(attempt, state):
@@ -79,9 +79,9 @@ func (b beat) MarshalJSON() ([]byte, error) {
 // more. Of other scripts, people are told.
 func TestProgress(t *testing.T) {
 	const (
-		runs  = "running attempt 1: 0 of 1 trainers and 0 of 1 data loaders have finished"
+		runs  = "running attempt 1: 0 of 1 nn-workers and 0 of 1 dataloaders have finished"
 		doubt = runs + "; no sign of progress for 60 s or longer"
-		ended = "waiting after attempt 1 (no trainer has made progress for 60 s): dataloader 0 still runs; nn-worker 0 still runs"
+		ended = "waiting after attempt 1 (no nn-worker has made progress for 60 s): dataloader 0 still runs; nn-worker 0 still runs"
 	)
 	tests := map[string]struct {
 		settings map[string]any
@@ -106,9 +106,9 @@ func TestProgress(t *testing.T) {
 		"waiting for ever": {map[string]any{"stuck_seconds": 0}, []beat{
 			{1, "nn-worker", "running", 1}, {1_000_000, "nn-worker", "running", 1},
 		}, []string{runs, runs}},
-		"a trainer that has finished, and a data loader that goes on": {nil, []beat{
+		"an nn-worker that has finished, and a dataloader that goes on": {nil, []beat{
 			{1, "nn-worker", "running", 1}, {1, "dataloader", "running", 0}, {2, "nn-worker", "finished", 1}, {1000, "dataloader", "running", 0},
-		}, []string{runs, runs, "running attempt 1: 1 of 1 trainers and 0 of 1 data loaders have finished", "running attempt 1: 1 of 1 trainers and 0 of 1 data loaders have finished; no sign of progress for 60 s or longer"}},
+		}, []string{runs, runs, "running attempt 1: 1 of 1 nn-workers and 0 of 1 dataloaders have finished", "running attempt 1: 1 of 1 nn-workers and 0 of 1 dataloaders have finished; no sign of progress for 60 s or longer"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -1,7 +1,7 @@
 """The replicas of a job, as they last reported.
 
-Thousands of replicas report every few seconds, so taking a report and seeing what it makes
-possible cost the same for a job of any size. Only lists for people cost more.
+Thousands of replicas report every few seconds, so taking a report, and finding out what it
+allows, costs the same in a job of any size. Only lists for people cost more.
 """
 
 import collections
@@ -17,15 +17,15 @@ def busy(report):
 
 
 class Roster:
-    """The last report of each replica, by role and number, with counts."""
+    """The last report of each replica, by role and number, with counts of them."""
 
     def __init__(self, replicas, lost_seconds):
         self.replicas, self.lost_seconds = replicas, lost_seconds
         self.total = sum(replicas.values())
         self.attempt = 0
         self.reports = {}
-        # Those who have reported and have not left, the one silent for longest first;
-        # and of these, those who have not finished the attempt.
+        # The replicas that have reported and have not left, in the order of their last report;
+        # and those of them that have not finished the attempt.
         self.heard, self.working = collections.OrderedDict(), collections.OrderedDict()
         self.busy, self.blocked = set(), set()
         self.finished = {role: 0 for role in replicas}
@@ -35,7 +35,7 @@ class Roster:
         return 0 <= key[1] < self.replicas.get(key[0], 0)
 
     def begin(self, attempt):
-        """Nobody has finished the next attempt."""
+        """Begin an attempt, which no replica has finished."""
         self.attempt = attempt
         self.finished = {role: 0 for role in self.replicas}
         self.working = collections.OrderedDict.fromkeys(self.heard)
@@ -43,7 +43,7 @@ class Roster:
             self.finished[report["role"]] += self.has_finished(report)
 
     def take(self, key, report, now):
-        """Replace the last report of a replica, and return it, or None."""
+        """Replace the last report of a replica, and return that, or None."""
         before = self.reports.get(key)
         if before:
             self.forget(key, before)
@@ -63,7 +63,7 @@ class Roster:
         return before
 
     def forget(self, key, report):
-        """Take a report out of all counts."""
+        """Remove a report from all counts."""
         self.finished[key[0]] -= self.has_finished(report)
         revisions = self.revisions[key[0]]
         revisions[report["revision"]] -= 1
@@ -86,7 +86,7 @@ class Roster:
         return f"{self.finished[role]} of {self.replicas[role]}"
 
     def silent(self, now):
-        """Return a replica that should work and has not reported for too long, or None."""
+        """Return a replica that has not finished and has not reported for too long, or None."""
         return self.stale(self.working, now)
 
     def stale(self, among, now):
@@ -94,16 +94,16 @@ class Roster:
         return first if first is not None and now - self.reports[first]["seen"] > self.lost_seconds else None
 
     def ready(self, now):
-        """Report whether an attempt can start: every replica is there, runs nothing and
-        can reach NATS, and no role is being replaced. The replicas of a changed job are
-        replaced one after the other, and each would end the attempt."""
+        """Report whether an attempt can start: every replica reports, runs nothing, and has all
+        it needs, and no role is being replaced. Kubernetes replaces the pods of a changed job one
+        by one, and each would end the attempt."""
         return (
             len(self.heard) == self.total and self.stale(self.heard, now) is None and not self.busy and not self.blocked
             and all(len(revisions) <= 1 for revisions in self.revisions.values())
         )
 
     def missing(self, now):
-        """Return what the next attempt waits for, for people."""
+        """Return why the next attempt waits, for people."""
         waits = []
         for role in sorted(self.replicas):
             for replica in range(self.replicas[role]):

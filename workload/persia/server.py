@@ -1,6 +1,6 @@
-"""Serves a coordinator: reports at /report, and the status at /status.
+"""Serves a coordinator over HTTP: POST takes a report, and GET returns the status.
 
-A job has thousands of replicas, which keep their connections, so one thread serves all.
+A job may have thousands of replicas, which keep their connections, so one thread serves all.
 """
 
 import asyncio
@@ -9,11 +9,12 @@ import socket
 import threading
 import urllib.parse
 
+
 def serve(coordinator, port):
-    """Serve a coordinator from now on. An OSError says that the port is taken."""
+    """Serve a coordinator in a thread. Raise an OSError if the port is taken."""
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    # Connections inherit this, so the ones of pods whose node is gone end.
+    # Connections inherit this, so those from lost nodes end.
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 60)
     listener.bind(("", port))
@@ -38,14 +39,14 @@ async def converse(coordinator, reader, writer):
         while await answer_one(coordinator, reader, writer):
             pass
     except (OSError, ValueError, KeyError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-        # The peer has gone, or sends something else.
+        # The peer has closed the connection, or does not speak HTTP.
         pass
     finally:
         writer.close()
 
 
 async def answer_one(coordinator, reader, writer):
-    """Answer one request, and report whether the connection stays."""
+    """Answer one request, and report whether the connection stays open."""
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
     method, target, version = head[0].split(" ")
     headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:] if line)}

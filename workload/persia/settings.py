@@ -1,10 +1,10 @@
-"""The settings of a replica, which its environment contains."""
+"""Reads the settings of a replica from its environment."""
 
 import checks
 
 
 class Settings:
-    """The settings, with the times that tests shorten."""
+    """The settings. Only tests set the times."""
 
     def __init__(self, environment):
         self.role = environment["PERSIA_ROLE"]
@@ -21,9 +21,9 @@ class Settings:
         self.state_directory = environment["PERSIA_STATE_DIR"]
         self.progress_file = environment.get("PERSIA_PROGRESS_FILE")
         self.checkpoints = environment.get("PERSIA_CKPT_ROOT")
-        # Only the scripts of releases without persia-launcher need this variable.
+        # Only releases without persia-launcher need this variable.
         self.older = "PERSIA_RUNTIME" in environment
-        # Whether a pod that ends with success has finished for good, as in a Kubernetes Job.
+        # Whether a pod that exits with status 0 is not started again, as in a Kubernetes Job.
         self.once = "PERSIA_ONCE" in environment
         self.keep = number(environment, "PERSIA_CKPT_KEEP", "2", int, 1)
         self.attempts = number(environment, "PERSIA_ATTEMPTS", "5", int, 1)

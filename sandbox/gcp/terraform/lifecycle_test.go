@@ -107,7 +107,7 @@ var nodePool = values{
 	"nodeCount":     2,
 	"nodeConfig": values{
 		"machineType": "n2-standard-8", "imageType": "COS_CONTAINERD", "diskType": "pd-balanced", "diskSizeGb": 100,
-		"labels":                 values{"persia.com/part": "trainer"},
+		"labels":                 values{"persia.com/part": "nn-worker"},
 		"taints":                 []any{values{"key": "persia.com/dedicated", "value": "training", "effect": "NO_SCHEDULE"}},
 		"resourceLabels":         values{"goog-gke-node-pool-provisioning-model": "on-demand"},
 		"serviceAccount":         "nodes@p.iam.gserviceaccount.com",

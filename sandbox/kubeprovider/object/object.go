@@ -142,7 +142,7 @@ func ID(obj *unstructured.Unstructured) resource.ID {
 	return resource.ID(obj.GetNamespace() + "/" + obj.GetName())
 }
 
-// Describe names an object in messages, as in "StatefulSet persia/trainer".
+// Describe names an object in messages, as in "StatefulSet persia/nn-worker".
 func Describe(obj *unstructured.Unstructured) string {
 	return obj.GetKind() + " " + string(ID(obj))
 }

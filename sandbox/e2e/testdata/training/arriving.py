@@ -1,4 +1,4 @@
-"""The example's data loader, with data that arrives when a test says so: the file that
+"""The example's dataloader, with data that arrives when a test says so: the file that
 CLICKS_ARRIVED names has two numbers. The batches below the first are there, those below
 the second come slowly, and the rest so slowly that a test can do something meanwhile. A
 batch always comes in the end, so that only a training that is stuck stops."""
