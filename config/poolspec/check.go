@@ -202,7 +202,10 @@ func (c *checker) taints(path *field.Path, pool Pool) {
 func (c *checker) ownTaint(path *field.Path, key string, pool Pool) {
 	switch {
 	case key == gcp.TaintGPU:
-		c.Invalid(path, key, "is set on GPU pools by GKE, which refuses a second one; remove the taint")
+		// GKE would accept it on a GPU pool: cluster-toolkit declares it itself
+		// (modules/compute/gke-node-pool/main.tf, concat(var.taints, local.gpu_taint)). Here the
+		// pools' order has GKE set it.
+		c.Invalid(path, key, "is set by GKE on every GPU pool, and would keep pods off other pools; remove the taint")
 	case key == gcp.TaintSpot && pool.Spot:
 		c.Invalid(path, key, "is set on every spot pool; remove the taint")
 	case key == gcp.TaintQueued && pool.QueuedProvisioning:

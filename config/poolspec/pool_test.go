@@ -85,7 +85,7 @@ func TestRefused(t *testing.T) {
 		{"taint twice", edits{"persia:nodePools[1].taints[1]": edits{"key": "dedicated", "value": "x", "effect": "NoSchedule"}},
 			"persia:nodePools[1].taints[1]", []string{"dedicated:NoSchedule", "taints[0]"}},
 		{"taint of GKE", edits{"persia:nodePools[0].taints": []any{edits{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}}},
-			"persia:nodePools[0].taints[0].key", []string{"nvidia.com/gpu", "remove the taint"}},
+			"persia:nodePools[0].taints[0].key", []string{"nvidia.com/gpu", "is set by GKE on every GPU pool", "remove the taint"}},
 
 		// NVIDIA driver.
 		{"installer unknown", edits{"persia:nvidiaDriver.installer": "ubuntu"},
