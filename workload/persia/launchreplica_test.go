@@ -80,21 +80,6 @@ func listen(t *testing.T, address string) (outage func()) {
 	return closeAll
 }
 
-// TestSettings: how long things may take, without a word in the environment.
-func TestSettings(t *testing.T) {
-	t.Parallel()
-	const script = `
-import settings
-
-found = settings.Settings({"PERSIA_ROLE": "nn-worker", "REPLICA_INDEX": "0", "PERSIA_COORDINATOR": "", "PERSIA_IDLE_FILE": "", "PERSIA_STATE_DIR": ""})
-print(*[f"{name}={value:g}" for name, value in vars(found).items() if name.endswith("_seconds")], f"attempts={found.attempts} keep={found.keep}")
-`
-	output, err := exec.Command("python3", "-B", "-c", script).CombinedOutput()
-	require.NoError(t, err, "%s", output)
-	assert.Equal(t, "beat_seconds=5 lost_seconds=60 end_seconds=60 nats_seconds=30 stuck_seconds=3600 stop_seconds=20 hang_seconds=10 "+
-		"backoff_seconds=10 told_seconds=600 look_seconds=60 attempts=5 keep=2\n", string(output))
-}
-
 // TestLaunchChecks: what a role would find out by itself late or never.
 func TestLaunchChecks(t *testing.T) {
 	t.Parallel()
