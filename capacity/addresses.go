@@ -6,9 +6,9 @@ import "math/bits"
 // "Subnets", unusable addresses).
 const ReservedAddresses = 4
 
-// PodAddresses is how many addresses of the pod range GKE gives to a node that
-// runs up to a number of pods: the least power of two that is at least twice that
-// number (GKE, "Configure maximum Pods per node").
+// PodAddresses returns how many addresses of the pod range GKE reserves for a node that runs up to
+// a number of pods: the least power of two that is at least twice the number (GKE, "Configure
+// maximum Pods per node").
 func PodAddresses(maxPods int) int {
 	return 1 << bits.Len(uint(max(2*maxPods, 1)-1))
 }

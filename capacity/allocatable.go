@@ -6,19 +6,15 @@ import (
 	"persia/gcp"
 )
 
-// Allocatable is what GKE leaves to pods on a node of a machine: the
-// machine, less what its kernel keeps, less what GKE reserves for the kubelet
-// and its kin, less the memory below which the kubelet evicts.
+// Allocatable returns the resources that GKE leaves to pods on a node: the machine, less the memory
+// of its kernel, the reservation for the kubelet and other daemons, and the eviction threshold.
+// GKE's own DaemonSets are pods, and take about 0.3 to 0.5 vCPU and 0.5 to 1 GiB of it.
 //
-// GKE's own DaemonSets are pods, and take about 0.3 to 0.5 vCPU and 0.5 to 1
-// GiB of it.
-//
-// The published formula (GKE, "Plan GKE Standard node sizes") leaves the kernel
-// out and is up to 10 GiB too hopeful on a machine of 624 GiB. This is the one
-// that GKE's autoscaler predicts nodes with (kubernetes/autoscaler,
-// cluster-autoscaler/cloudprovider/gce, reserved.go and gce_reserved.go). Of the nodes in
-// testdata/nodes.json it predicts the CPUs and what GKE reserves exactly. Their kernels keep
-// between 20 MiB more and 230 MiB less than it predicts.
+// The published formula (GKE, "Plan GKE Standard node sizes") leaves the kernel out and promises up
+// to 10 GiB too much on a machine of 624 GiB. This is the formula with which GKE's autoscaler
+// predicts nodes (kubernetes/autoscaler, cluster-autoscaler/cloudprovider/gce, reserved.go and
+// gce_reserved.go). It predicts the CPUs and reservations of the nodes in testdata/nodes.json
+// exactly. Their kernels keep between 20 MiB more and 230 MiB less than it predicts.
 func Allocatable(m gcp.Machine) Resources {
 	return Resources{
 		MilliCPU: int64(m.CPUs)*1000 - reservedMilliCPU(m.CPUs),
@@ -41,9 +37,8 @@ func reservedMilliCPU(cpus int) int64 {
 	}))
 }
 
-// reservedMemory is a share of the physical memory, not of what the kernel
-// leaves of it. The thresholds are published in GB; GKE counts a GB as 1000 MiB
-// here.
+// reservedMemory returns the memory that GKE reserves: a share of the physical memory, not of what
+// the kernel leaves. The thresholds are published in GB; GKE counts a GB as 1000 MiB here.
 func reservedMemory(physical int64) int64 {
 	return MiB * int64(reserved(float64(physical/MiB), []bracket{
 		{0, 0.25}, {4000, 0.2}, {8000, 0.1}, {16000, 0.06}, {128000, 0.02},
@@ -63,10 +58,9 @@ func reserved(capacity float64, brackets []bracket) float64 {
 	return sum
 }
 
-// kernelMemory is what the kernel keeps of the physical memory: its page
-// tables, buffers for devices that address 32 bits only, and a remainder that
-// the autoscaler's authors measured. Ubuntu keeps 4 MiB more than
-// Container-Optimized OS; they are counted for both.
+// kernelMemory returns the part of the physical memory that the kernel keeps: page tables, buffers
+// for devices that address 32 bits only, and a remainder that the autoscaler's authors measured.
+// Ubuntu keeps 4 MiB more than Container-Optimized OS; the result includes them for both.
 func kernelMemory(physical int64) int64 {
 	kept := physical/64 + 16*MiB + 4*MiB
 	if physical > 3*GiB {

@@ -52,7 +52,7 @@ func (b *blocking) keepApart(kind int, podToo bool) {
 	b.others[kind][len(b.node)-1] = 1
 }
 
-// most is the largest number of nodes that can be blocked, or one more.
+// most returns the largest number of nodes that can be blocked, or one more.
 func (b blocking) most() int {
 	patterns, complete := b.patterns()
 	if !complete {
@@ -65,9 +65,8 @@ func (b blocking) most() int {
 // a few thousand patterns.
 const mostPatterns = 20000
 
-// patterns are the ways to block a node: numbers of each kind of pods that fit it
-// together, and leave too little, where without the last of them there was enough.
-// It tells whether these are all.
+// patterns returns the minimal sets of pods that leave too little room on a node, as numbers of
+// each kind, and reports whether the list is complete.
 func (b blocking) patterns() (patterns [][]int, complete bool) {
 	taken := make([]int, len(b.others))
 	visits := 0
@@ -113,9 +112,8 @@ func minus(a, b []int64) []int64 {
 	return difference
 }
 
-// mostByPatterns is the largest number of patterns that there are pods for, if a
-// pattern could be used in part: the linear program's optimum is never below the
-// number that is asked for, and rarely one above it.
+// mostByPatterns returns an upper bound of the number of blocked nodes: the optimum of the linear
+// program in which a pattern may be used in part. It is rarely more than one above the real number.
 func (b blocking) mostByPatterns(patterns [][]int) int {
 	if len(patterns) == 0 {
 		return 0
@@ -145,8 +143,8 @@ func (b blocking) mostByPatterns(patterns [][]int) int {
 	return int(math.Floor(-optimum + 1e-6))
 }
 
-// mostByVolume is a bound that takes no search: a node is blocked only if some
-// dimension of it is filled beyond what the pod leaves.
+// mostByVolume returns an upper bound without a search: a node is blocked only if the other pods
+// fill one of its dimensions beyond what the pod leaves.
 func (b blocking) mostByVolume() int {
 	blocked := 0
 	for d := range b.node {

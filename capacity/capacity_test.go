@@ -79,8 +79,8 @@ func assertDigits(t *testing.T, unit, want string, got float64) {
 	assert.InDelta(t, value, got, math.Pow10(-len(decimals)), unit)
 }
 
-// TestPublishedJob holds the catalogue against what the 100-trillion-parameter
-// training is known to need of its nodes.
+// TestPublishedJob compares the catalogue with the known needs of the 100-trillion-parameter
+// training.
 func TestPublishedJob(t *testing.T) {
 	for _, c := range []struct {
 		machine  string

@@ -110,8 +110,8 @@ func (p PoolPlan) Fits() bool {
 	return len(p.TooLarge) == 0 && p.Needed <= p.Nodes
 }
 
-// Missing is how many pods find no room, for a pool whose pods are alike. For
-// others that depends on the order in which they come, and known is false.
+// Missing returns how many pods find no room, for a pool whose pods are alike. For other pools the
+// number depends on the order of the pods, and known is false.
 func (p PoolPlan) Missing() (missing int, known bool) {
 	if len(p.Pods) != 1 {
 		return 0, false
@@ -140,8 +140,8 @@ func (p Pool) boundBy(used Resources) string {
 	return scarcest
 }
 
-// MachinesFor are up to three machine types whose nodes hold such a pod, the
-// smallest first. left returns what a machine leaves to pods.
+// MachinesFor returns up to three machine types whose nodes hold a pod, the smallest first. left
+// returns the allocatable resources of a machine.
 func MachinesFor(pod Resources, gpuType string, left func(gcp.Machine) Resources) []string {
 	var holding []gcp.Machine
 	for _, name := range gcp.MachineTypes() {

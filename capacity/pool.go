@@ -6,7 +6,7 @@ import (
 	"persia/gcp"
 )
 
-// Pods are pods that are alike.
+// Pods is a group of identical pods.
 type Pods struct {
 	// Name says what they are.
 	Name string
@@ -51,7 +51,7 @@ type Upgrade struct {
 	Jobs []string
 }
 
-// Holds is how many such pods find room on an empty node.
+// Holds returns how many of the pods find room on an empty node.
 func (p Pool) Holds(pods Pods) int {
 	if pods.Apart {
 		return min(1, fit(p.Node, pods.Requests))
@@ -59,7 +59,7 @@ func (p Pool) Holds(pods Pods) int {
 	return fit(p.Node, pods.Requests)
 }
 
-// fit is how many times a request fits.
+// fit returns how many times a request fits on a node.
 func fit(node, request Resources) int {
 	times := node.Pods
 	for _, d := range dimensions {
@@ -85,8 +85,8 @@ func (p Pool) Needed() int {
 	return needed
 }
 
-// mostBlocked is the largest number of nodes that the other pods can fill so far
-// that a pod of kind i fits none of them, or one node more than that.
+// mostBlocked returns the largest number of nodes that the other pods can fill until a pod of kind
+// i fits none of them, or one node more.
 func (p Pool) mostBlocked(i int) int {
 	var others []Pods
 	for j, pods := range p.Pods {
@@ -100,7 +100,7 @@ func (p Pool) mostBlocked(i int) int {
 	return newBlocking(p.Node, p.Pods[i], merge(others)).most()
 }
 
-// merge makes one kind of kinds that the scheduler cannot tell apart.
+// merge merges kinds that the scheduler cannot tell apart.
 func merge(kinds []Pods) []Pods {
 	var merged []Pods
 	for _, pods := range kinds {

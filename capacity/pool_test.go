@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// cpus is a node or a pod of so many vCPUs and GiB.
+// cpus returns the resources of a node or a pod with vCPUs and GiB of memory.
 func cpus(cpu, gib float64) Resources {
 	return Resources{MilliCPU: int64(cpu * 1000), MemoryBytes: int64(gib * GiB), Pods: 1}
 }
@@ -93,8 +93,8 @@ func TestNeededAgainstSearch(t *testing.T) {
 	assert.Greater(t, exact, rounds*9/10)
 }
 
-// leavesPending reports whether on so many nodes there is a kind of pod that some
-// placement of those that outrank it leaves no room for.
+// leavesPending reports whether some placement of the pods that outrank a kind leaves no room for
+// it on the nodes.
 func leavesPending(pool Pool, nodes int) bool {
 	for i, pods := range pool.Pods {
 		left := make([]int, len(pool.Pods))
@@ -111,8 +111,8 @@ func leavesPending(pool Pool, nodes int) bool {
 	return false
 }
 
-// canBlock reports whether some of the pods left block all of so many nodes for a
-// pod of kind i. It blocks one node after the other, in every way that there is.
+// canBlock reports whether some of the pods left can block all nodes for a pod of kind i. It tries
+// every way to block one node after the other.
 func canBlock(pool Pool, i int, left []int, nodes int) bool {
 	if nodes == 0 {
 		return true

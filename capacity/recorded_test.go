@@ -29,7 +29,7 @@ type recordedNode struct {
 	HopefulMiB float64
 }
 
-// machine is the machine that the node runs on.
+// machine returns the machine that the node runs on.
 func (n recordedNode) machine(t *testing.T) gcp.Machine {
 	t.Helper()
 	m, ok := gcp.Lookup(n.MachineType)
@@ -40,7 +40,7 @@ func (n recordedNode) machine(t *testing.T) gcp.Machine {
 	return m
 }
 
-// rounding is the last digit of a quantity, in MiB.
+// rounding returns the last digit of a quantity, in MiB.
 func rounding(text string) float64 {
 	number, gi := strings.CutSuffix(text, "Gi")
 	if _, decimals, rounded := strings.Cut(number, "."); gi && rounded {

@@ -6,8 +6,7 @@ const (
 	GiB = 1 << 30
 )
 
-// Resources are amounts of what the scheduler counts: what a node has, or what
-// a pod asks for.
+// Resources are the amounts that the scheduler counts, of a node or of a pod.
 type Resources struct {
 	// MilliCPU is CPU time in thousandths of a vCPU.
 	MilliCPU int64
@@ -21,7 +20,7 @@ type Resources struct {
 	Pods int64
 }
 
-// Plus is the sum.
+// Plus returns the sum.
 func (r Resources) Plus(other Resources) Resources {
 	return Resources{
 		MilliCPU:       r.MilliCPU + other.MilliCPU,
@@ -32,7 +31,7 @@ func (r Resources) Plus(other Resources) Resources {
 	}
 }
 
-// Times is a multiple.
+// Times returns a multiple.
 func (r Resources) Times(n int) Resources {
 	return Resources{
 		MilliCPU:       r.MilliCPU * int64(n),
@@ -43,7 +42,7 @@ func (r Resources) Times(n int) Resources {
 	}
 }
 
-// Minus is the difference.
+// Minus returns the difference.
 func (r Resources) Minus(other Resources) Resources {
 	return r.Plus(other.Times(-1))
 }

@@ -9,7 +9,7 @@ import (
 	"persia/gcp"
 )
 
-// String is the plan as tables for people: the pools, the quotas, the cost.
+// String returns the plan as tables for people: the pools, the quotas, the cost.
 func (p Plan) String() string {
 	var text strings.Builder
 	p.writePools(&text)
@@ -187,7 +187,7 @@ func (t *table) writeTo(text *strings.Builder) {
 	}
 }
 
-// Kinds are the pods of a pool, like "8 × nnWorker of criteo".
+// Kinds returns the pods of a pool, like "8 × nnWorker of criteo".
 func (p Pool) Kinds() []string {
 	var kinds []string
 	for _, pods := range p.Pods {
@@ -216,7 +216,7 @@ func share(used, all int64, text string) string {
 	return fmt.Sprintf("%d%% of %s", int64(float64(used)/float64(all)*100), text)
 }
 
-// formatBytes is a number of bytes in GiB, as quantities are written.
+// formatBytes returns a number of bytes in GiB, as quantities are written.
 func formatBytes(bytes int64) string {
 	return fmt.Sprintf("%dGi", bytes/GiB)
 }

@@ -34,7 +34,8 @@ func TestExistingCluster(t *testing.T) {
 	assert.Equal(t, 2, plan.Pools[0].Needed)
 }
 
-// TestExistingClusterHasPrices: the name that gcloud gives a context tells the region.
+// TestExistingClusterHasPrices checks that the name of a context that gcloud wrote determines the
+// region of the prices.
 func TestExistingClusterHasPrices(t *testing.T) {
 	for context, listed := range map[string]bool{
 		"gke_office_us-central1_persia":     true,

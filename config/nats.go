@@ -33,7 +33,7 @@ func (s *Stack) checkNATS(p *check.Problems) {
 	}
 }
 
-// natsVariables tell PERSIA the address of NATS: the current name, and the one of older
+// natsVariables contain the address of NATS for PERSIA: the current name, and the name in older
 // releases.
 var natsVariables = []string{"PERSIA_NATS_URL", "PERSIA_NATS_IP"}
 

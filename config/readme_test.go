@@ -73,5 +73,5 @@ func TestTutorialCost(t *testing.T) {
 	}
 }
 
-// oneLine is a text without the breaks of its lines.
+// oneLine returns a text without the breaks of its lines.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -2,7 +2,7 @@ package config
 
 import "persia/config/check"
 
-// Warnings returns what a valid stack may not have meant, as PATH: TEXT.
+// Warnings returns the warnings about a valid stack, as PATH: TEXT.
 func (s *Stack) Warnings() []string { return s.warnings }
 
 // warn adds the warnings about a valid stack.

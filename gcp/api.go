@@ -48,5 +48,5 @@ var LoggingComponents = []string{
 	"SYSTEM_COMPONENTS", "WORKLOADS", "APISERVER", "SCHEDULER", "CONTROLLER_MANAGER",
 }
 
-// WorkloadPool is the pool of the identities of a project's pods.
+// WorkloadPool returns the workload identity pool of a project's pods.
 func WorkloadPool(project string) string { return project + ".svc.id.goog" }

@@ -34,8 +34,8 @@ var systemDirectories = []string{
 	"/var/lib/cni", "/var/lib/containerd", "/var/lib/docker", "/var/lib/google", "/var/lib/kubelet",
 }
 
-// SystemDirectory is the directory of a node's own software that a directory is in,
-// or that it contains. It is empty for a directory that has nothing to do with any.
+// SystemDirectory returns the directory of the node's own software that contains a directory or is
+// below it, or "".
 func SystemDirectory(directory string) string {
 	for _, system := range systemDirectories {
 		if within(directory, system) || within(system, directory) {

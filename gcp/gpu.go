@@ -77,14 +77,14 @@ var gpus = map[string]gpu{
 		zones: withZones(`asia-east1-c europe-west4-abc us-central1-abcf us-east1-bc us-west1-ab`)},
 }
 
-// Partitions is how many instances of a size one GPU of a type makes. It is 0 for
-// a size that the type does not have.
+// Partitions returns how many instances of a size one GPU of a type provides, or 0 if the type does
+// not have the size.
 func Partitions(gpuType, size string) int {
 	return gpus[gpuType].partitions[size]
 }
 
-// PartitionSizes are the sizes of the instances that a type of GPU can be divided
-// into, the smallest first. A type that cannot be divided has none.
+// PartitionSizes returns the sizes of the instances into which a type of GPU can be divided, the
+// smallest first, or none.
 func PartitionSizes(gpuType string) []string {
 	counts := gpus[gpuType].partitions
 	return slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
@@ -92,8 +92,8 @@ func PartitionSizes(gpuType string) []string {
 	})
 }
 
-// GPUZones are the known zones of a region that have a type of GPU, and whether it is known
-// which zones have the type at all.
+// GPUZones returns the known zones of a region with a type of GPU, and reports whether the zones of
+// the type are known at all.
 func GPUZones(gpuType, region string) (zones []string, known bool) {
 	all := gpus[gpuType].zones
 	return all[region], all != nil
@@ -103,14 +103,14 @@ func GPUZones(gpuType, region string) (zones []string, known bool) {
 // them; other machines come with theirs, or have none.
 func (m Machine) TakesGPUs() bool { return m.Family() == "n1" }
 
-// WithGPUs is the machine with GPUs attached to it. It does not check whether
+// WithGPUs returns the machine with GPUs attached to it. It does not check whether
 // the machine takes them: see [Machine.AttachableCounts].
 func (m Machine) WithGPUs(gpuType string, count int) Machine {
 	m.GPUType, m.GPUs = gpuType, count
 	return m
 }
 
-// AttachableGPUTypes are the types of GPU that N1 machines take, sorted.
+// AttachableGPUTypes returns the types of GPU that N1 machines take, sorted.
 func AttachableGPUTypes() []string {
 	var types []string
 	for name, g := range gpus {
@@ -122,9 +122,9 @@ func AttachableGPUTypes() []string {
 	return types
 }
 
-// AttachableCounts are the numbers of GPUs of a type that can be attached to
-// the machine, ascending. There are none where the machine takes no GPUs or has
-// more vCPUs than GPUs of this type allow.
+// AttachableCounts returns the numbers of GPUs of a type that can be attached to the machine, in
+// ascending order, or none if the machine takes no GPUs or has more vCPUs than GPUs of this type
+// allow.
 func (m Machine) AttachableCounts(gpuType string) []int {
 	if !m.TakesGPUs() {
 		return nil

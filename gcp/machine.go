@@ -33,7 +33,8 @@ type Series struct {
 	// disks are the types of boot disk, the best general choice first.
 	disks []string
 	gvnic gvnic
-	// localSSDs are by the number of vCPUs, the first row that is as large holds.
+	// localSSDs maps the largest number of vCPUs to the numbers of local SSDs that such machines
+	// take.
 	localSSDs []localSSDs
 	// bundled local SSDs are part of the machine.
 	bundled bool
@@ -55,7 +56,7 @@ const (
 	gvnicNone
 )
 
-// localSSDs are the numbers of local SSDs that machines of up to so many vCPUs take.
+// localSSDs maps the largest number of vCPUs to the numbers of local SSDs that such machines take.
 type localSSDs struct {
 	maxCPUs int
 	counts  []int
@@ -66,8 +67,8 @@ const gib = 1 << 30
 // types joins the types of a series.
 func types(parts ...[]Machine) []Machine { return slices.Concat(parts...) }
 
-// each are types whose memory is in proportion to their vCPUs, and whose name ends
-// with the number of vCPUs.
+// each returns types whose memory is proportional to their vCPUs, and whose name ends with the
+// number of vCPUs.
 func each(name string, gibPerCPU float64, cpus ...int) []Machine {
 	var machines []Machine
 	for _, n := range cpus {
@@ -76,7 +77,7 @@ func each(name string, gibPerCPU float64, cpus ...int) []Machine {
 	return machines
 }
 
-// one is a type whose memory is given in GiB.
+// one returns a type whose memory is given in GiB.
 func one(name string, cpus int, memory float64) []Machine {
 	return []Machine{{Type: name, CPUs: cpus, MemoryBytes: int64(memory * gib)}}
 }
@@ -106,7 +107,7 @@ func Lookup(machineType string) (Machine, bool) {
 	return m, ok
 }
 
-// MachineTypes are the names of all machine types of the catalogue, sorted.
+// MachineTypes returns the names of all machine types of the catalogue, sorted.
 func MachineTypes() []string {
 	return slices.Sorted(maps.Keys(catalogue))
 }
@@ -132,8 +133,7 @@ func families(has func(Machine) bool) []string {
 	return slices.Compact(found)
 }
 
-// Series is the machine's series. A stack file may describe a machine of one that
-// is not known.
+// Series returns the machine's series. A stack file may describe a machine of an unknown series.
 func (m Machine) Series() (s Series, known bool) {
 	// The longest prefix holds: a3-ultragpu before a3.
 	for _, candidate := range series {
@@ -150,7 +150,7 @@ func (m Machine) Family() string {
 	return family
 }
 
-// name is the type with its series: custom-4-8192 is of N1.
+// name returns the type with its series: custom-4-8192 is of N1.
 func (m Machine) name() string {
 	if strings.HasPrefix(m.Type, "custom-") {
 		return "n1-" + m.Type
@@ -170,8 +170,8 @@ func (m Machine) Arm() bool {
 	return slices.Contains([]string{"c4a", "n4a", "t2a"}, m.Family())
 }
 
-// BootDisks are the types of boot disk that the machine takes, the best general
-// choice first. An unknown series has none.
+// BootDisks returns the types of boot disk that the machine takes, the best general choice first,
+// or none for an unknown series.
 func (m Machine) BootDisks() []string {
 	s, _ := m.Series()
 	return s.disks
@@ -202,8 +202,8 @@ func (m Machine) TakesGVNIC() bool {
 	return s.gvnic != gvnicNone
 }
 
-// LocalSSDs are the numbers of local SSDs that a machine of the catalogue can have
-// next to none. A type that is not in the catalogue is not known here.
+// LocalSSDs returns the numbers of local SSDs, besides none, that a machine of the catalogue can
+// have. known is false for a type that is not in the catalogue.
 func (m Machine) LocalSSDs() (counts []int, known bool) {
 	if _, known := Lookup(m.Type); !known {
 		return nil, false
@@ -217,8 +217,7 @@ func (m Machine) LocalSSDs() (counts []int, known bool) {
 	return nil, true
 }
 
-// BundledLocalSSDs is the number of local SSDs that are part of the machine, which
-// cannot be had without.
+// BundledLocalSSDs returns the number of local SSDs that are always part of the machine.
 func (m Machine) BundledLocalSSDs() int {
 	s, _ := m.Series()
 	if counts, _ := m.LocalSSDs(); s.bundled && len(counts) == 1 {

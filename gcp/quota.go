@@ -15,8 +15,8 @@ const (
 	sharedQuota
 )
 
-// CPUQuota is the name of the quota that the machine's vCPUs count to, with its
-// dimension where it has one. A series that is not known is taken for a new one.
+// CPUQuota returns the name of the quota for the machine's vCPUs, with its dimension if it has one.
+// An unknown series counts as a new one.
 func (m Machine) CPUQuota(spot bool) string {
 	family := strings.ToUpper(m.Family())
 	s, _ := m.Series()
@@ -32,7 +32,7 @@ func (m Machine) CPUQuota(spot bool) string {
 	}
 }
 
-// GPUQuota is the name of the quota that GPUs of a type count to.
+// GPUQuota returns the name of the quota for GPUs of a type.
 func GPUQuota(gpuType string, spot bool) string {
 	g, known := gpus[gpuType]
 	if !known {
@@ -48,7 +48,7 @@ func GPUQuota(gpuType string, spot bool) string {
 	}
 }
 
-// DiskQuota is the name of the quota that disks of a type count to.
+// DiskQuota returns the name of the quota for disks of a type.
 func DiskQuota(diskType string) string {
 	switch diskType {
 	case pdStandard:
@@ -60,7 +60,7 @@ func DiskQuota(diskType string) string {
 	}
 }
 
-// LocalSSDQuota is the name of the quota that local SSDs count to.
+// LocalSSDQuota returns the name of the quota for local SSDs.
 func LocalSSDQuota(spot bool) string {
 	if spot {
 		return "PREEMPTIBLE_LOCAL_SSD_GB"

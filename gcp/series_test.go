@@ -32,8 +32,8 @@ func TestPartitions(t *testing.T) {
 	assert.Empty(t, PartitionSizes("nvidia-l4"))
 }
 
-// TestPartitionsFitAGPU holds the table against what a size says of itself: NgMgb
-// takes N of a GPU's seven slices.
+// TestPartitionsFitAGPU compares the table with the names of the sizes: NgMgb takes N of a GPU's
+// seven slices.
 func TestPartitionsFitAGPU(t *testing.T) {
 	for gpuType, g := range gpus {
 		for size, count := range g.partitions {

@@ -17,7 +17,7 @@ func Namespace(name string) networkingv1.NetworkPolicyPeer {
 	}}
 }
 
-// Peers are the peers of a rule in a NetworkPolicy.
+// Peers returns the peers of a rule in a NetworkPolicy.
 func Peers(peers ...networkingv1.NetworkPolicyPeer) []networkingv1.NetworkPolicyPeer { return peers }
 
 // TCP returns the TCP ports that a rule of a NetworkPolicy opens.
@@ -35,7 +35,7 @@ func ToAPIServer() []networkingv1.NetworkPolicyEgressRule {
 	return []networkingv1.NetworkPolicyEgressRule{{Ports: TCP(443, 6443)}}
 }
 
-// DNS are the ports of name servers, which are pods or each node's metadata server.
+// DNS returns the ports of name servers, which are pods or each node's metadata server.
 func DNS() []networkingv1.NetworkPolicyPort {
 	return append(TCP(53), policyPort(corev1.ProtocolUDP, 53))
 }

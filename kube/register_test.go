@@ -75,8 +75,8 @@ func TestRegisterLeavesOutZeroValues(t *testing.T) {
 	assert.Equal(t, []any{map[string]any{"name": "v", "emptyDir": map[string]any{}}}, pod["volumes"], "a directory that begins empty")
 }
 
-// TestRegisterKeepsSubresources: an empty object says that a kind has a status of its own, which
-// its controller could not write otherwise.
+// TestRegisterKeepsSubresources checks that an empty object stays: it declares that a kind has a
+// status, which its controller could not write otherwise.
 func TestRegisterKeepsSubresources(t *testing.T) {
 	r := &pulumitest.Recorder{}
 	require.NoError(t, registerIn(t, r, &extensionsv1.CustomResourceDefinition{

@@ -18,7 +18,7 @@ const (
 type Check struct {
 	Name   string
 	Status Status
-	// Detail describes what the check found.
+	// Detail describes the finding.
 	Detail string
 	// Remedy says what to do, mostly by a command. It is empty if all is well.
 	Remedy string

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestServicesAreDocumented holds that the page names every API, with what it is for.
+// TestServicesAreDocumented checks that the page names every API and its purpose.
 func TestServicesAreDocumented(t *testing.T) {
 	page, err := os.ReadFile("../docs/start/google-cloud.md")
 	require.NoError(t, err)

@@ -47,8 +47,8 @@ func TestExistingCluster(t *testing.T) {
 	})
 }
 
-// TestCredentialsOfContext has contexts whose credential plugin uses other credentials than those
-// that are there.
+// TestCredentialsOfContext checks contexts whose credential plugin uses other credentials than the
+// available ones.
 func TestCredentialsOfContext(t *testing.T) {
 	const byDefault = `["--use_application_default_credentials"]`
 	cases := map[string]struct {

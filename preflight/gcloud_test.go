@@ -80,8 +80,8 @@ func findGcloud(t *testing.T) string {
 	return gcloud
 }
 
-// TestWithRealGcloud holds the commands of preflight, and what it makes of answers and
-// errors, against the real gcloud.
+// TestWithRealGcloud compares preflight's commands, and its reading of answers and errors, with the
+// real gcloud.
 func TestWithRealGcloud(t *testing.T) {
 	gcloud := findGcloud(t)
 	for name, c := range map[string]struct {

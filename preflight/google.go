@@ -30,8 +30,8 @@ func (p *preflight) googleChecks(ctx context.Context) []Check {
 	return append(checks, p.quotaChecks(ctx)...)
 }
 
-// unasked returns the unchecked checks of a project that did not answer. They still
-// say what the stack needs.
+// unasked returns the unchecked checks of a project that did not answer. They still list the needs
+// of the stack.
 func (p *preflight) unasked(project Check) []Check {
 	why := project.Detail
 	if project.Status == Missing {

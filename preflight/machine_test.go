@@ -11,15 +11,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// machine is a stand-in for the machine that the preflight runs on: a project of
-// its own, and a PATH with scripts in the place of the commands.
+// machine is a stand-in for the machine that runs preflight, with a project and a PATH on which
+// scripts replace the commands.
 type machine struct {
 	t            *testing.T
 	project, bin string
 	home         string
 }
 
-// stackOf is the smallest stack, with what it says of the cluster.
+// stackOf returns the smallest stack with a cluster.
 func stackOf(cluster string) string {
 	return `config:
   persia:project: my-project
@@ -111,11 +111,11 @@ func (m *machine) remove(name string) {
 
 func (m *machine) stack(text string) { m.write("project/Pulumi.dev.yaml", text) }
 
-// command has a command run a script where its arguments begin as given.
+// command makes a command run a script if its arguments begin as given.
 func (m *machine) command(name, arguments, script string) {
 	m.t.Helper()
 	m.write("scripts/"+name+"/"+arguments, script+"\n")
-	// A script of its own for each beginning, so that a test can replace one.
+	// Each beginning has its own script, so that a test can replace one.
 	dispatch := fmt.Sprintf(`#!/bin/sh
 PATH=/usr/bin:/bin
 for script in '%s'/*; do
@@ -146,7 +146,7 @@ func (m *machine) stacks(resources int) {
 	m.pulumi("stack ls", fmt.Sprintf(`echo '[{"name": "dev", "current": true, "resourceCount": %d}]'`, resources))
 }
 
-// enabled has gcloud tell of APIs that are enabled.
+// enabled makes gcloud list APIs as enabled.
 func (m *machine) enabled(services []string) {
 	var entries []string
 	for _, name := range services {
@@ -156,7 +156,7 @@ func (m *machine) enabled(services []string) {
 	m.gcloud("services list --enabled", "cat "+filepath.Join(filepath.Dir(m.project), "enabled.json"))
 }
 
-// without are all APIs but some.
+// without returns all APIs but some.
 func without(excluded ...string) []string {
 	var left []string
 	for _, name := range names(allServices()) {
@@ -178,7 +178,7 @@ func (m *machine) run(options Options) []Check {
 	return checks
 }
 
-// problems are the checks that are not ok, a line each with status, name, detail and
+// problems returns the checks that are not ok, a line each with status, name, detail and
 // remedy.
 func problems(checks []Check) string {
 	var lines strings.Builder

@@ -14,7 +14,7 @@ import (
 	"persia/gcp"
 )
 
-// compiled is a Pulumi.yaml by which Pulumi compiles the program.
+// compiled is a Pulumi.yaml with which Pulumi compiles the program.
 const compiled = "name: persia\nruntime: {name: go, options: {buildTarget: bin/persia}}\n"
 
 func TestPulumiCompilesTheProgram(t *testing.T) {

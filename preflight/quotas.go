@@ -20,7 +20,7 @@ type quotasRead struct {
 	err    error
 }
 
-// quotaChecks compare the quotas with what the plan needs.
+// quotaChecks compares the quotas with the plan.
 func (p *preflight) quotaChecks(ctx context.Context) []Check {
 	regions := map[string]quotasRead{}
 	var checks []Check

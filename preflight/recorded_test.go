@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// recorded is an answer of Google Cloud in testdata/recorded.json, for the tests'
+// recorded returns an answer of Google Cloud in testdata/recorded.json, for the tests'
 // project, with values in place of other placeholders.
 func recorded(t *testing.T, name string, values map[string]string) map[string]any {
 	t.Helper()
@@ -46,7 +46,7 @@ var (
 	projectQuotas = map[string]amount{"CPUS_ALL_REGIONS": {100, 4}, "GPUS_ALL_REGIONS": {1, 0}}
 )
 
-// withQuotas is a recorded answer with such quotas, each in the form of the recorded one.
+// withQuotas returns a recorded answer with such quotas, each in the form of the recorded one.
 func withQuotas(t *testing.T, name string, quotas map[string]amount) string {
 	t.Helper()
 	answer := recorded(t, name, nil)
@@ -61,7 +61,7 @@ func withQuotas(t *testing.T, name string, quotas map[string]amount) string {
 	return encoded(t, answer)
 }
 
-// regionWith is the region, with another quota for the GPUs of the tests.
+// regionWith returns the region, with another quota for the GPUs of the tests.
 func regionWith(t *testing.T, gpus amount) string {
 	t.Helper()
 	quotas := maps.Clone(regionQuotas)

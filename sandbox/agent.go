@@ -29,9 +29,9 @@ type AgentOptions struct {
 	NodeTunnel string
 }
 
-// RunAgent runs, until ctx ends, what a sandbox needs between its commands: local processes
-// for the pods that are more than simulated, Google Cloud's autoscaler and load balancers,
-// the repair of node pools, and retries of the control plane's cleanups.
+// RunAgent runs the services that a sandbox needs between its commands, until ctx ends: local
+// processes for pods that are not only simulated, Google Cloud's autoscaler and load balancers, the
+// repair of node pools, and retries of the control plane's cleanups.
 func RunAgent(ctx context.Context, options AgentOptions) error {
 	config, err := clientcmd.BuildConfigFromFlags("", options.Kubeconfig)
 	if err != nil {

@@ -11,9 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDashboardQueries has Prometheus read the queries of the dashboard, with what
-// Grafana puts in the place of its variables. It is here since the program itself
-// needs nothing of Prometheus.
+// TestDashboardQueries makes Prometheus parse the queries of the dashboard, with values for
+// Grafana's variables. It is in this module because the program itself does not need Prometheus.
 func TestDashboardQueries(t *testing.T) {
 	text, err := os.ReadFile("../workload/persia/dashboard.json")
 	require.NoError(t, err)

@@ -101,8 +101,8 @@ func (s *Sandbox) destroy(ctx context.Context, lost bool) error {
 	})
 }
 
-// forgetKubernetes takes the Kubernetes provider and what depends on it out of the state,
-// which is what an operator does whose cluster is gone.
+// forgetKubernetes removes the Kubernetes provider and all resources that depend on it from the
+// state, as an operator does whose cluster is gone.
 func (e *engine) forgetKubernetes(ctx context.Context) error {
 	if underWay, err := e.sandbox.state().UnderWay(); err != nil {
 		return err
@@ -130,7 +130,7 @@ func (e *engine) forgetKubernetes(ctx context.Context) error {
 	return nil
 }
 
-// deleteFromState runs pulumi state delete, which the Automation API has not.
+// deleteFromState runs pulumi state delete, which the Automation API lacks.
 func (e *engine) deleteFromState(ctx context.Context, urn resource.URN) error {
 	workspace := e.stack.Workspace()
 	env := []string{"PULUMI_HOME=" + workspace.PulumiHome()}

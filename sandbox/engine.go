@@ -20,7 +20,7 @@ import (
 	"persia/sandbox/state"
 )
 
-// The versions of the SDKs of the program, by which the providers identify themselves.
+// The versions of the program's SDKs, with which the providers identify themselves.
 const (
 	gcpVersion        = "7.38.0"
 	kubernetesVersion = "4.30.0"

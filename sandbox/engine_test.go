@@ -20,7 +20,7 @@ import (
 // nowhere is an address at which no engine listens.
 const nowhere = "127.0.0.1:1"
 
-// connections are the gRPC connections of this process: each has goroutines that call
+// connections returns the gRPC connections of this process: each has goroutines that call
 // back.
 func connections() int {
 	stacks := make([]byte, 1<<24)

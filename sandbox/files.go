@@ -30,7 +30,7 @@ type source struct {
 	stack           string
 }
 
-// file is the path of the stack file.
+// file returns the path of the stack file.
 func (s source) file() string { return filepath.Join(s.stacks, stackfile.Name(s.stack)) }
 
 // config returns the configuration of the stack, or an empty one if the stack file is wrong,

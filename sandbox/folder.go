@@ -33,7 +33,7 @@ func (f folder) path(elements ...string) string {
 	return filepath.Join(append([]string{f.dir, f.stack}, elements...)...)
 }
 
-// storage is the folder of the simulated Google Cloud's resources that outlive their
+// storage returns the folder of the simulated Google Cloud's resources that outlive their
 // stacks. It exists while there are any.
 func (f folder) storage() string { return filepath.Join(f.dir, "storage") }
 
@@ -42,7 +42,7 @@ func (f folder) state() state.Stack {
 	return state.InFolder(f.path("state"), "persia", f.stack)
 }
 
-// realNode is the file that names the real node's pool.
+// realNode returns the file that names the real node's pool.
 func (f folder) realNode() string { return f.path("real-node.json") }
 
 // passphrase returns the secret that encrypts the stack's state, and creates it the first
@@ -57,7 +57,7 @@ func (f folder) passphrase() (string, error) {
 	return string(text), err
 }
 
-// bin is the folder of the programs that replace the user's.
+// bin returns the folder of the programs that replace the user's.
 func (f folder) bin() string { return f.path("bin") }
 
 // writeAuthPlugin writes a gke-gcloud-auth-plugin that prints the administrator's

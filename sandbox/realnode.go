@@ -27,7 +27,7 @@ type RealNode struct {
 	Images string
 }
 
-// findRealNode is what the options say, or the last up, so that later commands need not.
+// findRealNode returns what the options say, or the last up, so that later commands need not.
 func findRealNode(said RealNode, f folder) (RealNode, error) {
 	if said.Images != "" {
 		images, err := filepath.Abs(said.Images)
@@ -102,7 +102,7 @@ func (n RealNode) start(ctx context.Context, s *Sandbox) error {
 	return program.Start(ctx, dir)
 }
 
-// nodeProgram is what runs real nodes. It is another one where the options or the images are
+// nodeProgram returns what runs real nodes. It is another one where the options or the images are
 // others.
 func nodeProgram(executable string, options node.Options) (background.Program, error) {
 	file := filepath.Join(options.Dir, "options.json")

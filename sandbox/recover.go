@@ -17,14 +17,13 @@ import (
 	"persia/sandbox/state"
 )
 
-// recover clears what a killed command left behind: the update that was under way,
-// and the operations whose end the state does not know. The sandbox's own lock is
-// held, so the command that began the update is dead, or has lost the service that stores its
-// state.
+// recover clears the rest of a killed command: its update, and the operations with an unknown end.
+// The caller holds the sandbox's lock, so the command that began the update is dead, or has lost
+// the service that stores its state.
 //
-// It does what docs/guides/operations.md tells an operator: it waits for what is being deleted,
-// and an object that was being made and exists is taken into the state, as pulumi refresh
-// --import-pending-creates does, because the provider refuses to make it again.
+// It does the steps of docs/guides/operations.md for an operator: it waits for objects whose
+// deletion has begun, and takes objects whose creation was interrupted into the state, as pulumi
+// refresh --import-pending-creates does, because the provider refuses to create them again.
 func (e *engine) recover(ctx context.Context) error {
 	if err := e.cloud.Resume(ctx); err != nil {
 		return err
@@ -59,8 +58,8 @@ func (e *engine) recover(ctx context.Context) error {
 	return err
 }
 
-// awaitDeletes waits for the objects that Kubernetes goes on deleting. A refresh would find
-// them, and the next up would take them for objects that stay.
+// awaitDeletes waits for the objects that Kubernetes still deletes. A refresh would find them, and
+// the next up would treat them as objects that stay.
 func (e *engine) awaitDeletes(ctx context.Context) error {
 	_, deployment, err := e.export(ctx)
 	if err != nil {
@@ -135,7 +134,7 @@ func (e *engine) take(ctx context.Context, kube *kubeprovider.Provider, deployme
 	return nil
 }
 
-// export returns the state as the engine exports it, and what there is to recover in it.
+// export returns the state as the engine exports it, and the part that needs recovery.
 func (e *engine) export(ctx context.Context) (apitype.UntypedDeployment, *state.Deployment, error) {
 	exported, err := e.stack.Export(ctx)
 	if err != nil {

@@ -90,7 +90,7 @@ func New(options Options) (*Sandbox, error) {
 	return s, err
 }
 
-// Kubeconfig is the path of an administrator's kubeconfig.
+// Kubeconfig returns the path of an administrator's kubeconfig.
 func (s *Sandbox) Kubeconfig() string { return s.cluster.Kubeconfig() }
 
 // InstallsJobSet reports whether the stack needs the JobSet controller.
@@ -99,10 +99,10 @@ func (s *Sandbox) InstallsJobSet() bool { return s.source.config().InstallsJobSe
 // InstallsKueue reports whether the stack needs Kueue.
 func (s *Sandbox) InstallsKueue() bool { return s.source.config().InstallsKueue() }
 
-// Cluster is the control plane.
+// Cluster returns the control plane.
 func (s *Sandbox) Cluster() *controlplane.Cluster { return s.cluster }
 
-// AgentLogs is the folder with the output of the programs that really run.
+// AgentLogs returns the folder with the output of the programs that really run.
 func (s *Sandbox) AgentLogs() string { return s.path("agent", "logs") }
 
 // Up starts the control plane and the agent unless they run, and creates or updates the

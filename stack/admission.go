@@ -15,7 +15,7 @@ import (
 	"persia/workload/persia/operator"
 )
 
-// newPolicies registers what the API server admits in the namespaces of the stack.
+// newPolicies registers the admission policies of the stack's namespaces.
 func newPolicies(ctx *pulumi.Context, cfg *config.Stack, inCluster pulumi.ResourceOption) (*admission.Policies, error) {
 	jobs := []string{persia.NamespaceName, nats.Namespace, operator.Namespace}
 	if cfg.InstallsJobSet() {
@@ -34,8 +34,8 @@ func newPolicies(ctx *pulumi.Context, cfg *config.Stack, inCluster pulumi.Resour
 	}, inCluster)
 }
 
-// imagesOf are all images that the stack runs except PEDL's, as they are pulled: with
-// credentials, without, and by the name that the stack file has.
+// imagesOf returns all images of the stack except PEDL's, in each form in which nodes pull them:
+// with and without credentials, and by the name in the stack file.
 func imagesOf(cfg *config.Stack) []string {
 	var named []string
 	for _, image := range images.InStackNamespaces() {

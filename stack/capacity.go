@@ -18,7 +18,7 @@ func lastHourlyCost(outputs map[string]any) *float64 {
 	return &cost
 }
 
-// capacityOutput is the plan for other programs. CPU is in vCPUs, memory in bytes.
+// capacityOutput returns the plan for other programs. CPU is in vCPUs, memory in bytes.
 func capacityOutput(plan capacity.Plan) pulumi.Map {
 	output := pulumi.Map{
 		"pools":       poolOutputs(plan.Pools),

@@ -75,8 +75,8 @@ func newPEDL(ctx *pulumi.Context, cfg *config.Stack, data *storedData, driver []
 	return installed, err
 }
 
-// newDatabase registers the volume and the database, unless there is one elsewhere,
-// and returns what the master needs.
+// newDatabase registers the volume and the database, unless the database is elsewhere. It returns
+// the connection for the master.
 func (p *pedlInstallation) newDatabase(ctx *pulumi.Context, cfg *config.Stack, data *storedData, adopter pulumi.ProviderResource, needs []pulumi.CustomResource, inCluster pulumi.ResourceOption) ([]pulumi.CustomResource, error) {
 	if cfg.PEDL.Postgres.External != nil {
 		return needs, nil

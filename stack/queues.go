@@ -75,7 +75,8 @@ func queuesArgs(cfg *config.Stack, needs []pulumi.CustomResource) kueue.QueuesAr
 	return args
 }
 
-// queueLabels are the labels by which Kueue knows a job, or nil for a job that waits in no queue.
+// queueLabels returns the labels that identify a job to Kueue, or nil for a job that is in no
+// queue.
 func queueLabels(job jobspec.Job) map[string]string {
 	if job.Queue == "" {
 		return nil

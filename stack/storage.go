@@ -66,17 +66,16 @@ func findStorage(ctx *pulumi.Context, cfg *config.Stack, last lastupdate.State) 
 	return data, err
 }
 
-// keepsNetwork reports whether a Filestore instance stays when the stack goes. The network stays
-// with it: the instance cannot be reached without it, and Google deletes no network with an
-// instance in it.
+// keepsNetwork reports whether destroy keeps a Filestore instance, and with it the network: without
+// the network nothing reaches the instance, and Google deletes no network with an instance in it.
 func (d *storedData) keepsNetwork(cfg *config.Stack) bool {
 	return len(d.left) > 0 || slices.ContainsFunc(cfg.StoredVolumes(), func(v volumespec.Stored) bool {
 		return inNetwork(v) && !v.DeletesData()
 	})
 }
 
-// hasNetwork reports whether the network of an earlier life of the stack exists. It stays when the
-// stack goes, even if the stack went before it had created the instance.
+// hasNetwork reports whether the network of an earlier life of the stack exists. Destroy keeps it
+// even if the stack had not created the instance yet.
 func (d *storedData) hasNetwork(ctx *pulumi.Context, cfg *config.Stack) (bool, error) {
 	if len(d.left) > 0 || d.instanceInNetwork(cfg) {
 		return true, nil

@@ -1,3 +1,3 @@
-// Package status says what the training jobs of a cluster do, and why they wait. It reads the
-// cluster and changes nothing.
+// Package status reports what the training jobs of a cluster do, and why they wait. It only reads
+// the cluster.
 package status

@@ -103,7 +103,7 @@ func (w workload) waits() bool {
 	return !meta.IsStatusConditionTrue(w.Status.Conditions, "Admitted") && !meta.IsStatusConditionTrue(w.Status.Conditions, "Finished")
 }
 
-// job is the name of the JobSet.
+// job returns the name of the JobSet.
 func (w workload) job() string {
 	for _, owner := range w.OwnerReferences {
 		if owner.Controller != nil && *owner.Controller {

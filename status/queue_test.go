@@ -27,7 +27,7 @@ func inQueue(job, queue string, priority int64, age time.Duration, conditions ..
 	}}
 }
 
-// evicted is the condition of a job that lost its nodes.
+// evicted returns the condition of a job that lost its nodes.
 func evicted(reason, message string, ago time.Duration) any {
 	return map[string]any{"type": "Evicted", "status": "True", "reason": reason, "message": message, "lastTransitionTime": now.Add(-ago).Format(time.RFC3339)}
 }

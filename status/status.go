@@ -96,7 +96,7 @@ func Read(ctx context.Context, client kubernetes.Interface, kinds dynamic.Interf
 	return report, err
 }
 
-// waits are the reasons that pods do not run, the most frequent first.
+// waits returns the reasons that pods do not run, the most frequent first.
 func waits(ctx context.Context, client kubernetes.Interface, namespace string, pods []corev1.Pod) ([]Wait, error) {
 	if !slices.ContainsFunc(pods, func(pod corev1.Pod) bool { return !ready(pod) }) {
 		return nil, nil
@@ -128,7 +128,7 @@ func waits(ctx context.Context, client kubernetes.Interface, namespace string, p
 	return all, nil
 }
 
-// lastWords are the last line of a job's completion, which repeats the coordinator, or "".
+// lastWords returns the last line of a job's completion, which repeats the coordinator, or "".
 func lastWords(ctx context.Context, client kubernetes.Interface, pods []corev1.Pod) string {
 	for _, pod := range pods {
 		if pod.Labels["app.kubernetes.io/name"] == "completion" && pod.Status.Phase == corev1.PodRunning {
@@ -146,7 +146,7 @@ var checkpointLine = regexp.MustCompile(`(?m)^(\S+) .*(?:attempt \d+ starts from
 // enoughLines hold the last checkpoint of a job whose script logs a few lines between two.
 const enoughLines = 5000
 
-// checkpointOf is the last checkpoint in the log of nn-worker 0, with its age. An attempt that
+// checkpointOf returns the last checkpoint in the log of nn-worker 0, with its age. An attempt that
 // starts from a checkpoint says when it began.
 func checkpointOf(log string, now time.Time) string {
 	found := checkpointLine.FindAllStringSubmatch(log, -1)
@@ -161,7 +161,7 @@ func checkpointOf(log string, now time.Time) string {
 	return fmt.Sprintf("%s, %s ago", last[2], now.Sub(written).Round(time.Second))
 }
 
-// logOf is the end of a pod's log with timestamps, or "" if it cannot be read: other parts of the
+// logOf returns the end of a pod's log with timestamps, or "" if it cannot be read: other parts of the
 // report are worth showing.
 func logOf(ctx context.Context, client kubernetes.Interface, namespace, pod string, lines int64) string {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)

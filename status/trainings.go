@@ -25,7 +25,7 @@ type Training struct {
 	End batchv1.JobConditionType
 }
 
-// List returns all training jobs that tell how they end, by name.
+// List returns all training jobs that report their end, by name.
 func List(ctx context.Context, client kubernetes.Interface) ([]Training, error) {
 	jobs, err := client.BatchV1().Jobs(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
 		LabelSelector: persia.JobLabel + ",app.kubernetes.io/name=completion",
@@ -64,8 +64,8 @@ func coordinator(job string, pods []corev1.Pod) string {
 	}).Name
 }
 
-// isFirst tells nn-worker 0 by the labels of its StatefulSet or its JobSet. PERSIA's operator
-// gives a pod no label but the job's.
+// isFirst reports whether a pod is nn-worker 0, by the labels of its StatefulSet or JobSet.
+// PERSIA's operator gives a pod no label but the job's.
 func isFirst(job string, pod corev1.Pod) bool {
 	if pod.Labels["app.kubernetes.io/name"] == jobspec.KindNNWorker.Name {
 		return pod.Labels[appsv1.PodIndexLabel] == "0" || pod.Labels[batchv1.JobCompletionIndexAnnotation] == "0"
@@ -92,7 +92,7 @@ func Of(jobs []batchv1.Job, pods []corev1.Pod) []Training {
 	return all
 }
 
-// endOf is the condition that says how a Job has ended, or nil.
+// endOf returns the condition that says how a Job has ended, or nil.
 func endOf(job batchv1.Job) *batchv1.JobCondition {
 	for _, condition := range job.Status.Conditions {
 		if condition.Status == corev1.ConditionTrue && (condition.Type == batchv1.JobComplete || condition.Type == batchv1.JobFailed) {

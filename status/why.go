@@ -98,7 +98,7 @@ func filled(why Why, pod corev1.Pod) Why {
 // scheduling are the reasons of events that are over when a pod has a node.
 var scheduling = []string{"FailedScheduling", "FailedScaleUp", "NotTriggerScaleUp"}
 
-// eventTexts are the warnings of a pod and what its autoscaler says, the newest first.
+// eventTexts returns the warnings of a pod and what its autoscaler says, the newest first.
 func eventTexts(pod corev1.Pod, events []corev1.Event) []string {
 	events = slices.Clone(events)
 	slices.SortStableFunc(events, func(a, b corev1.Event) int { return eventTime(b).Compare(eventTime(a).Time) })

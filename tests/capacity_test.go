@@ -27,7 +27,7 @@ func loadStack(t *testing.T, configuration map[string]string) (*config.Stack, er
 	}, nil)
 }
 
-// TestPublishedDeploymentFits holds what the program prints for prod.
+// TestPublishedDeploymentFits checks the plan that the program prints for prod.
 func TestPublishedDeploymentFits(t *testing.T) {
 	prod, err := loadStack(t, programtest.ReadStack(t, "prod"))
 	require.NoError(t, err)
@@ -53,8 +53,8 @@ func TestPublishedDeploymentFits(t *testing.T) {
 	}
 }
 
-// TestPublishedDeploymentDoesNotFit has prod with too little of something: each
-// line says what is missing and what would do, and nothing is registered.
+// TestPublishedDeploymentDoesNotFit takes something from prod: each line of the error says what is
+// missing and the remedy, and the program registers nothing.
 func TestPublishedDeploymentDoesNotFit(t *testing.T) {
 	cases := map[string]struct {
 		change func(pools any)
@@ -109,8 +109,8 @@ func TestPlanCountsWhatIsRegistered(t *testing.T) {
 	}
 }
 
-// registeredRequests are what the pods of all registered objects ask for, by the
-// node pool that they are pinned to.
+// registeredRequests returns the requests of the pods of all registered objects, by the node pool
+// that they are pinned to.
 func registeredRequests(t *testing.T, recorder *pulumitest.Recorder) map[string]capacity.Resources {
 	t.Helper()
 	total := map[string]capacity.Resources{}
@@ -163,8 +163,7 @@ func registeredRequests(t *testing.T, recorder *pulumitest.Recorder) map[string]
 	return total
 }
 
-// withSidecar is what a pod asks for once GKE has put the container into it that
-// mounts buckets.
+// withSidecar returns the requests of a pod with the container that GKE adds to mount buckets.
 func withSidecar(t *testing.T, pod corev1.PodTemplateSpec) corev1.ResourceRequirements {
 	t.Helper()
 	own := pod.Spec.Containers[0].Resources

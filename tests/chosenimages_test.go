@@ -19,8 +19,8 @@ import (
 // imageForm matches an image in a command such as `docker run`.
 var imageForm = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]*(/[a-z0-9._-]+)+(:[\w.-]+)?(@sha256:[0-9a-f]{64})?$`)
 
-// allImagesOf are the images of all registered objects: those in fields, those in
-// commands, and those that the NATS operator puts together.
+// allImagesOf returns the images of all registered objects: in fields, in commands, and composed by
+// the NATS operator.
 func allImagesOf(r *pulumitest.Recorder) map[string]bool {
 	found := map[string]bool{}
 	var visit func(name string, value any)

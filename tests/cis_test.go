@@ -300,8 +300,8 @@ func (p cisPlan) podSecurity() {
 	}
 }
 
-// networkPolicies: each namespace has a policy that lets none of its pods speak with anybody, and no
-// policy that lets all of them speak with everybody.
+// networkPolicies checks that each namespace has a policy that denies all connections, and no
+// policy that allows all.
 func (p cisPlan) networkPolicies() {
 	closed := closedNamespaces(objects[networkingv1.NetworkPolicy](p, "NetworkPolicy"))
 	for _, namespace := range objects[corev1.Namespace](p, "Namespace") {

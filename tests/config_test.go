@@ -65,7 +65,8 @@ func TestOptionalKeys(t *testing.T) {
 	assert.NotEmpty(t, recorder.All(t, pulumitest.StatefulSet))
 }
 
-// TestPulumiYAML: what is declared is what is read, with a description.
+// TestPulumiYAML checks that Pulumi.yaml declares exactly the keys that the program reads, with a
+// description.
 func TestPulumiYAML(t *testing.T) {
 	var project struct {
 		Name    string `json:"name"`

@@ -21,7 +21,7 @@ import (
 	"persia/workload/jobset"
 )
 
-// modeline is what tells an editor where the schema is.
+// modeline is the line that gives an editor the schema.
 var modeline = regexp.MustCompile(`\A# yaml-language-server: \$schema=(\S+)\n`)
 
 // TestStackFiles holds that every stack file is one that an editor and the program

@@ -12,8 +12,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 )
 
-// TestExistingCluster: for an existing cluster, nothing of Google Cloud
-// is in the plan.
+// TestExistingCluster checks that the plan for an existing cluster contains nothing of Google
+// Cloud.
 func TestExistingCluster(t *testing.T) {
 	configuration := programtest.ReadStack(t, "prod")
 	delete(configuration, "persia:project")

@@ -22,7 +22,8 @@ func TestJobsClosed(t *testing.T) {
 	assert.Empty(t, closed.Spec.Egress)
 }
 
-// TestJobTraffic lists all who reach the pods of a job, and whom these reach.
+// TestJobTraffic lists the peers that can connect to the pods of a job, and those that the pods can
+// connect to.
 func TestJobTraffic(t *testing.T) {
 	policy := pulumitest.Object[networkingv1.NetworkPolicy](t, programtest.DeployStack(t, "prod").One(t, pulumitest.NetworkPolicy, "criteo"))
 	assert.Equal(t, map[string]string{"persia_job": "criteo"}, policy.Spec.PodSelector.MatchLabels)

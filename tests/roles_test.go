@@ -15,7 +15,7 @@ import (
 	"persia/internal/pulumitest"
 )
 
-// permissions are what the provider needs for a resource: to refresh it, and to create it.
+// permissions are the permissions with which the provider refreshes and creates a resource.
 type permissions struct{ read, create string }
 
 // neededFor are the permissions for each type of resource, by the methods of Google's APIs that the

@@ -25,7 +25,7 @@ func TestNothingUnwrittenIsSent(t *testing.T) {
 	}
 }
 
-// TestZeroValuesAreFound: the test above sees what it looks for.
+// TestZeroValuesAreFound checks that the test above finds zero values.
 func TestZeroValuesAreFound(t *testing.T) {
 	value := map[string]any{
 		"metadata": map[string]any{"creationTimestamp": nil, "name": "n"},

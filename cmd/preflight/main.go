@@ -1,4 +1,4 @@
-// Preflight says what is missing for `pulumi up` of a stack.
+// Preflight reports what `pulumi up` of a stack lacks.
 package main
 
 import (

@@ -11,8 +11,7 @@ import (
 // here, which are never fewer.
 const most = 65536
 
-// Each part but the diff has room of its own, so that the diff, which comes last,
-// is what is cut.
+// Each part but the diff has a limit of its own, so only the diff, which comes last, is cut.
 const (
 	mostNeeds    = 16 << 10
 	mostMessages = 10 << 10
@@ -23,7 +22,7 @@ const (
 // is in code blocks, so it cannot mention people or break out of its section.
 func comment(title, stack string, p preview, code int) string {
 	var text strings.Builder
-	// The first line, by which the comment is found again and updated in place.
+	// The first line identifies the comment, so that the workflow can update it.
 	fmt.Fprintf(&text, "<!-- persia-%s: %s -->\n", strings.ToLower(title), stack)
 	fmt.Fprintf(&text, "<!-- persia-changes: %s -->\n", p.fingerprint())
 	fmt.Fprintf(&text, "## %s of stack %s: %s\n", title, stack, headline(p, code))
@@ -60,7 +59,7 @@ func comment(title, stack string, p preview, code int) string {
 
 const diffTitle = "Every change in full"
 
-// headline is the preview in one line.
+// headline returns the preview in one line.
 func headline(p preview, code int) string {
 	switch {
 	case len(p.counts) > 0:
@@ -72,8 +71,8 @@ func headline(p preview, code int) string {
 	}
 }
 
-// problems are the errors, or where there are none, the end of the output, which is
-// where a command says why it failed.
+// problems returns the errors, or, if there are none, the end of the output, where a command says
+// why it failed.
 func (p preview) problems() string {
 	if len(p.errors) > 0 {
 		return strings.Join(p.errors, "\n\n")
@@ -82,7 +81,7 @@ func (p preview) problems() string {
 	return strings.Join(lines[max(0, len(lines)-20):], "\n")
 }
 
-// removed are the changes that take something away.
+// removed returns the changes that take something away.
 func (p preview) removed() []change {
 	var removed []change
 	for _, change := range p.changes {
@@ -101,7 +100,7 @@ func list(prefix string, changes []change) string {
 	return strings.Join(lines, "\n")
 }
 
-// count is a number with what it counts.
+// count returns a number and the noun that it counts.
 func count(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -116,7 +115,7 @@ func details(summary, body string) string {
 
 var backticks = regexp.MustCompile("`{3,}")
 
-// block is a code block, with a fence that its text does not have.
+// block returns a code block, with a fence that its text does not have.
 func block(language, text string) string {
 	fence := "```"
 	for _, inside := range backticks.FindAllString(text, -1) {
@@ -148,7 +147,7 @@ func wrapped(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// room for the line that says what is left out, and for longer fences.
+// room for the line that says what was cut, and for longer fences.
 const cutRoom = 256
 
 // clip keeps as many lines of a text as have room, and says how many it left out.

@@ -74,7 +74,8 @@ func TestParse(t *testing.T) {
 		parse(recorded(t, "drift")).changes, "what a refresh sees is no change to be made")
 }
 
-// TestEffectsLead: what the update does to what runs comes first, and is no warning as well.
+// TestEffectsLead checks that the effects on what runs come first, and are not repeated as a
+// warning.
 func TestEffectsLead(t *testing.T) {
 	require.Equal(t, effects.Title, effectsTitle)
 	p := parse("warning: " + effects.Text([]string{"the job a ends", "the pool b goes"}) + "\nwarning: the tag\n" + recorded(t, "edit"))
@@ -85,8 +86,8 @@ func TestEffectsLead(t *testing.T) {
 	assert.True(t, strings.HasPrefix(got[first:], "> [!CAUTION]\n> **What this update does to what runs.**\n\n```text\n- the job a ends\n- the pool b goes\n```\n"), got[first:])
 }
 
-// TestFingerprint: the engine's order does not matter, and what it does while it
-// starts; each change does.
+// TestFingerprint checks that the fingerprint does not depend on the engine's order or its start,
+// and that it depends on each change.
 func TestFingerprint(t *testing.T) {
 	text := recorded(t, "edit")
 	assert.Equal(t, "none", parse(recorded(t, "same")).fingerprint())
@@ -104,8 +105,8 @@ func TestFingerprint(t *testing.T) {
 	assert.NotEqual(t, want, parse(strings.Replace(text, "hourlyCost : 2", "hourlyCost : 3", 1)).fingerprint())
 }
 
-// TestLongPreview: whatever is long, GitHub takes the comment, its parts are closed,
-// and it says what it leaves out.
+// TestLongPreview checks that GitHub accepts the comment of a long preview, that its parts are
+// closed, and that it says what was cut.
 func TestLongPreview(t *testing.T) {
 	const lines = 5000
 	long := parse(recorded(t, "edit"))

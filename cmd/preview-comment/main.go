@@ -67,8 +67,8 @@ func run(args []string, out, log io.Writer) (int, error) {
 	return code, nil
 }
 
-// output runs a command, and returns all it has written and its exit code. The
-// error says that it did not run at all.
+// output runs a command, and returns its output and exit code. It returns an error if the command
+// did not run.
 func output(command []string, log io.Writer) (string, int, error) {
 	var text bytes.Buffer
 	// One writer for both, so that they are written one after the other.

@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// preview is what the output of `pulumi preview --diff` says, in its parts.
+// preview is the output of `pulumi preview --diff`, in parts.
 type preview struct {
 	// needs are the tables of capacity, quotas and cost.
 	needs string
 	// errors and warnings are of the program and of the engine.
 	errors, warnings []string
-	// effects are what the program says that the update does to what runs.
+	// effects is the program's text about the effects of the update on what runs.
 	effects string
 	// changes are the resources that will not stay as they are.
 	changes []change
@@ -39,7 +39,7 @@ func (c change) removes() bool {
 
 func (c change) String() string { return fmt.Sprintf("%-8s %s  %s", c.operation, c.typ, c.name) }
 
-// needsTitle is what the program logs before its tables.
+// needsTitle is the line that the program logs before its tables.
 const needsTitle = "What the stack needs:"
 
 // effectsTitle is the first line of the program's warning about what an update does.
@@ -59,11 +59,11 @@ const (
 	resourcesLine = "Resources:"
 )
 
-// unchanged are the operations that change nothing. A refresh tells of every status
-// that has moved on; what must be done about it is an operation of its own.
+// unchanged are the operations that change nothing. A refresh reports every new status as an
+// update; the program's reaction to it is an operation of its own.
 var unchanged = []string{"same", "read", "refresh"}
 
-// ignore is for lines that tell a reviewer nothing.
+// ignore skips lines that a reviewer does not need.
 func ignore(string) {}
 
 // parse takes the output apart. The engine writes each message and each resource
@@ -147,7 +147,7 @@ func (p *preview) name(name string) {
 	}
 }
 
-// fingerprint is the same for two previews that would do the same, in whatever
+// fingerprint returns the same for two previews that would do the same, in whatever
 // order the engine came to each resource, and "none" where nothing changes.
 func (p preview) fingerprint() string {
 	if p.diff == "" {

@@ -8,8 +8,8 @@ var punctuation = map[rune]string{
 	'‘': "a quote", '’': "a quote", '“': "a quote", '”': "a quote", '„': "a quote",
 }
 
-// lookalike returns the first character of a text that looks like another one, and what it
-// looks like. A letter of another alphabet is one only in a word with Latin letters.
+// lookalike returns the first character of a text that looks like another one, and the other one. A
+// letter of another alphabet counts only in a word with Latin letters.
 func lookalike(text string) (character rune, like string, found bool) {
 	var latin bool // the word has Latin letters
 	var other rune // the first Cyrillic or Greek letter of the word, or 0

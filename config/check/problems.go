@@ -63,7 +63,8 @@ func (p *Problems) Missing(path *field.Path, format string, args ...any) {
 	p.undecodable(field.Required(path, fmt.Sprintf(format, args...)))
 }
 
-// Warn adds what the user may not have meant, once.
+// Warn adds a warning about something valid that the user may not have meant. It adds each text
+// once.
 func (p *Problems) Warn(path *field.Path, format string, args ...any) {
 	if text := p.PathOf(path) + ": " + fmt.Sprintf(format, args...); !slices.Contains(p.warnings, text) {
 		p.warnings = append(p.warnings, text)

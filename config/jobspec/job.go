@@ -217,7 +217,7 @@ func (j *Job) LooseImages() []string {
 	return roles
 }
 
-// looseByFile are the LooseImages that the stack file or a manifest names. Upstream has published
+// looseByFile returns the LooseImages that the stack file or a manifest names. Upstream has published
 // its default images with the tag latest only, so only preflight asks for a digest there.
 func (j *Job) looseByFile() []string {
 	var roles []string

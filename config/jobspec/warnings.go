@@ -6,8 +6,8 @@ import (
 	"persia/config/check"
 )
 
-// Warn warns of what a valid job may not have meant. StorageKey is the key of the stack's
-// volumes.
+// Warn warns of settings of a valid job that the user may not have meant. StorageKey is the key of
+// the stack's volumes.
 func (j *Job) Warn(p *check.Problems, storageKey string) {
 	if j.Engine == EngineOperator {
 		p.Warn(j.at.Child("engine"), "the operator does not pin pods to their node pools, which only the capacity plan uses: each pod runs on any node with room for it")

@@ -72,7 +72,7 @@ spec:
   resources: {limits: {memory: 8Gi, cpu: "2"}}
 `
 
-// besides are the fields next to manifest in the stack file.
+// besides returns the fields next to manifest in the stack file.
 func besides(file string) map[string]any {
 	return map[string]any{
 		"manifest": file, "nodePool": "loaders",
@@ -195,7 +195,7 @@ func TestSeveralDocuments(t *testing.T) {
 	}
 	s, err := loadManifest(t, edits{
 		"persia:jobs": []any{besides("jobs/train.yml"), besides("./jobs/third.yml")},
-		// Each job has a NATS of its own.
+		// Each job has its own NATS.
 		"persia:cluster.systemPool.nodes": 6,
 	}, files)
 	require.NoError(t, err)

@@ -129,7 +129,7 @@ func (s *Settings) firstServer() string {
 	return fmt.Sprintf("%s-1.%s-mgmt.%s.svc", s.Name, s.Name, Namespace)
 }
 
-// Requests returns what the scheduler counts for the pod of a server.
+// Requests returns the resource requests of a server's pod.
 func (s *Settings) Requests() capacity.Resources {
 	r := pod.Requests(s.Resources)
 	if s.ConfigReload {

@@ -29,7 +29,7 @@ func withPEDL(changes edits) edits {
 	return e.And(changes)
 }
 
-// pedlPool is a pool for PEDL alone.
+// pedlPool returns a pool for PEDL alone.
 func pedlPool(fields edits) edits {
 	return edits{"persia:nodePools[3]": edits{"name": "pedl", "machineType": "g2-standard-8", "nodes": 2,
 		"gpu": edits{"type": "nvidia-l4", "count": 1}}.And(fields)}

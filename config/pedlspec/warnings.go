@@ -22,7 +22,7 @@ func (i DatabaseImage) isRemoved() bool {
 	return slices.Contains(dockerHub, i.Registry) && strings.HasPrefix(i.Repository, "bitnami/") && i.Tag != "latest"
 }
 
-// Warn warns of what a valid stack may not have meant for PEDL. The path is of the platform.
+// Warn warns of settings of PEDL that the user may not have meant. The path is of the platform.
 func (f *Platform) Warn(p *check.Problems, path *field.Path) {
 	for _, image := range []struct{ field, name string }{{"masterImage", f.MasterImage}, {"agentImage", f.AgentImage}} {
 		if pod.IsLoose(image.name) {

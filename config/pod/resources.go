@@ -61,8 +61,8 @@ func NoGPUs(p *check.Problems, path *field.Path, who string, r corev1.ResourceRe
 	}
 }
 
-// Asked returns what the scheduler counts: the request, or the limit if there is none. It
-// also returns the path of the amount, and whether there is one.
+// Asked returns the amount that the scheduler counts: the request, or the limit if there is none.
+// It also returns the path of the amount, and whether there is one.
 func Asked(path *field.Path, r corev1.ResourceRequirements, name corev1.ResourceName) (resource.Quantity, *field.Path, bool) {
 	if q, ok := r.Requests[name]; ok {
 		return q, path.Child("requests").Key(string(name)), true
@@ -91,7 +91,7 @@ func GPUs(r corev1.ResourceRequirements) int {
 	return int(n)
 }
 
-// Requests returns what the scheduler counts for a pod with one container.
+// Requests returns the resource requests of a pod with one container.
 func Requests(r corev1.ResourceRequirements) capacity.Resources {
 	amount := func(name corev1.ResourceName) resource.Quantity {
 		q, _, _ := Asked(nil, r, name)

@@ -71,7 +71,7 @@ func (p Pool) Rounds() int {
 	return (p.MostNodes() + atOnce - 1) / atOnce
 }
 
-// UpgradeNodes is the number of nodes that the pool has in addition while GKE upgrades it.
+// UpgradeNodes returns the number of nodes that the pool has in addition while GKE upgrades it.
 // The pool must be valid.
 func (p Pool) UpgradeNodes() int {
 	if p.Upgrade.Strategy == blueGreen {
@@ -80,7 +80,7 @@ func (p Pool) UpgradeNodes() int {
 	return *p.Upgrade.MaxSurge
 }
 
-// UpgradeUnavailable is the number of nodes that the pool lacks while GKE upgrades it. The
+// UpgradeUnavailable returns the number of nodes that the pool lacks while GKE upgrades it. The
 // pool must be valid.
 func (p Pool) UpgradeUnavailable() int {
 	if p.Upgrade.Strategy == blueGreen {

@@ -107,7 +107,7 @@ func (c *keyChecker) named(key string) string {
 // octal matches numbers that YAML reads with the base 8.
 var octal = regexp.MustCompile(`^[-+]?0[0-7]+$`)
 
-// value checks what is written at and below a path.
+// value checks the value at a path, and the values below it.
 func (c *keyChecker) value(path *field.Path, node *yaml.Node) {
 	switch node.Kind {
 	case yaml.MappingNode:

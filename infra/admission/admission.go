@@ -65,8 +65,8 @@ func NewPolicies(ctx *pulumi.Context, name string, args Args, opts ...pulumi.Res
 	return component, ctx.RegisterResourceOutputs(component, pulumi.Map{})
 }
 
-// repositories are images without tag and digest, as they are written: the policy sees
-// the text of a pod, and docker.io/library/nats is another than nats.
+// repositories returns the images without tag and digest, in the spelling of the pods: a policy
+// compares text, so docker.io/library/nats and nats differ.
 func repositories(images []string) []string {
 	var names []string
 	for _, image := range images {

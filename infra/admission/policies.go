@@ -68,7 +68,8 @@ func claimsPolicy(name string, namespaces []string) *admissionv1.ValidatingAdmis
 	}})
 }
 
-// eachContainer has an expression about c hold for all containers of a pod.
+// eachContainer returns an expression that requires an expression about c of every container of a
+// pod.
 func eachContainer(expression string) string {
 	return fmt.Sprintf("object.spec.containers.all(c, %[1]s) && "+
 		"(!has(object.spec.initContainers) || object.spec.initContainers.all(c, %[1]s)) && "+
@@ -87,8 +88,8 @@ func resourceRule(resources []string, operations ...admissionv1.OperationType) a
 	}}
 }
 
-// policy is refused by the API server when it cannot be evaluated, and so are requests
-// that it matches.
+// policy returns a policy. If the API server cannot evaluate it, it refuses the requests that
+// match.
 func policy(name string, namespaces []string, rule admissionv1.NamedRuleWithOperations, condition string, validations []admissionv1.Validation) *admissionv1.ValidatingAdmissionPolicy {
 	fail, equivalent := admissionv1.Fail, admissionv1.Equivalent
 	forbidden := metav1.StatusReasonForbidden

@@ -5,8 +5,8 @@ import "github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 // Disk is a persistent disk, of one zone or of two.
 type Disk struct{ pulumi.CustomResourceState }
 
-// secretLabels are the outputs of a disk that the provider gives as secrets, since
-// its own default labels may be.
+// secretLabels marks the outputs of a disk that the provider returns as secrets because its default
+// labels may be secret.
 func secretLabels(opts []pulumi.ResourceOption) []pulumi.ResourceOption {
 	return append(opts, pulumi.AdditionalSecretOutputs([]string{"effectiveLabels", "pulumiLabels"}))
 }
@@ -67,7 +67,7 @@ type diskEncryptionKey struct {
 	Name     string `pulumi:"kmsKeyName"`
 }
 
-// KMSKey is the version of the key of Cloud KMS that encrypts the disk, or empty.
+// KMSKey returns the version of the Cloud KMS key that encrypts the disk, or "".
 func (d DiskResult) KMSKey() string {
 	if len(d.DiskEncryptionKeys) == 0 {
 		return ""

@@ -84,8 +84,8 @@ func NewSubnetwork(ctx *pulumi.Context, name string, args *SubnetworkArgs, opts 
 	}, subnetwork, opts)
 }
 
-// flowLogs are off where nothing is said of them. The provider keeps them as they are
-// where they are said in part, so that all of it is said.
+// flowLogs returns every field of the setting, because the provider keeps the fields that an input
+// omits.
 func flowLogs(enabled bool) pulumi.Input {
 	if !enabled {
 		return nil

@@ -71,7 +71,7 @@ func occupied(cluster clusterspec.Cluster, holds, stack string) error {
 		"kubectl annotate --overwrite validatingadmissionpolicy %s %s=%s", cluster.Name, holds, stack, admission.Marker, admission.StackAnnotation, stack)
 }
 
-// minorOf is the second number of a release. Providers add a plus to theirs.
+// minorOf returns the minor version of a release, to which some providers add a plus.
 func minorOf(release version.Info) (int, bool) {
 	minor, err := strconv.Atoi(strings.TrimRight(release.Minor, "+"))
 	return minor, err == nil && release.Major == "1"

@@ -129,8 +129,7 @@ func TestCheckQueues(t *testing.T) {
 
 type object = map[string]any
 
-// TestCheckUnreachable: what the provider says of a cluster that it does not reach is
-// better than a refusal.
+// TestCheckUnreachable checks that an unreachable cluster leads to the provider's own error.
 func TestCheckUnreachable(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	url := server.URL

@@ -56,7 +56,7 @@ func refusedQueues(cluster clusterspec.Cluster, format string, arguments ...any)
 	return fmt.Errorf("persia:queue.existing: the cluster %s "+format, append([]any{cluster.Name}, arguments...)...)
 }
 
-// frameworks are the kinds of jobs that the cluster's Kueue admits, by its configuration.
+// frameworks returns the kinds of jobs that the cluster's Kueue admits, by its configuration.
 func (c *client) frameworks(ctx context.Context) ([]string, error) {
 	var webhooks admissionv1.MutatingWebhookConfigurationList
 	if err := c.get(ctx, "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations", &webhooks); err != nil {

@@ -63,10 +63,10 @@ func drivesDisks(found *container.LookupClusterResult) bool {
 	return false
 }
 
-// diskDriverOutput is the output that says that the last update asked for a cluster without
-// the driver of Compute Engine's disks. GKE creates every cluster with the driver and turns it
-// off only in an update, so this output tells a new cluster, whose driver stays, from one whose
-// driver is to be turned off now.
+// diskDriverOutput is an output which records that the last update asked for a cluster without the
+// driver of Compute Engine's disks. GKE creates every cluster with the driver and turns it off only
+// in an update. With this output the program distinguishes a new cluster, whose driver stays, from
+// one whose driver an update turns off.
 const diskDriverOutput = "persistentDiskDriver"
 
 // Asked returns the outputs that the next update reads.

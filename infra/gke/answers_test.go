@@ -84,8 +84,8 @@ func TestL4SubsettingIsNamed(t *testing.T) {
 		"from 1.36 on GKE turns it on, and unsaid it replaces the cluster")
 }
 
-// TestHardened holds what the CIS benchmark for GKE asks of a cluster and GKE does not
-// do by itself (docs/reference/security.md).
+// TestHardened checks the settings that the CIS benchmark for GKE requires of a cluster and that
+// GKE does not set by itself (docs/reference/security.md).
 func TestHardened(t *testing.T) {
 	for _, name := range []string{"dev", "prod"} {
 		cluster := programtest.DeployStack(t, name).One(t, pulumitest.Cluster, "persia-"+name)

@@ -8,10 +8,9 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 )
 
-// newBackupPlan registers the plan of backups, if there is one. Google refuses to
-// delete a plan that has backups, and backups are to outlive the stack: the plan
-// stays when its stack goes, and a stack of the same name takes it over. A second plan
-// for the same cluster would make every backup twice.
+// newBackupPlan registers the backup plan, if there is one. Google refuses to delete a plan that
+// has backups, and backups must outlive the stack: destroy keeps the plan, and a stack of the same
+// name takes it over. A second plan for the same cluster would make every backup twice.
 func newBackupPlan(ctx *pulumi.Context, name string, args Args, cluster *container.Cluster, child pulumi.ResourceOption) error {
 	plan := args.Cluster.Backup.Plan
 	if plan == nil {

@@ -133,8 +133,8 @@ func NewCluster(ctx *pulumi.Context, name string, args Args, opts ...pulumi.Reso
 	})
 }
 
-// newControlPlane registers the cluster without a node pool of its own. It names
-// settings that are off as well, since the provider leaves alone what is not named.
+// newControlPlane registers the cluster without a node pool of its own. It also names settings that
+// are off, because the provider does not change settings that an input omits.
 func newControlPlane(ctx *pulumi.Context, name string, args Args, network *network, identity *nodeIdentity, needs []pulumi.Resource, child pulumi.ResourceOption) (*container.Cluster, error) {
 	cluster := args.Cluster
 	has, err := readAnswered(ctx, args)
@@ -199,9 +199,9 @@ func newControlPlane(ctx *pulumi.Context, name string, args Args, network *netwo
 		pulumi.DependsOn(needs))
 }
 
-// defaultPool is the pool that a cluster is created with. It lives for minutes, but
-// with the project's default identity if none is given, which may do far too much,
-// and on disks that the project's policy may want to be encrypted.
+// defaultPool returns the node pool that GKE creates with the cluster, which lives for minutes.
+// Without an identity it would have the project's default one, which has too many rights, and disks
+// that a policy of the project may require to be encrypted.
 func defaultPool(cluster clusterspec.Cluster, identity *nodeIdentity) container.ClusterNodeConfigArgs {
 	return container.ClusterNodeConfigArgs{
 		ServiceAccount: identity.email,
@@ -210,10 +210,9 @@ func defaultPool(cluster clusterspec.Cluster, identity *nodeIdentity) container.
 	}
 }
 
-// clusterIdentifier is the same for the life of a cluster, unlike its kubeconfig,
-// which changes with its certificate. A cluster that replaces another has the same
-// name, but none of the objects that were inside the other: what cannot be changed
-// in a cluster is part of what it is.
+// clusterIdentifier returns an identifier that stays the same for the life of a cluster, unlike its
+// kubeconfig, which changes with its certificate. A cluster that replaces another has the same
+// name, but none of its objects, so the identifier includes the settings that force a replacement.
 func clusterIdentifier(args Args) string {
 	cluster := args.Cluster
 	return fmt.Sprintf("projects/%s/locations/%s/clusters/%s?datapath=%s&privateNodes=%t&controlPlane=%s",

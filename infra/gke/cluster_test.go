@@ -18,8 +18,8 @@ const (
 	aKey = "projects/my-keys/locations/us-central1/keyRings/gke/cryptoKeys/cluster"
 )
 
-// input is what a resource says at a path while the stack file says nothing, and
-// after it says something. Nil is nothing.
+// input is the value at a path of a resource, by default and after a change of the stack file. Nil
+// is no value.
 type input struct{ safe, edited any }
 
 // clusterSettings are the settings of persia:cluster, with a value other than
@@ -219,7 +219,7 @@ func TestEveryClusterSettingIsTested(t *testing.T) {
 	assert.Empty(t, tested, "there are no such settings")
 }
 
-// settingsOf are the paths of the fields of a type and of the structs in it.
+// settingsOf returns the paths of the fields of a type and of the structs in it.
 func settingsOf(of reflect.Type, prefix string) []string {
 	var paths []string
 	for _, field := range reflect.VisibleFields(of) {
@@ -271,7 +271,8 @@ func TestNodesReachTheInternet(t *testing.T) {
 	assert.Empty(t, public.Some(pulumitest.Router))
 }
 
-// TestNodeRoles: a node may do what it needs, and what the stack adds.
+// TestNodeRoles checks that a node has only the rights that it needs, and those that the stack
+// adds.
 func TestNodeRoles(t *testing.T) {
 	const added = "projects/my-project/roles/datasetReader"
 	needed := []any{"roles/container.defaultNodeServiceAccount", "roles/artifactregistry.reader"}

@@ -8,7 +8,7 @@ import (
 	"persia/infra/iam"
 )
 
-// newKeyGrants has Google's services granted the use of the keys that are given.
+// newKeyGrants grants Google's services the use of the configured keys.
 func newKeyGrants(ctx *pulumi.Context, name string, args Args, cluster pulumi.Resource) ([]pulumi.Resource, error) {
 	var grants []pulumi.Resource
 	for _, use := range []struct {

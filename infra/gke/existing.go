@@ -7,8 +7,8 @@ import (
 	"persia/config/clusterspec"
 )
 
-// setsBack lets an update reset a field that another client has written, such as kubectl scale.
-// Otherwise the provider refuses the update.
+// setsBack lets an update reset a field that another client, such as kubectl scale, has written.
+// Without it, the provider refuses the update.
 const setsBack = pulumi.Bool(true)
 
 // UseCluster registers a component for an existing cluster, with an Adopter if adopts is true. It

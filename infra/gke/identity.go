@@ -12,9 +12,8 @@ import (
 // nodeRole is a role that nodes hold, with what its grant is called.
 type nodeRole struct{ name, role string }
 
-// nodeRoles are what a node needs to write logs and metrics and to pull images,
-// and what the stack adds. Pods have identities of their own through Workload
-// Identity.
+// nodeRoles returns the roles with which a node writes logs and metrics and pulls images, and the
+// roles that the stack adds. Pods have their own identities through Workload Identity.
 func nodeRoles(cluster clusterspec.Cluster) []nodeRole {
 	roles := []nodeRole{
 		{"default-node", gcp.RoleDefaultNode},
@@ -26,7 +25,7 @@ func nodeRoles(cluster clusterspec.Cluster) []nodeRole {
 	return roles
 }
 
-// nodeScopes leave it to the node's roles what a node may do.
+// nodeScopes let the node's roles alone determine its rights.
 func nodeScopes() pulumi.StringArray {
 	return pulumi.StringArray{pulumi.String("https://www.googleapis.com/auth/cloud-platform")}
 }

@@ -37,7 +37,7 @@ func newImageCaches(ctx *pulumi.Context, name string, args Args, identity *nodeI
 	return needs, nil
 }
 
-// remoteRepository is a cache of Docker Hub.
+// remoteRepository returns a cache of Docker Hub.
 func remoteRepository(cache cachespec.Cache) *artifactregistry.RepositoryArgs {
 	remote := artifactregistry.RepositoryRemoteRepositoryConfigArgs{
 		DockerRepository: artifactregistry.RepositoryRemoteRepositoryConfigDockerRepositoryArgs{

@@ -19,8 +19,8 @@ var (
 	byDefaultCredentials = []string{"--use_application_default_credentials"}
 )
 
-// kubeconfig is the text of a kubeconfig for the cluster. It names the program
-// that gets a credential rather than holding one, so that it never expires.
+// kubeconfig returns the text of a kubeconfig for the cluster. It names a program that gets a
+// credential and contains none, so it never expires.
 func kubeconfig(cluster *container.Cluster, pluginArgs []string) pulumi.StringOutput {
 	certificate := cluster.MasterAuth.ClusterCaCertificate().Elem()
 	text := pulumi.All(cluster.Name, cluster.Endpoint, certificate).ApplyT(
@@ -30,7 +30,7 @@ func kubeconfig(cluster *container.Cluster, pluginArgs []string) pulumi.StringOu
 	return pulumi.ToSecret(text).(pulumi.StringOutput)
 }
 
-// kubeconfigText is JSON, which is YAML too. certificate is in base64.
+// kubeconfigText returns JSON, which is also YAML. certificate is in base64.
 func kubeconfigText(name, endpoint, certificate string, pluginArgs []string) (string, error) {
 	type object = map[string]any
 	plugin := object{

@@ -20,8 +20,8 @@ import (
 	"persia/internal/skiptest"
 )
 
-// TestCredentials has the real credential plugin get a credential as the two kubeconfigs tell it:
-// Pulumi's by application default credentials, the users' by the login of gcloud.
+// TestCredentials runs the real credential plugin as the two kubeconfigs configure it: Pulumi's
+// with application default credentials, and the users' with the login of gcloud.
 func TestCredentials(t *testing.T) {
 	for _, program := range []string{gcp.AuthPlugin, "gcloud"} {
 		if _, err := exec.LookPath(program); err != nil {
@@ -80,8 +80,7 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// credential is the token that the plugin of a kubeconfig prints, or what it says
-// instead.
+// credential returns the token that the plugin of a kubeconfig prints, or its error.
 func credential(t *testing.T, args, environment []string) (token, complaint string) {
 	t.Helper()
 	text, err := kubeconfigText("c", "192.0.2.1", "", args)
@@ -110,7 +109,7 @@ func credential(t *testing.T, args, environment []string) (token, complaint stri
 	return printed.Status.Token, ""
 }
 
-// keyFile is the key of a service account that does not exist, with an endpoint here.
+// keyFile returns the key of a service account that does not exist, with an endpoint here.
 func keyFile(t *testing.T, tokenURI string) []byte {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)

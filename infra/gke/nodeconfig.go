@@ -53,14 +53,14 @@ func nodeConfig(pool poolspec.Pool, args Args, identity *nodeIdentity) container
 	return node
 }
 
-// labels are the user's, and the program's own.
+// labels returns the user's, and the program's own.
 func labels(pool poolspec.Pool) map[string]string {
 	all := map[string]string{poolspec.OwnLabel: pool.Name}
 	maps.Copy(all, pool.Labels)
 	return all
 }
 
-// optional is a text, or nil if it is empty.
+// optional returns a text, or nil if it is empty.
 func optional(text string) pulumi.StringPtrInput {
 	if text == "" {
 		return nil

@@ -63,18 +63,18 @@ func newNodePools(ctx *pulumi.Context, name string, args Args, cluster *containe
 // updateTime is the time that an update of a pool has for what GKE does once.
 const updateTime = 2 * time.Hour
 
-// updateTimeout is how long an update of all nodes of a pool may take.
+// updateTimeout returns how long an update of all nodes of a pool may take.
 func updateTimeout(pool poolspec.Pool) string {
 	limit := updateTime + time.Duration(pool.Rounds())*poolspec.RoundTime + time.Duration(pool.Upgrade.SoakSeconds)*time.Second
 	return fmt.Sprintf("%dm", int(limit.Minutes()))
 }
 
-// ignoredChanges are the inputs that are others' to change.
+// ignoredChanges returns the inputs that others change.
 //
-// The numbers of nodes are read back: the first would replace the pool, and the
-// second would undo what the autoscaler did. GKE sets the kubelet's configuration and
-// labels of its own on every pool, which the provider takes for ours before 6.18.1:
-// the update that is to remove them names nothing, and GKE refuses it.
+// GKE returns the numbers of nodes: the first would replace the pool, and the second would undo the
+// autoscaler's work. GKE sets the kubelet's configuration and labels of its own on every pool.
+// Before 6.18.1 the provider treats them as the program's, and GKE refuses its update to remove
+// them because the update names no field.
 func ignoredChanges(pool poolspec.Pool) []string {
 	ignored := []string{"initialNodeCount", "nodeConfig.kubeletConfig", "nodeConfig.resourceLabels"}
 	if pool.Autoscaling != nil {
@@ -91,7 +91,7 @@ func locations(zones []string) pulumi.StringArrayInput {
 	return pulumi.ToStringArray(zones)
 }
 
-// nodeCount is the fixed number of nodes, which GKE counts a zone, or nil.
+// nodeCount returns the fixed number of nodes, which GKE counts a zone, or nil.
 func nodeCount(pool poolspec.Pool) pulumi.IntPtrInput {
 	if pool.Nodes == nil {
 		return nil

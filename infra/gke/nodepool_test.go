@@ -10,7 +10,7 @@ import (
 	"persia/config/poolspec"
 )
 
-// TestUpdateTimeout: an update has the time that its rounds take. At one node at a time,
+// TestUpdateTimeout checks that an update has the time of all its rounds. At one node at a time,
 // GKE needs seven hours for a hundred.
 func TestUpdateTimeout(t *testing.T) {
 	of := func(nodes int, upgrade poolspec.Upgrade) time.Duration {

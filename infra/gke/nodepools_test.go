@@ -73,9 +73,8 @@ func TestNodePools(t *testing.T) {
 	}
 }
 
-// TestNodePoolSettings changes each setting of a pool that nothing is assigned to,
-// and looks where it shows: what is there by default, and what then. Nil is
-// nothing.
+// TestNodePoolSettings changes each setting of a pool that nothing uses, and compares the input
+// that it affects before and after. Nil is no value.
 func TestNodePoolSettings(t *testing.T) {
 	cpuPool := settings{"name": "spare", "machineType": "n2-standard-32", "nodes": 2}
 	gpuPool := settings{"name": "spare", "machineType": "a2-highgpu-8g", "nodes": 2, "gpu": settings{"type": "nvidia-tesla-a100", "count": 8}}

@@ -36,7 +36,7 @@ func PlacementOn(pool poolspec.Pool) kube.Placement {
 	return placement
 }
 
-// ownTaints are the taints that the program gives to a pool.
+// ownTaints returns the taints that the program gives to a pool.
 func ownTaints(pool poolspec.Pool) []poolspec.Taint {
 	if !pool.Spot {
 		return pool.Taints

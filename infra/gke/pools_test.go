@@ -10,8 +10,8 @@ import (
 	"persia/internal/pulumitest"
 )
 
-// TestMachinesDecide holds what a pool says of itself where the stack file is silent
-// and the machine, or its image, leaves no choice.
+// TestMachinesDecide checks the settings of a pool that the stack file omits and that its machine
+// or image determines.
 func TestMachinesDecide(t *testing.T) {
 	for name, c := range map[string]struct {
 		pool      settings

@@ -16,7 +16,7 @@ import (
 
 // Replacement is a cluster in the state of a stack that an update replaces.
 type Replacement struct {
-	// Cluster is the name of the cluster that goes.
+	// Cluster is the name of the cluster that the update deletes.
 	Cluster string
 	// Settings are the settings that differ, in the order of [identifying].
 	Settings []Setting
@@ -64,7 +64,7 @@ func Replaced(project string, cluster clusterspec.Cluster, resources map[resourc
 			}
 		}
 		if len(replacement.Settings) == 0 {
-			// Another release wrote the identifier. Its cluster goes all the same.
+			// Another release wrote the identifier. The update deletes its cluster too.
 			replacement.Settings = []Setting{{Path: field.NewPath("persia:cluster"), Was: had, Is: wanted}}
 		}
 		return replacement

@@ -45,8 +45,8 @@ func NewDriver(ctx *pulumi.Context, name string, args Args, opts ...pulumi.Resou
 	return component, ctx.RegisterResourceOutputs(component, pulumi.Map{})
 }
 
-// installer is the DaemonSet that loads the driver on each GPU node and stays
-// there, so that what it installed is seen.
+// installer returns the DaemonSet that loads the driver on each GPU node. Its pods keep running, so
+// that the installed driver is visible.
 func installer(driver poolspec.NVIDIADriver) *appsv1.DaemonSet {
 	labels := map[string]string{"k8s-app": installerName}
 	pod := ubuntuInstaller(driver.Version)
@@ -97,7 +97,7 @@ func Installed(set *appsv1.DaemonSet) (driver poolspec.NVIDIADriver, installs bo
 // versionVariable tells the installer for Ubuntu which driver to load.
 const versionVariable = "NVIDIA_DRIVER_VERSION"
 
-// unmanagedGPUNodes are the nodes with a GPU whose driver GKE leaves alone, as NVIDIA's newest
+// unmanagedGPUNodes returns the nodes with a GPU whose driver GKE leaves alone, as NVIDIA's newest
 // manifest selects them (GoogleCloudPlatform/container-engine-accelerators,
 // nvidia-driver-installer/ubuntu/daemonset-preloaded-R580.yaml).
 func unmanagedGPUNodes() *corev1.Affinity {

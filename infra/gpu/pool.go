@@ -9,8 +9,8 @@ import (
 	"persia/gcp"
 )
 
-// Accelerators is what a node of a GPU pool carries, how it is divided, and whether
-// GKE installs its driver.
+// Accelerators returns the GPUs of a node of a GPU pool, how they are divided, and whether GKE
+// installs their driver.
 func Accelerators(gpu poolspec.GPU, driver poolspec.NVIDIADriver) container.NodePoolNodeConfigGuestAcceleratorArray {
 	accelerator := container.NodePoolNodeConfigGuestAcceleratorArgs{
 		Type:  pulumi.String(gpu.Type),

@@ -11,8 +11,8 @@ import (
 	"persia/gcp"
 )
 
-// Service is a Google service that encrypts with keys of Cloud KMS. In each project it acts as
-// its service agent, an account of its own.
+// Service is a Google service that encrypts with keys of Cloud KMS. In each project it acts as its
+// service agent.
 type Service string
 
 // Services, by the names of their agents ("Service agents" in the documentation of IAM).
@@ -23,10 +23,10 @@ const (
 	CloudStorage     Service = "gs-project-accounts"
 )
 
-// Keys grants services the use of keys in a project. It has one resource for each key and
-// service, however many disks or buckets need it. The grants stay when the stack goes: a disk
-// or a bucket that is kept cannot be read without its key, and another stack of the project may
-// hold the same grant, which IAM knows only once.
+// Keys grants services the use of keys in a project. It has one resource for each key and service,
+// however many disks or buckets need it. Destroy keeps the grants: a disk or a bucket that outlives
+// the stack cannot be read without its key, and another stack of the project may hold the same
+// grant, which IAM stores only once.
 type Keys struct {
 	pulumi.ResourceState
 
@@ -49,9 +49,9 @@ func NewKeys(name, project string, opts ...pulumi.ResourceOption) *Keys {
 	return &Keys{name: name, project: project, opts: opts, grants: map[use]*kms.CryptoKeyIAMMember{}}
 }
 
-// Grant lets a service encrypt and decrypt with a key, and returns the grant, after which the
-// caller creates what is encrypted. Formerly is the name and the parent by which an earlier
-// release registered the grant; it has no effect if the grant exists.
+// Grant lets a service encrypt and decrypt with a key. It returns the grant, on which the encrypted
+// resource must depend. Formerly is the name and the parent of the grant in an earlier release; it
+// has no effect if the grant exists.
 func (k *Keys) Grant(ctx *pulumi.Context, key string, service Service, formerly pulumi.Alias) (pulumi.CustomResource, error) {
 	if grant, ok := k.grants[use{key, service}]; ok {
 		return grant, nil

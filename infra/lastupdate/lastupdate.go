@@ -1,8 +1,8 @@
-// Package lastupdate reads the state that the last update of a stack left.
+// Package lastupdate reads the state after the last update of a stack.
 //
-// A program cannot see the state of its own stack, and a [pulumi.StackReference] would appear
-// as a step of every preview. The package therefore calls two functions of the engine that the
-// SDK does not document: readStackOutputs, which the SDK calls for a StackReference, and
+// A program cannot see the state of its own stack, and a [pulumi.StackReference] would appear as a
+// step of every preview. The package therefore calls two functions of the engine that the SDK does
+// not document: readStackOutputs, which the SDK calls for a StackReference, and
 // readStackResourceOutputs.
 package lastupdate
 

@@ -1,4 +1,4 @@
-// Package stackid tells stacks apart, inside and outside of Pulumi.
+// Package stackid derives names that identify a stack, inside and outside of Pulumi.
 package stackid
 
 import (
@@ -22,18 +22,17 @@ func (id ID) String() string {
 	return strings.Join([]string{id.Organization, id.Project, id.Stack}, "/")
 }
 
-// Label returns the stack as the value of a label in Google Cloud. The hash tells apart
-// the stacks that differ only in what a label cannot contain: organizations, capital
-// letters and dots.
+// Label returns the stack as the value of a label in Google Cloud. The hash distinguishes stacks
+// that differ only in what a label cannot contain: organizations, capital letters and dots.
 func (id ID) Label() string {
 	const alsoAllowed = "-_"
 	return kube.LabelName(kube.Sanitize(id.Project, alsoAllowed), kube.Sanitize(id.Stack, alsoAllowed), kube.Hash(id.String()))
 }
 
-// ServiceAccount returns the name of the Kubernetes service account that the pods of a
-// job run as. IAM tells service accounts apart by project, namespace and name, but not by
-// cluster. If the jobs of two stacks in one project shared a name, each could read what
-// the other was granted, and would lose it when the other is destroyed.
+// ServiceAccount returns the name of the Kubernetes service account of a job's pods. IAM
+// distinguishes service accounts by project, namespace and name, but not by cluster. If the jobs of
+// two stacks in one project shared a name, each could read the other's buckets, and would lose its
+// access when the other is destroyed.
 func (id ID) ServiceAccount(job string) string {
 	stack := strings.Trim(kube.Sanitize(id.Stack, ""), "-")
 	return job + "." + kube.LabelName(stack, kube.Hash(id.String()))

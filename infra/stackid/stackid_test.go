@@ -33,8 +33,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestStacksStayApart: no two stacks share a label or a service account, whatever those
-// leave out of the stack's name.
+// TestStacksStayApart checks that no two stacks share a label or a service account.
 func TestStacksStayApart(t *testing.T) {
 	labels, accounts := map[string]ID{}, map[string]ID{}
 	for _, id := range []ID{

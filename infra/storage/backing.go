@@ -22,7 +22,7 @@ type backing struct {
 type registered struct {
 	// resources come before the volume.
 	resources []pulumi.CustomResource
-	// later are fields of the volume that the storage tells.
+	// later are the fields of the volume that depend on its storage.
 	later kube.Later
 	// bucket is the name of the bucket that it is.
 	bucket pulumi.StringInput
@@ -37,9 +37,9 @@ func registerBacking(ctx *pulumi.Context, volume string, component pulumi.Resour
 	return backend.register(ctx, backing{Args: args, name: backend.name, volume: volume, component: component, child: child})
 }
 
-// outliving are the options of storage: it stays when the stack or the volume goes,
-// unless the stack file names it for deletion, and the next update takes it over.
-// Pulumi ignores what to import once it knows the resource.
+// outliving returns the options of storage that outlives the stack and the volume, unless the stack
+// file names it for deletion. The next update takes it over. Pulumi ignores the import of a
+// resource that it knows.
 func (b backing) outliving(grants []pulumi.CustomResource) pulumi.ResourceOption {
 	opts := []pulumi.ResourceOption{b.child, kube.After(grants), b.formerly(b.volume), pulumi.RetainOnDelete(!b.Volume.DeletesData())}
 	if b.Found.ID != "" {
@@ -48,7 +48,7 @@ func (b backing) outliving(grants []pulumi.CustomResource) pulumi.ResourceOption
 	return pulumi.Composite(opts...)
 }
 
-// formerly is a name that earlier releases registered a resource by.
+// formerly returns a name that earlier releases registered a resource by.
 func (b backing) formerly(name string) pulumi.ResourceOption {
 	return pulumi.Aliases([]pulumi.Alias{{Name: pulumi.String(name)}})
 }

@@ -35,7 +35,7 @@ var created = map[string]struct {
 	}, "compute-system"},
 }
 
-// resolved is the source with its defaults and with data that is deleted with the
+// resolved returns the source with its defaults and with data that is deleted with the
 // stack, as an update writes it into its outputs.
 func resolved(typeToken, deleted string) map[string]any {
 	create := map[string]any{"deleteWithStack": deleted}
@@ -51,7 +51,7 @@ func resolved(typeToken, deleted string) map[string]any {
 	}
 }
 
-// left is what an earlier life of a stack has left, of 1 TiB.
+// left returns storage of 1 TiB that an earlier life of a stack created.
 func left(stack string) mockcloud.Cloud {
 	labels := map[string]any{"persia-stack": stack}
 	if stack == "" {
@@ -67,8 +67,8 @@ func left(stack string) mockcloud.Cloud {
 	}
 }
 
-// TestCreated: what the stack makes comes before the volume, outlives the stack
-// unless that says otherwise, belongs to it by a label, and has its key.
+// TestCreated checks that created storage comes before the volume, outlives the stack unless the
+// stack file says otherwise, and has the stack's label and its key.
 func TestCreated(t *testing.T) {
 	for name, test := range created {
 		t.Run(name, func(t *testing.T) {
@@ -98,8 +98,7 @@ func TestCreated(t *testing.T) {
 	}
 }
 
-// TestTakenOver: what an earlier life of the stack has left is imported, and what it
-// did not make is left alone.
+// TestTakenOver checks that the stack imports what an earlier life of it created, and nothing else.
 func TestTakenOver(t *testing.T) {
 	for name, test := range created {
 		t.Run(name, func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"persia/internal/pulumitest"
 )
 
-// lastUpdate is a cloud in which the last update of the stack has left records of its
+// lastUpdate returns a cloud in which the last update of the stack has left records of its
 // storage in the outputs.
 func lastUpdate(there mockcloud.Cloud, records ...any) mockcloud.Cloud {
 	if there == nil {
@@ -21,13 +21,13 @@ func lastUpdate(there mockcloud.Cloud, records ...any) mockcloud.Cloud {
 	return there
 }
 
-// record is what an update says of the storage of a volume.
+// record returns an update's record of the storage of a volume.
 func record(volume string, source map[string]any) any {
 	return map[string]any{"volume": volume, "source": source}
 }
 
-// TestRenamedVolume: what the stack creates is known by its own name, so that another
-// name of the volume changes nothing of it.
+// TestRenamedVolume checks that a new name of a volume does not change its storage, which has a
+// name of its own.
 func TestRenamedVolume(t *testing.T) {
 	for name, test := range created {
 		t.Run(name, func(t *testing.T) {
@@ -38,7 +38,7 @@ func TestRenamedVolume(t *testing.T) {
 			for _, token := range []string{test.typeToken, pulumitest.KeyGrant} {
 				assert.Equal(t, before.All(t, token)[0].URN, after.All(t, token)[0].URN)
 			}
-			// What an earlier release has registered by the name of the volume stays too.
+			// Storage that an earlier release registered by the name of the volume stays too.
 			aliases := before.One(t, test.typeToken, test.name).RegisterRPC.GetAliases()
 			require.NotEmpty(t, aliases)
 			assert.Equal(t, "more", aliases[0].GetSpec().GetName())
@@ -46,9 +46,9 @@ func TestRenamedVolume(t *testing.T) {
 	}
 }
 
-// TestNoEditDeletes: Pulumi would delete what the last update was told to delete with
-// the stack as soon as the program does not register it. So that is refused, whatever
-// the edit was, until the data is kept or gone.
+// TestNoEditDeletes checks that no edit makes Pulumi delete storage that the last update marked for
+// deletion with the stack: the program refuses to stop registering it until the data is kept or
+// deleted.
 func TestNoEditDeletes(t *testing.T) {
 	for name, test := range created {
 		t.Run(name, func(t *testing.T) {
@@ -83,9 +83,8 @@ func TestNetworkOfWhatIsLeft(t *testing.T) {
 	assert.False(t, network(elsewhere).RegisterRPC.GetRetainOnDelete(), "it is in another network")
 }
 
-// TestOneGrantOfAKey checks that all users of a key share one grant, because IAM knows it once,
-// and that the grant belongs to none of them: a disk that stays needs it when the cluster and all
-// other disks are gone.
+// TestOneGrantOfAKey checks that all users of a key share one grant, because IAM stores it once,
+// and that the grant belongs to none of them: a disk that outlives the stack needs it.
 func TestOneGrantOfAKey(t *testing.T) {
 	configuration := withVolume(t, created["disk"].source(map[string]any{"kmsKey": kmsKey}))
 	programtest.Edit(t, configuration, "persia:cluster", func(cluster any) {

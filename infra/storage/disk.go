@@ -13,7 +13,7 @@ import (
 	"persia/infra/iam"
 )
 
-// disk is a disk of Compute Engine, mounted by its CSI driver.
+// disk returns a disk of Compute Engine, mounted by its CSI driver.
 func disk(s *volumespec.PersistentDisk) backend {
 	b := backend{
 		name: path.Base(path.Dir(path.Dir(s.Handle()))) + "/" + s.Disk,

@@ -14,8 +14,8 @@ import (
 	"persia/kube"
 )
 
-// filestoreShare is a share of an instance, mounted by the CSI driver of Filestore.
-// Its address is what the stack file says, or what Filestore answers.
+// filestoreShare returns a share of an instance, mounted by the CSI driver of Filestore. Its
+// address comes from the stack file, or from Filestore.
 func filestoreShare(s *volumespec.Filestore) backend {
 	attributes := map[string]string{"volume": s.Share}
 	if s.IP != "" {
@@ -80,7 +80,7 @@ func registerFilestore(ctx *pulumi.Context, b backing, s *volumespec.Filestore) 
 	}, nil
 }
 
-// address is the only address of an instance.
+// address returns the only address of an instance.
 func address(instance *filestore.Instance) pulumi.StringOutput {
 	return instance.Networks.ApplyT(func(networks []filestore.InstanceNetwork) (string, error) {
 		if len(networks) == 0 || len(networks[0].IpAddresses) == 0 {

@@ -13,7 +13,7 @@ import (
 
 // Found describes the storage of a volume that already exists in Google Cloud.
 type Found struct {
-	// ID is the ID by which Pulumi imports the storage, or empty if it does not exist.
+	// ID is the ID with which Pulumi imports the storage, or "" if it does not exist.
 	ID string
 	// Network is the name of the network that a Filestore instance is in.
 	Network string
@@ -21,7 +21,7 @@ type Found struct {
 	ip string
 }
 
-// present is storage that exists, with what a stack must agree with.
+// present is existing storage, with the settings that a stack must match.
 type present struct {
 	Found
 	labels  map[string]string
@@ -41,9 +41,9 @@ type Cloud struct {
 	Project, Network string
 }
 
-// Find looks the storage of volumes up by its name, before anything is registered. The stack
-// takes over what an earlier life of it left, and Find refuses what the stack must not take,
-// shrink or replace.
+// Find looks up the storage of volumes by name, before the program registers anything. The stack
+// takes over what an earlier life of it left. Find refuses storage that the stack must not take
+// over, shrink or replace.
 func Find(ctx *pulumi.Context, cloud Cloud, volumes []volumespec.Stored) (map[string]Found, error) {
 	found, problems := map[string]Found{}, field.ErrorList{}
 	for _, stored := range volumes {
@@ -106,8 +106,7 @@ func check(path *field.Path, volume *volumespec.Volume, there present, owner str
 	return append(problems, checkSize(path.Child("size"), volume, there)...)
 }
 
-// checkSize refuses to shrink storage of the stack, and claims that are larger
-// than what they are over.
+// checkSize refuses to shrink storage of the stack, and claims that are larger than their storage.
 func checkSize(path *field.Path, volume *volumespec.Volume, there present) field.ErrorList {
 	switch wanted, is := volume.SizeGiB(), there.sizeGiB; {
 	case is == 0:

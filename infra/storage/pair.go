@@ -13,7 +13,7 @@ import (
 	"persia/config/volumespec"
 )
 
-// generationLabel is on a PersistentVolume that was made anew, and says how often.
+// generationLabel is a label of a recreated PersistentVolume: how often it was recreated.
 const generationLabel = "persia.com/generation"
 
 // Pair is a volume's pair as the state of a stack has it.
@@ -65,10 +65,9 @@ func CheckPairs(pairs map[string]Pair, volumes []volumespec.Stored) error {
 	return errors.Join(problems...)
 }
 
-// renew makes a PersistentVolume anew that has lost its claim, as an interrupted destroy
-// leaves it: it remembers that claim, is Released, and never binds to another one. The
-// object is a pointer to the data and no more. Without a change of its own, Pulumi would
-// leave it as it is.
+// renew recreates a PersistentVolume that has lost its claim, as after an interrupted destroy: the
+// volume remembers that claim, is Released, and never binds to another one. The object is only a
+// pointer to the data. Without a change of its own, Pulumi would leave it alone.
 func (p Pair) renew(volume *corev1.PersistentVolume) []pulumi.ResourceOption {
 	lost := p.volume && !p.claim
 	if lost {

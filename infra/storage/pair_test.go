@@ -14,7 +14,7 @@ import (
 	"persia/config/volumespec"
 )
 
-// TestPairs: a volume whose claim is gone is made anew, once.
+// TestPairs checks that the stack recreates a volume whose claim is gone, once.
 func TestPairs(t *testing.T) {
 	volume := resource.URN("urn:pulumi:dev::persia::persia:storage:Volume$kubernetes:core/v1:PersistentVolume::checkpoints")
 	claim := resource.URN("urn:pulumi:dev::persia::persia:storage:Volume$kubernetes:core/v1:PersistentVolumeClaim::checkpoints")

@@ -32,7 +32,7 @@ func Records(volumes []volumespec.Stored, left []Record) []Record {
 	return append(records, left...)
 }
 
-// Output is the output that the next update reads.
+// Output returns the output that the next update reads.
 func Output(records []Record) (pulumi.Input, error) {
 	text, err := json.Marshal(records)
 	if err != nil {
@@ -43,8 +43,8 @@ func Output(records []Record) (pulumi.Input, error) {
 	return pulumi.ToOutput(plain), err
 }
 
-// Previous reads what the last successful update wrote into the outputs of this
-// stack.
+// Previous reads the records of storage that the last successful update wrote into the outputs of
+// this stack.
 func Previous(outputs map[string]any) ([]Record, error) {
 	text, err := json.Marshal(outputs[OutputName])
 	if err != nil {
@@ -57,7 +57,7 @@ func Previous(outputs map[string]any) ([]Record, error) {
 	return records, nil
 }
 
-// identity tells the storage of a record from others.
+// identity returns a text that identifies the storage of a record.
 func (r Record) identity() string {
 	if source := r.Source.Source(); source != nil {
 		return source.Identity()

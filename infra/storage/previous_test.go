@@ -9,8 +9,8 @@ import (
 	"persia/config/volumespec"
 )
 
-// TestMoved: a volume with another bucket, disk or instance than after the last update
-// is empty, or holds what the job does not expect.
+// TestMoved checks the warning about a volume with another bucket, disk or instance than after the
+// last update: it is empty, or has data that the job does not expect.
 func TestMoved(t *testing.T) {
 	bucket := func(name string) volumespec.Sources {
 		return volumespec.Sources{GCSFuse: &volumespec.GCSFuse{Bucket: name, Create: &volumespec.CreateBucket{}}}

@@ -14,12 +14,12 @@ type backend struct {
 	// affinity is which nodes reach the volume, or nil for all.
 	affinity *corev1.VolumeNodeAffinity
 
-	// name is the logical name of what the stack creates. It is the name of the storage itself, so
-	// that a volume can be renamed. No volume can have such a name.
+	// name is the logical name of the created storage, and the name of the storage itself, so that
+	// a volume can be renamed. No volume can have such a name.
 	name string
 	// find asks Google Cloud for the storage. It is nil if no question is needed.
 	find func(ctx *pulumi.Context, project, network string) (present, error)
-	// register registers the created storage and its grants. It is nil if there are none.
+	// register registers the created storage and its grants, or is nil.
 	register func(ctx *pulumi.Context, b backing) (registered, error)
 }
 
@@ -56,7 +56,7 @@ func onNodes(label string, values ...string) *corev1.VolumeNodeAffinity {
 	}}
 }
 
-// hostPath is a directory of the node that a pod happens to run on: it is one volume
+// hostPath returns a directory of the node that a pod happens to run on: it is one volume
 // only for a stack of one node.
 func hostPath(s *volumespec.HostPath) backend {
 	create := corev1.HostPathDirectoryOrCreate

@@ -22,7 +22,7 @@ const (
 	regionDiskID = "projects/my-project/regions/us-central1/disks/d"
 )
 
-// withVolume is the stack dev with one more volume, which nothing mounts.
+// withVolume returns the stack dev with one more volume, which nothing mounts.
 func withVolume(t *testing.T, volume map[string]any) map[string]string {
 	t.Helper()
 	configuration := programtest.ReadStack(t, "dev")
@@ -38,10 +38,10 @@ func withVolume(t *testing.T, volume map[string]any) map[string]string {
 	return configuration
 }
 
-// source is a volume over a source.
+// source returns a volume over a source.
 func source(name string, fields map[string]any) map[string]any { return map[string]any{name: fields} }
 
-// pair is a volume and its claim.
+// pair returns a volume and its claim.
 func pair(t *testing.T, recorder *pulumitest.Recorder, name string) (corev1.PersistentVolume, corev1.PersistentVolumeClaim) {
 	t.Helper()
 	return pulumitest.Object[corev1.PersistentVolume](t, recorder.One(t, pulumitest.Volume, name)),
@@ -164,7 +164,7 @@ func TestSeedVolume(t *testing.T) {
 	assert.Equal(t, "/var/lib/persia", volume.Spec.HostPath.Path)
 }
 
-// TestReclaimPolicy: a driver deletes only what it takes for its own.
+// TestReclaimPolicy checks that a driver deletes only volumes that it created.
 func TestReclaimPolicy(t *testing.T) {
 	over := source("csi", map[string]any{"driver": "d.example.com", "volumeHandle": "h"})
 	over["reclaimPolicy"] = "Delete"
@@ -173,7 +173,8 @@ func TestReclaimPolicy(t *testing.T) {
 	assert.Equal(t, map[string]string{"pv.kubernetes.io/provisioned-by": "d.example.com"}, volume.Annotations)
 }
 
-// TestClaimStaysAsItWas: Kubernetes refuses to change what it asks for.
+// TestClaimStaysAsItWas checks that the requests of a claim never change, because Kubernetes
+// refuses that.
 func TestClaimStaysAsItWas(t *testing.T) {
 	recorder := programtest.DeployStack(t, "dev")
 	claim := recorder.One(t, pulumitest.Claim, "checkpoints-vol")

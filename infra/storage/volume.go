@@ -47,15 +47,15 @@ type Volume struct {
 	// VolumeName and ClaimName are the objects' names.
 	VolumeName pulumi.StringOutput `pulumi:"volumeName"`
 	ClaimName  pulumi.StringOutput `pulumi:"claimName"`
-	// Object is the PersistentVolume, without the fields that its storage tells.
+	// Object is the PersistentVolume, without the fields that depend on its storage.
 	Object *corev1.PersistentVolume
 	// Claim is the claim itself, after which everything of the volume is there.
 	Claim pulumi.CustomResource
 	// Bucket is the name of the bucket that pods have to be granted to mount the
 	// volume, or nil.
 	Bucket pulumi.StringInput
-	// Storage is what the volume is over, and OnDestroy what becomes of it when the
-	// stack is destroyed.
+	// Storage names the storage behind the volume. OnDestroy says what happens to it when the stack
+	// is destroyed.
 	Storage   string
 	OnDestroy string
 }
@@ -81,11 +81,11 @@ func NewVolume(ctx *pulumi.Context, name string, args Args, opts ...pulumi.Resou
 	if err != nil {
 		return nil, err
 	}
-	// The claim names its volume as text, which makes no dependency: without
-	// this one a volume would be deleted before its claim, and wait for ever.
+	// The claim names its volume as text, which creates no dependency: without this one, Pulumi
+	// would delete a volume before its claim, and wait forever.
 	//
-	// Kubernetes refuses to change what the claim of a static volume asks for. It
-	// goes on asking for the size that it began with, while the volume grows.
+	// Kubernetes refuses to change the requests of a static volume's claim, so the claim keeps its
+	// first size while the volume grows.
 	component.Claim, err = kube.Register(ctx, name, claim(args), child,
 		kube.After([]pulumi.CustomResource{volume}), pulumi.IgnoreChanges([]string{"spec.resources.requests"}), deleteTimeout())
 	if err != nil {
@@ -134,7 +134,7 @@ func persistentVolume(args Args) *corev1.PersistentVolume {
 		},
 	}
 	if csi := planned.Spec.CSI; csi != nil && volume.ReclaimPolicy == corev1.PersistentVolumeReclaimDelete {
-		// A driver deletes only what it takes for its own.
+		// A driver deletes only volumes that it created.
 		planned.Annotations = merged(planned.Annotations, map[string]string{"pv.kubernetes.io/provisioned-by": csi.Driver})
 	}
 	return planned

@@ -18,8 +18,8 @@ type Certificate struct {
 	CA, Certificate, Key string
 }
 
-// New makes a certificate with DNS names, for servers and clients, signed by an
-// authority of its own. It is good for an hour.
+// New returns a certificate with DNS names, for servers and clients, signed by an authority of its
+// own. It is valid for an hour.
 func New(t testing.TB, names ...string) Certificate {
 	t.Helper()
 	authority := &x509.Certificate{

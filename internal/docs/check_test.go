@@ -117,7 +117,7 @@ func (r *repository) checkLink(p *page, destination string) []string {
 	return []string{fmt.Sprintf("%s has no heading with the anchor #%s; correct the link", name, to.Fragment)}
 }
 
-// page is one that is there, or an empty one for what is no page.
+// page returns a page, or an empty one if there is none.
 func (r *repository) page(name string) *page {
 	if known := r.pages[name]; known != nil {
 		return known
@@ -130,7 +130,7 @@ func (r *repository) page(name string) *page {
 	return r.pages[name]
 }
 
-// checkLayout is about what a reader sees of a block of code.
+// checkLayout checks how a reader sees a block of code.
 func checkLayout(code block) []string {
 	switch {
 	case code.fenced && code.language == "":
@@ -202,7 +202,7 @@ func (r *repository) checkCommands(code string) []string {
 
 var pathLike = regexp.MustCompile(`^[\w.][\w./*-]*/[\w./*-]*$`)
 
-// checkPath looks for what is written like a path below a directory of the root.
+// checkPath checks text that looks like a path below a directory of the root.
 func (r *repository) checkPath(code string) []string {
 	top, _, _ := strings.Cut(code, "/")
 	if !pathLike.MatchString(code) || !r.directories[top] {

@@ -15,8 +15,8 @@ import (
 
 const root = "../.."
 
-// notPages are directories whose Markdown is no page: what tests compare with, the
-// parts that the configuration reference is made of, and what no commit has.
+// notPages are directories whose Markdown files are no pages: test data, the parts of the
+// configuration reference, and ignored files.
 var notPages = []string{".git", ".sandbox", "bin", "dist", "node_modules", "testdata", filepath.Join("internal", "reference")}
 
 func TestPages(t *testing.T) {

@@ -31,13 +31,12 @@ type gcloudCommand struct {
 	where string
 	// args come after gcloud.
 	args []string
-	// mention is a command without flags in a sentence: what it requires may be
-	// missing.
+	// mention is a command without flags in a sentence, which may lack required ones.
 	mention bool
 }
 
-// TestGcloudCommands has the real gcloud parse, and not run, every command of the
-// pages, of what the program says and of the workflows.
+// TestGcloudCommands makes the real gcloud parse, but not run, every command of the pages, of the
+// program's messages and of the workflows.
 func TestGcloudCommands(t *testing.T) {
 	commands := slices.Concat(pageCommands(t), messageCommands(t), workflowCommands(t))
 	assert.Greater(t, len(commands), 60)
@@ -54,7 +53,7 @@ func TestGcloudCommands(t *testing.T) {
 	}
 }
 
-// TestGcloudParses holds the parser against what is right and wrong.
+// TestGcloudParses checks the parser with right and wrong commands.
 func TestGcloudParses(t *testing.T) {
 	cases := map[string]string{
 		"gcloud projects list": "",
@@ -84,8 +83,7 @@ func TestGcloudParses(t *testing.T) {
 // look like one.
 var placeholder = regexp.MustCompile(`\b[A-Z][A-Z_]+\b`)
 
-// parseWithGcloud returns what is wrong with each command, a kind and a message, or
-// nil.
+// parseWithGcloud returns the error of each command, with its kind, or nil.
 func parseWithGcloud(t *testing.T, commands []gcloudCommand) [][]string {
 	t.Helper()
 	if _, err := exec.LookPath("gcloud"); err != nil {
@@ -141,7 +139,7 @@ func pageCommands(t *testing.T) []gcloudCommand {
 	return commands
 }
 
-// joinLines puts a command that goes on over several lines onto its first.
+// joinLines joins the lines of a command that continues over several lines.
 func joinLines(text string) string {
 	joined, ends := "", 0
 	for line := range strings.Lines(text) {

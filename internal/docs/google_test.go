@@ -35,8 +35,8 @@ var toGoogle = map[string]struct{ keys, others []string }{
 // Kubernetes objects.
 var elsewhere = []string{"persia:project", "persia:machineTypes", "persia:nats", "persia:operator", "persia:queue", "persia:jobs"}
 
-// TestSourcesOfGoogleSettings: docs/reference/google-cloud.md says of every setting that reaches
-// Google Cloud what is known of the answer.
+// TestSourcesOfGoogleSettings checks that docs/reference/google-cloud.md gives a source for every
+// setting that reaches Google Cloud.
 func TestSourcesOfGoogleSettings(t *testing.T) {
 	listed := googleRows(t)
 	schema := readStackSchema(t)

@@ -38,7 +38,7 @@ var otherMessages = []string{
 	"Connection timed out",
 }
 
-// values are what a program fills into a message, and what separates its parts.
+// values matches the values in a message, and the separators of its parts.
 var values = regexp.MustCompile("[…×;:,()]|\"[^\"]*\"|\\S*\\d\\S*|\\S*://\\S*|\\b[A-Z]\\b")
 
 // TestQuotedMessages: every message that the pages quote is one that a program here prints.

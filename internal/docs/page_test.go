@@ -88,7 +88,7 @@ func (p *page) walk(visit func(ast.Node)) {
 	})
 }
 
-// text is what a reader sees of a node, without marks.
+// text returns the text of a node as a reader sees it.
 func (p *page) text(node ast.Node) string {
 	var all strings.Builder
 	_ = ast.Walk(node, func(node ast.Node, entering bool) (ast.WalkStatus, error) {

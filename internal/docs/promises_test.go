@@ -19,8 +19,8 @@ import (
 	"github.com/yuin/goldmark/ast"
 )
 
-// promise is a sentence of a page that says what happens, with the tests that fail if it
-// does not, or the reason why there is none.
+// promise is a sentence of a page that describes behavior, with the tests that fail if it is wrong,
+// or the reason why there is none.
 type promise struct {
 	Page, Says string
 	Tests      []string

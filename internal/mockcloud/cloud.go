@@ -13,7 +13,7 @@ import (
 // Cloud is what Google Cloud has, by its identifier.
 type Cloud map[string]map[string]any
 
-// Call answers what the program asks as Google Cloud's provider does.
+// Call answers the program's function calls as Google Cloud's provider does.
 func (c Cloud) Call(args pulumi.MockCallArgs) (resource.PropertyMap, error) {
 	text := func(name string) string { return args.Args[resource.PropertyKey(name)].StringValue() }
 	switch args.Token {
@@ -93,7 +93,7 @@ func computed(args pulumi.MockResourceArgs) map[string]any {
 	}
 }
 
-// serve adds what the API server adds to an object and the program reads.
+// serve adds the fields that the API server adds to an object and the program reads.
 func serve(typeToken string, outputs resource.PropertyMap) {
 	add := func(part, field, value string) {
 		fields := resource.PropertyMap{}

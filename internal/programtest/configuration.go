@@ -96,7 +96,7 @@ func Pool(pools any, name string) map[string]any {
 	panic("no pool " + name)
 }
 
-// AllowUsers says of the images of all jobs that they can log in to NATS.
+// AllowUsers declares that the images of all jobs can log in to NATS.
 func AllowUsers(jobs any) {
 	for _, job := range jobs.([]any) {
 		job.(map[string]any)["nats"] = map[string]any{"credentials": true}

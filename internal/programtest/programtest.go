@@ -23,7 +23,7 @@ import (
 	"persia/stack"
 )
 
-// ThisStack is the label of what the stack of the tests has created.
+// ThisStack is the label of storage that the stack of the tests created.
 const ThisStack = "persia-stack-2a61c24b"
 
 // Password is one that must not be seen in anything but a Secret.
@@ -44,7 +44,7 @@ func DeployOver(t testing.TB, configuration map[string]string, cloud mockcloud.C
 	return Run(t, pulumi.RunInfo{Config: configuration}, cloud)
 }
 
-// MustDeploy is [DeployOver] where nothing goes wrong.
+// MustDeploy is [DeployOver], and fails the test at an error.
 func MustDeploy(t testing.TB, configuration map[string]string, cloud mockcloud.Cloud) *pulumitest.Recorder {
 	t.Helper()
 	recorder, err := DeployOver(t, configuration, cloud)
@@ -66,7 +66,7 @@ func DeployFile(t testing.TB, path string) *pulumitest.Recorder {
 	return recorder
 }
 
-// DeployIn is [Deploy] for a project in a directory of its own.
+// DeployIn is [Deploy] for a project in another directory.
 func DeployIn(t testing.TB, directory string, configuration map[string]string) (*pulumitest.Recorder, error) {
 	t.Helper()
 	return Run(t, pulumi.RunInfo{Config: configuration, RootDirectory: directory}, nil)
@@ -101,7 +101,7 @@ func secretKeys(configuration map[string]string) []string {
 
 var secretField = regexp.MustCompile(`"(password|postgresqlPassword|key)":"[^"]`)
 
-// assertInSchema holds that the schema takes what the program takes.
+// assertInSchema checks that the schema accepts every stack that the program accepts.
 func assertInSchema(t testing.TB, configuration map[string]string) {
 	t.Helper()
 	values := map[string]any{}

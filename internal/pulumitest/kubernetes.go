@@ -37,7 +37,7 @@ func Environment(t testing.TB, role Resource) map[string]corev1.EnvVar {
 // Container is the container of the pods of a StatefulSet.
 func Container(set *appsv1.StatefulSet) corev1.Container { return set.Spec.Template.Spec.Containers[0] }
 
-// Variable is a variable of a role's environment, empty if there is none.
+// Variable returns a variable of a role's environment, or "".
 func Variable(set *appsv1.StatefulSet, name string) corev1.EnvVar {
 	for _, entry := range Container(set).Env {
 		if entry.Name == name {
@@ -55,7 +55,8 @@ func Selects(t testing.TB, selector *metav1.LabelSelector, pod map[string]string
 	return parsed.Matches(labels.Set(pod))
 }
 
-// Traffic is whom a policy lets in to which ports, and whom out.
+// Traffic is the traffic that a policy allows: the peers and ports of incoming and outgoing
+// connections.
 func Traffic(policy networkingv1.NetworkPolicy) (in, out []string) {
 	for _, rule := range policy.Spec.Ingress {
 		in = append(in, peers(rule.From)+" to "+ports(rule.Ports))

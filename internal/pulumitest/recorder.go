@@ -1,4 +1,4 @@
-// Package pulumitest records, in tests, what a program registers with Pulumi.
+// Package pulumitest records the resources that a program registers in tests.
 package pulumitest
 
 import (
@@ -15,13 +15,13 @@ import (
 	"persia/internal/mockcloud"
 )
 
-// Recorder replaces the Pulumi engine and keeps what the program registers.
+// Recorder replaces the Pulumi engine and records the resources that the program registers.
 type Recorder struct {
 	// Cloud is what Google Cloud has before the program runs.
 	Cloud mockcloud.Cloud
 	// Refuses is the engine's answer to every registration, if there is one.
 	Refuses error
-	// Resources are what the program registered, in its order.
+	// Resources are the registered resources, in the program's order.
 	Resources []Resource
 
 	mu sync.Mutex

@@ -20,10 +20,11 @@ type Resource struct {
 	URN string
 }
 
-// Dependencies are the URNs of what the program has the resource depend on.
+// Dependencies are the URNs of the resources that the resource depends on.
 func (r Resource) Dependencies() []string { return r.RegisterRPC.GetDependencies() }
 
-// needs are what the engine has a resource come after, but for its parent.
+// needs are the URNs of the resources that the engine creates before the resource, except its
+// parent.
 func (r Resource) needs() []string {
 	needs := r.Dependencies()
 	if r.Provider != "" {
@@ -72,8 +73,7 @@ func Object[T any](t testing.TB, r Resource) T {
 	return object
 }
 
-// AssertHides holds that a text has no secret, neither as it is nor as Kubernetes writes
-// what a Secret holds.
+// AssertHides checks that a text contains no secret, neither plain nor in base64 as in a Secret.
 func AssertHides(t testing.TB, what, text, secret string) {
 	t.Helper()
 	assert.False(t, strings.Contains(text, secret), "%s has a secret", what)

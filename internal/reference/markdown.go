@@ -174,7 +174,7 @@ func (s *Section) describes(f Field) bool {
 	})
 }
 
-// fields returns the table of an object's fields, with what a change does if that is known.
+// fields returns the table of an object's fields, with the effect of a change if it is known.
 func fields(fs []Field) string {
 	changes := slices.ContainsFunc(fs, func(f Field) bool { return f.Change != "" })
 	row := func(name, typ, change, text string) []string {

@@ -261,7 +261,7 @@ func TestDefaultsAreThoseOfTheProgram(t *testing.T) {
 	}
 }
 
-// zero are required fields that may be 0, which the program cannot tell from an omission.
+// zero lists required fields that may be 0, which the program cannot distinguish from an omission.
 var zero = []string{"minNodes", "lun"}
 
 // TestRequiredFieldsAreRequired omits each required field in turn.

@@ -137,7 +137,7 @@ func (w *walker) field(path string, f structField) Field {
 	return field
 }
 
-// readTags adds what the tags of a field say to its type.
+// readTags adds the tags of a field to its type.
 func readTags(f structField, t *Type) {
 	if values := f.Tag.Get("enum"); values != "" {
 		described := t.Values

@@ -13,7 +13,7 @@ import (
 	"persia/config/decode"
 )
 
-// Kind is what a value is, in the terms of the reference.
+// Kind is the kind of a value, in the terms of the reference.
 type Kind string
 
 // The kinds of values.

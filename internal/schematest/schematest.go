@@ -36,7 +36,7 @@ func Read(t testing.TB, root string) Schema {
 	return Schema{schema}
 }
 
-// Check checks the text of a stack file. The error lists what an editor marks.
+// Check checks the text of a stack file. The error lists the problems that an editor marks.
 func (s Schema) Check(t testing.TB, text []byte) error {
 	t.Helper()
 	converted, err := yaml.YAMLToJSONStrict(text)

@@ -1,6 +1,6 @@
-// Package stacktest has a valid stack file for tests to edit, and holds what is wrong with
-// one against the error that [config.Load] returns. The tests of all topics use it, so
-// that they see paths and messages as the user does.
+// Package stacktest provides a valid stack file that tests edit, and compares its problems with the
+// errors of [config.Load]. The tests of all topics use it, so that they check the paths and
+// messages that the user sees.
 package stacktest
 
 import (
@@ -93,8 +93,8 @@ config:
   persia:pedl: {}
 `
 
-// Edits are values by their path, the path as errors print it. A nil removes what is
-// there; a path one behind the end of a list adds to it.
+// Edits are values by their paths, which are written as errors print them. A nil removes the value;
+// a path one behind the end of a list adds to it.
 type Edits map[string]any
 
 // And are the edits with more, which win.
@@ -105,8 +105,8 @@ func (e Edits) And(more Edits) Edits {
 	return all
 }
 
-// Refusal is a mistake, and what it is answered with: the path, and parts of the line,
-// the value and the remedy among them.
+// Refusal is a mistake and its error: the path, and parts of the line, such as the value and the
+// remedy.
 type Refusal = struct {
 	Name  string
 	Edits Edits
@@ -114,8 +114,8 @@ type Refusal = struct {
 	Says  []string
 }
 
-// Refused makes each mistake in a stack file that is valid otherwise. One mistake is one
-// problem, unless the name of the case is among those that lead to more.
+// Refused makes each mistake in an otherwise valid stack file. Each leads to one problem, unless
+// the name of the case is in leadToMore.
 func Refused(t *testing.T, cases []Refusal, leadToMore ...string) {
 	t.Helper()
 	for _, c := range cases {
@@ -226,7 +226,7 @@ func splitKey(path string) (key string, rest []string) {
 	return elements[0], elements[1:]
 }
 
-// Edit is a value after what is at a path below it was replaced.
+// Edit returns a value in which the value at a path is replaced.
 func Edit(t testing.TB, in any, path []string, value any) any {
 	t.Helper()
 	if len(path) == 0 {

@@ -58,8 +58,8 @@ func TestCompileSandbox(t *testing.T) {
 	}
 }
 
-// TestCompileSandboxAtOnce: commands that start at the same time all find it compiled,
-// with flock(1) and where there is none.
+// TestCompileSandboxAtOnce checks that commands that start at the same time all find the sandbox
+// compiled, with flock(1) and without.
 func TestCompileSandboxAtOnce(t *testing.T) {
 	for name, path := range map[string]func(t *testing.T) string{
 		"with flock":    func(*testing.T) string { return os.Getenv("PATH") },

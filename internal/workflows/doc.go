@@ -1,4 +1,3 @@
-// Package workflows tests what lies in .github and scripts: that the workflows give
-// away nothing that they need not, which actionlint does not look at, and that their
-// scripts do what they say.
+// Package workflows tests the files in .github and scripts: that the workflows grant only the
+// rights that they need, which actionlint does not check, and that their scripts work.
 package workflows

@@ -50,7 +50,7 @@ func (s scripts) read(name string) string {
 	return string(text)
 }
 
-// run returns what a script of .github/scripts has written, and whether it succeeded.
+// run returns the output of a script of .github/scripts, and whether it succeeded.
 func (s scripts) run(script string, args ...string) (string, bool) {
 	s.t.Helper()
 	path, err := filepath.Abs(filepath.Join(repository, ".github", "scripts", script))
@@ -71,8 +71,8 @@ func TestStacks(t *testing.T) {
 	assert.Equal(t, `["dev","prod-eu"]`+"\n", output)
 }
 
-// gh answers a list from the file answer.json, by the caller's own jq expression, and
-// notes what it is told to change.
+// gh answers a list from the file answer.json, by the caller's own jq expression, and records
+// changes.
 const gh = `
 query='' changes=''
 args=("$@")

@@ -18,7 +18,7 @@ import (
 
 const repository = "../.."
 
-// workflow is what the tests look at in a workflow, and in an action of ours.
+// workflow is the part of a workflow, or of an action of ours, that the tests check.
 type workflow struct {
 	Permissions *map[string]string `json:"permissions"`
 	Jobs        map[string]job     `json:"jobs"`
@@ -181,8 +181,8 @@ func TestWhatChangesIsChecked(t *testing.T) {
 	assert.Equal(t, 2, found, "deploy and destroy")
 }
 
-// TestRunnersAreApart: what a preview leaves on a machine of its own is not found by a
-// change, nor by a job with no account at all.
+// TestRunnersAreApart checks that neither an update nor a job without an account finds what a
+// preview leaves on a self-hosted machine.
 func TestRunnersAreApart(t *testing.T) {
 	workflows, _ := read(t, "workflows/*")
 	found := map[string]int{}
@@ -241,8 +241,8 @@ func number(t *testing.T, text string) int {
 	return n
 }
 
-// TestFingerprintIsOnTheSecondLine: what is approved is named by the comment's second
-// line. Further down, a text of the stack could look like one.
+// TestFingerprintIsOnTheSecondLine checks that the comment's second line names the approved
+// changes. Further down, a text of the stack could look like one.
 func TestFingerprintIsOnTheSecondLine(t *testing.T) {
 	workflows, _ := read(t, "workflows/*")
 	for name, script := range map[string]string{"workflows/deploy-stack.yaml": "preview.sh", "workflows/destroy.yaml": "destruction.sh"} {

@@ -47,7 +47,7 @@ type Options struct {
 	Proxy string
 	// NodeTunnel is the socket at which the real node connects to its pods, or "".
 	NodeTunnel string
-	// Logger is where the agent tells what it does; by default slog's.
+	// Logger logs the agent's actions; by default slog's.
 	Logger *slog.Logger
 }
 
@@ -126,7 +126,7 @@ func (a *agent) run(ctx context.Context) error {
 	return nil
 }
 
-// prepare makes the folders and ends what an agent that was killed left behind.
+// prepare creates the folders and ends the programs that a killed agent left behind.
 func (a *agent) prepare(ctx context.Context) error {
 	for _, path := range []*string{&a.options.Dir, &a.options.LogDir} {
 		if *path == "" {
@@ -187,8 +187,8 @@ func (a *agent) sync(ctx context.Context, pod *corev1.Pod) {
 	}
 }
 
-// hasKubelet tells whether a node is a real one, and runs its pods by itself. It may not
-// be known: then nothing is run here, until the pod is looked at again.
+// hasKubelet reports whether a node is real and runs its pods itself. If that is not known, the
+// agent runs nothing until it checks the pod again.
 func (a *agent) hasKubelet(ctx context.Context, name string) bool {
 	found, err := a.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -211,7 +211,7 @@ func (a *agent) stop(pod *corev1.Pod) {
 	}
 }
 
-// shouldRun tells whether a kubelet would run the pod's containers.
+// shouldRun reports whether a kubelet would run the pod's containers.
 func shouldRun(pod *corev1.Pod) bool {
 	return pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil &&
 		pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed

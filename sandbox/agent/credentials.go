@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// tokenLifetime is what a kubelet asks for.
+	// tokenLifetime is the lifetime that a kubelet requests.
 	tokenLifetime = time.Hour
 	// tokenRetry is the time between attempts to renew a token.
 	tokenRetry = 10 * time.Second

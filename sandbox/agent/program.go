@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Program is what is run for a container image.
+// Program is the local program of a container image.
 type Program struct {
 	// Binary is the absolute path of the executable.
 	Binary string
@@ -33,7 +33,7 @@ type Program struct {
 // NATSOperatorRepository is the image repository of the NATS operator.
 const NATSOperatorRepository = "natsio/nats-operator"
 
-// NATSOperator is the NATS operator, run from outside the cluster. Its health
+// NATSOperator returns the NATS operator, run from outside the cluster. Its health
 // and metrics server, which nothing asks here, gets any free port on loopback;
 // by default it listens on every interface.
 func NATSOperator(binary string) Program {
@@ -50,7 +50,7 @@ func NATSOperator(binary string) Program {
 // JobSetRepository is the image repository of the JobSet controller.
 const JobSetRepository = "registry.k8s.io/jobset/jobset"
 
-// JobSet is the JobSet controller, run from outside the cluster.
+// JobSet returns the JobSet controller, run from outside the cluster.
 func JobSet(binary string) Program {
 	return Program{
 		Binary: binary,
@@ -126,7 +126,7 @@ func (p Program) arguments(pod *corev1.Pod, container corev1.Container, env []st
 	return args
 }
 
-// host is what a container's program finds on this machine.
+// host is this machine as a container's program sees it.
 type host struct {
 	dir, kubeconfig string
 	// ports are the ports of loopback for the container's.
@@ -173,7 +173,7 @@ func repository(image string) string {
 	return strings.TrimPrefix(path, "library/")
 }
 
-// logName is the file that keeps the output of a container's program.
+// logName returns the file that keeps the output of a container's program.
 func logName(pod *corev1.Pod, container string) string {
 	return fmt.Sprintf("%s_%s_%s.log", pod.Namespace, pod.Name, container)
 }

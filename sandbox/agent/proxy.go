@@ -20,7 +20,7 @@ func (a *agent) serveProxy() (stop func(), err error) {
 	return tunnel.Serve(a.options.Proxy, a.dial)
 }
 
-// dial connects to what an address means in the cluster.
+// dial resolves an address of the cluster and connects to it.
 func (a *agent) dial(ctx context.Context, address string) (net.Conn, error) {
 	to, err := a.reach(ctx, address)
 	if err != nil {

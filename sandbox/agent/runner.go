@@ -60,7 +60,7 @@ func (r *runner) run(ctx context.Context) {
 		report("cannot run the program", err)
 		return
 	}
-	// Without a token there is nothing to start.
+	// It cannot start the program without a token.
 	var renew time.Time
 	for backoff := firstBackoff; ; backoff = min(2*backoff, maxBackoff) {
 		if renew, err = credentials.writeToken(ctx); err == nil {

@@ -101,7 +101,7 @@ func TestAProgramServes(t *testing.T) {
 	}, waittest.Patience, 20*time.Millisecond, "the pod is ready")
 
 	assert.Equal(t, "the settings", throughProxy(t, a.options.Proxy, "10.0.0.7:443"))
-	// Other addresses are what they are.
+	// Other addresses stay as they are.
 	assert.Equal(t, "the settings", throughProxy(t, a.options.Proxy, net.JoinHostPort("127.0.0.1", args[3])))
 	a.served.release(pod)
 	assert.Nil(t, a.served.of(types.UID("uid-serving")))

@@ -30,7 +30,7 @@ const (
 	settle = 300 * time.Millisecond
 )
 
-// record is what is remembered of a program in the background.
+// record describes a program in the background.
 type record struct {
 	// Starting says that Process is not known yet: who is killed right after it has
 	// started the program does not write it down any more.
@@ -48,8 +48,8 @@ type record struct {
 type Program struct {
 	Executable string
 	Args       []string
-	// Inputs identifies what the program reads only when it starts. A program with other Inputs is
-	// started again.
+	// Inputs identifies the files that the program reads only when it starts. Start restarts a
+	// program with other Inputs.
 	Inputs string
 }
 
@@ -96,8 +96,8 @@ func (p Program) Start(ctx context.Context, dir string) error {
 	return nil
 }
 
-// Stop ends the program of dir and removes what Start keeps of it, but not its log. It
-// does nothing if there is none.
+// Stop ends the program of dir and removes its record, but not its log. It does nothing if there is
+// none.
 func Stop(ctx context.Context, dir string) error {
 	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -126,7 +126,7 @@ func Stop(ctx context.Context, dir string) error {
 	return nil
 }
 
-// Running tells whether the program of dir runs.
+// Running reports whether the program of dir runs.
 func Running(dir string) bool {
 	last, err := readRecord(dir)
 	if err != nil {
@@ -136,7 +136,7 @@ func Running(dir string) bool {
 	return err == nil && len(running) > 0
 }
 
-// Log is the file of the program's output, named after dir.
+// Log returns the file of the program's output, named after dir.
 func Log(dir string) string { return filepath.Join(dir, filepath.Base(dir)+".log") }
 
 func recordFile(dir string) string { return filepath.Join(dir, filepath.Base(dir)+".json") }

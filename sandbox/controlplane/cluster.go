@@ -19,8 +19,8 @@ const (
 	// startTimeout is how long the control plane may take to become ready. It takes about
 	// five seconds on an idle machine.
 	startTimeout = 3 * time.Minute
-	// stopGrace is none: what a component could save at its end is removed with
-	// it, and the API server waits for its watchers to leave.
+	// stopGrace is zero: Stop removes everything that a component could save at its end, and the
+	// API server would wait for its watchers.
 	stopGrace = 0
 )
 
@@ -28,8 +28,8 @@ const (
 type Cluster struct {
 	folder
 	tools toolchain.Tools
-	// ResumeTimeout is how long a control plane that has been ready before may take to
-	// become ready again. New sets it to three minutes.
+	// ResumeTimeout is how long a control plane that was ready before may take to become ready
+	// again. New sets it to three minutes.
 	ResumeTimeout time.Duration
 	// KubeletLeases has Start create a control plane whose simulated nodes renew leases as often as
 	// kubelets do, and that misses a node as soon as GKE does: 50 seconds after the last renewal. Without
@@ -48,9 +48,8 @@ func New(dir, name string, tools toolchain.Tools) *Cluster {
 	return &Cluster{folder: folder{dir, name}, tools: tools, ResumeTimeout: startTimeout}
 }
 
-// Start returns when the control plane is ready. It creates it if there is
-// none, starts what does not run of an existing one, and does nothing if all of
-// it runs.
+// Start creates the control plane, or starts the components of an existing one that do not run, and
+// returns when it is ready.
 func (c *Cluster) Start(ctx context.Context, progress io.Writer) error {
 	if err := os.MkdirAll(c.dir, 0o700); err != nil {
 		return fmt.Errorf("control plane %s: %w", c.name, err)
@@ -140,16 +139,16 @@ func (c *Cluster) Stop(ctx context.Context) error {
 	if err := os.Remove(c.lockFile()); err != nil {
 		return fmt.Errorf("stop control plane %s: %w", c.name, err)
 	}
-	// The folder goes too unless something else was put there.
+	// Remove the folder too, unless it contains something else.
 	_ = os.Remove(c.dir)
 	return nil
 }
 
-// Running tells whether every component runs. The API server may be too busy to answer in
-// time, or say that it is not ready.
+// Running reports whether every component runs. The API server may be too busy to answer in time,
+// or report that it is not ready.
 func (c *Cluster) Running(ctx context.Context) bool { return c.created() && running(c.healthy(ctx)) }
 
-// running tells it by what [Cluster.healthy] returns.
+// running is [Cluster.Running] for a result of [Cluster.healthy].
 func running(health error) bool {
 	var dead errDead
 	return !errors.As(health, &dead) && !utilnet.IsConnectionRefused(health)
@@ -160,9 +159,9 @@ func (c *Cluster) created() bool {
 	return err == nil
 }
 
-// delete has kwokctl stop a control plane that is whole. kwokctl goes by process
-// ids that it once wrote down: where a component is dead, its id may be a
-// stranger's by now, and [Cluster.remove] ends the others.
+// delete makes kwokctl stop a control plane whose components all run. kwokctl uses recorded process
+// ids: the id of a dead component may belong to another process by now. [Cluster.remove] ends the
+// others.
 func (c *Cluster) delete(ctx context.Context) error {
 	dead, err := c.dead()
 	if err != nil || len(dead) > 0 {

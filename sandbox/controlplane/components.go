@@ -18,9 +18,8 @@ var components = []string{
 	"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok-controller",
 }
 
-// component returns the name of the component that p is, or "". kwokctl starts
-// each through a link in the cluster's own folder, so the path tells whose it
-// is.
+// component returns the name of the component that p is, or "". kwokctl starts each through a link
+// in the cluster's own folder, so the path identifies the cluster.
 func (f folder) component(p process.Process) string {
 	path, _, _ := strings.Cut(p.Command, " --")
 	name := filepath.Base(path)

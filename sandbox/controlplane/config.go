@@ -46,8 +46,8 @@ egressSelections:
     transport: {uds: {udsName: %q}}
 `
 
-// kubectlStub answers kwokctl, which asks kubectl whether the API server is up
-// and downloads one where there is none. This package waits by itself.
+// kubectlStub answers kwokctl, which asks kubectl whether the API server is up, and would otherwise
+// download kubectl. This package waits by itself.
 const kubectlStub = `#!/bin/sh
 printf ok
 `
@@ -187,7 +187,7 @@ func (c *Cluster) writeConfig() error {
 	return nil
 }
 
-// config is a KwokctlConfiguration. Most stages of pods and nodes are kwok's
+// config returns a KwokctlConfiguration. Most stages of pods and nodes are kwok's
 // defaults: pods are ready, and gone, at once, and each node reports its status
 // about every fifty seconds, where the controllers allow for two hundred. kwok's own
 // requests are not rate limited.
@@ -252,8 +252,8 @@ func (c *Cluster) config(ports []int) any {
 				{"key": "kubelet-client-key", "value": filepath.Join(c.PKI(), "admin.key")},
 			}},
 			{"name": "kube-controller-manager", "extraArgs": append([]object{
-				// As on GKE, each controller has a service account. kwokctl would have
-				// all of them be the administrator, whom admission policies refuse more.
+				// As on GKE, each controller has a service account. With kwokctl's default, all of
+				// them would be the administrator, to whom admission policies apply differently.
 				{"key": "use-service-account-credentials", "value": "true"},
 				// Binding a new claim collides with the controllers that put
 				// finalizers on it, and is tried again in the next round: by
@@ -272,9 +272,9 @@ func (c *Cluster) config(ports []int) any {
 	}
 }
 
-// freePorts returns n different ports that are free on loopback now. They lie
-// below those that systems give to outgoing connections, and are chosen at
-// random, so that they are still free when a stopped cluster starts again.
+// freePorts returns n different ports that are free on loopback. They are below the range for
+// outgoing connections, and chosen at random, so that they are still free when a stopped cluster
+// starts again.
 func freePorts(n int) ([]int, error) {
 	const first, count = 20000, 10000
 	var ports []int

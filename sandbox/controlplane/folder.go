@@ -9,18 +9,18 @@ import (
 // lines which processes are the cluster's.
 type folder struct{ dir, name string }
 
-// Kubeconfig is the path of the administrator's kubeconfig. It exists once
+// Kubeconfig returns the path of the administrator's kubeconfig. It exists once
 // [Cluster.Start] has succeeded.
 func (f folder) Kubeconfig() string { return filepath.Join(f.dir, "kubeconfig") }
 
-// AuditLog is the path of the API server's audit log: one JSON event per line
+// AuditLog returns the path of the API server's audit log: one JSON event per line
 // and request of a service account.
 func (f folder) AuditLog() string { return filepath.Join(f.workdir(), "logs", "audit.log") }
 
-// PKI is the folder of the certificate authority for clients: ca.crt and ca.key.
+// PKI returns the folder of the certificate authority for clients: ca.crt and ca.key.
 func (f folder) PKI() string { return filepath.Join(f.workdir(), "pki") }
 
-// Proxy is the socket through which the API server reaches Services and nodes.
+// Proxy returns the socket through which the API server reaches Services and nodes.
 func (f folder) Proxy() string { return filepath.Join(f.dir, "proxy") }
 
 func (f folder) egressFile() string      { return filepath.Join(f.dir, "egress.yaml") }
@@ -29,10 +29,10 @@ func (f folder) configFile() string      { return filepath.Join(f.dir, "kwokctl.
 func (f folder) auditPolicyFile() string { return filepath.Join(f.dir, "audit-policy.yaml") }
 func (f folder) stagesFile() string      { return filepath.Join(f.dir, "stages.yaml") }
 
-// stubs is the only folder on kwokctl's PATH.
+// stubs returns the only folder on kwokctl's PATH.
 func (f folder) stubs() string { return filepath.Join(f.dir, "stubs") }
 
-// kwokDir is kwokctl's folder, and workdir what it calls the cluster's.
+// kwokDir is kwokctl's folder, and workdir its folder of the cluster.
 func (f folder) kwokDir() string { return filepath.Join(f.dir, "kwok") }
 func (f folder) workdir() string { return filepath.Join(f.kwokDir(), "clusters", f.name) }
 

@@ -18,7 +18,7 @@ import (
 // byDigest is an image that is never pulled here.
 var byDigest = "busybox@sha256:" + strings.Repeat("0", 64)
 
-// admitted is a stack whose namespace persia admits any pod as far as Pod Security is
+// admitted returns a stack whose namespace persia admits any pod as far as Pod Security is
 // concerned, as its job mounts a directory of the node: what is refused there, the
 // admission policies refuse. Its volume is bound.
 func admitted(t *testing.T) cluster {

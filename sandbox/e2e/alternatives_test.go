@@ -101,7 +101,7 @@ func measureTool(b *testing.B, name string, apply, wait func(*testing.B)) (took 
 	return took
 }
 
-// processorTime is what this process and those that it has started and awaited have used.
+// processorTime returns what this process and those that it has started and awaited have used.
 func processorTime(b *testing.B) time.Duration {
 	b.Helper()
 	var used time.Duration

@@ -115,7 +115,7 @@ func (w *workbench) definitions() (definitions, rest []*unstructured.Unstructure
 	return definitions, rest
 }
 
-// manifest is a file of objects as kubectl and Helm read it: JSON is YAML.
+// manifest returns a file of objects as kubectl and Helm read it: JSON is YAML.
 func manifest(b *testing.B, objects []*unstructured.Unstructured) string {
 	b.Helper()
 	var text strings.Builder

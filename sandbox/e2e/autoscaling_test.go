@@ -68,7 +68,7 @@ func TestAutoscaling(t *testing.T) {
 	fmt.Fprintf(t.Output(), "TIME an autoscaled pool up and down: %s\n", time.Since(started).Round(time.Second))
 }
 
-// autoscaledStack is the stack dev with an autoscaled pool for the dataloaders,
+// autoscaledStack returns the stack dev with an autoscaled pool for the dataloaders,
 // and with a volume that more than one node can mount.
 func autoscaledStack(t *testing.T, replicas int) string {
 	t.Helper()
@@ -91,7 +91,7 @@ func (c autoscaledCluster) dataloaders() []corev1.Pod {
 	return c.pods("persia", "app.kubernetes.io/name=dataloader")
 }
 
-// refused are the pods for which the autoscaler makes no node.
+// refused returns the pods for which the autoscaler makes no node.
 func (c autoscaledCluster) refused() map[string]bool {
 	c.t.Helper()
 	events, err := c.CoreV1().Events("persia").List(c.t.Context(), metav1.ListOptions{FieldSelector: "reason=NotTriggerScaleUp"})

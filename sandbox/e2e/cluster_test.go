@@ -42,7 +42,7 @@ func newCluster(t *testing.T, s *sandbox.Sandbox) cluster {
 	return cluster{t: t, s: s, Interface: client, extensions: extensions}
 }
 
-// nodes are all nodes, by name.
+// nodes returns all nodes, by name.
 func (c cluster) nodes() map[string]corev1.Node {
 	c.t.Helper()
 	list, err := c.CoreV1().Nodes().List(c.t.Context(), metav1.ListOptions{})
@@ -132,7 +132,7 @@ func (c cluster) lost() string {
 	return ""
 }
 
-// endOf is how a Job has ended, or nothing.
+// endOf returns how a Job has ended, or nothing.
 func endOf(job *batchv1.Job) batchv1.JobConditionType {
 	for _, condition := range job.Status.Conditions {
 		if condition.Status == corev1.ConditionTrue && (condition.Type == batchv1.JobComplete || condition.Type == batchv1.JobFailed) {
@@ -158,14 +158,14 @@ type auditEvent struct {
 	} `json:"responseStatus"`
 }
 
-// operatorEvents are what the NATS operator has asked for, as the service account
+// operatorEvents returns what the NATS operator has asked for, as the service account
 // that the program made for it.
 func operatorEvents(t testing.TB, s *sandbox.Sandbox) []auditEvent {
 	t.Helper()
 	return eventsOf(t, s, "system:serviceaccount:nats-io:nats-operator")
 }
 
-// eventsOf are what a service account has asked for.
+// eventsOf returns what a service account has asked for.
 func eventsOf(t testing.TB, s *sandbox.Sandbox, user string) []auditEvent {
 	t.Helper()
 	file, err := os.Open(s.Cluster().AuditLog())
@@ -202,7 +202,7 @@ func (c cluster) assertOperatorAllowed() {
 	assert.NotContains(c.t, strings.ToLower(log), "forbidden")
 }
 
-// readLog is what the programs that really ran have written.
+// readLog returns what the programs that really ran have written.
 func readLog(t *testing.T, s *sandbox.Sandbox) string {
 	t.Helper()
 	entries, err := os.ReadDir(s.AgentLogs())

@@ -111,7 +111,7 @@ func trainedStack(changed object) madeUp {
 	}
 }
 
-// completion is the Job of the training.
+// completion returns the Job of the training.
 func (c cluster) completion() batchv1.Job {
 	c.t.Helper()
 	list, err := c.BatchV1().Jobs("persia").List(c.t.Context(), metav1.ListOptions{LabelSelector: "persia_job=long"})
@@ -204,7 +204,7 @@ type trainingSurroundings struct {
 	finish string
 }
 
-// metrics are what the Pushgateway shows.
+// metrics returns what the Pushgateway shows.
 func (s trainingSurroundings) metrics() string {
 	s.t.Helper()
 	answer, err := http.Get("http://" + s.gateway + "/metrics")
@@ -274,7 +274,7 @@ func (s trainingSurroundings) writeConfigMaps(dir string, pod corev1.Pod) {
 	}
 }
 
-// environmentOf is the environment of a pod's container, as the kubelet makes it:
+// environmentOf returns the environment of a pod's container, as the kubelet makes it:
 // $(NAME) is the value of a variable further up.
 func environmentOf(t *testing.T, pod corev1.Pod) map[string]string {
 	t.Helper()

@@ -42,7 +42,7 @@ func (p *pedlStack) assertNoCredential(t *testing.T, result auto.UpResult) {
 	assert.Positive(t, files, "a state with PEDL")
 }
 
-// everything are all objects but Secrets, as JSON.
+// everything returns all objects but Secrets, as JSON.
 func (p *pedlStack) everything(t *testing.T) string {
 	t.Helper()
 	kinds, err := p.Discovery().ServerPreferredResources()

@@ -121,7 +121,7 @@ func (r refusal) String() string {
 
 var particular = regexp.MustCompile(`"(\\.|[^"\\])*"|[0-9]+`)
 
-// rule is the same for all refusals for the same reason.
+// rule returns the same for all refusals for the same reason.
 func (r refusal) rule() string {
 	if r.object == nil {
 		return particular.ReplaceAllString(r.err.Error(), "…")
@@ -138,7 +138,7 @@ func (r refusal) rule() string {
 // absent is how the program refuses storage that is not there. Here, none is.
 const absent = "volumes do not agree with what Google Cloud has"
 
-// refusals are what is refused of a stack.
+// refusals returns what is refused of a stack.
 func (d *dryRun) refusals(ctx context.Context, stack stackgen.Stack) []refusal {
 	objects, err := stackgen.Objects(stack, examples)
 	switch {
@@ -224,7 +224,7 @@ func (d *dryRun) ask(ctx context.Context, object *unstructured.Unstructured) err
 // securityLabel is what the API server admits pods of a namespace by.
 const securityLabel = "pod-security.kubernetes.io/enforce"
 
-// securityOf are the levels of the namespaces of a stack.
+// securityOf returns the levels of the namespaces of a stack.
 func securityOf(objects []*unstructured.Unstructured) map[string]string {
 	levels := map[string]string{}
 	for _, object := range objects {
@@ -254,7 +254,7 @@ func (d *dryRun) namespace(ctx context.Context, name, level string) error {
 	return err
 }
 
-// firstPods are the first pods of the workloads, by what those say of them: the API
+// firstPods returns the first pods of the workloads, by what those say of them: the API
 // server checks a pod more closely than its template. Their accounts and priorities
 // are left out, which are not there.
 func firstPods(objects []*unstructured.Unstructured) []*unstructured.Unstructured {

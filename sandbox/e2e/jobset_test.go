@@ -150,7 +150,7 @@ func (c cluster) succeedRole(job, role string) {
 	}
 }
 
-// servers are the pods that run until a job ends.
+// servers returns the pods that run until a job ends.
 func (c cluster) servers(job string) []corev1.Pod {
 	c.t.Helper()
 	return c.pods("persia", "persia_job="+job+",app.kubernetes.io/name in (embedding-ps,embedding-worker)")

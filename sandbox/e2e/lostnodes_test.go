@@ -73,7 +73,7 @@ func (l lostReplicas) pods(role string) []corev1.Pod {
 	return list.Items
 }
 
-// ready are the replicas that run, by name.
+// ready returns the replicas that run, by name.
 func (l lostReplicas) ready(role string) map[string]corev1.Pod {
 	l.b.Helper()
 	ready := map[string]corev1.Pod{}

@@ -59,7 +59,7 @@ func TestManifests(t *testing.T) {
 	c.assertEmpty()
 }
 
-// manifestProject is a copy of the repository's project with manifests in it.
+// manifestProject returns a copy of the repository's project with manifests in it.
 func manifestProject(t *testing.T, stack string, manifests ...string) string {
 	t.Helper()
 	project := editStack(t, stack)
@@ -82,7 +82,7 @@ func rewriteStack(t *testing.T, project, stack string, change func(object)) {
 	require.NoError(t, os.WriteFile(filepath.Join(project, stackfile.Name(stack)), text, 0o600))
 }
 
-// rolePods are the replicas of a job's roles.
+// rolePods returns the replicas of a job's roles.
 func (c cluster) rolePods(job string) []corev1.Pod {
 	c.t.Helper()
 	var pods []corev1.Pod

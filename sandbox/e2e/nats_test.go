@@ -255,7 +255,7 @@ func (n *nats) awaitBudget(t *testing.T, allowed int32) {
 	}, "evictions that the disruption budget allows")
 }
 
-// configuration is what the operator has written for the servers.
+// configuration returns what the operator has written for the servers.
 func (n *nats) configuration(t *testing.T) string {
 	t.Helper()
 	secret, err := n.CoreV1().Secrets("nats-io").Get(t.Context(), broker, metav1.GetOptions{})
@@ -334,7 +334,7 @@ func (n *nats) assertNowhere(t *testing.T, secret string) {
 	assert.NotContains(t, readLog(t, n.s), secret)
 }
 
-// clientURL is what the roles connect to.
+// clientURL returns what the roles connect to.
 func (n *nats) clientURL(t *testing.T) string {
 	t.Helper()
 	secret, err := n.CoreV1().Secrets("persia").Get(t.Context(), broker+"-client", metav1.GetOptions{})
@@ -346,7 +346,7 @@ func written(c certtest.Certificate) object {
 	return object{"ca": c.CA, "certificate": c.Certificate, "key": secure(c.Key)}
 }
 
-// granted are the rights that the operator has, each like "create pods".
+// granted returns the rights that the operator has, each like "create pods".
 func (n *nats) granted(t *testing.T) []string {
 	t.Helper()
 	role, err := n.RbacV1().Roles("nats-io").Get(t.Context(), "nats-operator", metav1.GetOptions{})
@@ -364,7 +364,7 @@ func (n *nats) granted(t *testing.T) []string {
 	return slices.Sorted(maps.Keys(rights))
 }
 
-// used are the rights that the operator has made use of.
+// used returns the rights that the operator has made use of.
 func (n *nats) used(t *testing.T) []string {
 	t.Helper()
 	rights := map[string]bool{}

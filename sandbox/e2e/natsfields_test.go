@@ -84,7 +84,7 @@ func fieldsOf(s *ast.StructType) map[string]string {
 	return fields
 }
 
-// unread are the paths of value for which a struct has no field.
+// unread returns the paths of value for which a struct has no field.
 func (s structTypes) unread(name, path string, value any) []string {
 	fields, known := s[name]
 	object, ok := value.(map[string]any)

@@ -154,7 +154,7 @@ func connectPairs(b *testing.B, servers mesh) func(*testing.B) []time.Duration {
 
 func subject(i int) string { return fmt.Sprintf("EmbeddingWorkerService.forward_batched.%d", i) }
 
-// cpu is the processor time that all servers have used.
+// cpu returns the processor time that all servers have used.
 func (m mesh) cpu(b *testing.B) time.Duration {
 	b.Helper()
 	var seconds float64
@@ -164,7 +164,7 @@ func (m mesh) cpu(b *testing.B) time.Duration {
 	return time.Duration(seconds * float64(time.Second))
 }
 
-// resident is the memory, in bytes, that all servers hold.
+// resident returns the memory, in bytes, that all servers hold.
 func (m mesh) resident(b *testing.B) int {
 	b.Helper()
 	var bytes int

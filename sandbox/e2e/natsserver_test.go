@@ -154,7 +154,7 @@ func (s natsServers) awaitRoutes(t *testing.T) {
 	}
 }
 
-// routes are the connections to other servers, and how many others these are.
+// routes returns the connections to other servers, and how many others these are.
 func (s *natsServer) routes() (others int, connections []int) {
 	var about struct {
 		Routes []struct {

@@ -288,7 +288,7 @@ func (o *operatorStack) assertChangeWaits(t *testing.T) {
 	}
 }
 
-// guard is the job's disruption budget, or an empty one.
+// guard returns the job's disruption budget, or an empty one.
 func (o *operatorStack) guard(t *testing.T) *policyv1.PodDisruptionBudget {
 	t.Helper()
 	guard, err := o.PolicyV1().PodDisruptionBudgets("persia").Get(t.Context(), left, metav1.GetOptions{})
@@ -316,7 +316,7 @@ func (o *operatorStack) uids(t *testing.T) map[types.UID]bool {
 	return uids
 }
 
-// used are the rights that the operator has made use of, and was refused none.
+// used returns the rights that the operator has made use of, and was refused none.
 func (o *operatorStack) used(t *testing.T) []string {
 	t.Helper()
 	rights := map[string]bool{}

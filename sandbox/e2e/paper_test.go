@@ -115,7 +115,7 @@ func (p paper) Update(_ context.Context, req plugin.UpdateRequest) (plugin.Updat
 	return plugin.UpdateResponse{Properties: p.keep(req.URN, req.NewInputs)}, nil
 }
 
-// kept is an object as the API server keeps it.
+// kept returns an object as the API server keeps it.
 func kept(inputs resource.PropertyMap, version string) resource.PropertyMap {
 	object := inputs.Copy()
 	set := func(part, field resource.PropertyKey, value string) {

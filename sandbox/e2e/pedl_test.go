@@ -327,7 +327,7 @@ func (p *pedlStack) label(node, value string) {
 	require.NoError(p.t, err)
 }
 
-// onlyPod is the one pod of a part in the namespace of the master.
+// onlyPod returns the one pod of a part in the namespace of the master.
 func (p *pedlStack) onlyPod(part string) corev1.Pod {
 	p.t.Helper()
 	pods := p.pods("pedl", "app.kubernetes.io/name="+part)

@@ -47,7 +47,7 @@ func assertListensOnLoopbackOnly(t *testing.T, dir string) {
 	assert.GreaterOrEqual(t, found, 5, "the components of a control plane listen")
 }
 
-// listeningSockets are the local addresses, in the kernel's hexadecimal, of all
+// listeningSockets returns the local addresses, in the kernel's hexadecimal, of all
 // listening TCP sockets, by the name that a descriptor has for the socket.
 func listeningSockets(t *testing.T) map[string]string {
 	t.Helper()

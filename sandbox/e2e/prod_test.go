@@ -53,7 +53,7 @@ func TestProd(t *testing.T) {
 	})
 }
 
-// rolesReadyAfter is the time from the creation of the first StatefulSet until
+// rolesReadyAfter returns the time from the creation of the first StatefulSet until
 // the last replica was ready. Kubernetes counts in whole seconds.
 func (c cluster) rolesReadyAfter() time.Duration {
 	c.t.Helper()

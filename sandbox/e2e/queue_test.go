@@ -277,7 +277,7 @@ func secondJob(set appsv1.StatefulSet) *appsv1.StatefulSet {
 	return second
 }
 
-// replicas are the pods of a job's roles.
+// replicas returns the pods of a job's roles.
 func (c cluster) replicas(job string) []corev1.Pod {
 	c.t.Helper()
 	return c.pods("persia", "persia_job="+job+",app.kubernetes.io/name in (nn-worker,dataloader,embedding-worker,embedding-ps)")

@@ -359,7 +359,7 @@ func (n *realNode) testNothingLeft(t *testing.T) {
 	require.NoError(t, os.RemoveAll(n.path("node")))
 }
 
-// remains are what the kernel has of the nodes' machines. It may have others of tests that
+// remains returns what the kernel has of the nodes' machines. It may have others of tests that
 // run beside.
 func (n *realNode) remains(t *testing.T) []string {
 	t.Helper()

@@ -21,13 +21,13 @@ type scheduledPool struct {
 	name string
 }
 
-// fullest is the node of a pool with the most of the pods that are pinned to it.
+// fullest returns the node of a pool with the most of the pods that are pinned to it.
 func (p scheduledPool) fullest() string {
 	counts := p.podsByNode()
 	return slices.MaxFunc(slices.Sorted(maps.Keys(counts)), func(a, b string) int { return counts[a] - counts[b] })
 }
 
-// podsOf are the pods of a node that are pinned to its pool.
+// podsOf returns the pods of a node that are pinned to its pool.
 func (p scheduledPool) podsOf(node string) []corev1.Pod {
 	return slices.DeleteFunc(p.assigned(), func(pod corev1.Pod) bool { return pod.Spec.NodeName != node })
 }
@@ -102,7 +102,7 @@ func unschedulable(pod corev1.Pod) bool {
 	return false
 }
 
-// assigned are the pods that are pinned to a pool and not on their way out.
+// assigned returns the pods that are pinned to a pool and not on their way out.
 func (p scheduledPool) assigned() []corev1.Pod {
 	p.t.Helper()
 	return slices.DeleteFunc(p.pods("", ""), func(pod corev1.Pod) bool {

@@ -139,7 +139,7 @@ func TestStateOfCLI(t *testing.T) {
 	require.NoError(t, stack.Workspace().RemoveStack(t.Context(), "dev"))
 }
 
-// made is a resource of a state.
+// made returns a resource of a state.
 func made(name string) map[string]any {
 	return map[string]any{
 		"urn": "urn:pulumi:dev::persia::test:index:Thing::" + name, "type": "test:index:Thing", "custom": true, "id": name,

@@ -57,7 +57,7 @@ func (s storageStack) resize(size string, names ...string) {
 	s.write()
 }
 
-// sandbox is a sandbox of the stack, and what it prints.
+// sandbox returns a sandbox of the stack, and what it prints.
 func (s storageStack) sandbox(dir string) (*sandbox.Sandbox, *output) {
 	s.t.Helper()
 	printed := &output{}
@@ -96,7 +96,7 @@ func (o *output) await(t *testing.T, by *operation, text string) {
 	awaitWhile(t, by.ended, func() bool { return strings.Contains(o.String(), text) }, "%q is printed", text)
 }
 
-// volume is a volume of 1 TiB with a claim NAME-claim.
+// volume returns a volume of 1 TiB with a claim NAME-claim.
 func volume(name, source string, fields object) object {
 	return object{"name": name, "size": "1Ti", source: fields}
 }

@@ -43,7 +43,7 @@ func (r *training) awaitTraining(t *testing.T, job string, condition func() bool
 	awaitUnless(t, trainingPatience, over, condition, message, arguments...)
 }
 
-// endOf is how a training has ended, or nothing.
+// endOf returns how a training has ended, or nothing.
 func (r *training) endOf(t *testing.T, job string) batchv1.JobConditionType {
 	t.Helper()
 	jobs, err := r.BatchV1().Jobs("persia").List(t.Context(), metav1.ListOptions{

@@ -38,7 +38,7 @@ const (
 	backoffSeconds = 1
 )
 
-// arrivingJob is the example's job whose data arrives as the test says, with another
+// arrivingJob returns the example's job whose data arrives as the test says, with another
 // rule to learn, and with changes of its roles and settings.
 func (r *training) arrivingJob(t *testing.T, name string, rule int, changes object) object {
 	t.Helper()
@@ -61,7 +61,7 @@ func (r *training) arrivingJob(t *testing.T, name string, rule int, changes obje
 	return job
 }
 
-// exampleJob is a copy of the example's only job, which asks for less.
+// exampleJob returns a copy of the example's only job, which asks for less.
 func (r *training) exampleJob(t *testing.T) object {
 	t.Helper()
 	text, err := yaml.Marshal(r.example["config"].(object)["persia:jobs"])
@@ -163,7 +163,7 @@ func (r *training) deletePods(t *testing.T, pods ...corev1.Pod) {
 	}
 }
 
-// pod is a replica of a job, named as with a StatefulSet.
+// pod returns a replica of a job, named as with a StatefulSet.
 func (r *training) pod(t *testing.T, name string) corev1.Pod {
 	t.Helper()
 	found, err := r.CoreV1().Pods("persia").Get(t.Context(), r.nameOf("persia", name), metav1.GetOptions{})

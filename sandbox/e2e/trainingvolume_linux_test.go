@@ -16,7 +16,7 @@ import (
 // checkpointVolume is the volume of the trainings, a folder of the host.
 type checkpointVolume string
 
-// inPod is the path in the pods of what is in the volume.
+// inPod returns the path in the pods of what is in the volume.
 func (v checkpointVolume) inPod(path string) string {
 	return "/checkpoints" + strings.TrimPrefix(path, string(v))
 }
@@ -53,7 +53,7 @@ type checkpoint struct {
 
 var checkpointFolder = regexp.MustCompile(`/attempt-(\d+)/batch-(\d+)$`)
 
-// checkpoint is the newest complete one of a run in the claimed volume, which is a
+// checkpoint returns the newest complete one of a run in the claimed volume, which is a
 // folder of the host.
 func (v checkpointVolume) checkpoint(job, run string) checkpoint {
 	marks, _ := filepath.Glob(filepath.Join(string(v), job, run, "attempt-*", "batch-*", "opt.pt"))

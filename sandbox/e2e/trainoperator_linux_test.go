@@ -11,7 +11,7 @@ import (
 // upstream is the job of PERSIA's operator.
 const upstream = "upstream"
 
-// operatorJob is the example's job with NATS of its own, and with the engine operator.
+// operatorJob returns the example's job with NATS of its own, and with the engine operator.
 func (r *training) operatorJob(t *testing.T) object {
 	t.Helper()
 	job := r.exampleJob(t)

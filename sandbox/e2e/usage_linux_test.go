@@ -64,7 +64,7 @@ func resetPeak(t testing.TB) {
 	require.NoError(t, file.Close())
 }
 
-// usages is what the processes that run now have taken so far.
+// usages returns what the processes that run now have taken so far.
 func usages() map[string]usage {
 	took := map[string]usage{}
 	running, err := process.Matching(func(p process.Process) bool { return processOfUp(p) != "" })

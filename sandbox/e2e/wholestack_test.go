@@ -170,7 +170,7 @@ func renamedPool(e realEngine, file object) {
 	assert.Equal(e, []string{"POST renamed", "DELETE gpu"}, pools)
 }
 
-// readStackFile is a stack's configuration as it is written.
+// readStackFile returns a stack's configuration as it is written.
 func readStackFile(t *testing.T, path string) object {
 	t.Helper()
 	text, err := os.ReadFile(path)

@@ -41,7 +41,7 @@ func newWorkbench(b *testing.B, s *sandbox.Sandbox, objects []*unstructured.Unst
 	return &workbench{s.Kubeconfig(), objects, client, restmapper.NewDiscoveryRESTMapper(groups)}
 }
 
-// ofKind are the objects of a kind in all namespaces.
+// ofKind returns the objects of a kind in all namespaces.
 func (w *workbench) ofKind(b *testing.B, kind schema.GroupVersionKind) dynamic.NamespaceableResourceInterface {
 	b.Helper()
 	mapping, err := w.mapper.RESTMapping(kind.GroupKind(), kind.Version)
@@ -49,7 +49,7 @@ func (w *workbench) ofKind(b *testing.B, kind schema.GroupVersionKind) dynamic.N
 	return w.client.Resource(mapping.Resource)
 }
 
-// list are the objects of a kind by namespace and name. A kind that is not there has none.
+// list returns the objects of a kind by namespace and name. A kind that is not there has none.
 func (w *workbench) list(b *testing.B, kind schema.GroupVersionKind) map[string]*unstructured.Unstructured {
 	b.Helper()
 	list, err := w.ofKind(b, kind).List(b.Context(), metav1.ListOptions{})
@@ -122,7 +122,7 @@ func (w *workbench) remove(b *testing.B) {
 	}
 }
 
-// removals are the objects to delete, in order: the Jobs, whose running pods would outlive
+// removals returns the objects to delete, in order: the Jobs, whose running pods would outlive
 // them if their namespace went first, and the bindings of policies, which keep claims; the
 // stack's namespaces, with all else that is in them; and what is in none of these.
 func (w *workbench) removals(b *testing.B) (first, namespaces, others []*unstructured.Unstructured) {

@@ -18,7 +18,7 @@ import (
 	"persia/sandbox/gcp/nodepools"
 )
 
-// autoscaledPool is a pool over two zones.
+// autoscaledPool returns a pool over two zones.
 func autoscaledPool(t *testing.T, least, most int) resource.PropertyMap {
 	t.Helper()
 	inputs := change(t, poolInputs("workers", 1, values{}), "nodeCount", nil)
@@ -26,7 +26,7 @@ func autoscaledPool(t *testing.T, least, most int) resource.PropertyMap {
 	return change(t, inputs, "autoscaling", values{"totalMinNodeCount": least, "totalMaxNodeCount": most})
 }
 
-// announced are the pools that the autoscaler knows, by name.
+// announced returns the pools that the autoscaler knows, by name.
 func (g simulated) announced() map[string]nodepools.Pool {
 	g.Helper()
 	list, err := g.client.CoreV1().ConfigMaps("kube-system").List(g.Context(), metav1.ListOptions{LabelSelector: nodepools.AutoscaledLabel})
@@ -156,7 +156,7 @@ func TestUpdateOfAnAutoscaledPoolKeepsTheNumberOfNodes(t *testing.T) {
 	}
 }
 
-// The autoscaler goes on while the provider works.
+// The autoscaler continues while the provider works.
 func TestUpdateMeetsTheAutoscaler(t *testing.T) {
 	nodes := schema.GroupResource{Resource: "nodes"}
 	for verb, err := range map[string]error{

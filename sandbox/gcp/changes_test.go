@@ -37,7 +37,7 @@ var gpuPoolSettings = values{"machineType": "a2-highgpu-8g", "gpu": values{"type
 // edit is one of a setting, from one value to another.
 type edit struct{ before, after values }
 
-// poolEdits are one edit of each setting of a node pool, by its field.
+// poolEdits returns one edit of each setting of a node pool, by its field.
 func poolEdits() map[string]edit {
 	autoscaled := values{"nodes": nil, "autoscaling": values{"minNodes": 0, "maxNodes": 4}}
 	// What is not given before is the pool as it is.
@@ -69,8 +69,8 @@ func poolEdits() map[string]edit {
 	}
 }
 
-// TestChangesOfNodePools holds, for every setting of a node pool, that Google Cloud
-// does with a change of it what the tag change promises.
+// TestChangesOfNodePools checks that Google Cloud applies a change of each setting of a node pool
+// as the tag change says.
 func TestChangesOfNodePools(t *testing.T) {
 	cases := poolEdits()
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[poolspec.Pool]()) {
@@ -135,8 +135,7 @@ func poolStackOf(t *testing.T, settings ...values) values {
 	return file
 }
 
-// poolOf runs the program with one node pool, and returns what it asks of Google
-// Cloud for it.
+// poolOf runs the program with one node pool, and returns the inputs of the pool.
 func poolOf(t *testing.T, settings ...values) resource.PropertyMap {
 	t.Helper()
 	mocks := &nodePoolMocks{}

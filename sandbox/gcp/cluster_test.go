@@ -38,7 +38,7 @@ func clusterInputs() resource.PropertyMap {
 	})
 }
 
-// installed are the names of what is in the control plane of GKE's own.
+// installed returns the names of GKE's own objects in the control plane.
 func (g simulated) installed() []string {
 	g.Helper()
 	drivers, err := g.client.StorageV1().CSIDrivers().List(g.Context(), metav1.ListOptions{})

@@ -16,7 +16,7 @@ import (
 	"persia/config/clusterspec"
 )
 
-// row is one of a table of a page: what is edited, and what comes of it.
+// row is a row of a table of a page: an edit, and its effect.
 type row struct{ edits, effect string }
 
 // tableOf reads the first table of a section of docs/guides/operations.md.
@@ -42,7 +42,7 @@ func tableOf(t *testing.T, heading string) []row {
 
 var code = regexp.MustCompile("`([^`]+)`")
 
-// quoted are the words of a text that are in code.
+// quoted returns the words of a text that are in code.
 func quoted(text string) []string {
 	var words []string
 	for _, match := range code.FindAllStringSubmatch(text, -1) {
@@ -51,7 +51,7 @@ func quoted(text string) []string {
 	return words
 }
 
-// leaves are the paths of the settings of a type. A list is one setting.
+// leaves returns the paths of the settings of a type. A list is one setting.
 func leaves(of reflect.Type, prefix string) []string {
 	if of.Kind() == reflect.Pointer {
 		of = of.Elem()
@@ -67,8 +67,8 @@ func leaves(of reflect.Type, prefix string) []string {
 	return paths
 }
 
-// TestEveryClusterSettingIsInTheTable: docs/guides/operations.md says of each setting of a
-// cluster what a change of it does, once, and each has an edit here.
+// TestEveryClusterSettingIsInTheTable checks that docs/guides/operations.md describes a change of
+// each setting of a cluster, once, and that this test has an edit of each.
 func TestEveryClusterSettingIsInTheTable(t *testing.T) {
 	listed := map[string]int{}
 	var paths []string
@@ -95,9 +95,8 @@ func TestEveryClusterSettingIsInTheTable(t *testing.T) {
 	assert.Len(t, edits, len(paths))
 }
 
-// TestDocumentedEditsOfTheCluster makes the edits of the table one after another in a whole
-// stack. The engine does what the table says and nothing else. What an edit left to do, the
-// next up would do.
+// TestDocumentedEditsOfTheCluster makes the edits of the table one after another in a whole stack.
+// The engine does exactly what the table says, and the next up finds nothing to do.
 func TestDocumentedEditsOfTheCluster(t *testing.T) {
 	edits := clusterEdits()
 	e, file := newStack(t, "../.."), editable(t)
@@ -186,8 +185,8 @@ func TestRangesAreNotMoved(t *testing.T) {
 
 var effectText = regexp.MustCompile("`(create|update|replace|delete)` of (the|an?|all) (\\w+?)s?\\b( and everything in it)?")
 
-// assertEffect holds what an up did against what a page says, such as "`replace` of all
-// NodePools". Before it there were so many resources.
+// assertEffect compares what an up did with the text of a page, such as "`replace` of all
+// NodePools", given the number of resources before.
 func assertEffect(t *testing.T, says string, e *engine, before int) {
 	t.Helper()
 	did := map[string]int{}
@@ -219,7 +218,7 @@ func assertEffect(t *testing.T, says string, e *engine, before int) {
 	assert.Equal(t, want, did, "%v", e.steps)
 }
 
-// count is how many resources of a kind a stack has.
+// count returns how many resources of a kind a stack has.
 func (e *engine) count(kind string) int {
 	count := 0
 	for urn := range e.state {
@@ -316,7 +315,7 @@ func TestDocumentedEditsOfJobs(t *testing.T) {
 	assert.Empty(t, e.steps, "a last up")
 }
 
-// editsOf are the edits that a row names: each setting in code, with what follows the
+// editsOf returns the edits that a row names: each setting in code, with what follows the
 // last of them.
 func editsOf(text string) []string {
 	words := quoted(text)
@@ -333,7 +332,7 @@ func editsOf(text string) []string {
 	return names
 }
 
-// restarted are the StatefulSets whose pods an up restarts.
+// restarted returns the StatefulSets whose pods an up restarts.
 func (e *engine) restarted() []string {
 	var names []string
 	for _, s := range e.steps {

@@ -72,8 +72,7 @@ func editable(t *testing.T) values {
 	return file
 }
 
-// documentedEdit is an edit of a stack file. Before is what it needs to be different in
-// the file, if anything.
+// documentedEdit is an edit of a stack file. Before is an edit that the file needs first, if any.
 type documentedEdit struct{ before, edit func(values) }
 
 // set writes a value at a path below a key. A number is a position in a list.
@@ -115,7 +114,7 @@ func withoutStorage(file values) {
 
 const keyRing = "projects/my-project/locations/us-central1/keyRings/r/cryptoKeys/"
 
-// clusterEdits are one edit of each setting of the cluster, and one of its project.
+// clusterEdits returns one edit of each setting of the cluster, and one of its project.
 func clusterEdits() map[string]documentedEdit {
 	edits := map[string]documentedEdit{}
 	for path, value := range map[string]any{
@@ -164,7 +163,7 @@ func clusterEdits() map[string]documentedEdit {
 	} {
 		edits[path] = documentedEdit{withoutStorage, set("persia:cluster", path, value)}
 	}
-	// In a stack of its own: see TestKubeDNSAfterCloudDNS.
+	// TestKubeDNSAfterCloudDNS makes this edit in another stack.
 	edits["dns"] = documentedEdit{func(values) {}, set("persia:cluster", "dns", "KUBE_DNS")}
 	edits["persia:project"] = documentedEdit{withoutStorage, func(file values) { file["persia:project"] = "other-project" }}
 	edits["region"] = documentedEdit{withoutStorage, func(file values) {
@@ -174,7 +173,7 @@ func clusterEdits() map[string]documentedEdit {
 	return edits
 }
 
-// jobEdits are one edit of each setting that docs/guides/operations.md lists for running
+// jobEdits returns one edit of each setting that docs/guides/operations.md lists for running
 // training jobs, by the setting and whose it is.
 func jobEdits() map[string]documentedEdit {
 	edits := map[string]documentedEdit{}

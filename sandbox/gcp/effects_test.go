@@ -14,7 +14,7 @@ import (
 
 var restartText = regexp.MustCompile(`^persia:jobs\[\d+\]: the job (\S+) restarts: this replaces the pods of (.+), one of each role`)
 
-// saidToRestart are the StatefulSets whose pods the last up said to replace.
+// saidToRestart returns the StatefulSets whose pods the last up said to replace.
 func (e *engine) saidToRestart(t *testing.T) []string {
 	t.Helper()
 	var names []string
@@ -360,7 +360,7 @@ func TestEffects(t *testing.T) {
 	}
 }
 
-// assertSaid holds that there is one effect for each part, in the order of the parts.
+// assertSaid checks that there is one effect for each part, in the order of the parts.
 func assertSaid(t *testing.T, parts, effects []string) {
 	t.Helper()
 	if !assert.Len(t, effects, len(parts), "%s", strings.Join(effects, "\n")) {
@@ -378,7 +378,7 @@ func TestEffectsOnPools(t *testing.T) {
 	edits["fewer nodes"] = edit{values{"nodes": 3}, values{"nodes": 1}}
 	edits["a zone less"] = edit{values{"zones": []any{"us-central1-a", "us-central1-b"}}, values{"zones": []any{"us-central1-a"}}}
 	edits["a partition"] = edit{gpuPoolSettings, values{"gpu": values{"type": "nvidia-tesla-a100", "count": 8, "partition": "1g.5gb"}}}
-	// By the name of the edit: what the program says, and nothing for the others.
+	// The text of the program by the name of the edit. Other edits have none.
 	rounds := "GKE drains and recreates the nodes of the pool workers, 1 at once. This takes 2 rounds, about 20m if a round takes 10m"
 	says := map[string]string{
 		"Name":        "persia:nodePools: the pool workers is no longer in the stack file. GKE deletes its nodes",

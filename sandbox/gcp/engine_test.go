@@ -36,28 +36,28 @@ type engine struct {
 	// order lists the resources in the order of their creation.
 	order []resource.URN
 	state map[resource.URN]known
-	// objects are what is not in Google Cloud: objects in the cluster, and providers.
+	// objects are the resources outside of Google Cloud: objects in the cluster, and providers.
 	objects map[resource.URN]inCluster
-	// did is what an up did to what is in Google Cloud, without what stayed the same.
+	// did lists the changes that an up made in Google Cloud.
 	did []string
-	// steps are what it did to all that the stack has.
+	// steps lists the changes that it made to all resources of the stack.
 	steps []step
-	// seen are what the program has registered, and replaced those among them that the
-	// up replaces.
+	// seen are the resources that the program has registered. replaced are those that the up
+	// replaces.
 	seen, replaced map[resource.URN]bool
-	// gone are what the up has deleted to create it again.
+	// gone are the resources that the up has deleted and will create again.
 	gone map[resource.URN]bool
 	// warned are the warnings of the program.
 	warned []string
 	// asked are the outputs that the next up reads.
 	asked values
-	// forbidden says that an up would delete what is protected, or is nil.
+	// forbidden is the error of an up that would delete a protected resource, or nil.
 	forbidden error
 	// refused is a type of resource that Google Cloud does not create.
 	refused string
 }
 
-// step is what an up does to one resource.
+// step is a change of one resource by an up.
 type step struct {
 	operation, kind, name string
 	// paths are the properties that differ.
@@ -68,7 +68,7 @@ func (s step) String() string {
 	return fmt.Sprintf("%s of %s %s %v", s.operation, s.kind, s.name, s.paths)
 }
 
-// note keeps what an up does.
+// note records a step.
 func (e *engine) note(operation string, urn resource.URN, diff map[string]plugin.PropertyDiff) {
 	paths := slices.Sorted(maps.Keys(diff))
 	e.steps = append(e.steps, step{operation, string(urn.Type().Name()), urn.Name(), paths})
@@ -127,7 +127,7 @@ func urnOf(token, name string) resource.URN {
 	return resource.NewURN("dev", "persia", "", tokens.Type(token), name)
 }
 
-// step makes a resource what the program wants.
+// step changes a resource to what the program wants.
 func (e *engine) step(urn resource.URN, args pulumi.MockResourceArgs) (held, error) {
 	ctx, old := e.Context(), e.state[urn]
 	ignored := args.RegisterRPC.GetIgnoreChanges()
@@ -218,8 +218,8 @@ func (e *engine) give(urn resource.URN) error {
 	return nil
 }
 
-// unknown are inputs in which is not known what comes from a resource that the up deletes
-// and makes anew. As the engine does, a resource that this replaces is deleted with it.
+// unknown returns inputs in which the outputs of replaced resources are unknown. As in the engine,
+// a resource that this replaces is deleted with them.
 func (e *engine) unknown(inputs resource.PropertyMap, args pulumi.MockResourceArgs) resource.PropertyMap {
 	planned := inputs.Copy()
 	for property, on := range args.RegisterRPC.GetPropertyDependencies() {
@@ -298,7 +298,7 @@ func (e *engine) up(configuration map[string]string) []string {
 	return e.did
 }
 
-// stored is the storage of the volumes in the simulated cluster, and the Filestore instances in the
+// stored returns the storage of the volumes in the simulated cluster, and the Filestore instances in the
 // simulated cloud that no volume has.
 func (e *engine) stored() []any {
 	e.Helper()
@@ -336,7 +336,7 @@ func (e *engine) stored() []any {
 	return records
 }
 
-// creation is the field create of storage that the stack has created, or nil.
+// creation returns the field create of storage that the stack has created, or nil.
 func (e *engine) creation(token, name string) any {
 	for urn, has := range e.state {
 		if string(urn.Type()) != token || property.Text(has.outputs, "name") != name {
@@ -388,7 +388,7 @@ func (w warnings) Warn(text string, _ *pulumi.LogArgs) error {
 	return nil
 }
 
-// effects are what the last up said of what runs.
+// effects are the effects that the last up announced.
 func (e *engine) effects() []string {
 	for _, text := range e.warned {
 		if said, ok := strings.CutPrefix(text, effects.Title+"\n\n- "); ok {
@@ -398,7 +398,7 @@ func (e *engine) effects() []string {
 	return nil
 }
 
-// secrets are the keys of a stack file that have passwords.
+// secretKeys are the keys of a stack file that have passwords.
 func secretKeys(configuration map[string]string) []string {
 	var keys []string
 	for key, text := range configuration {
@@ -409,7 +409,7 @@ func secretKeys(configuration map[string]string) []string {
 	return keys
 }
 
-// removed deletes what the program has not registered, but for what is kept.
+// removed deletes the resources that the program has not registered, except retained ones.
 func (e *engine) removed() {
 	e.Helper()
 	for _, urn := range slices.Backward(slices.Clone(e.order)) {
@@ -435,7 +435,7 @@ func (e *engine) removed() {
 	}
 }
 
-// refresh reads what there is, and returns the properties that had drifted.
+// refresh reads the current state, and returns the properties that had drifted.
 func (e *engine) refresh() []string {
 	e.Helper()
 	var drift []string
@@ -454,7 +454,7 @@ func (e *engine) refresh() []string {
 	return drift
 }
 
-// destroy deletes what the stack has, but for what outlives it.
+// destroy deletes the resources of the stack, except those that outlive it.
 func (e *engine) destroy() {
 	e.Helper()
 	for _, urn := range slices.Backward(e.order) {

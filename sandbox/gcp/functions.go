@@ -72,7 +72,7 @@ func (p *Provider) lookup(kind, id string) function {
 	}
 }
 
-// Kept names what a cloud holds of what outlives stacks.
+// Kept returns the names of the resources in a cloud that outlive stacks.
 func Kept(cloud *google.Cloud) ([]string, error) {
 	var kept []string
 	for kind, called := range restapi.Outliving() {

@@ -34,8 +34,8 @@ type ran struct {
 	checkpoints map[string]string
 }
 
-// runs returns what runs. Storage are directories, which it makes, with what is in the storage of
-// the stack.
+// runs returns the running jobs. Storage are directories that it creates, with the contents of the
+// stack's storage.
 func (e *engine) runs(t *testing.T, storage string) ran {
 	t.Helper()
 	now := ran{map[string]int{}, e.nodes(), map[string]string{}}
@@ -68,7 +68,7 @@ func (e *engine) runs(t *testing.T, storage string) ran {
 	return now
 }
 
-// read is an object as its type.
+// read returns an object as its type.
 func read[T any](t *testing.T, object inCluster) T {
 	t.Helper()
 	var typed T
@@ -157,8 +157,8 @@ var (
 	resizedText  = regexp.MustCompile(`GKE deletes nodes of the pool (\S+): (all|\d+)`)
 )
 
-// assertHappened holds the effects of the last up against what it did: before is what ran before.
-// A job that ran had a checkpoint.
+// assertHappened compares the announced effects of the last up with what it did. before is what ran
+// before. A job that ran had a checkpoint.
 func assertHappened(t *testing.T, e *engine, storage string, before ran) {
 	t.Helper()
 	after := e.runs(t, storage)
@@ -190,7 +190,7 @@ func assertHappened(t *testing.T, e *engine, storage string, before ran) {
 	assertNodes(t, e, before.nodes)
 }
 
-// length is a time in which GKE drains or creates nodes so often, in words.
+// length returns a time in which GKE drains or creates nodes so often, in words.
 func length(rounds int) string {
 	return strings.TrimSuffix((time.Duration(rounds) * poolspec.RoundTime).String(), "0s")
 }

@@ -9,7 +9,7 @@ import (
 	"persia/sandbox/gcp/google"
 )
 
-// filestoreWithKey is a stack whose share is encrypted with a key.
+// filestoreWithKey returns a stack whose share is encrypted with a key.
 func filestoreWithKey(t *testing.T) map[string]string {
 	t.Helper()
 	file := poolStackOf(t)

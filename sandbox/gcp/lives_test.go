@@ -10,13 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// nextLife is a stack without a state on what an earlier life of it has left.
+// nextLife returns a stack without a state, in a cloud that an earlier life of the stack left
+// behind.
 func (e *engine) nextLife() *engine {
 	return &engine{simulated: e.simulated, folder: e.folder, state: map[resource.URN]known{}, objects: map[resource.URN]inCluster{}}
 }
 
-// TestBackupPlanOfAnEarlierLife: the plan stays with its backups when the stack goes, and
-// the next life takes it over instead of making another for the same cluster.
+// TestBackupPlanOfAnEarlierLife checks that destroy keeps the backup plan, and that the next life
+// takes it over instead of creating another for the same cluster.
 func TestBackupPlanOfAnEarlierLife(t *testing.T) {
 	file := poolStackOf(t)
 	maps.Copy(file["persia:cluster"].(values), values{
@@ -35,9 +36,8 @@ func TestBackupPlanOfAnEarlierLife(t *testing.T) {
 	}
 }
 
-// TestNetworkOfAFailedUp: a network that is to hold a Filestore instance stays when the stack
-// goes, also if the stack never got so far as to create the instance. The next life takes it
-// over, and the backup plan with it.
+// TestNetworkOfAFailedUp checks that destroy keeps the network of a Filestore instance, even if the
+// stack never created the instance. The next life takes it over, and the backup plan with it.
 func TestNetworkOfAFailedUp(t *testing.T) {
 	file := poolStackOf(t)
 	maps.Copy(file["persia:cluster"].(values), values{

@@ -11,8 +11,8 @@ import (
 	"persia/gcp"
 )
 
-// TestNodeOfSettings holds what a pool's settings make of its nodes: labels, taints
-// and what they offer.
+// TestNodeOfSettings checks the labels, taints and capacity of nodes against the settings of their
+// pool.
 func TestNodeOfSettings(t *testing.T) {
 	a100 := func(extra values) values {
 		accelerator := accelerators("nvidia-tesla-a100", 8, "DEFAULT")[0].(values)

@@ -18,7 +18,7 @@ import (
 	"persia/sandbox/gcp/property"
 )
 
-// poolInputs are a node pool as the program describes one.
+// poolInputs returns a node pool as the program describes one.
 func poolInputs(name string, count int, config values) resource.PropertyMap {
 	node := values{
 		"machineType":            "n2-standard-4",
@@ -64,7 +64,7 @@ func accelerators(gpu string, count int, driver string) []any {
 	}}
 }
 
-// nodes are all nodes of the control plane, by name.
+// nodes returns all nodes of the control plane, by name.
 func (g simulated) nodes() map[string]corev1.Node {
 	g.Helper()
 	list, err := g.client.CoreV1().Nodes().List(g.Context(), metav1.ListOptions{})
@@ -86,7 +86,7 @@ func (g simulated) oneNode() corev1.Node {
 	return corev1.Node{}
 }
 
-// nodeVerbs are what has been done to nodes.
+// nodeVerbs returns what has been done to nodes.
 func (g simulated) nodeVerbs() []string {
 	var verbs []string
 	for _, action := range g.client.Actions() {

@@ -18,8 +18,8 @@ type inCluster struct {
 	provider resource.URN
 }
 
-// object makes an object in the cluster what the program wants, on paper: it is as it was
-// asked for, and changes as the Kubernetes provider plans.
+// object simulates an object in the cluster: it is as the program wants it, and changes as the
+// Kubernetes provider plans.
 func (e *engine) object(urn resource.URN, args pulumi.MockResourceArgs) (resource.PropertyMap, error) {
 	if err := servedByWebhook(urn, args); err != nil {
 		return nil, err
@@ -54,10 +54,10 @@ func (e *engine) object(urn resource.URN, args pulumi.MockResourceArgs) (resourc
 	return now.outputs, nil
 }
 
-// servedByWebhook refuses an object that goes through the webhook of gmp-operator, unless the object
-// comes after a Deployment. GKE starts that webhook on the nodes of the cluster, so it may not serve
-// yet when the last pool is there (GoogleCloudPlatform/ai-on-gke, issue 402). A Deployment that is
-// available shows that the nodes run pods.
+// servedByWebhook refuses an object that goes through the webhook of gmp-operator, unless the
+// object comes after a Deployment. GKE runs that webhook on the nodes of the cluster, so it may not
+// serve yet when the last pool is ready (GoogleCloudPlatform/ai-on-gke, issue 402). An available
+// Deployment shows that the nodes run pods.
 func servedByWebhook(urn resource.URN, args pulumi.MockResourceArgs) error {
 	if !strings.HasPrefix(args.TypeToken, "kubernetes:monitoring.googleapis.com/") {
 		return nil
@@ -81,7 +81,7 @@ func replacedOn(paths []string, diff plugin.DiffResponse) plugin.DiffResponse {
 	return diff
 }
 
-// plan notes what a difference leads to.
+// plan records the operation that a difference leads to.
 func (e *engine) plan(urn resource.URN, diff plugin.DiffResponse) {
 	switch {
 	case diff.Changes != plugin.DiffSome:
@@ -92,7 +92,7 @@ func (e *engine) plan(urn resource.URN, diff plugin.DiffResponse) {
 	}
 }
 
-// providerOf is the provider of a resource.
+// providerOf returns the provider of a resource.
 func providerOf(args pulumi.MockResourceArgs) resource.URN {
 	of := resource.URN(args.Provider[:max(0, strings.LastIndex(args.Provider, "::"))])
 	if of == "" {
@@ -101,8 +101,8 @@ func providerOf(args pulumi.MockResourceArgs) resource.URN {
 	return urnOf(string(of.Type()), of.Name())
 }
 
-// served are the outputs of what is not Google Cloud's, with what an API server adds
-// and the program reads.
+// served returns the outputs of objects in the cluster, with the fields that an API server adds and
+// the program reads.
 func served(args pulumi.MockResourceArgs) resource.PropertyMap {
 	outputs := args.Inputs.Mappable()
 	add := func(part, field string, value any) {

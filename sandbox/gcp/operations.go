@@ -41,7 +41,7 @@ const (
 // before it begins.
 type operation struct{ kind, name string }
 
-// operate changes what the API keeps of a resource, and then the control plane.
+// operate changes a resource in the API's storage, and then the control plane.
 func (a *api) operate(ctx context.Context, kind, name string, change func() error) error {
 	if kind != clusterKind && kind != nodePoolKind {
 		return change()
@@ -78,7 +78,7 @@ func (a *api) begin(ctx context.Context, op operation) error {
 	})
 }
 
-// carryOut makes the control plane agree with what the API keeps.
+// carryOut makes the control plane agree with the API's storage.
 func (a *api) carryOut(ctx context.Context, op operation) error {
 	body, err := a.Cloud.Get(op.kind, op.name)
 	if err != nil {
@@ -100,7 +100,7 @@ func (a *api) carryOut(ctx context.Context, op operation) error {
 	})
 }
 
-// remove takes what is left of a cluster or a node pool out of the control plane.
+// remove removes the rest of a cluster or a node pool from the control plane.
 func (a *api) remove(ctx context.Context, op operation) error {
 	if op.kind == clusterKind {
 		return a.gke.addons.Remove(ctx)
@@ -138,7 +138,7 @@ func (a *api) resume(ctx context.Context) error {
 	return nil
 }
 
-// configMap is the name of the operation's. A resource has one operation at a time.
+// configMap returns the name of the operation's. A resource has one operation at a time.
 func (o operation) configMap() string {
 	hash := fnv.New64a()
 	fmt.Fprint(hash, o.kind, " ", o.name)

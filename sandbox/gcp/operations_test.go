@@ -22,7 +22,7 @@ func (g simulated) assertNoOperation() {
 	assert.Empty(g, written.Items)
 }
 
-// TestResume: what a killed command has begun, the next one completes.
+// TestResume checks that a command completes the operations of a killed one.
 func TestResume(t *testing.T) {
 	op := operation{nodePoolKind, trainersPool}
 	t.Run("a pool that was being made", func(t *testing.T) {

@@ -28,7 +28,7 @@ func newExtensions() *fake.Clientset {
 	return client
 }
 
-// kindsServed are the names of the kinds in the control plane.
+// kindsServed returns the names of the kinds in the control plane.
 func (g simulated) kindsServed() []string {
 	g.Helper()
 	list, err := g.extensions.ApiextensionsV1().CustomResourceDefinitions().List(g.Context(), metav1.ListOptions{})

@@ -64,10 +64,9 @@ func (p *Provider) Close() error { return p.log.Close() }
 // SignalCancellation lets the operations under way finish: each takes seconds.
 func (p *Provider) SignalCancellation(context.Context) error { return nil }
 
-// Handshake agrees with the engine on what the two exchange. Secrets come as what
-// they hide: without AcceptSecrets, the engine itself hides again the inputs and
-// outputs that have the name of a secret input, and the program makes no name or
-// identifier of a secret.
+// Handshake negotiates the protocol with the engine. Secrets arrive as plain values: without
+// AcceptSecrets, the engine itself marks the inputs and outputs with the name of a secret input,
+// and the program derives no name or identifier from a secret.
 func (p *Provider) Handshake(context.Context, plugin.ProviderHandshakeRequest) (*plugin.ProviderHandshakeResponse, error) {
 	return &plugin.ProviderHandshakeResponse{}, nil
 }
@@ -129,7 +128,7 @@ func (p *Provider) Diff(ctx context.Context, req plugin.DiffRequest) (plugin.Dif
 	return p.terraform.Diff(ctx, req)
 }
 
-// Create makes a resource. Previews know what is planned and nothing else.
+// Create creates a resource. In a preview it returns only the planned values.
 func (p *Provider) Create(ctx context.Context, req plugin.CreateRequest) (plugin.CreateResponse, error) {
 	if err := p.known(req.URN); err != nil {
 		return plugin.CreateResponse{}, err
@@ -172,7 +171,7 @@ func (p *Provider) Delete(ctx context.Context, req plugin.DeleteRequest) (plugin
 	return plugin.DeleteResponse{}, p.terraform.Delete(ctx, req.URN.Type(), req.ID, req.Outputs)
 }
 
-// ID is the identifier of the resource that inputs describe.
+// ID returns the identifier of the resource that inputs describe.
 func (p *Provider) ID(urn resource.URN, inputs resource.PropertyMap) (resource.ID, error) {
 	if err := p.known(urn); err != nil {
 		return "", err

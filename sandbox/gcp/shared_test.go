@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDestroyLeavesTheOtherStacksGrant: of two stacks of a project whose jobs mount the
-// same bucket, the one that goes takes its own access with it, and no other.
+// TestDestroyLeavesTheOtherStacksGrant checks that, of two stacks of a project whose jobs mount the
+// same bucket, destroy of one removes only its own access.
 func TestDestroyLeavesTheOtherStacksGrant(t *testing.T) {
 	one := newStack(t, "../..")
 	two := &engine{simulated: one.simulated, folder: one.folder, name: "two", state: map[resource.URN]known{}, objects: map[resource.URN]inCluster{}}

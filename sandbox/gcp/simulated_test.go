@@ -49,7 +49,7 @@ type simulated struct {
 	states     map[string]held
 }
 
-// held is what a stack holds of a resource.
+// held is the state of a resource in a stack.
 type held struct {
 	id              resource.ID
 	inputs, outputs resource.PropertyMap
@@ -78,7 +78,7 @@ func urn(token string) resource.URN {
 
 func properties(inputs values) resource.PropertyMap { return resource.NewPropertyMapFromMap(inputs) }
 
-// key tells resources apart that a test holds.
+// key identifies a resource of a test.
 func key(token string, inputs resource.PropertyMap) string {
 	return token + property.Expand(" ${name} ${accountId} ${role} ${member}", inputs)
 }
@@ -98,7 +98,7 @@ type parent struct {
 	body       google.Body
 }
 
-// parents are what tests do not make by themselves, in the order of their creation.
+// parents returns what tests do not make by themselves, in the order of their creation.
 func parents() map[string][]parent {
 	network := parent{"compute.network", "projects/${project}/global/networks/persia", google.Body{}}
 	return map[string][]parent{
@@ -212,7 +212,7 @@ func backupPlanInputs() resource.PropertyMap {
 	})
 }
 
-// change is a copy of inputs with another value at a path, or none if it is nil.
+// change returns a copy of inputs with another value at a path, or none if it is nil.
 func change(t *testing.T, inputs resource.PropertyMap, path string, value any) resource.PropertyMap {
 	t.Helper()
 	at, err := resource.ParsePropertyPath(path)

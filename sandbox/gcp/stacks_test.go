@@ -33,7 +33,7 @@ func stackFiles(t *testing.T) []string {
 	return paths
 }
 
-// stackFile are the values of a stack file, with each encrypted text as it is written.
+// stackFile returns the values of a stack file, with each encrypted text as it is written.
 func stackFile(t *testing.T, path string) values {
 	t.Helper()
 	file, err := stackfile.Read(os.DirFS(filepath.Dir(path)), filepath.Base(path), "persia")
@@ -63,9 +63,8 @@ func newStack(t *testing.T, folder string) *engine {
 	return &engine{simulated: newGoogle(t), folder: absolute, state: map[resource.URN]known{}, objects: map[resource.URN]inCluster{}}
 }
 
-// TestStacks brings every stack file up: a second up finds nothing to do and sends
-// nothing, neither before nor after a refresh, and nothing but what outlives a stack
-// is left when it goes.
+// TestStacks brings every stack file up: a second up finds nothing to do and sends nothing, before
+// and after a refresh, and destroy leaves only the resources that outlive a stack.
 func TestStacks(t *testing.T) {
 	for _, path := range stackFiles(t) {
 		t.Run(strings.Split(filepath.Base(path), ".")[1], func(t *testing.T) {
@@ -176,8 +175,8 @@ func TestEditsOfAPoolAreCarriedOut(t *testing.T) {
 	}
 }
 
-// TestEditsOfACluster makes edits of a cluster, with what the documentation says of
-// each: most are updates, and those that cannot be changed later replace it.
+// TestEditsOfACluster makes edits of a cluster and compares them with the documentation: most are
+// updates, and settings that cannot change replace the cluster.
 func TestEditsOfACluster(t *testing.T) {
 	const key = "projects/my-project/locations/us-central1/keyRings/r/cryptoKeys/k"
 	update, replace := "update "+clusterType, "replace "+clusterType
@@ -229,7 +228,7 @@ func TestEditsOfACluster(t *testing.T) {
 	}
 }
 
-// assertOnly holds that there is one step, of an operation on a type.
+// assertOnly checks that there is exactly one step, with an operation and a type.
 func assertOnly(t *testing.T, want string, did []string) {
 	t.Helper()
 	if assert.Len(t, did, 1, "%v", did) {

@@ -55,8 +55,8 @@ func (g simulated) importOf(token, id string) plugin.ReadResponse {
 	return resp
 }
 
-// TestStored: what is there is found, imported and not made twice, by whichever
-// command, and leaves no file once it is deleted.
+// TestStored checks that every command finds and imports existing storage, never creates it twice,
+// and leaves no file after a deletion.
 func TestStored(t *testing.T) {
 	for token, kind := range stored {
 		t.Run(token, func(t *testing.T) {

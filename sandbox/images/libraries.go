@@ -14,8 +14,8 @@ import (
 	"persia/sandbox/images/archive"
 )
 
-// libraries returns the shared libraries, including the dynamic loader, that programs and
-// libraries of this machine load. It leaves out those in the folder own.
+// libraries returns the shared libraries of this machine, including the dynamic loader, that
+// programs and libraries load. It omits libraries in the folder own.
 func libraries(ctx context.Context, of []string, own string) (archive.Layer, error) {
 	found := map[string]bool{}
 	for batch := range slices.Chunk(of, 200) {

@@ -160,8 +160,8 @@ func (p *Provider) forces(obj *unstructured.Unstructured) bool {
 	return config.patchForce
 }
 
-// previewCreate tries a create on the API server, and returns the object as it
-// would be. What only the update can tell passes.
+// previewCreate tries a create on the API server, and returns the object as it would be. It ignores
+// errors that only an update can decide.
 func (p *Provider) previewCreate(ctx context.Context, req plugin.CreateRequest) (resource.PropertyMap, error) {
 	c, _ := p.state()
 	if c == nil {

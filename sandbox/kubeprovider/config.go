@@ -20,8 +20,8 @@ import (
 	"persia/sandbox/kubeprovider/object"
 )
 
-// config is what a provider resource may say. Keys of the official provider
-// that change nothing here are accepted and not read.
+// config is the configuration of the provider. It accepts and ignores the keys of the official
+// provider that have no effect here.
 type config struct {
 	kubeconfig string // the content of a kubeconfig file, YAML or JSON, or its path
 	context    string
@@ -124,7 +124,7 @@ func onThisMachine(server string) error {
 	return fmt.Errorf("kubeconfig: server %q: the sandbox talks to no cluster outside this machine", server)
 }
 
-// CheckConfig refuses a configuration that no client can be made of.
+// CheckConfig refuses a configuration from which it cannot build a client.
 func (p *Provider) CheckConfig(_ context.Context, req plugin.CheckConfigRequest) (plugin.CheckConfigResponse, error) {
 	resp := plugin.CheckConfigResponse{Properties: req.News}
 	for _, refused := range refusedConfig {

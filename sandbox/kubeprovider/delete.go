@@ -72,8 +72,8 @@ func find(ctx context.Context, c *cluster.Client, obj *unstructured.Unstructured
 	return r, live, err
 }
 
-// AwaitDeletion waits until an object is gone whose deletion has begun. It tells progress
-// if it has to wait.
+// AwaitDeletion waits until an object whose deletion has begun is gone. It reports progress if it
+// has to wait.
 func AwaitDeletion(ctx context.Context, p *Provider, req plugin.DeleteRequest, progress io.Writer) error {
 	c, err := p.configured(req.URN)
 	if err != nil {
@@ -97,8 +97,8 @@ func AwaitDeletion(ctx context.Context, p *Provider, req plugin.DeleteRequest, p
 	return p.awaitGone(ctx, c, r, req.URN, live)
 }
 
-// propagation says how the objects that obj owns are deleted: first, so that what
-// they use can go after, unless the annotation says otherwise.
+// propagation returns how the API server deletes the objects that obj owns: first, so that the
+// objects that they use can follow, unless the annotation says otherwise.
 func propagation(obj *unstructured.Unstructured) metav1.DeletionPropagation {
 	switch strings.ToLower(obj.GetAnnotations()[annotationPropagation]) {
 	case "background":

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestPropagation: what an object owns is gone when it is.
+// TestPropagation checks that the objects of an owner are gone when the owner is.
 func TestPropagation(t *testing.T) {
 	for annotation, want := range map[string]metav1.DeletionPropagation{
 		"": metav1.DeletePropagationForeground, "foreground": metav1.DeletePropagationForeground,

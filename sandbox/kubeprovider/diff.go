@@ -36,13 +36,13 @@ func (p *Provider) Diff(_ context.Context, req plugin.DiffRequest) (plugin.DiffR
 	if groupOf(before) != groupOf(after) {
 		changes.markReplaced(after, "apiVersion")
 	}
-	// Another name is another object: both can be there at once.
+	// An object with another name is another object: both can exist at once.
 	changes.deleteFirst = changes.replaces() && sameName(before, after)
 	return changes.result(), nil
 }
 
-// compared returns what the official provider compares: the object in the state,
-// pruned to the old inputs, and the new inputs, both normalised.
+// compared returns the two sides of the official provider's comparison: the object in the state,
+// pruned to the old inputs, and the new inputs, both normalized.
 func compared(req plugin.DiffRequest) (before, after resource.PropertyMap, err error) {
 	live, err := object.Of(req.OldOutputs)
 	if err != nil {
@@ -62,7 +62,7 @@ func compared(req plugin.DiffRequest) (before, after resource.PropertyMap, err e
 	return before, resource.NewPropertyMapFromMap(object.Normalize(obj).Object), nil
 }
 
-// dropNulls leaves out what the program does not say.
+// dropNulls removes the fields that the program sets to null.
 func dropNulls(properties resource.PropertyMap) resource.PropertyMap {
 	out := resource.PropertyMap{}
 	for key, value := range properties {
@@ -77,7 +77,7 @@ func dropNulls(properties resource.PropertyMap) resource.PropertyMap {
 	return out
 }
 
-// namespaceOf is the namespace of the object in the state, empty if it has none.
+// namespaceOf returns the namespace of the object in the state, empty if it has none.
 func namespaceOf(outputs resource.PropertyMap) string {
 	return metadataText(object.Reveal(outputs), "namespace")
 }
@@ -163,10 +163,9 @@ func (c *changes) result() plugin.DiffResponse {
 	}
 }
 
-// markReplaced makes changes at, above or below the given paths replace the
-// object. A value that is not known yet, above such a path, does not: the official
-// provider looks for the path inside of what it knows (convertPatchToDiff in
-// provider/pkg/provider/provider.go).
+// markReplaced makes changes at, above or below the given paths replace the object. An unknown
+// value above such a path does not: the official provider looks only inside of known values
+// (convertPatchToDiff in provider/pkg/provider/provider.go).
 func (c *changes) markReplaced(after resource.PropertyMap, paths ...string) {
 	for path, diff := range c.paths {
 		known := !unknownAt(after, path)

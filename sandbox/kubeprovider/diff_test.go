@@ -180,9 +180,9 @@ func TestKeepIgnored(t *testing.T) {
 	assert.Equal(t, map[string]any{"replicas": int64(7), "paused": true}, kept.Object["spec"])
 }
 
-// TestDiffOfAnUnknownSpecification is what the engine asks when something that the
-// specification depends on is replaced: of a workload it is an update, unless a field
-// that replaces it is unknown itself.
+// TestDiffOfAnUnknownSpecification checks the engine's question while a resource on which the
+// specification depends is replaced: a workload is updated, unless a field that replaces it is
+// unknown itself.
 func TestDiffOfAnUnknownSpecification(t *testing.T) {
 	unknown := resource.MakeComputed(resource.NewProperty(""))
 	deployment := properties(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: a, namespace: persia}, spec: {replicas: 1, selector: {matchLabels: {a: b}}}}`)

@@ -17,9 +17,9 @@ import (
 // one name for each resource, with the same prefix.
 const fieldManager = "pulumi-kubernetes-sandbox"
 
-// writersTakenOver are the prefixes of the field managers whose plain writes an
-// update takes over: the provider's own create, and kubectl. What anyone else
-// wrote, or kubectl through a subresource such as scale, conflicts.
+// writersTakenOver are the prefixes of the field managers whose plain writes an update takes over:
+// the provider's own create, and kubectl. Fields of all others, and of kubectl through a
+// subresource such as scale, conflict.
 var writersTakenOver = []string{"kubectl", "before-first-apply", "pulumi-kubernetes", "pulumi-resource-kubernetes"}
 
 // takeOver makes the fields that the create or kubectl wrote this provider's own,

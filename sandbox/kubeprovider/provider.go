@@ -29,7 +29,7 @@ type Provider struct {
 	refusals
 
 	version string
-	// plugins is the folder of the credential plugins that come before those on the PATH.
+	// plugins is the folder of the credential plugins that take precedence over the PATH.
 	plugins string
 	log     provider.Logger
 
@@ -50,8 +50,7 @@ func New(version, plugins string) *Provider {
 
 var _ plugin.GrpcProvider = (*Provider)(nil)
 
-// Handshake agrees with the engine on what the two exchange: secrets are marked
-// as such in both directions.
+// Handshake negotiates the protocol with the engine: secrets are marked in both directions.
 func (p *Provider) Handshake(
 	context.Context, plugin.ProviderHandshakeRequest,
 ) (*plugin.ProviderHandshakeResponse, error) {
@@ -157,8 +156,7 @@ func annotationsOf(inputs resource.PropertyMap) map[string]string {
 	return annotations
 }
 
-// state returns the client, nil where the provider is not configured, and what
-// it was configured with.
+// state returns the client, or nil if the provider is not configured, and its configuration.
 func (p *Provider) state() (*cluster.Client, config) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

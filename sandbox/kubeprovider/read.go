@@ -76,7 +76,7 @@ func liveInputs(inputs resource.PropertyMap, live *unstructured.Unstructured) (r
 	return drifted, nil
 }
 
-// importedInputs are the inputs that would make a live object.
+// importedInputs returns the inputs that would make a live object.
 func importedInputs(live *unstructured.Unstructured) resource.PropertyMap {
 	content := live.DeepCopy().Object
 	delete(content, "status")

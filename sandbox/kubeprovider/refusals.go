@@ -8,7 +8,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
 )
 
-// refusals are what the engine may ask of a provider and this one does not have.
+// refusals are the calls of the engine that this provider does not support.
 type refusals struct{ plugin.UnimplementedProvider }
 
 // GetMapping says that nothing converts to this provider.

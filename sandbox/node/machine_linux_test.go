@@ -285,7 +285,7 @@ func assertJoined(t *testing.T, n *network, all ...machine) {
 	}
 }
 
-// podAddress is the address of the pod of a machine.
+// podAddress returns the address of the pod of a machine.
 func podAddress(m machine) netip.Addr { return podSubnet(m.number).Addr().Next().Next() }
 
 // startPod starts a process with a network of its own, behind the machine's as ptp's are, until the

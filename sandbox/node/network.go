@@ -35,7 +35,7 @@ type link struct {
 	prefix        int
 }
 
-// linkOf is the link of the machine in dir. Machines side by side have different ones:
+// linkOf returns the link of the machine in dir. Machines side by side have different ones:
 // the addresses are four out of 198.18.0.0/15, which is for tests between machines and
 // not routed (RFC 2544).
 func linkOf(dir string) link {

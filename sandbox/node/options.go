@@ -12,7 +12,7 @@ import (
 // Annotation is on the Node objects that a real node is run for. Its value is "real".
 const Annotation = "sandbox.persia.com/node"
 
-// Options say what nodes are made of, in absolute paths.
+// Options are the programs and folders of a node, as absolute paths.
 type Options struct {
 	// Dir is the folder that the nodes write to, each to a folder with its name.
 	Dir string
@@ -61,10 +61,10 @@ func Read(path string) (Options, error) {
 	return o, nil
 }
 
-// Tunnel is the socket at which the nodes in dir connect to their pods, by package tunnel.
+// Tunnel returns the socket at which the nodes in dir connect to their pods, by package tunnel.
 func Tunnel(dir string) string { return filepath.Join(dir, "tunnel") }
 
-// machineDir is the folder of the machine of a node in dir.
+// machineDir returns the folder of the machine of a node in dir.
 func machineDir(dir, node string) string { return filepath.Join(dir, node) }
 
 // offFile is the name of the file that switches a machine off.
@@ -80,8 +80,7 @@ func ProgramOff(dir, node, program string) string {
 	return filepath.Join(machineDir(dir, node), "root", programsOff, program)
 }
 
-// root is the machine's root directory, and path a path in it by which the host finds
-// what the machine calls by the elements alone.
+// root is the machine's root directory. path returns the host's path of a file of the machine.
 func (o Options) root() string { return filepath.Join(o.Dir, "root") }
 
 func (o Options) path(elements ...string) string {

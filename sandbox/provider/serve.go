@@ -28,11 +28,11 @@ func Serve(ctx context.Context, p plugin.Provider) (*Server, error) {
 	return serve(ctx, connections{open: func() plugin.Provider { return p }, keep: true})
 }
 
-// ServeEach serves a provider of its own to each connection, made by
-// newProvider and closed when the connection ends.
+// ServeEach serves a new provider to each connection. It calls newProvider for it, and closes the
+// provider when the connection ends.
 //
-// A stack with two providers of a package, or one whose provider is being
-// replaced, has two connections at once, configured differently.
+// A stack with two providers of a package, or one whose provider is being replaced, has two
+// connections at once, configured differently.
 func ServeEach(ctx context.Context, newProvider func() plugin.Provider) (*Server, error) {
 	return serve(ctx, connections{open: newProvider})
 }
@@ -62,15 +62,15 @@ func serve(ctx context.Context, c connections) (*Server, error) {
 	return s, nil
 }
 
-// Port is the port of 127.0.0.1 that the server listens on.
+// Port returns the port of 127.0.0.1 that the server listens on.
 func (s *Server) Port() int { return s.port }
 
 // Close stops the server, ends the connections and returns when both are done.
 func (s *Server) Close() { s.close() }
 
-// attachable answers the engine's Attach for any provider, and passes it on to
-// those that want the engine's address. The method is not part of
-// plugin.Provider, and the engine gives up on a provider that does not have it.
+// attachable implements the engine's Attach for any provider, and passes it on to providers that
+// want the engine's address. plugin.Provider lacks the method, and the engine rejects a provider
+// without it.
 type attachable struct{ plugin.Provider }
 
 func (a attachable) Attach(address string) error {
@@ -80,9 +80,8 @@ func (a attachable) Attach(address string) error {
 	return nil
 }
 
-// connection is a provider and the gRPC service that it answers one engine
-// with. The service is kept for as long as the connection, because it
-// remembers what the two sides agreed on when they shook hands.
+// connection is a provider and its gRPC service for one engine. The service lives as long as the
+// connection, because it stores the result of the handshake.
 type connection struct {
 	provider plugin.Provider
 	service  pulumirpc.ResourceProviderServer

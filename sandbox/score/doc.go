@@ -1,3 +1,2 @@
-// Package score has the tests that hold the Kubernetes objects of the repository's
-// stacks against kube-score.
+// Package score tests the Kubernetes objects of the repository's stacks with kube-score.
 package score

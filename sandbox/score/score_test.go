@@ -63,7 +63,7 @@ func TestCriticalIsExplained(t *testing.T) {
 	}
 }
 
-// scored is what kube-score says of an object.
+// scored is kube-score's result for an object.
 type scored struct {
 	TypeMeta struct {
 		Kind string `json:"kind"`

@@ -13,8 +13,8 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 )
 
-// Take takes the encrypted texts out of the values of a stack file, and returns,
-// by their paths, what the sandbox encrypts in their place.
+// Take removes the encrypted texts from the values of a stack file, and returns placeholders by
+// their paths, which the sandbox encrypts instead.
 func Take(values stackfile.Values) (stackfile.Values, auto.ConfigMap) {
 	secrets := auto.ConfigMap{}
 	left := values.Open(func(path []any, ciphertext string) string {

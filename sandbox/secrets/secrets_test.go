@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestTakeSecrets: what is encrypted stays a secret in the sandbox's copy, and what is
-// not stays as it is.
+// TestTakeSecrets checks that encrypted values stay secrets in the sandbox's copy, and that other
+// values do not change.
 func TestTakeSecrets(t *testing.T) {
 	file, err := stackfile.Parse([]byte(`config:
   persia:nats: {size: 1, users: [{name: a, password: {secure: "v1:abc:def"}}, {name: b, password: plain}]}

@@ -19,7 +19,7 @@ type maker struct {
 // deep values are filled with more than they need.
 const deepest = 8
 
-// change is a copy of a stack with one key written, changed or removed.
+// change returns a copy of a stack with one key written, changed or removed.
 func (m *maker) change(stack Stack) Stack {
 	return m.changeKey(stack, m.schema.keys[m.IntN(len(m.schema.keys))])
 }
@@ -73,7 +73,7 @@ func (m *maker) write(object map[string]any, key Key) {
 	}
 }
 
-// changed is another value of a key. A list has one more item half of the times.
+// changed returns another value of a key. A list gets one more item in half of the cases.
 func (m *maker) changed(key Key, n *node, value any) any {
 	if items, ok := value.([]any); ok && n.Items != nil && m.IntN(2) == 0 {
 		return append(items, m.item(key, n.Items, items))
@@ -81,7 +81,7 @@ func (m *maker) changed(key Key, n *node, value any) any {
 	return m.value(key, n, 0)
 }
 
-// item is one more item of a list: a new one, or one that is there by another name.
+// item returns one more item of a list: a new one, or one that is there by another name.
 func (m *maker) item(key Key, n *node, items []any) any {
 	if len(items) == 0 || m.IntN(2) == 0 {
 		return m.value(key, n, 1)
@@ -124,8 +124,8 @@ func (m *maker) find(definition string) []map[string]any {
 	return found
 }
 
-// value is a value of a key. The deeper it lies in what is written, the more usual it
-// is: one odd value among many is enough.
+// value returns a value of a key. The deeper its position, the more usual the value is: one odd
+// value among many is enough.
 func (m *maker) value(key Key, n *node, depth int) any {
 	usual, oddity := m.usual(key), 3+7*depth
 	switch {
@@ -148,7 +148,7 @@ func (m *maker) value(key Key, n *node, depth int) any {
 	}
 }
 
-// object has what a definition requires, and now and then more.
+// object returns an object with the required fields of a definition, and sometimes more.
 func (m *maker) object(definition string, depth int) any {
 	object := map[string]any{}
 	d := m.schema.Definitions[definition]

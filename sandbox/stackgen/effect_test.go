@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// plan is all that the program registers for a stack, as text.
+// plan returns all that the program registers for a stack, as text.
 func plan(t *testing.T, s Stack) (string, error) {
 	t.Helper()
 	recorder, err := deploy(s, filepath.Join(repository, "examples"))
@@ -124,7 +124,7 @@ func TestEveryKeyHasAnEffect(t *testing.T) {
 	}
 }
 
-// definedTests are the names of all tests.
+// definedTests returns the names of all tests.
 func definedTests(t *testing.T) map[string]bool {
 	t.Helper()
 	tests := map[string]bool{}

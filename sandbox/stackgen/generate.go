@@ -27,8 +27,8 @@ func NewGenerator(schema *Schema, begin []Stack, files fs.FS) *Generator {
 	return &Generator{schema: schema, begin: begin, files: files, accepted: map[Key]int{}}
 }
 
-// Generate is a stack that the program accepts, made by so many changes, those among
-// them that the program accepted. It depends on random alone.
+// Generate returns a stack that the program accepts, after n random changes. It skips changes that
+// the program refuses. The result depends on random alone.
 func (g *Generator) Generate(random *rand.Rand, changes int) Stack {
 	m := &maker{schema: g.schema, Rand: random}
 	stack := g.begin[random.IntN(len(g.begin))]
@@ -62,7 +62,7 @@ func (g *Generator) Tries() Tries {
 	return g.tries
 }
 
-// Unused are the keys of the schema that no stack had.
+// Unused returns the keys of the schema that no stack had.
 func (g *Generator) Unused() []Key {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -25,8 +25,8 @@ func Objects(s Stack, directory string) ([]*unstructured.Unstructured, error) {
 	return objects, err
 }
 
-// deploy runs the program as Pulumi does, and keeps what the program registers instead of creating
-// it.
+// deploy runs the program as Pulumi does, and records the resources that the program registers
+// instead of creating them.
 func deploy(s Stack, directory string) (*pulumitest.Recorder, error) {
 	r := &pulumitest.Recorder{}
 	var secrets []string
@@ -45,9 +45,8 @@ func deploy(s Stack, directory string) (*pulumitest.Recorder, error) {
 // secretFields are the fields that only Pulumi secrets may be in.
 var secretFields = []string{"password", "postgresqlPassword", "key"}
 
-// holdsSecret reports whether a value has such a field, in which the generator and the
-// examples write a text instead of a secret. The key of a taint or of a reference is
-// none.
+// holdsSecret reports whether a value has a field for which the generator and the examples write a
+// text instead of a secret. The key of a taint or of a reference does not count.
 func holdsSecret(value any) bool {
 	switch value := value.(type) {
 	case map[string]any:
@@ -63,7 +62,7 @@ func holdsSecret(value any) bool {
 	return false
 }
 
-// plain is a value as JSON has it, without what Pulumi says of it.
+// plain returns a value as JSON, without Pulumi's annotations.
 func plain(value resource.PropertyValue) any {
 	switch {
 	case value.IsSecret():

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// Schema is the JSON Schema of stack files, as far as it says which keys there are.
+// Schema is the part of the JSON Schema of stack files that defines the keys.
 type Schema struct {
 	Definitions map[string]*node `json:"definitions"`
 	Properties  struct {
@@ -34,7 +34,7 @@ func (k Key) String() string { return k.Definition + "." + k.Property }
 // root is the name under which the keys of the program stand among the definitions.
 const root = "config"
 
-// node is what the schema says of a value.
+// node is the schema of a value.
 type node struct {
 	Ref         string           `json:"$ref"`
 	Type        string           `json:"type"`
@@ -49,7 +49,7 @@ type node struct {
 	Deprecation string           `json:"deprecationMessage"`
 }
 
-// additional is what the entries of a map are, if it is not a mere false.
+// additional is the schema of the entries of a map, if it is not false.
 type additional struct{ *node }
 
 func (a *additional) UnmarshalJSON(text []byte) error {
@@ -86,7 +86,7 @@ func ReadSchema(path string) (*Schema, error) {
 	return s, nil
 }
 
-// Keys are all keys of stack files, sorted.
+// Keys returns all keys of stack files, sorted.
 func (s *Schema) Keys() []Key { return slices.Clone(s.keys) }
 
 // holds returns the definition of the objects in a value: the value's own definition, or the

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Shrink removes every key and every item of a stack without which it is still as
-// fails says, and returns what is left.
+// Shrink removes every key and every item of a stack that fails does not need, and returns the
+// rest.
 func Shrink(stack Stack, fails func(Stack) bool) Stack {
 	for smaller := true; smaller; {
 		smaller = false
@@ -25,7 +25,7 @@ func Shrink(stack Stack, fails func(Stack) bool) Stack {
 	return stack
 }
 
-// without is a value without its nth part, counting from the outside.
+// without returns a value without its nth part, counting from the outside.
 func without(value any, n *int) (any, bool) {
 	switch value := value.(type) {
 	case map[string]any:

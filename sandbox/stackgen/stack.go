@@ -40,8 +40,8 @@ func Examples(repository string) ([]Stack, error) {
 	return stacks, nil
 }
 
-// ReadStacks reads the stack files that a pattern matches, by their paths. The value of
-// a secret is what is written as its ciphertext.
+// ReadStacks reads the stack files that a pattern matches, by their paths. The value of a secret is
+// its ciphertext.
 func ReadStacks(files fs.FS, pattern string) (map[string]Stack, error) {
 	paths, err := fs.Glob(files, pattern)
 	if err != nil {
@@ -64,7 +64,7 @@ func (s Stack) Check(files fs.FS) error {
 	return err
 }
 
-// String is the stack file.
+// String returns the stack file.
 func (s Stack) String() string {
 	text, err := stackfile.File{Config: stackfile.Values(s)}.Text()
 	if err != nil {
@@ -73,7 +73,7 @@ func (s Stack) String() string {
 	return string(text)
 }
 
-// Clone is a copy that shares nothing.
+// Clone returns a copy that shares nothing.
 func (s Stack) Clone() Stack { return Stack(clone(map[string]any(s)).(map[string]any)) }
 
 func clone(value any) any {

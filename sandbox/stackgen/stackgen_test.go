@@ -47,7 +47,7 @@ func TestGenerate(t *testing.T) {
 	assert.Less(t, len(generator.Unused()), len(schema.Keys()))
 }
 
-// TestTables: the tables of values name only keys that there are.
+// TestTables checks that the tables of values name only existing keys.
 func TestTables(t *testing.T) {
 	schema, _ := read(t)
 	known := map[string]bool{}

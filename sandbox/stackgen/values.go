@@ -31,7 +31,7 @@ var images = []any{"nginx", "nginx:1.27", "busybox", "registry.example.com:5000/
 
 var names = []any{"a", "data", "train-1", "x", "b2", strings.Repeat("a", 30), strings.Repeat("b", 40), strings.Repeat("c", 63)}
 
-// jobNames are also such as the program makes of the others.
+// jobNames includes names like those that the program derives from others.
 var jobNames = []any{"a", "train-1", "x", "a-completion", "a-nn-worker", "train-1-completion", "a-nats", strings.Repeat("a", 30), strings.Repeat("c", 36)}
 
 var texts = []any{"a", "b", "some text", "x-1"}
@@ -132,7 +132,7 @@ var usuals = map[string][]any{
 	"Registry.server": {"https://index.docker.io/v1/", "registry.example.com"}, "registry": {"docker.io", "registry.example.com:5000"}, "repository": {"bitnami/postgresql"}, "tag": {"10.8.0"}, "annotations": {"a", "true"}, "nodeSelector": {"a", "true"}, "labels": {"a", "b"}, "attributes": {"a"}, "matchLabels": {"a"}, "postgresqlExtendedConfig": {100, "128MB", true}, "limits": {"1", "2", "1Gi", "2Gi"}, "requests": {"1", "100m", "1Gi"},
 }
 
-// usualEntries are what the entries of some maps are usually called.
+// usualEntries are the usual keys of some maps.
 var usualEntries = map[string][]string{
 	"limits": {"cpu", "memory", "ephemeral-storage", "nvidia.com/gpu", "hugepages-2Mi", "example.com/a"}, "requests": {"cpu", "memory", "ephemeral-storage", "storage", "hugepages-2Mi"},
 	"labels": {"a", "example.com/a", "team"}, "annotations": {"a", "example.com/a", "Example.com/A"}, "nodeSelector": {"a", "example.com/a", "kubernetes.io/arch"}, "matchLabels": {"a"},
@@ -204,7 +204,8 @@ var olderPaths = map[string]string{
 	"dataLoaderPyEntryPath": "PERSIA_DATALOADER_ENTRY",
 }
 
-// usual are the usual values of a key, and what the stack has that such a key names.
+// usual returns the usual values of a key, and existing names for a key that refers to something in
+// the stack.
 func (m *maker) usual(key Key) []any {
 	for _, name := range []string{key.String(), key.Property} {
 		if other, ok := named[name]; ok {

@@ -37,7 +37,7 @@ type Resource struct {
 	Inputs, Outputs resource.PropertyMap
 }
 
-// IsObject reports whether the resource is a Kubernetes object. A component is none.
+// IsObject reports whether the resource is a Kubernetes object, and not a component.
 func (r Resource) IsObject() bool { return r.ID != "" && r.URN.Type().Package() == "kubernetes" }
 
 // ReadDeployment reads a state from JSON, as the engine exports it.

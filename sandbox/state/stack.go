@@ -44,8 +44,8 @@ func (s Stack) HasResources() (bool, error) {
 	return len(base.Resources)+len(base.PendingOperations) > 0 || journal, err
 }
 
-// Pending reports whether the state holds an operation whose end it does not know.
-// Of an update that is under way only its journal can tell, which is not read.
+// Pending reports whether the state has an operation with an unknown end. It does not read the
+// journal of an update that has not ended.
 func (s Stack) Pending() (bool, error) {
 	base, _, err := s.read()
 	return len(base.PendingOperations) > 0, err
@@ -69,7 +69,7 @@ func (s Stack) DeletesFailed() (bool, error) {
 	return deletes && last.Result == apitype.FailedResult, nil
 }
 
-// operations are what is read of a stack's state.
+// operations are the operations in a stack's state.
 type operations struct {
 	Resources         []json.RawMessage `json:"resources"`
 	PendingOperations []json.RawMessage `json:"pending_operations"`

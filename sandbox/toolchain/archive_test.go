@@ -160,7 +160,7 @@ func refused(t *testing.T, _ string, _ *builder) string {
 	return server.URL
 }
 
-// hanging is a server that sends a part of the archive, of so many halves, and then nothing more. Only here is
+// hanging returns a server that sends a part of the archive, of so many halves, and then nothing more. Only here is
 // a server's silence expected, so a slow one of another case is waited for.
 func hanging(half int) func(*testing.T, string, *builder) string {
 	return func(t *testing.T, file string, b *builder) string {
@@ -188,7 +188,7 @@ func otherVersion(t *testing.T, file string, b *builder) string {
 	return file
 }
 
-// emptied is an archive without programs.
+// emptied returns an archive without programs.
 func emptied(t *testing.T, file string, b *builder) string {
 	require.NoError(t, b.pack(record{}, nil, file))
 	return file

@@ -11,7 +11,7 @@ import (
 	"runtime"
 )
 
-// stamp is a digest of all that decides what the tool's binary contains.
+// stamp returns a digest of all that decides what the tool's binary contains.
 func (b *builder) stamp(t tool) (string, error) {
 	digest := sha256.New()
 	files := []string{"go.mod", "go.sum"}

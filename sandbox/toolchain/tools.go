@@ -18,8 +18,8 @@ type Tools struct {
 	Kwok                  string
 	Kwokctl               string
 	NATSOperator          string
-	// The programs of pods, which [BuildPods] compiles. They are run by tests, and are
-	// what the images of a training hold.
+	// The programs of pods, which [BuildPods] compiles. Tests run them, and the images of a
+	// training contain them.
 	NATSServer   string
 	NATSReloader string
 	Pushgateway  string
@@ -93,7 +93,7 @@ type tool struct {
 	variables []variable
 }
 
-// own tells whether the tool's main package is the sandbox's.
+// own reports whether the tool's main package is the sandbox's.
 func (t tool) own() bool { return strings.HasPrefix(t.pkg, "./") }
 
 type variable struct{ name, value string }
@@ -250,5 +250,5 @@ var ofNode = []tool{pause, coreDNS, networkPolicies, kubeProxy, kubelet}
 // ofQueues are the programs that stacks with queues need.
 var ofQueues = []tool{kueue}
 
-// ofAlternatives are what the program is compared with in a benchmark.
+// ofAlternatives are the tools with which a benchmark compares the program.
 var ofAlternatives = []tool{kubectl, helm, terraform, terraformProviderKubernetes}

@@ -17,7 +17,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// TestAwaitBearsFailures: a request that fails says nothing of the trainings.
+// TestAwaitBearsFailures checks that Await continues after a request fails.
 func TestAwaitBearsFailures(t *testing.T) {
 	complete := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "n", Labels: map[string]string{"persia_job": "a", "app.kubernetes.io/name": "completion"}},

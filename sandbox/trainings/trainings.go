@@ -24,9 +24,9 @@ const (
 	patience = 2 * time.Minute
 )
 
-// Await waits until all training jobs have ended. It writes how they go on and what their
-// scripts report, and draws the losses into the folder. A job that has failed is an error,
-// and so is an API server that does not answer for minutes.
+// Await waits until all training jobs have ended. It writes their progress and the reports of their
+// scripts, and draws the losses into the folder. It returns an error if a job has failed, or if the
+// API server does not answer for minutes.
 func Await(ctx context.Context, client kubernetes.Interface, out io.Writer, folder string) error {
 	w := watch{client: client, out: out, started: time.Now(), reports: map[string]*report{}}
 	answered := time.Now()
@@ -93,8 +93,8 @@ func (w *watch) draw(folder string) error {
 	return errors.Join(failures...)
 }
 
-// result tells whether all training jobs have ended, and which have failed. Without any
-// there is nothing to wait for.
+// result reports whether all training jobs have ended, and which have failed. Without a job, they
+// have.
 func result(all []status.Training) (ended bool, err error) {
 	if len(all) == 0 {
 		return true, errors.New("no training job reports its completion: persia:jobs is empty, or all jobs have the engine operator")

@@ -126,7 +126,7 @@ func changed(before, after Stack, j job) []string {
 	return effects
 }
 
-// nnWorkers are the nn-workers of a job.
+// nnWorkers returns the nn-workers of a job.
 func (j Job) nnWorkers() Role { return j.Roles[jobspec.KindNNWorker.Name] }
 
 // start says from where the next attempt of a job trains.

@@ -55,8 +55,8 @@ spec:
       - {name: password, secret: {secretName: password}}
 `
 
-// filledIn is asked with what an API server adds, the annotation of a restart by kubectl, and the label by
-// which Kueue knows pods.
+// filledIn compares a pod with the same pod after an API server has filled in defaults, and after a
+// restart by kubectl.
 const filledIn = `
 metadata: {name: criteo-nn-worker, namespace: persia, generation: 3}
 spec:
@@ -111,7 +111,7 @@ spec:
 status: {replicas: 2}
 `
 
-// inState is an object as the state of a stack has it.
+// inState returns an object as the state of a stack has it.
 func inState(t *testing.T, kind, text string) Stack {
 	t.Helper()
 	var outputs map[string]any
@@ -302,7 +302,8 @@ func TestPoolsOfOthers(t *testing.T) {
 	}
 }
 
-// TestDataOfAReplacedCluster: a cluster goes with data that is in no volume of the stack.
+// TestDataOfAReplacedCluster checks that the loss of data that is in no volume of the stack is
+// announced.
 func TestDataOfAReplacedCluster(t *testing.T) {
 	claimed := func(claim string) corev1.PodSpec {
 		return corev1.PodSpec{Volumes: []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
@@ -357,7 +358,7 @@ func TestSecondsWithoutNATS(t *testing.T) {
 	assert.Contains(t, New().withoutNATS("criteo", Job{}), "for 30 seconds")
 }
 
-// TestUnreadableState: what is not readable is not compared.
+// TestUnreadableState checks that unreadable state is not compared.
 func TestUnreadableState(t *testing.T) {
 	var outputs map[string]any
 	require.NoError(t, json.Unmarshal([]byte(`{"spec": "[secret]"}`), &outputs))

@@ -113,7 +113,7 @@ func (n NATS) changes(is NATS) (changes []string, replaced bool) {
 	return changes, replaced
 }
 
-// withoutNATS says what a job does while no server of its NATS answers.
+// withoutNATS describes a job while no server of its NATS answers.
 func (s Stack) withoutNATS(name string, job Job) string {
 	if job.ByOperator {
 		return fmt.Sprintf("the processes of the job %s lose their connections, and nothing restarts them together", name)
@@ -122,7 +122,7 @@ func (s Stack) withoutNATS(name string, job Job) string {
 	return fmt.Sprintf("if no server answers for %s seconds, the attempt of the job %s ends. The next one begins when NATS answers, and trains %s", seconds, name, s.start(job))
 }
 
-// nats is the name of the NATS cluster of a job.
+// nats returns the name of the NATS cluster of a job.
 func (j Job) nats() string {
 	for _, entry := range j.nnWorkers().container().Env {
 		switch {

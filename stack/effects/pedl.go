@@ -57,7 +57,8 @@ func (was Service) restarts(is Service) bool {
 	return !samePods(corev1.PodTemplateSpec{Spec: was.Pod}, corev1.PodTemplateSpec{Spec: is.Pod}) || is.Settings != nil && !maps.Equal(was.Settings, is.Settings)
 }
 
-// data is the directory with the data of a workload of PEDL. It is empty if the data goes with the pod.
+// data returns the directory with the data of a workload of PEDL, or "" if the data is lost with
+// the pod.
 func (s Stack) data(pod corev1.PodSpec) storedFolder {
 	role := Role{Pod: corev1.PodTemplateSpec{Spec: pod}}
 	for _, mount := range role.container().VolumeMounts {
@@ -68,12 +69,12 @@ func (s Stack) data(pod corev1.PodSpec) storedFolder {
 	return storedFolder{}
 }
 
-// lostData says that the data of a workload goes with its pod.
+// lostData says that the data of a workload is lost with its pod.
 func lostData(name string) string {
 	return fmt.Sprintf(". The data of %s is lost with its pod: to keep it, set persia:pedl.postgresql.persistence", name)
 }
 
-// keepsNothing reports whether the data of a workload of PEDL goes with its pod.
+// keepsNothing reports whether the data of a workload of PEDL is lost with its pod.
 func keepsNothing(pod corev1.PodSpec) bool {
 	return slices.ContainsFunc(pod.Volumes, func(volume corev1.Volume) bool { return volume.Name == pedl.DataVolume && volume.EmptyDir != nil })
 }

@@ -38,7 +38,7 @@ func samePods(was, is corev1.PodTemplateSpec) bool {
 	return equality.Semantic.DeepEqual(defaulted(was), defaulted(is))
 }
 
-// plain is an object as JSON has it.
+// plain returns an object as JSON has it.
 func plain(object any) any {
 	var value any
 	if text, err := json.Marshal(object); err != nil || json.Unmarshal(text, &value) != nil {
@@ -60,7 +60,7 @@ func own(all map[string]string) map[string]string {
 
 // hidden says which data the pods of a job no longer see or can no longer write to.
 func hidden(before, after Stack, j job) []string {
-	// Roles by what they lose, in the order of a stack file.
+	// Roles by their loss, in the order of a stack file.
 	lost := map[loss][]string{}
 	var order []loss
 	for _, kind := range jobspec.Kinds() {

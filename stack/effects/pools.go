@@ -159,7 +159,7 @@ func (s Stack) addPool(outputs map[string]any) {
 	s.Pools[fmt.Sprint(outputs["name"])] = pool
 }
 
-// output is the value at a path, or nil.
+// output returns the value at a path, or nil.
 func output(value any, path []string) any {
 	for _, name := range path {
 		switch in := value.(type) {
@@ -177,7 +177,7 @@ func output(value any, path []string) any {
 	return value
 }
 
-// text is a value as a stack file has it, or "" for what it need not say.
+// text returns a value in the form of a stack file, or "" for a default.
 func text(value any) string {
 	if number, is := value.(float64); is {
 		value = strconv.FormatFloat(number, 'f', -1, 64)
@@ -294,10 +294,10 @@ func resized(before, after Stack, name string, was, is Pool) []string {
 	return []string{fmt.Sprintf("%s: GKE deletes nodes of the pool %s: %s%s", path, name, strings.Join(loses, ", "), before.onPool(after, name, 1))}
 }
 
-// perZone is the number of nodes in each zone, or 0 if GKE chooses it.
+// perZone returns the number of nodes in each zone, or 0 if GKE chooses it.
 func (p Pool) perZone() int { return p.Nodes / max(1, len(p.Zones)) }
 
-// count is a number with what it counts.
+// count returns a number and the noun that it counts.
 func count(number int, of string) string {
 	if number == 1 {
 		return "1 " + of
@@ -305,7 +305,7 @@ func count(number int, of string) string {
 	return fmt.Sprintf("%d %ss", number, of)
 }
 
-// minutes is a duration without seconds, like 2h30m.
+// minutes returns a duration without seconds, like 2h30m.
 func minutes(d time.Duration) string { return strings.TrimSuffix(d.String(), "0s") }
 
 // onPool says what happens to the pods that run on a pool, if GKE recreates its nodes in some
@@ -352,7 +352,7 @@ func (s Stack) onPool(after Stack, pool string, rounds int) string {
 	return says.String()
 }
 
-// rolesOn are the roles of a job with pods on a pool.
+// rolesOn returns the roles of a job with pods on a pool.
 func (s Stack) rolesOn(job Job, pool string) []string {
 	var roles []string
 	for _, role := range slices.Sorted(maps.Keys(job.Roles)) {

@@ -1,6 +1,6 @@
-// Package effects says what an update of a stack does to what runs. It compares what the state
-// of the stack records with what the program registers. The preview of Pulumi shows which
-// resources change; this package says what becomes of the training jobs and of their data.
+// Package effects describes the effects of an update on running jobs. It compares the resources in
+// the state of the stack with those that the program registers. Pulumi's preview shows which
+// resources change; this package says what happens to the training jobs and their data.
 package effects
 
 import (
@@ -93,7 +93,8 @@ func New() Stack {
 	return Stack{Jobs: map[string]Job{}, Volumes: map[string]Volume{}, Pools: map[string]Pool{}, NATS: map[string]NATS{}, Queues: map[string]Queue{}, PEDL: map[string]Service{}}
 }
 
-// Read reads the objects and node pools in the state of a stack. It leaves out what it cannot read.
+// Read reads the objects and node pools in the state of a stack. It omits those that it cannot
+// read.
 func Read(resources map[resource.URN]map[string]any) Stack {
 	stack := New()
 	stack.Driver.Installer = poolspec.InstallerManaged
@@ -141,7 +142,7 @@ const (
 	backupPlanType = "gcp:gkebackup/backupPlan:BackupPlan"
 )
 
-// texts are the elements of a list, or nil.
+// texts returns the elements of a list, or nil.
 func texts(value any) []string {
 	list, _ := value.([]any)
 	var all []string
@@ -215,7 +216,7 @@ func (s Stack) addPEDL(meta metav1.ObjectMeta, set func(*Service)) {
 	}
 }
 
-// rolesOfSet are the roles of a JobSet.
+// rolesOfSet returns the roles of a JobSet.
 func rolesOfSet(spec jobset.Spec) map[string]Role {
 	roles := map[string]Role{}
 	for _, job := range spec.ReplicatedJobs {
@@ -228,7 +229,7 @@ func rolesOfSet(spec jobset.Spec) map[string]Role {
 	return roles
 }
 
-// rolesOf are the roles of a PersiaJob, with one container each.
+// rolesOf returns the roles of a PersiaJob, with one container each.
 func rolesOf(spec persiav1.PersiaJobSpec) map[string]Role {
 	roles := map[string]Role{}
 	processes := 0
@@ -282,7 +283,7 @@ func storageOf(source corev1.PersistentVolumeSource) string {
 	}
 }
 
-// container is the container of a role.
+// container returns the container of a role.
 func (r Role) container() corev1.Container {
 	if len(r.Pod.Spec.Containers) == 0 {
 		return corev1.Container{}
@@ -290,7 +291,7 @@ func (r Role) container() corev1.Container {
 	return r.Pod.Spec.Containers[0]
 }
 
-// variable is the value of an environment variable, or "".
+// variable returns the value of an environment variable, or "".
 func (r Role) variable(name string) string {
 	for _, entry := range r.container().Env {
 		if entry.Name == name {
@@ -300,7 +301,7 @@ func (r Role) variable(name string) string {
 	return ""
 }
 
-// running is how many replicas a job has.
+// running returns how many replicas a job has.
 func (j Job) running() int {
 	replicas := 0
 	for _, role := range j.Roles {
@@ -320,7 +321,7 @@ func (s Stack) Running() []string {
 	return names
 }
 
-// run is the run of a job, or "" if PERSIA's operator creates its pods.
+// run returns the run of a job, or "" if PERSIA's operator creates its pods.
 func (j Job) run() string { return j.Roles[jobspec.KindNNWorker.Name].variable("PERSIA_RUN") }
 
 // storedFolder is a directory of a volume.
@@ -336,7 +337,7 @@ func (f storedFolder) String() string {
 	return "folder " + f.folder + " of " + f.storage
 }
 
-// checkpoints is where the attempts of a job write their checkpoints. It is empty if the job
+// checkpoints returns where the attempts of a job write their checkpoints. It is empty if the job
 // has no such folder, or if PERSIA's operator creates its pods.
 func (s Stack) checkpoints(job Job) storedFolder {
 	nnWorkers := job.Roles[jobspec.KindNNWorker.Name]
@@ -358,7 +359,7 @@ func (s Stack) checkpoints(job Job) storedFolder {
 	return at
 }
 
-// volume is the volume of a mount.
+// volume returns the volume of a mount.
 func (r Role) volume(mount corev1.VolumeMount) corev1.Volume {
 	for _, volume := range r.Pod.Spec.Volumes {
 		if volume.Name == mount.Name {
@@ -384,7 +385,7 @@ func (r Role) readOnly(mount corev1.VolumeMount) bool {
 		volume.NFS != nil && volume.NFS.ReadOnly || volume.CSI != nil && volume.CSI.ReadOnly != nil && *volume.CSI.ReadOnly
 }
 
-// mounted is the directory that a mount of a role shows. It is empty for what goes with the pod.
+// mounted returns the directory that a mount of a role shows, or "" if it is lost with the pod.
 func (s Stack) mounted(role Role, mount corev1.VolumeMount) storedFolder {
 	below := cmp.Or(mount.SubPathExpr, mount.SubPath)
 	volume := role.volume(mount)
@@ -402,7 +403,7 @@ func (s Stack) mounted(role Role, mount corev1.VolumeMount) storedFolder {
 	return storedFolder{"the claim " + volume.PersistentVolumeClaim.ClaimName, below}
 }
 
-// inPod names the storage of a volume that a pod has without a claim, or is "" for what goes with the
+// inPod returns a name for the storage of a volume without a claim, or "" if it is lost with the
 // pod.
 func inPod(source corev1.VolumeSource) string {
 	switch {

@@ -18,7 +18,7 @@ const (
 	mutatingName   = "jobset-mutating-webhook-configuration"
 )
 
-// before are the objects that the controller finds when it starts.
+// before returns the objects that the controller finds when it starts.
 func before(jobNamespace string) []kube.Named {
 	role, binding := certificateRights()
 	return []kube.Named{
@@ -110,7 +110,7 @@ func only(namespace string) *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}}
 }
 
-// jobRules are the controller's rights in the namespace of jobs.
+// jobRules returns the controller's rights in the namespace of jobs.
 func jobRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		{APIGroups: []string{group}, Resources: []string{"jobsets/status"}, Verbs: []string{"get", "patch", "update"}},
@@ -122,7 +122,7 @@ func jobRules() []rbacv1.PolicyRule {
 	}
 }
 
-// clusterRules are the controller's rights in the cluster: it watches all namespaces, and
+// clusterRules returns the controller's rights in the cluster: it watches all namespaces, and
 // writes its certificate into its webhooks.
 func clusterRules() []rbacv1.PolicyRule {
 	watch := []string{"get", "list", "watch"}

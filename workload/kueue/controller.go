@@ -133,7 +133,7 @@ func probe(path string, seconds int32) *corev1.Probe {
 	}
 }
 
-// kinds are the definitions of Kueue. Each names the webhook that would convert objects of
+// kinds returns the definitions of Kueue. Each names the webhook that would convert objects of
 // another version: there is none, but Kueue's certificates are not ready before it has
 // written one into every definition.
 func kinds(name string) ([]kube.Kind, error) {

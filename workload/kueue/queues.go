@@ -23,7 +23,7 @@ const (
 	priorityLabel = "kueue.x-k8s.io/priority-class"
 )
 
-// JobLabels are the labels of a job in the queue of a team. Prefix is the prefix of the queues.
+// JobLabels returns the labels of a job in the queue of a team. Prefix is the prefix of the queues.
 // Without a priority, Kueue would take the PriorityClass of a pod.
 func JobLabels(prefix, team, priority string) map[string]string {
 	return map[string]string{QueueLabel: team, priorityLabel: kube.LabelName(prefix, priority)}
@@ -58,7 +58,7 @@ type Pool struct {
 // Team has a queue.
 type Team struct {
 	Name string
-	// Quotas are what the team's jobs may use, in the order of the pools.
+	// Quotas are the amounts that the team owns, in the order of the pools.
 	Quotas []capacity.Resources
 }
 
@@ -168,7 +168,7 @@ type borrowWithinCohort struct {
 	Policy string `json:"policy"`
 }
 
-// preemption is the policy of a team's queue. Kueue lets a job that needs more than its team owns
+// preemption returns the policy of a team's queue. Kueue lets a job that needs more than its team owns
 // stop others only if borrowWithinCohort says so, even those of its own team.
 func (a QueuesArgs) preemption() preemption {
 	borrow := "LowerPriority"

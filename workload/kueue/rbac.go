@@ -9,8 +9,8 @@ var (
 	manage = []string{"create", "delete", "get", "list", "patch", "update", "watch"}
 )
 
-// rights are what Kueue needs in its own namespace and in the cluster: of upstream's
-// (config/components/rbac), what the features and the kind of job that are on need.
+// rights returns the rights that Kueue needs in its own namespace and in the cluster: the subset of
+// upstream's rules (config/components/rbac) for the enabled features and kinds of jobs.
 func rights() (role, clusterRole []rbacv1.PolicyRule) {
 	role = []rbacv1.PolicyRule{
 		rule("", []string{"get", "list", "update", "watch"}, "secrets"),

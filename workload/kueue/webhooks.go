@@ -22,7 +22,8 @@ const (
 	certificateFolder = "/etc/kueue-certificate"
 )
 
-// before are what Kueue's pod mounts, and how the API server calls it.
+// before returns the objects that must exist before Kueue starts: those that its pod mounts, and
+// those through which the API server calls it.
 func before(name, jobNamespace, config string) []kube.Named {
 	labels := kube.Labels(controllerName, controllerName)
 	return []kube.Named{

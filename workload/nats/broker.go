@@ -18,7 +18,7 @@ type Broker struct {
 	// Authority is the certificate of the authority that signed the servers'
 	// certificates, in PEM, or "" without TLS.
 	Authority string
-	// Egress is what a NetworkPolicy of the clients must allow.
+	// Egress is the rule that a NetworkPolicy of the clients needs.
 	Egress networkingv1.NetworkPolicyEgressRule
 }
 

@@ -37,9 +37,9 @@ func disruptionBudget(nats natsspec.Settings) *policyv1.PodDisruptionBudget {
 // versionLabel is the label that the operator changes when it has upgraded a server.
 const versionLabel = "nats_version"
 
-// madeAnewWith creates the budget after the NatsCluster, and creates it anew when other pods are to be
-// counted. The status of one that stayed would still count the previous pods.
-func madeAnewWith(servers pulumi.CustomResource) pulumi.ResourceOption {
+// recreatedWith creates the budget after the NatsCluster, and recreates it when it must count other
+// pods: the status of the old one would still count the previous pods.
+func recreatedWith(servers pulumi.CustomResource) pulumi.ResourceOption {
 	return pulumi.Composite(
 		kube.After([]pulumi.CustomResource{servers}),
 		pulumi.ReplaceWith([]pulumi.Resource{servers}),

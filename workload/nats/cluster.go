@@ -77,7 +77,7 @@ func NewCluster(ctx *pulumi.Context, name string, args ClusterArgs, opts ...pulu
 		return nil, err
 	}
 	budget, err := kube.Register(ctx, name, disruptionBudget(args.NATS), child,
-		kube.RolloutTimeouts(args.NATS.Size), madeAnewWith(servers))
+		kube.RolloutTimeouts(args.NATS.Size), recreatedWith(servers))
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func NewCluster(ctx *pulumi.Context, name string, args ClusterArgs, opts ...pulu
 	return cluster, ctx.RegisterResourceOutputs(cluster, pulumi.Map{"url": cluster.URL})
 }
 
-// natsCluster is the custom resource for which the operator creates servers.
+// natsCluster returns the custom resource for which the operator creates servers.
 func natsCluster(args ClusterArgs) *kube.Custom[spec] {
 	return &kube.Custom[spec]{
 		TypeMeta:   metav1.TypeMeta{APIVersion: group + "/" + version, Kind: clusterKind.name},

@@ -28,7 +28,7 @@ const Token = "kubernetes:" + group + "/" + version + ":NatsCluster"
 
 func (k kind) crd() string { return k.plural + "." + group }
 
-// kinds are the operator's custom resources, by the names of their definitions in
+// kinds returns the operator's custom resources, by the names of their definitions in
 // Pulumi.
 func kinds(name string) []kube.Kind {
 	var kinds []kube.Kind
@@ -38,8 +38,8 @@ func kinds(name string) []kube.Kind {
 	return kinds
 }
 
-// definition is exactly what the operator itself writes at startup
-// (pkg/util/kubernetes/crd.go of v0.8.3), so that it finds nothing to change.
+// definition returns exactly the definition that the operator writes at startup
+// (pkg/util/kubernetes/crd.go of v0.8.3), so that the operator changes nothing.
 func definition(kind kind) *extensionsv1.CustomResourceDefinition {
 	anything := true
 	return &extensionsv1.CustomResourceDefinition{

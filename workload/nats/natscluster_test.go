@@ -35,7 +35,7 @@ func TestSeedNATS(t *testing.T) {
 	})
 }
 
-// natsOf is what the stack prod registers with other settings for NATS.
+// natsOf returns the resources of the stack prod with other settings for NATS.
 func natsOf(t *testing.T, settings string) *pulumitest.Recorder {
 	t.Helper()
 	configuration := programtest.ReadStack(t, "prod")

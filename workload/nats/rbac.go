@@ -6,8 +6,8 @@ import (
 	"persia/config/natsspec"
 )
 
-// rights are exactly the rights that the operator needs in its namespace and in the
-// cluster. sandbox/e2e compares them with the operator's requests.
+// rights returns exactly the rights that the operator needs in its namespace and in the cluster.
+// sandbox/e2e compares them with the operator's requests.
 func rights(scope natsspec.Scope) (role, clusterRole []rbacv1.PolicyRule) {
 	if scope == natsspec.ScopeCluster {
 		return electionRules(), append(serverRules(), kindRules()...)

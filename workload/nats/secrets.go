@@ -73,7 +73,7 @@ func secret(nats natsspec.Settings, namespace, name string, contents map[string]
 	}
 }
 
-// usersJSON is the part authorization of nats-server's configuration, into which the
+// usersJSON returns the part authorization of nats-server's configuration, into which the
 // operator copies it.
 func usersJSON(users []natsspec.User) string {
 	type user struct {

@@ -149,7 +149,7 @@ func TestWithoutUsers(t *testing.T) {
 	}
 }
 
-// TestServersAreHardened: what the operator begins a pod with.
+// TestServersAreHardened checks the pod template from which the operator creates servers.
 func TestServersAreHardened(t *testing.T) {
 	pod := pulumitest.Object[programtest.NATSCluster](t, programtest.DeployStack(t, "prod").One(t, pulumitest.NATSCluster, "persia-nats-service")).Spec.Template.Spec
 	require.Len(t, pod.Containers, 1)

@@ -32,9 +32,9 @@ const (
 	lameDuckSeconds = 30
 )
 
-// spec has the fields of a NatsCluster that the operator reads (pkg/apis/nats/v1alpha2
-// of v0.8.3), as far as the program writes them. The operator silently ignores all
-// others, such as resources directly in a spec.
+// spec has the fields of a NatsCluster that the operator reads (pkg/apis/nats/v1alpha2 of v0.8.3)
+// and the program writes. The operator silently ignores all others, such as resources directly in a
+// spec.
 type spec struct {
 	Size            int        `json:"size"`
 	Version         string     `json:"version"`
@@ -172,7 +172,7 @@ func evenly(nats natsspec.Settings, over string) corev1.TopologySpreadConstraint
 	}
 }
 
-// serverLabels are the labels that the operator gives the servers.
+// serverLabels returns the labels that the operator gives the servers.
 func serverLabels(nats natsspec.Settings) map[string]string {
 	return map[string]string{"app": "nats", "nats_cluster": nats.Name}
 }

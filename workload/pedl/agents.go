@@ -137,7 +137,7 @@ func sameToleration(a, b corev1.Toleration) bool {
 	return a.MatchToleration(&b)
 }
 
-// agentEnv are the agent's options. Those that are written win.
+// agentEnv returns the agent's options. Options in the stack file win.
 func agentEnv(pedl pedlspec.Platform) []corev1.EnvVar {
 	env := []corev1.EnvVar{
 		{Name: masterAddressKey, ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{

@@ -164,7 +164,7 @@ func classClaim(persistence pedlspec.Persistence) *corev1.PersistentVolumeClaim 
 	return claim
 }
 
-// ClaimName is the claim that the database's data is on, or empty if it is on none.
+// ClaimName returns the claim of the database's data, or "".
 func ClaimName(persistence pedlspec.Persistence) string {
 	switch {
 	case !persistence.Enabled:

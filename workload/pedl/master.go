@@ -94,7 +94,7 @@ func deployment(args MasterArgs) *appsv1.Deployment {
 		Spec: appsv1.DeploymentSpec{
 			Replicas: &one,
 			Selector: &metav1.LabelSelector{MatchLabels: selector(masterPart)},
-			// Two masters would both schedule what is in the one database.
+			// Two masters would both schedule the trials of one database.
 			Strategy: appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType},
 			Template: template(masterName, masterPart, pod),
 		},

@@ -29,14 +29,14 @@ const (
 type NamespacesArgs struct {
 	// Registry is where the images come from.
 	Registry pedlspec.Registry
-	// Adopter registers the namespace of the master, and leaves it in the cluster when
-	// the stack goes: a claim is in it that is not the stack's to delete, so that the
-	// namespace may exist. Nil where the namespace goes with the stack.
+	// Adopter registers the namespace of the master, and keeps it on destroy: it contains a claim
+	// that the stack must not delete, so the namespace may already exist. It is nil if destroy
+	// deletes the namespace.
 	Adopter pulumi.ProviderResource
 }
 
-// Namespaces are where PEDL runs. Nobody speaks with anybody there but whom other
-// policies let.
+// Namespaces are the namespaces of PEDL. A default policy denies all their traffic; other policies
+// allow what is needed.
 type Namespaces struct {
 	pulumi.ResourceState
 
@@ -73,8 +73,8 @@ func NewNamespaces(ctx *pulumi.Context, name string, args NamespacesArgs, opts .
 	return component, ctx.RegisterResourceOutputs(component, pulumi.Map{})
 }
 
-// kept are the options of what outlives the stack and is found again by the next, if
-// anything does.
+// kept returns the options of a resource that outlives the stack and that the next stack takes
+// over, if adopter is not nil.
 func kept(adopter pulumi.ProviderResource) []pulumi.ResourceOption {
 	if adopter == nil {
 		return nil
@@ -129,7 +129,7 @@ func selector(part string) map[string]string {
 	return map[string]string{"app.kubernetes.io/name": part, "app.kubernetes.io/part-of": "persia"}
 }
 
-// template is a pod of a part, with what all of PEDL's pods have in common.
+// template returns the pod template of a part, with the settings that all of PEDL's pods share.
 func template(name, part string, pod corev1.PodSpec) corev1.PodTemplateSpec {
 	no := false
 	pod.ServiceAccountName = serviceAccountName

@@ -18,10 +18,10 @@ import (
 	"persia/internal/stacktest"
 )
 
-// lookup finds where a setting lands, and returns its value there, or nil.
+// lookup finds the place of a setting, and returns its value there, or nil.
 type lookup func(*testing.T, *pulumitest.Recorder) any
 
-// in is a field of an object.
+// in returns a field of an object.
 func in(typeToken, name, path string) lookup {
 	return func(t *testing.T, r *pulumitest.Recorder) any {
 		for _, registration := range r.Some(typeToken) {
@@ -38,7 +38,7 @@ const (
 	containerPath = podPath + "containers[0]."
 )
 
-// variableOf is the value of an environment variable of a workload's container.
+// variableOf returns the value of an environment variable of a workload's container.
 func variableOf(typeToken, name, variable string) lookup {
 	return func(t *testing.T, r *pulumitest.Recorder) any {
 		list, _ := in(typeToken, name, containerPath+"env")(t, r).([]any)
@@ -51,7 +51,7 @@ func variableOf(typeToken, name, variable string) lookup {
 	}
 }
 
-// pullCredential is a part of the credentials in the Secrets of both namespaces.
+// pullCredential returns a part of the credentials in the Secrets of both namespaces.
 func pullCredential(server, part string) lookup {
 	return func(t *testing.T, r *pulumitest.Recorder) any {
 		var parts []any
@@ -69,7 +69,7 @@ func pullCredential(server, part string) lookup {
 	}
 }
 
-// masterSetting is a setting of the database in the master's configuration.
+// masterSetting returns a setting of the database in the master's configuration.
 func masterSetting(name string) lookup {
 	return func(t *testing.T, r *pulumitest.Recorder) any {
 		var config struct {
@@ -80,12 +80,12 @@ func masterSetting(name string) lookup {
 	}
 }
 
-// databaseSecret is the password that PostgreSQL is made with.
+// databaseSecret returns the password that PostgreSQL is made with.
 func databaseSecret(t *testing.T, r *pulumitest.Recorder) any {
 	return string(pulumitest.SecretOf(t, r, "pedl-postgresql").Data["postgresql-password"])
 }
 
-// dataVolume is the kind of volume that the data is on.
+// dataVolume returns the kind of volume that the data is on.
 func dataVolume(t *testing.T, r *pulumitest.Recorder) any {
 	volume := in(pulumitest.StatefulSet, "pedl-postgresql", podPath+"volumes[0]")(t, r).(map[string]any)
 	assert.Equal(t, "data", volume["name"])
@@ -95,7 +95,7 @@ func dataVolume(t *testing.T, r *pulumitest.Recorder) any {
 	return "emptyDir"
 }
 
-// both is a setting that lands in two places.
+// both returns a setting that has two places.
 func both(first, second lookup) lookup {
 	return func(t *testing.T, r *pulumitest.Recorder) any {
 		assert.Equal(t, first(t, r), second(t, r))
@@ -114,8 +114,7 @@ var (
 	teamToleration  = fields{"key": "team", "operator": "Equal", "value": "ranking", "effect": "NoSchedule"}
 )
 
-// row is a parameter of PEDL's chart: what is there by default and where, and what is
-// there with an override.
+// row is a parameter of PEDL's chart: its place and default, and its value with an override.
 type row struct {
 	parameter string
 	where     lookup
@@ -123,7 +122,7 @@ type row struct {
 	override  any
 	// with are other settings that the override needs.
 	with fields
-	// want is what is there then, if that is not the override.
+	// want is the value with the override, if it differs from the override.
 	want any
 	// existing says that only a cluster that the stack does not create takes the override.
 	existing bool
@@ -224,7 +223,7 @@ var rows = []row{
 		byDefault: 5432.0, override: 5433, want: 5433.0},
 }
 
-// imagePart is the registry, the repository or the tag of PostgreSQL's image.
+// imagePart returns the registry, the repository or the tag of PostgreSQL's image.
 func imagePart(part int) lookup {
 	return func(t *testing.T, r *pulumitest.Recorder) any {
 		image := in(pulumitest.StatefulSet, "pedl-postgresql", containerPath+"image")(t, r).(string)
@@ -234,7 +233,7 @@ func imagePart(part int) lookup {
 	}
 }
 
-// number is a number written as text.
+// number returns a number written as text.
 func number(of lookup) lookup {
 	return func(t *testing.T, r *pulumitest.Recorder) any {
 		var n float64
@@ -244,8 +243,7 @@ func number(of lookup) lookup {
 	}
 }
 
-// TestPEDLParameters goes through the chart's parameters: 29 of PEDL, and 21 of its
-// PostgreSQL.
+// TestPEDLParameters checks the chart's parameters: 29 of PEDL, and 21 of its PostgreSQL.
 func TestPEDLParameters(t *testing.T) {
 	require.Len(t, rows, 29+21)
 	byDefault := deployPEDL(t, nil)

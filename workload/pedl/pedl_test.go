@@ -18,8 +18,7 @@ func TestExtendedConfig(t *testing.T) {
 		}))
 }
 
-// TestSupportResult has the statuses that a Job comes to its end with, as Pulumi
-// gives them back.
+// TestSupportResult checks the statuses with which a Job ends, as Pulumi returns them.
 func TestSupportResult(t *testing.T) {
 	condition := func(name, status, reason, message string) map[string]any {
 		return map[string]any{"type": name, "status": status, "reason": reason, "message": message}
@@ -61,7 +60,7 @@ func TestAgentTolerations(t *testing.T) {
 	assert.Equal(t, []string{"determined.ai/pedl-agent", "nvidia.com/gpu", "cloud.google.com/gke-spot"}, keys)
 }
 
-// TestAgentEnv: what is written takes the place of what the program sets.
+// TestAgentEnv checks that variables in the stack file replace the program's.
 func TestAgentEnv(t *testing.T) {
 	pedl := pedlspec.Platform{}
 	pedl.Agent.Env = []corev1.EnvVar{{Name: "PEDL_MASTER_HOST", Value: "10.0.0.9"}, {Name: "A", Value: "b"}}

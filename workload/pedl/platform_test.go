@@ -54,7 +54,7 @@ func TestPEDLCredentials(t *testing.T) {
 	}
 }
 
-// plain is properties without those that are secret.
+// plain returns properties without the secret ones.
 func plain(properties resource.PropertyMap) resource.PropertyMap {
 	left := resource.PropertyMap{}
 	for key, value := range properties {
@@ -65,7 +65,7 @@ func plain(properties resource.PropertyMap) resource.PropertyMap {
 	return left
 }
 
-// TestPEDLPlaces: who runs where, as whom, and after what.
+// TestPEDLPlaces checks where each part runs, with which account, and after which others.
 func TestPEDLPlaces(t *testing.T) {
 	r := deployPEDL(t, fields{"agent.nodePools": list{"pedl"}, "nodePool": "spare", "supportCheck": fields{"nodePool": "pedl"}})
 	master := pulumitest.Object[appsv1.Deployment](t, r.One(t, pulumitest.Deployment, "pedl-master"))
@@ -143,7 +143,7 @@ func assertAfter(t *testing.T, r *pulumitest.Recorder, registration pulumitest.R
 	}
 }
 
-// TestPEDLTraffic lists all who speak with whom.
+// TestPEDLTraffic lists the allowed connections.
 func TestPEDLTraffic(t *testing.T) {
 	r := deployPEDL(t, nil)
 	const master, database = "app.kubernetes.io/name=pedl-master,app.kubernetes.io/part-of=persia", "app.kubernetes.io/name=pedl-postgresql,app.kubernetes.io/part-of=persia"
@@ -170,7 +170,7 @@ func TestPEDLTraffic(t *testing.T) {
 	}
 }
 
-// TestPEDLDatabaseIsKept: what is left when the stack goes.
+// TestPEDLDatabaseIsKept checks what destroy keeps.
 func TestPEDLDatabaseIsKept(t *testing.T) {
 	r := deployPEDL(t, nil)
 	disk := r.One(t, pulumitest.Disk, "us-central1-a/persia-dev-pedl-postgresql")

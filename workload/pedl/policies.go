@@ -16,9 +16,8 @@ func closedPolicy(namespace string) *networkingv1.NetworkPolicy {
 	return policy(namespace, "closed", nil, nil, nil)
 }
 
-// masterPolicy lets everybody in to the master's port: trials come from the address
-// of a node, and users through a load balancer or an Ingress. The master goes to its
-// database alone.
+// masterPolicy lets everyone connect to the master's port: trials connect from the address of a
+// node, and users through a load balancer or an Ingress. The master connects only to its database.
 func masterPolicy(database connection) *networkingv1.NetworkPolicy {
 	return policy(NamespaceName, masterName, selector(masterPart),
 		[]networkingv1.NetworkPolicyIngressRule{{Ports: kube.TCP(masterPort)}},
@@ -28,7 +27,7 @@ func masterPolicy(database connection) *networkingv1.NetworkPolicy {
 		})
 }
 
-// peers are the database's pods, or its address. Of a name a policy knows nothing.
+// peers returns the database's pods, or its address. A NetworkPolicy cannot match a host name.
 func (c connection) peers() []networkingv1.NetworkPolicyPeer {
 	ip := net.ParseIP(c.host)
 	switch {
@@ -43,7 +42,7 @@ func (c connection) peers() []networkingv1.NetworkPolicyPeer {
 	}
 }
 
-// podPort is the port behind the database's service, which policies are about.
+// podPort returns the port of the database's pods, which policies match, and not of its Service.
 func (c connection) podPort() int32 {
 	if c.external {
 		return int32(c.port)

@@ -87,8 +87,8 @@ func startPostgreSQL(t *testing.T, settings string) *postgreSQL {
 	return p
 }
 
-// dropRoot has the programs run as somebody else where the tests run as root, whom
-// PostgreSQL refuses.
+// dropRoot runs the programs as another user if the tests run as root, as which PostgreSQL does not
+// start.
 func (p *postgreSQL) dropRoot() {
 	p.t.Helper()
 	if os.Getuid() != 0 {
@@ -120,7 +120,7 @@ func (p *postgreSQL) run(program string, args ...string) string {
 	return string(output)
 }
 
-// show is the value of a setting.
+// show returns the value of a setting.
 func (p *postgreSQL) show(setting string) string {
 	p.t.Helper()
 	return strings.TrimSuffix(p.run("psql", "-h", p.dir, "-U", "postgres", "-At", "-c", "SHOW "+setting), "\n")

@@ -13,8 +13,8 @@ import (
 	"persia/config/pedlspec"
 )
 
-// extendedConfig is the text of settings of PostgreSQL, whose names are given in
-// camel case: maxConnections is max_connections.
+// extendedConfig returns settings as PostgreSQL's configuration, in which maxConnections is
+// max_connections.
 func extendedConfig(settings map[string]pedlspec.SettingValue) string {
 	var text strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
@@ -48,7 +48,7 @@ func connectionOf(postgreSQL pedlspec.PostgreSQL) connection {
 	return connection{host, postgreSQL.Service.Port, adminUser, postgreSQL.Database, postgreSQL.Password, false}
 }
 
-// masterConfig is the master's configuration file.
+// masterConfig returns the master's configuration file.
 func masterConfig(c connection) []byte {
 	text, err := yaml.Marshal(map[string]any{
 		"port": masterPort,

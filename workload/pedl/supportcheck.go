@@ -40,7 +40,7 @@ type SupportCheck struct {
 	Result pulumi.StringOutput
 }
 
-// NewSupportCheck registers the check, which comes to an end whatever it finds.
+// NewSupportCheck registers the check, which ends whatever it finds.
 func NewSupportCheck(ctx *pulumi.Context, name string, args SupportCheckArgs, opts ...pulumi.ResourceOption) (*SupportCheck, error) {
 	component := &SupportCheck{}
 	if err := ctx.RegisterComponentResource("persia:pedl:SupportCheck", name, component, opts...); err != nil {
@@ -78,8 +78,7 @@ func supportCheck(args SupportCheckArgs) *batchv1.Job {
 			Template:              template(supportCheckName, supportCheckPart, pod),
 		},
 	}
-	// Pulumi would take a check that fails for an update that fails. A Job has no
-	// condition before it has come to its end.
+	// If the check failed, Pulumi would fail the update. A Job has no condition before it ends.
 	job.Annotations = map[string]string{"pulumi.com/waitFor": "jsonpath={.status.conditions[0].type}"}
 	return job
 }

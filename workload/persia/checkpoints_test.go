@@ -175,8 +175,8 @@ print(os.unlink == real, left())
 	assert.Equal(t, []string{"log: attempt 2 starts from the beginning", "True nothing"}, coordinate(t, script, map[string]any{"checkpoints": t.TempDir()}))
 }
 
-// TestCheckpointsCannotBeRead: a volume that fails for a while is not an empty one. Nothing
-// begins anew or is removed, and the job goes on later.
+// TestCheckpointsCannotBeRead checks that a volume that fails for a while does not count as empty:
+// no checkpoint is removed, and the job continues later.
 func TestCheckpointsCannotBeRead(t *testing.T) {
 	t.Parallel()
 	const (

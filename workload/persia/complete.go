@@ -39,8 +39,8 @@ func registerCompletion(ctx *pulumi.Context, name string, args JobArgs, child pu
 // Completion describes the Kubernetes Job that ends as a training job ends.
 type Completion struct {
 	Namespace, Job string
-	// Changes is another text when the training job is changed, since one that has
-	// failed gets another chance then.
+	// Changes is a text that changes with the training job, because a failed job gets another
+	// chance then.
 	Changes string
 	// Labels are added to [CompletionLabels] on the pod.
 	Labels map[string]string
@@ -166,8 +166,8 @@ func runsGateway(args JobArgs) bool {
 	return args.Job.EnableMetrics && args.Job.Engine == jobspec.EngineJobSet
 }
 
-// runGateway has the container run the gateway beside its script. In a container of its own, it
-// would be scraped twice: once for each container of the pod.
+// runGateway makes the container run the gateway beside its script. A container of its own would be
+// scraped twice: once for each container of the pod.
 func runGateway(container *corev1.Container) {
 	gateway := gatewayContainer("")
 	container.Command = []string{"/bin/sh", "-c", serveScript, "serve.sh", completeScript}

@@ -25,7 +25,7 @@ import (
 	"persia/kube"
 )
 
-// TestComplete: it tells of each change, and ends as the job does.
+// TestComplete checks that the completion logs each change, and ends as the job does.
 func TestComplete(t *testing.T) {
 	t.Parallel()
 	_, err := exec.LookPath("wget")

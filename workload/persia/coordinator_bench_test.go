@@ -84,7 +84,7 @@ type standIns struct {
 	seen    answers
 }
 
-// answers are what a while brought.
+// answers are the answers of an interval.
 type answers struct {
 	times  []time.Duration
 	errors []string
@@ -156,7 +156,7 @@ func (s *standIns) starts(index, attempt int) {
 	s.started[index] = true
 }
 
-// awaits waits until so many replicas run in an attempt.
+// awaits waits until a number of replicas run in an attempt.
 func (s *standIns) awaits(b *testing.B, attempt, replicas int) {
 	b.Helper()
 	var started int

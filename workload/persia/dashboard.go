@@ -15,8 +15,8 @@ var dashboard string
 
 const dashboardName = "persia-dashboard"
 
-// dashboardConfigMap is the dashboard where the sidecar of Grafana's Helm chart
-// looks for dashboards, by this label.
+// dashboardConfigMap returns the dashboard with the label by which the sidecar of Grafana's Helm
+// chart finds dashboards.
 func dashboardConfigMap() *corev1.ConfigMap {
 	labels := kube.Labels("dashboard", dashboardName)
 	labels["grafana_dashboard"] = "1"

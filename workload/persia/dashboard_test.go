@@ -21,7 +21,7 @@ const (
 
 // exporter is a program whose metrics the dashboard shows.
 type exporter struct {
-	// labels are what a query of the program's metrics selects by.
+	// labels are the labels with which queries select the program's metrics.
 	labels []string
 	types  map[string]string
 }
@@ -166,12 +166,11 @@ func TestDashboardGrid(t *testing.T) {
 	}
 }
 
-// selector finds what a query selects: a name, its labels, and with a range the
-// counters.
+// selector matches what a query selects: a name, its labels, and a range for counters.
 var selector = regexp.MustCompile(`([a-zA-Z0-9_]+)\{([^}]*)\}(\[[^]]+\])?`)
 
-// TestDashboardMetrics: what is shown is there, and what is there is shown. A
-// counter is worth nothing by itself but by its rate, and a gauge by itself.
+// TestDashboardMetrics checks that the dashboard shows existing metrics, and all of them: a counter
+// by its rate, and a gauge by its value.
 func TestDashboardMetrics(t *testing.T) {
 	shown := map[string]bool{}
 	for _, panel := range panels(t) {

@@ -1,4 +1,3 @@
-// Package persia runs PERSIA training jobs. A training job is four roles, and every role
-// is a StatefulSet made by one builder from one [role] value: what it runs, in
-// which image, on which port.
+// Package persia runs PERSIA training jobs. A training job has four roles. One builder turns each
+// [role] into a StatefulSet, or a part of a JobSet.
 package persia

@@ -85,7 +85,7 @@ func TestEntryFindsTrouble(t *testing.T) {
 	}
 }
 
-// TestEntryAddsTheDriver to what the image sets.
+// TestEntryAddsTheDriver checks that entry.py adds the driver to the image's library path.
 func TestEntryAddsTheDriver(t *testing.T) {
 	t.Parallel()
 	driver := t.TempDir()

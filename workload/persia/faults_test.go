@@ -97,8 +97,8 @@ type machine struct {
 	env    []string
 }
 
-// newMachine is a machine of a training's replicas, with no fault yet. Its volume has the
-// checkpoints and the state of the run.
+// newMachine returns the replicas of a training without a fault. Its volume has the checkpoints and
+// the state of the run.
 func newMachine(j *training) machine {
 	m := machine{j.t, j.t.TempDir(), nil}
 	m.write("sitecustomize.py", broken)
@@ -233,8 +233,8 @@ func TestLaunchProcessHangs(t *testing.T) {
 	assert.Equal(t, "complete in attempt 2", j.becomes("complete"))
 }
 
-// TestLaunchDriverHangs: a check of the GPUs that cannot be killed does not keep its
-// replica from saying what is wrong.
+// TestLaunchDriverHangs checks that a check of the GPUs that cannot be killed does not keep its
+// replica from reporting the cause.
 func TestLaunchDriverHangs(t *testing.T) {
 	t.Parallel()
 	python := filepath.Join(t.TempDir(), "python")
@@ -248,8 +248,8 @@ func TestLaunchDriverHangs(t *testing.T) {
 	m.mends("unkillable")
 }
 
-// TestLaunchWithoutNames: a replica looks up the coordinator's name in one step, and goes on
-// while names cannot be looked up, also when the connection is lost.
+// TestLaunchWithoutNames checks that a replica looks up the coordinator's name in one step, and
+// continues while DNS fails, even if the connection breaks.
 func TestLaunchWithoutNames(t *testing.T) {
 	t.Parallel()
 	j := newTraining(t, "nn-worker=1,dataloader=1")
@@ -297,8 +297,8 @@ func TestLaunchTwoCoordinators(t *testing.T) {
 	assert.Equal(t, "complete in attempt 2", j.becomes("complete"))
 }
 
-// TestLaunchOutdatedCoordinator: a replica whose connection breaks may reach a coordinator that
-// has a successor. It does not obey, and goes on once it reaches the successor.
+// TestLaunchOutdatedCoordinator checks that a replica whose connection breaks does not obey a
+// coordinator that has a successor, and continues once it reaches the successor.
 func TestLaunchOutdatedCoordinator(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]string{
@@ -371,7 +371,8 @@ func TestLaunchNATSName(t *testing.T) {
 	assert.Equal(t, []string{"persia-nats-service.persia.svc.cluster.test."}, slices.Compact(names))
 }
 
-// TestLaunchAddressOfAnotherJob: a kept address that another job has got is none.
+// TestLaunchAddressOfAnotherJob checks that a replica drops a kept address that another job has
+// now.
 func TestLaunchAddressOfAnotherJob(t *testing.T) {
 	t.Parallel()
 	j := newTraining(t, "nn-worker=1,dataloader=1")
@@ -381,8 +382,8 @@ func TestLaunchAddressOfAnotherJob(t *testing.T) {
 	assert.Contains(t, j.status(), "dataloader 0 is not there")
 }
 
-// TestLaunchUnanswered: a replica ends its command when the coordinator has not answered
-// for the time that it gave, also if no report is due by then.
+// TestLaunchUnanswered checks that a replica ends its command if the coordinator has not answered
+// for the announced time, even if no report is due by then.
 func TestLaunchUnanswered(t *testing.T) {
 	t.Parallel()
 	for _, beat := range []string{"0.1", "600"} {
@@ -403,8 +404,8 @@ func TestLaunchUnanswered(t *testing.T) {
 	}
 }
 
-// TestLaunchLauncherEnds: a launcher that has ended before what it started lets its replica
-// report no more often than usual.
+// TestLaunchLauncherEnds checks that a replica whose launcher ends before the launched processes
+// does not report more often than usual.
 func TestLaunchLauncherEnds(t *testing.T) {
 	t.Parallel()
 	j := newTraining(t, "nn-worker=1,dataloader=1", "PERSIA_BEAT_SECONDS=600")
@@ -448,22 +449,22 @@ func TestLaunchVolumeHangsAtTheStart(t *testing.T) {
 	m.mends("hang")
 }
 
-// report is what a replica tells of itself.
+// report is a replica's report.
 type report struct {
 	Attempt int
 	State   string
 	Ending  bool
 }
 
-// coordinatedBy has a function answer the reports of a training's replicas: with nothing if
-// it returns "".
+// coordinatedBy lets a function answer the reports of a training's replicas. It does not answer if
+// the function returns "".
 func (j *training) coordinatedBy(answer func(report) string) {
 	coordinator := httptest.NewServer(answering(j.t, answer))
 	j.t.Cleanup(coordinator.Close)
 	j.coordinator = strings.TrimPrefix(coordinator.URL, "http://")
 }
 
-// answering is a coordinator whose answers a function returns, or that fails if it returns "".
+// answering returns a coordinator whose answers a function returns, or that fails if it returns "".
 func answering(t testing.TB, answer func(report) string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var told report
@@ -492,9 +493,9 @@ func TestLaunchSilent(t *testing.T) {
 	assert.Equal(t, "complete in attempt 2", j.becomes("complete"))
 }
 
-// TestLaunchSuperseded: a coordinator that finds a newer one of the same run ends the command
-// of its own replica and leaves the record alone. Other replicas do not obey it any more, and end
-// their commands if they do not reach its successor.
+// TestLaunchSuperseded checks that a coordinator with a successor ends the command of its own
+// replica and leaves the record alone. Other replicas no longer obey it, and end their commands if
+// they do not reach its successor.
 func TestLaunchSuperseded(t *testing.T) {
 	t.Parallel()
 	j := newTraining(t, "nn-worker=1,dataloader=1", "PERSIA_LOOK_SECONDS=0.1", "PERSIA_LOST_SECONDS=5", "PERSIA_STOP_SECONDS=0.5")
@@ -536,8 +537,8 @@ func TestLaunchCannotRecord(t *testing.T) {
 	assert.Equal(t, []string{"1"}, j.lines("nn-worker-0.attempts"))
 }
 
-// TestLaunchRecordIsTorn: a coordinator that is killed while it writes the record leaves the one
-// before, from which its successor goes on.
+// TestLaunchRecordIsTorn checks that a coordinator that is killed while it writes the record keeps
+// the previous one, from which its successor continues.
 func TestLaunchRecordIsTorn(t *testing.T) {
 	t.Parallel()
 	j := newTraining(t, "nn-worker=1,dataloader=1")

@@ -31,9 +31,9 @@ type JobArgs struct {
 	PodAnnotations func(jobspec.Kind) map[string]string
 	// Placement finds the nodes of a node pool.
 	Placement func(nodePool string) kube.Placement
-	// SystemPlacement is for what the job needs in addition to its roles.
+	// SystemPlacement is the placement of the pods that the job needs besides its roles.
 	SystemPlacement kube.Placement
-	// QueueLabels are the labels by which Kueue knows the job, if it waits in a queue.
+	// QueueLabels identify the job to Kueue, if it waits in a queue.
 	QueueLabels map[string]string
 	// Needs come before the roles: driver, priorities, namespace, claims, NATS.
 	Needs []pulumi.CustomResource
@@ -134,8 +134,8 @@ func registerJobSet(ctx *pulumi.Context, name string, args JobArgs, child pulumi
 	return []runtime.Object{set}, err
 }
 
-// serviceAccount is the identity of the job's pods. Its rights outside of the cluster
-// come through Workload Identity.
+// serviceAccount returns the identity of the job's pods. It has rights outside of the cluster
+// through Workload Identity.
 func serviceAccount(args JobArgs) *corev1.ServiceAccount {
 	noToken := false
 	return &corev1.ServiceAccount{

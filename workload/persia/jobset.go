@@ -13,11 +13,8 @@ import (
 	"persia/workload/jobset"
 )
 
-// jobSet is all roles of a job, each an Indexed Job. It is complete when the nn-workers and
-// dataloaders are, and the servers end then.
-//
-// It is complete, too, when the training has failed for good, so that its nodes and its quota are free:
-// no exit of a container fails a Job whose containers restart in place. The completion says which.
+// jobSet returns all roles of a job, each as an Indexed Job. It is complete when the nn-workers and
+// dataloaders are, and then the servers end.
 //
 // The coordinator alone decides about attempts, so no number of failures ends a Job, and none
 // restarts the JobSet.
@@ -79,8 +76,8 @@ func jobTemplate(args JobArgs, role role) batchv1.JobTemplateSpec {
 // back before keeps its pods.
 const lostNodeSeconds = 10
 
-// leaveLostNodes has a pod leave a node that does not answer. A pod of a StatefulSet would leave
-// its node too, and have no successor before the node is gone.
+// leaveLostNodes makes a pod leave a node that does not answer. A pod of a StatefulSet would leave
+// its node too, but have no successor before the node is deleted.
 func leaveLostNodes() []corev1.Toleration {
 	var tolerations []corev1.Toleration
 	for _, taint := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {

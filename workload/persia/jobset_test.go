@@ -12,7 +12,7 @@ import (
 	"persia/config/jobspec"
 )
 
-// setArgs is a job of the engine jobset.
+// setArgs returns a job of the engine jobset.
 func setArgs() JobArgs {
 	args := completionArgs()
 	args.Job.Engine = jobspec.EngineJobSet

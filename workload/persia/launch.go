@@ -35,8 +35,8 @@ const (
 	rolesFile = "roles.sh"
 	// podState keeps the state of a replica for as long as its pod lives.
 	podState = jobspec.StateDirectory
-	// coordinatorPort is where the first nn-worker tells the replicas of a job what to
-	// do. PERSIA's own servers listen on the next two.
+	// coordinatorPort is the port of the coordinator, on the first nn-worker. PERSIA's own servers
+	// listen on the next two.
 	coordinatorPort = 8886
 )
 
@@ -67,7 +67,7 @@ func launchCommand(job jobspec.Job) []string {
 	return []string{python, path.Join(launchDirectory, launchFile)}
 }
 
-// startCommand is the command that the script runs.
+// startCommand returns the command that the start script runs.
 func startCommand(job jobspec.Job, role role) []string {
 	if job.Script != nil {
 		return []string{"/bin/bash", path.Join(launchDirectory, rolesFile), role.Older}
@@ -94,7 +94,7 @@ func launchConfigMap() *corev1.ConfigMap {
 	}
 }
 
-// Scripts are the scripts of the namespace of all jobs, and where a container has them.
+// Scripts returns the volume with the start scripts, and its mount.
 func Scripts() (corev1.Volume, corev1.VolumeMount) {
 	const name = "launch"
 	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
@@ -103,7 +103,8 @@ func Scripts() (corev1.Volume, corev1.VolumeMount) {
 		corev1.VolumeMount{Name: name, MountPath: launchDirectory, ReadOnly: true}
 }
 
-// launchVolumes are the scripts, and the state of a replica.
+// launchVolumes returns the volumes with the scripts and with the state of a replica, and their
+// mounts.
 func launchVolumes() ([]corev1.Volume, []corev1.VolumeMount) {
 	scripts, mount := Scripts()
 	state := corev1.Volume{Name: "state", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}
@@ -113,7 +114,7 @@ func launchVolumes() ([]corev1.Volume, []corev1.VolumeMount) {
 
 // shared is a directory that a role can write to and that its pod finds again on every node.
 type shared struct {
-	// volume is a claim, or one of the job's volumes that is none.
+	// volume is a claim, or a volume of the job without one.
 	volume string
 	// subPath is the directory of the volume.
 	subPath string
@@ -139,7 +140,7 @@ func sharedDirectories(args JobArgs, role jobspec.Role) []shared {
 	return all
 }
 
-// volumeOf is the same for all volumes of a claim.
+// volumeOf returns a text that is the same for all volumes of a claim.
 func volumeOf(volume corev1.Volume) string {
 	if claim := volume.PersistentVolumeClaim; claim != nil {
 		return "claim " + claim.ClaimName
@@ -147,7 +148,7 @@ func volumeOf(volume corev1.Volume) string {
 	return "volume " + volume.Name
 }
 
-// stateDirectory is where the coordinator remembers the run.
+// stateDirectory returns the directory in which the coordinator records the run.
 func stateDirectory(args JobArgs, role role) string {
 	if all := sharedDirectories(args, role.config); len(all) > 0 {
 		return path.Join(all[0].path, ".persia", args.Job.Name, args.Job.RunID)
@@ -155,13 +156,13 @@ func stateDirectory(args JobArgs, role role) string {
 	return path.Join(podState, args.Job.Name, args.Job.RunID)
 }
 
-// checkpointRoot is where the attempts of a run write their checkpoints: nn-workers and
-// embedding parameter servers write into the same folder, so both must have the same
-// volume by the same path. It is "" for a role that has no part in it.
+// checkpointRoot returns the directory for the checkpoints of a run's attempts, or "" for a role
+// that writes none. nn-workers and embedding parameter servers write to the same directory, so both
+// must mount the same volume at the same path.
 func checkpointRoot(args JobArgs, role role) string {
 	servers := sharedDirectories(args, args.Job.EmbeddingParameterServer)
 	for _, directory := range sharedDirectories(args, args.Job.NNWorker.Role) {
-		// A directory with a variable in its name is another one in each pod.
+		// A directory with a variable in its name differs between pods.
 		if !slices.Contains(servers, directory) || strings.Contains(directory.subPath, "$(") {
 			continue
 		}
@@ -185,7 +186,7 @@ func coordinatorAddress(args JobArgs) string {
 	return fmt.Sprintf("%s:%d", masterHost(args.Job, args.Namespace), coordinatorPort)
 }
 
-// masterHost is the name of the first nn-worker, on whichever node its pod runs.
+// masterHost returns the host name of the first nn-worker.
 func masterHost(job jobspec.Job, namespace string) string {
 	service, set := kube.LabelName(job.Name, nnWorker), kube.LabelName(job.Name, nnWorker)
 	if job.Engine == jobspec.EngineJobSet {
@@ -194,8 +195,8 @@ func masterHost(job jobspec.Job, namespace string) string {
 	return set + "-0." + service + "." + namespace + ".svc"
 }
 
-// The labels in which Kubernetes tells a pod its index, since 1.28, and what it is made from,
-// which is another one when the job was changed.
+// Labels of a pod that Kubernetes sets: its index, since 1.28, and the revision of its template,
+// which changes with the job.
 func indexLabel(job jobspec.Job) string {
 	if job.Engine == jobspec.EngineJobSet {
 		return batchv1.JobCompletionIndexAnnotation
@@ -245,7 +246,7 @@ func launchEnv(args JobArgs, role role) []corev1.EnvVar {
 	return env
 }
 
-// GPUs tells a script how many GPUs its replica has asked for, if any.
+// GPUs returns the variable with the number of GPUs that a replica requests, if any.
 func GPUs(role jobspec.Role) []corev1.EnvVar {
 	gpus := role.Resources.Limits[gcp.GPUResource]
 	if gpus.IsZero() {
@@ -254,13 +255,13 @@ func GPUs(role jobspec.Role) []corev1.EnvVar {
 	return []corev1.EnvVar{{Name: "PERSIA_GPUS", Value: gpus.String()}}
 }
 
-// MetricsPath is where a replica of a job pushes what its script knows. The Pushgateway
+// MetricsPath returns the path to which a replica pushes the metrics of its script. The Pushgateway
 // takes the labels of a metric from it.
 func MetricsPath(job jobspec.Job, kind jobspec.Kind) string {
 	return path.Join("/metrics/job", job.Name, "run", job.RunID, "role", kind.Name, "replica", "$(REPLICA_INDEX)", "of", "$(REPLICA_SIZE)")
 }
 
-// AllReplicas says to a script how many replicas each role of a job has.
+// AllReplicas returns the number of replicas of each role, for a script.
 func AllReplicas(job jobspec.Job) string {
 	var counts []string
 	for _, role := range roles(job, "") {
@@ -269,7 +270,7 @@ func AllReplicas(job jobspec.Job) string {
 	return strings.Join(counts, ",")
 }
 
-// scriptEnv says to the script of older releases where their programs are.
+// scriptEnv returns the variables with the paths of programs for the script of older releases.
 func scriptEnv(job jobspec.Job) []corev1.EnvVar {
 	if job.Script == nil {
 		return nil

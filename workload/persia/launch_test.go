@@ -67,8 +67,8 @@ func TestLaunchRestartsAll(t *testing.T) {
 	}
 }
 
-// TestLaunchRestartedReplica: a server that was started again knows nothing of the
-// training, so all begin anew.
+// TestLaunchRestartedReplica checks that all replicas start a new attempt after one restarts,
+// because a restarted server has lost its embeddings.
 func TestLaunchRestartedReplica(t *testing.T) {
 	t.Parallel()
 	j := newTraining(t, everyRole)
@@ -152,7 +152,8 @@ func TestLaunchNNWorkersEndEarly(t *testing.T) {
 	assert.Contains(t, j.becomes("failed:"), "the nn-workers ended before the dataloaders had sent all data")
 }
 
-// TestLaunchFinishedReplicaIsReplaced: its part is done, so nothing begins anew.
+// TestLaunchFinishedReplicaIsReplaced checks that the loss of a replica that has finished starts no
+// new attempt.
 func TestLaunchFinishedReplicaIsReplaced(t *testing.T) {
 	t.Parallel()
 	j := newTraining(t, "nn-worker=1,dataloader=1")

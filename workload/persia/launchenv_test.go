@@ -14,8 +14,8 @@ import (
 	"persia/workload/nats"
 )
 
-// TestLaunchEnvIsRefused: what the program sets whatever a stack file says is refused in
-// a stack file. It would have no effect there.
+// TestLaunchEnvIsRefused checks that a stack file cannot set variables that the program always
+// sets, because they would have no effect.
 func TestLaunchEnvIsRefused(t *testing.T) {
 	volumes := jobspec.Role{Mounts: []jobspec.Mount{{Volume: "data", MountPath: "/data"}}}
 	job := jobspec.Job{Name: "clicks", RunID: "1", EnableMetrics: true, EmbeddingParameterServer: volumes, NNWorker: jobspec.NNWorker{Role: volumes}}

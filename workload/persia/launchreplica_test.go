@@ -44,7 +44,7 @@ func TestLaunchWithoutNATS(t *testing.T) {
 	assert.Equal(t, "complete in attempt 2", j.becomes("complete"))
 }
 
-// TestLaunchStuck: replicas that all live, and wait for each other for ever.
+// TestLaunchStuck lets replicas wait for each other forever, although all of them live.
 func TestLaunchStuck(t *testing.T) {
 	t.Parallel()
 	j := newTraining(t, "nn-worker=1,dataloader=1", "PERSIA_STUCK_SECONDS=1")
@@ -80,7 +80,7 @@ func listen(t *testing.T, address string) (outage func()) {
 	return closeAll
 }
 
-// TestLaunchChecks: what a role would find out by itself late or never.
+// TestLaunchChecks checks the errors that the start script finds before PERSIA would, if ever.
 func TestLaunchChecks(t *testing.T) {
 	t.Parallel()
 	python := filepath.Join(t.TempDir(), "python")
@@ -213,7 +213,8 @@ func TestLaunchTrustsNATS(t *testing.T) {
 	assert.Equal(t, []string{"one", "two", "nats"}, j.lines("seen"))
 }
 
-// TestLaunchKeepsCheckpoints: the newest ones, and what a script keeps elsewhere.
+// TestLaunchKeepsCheckpoints checks that the job keeps the newest checkpoints, and files that a
+// script keeps elsewhere.
 func TestLaunchKeepsCheckpoints(t *testing.T) {
 	t.Parallel()
 	j := newTraining(t, "nn-worker=1,dataloader=0")
@@ -288,7 +289,7 @@ func (p pushed) becomes(t *testing.T, values string) {
 	require.Eventually(t, func() bool { return <-p == want }, patience, time.Millisecond, want)
 }
 
-// TestLaunchPushesMetrics: what the script knows of each replica, again and again.
+// TestLaunchPushesMetrics checks that the script pushes the metrics of each replica periodically.
 func TestLaunchPushesMetrics(t *testing.T) {
 	t.Parallel()
 	pushed, env := withGateway(t)
@@ -298,7 +299,8 @@ func TestLaunchPushesMetrics(t *testing.T) {
 	pushed.becomes(t, "attempt 1, alive 0, finished 1, blocked 0")
 }
 
-// TestLaunchWithoutGateway: training goes on without the gateway, and the log says so once.
+// TestLaunchWithoutGateway checks that training continues without the gateway, and that the log
+// says so once.
 func TestLaunchWithoutGateway(t *testing.T) {
 	t.Parallel()
 	address := freeAddress(t)
@@ -310,7 +312,7 @@ func TestLaunchWithoutGateway(t *testing.T) {
 	assert.Equal(t, 1, strings.Count(string(log), "cannot push to the metrics gateway at "+address+"; retrying"))
 }
 
-// TestLaunchIsAnsweredInPart: training goes on when the coordinator or the metrics gateway
+// TestLaunchIsAnsweredInPart checks that training continues when the coordinator or the gateway
 // ends in the middle of an answer.
 func TestLaunchIsAnsweredInPart(t *testing.T) {
 	t.Parallel()

@@ -73,7 +73,7 @@ func gatewayPodLabels(args JobArgs) map[string]string {
 	return labels
 }
 
-// upstreamSelector are the labels by which upstream finds the pod of a gateway.
+// upstreamSelector returns the labels with which upstream's Service selects the pod of a gateway.
 func upstreamSelector(args JobArgs) map[string]string {
 	return map[string]string{"service": metricsGatewayService(args.Job.Name)}
 }

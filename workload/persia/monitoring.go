@@ -19,11 +19,9 @@ func registerMonitoring(ctx *pulumi.Context, name string, args NamespaceArgs, ch
 	return err
 }
 
-// podMonitoring has Managed Service for Prometheus scrape the metrics gateways of
-// all jobs. There the labels job and instance are the service's own, whatever a
-// replica has pushed, whose labels of these names come out as exported_job and
-// exported_instance. So every series gets its job by the label that the pods of
-// the job have, too.
+// podMonitoring makes Managed Service for Prometheus scrape the metrics gateways of all jobs. The
+// service sets the labels job and instance itself, and renames pushed labels of these names to
+// exported_job and exported_instance. So each series gets its job from a label of the pod.
 func podMonitoring() *kube.PodMonitoring {
 	const name = "metrics-gateways"
 	return kube.NewPodMonitoring(kube.Meta(NamespaceName, name, kube.Labels("metrics-gateway", name)), kube.PodMonitoringSpec{

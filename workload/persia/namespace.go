@@ -10,9 +10,8 @@ import (
 // NamespaceName is the Kubernetes namespace of a stack's jobs.
 const NamespaceName = "persia"
 
-// Namespace is where the jobs of a stack run, the script they start with, and what
-// shows their metrics. Nobody speaks with anybody there but whom a job's own policy
-// lets.
+// Namespace contains the jobs of a stack, their start scripts, and the dashboard. A default policy
+// denies all traffic; each job has a policy of its own.
 type Namespace struct {
 	pulumi.ResourceState
 

@@ -49,8 +49,8 @@ func TestLaunchEndsFailed(t *testing.T) {
 	assert.Zero(t, first.status())
 }
 
-// TestLaunchEndsWithoutCompletion: a pod of the completion that is lost holds no nn-worker for
-// ever, and a coordinator does not wait for replicas that have left before it began.
+// TestLaunchEndsWithoutCompletion checks that nn-workers end if the completion's pod is lost, and
+// that a coordinator does not wait for replicas that left before it started.
 func TestLaunchEndsWithoutCompletion(t *testing.T) {
 	t.Parallel()
 	j := newTraining(t, "nn-worker=2,dataloader=1", "PERSIA_ONCE=1", "PERSIA_TOLD_SECONDS=0.5", "PERSIA_LOST_SECONDS=5")

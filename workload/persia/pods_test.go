@@ -49,7 +49,7 @@ func TestRoleGuards(t *testing.T) {
 	}
 }
 
-// TestPodSettings: what a stack file says of the pods of a job.
+// TestPodSettings checks the pod settings of a stack file.
 func TestPodSettings(t *testing.T) {
 	recorder := deployDevJob(t, map[string]any{
 		"imagePullSecrets":             []any{map[string]any{"name": "registry"}},

@@ -20,7 +20,7 @@ func closedPolicy() *networkingv1.NetworkPolicy {
 	}
 }
 
-// PolicyArgs describes whom the pods of a job may reach.
+// PolicyArgs describes the peers of a job's pods.
 type PolicyArgs struct {
 	Namespace, Job string
 	Broker         nats.Broker
@@ -37,9 +37,8 @@ func RegisterPolicy(ctx *pulumi.Context, name string, component pulumi.Resource,
 	return kube.Child(component, []pulumi.CustomResource{policy}), err
 }
 
-// jobPolicy lets the pods of a job speak with each other on all ports, since
-// torch.distributed and NCCL choose theirs, and besides go where every training job
-// goes: to its own NATS, to names, and by HTTPS to storage.
+// jobPolicy allows all connections between the pods of a job, because torch.distributed and NCCL
+// choose ports, and connections to its own NATS, to DNS, and by HTTPS to storage.
 func jobPolicy(args PolicyArgs) *networkingv1.NetworkPolicy {
 	pods := PodsOf(args.Job)
 	own := networkingv1.NetworkPolicyPeer{PodSelector: &pods}

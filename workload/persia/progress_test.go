@@ -51,7 +51,7 @@ func coordinate(t *testing.T, script string, settings map[string]any, arguments 
 	return strings.Split(strings.TrimSpace(string(output)), "\n")
 }
 
-// tellStatus prints what the coordinator says of the job after each report.
+// tellStatus prints the coordinator's status of the job after each report.
 const tellStatus = `
 job.log = lambda text: None
 all_report(0, "waiting")
@@ -120,8 +120,8 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// TestFlapping: a replica that comes and goes costs a pause that grows, and in the end the
-// job fails, as with any other failure.
+// TestFlapping checks that a replica that comes and goes costs a growing pause, and in the end
+// fails the job, as any other failure does.
 func TestFlapping(t *testing.T) {
 	t.Parallel()
 	const script = `
@@ -168,8 +168,8 @@ for pause, length in ((0, 1), (0, 1), (10, 1), (20, 400), (0, 1), (0, 1)):
 	}, said)
 }
 
-// TestCutOff: a replica whose pod is replaced, and that has not said that it ends, may run
-// until it notices that the coordinator does not answer. No attempt starts beside it.
+// TestCutOff checks that no attempt starts while a replaced replica may still run: it ends its
+// command when it notices that the coordinator does not answer.
 func TestCutOff(t *testing.T) {
 	t.Parallel()
 	const running = `

@@ -25,8 +25,8 @@ type role struct {
 	config jobspec.Role
 }
 
-// roles are the four roles of a job, in the order that their data flows: the nn-workers,
-// first in a stack file, come last.
+// roles returns the four roles of a job in the order of their data flow: nn-workers, first in a
+// stack file, come last.
 func roles(job jobspec.Job, namespace string) []role {
 	var roles []role
 	kinds := jobspec.Kinds()
@@ -55,7 +55,8 @@ func roles(job jobspec.Job, namespace string) []role {
 	return roles
 }
 
-// nnWorkerEnv is how the processes of torch.distributed find each other.
+// nnWorkerEnv returns the variables through which the processes of torch.distributed find each
+// other.
 func nnWorkerEnv(job jobspec.Job, namespace string) []corev1.EnvVar {
 	worker, port := job.NNWorker, strconv.Itoa(jobspec.MasterPort)
 	master := masterHost(job, namespace)
@@ -112,12 +113,12 @@ func lastWins(env []corev1.EnvVar) []corev1.EnvVar {
 	return kept
 }
 
-// labelEnv is a label of the pod.
+// labelEnv returns a variable with a label of the pod.
 func labelEnv(name, label string) corev1.EnvVar {
 	return fieldEnv(name, "metadata.labels['"+label+"']")
 }
 
-// fieldEnv is a field of the pod.
+// fieldEnv returns a variable with a field of the pod.
 func fieldEnv(name, field string) corev1.EnvVar {
 	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: field}}}
 }

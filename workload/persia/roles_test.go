@@ -14,8 +14,8 @@ import (
 	"persia/config/jobspec"
 )
 
-// older is a container with a release of PERSIA without persia-launcher: stand-ins
-// for its programs write down what they were started with.
+// older is a container with a release of PERSIA without persia-launcher: stand-ins for its programs
+// write their arguments to a file.
 type older struct {
 	t   *testing.T
 	dir string
@@ -35,7 +35,7 @@ func newOlder(t *testing.T, end string) older {
 
 func (o older) path(name string) string { return filepath.Join(o.dir, name) }
 
-// env is the environment of a role.
+// env returns the environment of a role.
 func (o older) env() map[string]string {
 	return map[string]string{
 		"PERSIA_PYTHON": o.path("python"), "PERSIA_RUNTIME": o.dir, "PERSIA_PORT": "23333",
@@ -54,7 +54,7 @@ func variables(env map[string]string) []string {
 	return list
 }
 
-// arguments are what a stand-in was started with, its own name first.
+// arguments are the arguments of a stand-in, with its own name first.
 func (o older) arguments() []string {
 	o.t.Helper()
 	text, err := os.ReadFile(o.path("arguments"))
@@ -148,7 +148,7 @@ func TestRolesAreStopped(t *testing.T) {
 	assert.Equal(t, "persia-middleware-server", o.arguments()[0])
 }
 
-// TestStartCommand: what a replica runs, with persia-launcher and without.
+// TestStartCommand checks the command of a replica, with persia-launcher and without.
 func TestStartCommand(t *testing.T) {
 	job := jobspec.Job{Name: "criteo"}
 	scripted := job

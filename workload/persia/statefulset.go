@@ -18,7 +18,7 @@ import (
 	"persia/kube"
 )
 
-// statefulSet is the one builder of every role.
+// statefulSet returns the StatefulSet of a role.
 func statefulSet(args JobArgs, role role) *appsv1.StatefulSet {
 	replicas := int32(replicasOf(args.Job, role))
 	labels, selector := roleLabels(args, role)
@@ -46,7 +46,7 @@ func podTemplate(args JobArgs, role role) corev1.PodTemplateSpec {
 	}
 }
 
-// replicasOf is how many replicas of a role there are now.
+// replicasOf returns the current number of replicas of a role.
 func replicasOf(job jobspec.Job, role role) int {
 	if job.Suspend {
 		return 0
@@ -54,9 +54,8 @@ func replicasOf(job jobspec.Job, role role) int {
 	return role.config.Replicas
 }
 
-// podAnnotations are what the drivers of the volumes want, and that a node is not
-// idle because its pods are: a training that is moved begins at its last
-// checkpoint.
+// podAnnotations returns the annotations that the drivers of the volumes need, and one that keeps
+// the autoscaler from removing the node: a moved training starts again at its last checkpoint.
 func podAnnotations(args JobArgs, role role) map[string]string {
 	annotations := map[string]string{"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
 	maps.Copy(annotations, args.PodAnnotations(role.Kind))
@@ -139,8 +138,8 @@ func podSpec(args JobArgs, role role) corev1.PodSpec {
 		ImagePullSecrets:             args.Job.ImagePullSecrets,
 		PriorityClassName:            role.Priority.Name,
 		TopologySpreadConstraints:    spread(args, role),
-		// A stack has dozens of services, and a training reads none of the variables that
-		// name them.
+		// A stack has dozens of Services, and training scripts read none of the variables that
+		// Kubernetes would set for them.
 		EnableServiceLinks: &no,
 		SecurityContext: &corev1.PodSecurityContext{
 			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
@@ -175,8 +174,8 @@ func container(args JobArgs, role role, mounts []corev1.VolumeMount) corev1.Cont
 	return container
 }
 
-// pulled is what nodes pull an image of the job by. With pull secrets it may be a
-// private one.
+// pulled returns the reference with which nodes pull an image of the job. With pull secrets, the
+// image may be private.
 func pulled(args JobArgs, image string) string {
 	if len(args.Job.ImagePullSecrets) > 0 {
 		return args.Images.PrivateReference(image)
@@ -184,10 +183,10 @@ func pulled(args JobArgs, image string) string {
 	return args.Images.Reference(image)
 }
 
-// readiness is whether a server takes connections, or none is wanted of it: the next
-// attempt starts once all replicas of a changed job are replaced, and Kubernetes replaces
-// the next one once the last is ready. A server is not ended for taking no connections:
-// what it holds in memory would be lost.
+// readiness returns the probe of a server, which succeeds when the server accepts connections or
+// waits for its next attempt: an attempt starts only when all replicas of a changed job are
+// replaced, and Kubernetes replaces the next one only when the last is ready. There is no liveness
+// probe, because a restart would lose the embeddings in memory.
 func readiness(role role) *corev1.Probe {
 	check := fmt.Sprintf(`[[ -e $PERSIA_IDLE_FILE ]] || exec 3<>/dev/tcp/127.0.0.1/%d`, role.port)
 	return &corev1.Probe{
@@ -209,7 +208,7 @@ func spread(args JobArgs, role role) []corev1.TopologySpreadConstraint {
 	}}
 }
 
-// podVolumes are all volumes of a role's pods, and where its container has them.
+// podVolumes returns all volumes of a role's pods, and the mounts of its container.
 func podVolumes(args JobArgs, role role) ([]corev1.Volume, []corev1.VolumeMount) {
 	volumes, mounts := claimVolumes(args.Claims(args.Job.MountsOf(role.config)))
 	for _, volume := range args.Job.Volumes {
@@ -232,7 +231,7 @@ func podVolumes(args JobArgs, role role) ([]corev1.Volume, []corev1.VolumeMount)
 	return append(volumes, launchVolumes...), append(mounts, launchMounts...)
 }
 
-// claimVolumes are the volumes of the stack.
+// claimVolumes returns the volumes of the stack that a role mounts, and their mounts.
 func claimVolumes(claims []Claim) ([]corev1.Volume, []corev1.VolumeMount) {
 	var volumes []corev1.Volume
 	var mounts []corev1.VolumeMount

@@ -43,7 +43,7 @@ func TestDefaultTimes(t *testing.T) {
 	}
 }
 
-// defaults are the settings of a replica whose environment sets none of them.
+// defaults returns the settings of a replica whose environment sets none of them.
 func defaults(t *testing.T) map[string]any {
 	t.Helper()
 	const script = `

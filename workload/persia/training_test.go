@@ -25,7 +25,7 @@ const (
 	note = `echo "$PERSIA_ATTEMPT" >>$PERSIA_ROLE-$REPLICA_INDEX.attempts; `
 	// together waits until all have noted the attempt.
 	together = `until [[ $(grep -lx $PERSIA_ATTEMPT *.attempts | wc -l) -eq $(tr , '\n' <<<$PERSIA_REPLICAS | wc -l) ]]; do sleep 0.05; done; `
-	// serve is what a server does: it never ends.
+	// serve makes a stand-in run forever, like a server.
 	serve = note + `exec sleep 600`
 )
 
@@ -51,7 +51,7 @@ type replica struct {
 // patience is how long a test waits for something to happen.
 const patience = time.Minute
 
-// newTraining is a job of replicas, like nn-worker=2,dataloader=1.
+// newTraining returns a job of replicas, like nn-worker=2,dataloader=1.
 func newTraining(t testing.TB, replicas string, env ...string) *training {
 	t.Helper()
 	return &training{
@@ -153,10 +153,10 @@ func (r *replica) stop() int {
 	return r.status()
 }
 
-// status is what the coordinator says of the job, or "" without one.
+// status returns the coordinator's status of the job, or "" without a coordinator.
 func (j *training) status() string { return j.statusOf("") }
 
-// statusOf is status for those who ask about a certain run.
+// statusOf is status for a client that asks for a certain run.
 func (j *training) statusOf(run string) string {
 	client := http.Client{Timeout: 10 * time.Second}
 	answer, err := client.Get("http://" + j.coordinator + "/status?run=" + run)

@@ -30,7 +30,7 @@ const (
 //go:embed provisioner.py
 var script string
 
-// PodAnnotations are the annotations of the nn-workers of a job, which wait for the nodes of the
+// PodAnnotations returns the annotations of the nn-workers of a job, which wait for the nodes of the
 // request that has the job's name.
 func PodAnnotations(job string) map[string]string {
 	return map[string]string{gcp.AnnotationRequest: job, gcp.AnnotationRequestClass: gcp.ClassQueued}
@@ -90,7 +90,7 @@ func controller(name string, args ControllerArgs) kube.Operator {
 			Image:   args.Images.Reference(images.Python.Reference()),
 			Command: []string{"python3", scriptFolder + "/" + scriptFile},
 			Args:    []string{"--namespace=" + args.JobNamespace, "--account=" + accountFolder},
-			// Another script is another pod.
+			// A changed script restarts the pod.
 			Env:          []corev1.EnvVar{{Name: "SCRIPT", Value: kube.Hash(script)}},
 			VolumeMounts: []corev1.VolumeMount{{Name: "script", MountPath: scriptFolder, ReadOnly: true}},
 			Resources: corev1.ResourceRequirements{

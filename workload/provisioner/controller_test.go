@@ -15,7 +15,7 @@ import (
 	"persia/workload/jobset"
 )
 
-// queued is the example with queues, whose nn-workers alone are on a pool with queued provisioning.
+// queued returns the example with queues, whose nn-workers alone are on a pool with queued provisioning.
 func queued(t *testing.T) map[string]string {
 	t.Helper()
 	configuration := programtest.ReadStackFile(t, "examples/Pulumi.queues.yaml")

@@ -13,7 +13,7 @@ import (
 
 type object = map[string]any
 
-// job is a JobSet of one nn-worker and two servers.
+// job returns a JobSet of one nn-worker and two servers.
 func job(fields object) object {
 	role := func(name string, replicas int, annotations map[string]string) object {
 		pod := object{"metadata": object{"annotations": annotations}}
@@ -36,7 +36,7 @@ func pod(role, phase, node string) object {
 	}
 }
 
-// request has one condition since 12:00, besides those that are false.
+// request returns a ProvisioningRequest whose condition has been true since 12:00.
 func request(condition string) object {
 	return object{"status": object{"conditions": []object{
 		{"type": "Accepted", "status": "False", "lastTransitionTime": "2026-01-01T12:00:00Z"},

@@ -210,7 +210,7 @@ func archiveCommand(flags *flags) *cobra.Command {
 	return archive
 }
 
-// agentCommand is what up starts in the background, not for people.
+// agentCommand returns what up starts in the background, not for people.
 func agentCommand() *cobra.Command {
 	var options sandbox.AgentOptions
 	agent := &cobra.Command{
@@ -232,7 +232,7 @@ func agentCommand() *cobra.Command {
 	return agent
 }
 
-// nodeCommand is what up starts in the background for a real node, not for people.
+// nodeCommand returns what up starts in the background for a real node, not for people.
 func nodeCommand() *cobra.Command {
 	var options string
 	command := &cobra.Command{
@@ -248,7 +248,7 @@ func nodeCommand() *cobra.Command {
 	return command
 }
 
-// machineCommand is the first process of a real node's machine, not for people.
+// machineCommand returns the first process of a real node's machine, not for people.
 func machineCommand() *cobra.Command {
 	var dir string
 	machine := &cobra.Command{
@@ -339,10 +339,10 @@ func (f *flags) buildNode(ctx context.Context) error {
 	return err
 }
 
-// modules is the folder of the modules that the toolchain is compiled from.
+// modules returns the folder of the modules that the toolchain is compiled from.
 func (f *flags) modules() string { return filepath.Join(f.repository, "sandbox", "toolchain") }
 
-// bin is the folder of the compiled programs.
+// bin returns the folder of the compiled programs.
 func (f *flags) bin() string {
 	if f.toolchain != "" {
 		return f.toolchain

@@ -14,7 +14,7 @@ import (
 	"persia/sandbox/toolchain"
 )
 
-// trainCommand is up on a real node, with the images that the training jobs need.
+// trainCommand returns up on a real node, with the images that the training jobs need.
 func trainCommand(flags *flags) *cobra.Command {
 	var pool string
 	train := &cobra.Command{

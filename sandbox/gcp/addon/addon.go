@@ -79,8 +79,8 @@ func (p ControlPlane) Remove(ctx context.Context) error {
 
 // csiAddon is an addon of GKE that brings a CSI driver.
 type csiAddon struct {
-	// config is the input below addonsConfig that turns the addon on or off, and
-	// standard what it is without.
+	// config is the input below addonsConfig that turns the addon on or off. standard is whether it
+	// is on without the input.
 	config   string
 	standard bool
 	driver   *storagev1.CSIDriver

@@ -16,7 +16,7 @@ import (
 //go:embed autoscaling.x-k8s.io_provisioningrequests.yaml
 var provisioningRequests []byte
 
-// provisioningKinds is the kind of the requests for queued provisioning. GKE has it since 1.28.3:
+// provisioningKinds returns the kind of the requests for queued provisioning. GKE has it since 1.28.3:
 // Google's guides install Kueue, and no definition (GoogleCloudPlatform/ai-on-gke, dws-examples).
 //
 // GKE's webhook refuses several pod sets in the words of the rule (ray-project/ray, issue 57839).

@@ -197,9 +197,8 @@ func (a *autoscaler) round(ctx context.Context) (time.Duration, error) {
 	return wait, errors.Join(errs...)
 }
 
-// observe reads what there is. The listers may be late, which does no harm to
-// what is known of pods. A node that the last round made must be known, or it
-// would be made again.
+// observe reads the cluster. The listers may lag behind, which is harmless for pods. A node that
+// the last round created must be known, or the autoscaler would create it again.
 func (a *autoscaler) observe(ctx context.Context) (snapshot, error) {
 	var s snapshot
 	announcements, err := a.announcements.List(labels.SelectorFromSet(labels.Set{nodepools.AutoscaledLabel: "true"}))
@@ -233,7 +232,7 @@ func (a *autoscaler) observe(ctx context.Context) (snapshot, error) {
 	return s, nil
 }
 
-// tell says at the pods what they can expect, in the words of GKE's autoscaler.
+// tell writes events to the pods, in the words of GKE's autoscaler.
 func (a *autoscaler) tell(plan *plan) {
 	for _, room := range plan.rooms {
 		for _, pod := range room.pods {
@@ -265,7 +264,7 @@ func (a *autoscaler) grow(ctx context.Context, pool nodepools.Pool, nodes []*cor
 	return errors.Join(err, currentErr)
 }
 
-// create returns the nodes that it made, without those that were there already.
+// create creates nodes, and returns the created ones without those that existed already.
 func (a *autoscaler) create(ctx context.Context, nodes []*corev1.Node) ([]*corev1.Node, error) {
 	var group errgroup.Group
 	group.SetLimit(nodeRequests)
@@ -299,8 +298,8 @@ func (a *autoscaler) shrink(ctx context.Context, pool nodepools.Pool, nodes []*c
 	return group.Wait()
 }
 
-// remove removes a node unless a pod has come to it. The node is closed to pods
-// first, for none to come after this has looked.
+// remove removes a node unless a pod runs on it. It closes the node to pods first, so that none
+// arrives after the check.
 func (a *autoscaler) remove(ctx context.Context, pool nodepools.Pool, node *corev1.Node) error {
 	if err := a.cordon(ctx, node, true); err != nil {
 		return ignoreNotFound(err)

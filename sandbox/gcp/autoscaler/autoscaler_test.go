@@ -26,7 +26,7 @@ type cluster struct {
 	*testing.T
 	*autoscaler
 	client *fake.Clientset
-	// watching tells that the autoscaler gets to know of changes.
+	// watching signals that the autoscaler receives changes.
 	watching chan struct{}
 	// ended is closed when the autoscaler has ended.
 	ended chan struct{}
@@ -54,7 +54,7 @@ func newCluster(t *testing.T, objects ...runtime.Object) cluster {
 	return c
 }
 
-// sync makes the autoscaler know what there is, without running it.
+// sync makes the autoscaler read the cluster without running it.
 func (c cluster) sync() {
 	c.Helper()
 	ctx, cancel := context.WithCancel(c.Context())

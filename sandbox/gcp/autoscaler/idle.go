@@ -17,7 +17,7 @@ type idle struct {
 	since    map[nodeKey]time.Time
 }
 
-// nodeKey tells a node from a later one of the same name.
+// nodeKey distinguishes a node from a later one of the same name.
 type nodeKey struct {
 	name string
 	uid  types.UID

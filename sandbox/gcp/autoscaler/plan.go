@@ -15,7 +15,7 @@ import (
 	"persia/sandbox/gcp/nodepools"
 )
 
-// snapshot is what there is.
+// snapshot is the state of the cluster.
 type snapshot struct {
 	pools      []nodepools.Pool
 	nodes      []*corev1.Node
@@ -24,7 +24,7 @@ type snapshot struct {
 	stocks     map[string]Stock
 }
 
-// plan says where the pods stand, and where those that wait could.
+// plan is the placement of the running pods, and of those that wait.
 type plan struct {
 	pools      []nodepools.Pool
 	daemonSets []*appsv1.DaemonSet
@@ -79,8 +79,8 @@ func sortOut(s snapshot) (bound map[string][]*corev1.Pod, waiting []demand) {
 	return bound, waiting
 }
 
-// newRoom is what a node has left after the pods on it and those that DaemonSets
-// will put there.
+// newRoom returns the free resources of a node, less those of its pods and of the pods of
+// DaemonSets.
 func (p *plan) newRoom(node *corev1.Node, pods []*corev1.Pod) *room {
 	room := &room{node: node, free: node.Status.Allocatable.DeepCopy()}
 	running := map[types.UID]bool{}
@@ -98,8 +98,7 @@ func (p *plan) newRoom(node *corev1.Node, pods []*corev1.Pod) *room {
 	return room
 }
 
-// assign finds room for a pod, on a new node if there is none, or says why it gets
-// none.
+// assign places a pod, on a new node if no other has room, or returns why it cannot.
 func (p *plan) assign(d demand) (reason string) {
 	for _, room := range p.rooms {
 		if room.fits(d) {

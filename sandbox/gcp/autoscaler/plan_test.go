@@ -60,7 +60,7 @@ func newPool(t *testing.T, name string, least, most int, config values) nodepool
 	return pool
 }
 
-// nodesOf are the first nodes of a pool.
+// nodesOf returns the first nodes of a pool.
 func nodesOf(pool nodepools.Pool, count int) []*corev1.Node {
 	var nodes []*corev1.Node
 	for range count {
@@ -74,7 +74,7 @@ func nodesOf(pool nodepools.Pool, count int) []*corev1.Node {
 // option changes a pod.
 type option func(*corev1.Pod)
 
-// waiting is a pod for which the scheduler has found no node.
+// waiting returns a pod for which the scheduler has found no node.
 func waiting(name, cpu string, options ...option) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: name},
@@ -103,7 +103,7 @@ func priority(value int32) option {
 	return func(pod *corev1.Pod) { pod.Spec.Priority = &value }
 }
 
-// nominated is a pod that waits for others to leave a node.
+// nominated returns a pod that waits for others to leave a node.
 func nominated(node *corev1.Node) option {
 	return func(pod *corev1.Pod) { pod.Status.NominatedNodeName = node.Name }
 }

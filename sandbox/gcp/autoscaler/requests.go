@@ -62,7 +62,7 @@ func (r *request) is(condition string) bool {
 	return meta.IsStatusConditionTrue(r.Status.Conditions, condition)
 }
 
-// since returns when a condition became what it is.
+// since returns when a condition got its value.
 func (r *request) since(condition string) time.Time {
 	return meta.FindStatusCondition(r.Status.Conditions, condition).LastTransitionTime.Time
 }
@@ -226,8 +226,8 @@ func (p *plan) queuedPool(d demand) (nodepools.Pool, bool) {
 	return nodepools.Pool{}, false
 }
 
-// newNodesFor returns the nodes that a pool gets for a number of pods, besides those that it has. No
-// pod of a request goes to a node that was there before.
+// newNodesFor returns the new nodes that a pool gets for a number of pods. No pod of a request goes
+// to an older node.
 func (p *plan) newNodesFor(pool nodepools.Pool, has []*corev1.Node, d demand, count int) []*corev1.Node {
 	var nodes []*corev1.Node
 	var rooms []*room

@@ -126,7 +126,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestPodsGetNoNodeOfAQueuedPool: a pod that waits for a node of such a pool is none of a request.
+// TestPodsGetNoNodeOfAQueuedPool checks that a pod without a request gets no node of such a pool.
 func TestPodsGetNoNodeOfAQueuedPool(t *testing.T) {
 	c := newCluster(t, announcement(t, "gpu", 0, 4, values{"queued": true}), waiting("p", "6", func(pod *corev1.Pod) {
 		pod.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}

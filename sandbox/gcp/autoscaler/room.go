@@ -14,7 +14,7 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 )
 
-// demand is what a pod asks of its node.
+// demand is what a pod requires of its node.
 type demand struct {
 	pod      *corev1.Pod
 	requests corev1.ResourceList
@@ -27,7 +27,7 @@ func newDemand(pod *corev1.Pod) demand {
 	return demand{pod: pod, requests: requests, affinity: nodeaffinity.GetRequiredNodeAffinity(pod)}
 }
 
-// daemonOf is the demand of a DaemonSet's pods.
+// daemonOf returns the demand of a DaemonSet's pods.
 func daemonOf(set *appsv1.DaemonSet) demand {
 	return newDemand(&corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -54,7 +54,7 @@ func lasting(taint *corev1.Taint) bool {
 	return taint.Effect != corev1.TaintEffectPreferNoSchedule && !strings.HasPrefix(taint.Key, "node.kubernetes.io/")
 }
 
-// room is what a node has left.
+// room is the free part of a node.
 type room struct {
 	node *corev1.Node
 	free corev1.ResourceList

@@ -34,11 +34,11 @@ var answers = sync.OnceValue(func() (all struct {
 	return all
 })
 
-// Answers are all that is recorded, by name.
+// Answers returns all that is recorded, by name.
 func Answers() map[string]Recorded { return answers().Resources }
 
-// serverSet is what a service set by itself in a recorded answer, without the
-// placeholders of what was rewritten.
+// serverSet returns the fields that a service set by itself in a recorded answer, without
+// placeholders.
 func serverSet(name string) Body {
 	recorded, known := answers().Resources[name]
 	if !known {

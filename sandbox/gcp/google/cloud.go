@@ -13,8 +13,8 @@ const ProjectNumber = "123456789012"
 // Settings are what Google changes on its side from one version of GKE to the
 // next.
 type Settings struct {
-	// L4ILBSubsetting turns subsetting of internal load balancers on in clusters
-	// that say nothing of it, or false, as GKE 1.36 does.
+	// L4ILBSubsetting turns subsetting of internal load balancers on in clusters that omit it or
+	// set it to false, as GKE 1.36 does.
 	L4ILBSubsetting bool
 }
 
@@ -33,9 +33,9 @@ type Cloud struct {
 type Request struct {
 	// Method is POST, PATCH or DELETE.
 	Method string
-	// Kind and Name say what it changes.
+	// Kind and Name identify the resource.
 	Kind, Name string
-	// Field is what an update changes.
+	// Field is the field that an update changes.
 	Field string
 }
 
@@ -127,7 +127,7 @@ func (c *Cloud) answer(rules rules, kind, name string, body Body) error {
 	return c.kept.Write(kind, name, body)
 }
 
-// Get answers with a resource, nil if there is none.
+// Get returns a resource, or nil if it does not exist.
 func (c *Cloud) Get(kind, name string) (Body, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -68,7 +68,7 @@ func normalizeCluster(c *Cloud, name string, body Body) error {
 	return subnetworkOfCluster(c, body)
 }
 
-// selfPath is a path in which a zonal cluster is under zones.
+// selfPath returns a path in which a zonal cluster is under zones.
 func selfPath(name string) string {
 	location := element(name, "locations")
 	if isZone(location) {
@@ -79,7 +79,7 @@ func selfPath(name string) string {
 
 func isZone(location string) bool { return strings.Count(location, "-") == 2 }
 
-// zonesOf are a zone itself, and three zones of a region. Which, and in what
+// zonesOf returns a zone itself, and three zones of a region. Which, and in what
 // order, differs from region to region.
 func zonesOf(location string) []any {
 	if isZone(location) {
@@ -185,7 +185,7 @@ func clusterEndpoints(name string, body Body) {
 		fmt.Sprintf("gke-%s-%s.%s.gke.goog", hash(name), ProjectNumber, element(name, "locations")))
 }
 
-// location is the region of a name with a zone or a region in it.
+// location returns the region of a name with a zone or a region in it.
 func location(name string) string {
 	location := element(name, "locations")
 	if isZone(location) {
@@ -194,8 +194,8 @@ func location(name string) string {
 	return location
 }
 
-// clusterEncryption renames: what is asked for as ENCRYPTED comes back under the
-// name of the newer kind of encryption.
+// clusterEncryption renames the state ENCRYPTED of a request, as GKE does, to the name of the newer
+// kind of encryption.
 func clusterEncryption(body Body) {
 	switch text(body, "databaseEncryption.state") {
 	case "ENCRYPTED", "ALL_OBJECTS_ENCRYPTION_ENABLED":

@@ -109,7 +109,7 @@ func routerExists(c *Cloud, name string, _ Body) error {
 	return err
 }
 
-// routerOf is the router of a gateway, whose name in the provider is
+// routerOf returns the router of a gateway, whose name in the provider is
 // project/region/router/name.
 func routerOf(nat string) string {
 	parts := strings.Split(nat, "/")
@@ -139,8 +139,8 @@ func networkUser(c *Cloud, name string) (string, error) {
 	return "", err
 }
 
-// inNetwork reports whether an instance's network, of its own project if it is a
-// short name, is one.
+// inNetwork reports whether an instance is in a network. A short name is a network of the
+// instance's own project.
 func inNetwork(instance, network, name string) bool {
 	return strings.HasSuffix(network, name) ||
 		fmt.Sprintf("projects/%s/global/networks/%s", element(instance, "projects"), network) == name

@@ -10,7 +10,7 @@ import (
 // every region. Neither is kept.
 const defaultNetwork = "default"
 
-// networksOfCluster are the network and the subnetwork of a cluster.
+// networksOfCluster returns the network and the subnetwork of a cluster.
 func networksOfCluster(name string, body Body) (network, subnetwork string) {
 	project := element(name, "projects")
 	network = pathOf(networksOf(project), cmp.Or(text(body, "network"), defaultNetwork))
@@ -20,7 +20,7 @@ func networksOfCluster(name string, body Body) (network, subnetwork string) {
 
 func networksOf(project string) string { return fmt.Sprintf("projects/%s/global/networks/", project) }
 
-// pathOf is the path of a resource that is named by a URL, by a path, or by its name alone,
+// pathOf returns the path of a resource that is named by a URL, by a path, or by its name alone,
 // which is one of a collection.
 func pathOf(collection, link string) string {
 	if at := strings.Index(link, "projects/"); at >= 0 {
@@ -29,8 +29,8 @@ func pathOf(collection, link string) string {
 	return collection + link
 }
 
-// networkExists refuses a resource in a network that does not exist†, in the words of the
-// recorded answer to a read of a missing resource.
+// networkExists refuses a resource in a network that does not exist†, with the text of the recorded
+// answer to a read of a missing resource.
 func networkExists(c *Cloud, name string, body Body) error {
 	network := pathOf(networksOf(element(name, "projects")), text(body, "network"))
 	exists, err := c.hasNetwork(network)
@@ -87,7 +87,7 @@ func checkRanges(network, subnetwork string, in, policy Body) error {
 	return nil
 }
 
-// rangeOf is a secondary range of a subnetwork, "" if it has none of the name.
+// rangeOf returns a secondary range of a subnetwork by its name, or "".
 func rangeOf(subnetwork Body, name string) string {
 	for _, of := range list(subnetwork, "secondaryIpRanges") {
 		if secondary := of.(Body); text(secondary, "rangeName") == name {

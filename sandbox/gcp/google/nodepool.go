@@ -76,14 +76,14 @@ func taintGPUs(c *Cloud, name string, body Body) error {
 // pool's own taints leaves it in place.
 const GPUTaints = "config.gpuTaints"
 
-// hasGPUs reports whether the nodes of a pool have GPUs: those that the pool asks for, or those
-// that its machines bring along.
+// hasGPUs reports whether the nodes of a pool have GPUs, attached ones or those of their machine
+// type.
 func hasGPUs(pool Body) bool {
 	machine, _ := gcp.Lookup(text(pool, "config.machineType"))
 	return machine.GPUs > 0 || len(list(pool, "config.accelerators")) > 0
 }
 
-// bundledSSDs is the number of local SSDs that a machine comes with, if that
+// bundledSSDs returns the number of local SSDs that a machine comes with, if that
 // cannot be chosen. They come back as ephemeral storage in pools that asked for
 // nothing: A3 and A2 Ultra.
 func bundledSSDs(machineType string) int {
@@ -122,7 +122,7 @@ func normalizeNodePool(c *Cloud, name string, body Body) error {
 	return nil
 }
 
-// clusterOf is the name of a pool's cluster.
+// clusterOf returns the name of a pool's cluster.
 func clusterOf(pool string) string {
 	cluster, _, _ := strings.Cut(pool, "/nodePools/")
 	return cluster

@@ -116,7 +116,7 @@ var poolDiffers = map[string]string{
 	"podIpv4CidrSize":                "",
 }
 
-// notReplayed are the recordings of what the simulation does not make.
+// notReplayed lists the recordings that the simulation cannot reproduce, with the reason.
 var notReplayed = map[string]string{
 	"container.operation":                    "operations are over at once",
 	"compute.operation":                      "operations are over at once",
@@ -192,7 +192,7 @@ func parents(t *testing.T, c *Cloud, kind, name string, recorded Recorded) {
 	}
 }
 
-// rangesIn are the secondary ranges that a recorded cluster uses.
+// rangesIn returns the secondary ranges that a recorded cluster uses.
 func rangesIn(cluster Body) []any {
 	ranges := []any{}
 	for _, of := range []string{"cluster", "services"} {
@@ -203,7 +203,7 @@ func rangesIn(cluster Body) []any {
 	return ranges
 }
 
-// part is the element of a list, or the object, in a body.
+// part returns the element of a list, or the object, in a body.
 func part(body Body, from string) Body {
 	switch value := body[from].(type) {
 	case []any:
@@ -215,8 +215,8 @@ func part(body Body, from string) Body {
 	}
 }
 
-// differences are the paths at which an answer has not what was recorded. Texts with
-// placeholders match any, for they were rewritten.
+// differences returns the paths at which an answer differs from the recording. A text with
+// placeholders matches any text.
 func differences(at string, want, got any) []string {
 	wanted, isObject := want.(Body)
 	if !isObject {

@@ -10,7 +10,7 @@ import (
 // rules are what one kind of resource does that its recorded answers do not say.
 // All but notFound may be nil.
 type rules struct {
-	// defaults is what the service sets by itself.
+	// defaults returns the fields that the service sets by itself.
 	defaults func(name string, request Body) Body
 	// check refuses a request or an updated body.
 	check func(c *Cloud, name string, body Body) error
@@ -20,7 +20,7 @@ type rules struct {
 	normalize func(c *Cloud, name string, body Body) error
 	// inUse names what uses a resource, which keeps it from being deleted.
 	inUse func(c *Cloud, name string) (string, error)
-	// deleted removes what goes with a resource.
+	// deleted removes the resources that the service deletes with a resource.
 	deleted func(c *Cloud, name string, body Body) error
 	// gke is for GKE's resources: it refuses updates that say nothing, and leaves
 	// zero values out of its answers.
@@ -29,7 +29,7 @@ type rules struct {
 	shared bool
 }
 
-// leftOut is what an answer leaves out.
+// leftOut returns the fields that an answer omits.
 func (r rules) leftOut() func(any) bool {
 	if r.gke {
 		return merge.IsZero
@@ -75,12 +75,12 @@ func rulesOf(kind string) (rules, error) {
 
 func nothing(string, Body) Body { return Body{} }
 
-// recorded takes what a service set by itself in one recorded answer.
+// recorded takes the fields that a service set by itself in one recorded answer.
 func recorded(answer string) func(string, Body) Body {
 	return func(string, Body) Body { return serverSet(answer) }
 }
 
-// element is the part of a name after a collection: the zone after "zones".
+// element returns the part of a name after a collection: the zone after "zones".
 func element(name, collection string) string {
 	_, after, found := strings.Cut("/"+name, "/"+collection+"/")
 	if !found {

@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// address is one of those that are kept for documentation (RFC 5737).
+// address is reserved for documentation (RFC 5737).
 const address = "198.51.100.10"
 
 // resync has an object looked at again whose status could not be written.
@@ -78,7 +78,7 @@ func giveAddress(ctx context.Context, client kubernetes.Interface, object any) e
 	return nil
 }
 
-// statusOf is the same for both kinds.
+// statusOf returns the same for both kinds.
 func statusOf(ip string) []byte {
 	text, err := json.Marshal(map[string]any{
 		"status": map[string]any{"loadBalancer": map[string]any{"ingress": []any{map[string]any{"ip": ip}}}},

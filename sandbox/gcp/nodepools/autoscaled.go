@@ -19,9 +19,8 @@ import (
 	"persia/sandbox/gcp/property"
 )
 
-// AutoscaledLabel is on the ConfigMaps, in kube-system, that describe the
-// autoscaled pools. The provider ends with its command, and the autoscaler works
-// on: what it must know of the pools is kept where both find it.
+// AutoscaledLabel is a label of the ConfigMaps in kube-system that describe the autoscaled pools.
+// The provider ends with its command, and the autoscaler keeps running: both find the pools there.
 const AutoscaledLabel = "sandbox.persia.com/autoscaled"
 
 // The keys of a pool's inputs, and of machine types that the catalogue lacks, as
@@ -55,16 +54,16 @@ func FromConfigMap(announcement *corev1.ConfigMap) (Pool, error) {
 	return Pool{nodePool: pool, announcement: announcement}, nil
 }
 
-// Name is the pool's.
+// Name returns the pool's.
 func (p Pool) Name() string { return property.Text(p.inputs, "name") }
 
-// Min is the least number of nodes over all zones.
+// Min returns the least number of nodes over all zones.
 func (p Pool) Min() int {
 	least, _ := p.bounds()
 	return least
 }
 
-// Max is the largest number of nodes over all zones.
+// Max returns the largest number of nodes over all zones.
 func (p Pool) Max() int {
 	_, most := p.bounds()
 	return most
@@ -78,8 +77,8 @@ func (p Pool) Has(node *corev1.Node) bool {
 	return node.Labels[clusterLabel] == property.Text(p.inputs, "cluster") && node.Labels[gcp.LabelNodePool] == p.Name()
 }
 
-// Next are the nodes that the pool might get in addition to those that it has, one a
-// zone. A node in the zone with the fewest keeps the zones level, and comes first.
+// Next returns the nodes that the pool might get in addition, one for each zone. The zone with the
+// fewest nodes comes first, which keeps the zones level.
 func (p Pool) Next(has []*corev1.Node) []*corev1.Node {
 	var names []string
 	for _, node := range has {
@@ -130,7 +129,7 @@ func (p Pool) Current(ctx context.Context, client kubernetes.Interface) (bool, e
 		maps.Equal(now.Labels, p.announcement.Labels), err
 }
 
-// Announcement is the ConfigMap of a pool.
+// Announcement returns the ConfigMap of a pool.
 func Announcement(inputs resource.PropertyMap, machines Machines) (*corev1.ConfigMap, error) {
 	text, err := json.Marshal(inputs.Mappable())
 	if err != nil {

@@ -37,8 +37,8 @@ func (m Machines) lookup(machineType string) (gcp.Machine, bool) {
 	return machine, known
 }
 
-// nodeTemplate is a node of a pool without its name and zone: what a kubelet of
-// GKE would report of itself.
+// nodeTemplate returns a node of a pool without its name and zone, as GKE's kubelet would report
+// it.
 func nodeTemplate(inputs pulumiresource.PropertyMap, machines Machines) (*corev1.Node, error) {
 	node := property.Object(inputs, "nodeConfig")
 	machine, known := machines.lookup(property.Text(node, "machineType"))
@@ -54,7 +54,7 @@ func nodeTemplate(inputs pulumiresource.PropertyMap, machines Machines) (*corev1
 		amount.GPUs = gpu.AllocatableGPUs()
 		amount.Pods = int64(property.NumberOr(inputs, "maxPodsPerNode", podsPerNode))
 	}
-	// GKE's own pods are not simulated: what they ask for is missing here.
+	// GKE's own pods are not simulated, so their requests are missing here.
 	allocatable = allocatable.Minus(capacity.NodeAgents)
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
@@ -76,8 +76,7 @@ func nodeTemplate(inputs pulumiresource.PropertyMap, machines Machines) (*corev1
 	}, nil
 }
 
-// nodeGPU is what a node carries: what the pool says, or what comes with the
-// machine.
+// nodeGPU returns the GPUs of a node: the pool's, or the machine's own.
 func nodeGPU(node pulumiresource.PropertyMap, machine gcp.Machine) poolspec.GPU {
 	gpu := poolspec.GPU{Type: machine.GPUType, Count: machine.GPUs}
 	for _, accelerator := range property.Objects(node, "guestAccelerators") {
@@ -94,7 +93,7 @@ func nodeGPU(node pulumiresource.PropertyMap, machine gcp.Machine) poolspec.GPU 
 	return gpu
 }
 
-// localSSDs is the number of local SSDs that hold a node's ephemeral storage.
+// localSSDs returns the number of local SSDs that hold a node's ephemeral storage.
 func localSSDs(node pulumiresource.PropertyMap) int {
 	return property.NumberOr(property.Object(node, "ephemeralStorageLocalSsdConfig"), "localSsdCount", 0)
 }
@@ -112,7 +111,7 @@ func resources(amount capacity.Resources) corev1.ResourceList {
 	return list
 }
 
-// nodeLabels are the pool's own and those that GKE adds.
+// nodeLabels returns the labels of the pool and of GKE.
 func nodeLabels(inputs pulumiresource.PropertyMap, machine gcp.Machine, gpu poolspec.GPU) map[string]string {
 	node := property.Object(inputs, "nodeConfig")
 	labels := map[string]string{}
@@ -143,7 +142,7 @@ func nodeLabels(inputs pulumiresource.PropertyMap, machine gcp.Machine, gpu pool
 	return labels
 }
 
-// gpuLabels tell what GPUs a node has, how they are divided, and who installs the
+// gpuLabels returns the labels for the GPUs of a node, how they are divided, and who installs the
 // driver.
 func gpuLabels(node pulumiresource.PropertyMap, gpu poolspec.GPU) map[string]string {
 	if gpu.Count == 0 {
@@ -177,7 +176,7 @@ func queued(inputs pulumiresource.PropertyMap) bool {
 	return property.Truth(property.Object(inputs, "queuedProvisioning"), "enabled", false)
 }
 
-// managedDriver is the driver that GKE installs, as its label says it, or "".
+// managedDriver returns the driver that GKE installs, as its label says it, or "".
 // GKE installs one unless it is told not to.
 func managedDriver(node pulumiresource.PropertyMap) string {
 	for _, accelerator := range property.Objects(node, "guestAccelerators") {
@@ -206,8 +205,8 @@ var taintEffects = map[string]corev1.TaintEffect{
 	"NO_EXECUTE":         corev1.TaintEffectNoExecute,
 }
 
-// nodeTaints are the pool's own and those that GKE adds: for GPUs, as the API answers them, and
-// for queued provisioning.
+// nodeTaints returns the taints of the pool and of GKE: for GPUs, as the API returns them, and for
+// queued provisioning.
 func nodeTaints(inputs pulumiresource.PropertyMap) []corev1.Taint {
 	var taints []corev1.Taint
 	for _, taint := range property.Objects(property.Object(inputs, "nodeConfig"), "effectiveTaints") {

@@ -41,7 +41,7 @@ type Nodes struct {
 	Real string
 }
 
-// nodePool is what the inputs of a node pool say of its nodes.
+// nodePool describes the nodes of a pool, from the pool's inputs.
 type nodePool struct {
 	inputs resource.PropertyMap
 	// zones are sorted.
@@ -129,7 +129,7 @@ func (p nodePool) apply(ctx context.Context, client kubernetes.Interface, wanted
 	return deleteNodes(ctx, client, existing)
 }
 
-// Count is how many nodes of a pool there are in each zone. Uneven zones count as
+// Count returns how many nodes of a pool there are in each zone. Uneven zones count as
 // fewer, and the next update fills them up.
 func (g *Nodes) Count(ctx context.Context, inputs resource.PropertyMap) (float64, error) {
 	client, err := g.Client()
@@ -156,7 +156,7 @@ func (g *Nodes) Remove(ctx context.Context, state resource.PropertyMap) error {
 	return deleteNodes(ctx, client, existing)
 }
 
-// listNodes are the nodes of a pool that there are, by name.
+// listNodes returns the existing nodes of a pool by name.
 func listNodes(ctx context.Context, client kubernetes.Interface, inputs resource.PropertyMap) (map[string]corev1.Node, error) {
 	list, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{
 		LabelSelector: fmt.Sprintf("%s=%s,%s=%s", clusterLabel, property.Text(inputs, "cluster"), gcp.LabelNodePool, property.Text(inputs, "name")),
@@ -228,8 +228,7 @@ func sameNode(node corev1.Node, wanted *corev1.Node) bool {
 	return maps.Equal(node.Labels, wanted.Labels) && equality.Semantic.DeepEqual(own, wanted.Spec.Taints)
 }
 
-// splitTaints tells the taints that Kubernetes gives to nodes in trouble from the
-// pool's own.
+// splitTaints separates the taints that Kubernetes gives to nodes in trouble from the pool's own.
 func splitTaints(taints []corev1.Taint) (troubles, own []corev1.Taint) {
 	for _, taint := range taints {
 		if strings.HasPrefix(taint.Key, "node.kubernetes.io/") {
@@ -241,7 +240,7 @@ func splitTaints(taints []corev1.Taint) (troubles, own []corev1.Taint) {
 	return troubles, own
 }
 
-// wanted are the nodes that the pool should have, by name. Those that are of its
+// wanted returns the nodes that the pool should have, by name. Those that are of its
 // shape stay, as far as they are not too many.
 func (p nodePool) wanted(existing map[string]corev1.Node) map[string]*corev1.Node {
 	kept := p.indices(maps.Keys(existing))
@@ -255,9 +254,8 @@ func (p nodePool) wanted(existing map[string]corev1.Node) map[string]*corev1.Nod
 	return nodes
 }
 
-// counts are the numbers of nodes that the zones should have: for a fixed count
-// the same in each, and for an autoscaled pool those that they have, within the
-// pool's bounds.
+// counts returns the number of nodes for each zone: for a fixed count the same in each, and for an
+// autoscaled pool the current one, within the pool's bounds.
 func (p nodePool) counts(kept map[string][]int, existing int) map[string]int {
 	counts := map[string]int{}
 	if perZone, fixed := property.Number(p.inputs, "nodeCount"); fixed {
@@ -282,21 +280,21 @@ func (p nodePool) counts(kept map[string][]int, existing int) map[string]int {
 	return counts
 }
 
-// bounds are the least and the most nodes of an autoscaled pool, over all zones.
+// bounds returns the least and the most nodes of an autoscaled pool, over all zones.
 func (p nodePool) bounds() (least, most int) {
 	least, _ = property.Number(property.Object(p.inputs, "autoscaling"), "totalMinNodeCount")
 	most, _ = property.Number(property.Object(p.inputs, "autoscaling"), "totalMaxNodeCount")
 	return least, most
 }
 
-// byCount are the zones, the one with the fewest nodes first.
+// byCount returns the zones, the one with the fewest nodes first.
 func (p nodePool) byCount(counts map[string]int) []string {
 	return slices.SortedStableFunc(slices.Values(p.zones), func(a, b string) int {
 		return cmp.Compare(counts[a], counts[b])
 	})
 }
 
-// node is a node of the pool. Nodes of a zone are counted from 0.
+// node returns a node of the pool. Nodes of a zone are counted from 0.
 func (p nodePool) node(zone string, index int) *corev1.Node {
 	node := p.template.DeepCopy()
 	node.Name = fmt.Sprintf("%s%04d", p.namePrefix(zone), index)
@@ -326,7 +324,7 @@ func (p nodePool) indices(names iter.Seq[string]) map[string][]int {
 	return indices
 }
 
-// lowest are the first count of the indices that are taken, and where these are
+// lowest returns the first count of the indices that are taken, and where these are
 // fewer, the lowest free ones.
 func lowest(taken []int, count int) []int {
 	chosen := slices.Clone(taken[:min(count, len(taken))])

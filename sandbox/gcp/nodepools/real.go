@@ -21,13 +21,13 @@ const (
 	realNodePoll    = 500 * time.Millisecond
 )
 
-// isReal reports whether the pool's nodes are real ones.
+// isReal reports whether the pool's nodes are real.
 func (g *Nodes) isReal(inputs resource.PropertyMap) bool {
 	return g.Real != "" && property.Text(inputs, "name") == g.Real
 }
 
-// makeReal has real kubelets play the pool's nodes, and not kwok. A kubelet reports
-// what its node holds.
+// makeReal makes a real kubelet run the pool's node instead of kwok. The kubelet reports the node's
+// capacity.
 func (p nodePool) makeReal() error {
 	if _, fixed := property.Number(p.inputs, "nodeCount"); !fixed {
 		return fmt.Errorf("node pool %s: a real pool does not scale, and this one has no fixed number of nodes: set nodes, without autoscaling",
@@ -62,7 +62,7 @@ func awaitReal(ctx context.Context, client kubernetes.Interface, inputs resource
 	return nil
 }
 
-// readiness reports whether all of the nodes are ready, or what one that is not says.
+// readiness reports whether one of the nodes is ready, and returns their conditions otherwise.
 func readiness(nodes map[string]corev1.Node) (ready bool, message string) {
 	if len(nodes) == 0 {
 		return false, "none has reported yet"
@@ -86,7 +86,7 @@ func isReady(node corev1.Node) (ready bool, message string) {
 	return false, "it has not reported yet"
 }
 
-// notReady reports whether Kubernetes keeps pods from the node still.
+// notReady reports whether Kubernetes still keeps pods off the node.
 func notReady(node corev1.Node) bool {
 	for _, taint := range node.Spec.Taints {
 		if taint.Key == corev1.TaintNodeNotReady {

@@ -85,8 +85,8 @@ func TestAllRealNodesAreAwaited(t *testing.T) {
 	}
 }
 
-// TestARealNodeIsAwaited: a request that fails does not end the wait, and is what is told
-// of a wait that ends.
+// TestARealNodeIsAwaited checks that a failed request does not end the wait, and that the error of
+// a wait that ends contains it.
 func TestARealNodeIsAwaited(t *testing.T) {
 	inputs := resource.NewPropertyMapFromMap(map[string]any{"cluster": "persia", "name": "train"})
 	condition := func(status corev1.ConditionStatus, message string) *corev1.Node {

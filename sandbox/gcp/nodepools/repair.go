@@ -26,9 +26,8 @@ const (
 	repairDelay = time.Second
 )
 
-// Repair gives pools with a fixed number of nodes back the nodes that they lose,
-// until ctx ends, as Google's managed instance groups do. The new machine has the name
-// of the lost one, and nothing of what ran there.
+// Repair replaces lost nodes of pools with a fixed number of nodes, until ctx ends, as Google's
+// managed instance groups do. The new machine has the name of the lost one, and none of its pods.
 func Repair(ctx context.Context, config *rest.Config, logger *slog.Logger) error {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {

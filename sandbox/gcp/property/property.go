@@ -1,5 +1,5 @@
-// Package property reads the inputs of a resource. It leaves out what is not there, and
-// what is not known yet.
+// Package property reads the inputs of a resource. It skips values that are missing or not known
+// yet.
 package property
 
 import (
@@ -8,7 +8,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 )
 
-// Text is the string at name, or "".
+// Text returns the string at name, or "".
 func Text(inputs resource.PropertyMap, name string) string {
 	if value := inputs[resource.PropertyKey(name)]; value.IsString() {
 		return value.StringValue()
@@ -16,7 +16,7 @@ func Text(inputs resource.PropertyMap, name string) string {
 	return ""
 }
 
-// Number is the number at name, and whether there is one.
+// Number returns the number at name, and whether there is one.
 func Number(inputs resource.PropertyMap, name string) (int, bool) {
 	value := inputs[resource.PropertyKey(name)]
 	if !value.IsNumber() {
@@ -25,7 +25,7 @@ func Number(inputs resource.PropertyMap, name string) (int, bool) {
 	return int(value.NumberValue()), true
 }
 
-// NumberOr is the number at name, or otherwise.
+// NumberOr returns the number at name, or a default.
 func NumberOr(inputs resource.PropertyMap, name string, otherwise int) int {
 	if n, ok := Number(inputs, name); ok {
 		return n
@@ -33,7 +33,7 @@ func NumberOr(inputs resource.PropertyMap, name string, otherwise int) int {
 	return otherwise
 }
 
-// Truth is the boolean at name, or otherwise.
+// Truth returns the boolean at name, or a default.
 func Truth(inputs resource.PropertyMap, name string, otherwise bool) bool {
 	if value := inputs[resource.PropertyKey(name)]; value.IsBool() {
 		return value.BoolValue()
@@ -41,7 +41,7 @@ func Truth(inputs resource.PropertyMap, name string, otherwise bool) bool {
 	return otherwise
 }
 
-// Object is the object at name, or an empty one.
+// Object returns the object at name, or an empty one.
 func Object(inputs resource.PropertyMap, name string) resource.PropertyMap {
 	if value := inputs[resource.PropertyKey(name)]; value.IsObject() {
 		return value.ObjectValue()
@@ -49,7 +49,7 @@ func Object(inputs resource.PropertyMap, name string) resource.PropertyMap {
 	return nil
 }
 
-// Objects are the objects in the list at name.
+// Objects returns the objects in the list at name.
 func Objects(inputs resource.PropertyMap, name string) []resource.PropertyMap {
 	var elements []resource.PropertyMap
 	for _, value := range List(inputs, name) {
@@ -60,7 +60,7 @@ func Objects(inputs resource.PropertyMap, name string) []resource.PropertyMap {
 	return elements
 }
 
-// Texts are the strings in the list at name.
+// Texts returns the strings in the list at name.
 func Texts(inputs resource.PropertyMap, name string) []string {
 	var elements []string
 	for _, value := range List(inputs, name) {

@@ -95,7 +95,7 @@ func listToTerraform(s *schema.Schema, elements []resource.PropertyValue) (any, 
 	return list, unknown
 }
 
-// scalar is a value of the type that the schema wants, which programs may give as
+// scalar returns a value of the type that the schema wants, which programs may give as
 // another.
 func scalar(wanted schema.ValueType, value resource.PropertyValue) any {
 	switch {

@@ -82,7 +82,7 @@ func requiresNew(fields map[string]*schema.Schema, diff shim.InstanceDiff, path 
 	return false
 }
 
-// attribute is the key that the SDK has a property at, and its schema. Elements of
+// attribute returns the key that the SDK has a property at, and its schema. Elements of
 // sets are not found.
 func attribute(fields map[string]*schema.Schema, path resource.PropertyPath) (key string, s *schema.Schema) {
 	var keys []string
@@ -108,7 +108,7 @@ func attribute(fields map[string]*schema.Schema, path resource.PropertyPath) (ke
 	return strings.Join(keys, "."), s
 }
 
-// ignoredKeys are where the SDK has the properties that a program ignores.
+// ignoredKeys returns where the SDK has the properties that a program ignores.
 func ignoredKeys(fields map[string]*schema.Schema, ignored []string) map[string]struct{} {
 	keys := map[string]struct{}{}
 	for _, text := range ignored {

@@ -70,7 +70,7 @@ func (e *engine) check(token tokens.Type, program values) resource.PropertyMap {
 	return resp.Properties
 }
 
-// plan is what an up would do: "create", "same", "update" or "replace", and the
+// plan returns what an up would do: "create", "same", "update" or "replace", and the
 // properties that change.
 func (e *engine) plan(token tokens.Type, program values, ignored ...string) (operation string, paths []string) {
 	e.Helper()

@@ -29,7 +29,7 @@ const (
 	readerType     tokens.Type = "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember"
 )
 
-// with is a copy of inputs with others laid over.
+// with returns a copy of inputs with others laid over.
 func with(inputs values, over values) values { return google.Clone(overlaid(inputs, over)) }
 
 func overlaid(inputs, over values) values {
@@ -65,7 +65,7 @@ var subnetwork = values{
 	},
 }
 
-// cluster says what the answers need to be without a difference.
+// cluster returns a cluster with the inputs that leave no difference to the answers.
 var cluster = values{
 	"project": "p", "location": "us-central1", "name": "persia",
 	"nodeLocations":         []any{"us-central1-a"},
@@ -100,7 +100,7 @@ var cluster = values{
 	"costManagementConfig":   values{"enabled": true},
 }
 
-// nodePool says what the answers need to be without a difference.
+// nodePool returns a pool with the inputs that leave no difference to the answers.
 var nodePool = values{
 	"project": "p", "location": "us-central1", "cluster": "persia", "name": "training",
 	"nodeLocations": []any{"us-central1-a"},
@@ -121,11 +121,11 @@ var nodePool = values{
 	"upgradeSettings": values{"strategy": "SURGE", "maxSurge": 1, "maxUnavailable": 0},
 }
 
-// kubelet is what the provider cannot say of a pool, so that a program must ignore
-// it.
+// kubelet is a block of a pool that no input of the provider can express, so that a program must
+// ignore it.
 const kubelet = "nodeConfig.kubeletConfig"
 
-// resourceOfAStack is what a program asks of one resource.
+// resourceOfAStack is a resource with a program's inputs.
 type resourceOfAStack struct {
 	token   tokens.Type
 	program values

@@ -10,7 +10,7 @@ import (
 	"persia/sandbox/gcp/google"
 )
 
-// stack brings up what a cluster and its pools stand on.
+// stack creates the resources on which a cluster and its pools depend.
 func stack(t *testing.T, settings google.Settings, over map[tokens.Type]values) *engine {
 	e := newEngine(t, settings)
 	for _, r := range resourcesOfAStack {

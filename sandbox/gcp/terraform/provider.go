@@ -56,7 +56,7 @@ func (p *Provider) fields(token tokens.Type) map[string]*schema.Schema {
 	return p.resources[p.names[token]].Schema
 }
 
-// Properties are what Pulumi would hold of a resource, by its API's name and body.
+// Properties returns what Pulumi would hold of a resource, by its API's name and body.
 func (p *Provider) Properties(api, id string, body google.Body) (resource.PropertyMap, error) {
 	for _, kind := range p.kinds {
 		if kind.API() == api {
@@ -67,7 +67,7 @@ func (p *Provider) Properties(api, id string, body google.Body) (resource.Proper
 	return nil, fmt.Errorf("no resource has the API %s", api)
 }
 
-// Found is what Pulumi's function that looks a resource up answers with. A block of
+// Found returns what Pulumi's function that looks a resource up answers with. A block of
 // which there is one at most is a list there.
 func (p *Provider) Found(api, id string, body google.Body) (resource.PropertyMap, error) {
 	for _, kind := range p.kinds {
@@ -120,8 +120,8 @@ func (p *Provider) Check(ctx context.Context, req plugin.CheckRequest) (plugin.C
 	return resp, nil
 }
 
-// refusals returns what the provider's validation refuses, in the order of the texts: the
-// provider visits fields in the random order of a map.
+// refusals returns the errors of the provider's validation, sorted: the provider visits fields in
+// the random order of a map.
 func (p *Provider) refusals(ctx context.Context, token tokens.Type, object map[string]any) []string {
 	_, errs := p.shim.ValidateResource(ctx, p.names[token], p.shim.NewResourceConfig(ctx, object))
 	var texts []string
@@ -140,14 +140,14 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// ID is the identifier of the resource that inputs describe.
+// ID returns the identifier of the resource that inputs describe.
 func (p *Provider) ID(token tokens.Type, inputs resource.PropertyMap) resource.ID {
 	object, _ := toTerraform(p.fields(token), inputs)
 	kind := p.kinds[p.names[token]]
 	return resource.ID(kind.Identifier(func(field string) string { return fmt.Sprint(object[field]) }))
 }
 
-// plan is what a resource is to become.
+// plan is the planned state of a resource.
 type plan struct {
 	prior shim.InstanceState
 	diff  shim.InstanceDiff
@@ -169,13 +169,13 @@ func (p *Provider) plan(ctx context.Context, token tokens.Type, id resource.ID, 
 	return plan{prior, diff}, err
 }
 
-// state is what Terraform holds of a resource.
+// state returns what Terraform holds of a resource.
 func (p *Provider) state(token tokens.Type, id resource.ID, properties resource.PropertyMap) (shim.InstanceState, error) {
 	object, _ := toTerraform(p.fields(token), properties)
 	return p.shim.ResourcesMap().Get(p.names[token]).InstanceState(string(id), object, nil)
 }
 
-// properties are what Pulumi holds of a state.
+// properties returns what Pulumi holds of a state.
 func (p *Provider) properties(token tokens.Type, state shim.InstanceState) (resource.PropertyMap, error) {
 	object, err := state.Object(nil)
 	if err != nil {
@@ -186,7 +186,7 @@ func (p *Provider) properties(token tokens.Type, state shim.InstanceState) (reso
 	return properties, nil
 }
 
-// Create makes a resource, or says what it would be.
+// Create creates a resource, or returns the planned one in a preview.
 func (p *Provider) Create(ctx context.Context, token tokens.Type, inputs resource.PropertyMap, preview bool) (resource.ID, resource.PropertyMap, error) {
 	planned, err := p.plan(ctx, token, "", nil, inputs, nil)
 	if err != nil {
@@ -195,7 +195,7 @@ func (p *Provider) Create(ctx context.Context, token tokens.Type, inputs resourc
 	return p.apply(ctx, token, planned, preview)
 }
 
-// Update changes a resource in place, or says what it would be.
+// Update changes a resource in place, or returns the planned one in a preview.
 func (p *Provider) Update(ctx context.Context, token tokens.Type, id resource.ID, olds, inputs resource.PropertyMap, ignored []string, preview bool) (resource.PropertyMap, error) {
 	planned, err := p.plan(ctx, token, id, olds, inputs, ignored)
 	if err != nil {
@@ -277,8 +277,8 @@ func (p *Provider) Delete(ctx context.Context, token tokens.Type, id resource.ID
 	return err
 }
 
-// Inputs are what a program gave of a resource, with the values that are there by
-// now. Of a resource that was imported, they are all that a program could give.
+// Inputs returns the program's inputs of a resource with their current values. For an imported
+// resource, these are all inputs that a program could set.
 func (p *Provider) Inputs(token tokens.Type, given, properties resource.PropertyMap) resource.PropertyMap {
 	if len(given) == 0 {
 		return inputs(p.fields(token), properties)
@@ -297,8 +297,8 @@ func inputs(fields map[string]*schema.Schema, properties resource.PropertyMap) r
 	return possible
 }
 
-// withDefaults returns inputs with the schema's defaults, as the bridge gives them to the
-// engine: a refresh replaces them too, and ignoreChanges keeps what it has read.
+// withDefaults returns inputs with the schema's defaults, as the bridge returns them to the engine:
+// a refresh replaces them too, and ignoreChanges keeps the values that it read.
 func withDefaults(fields map[string]*schema.Schema, inputs resource.PropertyMap) resource.PropertyMap {
 	filled := resource.PropertyMap{}
 	for key, value := range inputs {
@@ -329,8 +329,8 @@ func withDefaultsInside(fields map[string]*schema.Schema, value resource.Propert
 	}
 }
 
-// current returns the values of now for what the program gave, as deep as it gave them.
-// What is gone is left out.
+// current returns the current values of a program's inputs, to the same depth. It omits fields that
+// are gone.
 func current(fields map[string]*schema.Schema, given, properties resource.PropertyMap) resource.PropertyMap {
 	now := resource.PropertyMap{}
 	for key, value := range given {

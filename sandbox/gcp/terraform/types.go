@@ -11,9 +11,8 @@ import (
 	"persia/sandbox/gcp/terraform/tfschema"
 )
 
-// mistyped are the paths of the inputs that are not of the type that the schema has, and
-// what they should be. The bridge would convert some of them; the SDK that the program
-// is written with makes none of them.
+// mistyped returns the paths of the inputs whose types differ from the schema's, with the right
+// types. The bridge would convert some of them; the SDK of the program never creates such inputs.
 func mistyped(of map[string]*schema.Schema, inputs resource.PropertyMap) []string {
 	var wrong []string
 	for _, key := range slices.Sorted(maps.Keys(inputs)) {

@@ -68,8 +68,7 @@ func New(config *rest.Config, namespace string) (*Client, error) {
 	}, nil
 }
 
-// mapping finds the resource of a kind. What is not found is looked for again
-// in what the API server offers now.
+// mapping finds the resource of a kind. If it does not know the kind, it asks the API server again.
 func (c *Client) mapping(gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -94,9 +93,9 @@ func (c *Client) mapping(gvk schema.GroupVersionKind) (*meta.RESTMapping, error)
 	return mapping, err
 }
 
-// listed returns an error if a kind that was not found may be there all the same: the
-// list of groups silently leaves out those that the API server failed to list. A kind
-// that is not there counts as deleted, with all of its objects.
+// listed returns an error if an unknown kind may exist all the same: the list of groups silently
+// omits groups that the API server failed to list. A kind that does not exist counts as deleted,
+// with all of its objects.
 func (c *Client) listed(gvk schema.GroupVersionKind) error {
 	resources, err := c.discovery.ServerResourcesForGroupVersion(gvk.GroupVersion().String())
 	if apierrors.IsNotFound(err) {

@@ -46,7 +46,7 @@ func (c *Client) podsWith(ctx context.Context, claim *unstructured.Unstructured)
 	return names
 }
 
-// claimOf is the claim that a bound volume belongs to.
+// claimOf returns the claim that a bound volume belongs to.
 func claimOf(volume *unstructured.Unstructured) []string {
 	if phase, _, _ := unstructured.NestedString(volume.Object, "status", "phase"); phase != "Bound" {
 		return nil
@@ -56,7 +56,7 @@ func claimOf(volume *unstructured.Unstructured) []string {
 	return []string{"the claim " + namespace + "/" + name}
 }
 
-// HeldBy adds holders to what a deletion waits for.
+// HeldBy adds the objects that delay a deletion to its message.
 func HeldBy(waitingFor string, holders []string) string {
 	const most = 3
 	if len(holders) == 0 {

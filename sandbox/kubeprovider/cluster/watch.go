@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// A watch is renewed after this long. What an object's state says may
-	// depend on time alone, and a watch may die without a word.
+	// The time after which a watch is renewed. The state of an object may depend on time alone, and
+	// a watch may stop silently.
 	WatchRenewal = time.Minute
 
 	// ServiceRenewal is the one for a Service, whose readiness is a matter of the
@@ -26,10 +26,9 @@ const (
 	watchPause = 500 * time.Millisecond
 )
 
-// Observe calls see with an object as it is, nil if there is none, and again
-// each time it changes, until see returns true or an error, or ctx ends. It
-// outlasts watches that expire and API servers that restart. It looks again after
-// renewal, changed or not.
+// Observe calls see with the current object, or nil if it does not exist, and again each time it
+// changes, until see returns true or an error, or ctx ends. It survives watches that expire and API
+// servers that restart. It calls see after each renewal, changed or not.
 func Observe(
 	ctx context.Context, r dynamic.ResourceInterface, name string, renewal time.Duration,
 	see func(*unstructured.Unstructured) (bool, error),

@@ -53,7 +53,7 @@ func plain(v resource.PropertyValue) (any, error) {
 	case v.IsBool(), v.IsString():
 		return v.V, nil
 	case v.IsNumber():
-		// Kubernetes has integers, Pulumi has not.
+		// Kubernetes has integers, and Pulumi only has floating-point numbers.
 		if n := v.NumberValue(); n == math.Trunc(n) && math.Abs(n) <= 1<<53 {
 			return int64(n), nil
 		}
@@ -124,7 +124,7 @@ func encodeStringData(obj *unstructured.Unstructured) {
 	obj.Object["data"] = data
 }
 
-// InputsID is the resource ID of the object that a resource's inputs describe.
+// InputsID returns the resource ID of the object that a resource's inputs describe.
 func InputsID(inputs resource.PropertyMap) (resource.ID, error) {
 	obj, err := Of(inputs)
 	if err != nil {
@@ -133,7 +133,7 @@ func InputsID(inputs resource.PropertyMap) (resource.ID, error) {
 	return ID(obj), nil
 }
 
-// ID is the resource ID of an object: its name, after its namespace if it has
+// ID returns the resource ID of an object: its name, after its namespace if it has
 // one.
 func ID(obj *unstructured.Unstructured) resource.ID {
 	if obj.GetNamespace() == "" {

@@ -36,7 +36,7 @@ func revealValue(v resource.PropertyValue) resource.PropertyValue {
 	}
 }
 
-// Conceal marks as secret what is secret in like. A list that holds a secret is
+// Conceal marks as secret every value that is secret in like. A list that contains a secret becomes
 // one as a whole, because its elements may have moved.
 func Conceal(properties, like resource.PropertyMap) {
 	for key, pattern := range like {

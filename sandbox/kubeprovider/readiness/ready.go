@@ -23,7 +23,7 @@ const (
 	defaultTimeout = 10 * time.Minute
 )
 
-// Timeout is how long an object is waited for: as long as its annotation says, or the
+// Timeout returns how long an object is waited for: as long as its annotation says, or the
 // default of its kind.
 func Timeout(obj *unstructured.Unstructured) time.Duration {
 	if n, err := strconv.Atoi(obj.GetAnnotations()[annotationTimeout]); err == nil && n > 0 {
@@ -35,9 +35,9 @@ func Timeout(obj *unstructured.Unstructured) time.Duration {
 	return defaultTimeout
 }
 
-// OnRead is the rule by which a refresh finds an object unready, nil where it asks for
-// none. What pulumi.com/waitFor says is not asked: the official provider reads by its
-// own rules (Read in provider/pkg/await/await.go).
+// OnRead returns the rule by which a refresh finds an object unready, or nil if there is none. It
+// ignores pulumi.com/waitFor: the official provider reads by its own rules (Read in
+// provider/pkg/await/await.go).
 func OnRead(ctx context.Context, c dynamic.Interface, obj *unstructured.Unstructured) Readiness {
 	rule := kindRules[obj.GroupVersionKind().GroupKind()]
 	if !rule.onRead || SkipsAwait(obj) {
@@ -52,7 +52,7 @@ func CheckWaitFor(annotation string) error {
 	return err
 }
 
-// Of chooses how to tell that an object is ready.
+// Of returns the rule that decides whether an object is ready.
 func Of(ctx context.Context, c dynamic.Interface, obj *unstructured.Unstructured) (Readiness, error) {
 	annotations := obj.GetAnnotations()
 	if SkipsAwait(obj) {

@@ -19,7 +19,7 @@ func parsed(t *testing.T, manifest string) *unstructured.Unstructured {
 	return obj
 }
 
-// job is a Job with annotations, and a condition if one is named.
+// job returns a Job with annotations, and a condition if one is named.
 func job(annotations map[string]string, condition string) *unstructured.Unstructured {
 	obj := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "batch/v1", "kind": "Job",
@@ -59,7 +59,7 @@ func TestReadinessOfAJob(t *testing.T) {
 	}
 }
 
-// TestReadinessByKind: what the official provider waits for, and what it does not.
+// TestReadinessByKind checks what the official provider waits for, by kind.
 func TestReadinessByKind(t *testing.T) {
 	const set = "apiVersion: apps/v1, kind: StatefulSet, metadata: {generation: 2}, "
 	for name, test := range map[string]struct {
@@ -113,7 +113,8 @@ func TestTimeouts(t *testing.T) {
 	}
 }
 
-// TestReadinessOnRead: what a refresh finds unready, which the next update waits for.
+// TestReadinessOnRead checks which objects a refresh finds unready, so that the next update waits
+// for them.
 func TestReadinessOnRead(t *testing.T) {
 	for name, test := range map[string]struct {
 		obj   string

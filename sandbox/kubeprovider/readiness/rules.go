@@ -19,14 +19,14 @@ import (
 	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
 )
 
-// Readiness says whether an object is ready, and if not, what it waits for.
-// An error means that it will not be.
+// Readiness reports whether an object is ready, and what it waits for. An error means that it never
+// will be.
 type Readiness func(*unstructured.Unstructured) (ready bool, waitingFor string, err error)
 
 // kindRule says how the objects of a kind are waited for.
 type kindRule struct {
 	ready func(context.Context, dynamic.Interface) Readiness
-	// timeout holds where the program names none.
+	// timeout is the default.
 	timeout time.Duration
 	// onRead is set for the kinds that a refresh finds unready, too.
 	onRead bool

@@ -94,8 +94,8 @@ func parseJSONPath(text string) (func(*unstructured.Unstructured) (bool, error),
 	}, nil
 }
 
-// splitJSONPath splits {.path}=value at the brace that closes the path. The
-// path may hold braces and equal signs of its own, in quotes or in filters.
+// splitJSONPath splits {.path}=value at the brace that closes the path. The path may contain braces
+// and equal signs, in quotes or in filters.
 func splitJSONPath(text string) (template, want string, equals bool, err error) {
 	if !strings.HasPrefix(text, "{") {
 		return "", "", false, fmt.Errorf("jsonpath %q: the path must be in braces, as in {.status.phase}", text)

@@ -48,9 +48,9 @@ func registerCompletion(ctx *pulumi.Context, name string, args JobArgs, spec per
 
 func completionAccount(args JobArgs) string { return kube.LabelName(args.Job.Name, "completion") }
 
-// completionRights are what the pod of a completion needs: an identity that may list the
-// pods of the namespace, and the way to the API server. Its pod is none of the job's, for
-// what counts those.
+// completionRights returns the objects that the pod of a completion needs: an identity that may
+// list the pods of the namespace, and a route to the API server. The pod does not count as one of
+// the job's.
 func completionRights(args JobArgs) []runtime.Object {
 	labels := persia.CompletionLabels(args.Job.Name)
 	meta := kube.Meta(args.Namespace, completionAccount(args), labels)

@@ -52,7 +52,7 @@ func podsWith(changes map[string]pod) map[string]pod {
 	return all
 }
 
-// list is what the API server answers.
+// list is the API server's answer.
 func list(pods map[string]pod) []byte {
 	items := []any{}
 	for name, p := range pods {
@@ -166,7 +166,7 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// complete is the script with an account at an API server.
+// complete returns the script with an account at an API server.
 func complete(t *testing.T, api *httptest.Server) *exec.Cmd {
 	t.Helper()
 	account := t.TempDir()
@@ -213,8 +213,8 @@ func TestCompleteAsksAgain(t *testing.T) {
 	assert.True(t, strings.HasSuffix(string(said), "\ncomplete\n"), "%s", said)
 }
 
-// TestCompletion: its pod is none of those that the operator and the guard count, has a
-// right of its own, and no more.
+// TestCompletion checks that the operator and the guard do not count its pod, and that the pod has
+// one right.
 func TestCompletion(t *testing.T) {
 	args := JobArgs{Job: jobspec.Job{Name: "clicks"}, Namespace: "persia", Image: "registry.example.com/persia@sha256:0"}
 	pod := completionPod(args)

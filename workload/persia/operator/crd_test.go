@@ -38,8 +38,8 @@ func read(t *testing.T, name string) string {
 	return string(text)
 }
 
-// TestDefinition has what upstream's own definition has: the names, what is
-// required, and quantities that are text.
+// TestDefinition compares the definition with upstream's: the names, the required fields, and
+// quantities as text.
 func TestDefinition(t *testing.T) {
 	crd, err := definition()
 	require.NoError(t, err)

@@ -13,15 +13,13 @@ import (
 	"persia/workload/persia/operator/persiav1"
 )
 
-// A guard is a disruption budget. It keeps the pods of a job from being evicted,
-// since nothing makes an evicted one again. And it counts them: a guard is ready
-// once there are none, as the operator, which creates each pod of a job at once and
-// tries no second time, leaves a job without pods as soon as one of its
-// predecessor's is still ending.
+// A guard is a disruption budget. It keeps Kubernetes from evicting the pods of a job, because
+// nothing recreates an evicted pod. It also counts them, and is ready once there are none: the
+// operator creates the pods of a job once and does not retry, so it leaves a job without pods if
+// one pod of the job's predecessor still ends.
 //
-// The operator looks at no change of a job. So every change makes the guard anew,
-// and the PersiaJob with it: first the old job goes, and when its last pod is gone
-// the new one comes.
+// The operator ignores changes of a job. So every change replaces the guard, and with it the
+// PersiaJob: Pulumi deletes the old job first, and creates the new one when the last pod is gone.
 func newGuard(ctx *pulumi.Context, name string, args JobArgs, spec persiav1.PersiaJobSpec, child pulumi.ResourceOption) (pulumi.CustomResource, error) {
 	text, err := textOf(spec)
 	if err != nil {
@@ -33,8 +31,8 @@ func newGuard(ctx *pulumi.Context, name string, args JobArgs, spec persiav1.Pers
 		pulumi.ReplaceOnChanges([]string{"*"}))
 }
 
-// madeAnewWith makes a PersiaJob come after its guard, and again with each new one.
-func madeAnewWith(guard pulumi.CustomResource) pulumi.ResourceOption {
+// recreatedWith makes Pulumi create a PersiaJob after its guard, and recreate it with each new one.
+func recreatedWith(guard pulumi.CustomResource) pulumi.ResourceOption {
 	return pulumi.Composite(
 		kube.After([]pulumi.CustomResource{guard}),
 		pulumi.ReplaceWith([]pulumi.Resource{guard}),

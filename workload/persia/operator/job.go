@@ -28,10 +28,10 @@ type JobArgs struct {
 	Broker nats.Broker
 	// Claims returns the claims for the mounts of a pod, which come from the job and its role.
 	Claims func([]jobspec.Mount) []persia.Claim
-	// SystemPlacement is for what the job needs in addition to its pods.
+	// SystemPlacement is the placement of the pods that the job needs besides its own.
 	SystemPlacement kube.Placement
-	// Needs come before the job, and go after it: the operator, which alone lets a
-	// job go, and what the pods need.
+	// Needs are created before the job and deleted after it: the operator, which alone can let a
+	// job go, and the objects that the pods need.
 	Needs []pulumi.CustomResource
 }
 
@@ -54,7 +54,7 @@ func NewJob(ctx *pulumi.Context, name string, args JobArgs, opts ...pulumi.Resou
 		return nil, err
 	}
 	planned := persiaJob(args, spec)
-	registered, err := kube.Register(ctx, name, planned, child, madeAnewWith(guard), kube.WorkloadTimeouts())
+	registered, err := kube.Register(ctx, name, planned, child, recreatedWith(guard), kube.WorkloadTimeouts())
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func jobLabels(job jobspec.Job) map[string]string {
 	return kube.Labels("persia-job", job.Name)
 }
 
-// roleOutputs are the roles in the order of a stack file.
+// roleOutputs returns the roles in the order of a stack file.
 func roleOutputs(job jobspec.Job) []persia.RoleOutput {
 	var outputs []persia.RoleOutput
 	for _, role := range job.Roles() {
@@ -90,7 +90,7 @@ func roleOutputs(job jobspec.Job) []persia.RoleOutput {
 	return outputs
 }
 
-// textOf is a spec as text, to tell one from another.
+// textOf returns a spec as text that distinguishes it from others.
 func textOf(spec persiav1.PersiaJobSpec) (string, error) {
 	text, err := json.Marshal(spec)
 	return string(text), err

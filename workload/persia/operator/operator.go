@@ -79,7 +79,7 @@ func podAccount(namespace string) *corev1.ServiceAccount {
 	}
 }
 
-// operator has no probe: the program listens on no port.
+// operator returns the Deployment. It has no probe, because the program listens on no port.
 func operator(args OperatorArgs, kind kube.Kind) kube.Operator {
 	return kube.Operator{
 		Name:          operatorName,

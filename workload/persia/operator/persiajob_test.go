@@ -17,7 +17,7 @@ import (
 	"persia/workload/persia/operator/persiav1"
 )
 
-// operatorStack is the stack prod with its job left to PERSIA's operator.
+// operatorStack returns the stack prod with its job left to PERSIA's operator.
 func operatorStack(t *testing.T, change func(job map[string]any)) map[string]string {
 	t.Helper()
 	configuration := programtest.LeftToOperator(t)
@@ -162,7 +162,7 @@ func TestPersiaJobWithUsers(t *testing.T) {
 	}}}, job.Spec.Env[0])
 }
 
-// TestSuspendedPersiaJob has nothing for the operator to make.
+// TestSuspendedPersiaJob checks that the operator creates no pods for a suspended job.
 func TestSuspendedPersiaJob(t *testing.T) {
 	recorder := deployOperator(t, func(job map[string]any) { job["suspend"] = true })
 	spec := pulumitest.Object[persiav1.PersiaJob](t, recorder.One(t, pulumitest.PersiaJob, "criteo")).Spec
@@ -194,8 +194,8 @@ func TestPersiaJobIsMadeAnew(t *testing.T) {
 	assert.Equal(t, guard.RegisterRPC.ReplacementTrigger, same.One(t, pulumitest.DisruptionBudget, "criteo").RegisterRPC.ReplacementTrigger)
 }
 
-// TestPersiaOperatorOrder: a job comes after the operator, its kind and its rights,
-// and goes before them, since the operator alone lets it go.
+// TestPersiaOperatorOrder checks that a job is created after the operator, its definition and its
+// rights, and deleted before them, since only the operator can let it go.
 func TestPersiaOperatorOrder(t *testing.T) {
 	recorder := deployOperator(t, unchanged)
 	crd := recorder.One(t, "kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition", "persia-operator")
@@ -227,9 +227,9 @@ func TestPersiaJobTraffic(t *testing.T) {
 	assert.Equal(t, map[string]string{"persia_job": "criteo"}, policy.Spec.PodSelector.MatchLabels)
 }
 
-// TestPersiaJobCompletion: a job of the operator's has a Kubernetes Job, also without
-// metrics, that comes after it, and is another one for another job. One that is stopped
-// or never ends has none.
+// TestPersiaJobCompletion checks that a job of the operator has a Kubernetes Job for its
+// completion, also without metrics, which depends on the job and changes with it. A job that is
+// suspended or never ends has none.
 func TestPersiaJobCompletion(t *testing.T) {
 	const job, name = "kubernetes:batch/v1:Job", "criteo-completion"
 	recorder := deployOperator(t, func(job map[string]any) { job["enableMetrics"] = false })
@@ -267,8 +267,8 @@ func TestPersiaJobPodsHaveNoToken(t *testing.T) {
 	assert.Contains(t, recorder.Before(recorder.One(t, pulumitest.PersiaJob, "criteo")), registered.URN)
 }
 
-// TestOperatorRunsCachedImages: PERSIA's operator, too, makes pods of cached images, those
-// of roles that name none among them.
+// TestOperatorRunsCachedImages checks that PERSIA's operator creates pods of cached images, also
+// for roles that name no image.
 func TestOperatorRunsCachedImages(t *testing.T) {
 	configuration := operatorStack(t, unchanged)
 	configuration["persia:images"] = `{"caches": [{"registry": "docker.io"}]}`

@@ -15,7 +15,7 @@ func jobRules() []rbacv1.PolicyRule {
 	}}
 }
 
-// podRules let the operator make and delete what a job consists of, in one namespace.
+// podRules let the operator create and delete the objects of a job in one namespace.
 func podRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{{
 		APIGroups: []string{""},

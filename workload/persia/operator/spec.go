@@ -13,11 +13,11 @@ import (
 	"persia/workload/persia/operator/persiav1"
 )
 
-// sharedMemory is what the processes of a replica exchange data through. The operator
+// sharedMemory is the volume through which the processes of a replica exchange data. The operator
 // mounts none.
 const sharedMemory = "shared-memory"
 
-// jobSpec is a training in the operator's words. One that is stopped has no pods.
+// jobSpec returns a job as the operator's resource. A suspended one has no pods.
 func jobSpec(args JobArgs) persiav1.PersiaJobSpec {
 	job := args.Job
 	metrics := job.EnableMetrics && !job.Suspend
@@ -45,7 +45,7 @@ func jobSpec(args JobArgs) persiav1.PersiaJobSpec {
 	}
 }
 
-// scriptedRole is a role that runs a script of the user's, through one of the program's.
+// scriptedRole returns a role that runs a script of the user through a script of the program.
 func scriptedRole(args JobArgs, claims []persia.Claim, kind jobspec.Kind) persiav1.Role {
 	role := roleSpec(args, claims, kind)
 	_, scripts := persia.Scripts()
@@ -100,8 +100,8 @@ func roleSpec(args JobArgs, claims []persia.Claim, kind jobspec.Kind) persiav1.R
 	}
 }
 
-// image returns the reference by which nodes pull the image of a role. It is empty
-// where the operator's own default is the same.
+// image returns the reference with which nodes pull the image of a role, or "" if it equals the
+// operator's own default.
 func image(args JobArgs, written, unwritten string) string {
 	image := cmp.Or(written, unwritten)
 	if pulled := args.Images.Reference(image); pulled != image {
@@ -110,8 +110,8 @@ func image(args JobArgs, written, unwritten string) string {
 	return written
 }
 
-// claimsOf are the claims that some role mounts, each once. One that is written to
-// anywhere is written to.
+// claimsOf returns the claims that the roles mount, each once. A claim is read-only if all of them
+// mount it so.
 func claimsOf(args JobArgs) []persia.Claim {
 	var claims []persia.Claim
 	for _, role := range args.Job.Roles() {
@@ -130,7 +130,7 @@ func indexOf(claims []persia.Claim, name string) int {
 	return slices.IndexFunc(claims, func(claim persia.Claim) bool { return claim.Name == name })
 }
 
-// volumes are all that some role mounts: the operator has one list for the job.
+// volumes returns all volumes that the roles mount: the operator has one list for the job.
 func volumes(job jobspec.Job, claims []persia.Claim) []corev1.Volume {
 	var volumes []corev1.Volume
 	for i, claim := range claims {

@@ -11,7 +11,7 @@ import (
 	"persia/workload/persia"
 )
 
-// specOf is a job of two nn-workers with GPUs, changed.
+// specOf returns a job of two nn-workers with GPUs, changed.
 func specOf(change func(*jobspec.Job)) *jobspec.Job {
 	training := &jobspec.Job{Name: "a", RunID: "1", EnableMetrics: true, PersiaEnv: jobspec.PersiaEnv{
 		NNWorkerEntry: "/train.py", DataloaderEntry: "/load.py",
@@ -24,8 +24,8 @@ func specOf(change func(*jobspec.Job)) *jobspec.Job {
 
 func noClaims([]jobspec.Mount) []persia.Claim { return nil }
 
-// TestScriptsRunThroughTheProgram: what the operator gives to a pod comes first, and of two
-// variables of the same name the later wins.
+// TestScriptsRunThroughTheProgram checks that the operator's own variables come first: of two
+// variables with the same name the later one wins.
 func TestScriptsRunThroughTheProgram(t *testing.T) {
 	training := specOf(func(j *jobspec.Job) { j.NNWorker.Env = []corev1.EnvVar{{Name: "A", Value: "b"}} })
 	spec := jobSpec(JobArgs{Job: *training, Claims: noClaims})

@@ -9,9 +9,9 @@ import (
 // body is a JSON object.
 type body = map[string]any
 
-// Overlay lays a request over what a service sets by itself. As in the answers
-// that are recorded, empty texts and lists are left out, and a message without
-// content stays. GKE leaves out false, 0 and the first value of an enumeration too.
+// Overlay lays a request over the fields that a service sets by itself. As in the recorded answers,
+// it omits empty texts and lists, and keeps a message without content. GKE also omits false, 0 and
+// the first value of an enumeration.
 func Overlay(base, request body, isZero func(any) bool) body {
 	result := maps.Clone(base)
 	if result == nil {
@@ -60,7 +60,7 @@ func IsZero(value any) bool {
 	return value == false || value == 0.0 || isText && (text == "" || strings.HasSuffix(text, "_UNSPECIFIED"))
 }
 
-// Beyond is what an answer holds that its request did not say.
+// Beyond returns the fields of an answer that are absent from its request.
 func Beyond(answer, request body) body {
 	result := body{}
 	for name, value := range answer {

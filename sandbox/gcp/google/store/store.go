@@ -26,8 +26,8 @@ const lockTimeout = time.Minute
 // Folder is the path of a folder, which is there while there are any bodies.
 type Folder string
 
-// Lock keeps other processes from changing what is kept. Its file is beside the folder,
-// and is there while it is held.
+// Lock keeps other processes from changing the stored bodies. Its file is next to the folder, and
+// exists while a process holds the lock.
 func (f Folder) Lock() (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(string(f)), 0o700); err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ type kept struct {
 	Body map[string]any `json:"body"`
 }
 
-// Read returns a body, nil if there is none.
+// Read returns a body, or nil if there is none.
 func (f Folder) Read(kind, name string) (map[string]any, error) {
 	found, err := readFile(f.file(kind, name))
 	return found.Body, err

@@ -16,7 +16,7 @@ import (
 // API.
 type converter struct{ kind kind }
 
-// path is where a field is in the body of its block.
+// path returns where a field is in the body of its block.
 func (c converter) path(at, field string) string {
 	if path, renamed := c.kind.paths[at+field]; renamed {
 		return path
@@ -80,7 +80,7 @@ func (c converter) flatten(fields map[string]*schema.Schema, body google.Body, a
 	return object
 }
 
-// zero is what the provider makes of a value that is not in a body.
+// zero returns the provider's value for a field that a body lacks.
 func zero(s *schema.Schema) any {
 	switch s.Type {
 	case schema.TypeBool, schema.TypeInt, schema.TypeFloat, schema.TypeString:

@@ -21,7 +21,7 @@ type API interface {
 	Create(ctx context.Context, kind, name string, request google.Body) error
 	// Update changes a field. No value is a request that does not name it.
 	Update(ctx context.Context, kind, name, field string, value any) error
-	// Get answers nil where there is nothing.
+	// Get returns a resource, or nil if it does not exist.
 	Get(ctx context.Context, kind, name string) (google.Body, error)
 	Delete(ctx context.Context, kind, name string) error
 }
@@ -48,7 +48,7 @@ func New(name string, resource *schema.Resource, api API) (Resource, error) {
 // Token is Pulumi's type.
 func (c Resource) Token() tokens.Type { return tokens.Type(c.kind.token) }
 
-// API is the API's name of the kind.
+// API returns the API's name of the kind.
 func (c Resource) API() string { return c.kind.api }
 
 // Identifier returns the identifier of a resource with the given values of its fields.
@@ -67,7 +67,7 @@ func (c Resource) install(resource *schema.Resource) {
 	}
 }
 
-// request is the body of what is planned.
+// request returns the body of a request for a planned resource.
 func (c Resource) request(d *schema.ResourceData) google.Body {
 	planned, _ := plain(d.GetRawPlan()).(map[string]any)
 	body := google.Clone(c.expand(c.Fields, planned, ""))
@@ -159,7 +159,7 @@ func (c Resource) read(ctx context.Context, d *schema.ResourceData, _ any) diag.
 	return nil
 }
 
-// Object is what the provider makes of a body.
+// Object returns a body as the provider's object.
 func (c Resource) Object(id string, body google.Body) (map[string]any, error) {
 	values, ok := c.kind.values(id)
 	if !ok {
@@ -178,8 +178,7 @@ func (c Resource) Object(id string, body google.Body) (map[string]any, error) {
 	return object, nil
 }
 
-// ownLabelsOnly keeps the labels of others out of what the program is compared
-// with.
+// ownLabelsOnly removes the labels of others before the comparison with the program's.
 func ownLabelsOnly(d *schema.ResourceData, object map[string]any, body google.Body) {
 	all, _ := body["labels"].(google.Body)
 	for _, field := range []string{"labels", "terraform_labels"} {
@@ -220,7 +219,7 @@ func (c Resource) imported(_ context.Context, d *schema.ResourceData, _ any) ([]
 	return []*schema.ResourceData{d}, nil
 }
 
-// plain is a value of the SDK as JSON has it. What is null or not known is nil.
+// plain returns a value of the SDK as JSON has it. What is null or not known is nil.
 func plain(value cty.Value) any {
 	if !value.IsKnown() || value.IsNull() {
 		return nil

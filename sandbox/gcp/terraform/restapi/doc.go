@@ -1,4 +1,3 @@
-// Package restapi reads and writes resources as the provider does: it makes requests of
-// what is planned, sends updates field by field, and makes of answers what Terraform
-// holds.
+// Package restapi reads and writes resources as the provider does: it turns plans into requests,
+// sends updates field by field, and turns answers into Terraform's objects.
 package restapi

@@ -8,7 +8,7 @@ import (
 	"persia/sandbox/gcp/google"
 )
 
-// finishCluster completes what the provider makes of a cluster.
+// finishCluster completes the provider's object of a cluster.
 func finishCluster(object, body map[string]any, id map[string]string) {
 	object["location"] = id["location"]
 	object["networking_mode"] = "VPC_NATIVE"
@@ -29,7 +29,7 @@ func finishCluster(object, body map[string]any, id map[string]string) {
 	}
 }
 
-// withoutZone are the zones of a cluster other than its own.
+// withoutZone returns the zones of a cluster other than its own.
 func withoutZone(zones any, location string) []any {
 	return slices.DeleteFunc(slices.Clone(list(zones)), func(zone any) bool { return zone == location })
 }
@@ -49,7 +49,7 @@ func blocks(value any) []map[string]any {
 	return all
 }
 
-// exclusions are a list of the API's map.
+// exclusions returns a list of the API's map.
 func exclusions(body map[string]any) []any {
 	policy, _ := body["maintenancePolicy"].(map[string]any)
 	window, _ := policy["window"].(map[string]any)
@@ -67,7 +67,7 @@ func exclusions(body map[string]any) []any {
 	return exclusions
 }
 
-// finishPool completes what the provider makes of a node pool.
+// finishPool completes the provider's object of a node pool.
 func finishPool(object, body map[string]any, id map[string]string) {
 	object["location"], object["cluster"] = id["location"], id["cluster"]
 	groups, managers := []any{}, object["instance_group_urls"]
@@ -99,19 +99,19 @@ func finishSubnetwork(object, body map[string]any, _ map[string]string) {
 	}
 }
 
-// finishBucket completes what the provider makes of a bucket.
+// finishBucket completes the provider's object of a bucket.
 func finishBucket(object, _ map[string]any, id map[string]string) {
 	object["url"] = "gs://" + id["name"]
 }
 
-// finishAccount completes what the provider makes of a service account.
+// finishAccount completes the provider's object of a service account.
 func finishAccount(object, _ map[string]any, id map[string]string) {
 	email := id["account_id"] + "@" + id["project"] + ".iam.gserviceaccount.com"
 	object["account_id"], object["email"] = id["account_id"], email
 	object["member"] = "serviceAccount:" + email
 }
 
-// finishIdentity completes what the provider makes of a service's identity.
+// finishIdentity completes the provider's object of a service identity.
 func finishIdentity(object, body map[string]any, _ map[string]string) {
 	object["member"] = "serviceAccount:" + fmt.Sprint(body["email"])
 }
@@ -139,8 +139,8 @@ func prepareCluster(body map[string]any) {
 	}
 }
 
-// preparePool says what the provider adds to a pool: that a pool with bounds is
-// autoscaled, and that it is created with the number of nodes that it is to have.
+// preparePool adds the provider's own fields to a request for a pool: a pool with bounds is
+// autoscaled, and a new pool has its number of nodes.
 func preparePool(body map[string]any) {
 	if autoscaling, ok := body["autoscaling"].(map[string]any); ok {
 		autoscaling["enabled"] = true

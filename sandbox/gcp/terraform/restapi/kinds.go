@@ -248,12 +248,12 @@ var kinds = map[string]kind{
 	"google_service_account_iam_member":              member("gcp:serviceaccount/iAMMember:IAMMember", "${service_account_id}"),
 }
 
-// member is an entry of a resource's policy.
+// member returns an entry of a resource's policy.
 func member(token, of string) kind {
 	return kind{token: token, api: "iam.member", id: of + "/${role}/${member}"}
 }
 
-// values are the fields in an identifier, and whether it is one of the kind's.
+// values returns the fields in an identifier, and whether it is one of the kind's.
 func (k kind) values(id string) (map[string]string, bool) {
 	var names []string
 	pattern := placeholder.ReplaceAllStringFunc(k.id, func(marked string) string {
@@ -276,8 +276,8 @@ func (k kind) values(id string) (map[string]string, bool) {
 
 var placeholder = regexp.MustCompile(`\$\{[a-z_]+\}`)
 
-// identifier puts the values of fields into the identifier. A reference to another
-// resource counts by the name at its end.
+// identifier fills the values of fields into the identifier. A reference to another resource
+// contributes the name at its end.
 func (k kind) identifier(value func(field string) string) string {
 	return os.Expand(k.id, func(field string) string {
 		text := value(field)
@@ -309,7 +309,7 @@ func Lookups() []Lookup {
 	return lookups
 }
 
-// Outliving is what people call the resources that outlive stacks, by the API's names of
+// Outliving returns what people call the resources that outlive stacks, by the API's names of
 // their kinds.
 func Outliving() map[string]string {
 	called := map[string]string{}

@@ -19,7 +19,7 @@ var customizeDiffs = map[string]schema.CustomizeDiffFunc{
 	"google_compute_region_disk": customdiff.ForceNewIfChange("size", isSmaller),
 }
 
-// customizeDiff is what a resource of such fields adds to its plans.
+// customizeDiff returns the function that changes the plans of a resource with certain fields.
 func customizeDiff(name string, fields map[string]*schema.Schema) schema.CustomizeDiffFunc {
 	switch own, labelled := customizeDiffs[name], fields["effective_labels"] != nil; {
 	case labelled && own != nil:

@@ -13,8 +13,7 @@ func IsList(s *schema.Schema) bool {
 	return (s.Type == schema.TypeList || s.Type == schema.TypeSet) && s.MaxItems != 1
 }
 
-// PulumiName is what Pulumi calls a field among others: camel case, and the plural
-// for a list.
+// PulumiName returns the name of a field in Pulumi: camel case, and the plural for a list.
 func PulumiName(fields map[string]*schema.Schema, name string) string {
 	if name == "terraform_labels" {
 		return "pulumiLabels"
@@ -27,7 +26,7 @@ func PulumiName(fields map[string]*schema.Schema, name string) string {
 	return CamelCase(name)
 }
 
-// CamelCase is the name of a field in the bodies of the APIs.
+// CamelCase returns the name of a field in the bodies of the APIs.
 func CamelCase(name string) string {
 	words := strings.Split(name, "_")
 	for i, word := range words[1:] {
@@ -38,7 +37,7 @@ func CamelCase(name string) string {
 	return strings.Join(words, "")
 }
 
-// TerraformName is the field that Pulumi calls by a name, "" if there is none.
+// TerraformName returns the field with a name in Pulumi, or "".
 func TerraformName(fields map[string]*schema.Schema, name string) string {
 	for field := range fields {
 		if PulumiName(fields, field) == name {
@@ -48,7 +47,7 @@ func TerraformName(fields map[string]*schema.Schema, name string) string {
 	return ""
 }
 
-// Nested are the fields of a block's elements, nil for anything else.
+// Nested returns the fields of a block's elements, nil for anything else.
 func Nested(s *schema.Schema) map[string]*schema.Schema {
 	if s == nil {
 		return nil

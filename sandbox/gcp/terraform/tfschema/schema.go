@@ -35,7 +35,7 @@ var valueTypes = map[string]schema.ValueType{
 	"List": schema.TypeList, "Set": schema.TypeSet, "Map": schema.TypeMap,
 }
 
-// Resources are the resources of both files by their Terraform names, without
+// Resources returns the resources of both files by their Terraform names, without
 // anything that reads or writes.
 func Resources() (map[string]*schema.Resource, error) {
 	var all map[string]struct {

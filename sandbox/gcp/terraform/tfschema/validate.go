@@ -18,7 +18,7 @@ import (
 //go:embed validation.json
 var validationJSON []byte
 
-// restriction is what validation.json says of a field.
+// restriction is the entry of a field in validation.json.
 type restriction struct {
 	OneOf         []string `json:"oneOf"`
 	ConflictsWith []string `json:"conflictsWith"`
@@ -47,7 +47,7 @@ func restrict(resources map[string]*schema.Resource) error {
 	return nil
 }
 
-// find returns the field at a path, nil if there is none.
+// find returns the field at a path, or nil.
 func find(in *schema.Resource, path []string) *schema.Schema {
 	if in == nil {
 		return nil
@@ -81,7 +81,7 @@ func (r restriction) apply(s *schema.Schema, field string) error {
 	return fmt.Errorf("no format has the message %q", r.Message)
 }
 
-// message is what the provider says of a wrong value of a field.
+// message returns the provider's error for a wrong value of a field.
 type message struct{ text, field string }
 
 // validator is a validation in the form in which pulumi-gcp 7.38 writes them.
@@ -148,7 +148,7 @@ func parses(parse func(string) error) func(message, []string) validator {
 	}
 }
 
-// integer is a number of a message, which is all digits.
+// integer returns a number of a message, which is all digits.
 func integer(digits string) int {
 	number, _ := strconv.Atoi(digits)
 	return number

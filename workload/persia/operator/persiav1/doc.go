@@ -7,7 +7,7 @@
 // +versionName=v1
 package persiav1
 
-// Names by which the API server knows a job.
+// Names of the API of jobs.
 const (
 	Group   = "persia.com"
 	Version = "v1"
