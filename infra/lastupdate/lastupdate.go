@@ -8,6 +8,8 @@ package lastupdate
 
 import (
 	"fmt"
+	"strings"
+	"time"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
@@ -52,9 +54,22 @@ func call(ctx *pulumi.Context, function, argument string) (map[string]any, error
 	var answer struct {
 		Outputs map[string]any `pulumi:"outputs"`
 	}
-	_, err := ctx.InvokePackageRaw("pulumi:pulumi:"+function, map[string]any{argument: name}, &answer, "")
-	if err != nil {
-		return nil, fmt.Errorf("%s of stack %s: %w", function, name, err)
+	for try := 1; ; try++ {
+		_, err := ctx.InvokePackageRaw("pulumi:pulumi:"+function, map[string]any{argument: name}, &answer, "")
+		switch {
+		case err == nil:
+			return answer.Outputs, nil
+		case try == mostReads || !strings.HasSuffix(err.Error(), "failed to load checkpoint: EOF"):
+			return nil, fmt.Errorf("%s of stack %s: %w", function, name, err)
+		}
+		time.Sleep(betweenReads)
 	}
-	return answer.Outputs, nil
 }
+
+// The engine may write the state while the program reads it. A backend of local files does not
+// replace the attributes of a file atomically (setAttrs in gocloud.dev/blob/fileblob), so a reader
+// may find them empty for a moment.
+const (
+	mostReads    = 10
+	betweenReads = 50 * time.Millisecond
+)
