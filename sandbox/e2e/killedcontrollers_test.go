@@ -21,7 +21,7 @@ import (
 const writesOfControllers = 150
 
 // TestKilledControllers kills up and destroy at writes of the resources of JobSet and Kueue: the API
-// server carries the write out, and nobody hears of it. Up goes on from there, and after destroy nothing
+// server carries the write out, and the client gets no answer. Up goes on from there, and after destroy nothing
 // is left. The long form does so at every write of one up and of one destroy, the short form at one.
 func TestKilledControllers(t *testing.T) {
 	t.Parallel()
