@@ -321,7 +321,12 @@ func (e *engine) stored() []any {
 			used[handle[2]] = true
 			source = values{"filestore": values{"instance": handle[2], "share": handle[3], "location": handle[1], "create": e.creation(instanceType, handle[2])}}
 		default:
-			source = values{"persistentDisk": values{"project": handle[1], "zones": []any{handle[3]}, "disk": handle[5], "create": e.creation(diskType, handle[5])}}
+			token, zones := diskType, []any{handle[3]}
+			if handle[2] == "regions" {
+				// The handle does not name the two zones.
+				token, zones = regionDiskType, []any{handle[3] + "-a", handle[3] + "-b"}
+			}
+			source = values{"persistentDisk": values{"project": handle[1], "zones": zones, "disk": handle[5], "create": e.creation(token, handle[5])}}
 		}
 		records = append(records, values{"volume": volume.Name, "source": source})
 	}

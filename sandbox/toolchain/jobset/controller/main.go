@@ -35,8 +35,7 @@ import (
 	"sigs.k8s.io/jobset/pkg/webhooks"
 )
 
-// mountPeriod is the time between two looks at the Secret: at first there is none, and the rotator
-// waits.
+// mountPeriod is how often the Secret is looked at: at first there is none, and the rotator waits.
 const mountPeriod = 200 * time.Millisecond
 
 func main() {

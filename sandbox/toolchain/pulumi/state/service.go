@@ -119,7 +119,7 @@ func fail(w http.ResponseWriter, err error) {
 	_ = json.NewEncoder(w).Encode(response)
 }
 
-// stack returns a stack in its folder. The CLI allows no name that is a path.
+// stack is a stack in its folder. The CLI allows no name that is a path.
 func (s *service) stack(org, project, stack string) store {
 	return store{filepath.Join(s.dir, filepath.Base(org), filepath.Base(project), filepath.Base(stack))}
 }

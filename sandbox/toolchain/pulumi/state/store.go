@@ -18,14 +18,15 @@ import (
 
 // The files of a stack.
 const (
-	// stateFile contains JSON, one value per line. The first is the state as `pulumi stack export`
-	// prints it. The others are the changes of the current update: the entries of its journal.
+	// stateFile holds JSON, a value a line. The first is the state as `pulumi stack
+	// export` prints it. The others are what the update under way has changed since:
+	// the entries of its journal.
 	stateFile = "state.jsonl"
 	// stackFile is the stack itself, without its state.
 	stackFile = "stack.json"
 	// updateFile is the update that is under way, and exists as long as it is.
 	updateFile = "update.json"
-	// lastFile describes the last update that has ended.
+	// lastFile tells of the last update that has ended.
 	lastFile = "last.json"
 )
 
@@ -40,8 +41,8 @@ type update struct {
 
 func (s store) path(name string) string { return filepath.Join(s.dir, name) }
 
-// deployment returns the state with the changes of the current update, and the number of these
-// changes.
+// deployment returns the state with what the update under way has changed, and
+// the number of these changes.
 func (s store) deployment() (deployment apitype.UntypedDeployment, changes int, err error) {
 	file, err := os.Open(s.path(stateFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -81,8 +82,8 @@ func replay(state json.RawMessage, journal *bufio.Reader) (changed apitype.Typed
 	for ; ; changes++ {
 		line, err := journal.ReadBytes('\n')
 		if err == io.EOF {
-			// The server was killed while it wrote a line without an end, and has not confirmed it
-			// to the CLI.
+			// What has no end was being written when this server was killed. The CLI
+			// has not been told that it is stored.
 			break
 		}
 		if err != nil {
@@ -102,7 +103,7 @@ func replay(state json.RawMessage, journal *bufio.Reader) (changed apitype.Typed
 	return changed, changes, err
 }
 
-// empty returns the state of a stack that has never been updated.
+// empty is the state of a stack that has never been updated.
 func empty() apitype.UntypedDeployment {
 	return apitype.UntypedDeployment{Version: 3, Deployment: json.RawMessage("{}")}
 }
@@ -112,7 +113,8 @@ func (s store) put(deployment apitype.UntypedDeployment) error {
 	return s.write(stateFile, deployment)
 }
 
-// settle makes the journal part of the state, and drops the incomplete entry of a killed server.
+// settle makes the journal part of the state. What a killed server has left of
+// an entry goes with it.
 func (s store) settle() error {
 	deployment, _, err := s.deployment()
 	if err != nil {

@@ -31,7 +31,7 @@ func createUpdate(*http.Request, store) (any, error) {
 	return apitype.UpdateProgramResponse{UpdateID: rand.Text()}, nil
 }
 
-// startUpdate starts an update. A preview changes nothing, and so does not count.
+// startUpdate starts an update. A preview changes nothing, and so is none.
 func startUpdate(r *http.Request, s store) (any, error) {
 	var request apitype.StartUpdateRequest
 	if err := body(r, &request); err != nil {
@@ -145,7 +145,7 @@ func cancelUpdate(_ *http.Request, s store) (any, error) {
 	return struct{}{}, s.end(apitype.FailedResult)
 }
 
-// history returns the last update.
+// history is the last update.
 func history(_ *http.Request, s store) (any, error) {
 	var last apitype.UpdateInfo
 	err := s.read(lastFile, &last)
