@@ -55,8 +55,8 @@ func TestConfigKeepsToThisMachine(t *testing.T) {
 
 func TestEnvironment(t *testing.T) {
 	c := New("/c", "test", toolchain.Tools{})
-	got := c.environment([]string{"HOME=/home", "KWOK_RUNTIME=docker", "KUBECONFIG=/mine", "PATH=/usr/bin", "KWOK_WORKDIR=/mine"})
-	assert.Equal(t, []string{"HOME=/home", "KWOK_WORKDIR=/c/kwok", "PATH=/c/stubs"}, got)
+	got := c.environment([]string{"HOME=/home", "KWOK_RUNTIME=docker", "KUBECONFIG=/mine", "PATH=/usr/bin", "KWOK_WORKDIR=/mine", "GOGC=off"})
+	assert.Equal(t, []string{"HOME=/home", "KWOK_WORKDIR=/c/kwok", "PATH=/c/stubs", "GOGC=400"}, got)
 }
 
 func TestWhoseProcess(t *testing.T) {
