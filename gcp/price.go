@@ -38,9 +38,16 @@ var pricePerCPU = map[string]rate{
 }
 
 // pricePerGPU are prices of GPUs that the prices per vCPU do not include. Machines of A2 include
-// theirs. A g2-standard-4 has one L4, and a g2-standard-48 four.
+// theirs. A g2-standard-4 has one L4, and a g2-standard-48 four. The prices of the others on demand
+// are from https://github.com/skypilot-org/skypilot-catalog, which has the same before PriceDate
+// (catalogs/v4/gcp/vms.csv at a5b8d9a9057506c90722b6937fd41b5759145924) and after it
+// (catalogs/v8/gcp/vms.csv at 006059e0f18acb1341e22a27751e9f80df6ba92f). Their spot prices have
+// changed between the two.
 var pricePerGPU = map[string]rate{
-	"nvidia-l4": {0.706832255 - 4*(4.001665148-4*0.706832255)/32, 0.279932 - 4*(1.574384-4*0.279932)/32},
+	"nvidia-tesla-p100": {1.46, 0},
+	"nvidia-tesla-t4":   {0.35, 0},
+	"nvidia-tesla-v100": {2.48, 0},
+	"nvidia-l4":         {0.706832255 - 4*(4.001665148-4*0.706832255)/32, 0.279932 - 4*(1.574384-4*0.279932)/32},
 }
 
 // ListPrice returns Google's list price of an hour of a machine with its GPUs, in PriceCurrency at

@@ -39,6 +39,21 @@ func TestListPrices(t *testing.T) {
 	}
 }
 
+func TestListPricesOfAttachedGPUs(t *testing.T) {
+	n1, _ := Lookup("n1-standard-16")
+	for name, want := range map[string]float64{
+		"nvidia-tesla-p100": 0.759996 + 4*1.46,
+		"nvidia-tesla-t4":   0.759996 + 4*0.35,
+		"nvidia-tesla-v100": 0.759996 + 4*2.48,
+	} {
+		price, known := n1.WithGPUs(name, 4).ListPrice("us-central1", false)
+		assert.True(t, known, name)
+		assert.InDelta(t, want, price, 1e-6, name)
+		_, known = n1.WithGPUs(name, 4).ListPrice("us-central1", true)
+		assert.False(t, known, "spot price of %s", name)
+	}
+}
+
 func TestNoListPrice(t *testing.T) {
 	a2, _ := Lookup("a2-highgpu-8g")
 	ultra, _ := Lookup("a2-ultragpu-8g")
@@ -50,7 +65,7 @@ func TestNoListPrice(t *testing.T) {
 		"region":       {a2, "europe-west4"},
 		"no region":    {a2, ""},
 		"family":       {ultra, "us-central1"},
-		"attached GPU": {n1.WithGPUs("nvidia-tesla-t4", 4), "us-central1"},
+		"attached GPU": {n1.WithGPUs("nvidia-tesla-p4", 4), "us-central1"},
 	} {
 		_, known := c.machine.ListPrice(c.region, false)
 		assert.False(t, known, name)
