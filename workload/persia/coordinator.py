@@ -56,6 +56,7 @@ class Coordinator:
         self.ended = None  # the Trouble that ended the last attempt, until it is counted
         self.not_before = 0  # when the next attempt may start
         self.superseded = False  # whether a newer coordinator has taken over
+        self.replaced = {}  # pods that have substitutes and still ran a command, and when that was first seen
         # The attempt that runs, or ran last.
         self.started = 0  # when it started
         self.resume = None  # the checkpoint that it started from
@@ -84,9 +85,13 @@ class Coordinator:
             if not self.roster.expects(key) or member.get("run") != self.settings.run or self.superseded:
                 return self.answer(STOP)
             before = self.roster.reports.get(key)
+            if before and self.has_substitute(before, member):
+                if busy(member):
+                    self.wait_for_silence(self.replaced.setdefault(member["pod"], self.clock()))
+                return self.answer(STOP)
             if self.phase == START and before and self.roster.has_finished(before):
                 # Its part is done, so the attempt continues without the replaced pod.
-                member = dict(before, instance=member["instance"], pod=member["pod"])
+                member = dict(before, instance=member["instance"], pod=member["pod"], since=member.get("since", 0))
             self.roster.take(key, member, self.clock())
             self.notice(before, member)
             if self.phase != START and member["attempt"] > self.attempt:
@@ -97,6 +102,13 @@ class Coordinator:
                 self.finish()
             self.advance(key, before)
             return self.order(key, member)
+
+    def has_substitute(self, before, member):
+        """Report whether a replica has a newer pod, which has reported. The pods of a lost node may
+        run on, and reach the coordinator. In turn with their substitutes, they would end each attempt."""
+        if before["pod"] == member["pod"] or self.clock() - before["seen"] > self.settings.lost_seconds:
+            return False
+        return member.get("since", 0) < before.get("since", 0)
 
     def notice(self, before, member):
         """Notice signs of progress, and a replica that may still run."""

@@ -39,7 +39,7 @@ class Replica:
         self.coordinates = coordinates  # the job's coordinator, if it is in this process
         self.link = Link(own_address(settings.coordinator) if coordinates else settings.coordinator)
         self.files = checks.Files(settings.role, os.environ, settings.beat_seconds)
-        self.instance = uuid.uuid4().hex
+        self.instance, self.since = uuid.uuid4().hex, time.time()
         self.attempt, self.state, self.reason = 0, "waiting", ""
         self.doubts = False  # whether the checkpoint may be why the attempt failed
         self.done = False
@@ -173,6 +173,7 @@ class Replica:
             "pod": self.settings.pod,
             "revision": self.settings.revision,
             "instance": self.instance,
+            "since": self.since,
             "attempt": self.attempt,
             "state": self.state,
             "reason": self.reason,

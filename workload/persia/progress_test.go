@@ -203,3 +203,29 @@ for now in range(1, 82):
 		})
 	}
 }
+
+// TestTwoPods: the pod of a lost node may run on, and reach the coordinator. It has to end its command,
+// and does not end the attempts of its substitute, whatever it says.
+func TestTwoPods(t *testing.T) {
+	t.Parallel()
+	const script = `
+job.log = lambda text: print(text) if " ends: " in text else None
+all_report(0, "waiting")
+all_report(1, "running")
+for now in range(1, 90):
+    attempt = job.attempt if job.phase == "start" else 1
+    state = "running" if job.phase == "start" else "waiting"
+    report("nn-worker", attempt, state)
+    report("dataloader", attempt if attempt > 1 else 0, state, pod="another", instance="another", since=2)
+    old = report("dataloader", 1, "failed" if now > 30 else "running", since=1)
+    if now in (1, 79, 81):
+        print(job.status().split()[0], old["order"])
+now += 61
+report("dataloader", 2, "waiting", since=1)
+`
+	assert.Equal(t, []string{
+		"attempt 1 ends: dataloader 0 was restarted", "waiting stop", "waiting stop", "running stop",
+		// The substitute is gone.
+		"attempt 2 ends: dataloader 0 was restarted",
+	}, coordinate(t, script, map[string]any{"lost_seconds": 60, "stuck_seconds": 0}))
+}
