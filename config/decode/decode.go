@@ -121,6 +121,8 @@ func (d decoder) object(path *field.Path, object map[string]any, out reflect.Val
 		switch {
 		case !ok:
 			d.Unreadable(at, "%s", unknownField(name, out.Type()))
+		case in == nil:
+			d.Warn(at, "is null, which counts as omitted, so the default applies; write a value, or remove it")
 		case f.positive && isZero(in):
 			d.wrong(at, in, out.FieldByIndex(f.index), "must be at least 1; omit it for the default")
 		default:
@@ -135,7 +137,7 @@ func (d decoder) dictionary(path *field.Path, object map[string]any, out reflect
 		d.WarnOfLookalike(path.Key(name), name)
 		value := reflect.New(out.Type().Elem()).Elem()
 		fillIn(value)
-		d.decode(path.Key(name), object[name], value)
+		d.element(path.Key(name), object[name], value)
 		out.SetMapIndex(reflect.ValueOf(name).Convert(out.Type().Key()), value)
 	}
 }
@@ -144,8 +146,17 @@ func (d decoder) list(path *field.Path, list []any, out reflect.Value) {
 	out.Set(reflect.MakeSlice(out.Type(), len(list), len(list)))
 	for i, in := range list {
 		fillIn(out.Index(i))
-		d.decode(path.Index(i), in, out.Index(i))
+		d.element(path.Index(i), in, out.Index(i))
 	}
+}
+
+// element decodes an element of a list or a dictionary, where a null would become an empty value.
+func (d decoder) element(path *field.Path, in any, out reflect.Value) {
+	if in == nil {
+		d.Missing(path, "it is null; write a value, or remove it")
+		return
+	}
+	d.decode(path, in, out)
 }
 
 func (d decoder) integer(path *field.Path, n json.Number, out reflect.Value) {

@@ -105,6 +105,8 @@ func TestNothingWritten(t *testing.T) {
 	assert.Equal(t, []string{"POD", "HPA"}, o.Parts)
 	assert.Equal(t, "nats", o.Image)
 	assert.Nil(t, o.Inner)
+	const omitted = ": is null, which counts as omitted, so the default applies; write a value, or remove it"
+	assert.Equal(t, []string{"persia:key.enabled" + omitted, "persia:key.inner" + omitted, "persia:key.parts" + omitted, "persia:key.upgrade" + omitted}, p.Warnings())
 }
 
 func TestProblems(t *testing.T) {
@@ -130,6 +132,8 @@ func TestProblems(t *testing.T) {
 		"enumeration in a list":   {`{"parts": ["POD", "GPU"]}`, `persia:key.parts[1]: Invalid value: "GPU": must be POD, HPA or DCGM`},
 		"enumeration by name":     {`{"byName": {"b": {"type": "fat"}}}`, `persia:key.byName[b].type: Invalid value: "fat": must be ext4 or xfs`},
 		"undecodable enumeration": {`{"inner": {"type": 3}}`, `persia:key.inner.type: Invalid value: 3: must be a string; put it in quotes`},
+		"null in a list":          {`{"parts": ["POD", null]}`, `persia:key.parts[1]: Required value: it is null; write a value, or remove it`},
+		"null by name":            {`{"byName": {"b": null}}`, `persia:key.byName[b]: Required value: it is null; write a value, or remove it`},
 		"secret":                  {`{"password": 12345}`, `persia:key.password: Invalid value: must be a string; put it in quotes`},
 		"secret object":           {`{"certified": "12345"}`, `persia:key.certified: Invalid value: must be an object`},
 	} {

@@ -10,11 +10,13 @@ import (
 	"path"
 	"strings"
 
+	yamlnodes "go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	yamldocuments "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
 	"persia/config/decode"
+	"persia/config/notation"
 )
 
 // The kinds of objects that a manifest may hold.
@@ -47,7 +49,7 @@ func (r *reader) readFile(at *field.Path, name string) []*document {
 		return nil
 	}
 	in := field.NewPath(fmt.Sprintf("%s(%s)", at, name))
-	objects, err := objectsOf(text)
+	objects, nodes, err := objectsOf(text)
 	if err != nil {
 		r.Unreadable(in, "is not valid YAML: %s", strings.Join(strings.Fields(err.Error()), " "))
 		return nil
@@ -58,6 +60,7 @@ func (r *reader) readFile(at *field.Path, name string) []*document {
 		if len(objects) > 1 {
 			doc.at = in.Index(i)
 		}
+		notation.Numbers(r.Problems, doc.at, nodes[i])
 		decode.Into(r.Problems, doc.at, object, doc)
 		if r.isOurs(doc) {
 			documents = append(documents, doc)
@@ -97,24 +100,32 @@ func openFile(files fs.FS, name string) ([]byte, error) {
 	return text, err
 }
 
-// objectsOf splits a file into its documents, without empty ones.
-func objectsOf(text []byte) ([]any, error) {
+// objectsOf splits a file into its documents, without empty ones. It returns each as a tree, and
+// as it is written.
+func objectsOf(text []byte) ([]any, []*yamlnodes.Node, error) {
 	reader := yamldocuments.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))
 	var objects []any
+	var nodes []*yamlnodes.Node
 	for {
 		part, err := reader.Read()
 		if errors.Is(err, io.EOF) {
-			return objects, nil
+			return objects, nodes, nil
 		}
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		converted, err := yaml.YAMLToJSONStrict(part)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		if object := decode.JSON(string(converted)); object != nil {
-			objects = append(objects, object)
+		object := decode.JSON(string(converted))
+		if object == nil {
+			continue
 		}
+		var document yamlnodes.Node
+		if err := yamlnodes.Unmarshal(part, &document); err != nil {
+			return nil, nil, err
+		}
+		objects, nodes = append(objects, object), append(nodes, document.Content[0])
 	}
 }

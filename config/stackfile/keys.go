@@ -3,15 +3,14 @@ package stackfile
 import (
 	"bytes"
 	"io/fs"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/config/check"
+	"persia/config/notation"
 )
 
 // Of returns the values in the file of a stack. It returns none if it cannot read the file,
@@ -26,7 +25,7 @@ func Of(files fs.FS, project, stack string) Values {
 
 // CheckKeys refuses what Pulumi ignores in the file of a stack, or reads as something else:
 // keys that the program does not read, keys outside of config or in another namespace, keys
-// that are there twice, a second document, and octal numbers. Like [Of], it skips a file that
+// that are there twice, a second document, octal numbers, and decimal modes of files. Like [Of], it skips a file that
 // it cannot read.
 func CheckKeys(files fs.FS, project, stack string, known []string) error {
 	text, err := fs.ReadFile(files, Name(stack))
@@ -75,7 +74,8 @@ func (c *keyChecker) config(config *yaml.Node) {
 	for i := 0; i+1 < len(config.Content); i += 2 {
 		key := c.named(config.Content[i].Value)
 		c.key(key)
-		c.value(field.NewPath(key), config.Content[i+1])
+		c.repeated(field.NewPath(key), config.Content[i+1])
+		notation.Numbers(&c.Problems, field.NewPath(key), config.Content[i+1])
 	}
 }
 
@@ -104,29 +104,17 @@ func (c *keyChecker) named(key string) string {
 	return c.project + ":" + key
 }
 
-// octal matches numbers that YAML reads with the base 8.
-var octal = regexp.MustCompile(`^[-+]?0[0-7]+$`)
-
-// value checks the value at a path, and the values below it.
-func (c *keyChecker) value(path *field.Path, node *yaml.Node) {
+// repeated refuses keys that a mapping at or below a path has more than once.
+func (c *keyChecker) repeated(path *field.Path, node *yaml.Node) {
 	switch node.Kind {
 	case yaml.MappingNode:
 		c.twice(node, func(key string) *field.Path { return path.Child(key) })
 		for i := 0; i+1 < len(node.Content); i += 2 {
-			// The modes of files are octal in Kubernetes too.
-			if key := node.Content[i].Value; !strings.HasSuffix(strings.ToLower(key), "mode") {
-				c.value(path.Child(key), node.Content[i+1])
-			}
+			c.repeated(path.Child(node.Content[i].Value), node.Content[i+1])
 		}
 	case yaml.SequenceNode:
 		for i, element := range node.Content {
-			c.value(path.Index(i), element)
-		}
-	case yaml.ScalarNode:
-		if read, err := strconv.ParseInt(node.Value, 0, 64); err == nil && node.Tag == "!!int" && octal.MatchString(node.Value) {
-			if decimal, err := strconv.ParseInt(node.Value, 10, 64); err != nil || decimal != read {
-				c.Invalid(path, node.Value, "is octal, which makes it %d; write %d or %d", read, read, decimal)
-			}
+			c.repeated(path.Index(i), element)
 		}
 	}
 }

@@ -29,7 +29,7 @@ var topics = map[string][]string{
 var others = []string{"manifest", "stackfile"}
 
 // shared are the packages of config that every topic may import.
-var shared = []string{"check", "decode", "images", "pod"}
+var shared = []string{"check", "decode", "images", "notation", "pod"}
 
 // file is a source file of one of the modules.
 type file struct {
