@@ -12,11 +12,9 @@ import (
 )
 
 // warnOfServers warns of servers that the nodes and pods of a cluster that the stack creates
-// may not reach. Others know the network of an existing cluster.
+// may not reach, and everywhere of addresses that no server has. Others know the network of an
+// existing cluster.
 func (s *Stack) warnOfServers(p *check.Problems) {
-	if s.Cluster.Existing != nil {
-		return
-	}
 	for _, v := range s.StoredVolumes() {
 		switch source := v.Source().(type) {
 		case *volumespec.NFS:
@@ -25,7 +23,8 @@ func (s *Stack) warnOfServers(p *check.Problems) {
 			host, _ := source.Portal()
 			s.warnOfServer(p, v.Path.Child("iscsi", "targetPortal"), host, true)
 		case *volumespec.Filestore:
-			if source.Create == nil {
+			check.WarnOfDocumentation(p, v.Path.Child("filestore", "ip"), source.IP, "write the address of the instance, or omit it")
+			if source.Create == nil && s.Cluster.Existing == nil {
 				p.Warn(v.Path.Child("filestore", "instance"), "%s must be in the network %s, which the stack creates: on the first `pulumi up`, no instance is; write create, or create the instance there before the jobs start", source.Instance, s.Cluster.Name)
 			}
 		}
@@ -51,6 +50,8 @@ func (s *Stack) warnOfServer(p *check.Problems, path *field.Path, host string, n
 	}
 	network := s.Cluster.Network
 	switch {
+	case check.WarnOfDocumentation(p, path, host, "write the address of the server"):
+	case s.Cluster.Existing != nil:
 	case err != nil && nodes && (strings.HasSuffix(host, ".svc") || strings.HasSuffix(host, ".cluster.local")):
 		p.Warn(path, "%s is a name of the cluster's own DNS, which the nodes, who mount the volume, may not resolve; write the address of the server", host)
 	case err != nil:

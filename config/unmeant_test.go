@@ -70,6 +70,8 @@ func TestWarned(t *testing.T) {
 		{"server by the cluster's DNS", nfs("nfs.default.svc.cluster.local"), server, []string{"own DNS", "write the address"}},
 		{"server by a name", nfs("nfs.example.com"), server, nil},
 		{"server on the internet", nfs("34.1.2.3"), server, []string{"34.1.2.3 is a public address", "without encryption"}},
+		{"server of documentation", nfs("2001:db8::7"), server, []string{"2001:db8::7 is reserved for examples", "write the address of the server"}},
+		{"Filestore of documentation", edits{"persia:storage[1]": edits{"name": "more", "size": "1Ti", "filestore": edits{"instance": "i", "location": "us-central1-a", "share": "a", "ip": "192.0.2.9"}}}, "persia:storage[1].filestore.ip", []string{"192.0.2.9 is reserved", "omit it"}},
 		{"server in another network", nfs("192.168.7.3"), server, []string{"192.168.7.3 must be in the network persia", "first `pulumi up`", "connect it"}},
 		{"target in another network", edits{"persia:storage[1]": edits{"name": "more", "size": "1Gi", "iscsi": edits{"targetPortal": "192.168.7.3:3261", "iqn": "iqn.2001-04.com.example:a", "lun": 0}}},
 			"persia:storage[1].iscsi.targetPortal", []string{"192.168.7.3 must be in the network persia"}},

@@ -44,7 +44,7 @@ const training = `persia:jobs:
       embeddingWorker: {resources: {limits: {cpu: 1, memory: 1Gi}}}
       embeddingParameterServer: {resources: {limits: {cpu: 1, memory: 1Gi}}}`
 
-var created = stackOf(`{name: c, region: us-central1, zones: [us-central1-a], authorizedNetworks: [{name: office, cidr: 203.0.113.0/24}]}`)
+var created = stackOf(`{name: c, region: us-central1, zones: [us-central1-a], authorizedNetworks: [{name: office, cidr: 8.8.8.0/24}]}`)
 
 // existing is a stack on a cluster that is there.
 var existing = strings.Replace(stackOf(`{name: c, existing: {context: there, systemPool: gpu}}`),

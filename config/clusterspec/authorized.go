@@ -21,14 +21,14 @@ func (c *Cluster) checkAuthorizedNetworks(p *check.Problems, cluster *field.Path
 	for i, n := range networks {
 		c.checkAuthorizedNetwork(p, path.Index(i), n)
 		prefix, err := netip.ParsePrefix(n.CIDR)
-		private = private && err == nil && prefix.Addr().IsPrivate()
+		private = private && err == nil && (prefix.Addr().IsPrivate() || check.Documentation(prefix.Addr()))
 	}
 	const first = "the stack creates the network, in which no machine can be when `pulumi up` creates the first Kubernetes objects"
 	switch {
 	case c.PrivateEndpoint:
 		p.Warn(cluster.Child("privateEndpoint"), "Pulumi must run inside the network %s, and %s; bring the cluster up without privateEndpoint first, and connect your machine", c.Name, first)
 	case private:
-		p.Warn(path, "has only private ranges, which nobody has on the internet, and %s; add the public address that you connect from", first)
+		p.Warn(path, "has only ranges that nobody has on the internet, and %s; add the public address that you connect from", first)
 	}
 	check.UniqueField(p, path, "cidr", networks, func(n AuthorizedNetwork) string { return n.CIDR }, "is already in authorizedNetworks[%d]; write each range once")
 }
@@ -46,6 +46,8 @@ func (c *Cluster) checkAuthorizedNetwork(p *check.Problems, path *field.Path, n 
 		p.Invalid(at, n.CIDR, "opens the control plane to almost the whole world; write the range that its operators connect from, /8 or smaller")
 	case c.PrivateEndpoint && !reserved(prefix):
 		p.Invalid(at, n.CIDR, "contains public addresses, which cannot reach the private endpoint, and which GKE refuses together with it; write a range of a network that is connected to the cluster's network, or remove privateEndpoint")
+	default:
+		check.WarnOfDocumentation(p, at, n.CIDR, "write the range that its operators connect from")
 	}
 }
 

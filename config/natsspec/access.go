@@ -3,7 +3,9 @@ package natsspec
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/pem"
 	"regexp"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -62,7 +64,26 @@ func checkCertificate(p *check.Problems, path *field.Path, c *Certificate, host 
 		return
 	}
 	certificateFits(p, path.Child("certificate"), pair.Leaf, chain(pair), authorities, host)
+	for _, part := range []struct{ name, text string }{{"ca", c.CA}, {"certificate", c.Certificate}} {
+		warnOfDates(p, path.Child(part.name), part.text, time.Now())
+	}
 }
+
+// warnOfDates warns of certificates that have ended, or that begin later.
+func warnOfDates(p *check.Problems, path *field.Path, text string, now time.Time) {
+	for block, rest := pem.Decode([]byte(text)); block != nil; block, rest = pem.Decode(rest) {
+		certificate, err := x509.ParseCertificate(block.Bytes)
+		switch {
+		case err != nil:
+		case certificate.NotAfter.Before(now):
+			p.Warn(path, "the certificate of %q ended on %s, and no client accepts it; set a new one", certificate.Subject, day(certificate.NotAfter))
+		case certificate.NotBefore.After(now):
+			p.Warn(path, "the certificate of %q begins on %s, and no client accepts it before; set one that is valid now", certificate.Subject, day(certificate.NotBefore))
+		}
+	}
+}
+
+func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
 // certificateFits checks everything but the dates: a stack that is valid today must not be
 // refused tomorrow.

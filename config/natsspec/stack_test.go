@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -225,4 +226,24 @@ func written(c certtest.Certificate, ca, key string) edits {
 		parts["key"] = key
 	}
 	return parts
+}
+
+// TestDatesOfCertificates checks that a certificate that no client accepts leads to a warning, and
+// not to an error: the stack was valid when it was written.
+func TestDatesOfCertificates(t *testing.T) {
+	const clients = "persia:nats.tls.clients"
+	now := time.Now()
+	from := func(first, last time.Duration) edits {
+		c := certtest.Valid(t, now.Add(first), now.Add(last), "persia-nats-service.nats-io.svc")
+		return edits{"persia:nats.tls": edits{"clients": edits{"ca": c.CA, "certificate": c.Certificate, "key": c.Key}}}
+	}
+	const day = 24 * time.Hour
+	date := func(after time.Duration) string { return now.Add(after).UTC().Format(time.DateOnly) }
+	stacktest.Warned(t, []stacktest.Refusal{
+		{"certificate that has ended", from(-9*day, -2*day), clients + ".certificate", []string{`"CN=server" ended on ` + date(-2*day), "set a new one"}},
+		{"authority that has ended", from(-9*day, -2*day), clients + ".ca", []string{`"CN=authority" ended on ` + date(-2*day)}},
+		{"certificate of tomorrow", from(2*day, 9*day), clients + ".certificate", []string{`"CN=server" begins on ` + date(2*day), "valid now"}},
+		{"certificate of today", from(-day, day), clients + ".certificate", nil},
+		{"authority of today", from(-day, day), clients + ".ca", nil},
+	})
 }

@@ -39,6 +39,9 @@ func (f *Platform) Warn(p *check.Problems, path *field.Path) {
 	if f.Service.Type != corev1.ServiceTypeClusterIP {
 		p.Warn(service.Child("type"), "the master speaks HTTP without encryption, so that passwords can be read on the way; write ClusterIP, and reach it by kubectl port-forward or by an ingress with tls")
 	}
+	check.WarnOfDocumentation(p, service.Child("loadBalancerIP"), f.Service.LoadBalancerIP, "write the address that you have reserved, or omit it")
+	warnOfDocumentation(p, service.Child("externalIPs"), f.Service.ExternalIPs, "write an address of the nodes' network")
+	warnOfDocumentation(p, service.Child("loadBalancerSourceRanges"), f.Service.LoadBalancerSourceRanges, "write the range that its users come from")
 	for i, text := range f.Service.LoadBalancerSourceRanges {
 		if r, err := netip.ParsePrefix(text); err == nil && r.Bits() < 8 {
 			p.Warn(service.Child("loadBalancerSourceRanges").Index(i), "%s admits practically everyone, and anyone who can reach the master can run containers on the nodes of its agents; write the range that its users come from", text)
@@ -67,7 +70,14 @@ func (f *Platform) Warn(p *check.Problems, path *field.Path) {
 	if class := f.Postgres.Persistence.StorageClass; class != "" {
 		p.Warn(database.Child("persistence", "storageClass"), "the storage class %s determines what happens to the database when its claim is deleted. `pulumi destroy` keeps the claim, but deleting the cluster deletes it", class)
 	}
+	warnOfDocumentation(p, database.Child("service", "externalIPs"), f.Postgres.Service.ExternalIPs, "write an address of the nodes' network")
 	if len(f.Postgres.Service.ExternalIPs) > 0 {
 		p.Warn(database.Child("service", "externalIPs"), "anyone who can reach these addresses can reach the database")
+	}
+}
+
+func warnOfDocumentation(p *check.Problems, path *field.Path, texts []string, remedy string) {
+	for i, text := range texts {
+		check.WarnOfDocumentation(p, path.Index(i), text, remedy)
 	}
 }

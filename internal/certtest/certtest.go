@@ -22,9 +22,15 @@ type Certificate struct {
 // own. It is valid for an hour.
 func New(t testing.TB, names ...string) Certificate {
 	t.Helper()
+	return Valid(t, time.Now().Add(-time.Hour), time.Now().Add(time.Hour), names...)
+}
+
+// Valid is [New] with other dates.
+func Valid(t testing.TB, from, until time.Time, names ...string) Certificate {
+	t.Helper()
 	authority := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		NotBefore: from, NotAfter: until,
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
 	leaf := &x509.Certificate{
