@@ -1,6 +1,8 @@
 package kube
 
 import (
+	"slices"
+
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -11,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Operator describes an operator: a program that creates pods for custom resources. It
+// OperatorArgs describes an operator: a program that creates pods for custom resources. It
 // runs as one Deployment, with its own identity, in its own namespace.
-type Operator struct {
+type OperatorArgs struct {
 	// Name is the name of the Deployment, the service account and the roles.
 	Name string
 	// Namespace is created for the operator.
@@ -30,6 +32,8 @@ type Operator struct {
 	ClusterRole []rbacv1.PolicyRule
 	// Before are further objects that exist before the Deployment.
 	Before []Named
+	// Webhooks are nil for an operator that the API server does not call.
+	Webhooks *Webhooks
 	// Container has the image and everything else that differs between operators. Its
 	// name is set to Name.
 	Container corev1.Container
@@ -37,6 +41,28 @@ type Operator struct {
 	// User is the user that runs the container. The program does not need root.
 	User      int64
 	Placement Placement
+}
+
+// Operator is an operator and the kinds that it serves.
+type Operator struct {
+	pulumi.ResourceState
+
+	// Objects are ready when the operator serves its kinds and its webhooks.
+	Objects []pulumi.CustomResource
+}
+
+// NewOperator registers an operator as a component of a type. The operator comes after needs.
+func NewOperator(ctx *pulumi.Context, typeToken, name string, args OperatorArgs, needs []pulumi.CustomResource, opts ...pulumi.ResourceOption) (*Operator, error) {
+	component := &Operator{}
+	if err := ctx.RegisterComponentResource(typeToken, name, component, opts...); err != nil {
+		return nil, err
+	}
+	ready, err := RegisterOperator(ctx, name, args, Child(component, needs))
+	if err != nil {
+		return nil, err
+	}
+	component.Objects = []pulumi.CustomResource{ready}
+	return component, ctx.RegisterResourceOutputs(component, pulumi.Map{})
 }
 
 // Named is an object and the name of its resource in Pulumi.
@@ -52,9 +78,9 @@ type Kind struct {
 	Definition *extensionsv1.CustomResourceDefinition
 }
 
-// RegisterOperator registers an operator as children of a component. It returns the
-// Deployment, which depends on everything else of the operator.
-func RegisterOperator(ctx *pulumi.Context, name string, operator Operator, child pulumi.ResourceOption) (pulumi.CustomResource, error) {
+// RegisterOperator registers an operator as children of a component. It returns the resource that is
+// ready last: the Deployment, or the Service of the webhooks.
+func RegisterOperator(ctx *pulumi.Context, name string, operator OperatorArgs, child pulumi.ResourceOption) (pulumi.CustomResource, error) {
 	namespace, err := Register(ctx, name, &corev1.Namespace{
 		ObjectMeta: Meta("", operator.Namespace, operator.PodSecurity),
 	}, child)
@@ -88,19 +114,25 @@ func RegisterOperator(ctx *pulumi.Context, name string, operator Operator, child
 		}
 		needs = append(needs, defined)
 	}
-	for _, object := range operator.Before {
+	for _, object := range slices.Concat(operator.Before, operator.webhookObjects()) {
 		registered, err := Register(ctx, object.Resource, object.Object, child, inNamespace)
 		if err != nil {
 			return nil, err
 		}
 		needs = append(needs, registered)
 	}
-	return Register(ctx, name, operator.deployment(), child, After(needs), WorkloadTimeouts())
+	deployment, err := Register(ctx, name, operator.deployment(), child, After(needs), WorkloadTimeouts())
+	if err != nil || operator.Webhooks == nil {
+		return deployment, err
+	}
+	// Pulumi waits until the Service has an endpoint: the webhooks serve before the first
+	// object comes.
+	return Register(ctx, name, operator.webhookService(), child, After([]pulumi.CustomResource{deployment}))
 }
 
 // registerRights registers the two roles, and returns the bindings to the operator's
 // account.
-func registerRights(ctx *pulumi.Context, name string, operator Operator, child, inNamespace pulumi.ResourceOption) ([]pulumi.CustomResource, error) {
+func registerRights(ctx *pulumi.Context, name string, operator OperatorArgs, child, inNamespace pulumi.ResourceOption) ([]pulumi.CustomResource, error) {
 	roleNeeds := child
 	if operator.RoleNamespace == operator.Namespace {
 		roleNeeds = pulumi.Composite(child, inNamespace)
@@ -142,20 +174,20 @@ func registerRights(ctx *pulumi.Context, name string, operator Operator, child, 
 	return []pulumi.CustomResource{binding, clusterBinding}, nil
 }
 
-func (o Operator) labels() map[string]string { return Labels(o.Name, o.Name) }
+func (o OperatorArgs) labels() map[string]string { return Labels(o.Name, o.Name) }
 
-func (o Operator) meta(namespace string) metav1.ObjectMeta {
+func (o OperatorArgs) meta(namespace string) metav1.ObjectMeta {
 	return Meta(namespace, o.Name, o.labels())
 }
 
 // selector finds the operator's pod.
-func (o Operator) selector() *metav1.LabelSelector {
+func (o OperatorArgs) selector() *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchLabels: map[string]string{"app.kubernetes.io/name": o.Name}}
 }
 
 // policies close the namespace in both directions, except for the operator's
 // connections to the API server.
-func (o Operator) policies() []*networkingv1.NetworkPolicy {
+func (o OperatorArgs) policies() []*networkingv1.NetworkPolicy {
 	closed := &networkingv1.NetworkPolicy{
 		ObjectMeta: o.meta(o.Namespace),
 		Spec: networkingv1.NetworkPolicySpec{
@@ -175,9 +207,15 @@ func (o Operator) policies() []*networkingv1.NetworkPolicy {
 
 // deployment runs one replica, and stops the old one before it starts a new one,
 // because two operators would act on the same objects.
-func (o Operator) deployment() *appsv1.Deployment {
+func (o OperatorArgs) deployment() *appsv1.Deployment {
 	replicas := int32(1)
 	o.Container.Name = o.Name
+	if o.Webhooks != nil {
+		o.Container.Ports = []corev1.ContainerPort{
+			{Name: "webhooks", ContainerPort: WebhookPort},
+			{Name: "health", ContainerPort: HealthPort},
+		}
+	}
 	pod := corev1.PodSpec{
 		ServiceAccountName: o.Name,
 		Containers:         []corev1.Container{o.Container},

@@ -1,10 +1,11 @@
 package jobset
 
 import (
+	"fmt"
+
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"persia/capacity"
 	"persia/config/cachespec"
@@ -19,10 +20,6 @@ const (
 	controllerName = "jobset-controller"
 	// The image's own user.
 	controllerUser = 65532
-	// webhookPort is one of the two ports on which the control plane of a private GKE
-	// cluster reaches pods.
-	webhookPort = 10250
-	healthPort  = 8081
 
 	settingsName = "jobset-settings"
 	settingsPath = "/etc/jobset"
@@ -36,13 +33,13 @@ const (
 
 // settings are the controller's, where they are not the defaults. There is one replica,
 // which needs no election, and no collector of its metrics.
-const settings = `apiVersion: config.jobset.x-k8s.io/v1alpha1
+var settings = fmt.Sprintf(`apiVersion: config.jobset.x-k8s.io/v1alpha1
 kind: Configuration
-webhook: {port: 10250}
+webhook: {port: %d}
 metrics: {bindAddress: "0"}
 leaderElection: {leaderElect: false}
 internalCertManagement: {enable: true}
-`
+`, kube.WebhookPort)
 
 // ControllerArgs describes the controller.
 type ControllerArgs struct {
@@ -56,41 +53,18 @@ type ControllerArgs struct {
 	Needs []pulumi.CustomResource
 }
 
-// Controller is JobSet's controller and its kind.
-type Controller struct {
-	pulumi.ResourceState
-
-	// Objects are ready when JobSets can be created.
-	Objects []pulumi.CustomResource
-}
-
 // NewController registers the controller with its namespace, identity, webhooks and kind.
-func NewController(ctx *pulumi.Context, name string, args ControllerArgs, opts ...pulumi.ResourceOption) (*Controller, error) {
-	component := &Controller{}
-	if err := ctx.RegisterComponentResource("persia:jobset:Controller", name, component, opts...); err != nil {
-		return nil, err
-	}
+func NewController(ctx *pulumi.Context, name string, args ControllerArgs, opts ...pulumi.ResourceOption) (*kube.Operator, error) {
 	crd, err := definition()
 	if err != nil {
 		return nil, err
 	}
-	child := kube.Child(component, args.Needs)
-	registered, err := kube.RegisterOperator(ctx, name, controller(args, kube.Kind{Resource: name, Definition: crd}), child)
-	if err != nil {
-		return nil, err
-	}
-	// Pulumi waits until the Service has an endpoint: the webhooks serve before the first
-	// JobSet comes.
-	service, err := kube.Register(ctx, name, webhookService(), child, kube.After([]pulumi.CustomResource{registered}))
-	if err != nil {
-		return nil, err
-	}
-	component.Objects = []pulumi.CustomResource{service}
-	return component, ctx.RegisterResourceOutputs(component, pulumi.Map{})
+	described := controller(args, kube.Kind{Resource: name, Definition: crd})
+	return kube.NewOperator(ctx, "persia:jobset:Controller", name, described, args.Needs, opts...)
 }
 
-func controller(args ControllerArgs, kind kube.Kind) kube.Operator {
-	return kube.Operator{
+func controller(args ControllerArgs, kind kube.Kind) kube.OperatorArgs {
+	return kube.OperatorArgs{
 		Name:          controllerName,
 		Namespace:     Namespace,
 		PodSecurity:   kube.RestrictedPodSecurity(),
@@ -98,18 +72,15 @@ func controller(args ControllerArgs, kind kube.Kind) kube.Operator {
 		RoleNamespace: args.JobNamespace,
 		Role:          jobRules(),
 		ClusterRole:   clusterRules(),
-		Before:        before(args.JobNamespace),
+		Before:        before(),
+		Webhooks:      webhooks(args.JobNamespace),
 		Container: corev1.Container{
 			Image:   args.Images.Reference(images.JobSet.Reference()),
 			Command: []string{"/manager"},
 			Args:    []string{"--config=" + settingsPath + "/" + settingsFile, "--zap-log-level=2"},
-			Ports: []corev1.ContainerPort{
-				{Name: "webhooks", ContainerPort: webhookPort},
-				{Name: "health", ContainerPort: healthPort},
-			},
 			// It is ready when it has a certificate and listens.
-			ReadinessProbe: probe("/readyz"),
-			LivenessProbe:  probe("/healthz"),
+			ReadinessProbe: kube.HTTPProbe("health", "/readyz", 10, 0),
+			LivenessProbe:  kube.HTTPProbe("health", "/healthz", 10, 0),
 			VolumeMounts: []corev1.VolumeMount{
 				{Name: "settings", MountPath: settingsPath, ReadOnly: true},
 				{Name: "certificate", MountPath: certificatePath, ReadOnly: true},
@@ -120,19 +91,10 @@ func controller(args ControllerArgs, kind kube.Kind) kube.Operator {
 			},
 		},
 		Volumes: []corev1.Volume{
-			{Name: "settings", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
-				LocalObjectReference: corev1.LocalObjectReference{Name: settingsName},
-			}}},
-			{Name: "certificate", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: certificateName}}},
+			kube.ConfigMapVolume("settings", settingsName),
+			kube.SecretVolume("certificate", certificateName),
 		},
 		User:      controllerUser,
 		Placement: args.Placement,
-	}
-}
-
-func probe(path string) *corev1.Probe {
-	return &corev1.Probe{
-		ProbeHandler:  corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: path, Port: intstr.FromString("health")}},
-		PeriodSeconds: 10,
 	}
 }

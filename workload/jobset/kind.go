@@ -12,7 +12,8 @@ import (
 
 const (
 	group      = "jobset.x-k8s.io"
-	apiVersion = group + "/v1alpha2"
+	version    = "v1alpha2"
+	apiVersion = group + "/" + version
 	// Kind is the kind that the controller serves.
 	Kind = "JobSet"
 	// Token is the type of a JobSet in Pulumi.

@@ -1,6 +1,10 @@
 package kueue
 
-import "fmt"
+import (
+	"fmt"
+
+	"persia/kube"
+)
 
 // configuration is Kueue's configuration file.
 //
@@ -45,5 +49,5 @@ waitForPodsReady:
   recoveryTimeout: %[8]dm
   blockAdmission: false
   requeuingStrategy: {timestamp: Eviction, backoffBaseSeconds: 60, backoffMaxSeconds: 3600}
-`, Namespace, healthPort, webhookPort, certificateFolder, serviceName, certificateName, jobNamespace, startMinutes)
+`, Namespace, kube.HealthPort, kube.WebhookPort, certificateFolder, serviceName, certificateName, jobNamespace, startMinutes)
 }

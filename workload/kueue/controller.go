@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	extensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"persia/capacity"
 	"persia/config/cachespec"
@@ -23,10 +22,6 @@ const (
 	ConfigPath = "/etc/kueue/config.yaml"
 
 	controllerName = "kueue"
-	// webhookPort is the kubelet's. GKE opens only this port and 443 between the control plane
-	// and the nodes of a private cluster, and a container that is not root cannot use 443.
-	webhookPort = 10250
-	healthPort  = 8081
 	// Any user but root: the program writes no files.
 	controllerUser = 1000
 )
@@ -46,54 +41,27 @@ type ControllerArgs struct {
 	Needs []pulumi.CustomResource
 }
 
-// Controller is Kueue with the kinds that it serves.
-type Controller struct {
-	pulumi.ResourceState
-
-	// Objects are ready when queues can be created. While there are queues and Workloads, Kueue
-	// must run: they have finalizers that only Kueue removes.
-	Objects []pulumi.CustomResource
-}
-
 // NewController registers Kueue. Its webhooks come before the Deployment, which is ready when
-// Kueue has written its certificate into them.
-func NewController(ctx *pulumi.Context, name string, args ControllerArgs, opts ...pulumi.ResourceOption) (*Controller, error) {
-	component := &Controller{}
-	if err := ctx.RegisterComponentResource("persia:kueue:Controller", name, component, opts...); err != nil {
-		return nil, err
-	}
-	described, err := controller(name, args)
-	if err != nil {
-		return nil, err
-	}
-	child := kube.Child(component, args.Needs)
-	registered, err := kube.RegisterOperator(ctx, name, described, child)
-	if err != nil {
-		return nil, err
-	}
-	// Pulumi waits until the Service has an endpoint: the webhooks serve before the first queue
-	// comes.
-	service, err := kube.Register(ctx, name, webhookService(), child, kube.After([]pulumi.CustomResource{registered}))
-	if err != nil {
-		return nil, err
-	}
-	component.Objects = []pulumi.CustomResource{service}
-	return component, ctx.RegisterResourceOutputs(component, pulumi.Map{})
-}
-
-func controller(name string, args ControllerArgs) (kube.Operator, error) {
+// Kueue has written its certificate into them. While there are queues and Workloads, Kueue must run:
+// they have finalizers that only Kueue removes.
+func NewController(ctx *pulumi.Context, name string, args ControllerArgs, opts ...pulumi.ResourceOption) (*kube.Operator, error) {
 	kinds, err := kinds(name)
 	if err != nil {
-		return kube.Operator{}, err
+		return nil, err
 	}
+	return kube.NewOperator(ctx, "persia:kueue:Controller", name, controller(name, args, kinds), args.Needs, opts...)
+}
+
+func controller(name string, args ControllerArgs, kinds []kube.Kind) kube.OperatorArgs {
 	config := configuration(args.JobNamespace, args.StartMinutes)
 	role, clusterRole := rights()
-	return kube.Operator{
+	return kube.OperatorArgs{
 		Name:          controllerName,
 		Namespace:     Namespace,
 		PodSecurity:   kube.RestrictedPodSecurity(),
 		Kinds:         kinds,
-		Before:        before(name, args.JobNamespace, config),
+		Before:        before(name, config),
+		Webhooks:      webhooks(name, args.JobNamespace),
 		RoleNamespace: Namespace,
 		Role:          role,
 		ClusterRole:   clusterRole,
@@ -102,9 +70,8 @@ func controller(name string, args ControllerArgs) (kube.Operator, error) {
 			Args:  []string{"--config=" + ConfigPath, "--zap-log-level=2"},
 			// Kueue reads its configuration only when it starts.
 			Env:            []corev1.EnvVar{{Name: "CONFIGURATION", Value: kube.Hash(config)}},
-			Ports:          []corev1.ContainerPort{{Name: "webhooks", ContainerPort: webhookPort}, {Name: "health", ContainerPort: healthPort}},
-			ReadinessProbe: probe("/readyz", 5),
-			LivenessProbe:  probe("/healthz", 30),
+			ReadinessProbe: kube.HTTPProbe("health", "/readyz", 5, 3),
+			LivenessProbe:  kube.HTTPProbe("health", "/healthz", 30, 3),
 			VolumeMounts: []corev1.VolumeMount{
 				{Name: "config", MountPath: "/etc/kueue", ReadOnly: true},
 				{Name: "certificate", MountPath: certificateFolder, ReadOnly: true},
@@ -115,21 +82,11 @@ func controller(name string, args ControllerArgs) (kube.Operator, error) {
 			},
 		},
 		Volumes: []corev1.Volume{
-			{Name: "config", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
-				LocalObjectReference: corev1.LocalObjectReference{Name: controllerName},
-			}}},
-			{Name: "certificate", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: certificateName}}},
+			kube.ConfigMapVolume("config", controllerName),
+			kube.SecretVolume("certificate", certificateName),
 		},
 		User:      controllerUser,
 		Placement: args.Placement,
-	}, nil
-}
-
-func probe(path string, seconds int32) *corev1.Probe {
-	return &corev1.Probe{
-		ProbeHandler:   corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: path, Port: intstr.FromString("health")}},
-		PeriodSeconds:  seconds,
-		TimeoutSeconds: 3,
 	}
 }
 

@@ -224,7 +224,7 @@ func (a QueuesArgs) clusterQueue(team Team) runtime.Object {
 			CohortName: a.Prefix,
 			// Otherwise small jobs could overtake a large one for as long as some come.
 			QueueingStrategy:  "StrictFIFO",
-			NamespaceSelector: *in(a.JobNamespace),
+			NamespaceSelector: *kube.ObjectsIn(a.JobNamespace),
 			Preemption:        a.preemption(),
 			ResourceGroups:    groups,
 		},

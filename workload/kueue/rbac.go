@@ -2,6 +2,8 @@ package kueue
 
 import (
 	rbacv1 "k8s.io/api/rbac/v1"
+
+	"persia/kube"
 )
 
 var (
@@ -13,33 +15,33 @@ var (
 // upstream's rules (config/components/rbac) for the enabled features and kinds of jobs.
 func rights() (role, clusterRole []rbacv1.PolicyRule) {
 	role = []rbacv1.PolicyRule{
-		rule("", []string{"get", "list", "update", "watch"}, "secrets"),
-		rule("coordination.k8s.io", manage, "leases"),
+		kube.Rule("", []string{"get", "list", "update", "watch"}, "secrets"),
+		kube.Rule("coordination.k8s.io", manage, "leases"),
 	}
 	clusterRole = []rbacv1.PolicyRule{
-		rule("", []string{"create", "patch", "update"}, "events"),
-		rule("", read, "limitranges", "namespaces"),
+		kube.Rule("", []string{"create", "patch", "update"}, "events"),
+		kube.Rule("", read, "limitranges", "namespaces"),
 		// A ProvisioningRequest names the template of its pods.
-		rule("", manage, "podtemplates"),
-		rule("autoscaling.x-k8s.io", manage, "provisioningrequests"),
-		rule("autoscaling.x-k8s.io", []string{"get"}, "provisioningrequests/status"),
-		rule("node.k8s.io", read, "runtimeclasses"),
-		rule("scheduling.k8s.io", read, "priorityclasses"),
+		kube.Rule("", manage, "podtemplates"),
+		kube.Rule("autoscaling.x-k8s.io", manage, "provisioningrequests"),
+		kube.Rule("autoscaling.x-k8s.io", []string{"get"}, "provisioningrequests/status"),
+		kube.Rule("node.k8s.io", read, "runtimeclasses"),
+		kube.Rule("scheduling.k8s.io", read, "priorityclasses"),
 		// Kueue writes its certificate into its webhooks and definitions.
-		rule("admissionregistration.k8s.io", []string{"get", "list", "watch"}, "mutatingwebhookconfigurations", "validatingwebhookconfigurations"),
-		named(rule("admissionregistration.k8s.io", []string{"update"}, "mutatingwebhookconfigurations"), mutatingName),
-		named(rule("admissionregistration.k8s.io", []string{"update"}, "validatingwebhookconfigurations"), validatingName),
-		rule("apiextensions.k8s.io", read, "customresourcedefinitions"),
-		named(rule("apiextensions.k8s.io", []string{"update"}, "customresourcedefinitions"), converted...),
-		rule(jobSetGroup, manage[1:], "jobsets"),
-		rule(jobSetGroup, []string{"get", "patch", "update"}, "jobsets/status"),
-		rule(jobSetGroup, []string{"get", "update"}, "jobsets/finalizers"),
-		rule(kueueGroup, manage, "admissionchecks", "clusterqueues", "cohorts", "localqueues", "workloads"),
-		rule(kueueGroup, []string{"delete", "get", "list", "update", "watch"}, "resourceflavors"),
-		rule(kueueGroup, read, "provisioningrequestconfigs", "workloadpriorityclasses"),
-		rule(kueueGroup, []string{"update"}, "admissionchecks/finalizers", "clusterqueues/finalizers",
+		kube.Rule("admissionregistration.k8s.io", []string{"get", "list", "watch"}, "mutatingwebhookconfigurations", "validatingwebhookconfigurations"),
+		kube.RuleFor([]string{mutatingName}, "admissionregistration.k8s.io", []string{"update"}, "mutatingwebhookconfigurations"),
+		kube.RuleFor([]string{validatingName}, "admissionregistration.k8s.io", []string{"update"}, "validatingwebhookconfigurations"),
+		kube.Rule("apiextensions.k8s.io", read, "customresourcedefinitions"),
+		kube.RuleFor(converted, "apiextensions.k8s.io", []string{"update"}, "customresourcedefinitions"),
+		kube.Rule(jobSetGroup, manage[1:], "jobsets"),
+		kube.Rule(jobSetGroup, []string{"get", "patch", "update"}, "jobsets/status"),
+		kube.Rule(jobSetGroup, []string{"get", "update"}, "jobsets/finalizers"),
+		kube.Rule(kueueGroup, manage, "admissionchecks", "clusterqueues", "cohorts", "localqueues", "workloads"),
+		kube.Rule(kueueGroup, []string{"delete", "get", "list", "update", "watch"}, "resourceflavors"),
+		kube.Rule(kueueGroup, read, "provisioningrequestconfigs", "workloadpriorityclasses"),
+		kube.Rule(kueueGroup, []string{"update"}, "admissionchecks/finalizers", "clusterqueues/finalizers",
 			"localqueues/finalizers", "resourceflavors/finalizers", "workloads/finalizers"),
-		rule(kueueGroup, []string{"get", "patch", "update"}, "admissionchecks/status", "clusterqueues/status",
+		kube.Rule(kueueGroup, []string{"get", "patch", "update"}, "admissionchecks/status", "clusterqueues/status",
 			"cohorts/status", "localqueues/status", "workloads/status"),
 	}
 	return role, clusterRole
@@ -49,13 +51,4 @@ func rights() (role, clusterRole []rbacv1.PolicyRule) {
 // (pkg/util/cert/cert.go of v0.15.2).
 var converted = []string{
 	"clusterqueues." + kueueGroup, "cohorts." + kueueGroup, "localqueues." + kueueGroup, "workloads." + kueueGroup,
-}
-
-func rule(group string, verbs []string, resources ...string) rbacv1.PolicyRule {
-	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: verbs}
-}
-
-func named(rule rbacv1.PolicyRule, names ...string) rbacv1.PolicyRule {
-	rule.ResourceNames = names
-	return rule
 }

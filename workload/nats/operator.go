@@ -4,7 +4,6 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"persia/capacity"
 	"persia/config/cachespec"
@@ -35,33 +34,15 @@ type OperatorArgs struct {
 	Placement kube.Placement
 }
 
-// Operator is the NATS operator. It manages the NatsClusters of [Namespace], or of all
-// namespaces.
-type Operator struct {
-	pulumi.ResourceState
-
-	// Objects is the Deployment, which depends on everything else of the operator.
-	Objects []pulumi.CustomResource
+// NewOperator registers the NATS operator with its namespace, its identity, and its custom resource
+// definitions. It manages the NatsClusters of [Namespace], or of all namespaces.
+func NewOperator(ctx *pulumi.Context, name string, args OperatorArgs, opts ...pulumi.ResourceOption) (*kube.Operator, error) {
+	return kube.NewOperator(ctx, "persia:nats:Operator", name, operator(name, args), nil, opts...)
 }
 
-// NewOperator registers the operator with its namespace, its identity, and its custom
-// resource definitions.
-func NewOperator(ctx *pulumi.Context, name string, args OperatorArgs, opts ...pulumi.ResourceOption) (*Operator, error) {
-	component := &Operator{}
-	if err := ctx.RegisterComponentResource("persia:nats:Operator", name, component, opts...); err != nil {
-		return nil, err
-	}
-	registered, err := kube.RegisterOperator(ctx, name, operator(name, args), pulumi.Parent(component))
-	if err != nil {
-		return nil, err
-	}
-	component.Objects = []pulumi.CustomResource{registered}
-	return component, ctx.RegisterResourceOutputs(component, pulumi.Map{})
-}
-
-func operator(name string, args OperatorArgs) kube.Operator {
+func operator(name string, args OperatorArgs) kube.OperatorArgs {
 	role, clusterRole := rights(args.Scope)
-	return kube.Operator{
+	return kube.OperatorArgs{
 		Name:      operatorName,
 		Namespace: Namespace,
 		// The restricted standard would refuse the servers: the operator adds their
@@ -76,12 +57,12 @@ func operator(name string, args OperatorArgs) kube.Operator {
 			Command: []string{operatorName},
 			Args:    arguments(args.Scope),
 			Env: []corev1.EnvVar{
-				fieldEnv("MY_POD_NAMESPACE", "metadata.namespace"),
-				fieldEnv("MY_POD_NAME", "metadata.name"),
+				kube.FieldEnv("MY_POD_NAMESPACE", "metadata.namespace"),
+				kube.FieldEnv("MY_POD_NAME", "metadata.name"),
 			},
 			Ports:          []corev1.ContainerPort{{Name: "readyz", ContainerPort: operatorPort}},
-			ReadinessProbe: probe(10),
-			LivenessProbe:  probe(30),
+			ReadinessProbe: kube.HTTPProbe("readyz", "/readyz", 10, 3),
+			LivenessProbe:  kube.HTTPProbe("readyz", "/readyz", 30, 3),
 			Resources: corev1.ResourceRequirements{
 				Requests: kube.Requests(capacity.NATSOperator),
 				Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("512Mi")},
@@ -99,21 +80,4 @@ func arguments(scope natsspec.Scope) []string {
 		return []string{"--feature-gates=ClusterScoped=true"}
 	}
 	return nil
-}
-
-func probe(seconds int32) *corev1.Probe {
-	return &corev1.Probe{
-		ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
-			Path: "/readyz",
-			Port: intstr.FromString("readyz"),
-		}},
-		PeriodSeconds:  seconds,
-		TimeoutSeconds: 3,
-	}
-}
-
-func fieldEnv(name, path string) corev1.EnvVar {
-	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{
-		FieldRef: &corev1.ObjectFieldSelector{FieldPath: path},
-	}}
 }

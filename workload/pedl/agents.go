@@ -145,7 +145,7 @@ func agentEnv(pedl pedlspec.Platform) []corev1.EnvVar {
 		}}},
 		{Name: "PEDL_MASTER_PORT", Value: strconv.Itoa(pedl.Service.Port)},
 		// An agent that starts again is the same one to its master.
-		{Name: "PEDL_AGENT_ID", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "spec.nodeName"}}},
+		kube.FieldEnv("PEDL_AGENT_ID", "spec.nodeName"),
 		{Name: "PEDL_ENABLE_CPU_SCHEDULING", Value: strconv.FormatBool(pedl.Agent.EnableCPUScheduling)},
 		{Name: "PEDL_TRIAL_RUNNER_NETWORK", Value: pedl.TrialRunner.Network},
 	}

@@ -224,9 +224,7 @@ func postgreSQLPod(args DatabaseArgs) corev1.PodSpec {
 		}},
 		Volumes: []corev1.Volume{
 			{Name: DataVolume, VolumeSource: dataSource(persistence)},
-			{Name: "settings", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
-				LocalObjectReference: corev1.LocalObjectReference{Name: databaseName},
-			}}},
+			kube.ConfigMapVolume("settings", databaseName),
 			// Parallel queries want more than the 64 MiB that a container has.
 			{Name: "shared-memory", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory}}},
 		},

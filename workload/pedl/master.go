@@ -119,9 +119,7 @@ func masterPod(args MasterArgs) corev1.PodSpec {
 			VolumeMounts:    []corev1.VolumeMount{{Name: volume, MountPath: masterConfigPath, SubPath: masterConfigFile, ReadOnly: true}},
 			SecurityContext: withoutRights(),
 		}},
-		Volumes: []corev1.Volume{{Name: volume, VolumeSource: corev1.VolumeSource{
-			Secret: &corev1.SecretVolumeSource{SecretName: masterSecretName},
-		}}},
+		Volumes: []corev1.Volume{kube.SecretVolume(volume, masterSecretName)},
 	}
 }
 

@@ -97,9 +97,7 @@ func launchConfigMap() *corev1.ConfigMap {
 // Scripts returns the volume with the start scripts, and its mount.
 func Scripts() (corev1.Volume, corev1.VolumeMount) {
 	const name = "launch"
-	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
-			ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: launchName()}},
-		}},
+	return kube.ConfigMapVolume(name, launchName()),
 		corev1.VolumeMount{Name: name, MountPath: launchDirectory, ReadOnly: true}
 }
 
@@ -217,7 +215,7 @@ func launchEnv(args JobArgs, role role) []corev1.EnvVar {
 		{Name: "PERSIA_ROLE", Value: role.Name},
 		{Name: "PERSIA_COORDINATOR", Value: coordinatorAddress(args)},
 		{Name: "PERSIA_RUN", Value: args.Job.RunID},
-		fieldEnv("PERSIA_POD_UID", "metadata.uid"),
+		kube.FieldEnv("PERSIA_POD_UID", "metadata.uid"),
 		labelEnv("PERSIA_REVISION", revisionLabel(args.Job)),
 		{Name: "PERSIA_STATE_DIR", Value: stateDirectory(args, role)},
 		{Name: "PERSIA_IDLE_FILE", Value: path.Join(podState, "idle")},

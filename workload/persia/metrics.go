@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"persia/capacity"
 	"persia/config/images"
@@ -92,15 +91,10 @@ func metricsService(args JobArgs) *corev1.Service {
 // gatewayContainer returns the container of a gateway.
 func gatewayContainer(image string) corev1.Container {
 	return corev1.Container{
-		Name:  "pushgateway",
-		Image: image,
-		Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: metricsGatewayPort}},
-		ReadinessProbe: &corev1.Probe{
-			ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
-				Path: "/-/ready",
-				Port: intstr.FromString("http"),
-			}},
-		},
+		Name:           "pushgateway",
+		Image:          image,
+		Ports:          []corev1.ContainerPort{{Name: "http", ContainerPort: metricsGatewayPort}},
+		ReadinessProbe: kube.HTTPProbe("http", "/-/ready", 0, 0),
 		Resources: corev1.ResourceRequirements{
 			Requests: kube.Requests(capacity.MetricsGateway),
 			Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")},

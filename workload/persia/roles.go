@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"persia/config/jobspec"
+	"persia/kube"
 )
 
 // nnWorker is the name of the role that trains the dense part, and whose first replica
@@ -115,10 +116,5 @@ func lastWins(env []corev1.EnvVar) []corev1.EnvVar {
 
 // labelEnv returns a variable with a label of the pod.
 func labelEnv(name, label string) corev1.EnvVar {
-	return fieldEnv(name, "metadata.labels['"+label+"']")
-}
-
-// fieldEnv returns a variable with a field of the pod.
-func fieldEnv(name, field string) corev1.EnvVar {
-	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: field}}}
+	return kube.FieldEnv(name, "metadata.labels['"+label+"']")
 }

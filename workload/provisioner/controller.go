@@ -48,39 +48,22 @@ type ControllerArgs struct {
 	Needs []pulumi.CustomResource
 }
 
-// Controller is the provisioner.
-type Controller struct {
-	pulumi.ResourceState
-
-	// Objects run before the jobs, and as long as them.
-	Objects []pulumi.CustomResource
+// NewController registers the provisioner. It runs before the jobs, and as long as they do.
+func NewController(ctx *pulumi.Context, name string, args ControllerArgs, opts ...pulumi.ResourceOption) (*kube.Operator, error) {
+	return kube.NewOperator(ctx, "persia:provisioner:Controller", name, controller(name, args), args.Needs, opts...)
 }
 
-// NewController registers the provisioner.
-func NewController(ctx *pulumi.Context, name string, args ControllerArgs, opts ...pulumi.ResourceOption) (*Controller, error) {
-	component := &Controller{}
-	if err := ctx.RegisterComponentResource("persia:provisioner:Controller", name, component, opts...); err != nil {
-		return nil, err
-	}
-	registered, err := kube.RegisterOperator(ctx, name, controller(name, args), kube.Child(component, args.Needs))
-	if err != nil {
-		return nil, err
-	}
-	component.Objects = []pulumi.CustomResource{registered}
-	return component, ctx.RegisterResourceOutputs(component, pulumi.Map{})
-}
-
-func controller(name string, args ControllerArgs) kube.Operator {
-	return kube.Operator{
+func controller(name string, args ControllerArgs) kube.OperatorArgs {
+	return kube.OperatorArgs{
 		Name:          controllerName,
 		Namespace:     Namespace,
 		PodSecurity:   kube.RestrictedPodSecurity(),
 		RoleNamespace: args.JobNamespace,
 		Role: []rbacv1.PolicyRule{
-			{APIGroups: []string{"jobset.x-k8s.io"}, Resources: []string{"jobsets"}, Verbs: []string{"list"}},
-			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list"}},
-			{APIGroups: []string{""}, Resources: []string{"podtemplates"}, Verbs: []string{"create", "delete"}},
-			{APIGroups: []string{"autoscaling.x-k8s.io"}, Resources: []string{"provisioningrequests"}, Verbs: []string{"create", "delete", "list"}},
+			kube.Rule("jobset.x-k8s.io", []string{"list"}, "jobsets"),
+			kube.Rule("", []string{"list"}, "pods"),
+			kube.Rule("", []string{"create", "delete"}, "podtemplates"),
+			kube.Rule("autoscaling.x-k8s.io", []string{"create", "delete", "list"}, "provisioningrequests"),
 		},
 		Before: []kube.Named{{Resource: name, Object: &corev1.ConfigMap{
 			ObjectMeta: kube.Meta(Namespace, controllerName, kube.Labels(controllerName, controllerName)),
@@ -99,9 +82,7 @@ func controller(name string, args ControllerArgs) kube.Operator {
 				Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("512Mi")},
 			},
 		},
-		Volumes: []corev1.Volume{{Name: "script", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
-			LocalObjectReference: corev1.LocalObjectReference{Name: controllerName},
-		}}}},
+		Volumes:   []corev1.Volume{kube.ConfigMapVolume("script", controllerName)},
 		User:      controllerUser,
 		Placement: args.Placement,
 	}

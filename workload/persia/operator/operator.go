@@ -36,17 +36,9 @@ type OperatorArgs struct {
 	Needs []pulumi.CustomResource
 }
 
-// Operator is PERSIA's operator and the kind that it serves.
-type Operator struct {
-	pulumi.ResourceState
-
-	// Objects holds the Deployment, which comes after everything else of the operator.
-	Objects []pulumi.CustomResource
-}
-
 // NewOperator registers the operator with its namespace, identity and kind.
-func NewOperator(ctx *pulumi.Context, name string, args OperatorArgs, opts ...pulumi.ResourceOption) (*Operator, error) {
-	component := &Operator{}
+func NewOperator(ctx *pulumi.Context, name string, args OperatorArgs, opts ...pulumi.ResourceOption) (*kube.Operator, error) {
+	component := &kube.Operator{}
 	if err := ctx.RegisterComponentResource("persia:operator:Operator", name, component, opts...); err != nil {
 		return nil, err
 	}
@@ -80,8 +72,8 @@ func podAccount(namespace string) *corev1.ServiceAccount {
 }
 
 // operator returns the Deployment. It has no probe, because the program listens on no port.
-func operator(args OperatorArgs, kind kube.Kind) kube.Operator {
-	return kube.Operator{
+func operator(args OperatorArgs, kind kube.Kind) kube.OperatorArgs {
+	return kube.OperatorArgs{
 		Name:          operatorName,
 		Namespace:     Namespace,
 		PodSecurity:   kube.RestrictedPodSecurity(),
