@@ -14,7 +14,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
 	"persia/gcp"
@@ -39,10 +38,6 @@ func (s *Sandbox) Status(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	kinds, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return err
-	}
 	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
@@ -53,7 +48,7 @@ func (s *Sandbox) Status(ctx context.Context, out io.Writer) error {
 	}
 	printNodes(out, nodes.Items)
 	printPods(out, nodes.Items, pods.Items)
-	report, err := status.Read(ctx, client, kinds, time.Now())
+	report, err := status.Read(ctx, config, time.Now())
 	if err != nil {
 		return err
 	}

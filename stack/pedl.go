@@ -82,19 +82,10 @@ func (p *pedlInstallation) newDatabase(ctx *pulumi.Context, cfg *config.Stack, d
 		return needs, nil
 	}
 	if volume, ok := cfg.PEDLDatabase(); ok {
-		registered, err := storage.NewVolume(ctx, volume.Name, storage.Args{
-			Volume:      volume,
-			Found:       data.found[volume.Name],
-			Pair:        data.pairs[volume.Name],
-			Existing:    cfg.Cluster.Existing != nil,
-			Project:     cfg.Project,
-			Network:     gke.NetworkID(cfg.Project, cfg.Cluster.Name),
-			Keys:        data.keys,
-			Namespace:   pedl.NamespaceName,
-			Contents:    "databases",
-			Annotations: cfg.PEDL.Postgres.Persistence.Annotations,
-			Needs:       needs,
-		}, inCluster)
+		args := data.volumeArgs(cfg, volume)
+		args.Namespace, args.Contents, args.Needs = pedl.NamespaceName, "databases", needs
+		args.Annotations = cfg.PEDL.Postgres.Persistence.Annotations
+		registered, err := storage.NewVolume(ctx, volume.Name, args, inCluster)
 		if err != nil {
 			return nil, err
 		}

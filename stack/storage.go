@@ -103,21 +103,25 @@ func inNetwork(v volumespec.Stored) bool {
 	return creation != nil && creation.InNetwork
 }
 
+// volumeArgs returns the arguments of a volume without the use that pods make of it.
+func (d *storedData) volumeArgs(cfg *config.Stack, v volumespec.Volume) storage.Args {
+	return storage.Args{
+		Volume:   v,
+		Found:    d.found[v.Name],
+		Pair:     d.pairs[v.Name],
+		Existing: cfg.Cluster.Existing != nil,
+		Project:  cfg.Project,
+		Network:  gke.NetworkID(cfg.Project, cfg.Cluster.Name),
+		Keys:     d.keys,
+	}
+}
+
 func newVolumes(ctx *pulumi.Context, cfg *config.Stack, data *storedData, needs []pulumi.CustomResource, inCluster pulumi.ResourceOption) ([]*storage.Volume, error) {
 	var volumes []*storage.Volume
 	for _, v := range cfg.Storage {
-		registered, err := storage.NewVolume(ctx, v.Name, storage.Args{
-			Volume:    v,
-			Found:     data.found[v.Name],
-			Pair:      data.pairs[v.Name],
-			Existing:  cfg.Cluster.Existing != nil,
-			Project:   cfg.Project,
-			Network:   gke.NetworkID(cfg.Project, cfg.Cluster.Name),
-			Keys:      data.keys,
-			Namespace: persia.NamespaceName,
-			Contents:  "checkpoints",
-			Needs:     needs,
-		}, inCluster)
+		args := data.volumeArgs(cfg, v)
+		args.Namespace, args.Contents, args.Needs = persia.NamespaceName, "checkpoints", needs
+		registered, err := storage.NewVolume(ctx, v.Name, args, inCluster)
 		if err != nil {
 			return nil, err
 		}

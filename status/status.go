@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"persia/workload/persia"
 )
@@ -44,8 +45,21 @@ type Wait struct {
 // natsNamespace has the servers of NATS.
 const natsNamespace = "nats-io"
 
-// Read reads the state of all jobs at a time. Kinds is for the kinds of Kueue and of GKE.
-func Read(ctx context.Context, client kubernetes.Interface, kinds dynamic.Interface, now time.Time) (Report, error) {
+// Read reads the state of all jobs of a cluster at a time.
+func Read(ctx context.Context, cluster *rest.Config, now time.Time) (Report, error) {
+	client, err := kubernetes.NewForConfig(cluster)
+	if err != nil {
+		return Report{}, err
+	}
+	kinds, err := dynamic.NewForConfig(cluster)
+	if err != nil {
+		return Report{}, err
+	}
+	return read(ctx, client, kinds, now)
+}
+
+// read is [Read] with clients. The client kinds is for the kinds of Kueue and of GKE.
+func read(ctx context.Context, client kubernetes.Interface, kinds dynamic.Interface, now time.Time) (Report, error) {
 	trainings, err := List(ctx, client)
 	if err != nil {
 		return Report{}, err

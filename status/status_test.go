@@ -116,7 +116,7 @@ func TestRead(t *testing.T) {
 		replica("clicks-nn-worker-0"), replica("clicks-nn-worker-1"),
 		&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "nats-io", Name: "nats-1", Labels: map[string]string{"app": "nats"}}, Status: waiting("ErrImagePull", "no such tag")},
 	)
-	report, err := Read(t.Context(), client, inCluster(), now)
+	report, err := read(t.Context(), client, inCluster(), now)
 	require.NoError(t, err)
 	var out strings.Builder
 	report.Print(&out)

@@ -53,6 +53,12 @@ func runShop(t *testing.T, script string, given, printed any) {
 	require.NoError(t, json.Unmarshal(output, printed), "%s", output)
 }
 
+// TestSameMetrics checks that both examples push metrics in the same way. Each has its own copy of the
+// module, because users copy the folder of one example.
+func TestSameMetrics(t *testing.T) {
+	assert.Equal(t, readText(t, "examples/shop/metrics.py"), readText(t, "examples/training/metrics.py"))
+}
+
 // TestShopAUC compares with the definition: the share of pairs of a purchase and another visit in
 // which the purchase scores higher. Equal scores count half.
 func TestShopAUC(t *testing.T) {

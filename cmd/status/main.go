@@ -12,8 +12,6 @@ import (
 	"syscall"
 	"time"
 
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"persia/status"
@@ -61,15 +59,7 @@ func report(ctx context.Context, kubeconfig clientcmd.ClientConfig, out io.Write
 	if err != nil {
 		return err
 	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return err
-	}
-	kinds, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return err
-	}
-	now, err := status.Read(ctx, client, kinds, time.Now())
+	now, err := status.Read(ctx, config, time.Now())
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -108,10 +109,13 @@ func Labels(p *Problems, at *field.Path, labels map[string]string) {
 	}
 }
 
-// Annotations checks the keys of annotations. Kubernetes ignores their case.
+// Annotations checks the keys of annotations, whose case Kubernetes ignores, and their size.
 func Annotations(p *Problems, at *field.Path, annotations map[string]string) {
 	for key := range annotations {
 		p.InvalidFor(at.Key(key), key, validation.IsQualifiedName(strings.ToLower(key)))
+	}
+	if err := apivalidation.ValidateAnnotationsSize(annotations); err != nil {
+		p.Invalid(at, field.OmitValueType{}, "%s bytes; shorten or remove annotations", err)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/distribution/reference"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -49,11 +50,15 @@ func checkExternal(p *check.Problems, path *field.Path, e ExternalDatabase) {
 	checkCredential(p, path.Child("password"), e.Password)
 }
 
+// checkDatabaseImage checks each part of a reference on its own.
 func checkDatabaseImage(p *check.Problems, path *field.Path, image DatabaseImage) {
-	if !registryForm.MatchString(image.Registry) {
+	const registry, repository = "example.com", "image"
+	named, err := reference.WithName(image.Registry + "/" + repository)
+	if err != nil || reference.Domain(named) != image.Registry {
 		p.Invalid(path.Child("registry"), image.Registry, "must be the name of a registry, like docker.io or registry.example.com:5000")
 	}
-	if !repositoryForm.MatchString(image.Repository) {
+	named, err = reference.WithName(registry + "/" + image.Repository)
+	if err != nil || reference.Path(named) != image.Repository {
 		p.Invalid(path.Child("repository"), image.Repository, "must be a repository without registry and tag, like bitnamilegacy/postgresql; write those in registry and tag")
 	}
 	if !tagForm.MatchString(image.Tag) {
@@ -63,10 +68,7 @@ func checkDatabaseImage(p *check.Problems, path *field.Path, image DatabaseImage
 }
 
 var (
-	registryForm   = regexp.MustCompile(`^[a-z0-9.-]+(:[0-9]+)?$`)
-	repositoryForm = regexp.MustCompile(`^[a-z0-9._-]+(/[a-z0-9._-]+)*$`)
-	// tagForm matches tags (OCI Distribution Specification, "Pull").
-	tagForm = regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$`)
+	tagForm = regexp.MustCompile("^" + reference.TagRegexp.String() + "$")
 	// settingForm matches the name of a setting in camel case, with an optional prefix for
 	// its extension.
 	settingForm = regexp.MustCompile(`^[a-z][a-zA-Z0-9]*(\.[a-z][a-zA-Z0-9]*)?$`)
