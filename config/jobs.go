@@ -92,7 +92,7 @@ func (s *Stack) warnOfJobs(p *check.Problems) {
 // "Termination and graceful shutdown of Spot VMs").
 const spotGrace = 15
 
-// warnOfSpot warns of what a job loses when Google preempts a machine.
+// warnOfSpot warns of the work that a job loses when Google preempts a machine.
 func (s *Stack) warnOfSpot(p *check.Problems) {
 	for _, c := range s.NATSClusters() {
 		if pool, _ := s.Pool(c.NodePool); pool.Spot {

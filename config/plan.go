@@ -147,7 +147,7 @@ func (s *Stack) hoursBetweenFailures(pool capacity.PoolPlan) float64 {
 	return described.HoursBetweenFailures
 }
 
-// nodeRoom returns what a node leaves to the pods that are assigned to its pool.
+// nodeRoom returns the resources of a node that are free for the pods assigned to its pool.
 func (s *Stack) nodeRoom(p poolspec.Pool) capacity.Resources {
 	machine, _ := p.Machine(s.MachineTypes)
 	room := capacity.Allocatable(machine)

@@ -92,8 +92,8 @@ func TestPlan(t *testing.T) {
 	}, plan.Ranges)
 }
 
-// TestPlanOfGateways checks that a plan has one pod for the gateway and the completion of a JobSet,
-// and two for those of StatefulSets.
+// TestPlanOfGateways checks that a plan has one pod for both the gateway and the completion of a JobSet,
+// and one pod for each of them with StatefulSets.
 func TestPlanOfGateways(t *testing.T) {
 	for name, c := range map[string]struct {
 		edits edits

@@ -75,7 +75,7 @@ func (s *Stack) queuedRoles(pool string) []queuedRole {
 	return roles
 }
 
-// Quotas returns what belongs to a team on each of [Stack.QueuePools].
+// Quotas returns a team's quota on each of [Stack.QueuePools].
 func (s *Stack) Quotas(team queuespec.Team) []capacity.Resources {
 	var quotas []capacity.Resources
 	for _, name := range s.QueuePools() {
@@ -93,8 +93,8 @@ func (s *Stack) Quotas(team queuespec.Team) []capacity.Resources {
 	return quotas
 }
 
-// Uncounted returns what all queued jobs together request of the resources that the plan does not
-// count, and of ephemeral storage: no quota of them keeps a job waiting.
+// Uncounted returns the sum of the requests of all queued jobs for resources that the plan does not
+// count, and for ephemeral storage: no quota of them keeps a job waiting.
 func (s *Stack) Uncounted() corev1.ResourceList {
 	counted := []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, pod.GPU}
 	sums := corev1.ResourceList{}
@@ -117,7 +117,7 @@ func (s *Stack) Uncounted() corev1.ResourceList {
 	return sums
 }
 
-// queueRoom returns what one node and all nodes of a pool hold of queued jobs.
+// queueRoom returns the room for queued jobs on one node and on all nodes of a pool.
 //
 // Kueue adds up requests and knows no nodes. If all replicas on a pool are alike and nothing else
 // runs there, the room is a multiple of their size, and all that fits the quota fits the nodes.

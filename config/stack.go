@@ -42,7 +42,7 @@ type Stack struct {
 type key struct {
 	name string
 	into func(*Stack) any
-	// missing says what to write if a required key is missing.
+	// missing is the remedy if a required key is missing.
 	missing string
 }
 

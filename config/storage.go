@@ -110,7 +110,7 @@ func (s *Stack) warnOfSizes(p *check.Problems) {
 	}
 }
 
-// GCSFuseSidecar returns what the container requests that GKE adds to the pods of a role
+// GCSFuseSidecar returns the requests of the container that GKE adds to the pods of a role
 // that mounts buckets, and whether the role mounts one.
 func (s *Stack) GCSFuseSidecar(j *jobspec.Job, kind jobspec.Kind) (capacity.Resources, bool) {
 	var most capacity.Resources

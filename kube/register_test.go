@@ -56,7 +56,7 @@ func TestDeepCopyOfCustom(t *testing.T) {
 	assert.Equal(t, "a", original.Spec.Names[0])
 }
 
-// TestRegisterLeavesOutZeroValues: what Go's types print without having been written.
+// TestRegisterLeavesOutZeroValues checks that no field is registered that Go's types print although it is not set.
 func TestRegisterLeavesOutZeroValues(t *testing.T) {
 	r := &pulumitest.Recorder{}
 	require.NoError(t, registerIn(t, r, &appsv1.Deployment{

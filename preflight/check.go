@@ -20,7 +20,7 @@ type Check struct {
 	Status Status
 	// Detail describes the finding.
 	Detail string
-	// Remedy says what to do, mostly by a command. It is empty if all is well.
+	// Remedy is mostly a command. It is empty if all is well.
 	Remedy string
 }
 

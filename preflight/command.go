@@ -69,7 +69,7 @@ func short(name string, args []string) string {
 	return strings.Join(append([]string{name}, args...), " ")
 }
 
-// firstError returns the line of a command's error output that says what is wrong: the
+// firstError returns the line of a command's error output that names the problem: the
 // first line that begins with "error:", or else the first line.
 func firstError(stderr string) string {
 	first := ""

@@ -15,7 +15,7 @@ import (
 type Service struct {
 	// Name is the API's name, like compute.googleapis.com.
 	Name string
-	// For names what needs the API.
+	// For names the part of the stack that needs the API.
 	For string
 
 	needed func(*config.Stack) bool

@@ -146,7 +146,7 @@ func (e *engine) deleteFromState(ctx context.Context, urn resource.URN) error {
 	return nil
 }
 
-// showKept says what of the simulated Google Cloud in a folder outlives its stacks.
+// showKept prints the resources of the simulated Google Cloud in a folder that outlive its stacks.
 func showKept(out io.Writer, storage string) error {
 	kept, err := gcp.Kept(google.New(storage, google.Settings{}))
 	if err != nil || len(kept) == 0 {

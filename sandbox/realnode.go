@@ -19,7 +19,7 @@ import (
 	"persia/sandbox/node"
 )
 
-// RealNode is what real nodes are, on which pods really run: package node's.
+// RealNode describes the real nodes of package node, on which pods really run.
 type RealNode struct {
 	// Pool is the node pool, or "" where all nodes are simulated.
 	Pool string
@@ -27,7 +27,7 @@ type RealNode struct {
 	Images string
 }
 
-// findRealNode returns what the options say, or the last up, so that later commands need not.
+// findRealNode returns the real node of the options, or else of the last up, so that later commands need no options.
 func findRealNode(said RealNode, f folder) (RealNode, error) {
 	if said.Images != "" {
 		images, err := filepath.Abs(said.Images)
@@ -102,8 +102,8 @@ func (n RealNode) start(ctx context.Context, s *Sandbox) error {
 	return program.Start(ctx, dir)
 }
 
-// nodeProgram returns what runs real nodes. It is another one where the options or the images are
-// others.
+// nodeProgram returns the program that runs real nodes. Other options or images make another
+// program.
 func nodeProgram(executable string, options node.Options) (background.Program, error) {
 	file := filepath.Join(options.Dir, "options.json")
 	if err := options.Write(file); err != nil {

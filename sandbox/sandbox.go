@@ -109,7 +109,7 @@ func (s *Sandbox) AgentLogs() string { return s.path("agent", "logs") }
 // stack.
 func (s *Sandbox) Up(ctx context.Context) (auto.UpResult, error) { return s.up(ctx, false) }
 
-// Apply does what [Sandbox.Up] does, without a result and a second faster.
+// Apply is [Sandbox.Up] without a result, and a second faster.
 func (s *Sandbox) Apply(ctx context.Context) error {
 	_, err := s.up(ctx, true)
 	return err

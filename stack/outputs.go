@@ -61,7 +61,7 @@ func volumeOutputs(volumes []*storage.Volume) pulumi.Array {
 	return outputs
 }
 
-// volumeOutput names a volume and its claim, and says what becomes of its data.
+// volumeOutput names a volume and its claim, and says whether destroy keeps its data.
 func volumeOutput(volume *storage.Volume) pulumi.Map {
 	return pulumi.Map{
 		"volume": volume.VolumeName,

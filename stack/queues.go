@@ -15,8 +15,8 @@ import (
 // queuePrefix begins the names of the queues' objects without a namespace.
 const queuePrefix = "persia"
 
-// newQueues registers Kueue, unless the cluster has it, the queues in which jobs wait, and what asks
-// for the nodes of queued provisioning. It returns what comes before the jobs.
+// newQueues registers Kueue, unless the cluster has it, the queues in which jobs wait, and the provisioner,
+// which asks for the nodes of queued provisioning. It returns the resources that come before the jobs.
 func newQueues(ctx *pulumi.Context, cfg *config.Stack, needs []pulumi.CustomResource, inCluster pulumi.ResourceOption) ([]pulumi.CustomResource, error) {
 	if !cfg.HasQueues() {
 		return nil, nil

@@ -53,7 +53,7 @@ func TestQueued(t *testing.T) {
 	admitted := condition("Admitted", "True", "The workload is admitted")
 	for name, c := range map[string]struct {
 		workloads []runtime.Object
-		// says is what each waiting job waits for.
+		// says has the reason of each waiting job.
 		says map[string]string
 	}{
 		"no queues": {nil, map[string]string{}},

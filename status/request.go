@@ -30,7 +30,7 @@ func waitsForRequest(pod corev1.Pod) bool {
 	return pod.Annotations[gcp.AnnotationRequest] != "" && !ready(pod)
 }
 
-// requested returns what GKE says about the nodes of a job, or false if the job has not asked for any.
+// requested returns GKE's last answer about the nodes of a job, or false if the job has not asked for any.
 func requested(ctx context.Context, client dynamic.Interface, namespace, job string) (Wait, bool, error) {
 	item, err := client.Resource(requests).Namespace(namespace).Get(ctx, job, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -50,7 +50,7 @@ func requested(ctx context.Context, client dynamic.Interface, namespace, job str
 	}}, true, nil
 }
 
-// says returns what GKE has answered last.
+// says returns GKE's last answer.
 func (r request) says() string {
 	for _, answer := range []struct{ condition, means string }{
 		{"Failed", "GKE has given up, and is asked again"},

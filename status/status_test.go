@@ -35,7 +35,7 @@ func waiting(reason, message string) corev1.PodStatus {
 	}}
 }
 
-// TestExplain has what GKE's scheduler, autoscaler, and kubelet say.
+// TestExplain has messages of GKE's scheduler, autoscaler, and kubelet.
 func TestExplain(t *testing.T) {
 	oomKilled := waiting("CrashLoopBackOff", "back-off 5m0s")
 	oomKilled.ContainerStatuses[0].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{Reason: "OOMKilled"}

@@ -358,7 +358,7 @@ func TestClosedNamespaces(t *testing.T) {
 	}
 }
 
-// namespaces: what has one is in one of the stack's, and the driver in kube-system.
+// namespaces checks that objects are in the stack's namespaces, and the driver in kube-system.
 func (p cisPlan) namespaces() {
 	for _, registration := range p.Resources {
 		if namespace, ok := pulumitest.Lookup(p.T, registration, "metadata.namespace"); ok {

@@ -1,4 +1,4 @@
-// Preflight reports what `pulumi up` of a stack lacks.
+// Preflight checks that everything that `pulumi up` of a stack needs is there.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Preview-comment previews a stack and prints what a reviewer needs of it as the
+// Preview-comment previews a stack and prints a summary for its reviewer as the
 // Markdown of one comment.
 //
 //	preview-comment --stack prod > comment.md

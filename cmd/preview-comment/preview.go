@@ -20,13 +20,13 @@ type preview struct {
 	changes []change
 	// counts are the changes by operation, like "3 to create".
 	counts []string
-	// diff is what changes in each resource.
+	// diff lists the changes of each resource.
 	diff string
 	// output is everything, as it came.
 	output string
 }
 
-// change is what happens to one resource.
+// change is the planned operation on one resource.
 type change struct {
 	operation, typ, name string
 }
@@ -133,7 +133,7 @@ func parse(output string) preview {
 	return p
 }
 
-// last appends a message, and returns what appends further lines to it.
+// last appends a message, and returns a function that appends further lines to it.
 func last(messages *[]string, message string) func(string) {
 	*messages = append(*messages, message)
 	i := len(*messages) - 1

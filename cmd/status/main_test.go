@@ -20,7 +20,7 @@ const pods = `{"items": [{"metadata": {"namespace": "persia", "name": "clicks-nn
 		"spec": {"nodeSelector": {"cloud.google.com/gke-nodepool": "gpu"}},
 		"status": {"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False", "message": "0/3 nodes are available"}]}}]}`
 
-// lists are what an API server answers, by path. What is not here, it does not have.
+// lists are the answers of an API server by path. It has no other paths.
 var lists = map[string]string{
 	"/apis/batch/v1/jobs": `{"items": [{"metadata": {"namespace": "persia", "name": "clicks-completion-1",
 		"labels": {"persia_job": "clicks", "app.kubernetes.io/name": "completion"}}}]}`,

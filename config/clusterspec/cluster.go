@@ -151,7 +151,7 @@ func (d CSIDrivers) On(driver string) bool {
 	return false
 }
 
-// Logging is what GKE writes to Cloud Logging.
+// Logging selects the logs that GKE writes to Cloud Logging.
 type Logging struct {
 	// Components are the parts of GKE whose logs Cloud Logging keeps. Default: all of
 	// SYSTEM_COMPONENTS, which the others require; WORKLOADS, the pods of the stack; APISERVER,
@@ -159,7 +159,7 @@ type Logging struct {
 	Components []string `json:"components,omitempty" default:"SYSTEM_COMPONENTS,WORKLOADS,APISERVER,SCHEDULER,CONTROLLER_MANAGER" enum:"SYSTEM_COMPONENTS,WORKLOADS,APISERVER,SCHEDULER,CONTROLLER_MANAGER"`
 }
 
-// Monitoring is what GKE writes to Cloud Monitoring.
+// Monitoring selects the metrics that GKE writes to Cloud Monitoring.
 type Monitoring struct {
 	// Components are the parts of GKE whose metrics Cloud Monitoring keeps. Default: all of
 	// SYSTEM_COMPONENTS, which the others require, STORAGE, HPA, POD, DAEMONSET, DEPLOYMENT,

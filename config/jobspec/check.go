@@ -127,12 +127,12 @@ const manyShards = 100_000
 // mostSeconds is a day, longer than any checkpoint or restart.
 const mostSeconds = 24 * 60 * 60
 
-// hashLength is the length of what Kubernetes appends to the name of a StatefulSet in the
+// hashLength is the length of the suffix that Kubernetes appends to the name of a StatefulSet in the
 // label controller-revision-hash of its pods: a hyphen and up to ten characters. The index in
 // the name of a pod is shorter.
 const hashLength = 11
 
-// suffixLength is the length of what Kubernetes appends to the name of a pod of a Job, which
+// suffixLength is the length of the suffix that Kubernetes appends to the name of a pod of a Job, which
 // JobSet wants to be a label: a hyphen and five characters.
 const suffixLength = 6
 
@@ -208,7 +208,7 @@ func computed(fields map[string][]string) map[string]string {
 	return decidedBy
 }
 
-// rule is what a variable must look like.
+// rule describes the valid values of a variable.
 type rule struct {
 	valid *regexp.Regexp
 	want  string

@@ -86,7 +86,7 @@ type Job struct {
 	at *field.Path // the path of the job in the stack file
 }
 
-// Engine is what creates the pods of a job.
+// Engine names the controller that creates the pods of a job.
 type Engine string
 
 // The engines.

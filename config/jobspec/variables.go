@@ -44,7 +44,7 @@ const metricsGateway = "PERSIA_METRICS_GATEWAY_ADDR"
 
 var logLevels = []string{"trace", "debug", "info", "warn", "error"}
 
-// replaced says what is lost when a stack file sets a variable of the image.
+// replaced describes the loss when a stack file sets a variable of the image, by variable.
 var replaced = map[string]string{
 	"PATH":            "python3 and persia-launcher",
 	"PYTHONHOME":      "Python's own modules",

@@ -71,7 +71,7 @@ func Asked(path *field.Path, r corev1.ResourceRequirements, name corev1.Resource
 	return q, path.Child("limits").Key(string(name)), ok
 }
 
-// Limit returns what the container cannot exceed: the limit, or the request if there is none. It
+// Limit returns the amount that the container cannot exceed: the limit, or the request if there is none. It
 // also returns the path of the amount, and whether there is one.
 func Limit(path *field.Path, r corev1.ResourceRequirements, name corev1.ResourceName) (resource.Quantity, *field.Path, bool) {
 	if q, ok := r.Limits[name]; ok {

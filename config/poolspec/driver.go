@@ -7,7 +7,7 @@ import (
 	"persia/gcp"
 )
 
-// Installer says what installs the NVIDIA driver on the nodes.
+// Installer names the installer of the NVIDIA driver on the nodes.
 type Installer string
 
 // The installers. GKE's own and a DaemonSet exclude each other, so a stack has exactly one

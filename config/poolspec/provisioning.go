@@ -12,8 +12,8 @@ import (
 // optional block (cluster-toolkit, modules/compute/gke-node-pool, specific_reservations).
 var reservationForm = regexp.MustCompile(`^(projects/[a-z][a-z0-9-]{4,28}[a-z0-9]/reservations/)?[a-z]([a-z0-9-]{0,61}[a-z0-9])?(/reservationBlocks/[a-z0-9-]{1,63})?$`)
 
-// provisioning checks spot, queued provisioning, compact placement and reservations, most of
-// which exclude each other.
+// provisioning checks spot, queued provisioning, compact placement and reservations. Most of
+// them exclude each other.
 func (c *checker) provisioning(path *field.Path, pool Pool) {
 	c.spot(path.Child("spot"), pool)
 	if pool.QueuedProvisioning {

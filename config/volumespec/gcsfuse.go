@@ -24,7 +24,7 @@ type GCSFuse struct {
 	Create  *CreateBucket `json:"create,omitempty"`
 }
 
-// Sidecar is what the container requests that GKE adds to each pod that mounts the
+// Sidecar sets the requests of the container that GKE adds to each pod that mounts the
 // bucket. It may use more where the node has it. A pod that mounts several buckets
 // has one such container, with the largest of each amount.
 type Sidecar struct {

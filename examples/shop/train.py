@@ -42,7 +42,7 @@ def tell():
 
 
 def train(ctx, trained):
-    """Train this nn-worker's share of what is left."""
+    """Train this nn-worker's share of the remaining batches."""
     steps, odd = divmod(visits.count() - len(trained), get_world_size())
     if odd:
         raise SystemExit(f"{get_world_size()} nn-workers cannot share {visits.count() - len(trained)} batches evenly")

@@ -79,7 +79,7 @@ def save(ctx, trained):
 
 
 def train(ctx, trained):
-    """Train this nn-worker's share of what is left, and add it to trained."""
+    """Train this nn-worker's share of the remaining batches, and add it to trained."""
     left = clicks.BATCHES - len(trained)
     steps, odd = divmod(left, get_world_size())
     if odd:

@@ -16,7 +16,7 @@ import (
 
 type settings = map[string]any
 
-// ignoredOfPools are what GKE sets on every pool.
+// ignoredOfPools are the fields that GKE sets on every pool.
 var ignoredOfPools = []string{"initialNodeCount", "nodeConfig.kubeletConfig", "nodeConfig.resourceLabels"}
 
 func TestNodePools(t *testing.T) {

@@ -149,7 +149,7 @@ func TestShrinking(t *testing.T) {
 	}
 }
 
-// TestUnchangeable: what would replace storage is refused.
+// TestUnchangeable checks that the program refuses a change that would replace storage.
 func TestUnchangeable(t *testing.T) {
 	cases := map[string]struct {
 		source map[string]any

@@ -7,7 +7,7 @@ import (
 	"persia/config/volumespec"
 )
 
-// backend is what Kubernetes, Google Cloud and Pulumi have to know of a source.
+// backend describes a source to Kubernetes, Google Cloud and Pulumi.
 type backend struct {
 	// spec is where the data is, for the kubelet.
 	spec corev1.PersistentVolumeSource

@@ -48,7 +48,7 @@ func pair(t *testing.T, recorder *pulumitest.Recorder, name string) (corev1.Pers
 		pulumitest.Object[corev1.PersistentVolumeClaim](t, recorder.One(t, pulumitest.Claim, name))
 }
 
-// assertPair holds what makes the two find each other, and nothing else.
+// assertPair checks the fields by which a volume and a claim find each other.
 func assertPair(t *testing.T, volume corev1.PersistentVolume, claim corev1.PersistentVolumeClaim) {
 	t.Helper()
 	assert.Equal(t, volume.Name, claim.Spec.VolumeName)

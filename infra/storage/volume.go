@@ -16,7 +16,7 @@ import (
 // Args describes a volume.
 type Args struct {
 	Volume volumespec.Volume
-	// Found is what [Find] returned for its storage.
+	// Found is the result of [Find] for its storage.
 	Found Found
 	// Pair is the volume's pair in the state of the stack.
 	Pair Pair
@@ -54,7 +54,7 @@ type Volume struct {
 	// Bucket is the name of the bucket that pods have to be granted to mount the
 	// volume, or nil.
 	Bucket pulumi.StringInput
-	// Storage names the storage behind the volume. OnDestroy says what happens to it when the stack
+	// Storage names the storage behind the volume. OnDestroy says whether it is kept when the stack
 	// is destroyed.
 	Storage   string
 	OnDestroy string
@@ -155,7 +155,7 @@ func claim(args Args) *corev1.PersistentVolumeClaim {
 	}
 }
 
-// onDestroy says what becomes of the storage of a volume.
+// onDestroy says whether `pulumi destroy` keeps the storage of a volume.
 func onDestroy(args Args) string {
 	switch volume := args.Volume; {
 	case volume.DeletesData():

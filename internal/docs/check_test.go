@@ -14,7 +14,7 @@ import (
 	"github.com/yuin/goldmark/ast"
 )
 
-// repository is what pages speak of.
+// repository has the names that pages may mention.
 type repository struct {
 	// targets are the Makefile's targets, and directories the directories at the root.
 	targets, directories map[string]bool

@@ -65,7 +65,7 @@ func (p *page) addOwnAnchors(html []byte) {
 	}
 }
 
-// slug is what GitHub makes of a heading.
+// slug returns GitHub's anchor of a heading.
 func slug(heading string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

@@ -19,7 +19,7 @@ import (
 // terms that everything here uses instead.
 var otherTerms = regexp.MustCompile(`(?i)(?:^|[\s("/>])(trainers?|data[ -]loaders?|middlewares?|embedding servers?|(?:embedding\s+)?parameter\s+servers?)\b`)
 
-// termFiles are what users read besides the pages, as patterns.
+// termFiles are patterns of the files that users read besides the pages.
 var termFiles = []string{
 	"Pulumi*.yaml", "examples/Pulumi.*.yaml", "examples/training/*", "examples/shop/*",
 	"workload/persia/dashboard.json", "workload/persia/operator/*.py",

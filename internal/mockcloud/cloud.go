@@ -10,7 +10,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 )
 
-// Cloud is what Google Cloud has, by its identifier.
+// Cloud has the resources of Google Cloud by identifier.
 type Cloud map[string]map[string]any
 
 // Call answers the program's function calls as Google Cloud's provider does.

@@ -17,7 +17,7 @@ import (
 
 // Recorder replaces the Pulumi engine and records the resources that the program registers.
 type Recorder struct {
-	// Cloud is what Google Cloud has before the program runs.
+	// Cloud has the resources of Google Cloud before the program runs.
 	Cloud mockcloud.Cloud
 	// Refuses is the engine's answer to every registration, if there is one.
 	Refuses error

@@ -1,4 +1,4 @@
-// Package waittest has what tests share that wait for something.
+// Package waittest is for tests that wait for something.
 package waittest
 
 import "time"

@@ -286,7 +286,7 @@ func (p compiled) tryCompile() error {
 	return nil
 }
 
-// compileFrom compiles the program, or takes it from an archive. It returns what the user reads.
+// compileFrom compiles the program, or takes it from an archive. It returns the output for the user.
 func (p compiled) compileFrom(archive ...string) (string, error) {
 	args := append([]string{"bin/program"}, archive...)
 	output, err := exec.Command(filepath.Join(p.dir, "scripts", "compile-sandbox.sh"), args...).CombinedOutput()

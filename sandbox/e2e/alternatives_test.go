@@ -36,14 +36,14 @@ func BenchmarkAlternatives(b *testing.B) {
 	fmt.Fprint(b.Output(), "\n"+table(rows)+"\n"+figureTable(againstKubectl(rows)))
 }
 
-// comparison is what each tool took for one stack, in the order of the tools.
+// comparison has the cost of each tool for one stack, in the order of the tools.
 type comparison struct {
 	stack   string
 	objects int
 	took    []cost
 }
 
-// cost is what a tool took until all was ready. A tool that failed took nothing.
+// cost is the time that a tool took until all was ready. It is zero for a tool that failed.
 type cost struct{ wall, cpu time.Duration }
 
 // compare measures a stack. The first up makes the cluster and its nodes too, and is not
@@ -101,7 +101,7 @@ func measureTool(b *testing.B, name string, apply, wait func(*testing.B)) (took 
 	return took
 }
 
-// processorTime returns what this process and those that it has started and awaited have used.
+// processorTime returns the processor time of this process and its children.
 func processorTime(b *testing.B) time.Duration {
 	b.Helper()
 	var used time.Duration

@@ -18,7 +18,7 @@ import (
 // alternative is a tool that users would use instead.
 type alternative struct {
 	name, title string
-	// prepare writes the tool's files, and returns what runs it.
+	// prepare writes the tool's files, and returns a function that runs it.
 	prepare func(*testing.B, *workbench) (apply func(*testing.B))
 }
 

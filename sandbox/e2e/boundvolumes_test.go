@@ -39,7 +39,7 @@ func (c storageCluster) assertPair(name, size string) types.UID {
 	return volume.UID
 }
 
-// handle returns what a volume's driver knows it by, with its attributes.
+// handle returns the handle of a volume for its driver, with its attributes.
 func (c storageCluster) handle(name string) string {
 	c.t.Helper()
 	volume, err := c.CoreV1().PersistentVolumes().Get(c.t.Context(), name, metav1.GetOptions{})

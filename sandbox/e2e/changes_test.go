@@ -9,8 +9,8 @@ import (
 	"persia/sandbox"
 )
 
-// upChanges brings a stack up, and counts what that changed by operation.
-// Unchanged resources are not among it.
+// upChanges brings a stack up, and counts the changes by operation.
+// It does not count unchanged resources.
 func upChanges(t *testing.T, s *sandbox.Sandbox) map[string]int {
 	t.Helper()
 	result, err := s.Up(t.Context())
@@ -18,7 +18,7 @@ func upChanges(t *testing.T, s *sandbox.Sandbox) map[string]int {
 	return changes(t, result.Summary)
 }
 
-// refreshChanges reads what exists, and counts what had drifted by operation.
+// refreshChanges refreshes the state, and counts the resources that had drifted by operation.
 func refreshChanges(t *testing.T, s *sandbox.Sandbox) map[string]int {
 	t.Helper()
 	result, err := s.Refresh(t.Context())

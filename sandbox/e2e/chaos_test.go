@@ -81,7 +81,7 @@ type chaosStack struct {
 	current string
 	// lines is how much each kind of command prints.
 	lines map[string]int
-	// worlds are what there is in each state.
+	// worlds has the objects and resources of each state.
 	worlds   map[string]world
 	tookOver int
 	// existing is the kubeconfig of a cluster that the stack is to use, or "".
@@ -151,7 +151,7 @@ func (x *chaosStack) measure() {
 	require.False(x.t, x.t.Failed())
 }
 
-// kindOf says what brings a stack from one state to another.
+// kindOf names the change from one state of a stack to another.
 func kindOf(from, to string) string {
 	switch {
 	case to == "destroy":
@@ -198,7 +198,7 @@ func (x *chaosStack) reach(to string) error {
 	return err
 }
 
-// settle waits until there is what there is without faults, and all of it is ready:
+// settle waits until the world is as it is without faults, and all of it is ready:
 // lost nodes and pods come back by themselves.
 func (x *chaosStack) settle() {
 	x.t.Helper()
@@ -206,7 +206,7 @@ func (x *chaosStack) settle() {
 	assert.Equal(x.t, x.worlds[x.current], now)
 }
 
-// await returns what there is, once that is as it should be or when patience is over.
+// await returns the world once it is good, or when patience is over.
 func (x *chaosStack) await(good func(world) bool) (now world) {
 	x.t.Helper()
 	err := wait.PollUntilContextTimeout(x.t.Context(), 500*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {

@@ -64,7 +64,7 @@ func TestChaosAPIServer(t *testing.T) {
 	report(t, "%d commands; of %d requests failed: %v; %d needed %s", commands, proxy.requests, proxy.failed, x.tookOver, takeOver)
 }
 
-// answerFaults are what a faulty proxy makes of requests.
+// answerFaults are the faults of a proxy.
 var answerFaults = []string{"429", "500", "503", "reset", "unanswered", "slow"}
 
 // faultyProxy forwards requests to an API server, and fails some of them.
@@ -127,7 +127,7 @@ func (p *faultyProxy) set(on bool) {
 	p.on = on
 }
 
-// draw says what is to become of a request.
+// draw returns the fault of a request.
 func (p *faultyProxy) draw() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

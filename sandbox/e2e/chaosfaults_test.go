@@ -14,7 +14,7 @@ import (
 	"persia/sandbox/process"
 )
 
-// fault is what happens to a command, or around it.
+// fault is an event during a command.
 type fault struct {
 	name string
 	// do reports whether there was something to hit.
@@ -22,7 +22,7 @@ type fault struct {
 	// kills says that the command ends with it.
 	kills bool
 	// losesAnswers says that a request may be carried out and never answered. The
-	// command ends with an error and does not know of what it has made.
+	// command ends with an error and does not know of resources that it has created.
 	losesAnswers bool
 }
 

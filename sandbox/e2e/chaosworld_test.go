@@ -20,7 +20,7 @@ import (
 	"persia/sandbox/gcp/google"
 )
 
-// world is what there is, in the control plane and in the simulated Google Cloud.
+// world lists the objects in the control plane and the resources in the simulated Google Cloud.
 type world struct {
 	// Objects are the objects of the control plane, except objects that come and go by themselves.
 	Objects []string
@@ -60,7 +60,7 @@ func (x *chaosStack) look(ctx context.Context) (w world, err error) {
 	return w, nil
 }
 
-// addObjects adds what the control plane has.
+// addObjects adds the objects of the control plane.
 func (w *world) addObjects(ctx context.Context, s *sandbox.Sandbox) error {
 	config, err := s.Cluster().RESTConfig()
 	if err != nil {

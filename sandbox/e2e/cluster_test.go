@@ -23,7 +23,7 @@ import (
 
 const poolLabel = "cloud.google.com/gke-nodepool"
 
-// cluster reads what is in a stack's control plane.
+// cluster reads the objects of a stack's control plane.
 type cluster struct {
 	t *testing.T
 	s *sandbox.Sandbox
@@ -158,14 +158,14 @@ type auditEvent struct {
 	} `json:"responseStatus"`
 }
 
-// operatorEvents returns what the NATS operator has asked for, as the service account
+// operatorEvents returns the requests of the NATS operator, as the service account
 // that the program made for it.
 func operatorEvents(t testing.TB, s *sandbox.Sandbox) []auditEvent {
 	t.Helper()
 	return eventsOf(t, s, "system:serviceaccount:nats-io:nats-operator")
 }
 
-// eventsOf returns what a service account has asked for.
+// eventsOf returns the requests of a service account.
 func eventsOf(t testing.TB, s *sandbox.Sandbox, user string) []auditEvent {
 	t.Helper()
 	file, err := os.Open(s.Cluster().AuditLog())
@@ -202,7 +202,7 @@ func (c cluster) assertOperatorAllowed() {
 	assert.NotContains(c.t, strings.ToLower(log), "forbidden")
 }
 
-// readLog returns what the programs that really ran have written.
+// readLog returns the output of the programs that really ran.
 func readLog(t *testing.T, s *sandbox.Sandbox) string {
 	t.Helper()
 	entries, err := os.ReadDir(s.AgentLogs())
@@ -217,7 +217,7 @@ func readLog(t *testing.T, s *sandbox.Sandbox) string {
 	return logs.String()
 }
 
-// assertEmpty checks that nothing is left but what a control plane has by
+// assertEmpty checks that nothing is left except the objects that a control plane creates by
 // itself.
 func (c cluster) assertEmpty() {
 	c.t.Helper()

@@ -165,7 +165,7 @@ func (c cluster) succeed(pod corev1.Pod) {
 	require.NoError(c.t, endPod(c.t.Context(), c, pod, corev1.PodSucceeded, 0))
 }
 
-// endPod does to a pod what the kubelet does when its containers have ended.
+// endPod sets the status of a pod as the kubelet does when its containers have ended.
 func endPod(ctx context.Context, client kubernetes.Interface, pod corev1.Pod, phase corev1.PodPhase, exitCode int32) error {
 	pods := client.CoreV1().Pods(pod.Namespace)
 	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
@@ -196,7 +196,7 @@ func startPushgateway(t *testing.T) string {
 	return address
 }
 
-// trainingSurroundings are what the replicas of a training have around them here.
+// trainingSurroundings are the servers and folders that the replicas of a training use here.
 type trainingSurroundings struct {
 	cluster
 	gateway, coordinator, volume string
@@ -204,7 +204,7 @@ type trainingSurroundings struct {
 	finish string
 }
 
-// metrics returns what the Pushgateway shows.
+// metrics returns the page of the Pushgateway.
 func (s trainingSurroundings) metrics() string {
 	s.t.Helper()
 	answer, err := http.Get("http://" + s.gateway + "/metrics")

@@ -138,7 +138,7 @@ func (r refusal) rule() string {
 // absent is how the program refuses storage that is not there. Here, none is.
 const absent = "volumes do not agree with what Google Cloud has"
 
-// refusals returns what is refused of a stack.
+// refusals returns the objects of a stack that the API server refuses.
 func (d *dryRun) refusals(ctx context.Context, stack stackgen.Stack) []refusal {
 	objects, err := stackgen.Objects(stack, examples)
 	switch {
@@ -184,7 +184,7 @@ func (d *dryRun) refuses(ctx context.Context, stack stackgen.Stack, rule string)
 	return slices.ContainsFunc(d.refusals(ctx, stack), func(r refusal) bool { return r.rule() == rule })
 }
 
-// create is what the API server answers. What is the same is asked once.
+// create returns the answer of the API server. It sends the same object only once.
 func (d *dryRun) create(ctx context.Context, object *unstructured.Unstructured) error {
 	text, err := json.Marshal(object)
 	if err != nil {
@@ -221,7 +221,7 @@ func (d *dryRun) ask(ctx context.Context, object *unstructured.Unstructured) err
 	return err
 }
 
-// securityLabel is what the API server admits pods of a namespace by.
+// securityLabel is the label of a namespace that says which pods the API server admits.
 const securityLabel = "pod-security.kubernetes.io/enforce"
 
 // securityOf returns the levels of the namespaces of a stack.

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// goals are what a benchmark of a stack, or a command that records its time, is to take, at most.
+// goals are the upper limits of the benchmarks of stacks, and of the commands that record their times.
 // docs/contribute/performance.md has them.
 var goals = map[string]map[string]float64{
 	"prod":     {"up-s": 90, "second-preview-s": 2, "second-up-s": 4, "status-s": 1},
@@ -38,10 +38,10 @@ var goals = map[string]map[string]float64{
 // one server whatever the NatsCluster says.
 const requestsPerCluster = "nats-operator-requests/cluster"
 
-// upToKubectl is how long `up` may take, as a multiple of what kubectl takes for the same objects.
+// upToKubectl is how long `up` may take, as a multiple of kubectl's time for the same objects.
 const upToKubectl = 1.05
 
-// figure is what a benchmark has measured, or [notMeasured]. Without a goal, the goal is 0.
+// figure is the result of a benchmark, or [notMeasured]. Without a goal, the goal is 0.
 type figure struct {
 	stack, name    string
 	measured, goal float64
@@ -129,8 +129,8 @@ func BenchmarkRecorded(b *testing.B) {
 	fmt.Fprint(b.Output(), "\n"+figureTable(figures))
 }
 
-// recordedFigures reads what scripts/record-time.sh writes: a line for each run, with what was run and its seconds. It
-// returns the last run of each, and of what has never been run a figure that is not measured.
+// recordedFigures reads the file that scripts/record-time.sh writes: a line for each run, with its name and its seconds. It
+// returns the last run of each command. The figure of a command without a run is not measured.
 func recordedFigures(file string) ([]figure, error) {
 	text, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -110,7 +110,7 @@ func natsClusters(b *testing.B, project, stack string) int {
 	return count
 }
 
-// operatorRequests counts what the NATS operator has asked for, without the lease that it renews.
+// operatorRequests counts the requests of the NATS operator, without the lease that it renews.
 func operatorRequests(b *testing.B, s *sandbox.Sandbox) int {
 	b.Helper()
 	count := 0

@@ -41,7 +41,7 @@ var chosenSeed = sync.OnceValue(func() uint64 {
 	}
 })
 
-// report prints what a test has done. `make nightly` shows these lines.
+// report prints a result of a test. `make nightly` shows these lines.
 func report(t *testing.T, format string, arguments ...any) {
 	t.Helper()
 	fmt.Fprintf(t.Output(), "DONE %s: %s\n", t.Name(), fmt.Sprintf(format, arguments...))

@@ -209,7 +209,7 @@ func (n *nats) write(t *testing.T) {
 	stackText(t, n.project, madeUp{nats: n.settings})
 }
 
-// up brings the settings up, and counts what that changed.
+// up brings the settings up, and counts the changes.
 func (n *nats) up(t *testing.T) map[string]int {
 	t.Helper()
 	n.write(t)
@@ -255,7 +255,7 @@ func (n *nats) awaitBudget(t *testing.T, allowed int32) {
 	}, "evictions that the disruption budget allows")
 }
 
-// configuration returns what the operator has written for the servers.
+// configuration returns the configuration that the operator has written for the servers.
 func (n *nats) configuration(t *testing.T) string {
 	t.Helper()
 	secret, err := n.CoreV1().Secrets("nats-io").Get(t.Context(), broker, metav1.GetOptions{})
@@ -334,7 +334,7 @@ func (n *nats) assertNowhere(t *testing.T, secret string) {
 	assert.NotContains(t, readLog(t, n.s), secret)
 }
 
-// clientURL returns what the roles connect to.
+// clientURL returns the URL that the roles connect to.
 func (n *nats) clientURL(t *testing.T) string {
 	t.Helper()
 	secret, err := n.CoreV1().Secrets("persia").Get(t.Context(), broker+"-client", metav1.GetOptions{})

@@ -28,8 +28,8 @@ const (
 
 // BenchmarkNATS measures how clusters of different sizes carry the batches of dataloaders
 // to embedding workers. The servers are real and share this machine's cores, so the
-// processor time of a batch says what another server costs. How much more many machines
-// carry, it does not say.
+// processor time of a batch shows the cost of another server. It does not show how much more
+// many machines carry.
 func BenchmarkNATS(b *testing.B) {
 	for _, size := range []int{1, 3, 9, 60} {
 		b.Run(fmt.Sprintf("servers=%d", size), func(b *testing.B) {
@@ -106,7 +106,7 @@ func (m mesh) await(b *testing.B) {
 }
 
 // connectPairs connects dataloaders and embedding workers to servers in turn, most of
-// them to different ones, and returns what sends b.N batches and waits for the answers.
+// them to different ones, and returns a function that sends b.N batches and waits for the answers.
 func connectPairs(b *testing.B, servers mesh) func(*testing.B) []time.Duration {
 	b.Helper()
 	open := func(i int) *natsgo.Conn {

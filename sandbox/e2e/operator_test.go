@@ -116,7 +116,7 @@ func (o *operatorStack) write(t *testing.T) {
 	stackText(t, o.project, madeUp{jobs: []object{o.settings}})
 }
 
-// up brings the settings up, and counts what that changed.
+// up brings the settings up, and counts the changes.
 func (o *operatorStack) up(t *testing.T) map[string]int {
 	t.Helper()
 	o.write(t)
@@ -201,7 +201,7 @@ func (o *operatorStack) assertSchema(t *testing.T) {
 	}
 }
 
-// assertRights asks what the operator may do: what its source does, and what would
+// assertRights checks the rights of the operator: it may do what its source does, but nothing that would
 // be worth a theft.
 func (o *operatorStack) assertRights(t *testing.T) {
 	for _, test := range []struct {

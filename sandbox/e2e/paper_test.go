@@ -46,12 +46,12 @@ type paper struct {
 	*paperCluster
 }
 
-// paperCluster is what the objects of all providers of a stack have in common.
+// paperCluster is shared by the objects of all providers of a stack.
 type paperCluster struct {
 	mu sync.Mutex
-	// written counts what was created, updated and deleted.
+	// written counts creations, updates and deletions.
 	written int
-	// objects are what there is, by the names of the resources.
+	// objects are the existing objects, by the names of the resources.
 	objects map[resource.URN]resource.PropertyMap
 	// stuck are the kinds and names of resources that are not deleted.
 	stuck map[string]bool

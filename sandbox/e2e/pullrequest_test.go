@@ -82,7 +82,7 @@ func testCommentsOnChanges(t *testing.T, comment func(*testing.T, ...string) (st
 	})
 }
 
-// fingerprint returns the fingerprint by which a deployment knows what was approved.
+// fingerprint returns the fingerprint by which a deployment recognizes the approved changes.
 func fingerprint(t *testing.T, comment string) string {
 	t.Helper()
 	found := regexp.MustCompile(`(?m)^<!-- persia-changes: ([0-9a-f]{16}) -->$`).FindStringSubmatch(comment)

@@ -119,7 +119,7 @@ func needNode(t *testing.T) {
 	}
 }
 
-// testNoProgramEnds: each program of the node starts once it has what it needs. One that
+// testNoProgramEnds checks that each program of the node starts after its requirements. One that
 // starts too early ends, or takes rules away that another one writes.
 func (n *realNode) testNoProgramEnds(t *testing.T) {
 	log, err := os.ReadFile(n.path("node/node.log"))
@@ -359,8 +359,8 @@ func (n *realNode) testNothingLeft(t *testing.T) {
 	require.NoError(t, os.RemoveAll(n.path("node")))
 }
 
-// remains returns what the kernel has of the nodes' machines. It may have others of tests that
-// run beside.
+// remains lists the remains of the nodes' machines in the kernel. Other machines may belong to tests that
+// run at the same time.
 func (n *realNode) remains(t *testing.T) []string {
 	t.Helper()
 	remains, err := node.Remains(n.path("node"))

@@ -28,7 +28,7 @@ func TestState(t *testing.T) {
 
 	cases := map[string]struct {
 		entries []any
-		// torn is what a killed service had written of a further entry.
+		// torn is the part of a further entry that a killed service had written.
 		torn               string
 		resources, pending int
 	}{

@@ -66,7 +66,7 @@ func (s storageStack) sandbox(dir string) (*sandbox.Sandbox, *output) {
 	return box, printed
 }
 
-// output is what has been printed by now.
+// output collects the printed text.
 type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer

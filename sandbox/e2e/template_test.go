@@ -66,7 +66,7 @@ func TestTemplate(t *testing.T) {
 	})
 }
 
-// copyRepository copies what a clone has: not what is made in it.
+// copyRepository copies the files of a clone, without generated ones.
 func copyRepository(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "template")

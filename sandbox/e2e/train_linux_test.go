@@ -61,8 +61,8 @@ func (r *training) testExample(t *testing.T) {
 	assertPushed(t, r)
 }
 
-// assertPushed checks that the Pushgateway of the example's job has what the replicas
-// tell of themselves when the job is complete, and the AUC of the training script.
+// assertPushed checks that the Pushgateway of the example's job has the metrics of the replicas
+// when the job is complete, and the AUC of the training script.
 func assertPushed(t *testing.T, r *training) {
 	t.Helper()
 	attempt := r.volume.checkpoint("clicks", "1").attempt
@@ -157,7 +157,7 @@ func (r *training) call(t *testing.T, namespace string, labels map[string]string
 	return callScript(t, r, namespace, labels, script)
 }
 
-// callScript runs a pod with a script, and returns what it has said in the end.
+// callScript runs a pod with a script, and returns its output.
 func callScript(t *testing.T, r *training, namespace string, labels map[string]string, script string) string {
 	t.Helper()
 	pod, err := r.CoreV1().Pods(namespace).Create(t.Context(), &corev1.Pod{

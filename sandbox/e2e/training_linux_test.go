@@ -138,7 +138,7 @@ func (r *training) up(t *testing.T) {
 	fmt.Fprintf(t.Output(), "TIME %s: up: %s\n", t.Name(), time.Since(started).Round(time.Second))
 }
 
-// await waits for the end of a job, and says what kind it is.
+// await waits for the end of a job, and returns whether it completed or failed.
 func (r *training) await(t *testing.T, job string) batchv1.JobConditionType {
 	t.Helper()
 	started := time.Now()

@@ -16,7 +16,7 @@ import (
 // checkpointVolume is the volume of the trainings, a folder of the host.
 type checkpointVolume string
 
-// inPod returns the path in the pods of what is in the volume.
+// inPod returns the path in the pods of a file in the volume.
 func (v checkpointVolume) inPod(path string) string {
 	return "/checkpoints" + strings.TrimPrefix(path, string(v))
 }

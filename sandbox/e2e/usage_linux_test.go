@@ -14,7 +14,7 @@ import (
 	"persia/sandbox/process"
 )
 
-// usage is what a process took: processor time, and the most memory, in bytes.
+// usage is the processor time of a process, and its largest memory in bytes.
 type usage struct {
 	cpu  time.Duration
 	peak int64
@@ -28,8 +28,8 @@ const (
 	programProcess = "program"
 )
 
-// watchUp looks at `pulumi up` as it runs, until the function that it returns is called, which says what
-// each of its processes took.
+// watchUp observes `pulumi up` as it runs, until the returned function is called, which returns the usage of
+// each of its processes.
 func watchUp(t testing.TB) func() map[string]usage {
 	t.Helper()
 	resetPeak(t)
@@ -64,7 +64,7 @@ func resetPeak(t testing.TB) {
 	require.NoError(t, file.Close())
 }
 
-// usages returns what the processes that run now have taken so far.
+// usages returns the usage of the processes that run now.
 func usages() map[string]usage {
 	took := map[string]usage{}
 	running, err := process.Matching(func(p process.Process) bool { return processOfUp(p) != "" })

@@ -100,7 +100,7 @@ func TestEngine(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// lostState does what docs/guides/operations.md says to do if the state is lost.
+// lostState follows docs/guides/operations.md for a lost state.
 func lostState(e realEngine, _ object) {
 	e.cloud.Requests()
 	written := e.written

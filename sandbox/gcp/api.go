@@ -20,7 +20,7 @@ const (
 	nodePoolKind = "container.nodePool"
 )
 
-// api is Google's APIs, with what clusters and node pools are in the control plane.
+// api simulates Google's APIs, and mirrors clusters and node pools in the control plane.
 type api struct {
 	*google.Cloud
 	gke      kubernetesEngine

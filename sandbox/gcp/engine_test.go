@@ -282,7 +282,7 @@ func (e *engine) resources() values {
 	return found
 }
 
-// up runs the program, and returns what changed.
+// up runs the program, and returns the changes.
 func (e *engine) up(configuration map[string]string) []string {
 	e.Helper()
 	require.NoError(e, e.tryUp(configuration))

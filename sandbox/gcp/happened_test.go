@@ -24,7 +24,7 @@ import (
 	"persia/workload/persia/operator/persiav1"
 )
 
-// ran is what runs in a stack, and where, at one time.
+// ran describes the jobs that run in a stack at one time, and its nodes.
 type ran struct {
 	// replicas are the numbers of replicas by the job.
 	replicas map[string]int

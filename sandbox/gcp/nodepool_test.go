@@ -86,7 +86,7 @@ func (g simulated) oneNode() corev1.Node {
 	return corev1.Node{}
 }
 
-// nodeVerbs returns what has been done to nodes.
+// nodeVerbs returns the verbs of the requests for nodes.
 func (g simulated) nodeVerbs() []string {
 	var verbs []string
 	for _, action := range g.client.Actions() {

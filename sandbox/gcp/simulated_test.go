@@ -98,7 +98,7 @@ type parent struct {
 	body       google.Body
 }
 
-// parents returns what tests do not make by themselves, in the order of their creation.
+// parents returns the resources that tests do not make by themselves, in the order of their creation.
 func parents() map[string][]parent {
 	network := parent{"compute.network", "projects/${project}/global/networks/persia", google.Body{}}
 	return map[string][]parent{

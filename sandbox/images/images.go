@@ -26,7 +26,7 @@ import (
 // Training is the image of PERSIA's roles, with examples/training in /opt/training.
 const Training = "docker.io/persia/training:0.1.dev251"
 
-// Args says what to build images from.
+// Args has the sources of the images.
 type Args struct {
 	// Repository is the folder of Pulumi.yaml.
 	Repository string

@@ -145,7 +145,7 @@ func (p *Provider) awaitGone(
 	return nil
 }
 
-// remaining says what holds up the deletion of an object.
+// remaining explains why an object is not deleted yet.
 func remaining(obj *unstructured.Unstructured) string {
 	var reasons []string
 	if obj.GetKind() == "Namespace" {

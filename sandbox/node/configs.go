@@ -112,7 +112,7 @@ func kubeletConfig() any {
 		"resolvConf":  "",
 		"failSwapOn":  false,
 		"oomScoreAdj": 0,
-		// Version 1 is what some of the machines have that run the tests.
+		// Some of the machines that run the tests have version 1.
 		"failCgroupV1": false,
 		// An image that is removed could not be had again.
 		"imageGCHighThresholdPercent": 100,

@@ -184,7 +184,7 @@ func cleanUp(dir string) error {
 	return nil
 }
 
-// Remains returns what exists of the machines of the nodes in dir: the host's end of their links,
+// Remains lists the remains of the machines of the nodes in dir: the host's end of their links,
 // their control groups in each hierarchy, and runc's records of them.
 func Remains(dir string) ([]string, error) {
 	var all []string
@@ -196,7 +196,7 @@ func Remains(dir string) ([]string, error) {
 	return all, err
 }
 
-// remains returns what exists of the machine in dir.
+// remains lists the remains of the machine in dir.
 func remains(dir string) ([]string, error) {
 	var remains []string
 	for _, pattern := range []string{

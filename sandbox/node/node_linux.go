@@ -93,7 +93,7 @@ func (r *runner) realNodes(ctx context.Context) (map[types.UID]string, error) {
 	return names, nil
 }
 
-// match shuts down the machines whose nodes are gone, and starts those of new nodes.
+// match shuts down the machines whose nodes are gone, and starts machines for new nodes.
 func (r *runner) match(ctx context.Context, nodes map[types.UID]string) {
 	for _, gone := range r.shutDown(func(uid types.UID) bool { return nodes[uid] == "" }) {
 		if err := os.RemoveAll(gone.Dir); err != nil {

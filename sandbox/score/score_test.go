@@ -23,7 +23,7 @@ import (
 
 const repository = "../.."
 
-// finding is what kube-score finds critical of all objects of a kind.
+// finding is a check that is critical for all objects of a kind, according to kube-score.
 type finding struct{ kind, check string }
 
 // TestCriticalIsExplained checks that testdata/reasons.md has a reason for each object of dev,

@@ -48,7 +48,7 @@ var keyNames = []any{"projects/p/locations/us-central1/keyRings/r/cryptoKeys/k",
 
 var modes = []any{0, 256, 292, 420, 511, 512, -1}
 
-// small is what one container asks for, and role one of a job's.
+// small has the resources of one container, and role has them for a role of a job.
 var (
 	small = map[string]any{"limits": map[string]any{"cpu": "1", "memory": "1Gi"}, "requests": map[string]any{"cpu": "100m", "memory": "1Gi"}}
 	role  = map[string]any{"resources": small}

@@ -28,7 +28,7 @@ type record struct {
 type program struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
-	// Stamp is the digest of what the program was compiled from.
+	// Stamp is the digest of the sources of the program.
 	Stamp  string `json:"stamp"`
 	Size   int64  `json:"size"`
 	SHA256 string `json:"sha256"`
@@ -91,5 +91,5 @@ func (r record) find(t tool, b *builder) (program, error) {
 	return r.Programs[i], nil
 }
 
-// platform is what programs are compiled for.
+// platform is the platform that programs are compiled for.
 const platform = runtime.GOOS + "/" + runtime.GOARCH

@@ -22,7 +22,7 @@ func cluster(before, after Stack) []string {
 		strings.Join(changes, ", "), refused(before.Protected), after.Replaced.Cluster)}
 }
 
-// clusterData says what becomes of the data of a cluster that the update replaces.
+// clusterData describes which data survives when the update replaces the cluster.
 func clusterData(before, after Stack) []string {
 	if after.Replaced == nil {
 		return nil

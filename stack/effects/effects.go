@@ -66,7 +66,7 @@ type job struct {
 	was, is    Job
 }
 
-// changed says what becomes of a job that stays.
+// changed describes the effects on a job that stays.
 func changed(before, after Stack, j job) []string {
 	var effects []string
 	say := func(field, format string, args ...any) {

@@ -68,7 +68,7 @@ func (n NATS) run(job string) string {
 	return fmt.Sprintf("The %d NATS servers of the job %s run", n.Size, job)
 }
 
-// brokers says what becomes of the NATS servers of jobs that go on.
+// brokers describes the effects on the NATS servers of jobs that go on.
 func brokers(before, after Stack) []string {
 	if after.Replaced != nil {
 		return nil // all of them go

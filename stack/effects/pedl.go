@@ -11,7 +11,7 @@ import (
 	"persia/workload/pedl"
 )
 
-// platform says what becomes of PEDL in a cluster that stays.
+// platform describes the effects on PEDL in a cluster that stays.
 func platform(before, after Stack) []string {
 	if after.Replaced != nil {
 		return nil

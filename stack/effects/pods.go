@@ -96,7 +96,7 @@ func hidden(before, after Stack, j job) []string {
 	return effects
 }
 
-// loss is what pods of a job lose by an edit of a field.
+// loss describes the data that pods of a job lose by an edit of a field.
 type loss struct{ field, text string }
 
 // seeing returns the mounts of a role that show a directory, or the same of a claim: the effects of a

@@ -217,7 +217,7 @@ func refused(protected bool) string {
 	return "Pulumi refuses this: set persia:cluster.deletionProtection: false and run `pulumi up` first. Then "
 }
 
-// poolChanges says what becomes of the nodes of a pool that stays.
+// poolChanges describes the effects on the nodes of a pool that stays.
 func poolChanges(before, after Stack, name string, was, is Pool) []string {
 	var changes []string
 	highest := mayRecreate
@@ -249,7 +249,7 @@ func poolChanges(before, after Stack, name string, was, is Pool) []string {
 		strings.Join(changes, ", "), does, name, is.AtOnce, count(is.Rounds, "round"), minutes(time.Duration(is.Rounds)*poolspec.RoundTime), minutes(poolspec.RoundTime), before.onPool(after, name, is.Rounds))}
 }
 
-// drivers says what becomes of the nodes if a DaemonSet installs another version of the driver. GKE
+// drivers describes the effects on nodes if a DaemonSet installs another version of the driver. GKE
 // replaces a pool for any other change of the driver.
 func drivers(before, after Stack) []string {
 	was, is := before.Driver, after.Driver
@@ -308,7 +308,7 @@ func count(number int, of string) string {
 // minutes returns a duration without seconds, like 2h30m.
 func minutes(d time.Duration) string { return strings.TrimSuffix(d.String(), "0s") }
 
-// onPool says what happens to the pods that run on a pool, if GKE recreates its nodes in some
+// onPool describes the effects on the pods of a pool, if GKE recreates its nodes in some
 // rounds, or all of them at once if rounds is 0.
 func (s Stack) onPool(after Stack, pool string, rounds int) string {
 	var says strings.Builder

@@ -53,7 +53,7 @@ type SuccessPolicy struct {
 	TargetReplicatedJobs []string `json:"targetReplicatedJobs"`
 }
 
-// FailurePolicy says what becomes of a JobSet when a Job fails.
+// FailurePolicy says how often a JobSet starts again when a Job fails.
 type FailurePolicy struct {
 	MaxRestarts int32 `json:"maxRestarts"`
 }

@@ -169,7 +169,7 @@ type borrowWithinCohort struct {
 }
 
 // preemption returns the policy of a team's queue. Kueue lets a job that needs more than its team owns
-// stop others only if borrowWithinCohort says so, even those of its own team.
+// stop others only if borrowWithinCohort says so, even jobs of its own team.
 func (a QueuesArgs) preemption() preemption {
 	borrow := "LowerPriority"
 	if a.BetweenTeams == "Never" {

@@ -55,7 +55,7 @@ func natsSettings(t *testing.T, change func(nats map[string]any)) *pulumitest.Re
 	return recorder
 }
 
-// TestWhatReplacesServers: what neither the operator nor a running server takes.
+// TestWhatReplacesServers has changes that neither the operator nor a running server takes over.
 func TestWhatReplacesServers(t *testing.T) {
 	for name, test := range map[string]struct {
 		settings        func(map[string]any)

@@ -149,8 +149,8 @@ func completionArgs() JobArgs {
 	}
 }
 
-// TestCompletionName: what cannot be changed in a Job makes another, and nothing else
-// does.
+// TestCompletionName checks that a change of an immutable field of a Job makes another Job, and that
+// no other change does.
 func TestCompletionName(t *testing.T) {
 	args := func(change func(*JobArgs)) JobArgs {
 		args := completionArgs()

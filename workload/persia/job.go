@@ -56,7 +56,7 @@ type Job struct {
 	Objects []runtime.Object
 }
 
-// RoleOutput says what became of a role.
+// RoleOutput describes a role in the outputs of the stack.
 type RoleOutput struct {
 	Name     string
 	Replicas int

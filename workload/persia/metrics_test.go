@@ -34,7 +34,7 @@ func TestMetricsGateway(t *testing.T) {
 	assert.EqualValues(t, 9091, service.Spec.Ports[0].Port)
 }
 
-// TestGatewayIsNoRole: what looks after a role does not take the gateway for one of
+// TestGatewayIsNoRole checks that no object of a role selects the gateway as one of
 // its replicas, since both have the label of the job.
 func TestGatewayIsNoRole(t *testing.T) {
 	prod := programtest.DeployStack(t, "prod")

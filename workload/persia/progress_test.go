@@ -64,7 +64,7 @@ for now, role, state, progress in json.loads(sys.argv[3]):
 type beat struct {
 	second      int
 	role, state string
-	// progress is what the script has told, if it is not 0.
+	// progress is the last report of the script, if it is not 0.
 	progress int
 }
 

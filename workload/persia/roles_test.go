@@ -77,7 +77,7 @@ func (o older) run(env map[string]string, args ...string) (status int, output st
 var serverArguments = []string{"--port", "23333", "--global-config", "/config/global config.yml",
 	"--embedding-config", "/config/embedding.yml", "--replica-index", "1", "--replica-size", "2"}
 
-// TestRoles: each role is what older releases started, and ends as that does.
+// TestRoles checks that each role starts and ends as in older releases.
 func TestRoles(t *testing.T) {
 	for role, want := range map[string][]string{
 		"trainer": {"python", "-m", "torch.distributed.launch", "--nproc_per_node=8", "--nnodes=2", "--node_rank=1",

@@ -210,7 +210,7 @@ func archiveCommand(flags *flags) *cobra.Command {
 	return archive
 }
 
-// agentCommand returns what up starts in the background, not for people.
+// agentCommand returns a hidden command, which up starts in the background.
 func agentCommand() *cobra.Command {
 	var options sandbox.AgentOptions
 	agent := &cobra.Command{
@@ -232,7 +232,7 @@ func agentCommand() *cobra.Command {
 	return agent
 }
 
-// nodeCommand returns what up starts in the background for a real node, not for people.
+// nodeCommand returns a hidden command, which up starts in the background for a real node.
 func nodeCommand() *cobra.Command {
 	var options string
 	command := &cobra.Command{

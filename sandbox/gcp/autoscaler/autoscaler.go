@@ -32,7 +32,7 @@ import (
 )
 
 const (
-	// settle is how long a round waits for more of what called for it: pods come
+	// settle is how long a round waits for more events like the one that called for it: pods come
 	// in numbers.
 	settle = 500 * time.Millisecond
 	// unneeded is how long a node is empty before the autoscaler removes it. GKE waits ten minutes.

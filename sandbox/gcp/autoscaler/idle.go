@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// never is the wait for what nothing is due for.
+// never is the wait if nothing is due.
 const never = time.Duration(math.MaxInt64)
 
 // idle remembers since when nodes have stood empty.

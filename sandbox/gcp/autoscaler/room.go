@@ -14,7 +14,7 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 )
 
-// demand is what a pod requires of its node.
+// demand is the resources and the placement that a pod requires of its node.
 type demand struct {
 	pod      *corev1.Pod
 	requests corev1.ResourceList

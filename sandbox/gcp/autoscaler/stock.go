@@ -15,7 +15,7 @@ import (
 // of pools. Without one, there are machines enough.
 const StockName = "stock"
 
-// Stock is what Google Cloud has for a pool.
+// Stock describes the machines that Google Cloud can provide for a pool.
 type Stock struct {
 	// Machines is how many nodes the pool can have now.
 	Machines *int `json:"machines,omitempty"`

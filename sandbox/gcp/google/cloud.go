@@ -10,7 +10,7 @@ import (
 // ProjectNumber is the number of every simulated project.
 const ProjectNumber = "123456789012"
 
-// Settings are what Google changes on its side from one version of GKE to the
+// Settings are values that Google changes on its side from one version of GKE to the
 // next.
 type Settings struct {
 	// L4ILBSubsetting turns subsetting of internal load balancers on in clusters that omit it or

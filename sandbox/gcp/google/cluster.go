@@ -38,7 +38,7 @@ func clusterDefaults(string, Body) Body {
 	return body
 }
 
-// createCluster is what GKE does at a creation only: the persistent disk driver is
+// createCluster applies the rule of GKE for a creation only: the persistent disk driver is
 // on even if it is asked for off, until an update turns it off.
 func createCluster(c *Cloud, _ string, body Body) error {
 	Set(body, "addonsConfig.gcePersistentDiskCsiDriverConfig.enabled", true)

@@ -76,7 +76,7 @@ func taintGPUs(c *Cloud, name string, body Body) error {
 // pool's own taints leaves it in place.
 const GPUTaints = "config.gpuTaints"
 
-// hasGPUs reports whether the nodes of a pool have GPUs, attached ones or those of their machine
+// hasGPUs reports whether the nodes of a pool have GPUs, attached ones or GPUs of their machine
 // type.
 func hasGPUs(pool Body) bool {
 	machine, _ := gcp.Lookup(text(pool, "config.machineType"))

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestRefusedMachines: what does not go together is refused when a pool is made.
+// TestRefusedMachines checks that the creation of a pool with fields that exclude each other is refused.
 func TestRefusedMachines(t *testing.T) {
 	on := Body{"enabled": true}
 	for name, c := range map[string]struct {

@@ -174,7 +174,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// parents are what must be there before a resource is.
+// parents creates the resources that a resource needs.
 func parents(t *testing.T, c *Cloud, kind, name string, recorded Recorded) {
 	t.Helper()
 	make := func(kind, name string, request Body) { require.NoError(t, c.Create(kind, name, request)) }

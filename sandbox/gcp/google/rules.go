@@ -7,18 +7,18 @@ import (
 	"persia/sandbox/gcp/google/merge"
 )
 
-// rules are what one kind of resource does that its recorded answers do not say.
+// rules are the behavior of one kind of resource that its recorded answers do not show.
 // All but notFound may be nil.
 type rules struct {
 	// defaults returns the fields that the service sets by itself.
 	defaults func(name string, request Body) Body
 	// check refuses a request or an updated body.
 	check func(c *Cloud, name string, body Body) error
-	// create changes what only a creation does.
+	// create makes the changes that only a creation makes.
 	create func(c *Cloud, name string, body Body) error
 	// normalize completes a body after a creation and after each update.
 	normalize func(c *Cloud, name string, body Body) error
-	// inUse names what uses a resource, which keeps it from being deleted.
+	// inUse names the user of a resource, which keeps it from being deleted.
 	inUse func(c *Cloud, name string) (string, error)
 	// deleted removes the resources that the service deletes with a resource.
 	deleted func(c *Cloud, name string, body Body) error

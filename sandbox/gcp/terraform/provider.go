@@ -56,7 +56,7 @@ func (p *Provider) fields(token tokens.Type) map[string]*schema.Schema {
 	return p.resources[p.names[token]].Schema
 }
 
-// Properties returns what Pulumi would hold of a resource, by its API's name and body.
+// Properties returns the properties that Pulumi would store for a resource, by its API's name and body.
 func (p *Provider) Properties(api, id string, body google.Body) (resource.PropertyMap, error) {
 	for _, kind := range p.kinds {
 		if kind.API() == api {
@@ -67,8 +67,8 @@ func (p *Provider) Properties(api, id string, body google.Body) (resource.Proper
 	return nil, fmt.Errorf("no resource has the API %s", api)
 }
 
-// Found returns what Pulumi's function that looks a resource up answers with. A block of
-// which there is one at most is a list there.
+// Found returns the result of Pulumi's function that looks a resource up. A block that occurs
+// at most once is a list there.
 func (p *Provider) Found(api, id string, body google.Body) (resource.PropertyMap, error) {
 	for _, kind := range p.kinds {
 		if kind.API() == api {
@@ -169,13 +169,13 @@ func (p *Provider) plan(ctx context.Context, token tokens.Type, id resource.ID, 
 	return plan{prior, diff}, err
 }
 
-// state returns what Terraform holds of a resource.
+// state returns Terraform's state of a resource.
 func (p *Provider) state(token tokens.Type, id resource.ID, properties resource.PropertyMap) (shim.InstanceState, error) {
 	object, _ := toTerraform(p.fields(token), properties)
 	return p.shim.ResourcesMap().Get(p.names[token]).InstanceState(string(id), object, nil)
 }
 
-// properties returns what Pulumi holds of a state.
+// properties returns Pulumi's properties for a state of Terraform.
 func (p *Provider) properties(token tokens.Type, state shim.InstanceState) (resource.PropertyMap, error) {
 	object, err := state.Object(nil)
 	if err != nil {

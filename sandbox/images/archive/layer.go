@@ -21,7 +21,7 @@ type File struct {
 	Mode fs.FileMode
 	// Source is the path of a file on this machine that has the content.
 	Source string
-	// Target is what a symbolic link points to.
+	// Target is the target of a symbolic link.
 	Target string
 	// Content is used without a Source.
 	Content string

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Holders names what keeps storage from being deleted: the pods that mount a claim,
-// or the claim of a volume. What cannot be read is left out.
+// Holders names the objects that keep storage from being deleted: the pods that mount a claim,
+// or the claim of a volume. It leaves out objects that it cannot read.
 func (c *Client) Holders(ctx context.Context, obj *unstructured.Unstructured) []string {
 	switch gvk := obj.GroupVersionKind(); {
 	case gvk.Group != "":

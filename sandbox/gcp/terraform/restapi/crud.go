@@ -16,7 +16,7 @@ import (
 	"persia/sandbox/gcp/terraform/tfschema"
 )
 
-// API is what answers the provider's requests.
+// API answers the provider's requests.
 type API interface {
 	Create(ctx context.Context, kind, name string, request google.Body) error
 	// Update changes a field. No value is a request that does not name it.

@@ -31,7 +31,7 @@ type kind struct {
 	silent []string
 	// function is the function of Pulumi's that looks a resource up, if the program does.
 	function string
-	// called is what people call a resource that outlives stacks.
+	// called is the common name of a resource that outlives stacks.
 	called string
 	// stays says that a deletion leaves the resource where it is.
 	stays bool
@@ -309,7 +309,7 @@ func Lookups() []Lookup {
 	return lookups
 }
 
-// Outliving returns what people call the resources that outlive stacks, by the API's names of
+// Outliving returns the common names of the resources that outlive stacks, by the API's names of
 // their kinds.
 func Outliving() map[string]string {
 	called := map[string]string{}

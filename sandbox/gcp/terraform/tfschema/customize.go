@@ -8,7 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-sdk/v2/helper/schema"
 )
 
-// customizeDiffs are what terraform-provider-google-beta 5.42 adds to the plans of
+// customizeDiffs are the additions of terraform-provider-google-beta 5.42 to the plans of
 // single resources, as far as the program reaches it.
 var customizeDiffs = map[string]schema.CustomizeDiffFunc{
 	"google_container_cluster": customdiff.ForceNewIfChange("enable_l4_ilb_subsetting", isTurnedOff),

@@ -17,7 +17,7 @@ type PersiaJob struct {
 	Spec PersiaJobSpec `json:"spec"`
 }
 
-// PersiaJobSpec is what runs, and on how many pods. A role that is left out has
+// PersiaJobSpec has the command and the number of pods of each role. A role that is left out has
 // none.
 type PersiaJobSpec struct {
 	PersiaEnv PersiaEnv `json:"persiaEnv"`
