@@ -26,7 +26,7 @@ export CGO_ENABLED := 0
 SHELL := bash
 .SHELLFLAGS := -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help up train preview down status kubeconfig test tests nightly unit lint bench build sandbox toolchain toolchain-archive e2e node-packages test-packages preflight comment release pictures recording
+.PHONY: help up train preview down status kubeconfig test tests nightly unit lint bench build sandbox toolchain toolchain-archive e2e node-packages test-packages preflight comment release pictures recording dashboard
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -103,6 +103,9 @@ release: ## Compile the program for all platforms into dist/. Set VERSION, for e
 
 pictures: ## Render the pictures of the documentation into dist/pictures, for light and dark pages.
 	@scripts/pictures.sh
+
+dashboard: sandbox node-packages ## Draw the dashboard with the metrics of a real training, docs/guides/dashboard.png.
+	@scripts/dashboard.sh
 
 recording: sandbox ## Record the tour of the sandbox as an animated picture, docs/start/sandbox.svg.
 	@scripts/recording.sh
