@@ -262,20 +262,8 @@ func (g *podGroups) named(prefix string) []capacity.Pods {
 
 // systemPods returns the pods of the system pool that a stack file does not mention.
 func (s *Stack) systemPods() []capacity.Pods {
-	operators, controllers, queues, provisioners := 0, 0, 0, 0
 	gateways, completions, gatewayCompletions, operatorCompletions := 0, 0, 0, 0
-	if s.UsesOperator() {
-		operators = 1
-	}
-	if s.InstallsJobSet() {
-		controllers = 1
-	}
-	if s.InstallsKueue() {
-		queues = 1
-	}
-	if s.AsksForNodes() {
-		provisioners = 1
-	}
+	oneIf := map[bool]int{true: 1}
 	for _, j := range s.Jobs {
 		if j.Engine == jobspec.EngineJobSet && j.EnableMetrics {
 			gatewayCompletions++
@@ -293,10 +281,10 @@ func (s *Stack) systemPods() []capacity.Pods {
 	return []capacity.Pods{
 		capacity.ClusterAgents,
 		{Name: "NATS operator", Count: 1, Requests: capacity.NATSOperator},
-		{Name: "PERSIA operator", Count: operators, Requests: capacity.PERSIAOperator},
-		{Name: "JobSet controller", Count: controllers, Requests: capacity.JobSetController},
-		{Name: "Kueue", Count: queues, Requests: capacity.Kueue},
-		{Name: "provisioner", Count: provisioners, Requests: capacity.Provisioner},
+		{Name: "PERSIA operator", Count: oneIf[s.UsesOperator()], Requests: capacity.PERSIAOperator},
+		{Name: "JobSet controller", Count: oneIf[s.InstallsJobSet()], Requests: capacity.JobSetController},
+		{Name: "Kueue", Count: oneIf[s.InstallsKueue()], Requests: capacity.Kueue},
+		{Name: "provisioner", Count: oneIf[s.AsksForNodes()], Requests: capacity.Provisioner},
 		{Name: "metrics gateway", Count: gateways, Requests: capacity.MetricsGateway},
 		{Name: "completion", Count: completions, Requests: capacity.Completion},
 		{Name: "completion with metrics gateway", Count: gatewayCompletions, Requests: capacity.CompletionWithGateway},

@@ -128,7 +128,7 @@ func printPods(out io.Writer, nodes []corev1.Node, pods []corev1.Pod) {
 			entry.pools = map[string]bool{}
 		}
 		entry.total++
-		if podReady(pod) {
+		if status.Ready(pod) {
 			entry.ready++
 		}
 		if pool := poolOfNode[pod.Spec.NodeName]; pool != "" {
@@ -164,11 +164,5 @@ func ownerOf(pod corev1.Pod) string {
 func nodeReady(node corev1.Node) bool {
 	return slices.ContainsFunc(node.Status.Conditions, func(condition corev1.NodeCondition) bool {
 		return condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue
-	})
-}
-
-func podReady(pod corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.Conditions, func(condition corev1.PodCondition) bool {
-		return condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue
 	})
 }

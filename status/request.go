@@ -27,7 +27,7 @@ var requests = schema.GroupVersionResource{Group: "autoscaling.x-k8s.io", Versio
 
 // waitsForRequest reports whether a pod waits for the nodes of a request.
 func waitsForRequest(pod corev1.Pod) bool {
-	return pod.Annotations[gcp.AnnotationRequest] != "" && !ready(pod)
+	return pod.Annotations[gcp.AnnotationRequest] != "" && !Ready(pod)
 }
 
 // requested returns GKE's last answer about the nodes of a job, or false if the job has not asked for any.

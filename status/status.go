@@ -112,7 +112,7 @@ func read(ctx context.Context, client kubernetes.Interface, kinds dynamic.Interf
 
 // waits returns the reasons that pods do not run, the most frequent first.
 func waits(ctx context.Context, client kubernetes.Interface, namespace string, pods []corev1.Pod) ([]Wait, error) {
-	if !slices.ContainsFunc(pods, func(pod corev1.Pod) bool { return !ready(pod) }) {
+	if !slices.ContainsFunc(pods, func(pod corev1.Pod) bool { return !Ready(pod) }) {
 		return nil, nil
 	}
 	events, err := client.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{})

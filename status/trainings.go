@@ -129,9 +129,7 @@ func progress(job string, pods []corev1.Pod) string {
 			continue
 		}
 		total++
-		if slices.ContainsFunc(pod.Status.Conditions, func(condition corev1.PodCondition) bool {
-			return condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue
-		}) {
+		if Ready(pod) {
 			ready++
 		}
 		for _, container := range pod.Status.ContainerStatuses {

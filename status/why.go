@@ -48,7 +48,7 @@ var said = []struct {
 
 // Explain returns why a pod is not ready, or false if it is ready, has ended, or only starts.
 func Explain(pod corev1.Pod, events []corev1.Event) (Why, bool) {
-	if pod.Status.Phase == corev1.PodSucceeded || ready(pod) {
+	if pod.Status.Phase == corev1.PodSucceeded || Ready(pod) {
 		return Why{}, false
 	}
 	if len(pod.Spec.SchedulingGates) > 0 {
@@ -139,7 +139,8 @@ func conditionTexts(pod corev1.Pod) []string {
 	return texts
 }
 
-func ready(pod corev1.Pod) bool {
+// Ready reports whether a pod is ready.
+func Ready(pod corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Status.Conditions, func(condition corev1.PodCondition) bool {
 		return condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue
 	})
