@@ -22,8 +22,8 @@ DENSE, DONE, OPTIMIZER = "dense.pt", "embedding_dump_done", "opt.pt"
 # In the order of their removal: an interrupted one leaves an incomplete checkpoint.
 MARKS = (DONE, OPTIMIZER)
 
-# The first bytes of an archive, those of the last record of its directory, the length of that
-# record, and of the longest comment after it (PKWARE, ".ZIP File Format Specification", 4.3).
+# The first bytes of an archive and of the last record of its directory, and the lengths of that
+# record and of the longest comment after it (PKWARE, ".ZIP File Format Specification", 4.3).
 ARCHIVE, LAST_RECORD, RECORD_LENGTH, LONGEST_COMMENT = b"PK\x03\x04", b"PK\x05\x06", 22, 65535
 
 # path is the folder, attempt the number of the attempt that wrote it, time when it became

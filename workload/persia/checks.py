@@ -1,4 +1,4 @@
-"""Checks what a replica's command needs, because the command would fail after minutes, or hang."""
+"""Checks the requirements of a command, without which it would fail after minutes, or hang."""
 
 import os
 import socket

@@ -301,12 +301,12 @@ class Coordinator:
         self.wait_for_silence(self.clock())
 
     def waits_for(self):
-        """Return what waits for the checkpoints: the start and the end of an attempt."""
+        """Return the start and the end of an attempt, if they wait for the checkpoints."""
         return self.starting, self.ended
 
     def take(self, found, waited):
-        """Use what a scan has found for what waited when it began: anything newer needs another
-        scan. Report whether the next attempt has its checkpoint, and may start."""
+        """Act on the result of a scan for the start or end that waited when it began: a newer one
+        needs another scan. Report whether the next attempt has its checkpoint, and may start."""
         starting, ended = waited
         if ended or self.phase == START:
             self.notice_checkpoint(found)
@@ -323,7 +323,7 @@ class Coordinator:
         return starting and self.starting
 
     def notice_checkpoint(self, found):
-        """Notice a new checkpoint of this attempt. Those of others come back from a backup."""
+        """Notice a new checkpoint of this attempt. Checkpoints of others come back from a backup."""
         newest = found.newest(self.attempt)
         if newest and newest != self.written:
             self.written, self.progress_seen = newest, self.clock()

@@ -63,7 +63,7 @@ class Script:
         self.status, self.stopped = None, False
 
     def values(self):
-        """Return what the pod pushes to the metrics gateway."""
+        """Return the metrics that the pod pushes to the gateway."""
         return {"alive": int(self.status is None), "finished": int(self.status == 0)}
 
     def run(self):

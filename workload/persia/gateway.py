@@ -18,7 +18,7 @@ class Gateway:
         self.lock = threading.Lock()  # so that the last push has the newest values
 
     def push(self, values):
-        """Replace the values in the gateway with those that a function returns."""
+        """Replace the values in the gateway with the values that a function returns."""
         with self.lock:
             self.put(values())
 

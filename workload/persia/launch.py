@@ -89,7 +89,7 @@ class Replica:
             time.sleep(min(0.2, self.settings.beat_seconds))
 
     def news(self):
-        """Return what the coordinator should know as soon as it changes."""
+        """Return the values that the replica reports as soon as they change."""
         return self.attempt, self.state, self.ending
 
     def watch(self):
@@ -340,7 +340,7 @@ class Replica:
         return status
 
     def values(self):
-        """Return what the replica pushes to the metrics gateway."""
+        """Return the metrics that the replica pushes to the gateway."""
         return {
             "attempt": self.attempt,
             "alive": int(self.state == "running"),

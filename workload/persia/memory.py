@@ -1,4 +1,4 @@
-"""The record of a run: the file in which a coordinator finds what the previous one knew."""
+"""The record of a run: the file through which a coordinator takes over from the previous one."""
 
 import errno
 import json
@@ -14,8 +14,8 @@ class Superseded(Exception):
 
 
 class Unreadable(OSError):
-    """The file exists and is no record. A job that is complete must not train again because
-    of that."""
+    """The file exists, but it is not a record. A complete job must not train again because of
+    that."""
 
 
 class Memory:

@@ -21,7 +21,7 @@ class Command:
         return 128 - status if status is not None and status < 0 else status
 
     def end(self, seconds):
-        """Have all processes end: ended kills those that have not after some seconds."""
+        """Begin to end all processes: ended kills the ones that still run after some seconds."""
         self.deadline = time.monotonic() + seconds
 
     def ended(self):
@@ -114,7 +114,7 @@ def connected(pids, port):
 
 
 def open_files(pid):
-    """Yield what the descriptors of a process lead to, except those that it closes meanwhile."""
+    """Yield the open files of a process, except files that it closes meanwhile."""
     try:
         descriptors = os.listdir(f"/proc/{pid}/fd")
     except OSError:

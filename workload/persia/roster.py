@@ -25,7 +25,7 @@ class Roster:
         self.attempt = 0
         self.reports = {}
         # The replicas that have reported and have not left, in the order of their last report;
-        # and those of them that have not finished the attempt.
+        # and the ones that have not finished the attempt.
         self.heard, self.working = collections.OrderedDict(), collections.OrderedDict()
         self.busy, self.blocked = set(), set()
         self.finished = {role: 0 for role in replicas}

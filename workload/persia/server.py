@@ -14,7 +14,7 @@ def serve(coordinator, port):
     """Serve a coordinator in a thread. Raise an OSError if the port is taken."""
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    # Connections inherit this, so those from lost nodes end.
+    # Connections inherit this, so connections from lost nodes end.
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 60)
     listener.bind(("", port))

@@ -23,7 +23,7 @@ ANNOTATION = "autoscaling.x-k8s.io/consume-provisioning-request"
 JOB_LABEL = "jobset.sigs.k8s.io/jobset-name"
 ROLE_LABEL = "jobset.sigs.k8s.io/replicatedjob-name"
 
-# What there is to do for a job.
+# The next steps for a job.
 ASK, RELEASE, NOTHING = "ask", "release", "nothing"
 
 
@@ -78,7 +78,7 @@ def placed(role, pods):
 
 
 def given_up(request):
-    """Returns since when the request is over, and nodes will not come or stay; or None."""
+    """Returns since when the request is over, so that nodes will not come or stay, or None."""
     for kind in ("Failed", "CapacityRevoked", "BookingExpired"):
         end = condition(request, kind)
         if end:
@@ -87,7 +87,7 @@ def given_up(request):
 
 
 def next_step(job, request, pods, now, retry):
-    """Returns what there is to do for a job. Pods are those of the job, if it runs."""
+    """Returns the next step for a job. pods are the pods of the job, if it runs."""
     if not runs(job):
         return RELEASE if request else NOTHING
     if placed(asking_role(job), pods):
@@ -213,7 +213,7 @@ def main():
         try:
             provisioner.round()
         except (OSError, ValueError) as error:
-            # The API server is away, or something has changed meanwhile: the next round sees it.
+            # The API server does not answer, or an object has changed meanwhile: the next round tries again.
             print(f"trying again: {error}", flush=True)
         time.sleep(options.poll_seconds)
 
