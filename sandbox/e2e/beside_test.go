@@ -14,40 +14,38 @@ import (
 	"persia/sandbox"
 )
 
-// TestSandboxesDoNotMix brings up two stacks of one name at the same time. Each reads the
-// manifest of its own project, and authenticates to its own API server. The working folder
+// TestSandboxesDoNotMix brings up two stacks of one name at the same time, with manifests of the same name.
+// Each reads the manifests of its own project, and authenticates to its own API server. The working folder
 // and the environment of the process stay as they are.
 func TestSandboxesDoNotMix(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join("testdata", "adult-income.yml"))
 	require.NoError(t, err)
-	jobs := []string{"first", "second"}
-	sandboxes := map[string]*sandbox.Sandbox{}
+	manifest := strings.Replace(string(text), "name: adult-income\n", "name: other\n", 1)
+	require.NotEqual(t, string(text), manifest)
+	other := editStack(t, "dev")
+	require.NoError(t, os.WriteFile(filepath.Join(other, "adult-income.yml"), []byte(manifest), 0o600))
+	rewriteStack(t, other, "dev", func(configuration object) {
+		configuration["persia:nats"] = object{}
+		configuration["persia:jobs"] = []object{{"manifest": "adult-income.yml", "nodePool": "gpu"}}
+	})
+
 	var ups errgroup.Group
-	for _, job := range jobs {
-		project, dir := editStack(t, "dev"), t.TempDir()
-		manifest := strings.Replace(string(text), "name: adult-income\n", "name: "+job+"\n", 1)
-		require.NotEqual(t, string(text), manifest)
-		require.NoError(t, os.WriteFile(filepath.Join(project, "job.yml"), []byte(manifest), 0o600))
-		rewriteStack(t, project, "dev", func(configuration object) {
-			configuration["persia:nats"] = object{}
-			configuration["persia:jobs"] = []object{{"manifest": "job.yml", "nodePool": "gpu"}}
-		})
+	bring := func(project string) *sandbox.Sandbox {
+		dir := t.TempDir()
 		s := openSandboxTo(t, io.MultiWriter(t.Output(), newWitness(t)), project, dir, "dev")
 		takeDown(t, s, dir)
-		sandboxes[job] = s
 		ups.Go(func() error { return s.Apply(t.Context()) })
+		return s
 	}
+	first, second := bring(manifestProject(t)), bring(other)
 	require.NoError(t, ups.Wait())
-	for job, s := range sandboxes {
-		c := newCluster(t, s)
-		c.assertOn("gpu", 4, c.rolePods(job))
-		for _, other := range jobs {
-			if other != job {
-				assert.Empty(t, c.pods("persia", "persia_job="+other))
-			}
-		}
-	}
+	c := newCluster(t, second)
+	c.assertOn("gpu", 4, c.rolePods("other"))
+	assert.Empty(t, c.pods("persia", "persia_job=adult-income"))
+	c = newCluster(t, first)
+	assert.Empty(t, c.pods("persia", "persia_job=other"))
+	c.assertManifests()
 }
 
 // witness checks the process whenever a command prints something.

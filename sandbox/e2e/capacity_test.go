@@ -21,18 +21,18 @@ import (
 // TestCapacity brings up a stack of made-up pools, which have just the nodes that the plan
 // asks for. No pod is left pending, in whatever order they come; and with a node less, some
 // are: of pods that are alike exactly as many as predicted, and of others at the latest with
-// two nodes less.
+// two nodes less. A stack with one node too few changes nothing.
 func TestCapacity(t *testing.T) {
 	t.Parallel()
 	started := time.Now()
-	project, all := t.TempDir(), together(madeUpPools)
+	project, dir, all := t.TempDir(), t.TempDir(), together(madeUpPools)
 	loaded, err := load(stackText(t, project, all))
 	require.NoError(t, err)
 	plans := map[string]capacity.PoolPlan{}
 	for _, plan := range loaded.Plan().Pools {
 		plans[plan.Name] = plan
 	}
-	s := newSandboxOf(t, project, t.TempDir(), "madeup")
+	s := newSandboxOf(t, project, dir, "madeup")
 	_, err = s.Up(t.Context())
 	require.NoError(t, err)
 	for _, made := range madeUpPools {
@@ -44,18 +44,13 @@ func TestCapacity(t *testing.T) {
 			c.assertTight(plan)
 		})
 	}
+	t.Run("a node too few", func(t *testing.T) {
+		all.pools[0] = maps.Clone(all.pools[0])
+		all.pools[0]["nodes"] = all.pools[0]["nodes"].(int) - 1
+		stackText(t, project, all)
+		assertRefused(t, project, dir, "madeup", "2 nodes of c2-standard-30 hold 2 of 3 × embeddingWorker of workers, 1 per node, and 1 do not fit; write 3")
+	})
 	fmt.Fprintf(t.Output(), "TIME %d made-up pools against the scheduler: %s\n", len(madeUpPools), time.Since(started).Round(time.Second))
-}
-
-// TestCapacityRefuses: a stack with one node too few changes nothing.
-func TestCapacityRefuses(t *testing.T) {
-	t.Parallel()
-	project := t.TempDir()
-	stack := madeUpPools[0]
-	stack.pools = []object{maps.Clone(stack.pools[0])}
-	stack.pools[0]["nodes"] = stack.pools[0]["nodes"].(int) - 1
-	stackText(t, project, stack)
-	assertRefused(t, project, t.TempDir(), "madeup", "2 nodes of c2-standard-30 hold 2 of 3 × embeddingWorker of workers, 1 per node, and 1 do not fit; write 3")
 }
 
 // madeUpPools are stacks that can be one, because each has a pool of its own and jobs with

@@ -80,7 +80,7 @@ func TestOfficialKubernetesProvider(t *testing.T) {
 	dir := t.TempDir()
 	newSandbox(t, dir, "dev") // takes it down
 	environment := append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "SANDBOX_KUBERNETES_PROVIDER=official")
-	stdout, stderr, err := sandboxCommandIn(t, environment, dir, "up")
+	stdout, stderr, err := sandboxCommandIn(t, environment, dir, "preview")
 	require.Error(t, err)
 	assert.FileExists(t, started, "%s%s", stdout, stderr)
 }

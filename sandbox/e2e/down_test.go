@@ -10,15 +10,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"persia/sandbox"
 )
 
-// TestDownWithoutControlPlane damages what etcd keeps, as a machine does that loses power.
+// testDownWithoutControlPlane damages what etcd keeps of a stack, as a machine does that loses power.
 // Down takes the rest of the stack away, and the next up starts from nothing.
-func TestDownWithoutControlPlane(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	s := newSandbox(t, dir, "dev")
-	require.NoError(t, s.Apply(t.Context()))
+func testDownWithoutControlPlane(t *testing.T, s *sandbox.Sandbox, dir string) {
 	killAll(t, filepath.Join(dir, "dev", "cluster"))
 	files, err := filepath.Glob(filepath.Join(dir, "dev", "cluster", "kwok", "clusters", "*", "etcd", "member", "snap", "db"))
 	require.NoError(t, err)

@@ -22,7 +22,7 @@ import (
 )
 
 // TestKilled kills `make up` while it works: up goes on from there, and down deletes whatever
-// exists. The short form does one of them at each moment, the long form both.
+// exists. Then it interrupts up. The short form does one of them at each moment, the long form both.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	starts := moment{printed: regexp.MustCompile("control plane: starting"), then: etcdRuns}
@@ -48,7 +48,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-func upAfterKill(t *testing.T, s *sandbox.Sandbox, _ string) {
+func upAfterKill(t *testing.T, s *sandbox.Sandbox, dir string) {
 	t.Helper()
 	_, err := s.Up(t.Context())
 	require.NoError(t, err)
@@ -57,6 +57,7 @@ func upAfterKill(t *testing.T, s *sandbox.Sandbox, _ string) {
 	assert.Empty(t, upChanges(t, s))
 	require.NoError(t, s.Destroy(t.Context()))
 	c.assertEmpty()
+	upAfterInterrupt(t, dir)
 }
 
 func downAfterKill(t *testing.T, s *sandbox.Sandbox, dir string) {
@@ -68,14 +69,13 @@ func downAfterKill(t *testing.T, s *sandbox.Sandbox, dir string) {
 	assertNoProcess(t, dir)
 }
 
-// TestInterruptedUp presses Ctrl-C while pods start: up ends by itself and writes the state, so
+// upAfterInterrupt presses Ctrl-C while pods start: up ends by itself and writes the state, so
 // that the next up has nothing to find out. Ctrl-C also cancels the requests under way, so an object
 // may exist that the state does not have. The next up then says so, and can take it over.
-func TestInterruptedUp(t *testing.T) {
-	t.Parallel()
-	dir, printed := t.TempDir(), &output{}
+func upAfterInterrupt(t *testing.T, dir string) {
+	t.Helper()
+	printed := &output{}
 	s := openSandboxTo(t, io.MultiWriter(t.Output(), printed), repository, dir, "dev")
-	takeDown(t, s, dir)
 	ended := signalCommand(t, dir, "up", moment{printed: regexp.MustCompile("StatefulSet .* creating")}, syscall.SIGINT)
 	var exit *exec.ExitError
 	require.ErrorAs(t, ended, &exit)
@@ -92,7 +92,7 @@ func TestInterruptedUp(t *testing.T) {
 	require.NoError(t, s.Down(t.Context()))
 }
 
-// TestKilledDown kills `make down` at two moments, and brings the stack up again.
+// TestKilledDown kills `make down` at two moments, and then the control plane, and brings the stack up again.
 func TestKilledDown(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -129,6 +129,7 @@ func TestKilledDown(t *testing.T) {
 		require.NoError(t, up.wait())
 		assertWhole(t)
 	})
+	t.Run("without the control plane", func(t *testing.T) { testDownWithoutControlPlane(t, s, dir) })
 }
 
 // moment is when to kill a command: after it has printed a line, and then, unless the

@@ -42,14 +42,11 @@ func run(m *testing.M) (int, error) {
 			return 0, err
 		}
 	}
-	// It stays there, so that it is linked again only when it has changed.
-	executable, err = filepath.Abs(filepath.Join(repository, ".sandbox", "e2e", "sandbox"))
-	if err != nil {
-		return 0, err
-	}
-	build := exec.Command("go", "build", "-o", executable, "persia/sandbox/cmd/sandbox")
+	// The one that `make e2e` has compiled.
+	executable = filepath.Join(binDir(), "sandbox")
+	build := exec.Command(filepath.Join(repository, "scripts", "compile-sandbox.sh"), ".sandbox/bin/sandbox")
 	if output, err := build.CombinedOutput(); err != nil {
-		return 0, fmt.Errorf("build the sandbox command: %w\n%s", err, output)
+		return 0, fmt.Errorf("compile the sandbox command: %w\n%s", err, output)
 	}
 	return m.Run(), nil
 }

@@ -14,25 +14,31 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestManifests brings PersiaJobs up from files that know nothing of the stack:
+// manifestProject returns a project whose PersiaJobs are files that know nothing of the stack:
 // PERSIA's own example, and the fragments of its documentation.
-func TestManifests(t *testing.T) {
-	t.Parallel()
-	project := manifestProject(t, "dev", "adult-income.yml", "documentation.yml")
+func manifestProject(t *testing.T) string {
+	t.Helper()
+	project, jobs := editStack(t, "dev"), []object{}
+	for _, name := range []string{"adult-income.yml", "documentation.yml"} {
+		text, err := os.ReadFile(filepath.Join("testdata", name))
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(project, name), text, 0o600))
+		jobs = append(jobs, object{"manifest": name, "nodePool": "gpu"})
+	}
 	rewriteStack(t, project, "dev", func(configuration object) {
 		pool := configuration["persia:nodePools"].([]any)[0].(object)
 		// The documentation mounts a directory that Container-Optimized OS cannot have.
 		pool["nodes"], pool["imageType"] = 2, "UBUNTU_CONTAINERD"
 		configuration["persia:nats"] = object{}
-		configuration["persia:jobs"] = []object{
-			{"manifest": "adult-income.yml", "nodePool": "gpu"},
-			{"manifest": "documentation.yml", "nodePool": "gpu"},
-		}
+		configuration["persia:jobs"] = jobs
 	})
-	s := newSandboxOf(t, project, t.TempDir(), "dev")
-	_, err := s.Up(t.Context())
-	require.NoError(t, err)
-	c := newCluster(t, s)
+	return project
+}
+
+// assertManifests looks at the jobs of a manifestProject, and destroys it.
+func (c cluster) assertManifests() {
+	t := c.t
+	t.Helper()
 	c.assertOn("system", 1, c.pods("nats-io", "nats_cluster=persia-nats-service"))
 	c.assertOn("gpu", 4, c.rolePods("adult-income"))
 	c.assertOn("gpu", 4, c.rolePods("you-job-name"))
@@ -54,21 +60,9 @@ func TestManifests(t *testing.T) {
 	assert.Equal(t, "I will take effect on all pods", environment(loader)["GLOBAL_ENV"])
 	assert.NotContains(t, environment(loader), "MODULE_RNV")
 
-	assert.Empty(t, upChanges(t, s), "second up")
-	require.NoError(t, s.Destroy(t.Context()))
+	assert.Empty(t, upChanges(t, c.s), "second up")
+	require.NoError(t, c.s.Destroy(t.Context()))
 	c.assertEmpty()
-}
-
-// manifestProject returns a copy of the repository's project with manifests in it.
-func manifestProject(t *testing.T, stack string, manifests ...string) string {
-	t.Helper()
-	project := editStack(t, stack)
-	for _, name := range manifests {
-		text, err := os.ReadFile(filepath.Join("testdata", name))
-		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(filepath.Join(project, name), text, 0o600))
-	}
-	return project
 }
 
 // rewriteStack changes the configuration of a stack file.

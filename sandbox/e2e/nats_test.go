@@ -137,26 +137,25 @@ func TestNATS(t *testing.T) {
 		n.assertOperatorAllowed()
 		assert.Equal(t, n.granted(t), n.used(t), "what the operator may do, and what it has done")
 	})
+	t.Run("an operator over all namespaces", func(t *testing.T) {
+		n.settings["operatorScope"] = "cluster"
+		n.up(t)
+		n.settings["size"] = 2
+		n.write(t)
+		preview, err := n.s.Preview(t.Context())
+		require.NoError(t, err)
+		assert.Contains(t, preview.StdOut+preview.StdErr, "persia:nats.size: 2 is even")
+		n.up(t)
+		n.assertServers(t, 2)
+		n.assertOperatorAllowed()
+		n.settings["size"] = 3
+		delete(n.settings, "operatorScope")
+		n.up(t)
+		n.assertServers(t, 3)
+		n.assertOperatorAllowed()
+	})
 	t.Run("one right less", func(t *testing.T) { n.assertNeedsPods(t) })
 	fmt.Fprintf(t.Output(), "TIME a NATS cluster through all its changes: %s\n", time.Since(started).Round(time.Second))
-}
-
-// TestNATSClusterScoped: an operator over all namespaces works with what it is
-// granted, and takes the place of one over its own.
-func TestNATSClusterScoped(t *testing.T) {
-	t.Parallel()
-	n := newNATS(t)
-	n.up(t)
-	n.settings["operatorScope"] = "cluster"
-	n.up(t)
-	n.settings["size"] = 2
-	n.write(t)
-	preview, err := n.s.Preview(t.Context())
-	require.NoError(t, err)
-	assert.Contains(t, preview.StdOut+preview.StdErr, "persia:nats.size: 2 is even")
-	n.up(t)
-	n.assertServers(t, 2)
-	n.assertOperatorAllowed()
 }
 
 // TestNATSFromNothing brings NATS up several times after a clean start: the NatsCluster

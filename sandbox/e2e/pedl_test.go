@@ -100,7 +100,7 @@ func (p *pedlStack) endCheck(ctx context.Context, phase corev1.PodPhase) error {
 
 // TestPEDL takes PEDL through its life next to a training job: up with its check, agents
 // that follow the label, a changed password, another release, down, and up again over
-// the same database.
+// the same database, and over a claim that somebody else has made.
 func TestPEDL(t *testing.T) {
 	t.Parallel()
 	started := time.Now()
@@ -161,6 +161,10 @@ func TestPEDL(t *testing.T) {
 		p.awaitAgents("agents", 2)
 		assert.Regexp(t, "^Failed: BackoffLimitExceeded: ", result.Outputs["pedl"].Value.(map[string]any)["supportCheck"])
 	})
+	t.Run("an existing claim", func(t *testing.T) {
+		require.NoError(t, p.s.Destroy(t.Context()))
+		p.assertExistingClaim(t)
+	})
 	fmt.Fprintf(t.Output(), "TIME PEDL through its life: %s\n", time.Since(started).Round(time.Second))
 }
 
@@ -199,11 +203,10 @@ func (p *pedlStack) assertOtherWays(t *testing.T) {
 	assert.Empty(t, upChanges(t, p.s))
 }
 
-// TestPEDLExistingClaim: a claim that somebody else has made is in the namespace of
+// assertExistingClaim: a claim that somebody else has made is in the namespace of
 // PEDL, and outlives the stack there.
-func TestPEDLExistingClaim(t *testing.T) {
-	t.Parallel()
-	p := newPEDL(t)
+func (p *pedlStack) assertExistingClaim(t *testing.T) {
+	t.Helper()
 	delete(p.pedl, "supportCheck")
 	p.pedl["postgresql"].(object)["persistence"] = object{"existingClaim": "mine"}
 	p.write(t)

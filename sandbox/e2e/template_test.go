@@ -28,6 +28,9 @@ func TestTemplate(t *testing.T) {
 	if text, err := os.ReadFile(filepath.Join(template, "Pulumi.yaml")); err != nil || !strings.Contains(string(text), "\ntemplate:\n") {
 		return // a project that `pulumi new` has made is no template
 	}
+	program := filepath.Join(t.TempDir(), "preflight")
+	output, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "persia/cmd/preflight").CombinedOutput()
+	require.NoError(t, err, "%s", output)
 	for _, stack := range []string{"dev", "prod"} {
 		t.Run(stack, func(t *testing.T) {
 			p := newProject(t)
@@ -44,7 +47,7 @@ func TestTemplate(t *testing.T) {
 				p.pulumi(t, "config", "set", "--path", set[0], set[1])
 			}
 			p.preview(t, stack)
-			p.preflight(t, stack)
+			p.preflight(t, program, stack)
 		})
 	}
 	t.Run("everything on the command line", func(t *testing.T) {
@@ -70,7 +73,7 @@ func TestTemplate(t *testing.T) {
 func copyRepository(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "template")
-	made := []string{".git", ".sandbox", "bin"}
+	made := []string{".git", ".sandbox", "bin", "dist"}
 	err := filepath.WalkDir(repository, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -93,7 +96,11 @@ func copyRepository(t *testing.T) string {
 		if err != nil {
 			return err
 		}
-		return os.WriteFile(to, text, 0o600)
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(to, text, info.Mode().Perm())
 	})
 	require.NoError(t, err)
 	return dir
@@ -152,11 +159,8 @@ func (p project) preview(t *testing.T, stack string) {
 }
 
 // preflight runs the checks, which must understand what the real CLI prints.
-func (p project) preflight(t *testing.T, stack string) {
+func (p project) preflight(t *testing.T, program, stack string) {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "preflight")
-	output, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "persia/cmd/preflight").CombinedOutput()
-	require.NoError(t, err, "%s", output)
 	command := exec.CommandContext(t.Context(), program, "--dir", p.dir, "--stack", stack, "--offline", "--timeout", patience.String())
 	command.Env = append(slices.Clip(p.environment), "PATH="+filepath.Dir(tools.Pulumi)+string(os.PathListSeparator)+os.Getenv("PATH"))
 	// It fails where gcloud is missing.
