@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"persia/sandbox"
 	"persia/sandbox/state"
@@ -206,18 +204,25 @@ func (x *chaosStack) settle() {
 	assert.Equal(x.t, x.worlds[x.current], now)
 }
 
-// await returns the world once it is good, or when patience is over.
+// await returns the world once it is good, when it can no longer become good, or when patience is over.
 func (x *chaosStack) await(good func(world) bool) (now world) {
 	x.t.Helper()
-	err := wait.PollUntilContextTimeout(x.t.Context(), 500*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-		seen, err := x.look(ctx)
+	// To look at all that there is takes the API server some time.
+	const pause = 500 * time.Millisecond
+	var looked time.Time
+	why, holds := eventuallyUnless(x.t, patience, nothingLost, func() bool {
+		if time.Since(looked) < pause {
+			return false
+		}
+		seen, err := x.look(x.t.Context())
+		looked = time.Now()
 		if err == nil {
 			now = seen
 		}
-		return err == nil && good(seen), nil
+		return err == nil && good(seen)
 	})
-	if err != nil {
-		x.t.Logf("what there is: %v", err)
+	if !holds {
+		x.t.Logf("what there is: %s", why)
 	}
 	return now
 }

@@ -150,11 +150,11 @@ func (c cluster) assertReplaced(t *testing.T, job batchv1.Job) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: old.Namespace, Name: old.Name},
 	}))
 	var pods []corev1.Pod
-	replaced := eventually(patience, nil, func() bool {
+	why, replaced := eventuallyUnless(t, patience, nothingLost, func() bool {
 		pods = c.pods(old.Namespace, batchv1.JobNameLabel+"="+job.Name)
 		return len(pods) == 1 && pods[0].UID != old.UID && pods[0].Status.Phase == corev1.PodRunning
 	})
-	assert.True(t, replaced, "there is another pod than %s, and no other: %v", old.Name, names(pods))
+	assert.True(t, replaced, "there is another pod than %s, and no other: %v: %s", old.Name, names(pods), why)
 	assert.False(t, isComplete(c.completion()))
 }
 
@@ -188,8 +188,8 @@ func endPod(ctx context.Context, client kubernetes.Interface, pod corev1.Pod, ph
 func startPushgateway(t *testing.T) string {
 	t.Helper()
 	address := fmt.Sprintf("127.0.0.1:%d", freePorts(t, 1)[0])
-	startProcess(t, exec.Command(tools.Pushgateway, "--web.listen-address="+address))
-	await(t, func() bool {
+	gateway := startProcess(t, exec.Command(tools.Pushgateway, "--web.listen-address="+address))
+	awaitWhile(t, gateway.ended, func() bool {
 		answer, err := http.Get("http://" + address + "/-/ready")
 		return err == nil && answer.Body.Close() == nil && answer.StatusCode == http.StatusOK
 	}, "the Pushgateway is ready")

@@ -98,6 +98,7 @@ func openSandboxTo(t testing.TB, out io.Writer, project, dir, stack string) *san
 		Out:        out,
 	})
 	require.NoError(t, err)
+	needs.add(t, func() string { return lostPart(s) })
 	return s
 }
 

@@ -125,9 +125,18 @@ func (s *natsServer) start(t *testing.T) {
 	s.process = exec.Command(tools.NATSServer, args...)
 	s.process.Stdout, s.process.Stderr = log, log
 	require.NoError(t, s.process.Start())
+	ended := begin(s.process.Wait)
+	needs.add(t, func() string {
+		select {
+		case <-ended.ended:
+			return s.pod.Name + " has ended"
+		default:
+			return ""
+		}
+	})
 	t.Cleanup(func() {
 		_ = s.process.Process.Kill()
-		_ = s.process.Wait()
+		_ = ended.wait()
 		_ = log.Close()
 		if t.Failed() {
 			logFiles(t, s.file+".log")

@@ -70,6 +70,15 @@ func newRealNode(t *testing.T) *realNode {
 	serveProxy(t, dir, config, plane.Proxy())
 
 	n := &realNode{t: t, dir: dir, client: client}
+	needs.add(t, func() string {
+		switch {
+		case !plane.Running(context.Background()):
+			return "the control plane has ended"
+		case hasEnded(n.path("node")):
+			return "the node has ended"
+		}
+		return ""
+	})
 	options := node.Options{
 		Dir: n.path("node"), Disks: n.path("disks"), Images: n.path("images"),
 		Kubeconfig: plane.Kubeconfig(), PKI: plane.PKI(), Tools: compiled,
@@ -340,7 +349,7 @@ func (n *realNode) testNothingLeft(t *testing.T) {
 		}
 	}
 	require.Equal(t, 1, killed)
-	await(t, func() bool { return len(sandboxProcesses(t, n.path("node"))) == 0 },
+	require.True(t, eventually(patience, nil, func() bool { return len(sandboxProcesses(t, n.path("node"))) == 0 }),
 		"the machines go with it")
 
 	n.start()
@@ -380,7 +389,13 @@ func (n *realNode) create(pod *corev1.Pod) {
 func (n *realNode) await(namespace, name string, reached func(*corev1.Pod) bool) *corev1.Pod {
 	n.t.Helper()
 	var last *corev1.Pod
-	await(n.t, func() bool {
+	over := func() string {
+		if last != nil && hasPodEnded(last) && metav1.GetControllerOf(last) == nil {
+			return "it has ended"
+		}
+		return ""
+	}
+	awaitUnless(n.t, patience, over, func() bool {
 		pod, err := n.client.CoreV1().Pods(namespace).Get(n.t.Context(), name, metav1.GetOptions{})
 		if err == nil {
 			last = pod
@@ -394,9 +409,12 @@ func (n *realNode) await(namespace, name string, reached func(*corev1.Pod) bool)
 func (n *realNode) finish(pod *corev1.Pod) corev1.PodPhase {
 	n.t.Helper()
 	n.create(pod)
-	return n.await(pod.Namespace, pod.Name, func(pod *corev1.Pod) bool {
-		return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-	}).Status.Phase
+	return n.await(pod.Namespace, pod.Name, hasPodEnded).Status.Phase
+}
+
+// hasPodEnded reports whether the containers of a pod have ended for good.
+func hasPodEnded(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
 // logs come from the kubelet, through the API server.

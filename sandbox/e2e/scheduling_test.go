@@ -51,13 +51,13 @@ func (p scheduledPool) comeAgain(plan capacity.PoolPlan, nodes []string) {
 func (p scheduledPool) awaitPending(count, want int, when string) {
 	p.t.Helper()
 	pods, pending := 0, 0
-	reached := eventually(patience, nil, func() bool {
+	why, reached := eventuallyUnless(p.t, patience, nothingLost, func() bool {
 		var looked bool
 		pods, pending, looked = p.scheduling()
 		return looked && pods == count && pending == want
 	})
-	assert.True(p.t, reached, "pool %s has %d pods and should have %d, of which %d are pending and %d should be, %s",
-		p.name, pods, count, pending, want, when)
+	assert.True(p.t, reached, "pool %s has %d pods and should have %d, of which %d are pending and %d should be, %s: %s",
+		p.name, pods, count, pending, want, when, why)
 }
 
 // scheduling counts the pods of a pool, and those without a node. It tells whether

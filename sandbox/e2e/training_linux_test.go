@@ -115,6 +115,7 @@ func newTraining(t *testing.T) *training {
 		}
 		assert.NoError(t, s.Down(context.Background()))
 	})
+	needs.add(t, func() string { return lostPart(s) })
 	r.cluster = cluster{t: t, s: s}
 	return r
 }
@@ -143,10 +144,10 @@ func (r *training) await(t *testing.T, job string) batchv1.JobConditionType {
 	t.Helper()
 	started := time.Now()
 	var end batchv1.JobConditionType
-	require.Truef(t, eventually(trainingPatience, nil, func() bool {
+	awaitUnless(t, trainingPatience, nothingLost, func() bool {
 		end = r.endOf(t, job)
 		return end != ""
-	}), "%s ends: %s", job, &words{r, "persia", job + "-nn-worker-0"})
+	}, "%s ends: %s", job, &words{r, "persia", job + "-nn-worker-0"})
 	fmt.Fprintf(t.Output(), "TIME %s: %s is %s after %s more\n", t.Name(), job, end, time.Since(started).Round(time.Second))
 	return end
 }

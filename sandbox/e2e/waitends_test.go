@@ -1,15 +1,21 @@
 package e2e
 
 import (
+	"context"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
+
+	"persia/sandbox/background"
 )
 
 // TestWaitsEnd: no test waits for what can no longer come.
@@ -37,7 +43,7 @@ func TestWaitsEnd(t *testing.T) {
 			t.Parallel()
 			c := cluster{t: t, Interface: fake.NewSimpleClientset(test.object)}
 			tries := 0
-			why, holds := eventuallyUnless(time.Hour, c.lost, func() bool {
+			why, holds := eventuallyUnless(t, time.Hour, c.lost, func() bool {
 				tries++
 				return test.why == "" && tries > 15
 			})
@@ -47,4 +53,41 @@ func TestWaitsEnd(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestWaitsEndWithPrograms: a test does not wait on when a program that it needs has ended.
+func TestWaitsEndWithPrograms(t *testing.T) {
+	t.Parallel()
+	dir, end := t.TempDir(), filepath.Join(t.TempDir(), "end")
+	require.NoError(t, background.Start(t.Context(), dir, "/bin/sh", "-c", "until [ -e "+end+" ]; do sleep 0.1; done"))
+	t.Cleanup(func() { assert.NoError(t, background.Stop(context.Background(), dir)) })
+	needs.add(t, func() string {
+		if hasEnded(dir) {
+			return "the program has ended"
+		}
+		return ""
+	})
+	never := func() bool { return false }
+	t.Run("it runs", func(t *testing.T) {
+		why, holds := eventuallyUnless(t, 3*time.Second, nothingLost, never)
+		assert.False(t, holds)
+		assert.Equal(t, "it did not come in 3s", why)
+	})
+	t.Run("it ends", func(t *testing.T) {
+		require.NoError(t, os.WriteFile(end, nil, 0o600))
+		why, holds := eventuallyUnless(t, time.Hour, nothingLost, never)
+		assert.False(t, holds)
+		assert.Equal(t, "the program has ended", why)
+	})
+}
+
+// TestWaitsLookTwice: a program that is replaced at this moment does not end a wait.
+func TestWaitsLookTwice(t *testing.T) {
+	t.Parallel()
+	looks := 0
+	_, holds := eventuallyUnless(t, time.Hour, func() string {
+		looks++
+		return map[int]string{2: "it has ended"}[looks]
+	}, func() bool { return looks == 4 })
+	assert.True(t, holds)
 }
