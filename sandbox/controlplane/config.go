@@ -62,6 +62,12 @@ printf ok
 //
 // Before both, a stage starts the pod of a controller whose program really runs. The agent makes
 // the pod ready when the program is.
+//
+// The API server removes a pod that is deleted without grace in two steps, and watchers see both. kwok
+// itself deletes in this way, by name, and would do so again after the first step. On a busy machine that
+// is so late that it removes the next pod of a StatefulSet, which has the same name, and then the next one,
+// without end. So after the first step, kwok waits for the second. If the API server is killed in between,
+// a change, whatever it is, has it finish; a next pod is not harmed.
 const stages = `apiVersion: kwok.x-k8s.io/v1alpha1
 kind: Stage
 metadata:
@@ -103,6 +109,28 @@ spec:
       - ip: {{ . | Quote }}
       {{ end }}
       {{ end }}
+---
+apiVersion: kwok.x-k8s.io/v1alpha1
+kind: Stage
+metadata:
+  name: pod-is-being-removed
+spec:
+  resourceRef:
+    apiGroup: v1
+    kind: Pod
+  selector:
+    matchExpressions:
+    - {key: .metadata.deletionTimestamp, operator: Exists}
+    - {key: .metadata.deletionGracePeriodSeconds | tostring, operator: In, values: ["0"]}
+    - {key: ".metadata.ownerReferences.[].kind", operator: NotIn, values: [Job]}
+  weight: 1
+  delay:
+    durationMilliseconds: 10000
+  next:
+    patches:
+    - root: metadata
+      template: |
+        annotations: {sandbox.persia.com/removed: "true"}
 ---
 apiVersion: kwok.x-k8s.io/v1alpha1
 kind: Stage
