@@ -2,12 +2,14 @@ package preflight
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 )
@@ -70,22 +72,34 @@ func short(name string, args []string) string {
 }
 
 // firstError returns the line of a command's error output that names the problem: the
-// first line that begins with "error:", or else the first line.
+// first line that begins with "error:", or else the first line. If that line ends with a colon,
+// the next one belongs to it.
 func firstError(stderr string) string {
-	first := ""
+	first, found := "", ""
 	for line := range strings.Lines(stderr) {
 		line = strings.TrimSpace(line)
+		if found != "" {
+			return found + " " + strings.TrimPrefix(line, "- ")
+		}
 		if lower := strings.ToLower(line); strings.HasPrefix(lower, "error:") {
-			return strings.TrimSpace(line[len("error:"):])
+			found = strings.TrimSpace(line[len("error:"):])
+			if !strings.HasSuffix(found, ":") {
+				return found
+			}
+			continue
 		}
 		if first == "" {
 			first = line
 		}
 	}
-	if first == "" {
-		return "it failed and printed nothing"
-	}
-	return first
+	return cmp.Or(found, first, "it failed and printed nothing")
+}
+
+// notFound reports whether Google Cloud has answered gcloud that a thing does not exist.
+func notFound(err error) bool {
+	var failed *failure
+	return errors.As(err, &failed) && failed.code > 0 &&
+		!unreachable(err) && slices.ContainsFunc([]string{"was not found", "not found: 404", "NOT_FOUND"}, func(sign string) bool { return strings.Contains(failed.text, sign) })
 }
 
 // unreachable reports whether a command did not end, or could not reach the network.

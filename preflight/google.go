@@ -27,7 +27,10 @@ func (p *preflight) googleChecks(ctx context.Context) []Check {
 		return append(checks, p.unasked(project)...)
 	}
 	checks = append(checks, p.servicesCheck(ctx))
-	return append(checks, p.quotaChecks(ctx)...)
+	checks = append(checks, p.quotaChecks(ctx)...)
+	checks = append(checks, p.machineChecks(ctx)...)
+	checks = append(checks, p.bucketChecks(ctx)...)
+	return append(checks, p.cacheChecks(ctx)...)
 }
 
 // unasked returns the unchecked checks of a project that did not answer. They still list the needs
@@ -41,7 +44,7 @@ func (p *preflight) unasked(project Check) []Check {
 	for _, quota := range p.stack.Plan().Quotas {
 		checks = append(checks, unchecked(quotaName+quota.Name, fmt.Sprintf("%s; needed: %d, %s", why, quota.Amount, quota.Region)))
 	}
-	return checks
+	return append(checks, p.uncheckedPlaces(why)...)
 }
 
 func gcloudCheck() Check {

@@ -88,6 +88,8 @@ require (
 	m.prints("projects describe my-project", encoded(t, recorded(t, "projects.get", nil)))
 	m.prints("compute regions describe us-central1", withQuotas(t, "regions.get", regionQuotas))
 	m.prints("compute project-info describe", withQuotas(t, "projectInfo.get", projectQuotas))
+	m.prints("compute machine-types describe", `{"name": "n"}`)
+	m.prints("compute accelerator-types describe", `{"name": "n"}`)
 	m.enabled(without())
 	return m
 }

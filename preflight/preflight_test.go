@@ -33,7 +33,7 @@ func TestAllWell(t *testing.T) {
 	assert.Empty(t, problems(checks))
 	assert.False(t, Failed(checks))
 	for _, name := range []string{"stack file", "secrets", "control plane", "program", "pulumi CLI", "pulumi plugins", "pulumi login",
-		"pulumi stack", "gcloud", gcp.AuthPlugin, "credentials", "project", "APIs", "quota NVIDIA_L4_GPUS", "quota GPUS_ALL_REGIONS"} {
+		"pulumi stack", "gcloud", gcp.AuthPlugin, "credentials", "project", "APIs", "quota NVIDIA_L4_GPUS", "quota GPUS_ALL_REGIONS", "machine e2-standard-4", "machine g2-standard-32"} {
 		assert.True(t, has(checks, name), name)
 	}
 }
