@@ -9,6 +9,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
+	"persia/kube"
 	"persia/sandbox/kubeprovider"
 )
 
@@ -21,7 +22,7 @@ type inCluster struct {
 // object simulates an object in the cluster: it is as the program wants it, and changes as the
 // Kubernetes provider plans.
 func (e *engine) object(urn resource.URN, args pulumi.MockResourceArgs) (resource.PropertyMap, error) {
-	if err := servedByWebhook(urn, args); err != nil {
+	if err := e.servedByWebhook(urn, args); err != nil {
 		return nil, err
 	}
 	now := inCluster{held{resource.ID(args.Name), unsecret(args.Inputs), served(args)}, providerOf(args)}
@@ -54,21 +55,29 @@ func (e *engine) object(urn resource.URN, args pulumi.MockResourceArgs) (resourc
 	return now.outputs, nil
 }
 
-// servedByWebhook refuses an object that goes through the webhook of gmp-operator, unless the
-// object comes after a Deployment. GKE runs that webhook on the nodes of the cluster, so it may not
-// serve yet when the last pool is ready (GoogleCloudPlatform/ai-on-gke, issue 402). An available
-// Deployment shows that the nodes run pods.
-func servedByWebhook(urn resource.URN, args pulumi.MockResourceArgs) error {
-	if !strings.HasPrefix(args.TypeToken, "kubernetes:monitoring.googleapis.com/") {
+// servedByWebhook refuses an object that passes a webhook of GKE on the nodes of the cluster, unless
+// the object comes after a Deployment that the engine waits for. The webhook may not serve yet when the
+// last pool is ready (GoogleCloudPlatform/ai-on-gke, issue 402). An available Deployment shows that the
+// nodes run pods.
+func (e *engine) servedByWebhook(urn resource.URN, args pulumi.MockResourceArgs) error {
+	group, _, _ := strings.Cut(strings.TrimPrefix(args.TypeToken, "kubernetes:"), "/")
+	webhook, onNodes := kube.WebhookOnNodes(group)
+	if !onNodes {
 		return nil
 	}
 	for _, dependency := range args.RegisterRPC.GetDependencies() {
-		if resource.URN(dependency).Type() == "kubernetes:apps/v1:Deployment" {
+		if urn := resource.URN(dependency); urn.Type() == "kubernetes:apps/v1:Deployment" && !skipsAwait(e.objects[urn].inputs) {
 			return nil
 		}
 	}
-	return fmt.Errorf("%s: Internal error occurred: failed calling webhook "+
-		`"default.podmonitorings.gmp-operator.gmp-system.monitoring.googleapis.com": no endpoints available for service "gmp-operator"`, urn)
+	return fmt.Errorf("%s: Internal error occurred: failed calling webhook %q: no endpoints available for service", urn, webhook.Name)
+}
+
+// skipsAwait reports whether the engine does not wait until an object is ready.
+func skipsAwait(inputs resource.PropertyMap) bool {
+	metadata, _ := inputs.Mappable()["metadata"].(values)
+	annotations, _ := metadata["annotations"].(values)
+	return annotations["pulumi.com/skipAwait"] != nil
 }
 
 // replacedOn makes a difference in one of the paths a replacement, as the engine does.
