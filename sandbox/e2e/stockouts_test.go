@@ -1,0 +1,221 @@
+package e2e
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"persia/sandbox/gcp/autoscaler"
+)
+
+// stockOut is when Google Cloud has machines for the pools of a job, and whether it first gives a
+// request up. A second counts as a minute: the autoscaler in the sandbox is as fast, and the test makes
+// Kueue and the provisioner so.
+type stockOut struct {
+	servers, gpus time.Duration
+	fails         bool
+}
+
+func randomStockOut(seed uint64) stockOut {
+	random := rand.New(rand.NewPCG(seed, 0))
+	upTo := func(seconds int) time.Duration { return time.Duration(random.IntN(seconds*1000)) * time.Millisecond }
+	return stockOut{servers: upTo(20), gpus: upTo(40), fails: random.IntN(3) == 0}
+}
+
+// stock is what there is some time after the job was activated.
+func (o stockOut) stock(after time.Duration) map[string]autoscaler.Stock {
+	stocks := map[string]autoscaler.Stock{}
+	if after < o.servers {
+		stocks["servers"] = autoscaler.Stock{Machines: new(1)}
+	}
+	if after < o.gpus {
+		stocks["gpu"] = autoscaler.Stock{Machines: new(1)}
+		if o.fails {
+			stocks["gpu"] = autoscaler.Stock{Fails: "no such machines"}
+		}
+	}
+	return stocks
+}
+
+// paid is how long nodes of a job were there while the job did not run.
+type paid struct{ gpus, servers time.Duration }
+
+func (p paid) String() string {
+	return fmt.Sprintf("%.1f hours of idle GPU nodes and %.1f hours of other nodes", p.gpus.Minutes(), p.servers.Minutes())
+}
+
+func (p *paid) add(other paid) { p.gpus, p.servers = p.gpus+other.gpus, p.servers+other.servers }
+
+// TestStockOuts: a job whose machines come at random times runs in the end, and no GPU is held
+// before the servers run. As a control, a job for which Kueue asks pays for idle GPUs.
+func TestStockOuts(t *testing.T) {
+	t.Parallel()
+	project := t.TempDir()
+	p, s := startProvisioned(t, project, gpuStock(autoscaler.Stock{Machines: new(0)}))
+	p.hurry()
+	p.configureKueue("timeout: 30m", "timeout: 30s", "recoveryTimeout: 30m", "recoveryTimeout: 30s",
+		"backoffBaseSeconds: 60", "backoffBaseSeconds: 1", "backoffMaxSeconds: 3600", "backoffMaxSeconds: 60")
+	first := firstSeed(t)
+	var ours, plain paid
+	rounds := forms(2, 200)
+	for round := range rounds {
+		seed := first + uint64(round)
+		idle, ran := p.survive("train", randomStockOut(seed))
+		require.True(t, ran, "seed %d", seed)
+		ours.add(idle)
+	}
+	p.activate("train", false)
+	p.askByKueue()
+	gaveUp, controls := 0, forms(1, 50)
+	for round := range controls {
+		idle, ran := p.survive("plain", randomStockOut(first+uint64(round)))
+		plain.add(idle)
+		if !ran {
+			gaveUp++
+		}
+	}
+	report(t, "%d stock-outs: the program paid %s", rounds, ours)
+	report(t, "%d stock-outs: Kueue's AdmissionCheck paid %s, and %d jobs waited for a person", controls, plain, gaveUp)
+	p.activate("plain", false)
+	p.removeKueuesCheck()
+	require.NoError(t, s.Destroy(t.Context()))
+}
+
+// survive activates a job, and takes it out of its queue when it runs. It returns what the wait
+// has cost, and whether the job ran without help.
+func (p provisioned) survive(job string, out stockOut) (paid, bool) {
+	p.t.Helper()
+	p.activate(job, false)
+	p.await(func() bool { return p.podsOfSet(job) == 0 }, "the job stops")
+	for _, pool := range []string{"gpu", "servers"} {
+		require.NoError(p.t, p.CoreV1().Nodes().DeleteCollection(p.t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: poolLabel + "=" + pool}))
+	}
+	p.hasStock(out.stock(0))
+	p.activate(job, true)
+	started, last := time.Now(), time.Now()
+	var idle paid
+	gaveUp := false
+	p.await(func() bool {
+		p.hasStock(out.stock(time.Since(started)))
+		gpus, servers := len(p.nodesOf("gpu")), len(p.nodesOf("servers"))
+		if job == "train" {
+			p.assertServersFirst()
+		}
+		elapsed := time.Since(last)
+		last = time.Now()
+		if p.running(job) == provisionedReplicas {
+			return true
+		}
+		idle.add(paid{time.Duration(gpus) * elapsed, time.Duration(servers) * elapsed})
+		gaveUp = !p.isActive(job)
+		return gaveUp
+	}, "the job "+job+" runs")
+	return idle, !gaveUp
+}
+
+// assertServersFirst checks that no nodes are booked unless all other replicas run, or Kueue stops
+// the job right now.
+func (p provisioned) assertServersFirst() {
+	p.t.Helper()
+	request, err := p.kinds.Resource(provisioningRequests).Namespace("persia").Get(p.t.Context(), "train", metav1.GetOptions{})
+	if err != nil {
+		return // there is no request
+	}
+	conditions := conditionsOf(p.t, *request)
+	if !meta.IsStatusConditionTrue(conditions, "Provisioned") || meta.IsStatusConditionTrue(conditions, "BookingExpired") {
+		return
+	}
+	running := p.running("train")
+	suspended, _, err := unstructured.NestedBool(p.jobSet("train").Object, "spec", "suspend")
+	require.NoError(p.t, err)
+	if !suspended {
+		assert.GreaterOrEqual(p.t, running, provisionedReplicas-2, "GPUs are there, and not all servers")
+	}
+}
+
+func (p provisioned) jobSet(job string) *unstructured.Unstructured {
+	p.t.Helper()
+	set, err := p.kinds.Resource(jobSets).Namespace("persia").Get(p.t.Context(), job, metav1.GetOptions{})
+	require.NoError(p.t, err)
+	return set
+}
+
+func (p provisioned) isActive(job string) bool {
+	p.t.Helper()
+	return field(p.t, p.workloadOf(job), "spec", "active") != false
+}
+
+// activate lets a job into its queue, or takes it out.
+func (p provisioned) activate(job string, active bool) {
+	p.t.Helper()
+	var workload unstructured.Unstructured
+	p.await(func() bool { workload = p.workloadOf(job); return workload.GetName() != "" }, "Kueue knows the job")
+	_, err := p.kinds.Resource(workloads).Namespace("persia").Patch(p.t.Context(), workload.GetName(), types.MergePatchType,
+		fmt.Appendf(nil, `{"spec": {"active": %t}}`, active), metav1.PatchOptions{})
+	require.NoError(p.t, err)
+}
+
+var (
+	admissionChecks = schema.GroupVersionResource{Group: "kueue.x-k8s.io", Version: "v1beta2", Resource: "admissionchecks"}
+	clusterQueues   = schema.GroupVersionResource{Group: "kueue.x-k8s.io", Version: "v1beta2", Resource: "clusterqueues"}
+	requestConfigs  = schema.GroupVersionResource{Group: "kueue.x-k8s.io", Version: "v1beta2", Resource: "provisioningrequestconfigs"}
+)
+
+// askByKueue adds the job plain, for which Kueue asks for nodes with the settings of its guide.
+func (p provisioned) askByKueue() {
+	p.t.Helper()
+	create := func(resource schema.GroupVersionResource, namespace string, fields object) {
+		_, err := p.kinds.Resource(resource).Namespace(namespace).Create(p.t.Context(), &unstructured.Unstructured{Object: fields}, metav1.CreateOptions{})
+		require.NoError(p.t, err)
+	}
+	const kueue = "kueue.x-k8s.io/v1beta2"
+	create(requestConfigs, "", object{"apiVersion": kueue, "kind": "ProvisioningRequestConfig", "metadata": object{"name": "gpus"}, "spec": object{
+		"provisioningClassName": "queued-provisioning.gke.io", "managedResources": []any{"nvidia.com/gpu"},
+		"retryStrategy": object{"backoffLimitCount": int64(3), "backoffBaseSeconds": int64(1), "backoffMaxSeconds": int64(30)},
+	}})
+	create(admissionChecks, "", object{"apiVersion": kueue, "kind": "AdmissionCheck", "metadata": object{"name": "gpus"}, "spec": object{
+		"controllerName": "kueue.x-k8s.io/provisioning-request",
+		"parameters":     object{"apiGroup": "kueue.x-k8s.io", "kind": "ProvisioningRequestConfig", "name": "gpus"},
+	}})
+	p.patchQueue(`{"spec": {"admissionChecksStrategy": {"admissionChecks": [{"name": "gpus", "onFlavors": ["persia-gpu"]}]}}}`)
+	spec := p.jobSet("train").Object["spec"].(object)
+	spec["suspend"] = true
+	spec["network"].(object)["subdomain"] = "plain"
+	for _, role := range spec["replicatedJobs"].([]any) {
+		template, _, err := unstructured.NestedMap(role.(object), "template", "spec", "template")
+		require.NoError(p.t, err)
+		unstructured.RemoveNestedField(template, "metadata", "annotations", "autoscaling.x-k8s.io/consume-provisioning-request")
+		unstructured.RemoveNestedField(template, "metadata", "annotations", "autoscaling.x-k8s.io/provisioning-class-name")
+		require.NoError(p.t, unstructured.SetNestedMap(role.(object), template, "template", "spec", "template"))
+		require.NoError(p.t, unstructured.SetNestedField(role.(object), "plain", "template", "spec", "template", "metadata", "labels", "persia_job"))
+	}
+	create(jobSets, "persia", object{"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "spec": spec, "metadata": object{
+		"name": "plain", "labels": object{"kueue.x-k8s.io/queue-name": "ranking", "kueue.x-k8s.io/priority-class": "persia-default"},
+	}})
+}
+
+// removeKueuesCheck leaves nothing that the stack does not know.
+func (p provisioned) removeKueuesCheck() {
+	p.t.Helper()
+	foreground := metav1.DeletePropagationForeground
+	require.NoError(p.t, p.kinds.Resource(jobSets).Namespace("persia").Delete(p.t.Context(), "plain", metav1.DeleteOptions{PropagationPolicy: &foreground}))
+	p.patchQueue(`{"spec": {"admissionChecksStrategy": null}}`)
+	for _, resource := range []schema.GroupVersionResource{admissionChecks, requestConfigs} {
+		require.NoError(p.t, p.kinds.Resource(resource).Delete(p.t.Context(), "gpus", metav1.DeleteOptions{}))
+	}
+}
+
+func (p provisioned) patchQueue(patch string) {
+	p.t.Helper()
+	_, err := p.kinds.Resource(clusterQueues).Patch(p.t.Context(), "persia-ranking", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	require.NoError(p.t, err)
+}
