@@ -175,6 +175,7 @@ func TestQueue(t *testing.T) {
 	assert.Empty(t, names(definitions.Items), "definitions")
 	if *long {
 		t.Run("a lost node without a spare one", assertWaitsForLostNode)
+		t.Run("StatefulSets deadlock", assertStatefulSetsDeadlock)
 	}
 }
 
@@ -204,10 +205,10 @@ func assertWaitsForLostNode(t *testing.T) {
 	c.await(func() bool { return c.running("first") == r.replicas }, "the job runs again")
 }
 
-// TestStatefulSetsDeadlock is the control of TestQueue: the StatefulSets of two jobs that each need
-// all nodes share them, and neither job is ever whole.
-func TestStatefulSetsDeadlock(t *testing.T) {
-	t.Parallel()
+// assertStatefulSetsDeadlock is the control of TestQueue: the StatefulSets of two jobs that each need
+// all nodes share them, and neither job is ever whole. It checks Kubernetes, not the program, so only
+// the long form runs it.
+func assertStatefulSetsDeadlock(t *testing.T) {
 	r := rivals(t)
 	r.write(nil)
 	s := newSandboxOf(t, r.project, t.TempDir(), r.stack)
