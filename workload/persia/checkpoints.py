@@ -12,6 +12,7 @@ as an empty one: the training would start over, and its checkpoints would be rem
 import collections
 import errno
 import os
+import pickle
 import re
 import shutil
 import stat
@@ -25,6 +26,14 @@ MARKS = (DONE, OPTIMIZER)
 # The first bytes of an archive and of the last record of its directory, and the lengths of that
 # record and of the longest comment after it (PKWARE, ".ZIP File Format Specification", 4.3).
 ARCHIVE, LAST_RECORD, RECORD_LENGTH, LONGEST_COMMENT = b"PK\x03\x04", b"PK\x05\x06", 22, 65535
+
+# How torch.save begins a file before PyTorch 1.6, and later if asked (torch/serialization.py,
+# _legacy_save): with its magic number. A version, the system, the object, and the keys of its storages
+# follow, all pickled, and then each storage: the number of its elements in 8 bytes, and the elements.
+LEGACY = pickle.dumps(0x1950A86A20F9469CFC6C, protocol=2)
+
+# The bytes of an element, by the storage's class without "Storage". Others have at least one.
+WIDTHS = {"ComplexDouble": 16, "ComplexFloat": 8, "Double": 8, "Long": 8, "Float": 4, "Int": 4, "Half": 2, "BFloat16": 2, "Short": 2}
 
 # path is the folder, attempt the number of the attempt that wrote it, time when it became
 # complete, and link whether path is a link to the folder.
@@ -118,17 +127,69 @@ def embeddings_whole(mark, shards, older):
 
 def whole(path):
     """Report whether PyTorch has written a whole file: an archive with its directory, which comes
-    last. The files of PyTorch before 1.6 do not show their end, so any content counts.
+    last, or an older file with all storages. Of other files, any content counts.
     zipfile.is_zipfile would return False when the volume fails."""
     with open(path, "rb") as file:
-        start = file.read(len(ARCHIVE))
-        if start != ARCHIVE:
-            return bool(start)
+        start = file.read(len(LEGACY))
+        if LEGACY.startswith(start):
+            return start == LEGACY and legacy_whole(file)
+        if not start.startswith(ARCHIVE):
+            return True
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - RECORD_LENGTH - LONGEST_COMMENT))
         end = file.read()
     at = end.rfind(LAST_RECORD)
     return at >= 0 and len(end) - at >= RECORD_LENGTH
+
+
+class StandIn:
+    """Takes the place of each class and function that a pickle names, so that reading it runs no
+    code of the script."""
+
+    def __new__(cls, *args, **kwargs):
+        return object.__new__(cls)
+
+    def __init__(self, *args, **kwargs):
+        pass
+
+    def ignore(self, *args, **kwargs):
+        pass
+
+    __setstate__ = __setitem__ = __call__ = append = extend = add = ignore
+
+
+class Storages(pickle.Unpickler):
+    """Reads a pickle for the sizes of the storages that it names, in bytes by their keys."""
+
+    def __init__(self, file):
+        super().__init__(file)
+        self.sizes = {}
+
+    def find_class(self, module, name):
+        return type(name, (StandIn,), {})
+
+    def persistent_load(self, saved):
+        _, storage, key, _, elements = saved[:5]
+        self.sizes[key] = elements * WIDTHS.get(storage.__name__.replace("Storage", ""), 1)
+
+
+def legacy_whole(file):
+    """Report whether all of an older file is there, from behind its magic number on. Only a file that
+    ends too early is not whole: a pickle of unusual form must not cost a checkpoint."""
+    try:
+        for _ in range(2):
+            Storages(file).load()
+        content = Storages(file)
+        content.load()
+        keys = Storages(file).load()
+        end = file.tell() + sum(8 + content.sizes[key] for key in keys)
+        return file.seek(0, os.SEEK_END) >= end
+    except EOFError:
+        return False
+    except OSError:
+        raise
+    except Exception as error:
+        return not (isinstance(error, pickle.UnpicklingError) and "truncated" in str(error))
 
 
 def names_its_own(files, shards, older):

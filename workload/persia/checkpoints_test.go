@@ -352,7 +352,36 @@ func TestCheckpointsAreWhole(t *testing.T) {
 	t.Parallel()
 	const (
 		archive = `
-import io, zipfile
+import collections, io, pickle, struct, sys, types, zipfile
+
+torch = sys.modules["torch"] = types.ModuleType("torch")
+
+class FloatStorage:
+    __module__, __qualname__ = "torch", "FloatStorage"
+
+class Tensor:
+    def __reduce__(self):
+        return torch.rebuild, (FloatStorage(), 0, (5000,), (1,))
+
+def rebuild(*args):
+    raise AssertionError("reading a checkpoint runs no code of PyTorch")
+
+rebuild.__module__, rebuild.__qualname__ = "torch", "rebuild"
+torch.FloatStorage, torch.rebuild = FloatStorage, rebuild
+
+class Pickler(pickle.Pickler):
+    def persistent_id(self, value):
+        return ("storage", FloatStorage, "7", "cpu", 5000, None) if isinstance(value, FloatStorage) else None
+
+def legacy():
+    """A file of PyTorch before 1.6."""
+    file = io.BytesIO()
+    for value in (0x1950A86A20F9469CFC6C, 1001, {"little_endian": True}):
+        pickle.dump(value, file, 2)
+    Pickler(file, 2).dump(collections.OrderedDict(state={"step": 3}, weight=Tensor(), params=[1, {2}]))
+    pickle.dump(["7"], file, 2)
+    file.write(struct.pack("<q", 5000) + bytes(4 * 5000))
+    return file.getvalue()
 
 def archive():
     """A file of PyTorch since 1.6."""
@@ -390,7 +419,15 @@ print(left())
 		"half an optimizer":               {`rewrite("opt.pt", lambda content: content[:50000])`, false, "old"},
 		"an optimizer without its end":    {`rewrite("opt.pt", lambda content: content[:-1])`, false, "old"},
 		"half a model":                    {`rewrite("dense.pt", lambda content: content[:50000])`, false, "old"},
-		"files of PyTorch before 1.6":     {`rewrite("opt.pt", lambda content: b"\x80\x02\x8a")`, false, "new"},
+		"an older file":                   {`rewrite("opt.pt", lambda content: legacy())`, false, "new"},
+		"an older file without its end":   {`rewrite("opt.pt", lambda content: legacy()[:-1])`, false, "old"},
+		"an older file without storages":  {`rewrite("opt.pt", lambda content: legacy()[:-20008])`, false, "old"},
+		"half a pickle of an older file":  {`rewrite("opt.pt", lambda content: legacy()[:90])`, false, "old"},
+		"one pickle of an older file":     {`rewrite("opt.pt", lambda content: legacy()[:16])`, false, "old"},
+		"the first bytes of an older one": {`rewrite("opt.pt", lambda content: b"\x80\x02\x8a")`, false, "old"},
+		"an older model without its end":  {`rewrite("dense.pt", lambda content: legacy()[:-1])`, false, "old"},
+		"a pickle of unusual form":        {`rewrite("opt.pt", lambda content: legacy()[:16] + b"\x80\x02?.")`, false, "new"},
+		"something else":                  {`rewrite("opt.pt", lambda content: b"opt")`, false, "new"},
 		"an empty mark":                   {`rewrite("embedding_dump_done", lambda content: b"")`, false, "old"},
 		"half a mark":                     {`rewrite("embedding_dump_done", lambda content: b"---\nnum_shards: 1")`, false, "old"},
 		"fewer servers than it counts":    {`rewrite("embedding_dump_done", lambda content: b"---\nnum_shards: 2\n")`, false, "old"},
