@@ -28,9 +28,12 @@ ASK, RELEASE, NOTHING = "ask", "release", "nothing"
 
 
 def asking_role(job):
-    """Returns the role whose pods name a request, or None."""
+    """Returns the role whose pods name the request of the job, or None.
+
+    Kueue names requests of its own in the pods of a job for which it asks itself.
+    """
     for role in job["spec"]["replicatedJobs"]:
-        if request_name(role):
+        if request_name(role) == job["metadata"]["name"]:
             return role
     return None
 

@@ -114,7 +114,8 @@ print(json.dumps([c["resources"]["requests"] for c in template["spec"]["containe
 	assert.JSONEq(t, `[{"cpu": "2", "nvidia.com/gpu": "1"}, {}]`, string(output))
 }
 
-// TestRound checks that a job whose request the API server refuses does not hold up the others.
+// TestRound checks that a job whose request the API server refuses does not hold up the others, and that
+// a job for which Kueue asks is left to Kueue.
 func TestRound(t *testing.T) {
 	const script = `
 import json, sys
@@ -130,8 +131,8 @@ class API:
 provisioner.next_step = lambda *arguments: provisioner.ASK
 provisioner.Provisioner(API(), "persia", 60).round()
 `
-	jobs := []object{job(nil), job(nil)}
-	for i, name := range []string{"first", "second"} {
+	jobs := []object{job(nil), job(nil), job(nil)}
+	for i, name := range []string{"first", "second", "third"} {
 		jobs[i]["apiVersion"] = "jobset.x-k8s.io/v1alpha2"
 		jobs[i]["metadata"] = object{"name": name, "uid": name}
 		roles := jobs[i]["spec"].(object)["replicatedJobs"].([]any)
@@ -139,6 +140,7 @@ provisioner.Provisioner(API(), "persia", 60).round()
 			"metadata": object{"annotations": provisioner.PodAnnotations(name)}, "spec": object{"containers": []object{}},
 		}
 	}
+	jobs[2]["metadata"] = object{"name": "plain", "uid": "plain"}
 	text, err := json.Marshal(jobs)
 	require.NoError(t, err)
 	output, err := exec.Command("python3", "-B", "-c", script, string(text)).CombinedOutput()
