@@ -49,6 +49,7 @@ class Replica:
         self.gpus = None  # the check of the GPUs, until it is done
         self.blocked = ""  # why no attempt can start with this replica
         self.nats_seen = None  # when the command was last connected to NATS
+        self.clients = set()  # the processes that were connected then
         self.answered = time.monotonic()  # when it sent the last report that got an answer
         self.silence = settings.lost_seconds  # how long the command runs without an answer
         self.was_running = False  # whether the command ran when the pod had to end
@@ -148,14 +149,17 @@ class Replica:
             self.become("failed", f"{self.arguments[0]}: {error.strerror}")
 
     def deaf(self):
-        """Report whether the command has lost its connection to NATS for too long."""
+        """Report whether processes of the command have lost their connection to NATS for too
+        long. A script that has ended needs none, although its launcher may still run."""
         if not self.settings.nats:
             return False
-        if connected(processes(self.command.process.pid), self.settings.nats[1]):
+        running = processes(self.command.process.pid)
+        clients = connected(running, self.settings.nats[1])
+        if clients:
             if self.nats_seen is None:
                 log(f"attempt {self.attempt}: connected to NATS")
-            self.nats_seen = time.monotonic()
-        return self.nats_seen is not None and time.monotonic() - self.nats_seen > self.settings.nats_seconds
+            self.nats_seen, self.clients = time.monotonic(), clients
+        return bool(self.clients & running) and time.monotonic() - self.nats_seen > self.settings.nats_seconds
 
     def become(self, state, reason, doubts=False):
         self.state, self.reason, self.doubts = state, reason, doubts
@@ -290,7 +294,7 @@ class Replica:
 
     def begin(self, attempt, resume):
         """Start the command, or the check of the GPUs before it."""
-        self.attempt, self.nats_seen = attempt, None
+        self.attempt, self.nats_seen, self.clients = attempt, None, set()
         if self.progress():
             os.remove(self.settings.progress_file)
         environment = self.environment(resume)

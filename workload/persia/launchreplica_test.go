@@ -44,6 +44,22 @@ func TestLaunchWithoutNATS(t *testing.T) {
 	assert.Equal(t, "complete in attempt 2", j.becomes("complete"))
 }
 
+// TestLaunchEndsAfterNATS checks that a launcher may run on after the script that it started has
+// ended, and with it the connection to NATS.
+func TestLaunchEndsAfterNATS(t *testing.T) {
+	t.Parallel()
+	address := freeAddress(t)
+	j := newTraining(t, "nn-worker=1,dataloader=1", "PERSIA_NATS_URL=nats://"+address)
+	host, port, err := net.SplitHostPort(address)
+	require.NoError(t, err)
+	listen(t, address)
+	nnWorker := j.start("nn-worker-0", fmt.Sprintf(note+`(exec 3<>/dev/tcp/%s/%s; until [[ -e end ]]; do sleep 0.1; done); sleep 2`, host, port))
+	j.start("dataloader-0", note)
+	nnWorker.says("attempt 1: connected to NATS")
+	require.NoError(t, os.WriteFile(filepath.Join(j.dir, "end"), nil, 0o600))
+	assert.Equal(t, "complete in attempt 1", j.becomes("complete"))
+}
+
 // TestLaunchStuck lets replicas wait for each other forever, although all of them live.
 func TestLaunchStuck(t *testing.T) {
 	t.Parallel()

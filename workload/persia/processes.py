@@ -100,7 +100,7 @@ def processes(root):
 
 
 def connected(pids, port):
-    """Report whether one of the processes has a connection to a remote port."""
+    """Return the processes that have a connection to a remote port."""
     sockets = set()
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         try:
@@ -110,7 +110,7 @@ def connected(pids, port):
             continue
         # 01 is ESTABLISHED in the kernel's net/tcp_states.h.
         sockets |= {f"socket:[{row[9]}]" for row in rows if row[3] == "01" and int(row[2].rsplit(":", 1)[1], 16) == port}
-    return any(file in sockets for pid in pids for file in open_files(pid))
+    return {pid for pid in pids if not sockets.isdisjoint(open_files(pid))}
 
 
 def open_files(pid):
