@@ -6,6 +6,7 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/auto"
 
@@ -17,18 +18,29 @@ import (
 type cli struct {
 	auto.PulumiCommand
 	stack state.Stack
-	// noResult skips the calls that the Automation API makes after an update: for the
+	// noOutputs and noHistory skip the calls that the Automation API makes after an update: for the
 	// outputs, twice, and for the history.
-	noResult bool
+	noOutputs, noHistory bool
 }
 
-// findCLI returns the CLI at a path, after the Automation API has checked its version.
+// foundCLIs has the CLIs whose versions have been checked, by their paths.
+var foundCLIs sync.Map
+
+// findCLI returns the CLI at a path, after the Automation API has checked its version. That runs the CLI, so
+// a process does it once.
 func findCLI(executable string, stack state.Stack) (*cli, error) {
+	if found, ok := foundCLIs.Load(executable); ok {
+		return &cli{PulumiCommand: found.(auto.PulumiCommand), stack: stack}, nil
+	}
 	command, err := auto.NewPulumiCommand(&auto.PulumiCommandOptions{
 		// The command looks for bin/pulumi below.
 		Root: filepath.Dir(filepath.Dir(executable)),
 	})
-	return &cli{PulumiCommand: command, stack: stack}, err
+	if err != nil {
+		return nil, err
+	}
+	foundCLIs.Store(executable, command)
+	return &cli{PulumiCommand: command, stack: stack}, nil
 }
 
 // Run runs the CLI, or returns the answer of a call that it skips.
@@ -38,9 +50,9 @@ func (c *cli) Run(ctx context.Context, dir string, stdin io.Reader, stdout, stde
 	// Every call names the stack.
 	case slices.Equal(command, []string{"stack", "select"}) && c.stack.Exists():
 		return "", "", 0, nil
-	case slices.Equal(command, []string{"stack", "output"}) && c.noResult:
+	case slices.Equal(command, []string{"stack", "output"}) && c.noOutputs:
 		return "{}", "", 0, nil
-	case slices.Equal(command, []string{"stack", "history"}) && c.noResult:
+	case slices.Equal(command, []string{"stack", "history"}) && c.noHistory:
 		return "[]", "", 0, nil
 	}
 	quiet := make([]io.Writer, len(stderr))

@@ -44,7 +44,7 @@ func TestCLI(t *testing.T) {
 				require.NoError(t, os.MkdirAll(string(stack), 0o700))
 				require.NoError(t, os.WriteFile(filepath.Join(string(stack), "stack.json"), []byte("{}"), 0o600))
 			}
-			c := &cli{PulumiCommand: called{}, stack: stack, noResult: test.noResult}
+			c := &cli{PulumiCommand: called{}, stack: stack, noOutputs: test.noResult, noHistory: test.noResult}
 			got, _, _, err := c.Run(t.Context(), "", nil, nil, nil, nil, strings.Fields(test.command)...)
 			require.NoError(t, err)
 			assert.Equal(t, test.want, got)

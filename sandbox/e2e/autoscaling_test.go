@@ -30,7 +30,7 @@ func TestAutoscaling(t *testing.T) {
 			logFiles(t, filepath.Join(dir, "dev", "agent", "agent.log"))
 		}
 	})
-	_, err := s.Up(t.Context())
+	err := s.Apply(t.Context())
 	require.NoError(t, err)
 	c := autoscaledCluster{newCluster(t, s)}
 	c.assertOn("loaders", 4, c.dataloaders())

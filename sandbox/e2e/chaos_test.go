@@ -192,7 +192,7 @@ func (x *chaosStack) reach(to string) error {
 		return x.sandbox.Destroy(x.t.Context())
 	}
 	x.write(to)
-	_, err := x.sandbox.Up(x.t.Context())
+	err := x.sandbox.Apply(x.t.Context())
 	return err
 }
 

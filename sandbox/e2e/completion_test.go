@@ -37,7 +37,7 @@ func TestCompletion(t *testing.T) {
 	up := func(changed object) {
 		t.Helper()
 		writeStack(t, project, trainedStack(changed))
-		_, err := s.Up(t.Context())
+		err := s.Apply(t.Context())
 		require.NoError(t, err)
 	}
 	up(object{})

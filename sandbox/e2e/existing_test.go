@@ -73,7 +73,7 @@ func assertRefused(t *testing.T, project, dir, stack, want string) {
 	var output strings.Builder
 	s := openSandboxTo(t, &output, project, dir, stack)
 	preview := func() error { _, err := s.Preview(t.Context()); return err }
-	up := func() error { _, err := s.Up(t.Context()); return err }
+	up := func() error { return s.Apply(t.Context()) }
 	for _, command := range []func() error{preview, up} {
 		output.Reset()
 		require.Error(t, command(), output.String())

@@ -32,7 +32,7 @@ func TestManyJobs(t *testing.T) {
 	dir := t.TempDir()
 	s := newSandboxOf(t, project, dir, "madeup")
 	started := time.Now()
-	_, err := s.Up(t.Context())
+	err := s.Apply(t.Context())
 	require.NoError(t, err)
 	fmt.Fprintf(t.Output(), "TIME up of %d jobs: %s\n", count, time.Since(started).Round(time.Second))
 	c := newCluster(t, s)

@@ -50,7 +50,7 @@ func TestKilled(t *testing.T) {
 
 func upAfterKill(t *testing.T, s *sandbox.Sandbox, dir string) {
 	t.Helper()
-	_, err := s.Up(t.Context())
+	err := s.Apply(t.Context())
 	require.NoError(t, err)
 	c := newCluster(t, s)
 	c.assertOn("gpu", 4, c.rolePods("adult-income"))
@@ -80,7 +80,7 @@ func upAfterInterrupt(t *testing.T, dir string) {
 	var exit *exec.ExitError
 	require.ErrorAs(t, ended, &exit)
 	assert.Equal(t, 1, exit.ExitCode(), "%v", ended)
-	if _, err := s.Up(t.Context()); err != nil {
+	if err := s.Apply(t.Context()); err != nil {
 		require.Contains(t, printed.String(), "already exists", "%v", err)
 		takingOver := exec.CommandContext(t.Context(), executable, "up", "--stack", "dev", "--dir", dir, "--repository", repository, "--toolchain", binDir())
 		takingOver.Env = append(os.Environ(), takeOver+"=true")

@@ -23,7 +23,7 @@ func TestProd(t *testing.T) {
 	dir := t.TempDir()
 	s := newSandbox(t, dir, "prod")
 	started := time.Now()
-	_, err := s.Up(t.Context())
+	err := s.Apply(t.Context())
 	require.NoError(t, err)
 	c := newCluster(t, s)
 	fmt.Fprintf(t.Output(), "TIME up of prod, toolchain built: %s\n", time.Since(started).Round(time.Second))

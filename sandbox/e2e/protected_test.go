@@ -22,7 +22,7 @@ func testProtected(t *testing.T, s *sandbox.Sandbox, dir string) {
 	)
 	up := func(project string) {
 		t.Helper()
-		_, err := openSandbox(t, project, dir, "dev").Up(t.Context())
+		err := openSandbox(t, project, dir, "dev").Apply(t.Context())
 		require.NoError(t, err)
 	}
 	preview := func(edits ...string) (map[apitype.OpType]int, error) {

@@ -132,7 +132,7 @@ func (r *training) write(t *testing.T, stack object) {
 func (r *training) up(t *testing.T) {
 	t.Helper()
 	started := time.Now()
-	_, err := r.s.Up(t.Context())
+	err := r.s.Apply(t.Context())
 	require.NoError(t, err)
 	// Other subtests read it, too, so it belongs to the test that all of them are of.
 	r.cluster = newCluster(r.t, r.s)

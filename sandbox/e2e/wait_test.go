@@ -143,16 +143,18 @@ func hasEnded(dir string) bool {
 
 // eventually waits until a condition holds or ended is closed, and reports whether the
 // condition holds. It calls the condition in the goroutine of the test, where the condition
-// may end the test, which [require.Eventually] does not allow.
+// may end the test, which [require.Eventually] does not allow. The longer it has waited, the more seldom it
+// looks, since each look costs the processors what others wait for.
 func eventually(patience time.Duration, ended <-chan struct{}, condition func() bool) bool {
-	const pause = 100 * time.Millisecond
+	const shortest, longest = 100 * time.Millisecond, 500 * time.Millisecond
+	started := time.Now()
 	for deadline := time.After(patience); !condition(); {
 		select {
 		case <-ended:
 			return condition()
 		case <-deadline:
 			return false
-		case <-time.After(pause):
+		case <-time.After(min(max(shortest, time.Since(started)/20), longest)):
 		}
 	}
 	return true
