@@ -26,7 +26,7 @@ export CGO_ENABLED := 0
 SHELL := bash
 .SHELLFLAGS := -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help up train preview down status kubeconfig test tests nightly unit lint bench build sandbox toolchain toolchain-archive e2e node-packages test-packages preflight comment release pictures recording dashboard
+.PHONY: help up train preview down status kubeconfig test tests nightly unit unit-program unit-sandbox lint bench build sandbox toolchain toolchain-archive e2e node-packages test-packages preflight comment release pictures recording dashboard
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -67,8 +67,14 @@ e2e: toolchain ## Run the end-to-end tests. They log to .sandbox/e2e.log.
 		tee ../.sandbox/e2e.log | grep --line-buffered -E '^(--- |FAIL|ok|panic)|^ +TIME' || \
 		{ grep -E -A9 '^ *--- FAIL|_test\.go:[0-9]+:|^ *panic:' ../.sandbox/e2e.log; exit 1; }
 
+# Both modules at once: half of the time, tests of the coordinator and of the preflight checks wait.
 unit: ## Run the quick tests.
+	@$(MAKE) --no-print-directory -j2 --output-sync=line unit-program unit-sandbox
+
+unit-program:
 	$(GARBAGE) go test $(VETTED) -timeout 30m ./...
+
+unit-sandbox:
 	cd sandbox && $(GARBAGE) go test $(VETTED) -timeout 30m $$(go list ./... | grep -v /e2e)
 
 lint: ## Check formatting and workflows, and run go vet and staticcheck.
