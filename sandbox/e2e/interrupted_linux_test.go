@@ -13,33 +13,47 @@ import (
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"persia/config/jobspec"
 )
 
-// testInterrupted runs four jobs at the same time, and takes replicas and NATS servers
-// away: of one, roles are killed, of another one its NATS servers, the third can
-// never succeed, and PERSIA's operator makes the pods of the fourth, which nothing interrupts.
-// None of the first two learns from the data of the other.
+// failedAttempts is how often the job that cannot succeed may fail.
+func failedAttempts() int { return forms(3, 5) }
+
+// testInterrupted runs several jobs at the same time, and takes replicas and NATS servers
+// away: of one, roles are killed, of another one its NATS servers, and the third can
+// never succeed. Beside StatefulSets, PERSIA's operator makes the pods of a fourth, which
+// nothing interrupts. None of the first two learns from the data of the other.
 func (r *training) testInterrupted(t *testing.T) {
 	small := object{"replicas": 1}
 	killed := r.arrivingJob(t, "killed", 1, object{"nats": object{"size": 1}})
 	deaf := r.arrivingJob(t, "deaf", 2, object{"nnWorker": small, "dataloader": small})
 	fails := r.exampleJob(t)
 	change(fails, object{
-		"env":  []object{{"name": "PERSIA_BACKOFF_SECONDS", "value": strconv.Itoa(backoffSeconds)}},
+		"env": []object{
+			{"name": "PERSIA_BACKOFF_SECONDS", "value": strconv.Itoa(backoffSeconds)},
+			{"name": "PERSIA_ATTEMPTS", "value": strconv.Itoa(failedAttempts())},
+		},
 		"name": "fails", "persiaEnv": object{"PERSIA_NN_WORKER_ENTRY": r.volume.script(t, "fails.py")},
 		"nnWorker": small, "dataloader": small, "embeddingWorker": small, "embeddingParameterServer": small,
 		"nats": object{"size": 1},
 	})
-	// The pods of the example's job make room. It keeps its NATS.
-	stopped := r.exampleJob(t)
-	stopped["suspend"] = true
-	r.upWith(t, killed, deaf, fails, stopped, r.operatorJob(t))
+	jobs := []object{killed, deaf, fails}
+	if r.engine == jobspec.EngineStatefulSet {
+		// The pods of the example's job make room. It keeps its NATS.
+		stopped := r.exampleJob(t)
+		stopped["suspend"] = true
+		jobs = append(jobs, stopped, r.operatorJob(t))
+	}
+	r.upWith(t, jobs...)
 	t.Run("interruptions", func(t *testing.T) {
 		// As parallel subtests, they would wait behind the tests that wait for a turn.
 		var all sync.WaitGroup
-		all.Go(func() { t.Run("roles are killed", r.testKilledRoles) })
+		all.Go(func() { t.Run("roles are killed", func(t *testing.T) { r.testKilledRoles(t, "killed") }) })
 		all.Go(func() { t.Run("NATS is away", r.testWithoutNATS) })
-		all.Go(func() { t.Run("PERSIA's operator", r.testOperator) })
+		if r.engine == jobspec.EngineStatefulSet {
+			all.Go(func() { t.Run("PERSIA's operator", r.testOperator) })
+		}
 		all.Wait()
 	})
 	if t.Failed() || !t.Run("a training that cannot succeed", r.testFails) {
@@ -51,7 +65,9 @@ func (r *training) testInterrupted(t *testing.T) {
 		}}})
 		change(deaf, object{"suspend": true})
 		r.upWith(t, killed, deaf, fails)
-		assert.Empty(t, r.pods("persia", "persia_job=deaf,app.kubernetes.io/name notin (metrics-gateway,completion)"))
+		await(t, func() bool {
+			return len(r.pods("persia", "persia_job=deaf,app.kubernetes.io/name notin (metrics-gateway,completion)")) == 0
+		}, "a stopped job has no replicas")
 	})
 	last := r.volume.checkpoint("deaf", "1")
 	t.Run("fewer embedding parameter servers go on", func(t *testing.T) {
@@ -60,7 +76,7 @@ func (r *training) testInterrupted(t *testing.T) {
 		r.awaitResumed(t, "deaf", last)
 		assert.Len(t, r.pods("persia", "persia_job=deaf,app.kubernetes.io/name=embedding-ps"), 2)
 	})
-	t.Run("the stack is destroyed, and comes up again", func(t *testing.T) {
+	if *long && !t.Run("the stack is destroyed, and comes up again", func(t *testing.T) {
 		require.NoError(t, r.s.Down(t.Context()))
 		last := map[string]checkpoint{"killed": r.volume.checkpoint("killed", "1"), "deaf": r.volume.checkpoint("deaf", "1")}
 		r.upWith(t, killed, deaf, fails)
@@ -68,42 +84,73 @@ func (r *training) testInterrupted(t *testing.T) {
 			require.NotZero(t, last, "the checkpoint of %s outlives the stack", job)
 			r.awaitResumed(t, job, last)
 		}
-	})
+	}) {
+		return
+	}
 	for _, job := range []string{"killed", "deaf"} {
 		r.volume.arrive(t, job, allBatches, allBatches)
 	}
 	for _, job := range []string{"killed", "deaf"} {
 		r.assertTrained(t, job, "1", allBatches)
+		if r.engine == jobspec.EngineJobSet {
+			r.assertEnded(t, job)
+		}
 	}
-	assert.ErrorContains(t, r.s.AwaitTrainings(t.Context()), "the training job fails has failed: 5 attempts failed")
+	assert.ErrorContains(t, r.s.AwaitTrainings(t.Context()), fmt.Sprintf("the training job fails has failed: %d attempts failed", failedAttempts()))
 }
 
-// testKilledRoles kills one replica of each role, one after another, in the middle of
-// the training. Each time all replicas go on from the last checkpoint.
-func (r *training) testKilledRoles(t *testing.T) {
-	for i, interruption := range []struct {
-		name      string
-		interrupt func(*testing.T)
-	}{
-		{"an nn-worker's script", func(t *testing.T) { r.killProcess(t, "killed-nn-worker-1", "-u /opt/training/train.py") }},
-		{"a dataloader's container", func(t *testing.T) { r.killProcess(t, "killed-dataloader-0", "/launch.py") }},
-		{"an embedding worker's pod", func(t *testing.T) { r.deletePods(t, r.pod(t, "killed-embedding-worker-1")) }},
-		{"an embedding parameter server", func(t *testing.T) {
-			r.killProcess(t, "killed-embedding-ps-2", "/persia-embedding-parameter-server")
-		}},
-		{"the nn-worker that coordinates", func(t *testing.T) { r.deletePods(t, r.pod(t, "killed-nn-worker-0")) }},
-	} {
+// interruption takes a replica of a job away.
+type interruption struct {
+	name string
+	// short is the engine with which the short form has it, too. The long form has each with each.
+	short     jobspec.Engine
+	interrupt func(t *testing.T, r *training, job string)
+}
+
+// killedRoles are one replica of each role, and the replica that coordinates.
+var killedRoles = []interruption{
+	{"an nn-worker's script", jobspec.EngineStatefulSet, func(t *testing.T, r *training, job string) {
+		r.killProcess(t, job+"-nn-worker-1", "-u /opt/training/train.py")
+	}},
+	{"a dataloader's container", jobspec.EngineJobSet, func(t *testing.T, r *training, job string) {
+		r.killProcess(t, job+"-dataloader-0", "/launch.py")
+	}},
+	{"an embedding worker's pod", jobspec.EngineStatefulSet, func(t *testing.T, r *training, job string) {
+		r.deletePods(t, r.pod(t, job+"-embedding-worker-0"))
+	}},
+	{"an embedding parameter server", jobspec.EngineJobSet, func(t *testing.T, r *training, job string) {
+		r.killProcess(t, job+"-embedding-ps-1", "/persia-embedding-parameter-server")
+	}},
+	{"the nn-worker that coordinates", jobspec.EngineStatefulSet, func(t *testing.T, r *training, job string) {
+		r.deletePods(t, r.pod(t, job+"-nn-worker-0"))
+	}},
+}
+
+// testKilledRoles kills replicas, one after another, in the middle of the training. Each time all
+// replicas go on from the last checkpoint.
+func (r *training) testKilledRoles(t *testing.T, job string) {
+	for _, interruption := range killedRoles {
+		if !*long && interruption.short != r.engine {
+			continue
+		}
 		ok := t.Run(interruption.name, func(t *testing.T) {
-			trained := (i + 1) * checkpointBatches
-			r.volume.arrive(t, "killed", trained+lostBatches, 0)
-			last := r.awaitCheckpoint(t, "killed", trained)
-			interruption.interrupt(t)
-			r.awaitResumed(t, "killed", last)
+			last := r.trainOn(t, job)
+			interruption.interrupt(t, r, job)
+			r.awaitResumed(t, job, last)
 		})
 		if !ok {
 			return
 		}
 	}
+}
+
+// trainOn has a job train until its next checkpoint, and some more batches, and returns the
+// checkpoint.
+func (r *training) trainOn(t *testing.T, job string) checkpoint {
+	t.Helper()
+	batches := r.volume.checkpoint(job, "1").batches + checkpointBatches
+	r.volume.arrive(t, job, batches+lostBatches, 0)
+	return r.awaitCheckpoint(t, job, batches)
 }
 
 // testWithoutNATS takes NATS servers away while batches come.
@@ -157,8 +204,9 @@ func (r *training) awaitStatus(t *testing.T, job, text string) {
 // testFails: after some attempts the job is shown as failed, and nothing runs any more.
 func (r *training) testFails(t *testing.T) {
 	assert.Equal(t, batchv1.JobFailed, r.await(t, "fails"))
-	r.awaitStatus(t, "fails", "failed: 5 attempts failed without a new checkpoint, the last one because nn-worker 0: the command ended with status 1")
+	failed := fmt.Sprintf("failed: %d attempts failed without a new checkpoint, the last one because nn-worker 0", failedAttempts())
+	r.awaitStatus(t, "fails", failed+": the command ended with status 1")
 	var status bytes.Buffer
 	require.NoError(t, r.s.Status(t.Context(), &status))
-	assert.Regexp(t, `job fails: failed: 5 attempts failed without a new checkpoint, the last one because nn-worker 0`, status.String())
+	assert.Contains(t, status.String(), "job fails: "+failed)
 }

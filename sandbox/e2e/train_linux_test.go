@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"persia/config/jobspec"
 	"persia/sandbox/node"
 )
 
@@ -22,7 +23,7 @@ import (
 func TestTrain(t *testing.T) {
 	var trainings sync.WaitGroup
 	trainings.Go(func() {
-		t.Run("on a real node", func(t *testing.T) { newTraining(t).test(t) })
+		t.Run("on a real node", func(t *testing.T) { newTraining(t, jobspec.EngineStatefulSet).test(t) })
 	})
 	t.Parallel()
 	trainings.Wait()

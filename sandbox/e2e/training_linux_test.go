@@ -21,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"persia/config/jobspec"
 	"persia/internal/skiptest"
 	"persia/sandbox"
 	"persia/sandbox/images"
@@ -30,6 +31,9 @@ import (
 // trainingPatience bounds each wait for a training. An attempt takes half a minute on
 // an idle machine, and several times as long while other tests run.
 const trainingPatience = 8 * time.Minute
+
+// logsPatience bounds each look at a log.
+const logsPatience = 30 * time.Second
 
 // awaitTraining is [await] for what comes by a training that goes on.
 func (r *training) awaitTraining(t *testing.T, job string, condition func() bool, message string, arguments ...any) {
@@ -56,7 +60,7 @@ func (r *training) endOf(t *testing.T, job string) batchv1.JobConditionType {
 	return endOf(&jobs.Items[0])
 }
 
-// training is the stack of examples/Pulumi.train.yaml with other jobs, on a real node.
+// training is the stack of examples/Pulumi.train.yaml with other jobs, on real nodes.
 type training struct {
 	cluster
 	// dir is the sandbox's folder, and stacks the folder of the stack file.
@@ -64,6 +68,8 @@ type training struct {
 	stacks  string
 	volume  checkpointVolume
 	example object
+	// engine creates the pods of the scenarios' jobs.
+	engine jobspec.Engine
 }
 
 // trainingImages compiles the programs of a real node, and makes the images of its pods
@@ -91,12 +97,12 @@ func trainingImages(t *testing.T) (compiled toolchain.Tools, archives string) {
 
 var buildingImages sync.Mutex
 
-// newTraining makes the sandbox. Nothing of it is up yet.
-func newTraining(t *testing.T) *training {
+// newTraining makes the sandbox of a training with an engine. Nothing of it is up yet.
+func newTraining(t *testing.T, engine jobspec.Engine) *training {
 	t.Helper()
 	compiled, archives := trainingImages(t)
 	dir := t.TempDir()
-	r := &training{dir: dir, stacks: t.TempDir(), volume: checkpointVolume(filepath.Join(dir, "storage", "node", "checkpoints"))}
+	r := &training{dir: dir, stacks: t.TempDir(), volume: checkpointVolume(filepath.Join(dir, "storage", "node", "checkpoints")), engine: engine}
 	text, err := os.ReadFile(filepath.Join(repository, "examples", "Pulumi.train.yaml"))
 	require.NoError(t, err)
 	require.NoError(t, yaml.Unmarshal(text, &r.example))
@@ -111,7 +117,7 @@ func newTraining(t *testing.T) *training {
 	t.Cleanup(func() {
 		if t.Failed() {
 			logFiles(t, filepath.Join(dir, "train", "node", "node.log"))
-			logFiles(t, filepath.Join(dir, "train", "node", "root", "var", "log", "pods", "*", "*", "*.log"))
+			logFiles(t, filepath.Join(dir, "train", "node", "*", "root", "var", "log", "pods", "*", "*", "*.log"))
 		}
 		assert.NoError(t, s.Down(context.Background()))
 	})
@@ -132,8 +138,10 @@ func (r *training) write(t *testing.T, stack object) {
 func (r *training) up(t *testing.T) {
 	t.Helper()
 	started := time.Now()
+	provided := r.provide(t)
 	err := r.s.Apply(t.Context())
 	require.NoError(t, err)
+	provided()
 	// Other subtests read it, too, so it belongs to the test that all of them are of.
 	r.cluster = newCluster(r.t, r.s)
 	fmt.Fprintf(t.Output(), "TIME %s: up: %s\n", t.Name(), time.Since(started).Round(time.Second))
@@ -164,7 +172,10 @@ func (w *words) String() string {
 }
 
 func (r *training) logs(namespace, pod string) string {
-	stream, err := r.CoreV1().Pods(namespace).GetLogs(r.nameOf(namespace, pod), &corev1.PodLogOptions{}).Stream(context.Background())
+	// The node of the pod may be lost, and never answer.
+	ctx, cancel := context.WithTimeout(context.Background(), logsPatience)
+	defer cancel()
+	stream, err := r.CoreV1().Pods(namespace).GetLogs(r.nameOf(namespace, pod), &corev1.PodLogOptions{}).Stream(ctx)
 	if err != nil {
 		return err.Error()
 	}

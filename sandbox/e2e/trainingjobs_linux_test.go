@@ -14,8 +14,10 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
+	"persia/config/jobspec"
 	"persia/sandbox/process"
 )
 
@@ -27,9 +29,12 @@ const (
 	checkpointBatches = 60
 	// lostBatches are trained after a checkpoint, and once more when an attempt ends.
 	lostBatches = 20
-	// stuckSeconds is how long a training may be stuck before its attempt ends. On a busy
-	// machine, it may take the half to start.
-	stuckSeconds = 120
+	// stuckSeconds is how long a training may be stuck before its attempt ends. It is far more than
+	// a busy machine takes to start one, and less than a test waits.
+	stuckSeconds = 300
+	// manyAttempts may fail, as on a machine that is so busy that replicas are not heard of in time.
+	// Only testFails counts them.
+	manyAttempts = 100
 	// lostSeconds is how long a replica may say nothing, and natsSeconds how long it may be without NATS.
 	// Both are half of the default.
 	lostSeconds = 30
@@ -52,6 +57,7 @@ func (r *training) arrivingJob(t *testing.T, name string, rule int, changes obje
 		{"name": "CLICKS_CHECKPOINTS", "value": strconv.Itoa(allBatches / checkpointBatches)},
 		{"name": "CLICKS_ARRIVED", "value": "/checkpoints/arrived/" + name},
 		{"name": "PERSIA_STUCK_SECONDS", "value": strconv.Itoa(stuckSeconds)},
+		{"name": "PERSIA_ATTEMPTS", "value": strconv.Itoa(manyAttempts)},
 		{"name": "PERSIA_LOST_SECONDS", "value": strconv.Itoa(lostSeconds)},
 		{"name": "PERSIA_NATS_SECONDS", "value": strconv.Itoa(natsSeconds)},
 		{"name": "PERSIA_BACKOFF_SECONDS", "value": strconv.Itoa(backoffSeconds)},
@@ -74,6 +80,10 @@ func (r *training) exampleJob(t *testing.T) object {
 		change(jobs[0], object{role: object{"resources": object{"requests": object{"cpu": "10m"}}}})
 	}
 	jobs[0]["enableMetrics"] = false
+	if r.engine == jobspec.EngineJobSet {
+		jobs[0]["engine"] = "jobset"
+		r.share(jobs[0])
+	}
 	return jobs[0]
 }
 
@@ -95,8 +105,17 @@ func (r *training) upWith(t *testing.T, jobs ...object) {
 	t.Helper()
 	stack := maps.Clone(r.example)
 	stack["config"] = maps.Clone(r.example["config"].(object))
+	if r.engine == jobspec.EngineJobSet {
+		// One of the nodes can be lost.
+		pool := maps.Clone(stack["config"].(object)["persia:cluster"].(object))
+		pool["systemPool"] = object{"machineType": "e2-standard-8", "nodes": 2}
+		stack["config"].(object)["persia:cluster"] = pool
+		stack["config"].(object)["persia:storage"] = []object{}
+	}
 	stack["config"].(object)["persia:jobs"] = jobs
-	stack["config"].(object)["persia:operator"] = object{"image": jobs[0]["nnWorker"].(object)["image"]}
+	if r.engine == jobspec.EngineStatefulSet {
+		stack["config"].(object)["persia:operator"] = object{"image": jobs[0]["nnWorker"].(object)["image"]}
+	}
 	r.write(t, stack)
 	r.up(t)
 }
@@ -142,16 +161,22 @@ func (r *training) awaitResumed(t *testing.T, job string, from checkpoint) {
 // kernel does when memory runs out. With the text launch.py the container ends with it.
 func (r *training) killProcess(t *testing.T, pod, text string) {
 	t.Helper()
-	uid := string(r.pod(t, pod).UID)
-	running, err := process.Matching(func(p process.Process) bool {
-		groups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", p.PID))
-		return err == nil && strings.Contains(string(groups), "pod"+uid) && strings.Contains(p.Command, text)
-	})
-	require.NoError(t, err)
+	running := r.processes(t, r.pod(t, pod).UID, text)
 	require.NotEmpty(t, running, "%s in %s", text, pod)
 	for _, p := range running {
 		require.NoError(t, syscall.Kill(p.PID, syscall.SIGKILL))
 	}
+}
+
+// processes returns the processes of a pod whose command lines have some text in them.
+func (r *training) processes(t *testing.T, pod types.UID, text string) []process.Process {
+	t.Helper()
+	running, err := process.Matching(func(p process.Process) bool {
+		groups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", p.PID))
+		return err == nil && strings.Contains(string(groups), "pod"+string(pod)) && strings.Contains(p.Command, text)
+	})
+	require.NoError(t, err)
+	return running
 }
 
 // deletePods deletes pods without a word to what runs in them, as when a node is lost.

@@ -12,46 +12,36 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"persia/config/jobspec"
 )
 
-// TestTrainJobSet trains with the engine jobset on a real node, where JobSet's own program runs as
-// a pod. Each interruption ends an attempt, and no replica holds the node when the job is complete.
+// TestTrainJobSet trains with the engine jobset on two real nodes, where JobSet's own program runs
+// as a pod. Each interruption ends an attempt, a lost node among them, and nothing holds a node
+// when the job is complete.
 func TestTrainJobSet(t *testing.T) {
 	t.Parallel()
-	r := newTraining(t)
+	r := newTraining(t, jobspec.EngineJobSet)
 	small := object{"replicas": 1}
 	r.upWith(t, r.arrivingJob(t, "set", 3, object{
-		"engine": "jobset", "nats": object{"size": 1},
+		"nats": object{"size": 1}, "enableMetrics": true,
 		"dataloader": small, "embeddingWorker": small, "embeddingParameterServer": object{"replicas": 2},
 	}))
 	r.assertReal(t, 1, r.pods("jobset-system", "app.kubernetes.io/name=jobset-controller"))
-	for i, interruption := range []struct {
-		name      string
-		interrupt func(*testing.T)
-	}{
-		{"an nn-worker's script", func(t *testing.T) { r.killProcess(t, "set-nn-worker-1", "-u /opt/training/train.py") }},
-		{"an embedding parameter server's pod", func(t *testing.T) { r.deletePods(t, r.pod(t, "set-embedding-ps-1")) }},
-		{"the nn-worker that coordinates", func(t *testing.T) { r.deletePods(t, r.pod(t, "set-nn-worker-0")) }},
-	} {
-		ok := t.Run(interruption.name, func(t *testing.T) {
-			trained := (i + 1) * checkpointBatches
-			r.volume.arrive(t, "set", trained+lostBatches, 0)
-			last := r.awaitCheckpoint(t, "set", trained)
-			interruption.interrupt(t)
-			r.awaitResumed(t, "set", last)
-		})
-		if !ok {
-			return
-		}
+	if !t.Run("lost nodes", r.testLostNodes) || !*long && !t.Run("roles are killed", func(t *testing.T) { r.testKilledRoles(t, "set") }) {
+		return
 	}
 	r.volume.arrive(t, "set", allBatches, allBatches)
 	r.assertTrained(t, "set", "1", allBatches)
 	require.NoError(t, r.s.AwaitTrainings(t.Context()))
 	r.assertEnded(t, "set")
+	if *long {
+		t.Run("interrupted", r.testInterrupted)
+	}
 }
 
-// assertEnded checks that the servers of a complete job are gone, and that its other pods have
-// succeeded, and hold no node.
+// assertEnded checks that no pod of a complete job runs, but for the completion's, which ends too,
+// and that its servers and its gateway are gone.
 func (r *training) assertEnded(t *testing.T, job string) {
 	t.Helper()
 	started := time.Now()
@@ -66,7 +56,7 @@ func (r *training) assertEnded(t *testing.T, job string) {
 		return len(left) == 0
 	}, "pods of a complete job: %v", &left)
 	fmt.Fprintf(t.Output(), "TIME %s: all pods have ended after %s more\n", t.Name(), time.Since(started).Round(time.Second))
-	assert.Empty(t, r.pods("persia", "app.kubernetes.io/name in (embedding-ps,embedding-worker),persia_job="+job))
+	assert.Empty(t, r.pods("persia", "app.kubernetes.io/name in (embedding-ps,embedding-worker,metrics-gateway),persia_job="+job))
 	var text bytes.Buffer
 	require.NoError(t, r.s.Status(t.Context(), &text))
 	assert.Contains(t, text.String(), "job "+job+": complete")
