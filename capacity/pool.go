@@ -8,7 +8,7 @@ import (
 
 // Pods is a group of identical pods.
 type Pods struct {
-	// Name says what they are.
+	// Name describes the pods.
 	Name string
 	// Count is how many there are.
 	Count int

@@ -83,7 +83,7 @@ func ofPlace(c Check) bool {
 	return slices.ContainsFunc([]string{machineName, bucketName, cacheName}, func(name string) bool { return strings.HasPrefix(c.Name, name) })
 }
 
-// TestPlacesOffline checks that preflight lists what it has not looked for.
+// TestPlacesOffline checks that an offline preflight lists what it could not check.
 func TestPlacesOffline(t *testing.T) {
 	m := newMachine(t)
 	m.stack(withPlaces(t))

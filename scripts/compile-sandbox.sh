@@ -65,7 +65,7 @@ if command -v flock > /dev/null; then
 	flock 9
 	current && exit 0
 fi
-# Its time is that of before the compilation: what changes meanwhile is compiled next.
+# It is older than the compilation: files that change meanwhile are compiled the next time.
 started=$(mktemp "$stamp.XXXXXX")
 taken=$started.taken
 trap 'rm -f "$started" "$taken" "$taken.errors"' EXIT

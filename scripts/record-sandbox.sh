@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Compiles the sandbox command for the archive of the toolchain, and records its checksum and what it is
-# compiled from in sandbox/toolchain/sandbox.sha256. All machines make the same bytes.
+# Compiles the sandbox command for the archive of the toolchain, and records its checksum and its
+# sources in sandbox/toolchain/sandbox.sha256. All machines make the same bytes.
 #
 #   scripts/record-sandbox.sh .sandbox/archived/sandbox
 set -euo pipefail

@@ -74,7 +74,7 @@ var written = map[string]bool{
 }
 
 // zeroes lists the paths, in a value and below it, of null, 0, "" and what is empty.
-// False is what it says: Go's types print no bool that is not written, unless it is
+// It leaves false out: Go's types print no bool that is not written, unless it is
 // a required field.
 func zeroes(path string, value any) []string {
 	name, _, _ := strings.Cut(path[strings.LastIndex(path, ".")+1:], "[")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Fails if a stack has protected resources. Pulumi stops at the first of them, when
-# everything that stands on it is gone.
+# Fails if a stack has protected resources. Pulumi stops at the first of them,
+# after it has deleted everything that depends on it.
 set -euo pipefail
 protected=$(pulumi stack export --stack "$1" | jq -r '.deployment.resources[]? | select(.protect) | .urn')
 if [ -n "$protected" ]; then

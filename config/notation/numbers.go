@@ -16,7 +16,7 @@ import (
 var octal = regexp.MustCompile(`^[-+]?0[0-7]+$`)
 
 // digitsOfModes are decimal numbers with the digits of a common mode of files, by the mode. The
-// decimal number is another mode, which nobody gives a file. Larger ones are above 0777, which
+// decimal number is another mode, which no file needs. Larger ones are above 0777, which
 // a rule refuses.
 var digitsOfModes = map[string]string{"400": "0400", "440": "0440", "444": "0444", "500": "0500"}
 

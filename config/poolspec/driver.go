@@ -23,7 +23,7 @@ const (
 
 // NVIDIADriver says how all GPU nodes of the stack get their driver.
 type NVIDIADriver struct {
-	// Installer is what installs the driver.
+	// Installer selects how the driver is installed.
 	Installer Installer `json:"installer,omitempty" default:"managed" enum:"managed,ubuntu-daemonset,cos-daemonset"`
 	// Version is DEFAULT (the default) or LATEST with managed, and a driver version like
 	// 550.90.12 with ubuntu-daemonset. Omit it with cos-daemonset.

@@ -11,7 +11,7 @@ import (
 )
 
 // answered names the blocks of a cluster that GKE reports in other words than the provider
-// takes, although the cluster already is what the stack file asks for. The program leaves
+// takes, although the cluster already does what the stack file asks for. The program leaves
 // these blocks out of the inputs: they are optional and computed, so the provider plans no
 // change. Ignoring changes instead would put GKE's words, which a refresh has read, into the
 // inputs, and pulumi-gcp 7.38 refuses them. The DNS block is not computed: it is left out while

@@ -23,7 +23,7 @@ func TestAnsweredOtherwise(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		edits settings
-		// cluster is what GKE has, or nil before the first update.
+		// cluster describes the cluster in GKE. It is nil before the first update.
 		cluster settings
 		left    string
 	}{

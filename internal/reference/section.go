@@ -48,8 +48,8 @@ type Field struct {
 	// Beside is true for a field that no PersiaJob has, and that stays in the stack file
 	// next to manifest.
 	Beside bool
-	// Change is what Google Cloud does when the field changes: update, replace, or "" if that
-	// is unknown.
+	// Change names how Google Cloud carries out a change of the field: update, replace, or "" if
+	// that is unknown.
 	Change string
 	Doc    string
 }

@@ -133,7 +133,7 @@ func assertClaimsProtected(t *testing.T, c cluster) {
 }
 
 // assertNamespaceComesBack deletes a namespace with a bound claim by hand, which the
-// controllers of Kubernetes must be able to empty, and has Pulumi make all of it anew.
+// controllers of Kubernetes must be able to empty, and has Pulumi create all of it again.
 func assertNamespaceComesBack(t *testing.T, c cluster) {
 	t.Helper()
 	claim, err := c.CoreV1().PersistentVolumeClaims("persia").Get(t.Context(), "checkpoints-claim", metav1.GetOptions{})

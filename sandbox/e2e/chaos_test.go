@@ -238,8 +238,8 @@ func (x *chaosStack) assertNoChanges() {
 	assert.Empty(x.t, upChanges(x.t, x.sandbox), "changes of one more up")
 }
 
-// mark changes what the kept storage is without the program's knowledge, as a
-// training does: storage that is made anew has no mark.
+// mark changes the kept storage without the program's knowledge, as a
+// training does: storage that is created again has no mark.
 func (x *chaosStack) mark() {
 	x.t.Helper()
 	for _, path := range x.keptFiles() {

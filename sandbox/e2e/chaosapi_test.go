@@ -170,7 +170,7 @@ func (p *faultyProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "unavailable", http.StatusServiceUnavailable)
 	case "reset":
 		panic(http.ErrAbortHandler)
-	case "unanswered": // carried out, and nobody knows
+	case "unanswered": // carried out, but the client does not learn it
 		if r.URL.Query().Get("watch") == "" {
 			p.forward.ServeHTTP(&discarded{header: http.Header{}}, r)
 		}

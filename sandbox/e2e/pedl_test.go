@@ -227,7 +227,7 @@ func (p *pedlStack) assertExistingClaim(t *testing.T) {
 	}
 }
 
-// createClaim makes a claim in the namespace pedl, and what it is bound to.
+// createClaim creates a claim in the namespace pedl, and the volume that it is bound to.
 func (p *pedlStack) createClaim(name string) types.UID {
 	p.t.Helper()
 	_, err := p.CoreV1().Namespaces().Create(p.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "pedl"}}, metav1.CreateOptions{})

@@ -31,7 +31,7 @@ func buildKueue(t testing.TB) {
 	require.NoError(t, err)
 }
 
-// twoJobs is a stack with two jobs, each of which needs the nodes of both.
+// twoJobs is a stack with two jobs that each need all nodes.
 type twoJobs struct {
 	t       *testing.T
 	project string

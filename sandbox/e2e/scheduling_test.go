@@ -32,7 +32,7 @@ func (p scheduledPool) podsOf(node string) []corev1.Pod {
 	return slices.DeleteFunc(p.assigned(), func(pod corev1.Pod) bool { return pod.Spec.NodeName != node })
 }
 
-// comeAgain lets the pods come anew, the small ones first, to as many nodes as the
+// comeAgain creates the pods again, the small ones first, to as many nodes as the
 // plan says.
 func (p scheduledPool) comeAgain(plan capacity.PoolPlan, nodes []string) {
 	p.t.Helper()

@@ -31,7 +31,7 @@ func randomStockOut(seed uint64) stockOut {
 	return stockOut{servers: upTo(20), gpus: upTo(40), fails: random.IntN(3) == 0}
 }
 
-// stock is what there is some time after the job was activated.
+// stock returns the machines that Google Cloud has some time after the job was activated.
 func (o stockOut) stock(after time.Duration) map[string]autoscaler.Stock {
 	stocks := map[string]autoscaler.Stock{}
 	if after < o.servers {

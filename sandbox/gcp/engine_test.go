@@ -42,8 +42,8 @@ type engine struct {
 	did []string
 	// steps lists the changes that it made to all resources of the stack.
 	steps []step
-	// seen are the resources that the program has registered. replaced are those that the up
-	// replaces.
+	// seen are the resources that the program has registered. The up replaces the ones in
+	// replaced.
 	seen, replaced map[resource.URN]bool
 	// gone are the resources that the up has deleted and will create again.
 	gone map[resource.URN]bool

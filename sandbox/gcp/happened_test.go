@@ -157,8 +157,8 @@ var (
 	resizedText  = regexp.MustCompile(`GKE deletes nodes of the pool (\S+): (all|\d+)`)
 )
 
-// assertHappened compares the announced effects of the last up with what it did. before is what ran
-// before. A job that ran had a checkpoint.
+// assertHappened compares the announced effects of the last up with what it did. before has the
+// jobs and nodes before the up. A job that ran had a checkpoint.
 func assertHappened(t *testing.T, e *engine, storage string, before ran) {
 	t.Helper()
 	after := e.runs(t, storage)

@@ -170,8 +170,8 @@ func (g simulated) delete(token string, inputs resource.PropertyMap) error {
 	return err
 }
 
-// answered is what GKE sets by itself and the provider does not compute, which the
-// program ignores.
+// answered lists the fields that GKE sets by itself and the provider does not compute. The
+// program ignores them.
 var answered = map[string][]string{
 	nodePoolType: {"nodeConfig.kubeletConfig", "nodeConfig.resourceLabels"},
 }

@@ -180,7 +180,7 @@ func (p *Provider) previewCreate(ctx context.Context, req plugin.CreateRequest) 
 	case err == nil:
 		delete(after.Object, "status")
 		return object.Outputs(after, req.Properties), nil
-	case apierrors.IsAlreadyExists(err), // it may be there to be deleted first, and made anew
+	case apierrors.IsAlreadyExists(err), // Pulumi may delete it first, and create it again
 		apierrors.IsForbidden(err), apierrors.IsNotFound(err):
 		return req.Properties, nil
 	default:

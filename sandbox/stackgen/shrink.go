@@ -18,7 +18,7 @@ func Shrink(stack Stack, fails func(Stack) bool) Stack {
 			}
 			if fails(candidate) {
 				stack, smaller = candidate, true
-				i-- // another one stands there now
+				i-- // another item has its index now
 			}
 		}
 	}

@@ -203,7 +203,7 @@ func TestPEDLDatabaseIsKept(t *testing.T) {
 	assert.ErrorContains(t, err, "persia:pedl.postgresql.persistence.persistentDisk: Invalid value")
 }
 
-// TestWithoutPEDL: nothing is registered for {}, which is what Pulumi.yaml gives.
+// TestWithoutPEDL checks that {}, the default in Pulumi.yaml, registers nothing.
 func TestWithoutPEDL(t *testing.T) {
 	configuration := programtest.ReadStack(t, "dev")
 	configuration["persia:pedl"] = "{}"

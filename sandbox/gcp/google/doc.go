@@ -4,8 +4,8 @@
 //
 // answers.json drives it: answers that Config Connector recorded from the real
 // Google Cloud (GoogleCloudPlatform/k8s-config-connector, August 2026), with the
-// requests before them. What a service sets by itself is what a recorded answer
-// holds beyond its request, so no default is written a second time here. The code
+// requests before them. A service sets by itself the fields that a recorded answer
+// has beyond its request, so no default is written a second time here. The code
 // adds what depends on the request: names that come back as paths, values that
 // come back renamed, and rules between fields.
 //

@@ -40,7 +40,7 @@ func Repair(ctx context.Context, config *rest.Config, logger *slog.Logger) error
 		default:
 		}
 	}
-	notify() // while nobody watched
+	notify() // for changes before the watch
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0,
 		informers.WithTweakListOptions(func(options *metav1.ListOptions) { options.LabelSelector = clusterLabel }))
 	defer factory.Shutdown()
