@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -105,23 +106,34 @@ func exists(link string) bool {
 // programs that f starts are in it too.
 func inNetwork(pid int, f func() error) error {
 	done := make(chan error)
-	go func() {
-		// Without an unlock, the thread ends with the goroutine, so that no other
-		// goroutine gets into this network.
-		runtime.LockOSThread()
-		network, err := os.Open("/proc/" + strconv.Itoa(pid) + "/ns/net")
-		if err != nil {
-			done <- err
-			return
-		}
-		defer func() { _ = network.Close() }()
-		if err := unix.Setns(int(network.Fd()), unix.CLONE_NEWNET); err != nil {
-			done <- fmt.Errorf("enter the machine's network: %w", err)
-			return
-		}
-		done <- f()
-	}()
+	go func() { done <- onThreadIn(fmt.Sprintf("/proc/%d/ns/net", pid), f) }()
 	return <-done
+}
+
+// onThreadIn calls f while the goroutine's thread is in a network namespace, and then returns to the
+// thread's own. A thread that cannot return ends with the goroutine, unless it is the main one, which
+// never ends and would keep the machine's network, and the other ends of its links, after the machine.
+func onThreadIn(namespace string, f func() error) error {
+	runtime.LockOSThread()
+	own, err := os.Open("/proc/thread-self/ns/net")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = own.Close() }()
+	network, err := os.Open(namespace)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = network.Close() }()
+	if err := unix.Setns(int(network.Fd()), unix.CLONE_NEWNET); err != nil {
+		return fmt.Errorf("enter the machine's network: %w", err)
+	}
+	err = f()
+	if left := unix.Setns(int(own.Fd()), unix.CLONE_NEWNET); left != nil {
+		return errors.Join(err, fmt.Errorf("leave the machine's network: %w", left))
+	}
+	runtime.UnlockOSThread()
+	return err
 }
 
 // relay forwards connections to the address until the listener is closed.
