@@ -52,6 +52,8 @@ func (n *nats) servers(t *testing.T) natsServers {
 	n.writeCertificates(t, dir)
 	var servers natsServers
 	for _, pod := range n.assertServers(t, 3) {
+		// The operator adds the route to a server after it has created the pod.
+		n.awaitConfiguration(t, routeOf(pod))
 		ports := freePorts(t, 3)
 		servers = append(servers, &natsServer{pod: pod, client: ports[0], route: ports[1], monitoring: ports[2],
 			file: filepath.Join(dir, pod.Name+".conf")})
@@ -62,6 +64,11 @@ func (n *nats) servers(t *testing.T) natsServers {
 	}
 	servers.awaitRoutes(t)
 	return servers
+}
+
+// routeOf returns the route to the server in a pod.
+func routeOf(pod corev1.Pod) string {
+	return fmt.Sprintf("nats://%s.%s-mgmt.nats-io.svc:6222", pod.Name, broker)
 }
 
 // writeCertificates puts the files of the pods' Secrets where the servers find them.
@@ -96,8 +103,7 @@ func (s natsServers) write(t *testing.T, server *natsServer, text string) {
 	cluster := configuration["cluster"].(map[string]any)
 	var routes []string
 	for _, other := range s {
-		own := fmt.Sprintf("nats://%s.%s-mgmt.nats-io.svc:6222", other.pod.Name, broker)
-		assert.Contains(t, cluster["routes"], own)
+		assert.Contains(t, cluster["routes"], routeOf(other.pod))
 		routes = append(routes, fmt.Sprintf("nats://localhost:%d", other.route))
 	}
 	assert.Len(t, cluster["routes"], len(s))
