@@ -19,7 +19,7 @@ type pedlInstallation struct {
 	volume  *storage.Volume
 	master  *pedl.Master
 	support *pedl.SupportCheck
-	// objects are the workloads, for the effects of the update.
+	// objects are the workloads and their configuration, for the effects of the update.
 	objects []any
 }
 
@@ -64,7 +64,7 @@ func newPEDL(ctx *pulumi.Context, cfg *config.Stack, data *storedData, driver []
 	if err != nil {
 		return nil, err
 	}
-	installed.objects = append(installed.objects, installed.master.Object, agents.Object)
+	installed.objects = slices.Concat(installed.objects, installed.master.Objects, []any{agents.Object})
 	if check := cfg.PEDL.SupportCheck; check != nil {
 		installed.support, err = pedl.NewSupportCheck(ctx, "test-pedl-support", pedl.SupportCheckArgs{
 			Images:    cfg.Images,

@@ -30,6 +30,32 @@ func (e *engine) saidToRestart(t *testing.T) []string {
 	return names
 }
 
+var platformText = regexp.MustCompile(`pods of (\S+) of PEDL restart`)
+
+// saidToRestartOfPEDL returns the workloads of PEDL whose pods the last up said to restart.
+func (e *engine) saidToRestartOfPEDL() []string {
+	var names []string
+	for _, text := range e.effects() {
+		if match := platformText.FindStringSubmatch(text); match != nil {
+			names = append(names, match[1])
+		}
+	}
+	return names
+}
+
+// restartedOfPEDL returns the workloads of PEDL whose pods the last up changed.
+func (e *engine) restartedOfPEDL() []string {
+	var names []string
+	for _, s := range e.steps {
+		workload := slices.Contains([]string{"DaemonSet", "Deployment", "StatefulSet"}, s.kind) && strings.HasPrefix(s.name, "pedl-")
+		if workload && s.operation == "update" && slices.ContainsFunc(s.paths, func(path string) bool { return strings.HasPrefix(path, "spec.template.") }) {
+			names = append(names, s.name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
 // replacesPool reports whether a step deletes a node pool and creates it again.
 func replacesPool(s step) bool { return s.kind == "NodePool" && s.operation == "replace" }
 
@@ -86,6 +112,11 @@ func platform(file values) {
 		"masterImage": "determinedai/pedl-master:1", "agentImage": "determinedai/pedl-agent:1", "nodePool": "services",
 		"registry": values{"password": "word"}, "postgresql": values{"postgresqlPassword": "word"},
 	}
+}
+
+// elsewhere has PEDL use a database of the user.
+func elsewhere(password string) func(values) {
+	return set("persia:pedl", "postgresql", values{"external": values{"host": "10.0.0.9", "password": password}})
 }
 
 func withoutPersistence(file values) {
@@ -257,10 +288,10 @@ func TestEffects(t *testing.T) {
 			"Google Cloud deletes all nodes of the pool workers, and creates the pool again when they are gone",
 		}, nil},
 		{"another image in a queue", queued, ofJob("dataloader.image", "example.com/training/criteo:2"), []string{
-			"persia:jobs[0]: the job criteo restarts: this deletes its 10 replicas. The job then waits in the queue ads until there is room for 10, and trains from the newest complete checkpoint in " + checkpoints,
+			"persia:jobs[0]: the job criteo restarts: this deletes its 10 replicas, or its place in the queue if it waits. It then waits in the queue ads, behind the jobs of its priority, until there is room for 10, and trains from the newest complete checkpoint in " + checkpoints,
 		}, nil},
 		{"another queue", queued, ofJob("queue", "feed"), []string{
-			"persia:jobs[0]: the job criteo restarts, because its queue was ads and is now feed: this deletes its 10 replicas. The job then waits in the queue feed until there is room for 10",
+			"persia:jobs[0]: the job criteo restarts, because its queue was ads and is now feed: this deletes its 10 replicas, or its place in the queue if it waits. It then waits in the queue feed, behind the jobs of its priority, until there is room for 10",
 		}, nil},
 		{"no queue", queued, func(file values) {
 			file["persia:queue"] = values{"teams": []any{values{"name": "ads"}}}
@@ -304,8 +335,12 @@ func TestEffects(t *testing.T) {
 			"persia:pedl: pods of pedl-postgresql of PEDL restart, and are away until they are ready. pedl-postgresql begins without data, and loses its new data with its pod. The old data stays in projects/my-project/zones/us-central1-a/disks/persia-pedl-postgresql; to use it again, restore persia:pedl.postgresql.persistence",
 			"persia:storage: the volume pedl-postgresql is no longer in the stack file",
 		}, nil},
-		{"a database elsewhere", both(platform, set("persia:pedl", "postgresql.persistence.storageClass", "standard-rwo")), set("persia:pedl", "postgresql", values{"external": values{"host": "10.0.0.9", "password": "word"}}), []string{
+		{"a database elsewhere", both(platform, set("persia:pedl", "postgresql.persistence.storageClass", "standard-rwo")), elsewhere("word"), []string{
+			"persia:pedl: pods of pedl-master of PEDL restart",
 			"persia:pedl: this deletes the pods of pedl-postgresql, because the stack file no longer has them. The data of pedl-postgresql stays on the claim pedl-postgresql; write it again to use the data",
+		}, nil},
+		{"another password of a database elsewhere", both(platform, elsewhere("word")), elsewhere("another"), []string{
+			"persia:pedl: pods of pedl-master of PEDL restart, and are away until they are ready",
 		}, nil},
 		{"no PEDL", platform, func(file values) { delete(file, "persia:pedl") }, []string{
 			"persia:pedl: this deletes the pods of pedl-agent, pedl-master, pedl-postgresql, because the stack file no longer has them",
@@ -349,6 +384,7 @@ func TestEffects(t *testing.T) {
 			assertSaid(t, c.says, e.effects())
 			assertHappened(t, e, storage, before)
 			assert.Equal(t, c.restarts, e.saidToRestart(t))
+			assert.Equal(t, e.restartedOfPEDL(), e.saidToRestartOfPEDL())
 			if !slices.ContainsFunc(c.says, func(text string) bool { return strings.Contains(text, "this deletes") }) {
 				if c.restarts != nil {
 					assert.Equal(t, c.restarts, e.restarted())

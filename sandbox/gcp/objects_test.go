@@ -2,6 +2,7 @@ package gcp
 
 import (
 	"fmt"
+	"hash/fnv"
 	"slices"
 	"strings"
 
@@ -126,7 +127,9 @@ func served(args pulumi.MockResourceArgs) resource.PropertyMap {
 	}
 	switch args.TypeToken {
 	case "kubernetes:core/v1:Secret", "kubernetes:core/v1:ConfigMap":
-		add("metadata", "resourceVersion", "7")
+		content := fnv.New64a()
+		fmt.Fprint(content, outputs["data"])
+		add("metadata", "resourceVersion", fmt.Sprint(content.Sum64()))
 	case "kubernetes:core/v1:Service":
 		add("spec", "clusterIP", "10.1.0.9")
 	}

@@ -37,7 +37,7 @@ func clusterData(before, after Stack) []string {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(before.PEDL)) {
-		pod := before.PEDL[name].Pod
+		pod := before.PEDL[name]
 		claim, has := before.dynamicClaim(pod)
 		switch {
 		case keepsNothing(pod):

@@ -107,8 +107,12 @@ func changed(before, after Stack, j job) []string {
 			because = fmt.Sprintf(", because its queue was %s and is now %s", written(j.was.Queue), written(j.is.Queue))
 		}
 		if j.is.Queue != "" {
-			say("", "the job %s restarts%s: this deletes its %d replicas. The job then waits in the queue %s until there is room for %d, and trains %s",
-				j.name, because, j.was.running(), j.is.Queue, j.is.running(), after.start(j.is))
+			orPlace := ""
+			if j.was.Queue != "" {
+				orPlace = ", or its place in the queue if it waits"
+			}
+			say("", "the job %s restarts%s: this deletes its %d replicas%s. It then waits in the queue %s, behind the jobs of its priority, until there is room for %d, and trains %s",
+				j.name, because, j.was.running(), orPlace, j.is.Queue, j.is.running(), after.start(j.is))
 			break
 		}
 		say("", "the job %s restarts%s: this deletes its %d replicas and creates %d: about %s without the job, if a replica takes so long. It then trains %s",

@@ -319,8 +319,8 @@ func TestDataOfAReplacedCluster(t *testing.T) {
 	}{
 		"a bucket":                    {func(before, after Stack) { before.Volumes["a"], after.Volumes["a"] = bucket, bucket }, "", "persia:storage: the data of the volume a stays in gs://a, and the new cluster has it"},
 		"a directory":                 {func(before, after Stack) { before.Volumes["a"], after.Volumes["a"] = node, node }, "", "persia:storage: the data of the volume a is lost with the nodes"},
-		"a database of a class":       {func(before, _ Stack) { before.PEDL["pedl-postgresql"] = Service{Pod: claimed("pedl-pvc")} }, "", "persia:pedl: the data of pedl-postgresql does not move: its disk, of the claim pedl-pvc, stays in Google Cloud, and pedl-postgresql begins empty"},
-		"a database without a volume": {func(before, _ Stack) { before.PEDL["pedl-postgresql"] = Service{Pod: empty} }, "", "persia:pedl: the data of pedl-postgresql is lost with its pod"},
+		"a database of a class":       {func(before, _ Stack) { before.PEDL["pedl-postgresql"] = claimed("pedl-pvc") }, "", "persia:pedl: the data of pedl-postgresql does not move: its disk, of the claim pedl-pvc, stays in Google Cloud, and pedl-postgresql begins empty"},
+		"a database without a volume": {func(before, _ Stack) { before.PEDL["pedl-postgresql"] = empty }, "", "persia:pedl: the data of pedl-postgresql is lost with its pod"},
 		"backups":                     {func(Stack, Stack) {}, "persia-dev", "persia:cluster.backup.plan: the backup plan persia-dev and its backups stay"},
 		"nothing":                     {func(Stack, Stack) {}, "", ""},
 	} {

@@ -21,23 +21,23 @@ func platform(before, after Stack) []string {
 	for _, name := range slices.Sorted(maps.Keys(before.PEDL)) {
 		was := before.PEDL[name]
 		is, stays := after.PEDL[name]
-		at := before.data(was.Pod)
+		at := before.data(was)
 		switch {
 		case !stays:
 			removed = append(removed, name)
-			claim, has := before.dynamicClaim(was.Pod)
+			claim, has := before.dynamicClaim(was)
 			switch {
-			case keepsNothing(was.Pod):
+			case keepsNothing(was):
 				left.WriteString(lostData(name))
 			case has:
 				fmt.Fprintf(&left, ". The data of %s stays on the claim %s; write it again to use the data", name, claim)
 			}
-		case was.restarts(is):
+		case restarts(before, after, was, is):
 			text := fmt.Sprintf("persia:pedl: pods of %s of PEDL restart, and are away until they are ready", name)
-			switch now := after.data(is.Pod); {
-			case keepsNothing(was.Pod):
+			switch now := after.data(is); {
+			case keepsNothing(was):
 				text += lostData(name)
-			case at != now && keepsNothing(is.Pod):
+			case at != now && keepsNothing(is):
 				text += fmt.Sprintf(". %s begins without data, and loses its new data with its pod. The old data stays in %s; to use it again, restore persia:pedl.postgresql.persistence", name, at)
 			case at != now:
 				text += fmt.Sprintf(". %s uses the data in %s. The data until now stays in %s; to use it again, restore persia:pedl.postgresql.persistence", name, now, at)
@@ -51,10 +51,29 @@ func platform(before, after Stack) []string {
 	return effects
 }
 
-// restarts reports whether the pods of a workload start again. Pulumi learns their annotations only in
-// the update.
-func (was Service) restarts(is Service) bool {
-	return !samePods(corev1.PodTemplateSpec{Spec: was.Pod}, corev1.PodTemplateSpec{Spec: is.Pod}) || is.Settings != nil && !maps.Equal(was.Settings, is.Settings)
+// restarts reports whether the pods of a workload of PEDL start again: because they differ, or because a
+// ConfigMap or a Secret that they mount does. Pulumi learns its version, which is an annotation of the
+// pods, only in the update.
+func restarts(before, after Stack, was, is corev1.PodSpec) bool {
+	if !samePods(corev1.PodTemplateSpec{Spec: was}, corev1.PodTemplateSpec{Spec: is}) {
+		return true
+	}
+	return slices.ContainsFunc(is.Volumes, func(volume corev1.Volume) bool {
+		switch {
+		case volume.ConfigMap != nil:
+			return differ(before.ConfigMaps, after.ConfigMaps, volume.ConfigMap.Name)
+		case volume.Secret != nil:
+			return differ(before.Secrets, after.Secrets, volume.Secret.SecretName)
+		default:
+			return false
+		}
+	})
+}
+
+// differ reports whether the files of an object differ, if they are known.
+func differ(before, after map[string]map[string]string, name string) bool {
+	files, known := after[name]
+	return known && !maps.Equal(before[name], files)
 }
 
 // data returns the directory with the data of a workload of PEDL, or "" if the data is lost with

@@ -337,7 +337,7 @@ func (s Stack) onPool(after Stack, pool string, rounds int) string {
 	}
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(s.PEDL)) {
-		if s.runsOn(s.PEDL[name].Pod, pool) {
+		if s.runsOn(s.PEDL[name], pool) {
 			parts = append(parts, name)
 		}
 	}
@@ -345,7 +345,7 @@ func (s Stack) onPool(after Stack, pool string, rounds int) string {
 		fmt.Fprintf(&says, ". Pods of %s of PEDL run there, and are away until they are ready on other nodes", strings.Join(parts, ", "))
 	}
 	for _, name := range parts {
-		if keepsNothing(s.PEDL[name].Pod) {
+		if keepsNothing(s.PEDL[name]) {
 			says.WriteString(lostData(name))
 		}
 	}

@@ -39,8 +39,10 @@ type Stack struct {
 	Pools   map[string]Pool
 	NATS    map[string]NATS
 	Queues  map[string]Queue
-	// PEDL are the workloads of PEDL by name.
-	PEDL map[string]Service
+	// PEDL has the pods of PEDL's workloads by name, and ConfigMaps and Secrets the files of its
+	// ConfigMaps and Secrets by name, as far as they are known.
+	PEDL                map[string]corev1.PodSpec
+	ConfigMaps, Secrets map[string]map[string]string
 	// Driver is how GPU nodes get their driver.
 	Driver poolspec.NVIDIADriver
 	// Protected is true if Pulumi refuses to delete the cluster and its node pools.
@@ -51,13 +53,6 @@ type Stack struct {
 	BackupPlan string
 	// Replaced is the cluster that gives way to the one of this stack, or nil.
 	Replaced *gke.Replacement
-}
-
-// Service is a workload of PEDL.
-type Service struct {
-	Pod corev1.PodSpec
-	// Settings are the files of a ConfigMap. Other files start the pod again.
-	Settings map[string]string
 }
 
 // Job is a training job.
@@ -90,7 +85,7 @@ type Volume struct {
 
 // New returns an empty stack.
 func New() Stack {
-	return Stack{Jobs: map[string]Job{}, Volumes: map[string]Volume{}, Pools: map[string]Pool{}, NATS: map[string]NATS{}, Queues: map[string]Queue{}, PEDL: map[string]Service{}}
+	return Stack{Jobs: map[string]Job{}, Volumes: map[string]Volume{}, Pools: map[string]Pool{}, NATS: map[string]NATS{}, Queues: map[string]Queue{}, PEDL: map[string]corev1.PodSpec{}, ConfigMaps: map[string]map[string]string{}, Secrets: map[string]map[string]string{}}
 }
 
 // Read reads the objects and node pools in the state of a stack. It omits those that it cannot
@@ -119,6 +114,8 @@ func Read(resources map[resource.URN]map[string]any) Stack {
 			}
 		case "kubernetes:core/v1:ConfigMap":
 			add(stack, outputs, &corev1.ConfigMap{})
+		case "kubernetes:core/v1:Secret":
+			add(stack, outputs, &corev1.Secret{})
 		case kueue.ClusterQueueToken:
 			stack.addQueue(outputs)
 		case nats.Token:
@@ -160,18 +157,28 @@ func add(stack Stack, outputs map[string]any, object any) {
 	}
 }
 
-// Add adds a StatefulSet of a role, a JobSet, a PersiaJob, a PersistentVolume, or a workload or a
-// ConfigMap of PEDL.
+// Add adds a StatefulSet of a role, a JobSet, a PersiaJob, a PersistentVolume, or a workload, a
+// ConfigMap, or a Secret of PEDL.
 func (s Stack) Add(object any) {
 	switch object := object.(type) {
 	case *appsv1.Deployment:
-		s.addPEDL(object.ObjectMeta, func(of *Service) { of.Pod = object.Spec.Template.Spec })
+		s.addPEDL(object.ObjectMeta, object.Spec.Template)
 	case *appsv1.DaemonSet:
-		s.addPEDL(object.ObjectMeta, func(of *Service) { of.Pod = object.Spec.Template.Spec })
+		s.addPEDL(object.ObjectMeta, object.Spec.Template)
 	case *corev1.ConfigMap:
-		s.addPEDL(object.ObjectMeta, func(of *Service) { of.Settings = object.Data })
+		if ofPEDL(object.ObjectMeta) {
+			s.ConfigMaps[object.Name] = object.Data
+		}
+	case *corev1.Secret:
+		if !ofPEDL(object.ObjectMeta) {
+			return
+		}
+		s.Secrets[object.Name] = map[string]string{}
+		for name, content := range object.Data {
+			s.Secrets[object.Name][name] = string(content)
+		}
 	case *appsv1.StatefulSet:
-		s.addPEDL(object.ObjectMeta, func(of *Service) { of.Pod = object.Spec.Template.Spec })
+		s.addPEDL(object.ObjectMeta, object.Spec.Template)
 		name, role := object.Spec.Template.Labels[persia.JobLabel], object.Spec.Template.Labels["app.kubernetes.io/name"]
 		if name == "" || len(object.Spec.Template.Spec.Containers) == 0 {
 			return // not of a job
@@ -207,13 +214,15 @@ func (s Stack) Add(object any) {
 	}
 }
 
-// addPEDL sets a part of a workload that is in a namespace of PEDL.
-func (s Stack) addPEDL(meta metav1.ObjectMeta, set func(*Service)) {
-	if meta.Namespace == pedl.NamespaceName || meta.Namespace == pedl.AgentNamespaceName {
-		of := s.PEDL[meta.Name]
-		set(&of)
-		s.PEDL[meta.Name] = of
+// addPEDL adds a workload that is in a namespace of PEDL.
+func (s Stack) addPEDL(meta metav1.ObjectMeta, pod corev1.PodTemplateSpec) {
+	if ofPEDL(meta) {
+		s.PEDL[meta.Name] = pod.Spec
 	}
+}
+
+func ofPEDL(meta metav1.ObjectMeta) bool {
+	return meta.Namespace == pedl.NamespaceName || meta.Namespace == pedl.AgentNamespaceName
 }
 
 // rolesOfSet returns the roles of a JobSet.

@@ -41,9 +41,10 @@ type MasterArgs struct {
 type Master struct {
 	pulumi.ResourceState
 
-	// Server is the master itself, and Object its Deployment.
+	// Server is the master itself.
 	Server pulumi.CustomResource
-	Object *appsv1.Deployment
+	// Objects are its Deployment and the Secret with its configuration.
+	Objects []any
 	// URL is where it is reached inside of the cluster.
 	URL string
 	// ClusterIP is the address of its service.
@@ -62,15 +63,16 @@ func NewMaster(ctx *pulumi.Context, name string, args MasterArgs, opts ...pulumi
 		return nil, err
 	}
 	child := kube.Child(master, []pulumi.CustomResource{policy})
-	secret, err := kube.Register(ctx, name+"-config", &corev1.Secret{
+	configuration, server := &corev1.Secret{
 		ObjectMeta: meta(NamespaceName, masterSecretName, masterPart),
 		Data:       map[string][]byte{masterConfigFile: masterConfig(database)},
-	}, child)
+	}, deployment(args)
+	master.Objects = []any{server, configuration}
+	secret, err := kube.Register(ctx, name+"-config", configuration, child)
 	if err != nil {
 		return nil, err
 	}
-	master.Object = deployment(args)
-	master.Server, err = kube.RegisterWith(ctx, name, master.Object, kube.Later{
+	master.Server, err = kube.RegisterWith(ctx, name, server, kube.Later{
 		"spec.template.metadata.annotations." + versionAnnotation: secret.Version(),
 	}, kube.Child(master, []pulumi.CustomResource{secret}), kube.WorkloadTimeouts())
 	if err != nil {
