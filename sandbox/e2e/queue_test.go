@@ -133,6 +133,16 @@ func TestQueue(t *testing.T) {
 	assert.Empty(t, refreshChanges(t, s), "refresh")
 	assert.Empty(t, upChanges(t, s), "up after a refresh")
 
+	t.Run("an edit costs a waiting job its place", func(t *testing.T) {
+		uid := func() any { return field(t, c.workloadOf("second"), "metadata", "uid") }
+		waited := uid()
+		r.jobs[1]["env"] = []object{{"name": "BATCH_SIZE", "value": "512"}}
+		write(nil, nil)
+		assert.Equal(t, map[string]int{"replace": 2}, upChanges(t, s), "the JobSet and the completion")
+		c.await(func() bool { return c.waitsFor("second") != "" && uid() != waited }, "the second job waits again")
+		assert.Zero(t, c.podsOfSet("second"))
+		assert.Equal(t, replicas, c.running("first"))
+	})
 	t.Run("a suspended job makes room", func(t *testing.T) {
 		write(object{"suspend": true}, nil)
 		assert.Equal(t, map[string]int{"delete": 1}, upChanges(t, s), "the JobSet")
