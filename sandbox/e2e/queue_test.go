@@ -260,6 +260,11 @@ func assertStatefulSetsDeadlock(t *testing.T) {
 		assert.Positive(t, ready, job)
 		assert.Less(t, ready, r.replicas, job)
 	}
+	// Down waits for pods that mount a claim, and does not know these.
+	for _, set := range first.Items {
+		require.NoError(t, sets.Delete(t.Context(), "second-"+set.Name, metav1.DeleteOptions{}))
+	}
+	c.await(func() bool { return len(c.replicas("second")) == 0 }, "the second job has no pods")
 }
 
 // settled reports whether both jobs together have so many pods, and each of them runs or has no room.
