@@ -136,8 +136,17 @@ func (s store) add(entries []apitype.JournalEntry) error {
 	if err != nil {
 		return err
 	}
-	_, err = file.Write(lines.Bytes())
-	return errors.Join(err, file.Sync(), file.Close())
+	defer file.Close()
+	before, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	if _, err := file.Write(lines.Bytes()); err != nil {
+		// A full disk may have cut the entries off. The CLI sends them again, and they must not follow
+		// a part of themselves.
+		return errors.Join(err, file.Truncate(before.Size()))
+	}
+	return file.Sync()
 }
 
 // current returns the update that is under way, or [fs.ErrNotExist].
