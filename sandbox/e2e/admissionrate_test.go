@@ -45,7 +45,7 @@ func BenchmarkAdmission(b *testing.B) {
 		b.ReportMetric(admitted.Seconds(), "admitted-s")
 		b.ReportMetric(0, "ns/op")
 	}
-	fmt.Fprint(b.Output(), "\n"+figureTable(figures))
+	printTables(figureTable(figures))
 }
 
 // createMany has jobs with one replica of each role arrive in the queue ranking.

@@ -33,7 +33,7 @@ func BenchmarkAlternatives(b *testing.B) {
 			rows = append(rows, compare(b, fmt.Sprintf("jobs=%d", count), project, "madeup"))
 		})
 	}
-	fmt.Fprint(b.Output(), "\n"+table(rows)+"\n"+figureTable(againstKubectl(rows)))
+	printTables(table(rows), figureTable(againstKubectl(rows)))
 }
 
 // comparison has the cost of each tool for one stack, in the order of the tools.

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -31,7 +30,7 @@ func BenchmarkEngines(b *testing.B) {
 		}
 		figures = append(figures, figure{"prod", "jobset / statefulset", took["jobset"] / took["statefulset"], jobSetToStatefulSet})
 	}
-	fmt.Fprint(b.Output(), "\n"+figureTable(figures))
+	printTables(figureTable(figures))
 }
 
 func benchmarkEngine(b *testing.B, engine string) time.Duration {

@@ -121,12 +121,20 @@ func growth(figures []figure, small, large string) []figure {
 	return grown
 }
 
+// printTables prints tables next to the results of benchmarks. It does not use the log of a benchmark: go test
+// prints ten lines of it, and none if the benchmark has parts.
+func printTables(tables ...string) {
+	for _, table := range tables {
+		fmt.Printf("\n%s", table)
+	}
+}
+
 // BenchmarkRecorded prints the times that commands have recorded in this clone when they were last run, with their
 // goals.
 func BenchmarkRecorded(b *testing.B) {
 	figures, err := recordedFigures(filepath.Join(repository, ".sandbox", "times"))
 	require.NoError(b, err)
-	fmt.Fprint(b.Output(), "\n"+figureTable(figures))
+	printTables(figureTable(figures))
 }
 
 // recordedFigures reads the file that scripts/record-time.sh writes: a line for each run, with its name and its seconds. It

@@ -71,7 +71,7 @@ func BenchmarkStacks(b *testing.B) {
 	if !b.Failed() {
 		all = append(all, growth(all, "jobs=1", "jobs=100")...)
 	}
-	fmt.Fprint(b.Output(), "\n"+figureTable(all))
+	printTables(figureTable(all))
 }
 
 func benchmarkStack(b benchmarkFigures, project, stack string) {

@@ -54,7 +54,7 @@ func benchmarkLostNode(b *testing.B, engine string) {
 		slices.Sort(took)
 		report := func(at int) float64 { return took[at].Seconds() }
 		b.ReportMetric(report(len(took)/2), role+"-median-s")
-		fmt.Fprintf(b.Output(), "DONE %s %s: ready again %.0f to %.0f s after the last heartbeat, median %.0f s of %d\n",
+		fmt.Printf("DONE %s %s: ready again %.0f to %.0f s after the last heartbeat, median %.0f s of %d\n",
 			engine, role, report(0), report(len(took)-1), report(len(took)/2), len(took))
 	}
 	b.ReportMetric(0, "ns/op")
