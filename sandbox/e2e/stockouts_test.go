@@ -3,6 +3,7 @@ package e2e
 import (
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"time"
 
@@ -56,38 +57,65 @@ func (p paid) String() string {
 func (p *paid) add(other paid) { p.gpus, p.servers = p.gpus+other.gpus, p.servers+other.servers }
 
 // TestStockOuts: a job whose machines come at random times runs in the end, and no GPU is held
-// before the servers run. As a control, a job for which Kueue asks pays for idle GPUs.
+// before the servers run. As a control, a job for which Kueue asks pays for idle GPUs. The long form has
+// several sandboxes at the same time.
 func TestStockOuts(t *testing.T) {
 	t.Parallel()
-	project := t.TempDir()
-	p, s := startProvisioned(t, project, gpuStock(autoscaler.Stock{Machines: new(0)}))
+	first := firstSeed(t)
+	sandboxes, rounds, controls := forms(1, 4), forms(2, 50), forms(1, 13)
+	var mu sync.Mutex
+	var all outcome
+	t.Run("sandbox", func(t *testing.T) {
+		for i := range sandboxes {
+			t.Run(fmt.Sprint(i), func(t *testing.T) {
+				t.Parallel()
+				one := survived(t, first+uint64(i*rounds), rounds, controls)
+				mu.Lock()
+				defer mu.Unlock()
+				all.ours.add(one.ours)
+				all.plain.add(one.plain)
+				all.gaveUp += one.gaveUp
+			})
+		}
+	})
+	report(t, "%d stock-outs: the program paid %s", sandboxes*rounds, all.ours)
+	report(t, "%d stock-outs: Kueue's AdmissionCheck paid %s, and %d jobs waited for a person", sandboxes*controls, all.plain, all.gaveUp)
+}
+
+// outcome is what waits for machines have cost with the program and with plain Kueue, and for how many
+// jobs the latter gave up.
+type outcome struct {
+	ours, plain paid
+	gaveUp      int
+}
+
+// survived has a job survive some stock-outs, and a job for which Kueue asks some of them again.
+func survived(t *testing.T, first uint64, rounds, controls int) outcome {
+	t.Helper()
+	p, s := startProvisioned(t, t.TempDir(), gpuStock(autoscaler.Stock{Machines: new(0)}))
 	p.hurry()
 	p.configureKueue("timeout: 30m", "timeout: 30s", "recoveryTimeout: 30m", "recoveryTimeout: 30s",
 		"backoffBaseSeconds: 60", "backoffBaseSeconds: 1", "backoffMaxSeconds: 3600", "backoffMaxSeconds: 60")
-	first := firstSeed(t)
-	var ours, plain paid
-	rounds := forms(2, 200)
+	var all outcome
 	for round := range rounds {
 		seed := first + uint64(round)
 		idle, ran := p.survive("train", randomStockOut(seed))
 		require.True(t, ran, "seed %d", seed)
-		ours.add(idle)
+		all.ours.add(idle)
 	}
 	p.activate("train", false)
 	p.askByKueue()
-	gaveUp, controls := 0, forms(1, 50)
 	for round := range controls {
 		idle, ran := p.survive("plain", randomStockOut(first+uint64(round)))
-		plain.add(idle)
+		all.plain.add(idle)
 		if !ran {
-			gaveUp++
+			all.gaveUp++
 		}
 	}
-	report(t, "%d stock-outs: the program paid %s", rounds, ours)
-	report(t, "%d stock-outs: Kueue's AdmissionCheck paid %s, and %d jobs waited for a person", controls, plain, gaveUp)
 	p.activate("plain", false)
 	p.removeKueuesCheck()
 	require.NoError(t, s.Destroy(t.Context()))
+	return all
 }
 
 // survive activates a job, and takes it out of its queue when it runs. It returns what the wait
