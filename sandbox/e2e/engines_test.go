@@ -13,8 +13,9 @@ import (
 // multiple of the StatefulSets' time.
 const jobSetToStatefulSet = 1.1
 
-// BenchmarkEngines measures how long after the start of `up`, on a control plane that runs, all role pods
-// of prod are ready, with each engine. It prints the ratio and its goal.
+// BenchmarkEngines measures how long after the start of `up`, on a control plane that runs, the last role
+// pod of prod became ready, with each engine. It prints the ratio and its goal. `up` itself takes longer
+// with either engine: it waits for NATS too.
 func BenchmarkEngines(b *testing.B) {
 	buildJobSet(b)
 	var figures []figure
@@ -42,6 +43,7 @@ func benchmarkEngine(b *testing.B, engine string) time.Duration {
 	config, err := s.Cluster().RESTConfig()
 	require.NoError(b, err)
 	client := kubernetes.NewForConfigOrDie(config)
+	var last time.Time
 	await(b, func() bool {
 		pods, err := client.CoreV1().Pods("persia").List(b.Context(), metav1.ListOptions{
 			LabelSelector: "persia_job=criteo,app.kubernetes.io/name in (nn-worker,dataloader,embedding-worker,embedding-ps)",
@@ -49,11 +51,19 @@ func benchmarkEngine(b *testing.B, engine string) time.Duration {
 		require.NoError(b, err)
 		ready := 0
 		for _, pod := range pods.Items {
-			if !readySince(pod).IsZero() {
+			if since := readySince(pod); !since.IsZero() {
 				ready++
+				last = latest(last, since)
 			}
 		}
 		return ready == 468
 	}, "all role pods are ready")
-	return time.Since(started)
+	return last.Sub(started)
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }

@@ -303,6 +303,10 @@ func TestEffects(t *testing.T) {
 		{"fewer nodes of a team with a job", queued, both(set("persia:queue", "teams.0.nodes", values{"training": 1, "workers": 4}), set("persia:queue", "teams.1.nodes", values{"training": 1})), []string{
 			"nvidia.com/gpu was 2 and is now 1. What is running goes on: criteo. What it uses beyond that is borrowed: a job of another team that owns the nodes may stop it",
 		}, nil},
+		{"fewer nodes of a team whose job goes on", both(queued, set("persia:queue", "betweenTeams", "Never")), both(set("persia:queue", "teams.0.nodes", values{"training": 1, "workers": 4}), set("persia:queue", "teams.1.nodes", values{"training": 1})), []string{
+			"nvidia.com/gpu was 2 and is now 1. What is running goes on: criteo. What it uses beyond that is borrowed: no job of another team stops it",
+		}, nil},
+		{"more nodes of a team with a job", both(queued, set("persia:queue", "teams.0.nodes", values{"training": 1, "workers": 4}), set("persia:queue", "teams.1.nodes", values{"training": 1})), both(set("persia:queue", "teams.0.nodes", values{"training": 2, "workers": 4}), set("persia:queue", "teams.1.nodes", values{"training": 0})), nil, nil},
 		{"fewer nodes of a team without a job", queued, set("persia:queue", "teams.1.nodes", values{"training": 0}), nil, nil},
 		{"another bucket", nil, set("persia:storage", "0.gcsFuse.bucket", "my-project-others"), []string{
 			"persia:jobs[0]: the next attempt of the job criteo does not see the checkpoints in " + checkpoints + ", which stay there: it trains from the newest complete checkpoint in folder criteo/1 of gs://my-project-others, or from the beginning if there is none. To continue from them, restore the volume checkpoints in persia:storage",

@@ -203,6 +203,27 @@ spec:
 	}
 }
 
+// TestRemovedVolumes: a driver deletes the storage of a removed volume only if the volume says so.
+func TestRemovedVolumes(t *testing.T) {
+	const volume = `
+metadata: {name: features}
+spec:
+  persistentVolumeReclaimPolicy: POLICY
+  csi: {driver: gcsfuse.csi.storage.gke.io, volumeHandle: features}
+`
+	for policy, says := range map[string]string{
+		"Delete": "the volume features is no longer in the stack file, and its driver deletes gs://features with all data, because its reclaimPolicy is Delete",
+		"Retain": "the volume features is no longer in the stack file. Its data stays in gs://features, where no pod sees it",
+	} {
+		t.Run(policy, func(t *testing.T) {
+			before := inState(t, "persia:storage:Volume$kubernetes:core/v1:PersistentVolume", strings.Replace(volume, "POLICY", policy, 1))
+			effects := Of(before, New(), nil)
+			require.Len(t, effects, 1)
+			assert.Contains(t, effects[0], says)
+		})
+	}
+}
+
 // TestJobsOfTheOperator: PERSIA's operator deletes all pods of a job that changes.
 func TestJobsOfTheOperator(t *testing.T) {
 	const had = `
