@@ -37,6 +37,7 @@ func RunAgent(ctx context.Context, options AgentOptions) error {
 	if err != nil {
 		return err
 	}
+	config.QPS = -1 // the API server is on this machine and protects itself
 	// The Pulumi SDK silences the default logger.
 	logger := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	// Stacks without jobs on pools with queued provisioning need no Python.

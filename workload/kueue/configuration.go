@@ -12,6 +12,10 @@ import (
 // clusters, racks, and the API of pending jobs, whose APIServices block the deletion of every
 // namespace while Kueue is down.
 //
+// There is one replica, which needs no election, and an election ends Kueue when it admits hundreds of
+// jobs at once: the renewal of the lease waits behind the requests for the jobs (kueue 15537). Upstream's
+// manifests have the same limits of requests.
+//
 // A job whose pods do not all become ready in time, because no node has room for one of them,
 // releases its nodes and waits again, and so does a job that has lost pods, for instance with their
 // node. No number of tries ends it.
@@ -27,9 +31,8 @@ webhook:
   port: %d
   certDir: %s
 leaderElection:
-  leaderElect: true
-  resourceName: kueue
-  resourceNamespace: %[1]s
+  leaderElect: false
+clientConnection: {qps: 50, burst: 100}
 internalCertManagement:
   enable: true
   webhookServiceName: %[5]s

@@ -16,7 +16,6 @@ var (
 func rights() (role, clusterRole []rbacv1.PolicyRule) {
 	role = []rbacv1.PolicyRule{
 		kube.Rule("", []string{"get", "list", "update", "watch"}, "secrets"),
-		kube.Rule("coordination.k8s.io", manage, "leases"),
 	}
 	clusterRole = []rbacv1.PolicyRule{
 		kube.Rule("", []string{"create", "patch", "update"}, "events"),
