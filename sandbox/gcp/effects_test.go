@@ -188,6 +188,9 @@ func TestEffects(t *testing.T) {
 		{"another version of NATS", nil, set("persia:nats", "version", "2.10.1"), []string{
 			"the operator replaces the 3 servers one at a time; the clients of each reconnect to another, and messages in transit are lost. The job criteo goes on",
 		}, nil},
+		{"another version of the only NATS server", set("persia:nats", "size", 1), set("persia:nats", "version", "2.10.1"), []string{
+			"the operator replaces the only server; if no server answers for 30 seconds, the attempt of the job criteo ends",
+		}, nil},
 		{"more memory for NATS", nil, set("persia:nats", "resources.limits.memory", "3Gi"), []string{
 			"persia:nats: in the NATS cluster persia-nats-service, spec.pod.resources.limits.memory was 2Gi and is now 3Gi: this replaces 3 servers at once; if no server answers for 30 seconds, the attempt of the job criteo ends. The next one begins when NATS answers, and trains from the newest complete checkpoint in " + checkpoints,
 		}, nil},
