@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -106,13 +107,14 @@ func survived(t *testing.T, first uint64, rounds, controls int) outcome {
 	p.activate("train", false)
 	p.askByKueue()
 	for round := range controls {
+		p.createPlain()
 		idle, ran := p.survive("plain", randomStockOut(first+uint64(round)))
+		p.deletePlain()
 		all.plain.add(idle)
 		if !ran {
 			all.gaveUp++
 		}
 	}
-	p.activate("plain", false)
 	p.removeKueuesCheck()
 	require.NoError(t, s.Destroy(t.Context()))
 	return all
@@ -197,23 +199,32 @@ var (
 	requestConfigs  = schema.GroupVersionResource{Group: "kueue.x-k8s.io", Version: "v1beta2", Resource: "provisioningrequestconfigs"}
 )
 
-// askByKueue adds the job plain, for which Kueue asks for nodes with the settings of its guide.
+// create creates an object.
+func (p provisioned) create(resource schema.GroupVersionResource, namespace string, fields object) {
+	p.t.Helper()
+	_, err := p.kinds.Resource(resource).Namespace(namespace).Create(p.t.Context(), &unstructured.Unstructured{Object: fields}, metav1.CreateOptions{})
+	require.NoError(p.t, err)
+}
+
+// askByKueue has Kueue ask for nodes with the settings of its guide.
 func (p provisioned) askByKueue() {
 	p.t.Helper()
-	create := func(resource schema.GroupVersionResource, namespace string, fields object) {
-		_, err := p.kinds.Resource(resource).Namespace(namespace).Create(p.t.Context(), &unstructured.Unstructured{Object: fields}, metav1.CreateOptions{})
-		require.NoError(p.t, err)
-	}
 	const kueue = "kueue.x-k8s.io/v1beta2"
-	create(requestConfigs, "", object{"apiVersion": kueue, "kind": "ProvisioningRequestConfig", "metadata": object{"name": "gpus"}, "spec": object{
+	p.create(requestConfigs, "", object{"apiVersion": kueue, "kind": "ProvisioningRequestConfig", "metadata": object{"name": "gpus"}, "spec": object{
 		"provisioningClassName": "queued-provisioning.gke.io", "managedResources": []any{"nvidia.com/gpu"},
 		"retryStrategy": object{"backoffLimitCount": int64(3), "backoffBaseSeconds": int64(1), "backoffMaxSeconds": int64(30)},
 	}})
-	create(admissionChecks, "", object{"apiVersion": kueue, "kind": "AdmissionCheck", "metadata": object{"name": "gpus"}, "spec": object{
+	p.create(admissionChecks, "", object{"apiVersion": kueue, "kind": "AdmissionCheck", "metadata": object{"name": "gpus"}, "spec": object{
 		"controllerName": "kueue.x-k8s.io/provisioning-request",
 		"parameters":     object{"apiGroup": "kueue.x-k8s.io", "kind": "ProvisioningRequestConfig", "name": "gpus"},
 	}})
 	p.patchQueue(`{"spec": {"admissionChecksStrategy": {"admissionChecks": [{"name": "gpus", "onFlavors": ["persia-gpu"]}]}}}`)
+}
+
+// createPlain creates the job plain, for which the program does not ask. A job that Kueue has given up
+// does not always run again when a person activates it, so each stock-out has a new one.
+func (p provisioned) createPlain() {
+	p.t.Helper()
 	spec := p.jobSet("train").Object["spec"].(object)
 	spec["suspend"] = true
 	spec["network"].(object)["subdomain"] = "plain"
@@ -225,16 +236,26 @@ func (p provisioned) askByKueue() {
 		require.NoError(p.t, unstructured.SetNestedMap(role.(object), template, "template", "spec", "template"))
 		require.NoError(p.t, unstructured.SetNestedField(role.(object), "plain", "template", "spec", "template", "metadata", "labels", "persia_job"))
 	}
-	create(jobSets, "persia", object{"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "spec": spec, "metadata": object{
+	p.create(jobSets, "persia", object{"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "spec": spec, "metadata": object{
 		"name": "plain", "labels": object{"kueue.x-k8s.io/queue-name": "ranking", "kueue.x-k8s.io/priority-class": "persia-default"},
 	}})
+}
+
+// deletePlain deletes the job plain with its pods.
+func (p provisioned) deletePlain() {
+	p.t.Helper()
+	foreground := metav1.DeletePropagationForeground
+	require.NoError(p.t, p.kinds.Resource(jobSets).Namespace("persia").Delete(p.t.Context(), "plain", metav1.DeleteOptions{PropagationPolicy: &foreground}))
+	p.await(func() bool {
+		_, err := p.kinds.Resource(jobSets).Namespace("persia").Get(p.t.Context(), "plain", metav1.GetOptions{})
+		workload := p.workloadOf("plain")
+		return apierrors.IsNotFound(err) && workload.GetName() == ""
+	}, "the job plain is gone")
 }
 
 // removeKueuesCheck leaves nothing that the stack does not know.
 func (p provisioned) removeKueuesCheck() {
 	p.t.Helper()
-	foreground := metav1.DeletePropagationForeground
-	require.NoError(p.t, p.kinds.Resource(jobSets).Namespace("persia").Delete(p.t.Context(), "plain", metav1.DeleteOptions{PropagationPolicy: &foreground}))
 	p.patchQueue(`{"spec": {"admissionChecksStrategy": null}}`)
 	for _, resource := range []schema.GroupVersionResource{admissionChecks, requestConfigs} {
 		require.NoError(p.t, p.kinds.Resource(resource).Delete(p.t.Context(), "gpus", metav1.DeleteOptions{}))
