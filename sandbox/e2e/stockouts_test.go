@@ -83,8 +83,8 @@ func TestStockOuts(t *testing.T) {
 	report(t, "%d stock-outs: Kueue's AdmissionCheck paid %s, and %d jobs waited for a person", sandboxes*controls, all.plain, all.gaveUp)
 }
 
-// outcome is what waits for machines have cost with the program and with plain Kueue, and for how many
-// jobs the latter gave up.
+// outcome adds up the idle nodes that the program and plain Kueue paid for, and counts the jobs that
+// plain Kueue gave up.
 type outcome struct {
 	ours, plain paid
 	gaveUp      int
