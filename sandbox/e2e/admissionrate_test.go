@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -94,7 +95,8 @@ func (a queuedSets) awaitWorkloads(jobs int, condition string, status metav1.Con
 	require.NoError(a.t, wait.PollUntilContextTimeout(a.t.Context(), pause, 4*patience, true, func(ctx context.Context) (bool, error) {
 		list, err := a.of(workloads).List(ctx, metav1.ListOptions{})
 		if err != nil {
-			return false, nil // the API server is busy
+			a.t.Logf("list the workloads: %v", err) // the API server is busy
+			return false, nil
 		}
 		reached := 0
 		for _, workload := range list.Items {
@@ -113,8 +115,12 @@ func (a queuedSets) deleteAll() {
 	ctx := context.Background() // the test has ended
 	background := metav1.DeletePropagationBackground
 	require.NoError(a.t, wait.PollUntilContextTimeout(ctx, 5*time.Second, 4*patience, true, func(ctx context.Context) (bool, error) {
-		_ = a.of(jobSets).DeleteCollection(ctx, metav1.DeleteOptions{PropagationPolicy: &background}, metav1.ListOptions{})
-		list, err := a.of(jobSets).List(ctx, metav1.ListOptions{Limit: 1})
-		return err == nil && len(list.Items) == 0, nil // the API server is busy
+		err := a.of(jobSets).DeleteCollection(ctx, metav1.DeleteOptions{PropagationPolicy: &background}, metav1.ListOptions{})
+		list, unlisted := a.of(jobSets).List(ctx, metav1.ListOptions{Limit: 1})
+		if err := errors.Join(err, unlisted); err != nil {
+			a.t.Logf("delete the JobSets: %v", err) // the API server is busy
+			return false, nil
+		}
+		return len(list.Items) == 0, nil
 	}), "all JobSets are gone")
 }
