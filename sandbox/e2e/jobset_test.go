@@ -125,14 +125,14 @@ func (c cluster) assertJobSetPods(nnWorkers int) {
 	assert.True(c.t, service.Spec.PublishNotReadyAddresses, "replicas look for each other before they are ready")
 }
 
-// assertCompletes ends the nn-workers and dataloaders as launch.py does, and checks that the
-// servers end then, and no sooner.
+// assertCompletes ends the nn-workers as launch.py does, and checks that all others end then, and no
+// sooner: the dataloaders, too, as if they were substitutes that have not heard of the end.
 func (c cluster) assertCompletes(t *testing.T) {
-	for _, role := range []string{"dataloader", "nn-worker"} {
-		assert.NotEmpty(t, c.podsOfRole("train", "embedding-ps"), "servers run as long as an nn-worker does")
-		c.succeedRole("train", role)
-	}
-	c.await(func() bool { return len(c.servers("train")) == 0 }, "the servers end with the job")
+	nnWorkers := c.podsOfRole("train", "nn-worker")
+	c.succeedPods(nnWorkers[1:])
+	assert.NotEmpty(t, c.servers("train"), "servers run as long as nn-worker 0 does")
+	c.succeedPods(nnWorkers[:1])
+	c.await(func() bool { return c.running("train") == 0 && len(c.servers("train")) == 0 }, "all others end with the job")
 	config, err := c.s.Cluster().RESTConfig()
 	require.NoError(t, err)
 	set, err := dynamic.NewForConfigOrDie(config).Resource(jobSets).Namespace("persia").Get(t.Context(), "train", metav1.GetOptions{})
@@ -140,10 +140,18 @@ func (c cluster) assertCompletes(t *testing.T) {
 	assert.True(t, meta.IsStatusConditionTrue(conditions(t, set), "Completed"))
 }
 
-// succeedRole ends the pods of a role as its finished command does.
+// succeedRole ends the pods of a role as its finished command does, replica 0 last: the job ends with
+// nn-worker 0.
 func (c cluster) succeedRole(job, role string) {
 	c.t.Helper()
-	for _, pod := range c.podsOfRole(job, role) {
+	pods := c.podsOfRole(job, role)
+	slices.Reverse(pods)
+	c.succeedPods(pods)
+}
+
+func (c cluster) succeedPods(pods []corev1.Pod) {
+	c.t.Helper()
+	for _, pod := range pods {
 		_, err := c.CoreV1().Pods("persia").Patch(c.t.Context(), pod.Name, types.MergePatchType,
 			[]byte(`{"status": {"phase": "Succeeded"}}`), metav1.PatchOptions{}, "status")
 		require.NoError(c.t, err)

@@ -100,6 +100,8 @@ class Coordinator:
                 self.retry(key)
             if member.get("done") and self.phase == STOP:
                 self.finish()
+            elif member.get("failed") and self.phase == STOP:
+                self.give_up(member["failed"])
             self.advance(key, before)
             return self.order(key, member)
 
@@ -225,6 +227,13 @@ class Coordinator:
         self.keeper.remember(done=True, running=False)
         self.log(f"finished in attempt {self.attempt}")
 
+    def give_up(self, reason):
+        """The job has failed for good. Where its pods end with it, those that are left remember that
+        too."""
+        self.phase, self.reason, self.ended, self.starting = FAILED, reason, None, False
+        self.keeper.remember(failed=reason)
+        self.log("the job has failed: " + reason)
+
     def retry(self, key):
         """Start a failed job again after a change."""
         self.phase, self.reason = STOP, f"{name(key)} was changed"
@@ -240,9 +249,7 @@ class Coordinator:
         if trouble.doubts and self.resume and not self.progressed:
             self.doubt(self.resume)
         if failures >= self.settings.attempts:
-            self.phase, self.reason = FAILED, f"{failures} attempts failed without a new checkpoint, the last one because {trouble.reason}"
-            self.keeper.remember(failed=self.reason)
-            self.log("the job has failed: " + self.reason)
+            self.give_up(f"{failures} attempts failed without a new checkpoint, the last one because {trouble.reason}")
             return
         pause = max(self.pause(failures), self.pause_for_replaced(trouble))
         self.not_before = max(self.not_before, self.clock() + pause)
@@ -287,6 +294,8 @@ class Coordinator:
             self.keeper.remember(done=True)
         elif self.memory.failed:
             self.phase, self.reason = FAILED, self.memory.failed
+        elif self.phase == FAILED:
+            self.keeper.remember(failed=self.reason)
         elif kept.get("running"):
             self.take_over(kept.get("pod"))
 
@@ -392,7 +401,7 @@ class Coordinator:
     def answer(self, order):
         return {
             "order": order, "run": self.settings.run, "attempt": self.attempt, "resume": self.resume,
-            "silence": self.silence(), "superseded": self.superseded,
+            "silence": self.silence(), "superseded": self.superseded, "reason": self.reason,
         }
 
     def silence(self):

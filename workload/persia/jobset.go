@@ -13,8 +13,9 @@ import (
 	"persia/workload/jobset"
 )
 
-// jobSet returns all roles of a job, each as an Indexed Job. It is complete when the nn-workers and
-// dataloaders are, and then the servers end.
+// jobSet returns all roles of a job, each as an Indexed Job. It is complete when nn-worker 0 is, which
+// ends after all nn-workers and dataloaders have finished: its coordinator counts them. The servers end
+// then, and so does a substitute that starts too late to hear of the end.
 //
 // The coordinator alone decides about attempts, so no number of failures ends a Job, and none
 // restarts the JobSet.
@@ -23,15 +24,19 @@ func jobSet(args JobArgs) *jobset.JobSet {
 		Network: jobset.Network{EnableDNSHostnames: true, Subdomain: args.Job.Name, PublishNotReadyAddresses: true},
 		SuccessPolicy: jobset.SuccessPolicy{
 			Operator:             "All",
-			TargetReplicatedJobs: []string{jobspec.KindNNWorker.Name, jobspec.KindDataloader.Name},
+			TargetReplicatedJobs: []string{jobspec.KindNNWorker.Name},
 		},
 		FailurePolicy: jobset.FailurePolicy{MaxRestarts: 0},
 	}
 	for _, role := range roles(args.Job, args.Namespace) {
+		template := jobTemplate(args, role)
+		if role.Name == jobspec.KindNNWorker.Name {
+			template.Spec.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededIndexes: new("0")}}}
+		}
 		spec.ReplicatedJobs = append(spec.ReplicatedJobs, jobset.ReplicatedJob{
 			Name:     role.Name,
 			Replicas: 1,
-			Template: jobTemplate(args, role),
+			Template: template,
 		})
 	}
 	meta := kube.Meta(args.Namespace, args.Job.Name, kube.Labels("job", args.Job.Name))

@@ -25,7 +25,7 @@ func setArgs() JobArgs {
 func TestJobSet(t *testing.T) {
 	args := setArgs()
 	set := jobSet(args)
-	assert.Equal(t, []string{"nn-worker", "dataloader"}, set.Spec.SuccessPolicy.TargetReplicatedJobs)
+	assert.Equal(t, []string{"nn-worker"}, set.Spec.SuccessPolicy.TargetReplicatedJobs)
 	assert.False(t, *set.Spec.Suspend)
 	all := roles(args.Job, args.Namespace)
 	require.Len(t, set.Spec.ReplicatedJobs, len(all))
@@ -39,6 +39,11 @@ func TestJobSet(t *testing.T) {
 			assert.EqualValues(t, role.config.Replicas, *spec.Parallelism)
 			assert.Equal(t, batchv1.TerminatingOrFailed, *spec.PodReplacementPolicy, "the pod of a lost node has a substitute at once")
 			assert.Nil(t, spec.PodFailurePolicy, "it would forbid that")
+			if role.Name == "nn-worker" {
+				assert.Equal(t, "0", *spec.SuccessPolicy.Rules[0].SucceededIndexes, "the coordinator is the last to end")
+			} else {
+				assert.Nil(t, spec.SuccessPolicy)
+			}
 			assert.NotNil(t, spec.BackoffLimitPerIndex, "pods wait only for their own failures")
 
 			pod := statefulSet(args, role).Spec.Template

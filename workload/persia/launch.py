@@ -43,6 +43,7 @@ class Replica:
         self.attempt, self.state, self.reason = 0, "waiting", ""
         self.doubts = False  # whether the checkpoint may be why the attempt failed
         self.done = False
+        self.failed = ""  # why the job has failed for good
         self.over = False  # whether the job is complete or has failed
         self.command = None  # the command, or the check of the GPUs that runs before it
         self.ending = False  # whether the command or processes that it left have to end
@@ -188,6 +189,8 @@ class Replica:
             "hangs": self.hangs(),
             "leaving": leaving,
             "done": self.done,
+            # Elsewhere, a change of the job starts it again.
+            "failed": self.failed if self.settings.once else "",
         }
         self.reported, sent = self.news(), time.monotonic()
         try:
@@ -252,6 +255,7 @@ class Replica:
             # Servers keep the model in memory, for example for an export.
             self.say(f"the job is complete: {'still running' if self.state == 'running' else 'idle'}")
         elif order["order"] == coordinator.FAILED:
+            self.failed = order.get("reason", "")
             self.end_command(self.settings.stop_seconds)
             if self.ending:
                 return
@@ -338,7 +342,7 @@ class Replica:
         if self.was_running:
             status = self.command.status()
             log(f"stopped; the command ended with status {status}")
-        if self.settings.once and not self.over:
+        if self.settings.once and (not self.over or self.coordinates and self.coordinates.stays()):
             # A Kubernetes Job does not replace a pod that exits with status 0.
             return status or ENDED_STATUS
         return status

@@ -64,6 +64,31 @@ func TestLaunchEndsWithoutCompletion(t *testing.T) {
 	assert.Equal(t, []string{"1"}, j.lines("nn-worker-0.attempts"))
 }
 
+// TestLaunchEndIsPassedOn: nn-worker 0 is told to end after the others have left, but before the completion
+// knows how the job has ended. Its substitute says so, without a volume too.
+func TestLaunchEndIsPassedOn(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ command, status string }{
+		"complete": {note, "complete in attempt 1"},
+		"failed":   {"exit 7", "failed: 1 attempts failed without a new checkpoint, the last one because nn-worker 1: the command ended with status 7"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			j := newTraining(t, "nn-worker=2,dataloader=1,embedding-ps=1", "PERSIA_ONCE=1", "PERSIA_RUN=1", "PERSIA_ATTEMPTS=1", "PERSIA_LOST_SECONDS=5")
+			server, loader := j.start("embedding-ps-0", serve), j.start("dataloader-0", note)
+			first, second := j.start("nn-worker-0", note), j.start("nn-worker-1", test.command)
+			assert.Zero(t, second.status())
+			assert.Zero(t, loader.status())
+			server.says("the job")
+			assert.Equal(t, 143, first.stop(), "Kubernetes does not replace a pod that exits with status 0")
+			first = j.start("nn-worker-0", note, "PERSIA_POD_UID=another")
+			assert.Equal(t, test.status, j.becomes(test.status))
+			assert.Equal(t, test.status, j.statusOf("1"))
+			assert.Zero(t, first.status())
+		})
+	}
+}
+
 // TestLaunchToldToEnd: a replica that is told to end before its job is complete must not
 // count as finished, whatever its command makes of it.
 func TestLaunchToldToEnd(t *testing.T) {
