@@ -111,18 +111,19 @@ func (p provisioned) configureKueue(words ...string) {
 	require.NotEqual(p.t, before, configMap.Data["config.yaml"])
 	_, err = p.CoreV1().ConfigMaps("kueue-system").Update(p.t.Context(), configMap, metav1.UpdateOptions{})
 	require.NoError(p.t, err)
-	p.dropPods("kueue-system", "app.kubernetes.io/name=kueue")
+	p.dropPods("kueue-system", "app.kubernetes.io/name=kueue", "")
 	p.await(func() bool {
 		pods := p.pods("kueue-system", "app.kubernetes.io/name=kueue")
 		return len(pods) == 1 && pods[0].DeletionTimestamp == nil && !readySince(pods[0]).IsZero()
 	}, "Kueue runs with another configuration")
 }
 
-// dropPods deletes pods at once, as Kubernetes does a minute after their node is gone.
-func (p provisioned) dropPods(namespace, selector string) {
+// dropPods deletes pods with labels and fields at once, as Kubernetes does a minute after their node is gone.
+func (p provisioned) dropPods(namespace, labels, fields string) {
 	p.t.Helper()
 	now := int64(0)
-	err := p.CoreV1().Pods(namespace).DeleteCollection(p.t.Context(), metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{LabelSelector: selector})
+	err := p.CoreV1().Pods(namespace).DeleteCollection(p.t.Context(), metav1.DeleteOptions{GracePeriodSeconds: &now},
+		metav1.ListOptions{LabelSelector: labels, FieldSelector: fields})
 	require.NoError(p.t, err)
 }
 
@@ -163,7 +164,7 @@ func (p provisioned) loses(stock autoscaler.Stock) {
 	p.hasStock(gpuStock(autoscaler.Stock{Revokes: "seven days are over"}))
 	p.await(func() bool { return len(p.nodesOf("gpu")) == 0 }, "the nodes are gone")
 	p.hasStock(gpuStock(stock))
-	p.dropPods("persia", "persia_job=train,app.kubernetes.io/name=nn-worker")
+	p.dropPods("persia", "persia_job=train,app.kubernetes.io/name=nn-worker", "")
 }
 
 // TestProvisioningAnswers: whatever GKE answers, a job runs in the end without help, and the status
@@ -194,6 +195,14 @@ func TestProvisioningAnswers(t *testing.T) {
 	t.Run("Provisioned", func(t *testing.T) {
 		p.hasStock(nil)
 		p.awaitRuns()
+	})
+	t.Run("a lost node", func(t *testing.T) {
+		servers := uids(p.servers("train"))
+		lost := p.nodesOf("gpu")[0]
+		require.NoError(t, p.CoreV1().Nodes().Delete(t.Context(), lost, metav1.DeleteOptions{}))
+		p.dropPods("persia", "persia_job=train", "spec.nodeName="+lost)
+		p.awaitRuns()
+		assert.Equal(t, servers, uids(p.servers("train")), "the program asks for one node, and Kueue does not stop the job")
 	})
 	t.Run("CapacityRevoked", func(t *testing.T) {
 		p.loses(autoscaler.Stock{Machines: new(0)})

@@ -1,8 +1,9 @@
 """Asks GKE for the nodes of pools with queued provisioning.
 
-The nn-workers of such a job name a ProvisioningRequest, and no node takes them before it is
-provisioned. The job asks when all of its other replicas run, since the machines of the other
-pools come one by one. When Kueue stops the job, or the job ends, the request goes.
+The nn-workers of such a job name a ProvisioningRequest, for which GKE adds nodes. The job asks when
+all of its other replicas run, since the machines of the other pools come one by one. It asks for
+the nn-workers that have no node: nodes that another job has left take some at once, and a node
+may be lost later. When Kueue stops the job, or the job ends, the request goes.
 
 A request that GKE has given up is replaced after a while. No answer needs a person: Kueue stops
 a job whose replicas do not all run in time, and admits it again.
@@ -72,12 +73,17 @@ def others_run(job, pods):
     return True
 
 
-def placed(role, pods):
-    """Returns whether a pod of the role is on a node."""
-    return any(
-        pod["metadata"].get("labels", {}).get(ROLE_LABEL) == role["name"] and pod["spec"].get("nodeName")
-        for pod in pods
+def missing(role, pods):
+    """Returns how many replicas of the role have no node. The pod of a lost node has one for as long as
+    the node is listed, and a failed pod keeps its node's name."""
+    placed = sum(
+        1 for pod in pods
+        if pod["metadata"].get("labels", {}).get(ROLE_LABEL) == role["name"]
+        and pod["spec"].get("nodeName")
+        and pod.get("status", {}).get("phase") != "Failed"
+        and not pod["metadata"].get("deletionTimestamp")
     )
+    return role["template"]["spec"]["parallelism"] - placed
 
 
 def given_up(request):
@@ -93,7 +99,7 @@ def next_step(job, request, pods, now, retry):
     """Returns the next step for a job. pods are the pods of the job, if it runs."""
     if not runs(job):
         return RELEASE if request else NOTHING
-    if placed(asking_role(job), pods):
+    if missing(asking_role(job), pods) <= 0:
         return NOTHING
     if request is None:
         return ASK if others_run(job, pods) else NOTHING
@@ -173,13 +179,13 @@ class Provisioner:
         now = datetime.datetime.now(datetime.timezone.utc)
         step = next_step(job, requests.get(name), pods, now, self.retry)
         if step == ASK:
-            self.ask(job, name)
+            self.ask(job, name, missing(asking_role(job), pods))
         elif step == RELEASE:
             self.release(name)
         if step != NOTHING:
             print(f"{job['metadata']['name']}: {step}", flush=True)
 
-    def ask(self, job, name):
+    def ask(self, job, name, count):
         role = asking_role(job)
         # Both go with the job, also if this program does not run then.
         owner = {"apiVersion": job["apiVersion"], "kind": "JobSet", "name": job["metadata"]["name"], "uid": job["metadata"]["uid"]}
@@ -194,7 +200,7 @@ class Provisioner:
             "spec": {
                 "provisioningClassName": CLASS,
                 # GKE accepts one.
-                "podSets": [{"count": role["template"]["spec"]["parallelism"], "podTemplateRef": {"name": name}}],
+                "podSets": [{"count": count, "podTemplateRef": {"name": name}}],
             },
         })
 

@@ -3,6 +3,7 @@ package provisioner_test
 import (
 	"encoding/json"
 	"os/exec"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -13,7 +14,7 @@ import (
 
 type object = map[string]any
 
-// job returns a JobSet of one nn-worker and two servers.
+// job returns a JobSet of two nn-workers and two servers.
 func job(fields object) object {
 	role := func(name string, replicas int, annotations map[string]string) object {
 		pod := object{"metadata": object{"annotations": annotations}}
@@ -21,7 +22,7 @@ func job(fields object) object {
 	}
 	set := object{
 		"metadata": object{"name": "feed"},
-		"spec":     object{"replicatedJobs": []any{role("embedding-ps", 2, map[string]string{}), role("nn-worker", 1, provisioner.PodAnnotations("feed"))}},
+		"spec":     object{"replicatedJobs": []any{role("embedding-ps", 2, map[string]string{}), role("nn-worker", 2, provisioner.PodAnnotations("feed"))}},
 	}
 	for field, value := range fields {
 		set[field] = value
@@ -55,9 +56,14 @@ print(json.dumps({name: step(*arguments) for name, arguments in json.loads(sys.a
 
 func TestNextStep(t *testing.T) {
 	const noon, later = "2026-01-01T12:00:59+00:00", "2026-01-01T12:01:00+00:00"
-	servers := []object{pod("embedding-ps", "Running", "a"), pod("embedding-ps", "Running", "b"), pod("nn-worker", "Pending", "")}
+	with := func(pods []object, more ...object) []object { return slices.Concat(pods, more) }
+	running := []object{pod("embedding-ps", "Running", "a"), pod("embedding-ps", "Running", "b")}
+	servers := with(running, pod("nn-worker", "Pending", ""), pod("nn-worker", "Pending", ""))
 	oneServer := []object{pod("embedding-ps", "Running", "a"), pod("embedding-ps", "Pending", ""), pod("nn-worker", "Pending", "")}
-	whole := []object{pod("embedding-ps", "Running", "a"), pod("embedding-ps", "Running", "b"), pod("nn-worker", "Running", "c")}
+	half := with(running, pod("nn-worker", "Running", "c"), pod("nn-worker", "Pending", ""))
+	whole := with(running, pod("nn-worker", "Running", "c"), pod("nn-worker", "Running", "d"))
+	onLostNode := pod("nn-worker", "Running", "d")
+	onLostNode["metadata"].(object)["deletionTimestamp"] = "2026-01-01T12:00:00Z"
 	waiting := job(nil)
 	stopped := job(nil)
 	stopped["spec"].(object)["suspend"] = true
@@ -68,22 +74,27 @@ func TestNextStep(t *testing.T) {
 		pods         []object
 		now, want    string
 	}{
-		"the servers start":                  {waiting, nil, oneServer, noon, "nothing"},
-		"the servers run":                    {waiting, nil, servers, noon, "ask"},
-		"GKE looks for machines":             {waiting, request("Accepted"), servers, later, "nothing"},
-		"a server is lost meanwhile":         {waiting, request("Accepted"), oneServer, noon, "release"},
-		"the machines are there":             {waiting, request("Provisioned"), servers, later, "nothing"},
-		"a server is lost too late":          {waiting, request("Provisioned"), oneServer, later, "nothing"},
-		"the job runs":                       {waiting, request("BookingExpired"), whole, later, "nothing"},
-		"GKE gives up":                       {waiting, request("Failed"), servers, noon, "nothing"},
-		"GKE gave up a while ago":            {waiting, request("Failed"), servers, later, "release"},
-		"the machines were not used":         {waiting, request("BookingExpired"), servers, later, "release"},
-		"the machines were taken":            {waiting, request("CapacityRevoked"), servers, later, "release"},
-		"Kueue stops the job":                {stopped, request("Accepted"), servers, noon, "release"},
-		"the job is complete":                {complete, request("BookingExpired"), nil, noon, "release"},
-		"somebody deletes the job":           {deleted, request("Accepted"), servers, noon, "release"},
-		"a stopped job without a request":    {stopped, nil, nil, noon, "nothing"},
-		"a pod is still on a node that goes": {waiting, nil, whole, noon, "nothing"},
+		"the servers start":               {waiting, nil, oneServer, noon, "nothing"},
+		"the servers run":                 {waiting, nil, servers, noon, "ask"},
+		"GKE looks for machines":          {waiting, request("Accepted"), servers, later, "nothing"},
+		"a server is lost meanwhile":      {waiting, request("Accepted"), oneServer, noon, "release"},
+		"the machines are there":          {waiting, request("Provisioned"), servers, later, "nothing"},
+		"a server is lost too late":       {waiting, request("Provisioned"), oneServer, later, "nothing"},
+		"the job runs":                    {waiting, request("BookingExpired"), whole, later, "nothing"},
+		"GKE gives up":                    {waiting, request("Failed"), servers, noon, "nothing"},
+		"GKE gave up a while ago":         {waiting, request("Failed"), servers, later, "release"},
+		"the machines were not used":      {waiting, request("BookingExpired"), servers, later, "release"},
+		"the machines were taken":         {waiting, request("CapacityRevoked"), servers, later, "release"},
+		"Kueue stops the job":             {stopped, request("Accepted"), servers, noon, "release"},
+		"the job is complete":             {complete, request("BookingExpired"), nil, noon, "release"},
+		"somebody deletes the job":        {deleted, request("Accepted"), servers, noon, "release"},
+		"a stopped job without a request": {stopped, nil, nil, noon, "nothing"},
+		"nodes of another job take all":   {waiting, nil, whole, noon, "nothing"},
+		"nodes of another job take some":  {waiting, nil, half, noon, "ask"},
+		"a GPU node is lost":              {waiting, request("BookingExpired"), half, later, "release"},
+		"nodes come one after the other":  {waiting, request("Provisioned"), half, later, "nothing"},
+		"a lost node is still listed":     {waiting, nil, with(half[:3], onLostNode), noon, "ask"},
+		"a pod failed on its node":        {waiting, nil, with(half[:3], pod("nn-worker", "Failed", "d")), noon, "ask"},
 	}
 	arguments := map[string]any{}
 	for name, test := range tests {
@@ -114,20 +125,22 @@ print(json.dumps([c["resources"]["requests"] for c in template["spec"]["containe
 	assert.JSONEq(t, `[{"cpu": "2", "nvidia.com/gpu": "1"}, {}]`, string(output))
 }
 
-// TestRound checks that a job whose request the API server refuses does not hold up the others, and that
-// a job for which Kueue asks is left to Kueue.
+// TestRound checks that a job asks for the nn-workers without a node, that one whose request the API
+// server refuses does not hold up the others, and that a job for which Kueue asks is left to Kueue.
 func TestRound(t *testing.T) {
 	const script = `
 import json, sys
 import provisioner
 class API:
     def list(self, path):
-        return json.loads(sys.argv[1]) if "jobsets" in path else []
+        return json.loads(sys.argv[1 if "jobsets" in path else 2]) if "requests" not in path else []
     def delete(self, path):
         pass
     def call(self, method, path, body):
         if body["metadata"]["name"] == "first":
             raise provisioner.urllib.error.HTTPError(path, 422, "refused", None, None)
+        if "requests" in path:
+            print(body["spec"]["podSets"][0]["count"], flush=True)
 provisioner.next_step = lambda *arguments: provisioner.ASK
 provisioner.Provisioner(API(), "persia", 60).round()
 `
@@ -143,7 +156,9 @@ provisioner.Provisioner(API(), "persia", 60).round()
 	jobs[2]["metadata"] = object{"name": "plain", "uid": "plain"}
 	text, err := json.Marshal(jobs)
 	require.NoError(t, err)
-	output, err := exec.Command("python3", "-B", "-c", script, string(text)).CombinedOutput()
+	pods, err := json.Marshal([]object{pod("nn-worker", "Running", "left")})
+	require.NoError(t, err)
+	output, err := exec.Command("python3", "-B", "-c", script, string(text), string(pods)).CombinedOutput()
 	require.NoError(t, err, "%s", output)
-	assert.Equal(t, "first: HTTP Error 422: refused\nsecond: ask\n", string(output))
+	assert.Equal(t, "first: HTTP Error 422: refused\n1\nsecond: ask\n", string(output))
 }
