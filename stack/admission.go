@@ -13,6 +13,7 @@ import (
 	"persia/workload/pedl"
 	"persia/workload/persia"
 	"persia/workload/persia/operator"
+	"persia/workload/provisioner"
 )
 
 // newPolicies registers the admission policies of the stack's namespaces.
@@ -23,6 +24,9 @@ func newPolicies(ctx *pulumi.Context, cfg *config.Stack, inCluster pulumi.Resour
 	}
 	if cfg.InstallsKueue() {
 		jobs = append(jobs, kueue.Namespace)
+	}
+	if cfg.AsksForNodes() {
+		jobs = append(jobs, provisioner.Namespace)
 	}
 	data := []string{persia.NamespaceName, pedl.NamespaceName}
 	return admission.NewPolicies(ctx, "persia", admission.Args{

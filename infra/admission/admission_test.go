@@ -33,6 +33,7 @@ func TestAdmitsItsOwnImages(t *testing.T) {
 			found := 0
 			check := func(namespace string, registration pulumitest.Resource, pod corev1.PodSpec) {
 				if !slices.Contains(concerned, namespace) {
+					assert.Contains(t, []string{"kube-system", "pedl", "pedl-agents"}, namespace, registration.URN)
 					return
 				}
 				for _, container := range pod.Containers {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -218,7 +219,26 @@ func (p provisioned) askByKueue() {
 		"controllerName": "kueue.x-k8s.io/provisioning-request",
 		"parameters":     object{"apiGroup": "kueue.x-k8s.io", "kind": "ProvisioningRequestConfig", "name": "gpus"},
 	}})
+	p.allowKueueToAsk()
 	p.patchQueue(`{"spec": {"admissionChecksStrategy": {"admissionChecks": [{"name": "gpus", "onFlavors": ["persia-gpu"]}]}}}`)
+}
+
+// allowKueueToAsk grants the rights that upstream's Kueue has, and that the program's Kueue does not need.
+func (p provisioned) allowKueueToAsk() {
+	p.t.Helper()
+	meta := metav1.ObjectMeta{Name: "kueue-asks"}
+	rule := func(group, resource string) rbacv1.PolicyRule {
+		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: []string{"create", "delete", "patch", "update"}}
+	}
+	_, err := p.RbacV1().ClusterRoles().Create(p.t.Context(), &rbacv1.ClusterRole{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
+		rule("", "podtemplates"), rule("autoscaling.x-k8s.io", "provisioningrequests"),
+	}}, metav1.CreateOptions{})
+	require.NoError(p.t, err)
+	_, err = p.RbacV1().ClusterRoleBindings().Create(p.t.Context(), &rbacv1.ClusterRoleBinding{
+		ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: meta.Name},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "kueue-system", Name: "kueue"}},
+	}, metav1.CreateOptions{})
+	require.NoError(p.t, err)
 }
 
 // createPlain creates the job plain, for which the program does not ask. A job that Kueue has given up

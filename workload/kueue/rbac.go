@@ -20,10 +20,9 @@ func rights() (role, clusterRole []rbacv1.PolicyRule) {
 	clusterRole = []rbacv1.PolicyRule{
 		kube.Rule("", []string{"create", "patch", "update"}, "events"),
 		kube.Rule("", read, "limitranges", "namespaces"),
-		// A ProvisioningRequest names the template of its pods.
-		kube.Rule("", manage, "podtemplates"),
-		kube.Rule("autoscaling.x-k8s.io", manage, "provisioningrequests"),
-		kube.Rule("autoscaling.x-k8s.io", []string{"get"}, "provisioningrequests/status"),
+		// It watches these, but only a queue with an AdmissionCheck would have it write them.
+		kube.Rule("", read, "podtemplates"),
+		kube.Rule("autoscaling.x-k8s.io", read, "provisioningrequests"),
 		kube.Rule("node.k8s.io", read, "runtimeclasses"),
 		kube.Rule("scheduling.k8s.io", read, "priorityclasses"),
 		// Kueue writes its certificate into its webhooks and definitions.

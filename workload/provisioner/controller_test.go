@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -13,6 +14,7 @@ import (
 	"persia/internal/programtest"
 	"persia/internal/pulumitest"
 	"persia/workload/jobset"
+	"persia/workload/provisioner"
 )
 
 // queued returns the example with queues, whose nn-workers alone are on a pool with queued provisioning.
@@ -61,6 +63,10 @@ func TestProvisioner(t *testing.T) {
 	}
 	for _, resource := range recorder.Some("kubernetes:rbac.authorization.k8s.io/v1:ClusterRole") {
 		assert.NotEqual(t, "provisioner", resource.Name)
+	}
+	for _, name := range []string{"persia-pods", "persia-images"} {
+		policy := pulumitest.Object[admissionv1.ValidatingAdmissionPolicy](t, recorder.One(t, pulumitest.AdmissionPolicy, name))
+		assert.Contains(t, policy.Spec.MatchConstraints.NamespaceSelector.MatchExpressions[0].Values, provisioner.Namespace, name)
 	}
 	deployment := recorder.One(t, "kubernetes:apps/v1:Deployment", "provisioner")
 	assert.Contains(t, recorder.Before(recorder.One(t, jobset.Token, "feed")), deployment.URN, "it is there as long as the jobs")
