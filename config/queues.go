@@ -138,14 +138,25 @@ func (s *Stack) queueRoom(name string) (node, all capacity.Resources) {
 	return node, node.Times(pool.MostNodes() - pool.SpareNodes).Minus(others)
 }
 
+// queueNodes returns how many nodes of a pool queued jobs may have: not those that pods in no queue
+// need.
+func (s *Stack) queueNodes(name string) int {
+	pool, _ := s.Pool(name)
+	node, all := s.queueRoom(name)
+	nodes := pool.MostNodes() - pool.SpareNodes
+	for nodes > 0 && !node.Times(nodes).Within(all) {
+		nodes--
+	}
+	return nodes
+}
+
 // checkQueues checks the queues, and that the nodes of all teams together hold each job: a job
 // that they do not hold would wait forever.
 func (s *Stack) checkQueues(p *check.Problems) {
 	path := field.NewPath(queueKey)
 	context := queuespec.Context{Pools: map[string]int{}}
 	for _, name := range s.QueuePools() {
-		pool, _ := s.Pool(name)
-		context.Pools[name] = pool.MostNodes() - pool.SpareNodes
+		context.Pools[name] = s.queueNodes(name)
 	}
 	s.Queue.Check(p, path, context)
 	for i := range s.Jobs {

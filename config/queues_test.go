@@ -34,11 +34,14 @@ func TestQueuesRefused(t *testing.T) {
 		{"name", inQueue.And(edits{"persia:queue.teams": []any{edits{"name": "ranking"}, edits{"name": "Ads"}}}), "persia:queue.teams[1].name", []string{"lower case"}},
 		{"pool without jobs", inQueue.And(edits{"persia:queue.teams": teams(edits{"system": 1})}), "persia:queue.teams[0].nodes[system]", []string{"no job that waits in a queue runs on the pool system; write one of loaders, ps or training"}},
 		{"negative nodes", inQueue.And(edits{"persia:queue.teams": teams(edits{"ps": -1})}), "persia:queue.teams[0].nodes[ps]", []string{"must not be negative"}},
-		{"more nodes than are", inQueue.And(edits{"persia:queue.teams": teams(edits{"training": 3})}), "persia:queue.teams", []string{"3", "nodes of the pool training belong to teams, but it has 2", "write a smaller number"}},
+		{"more nodes than are", inQueue.And(edits{"persia:queue.teams": teams(edits{"training": 3})}), "persia:queue.teams", []string{"3", "nodes of the pool training belong to teams, but it has 2 for queues", "write a smaller number"}},
+		{"spare nodes", inQueue.And(edits{"persia:nodePools[0].nodes": 3, "persia:nodePools[0].spareNodes": 1, "persia:queue.teams": teams(edits{"training": 3})}), "persia:queue.teams", []string{"it has 2 for queues"}},
+		{"nodes that NATS needs", inQueue.And(edits{"persia:nats.nodePool": "loaders", "persia:queue.teams": teams(edits{"loaders": 4})}), "persia:queue.teams", []string{"pool loaders", "it has 3 for queues"}},
 		{"too few nodes", inQueue.And(edits{"persia:queue.teams": teams(edits{"training": 1})}), "persia:jobs[0].queue", []string{"the job would wait forever: the teams together have 1 nodes of the pool training"}},
 		{"large priority", inQueue.And(edits{"persia:queue.priorities": []any{edits{"name": "a", "value": 2_000_000_000}}}), "persia:queue.priorities[0].value", []string{"1000000000"}},
 		{"no time to start", inQueue.And(edits{"persia:queue.startMinutes": 2000}), "persia:queue.startMinutes", []string{"1440"}},
 		{"Kueue of a new cluster", inQueue.And(edits{"persia:queue.existing": true}), "persia:queue.existing", []string{"a cluster that the stack creates has no Kueue"}},
+		{"time of another Kueue", onExisting(inQueue).And(edits{"persia:queue.existing": true, "persia:queue.startMinutes": 60}), "persia:queue.startMinutes", []string{"60", "the cluster's own Kueue", "waitForPodsReady"}},
 		{"preemption", inQueue.And(edits{"persia:queue.withinTeam": "Always"}), "persia:queue.withinTeam", []string{"LowerPriority"}},
 	})
 }
@@ -131,7 +134,10 @@ func TestQuotas(t *testing.T) {
 			}
 		})
 	}
-	s, err := stacktest.Load(t, inQueue)
+	s, err := stacktest.Load(t, inQueue.And(edits{"persia:nodePools[0].nodes": 5, "persia:nodePools[0].spareNodes": 3}))
+	require.NoError(t, err)
+	assert.Equal(t, replica, s.Quotas(s.Queue.Teams[0])[0], "spare nodes belong to no team")
+	s, err = stacktest.Load(t, inQueue)
 	require.NoError(t, err)
 	ps := s.Quotas(s.Queue.Teams[0])[2].Plus(s.Quotas(s.Queue.Teams[1])[2])
 	assert.Equal(t, int64(80_000), ps.MilliCPU, "one server of 80 CPUs and not the rest of the node")

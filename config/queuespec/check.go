@@ -22,6 +22,8 @@ const (
 	mostTeams = 100
 	// mostPriority is the limit of Kubernetes for classes that users create.
 	mostPriority = 1_000_000_000
+	// defaultStartMinutes is the default in the tag of [Settings].
+	defaultStartMinutes = 30
 	// fewStartMinutes is our estimate of the time that a new node needs. Google documents none.
 	fewStartMinutes = 10
 	// mostStartMinutes is a day.
@@ -34,6 +36,9 @@ func (s Settings) Check(p *check.Problems, path *field.Path, context Context) {
 	if s.StartMinutes > 0 && s.StartMinutes < fewStartMinutes && len(s.Teams) > 0 {
 		p.Warn(path.Child("startMinutes"), "%d min is less than a new node with a GPU takes until its driver runs and its images are there, so jobs may release their nodes before they start; write %d or more", s.StartMinutes, fewStartMinutes)
 	}
+	if s.Existing && s.StartMinutes != defaultStartMinutes {
+		p.Invalid(path.Child("startMinutes"), s.StartMinutes, "the cluster's own Kueue stops jobs after the times in its waitForPodsReady; remove it")
+	}
 	teams := path.Child("teams")
 	if len(s.Teams) > mostTeams {
 		p.Invalid(teams, len(s.Teams), "must be at most %d teams", mostTeams)
@@ -45,7 +50,7 @@ func (s Settings) Check(p *check.Problems, path *field.Path, context Context) {
 	check.UniqueField(p, teams, "name", s.Teams, func(t Team) string { return t.Name }, "is already used by teams[%d]; give each team its own name")
 	for name, nodes := range context.Pools {
 		if owned := s.Nodes(name); owned > nodes {
-			p.Invalid(teams, owned, "nodes of the pool %s belong to teams, but it has %d; write a smaller number in nodes of a team", name, nodes)
+			p.Invalid(teams, owned, "nodes of the pool %s belong to teams, but it has %d for queues; write a smaller number in nodes of a team", name, nodes)
 		}
 	}
 	priorities := path.Child("priorities")

@@ -91,7 +91,8 @@ func TestCheckQueues(t *testing.T) {
 			map[string]any{"data": map[string]any{"controller_manager_config.yaml": text}},
 		}}
 	}
-	const ofJobSets = "apiVersion: config.kueue.x-k8s.io/v1beta1\nkind: Configuration\nintegrations: {frameworks: [batch/job, jobset.x-k8s.io/jobset]}"
+	const endless = "apiVersion: config.kueue.x-k8s.io/v1beta1\nkind: Configuration\nintegrations: {frameworks: [batch/job, jobset.x-k8s.io/jobset]}"
+	const ofJobSets = endless + "\nwaitForPodsReady: {enable: true, timeout: 10m}"
 	const ofJobs = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\nintegrations: {frameworks: [batch/job]}"
 	all := func(text string) map[string]any {
 		return map[string]any{kueue: object{}, jobSet: object{}, webhooks: calls("/mutate-kueue-x-k8s-io-v1beta2-workload"), settings: configured(text)}
@@ -109,6 +110,9 @@ func TestCheckQueues(t *testing.T) {
 	}{
 		"admits JobSets":    {answers: all(ofJobSets)},
 		"admits Jobs alone": {answers: all(ofJobs), says: "has a Kueue that does not admit JobSets; add jobset.x-k8s.io/jobset to integrations.frameworks"},
+		"holds nodes":       {answers: all(endless), says: "has a Kueue that never stops an admitted job whose replicas do not all run, which holds its nodes without end; write waitForPodsReady in its configuration"},
+		"is told not to":    {answers: all(endless + "\nwaitForPodsReady: {enable: false}"), says: "never stops an admitted job"},
+		"gives up":          {answers: all(endless + "\nwaitForPodsReady: {timeout: 10m, requeuingStrategy: {backoffLimitCount: 5}}"), says: "gives up a job that it has stopped several times, until a person activates it; remove waitForPodsReady.requeuingStrategy.backoffLimitCount"},
 		"no Kueue":          {answers: without(kueue), says: "persia:queue.existing: the cluster shared does not serve kueue.x-k8s.io/v1beta2; install Kueue 0.15 or later in it, or remove existing"},
 		"no JobSet":         {answers: without(jobSet), says: "does not serve jobset.x-k8s.io/v1alpha2; install JobSet 0.10"},
 		"no right to look":  {answers: without(settings), status: http.StatusForbidden, says: "403", unknown: true},

@@ -42,48 +42,72 @@ func CheckQueues(ctx context.Context, cluster clusterspec.Cluster) error {
 			return unknown(cluster, err)
 		}
 	}
-	frameworks, err := c.frameworks(ctx)
+	configuration, err := c.kueueConfiguration(ctx)
 	if err != nil {
 		return unknown(cluster, err)
 	}
-	if !slices.Contains(frameworks, integration) {
-		return refusedQueues(cluster, "has a Kueue that does not admit JobSets; add %s to integrations.frameworks in its configuration, and restart it", integration)
+	if fault := configuration.fault(); fault != "" {
+		return refusedQueues(cluster, "has a Kueue that %s in its configuration, and restart it", fault)
 	}
 	return nil
+}
+
+// kueueConfiguration is what matters to queues of config.kueue.x-k8s.io/v1beta1 and v1beta2.
+type kueueConfiguration struct {
+	APIVersion   string `json:"apiVersion"`
+	Integrations struct {
+		Frameworks []string `json:"frameworks"`
+	} `json:"integrations"`
+	WaitForPodsReady *struct {
+		Enable            *bool `json:"enable"` // of v1beta1
+		RequeuingStrategy struct {
+			BackoffLimitCount *int `json:"backoffLimitCount"`
+		} `json:"requeuingStrategy"`
+	} `json:"waitForPodsReady"`
+}
+
+// fault returns what the configuration does to jobs that it should not, with the remedy, or "".
+func (c kueueConfiguration) fault() string {
+	wait := c.WaitForPodsReady
+	switch {
+	case !slices.Contains(c.Integrations.Frameworks, integration):
+		return "does not admit JobSets; add " + integration + " to integrations.frameworks"
+	case wait == nil || wait.Enable != nil && !*wait.Enable:
+		return "never stops an admitted job whose replicas do not all run, which holds its nodes without end; write waitForPodsReady"
+	case wait.RequeuingStrategy.BackoffLimitCount != nil:
+		return "gives up a job that it has stopped several times, until a person activates it; remove waitForPodsReady.requeuingStrategy.backoffLimitCount"
+	default:
+		return ""
+	}
 }
 
 func refusedQueues(cluster clusterspec.Cluster, format string, arguments ...any) error {
 	return fmt.Errorf("persia:queue.existing: the cluster %s "+format, append([]any{cluster.Name}, arguments...)...)
 }
 
-// frameworks returns the kinds of jobs that the cluster's Kueue admits, by its configuration.
-func (c *client) frameworks(ctx context.Context) ([]string, error) {
+// kueueConfiguration returns the configuration of the cluster's Kueue.
+func (c *client) kueueConfiguration(ctx context.Context) (kueueConfiguration, error) {
 	var webhooks admissionv1.MutatingWebhookConfigurationList
 	if err := c.get(ctx, "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations", &webhooks); err != nil {
-		return nil, err
+		return kueueConfiguration{}, err
 	}
 	namespace := namespaceOfKueue(webhooks)
 	if namespace == "" {
-		return nil, errors.New("no webhook of Kueue is there")
+		return kueueConfiguration{}, errors.New("no webhook of Kueue is there")
 	}
 	var maps corev1.ConfigMapList
 	if err := c.get(ctx, "/api/v1/namespaces/"+namespace+"/configmaps", &maps); err != nil {
-		return nil, err
+		return kueueConfiguration{}, err
 	}
 	for _, configMap := range maps.Items {
 		for _, text := range configMap.Data {
-			var configuration struct {
-				APIVersion   string `json:"apiVersion"`
-				Integrations struct {
-					Frameworks []string `json:"frameworks"`
-				} `json:"integrations"`
-			}
+			var configuration kueueConfiguration
 			if yaml.Unmarshal([]byte(text), &configuration) == nil && strings.HasPrefix(configuration.APIVersion, "config.kueue.x-k8s.io/") {
-				return configuration.Integrations.Frameworks, nil
+				return configuration, nil
 			}
 		}
 	}
-	return nil, fmt.Errorf("the namespace %s has no configuration of Kueue", namespace)
+	return kueueConfiguration{}, fmt.Errorf("the namespace %s has no configuration of Kueue", namespace)
 }
 
 func namespaceOfKueue(list admissionv1.MutatingWebhookConfigurationList) string {
