@@ -22,7 +22,7 @@ func onExisting(more edits) edits {
 	return all
 }
 
-func TestExistingCluster(t *testing.T) {
+func TestPoolsOfAnExistingCluster(t *testing.T) {
 	stack, err := stacktest.Load(t, onExisting(nil))
 	require.NoError(t, err)
 	assert.Equal(t, "loaders", stack.SystemPoolName())

@@ -232,16 +232,32 @@ train           25.0 h           130 min        90%           158.59 USD
 	}
 }
 
+// TestSpotPlan checks the price of spot nodes and how often they fail.
+func TestSpotPlan(t *testing.T) {
+	stack, err := stacktest.Load(t, edits{
+		"persia:machineTypes": edits{"a2-highgpu-8g": edits{
+			"hourlyPrice": 30, "hoursBetweenFailures": 100, "spotHourlyPrice": 10, "spotHoursBetweenFailures": 8}},
+		"persia:nodePools[0].spot":         true,
+		"persia:jobs[0].checkpointSeconds": 360,
+	})
+	require.NoError(t, err)
+	plan := stack.Plan()
+	require.NotNil(t, plan.Pools[1].HourlyCost)
+	assert.InDelta(t, 2*10, *plan.Pools[1].HourlyCost, 1e-9)
+	require.Len(t, plan.Trainings, 1)
+	assert.InDelta(t, 8.0/2, plan.Trainings[0].BetweenFailures, 1e-9)
+}
+
 // TestDescribedMachine checks the plan for a machine type that is not in the catalogue.
 func TestDescribedMachine(t *testing.T) {
 	stack, err := stacktest.Load(t, edits{
 		"persia:machineTypes":                      edits{"x9-highgpu-4g": edits{"cpus": 96, "memory": "1Ti", "gpu": edits{"type": "nvidia-x9", "count": 4}}},
 		"persia:nodePools[0]":                      edits{"name": "training", "machineType": "x9-highgpu-4g", "disk": edits{"type": "hyperdisk-balanced"}, "nodes": 2, "gpu": edits{"type": "nvidia-x9", "count": 4}},
-		"persia:jobs[0].nnWorker.resources.limits": edits{"cpu": 80, "memory": "600Gi", "nvidia.com/gpu": 4},
+		"persia:jobs[0].nnWorker.resources.limits": edits{"cpu": 40, "memory": "600Gi", "nvidia.com/gpu": 2},
 	})
 	require.NoError(t, err)
 	plan := stack.Plan()
-	assert.Equal(t, 2, plan.Pools[1].Needed)
+	assert.Equal(t, 2, plan.Pools[1].Needed, "a node has memory for one of the two nn-workers")
 	assert.Contains(t, plan.Quotas, capacity.Quota{Name: "CPUS_PER_VM_FAMILY (vm_family X9)", Region: "us-central1", Amount: 192})
 	assert.Contains(t, plan.Quotas, capacity.Quota{Name: "GPUS_PER_GPU_FAMILY (gpu_family NVIDIA_X9)", Region: "us-central1", Amount: 8})
 }

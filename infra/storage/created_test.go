@@ -155,13 +155,14 @@ func TestUnchangeable(t *testing.T) {
 		source map[string]any
 		path   string
 	}{
-		"location of a bucket":  {created["bucket"].source(map[string]any{"location": "EU"}), "gcsFuse.create.location"},
-		"tier of an instance":   {created["Filestore"].source(map[string]any{"tier": "BASIC_HDD"}), "filestore.create.tier"},
-		"key of an instance":    {created["Filestore"].source(map[string]any{"kmsKey": kmsKey}), "filestore.create.kmsKey"},
-		"share of an instance":  {source("filestore", map[string]any{"instance": "fs", "share": "other", "create": map[string]any{}}), "filestore.share"},
-		"type of a disk":        {created["disk"].source(map[string]any{"type": "pd-ssd"}), "persistentDisk.create.type"},
-		"key of a disk":         {created["disk"].source(map[string]any{"kmsKey": kmsKey}), "persistentDisk.create.kmsKey"},
-		"key of regional disks": {created["regional disk"].source(map[string]any{"kmsKey": kmsKey}), "persistentDisk.create.kmsKey"},
+		"location of a bucket":   {created["bucket"].source(map[string]any{"location": "EU"}), "gcsFuse.create.location"},
+		"tier of an instance":    {created["Filestore"].source(map[string]any{"tier": "BASIC_HDD"}), "filestore.create.tier"},
+		"key of an instance":     {created["Filestore"].source(map[string]any{"kmsKey": kmsKey}), "filestore.create.kmsKey"},
+		"share of an instance":   {source("filestore", map[string]any{"instance": "fs", "share": "other", "create": map[string]any{}}), "filestore.share"},
+		"address of an instance": {source("filestore", map[string]any{"instance": "fs", "location": "us-central1-a", "share": "checkpoints", "ip": "10.8.8.8"}), "filestore.ip"},
+		"type of a disk":         {created["disk"].source(map[string]any{"type": "pd-ssd"}), "persistentDisk.create.type"},
+		"key of a disk":          {created["disk"].source(map[string]any{"kmsKey": kmsKey}), "persistentDisk.create.kmsKey"},
+		"key of regional disks":  {created["regional disk"].source(map[string]any{"kmsKey": kmsKey}), "persistentDisk.create.kmsKey"},
 	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -3,6 +3,8 @@ package storage
 import (
 	"errors"
 	"path"
+	"slices"
+	"strings"
 
 	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/filestore"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
@@ -107,8 +109,12 @@ func findFilestore(ctx *pulumi.Context, project, network string, s *volumespec.F
 	}
 	if len(instance.Networks) > 0 {
 		found.Network = path.Base(instance.Networks[0].Network)
-		if len(instance.Networks[0].IpAddresses) > 0 {
-			found.ip = instance.Networks[0].IpAddresses[0]
+		addresses := instance.Networks[0].IpAddresses
+		if len(addresses) > 0 {
+			found.ip = addresses[0]
+		}
+		if s.IP != "" && !slices.Contains(addresses, s.IP) {
+			found.fixed = append(found.fixed, fixed{"ip", s.IP, strings.Join(addresses, ", ")})
 		}
 	}
 	if create := s.Create; create != nil {
