@@ -8,9 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"persia/internal/mockcloud"
 	"persia/internal/programtest"
 	"persia/internal/pulumitest"
 )
@@ -44,12 +46,26 @@ var neededFor = map[string]permissions{
 	"gcp:projects/serviceIdentity:ServiceIdentity": {},
 }
 
-// grantedBy lists, for each role that pages grant, the permissions that resources need
-// (cloud.google.com/iam/docs/roles-permissions). A final * matches any text.
+// neededToCall is the permission for each function of the provider that the program calls
+// (cloud.google.com/iam/docs/roles-permissions). The program calls them in previews and in updates.
+var neededToCall = map[string]string{
+	"gcp:compute/getDisk:getDisk":                                   "compute.disks.get",
+	"gcp:compute/getNetwork:getNetwork":                             "compute.networks.get",
+	"gcp:compute/getRegionDisk:getRegionDisk":                       "compute.disks.get",
+	"gcp:container/getCluster:getCluster":                           "container.clusters.get",
+	"gcp:filestore/getInstance:getInstance":                         "file.instances.get",
+	"gcp:gkebackup/getBackupPlanIamPolicy:getBackupPlanIamPolicy":   "gkebackup.backupPlans.getIamPolicy",
+	"gcp:organizations/getProject:getProject":                       "resourcemanager.projects.get",
+	"gcp:storage/getBuckets:getBuckets":                             "storage.buckets.list",
+	"gcp:storage/getProjectServiceAccount:getProjectServiceAccount": "resourcemanager.projects.get",
+}
+
+// grantedBy lists, for each role that pages grant, the permissions that resources and functions
+// need (cloud.google.com/iam/docs/roles-permissions). A final * matches any text.
 var grantedBy = map[string][]string{
 	"browser":                {"resourcemanager.projects.get"},
 	"container.viewer":       {"container.clusters.get"},
-	"container.admin":        {"container.*"},
+	"container.admin":        {"container.*", "resourcemanager.projects.get"},
 	"compute.viewer":         {"compute.networks.get", "compute.subnetworks.get", "compute.routers.get", "compute.disks.get"},
 	"compute.networkAdmin":   {"compute.networks.*", "compute.subnetworks.*", "compute.routers.*"},
 	"compute.storageAdmin":   {"compute.disks.*"},
@@ -59,11 +75,11 @@ var grantedBy = map[string][]string{
 	"iam.serviceAccountViewer":        {"iam.serviceAccounts.get"},
 	"iam.serviceAccountAdmin":         {"iam.serviceAccounts.*"},
 	"resourcemanager.projectIamAdmin": {"resourcemanager.projects.getIamPolicy", "resourcemanager.projects.setIamPolicy"},
-	"storage.bucketViewer":            {"storage.buckets.get"},
+	"storage.bucketViewer":            {"storage.buckets.get", "storage.buckets.list"},
 	"storage.admin":                   {"storage.*"},
 	"file.viewer":                     {"file.instances.get"},
 	"file.editor":                     {"file.*"},
-	"gkebackup.viewer":                {"gkebackup.backupPlans.get"},
+	"gkebackup.viewer":                {"gkebackup.backupPlans.get", "gkebackup.backupPlans.getIamPolicy"},
 	"gkebackup.admin":                 {"gkebackup.*"},
 	"cloudkms.viewer":                 {"cloudkms.cryptoKeys.get"},
 	"cloudkms.admin":                  {"cloudkms.cryptoKeys.*"},
@@ -150,25 +166,50 @@ func withEverything(t *testing.T) map[string]string {
 		cluster.(map[string]any)["backup"] = map[string]any{"plan": map[string]any{"schedule": "0 3 * * *", "retainDays": 7}}
 	})
 	configuration["persia:storage"] = `[
-		{"name": "workspace", "size": "1Ti", "gcsFuse": {"bucket": "my-bucket", "create": {}, "sidecar": {"ephemeralStorage": "2Gi"}}},
+		{"name": "workspace", "size": "1Ti", "gcsFuse": {"bucket": "my-bucket", "create": {"kmsKey": "` + key + `"}, "sidecar": {"ephemeralStorage": "2Gi"}}},
 		{"name": "share", "size": "1Ti", "filestore": {"instance": "f", "create": {"kmsKey": "` + key + `"}}},
-		{"name": "disk", "size": "1Ti", "persistentDisk": {"disk": "d", "create": {}}}]`
+		{"name": "disk", "size": "1Ti", "persistentDisk": {"disk": "d", "create": {}}},
+		{"name": "regional", "size": "1Ti", "persistentDisk": {"disk": "r", "zones": ["us-central1-a", "us-central1-b"], "create": {}}}]`
 	return configuration
 }
 
+// withExistingStorage is prod with storage of Google Cloud that the stack does not create, and the
+// cloud that has it.
+func withExistingStorage(t *testing.T) (map[string]string, mockcloud.Cloud) {
+	t.Helper()
+	configuration := programtest.ReadStack(t, "prod")
+	configuration["persia:storage"] = `[
+		{"name": "workspace", "size": "1Ti", "gcsFuse": {"bucket": "my-bucket", "sidecar": {"ephemeralStorage": "2Gi"}}},
+		{"name": "share", "size": "1Ti", "filestore": {"instance": "mine", "location": "us-central1-a", "share": "vol1"}},
+		{"name": "disk", "size": "1Ti", "persistentDisk": {"disk": "mine", "zones": ["us-central1-a"]}},
+		{"name": "regional", "size": "1Ti", "persistentDisk": {"disk": "mine", "zones": ["us-central1-a", "us-central1-b"]}}]`
+	return configuration, mockcloud.Cloud{
+		"projects/my-project/locations/us-central1-a/instances/mine": {},
+		"projects/my-project/zones/us-central1-a/disks/mine":         {},
+		"projects/my-project/regions/us-central1/disks/mine":         {},
+	}
+}
+
 // TestRolesOfContinuousIntegration: the roles of docs/guides/pull-requests.md suffice to refresh and
-// to create every resource of every stack file.
+// to create every resource of every stack file, and for every function that the program calls.
 func TestRolesOfContinuousIntegration(t *testing.T) {
-	stacks := map[string]map[string]string{"everything": withEverything(t)}
+	existing, cloud := withExistingStorage(t)
+	stacks := map[string]map[string]string{"everything": withEverything(t), "existing storage": existing}
 	for _, path := range programtest.StackFiles(t) {
 		stacks[path] = programtest.ReadStackFile(t, path)
 	}
-	created := map[string]bool{}
+	created, called := map[string]bool{}, map[string]bool{}
 	for path, configuration := range stacks {
 		t.Run(path, func(t *testing.T) {
-			recorder, err := programtest.DeployIn(t, filepath.Join(root, filepath.Dir(path)), configuration)
+			info := pulumi.RunInfo{Config: configuration, RootDirectory: filepath.Join(root, filepath.Dir(path))}
+			recorder, err := programtest.Run(t, info, cloud)
 			require.NoError(t, err)
 			preview, deploy := rolesOfStack(t, configuration)
+			check := func(needed permissions, by string) {
+				t.Helper()
+				assert.True(t, granted(preview, needed.read), "preview needs %s for %s, and has the roles %s", needed.read, by, preview)
+				assert.True(t, granted(deploy, needed.create), "deploy needs %s for %s, and has the roles %s", needed.create, by, deploy)
+			}
 			for _, urn := range recorder.URNs() {
 				kind := regexp.MustCompile(`gcp:[a-zA-Z]+/[^:]+:[a-zA-Z]+`).FindString(urn)
 				if kind == "" {
@@ -177,17 +218,29 @@ func TestRolesOfContinuousIntegration(t *testing.T) {
 				created[kind] = true
 				needed, known := neededFor[kind]
 				require.True(t, known, "%s: add the permissions of its type to neededFor", urn)
-				assert.True(t, granted(preview, needed.read), "preview needs %s for %s, and has the roles %s", needed.read, urn, preview)
-				assert.True(t, granted(deploy, needed.create), "deploy needs %s for %s, and has the roles %s", needed.create, urn, deploy)
+				check(needed, urn)
+			}
+			for _, function := range recorder.Calls {
+				if strings.HasPrefix(function, "pulumi:") {
+					continue // The engine answers it.
+				}
+				called[function] = true
+				permission, known := neededToCall[function]
+				require.True(t, known, "%s: add its permission to neededToCall", function)
+				check(permissions{permission, permission}, function)
 			}
 		})
 	}
 	for kind := range neededFor {
-		assert.True(t, created[kind] || kind == pulumitest.RegionDisk, "no stack has a %s", kind)
+		assert.True(t, created[kind], "no stack has a %s", kind)
+	}
+	for function := range neededToCall {
+		assert.True(t, called[function], "no stack calls %s", function)
 	}
 }
 
-// TestRolesOfUsers: the roles of docs/start/google-cloud.md suffice to create every type of resource.
+// TestRolesOfUsers: the roles of docs/start/google-cloud.md suffice to create every type of resource,
+// and for every function that the program calls.
 func TestRolesOfUsers(t *testing.T) {
 	_, section, found := strings.Cut(readText(t, "docs/start/google-cloud.md"), "\n## 4. The account that runs `up`\n")
 	require.True(t, found)
@@ -200,5 +253,8 @@ func TestRolesOfUsers(t *testing.T) {
 	for kind, needed := range neededFor {
 		assert.True(t, granted(roles, needed.read), "%s for %s", needed.read, kind)
 		assert.True(t, granted(roles, needed.create), "%s for %s", needed.create, kind)
+	}
+	for function, permission := range neededToCall {
+		assert.True(t, granted(roles, permission), "%s for %s", permission, function)
 	}
 }

@@ -23,6 +23,8 @@ type Recorder struct {
 	Refuses error
 	// Resources are the registered resources, in the program's order.
 	Resources []Resource
+	// Calls are the tokens of the functions that the program called, in its order.
+	Calls []string
 
 	mu sync.Mutex
 }
@@ -52,8 +54,11 @@ func (r *Recorder) NewResource(args pulumi.MockResourceArgs) (string, resource.P
 	return args.Name + "-id", mockcloud.Outputs(args), r.Refuses
 }
 
-// Call answers the functions that the program may call.
+// Call records and answers the functions that the program may call.
 func (r *Recorder) Call(args pulumi.MockCallArgs) (resource.PropertyMap, error) {
+	r.mu.Lock()
+	r.Calls = append(r.Calls, args.Token)
+	r.mu.Unlock()
 	return r.Cloud.Call(args)
 }
 
