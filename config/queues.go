@@ -138,12 +138,12 @@ func (s *Stack) queueRoom(name string) (node, all capacity.Resources) {
 	return node, node.Times(pool.MostNodes() - pool.SpareNodes).Minus(others)
 }
 
-// queueNodes returns how many nodes of a pool queued jobs may have: not those that pods in no queue
-// need.
+// queueNodes returns how many nodes of a pool queued jobs may have: the others are spare, or pods in no
+// queue need them.
 func (s *Stack) queueNodes(name string) int {
 	pool, _ := s.Pool(name)
 	node, all := s.queueRoom(name)
-	nodes := pool.MostNodes() - pool.SpareNodes
+	nodes := pool.MostNodes()
 	for nodes > 0 && !node.Times(nodes).Within(all) {
 		nodes--
 	}
