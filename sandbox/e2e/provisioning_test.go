@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -92,13 +94,17 @@ func gpuStock(stock autoscaler.Stock) map[string]autoscaler.Stock {
 	return map[string]autoscaler.Stock{"gpu": stock}
 }
 
-// hurry has the provisioner ask again after two seconds.
-func (p provisioned) hurry() {
+// asksAgainAfter has the provisioner replace a request some seconds after GKE has given it up.
+func (p provisioned) asksAgainAfter(seconds int) {
 	p.t.Helper()
-	patch := `[{"op": "add", "path": "/spec/template/spec/containers/0/args/-", "value": "--retry-seconds=2"},
-		{"op": "add", "path": "/spec/template/spec/containers/0/args/-", "value": "--poll-seconds=0.5"}]`
+	patch := fmt.Sprintf(`[{"op": "add", "path": "/spec/template/spec/containers/0/args/-", "value": "--retry-seconds=%d"},
+		{"op": "add", "path": "/spec/template/spec/containers/0/args/-", "value": "--poll-seconds=0.5"}]`, seconds)
 	_, err := p.AppsV1().Deployments("persia-provisioner").Patch(p.t.Context(), "provisioner", types.JSONPatchType, []byte(patch), metav1.PatchOptions{})
 	require.NoError(p.t, err)
+	p.await(func() bool {
+		pods := p.pods("persia-provisioner", "app.kubernetes.io/name=provisioner")
+		return len(pods) == 1 && slices.Contains(pods[0].Spec.Containers[0].Args, fmt.Sprintf("--retry-seconds=%d", seconds))
+	}, "the provisioner runs with other times")
 }
 
 // configureKueue replaces words in Kueue's configuration, and starts Kueue again.
@@ -162,7 +168,13 @@ func (p provisioned) awaitRuns() {
 func (p provisioned) loses(stock autoscaler.Stock) {
 	p.t.Helper()
 	p.hasStock(gpuStock(autoscaler.Stock{Revokes: "seven days are over"}))
-	p.await(func() bool { return len(p.nodesOf("gpu")) == 0 }, "the nodes are gone")
+	p.await(func() bool {
+		request, err := p.kinds.Resource(provisioningRequests).Namespace("persia").Get(p.t.Context(), "train", metav1.GetOptions{})
+		return err == nil && meta.IsStatusConditionTrue(conditions(p.t, request), "CapacityRevoked")
+	}, "GKE takes the nodes of the request")
+	for _, node := range p.nodesOf("gpu") { // of an earlier request
+		require.NoError(p.t, p.CoreV1().Nodes().Delete(p.t.Context(), node, metav1.DeleteOptions{}))
+	}
 	p.hasStock(gpuStock(stock))
 	p.dropPods("persia", "persia_job=train,app.kubernetes.io/name=nn-worker", "")
 }
@@ -175,7 +187,7 @@ func TestProvisioningAnswers(t *testing.T) {
 	project := t.TempDir()
 	p, s := startProvisioned(t, project, gpuStock(autoscaler.Stock{Fails: "no such machines"}))
 	assert.Empty(t, upChanges(t, s), "second up")
-	p.hurry()
+	p.asksAgainAfter(2)
 	for _, answer := range []struct {
 		name, says string
 		stock      autoscaler.Stock
@@ -205,6 +217,7 @@ func TestProvisioningAnswers(t *testing.T) {
 		assert.Equal(t, servers, uids(p.servers("train")), "the program asks for one node, and Kueue does not stop the job")
 	})
 	t.Run("CapacityRevoked", func(t *testing.T) {
+		p.asksAgainAfter(15) // a substitute, whose reason to wait the status shows, comes after ten
 		p.loses(autoscaler.Stock{Machines: new(0)})
 		p.awaitSays("nodes: GKE has taken the nodes back, and is asked again: seven days are over")
 		p.hasStock(nil)

@@ -95,7 +95,7 @@ type outcome struct {
 func survived(t *testing.T, first uint64, rounds, controls int) outcome {
 	t.Helper()
 	p, s := startProvisioned(t, t.TempDir(), gpuStock(autoscaler.Stock{Machines: new(0)}))
-	p.hurry()
+	p.asksAgainAfter(2)
 	p.configureKueue("timeout: 30m", "timeout: 30s", "recoveryTimeout: 30m", "recoveryTimeout: 30s",
 		"backoffBaseSeconds: 60", "backoffBaseSeconds: 1", "backoffMaxSeconds: 3600", "backoffMaxSeconds: 60")
 	var all outcome
