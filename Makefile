@@ -58,7 +58,9 @@ kubeconfig: sandbox ## Print the path of the kubeconfig of STACK.
 test: ## Run all linters and tests, and record the time.
 	@scripts/record-time.sh "make test, $$([ -d "$$(go env GOCACHE)/00" ] && echo warm || echo cold)" $(MAKE) --no-print-directory tests
 
-tests: lint node-packages test-packages unit e2e
+# The quick tests use the time that the end-to-end tests wait.
+tests: lint node-packages test-packages
+	@$(MAKE) --no-print-directory unit & $(MAKE) --no-print-directory e2e; e2e=$$?; wait $$! && exit $$e2e
 
 # Most of these tests wait for pods and controllers, so more of them run in parallel than
 # there are cores.
