@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -306,7 +307,7 @@ func TestDocumentedEditsOfJobs(t *testing.T) {
 				edits[name].edit(file)
 				e.up(configuration(t, file))
 				assert.NotEmpty(t, e.steps)
-				assert.Equal(t, want, e.restarted())
+				assert.Equal(t, want, e.restarted(t))
 				assert.Equal(t, want, e.saidToRestart(t))
 			})
 		}
@@ -332,15 +333,24 @@ func editsOf(text string) []string {
 	return names
 }
 
-// restarted returns the StatefulSets whose pods an up restarts.
-func (e *engine) restarted() []string {
+// restarted returns the StatefulSets whose pods the last up restarts, of the jobs that run before and
+// after it.
+func (e *engine) restarted(t *testing.T) []string {
+	t.Helper()
+	was, is := workloads(t, e.before), workloads(t, e.objects)
 	var names []string
-	for _, s := range e.steps {
-		template := slices.ContainsFunc(s.paths, func(path string) bool { return strings.HasPrefix(path, "spec.template.") })
-		if s.kind == "StatefulSet" && (template || s.operation == "replace") {
-			names = append(names, s.name)
+	for urn, had := range was {
+		_, stays := is[urn]
+		if stays && had.replicas > 0 && replicasOf(is, had.job) > 0 && slices.ContainsFunc(e.steps, func(s step) bool { return s.restarts(urn) }) {
+			names = append(names, urn.Name())
 		}
 	}
 	slices.Sort(names)
 	return names
+}
+
+// restarts reports whether a step restarts the pods of a StatefulSet.
+func (s step) restarts(urn resource.URN) bool {
+	template := slices.ContainsFunc(s.paths, func(path string) bool { return strings.HasPrefix(path, "spec.template.") })
+	return s.kind == "StatefulSet" && s.name == urn.Name() && (template || s.operation == "replace")
 }

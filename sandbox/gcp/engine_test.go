@@ -38,6 +38,8 @@ type engine struct {
 	state map[resource.URN]known
 	// objects are the resources outside of Google Cloud: objects in the cluster, and providers.
 	objects map[resource.URN]inCluster
+	// before are the objects before the last up.
+	before map[resource.URN]inCluster
 	// did lists the changes that an up made in Google Cloud.
 	did []string
 	// steps lists the changes that it made to all resources of the stack.
@@ -359,6 +361,7 @@ func (e *engine) creation(token, name string) any {
 func (e *engine) tryUp(configuration map[string]string) error {
 	e.did, e.steps, e.warned, e.forbidden = nil, nil, nil, nil
 	e.seen, e.replaced, e.gone = map[resource.URN]bool{}, map[resource.URN]bool{}, map[resource.URN]bool{}
+	e.before = maps.Clone(e.objects)
 	e.client.ClearActions()
 	ctx, err := pulumi.NewContext(e.Context(), pulumi.RunInfo{
 		Project: "persia", Stack: cmp.Or(e.name, "dev"), Config: configuration, RootDirectory: e.folder, Mocks: e,

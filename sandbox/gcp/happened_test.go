@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
@@ -39,33 +40,72 @@ type ran struct {
 func (e *engine) runs(t *testing.T, storage string) ran {
 	t.Helper()
 	now := ran{map[string]int{}, e.nodes(), map[string]string{}}
-	for urn, object := range e.objects {
-		switch urn.Type() {
-		case "kubernetes:apps/v1:StatefulSet":
-			set := read[appsv1.StatefulSet](t, object)
-			job := set.Spec.Template.Labels["persia_job"]
-			now.replicas[job] += int(*set.Spec.Replicas)
-			if set.Spec.Template.Labels["app.kubernetes.io/name"] == "nn-worker" {
-				now.checkpoints[job] = e.mounted(t, storage, set.Spec.Template.Spec)
-			}
-		case "kubernetes:persia.com/v1:PersiaJob":
-			job := read[persiav1.PersiaJob](t, object)
-			for _, role := range []*persiav1.Role{&job.Spec.NNWorker.Role, job.Spec.Dataloader, job.Spec.EmbeddingWorker, job.Spec.EmbeddingParameterServer} {
-				now.replicas[job.Name] += int(role.Replicas)
-			}
-		case jobset.Token:
-			set := read[jobset.JobSet](t, object)
-			for _, role := range set.Spec.ReplicatedJobs {
-				if set.Spec.Suspend == nil || !*set.Spec.Suspend {
-					now.replicas[set.Name] += int(*role.Template.Spec.Completions)
-				}
-				if role.Name == "nn-worker" {
-					now.checkpoints[set.Name] = e.mounted(t, storage, role.Template.Spec.Template.Spec)
-				}
-			}
+	for _, has := range workloads(t, e.objects) {
+		now.replicas[has.job] += has.replicas
+		if has.nnWorker != nil {
+			now.checkpoints[has.job] = e.mounted(t, storage, *has.nnWorker)
 		}
 	}
 	return now
+}
+
+// workload is an object that creates pods of a job.
+type workload struct {
+	job      string
+	replicas int
+	// nnWorker describes the nn-workers. It is nil if the object creates none, or leaves them to
+	// PERSIA's operator.
+	nnWorker *corev1.PodSpec
+}
+
+// workloads returns the objects that create the pods of jobs.
+func workloads(t *testing.T, objects map[resource.URN]inCluster) map[resource.URN]workload {
+	t.Helper()
+	all := map[resource.URN]workload{}
+	for urn, object := range objects {
+		switch urn.Type() {
+		case "kubernetes:apps/v1:StatefulSet":
+			set := read[appsv1.StatefulSet](t, object)
+			has := workload{job: set.Spec.Template.Labels["persia_job"], replicas: int(*set.Spec.Replicas)}
+			if set.Spec.Template.Labels["app.kubernetes.io/name"] == "nn-worker" {
+				has.nnWorker = &set.Spec.Template.Spec
+			}
+			if has.job != "" {
+				all[urn] = has
+			}
+		case "kubernetes:persia.com/v1:PersiaJob":
+			job := read[persiav1.PersiaJob](t, object)
+			has := workload{job: job.Name}
+			for _, role := range []*persiav1.Role{&job.Spec.NNWorker.Role, job.Spec.Dataloader, job.Spec.EmbeddingWorker, job.Spec.EmbeddingParameterServer} {
+				has.replicas += int(role.Replicas)
+			}
+			all[urn] = has
+		case jobset.Token:
+			set := read[jobset.JobSet](t, object)
+			has := workload{job: set.Name}
+			for _, role := range set.Spec.ReplicatedJobs {
+				if set.Spec.Suspend == nil || !*set.Spec.Suspend {
+					has.replicas += int(*role.Template.Spec.Completions)
+				}
+				if role.Name == "nn-worker" {
+					has.nnWorker = &role.Template.Spec.Template.Spec
+				}
+			}
+			all[urn] = has
+		}
+	}
+	return all
+}
+
+// replicasOf counts the replicas of a job.
+func replicasOf(all map[resource.URN]workload, job string) int {
+	count := 0
+	for _, has := range all {
+		if has.job == job {
+			count += has.replicas
+		}
+	}
+	return count
 }
 
 // read returns an object as its type.
