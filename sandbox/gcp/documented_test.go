@@ -333,24 +333,29 @@ func editsOf(text string) []string {
 	return names
 }
 
-// restarted returns the StatefulSets whose pods the last up restarts, of the jobs that run before and
-// after it.
+// restarted returns what the last up restarts of the jobs that run before and after it: StatefulSets
+// whose pods change, and jobs of which it deletes all pods and creates others.
 func (e *engine) restarted(t *testing.T) []string {
 	t.Helper()
 	was, is := workloads(t, e.before), workloads(t, e.objects)
 	var names []string
 	for urn, had := range was {
 		_, stays := is[urn]
-		if stays && had.replicas > 0 && replicasOf(is, had.job) > 0 && slices.ContainsFunc(e.steps, func(s step) bool { return s.restarts(urn) }) {
+		switch {
+		case had.replicas == 0 || replicasOf(is, had.job) == 0: // nothing runs
+		case !stays:
+			names = append(names, had.job) // something else creates its pods
+		case slices.ContainsFunc(e.steps, func(s step) bool { return s.restarts(urn) }):
 			names = append(names, urn.Name())
 		}
 	}
 	slices.Sort(names)
-	return names
+	return slices.Compact(names)
 }
 
-// restarts reports whether a step restarts the pods of a StatefulSet.
+// restarts reports whether a step restarts the pods that an object has created. Only a StatefulSet
+// replaces its pods when their template changes.
 func (s step) restarts(urn resource.URN) bool {
 	template := slices.ContainsFunc(s.paths, func(path string) bool { return strings.HasPrefix(path, "spec.template.") })
-	return s.kind == "StatefulSet" && s.name == urn.Name() && (template || s.operation == "replace")
+	return s.kind == string(urn.Type().Name()) && s.name == urn.Name() && (s.operation == "replace" || s.kind == "StatefulSet" && template)
 }

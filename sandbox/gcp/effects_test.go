@@ -12,9 +12,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var restartText = regexp.MustCompile(`^persia:jobs\[\d+\]: the job (\S+) restarts: this replaces the pods of (.+), one of each role`)
+var (
+	restartText = regexp.MustCompile(`^persia:jobs\[\d+\]: the job (\S+) restarts: this replaces the pods of (.+), one of each role`)
+	renewText   = regexp.MustCompile(`^persia:jobs\[\d+\]: the job (\S+) restarts(?:, because .+?)?: this deletes its (\d+) replicas.*? (?:and creates|room for) (\d+)`)
+)
 
-// saidToRestart returns the StatefulSets whose pods the last up said to replace.
+// saidToRestart returns the StatefulSets whose pods the last up said to replace, and the jobs of which
+// it said to delete all pods and to create others.
 func (e *engine) saidToRestart(t *testing.T) []string {
 	t.Helper()
 	var names []string
@@ -24,6 +28,9 @@ func (e *engine) saidToRestart(t *testing.T) []string {
 				name, _, _ := strings.Cut(role, " ")
 				names = append(names, match[1]+"-"+name)
 			}
+		}
+		if match := renewText.FindStringSubmatch(text); match != nil {
+			names = append(names, match[1])
 		}
 	}
 	slices.Sort(names)
@@ -146,11 +153,12 @@ func TestEffects(t *testing.T) {
 	const checkpoints = "folder criteo/1 of gs://my-project-checkpoints"
 	shared := []any{values{"volume": "shared", "mountPath": "/shared"}}
 	all := []string{"criteo-dataloader", "criteo-embedding-ps", "criteo-embedding-worker", "criteo-nn-worker"}
+	atOnce := []string{"criteo"}
 	for _, c := range []struct {
 		name         string
 		before, edit func(values)
 		// says are parts of the effects, in their order. restarts are the StatefulSets whose
-		// pods are replaced.
+		// pods are replaced, or the job if all of its pods are at once.
 		says     []string
 		restarts []string
 	}{
@@ -197,18 +205,30 @@ func TestEffects(t *testing.T) {
 		{"more memory for NATS while nothing runs", ofJob("suspend", true), set("persia:nats", "resources.limits.memory", "3Gi"), nil, nil},
 		{"an image of a JobSet", ofJob("engine", "jobset"), ofJob("dataloader.image", "example.com/training/criteo:2"), []string{
 			"persia:jobs[0]: the job criteo restarts: this deletes its 10 replicas and creates 10: about 2m without the job, if a replica takes so long. It then trains from the newest complete checkpoint in " + checkpoints,
-		}, nil},
+		}, atOnce},
 		{"fewer replicas of a JobSet", ofJob("engine", "jobset"), ofJob("dataloader.replicas", 3), []string{
 			"persia:jobs[0]: the job criteo restarts: this deletes its 10 replicas and creates 9",
-		}, nil},
+		}, atOnce},
 		{"another run of a JobSet", ofJob("engine", "jobset"), ofJob("runId", "second"), []string{
 			"persia:jobs[0].runId: the job criteo trains from the beginning, in the run second", "restarts: this deletes its 10 replicas",
-		}, nil},
+		}, atOnce},
+		{"another pull policy of a JobSet", ofJob("engine", "jobset"), ofJob("imagePullPolicy", "IfNotPresent"), []string{
+			"persia:jobs[0]: the job criteo restarts: this deletes its 10 replicas and creates 10",
+		}, atOnce},
+		{"an image of a JobSet while nothing runs", both(ofJob("engine", "jobset"), ofJob("suspend", true)), ofJob("dataloader.image", "example.com/training/criteo:2"), nil, nil},
+		{"a JobSet that goes on", both(ofJob("engine", "jobset"), ofJob("suspend", true)), ofJob("suspend", false), nil, nil},
+		{"the operator instead of a JobSet", both(byOperator, ofJob("engine", "jobset")), byOperator, []string{
+			"does not see the checkpoints in folder criteo/1 of Filestore instance shared in us-central1-a, which stay there: it trains from what its script loads. To continue from them, write engine: jobset again",
+			"the job criteo restarts: this deletes its 10 replicas and creates 10",
+		}, atOnce},
+		{"the operator instead of StatefulSets", ofJob("mounts", shared), byOperator, []string{
+			"To continue from them, write engine: statefulset again", "the job criteo restarts: this deletes its 10 replicas and creates 10",
+		}, atOnce},
 		{"a stopped JobSet", ofJob("engine", "jobset"), ofJob("suspend", true), []string{
 			"persia:jobs[0].suspend: the job criteo stops, and this deletes its 10 replicas",
 		}, nil},
 		{"a removed JobSet", ofJob("engine", "jobset"), func(file values) { file["persia:jobs"] = []any{} }, []string{"the job criteo is no longer in the stack file, and ends: this deletes its 10 replicas"}, nil},
-		{"a JobSet instead of StatefulSets", nil, ofJob("engine", "jobset"), []string{"the job criteo restarts: this deletes its 10 replicas and creates 10"}, nil},
+		{"a JobSet instead of StatefulSets", nil, ofJob("engine", "jobset"), []string{"the job criteo restarts: this deletes its 10 replicas and creates 10"}, atOnce},
 		{"a larger volume", nil, set("persia:storage", "0.size", "2Ti"), nil, nil},
 		{"a second job", nil, func(file values) {
 			second := put(file["persia:jobs"].([]any)[0], []string{"name"}, "second")
@@ -292,16 +312,16 @@ func TestEffects(t *testing.T) {
 		}, nil},
 		{"another image in a queue", queued, ofJob("dataloader.image", "example.com/training/criteo:2"), []string{
 			"persia:jobs[0]: the job criteo restarts: this deletes its 10 replicas, or its place in the queue if it waits. It then waits in the queue ads, behind the jobs of its priority, until there is room for 10, and trains from the newest complete checkpoint in " + checkpoints,
-		}, nil},
+		}, atOnce},
 		{"another queue", queued, ofJob("queue", "feed"), []string{
 			"persia:jobs[0]: the job criteo restarts, because its queue was ads and is now feed: this deletes its 10 replicas, or its place in the queue if it waits. It then waits in the queue feed, behind the jobs of its priority, until there is room for 10",
-		}, nil},
+		}, atOnce},
 		{"no queue", queued, func(file values) {
 			file["persia:queue"] = values{"teams": []any{values{"name": "ads"}}}
 			delete(file["persia:jobs"].([]any)[0].(values), "queue")
 		}, []string{
 			"persia:jobs[0]: the job criteo restarts, because its queue was ads and is now not set: this deletes its 10 replicas and creates 10",
-		}, nil},
+		}, atOnce},
 		{"another priority", queued, ofJob("priority", "urgent"), nil, nil},
 		{"fewer nodes of a team with a job", queued, both(set("persia:queue", "teams.0.nodes", values{"training": 1, "workers": 4}), set("persia:queue", "teams.1.nodes", values{"training": 1})), []string{
 			"nvidia.com/gpu was 2 and is now 1. What is running goes on: criteo. What it uses beyond that is borrowed: a job of another team that owns the nodes may stop it",
@@ -365,11 +385,28 @@ func TestEffects(t *testing.T) {
 		}, nil},
 		{"an image of a job of the operator", byOperator, ofJob("dataloader.image", "example.com/training/criteo:2"), []string{
 			"persia:jobs[0]: the job criteo restarts: this deletes its 10 replicas and creates 10: about 2m without the job, if a replica takes so long. It then trains from what its script loads",
+		}, atOnce},
+		{"another restart policy of a job of the operator", byOperator, ofJob("restartPolicy", "OnFailure"), []string{
+			"persia:jobs[0]: the job criteo restarts: this deletes its 10 replicas and creates 10",
+		}, atOnce},
+		{"another pull policy of a job of the operator", byOperator, ofJob("imagePullPolicy", "IfNotPresent"), []string{
+			"persia:jobs[0]: the job criteo restarts: this deletes its 10 replicas and creates 10",
+		}, atOnce},
+		{"no metrics of a job of the operator", byOperator, ofJob("enableMetrics", false), []string{
+			"persia:jobs[0]: the job criteo restarts: this deletes its 10 replicas and creates 10",
+		}, atOnce},
+		{"fewer replicas of a job of the operator", byOperator, ofJob("dataloader.replicas", 3), []string{
+			"persia:jobs[0]: the job criteo restarts: this deletes its 10 replicas and creates 9",
+		}, atOnce},
+		{"a stopped job of the operator", byOperator, ofJob("suspend", true), []string{
+			"persia:jobs[0].suspend: the job criteo stops, and this deletes its 10 replicas. Without suspend, it trains from what its script loads",
 		}, nil},
+		{"an image of a job of the operator while nothing runs", both(byOperator, ofJob("suspend", true)), ofJob("dataloader.image", "example.com/training/criteo:2"), nil, nil},
+		{"a JobSet instead of the operator", byOperator, ofJob("engine", "jobset"), []string{"the job criteo restarts: this deletes its 10 replicas and creates 10"}, atOnce},
 		{"a removed job of the operator", byOperator, func(file values) { file["persia:jobs"] = []any{} }, []string{
 			"the job criteo is no longer in the stack file, and ends: this deletes its 10 replicas. To run it again, write it again",
 		}, nil},
-		{"statefulset instead of the operator", byOperator, ofJob("engine", "statefulset"), []string{"the job criteo restarts: this deletes its 10 replicas and creates 10"}, nil},
+		{"statefulset instead of the operator", byOperator, ofJob("engine", "statefulset"), []string{"the job criteo restarts: this deletes its 10 replicas and creates 10"}, atOnce},
 		{"a renamed volume", nil, both(set("persia:storage", "0.name", "saved"), ofJob("mounts", []any{values{"volume": "saved", "mountPath": "/checkpoints"}})), []string{"the job criteo restarts"}, all},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -208,6 +208,10 @@ func assertHappened(t *testing.T, e *engine, storage string, before ran) {
 			assert.Equal(t, match[2], fmt.Sprint(before.replicas[match[1]]), text)
 			assert.Zero(t, after.replicas[match[1]], text)
 		}
+		if match := renewText.FindStringSubmatch(text); match != nil {
+			assert.Equal(t, match[2], fmt.Sprint(before.replicas[match[1]]), text)
+			assert.Equal(t, match[3], fmt.Sprint(after.replicas[match[1]]), text)
+		}
 		if match := newestText.FindStringSubmatch(text); match != nil {
 			handle := match[3]
 			if match[4] != "" {

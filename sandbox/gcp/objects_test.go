@@ -3,6 +3,7 @@ package gcp
 import (
 	"fmt"
 	"hash/fnv"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -18,6 +19,8 @@ import (
 type inCluster struct {
 	held
 	provider resource.URN
+	// trigger is a value that replaces the object when it changes, or nil.
+	trigger any
 }
 
 // object simulates an object in the cluster: it is as the program wants it, and changes as the
@@ -26,7 +29,7 @@ func (e *engine) object(urn resource.URN, args pulumi.MockResourceArgs) (resourc
 	if err := e.servedByWebhook(urn, args); err != nil {
 		return nil, err
 	}
-	now := inCluster{held{resource.ID(args.Name), unsecret(args.Inputs), served(args)}, providerOf(args)}
+	now := inCluster{held{resource.ID(args.Name), unsecret(args.Inputs), served(args)}, providerOf(args), args.RegisterRPC.GetReplacementTrigger().AsInterface()}
 	old, before := e.objects[urn]
 	e.objects[urn] = now
 	provider := kubeprovider.New("4.30.0", "")
@@ -43,6 +46,8 @@ func (e *engine) object(urn resource.URN, args pulumi.MockResourceArgs) (resourc
 	case old.provider != now.provider || e.replaced[now.provider]:
 		// Another provider may be of another cluster.
 		e.note("replace", urn, nil)
+	case !reflect.DeepEqual(old.trigger, now.trigger), slices.ContainsFunc(args.RegisterRPC.GetReplaceWith(), e.replaces):
+		e.note("replace", urn, nil)
 	default:
 		diff, err := provider.Diff(e.Context(), plugin.DiffRequest{
 			URN: urn, Type: urn.Type(), ID: old.id, OldInputs: old.inputs, OldOutputs: old.outputs, NewInputs: now.inputs,
@@ -51,7 +56,10 @@ func (e *engine) object(urn resource.URN, args pulumi.MockResourceArgs) (resourc
 		if err != nil {
 			return nil, err
 		}
-		e.plan(urn, replacedOn(args.RegisterRPC.GetReplaceOnChanges(), diff))
+		if diff, err = replacedOn(args.RegisterRPC.GetReplaceOnChanges(), diff); err != nil {
+			return nil, err
+		}
+		e.plan(urn, diff)
 	}
 	return now.outputs, nil
 }
@@ -81,14 +89,30 @@ func skipsAwait(inputs resource.PropertyMap) bool {
 	return annotations["pulumi.com/skipAwait"] != nil
 }
 
-// replacedOn makes a difference in one of the paths a replacement, as the engine does.
-func replacedOn(paths []string, diff plugin.DiffResponse) plugin.DiffResponse {
-	for changed := range diff.DetailedDiff {
-		if slices.ContainsFunc(paths, func(path string) bool { return changed == path || strings.HasPrefix(changed, path+".") }) {
-			diff.ReplaceKeys = append(diff.ReplaceKeys, resource.PropertyKey(changed))
+// replaces reports whether the up replaces a resource.
+func (e *engine) replaces(urn string) bool {
+	of := resource.URN(urn)
+	return e.replaced[urnOf(string(of.Type()), of.Name())]
+}
+
+// replacedOn makes a difference at or below one of the paths a replacement, as the engine does.
+func replacedOn(paths []string, diff plugin.DiffResponse) (plugin.DiffResponse, error) {
+	for _, text := range paths {
+		path, err := resource.ParsePropertyPath(text)
+		if err != nil {
+			return diff, err
+		}
+		for changed := range diff.DetailedDiff {
+			at, err := resource.ParsePropertyPath(changed)
+			if err != nil {
+				return diff, err
+			}
+			if path.Contains(at) {
+				diff.ReplaceKeys = append(diff.ReplaceKeys, resource.PropertyKey(changed))
+			}
 		}
 	}
-	return diff
+	return diff, nil
 }
 
 // plan records the operation that a difference leads to.

@@ -152,7 +152,11 @@ func (s Stack) start(job Job) string {
 // comeBack says how a job sees its checkpoints again.
 func comeBack(before, after Stack, j job) string {
 	if j.is.ByOperator != j.was.ByOperator {
-		return "To continue from them, write engine: statefulset again"
+		engine := jobspec.EngineStatefulSet
+		if j.was.Together {
+			engine = jobspec.EngineJobSet
+		}
+		return fmt.Sprintf("To continue from them, write engine: %s again", engine)
 	}
 	for name, was := range before.Volumes {
 		if is, ok := after.Volumes[name]; ok && is.Claim == was.Claim && is != was {

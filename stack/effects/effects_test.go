@@ -238,6 +238,9 @@ spec:
 		"an image":      {"nprocPerNode: 1, image: \"example.com/criteo:1\"", "nprocPerNode: 1, image: \"example.com/criteo:2\"", "restarts: this deletes its 3 replicas and creates 3: about 2m without the job, if a replica takes so long. It then trains from what its script loads"},
 		"more replicas": {"dataloader: {replicas: 1", "dataloader: {replicas: 2", "restarts: this deletes its 3 replicas and creates 4"},
 		"processes":     {"nprocPerNode: 1", "nprocPerNode: 2", "restarts: this deletes its 3 replicas and creates 3"},
+		"a pull policy": {"  nnWorker:", "  imagePullPolicy: IfNotPresent\n  nnWorker:", "restarts: this deletes its 3 replicas and creates 3"},
+		"a restart":     {"  nnWorker:", "  restartPolicy: OnFailure\n  nnWorker:", "restarts: this deletes its 3 replicas and creates 3"},
+		"no metrics":    {"  nnWorker:", "  enableMetrics: false\n  nnWorker:", "restarts: this deletes its 3 replicas and creates 3"},
 		"a config":      {"global.yml", "other.yml", "restarts: this deletes its 3 replicas and creates 3"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -245,16 +245,19 @@ func rolesOf(spec persiav1.PersiaJobSpec) map[string]Role {
 	if spec.NNWorker != nil {
 		processes = int(spec.NNWorker.NprocPerNode)
 	}
+	// A change of any setting replaces all pods, also of one that is in no role.
+	others := spec
+	others.Env, others.Volumes = nil, nil
+	others.EmbeddingParameterServer, others.EmbeddingWorker, others.Dataloader, others.NNWorker = nil, nil, nil, nil
+	settings := []string{strconv.Itoa(processes), fmt.Sprint(plain(others))}
 	add := func(kind jobspec.Kind, role *persiav1.Role) {
 		if role == nil {
 			return
 		}
-		container := corev1.Container{Image: role.Image, Env: slices.Concat(spec.Env, role.Env), VolumeMounts: role.VolumeMounts}
+		container := corev1.Container{Image: role.Image, Args: settings, Env: slices.Concat(spec.Env, role.Env), VolumeMounts: role.VolumeMounts}
 		if role.Resources != nil {
 			container.Resources = *role.Resources
 		}
-		// A change of any setting replaces all pods.
-		container.Args = []string{strconv.Itoa(processes), spec.PersiaEnv.GlobalConfig, spec.PersiaEnv.EmbeddingConfig, spec.PersiaEnv.NNWorkerEntry, spec.PersiaEnv.DataloaderEntry, spec.LogLevel}
 		roles[kind.Name] = Role{int(role.Replicas), corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{container}, Volumes: spec.Volumes}}}
 	}
 	add(jobspec.KindEmbeddingParameterServer, spec.EmbeddingParameterServer)
