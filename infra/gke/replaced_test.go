@@ -21,14 +21,25 @@ func TestClusterWithJobsIsNotReplaced(t *testing.T) {
 		return settings{"urn:pulumi:stack::persia::persia:gke:Cluster$pulumi:providers:kubernetes::persia-dev": settings{
 			"outputs": settings{"clusterIdentifier": identifier}}}
 	}
-	job := func(replicas int) settings {
+	state := func(object string, spec settings) settings {
 		state := provider(identifier)
-		state["urn:pulumi:stack::persia::persia:workload:Job$kubernetes:apps/v1:StatefulSet::adult-income-nn-worker"] = settings{
-			"outputs": settings{"spec": settings{"replicas": replicas, "template": settings{
-				"metadata": settings{"labels": settings{"persia_job": "adult-income", "app.kubernetes.io/name": "nn-worker"}},
-				"spec":     settings{"containers": []any{settings{"name": "nn-worker"}}},
-			}}}}
+		state["urn:pulumi:stack::persia::persia:workload:Job$kubernetes:"+object] = settings{
+			"outputs": settings{"metadata": settings{"name": "adult-income"}, "spec": spec},
+		}
 		return state
+	}
+	job := func(replicas int) settings {
+		return state("apps/v1:StatefulSet::adult-income-nn-worker", settings{"replicas": replicas, "template": settings{
+			"metadata": settings{"labels": settings{"persia_job": "adult-income", "app.kubernetes.io/name": "nn-worker"}},
+			"spec":     settings{"containers": []any{settings{"name": "nn-worker"}}},
+		}})
+	}
+	jobSet := func(spec settings) settings {
+		spec["replicatedJobs"] = []any{settings{"name": "nn-worker", "template": settings{"spec": settings{"completions": 1}}}}
+		return state("jobset.x-k8s.io/v1alpha2:JobSet::adult-income", spec)
+	}
+	persiaJob := func(replicas int) settings {
+		return state("persia.com/v1:PersiaJob::adult-income", settings{"nnWorker": settings{"replicas": replicas}})
 	}
 	running := job(1)
 	elsewhere := maps.Clone(running)
@@ -51,6 +62,11 @@ func TestClusterWithJobsIsNotReplaced(t *testing.T) {
 		"another range":                   {running, settings{"network.controlPlane": "172.16.1.0/28"}, []string{`persia:cluster.network.controlPlane: Invalid value: "172.16.1.0/28": was 172.16.0.0/28`}},
 		"from a cluster that exists":      {elsewhere, nil, []string{`persia:cluster.existing: Invalid value: "not set": was set`, `persia:cluster.name: Invalid value: "persia-dev": was shared`}},
 		"another name, and suspended":     {job(0), settings{"name": "persia-two"}, nil},
+		"a JobSet":                        {jobSet(settings{"suspend": false}), settings{"name": "persia-two"}, []string{"persia:cluster.name"}},
+		"a JobSet of a queue":             {jobSet(settings{}), settings{"name": "persia-two"}, []string{"persia:cluster.name"}},
+		"a suspended JobSet":              {jobSet(settings{"suspend": true}), settings{"name": "persia-two"}, nil},
+		"a job of the operator":           {persiaJob(1), settings{"name": "persia-two"}, []string{"persia:cluster.name"}},
+		"a suspended job of the operator": {persiaJob(0), settings{"name": "persia-two"}, nil},
 		"another name, and permitted":     {running, settings{"name": "persia-two", "replace": "persia-dev"}, nil},
 		"permitted, but another one":      {running, settings{"name": "persia-two", "replace": "persia-two"}, []string{"persia:cluster.name"}},
 		"a state without an identifier":   {settings{"urn:pulumi:stack::persia::pulumi:providers:kubernetes::persia-dev": settings{"outputs": settings{}}}, settings{"name": "persia-two"}, nil},

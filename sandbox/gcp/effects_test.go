@@ -224,6 +224,20 @@ func TestEffects(t *testing.T) {
 		{"the operator instead of StatefulSets", ofJob("mounts", shared), byOperator, []string{
 			"To continue from them, write engine: statefulset again", "the job criteo restarts: this deletes its 10 replicas and creates 10",
 		}, atOnce},
+		{"another machine for a JobSet", ofJob("engine", "jobset"), set("persia:nodePools", "1.machineType", "g2-standard-16"), []string{
+			"This takes 2 rounds, about 20m if a round takes 10m. Pods of nn-worker of the job criteo run there: the job loses up to 2 attempts, and trains from the newest complete checkpoint in " + checkpoints,
+		}, nil},
+		{"another machine for a suspended JobSet", both(ofJob("engine", "jobset"), ofJob("suspend", true)), set("persia:nodePools", "1.machineType", "g2-standard-16"), []string{
+			"This takes 2 rounds, about 20m if a round takes 10m",
+		}, nil},
+		{"spot workers of a JobSet", ofJob("engine", "jobset"), set("persia:nodePools", "0.spot", true), []string{
+			"the job criteo restarts: this deletes its 10 replicas and creates 10",
+			"persia:nodePools[0].spot was not set and is now true: Google Cloud deletes all nodes of the pool workers, and creates the pool again when they are gone: about 20m without nodes, if each of the two takes 10m. Pods of dataloader, embedding-ps, embedding-worker of the job criteo run there",
+		}, atOnce},
+		{"more memory for the NATS of a JobSet", ofJob("engine", "jobset"), set("persia:nats", "resources.limits.memory", "3Gi"), []string{
+			"this replaces 3 servers at once; if no server answers for 30 seconds, the attempt of the job criteo ends. The next one begins when NATS answers, and trains from the newest complete checkpoint in " + checkpoints,
+		}, nil},
+		{"more memory for the NATS of a suspended JobSet", both(ofJob("engine", "jobset"), ofJob("suspend", true)), set("persia:nats", "resources.limits.memory", "3Gi"), nil, nil},
 		{"a stopped JobSet", ofJob("engine", "jobset"), ofJob("suspend", true), []string{
 			"persia:jobs[0].suspend: the job criteo stops, and this deletes its 10 replicas",
 		}, nil},
@@ -322,6 +336,8 @@ func TestEffects(t *testing.T) {
 		}, []string{
 			"persia:jobs[0]: the job criteo restarts, because its queue was ads and is now not set: this deletes its 10 replicas and creates 10",
 		}, atOnce},
+		{"a job that leaves its queue to stop", queued, ofJob("suspend", true), []string{"the job criteo stops, and this deletes its 10 replicas"}, nil},
+		{"a job that comes back to its queue", both(queued, ofJob("suspend", true)), ofJob("suspend", false), nil, nil},
 		{"another priority", queued, ofJob("priority", "urgent"), nil, nil},
 		{"fewer nodes of a team with a job", queued, both(set("persia:queue", "teams.0.nodes", values{"training": 1, "workers": 4}), set("persia:queue", "teams.1.nodes", values{"training": 1})), []string{
 			"nvidia.com/gpu was 2 and is now 1. What is running goes on: criteo. What it uses beyond that is borrowed: a job of another team that owns the nodes may stop it",
@@ -398,6 +414,13 @@ func TestEffects(t *testing.T) {
 		{"fewer replicas of a job of the operator", byOperator, ofJob("dataloader.replicas", 3), []string{
 			"persia:jobs[0]: the job criteo restarts: this deletes its 10 replicas and creates 9",
 		}, atOnce},
+		{"another machine for a job of the operator", byOperator, set("persia:nodePools", "1.machineType", "g2-standard-16"), []string{
+			"This takes 2 rounds, about 20m if a round takes 10m. Pods of nn-worker of the job criteo may run there: the job loses up to 2 attempts, and trains from what its script loads",
+		}, nil},
+		{"more memory for the NATS of a job of the operator", byOperator, set("persia:nats", "resources.limits.memory", "3Gi"), []string{
+			"this replaces 3 servers at once; the processes of the job criteo lose their connections, and nothing restarts them together",
+		}, nil},
+		{"more memory for the NATS of a suspended job of the operator", both(byOperator, ofJob("suspend", true)), set("persia:nats", "resources.limits.memory", "3Gi"), nil, nil},
 		{"a stopped job of the operator", byOperator, ofJob("suspend", true), []string{
 			"persia:jobs[0].suspend: the job criteo stops, and this deletes its 10 replicas. Without suspend, it trains from what its script loads",
 		}, nil},
@@ -432,6 +455,45 @@ func TestEffects(t *testing.T) {
 			assert.Equal(t, c.restarts, e.restarted(t))
 			e.up(configuration(t, file))
 			assert.Empty(t, e.effects(), "a second up")
+		})
+	}
+}
+
+// TestReplacedClusterOfEachEngine: the program refuses to replace the cluster while a job runs there,
+// whatever creates its pods. If the stack file permits it, the job restarts.
+func TestReplacedClusterOfEachEngine(t *testing.T) {
+	suspended := ofJob("suspend", true)
+	for name, c := range map[string]struct {
+		before   func(values)
+		restarts []string
+	}{
+		"StatefulSets":                    {nil, []string{"criteo-dataloader", "criteo-embedding-ps", "criteo-embedding-worker", "criteo-nn-worker"}},
+		"suspended StatefulSets":          {suspended, nil},
+		"a JobSet":                        {ofJob("engine", "jobset"), []string{"criteo"}},
+		"a suspended JobSet":              {both(ofJob("engine", "jobset"), suspended), nil},
+		"a JobSet in a queue":             {queued, []string{"criteo"}},
+		"a suspended JobSet in a queue":   {both(queued, suspended), nil},
+		"a job of the operator":           {byOperator, []string{"criteo"}},
+		"a suspended job of the operator": {both(byOperator, suspended), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e, file := newStack(t, "../.."), editable(t)
+			if c.before != nil {
+				c.before(file)
+			}
+			e.up(configuration(t, file))
+			set("persia:cluster", "dataplaneV2", false)(file)
+			runs := c.restarts != nil
+			if runs {
+				assert.ErrorContains(t, e.tryUp(configuration(t, file)), "where the jobs that run are: criteo. Restore the value")
+				assert.Empty(t, e.steps)
+				set("persia:cluster", "replace", "persia")(file)
+			}
+			e.up(configuration(t, file))
+			assert.Equal(t, c.restarts, e.restarted(t))
+			said := strings.Join(e.effects(), "\n")
+			assert.Contains(t, said, "this deletes the cluster persia with everything in it")
+			assert.Equal(t, runs, strings.Contains(said, "persia:jobs[0]: the job criteo ends with the cluster persia, and begins in the new one"), said)
 		})
 	}
 }
