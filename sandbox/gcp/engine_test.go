@@ -290,14 +290,21 @@ func (e *engine) up(configuration map[string]string) []string {
 	require.NoError(e, e.tryUp(configuration))
 	e.removed()
 	// Mocks see no outputs of a stack: these are written as they are in the states of stacks.
-	cfg, err := config.Load(func(key string) (string, bool) { value, given := configuration[key]; return value, given }, os.DirFS(e.folder))
-	require.NoError(e, err)
+	cfg := e.load(configuration)
 	e.asked = values{"clusterName": cfg.Cluster.Name, storage.OutputName: e.stored()}
 	if cfg.Cluster.Existing == nil && !cfg.Cluster.CSIDrivers.PersistentDisk {
 		e.asked["persistentDiskDriver"] = "off"
 	}
 	slices.Sort(e.did)
 	return e.did
+}
+
+// load reads a stack file.
+func (e *engine) load(configuration map[string]string) *config.Stack {
+	e.Helper()
+	cfg, err := config.Load(func(key string) (string, bool) { value, given := configuration[key]; return value, given }, os.DirFS(e.folder))
+	require.NoError(e, err)
+	return cfg
 }
 
 // stored returns the storage of the volumes in the simulated cluster, and the Filestore instances in the

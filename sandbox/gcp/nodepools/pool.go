@@ -39,6 +39,8 @@ type Nodes struct {
 	Machines Machines
 	// Real is the node pool whose node is a real one, or "".
 	Real string
+	// Quotas limit the nodes of the pools, but not those of the autoscaler and the repair.
+	Quotas Quotas
 }
 
 // nodePool describes the nodes of a pool, from the pool's inputs.
@@ -47,6 +49,7 @@ type nodePool struct {
 	// zones are sorted.
 	zones    []string
 	template *corev1.Node
+	quotas   Quotas
 }
 
 func newNodePool(inputs resource.PropertyMap, machines Machines) (nodePool, error) {
@@ -78,6 +81,7 @@ func (g *Nodes) Apply(ctx context.Context, inputs resource.PropertyMap, progress
 	if err != nil {
 		return err
 	}
+	pool.quotas = g.Quotas
 	if g.isReal(inputs) {
 		// Its machine is the sandbox's.
 		if err = pool.makeReal(); err == nil {
@@ -123,7 +127,7 @@ func (p nodePool) apply(ctx context.Context, client kubernetes.Interface, wanted
 	if err := p.replace(ctx, client, missing, existing); err != nil {
 		return err
 	}
-	if err := createNodes(ctx, client, missing); err != nil {
+	if err := p.createNodes(ctx, client, missing); err != nil {
 		return err
 	}
 	return deleteNodes(ctx, client, existing)

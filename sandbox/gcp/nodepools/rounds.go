@@ -51,7 +51,7 @@ func (p nodePool) replace(ctx context.Context, client kubernetes.Interface, miss
 			batch[fresh[created]] = missing[fresh[created]]
 			delete(missing, fresh[created])
 		}
-		return createNodes(ctx, client, batch)
+		return p.createNodes(ctx, client, batch)
 	}
 	for begin := 0; begin < count; begin += how.atOnce {
 		end := min(begin+how.atOnce, count)
@@ -73,7 +73,10 @@ func (p nodePool) replace(ctx context.Context, client kubernetes.Interface, miss
 	return nil
 }
 
-func createNodes(ctx context.Context, client kubernetes.Interface, nodes map[string]*corev1.Node) error {
+func (p nodePool) createNodes(ctx context.Context, client kubernetes.Interface, nodes map[string]*corev1.Node) error {
+	if err := p.quotas.check(ctx, client, nodes); err != nil {
+		return err
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(nodeRequests)
 	for _, node := range nodes {
