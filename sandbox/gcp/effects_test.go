@@ -397,7 +397,7 @@ func TestEffects(t *testing.T) {
 			"persia:nats", "persia:nodePools: the pool services is no longer in the stack file. GKE deletes its nodes. The 3 NATS servers of the job criteo run there: if no server answers for 30 seconds, the attempt of the job criteo ends",
 		}, nil},
 		{"a pool under a job of the operator", both(byOperator, services), removePool, []string{
-			"persia:nodePools: the pool services is no longer in the stack file. GKE deletes its nodes. Pods of dataloader, embedding-ps, embedding-worker of the job criteo may run there: the job does not train until all of its pods are ready on other nodes, and trains from what its script loads",
+			"persia:nodePools: the pool services is no longer in the stack file. GKE deletes its nodes. Pods of dataloader, embedding-ps, embedding-worker of the job criteo may run there: if the node of one goes, the job fails, because the operator creates no pod again. After your next change of the job, it trains from what its script loads",
 		}, nil},
 		{"an image of a job of the operator", byOperator, ofJob("dataloader.image", "example.com/training/criteo:2"), []string{
 			"persia:jobs[0]: the job criteo restarts: this deletes its 10 replicas and creates 10: about 2m without the job, if a replica takes so long. It then trains from what its script loads",
@@ -415,7 +415,7 @@ func TestEffects(t *testing.T) {
 			"persia:jobs[0]: the job criteo restarts: this deletes its 10 replicas and creates 9",
 		}, atOnce},
 		{"another machine for a job of the operator", byOperator, set("persia:nodePools", "1.machineType", "g2-standard-16"), []string{
-			"This takes 2 rounds, about 20m if a round takes 10m. Pods of nn-worker of the job criteo may run there: the job loses up to 2 attempts, and trains from what its script loads",
+			"This takes 2 rounds, about 20m if a round takes 10m. Pods of nn-worker of the job criteo may run there: if the node of one goes, the job fails, because the operator creates no pod again. After your next change of the job, it trains from what its script loads",
 		}, nil},
 		{"more memory for the NATS of a job of the operator", byOperator, set("persia:nats", "resources.limits.memory", "3Gi"), []string{
 			"this replaces 3 servers at once; the processes of the job criteo lose their connections, and nothing restarts them together",

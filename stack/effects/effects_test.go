@@ -298,14 +298,15 @@ func TestPoolsOfOthers(t *testing.T) {
 	before := Read(resources)
 	const (
 		connections = "the processes of the job criteo lose their connections, and nothing restarts them together"
-		loaders     = "Pods of dataloader of the job criteo may run there: the job does not train until all of its pods are ready on other nodes, and trains from what its script loads"
+		loaders     = "Pods of dataloader of the job criteo may run there: if the node of one goes, the job fails, because the operator creates no pod again"
 		training    = "Pods of nn-worker of the job criteo may run there"
+		starts      = "After your next change of the job, it trains from what its script loads"
 	)
 	for pool, says := range map[string][]string{
-		"system":   {loaders, "The only NATS server of the job criteo runs there: " + connections},
-		"services": {loaders, "Pods of pedl-master, pedl-postgresql of PEDL run there, and are away until they are ready on other nodes", "The data of pedl-postgresql is lost with its pod"},
-		"gpu":      {training},
-		"agents":   {training, "Pods of pedl-agent of PEDL run there"},
+		"system":   {loaders, starts, "The only NATS server of the job criteo runs there: " + connections},
+		"services": {loaders, starts, "Pods of pedl-master, pedl-postgresql of PEDL run there, and are away until they are ready on other nodes", "The data of pedl-postgresql is lost with its pod"},
+		"gpu":      {training, starts},
+		"agents":   {training, starts, "Pods of pedl-agent of PEDL run there"},
 	} {
 		t.Run(pool, func(t *testing.T) {
 			after := New()

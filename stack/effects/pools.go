@@ -318,12 +318,14 @@ func (s Stack) onPool(after Stack, pool string, rounds int) string {
 			continue // which the effects of the job say
 		}
 		if roles := s.rolesOn(job, pool); len(roles) > 0 {
-			fmt.Fprintf(&says, ". Pods of %s of the job %s %s there: the job ", strings.Join(roles, ", "), name, map[bool]string{false: "run", true: "may run"}[job.ByOperator])
+			fmt.Fprintf(&says, ". Pods of %s of the job %s %s there: ", strings.Join(roles, ", "), name, map[bool]string{false: "run", true: "may run"}[job.ByOperator])
 			switch {
+			case job.ByOperator:
+				fmt.Fprintf(&says, "if the node of one goes, the job fails, because the operator creates no pod again. After your next change of the job, it trains %s", after.start(is))
 			case rounds > 0:
-				fmt.Fprintf(&says, "loses up to %s, and trains %s. To lose one attempt only, suspend the job first", count(rounds, "attempt"), after.start(is))
+				fmt.Fprintf(&says, "the job loses up to %s, and trains %s. To lose one attempt only, suspend the job first", count(rounds, "attempt"), after.start(is))
 			default:
-				fmt.Fprintf(&says, "does not train until all of its pods are ready on other nodes, and trains %s", after.start(is))
+				fmt.Fprintf(&says, "the job does not train until all of its pods are ready on other nodes, and trains %s", after.start(is))
 			}
 		}
 		if servers, has := s.NATS[job.nats()]; has && s.runsOn(servers.pod, pool) {
