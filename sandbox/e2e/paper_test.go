@@ -55,6 +55,8 @@ type paperCluster struct {
 	objects map[resource.URN]resource.PropertyMap
 	// stuck are the kinds and names of resources that are not deleted.
 	stuck map[string]bool
+	// creating, unless it is nil, comes before the creation of a kind and name, and may refuse it.
+	creating func(ctx context.Context, resource string) error
 }
 
 func newPaperCluster() *paperCluster {
@@ -99,9 +101,14 @@ func (paper) Configure(context.Context, plugin.ConfigureRequest) (plugin.Configu
 	return plugin.ConfigureResponse{}, nil
 }
 
-func (p paper) Create(_ context.Context, req plugin.CreateRequest) (plugin.CreateResponse, error) {
+func (p paper) Create(ctx context.Context, req plugin.CreateRequest) (plugin.CreateResponse, error) {
 	if req.Preview {
 		return plugin.CreateResponse{Properties: req.Properties}, nil
+	}
+	if p.creating != nil {
+		if err := p.creating(ctx, string(req.URN.Type().Name())+" "+req.URN.Name()); err != nil {
+			return plugin.CreateResponse{}, err
+		}
 	}
 	object := p.keep(req.URN, req.Properties)
 	metadata := object["metadata"].ObjectValue()
