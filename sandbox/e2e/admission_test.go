@@ -12,6 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
 )
 
@@ -105,6 +107,7 @@ func TestAdmission(t *testing.T) {
 		_, err = c.CoreV1().Pods("persia").UpdateEphemeralContainers(t.Context(), pod.Name, pod, options)
 		assert.NoError(t, err)
 	})
+	t.Run("Kubernetes itself", func(t *testing.T) { assertKubernetesRefuses(t, c) })
 	t.Run("claims", func(t *testing.T) { assertClaimsProtected(t, c) })
 	t.Run("namespace deleted by hand", func(t *testing.T) { assertNamespaceComesBack(t, c) })
 	require.NoError(t, c.s.Destroy(t.Context()), "Pulumi may delete the claims")
@@ -151,4 +154,40 @@ func assertNamespaceComesBack(t *testing.T, c cluster) {
 	require.NoError(t, err)
 	assert.NotEqual(t, claim.UID, again.UID)
 	assert.Equal(t, corev1.ClaimBound, again.Status.Phase)
+}
+
+// assertKubernetesRefuses checks that the API server applies Pod Security, quotas, and RBAC.
+func assertKubernetesRefuses(t *testing.T, c cluster) {
+	_, err := c.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: "refuses", Labels: map[string]string{securityLabel: "restricted"}}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	defer func() {
+		assert.NoError(t, c.CoreV1().Namespaces().Delete(t.Context(), "refuses", metav1.DeleteOptions{}))
+	}()
+	refused := func(text string) {
+		t.Helper()
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "probe"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: byDigest}}}}
+		// Until Kubernetes has completed the namespace, it refuses the pod for want of an account.
+		var err error
+		await(t, func() bool {
+			_, err = c.CoreV1().Pods("refuses").Create(t.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+			return err != nil && strings.Contains(err.Error(), text)
+		}, "%s: %v", text, &err)
+	}
+	refused(`violates PodSecurity "restricted:latest"`)
+	_, err = c.CoreV1().Namespaces().Patch(t.Context(), "refuses", types.MergePatchType,
+		[]byte(`{"metadata":{"labels":{"`+securityLabel+`":null}}}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+	_, err = c.CoreV1().ResourceQuotas("refuses").Create(t.Context(), &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Name: "nothing"},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	refused("exceeded quota: nothing")
+
+	config, err := c.s.Cluster().RESTConfig()
+	require.NoError(t, err)
+	config.Impersonate.UserName = "system:serviceaccount:refuses:default"
+	_, err = kubernetes.NewForConfigOrDie(config).CoreV1().Secrets("persia").List(t.Context(), metav1.ListOptions{})
+	assert.True(t, apierrors.IsForbidden(err), "%v", err)
 }

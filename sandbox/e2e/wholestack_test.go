@@ -87,6 +87,7 @@ func TestEngine(t *testing.T) {
 		{"a refresh sees the cluster", refreshSeesTheCluster},
 		{"a destroy ends between a claim and its volume", volumeWithoutItsClaim},
 		{"a pool is renamed", renamedPool},
+		{"a protected stack is destroyed", protectedDestroy},
 	} {
 		if !t.Run(event.name, func(t *testing.T) {
 			e := e
@@ -168,6 +169,31 @@ func renamedPool(e realEngine, file object) {
 		}
 	}
 	assert.Equal(e, []string{"POST renamed", "DELETE gpu"}, pools)
+}
+
+// protectedDestroy: `pulumi destroy` deletes nothing while the cluster is protected. The Automation API
+// would leave out the preview that finds that.
+func protectedDestroy(e realEngine, file object) {
+	protect := func(protected bool) {
+		file["persia:cluster"].(object)["deletionProtection"] = protected
+		e.configure(file)
+		e.up()
+	}
+	protect(true)
+	e.cloud.Requests()
+	written := e.written
+	workspace := e.Workspace()
+	environment := []string{"PULUMI_HOME=" + workspace.PulumiHome()}
+	for name, value := range workspace.GetEnvVars() {
+		environment = append(environment, name+"="+value)
+	}
+	output, _, _, err := workspace.PulumiCommand().Run(e.Context(), workspace.WorkDir(), nil, nil, nil, environment,
+		"destroy", "--yes", "--non-interactive", "--stack", e.Name())
+	require.Error(e, err)
+	assert.Contains(e, strings.Join(strings.Fields(output), " "), "cannot be deleted because it is protected")
+	assert.Empty(e, e.cloud.Requests(), "requests that change something")
+	assert.Equal(e, written, e.written, "writes to the cluster")
+	protect(false)
 }
 
 // readStackFile returns a stack's configuration as it is written.
