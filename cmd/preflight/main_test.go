@@ -2,14 +2,21 @@ package main
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestExitCodes(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	const repository = "../.."
+	wrong := t.TempDir()
+	for name, text := range map[string]string{"Pulumi.yaml": "name: persia\n", "Pulumi.dev.yaml": "config: {persia:project: my-project}\n"} {
+		require.NoError(t, os.WriteFile(filepath.Join(wrong, name), []byte(text), 0o600))
+	}
 	cases := map[string]struct {
 		args           []string
 		code           int
@@ -18,6 +25,7 @@ func TestExitCodes(t *testing.T) {
 		"help":             {[]string{"--help"}, 0, "", "Exit codes:"},
 		"missing":          {[]string{"--dir", repository, "--stack", "prod", "--offline"}, 1, "missing    pulumi CLI ", ""},
 		"an unknown stack": {[]string{"--dir", repository, "--stack", "nowhere"}, 2, "", "preflight: there is no stack \"nowhere\""},
+		"a wrong stack":    {[]string{"--dir", wrong, "--offline"}, 2, "", "persia:jobs: Required value"},
 		"an unknown flag":  {[]string{"--ofline"}, 2, "", "not defined: -ofline"},
 		"an argument":      {[]string{"prod"}, 2, "", `unexpected argument "prod"; name the stack with --stack`},
 	}

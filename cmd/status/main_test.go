@@ -20,6 +20,13 @@ const pods = `{"items": [{"metadata": {"namespace": "persia", "name": "clicks-nn
 		"spec": {"nodeSelector": {"cloud.google.com/gke-nodepool": "gpu"}},
 		"status": {"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False", "message": "0/3 nodes are available"}]}}]}`
 
+// running are the pods of a job that trains.
+const running = `{"items": [
+	{"metadata": {"namespace": "persia", "name": "clicks-nn-worker-0", "labels": {"persia_job": "clicks", "app.kubernetes.io/name": "nn-worker", "apps.kubernetes.io/pod-index": "0"}},
+		"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}},
+	{"metadata": {"namespace": "persia", "name": "clicks-completion-1-a", "labels": {"persia_job": "clicks", "app.kubernetes.io/name": "completion"}},
+		"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}]}`
+
 // lists are the answers of an API server by path. It has no other paths.
 var lists = map[string]string{
 	"/apis/batch/v1/jobs": `{"items": [{"metadata": {"namespace": "persia", "name": "clicks-completion-1",
@@ -28,14 +35,16 @@ var lists = map[string]string{
 	"/api/v1/namespaces/persia/pods": pods,
 	"/api/v1/namespaces/persia/events": `{"items": [{"involvedObject": {"kind": "Pod", "name": "clicks-nn-worker-0"}, "type": "Normal",
 		"reason": "NotTriggerScaleUp", "message": "pod didn't trigger scale-up: 1 max node group size reached"}]}`,
-	"/api/v1/namespaces/nats-io/pods": `{"items": []}`,
+	"/api/v1/namespaces/nats-io/pods":                          `{"items": []}`,
+	"/api/v1/namespaces/persia/pods/clicks-nn-worker-0/log":    "2026-11-24T11:48:00Z launch.py: new checkpoint /ckpt/clicks/1/attempt-2/step-200\n",
+	"/api/v1/namespaces/persia/pods/clicks-completion-1-a/log": "2026-11-24T11:59:00Z running attempt 3: 0 of 1 nn-workers and 0 of 1 dataloaders have finished\n",
 }
 
 // TestRunStatus runs the program with kubeconfigs of an API server.
 func TestRunStatus(t *testing.T) {
 	jobs, empty := lists["/apis/batch/v1/jobs"], `{"items": []}`
 	for name, c := range map[string]struct {
-		jobs         string
+		jobs, pods   string
 		args         []string
 		code         int
 		says, errors string
@@ -45,6 +54,9 @@ job clicks: 0 of 1 pods are ready
   pool is full: clicks-nn-worker-0: NotTriggerScaleUp: pod didn't trigger scale-up: 1 max node group size reached
     next: pulumi config get --path persia:nodePools   # increase maxNodes of gpu, and run pulumi up
 `},
+		"a job that trains": {jobs: jobs, pods: running, says: `
+job clicks: running attempt 3: 0 of 1 nn-workers and 0 of 1 dataloaders have finished
+  last checkpoint: /ckpt/clicks/1/attempt-2/step-200, `},
 		"no job":              {jobs: empty, says: "no training job reports its completion"},
 		"another context":     {jobs: jobs, args: []string{"--context", "other"}, code: 1, errors: `status: context "other" does not exist`},
 		"no such kubeconfig":  {jobs: jobs, args: []string{"--kubeconfig", "nowhere"}, code: 1, errors: "status: "},
@@ -57,6 +69,9 @@ job clicks: 0 of 1 pods are ready
 				text := lists[r.URL.Path]
 				if strings.HasSuffix(r.URL.Path, "/jobs") {
 					text = c.jobs
+				}
+				if text == pods && c.pods != "" {
+					text = c.pods
 				}
 				w.Header().Set("Content-Type", "application/json")
 				switch {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"persia/config"
 	"persia/internal/stacktest"
@@ -135,18 +136,21 @@ func TestManifest(t *testing.T) {
 // TestManifestOverlay checks that the stack file takes precedence over the manifest.
 func TestManifestOverlay(t *testing.T) {
 	s, err := loadManifest(t, edits{
-		"persia:jobs[0].nnWorker.replicas": 2,
-		"persia:jobs[0].nnWorker.image":    "other:1",
-		"persia:jobs[0].env":               []any{edits{"name": "A", "value": "b"}},
-		"persia:jobs[0].globalConfigPath":  "/other.yml",
-		"persia:jobs[0].middleware":        edits{"replicas": 3},
-		"persia:nats":                      edits{"size": 3, "resources": edits{"limits": edits{"cpu": "500m", "memory": "2Gi"}}},
+		"persia:jobs[0].nnWorker.replicas":  2,
+		"persia:jobs[0].nnWorker.image":     "other:1",
+		"persia:jobs[0].env":                []any{edits{"name": "A", "value": "b"}},
+		"persia:jobs[0].globalConfigPath":   "/other.yml",
+		"persia:jobs[0].middleware":         edits{"replicas": 3},
+		"persia:jobs[0].nnWorker.resources": edits{"limits": edits{"cpu": 6, "memory": "30Gi"}},
+		"persia:nats":                       edits{"size": 3, "resources": edits{"limits": edits{"cpu": "500m", "memory": "2Gi"}}},
 	}, inFile(manifestText))
 	require.NoError(t, err)
 	job := s.Jobs[0]
 	assert.Equal(t, 2, job.NNWorker.Replicas)
 	assert.Equal(t, "other:1", job.NNWorker.Image)
 	assert.Equal(t, 1, job.NNWorker.NprocPerNode, "the manifest's")
+	assert.Equal(t, corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("6"), corev1.ResourceMemory: resource.MustParse("30Gi")},
+		job.NNWorker.Resources.Limits, "without the manifest's GPU")
 	assert.Equal(t, []corev1.EnvVar{{Name: "A", Value: "b"}}, job.Env)
 	assert.Equal(t, "/other.yml", job.PersiaEnv.GlobalConfig)
 	assert.Equal(t, "/home/PERSIA/train.py", job.PersiaEnv.NNWorkerEntry)

@@ -55,6 +55,7 @@ func TestClusters(t *testing.T) {
 	assert.False(t, clusters[0].IsOwn())
 	assert.Equal(t, "b-nats.nats-io.svc", clusters[1].Host())
 	assert.Equal(t, 3, clusters[1].Size)
+	assert.Equal(t, 1<<20, clusters[1].MaxPayload)
 	assert.Equal(t, 4<<20, clusters[1].MaxPending)
 	assert.Equal(t, 1000, clusters[1].MaxConnections)
 	assert.Equal(t, "mine", clusters[2].Name)

@@ -48,8 +48,6 @@ func TestRefused(t *testing.T) {
 			"persia:storage[1].name", []string{"checkpoints", "persia:storage[0]"}},
 		{"claim twice", edits{"persia:storage[1]": edits{"name": "b", "claim": "checkpoints-claim", "size": "1Gi", "gcsFuse": edits{"bucket": "other"}}},
 			"persia:storage[1].claim", []string{"checkpoints-claim", "persia:storage[0]"}},
-		{"bucket twice", edits{"persia:storage[1]": edits{"name": "b", "size": "1Gi", "gcsFuse": edits{"bucket": "persia-checkpoints"}}},
-			"persia:storage[1]", []string{"persia-checkpoints", "persia:storage[0]"}},
 		{"directory twice", edits{
 			"persia:storage[1]": edits{"name": "b", "size": "1Gi", "hostPath": edits{"path": "/data"}},
 			"persia:storage[2]": edits{"name": "c", "size": "1Gi", "hostPath": edits{"path": "/data"}}},
@@ -80,8 +78,6 @@ func TestRefused(t *testing.T) {
 			"persia:storage[0].gcsFuse.bucket", []string{"Persia", "3 to 63 lower case"}},
 		{"hostPath under several nodes", edits{"persia:storage[0].gcsFuse": nil, "persia:storage[0].hostPath": edits{"path": "/data"}},
 			"persia:storage[0].hostPath", []string{"/data", "up to 7 nodes", "loaders, ps, training", "use gcsFuse"}},
-		{"ReadWriteOnce under several nodes", edits{"persia:storage[0].accessModes": []any{"ReadWriteOnce"}},
-			"persia:storage[0].accessModes", []string{"ReadWriteOnce", "up to 7 nodes", "write [ReadWriteMany]"}},
 	})
 }
 
@@ -106,6 +102,10 @@ func TestStorageRefused(t *testing.T) {
 			"persia:cluster.csiDrivers.filestore", []string{"must be true", "persia:storage[1].filestore"}},
 		{"disk without its driver", over("persistentDisk", edits{"disk": "d", "create": edits{}}).And(edits{"persia:cluster.csiDrivers": edits{"persistentDisk": false}}),
 			"persia:cluster.csiDrivers.persistentDisk", []string{"must be true", "persia:storage[1].persistentDisk"}},
+		{"bucket twice", edits{"persia:storage[1]": edits{"name": "b", "size": "1Gi", "gcsFuse": edits{"bucket": "persia-checkpoints"}}},
+			"persia:storage[1]", []string{"persia-checkpoints", "persia:storage[0]"}},
+		{"ReadWriteOnce under several nodes", edits{"persia:storage[0].accessModes": []any{"ReadWriteOnce"}},
+			"persia:storage[0].accessModes", []string{"ReadWriteOnce", "up to 7 nodes", "write [ReadWriteMany]"}},
 		{"disk under several nodes", disk.And(mountB),
 			volumeB + ".accessModes", []string{"ReadWriteOnce", "up to 2 nodes (pools training)", "use filestore or gcsFuse"}},
 		{"disk away from the pool", disk.And(readB).And(edits{

@@ -56,11 +56,17 @@ func TestNoEditDeletes(t *testing.T) {
 			without := withVolume(t, source("nfs", map[string]any{"server": "nfs", "path": "/a"}))
 			const refused = "no volume creates it any more: Pulumi would delete it now, with all data. To keep the data, write the volume back with create, without deleteWithStack"
 
-			recorder, err := programtest.DeployOver(t, without, lastUpdate(left(programtest.ThisStack), deletable))
-			require.ErrorContains(t, err, refused)
-			assert.Empty(t, recorder.URNs(), "nothing is registered")
+			uncreated := resolved(test.typeToken, test.repeated)
+			for _, fields := range uncreated {
+				delete(fields.(map[string]any), "create")
+			}
+			for _, edited := range []map[string]string{without, withVolume(t, uncreated)} {
+				recorder, err := programtest.DeployOver(t, edited, lastUpdate(left(programtest.ThisStack), deletable))
+				require.ErrorContains(t, err, refused)
+				assert.Empty(t, recorder.URNs(), "nothing is registered")
+			}
 
-			_, err = programtest.DeployOver(t, without, lastUpdate(nil, deletable))
+			_, err := programtest.DeployOver(t, without, lastUpdate(nil, deletable))
 			require.NoError(t, err, "the storage is gone")
 			kept := programtest.MustDeploy(t, withVolume(t, test.source(map[string]any{})), lastUpdate(left(programtest.ThisStack), deletable))
 			assert.True(t, kept.One(t, test.typeToken, test.name).RegisterRPC.GetRetainOnDelete(), "from now on it may be removed")

@@ -241,6 +241,32 @@ func number(t *testing.T, text string) int {
 	return n
 }
 
+// TestDrift: every night, the step of the drift workflow compares main with what exists, and fails if they
+// differ or the preview fails.
+func TestDrift(t *testing.T) {
+	workflows, texts := read(t, "workflows/drift.yaml")
+	drift := workflows["workflows/drift.yaml"]
+	assert.Regexp(t, `(?m)^  schedule:\n    - cron: "\d+ \d+ \* \* \*"$`, texts["workflows/drift.yaml"])
+	assert.Contains(t, drift.Jobs["prepare"].If, "github.ref == 'refs/heads/main' &&")
+	assert.Equal(t, "prepare", drift.Jobs["drift"].Needs)
+	i := slices.IndexFunc(drift.Jobs["drift"].Steps, func(s step) bool { return strings.Contains(s.Run, "preview-comment") })
+	require.GreaterOrEqual(t, i, 0)
+	for code, ok := range map[string]bool{"0": true, "1": false} {
+		s := newScripts(t)
+		s.program("preview-comment", `
+[ "$*" = "--stack dev --title Drift -- pulumi preview --stack dev --refresh --expect-no-changes --diff --non-interactive --color never" ]
+echo the differences
+exit `+code)
+		t.Setenv("STACK", "dev")
+		t.Setenv("RUNNER_TEMP", s.dir)
+		command := exec.Command("bash", "-eo", "pipefail", "-c", drift.Jobs["drift"].Steps[i].Run)
+		command.Dir = s.dir
+		output, err := command.CombinedOutput()
+		assert.Equal(t, ok, err == nil, string(output))
+		assert.Equal(t, "the differences\n", s.read("comment.md"))
+	}
+}
+
 // TestFingerprintIsOnTheSecondLine checks that the comment's second line names the approved
 // changes. Further down, a text of the stack could look like one.
 func TestFingerprintIsOnTheSecondLine(t *testing.T) {

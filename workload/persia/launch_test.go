@@ -6,6 +6,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -67,20 +68,34 @@ func TestLaunchRestartsAll(t *testing.T) {
 	}
 }
 
-// TestLaunchRestartedReplica checks that all replicas start a new attempt after one restarts,
-// because a restarted server has lost its embeddings.
+// TestLaunchRestartedReplica checks that all replicas start a new attempt after one restarts, in its
+// pod or in another one, because a restarted server has lost its embeddings.
 func TestLaunchRestartedReplica(t *testing.T) {
 	t.Parallel()
-	j := newTraining(t, everyRole)
-	work := note + `[[ $PERSIA_ATTEMPT -gt 1 ]] || exec sleep 600`
-	j.start("nn-worker-0", work)
-	j.start("dataloader-0", work)
-	j.start("embedding-worker-0", serve)
-	server := j.start("embedding-ps-0", serve)
-	j.awaits("embedding-ps-0.attempts")
-	assert.Equal(t, 128+int(syscall.SIGTERM), server.stop())
-	j.start("embedding-ps-0", serve, "PERSIA_POD_UID=another")
-	assert.Equal(t, "complete in attempt 2", j.becomes("complete"))
+	for name, restart := range map[string]struct {
+		signal syscall.Signal
+		status int
+		pod    string
+	}{
+		"a pod is replaced":    {syscall.SIGTERM, 128 + int(syscall.SIGTERM), "another"},
+		"a container restarts": {syscall.SIGKILL, -1, "embedding-ps-0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			j := newTraining(t, everyRole)
+			work := note + `[[ $PERSIA_ATTEMPT -gt 1 ]] || exec sleep 600`
+			j.start("nn-worker-0", work)
+			j.start("dataloader-0", work)
+			j.start("embedding-worker-0", serve)
+			// What a killed launch.py leaves ends by itself.
+			server := j.start("embedding-ps-0", note+`exec sleep 20`)
+			j.awaits("embedding-ps-0.attempts")
+			require.NoError(t, server.process.Process.Signal(restart.signal))
+			assert.Equal(t, restart.status, server.status())
+			j.start("embedding-ps-0", serve, "PERSIA_POD_UID="+restart.pod)
+			assert.Equal(t, "complete in attempt 2", j.becomes("complete"))
+		})
+	}
 }
 
 // TestLaunchRolls: Kubernetes replaces the pods of a changed role one after the other, each
@@ -161,7 +176,10 @@ func TestLaunchFinishedReplicaIsReplaced(t *testing.T) {
 	loader := j.start("dataloader-0", note)
 	j.becomes("1 of 1 dataloaders have finished")
 	loader.stop()
+	require.NoError(t, os.Remove(filepath.Join(j.dir, "dataloader-0.idle")))
 	j.start("dataloader-0", note, "PERSIA_POD_UID=another")
+	j.awaits("dataloader-0.idle")
+	require.Never(t, func() bool { return strings.HasPrefix(j.status(), "waiting") }, time.Second, 100*time.Millisecond, "the substitute has reported")
 	require.NoError(t, os.WriteFile(filepath.Join(j.dir, "go"), nil, 0o600))
 	assert.Equal(t, "complete in attempt 1", j.becomes("complete"))
 	assert.Equal(t, []string{"1"}, j.lines("dataloader-0.attempts"))

@@ -102,6 +102,16 @@ func TestSuspended(t *testing.T) {
 	assert.Len(t, recorder.URNs(), len(programtest.DeployStack(t, "dev").URNs()))
 }
 
+// TestToken: pods have a token for the Kubernetes API only if the job requests it.
+func TestToken(t *testing.T) {
+	for _, wanted := range []bool{false, true} {
+		for _, registered := range deployDevJob(t, map[string]any{"automountServiceAccountToken": wanted}, nil).All(t, pulumitest.StatefulSet) {
+			pod := pulumitest.Object[appsv1.StatefulSet](t, registered).Spec.Template.Spec
+			assert.Equal(t, wanted, *pod.AutomountServiceAccountToken, registered.URN)
+		}
+	}
+}
+
 // TestPodSecurity: the namespace admits what Kubernetes calls baseline, unless a job
 // mounts directories of nodes.
 func TestPodSecurity(t *testing.T) {
