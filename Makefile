@@ -85,9 +85,10 @@ lint: ## Check formatting and workflows, and run go vet and staticcheck.
 	cd sandbox && go vet ./... && go tool staticcheck ./...
 	go tool actionlint
 
-nightly: toolchain ## Run the long tests, with a random SEED. RUN chooses tests. They log to .sandbox/nightly.log.
+nightly: toolchain ## Run the long tests, with a random SEED, and break what the documentation promises. RUN chooses tests. They log to .sandbox/nightly.log.
 	@{ failed=0; \
 		$(GARBAGE) go test $(VETTED) -count=1 -timeout 30m -v -run '$(RUN)' ./internal/workflows -long || failed=1; \
+		$(GARBAGE) go test $(VETTED) -count=1 -timeout 60m -v -run '$(or $(RUN),^TestPromises$$)' ./internal/docs -break || failed=1; \
 		cd sandbox && $(GARBAGE) go test $(VETTED) -count=1 -timeout 4h -parallel $(PARALLEL) -v -run '$(RUN)' ./e2e -long -seed $(or $(SEED),0) || failed=1; \
 		exit $$failed; } 2>&1 | \
 		tee .sandbox/nightly.log | grep --line-buffered -E '^(--- |FAIL|ok|panic)|^ +(TIME|DONE)' || \
