@@ -52,7 +52,7 @@ func CheckQueues(ctx context.Context, cluster clusterspec.Cluster) error {
 	return nil
 }
 
-// kueueConfiguration is what matters to queues of config.kueue.x-k8s.io/v1beta1 and v1beta2.
+// kueueConfiguration has the fields of config.kueue.x-k8s.io/v1beta1 and v1beta2 that queues need.
 type kueueConfiguration struct {
 	APIVersion   string `json:"apiVersion"`
 	Integrations struct {

@@ -334,7 +334,7 @@ func editsOf(text string) []string {
 }
 
 // restarted returns what the last up restarts of the jobs that run before and after it: StatefulSets
-// whose pods change, and jobs of which it deletes all pods and creates others.
+// whose pods change, and the jobs whose pods it deletes and creates again.
 func (e *engine) restarted(t *testing.T) []string {
 	t.Helper()
 	was, is := workloads(t, e.before), workloads(t, e.objects)

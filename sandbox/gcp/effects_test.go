@@ -17,8 +17,8 @@ var (
 	renewText   = regexp.MustCompile(`^persia:jobs\[\d+\]: the job (\S+) restarts(?:, because .+?)?: this deletes its (\d+) replicas.*? (?:and creates|room for) (\d+)`)
 )
 
-// saidToRestart returns the StatefulSets whose pods the last up said to replace, and the jobs of which
-// it said to delete all pods and to create others.
+// saidToRestart returns the StatefulSets and jobs whose pods the preview of the last up said it would
+// replace.
 func (e *engine) saidToRestart(t *testing.T) []string {
 	t.Helper()
 	var names []string

@@ -39,7 +39,7 @@ type Nodes struct {
 	Machines Machines
 	// Real is the node pool whose node is a real one, or "".
 	Real string
-	// Quotas limit the nodes of the pools, but not those of the autoscaler and the repair.
+	// Quotas limit the nodes that creation and upgrades add. The autoscaler and node repair ignore them.
 	Quotas Quotas
 }
 
