@@ -74,16 +74,25 @@ def others_run(job, pods):
 
 
 def missing(role, pods):
-    """Returns how many replicas of the role have no node. The pod of a lost node has one for as long as
-    the node is listed, and a failed pod keeps its node's name."""
-    placed = sum(
-        1 for pod in pods
+    """Returns how many nodes the replicas of the role lack, or 0 until each replica has a pod.
+
+    A substitute may take the node of its predecessor, so it counts when no node takes it.
+    """
+    live = [
+        pod for pod in pods
         if pod["metadata"].get("labels", {}).get(ROLE_LABEL) == role["name"]
-        and pod["spec"].get("nodeName")
         and pod.get("status", {}).get("phase") != "Failed"
         and not pod["metadata"].get("deletionTimestamp")
-    )
-    return role["template"]["spec"]["parallelism"] - placed
+    ]
+    if len(live) < role["template"]["spec"]["parallelism"]:
+        return 0
+    return sum(1 for pod in live if unschedulable(pod))
+
+
+def unschedulable(pod):
+    """Returns whether the scheduler has found no node for a pod."""
+    conditions = pod.get("status", {}).get("conditions", [])
+    return any(entry["type"] == "PodScheduled" and entry["status"] == "False" for entry in conditions)
 
 
 def given_up(request):
@@ -99,14 +108,12 @@ def next_step(job, request, pods, now, retry):
     """Returns the next step for a job. pods are the pods of the job, if it runs."""
     if not runs(job):
         return RELEASE if request else NOTHING
-    if missing(asking_role(job), pods) <= 0:
-        return NOTHING
     if request is None:
-        return ASK if others_run(job, pods) else NOTHING
+        return ASK if missing(asking_role(job), pods) and others_run(job, pods) else NOTHING
     if not others_run(job, pods) and not condition(request, "Provisioned"):
         return RELEASE  # a server has lost its node: no GPUs without it
     over = given_up(request)
-    if over and now - over >= datetime.timedelta(seconds=retry):
+    if over and now - over >= datetime.timedelta(seconds=retry) and missing(asking_role(job), pods):
         return RELEASE
     return NOTHING
 

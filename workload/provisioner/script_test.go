@@ -30,10 +30,15 @@ func job(fields object) object {
 	return set
 }
 
+// pod returns a pod of a role. Without a node, the scheduler has found none.
 func pod(role, phase, node string) object {
+	scheduled := "True"
+	if node == "" {
+		scheduled = "False"
+	}
 	return object{
-		"metadata": object{"labels": object{"jobset.sigs.k8s.io/replicatedjob-name": role}},
-		"spec":     object{"nodeName": node}, "status": object{"phase": phase},
+		"metadata": object{"labels": object{"jobset.sigs.k8s.io/replicatedjob-name": role}}, "spec": object{"nodeName": node},
+		"status": object{"phase": phase, "conditions": []object{{"type": "PodScheduled", "status": scheduled}}},
 	}
 }
 
@@ -62,6 +67,8 @@ func TestNextStep(t *testing.T) {
 	oneServer := []object{pod("embedding-ps", "Running", "a"), pod("embedding-ps", "Pending", ""), pod("nn-worker", "Pending", "")}
 	half := with(running, pod("nn-worker", "Running", "c"), pod("nn-worker", "Pending", ""))
 	whole := with(running, pod("nn-worker", "Running", "c"), pod("nn-worker", "Running", "d"))
+	unseen := pod("nn-worker", "Pending", "")
+	delete(unseen["status"].(object), "conditions")
 	onLostNode := pod("nn-worker", "Running", "d")
 	onLostNode["metadata"].(object)["deletionTimestamp"] = "2026-01-01T12:00:00Z"
 	waiting := job(nil)
@@ -74,27 +81,32 @@ func TestNextStep(t *testing.T) {
 		pods         []object
 		now, want    string
 	}{
-		"the servers start":               {waiting, nil, oneServer, noon, "nothing"},
-		"the servers run":                 {waiting, nil, servers, noon, "ask"},
-		"GKE looks for machines":          {waiting, request("Accepted"), servers, later, "nothing"},
-		"a server is lost meanwhile":      {waiting, request("Accepted"), oneServer, noon, "release"},
-		"the machines are there":          {waiting, request("Provisioned"), servers, later, "nothing"},
-		"a server is lost too late":       {waiting, request("Provisioned"), oneServer, later, "nothing"},
-		"the job runs":                    {waiting, request("BookingExpired"), whole, later, "nothing"},
-		"GKE gives up":                    {waiting, request("Failed"), servers, noon, "nothing"},
-		"GKE gave up a while ago":         {waiting, request("Failed"), servers, later, "release"},
-		"the machines were not used":      {waiting, request("BookingExpired"), servers, later, "release"},
-		"the machines were taken":         {waiting, request("CapacityRevoked"), servers, later, "release"},
-		"Kueue stops the job":             {stopped, request("Accepted"), servers, noon, "release"},
-		"the job is complete":             {complete, request("BookingExpired"), nil, noon, "release"},
-		"somebody deletes the job":        {deleted, request("Accepted"), servers, noon, "release"},
-		"a stopped job without a request": {stopped, nil, nil, noon, "nothing"},
-		"nodes of another job take all":   {waiting, nil, whole, noon, "nothing"},
-		"nodes of another job take some":  {waiting, nil, half, noon, "ask"},
-		"a GPU node is lost":              {waiting, request("BookingExpired"), half, later, "release"},
-		"nodes come one after the other":  {waiting, request("Provisioned"), half, later, "nothing"},
-		"a lost node is still listed":     {waiting, nil, with(half[:3], onLostNode), noon, "ask"},
-		"a pod failed on its node":        {waiting, nil, with(half[:3], pod("nn-worker", "Failed", "d")), noon, "ask"},
+		"the servers start":                                {waiting, nil, oneServer, noon, "nothing"},
+		"the servers run":                                  {waiting, nil, servers, noon, "ask"},
+		"GKE looks for machines":                           {waiting, request("Accepted"), servers, later, "nothing"},
+		"a server is lost meanwhile":                       {waiting, request("Accepted"), oneServer, noon, "release"},
+		"the machines are there":                           {waiting, request("Provisioned"), servers, later, "nothing"},
+		"a server is lost too late":                        {waiting, request("Provisioned"), oneServer, later, "nothing"},
+		"the job runs":                                     {waiting, request("BookingExpired"), whole, later, "nothing"},
+		"GKE gives up":                                     {waiting, request("Failed"), servers, noon, "nothing"},
+		"GKE gave up a while ago":                          {waiting, request("Failed"), servers, later, "release"},
+		"the machines were not used":                       {waiting, request("BookingExpired"), servers, later, "release"},
+		"the machines were taken":                          {waiting, request("CapacityRevoked"), servers, later, "release"},
+		"Kueue stops the job":                              {stopped, request("Accepted"), servers, noon, "release"},
+		"the job is complete":                              {complete, request("BookingExpired"), nil, noon, "release"},
+		"somebody deletes the job":                         {deleted, request("Accepted"), servers, noon, "release"},
+		"a stopped job without a request":                  {stopped, nil, nil, noon, "nothing"},
+		"nodes of another job take all":                    {waiting, nil, whole, noon, "nothing"},
+		"nodes of another job take some":                   {waiting, nil, half, noon, "ask"},
+		"a GPU node is lost":                               {waiting, request("BookingExpired"), half, later, "release"},
+		"nodes come one after the other":                   {waiting, request("Provisioned"), half, later, "nothing"},
+		"a lost node is still listed":                      {waiting, nil, with(half, onLostNode), noon, "ask"},
+		"a pod failed on its node":                         {waiting, nil, with(half, pod("nn-worker", "Failed", "d")), noon, "ask"},
+		"a substitute is to come":                          {waiting, nil, with(half[:3], onLostNode), noon, "nothing"},
+		"another substitute is to come":                    {waiting, nil, with(servers[:3], onLostNode), noon, "nothing"},
+		"the substitute of a failed pod is to come":        {waiting, nil, with(servers[:3], pod("nn-worker", "Failed", "d")), noon, "nothing"},
+		"the scheduler has not seen a substitute":          {waiting, nil, with(half[:3], unseen), noon, "nothing"},
+		"a substitute is to come, and the request is over": {waiting, request("BookingExpired"), with(half[:3], onLostNode), later, "nothing"},
 	}
 	arguments := map[string]any{}
 	for name, test := range tests {
@@ -156,7 +168,7 @@ provisioner.Provisioner(API(), "persia", 60).round()
 	jobs[2]["metadata"] = object{"name": "plain", "uid": "plain"}
 	text, err := json.Marshal(jobs)
 	require.NoError(t, err)
-	pods, err := json.Marshal([]object{pod("nn-worker", "Running", "left")})
+	pods, err := json.Marshal([]object{pod("nn-worker", "Running", "left"), pod("nn-worker", "Pending", "")})
 	require.NoError(t, err)
 	output, err := exec.Command("python3", "-B", "-c", script, string(text), string(pods)).CombinedOutput()
 	require.NoError(t, err, "%s", output)
