@@ -19,9 +19,10 @@ VETTED := -vet=off
 # Tests make much garbage. With Go's default, those of sandbox/gcp spend a third of their time on it.
 GARBAGE := GOGC=400
 
-# The sandbox, its tests, and the programs that it runs are compiled alike, so that the
-# compiler sees each package once.
+# Everything is compiled as Pulumi's language host compiles the program, so that the compiler
+# sees each package once.
 export CGO_ENABLED := 0
+export GOFLAGS := -trimpath
 
 SHELL := bash
 .SHELLFLAGS := -o pipefail -c

@@ -12,7 +12,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 # As the Makefile and the toolchain have it.
-export CGO_ENABLED=0
+export CGO_ENABLED=0 GOFLAGS=-trimpath
 
 binary=$1
 archive=${2:-}

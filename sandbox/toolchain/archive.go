@@ -33,7 +33,6 @@ func WriteArchive(ctx context.Context, moduleRoot, binDir, file string, progress
 }
 
 func (b *builder) writeArchive(ctx context.Context, tools []tool, file string, progress io.Writer, others ...string) error {
-	b.reproducible = true
 	if err := b.build(ctx, tools, progress); err != nil {
 		return err
 	}

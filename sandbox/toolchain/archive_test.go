@@ -259,7 +259,6 @@ func TestRecord(t *testing.T) {
 		t.Logf("recorded for %s: nothing is compiled by %s", recorded.Go, here)
 		return
 	}
-	b.reproducible = true
 	require.NoError(t, b.build(t.Context(), []tool{natsReloader}, t.Output()))
 	again, err := b.record(t.Context(), []tool{natsReloader})
 	require.NoError(t, err)

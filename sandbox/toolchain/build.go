@@ -81,8 +81,6 @@ func buildAll(ctx context.Context, tools []tool, moduleRoot, binDir string, prog
 type builder struct {
 	moduleRoot, binDir string
 	goVersion          string
-	// reproducible builds are the same bytes in all folders.
-	reproducible bool
 	// patience is how long a server may send nothing.
 	patience time.Duration
 }
@@ -176,9 +174,8 @@ func (b *builder) compile(ctx context.Context, t tool, version string) error {
 	if err := os.Remove(stampFile(binary)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	// With -trimpath, the compiler sees every package that the sandbox and its tests share with the
-	// tool a second time.
-	_, err = b.goCommand(ctx, t.dir, "build", "-buildvcs=false", fmt.Sprintf("-trimpath=%t", b.reproducible),
+	// -trimpath makes the binary the same bytes in all folders, and compiles as the Makefile does.
+	_, err = b.goCommand(ctx, t.dir, "build", "-buildvcs=false", "-trimpath",
 		"-ldflags", t.ldflags(version), "-o", building, t.pkg)
 	if err != nil {
 		return err
