@@ -13,7 +13,6 @@ require (
 	github.com/robfig/cron/v3 v3.0.1
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
 	github.com/stretchr/testify v1.11.1
-	github.com/yuin/goldmark v1.7.17
 	go.yaml.in/yaml/v3 v3.0.4
 	golang.org/x/mod v0.36.0
 	gonum.org/v1/gonum v0.17.0
@@ -21,7 +20,6 @@ require (
 	k8s.io/apiextensions-apiserver v0.34.2
 	k8s.io/apimachinery v0.34.2
 	k8s.io/client-go v0.34.2
-	mvdan.cc/sh/v3 v3.13.1
 	sigs.k8s.io/yaml v1.6.0
 )
 

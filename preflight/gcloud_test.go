@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"persia/internal/skiptest"
+	"persia/internal/testkit"
 )
 
 // googleCloud answers gcloud on loopback with what Google Cloud's APIs were recorded to
@@ -110,7 +110,7 @@ func findGcloud(t *testing.T) string {
 	t.Helper()
 	gcloud, err := exec.LookPath("gcloud")
 	if err != nil {
-		skiptest.Skip(t, "gcloud is not on the PATH: preflight was not tried with it")
+		testkit.Skip(t, "gcloud is not on the PATH: preflight was not tried with it")
 	}
 	return gcloud
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"persia/internal/waittest"
+	"persia/internal/testkit"
 	"persia/sandbox/gcp"
 	"persia/sandbox/gcp/google"
 	"persia/sandbox/kubeprovider"
@@ -29,7 +29,7 @@ func connections() int {
 
 func requireConnections(t *testing.T, most int) {
 	t.Helper()
-	require.Eventually(t, func() bool { return connections() <= most }, waittest.Patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return connections() <= most }, testkit.Patience, 10*time.Millisecond)
 }
 
 func TestAnEngineClosesItsConnections(t *testing.T) {

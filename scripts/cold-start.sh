@@ -2,7 +2,7 @@
 # Measures the first hour's first command: `make up` in a fresh clone with empty caches
 # of Go. It prints how long each program took to compile, and at the end the time, the
 # processor time and the most memory that was in use beyond what was before. It takes
-# tens of minutes and 15 GB of disk, and measures nothing if others use the machine. `make bench` prints the time again.
+# tens of minutes and 15 GB of disk, and measures nothing if others use the machine.
 # With the file or the URL of an archive, it takes the compiled programs from there, and
 # with WARM=1 it keeps Go's caches.
 #
@@ -45,13 +45,9 @@ if [[ ! ${WARM:-} ]]; then
 	export GOCACHE=$folder/build GOMODCACHE=$folder/modules GOFLAGS=-modcacherw
 fi
 TIMEFORMAT="%0R s, of which the processors worked %0U s for the programs and %0S s for the system"
-record=()
-if [[ ! ${WARM:-} && $stack == dev ]]; then
-	record=(scripts/record-time.sh "cold start, $([[ $toolchain ]] && echo archive || echo compiled)")
-fi
 measured() {
 	git clone --quiet . "$folder/clone"
-	"${record[@]}" make -C "$folder/clone" --no-print-directory up STACK="$stack" TOOLCHAIN="$toolchain"
+	make -C "$folder/clone" --no-print-directory up STACK="$stack" TOOLCHAIN="$toolchain"
 }
 time measured
 echo "at most $((before - $(< "$folder/least"))) MiB more memory in use than before"

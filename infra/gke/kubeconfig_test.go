@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"persia/gcp"
-	"persia/internal/skiptest"
+	"persia/internal/testkit"
 )
 
 // TestCredentials runs the real credential plugin as the two kubeconfigs configure it: Pulumi's
@@ -25,7 +25,7 @@ import (
 func TestCredentials(t *testing.T) {
 	for _, program := range []string{gcp.AuthPlugin, "gcloud"} {
 		if _, err := exec.LookPath(program); err != nil {
-			skiptest.Skip(t, program+" is not on the PATH: the kubeconfig was not tried with it")
+			testkit.Skip(t, program+" is not on the PATH: the kubeconfig was not tried with it")
 		}
 	}
 	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

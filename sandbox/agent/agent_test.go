@@ -25,7 +25,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"persia/internal/waittest"
+	"persia/internal/testkit"
 	"persia/sandbox/node"
 )
 
@@ -110,7 +110,7 @@ func (a *testAgent) await(t *testing.T, condition func() bool, message string, a
 		ended := len(a.ended) > 0
 		holds = condition()
 		return holds || ended
-	}, waittest.Patience, 10*time.Millisecond, message, arguments...)
+	}, testkit.Patience, 10*time.Millisecond, message, arguments...)
 	require.Truef(t, holds, "the agent has ended: "+message, arguments...)
 }
 
@@ -241,7 +241,7 @@ func TestTheTokenIsRenewed(t *testing.T) {
 	assert.Eventually(t, func() bool {
 		token, err := os.ReadFile(c.tokenFile())
 		return err == nil && string(token) == "1h0m0s"
-	}, waittest.Patience, 10*time.Millisecond)
+	}, testkit.Patience, 10*time.Millisecond)
 	cancel()
 	<-done
 }

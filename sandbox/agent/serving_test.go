@@ -23,7 +23,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
-	"persia/internal/waittest"
+	"persia/internal/testkit"
 	"persia/sandbox/node"
 	"persia/sandbox/tunnel"
 )
@@ -98,7 +98,7 @@ func TestAProgramServes(t *testing.T) {
 	require.Eventually(t, func() bool {
 		found, err := client.CoreV1().Pods("n").Get(t.Context(), pod.Name, metav1.GetOptions{})
 		return err == nil && found.Status.Conditions[0].Status == corev1.ConditionTrue && found.Status.ContainerStatuses[0].Ready
-	}, waittest.Patience, 20*time.Millisecond, "the pod is ready")
+	}, testkit.Patience, 20*time.Millisecond, "the pod is ready")
 
 	assert.Equal(t, "the settings", throughProxy(t, a.options.Proxy, "10.0.0.7:443"))
 	// Other addresses stay as they are.
@@ -183,7 +183,7 @@ func TestMounted(t *testing.T) {
 	_, err := client.CoreV1().Secrets("n").Update(t.Context(), secret, metav1.UpdateOptions{})
 	require.NoError(t, err)
 	certificate := filepath.Join(at.mounts["/certificate"], "tls.crt")
-	require.Eventually(t, func() bool { _, err := os.Stat(certificate); return err == nil }, waittest.Patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { _, err := os.Stat(certificate); return err == nil }, testkit.Patience, 10*time.Millisecond)
 	assertFile(t, certificate, "certificate")
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"persia/internal/waittest"
+	"persia/internal/testkit"
 	"persia/sandbox/process"
 )
 
@@ -64,7 +64,7 @@ func TestBackground(t *testing.T) {
 	assert.Equal(t, fourth, backgroundPID(t, dir), "nothing has changed")
 
 	require.NoError(t, syscall.Kill(fourth, syscall.SIGKILL))
-	require.Eventually(t, func() bool { return !Running(dir) }, waittest.Patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return !Running(dir) }, testkit.Patience, 10*time.Millisecond)
 	require.NoError(t, program.Start(t.Context(), dir))
 	assert.True(t, Running(dir), "it was killed")
 
@@ -126,7 +126,7 @@ func TestAStartThatWasInterrupted(t *testing.T) {
 				_ = left.Wait()
 			})
 			// The command line appears a moment after the program has been started.
-			require.Eventually(t, func() bool { return Running(dir) }, waittest.Patience, time.Millisecond)
+			require.Eventually(t, func() bool { return Running(dir) }, testkit.Patience, time.Millisecond)
 
 			require.NoError(t, c.next(t, dir, executable))
 			running, err := r.processes()

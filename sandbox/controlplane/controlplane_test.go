@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
-	"persia/internal/waittest"
+	"persia/internal/testkit"
 	"persia/sandbox/process"
 	"persia/sandbox/toolchain"
 )
@@ -111,7 +111,7 @@ func TestStopEndsWhatAnInterruptedCreationLeft(t *testing.T) {
 	require.Eventually(t, func() bool {
 		dead, err := dev.dead()
 		return err == nil && len(dead) == len(components)-1
-	}, waittest.Patience, 10*time.Millisecond, "its command line shows a moment after its start")
+	}, testkit.Patience, 10*time.Millisecond, "its command line shows a moment after its start")
 
 	require.NoError(t, dev.Stop(t.Context()))
 	assert.False(t, left.Running())

@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"persia/internal/skiptest"
+	"persia/internal/testkit"
 	"persia/sandbox/agent"
 	"persia/sandbox/background"
 	"persia/sandbox/controlplane"
@@ -124,7 +124,7 @@ func serveProxy(t *testing.T, dir string, config *rest.Config, proxy string) {
 func needNode(t *testing.T) {
 	t.Helper()
 	if err := node.Missing(); err != nil {
-		skiptest.Skip(t, err)
+		testkit.Skip(t, err)
 	}
 }
 

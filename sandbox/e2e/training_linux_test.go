@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"persia/config/jobspec"
-	"persia/internal/skiptest"
+	"persia/internal/testkit"
 	"persia/sandbox"
 	"persia/sandbox/images"
 	"persia/sandbox/toolchain"
@@ -89,7 +89,7 @@ func trainingImages(t *testing.T) (compiled toolchain.Tools, archives string) {
 	require.NoError(t, err)
 	err = images.Build(t.Context(), images.Args{Repository: repository, Dir: archives, Tools: compiled, JobSet: true, Progress: t.Output()})
 	if errors.Is(err, images.ErrNoPython) {
-		skiptest.Skip(t, err)
+		testkit.Skip(t, err)
 	}
 	require.NoError(t, err)
 	return compiled, archives

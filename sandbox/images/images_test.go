@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"persia/internal/skiptest"
+	"persia/internal/testkit"
 )
 
 func TestParseLdd(t *testing.T) {
@@ -31,7 +31,7 @@ func TestStaticProgramsNeedNothing(t *testing.T) {
 // TestSystemRuns runs a shell with only the files of an image.
 func TestSystemRuns(t *testing.T) {
 	if os.Geteuid() != 0 {
-		skiptest.Skip(t, "only root may change its root directory")
+		testkit.Skip(t, "only root may change its root directory")
 	}
 	files, err := debian(t.Context(), []string{"bash", "sh", "uname", "grep"}, nil, "")
 	require.NoError(t, err)

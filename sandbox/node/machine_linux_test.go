@@ -33,7 +33,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"persia/internal/skiptest"
+	"persia/internal/testkit"
 	"persia/sandbox/process"
 	"persia/sandbox/toolchain"
 )
@@ -74,7 +74,7 @@ func createOnly(optionsFile string) error {
 func needNode(t *testing.T) {
 	t.Helper()
 	if err := Missing(); err != nil {
-		skiptest.Skip(t, err)
+		testkit.Skip(t, err)
 	}
 }
 

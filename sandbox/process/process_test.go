@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"persia/internal/waittest"
+	"persia/internal/testkit"
 )
 
 // start runs a command that is ended, and waited for, with the test.
@@ -39,7 +39,7 @@ func TestFindReturnsARunningProcess(t *testing.T) {
 	require.Eventually(t, func() bool {
 		p, err := Find(cmd.Process.Pid)
 		return err == nil && p.Command == "sleep 300"
-	}, waittest.Patience, time.Millisecond)
+	}, testkit.Patience, time.Millisecond)
 }
 
 func TestAnotherStartTimeIsAnotherProcess(t *testing.T) {
@@ -66,7 +66,7 @@ func TestAZombieDoesNotRun(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, cmd.Process.Kill())
 	// Nobody waits for it before the test ends.
-	require.Eventually(t, func() bool { return !p.Running() }, waittest.Patience, time.Millisecond)
+	require.Eventually(t, func() bool { return !p.Running() }, testkit.Patience, time.Millisecond)
 	require.NoError(t, cmd.Process.Signal(syscall.Signal(0)), "the kernel still knows it")
 }
 
@@ -82,7 +82,7 @@ func TestStop(t *testing.T) {
 		grace  time.Duration
 		want   syscall.Signal
 	}{
-		"asks first":           {"echo ready; exec sleep 300", waittest.Patience, syscall.SIGTERM},
+		"asks first":           {"echo ready; exec sleep 300", testkit.Patience, syscall.SIGTERM},
 		"kills who won't hear": {"trap '' TERM; echo ready; while :; do sleep 300 & wait; done", 100 * time.Millisecond, syscall.SIGKILL},
 	}
 	for name, test := range tests {

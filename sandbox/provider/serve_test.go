@@ -20,7 +20,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
 	pulumirpc "github.com/pulumi/pulumi/sdk/v3/proto/go"
 
-	"persia/internal/waittest"
+	"persia/internal/testkit"
 )
 
 // fake is a provider whose version counts how many were made before it.
@@ -124,7 +124,7 @@ func TestServeEndsWithItsContext(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, err := client.GetPluginInfo(t.Context(), &emptypb.Empty{})
 		return err != nil
-	}, waittest.Patience, 10*time.Millisecond)
+	}, testkit.Patience, 10*time.Millisecond)
 }
 
 func TestDetailedDiffIsDeclared(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"persia/internal/skiptest"
+	"persia/internal/testkit"
 )
 
 // TestPostgreSQLStarts starts the distribution's PostgreSQL with the settings that the program
@@ -56,7 +56,7 @@ func startPostgreSQL(t *testing.T, settings string) *postgreSQL {
 	installed, err := filepath.Glob("/usr/lib/postgresql/*/bin/postgres")
 	require.NoError(t, err)
 	if len(installed) == 0 {
-		skiptest.Skip(t, "there is no PostgreSQL in /usr/lib/postgresql: scripts/install-tests.sh installs it on Debian and Ubuntu")
+		testkit.Skip(t, "there is no PostgreSQL in /usr/lib/postgresql: scripts/install-tests.sh installs it on Debian and Ubuntu")
 	}
 	p := &postgreSQL{t: t, bin: filepath.Dir(slices.Max(installed)), dir: t.TempDir()}
 	p.dropRoot()

@@ -18,7 +18,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/record"
 
-	"persia/internal/waittest"
+	"persia/internal/testkit"
 )
 
 // cluster is a control plane, client-go's fake, with an autoscaler.
@@ -102,7 +102,7 @@ func (c cluster) awaitNodes(count int) {
 			holds = len(c.nodes()) == count
 			return holds
 		}
-	}, waittest.Patience, 5*time.Millisecond, "%d nodes", count)
+	}, testkit.Patience, 5*time.Millisecond, "%d nodes", count)
 	require.True(c, holds, "the autoscaler has ended before there were %d nodes", count)
 }
 
