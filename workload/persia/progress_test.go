@@ -146,13 +146,6 @@ for attempt in (1, 2, 3):
 	}, said)
 }
 
-// TestPause: the pause after a failure doubles, up to five minutes.
-func TestPause(t *testing.T) {
-	t.Parallel()
-	said := coordinate(t, `print([job.pause(failures) for failures in range(8)])`, map[string]any{"backoff_seconds": 10})
-	assert.Equal(t, []string{"[0, 10, 20, 40, 80, 160, 300, 300]"}, said)
-}
-
 // TestReplacedAgainAndAgain: a pod that is replaced is no failure. If that soon happens again, the
 // next attempt waits longer and longer.
 func TestReplacedAgainAndAgain(t *testing.T) {
