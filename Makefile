@@ -93,15 +93,10 @@ nightly: toolchain ## Run the long tests, with a random SEED. RUN chooses tests.
 		tee .sandbox/nightly.log | grep --line-buffered -E '^(--- |FAIL|ok|panic)|^ +(TIME|DONE)' || \
 		{ grep -E -A9 '^ *--- FAIL|_test\.go:[0-9]+:|^ *panic:' .sandbox/nightly.log; exit 1; }
 
-bench: toolchain ## Benchmark prod and stacks of 1, 10, and 100 jobs, the program alone, kubectl, Helm, and Terraform, NATS, lost nodes, both engines, queued jobs, and the coordinator.
+bench: toolchain ## Benchmark up of prod and of 10 jobs against kubectl, the program alone, and the coordinator.
 	go test $(VETTED) -run '^$$' -bench Program ./tests
 	go test $(VETTED) -run '^$$' -bench Coordinator -benchtime 1x ./workload/persia
-	cd sandbox && go test $(VETTED) -run '^$$' -bench Stacks -benchtime 1x -timeout 60m ./e2e
-	cd sandbox && go test $(VETTED) -run '^$$' -bench Alternatives -benchtime 1x -timeout 120m ./e2e
-	cd sandbox && go test $(VETTED) -run '^$$' -bench NATS -benchtime 2000x -timeout 30m ./e2e
-	cd sandbox && go test $(VETTED) -run '^$$' -bench LostNode -benchtime 1x -timeout 60m ./e2e
-	cd sandbox && go test $(VETTED) -run '^$$' -bench Engines -benchtime 1x -timeout 60m ./e2e
-	cd sandbox && go test $(VETTED) -run '^$$' -bench Admission -benchtime 1x -timeout 60m ./e2e
+	cd sandbox && go test $(VETTED) -run '^$$' -bench Up -benchtime 1x -timeout 60m ./e2e
 
 build: ## Compile the Pulumi program, which `pulumi preview` and `up` run.
 	go build -o bin/ . ./cmd/preview-comment

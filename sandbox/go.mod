@@ -14,7 +14,6 @@ require (
 	github.com/moby/sys/capability v0.4.0
 	github.com/nats-io/nats.go v1.37.0
 	github.com/opencontainers/runtime-spec v1.2.0
-	github.com/prometheus/procfs v0.19.2
 	github.com/prometheus/prometheus v0.305.0
 	github.com/pulumi/inflector v0.1.1
 	github.com/pulumi/pulumi/sdk/v3 v3.250.0
@@ -51,6 +50,7 @@ require (
 	github.com/mitchellh/reflectwalk v1.0.2 // indirect
 	github.com/opencontainers/go-digest v1.0.0 // indirect
 	github.com/opencontainers/image-spec v1.1.1 // indirect
+	github.com/prometheus/procfs v0.19.2 // indirect
 	github.com/pulumi/pulumi/pkg/v3 v3.250.0 // indirect
 	github.com/pulumi/terraform-diff-reader v0.0.2 // indirect
 	github.com/vbatts/tar-split v0.12.2 // indirect

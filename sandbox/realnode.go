@@ -19,7 +19,7 @@ import (
 	"persia/sandbox/node"
 )
 
-// RealNode describes the real nodes of package node, on which pods really run.
+// RealNode describes the real node of package node, on which pods really run.
 type RealNode struct {
 	// Pool is the node pool, or "" where all nodes are simulated.
 	Pool string
@@ -68,7 +68,7 @@ func lastRealNode(f folder) (RealNode, error) {
 // HasRealNode tells whether a node of the sandbox is a real one.
 func (s *Sandbox) HasRealNode() bool { return s.real.Pool != "" }
 
-// start starts what runs the real nodes, unless it runs.
+// start starts what runs the real node, unless it runs.
 func (n RealNode) start(ctx context.Context, s *Sandbox) error {
 	if n.Pool == "" {
 		return nil
@@ -102,7 +102,7 @@ func (n RealNode) start(ctx context.Context, s *Sandbox) error {
 	return program.Start(ctx, dir)
 }
 
-// nodeProgram returns the program that runs real nodes. Other options or images make another
+// nodeProgram returns the program that runs the real node. Other options or images make another
 // program.
 func nodeProgram(executable string, options node.Options) (background.Program, error) {
 	file := filepath.Join(options.Dir, "options.json")
@@ -147,7 +147,7 @@ func describeArchives(to io.Writer, folder fs.FS) error {
 	return nil
 }
 
-// stopNode ends the real nodes and removes what the kernel keeps of them.
+// stopNode ends the real node and removes what the kernel keeps of it.
 func stopNode(ctx context.Context, dir string) error {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -158,7 +158,7 @@ func stopNode(ctx context.Context, dir string) error {
 	return node.CleanUp(dir)
 }
 
-// RunNode runs the real nodes of the options in a file, until ctx ends.
+// RunNode runs the real node of the options in a file, until ctx ends.
 func RunNode(ctx context.Context, optionsFile string) error {
 	options, err := node.Read(optionsFile)
 	if err != nil {

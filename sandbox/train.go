@@ -24,5 +24,5 @@ func (s *Sandbox) AwaitTrainings(ctx context.Context) error {
 	return trainings.Await(ctx, client, s.options.Out, s.path("losses"))
 }
 
-// PeakMemory returns the most memory, in bytes, that the real nodes have used so far.
+// PeakMemory returns the most memory, in bytes, that the real node has used so far.
 func (s *Sandbox) PeakMemory() (int64, error) { return node.PeakMemory(s.path("node")) }

@@ -14,6 +14,14 @@ var (
 	seed = flag.Uint64("seed", 0, "the seed of what is random; without one, it is 1, or with -long a random number")
 )
 
+// nightly leaves a test to `make nightly`.
+func nightly(t *testing.T) {
+	t.Helper()
+	if !*long {
+		t.Skip("only with -long")
+	}
+}
+
 // forms returns how many rounds a test runs, in its short form or in its long one.
 func forms(short, full int) int {
 	if *long {

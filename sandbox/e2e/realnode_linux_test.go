@@ -30,19 +30,17 @@ import (
 
 const (
 	busyboxImage = "registry.example.com/busybox:1"
-	// realNodeName is the node of a pod unless a test says otherwise.
-	realNodeName  = "gke-persia-train-0000"
-	otherNodeName = "gke-persia-train-0001"
+	realNodeName = "gke-persia-train-0000"
 )
 
-// realNode is a control plane with two real nodes.
+// realNode is a control plane with a real node.
 type realNode struct {
 	t      *testing.T
 	dir    string
 	client kubernetes.Interface
 }
 
-// TestRealNode looks at what real nodes do for pods, and at what is left of them.
+// TestRealNode looks at what a real node does for pods, and at what is left of it.
 func TestRealNode(t *testing.T) {
 	t.Parallel()
 	n := newRealNode(t)
@@ -90,16 +88,13 @@ func newRealNode(t *testing.T) *realNode {
 	require.NoError(t, options.Write(n.path("options.json")))
 	t.Cleanup(n.stop)
 	n.start()
-	for _, name := range []string{realNodeName, otherNodeName} {
-		_, err = client.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{
-			Name:        name,
-			Labels:      map[string]string{"cloud.google.com/gke-nodepool": "train"},
-			Annotations: map[string]string{node.Annotation: "real"},
-		}}, metav1.CreateOptions{})
-		require.NoError(t, err)
-	}
+	_, err = client.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+		Name:        realNodeName,
+		Labels:      map[string]string{"cloud.google.com/gke-nodepool": "train"},
+		Annotations: map[string]string{node.Annotation: "real"},
+	}}, metav1.CreateOptions{})
+	require.NoError(t, err)
 	n.awaitReady(realNodeName)
-	n.awaitReady(otherNodeName)
 	return n
 }
 
@@ -249,12 +244,6 @@ func busyboxPod(namespace, name, script string) *corev1.Pod {
 	}
 }
 
-// onOtherNode has a pod run on the other node.
-func onOtherNode(pod *corev1.Pod) *corev1.Pod {
-	pod.Spec.NodeSelector[corev1.LabelHostname] = otherNodeName
-	return pod
-}
-
 func (n *realNode) testSurroundings(t *testing.T) {
 	await(t, func() bool { return strings.Contains(n.logs("a", "web-0"), "tmpfs /memory") },
 		"the log tells of an emptyDir in memory")
@@ -267,8 +256,6 @@ func (n *realNode) testNetwork(t *testing.T) {
 		busyboxPod("a", "neighbour", "until "+web+"; do sleep 1; done; "+headless),
 		busyboxPod("b", "stranger", web),
 		busyboxPod("b", "caller", "fetch tcp://kubernetes.default.svc:443"),
-		onOtherNode(busyboxPod("a", "far-neighbour", "until "+web+"; do sleep 1; done; "+headless)),
-		onOtherNode(busyboxPod("b", "far-caller", "fetch tcp://kubernetes.default.svc:443")),
 	} {
 		assert.Equal(t, corev1.PodSucceeded, n.finish(pod), "%s/%s: %s", pod.Namespace, pod.Name, n.logs(pod.Namespace, pod.Name))
 	}
@@ -284,16 +271,11 @@ func (n *realNode) testNetwork(t *testing.T) {
 	for _, pod := range []*corev1.Pod{
 		busyboxPod("b", "refused", web),
 		busyboxPod("b", "refused-headless", headless),
-		onOtherNode(busyboxPod("b", "far-refused", web)),
 	} {
 		assert.Equal(t, corev1.PodFailed, n.finish(pod), "%s: %s", pod.Name, n.logs("b", pod.Name))
 	}
-	for _, pod := range []*corev1.Pod{
-		busyboxPod("a", "allowed", "until "+web+"; do sleep 1; done; "+headless),
-		onOtherNode(busyboxPod("a", "far-allowed", "until "+web+"; do sleep 1; done; "+headless)),
-	} {
-		assert.Equal(t, corev1.PodSucceeded, n.finish(pod), "pods of the namespace are let in: %s", n.logs("a", pod.Name))
-	}
+	allowed := busyboxPod("a", "allowed", "until "+web+"; do sleep 1; done; "+headless)
+	assert.Equal(t, corev1.PodSucceeded, n.finish(allowed), "pods of the namespace are let in: %s", n.logs("a", "allowed"))
 }
 
 func (n *realNode) createPolicy(namespace, name string, spec networkingv1.NetworkPolicySpec) {
@@ -335,7 +317,7 @@ func (n *realNode) testTermination(t *testing.T) {
 	assert.NoFileExists(t, "/mnt/disks/ended", "the host has no such disk")
 }
 
-// testNothingLeft kills what runs the nodes.
+// testNothingLeft kills what runs the node.
 func (n *realNode) testNothingLeft(t *testing.T) {
 	assertListensOnLoopbackOnly(t, n.dir)
 	n.create(busyboxPod("a", "runs-on", "sleep 3600"))
@@ -355,9 +337,7 @@ func (n *realNode) testNothingLeft(t *testing.T) {
 	n.start()
 	n.await("a", "runs-on", func(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodFailed })
 
-	for _, name := range []string{realNodeName, otherNodeName} {
-		require.NoError(t, n.client.CoreV1().Nodes().Delete(t.Context(), name, metav1.DeleteOptions{}))
-	}
+	require.NoError(t, n.client.CoreV1().Nodes().Delete(t.Context(), realNodeName, metav1.DeleteOptions{}))
 	require.NoError(t, background.Stop(t.Context(), n.path("node")))
 	require.NoError(t, node.CleanUp(n.path("node")))
 	assert.Empty(t, sandboxProcesses(t, n.path("node")))
@@ -368,7 +348,7 @@ func (n *realNode) testNothingLeft(t *testing.T) {
 	require.NoError(t, os.RemoveAll(n.path("node")))
 }
 
-// remains lists the remains of the nodes' machines in the kernel. Other machines may belong to tests that
+// remains lists the remains of the node's machine in the kernel. Other machines may belong to tests that
 // run at the same time.
 func (n *realNode) remains(t *testing.T) []string {
 	t.Helper()

@@ -60,7 +60,7 @@ func (r *training) endOf(t *testing.T, job string) batchv1.JobConditionType {
 	return endOf(&jobs.Items[0])
 }
 
-// training is the stack of examples/Pulumi.train.yaml with other jobs, on real nodes.
+// training is the stack of examples/Pulumi.train.yaml with other jobs, on a real node.
 type training struct {
 	cluster
 	// dir is the sandbox's folder, and stacks the folder of the stack file.
@@ -138,10 +138,8 @@ func (r *training) write(t *testing.T, stack object) {
 func (r *training) up(t *testing.T) {
 	t.Helper()
 	started := time.Now()
-	provided := r.provide(t)
 	err := r.s.Apply(t.Context())
 	require.NoError(t, err)
-	provided()
 	// Other subtests read it, too, so it belongs to the test that all of them are of.
 	r.cluster = newCluster(r.t, r.s)
 	fmt.Fprintf(t.Output(), "TIME %s: up: %s\n", t.Name(), time.Since(started).Round(time.Second))

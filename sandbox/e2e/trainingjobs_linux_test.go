@@ -82,7 +82,6 @@ func (r *training) exampleJob(t *testing.T) object {
 	jobs[0]["enableMetrics"] = false
 	if r.engine == jobspec.EngineJobSet {
 		jobs[0]["engine"] = "jobset"
-		r.share(jobs[0])
 	}
 	return jobs[0]
 }
@@ -105,13 +104,6 @@ func (r *training) upWith(t *testing.T, jobs ...object) {
 	t.Helper()
 	stack := maps.Clone(r.example)
 	stack["config"] = maps.Clone(r.example["config"].(object))
-	if r.engine == jobspec.EngineJobSet {
-		// One of the nodes can be lost.
-		pool := maps.Clone(stack["config"].(object)["persia:cluster"].(object))
-		pool["systemPool"] = object{"machineType": "e2-standard-8", "nodes": 2}
-		stack["config"].(object)["persia:cluster"] = pool
-		stack["config"].(object)["persia:storage"] = []object{}
-	}
 	stack["config"].(object)["persia:jobs"] = jobs
 	if r.engine == jobspec.EngineStatefulSet {
 		stack["config"].(object)["persia:operator"] = object{"image": jobs[0]["nnWorker"].(object)["image"]}

@@ -16,10 +16,10 @@ import (
 	"persia/config/jobspec"
 )
 
-// TestTrainJobSet trains with the engine jobset on two real nodes, where JobSet's own program runs
-// as a pod. Each interruption ends an attempt, a lost node among them, and nothing holds a node
-// when the job is complete.
+// TestTrainJobSet trains with the engine jobset on a real node, where JobSet's own program runs
+// as a pod. Each interruption ends an attempt, and nothing holds the node when the job is complete.
 func TestTrainJobSet(t *testing.T) {
+	nightly(t)
 	t.Parallel()
 	r := newTraining(t, jobspec.EngineJobSet)
 	small := object{"replicas": 1}
@@ -28,16 +28,11 @@ func TestTrainJobSet(t *testing.T) {
 		"dataloader": small, "embeddingWorker": small, "embeddingParameterServer": object{"replicas": 2},
 	}))
 	r.assertReal(t, 1, r.pods("jobset-system", "app.kubernetes.io/name=jobset-controller"))
-	if !t.Run("lost nodes", r.testLostNodes) || !*long && !t.Run("roles are killed", func(t *testing.T) { r.testKilledRoles(t, "set") }) {
-		return
-	}
 	r.volume.arrive(t, "set", allBatches, allBatches)
 	r.assertTrained(t, "set", "1", allBatches)
 	require.NoError(t, r.s.AwaitTrainings(t.Context()))
 	r.assertEnded(t, "set")
-	if *long {
-		t.Run("interrupted", r.testInterrupted)
-	}
+	t.Run("interrupted", r.testInterrupted)
 }
 
 // assertEnded checks that no pod of a complete job runs, but for the completion's, which ends too,

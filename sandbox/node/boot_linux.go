@@ -2,7 +2,6 @@ package node
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -188,28 +187,26 @@ func ctr(arguments ...string) error {
 	return nil
 }
 
-// keep runs a program and restarts it whenever it ends, as a service manager does, unless it is
-// switched off. The program's output goes to a file with its name.
+// keep runs a program and restarts it whenever it ends, as a service manager does. The program's output
+// goes to a file with its name.
 func keep(logger *slog.Logger, command ...string) {
 	name := filepath.Base(command[0])
 	go func() {
 		for {
-			on, stop := whileOn(context.Background(), filepath.Join(programsOff, name))
-			err := run(on, filepath.Join(logDir, name+".log"), command)
-			stop()
+			err := run(filepath.Join(logDir, name+".log"), command)
 			logger.Warn("a program has ended and is restarted", "program", name, "end", err)
 			time.Sleep(restartDelay)
 		}
 	}()
 }
 
-func run(ctx context.Context, logFile string, command []string) error {
+func run(logFile string, command []string) error {
 	log, err := os.OpenFile(logFile, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o640)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = log.Close() }()
-	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Stdout, cmd.Stderr = log, log
 	return cmd.Run()
 }

@@ -13,7 +13,7 @@ func (m machine) writeConfigs() error {
 	for name, content := range map[string]any{
 		"containerd.toml":   containerdConfig,
 		"Corefile":          corefile,
-		"cni/pods.conflist": podNetwork(m.number),
+		"cni/pods.conflist": podNetwork(),
 		"kubelet.json":      kubeletConfig(),
 		"kube-proxy.json":   kubeProxyConfig(),
 	} {
@@ -66,7 +66,7 @@ const containerdSocket = "unix:///run/containerd/containerd.sock"
 // podNetwork gives each pod a link of its own to the machine, as GKE's nodes do without
 // Dataplane V2: so what goes from pod to pod is forwarded, and the network policies see
 // it.
-func podNetwork(number int) any {
+func podNetwork() any {
 	return object{
 		"cniVersion": "0.4.0",
 		"name":       "pods",
@@ -76,7 +76,7 @@ func podNetwork(number int) any {
 			"ipam": object{
 				"type":    "host-local",
 				"dataDir": "/run/cni/networks",
-				"ranges":  [][]object{{{"subnet": podSubnet(number)}}},
+				"ranges":  [][]object{{{"subnet": podSubnet}}},
 				"routes":  []object{{"dst": "0.0.0.0/0"}},
 			},
 		}},
@@ -130,7 +130,7 @@ func kubeProxyConfig() any {
 		"kind":             "KubeProxyConfiguration",
 		"mode":             "iptables",
 		"clientConnection": object{"kubeconfig": configDir + "/kube-proxy.kubeconfig"},
-		"clusterCIDR":      podSubnets,
+		"clusterCIDR":      podSubnet,
 		"iptables":         object{"localhostNodePorts": false},
 		"conntrack": object{
 			"maxPerCore": 0, "min": 0, "tcpEstablishedTimeout": "0s", "tcpCloseWaitTimeout": "0s",

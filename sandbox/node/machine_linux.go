@@ -17,8 +17,9 @@ import (
 )
 
 // run runs a machine until ctx ends or the machine does. It leaves nothing behind but the
-// machine's disk.
-func (m machine) run(ctx context.Context, others *network, logger *slog.Logger) error {
+// machine's disk. It calls connected with the machine's first process once that has a network, and
+// with 0 when it no longer has.
+func (m machine) run(ctx context.Context, logger *slog.Logger, connected func(pid int)) error {
 	// A previous run may have been killed.
 	if err := cleanUp(m.Dir); err != nil {
 		return err
@@ -41,10 +42,8 @@ func (m machine) run(ctx context.Context, others *network, logger *slog.Logger) 
 	if err != nil {
 		return fmt.Errorf("connect the machine: %w", err)
 	}
-	defer others.leave(m)
-	if err := others.join(m, first.Pid); err != nil {
-		return fmt.Errorf("connect the machine with the others: %w", err)
-	}
+	connected(first.Pid)
+	defer connected(0)
 	if err := runc("start", nameOf(m.Dir)); err != nil {
 		return err
 	}

@@ -8,18 +8,14 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"log/slog"
 	"math/big"
-	"net"
-	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -136,17 +132,12 @@ func TestAMachineThatWasNotStartedIsRemoved(t *testing.T) {
 // returns a function that shuts the machine down.
 func startMachine(t *testing.T, o Options) (shutDown func()) {
 	t.Helper()
-	return start(t, machine{Options: o, node: "node-a"}, &network{})
-}
-
-// start runs a machine in a network likewise.
-func start(t *testing.T, m machine, joined *network) (shutDown func()) {
-	t.Helper()
+	m := machine{Options: o, node: "node-a"}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	_ = os.Remove(m.path(logDir, "kubelet.log")) // of its last life
 	go func() {
-		ended <- m.run(ctx, joined, slog.New(slog.DiscardHandler))
+		ended <- m.run(ctx, slog.New(slog.DiscardHandler), func(int) {})
 	}()
 	require.Eventually(t, func() bool {
 		log, _ := os.ReadFile(m.path(logDir, "kubelet.log"))
@@ -161,14 +152,16 @@ func start(t *testing.T, m machine, joined *network) (shutDown func()) {
 	}
 }
 
-// TestMachinesFollowNodes: a machine runs for as long as its node is there and nothing switches it
-// off, and so does each of its programs.
-func TestMachinesFollowNodes(t *testing.T) {
+// TestAMachineFollowsItsNode: a machine runs for as long as its node is there, and a second node waits
+// until the first is gone.
+func TestAMachineFollowsItsNode(t *testing.T) {
 	needNode(t)
 	o := testOptions(t)
 	require.NoError(t, os.MkdirAll(o.Dir, 0o700))
-	client, joined := fake.NewClientset(realNode("node-a"), realNode("node-b"), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "simulated", UID: "s"}}), &network{}
-	r := runner{options: o, client: client, logger: slog.New(slog.DiscardHandler), network: joined, machines: map[types.UID]*runningMachine{}}
+	client := fake.NewClientset(realNode("node-a"), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "simulated", UID: "s"}})
+	r := runner{options: o, client: client, logger: slog.New(slog.DiscardHandler)}
+	_, err := r.dial(t.Context(), "10.244.0.7:80")
+	assert.EqualError(t, err, "no real node runs that could have the address 10.244.0.7:80")
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {
@@ -192,30 +185,15 @@ func TestMachinesFollowNodes(t *testing.T) {
 		t.Helper()
 		require.Eventually(t, func() bool { return runs(node, program) == want }, time.Minute, 100*time.Millisecond, "%s runs %s: %t", node, program, want)
 	}
-	for _, node := range []string{"node-a", "node-b"} {
-		becomes(node, "containerd", true)
-	}
-	entries, err := os.ReadDir(o.Dir)
+	becomes("node-a", "containerd", true)
+	_, err = client.CoreV1().Nodes().Create(t.Context(), realNode("node-b"), metav1.CreateOptions{})
 	require.NoError(t, err)
-	assert.Len(t, entries, 2, "other nodes have no machine")
-
-	for _, off := range []struct{ file, program string }{
-		{Off(o.Dir, "node-a"), bootProgram},
-		{ProgramOff(o.Dir, "node-a", "containerd"), "containerd"},
-	} {
-		require.NoError(t, os.MkdirAll(filepath.Dir(off.file), 0o755))
-		require.NoError(t, os.WriteFile(off.file, nil, 0o600))
-		becomes("node-a", off.program, false)
-		assert.True(t, runs("node-b", off.program), "another machine runs on")
-		assert.Never(t, func() bool { return runs("node-a", off.program) }, rebootDelay+2*poll, 100*time.Millisecond)
-		require.NoError(t, os.Remove(off.file))
-		becomes("node-a", off.program, true)
-	}
+	assert.Never(t, func() bool { return fileExists(machineDir(o.Dir, "node-b")) }, 3*poll, 100*time.Millisecond)
 
 	require.NoError(t, client.CoreV1().Nodes().Delete(t.Context(), "node-a", metav1.DeleteOptions{}))
 	becomes("node-a", bootProgram, false)
 	require.Eventually(t, func() bool { return !fileExists(machineDir(o.Dir, "node-a")) }, time.Minute, 100*time.Millisecond, "its disk goes with its node")
-	assert.True(t, runs("node-b", "containerd"))
+	becomes("node-b", "containerd", true)
 }
 
 // TestNetworksAreLeft checks that no thread stays in a machine's network, which would keep it, with the
@@ -266,99 +244,6 @@ func realNode(name string) *corev1.Node {
 func fileExists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
-}
-
-// TestMachinesReachEachOther: the machines of a sandbox reach each other, before and after one of
-// them was away, and an address is dialed from the machine that has it.
-func TestMachinesReachEachOther(t *testing.T) {
-	needNode(t)
-	joined := &network{}
-	all := []machine{{testOptions(t), "node-a", 0}, {testOptions(t), "node-b", 1}, {testOptions(t), "node-c", 2}}
-	shutDown := make([]func(), len(all))
-	for i, m := range all {
-		shutDown[i] = start(t, m, joined)
-	}
-	assertJoined(t, joined, all...)
-
-	shutDown[1]()
-	assertJoined(t, joined, all[0], all[2])
-	_, err := joined.dial(t.Context(), "10.244.1.7:80")
-	assert.EqualError(t, err, "no real node that runs has the address 10.244.1.7")
-
-	shutDown[1] = start(t, all[1], joined)
-	assertJoined(t, joined, all...)
-	for i, m := range all {
-		shutDown[i]()
-		assertNothingLeft(t, m.Options)
-	}
-}
-
-// assertJoined checks that a pod's address in each machine is reached from all machines, and by
-// the network.
-func assertJoined(t *testing.T, n *network, all ...machine) {
-	t.Helper()
-	pods := map[int]int{}
-	for _, m := range all {
-		pods[m.number] = startPod(t, m, n.members[m.number].pid)
-	}
-	for _, to := range all {
-		address := netip.AddrPortFrom(podAddress(to), 80).String()
-		var listener net.Listener
-		require.NoError(t, inNetwork(pods[to.number], func() (err error) {
-			listener, err = net.Listen("tcp", address)
-			return err
-		}))
-		for _, from := range all {
-			assert.NoError(t, inNetwork(pods[from.number], func() error {
-				connection, err := net.DialTimeout("tcp", address, 10*time.Second)
-				if err == nil {
-					_ = connection.Close()
-				}
-				return err
-			}), "from %s to %s", from.node, to.node)
-		}
-		connection, err := n.dial(t.Context(), address)
-		if assert.NoError(t, err) {
-			_ = connection.Close()
-		}
-		require.NoError(t, listener.Close())
-	}
-}
-
-// podAddress returns the address of the pod of a machine.
-func podAddress(m machine) netip.Addr { return podSubnet(m.number).Addr().Next().Next() }
-
-// startPod starts a process with a network of its own, behind the machine's as ptp's are, until the
-// test or the machine ends. Unlike a process of the machine, it has its packets forwarded.
-func startPod(t *testing.T, m machine, pid int) int {
-	t.Helper()
-	pod := exec.Command("sleep", "600")
-	pod.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
-	require.NoError(t, pod.Start())
-	t.Cleanup(func() {
-		_ = pod.Process.Kill()
-		_ = pod.Wait()
-	})
-	gateway := podSubnet(m.number).Addr().Next()
-	link := fmt.Sprintf("pod-%d", pod.Process.Pid)
-	require.NoError(t, inNetwork(pid, func() error {
-		return errors.Join(
-			ip(fmt.Sprintf("link add %s type veth peer name eth0 netns %d", link, pod.Process.Pid),
-				fmt.Sprintf("addr add %s/32 dev %s", gateway, link),
-				fmt.Sprintf("link set %s up", link),
-				fmt.Sprintf("route replace %s/32 dev %s", podAddress(m), link)),
-			exec.Command("sysctl", "-w", "net.ipv4.ip_forward=1").Run())
-	}))
-	require.NoError(t, inNetwork(pod.Process.Pid, func() error {
-		return ip(
-			"link set lo up",
-			fmt.Sprintf("addr add %s/32 dev eth0", podAddress(m)),
-			"link set eth0 up",
-			fmt.Sprintf("route add %s/32 dev eth0", gateway),
-			fmt.Sprintf("route add default via %s", gateway),
-		)
-	}))
-	return pod.Process.Pid
 }
 
 func assertNothingLeft(t *testing.T, o Options) {

@@ -7,24 +7,16 @@ import (
 	"net/netip"
 )
 
-// The addresses of every machine. They exist only in its own network.
+// The addresses of a machine. They exist only in its own network.
 const (
-	// podSubnets are for the pods of all machines of a sandbox. kwok's pods have other addresses,
-	// which no connection reaches.
-	podSubnets = "10.244.0.0/16"
+	// podSubnet is for the pods of the machine. kwok's pods have other addresses, which no connection
+	// reaches.
+	podSubnet = "10.244.0.0/24"
 	// serviceSubnet is the API server's default for the addresses of Services.
 	serviceSubnet = "10.0.0.0/24"
 	// dnsAddress is the one at which GKE's nodes answer for names.
 	dnsAddress = "169.254.20.10"
 )
-
-// maxMachines is how many machines the addresses suffice for.
-const maxMachines = 256
-
-// podSubnet returns the addresses of the pods of a machine with a number.
-func podSubnet(number int) netip.Prefix {
-	return netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 244, byte(number), 0}), 24)
-}
 
 // link joins the host with a machine.
 type link struct {

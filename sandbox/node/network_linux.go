@@ -19,8 +19,8 @@ import (
 )
 
 // connect links the host with the machine of the process pid, and relays the API server
-// into the machine. The machine has no route to anything but the host's end of the link
-// and the other machines of the sandbox: it does not answer packets that come from elsewhere.
+// into the machine. The machine has no route to anything but the host's end of the link:
+// it does not answer packets that come from elsewhere.
 func (m machine) connect(ctx context.Context, pid int) ([]net.Listener, error) {
 	server, err := apiServer(m.Kubeconfig)
 	if err != nil {
@@ -49,8 +49,8 @@ func (m machine) connect(ctx context.Context, pid int) ([]net.Listener, error) {
 			// Until kube-proxy knows a Service, packets to it get lost and are sent
 			// again, as on any node. Without a route, connecting would fail at once.
 			"route add blackhole "+serviceSubnet,
-			// Likewise, nothing answers for a machine that is switched off.
-			"route add blackhole "+podSubnets,
+			// Likewise, packets to a pod that has ended.
+			"route add blackhole "+podSubnet,
 		); err != nil {
 			return err
 		}

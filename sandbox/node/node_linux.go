@@ -2,10 +2,13 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -26,7 +29,7 @@ const (
 	rebootDelay = 3 * time.Second
 )
 
-// Run runs a machine for each Node object with [Annotation], until ctx ends. A machine keeps its
+// Run runs a machine for the Node object with [Annotation], until ctx ends. The machine keeps its
 // disk for as long as its Node object is there.
 func Run(ctx context.Context, o Options, logger *slog.Logger) error {
 	config, err := clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
@@ -37,18 +40,50 @@ func Run(ctx context.Context, o Options, logger *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	joined := &network{}
-	closeTunnel, err := tunnel.Serve(Tunnel(o.Dir), joined.dial)
+	r := runner{options: o, client: client, logger: logger}
+	closeTunnel, err := tunnel.Serve(Tunnel(o.Dir), r.dial)
 	if err != nil {
-		return fmt.Errorf("connect to the pods of real nodes: %w", err)
+		return fmt.Errorf("connect to the pods of the real node: %w", err)
 	}
 	defer closeTunnel()
-	r := runner{options: o, client: client, logger: logger, network: joined, machines: map[types.UID]*runningMachine{}}
 	r.run(ctx)
 	return nil
 }
 
-// run runs machines until ctx ends.
+// runner runs the machine of a sandbox.
+type runner struct {
+	options Options
+	client  kubernetes.Interface
+	logger  *slog.Logger
+	// running is the machine that is kept running, or nil.
+	running *runningMachine
+	// pid is the first process of the machine while it has a network, or 0.
+	pid atomic.Int64
+}
+
+// runningMachine is a machine that is kept running for the node with a UID.
+type runningMachine struct {
+	machine
+	uid   types.UID
+	stop  context.CancelFunc
+	ended chan struct{}
+}
+
+// dial connects to an address of the machine or of one of its pods, from the machine's network,
+// where the socket stays.
+func (r *runner) dial(ctx context.Context, address string) (connection net.Conn, err error) {
+	pid := int(r.pid.Load())
+	if pid == 0 {
+		return nil, fmt.Errorf("no real node runs that could have the address %s", address)
+	}
+	entered := inNetwork(pid, func() error {
+		connection, err = (&net.Dialer{}).DialContext(ctx, "tcp", address)
+		return nil
+	})
+	return connection, errors.Join(entered, err)
+}
+
+// run runs the machine until ctx ends.
 func (r *runner) run(ctx context.Context) {
 	for ; ctx.Err() == nil; sleep(ctx, poll) {
 		// An API server that does not answer says nothing about a node.
@@ -59,26 +94,10 @@ func (r *runner) run(ctx context.Context) {
 			r.logger.Warn("look for nodes", "error", err)
 		}
 	}
-	r.shutDown(func(types.UID) bool { return true })
+	r.shutDown()
 }
 
-// runner runs the machines of a sandbox.
-type runner struct {
-	options  Options
-	client   kubernetes.Interface
-	logger   *slog.Logger
-	network  *network
-	machines map[types.UID]*runningMachine
-}
-
-// runningMachine is a machine that is kept running.
-type runningMachine struct {
-	machine
-	stop  context.CancelFunc
-	ended chan struct{}
-}
-
-// realNodes returns the Node objects that machines are to be run for, by their UIDs.
+// realNodes returns the Node objects that a machine is to be run for, by their UIDs.
 func (r *runner) realNodes(ctx context.Context) (map[types.UID]string, error) {
 	list, err := r.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
 	if err != nil {
@@ -93,117 +112,68 @@ func (r *runner) realNodes(ctx context.Context) (map[types.UID]string, error) {
 	return names, nil
 }
 
-// match shuts down the machines whose nodes are gone, and starts machines for new nodes.
+// match shuts the machine down when its node is gone, and starts one for a node that is there. While
+// an upgrade replaces a node, there may be two: the new one waits until the old one is gone.
 func (r *runner) match(ctx context.Context, nodes map[types.UID]string) {
-	for _, gone := range r.shutDown(func(uid types.UID) bool { return nodes[uid] == "" }) {
+	if r.running != nil && nodes[r.running.uid] == "" {
+		gone := r.running.machine
+		r.shutDown()
 		if err := os.RemoveAll(gone.Dir); err != nil {
 			r.logger.Error("remove the disk of a machine", "node", gone.node, "error", err)
 		}
 	}
 	for uid, name := range nodes {
-		if r.machines[uid] == nil {
+		if r.running == nil {
 			r.start(ctx, uid, name)
 		}
 	}
 }
 
-// shutDown shuts down the chosen machines, all at the same time, and returns them.
-func (r *runner) shutDown(chosen func(types.UID) bool) []machine {
-	var all []machine
-	for uid, running := range r.machines {
-		if chosen(uid) {
-			running.stop()
-		}
+// shutDown shuts the machine down, if one runs.
+func (r *runner) shutDown() {
+	if r.running == nil {
+		return
 	}
-	for uid, running := range r.machines {
-		if chosen(uid) {
-			<-running.ended
-			r.logger.Info("a machine is shut down", "node", running.node)
-			delete(r.machines, uid)
-			all = append(all, running.machine)
-		}
-	}
-	return all
+	r.running.stop()
+	<-r.running.ended
+	r.logger.Info("a machine is shut down", "node", r.running.node)
+	r.running = nil
 }
 
 // start keeps a machine running for the node with a UID and a name.
 func (r *runner) start(ctx context.Context, uid types.UID, name string) {
-	number := r.freeNumber()
-	if number == maxMachines {
-		r.logger.Error("too many real nodes", "node", name, "most", maxMachines)
-		return
-	}
 	options := r.options
 	options.Dir = machineDir(options.Dir, name)
-	running, stop := context.WithCancel(ctx)
-	started := &runningMachine{machine{options, name, number}, stop, make(chan struct{})}
-	r.machines[uid] = started
+	ctx, stop := context.WithCancel(ctx)
+	started := &runningMachine{machine{options, name}, uid, stop, make(chan struct{})}
+	r.running = started
 	go func() {
 		defer close(started.ended)
-		r.keep(running, uid, started.machine)
+		r.keep(ctx, started)
 	}()
 }
 
-// freeNumber returns the lowest number that no machine has.
-func (r *runner) freeNumber() int {
-	taken := map[int]bool{}
-	for _, running := range r.machines {
-		taken[running.number] = true
-	}
-	number := 0
-	for taken[number] {
-		number++
-	}
-	return number
-}
-
-// keep starts a machine again whenever it ends, unless it is switched off, until ctx ends.
-func (r *runner) keep(ctx context.Context, uid types.UID, m machine) {
+// keep starts a machine again whenever it ends, until ctx ends.
+func (r *runner) keep(ctx context.Context, m *runningMachine) {
 	logger := r.logger.With("node", m.node)
 	for ctx.Err() == nil {
-		on, stop := whileOn(ctx, filepath.Join(m.Dir, offFile))
 		logger.Info("a machine starts")
-		err := r.boot(on, uid, m)
-		switch {
-		case ctx.Err() != nil:
-		case err != nil:
+		if err := r.boot(ctx, m); ctx.Err() == nil {
 			logger.Error("a machine has ended", "error", err)
 			sleep(ctx, rebootDelay)
-		default:
-			logger.Warn("a machine is switched off")
 		}
-		stop()
 	}
 }
 
 // boot runs a machine until ctx ends, or until the machine ends, which is an error.
-func (r *runner) boot(ctx context.Context, uid types.UID, m machine) error {
+func (r *runner) boot(ctx context.Context, m *runningMachine) error {
 	if err := advertise(ctx, r.client); err != nil {
 		return fmt.Errorf("publish the address of the API server: %w", err)
 	}
-	if err := m.eraseDiskOf(uid); err != nil {
+	if err := m.eraseDiskOf(m.uid); err != nil {
 		return err
 	}
-	return m.run(ctx, r.network, r.logger)
-}
-
-// whileOn waits until a file does not exist, and returns a context that ends when it exists again.
-func whileOn(ctx context.Context, off string) (context.Context, context.CancelFunc) {
-	isOff := func() bool {
-		_, err := os.Stat(off)
-		return err == nil
-	}
-	for isOff() && ctx.Err() == nil {
-		sleep(ctx, poll)
-	}
-	on, stop := context.WithCancel(ctx)
-	go func() {
-		defer stop()
-		for on.Err() == nil && !isOff() {
-			sleep(on, poll)
-		}
-	}()
-	return on, stop
+	return m.run(ctx, r.logger, func(pid int) { r.pid.Store(int64(pid)) })
 }
 
 // advertise publishes, once, the address from which machines relay to the API server. It

@@ -9,15 +9,15 @@ import (
 	"persia/sandbox/toolchain"
 )
 
-// Annotation is on the Node objects that a real node is run for. Its value is "real".
+// Annotation is on the Node object that the real node is run for. Its value is "real".
 const Annotation = "sandbox.persia.com/node"
 
 // Options are the programs and folders of a node, as absolute paths.
 type Options struct {
-	// Dir is the folder that the nodes write to, each to a folder with its name.
+	// Dir is the folder that the node writes to, in a folder with its name.
 	Dir string
-	// Disks is the folder that pods of all nodes see as /mnt/disks, by volumes of the
-	// kind hostPath. It outlives the nodes.
+	// Disks is the folder that pods see as /mnt/disks, by volumes of the
+	// kind hostPath. It outlives the node.
 	Disks string
 	// Images is the folder of the archives, *.tar, with the images of the pods, or "".
 	// Nothing is pulled.
@@ -35,8 +35,6 @@ type machine struct {
 	// Options have the folder of this machine alone.
 	Options
 	node string
-	// number is its own among the machines of the sandbox.
-	number int
 }
 
 // Write writes the options to a file, for [Read].
@@ -61,24 +59,11 @@ func Read(path string) (Options, error) {
 	return o, nil
 }
 
-// Tunnel returns the socket at which the nodes in dir connect to their pods, by package tunnel.
+// Tunnel returns the socket at which the node in dir connects to its pods, by package tunnel.
 func Tunnel(dir string) string { return filepath.Join(dir, "tunnel") }
 
 // machineDir returns the folder of the machine of a node in dir.
 func machineDir(dir, node string) string { return filepath.Join(dir, node) }
-
-// offFile is the name of the file that switches a machine off.
-const offFile = "off"
-
-// Off returns the file that switches the machine of a node in dir off for as long as it exists, as
-// a machine that has no power.
-func Off(dir, node string) string { return filepath.Join(machineDir(dir, node), offFile) }
-
-// ProgramOff returns the file that kills a program of the machine of a node in dir, such as its
-// kubelet, and keeps it from running for as long as it exists.
-func ProgramOff(dir, node, program string) string {
-	return filepath.Join(machineDir(dir, node), "root", programsOff, program)
-}
 
 // root is the machine's root directory. path returns the host's path of a file of the machine.
 func (o Options) root() string { return filepath.Join(o.Dir, "root") }
@@ -94,6 +79,4 @@ const (
 	imagesDir   = "/opt/images"
 	disksDir    = "/mnt/disks"
 	logDir      = "/var/log"
-	// programsOff has a file for each program that is not to run.
-	programsOff = configDir + "/off"
 )

@@ -50,10 +50,9 @@ func BuildNode(ctx context.Context, moduleRoot, binDir string, progress io.Write
 	return buildAll(ctx, slices.Concat(ofPods, ofNode), moduleRoot, binDir, progress)
 }
 
-// BuildAlternatives compiles, as [Build] does the others, the tools that a benchmark
-// compares the program with.
-func BuildAlternatives(ctx context.Context, moduleRoot, binDir string, progress io.Writer) (Tools, error) {
-	return buildAll(ctx, ofAlternatives, moduleRoot, binDir, progress)
+// BuildKubectl compiles, as [Build] does the others, the tool that a benchmark compares the program with.
+func BuildKubectl(ctx context.Context, moduleRoot, binDir string, progress io.Writer) (Tools, error) {
+	return buildAll(ctx, ofBenchmarks, moduleRoot, binDir, progress)
 }
 
 // BuildKueue compiles, as [Build] does the others, the programs of stacks with queues.

@@ -167,7 +167,7 @@ func TestEveryToolIsPinned(t *testing.T) {
 	var err error
 	b.moduleRoot, err = filepath.Abs(b.moduleRoot)
 	require.NoError(t, err)
-	for _, tool := range slices.Concat(ofStack, ofPods, ofNode, ofAlternatives, ofJobSet, ofJobSetImage, ofQueues) {
+	for _, tool := range slices.Concat(ofStack, ofPods, ofNode, ofBenchmarks, ofJobSet, ofJobSetImage, ofQueues) {
 		t.Run(tool.name, func(t *testing.T) {
 			gomod, err := os.ReadFile(filepath.Join(tool.dir, "go.mod"))
 			require.NoError(t, err)
@@ -188,7 +188,7 @@ func TestInNamesEveryTool(t *testing.T) {
 		paths = append(paths, strings.TrimPrefix(tools.Field(i).String(), "/bin/"))
 	}
 	var names []string
-	for _, tool := range slices.Concat(ofStack, ofPods, ofNode, ofAlternatives, ofJobSet, ofJobSetImage, ofQueues) {
+	for _, tool := range slices.Concat(ofStack, ofPods, ofNode, ofBenchmarks, ofJobSet, ofJobSetImage, ofQueues) {
 		names = append(names, tool.name)
 	}
 	assert.ElementsMatch(t, names, paths)

@@ -33,11 +33,8 @@ type Tools struct {
 	CoreDNS         string
 	NetworkPolicies string
 	Pause           string
-	// What users would run instead of the program, which [BuildAlternatives] compiles.
-	Kubectl                     string
-	Helm                        string
-	Terraform                   string
-	TerraformProviderKubernetes string
+	// Kubectl is what a benchmark compares the program with, which [BuildKubectl] compiles.
+	Kubectl string
 	// Kueue is for stacks with queues, and [BuildKueue] compiles it.
 	Kueue string
 }
@@ -65,12 +62,9 @@ func In(binDir string) Tools {
 		NetworkPolicies:       filepath.Join(binDir, networkPolicies.name),
 		Pause:                 filepath.Join(binDir, pause.name),
 		Kubectl:               filepath.Join(binDir, kubectl.name),
-		Helm:                  filepath.Join(binDir, helm.name),
-		Terraform:             filepath.Join(binDir, terraform.name),
 
 		Kueue: filepath.Join(binDir, kueue.name),
 
-		TerraformProviderKubernetes: filepath.Join(binDir, terraformProviderKubernetes.name),
 	}
 }
 
@@ -189,21 +183,8 @@ var (
 		pkg:   "sigs.k8s.io/kueue/cmd/kueue",
 	}
 	kubectl = tool{
-		name: "kubectl", dir: "alternatives", module: "k8s.io/kubernetes",
+		name: "kubectl", dir: "kubectl", module: "k8s.io/kubernetes",
 		pkg: "k8s.io/kubernetes/cmd/kubectl", variables: kubernetesVersion,
-	}
-	helm = tool{
-		name: "helm", dir: "alternatives", module: "helm.sh/helm/v3",
-		pkg:       "helm.sh/helm/v3/cmd/helm",
-		variables: []variable{{"helm.sh/helm/v3/internal/version.version", "{version}"}},
-	}
-	terraform = tool{
-		name: "terraform", dir: "terraform", module: "github.com/hashicorp/terraform",
-		pkg: "github.com/hashicorp/terraform",
-	}
-	terraformProviderKubernetes = tool{
-		name: "terraform-provider-kubernetes", dir: "terraform", module: "github.com/hashicorp/terraform-provider-kubernetes",
-		pkg: "github.com/hashicorp/terraform-provider-kubernetes",
 	}
 	jobSet = tool{
 		name: "jobset-controller", dir: "jobset", module: "sigs.k8s.io/jobset",
@@ -250,5 +231,5 @@ var ofNode = []tool{pause, coreDNS, networkPolicies, kubeProxy, kubelet}
 // ofQueues are the programs that stacks with queues need.
 var ofQueues = []tool{kueue}
 
-// ofAlternatives are the tools with which a benchmark compares the program.
-var ofAlternatives = []tool{kubectl, helm, terraform, terraformProviderKubernetes}
+// ofBenchmarks is the tool with which a benchmark compares the program.
+var ofBenchmarks = []tool{kubectl}

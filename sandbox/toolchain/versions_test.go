@@ -12,12 +12,11 @@ import (
 )
 
 // apart are the modules whose programs no version can share: the NATS operator is
-// written for a Kubernetes of 2021, kube-score is compiled for one test, Terraform for one
-// benchmark, and the Pushgateway panics at each push with a newer version of Prometheus'
-// parser.
-var apart = []string{"nats-operator", "kube-score", "terraform", "pushgateway"}
+// written for a Kubernetes of 2021, and the Pushgateway panics at each push with a newer version of
+// Prometheus' parser.
+var apart = []string{"nats-operator", "pushgateway"}
 
-// twice are the modules that programs need in two versions: kwok and Helm need newer versions than
+// twice are the modules that programs need in two versions: kwok needs newer versions than
 // the kubelet, actionlint an older one than Pulumi. All are small, and few packages import them.
 var twice = []string{
 	"k8s.io/cri-api", "k8s.io/cri-client",

@@ -29,9 +29,8 @@ func (g *Nodes) isReal(inputs resource.PropertyMap) bool {
 // makeReal makes a real kubelet run the pool's node instead of kwok. The kubelet reports the node's
 // capacity.
 func (p nodePool) makeReal() error {
-	if _, fixed := property.Number(p.inputs, "nodeCount"); !fixed {
-		return fmt.Errorf("node pool %s: a real pool does not scale, and this one has no fixed number of nodes: set nodes, without autoscaling",
-			property.Text(p.inputs, "name"))
+	if count, fixed := property.Number(p.inputs, "nodeCount"); !fixed || int(count)*len(p.zones) != 1 {
+		return fmt.Errorf("node pool %s: a real pool has one node: set nodes to 1, in one zone, without autoscaling", property.Text(p.inputs, "name"))
 	}
 	p.template.Annotations = map[string]string{node.Annotation: "real"}
 	p.template.Status = corev1.NodeStatus{}
@@ -41,7 +40,7 @@ func (p nodePool) makeReal() error {
 // awaitReal waits until the pool's nodes are ready. The API server may fail to answer
 // meanwhile.
 func awaitReal(ctx context.Context, client kubernetes.Interface, inputs resource.PropertyMap, progress func(string)) error {
-	progress("real nodes start")
+	progress("the real node starts")
 	started, last := time.Now(), ""
 	err := wait.PollUntilContextTimeout(ctx, realNodePoll, realNodeTimeout, true, func(ctx context.Context) (bool, error) {
 		nodes, err := listNodes(ctx, client, inputs)
@@ -56,7 +55,7 @@ func awaitReal(ctx context.Context, client kubernetes.Interface, inputs resource
 		return false, nil
 	})
 	if err != nil {
-		return fmt.Errorf("the real nodes of pool %s are not ready after %s: %s; node/node.log in the stack's folder of the sandbox, and the logs in node/NODE/root/var/log, say more: %w",
+		return fmt.Errorf("the real node of pool %s is not ready after %s: %s; node/node.log in the stack's folder of the sandbox, and the logs in node/NODE/root/var/log, say more: %w",
 			property.Text(inputs, "name"), time.Since(started).Round(time.Second), last, err)
 	}
 	return nil

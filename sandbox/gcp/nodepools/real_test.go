@@ -21,16 +21,17 @@ import (
 	"persia/sandbox/node"
 )
 
-func TestARealPoolDoesNotScale(t *testing.T) {
+func TestARealPoolHasOneNode(t *testing.T) {
+	const oneNode = "node pool train: a real pool has one node: set nodes to 1, in one zone, without autoscaling"
 	tests := map[string]struct {
 		count  int
 		config map[string]any
 		err    string
 	}{
 		"one":       {count: 1},
-		"two":       {count: 2},
-		"two zones": {count: 1, config: map[string]any{"nodeLocations": []any{"us-central1-a", "us-central1-c"}}},
-		"no number": {config: map[string]any{"nodeCount": nil}, err: "node pool train: a real pool does not scale, and this one has no fixed number of nodes: set nodes, without autoscaling"},
+		"two":       {count: 2, err: oneNode},
+		"two zones": {count: 1, config: map[string]any{"nodeLocations": []any{"us-central1-a", "us-central1-c"}}, err: oneNode},
+		"no number": {config: map[string]any{"nodeCount": nil}, err: oneNode},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -104,9 +105,9 @@ func TestARealNodeIsAwaited(t *testing.T) {
 	}{
 		"ready":                     {node: condition(corev1.ConditionTrue, ""), answers: 1},
 		"ready after a failure":     {node: condition(corev1.ConditionTrue, ""), answers: 2},
-		"not ready":                 {node: condition(corev1.ConditionFalse, "no network"), answers: 1, err: "train are not ready after 0s: node: no network; "},
-		"not ready after a failure": {node: condition(corev1.ConditionFalse, "no network"), answers: 2, err: "train are not ready after 1s: node: no network; "},
-		"never answered":            {node: condition(corev1.ConditionTrue, ""), answers: 1, failing: true, err: "train are not ready after 0s: connection refused; "},
+		"not ready":                 {node: condition(corev1.ConditionFalse, "no network"), answers: 1, err: "train is not ready after 0s: node: no network; "},
+		"not ready after a failure": {node: condition(corev1.ConditionFalse, "no network"), answers: 2, err: "train is not ready after 1s: node: no network; "},
+		"never answered":            {node: condition(corev1.ConditionTrue, ""), answers: 1, failing: true, err: "train is not ready after 0s: connection refused; "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

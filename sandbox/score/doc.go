@@ -1,2 +1,0 @@
-// Package score tests the Kubernetes objects of the repository's stacks with kube-score.
-package score
