@@ -44,7 +44,7 @@ preview: sandbox ## Show what `make up` would do.
 	@$(SANDBOX) preview --stack $(STACK) --stacks $(STACKS) $(ARCHIVE)
 
 comment: sandbox ## Print the preview as a pull request comment.
-	@go run ./cmd/preview-comment --stack $(STACK) -- $(SANDBOX) preview --stack $(STACK) --stacks $(STACKS)
+	@go run ./cmd/persia comment --stack $(STACK) -- $(SANDBOX) preview --stack $(STACK) --stacks $(STACKS)
 
 down: sandbox ## Destroy STACK and stop everything that `make up` started.
 	@$(SANDBOX) down --stack $(STACK) --stacks $(STACKS)
@@ -99,7 +99,8 @@ bench: toolchain ## Benchmark up of prod and of 10 jobs against kubectl, the pro
 	cd sandbox && go test $(VETTED) -run '^$$' -bench Up -benchtime 1x -timeout 60m ./e2e
 
 build: ## Compile the Pulumi program, which `pulumi preview` and `up` run.
-	go build -o bin/ . ./cmd/preview-comment
+	go build -o bin/program .
+	go build -o bin/ ./cmd/persia
 
 release: ## Compile the program for all platforms into dist/. Set VERSION, for example VERSION=v1.2.3.
 	scripts/release.sh $(VERSION)
@@ -111,8 +112,8 @@ recording: sandbox ## Record the tour of the sandbox as an animated picture, doc
 	@scripts/recording.sh
 
 preflight: ## Check what `pulumi up` of STACK needs. OFFLINE=1 skips all network checks.
-	@go build -o bin/preflight ./cmd/preflight
-	@bin/preflight --stack $(STACK) $(if $(OFFLINE),--offline)
+	@go build -o bin/ ./cmd/persia
+	@bin/persia preflight --stack $(STACK) $(if $(OFFLINE),--offline)
 
 toolchain: sandbox ## Compile the programs that the sandbox runs.
 	@$(SANDBOX) toolchain $(ARCHIVE)

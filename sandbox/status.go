@@ -18,7 +18,7 @@ import (
 
 	"persia/gcp"
 	"persia/sandbox/background"
-	"persia/status"
+	"persia/cmd/persia/status"
 )
 
 // ErrNotRunning is the error of commands that need a sandbox that is up.

@@ -16,7 +16,7 @@ if [[ ! $version =~ ^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$ ]]; then
   exit 1
 fi
 read -ra platforms <<< "${PLATFORMS:-linux/amd64 linux/arm64 darwin/arm64 windows/amd64}"
-read -ra programs <<< "${PROGRAMS:-persia preflight preview-comment status}"
+read -ra programs <<< "${PROGRAMS:-program persia}"
 
 dist=${DIST:-dist}
 mkdir -p "$dist"
@@ -51,12 +51,12 @@ for platform in "${platforms[@]}"; do
   sed 's/buildTarget:/binary:/' Pulumi.yaml > "$dist/$name/Pulumi.yaml"
   for program in "${programs[@]}"; do
     package=./cmd/$program
-    if [ "$program" = persia ]; then
+    if [ "$program" = program ]; then
       package=.
     fi
     # The binary records neither the folder nor the state of the clone: the attestation
     # names the commit.
-    go build -trimpath -buildvcs=false -ldflags '-s -w' -o "$dist/$name/bin/" "$package"
+    go build -trimpath -buildvcs=false -ldflags '-s -w' -o "$dist/$name/bin/$program$(go env GOEXE)" "$package"
   done
   # The archive has the commit's time and no owner, so that every machine makes the same.
   tar --sort=name --mtime="@$stamp" --owner=0 --group=0 --numeric-owner --mode='u+rw,go+r,go-w' \

@@ -96,7 +96,7 @@ func queuedJobs(cfg *config.Stack) pulumi.Map {
 		outputs[job.Name] = pulumi.StringMap{
 			"queue":    pulumi.String(job.Queue),
 			"priority": pulumi.String(job.Priority),
-			"place":    pulumi.String("go run ./cmd/status"),
+			"place":    pulumi.String("go run ./cmd/persia status"),
 			"events": pulumi.Sprintf("kubectl -n %s get events --field-selector involvedObject.kind=Workload",
 				persia.NamespaceName),
 		}

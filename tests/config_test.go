@@ -90,7 +90,7 @@ func TestPulumiYAML(t *testing.T) {
 	delete(project.Config, "pulumi:tags")
 	assert.Equal(t, "persia", project.Name)
 	assert.Equal(t, "go", project.Runtime.Name)
-	assert.Equal(t, map[string]string{"buildTarget": "bin/persia"}, project.Runtime.Options,
+	assert.Equal(t, map[string]string{"buildTarget": "bin/program"}, project.Runtime.Options,
 		"Pulumi compiles the program, so that it never runs an old one")
 	assert.ElementsMatch(t, config.Keys(), slices.Collect(maps.Keys(project.Config)))
 	for key, declared := range project.Config {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
 # Prints the comment of what a destruction of $STACK would do.
 set -euo pipefail
-exec bin/preview-comment --stack "$STACK" --title Destruction -- \
+exec bin/persia comment --stack "$STACK" --title Destruction -- \
   pulumi destroy --stack "$STACK" --preview-only --diff --non-interactive --color never

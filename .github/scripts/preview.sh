@@ -2,5 +2,5 @@
 # Prints the comment of what a deployment of $STACK would do: with $REFRESH true, to
 # what there is, and else to what the state says that there is.
 set -euo pipefail
-exec bin/preview-comment --stack "$STACK" -- \
+exec bin/persia comment --stack "$STACK" -- \
   pulumi preview --stack "$STACK" --refresh="$REFRESH" --diff --non-interactive --color never

@@ -6,6 +6,9 @@ import (
 	"persia/config/images"
 )
 
+// Label is the label of the pods of a job, whose value is its name. Upstream's tools find the pods by it.
+const Label = "persia_job"
+
 // Kind describes one of the four roles that every job has.
 type Kind struct {
 	// Field is the role's name in a stack file and in a PersiaJob.

@@ -21,7 +21,7 @@ import (
 
 	"persia/sandbox"
 	"persia/sandbox/gcp/autoscaler"
-	"persia/status"
+	"persia/cmd/persia/status"
 )
 
 var provisioningRequests = schema.GroupVersionResource{Group: "autoscaling.x-k8s.io", Version: "v1", Resource: "provisioningrequests"}

@@ -21,8 +21,8 @@ var update = flag.Bool("update", false, "write testdata/preview-comment.md anew"
 // comment, and returns the comment with the exit status.
 func commenter(t *testing.T, dir string) func(t *testing.T, edits ...string) (string, int) {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "preview-comment")
-	output, err := exec.Command("go", "build", "-o", program, "persia/cmd/preview-comment").CombinedOutput()
+	program := filepath.Join(t.TempDir(), "persia")
+	output, err := exec.Command("go", "build", "-o", program, "persia/cmd/persia").CombinedOutput()
 	require.NoError(t, err, string(output))
 	return func(t *testing.T, edits ...string) (string, int) {
 		project := editStack(t, "dev", edits...)
@@ -30,7 +30,7 @@ func commenter(t *testing.T, dir string) func(t *testing.T, edits ...string) (st
 		sandboxModule, err := filepath.Abs("..")
 		require.NoError(t, err)
 		require.NoError(t, os.Symlink(sandboxModule, filepath.Join(project, "sandbox")))
-		text, err := exec.Command(program, "--stack", "dev", "--",
+		text, err := exec.Command(program, "comment", "--stack", "dev", "--",
 			executable, "preview", "--dir", dir, "--repository", project, "--toolchain", binDir()).Output()
 		if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
 			return string(text), exit.ExitCode()

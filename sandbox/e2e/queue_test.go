@@ -129,7 +129,7 @@ func TestQueue(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, changes(t, again.Summary), "second up")
 	queued, _ := again.Outputs["queuedJobs"].Value.(object)
-	assert.Subset(t, queued["second"], object{"queue": "ranking", "priority": "default", "place": "go run ./cmd/status"})
+	assert.Subset(t, queued["second"], object{"queue": "ranking", "priority": "default", "place": "go run ./cmd/persia status"})
 	assert.Empty(t, refreshChanges(t, s), "refresh")
 	assert.Empty(t, upChanges(t, s), "up after a refresh")
 

@@ -13,16 +13,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// testStatus runs cmd/status with the kubeconfig of the sandbox, while all pods of the job run, and
+// testStatus runs `persia status` with the kubeconfig of the sandbox, while all pods of the job run, and
 // with one more that no node holds.
 func testStatus(t *testing.T, c cluster, dir string) {
-	program := filepath.Join(t.TempDir(), "status")
-	output, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "persia/cmd/status").CombinedOutput()
+	program := filepath.Join(t.TempDir(), "persia")
+	output, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "persia/cmd/persia").CombinedOutput()
 	require.NoError(t, err, string(output))
 	kubeconfig, _, err := sandboxCommand(t, dir, "kubeconfig")
 	require.NoError(t, err)
 	status := func() string {
-		output, err := exec.CommandContext(t.Context(), program, "--kubeconfig", strings.TrimSpace(kubeconfig)).CombinedOutput()
+		output, err := exec.CommandContext(t.Context(), program, "status", "--kubeconfig", strings.TrimSpace(kubeconfig)).CombinedOutput()
 		require.NoError(t, err, string(output))
 		return string(output)
 	}

@@ -18,7 +18,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/emptypb"
 
-	"persia/preflight"
+	"persia/cmd/persia/preflight"
 )
 
 // TestTemplate makes a project of the repository by `pulumi new`, and previews it.
@@ -28,8 +28,8 @@ func TestTemplate(t *testing.T) {
 	if text, err := os.ReadFile(filepath.Join(template, "Pulumi.yaml")); err != nil || !strings.Contains(string(text), "\ntemplate:\n") {
 		return // a project that `pulumi new` has made is no template
 	}
-	program := filepath.Join(t.TempDir(), "preflight")
-	output, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "persia/cmd/preflight").CombinedOutput()
+	program := filepath.Join(t.TempDir(), "persia")
+	output, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "persia/cmd/persia").CombinedOutput()
 	require.NoError(t, err, "%s", output)
 	for _, stack := range []string{"dev", "prod"} {
 		t.Run(stack, func(t *testing.T) {
@@ -161,7 +161,7 @@ func (p project) preview(t *testing.T, stack string) {
 // preflight runs the checks, which must understand what the real CLI prints.
 func (p project) preflight(t *testing.T, program, stack string) {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), program, "--dir", p.dir, "--stack", stack, "--offline", "--timeout", patience.String())
+	command := exec.CommandContext(t.Context(), program, "preflight", "--dir", p.dir, "--stack", stack, "--offline", "--timeout", patience.String())
 	command.Env = append(slices.Clip(p.environment), "PATH="+filepath.Dir(tools.Pulumi)+string(os.PathListSeparator)+os.Getenv("PATH"))
 	// It fails where gcloud is missing.
 	checks, err := command.Output()

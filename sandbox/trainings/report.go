@@ -21,7 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"persia/status"
+	"persia/cmd/persia/status"
 )
 
 // report collects what a training's first nn-worker logs about the model: lines with

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"persia/status"
+	"persia/cmd/persia/status"
 )
 
 func TestResult(t *testing.T) {

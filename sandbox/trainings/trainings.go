@@ -14,7 +14,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"persia/status"
+	"persia/cmd/persia/status"
 )
 
 const (

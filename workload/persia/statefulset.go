@@ -101,8 +101,8 @@ func headlessService(args JobArgs, role role) *corev1.Service {
 	return service
 }
 
-// JobLabel is upstream's: its tools find the pods of a job by it.
-const JobLabel = "persia_job"
+// JobLabel is [jobspec.Label].
+const JobLabel = jobspec.Label
 
 // PodsOf selects the pods of a job, whichever engine creates them. Without a job, it selects
 // the pods of all jobs of the stack.

@@ -65,7 +65,7 @@ func newMachine(t *testing.T) *machine {
 	m.write("firmware", "Standard PC\n")
 	firmware = filepath.Join(dir, "firmware")
 	t.Setenv("HOME", m.home)
-	m.write("project/Pulumi.yaml", "name: persia\nruntime: {name: go, options: {binary: bin/persia}}\n")
+	m.write("project/Pulumi.yaml", "name: persia\nruntime: {name: go, options: {binary: bin/program}}\n")
 	m.write("project/go.mod", `module persia
 
 require (
@@ -75,7 +75,7 @@ require (
 )
 `)
 	m.write("project/main.go", "package main\n")
-	m.write("project/bin/persia", "")
+	m.write("project/bin/program", "")
 	m.stack(created)
 	m.write("home/.config/gcloud/application_default_credentials.json", "{}")
 	m.write("home/.pulumi/credentials.json", `{"current": "gs://state"}`)

@@ -40,8 +40,8 @@ var lists = map[string]string{
 	"/api/v1/namespaces/persia/pods/clicks-completion-1-a/log": "2026-11-24T11:59:00Z running attempt 3: 0 of 1 nn-workers and 0 of 1 dataloaders have finished\n",
 }
 
-// TestRunStatus runs the program with kubeconfigs of an API server.
-func TestRunStatus(t *testing.T) {
+// TestStatus runs the program with kubeconfigs of an API server.
+func TestStatus(t *testing.T) {
 	jobs, empty := lists["/apis/batch/v1/jobs"], `{"items": []}`
 	for name, c := range map[string]struct {
 		jobs, pods   string
@@ -58,11 +58,11 @@ job clicks: 0 of 1 pods are ready
 job clicks: running attempt 3: 0 of 1 nn-workers and 0 of 1 dataloaders have finished
   last checkpoint: /ckpt/clicks/1/attempt-2/step-200, `},
 		"no job":              {jobs: empty, says: "no training job reports its completion"},
-		"another context":     {jobs: jobs, args: []string{"--context", "other"}, code: 1, errors: `status: context "other" does not exist`},
-		"no such kubeconfig":  {jobs: jobs, args: []string{"--kubeconfig", "nowhere"}, code: 1, errors: "status: "},
-		"help":                {jobs: jobs, args: []string{"--help"}, errors: "Usage: status"},
-		"no such flag":        {jobs: jobs, args: []string{"--stack", "dev"}, code: 2, errors: "flag provided but not defined: -stack"},
-		"an API server's 403": {jobs: "", code: 1, errors: "status: "},
+		"another context":     {jobs: jobs, args: []string{"--context", "other"}, code: 1, errors: `persia status: context "other" does not exist`},
+		"no such kubeconfig":  {jobs: jobs, args: []string{"--kubeconfig", "nowhere"}, code: 1, errors: "persia status: "},
+		"help":                {jobs: jobs, args: []string{"--help"}, says: "persia status [flags]"},
+		"no such flag":        {jobs: jobs, args: []string{"--stack", "dev"}, code: 2, errors: "unknown flag: --stack"},
+		"an API server's 403": {jobs: "", code: 1, errors: "persia status: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -91,7 +91,7 @@ job clicks: running attempt 3: 0 of 1 nn-workers and 0 of 1 dataloaders have fin
 				"contexts": [{"name": "c", "context": {"cluster": "c"}}], "current-context": "c"}`, server.URL), 0o600))
 			t.Setenv("KUBECONFIG", kubeconfig)
 			var stdout, stderr strings.Builder
-			assert.Equal(t, c.code, run(t.Context(), c.args, &stdout, &stderr), stderr.String())
+			assert.Equal(t, c.code, run(t.Context(), append([]string{"status"}, c.args...), &stdout, &stderr), stderr.String())
 			assert.Contains(t, stdout.String(), c.says)
 			assert.Contains(t, stderr.String(), c.errors)
 		})

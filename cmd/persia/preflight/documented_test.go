@@ -11,7 +11,7 @@ import (
 
 // TestServicesAreDocumented checks that the page names every API and its purpose.
 func TestServicesAreDocumented(t *testing.T) {
-	page, err := os.ReadFile("../docs/start/google-cloud.md")
+	page, err := os.ReadFile("../../../docs/start/google-cloud.md")
 	require.NoError(t, err)
 	rows := 0
 	for line := range strings.Lines(string(page)) {

@@ -3,15 +3,16 @@ package status
 import (
 	"context"
 	"fmt"
-	corev1 "k8s.io/api/core/v1"
-	"persia/gcp"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+
+	"persia/gcp"
 )
 
 // request asks GKE for the nodes of a job's nn-workers, and has the name of the job: the fields of

@@ -14,20 +14,20 @@ import (
 // smaller one than the released one.
 func TestVersionsOfARelease(t *testing.T) {
 	const module = "golang.org/x/mod"
-	want, err := moduleVersions("..")
+	want, err := moduleVersions("../../..")
 	require.NoError(t, err)
 	require.NotEmpty(t, want[module])
 
 	dir := t.TempDir()
-	output, err := exec.Command("go", "build", "-o", filepath.Join(dir, "bin", "persia"), "../cmd/preflight").CombinedOutput()
+	output, err := exec.Command("go", "build", "-o", filepath.Join(dir, "bin", "program"), "..").CombinedOutput()
 	require.NoError(t, err, "%s", output)
-	project := []byte("name: persia\nruntime: {name: go, options: {binary: bin/persia}}\n")
+	project := []byte("name: persia\nruntime: {name: go, options: {binary: bin/program}}\n")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "Pulumi.yaml"), project, 0o600))
 	got, err := moduleVersions(dir)
 	require.NoError(t, err)
 	assert.Equal(t, want[module], got[module])
 
-	require.NoError(t, os.Remove(filepath.Join(dir, "bin", "persia")))
+	require.NoError(t, os.Remove(filepath.Join(dir, "bin", "program")))
 	_, err = moduleVersions(dir)
 	assert.ErrorContains(t, err, "read the versions of the program's modules")
 }

@@ -1,4 +1,4 @@
-package main
+package comment
 
 import (
 	"bytes"
@@ -44,7 +44,7 @@ func TestComments(t *testing.T) {
 			}
 			want, err := os.ReadFile(golden)
 			require.NoError(t, err)
-			assert.Equal(t, string(want), got, "go test ./cmd/preview-comment -update writes it anew")
+			assert.Equal(t, string(want), got, "go test ./cmd/persia/comment -update writes it anew")
 		})
 	}
 }
@@ -133,19 +133,20 @@ func TestForeignText(t *testing.T) {
 
 func TestRun(t *testing.T) {
 	for name, is := range map[string]struct {
-		args []string
-		code int
-		want string
+		title   string
+		command []string
+		code    int
+		want    string
 	}{
-		"succeeds":  {[]string{"--stack", "dev", "--", "cat", "testdata/same.txt"}, 0, "## Preview of stack dev: no changes\n"},
-		"fails":     {[]string{"--stack", "dev", "--", "sh", "-c", "cat testdata/refused.txt; exit 3"}, 3, "did you mean taints?"},
-		"no engine": {[]string{"--stack", "dev", "--", "sh", "-c", "echo nobody is logged in >&2; exit 1"}, 1, "\nnobody is logged in\n"},
-		"killed":    {[]string{"--stack", "dev", "--", "sh", "-c", "kill -9 $$"}, 1, "exit code 1"},
-		"drift":     {[]string{"--stack", "dev", "--title", "Drift", "--", "true"}, 0, "<!-- persia-drift: dev -->\n"},
+		"succeeds":  {"Preview", []string{"cat", "testdata/same.txt"}, 0, "## Preview of stack dev: no changes\n"},
+		"fails":     {"Preview", []string{"sh", "-c", "cat testdata/refused.txt; exit 3"}, 3, "did you mean taints?"},
+		"no engine": {"Preview", []string{"sh", "-c", "echo nobody is logged in >&2; exit 1"}, 1, "\nnobody is logged in\n"},
+		"killed":    {"Preview", []string{"sh", "-c", "kill -9 $$"}, 1, "exit code 1"},
+		"drift":     {"Drift", []string{"true"}, 0, "<!-- persia-drift: dev -->\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out, log bytes.Buffer
-			code, err := run(is.args, &out, &log)
+			code, err := Run("dev", is.title, is.command, &out, &log)
 			require.NoError(t, err)
 			assert.Equal(t, is.code, code)
 			assert.Contains(t, out.String(), is.want)
@@ -153,29 +154,24 @@ func TestRun(t *testing.T) {
 	}
 	t.Run("shows the output as it comes", func(t *testing.T) {
 		var out, log bytes.Buffer
-		_, err := run([]string{"--stack", "dev", "--", "cat", "testdata/edit.txt"}, &out, &log)
+		_, err := Run("dev", "Preview", []string{"cat", "testdata/edit.txt"}, &out, &log)
 		require.NoError(t, err)
 		assert.Equal(t, recorded(t, "edit"), log.String())
 	})
-	t.Run("misused", func(t *testing.T) {
-		code, err := run(nil, nil, &bytes.Buffer{})
-		assert.Equal(t, usage, code)
-		assert.ErrorContains(t, err, "--stack is missing")
-		code, err = run([]string{"--stack", "dev", "--", "./no-such-command"}, nil, &bytes.Buffer{})
+	t.Run("no such command", func(t *testing.T) {
+		code, err := Run("dev", "Preview", []string{"./no-such-command"}, nil, &bytes.Buffer{})
 		assert.Equal(t, 1, code)
 		assert.ErrorContains(t, err, "no-such-command")
 	})
-}
-
-// TestPulumiIsTheDefault: without a command, it is the CLI that previews.
-func TestPulumiIsTheDefault(t *testing.T) {
-	bin := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(bin, "pulumi"), []byte("#!/bin/sh\necho \"error: $*\"\nexit 1\n"), 0o700))
-	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
-	var out bytes.Buffer
-	_, err := run([]string{"--stack", "prod"}, &out, &bytes.Buffer{})
-	require.NoError(t, err)
-	assert.Contains(t, out.String(), "\npreview --stack prod --diff --non-interactive --color never\n")
+	t.Run("pulumi by default", func(t *testing.T) {
+		bin := t.TempDir()
+		require.NoError(t, os.WriteFile(filepath.Join(bin, "pulumi"), []byte("#!/bin/sh\necho \"error: $*\"\nexit 1\n"), 0o700))
+		t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+		var out bytes.Buffer
+		_, err := Run("prod", "Preview", nil, &out, &bytes.Buffer{})
+		require.NoError(t, err)
+		assert.Contains(t, out.String(), "\npreview --stack prod --diff --non-interactive --color never\n")
+	})
 }
 
 // TestWrapped: GitHub shows a code block with a bar to scroll if a line is long.

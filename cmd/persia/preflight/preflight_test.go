@@ -15,7 +15,7 @@ import (
 )
 
 // compiled is a Pulumi.yaml with which Pulumi compiles the program.
-const compiled = "name: persia\nruntime: {name: go, options: {buildTarget: bin/persia}}\n"
+const compiled = "name: persia\nruntime: {name: go, options: {buildTarget: bin/program}}\n"
 
 func TestPulumiCompilesTheProgram(t *testing.T) {
 	m := newMachine(t)
@@ -66,12 +66,12 @@ func TestProblems(t *testing.T) {
 		"no stack": {func(m *machine) { m.pulumi("stack ls", "echo '[]'") }, Missing,
 			[]string{"missing pulumi stack: dev does not exist; pulumi stack init dev"}},
 		"no program": {func(m *machine) { m.remove("project/bin") }, Missing,
-			[]string{"missing program: bin/persia, which Pulumi runs, does not exist; make build"}},
+			[]string{"missing program: bin/program, which Pulumi runs, does not exist; make build"}},
 		"an old program": {func(m *machine) {
 			m.write("project/workload/launch.sh", "")
 			later := time.Now().Add(time.Minute)
 			require.NoError(m.t, os.Chtimes(filepath.Join(m.project, "workload/launch.sh"), later, later))
-		}, Warning, []string{"warning program: bin/persia is older than workload/launch.sh, and Pulumi runs it without compiling it; make build"}},
+		}, Warning, []string{"warning program: bin/program is older than workload/launch.sh, and Pulumi runs it without compiling it; make build"}},
 		"no binary and no compiler": {func(m *machine) {
 			m.write("project/Pulumi.yaml", compiled)
 		}, Missing, []string{"missing program: Pulumi compiles the program with go, which is not on the PATH; install it"}},

@@ -13,7 +13,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"persia/config/jobspec"
-	"persia/workload/persia"
 )
 
 // Training is a training job.
@@ -28,12 +27,12 @@ type Training struct {
 // List returns all training jobs that report their end, by name.
 func List(ctx context.Context, client kubernetes.Interface) ([]Training, error) {
 	jobs, err := client.BatchV1().Jobs(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
-		LabelSelector: persia.JobLabel + ",app.kubernetes.io/name=completion",
+		LabelSelector: jobspec.Label + ",app.kubernetes.io/name=completion",
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read the state of the training jobs: %w", err)
 	}
-	pods, err := client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: persia.JobLabel})
+	pods, err := client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: jobspec.Label})
 	if err != nil {
 		return nil, fmt.Errorf("read the state of the training jobs: %w", err)
 	}
@@ -43,7 +42,7 @@ func List(ctx context.Context, client kubernetes.Interface) ([]Training, error) 
 // Coordinator returns the name of the pod of nn-worker 0, which coordinates a training job, or
 // "" if the job has none.
 func Coordinator(ctx context.Context, client kubernetes.Interface, namespace, job string) (string, error) {
-	pods, err := client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: persia.JobLabel + "=" + job})
+	pods, err := client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: jobspec.Label + "=" + job})
 	if err != nil {
 		return "", fmt.Errorf("find nn-worker 0 of the training job %s: %w", job, err)
 	}
@@ -77,7 +76,7 @@ func isFirst(job string, pod corev1.Pod) bool {
 func Of(jobs []batchv1.Job, pods []corev1.Pod) []Training {
 	var all []Training
 	for _, job := range jobs {
-		training := Training{Job: job.Labels[persia.JobLabel], Namespace: job.Namespace}
+		training := Training{Job: job.Labels[jobspec.Label], Namespace: job.Namespace}
 		switch end := endOf(job); {
 		case end == nil:
 			training.State = progress(training.Job, pods)
@@ -125,7 +124,7 @@ func failure(job batchv1.Job, condition batchv1.JobCondition, pods []corev1.Pod)
 func progress(job string, pods []corev1.Pod) string {
 	ready, total, restarts := 0, 0, 0
 	for _, pod := range pods {
-		if pod.Labels[persia.JobLabel] != job || pod.Labels["app.kubernetes.io/name"] == "completion" {
+		if pod.Labels[jobspec.Label] != job || pod.Labels["app.kubernetes.io/name"] == "completion" {
 			continue
 		}
 		total++

@@ -1,0 +1,156 @@
+// Persia has the commands beside `pulumi up` of a stack: what the stack still needs, what its jobs do,
+// and what a pull request would change.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"persia/cmd/persia/comment"
+	"persia/cmd/persia/preflight"
+	"persia/cmd/persia/status"
+)
+
+// failed ends a command with an exit code. Other errors are of wrong usage.
+type failed struct {
+	code int
+	error
+}
+
+const exitUsage = 2
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	root := &cobra.Command{
+		Use:               "persia",
+		Short:             "Commands beside `pulumi up` of a stack",
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+	}
+	root.AddCommand(preflightCommand(), statusCommand(), commentCommand())
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	command, err := root.ExecuteContextC(ctx)
+	code, end := 0, (*failed)(nil)
+	switch {
+	case errors.As(err, &end):
+		code, err = end.code, end.error
+	case err != nil:
+		code = exitUsage
+	}
+	if err != nil {
+		_, _ = fmt.Fprintf(stderr, "%s: %v\n", command.CommandPath(), err) // nowhere else to say it
+	}
+	return code
+}
+
+func preflightCommand() *cobra.Command {
+	var options preflight.Options
+	command := &cobra.Command{
+		Use:   "preflight",
+		Short: "Report what is missing before `pulumi up`",
+		Long: `Preflight reports what is missing before "pulumi up" of a stack: programs, plugins,
+logins, the project's APIs and its quotas. It changes nothing.
+
+Each line begins with one of
+  ok         nothing to do
+  unchecked  it could not be checked, and the line says why
+  warning    "pulumi up" may fail, or works with a limitation
+  missing    "pulumi up" fails without it
+
+Exit codes:
+  0  nothing is missing; something may be unchecked
+  1  something is missing
+  2  wrong usage, or the stack file cannot be read or has errors`,
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			checks, err := preflight.Run(command.Context(), options)
+			if err == nil {
+				err = preflight.Print(command.OutOrStdout(), checks)
+			}
+			if err == nil {
+				err = context.Cause(command.Context())
+			}
+			if err == nil && preflight.Failed(checks) {
+				return &failed{1, nil}
+			}
+			return err
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&options.Stack, "stack", "dev", "stack, as in Pulumi.`STACK`.yaml")
+	flags.StringVar(&options.Dir, "dir", ".", "`FOLDER` of Pulumi.yaml and the stack files")
+	flags.BoolVar(&options.Offline, "offline", false, "skip all checks that need the network")
+	flags.DurationVar(&options.Timeout, "timeout", 30*time.Second, "time limit for each gcloud or pulumi command")
+	return command
+}
+
+func statusCommand() *cobra.Command {
+	rules, overrides := clientcmd.NewDefaultClientConfigLoadingRules(), &clientcmd.ConfigOverrides{}
+	command := &cobra.Command{
+		Use:   "status",
+		Short: "Say what each training job does, and why it waits",
+		Long: `Status says what each training job of a cluster does, its last checkpoint, and why it
+waits, with the next command. It changes nothing.`,
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
+			if err != nil {
+				return &failed{1, err}
+			}
+			now, err := status.Read(command.Context(), config, time.Now())
+			if err != nil {
+				return &failed{1, err}
+			}
+			if len(now.Jobs) == 0 {
+				command.Println("no training job reports its completion: none is there, or all have the engine operator")
+			}
+			now.Print(command.OutOrStdout())
+			return nil
+		},
+	}
+	command.Flags().StringVar(&rules.ExplicitPath, "kubeconfig", "", "the kubeconfig `FILE`; by default that of KUBECONFIG, or ~/.kube/config")
+	command.Flags().StringVar(&overrides.CurrentContext, "context", "", "the `CONTEXT` of the kubeconfig; by default its current one")
+	return command
+}
+
+func commentCommand() *cobra.Command {
+	var stack, title string
+	command := &cobra.Command{
+		Use:   "comment --stack STACK [--title TITLE] [-- COMMAND…]",
+		Short: "Preview a stack, and print a comment for its pull request",
+		Long: `Comment previews a stack with "pulumi preview", or with another command, and prints a summary
+for its reviewer as the Markdown of one comment. It exits with the exit code of the preview; if the
+preview fails, the comment says why.`,
+		RunE: func(command *cobra.Command, args []string) error {
+			if stack == "" {
+				return errors.New("--stack is missing: write the name of the stack, like --stack dev")
+			}
+			code, err := comment.Run(stack, title, args, command.OutOrStdout(), command.ErrOrStderr())
+			if code != 0 || err != nil {
+				return &failed{code, err}
+			}
+			return nil
+		},
+	}
+	command.Flags().StringVar(&stack, "stack", "", "the `STACK`, as in Pulumi.STACK.yaml")
+	command.Flags().StringVar(&title, "title", "Preview", "what the comment is about: Preview, Drift")
+	return command
+}
