@@ -70,7 +70,7 @@ func newJobs(ctx *pulumi.Context, cfg *config.Stack, cluster *gke.Cluster, broke
 				return nil, err
 			}
 			args := jobArgs(cfg, job, broker, slices.Concat(needs, grants))
-			args.ServiceAccount = stackid.Of(ctx).ServiceAccount(job.Name)
+			args.Stack, args.ServiceAccount = stackid.Of(ctx).String(), stackid.Of(ctx).ServiceAccount(job.Name)
 			jobs[job.Name], err = persia.NewJob(ctx, job.Name, args, inCluster)
 		case jobspec.EngineOperator:
 			jobs[job.Name], err = operator.NewJob(ctx, job.Name, operator.JobArgs{

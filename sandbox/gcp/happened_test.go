@@ -169,7 +169,7 @@ func writeCheckpoint(t *testing.T, root string) {
 	t.Helper()
 	folder := filepath.Join(root, "attempt-1")
 	require.NoError(t, os.MkdirAll(filepath.Join(folder, "s0"), 0o755))
-	for name, text := range map[string]string{"dense.pt": "a model", "embedding_dump_done": "---\nnum_shards: 1\n", "opt.pt": "an optimizer"} {
+	for name, text := range map[string]string{"dense.pt": "a model", "embedding_dump_done": "---\nnum_shards: 1\n", "opt.pt": "an optimizer", "s0/replica_0_shard_0.emb": "embeddings"} {
 		require.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o644))
 	}
 }

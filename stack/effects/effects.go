@@ -84,6 +84,9 @@ func changed(before, after Stack, j job) []string {
 		say("", "the next attempt of the job %s does not see the checkpoints in %s, which stay there: it trains %s. %s",
 			j.name, had, after.start(j.is), comeBack(before, after, j))
 	}
+	if record := before.stored(j.was, "PERSIA_STATE_DIR"); had == has && j.was.run() == j.is.run() && record != (storedFolder{}) && !after.reads(j.is, record) {
+		say("", "the record of the run of the job %s stays in %s, where its nn-workers no longer read it: a complete job trains again. To keep it, restore the mounts of nnWorker", j.name, record)
+	}
 	if own := "PERSIA_CKPT_DIR"; j.was.nnWorkers().variable(own) != j.is.nnWorkers().variable(own) {
 		say(".env", "%s of the job %s was %s and is now %s: the next attempt reads and writes its checkpoints there, and the old ones stay",
 			own, j.name, written(j.was.nnWorkers().variable(own)), written(j.is.nnWorkers().variable(own)))
@@ -128,6 +131,11 @@ func changed(before, after Stack, j job) []string {
 			j.name, strings.Join(roles, ", "), most, minutes(time.Duration(most)*kube.RolloutTime), minutes(kube.RolloutTime), after.start(j.is))
 	}
 	return effects
+}
+
+// reads reports whether the nn-workers of a job read the record of its run in a folder.
+func (s Stack) reads(job Job, record storedFolder) bool {
+	return job.ByOperator || record == s.stored(job, "PERSIA_STATE_DIR") || record == s.stored(job, "PERSIA_FORMER_STATE_DIR")
 }
 
 // nnWorkers returns the nn-workers of a job.

@@ -203,6 +203,47 @@ spec:
 	}
 }
 
+// TestRecordOfARun moves the record of a run by an edit of the mounts. A complete job that lacks it
+// trains again.
+func TestRecordOfARun(t *testing.T) {
+	const pods = `
+metadata: {name: criteo-nn-worker, namespace: persia}
+spec:
+  template:
+    metadata: {labels: {persia_job: criteo, app.kubernetes.io/name: nn-worker}}
+    spec:
+      containers:
+      - name: nn-worker
+        env: [{name: PERSIA_RUN, value: "1"}, {name: PERSIA_STATE_DIR, value: MOUNT/.persia/criteo/1}]
+        volumeMounts: [{name: a, mountPath: /a}, {name: b, mountPath: /b}, {name: a, mountPath: /c}, {name: state, mountPath: /state}]
+      volumes:
+      - {name: a, persistentVolumeClaim: {claimName: a}}
+      - {name: b, persistentVolumeClaim: {claimName: b}}
+      - {name: state, emptyDir: {}}
+`
+	const moves = "the record of the run of the job criteo stays in folder .persia/criteo/1 of the claim a, where its nn-workers no longer read it"
+	for name, c := range map[string]struct {
+		was, is string
+		moves   bool
+	}{
+		"nowhere":                     {"/a", "/a", false},
+		"to another claim":            {"/a", "/b", true},
+		"to another claim, and found": {"/a", "/b/.persia/criteo/1}, {name: PERSIA_FORMER_STATE_DIR, value: /a", false},
+		"into the pod":                {"/a", "/state", true},
+		"out of the pod":              {"/state", "/a", false},
+		"to another path":             {"/a", "/c", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var set appsv1.StatefulSet
+			require.NoError(t, yaml.Unmarshal([]byte(strings.Replace(pods, "MOUNT", c.is, 1)), &set))
+			after := New()
+			after.Add(&set)
+			effects := Of(inState(t, statefulSet, strings.Replace(pods, "MOUNT", c.was, 1)), after, map[string]string{"criteo": "persia:jobs[0]"})
+			assert.Equal(t, c.moves, strings.Contains(strings.Join(effects, "\n"), moves), "%s", effects)
+		})
+	}
+}
+
 // TestRemovedVolumes: a driver deletes the storage of a removed volume only if the volume says so.
 func TestRemovedVolumes(t *testing.T) {
 	const volume = `

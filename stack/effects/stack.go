@@ -334,7 +334,7 @@ func (s Stack) Running() []string {
 }
 
 // run returns the run of a job, or "" if PERSIA's operator creates its pods.
-func (j Job) run() string { return j.Roles[jobspec.KindNNWorker.Name].variable("PERSIA_RUN") }
+func (j Job) run() string { return j.nnWorkers().variable("PERSIA_RUN") }
 
 // storedFolder is a directory of a volume.
 type storedFolder struct {
@@ -351,9 +351,12 @@ func (f storedFolder) String() string {
 
 // checkpoints returns where the attempts of a job write their checkpoints. It is empty if the job
 // has no such folder, or if PERSIA's operator creates its pods.
-func (s Stack) checkpoints(job Job) storedFolder {
-	nnWorkers := job.Roles[jobspec.KindNNWorker.Name]
-	root := nnWorkers.variable("PERSIA_CKPT_ROOT")
+func (s Stack) checkpoints(job Job) storedFolder { return s.stored(job, "PERSIA_CKPT_ROOT") }
+
+// stored returns the folder that a variable of the nn-workers names. It is empty if pods lose it.
+func (s Stack) stored(job Job, variable string) storedFolder {
+	nnWorkers := job.nnWorkers()
+	root := nnWorkers.variable(variable)
 	if root == "" {
 		return storedFolder{}
 	}
@@ -365,8 +368,9 @@ func (s Stack) checkpoints(job Job) storedFolder {
 			continue
 		}
 		longest = len(mount.MountPath)
-		at = s.mounted(nnWorkers, mount)
-		at.folder = path.Join(at.folder, below)
+		if at = s.mounted(nnWorkers, mount); at != (storedFolder{}) {
+			at.folder = path.Join(at.folder, below)
+		}
 	}
 	return at
 }

@@ -6,7 +6,8 @@ and embedding_dump_done, and writes opt.pt last. PERSIA creates each file empty 
 fills it, so a file that exists may be empty or truncated.
 
 All functions raise an OSError when the volume cannot be read. Such a volume must not count
-as an empty one: the training would start over, and its checkpoints would be removed.
+as an empty one: the training would start over, and its checkpoints would be removed. A single
+entry that cannot be looked at is no checkpoint, and stays.
 """
 
 import collections
@@ -20,6 +21,7 @@ import stat
 ATTEMPT = re.compile(r"attempt-(\d+)$")
 SHARD = re.compile(r"s\d+$")
 DENSE, DONE, OPTIMIZER = "dense.pt", "embedding_dump_done", "opt.pt"
+EMBEDDINGS = ".emb"
 # In the order of their removal: an interrupted one leaves an incomplete checkpoint.
 MARKS = (DONE, OPTIMIZER)
 
@@ -35,18 +37,36 @@ LEGACY = pickle.dumps(0x1950A86A20F9469CFC6C, protocol=2)
 # The bytes of an element, by the storage's class without "Storage". Others have at least one.
 WIDTHS = {"ComplexDouble": 16, "ComplexFloat": 8, "Double": 8, "Long": 8, "Float": 4, "Int": 4, "Half": 2, "BFloat16": 2, "Short": 2}
 
+# The errors of one entry: a link to itself, a file that its server has replaced, and a folder of
+# another user. All others are the volume's.
+UNSEEN = (errno.ELOOP, errno.ESTALE, errno.EACCES)
+
 # path is the folder, attempt the number of the attempt that wrote it, time when it became
 # complete, and link whether path is a link to the folder.
 Checkpoint = collections.namedtuple("Checkpoint", "attempt time path link")
 
 
 class Found:
-    """The checkpoints that a scan found. complete has the newest one first."""
+    """The checkpoints that a scan found. complete has the newest one first. strange has entries that
+    are neither complete nor to be removed, with the reason. known has the marks of checkpoints whose
+    servers' files are all there: it takes long to look at 100,000 files, so that is done once."""
 
-    def __init__(self):
+    def __init__(self, known=None):
         self.last_attempt = 0
         self.complete = []
         self.incomplete = []
+        self.strange = {}
+        self.known = {} if known is None else known
+
+    def look(self, path, function, *arguments):
+        """Return what a function finds out about an entry, or None if it cannot be looked at."""
+        try:
+            return function(*arguments)
+        except OSError as error:
+            if error.errno not in UNSEEN:
+                raise
+            self.strange[path] = os.strerror(error.errno)
+            return None
 
     def newest(self, attempt=None):
         """Return the newest complete checkpoint, of one attempt or of all, or None."""
@@ -64,26 +84,26 @@ def directory(root, attempt):
     return os.path.join(root, f"attempt-{attempt}") if root else None
 
 
-def scan(root, older=False):
+def scan(root, older=False, known=None):
     """Find all checkpoints. On a bucket, each request takes tens of milliseconds, and a
     checkpoint has up to 100,000 files, so this lists each folder once, and opens only the files
     that show whether a checkpoint is complete.
 
     older is for releases of PERSIA without persia-launcher, which leave DONE empty."""
-    found = Found()
+    found = Found(known)
     for entry in entries(root) if root else []:
         match = ATTEMPT.match(entry.name)
         if not match or entry.is_symlink():
             continue
         number = int(match.group(1))
         found.last_attempt = max(found.last_attempt, number)
-        inner = entries(entry.path)
+        inner = found.look(entry.path, entries, entry.path) or []
         consider(found, number, entry.path, False, inner, older)
         is_checkpoint = any(file.name in (DENSE, DONE) for file in inner)
         for folder in inner:
             # The folders that the servers write in a checkpoint have up to 1,000 files each.
-            if folder.is_dir() and not (is_checkpoint and SHARD.match(folder.name)):
-                consider(found, number, folder.path, folder.is_symlink(), entries(folder.path), older)
+            if found.look(folder.path, folder.is_dir) and not (is_checkpoint and SHARD.match(folder.name)):
+                consider(found, number, folder.path, folder.is_symlink(), found.look(folder.path, entries, folder.path) or [], older)
     found.complete.sort(reverse=True)
     return found
 
@@ -91,13 +111,24 @@ def scan(root, older=False):
 def consider(found, attempt, path, link, inner, older):
     """Add a folder to found if it is a checkpoint. PERSIA writes dense.pt first; scripts also
     write other folders, such as exported embeddings."""
-    files = {entry.name: entry for entry in inner if not entry.is_dir()}
-    shards = {entry.name for entry in inner if SHARD.match(entry.name) and entry.is_dir()}
-    time = completed(files, shards, older)
-    if time is not None:
-        found.complete.append(Checkpoint(attempt, time, path, link))
-    elif not link and DENSE in files and not names_its_own(files, shards, older):
-        found.incomplete.append(path)
+    folders = {entry.name: found.look(entry.path, entry.is_dir) for entry in inner}
+    files = {entry.name: entry for entry in inner if folders[entry.name] is False}
+    shards = {entry.name: entry for entry in inner if folders[entry.name] and SHARD.match(entry.name)}
+    time = found.look(path, completed, files, shards, older)
+    if path in found.strange:
+        return
+    if time is None:
+        if not link and DENSE in files and not found.look(path, names_its_own, files, shards, older) and path not in found.strange:
+            found.incomplete.append(path)
+        return
+    if found.known.get(path) != time:
+        missing = found.look(path, unwritten, files[DONE].path, shards, older)
+        if missing or path in found.strange:
+            # PERSIA has said that it is complete. Whatever has happened to it since, people decide.
+            found.strange.setdefault(path, missing)
+            return
+        found.known[path] = time
+    found.complete.append(Checkpoint(attempt, time, path, link))
 
 
 def completed(files, shards, older):
@@ -117,12 +148,35 @@ def completed(files, shards, older):
 def embeddings_whole(mark, shards, older):
     """Report whether PERSIA has written the whole mark, and each server that it counts has a
     folder."""
-    with open(mark, "rb") as file:
-        text = file.read(4096).decode(errors="replace")
-    count = re.search(r"^num_shards: (\d+)$", text, re.MULTILINE)
-    if not count or not text.endswith("\n"):
+    text = read_mark(mark)
+    if counted(text, "num_shards") is None or not text.endswith("\n"):
         return older and not text
-    return all(f"s{number}" in shards for number in range(int(count.group(1))))
+    return all(f"s{number}" in shards for number in range(counted(text, "num_shards")))
+
+
+def unwritten(mark, shards, older):
+    """Return which server lacks files of a checkpoint, for people, or None. A node that loses its
+    power may leave empty files behind."""
+    text = read_mark(mark)
+    servers, most = counted(text, "num_shards"), counted(text, "num_internal_shards") or 1
+    for name in sorted(shards) if servers is None else [f"s{number}" for number in range(servers)]:
+        sizes = [entry.stat().st_size for entry in entries(shards[name].path) if entry.name.endswith(EMBEDDINGS)]
+        if len(sizes) < most:
+            return f"{name} has {len(sizes)} of {most} files"
+        if not all(sizes):
+            return f"{name} has empty files"
+    return None
+
+
+def read_mark(mark):
+    with open(mark, "rb") as file:
+        return file.read(4096).decode(errors="replace")
+
+
+def counted(text, what):
+    """Return a number of a mark, or None."""
+    count = re.search(rf"^{what}: (\d+)$", text, re.MULTILINE)
+    return int(count.group(1)) if count else None
 
 
 def whole(path):

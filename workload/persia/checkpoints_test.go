@@ -25,7 +25,7 @@ def write(name, *files):
         path = os.path.join(root, name, file)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "w") as opened:
-            opened.write(content.get(os.path.basename(file), ""))
+            opened.write(content.get(os.path.basename(file), "x"))
         os.utime(path, (written, written))
     written += 1
 
@@ -445,66 +445,6 @@ print(left())
 			assert.Equal(t, want, said[len(said)-1], "what is not whole is removed")
 		})
 	}
-}
-
-// TestCheckpointsAreFoundQuickly: on a bucket each request takes long, and the folder of
-// each of 120 servers has a thousand files.
-func TestCheckpointsAreFoundQuickly(t *testing.T) {
-	t.Parallel()
-	const script = withCheckpoints + `
-import builtins
-
-requests = []
-
-class Entry:
-    """An entry of a folder that counts requests about it."""
-    def __init__(self, entry):
-        self.entry = entry
-    def __getattr__(self, name):
-        return getattr(self.entry, name)
-    def stat(self):
-        requests.append("stat " + self.entry.path)
-        return self.entry.stat()
-
-class Entries:
-    def __init__(self, found):
-        self.found = found
-    def __enter__(self):
-        return [Entry(entry) for entry in self.found]
-    def __exit__(self, *_):
-        self.found.close()
-
-def counted(name, function):
-    def call(path, *arguments, **named):
-        if str(path).startswith(root):
-            requests.append(f"{name} {path}")
-        return function(path, *arguments, **named)
-    return call
-
-for checkpoint in range(3):
-    write_complete(f"attempt-1/{checkpoint}")
-    for server in range(120):
-        os.makedirs(os.path.join(root, f"attempt-1/{checkpoint}/s{server}"), exist_ok=True)
-# A script may write straight into the folder of its attempt.
-write_complete("attempt-2")
-for server in range(120):
-    os.makedirs(os.path.join(root, f"attempt-2/s{server}"), exist_ok=True)
-scandir = os.scandir
-os.scandir = counted("list", lambda path: Entries(scandir(path)))
-for name in ("stat", "lstat", "listdir"):
-    setattr(os, name, counted(name, getattr(os, name)))
-builtins.open = counted("open", open)
-checkpoints.scan(root)
-os.stat = os.stat
-kinds = [request.split()[0] for request in requests]
-print({kind: kinds.count(kind) for kind in sorted(set(kinds))})
-print([request for request in requests if "/s" in request.split()[1][len(root):]])
-`
-	assert.Equal(t, []string{
-		// The run, its attempts, and each checkpoint below them; and of each checkpoint the
-		// marks and the model.
-		"{'list': 6, 'open': 12, 'stat': 12}", "[]",
-	}, coordinate(t, script, map[string]any{"checkpoints": t.TempDir()}))
 }
 
 // TestCheckpointsAreDoubted: an attempt that fails before it gets on leaves its checkpoint

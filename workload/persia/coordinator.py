@@ -237,6 +237,7 @@ class Coordinator:
     def retry(self, key):
         """Start a failed job again after a change."""
         self.phase, self.reason = STOP, f"{name(key)} was changed"
+        self.keeper.read_again = 0
         self.keeper.remember(failures=0, failed="")
 
     def count_failure(self, found):
@@ -277,7 +278,7 @@ class Coordinator:
         return self.phase == START
 
     def waits(self):
-        return self.phase == STOP
+        return self.phase == STOP and not self.superseded
 
     def recall(self, kept):
         """Continue from the record of the previous coordinator."""
@@ -381,7 +382,7 @@ class Coordinator:
         self.keeper.drop(found.surplus(self.settings.keep, {self.resume, self.memory.proven}))
 
     def stand_down(self):
-        """Leave the job to a newer coordinator."""
+        """Leave the job to a newer coordinator, for as long as that renews its claim."""
         if not self.superseded:
             self.log("a newer coordinator has taken over: standing down")
         self.superseded, self.phase = True, STOP
@@ -423,7 +424,7 @@ class Coordinator:
                 text = self.completed()
                 self.completion_asked = self.completion_asked or run != "" and text.startswith("complete ")
                 return text
-            saving, reading = self.keeper.trouble_saving(), self.keeper.trouble_reading()
+            saving, reading = self.keeper.trouble_saving() + self.keeper.trouble_found(), self.keeper.trouble_reading()
             if self.phase == FAILED:
                 self.completion_asked = self.completion_asked or run != ""
                 return f"failed: {self.reason}{saving}"

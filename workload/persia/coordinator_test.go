@@ -112,7 +112,7 @@ job.keeper.keep()
 replace = os.replace
 
 def full(*_):
-    raise OSError(28, "No space left on device")
+    raise OSError(5, "Input/output error")
 
 os.replace = full
 all_report(0, "waiting")
@@ -122,8 +122,8 @@ now += 1
 all_report(0, "waiting")
 print(job.memory.read()["attempt"])
 `, []string{
-			"log: the state of the run cannot be recorded: [Errno 28] No space left on device",
-			"waiting after attempt 0 (the job starts): backing off; this cannot be recorded: [Errno 28] No space left on device",
+			"log: the state of the run cannot be recorded: [Errno 5] Input/output error",
+			"waiting after attempt 0 (the job starts): backing off; this cannot be recorded: [Errno 5] Input/output error",
 			starts, "1",
 		}},
 		"a replica fails while the number of the attempt is recorded": {`

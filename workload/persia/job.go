@@ -17,6 +17,8 @@ import (
 // JobArgs describes a training.
 type JobArgs struct {
 	Job jobspec.Job
+	// Stack is the full name of the stack.
+	Stack string
 	// Images says where nodes pull images from.
 	Images cachespec.Settings
 	// Namespace is where the replicas run, and ServiceAccount the name of the service

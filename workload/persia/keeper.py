@@ -6,12 +6,13 @@ all of this runs in threads of its own, and nothing that touches a volume holds 
 lock, which guards the state of both.
 """
 
+import os
 import threading
 import time
 import uuid
 
 import checkpoints
-from memory import Memory, Superseded
+from memory import Foreign, Memory, Superseded
 
 
 class Keeper:
@@ -20,17 +21,20 @@ class Keeper:
     def __init__(self, coordinator, settings, clock):
         self.coordinator, self.settings, self.clock = coordinator, settings, clock
         self.lock = coordinator.lock
-        self.memory = Memory(settings.state_directory, uuid.uuid4().hex)
+        self.memory = Memory(settings.state_directory, uuid.uuid4().hex, settings.job, settings.former_state_directory)
         self.work = threading.Event()  # set when keep has something to do
         self.loaded = False  # whether the record of the previous coordinator is read
         # Reading. All failures in a row are one error for people.
         self.reading = None  # when the read began that has not returned
         self.failed_reads, self.read_error = 0, ""
         self.read_again = 0  # when to read next after a failure
+        self.known, self.strange = {}, {}  # see checkpoints.Found
         # Writing. changes counts the changes of the memory, recorded those that the file has.
         self.recording = threading.Lock()  # taken before lock
         self.changes = self.recorded = 0
-        self.write_error = ""
+        self.failed_writes, self.write_error = 0, ""
+        # The claim of the coordinator that has taken over, and when it was first seen.
+        self.claim, self.claim_seen = None, 0
         # Removing.
         self.unneeded = set()  # the checkpoints to remove
         self.clutter = threading.Event()  # set when there are some
@@ -68,7 +72,17 @@ class Keeper:
 
     def trouble_saving(self):
         """Return why the record cannot be written, for people, or ""."""
-        return f"; this cannot be recorded: {self.write_error}" if self.write_error else ""
+        if not self.write_error:
+            return "; the volume is full" if self.memory.full else ""
+        times = f", {self.failed_writes} times in a row" if self.failed_writes > 1 else ""
+        return f"; this cannot be recorded: {self.write_error}{times}"
+
+    def trouble_found(self):
+        """Return what is no checkpoint although it may look like one, for people, or ""."""
+        for path, why in self.strange.items():
+            more = f", and {len(self.strange) - 1} more" if len(self.strange) > 1 else ""
+            return f"; {path} is no checkpoint: {why}{more}"
+        return ""
 
     # In threads of their own.
 
@@ -85,13 +99,18 @@ class Keeper:
             self.clutter.clear()
             self.tidy()
 
-        for work in (keep, tidy):
+        def hold():
+            # A scan of the checkpoints takes minutes, and must not cost the claim.
+            self.hold()
+            time.sleep(self.settings.lost_seconds / 3)
+
+        for work in (keep, tidy, hold):
             threading.Thread(target=self.repeat, args=(work,), daemon=True).start()
 
     def repeat(self, work):
-        """Work until a newer coordinator takes over. An unexpected error must not end the thread:
-        the job would continue, and its end would never be recorded."""
-        while not self.coordinator.superseded:
+        """Work from now on. An unexpected error must not end the thread: the job would continue, and
+        its end would never be recorded."""
+        while True:
             try:
                 work()
             except Exception as error:
@@ -120,15 +139,58 @@ class Keeper:
         except OSError as error:
             self.fail_read(error)
             return
+        except Foreign as error:
+            with self.lock:
+                self.read_again = float("inf")
+                self.coordinator.give_up(str(error))
+            return
         with self.lock:
             self.failed_reads, self.read_error = 0, ""
             self.loaded = True
-            self.coordinator.recall(kept)
+            outranked = self.memory.is_outranked(kept, self.settings.pod)
+            if not outranked:
+                self.coordinator.recall(kept)
+        if outranked:
+            self.stand_down()
+
+    def hold(self):
+        """Renew the claim. If another coordinator has it and no longer renews it, claim the run
+        again."""
+        if not self.loaded:
+            return
+        with self.lock:
+            renews = not self.coordinator.superseded and (self.coordinator.runs() or self.coordinator.waits())
+            if renews:
+                self.memory.values["beat"] += 1
+                self.changes += 1
+        if renews:
+            self.record()
+        elif self.coordinator.superseded:
+            self.observe()
+
+    def observe(self):
+        """Claim the run again if the claim of the other coordinator stands still for twice the time
+        after which a replica is lost: a bucket's mount shows what it has seen for a minute."""
+        try:
+            kept = self.read(self.memory.read)
+        except (OSError, Superseded):
+            self.claim = None
+            return
+        claim, now = [kept.get(part) for part in ("term", "holder", "beat")], self.clock()
+        if claim != self.claim:
+            self.claim, self.claim_seen = claim, now
+        elif now - self.claim_seen > 2 * self.settings.lost_seconds:
+            with self.lock:
+                self.coordinator.log(f"no coordinator has renewed its claim for {now - self.claim_seen:.0f} s: claiming the run again")
+                self.claim, self.coordinator.superseded = None, False
+                self.coordinator.recall(kept)
+            self.record()
+            self.work.set()
 
     def reclaim(self):
         """Write the record again if an older coordinator has replaced it: the volume may have
         held back its last write."""
-        if not self.loaded or not self.rested():
+        if not self.loaded or self.coordinator.superseded or not self.rested():
             return
         try:
             held = self.read(self.memory.check)
@@ -158,16 +220,32 @@ class Keeper:
             return
         with self.lock:
             self.failed_reads, self.read_error = 0, ""
+            for path in set(found.strange) - set(self.strange):
+                self.coordinator.log(f"{path} is no checkpoint: {found.strange[path]}")
+            self.strange = found.strange
             starts = self.coordinator.take(found, waited)
+            if starts:
+                self.drop(found.incomplete)
         if starts:
             # The number of an attempt is not used twice, even if this process ends now.
             recorded = self.record()
+            if self.memory.full:
+                # The attempt could write nothing either, so it waits.
+                self.tidy()
+                recorded = self.record(again=True)
             with self.lock:
                 self.coordinator.start(found, recorded)
 
     def find(self):
         self.memory.check()
-        return checkpoints.scan(self.settings.checkpoints, self.settings.older)
+        found = checkpoints.scan(self.settings.checkpoints, self.settings.older, self.known)
+        if not found.complete:
+            # There were some: the job must not begin again because they cannot be looked at now.
+            for seen in filter(None, (self.memory.checkpoint, self.memory.resume, self.memory.proven, self.coordinator.written)):
+                for path in found.strange:
+                    if (seen + os.sep).startswith(path + os.sep):
+                        raise OSError(f"{path}: {found.strange[path]}")
+        return found
 
     def read(self, function):
         """Return what a function reads from a volume. Meanwhile, status reports a hanging one."""
@@ -189,15 +267,16 @@ class Keeper:
                 self.read_error += f", {self.failed_reads} times in a row"
             self.coordinator.starting = False
 
-    def record(self):
-        """Write the record if it has changed, and report whether the file has it. After a failure,
-        keep tries again."""
+    def record(self, again=False):
+        """Write the record if it has changed, or again, and report whether the file has it. After a
+        failure, keep tries again."""
         # keep and release may record at the same time: the later one writes what is known then.
         with self.recording:
             with self.lock:
                 changes, values = self.changes, dict(self.memory.values)
-                if not self.loaded or changes == self.recorded:
+                if not self.loaded or changes == self.recorded and not again:
                     return self.loaded
+            full = self.memory.full
             try:
                 self.memory.write(values)
                 trouble = ""
@@ -209,6 +288,9 @@ class Keeper:
             with self.lock:
                 if trouble and not self.write_error:
                     self.coordinator.log(f"the state of the run cannot be recorded: {trouble}")
+                elif self.memory.full and not full:
+                    self.coordinator.log("the volume is full; the record of the run is overwritten")
+                self.failed_writes = self.failed_writes + 1 if trouble else 0
                 self.write_error = trouble
                 if not trouble:
                     self.recorded = changes
@@ -234,7 +316,8 @@ class Keeper:
                 if folder not in self.unneeded:
                     continue
             try:
-                self.memory.check()
+                if not self.memory.check():
+                    return  # until the claim is recorded
                 checkpoints.remove(folder)
             except Superseded:
                 self.stand_down()
@@ -248,4 +331,5 @@ class Keeper:
     def stand_down(self):
         with self.lock:
             self.unneeded = set()
+            self.recorded = self.changes  # what is not recorded is void
             self.coordinator.stand_down()

@@ -146,30 +146,57 @@ func volumeOf(volume corev1.Volume) string {
 	return "volume " + volume.Name
 }
 
-// stateDirectory returns the directory in which the coordinator records the run.
-func stateDirectory(args JobArgs, role role) string {
-	if all := sharedDirectories(args, role.config); len(all) > 0 {
-		return path.Join(all[0].path, ".persia", args.Job.Name, args.Job.RunID)
+// differs reports whether pods have different directories, because a variable is in the name.
+func (s shared) differs() bool { return strings.Contains(s.subPath, "$(") }
+
+// recordIn returns the directory of a run's record in one of these directories, or in the pod.
+func recordIn(args JobArgs, directories []shared) string {
+	at := podState
+	if len(directories) > 0 {
+		at = path.Join(directories[0].path, ".persia")
 	}
-	return path.Join(podState, args.Job.Name, args.Job.RunID)
+	return path.Join(at, args.Job.Name, args.Job.RunID)
+}
+
+// stateDirectory returns the directory in which the coordinator records the run: beside the
+// checkpoints, if the job has a directory for them.
+func stateDirectory(args JobArgs, role role) string {
+	if directory, ok := checkpointDirectory(args, role); ok {
+		return recordIn(args, []shared{directory})
+	}
+	return recordIn(args, slices.DeleteFunc(sharedDirectories(args, role.config), shared.differs))
+}
+
+// formerStateDirectory returns where releases before this one recorded the run, in the first
+// directory that the role can write to, or "" if that is the same.
+func formerStateDirectory(args JobArgs, role role) string {
+	former := recordIn(args, sharedDirectories(args, role.config))
+	if former == stateDirectory(args, role) {
+		return ""
+	}
+	return former
 }
 
 // checkpointRoot returns the directory for the checkpoints of a run's attempts, or "" for a role
-// that writes none. nn-workers and embedding parameter servers write to the same directory, so both
-// must mount the same volume at the same path.
+// that writes none.
 func checkpointRoot(args JobArgs, role role) string {
-	servers := sharedDirectories(args, args.Job.EmbeddingParameterServer)
-	for _, directory := range sharedDirectories(args, args.Job.NNWorker.Role) {
-		// A directory with a variable in its name differs between pods.
-		if !slices.Contains(servers, directory) || strings.Contains(directory.subPath, "$(") {
-			continue
-		}
-		if !slices.Contains(sharedDirectories(args, role.config), directory) {
-			return ""
-		}
+	if directory, ok := checkpointDirectory(args, role); ok {
 		return path.Join(directory.path, args.Job.Name, args.Job.RunID)
 	}
 	return ""
+}
+
+// checkpointDirectory returns the directory with the checkpoints of a job, if a role has it. nn-workers
+// and embedding parameter servers write to the same directory, so both must mount the same volume at
+// the same path.
+func checkpointDirectory(args JobArgs, role role) (shared, bool) {
+	servers := sharedDirectories(args, args.Job.EmbeddingParameterServer)
+	for _, directory := range sharedDirectories(args, args.Job.NNWorker.Role) {
+		if slices.Contains(servers, directory) && !directory.differs() {
+			return directory, slices.Contains(sharedDirectories(args, role.config), directory)
+		}
+	}
+	return shared{}, false
 }
 
 // outlivesPod reports whether a volume is a claim or a share, which every pod finds again.
@@ -225,8 +252,12 @@ func launchEnv(args JobArgs, role role) []corev1.EnvVar {
 	}
 	if role.Name == nnWorker {
 		env = append(env,
+			corev1.EnvVar{Name: "PERSIA_JOB", Value: args.Stack + "/" + args.Job.Name},
 			corev1.EnvVar{Name: "PERSIA_REPLICAS", Value: AllReplicas(args.Job)},
 			corev1.EnvVar{Name: "PERSIA_PROGRESS_FILE", Value: path.Join(podState, "progress")})
+		if former := formerStateDirectory(args, role); former != "" {
+			env = append(env, corev1.EnvVar{Name: "PERSIA_FORMER_STATE_DIR", Value: former})
+		}
 	}
 	env = append(env, GPUs(role.config)...)
 	if authority := args.Broker.Authority; authority != "" {

@@ -39,7 +39,7 @@ func TestLaunchCompletes(t *testing.T) {
 func TestLaunchRestartsAll(t *testing.T) {
 	t.Parallel()
 	const checkpoint = `mkdir -p $PERSIA_CKPT_DIR; cd $PERSIA_CKPT_DIR; mkdir -p {late,broken,sparse,dense}/s0; ` +
-		`for i in {late,broken,sparse,dense}/dense.pt {late,dense}/opt.pt; do echo x >$i; done; echo "num_shards: 1" | tee {late,sparse}/embedding_dump_done >/dev/null; cd - >/dev/null; `
+		`for i in {late,broken,sparse,dense}/{dense.pt,s0/a.emb} {late,dense}/opt.pt; do echo x >$i; done; echo "num_shards: 1" | tee {late,sparse}/embedding_dump_done >/dev/null; cd - >/dev/null; `
 	for _, failing := range []string{"nn-worker-0", "dataloader-0", "embedding-worker-0", "embedding-ps-0"} {
 		t.Run(failing, func(t *testing.T) {
 			t.Parallel()

@@ -237,7 +237,7 @@ func TestLaunchKeepsCheckpoints(t *testing.T) {
 	for i, name := range []string{"attempt-1/a", "attempt-1/b", "attempt-12/a", "attempt-2/c"} {
 		dir := filepath.Join(j.dir, "run", name)
 		require.NoError(t, os.MkdirAll(filepath.Join(dir, "s0"), 0o700))
-		for _, mark := range []string{"embedding_dump_done", "opt.pt"} {
+		for _, mark := range []string{"embedding_dump_done", "opt.pt", "s0/a.emb"} {
 			require.NoError(t, os.WriteFile(filepath.Join(dir, mark), []byte("num_shards: 1\n"), 0o600))
 			require.NoError(t, os.Chtimes(filepath.Join(dir, mark), time.Now(), time.Now().Add(time.Duration(i)*time.Second)))
 		}

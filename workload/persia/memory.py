@@ -8,9 +8,23 @@ import os
 # The values that are a path or None.
 PATHS = ("checkpoint", "resume", "proven")
 
+# The size of the file. It stays the same, so that the file can be overwritten where it is when the
+# volume has no room for another one.
+SIZE = 16 * 1024
+
+# The most that can be written into the block of a smaller file, of an older release.
+BLOCK = 4096
+
+# How many pods the record knows.
+PODS = 8
+
 
 class Superseded(Exception):
-    """A newer coordinator has claimed the run."""
+    """Another coordinator has claimed the run."""
+
+
+class Foreign(Superseded):
+    """The record is of another job, for example of a stack with a copied stack file."""
 
 
 class Unreadable(OSError):
@@ -20,12 +34,22 @@ class Unreadable(OSError):
 
 class Memory:
     """The values of the record. Each coordinator of the run claims the record with a higher
-    term, after which the previous one may not write it."""
+    term, after which the previous one may not write it. The holder of the claim renews it: it counts
+    beat up. Whoever waits for the claim observes by its own clock that beat stands still; the clocks
+    of two machines may differ.
 
-    def __init__(self, folder, holder):
+    A pod cannot know when it was created. But a new pod claims the run when it starts, so the order
+    in which pods first claimed it is the order of their creation, and pods keeps that."""
+
+    def __init__(self, folder, holder, job="", former=None):
         self.file = os.path.join(folder, "coordinator.json")
-        self.holder = holder
+        # Where an older release has left the record.
+        self.former = os.path.join(former, "coordinator.json") if former else None
+        self.holder, self.job = holder, job
+        self.full = False  # whether the volume had no room for another file at the last write
         self.values = {
+            # The full name of the job, with its stack.
+            "job": job,
             "attempt": 0, "done": False, "revision": "", "failures": 0, "failed": "", "checkpoint": None,
             # The checkpoint that the last attempt started from, the last one from which an
             # attempt made progress, and how many attempts failed before that with others.
@@ -33,7 +57,7 @@ class Memory:
             # Whether the script reports its progress.
             "reports_progress": False,
             # The claim, and whether an attempt runs that this pod coordinates.
-            "term": 0, "holder": "", "pod": "", "running": False,
+            "term": 0, "holder": "", "pod": "", "running": False, "beat": 0, "pods": [],
         }
 
     def __getattr__(self, key):
@@ -42,22 +66,34 @@ class Memory:
     def claim(self, kept, pod):
         """Continue from the record of the previous coordinator, as the newest one."""
         self.values.update(kept)
-        self.values.update(term=self.values["term"] + 1, holder=self.holder, pod=pod, running=False)
+        pods = self.values["pods"] + [pod] * (pod not in self.values["pods"])
+        self.values.update(job=self.job, term=self.values["term"] + 1, holder=self.holder, pod=pod, running=False, pods=pods[-PODS:])
+
+    def is_outranked(self, kept, pod):
+        """Report whether a pod that was created later than this one has claimed the run."""
+        pods, holder = kept.get("pods", []), kept.get("pod")
+        return pod in pods and holder in pods and pods.index(pod) < pods.index(holder)
 
     def read(self):
         """Return the record, or {} if the file does not exist."""
-        try:
-            with open(self.file, "rb") as file:
-                text = file.read()
-        except FileNotFoundError:
-            return {}
-        try:
-            values = json.loads(text.decode())
-        except ValueError:
-            values = None
-        if not self.is_record(values):
-            raise Unreadable(f"{self.file} is not the record of a run; if the run was not complete, remove the file")
-        return values
+        for name in filter(None, (self.file, self.former)):
+            try:
+                with open(name, "rb") as file:
+                    text = file.read()
+            except FileNotFoundError:
+                continue
+            try:
+                values = json.loads(text.decode())
+            except ValueError:
+                values = None
+            if not self.is_record(values):
+                raise Unreadable(f"{name} is not the record of a run; if the run was not complete, remove the file")
+            owner = values.get("job") or self.job
+            if owner != self.job:
+                raise Foreign(f'{name} is the record of the job {owner}, and this is {self.job}. Give this job another runId or folder; '
+                              f'to continue that run with this job, end that one, and write "job": "{self.job}" into the file')
+            return values
+        return {}
 
     def is_record(self, values):
         """Report whether values read from the file have the right types."""
@@ -69,6 +105,7 @@ class Memory:
             all(isinstance(value, type(self.values[key])) for key, value in known.items())
             and all(path is None or isinstance(path, str) for path in paths)
             and all(isinstance(count, int) for count in known.get("doubts", {}).values())
+            and all(isinstance(pod, str) for pod in known.get("pods", []))
         )
 
     def check(self):
@@ -82,18 +119,36 @@ class Memory:
         return found == mine
 
     def write(self, values):
-        """Replace the file. A crash leaves the old or the new record."""
+        """Replace the file, or overwrite it if there is no room for another one. A crash leaves the
+        old or the new record."""
         folder = os.path.dirname(self.file)
         self.check()
         os.makedirs(folder, exist_ok=True)
+        text = json.dumps(values).encode()
         # Two coordinators must not write the same temporary file.
         temporary = f"{self.file}.{self.holder}"
-        with open(temporary, "w") as file:
-            json.dump(values, file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, self.file)
+        try:
+            fill(temporary, "wb", text.ljust(SIZE))
+            os.replace(temporary, self.file)
+        except OSError as error:
+            if os.path.exists(temporary):
+                os.remove(temporary)
+            self.full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+            size = os.path.getsize(self.file) if self.full and os.path.exists(self.file) else 0
+            if not 0 < len(text) <= max(size, BLOCK * bool(size)):
+                raise
+            fill(self.file, "r+b", text.ljust(size))
+            return
+        self.full = False
         flush_folder(folder)
+
+
+def fill(name, mode, text):
+    """Write a file, and flush it to the disk."""
+    with open(name, mode) as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def flush_folder(folder):

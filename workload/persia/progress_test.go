@@ -20,7 +20,7 @@ import coordinator
 now = 0
 settings = types.SimpleNamespace(
     replicas={"nn-worker": 1, "dataloader": 1}, run="1", revision="1", pod="nn-worker", coordinator="", checkpoints=None,
-    older=False, state_directory=sys.argv[1], keep=2, attempts=5, beat_seconds=5, lost_seconds=1e9, end_seconds=1e9, stuck_seconds=60,
+    older=False, state_directory=sys.argv[1], former_state_directory=None, job="", keep=2, attempts=5, beat_seconds=5, lost_seconds=1e9, end_seconds=1e9, stuck_seconds=60,
     backoff_seconds=0, stop_seconds=20,
 )
 vars(settings).update(json.loads(sys.argv[2]) or {})

@@ -15,10 +15,12 @@ class Settings:
             role, count = part.split("=")
             self.replicas[role] = int(count)
         self.run = environment.get("PERSIA_RUN", "")
+        self.job = environment.get("PERSIA_JOB", "")
         self.pod = environment.get("PERSIA_POD_UID", "")
         self.revision = environment.get("PERSIA_REVISION", "")
         self.idle_file = environment["PERSIA_IDLE_FILE"]
         self.state_directory = environment["PERSIA_STATE_DIR"]
+        self.former_state_directory = environment.get("PERSIA_FORMER_STATE_DIR")
         self.progress_file = environment.get("PERSIA_PROGRESS_FILE")
         self.checkpoints = environment.get("PERSIA_CKPT_ROOT")
         # Only releases without persia-launcher need this variable.

@@ -6,7 +6,11 @@ import tempfile
 import types
 import unittest
 
+import checkpoints
 import coordinator
+
+CONTENT = {"dense.pt": "a model", "opt.pt": "an optimizer", "embedding_dump_done": "---\nnum_shards: 2\nnum_internal_shards: 2\n"}
+FILES = ["s0/replica_0_shard_0.emb", "s0/replica_0_shard_1.emb", "s1/replica_1_shard_0.emb", "s1/replica_1_shard_1.emb", "dense.pt", *checkpoints.MARKS]
 
 
 class JobTest(unittest.TestCase):
@@ -19,10 +23,11 @@ class JobTest(unittest.TestCase):
         self.root = os.path.join(self.volume, "run")
         self.settings = types.SimpleNamespace(
             replicas={"nn-worker": 1, "dataloader": 1}, run="1", revision="1", pod="nn-worker", coordinator="", checkpoints=self.root,
-            older=False, state_directory=os.path.join(self.volume, "state"), keep=2, attempts=5, beat_seconds=5, lost_seconds=60,
+            older=False, state_directory=os.path.join(self.volume, "state"), former_state_directory=None, job="org/persia/dev/clicks", keep=2, attempts=5, beat_seconds=5, lost_seconds=60,
             end_seconds=1e9, stuck_seconds=0, backoff_seconds=0, stop_seconds=20, look_seconds=60,
         )
         self.logged = []
+        self.written = 0
         self.job = self.coordinator()
 
     def coordinator(self, **changes):
@@ -42,3 +47,24 @@ class JobTest(unittest.TestCase):
     def all_report(self, attempt, state):
         for role in self.settings.replicas:
             self.report(role, attempt, state)
+
+    def write(self, name, *files):
+        """Write files of a checkpoint, newer ones than those before, and return their folder."""
+        self.written += 1
+        folder = os.path.join(self.root, name)
+        for file in files:
+            path = os.path.join(folder, file)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w") as opened:
+                opened.write(CONTENT.get(file, "embeddings"))
+            os.utime(path, (self.written, self.written))
+        return folder
+
+    def write_complete(self, name):
+        return self.write(name, *FILES)
+
+    def start(self):
+        """Have the next attempt start, and return the checkpoint that it starts from, or None."""
+        self.all_report(self.job.attempt, "waiting")
+        self.assertEqual("start", self.job.phase, self.job.status())
+        return os.path.relpath(self.job.resume, self.root) if self.job.resume else None

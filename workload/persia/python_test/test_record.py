@@ -1,0 +1,191 @@
+import errno
+import json
+import os
+import unittest
+from unittest import mock
+
+import memory
+from job import JobTest
+
+
+class Claims(JobTest):
+    """Two pods of nn-worker 0, while the node of the first one is lost."""
+
+    def setUp(self):
+        super().setUp()
+        self.first, self.second = self.coordinator(pod="first"), self.coordinator(pod="second")
+        for job in (self.first, self.second):
+            job.keeper.keep()
+        self.first.keeper.keep()
+        self.assertEqual([True, False], [self.first.superseded, self.second.superseded])
+
+    def pass_time(self, seconds, *renewing):
+        for _ in range(seconds // 20):
+            self.now += 20
+            for job in renewing:
+                job.keeper.hold()
+
+    def test_a_claim_that_is_renewed_stays(self):
+        self.pass_time(1000, self.first, self.second)
+        self.assertEqual([True, False], [self.first.superseded, self.second.superseded])
+
+    def test_a_claim_that_is_not_renewed_goes_to_who_waits(self):
+        self.pass_time(1000, self.first, self.second)
+        self.pass_time(120, self.first)
+        self.assertTrue(self.first.superseded)
+        self.pass_time(40, self.first)
+        self.assertFalse(self.first.superseded)
+        self.second.keeper.keep()
+        self.assertTrue(self.second.superseded)
+        self.job = self.first
+        self.now += 100
+        self.start()
+
+    def test_a_container_that_restarts_does_not_claim_the_run_of_a_later_pod(self):
+        again = self.coordinator(pod="first")
+        again.keeper.keep()
+        self.second.keeper.keep()
+        self.assertEqual([True, False], [again.superseded, self.second.superseded])
+        self.pass_time(160, again)
+        self.assertFalse(again.superseded, "the later pod has gone")
+
+    def test_who_claims_at_once(self):
+        for pod in ("second", "third"):
+            with self.subTest(pod):
+                job = self.coordinator(pod=pod)
+                job.keeper.keep()
+                self.assertFalse(job.superseded)
+
+    def test_a_record_that_cannot_be_read_may_have_been_renewed(self):
+        self.pass_time(100, self.first)
+        with mock.patch.object(self.first.memory, "read", side_effect=OSError(errno.ESTALE, "Stale file handle")):
+            self.pass_time(20, self.first)
+        self.pass_time(120, self.first)
+        self.assertTrue(self.first.superseded)
+
+    def test_the_last_attempt_is_ended_before_the_next(self):
+        self.job = self.second
+        self.start()
+        self.pass_time(200, self.first)
+        self.job = self.first
+        self.all_report(1, "waiting")
+        self.assertIn("nn-worker 0 was replaced", self.job.status())
+        self.now += self.settings.lost_seconds + self.settings.stop_seconds
+        self.start()
+        self.assertEqual(2, self.job.attempt)
+
+    def test_nothing_is_removed_before_the_claim_is_recorded(self):
+        broken = self.write("attempt-1/1", "dense.pt")
+        job = self.coordinator(pod="third")
+        with mock.patch("memory.fill", side_effect=OSError(errno.EIO, "Input/output error")):
+            job.keeper.keep()
+            job.keeper.drop([broken])
+            job.keeper.tidy()
+        self.assertTrue(os.path.exists(broken))
+        job.keeper.keep()
+        job.keeper.tidy()
+        self.assertFalse(os.path.exists(broken))
+
+
+class Records(JobTest):
+    def record(self, folder="state", **values):
+        """Write a record as another coordinator left it, and return the file."""
+        file = os.path.join(self.volume, folder, "coordinator.json")
+        os.makedirs(os.path.dirname(file), exist_ok=True)
+        with open(file, "w") as opened:
+            json.dump(values, opened)
+        return file
+
+    def test_a_record_of_another_job(self):
+        """Its coordinator fails, and touches nothing."""
+        file = self.record(attempt=7, done=True, job="org/persia/staging/clicks", term=3)
+        broken = self.write("attempt-7/1", "dense.pt")
+        before = os.stat(file)
+        self.all_report(0, "waiting")
+        self.now += 1000
+        self.all_report(0, "waiting")
+        self.job.keeper.hold()
+        self.job.keeper.tidy()
+        self.assertTrue(self.job.status().startswith(f"failed: {file} is the record of the job org/persia/staging/clicks, and this is org/persia/dev/clicks. "), self.job.status())
+        self.assertEqual(before, os.stat(file))
+        self.assertTrue(os.path.exists(broken))
+        self.assertEqual(1, len(self.logged), self.logged)
+        # The job is changed, and then the record is given to it.
+        self.report("dataloader", 0, "waiting", revision="2")
+        self.assertIn("failed: ", self.job.status())
+        self.record(attempt=7, job="org/persia/dev/clicks", term=3)
+        self.report("dataloader", 0, "waiting", revision="3")
+        self.assertIn("running attempt 8", self.job.status())
+
+    def test_a_record_of_no_job(self):
+        self.record(attempt=7, done=True)
+        self.job.keeper.keep()
+        self.assertEqual("complete in attempt 7", self.job.status())
+        with open(self.job.memory.file) as file:
+            self.assertEqual("org/persia/dev/clicks", json.load(file)["job"])
+
+    def test_a_record_where_an_older_release_left_it(self):
+        self.record("former", attempt=7)
+        former = os.path.join(self.volume, "former")
+        self.job = self.coordinator(former_state_directory=former)
+        self.start()
+        self.assertEqual(8, self.job.attempt)
+        again = self.coordinator(former_state_directory=former)
+        again.keeper.keep()
+        self.assertEqual(8, again.attempt)
+
+    def test_the_size_of_the_file_stays(self):
+        self.job.keeper.keep()
+        self.assertEqual(memory.SIZE, os.path.getsize(self.job.memory.file))
+        self.start()
+        self.assertEqual(memory.SIZE, os.path.getsize(self.job.memory.file))
+
+
+class FullVolume(JobTest):
+    """A half-written checkpoint leaves no room for another file."""
+
+    def setUp(self):
+        super().setUp()
+        self.start()
+        self.half = self.write("attempt-1/1", "dense.pt")
+        fill = memory.fill
+
+        def without_room(name, mode, text):
+            if mode == "wb" and os.path.exists(self.half):
+                with open(name, mode):
+                    raise OSError(errno.ENOSPC, "No space left on device")
+            fill(name, mode, text)
+        patch = mock.patch("memory.fill", without_room)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def test_it_is_emptied_before_the_next_attempt(self):
+        for pod in ("nn-worker", "another"):
+            with self.subTest(pod):
+                self.write("attempt-1/1", "dense.pt")
+                self.job = self.coordinator(pod=pod)
+                self.all_report(self.job.attempt, "waiting")
+                self.assertIn("the volume is full; the record of the run is overwritten", self.logged)
+                self.now += 100
+                self.start()
+                self.assertFalse(os.path.exists(self.half), "the attempt waits for room")
+                self.assertNotIn("full", self.job.status())
+                self.assertEqual(["coordinator.json"], os.listdir(self.settings.state_directory))
+                self.assertEqual(self.job.attempt, self.job.memory.read()["attempt"])
+
+    def test_a_record_of_an_older_release(self):
+        with open(self.job.memory.file, "w") as file:
+            json.dump({"attempt": 7}, file)
+        self.job = self.coordinator()
+        self.start()
+        self.assertEqual(8, self.job.memory.read()["attempt"])
+
+    def test_failures_are_counted(self):
+        os.remove(self.job.memory.file)
+        for times in ("", ", 2 times in a row"):
+            self.job.keeper.hold()
+            self.assertTrue(self.job.status().endswith(f"; this cannot be recorded: [Errno 28] No space left on device{times}"), self.job.status())
+
+
+if __name__ == "__main__":
+    unittest.main()
