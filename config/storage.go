@@ -50,6 +50,9 @@ func (s *Stack) volumePool(pool poolspec.Pool) volumespec.Pool {
 	return p
 }
 
+// JobsWrite reports whether a job can write to a volume.
+func (s *Stack) JobsWrite(volume string) bool { return !s.usersOf(volume).ReadOnly }
+
 // usersOf returns the node pools of the roles that mount a volume.
 func (s *Stack) usersOf(name string) volumespec.Users {
 	users := volumespec.Users{ReadOnly: true}

@@ -46,6 +46,12 @@ func findStorage(ctx *pulumi.Context, cfg *config.Stack, last lastupdate.State) 
 	if err != nil {
 		return nil, err
 	}
+	written := slices.DeleteFunc(slices.Clone(volumes), func(v volumespec.Stored) bool { return !cfg.JobsWrite(v.Name) })
+	for _, warning := range storage.Shared(previous, written) {
+		if err := ctx.Log.Warn(warning, nil); err != nil {
+			return nil, err
+		}
+	}
 	pairs := storage.Pairs(last.Resources)
 	if err := storage.CheckPairs(pairs, volumes); err != nil {
 		return nil, err

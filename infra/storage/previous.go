@@ -84,6 +84,21 @@ func Moved(previous []Record, volumes []volumespec.Stored, found map[string]Foun
 	return warnings
 }
 
+// Shared warns of existing storage that the stack has not had before. Another stack may train in it,
+// for example the one whose stack file was copied.
+func Shared(previous []Record, volumes []volumespec.Stored) []string {
+	var warnings []string
+	for _, v := range volumes {
+		had := slices.ContainsFunc(previous, func(r Record) bool { return r.identity() == v.Identity() })
+		if had || v.Creates() || v.HostPath != nil || v.Local != nil {
+			continue
+		}
+		warnings = append(warnings, fmt.Sprintf("%s: %s exists, and this stack has not used it before. If another stack trains in it, for example the one that the stack file was copied from, then a job of the same name and runId finds the other's run, and fails without touching it; write other storage, another runId, or only-dir in mountOptions",
+			v.Path, v.Source()))
+	}
+	return warnings
+}
+
 // Deleted refuses an update with which Pulumi would delete data that the stack file no longer
 // names. The state of a stack marks each resource that Pulumi deletes, for `pulumi destroy` and
 // for updates alike: an update deletes such a resource as soon as the program no longer registers

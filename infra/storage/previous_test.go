@@ -37,3 +37,26 @@ func TestMoved(t *testing.T) {
 		})
 	}
 }
+
+// TestShared: a job whose stack file was copied trains in the bucket of another stack.
+func TestShared(t *testing.T) {
+	bucket := func(name string, create *volumespec.CreateBucket) volumespec.Sources {
+		return volumespec.Sources{GCSFuse: &volumespec.GCSFuse{Bucket: name, Create: create}}
+	}
+	for name, test := range map[string]struct {
+		source volumespec.Sources
+		warns  bool
+	}{
+		"an existing bucket":      {bucket("new", nil), true},
+		"a bucket of the stack":   {bucket("new", &volumespec.CreateBucket{}), false},
+		"a bucket that it had":    {bucket("old", nil), false},
+		"an export":               {volumespec.Sources{NFS: &volumespec.NFS{Server: "10.0.0.2", Path: "/"}}, true},
+		"a directory of the node": {volumespec.Sources{HostPath: &volumespec.HostPath{Path: "/data"}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			volumes := []volumespec.Stored{{Volume: volumespec.Volume{Name: "a", Sources: test.source}, Path: field.NewPath("persia:storage").Index(0)}}
+			warnings := Shared([]Record{{Volume: "b", Source: bucket("old", nil)}}, volumes)
+			assert.Equal(t, test.warns, len(warnings) == 1, "%s", warnings)
+		})
+	}
+}

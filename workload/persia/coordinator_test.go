@@ -123,7 +123,7 @@ all_report(0, "waiting")
 print(job.memory.read()["attempt"])
 `, []string{
 			"log: the state of the run cannot be recorded: [Errno 5] Input/output error",
-			"waiting after attempt 0 (the job starts): backing off; this cannot be recorded: [Errno 5] Input/output error",
+			"waiting after attempt 0 (the job starts): backing off; this cannot be recorded: [Errno 5] Input/output error, 2 times in a row",
 			starts, "1",
 		}},
 		"a replica fails while the number of the attempt is recorded": {`
