@@ -67,7 +67,7 @@ tests: lint node-packages test-packages
 # there are cores.
 e2e: toolchain ## Run the end-to-end tests. They log to .sandbox/e2e.log.
 	@cd sandbox && $(GARBAGE) go test $(VETTED) -count=1 -timeout 60m -parallel $(PARALLEL) -v ./e2e 2>&1 | \
-		tee ../.sandbox/e2e.log | grep --line-buffered -E '^(--- |FAIL|ok|panic)|^ +TIME' || \
+		tee ../.sandbox/e2e.log | grep --line-buffered -E '^(--- |FAIL|ok|panic)' || \
 		{ grep -E -A9 '^ *--- FAIL|_test\.go:[0-9]+:|^ *panic:' ../.sandbox/e2e.log; exit 1; }
 
 # Both modules at once: half of the time, tests of the coordinator and of the preflight checks wait.
@@ -90,7 +90,7 @@ nightly: toolchain ## Run the long tests, with a random SEED. RUN chooses tests.
 	@{ failed=0; \
 		cd sandbox && $(GARBAGE) go test $(VETTED) -count=1 -timeout 4h -parallel $(PARALLEL) -v -run '$(RUN)' ./e2e -long -seed $(or $(SEED),0) || failed=1; \
 		exit $$failed; } 2>&1 | \
-		tee .sandbox/nightly.log | grep --line-buffered -E '^(--- |FAIL|ok|panic)|^ +(TIME|DONE)' || \
+		tee .sandbox/nightly.log | grep --line-buffered -E '^(--- |FAIL|ok|panic)|^ +DONE' || \
 		{ grep -E -A9 '^ *--- FAIL|_test\.go:[0-9]+:|^ *panic:' .sandbox/nightly.log; exit 1; }
 
 bench: toolchain ## Benchmark up of prod and of 10 jobs against kubectl, the program alone, and the coordinator.

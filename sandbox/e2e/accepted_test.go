@@ -24,8 +24,9 @@ const triedChanges = 12
 // TestAcceptedStacksApply: what the program accepts, the API server accepts. Each
 // refusal is a rule that config lacks.
 func TestAcceptedStacksApply(t *testing.T) {
+	nightly(t)
 	t.Parallel()
-	stacks, first := forms(300, 2000), firstSeed(t)
+	stacks, first := 2000, firstSeed(t)
 	generator := newGenerator(t)
 	server := newDryRun(t)
 	started := time.Now()
@@ -68,25 +69,6 @@ type finding struct {
 	seed    uint64
 	stack   stackgen.Stack
 	refusal refusal
-}
-
-// FuzzAcceptedStacks goes on where [TestAcceptedStacksApply] ends.
-func FuzzAcceptedStacks(f *testing.F) {
-	generator := newGenerator(f)
-	server := newDryRun(f)
-	for seed := range uint64(20) {
-		random, decisions := rand.New(rand.NewPCG(seed, 0)), make([]byte, 500)
-		for i := range decisions {
-			decisions[i] = byte(random.Uint32())
-		}
-		f.Add(decisions)
-	}
-	f.Fuzz(func(t *testing.T, decisions []byte) {
-		stack := generator.Generate(rand.New(stackgen.Decisions(decisions)), triedChanges)
-		for _, refusal := range server.refusals(t.Context(), stack) {
-			t.Errorf("the program accepts what the API server refuses:\n%s\n%s", refusal, stack)
-		}
-	})
 }
 
 func newGenerator(t testing.TB) *stackgen.Generator {

@@ -12,8 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
 )
 
@@ -41,6 +39,7 @@ func admitted(t *testing.T) cluster {
 // TestAdmission checks what the API server admits in the namespaces of a stack. It then takes the
 // stack down, which deletes what a user must not delete by hand.
 func TestAdmission(t *testing.T) {
+	nightly(t)
 	t.Parallel()
 	c := admitted(t)
 	dryRun := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
@@ -107,7 +106,6 @@ func TestAdmission(t *testing.T) {
 		_, err = c.CoreV1().Pods("persia").UpdateEphemeralContainers(t.Context(), pod.Name, pod, options)
 		assert.NoError(t, err)
 	})
-	t.Run("Kubernetes itself", func(t *testing.T) { assertKubernetesRefuses(t, c) })
 	t.Run("claims", func(t *testing.T) { assertClaimsProtected(t, c) })
 	t.Run("namespace deleted by hand", func(t *testing.T) { assertNamespaceComesBack(t, c) })
 	require.NoError(t, c.s.Destroy(t.Context()), "Pulumi may delete the claims")
@@ -154,40 +152,4 @@ func assertNamespaceComesBack(t *testing.T, c cluster) {
 	require.NoError(t, err)
 	assert.NotEqual(t, claim.UID, again.UID)
 	assert.Equal(t, corev1.ClaimBound, again.Status.Phase)
-}
-
-// assertKubernetesRefuses checks that the API server applies Pod Security, quotas, and RBAC.
-func assertKubernetesRefuses(t *testing.T, c cluster) {
-	_, err := c.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
-		Name: "refuses", Labels: map[string]string{securityLabel: "restricted"}}}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	defer func() {
-		assert.NoError(t, c.CoreV1().Namespaces().Delete(t.Context(), "refuses", metav1.DeleteOptions{}))
-	}()
-	refused := func(text string) {
-		t.Helper()
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "probe"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: byDigest}}}}
-		// Until Kubernetes has completed the namespace, it refuses the pod for want of an account.
-		var err error
-		await(t, func() bool {
-			_, err = c.CoreV1().Pods("refuses").Create(t.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-			return err != nil && strings.Contains(err.Error(), text)
-		}, "%s: %v", text, &err)
-	}
-	refused(`violates PodSecurity "restricted:latest"`)
-	_, err = c.CoreV1().Namespaces().Patch(t.Context(), "refuses", types.MergePatchType,
-		[]byte(`{"metadata":{"labels":{"`+securityLabel+`":null}}}`), metav1.PatchOptions{})
-	require.NoError(t, err)
-	_, err = c.CoreV1().ResourceQuotas("refuses").Create(t.Context(), &corev1.ResourceQuota{
-		ObjectMeta: metav1.ObjectMeta{Name: "nothing"},
-		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}},
-	}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	refused("exceeded quota: nothing")
-
-	config, err := c.s.Cluster().RESTConfig()
-	require.NoError(t, err)
-	config.Impersonate.UserName = "system:serviceaccount:refuses:default"
-	_, err = kubernetes.NewForConfigOrDie(config).CoreV1().Secrets("persia").List(t.Context(), metav1.ListOptions{})
-	assert.True(t, apierrors.IsForbidden(err), "%v", err)
 }

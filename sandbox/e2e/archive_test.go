@@ -19,13 +19,11 @@ import (
 )
 
 // TestArchive brings the stack dev up in a new clone whose programs all come from an archive on a server. Go
-// has no source of another module there and nothing that is compiled, so nothing can be compiled. It has a long
-// form only; TestTake of the toolchain and TestTakeSandbox take small programs, and damaged ones.
+// has no source of another module there and nothing that is compiled, so nothing can be compiled. TestTake of the
+// toolchain takes small programs, and damaged ones.
 func TestArchive(t *testing.T) {
+	nightly(t)
 	t.Parallel()
-	if !*long {
-		return
-	}
 	clone := copyRepository(t)
 	output, err := exec.Command("git", "init", "--quiet", clone).CombinedOutput()
 	require.NoError(t, err, string(output))

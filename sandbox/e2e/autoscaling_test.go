@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -21,8 +20,8 @@ const (
 
 // TestAutoscaling: the dataloaders have a pool from 0 to 4 nodes for themselves.
 func TestAutoscaling(t *testing.T) {
+	nightly(t)
 	t.Parallel()
-	started := time.Now()
 	dir := t.TempDir()
 	s := newSandboxOf(t, autoscaledStack(t, 4), dir, "dev")
 	t.Cleanup(func() {
@@ -65,7 +64,6 @@ func TestAutoscaling(t *testing.T) {
 		require.NoError(t, s.Destroy(t.Context()))
 		c.assertEmpty()
 	})
-	fmt.Fprintf(t.Output(), "TIME an autoscaled pool up and down: %s\n", time.Since(started).Round(time.Second))
 }
 
 // autoscaledStack returns the stack dev with an autoscaled pool for the dataloaders,

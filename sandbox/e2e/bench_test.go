@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -137,4 +138,17 @@ func kubernetesObjects(b testing.TB, project, stack string) []*unstructured.Unst
 	require.NoError(b, err)
 	require.NotEmpty(b, objects)
 	return objects
+}
+
+// writeJobs writes a stack of small jobs, alike but for their names.
+func writeJobs(t testing.TB, project string, count int) {
+	t.Helper()
+	jobs := make([]object, count)
+	for i := range jobs {
+		jobs[i] = job(fmt.Sprintf("train-%03d", i), object{"enableMetrics": true})
+	}
+	configuration := stackText(t, project, madeUp{jobs: jobs})
+	configuration["persia:nodePools"].([]object)[0]["nodes"] = 1 + count/15
+	configuration["persia:cluster"].(object)["systemPool"] = object{"nodes": 2 + count/5}
+	writeConfiguration(t, project, "madeup", configuration)
 }

@@ -4,18 +4,13 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"persia/capacity"
 	"persia/config"
@@ -28,7 +23,6 @@ import (
 // two nodes less. A stack with one node too few changes nothing.
 func TestCapacity(t *testing.T) {
 	t.Parallel()
-	started := time.Now()
 	project, dir, all := t.TempDir(), t.TempDir(), together(madeUpPools)
 	loaded, err := load(stackText(t, project, all))
 	require.NoError(t, err)
@@ -48,47 +42,12 @@ func TestCapacity(t *testing.T) {
 			c.assertTight(plan)
 		})
 	}
-	t.Run("each pod is removed once", newCluster(t, s).testRemovedOnce)
 	t.Run("a node too few", func(t *testing.T) {
 		all.pools[0] = maps.Clone(all.pools[0])
 		all.pools[0]["nodes"] = all.pools[0]["nodes"].(int) - 1
 		stackText(t, project, all)
 		assertRefused(t, project, dir, "madeup", "2 nodes of c2-standard-30 hold 2 of 3 × embeddingWorker of workers, 1 per node, and 1 do not fit; write 3")
 	})
-	fmt.Fprintf(t.Output(), "TIME %d made-up pools against the scheduler: %s\n", len(madeUpPools), time.Since(started).Round(time.Second))
-}
-
-// testRemovedOnce: kwok does not delete a pod again that the API server is removing. It deletes by name, and
-// the name may be the next pod's.
-func (c cluster) testRemovedOnce(t *testing.T) {
-	c.t = t
-	pods := c.CoreV1().Pods(metav1.NamespaceDefault)
-	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: "held", Finalizers: []string{"sandbox.persia.com/hold"}},
-		Spec: corev1.PodSpec{
-			NodeName:   slices.Sorted(maps.Keys(c.nodes()))[0],
-			Containers: []corev1.Container{{Name: "held", Image: "held"}},
-		},
-	}
-	_, err := pods.Create(t.Context(), pod, metav1.CreateOptions{})
-	require.NoError(t, err)
-	get := func() *corev1.Pod {
-		pod, err := pods.Get(t.Context(), "held", metav1.GetOptions{})
-		require.NoError(t, err)
-		return pod
-	}
-	c.await(func() bool { return get().Status.Phase == corev1.PodRunning }, "the pod runs")
-	require.NoError(t, pods.Delete(t.Context(), "held", *metav1.NewDeleteOptions(0)))
-	c.await(func() bool { return get().Annotations["sandbox.persia.com/removed"] == "true" }, "kwok sees that it is being removed")
-	log, err := os.ReadFile(filepath.Join(filepath.Dir(c.s.Cluster().AuditLog()), "kwok-controller.log"))
-	require.NoError(t, err)
-	assert.False(t, regexp.MustCompile(`"msg":"Delete pod".*"pod":"default/held"`).Match(log), "kwok deletes it again")
-	assert.True(t, regexp.MustCompile(`"msg":"Delete pod".*"pod":"persia/`).Match(log), "it deletes others")
-
-	_, err = pods.Patch(t.Context(), "held", types.MergePatchType, []byte(`{"metadata": {"finalizers": null}}`), metav1.PatchOptions{})
-	require.NoError(t, err)
-	_, err = pods.Get(t.Context(), "held", metav1.GetOptions{})
-	assert.True(t, apierrors.IsNotFound(err), "the API server removes it with its last finalizer: %v", err)
 }
 
 // madeUpPools are stacks that can be one, because each has a pool of its own and jobs with

@@ -17,11 +17,8 @@ import (
 	"persia/sandbox/state"
 )
 
-// How many faults the long forms inject.
-const (
-	chaosPoints    = 67
-	chaosAPIPoints = 33
-)
+// chaosPoints is how many faults TestChaos injects.
+const chaosPoints = 67
 
 // keptKinds are the kinds of storage that the stack keeps, as the simulated Google
 // Cloud names them.
@@ -31,37 +28,32 @@ var keptKinds = []string{"storage.bucket", "compute.disk"}
 // over objects that the stack has made without knowing it.
 const takeOver = "PULUMI_K8S_UPSERT_EXISTING_OBJECTS"
 
-// TestChaos injects faults at random moments of up, update and destroy: in its long form
-// each kind of fault several times, in its short form one that the command survives, one
-// that ends it, and one that kills it. After each fault the next command leads to the objects that it leads to without faults,
-// nothing is left after destroy, kept storage is the storage that it was, and no
-// operation stays pending.
+// TestChaos injects each kind of fault several times, at random moments of up, update and destroy. After
+// each fault the next command leads to the objects that it leads to without faults, nothing is left after
+// destroy, kept storage is the storage that it was, and no operation stays pending.
 func TestChaos(t *testing.T) {
+	nightly(t)
 	t.Parallel()
 	random := rand.New(rand.NewPCG(firstSeed(t), 0))
-	series := fewFaults(random)
-	if *long {
-		series = manyFaults(chaosPoints, random)
-	}
-	due := kindsOf(series)
+	series := manyFaults(chaosPoints, random)
 	x := newChaosStack(t)
 	x.measure()
 	hit := map[string]int{}
 	for i := 0; i < len(series); i++ {
-		p := x.draw(random, series[i], !*long)
+		p := x.draw(random, series[i])
 		t.Run(fmt.Sprintf("%d_%s", i+1, p), func(t *testing.T) {
 			x.use(t)
 			x.inject(p, hit)
-			x.converge(p.next, p.losesAnswers())
+			x.converge(p.next, p.fault.losesAnswers)
 		})
 		if t.Failed() {
 			return // the stack is not in the state that the next point begins with
 		}
 		if i == len(series)-1 && i < chaosPoints+4*len(faults) {
-			series = append(series, missed(due, hit)...)
+			series = append(series, missed(hit)...)
 		}
 	}
-	assert.Empty(t, missed(due, hit), "each kind of fault comes during a command")
+	assert.Empty(t, missed(hit), "each kind of fault comes during a command")
 	x.use(t)
 	x.converge("destroy", false)
 	report(t, "%d commands; faults during a command: %v; %d needed %s", len(series), hit, x.tookOver, takeOver)
@@ -82,10 +74,6 @@ type chaosStack struct {
 	// worlds has the objects and resources of each state.
 	worlds   map[string]world
 	tookOver int
-	// existing is the kubeconfig of a cluster that the stack is to use, or "".
-	existing string
-	// change changes the stack file of each variant. It may be nil.
-	change func(configuration object)
 }
 
 func newChaosStack(t *testing.T) *chaosStack {
@@ -113,20 +101,10 @@ func (x *chaosStack) write(variant string) {
 	if variant == "large" {
 		jobs, nodes = append(jobs, job("two", object{"embeddingWorker": role("work", 2, "1", "1Gi")})), 3
 	}
-	if x.existing != "" {
-		delete(jobs[0], "mounts")
-		delete(x.stack.configuration, "persia:project")
-		x.stack.configuration["persia:storage"] = []object{}
-		x.stack.configuration["persia:cluster"] = object{"name": "shared",
-			"existing": object{"kubeconfig": x.existing, "systemPool": "rest"}}
-	}
 	x.stack.configuration["persia:jobs"] = jobs
 	x.stack.configuration["persia:nodePools"] = []object{
 		{"name": "rest", "machineType": "n2-standard-8", "nodes": 2},
 		{"name": "work", "machineType": "n2-standard-8", "nodes": nodes},
-	}
-	if x.change != nil {
-		x.change(x.stack.configuration)
 	}
 	x.stack.write()
 }
@@ -139,7 +117,7 @@ func (x *chaosStack) measure() {
 		run := x.start(next)
 		require.NoError(x.t, run.wait(), next)
 		x.lines[kindOf(x.current, next)] = run.lines
-		if x.current == "destroy" && x.existing == "" {
+		if x.current == "destroy" {
 			x.mark()
 		}
 		x.current = next
@@ -210,7 +188,7 @@ func (x *chaosStack) await(good func(world) bool) (now world) {
 	// To look at all that there is takes the API server some time.
 	const pause = 500 * time.Millisecond
 	var looked time.Time
-	why, holds := eventuallyUnless(x.t, patience, nothingLost, func() bool {
+	why, holds := eventuallyUnless(patience, nothingLost, func() bool {
 		if time.Since(looked) < pause {
 			return false
 		}

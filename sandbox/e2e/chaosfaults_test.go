@@ -19,8 +19,6 @@ type fault struct {
 	name string
 	// do reports whether there was something to hit.
 	do func(x *chaosStack, run *command) bool
-	// kills says that the command ends with it.
-	kills bool
 	// losesAnswers says that a request may be carried out and never answered. The
 	// command ends with an error and does not know of resources that it has created.
 	losesAnswers bool
@@ -29,19 +27,19 @@ type fault struct {
 // The program, the language host and the providers are one process, the sandbox
 // command; the engine is the Pulumi CLI.
 var faults = []fault{
-	{name: "kill program, engine and providers", kills: true, do: func(_ *chaosStack, run *command) bool {
+	{name: "kill program, engine and providers", do: func(_ *chaosStack, run *command) bool {
 		return syscall.Kill(-run.Process.Pid, syscall.SIGKILL) == nil
 	}},
-	{name: "kill program and providers", kills: true, do: func(_ *chaosStack, run *command) bool {
+	{name: "kill program and providers", do: func(_ *chaosStack, run *command) bool {
 		return run.Process.Kill() == nil
 	}},
-	{name: "kill engine", kills: true, do: func(x *chaosStack, run *command) bool {
+	{name: "kill engine", do: func(x *chaosStack, run *command) bool {
 		return x.kill(func(p process.Process) bool {
 			group, err := syscall.Getpgid(p.PID)
 			return err == nil && group == run.Process.Pid && p.PID != run.Process.Pid
 		})
 	}},
-	{name: "kill state service", kills: true, do: func(x *chaosStack, _ *command) bool {
+	{name: "kill state service", do: func(x *chaosStack, _ *command) bool {
 		return x.kill(func(p process.Process) bool {
 			return strings.HasSuffix(p.Command, " --dir "+filepath.Join(x.dir, "madeup", "state"))
 		})

@@ -21,7 +21,6 @@ func TestDev(t *testing.T) {
 	s := newSandbox(t, dir, "dev")
 	comment := commenter(t, dir)
 	t.Run("commands before up", func(t *testing.T) { testCommandsBeforeUp(t, dir) })
-	t.Run("comment on a new stack", func(t *testing.T) { testCommentOnNewStack(t, comment) })
 	upByCommand(t, dir)
 	t.Run("comments on changes", func(t *testing.T) { testCommentsOnChanges(t, comment) })
 	t.Run("objects and outputs", func(t *testing.T) { testDevObjects(t, s) })

@@ -198,7 +198,6 @@ func (r *training) awaitStatus(t *testing.T, job, text string) {
 		}
 		return strings.Contains(last, text)
 	}, "%s: %q", job, text)
-	fmt.Fprintf(t.Output(), "TIME %s: %s\n", t.Name(), last)
 }
 
 // testFails: after some attempts the job is shown as failed, and nothing runs any more.

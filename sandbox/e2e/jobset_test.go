@@ -6,14 +6,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
@@ -32,6 +30,7 @@ func buildJobSet(t testing.TB) {
 
 // TestJobSet: the life of a job of the engine jobset, with JobSet's own controller.
 func TestJobSet(t *testing.T) {
+	nightly(t)
 	t.Parallel()
 	buildJobSet(t)
 	project := t.TempDir()
@@ -54,9 +53,7 @@ func TestJobSet(t *testing.T) {
 	write(nil)
 	s := newSandboxOf(t, project, t.TempDir(), "madeup")
 	s.Cluster().KubeletLeases = true
-	started := time.Now()
 	require.NoError(t, s.Apply(t.Context()))
-	fmt.Fprintf(t.Output(), "TIME up with a JobSet: %s\n", time.Since(started).Round(time.Second))
 	c := newCluster(t, s)
 	all := func() bool { return c.running("train") == replicas+5 }
 	c.await(all, "all replicas run")
@@ -137,7 +134,7 @@ func (c cluster) assertCompletes(t *testing.T) {
 	require.NoError(t, err)
 	set, err := dynamic.NewForConfigOrDie(config).Resource(jobSets).Namespace("persia").Get(t.Context(), "train", metav1.GetOptions{})
 	require.NoError(t, err)
-	assert.True(t, meta.IsStatusConditionTrue(conditions(t, set), "Completed"))
+	assert.True(t, meta.IsStatusConditionTrue(conditionsOf(t, *set), "Completed"))
 }
 
 // succeedRole ends the pods of a role as its finished command does, replica 0 last: the job ends with
@@ -162,18 +159,6 @@ func (c cluster) succeedPods(pods []corev1.Pod) {
 func (c cluster) servers(job string) []corev1.Pod {
 	c.t.Helper()
 	return c.pods("persia", "persia_job="+job+",app.kubernetes.io/name in (embedding-ps,embedding-worker)")
-}
-
-func conditions(t *testing.T, object *unstructured.Unstructured) []metav1.Condition {
-	t.Helper()
-	var conditions []metav1.Condition
-	list, _, err := unstructured.NestedSlice(object.Object, "status", "conditions")
-	require.NoError(t, err)
-	for _, entry := range list {
-		fields := entry.(map[string]any)
-		conditions = append(conditions, metav1.Condition{Type: fields["type"].(string), Status: metav1.ConditionStatus(fields["status"].(string))})
-	}
-	return conditions
 }
 
 // assertAllowed checks that a service account has asked for some things, and was refused

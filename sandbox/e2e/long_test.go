@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// `make test` runs the short form of each test, `make nightly` the long one.
+// `make e2e` runs a dozen stacks, and `make nightly` everything.
 var (
 	long = flag.Bool("long", false, "run the long form of each test, with random seeds")
 	seed = flag.Uint64("seed", 0, "the seed of what is random; without one, it is 1, or with -long a random number")

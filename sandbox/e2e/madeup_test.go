@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
-	"persia/capacity"
 	"persia/config"
 	"persia/config/stackfile"
 )
@@ -26,7 +25,7 @@ type madeUp struct {
 	installer    string
 	nats         object
 	jobs         []object
-	// pool is the one that is looked at.
+	// pool is the one that TestCapacity looks at.
 	pool string
 }
 
@@ -74,20 +73,6 @@ func role(pool string, replicas int, cpu, memory string) object {
 func gpuRole(pool string, replicas int, cpu, memory string, gpus int) object {
 	return object{"nodePool": pool, "replicas": replicas,
 		"resources": object{"limits": object{"cpu": cpu, "memory": memory, "nvidia.com/gpu": gpus}}}
-}
-
-// writeStack makes a stack the project's, and returns the plan of its pool.
-func writeStack(t *testing.T, project string, stack madeUp) capacity.PoolPlan {
-	t.Helper()
-	loaded, err := load(stackText(t, project, stack))
-	require.NoError(t, err)
-	for _, pool := range loaded.Plan().Pools {
-		if pool.Name == stack.pool {
-			return pool
-		}
-	}
-	t.Fatalf("no pool %s", stack.pool)
-	return capacity.PoolPlan{}
 }
 
 // stackText writes the stack file, and returns its configuration.

@@ -13,7 +13,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -131,18 +130,9 @@ func (s *natsServer) start(t *testing.T) {
 	s.process = exec.Command(tools.NATSServer, args...)
 	s.process.Stdout, s.process.Stderr = log, log
 	require.NoError(t, s.process.Start())
-	ended := begin(s.process.Wait)
-	needs.add(t, func() string {
-		select {
-		case <-ended.ended:
-			return s.pod.Name + " has ended"
-		default:
-			return ""
-		}
-	})
 	t.Cleanup(func() {
 		_ = s.process.Process.Kill()
-		_ = ended.wait()
+		_ = s.process.Wait()
 		_ = log.Close()
 		if t.Failed() {
 			logFiles(t, s.file+".log")
@@ -264,23 +254,6 @@ func awaitInterest(t *testing.T, from, to *natsgo.Conn) {
 		_, err := arrived.NextMsg(100 * time.Millisecond)
 		return err == nil
 	}, "a message arrives")
-}
-
-// shownMetric is a metric of the NATS exporter: the name of a number in /varz follows the prefix.
-var shownMetric = regexp.MustCompile(`gnatsd_varz_(\w+)`)
-
-// assertShownMetrics: a server has the numbers that the dashboard shows.
-func assertShownMetrics(t *testing.T, server *natsServer) {
-	t.Helper()
-	dashboard, err := os.ReadFile(filepath.Join(repository, "workload", "persia", "dashboard.json"))
-	require.NoError(t, err)
-	shown := shownMetric.FindAllSubmatch(dashboard, -1)
-	require.NotEmpty(t, shown)
-	var varz map[string]any
-	require.NoError(t, server.ask("varz", &varz))
-	for _, metric := range shown {
-		assert.IsType(t, 0.0, varz[string(metric[1])], "the dashboard shows %s", metric[0])
-	}
 }
 
 // raw speaks to a server without TLS and without a client, and returns all that it

@@ -1,13 +1,11 @@
 package e2e
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/apitype"
 	"github.com/stretchr/testify/assert"
@@ -22,12 +20,9 @@ func TestProd(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := newSandbox(t, dir, "prod")
-	started := time.Now()
 	err := s.Apply(t.Context())
 	require.NoError(t, err)
 	c := newCluster(t, s)
-	fmt.Fprintf(t.Output(), "TIME up of prod, toolchain built: %s\n", time.Since(started).Round(time.Second))
-	fmt.Fprintf(t.Output(), "TIME from the first StatefulSet to 468 role pods ready: %s\n", c.rolesReadyAfter())
 
 	t.Run("roles", func(t *testing.T) {
 		c.assertOn("nn-workers", 8, c.pods("persia", "app.kubernetes.io/name=nn-worker"))
@@ -51,26 +46,6 @@ func TestProd(t *testing.T) {
 		require.NoError(t, s.Destroy(t.Context()))
 		c.assertEmpty()
 	})
-}
-
-// rolesReadyAfter returns the time from the creation of the first StatefulSet until
-// the last replica was ready. Kubernetes counts in whole seconds.
-func (c cluster) rolesReadyAfter() time.Duration {
-	c.t.Helper()
-	sets, err := c.AppsV1().StatefulSets("persia").List(c.t.Context(), metav1.ListOptions{})
-	require.NoError(c.t, err)
-	first, last := time.Now(), time.Time{}
-	for _, set := range sets.Items {
-		if set.CreationTimestamp.Time.Before(first) {
-			first = set.CreationTimestamp.Time
-		}
-	}
-	for _, pod := range c.rolePods("criteo") {
-		if readySince(pod).After(last) {
-			last = readySince(pod)
-		}
-	}
-	return last.Sub(first)
 }
 
 // assertDriverOnGPUNodes finds one driver pod on each node with a GPU, and none

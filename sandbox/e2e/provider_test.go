@@ -16,7 +16,6 @@ import (
 
 	"persia/sandbox/controlplane"
 	"persia/sandbox/kubeprovider"
-	"persia/sandbox/stackgen"
 )
 
 // TestKubernetesProvider holds the provider against a real API server, where it must
@@ -44,8 +43,6 @@ func TestKubernetesProvider(t *testing.T) {
 	}
 	strict := thing{t, configured(t, nil)}
 
-	t.Run("the API server answers what it is sent", func(t *testing.T) { assertAnswers(t, strict.Provider) })
-	t.Run("NATS that does not become ready is named", func(t *testing.T) { assertNamesNATS(t, strict.Provider) })
 	t.Run("what exists is not created", func(t *testing.T) {
 		settings := `{apiVersion: v1, kind: ConfigMap, metadata: {name: exists, namespace: default}, data: {k: v}}`
 		strict.mustCreate(settings)
@@ -91,27 +88,6 @@ func TestKubernetesProvider(t *testing.T) {
 		_, err = forcing.update(settings)
 		assert.NoError(t, err)
 	})
-}
-
-// assertNamesNATS: roles start beside NATS, and what waits for NATS says so. Nothing here makes its servers.
-func assertNamesNATS(t *testing.T, provider *kubeprovider.Provider) {
-	t.Helper()
-	file := "Pulumi.prod.yaml"
-	stacks, err := stackgen.ReadStacks(os.DirFS(repository), file)
-	require.NoError(t, err)
-	waiting := 0
-	for _, object := range objectsOf(t, stacks[file], repository) {
-		metadata := object.inputs["metadata"].ObjectValue()
-		if object.inputs["kind"].StringValue() != "PodDisruptionBudget" || metadata["namespace"].StringValue() != "nats-io" {
-			continue
-		}
-		waiting++
-		_, err := provider.Create(t.Context(), plugin.CreateRequest{
-			URN: object.urn, Type: object.urn.Type(), Properties: object.inputs, Timeout: 10,
-		})
-		assert.ErrorContains(t, err, "PodDisruptionBudget nats-io/"+metadata["name"].StringValue()+" is not ready: timed out after 10s; last seen: waiting for jsonpath={.status.currentHealthy}=")
-	}
-	assert.Equal(t, 1, waiting, "the stack's NATS")
 }
 
 // thing makes and changes objects that are written as YAML.

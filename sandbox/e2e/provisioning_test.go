@@ -170,7 +170,7 @@ func (p provisioned) loses(stock autoscaler.Stock) {
 	p.hasStock(gpuStock(autoscaler.Stock{Revokes: "seven days are over"}))
 	p.await(func() bool {
 		request, err := p.kinds.Resource(provisioningRequests).Namespace("persia").Get(p.t.Context(), "train", metav1.GetOptions{})
-		return err == nil && meta.IsStatusConditionTrue(conditions(p.t, request), "CapacityRevoked")
+		return err == nil && meta.IsStatusConditionTrue(conditionsOf(p.t, *request), "CapacityRevoked")
 	}, "GKE takes the nodes of the request")
 	for _, node := range p.nodesOf("gpu") { // of an earlier request
 		require.NoError(p.t, p.CoreV1().Nodes().Delete(p.t.Context(), node, metav1.DeleteOptions{}))
@@ -182,8 +182,8 @@ func (p provisioned) loses(stock autoscaler.Stock) {
 // TestProvisioningAnswers: whatever GKE answers, a job runs in the end without help, and the status
 // says what it waits for until then.
 func TestProvisioningAnswers(t *testing.T) {
+	nightly(t)
 	t.Parallel()
-	started := time.Now()
 	project := t.TempDir()
 	p, s := startProvisioned(t, project, gpuStock(autoscaler.Stock{Fails: "no such machines"}))
 	assert.Empty(t, upChanges(t, s), "second up")
@@ -243,7 +243,6 @@ func TestProvisioningAnswers(t *testing.T) {
 		p.awaitRuns()
 	})
 	p.assertAllowed("system:serviceaccount:persia-provisioner:provisioner", "list jobsets", "create podtemplates", "create provisioningrequests", "delete provisioningrequests")
-	fmt.Fprintf(t.Output(), "TIME a job on queued nodes, with all answers of GKE: %s\n", time.Since(started).Round(time.Second))
 
 	require.NoError(t, s.Destroy(t.Context()))
 	p.assertEmpty()

@@ -40,16 +40,6 @@ func commenter(t *testing.T, dir string) func(t *testing.T, edits ...string) (st
 	}
 }
 
-func testCommentOnNewStack(t *testing.T, comment func(*testing.T, ...string) (string, int)) {
-	text, code := comment(t)
-	assert.Zero(t, code)
-	assert.Regexp(t, `(?m)^## Preview of stack dev: \d+ to create$`, text)
-	assert.Contains(t, text, "NVIDIA_L4_GPUS")
-	assert.Contains(t, text, "… cut: ")
-	assert.LessOrEqual(t, len(text), 65536)
-	assert.NotContains(t, text, "CAUTION")
-}
-
 // testCommentsOnChanges checks the comments on an edit, which testdata/preview-comment.md shows,
 // and on a stack file that the program refuses.
 func testCommentsOnChanges(t *testing.T, comment func(*testing.T, ...string) (string, int)) {
@@ -72,13 +62,6 @@ func testCommentsOnChanges(t *testing.T, comment func(*testing.T, ...string) (st
 		want, err := os.ReadFile(page)
 		require.NoError(t, err)
 		assert.Equal(t, normalized(string(want)), normalized(text), "go test ./e2e -run TestDev/comments -update writes it anew")
-	})
-	t.Run("a refused stack", func(t *testing.T) {
-		text, code := comment(t, "nodes: 1\n", "nodes: 0\n", "name: adult-income", "name: Adult Income")
-		assert.NotZero(t, code)
-		assert.Contains(t, text, "stack configuration: 2 problems")
-		assert.Contains(t, text, "persia:nodePools[0].nodes: Invalid value: 0")
-		assert.Contains(t, text, "persia:jobs[0].name: Invalid value")
 	})
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,15 +40,6 @@ type twoJobs struct {
 	replicas int
 }
 
-// rivals returns two small jobs, or in the long form two of the size of prod.
-func rivals(t *testing.T) twoJobs {
-	t.Helper()
-	if *long {
-		return prodRivals(t)
-	}
-	return smallRivals(t)
-}
-
 func smallRivals(t *testing.T) twoJobs {
 	t.Helper()
 	project := t.TempDir()
@@ -63,21 +53,6 @@ func smallRivals(t *testing.T) twoJobs {
 		{"name": "servers", "machineType": "n2-standard-8", "nodes": 2},
 	}})
 	return twoJobs{t: t, project: project, stack: "madeup", jobs: jobs, replicas: 8}
-}
-
-// prodRivals returns the job of prod twice, on the nodes of prod. NATS is small, because it never waits.
-func prodRivals(t *testing.T) twoJobs {
-	t.Helper()
-	r := twoJobs{t: t, project: editStack(t, "prod", "size: 60", "size: 3"), stack: "prod", replicas: 468}
-	rewriteStack(t, r.project, r.stack, func(configuration object) {
-		published := configuration["persia:jobs"].([]any)[0].(object)
-		for _, name := range []string{"first", "second"} {
-			job := maps.Clone(published)
-			job["name"] = name
-			r.jobs = append(r.jobs, job)
-		}
-	})
-	return r
 }
 
 // write makes the first jobs, with more fields, the stack's.
@@ -95,11 +70,11 @@ func (r twoJobs) write(fields ...object) {
 }
 
 // TestQueue: of two jobs that each need all nodes, one runs whole and the other has no pod, with
-// the controllers of JobSet and Kueue. In the long form, both are as large as prod.
+// the controllers of JobSet and Kueue.
 func TestQueue(t *testing.T) {
 	t.Parallel()
 	buildKueue(t)
-	r := rivals(t)
+	r := smallRivals(t)
 	rewriteStack(t, r.project, r.stack, func(configuration object) {
 		configuration["persia:queue"] = object{
 			"teams":      []object{{"name": "ranking"}, {"name": "ads"}},
@@ -183,120 +158,6 @@ func TestQueue(t *testing.T) {
 	definitions, err := c.extensions.ApiextensionsV1().CustomResourceDefinitions().List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
 	assert.Empty(t, names(definitions.Items), "definitions")
-	if *long {
-		t.Run("a lost node without a spare one", assertWaitsForLostNode)
-		t.Run("StatefulSets deadlock", assertStatefulSetsDeadlock)
-	}
-}
-
-// assertWaitsForLostNode has a running job lose a node. No other node has room for its replicas, so the
-// job releases all of its nodes, and runs again once the node is back.
-func assertWaitsForLostNode(t *testing.T) {
-	r := smallRivals(t)
-	r.write(object{"engine": "jobset", "queue": "ranking"})
-	rewriteStack(t, r.project, r.stack, func(configuration object) {
-		configuration["persia:queue"] = object{"teams": []object{{"name": "ranking"}}, "startMinutes": 1}
-	})
-	s := newSandboxOf(t, r.project, t.TempDir(), r.stack)
-	s.Cluster().KubeletLeases = true
-	require.NoError(t, s.Apply(t.Context()))
-	c := newCluster(t, s)
-	c.await(func() bool { return c.running("first") == r.replicas }, "the job runs")
-	node := c.podsOfRole("first", "embedding-ps")[0].Spec.NodeName
-	loseNode(t, c, node)
-	c.await(func() bool {
-		evicted := meta.FindStatusCondition(conditionsOf(t, c.workloadOf("first")), "Evicted")
-		return evicted != nil && evicted.Status == metav1.ConditionTrue && evicted.Reason == "PodsReadyTimeout"
-	}, "Kueue takes the nodes back")
-	c.await(func() bool {
-		return !slices.ContainsFunc(c.replicas("first"), func(pod corev1.Pod) bool { return pod.Spec.NodeName != node })
-	}, "only the pods of the lost node stay")
-	findNode(t, c, node)
-	c.await(func() bool { return c.running("first") == r.replicas }, "the job runs again")
-}
-
-// assertStatefulSetsDeadlock is the control of TestQueue: the StatefulSets of two jobs that each need
-// all nodes share them, and neither job is ever whole. It checks Kubernetes, not the program, so only
-// the long form runs it.
-func assertStatefulSetsDeadlock(t *testing.T) {
-	r := rivals(t)
-	r.write(nil)
-	s := newSandboxOf(t, r.project, t.TempDir(), r.stack)
-	require.NoError(t, s.Apply(t.Context()))
-	c := newCluster(t, s)
-	sets := c.AppsV1().StatefulSets("persia")
-	first, err := sets.List(t.Context(), metav1.ListOptions{})
-	require.NoError(t, err)
-	replicas := map[string]int32{}
-	for _, set := range first.Items {
-		replicas[set.Name] = *set.Spec.Replicas
-		c.scale(set.Name, 0)
-	}
-	c.await(func() bool { return len(c.replicas("first")) == 0 }, "the first job has no pods")
-	for _, set := range first.Items {
-		second := secondJob(set)
-		_, err := sets.Create(t.Context(), second, metav1.CreateOptions{})
-		require.NoError(t, err)
-	}
-	// Both jobs start at the same time, a quarter of each at a time.
-	for quarter := int32(1); quarter <= 4; quarter++ {
-		count := 0
-		for _, set := range first.Items {
-			want := (replicas[set.Name]*quarter + 3) / 4
-			c.scale(set.Name, want)
-			c.scale("second-"+set.Name, want)
-			count += 2 * int(want)
-		}
-		c.await(func() bool { return c.settled(count) }, "each pod runs or has no room")
-	}
-	for _, job := range []string{"first", "second"} {
-		ready := 0
-		for _, pod := range c.replicas(job) {
-			if !readySince(pod).IsZero() {
-				ready++
-			}
-		}
-		report(t, "%s has %d of %d replicas", job, ready, r.replicas)
-		assert.Positive(t, ready, job)
-		assert.Less(t, ready, r.replicas, job)
-	}
-	// Down waits for pods that mount a claim, and does not know these.
-	for _, set := range first.Items {
-		require.NoError(t, sets.Delete(t.Context(), "second-"+set.Name, metav1.DeleteOptions{}))
-	}
-	c.await(func() bool { return len(c.replicas("second")) == 0 }, "the second job has no pods")
-}
-
-// settled reports whether both jobs together have so many pods, and each of them runs or has no room.
-func (c cluster) settled(count int) bool {
-	c.t.Helper()
-	pods := slices.Concat(c.replicas("first"), c.replicas("second"))
-	return len(pods) == count && !slices.ContainsFunc(pods, func(pod corev1.Pod) bool {
-		return readySince(pod).IsZero() && !unschedulable(pod)
-	})
-}
-
-// secondJob returns a StatefulSet of another job.
-func secondJob(set appsv1.StatefulSet) *appsv1.StatefulSet {
-	second := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "second-" + set.Name, Namespace: set.Namespace}, Spec: *set.Spec.DeepCopy()}
-	none := int32(0)
-	second.Spec.Replicas = &none
-	second.Spec.Selector = second.Spec.Selector.DeepCopy()
-	for _, labels := range []map[string]string{second.Spec.Selector.MatchLabels, second.Spec.Template.Labels} {
-		if _, ok := labels["persia_job"]; ok {
-			labels["persia_job"] = "second"
-		}
-		if _, ok := labels["app.kubernetes.io/instance"]; ok {
-			labels["app.kubernetes.io/instance"] = "second"
-		}
-	}
-	return second
-}
-
-// replicas returns the pods of a job's roles.
-func (c cluster) replicas(job string) []corev1.Pod {
-	c.t.Helper()
-	return c.pods("persia", "persia_job="+job+",app.kubernetes.io/name in (nn-worker,dataloader,embedding-worker,embedding-ps)")
 }
 
 // podsOfSet counts the pods of a JobSet.

@@ -51,7 +51,7 @@ func (p scheduledPool) comeAgain(plan capacity.PoolPlan, nodes []string) {
 func (p scheduledPool) awaitPending(count, want int, when string) {
 	p.t.Helper()
 	pods, pending := 0, 0
-	why, reached := eventuallyUnless(p.t, patience, nothingLost, func() bool {
+	why, reached := eventuallyUnless(patience, nothingLost, func() bool {
 		var looked bool
 		pods, pending, looked = p.scheduling()
 		return looked && pods == count && pending == want

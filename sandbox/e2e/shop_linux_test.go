@@ -29,6 +29,7 @@ const (
 // TestShop follows docs/start/your-own-model.md on a real node: the job waits for code and data,
 // trains, loses an nn-worker, resumes, and exports a model that predicts without PERSIA.
 func TestShop(t *testing.T) {
+	nightly(t)
 	t.Parallel()
 	compiled, archives := trainingImages(t)
 	dir := t.TempDir()

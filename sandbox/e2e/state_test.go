@@ -9,9 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/pulumi/pulumi/sdk/v3/go/auto"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/apitype"
-	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -21,6 +19,7 @@ import (
 // TestState holds that the state has every step that the CLI has been told is
 // stored, whatever happens to the service afterwards.
 func TestState(t *testing.T) {
+	nightly(t)
 	t.Parallel()
 	began := map[string]any{"version": 1, "kind": apitype.JournalEntryKindBegin, "sequenceID": 1, "operationID": 1,
 		"operation": map[string]any{"type": "creating", "resource": made("a")}}
@@ -92,51 +91,6 @@ func TestState(t *testing.T) {
 		s.create("dev")
 		s.do(http.StatusBadRequest, "POST", "update/first", apitype.StartUpdateRequest{}, nil)
 	})
-}
-
-// TestStateOfCLI has the CLI keep its state with the service.
-func TestStateOfCLI(t *testing.T) {
-	t.Parallel()
-	s := startState(t, t.TempDir())
-	cli, err := auto.NewPulumiCommand(&auto.PulumiCommandOptions{Root: filepath.Dir(filepath.Dir(tools.Pulumi))})
-	require.NoError(t, err)
-	var size int
-	program := func(ctx *pulumi.Context) error {
-		for i := range size {
-			if err := ctx.RegisterComponentResource("test:index:Thing", fmt.Sprint(i), &pulumi.ResourceState{}); err != nil {
-				return err
-			}
-		}
-		ctx.Export("size", pulumi.ToSecret(size))
-		return nil
-	}
-	stack, err := auto.UpsertStackInlineSource(t.Context(), "dev", "persia", program,
-		auto.Pulumi(cli), auto.PulumiHome(t.TempDir()), auto.SecretsProvider("passphrase"),
-		auto.EnvVars(map[string]string{
-			"PULUMI_BACKEND_URL": s.URL, "PULUMI_ACCESS_TOKEN": s.Token, "PULUMI_CONFIG_PASSPHRASE": "test",
-		}))
-	require.NoError(t, err)
-	for _, step := range []struct {
-		size int
-		want map[string]int
-	}{
-		{100, map[string]int{"create": 101}}, // and the stack itself
-		{100, map[string]int{"same": 101}},
-		{60, map[string]int{"same": 61, "delete": 40}},
-	} {
-		size = step.size
-		result, err := stack.Up(t.Context())
-		require.NoError(t, err)
-		assert.Equal(t, step.want, *result.Summary.ResourceChanges)
-		assert.Equal(t, auto.OutputValue{Value: float64(size), Secret: true}, result.Outputs["size"])
-		s.assertHolds(size+1, 0)
-	}
-	_, err = stack.Refresh(t.Context())
-	require.NoError(t, err)
-	destroyed, err := stack.Destroy(t.Context())
-	require.NoError(t, err)
-	assert.Equal(t, map[string]int{"delete": 61}, *destroyed.Summary.ResourceChanges)
-	require.NoError(t, stack.Workspace().RemoveStack(t.Context(), "dev"))
 }
 
 // made returns a resource of a state.

@@ -17,6 +17,7 @@ import (
 // TestStateOnAFullDisk: an entry that finds no room is refused as a whole, and stored once there is room
 // again. A limit on the size of the file plays the full disk.
 func TestStateOnAFullDisk(t *testing.T) {
+	nightly(t)
 	t.Parallel()
 	dir := t.TempDir()
 	s := startState(t, dir)

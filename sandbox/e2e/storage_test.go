@@ -2,14 +2,12 @@ package e2e
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -131,7 +129,6 @@ func mounts(pairs ...string) []object {
 // a pod that still mounts a claim is named.
 func TestStorageSources(t *testing.T) {
 	t.Parallel()
-	started := time.Now()
 	one, two := job("one", nil), job("two", nil)
 	one["mounts"], two["mounts"] = mounts("share", "/share", "bucket", "/bucket"), mounts("share", "/share")
 	stack := newStorageStack(t, allSources(), one, two)
@@ -179,7 +176,6 @@ func TestStorageSources(t *testing.T) {
 		assert.Contains(t, printed.String(), "has 2048Gi, and never shrinks; write 2048Gi or more")
 		stack.resize("2Ti", name)
 	}
-	fmt.Fprintf(t.Output(), "TIME every source, grown: %s\n", time.Since(started).Round(time.Second))
 
 	c.createHolder("nfs-claim")
 	assert.ErrorContains(t, deleteClaim(t, s, "nfs-claim", 10), "timed out after 10s; waiting for finalizers: kubernetes.io/pvc-protection; held by the pod holder")
@@ -197,7 +193,6 @@ func TestStorageSources(t *testing.T) {
 	c.assertDecoys()
 	c.deleteDecoys()
 	c.assertEmpty()
-	fmt.Fprintf(t.Output(), "TIME every source: %s\n", time.Since(started).Round(time.Second))
 }
 
 // TestStorageKept destroys a stack and brings it back over the same storage, several times.
@@ -206,7 +201,6 @@ func TestStorageSources(t *testing.T) {
 func TestStorageKept(t *testing.T) {
 	t.Parallel()
 	returns := forms(2, 10)
-	started := time.Now()
 	stack := newStorageStack(t, []object{
 		volume("share", "filestore", object{"instance": "madeup-fs", "create": object{}}),
 		volume("bucket", "gcsFuse", object{"bucket": "madeup-checkpoints", "create": object{}}),
@@ -253,7 +247,6 @@ func TestStorageKept(t *testing.T) {
 			c.assertEmpty()
 		}
 	}
-	report(t, "back %d times over the same storage, in %s", returns, time.Since(started).Round(time.Second))
 }
 
 // deleteWithStack has all storage of the stack go with it.

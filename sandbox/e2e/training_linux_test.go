@@ -25,6 +25,7 @@ import (
 	"persia/internal/testkit"
 	"persia/sandbox"
 	"persia/sandbox/images"
+	"persia/sandbox/node"
 	"persia/sandbox/toolchain"
 )
 
@@ -121,7 +122,6 @@ func newTraining(t *testing.T, engine jobspec.Engine) *training {
 		}
 		assert.NoError(t, s.Down(context.Background()))
 	})
-	needs.add(t, func() string { return lostPart(s) })
 	r.cluster = cluster{t: t, s: s}
 	return r
 }
@@ -137,24 +137,20 @@ func (r *training) write(t *testing.T, stack object) {
 // up brings the stack up.
 func (r *training) up(t *testing.T) {
 	t.Helper()
-	started := time.Now()
 	err := r.s.Apply(t.Context())
 	require.NoError(t, err)
 	// Other subtests read it, too, so it belongs to the test that all of them are of.
 	r.cluster = newCluster(r.t, r.s)
-	fmt.Fprintf(t.Output(), "TIME %s: up: %s\n", t.Name(), time.Since(started).Round(time.Second))
 }
 
 // await waits for the end of a job, and returns whether it completed or failed.
 func (r *training) await(t *testing.T, job string) batchv1.JobConditionType {
 	t.Helper()
-	started := time.Now()
 	var end batchv1.JobConditionType
 	awaitUnless(t, trainingPatience, nothingLost, func() bool {
 		end = r.endOf(t, job)
 		return end != ""
 	}, "%s ends: %s", job, &words{r, "persia", job + "-nn-worker-0"})
-	fmt.Fprintf(t.Output(), "TIME %s: %s is %s after %s more\n", t.Name(), job, end, time.Since(started).Round(time.Second))
 	return end
 }
 
@@ -199,7 +195,6 @@ func (r *training) assertTrained(t *testing.T, job, run string, batches int) {
 		Best    float64 `json:"best_auc"`
 	}
 	require.NoError(t, json.Unmarshal([]byte(found[len(found)-1][1]), &result))
-	fmt.Fprintf(t.Output(), "TIME %s: %s reaches an AUC of %.4f of %.4f with %d batches\n", t.Name(), job, result.AUC, result.Best, result.Trained)
 	assert.Equal(t, batches, result.Trained)
 	assert.Greater(t, result.Best, 0.8, "the rule can be learned")
 	assert.GreaterOrEqual(t, result.AUC, result.Best-0.01)
@@ -215,4 +210,12 @@ func (r *training) assertTrained(t *testing.T, job, run string, batches int) {
 		seen[number] = true
 	}
 	assert.Len(t, seen, batches, "batches in the last checkpoint")
+}
+
+// needNode skips a test where no node can run.
+func needNode(t *testing.T) {
+	t.Helper()
+	if err := node.Missing(); err != nil {
+		testkit.Skip(t, err)
+	}
 }

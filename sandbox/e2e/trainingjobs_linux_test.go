@@ -9,7 +9,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -129,7 +128,6 @@ var attemptStarts = regexp.MustCompile(`attempt (\d+) starts from (.*)`)
 // attempt before it has written.
 func (r *training) awaitResumed(t *testing.T, job string, from checkpoint) {
 	t.Helper()
-	started := time.Now()
 	var resumed string
 	r.awaitTraining(t, job, func() bool {
 		for _, match := range attemptStarts.FindAllStringSubmatch(r.logs("persia", job+"-nn-worker-0"), -1) {
@@ -140,7 +138,6 @@ func (r *training) awaitResumed(t *testing.T, job string, from checkpoint) {
 		}
 		return false
 	}, "an attempt of %s after %d: %s", job, from.attempt, &words{r, "persia", job + "-nn-worker-0"})
-	fmt.Fprintf(t.Output(), "TIME %s: the next attempt starts after %s\n", t.Name(), time.Since(started).Round(time.Second))
 	// Some more batches may have come.
 	match := checkpointFolder.FindStringSubmatch(resumed)
 	require.NotNil(t, match, "the checkpoint that it starts from: %s", resumed)

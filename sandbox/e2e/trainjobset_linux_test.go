@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -39,7 +38,6 @@ func TestTrainJobSet(t *testing.T) {
 // and that its servers and its gateway are gone.
 func (r *training) assertEnded(t *testing.T, job string) {
 	t.Helper()
-	started := time.Now()
 	var left []string
 	await(t, func() bool {
 		left = nil
@@ -50,7 +48,6 @@ func (r *training) assertEnded(t *testing.T, job string) {
 		}
 		return len(left) == 0
 	}, "pods of a complete job: %v", &left)
-	fmt.Fprintf(t.Output(), "TIME %s: all pods have ended after %s more\n", t.Name(), time.Since(started).Round(time.Second))
 	assert.Empty(t, r.pods("persia", "app.kubernetes.io/name in (embedding-ps,embedding-worker,metrics-gateway),persia_job="+job))
 	var text bytes.Buffer
 	require.NoError(t, r.s.Status(t.Context(), &text))

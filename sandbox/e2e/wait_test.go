@@ -1,22 +1,11 @@
 package e2e
 
 import (
-	"cmp"
-	"context"
 	"fmt"
-	"maps"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"persia/sandbox"
-	"persia/sandbox/background"
 )
 
 // patience limits each wait for what a controller, a server or a command does, except for
@@ -24,8 +13,7 @@ import (
 // fails waits for all of it.
 const patience = 5 * time.Minute
 
-// await waits until a condition holds, and gives up when it can no longer hold because something that the
-// test needs has ended. It formats the arguments of the message after the wait.
+// await waits until a condition holds. It formats the arguments of the message after the wait.
 func await(t testing.TB, condition func() bool, message string, arguments ...any) {
 	t.Helper()
 	awaitUnless(t, patience, nothingLost, condition, message, arguments...)
@@ -40,17 +28,16 @@ func awaitWhile(t testing.TB, ended <-chan struct{}, condition func() bool, mess
 // awaitUnless is [await] that also gives up when lost says why the condition can no longer hold.
 func awaitUnless(t testing.TB, patience time.Duration, lost func() string, condition func() bool, message string, arguments ...any) {
 	t.Helper()
-	if why, holds := eventuallyUnless(t, patience, lost, condition); !holds {
+	if why, holds := eventuallyUnless(patience, lost, condition); !holds {
 		require.Fail(t, "waited for nothing", "%s: %s", fmt.Sprintf(message, arguments...), why)
 	}
 }
 
-// nothingLost is for a wait that only ends early when something that the test needs has ended.
+// nothingLost is for a wait that nothing ends early.
 func nothingLost() string { return "" }
 
-// eventuallyUnless is [eventually] until lost, or what the test needs, says why the condition can no longer
-// hold.
-func eventuallyUnless(t testing.TB, patience time.Duration, lost func() string, condition func() bool) (why string, holds bool) {
+// eventuallyUnless is [eventually] until lost says why the condition can no longer hold.
+func eventuallyUnless(patience time.Duration, lost func() string, condition func() bool) (why string, holds bool) {
 	const pause = time.Second
 	ended, looked := make(chan struct{}), time.Now()
 	last := ""
@@ -60,7 +47,7 @@ func eventuallyUnless(t testing.TB, patience time.Duration, lost func() string, 
 		}
 		if why == "" && time.Since(looked) >= pause {
 			looked = time.Now()
-			said := cmp.Or(lost(), needs.lost(t))
+			said := lost()
 			// One look may see a program that is replaced at this moment.
 			if said != "" && said == last {
 				why = said
@@ -74,71 +61,6 @@ func eventuallyUnless(t testing.TB, patience time.Duration, lost func() string, 
 		why = "it did not come in " + patience.String()
 	}
 	return why, holds
-}
-
-// needs has what tests need: sandboxes, real nodes, and servers.
-var needs = needed{of: map[string]map[int]func() string{}}
-
-// needed maps the names of tests to functions that say what has ended without which nothing comes any more.
-type needed struct {
-	sync.Mutex
-	of   map[string]map[int]func() string
-	last int
-}
-
-// add makes the waits of a test, and of its subtests, end early when lost says why, until t ends.
-func (n *needed) add(t testing.TB, lost func() string) {
-	test, _, _ := strings.Cut(t.Name(), "/")
-	n.Lock()
-	defer n.Unlock()
-	n.last++
-	id := n.last
-	if n.of[test] == nil {
-		n.of[test] = map[int]func() string{}
-	}
-	n.of[test][id] = lost
-	t.Cleanup(func() {
-		n.Lock()
-		defer n.Unlock()
-		delete(n.of[test], id)
-	})
-}
-
-// lost says what has ended that a test needs, or nothing.
-func (n *needed) lost(t testing.TB) string {
-	test, _, _ := strings.Cut(t.Name(), "/")
-	n.Lock()
-	all := slices.Collect(maps.Values(n.of[test]))
-	n.Unlock()
-	for _, lost := range all {
-		if why := lost(); why != "" {
-			return why
-		}
-	}
-	return ""
-}
-
-// lostPart names a program of a sandbox that was started and has ended. Only the next up starts it again.
-func lostPart(s *sandbox.Sandbox) string {
-	if _, err := os.Stat(s.Kubeconfig()); err != nil {
-		return "" // it is not up
-	}
-	if !s.Cluster().Running(context.Background()) {
-		return "the control plane has ended"
-	}
-	agent := filepath.Dir(s.AgentLogs())
-	for _, dir := range []string{agent, filepath.Join(filepath.Dir(agent), "node")} {
-		if name := filepath.Base(dir); hasEnded(dir) {
-			return "the " + name + " has ended"
-		}
-	}
-	return ""
-}
-
-// hasEnded reports whether a program in the background was started in a folder, and has ended by itself.
-func hasEnded(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, filepath.Base(dir)+".json"))
-	return err == nil && !background.Running(dir)
 }
 
 // eventually waits until a condition holds or ended is closed, and reports whether the

@@ -64,7 +64,6 @@ func In(binDir string) Tools {
 		Kubectl:               filepath.Join(binDir, kubectl.name),
 
 		Kueue: filepath.Join(binDir, kueue.name),
-
 	}
 }
 
