@@ -3,7 +3,8 @@
 The nn-workers of such a job name a ProvisioningRequest, for which GKE adds nodes. The job asks when
 all of its other replicas run, since the machines of the other pools come one by one. It asks for
 the nn-workers that have no node: nodes that another job has left take some at once, and a node
-may be lost later. When Kueue stops the job, or the job ends, the request goes.
+may be lost later. A request that waits while other nodes take nn-workers goes, so that no node comes
+for them. When Kueue stops the job, or the job ends, the request goes too.
 
 A request that GKE has given up is replaced after a while. No answer needs a person: Kueue stops
 a job whose replicas do not all run in time, and admits it again.
@@ -78,21 +79,32 @@ def missing(role, pods):
 
     A substitute may take the node of its predecessor, so it counts when no node takes it.
     """
-    live = [
+    live = live_pods(role, pods)
+    if len(live) < role["template"]["spec"]["parallelism"]:
+        return 0
+    return sum(1 for pod in live if scheduled(pod, "False"))
+
+
+def asks_too_much(role, request, pods):
+    """Returns whether a request asks for more nodes than the replicas that are on no node yet."""
+    placed = sum(1 for pod in live_pods(role, pods) if scheduled(pod, "True"))
+    return role["template"]["spec"]["parallelism"] - placed < request["spec"]["podSets"][0]["count"]
+
+
+def live_pods(role, pods):
+    """Returns the pods of a role that have not failed and are not being deleted."""
+    return [
         pod for pod in pods
         if pod["metadata"].get("labels", {}).get(ROLE_LABEL) == role["name"]
         and pod.get("status", {}).get("phase") != "Failed"
         and not pod["metadata"].get("deletionTimestamp")
     ]
-    if len(live) < role["template"]["spec"]["parallelism"]:
-        return 0
-    return sum(1 for pod in live if unschedulable(pod))
 
 
-def unschedulable(pod):
-    """Returns whether the scheduler has found no node for a pod."""
+def scheduled(pod, status):
+    """Returns whether the scheduler has found a node for a pod, "True", or has found none, "False"."""
     conditions = pod.get("status", {}).get("conditions", [])
-    return any(entry["type"] == "PodScheduled" and entry["status"] == "False" for entry in conditions)
+    return any(entry["type"] == "PodScheduled" and entry["status"] == status for entry in conditions)
 
 
 def given_up(request):
@@ -110,9 +122,12 @@ def next_step(job, request, pods, now, retry):
         return RELEASE if request else NOTHING
     if request is None:
         return ASK if missing(asking_role(job), pods) and others_run(job, pods) else NOTHING
-    if not others_run(job, pods) and not condition(request, "Provisioned"):
-        return RELEASE  # a server has lost its node: no GPUs without it
     over = given_up(request)
+    if not condition(request, "Provisioned"):
+        if not others_run(job, pods):
+            return RELEASE  # a server has lost its node: no GPUs without it
+        if not over and asks_too_much(asking_role(job), request, pods):
+            return RELEASE  # the next round asks for the rest
     if over and now - over >= datetime.timedelta(seconds=retry) and missing(asking_role(job), pods):
         return RELEASE
     return NOTHING

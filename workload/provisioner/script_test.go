@@ -42,9 +42,9 @@ func pod(role, phase, node string) object {
 	}
 }
 
-// request returns a ProvisioningRequest whose condition has been true since 12:00.
+// request returns a ProvisioningRequest for two nodes, whose condition has been true since 12:00.
 func request(condition string) object {
-	return object{"status": object{"conditions": []object{
+	return object{"spec": object{"podSets": []object{{"count": 2}}}, "status": object{"conditions": []object{
 		{"type": "Accepted", "status": "False", "lastTransitionTime": "2026-01-01T12:00:00Z"},
 		{"type": condition, "status": "True", "lastTransitionTime": "2026-01-01T12:00:00Z"},
 	}}}
@@ -88,6 +88,9 @@ func TestNextStep(t *testing.T) {
 		"the machines are there":                           {waiting, request("Provisioned"), servers, later, "nothing"},
 		"a server is lost too late":                        {waiting, request("Provisioned"), oneServer, later, "nothing"},
 		"the job runs":                                     {waiting, request("BookingExpired"), whole, later, "nothing"},
+		"nodes of another job take some meanwhile":         {waiting, request("Accepted"), half, noon, "release"},
+		"nodes of another job take all meanwhile":          {waiting, request("Accepted"), whole, noon, "release"},
+		"a substitute is to come meanwhile":                {waiting, request("Accepted"), servers[:3], noon, "nothing"},
 		"GKE gives up":                                     {waiting, request("Failed"), servers, noon, "nothing"},
 		"GKE gave up a while ago":                          {waiting, request("Failed"), servers, later, "release"},
 		"the machines were not used":                       {waiting, request("BookingExpired"), servers, later, "release"},
