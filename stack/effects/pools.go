@@ -314,21 +314,25 @@ func (s Stack) onPool(after Stack, pool string, rounds int) string {
 	var says strings.Builder
 	for _, name := range s.Running() {
 		job, is := s.Jobs[name], after.Jobs[name]
-		if is.running() == 0 {
+		if is.Replicas() == 0 {
 			continue // which the effects of the job say
 		}
 		if roles := s.rolesOn(job, pool); len(roles) > 0 {
 			fmt.Fprintf(&says, ". Pods of %s of the job %s %s there: ", strings.Join(roles, ", "), name, map[bool]string{false: "run", true: "may run"}[job.ByOperator])
 			switch {
 			case job.ByOperator:
-				fmt.Fprintf(&says, "if the node of one goes, the job fails, because the operator creates no pod again. After your next change of the job, it trains %s", after.start(is))
+				says.WriteString("if the node of one goes, the job fails, because the operator creates no pod again")
+				if rounds > 0 {
+					says.WriteString("; GKE waits for them for up to an hour in each round")
+				}
+				fmt.Fprintf(&says, ". After your next change of the job, it trains %s", after.start(is))
 			case rounds > 0:
 				fmt.Fprintf(&says, "the job loses up to %s, and trains %s. To lose one attempt only, suspend the job first", count(rounds, "attempt"), after.start(is))
 			default:
 				fmt.Fprintf(&says, "the job does not train until all of its pods are ready on other nodes, and trains %s", after.start(is))
 			}
 		}
-		if servers, has := s.NATS[job.nats()]; has && s.runsOn(servers.pod, pool) {
+		if servers, has := s.NATS[job.nats()]; has && s.runsOn(servers.Pod, pool) {
 			fmt.Fprintf(&says, ". %s there: ", servers.run(name))
 			if rounds > 0 && servers.Size > 1 {
 				says.WriteString("GKE moves one at a time, its clients reconnect to another, and messages in transit are lost")

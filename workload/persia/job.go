@@ -119,14 +119,8 @@ func registerStatefulSets(ctx *pulumi.Context, name string, args JobArgs, child 
 	return sets, nil
 }
 
-// registerJobSet registers what creates the pods of a job, one object for all roles, and how
-// many of each role may be evicted.
+// registerJobSet registers what creates the pods of a job, one object for all roles.
 func registerJobSet(ctx *pulumi.Context, name string, args JobArgs, child pulumi.ResourceOption) ([]runtime.Object, error) {
-	for _, role := range roles(args.Job, args.Namespace) {
-		if _, err := kube.Register(ctx, name+"-"+role.Name, disruptionBudget(args, role), child); err != nil {
-			return nil, err
-		}
-	}
 	set := jobSet(args)
 	if queued(args) && args.Job.Suspend {
 		// Kueue would resume a suspended JobSet as soon as there is room.
@@ -146,15 +140,14 @@ func serviceAccount(args JobArgs) *corev1.ServiceAccount {
 	}
 }
 
-// newRole registers a role's StatefulSet, the headless service that gives its
-// replicas their names, and how many of them may be evicted.
+// newRole registers a role's StatefulSet, and the headless service that gives its replicas their
+// names. A role has no disruption budget: the first eviction stops the training of all roles, and a
+// budget would only keep GKE from draining the rest of the node, for an hour in each round of an
+// upgrade.
 func newRole(ctx *pulumi.Context, name string, args JobArgs, role role, set *appsv1.StatefulSet, child pulumi.ResourceOption) error {
 	name = name + "-" + role.Name
 	service, err := kube.Register(ctx, name, headlessService(args, role), child)
 	if err != nil {
-		return err
-	}
-	if _, err := kube.Register(ctx, name, disruptionBudget(args, role), child); err != nil {
 		return err
 	}
 	_, err = kube.Register(ctx, name, set, child,

@@ -63,10 +63,6 @@ func TestJobSet(t *testing.T) {
 			assert.Equal(t, args.Job.Name+"-nn-worker-0-0."+args.Job.Name+"."+NamespaceName+".svc:8886", env["PERSIA_COORDINATOR"].Value)
 			assert.Equal(t, "metadata.labels['batch.kubernetes.io/job-completion-index']", env["REPLICA_INDEX"].ValueFrom.FieldRef.FieldPath)
 			assert.Equal(t, "metadata.labels['batch.kubernetes.io/controller-uid']", env["PERSIA_REVISION"].ValueFrom.FieldRef.FieldPath)
-
-			budget := disruptionBudget(args, role).Spec
-			assert.Nil(t, budget.MaxUnavailable)
-			assert.EqualValues(t, role.config.Replicas-1, budget.MinAvailable.IntValue())
 		})
 	}
 }

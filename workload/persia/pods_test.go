@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"persia/internal/programtest"
@@ -23,10 +22,6 @@ func TestRoleGuards(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			set := pulumitest.Object[appsv1.StatefulSet](t, prod.One(t, pulumitest.StatefulSet, name))
 			selector := set.Spec.Selector.MatchLabels
-			budget := pulumitest.Object[policyv1.PodDisruptionBudget](t, prod.One(t, pulumitest.DisruptionBudget, name))
-			assert.Equal(t, 1, budget.Spec.MaxUnavailable.IntValue())
-			assert.Equal(t, policyv1.AlwaysAllow, *budget.Spec.UnhealthyPodEvictionPolicy, "a pod that crashes for ever keeps no node")
-			assert.Equal(t, selector, budget.Spec.Selector.MatchLabels)
 
 			pod := set.Spec.Template
 			assert.Equal(t, "false", pod.Annotations["cluster-autoscaler.kubernetes.io/safe-to-evict"])

@@ -10,9 +10,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"persia/config/jobspec"
 	"persia/kube"
@@ -60,28 +58,6 @@ func podAnnotations(args JobArgs, role role) map[string]string {
 	annotations := map[string]string{"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
 	maps.Copy(annotations, args.PodAnnotations(role.Kind))
 	return annotations
-}
-
-// disruptionBudget lets one replica of a role be evicted at a time, when nodes are
-// drained for an upgrade.
-func disruptionBudget(args JobArgs, role role) *policyv1.PodDisruptionBudget {
-	labels, selector := roleLabels(args, role)
-	spec := policyv1.PodDisruptionBudgetSpec{
-		UnhealthyPodEvictionPolicy: kube.EvictUnhealthy(),
-		Selector:                   &metav1.LabelSelector{MatchLabels: selector},
-	}
-	if args.Job.Engine == jobspec.EngineJobSet {
-		// Kubernetes does not know how many pods a Job shall have.
-		rest := intstr.FromInt32(int32(role.config.Replicas - 1))
-		spec.MinAvailable = &rest
-	} else {
-		one := intstr.FromInt32(1)
-		spec.MaxUnavailable = &one
-	}
-	return &policyv1.PodDisruptionBudget{
-		ObjectMeta: kube.Meta(args.Namespace, objectName(args.Job, role), labels),
-		Spec:       spec,
-	}
 }
 
 func headlessService(args JobArgs, role role) *corev1.Service {
