@@ -42,8 +42,8 @@ func Of(before, after Stack, paths map[string]string) []string {
 // ended describes the effect of removing a job from the stack file.
 func ended(before, after Stack, name string, was Job) string {
 	text := fmt.Sprintf("persia:jobs: the job %s is no longer in the stack file, and ", name)
-	if was.running() > 0 {
-		text += fmt.Sprintf("ends: this deletes its %d replicas", was.running())
+	if was.Replicas() > 0 {
+		text += fmt.Sprintf("ends: this deletes its %d replicas", was.Replicas())
 	} else {
 		text += "its objects are deleted"
 	}
@@ -99,11 +99,11 @@ func changed(before, after Stack, j job) []string {
 	}
 	restarted := j.restarted()
 	switch {
-	case j.was.running() == 0: // nothing runs
+	case j.was.Replicas() == 0: // nothing runs
 	case after.Replaced != nil:
 		say("", "the job %s ends with the cluster %s, and begins in the new one. There it trains %s", j.name, after.Replaced.Cluster, after.start(j.is))
-	case j.is.running() == 0:
-		say(".suspend", "the job %s stops, and this deletes its %d replicas. Without suspend, it trains %s", j.name, j.was.running(), after.start(j.is))
+	case j.is.Replicas() == 0:
+		say(".suspend", "the job %s stops, and this deletes its %d replicas. Without suspend, it trains %s", j.name, j.was.Replicas(), after.start(j.is))
 	case len(restarted) > 0 && (j.was.Together || j.is.Together):
 		because := ""
 		if j.was.Queue != j.is.Queue {
@@ -114,12 +114,12 @@ func changed(before, after Stack, j job) []string {
 			if j.was.Queue != "" {
 				orPlace = ", or its place in the queue if it waits"
 			}
-			say("", "the job %s restarts%s: this deletes its %d replicas%s. It then waits in the queue %s, behind the jobs of its priority, until there is room for %d, and trains %s",
-				j.name, because, j.was.running(), orPlace, j.is.Queue, j.is.running(), after.start(j.is))
+			say("", "the job %s restarts%s: this deletes its %d replicas%s. It then waits in the queue %s, behind the jobs of its priority, until there is room for %d, and trains %s%s",
+				j.name, because, j.was.Replicas(), orPlace, j.is.Queue, j.is.Replicas(), after.start(j.is), after.startComplete(j))
 			break
 		}
-		say("", "the job %s restarts%s: this deletes its %d replicas and creates %d: about %s without the job, if a replica takes so long. It then trains %s",
-			j.name, because, j.was.running(), j.is.running(), minutes(kube.RolloutTime), after.start(j.is))
+		say("", "the job %s restarts%s: this deletes its %d replicas and creates %d: about %s without the job, if a replica takes so long. It then trains %s%s",
+			j.name, because, j.was.Replicas(), j.is.Replicas(), minutes(kube.RolloutTime), after.start(j.is), after.startComplete(j))
 	case len(restarted) > 0:
 		var roles []string
 		most := 0
@@ -157,15 +157,21 @@ func (s Stack) start(job Job) string {
 	}
 }
 
+// startComplete says what a restart costs a JobSet that is complete, and has no pods. The state does not
+// tell that the job is complete.
+func (s Stack) startComplete(j job) string {
+	if j.was.Engine() != jobspec.EngineJobSet {
+		return ""
+	}
+	until := "until they have read that"
+	if s.checkpoints(j.is) == (storedFolder{}) {
+		until = "and train it again"
+	}
+	return fmt.Sprintf(". If its run is complete, its %d replicas and the nodes for them come back %s; to prevent it, write suspend: true", j.is.Replicas(), until)
+}
+
 // comeBack says how a job sees its checkpoints again.
 func comeBack(before, after Stack, j job) string {
-	if j.is.ByOperator != j.was.ByOperator {
-		engine := jobspec.EngineStatefulSet
-		if j.was.Together {
-			engine = jobspec.EngineJobSet
-		}
-		return fmt.Sprintf("To continue from them, write engine: %s again", engine)
-	}
 	for name, was := range before.Volumes {
 		if is, ok := after.Volumes[name]; ok && is.Claim == was.Claim && is != was {
 			return fmt.Sprintf("To continue from them, restore the volume %s in persia:storage", name)
