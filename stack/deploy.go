@@ -67,6 +67,11 @@ func DeployFrom(ctx *pulumi.Context, files fs.FS) error {
 	if err := gke.CheckReplaced(replaced, cfg.Cluster, before.Running()); err != nil {
 		return err
 	}
+	if replaced == nil {
+		if err := checkOrder(cfg, plan, before); err != nil {
+			return err
+		}
+	}
 	if warning := gke.ReplaceWarning(replaced, cfg.Cluster); warning != "" {
 		if err := ctx.Log.Warn(warning, nil); err != nil {
 			return err

@@ -204,7 +204,10 @@ func TestEffects(t *testing.T) {
 		}, nil},
 		{"more memory for NATS while nothing runs", ofJob("suspend", true), set("persia:nats", "resources.limits.memory", "3Gi"), nil, nil},
 		{"an image of a JobSet", ofJob("engine", "jobset"), ofJob("dataloader.image", "example.com/training/criteo:2"), []string{
-			"persia:jobs[0]: the job criteo restarts: this deletes its 10 replicas and creates 10: about 2m without the job, if a replica takes so long. It then trains from the newest complete checkpoint in " + checkpoints,
+			"persia:jobs[0]: the job criteo restarts: this deletes its 10 replicas and creates 10: about 2m without the job, if a replica takes so long. It then trains from the newest complete checkpoint in " + checkpoints + ", or from the beginning if there is none. If its run is complete, its 10 replicas and the nodes for them come back until they have read that; to prevent it, write suspend: true",
+		}, atOnce},
+		{"an image of a JobSet without storage", both(withoutStorage, ofJob("engine", "jobset")), ofJob("dataloader.image", "example.com/training/criteo:2"), []string{
+			"If its run is complete, its 10 replicas and the nodes for them come back and train it again; to prevent it, write suspend: true",
 		}, atOnce},
 		{"fewer replicas of a JobSet", ofJob("engine", "jobset"), ofJob("dataloader.replicas", 3), []string{
 			"persia:jobs[0]: the job criteo restarts: this deletes its 10 replicas and creates 9",
@@ -216,14 +219,8 @@ func TestEffects(t *testing.T) {
 			"persia:jobs[0]: the job criteo restarts: this deletes its 10 replicas and creates 10",
 		}, atOnce},
 		{"an image of a JobSet while nothing runs", both(ofJob("engine", "jobset"), ofJob("suspend", true)), ofJob("dataloader.image", "example.com/training/criteo:2"), nil, nil},
+		{"a JobSet instead of StatefulSets while nothing runs", ofJob("suspend", true), ofJob("engine", "jobset"), nil, nil},
 		{"a JobSet that goes on", both(ofJob("engine", "jobset"), ofJob("suspend", true)), ofJob("suspend", false), nil, nil},
-		{"the operator instead of a JobSet", both(byOperator, ofJob("engine", "jobset")), byOperator, []string{
-			"does not see the checkpoints in folder criteo/1 of Filestore instance shared in us-central1-a, which stay there: it trains from what its script loads. To continue from them, write engine: jobset again",
-			"the job criteo restarts: this deletes its 10 replicas and creates 10",
-		}, atOnce},
-		{"the operator instead of StatefulSets", ofJob("mounts", shared), byOperator, []string{
-			"To continue from them, write engine: statefulset again", "the job criteo restarts: this deletes its 10 replicas and creates 10",
-		}, atOnce},
 		{"another machine for a JobSet", ofJob("engine", "jobset"), set("persia:nodePools", "1.machineType", "g2-standard-16"), []string{
 			"This takes 2 rounds, about 20m if a round takes 10m. Pods of nn-worker of the job criteo run there: the job loses up to 2 attempts, and trains from the newest complete checkpoint in " + checkpoints,
 		}, nil},
@@ -242,14 +239,13 @@ func TestEffects(t *testing.T) {
 			"persia:jobs[0].suspend: the job criteo stops, and this deletes its 10 replicas",
 		}, nil},
 		{"a removed JobSet", ofJob("engine", "jobset"), func(file values) { file["persia:jobs"] = []any{} }, []string{"the job criteo is no longer in the stack file, and ends: this deletes its 10 replicas"}, nil},
-		{"a JobSet instead of StatefulSets", nil, ofJob("engine", "jobset"), []string{"the job criteo restarts: this deletes its 10 replicas and creates 10"}, atOnce},
 		{"a larger volume", nil, set("persia:storage", "0.size", "2Ti"), nil, nil},
 		{"a second job", nil, func(file values) {
 			second := put(file["persia:jobs"].([]any)[0], []string{"name"}, "second")
 			file["persia:jobs"] = append(slices.Clone(file["persia:jobs"].([]any)), put(second, []string{"suspend"}, true))
 		}, nil, nil},
-		{"a renamed job", nil, ofJob("name", "other"), []string{
-			"persia:jobs: the job criteo is no longer in the stack file, and ends: this deletes its 10 replicas. Its checkpoints stay in " + checkpoints + ". To continue from them, write the job again, with the same name and runId. The job other is another one, and trains from the beginning",
+		{"a renamed job while nothing runs", ofJob("suspend", true), ofJob("name", "other"), []string{
+			"persia:jobs: the job criteo is no longer in the stack file, and its objects are deleted. Its checkpoints stay in " + checkpoints + ". To continue from them, write the job again, with the same name and runId. The job other is another one, and trains from the beginning",
 		}, nil},
 		{"a removed job", nil, func(file values) { file["persia:jobs"] = []any{} }, []string{"the job criteo is no longer in the stack file, and ends: this deletes its 10 replicas"}, nil},
 		{"a removed job that is suspended", ofJob("suspend", true), func(file values) { file["persia:jobs"] = []any{} }, []string{"the job criteo is no longer in the stack file, and its objects are deleted"}, nil},
@@ -415,7 +411,7 @@ func TestEffects(t *testing.T) {
 			"persia:jobs[0]: the job criteo restarts: this deletes its 10 replicas and creates 9",
 		}, atOnce},
 		{"another machine for a job of the operator", byOperator, set("persia:nodePools", "1.machineType", "g2-standard-16"), []string{
-			"This takes 2 rounds, about 20m if a round takes 10m. Pods of nn-worker of the job criteo may run there: if the node of one goes, the job fails, because the operator creates no pod again. After your next change of the job, it trains from what its script loads",
+			"This takes 2 rounds, about 20m if a round takes 10m. Pods of nn-worker of the job criteo may run there: if the node of one goes, the job fails, because the operator creates no pod again; GKE waits for them for up to an hour in each round. After your next change of the job, it trains from what its script loads",
 		}, nil},
 		{"more memory for the NATS of a job of the operator", byOperator, set("persia:nats", "resources.limits.memory", "3Gi"), []string{
 			"this replaces 3 servers at once; the processes of the job criteo lose their connections, and nothing restarts them together",
@@ -425,11 +421,9 @@ func TestEffects(t *testing.T) {
 			"persia:jobs[0].suspend: the job criteo stops, and this deletes its 10 replicas. Without suspend, it trains from what its script loads",
 		}, nil},
 		{"an image of a job of the operator while nothing runs", both(byOperator, ofJob("suspend", true)), ofJob("dataloader.image", "example.com/training/criteo:2"), nil, nil},
-		{"a JobSet instead of the operator", byOperator, ofJob("engine", "jobset"), []string{"the job criteo restarts: this deletes its 10 replicas and creates 10"}, atOnce},
 		{"a removed job of the operator", byOperator, func(file values) { file["persia:jobs"] = []any{} }, []string{
 			"the job criteo is no longer in the stack file, and ends: this deletes its 10 replicas. To run it again, write it again",
 		}, nil},
-		{"statefulset instead of the operator", byOperator, ofJob("engine", "statefulset"), []string{"the job criteo restarts: this deletes its 10 replicas and creates 10"}, atOnce},
 		{"a renamed volume", nil, both(set("persia:storage", "0.name", "saved"), ofJob("mounts", []any{values{"volume": "saved", "mountPath": "/checkpoints"}})), []string{"the job criteo restarts"}, all},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -455,6 +449,54 @@ func TestEffects(t *testing.T) {
 			assert.Equal(t, c.restarts, e.restarted(t))
 			e.up(configuration(t, file))
 			assert.Empty(t, e.effects(), "a second up")
+		})
+	}
+}
+
+// TestEditsInTwoUpdates makes edits that `up` could not finish, on nodes that hold the job once. The program
+// refuses them, and accepts them after an update without the job.
+func TestEditsInTwoUpdates(t *testing.T) {
+	const noRoom = "persia:jobs[0]: the job other does not fit on the pool training beside the job criteo"
+	suspended, onJobSet, onStatefulSet := ofJob("suspend", true), ofJob("engine", "jobset"), ofJob("engine", "statefulset")
+	twice := func(of string) string {
+		return "persia:jobs[0].engine: Invalid value: " + of + " in the cluster, and Pulumi would create its new pods before it deletes the old ones"
+	}
+	for name, c := range map[string]struct {
+		before, edit func(values)
+		says         string
+	}{
+		"a renamed job":                                {nil, ofJob("name", "other"), noRoom},
+		"a renamed job of the operator":                {byOperator, ofJob("name", "other"), noRoom},
+		"a renamed JobSet":                             {onJobSet, ofJob("name", "other"), ""},
+		"a renamed job where there is room":            {set("persia:nodePools", "1.nodes", 4), both(set("persia:nodePools", "0.nodes", 8), ofJob("name", "other")), ""},
+		"a renamed job while nothing runs":             {suspended, both(ofJob("suspend", false), ofJob("name", "other")), ""},
+		"a JobSet instead of StatefulSets":             {nil, onJobSet, twice(`"jobset": the job criteo has engine: statefulset`)},
+		"a queue for StatefulSets":                     {nil, queued, twice(`"jobset": the job criteo has engine: statefulset`)},
+		"a queue for a JobSet":                         {onJobSet, queued, ""},
+		"StatefulSets instead of a JobSet":             {onJobSet, onStatefulSet, twice(`"statefulset": the job criteo has engine: jobset`)},
+		"StatefulSets instead of a suspended JobSet":   {both(onJobSet, suspended), onStatefulSet, ""},
+		"the operator instead of a JobSet":             {onJobSet, byOperator, twice(`"operator": the job criteo has engine: jobset`)},
+		"the operator instead of StatefulSets":         {nil, byOperator, twice(`"operator": the job criteo has engine: statefulset`)},
+		"the operator instead of what is suspended":    {suspended, byOperator, twice(`"operator": the job criteo has engine: statefulset`)},
+		"a JobSet instead of the operator":             {byOperator, onJobSet, twice(`"jobset": the job criteo has engine: operator`)},
+		"StatefulSets instead of the operator":         {byOperator, onStatefulSet, twice(`"statefulset": the job criteo has engine: operator`)},
+		"StatefulSets instead of a suspended operator": {both(byOperator, suspended), onStatefulSet, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e, file := newStack(t, "../.."), editable(t)
+			if c.before != nil {
+				c.before(file)
+			}
+			e.up(configuration(t, file))
+			without := maps.Clone(file)
+			without["persia:jobs"] = []any{}
+			c.edit(file)
+			if c.says != "" {
+				require.ErrorContains(t, e.tryUp(configuration(t, file)), c.says)
+				assert.Empty(t, e.steps)
+				e.up(configuration(t, without))
+			}
+			e.up(configuration(t, file))
 		})
 	}
 }

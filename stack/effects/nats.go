@@ -20,7 +20,8 @@ type NATS struct {
 	// change replaces all servers. The latter are nil for a cluster in the state.
 	settings   map[string]string
 	replacedBy []string
-	pod        corev1.PodSpec
+	// Pod has the node selector of the servers.
+	Pod corev1.PodSpec
 }
 
 // AddNATS adds a NatsCluster. A change below one of the paths replaces all of its servers.
@@ -39,7 +40,7 @@ func (s Stack) addNATS(outputs map[string]any) {
 	servers := NATS{Size: int(size), settings: map[string]string{}}
 	flatten(servers.settings, "spec", outputs["spec"])
 	if on := servers.settings["spec.pod.nodeSelector."+gcp.LabelNodePool]; on != "" {
-		servers.pod.NodeSelector = map[string]string{gcp.LabelNodePool: on}
+		servers.Pod.NodeSelector = map[string]string{gcp.LabelNodePool: on}
 	}
 	s.NATS[name] = servers
 }
@@ -78,7 +79,7 @@ func brokers(before, after Stack) []string {
 		name := before.Jobs[job].nats()
 		was, had := before.NATS[name]
 		is, stays := after.NATS[name]
-		if !had || !stays || after.Jobs[job].running() == 0 {
+		if !had || !stays || after.Jobs[job].Replicas() == 0 {
 			continue // which the effects of the job say
 		}
 		changes, replaced := was.changes(is)

@@ -19,16 +19,11 @@ func (j job) restarted() []string {
 		was, had := j.was.Roles[kind.Name]
 		is, has := j.is.Roles[kind.Name]
 		// PERSIA's operator and JobSet read the number of replicas only when a job begins.
-		if had && has && (!samePods(was.Pod, is.Pod) || j.is.Together && was.Replicas != is.Replicas) || had != has || j.otherEngine() || j.was.Queue != j.is.Queue {
+		if had && has && (!samePods(was.Pod, is.Pod) || j.is.Together && was.Replicas != is.Replicas) || had != has || j.was.Queue != j.is.Queue {
 			roles = append(roles, kind.Name)
 		}
 	}
 	return roles
-}
-
-// otherEngine reports whether something else creates the pods.
-func (j job) otherEngine() bool {
-	return j.was.ByOperator != j.is.ByOperator || j.was.Together != j.is.Together
 }
 
 // samePods reports whether pods of a role stay as they are. The pods in the state have fields

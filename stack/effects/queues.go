@@ -56,7 +56,7 @@ func queues(before, after Stack) []string {
 		is, stays := after.Queues[team]
 		var jobs []string
 		for _, name := range before.Running() {
-			if before.Jobs[name].Queue == team && after.Jobs[name].Queue == team && after.Jobs[name].running() > 0 {
+			if before.Jobs[name].Queue == team && after.Jobs[name].Queue == team && after.Jobs[name].Replicas() > 0 {
 				jobs = append(jobs, name)
 			}
 		}

@@ -313,8 +313,20 @@ func (r Role) variable(name string) string {
 	return ""
 }
 
-// running returns how many replicas a job has.
-func (j Job) running() int {
+// Engine returns what creates the pods of a job.
+func (j Job) Engine() jobspec.Engine {
+	switch {
+	case j.ByOperator:
+		return jobspec.EngineOperator
+	case j.Together:
+		return jobspec.EngineJobSet
+	default:
+		return jobspec.EngineStatefulSet
+	}
+}
+
+// Replicas returns how many replicas a job has.
+func (j Job) Replicas() int {
 	replicas := 0
 	for _, role := range j.Roles {
 		replicas += role.Replicas
@@ -326,7 +338,7 @@ func (j Job) running() int {
 func (s Stack) Running() []string {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(s.Jobs)) {
-		if s.Jobs[name].running() > 0 {
+		if s.Jobs[name].Replicas() > 0 {
 			names = append(names, name)
 		}
 	}

@@ -1,0 +1,85 @@
+package stack
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"persia/capacity"
+	"persia/config"
+	"persia/config/jobspec"
+	"persia/config/natsspec"
+	"persia/config/pod"
+	"persia/gcp"
+	"persia/stack/effects"
+)
+
+// checkOrder refuses edits that need two updates. Pulumi deletes what is no longer in the stack file
+// only after it has created the rest, and it waits for NATS servers and for the pods of all engines but
+// JobSet. Pods that need the room of a deleted job would wait until the update fails.
+func checkOrder(cfg *config.Stack, plan capacity.Plan, before effects.Stack) error {
+	var problems []error
+	leaving := maps.Clone(before.Jobs)
+	for i := range cfg.Jobs {
+		job := &cfg.Jobs[i]
+		was, had := before.Jobs[job.Name]
+		delete(leaving, job.Name)
+		// The guard of a job of PERSIA's operator waits for all pods of the job, also for its completion.
+		if had && was.Engine() != job.Engine && (job.Engine == jobspec.EngineOperator || was.Replicas() > 0 && !job.Suspend) {
+			problems = append(problems, fmt.Errorf("%s: Invalid value: %q: the job %s has engine: %s in the cluster, and Pulumi would create its new pods before it deletes the old ones; %s",
+				job.At().Child("engine"), job.Engine, job.Name, was.Engine(), inTwoUpdates))
+		}
+	}
+	clusters := cfg.NATSClusters()
+	for i := range cfg.Jobs {
+		job, starting := &cfg.Jobs[i], map[string]bool{}
+		if was := before.Jobs[job.Name]; was.Replicas() == 0 && !job.Suspend && job.Engine != jobspec.EngineJobSet {
+			for _, role := range job.Roles() {
+				starting[role.NodePool] = starting[role.NodePool] || role.Replicas > 0
+			}
+		}
+		if _, had := before.NATS[clusters[i].Name]; !had {
+			starting[clusters[i].NodePool] = true
+		}
+		for _, pool := range plan.Pools {
+			old, of := leavingPods(pool.Pool, job, clusters, leaving, before)
+			if pool.Pods = slices.Concat(pool.Pods, old); starting[pool.Name] && len(old) > 0 && pool.Pool.Needed() > pool.Nodes {
+				problems = append(problems, fmt.Errorf("%s: the job %s does not fit on the pool %s beside %s, which Pulumi deletes only when the pods of %s are ready; %s",
+					job.At(), job.Name, pool.Name, strings.Join(of, ", "), job.Name, inTwoUpdates))
+				break
+			}
+		}
+	}
+	return errors.Join(problems...)
+}
+
+const inTwoUpdates = "remove the job from the stack file, run `pulumi up`, then write the job again and run it again"
+
+// leavingPods returns the pods on a pool of what an update deletes, and its names. PERSIA's operator
+// chooses no nodes, so its pods count where the job that starts has its own.
+func leavingPods(pool capacity.Pool, starts *jobspec.Job, clusters []natsspec.Cluster, leaving map[string]effects.Job, before effects.Stack) (pods []capacity.Pods, of []string) {
+	add := func(on, name string, p capacity.Pods) {
+		// Pods that no node can hold are on nodes that give way.
+		if on == pool.Name && p.Count > 0 && pool.Holds(p) > 0 {
+			pods, of = append(pods, p), append(of, name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(leaving)) {
+		for _, role := range starts.Roles() {
+			if was := leaving[name].Roles[role.Name]; was.Replicas > 0 {
+				add(cmp.Or(was.Pod.Spec.NodeSelector[gcp.LabelNodePool], role.NodePool), "the job "+name,
+					capacity.Pods{Count: was.Replicas, Requests: pod.Requests(was.Pod.Spec.Containers[0].Resources), Priority: role.Priority.Value})
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(before.NATS)) {
+		if was := before.NATS[name]; !slices.ContainsFunc(clusters, func(c natsspec.Cluster) bool { return c.Name == name }) {
+			add(was.Pod.NodeSelector[gcp.LabelNodePool], "the NATS cluster "+name,
+				capacity.Pods{Count: was.Size, Requests: clusters[0].Requests(), Priority: jobspec.PriorityNATS.Value, Apart: clusters[0].AntiAffinity})
+		}
+	}
+	return pods, slices.Compact(of)
+}
