@@ -55,22 +55,3 @@ func (s *Stack) dropNATSVariables() {
 		}
 	}
 }
-
-// mostNATS is the number of servers that NATS is commonly run with at most.
-const mostNATS = 9
-
-// warnOfNATS warns of unusual numbers of servers, once for each place that sets one.
-func (s *Stack) warnOfNATS(p *check.Problems) {
-	for _, c := range s.NATSClusters() {
-		at := field.NewPath(natsKey, "size")
-		if c.Size != s.NATS.Size {
-			at = c.At().Child("size")
-		}
-		if c.Size > 1 && c.Size%2 == 0 {
-			p.Warn(at, "%d is even; use an odd number of servers, because %d are as available", c.Size, c.Size-1)
-		}
-		if c.Size > mostNATS {
-			p.Warn(at, "%d servers keep %d routes among them; use %d or fewer, with more resources each", c.Size, c.Size*(c.Size-1)/2, mostNATS)
-		}
-	}
-}

@@ -34,7 +34,7 @@ func TestReadme(t *testing.T) {
 	assert.True(t, strings.Contains(oneLine(readme), says), "README.md does not say: %s", says)
 }
 
-// TestReadmeCosts: dev and prod cost what README.md says.
+// TestReadmeCosts: dev and prod cost what README.md says, and do not warn about themselves.
 func TestReadmeCosts(t *testing.T) {
 	said := regexp.MustCompile("`dev` costs ([0-9.]+) USD an hour and `prod` ([0-9,]+) USD").FindStringSubmatch(read(t, "../README.md"))
 	require.NotNil(t, said)
@@ -44,6 +44,7 @@ func TestReadmeCosts(t *testing.T) {
 	} {
 		stack, err := config.Load(stacktest.Parse(t, read(t, "../Pulumi."+name+".yaml")).Get, nil)
 		require.NoError(t, err, name)
+		assert.Empty(t, stack.Warnings(), name)
 		cost := stack.Plan().HourlyCost
 		require.NotNil(t, cost, name)
 		assert.Equal(t, fmt.Sprintf(want.format, *cost), want.said, name)

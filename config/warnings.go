@@ -14,7 +14,6 @@ func (s *Stack) warn(p *check.Problems) {
 	s.warnOfSizes(p)
 	s.warnOfPools(p)
 	s.warnOfServers(p)
-	s.warnOfNATS(p)
 	s.warnOfExposure(p)
 	s.warnOfLimits(p)
 	s.warnOfSpot(p)

@@ -2,7 +2,6 @@ package natsspec_test
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -198,22 +197,6 @@ func TestWarned(t *testing.T) {
 		{"messages of a job", edits{"persia:jobs[0].nats": edits{"maxPayload": 50}}, "persia:jobs[0].nats.maxPayload", []string{"50 bytes"}},
 		{"messages as large as PERSIA's", edits{"persia:nats.maxPayload": 52428800}, "persia:nats.maxPayload", nil},
 	})
-}
-
-func TestWarnings(t *testing.T) {
-	for size, want := range map[int][]string{
-		1: nil, 2: {"2 is even"}, 3: nil, 4: {"4 is even"}, 9: nil, 11: {"55 routes"}, 60: {"60 is even", "1770 routes"},
-	} {
-		s, err := stacktest.Load(t, edits{"persia:nats": edits{"size": size, "nodePool": "ps"}})
-		require.NoError(t, err)
-		warnings := slices.DeleteFunc(s.Warnings(), func(warning string) bool {
-			return !strings.HasPrefix(warning, "persia:nats.")
-		})
-		require.Len(t, warnings, len(want), "%d servers", size)
-		for i := range want {
-			assert.Contains(t, warnings[i], want[i])
-		}
-	}
 }
 
 // written returns a certificate in the form of a stack file, with some parts replaced.

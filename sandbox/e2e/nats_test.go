@@ -122,10 +122,6 @@ func TestNATS(t *testing.T) {
 		n.settings["operatorScope"] = "cluster"
 		n.up(t)
 		n.settings["size"] = 2
-		n.write(t)
-		preview, err := n.s.Preview(t.Context())
-		require.NoError(t, err)
-		assert.Contains(t, preview.StdOut+preview.StdErr, "persia:nats.size: 2 is even")
 		n.up(t)
 		n.assertServers(t, 2)
 		n.assertOperatorAllowed()
