@@ -52,9 +52,35 @@ func comment(title, stack string, p preview, code int) string {
 	}
 	if p.diff != "" {
 		room := most - text.Len() - len(details(diffTitle, block("diff", "")))
-		text.WriteString(details(diffTitle, block("diff", clip(p.diff, room))))
+		text.WriteString(details(diffTitle, block("diff", clip(withoutDefinitions(p.diff), room))))
 	}
 	return text.String()
+}
+
+// withoutDefinitions leaves out what new and deleted CustomResourceDefinitions contain: thousands of lines
+// of a controller's schema, and nothing that a reviewer decides.
+func withoutDefinitions(diff string) string {
+	var kept strings.Builder
+	left := 0
+	flush := func() {
+		if left > 0 {
+			fmt.Fprintf(&kept, "… %d lines of a definition\n", left)
+		}
+		left = 0
+	}
+	definition := false
+	for line := range strings.Lines(diff) {
+		if resource := resourceLine.FindStringSubmatch(line); resource != nil || strings.HasPrefix(line, outputsLine) {
+			flush()
+			definition = resource != nil && strings.HasSuffix(resource[1], ":CustomResourceDefinition") && resource[2] != "update"
+		} else if definition && !strings.HasPrefix(strings.TrimSpace(line), "[") {
+			left++
+			continue
+		}
+		kept.WriteString(line)
+	}
+	flush()
+	return kept.String()
 }
 
 const diffTitle = "Every change in full"

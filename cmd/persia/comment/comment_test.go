@@ -125,6 +125,19 @@ func TestLongPreview(t *testing.T) {
 	assert.Equal(t, strings.Count(got, "<details>"), strings.Count(got, "</details>"))
 }
 
+// TestDefinitions checks that a new definition does not fill the comment, and that its content counts.
+func TestDefinitions(t *testing.T) {
+	const header = "    + kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition: (create)\n        [urn=urn:pulumi:dev::persia::kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition::workloads]\n"
+	const next = "    + kubernetes:core/v1:Service: (create)\n        spec: {}\n    --outputs:--\n  + of: {}\n"
+	preview := func(content string) preview { return parse(header + content + next) }
+	got := comment("Preview", "dev", preview("        spec: {\n            group: \"kueue.x-k8s.io\"\n        }\n"), 0)
+	assert.Contains(t, got, "[workloads]\n… 3 lines of a definition\n    + kubernetes:core/v1:Service: (create)\n        spec: {}\n    --outputs:--\n  + of: {}\n")
+	assert.NotEqual(t, preview("        spec: {}\n").fingerprint(), preview("        spec: {a}\n").fingerprint())
+	updated := strings.Replace(header, "+ kubernetes", "~ kubernetes", 1)
+	updated = strings.Replace(updated, "(create)", "(update)", 1)
+	assert.Contains(t, comment("Preview", "dev", parse(updated+"      ~ spec: {}\n"), 0), "      ~ spec: {}\n")
+}
+
 // TestForeignText: a stack file cannot end the block that shows it.
 func TestForeignText(t *testing.T) {
 	p := preview{warnings: []string{"```\n@everyone\n````"}}
