@@ -19,8 +19,7 @@ VETTED := -vet=off
 # Tests make much garbage. With Go's default, those of sandbox/gcp spend a third of their time on it.
 GARBAGE := GOGC=400
 
-# Everything is compiled as Pulumi's language host compiles the program, so that the compiler
-# sees each package once.
+# Everything is compiled alike, so that the compiler sees each package once.
 export CGO_ENABLED := 0
 export GOFLAGS := -trimpath
 
@@ -98,8 +97,9 @@ bench: toolchain ## Benchmark up of prod and of 10 jobs against kubectl, the pro
 	go test $(VETTED) -run '^$$' -bench Coordinator -benchtime 1x ./workload/persia
 	cd sandbox && go test $(VETTED) -run '^$$' -bench Up -benchtime 1x -timeout 60m ./e2e
 
+# Pulumi's language host compiles with cgo where there is a C compiler, which makes most packages others.
 build: ## Compile the Pulumi program, which `pulumi preview` and `up` run.
-	go build -o bin/program .
+	env -u CGO_ENABLED go build -o bin/program .
 	go build -o bin/ ./cmd/persia
 
 release: ## Compile the program for all platforms into dist/. Set VERSION, for example VERSION=v1.2.3.
