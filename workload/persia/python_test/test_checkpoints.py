@@ -192,8 +192,8 @@ class Removal(JobTest):
             rmtree(folder, **named)
 
         for name in ("before the attempt", "in the attempt"):
+            self.setUp()
             with self.subTest(name), mock.patch("shutil.rmtree", slowly):
-                self.setUp()
                 if name == "before the attempt":
                     self.write("attempt-1", "s0/a.emb", "dense.pt", "opt.pt")
                     self.start()
