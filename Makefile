@@ -10,14 +10,16 @@ SANDBOX := .sandbox/bin/sandbox
 TOOLCHAIN ?= $(wildcard ../persia-toolchain.tar.gz)
 ARCHIVE = $(if $(TOOLCHAIN),--archive '$(TOOLCHAIN)')
 
-# How many end-to-end tests run in parallel.
+# How many end-to-end tests run in parallel: most wait for pods and controllers, so more than there are
+# cores.
 PARALLEL ?= 4
 
-# `make lint` runs go vet with all of its checks, over the tests too.
-VETTED := -vet=off
+# `make lint` runs go vet with all of its checks, over the tests too. Tests make much garbage: with
+# Go's default, those of sandbox/gcp spend a third of their time on it.
+TEST := GOGC=400 go test -vet=off
 
-# Tests make much garbage. With Go's default, those of sandbox/gcp spend a third of their time on it.
-GARBAGE := GOGC=400
+# What linters and workflows are checked with, in an environment of its own.
+LINTERS := .sandbox/linters
 
 # Everything is compiled alike, so that the compiler sees each package once.
 export CGO_ENABLED := 0
@@ -26,10 +28,10 @@ export GOFLAGS := -trimpath
 SHELL := bash
 .SHELLFLAGS := -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help up train preview down status kubeconfig test tests nightly unit unit-program unit-sandbox lint bench build sandbox toolchain toolchain-archive e2e node-packages test-packages preflight comment release pictures recording
+.PHONY: help up train preview comment down status kubeconfig test e2e processes stacks nightly lint verify bench build preflight release pictures recording sandbox toolchain toolchain-archive node-packages test-packages
 
 help: ## List the targets.
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 up: sandbox ## Create or update STACK in the sandbox.
 	@$(SANDBOX) up --stack $(STACK) --stacks $(STACKS) $(ARCHIVE)
@@ -54,48 +56,51 @@ status: sandbox ## Show the nodes, pods, and endpoints of STACK.
 kubeconfig: sandbox ## Print the path of the kubeconfig of STACK.
 	@$(SANDBOX) kubeconfig --stack $(STACK) --stacks $(STACKS)
 
-# Cold is a run before which Go has compiled nothing.
-test: ## Run all linters and tests, and record the time.
-	@scripts/record-time.sh "make test, $$([ -d "$$(go env GOCACHE)/00" ] && echo warm || echo cold)" $(MAKE) --no-print-directory tests
+test: ## Run the quick tests of the program. Nothing is installed, and no test waits for processes.
+	$(TEST) -short -timeout 10m ./...
 
-# The quick tests use the time that the end-to-end tests wait.
-tests: lint node-packages test-packages
-	@$(MAKE) --no-print-directory unit & $(MAKE) --no-print-directory e2e; e2e=$$?; wait $$! && exit $$e2e
+# Half of the time, each of the two waits.
+e2e: toolchain node-packages test-packages ## Run the tests of processes, of the sandbox, and of whole stacks, which log to .sandbox/e2e.log.
+	@$(MAKE) --no-print-directory processes & $(MAKE) --no-print-directory stacks; stacks=$$?; wait $$! && exit $$stacks
 
-# Most of these tests wait for pods and controllers, so more of them run in parallel than
-# there are cores.
-e2e: toolchain ## Run the end-to-end tests. They log to .sandbox/e2e.log.
-	@cd sandbox && $(GARBAGE) go test $(VETTED) -count=1 -timeout 60m -parallel $(PARALLEL) -v ./e2e 2>&1 | \
+processes:
+	$(TEST) -timeout 15m $$(git grep -l 'testkit[.]Processes(' -- '*_test.go' | xargs -n 1 dirname | sort -u | sed 's#^#./#')
+	cd sandbox && $(TEST) -timeout 15m $$(go list ./... | grep -v /e2e)
+
+stacks:
+	@cd sandbox && $(TEST) -count=1 -timeout 18m -parallel $(PARALLEL) -v ./e2e 2>&1 | \
 		tee ../.sandbox/e2e.log | grep --line-buffered -E '^(--- |FAIL|ok|panic)' || \
 		{ grep -E -A9 '^ *--- FAIL|_test\.go:[0-9]+:|^ *panic:' ../.sandbox/e2e.log; exit 1; }
 
-# Both modules at once: half of the time, tests of the coordinator and of the preflight checks wait.
-unit: ## Run the quick tests.
-	@$(MAKE) --no-print-directory -j2 --output-sync=line unit-program unit-sandbox
+nightly: toolchain ## Run the long forms of the tests of whole stacks, with a random SEED. RUN chooses tests. They log to .sandbox/nightly.log.
+	@cd sandbox && $(TEST) -count=1 -timeout 4h -parallel $(PARALLEL) -v -run '$(RUN)' ./e2e -long -seed $(or $(SEED),0) 2>&1 | \
+		tee ../.sandbox/nightly.log | grep --line-buffered -E '^(--- |FAIL|ok|panic)|^ +DONE' || \
+		{ grep -E -A9 '^ *--- FAIL|_test\.go:[0-9]+:|^ *panic:' ../.sandbox/nightly.log; exit 1; }
 
-unit-program:
-	$(GARBAGE) go test $(VETTED) -timeout 30m ./...
-
-unit-sandbox:
-	cd sandbox && $(GARBAGE) go test $(VETTED) -timeout 30m $$(go list ./... | grep -v /e2e)
-
-lint: ## Check formatting and workflows, and run go vet and staticcheck.
+lint: $(LINTERS) ## Check formatting, Go, Python, and workflows.
 	test -z "$$(gofmt -l .)" || { gofmt -l .; exit 1; }
 	go vet ./... && go tool staticcheck ./...
 	cd sandbox && go vet ./... && go tool staticcheck ./...
 	go tool actionlint
+	$(LINTERS)/bin/zizmor --quiet --offline --min-severity medium .github
+	$(LINTERS)/bin/ruff check
+	$(LINTERS)/bin/mypy --ignore-missing-imports workload/persia/*.py workload/provisioner/*.py
 
-nightly: toolchain ## Run the long tests, with a random SEED. RUN chooses tests. They log to .sandbox/nightly.log.
-	@{ failed=0; \
-		cd sandbox && $(GARBAGE) go test $(VETTED) -count=1 -timeout 4h -parallel $(PARALLEL) -v -run '$(RUN)' ./e2e -long -seed $(or $(SEED),0) || failed=1; \
-		exit $$failed; } 2>&1 | \
-		tee .sandbox/nightly.log | grep --line-buffered -E '^(--- |FAIL|ok|panic)|^ +DONE' || \
-		{ grep -E -A9 '^ *--- FAIL|_test\.go:[0-9]+:|^ *panic:' .sandbox/nightly.log; exit 1; }
+$(LINTERS): scripts/linters.txt
+	python3 -m venv $@ && $@/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	@touch $@
+
+verify: ## Write all generated files again, and fail if git then sees a difference.
+	go mod tidy && cd sandbox && go mod tidy
+	go generate ./...
+	go run ./internal/reference/cmd
+	$(TEST) ./tests ./workload/nats ./workload/pedl ./cmd/persia/comment -update
+	git diff --exit-code
 
 bench: toolchain ## Benchmark up of prod and of 10 jobs against kubectl, the program alone, and the coordinator.
-	go test $(VETTED) -run '^$$' -bench Program ./tests
-	go test $(VETTED) -run '^$$' -bench Coordinator -benchtime 1x ./workload/persia
-	cd sandbox && go test $(VETTED) -run '^$$' -bench Up -benchtime 1x -timeout 60m ./e2e
+	go test -vet=off -run '^$$' -bench Program ./tests
+	go test -vet=off -run '^$$' -bench Coordinator -benchtime 1x ./workload/persia
+	cd sandbox && go test -vet=off -run '^$$' -bench Up -benchtime 1x -timeout 60m ./e2e
 
 # Pulumi's language host compiles with cgo where there is a C compiler, which makes most packages others.
 build: ## Compile the Pulumi program, which `pulumi preview` and `up` run.
@@ -127,7 +132,7 @@ toolchain-archive: sandbox ## Compile them and the sandbox into dist/persia-tool
 node-packages:
 	@scripts/install-node.sh
 
-# Installs the system packages that the quick tests need, likewise.
+# Installs the system packages that the tests of processes need, likewise.
 test-packages:
 	@scripts/install-tests.sh
 

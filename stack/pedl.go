@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"persia/config"
+	"persia/config/pedlspec"
 	"persia/infra/gke"
 	"persia/infra/storage"
 	"persia/workload/pedl"
@@ -14,7 +15,7 @@ import (
 
 // pedlInstallation holds the parts of PEDL that its output describes.
 type pedlInstallation struct {
-	config  *config.PEDL
+	config  *pedlspec.Platform
 	volume  *storage.Volume
 	master  *pedl.Master
 	support *pedl.SupportCheck

@@ -8,7 +8,9 @@ import (
 	"github.com/pulumi/pulumi-kubernetes/sdk/v4/go/kubernetes"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	"persia/config"
+	"persia/config/cachespec"
+	"persia/config/clusterspec"
+	"persia/config/poolspec"
 	"persia/infra/iam"
 )
 
@@ -16,12 +18,12 @@ import (
 type Args struct {
 	// Project is the Google Cloud project.
 	Project   string
-	Cluster   config.Cluster
-	NodePools []config.Pool
+	Cluster   clusterspec.Cluster
+	NodePools []poolspec.Pool
 	// NVIDIADriver decides what GPU pools ask of GKE.
-	NVIDIADriver config.NVIDIADriver
+	NVIDIADriver poolspec.NVIDIADriver
 	// Images says where nodes pull images from.
-	Images config.Images
+	Images cachespec.Settings
 	// KeepNetwork lets the network outlive the stack, for the storage in it, and AdoptNetwork
 	// takes it over again.
 	KeepNetwork, AdoptNetwork bool
@@ -200,7 +202,7 @@ func newControlPlane(ctx *pulumi.Context, name string, args Args, network *netwo
 // defaultPool returns the node pool that GKE creates with the cluster, which lives for minutes.
 // Without an identity it would have the project's default one, which has too many rights, and disks
 // that a policy of the project may require to be encrypted.
-func defaultPool(cluster config.Cluster, identity *nodeIdentity) container.ClusterNodeConfigArgs {
+func defaultPool(cluster clusterspec.Cluster, identity *nodeIdentity) container.ClusterNodeConfigArgs {
 	return container.ClusterNodeConfigArgs{
 		ServiceAccount: identity.email,
 		OauthScopes:    nodeScopes(),

@@ -23,6 +23,7 @@ import (
 // TestCredentials runs the real credential plugin as the two kubeconfigs configure it: Pulumi's
 // with application default credentials, and the users' with the login of gcloud.
 func TestCredentials(t *testing.T) {
+	testkit.Processes(t)
 	for _, program := range []string{gcp.AuthPlugin, "gcloud"} {
 		if _, err := exec.LookPath(program); err != nil {
 			testkit.Skip(t, program+" is not on the PATH: the kubeconfig was not tried with it")

@@ -4,7 +4,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	corev1 "k8s.io/api/core/v1"
 
-	"persia/config"
+	"persia/config/volumespec"
 )
 
 // backend describes a source to Kubernetes, Google Cloud and Pulumi.
@@ -24,23 +24,23 @@ type backend struct {
 }
 
 // backendOf chooses by the kind of source. This is the only place that does.
-func backendOf(source config.VolumeSource) backend {
+func backendOf(source volumespec.Source) backend {
 	switch s := source.(type) {
-	case *config.HostPath:
+	case *volumespec.HostPath:
 		return hostPath(s)
-	case *config.Local:
+	case *volumespec.Local:
 		return local(s)
-	case *config.NFS:
+	case *volumespec.NFS:
 		return nfs(s)
-	case *config.ISCSI:
+	case *volumespec.ISCSI:
 		return iscsi(s)
-	case *config.Filestore:
+	case *volumespec.Filestore:
 		return filestoreShare(s)
-	case *config.GCSFuse:
+	case *volumespec.GCSFuse:
 		return bucket(s)
-	case *config.PersistentDisk:
+	case *volumespec.PersistentDisk:
 		return disk(s)
-	case *config.CSI:
+	case *volumespec.CSI:
 		return csi(s)
 	}
 	panic("no source") // refused by config
@@ -58,25 +58,25 @@ func onNodes(label string, values ...string) *corev1.VolumeNodeAffinity {
 
 // hostPath returns a directory of the node that a pod happens to run on: it is one volume
 // only for a stack of one node.
-func hostPath(s *config.HostPath) backend {
+func hostPath(s *volumespec.HostPath) backend {
 	create := corev1.HostPathDirectoryOrCreate
 	return backend{spec: corev1.PersistentVolumeSource{
 		HostPath: &corev1.HostPathVolumeSource{Path: s.Path, Type: &create},
 	}}
 }
 
-func local(s *config.Local) backend {
+func local(s *volumespec.Local) backend {
 	return backend{
 		spec:     corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: s.Path}},
 		affinity: onNodes("kubernetes.io/hostname", s.Node),
 	}
 }
 
-func nfs(s *config.NFS) backend {
+func nfs(s *volumespec.NFS) backend {
 	return backend{spec: corev1.PersistentVolumeSource{NFS: &corev1.NFSVolumeSource{Server: s.Server, Path: s.Path}}}
 }
 
-func iscsi(s *config.ISCSI) backend {
+func iscsi(s *volumespec.ISCSI) backend {
 	return backend{spec: corev1.PersistentVolumeSource{ISCSI: &corev1.ISCSIPersistentVolumeSource{
 		TargetPortal: s.TargetPortal,
 		IQN:          s.IQN,
@@ -85,7 +85,7 @@ func iscsi(s *config.ISCSI) backend {
 	}}}
 }
 
-func csi(s *config.CSI) backend {
+func csi(s *volumespec.CSI) backend {
 	return backend{spec: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{
 		Driver:           s.Driver,
 		VolumeHandle:     s.VolumeHandle,

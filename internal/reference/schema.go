@@ -9,7 +9,8 @@ import (
 	"strings"
 
 	"persia/config"
-	"persia/config/input"
+	"persia/config/check"
+	"persia/config/manifest"
 )
 
 // schema is a JSON Schema with the keywords that this package uses, of draft 7, the latest that
@@ -252,7 +253,7 @@ func (b *schemaBuilder) wholeJob(s *Section) *schema {
 			whole.Properties[f.Name] = &schema{Required: required(object.Fields)}
 		}
 	}
-	for older, canonical := range input.OlderNames() {
+	for older, canonical := range manifest.OlderNames() {
 		if whole.Properties[canonical] != nil {
 			whole.Properties[older] = whole.Properties[canonical]
 		}
@@ -262,7 +263,7 @@ func (b *schemaBuilder) wholeJob(s *Section) *schema {
 
 // olderNames adds the names of job fields in older releases of PERSIA.
 func (b *schemaBuilder) olderNames(s *Section, job *schema) {
-	for older, canonical := range input.OlderNames() {
+	for older, canonical := range manifest.OlderNames() {
 		of, name := s, canonical
 		if outer, inner, nested := strings.Cut(canonical, "."); nested {
 			of, name = b.objectOf(*s.field(outer)), inner
@@ -308,7 +309,7 @@ func (b *schemaBuilder) value(t Type, secretToo bool) *schema {
 	case Boolean:
 		return &schema{Type: "boolean"}
 	case Quantity:
-		text := &schema{Type: "string", Pattern: input.QuantityForm}
+		text := &schema{Type: "string", Pattern: check.QuantityForm}
 		if t.Quoted {
 			return text
 		}

@@ -20,3 +20,12 @@ func Skip(t testing.TB, reason any) {
 	}
 	t.Skip(reason)
 }
+
+// Processes marks a test that starts processes and waits for them: `make test` leaves it out, and
+// `make e2e` runs it.
+func Processes(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it waits for processes")
+	}
+}

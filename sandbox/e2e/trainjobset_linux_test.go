@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"persia/config"
+	"persia/config/jobspec"
 )
 
 // TestTrainJobSet trains with the engine jobset on a real node, where JobSet's own program runs
@@ -20,7 +20,7 @@ import (
 func TestTrainJobSet(t *testing.T) {
 	nightly(t)
 	t.Parallel()
-	r := newTraining(t, config.EngineJobSet)
+	r := newTraining(t, jobspec.EngineJobSet)
 	small := object{"replicas": 1}
 	r.upWith(t, r.arrivingJob(t, "set", 3, object{
 		"nats": object{"size": 1}, "enableMetrics": true,

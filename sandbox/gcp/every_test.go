@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"persia/config"
+	"persia/config/clusterspec"
+	"persia/config/poolspec"
 )
 
 // TestEveryFieldIsSet: the stack file that is to have every setting of a cluster and of
@@ -21,8 +22,8 @@ func TestEveryFieldIsSet(t *testing.T) {
 		kind reflect.Type
 		in   []any
 	}{
-		{reflect.TypeFor[config.Cluster](), []any{file["persia:cluster"]}},
-		{reflect.TypeFor[config.Pool](), pools},
+		{reflect.TypeFor[clusterspec.Cluster](), []any{file["persia:cluster"]}},
+		{reflect.TypeFor[poolspec.Pool](), pools},
 	} {
 		set := map[string]bool{}
 		for _, object := range of.in {

@@ -18,7 +18,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"persia/config"
+	"persia/config/jobspec"
+	"persia/config/poolspec"
 	"persia/gcp"
 	"persia/infra/gke"
 	"persia/infra/gpu"
@@ -43,7 +44,7 @@ type Stack struct {
 	PEDL                map[string]corev1.PodSpec
 	ConfigMaps, Secrets map[string]map[string]string
 	// Driver is how GPU nodes get their driver.
-	Driver config.NVIDIADriver
+	Driver poolspec.NVIDIADriver
 	// Protected is true if Pulumi refuses to delete the cluster and its node pools.
 	Protected bool
 	// Zones are the zones of the cluster, for node pools without zones of their own.
@@ -91,7 +92,7 @@ func New() Stack {
 // read.
 func Read(resources map[resource.URN]map[string]any) Stack {
 	stack := New()
-	stack.Driver.Installer = config.InstallerManaged
+	stack.Driver.Installer = poolspec.InstallerManaged
 	for _, urn := range slices.Sorted(maps.Keys(resources)) {
 		outputs := resources[urn]
 		switch urn.Type() {
@@ -249,7 +250,7 @@ func rolesOf(spec persiav1.PersiaJobSpec) map[string]Role {
 	others.Env, others.Volumes = nil, nil
 	others.EmbeddingParameterServer, others.EmbeddingWorker, others.Dataloader, others.NNWorker = nil, nil, nil, nil
 	settings := []string{strconv.Itoa(processes), fmt.Sprint(plain(others))}
-	add := func(kind config.Kind, role *persiav1.Role) {
+	add := func(kind jobspec.Kind, role *persiav1.Role) {
 		if role == nil {
 			return
 		}
@@ -259,11 +260,11 @@ func rolesOf(spec persiav1.PersiaJobSpec) map[string]Role {
 		}
 		roles[kind.Name] = Role{int(role.Replicas), corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{container}, Volumes: spec.Volumes}}}
 	}
-	add(config.KindEmbeddingParameterServer, spec.EmbeddingParameterServer)
-	add(config.KindEmbeddingWorker, spec.EmbeddingWorker)
-	add(config.KindDataloader, spec.Dataloader)
+	add(jobspec.KindEmbeddingParameterServer, spec.EmbeddingParameterServer)
+	add(jobspec.KindEmbeddingWorker, spec.EmbeddingWorker)
+	add(jobspec.KindDataloader, spec.Dataloader)
 	if spec.NNWorker != nil {
-		add(config.KindNNWorker, &spec.NNWorker.Role)
+		add(jobspec.KindNNWorker, &spec.NNWorker.Role)
 	}
 	return roles
 }
@@ -313,14 +314,14 @@ func (r Role) variable(name string) string {
 }
 
 // Engine returns what creates the pods of a job.
-func (j Job) Engine() config.Engine {
+func (j Job) Engine() jobspec.Engine {
 	switch {
 	case j.ByOperator:
-		return config.EngineOperator
+		return jobspec.EngineOperator
 	case j.Together:
-		return config.EngineJobSet
+		return jobspec.EngineJobSet
 	default:
-		return config.EngineStatefulSet
+		return jobspec.EngineStatefulSet
 	}
 }
 

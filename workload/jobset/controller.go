@@ -8,7 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"persia/capacity"
-	"persia/config"
+	"persia/config/cachespec"
+	"persia/config/images"
 	"persia/kube"
 )
 
@@ -43,7 +44,7 @@ internalCertManagement: {enable: true}
 // ControllerArgs describes the controller.
 type ControllerArgs struct {
 	// Images says where nodes pull images from.
-	Images config.Images
+	Images cachespec.Settings
 	// Placement is where the controller runs.
 	Placement kube.Placement
 	// JobNamespace is where JobSets may be. It is among Needs.
@@ -74,7 +75,7 @@ func controller(args ControllerArgs, kind kube.Kind) kube.OperatorArgs {
 		Before:        before(),
 		Webhooks:      webhooks(args.JobNamespace),
 		Container: corev1.Container{
-			Image:   args.Images.Reference(config.ImageJobSet.Reference()),
+			Image:   args.Images.Reference(images.JobSet.Reference()),
 			Command: []string{"/manager"},
 			Args:    []string{"--config=" + settingsPath + "/" + settingsFile, "--zap-log-level=2"},
 			// It is ready when it has a certificate and listens.

@@ -4,15 +4,16 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"persia/config"
+	"persia/config/cachespec"
+	"persia/config/natsspec"
 	"persia/kube"
 )
 
 // ClusterArgs describes a NATS cluster.
 type ClusterArgs struct {
-	NATS config.NATS
+	NATS natsspec.Settings
 	// Images says where nodes pull images from.
-	Images config.Images
+	Images cachespec.Settings
 	// Placement is where the servers run.
 	Placement kube.Placement
 	// Clients are the only pods that can reach the servers.

@@ -6,7 +6,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"persia/capacity"
-	"persia/config"
+	"persia/config/cachespec"
+	"persia/config/images"
+	"persia/config/natsspec"
 	"persia/kube"
 )
 
@@ -14,9 +16,9 @@ const (
 	// Namespace holds the operator and the servers. At startup, the operator lists the
 	// pods of the namespace with this name, wherever it runs. In this namespace, it
 	// needs no right outside its own namespace for that.
-	Namespace = config.NATSNamespace
+	Namespace = natsspec.Namespace
 
-	operatorName = config.NATSOperatorName
+	operatorName = natsspec.OperatorName
 	operatorPort = 8080
 	// Any user but root, because the program writes no files.
 	operatorUser = 1000
@@ -25,9 +27,9 @@ const (
 // OperatorArgs describes the operator.
 type OperatorArgs struct {
 	// Scope says whose NatsClusters the operator manages.
-	Scope config.OperatorScope
+	Scope natsspec.Scope
 	// Images says where nodes pull images from.
-	Images config.Images
+	Images cachespec.Settings
 	// Placement is where the operator runs.
 	Placement kube.Placement
 }
@@ -51,7 +53,7 @@ func operator(name string, args OperatorArgs) kube.OperatorArgs {
 		Role:          role,
 		ClusterRole:   clusterRole,
 		Container: corev1.Container{
-			Image:   args.Images.Reference(config.ImageNATSOperator.Reference()),
+			Image:   args.Images.Reference(images.NATSOperator.Reference()),
 			Command: []string{operatorName},
 			Args:    arguments(args.Scope),
 			Env: []corev1.EnvVar{
@@ -73,8 +75,8 @@ func operator(name string, args OperatorArgs) kube.OperatorArgs {
 
 // arguments set the operator's scope. Other operators look for it among the arguments,
 // not in the command.
-func arguments(scope config.OperatorScope) []string {
-	if scope == config.ScopeCluster {
+func arguments(scope natsspec.Scope) []string {
+	if scope == natsspec.ScopeCluster {
 		return []string{"--feature-gates=ClusterScoped=true"}
 	}
 	return nil

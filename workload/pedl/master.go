@@ -11,7 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"persia/config"
+	"persia/config/cachespec"
+	"persia/config/pedlspec"
 	"persia/kube"
 )
 
@@ -27,9 +28,9 @@ const (
 
 // MasterArgs describes the master.
 type MasterArgs struct {
-	PEDL config.PEDL
+	PEDL pedlspec.Platform
 	// Images says where nodes pull images from.
-	Images config.Images
+	Images cachespec.Settings
 	// Placement is where it runs.
 	Placement kube.Placement
 	// Needs come before it: the namespace, and its database.

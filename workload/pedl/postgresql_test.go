@@ -53,6 +53,7 @@ type postgreSQL struct {
 // image does, until the test ends.
 func startPostgreSQL(t *testing.T, settings string) *postgreSQL {
 	t.Helper()
+	testkit.Processes(t)
 	installed, err := filepath.Glob("/usr/lib/postgresql/*/bin/postgres")
 	require.NoError(t, err)
 	if len(installed) == 0 {

@@ -21,12 +21,14 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"persia/capacity"
-	"persia/config"
+	"persia/config/jobspec"
+	"persia/internal/testkit"
 	"persia/kube"
 )
 
 // TestComplete checks that the completion logs each change, and ends as the job does.
 func TestComplete(t *testing.T) {
+	testkit.Processes(t)
 	t.Parallel()
 	_, err := exec.LookPath("wget")
 	require.NoError(t, err, "complete.sh needs wget: apt install wget")
@@ -76,6 +78,7 @@ func TestComplete(t *testing.T) {
 // TestServe: the metrics gateway runs for as long as the job, starts again when it ends
 // early, and leaves nothing behind, however the pod ends.
 func TestServe(t *testing.T) {
+	testkit.Processes(t)
 	t.Parallel()
 	for name, test := range map[string]struct {
 		end    string
@@ -141,11 +144,11 @@ func TestServe(t *testing.T) {
 // completionArgs returns the arguments of a job without volumes.
 func completionArgs() JobArgs {
 	return JobArgs{
-		Job:             config.Job{Name: "criteo", RunID: "1", NNWorker: config.NNWorker{Role: config.Role{Replicas: 8}}},
+		Job:             jobspec.Job{Name: "criteo", RunID: "1", NNWorker: jobspec.NNWorker{Role: jobspec.Role{Replicas: 8}}},
 		Namespace:       NamespaceName,
 		SystemPlacement: kube.Placement{NodeSelector: map[string]string{"pool": "system"}},
 		Placement:       func(string) kube.Placement { return kube.Placement{} },
-		Claims:          func([]config.Mount) []Claim { return nil },
+		Claims:          func([]jobspec.Mount) []Claim { return nil },
 	}
 }
 
@@ -208,13 +211,13 @@ func TestCompletionJob(t *testing.T) {
 // The gateway of a job with another engine stays, as its servers do.
 func TestCompletionRunsGateway(t *testing.T) {
 	for name, test := range map[string]struct {
-		engine  config.Engine
+		engine  jobspec.Engine
 		metrics bool
 		runs    bool
 	}{
-		"a JobSet":                 {config.EngineJobSet, true, true},
-		"a JobSet without metrics": {config.EngineJobSet, false, false},
-		"StatefulSets":             {config.EngineStatefulSet, true, false},
+		"a JobSet":                 {jobspec.EngineJobSet, true, true},
+		"a JobSet without metrics": {jobspec.EngineJobSet, false, false},
+		"StatefulSets":             {jobspec.EngineStatefulSet, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			args := completionArgs()

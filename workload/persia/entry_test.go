@@ -16,12 +16,15 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"persia/internal/testkit"
 )
 
 // entry starts entry.py as persia-launcher starts it in a pod of PERSIA's operator, with a
 // script and variables in addition to those that every such pod has.
 func entry(t *testing.T, script string, env ...string) *exec.Cmd {
 	t.Helper()
+	testkit.Processes(t)
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "script.py"), []byte(script), 0o600))
 	program, err := filepath.Abs("entry.py")

@@ -2,17 +2,12 @@ package persia_test
 
 import (
 	"encoding/json"
-	"os"
-	"regexp"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
-	"sigs.k8s.io/yaml"
 
 	"persia/internal/programtest"
 	"persia/internal/pulumitest"
@@ -70,51 +65,6 @@ func TestPodMonitoring(t *testing.T) {
 	assert.Equal(t, 9091, monitoring.Spec.Endpoints[0].Port.IntValue())
 	assert.Equal(t, "15s", monitoring.Spec.Endpoints[0].Interval)
 	assert.Equal(t, []kube.LabelMapping{{From: "persia_job"}}, monitoring.Spec.TargetLabels.FromPod)
-}
-
-// TestOwnPrometheus: what docs/guides/metrics.md has users apply scrapes the pods that the program's own
-// PodMonitoring scrapes, at the same port and interval, and gives the series the same label.
-func TestOwnPrometheus(t *testing.T) {
-	page, err := os.ReadFile("../../docs/guides/metrics.md")
-	require.NoError(t, err)
-	_, section, _ := strings.Cut(string(page), "\n## With your own Prometheus\n")
-	section, _, _ = strings.Cut(section, "\n## ")
-	blocks := regexp.MustCompile(`(?m)^(    .*\n)+`).FindAllString(section, -1)
-	require.Len(t, blocks, 3)
-
-	own := pulumitest.Object[kube.PodMonitoring](t, programtest.DeployStack(t, "prod").One(t, pulumitest.PodMonitoring, "persia"))
-	require.Len(t, own.Spec.Selector.MatchExpressions, 1)
-	require.Len(t, own.Spec.Endpoints, 1)
-	require.Len(t, own.Spec.TargetLabels.FromPod, 1)
-	selected, endpoint := own.Spec.Selector.MatchExpressions[0].Key, own.Spec.Endpoints[0]
-	label := own.Spec.TargetLabels.FromPod[0].From
-
-	var applied kube.PodMonitoring
-	require.NoError(t, yaml.UnmarshalStrict([]byte(blocks[0]), &applied))
-	assert.Equal(t, own.TypeMeta, applied.TypeMeta)
-	assert.Equal(t, own.Namespace+"/"+own.Name, applied.Namespace+"/"+applied.Name)
-	assert.Equal(t, own.Spec, applied.Spec)
-
-	var prometheus any
-	require.NoError(t, yaml.Unmarshal([]byte(blocks[1]), &prometheus))
-	assert.Equal(t, map[string]any{"scrape_configs": []any{map[string]any{
-		"job_name": "persia", "scrape_interval": endpoint.Interval,
-		"kubernetes_sd_configs": []any{map[string]any{"role": "pod", "namespaces": map[string]any{"names": []any{own.Namespace}}}},
-		"relabel_configs": []any{
-			map[string]any{"source_labels": []any{"__meta_kubernetes_pod_label_" + selected}, "regex": ".+", "action": "keep"},
-			map[string]any{"source_labels": []any{"__meta_kubernetes_pod_ip"}, "target_label": "__address__", "replacement": "$1:" + endpoint.Port.String()},
-			map[string]any{"source_labels": []any{"__meta_kubernetes_pod_label_" + label}, "target_label": label},
-		},
-	}}}, prometheus)
-
-	var allowed networkingv1.NetworkPolicy
-	require.NoError(t, yaml.UnmarshalStrict([]byte(blocks[2]), &allowed))
-	assert.Equal(t, own.Namespace, allowed.Namespace)
-	assert.Equal(t, own.Spec.Selector, allowed.Spec.PodSelector)
-	assert.Equal(t, []networkingv1.NetworkPolicyIngressRule{{
-		From:  kube.Peers(kube.Namespace("monitoring")),
-		Ports: []networkingv1.NetworkPolicyPort{{Port: &endpoint.Port}},
-	}}, allowed.Spec.Ingress)
 }
 
 // TestWithoutManagedPrometheus: a cluster may not know the kind PodMonitoring, and

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"persia/internal/testkit"
 )
 
 const (
@@ -54,6 +56,7 @@ const patience = time.Minute
 // newTraining returns a job of replicas, like nn-worker=2,dataloader=1.
 func newTraining(t testing.TB, replicas string, env ...string) *training {
 	t.Helper()
+	testkit.Processes(t)
 	return &training{
 		t: t, dir: t.TempDir(), coordinator: freeAddress(t), replicas: replicas,
 		env: append([]string{

@@ -9,7 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"persia/capacity"
-	"persia/config"
+	"persia/config/cachespec"
+	"persia/config/images"
 	"persia/gcp"
 	"persia/kube"
 )
@@ -40,7 +41,7 @@ type ControllerArgs struct {
 	// JobNamespace has the jobs. In all other namespaces, the provisioner has no rights.
 	JobNamespace string
 	// Images says where nodes pull images from.
-	Images config.Images
+	Images cachespec.Settings
 	// Placement is where the provisioner runs.
 	Placement kube.Placement
 	// Needs come before everything of the provisioner. JobNamespace is among them.
@@ -69,7 +70,7 @@ func controller(name string, args ControllerArgs) kube.OperatorArgs {
 			Data:       map[string]string{scriptFile: script},
 		}}},
 		Container: corev1.Container{
-			Image:   args.Images.Reference(config.ImagePython.Reference()),
+			Image:   args.Images.Reference(images.Python.Reference()),
 			Command: []string{"python3", scriptFolder + "/" + scriptFile},
 			Args:    []string{"--namespace=" + args.JobNamespace, "--account=" + accountFolder},
 			// A changed script restarts the pod.

@@ -108,6 +108,7 @@ func (m *machine) realGcloud(gcloud, url string) {
 
 func findGcloud(t *testing.T) string {
 	t.Helper()
+	testkit.Processes(t)
 	gcloud, err := exec.LookPath("gcloud")
 	if err != nil {
 		testkit.Skip(t, "gcloud is not on the PATH: preflight was not tried with it")

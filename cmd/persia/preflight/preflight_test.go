@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"persia/gcp"
+	"persia/internal/testkit"
 )
 
 // compiled is a Pulumi.yaml with which Pulumi compiles the program.
@@ -185,6 +186,7 @@ func TestCredentials(t *testing.T) {
 }
 
 func TestTimeout(t *testing.T) {
+	testkit.Processes(t)
 	m := newMachine(t)
 	m.gcloud("projects describe my-project", "sleep 60")
 	options := m.options()

@@ -8,11 +8,14 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"persia/internal/testkit"
 )
 
 // TestVersionsOfARelease: without go.mod, the versions come from the compiled program, here a
 // smaller one than the released one.
 func TestVersionsOfARelease(t *testing.T) {
+	testkit.Processes(t)
 	const module = "golang.org/x/mod"
 	want, err := moduleVersions("../../..")
 	require.NoError(t, err)

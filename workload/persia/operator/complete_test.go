@@ -21,7 +21,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"persia/config"
+	"persia/config/jobspec"
+	"persia/internal/testkit"
 	"persia/workload/persia"
 )
 
@@ -169,6 +170,7 @@ func TestComplete(t *testing.T) {
 // complete returns the script with an account at an API server.
 func complete(t *testing.T, api *httptest.Server) *exec.Cmd {
 	t.Helper()
+	testkit.Processes(t)
 	account := t.TempDir()
 	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: api.Certificate().Raw})
 	for name, text := range map[string][]byte{"token": []byte("token\n"), "ca.crt": authority} {
@@ -216,7 +218,7 @@ func TestCompleteAsksAgain(t *testing.T) {
 // TestCompletion checks that the operator and the guard do not count its pod, and that the pod has
 // one right.
 func TestCompletion(t *testing.T) {
-	args := JobArgs{Job: config.Job{Name: "clicks"}, Namespace: "persia", Image: "registry.example.com/persia@sha256:0"}
+	args := JobArgs{Job: jobspec.Job{Name: "clicks"}, Namespace: "persia", Image: "registry.example.com/persia@sha256:0"}
 	pod := completionPod(args)
 	assert.Equal(t, "clicks-completion", pod.ServiceAccountName)
 	assert.True(t, *pod.AutomountServiceAccountToken)

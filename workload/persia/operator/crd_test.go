@@ -2,10 +2,6 @@ package operator
 
 import (
 	"encoding/json"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -14,29 +10,6 @@ import (
 
 	"persia/workload/persia/operator/persiav1"
 )
-
-// TestGeneratedFiles runs what go:generate names, into another directory.
-func TestGeneratedFiles(t *testing.T) {
-	dir := t.TempDir()
-	generate := exec.Command("go", "tool", "controller-gen", "object", "crd:maxDescLen=0", "paths=./persiav1", "output:dir="+dir)
-	output, err := generate.CombinedOutput()
-	require.NoError(t, err, string(output))
-	for name, kept := range map[string]string{
-		"persia.com_persiajobs.yaml": "persia.com_persiajobs.yaml",
-		"zz_generated.deepcopy.go":   "persiav1/zz_generated.deepcopy.go",
-	} {
-		assert.Equal(t, read(t, filepath.Join(dir, name)), read(t, kept), "go generate ./... writes %s anew", kept)
-	}
-	source := read(t, "crd.go")
-	assert.Contains(t, source, "//go:generate go tool "+strings.Join(generate.Args[2:len(generate.Args)-1], " ")+" ")
-}
-
-func read(t *testing.T, name string) string {
-	t.Helper()
-	text, err := os.ReadFile(name)
-	require.NoError(t, err)
-	return string(text)
-}
 
 // TestDefinition compares the definition with upstream's: the names, the required fields, and
 // quantities as text.

@@ -1,0 +1,2 @@
+// Package clusterspec defines the GKE cluster and its network in a stack file.
+package clusterspec

@@ -1,0 +1,295 @@
+package config_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"persia/config"
+	"persia/config/clusterspec"
+	"persia/config/poolspec"
+	"persia/internal/stacktest"
+)
+
+type edits = stacktest.Edits
+
+// TestLoadRefuses checks the message for each mistake: its path, value and remedy.
+func TestLoadRefuses(t *testing.T) {
+	stacktest.Refused(t, []stacktest.Refusal{
+		// Keys and types.
+		{"key missing", edits{"persia:jobs": nil},
+			"persia:jobs", []string{"Required", "[] for none"}},
+		{"key empty", edits{"persia:jobs": ""},
+			"persia:jobs", []string{"Required", "[] for none"}},
+		{"key of another type", edits{"persia:cluster": "persia"},
+			"persia:cluster", []string{`"persia"`, "must be an object"}},
+		{"list instead of an object", edits{"persia:nats": []any{1}},
+			"persia:nats", []string{"must be an object (it is a list)"}},
+		{"object instead of a list", edits{"persia:storage": edits{"name": "a"}},
+			"persia:storage", []string{"must be a list (it is an object)"}},
+		{"misspelt field", edits{"persia:nodePools[2].machinetype": "x"},
+			"persia:nodePools[2].machinetype", []string{": unknown field; did you mean machineType?"}},
+		{"field that is like none", edits{"persia:storage[0].gcsFuse.directory": "x"},
+			"persia:storage[0].gcsFuse.directory", []string{"unknown field; the fields here are bucket, create, sidecar"}},
+		{"misspelt field of an embedded struct", edits{"persia:jobs[0].nnWorker.replcas": 2},
+			"persia:jobs[0].nnWorker.replcas", []string{"did you mean replicas?"}},
+		{"misspelt field of a Kubernetes type", edits{"persia:jobs[0].env[0].valueForm": 2},
+			"persia:jobs[0].env[0].valueForm", []string{"did you mean valueFrom?"}},
+		{"text for an integer", edits{"persia:nats.size": "three"},
+			"persia:nats.size", []string{`"three"`, "must be an integer"}},
+		{"fraction for an integer", edits{"persia:nats.size": 8.5},
+			"persia:nats.size", []string{"8.5", "must be an integer"}},
+		{"integer that is too large", edits{"persia:nats.size": json.Number("99999999999999999999")},
+			"persia:nats.size", []string{"must be an integer"}},
+		{"zero for a default", edits{"persia:nats.maxPayload": 0},
+			"persia:nats.maxPayload", []string{"0", "omit it for the default"}},
+		{"number for a string", edits{"persia:nats.version": 2.1},
+			"persia:nats.version", []string{"2.1", "put it in quotes"}},
+		{"number as the value of a variable", edits{"persia:jobs[0].env[0].value": 8},
+			"persia:jobs[0].env[0].value", []string{"8", "put it in quotes"}},
+		{"text for a boolean", edits{"persia:cluster.deletionProtection": "yes"},
+			"persia:cluster.deletionProtection", []string{`"yes"`, "true or false"}},
+		{"quantity with a space", edits{"persia:jobs[0].dataloader.resources.limits.memory": "12 Gi"},
+			"persia:jobs[0].dataloader.resources.limits[memory]", []string{`"12 Gi"`, "a quantity like"}},
+		{"quantity with an exponent", edits{"persia:jobs[0].dataloader.resources.limits.memory": "1e99999999"},
+			"persia:jobs[0].dataloader.resources.limits[memory]", []string{"1e99999999", "a quantity like"}},
+		{"quantity that is a list", edits{"persia:jobs[0].dataloader.resources.limits.memory": []any{}},
+			"persia:jobs[0].dataloader.resources.limits[memory]", []string{"a quantity like", "it is a list"}},
+	})
+}
+
+func TestLoadAccepts(t *testing.T) {
+	onOneNode := edits{
+		"persia:nodePools": []any{edits{"name": "all", "machineType": "a2-ultragpu-8g", "nodes": 1,
+			"gpu": edits{"type": "nvidia-a100-80gb", "count": 8}}},
+		"persia:storage[0].gcsFuse":                           nil,
+		"persia:storage[0].hostPath":                          edits{"path": "/checkpoints"},
+		"persia:jobs[0].nnWorker.nodePool":                    "all",
+		"persia:jobs[0].dataloader.nodePool":                  "all",
+		"persia:jobs[0].embeddingWorker.nodePool":             "all",
+		"persia:jobs[0].embeddingParameterServer.nodePool":    "all",
+		"persia:jobs[0].embeddingParameterServer.resources":   edits{"limits": edits{"cpu": 8, "memory": "100Gi"}},
+		"persia:jobs[0].nnWorker.replicas":                    1,
+		"persia:jobs[0].nnWorker.resources.requests":          edits{"cpu": 60, "memory": "500Gi"},
+		"persia:jobs[0].nnWorker.env":                         []any{edits{"name": "LOG_LEVEL", "value": "debug"}},
+		"persia:jobs[0].dataloader.env":                       []any{edits{"name": "TOKEN", "valueFrom": edits{"secretKeyRef": edits{"name": "token", "key": "value"}}}},
+		"persia:jobs[0].embeddingWorker.image":                "persiaml/persia-cpu-runtime:latest",
+		"persia:jobs[0].embeddingWorker.resources.limits.cpu": "1500m",
+	}
+	for _, c := range []struct {
+		name  string
+		edits edits
+	}{
+		{"the base", nil},
+		{"all on one node over hostPath", onOneNode},
+		{"no jobs", edits{"persia:jobs": []any{}}},
+		{"nothing but NATS", edits{"persia:jobs": []any{}, "persia:nodePools": []any{}, "persia:storage": []any{}}},
+		{"managed driver, latest", edits{"persia:nvidiaDriver": edits{"installer": "managed", "version": "LATEST"}}},
+		{"COS installer", edits{"persia:nvidiaDriver.installer": "cos-daemonset"}},
+		{"Ubuntu installer with a version", edits{"persia:nvidiaDriver.version": "550.90.12"}},
+		{"Ubuntu installer with the newest version", edits{"persia:nvidiaDriver.version": "580.65.06"}},
+		{"attached GPUs", edits{"persia:nodePools[0]": edits{"name": "training", "machineType": "n1-standard-96", "nodes": 2,
+			"gpu": edits{"type": "nvidia-tesla-v100", "count": 8}}, "persia:jobs[0].nnWorker.resources.limits.memory": "300Gi"}},
+		{"three zones", edits{"persia:cluster.zones": []any{"us-central1-a", "us-central1-b", "us-central1-c"},
+			"persia:nodePools[0].nodes": 3, "persia:nodePools[2].zones": []any{"us-central1-a"}}},
+		{"NATS on a pool of its own", edits{"persia:nats.nodePool": "loaders"}},
+		{"longest job name", edits{"persia:jobs[0].name": strings.Repeat("j", 35)}},
+		{"null is as if not written", edits{"persia:nodePools[2].gpu": json.RawMessage("null")}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := stacktest.Load(t, c.edits)
+			assert.NoError(t, err)
+		})
+	}
+}
+
+// TestAllProblemsAtOnce checks that Load reports the problems of decoding and of all topics
+// together, sorted, and each mistake once.
+func TestAllProblemsAtOnce(t *testing.T) {
+	_, err := stacktest.Load(t, edits{
+		"persia:project":                                   nil,
+		"persia:cluster.region":                            "us-central1-a",
+		"persia:nodePools[1].name":                         7,
+		"persia:nodePools[2].machinetype":                  "m1-ultramem-80",
+		"persia:nodePools[2].nodes":                        "one",
+		"persia:nvidiaDriver.installer":                    "apt",
+		"persia:storage[0].size":                           "0",
+		"persia:nats.size":                                 "three",
+		"persia:jobs[0].embeddingParameterServer.replicas": 0,
+		"persia:jobs[0].logLevel":                          "loud",
+	})
+	require.Error(t, err)
+	assert.Equal(t, `stack configuration: 10 problems
+persia:cluster.region: Invalid value: "us-central1-a": is a zone; write the region, us-central1, and the zone in zones
+persia:jobs[0].embeddingParameterServer.replicas: Invalid value: 0: must be at least 1; omit it for the default
+persia:jobs[0].logLevel: Invalid value: "loud": must be trace, debug, info, warn or error
+persia:nats.size: Invalid value: "three": must be an integer, without quotes
+persia:nodePools[1].name: Invalid value: 7: must be a string; put it in quotes
+persia:nodePools[2].machinetype: unknown field; did you mean machineType?
+persia:nodePools[2].nodes: Invalid value: "one": must be an integer, without quotes
+persia:nvidiaDriver.installer: Invalid value: "apt": must be managed, ubuntu-daemonset or cos-daemonset
+persia:project: Required value: write the id of the Google Cloud project, like my-project-123
+persia:storage[0].size: Invalid value: "0": must be more than 0, like 10Gi`, err.Error())
+}
+
+func TestEveryKeyMissing(t *testing.T) {
+	_, err := config.Load(func(string) (string, bool) { return "", false }, nil)
+	require.Error(t, err)
+	lines := strings.Split(err.Error(), "\n")
+	required := append(config.RequiredKeys(), "persia:project")
+	assert.Len(t, lines, 1+len(required))
+	for _, key := range required {
+		assert.Contains(t, stacktest.LineOf(t, err, key), "Required value: write")
+	}
+}
+
+func TestOneProblem(t *testing.T) {
+	_, err := stacktest.Load(t, edits{"persia:nats.size": -1})
+	require.Error(t, err)
+	assert.Equal(t, "stack configuration: 1 problem\npersia:nats.size: Invalid value: -1: must be at least 1; write the number of servers", err.Error())
+}
+
+func TestElementsAreSortedByIndex(t *testing.T) {
+	var volumes []any
+	for i := range 11 {
+		volumes = append(volumes, edits{"name": fmt.Sprintf("v%d", i), "size": "0", "gcsFuse": edits{"bucket": fmt.Sprintf("bucket-%d", i)}})
+	}
+	_, err := stacktest.Load(t, edits{"persia:storage": volumes, "persia:jobs[0].mounts": nil})
+	require.Error(t, err)
+	lines := strings.Split(err.Error(), "\n")
+	require.Len(t, lines, 12)
+	assert.Contains(t, lines[3], "persia:storage[2]")
+	assert.Contains(t, lines[11], "persia:storage[10]")
+}
+
+func TestDefaults(t *testing.T) {
+	s, err := stacktest.Load(t, nil)
+	require.NoError(t, err)
+
+	assert.Equal(t, "persia-project", s.Project)
+	assert.Equal(t, "REGULAR", s.Cluster.ReleaseChannel)
+	assert.True(t, s.Cluster.DeletionProtection)
+	assert.Equal(t, clusterspec.Network{Nodes: "10.0.0.0/20", Pods: "10.64.0.0/14", Services: "10.1.0.0/20", ControlPlane: "172.16.0.0/28"}, s.Cluster.Network)
+	assert.Equal(t, clusterspec.SystemPool{MachineType: "e2-standard-4", Nodes: 2}, s.Cluster.SystemPool)
+
+	training, loaders := s.NodePools[0], s.NodePools[1]
+	assert.Equal(t, []string{"us-central1-a"}, training.Zones)
+	assert.Equal(t, "UBUNTU_CONTAINERD", training.ImageType, "what the driver's installer needs")
+	assert.Equal(t, "COS_CONTAINERD", loaders.ImageType)
+	assert.Equal(t, poolspec.Disk{Type: "pd-balanced", SizeGB: 100}, training.Disk)
+	assert.Empty(t, s.NVIDIADriver.Version, "the image's own")
+
+	assert.Equal(t, "checkpoints-claim", s.Storage[0].Claim)
+	assert.Equal(t, []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}, s.Storage[0].AccessModes)
+
+	assert.Equal(t, "persia-nats-service", s.NATS.Name)
+	assert.Equal(t, "2.10.22", s.NATS.Version)
+	assert.Equal(t, 52428800, s.NATS.MaxPayload)
+	assert.Equal(t, poolspec.SystemName, s.NATS.NodePool)
+
+	job := s.Jobs[0]
+	assert.True(t, job.EnableMetrics)
+	assert.Equal(t, "info", job.LogLevel)
+	assert.Equal(t, corev1.PullAlways, job.ImagePullPolicy)
+	assert.Equal(t, 8, job.NNWorker.NprocPerNode)
+	assert.Empty(t, job.NNWorker.Image, "the role's own")
+	assert.Nil(t, job.NNWorker.Resources.Requests, "left to Kubernetes")
+	memory := job.NNWorker.Resources.Limits[corev1.ResourceMemory]
+	assert.Equal(t, "600Gi", memory.String())
+}
+
+func TestDefaultsThatDepend(t *testing.T) {
+	s, err := stacktest.Load(t, edits{
+		"persia:cluster.zones":               []any{"us-central1-a", "us-central1-b", "us-central1-c"},
+		"persia:cluster.deletionProtection":  false,
+		"persia:nodePools[0].nodes":          3,
+		"persia:nodePools[1].machineType":    "c4-standard-32",
+		"persia:nodePools[2].nodes":          3,
+		"persia:nvidiaDriver.installer":      "managed",
+		"persia:jobs[0].mounts":              nil,
+		"persia:jobs[0].enableMetrics":       false,
+		"persia:storage[0]":                  edits{"name": "local", "size": "1Gi", "hostPath": edits{"path": "/data"}},
+		"persia:jobs[0].nnWorker.resources":  edits{"limits": edits{"cpu": 1, "memory": "1Gi"}},
+		"persia:nodePools[1].taints":         nil,
+		"persia:cluster.authorizedNetworks":  nil,
+		"persia:jobs[0].embeddingWorker.env": []any{},
+	})
+	require.NoError(t, err)
+	assert.Equal(t, 3, s.Cluster.SystemPool.Nodes)
+	assert.False(t, s.Cluster.DeletionProtection)
+	assert.Equal(t, s.Cluster.Zones, s.NodePools[1].Zones)
+	assert.Equal(t, "hyperdisk-balanced", s.NodePools[1].Disk.Type)
+	assert.Equal(t, "COS_CONTAINERD", s.NodePools[0].ImageType)
+	assert.Equal(t, "DEFAULT", s.NVIDIADriver.Version)
+	assert.Equal(t, []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, s.Storage[0].AccessModes)
+	assert.False(t, s.Jobs[0].EnableMetrics)
+	assert.Equal(t, 1, s.Jobs[0].NNWorker.NprocPerNode)
+}
+
+func TestKeys(t *testing.T) {
+	read := map[string]bool{}
+	get := stacktest.File(t, nil)
+	_, err := config.Load(func(key string) (string, bool) {
+		read[key] = true
+		return get(key)
+	}, nil)
+	require.NoError(t, err)
+	assert.ElementsMatch(t, slices.Collect(maps.Keys(read)), config.Keys())
+}
+
+// TestStackFiles checks that the stacks of this repository are valid, and that Pulumi.yaml
+// declares the keys that Load reads.
+func TestStackFiles(t *testing.T) {
+	files, err := filepath.Glob("../Pulumi.*.yaml")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			_, err := config.Load(stacktest.Parse(t, read(t, file)).Decrypted().Get, nil)
+			assert.NoError(t, err)
+		})
+	}
+	declared := stacktest.Parse(t, read(t, "../Pulumi.yaml"))
+	delete(declared, "pulumi:tags") // where `pulumi new` says what a project is made from
+	assert.ElementsMatch(t, config.Keys(), slices.Collect(maps.Keys(declared)))
+}
+
+func read(t testing.TB, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// FuzzLoad replaces the value of one key of the base.
+func FuzzLoad(f *testing.F) {
+	for i, key := range config.Keys() {
+		text, ok := stacktest.File(f, nil)(key)
+		require.True(f, ok)
+		f.Add(i, text)
+		f.Add(i, `{"name": [1e999, null, {"": -1}]}`)
+	}
+	f.Fuzz(func(t *testing.T, which int, text string) {
+		get, keys := stacktest.File(t, nil), config.Keys()
+		replaced := keys[uint(which)%uint(len(keys))]
+		s, err := config.Load(func(key string) (string, bool) {
+			if key == replaced {
+				return text, true
+			}
+			return get(key)
+		}, nil)
+		if err != nil {
+			assert.Nil(t, s)
+			assert.NotEmpty(t, strings.Split(err.Error(), "\n")[1:])
+		}
+	})
+}

@@ -1,0 +1,230 @@
+package jobspec
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/config/natsspec"
+	"persia/config/pod"
+)
+
+// Job is a PERSIA training job. Its fields have the names of the fields of a PersiaJob;
+// the names that older releases of PERSIA use are accepted too.
+type Job struct {
+	// The tag beside is on fields that no PersiaJob has, and that stay in the stack file
+	// next to manifest.
+
+	// Manifest is a file with PersiaJobs, relative to the project's directory. Each becomes a job.
+	// The other fields here override it, and a NatsCluster in it applies where persia:nats is
+	// silent.
+	Manifest string `json:"manifest,omitempty" beside:"manifest"`
+	// Name is unique in the stack, and the prefix of the names of the job's objects. Name, the
+	// roles, and PersiaEnv are required without Manifest.
+	Name string `json:"name,omitempty" beside:"manifest"`
+	// RunID names one run of the training job. Change it to train again from the start.
+	RunID string `json:"runId,omitempty" default:"1" beside:"manifest"`
+	// Suspend removes all replicas of the job so that their nodes can be released, after
+	// the job has finished or until you resume it.
+	Suspend bool `json:"suspend,omitempty" beside:"manifest"`
+	// Engine creates the pods.
+	Engine Engine `json:"engine,omitempty" default:"statefulset" enum:"statefulset,jobset,operator" beside:"manifest"`
+	// Queue is the team in persia:queue in whose queue the job waits for room for all replicas. It
+	// requires engine: jobset. Default: the job does not wait.
+	Queue string `json:"queue,omitempty" beside:"manifest"`
+	// Priority is a name in persia:queue. Default: the name default.
+	Priority string `json:"priority,omitempty" beside:"manifest"`
+	// Script starts the roles with a script instead of persia-launcher, which images of
+	// older PERSIA releases do not have.
+	Script *Script `json:"script,omitempty" beside:"manifest"`
+	// NATS overrides settings of persia:nats for the job's own NATS cluster.
+	NATS natsspec.Overrides `json:"nats,omitempty" beside:"manifest"`
+	// Env are environment variables that every role gets.
+	Env       []corev1.EnvVar `json:"env,omitempty"`
+	PersiaEnv PersiaEnv       `json:"persiaEnv,omitempty"`
+	// NodePool is the node pool of roles that do not set their own.
+	NodePool string `json:"nodePool,omitempty" beside:"manifest"`
+	// Mounts are volumes of the stack that every role mounts.
+	Mounts []Mount `json:"mounts,omitempty" beside:"manifest"`
+	// Volumes are Kubernetes volumes for the volumeMounts of the roles.
+	Volumes []corev1.Volume `json:"volumes,omitempty"`
+	// HashmapShards repeats `num_hashmap_internal_shards` of the job's global configuration: the
+	// number of files that an embedding parameter server writes for a checkpoint, four at a time.
+	HashmapShards int `json:"hashmapShards,omitempty" default:"1000" min:"1" beside:"manifest"`
+	// CheckpointSeconds is how long a checkpoint takes. With it, the preview shows the best
+	// interval, if a machine type of the job has hoursBetweenFailures.
+	CheckpointSeconds int `json:"checkpointSeconds,omitempty" beside:"manifest"`
+	// RestartSeconds is how long a new attempt takes until it trains, for that interval.
+	RestartSeconds int `json:"restartSeconds,omitempty" default:"600" beside:"manifest"`
+	// EnableMetrics adds a Pushgateway to which the roles push metrics.
+	EnableMetrics bool `json:"enableMetrics,omitempty" default:"true"`
+	// LogLevel is one of trace, debug, info, warn and error.
+	LogLevel string `json:"logLevel,omitempty" default:"info" enum:"trace,debug,info,warn,error"`
+	// RestartPolicy is Never, OnFailure or Always, for pods that PERSIA's operator creates. The
+	// statefulset engine ignores it.
+	RestartPolicy corev1.RestartPolicy `json:"restartPolicy,omitempty" default:"Never" enum:"Never,OnFailure,Always"`
+	// ImagePullPolicy is Always, IfNotPresent or Never.
+	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty" default:"Always" enum:"Always,IfNotPresent,Never"`
+	// ImagePullSecrets are Secrets of the namespace persia with the credentials of
+	// registries.
+	ImagePullSecrets []corev1.LocalObjectReference `json:"imagePullSecrets,omitempty" beside:"manifest"`
+	// AutomountServiceAccountToken lets the containers use the Kubernetes API with the
+	// rights that you grant to the job's service account.
+	AutomountServiceAccountToken bool `json:"automountServiceAccountToken,omitempty" beside:"manifest"`
+
+	// NNWorker trains the dense neural network.
+	NNWorker NNWorker `json:"nnWorker,omitempty"`
+	// Dataloader reads the training data and feeds it to the other roles.
+	Dataloader Role `json:"dataloader,omitempty"`
+	// EmbeddingWorker fetches embeddings for the nn-workers and returns their gradients to
+	// the embedding parameter servers.
+	EmbeddingWorker Role `json:"embeddingWorker,omitempty"`
+	// EmbeddingParameterServer stores the embeddings and updates them.
+	EmbeddingParameterServer Role `json:"embeddingParameterServer,omitempty"`
+
+	at *field.Path // the path of the job in the stack file
+}
+
+// Engine names the controller that creates the pods of a job.
+type Engine string
+
+// The engines.
+const (
+	// EngineStatefulSet creates a StatefulSet for each role.
+	EngineStatefulSet Engine = "statefulset"
+	// EngineJobSet creates a JobSet of all roles, whose pods end with the job.
+	EngineJobSet Engine = "jobset"
+	// EngineOperator creates a PersiaJob, which PERSIA's operator runs.
+	EngineOperator Engine = "operator"
+)
+
+// Script describes how to start the roles without persia-launcher: Python scripts with an
+// interpreter, and servers from the directory of their programs.
+type Script struct {
+	// Python is the absolute path of the interpreter in the containers.
+	Python string `json:"python,omitempty" default:"/opt/conda/bin/python3"`
+	// Runtime is the absolute path of the directory, in the containers, with
+	// persia-middleware-server and persia-embedding-server.
+	Runtime string `json:"runtime"`
+	// Port is the port on which both servers listen.
+	Port int `json:"port,omitempty" default:"23333"`
+}
+
+// PersiaEnv holds the absolute paths, in the containers, of the files that a job runs.
+type PersiaEnv struct {
+	// GlobalConfig is PERSIA's global configuration, a YAML file.
+	GlobalConfig string `json:"PERSIA_GLOBAL_CONFIG"`
+	// EmbeddingConfig is PERSIA's embedding configuration, a YAML file.
+	EmbeddingConfig string `json:"PERSIA_EMBEDDING_CONFIG"`
+	// NNWorkerEntry is the Python script that an nn-worker runs.
+	NNWorkerEntry string `json:"PERSIA_NN_WORKER_ENTRY"`
+	// DataloaderEntry is the Python script that a dataloader runs.
+	DataloaderEntry string `json:"PERSIA_DATALOADER_ENTRY"`
+}
+
+// Mount says where the containers of a job mount a volume of the stack.
+type Mount struct {
+	// Volume is the name of one of the stack's volumes.
+	Volume string `json:"volume"`
+	// MountPath is an absolute path in the containers.
+	MountPath string `json:"mountPath"`
+	// ReadOnly prevents the containers from writing to the volume.
+	ReadOnly bool `json:"readOnly,omitempty"`
+}
+
+// Role describes the replicas of one of the four roles of a PERSIA job: how many there
+// are, where they run, and what resources they have.
+type Role struct {
+	// Replicas is the number of pods of the role.
+	Replicas int `json:"replicas,omitempty" default:"1"`
+	// NodePool is the node pool on which the replicas run. Default: the job's.
+	NodePool string `json:"nodePool,omitempty" beside:"manifest"`
+	// Resources are the requests and limits of one replica. At least cpu and memory are
+	// required. Requests default to the limits, as in Kubernetes.
+	Resources corev1.ResourceRequirements `json:"resources"`
+	// Image is the container image. Default: upstream's runtime image for the role.
+	Image string `json:"image,omitempty"`
+	// Env are environment variables of this role, which take precedence over the job's.
+	Env []corev1.EnvVar `json:"env,omitempty"`
+	// Mounts are volumes of the stack that this role mounts in addition to the job's.
+	Mounts []Mount `json:"mounts,omitempty" beside:"manifest"`
+	// VolumeMounts mount the job's `volumes` by name.
+	VolumeMounts []corev1.VolumeMount `json:"volumeMounts,omitempty"`
+	// TerminationGracePeriodSeconds is how long a replica may take to stop, for example
+	// to write a checkpoint.
+	TerminationGracePeriodSeconds int `json:"terminationGracePeriodSeconds,omitempty" default:"60" beside:"manifest"`
+}
+
+// NNWorker is the role whose replicas start several processes.
+type NNWorker struct {
+	Role `json:",inline"`
+	// NprocPerNode is the number of training processes per replica. Default: the number
+	// of GPUs that a replica requests, or 1.
+	NprocPerNode int `json:"nprocPerNode,omitempty"`
+}
+
+// At returns the path of the job in the stack file.
+func (j *Job) At() *field.Path { return j.at }
+
+// SetPath sets the path of the job in the stack file.
+func (j *Job) SetPath(at *field.Path) { j.at = at }
+
+// Resolve fills in defaults that depend on other fields. It leaves an empty image, which
+// means the default image of the role.
+func (j *Job) Resolve() {
+	if j.NNWorker.NprocPerNode == 0 {
+		j.NNWorker.NprocPerNode = max(1, pod.GPUs(j.NNWorker.Resources))
+	}
+	for _, role := range j.Roles() {
+		if role.NodePool == "" {
+			role.NodePool = j.NodePool
+		}
+	}
+}
+
+// Processes returns the number of processes that connect to NATS.
+func (j *Job) Processes() int {
+	processes := j.NNWorker.Replicas * (j.NNWorker.NprocPerNode - 1)
+	for _, role := range j.Roles() {
+		processes += role.Replicas
+	}
+	return processes
+}
+
+// MountsOf returns the mounts of a role: the job's, and its own.
+func (j *Job) MountsOf(role Role) []Mount { return slices.Concat(j.Mounts, role.Mounts) }
+
+// mountsVolume reports whether the role mounts one of the job's Volumes.
+func (r *Role) mountsVolume(name string) bool {
+	return slices.ContainsFunc(r.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == name })
+}
+
+// MountsHostPaths reports whether the job has hostPath volumes.
+func (j *Job) MountsHostPaths() bool {
+	return slices.ContainsFunc(j.Volumes, func(volume corev1.Volume) bool { return volume.HostPath != nil })
+}
+
+// LooseImages returns the fields of the roles whose image has no fixed tag or digest. The
+// default images have none.
+func (j *Job) LooseImages() []string {
+	var roles []string
+	for _, role := range j.Roles() {
+		if pod.IsLoose(role.Image) {
+			roles = append(roles, role.Field)
+		}
+	}
+	return roles
+}
+
+// looseByFile returns the LooseImages that the stack file or a manifest names. Upstream has published
+// its default images with the tag latest only, so only preflight asks for a digest there.
+func (j *Job) looseByFile() []string {
+	var roles []string
+	for _, role := range j.Roles() {
+		if role.Image != "" && pod.IsLoose(role.Image) {
+			roles = append(roles, role.Field)
+		}
+	}
+	return roles
+}

@@ -1,0 +1,216 @@
+package config
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/capacity"
+	"persia/config/check"
+	"persia/config/jobspec"
+	"persia/config/pod"
+	"persia/config/queuespec"
+)
+
+// HasQueues reports whether jobs of the stack can wait in queues.
+func (s *Stack) HasQueues() bool { return len(s.Queue.Teams) > 0 }
+
+// queued returns the jobs that wait in queues.
+func (s *Stack) queued() []*jobspec.Job {
+	var jobs []*jobspec.Job
+	for i := range s.Jobs {
+		if s.Jobs[i].Queue != "" {
+			jobs = append(jobs, &s.Jobs[i])
+		}
+	}
+	return jobs
+}
+
+// QueuePools returns the names of the pools on which queued jobs run, in the order of [Stack.Pools].
+func (s *Stack) QueuePools() []string {
+	var names []string
+	for _, pool := range s.Pools() {
+		if len(s.queuedRoles(pool.Name)) > 0 {
+			names = append(names, pool.Name)
+		}
+	}
+	return names
+}
+
+// AsksForNodes reports whether a job runs on a pool with queued provisioning.
+func (s *Stack) AsksForNodes() bool {
+	return slices.ContainsFunc(s.Jobs, func(j jobspec.Job) bool { return s.AsksForNNWorkers(&j) })
+}
+
+// AsksForNNWorkers reports whether the nodes of a job's nn-workers come for a ProvisioningRequest.
+func (s *Stack) AsksForNNWorkers(job *jobspec.Job) bool {
+	pool, _ := s.Pool(job.NNWorker.NodePool)
+	return pool.QueuedProvisioning
+}
+
+// takesQueued reports whether a role may run on a pool with queued provisioning. GKE takes one pod
+// set a request, and only Kueue stops a job whose nodes do not come.
+func takesQueued(job *jobspec.Job, role jobspec.Kind) bool {
+	return role.Name == jobspec.KindNNWorker.Name && job.Engine == jobspec.EngineJobSet && job.Queue != ""
+}
+
+// queuedRole is the size of a role of a queued job.
+type queuedRole struct {
+	// requests are the role's own, which Kueue counts, and sidecar what GKE adds to them.
+	requests, sidecar capacity.Resources
+}
+
+func (s *Stack) queuedRoles(pool string) []queuedRole {
+	var roles []queuedRole
+	for _, job := range s.queued() {
+		for _, role := range job.Roles() {
+			if role.NodePool == pool && role.Replicas > 0 {
+				sidecar, _ := s.GCSFuseSidecar(job, role.Kind)
+				roles = append(roles, queuedRole{pod.Requests(role.Resources), sidecar})
+			}
+		}
+	}
+	return roles
+}
+
+// Quotas returns a team's quota on each of [Stack.QueuePools].
+func (s *Stack) Quotas(team queuespec.Team) []capacity.Resources {
+	var quotas []capacity.Resources
+	for _, name := range s.QueuePools() {
+		node, free := s.queueRoom(name)
+		switch nodes, written := team.Nodes[name]; {
+		case written:
+			quotas = append(quotas, node.Times(nodes))
+		case s.Queue.Nodes(name) > 0:
+			quotas = append(quotas, capacity.Resources{})
+		default:
+			i := slices.IndexFunc(s.Queue.Teams, func(t queuespec.Team) bool { return t.Name == team.Name })
+			quotas = append(quotas, free.Share(i, len(s.Queue.Teams)))
+		}
+	}
+	return quotas
+}
+
+// Uncounted returns the sum of the requests of all queued jobs for resources that the plan does not
+// count, and for ephemeral storage: no quota of them keeps a job waiting.
+func (s *Stack) Uncounted() corev1.ResourceList {
+	counted := []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, pod.GPU}
+	sums := corev1.ResourceList{}
+	for _, job := range s.queued() {
+		for _, role := range job.Roles() {
+			asked := corev1.ResourceList{}
+			maps.Copy(asked, role.Resources.Limits)
+			maps.Copy(asked, role.Resources.Requests)
+			for name, amount := range asked {
+				if slices.Contains(counted, name) {
+					continue
+				}
+				amount.Mul(int64(role.Replicas))
+				sum := sums[name]
+				sum.Add(amount)
+				sums[name] = sum
+			}
+		}
+	}
+	return sums
+}
+
+// queueRoom returns the room for queued jobs on one node and on all nodes of a pool.
+//
+// Kueue adds up requests and knows no nodes. If all replicas on a pool are alike and nothing else
+// runs there, the room is a multiple of their size, and all that fits the quota fits the nodes.
+// Otherwise an admitted job may find its room in pieces, and waits again after startMinutes.
+func (s *Stack) queueRoom(name string) (node, all capacity.Resources) {
+	pool, _ := s.Pool(name)
+	node = s.nodeRoom(pool)
+	var others capacity.Resources
+	for _, pods := range s.podsOn(name, nil) {
+		others = others.Plus(pods.Requests.Times(pods.Count))
+	}
+	roles := s.queuedRoles(name)
+	alike := !slices.ContainsFunc(roles, func(r queuedRole) bool { return r != roles[0] })
+	if alike && others == (capacity.Resources{}) {
+		holds := capacity.Pool{Node: node}.Holds(capacity.Pods{Requests: roles[0].requests.Plus(roles[0].sidecar)})
+		node = roles[0].requests.Times(holds)
+	}
+	return node, node.Times(pool.MostNodes() - pool.SpareNodes).Minus(others)
+}
+
+// queueNodes returns how many nodes of a pool queued jobs may have: the others are spare, or pods in no
+// queue need them.
+func (s *Stack) queueNodes(name string) int {
+	pool, _ := s.Pool(name)
+	node, all := s.queueRoom(name)
+	nodes := pool.MostNodes()
+	for nodes > 0 && !node.Times(nodes).Within(all) {
+		nodes--
+	}
+	return nodes
+}
+
+// checkQueues checks the queues, and that the nodes of all teams together hold each job: a job
+// that they do not hold would wait forever.
+func (s *Stack) checkQueues(p *check.Problems) {
+	path := field.NewPath(queueKey)
+	context := queuespec.Context{Pools: map[string]int{}}
+	for _, name := range s.QueuePools() {
+		context.Pools[name] = s.queueNodes(name)
+	}
+	s.Queue.Check(p, path, context)
+	for i := range s.Jobs {
+		s.checkQueue(p, &s.Jobs[i])
+	}
+	if s.Queue.Existing && s.Cluster.Existing == nil {
+		p.Invalid(path.Child("existing"), true, "a cluster that the stack creates has no Kueue; remove it")
+	}
+}
+
+func (s *Stack) checkQueue(p *check.Problems, job *jobspec.Job) {
+	queue, priority := job.At().Child("queue"), job.At().Child("priority")
+	if job.Queue == "" {
+		if job.Priority != "" {
+			p.Invalid(priority, job.Priority, "applies only to a job in a queue; write queue, or remove it")
+		}
+		return
+	}
+	switch {
+	case !s.HasQueues():
+		p.Invalid(queue, job.Queue, "the stack has no queues; write %s.teams", queueKey)
+	case !slices.Contains(s.Queue.TeamNames(), job.Queue):
+		p.Invalid(queue, job.Queue, "must be the name of a team in %s.teams: %s", queueKey, check.Or(s.Queue.TeamNames()))
+	}
+	if job.Engine != jobspec.EngineJobSet {
+		p.Invalid(queue, job.Queue, "requires engine: jobset, because only the pods of a JobSet are admitted together; write that, or remove queue")
+	}
+	if job.Priority != "" && !slices.Contains(s.Queue.PriorityNames(), job.Priority) {
+		p.Invalid(priority, job.Priority, "must be the name of a priority in %s.priorities", queueKey)
+	}
+}
+
+// checkQuotas checks that the quotas of all teams hold each job. The stack must have no other
+// problem.
+func (s *Stack) checkQuotas(p *check.Problems) {
+	quotas := map[string]capacity.Resources{}
+	for _, team := range s.Queue.Teams {
+		for i, quota := range s.Quotas(team) {
+			quotas[s.QueuePools()[i]] = quotas[s.QueuePools()[i]].Plus(quota)
+		}
+	}
+	for _, job := range s.queued() {
+		for pool, quota := range quotas {
+			var asks capacity.Resources
+			for _, role := range job.Roles() {
+				if role.NodePool == pool {
+					asks = asks.Plus(pod.Requests(role.Resources).Times(role.Replicas))
+				}
+			}
+			// Kueue has no quota of pods, and no quota of ephemeral storage is too small.
+			asks.Pods, asks.EphemeralBytes = 0, 0
+			if !asks.Within(quota) {
+				p.Invalid(job.At().Child("queue"), job.Queue, "the job would wait forever: the teams together have %d nodes of the pool %s, which do not hold its replicas; write a larger number in nodes of a team, or leave nodes out", s.Queue.Nodes(pool), pool)
+			}
+		}
+	}
+}
