@@ -5,6 +5,6 @@
 // Load accepts a stack or reports all of its problems at once, each with its path in the stack
 // file, the value, and the remedy. By then the program has registered nothing.
 //
-// The packages below hold the topics of a stack file, each with its types, defaults and rules. This
-// package holds the rules that span topics.
+// Each topic of a stack file has a file here, with its types, defaults and rules. Package input
+// turns the text of a stack file into values and collects problems.
 package config

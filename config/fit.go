@@ -11,24 +11,21 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/capacity"
-	"persia/config/check"
-	"persia/config/jobspec"
-	"persia/config/pod"
-	"persia/config/poolspec"
+	"persia/config/input"
 	"persia/gcp"
 )
 
 // checkAssignment checks that a container fits a node of the pool that it is assigned to,
 // and returns the pool. The path is of the object with nodePool and resources.
-func (s *Stack) checkAssignment(p *check.Problems, path *field.Path, who, poolName string, r corev1.ResourceRequirements, allowed []string) (poolspec.Pool, bool) {
+func (s *Stack) checkAssignment(p *input.Problems, path *field.Path, who, poolName string, r corev1.ResourceRequirements, allowed []string) (Pool, bool) {
 	return s.checkAssigned(p, path, who, poolName, r, allowed, s.checkPool)
 }
 
 // checkAssigned is [Stack.checkAssignment] with another check of the pool.
-func (s *Stack) checkAssigned(p *check.Problems, path *field.Path, who, poolName string, r corev1.ResourceRequirements, allowed []string,
-	checkPool func(*check.Problems, *field.Path, string, []string) (poolspec.Pool, bool)) (poolspec.Pool, bool) {
+func (s *Stack) checkAssigned(p *input.Problems, path *field.Path, who, poolName string, r corev1.ResourceRequirements, allowed []string,
+	checkPool func(*input.Problems, *field.Path, string, []string) (Pool, bool)) (Pool, bool) {
 	at, before := path.Child("resources"), p.Count()
-	pod.Resources(p, at, who, r)
+	checkResources(p, at, who, r)
 	valid := p.Count() == before
 	pool, ok := checkPool(p, path.Child("nodePool"), poolName, allowed)
 	if ok {
@@ -42,24 +39,24 @@ func (s *Stack) checkAssigned(p *check.Problems, path *field.Path, who, poolName
 }
 
 // checkArm refuses Arm machines for pods that do not tolerate their taint.
-func (s *Stack) checkArm(p *check.Problems, path *field.Path, value, who, machineType string) {
+func (s *Stack) checkArm(p *input.Problems, path *field.Path, value, who, machineType string) {
 	if m := (gcp.Machine{Type: machineType}); m.Arm() && s.Cluster.Existing == nil {
 		p.Invalid(path, value, "has Arm machines, %s, and GKE keeps the pods of %s off them; choose another machine type", machineType, who)
 	}
 }
 
 // nodeResources are the resources of the nodes of a pool that the stack creates.
-var nodeResources = sets.New(corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage, pod.GPU)
+var nodeResources = sets.New(corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage, ResourceGPU)
 
 // checkResourceNames refuses resources that no node of the pool has: a pod that requests
 // one stays pending.
-func checkResourceNames(p *check.Problems, path *field.Path, who string, r corev1.ResourceRequirements, pool poolspec.Pool) {
+func checkResourceNames(p *input.Problems, path *field.Path, who string, r corev1.ResourceRequirements, pool Pool) {
 	for section, list := range map[string]corev1.ResourceList{"limits": r.Limits, "requests": r.Requests} {
 		for name, q := range list {
 			switch at := path.Child(section).Key(string(name)); {
 			case nodeResources.Has(name):
 			case strings.HasPrefix(string(name), "nvidia.com/mig-"):
-				p.Invalid(at, q.String(), "is not a resource of the nodes of pool %q, because GKE counts GPU partitions as %s too; %s must request that", pool.Name, pod.GPU, who)
+				p.Invalid(at, q.String(), "is not a resource of the nodes of pool %q, because GKE counts GPU partitions as %s too; %s must request that", pool.Name, ResourceGPU, who)
 			default:
 				p.Invalid(at, q.String(), "is not a resource of any node of pool %q, so the pods of %s would stay pending; remove it", pool.Name, who)
 			}
@@ -68,7 +65,7 @@ func checkResourceNames(p *check.Problems, path *field.Path, who string, r corev
 }
 
 // checkRoom checks that an empty node has room for one replica.
-func (s *Stack) checkRoom(p *check.Problems, path *field.Path, who string, r corev1.ResourceRequirements, pool poolspec.Pool) {
+func (s *Stack) checkRoom(p *input.Problems, path *field.Path, who string, r corev1.ResourceRequirements, pool Pool) {
 	if _, ok := pool.Machine(s.MachineTypes); !ok {
 		return
 	}
@@ -82,7 +79,7 @@ func (s *Stack) checkRoom(p *check.Problems, path *field.Path, who string, r cor
 		{corev1.ResourceMemory, resource.NewQuantity(room.MemoryBytes, resource.BinarySI), fmt.Sprintf("%.1fGi", float64(room.MemoryBytes*10/capacity.GiB)/10)},
 		{corev1.ResourceEphemeralStorage, resource.NewQuantity(room.EphemeralBytes, resource.BinarySI), fmt.Sprintf("%dGi of ephemeral storage", room.EphemeralBytes/capacity.GiB)},
 	} {
-		if q, at, ok := pod.Asked(path, r, has.resource); ok && q.Cmp(*has.amount) > 0 {
+		if q, at, ok := askedAmount(path, r, has.resource); ok && q.Cmp(*has.amount) > 0 {
 			p.Invalid(at, q.String(), "%s does not fit on a node of pool %q: of %s, GKE and the pods on every node leave %s; request less%s",
 				who, pool.Name, pool.MachineType, has.text, s.orMachines(r, pool))
 		}
@@ -90,29 +87,29 @@ func (s *Stack) checkRoom(p *check.Problems, path *field.Path, who string, r cor
 }
 
 // orMachines suggests machine types with room for a replica.
-func (s *Stack) orMachines(r corev1.ResourceRequirements, pool poolspec.Pool) string {
+func (s *Stack) orMachines(r corev1.ResourceRequirements, pool Pool) string {
 	gpuType := ""
 	if pool.GPU != nil {
 		gpuType = pool.GPU.Type
 	}
-	types := capacity.MachinesFor(pod.Requests(r), gpuType, func(m gcp.Machine) capacity.Resources {
+	types := capacity.MachinesFor(PodRequests(r), gpuType, func(m gcp.Machine) capacity.Resources {
 		other := pool
 		other.MachineType, other.GPU = m.Type, nil
 		if m.GPUs > 0 {
-			other.GPU = &poolspec.GPU{Type: m.GPUType, Count: m.GPUs}
+			other.GPU = &GPU{Type: m.GPUType, Count: m.GPUs}
 		}
 		return s.nodeRoom(other)
 	})
 	if len(types) == 0 {
 		return ""
 	}
-	return ", or choose a machine type that holds it, like " + check.Or(types)
+	return ", or choose a machine type that holds it, like " + input.Or(types)
 }
 
 // checkGPUs checks that a node has the GPUs, or shares of GPUs, that one replica requests.
-func (s *Stack) checkGPUs(p *check.Problems, path *field.Path, who string, r corev1.ResourceRequirements, pool poolspec.Pool) {
+func (s *Stack) checkGPUs(p *input.Problems, path *field.Path, who string, r corev1.ResourceRequirements, pool Pool) {
 	m, ok := pool.Machine(s.MachineTypes)
-	q, at, asks := pod.Asked(path, r, pod.GPU)
+	q, at, asks := askedAmount(path, r, ResourceGPU)
 	if !ok || !asks {
 		return
 	}
@@ -122,18 +119,18 @@ func (s *Stack) checkGPUs(p *check.Problems, path *field.Path, who string, r cor
 	}
 	switch {
 	case has == 0:
-		p.Invalid(at, q.String(), "%s requests %s %s, but pool %q has none; assign it to a GPU pool, or remove the GPUs", who, &q, pod.GPU, pool.Name)
+		p.Invalid(at, q.String(), "%s requests %s %s, but pool %q has none; assign it to a GPU pool, or remove the GPUs", who, &q, ResourceGPU, pool.Name)
 	case shared && q.CmpInt64(1) > 0:
-		p.Invalid(at, q.String(), "%s requests %s %s, but the GPUs of pool %q are shared, and a container can have only one; request 1, or remove sharing from the pool", who, &q, pod.GPU, pool.Name)
+		p.Invalid(at, q.String(), "%s requests %s %s, but the GPUs of pool %q are shared, and a container can have only one; request 1, or remove sharing from the pool", who, &q, ResourceGPU, pool.Name)
 	case q.CmpInt64(has) > 0:
-		p.Invalid(at, q.String(), "%s requests %s %s, but a node of pool %q has %d; request at most that, or choose a machine type other than %s", who, &q, pod.GPU, pool.Name, has, m.Type)
+		p.Invalid(at, q.String(), "%s requests %s %s, but a node of pool %q has %d; request at most that, or choose a machine type other than %s", who, &q, ResourceGPU, pool.Name, has, m.Type)
 	}
 }
 
 // checkOpenCheckpoint checks that the disk of a node holds the files of a checkpoint that a
 // replica writes at the same time: the sidecar of a bucket keeps them there until they are
 // closed.
-func (s *Stack) checkOpenCheckpoint(p *check.Problems, at *field.Path, j *jobspec.Job, role jobspec.NamedRole, pool poolspec.Pool) {
+func (s *Stack) checkOpenCheckpoint(p *input.Problems, at *field.Path, j *Job, role NamedRole, pool Pool) {
 	sidecar, ok := s.GCSFuseSidecar(j, role.Kind)
 	room := s.nodeRoom(pool).EphemeralBytes
 	if open := j.OpenCheckpointBytes(role.Kind); !ok || open < sidecar.EphemeralBytes || open <= room {
@@ -145,7 +142,7 @@ func (s *Stack) checkOpenCheckpoint(p *check.Problems, at *field.Path, j *jobspe
 }
 
 // checkCapacity checks that every pool holds its pods. The stack must have no other problem.
-func (s *Stack) checkCapacity(p *check.Problems) {
+func (s *Stack) checkCapacity(p *input.Problems) {
 	for _, pool := range s.Plan().Pools {
 		path := s.nodesPath(pool.Name)
 		switch {
@@ -177,9 +174,9 @@ func tooFew(pool capacity.PoolPlan) string {
 		return fmt.Sprintf("%s hold %d of %d × %s, %d per node, and %d do not fit",
 			nodes, kind.Count-missing, kind.Count, kind.Name, pool.Holds(kind), missing)
 	case !pool.Used.Within(pool.Node.Times(pool.Nodes)):
-		return fmt.Sprintf("%s %s too few for %s, which request more than %s", nodes, are, check.And(pool.Kinds()), have)
+		return fmt.Sprintf("%s %s too few for %s, which request more than %s", nodes, are, input.And(pool.Kinds()), have)
 	default:
-		return fmt.Sprintf("%s %s too few for %s, depending on the order in which they are scheduled", nodes, are, check.And(pool.Kinds()))
+		return fmt.Sprintf("%s %s too few for %s, depending on the order in which they are scheduled", nodes, are, input.And(pool.Kinds()))
 	}
 }
 
@@ -198,7 +195,7 @@ func (s *Stack) nodesPath(pool string) *field.Path {
 
 // warnOfLimits warns of limits that no node reaches: a container that comes near one takes
 // the node down first.
-func (s *Stack) warnOfLimits(p *check.Problems) {
+func (s *Stack) warnOfLimits(p *input.Problems) {
 	for i := range s.Jobs {
 		for _, role := range s.Jobs[i].Roles() {
 			s.limitsBeyond(p, s.Jobs[i].At().Child(role.Field, "resources", "limits"), role.Resources, role.NodePool)
@@ -209,7 +206,7 @@ func (s *Stack) warnOfLimits(p *check.Problems) {
 	}
 }
 
-func (s *Stack) limitsBeyond(p *check.Problems, path *field.Path, r corev1.ResourceRequirements, poolName string) {
+func (s *Stack) limitsBeyond(p *input.Problems, path *field.Path, r corev1.ResourceRequirements, poolName string) {
 	pool, _ := s.Pool(poolName)
 	machine, ok := pool.Machine(s.MachineTypes)
 	if !ok {

@@ -6,9 +6,6 @@ import (
 	"strings"
 
 	"persia/capacity"
-	"persia/config/jobspec"
-	"persia/config/pod"
-	"persia/config/poolspec"
 	"persia/gcp"
 )
 
@@ -47,13 +44,13 @@ func (s *Stack) Plan() capacity.Plan {
 
 // upgrade describes an upgrade of a pool. Others upgrade the pools of
 // an existing cluster.
-func (s *Stack) upgrade(p poolspec.Pool) capacity.Upgrade {
+func (s *Stack) upgrade(p Pool) capacity.Upgrade {
 	if s.Cluster.Existing != nil {
 		return capacity.Upgrade{}
 	}
 	upgrade := capacity.Upgrade{Additional: p.UpgradeNodes(), Unavailable: p.UpgradeUnavailable(), Rounds: p.Rounds()}
 	for i := range s.Jobs {
-		here := func(role jobspec.NamedRole) bool { return role.NodePool == p.Name && role.Replicas > 0 }
+		here := func(role NamedRole) bool { return role.NodePool == p.Name && role.Replicas > 0 }
 		if !s.Jobs[i].Suspend && slices.ContainsFunc(s.Jobs[i].Roles(), here) {
 			upgrade.Jobs = append(upgrade.Jobs, s.Jobs[i].Name)
 		}
@@ -129,7 +126,7 @@ func (s *Stack) trainings(pools []capacity.PoolPlan) []capacity.Training {
 }
 
 // replicasOn returns the number of a job's replicas on a pool.
-func replicasOn(job *jobspec.Job, pool string) int {
+func replicasOn(job *Job, pool string) int {
 	replicas := 0
 	for _, role := range job.Roles() {
 		if role.NodePool == pool {
@@ -148,7 +145,7 @@ func (s *Stack) hoursBetweenFailures(pool capacity.PoolPlan) float64 {
 }
 
 // nodeRoom returns the resources of a node that are free for the pods assigned to its pool.
-func (s *Stack) nodeRoom(p poolspec.Pool) capacity.Resources {
+func (s *Stack) nodeRoom(p Pool) capacity.Resources {
 	machine, _ := p.Machine(s.MachineTypes)
 	room := capacity.Allocatable(machine)
 	room.Pods = int64(p.MaxPodsPerNode)
@@ -159,12 +156,12 @@ func (s *Stack) nodeRoom(p poolspec.Pool) capacity.Resources {
 	room = room.Minus(capacity.NodeAgents)
 	if p.GPU != nil {
 		room.GPUs = p.GPU.AllocatableGPUs()
-		if s.NVIDIADriver.Installer != poolspec.InstallerManaged {
+		if s.NVIDIADriver.Installer != InstallerManaged {
 			room = room.Minus(capacity.DriverInstaller)
 		}
 	}
 	if s.hostsAgents(p) {
-		room = room.Minus(pod.Requests(s.PEDL.Agent.Resources))
+		room = room.Minus(PodRequests(s.PEDL.Agent.Resources))
 	}
 	return room
 }
@@ -172,7 +169,7 @@ func (s *Stack) nodeRoom(p poolspec.Pool) capacity.Resources {
 // mostPodsOn returns the pods that a pool must hold at the same time. Queued jobs run one after
 // another if there is no room for more, so these are the pods of the largest of them, and all
 // pods that wait in no queue.
-func (s *Stack) mostPodsOn(p poolspec.Pool) []capacity.Pods {
+func (s *Stack) mostPodsOn(p Pool) []capacity.Pods {
 	most, needed := s.podsOn(p.Name, nil), 0
 	for _, job := range s.queued() {
 		pods := s.podsOn(p.Name, job)
@@ -189,9 +186,9 @@ func (s *Stack) mostPodsOn(p poolspec.Pool) []capacity.Pods {
 
 // podsOn returns the pods that are assigned to a pool, with the replicas of one queued job at
 // most.
-func (s *Stack) podsOn(pool string, queued *jobspec.Job) []capacity.Pods {
+func (s *Stack) podsOn(pool string, queued *Job) []capacity.Pods {
 	var pods []capacity.Pods
-	for _, kind := range jobspec.Kinds() {
+	for _, kind := range Kinds() {
 		pods = append(pods, s.replicasOn(pool, kind, queued)...)
 	}
 	pods = append(pods, s.natsServersOn(pool)...)
@@ -203,13 +200,13 @@ func (s *Stack) podsOn(pool string, queued *jobspec.Job) []capacity.Pods {
 
 // replicasOn returns the replicas of one role on a pool, grouped by size: of the jobs that wait in
 // no queue, and of a queued one.
-func (s *Stack) replicasOn(pool string, kind jobspec.Kind, queued *jobspec.Job) []capacity.Pods {
+func (s *Stack) replicasOn(pool string, kind Kind, queued *Job) []capacity.Pods {
 	var groups podGroups
 	for i := range s.Jobs {
 		job := &s.Jobs[i]
 		if role := kind.Of(job); role.NodePool == pool && !job.Suspend && (job.Queue == "" || job == queued) {
 			sidecar, _ := s.GCSFuseSidecar(job, kind)
-			groups.add(job.Name, capacity.Pods{Count: role.Replicas, Requests: pod.Requests(role.Resources).Plus(sidecar), Priority: kind.Priority.Value})
+			groups.add(job.Name, capacity.Pods{Count: role.Replicas, Requests: PodRequests(role.Resources).Plus(sidecar), Priority: kind.Priority.Value})
 		}
 	}
 	return groups.named(kind.Field + " of ")
@@ -221,7 +218,7 @@ func (s *Stack) natsServersOn(pool string) []capacity.Pods {
 	var groups podGroups
 	for _, c := range s.NATSClusters() {
 		if c.NodePool == pool {
-			groups.add(c.Job, capacity.Pods{Count: c.Size, Requests: c.Requests(), Priority: jobspec.PriorityNATS.Value, Apart: c.AntiAffinity})
+			groups.add(c.Job, capacity.Pods{Count: c.Size, Requests: c.Requests(), Priority: PriorityNATS.Value, Apart: c.AntiAffinity})
 		}
 	}
 	if len(s.Jobs) > 1 {
@@ -265,14 +262,14 @@ func (s *Stack) systemPods() []capacity.Pods {
 	gateways, completions, gatewayCompletions, operatorCompletions := 0, 0, 0, 0
 	oneIf := map[bool]int{true: 1}
 	for _, j := range s.Jobs {
-		if j.Engine == jobspec.EngineJobSet && j.EnableMetrics {
+		if j.Engine == EngineJobSet && j.EnableMetrics {
 			gatewayCompletions++
 			continue
 		}
 		if j.EnableMetrics {
 			gateways++
 		}
-		if j.Engine == jobspec.EngineOperator {
+		if j.Engine == EngineOperator {
 			operatorCompletions++
 		} else {
 			completions++
@@ -299,9 +296,9 @@ func (s *Stack) pedlPodsOn(pool string) []capacity.Pods {
 	}
 	var pods []capacity.Pods
 	if s.PEDL.NodePool == pool {
-		pods = append(pods, capacity.Pods{Name: "PEDL master", Count: 1, Requests: pod.Requests(s.PEDL.Resources)})
+		pods = append(pods, capacity.Pods{Name: "PEDL master", Count: 1, Requests: PodRequests(s.PEDL.Resources)})
 		if s.PEDL.Postgres.External == nil {
-			pods = append(pods, capacity.Pods{Name: "PEDL database", Count: 1, Requests: pod.Requests(s.PEDL.Postgres.Resources)})
+			pods = append(pods, capacity.Pods{Name: "PEDL database", Count: 1, Requests: PodRequests(s.PEDL.Postgres.Resources)})
 		}
 	}
 	if check := s.PEDL.SupportCheck; check != nil && check.NodePool == pool {

@@ -5,15 +5,15 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"persia/config/stackfile"
-
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"persia/config/input"
 )
 
 // source returns decrypted values like Pulumi, and reports which keys contain secrets.
 type source struct {
-	values  stackfile.Values
+	values  input.Values
 	secrets map[string]bool
 }
 
@@ -61,7 +61,7 @@ func TestCheckSecrets(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := "config:\n  " + strings.ReplaceAll(test.file, "\n", "\n  ")
-			file, err := stackfile.Parse([]byte(text), Namespace)
+			file, err := input.ParseStackFile([]byte(text), Namespace)
 			require.NoError(t, err)
 			s, files := source{file.Config.Decrypted(), file.Config.Secrets()}, fstest.MapFS{}
 			if !test.elsewhere {

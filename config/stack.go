@@ -1,15 +1,14 @@
 package config
 
 import (
-	"persia/config/cachespec"
-	"persia/config/clusterspec"
-	"persia/config/jobspec"
-	"persia/config/natsspec"
-	"persia/config/operatorspec"
-	"persia/config/pedlspec"
-	"persia/config/poolspec"
-	"persia/config/queuespec"
-	"persia/config/volumespec"
+	"io/fs"
+	"net/netip"
+	"reflect"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/config/input"
 )
 
 // Stack is one deployment: the values of a stack file, complete and valid.
@@ -23,17 +22,17 @@ type Stack struct {
 	// It is empty on an existing cluster.
 	Project string
 
-	Cluster      clusterspec.Cluster
-	MachineTypes poolspec.Machines
-	NodePools    []poolspec.Pool
-	NVIDIADriver poolspec.NVIDIADriver
-	Storage      []volumespec.Volume
-	NATS         natsspec.Settings
-	Images       cachespec.Settings
-	Operator     operatorspec.Settings
-	Queue        queuespec.Settings
-	Jobs         []jobspec.Job
-	PEDL         *pedlspec.Platform
+	Cluster      Cluster
+	MachineTypes Machines
+	NodePools    []Pool
+	NVIDIADriver NVIDIADriver
+	Storage      []Volume
+	NATS         NATS
+	Images       Images
+	Operator     Operator
+	Queue        Queue
+	Jobs         []Job
+	PEDL         *PEDL
 
 	warnings []string
 }
@@ -67,9 +66,6 @@ var keys = []key{
 // Namespace is the namespace of the keys, the name of the project in Pulumi.yaml.
 const Namespace = "persia"
 
-// MachineTypesKey is the key of machine types that the program does not know.
-const MachineTypesKey = poolspec.MachineTypesKey
-
 const (
 	projectKey      = Namespace + ":project"
 	clusterKey      = Namespace + ":cluster"
@@ -83,3 +79,272 @@ const (
 	jobsKey         = Namespace + ":jobs"
 	pedlKey         = Namespace + ":pedl"
 )
+
+// Keys returns the keys of a stack file that [Load] reads, each with its namespace.
+func Keys() []string { return input.Words(keys, func(k key) string { return k.name }) }
+
+// RequiredKeys returns the keys that every stack file has.
+func RequiredKeys() []string {
+	var names []string
+	for _, k := range keys {
+		if k.missing != "" {
+			names = append(names, k.name)
+		}
+	}
+	return names
+}
+
+// StackField returns the field of [Stack] that holds the value of a key.
+func StackField(key string) (reflect.StructField, bool) {
+	s := &Stack{}
+	stack := reflect.ValueOf(s).Elem()
+	for _, k := range keys {
+		for i := range stack.NumField() {
+			if k.name == key && k.into(s) == stack.Field(i).Addr().Interface() {
+				return stack.Type().Field(i), true
+			}
+		}
+	}
+	return reflect.StructField{}, false
+}
+
+// Load reads a stack, completes it with defaults, and checks it. Get returns the value of a
+// key as Pulumi does: a string as it is, and anything else as JSON. Files is the directory
+// of the project, with the manifests that jobs name. The error lists all problems of the
+// stack, one per line.
+func Load(get func(key string) (string, bool), files fs.FS) (*Stack, error) {
+	p := &input.Problems{}
+	s := decoded(p, get, files)
+	s.resolve()
+	s.check(p)
+	if err := p.Err(); err != nil {
+		return nil, err
+	}
+	s.warn(p)
+	s.warnings = p.Warnings()
+	return s, nil
+}
+
+// decoded returns the stack as written, with the defaults that depend on nothing else.
+func decoded(p *input.Problems, get func(key string) (string, bool), files fs.FS) *Stack {
+	s, values := &Stack{}, map[string]any{}
+	for _, k := range keys {
+		if text, ok := given(get, k.name); ok {
+			values[k.name] = input.ParseJSON(text)
+		}
+	}
+	if object, ok := values[pedlKey].(map[string]any); ok && len(object) == 0 {
+		delete(values, pedlKey) // Pulumi.yaml declares {} for stacks without PEDL
+	}
+	// Manifests come first, because they may contain a key that the stack file leaves out.
+	tree := input.ReadManifests(p, input.ManifestKeys{
+		JobsPath: field.NewPath(jobsKey), Jobs: values[jobsKey],
+		NATSPath: field.NewPath(natsKey), NATS: values[natsKey],
+	}, files, stackOnly(reflect.TypeFor[Job](), ""))
+	for _, k := range keys {
+		if values[k.name] == nil && k.missing != "" {
+			p.Missing(field.NewPath(k.name), "%s", k.missing)
+		}
+	}
+	p.Written(tree.Written)
+	values[natsKey], values[jobsKey] = tree.NATS, tree.Jobs
+	for _, k := range keys {
+		if text, ok := k.into(s).(*string); ok {
+			if written, ok := given(get, k.name); ok {
+				*text = written
+			}
+			continue
+		}
+		input.Decode(p, field.NewPath(k.name), values[k.name], k.into(s))
+	}
+	for i := range s.Jobs {
+		s.Jobs[i].SetPath(field.NewPath(jobsKey).Index(i))
+	}
+	return s
+}
+
+// stackOnly returns the fields of a job and its roles that no PersiaJob has, as names joined
+// by dots.
+func stackOnly(t reflect.Type, prefix string) []string {
+	var names []string
+	for _, f := range reflect.VisibleFields(t) {
+		switch name := input.JSONName(f); {
+		case name == "":
+		case f.Tag.Get("beside") == "manifest":
+			names = append(names, prefix+name)
+		case f.Type.Kind() == reflect.Struct && f.Type.PkgPath() == t.PkgPath():
+			names = append(names, stackOnly(f.Type, prefix+name+".")...)
+		}
+	}
+	return names
+}
+
+// given returns the value of a key, unless it is empty.
+func given(get func(key string) (string, bool), key string) (string, bool) {
+	text, ok := get(key)
+	return text, ok && text != "" && text != "null"
+}
+
+// resolve fills in the defaults that one topic takes from another. Each topic has its own
+// defaults by then.
+func (s *Stack) resolve() {
+	if s.Cluster.Existing == nil {
+		s.Cluster.Resolve(Pool{Zones: s.Cluster.Zones}.ZoneCount())
+	}
+	s.Images.Resolve(s.imageContext())
+	s.NVIDIADriver.Resolve()
+	s.NATS.Resolve(s.SystemPoolName())
+	s.Queue.Resolve()
+	for i := range s.Jobs {
+		s.Jobs[i].Resolve()
+		if s.HasQueues() && s.Jobs[i].Queue != "" && s.Jobs[i].Priority == "" {
+			s.Jobs[i].Priority = DefaultPriority
+		}
+	}
+	// The pools' upgrades depend on what runs on them.
+	for i := range s.NodePools {
+		s.NodePools[i].Resolve(s.poolContext(), s.NVIDIADriver, s.MachineTypes)
+	}
+	s.Cluster.Network.Resolve(s.addresses(), s.Cluster.PrivateNodes) // the pools determine the ranges
+	for i := range s.Storage {
+		s.Storage[i].Resolve(s.volumeContext())
+	}
+	s.dropNATSVariables()
+	if s.PEDL != nil {
+		s.PEDL.Resolve(s.pedlContext())
+	}
+	s.labelAgentPools()
+}
+
+// check reports the problems of a stack whose defaults are set.
+func (s *Stack) check(p *input.Problems) {
+	if s.Cluster.Existing != nil {
+		s.checkExistingCluster(p)
+	} else {
+		input.Project(p, field.NewPath(projectKey), s.Project)
+		s.Cluster.Check(p, field.NewPath(clusterKey), s.addresses())
+		s.checkSystemPool(p)
+	}
+	s.MachineTypes.CheckAll(p, field.NewPath(MachineTypesKey))
+	pools := field.NewPath(nodePoolsKey)
+	context := s.poolContext()
+	context.Unknown = !p.Decoded(field.NewPath(clusterKey))
+	checkPools(p, pools, s.NodePools, context, s.MachineTypes)
+	s.NVIDIADriver.Check(p, field.NewPath(nvidiaDriverKey), pools, s.NodePools)
+	s.Images.Check(p, field.NewPath(imagesKey), s.imageContext())
+	s.Operator.Check(p, field.NewPath(operatorKey), s.UsesOperator())
+	s.checkStorage(p)
+	s.checkNATS(p)
+	s.checkJobs(p)
+	s.checkQueues(p)
+	s.checkPEDL(p)
+	if p.None() {
+		s.checkCapacity(p)
+		s.checkQuotas(p)
+	}
+}
+
+// Warnings returns the warnings about a valid stack, as PATH: TEXT.
+func (s *Stack) Warnings() []string { return s.warnings }
+
+// warn adds the warnings about a valid stack.
+func (s *Stack) warn(p *input.Problems) {
+	for _, v := range s.StoredVolumes() {
+		v.Warn(p, s.Cluster.Region)
+	}
+	s.warnOfImages(p)
+	s.warnOfSizes(p)
+	s.warnOfPools(p)
+	s.warnOfServers(p)
+	s.warnOfExposure(p)
+	s.warnOfLimits(p)
+	s.warnOfSpot(p)
+	s.warnOfPEDL(p)
+	s.warnOfJobs(p)
+}
+
+// warnOfServers warns of servers that the nodes and pods of a cluster that the stack creates
+// may not reach, and everywhere of addresses that no server has. Others know the network of an
+// existing cluster.
+func (s *Stack) warnOfServers(p *input.Problems) {
+	for _, v := range s.StoredVolumes() {
+		switch source := v.Source().(type) {
+		case *NFS:
+			s.warnOfServer(p, v.Path.Child("nfs", "server"), source.Server, true)
+		case *ISCSI:
+			host, _ := source.Portal()
+			s.warnOfServer(p, v.Path.Child("iscsi", "targetPortal"), host, true)
+		case *Filestore:
+			input.WarnOfDocumentation(p, v.Path.Child("filestore", "ip"), source.IP, "write the address of the instance, or omit it")
+			if source.Create == nil && s.Cluster.Existing == nil {
+				p.Warn(v.Path.Child("filestore", "instance"), "%s must be in the network %s, which the stack creates: on the first `pulumi up`, no instance is; write create, or create the instance there before the jobs start", source.Instance, s.Cluster.Name)
+			}
+		}
+	}
+	for i := range s.Jobs {
+		for k, v := range s.Jobs[i].Volumes {
+			if v.NFS != nil {
+				s.warnOfServer(p, s.Jobs[i].At().Child("volumes").Index(k).Child("nfs", "server"), v.NFS.Server, true)
+			}
+		}
+	}
+	if s.PEDL != nil && s.PEDL.Postgres.External != nil {
+		s.warnOfServer(p, field.NewPath(pedlKey, "postgresql", "external", "host"), s.PEDL.Postgres.External.Host, false)
+	}
+}
+
+// warnOfServer warns of a host that the nodes connect to, or else the pods.
+func (s *Stack) warnOfServer(p *input.Problems, path *field.Path, host string, nodes bool) {
+	address, err := netip.ParseAddr(host)
+	in := func(cidr string) bool {
+		prefix, err := netip.ParsePrefix(cidr)
+		return err == nil && prefix.Contains(address)
+	}
+	network := s.Cluster.Network
+	switch {
+	case input.WarnOfDocumentation(p, path, host, "write the address of the server"):
+	case s.Cluster.Existing != nil:
+	case err != nil && nodes && (strings.HasSuffix(host, ".svc") || strings.HasSuffix(host, ".cluster.local")):
+		p.Warn(path, "%s is a name of the cluster's own DNS, which the nodes, who mount the volume, may not resolve; write the address of the server", host)
+	case err != nil:
+	case in(network.Pods):
+		p.Warn(path, "%s is in %s, the range of pods, whose addresses change; write the address of a server outside of the cluster", host, network.Pods)
+	case in(network.ControlPlane):
+		p.Warn(path, "%s is in %s, the range of the control plane, where no other server can be; write the address of the server", host, network.ControlPlane)
+	case in(network.Services):
+	case !isPublic(address):
+		p.Warn(path, "%s must be in the network %s, which the stack creates, or in one that is connected to it: on the first `pulumi up`, none is; connect it before the jobs start", host, s.Cluster.Name)
+	default:
+		p.Warn(path, "%s is a public address, so the data crosses the internet without encryption, and each change of it is billed; write an address in a network that is connected to %s", host, s.Cluster.Name)
+	}
+}
+
+// Source is the configuration of a stack. A pulumi.Context implements it.
+type Source interface {
+	Project() string
+	Stack() string
+	// GetConfig returns the decrypted value of a key: a string as it is, and anything else
+	// as JSON.
+	GetConfig(key string) (string, bool)
+	// IsConfigSecret reports whether anything in the value of a key is a secret.
+	IsConfigSecret(key string) bool
+}
+
+// CheckSecrets refuses passwords and keys that are not Pulumi secrets, and Pulumi secrets
+// where the cluster or the state would hold them in plain text. Pulumi reports only whether
+// a key contains a secret, so CheckSecrets reads from the stack file, in files, where. For
+// values from elsewhere, like an environment of Pulumi ESC, it relies on the whole key.
+func CheckSecrets(source Source, files fs.FS) error {
+	p := &input.Problems{}
+	written := input.StackFileValues(files, source.Project(), source.Stack())
+	for _, k := range keys {
+		text, ok := given(source.GetConfig, k.name)
+		if !ok {
+			continue
+		}
+		path, into := field.NewPath(k.name), reflect.TypeOf(k.into(&Stack{})).Elem()
+		found := input.FindSecrets(path, input.ParseJSON(text), written[k.name], into)
+		found.Report(p, path, source.IsConfigSecret(k.name))
+	}
+	return p.Err()
+}

@@ -13,8 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"persia/config"
-	"persia/config/poolspec"
-	"persia/config/stackfile"
+	"persia/config/input"
 	"persia/sandbox/gcp/nodepools"
 	"persia/sandbox/secrets"
 	"persia/stack"
@@ -31,12 +30,12 @@ type source struct {
 }
 
 // file returns the path of the stack file.
-func (s source) file() string { return filepath.Join(s.stacks, stackfile.Name(s.stack)) }
+func (s source) file() string { return filepath.Join(s.stacks, input.StackFileName(s.stack)) }
 
 // config returns the configuration of the stack, or an empty one if the stack file is wrong,
 // which the program reports.
 func (s source) config() *config.Stack {
-	file, err := stackfile.Read(os.DirFS(s.stacks), stackfile.Name(s.stack), config.Namespace)
+	file, err := input.ReadStackFile(os.DirFS(s.stacks), input.StackFileName(s.stack), config.Namespace)
 	if err != nil {
 		return &config.Stack{}
 	}
@@ -79,16 +78,16 @@ func (s source) writeStackFile(dir string) (auto.ConfigMap, error) {
 	if err != nil {
 		return nil, err
 	}
-	last, err := stackfile.Read(os.DirFS(dir), stackfile.Name(s.stack), config.Namespace)
+	last, err := input.ReadStackFile(os.DirFS(dir), input.StackFileName(s.stack), config.Namespace)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	// The sandbox cannot use the owner's encryption.
-	for _, setting := range []string{stackfile.EncryptionSalt, stackfile.SecretsProvider, stackfile.EncryptedKey} {
+	for _, setting := range []string{input.EncryptionSalt, input.SecretsProvider, input.EncryptedKey} {
 		delete(file.Settings, setting)
 	}
-	if salt := last.Setting(stackfile.EncryptionSalt); salt != "" {
-		file.Settings[stackfile.EncryptionSalt] = salt
+	if salt := last.Setting(input.EncryptionSalt); salt != "" {
+		file.Settings[input.EncryptionSalt] = salt
 	}
 	left, taken := secrets.Take(file.Config)
 	file.Config = left
@@ -96,11 +95,11 @@ func (s source) writeStackFile(dir string) (auto.ConfigMap, error) {
 	if err != nil {
 		return nil, err
 	}
-	return taken, renameio.WriteFile(filepath.Join(dir, stackfile.Name(s.stack)), text, 0o600)
+	return taken, renameio.WriteFile(filepath.Join(dir, input.StackFileName(s.stack)), text, 0o600)
 }
 
-func (s source) read() (stackfile.File, error) {
-	return stackfile.Read(os.DirFS(s.stacks), stackfile.Name(s.stack), config.Namespace)
+func (s source) read() (input.StackFile, error) {
+	return input.ReadStackFile(os.DirFS(s.stacks), input.StackFileName(s.stack), config.Namespace)
 }
 
 // machines returns the machine types that the stack file describes. The program reports
@@ -111,7 +110,7 @@ func (s source) machines() (nodepools.Machines, error) {
 		return nil, err
 	}
 	text, _ := file.Config.Get(config.MachineTypesKey)
-	var described map[string]poolspec.MachineType
+	var described map[string]config.MachineType
 	if err := json.Unmarshal([]byte(text), &described); err != nil {
 		return nil, nil
 	}

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"persia/config/stackfile"
+	"persia/config/input"
 	"persia/sandbox/secrets"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/auto"
@@ -32,9 +32,9 @@ func TestStackFileKeepsSalt(t *testing.T) {
 
 	copied, err := (source{stacks: dir, stack: "dev"}).read()
 	require.NoError(t, err)
-	assert.Equal(t, stackfile.File{
+	assert.Equal(t, input.StackFile{
 		Settings: map[string]any{"encryptionsalt": "v1:salt"},
-		Config:   stackfile.Values{"persia:project": "second"},
+		Config:   input.Values{"persia:project": "second"},
 	}, copied)
 }
 
@@ -73,7 +73,7 @@ config:
 	copied, err := (source{stacks: dir, stack: "dev"}).read()
 	require.NoError(t, err)
 	assert.Empty(t, copied.Settings)
-	assert.Equal(t, stackfile.Values{"persia:nats": map[string]any{
+	assert.Equal(t, input.Values{"persia:nats": map[string]any{
 		"size": 1.0, "users": []any{map[string]any{"name": "persia", "password": ""}},
 	}}, copied.Config)
 }

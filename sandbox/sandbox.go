@@ -16,7 +16,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/auto/optrefresh"
 	"github.com/pulumi/pulumi/sdk/v3/go/auto/optup"
 
-	"persia/config/stackfile"
+	"persia/config/input"
 	"persia/sandbox/background"
 	"persia/sandbox/controlplane"
 	"persia/sandbox/node"
@@ -79,7 +79,7 @@ func New(options Options) (*Sandbox, error) {
 		options: options,
 	}
 	if _, err := os.Stat(s.source.file()); err != nil {
-		return nil, fmt.Errorf("there is no stack %q: %w; %s", options.Stack, err, stackfile.Stacks(os.DirFS(options.Stacks)))
+		return nil, fmt.Errorf("there is no stack %q: %w; %s", options.Stack, err, input.StackNames(os.DirFS(options.Stacks)))
 	}
 	if slices.Contains(reserved, options.Stack) {
 		return nil, fmt.Errorf("stack %q: the sandbox keeps files of its own in %s, where it would keep those of the stack; rename the stack", options.Stack, s.path())

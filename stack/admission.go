@@ -4,7 +4,6 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"persia/config"
-	"persia/config/images"
 	"persia/infra/admission"
 	"persia/infra/stackid"
 	"persia/workload/jobset"
@@ -42,18 +41,18 @@ func newPolicies(ctx *pulumi.Context, cfg *config.Stack, inCluster pulumi.Resour
 // with and without credentials, and by the name in the stack file.
 func imagesOf(cfg *config.Stack) []string {
 	var named []string
-	for _, image := range images.InStackNamespaces() {
+	for _, image := range config.ImagesInStackNamespaces() {
 		named = append(named, image.Reference())
 	}
 	named = append(named, cfg.Operator.Image)
 	if cfg.InstallsJobSet() {
-		named = append(named, images.JobSet.Reference())
+		named = append(named, config.ImageJobSet.Reference())
 	}
 	if cfg.InstallsKueue() {
-		named = append(named, images.Kueue.Reference())
+		named = append(named, config.ImageKueue.Reference())
 	}
 	if cfg.AsksForNodes() {
-		named = append(named, images.Python.Reference())
+		named = append(named, config.ImagePython.Reference())
 	}
 	for _, cluster := range cfg.NATSClusters() {
 		named = append(named, cluster.Image)

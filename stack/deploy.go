@@ -10,8 +10,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"persia/config"
-	"persia/config/clusterspec"
-	"persia/config/stackfile"
+	"persia/config/input"
 	"persia/infra/existing"
 	"persia/infra/gke"
 	"persia/infra/gpu"
@@ -32,7 +31,7 @@ func Deploy(ctx *pulumi.Context) error {
 // DeployFrom deploys the stack whose file, and the files that it names, are in files. It
 // registers nothing unless the whole stack file is valid.
 func DeployFrom(ctx *pulumi.Context, files fs.FS) error {
-	if err := stackfile.CheckKeys(files, ctx.Project(), ctx.Stack(), config.Keys()); err != nil {
+	if err := input.CheckKeys(files, ctx.Project(), ctx.Stack(), config.Keys()); err != nil {
 		return err
 	}
 	cfg, err := config.Load(ctx.GetConfig, files)
@@ -198,7 +197,7 @@ func checkExisting(ctx *pulumi.Context, cfg *config.Stack) error {
 
 // hasManagedPrometheus reports whether the cluster is known to have Managed Service for
 // Prometheus. An existing cluster may lack its kinds.
-func hasManagedPrometheus(cluster clusterspec.Cluster) bool {
+func hasManagedPrometheus(cluster config.Cluster) bool {
 	return cluster.Existing == nil && cluster.Monitoring.ManagedPrometheus
 }
 
@@ -208,7 +207,7 @@ func newNATS(ctx *pulumi.Context, cfg *config.Stack, needs []pulumi.CustomResour
 	var brokers []*nats.Cluster
 	for _, cluster := range cfg.NATSClusters() {
 		broker, err := nats.NewCluster(ctx, cluster.Name, nats.ClusterArgs{
-			NATS:              cluster.Settings,
+			NATS:              cluster.NATS,
 			Images:            cfg.Images,
 			Placement:         placement(cfg, cluster.NodePool),
 			Clients:           nats.Clients{Namespace: persia.NamespaceName, Pods: persia.PodsOf(cluster.Job)},

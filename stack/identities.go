@@ -4,7 +4,6 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"persia/config"
-	"persia/config/jobspec"
 	"persia/infra/gke"
 	"persia/infra/iam"
 	"persia/infra/stackid"
@@ -14,7 +13,7 @@ import (
 
 // grantBuckets lets a job's pods reach the buckets that it mounts. A grant belongs to the job and
 // to the bucket, and to no volume, so that it lasts as long as both.
-func grantBuckets(ctx *pulumi.Context, cfg *config.Stack, cluster *gke.Cluster, job *jobspec.Job, volumes []*storage.Volume) ([]pulumi.CustomResource, error) {
+func grantBuckets(ctx *pulumi.Context, cfg *config.Stack, cluster *gke.Cluster, job *config.Job, volumes []*storage.Volume) ([]pulumi.CustomResource, error) {
 	var mounted []iam.Bucket
 	for i, v := range cfg.Storage {
 		if volumes[i].Bucket != nil && cfg.Mounts(job, v.Name) {
@@ -41,7 +40,7 @@ func grantBuckets(ctx *pulumi.Context, cfg *config.Stack, cluster *gke.Cluster, 
 func serviceAccounts(ctx *pulumi.Context, cfg *config.Stack) pulumi.StringMap {
 	accounts := pulumi.StringMap{}
 	for _, job := range cfg.Jobs {
-		if job.Engine != jobspec.EngineOperator {
+		if job.Engine != config.EngineOperator {
 			accounts[job.Name] = pulumi.String(stackid.Of(ctx).ServiceAccount(job.Name))
 		}
 	}

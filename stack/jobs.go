@@ -7,7 +7,6 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"persia/config"
-	"persia/config/jobspec"
 	"persia/infra/gke"
 	"persia/infra/stackid"
 	"persia/infra/storage"
@@ -64,7 +63,7 @@ func newJobs(ctx *pulumi.Context, cfg *config.Stack, cluster *gke.Cluster, broke
 		broker := brokers[i].Broker
 		needs := slices.Concat(needs, brokers[i].Objects)
 		switch job.Engine {
-		case jobspec.EngineStatefulSet, jobspec.EngineJobSet:
+		case config.EngineStatefulSet, config.EngineJobSet:
 			var grants []pulumi.CustomResource
 			if grants, err = grantBuckets(ctx, cfg, cluster, &job, volumes); err != nil {
 				return nil, err
@@ -72,7 +71,7 @@ func newJobs(ctx *pulumi.Context, cfg *config.Stack, cluster *gke.Cluster, broke
 			args := jobArgs(cfg, job, broker, slices.Concat(needs, grants))
 			args.Stack, args.ServiceAccount = stackid.Of(ctx).String(), stackid.Of(ctx).ServiceAccount(job.Name)
 			jobs[job.Name], err = persia.NewJob(ctx, job.Name, args, inCluster)
-		case jobspec.EngineOperator:
+		case config.EngineOperator:
 			jobs[job.Name], err = operator.NewJob(ctx, job.Name, operator.JobArgs{
 				Job:             job,
 				Image:           cfg.Operator.Image,
@@ -92,19 +91,19 @@ func newJobs(ctx *pulumi.Context, cfg *config.Stack, cluster *gke.Cluster, broke
 	return jobs, nil
 }
 
-func jobArgs(cfg *config.Stack, job jobspec.Job, broker nats.Broker, needs []pulumi.CustomResource) persia.JobArgs {
+func jobArgs(cfg *config.Stack, job config.Job, broker nats.Broker, needs []pulumi.CustomResource) persia.JobArgs {
 	return persia.JobArgs{
 		Job:       job,
 		Images:    cfg.Images,
 		Namespace: persia.NamespaceName,
 		Broker:    broker,
 		Claims:    claimsOf(cfg),
-		PodAnnotations: func(role jobspec.Kind) map[string]string {
+		PodAnnotations: func(role config.Kind) map[string]string {
 			annotations := map[string]string{}
 			if sidecar, ok := cfg.GCSFuseSidecar(&job, role); ok {
 				maps.Copy(annotations, storage.SidecarAnnotations(sidecar))
 			}
-			if role.Name == jobspec.KindNNWorker.Name && cfg.AsksForNNWorkers(&job) {
+			if role.Name == config.KindNNWorker.Name && cfg.AsksForNNWorkers(&job) {
 				maps.Copy(annotations, provisioner.PodAnnotations(job.Name))
 			}
 			return annotations
@@ -119,8 +118,8 @@ func jobArgs(cfg *config.Stack, job jobspec.Job, broker nats.Broker, needs []pul
 }
 
 // claimsOf finds the claims of volumes that are mounted.
-func claimsOf(cfg *config.Stack) func([]jobspec.Mount) []persia.Claim {
-	return func(mounts []jobspec.Mount) []persia.Claim {
+func claimsOf(cfg *config.Stack) func([]config.Mount) []persia.Claim {
+	return func(mounts []config.Mount) []persia.Claim {
 		var claims []persia.Claim
 		for _, mount := range mounts {
 			for _, volume := range cfg.Storage {

@@ -10,9 +10,6 @@ import (
 
 	"persia/capacity"
 	"persia/config"
-	"persia/config/jobspec"
-	"persia/config/natsspec"
-	"persia/config/pod"
 	"persia/gcp"
 	"persia/stack/effects"
 )
@@ -28,7 +25,7 @@ func checkOrder(cfg *config.Stack, plan capacity.Plan, before effects.Stack) err
 		was, had := before.Jobs[job.Name]
 		delete(leaving, job.Name)
 		// The guard of a job of PERSIA's operator waits for all pods of the job, also for its completion.
-		if had && was.Engine() != job.Engine && (job.Engine == jobspec.EngineOperator || was.Replicas() > 0 && !job.Suspend) {
+		if had && was.Engine() != job.Engine && (job.Engine == config.EngineOperator || was.Replicas() > 0 && !job.Suspend) {
 			problems = append(problems, fmt.Errorf("%s: Invalid value: %q: the job %s has engine: %s in the cluster, and Pulumi would create its new pods before it deletes the old ones; %s",
 				job.At().Child("engine"), job.Engine, job.Name, was.Engine(), inTwoUpdates))
 		}
@@ -36,7 +33,7 @@ func checkOrder(cfg *config.Stack, plan capacity.Plan, before effects.Stack) err
 	clusters := cfg.NATSClusters()
 	for i := range cfg.Jobs {
 		job, starting := &cfg.Jobs[i], map[string]bool{}
-		if was := before.Jobs[job.Name]; was.Replicas() == 0 && !job.Suspend && job.Engine != jobspec.EngineJobSet {
+		if was := before.Jobs[job.Name]; was.Replicas() == 0 && !job.Suspend && job.Engine != config.EngineJobSet {
 			for _, role := range job.Roles() {
 				starting[role.NodePool] = starting[role.NodePool] || role.Replicas > 0
 			}
@@ -60,7 +57,7 @@ const inTwoUpdates = "remove the job from the stack file, run `pulumi up`, then 
 
 // leavingPods returns the pods on a pool of what an update deletes, and its names. PERSIA's operator
 // chooses no nodes, so its pods count where the job that starts has its own.
-func leavingPods(pool capacity.Pool, starts *jobspec.Job, clusters []natsspec.Cluster, leaving map[string]effects.Job, before effects.Stack) (pods []capacity.Pods, of []string) {
+func leavingPods(pool capacity.Pool, starts *config.Job, clusters []config.NATSCluster, leaving map[string]effects.Job, before effects.Stack) (pods []capacity.Pods, of []string) {
 	add := func(on, name string, p capacity.Pods) {
 		// Pods that no node can hold are on nodes that give way.
 		if on == pool.Name && p.Count > 0 && pool.Holds(p) > 0 {
@@ -71,14 +68,14 @@ func leavingPods(pool capacity.Pool, starts *jobspec.Job, clusters []natsspec.Cl
 		for _, role := range starts.Roles() {
 			if was := leaving[name].Roles[role.Name]; was.Replicas > 0 {
 				add(cmp.Or(was.Pod.Spec.NodeSelector[gcp.LabelNodePool], role.NodePool), "the job "+name,
-					capacity.Pods{Count: was.Replicas, Requests: pod.Requests(was.Pod.Spec.Containers[0].Resources), Priority: role.Priority.Value})
+					capacity.Pods{Count: was.Replicas, Requests: config.PodRequests(was.Pod.Spec.Containers[0].Resources), Priority: role.Priority.Value})
 			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(before.NATS)) {
-		if was := before.NATS[name]; !slices.ContainsFunc(clusters, func(c natsspec.Cluster) bool { return c.Name == name }) {
+		if was := before.NATS[name]; !slices.ContainsFunc(clusters, func(c config.NATSCluster) bool { return c.Name == name }) {
 			add(was.Pod.NodeSelector[gcp.LabelNodePool], "the NATS cluster "+name,
-				capacity.Pods{Count: was.Size, Requests: clusters[0].Requests(), Priority: jobspec.PriorityNATS.Value, Apart: clusters[0].AntiAffinity})
+				capacity.Pods{Count: was.Size, Requests: clusters[0].Requests(), Priority: config.PriorityNATS.Value, Apart: clusters[0].AntiAffinity})
 		}
 	}
 	return pods, slices.Compact(of)

@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"persia/config"
-	"persia/config/pedlspec"
 	"persia/infra/gke"
 	"persia/infra/storage"
 	"persia/workload/pedl"
@@ -15,7 +14,7 @@ import (
 
 // pedlInstallation holds the parts of PEDL that its output describes.
 type pedlInstallation struct {
-	config  *pedlspec.Platform
+	config  *config.PEDL
 	volume  *storage.Volume
 	master  *pedl.Master
 	support *pedl.SupportCheck

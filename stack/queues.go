@@ -6,7 +6,6 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"persia/config"
-	"persia/config/jobspec"
 	"persia/workload/kueue"
 	"persia/workload/persia"
 	"persia/workload/provisioner"
@@ -77,7 +76,7 @@ func queuesArgs(cfg *config.Stack, needs []pulumi.CustomResource) kueue.QueuesAr
 
 // queueLabels returns the labels that identify a job to Kueue, or nil for a job that is in no
 // queue.
-func queueLabels(job jobspec.Job) map[string]string {
+func queueLabels(job config.Job) map[string]string {
 	if job.Queue == "" {
 		return nil
 	}

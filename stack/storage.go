@@ -7,7 +7,6 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"persia/config"
-	"persia/config/volumespec"
 	"persia/infra/compute"
 	"persia/infra/gke"
 	"persia/infra/iam"
@@ -46,7 +45,7 @@ func findStorage(ctx *pulumi.Context, cfg *config.Stack, last lastupdate.State) 
 	if err != nil {
 		return nil, err
 	}
-	written := slices.DeleteFunc(slices.Clone(volumes), func(v volumespec.Stored) bool { return !cfg.JobsWrite(v.Name) })
+	written := slices.DeleteFunc(slices.Clone(volumes), func(v config.StoredVolume) bool { return !cfg.JobsWrite(v.Name) })
 	for _, warning := range storage.Shared(previous, written) {
 		if err := ctx.Log.Warn(warning, nil); err != nil {
 			return nil, err
@@ -75,7 +74,7 @@ func findStorage(ctx *pulumi.Context, cfg *config.Stack, last lastupdate.State) 
 // keepsNetwork reports whether destroy keeps a Filestore instance, and with it the network: without
 // the network nothing reaches the instance, and Google deletes no network with an instance in it.
 func (d *storedData) keepsNetwork(cfg *config.Stack) bool {
-	return len(d.left) > 0 || slices.ContainsFunc(cfg.StoredVolumes(), func(v volumespec.Stored) bool {
+	return len(d.left) > 0 || slices.ContainsFunc(cfg.StoredVolumes(), func(v config.StoredVolume) bool {
 		return inNetwork(v) && !v.DeletesData()
 	})
 }
@@ -98,19 +97,19 @@ func (d *storedData) hasNetwork(ctx *pulumi.Context, cfg *config.Stack) (bool, e
 
 // instanceInNetwork reports whether an instance of the stack is in the network, which then exists.
 func (d *storedData) instanceInNetwork(cfg *config.Stack) bool {
-	return slices.ContainsFunc(cfg.StoredVolumes(), func(v volumespec.Stored) bool {
+	return slices.ContainsFunc(cfg.StoredVolumes(), func(v config.StoredVolume) bool {
 		return inNetwork(v) && d.found[v.Name].Network == cfg.Cluster.Name
 	})
 }
 
 // inNetwork reports whether the stack creates storage in its own network.
-func inNetwork(v volumespec.Stored) bool {
+func inNetwork(v config.StoredVolume) bool {
 	creation := v.Creation()
 	return creation != nil && creation.InNetwork
 }
 
 // volumeArgs returns the arguments of a volume without the use that pods make of it.
-func (d *storedData) volumeArgs(cfg *config.Stack, v volumespec.Volume) storage.Args {
+func (d *storedData) volumeArgs(cfg *config.Stack, v config.Volume) storage.Args {
 	return storage.Args{
 		Volume:   v,
 		Found:    d.found[v.Name],

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"persia/config/images"
+	"persia/config"
 	"persia/internal/programtest"
 	"persia/internal/pulumitest"
 )
@@ -123,27 +123,27 @@ func TestImagesAreChosen(t *testing.T) {
 			assert.NotEmpty(t, found)
 			for image := range found {
 				image = strings.TrimPrefix(strings.TrimPrefix(image, programtest.ProdCache), "library/")
-				if i := slices.IndexFunc(images.All(), func(c images.Image) bool { return isOf(image, c, byUser) }); i >= 0 {
-					used[images.All()[i].Repository] = true
+				if i := slices.IndexFunc(config.AllImages(), func(c config.Image) bool { return isOf(image, c, byUser) }); i >= 0 {
+					used[config.AllImages()[i].Repository] = true
 					continue
 				}
 				assert.Contains(t, byUser, image, "is neither in package images nor in the stack file")
 			}
 		})
 	}
-	for _, image := range images.All() {
+	for _, image := range config.AllImages() {
 		assert.True(t, used[image.Repository], "no stack has the image %s", image.Repository)
 	}
 }
 
 // isOf reports whether an image is one of package images, perhaps with the tag that a user
 // has written for it.
-func isOf(image string, chosen images.Image, byUser string) bool {
+func isOf(image string, chosen config.Image, byUser string) bool {
 	if image == chosen.Reference() {
 		return true
 	}
 	tag, ok := strings.CutPrefix(image, chosen.Repository+":")
-	return ok && chosen.ByTag == images.ChosenByFile && strings.Contains(byUser, tag)
+	return ok && chosen.ByTag == config.ImageChosenByFile && strings.Contains(byUser, tag)
 }
 
 // TestChosenImagesAreDocumented: docs/reference/security.md lists the images of the package, and an image
@@ -155,7 +155,7 @@ func TestChosenImagesAreDocumented(t *testing.T) {
 	table, _, _ = strings.Cut(table, "\n\n")
 	var pins []string
 	byPin := map[string][]string{}
-	for _, image := range images.All() {
+	for _, image := range config.AllImages() {
 		assert.NotEqual(t, image.Digest == "", image.ByTag == "", "%s has a digest or a reason, and not both", image.Repository)
 		pin := "digest"
 		if image.Digest == "" {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"persia/config/cachespec"
+	"persia/config"
 	"persia/internal/programtest"
 	"persia/internal/pulumitest"
 )
@@ -81,7 +81,7 @@ func TestEveryImageComesThroughTheCache(t *testing.T) {
 					continue // on the disk of the node, or Google's
 				}
 				if assert.NoError(t, err, "%s: %s", at, image) {
-					assert.NotEqual(t, cachespec.DockerHub, reference.Domain(named), "%s: %s", at, image)
+					assert.NotEqual(t, config.DockerHub, reference.Domain(named), "%s: %s", at, image)
 					cached++
 				}
 			}

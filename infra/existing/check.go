@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/version"
 
-	"persia/config/clusterspec"
+	"persia/config"
 	"persia/infra/admission"
 )
 
@@ -29,7 +29,7 @@ var ErrUnknown = errors.New("not known whether it can hold the stack")
 // Check asks a cluster for its release and for the stack that it holds. A cluster holds
 // one: the namespaces, priority classes and admission policies of a second would have
 // the names of the first one's.
-func Check(ctx context.Context, cluster clusterspec.Cluster, stack string) error {
+func Check(ctx context.Context, cluster config.Cluster, stack string) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	c, err := connect(*cluster.Existing)
@@ -58,11 +58,11 @@ func Check(ctx context.Context, cluster clusterspec.Cluster, stack string) error
 	return nil
 }
 
-func unknown(cluster clusterspec.Cluster, err error) error {
+func unknown(cluster config.Cluster, err error) error {
 	return fmt.Errorf("persia:cluster.existing: the cluster %s: %w: %w", cluster.Name, ErrUnknown, err)
 }
 
-func occupied(cluster clusterspec.Cluster, holds, stack string) error {
+func occupied(cluster config.Cluster, holds, stack string) error {
 	if holds == "" {
 		holds = "that does not give its name"
 	}

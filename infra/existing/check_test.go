@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
-	"persia/config/clusterspec"
+	"persia/config"
 )
 
 const policyPath = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/persia-pods"
@@ -139,12 +139,12 @@ func TestCheckUnreachable(t *testing.T) {
 	url := server.URL
 	server.Close()
 	assert.ErrorIs(t, Check(t.Context(), cluster(t, url), "acme/persia/dev"), ErrUnknown)
-	nowhere := clusterspec.Cluster{Name: "shared", Existing: &clusterspec.Existing{Kubeconfig: filepath.Join(t.TempDir(), "none")}}
+	nowhere := config.Cluster{Name: "shared", Existing: &config.ExistingCluster{Kubeconfig: filepath.Join(t.TempDir(), "none")}}
 	assert.ErrorIs(t, Check(t.Context(), nowhere, "acme/persia/dev"), ErrUnknown)
 }
 
 // cluster returns a cluster whose kubeconfig has two contexts; the second leads to url.
-func cluster(t *testing.T, url string) clusterspec.Cluster {
+func cluster(t *testing.T, url string) config.Cluster {
 	t.Helper()
 	named := func(name, field string, value any) any { return map[string]any{"name": name, field: value} }
 	text, err := yaml.Marshal(map[string]any{
@@ -159,5 +159,5 @@ func cluster(t *testing.T, url string) clusterspec.Cluster {
 	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	require.NoError(t, os.WriteFile(path, text, 0o600))
-	return clusterspec.Cluster{Name: "shared", Existing: &clusterspec.Existing{Kubeconfig: path, Context: "shared"}}
+	return config.Cluster{Name: "shared", Existing: &config.ExistingCluster{Kubeconfig: path, Context: "shared"}}
 }

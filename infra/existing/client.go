@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"persia/config/clusterspec"
+	"persia/config"
 )
 
 var errNotFound = errors.New("not found")
@@ -22,7 +22,7 @@ type client struct {
 }
 
 // connect reads the kubeconfig that the provider reads, and by the same rules.
-func connect(existing clusterspec.Existing) (*client, error) {
+func connect(existing config.ExistingCluster) (*client, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = existing.Kubeconfig
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules,

@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
-	"persia/config/clusterspec"
+	"persia/config"
 )
 
 // What the queues of a stack need of a cluster's Kueue (v0.15.2, pkg/controller/jobs/jobset).
@@ -25,7 +25,7 @@ const (
 
 // CheckQueues asks a cluster for a Kueue that admits JobSets. Without one, jobs would start at once, or
 // never.
-func CheckQueues(ctx context.Context, cluster clusterspec.Cluster) error {
+func CheckQueues(ctx context.Context, cluster config.Cluster) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	c, err := connect(*cluster.Existing)
@@ -81,7 +81,7 @@ func (c kueueConfiguration) fault() string {
 	}
 }
 
-func refusedQueues(cluster clusterspec.Cluster, format string, arguments ...any) error {
+func refusedQueues(cluster config.Cluster, format string, arguments ...any) error {
 	return fmt.Errorf("persia:queue.existing: the cluster %s "+format, append([]any{cluster.Name}, arguments...)...)
 }
 

@@ -4,11 +4,11 @@ import (
 	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/container"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	"persia/config/clusterspec"
+	"persia/config"
 )
 
 // addons configures the parts of GKE that run on the cluster's nodes.
-func addons(cluster clusterspec.Cluster, has answered) container.ClusterAddonsConfigArgs {
+func addons(cluster config.Cluster, has answered) container.ClusterAddonsConfigArgs {
 	addons := container.ClusterAddonsConfigArgs{
 		GcpFilestoreCsiDriverConfig: container.ClusterAddonsConfigGcpFilestoreCsiDriverConfigArgs{
 			Enabled: pulumi.Bool(cluster.CSIDrivers.Filestore),
@@ -29,7 +29,7 @@ func addons(cluster clusterspec.Cluster, has answered) container.ClusterAddonsCo
 }
 
 // autoscalingProfile applies to the stack's own pools. GKE creates no others.
-func autoscalingProfile(cluster clusterspec.Cluster) container.ClusterClusterAutoscalingArgs {
+func autoscalingProfile(cluster config.Cluster) container.ClusterClusterAutoscalingArgs {
 	return container.ClusterClusterAutoscalingArgs{
 		Enabled:            pulumi.Bool(false),
 		AutoscalingProfile: pulumi.String(cluster.AutoscalingProfile),

@@ -7,7 +7,7 @@ import (
 	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/container"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	"persia/config/clusterspec"
+	"persia/config"
 )
 
 // answered names the blocks of a cluster that GKE reports in other words than the provider
@@ -70,7 +70,7 @@ func drivesDisks(found *container.LookupClusterResult) bool {
 const diskDriverOutput = "persistentDiskDriver"
 
 // Asked returns the outputs that the next update reads.
-func Asked(cluster clusterspec.Cluster) pulumi.Map {
+func Asked(cluster config.Cluster) pulumi.Map {
 	if cluster.Existing != nil || cluster.CSIDrivers.PersistentDisk {
 		return nil
 	}

@@ -8,9 +8,7 @@ import (
 	"github.com/pulumi/pulumi-kubernetes/sdk/v4/go/kubernetes"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	"persia/config/cachespec"
-	"persia/config/clusterspec"
-	"persia/config/poolspec"
+	"persia/config"
 	"persia/infra/iam"
 )
 
@@ -18,12 +16,12 @@ import (
 type Args struct {
 	// Project is the Google Cloud project.
 	Project   string
-	Cluster   clusterspec.Cluster
-	NodePools []poolspec.Pool
+	Cluster   config.Cluster
+	NodePools []config.Pool
 	// NVIDIADriver decides what GPU pools ask of GKE.
-	NVIDIADriver poolspec.NVIDIADriver
+	NVIDIADriver config.NVIDIADriver
 	// Images says where nodes pull images from.
-	Images cachespec.Settings
+	Images config.Images
 	// KeepNetwork lets the network outlive the stack, for the storage in it, and AdoptNetwork
 	// takes it over again.
 	KeepNetwork, AdoptNetwork bool
@@ -202,7 +200,7 @@ func newControlPlane(ctx *pulumi.Context, name string, args Args, network *netwo
 // defaultPool returns the node pool that GKE creates with the cluster, which lives for minutes.
 // Without an identity it would have the project's default one, which has too many rights, and disks
 // that a policy of the project may require to be encrypted.
-func defaultPool(cluster clusterspec.Cluster, identity *nodeIdentity) container.ClusterNodeConfigArgs {
+func defaultPool(cluster config.Cluster, identity *nodeIdentity) container.ClusterNodeConfigArgs {
 	return container.ClusterNodeConfigArgs{
 		ServiceAccount: identity.email,
 		OauthScopes:    nodeScopes(),

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"persia/config/clusterspec"
+	"persia/config"
 	"persia/internal/mockcloud"
 	"persia/internal/programtest"
 	"persia/internal/pulumitest"
@@ -212,7 +212,7 @@ func TestEveryClusterSettingIsTested(t *testing.T) {
 	for _, setting := range settingsElsewhere {
 		tested[setting] = true
 	}
-	for _, setting := range settingsOf(reflect.TypeFor[clusterspec.Cluster](), "") {
+	for _, setting := range settingsOf(reflect.TypeFor[config.Cluster](), "") {
 		assert.True(t, tested[setting], setting)
 		delete(tested, setting)
 	}

@@ -4,7 +4,7 @@ import (
 	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/container"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	"persia/config/clusterspec"
+	"persia/config"
 	"persia/infra/iam"
 )
 
@@ -30,7 +30,7 @@ func newKeyGrants(ctx *pulumi.Context, name string, args Args, cluster pulumi.Re
 	return grants, nil
 }
 
-func secretEncryption(encryption clusterspec.Encryption) container.ClusterDatabaseEncryptionArgs {
+func secretEncryption(encryption config.Encryption) container.ClusterDatabaseEncryptionArgs {
 	if encryption.Secrets == "" {
 		return container.ClusterDatabaseEncryptionArgs{State: pulumi.String("DECRYPTED")}
 	}

@@ -4,12 +4,12 @@ import (
 	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/container"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	"persia/config/clusterspec"
+	"persia/config"
 )
 
 // privateCluster names the setting for public nodes too. Without it, the provider would keep the
 // nodes of a private cluster, which would then have no way out.
-func privateCluster(cluster clusterspec.Cluster) container.ClusterPrivateClusterConfigArgs {
+func privateCluster(cluster config.Cluster) container.ClusterPrivateClusterConfigArgs {
 	return container.ClusterPrivateClusterConfigArgs{
 		EnablePrivateNodes:    pulumi.Bool(cluster.PrivateNodes),
 		EnablePrivateEndpoint: pulumi.Bool(cluster.PrivateEndpoint),
@@ -20,7 +20,7 @@ func privateCluster(cluster clusterspec.Cluster) container.ClusterPrivateCluster
 // authorizedNetworks without any lets only the cluster's own network in. The public
 // addresses of Google Cloud, which anybody can rent, are let in unless GKE is told
 // otherwise.
-func authorizedNetworks(networks []clusterspec.AuthorizedNetwork) container.ClusterMasterAuthorizedNetworksConfigArgs {
+func authorizedNetworks(networks []config.AuthorizedNetwork) container.ClusterMasterAuthorizedNetworksConfigArgs {
 	blocks := container.ClusterMasterAuthorizedNetworksConfigCidrBlockArray{}
 	for _, network := range networks {
 		blocks = append(blocks, container.ClusterMasterAuthorizedNetworksConfigCidrBlockArgs{

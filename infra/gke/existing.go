@@ -4,7 +4,7 @@ import (
 	"github.com/pulumi/pulumi-kubernetes/sdk/v4/go/kubernetes"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	"persia/config/clusterspec"
+	"persia/config"
 )
 
 // setsBack lets an update reset a field that another client, such as kubectl scale, has written.
@@ -13,7 +13,7 @@ const setsBack = pulumi.Bool(true)
 
 // UseCluster registers a component for an existing cluster, with an Adopter if adopts is true. It
 // registers no resource in Google Cloud. The user of Pulumi needs rights in the cluster.
-func UseCluster(ctx *pulumi.Context, name string, existing clusterspec.Existing, adopts bool, opts ...pulumi.ResourceOption) (*Cluster, error) {
+func UseCluster(ctx *pulumi.Context, name string, existing config.ExistingCluster, adopts bool, opts ...pulumi.ResourceOption) (*Cluster, error) {
 	cluster := &Cluster{}
 	if err := ctx.RegisterComponentResource("persia:gke:ExistingCluster", name, cluster, opts...); err != nil {
 		return nil, err

@@ -5,7 +5,7 @@ import (
 	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/serviceaccount"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	"persia/config/clusterspec"
+	"persia/config"
 	"persia/gcp"
 )
 
@@ -14,7 +14,7 @@ type nodeRole struct{ name, role string }
 
 // nodeRoles returns the roles with which a node writes logs and metrics and pulls images, and the
 // roles that the stack adds. Pods have their own identities through Workload Identity.
-func nodeRoles(cluster clusterspec.Cluster) []nodeRole {
+func nodeRoles(cluster config.Cluster) []nodeRole {
 	roles := []nodeRole{
 		{"default-node", gcp.RoleDefaultNode},
 		{"image-reader", gcp.RoleImageReader},

@@ -4,7 +4,7 @@ import (
 	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/artifactregistry"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	"persia/config/cachespec"
+	"persia/config"
 	"persia/gcp"
 )
 
@@ -38,7 +38,7 @@ func newImageCaches(ctx *pulumi.Context, name string, args Args, identity *nodeI
 }
 
 // remoteRepository returns a cache of Docker Hub.
-func remoteRepository(cache cachespec.Cache) *artifactregistry.RepositoryArgs {
+func remoteRepository(cache config.Cache) *artifactregistry.RepositoryArgs {
 	remote := artifactregistry.RepositoryRemoteRepositoryConfigArgs{
 		DockerRepository: artifactregistry.RepositoryRemoteRepositoryConfigDockerRepositoryArgs{
 			PublicRepository: pulumi.String("DOCKER_HUB"),

@@ -4,12 +4,12 @@ import (
 	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/container"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	"persia/config/clusterspec"
+	"persia/config"
 )
 
 // maintenancePolicy says when GKE upgrades. Exclusions let patches of the control
 // plane through, since these reach no training.
-func maintenancePolicy(maintenance clusterspec.Maintenance) container.ClusterMaintenancePolicyArgs {
+func maintenancePolicy(maintenance config.Maintenance) container.ClusterMaintenancePolicyArgs {
 	exclusions := container.ClusterMaintenancePolicyMaintenanceExclusionArray{}
 	for _, exclusion := range maintenance.Exclusions {
 		exclusions = append(exclusions, container.ClusterMaintenancePolicyMaintenanceExclusionArgs{

@@ -7,12 +7,12 @@ import (
 	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/container"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	"persia/config/clusterspec"
+	"persia/config"
 	"persia/gcp"
 )
 
 // monitoringConfig configures what GKE writes to Cloud Monitoring.
-func monitoringConfig(monitoring clusterspec.Monitoring) container.ClusterMonitoringConfigArgs {
+func monitoringConfig(monitoring config.Monitoring) container.ClusterMonitoringConfigArgs {
 	return container.ClusterMonitoringConfigArgs{
 		EnableComponents: components(monitoring.Components, gcp.MonitoringComponents),
 		ManagedPrometheus: container.ClusterMonitoringConfigManagedPrometheusArgs{
@@ -22,7 +22,7 @@ func monitoringConfig(monitoring clusterspec.Monitoring) container.ClusterMonito
 }
 
 // loggingConfig configures what GKE writes to Cloud Logging.
-func loggingConfig(logging clusterspec.Logging) container.ClusterLoggingConfigArgs {
+func loggingConfig(logging config.Logging) container.ClusterLoggingConfigArgs {
 	return container.ClusterLoggingConfigArgs{EnableComponents: components(logging.Components, gcp.LoggingComponents)}
 }
 

@@ -6,7 +6,7 @@ import (
 	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/container"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	"persia/config/clusterspec"
+	"persia/config"
 	"persia/infra/compute"
 )
 
@@ -109,7 +109,7 @@ const (
 	kubeDNS          = "KUBE_DNS"
 )
 
-func datapath(cluster clusterspec.Cluster) string {
+func datapath(cluster config.Cluster) string {
 	if cluster.DataplaneV2 {
 		return advancedDatapath
 	}
@@ -118,7 +118,7 @@ func datapath(cluster clusterspec.Cluster) string {
 
 // dns says the domain, which is the default: GKE gives it back, and the provider
 // would take it away again.
-func dns(cluster clusterspec.Cluster) container.ClusterDnsConfigArgs {
+func dns(cluster config.Cluster) container.ClusterDnsConfigArgs {
 	if cluster.DNS == kubeDNS {
 		return container.ClusterDnsConfigArgs{ClusterDns: pulumi.String("PLATFORM_DEFAULT")}
 	}

@@ -6,14 +6,13 @@ import (
 	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/container"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	"persia/config/clusterspec"
-	"persia/config/poolspec"
+	"persia/config"
 	"persia/gcp"
 	"persia/infra/gpu"
 )
 
 // nodeConfig describes the machines of a pool.
-func nodeConfig(pool poolspec.Pool, args Args, identity *nodeIdentity) container.NodePoolNodeConfigArgs {
+func nodeConfig(pool config.Pool, args Args, identity *nodeIdentity) container.NodePoolNodeConfigArgs {
 	node := container.NodePoolNodeConfigArgs{
 		MachineType:                    pulumi.String(pool.MachineType),
 		ImageType:                      pulumi.String(pool.ImageType),
@@ -54,8 +53,8 @@ func nodeConfig(pool poolspec.Pool, args Args, identity *nodeIdentity) container
 }
 
 // labels returns the user's, and the program's own.
-func labels(pool poolspec.Pool) map[string]string {
-	all := map[string]string{poolspec.OwnLabel: pool.Name}
+func labels(pool config.Pool) map[string]string {
+	all := map[string]string{config.PoolLabel: pool.Name}
 	maps.Copy(all, pool.Labels)
 	return all
 }
@@ -68,7 +67,7 @@ func optional(text string) pulumi.StringPtrInput {
 	return pulumi.String(text)
 }
 
-func ephemeralStorage(pool poolspec.Pool) container.NodePoolNodeConfigEphemeralStorageLocalSsdConfigPtrInput {
+func ephemeralStorage(pool config.Pool) container.NodePoolNodeConfigEphemeralStorageLocalSsdConfigPtrInput {
 	if pool.LocalSSDs == 0 {
 		return nil
 	}
@@ -77,7 +76,7 @@ func ephemeralStorage(pool poolspec.Pool) container.NodePoolNodeConfigEphemeralS
 
 // reservationAffinity keeps the nodes of queued provisioning from reservations, and takes the nodes
 // of a pool with a reservation from that reservation only.
-func reservationAffinity(pool poolspec.Pool) container.NodePoolNodeConfigReservationAffinityPtrInput {
+func reservationAffinity(pool config.Pool) container.NodePoolNodeConfigReservationAffinityPtrInput {
 	switch {
 	case pool.QueuedProvisioning:
 		return container.NodePoolNodeConfigReservationAffinityArgs{
@@ -96,7 +95,7 @@ func reservationAffinity(pool poolspec.Pool) container.NodePoolNodeConfigReserva
 
 // metadataMode is whose metadata server pods find: GKE's, with identities of their
 // own, or the machine's.
-func metadataMode(cluster clusterspec.Cluster) string {
+func metadataMode(cluster config.Cluster) string {
 	if cluster.WorkloadIdentity {
 		return "GKE_METADATA"
 	}
@@ -105,7 +104,7 @@ func metadataMode(cluster clusterspec.Cluster) string {
 
 // streamsImages reports whether the nodes start containers before their image is complete. Only
 // Container-Optimized OS can do so.
-func streamsImages(pool poolspec.Pool, cluster clusterspec.Cluster) bool {
+func streamsImages(pool config.Pool, cluster config.Cluster) bool {
 	return cluster.ImageStreaming && pool.ImageType == gcp.ImageCOS
 }
 
@@ -116,7 +115,7 @@ var taintEffects = map[string]string{
 	"NoExecute":        "NO_EXECUTE",
 }
 
-func taints(taints []poolspec.Taint) container.NodePoolNodeConfigTaintArray {
+func taints(taints []config.Taint) container.NodePoolNodeConfigTaintArray {
 	converted := container.NodePoolNodeConfigTaintArray{}
 	for _, taint := range taints {
 		converted = append(converted, container.NodePoolNodeConfigTaintArgs{

@@ -7,7 +7,7 @@ import (
 	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/container"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	"persia/config/poolspec"
+	"persia/config"
 )
 
 // newNodePools registers the node pools. While the cluster is protected from
@@ -52,7 +52,7 @@ func newNodePools(ctx *pulumi.Context, name string, args Args, cluster *containe
 		if err != nil {
 			return nil, err
 		}
-		if pool.Name == poolspec.SystemName {
+		if pool.Name == config.SystemPoolName {
 			system = append(system, registered)
 		}
 		pools = append(pools, registered)
@@ -64,8 +64,8 @@ func newNodePools(ctx *pulumi.Context, name string, args Args, cluster *containe
 const updateTime = 2 * time.Hour
 
 // updateTimeout returns how long an update of all nodes of a pool may take.
-func updateTimeout(pool poolspec.Pool) string {
-	limit := updateTime + time.Duration(pool.Rounds())*poolspec.RoundTime + time.Duration(pool.Upgrade.SoakSeconds)*time.Second
+func updateTimeout(pool config.Pool) string {
+	limit := updateTime + time.Duration(pool.Rounds())*config.UpgradeRoundTime + time.Duration(pool.Upgrade.SoakSeconds)*time.Second
 	return fmt.Sprintf("%dm", int(limit.Minutes()))
 }
 
@@ -75,7 +75,7 @@ func updateTimeout(pool poolspec.Pool) string {
 // autoscaler's work. GKE sets the kubelet's configuration and labels of its own on every pool.
 // Before 6.18.1 the provider treats them as the program's, and GKE refuses its update to remove
 // them because the update names no field.
-func ignoredChanges(pool poolspec.Pool) []string {
+func ignoredChanges(pool config.Pool) []string {
 	ignored := []string{"initialNodeCount", "nodeConfig.kubeletConfig", "nodeConfig.resourceLabels"}
 	if pool.Autoscaling != nil {
 		ignored = append(ignored, "nodeCount")
@@ -92,14 +92,14 @@ func locations(zones []string) pulumi.StringArrayInput {
 }
 
 // nodeCount returns the fixed number of nodes, which GKE counts a zone, or nil.
-func nodeCount(pool poolspec.Pool) pulumi.IntPtrInput {
+func nodeCount(pool config.Pool) pulumi.IntPtrInput {
 	if pool.Nodes == nil {
 		return nil
 	}
 	return pulumi.Int(*pool.Nodes / pool.ZoneCount())
 }
 
-func autoscaling(pool poolspec.Pool) container.NodePoolAutoscalingPtrInput {
+func autoscaling(pool config.Pool) container.NodePoolAutoscalingPtrInput {
 	if pool.Autoscaling == nil {
 		return nil
 	}
@@ -110,21 +110,21 @@ func autoscaling(pool poolspec.Pool) container.NodePoolAutoscalingPtrInput {
 	}
 }
 
-func queuedProvisioning(pool poolspec.Pool) container.NodePoolQueuedProvisioningPtrInput {
+func queuedProvisioning(pool config.Pool) container.NodePoolQueuedProvisioningPtrInput {
 	if !pool.QueuedProvisioning {
 		return nil
 	}
 	return container.NodePoolQueuedProvisioningArgs{Enabled: pulumi.Bool(true)}
 }
 
-func placementPolicy(pool poolspec.Pool) container.NodePoolPlacementPolicyPtrInput {
+func placementPolicy(pool config.Pool) container.NodePoolPlacementPolicyPtrInput {
 	if !pool.CompactPlacement {
 		return nil
 	}
 	return container.NodePoolPlacementPolicyArgs{Type: pulumi.String("COMPACT")}
 }
 
-func upgradeSettings(upgrade poolspec.Upgrade) container.NodePoolUpgradeSettingsArgs {
+func upgradeSettings(upgrade config.Upgrade) container.NodePoolUpgradeSettingsArgs {
 	settings := container.NodePoolUpgradeSettingsArgs{
 		Strategy:       pulumi.String(upgrade.Strategy),
 		MaxSurge:       pulumi.IntPtrFromPtr(upgrade.MaxSurge),

@@ -7,24 +7,24 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"persia/config/poolspec"
+	"persia/config"
 )
 
 // TestUpdateTimeout checks that an update has the time of all its rounds. At one node at a time,
 // GKE needs seven hours for a hundred.
 func TestUpdateTimeout(t *testing.T) {
-	of := func(nodes int, upgrade poolspec.Upgrade) time.Duration {
-		limit, err := time.ParseDuration(updateTimeout(poolspec.Pool{Nodes: &nodes, Upgrade: upgrade}))
+	of := func(nodes int, upgrade config.Upgrade) time.Duration {
+		limit, err := time.ParseDuration(updateTimeout(config.Pool{Nodes: &nodes, Upgrade: upgrade}))
 		require.NoError(t, err)
 		return limit
 	}
-	surge := func(maxSurge, maxUnavailable int) poolspec.Upgrade {
-		return poolspec.Upgrade{Strategy: "SURGE", MaxSurge: &maxSurge, MaxUnavailable: &maxUnavailable}
+	surge := func(maxSurge, maxUnavailable int) config.Upgrade {
+		return config.Upgrade{Strategy: "SURGE", MaxSurge: &maxSurge, MaxUnavailable: &maxUnavailable}
 	}
 	assert.GreaterOrEqual(t, of(100, surge(1, 0)), 7*time.Hour)
 	assert.Less(t, of(100, surge(5, 0)), 6*time.Hour)
 	assert.Equal(t, of(100, surge(5, 0)), of(100, surge(2, 3)))
 	assert.LessOrEqual(t, of(1, surge(1, 0)), 150*time.Minute)
-	blueGreen := poolspec.Upgrade{Strategy: "BLUE_GREEN", BatchNodes: 10, SoakSeconds: 36000}
-	assert.GreaterOrEqual(t, of(100, blueGreen), 10*time.Hour+10*poolspec.RoundTime)
+	blueGreen := config.Upgrade{Strategy: "BLUE_GREEN", BatchNodes: 10, SoakSeconds: 36000}
+	assert.GreaterOrEqual(t, of(100, blueGreen), 10*time.Hour+10*config.UpgradeRoundTime)
 }

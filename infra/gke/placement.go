@@ -5,17 +5,17 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"persia/config/poolspec"
+	"persia/config"
 	"persia/gcp"
 	"persia/infra/gpu"
 	"persia/kube"
 )
 
 // spotTaint keeps pods off nodes that Google may reclaim.
-var spotTaint = poolspec.Taint{Key: gcp.TaintSpot, Value: "true", Effect: corev1.TaintEffectNoSchedule}
+var spotTaint = config.Taint{Key: gcp.TaintSpot, Value: "true", Effect: corev1.TaintEffectNoSchedule}
 
 // PlacementOn pins pods to a node pool and tolerates its taints, including the taints that GKE adds.
-func PlacementOn(pool poolspec.Pool) kube.Placement {
+func PlacementOn(pool config.Pool) kube.Placement {
 	placement := kube.Placement{NodeSelector: map[string]string{gcp.LabelNodePool: pool.Name}}
 	for _, taint := range ownTaints(pool) {
 		placement.Tolerations = append(placement.Tolerations, corev1.Toleration{
@@ -37,7 +37,7 @@ func PlacementOn(pool poolspec.Pool) kube.Placement {
 }
 
 // ownTaints returns the taints that the program gives to a pool.
-func ownTaints(pool poolspec.Pool) []poolspec.Taint {
+func ownTaints(pool config.Pool) []config.Taint {
 	if !pool.Spot {
 		return pool.Taints
 	}

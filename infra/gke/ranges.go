@@ -7,13 +7,13 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"persia/config/clusterspec"
+	"persia/config"
 	"persia/infra/compute"
 )
 
 // CheckRanges refuses changes of the address ranges in the state of the stack that Google Cloud
 // does not carry out.
-func CheckRanges(project string, cluster clusterspec.Cluster, resources map[resource.URN]map[string]any) error {
+func CheckRanges(project string, cluster config.Cluster, resources map[resource.URN]map[string]any) error {
 	if cluster.Existing != nil {
 		return nil
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"persia/config/clusterspec"
+	"persia/config"
 )
 
 // Replacement is a cluster in the state of a stack that an update replaces.
@@ -44,7 +44,7 @@ var identifying = []struct {
 
 // Replaced returns the cluster in the state that the update replaces with all that is in it, or
 // nil. The provider of Kubernetes in the state has the identifier of its cluster.
-func Replaced(project string, cluster clusterspec.Cluster, resources map[resource.URN]map[string]any) *Replacement {
+func Replaced(project string, cluster config.Cluster, resources map[resource.URN]map[string]any) *Replacement {
 	wanted := cluster.Name
 	if cluster.Existing == nil {
 		wanted = clusterIdentifier(Args{Project: project, Cluster: cluster})
@@ -94,7 +94,7 @@ func parts(identifier string) map[string]string {
 }
 
 // CheckReplaced refuses to replace a cluster with running jobs, unless the stack file names it.
-func CheckReplaced(replacement *Replacement, cluster clusterspec.Cluster, running []string) error {
+func CheckReplaced(replacement *Replacement, cluster config.Cluster, running []string) error {
 	if replacement == nil || len(running) == 0 || cluster.Replace == replacement.Cluster {
 		return nil
 	}
@@ -108,7 +108,7 @@ func CheckReplaced(replacement *Replacement, cluster clusterspec.Cluster, runnin
 }
 
 // ReplaceWarning says that the permission to replace a cluster is not used, or returns "".
-func ReplaceWarning(replacement *Replacement, cluster clusterspec.Cluster) string {
+func ReplaceWarning(replacement *Replacement, cluster config.Cluster) string {
 	if cluster.Replace == "" || replacement != nil && cluster.Replace == replacement.Cluster {
 		return ""
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"persia/config/clusterspec"
+	"persia/config"
 	"persia/infra/gke"
 	"persia/internal/mockcloud"
 	"persia/internal/programtest"
@@ -115,7 +115,7 @@ func TestReplaceWarning(t *testing.T) {
 		"another cluster is named": {&gke.Replacement{Cluster: "a"}, "b", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			warning := gke.ReplaceWarning(c.replaced, clusterspec.Cluster{Replace: c.replace})
+			warning := gke.ReplaceWarning(c.replaced, config.Cluster{Replace: c.replace})
 			assert.Equal(t, c.warns, warning != "", "%q", warning)
 		})
 	}

@@ -4,7 +4,7 @@ import (
 	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/container"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	"persia/config/clusterspec"
+	"persia/config"
 	"persia/gcp"
 )
 
@@ -18,7 +18,7 @@ func workloadIdentity(args Args) container.ClusterWorkloadIdentityConfigArgs {
 	}
 }
 
-func binaryAuthorization(cluster clusterspec.Cluster) container.ClusterBinaryAuthorizationArgs {
+func binaryAuthorization(cluster config.Cluster) container.ClusterBinaryAuthorizationArgs {
 	mode := "DISABLED"
 	if cluster.BinaryAuthorization {
 		mode = "PROJECT_SINGLETON_POLICY_ENFORCE"
@@ -28,7 +28,7 @@ func binaryAuthorization(cluster clusterspec.Cluster) container.ClusterBinaryAut
 
 // securityPosture leaves out the scan of images for vulnerabilities, which costs
 // extra.
-func securityPosture(cluster clusterspec.Cluster) container.ClusterSecurityPostureConfigArgs {
+func securityPosture(cluster config.Cluster) container.ClusterSecurityPostureConfigArgs {
 	return container.ClusterSecurityPostureConfigArgs{
 		Mode:              pulumi.String(cluster.SecurityPosture),
 		VulnerabilityMode: pulumi.String("VULNERABILITY_DISABLED"),

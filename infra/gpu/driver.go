@@ -7,8 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"persia/capacity"
-	"persia/config/images"
-	"persia/config/poolspec"
+	"persia/config"
 	"persia/gcp"
 	"persia/kube"
 )
@@ -26,7 +25,7 @@ type Driver struct {
 
 // Args describes the driver's installation.
 type Args struct {
-	Driver poolspec.NVIDIADriver
+	Driver config.NVIDIADriver
 }
 
 // NewDriver registers the installer DaemonSet, if the driver comes from one.
@@ -35,7 +34,7 @@ func NewDriver(ctx *pulumi.Context, name string, args Args, opts ...pulumi.Resou
 	if err := ctx.RegisterComponentResource("persia:gpu:Driver", name, component, opts...); err != nil {
 		return nil, err
 	}
-	if args.Driver.Installer != poolspec.InstallerManaged {
+	if args.Driver.Installer != config.InstallerManaged {
 		daemonSet, err := kube.Register(ctx, name, installer(args.Driver), pulumi.Parent(component), kube.WorkloadTimeouts())
 		if err != nil {
 			return nil, err
@@ -47,16 +46,16 @@ func NewDriver(ctx *pulumi.Context, name string, args Args, opts ...pulumi.Resou
 
 // installer returns the DaemonSet that loads the driver on each GPU node. Its pods keep running, so
 // that the installed driver is visible.
-func installer(driver poolspec.NVIDIADriver) *appsv1.DaemonSet {
+func installer(driver config.NVIDIADriver) *appsv1.DaemonSet {
 	labels := map[string]string{"k8s-app": installerName}
 	pod := ubuntuInstaller(driver.Version)
-	if driver.Installer == poolspec.InstallerCOS {
+	if driver.Installer == config.InstallerCOS {
 		pod = cosInstaller()
 	}
 	pod.PriorityClassName = "system-node-critical"
 	pod.Affinity = unmanagedGPUNodes()
 	pod.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
-	pod.Containers = []corev1.Container{{Name: "pause", Image: images.Pause.Reference()}}
+	pod.Containers = []corev1.Container{{Name: "pause", Image: config.ImagePause.Reference()}}
 	// Whoever takes over a privileged pod gets no token of kube-system with it.
 	noToken := false
 	pod.AutomountServiceAccountToken = &noToken
@@ -77,15 +76,15 @@ func installer(driver poolspec.NVIDIADriver) *appsv1.DaemonSet {
 }
 
 // Installed returns the driver that a DaemonSet installs, and false if it is another DaemonSet.
-func Installed(set *appsv1.DaemonSet) (driver poolspec.NVIDIADriver, installs bool) {
+func Installed(set *appsv1.DaemonSet) (driver config.NVIDIADriver, installs bool) {
 	containers := set.Spec.Template.Spec.InitContainers
 	if set.Namespace != metav1.NamespaceSystem || set.Name != installerName || len(containers) == 0 {
 		return driver, false
 	}
-	if containers[0].Image == images.COSInstaller.Reference() {
-		return poolspec.NVIDIADriver{Installer: poolspec.InstallerCOS}, true
+	if containers[0].Image == config.ImageCOSInstaller.Reference() {
+		return config.NVIDIADriver{Installer: config.InstallerCOS}, true
 	}
-	driver.Installer = poolspec.InstallerUbuntu
+	driver.Installer = config.InstallerUbuntu
 	for _, entry := range containers[0].Env {
 		if entry.Name == versionVariable {
 			driver.Version = entry.Value
@@ -118,7 +117,7 @@ func unmanagedGPUNodes() *corev1.Affinity {
 
 // ubuntuInstaller loads the driver that is on the disk of GKE's Ubuntu image.
 func ubuntuInstaller(version string) corev1.PodSpec {
-	install := installContainer(installerName, images.UbuntuInstaller)
+	install := installContainer(installerName, config.ImageUbuntuInstaller)
 	install.VolumeMounts = []corev1.VolumeMount{
 		{Name: "dev", MountPath: "/dev"},
 		{Name: "boot", MountPath: "/boot"},
@@ -148,7 +147,7 @@ func cosInstaller() corev1.PodSpec {
 		vulkan       = "/etc/vulkan/icd.d"
 		cosTools     = "/build/cos-tools"
 	)
-	install := installContainer(installerName, images.COSInstaller)
+	install := installContainer(installerName, config.ImageCOSInstaller)
 	install.ImagePullPolicy = corev1.PullNever
 	// A loaded module cannot be replaced: the node keeps its driver.
 	install.Command = []string{"/bin/bash", "-c", `
@@ -177,7 +176,7 @@ fi
 		{Name: "cos-tools", MountPath: cosTools},
 	}
 
-	partition := installContainer("partition-gpus", images.PartitionGPU)
+	partition := installContainer("partition-gpus", config.ImagePartitionGPU)
 	partition.Env = []corev1.EnvVar{{Name: "LD_LIBRARY_PATH", Value: dir + "/lib64"}}
 	partition.VolumeMounts = []corev1.VolumeMount{
 		{Name: "nvidia-install-dir-host", MountPath: dir},
@@ -200,7 +199,7 @@ fi
 	}
 }
 
-func installContainer(name string, image images.Image) corev1.Container {
+func installContainer(name string, image config.Image) corev1.Container {
 	privileged := true
 	return corev1.Container{
 		Name:  name,

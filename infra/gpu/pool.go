@@ -5,13 +5,13 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	corev1 "k8s.io/api/core/v1"
 
-	"persia/config/poolspec"
+	"persia/config"
 	"persia/gcp"
 )
 
 // Accelerators returns the GPUs of a node of a GPU pool, how they are divided, and whether GKE
 // installs their driver.
-func Accelerators(gpu poolspec.GPU, driver poolspec.NVIDIADriver) container.NodePoolNodeConfigGuestAcceleratorArray {
+func Accelerators(gpu config.GPU, driver config.NVIDIADriver) container.NodePoolNodeConfigGuestAcceleratorArray {
 	accelerator := container.NodePoolNodeConfigGuestAcceleratorArgs{
 		Type:  pulumi.String(gpu.Type),
 		Count: pulumi.Int(gpu.Count),
@@ -33,8 +33,8 @@ func Accelerators(gpu poolspec.GPU, driver poolspec.NVIDIADriver) container.Node
 
 // driverVersion is always given: GKE installs a driver by itself where it is
 // not, and a DaemonSet would find no node to serve.
-func driverVersion(driver poolspec.NVIDIADriver) string {
-	if driver.Installer == poolspec.InstallerManaged {
+func driverVersion(driver config.NVIDIADriver) string {
+	if driver.Installer == config.InstallerManaged {
 		return driver.Version
 	}
 	return gcp.DriverDisabled

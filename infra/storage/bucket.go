@@ -8,13 +8,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"persia/capacity"
-	"persia/config/volumespec"
+	"persia/config"
 	"persia/gcp"
 	"persia/infra/iam"
 )
 
 // bucket is mounted by the CSI driver of Cloud Storage FUSE.
-func bucket(s *volumespec.GCSFuse) backend {
+func bucket(s *config.GCSFuse) backend {
 	b := backend{
 		name: "gs://" + s.Bucket,
 		spec: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{
@@ -46,7 +46,7 @@ func SidecarAnnotations(requests capacity.Resources) map[string]string {
 }
 
 // registerBucket registers the bucket if the stack creates it.
-func registerBucket(ctx *pulumi.Context, b backing, s *volumespec.GCSFuse) (registered, error) {
+func registerBucket(ctx *pulumi.Context, b backing, s *config.GCSFuse) (registered, error) {
 	if s.Create == nil {
 		return registered{bucket: pulumi.String(s.Bucket)}, nil
 	}
@@ -57,7 +57,7 @@ func registerBucket(ctx *pulumi.Context, b backing, s *volumespec.GCSFuse) (regi
 	return registered{resources: []pulumi.CustomResource{created}, bucket: created.Name}, nil
 }
 
-func createBucket(ctx *pulumi.Context, b backing, s *volumespec.GCSFuse) (*gcs.Bucket, error) {
+func createBucket(ctx *pulumi.Context, b backing, s *config.GCSFuse) (*gcs.Bucket, error) {
 	create := s.Create
 	grants, err := b.grantKey(ctx, iam.CloudStorage)
 	if err != nil {
@@ -90,7 +90,7 @@ func createBucket(ctx *pulumi.Context, b backing, s *volumespec.GCSFuse) (*gcs.B
 
 // deleteNoncurrent deletes old versions of overwritten and deleted objects. All
 // conditions of a rule have to hold, so that no live object is ever deleted.
-func deleteNoncurrent(rule *volumespec.DeleteNoncurrent) gcs.BucketLifecycleRuleArray {
+func deleteNoncurrent(rule *config.DeleteNoncurrent) gcs.BucketLifecycleRuleArray {
 	condition := gcs.BucketLifecycleRuleConditionArgs{
 		WithState:               pulumi.String("ARCHIVED"),
 		MatchesPrefixes:         pulumi.ToStringArray([]string{rule.Prefix}),
@@ -109,7 +109,7 @@ func deleteNoncurrent(rule *volumespec.DeleteNoncurrent) gcs.BucketLifecycleRule
 
 // findBucket asks for all buckets of the project that begin with the name: asking
 // for the one would fail where it does not exist.
-func findBucket(ctx *pulumi.Context, project string, s *volumespec.GCSFuse) (present, error) {
+func findBucket(ctx *pulumi.Context, project string, s *config.GCSFuse) (present, error) {
 	found, err := gcs.GetBuckets(ctx, &gcs.GetBucketsArgs{Project: &project, Prefix: &s.Bucket})
 	if err != nil {
 		return present{}, err

@@ -7,14 +7,14 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	corev1 "k8s.io/api/core/v1"
 
-	"persia/config/volumespec"
+	"persia/config"
 	"persia/gcp"
 	"persia/infra/compute"
 	"persia/infra/iam"
 )
 
 // disk returns a disk of Compute Engine, mounted by its CSI driver.
-func disk(s *volumespec.PersistentDisk) backend {
+func disk(s *config.PersistentDisk) backend {
 	b := backend{
 		name: path.Base(path.Dir(path.Dir(s.Handle()))) + "/" + s.Disk,
 		spec: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{
@@ -32,7 +32,7 @@ func disk(s *volumespec.PersistentDisk) backend {
 }
 
 // registerDisk registers a disk of one zone, or of two.
-func registerDisk(ctx *pulumi.Context, b backing, s *volumespec.PersistentDisk) (registered, error) {
+func registerDisk(ctx *pulumi.Context, b backing, s *config.PersistentDisk) (registered, error) {
 	grants, err := b.grantKey(ctx, iam.ComputeEngine)
 	if err != nil {
 		return registered{}, err
@@ -45,15 +45,15 @@ func registerDisk(ctx *pulumi.Context, b backing, s *volumespec.PersistentDisk) 
 	return registered{resources: []pulumi.CustomResource{disk}}, err
 }
 
-func newZonalDisk(ctx *pulumi.Context, b backing, s *volumespec.PersistentDisk, opts pulumi.ResourceOption) (pulumi.CustomResource, error) {
+func newZonalDisk(ctx *pulumi.Context, b backing, s *config.PersistentDisk, opts pulumi.ResourceOption) (pulumi.CustomResource, error) {
 	return compute.NewDisk(ctx, b.name, s.Zones[0], diskArgs(ctx, b, s), opts)
 }
 
-func newRegionalDisk(ctx *pulumi.Context, b backing, s *volumespec.PersistentDisk, opts pulumi.ResourceOption) (pulumi.CustomResource, error) {
+func newRegionalDisk(ctx *pulumi.Context, b backing, s *config.PersistentDisk, opts pulumi.ResourceOption) (pulumi.CustomResource, error) {
 	return compute.NewRegionDisk(ctx, b.name, s.Region(), s.Zones, diskArgs(ctx, b, s), opts)
 }
 
-func diskArgs(ctx *pulumi.Context, b backing, s *volumespec.PersistentDisk) *compute.DiskArgs {
+func diskArgs(ctx *pulumi.Context, b backing, s *config.PersistentDisk) *compute.DiskArgs {
 	args := &compute.DiskArgs{
 		Project: pulumi.String(b.Project),
 		Name:    pulumi.String(s.Disk),
@@ -67,7 +67,7 @@ func diskArgs(ctx *pulumi.Context, b backing, s *volumespec.PersistentDisk) *com
 	return args
 }
 
-func findDisk(ctx *pulumi.Context, s *volumespec.PersistentDisk) (present, error) {
+func findDisk(ctx *pulumi.Context, s *config.PersistentDisk) (present, error) {
 	disk, err := lookupDisk(ctx, s)
 	if err != nil {
 		return present{}, unlessAbsent(err, s.Disk)
@@ -75,14 +75,14 @@ func findDisk(ctx *pulumi.Context, s *volumespec.PersistentDisk) (present, error
 	return presentDisk(s, int64(disk.Size), disk.EffectiveLabels, disk.Type, disk.KMSKey()), nil
 }
 
-func lookupDisk(ctx *pulumi.Context, s *volumespec.PersistentDisk) (compute.DiskResult, error) {
+func lookupDisk(ctx *pulumi.Context, s *config.PersistentDisk) (compute.DiskResult, error) {
 	if s.Regional() {
 		return compute.LookupRegionDisk(ctx, s.Project, s.Region(), s.Disk)
 	}
 	return compute.LookupDisk(ctx, s.Project, s.Zones[0], s.Disk)
 }
 
-func presentDisk(s *volumespec.PersistentDisk, size int64, labels map[string]string, diskType, key string) present {
+func presentDisk(s *config.PersistentDisk, size int64, labels map[string]string, diskType, key string) present {
 	found := present{Found: Found{ID: s.Handle()}, labels: labels, sizeGiB: size}
 	if s.Create != nil {
 		// Compute Engine gives the type as a URL, and the key with its version.

@@ -10,7 +10,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	corev1 "k8s.io/api/core/v1"
 
-	"persia/config/volumespec"
+	"persia/config"
 	"persia/gcp"
 	"persia/infra/iam"
 	"persia/kube"
@@ -18,7 +18,7 @@ import (
 
 // filestoreShare returns a share of an instance, mounted by the CSI driver of Filestore. Its
 // address comes from the stack file, or from Filestore.
-func filestoreShare(s *volumespec.Filestore) backend {
+func filestoreShare(s *config.Filestore) backend {
 	attributes := map[string]string{"volume": s.Share}
 	if s.IP != "" {
 		attributes["ip"] = s.IP
@@ -49,7 +49,7 @@ func filestoreShare(s *volumespec.Filestore) backend {
 const ipAttribute = "spec.csi.volumeAttributes.ip"
 
 // registerFilestore registers an instance in the cluster's network.
-func registerFilestore(ctx *pulumi.Context, b backing, s *volumespec.Filestore) (registered, error) {
+func registerFilestore(ctx *pulumi.Context, b backing, s *config.Filestore) (registered, error) {
 	grants, err := b.grantKey(ctx, iam.Filestore)
 	if err != nil {
 		return registered{}, err
@@ -92,7 +92,7 @@ func address(instance *filestore.Instance) pulumi.StringOutput {
 	}).(pulumi.StringOutput)
 }
 
-func findFilestore(ctx *pulumi.Context, project, network string, s *volumespec.Filestore) (present, error) {
+func findFilestore(ctx *pulumi.Context, project, network string, s *config.Filestore) (present, error) {
 	instance, err := filestore.LookupInstance(ctx, &filestore.LookupInstanceArgs{
 		Project: &project, Location: &s.Location, Name: s.Instance,
 	})

@@ -7,7 +7,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"persia/config/volumespec"
+	"persia/config"
 	"persia/infra/stackid"
 )
 
@@ -44,7 +44,7 @@ type Cloud struct {
 // Find looks up the storage of volumes by name, before the program registers anything. The stack
 // takes over what an earlier life of it left. Find refuses storage that the stack must not take
 // over, shrink or replace.
-func Find(ctx *pulumi.Context, cloud Cloud, volumes []volumespec.Stored) (map[string]Found, error) {
+func Find(ctx *pulumi.Context, cloud Cloud, volumes []config.StoredVolume) (map[string]Found, error) {
 	found, problems := map[string]Found{}, field.ErrorList{}
 	for _, stored := range volumes {
 		find := backendOf(stored.Source()).find
@@ -82,7 +82,7 @@ func unlessAbsent(err error, name string) error {
 }
 
 // check compares a volume with its storage.
-func check(path *field.Path, volume *volumespec.Volume, there present, owner string) field.ErrorList {
+func check(path *field.Path, volume *config.Volume, there present, owner string) field.ErrorList {
 	source := path.Child(volume.Source().Field())
 	refuse := func(format string, args ...any) field.ErrorList {
 		return field.ErrorList{field.Invalid(source, volume.Source().String(), fmt.Sprintf(format, args...))}
@@ -107,7 +107,7 @@ func check(path *field.Path, volume *volumespec.Volume, there present, owner str
 }
 
 // checkSize refuses to shrink storage of the stack, and claims that are larger than their storage.
-func checkSize(path *field.Path, volume *volumespec.Volume, there present) field.ErrorList {
+func checkSize(path *field.Path, volume *config.Volume, there present) field.ErrorList {
 	switch wanted, is := volume.SizeGiB(), there.sizeGiB; {
 	case is == 0:
 		return nil

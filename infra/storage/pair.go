@@ -10,7 +10,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	corev1 "k8s.io/api/core/v1"
 
-	"persia/config/volumespec"
+	"persia/config"
 )
 
 // generationLabel is a label of a recreated PersistentVolume: how often it was recreated.
@@ -53,7 +53,7 @@ func Pairs(resources map[resource.URN]map[string]any) map[string]Pair {
 
 // CheckPairs refuses what would replace the claim of a pair and not its volume. The volume
 // remembers the old claim, is Released, and never binds to the new one.
-func CheckPairs(pairs map[string]Pair, volumes []volumespec.Stored) error {
+func CheckPairs(pairs map[string]Pair, volumes []config.StoredVolume) error {
 	var problems []error
 	for _, stored := range volumes {
 		had := pairs[stored.Name].modes

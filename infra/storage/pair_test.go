@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"persia/config/volumespec"
+	"persia/config"
 )
 
 // TestPairs checks that the stack recreates a volume whose claim is gone, once.
@@ -70,9 +70,9 @@ func TestCheckPairs(t *testing.T) {
 		"another order": {with("ReadOnlyMany", "ReadWriteMany"), append(many, corev1.ReadOnlyMany), true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			stored := volumespec.Stored{Path: field.NewPath("persia:storage").Index(0)}
+			stored := config.StoredVolume{Path: field.NewPath("persia:storage").Index(0)}
 			stored.Name, stored.AccessModes = "checkpoints", test.wanted
-			err := CheckPairs(Pairs(test.resources), []volumespec.Stored{stored})
+			err := CheckPairs(Pairs(test.resources), []config.StoredVolume{stored})
 			if !test.refused {
 				assert.NoError(t, err)
 				return

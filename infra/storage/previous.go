@@ -8,7 +8,7 @@ import (
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	"persia/config/volumespec"
+	"persia/config"
 )
 
 // OutputName is the output of a stack that its next update reads: which storage each
@@ -19,12 +19,12 @@ const OutputName = "storage"
 type Record struct {
 	// Volume is the name of the volume. It is empty for storage that no volume has
 	// any more.
-	Volume string             `json:"volume,omitempty"`
-	Source volumespec.Sources `json:"source"`
+	Volume string         `json:"volume,omitempty"`
+	Source config.Sources `json:"source"`
 }
 
 // Records returns the records of volumes, and of storage that removed volumes left.
-func Records(volumes []volumespec.Stored, left []Record) []Record {
+func Records(volumes []config.StoredVolume, left []Record) []Record {
 	records := make([]Record, 0, len(volumes)+len(left))
 	for _, v := range volumes {
 		records = append(records, Record{Volume: v.Name, Source: v.Sources})
@@ -67,7 +67,7 @@ func (r Record) identity() string {
 
 // Moved says which volumes have storage that differs from the last update's. The old data is
 // not on it, and a training would start from the beginning.
-func Moved(previous []Record, volumes []volumespec.Stored, found map[string]Found) []string {
+func Moved(previous []Record, volumes []config.StoredVolume, found map[string]Found) []string {
 	var warnings []string
 	for _, v := range volumes {
 		i := slices.IndexFunc(previous, func(r Record) bool { return r.Volume == v.Name })
@@ -86,7 +86,7 @@ func Moved(previous []Record, volumes []volumespec.Stored, found map[string]Foun
 
 // Shared warns of existing storage that the stack has not had before. Another stack may train in it,
 // for example the one whose stack file was copied.
-func Shared(previous []Record, volumes []volumespec.Stored) []string {
+func Shared(previous []Record, volumes []config.StoredVolume) []string {
 	var warnings []string
 	for _, v := range volumes {
 		had := slices.ContainsFunc(previous, func(r Record) bool { return r.identity() == v.Identity() })
@@ -104,7 +104,7 @@ func Shared(previous []Record, volumes []volumespec.Stored) []string {
 // for updates alike: an update deletes such a resource as soon as the program no longer registers
 // it. So Deleted refuses to drop storage that the last update was told to delete with the stack,
 // until the storage is kept or gone.
-func Deleted(ctx *pulumi.Context, cloud Cloud, previous []Record, volumes []volumespec.Stored) error {
+func Deleted(ctx *pulumi.Context, cloud Cloud, previous []Record, volumes []config.StoredVolume) error {
 	for _, r := range previous {
 		source := r.Source.Source()
 		if source == nil || source.Creation() == nil || !source.Creation().DeletesData || createdBy(volumes, r) {
@@ -126,18 +126,18 @@ func Deleted(ctx *pulumi.Context, cloud Cloud, previous []Record, volumes []volu
 	return nil
 }
 
-func createdBy(volumes []volumespec.Stored, r Record) bool {
-	return slices.ContainsFunc(volumes, func(v volumespec.Stored) bool {
+func createdBy(volumes []config.StoredVolume, r Record) bool {
+	return slices.ContainsFunc(volumes, func(v config.StoredVolume) bool {
 		return v.Creates() && v.Identity() == r.identity()
 	})
 }
 
 // Left returns the Filestore instances that earlier updates have created, that no volume names any
 // more, and that still exist. Google refuses to delete a network with an instance in it.
-func Left(ctx *pulumi.Context, cloud Cloud, previous []Record, volumes []volumespec.Stored) ([]Record, error) {
+func Left(ctx *pulumi.Context, cloud Cloud, previous []Record, volumes []config.StoredVolume) ([]Record, error) {
 	var left []Record
 	for _, r := range previous {
-		instance, ok := r.Source.Source().(*volumespec.Filestore)
+		instance, ok := r.Source.Source().(*config.Filestore)
 		if !ok || cloud.Existing || instance.Create == nil || createdBy(volumes, r) {
 			continue
 		}

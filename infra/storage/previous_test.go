@@ -6,22 +6,22 @@ import (
 	"github.com/stretchr/testify/assert"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"persia/config/volumespec"
+	"persia/config"
 )
 
 // TestMoved checks the warning about a volume with another bucket, disk or instance than after the
 // last update: it is empty, or has data that the job does not expect.
 func TestMoved(t *testing.T) {
-	bucket := func(name string) volumespec.Sources {
-		return volumespec.Sources{GCSFuse: &volumespec.GCSFuse{Bucket: name, Create: &volumespec.CreateBucket{}}}
+	bucket := func(name string) config.Sources {
+		return config.Sources{GCSFuse: &config.GCSFuse{Bucket: name, Create: &config.CreateBucket{}}}
 	}
-	disk := volumespec.Sources{PersistentDisk: &volumespec.PersistentDisk{Disk: "d", Project: "p", Zones: []string{"us-central1-a"}}}
-	stored := func(name string, sources volumespec.Sources) []volumespec.Stored {
-		return []volumespec.Stored{{Volume: volumespec.Volume{Name: name, Sources: sources}, Path: field.NewPath("persia:storage").Index(0)}}
+	disk := config.Sources{PersistentDisk: &config.PersistentDisk{Disk: "d", Project: "p", Zones: []string{"us-central1-a"}}}
+	stored := func(name string, sources config.Sources) []config.StoredVolume {
+		return []config.StoredVolume{{Volume: config.Volume{Name: name, Sources: sources}, Path: field.NewPath("persia:storage").Index(0)}}
 	}
 	previous := []Record{{Volume: "a", Source: bucket("old")}, {Source: bucket("left")}}
 	for name, test := range map[string]struct {
-		volumes []volumespec.Stored
+		volumes []config.StoredVolume
 		found   map[string]Found
 		want    []string
 	}{
@@ -40,21 +40,21 @@ func TestMoved(t *testing.T) {
 
 // TestShared: a job whose stack file was copied trains in the bucket of another stack.
 func TestShared(t *testing.T) {
-	bucket := func(name string, create *volumespec.CreateBucket) volumespec.Sources {
-		return volumespec.Sources{GCSFuse: &volumespec.GCSFuse{Bucket: name, Create: create}}
+	bucket := func(name string, create *config.CreateBucket) config.Sources {
+		return config.Sources{GCSFuse: &config.GCSFuse{Bucket: name, Create: create}}
 	}
 	for name, test := range map[string]struct {
-		source volumespec.Sources
+		source config.Sources
 		warns  bool
 	}{
 		"an existing bucket":      {bucket("new", nil), true},
-		"a bucket of the stack":   {bucket("new", &volumespec.CreateBucket{}), false},
+		"a bucket of the stack":   {bucket("new", &config.CreateBucket{}), false},
 		"a bucket that it had":    {bucket("old", nil), false},
-		"an export":               {volumespec.Sources{NFS: &volumespec.NFS{Server: "10.0.0.2", Path: "/"}}, true},
-		"a directory of the node": {volumespec.Sources{HostPath: &volumespec.HostPath{Path: "/data"}}, false},
+		"an export":               {config.Sources{NFS: &config.NFS{Server: "10.0.0.2", Path: "/"}}, true},
+		"a directory of the node": {config.Sources{HostPath: &config.HostPath{Path: "/data"}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			volumes := []volumespec.Stored{{Volume: volumespec.Volume{Name: "a", Sources: test.source}, Path: field.NewPath("persia:storage").Index(0)}}
+			volumes := []config.StoredVolume{{Volume: config.Volume{Name: "a", Sources: test.source}, Path: field.NewPath("persia:storage").Index(0)}}
 			warnings := Shared([]Record{{Volume: "b", Source: bucket("old", nil)}}, volumes)
 			assert.Equal(t, test.warns, len(warnings) == 1, "%s", warnings)
 		})

@@ -4,7 +4,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	corev1 "k8s.io/api/core/v1"
 
-	"persia/config/volumespec"
+	"persia/config"
 )
 
 // backend describes a source to Kubernetes, Google Cloud and Pulumi.
@@ -24,23 +24,23 @@ type backend struct {
 }
 
 // backendOf chooses by the kind of source. This is the only place that does.
-func backendOf(source volumespec.Source) backend {
+func backendOf(source config.VolumeSource) backend {
 	switch s := source.(type) {
-	case *volumespec.HostPath:
+	case *config.HostPath:
 		return hostPath(s)
-	case *volumespec.Local:
+	case *config.Local:
 		return local(s)
-	case *volumespec.NFS:
+	case *config.NFS:
 		return nfs(s)
-	case *volumespec.ISCSI:
+	case *config.ISCSI:
 		return iscsi(s)
-	case *volumespec.Filestore:
+	case *config.Filestore:
 		return filestoreShare(s)
-	case *volumespec.GCSFuse:
+	case *config.GCSFuse:
 		return bucket(s)
-	case *volumespec.PersistentDisk:
+	case *config.PersistentDisk:
 		return disk(s)
-	case *volumespec.CSI:
+	case *config.CSI:
 		return csi(s)
 	}
 	panic("no source") // refused by config
@@ -58,25 +58,25 @@ func onNodes(label string, values ...string) *corev1.VolumeNodeAffinity {
 
 // hostPath returns a directory of the node that a pod happens to run on: it is one volume
 // only for a stack of one node.
-func hostPath(s *volumespec.HostPath) backend {
+func hostPath(s *config.HostPath) backend {
 	create := corev1.HostPathDirectoryOrCreate
 	return backend{spec: corev1.PersistentVolumeSource{
 		HostPath: &corev1.HostPathVolumeSource{Path: s.Path, Type: &create},
 	}}
 }
 
-func local(s *volumespec.Local) backend {
+func local(s *config.Local) backend {
 	return backend{
 		spec:     corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: s.Path}},
 		affinity: onNodes("kubernetes.io/hostname", s.Node),
 	}
 }
 
-func nfs(s *volumespec.NFS) backend {
+func nfs(s *config.NFS) backend {
 	return backend{spec: corev1.PersistentVolumeSource{NFS: &corev1.NFSVolumeSource{Server: s.Server, Path: s.Path}}}
 }
 
-func iscsi(s *volumespec.ISCSI) backend {
+func iscsi(s *config.ISCSI) backend {
 	return backend{spec: corev1.PersistentVolumeSource{ISCSI: &corev1.ISCSIPersistentVolumeSource{
 		TargetPortal: s.TargetPortal,
 		IQN:          s.IQN,
@@ -85,7 +85,7 @@ func iscsi(s *volumespec.ISCSI) backend {
 	}}}
 }
 
-func csi(s *volumespec.CSI) backend {
+func csi(s *config.CSI) backend {
 	return backend{spec: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{
 		Driver:           s.Driver,
 		VolumeHandle:     s.VolumeHandle,

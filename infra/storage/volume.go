@@ -8,14 +8,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"persia/config/volumespec"
+	"persia/config"
 	"persia/infra/iam"
 	"persia/kube"
 )
 
 // Args describes a volume.
 type Args struct {
-	Volume volumespec.Volume
+	Volume config.Volume
 	// Found is the result of [Find] for its storage.
 	Found Found
 	// Pair is the volume's pair in the state of the stack.

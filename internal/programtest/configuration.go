@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"persia/config"
-	"persia/config/stackfile"
+	"persia/config/input"
 	"persia/internal/stacktest"
 )
 
@@ -33,14 +33,14 @@ func StackFiles(t testing.TB) []string {
 // ReadStack is one of the repository's stack files as Pulumi hands it to the program.
 func ReadStack(t testing.TB, name string) map[string]string {
 	t.Helper()
-	return ReadStackFile(t, stackfile.Name(name))
+	return ReadStackFile(t, input.StackFileName(name))
 }
 
 // ReadStackFile is a stack file as Pulumi hands it to the program. Its path is from the
 // root.
 func ReadStackFile(t testing.TB, path string) map[string]string {
 	t.Helper()
-	file, err := stackfile.Read(os.DirFS(stacktest.Root(t)), path, config.Namespace)
+	file, err := input.ReadStackFile(os.DirFS(stacktest.Root(t)), path, config.Namespace)
 	require.NoError(t, err)
 	require.NotEmpty(t, file.Config)
 	return file.Config.Decrypted().Texts()

@@ -117,7 +117,7 @@ func TestUndescribed(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "stack.go"), []byte("package config\n\ntype Stack struct{}\n"), 0o644))
 	_, err = Sections(dir)
 	assert.ErrorContains(t, err, "persia:nodePools: nothing describes it")
-	assert.ErrorContains(t, err, "config/poolspec.Pool.MachineType: neither the field nor its type has a doc comment")
+	assert.ErrorContains(t, err, "config.Pool.MachineType: neither the field nor its type has a doc comment")
 	assert.ErrorContains(t, err, "Role.Replicas: neither")
 }
 

@@ -9,8 +9,7 @@ import (
 	"strings"
 
 	"persia/config"
-	"persia/config/check"
-	"persia/config/manifest"
+	"persia/config/input"
 )
 
 // schema is a JSON Schema with the keywords that this package uses, of draft 7, the latest that
@@ -253,7 +252,7 @@ func (b *schemaBuilder) wholeJob(s *Section) *schema {
 			whole.Properties[f.Name] = &schema{Required: required(object.Fields)}
 		}
 	}
-	for older, canonical := range manifest.OlderNames() {
+	for older, canonical := range input.OlderNames() {
 		if whole.Properties[canonical] != nil {
 			whole.Properties[older] = whole.Properties[canonical]
 		}
@@ -263,7 +262,7 @@ func (b *schemaBuilder) wholeJob(s *Section) *schema {
 
 // olderNames adds the names of job fields in older releases of PERSIA.
 func (b *schemaBuilder) olderNames(s *Section, job *schema) {
-	for older, canonical := range manifest.OlderNames() {
+	for older, canonical := range input.OlderNames() {
 		of, name := s, canonical
 		if outer, inner, nested := strings.Cut(canonical, "."); nested {
 			of, name = b.objectOf(*s.field(outer)), inner
@@ -309,7 +308,7 @@ func (b *schemaBuilder) value(t Type, secretToo bool) *schema {
 	case Boolean:
 		return &schema{Type: "boolean"}
 	case Quantity:
-		text := &schema{Type: "string", Pattern: check.QuantityForm}
+		text := &schema{Type: "string", Pattern: input.QuantityForm}
 		if t.Quoted {
 			return text
 		}

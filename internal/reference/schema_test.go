@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"persia/config"
-	"persia/config/stackfile"
+	"persia/config/input"
 	"persia/internal/schematest"
 )
 
@@ -159,7 +159,7 @@ func stacks(t *testing.T) []stack {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
 		require.NoError(t, schematest.Read(t, root).Check(t, text), file)
-		written, err := stackfile.Parse(text, config.Namespace)
+		written, err := input.ParseStackFile(text, config.Namespace)
 		require.NoError(t, err, file)
 		loaded, err := config.Load(written.Config.Get, nil)
 		require.NoError(t, err, file)
@@ -275,7 +275,7 @@ func TestRequiredFieldsAreRequired(t *testing.T) {
 					continue
 				}
 				delete(object.written, name)
-				_, err := config.Load(stackfile.Values(s.written).Get, nil)
+				_, err := config.Load(input.Values(s.written).Get, nil)
 				assert.Error(t, err, "%s without %s", object.section.Path, name)
 				assert.Error(t, schema.CheckConfig(t, s.written), "%s without %s", object.section.Path, name)
 				object.written[name] = value

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"persia/config"
-	"persia/config/decode"
+	"persia/config/input"
 )
 
 // Kind is the kind of a value, in the terms of the reference.
@@ -102,7 +102,7 @@ func (w *walker) typeOf(path string, t reflect.Type) Type {
 		elem := w.typeOf(path, t.Elem())
 		return Type{Kind: Map, Elem: &elem}
 	}
-	described := Type{Kind: kindOf(t), Secret: t == reflect.TypeFor[decode.Secret]()}
+	described := Type{Kind: kindOf(t), Secret: t == reflect.TypeFor[input.Secret]()}
 	switch {
 	case described.Kind == "":
 		w.problem("%s: package reference has no word for a value of type %s; add one to kindOf", path, t)

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"persia/config"
-	"persia/config/stackfile"
+	"persia/config/input"
 	"persia/internal/schematest"
 )
 
@@ -211,9 +211,9 @@ func Root(t testing.TB) string {
 }
 
 // Parse reads the keys of a stack file.
-func Parse(t testing.TB, text string) stackfile.Values {
+func Parse(t testing.TB, text string) input.Values {
 	t.Helper()
-	file, err := stackfile.Parse([]byte(text), config.Namespace)
+	file, err := input.ParseStackFile([]byte(text), config.Namespace)
 	require.NoError(t, err)
 	return file.Config
 }

@@ -14,7 +14,7 @@ import (
 
 	"persia/capacity"
 	"persia/config"
-	"persia/config/stackfile"
+	"persia/config/input"
 )
 
 // TestCapacity brings up a stack of made-up pools, which have just the nodes that the plan
@@ -182,7 +182,7 @@ func (c cluster) assertTight(plan capacity.PoolPlan) {
 func (c cluster) assertNodeLess(t *testing.T, stack string) {
 	t.Helper()
 	c.t = t
-	file, err := stackfile.Read(os.DirFS(repository), stackfile.Name(stack), config.Namespace)
+	file, err := input.ReadStackFile(os.DirFS(repository), input.StackFileName(stack), config.Namespace)
 	require.NoError(t, err)
 	loaded, err := load(object(file.Config))
 	require.NoError(t, err)

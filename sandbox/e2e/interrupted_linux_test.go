@@ -14,7 +14,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"persia/config/jobspec"
+	"persia/config"
 )
 
 // failedAttempts is how often the job that cannot succeed may fail.
@@ -39,7 +39,7 @@ func (r *training) testInterrupted(t *testing.T) {
 		"nats": object{"size": 1},
 	})
 	jobs := []object{killed, deaf, fails}
-	if r.engine == jobspec.EngineStatefulSet {
+	if r.engine == config.EngineStatefulSet {
 		// The pods of the example's job make room. It keeps its NATS.
 		stopped := r.exampleJob(t)
 		stopped["suspend"] = true
@@ -51,7 +51,7 @@ func (r *training) testInterrupted(t *testing.T) {
 		var all sync.WaitGroup
 		all.Go(func() { t.Run("roles are killed", func(t *testing.T) { r.testKilledRoles(t, "killed") }) })
 		all.Go(func() { t.Run("NATS is away", r.testWithoutNATS) })
-		if r.engine == jobspec.EngineStatefulSet {
+		if r.engine == config.EngineStatefulSet {
 			all.Go(func() { t.Run("PERSIA's operator", r.testOperator) })
 		}
 		all.Wait()
@@ -92,7 +92,7 @@ func (r *training) testInterrupted(t *testing.T) {
 	}
 	for _, job := range []string{"killed", "deaf"} {
 		r.assertTrained(t, job, "1", allBatches)
-		if r.engine == jobspec.EngineJobSet {
+		if r.engine == config.EngineJobSet {
 			r.assertEnded(t, job)
 		}
 	}
@@ -103,25 +103,25 @@ func (r *training) testInterrupted(t *testing.T) {
 type interruption struct {
 	name string
 	// short is the engine with which the short form has it, too. The long form has each with each.
-	short     jobspec.Engine
+	short     config.Engine
 	interrupt func(t *testing.T, r *training, job string)
 }
 
 // killedRoles are one replica of each role, and the replica that coordinates.
 var killedRoles = []interruption{
-	{"an nn-worker's script", jobspec.EngineStatefulSet, func(t *testing.T, r *training, job string) {
+	{"an nn-worker's script", config.EngineStatefulSet, func(t *testing.T, r *training, job string) {
 		r.killProcess(t, job+"-nn-worker-1", "-u /opt/training/train.py")
 	}},
-	{"a dataloader's container", jobspec.EngineJobSet, func(t *testing.T, r *training, job string) {
+	{"a dataloader's container", config.EngineJobSet, func(t *testing.T, r *training, job string) {
 		r.killProcess(t, job+"-dataloader-0", "/launch.py")
 	}},
-	{"an embedding worker's pod", jobspec.EngineStatefulSet, func(t *testing.T, r *training, job string) {
+	{"an embedding worker's pod", config.EngineStatefulSet, func(t *testing.T, r *training, job string) {
 		r.deletePods(t, r.pod(t, job+"-embedding-worker-0"))
 	}},
-	{"an embedding parameter server", jobspec.EngineJobSet, func(t *testing.T, r *training, job string) {
+	{"an embedding parameter server", config.EngineJobSet, func(t *testing.T, r *training, job string) {
 		r.killProcess(t, job+"-embedding-ps-1", "/persia-embedding-parameter-server")
 	}},
-	{"the nn-worker that coordinates", jobspec.EngineStatefulSet, func(t *testing.T, r *training, job string) {
+	{"the nn-worker that coordinates", config.EngineStatefulSet, func(t *testing.T, r *training, job string) {
 		r.deletePods(t, r.pod(t, job+"-nn-worker-0"))
 	}},
 }

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"persia/config"
-	"persia/config/stackfile"
+	"persia/config/input"
 )
 
 type object = map[string]any
@@ -117,5 +117,5 @@ func writeConfiguration(t testing.TB, project, stack string, configuration objec
 
 // load reads a configuration as the program does.
 func load(configuration object) (*config.Stack, error) {
-	return config.Load(stackfile.Values(configuration).Get, os.DirFS(repository))
+	return config.Load(input.Values(configuration).Get, os.DirFS(repository))
 }

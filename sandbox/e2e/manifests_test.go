@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"persia/config"
-	"persia/config/stackfile"
+	"persia/config/input"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -16,12 +16,12 @@ import (
 // rewriteStack changes the configuration of a stack file.
 func rewriteStack(t *testing.T, project, stack string, change func(object)) {
 	t.Helper()
-	file, err := stackfile.Read(os.DirFS(project), stackfile.Name(stack), config.Namespace)
+	file, err := input.ReadStackFile(os.DirFS(project), input.StackFileName(stack), config.Namespace)
 	require.NoError(t, err)
 	change(object(file.Config))
 	text, err := file.Text()
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(project, stackfile.Name(stack)), text, 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(project, input.StackFileName(stack)), text, 0o600))
 }
 
 // rolePods returns the replicas of a job's roles.

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"persia/capacity"
-	"persia/config/jobspec"
+	"persia/config"
 )
 
 // scheduledPool is a node pool with the pods that are pinned to it.
@@ -132,7 +132,7 @@ func (p scheduledPool) sets() []appsv1.StatefulSet {
 	rank := func(set appsv1.StatefulSet) int64 {
 		limits := set.Spec.Template.Spec.Containers[0].Resources.Limits
 		gpus := limits["nvidia.com/gpu"]
-		for i, priority := range jobspec.Priorities() {
+		for i, priority := range config.Priorities() {
 			if priority.Name == set.Spec.Template.Spec.PriorityClassName {
 				return int64(100-i)*1000 + gpus.Value()
 			}

@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"persia/config/jobspec"
+	"persia/config"
 	"persia/sandbox/node"
 )
 
@@ -22,7 +22,7 @@ import (
 func TestTrain(t *testing.T) {
 	var trainings sync.WaitGroup
 	trainings.Go(func() {
-		t.Run("on a real node", func(t *testing.T) { newTraining(t, jobspec.EngineStatefulSet).test(t) })
+		t.Run("on a real node", func(t *testing.T) { newTraining(t, config.EngineStatefulSet).test(t) })
 	})
 	t.Parallel()
 	trainings.Wait()

@@ -21,7 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
-	"persia/config/jobspec"
+	"persia/config"
 	"persia/internal/testkit"
 	"persia/sandbox"
 	"persia/sandbox/images"
@@ -70,7 +70,7 @@ type training struct {
 	volume  checkpointVolume
 	example object
 	// engine creates the pods of the scenarios' jobs.
-	engine jobspec.Engine
+	engine config.Engine
 }
 
 // trainingImages compiles the programs of a real node, and makes the images of its pods
@@ -99,7 +99,7 @@ func trainingImages(t *testing.T) (compiled toolchain.Tools, archives string) {
 var buildingImages sync.Mutex
 
 // newTraining makes the sandbox of a training with an engine. Nothing of it is up yet.
-func newTraining(t *testing.T, engine jobspec.Engine) *training {
+func newTraining(t *testing.T, engine config.Engine) *training {
 	t.Helper()
 	compiled, archives := trainingImages(t)
 	dir := t.TempDir()

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
-	"persia/config/jobspec"
+	"persia/config"
 	"persia/sandbox/process"
 )
 
@@ -79,7 +79,7 @@ func (r *training) exampleJob(t *testing.T) object {
 		change(jobs[0], object{role: object{"resources": object{"requests": object{"cpu": "10m"}}}})
 	}
 	jobs[0]["enableMetrics"] = false
-	if r.engine == jobspec.EngineJobSet {
+	if r.engine == config.EngineJobSet {
 		jobs[0]["engine"] = "jobset"
 	}
 	return jobs[0]
@@ -104,7 +104,7 @@ func (r *training) upWith(t *testing.T, jobs ...object) {
 	stack := maps.Clone(r.example)
 	stack["config"] = maps.Clone(r.example["config"].(object))
 	stack["config"].(object)["persia:jobs"] = jobs
-	if r.engine == jobspec.EngineStatefulSet {
+	if r.engine == config.EngineStatefulSet {
 		stack["config"].(object)["persia:operator"] = object{"image": jobs[0]["nnWorker"].(object)["image"]}
 	}
 	r.write(t, stack)

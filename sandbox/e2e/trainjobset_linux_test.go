@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"persia/config/jobspec"
+	"persia/config"
 )
 
 // TestTrainJobSet trains with the engine jobset on a real node, where JobSet's own program runs
@@ -20,7 +20,7 @@ import (
 func TestTrainJobSet(t *testing.T) {
 	nightly(t)
 	t.Parallel()
-	r := newTraining(t, jobspec.EngineJobSet)
+	r := newTraining(t, config.EngineJobSet)
 	small := object{"replicas": 1}
 	r.upWith(t, r.arrivingJob(t, "set", 3, object{
 		"nats": object{"size": 1}, "enableMetrics": true,

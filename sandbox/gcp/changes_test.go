@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
-	"persia/config/poolspec"
+	"persia/config"
 	"persia/stack"
 )
 
@@ -73,7 +73,7 @@ func poolEdits() map[string]edit {
 // as the tag change says.
 func TestChangesOfNodePools(t *testing.T) {
 	cases := poolEdits()
-	for _, field := range reflect.VisibleFields(reflect.TypeFor[poolspec.Pool]()) {
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[config.Pool]()) {
 		t.Run(field.Name, func(t *testing.T) {
 			c, ok := cases[field.Name]
 			require.True(t, ok, "write an edit of it")

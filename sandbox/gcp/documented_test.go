@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"persia/config/clusterspec"
+	"persia/config"
 )
 
 // row is a row of a table of a page: an edit, and its effect.
@@ -73,7 +73,7 @@ func leaves(of reflect.Type, prefix string) []string {
 func TestEveryClusterSettingIsInTheTable(t *testing.T) {
 	listed := map[string]int{}
 	var paths []string
-	for _, path := range leaves(reflect.TypeFor[clusterspec.Cluster](), "") {
+	for _, path := range leaves(reflect.TypeFor[config.Cluster](), "") {
 		if !strings.HasPrefix(path, "existing.") {
 			paths = append(paths, path)
 		}

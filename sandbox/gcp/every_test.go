@@ -9,8 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"persia/config/clusterspec"
-	"persia/config/poolspec"
+	"persia/config"
 )
 
 // TestEveryFieldIsSet: the stack file that is to have every setting of a cluster and of
@@ -22,8 +21,8 @@ func TestEveryFieldIsSet(t *testing.T) {
 		kind reflect.Type
 		in   []any
 	}{
-		{reflect.TypeFor[clusterspec.Cluster](), []any{file["persia:cluster"]}},
-		{reflect.TypeFor[poolspec.Pool](), pools},
+		{reflect.TypeFor[config.Cluster](), []any{file["persia:cluster"]}},
+		{reflect.TypeFor[config.Pool](), pools},
 	} {
 		set := map[string]bool{}
 		for _, object := range of.in {

@@ -19,7 +19,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"persia/config/poolspec"
+	"persia/config"
 	"persia/gcp"
 	"persia/workload/jobset"
 	"persia/workload/persia/operator/persiav1"
@@ -240,7 +240,7 @@ func assertHappened(t *testing.T, e *engine, storage string, before ran) {
 
 // length returns a time in which GKE drains or creates nodes so often, in words.
 func length(rounds int) string {
-	return strings.TrimSuffix((time.Duration(rounds) * poolspec.RoundTime).String(), "0s")
+	return strings.TrimSuffix((time.Duration(rounds) * config.UpgradeRoundTime).String(), "0s")
 }
 
 // nodesOf counts the nodes of a pool.

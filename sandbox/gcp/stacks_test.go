@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"persia/config/poolspec"
-	"persia/config/stackfile"
+	"persia/config"
+	"persia/config/input"
 	"persia/sandbox/gcp/google"
 )
 
@@ -36,7 +36,7 @@ func stackFiles(t *testing.T) []string {
 // stackFile returns the values of a stack file, with each encrypted text as it is written.
 func stackFile(t *testing.T, path string) values {
 	t.Helper()
-	file, err := stackfile.Read(os.DirFS(filepath.Dir(path)), filepath.Base(path), "persia")
+	file, err := input.ReadStackFile(os.DirFS(filepath.Dir(path)), filepath.Base(path), "persia")
 	require.NoError(t, err)
 	return values(file.Config.Open(func(_ []any, ciphertext string) string { return ciphertext }))
 }
@@ -159,7 +159,7 @@ func TestEditsOfAPoolAreCarriedOut(t *testing.T) {
 	edits["the last label"] = edit{values{"labels": values{"team": "ads"}}, values{"labels": values{}}}
 	edits["the last taint"] = edit{values{"taints": []any{values{"key": "a", "value": "b", "effect": "NoSchedule"}}}, values{"taints": []any{}}}
 	updated := []string{"the last label", "the last taint"}
-	for _, field := range reflect.VisibleFields(reflect.TypeFor[poolspec.Pool]()) {
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[config.Pool]()) {
 		if field.Tag.Get("change") == "update" {
 			updated = append(updated, field.Name)
 		}

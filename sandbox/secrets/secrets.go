@@ -7,7 +7,7 @@ import (
 	"regexp"
 	"strings"
 
-	"persia/config/stackfile"
+	"persia/config/input"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/auto"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
@@ -15,7 +15,7 @@ import (
 
 // Take removes the encrypted texts from the values of a stack file, and returns placeholders by
 // their paths, which the sandbox encrypts instead.
-func Take(values stackfile.Values) (stackfile.Values, auto.ConfigMap) {
+func Take(values input.Values) (input.Values, auto.ConfigMap) {
 	secrets := auto.ConfigMap{}
 	left := values.Open(func(path []any, ciphertext string) string {
 		namespace, name, _ := strings.Cut(path[0].(string), ":")

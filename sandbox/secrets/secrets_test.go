@@ -3,7 +3,7 @@ package secrets
 import (
 	"testing"
 
-	"persia/config/stackfile"
+	"persia/config/input"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/auto"
 	"github.com/stretchr/testify/assert"
@@ -14,7 +14,7 @@ import (
 // TestTakeSecrets checks that encrypted values stay secrets in the sandbox's copy, and that other
 // values do not change.
 func TestTakeSecrets(t *testing.T) {
-	file, err := stackfile.Parse([]byte(`config:
+	file, err := input.ParseStackFile([]byte(`config:
   persia:nats: {size: 1, users: [{name: a, password: {secure: "v1:abc:def"}}, {name: b, password: plain}]}
   persia:pedl: {registry: {password: {secure: your-password}}}
   token: {secure: AAABAO}

@@ -7,7 +7,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"persia/config/stackfile"
+	"persia/config/input"
 	"persia/internal/pulumitest"
 	"persia/stack"
 )
@@ -37,7 +37,7 @@ func deploy(s Stack, directory string) (*pulumitest.Recorder, error) {
 	}
 	err := pulumi.RunErr(stack.Deploy, func(info *pulumi.RunInfo) {
 		info.Project, info.Stack, info.RootDirectory = "persia", "generated", directory
-		info.Config, info.ConfigSecretKeys, info.Mocks = stackfile.Values(s).Texts(), secrets, r
+		info.Config, info.ConfigSecretKeys, info.Mocks = input.Values(s).Texts(), secrets, r
 	})
 	return r, err
 }

@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"persia/config"
-	"persia/config/stackfile"
+	"persia/config/input"
 )
 
 // Stack are the keys of a stack file that the program reads, with their values.
@@ -49,7 +49,7 @@ func ReadStacks(files fs.FS, pattern string) (map[string]Stack, error) {
 	}
 	stacks := map[string]Stack{}
 	for _, path := range paths {
-		file, err := stackfile.Read(files, path, config.Namespace)
+		file, err := input.ReadStackFile(files, path, config.Namespace)
 		if err != nil {
 			return nil, fmt.Errorf("stack file: %w", err)
 		}
@@ -60,13 +60,13 @@ func ReadStacks(files fs.FS, pattern string) (map[string]Stack, error) {
 
 // Check has the program check the stack. The files are the project's.
 func (s Stack) Check(files fs.FS) error {
-	_, err := config.Load(stackfile.Values(s).Get, files)
+	_, err := config.Load(input.Values(s).Get, files)
 	return err
 }
 
 // String returns the stack file.
 func (s Stack) String() string {
-	text, err := stackfile.File{Config: stackfile.Values(s)}.Text()
+	text, err := input.StackFile{Config: input.Values(s)}.Text()
 	if err != nil {
 		return err.Error()
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"persia/config/images"
+	"persia/config"
 	"persia/workload/kueue/definitions"
 )
 
@@ -21,7 +21,7 @@ func TestKueueOfOneVersion(t *testing.T) {
 	require.NoError(t, err)
 	version, err := b.version(t.Context(), kueue)
 	require.NoError(t, err)
-	assert.Equal(t, version, images.Kueue.Tag)
+	assert.Equal(t, version, config.ImageKueue.Tag)
 
 	// A module that is not in Go's cache has no folder yet.
 	_, err = b.goCommand(t.Context(), kueue.dir, "mod", "download", kueue.module)

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"persia/config/jobspec"
+	"persia/config"
 	"persia/kube"
 )
 
@@ -92,7 +92,7 @@ func changed(before, after Stack, j job) []string {
 			own, j.name, written(j.was.nnWorkers().variable(own)), written(j.is.nnWorkers().variable(own)))
 	}
 	effects = append(effects, hidden(before, after, j)...)
-	servers := jobspec.KindEmbeddingParameterServer
+	servers := config.KindEmbeddingParameterServer
 	if was, is := j.was.Roles[servers.Name].Replicas, j.is.Roles[servers.Name].Replicas; is > 0 && is < was {
 		say("."+servers.Field+".replicas", "%d instead of %d embedding parameter servers hold the embeddings: PERSIA distributes the checkpoint again, and each server needs about %.3g times the memory",
 			is, was, float64(was)/float64(is))
@@ -139,7 +139,7 @@ func (s Stack) reads(job Job, record storedFolder) bool {
 }
 
 // nnWorkers returns the nn-workers of a job.
-func (j Job) nnWorkers() Role { return j.Roles[jobspec.KindNNWorker.Name] }
+func (j Job) nnWorkers() Role { return j.Roles[config.KindNNWorker.Name] }
 
 // start says from where the next attempt of a job trains.
 func (s Stack) start(job Job) string {
@@ -160,7 +160,7 @@ func (s Stack) start(job Job) string {
 // startComplete says what a restart costs a JobSet that is complete, and has no pods. The state does not
 // tell that the job is complete.
 func (s Stack) startComplete(j job) string {
-	if j.was.Engine() != jobspec.EngineJobSet {
+	if j.was.Engine() != config.EngineJobSet {
 		return ""
 	}
 	until := "until they have read that"

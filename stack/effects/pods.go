@@ -9,13 +9,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
-	"persia/config/jobspec"
+	"persia/config"
 )
 
 // restarted returns the roles of a job whose pods an update replaces.
 func (j job) restarted() []string {
 	var roles []string
-	for _, kind := range jobspec.Kinds() {
+	for _, kind := range config.Kinds() {
 		was, had := j.was.Roles[kind.Name]
 		is, has := j.is.Roles[kind.Name]
 		// PERSIA's operator and JobSet read the number of replicas only when a job begins.
@@ -58,7 +58,7 @@ func hidden(before, after Stack, j job) []string {
 	// Roles by their loss, in the order of a stack file.
 	lost := map[loss][]string{}
 	var order []loss
-	for _, kind := range jobspec.Kinds() {
+	for _, kind := range config.Kinds() {
 		was, is := j.was.Roles[kind.Name], j.is.Roles[kind.Name]
 		for _, mount := range was.container().VolumeMounts {
 			had := before.mounted(was, mount)

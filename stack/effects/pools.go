@@ -11,8 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"persia/config/clusterspec"
-	"persia/config/poolspec"
+	"persia/config"
 	"persia/gcp"
 )
 
@@ -36,9 +35,9 @@ type Pool struct {
 // NodePool is a node pool of the stack file, with the settings that it takes from the rest of the
 // file.
 type NodePool struct {
-	poolspec.Pool
-	Cluster clusterspec.Cluster
-	Driver  poolspec.NVIDIADriver
+	config.Pool
+	Cluster config.Cluster
+	Driver  config.NVIDIADriver
 }
 
 // cost is the effect of a change on the nodes of a pool.
@@ -92,7 +91,7 @@ var poolSettings = []struct {
 		switch {
 		case p.GPU == nil:
 			return ""
-		case p.Driver.Installer == poolspec.InstallerManaged:
+		case p.Driver.Installer == config.InstallerManaged:
 			return p.Driver.Version
 		default:
 			return gcp.DriverDisabled
@@ -111,18 +110,18 @@ const driverVersion = "persia:nvidiaDriver.version"
 
 const accelerator = "nodeConfig.guestAccelerators.0."
 
-func gpuOf(p poolspec.Pool) poolspec.GPU {
+func gpuOf(p config.Pool) config.GPU {
 	if p.GPU == nil {
-		return poolspec.GPU{}
+		return config.GPU{}
 	}
 	return *p.GPU
 }
 
-func sharingOf(p poolspec.Pool) poolspec.Sharing {
+func sharingOf(p config.Pool) config.Sharing {
 	if sharing := gpuOf(p).Sharing; sharing != nil {
 		return *sharing
 	}
-	return poolspec.Sharing{}
+	return config.Sharing{}
 }
 
 // AddPool adds a node pool of the stack file.
@@ -242,18 +241,18 @@ func poolChanges(before, after Stack, name string, was, is Pool) []string {
 		// Pulumi also replaces a pool that loses its protection in the same update.
 		return []string{fmt.Sprintf("%s: %sGoogle Cloud deletes all nodes of the pool %s, and creates the pool again when they are gone: about %s without nodes, if each of the two takes %s%s",
 			strings.Join(changes, ", "), refused(before.Protected && after.Protected), name,
-			minutes(2*poolspec.RoundTime), minutes(poolspec.RoundTime), before.onPool(after, name, 0))}
+			minutes(2*config.UpgradeRoundTime), minutes(config.UpgradeRoundTime), before.onPool(after, name, 0))}
 	}
 	does := map[cost]string{mayRecreate: "GKE may drain and recreate", recreates: "GKE drains and recreates"}[highest]
 	return []string{fmt.Sprintf("%s: %s the nodes of the pool %s, %d at once. This takes %s, about %s if a round takes %s%s",
-		strings.Join(changes, ", "), does, name, is.AtOnce, count(is.Rounds, "round"), minutes(time.Duration(is.Rounds)*poolspec.RoundTime), minutes(poolspec.RoundTime), before.onPool(after, name, is.Rounds))}
+		strings.Join(changes, ", "), does, name, is.AtOnce, count(is.Rounds, "round"), minutes(time.Duration(is.Rounds)*config.UpgradeRoundTime), minutes(config.UpgradeRoundTime), before.onPool(after, name, is.Rounds))}
 }
 
 // drivers describes the effects on nodes if a DaemonSet installs another version of the driver. GKE
 // replaces a pool for any other change of the driver.
 func drivers(before, after Stack) []string {
 	was, is := before.Driver, after.Driver
-	if after.Replaced != nil || was == is || was.Installer != is.Installer || was.Installer == poolspec.InstallerManaged {
+	if after.Replaced != nil || was == is || was.Installer != is.Installer || was.Installer == config.InstallerManaged {
 		return nil
 	}
 	return []string{fmt.Sprintf("%s was %s and is now %s: nodes that GKE creates from now on load it. A node that has loaded a driver keeps it until GKE recreates the node; no training stops",

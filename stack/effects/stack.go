@@ -18,8 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"persia/config/jobspec"
-	"persia/config/poolspec"
+	"persia/config"
 	"persia/gcp"
 	"persia/infra/gke"
 	"persia/infra/gpu"
@@ -44,7 +43,7 @@ type Stack struct {
 	PEDL                map[string]corev1.PodSpec
 	ConfigMaps, Secrets map[string]map[string]string
 	// Driver is how GPU nodes get their driver.
-	Driver poolspec.NVIDIADriver
+	Driver config.NVIDIADriver
 	// Protected is true if Pulumi refuses to delete the cluster and its node pools.
 	Protected bool
 	// Zones are the zones of the cluster, for node pools without zones of their own.
@@ -92,7 +91,7 @@ func New() Stack {
 // read.
 func Read(resources map[resource.URN]map[string]any) Stack {
 	stack := New()
-	stack.Driver.Installer = poolspec.InstallerManaged
+	stack.Driver.Installer = config.InstallerManaged
 	for _, urn := range slices.Sorted(maps.Keys(resources)) {
 		outputs := resources[urn]
 		switch urn.Type() {
@@ -250,7 +249,7 @@ func rolesOf(spec persiav1.PersiaJobSpec) map[string]Role {
 	others.Env, others.Volumes = nil, nil
 	others.EmbeddingParameterServer, others.EmbeddingWorker, others.Dataloader, others.NNWorker = nil, nil, nil, nil
 	settings := []string{strconv.Itoa(processes), fmt.Sprint(plain(others))}
-	add := func(kind jobspec.Kind, role *persiav1.Role) {
+	add := func(kind config.Kind, role *persiav1.Role) {
 		if role == nil {
 			return
 		}
@@ -260,11 +259,11 @@ func rolesOf(spec persiav1.PersiaJobSpec) map[string]Role {
 		}
 		roles[kind.Name] = Role{int(role.Replicas), corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{container}, Volumes: spec.Volumes}}}
 	}
-	add(jobspec.KindEmbeddingParameterServer, spec.EmbeddingParameterServer)
-	add(jobspec.KindEmbeddingWorker, spec.EmbeddingWorker)
-	add(jobspec.KindDataloader, spec.Dataloader)
+	add(config.KindEmbeddingParameterServer, spec.EmbeddingParameterServer)
+	add(config.KindEmbeddingWorker, spec.EmbeddingWorker)
+	add(config.KindDataloader, spec.Dataloader)
 	if spec.NNWorker != nil {
-		add(jobspec.KindNNWorker, &spec.NNWorker.Role)
+		add(config.KindNNWorker, &spec.NNWorker.Role)
 	}
 	return roles
 }
@@ -314,14 +313,14 @@ func (r Role) variable(name string) string {
 }
 
 // Engine returns what creates the pods of a job.
-func (j Job) Engine() jobspec.Engine {
+func (j Job) Engine() config.Engine {
 	switch {
 	case j.ByOperator:
-		return jobspec.EngineOperator
+		return config.EngineOperator
 	case j.Together:
-		return jobspec.EngineJobSet
+		return config.EngineJobSet
 	default:
-		return jobspec.EngineStatefulSet
+		return config.EngineStatefulSet
 	}
 }
 

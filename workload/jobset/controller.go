@@ -8,8 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"persia/capacity"
-	"persia/config/cachespec"
-	"persia/config/images"
+	"persia/config"
 	"persia/kube"
 )
 
@@ -44,7 +43,7 @@ internalCertManagement: {enable: true}
 // ControllerArgs describes the controller.
 type ControllerArgs struct {
 	// Images says where nodes pull images from.
-	Images cachespec.Settings
+	Images config.Images
 	// Placement is where the controller runs.
 	Placement kube.Placement
 	// JobNamespace is where JobSets may be. It is among Needs.
@@ -75,7 +74,7 @@ func controller(args ControllerArgs, kind kube.Kind) kube.OperatorArgs {
 		Before:        before(),
 		Webhooks:      webhooks(args.JobNamespace),
 		Container: corev1.Container{
-			Image:   args.Images.Reference(images.JobSet.Reference()),
+			Image:   args.Images.Reference(config.ImageJobSet.Reference()),
 			Command: []string{"/manager"},
 			Args:    []string{"--config=" + settingsPath + "/" + settingsFile, "--zap-log-level=2"},
 			// It is ready when it has a certificate and listens.

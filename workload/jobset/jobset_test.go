@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	"persia/config/images"
+	"persia/config"
 	"persia/kube"
 )
 
@@ -36,7 +36,7 @@ func TestOneVersion(t *testing.T) {
 	require.NoError(t, err)
 	found := regexp.MustCompile(`sigs\.k8s\.io/jobset (v\S+)`).FindStringSubmatch(string(text))
 	require.Len(t, found, 2)
-	assert.Equal(t, found[1], images.JobSet.Tag)
+	assert.Equal(t, found[1], config.ImageJobSet.Tag)
 }
 
 // TestWebhooks checks that the webhooks concern JobSets only, and no pod, on the port that the control

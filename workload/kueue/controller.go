@@ -9,8 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"persia/capacity"
-	"persia/config/cachespec"
-	"persia/config/images"
+	"persia/config"
 	"persia/kube"
 	"persia/workload/kueue/definitions"
 )
@@ -31,7 +30,7 @@ type ControllerArgs struct {
 	// JobNamespace has the jobs that wait in queues. In all others, Kueue does nothing.
 	JobNamespace string
 	// Images says where nodes pull images from.
-	Images cachespec.Settings
+	Images config.Images
 	// Placement is where Kueue runs.
 	Placement kube.Placement
 	// StartMinutes is how long an admitted job may take until all of its pods are ready.
@@ -53,23 +52,23 @@ func NewController(ctx *pulumi.Context, name string, args ControllerArgs, opts .
 }
 
 func controller(name string, args ControllerArgs, kinds []kube.Kind) kube.OperatorArgs {
-	config := configuration(args.JobNamespace, args.StartMinutes)
+	settings := configuration(args.JobNamespace, args.StartMinutes)
 	role, clusterRole := rights()
 	return kube.OperatorArgs{
 		Name:          controllerName,
 		Namespace:     Namespace,
 		PodSecurity:   kube.RestrictedPodSecurity(),
 		Kinds:         kinds,
-		Before:        before(name, config),
+		Before:        before(name, settings),
 		Webhooks:      webhooks(name, args.JobNamespace),
 		RoleNamespace: Namespace,
 		Role:          role,
 		ClusterRole:   clusterRole,
 		Container: corev1.Container{
-			Image: args.Images.Reference(images.Kueue.Reference()),
+			Image: args.Images.Reference(config.ImageKueue.Reference()),
 			Args:  []string{"--config=" + ConfigPath, "--zap-log-level=2"},
 			// Kueue reads its configuration only when it starts.
-			Env:            []corev1.EnvVar{{Name: "CONFIGURATION", Value: kube.Hash(config)}},
+			Env:            []corev1.EnvVar{{Name: "CONFIGURATION", Value: kube.Hash(settings)}},
 			ReadinessProbe: kube.HTTPProbe("health", "/readyz", 5, 3),
 			LivenessProbe:  kube.HTTPProbe("health", "/healthz", 30, 3),
 			VolumeMounts: []corev1.VolumeMount{

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"persia/config/natsspec"
+	"persia/config"
 	"persia/kube"
 )
 
@@ -18,7 +18,7 @@ import (
 //
 // It is also what waits for the servers, so that nothing else has to: Kubernetes writes into its
 // status how many pods of the version are ready.
-func disruptionBudget(nats natsspec.Settings) *policyv1.PodDisruptionBudget {
+func disruptionBudget(nats config.NATS) *policyv1.PodDisruptionBudget {
 	stay := intstr.FromInt(nats.Size - 1)
 	meta := policyMeta(nats)
 	meta.Annotations = map[string]string{"pulumi.com/waitFor": fmt.Sprintf("jsonpath={.status.currentHealthy}=%d", nats.Size)}

@@ -4,16 +4,15 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"persia/config/cachespec"
-	"persia/config/natsspec"
+	"persia/config"
 	"persia/kube"
 )
 
 // ClusterArgs describes a NATS cluster.
 type ClusterArgs struct {
-	NATS natsspec.Settings
+	NATS config.NATS
 	// Images says where nodes pull images from.
-	Images cachespec.Settings
+	Images config.Images
 	// Placement is where the servers run.
 	Placement kube.Placement
 	// Clients are the only pods that can reach the servers.

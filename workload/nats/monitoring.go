@@ -4,7 +4,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"persia/config/natsspec"
+	"persia/config"
 	"persia/kube"
 )
 
@@ -18,7 +18,7 @@ func registerMonitoring(ctx *pulumi.Context, name string, args ClusterArgs, chil
 	return err
 }
 
-func podMonitoring(nats natsspec.Settings) *kube.PodMonitoring {
+func podMonitoring(nats config.NATS) *kube.PodMonitoring {
 	return kube.NewPodMonitoring(kube.Meta(Namespace, nats.Name, kube.Labels("nats", nats.Name)), kube.PodMonitoringSpec{
 		Selector:  metav1.LabelSelector{MatchLabels: serverLabels(nats)},
 		Endpoints: kube.Scrape(metricsPort),

@@ -6,9 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"persia/capacity"
-	"persia/config/cachespec"
-	"persia/config/images"
-	"persia/config/natsspec"
+	"persia/config"
 	"persia/kube"
 )
 
@@ -16,9 +14,9 @@ const (
 	// Namespace holds the operator and the servers. At startup, the operator lists the
 	// pods of the namespace with this name, wherever it runs. In this namespace, it
 	// needs no right outside its own namespace for that.
-	Namespace = natsspec.Namespace
+	Namespace = config.NATSNamespace
 
-	operatorName = natsspec.OperatorName
+	operatorName = config.NATSOperatorName
 	operatorPort = 8080
 	// Any user but root, because the program writes no files.
 	operatorUser = 1000
@@ -27,9 +25,9 @@ const (
 // OperatorArgs describes the operator.
 type OperatorArgs struct {
 	// Scope says whose NatsClusters the operator manages.
-	Scope natsspec.Scope
+	Scope config.OperatorScope
 	// Images says where nodes pull images from.
-	Images cachespec.Settings
+	Images config.Images
 	// Placement is where the operator runs.
 	Placement kube.Placement
 }
@@ -53,7 +51,7 @@ func operator(name string, args OperatorArgs) kube.OperatorArgs {
 		Role:          role,
 		ClusterRole:   clusterRole,
 		Container: corev1.Container{
-			Image:   args.Images.Reference(images.NATSOperator.Reference()),
+			Image:   args.Images.Reference(config.ImageNATSOperator.Reference()),
 			Command: []string{operatorName},
 			Args:    arguments(args.Scope),
 			Env: []corev1.EnvVar{
@@ -75,8 +73,8 @@ func operator(name string, args OperatorArgs) kube.OperatorArgs {
 
 // arguments set the operator's scope. Other operators look for it among the arguments,
 // not in the command.
-func arguments(scope natsspec.Scope) []string {
-	if scope == natsspec.ScopeCluster {
+func arguments(scope config.OperatorScope) []string {
+	if scope == config.ScopeCluster {
 		return []string{"--feature-gates=ClusterScoped=true"}
 	}
 	return nil

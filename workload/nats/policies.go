@@ -4,7 +4,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"persia/config/natsspec"
+	"persia/config"
 	"persia/kube"
 )
 
@@ -36,6 +36,6 @@ func serverPolicy(args ClusterArgs) *networkingv1.NetworkPolicy {
 	}
 }
 
-func policyMeta(nats natsspec.Settings) metav1.ObjectMeta {
+func policyMeta(nats config.NATS) metav1.ObjectMeta {
 	return kube.Meta(Namespace, nats.Name, kube.Labels("nats", nats.Name))
 }

@@ -3,14 +3,14 @@ package nats
 import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	"persia/config/natsspec"
+	"persia/config"
 	"persia/kube"
 )
 
 // rights returns exactly the rights that the operator needs in its namespace and in the cluster.
 // sandbox/e2e compares them with the operator's requests.
-func rights(scope natsspec.Scope) (role, clusterRole []rbacv1.PolicyRule) {
-	if scope == natsspec.ScopeCluster {
+func rights(scope config.OperatorScope) (role, clusterRole []rbacv1.PolicyRule) {
+	if scope == config.ScopeCluster {
 		return electionRules(), append(serverRules(), kindRules()...)
 	}
 	return append(serverRules(), electionRules()...), kindRules()

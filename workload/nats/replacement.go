@@ -3,14 +3,14 @@ package nats
 import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	"persia/config/natsspec"
+	"persia/config"
 )
 
 // replacement makes Pulumi replace the NatsCluster, and with it all of its servers,
 // when a setting changes that neither the operator nor a running server can apply. The
 // operator never changes the pods that it has created, except for their version, and a
 // server rereads its configuration only if a reloader tells it to.
-func replacement(nats natsspec.Settings) pulumi.ResourceOption {
+func replacement(nats config.NATS) pulumi.ResourceOption {
 	options := []pulumi.ResourceOption{
 		pulumi.ReplaceOnChanges(replacedBy(nats)),
 		// The name is taken until the old object is deleted.
@@ -23,7 +23,7 @@ func replacement(nats natsspec.Settings) pulumi.ResourceOption {
 }
 
 // replacedBy returns the paths in a NatsCluster whose change replaces it.
-func replacedBy(nats natsspec.Settings) []string {
+func replacedBy(nats config.NATS) []string {
 	paths := []string{
 		"spec.serverImage",
 		"spec.pod",
@@ -41,9 +41,9 @@ func replacedBy(nats natsspec.Settings) []string {
 }
 
 // secretsOf returns the users and certificates, which the NatsCluster only refers to.
-func secretsOf(nats natsspec.Settings) pulumi.Output {
+func secretsOf(nats config.NATS) pulumi.Output {
 	contents := pulumi.StringArray{pulumi.String(usersJSON(nats.Users))}
-	for _, certificate := range []*natsspec.Certificate{nats.TLS.Clients, nats.TLS.Routes} {
+	for _, certificate := range []*config.Certificate{nats.TLS.Clients, nats.TLS.Routes} {
 		if certificate == nil {
 			contents = append(contents, pulumi.String(""))
 			continue

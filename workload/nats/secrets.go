@@ -8,11 +8,11 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	corev1 "k8s.io/api/core/v1"
 
-	"persia/config/natsspec"
+	"persia/config"
 	"persia/kube"
 )
 
-func serverURL(nats natsspec.Settings) *url.URL {
+func serverURL(nats config.NATS) *url.URL {
 	scheme := "nats"
 	if nats.TLS.Clients != nil {
 		scheme = "tls"
@@ -20,10 +20,10 @@ func serverURL(nats natsspec.Settings) *url.URL {
 	return &url.URL{Scheme: scheme, Host: fmt.Sprintf("%s:%d", nats.Host(), clientPort)}
 }
 
-func clientSecret(nats natsspec.Settings) string      { return nats.Name + "-client" }
-func usersSecret(nats natsspec.Settings) string       { return nats.Name + "-users" }
-func clientCertificate(nats natsspec.Settings) string { return nats.Name + "-client-tls" }
-func routeCertificate(nats natsspec.Settings) string  { return nats.Name + "-route-tls" }
+func clientSecret(nats config.NATS) string      { return nats.Name + "-client" }
+func usersSecret(nats config.NATS) string       { return nats.Name + "-users" }
+func clientCertificate(nats config.NATS) string { return nats.Name + "-client-tls" }
+func routeCertificate(nats config.NATS) string  { return nats.Name + "-route-tls" }
 
 // registerSecrets registers the Secrets of the servers and their clients.
 func registerSecrets(ctx *pulumi.Context, name string, args ClusterArgs, child pulumi.ResourceOption) ([]pulumi.CustomResource, error) {
@@ -62,7 +62,7 @@ func secrets(args ClusterArgs) []*corev1.Secret {
 	return secrets
 }
 
-func secret(nats natsspec.Settings, namespace, name string, contents map[string]string) *corev1.Secret {
+func secret(nats config.NATS, namespace, name string, contents map[string]string) *corev1.Secret {
 	data := map[string][]byte{}
 	for file, text := range contents {
 		data[file] = []byte(text)
@@ -75,7 +75,7 @@ func secret(nats natsspec.Settings, namespace, name string, contents map[string]
 
 // usersJSON returns the part authorization of nats-server's configuration, into which the
 // operator copies it.
-func usersJSON(users []natsspec.User) string {
+func usersJSON(users []config.NATSUser) string {
 	type user struct {
 		Name     string `json:"username"`
 		Password string `json:"password"`

@@ -6,15 +6,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"persia/capacity"
-	"persia/config/cachespec"
-	"persia/config/images"
-	"persia/config/jobspec"
-	"persia/config/natsspec"
+	"persia/config"
 	"persia/kube"
 )
 
 const (
-	clientPort     = natsspec.ClientPort
+	clientPort     = config.NATSPort
 	routePort      = 6222
 	monitoringPort = 8222
 	metricsPort    = 7777
@@ -122,25 +119,25 @@ func clusterSpec(args ClusterArgs) spec {
 	return s
 }
 
-func (p *podPolicy) addSidecars(nats natsspec.Settings, registries cachespec.Settings) {
+func (p *podPolicy) addSidecars(nats config.NATS, registries config.Images) {
 	if nats.ConfigReload {
 		amounts := kube.Requests(capacity.NATSReloader)
 		p.EnableConfigReload = true
-		p.ReloaderImage, p.ReloaderImageTag = registries.Reference(images.NATSReloader.Repository), images.NATSReloader.Tag
+		p.ReloaderImage, p.ReloaderImageTag = registries.Reference(config.ImageNATSReloader.Repository), config.ImageNATSReloader.Tag
 		// The same as limits, so that a pod whose server has equal requests and limits
 		// stays guaranteed.
 		p.ReloaderResources = &corev1.ResourceRequirements{Requests: amounts, Limits: amounts}
 	}
 	if nats.Metrics {
 		p.EnableMetrics = true
-		p.MetricsImage, p.MetricsImageTag = registries.Reference(images.NATSExporter.Repository), images.NATSExporter.Tag
+		p.MetricsImage, p.MetricsImageTag = registries.Reference(config.ImageNATSExporter.Repository), config.ImageNATSExporter.Tag
 	}
 }
 
-func podTemplate(nats natsspec.Settings) corev1.PodSpec {
+func podTemplate(nats config.NATS) corev1.PodSpec {
 	no := false
 	pod := corev1.PodSpec{
-		PriorityClassName: jobspec.PriorityNATS.Name,
+		PriorityClassName: config.PriorityNATS.Name,
 		// A server does not use the Kubernetes API.
 		AutomountServiceAccountToken: &no,
 		EnableServiceLinks:           &no,
@@ -163,7 +160,7 @@ func podTemplate(nats natsspec.Settings) corev1.PodSpec {
 }
 
 // evenly prefers the nodes, or zones, with fewer servers. It never keeps a pod waiting.
-func evenly(nats natsspec.Settings, over string) corev1.TopologySpreadConstraint {
+func evenly(nats config.NATS, over string) corev1.TopologySpreadConstraint {
 	return corev1.TopologySpreadConstraint{
 		MaxSkew:           1,
 		TopologyKey:       over,
@@ -173,6 +170,6 @@ func evenly(nats natsspec.Settings, over string) corev1.TopologySpreadConstraint
 }
 
 // serverLabels returns the labels that the operator gives the servers.
-func serverLabels(nats natsspec.Settings) map[string]string {
+func serverLabels(nats config.NATS) map[string]string {
 	return map[string]string{"app": "nats", "nats_cluster": nats.Name}
 }

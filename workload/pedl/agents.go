@@ -10,8 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"persia/config/cachespec"
-	"persia/config/pedlspec"
+	"persia/config"
 	"persia/kube"
 )
 
@@ -25,9 +24,9 @@ const (
 
 // AgentsArgs describes the agents.
 type AgentsArgs struct {
-	PEDL pedlspec.Platform
+	PEDL config.PEDL
 	// Images says where nodes pull images from.
-	Images cachespec.Settings
+	Images config.Images
 	// MasterIP is the address of the master's service. Trials get it from their
 	// agents, and Docker's containers do not know the names of Kubernetes.
 	MasterIP pulumi.Input
@@ -87,7 +86,7 @@ func daemonSet(args AgentsArgs) *appsv1.DaemonSet {
 func agentPod(args AgentsArgs) corev1.PodSpec {
 	pod := corev1.PodSpec{
 		ImagePullSecrets: []corev1.LocalObjectReference{{Name: pullSecretName}},
-		NodeSelector:     map[string]string{pedlspec.AgentTaint.Key: pedlspec.AgentTaint.Value},
+		NodeSelector:     map[string]string{config.PEDLAgentTaint.Key: config.PEDLAgentTaint.Value},
 		Tolerations:      agentTolerations(args),
 		Containers: []corev1.Container{{
 			Name:            "agent",
@@ -118,9 +117,9 @@ func mountDocker(pod *corev1.PodSpec) {
 // stack file, and for the taints of the pools, each once.
 func agentTolerations(args AgentsArgs) []corev1.Toleration {
 	tolerations := []corev1.Toleration{{
-		Key:    pedlspec.AgentTaint.Key,
-		Value:  pedlspec.AgentTaint.Value,
-		Effect: pedlspec.AgentTaint.Effect,
+		Key:    config.PEDLAgentTaint.Key,
+		Value:  config.PEDLAgentTaint.Value,
+		Effect: config.PEDLAgentTaint.Effect,
 	}}
 	for _, t := range slices.Concat(args.PEDL.Agent.Tolerations, args.Tolerations) {
 		if !slices.ContainsFunc(tolerations, func(other corev1.Toleration) bool { return sameToleration(other, t) }) {
@@ -138,7 +137,7 @@ func sameToleration(a, b corev1.Toleration) bool {
 }
 
 // agentEnv returns the agent's options. Options in the stack file win.
-func agentEnv(pedl pedlspec.Platform) []corev1.EnvVar {
+func agentEnv(pedl config.PEDL) []corev1.EnvVar {
 	env := []corev1.EnvVar{
 		{Name: masterAddressKey, ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{
 			LocalObjectReference: corev1.LocalObjectReference{Name: agentName}, Key: masterAddressKey,

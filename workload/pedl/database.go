@@ -11,8 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"persia/config/cachespec"
-	"persia/config/pedlspec"
+	"persia/config"
 	"persia/kube"
 )
 
@@ -35,9 +34,9 @@ const DataVolume = "data"
 
 // DatabaseArgs describes PostgreSQL.
 type DatabaseArgs struct {
-	PostgreSQL pedlspec.PostgreSQL
+	PostgreSQL config.PostgreSQL
 	// Images says where nodes pull images from.
-	Images cachespec.Settings
+	Images config.Images
 	// Placement is where it runs.
 	Placement kube.Placement
 	// Adopter registers the claim of a class, which outlives the stack. It is given
@@ -107,21 +106,21 @@ func NewDatabase(ctx *pulumi.Context, name string, args DatabaseArgs, opts ...pu
 // with another one it starts again.
 const versionAnnotation = "configuration-version"
 
-func passwordSecret(postgreSQL pedlspec.PostgreSQL) *corev1.Secret {
+func passwordSecret(postgreSQL config.PostgreSQL) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: meta(NamespaceName, databaseName, databasePart),
 		Data:       map[string][]byte{passwordKey: []byte(string(postgreSQL.Password))},
 	}
 }
 
-func settingsMap(postgreSQL pedlspec.PostgreSQL) *corev1.ConfigMap {
+func settingsMap(postgreSQL config.PostgreSQL) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		ObjectMeta: meta(NamespaceName, databaseName, databasePart),
 		Data:       map[string]string{"extended.conf": extendedConfig(postgreSQL.ExtendedConfig)},
 	}
 }
 
-func databaseService(service pedlspec.DatabaseService) *corev1.Service {
+func databaseService(service config.DatabaseService) *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: meta(NamespaceName, databaseName, databasePart),
 		Spec: corev1.ServiceSpec{
@@ -149,9 +148,9 @@ func headlessService() *corev1.Service {
 }
 
 // classClaim asks a storage class for a volume.
-func classClaim(persistence pedlspec.Persistence) *corev1.PersistentVolumeClaim {
+func classClaim(persistence config.Persistence) *corev1.PersistentVolumeClaim {
 	claim := &corev1.PersistentVolumeClaim{
-		ObjectMeta: meta(NamespaceName, pedlspec.VolumeName, databasePart),
+		ObjectMeta: meta(NamespaceName, config.PEDLVolume, databasePart),
 		Spec: corev1.PersistentVolumeClaimSpec{
 			AccessModes:      []corev1.PersistentVolumeAccessMode{persistence.AccessMode},
 			StorageClassName: &persistence.StorageClass,
@@ -165,14 +164,14 @@ func classClaim(persistence pedlspec.Persistence) *corev1.PersistentVolumeClaim 
 }
 
 // ClaimName returns the claim of the database's data, or "".
-func ClaimName(persistence pedlspec.Persistence) string {
+func ClaimName(persistence config.Persistence) string {
 	switch {
 	case !persistence.Enabled:
 		return ""
 	case persistence.ExistingClaim != "":
 		return persistence.ExistingClaim
 	default:
-		return pedlspec.VolumeName
+		return config.PEDLVolume
 	}
 }
 
@@ -236,7 +235,7 @@ func postgreSQLPod(args DatabaseArgs) corev1.PodSpec {
 	return pod
 }
 
-func dataSource(persistence pedlspec.Persistence) corev1.VolumeSource {
+func dataSource(persistence config.Persistence) corev1.VolumeSource {
 	claim := ClaimName(persistence)
 	if claim == "" {
 		return corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}
@@ -246,7 +245,7 @@ func dataSource(persistence pedlspec.Persistence) corev1.VolumeSource {
 
 // postgreSQLImage returns the reference by which nodes pull PostgreSQL. With pull secrets, it may
 // be private.
-func postgreSQLImage(images cachespec.Settings, image pedlspec.DatabaseImage) string {
+func postgreSQLImage(images config.Images, image config.DatabaseImage) string {
 	written := fmt.Sprintf("%s/%s:%s", image.Registry, image.Repository, image.Tag)
 	if len(image.PullSecrets) > 0 {
 		return images.PrivateReference(written)
@@ -255,7 +254,7 @@ func postgreSQLImage(images cachespec.Settings, image pedlspec.DatabaseImage) st
 }
 
 // postgreSQLEnv returns the variables from which Bitnami's image creates the database, once.
-func postgreSQLEnv(postgreSQL pedlspec.PostgreSQL) []corev1.EnvVar {
+func postgreSQLEnv(postgreSQL config.PostgreSQL) []corev1.EnvVar {
 	env := []corev1.EnvVar{
 		{Name: "POSTGRESQL_USERNAME", Value: adminUser},
 		{Name: "POSTGRESQL_PASSWORD", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{

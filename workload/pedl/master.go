@@ -11,8 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"persia/config/cachespec"
-	"persia/config/pedlspec"
+	"persia/config"
 	"persia/kube"
 )
 
@@ -28,9 +27,9 @@ const (
 
 // MasterArgs describes the master.
 type MasterArgs struct {
-	PEDL pedlspec.Platform
+	PEDL config.PEDL
 	// Images says where nodes pull images from.
-	Images cachespec.Settings
+	Images config.Images
 	// Placement is where it runs.
 	Placement kube.Placement
 	// Needs come before it: the namespace, and its database.

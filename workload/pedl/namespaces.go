@@ -8,13 +8,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"persia/config/pedlspec"
+	"persia/config"
 	"persia/kube"
 )
 
 const (
 	// NamespaceName is the namespace of the master and of its database.
-	NamespaceName = pedlspec.Namespace
+	NamespaceName = config.PEDLNamespace
 	// AgentNamespaceName is the namespace of the agents. Who runs a pod there may do
 	// anything on its node.
 	AgentNamespaceName = "pedl-agents"
@@ -28,7 +28,7 @@ const (
 // NamespacesArgs describes where PEDL runs.
 type NamespacesArgs struct {
 	// Registry is where the images come from.
-	Registry pedlspec.Registry
+	Registry config.PEDLRegistry
 	// Adopter registers the namespace of the master, and keeps it on destroy: it contains a claim
 	// that the stack must not delete, so the namespace may already exist. It is nil if destroy
 	// deletes the namespace.
@@ -83,7 +83,7 @@ func kept(adopter pulumi.ProviderResource) []pulumi.ResourceOption {
 }
 
 // fill registers the objects that every pod of a namespace needs.
-func fill(ctx *pulumi.Context, namespace string, registry pedlspec.Registry, child pulumi.ResourceOption) ([]pulumi.CustomResource, error) {
+func fill(ctx *pulumi.Context, namespace string, registry config.PEDLRegistry, child pulumi.ResourceOption) ([]pulumi.CustomResource, error) {
 	policy, err := kube.Register(ctx, namespace+"-closed", closedPolicy(namespace), child)
 	if err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func fill(ctx *pulumi.Context, namespace string, registry pedlspec.Registry, chi
 }
 
 // pullSecret holds the registry's credentials as the kubelet reads them.
-func pullSecret(namespace string, registry pedlspec.Registry) *corev1.Secret {
+func pullSecret(namespace string, registry config.PEDLRegistry) *corev1.Secret {
 	password := string(registry.Password)
 	text, err := json.Marshal(map[string]any{"auths": map[string]any{registry.Server: map[string]string{
 		"username": registry.User,

@@ -7,13 +7,13 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
-	"persia/config/pedlspec"
+	"persia/config"
 )
 
 func TestExtendedConfig(t *testing.T) {
 	assert.Empty(t, extendedConfig(nil))
 	assert.Equal(t, "auto_explain.log_min_duration = '1s'\nlog_line_prefix = 'it''s a\\\\b'\nmax_connections = '2000'\n",
-		extendedConfig(map[string]pedlspec.SettingValue{
+		extendedConfig(map[string]config.SettingValue{
 			"maxConnections": "2000", "logLinePrefix": `it's a\b`, "autoExplain.logMinDuration": "1s",
 		}))
 }
@@ -62,7 +62,7 @@ func TestAgentTolerations(t *testing.T) {
 
 // TestAgentEnv checks that variables in the stack file replace the program's.
 func TestAgentEnv(t *testing.T) {
-	pedl := pedlspec.Platform{}
+	pedl := config.PEDL{}
 	pedl.Agent.Env = []corev1.EnvVar{{Name: "PEDL_MASTER_HOST", Value: "10.0.0.9"}, {Name: "A", Value: "b"}}
 	values := map[string]string{}
 	for _, e := range agentEnv(pedl) {

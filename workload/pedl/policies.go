@@ -6,7 +6,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"persia/config/pedlspec"
+	"persia/config"
 	"persia/kube"
 )
 
@@ -51,7 +51,7 @@ func (c connection) podPort() int32 {
 }
 
 // databasePolicy lets the master in, and with external addresses everybody.
-func databasePolicy(service pedlspec.DatabaseService) *networkingv1.NetworkPolicy {
+func databasePolicy(service config.DatabaseService) *networkingv1.NetworkPolicy {
 	from := kube.Peers(networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: selector(masterPart)}})
 	if len(service.ExternalIPs) > 0 {
 		from = nil

@@ -9,13 +9,13 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"persia/config/decode"
-	"persia/config/pedlspec"
+	"persia/config"
+	"persia/config/input"
 )
 
 // extendedConfig returns settings as PostgreSQL's configuration, in which maxConnections is
 // max_connections.
-func extendedConfig(settings map[string]pedlspec.SettingValue) string {
+func extendedConfig(settings map[string]config.SettingValue) string {
 	var text strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		value := strings.NewReplacer(`\`, `\\`, `'`, `''`).Replace(string(settings[name]))
@@ -35,12 +35,12 @@ type connection struct {
 	host           string
 	port           int
 	user, database string
-	password       decode.Secret
+	password       input.Secret
 	// external says that the database is not the stack's.
 	external bool
 }
 
-func connectionOf(postgreSQL pedlspec.PostgreSQL) connection {
+func connectionOf(postgreSQL config.PostgreSQL) connection {
 	if e := postgreSQL.External; e != nil {
 		return connection{e.Host, e.Port, e.User, e.Database, e.Password, true}
 	}

@@ -9,8 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"persia/capacity"
-	"persia/config/cachespec"
-	"persia/config/images"
+	"persia/config"
 	"persia/kube"
 )
 
@@ -25,7 +24,7 @@ const (
 // SupportCheckArgs describes the check.
 type SupportCheckArgs struct {
 	// Images says where nodes pull images from.
-	Images cachespec.Settings
+	Images config.Images
 	// Placement is the pool of the node that is checked.
 	Placement kube.Placement
 	// Needs come before it: the namespace, and the driver.
@@ -62,8 +61,8 @@ func supportCheck(args SupportCheckArgs) *batchv1.Job {
 		RestartPolicy: corev1.RestartPolicyNever,
 		Containers: []corev1.Container{{
 			Name:            "docker",
-			Image:           args.Images.Reference(images.Docker.Reference()),
-			Command:         []string{"docker", "run", "--rm", images.CUDA.Reference(), "nvidia-smi"},
+			Image:           args.Images.Reference(config.ImageDocker.Reference()),
+			Command:         []string{"docker", "run", "--rm", config.ImageCUDA.Reference(), "nvidia-smi"},
 			Resources:       corev1.ResourceRequirements{Requests: kube.Requests(capacity.PEDLSupportCheck)},
 			SecurityContext: withoutRights(),
 		}},

@@ -6,13 +6,13 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"persia/config/pedlspec"
+	"persia/config"
 	"persia/kube"
 )
 
 // registerWays registers the service of the master, and the Ingress that leads to
 // it.
-func registerWays(ctx *pulumi.Context, name string, master *Master, pedl pedlspec.Platform, child pulumi.ResourceOption) error {
+func registerWays(ctx *pulumi.Context, name string, master *Master, pedl config.PEDL, child pulumi.ResourceOption) error {
 	service, err := kube.Register(ctx, name, masterService(pedl.Service), child)
 	if err != nil {
 		return err
@@ -25,7 +25,7 @@ func registerWays(ctx *pulumi.Context, name string, master *Master, pedl pedlspe
 	return err
 }
 
-func masterService(service pedlspec.Service) *corev1.Service {
+func masterService(service config.PEDLService) *corev1.Service {
 	object := &corev1.Service{
 		ObjectMeta: meta(NamespaceName, masterName, masterPart),
 		Spec: corev1.ServiceSpec{
@@ -45,7 +45,7 @@ func masterService(service pedlspec.Service) *corev1.Service {
 }
 
 // masterIngress leads each host to the master, or every request if none is named.
-func masterIngress(pedl pedlspec.Platform) *networkingv1.Ingress {
+func masterIngress(pedl config.PEDL) *networkingv1.Ingress {
 	hosts := pedl.Ingress.Hosts
 	if len(hosts) == 0 {
 		hosts = []string{""}

@@ -6,23 +6,23 @@ import (
 	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 
-	"persia/config/jobspec"
+	"persia/config"
 )
 
 // TestCheckpointRoot: nn-workers and servers write a checkpoint together, so both must have
 // the same directory of the same volume, and by the same path.
 func TestCheckpointRoot(t *testing.T) {
-	mount := func(volume, at string) jobspec.Mount { return jobspec.Mount{Volume: volume, MountPath: at} }
+	mount := func(volume, at string) config.Mount { return config.Mount{Volume: volume, MountPath: at} }
 	claimed := func(name, claim string) corev1.Volume {
 		return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
 			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim},
 		}}
 	}
 	export := corev1.Volume{Name: "export", VolumeSource: corev1.VolumeSource{NFS: &corev1.NFSVolumeSource{Server: "nfs.example.com", Path: "/"}}}
-	type role = jobspec.Role
-	mounts := func(mounts ...jobspec.Mount) role { return role{Mounts: mounts} }
+	type role = config.Role
+	mounts := func(mounts ...config.Mount) role { return role{Mounts: mounts} }
 	volumes := func(mounts ...corev1.VolumeMount) role { return role{VolumeMounts: mounts} }
-	readOnly := jobspec.Mount{Volume: "data", MountPath: "/data", ReadOnly: true}
+	readOnly := config.Mount{Volume: "data", MountPath: "/data", ReadOnly: true}
 	// moved has where the run is recorded, and where older releases recorded it, if that is not beside
 	// /ckpt/clicks/1.
 	moved := map[string][2]string{
@@ -58,9 +58,9 @@ func TestCheckpointRoot(t *testing.T) {
 		"a directory for each pod":     {[]corev1.Volume{export}, volumes(corev1.VolumeMount{Name: "export", MountPath: "/ckpt", SubPathExpr: "$(REPLICA_INDEX)"}), volumes(corev1.VolumeMount{Name: "export", MountPath: "/ckpt", SubPathExpr: "$(REPLICA_INDEX)"}), role{}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			job := jobspec.Job{Name: "clicks", RunID: "1", Volumes: test.volumes, Dataloader: test.dataset,
-				NNWorker: jobspec.NNWorker{Role: test.nnWorker}, EmbeddingParameterServer: test.server}
-			args := JobArgs{Job: job, Claims: func(mounts []jobspec.Mount) []Claim {
+			job := config.Job{Name: "clicks", RunID: "1", Volumes: test.volumes, Dataloader: test.dataset,
+				NNWorker: config.NNWorker{Role: test.nnWorker}, EmbeddingParameterServer: test.server}
+			args := JobArgs{Job: job, Claims: func(mounts []config.Mount) []Claim {
 				var claims []Claim
 				for _, m := range mounts {
 					claims = append(claims, Claim{Name: m.Volume + "-claim", MountPath: m.MountPath, ReadOnly: m.ReadOnly})

@@ -15,8 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"persia/capacity"
-	"persia/config/images"
-	"persia/config/jobspec"
+	"persia/config"
 	"persia/kube"
 )
 
@@ -140,7 +139,7 @@ func completionPod(args JobArgs) corev1.PodSpec {
 		Containers: []corev1.Container{{
 			Name: "completion",
 			// The gateway's image has a shell and wget.
-			Image:   args.Images.Reference(images.Pushgateway.Reference()),
+			Image:   args.Images.Reference(config.ImagePushgateway.Reference()),
 			Command: []string{"/bin/sh", "-c", completeScript},
 			Env:     completionEnv(args),
 			// Why the training job has failed is the last thing that the script says.
@@ -163,7 +162,7 @@ func completionPod(args JobArgs) corev1.PodSpec {
 // gateway ends when the job is complete. The servers of another engine stay, and so does its
 // gateway.
 func runsGateway(args JobArgs) bool {
-	return args.Job.EnableMetrics && args.Job.Engine == jobspec.EngineJobSet
+	return args.Job.EnableMetrics && args.Job.Engine == config.EngineJobSet
 }
 
 // runGateway makes the container run the gateway beside its script. A container of its own would be

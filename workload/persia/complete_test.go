@@ -21,7 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"persia/capacity"
-	"persia/config/jobspec"
+	"persia/config"
 	"persia/internal/testkit"
 	"persia/kube"
 )
@@ -144,11 +144,11 @@ func TestServe(t *testing.T) {
 // completionArgs returns the arguments of a job without volumes.
 func completionArgs() JobArgs {
 	return JobArgs{
-		Job:             jobspec.Job{Name: "criteo", RunID: "1", NNWorker: jobspec.NNWorker{Role: jobspec.Role{Replicas: 8}}},
+		Job:             config.Job{Name: "criteo", RunID: "1", NNWorker: config.NNWorker{Role: config.Role{Replicas: 8}}},
 		Namespace:       NamespaceName,
 		SystemPlacement: kube.Placement{NodeSelector: map[string]string{"pool": "system"}},
 		Placement:       func(string) kube.Placement { return kube.Placement{} },
-		Claims:          func([]jobspec.Mount) []Claim { return nil },
+		Claims:          func([]config.Mount) []Claim { return nil },
 	}
 }
 
@@ -211,13 +211,13 @@ func TestCompletionJob(t *testing.T) {
 // The gateway of a job with another engine stays, as its servers do.
 func TestCompletionRunsGateway(t *testing.T) {
 	for name, test := range map[string]struct {
-		engine  jobspec.Engine
+		engine  config.Engine
 		metrics bool
 		runs    bool
 	}{
-		"a JobSet":                 {jobspec.EngineJobSet, true, true},
-		"a JobSet without metrics": {jobspec.EngineJobSet, false, false},
-		"StatefulSets":             {jobspec.EngineStatefulSet, true, false},
+		"a JobSet":                 {config.EngineJobSet, true, true},
+		"a JobSet without metrics": {config.EngineJobSet, false, false},
+		"StatefulSets":             {config.EngineStatefulSet, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			args := completionArgs()

@@ -6,8 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"persia/config/cachespec"
-	"persia/config/jobspec"
+	"persia/config"
 	"persia/kube"
 	"persia/workload/jobset"
 	"persia/workload/kueue"
@@ -16,11 +15,11 @@ import (
 
 // JobArgs describes a training.
 type JobArgs struct {
-	Job jobspec.Job
+	Job config.Job
 	// Stack is the full name of the stack.
 	Stack string
 	// Images says where nodes pull images from.
-	Images cachespec.Settings
+	Images config.Images
 	// Namespace is where the replicas run, and ServiceAccount the name of the service
 	// account that they run as, which the job registers.
 	Namespace      string
@@ -28,9 +27,9 @@ type JobArgs struct {
 	// Broker is where the roles meet. It is ready when its resources in Needs are.
 	Broker nats.Broker
 	// Claims returns the claims for the mounts of a pod, which come from the job and its role.
-	Claims func([]jobspec.Mount) []Claim
+	Claims func([]config.Mount) []Claim
 	// PodAnnotations are the annotations that the drivers of a role's volumes need on its pods.
-	PodAnnotations func(jobspec.Kind) map[string]string
+	PodAnnotations func(config.Kind) map[string]string
 	// Placement finds the nodes of a node pool.
 	Placement func(nodePool string) kube.Placement
 	// SystemPlacement is the placement of the pods that the job needs besides its roles.
@@ -85,13 +84,13 @@ func NewJob(ctx *pulumi.Context, name string, args JobArgs, opts ...pulumi.Resou
 			return nil, err
 		}
 	}
-	if args.Job.Engine != jobspec.EngineOperator {
+	if args.Job.Engine != config.EngineOperator {
 		if err := registerCompletion(ctx, name, args, child); err != nil {
 			return nil, err
 		}
 	}
 	register := registerStatefulSets
-	if args.Job.Engine == jobspec.EngineJobSet {
+	if args.Job.Engine == config.EngineJobSet {
 		register = registerJobSet
 	}
 	if job.Objects, err = register(ctx, name, args, child); err != nil {
@@ -155,14 +154,14 @@ func newRole(ctx *pulumi.Context, name string, args JobArgs, role role, set *app
 	return err
 }
 
-func objectName(job jobspec.Job, role role) string {
+func objectName(job config.Job, role role) string {
 	return kube.LabelName(job.Name, role.Name)
 }
 
 // workloadName returns the name of the object that creates the pods of a role: a
 // StatefulSet, or one of the Kubernetes Jobs of a JobSet.
-func workloadName(job jobspec.Job, role role) string {
-	if job.Engine == jobspec.EngineJobSet {
+func workloadName(job config.Job, role role) string {
+	if job.Engine == config.EngineJobSet {
 		return jobset.JobName(job.Name, role.Name)
 	}
 	return objectName(job, role)

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"persia/config/jobspec"
+	"persia/config"
 	"persia/kube"
 	"persia/workload/jobset"
 )
@@ -24,13 +24,13 @@ func jobSet(args JobArgs) *jobset.JobSet {
 		Network: jobset.Network{EnableDNSHostnames: true, Subdomain: args.Job.Name, PublishNotReadyAddresses: true},
 		SuccessPolicy: jobset.SuccessPolicy{
 			Operator:             "All",
-			TargetReplicatedJobs: []string{jobspec.KindNNWorker.Name},
+			TargetReplicatedJobs: []string{config.KindNNWorker.Name},
 		},
 		FailurePolicy: jobset.FailurePolicy{MaxRestarts: 0},
 	}
 	for _, role := range roles(args.Job, args.Namespace) {
 		template := jobTemplate(args, role)
-		if role.Name == jobspec.KindNNWorker.Name {
+		if role.Name == config.KindNNWorker.Name {
 			template.Spec.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededIndexes: new("0")}}}
 		}
 		spec.ReplicatedJobs = append(spec.ReplicatedJobs, jobset.ReplicatedJob{

@@ -9,14 +9,14 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"persia/config/jobspec"
+	"persia/config"
 )
 
 // setArgs returns a job of the engine jobset.
 func setArgs() JobArgs {
 	args := completionArgs()
-	args.Job.Engine = jobspec.EngineJobSet
-	args.PodAnnotations = func(jobspec.Kind) map[string]string { return nil }
+	args.Job.Engine = config.EngineJobSet
+	args.PodAnnotations = func(config.Kind) map[string]string { return nil }
 	return args
 }
 

@@ -14,7 +14,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"persia/config/jobspec"
+	"persia/config"
 	"persia/gcp"
 	"persia/kube"
 	"persia/workload/jobset"
@@ -27,14 +27,14 @@ import (
 var scriptFiles embed.FS
 
 const (
-	launchDirectory = jobspec.LaunchDirectory
+	launchDirectory = config.LaunchDirectory
 	launchFile      = "launch.py"
 	// EntryFile runs the script of an nn-worker or a dataloader whose pod PERSIA's
 	// operator makes.
 	EntryFile = launchDirectory + "/entry.py"
 	rolesFile = "roles.sh"
 	// podState keeps the state of a replica for as long as its pod lives.
-	podState = jobspec.StateDirectory
+	podState = config.StateDirectory
 	// coordinatorPort is the port of the coordinator, on the first nn-worker. PERSIA's own servers
 	// listen on the next two.
 	coordinatorPort = 8886
@@ -59,7 +59,7 @@ func scripts() map[string]string {
 }
 
 // launchCommand runs a command through the script.
-func launchCommand(job jobspec.Job) []string {
+func launchCommand(job config.Job) []string {
 	python := "python3"
 	if job.Script != nil {
 		python = job.Script.Python
@@ -68,7 +68,7 @@ func launchCommand(job jobspec.Job) []string {
 }
 
 // startCommand returns the command that the start script runs.
-func startCommand(job jobspec.Job, role role) []string {
+func startCommand(job config.Job, role role) []string {
 	if job.Script != nil {
 		return []string{"/bin/bash", path.Join(launchDirectory, rolesFile), role.Older}
 	}
@@ -121,7 +121,7 @@ type shared struct {
 }
 
 // sharedDirectories returns the shared directories of a role, in the order of its mounts.
-func sharedDirectories(args JobArgs, role jobspec.Role) []shared {
+func sharedDirectories(args JobArgs, role config.Role) []shared {
 	var all []shared
 	for _, claim := range args.Claims(args.Job.MountsOf(role)) {
 		if !claim.ReadOnly {
@@ -212,9 +212,9 @@ func coordinatorAddress(args JobArgs) string {
 }
 
 // masterHost returns the host name of the first nn-worker.
-func masterHost(job jobspec.Job, namespace string) string {
+func masterHost(job config.Job, namespace string) string {
 	service, set := kube.LabelName(job.Name, nnWorker), kube.LabelName(job.Name, nnWorker)
-	if job.Engine == jobspec.EngineJobSet {
+	if job.Engine == config.EngineJobSet {
 		service, set = job.Name, jobset.JobName(job.Name, nnWorker)
 	}
 	return set + "-0." + service + "." + namespace + ".svc"
@@ -222,15 +222,15 @@ func masterHost(job jobspec.Job, namespace string) string {
 
 // Labels of a pod that Kubernetes sets: its index, since 1.28, and the revision of its template,
 // which changes with the job.
-func indexLabel(job jobspec.Job) string {
-	if job.Engine == jobspec.EngineJobSet {
+func indexLabel(job config.Job) string {
+	if job.Engine == config.EngineJobSet {
 		return batchv1.JobCompletionIndexAnnotation
 	}
 	return appsv1.PodIndexLabel
 }
 
-func revisionLabel(job jobspec.Job) string {
-	if job.Engine == jobspec.EngineJobSet {
+func revisionLabel(job config.Job) string {
+	if job.Engine == config.EngineJobSet {
 		return batchv1.ControllerUidLabel
 	}
 	return appsv1.ControllerRevisionHashLabelKey
@@ -247,7 +247,7 @@ func launchEnv(args JobArgs, role role) []corev1.EnvVar {
 		{Name: "PERSIA_STATE_DIR", Value: stateDirectory(args, role)},
 		{Name: "PERSIA_IDLE_FILE", Value: path.Join(podState, "idle")},
 	}
-	if args.Job.Engine == jobspec.EngineJobSet {
+	if args.Job.Engine == config.EngineJobSet {
 		env = append(env, corev1.EnvVar{Name: "PERSIA_ONCE", Value: "1"})
 	}
 	if role.Name == nnWorker {
@@ -276,7 +276,7 @@ func launchEnv(args JobArgs, role role) []corev1.EnvVar {
 }
 
 // GPUs returns the variable with the number of GPUs that a replica requests, if any.
-func GPUs(role jobspec.Role) []corev1.EnvVar {
+func GPUs(role config.Role) []corev1.EnvVar {
 	gpus := role.Resources.Limits[gcp.GPUResource]
 	if gpus.IsZero() {
 		return nil
@@ -286,12 +286,12 @@ func GPUs(role jobspec.Role) []corev1.EnvVar {
 
 // MetricsPath returns the path to which a replica pushes the metrics of its script. The Pushgateway
 // takes the labels of a metric from it.
-func MetricsPath(job jobspec.Job, kind jobspec.Kind) string {
+func MetricsPath(job config.Job, kind config.Kind) string {
 	return path.Join("/metrics/job", job.Name, "run", job.RunID, "role", kind.Name, "replica", "$(REPLICA_INDEX)", "of", "$(REPLICA_SIZE)")
 }
 
 // AllReplicas returns the number of replicas of each role, for a script.
-func AllReplicas(job jobspec.Job) string {
+func AllReplicas(job config.Job) string {
 	var counts []string
 	for _, role := range roles(job, "") {
 		counts = append(counts, fmt.Sprintf("%s=%d", role.Name, role.config.Replicas))
@@ -300,7 +300,7 @@ func AllReplicas(job jobspec.Job) string {
 }
 
 // scriptEnv returns the variables with the paths of programs for the script of older releases.
-func scriptEnv(job jobspec.Job) []corev1.EnvVar {
+func scriptEnv(job config.Job) []corev1.EnvVar {
 	if job.Script == nil {
 		return nil
 	}

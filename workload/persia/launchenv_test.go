@@ -6,21 +6,20 @@ import (
 	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"persia/config/check"
-	"persia/config/jobspec"
+	"persia/config"
 	"persia/gcp"
+	"persia/internal/stacktest"
 	"persia/workload/nats"
 )
 
 // TestLaunchEnvIsRefused checks that a stack file cannot set variables that the program always
 // sets, because they would have no effect.
 func TestLaunchEnvIsRefused(t *testing.T) {
-	volumes := jobspec.Role{Mounts: []jobspec.Mount{{Volume: "data", MountPath: "/data"}}}
-	job := jobspec.Job{Name: "clicks", RunID: "1", EnableMetrics: true, EmbeddingParameterServer: volumes, NNWorker: jobspec.NNWorker{Role: volumes}}
+	volumes := config.Role{Mounts: []config.Mount{{Volume: "data", MountPath: "/data"}}}
+	job := config.Job{Name: "clicks", RunID: "1", EnableMetrics: true, EmbeddingParameterServer: volumes, NNWorker: config.NNWorker{Role: volumes}}
 	job.NNWorker.Resources.Limits = corev1.ResourceList{gcp.GPUResource: resource.MustParse("8")}
-	args := JobArgs{Job: job, Broker: nats.Broker{Authority: "a certificate"}, Claims: func(mounts []jobspec.Mount) []Claim {
+	args := JobArgs{Job: job, Broker: nats.Broker{Authority: "a certificate"}, Claims: func(mounts []config.Mount) []Claim {
 		return make([]Claim, len(mounts))
 	}}
 	set := map[string]bool{}
@@ -32,11 +31,8 @@ func TestLaunchEnvIsRefused(t *testing.T) {
 	assert.Subset(t, set, map[string]bool{"PERSIA_CKPT_ROOT": true, "PERSIA_NATS_AUTHORITY": true, "PERSIA_GPUS": true, "PERSIA_REPLICA_METRICS": true, "PERSIA_PROGRESS_FILE": true})
 	for name := range set {
 		t.Run(name, func(t *testing.T) {
-			written := jobspec.Job{Name: "clicks", Env: []corev1.EnvVar{{Name: name, Value: "1"}}}
-			written.SetPath(field.NewPath("persia:jobs").Index(0))
-			p := &check.Problems{}
-			jobspec.Check(p, []jobspec.Job{written}, jobspec.Context{})
-			assert.ErrorContains(t, p.Err(), `persia:jobs[0].env[0].name: Invalid value: "`+name+`": is set by `)
+			_, err := stacktest.Load(t, stacktest.Edits{"persia:jobs[0].env[0].name": name})
+			assert.ErrorContains(t, err, `persia:jobs[0].env[0].name: Invalid value: "`+name+`": is set by `)
 		})
 	}
 }

@@ -67,7 +67,7 @@ class Memory:
         """Continue from the record of the previous coordinator, as the newest one."""
         self.values.update(kept)
         pods = self.values["pods"] + [pod] * (pod not in self.values["pods"])
-        self.values.update(job=self.job, term=self.values["term"] + 1, holder=self.holder, pod=pod, running=False, pods=pods[-PODS:])
+        self.values.update(term=self.values["term"] + 1, holder=self.holder, pod=pod, running=False, pods=pods[-PODS:])
 
     def is_outranked(self, kept, pod):
         """Report whether a pod that was created later than this one has claimed the run."""

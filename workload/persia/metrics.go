@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"persia/capacity"
-	"persia/config/images"
+	"persia/config"
 	"persia/kube"
 )
 
@@ -108,7 +108,7 @@ func metricsDeployment(args JobArgs) *appsv1.Deployment {
 	labels, selector := metricsLabels(args)
 	pod := corev1.PodSpec{
 		AutomountServiceAccountToken: &no,
-		Containers:                   []corev1.Container{gatewayContainer(args.Images.Reference(images.Pushgateway.Reference()))},
+		Containers:                   []corev1.Container{gatewayContainer(args.Images.Reference(config.ImagePushgateway.Reference()))},
 	}
 	kube.Restrict(&pod, metricsGatewayUser)
 	args.SystemPlacement.Apply(&pod)

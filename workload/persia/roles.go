@@ -6,31 +6,31 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"persia/config/jobspec"
+	"persia/config"
 	"persia/kube"
 )
 
 // nnWorker is the name of the role that trains the dense part, and whose first replica
 // coordinates the others.
-var nnWorker = jobspec.KindNNWorker.Name
+var nnWorker = config.KindNNWorker.Name
 
 // role is one of the four roles of a job.
 type role struct {
-	jobspec.Kind
+	config.Kind
 	// args are the arguments of persia-launcher. $(NAME) comes from the environment.
 	args []string
 	// port is where the role listens, or 0.
 	port int32
 	// env is the role's own environment.
 	env    []corev1.EnvVar
-	config jobspec.Role
+	config config.Role
 }
 
 // roles returns the four roles of a job in the order of their data flow: nn-workers, first in a
 // stack file, come last.
-func roles(job jobspec.Job, namespace string) []role {
+func roles(job config.Job, namespace string) []role {
 	var roles []role
-	kinds := jobspec.Kinds()
+	kinds := config.Kinds()
 	for _, kind := range slices.Concat(kinds[1:], kinds[:1]) {
 		role := role{Kind: kind, config: *kind.Of(&job), port: int32(kind.Port)}
 		switch {
@@ -58,8 +58,8 @@ func roles(job jobspec.Job, namespace string) []role {
 
 // nnWorkerEnv returns the variables through which the processes of torch.distributed find each
 // other.
-func nnWorkerEnv(job jobspec.Job, namespace string) []corev1.EnvVar {
-	worker, port := job.NNWorker, strconv.Itoa(jobspec.MasterPort)
+func nnWorkerEnv(job config.Job, namespace string) []corev1.EnvVar {
+	worker, port := job.NNWorker, strconv.Itoa(config.MasterPort)
 	master := masterHost(job, namespace)
 	return []corev1.EnvVar{
 		{Name: "PERSIA_NN_WORKER_ENTRY", Value: job.PersiaEnv.NNWorkerEntry},

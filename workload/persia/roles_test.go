@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"persia/config/jobspec"
+	"persia/config"
 )
 
 // older is a container with a release of PERSIA without persia-launcher: stand-ins for its programs
@@ -150,9 +150,9 @@ func TestRolesAreStopped(t *testing.T) {
 
 // TestStartCommand checks the command of a replica, with persia-launcher and without.
 func TestStartCommand(t *testing.T) {
-	job := jobspec.Job{Name: "criteo"}
+	job := config.Job{Name: "criteo"}
 	scripted := job
-	scripted.Script = &jobspec.Script{Python: "/python", Runtime: "/runtime", Port: 23333}
+	scripted.Script = &config.Script{Python: "/python", Runtime: "/runtime", Port: 23333}
 	commands := map[string]struct{ launcher, older string }{
 		"nn-worker":        {"persia-launcher nn-worker $(PERSIA_NN_WORKER_ENTRY)", "trainer"},
 		"dataloader":       {"persia-launcher data-loader $(PERSIA_DATALOADER_ENTRY)", "datacompose"},

@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"persia/config/jobspec"
+	"persia/config"
 	"persia/kube"
 )
 
@@ -45,7 +45,7 @@ func podTemplate(args JobArgs, role role) corev1.PodTemplateSpec {
 }
 
 // replicasOf returns the current number of replicas of a role.
-func replicasOf(job jobspec.Job, role role) int {
+func replicasOf(job config.Job, role role) int {
 	if job.Suspend {
 		return 0
 	}
@@ -77,8 +77,8 @@ func headlessService(args JobArgs, role role) *corev1.Service {
 	return service
 }
 
-// JobLabel is [jobspec.Label].
-const JobLabel = jobspec.Label
+// JobLabel is [config.JobLabel].
+const JobLabel = config.JobLabel
 
 // PodsOf selects the pods of a job, whichever engine creates them. Without a job, it selects
 // the pods of all jobs of the stack.
@@ -196,12 +196,12 @@ func podVolumes(args JobArgs, role role) ([]corev1.Volume, []corev1.VolumeMount)
 		}
 	}
 	mounts = append(mounts, role.config.VolumeMounts...)
-	if role.SharedMemory && !slices.ContainsFunc(mounts, func(m corev1.VolumeMount) bool { return path.Clean(m.MountPath) == jobspec.SharedMemory }) {
+	if role.SharedMemory && !slices.ContainsFunc(mounts, func(m corev1.VolumeMount) bool { return path.Clean(m.MountPath) == config.SharedMemory }) {
 		const name = "shared-memory"
 		volumes = append(volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
 			EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory},
 		}})
-		mounts = append(mounts, corev1.VolumeMount{Name: name, MountPath: jobspec.SharedMemory})
+		mounts = append(mounts, corev1.VolumeMount{Name: name, MountPath: config.SharedMemory})
 	}
 	launchVolumes, launchMounts := launchVolumes()
 	return append(volumes, launchVolumes...), append(mounts, launchMounts...)

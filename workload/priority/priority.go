@@ -5,7 +5,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 
-	"persia/config/jobspec"
+	"persia/config"
 	"persia/kube"
 )
 
@@ -23,7 +23,7 @@ func NewClasses(ctx *pulumi.Context, name string, opts ...pulumi.ResourceOption)
 	if err := ctx.RegisterComponentResource("persia:workload:PriorityClasses", name, component, opts...); err != nil {
 		return nil, err
 	}
-	for _, priority := range jobspec.Priorities() {
+	for _, priority := range config.Priorities() {
 		registered, err := kube.Register(ctx, priority.Name, class(priority), pulumi.Parent(component))
 		if err != nil {
 			return nil, err
@@ -33,7 +33,7 @@ func NewClasses(ctx *pulumi.Context, name string, opts ...pulumi.ResourceOption)
 	return component, ctx.RegisterResourceOutputs(component, pulumi.Map{})
 }
 
-func class(priority jobspec.Priority) *schedulingv1.PriorityClass {
+func class(priority config.Priority) *schedulingv1.PriorityClass {
 	return &schedulingv1.PriorityClass{
 		ObjectMeta:  kube.Meta("", priority.Name, kube.Labels("priority", priority.Name)),
 		Value:       int32(priority.Value),

@@ -9,8 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"persia/capacity"
-	"persia/config/cachespec"
-	"persia/config/images"
+	"persia/config"
 	"persia/gcp"
 	"persia/kube"
 )
@@ -41,7 +40,7 @@ type ControllerArgs struct {
 	// JobNamespace has the jobs. In all other namespaces, the provisioner has no rights.
 	JobNamespace string
 	// Images says where nodes pull images from.
-	Images cachespec.Settings
+	Images config.Images
 	// Placement is where the provisioner runs.
 	Placement kube.Placement
 	// Needs come before everything of the provisioner. JobNamespace is among them.
@@ -70,7 +69,7 @@ func controller(name string, args ControllerArgs) kube.OperatorArgs {
 			Data:       map[string]string{scriptFile: script},
 		}}},
 		Container: corev1.Container{
-			Image:   args.Images.Reference(images.Python.Reference()),
+			Image:   args.Images.Reference(config.ImagePython.Reference()),
 			Command: []string{"python3", scriptFolder + "/" + scriptFile},
 			Args:    []string{"--namespace=" + args.JobNamespace, "--account=" + accountFolder},
 			// A changed script restarts the pod.

@@ -13,7 +13,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"persia/config/clusterspec"
+	"persia/config"
 	"persia/gcp"
 )
 
@@ -41,7 +41,7 @@ type kubeconfig struct {
 
 // kubeconfigChecks look for the context of an existing cluster, and for the program
 // that the context gets credentials from. They do not contact the cluster.
-func kubeconfigChecks(existing clusterspec.Existing) []Check {
+func kubeconfigChecks(existing config.ExistingCluster) []Check {
 	const name = "kubeconfig"
 	files := kubeconfigFiles(existing)
 	merged, err := readKubeconfigs(files)
@@ -59,7 +59,7 @@ func kubeconfigChecks(existing clusterspec.Existing) []Check {
 }
 
 // kubeconfigFiles returns the files that kubectl and the provider read.
-func kubeconfigFiles(existing clusterspec.Existing) []string {
+func kubeconfigFiles(existing config.ExistingCluster) []string {
 	if existing.Kubeconfig != "" {
 		return []string{existing.Kubeconfig}
 	}

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"persia/config/cachespec"
-	"persia/config/check"
+	"persia/config"
+	"persia/config/input"
 	"persia/gcp"
 )
 
@@ -87,14 +87,14 @@ func (p *preflight) machineCheck(ctx context.Context, need machineNeed) Check {
 		case notFound(err):
 			lack = append(lack, zone)
 		case err != nil:
-			return unchecked(name, fmt.Sprintf("%v; needed in %s", err, check.And(need.zones)))
+			return unchecked(name, fmt.Sprintf("%v; needed in %s", err, input.And(need.zones)))
 		}
 	}
 	if len(lack) > 0 {
-		return missing(name, check.And(lack)+" has none",
+		return missing(name, input.And(lack)+" has none",
 			"write other zones or another machine type; this lists the zones that have it: "+need.list(p.stack.Project))
 	}
-	return ok(name, "in "+check.And(need.zones))
+	return ok(name, "in "+input.And(need.zones))
 }
 
 // buckets returns the buckets that must be there: what volumes mount and the stack does not create.
@@ -160,7 +160,7 @@ func (p *preflight) cacheChecks(ctx context.Context) []Check {
 	return checks
 }
 
-func (p *preflight) cacheCheck(ctx context.Context, cache cachespec.Cache) Check {
+func (p *preflight) cacheCheck(ctx context.Context, cache config.Cache) Check {
 	name := cacheName + cache.Repository
 	create := fmt.Sprintf("gcloud artifacts repositories create %s --repository-format=docker --mode=remote-repository --remote-docker-repo=https://%s --location=%s --project=%s",
 		cache.Name(), cache.Registry, cache.Location(), cache.Project())
@@ -183,7 +183,7 @@ func (p *preflight) cacheCheck(ctx context.Context, cache cachespec.Cache) Check
 func (p *preflight) uncheckedPlaces(why string) []Check {
 	var checks []Check
 	for _, need := range p.machineNeeds() {
-		checks = append(checks, unchecked(machineName+need.name, fmt.Sprintf("%s; needed in %s", why, check.And(need.zones))))
+		checks = append(checks, unchecked(machineName+need.name, fmt.Sprintf("%s; needed in %s", why, input.And(need.zones))))
 	}
 	for _, bucket := range p.buckets() {
 		checks = append(checks, unchecked(bucketName+bucket, why))

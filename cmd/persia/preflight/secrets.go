@@ -7,7 +7,7 @@ import (
 	"os"
 	"strings"
 
-	"persia/config/stackfile"
+	"persia/config/input"
 )
 
 // secretsCheck checks what decrypts the secrets. The stack file is already valid, so
@@ -16,10 +16,10 @@ func (p *preflight) secretsCheck() Check {
 	const name = "secrets"
 	detail := fmt.Sprintf("%s in %s", values(p.file.encrypted), p.file.name)
 	switch {
-	case p.file.Setting(stackfile.SecretsProvider) != "":
-		provider, _, _ := strings.Cut(p.file.Setting(stackfile.SecretsProvider), "://")
+	case p.file.Setting(input.SecretsProvider) != "":
+		provider, _, _ := strings.Cut(p.file.Setting(input.SecretsProvider), "://")
 		return ok(name, detail+", decrypted with "+provider)
-	case p.file.Setting(stackfile.EncryptionSalt) != "":
+	case p.file.Setting(input.EncryptionSalt) != "":
 		return passphraseCheck(name, detail+", decrypted with a passphrase")
 	default:
 		return ok(name, detail)

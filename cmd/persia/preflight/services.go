@@ -6,9 +6,6 @@ import (
 	"strings"
 
 	"persia/config"
-	"persia/config/cachespec"
-	"persia/config/clusterspec"
-	"persia/config/volumespec"
 )
 
 // Service is a Google Cloud API that a stack uses.
@@ -43,17 +40,17 @@ var services = []Service{
 		return s.Cluster.ImageStreaming
 	}},
 	{"artifactregistry.googleapis.com", "images.caches that the stack creates", func(s *config.Stack) bool {
-		return slices.ContainsFunc(s.Images.Caches, cachespec.Cache.Created)
+		return slices.ContainsFunc(s.Images.Caches, config.Cache.Created)
 	}},
 	{"cloudkms.googleapis.com", "keys: cluster.encryption, and kmsKey of volumes", func(s *config.Stack) bool {
-		return s.Cluster.Encryption != clusterspec.Encryption{} || anyVolume(s, hasKey)
+		return s.Cluster.Encryption != config.Encryption{} || anyVolume(s, hasKey)
 	}},
 }
 
 // allServices returns the APIs that a stack can need.
 func allServices() []Service {
 	all := slices.Clone(services)
-	fields := volumespec.Fields()
+	fields := config.VolumeFields()
 	for _, api := range slices.Sorted(maps.Keys(fields)) {
 		listed := slices.ContainsFunc(services, func(s Service) bool { return s.Name == api })
 		if api != "" && !listed {
@@ -76,16 +73,16 @@ func Services(s *config.Stack) []Service {
 func always(*config.Stack) bool { return true }
 
 // anyVolume reports whether a volume of the jobs, or the volume of PEDL's database, matches.
-func anyVolume(s *config.Stack, is func(volumespec.Stored) bool) bool {
+func anyVolume(s *config.Stack, is func(config.StoredVolume) bool) bool {
 	return slices.ContainsFunc(s.StoredVolumes(), is)
 }
 
-func needsAPI(name string) func(volumespec.Stored) bool {
-	return func(v volumespec.Stored) bool { return v.Source().API() == name }
+func needsAPI(name string) func(config.StoredVolume) bool {
+	return func(v config.StoredVolume) bool { return v.Source().API() == name }
 }
 
 // hasKey reports whether the stack creates storage with a Cloud KMS key.
-func hasKey(v volumespec.Stored) bool {
+func hasKey(v config.StoredVolume) bool {
 	creation := v.Creation()
 	return creation != nil && creation.KMSKey != ""
 }

@@ -8,8 +8,7 @@ import (
 	"strings"
 
 	"persia/config"
-	"persia/config/clusterspec"
-	"persia/config/stackfile"
+	"persia/config/input"
 )
 
 // standIn replaces each encrypted value, which preflight cannot decrypt.
@@ -17,7 +16,7 @@ const standIn = "encrypted"
 
 // stackFile is a stack file in which standIn replaces each encrypted value.
 type stackFile struct {
-	stackfile.File
+	input.StackFile
 	dir, stack, name string
 
 	// encrypted is the number of encrypted values, and secrets are the keys that
@@ -30,11 +29,11 @@ type stackFile struct {
 }
 
 func readStackFile(dir, stack string) (*stackFile, error) {
-	f := &stackFile{dir: dir, stack: stack, name: stackfile.Name(stack)}
+	f := &stackFile{dir: dir, stack: stack, name: input.StackFileName(stack)}
 	var err error
-	f.File, err = stackfile.Read(os.DirFS(dir), f.name, config.Namespace)
+	f.StackFile, err = input.ReadStackFile(os.DirFS(dir), f.name, config.Namespace)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("there is no stack %q: %w; %s", stack, err, stackfile.Stacks(os.DirFS(dir)))
+		return nil, fmt.Errorf("there is no stack %q: %w; %s", stack, err, input.StackNames(os.DirFS(dir)))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w; correct it, because Pulumi cannot read it either", err)
@@ -70,10 +69,10 @@ func (f *stackFile) load() (*config.Stack, error) {
 	if err == nil {
 		err = exposed
 	}
-	if ignored := stackfile.CheckKeys(os.DirFS(f.dir), f.Project(), f.stack, config.Keys()); ignored != nil {
+	if ignored := input.CheckKeys(os.DirFS(f.dir), f.Project(), f.stack, config.Keys()); ignored != nil {
 		err = ignored
 	}
-	if err != nil && f.Settings[stackfile.Environment] != nil {
+	if err != nil && f.Settings[input.Environment] != nil {
 		return nil, fmt.Errorf("%s: %w\nthe stack's ESC environment may set more: run `pulumi preview`, which opens it", f.name, err)
 	}
 	if err != nil {
@@ -132,7 +131,7 @@ func imageChecks(stack *config.Stack) []Check {
 }
 
 // controlPlaneCheck checks who can reach the control plane, as `up` must.
-func controlPlaneCheck(cluster clusterspec.Cluster) Check {
+func controlPlaneCheck(cluster config.Cluster) Check {
 	const name = "control plane"
 	switch {
 	case cluster.PrivateEndpoint:

@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"persia/config/jobspec"
+	"persia/config"
 )
 
 // Report is the state of a cluster's jobs at a time.
@@ -68,7 +68,7 @@ func read(ctx context.Context, client kubernetes.Interface, kinds dynamic.Interf
 	inQueues := map[string]map[string]Wait{}
 	for _, training := range trainings {
 		job := Job{Training: training}
-		pods, err := client.CoreV1().Pods(training.Namespace).List(ctx, metav1.ListOptions{LabelSelector: jobspec.Label + "=" + training.Job})
+		pods, err := client.CoreV1().Pods(training.Namespace).List(ctx, metav1.ListOptions{LabelSelector: config.JobLabel + "=" + training.Job})
 		if err != nil {
 			return Report{}, err
 		}

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"persia/config/jobspec"
+	"persia/config"
 )
 
 // Training is a training job.
@@ -27,12 +27,12 @@ type Training struct {
 // List returns all training jobs that report their end, by name.
 func List(ctx context.Context, client kubernetes.Interface) ([]Training, error) {
 	jobs, err := client.BatchV1().Jobs(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
-		LabelSelector: jobspec.Label + ",app.kubernetes.io/name=completion",
+		LabelSelector: config.JobLabel + ",app.kubernetes.io/name=completion",
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read the state of the training jobs: %w", err)
 	}
-	pods, err := client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: jobspec.Label})
+	pods, err := client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: config.JobLabel})
 	if err != nil {
 		return nil, fmt.Errorf("read the state of the training jobs: %w", err)
 	}
@@ -42,7 +42,7 @@ func List(ctx context.Context, client kubernetes.Interface) ([]Training, error) 
 // Coordinator returns the name of the pod of nn-worker 0, which coordinates a training job, or
 // "" if the job has none.
 func Coordinator(ctx context.Context, client kubernetes.Interface, namespace, job string) (string, error) {
-	pods, err := client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: jobspec.Label + "=" + job})
+	pods, err := client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: config.JobLabel + "=" + job})
 	if err != nil {
 		return "", fmt.Errorf("find nn-worker 0 of the training job %s: %w", job, err)
 	}
@@ -66,17 +66,17 @@ func coordinator(job string, pods []corev1.Pod) string {
 // isFirst reports whether a pod is nn-worker 0, by the labels of its StatefulSet or JobSet.
 // PERSIA's operator gives a pod no label but the job's.
 func isFirst(job string, pod corev1.Pod) bool {
-	if pod.Labels["app.kubernetes.io/name"] == jobspec.KindNNWorker.Name {
+	if pod.Labels["app.kubernetes.io/name"] == config.KindNNWorker.Name {
 		return pod.Labels[appsv1.PodIndexLabel] == "0" || pod.Labels[batchv1.JobCompletionIndexAnnotation] == "0"
 	}
-	return pod.Name == job+"-"+jobspec.KindNNWorker.Name+"-0"
+	return pod.Name == job+"-"+config.KindNNWorker.Name+"-0"
 }
 
 // Of returns the training jobs that Kubernetes Jobs end with, by name.
 func Of(jobs []batchv1.Job, pods []corev1.Pod) []Training {
 	var all []Training
 	for _, job := range jobs {
-		training := Training{Job: job.Labels[jobspec.Label], Namespace: job.Namespace}
+		training := Training{Job: job.Labels[config.JobLabel], Namespace: job.Namespace}
 		switch end := endOf(job); {
 		case end == nil:
 			training.State = progress(training.Job, pods)
@@ -124,7 +124,7 @@ func failure(job batchv1.Job, condition batchv1.JobCondition, pods []corev1.Pod)
 func progress(job string, pods []corev1.Pod) string {
 	ready, total, restarts := 0, 0, 0
 	for _, pod := range pods {
-		if pod.Labels[jobspec.Label] != job || pod.Labels["app.kubernetes.io/name"] == "completion" {
+		if pod.Labels[config.JobLabel] != job || pod.Labels["app.kubernetes.io/name"] == "completion" {
 			continue
 		}
 		total++

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"persia/capacity"
-	"persia/config/poolspec"
+	"persia/config"
 	"persia/gcp"
 	"persia/sandbox/gcp/property"
 )
@@ -77,14 +77,14 @@ func nodeTemplate(inputs pulumiresource.PropertyMap, machines Machines) (*corev1
 }
 
 // nodeGPU returns the GPUs of a node: the pool's, or the machine's own.
-func nodeGPU(node pulumiresource.PropertyMap, machine gcp.Machine) poolspec.GPU {
-	gpu := poolspec.GPU{Type: machine.GPUType, Count: machine.GPUs}
+func nodeGPU(node pulumiresource.PropertyMap, machine gcp.Machine) config.GPU {
+	gpu := config.GPU{Type: machine.GPUType, Count: machine.GPUs}
 	for _, accelerator := range property.Objects(node, "guestAccelerators") {
 		gpu.Type = property.Text(accelerator, "type")
 		gpu.Count = property.NumberOr(accelerator, "count", 0)
 		gpu.Partition = property.Text(accelerator, "gpuPartitionSize")
 		if sharing := property.Object(accelerator, "gpuSharingConfig"); sharing != nil {
-			gpu.Sharing = &poolspec.Sharing{
+			gpu.Sharing = &config.Sharing{
 				Strategy:   property.Text(sharing, "gpuSharingStrategy"),
 				MaxClients: property.NumberOr(sharing, "maxSharedClientsPerGpu", 0),
 			}
@@ -112,7 +112,7 @@ func resources(amount capacity.Resources) corev1.ResourceList {
 }
 
 // nodeLabels returns the labels of the pool and of GKE.
-func nodeLabels(inputs pulumiresource.PropertyMap, machine gcp.Machine, gpu poolspec.GPU) map[string]string {
+func nodeLabels(inputs pulumiresource.PropertyMap, machine gcp.Machine, gpu config.GPU) map[string]string {
 	node := property.Object(inputs, "nodeConfig")
 	labels := map[string]string{}
 	own := property.Object(node, "labels")
@@ -144,7 +144,7 @@ func nodeLabels(inputs pulumiresource.PropertyMap, machine gcp.Machine, gpu pool
 
 // gpuLabels returns the labels for the GPUs of a node, how they are divided, and who installs the
 // driver.
-func gpuLabels(node pulumiresource.PropertyMap, gpu poolspec.GPU) map[string]string {
+func gpuLabels(node pulumiresource.PropertyMap, gpu config.GPU) map[string]string {
 	if gpu.Count == 0 {
 		return nil
 	}

@@ -21,7 +21,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"persia/config/jobspec"
+	"persia/config"
 	"persia/internal/testkit"
 	"persia/workload/persia"
 )
@@ -218,7 +218,7 @@ func TestCompleteAsksAgain(t *testing.T) {
 // TestCompletion checks that the operator and the guard do not count its pod, and that the pod has
 // one right.
 func TestCompletion(t *testing.T) {
-	args := JobArgs{Job: jobspec.Job{Name: "clicks"}, Namespace: "persia", Image: "registry.example.com/persia@sha256:0"}
+	args := JobArgs{Job: config.Job{Name: "clicks"}, Namespace: "persia", Image: "registry.example.com/persia@sha256:0"}
 	pod := completionPod(args)
 	assert.Equal(t, "clicks-completion", pod.ServiceAccountName)
 	assert.True(t, *pod.AutomountServiceAccountToken)

@@ -7,8 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"persia/config/cachespec"
-	"persia/config/jobspec"
+	"persia/config"
 	"persia/kube"
 	"persia/workload/nats"
 	"persia/workload/persia"
@@ -17,17 +16,17 @@ import (
 
 // JobArgs describes a training.
 type JobArgs struct {
-	Job jobspec.Job
+	Job config.Job
 	// Image has the operator, and Python for the completion of the job.
 	Image string
 	// Images says where nodes pull images from.
-	Images cachespec.Settings
+	Images config.Images
 	// Namespace is where its pods run.
 	Namespace string
 	// Broker is where the roles meet.
 	Broker nats.Broker
 	// Claims returns the claims for the mounts of a pod, which come from the job and its role.
-	Claims func([]jobspec.Mount) []persia.Claim
+	Claims func([]config.Mount) []persia.Claim
 	// SystemPlacement is the placement of the pods that the job needs besides its own.
 	SystemPlacement kube.Placement
 	// Needs are created before the job and deleted after it: the operator, which alone can let a
@@ -73,12 +72,12 @@ func persiaJob(args JobArgs, spec persiav1.PersiaJobSpec) *persiav1.PersiaJob {
 	}
 }
 
-func jobLabels(job jobspec.Job) map[string]string {
+func jobLabels(job config.Job) map[string]string {
 	return kube.Labels("persia-job", job.Name)
 }
 
 // roleOutputs returns the roles in the order of a stack file.
-func roleOutputs(job jobspec.Job) []persia.RoleOutput {
+func roleOutputs(job config.Job) []persia.RoleOutput {
 	var outputs []persia.RoleOutput
 	for _, role := range job.Roles() {
 		replicas := role.Replicas

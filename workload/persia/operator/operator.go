@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"persia/capacity"
-	"persia/config/cachespec"
+	"persia/config"
 	"persia/kube"
 )
 
@@ -25,7 +25,7 @@ type OperatorArgs struct {
 	// Image has the operator. It is always the same one.
 	Image string
 	// Images says where nodes pull images from.
-	Images cachespec.Settings
+	Images config.Images
 	// Placement is where the operator runs.
 	Placement kube.Placement
 	// Adopter registers objects that Kubernetes has created already.

@@ -8,7 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"persia/config/jobspec"
+	"persia/config"
 	"persia/workload/persia"
 	"persia/workload/persia/operator/persiav1"
 )
@@ -23,12 +23,12 @@ func jobSpec(args JobArgs) persiav1.PersiaJobSpec {
 	metrics := job.EnableMetrics && !job.Suspend
 	claims := claimsOf(args)
 	nnWorker := persiav1.NNWorker{
-		Role:         scriptedRole(args, claims, jobspec.KindNNWorker),
+		Role:         scriptedRole(args, claims, config.KindNNWorker),
 		NprocPerNode: int32(job.NNWorker.NprocPerNode),
 	}
-	dataloader := scriptedRole(args, claims, jobspec.KindDataloader)
-	embeddingWorker := roleSpec(args, claims, jobspec.KindEmbeddingWorker)
-	parameterServer := roleSpec(args, claims, jobspec.KindEmbeddingParameterServer)
+	dataloader := scriptedRole(args, claims, config.KindDataloader)
+	embeddingWorker := roleSpec(args, claims, config.KindEmbeddingWorker)
+	parameterServer := roleSpec(args, claims, config.KindEmbeddingParameterServer)
 	return persiav1.PersiaJobSpec{
 		PersiaEnv:     persiav1.PersiaEnv(job.PersiaEnv),
 		EnableMetrics: &metrics,
@@ -46,12 +46,12 @@ func jobSpec(args JobArgs) persiav1.PersiaJobSpec {
 }
 
 // scriptedRole returns a role that runs a script of the user through a script of the program.
-func scriptedRole(args JobArgs, claims []persia.Claim, kind jobspec.Kind) persiav1.Role {
+func scriptedRole(args JobArgs, claims []persia.Claim, kind config.Kind) persiav1.Role {
 	role := roleSpec(args, claims, kind)
 	_, scripts := persia.Scripts()
 	role.VolumeMounts = append(role.VolumeMounts, scripts)
-	if !slices.ContainsFunc(role.VolumeMounts, func(m corev1.VolumeMount) bool { return path.Clean(m.MountPath) == jobspec.SharedMemory }) {
-		role.VolumeMounts = append(role.VolumeMounts, corev1.VolumeMount{Name: sharedMemory, MountPath: jobspec.SharedMemory})
+	if !slices.ContainsFunc(role.VolumeMounts, func(m corev1.VolumeMount) bool { return path.Clean(m.MountPath) == config.SharedMemory }) {
+		role.VolumeMounts = append(role.VolumeMounts, corev1.VolumeMount{Name: sharedMemory, MountPath: config.SharedMemory})
 	}
 	role.Env = append(role.Env, scriptEnv(args.Job, kind)...)
 	return role
@@ -60,9 +60,9 @@ func scriptedRole(args JobArgs, claims []persia.Claim, kind jobspec.Kind) persia
 // scriptEnv returns the variables that make persia-launcher run the program's script, and the
 // settings of the script. The operator puts them after its own variables, so they can refer
 // to them.
-func scriptEnv(job jobspec.Job, kind jobspec.Kind) []corev1.EnvVar {
+func scriptEnv(job config.Job, kind config.Kind) []corev1.EnvVar {
 	script, entry := job.PersiaEnv.DataloaderEntry, "PERSIA_DATALOADER_ENTRY"
-	nnWorker := kind.Name == jobspec.KindNNWorker.Name
+	nnWorker := kind.Name == config.KindNNWorker.Name
 	if nnWorker {
 		script, entry = job.PersiaEnv.NNWorkerEntry, "PERSIA_NN_WORKER_ENTRY"
 	}
@@ -85,7 +85,7 @@ func scriptEnv(job jobspec.Job, kind jobspec.Kind) []corev1.EnvVar {
 	return env
 }
 
-func roleSpec(args JobArgs, claims []persia.Claim, kind jobspec.Kind) persiav1.Role {
+func roleSpec(args JobArgs, claims []persia.Claim, kind config.Kind) persiav1.Role {
 	role := *kind.Of(&args.Job)
 	replicas := role.Replicas
 	if args.Job.Suspend {
@@ -131,7 +131,7 @@ func indexOf(claims []persia.Claim, name string) int {
 }
 
 // volumes returns all volumes that the roles mount: the operator has one list for the job.
-func volumes(job jobspec.Job, claims []persia.Claim) []corev1.Volume {
+func volumes(job config.Job, claims []persia.Claim) []corev1.Volume {
 	var volumes []corev1.Volume
 	for i, claim := range claims {
 		volumes = append(volumes, corev1.Volume{Name: claimVolume(i), VolumeSource: corev1.VolumeSource{
@@ -147,7 +147,7 @@ func volumes(job jobspec.Job, claims []persia.Claim) []corev1.Volume {
 
 func claimVolume(i int) string { return "claim-" + strconv.Itoa(i) }
 
-func claimMounts(args JobArgs, claims []persia.Claim, role jobspec.Role) []corev1.VolumeMount {
+func claimMounts(args JobArgs, claims []persia.Claim, role config.Role) []corev1.VolumeMount {
 	var mounts []corev1.VolumeMount
 	for _, claim := range args.Claims(args.Job.MountsOf(role)) {
 		mounts = append(mounts, corev1.VolumeMount{

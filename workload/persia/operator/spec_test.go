@@ -7,13 +7,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"persia/config/jobspec"
+	"persia/config"
 	"persia/workload/persia"
 )
 
 // specOf returns a job of two nn-workers with GPUs, changed.
-func specOf(change func(*jobspec.Job)) *jobspec.Job {
-	training := &jobspec.Job{Name: "a", RunID: "1", EnableMetrics: true, PersiaEnv: jobspec.PersiaEnv{
+func specOf(change func(*config.Job)) *config.Job {
+	training := &config.Job{Name: "a", RunID: "1", EnableMetrics: true, PersiaEnv: config.PersiaEnv{
 		NNWorkerEntry: "/train.py", DataloaderEntry: "/load.py",
 	}}
 	training.NNWorker.Replicas = 2
@@ -22,12 +22,12 @@ func specOf(change func(*jobspec.Job)) *jobspec.Job {
 	return training
 }
 
-func noClaims([]jobspec.Mount) []persia.Claim { return nil }
+func noClaims([]config.Mount) []persia.Claim { return nil }
 
 // TestScriptsRunThroughTheProgram checks that the operator's own variables come first: of two
 // variables with the same name the later one wins.
 func TestScriptsRunThroughTheProgram(t *testing.T) {
-	training := specOf(func(j *jobspec.Job) { j.NNWorker.Env = []corev1.EnvVar{{Name: "A", Value: "b"}} })
+	training := specOf(func(j *config.Job) { j.NNWorker.Env = []corev1.EnvVar{{Name: "A", Value: "b"}} })
 	spec := jobSpec(JobArgs{Job: *training, Claims: noClaims})
 	assert.Equal(t, "/train.py", spec.PersiaEnv.NNWorkerEntry, "the job says what its author wrote")
 	const metrics = "/metrics/job/a/run/1/role/"
@@ -59,7 +59,7 @@ func TestScriptsRunThroughTheProgram(t *testing.T) {
 
 // TestScriptsOfAJobWithoutMetrics push nothing, though the operator names a gateway.
 func TestScriptsOfAJobWithoutMetrics(t *testing.T) {
-	training := specOf(func(j *jobspec.Job) { j.EnableMetrics = false })
+	training := specOf(func(j *config.Job) { j.EnableMetrics = false })
 	spec := jobSpec(JobArgs{Job: *training, Claims: noClaims})
 	for _, variable := range append(spec.NNWorker.Env, spec.Dataloader.Env...) {
 		assert.NotEqual(t, "PERSIA_REPLICA_METRICS", variable.Name)
@@ -68,7 +68,7 @@ func TestScriptsOfAJobWithoutMetrics(t *testing.T) {
 
 // TestOwnSharedMemory of a job takes the place of the program's.
 func TestOwnSharedMemory(t *testing.T) {
-	training := specOf(func(j *jobspec.Job) {
+	training := specOf(func(j *config.Job) {
 		j.Volumes = []corev1.Volume{{Name: "memory"}}
 		j.NNWorker.VolumeMounts = []corev1.VolumeMount{{Name: "memory", MountPath: "/dev/shm/"}}
 	})

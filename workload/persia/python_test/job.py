@@ -12,13 +12,16 @@ import coordinator
 CONTENT = {"dense.pt": "a model", "opt.pt": "an optimizer", "embedding_dump_done": "---\nnum_shards: 2\nnum_internal_shards: 2\n"}
 FILES = ["s0/replica_0_shard_0.emb", "s0/replica_0_shard_1.emb", "s1/replica_1_shard_0.emb", "s1/replica_1_shard_1.emb", "dense.pt", *checkpoints.MARKS]
 
+# A disk takes much longer to flush a file.
+MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None
+
 
 class JobTest(unittest.TestCase):
     """A test of the coordinator of a job with one nn-worker and one dataloader, on a volume."""
 
     def setUp(self):
         self.now = 0
-        self.volume = tempfile.mkdtemp()
+        self.volume = tempfile.mkdtemp(dir=MEMORY)
         self.addCleanup(shutil.rmtree, self.volume, ignore_errors=True)
         self.root = os.path.join(self.volume, "run")
         self.settings = types.SimpleNamespace(
@@ -62,6 +65,10 @@ class JobTest(unittest.TestCase):
 
     def write_complete(self, name):
         return self.write(name, *FILES)
+
+    def left(self):
+        """Return the files of all checkpoints."""
+        return sorted(os.path.relpath(os.path.join(folder, file), self.root) for folder, _, files in os.walk(self.root) for file in files)
 
     def start(self):
         """Have the next attempt start, and return the checkpoint that it starts from, or None."""

@@ -1,8 +1,19 @@
+import builtins
+import collections
+import contextlib
 import errno
+import io
 import os
+import pickle
+import shutil
+import struct
+import sys
+import types
 import unittest
+import zipfile
 from unittest import mock
 
+import checkpoints
 from job import FILES, JobTest
 
 
@@ -90,6 +101,320 @@ class WhatIsACheckpoint(JobTest):
             with mock.patch("os.scandir", failing(os.scandir, os.path.join(self.root, path).rstrip("/"), number)):
                 self.all_report(0, "waiting")
             self.assertIn("the checkpoints cannot be read", self.job.status())
+
+class WholeFiles(JobTest):
+    """PERSIA creates each file empty and then fills it, so that the files of an interrupted checkpoint
+    may all be there."""
+
+    def archive(self):
+        """Return a file of PyTorch since 1.6."""
+        file = io.BytesIO()
+        with zipfile.ZipFile(file, "w") as opened:
+            opened.writestr("archive/data.pkl", bytes(99999))
+        return file.getvalue()
+
+    def legacy(self):
+        """Return a file of PyTorch before 1.6."""
+        torch = types.ModuleType("torch")
+        storage = type("FloatStorage", (), {"__module__": "torch"})
+
+        class Tensor:
+            def __reduce__(self):
+                return torch.rebuild, (storage(), 0, (5000,), (1,))
+
+        def rebuild(*args):
+            raise AssertionError("reading a checkpoint runs no code of PyTorch")
+
+        class Pickler(pickle.Pickler):
+            def persistent_id(self, value):
+                return ("storage", storage, "7", "cpu", 5000, None) if isinstance(value, storage) else None
+
+        rebuild.__module__, rebuild.__qualname__ = "torch", "rebuild"
+        torch.FloatStorage, torch.rebuild = storage, rebuild
+        with mock.patch.dict(sys.modules, torch=torch):
+            file = io.BytesIO()
+            for value in (0x1950A86A20F9469CFC6C, 1001, {"little_endian": True}):
+                pickle.dump(value, file, 2)
+            Pickler(file, 2).dump(collections.OrderedDict(state={"step": 3}, weight=Tensor(), params=[1, {2}]))
+        pickle.dump(["7"], file, 2)
+        file.write(struct.pack("<q", 5000) + bytes(4 * 5000))
+        return file.getvalue()
+
+    def test_files(self):
+        archive, legacy = self.archive(), self.legacy()
+        for name, file, content, older, whole in (
+            ("a whole one", "opt.pt", archive, False, True),
+            ("an empty optimizer", "opt.pt", b"", False, False),
+            ("half an optimizer", "opt.pt", archive[:50000], False, False),
+            ("an optimizer without its end", "opt.pt", archive[:-1], False, False),
+            ("half a model", "dense.pt", archive[:50000], False, False),
+            ("an older file", "opt.pt", legacy, False, True),
+            ("an older file without its end", "opt.pt", legacy[:-1], False, False),
+            ("an older file without storages", "opt.pt", legacy[:-20008], False, False),
+            ("half a pickle of an older file", "opt.pt", legacy[:90], False, False),
+            ("one pickle of an older file", "opt.pt", legacy[:16], False, False),
+            ("the first bytes of an older one", "opt.pt", b"\x80\x02\x8a", False, False),
+            ("an older model without its end", "dense.pt", legacy[:-1], False, False),
+            ("a pickle of unusual form", "opt.pt", legacy[:16] + b"\x80\x02?.", False, True),
+            ("something else", "opt.pt", b"opt", False, True),
+            ("an empty mark", "embedding_dump_done", b"", False, False),
+            ("half a mark", "embedding_dump_done", b"---\nnum_shards: 1", False, False),
+            ("fewer servers than it counts", "embedding_dump_done", b"---\nnum_shards: 3\n", False, False),
+            ("the mark of an older release", "embedding_dump_done", b"", True, True),
+            ("half a mark of an older release", "embedding_dump_done", b"---\nnum", True, False),
+        ):
+            with self.subTest(name):
+                self.setUp()
+                self.write_complete("attempt-1/old")
+                with open(os.path.join(self.write_complete("attempt-1/new"), file), "wb") as opened:
+                    opened.write(content)
+                self.job = self.coordinator(older=older)
+                if older:
+                    # Its marks are all empty.
+                    with open(os.path.join(self.root, "attempt-1/old/embedding_dump_done"), "w"):
+                        pass
+                self.assertEqual("attempt-1/new" if whole else "attempt-1/old", self.start())
+                self.job.keeper.tidy()
+                self.assertEqual(whole, os.path.exists(os.path.join(self.root, "attempt-1/new")), "what is not whole is removed")
+
+
+class Removal(JobTest):
+    def test_no_replica_is_lost_meanwhile(self):
+        rmtree = shutil.rmtree
+
+        def slowly(folder, **named):
+            left = set(os.listdir(os.path.dirname(folder)))
+            self.assertTrue(checkpoints.DENSE in left and not left.intersection(checkpoints.MARKS), "what is left is incomplete")
+            for _ in range(13):
+                self.now += 5
+                self.assertFalse(self.job.lock.locked())
+                self.all_report(self.job.attempt, "running")
+            rmtree(folder, **named)
+
+        for name in ("before the attempt", "in the attempt"):
+            self.setUp()
+            with self.subTest(name), mock.patch("shutil.rmtree", slowly):
+                if name == "before the attempt":
+                    self.write("attempt-1", "s0/a.emb", "dense.pt", "opt.pt")
+                    self.start()
+                else:
+                    os.makedirs(os.path.join(self.root, "attempt-1"))
+                    self.start()
+                    for step in (1, 2, 3):
+                        self.write_complete(f"attempt-2/{step}")
+                    self.job.keeper.keep()
+                self.job.keeper.tidy()
+                self.assertTrue(self.job.status().startswith("running attempt 2"), self.job.status())
+                self.assertGreaterEqual(self.now, 65)
+
+    def test_checkpoints_within_others(self):
+        complete, write = (lambda name: lambda: self.write_complete(name)), (lambda *files: lambda: self.write(*files))
+
+        def link(to, at):
+            return lambda: (os.makedirs(os.path.dirname(os.path.join(self.root, at)), exist_ok=True), os.symlink(os.path.join(self.root, to), os.path.join(self.root, at)))
+
+        steps = [f"attempt-9/step-{number}" for number in (100, 200, 300)]
+        for name, makes, whole, others in (
+            ("the last one is interrupted", [complete(steps[0]), write("attempt-9", "s0/a.emb", "dense.pt", "embedding_dump_done")], steps[:1], []),
+            ("all are interrupted", [write(steps[0], "dense.pt", "s0/a.emb", "notes"), write("attempt-9", "dense.pt", "s0/a.emb", "notes")],
+             [], ["attempt-9/notes", steps[0] + "/notes"]),
+            ("files of the script", [complete(steps[0]), write(steps[0], "metrics.csv"), complete(steps[1]), complete(steps[2])], steps[1:], [steps[0] + "/metrics.csv"]),
+            ("the oldest is too many", [complete("attempt-9"), complete(steps[0]), complete(steps[1])], steps[:2], []),
+            ("an inner one is too many", [complete(steps[0]), complete(steps[1]), complete("attempt-9")], ["attempt-9", steps[1]], []),
+            ("one with the name of a part", [complete("attempt-9/s100"), write("attempt-9/s200", "s0/a.emb", "dense.pt")], ["attempt-9/s100"], []),
+            ("one with the name of a part beside another", [complete("attempt-9/s100"), complete("attempt-9"), complete(steps[1]), complete(steps[2])],
+             ["attempt-9/s100", *steps[1:]], []),
+            ("other folders of the script", [write("attempt-9", "dense.pt", "s0/a.emb", "logs/today")], [], ["attempt-9/logs/today"]),
+            ("exported embeddings", [write("attempt-9/export", "s0/a.emb", "embedding_dump_done"), write("attempt-9", "s0/a.emb")],
+             [], ["attempt-9/export/embedding_dump_done", "attempt-9/export/s0/a.emb", "attempt-9/s0/a.emb"]),
+            ("an optimizer with another name", [write("attempt-9", "s0/a.emb", "s1/a.emb", "dense.pt", "embedding_dump_done", "adam.pt")],
+             [], ["attempt-9/" + file for file in ("s0/a.emb", "s1/a.emb", "dense.pt", "embedding_dump_done", "adam.pt")]),
+            ("what is in no attempt's folder", [write("exports/1", "s0/a.emb", "dense.pt"), link("exports/1", "attempt-9/1"), link("exports", "attempt-8")],
+             [], ["exports/1/dense.pt", "exports/1/s0/a.emb"]),
+            ("a link to the newest", [complete(steps[0]), complete(steps[1]), link(steps[1], "attempt-1/newest")], steps[:2], []),
+        ):
+            with self.subTest(name):
+                self.setUp()
+                for make in makes:
+                    make()
+                self.start()
+                self.job.keeper.tidy()
+                self.assertEqual(sorted(others + [f"{folder}/{file}" for folder in whole for file in FILES]), self.left())
+
+    def test_another_process_removes_a_file_meanwhile(self):
+        self.write("attempt-1", "dense.pt", *[f"s{server}/{number}.emb" for server in range(2) for number in range(9)])
+        self.start()
+        unlink, failed = os.unlink, []
+
+        def faster(*arguments, **named):
+            unlink(*arguments, **named)
+            if not failed:
+                failed.append(True)
+                raise FileNotFoundError(2, "another process was faster")
+
+        with mock.patch("os.unlink", faster):
+            self.job.keeper.tidy()
+        self.assertEqual(([True], []), (failed, self.left()))
+
+
+class BrokenVolume(JobTest):
+    """A volume that fails for a while does not count as empty."""
+
+    FAILS = "the checkpoints cannot be read: [Errno 5] Input/output error"
+
+    def setUp(self):
+        super().setUp()
+        self.settings.backoff_seconds = 10
+        self.job = self.coordinator()
+        self.write_complete("attempt-1/1")
+        self.broken = self.write("attempt-1/2", "s0/a.emb", "dense.pt")
+
+    @contextlib.contextmanager
+    def failing(self, what, path=None):
+        module = builtins if what == "open" else os
+        function = getattr(module, what)
+        with mock.patch.object(module, what, failing(function, path or self.root, errno.EIO)):
+            yield
+
+    def test_before_an_attempt(self):
+        for what in ("scandir", "open"):
+            with self.subTest(what):
+                self.setUp()
+                with self.failing(what):
+                    self.all_report(0, "waiting")
+                    self.job.keeper.tidy()
+                    self.assertIn(self.FAILS, self.job.status())
+                    self.now += 9
+                    self.all_report(0, "waiting")
+                    self.assertNotIn("in a row", self.job.status(), "it is read again after 10 s")
+                    self.now += 1
+                    self.all_report(0, "waiting")
+                    self.assertIn(", 2 times in a row", self.job.status())
+                self.assertTrue(os.path.exists(self.broken))
+                self.now += 20
+                self.assertEqual("attempt-1/1", self.start())
+
+    def test_at_the_end_of_a_file(self):
+        class Torn(io.BytesIO):
+            def read(self, *size):
+                if self.tell():
+                    raise OSError(errno.EIO, "Input/output error")
+                return super().read(*size)
+
+        content = b"PK\x03\x04" + b"x" * 99999 + b"PK\x05\x06" + bytes(18)
+        with open(os.path.join(self.root, "attempt-1/1/opt.pt"), "wb") as file:
+            file.write(content)
+        with mock.patch("builtins.open", lambda name, *rest, opened=open: Torn(content) if str(name).endswith("opt.pt") else opened(name, *rest)):
+            self.all_report(0, "waiting")
+            self.assertIn(self.FAILS, self.job.status())
+        self.now += 10
+        self.assertEqual("attempt-1/1", self.start())
+
+    def test_the_record(self):
+        self.job.keeper.keep()
+        self.job.finish()
+        self.job.keeper.keep()
+        self.job = self.coordinator(pod="another")
+        with self.failing("open", self.settings.state_directory):
+            self.all_report(0, "waiting")
+            self.assertIn(self.FAILS, self.job.status())
+        self.now += 10
+        self.all_report(0, "waiting")
+        self.assertEqual("complete in attempt 1", self.job.status())
+
+    def test_in_an_attempt(self):
+        self.start()
+        for name in ("attempt-2/1", "attempt-2/2"):
+            self.write_complete(name)
+        for what in ("scandir", "open"):
+            with self.failing(what):
+                self.now += 20
+                self.job.keeper.keep()
+        self.assertRegex(self.job.status(), r"^running attempt 2: .* have finished; the checkpoints cannot be read: .*, 2 times in a row")
+        self.now += 40
+        self.job.keeper.keep()
+        with self.failing("scandir"):
+            self.job.keeper.tidy()
+        self.assertIn(f"{self.broken} cannot be removed: ", self.logged[-1])
+        self.job.keeper.tidy()
+        # The attempt started from the oldest.
+        self.assertEqual(sorted(f"{folder}/{file}" for folder in ("attempt-1/1", "attempt-2/1", "attempt-2/2") for file in FILES), self.left())
+
+    def test_when_an_attempt_ends(self):
+        self.start()
+        with self.failing("scandir"):
+            self.report("nn-worker", 2, "failed")
+            self.assertIn(self.FAILS, self.job.status())
+        self.now += 10
+        self.report("dataloader", 2, "waiting")
+        self.assertIn("(nn-worker 0: ): backing off", self.job.status())
+        self.now += 10
+        self.assertEqual("attempt-1/1", self.start())
+
+
+class Doubts(JobTest):
+    """An attempt that fails before it makes progress leaves its checkpoint in doubt, and the next one
+    begins with the one before."""
+
+    def restart(self, **changes):
+        """Have the next attempt start, and note its checkpoint."""
+        if changes:
+            self.job = self.coordinator(**changes)
+        while self.job.phase != "start":
+            self.now += 1000
+            self.all_report(self.job.attempt, "waiting")
+        self.resumed.append(os.path.basename(self.job.resume))
+
+    def tell(self, *progress):
+        for value in progress:
+            self.report("nn-worker", self.job.attempt, "running", progress=value)
+
+    def fail(self, **more):
+        self.report("nn-worker", self.job.attempt, "failed", **more)
+
+    def look(self):
+        self.now += 60
+        self.job.keeper.keep()
+        self.job.keeper.tidy()
+
+    def save(self, name):
+        self.write_complete(f"attempt-{self.job.attempt}/{name}")
+
+    def lose(self):
+        self.now += 61
+        self.tell(1)
+
+    def test_what_the_next_attempts_start_from(self):
+        restart, tell, fail, look, save = self.restart, self.tell, self.fail, self.look, self.save
+        for name, steps, keep, want in (
+            ("before its first progress", lambda: (tell(1), fail(), restart()), 2, "2 1"),
+            ("after its first progress", lambda: (tell(1, 2), fail(), restart()), 2, "2 2"),
+            ("before its command starts", lambda: (tell(1), fail(doubts=False), restart()), 2, "2 2"),
+            ("after another coordinator's order", lambda: (tell(1), self.report("nn-worker", self.job.attempt, "waiting"), restart()), 2, "2 2"),
+            ("of a changed script that tells nothing", lambda: (tell(1), restart(revision="2"), fail(), restart()), 2, "2 2 1"),
+            ("with a new checkpoint that nothing has seen",
+             lambda: (tell(1), save("3"), fail(), restart(), self.job.keeper.tidy(), tell(1), fail(), restart()), 1, "2 3 2"),
+            ("with a checkpoint from a backup",
+             lambda: (tell(1), self.write_complete("attempt-99/9"), look(), fail(), restart(), tell(1), fail(), restart()), 9, "2 9 1"),
+            ("with another cause", lambda: [(tell(1), fail(), restart()) for _ in range(3)], 2, "2 1 2 1"),
+            ("a script that tells nothing", lambda: [(fail(), restart()) for _ in range(3)], 2, "2 2 1 1"),
+            ("a replica that is lost", lambda: (tell(1), self.lose(), restart()), 2, "2 2"),
+            ("in another process", lambda: (tell(1), fail(), restart(pod="nn-worker")), 2, "2 1"),
+            ("the coordinator with the nn-worker", lambda: (tell(1), restart(pod="nn-worker")), 2, "2 1"),
+            ("one that is kept alone", lambda: (self.job.keeper.tidy(), tell(1), fail(), restart(), self.job.keeper.tidy()), 1, "2 2"),
+            ("one that worked is not removed",
+             lambda: (tell(1, 2), save("3"), look(), fail(), restart(), tell(1), look(), fail(), restart()), 1, "2 3 2"),
+        ):
+            with self.subTest(name):
+                self.setUp()
+                self.settings.attempts, self.settings.keep = 9, keep
+                self.settings.lost_seconds = 60 if "lost" in name else 1e9
+                self.job, self.resumed = self.coordinator(), []
+                for step in "12":
+                    self.write_complete(f"attempt-1/{step}")
+                restart()
+                steps()
+                self.assertEqual(want, " ".join(self.resumed))
 
 
 if __name__ == "__main__":

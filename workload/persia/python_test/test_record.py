@@ -185,6 +185,7 @@ class FullVolume(JobTest):
         for times in ("", ", 2 times in a row"):
             self.job.keeper.hold()
             self.assertTrue(self.job.status().endswith(f"; this cannot be recorded: [Errno 28] No space left on device{times}"), self.job.status())
+            self.assertEqual([], os.listdir(self.settings.state_directory), "what is half-written takes room")
 
 
 if __name__ == "__main__":

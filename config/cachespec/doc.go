@@ -1,2 +1,0 @@
-// Package cachespec defines the caches through which nodes pull images: settings and rules.
-package cachespec

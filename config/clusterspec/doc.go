@@ -1,2 +1,0 @@
-// Package clusterspec defines the GKE cluster and its network in a stack file.
-package clusterspec

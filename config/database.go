@@ -1,0 +1,317 @@
+package config
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/distribution/reference"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/config/input"
+)
+
+// PostgreSQL is the database of the master: one that the stack runs, or an existing one.
+type PostgreSQL struct {
+	Image DatabaseImage `json:"image,omitempty"`
+	// Resources are the requests and limits of the database. Each has a default: limits
+	// {cpu: 8, memory: 32G}, requests {cpu: 4, memory: 16G}, but no request exceeds a
+	// limit that you set.
+	Resources corev1.ResourceRequirements `json:"resources,omitempty"`
+	// Password is the password of the admin user, postgres, set with `pulumi config set
+	// --secret`. Required unless you set External.
+	Password input.Secret `json:"postgresqlPassword,omitempty"`
+	// Database is the name of the database that the stack creates.
+	Database string `json:"postgresqlDatabase,omitempty" default:"pedl"`
+	// InitdbArgs are arguments of initdb, which creates the database once. Default none.
+	InitdbArgs string `json:"postgresqlInitdbArgs,omitempty"`
+	// SchedulerName is the scheduler of the database's pod. Default: the cluster's
+	// default scheduler.
+	SchedulerName string `json:"schedulerName,omitempty"`
+	// ExtendedConfig are settings of PostgreSQL in camel case, like maxConnections for
+	// max_connections. Default {maxConnections: 2000, sharedBuffers: 512MB}. You can
+	// override each separately.
+	ExtendedConfig map[string]SettingValue `json:"postgresqlExtendedConfig,omitempty"`
+	Persistence    Persistence             `json:"persistence,omitempty"`
+	Service        DatabaseService         `json:"service,omitempty"`
+	// External is an existing database. If you set it, set no other field of postgresql.
+	External *ExternalDatabase `json:"external,omitempty"`
+}
+
+// DatabaseImage is the image of PostgreSQL: Bitnami's, or one with the same layout.
+type DatabaseImage struct {
+	// Registry is the registry of the image.
+	Registry string `json:"registry,omitempty" default:"docker.io"`
+	// Repository is the repository of the image.
+	Repository string `json:"repository,omitempty" default:"bitnamilegacy/postgresql"`
+	// Tag is the tag of the image.
+	Tag string `json:"tag,omitempty" default:"10.23.0-debian-11-r3"`
+	// PullPolicy is Always, IfNotPresent, or Never.
+	PullPolicy corev1.PullPolicy `json:"pullPolicy,omitempty" default:"IfNotPresent" enum:"Always,IfNotPresent,Never"`
+	// PullSecrets are Secrets in the namespace pedl with registry credentials. Default
+	// none.
+	PullSecrets []corev1.LocalObjectReference `json:"pullSecrets,omitempty"`
+}
+
+// SettingValue is the value of a setting of PostgreSQL: a string, a number, or a boolean.
+type SettingValue string
+
+// UnmarshalJSON keeps numbers and booleans as the user wrote them.
+func (v *SettingValue) UnmarshalJSON(text []byte) error {
+	var value any
+	if err := json.Unmarshal(text, &value); err != nil {
+		return err
+	}
+	switch value := value.(type) {
+	case string:
+		*v = SettingValue(value)
+	case float64, bool:
+		*v = SettingValue(text)
+	default:
+		return errors.New("must be a string, a number, or true or false")
+	}
+	return nil
+}
+
+// Persistence is where the database stores its data: a volume of the stack with one source,
+// as in persia:storage; a volume of StorageClass; or the volume of ExistingClaim. If you set
+// none of these, the stack creates a Persistent Disk named CLUSTER-pedl-postgresql, which
+// `pulumi destroy` keeps. On an existing cluster you must set one.
+type Persistence struct {
+	// Enabled keeps the data. Without it, the data is lost with the pod.
+	Enabled bool `json:"enabled,omitempty" default:"true"`
+	// ExistingClaim is a PersistentVolumeClaim in the namespace pedl.
+	ExistingClaim string `json:"existingClaim,omitempty"`
+	// StorageClass is the storage class that creates the volume and determines its
+	// reclaim policy.
+	StorageClass string `json:"storageClass,omitempty"`
+	// AccessMode is ReadWriteOnce, or ReadWriteMany for storage that is not a disk.
+	AccessMode corev1.PersistentVolumeAccessMode `json:"accessMode,omitempty" default:"ReadWriteOnce" enum:"ReadWriteOnce,ReadWriteMany"`
+	// Annotations are annotations of the volume and its claim. Default none.
+	Annotations map[string]string `json:"annotations,omitempty"`
+	// Size is the size of the volume. You can increase it if the stack creates the
+	// volume.
+	Size string `json:"size,omitempty" default:"100Gi"`
+	// SubPath is the directory of the volume to mount. Default: its root.
+	SubPath string `json:"subPath,omitempty"`
+	// MountPath is where the volume is mounted. The data is in the directory data below
+	// it.
+	MountPath string `json:"mountPath,omitempty" default:"/bitnami/postgresql"`
+
+	Sources `json:",inline"`
+}
+
+// DatabaseService is the Service of the database.
+type DatabaseService struct {
+	// ExternalIPs are addresses outside the cluster that lead to the database, which only
+	// an existing cluster may have. Default none: then only the master can reach it.
+	ExternalIPs []string `json:"externalIPs,omitempty"`
+	// Port is the port of the database.
+	Port int `json:"port,omitempty" default:"5432"`
+}
+
+// ExternalDatabase is an existing database.
+type ExternalDatabase struct {
+	// Host is the address or host name of the database server.
+	Host string `json:"host"`
+	// Port is the port of the database server.
+	Port int `json:"port,omitempty" default:"5432"`
+	// User is the user that the master connects as.
+	User string `json:"user,omitempty" default:"postgres"`
+	// Database is the name of the database.
+	Database string `json:"database,omitempty" default:"pedl"`
+	// Password is the password of the user, set with `pulumi config set --secret`.
+	Password input.Secret `json:"password"`
+}
+
+// databaseName names the database in messages.
+const databaseName = "the database of PEDL"
+
+// check checks the database, which runs on the node pool of the master.
+func (d *PostgreSQL) check(p *input.Problems, path *field.Path, nodePool string, context pedlContext) {
+	if d.External != nil {
+		input.OnlyFields(p, path, *d, "of an external database", "external")
+		checkExternal(p, path.Child("external"), *d.External)
+		return
+	}
+	checkDatabaseImage(p, path.Child("image"), d.Image)
+	checkResources(p, path.Child("resources"), databaseName, d.Resources)
+	checkNoGPUs(p, path.Child("resources"), databaseName, d.Resources)
+	checkCredential(p, path.Child("postgresqlPassword"), d.Password)
+	checkDatabaseName(p, path.Child("postgresqlDatabase"), d.Database)
+	checkOneLine(p, path.Child("postgresqlInitdbArgs"), d.InitdbArgs)
+	if d.SchedulerName != "" {
+		p.Name(path.Child("schedulerName"), d.SchedulerName, validation.IsDNS1123Subdomain)
+	}
+	checkSettings(p, path.Child("postgresqlExtendedConfig"), d.ExtendedConfig)
+	checkExternalIPs(p, path.Child("service", "externalIPs"), d.Service.ExternalIPs, context, "use kubectl port-forward, or your own Service of the type LoadBalancer with a network policy that lets its clients in")
+	input.Port(p, path.Child("service", "port"), d.Service.Port)
+	d.Persistence.check(p, path.Child("persistence"), nodePool, context)
+}
+
+func checkExternal(p *input.Problems, path *field.Path, e ExternalDatabase) {
+	input.Host(p, path.Child("host"), e.Host)
+	input.Port(p, path.Child("port"), e.Port)
+	checkDatabaseName(p, path.Child("user"), e.User)
+	checkDatabaseName(p, path.Child("database"), e.Database)
+	checkCredential(p, path.Child("password"), e.Password)
+}
+
+// checkDatabaseImage checks each part of a reference on its own.
+func checkDatabaseImage(p *input.Problems, path *field.Path, image DatabaseImage) {
+	const registry, repository = "example.com", "image"
+	named, err := reference.WithName(image.Registry + "/" + repository)
+	if err != nil || reference.Domain(named) != image.Registry {
+		p.Invalid(path.Child("registry"), image.Registry, "must be the name of a registry, like docker.io or registry.example.com:5000")
+	}
+	named, err = reference.WithName(registry + "/" + image.Repository)
+	if err != nil || reference.Path(named) != image.Repository {
+		p.Invalid(path.Child("repository"), image.Repository, "must be a repository without registry and tag, like bitnamilegacy/postgresql; write those in registry and tag")
+	}
+	if !tagForm.MatchString(image.Tag) {
+		p.Invalid(path.Child("tag"), image.Tag, "must be a tag in quotes, like \"10.23.0-debian-11-r3\"")
+	}
+	checkPullSecrets(p, path.Child("pullSecrets"), image.PullSecrets)
+}
+
+var (
+	tagForm = regexp.MustCompile("^" + reference.TagRegexp.String() + "$")
+	// settingForm matches the name of a setting in camel case, with an optional prefix for
+	// its extension.
+	settingForm = regexp.MustCompile(`^[a-z][a-zA-Z0-9]*(\.[a-z][a-zA-Z0-9]*)?$`)
+)
+
+// longestDatabaseName is PostgreSQL's limit for names (NAMEDATALEN - 1).
+const longestDatabaseName = 63
+
+func checkDatabaseName(p *input.Problems, path *field.Path, name string) {
+	switch {
+	case name == "":
+		p.Required(path, "write a name")
+	case len(name) > longestDatabaseName || strings.ContainsFunc(name, unicode.IsControl):
+		p.Invalid(path, name, "must be a single line of at most %d characters", longestDatabaseName)
+	}
+}
+
+func checkOneLine(p *input.Problems, path *field.Path, text string) {
+	if strings.ContainsFunc(text, unicode.IsControl) {
+		p.Invalid(path, text, "must be a single line")
+	}
+}
+
+// ownSettings maps settings of PostgreSQL that the program sets to the fields that determine
+// them. Other values would disconnect the database from its Service or its volume.
+var ownSettings = map[string]string{
+	"port":            "service.port",
+	"dataDirectory":   "persistence.mountPath",
+	"listenAddresses": "service",
+	"configFile":      "image",
+}
+
+// ownDirectories are mount paths in the database's pod that the program uses.
+var ownDirectories = map[string]string{
+	"/dev/shm":                        "its shared memory",
+	"/bitnami/postgresql/conf/conf.d": "its settings",
+}
+
+func checkSettings(p *input.Problems, path *field.Path, settings map[string]SettingValue) {
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		at := path.Key(name)
+		switch decides, own := ownSettings[name]; {
+		case own:
+			p.Invalid(at, string(settings[name]), "is set by %s; remove it", decides)
+		case !settingForm.MatchString(name):
+			p.Invalid(at, name, "must be a setting of PostgreSQL in camel case, like maxConnections for max_connections")
+		}
+		checkOneLine(p, at, string(settings[name]))
+	}
+}
+
+func (d *Persistence) check(p *input.Problems, at *field.Path, nodePool string, context pedlContext) {
+	input.Directory(p, at.Child("mountPath"), d.MountPath)
+	if what, own := ownDirectories[d.MountPath]; own {
+		p.Invalid(at.Child("mountPath"), d.MountPath, "is where the database keeps %s; choose another path, like /bitnami/postgresql", what)
+	}
+	input.SubPath(p, at.Child("subPath"), d.SubPath)
+	input.Annotations(p, at.Child("annotations"), d.Annotations)
+	database := d.volume()
+	database.CheckAccessMode(p, at.Child("accessMode"), d.AccessMode)
+	if d.checkOneSource(p, at) {
+		database.CheckSource(p, at, context.Storage)
+		checkDatabaseVolume(p, at, &database, nodePool, context)
+	} else if d.StorageClass != "" {
+		database.CheckSize(p, at.Child("size"))
+	}
+}
+
+// checkOneSource checks that the data has exactly one source, and reports whether it is a
+// volume of the stack.
+func (d *Persistence) checkOneSource(p *input.Problems, path *field.Path) bool {
+	var sources []string
+	if d.ExistingClaim != "" {
+		sources = append(sources, "existingClaim")
+		p.Name(path.Child("existingClaim"), d.ExistingClaim, validation.IsDNS1123Subdomain)
+	}
+	if d.StorageClass != "" {
+		sources = append(sources, "storageClass")
+		p.Name(path.Child("storageClass"), d.StorageClass, validation.IsDNS1123Subdomain)
+	}
+	sources = append(sources, d.Written()...)
+	switch {
+	case !d.Enabled && len(sources) > 0:
+		p.Forbidden(path.Child(sources[0]), "enabled is false; write enabled: true, or remove it")
+	case !d.Enabled:
+	case len(sources) == 0:
+		p.Required(path.Child("storageClass"), "required on an existing cluster: write storageClass, existingClaim, or a source like nfs or persistentDisk")
+	case len(sources) > 1:
+		p.Forbidden(path.Child(sources[1]), "%s is already set; write exactly one of %s and %s", sources[0], sources[0], sources[1])
+	default:
+		return d.Source() != nil
+	}
+	return false
+}
+
+// checkDatabaseVolume checks that the pod of PostgreSQL, on a node of its pool, can use a volume.
+func checkDatabaseVolume(p *input.Problems, path *field.Path, database *Volume, nodePool string, context pedlContext) {
+	if database.MountedBySidecar() {
+		p.Invalid(path.Child("gcsFuse"), database.GCSFuse.Bucket, "cannot hold a database, because a bucket has no locks; use persistentDisk")
+	}
+	for i, other := range context.Volumes {
+		at := context.VolumesPath.Index(i)
+		if other.Name == database.Name {
+			p.Invalid(at.Child("name"), other.Name, "is the name of the volume of PEDL's database; choose another")
+		}
+		if identity := database.Identity(); identity != "" && identity == other.Identity() {
+			p.Duplicate(path, identity, "is already the storage of %s; give the database its own storage", at)
+		}
+	}
+	if pool, ok := context.Pool(nodePool); ok {
+		database.CheckUsers(p, path, volumeUsers{Pools: []volumePool{pool}, OnePod: true})
+	}
+}
+
+// volume returns the volume of the database in the form of persia:storage.
+func (d *Persistence) volume() Volume {
+	return Volume{
+		Name:          PEDLVolume,
+		Claim:         PEDLVolume,
+		Size:          d.Size,
+		AccessModes:   []corev1.PersistentVolumeAccessMode{d.AccessMode},
+		ReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
+		Sources:       d.Sources,
+	}
+}
+
+// Volume returns the volume of the database, and whether it is a volume of the stack.
+func (d *PostgreSQL) Volume() (Volume, bool) {
+	if d.External != nil || !d.Persistence.Enabled || d.Persistence.Source() == nil {
+		return Volume{}, false
+	}
+	return d.Persistence.volume(), true
+}

@@ -1,0 +1,375 @@
+package input
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Decode decodes a value of the tree that [ParseJSON] returns into a pointer, fills in defaults, and
+// checks enumerations.
+func Decode(p *Problems, path *field.Path, value any, into any) {
+	d, out := decoder{p}, reflect.ValueOf(into).Elem()
+	fillIn(out)
+	d.decode(path, value, out)
+	d.enumerations(path, out, nil)
+}
+
+// Defaults fills in the defaults of the zero value that a pointer refers to.
+func Defaults(into any) { fillIn(reflect.ValueOf(into).Elem()) }
+
+// ParseJSON parses JSON, with numbers as [json.Number]. It returns other text as a string, because
+// Pulumi returns strings without quotes.
+func ParseJSON(text string) any {
+	dec := json.NewDecoder(bytes.NewReader([]byte(text)))
+	dec.UseNumber()
+	var value any
+	if err := dec.Decode(&value); err != nil {
+		return text
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return text
+	}
+	return value
+}
+
+type decoder struct{ *Problems }
+
+// decode decodes one value. A null counts as omitted.
+func (d decoder) decode(path *field.Path, in any, out reflect.Value) {
+	if in == nil {
+		return
+	}
+	d.Give(path)
+	switch leaf := out.Addr().Interface().(type) {
+	case *map[string]any:
+		*leaf, _ = expect[map[string]any](d, path, in, out, "an object")
+		return
+	case *resource.Quantity:
+		d.quantity(path, in, leaf)
+		return
+	case json.Unmarshaler:
+		d.leaf(path, in, out, leaf)
+		return
+	}
+	switch out.Kind() {
+	case reflect.Pointer:
+		out.Set(reflect.New(out.Type().Elem()))
+		fillIn(out.Elem())
+		d.decode(path, in, out.Elem())
+	case reflect.Struct:
+		if object, ok := expect[map[string]any](d, path, in, out, "an object"); ok {
+			d.object(path, object, out)
+		}
+	case reflect.Map:
+		if object, ok := expect[map[string]any](d, path, in, out, "an object"); ok {
+			d.dictionary(path, object, out)
+		}
+	case reflect.Slice:
+		if list, ok := expect[[]any](d, path, in, out, "a list"); ok {
+			d.list(path, list, out)
+		}
+	case reflect.String:
+		if s, ok := expect[string](d, path, in, out, "a string; put it in quotes"); ok && s != "" {
+			out.SetString(s)
+			if !holdsSecret(out.Type()) {
+				d.WarnOfLookalike(path, s)
+			}
+		}
+	case reflect.Bool:
+		if b, ok := expect[bool](d, path, in, out, "true or false, without quotes"); ok {
+			out.SetBool(b)
+		}
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		if n, ok := expect[json.Number](d, path, in, out, "an integer, without quotes"); ok {
+			d.integer(path, n, out)
+		}
+	case reflect.Float64:
+		if n, ok := expect[json.Number](d, path, in, out, "a number, without quotes"); ok {
+			d.number(path, n, out)
+		}
+	default:
+		d.wrong(path, in, out, fmt.Sprintf("cannot be decoded to %s", out.Type()))
+	}
+}
+
+func (d decoder) object(path *field.Path, object map[string]any, out reflect.Value) {
+	fields := fieldsOf(out.Type())
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		in, at := object[name], path.Child(name)
+		f, ok := fields[name]
+		switch {
+		case !ok:
+			d.Unreadable(at, "%s", unknownField(name, out.Type()))
+		case in == nil:
+			d.Warn(at, "is null, which counts as omitted, so the default applies; write a value, or remove it")
+		case f.positive && isZero(in):
+			d.wrong(at, in, out.FieldByIndex(f.index), "must be at least 1; omit it for the default")
+		default:
+			d.decode(at, in, out.FieldByIndex(f.index))
+		}
+	}
+}
+
+func (d decoder) dictionary(path *field.Path, object map[string]any, out reflect.Value) {
+	out.Set(reflect.MakeMap(out.Type()))
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		d.WarnOfLookalike(path.Key(name), name)
+		value := reflect.New(out.Type().Elem()).Elem()
+		fillIn(value)
+		d.element(path.Key(name), object[name], value)
+		out.SetMapIndex(reflect.ValueOf(name).Convert(out.Type().Key()), value)
+	}
+}
+
+func (d decoder) list(path *field.Path, list []any, out reflect.Value) {
+	out.Set(reflect.MakeSlice(out.Type(), len(list), len(list)))
+	for i, in := range list {
+		fillIn(out.Index(i))
+		d.element(path.Index(i), in, out.Index(i))
+	}
+}
+
+// element decodes an element of a list or a dictionary, where a null would become an empty value.
+func (d decoder) element(path *field.Path, in any, out reflect.Value) {
+	if in == nil {
+		d.Missing(path, "it is null; write a value, or remove it")
+		return
+	}
+	d.decode(path, in, out)
+}
+
+func (d decoder) integer(path *field.Path, n json.Number, out reflect.Value) {
+	i, err := n.Int64()
+	if err != nil || out.OverflowInt(i) {
+		d.wrong(path, n, out, "must be an integer")
+		return
+	}
+	out.SetInt(i)
+}
+
+func (d decoder) number(path *field.Path, n json.Number, out reflect.Value) {
+	f, err := n.Float64()
+	if err != nil {
+		d.wrong(path, n, out, "must be a number")
+		return
+	}
+	out.SetFloat(f)
+}
+
+func (d decoder) quantity(path *field.Path, in any, out *resource.Quantity) {
+	q, err := ParseQuantity(fmt.Sprint(in))
+	if err != nil {
+		d.wrong(path, in, reflect.ValueOf(out).Elem(), err.Error())
+		return
+	}
+	*out = q
+}
+
+// leaf decodes a type with its own UnmarshalJSON.
+func (d decoder) leaf(path *field.Path, in any, out reflect.Value, leaf json.Unmarshaler) {
+	text, err := json.Marshal(in)
+	if err == nil {
+		err = leaf.UnmarshalJSON(text)
+	}
+	if err != nil {
+		d.wrong(path, in, out, err.Error())
+	}
+}
+
+// wrong reports a value that cannot be decoded. It does not print objects, lists, or anything
+// written for a type that contains secrets.
+func (d decoder) wrong(path *field.Path, in any, out reflect.Value, detail string) {
+	switch in.(type) {
+	case map[string]any:
+		in, detail = field.OmitValueType{}, detail+" (it is an object)"
+	case []any:
+		in, detail = field.OmitValueType{}, detail+" (it is a list)"
+	}
+	if holdsSecret(out.Type()) {
+		in = field.OmitValueType{}
+	}
+	d.Undecodable(path, in, "%s", detail)
+}
+
+// expect returns the value as a T, or reports that it is not one.
+func expect[T any](d decoder, path *field.Path, in any, out reflect.Value, want string) (T, bool) {
+	value, ok := in.(T)
+	if !ok {
+		d.wrong(path, in, out, "must be "+want)
+	}
+	return value, ok
+}
+
+// isZero reports whether a value is the number 0.
+func isZero(in any) bool {
+	n, ok := in.(json.Number)
+	if !ok {
+		return false
+	}
+	i, err := n.Int64()
+	return err == nil && i == 0
+}
+
+// unknownField suggests fields for a name that an object does not have.
+func unknownField(name string, object reflect.Type) string {
+	names := slices.Sorted(maps.Keys(fieldsOf(object)))
+	if near := Nearest(name, names); len(near) > 0 {
+		return "unknown field; did you mean " + Or(near) + "?"
+	}
+	return "unknown field; the fields here are " + strings.Join(names, ", ")
+}
+
+// structField is a field of a struct.
+type structField struct {
+	name     string
+	index    []int
+	optional bool
+	// positive is true if the user cannot write 0, because it means the default.
+	positive bool
+	// fallback is the default, or "".
+	fallback string
+	enum     []string
+}
+
+// known caches fieldsOf.
+var known sync.Map
+
+// fieldsOf returns the fields of a struct, including fields of embedded structs, by their
+// names in JSON.
+func fieldsOf(t reflect.Type) map[string]structField {
+	if cached, ok := known.Load(t); ok {
+		return cached.(map[string]structField)
+	}
+	fields := map[string]structField{}
+	for _, f := range reflect.VisibleFields(t) {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "" || name == "-" || !promoted(t, f) {
+			continue
+		}
+		fallback := f.Tag.Get("default")
+		optional := strings.Contains(options, "omitempty") || fallback != ""
+		fields[name] = structField{
+			name:     name,
+			index:    f.Index,
+			optional: optional,
+			positive: f.Type.Kind() == reflect.Int && optional && f.Tag.Get("min") == "",
+			fallback: fallback,
+			enum:     split(f.Tag.Get("enum")),
+		}
+	}
+	known.Store(t, fields)
+	return fields
+}
+
+// promoted reports whether JSON has a field in the object of the struct itself. It returns
+// false for a field of an embedded struct with a JSON name, which has an object of its own.
+func promoted(t reflect.Type, f reflect.StructField) bool {
+	for i := 1; i < len(f.Index); i++ {
+		if JSONName(t.FieldByIndex(f.Index[:i])) != "" {
+			return false
+		}
+	}
+	return true
+}
+
+func split(tag string) []string {
+	if tag == "" {
+		return nil
+	}
+	return strings.Split(tag, ",")
+}
+
+// fillIn sets the zero fields of an object to their defaults.
+func fillIn(out reflect.Value) {
+	if out.Kind() != reflect.Struct {
+		return
+	}
+	for _, f := range fieldsOf(out.Type()) {
+		switch value := out.FieldByIndex(f.index); {
+		case f.fallback == "":
+			fillIn(value)
+		case value.IsZero():
+			if err := set(value, f.fallback); err != nil {
+				panic(fmt.Sprintf("default of %s.%s: %v", out.Type(), f.name, err))
+			}
+		}
+	}
+}
+
+// set parses a text into a value.
+func set(value reflect.Value, text string) error {
+	if quantity, ok := value.Addr().Interface().(*resource.Quantity); ok {
+		parsed, err := ParseQuantity(text)
+		*quantity = parsed
+		return err
+	}
+	switch value.Kind() {
+	case reflect.Pointer:
+		value.Set(reflect.New(value.Type().Elem()))
+		return set(value.Elem(), text)
+	case reflect.Slice:
+		parts := split(text)
+		value.Set(reflect.MakeSlice(value.Type(), len(parts), len(parts)))
+		for i, part := range parts {
+			if err := set(value.Index(i), part); err != nil {
+				return err
+			}
+		}
+	case reflect.String:
+		value.SetString(text)
+	case reflect.Bool:
+		b, err := strconv.ParseBool(text)
+		value.SetBool(b)
+		return err
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		n, err := strconv.ParseInt(text, 10, 64)
+		value.SetInt(n)
+		return err
+	case reflect.Float64:
+		n, err := strconv.ParseFloat(text, 64)
+		value.SetFloat(n)
+		return err
+	default:
+		return fmt.Errorf("a value of type %s has no defaults", value.Type())
+	}
+	return nil
+}
+
+// enumerations reports each value that the enumeration of its field f does not list.
+func (d decoder) enumerations(path *field.Path, value reflect.Value, f *structField) {
+	switch value.Kind() {
+	case reflect.Pointer:
+		if !value.IsNil() {
+			d.enumerations(path, value.Elem(), f)
+		}
+	case reflect.Slice:
+		for i := range value.Len() {
+			d.enumerations(path.Index(i), value.Index(i), f)
+		}
+	case reflect.Map:
+		for _, name := range value.MapKeys() {
+			d.enumerations(path.Key(name.String()), value.MapIndex(name), f)
+		}
+	case reflect.Struct:
+		for name, f := range fieldsOf(value.Type()) {
+			d.enumerations(path.Child(name), value.FieldByIndex(f.index), &f)
+		}
+	case reflect.String:
+		// The program fills in omitted fields later, from other fields.
+		if f != nil && f.enum != nil && !(f.optional && value.String() == "") {
+			OneOf(d.Problems, path, value.String(), f.enum...)
+		}
+	}
+}

@@ -1,0 +1,385 @@
+package input_test
+
+import (
+	"io/fs"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"persia/config"
+	"persia/internal/stacktest"
+)
+
+type edits = stacktest.Edits
+
+// manifest is a PersiaJob with every kind of field, and a NatsCluster. All cases edit it.
+const manifestText = `
+apiVersion: persia.com/v1
+kind: PersiaJob
+metadata:
+  name: adult-income
+  namespace: default
+spec:
+  persiaEnv:
+    PERSIA_GLOBAL_CONFIG: /home/PERSIA/config/global_config.yml
+    PERSIA_EMBEDDING_CONFIG: /home/PERSIA/config/embedding_config.yml
+    PERSIA_NN_WORKER_ENTRY: /home/PERSIA/train.py
+    PERSIA_DATALOADER_ENTRY: /home/PERSIA/data_loader.py
+  env:
+    - name: PERSIA_NATS_URL
+      value: nats://persia-nats-service:4222
+  enableMetrics: true
+  logLevel: info
+  restartPolicy: Never
+  imagePullPolicy: IfNotPresent
+  volumes:
+    - name: data
+      hostPath: {path: /nfs/general/data/, type: Directory}
+    - name: settings
+      configMap: {name: settings, defaultMode: 288, items: [{key: a, path: a.yml}]}
+  embeddingParameterServer:
+    replicas: 1
+    resources: {limits: {memory: 24Gi, cpu: "4"}}
+  embeddingWorker:
+    replicas: 1
+    resources: {limits: {memory: 24Gi, cpu: "4"}}
+    env:
+      - name: TOKEN
+        valueFrom: {secretKeyRef: {name: token, key: value}}
+  nnWorker:
+    replicas: 1
+    nprocPerNode: 1
+    image: persiaml/persia-cuda-runtime:dev
+    resources: {limits: {memory: 24Gi, cpu: "12", nvidia.com/gpu: "1"}}
+    volumeMounts:
+      - {name: data, mountPath: /data/, readOnly: true}
+      - {name: settings, mountPath: /settings, subPath: a.yml}
+  dataloader:
+    replicas: 1
+    resources: {limits: {memory: 8Gi, cpu: "1"}}
+---
+apiVersion: nats.io/v1alpha2
+kind: NatsCluster
+metadata:
+  name: persia-nats-service
+spec:
+  size: 1
+  natsConfig: {maxPayload: 52428800}
+  resources: {limits: {memory: 8Gi, cpu: "2"}}
+`
+
+// besides returns the fields next to manifest in the stack file.
+func besides(file string) map[string]any {
+	return map[string]any{
+		"manifest": file, "nodePool": "loaders",
+		"nnWorker":                 map[string]any{"nodePool": "training"},
+		"embeddingParameterServer": map[string]any{"nodePool": "ps"},
+	}
+}
+
+// loadManifest loads the base stack with its jobs in files.
+func loadManifest(t *testing.T, changes edits, files fs.FS) (*config.Stack, error) {
+	t.Helper()
+	all := edits{"persia:jobs": []any{besides("jobs/train.yml")}, "persia:nats": edits{}}
+	for path, value := range changes {
+		all[path] = value
+	}
+	return config.Load(stacktest.File(t, all), files)
+}
+
+func inFile(text string) fs.FS { return fstest.MapFS{"jobs/train.yml": {Data: []byte(text)}} }
+
+// replaced returns the manifest with a text replaced.
+func replaced(t *testing.T, old, with string) string {
+	t.Helper()
+	require.Equal(t, 1, strings.Count(manifestText, old), "%q", old)
+	return strings.Replace(manifestText, old, with, 1)
+}
+
+func TestManifest(t *testing.T) {
+	s, err := loadManifest(t, nil, inFile(manifestText))
+	require.NoError(t, err)
+	require.Len(t, s.Jobs, 1)
+	job := s.Jobs[0]
+	assert.Equal(t, "adult-income", job.Name)
+	assert.Equal(t, "/home/PERSIA/train.py", job.PersiaEnv.NNWorkerEntry)
+	assert.Empty(t, job.Env, "the stack's own NATS is for the program to name")
+	assert.Equal(t, "training", job.NNWorker.NodePool)
+	assert.Equal(t, "loaders", job.Dataloader.NodePool, "that of the job")
+	assert.Equal(t, corev1.PullIfNotPresent, job.ImagePullPolicy)
+	assert.Equal(t, "persiaml/persia-cuda-runtime:dev", job.NNWorker.Image)
+	assert.Equal(t, "token", job.EmbeddingWorker.Env[0].ValueFrom.SecretKeyRef.Name)
+	directory, mode := corev1.HostPathDirectory, int32(0o440)
+	assert.Equal(t, []corev1.Volume{
+		{Name: "data", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/nfs/general/data/", Type: &directory}}},
+		{Name: "settings", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+			LocalObjectReference: corev1.LocalObjectReference{Name: "settings"},
+			DefaultMode:          &mode, Items: []corev1.KeyToPath{{Key: "a", Path: "a.yml"}},
+		}}},
+	}, job.Volumes)
+	assert.Equal(t, []corev1.VolumeMount{
+		{Name: "data", MountPath: "/data/", ReadOnly: true},
+		{Name: "settings", MountPath: "/settings", SubPath: "a.yml"},
+	}, job.NNWorker.VolumeMounts)
+
+	assert.Equal(t, 1, s.NATS.Size)
+	assert.Equal(t, "8Gi", s.NATS.Resources.Limits.Memory().String())
+	assert.Equal(t, "persia-nats-service", s.NATS.Name)
+	assert.True(t, s.MountsHostPaths())
+}
+
+// TestManifestOverlay checks that the stack file takes precedence over the manifest.
+func TestManifestOverlay(t *testing.T) {
+	s, err := loadManifest(t, edits{
+		"persia:jobs[0].nnWorker.replicas":  2,
+		"persia:jobs[0].nnWorker.image":     "other:1",
+		"persia:jobs[0].env":                []any{edits{"name": "A", "value": "b"}},
+		"persia:jobs[0].globalConfigPath":   "/other.yml",
+		"persia:jobs[0].middleware":         edits{"replicas": 3},
+		"persia:jobs[0].nnWorker.resources": edits{"limits": edits{"cpu": 6, "memory": "30Gi"}},
+		"persia:nats":                       edits{"size": 3, "resources": edits{"limits": edits{"cpu": "500m", "memory": "2Gi"}}},
+	}, inFile(manifestText))
+	require.NoError(t, err)
+	job := s.Jobs[0]
+	assert.Equal(t, 2, job.NNWorker.Replicas)
+	assert.Equal(t, "other:1", job.NNWorker.Image)
+	assert.Equal(t, 1, job.NNWorker.NprocPerNode, "the manifest's")
+	assert.Equal(t, corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("6"), corev1.ResourceMemory: resource.MustParse("30Gi")},
+		job.NNWorker.Resources.Limits, "without the manifest's GPU")
+	assert.Equal(t, []corev1.EnvVar{{Name: "A", Value: "b"}}, job.Env)
+	assert.Equal(t, "/other.yml", job.PersiaEnv.GlobalConfig)
+	assert.Equal(t, "/home/PERSIA/train.py", job.PersiaEnv.NNWorkerEntry)
+	assert.Equal(t, 3, job.EmbeddingWorker.Replicas)
+	assert.Equal(t, 3, s.NATS.Size)
+	assert.Equal(t, 52428800, s.NATS.MaxPayload)
+}
+
+// TestSpellings checks that each older name results in the same job.
+func TestSpellings(t *testing.T) {
+	want, err := loadManifest(t, nil, inFile(manifestText))
+	require.NoError(t, err)
+	for name, pairs := range map[string][]string{
+		"paths": {"  persiaEnv:\n    PERSIA_GLOBAL_CONFIG:", "  globalConfigPath:", "    PERSIA_EMBEDDING_CONFIG:", "  embeddingConfigPath:",
+			"    PERSIA_NN_WORKER_ENTRY:", "  nnWorkerPyEntryPath:", "    PERSIA_DATALOADER_ENTRY:", "  dataLoaderPyEntryPath:"},
+		"the trainer's path":         {"    PERSIA_NN_WORKER_ENTRY: /home/PERSIA/train.py\n", "", "  logLevel:", "  trainerPyEntryPath: /home/PERSIA/train.py\n  logLevel:"},
+		"roles of the first CRD":     {"  nnWorker:", "  trainer:", "  embeddingWorker:", "  middlewareServer:", "  embeddingParameterServer:", "  embeddingServer:"},
+		"roles of the StatefulSets":  {"  nnWorker:", "  trainer:", "  embeddingWorker:", "  middleware:", "  embeddingParameterServer:", "  emb-server:", "  dataloader:", "  data-compose:"},
+		"roles in camel case":        {"  embeddingParameterServer:", "  embServer:", "  dataloader:", "  dataCompose:"},
+		"data loader":                {"  dataloader:", "  dataLoader:"},
+		"variable of older releases": {"PERSIA_NATS_URL", "PERSIA_NATS_IP"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := loadManifest(t, nil, inFile(strings.NewReplacer(pairs...).Replace(manifestText)))
+			require.NoError(t, err)
+			assert.Equal(t, want.Jobs, got.Jobs)
+		})
+	}
+}
+
+// TestSpelledInline checks older names in the stack file.
+func TestSpelledInline(t *testing.T) {
+	job := stacktest.Parse(t, stacktest.Base)["persia:jobs"].([]any)[0].(map[string]any)
+	job["trainer"] = job["nnWorker"]
+	delete(job, "nnWorker")
+	s, err := stacktest.Load(t, edits{"persia:jobs": []any{job}})
+	require.NoError(t, err)
+	assert.Equal(t, 2, s.Jobs[0].NNWorker.Replicas)
+}
+
+func TestSeveralDocuments(t *testing.T) {
+	second := strings.NewReplacer("adult-income", "second").Replace(manifestText[:strings.Index(manifestText, "---")])
+	files := fstest.MapFS{
+		"jobs/train.yml": {Data: []byte(manifestText + "\n---\n" + second + "---\n# nothing here\n")},
+		"jobs/third.yml": {Data: []byte(replaced(t, "adult-income", "third"))},
+	}
+	s, err := loadManifest(t, edits{
+		"persia:jobs": []any{besides("jobs/train.yml"), besides("./jobs/third.yml")},
+		// Each job has its own NATS.
+		"persia:cluster.systemPool.nodes": 6,
+	}, files)
+	require.NoError(t, err)
+	var names []string
+	for _, job := range s.Jobs {
+		names = append(names, job.Name)
+	}
+	assert.Equal(t, []string{"adult-income", "second", "third"}, names)
+}
+
+// TestManifestRefuses checks the message for each mistake in a manifest.
+func TestManifestRefuses(t *testing.T) {
+	const file = "persia:jobs[0].manifest(jobs/train.yml)"
+	const job, nats = file + "[0]", file + "[1]"
+	for _, c := range []struct {
+		name, old, with string
+		path            string
+		says            []string
+	}{
+		{"other version", "persia.com/v1", "persia.com/v2", job + ".apiVersion", []string{`"persia.com/v2"`, "must be persia.com/v1"}},
+		{"octal number", "nnWorker:\n    replicas: 1", "nnWorker:\n    replicas: 010", job + ".spec.nnWorker.replicas", []string{`"010"`, "is octal, which makes it 8; write 8 or 10"}},
+		{"decimal mode", "defaultMode: 288", "defaultMode: 440", job + ".spec.volumes[1].configMap.defaultMode", []string{`"440"`, "the mode 0670; write 0440"}},
+		{"other kind", "kind: PersiaJob", "kind: Deployment", job + ".kind", []string{`"Deployment"`, "kubectl"}},
+		{"other version of NATS", "nats.io/v1alpha2", "nats.io/v1", nats + ".apiVersion", []string{"must be nats.io/v1alpha2"}},
+		{"misspelt top-level field", "spec:\n  persiaEnv", "specs: {}\nspec:\n  persiaEnv", job + ".specs", []string{"did you mean spec?"}},
+		{"unknown metadata", "  namespace: default", "  namespace: default\n  uid: a", job + ".metadata.uid", []string{"unknown field", "name, namespace"}},
+		{"no name", "  name: adult-income\n", "", job + ".metadata.name", []string{"Required", "write a name"}},
+		{"name that is none", "name: adult-income", "name: Adult_Income", job + ".metadata.name", []string{"Adult_Income", "lower case"}},
+		{"spec that is a list", "spec:\n  size: 1\n  natsConfig: {maxPayload: 52428800}\n  resources: {limits: {memory: 8Gi, cpu: \"2\"}}", "spec: []", nats + ".spec", []string{"must be an object (it is a list)"}},
+		{"read_only", "readOnly: true", "read_only: true", job + ".spec.nnWorker.volumeMounts[0].read_only", []string{"unknown field; did you mean readOnly?"}},
+		{"misspelt role", "  dataloader:", "  dataLoaders:", job + ".spec.dataLoaders", []string{"did you mean dataloader?"}},
+		{"misspelt field of a role", "    nprocPerNode: 1", "    nProcsPerNode: 1", job + ".spec.nnWorker.nProcsPerNode", []string{"did you mean nprocPerNode?"}},
+		{"field that is not a PersiaJob's", "  logLevel: info", "  nodePool: loaders", job + ".spec.nodePool", []string{"not a field of a PersiaJob", "next to manifest"}},
+		{"field that no role of a PersiaJob has", "    nprocPerNode: 1", "    nodePool: training", job + ".spec.nnWorker.nodePool", []string{"not a field of a PersiaJob", "next to manifest"}},
+		{"misspelt path", "PERSIA_GLOBAL_CONFIG", "PERSIA_GLOBAL_CONF", job + ".spec.persiaEnv.PERSIA_GLOBAL_CONF", []string{"did you mean PERSIA_GLOBAL_CONFIG?"}},
+		{"path missing", "    PERSIA_NN_WORKER_ENTRY: /home/PERSIA/train.py\n", "", job + ".spec.persiaEnv.PERSIA_NN_WORKER_ENTRY", []string{"Required", "absolute path"}},
+		{"relative path", "/home/PERSIA/train.py", "train.py", job + ".spec.persiaEnv.PERSIA_NN_WORKER_ENTRY", []string{`"train.py"`, "absolute path"}},
+		{"relative path in the older spelling", "    PERSIA_DATALOADER_ENTRY: /home/PERSIA/data_loader.py", "  dataLoaderPyEntryPath: data_loader.py", job + ".spec.dataLoaderPyEntryPath", []string{`"data_loader.py"`, "absolute path"}},
+		{"path in both spellings", "  logLevel: info", "  globalConfigPath: /other.yml", job + ".spec.globalConfigPath", []string{"sets the same field as", "persiaEnv.PERSIA_GLOBAL_CONFIG", "one of them"}},
+		{"role in both spellings", "  logLevel: info", "  trainer: {replicas: 1}", job + ".spec.trainer", []string{"sets the same field as", "spec.nnWorker", "one of them"}},
+		{"role in two older spellings", "  dataloader:", "  data-compose: {replicas: 1}\n  dataCompose:", job + ".spec.data-compose", []string{"sets the same field as", "spec.dataCompose"}},
+		{"replicas of an older role", "  dataloader:\n    replicas: 1", "  dataCompose:\n    replicas: -1", job + ".spec.dataCompose.replicas", []string{"-1", "at least 1"}},
+		{"replicas that are a text", "  nnWorker:\n    replicas: 1", "  nnWorker:\n    replicas: two", job + ".spec.nnWorker.replicas", []string{`"two"`, "must be an integer"}},
+		{"replicas below zero", "  nnWorker:\n    replicas: 1", "  nnWorker:\n    replicas: -2", job + ".spec.nnWorker.replicas", []string{"-2", "at least 1"}},
+		{"more processes than GPUs", "nprocPerNode: 1", "nprocPerNode: 2", job + ".spec.nnWorker.nprocPerNode", []string{"2", "at most 1, the number of GPUs"}},
+		{"quantity that is none", `memory: 8Gi, cpu: "1"`, `memory: 8 GB, cpu: "1"`, job + ".spec.dataloader.resources.limits[memory]", []string{`"8 GB"`, "a quantity like"}},
+		{"no memory", `memory: 8Gi, cpu: "1"`, `cpu: "1"`, job + ".spec.dataloader.resources.limits[memory]", []string{"Required"}},
+		{"misspelt GPU resource", "nvidia.com/gpu", "nvidia.com/gpus", job + ".spec.nnWorker.resources.limits[nvidia.com/gpus]", []string{"did you mean nvidia.com/gpu?"}},
+		{"more than a node has", `memory: 8Gi, cpu: "1"`, `memory: 8Ti, cpu: "1"`, job + ".spec.dataloader.resources.limits[memory]", []string{"8Ti", `does not fit on a node of pool "loaders"`}},
+		{"variable that is a number", "value: nats://persia-nats-service:4222", "value: 4222", job + ".spec.env[0].value", []string{"4222", "quotes"}},
+		{"variable without a name", "- name: PERSIA_NATS_URL\n      value", "- value", job + ".spec.env[0].name", []string{"Required"}},
+		{"variable that the program decides", "PERSIA_NATS_URL", "REPLICA_INDEX", job + ".spec.env[0].name", []string{"REPLICA_INDEX", "remove it"}},
+		{"misspelt source of a variable", "secretKeyRef", "secretRef", job + ".spec.embeddingWorker.env[0].valueFrom.secretRef", []string{"did you mean secretKeyRef?"}},
+		{"source without a key", "{name: token, key: value}", "{name: token}", job + ".spec.embeddingWorker.env[0].valueFrom.secretKeyRef.key", []string{"Required"}},
+		{"log level", "logLevel: info", "logLevel: loud", job + ".spec.logLevel", []string{`"loud"`, "trace, debug, info, warn or error"}},
+		{"restart policy", "restartPolicy: Never", "restartPolicy: Sometimes", job + ".spec.restartPolicy", []string{`"Sometimes"`, "Never, OnFailure or Always"}},
+		{"pull policy", "IfNotPresent", "Sometimes", job + ".spec.imagePullPolicy", []string{`"Sometimes"`, "IfNotPresent"}},
+		{"metrics in quotes", "enableMetrics: true", `enableMetrics: "yes"`, job + ".spec.enableMetrics", []string{`"yes"`, "true or false"}},
+		{"image with a space", "runtime:dev", "runtime dev", job + ".spec.nnWorker.image", []string{"must be an image reference"}},
+		{"volume without a source", "      hostPath: {path: /nfs/general/data/, type: Directory}\n", "", job + ".spec.volumes[0]", []string{"Required", "persistentVolumeClaim"}},
+		{"volume of two sources", "      hostPath: {path: /nfs/general/data/, type: Directory}", "      hostPath: {path: /data}\n      emptyDir: {}", job + ".spec.volumes[0]", []string{"2 sources, hostPath and emptyDir", "one of them"}},
+		{"volume of an unknown kind", "hostPath: {path: /nfs/general/data/, type: Directory}", "hostpath: {path: /data}", job + ".spec.volumes[0].hostpath", []string{"did you mean hostPath?"}},
+		{"misspelt field of a volume", "defaultMode", "default_mode", job + ".spec.volumes[1].configMap.default_mode", []string{"did you mean defaultMode?"}},
+		{"mode that is a text", "defaultMode: 288", `defaultMode: "0440"`, job + ".spec.volumes[1].configMap.defaultMode", []string{`"0440"`, "an integer"}},
+		{"mode that is too large", "defaultMode: 288", "defaultMode: 99999999999", job + ".spec.volumes[1].configMap.defaultMode", []string{"99999999999", "an integer"}},
+		{"relative hostPath", "path: /nfs/general/data/", "path: nfs", job + ".spec.volumes[0].hostPath.path", []string{`"nfs"`, "write /nfs"}},
+		{"volume name twice", "- name: settings\n      configMap", "- name: data\n      configMap", job + ".spec.volumes[1].name", []string{"data", "is already used by volumes[0]"}},
+		{"volume name of the program's", "- name: settings\n      configMap", "- name: launch\n      configMap", job + ".spec.volumes[1].name", []string{"launch", "another name"}},
+		{"mount of no volume", "{name: settings, mountPath: /settings, subPath: a.yml}", "{name: setting, mountPath: /settings}", job + ".spec.nnWorker.volumeMounts[1].name", []string{`"setting"`, "data or settings"}},
+		{"mount without a path", "mountPath: /settings, ", "", job + ".spec.nnWorker.volumeMounts[1].mountPath", []string{"Required", "absolute path"}},
+		{"relative mount", "mountPath: /settings", "mountPath: settings", job + ".spec.nnWorker.volumeMounts[1].mountPath", []string{`"settings"`, "write /settings"}},
+		{"mount at the root", "mountPath: /settings", "mountPath: /", job + ".spec.nnWorker.volumeMounts[1].mountPath", []string{"below the root"}},
+		{"mount where the program mounts", "mountPath: /settings", "mountPath: /opt/persia", job + ".spec.nnWorker.volumeMounts[1].mountPath", []string{"another path"}},
+		{"two mounts at one path", "mountPath: /settings", "mountPath: /data", job + ".spec.nnWorker.volumeMounts[1].mountPath", []string{"is already used by volumeMounts[0]"}},
+		{"mount that leaves the volume", "subPath: a.yml", "subPath: ../a.yml", job + ".spec.nnWorker.volumeMounts[1].subPath", []string{"../a.yml", "without .."}},
+		{"both kinds of sub-path", "subPath: a.yml", "subPath: a.yml, subPathExpr: $(A)", job + ".spec.nnWorker.volumeMounts[1].subPathExpr", []string{"either"}},
+		{"NATS field that is not read", "natsConfig: {maxPayload: 52428800}", "auth: {enableServiceAccounts: true}", nats + ".spec.auth.enableServiceAccounts", []string{"not read", "persia:nats"}},
+		{"NATS payload", "maxPayload: 52428800", "maxPayload: 67108865", nats + ".spec.natsConfig.maxPayload", []string{"67108865", "67108864"}},
+		{"NATS of fewer servers than one", "  size: 1\n", "  size: -1\n", nats + ".spec.size", []string{"at least 1"}},
+		{"NATS resources twice", "  size: 1\n", "  size: 1\n  pod: {resources: {limits: {cpu: 1}}}\n", nats + ".spec.resources", []string{"sets the same field as", "pod.resources"}},
+		{"a key twice", "  logLevel: info", "  logLevel: info\n  logLevel: debug", file, []string{"is not valid YAML", "logLevel"}},
+		{"no YAML", "  logLevel: info", "  logLevel: [", file, []string{"is not valid YAML"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := loadManifest(t, nil, inFile(replaced(t, c.old, c.with)))
+			require.Error(t, err)
+			found := stacktest.LineOf(t, err, c.path)
+			for _, part := range c.says {
+				assert.Contains(t, found, part)
+			}
+		})
+	}
+}
+
+// TestManifestFileRefuses checks the message for each mistake in files and next to manifest.
+func TestManifestFileRefuses(t *testing.T) {
+	files := fstest.MapFS{
+		"jobs/train.yml": {Data: []byte(manifestText)},
+		"jobs/other.yml": {Data: []byte(strings.NewReplacer("adult-income", "other", "size: 1", "size: 3").Replace(manifestText))},
+		"jobs/nats.yml":  {Data: []byte(manifestText[strings.Index(manifestText, "---"):])},
+		"jobs/empty.yml": {Data: []byte("# nothing\n")},
+		"jobs/list.yml":  {Data: []byte("- 1\n")},
+	}
+	named := func(name string) edits { return edits{"persia:jobs": []any{besides(name)}} }
+	for _, c := range []struct {
+		name  string
+		edits edits
+		path  string
+		says  []string
+	}{
+		{"no such file", named("jobs/missing.yml"), "persia:jobs[0].manifest", []string{`"jobs/missing.yml"`, "does not exist", "project's directory"}},
+		{"file elsewhere", named("../train.yml"), "persia:jobs[0].manifest", []string{`"../train.yml"`, "must be in the project's directory"}},
+		{"absolute file", named("/jobs/train.yml"), "persia:jobs[0].manifest", []string{"must be in the project's directory"}},
+		{"directory", named("jobs"), "persia:jobs[0].manifest", []string{`"jobs"`, "cannot be read"}},
+		{"no PersiaJob", named("jobs/nats.yml"), "persia:jobs[0].manifest", []string{`"jobs/nats.yml"`, "contains no PersiaJob"}},
+		{"empty file", named("jobs/empty.yml"), "persia:jobs[0].manifest", []string{"contains no PersiaJob"}},
+		{"list", named("jobs/list.yml"), "persia:jobs[0].manifest(jobs/list.yml)", []string{"must be an object (it is a list)"}},
+		{"a manifest that is a number", edits{"persia:jobs[0].manifest": 1}, "persia:jobs[0].manifest", []string{"1", "quotes"}},
+		{"two kinds of NATS", edits{"persia:jobs": []any{besides("jobs/train.yml"), besides("jobs/other.yml")}},
+			"persia:jobs[1].manifest(jobs/other.yml)[1]", []string{"differs from the NATS of persia:jobs[0].manifest(jobs/train.yml)[1]", "persia:nats"}},
+		{"a manifest twice", edits{"persia:jobs": []any{besides("jobs/train.yml"), besides("jobs/train.yml")}},
+			"persia:jobs[1].manifest(jobs/train.yml)[0].metadata.name", []string{"adult-income", "is already used by persia:jobs[0].manifest(jobs/train.yml)[0].spec"}},
+		{"no node pool", edits{"persia:jobs[0].nodePool": nil}, "persia:jobs[0].dataloader.nodePool", []string{"Required", "loaders"}},
+		{"wrong node pool", edits{"persia:jobs[0].nodePool": "loader"}, "persia:jobs[0].dataloader.nodePool", []string{`"loader"`, "loaders"}},
+		{"wrong replicas beside", edits{"persia:jobs[0].nnWorker.replicas": -1}, "persia:jobs[0].nnWorker.replicas", []string{"-1", "at least 1"}},
+		{"wrong replicas beside, in the older spelling", edits{"persia:jobs[0].data-compose": edits{"replicas": -1}}, "persia:jobs[0].data-compose.replicas", []string{"-1", "at least 1"}},
+		{"wrong NATS beside", edits{"persia:nats": edits{"size": -1}}, "persia:nats.size", []string{"-1", "at least 1"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := loadManifest(t, c.edits, files)
+			require.Error(t, err)
+			found := stacktest.LineOf(t, err, c.path)
+			for _, part := range c.says {
+				assert.Contains(t, found, part)
+			}
+		})
+	}
+}
+
+// TestOwnNATS checks that Load removes the address of the stack's own NATS, and keeps others.
+func TestOwnNATS(t *testing.T) {
+	for address, own := range map[string]bool{
+		"nats://persia-nats-service:4222":                           true,
+		"nats://persia-nats-service":                                true,
+		"nats://persia-nats-service.nats-io.svc:4222":               true,
+		"nats://persia-nats-service.nats-io.svc.cluster.local:4222": true,
+		"nats://persia-nats-service.default:4222":                   false,
+		"nats://me:secret@persia-nats-service:4222":                 false,
+		"nats://persia-nats-service:4223":                           false,
+		"nats://other:4222":                                         false,
+	} {
+		s, err := stacktest.Load(t, edits{"persia:jobs[0].nnWorker.env": []any{edits{"name": "PERSIA_NATS_URL", "value": address}}})
+		require.NoError(t, err)
+		assert.Equal(t, own, len(s.Jobs[0].NNWorker.Env) == 0, address)
+	}
+}
+
+func TestJobWarnings(t *testing.T) {
+	s, err := loadManifest(t, edits{
+		"persia:jobs[0].dataloader":                     edits{"image": "registry.example.com:5000/persia"},
+		"persia:jobs[0].embeddingWorker":                edits{"image": "registry.example.com:5000/persia:1.2"},
+		"persia:jobs[0].embeddingParameterServer.image": "persia:latest@sha256:0000000000000000000000000000000000000000000000000000000000000000",
+	}, inFile(manifestText))
+	require.NoError(t, err)
+	warnings := strings.Join(s.Warnings(), "\n")
+	assert.Contains(t, warnings, "the image of dataloader has the tag latest")
+	assert.Contains(t, warnings, "hostPath volumes are directories of the nodes")
+}
+
+// FuzzManifest replaces the file.
+func FuzzManifest(f *testing.F) {
+	f.Add(manifestText)
+	f.Add("a: [1, {b: 1e999}]\n---\n- null\n---\n")
+	f.Add("apiVersion: persia.com/v1\nkind: PersiaJob\nspec: {trainer: 1, nnWorker: {volumeMounts: [null]}, persiaEnv: a, globalConfigPath: /a}\n")
+	f.Add("apiVersion: nats.io/v1alpha2\nkind: NatsCluster\nspec: {pod: 1, natsConfig: {maxPayload: a}}\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		s, err := loadManifest(t, nil, inFile(text))
+		if err != nil {
+			assert.Nil(t, s)
+			assert.NotEmpty(t, strings.Split(err.Error(), "\n")[1:])
+		}
+	})
+}

@@ -1,0 +1,211 @@
+package input
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Problems collects the problems of a stack. The zero value is ready to use.
+//
+// Rules report the path at which the program has a value. [Problems.Written] maps such paths
+// to where the user wrote the values, for example in a manifest.
+type Problems struct {
+	found     field.ErrorList
+	undecoded []string // paths, as written, of values that could not be decoded
+	warnings  []string
+	written   map[string]string
+	given     map[string]bool
+}
+
+// Invalid reports a value that is not allowed.
+func (p *Problems) Invalid(path *field.Path, value any, format string, args ...any) {
+	p.add(field.Invalid(path, value, fmt.Sprintf(format, args...)))
+}
+
+// Required reports a value that is missing.
+func (p *Problems) Required(path *field.Path, format string, args ...any) {
+	p.add(field.Required(path, fmt.Sprintf(format, args...)))
+}
+
+// Forbidden reports something that must not be written at all.
+func (p *Problems) Forbidden(path *field.Path, format string, args ...any) {
+	p.add(field.Forbidden(path, fmt.Sprintf(format, args...)))
+}
+
+// Duplicate reports a value that repeats another one.
+func (p *Problems) Duplicate(path *field.Path, value any, format string, args ...any) {
+	err := field.Duplicate(path, value)
+	err.Detail = fmt.Sprintf(format, args...)
+	p.add(err)
+}
+
+// Undecodable reports a value of the wrong type or form. It suppresses later problems at and
+// below the path, which would report the value again for being empty.
+func (p *Problems) Undecodable(path *field.Path, value any, format string, args ...any) {
+	p.undecodable(field.TypeInvalid(path, value, fmt.Sprintf(format, args...)))
+}
+
+// Unreadable is [Problems.Undecodable] for what must not be written at all. It does not show
+// the value.
+func (p *Problems) Unreadable(path *field.Path, format string, args ...any) {
+	p.undecodable(field.Forbidden(path, fmt.Sprintf(format, args...)))
+}
+
+// Missing is [Problems.Required] for an object or a list. It suppresses later problems below
+// the path.
+func (p *Problems) Missing(path *field.Path, format string, args ...any) {
+	p.undecodable(field.Required(path, fmt.Sprintf(format, args...)))
+}
+
+// Warn adds a warning about something valid that the user may not have meant. It adds each text
+// once.
+func (p *Problems) Warn(path *field.Path, format string, args ...any) {
+	if text := p.PathOf(path) + ": " + fmt.Sprintf(format, args...); !slices.Contains(p.warnings, text) {
+		p.warnings = append(p.warnings, text)
+	}
+}
+
+// WarnOfLookalike warns of a character that looks like another one.
+func (p *Problems) WarnOfLookalike(path *field.Path, text string) {
+	if r, like, found := lookalike(text); found {
+		p.Warn(path, "contains U+%04X, which looks like %s and is another character; write it again by hand, or leave it if you mean it", r, like)
+	}
+}
+
+// Warnings returns the warnings, as PATH: TEXT.
+func (p *Problems) Warnings() []string { return p.warnings }
+
+func (p *Problems) undecodable(err *field.Error) {
+	err.Field = p.pathOf(err.Field)
+	p.found = append(p.found, err)
+	p.undecoded = append(p.undecoded, err.Field)
+}
+
+// Name reports a name that a check of apimachinery refuses.
+func (p *Problems) Name(path *field.Path, value string, check func(string) []string) {
+	if value == "" {
+		p.Required(path, "write a name")
+		return
+	}
+	p.InvalidFor(path, value, check(value))
+}
+
+// InvalidFor reports a value with each message of a check of apimachinery.
+func (p *Problems) InvalidFor(path *field.Path, value any, messages []string) {
+	for _, message := range messages {
+		p.Invalid(path, value, "%s", message)
+	}
+}
+
+// AtMost reports a name that is too long, or that makes derived names too long. Why
+// completes the sentence "must have at most 40, …".
+func (p *Problems) AtMost(longest int, path *field.Path, value, why string) {
+	if len(value) > longest {
+		p.Invalid(path, value, "has %d characters and must have at most %d, %s; choose a shorter name", len(value), longest, why)
+	}
+}
+
+func (p *Problems) add(err *field.Error) {
+	err.Field = p.pathOf(err.Field)
+	for _, outer := range p.undecoded {
+		if within(err.Field, outer) {
+			return
+		}
+	}
+	p.found = append(p.found, err)
+}
+
+// Written sets where the user wrote values that the program has at other paths: the written
+// path by the program's. An entry also applies below its path, unless a longer one does.
+func (p *Problems) Written(paths map[string]string) { p.written = paths }
+
+// PathOf returns where the user wrote the value that the program has at a path.
+func (p *Problems) PathOf(path *field.Path) string { return p.pathOf(path.String()) }
+
+func (p *Problems) pathOf(path string) string {
+	for outer := path; outer != ""; outer = outer[:max(0, strings.LastIndexAny(outer, ".["))] {
+		if written, ok := p.written[outer]; ok {
+			return written + path[len(outer):]
+		}
+	}
+	return path
+}
+
+// Give records that the user wrote a value at a path. Package decode calls it.
+func (p *Problems) Give(path *field.Path) {
+	if p.given == nil {
+		p.given = map[string]bool{}
+	}
+	p.given[path.String()] = true
+}
+
+// Given reports whether the user wrote a value at a path, even one that equals its default.
+func (p *Problems) Given(path *field.Path) bool { return p.given[path.String()] }
+
+// Decoded reports whether everything at and below a path could be decoded. Rules skip values
+// that depend on a part that could not, until the user has fixed that part.
+func (p *Problems) Decoded(path *field.Path) bool {
+	return !slices.ContainsFunc(p.undecoded, func(undecoded string) bool {
+		return within(undecoded, p.pathOf(path.String()))
+	})
+}
+
+// Count returns the number of problems so far.
+func (p *Problems) Count() int { return len(p.found) }
+
+// None reports whether there are no problems so far.
+func (p *Problems) None() bool { return len(p.found) == 0 }
+
+// Err returns all problems as one error, one per line and sorted by path, or nil if there are
+// none.
+func (p *Problems) Err() error {
+	if p.None() {
+		return nil
+	}
+	sorted := slices.Clone(p.found)
+	slices.SortStableFunc(sorted, func(a, b *field.Error) int {
+		return strings.Compare(sortable(a.Field), sortable(b.Field))
+	})
+	lines := make([]string, len(sorted))
+	for i, err := range sorted {
+		lines[i] = line(err)
+	}
+	return problemList(slices.Compact(lines))
+}
+
+type problemList []string
+
+func (p problemList) Error() string {
+	noun := "problems"
+	if len(p) == 1 {
+		noun = "problem"
+	}
+	return fmt.Sprintf("stack configuration: %d %s\n%s", len(p), noun, strings.Join(p, "\n"))
+}
+
+// line prints a problem. It drops the word Forbidden, because the detail makes that clear.
+func line(err *field.Error) string {
+	if err.Type == field.ErrorTypeForbidden {
+		return err.Field + ": " + err.Detail
+	}
+	return err.Error()
+}
+
+// within reports whether a path equals another one or is below it.
+func within(path, outer string) bool {
+	rest, ok := strings.CutPrefix(path, outer)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+}
+
+var index = regexp.MustCompile(`\[\d+\]`)
+
+// sortable pads the indexes of a path, so that elements of a list sort by number.
+func sortable(path string) string {
+	return index.ReplaceAllStringFunc(path, func(i string) string {
+		return "[" + strings.Repeat("0", max(0, 8-len(i))) + i[1:]
+	})
+}

@@ -1,0 +1,214 @@
+package input
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+func TestProblemsArePrintedByPath(t *testing.T) {
+	var p Problems
+	require.NoError(t, p.Err())
+	list := field.NewPath("persia:nodePools")
+	p.Invalid(list.Index(10).Child("nodes"), 0, "must be at least %d", 1)
+	p.Duplicate(list.Index(2).Child("name"), "a", "is that of nodePools[%d]", 1)
+	p.Required(list.Index(2).Child("machineType"), "write a machine type")
+	p.Forbidden(list.Index(1).Child("spot"), "is not for this pool")
+	p.Forbidden(list.Index(1).Child("spot"), "is not for this pool")
+	p.Name(list.Index(3).Child("name"), "", validation.IsDNS1035Label)
+	p.Name(list.Index(3).Child("name"), "system", validation.IsDNS1035Label)
+	p.AtMost(3, list.Index(4).Child("name"), "long", "the limit of GKE")
+	assert.False(t, p.None())
+	assert.EqualError(t, p.Err(), `stack configuration: 6 problems
+persia:nodePools[1].spot: is not for this pool
+persia:nodePools[2].machineType: Required value: write a machine type
+persia:nodePools[2].name: Duplicate value: "a": is that of nodePools[1]
+persia:nodePools[3].name: Required value: write a name
+persia:nodePools[4].name: Invalid value: "long": has 4 characters and must have at most 3, the limit of GKE; choose a shorter name
+persia:nodePools[10].nodes: Invalid value: 0: must be at least 1`)
+}
+
+// TestProblemsBelowUndecodable checks that an undecodable value is reported once.
+func TestProblemsBelowUndecodable(t *testing.T) {
+	var p Problems
+	cluster := field.NewPath("persia:cluster")
+	p.Undecodable(cluster.Child("network"), "a", "must be an object")
+	p.Required(cluster.Child("network", "nodes"), "write a range")
+	p.Required(cluster.Child("networks"), "write some")
+	p.Unreadable(cluster.Child("nam"), "unknown field")
+	p.Missing(field.NewPath("persia:nats"), "write it")
+	p.Invalid(field.NewPath("persia:nats").Child("size"), 0, "must be at least 1")
+	assert.False(t, p.Decoded(cluster))
+	assert.False(t, p.Decoded(cluster.Child("network")))
+	assert.True(t, p.Decoded(cluster.Child("network", "nodes")), "it was not decoded itself, and nothing below it was wrong")
+	assert.True(t, p.Decoded(field.NewPath("persia:clusters")))
+	assert.EqualError(t, p.Err(), `stack configuration: 4 problems
+persia:cluster.nam: unknown field
+persia:cluster.network: Invalid value: "a": must be an object
+persia:cluster.networks: Required value: write some
+persia:nats: Required value: write it`)
+}
+
+func TestProblemsAreReportedWhereTheUserWrote(t *testing.T) {
+	var p Problems
+	p.Written(map[string]string{
+		"persia:jobs[1]":                 "persia:jobs[0].manifest(train.yml).spec",
+		"persia:jobs[1].name":            "persia:jobs[0].manifest(train.yml).metadata.name",
+		"persia:jobs[1].nnWorker":        "persia:jobs[0].manifest(train.yml).spec.trainer",
+		"persia:jobs[2]":                 "persia:jobs[1]",
+		"persia:jobs[1].nnWorker.image":  "persia:jobs[0].nnWorker.image",
+		"persia:jobs[1].limits[some.io]": "elsewhere",
+	})
+	for path, want := range map[string]string{
+		"persia:jobs[0].name":              "persia:jobs[0].name",
+		"persia:jobs[1].name":              "persia:jobs[0].manifest(train.yml).metadata.name",
+		"persia:jobs[1].env[0].name":       "persia:jobs[0].manifest(train.yml).spec.env[0].name",
+		"persia:jobs[1].nnWorker.replicas": "persia:jobs[0].manifest(train.yml).spec.trainer.replicas",
+		"persia:jobs[1].nnWorker.image":    "persia:jobs[0].nnWorker.image",
+		"persia:jobs[2].name":              "persia:jobs[1].name",
+		"persia:jobs[1].limits[some.io]":   "elsewhere",
+	} {
+		assert.Equal(t, want, p.pathOf(path), path)
+	}
+	p.Undecodable(field.NewPath("persia:jobs").Index(2), "a", "must be an object")
+	assert.True(t, p.Decoded(field.NewPath("persia:jobs").Index(1)))
+	assert.False(t, p.Decoded(field.NewPath("persia:jobs").Index(2)))
+}
+
+func TestOneOf(t *testing.T) {
+	var p Problems
+	path := field.NewPath("persia:nats").Child("operatorScope")
+	assert.True(t, OneOf(&p, path, "cluster", "namespace", "cluster"))
+	assert.False(t, OneOf(&p, path, "pod", "namespace", "cluster"))
+	assert.False(t, OneOf(&p, path, "", "namespace", "cluster"))
+	assert.EqualError(t, p.Err(), `stack configuration: 2 problems
+persia:nats.operatorScope: Invalid value: "pod": must be namespace or cluster
+persia:nats.operatorScope: Required value: write namespace or cluster`)
+}
+
+func TestUnique(t *testing.T) {
+	var found [][2]int
+	Unique([]string{"A", "", "b", "a", "", "a"}, strings.ToLower, func(i, first int, key string) {
+		assert.Equal(t, "a", key)
+		found = append(found, [2]int{i, first})
+	})
+	assert.Equal(t, [][2]int{{3, 0}, {5, 0}}, found)
+}
+
+func TestRangeAndOnce(t *testing.T) {
+	var p Problems
+	path := field.NewPath("persia:key")
+	assert.True(t, Range(&p, path, 1, 1, 2, ""))
+	assert.True(t, Range(&p, path, 2, 1, 2, ""))
+	assert.False(t, Range(&p, path, 3, 1, 2, "; omit it"))
+	Once(&p, path, []string{"a", "b", "a"}, "write each zone once")
+	assert.EqualError(t, p.Err(), `stack configuration: 2 problems
+persia:key: Invalid value: 3: must be from 1 to 2; omit it
+persia:key[2]: Duplicate value: "a": write each zone once`)
+}
+
+func TestParseQuantity(t *testing.T) {
+	for text, want := range map[string]int64{"80": 80, "600Gi": 600 << 30, "+1.5k": 1500} {
+		q, err := ParseQuantity(text)
+		require.NoError(t, err, text)
+		assert.Equal(t, want, q.Value(), text)
+	}
+	for _, text := range []string{"", "big", "1 Gi", "1e99999999", "10GB"} {
+		_, err := ParseQuantity(text)
+		assert.Error(t, err, text)
+	}
+}
+
+func TestNearest(t *testing.T) {
+	fields := []string{"nodes", "name", "zones", "machineType", "gpu"}
+	for word, want := range map[string][]string{
+		"node": {"nodes"}, "machinetyp": {"machineType"}, "nones": {"nodes", "zones"}, "colour": nil,
+	} {
+		assert.Equal(t, want, Nearest(word, fields), word)
+	}
+	assert.Equal(t, "a, b or c", Or([]string{"a", "b", "c"}))
+	assert.Equal(t, "a and b", And([]string{"a", "b"}))
+	assert.Equal(t, "a", And([]string{"a"}))
+}
+
+func TestForms(t *testing.T) {
+	const key = "projects/p/locations/us-central1/keyRings/r/cryptoKeys/k"
+	path := field.NewPath("persia:key")
+	for name, test := range map[string]struct {
+		check func(p *Problems)
+		want  string
+	}{
+		"region":                  {func(p *Problems) { Region(p, path, "us-central1") }, ""},
+		"no region":               {func(p *Problems) { Region(p, path, "") }, "write a region"},
+		"zone for a region":       {func(p *Problems) { Region(p, path, "us-central1-a") }, `"us-central1-a": is a zone; write the region, us-central1`},
+		"misspelt region":         {func(p *Problems) { Region(p, path, "central") }, "must be a region"},
+		"zones":                   {func(p *Problems) { Zones(p, path, "us-central1", []string{"us-central1-a", "us-central1-b"}) }, ""},
+		"zones of a wrong region": {func(p *Problems) { Zones(p, path, "central", []string{"us-central1-a"}) }, ""},
+		"zone of another region":  {func(p *Problems) { Zones(p, path, "us-central1", []string{"us-east1-b"}) }, `persia:key[0]: Invalid value: "us-east1-b"`},
+		"zone twice":              {func(p *Problems) { Zones(p, path, "us-central1", []string{"us-central1-a", "us-central1-a"}) }, "persia:key[1]: Duplicate value"},
+		"no key":                  {func(p *Problems) { KMSKey(p, path, "", "GKE", "us-central1", "us-central1") }, ""},
+		"key":                     {func(p *Problems) { KMSKey(p, path, key, "GKE", "us-central1", "us-central1") }, ""},
+		"key of another location": {func(p *Problems) { KMSKey(p, path, key, "GKE", "us-east1", "us-east1", "global") }, "must be in the location us-east1 or global, because GKE"},
+		"version of a key":        {func(p *Problems) { KMSKey(p, path, key+"/cryptoKeyVersions/3", "GKE", "us-central1") }, "write " + key},
+		"no form of a key":        {func(p *Problems) { KMSKey(p, path, "k", "GKE", "us-central1") }, "must be a Cloud KMS key"},
+		"labels":                  {func(p *Problems) { Labels(p, path, map[string]string{"a.io/b": "c"}) }, ""},
+		"key of a label":          {func(p *Problems) { Labels(p, path, map[string]string{"a b": "c"}) }, `persia:key[a b]: Invalid value: "a b"`},
+		"value of a label":        {func(p *Problems) { Labels(p, path, map[string]string{"a": "b c"}) }, `persia:key[a]: Invalid value: "b c"`},
+		"annotations":             {func(p *Problems) { Annotations(p, path, map[string]string{"A.io/B": "c d"}) }, ""},
+		"key of an annotation":    {func(p *Problems) { Annotations(p, path, map[string]string{"a b": "c"}) }, `persia:key[a b]: Invalid value: "a b"`},
+		"long annotations":        {func(p *Problems) { Annotations(p, path, map[string]string{"a": strings.Repeat("b", 1<<18)}) }, "persia:key: Invalid value: annotations size 262145 is larger than limit 262144 bytes; shorten"},
+		"port":                    {func(p *Problems) { Port(p, path, 70000) }, "omit it for the default"},
+		"host":                    {func(p *Problems) { Host(p, path, "10.0.0.2"); Host(p, path, "a.example") }, ""},
+		"no host":                 {func(p *Problems) { Host(p, path, "") }, "write the server's address"},
+		"host with a space":       {func(p *Problems) { Host(p, path, "a b") }, `"a b": must be an address`},
+		"directory":               {func(p *Problems) { Directory(p, path, "/a/b") }, ""},
+		"no directory":            {func(p *Problems) { Directory(p, path, "") }, "write an absolute path"},
+		"relative directory":      {func(p *Problems) { Directory(p, path, "a") }, `"a": must be absolute; write /a`},
+		"directory with a dot":    {func(p *Problems) { Directory(p, path, "/a/./b") }, "write /a/b"},
+		"root":                    {func(p *Problems) { Directory(p, path, "/") }, "below the root"},
+		"directory with a colon":  {func(p *Problems) { Directory(p, path, "/a:b") }, "colon"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var p Problems
+			test.check(&p)
+			if test.want == "" {
+				assert.NoError(t, p.Err())
+				return
+			}
+			require.ErrorContains(t, p.Err(), "1 problem\n")
+			assert.ErrorContains(t, p.Err(), test.want)
+		})
+	}
+}
+
+func TestTypo(t *testing.T) {
+	known := []string{"ro", "rw", "implicit-dirs", "PERSIA_CKPT_KEEP"}
+	for word, want := range map[string][]string{
+		"implict-dirs": {"implicit-dirs"}, "implicit-dirs": nil, "implicit-file": nil, "r": nil, "PERSIA_CKPT_DIR": nil, "PERSIA_CKPT_KEPT": {"PERSIA_CKPT_KEEP"},
+	} {
+		assert.Equal(t, want, Typo(word, known), word)
+	}
+}
+
+func TestLookalike(t *testing.T) {
+	for text, want := range map[string]string{
+		"/workspace/train.py": "", "größe": "", "文件/训练.yml": "", "обучение модели": "", "train обучение": "", "μ": "",
+		"w\u043erkspace":     "a Latin letter",
+		"\u0410dam":          "a Latin letter",
+		"\u03bfpt":           "a Latin letter",
+		"a\u00a0b":           "a space",
+		"a\u200bb":           "nothing",
+		"\ufeffa":            "nothing",
+		"implicit\u2013dirs": "a hyphen",
+		"\u201ca\u201d":      "a quote",
+		"a\uff1ab":           ":",
+	} {
+		_, like, found := lookalike(text)
+		assert.Equal(t, want, like, "%q", text)
+		assert.Equal(t, want != "", found, "%q", text)
+	}
+}

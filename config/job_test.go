@@ -1,0 +1,550 @@
+package config_test
+
+import (
+	"maps"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"persia/capacity"
+	"persia/internal/stacktest"
+)
+
+// TestJobRefused checks the message for each mistake.
+func TestJobRefused(t *testing.T) {
+	stacktest.Refused(t, []stacktest.Refusal{
+		// Jobs.
+		{"job without a name", edits{"persia:jobs[0].name": nil},
+			"persia:jobs[0].name", []string{"Required"}},
+		{"job name invalid", edits{"persia:jobs[0].name": "train_1"},
+			"persia:jobs[0].name", []string{"train_1", "DNS-1035"}},
+		{"job name too long", edits{"persia:jobs[0].name": strings.Repeat("j", 36)},
+			"persia:jobs[0].name", []string{"36 characters", "at most 35", "NAME-embedding-worker", "at most 63", "shorter"}},
+		{"service of a job and of NATS", edits{"persia:nats.name": "train-nn-worker"},
+			"persia:jobs[0].name", []string{"train-nn-worker", "persia:nats.name", "rename"}},
+		{"path of PERSIA missing", edits{"persia:jobs[0].persiaEnv.PERSIA_NN_WORKER_ENTRY": nil},
+			"persia:jobs[0].persiaEnv.PERSIA_NN_WORKER_ENTRY", []string{"Required", "absolute path"}},
+		{"path of PERSIA relative", edits{"persia:jobs[0].persiaEnv.PERSIA_GLOBAL_CONFIG": "config.yml"},
+			"persia:jobs[0].persiaEnv.PERSIA_GLOBAL_CONFIG", []string{`"config.yml"`, "like /workspace/config.yml"}},
+		{"log level unknown", edits{"persia:jobs[0].logLevel": "verbose"},
+			"persia:jobs[0].logLevel", []string{"verbose", "trace, debug, info, warn or error"}},
+		{"pull policy unknown", edits{"persia:jobs[0].imagePullPolicy": "always"},
+			"persia:jobs[0].imagePullPolicy", []string{"always", "Always, IfNotPresent or Never"}},
+		{"variable name invalid", edits{"persia:jobs[0].env[0].name": "A B"},
+			"persia:jobs[0].env[0].name", []string{"A B", "environment variable"}},
+		{"variable twice", edits{"persia:jobs[0].env[1]": edits{"name": "NCCL_DEBUG", "value": "WARN"}},
+			"persia:jobs[0].env[1].name", []string{"NCCL_DEBUG", "env[0]"}},
+		{"variable that is computed", edits{"persia:jobs[0].nnWorker.env": []any{edits{"name": "WORLD_SIZE", "value": "2"}}},
+			"persia:jobs[0].nnWorker.env[0].name", []string{"WORLD_SIZE", "replicas and nprocPerNode", "remove it"}},
+		{"time with a unit", edits{"persia:jobs[0].nnWorker.env": []any{edits{"name": "PERSIA_STUCK_SECONDS", "value": "1h"}}},
+			"persia:jobs[0].nnWorker.env[0].value", []string{`"1h"`, "a number of seconds", "like 7200"}},
+		{"time below 0", edits{"persia:jobs[0].env[0]": edits{"name": "PERSIA_STUCK_SECONDS", "value": "-1"}},
+			"persia:jobs[0].env[0].value", []string{`"-1"`, "0 for no limit"}},
+		{"time without a value", edits{"persia:jobs[0].env[0]": edits{"name": "PERSIA_STUCK_SECONDS"}},
+			"persia:jobs[0].env[0].value", []string{`""`, "a number of seconds"}},
+		{"checkpoints in words", edits{"persia:jobs[0].env[0]": edits{"name": "PERSIA_CKPT_KEEP", "value": "all"}},
+			"persia:jobs[0].env[0].value", []string{`"all"`, "at least 1", "remove it for 2"}},
+		{"no checkpoint", edits{"persia:jobs[0].env[0]": edits{"name": "PERSIA_CKPT_KEEP", "value": "0"}},
+			"persia:jobs[0].env[0].value", []string{`"0"`, "at least 1"}},
+		{"variable with two values", edits{"persia:jobs[0].env[0].valueFrom": edits{"secretKeyRef": edits{"name": "a", "key": "b"}}},
+			"persia:jobs[0].env[0].valueFrom", []string{"either value or valueFrom"}},
+		{"variable from nowhere", edits{"persia:jobs[0].env[0]": edits{"name": "A", "valueFrom": edits{}}},
+			"persia:jobs[0].env[0].valueFrom", []string{"0 sources", "exactly one"}},
+		{"variable from a secret without key", edits{"persia:jobs[0].env[0]": edits{"name": "A", "valueFrom": edits{"secretKeyRef": edits{"name": "a"}}}},
+			"persia:jobs[0].env[0].valueFrom.secretKeyRef.key", []string{"Required"}},
+		{"volume that is not there", edits{"persia:jobs[0].mounts[0].volume": "checkpoint"},
+			"persia:jobs[0].mounts[0].volume", []string{`"checkpoint"`, "volumes: checkpoints"}},
+		{"mount in a stack without volumes", edits{"persia:storage": []any{}},
+			"persia:jobs[0].mounts[0].volume", []string{"the stack has none", "persia:storage"}},
+		{"mount path relative", edits{"persia:jobs[0].mounts[0].mountPath": "checkpoints"},
+			"persia:jobs[0].mounts[0].mountPath", []string{`"checkpoints"`, "write /checkpoints"}},
+		{"mount path twice", edits{"persia:jobs[0].mounts[1]": edits{"volume": "checkpoints", "mountPath": "/checkpoints"}},
+			"persia:jobs[0].mounts[1].mountPath", []string{"/checkpoints", "mounts[0]"}},
+		{"mount over shared memory", edits{"persia:jobs[0].mounts[0].mountPath": "/dev/shm"},
+			"persia:jobs[0].mounts[0].mountPath", []string{"/dev/shm", "another path"}},
+		{"mount over the launch script", edits{"persia:jobs[0].mounts[0].mountPath": "/opt/persia"},
+			"persia:jobs[0].mounts[0].mountPath", []string{"/opt/persia", "script", "another path"}},
+		{"name of a run that is no name", edits{"persia:jobs[0].runId": "second run"},
+			"persia:jobs[0].runId", []string{"second run", "lower case"}},
+
+		// Roles.
+		{"role missing", edits{"persia:jobs[0].embeddingWorker": nil},
+			"persia:jobs[0].embeddingWorker.resources.limits[memory]", []string{"write how much embeddingWorker needs"}},
+		{"role without a pool", edits{"persia:jobs[0].dataloader.nodePool": nil},
+			"persia:jobs[0].dataloader.nodePool", []string{"Required", "training, loaders or ps"}},
+		{"role on a pool that is not there", edits{"persia:jobs[0].dataloader.nodePool": "loader"},
+			"persia:jobs[0].dataloader.nodePool", []string{`"loader"`, "training, loaders or ps"}},
+		{"role on the system pool", edits{"persia:jobs[0].dataloader.nodePool": "system"},
+			"persia:jobs[0].dataloader.nodePool", []string{`"system"`, "training, loaders or ps"}},
+		{"role in a stack without pools", edits{"persia:nodePools": []any{}},
+			"persia:jobs[0].dataloader.nodePool", []string{"one of the stack's node pools", "system"}},
+		{"image with a space", edits{"persia:jobs[0].dataloader.image": "persia :latest"},
+			"persia:jobs[0].dataloader.image", []string{"persia :latest", "must be an image reference"}},
+		{"role without CPU", edits{"persia:jobs[0].dataloader.resources.limits.cpu": nil},
+			"persia:jobs[0].dataloader.resources.limits[cpu]", []string{"Required", "dataloader"}},
+		{"quantity negative", edits{"persia:jobs[0].dataloader.resources.limits.cpu": -1},
+			"persia:jobs[0].dataloader.resources.limits[cpu]", []string{`"-1"`, "more than 0"}},
+		{"memory without a unit", edits{"persia:jobs[0].dataloader.resources.limits.memory": 12},
+			"persia:jobs[0].dataloader.resources.limits[memory]", []string{`"12"`, "without a unit is in bytes"}},
+		{"resource unknown", edits{"persia:jobs[0].dataloader.resources.limits.gpu": 1},
+			"persia:jobs[0].dataloader.resources.limits[gpu]", []string{`"gpu"`, "nvidia.com/gpu"}},
+		{"GPU resource misspelt", edits{"persia:jobs[0].nnWorker.resources.limits": edits{"cpu": 1, "memory": "1Gi", "nvidia.com/gpus": 1}},
+			"persia:jobs[0].nnWorker.resources.limits[nvidia.com/gpus]", []string{"did you mean nvidia.com/gpu?"}},
+		{"request above the limit", edits{"persia:jobs[0].dataloader.resources.requests": edits{"cpu": 2}},
+			"persia:jobs[0].dataloader.resources.requests[cpu]", []string{`"2"`, "at most the limit, 1"}},
+		{"GPUs requested without limit", edits{"persia:jobs[0].nnWorker.resources": edits{"limits": edits{"cpu": 1, "memory": "1Gi"}, "requests": edits{"nvidia.com/gpu": 8}}},
+			"persia:jobs[0].nnWorker.resources.requests[nvidia.com/gpu]", []string{`"8"`, "equal the limit", "only in limits"}},
+		{"resource claims", edits{"persia:jobs[0].nnWorker.resources.claims": []any{edits{"name": "gpu"}}},
+			"persia:jobs[0].nnWorker.resources.claims", []string{"write limits and requests"}},
+		{"half a GPU", edits{"persia:jobs[0].nnWorker.resources.limits": edits{"cpu": 80, "memory": "600Gi", "nvidia.com/gpu": "500m"}},
+			"persia:jobs[0].nnWorker.resources.limits[nvidia.com/gpu]", []string{"500m", "whole number"}},
+		{"GPUs on a pool without", edits{"persia:jobs[0].embeddingParameterServer.resources.limits": edits{"cpu": 1, "memory": "1Gi", "nvidia.com/gpu": 1}},
+			"persia:jobs[0].embeddingParameterServer.resources.limits[nvidia.com/gpu]", []string{`embeddingParameterServer requests 1 nvidia.com/gpu, but pool "ps" has none`, "GPU pool"}},
+		{"more GPUs than a node has", edits{"persia:jobs[0].nnWorker.resources.limits": edits{"cpu": 80, "memory": "600Gi", "nvidia.com/gpu": 16}},
+			"persia:jobs[0].nnWorker.resources.limits[nvidia.com/gpu]", []string{"16", `pool "training" has 8`, "at most that"}},
+		{"more CPU than a node leaves", edits{"persia:jobs[0].nnWorker.resources.limits": edits{"cpu": 96, "memory": "600Gi"}},
+			"persia:jobs[0].nnWorker.resources.limits[cpu]", []string{`"96"`, `pool "training"`, "of a2-highgpu-8g", "leave 95.04 vCPU", "choose a machine type that holds it"}},
+		{"more memory than a node leaves", edits{"persia:nodePools[0]": edits{"name": "training", "machineType": "n1-highmem-96", "nodes": 2, "gpu": edits{"type": "nvidia-tesla-v100", "count": 8}}},
+			"persia:jobs[0].nnWorker.resources.limits[memory]", []string{"600Gi", `pool "training"`, "of n1-highmem-96", "leave 593.7Gi", "a2-highgpu-8g"}},
+		{"requests count before limits", edits{"persia:jobs[0].dataloader.resources": edits{"limits": edits{"cpu": 64, "memory": "12Gi"}, "requests": edits{"cpu": 40}}},
+			"persia:jobs[0].dataloader.resources.requests[cpu]", []string{`"40"`, "31.35 vCPU"}},
+		{"more processes than GPUs", edits{"persia:jobs[0].nnWorker.nprocPerNode": 9},
+			"persia:jobs[0].nnWorker.nprocPerNode", []string{"9", "at most 8, the number of GPUs"}},
+		{"processes negative", edits{"persia:jobs[0].nnWorker.nprocPerNode": -1},
+			"persia:jobs[0].nnWorker.nprocPerNode", []string{"-1", "at least 1"}},
+	}, "role missing", "role in a stack without pools")
+}
+
+// TestNumbersAccepted checks that variables for numbers accept numbers and references.
+func TestNumbersAccepted(t *testing.T) {
+	for _, env := range []edits{
+		{"name": "PERSIA_STUCK_SECONDS", "value": "0"}, {"name": "PERSIA_STUCK_SECONDS", "value": "7200.5"}, {"name": "PERSIA_STUCK_SECONDS", "value": "$(PATIENCE)"},
+		{"name": "PERSIA_CKPT_KEEP", "value": "10"}, {"name": "PERSIA_CKPT_KEEP", "valueFrom": edits{"configMapKeyRef": edits{"name": "a", "key": "b"}}},
+	} {
+		_, err := stacktest.Load(t, edits{"persia:jobs[0].env[0]": env})
+		assert.NoError(t, err, "%v", env)
+	}
+}
+
+const operatorImage = "registry.example.com/persia@sha256:880e63f94b145e46f1b1082bb71b85e21f16b99b180b9996407d61240ceb9830"
+
+// leftToOperator returns edits for a base stack that PERSIA's operator can run, and more edits.
+func leftToOperator(more edits) edits {
+	changes := edits{
+		"persia:jobs[0].engine":          "operator",
+		"persia:operator.image":          operatorImage,
+		"persia:nodePools[1].taints":     nil,
+		"persia:storage[0].gcsFuse":      nil,
+		"persia:storage[0].nfs":          edits{"server": "10.0.0.2", "path": "/"},
+		"persia:jobs[0].nnWorker.mounts": []any{edits{"volume": "checkpoints", "mountPath": "/more"}},
+	}
+	maps.Copy(changes, more)
+	return changes
+}
+
+func TestLoadRefusesForEngine(t *testing.T) {
+	refusals := []stacktest.Refusal{
+		{"engine unknown", edits{"persia:jobs[0].engine": "Operator"},
+			"persia:jobs[0].engine", []string{`"Operator"`, "statefulset, jobset or operator"}},
+	}
+	for _, r := range []stacktest.Refusal{
+		{"script", edits{"persia:jobs[0].script": edits{"runtime": "/opt/persia-runtime"}},
+			"persia:jobs[0].script", []string{"/opt/persia-runtime", "persia-launcher", "remove it"}},
+		{"another run", edits{"persia:jobs[0].runId": "second"},
+			"persia:jobs[0].runId", []string{`"second"`, "rename the job"}},
+		{"token", edits{"persia:jobs[0].automountServiceAccountToken": true},
+			"persia:jobs[0].automountServiceAccountToken", []string{"true", "service account default", "remove it"}},
+		{"secret of a registry", edits{"persia:jobs[0].imagePullSecrets": []any{edits{"name": "registry"}}},
+			"persia:jobs[0].imagePullSecrets[0]", []string{`"registry"`, "add the Secret to the service account default"}},
+		{"time to end", edits{"persia:jobs[0].dataloader.terminationGracePeriodSeconds": 90},
+			"persia:jobs[0].dataloader.terminationGracePeriodSeconds", []string{"90", "remove it"}},
+		{"bucket mounted by all", edits{"persia:storage[0].nfs": nil, "persia:storage[0].gcsFuse": edits{"bucket": "persia-checkpoints"}, "persia:jobs[0].nnWorker.mounts": nil},
+			"persia:jobs[0].mounts[0].volume", []string{`"checkpoints"`, "gcsFuse", "filestore"}},
+		{"bucket mounted by a role", edits{"persia:storage[1]": edits{"name": "data", "size": "1Gi", "gcsFuse": edits{"bucket": "data-bucket"}},
+			"persia:jobs[0].nnWorker.mounts": []any{edits{"volume": "data", "mountPath": "/data"}}},
+			"persia:jobs[0].nnWorker.mounts[0].volume", []string{`"data"`, "gcsFuse"}},
+		{"disk", edits{"persia:storage[1]": edits{"name": "disk", "size": "100Gi", "persistentDisk": edits{"disk": "disk", "zones": []any{"us-central1-a"}}},
+			"persia:jobs[0].embeddingParameterServer.mounts": []any{edits{"volume": "disk", "mountPath": "/disk"}}},
+			"persia:jobs[0].embeddingParameterServer.mounts[0].volume", []string{`"disk"`, "single node", "filestore"}},
+		{"directory of a node", edits{"persia:storage[1]": edits{"name": "local", "size": "1Gi", "hostPath": edits{"path": "/var/lib/persia"}, "accessModes": []any{"ReadWriteMany"}},
+			"persia:jobs[0].embeddingParameterServer.mounts": []any{edits{"volume": "local", "mountPath": "/data"}}},
+			"persia:jobs[0].embeddingParameterServer.mounts[0].volume", []string{`"local"`, "single node"}},
+		{"taint", edits{"persia:nodePools[2].taints": []any{edits{"key": "dedicated", "value": "ps", "effect": "NoSchedule"}}},
+			"persia:jobs[0].embeddingParameterServer.nodePool", []string{`"ps"`, "taint dedicated", "pool without"}},
+		{"spot", edits{"persia:nodePools[2].spot": true},
+			"persia:jobs[0].embeddingParameterServer.nodePool", []string{`"ps"`, "cloud.google.com/gke-spot"}},
+		{"GPU pool for a role without GPUs", edits{"persia:jobs[0].nnWorker.resources.limits": edits{"cpu": 8, "memory": "60Gi"}},
+			"persia:jobs[0].nnWorker.nodePool", []string{`"training"`, "has GPUs", "without GPUs"}},
+		{"volume of a younger kind", edits{"persia:jobs[0].volumes": []any{edits{"name": "scratch", "ephemeral": edits{"volumeClaimTemplate": edits{"spec": edits{"accessModes": []any{"ReadWriteOnce"}, "resources": edits{"requests": edits{"storage": "1Gi"}}}}}}}},
+			"persia:jobs[0].volumes[0].ephemeral", []string{`"scratch"`, "does not know", "persistentVolumeClaim"}},
+		{"image as a volume", edits{"persia:jobs[0].volumes": []any{edits{"name": "model", "image": edits{"reference": "registry.example.com/model:1"}}}},
+			"persia:jobs[0].volumes[0].image", []string{`"model"`, "does not know"}},
+		{"bucket without a volume", edits{"persia:jobs[0].volumes": []any{edits{"name": "bucket", "csi": edits{"driver": "gcsfuse.csi.storage.gke.io"}}}},
+			"persia:jobs[0].volumes[0].csi.driver", []string{"gcsfuse.csi.storage.gke.io", "annotation"}},
+	} {
+		r.Edits, r.Says = leftToOperator(r.Edits), append(r.Says, "engine: statefulset")
+		refusals = append(refusals, r)
+	}
+	stacktest.Refused(t, refusals)
+}
+
+func TestLoadAcceptsForEngine(t *testing.T) {
+	for name, changes := range map[string]edits{
+		"written out":         {"persia:jobs[0].engine": "statefulset"},
+		"operator":            leftToOperator(nil),
+		"suspended":           leftToOperator(edits{"persia:jobs[0].suspend": true}),
+		"restarted":           leftToOperator(edits{"persia:jobs[0].restartPolicy": "OnFailure"}),
+		"a taint that allows": leftToOperator(edits{"persia:nodePools[2].taints": []any{edits{"key": "slow", "effect": "PreferNoSchedule"}}}),
+		"a disk that is only read": leftToOperator(edits{
+			"persia:storage[1]": edits{"name": "data", "size": "100Gi", "accessModes": []any{"ReadOnlyMany"},
+				"persistentDisk": edits{"disk": "data", "zones": []any{"us-central1-a"}}},
+			"persia:jobs[0].dataloader.mounts": []any{edits{"volume": "data", "mountPath": "/data", "readOnly": true}},
+		}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := stacktest.Load(t, changes)
+			assert.NoError(t, err)
+		})
+	}
+}
+
+// TestVolumesOfTheOnlyNode checks that one node is enough for pods that nothing pins.
+func TestVolumesOfTheOnlyNode(t *testing.T) {
+	role := func(cpu string) edits {
+		return edits{"nodePool": "system", "resources": edits{"limits": edits{"cpu": cpu, "memory": "512Mi"}}}
+	}
+	for nodes, accepts := range map[int]bool{1: true, 2: false} {
+		_, err := stacktest.Load(t, edits{
+			"persia:jobs[0].engine":             "operator",
+			"persia:operator.image":             operatorImage,
+			"persia:cluster.deletionProtection": false,
+			"persia:cluster.systemPool":         edits{"machineType": "e2-standard-8", "nodes": nodes},
+			"persia:nvidiaDriver":               edits{"installer": "managed"},
+			"persia:nodePools":                  []any{},
+			"persia:nats":                       edits{"size": 1, "resources": edits{"limits": edits{"cpu": "100m", "memory": "512Mi"}}},
+			"persia:storage":                    []any{edits{"name": "checkpoints", "size": "1Gi", "hostPath": edits{"path": "/mnt/disks/checkpoints"}}},
+			"persia:jobs[0].nnWorker":           role("100m"), "persia:jobs[0].dataloader": role("100m"),
+			"persia:jobs[0].embeddingWorker": role("100m"), "persia:jobs[0].embeddingParameterServer": role("100m"),
+		})
+		if accepts {
+			assert.NoError(t, err)
+		} else {
+			assert.ErrorContains(t, err, "is on a single node")
+		}
+	}
+}
+
+// TestEngineWarns checks the warnings about pods that may run on other pools than planned, the
+// fixed image of the metrics gateway, and pods that never end.
+func TestEngineWarns(t *testing.T) {
+	const (
+		warning = "persia:jobs[0].engine: the operator does not pin pods to their node pools"
+		gateway = "persia:jobs[0].enableMetrics: PERSIA's operator runs the metrics gateway by the image prom/pushgateway:latest"
+		endless = "persia:jobs[0].restartPolicy: pods that have finished start again"
+	)
+	warnings := func(changes edits) string {
+		stack, err := stacktest.Load(t, changes)
+		require.NoError(t, err)
+		return strings.Join(stack.Warnings(), "\n")
+	}
+	assert.NotContains(t, warnings(nil), warning)
+	assert.Contains(t, warnings(leftToOperator(nil)), warning)
+	assert.Contains(t, warnings(leftToOperator(nil)), gateway)
+	assert.NotContains(t, warnings(leftToOperator(edits{"persia:jobs[0].enableMetrics": false})), gateway)
+	assert.NotContains(t, warnings(leftToOperator(nil)), endless)
+	assert.Contains(t, warnings(leftToOperator(edits{"persia:jobs[0].restartPolicy": "Always"})), endless)
+}
+
+// TestPlanCountsTheOperator checks that the plan counts the operator only if a job uses it.
+func TestPlanCountsTheOperator(t *testing.T) {
+	operators := func(changes edits) int {
+		stack, err := stacktest.Load(t, changes)
+		require.NoError(t, err)
+		for _, pods := range stack.Plan().Pools[0].Pods {
+			if pods.Name == "PERSIA operator" {
+				assert.Equal(t, capacity.PERSIAOperator, pods.Requests)
+				return pods.Count
+			}
+		}
+		return 0
+	}
+	assert.Equal(t, 0, operators(nil))
+	assert.Equal(t, 1, operators(leftToOperator(nil)))
+}
+
+// mountedVolume gives the job of the base stack a volume with a source.
+func mountedVolume(source edits) edits {
+	volume := edits{"name": "data"}
+	for name, value := range source {
+		volume[name] = value
+	}
+	return edits{"persia:jobs[0].volumes": []any{volume},
+		"persia:jobs[0].dataloader.volumeMounts": []any{edits{"name": "data", "mountPath": "/data"}}}
+}
+
+func claim(spec edits) edits {
+	whole := edits{"accessModes": []any{"ReadWriteOnce"}, "resources": edits{"requests": edits{"storage": "1Gi"}}}
+	for name, value := range spec {
+		whole[name] = value
+	}
+	return edits{"ephemeral": edits{"volumeClaimTemplate": edits{"spec": whole}}}
+}
+
+func projected(sources ...any) edits { return edits{"projected": edits{"sources": sources}} }
+
+// TestSourcesRefused checks the messages for sources that the API server would refuse.
+func TestSourcesRefused(t *testing.T) {
+	const volume = "persia:jobs[0].volumes[0]."
+	mount := func(more edits) edits {
+		whole := edits{"name": "data", "mountPath": "/data"}
+		for name, value := range more {
+			whole[name] = value
+		}
+		return mountedVolume(edits{"emptyDir": edits{}}).And(edits{"persia:jobs[0].dataloader.volumeMounts": []any{whole}})
+	}
+	const mounted = "persia:jobs[0].dataloader.volumeMounts[0]."
+	from := func(source edits) edits {
+		return edits{"persia:jobs[0].env": []any{edits{"name": "A", "valueFrom": source}}}
+	}
+	const env = "persia:jobs[0].env[0].valueFrom."
+	stacktest.Refused(t, []stacktest.Refusal{
+		{"another cloud's disk", mountedVolume(edits{"awsElasticBlockStore": edits{"volumeID": "a"}}), volume + "awsElasticBlockStore", []string{"GKE nodes cannot mount", "persistentVolumeClaim"}},
+		{"a plugin that is gone", mountedVolume(edits{"glusterfs": edits{"endpoints": "a", "path": "b"}}), volume + "glusterfs", []string{"GKE nodes cannot mount"}},
+		{"directory below 0", mountedVolume(edits{"emptyDir": edits{"sizeLimit": "-1Gi"}}), volume + "emptyDir.sizeLimit", []string{`"-1Gi"`, "no limit"}},
+		{"medium unknown", mountedVolume(edits{"emptyDir": edits{"medium": "HugePages"}}), volume + "emptyDir.medium", []string{"Memory"}},
+		{"kind of directory unknown", mountedVolume(edits{"hostPath": edits{"path": "/var/lib/data", "type": "Folder"}}), volume + "hostPath.type", []string{"DirectoryOrCreate"}},
+		{"server missing", mountedVolume(edits{"nfs": edits{"path": "/a"}}), volume + "nfs.server", []string{"Required"}},
+		{"export relative", mountedVolume(edits{"nfs": edits{"server": "a", "path": "b"}}), volume + "nfs.path", []string{"write /b"}},
+		{"Secret missing", mountedVolume(edits{"secret": edits{}}), volume + "secret.secretName", []string{"Required"}},
+		{"mode too large", mountedVolume(edits{"configMap": edits{"name": "a", "defaultMode": 512}}), volume + "configMap.defaultMode", []string{"512", "from 0 to 511"}},
+		{"file outside", mountedVolume(edits{"configMap": edits{"name": "a", "items": []any{edits{"key": "a", "path": "../b"}}}}), volume + "configMap.items[0].path", []string{"without .."}},
+		{"field of a pod unknown", mountedVolume(edits{"downwardAPI": edits{"items": []any{edits{"path": "a", "fieldRef": edits{"fieldPath": "spec.nodeName"}}}}}), volume + "downwardAPI.items[0].fieldRef.fieldPath", []string{"metadata.name"}},
+		{"two sources of a file", mountedVolume(edits{"downwardAPI": edits{"items": []any{edits{"path": "a"}}}}), volume + "downwardAPI.items[0]", []string{"exactly one"}},
+		{"driver missing", mountedVolume(edits{"csi": edits{}}), volume + "csi.driver", []string{"Required"}},
+		{"token for a moment", mountedVolume(projected(edits{"serviceAccountToken": edits{"path": "a", "expirationSeconds": 60}})), volume + "projected.sources[0].serviceAccountToken.expirationSeconds", []string{"from 600"}},
+		{"path twice", mountedVolume(projected(edits{"serviceAccountToken": edits{"path": "a"}}, edits{"secret": edits{"name": "b", "items": []any{edits{"key": "k", "path": "a"}}}})), volume + "projected.sources[1].secret.items[0].path", []string{"Duplicate"}},
+		{"no source", mountedVolume(projected(edits{})), volume + "projected.sources[0]", []string{"0 sources"}},
+		{"claim without a size", mountedVolume(claim(edits{"resources": edits{}})), volume + "ephemeral.volumeClaimTemplate.spec.resources.requests[storage]", []string{"Required", "100Gi"}},
+		{"claim without a mode", mountedVolume(claim(edits{"accessModes": nil})), volume + "ephemeral.volumeClaimTemplate.spec.accessModes", []string{"Required"}},
+		{"claim of a device", mountedVolume(claim(edits{"volumeMode": "Block"})), volume + "ephemeral.volumeClaimTemplate.spec.volumeMode", []string{"Filesystem"}},
+		{"claim with a name", mountedVolume(edits{"ephemeral": edits{"volumeClaimTemplate": edits{"metadata": edits{"name": "a"}, "spec": edits{"accessModes": []any{"ReadWriteOnce"}, "resources": edits{"requests": edits{"storage": "1Gi"}}}}}}), volume + "ephemeral.volumeClaimTemplate.metadata", []string{"only labels and annotations"}},
+		{"claim with a misspelt annotation", mountedVolume(edits{"ephemeral": edits{"volumeClaimTemplate": edits{"metadata": edits{"annotations": edits{" a": "b"}}, "spec": edits{"accessModes": []any{"ReadWriteOnce"}, "resources": edits{"requests": edits{"storage": "1Gi"}}}}}}), volume + "ephemeral.volumeClaimTemplate.metadata.annotations[ a]", []string{"name part must consist of"}},
+		{"image of a volume", mountedVolume(edits{"image": edits{"reference": "a b"}}), volume + "image.reference", []string{"image reference"}},
+		{"mounts on the node", mount(edits{"mountPropagation": "Bidirectional"}), mounted + "mountPropagation", []string{"HostToContainer"}},
+		{"read-only below what is not", mount(edits{"recursiveReadOnly": "Enabled"}), mounted + "recursiveReadOnly", []string{"readOnly: true"}},
+		{"variable of a field unknown", from(edits{"fieldRef": edits{"fieldPath": "spec.bogus"}}), env + "fieldRef.fieldPath", []string{"spec.nodeName"}},
+		{"variable of an amount unknown", from(edits{"resourceFieldRef": edits{"resource": "cpu"}}), env + "resourceFieldRef.resource", []string{"limits.cpu"}},
+		{"variable in thousandths of bytes", from(edits{"resourceFieldRef": edits{"resource": "limits.memory", "divisor": "1m"}}), env + "resourceFieldRef.divisor", []string{"1Mi"}},
+		{"variable of a file", from(edits{"fileKeyRef": edits{"volumeName": "a", "path": "b", "key": "c"}}), env + "fileKeyRef", []string{"secretKeyRef"}},
+	})
+}
+
+// TestSourcesAccepted checks that valid sources pass.
+func TestSourcesAccepted(t *testing.T) {
+	for name, source := range map[string]edits{
+		"scratch":   {"emptyDir": edits{"sizeLimit": "1Gi", "medium": "Memory"}},
+		"directory": {"hostPath": edits{"path": "/var/lib/data", "type": "DirectoryOrCreate"}},
+		"settings":  {"configMap": edits{"name": "a", "defaultMode": 292, "items": []any{edits{"key": "a", "path": "b/c"}}}},
+		"labels":    {"downwardAPI": edits{"items": []any{edits{"path": "a", "fieldRef": edits{"fieldPath": "metadata.labels['team']"}}}}},
+		"claim":     claim(nil),
+		"joined":    projected(edits{"secret": edits{"name": "a"}}, edits{"serviceAccountToken": edits{"path": "token"}}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := stacktest.Load(t, mountedVolume(source))
+			require.NoError(t, err)
+		})
+	}
+}
+
+// TestJobWarned checks the warnings about jobs that may not do what the user meant.
+func TestJobWarned(t *testing.T) {
+	const job, files, variable = "persia:jobs[0]", "persia:jobs[0].persiaEnv.", "persia:jobs[0].env[0]"
+	const global, script, loader = files + "PERSIA_GLOBAL_CONFIG", files + "PERSIA_NN_WORKER_ENTRY", files + "PERSIA_DATALOADER_ENTRY"
+	below := func(changes edits) edits { // all files on the volume
+		return edits{global: "/checkpoints/g.yml", files + "PERSIA_EMBEDDING_CONFIG": "/checkpoints/e.yml", script: "/checkpoints/train.py", loader: "/checkpoints/load.py"}.And(changes)
+	}
+	on := func(roles ...string) edits { // the volume on some roles only
+		changes := edits{job + ".mounts": nil}
+		for _, role := range roles {
+			changes[job+"."+role+".mounts"] = []any{edits{"volume": "checkpoints", "mountPath": "/checkpoints"}}
+		}
+		return changes
+	}
+	env := func(name, value string) edits { return edits{variable: edits{"name": name, "value": value}} }
+	volume := func(source, mount edits) edits {
+		return edits{job + ".volumes": []any{edits{"name": "d"}.And(source)}, job + ".dataloader.volumeMounts": []any{edits{"name": "d", "mountPath": "/data"}.And(mount)}}
+	}
+	shared := func(source edits) edits { // a volume of the job instead of the stack's
+		mounts := []any{edits{"name": "d", "mountPath": "/data"}}
+		return edits{"persia:storage": []any{}, job + ".mounts": nil, job + ".volumes": []any{edits{"name": "d"}.And(source)},
+			job + ".nnWorker.volumeMounts": mounts, job + ".embeddingParameterServer.volumeMounts": mounts}
+	}
+	bucket := func(attributes edits) edits {
+		return volume(edits{"csi": edits{"driver": "gcsfuse.csi.storage.gke.io", "volumeAttributes": edits{"bucketName": "b"}.And(attributes)}}, nil)
+	}
+	const attributes = job + ".volumes[0].csi.volumeAttributes"
+	secondJob := func(checkpoints string) edits { // a small job beside the first
+		small := func(pool string, limits edits) edits {
+			return edits{"nodePool": pool, "resources": edits{"limits": limits}}
+		}
+		return edits{"persia:nodePools[0].nodes": 3, "persia:nodePools[2].nodes": 2, "persia:nodePools[1].autoscaling.maxNodes": 8, "persia:jobs[1]": edits{
+			"name": "second", "env": []any{edits{"name": "PERSIA_CKPT_DIR", "value": checkpoints}},
+			"persiaEnv": edits{"PERSIA_GLOBAL_CONFIG": "/checkpoints/g.yml", "PERSIA_EMBEDDING_CONFIG": "/checkpoints/e.yml", "PERSIA_NN_WORKER_ENTRY": "/checkpoints/train.py", "PERSIA_DATALOADER_ENTRY": "/checkpoints/load.py"},
+			"mounts":    []any{edits{"volume": "checkpoints", "mountPath": "/checkpoints"}},
+			"nnWorker":  small("training", edits{"cpu": 8, "memory": "60Gi", "nvidia.com/gpu": 8}), "dataloader": small("loaders", edits{"cpu": 1, "memory": "12Gi"}),
+			"embeddingWorker": small("loaders", edits{"cpu": 1, "memory": "12Gi"}), "embeddingParameterServer": small("ps", edits{"cpu": 1, "memory": "12Gi"}),
+		}}
+	}
+	oneGPU := func(name, value string) edits {
+		return env(name, value).And(edits{job + ".nnWorker.resources.limits": edits{"cpu": 8, "memory": "60Gi", "nvidia.com/gpu": 1}})
+	}
+	claim := func(name string) edits { return edits{"persistentVolumeClaim": edits{"claimName": name}} }
+	const mount = job + ".dataloader.volumeMounts[0]"
+	stacktest.Warned(t, []stacktest.Refusal{
+		// Files.
+		{"files on the volume", below(edits{}), global, nil},
+		{"script below no mount", below(edits{script: "/checkpoint/train.py"}), script, []string{"/checkpoint/train.py is below no mount of nnWorker", "/home/PERSIA", "mountPath"}},
+		{"script of an image", below(edits{script: "/checkpoint/train.py", job + ".nnWorker.image": "registry.example.com/nn-worker:1"}), script, nil},
+		{"example of upstream's image", below(edits{script: "/home/PERSIA/examples/train.py"}), script, nil},
+		{"file of the job's volume", below(volume(claim("checkpoints-claim"), edits{"mountPath": "/data"})).And(edits{loader: "/data/load.py"}), loader, nil},
+		{"configuration that a role lacks", below(on("nnWorker", "embeddingWorker", "embeddingParameterServer")), global, []string{"on a volume that dataloader does not mount", "add it to mounts"}},
+		{"script that only its role needs", below(on("nnWorker")), script, nil},
+		{"one file for both configurations", below(edits{files + "PERSIA_EMBEDDING_CONFIG": "/checkpoints/g.yml"}), files + "PERSIA_EMBEDDING_CONFIG", []string{"is also PERSIA_GLOBAL_CONFIG", "write another file"}},
+		{"one file for both scripts", below(edits{loader: "/checkpoints/train.py"}), loader, []string{"is also PERSIA_NN_WORKER_ENTRY"}},
+		{"configuration as a script", below(edits{script: "/checkpoints/a.yml"}), script, []string{"does not look like a Python script"}},
+		{"script as a configuration", below(edits{global: "/checkpoints/a.py"}), global, []string{"does not look like a YAML file"}},
+		{"checkpoints of two jobs in one directory", secondJob("/checkpoints/a").And(env("PERSIA_CKPT_DIR", "/checkpoints/a/")), "persia:jobs[1].env[0].value", []string{"/checkpoints/a is also the directory of persia:jobs[0]", "for each job"}},
+		{"checkpoints of two jobs in two directories", secondJob("/checkpoints/b").And(env("PERSIA_CKPT_DIR", "/checkpoints/a")), "persia:jobs[1].env[0].value", nil},
+		// Checkpoints.
+		{"checkpoints on the job's volume", edits{}, job + ".mounts", nil},
+		{"servers without the volume", on("nnWorker"), job + ".mounts", []string{"nnWorker and embeddingParameterServer have no volume in common", "no checkpoint"}},
+		{"nn-workers and servers with the volume", on("nnWorker", "embeddingParameterServer"), job + ".mounts", nil},
+		{"servers with the volume elsewhere", on("nnWorker").And(edits{job + ".embeddingParameterServer.mounts": []any{edits{"volume": "checkpoints", "mountPath": "/other"}}}), job + ".mounts", []string{"at one path"}},
+		{"checkpoints on a bucket of the job", shared(edits{"csi": edits{"driver": "gcsfuse.csi.storage.gke.io"}}), job + ".mounts", nil},
+		{"checkpoints on a disk of the job", shared(edits{"gcePersistentDisk": edits{"pdName": "d"}}), job + ".mounts", nil},
+		{"checkpoints on a read-only bucket", shared(edits{"csi": edits{"driver": "gcsfuse.csi.storage.gke.io", "readOnly": true}}), job + ".mounts", []string{"begins anew"}},
+		{"checkpoints on the volume of each pod", shared(edits{"ephemeral": edits{"volumeClaimTemplate": edits{"spec": edits{"accessModes": []any{"ReadWriteOnce"}, "resources": edits{"requests": edits{"storage": "1Gi"}}}}}}), job + ".mounts", []string{"begins anew"}},
+		{"read-only volume", edits{job + ".mounts[0].readOnly": true}, job + ".mounts", []string{"without readOnly"}},
+		{"no volume", edits{"persia:storage": []any{}, job + ".mounts": nil}, job + ".mounts", []string{"begins anew"}},
+		{"checkpoints in the container", env("PERSIA_CKPT_DIR", "/ckpt"), variable + ".value", []string{"/ckpt is below no volume", "mountPath"}},
+		{"checkpoints on the volume", env("PERSIA_CKPT_DIR", "/checkpoints/a"), variable + ".value", nil},
+		// Variables.
+		{"PATH", env("PATH", "/a"), variable + ".name", []string{"PATH replaces the value of the image", "persia-launcher"}},
+		{"modules", env("PYTHONPATH", "/a"), variable + ".name", []string{"modules that the image adds"}},
+		{"libraries loaded first", env("LD_PRELOAD", "/a.so"), variable + ".name", []string{"libraries that the image loads first"}},
+		{"home", env("HOME", "/a"), variable + ".name", []string{"files of the image's user"}},
+		{"libraries", env("LD_LIBRARY_PATH", "/a"), variable + ".name", []string{"the libraries of PyTorch"}},
+		{"another NATS", env("PERSIA_NATS_URL", "nats://other:4222"), variable + ".name", []string{"another NATS than its own", "remove it"}},
+		{"hidden GPUs", env("CUDA_VISIBLE_DEVICES", "0"), variable + ".value", []string{`"0" hides GPUs of the 8`, "remove it"}},
+		{"no GPUs", env("NVIDIA_VISIBLE_DEVICES", "none"), variable + ".value", []string{`"none" hides GPUs of the 8`}},
+		{"GPU that is empty", oneGPU("CUDA_VISIBLE_DEVICES", ""), variable + ".value", []string{`"" hides GPUs of the 1`}},
+		{"GPU below zero", oneGPU("CUDA_VISIBLE_DEVICES", "-1"), variable + ".value", []string{`"-1" hides GPUs of the 1`}},
+		{"one GPU", oneGPU("CUDA_VISIBLE_DEVICES", "0"), variable + ".value", nil},
+		{"another metrics gateway", env("PERSIA_METRICS_GATEWAY_ADDR", "gateway:9091"), variable + ".name", []string{"elsewhere than to the job's own gateway", "enableMetrics: false"}},
+		{"another metrics gateway instead of the job's", env("PERSIA_METRICS_GATEWAY_ADDR", "gateway:9091").And(edits{job + ".enableMetrics": false}), variable + ".name", nil},
+		{"all GPUs", env("CUDA_VISIBLE_DEVICES", "0,1,2,3,4,5,6,7"), variable + ".value", nil},
+		{"hidden GPUs of a role without", edits{job + ".dataloader.env": []any{edits{"name": "CUDA_VISIBLE_DEVICES", "value": ""}}}, job + ".dataloader.env[0].value", nil},
+		{"misspelt variable", env("PERSIA_STUCK_SECOND", "7200"), variable + ".name", []string{"did you mean PERSIA_STUCK_SECONDS?"}},
+		{"variable of the user's script", env("PERSIA_MODEL_CONFIG", "/a"), variable + ".name", nil},
+		{"level of logs", env("LOG_LEVEL", "verbose"), variable + ".value", []string{`"verbose" is no level`, "logLevel"}},
+		{"unknown variable in a value", env("A", "/data/$(DATASET)"), variable + ".value", []string{"$(DATASET)", "$$(DATASET)"}},
+		{"escaped variable in a value", env("A", "$$(DATASET)"), variable + ".value", nil},
+		{"known variable in a value", env("A", "$(REPLICA_INDEX) $(KUBERNETES_SERVICE_HOST) $(date -u)"), variable + ".value", nil},
+		{"unknown variable in a sub-path", volume(claim("checkpoints-claim"), edits{"subPathExpr": "$(JOB_ID)"}), mount + ".subPathExpr", []string{"$(JOB_ID)", "add it to env"}},
+		{"known variable in a sub-path", volume(claim("checkpoints-claim"), edits{"subPathExpr": "$(REPLICA_INDEX)"}), mount + ".subPathExpr", nil},
+		{"braces in a sub-path", volume(claim("checkpoints-claim"), edits{"subPathExpr": "${REPLICA_INDEX}"}), mount + ".subPathExpr", []string{"write parentheses"}},
+		{"variable in a fixed sub-path", volume(claim("checkpoints-claim"), edits{"subPath": "$(REPLICA_INDEX)"}), mount + ".subPath", []string{"subPathExpr"}},
+		// Volumes.
+		{"volume that no role mounts", edits{job + ".volumes": []any{edits{"name": "d", "emptyDir": edits{}}}}, job + ".volumes[0]", []string{"no role mounts the volume d"}},
+		{"claim misspelt", volume(claim("checkpoint-claim"), nil), job + ".volumes[0].persistentVolumeClaim.claimName", []string{"did you mean checkpoints-claim?"}},
+		{"claim of the user", volume(claim("data"), nil), job + ".volumes[0].persistentVolumeClaim.claimName", nil},
+		{"driver that the cluster lacks", volume(edits{"csi": edits{"driver": "nfs.csi.k8s.io"}}, nil), job + ".volumes[0].csi.driver", []string{"nfs.csi.k8s.io is not installed", "persia:storage"}},
+		{"misspelt option of a bucket", bucket(edits{"mountOptions": "uid=1000,implict-dirs"}), attributes + "[mountOptions]", []string{"did you mean implicit-dirs?"}},
+		{"options of a bucket", bucket(edits{"mountOptions": "uid=1000,implicit-dirs"}), attributes + "[mountOptions]", nil},
+		{"misspelt attribute of a bucket", bucket(edits{"mountOption": "uid=1000"}), attributes + "[mountOption]", []string{"did you mean mountOptions?"}},
+		{"user of a bucket by name", bucket(edits{"mountOptions": "uid=root"}), attributes + "[mountOptions]", []string{"uid=root needs the number of a user"}},
+		{"directory of a bucket with a slash", bucket(edits{"mountOptions": "only-dir=/clicks"}), attributes + "[mountOptions]", []string{"without a leading slash"}},
+		{"no directory of a bucket", bucket(edits{"mountOptions": "only-dir="}), attributes + "[mountOptions]", []string{"only-dir= needs a directory"}},
+		{"mode of a bucket's files", bucket(edits{"mountOptions": "file-mode=999"}), attributes + "[mountOptions]", []string{"an octal mode"}},
+		{"values of a bucket's options", bucket(edits{"mountOptions": "uid=1000,gid=-1,file-mode=0644,only-dir=clicks/a"}), attributes + "[mountOptions]", nil},
+		{"directory in memory as large as the memory", volume(edits{"emptyDir": edits{"medium": "Memory", "sizeLimit": "12Gi"}}, nil), job + ".volumes[0].emptyDir.sizeLimit", []string{"12Gi of files in memory", "12Gi that dataloader may use"}},
+		{"small directory in memory", volume(edits{"emptyDir": edits{"medium": "Memory", "sizeLimit": "1Gi"}}, nil), job + ".volumes[0].emptyDir.sizeLimit", nil},
+		{"checkpoints on each node", shared(edits{"hostPath": edits{"path": "/var/lib/a"}}), job + ".volumes[d]", []string{"is another directory on each node", "persia:storage"}},
+		{"file system in capitals", volume(edits{"csi": edits{"driver": "d.example.com", "fsType": "EXT4"}}, nil), job + ".volumes[0].csi.fsType", []string{"write ext4"}},
+		{"directory of bytes", volume(edits{"emptyDir": edits{"sizeLimit": "500"}}, nil), job + ".volumes[0].emptyDir.sizeLimit", []string{"500 is less than 1Mi", "10Gi"}},
+		// Images and amounts.
+		{"image without CUDA", edits{job + ".nnWorker.image": "persiaml/persia-cpu-runtime:1"}, job + ".nnWorker.image", []string{"without CUDA by its name", "nvidia.com/gpu"}},
+		{"image with CUDA", edits{job + ".nnWorker.image": "persiaml/persia-cuda-runtime:1"}, job + ".nnWorker.image", nil},
+		{"GPUs of a server", edits{job + ".embeddingWorker": edits{"nodePool": "training", "resources": edits{"limits": edits{"cpu": 8, "memory": "20Gi", "nvidia.com/gpu": 1}}},
+			"persia:nodePools[0].nodes": 3}, job + ".embeddingWorker.resources", []string{"PERSIA's servers do not use"}},
+		{"images that no node pulls", edits{job + ".imagePullPolicy": "Never"}, job + ".imagePullPolicy", []string{"new nodes have none", "write IfNotPresent"}},
+		{"idle GPUs", edits{job + ".nnWorker.nprocPerNode": 1}, job + ".nnWorker.nprocPerNode", []string{"leave 7 of 8 GPUs idle"}},
+		{"more processes than CPUs", edits{job + ".nnWorker.resources": edits{"limits": edits{"cpu": 80, "memory": "600Gi"}}, job + ".nnWorker.nprocPerNode": 800}, job + ".nnWorker.nprocPerNode", []string{"800 processes share 80 CPUs"}},
+		{"millions of shards", edits{job + ".hashmapShards": 100000000}, job + ".hashmapShards", []string{"1000 by default"}},
+		{"grace of a second", edits{job + ".dataloader.terminationGracePeriodSeconds": 1}, job + ".dataloader.terminationGracePeriodSeconds", []string{"1 s is too short"}},
+		{"directory for an interpreter", edits{job + ".script": edits{"runtime": "/r", "python": "/opt/conda/bin"}}, job + ".script.python", []string{"/opt/conda/bin does not look like an interpreter", "/opt/conda/bin/python3"}},
+	})
+	stacktest.Refused(t, []stacktest.Refusal{
+		{"root for a script", edits{script: "/"}, script, []string{`"/"`, "is a directory"}},
+		{"directory for a script", edits{script: "/workspace/train/"}, script, []string{"is a directory"}},
+		{"mount for a script", edits{script: "/checkpoints"}, script, []string{`"/checkpoints"`, "is a directory"}},
+		{"script with a space at its end", edits{script: "/workspace/train.py "}, script, []string{"has spaces at an end", "write /workspace/train.py"}},
+		{"script of a shell variable", edits{script: "/home/${USER}/train.py"}, script, []string{"${USER}", "write parentheses"}},
+		{"attempts in words", env("PERSIA_ATTEMPTS", "five"), variable + ".value", []string{`"five"`, "at least 1"}},
+		{"file system that is none", volume(edits{"gcePersistentDisk": edits{"pdName": "d", "fsType": "ntfs"}}, nil), job + ".volumes[0].gcePersistentDisk.fsType", []string{`"ntfs"`, "ext4"}},
+		{"NFS on the loopback", volume(edits{"nfs": edits{"server": "127.0.0.1", "path": "/a"}}, nil), job + ".volumes[0].nfs.server", []string{"leads each machine to itself"}},
+	})
+}
+
+// TestTimesAreNumbers checks that the program refuses each variable that the start script would
+// exit at.
+func TestTimesAreNumbers(t *testing.T) {
+	settings, err := os.ReadFile("../workload/persia/settings.py")
+	require.NoError(t, err)
+	names := regexp.MustCompile(`(?:seconds\(|number\(environment, )"(PERSIA_[A-Z_]+)"`).FindAllStringSubmatch(string(settings), -1)
+	require.NotEmpty(t, names)
+	var refused []stacktest.Refusal
+	for _, name := range names {
+		refused = append(refused, stacktest.Refusal{Name: name[1], Path: "persia:jobs[0].env[0].value", Says: []string{`"1m"`, "number"},
+			Edits: edits{"persia:jobs[0].env[0]": edits{"name": name[1], "value": "1m"}}})
+	}
+	stacktest.Refused(t, refused)
+}
+
+// left is a job that the operator runs.
+var left = stacktest.Edits{
+	"persia:jobs[0].engine":      "operator",
+	"persia:nodePools[1].taints": nil,
+	"persia:storage[0].gcsFuse":  nil,
+	"persia:storage[0].nfs":      stacktest.Edits{"server": "10.0.0.2", "path": "/"},
+}
+
+const digest = "@sha256:880e63f94b145e46f1b1082bb71b85e21f16b99b180b9996407d61240ceb9830"
+
+// TestImage checks that the image of the operator, which can create pods, is fixed.
+func TestImage(t *testing.T) {
+	const path = "persia:operator.image"
+	image := func(value any) stacktest.Edits { return left.And(stacktest.Edits{path: value}) }
+	stacktest.Refused(t, []stacktest.Refusal{
+		{"none", left, path, []string{"Required", "by its digest", "examples/training/Dockerfile"}},
+		{"without a tag", image("persiaml/persia-cpu-runtime"), path, []string{`"persiaml/persia-cpu-runtime"`, "tomorrow", "write a digest"}},
+		{"latest", image("persiaml/persia-cpu-runtime:latest"), path, []string{"tomorrow", "write a digest"}},
+		{"latest at a port", image("registry.example.com:5000/persia:latest"), path, []string{"tomorrow"}},
+		{"no image", image("Persia:1"), path, []string{`"Persia:1"`, "image reference"}},
+	})
+	for _, known := range []string{"persiaml/persia-cpu-runtime" + digest, "registry.example.com/persia:0.1.dev251", "persiaml/persia-cpu-runtime:latest" + digest} {
+		stack, err := stacktest.Load(t, image(known))
+		require.NoError(t, err, known)
+		assert.Equal(t, known, stack.Operator.Image)
+	}
+}
+
+// TestNoImage checks that the image is optional if no job uses the operator.
+func TestNoImage(t *testing.T) {
+	_, err := stacktest.Load(t, nil)
+	assert.NoError(t, err)
+}

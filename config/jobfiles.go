@@ -1,0 +1,402 @@
+package config
+
+import (
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/config/input"
+	"persia/gcp"
+)
+
+// upstreamDirectory contains PERSIA's examples in upstream's images (Dockerfile in
+// PersiaML/PERSIA).
+const upstreamDirectory = "/home/PERSIA"
+
+// jobFile is a file that roles of a job read.
+type jobFile struct {
+	name, path string
+	script     bool // a Python script, or else a YAML file
+	kinds      []Kind
+}
+
+func (env PersiaEnv) files() []jobFile {
+	return []jobFile{
+		{"PERSIA_GLOBAL_CONFIG", env.GlobalConfig, false, Kinds()},
+		{"PERSIA_EMBEDDING_CONFIG", env.EmbeddingConfig, false, Kinds()},
+		{"PERSIA_NN_WORKER_ENTRY", env.NNWorkerEntry, true, []Kind{KindNNWorker}},
+		{"PERSIA_DATALOADER_ENTRY", env.DataloaderEntry, true, []Kind{KindDataloader}},
+	}
+}
+
+// checkFiles checks the files of a job and that the roles have them: in the image, or on a
+// volume that the role mounts.
+func (c *jobChecker) checkFiles(at *field.Path, j *Job) {
+	files := j.PersiaEnv.files()
+	for i, f := range files {
+		at := at.Child(f.name)
+		switch {
+		case f.path == "":
+			c.Required(at, "write the absolute path of the file in the containers, like /workspace/config.yml")
+			continue
+		case strings.TrimSpace(f.path) != f.path:
+			c.Invalid(at, f.path, "has spaces at an end, so no file is there; write %s", strings.TrimSpace(f.path))
+			continue
+		case strings.Contains(f.path, "${"):
+			c.Invalid(at, f.path, "is a path as it is, because Kubernetes expands only $(NAME); write parentheses")
+			continue
+		case !path.IsAbs(f.path):
+			c.Invalid(at, f.path, "must be the absolute path of the file in the containers, like %s", path.Join("/workspace", f.path))
+			continue
+		case strings.HasSuffix(f.path, "/") || slices.ContainsFunc(j.Mounts, func(m Mount) bool { return m.MountPath == path.Clean(f.path) }):
+			c.Invalid(at, f.path, "is a directory; write the path of the file, like %s", path.Join("/", f.path, "config.yml"))
+			continue
+		}
+		if other := slices.IndexFunc(files[:i], func(o jobFile) bool { return path.Clean(o.path) == path.Clean(f.path) }); other >= 0 {
+			c.Warn(at, "%s is also %s, but each of them has contents of its own; write another file", f.path, files[other].name)
+		}
+		if kind := path.Ext(f.path); f.script && slices.Contains([]string{".yml", ".yaml", ".json"}, kind) || !f.script && kind == ".py" {
+			c.Warn(at, "%s does not look like %s by its name; write another file", f.path, map[bool]string{true: "a Python script", false: "a YAML file"}[f.script])
+		}
+		c.warnOfMissingFile(at, j, f)
+	}
+}
+
+// warnOfMissingFile warns of roles that may not have a file.
+func (c *jobChecker) warnOfMissingFile(at *field.Path, j *Job, f jobFile) {
+	within := func(directory string) bool { return strings.HasPrefix(path.Clean(f.path), path.Clean(directory)+"/") }
+	has := func(role *Role) bool {
+		for _, m := range j.MountsOf(*role) {
+			if within(m.MountPath) {
+				return true
+			}
+		}
+		for _, m := range role.VolumeMounts {
+			if within(m.MountPath) || path.Clean(m.MountPath) == path.Clean(f.path) {
+				return true
+			}
+		}
+		return false
+	}
+	mounted := slices.ContainsFunc(j.Roles(), func(r NamedRole) bool { return has(r.Role) })
+	var lack []string
+	for _, kind := range f.kinds {
+		role := kind.Of(j)
+		if !has(role) && !within(upstreamDirectory) && (mounted || role.Image == "") {
+			lack = append(lack, kind.Field)
+		}
+	}
+	switch {
+	case len(lack) == 0 || strings.Contains(f.path, "$("):
+	case mounted:
+		c.Warn(at, "%s is on a volume that %s does not mount; add it to mounts of that role, or of the job", f.path, input.And(lack))
+	default:
+		c.Warn(at, "%s is below no mount of %s, and upstream's images have only the examples below %s; write a path below a mountPath, or an image with the file", f.path, input.And(lack), upstreamDirectory)
+	}
+}
+
+// outlives reports whether a pod can write to a volume that may outlive the pod. Which drivers
+// keep an inline volume is not known. Claims of ephemeral volumes go with the pod.
+func outlives(v corev1.Volume) bool {
+	switch {
+	case v.PersistentVolumeClaim != nil:
+		return !v.PersistentVolumeClaim.ReadOnly
+	case v.NFS != nil:
+		return !v.NFS.ReadOnly
+	case v.CSI != nil:
+		return v.CSI.ReadOnly == nil || !*v.CSI.ReadOnly
+	case v.GCEPersistentDisk != nil:
+		return !v.GCEPersistentDisk.ReadOnly
+	}
+	return v.HostPath != nil
+}
+
+// ofEachNode returns the first hostPath volume that nn-workers and embedding parameter servers
+// both can write, or "".
+func (j *Job) ofEachNode() string {
+	writes := func(role *Role, name string) bool {
+		return slices.ContainsFunc(role.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == name && !m.ReadOnly })
+	}
+	for _, v := range j.Volumes {
+		if v.HostPath != nil && writes(&j.NNWorker.Role, v.Name) && writes(&j.EmbeddingParameterServer, v.Name) {
+			return v.Name
+		}
+	}
+	return ""
+}
+
+// warnOfCheckpoints warns if nn-workers and embedding parameter servers have no directory in
+// which both can write a checkpoint that outlives them.
+func (c *jobChecker) warnOfCheckpoints(j *Job) {
+	type directory struct{ volume, path string }
+	writable := func(role *Role) []directory {
+		var all []directory
+		for _, m := range j.MountsOf(*role) {
+			if !m.ReadOnly {
+				all = append(all, directory{m.Volume, m.MountPath})
+			}
+		}
+		for _, m := range role.VolumeMounts {
+			for _, v := range j.Volumes {
+				if m.Name == v.Name && !m.ReadOnly && outlives(v) {
+					all = append(all, directory{"volumes/" + v.Name, path.Clean(m.MountPath)})
+				}
+			}
+		}
+		return all
+	}
+	workers, servers := writable(&j.NNWorker.Role), writable(&j.EmbeddingParameterServer)
+	if !slices.ContainsFunc(workers, func(d directory) bool { return slices.Contains(servers, d) }) {
+		c.Warn(j.at.Child("mounts"), "%s and %s have no volume in common that both mount at one path and can write, so the job keeps no checkpoint and begins anew when it loses a replica; add a mount without readOnly to the job",
+			KindNNWorker.Field, KindEmbeddingParameterServer.Field)
+	}
+	if name := j.ofEachNode(); name != "" && len(j.Mounts) == 0 && c.context.Created && !c.context.OneNode {
+		c.Warn(j.at.Child("volumes").Key(name), "is another directory on each node, so a replica that restarts on another node does not find its checkpoint, and a new node has none; use mounts with a volume of %s", c.context.StorageKey)
+	}
+	for _, env := range j.envs() {
+		for i, e := range env.list {
+			if e.Name != checkpointDirectory || e.Value == "" || strings.Contains(e.Value, "$(") {
+				continue
+			}
+			below := func(d directory) bool {
+				return path.Clean(e.Value) == d.path || strings.HasPrefix(path.Clean(e.Value), d.path+"/")
+			}
+			if !slices.ContainsFunc(workers, below) || !slices.ContainsFunc(servers, below) {
+				c.Warn(env.at.Index(i).Child("value"), "%s is below no volume that both %s and %s can write, so checkpoints are lost with the containers; write a path below a mountPath", e.Value, KindNNWorker.Field, KindEmbeddingParameterServer.Field)
+			}
+		}
+	}
+}
+
+// The directories that the program mounts in the containers of a replica.
+const (
+	// SharedMemory is where the processes of a replica exchange data.
+	SharedMemory = "/dev/shm"
+	// LaunchDirectory contains the start script of replicas.
+	LaunchDirectory = "/opt/persia"
+	// StateDirectory contains the state of a replica: whether it is idle, its progress, and,
+	// in a job without a volume, the state of the coordinator.
+	StateDirectory = "/var/lib/persia"
+)
+
+// takenPaths are directories that the program, Kubernetes or GKE mounts. A job cannot mount
+// anything at, below, or above them.
+var takenPaths = map[string]string{
+	SharedMemory:                     "shared memory",
+	LaunchDirectory:                  "where the start script of the replicas is",
+	StateDirectory:                   "where a replica keeps its state",
+	"/var/run/secrets/kubernetes.io": "where Kubernetes puts the token of a service account",
+	gcp.ContainerDriverPath:          "where GKE puts the NVIDIA driver",
+}
+
+// imagePaths contain the programs and libraries of an image, which a mount would hide. A job
+// can mount directories below them.
+var imagePaths = []string{"/bin", "/etc", "/lib", "/lib64", "/opt", "/sbin", "/usr", "/usr/bin", "/usr/lib", "/usr/local", "/usr/local/bin", "/usr/local/lib", "/var"}
+
+// kernelPaths are mount points of the kernel's file systems.
+var kernelPaths = []string{"/dev", "/proc", "/sys"}
+
+// taken explains why a job cannot mount a volume at an absolute path, or returns "" if it
+// can. With ownSharedMemory, the volume may replace the program's shared memory.
+func taken(mountPath string, ownSharedMemory bool) string {
+	mountPath = path.Clean(mountPath)
+	for _, directory := range slices.Sorted(maps.Keys(takenPaths)) {
+		switch {
+		case directory == SharedMemory && mountPath == SharedMemory && ownSharedMemory:
+			return ""
+		case mountPath == directory:
+			return "is " + takenPaths[directory]
+		case strings.HasPrefix(mountPath, directory+"/"):
+			return "is below " + directory + ", " + takenPaths[directory]
+		case strings.HasPrefix(directory, mountPath+"/"):
+			return "would hide " + directory + ", " + takenPaths[directory]
+		}
+	}
+	for _, directory := range kernelPaths {
+		if mountPath == directory || strings.HasPrefix(mountPath, directory+"/") {
+			return "is in " + directory + ", which the kernel keeps"
+		}
+	}
+	if slices.Contains(imagePaths, mountPath) {
+		return "would hide what the image has there"
+	}
+	return ""
+}
+
+// mounts checks the mounts of a job, or of a role that also has the job's mounts.
+func (c *jobChecker) mounts(list *field.Path, mounts, ofJob []Mount) {
+	for i, m := range mounts {
+		at := list.Index(i)
+		c.mountedVolume(at.Child("volume"), m.Volume)
+		input.Directory(c.Problems, at.Child("mountPath"), m.MountPath)
+		if there := taken(m.MountPath, false); there != "" {
+			c.Invalid(at.Child("mountPath"), m.MountPath, "%s; choose another path, like /data", there)
+		}
+		if slices.ContainsFunc(ofJob, func(other Mount) bool { return other.MountPath == m.MountPath }) {
+			c.Duplicate(at.Child("mountPath"), m.MountPath, "is already used by a mount of the job, which every role has; give each volume its own path")
+		}
+	}
+	input.UniqueField(c.Problems, list, "mountPath", mounts, func(m Mount) string { return m.MountPath }, "is already used by mounts[%d]; give each volume its own path")
+}
+
+func (c *jobChecker) mountedVolume(path *field.Path, name string) {
+	if _, ok := c.context.volume(name); ok && name != "" || c.context.VolumesUnknown {
+		return
+	}
+	if len(c.context.Volumes) == 0 {
+		c.Invalid(path, name, "must be a volume, but the stack has none; add one in %s", c.context.StorageKey)
+		return
+	}
+	c.Invalid(path, name, "must be one of the stack's volumes: %s", input.Or(input.Words(c.context.Volumes, func(v jobVolume) string { return v.Name })))
+}
+
+// ClaimMounts returns where a role mounts volumes of the stack: its own mounts, the job's, and
+// the mounts of job Volumes that use the claim of a volume of the stack.
+func (j *Job) ClaimMounts(role *Role, volumes []jobVolume) []Mount {
+	mounts := j.MountsOf(*role)
+	for _, volume := range j.Volumes {
+		claim := volume.PersistentVolumeClaim
+		if claim == nil {
+			continue
+		}
+		for _, of := range volumes {
+			for _, mount := range role.VolumeMounts {
+				if of.Claim == claim.ClaimName && mount.Name == volume.Name {
+					mounts = append(mounts, Mount{Volume: of.Name, MountPath: mount.MountPath, ReadOnly: mount.ReadOnly || claim.ReadOnly})
+				}
+			}
+		}
+	}
+	return mounts
+}
+
+// envList is a list of variables with its path.
+type envList struct {
+	at    *field.Path
+	list  []corev1.EnvVar
+	kinds []Kind // the roles that have them
+}
+
+// envs returns the variables of the job and of each role.
+func (j *Job) envs() []envList {
+	lists := []envList{{j.at.Child("env"), j.Env, Kinds()}}
+	for _, role := range j.Roles() {
+		lists = append(lists, envList{j.at.Child(role.Field, "env"), role.Env, []Kind{role.Kind}})
+	}
+	return lists
+}
+
+// otherEnv are variables that the program sets and a stack file can override, and variables
+// that PERSIA or the start script read.
+var otherEnv = []string{
+	"LOG_LEVEL", "RUST_BACKTRACE", "NCCL_DEBUG", "PERSIA_NATS_URL", "PERSIA_NATS_IP", metricsGateway,
+	checkpointDirectory, "PERSIA_DRIVER_DIR",
+}
+
+// checkpointDirectory is the variable with the directory of a job's checkpoints.
+const checkpointDirectory = "PERSIA_CKPT_DIR"
+
+// metricsGateway is the variable with the address that a replica pushes its metrics to.
+const metricsGateway = "PERSIA_METRICS_GATEWAY_ADDR"
+
+var logLevels = []string{"trace", "debug", "info", "warn", "error"}
+
+// replaced describes the loss when a stack file sets a variable of the image, by variable.
+var replaced = map[string]string{
+	"PATH":            "python3 and persia-launcher",
+	"PYTHONHOME":      "Python's own modules",
+	"PYTHONPATH":      "modules that the image adds",
+	"LD_PRELOAD":      "libraries that the image loads first",
+	"HOME":            "files of the image's user",
+	"LD_LIBRARY_PATH": "the libraries of PyTorch",
+}
+
+// variableReference matches references to variables in values and in subPathExpr.
+var variableReference = regexp.MustCompile(`\$\(([A-Za-z_][A-Za-z0-9_]*)\)`)
+
+// warnOfVariables warns of variables that break what the image or the job needs, and of
+// references to unknown ones.
+func (c *jobChecker) warnOfVariables(j *Job) {
+	for _, env := range j.envs() {
+		for i, e := range env.list {
+			c.warnOfVariable(env, env.at.Index(i), e, j)
+			if e.Value != "" {
+				c.warnOfReferences(env.at.Index(i).Child("value"), e.Value, j, env.kinds)
+			}
+		}
+	}
+	for _, role := range j.Roles() {
+		for i, m := range role.VolumeMounts {
+			at := j.at.Child(role.Field, "volumeMounts").Index(i)
+			c.warnOfReferences(at.Child("subPathExpr"), m.SubPathExpr, j, []Kind{role.Kind})
+			switch {
+			case strings.Contains(m.SubPathExpr, "${"):
+				c.Warn(at.Child("subPathExpr"), "%s is a name as it is, because Kubernetes expands only $(NAME); write parentheses", m.SubPathExpr)
+			case strings.Contains(m.SubPath, "$("):
+				c.Warn(at.Child("subPath"), "%s is a name as it is, because Kubernetes expands variables only in subPathExpr; write that instead", m.SubPath)
+			}
+		}
+	}
+}
+
+func (c *jobChecker) warnOfVariable(env envList, at *field.Path, e corev1.EnvVar, j *Job) {
+	name := at.Child("name")
+	known := slices.Concat(otherEnv, slices.Sorted(maps.Keys(computedEnv)), slices.Sorted(maps.Keys(readEnv)))
+	switch near := input.Typo(e.Name, known); {
+	case replaced[e.Name] != "":
+		c.Warn(name, "%s replaces the value of the image, by which the containers find %s; set it in the image, or write the image's directories too", e.Name, replaced[e.Name])
+	case (e.Name == "PERSIA_NATS_URL" || e.Name == "PERSIA_NATS_IP"):
+		c.Warn(name, "%s leads the job to another NATS than its own, and two jobs on one NATS train on each other's data; remove it", e.Name)
+	case e.Name == metricsGateway && j.EnableMetrics:
+		c.Warn(name, "%s sends the metrics elsewhere than to the job's own gateway, so its dashboard stays empty; remove it, or write enableMetrics: false", e.Name)
+	case e.Name == "CUDA_VISIBLE_DEVICES" || e.Name == "NVIDIA_VISIBLE_DEVICES":
+		gpus, devices := 0, visible(e.Value)
+		for _, kind := range env.kinds {
+			gpus = max(gpus, GPUs(kind.Of(j).Resources))
+		}
+		if gpus > 0 && e.ValueFrom == nil && e.Value != "all" && devices != gpus {
+			c.Warn(at.Child("value"), "%q hides GPUs of the %d that a replica requests, which are billed; remove it, because a container sees only the GPUs that it requests", e.Value, gpus)
+		}
+	case e.Name == "LOG_LEVEL" && e.ValueFrom == nil && !slices.Contains(logLevels, e.Value):
+		c.Warn(at.Child("value"), "%q is no level of logs; remove it, and write %s in logLevel of the job", e.Value, input.Or(logLevels))
+	case strings.HasPrefix(e.Name, "PERSIA_") && len(near) > 0:
+		c.Warn(name, "%s is no variable that PERSIA or the program reads; did you mean %s?", e.Name, input.Or(near))
+	}
+}
+
+// visible returns the number of GPUs in a list of devices, in which -1, none, and void stand for
+// no GPU.
+func visible(devices string) int {
+	count := 0
+	for device := range strings.SplitSeq(devices, ",") {
+		switch strings.TrimSpace(device) {
+		case "", "-1", "none", "void":
+			return count // CUDA ignores what follows an invalid device
+		}
+		count++
+	}
+	return count
+}
+
+// warnOfReferences warns of variables in a text that no role of the kinds has. Kubernetes
+// leaves such a reference as it is in a value, and starts no container with it in a
+// subPathExpr.
+func (c *jobChecker) warnOfReferences(at *field.Path, text string, j *Job, kinds []Kind) {
+	for _, match := range variableReference.FindAllStringSubmatch(text, -1) {
+		name := match[1]
+		has := func(e corev1.EnvVar) bool { return e.Name == name }
+		_, computed := computedEnv[name]
+		switch {
+		case computed, slices.Contains(otherEnv, name), strings.HasPrefix(name, "KUBERNETES_"), strings.Contains(name, "_SERVICE_"), strings.Contains(name, "_PORT"):
+		case slices.ContainsFunc(j.Env, has), strings.Contains(text, "$$("):
+		case slices.ContainsFunc(kinds, func(kind Kind) bool { return slices.ContainsFunc(kind.Of(j).Env, has) }):
+		default:
+			c.Warn(at, "$(%s) refers to a variable that the container does not have; add it to env, or write $$(%s) for the text itself", name, name)
+		}
+	}
+}

@@ -1,0 +1,339 @@
+package config
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/capacity"
+	"persia/config/input"
+	"persia/gcp"
+)
+
+// MachineTypesKey is the key of the stack file that describes machine types.
+const MachineTypesKey = "persia:machineTypes"
+
+// Machines are the machine types that a stack file describes, by name.
+type Machines map[string]MachineType
+
+// MachineType describes what the program does not know about a machine type. Set its
+// shape, that is CPUs, Memory and GPU, only for types that are not in the program's
+// catalogue.
+type MachineType struct {
+	// CPUs is the number of vCPUs.
+	CPUs int `json:"cpus,omitempty"`
+	// Memory is a quantity like 240Gi.
+	Memory string `json:"memory,omitempty" form:"quantity"`
+	// GPU describes the GPUs that the machine comes with.
+	GPU *MachineGPU `json:"gpu,omitempty"`
+	// HourlyPrice is your hourly price of a machine, including its GPUs, in US dollars.
+	// Default: Google's list price, if the program knows it.
+	HourlyPrice float64 `json:"hourlyPrice,omitempty"`
+	// SpotHourlyPrice is the same for a spot machine.
+	SpotHourlyPrice float64 `json:"spotHourlyPrice,omitempty"`
+	// HoursBetweenFailures is the expected time until a machine fails, for the interval of
+	// checkpoints. Default: never.
+	HoursBetweenFailures float64 `json:"hoursBetweenFailures,omitempty"`
+	// SpotHoursBetweenFailures is the same until a spot machine fails or is reclaimed.
+	SpotHoursBetweenFailures float64 `json:"spotHoursBetweenFailures,omitempty"`
+}
+
+// MachineGPU describes the GPUs that a machine comes with.
+type MachineGPU struct {
+	// Type is Compute Engine's name for the accelerator, like nvidia-b200.
+	Type string `json:"type"`
+	// Count is the number of GPUs per machine.
+	Count int `json:"count"`
+}
+
+// lookup returns a machine type from the program's catalogue or the stack file.
+func (t Machines) lookup(name string) (gcp.Machine, bool) {
+	if m, ok := gcp.Lookup(name); ok {
+		return m, true
+	}
+	described, ok := t[name]
+	if !ok || described.CPUs == 0 {
+		return gcp.Machine{}, false
+	}
+	return described.Machine(name), true
+}
+
+// Machine returns the machine that a stack file describes. CheckAll reports problems of the
+// description.
+func (t MachineType) Machine(name string) gcp.Machine {
+	memory, _ := input.ParseQuantity(t.Memory)
+	m := gcp.Machine{Type: name, CPUs: t.CPUs, MemoryBytes: memory.Value()}
+	if t.GPU != nil {
+		m = m.WithGPUs(t.GPU.Type, t.GPU.Count)
+	}
+	return m
+}
+
+// names returns the names of all known machine types.
+func (t Machines) names() []string {
+	names := gcp.MachineTypes()
+	for name := range t {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// checkPools looks up a machine type, and reports an unknown one.
+func (t Machines) Check(p *input.Problems, path *field.Path, machineType string) (gcp.Machine, bool) {
+	m, ok := t.lookup(machineType)
+	switch near := input.Nearest(machineType, t.names()); {
+	case !p.Decoded(field.NewPath(MachineTypesKey)):
+	case ok:
+	case machineType == "":
+		p.Required(path, "write a machine type, like n2-standard-8")
+	case len(near) > 0:
+		p.Invalid(path, machineType, "is not a known machine type; did you mean %s? Otherwise, describe it in %s", input.Or(near), MachineTypesKey)
+	default:
+		p.Invalid(path, machineType, "is not a known machine type; write a predefined one that is not shared-core, like n2-standard-8 or a2-highgpu-8g, or describe it in %s", MachineTypesKey)
+	}
+	return m, ok
+}
+
+// CheckAll checks all descriptions. The path is of the object that contains them.
+func (t Machines) CheckAll(p *input.Problems, path *field.Path) {
+	for _, name := range slices.Sorted(maps.Keys(t)) {
+		t[name].check(p, path.Key(name), name)
+	}
+}
+
+// mostPrice exceeds the hourly price of any machine in dollars.
+const mostPrice = 100_000
+
+// mostHours exceeds the lifetime of any machine.
+const mostHours = 1_000_000
+
+func (t MachineType) check(p *input.Problems, path *field.Path, name string) {
+	_, known := gcp.Lookup(name)
+	switch shaped := t.CPUs != 0 || t.Memory != "" || t.GPU != nil; {
+	case known && shaped:
+		p.Forbidden(path, "%s is in the catalogue; remove cpus, memory, and gpu", name)
+	case !known:
+		t.checkShape(p, path, name)
+	}
+	for _, number := range []struct {
+		field       string
+		value, most float64
+	}{
+		{"hourlyPrice", t.HourlyPrice, mostPrice},
+		{"spotHourlyPrice", t.SpotHourlyPrice, mostPrice},
+		{"hoursBetweenFailures", t.HoursBetweenFailures, mostHours},
+		{"spotHoursBetweenFailures", t.SpotHoursBetweenFailures, mostHours},
+	} {
+		if number.value < 0 || number.value > number.most {
+			p.Invalid(path.Child(number.field), number.value, "must be more than 0 and at most %.0f; omit it if you do not know it", number.most)
+		}
+	}
+	if t.HourlyPrice > 0 && t.SpotHourlyPrice > t.HourlyPrice {
+		p.Warn(path.Child("spotHourlyPrice"), "%g is more than hourlyPrice, %g, but spot machines cost less; exchange them", t.SpotHourlyPrice, t.HourlyPrice)
+	}
+}
+
+// checkShape checks the shape of a machine type that is not in the catalogue.
+func (t MachineType) checkShape(p *input.Problems, path *field.Path, name string) {
+	if t.CPUs == 0 {
+		p.Required(path.Child("cpus"), "write the number of vCPUs, because the type is not in the catalogue")
+	} else {
+		input.Range(p, path.Child("cpus"), t.CPUs, 1, 4096, "")
+	}
+	switch memory, err := input.ParseQuantity(t.Memory); {
+	case t.Memory == "":
+		p.Required(path.Child("memory"), "write the memory, like 240Gi, because the type is not in the catalogue")
+	case err != nil:
+		p.Invalid(path.Child("memory"), t.Memory, "%s", err)
+	case memory.Value() < capacity.GiB || memory.Value() > 1<<50:
+		p.Invalid(path.Child("memory"), t.Memory, "must be from 1Gi to 1Pi; memory is in bytes, so write a unit")
+	}
+	t.checkCustom(p, path, name)
+	if t.GPU == nil {
+		return
+	}
+	if t.GPU.Type == "" {
+		p.Required(path.Child("gpu", "type"), "write the accelerator type, like nvidia-b200")
+	}
+	input.Range(p, path.Child("gpu", "count"), t.GPU.Count, 1, 64, "")
+}
+
+// checkCustom checks a custom machine type by the rules of Compute Engine, and against its name.
+func (t MachineType) checkCustom(p *input.Problems, path *field.Path, name string) {
+	custom, is := gcp.ParseCustom(name)
+	memory, _ := input.ParseQuantity(t.Memory)
+	switch err := gcp.CheckCustom(name); {
+	case err != nil:
+		p.Forbidden(path, "%s (Compute Engine, \"Create a VM with a custom machine type\"); write another type", err)
+	case is && (custom.CPUs != t.CPUs || custom.MemoryMiB != memory.Value()/capacity.MiB):
+		p.Forbidden(path, "is a custom machine of %d vCPUs and %dMi by its name, but has %d vCPUs and %s here; write cpus: %d and memory: %dMi, or correct the name", custom.CPUs, custom.MemoryMiB, t.CPUs, t.Memory, custom.CPUs, custom.MemoryMiB)
+	}
+}
+
+// AllocatableGPUs returns the number of nvidia.com/gpu that a node offers.
+func (g GPU) AllocatableGPUs() int64 {
+	return int64(g.Count) * g.SharesEach()
+}
+
+// SharesEach returns the number of nvidia.com/gpu that one GPU counts as. It ignores an
+// invalid partition or sharing.
+func (g GPU) SharesEach() int64 {
+	shares := max(1, int64(gcp.Partitions(g.Type, g.Partition)))
+	if g.Sharing != nil {
+		shares *= int64(min(max(1, g.Sharing.MaxClients), mostClients))
+	}
+	return shares
+}
+
+// checkGPU checks that the machine type of a pool includes or supports its GPUs.
+func checkGPU(p *input.Problems, path *field.Path, pool Pool, m gcp.Machine) {
+	if pool.GPU != nil {
+		checkPartition(p, path.Child("partition"), *pool.GPU)
+		checkSharing(p, path.Child("sharing"), pool.GPU.Sharing)
+	}
+	switch {
+	case pool.GPU == nil:
+	case m.GPUs > 0:
+		if pool.GPU.Type != m.GPUType {
+			p.Invalid(path.Child("type"), pool.GPU.Type, "%s includes %s; write that, or choose another machine type", m.Type, m.GPUType)
+		}
+		if pool.GPU.Count != m.GPUs {
+			p.Invalid(path.Child("count"), pool.GPU.Count, "%s includes %d GPUs; write %d, or choose another machine type", m.Type, m.GPUs, m.GPUs)
+		}
+	case m.TakesGPUs():
+		checkAttachedGPU(p, path, *pool.GPU, m)
+	default:
+		p.Forbidden(path, "%s does not support GPUs; remove gpu, or choose a machine type of %s", m.Type, input.Or(gcp.GPUFamilies()))
+	}
+}
+
+func checkAttachedGPU(p *input.Problems, path *field.Path, gpu GPU, m gcp.Machine) {
+	if !input.OneOf(p, path.Child("type"), gpu.Type, gcp.AttachableGPUTypes()...) {
+		return
+	}
+	counts := m.AttachableCounts(gpu.Type)
+	if slices.Contains(counts, gpu.Count) {
+		return
+	}
+	if len(counts) == 0 {
+		p.Invalid(path.Child("type"), gpu.Type, "cannot be attached to a machine with as many vCPUs as %s; choose a smaller machine type", m.Type)
+		return
+	}
+	p.Invalid(path.Child("count"), gpu.Count, "%s supports %s of %s; write one of these, or choose another machine type", m.Type, input.Or(input.Words(counts, strconv.Itoa)), gpu.Type)
+}
+
+// checkPartition checks that a GPU can be partitioned by a size.
+func checkPartition(p *input.Problems, path *field.Path, gpu GPU) {
+	sizes := gcp.PartitionSizes(gpu.Type)
+	switch {
+	case gpu.Partition == "" || slices.Contains(sizes, gpu.Partition):
+	case len(sizes) == 0:
+		p.Invalid(path, gpu.Partition, "requires a GPU that can be partitioned, and %s cannot; remove it, or choose an A100, H100, or H200", gpu.Type)
+	default:
+		p.Invalid(path, gpu.Partition, "is not a partition size of %s; write %s", gpu.Type, input.Or(sizes))
+	}
+}
+
+// mostClients is the number of containers that can share a GPU (GKE, "About GPU sharing
+// strategies in GKE").
+const mostClients = 48
+
+func checkSharing(p *input.Problems, path *field.Path, s *Sharing) {
+	if s != nil {
+		input.Range(p, path.Child("maxClients"), s.MaxClients, 2, mostClients, "; remove sharing to give each GPU to one container")
+	}
+}
+
+// checkStrategy refuses MPS, which requires hostIPC, in a cluster that the stack creates
+// (GKE, "Share GPUs with multiple workloads using NVIDIA MPS").
+func checkStrategy(p *input.Problems, path *field.Path, gpu *GPU) {
+	if gpu != nil && gpu.Sharing != nil && gpu.Sharing.Strategy == "MPS" {
+		p.Invalid(path, gpu.Sharing.Strategy, "is only for an existing cluster, because pods need hostIPC for GKE's MPS, which the policies of the stack refuse; write TIME_SHARING, or divide the GPUs with partition")
+	}
+}
+
+// Installer names the installer of the NVIDIA driver on the nodes.
+type Installer string
+
+// The installers. GKE's own and a DaemonSet exclude each other, so a stack has exactly one
+// for all of its GPU pools.
+const (
+	// InstallerManaged lets GKE install the driver.
+	InstallerManaged Installer = "managed"
+	// InstallerUbuntu is NVIDIA's installer DaemonSet for nodes with Ubuntu.
+	InstallerUbuntu Installer = "ubuntu-daemonset"
+	// InstallerCOS is the installer DaemonSet for Container-Optimized OS.
+	InstallerCOS Installer = "cos-daemonset"
+)
+
+// NVIDIADriver says how all GPU nodes of the stack get their driver.
+type NVIDIADriver struct {
+	// Installer selects how the driver is installed.
+	Installer Installer `json:"installer,omitempty" default:"managed" enum:"managed,ubuntu-daemonset,cos-daemonset"`
+	// Version is DEFAULT (the default) or LATEST with managed, and a driver version like
+	// 550.90.12 with ubuntu-daemonset. Omit it with cos-daemonset.
+	Version string `json:"version,omitempty"`
+}
+
+// ubuntuDrivers are the versions that the installer for Ubuntu supports
+// (GoogleCloudPlatform/container-engine-accelerators,
+// nvidia-driver-installer/ubuntu, daemonset-preloaded-R*.yaml).
+var ubuntuDrivers = []string{"535.161.07", "550.90.12", "570.124.06", "580.65.06"}
+
+// oldUbuntuDriver is a version that the installer has a manifest for, but GKE 1.31 and later
+// cannot load.
+const oldUbuntuDriver = "525.105.17"
+
+// checkPools checks the driver, and that it works on all GPU pools. The paths are of the driver
+// and of the list of pools.
+func (d NVIDIADriver) Check(p *input.Problems, path, poolsPath *field.Path, pools []Pool) {
+	version := path.Child("version")
+	image, reason := gcp.ImageCOS, "the installer "+string(d.Installer)
+	switch d.Installer {
+	case InstallerManaged:
+		if !input.OneOf(p, version, d.Version, "DEFAULT", "LATEST") || d.Version == "DEFAULT" {
+			return // GKE installs it on every image
+		}
+		reason = "nvidiaDriver.version LATEST"
+	case InstallerUbuntu:
+		switch d.Version {
+		case "":
+		case oldUbuntuDriver:
+			p.Invalid(version, d.Version, "does not work on GKE 1.31 and later; write %s", input.Or(ubuntuDrivers))
+		default:
+			input.OneOf(p, version, d.Version, ubuntuDrivers...)
+		}
+		image = gcp.ImageUbuntu
+	case InstallerCOS:
+		if d.Version != "" {
+			p.Forbidden(version, "with the installer cos-daemonset, the node image determines the version; remove %q", d.Version)
+		}
+	default:
+		return // reported by the enumeration
+	}
+	for i, pool := range pools {
+		if pool.GPU != nil {
+			d.checkPool(p, poolsPath.Index(i), pool, image, reason)
+		}
+	}
+}
+
+// checkPool checks that the driver, which works only on one node image, works on a GPU pool.
+func (d NVIDIADriver) checkPool(p *input.Problems, path *field.Path, pool Pool, image, reason string) {
+	if pool.ImageType != image && (pool.ImageType == gcp.ImageCOS || pool.ImageType == gcp.ImageUbuntu) {
+		p.Invalid(path.Child("imageType"), pool.ImageType,
+			"must be %s on a GPU pool, as %s works on no other; write %s or choose another NVIDIA driver", image, reason, image)
+	}
+	if d.Installer != InstallerManaged && pool.SecureBoot != nil && *pool.SecureBoot {
+		p.Invalid(path.Child("secureBoot"), true,
+			"refuses the NVIDIA driver of the installer %s, which is not signed; remove it, or choose the installer %s", d.Installer, InstallerManaged)
+	}
+	if d.Installer == InstallerUbuntu && pool.GPU.Partition != "" {
+		p.Invalid(path.Child("gpu", "partition"), pool.GPU.Partition,
+			"is not made by the installer %s; remove it, or choose the installer %s or %s", InstallerUbuntu, InstallerManaged, InstallerCOS)
+	}
+}

@@ -1,0 +1,415 @@
+package config_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"persia/config"
+	"persia/internal/stacktest"
+)
+
+// withPEDL returns edits for the base stack with a PEDL that fits its system pool.
+func withPEDL(changes edits) edits {
+	e := edits{
+		"persia:pedl": edits{
+			"registry":   edits{"password": "r"},
+			"postgresql": edits{"postgresqlPassword": "p"},
+		},
+		"persia:cluster.systemPool": edits{"machineType": "n2-standard-16"},
+	}
+	return e.And(changes)
+}
+
+// pedlPool returns a pool for PEDL alone.
+func pedlPool(fields edits) edits {
+	return edits{"persia:nodePools[3]": edits{"name": "pedl", "machineType": "g2-standard-8", "nodes": 2,
+		"gpu": edits{"type": "nvidia-l4", "count": 1}}.And(fields)}
+}
+
+// pedlOnExisting returns edits for the base stack and PEDL on an existing cluster.
+func pedlOnExisting(changes edits) edits {
+	return withPEDL(edits{
+		"persia:project": nil, "persia:nodePools[0].gpu": nil, "persia:nodePools[0].machineType": "n2-highmem-128",
+		"persia:jobs[0].nnWorker.resources": edits{"limits": edits{"cpu": 80, "memory": "600Gi"}},
+		"persia:nodePools[1].labels":        nil,
+		"persia:nvidiaDriver.installer":     "managed",
+		"persia:cluster.systemPool":         nil,
+		"persia:cluster":                    edits{"name": "shared", "existing": edits{"context": "c", "systemPool": "ps"}},
+		"persia:nodePools[2].nodes":         2,
+	}).And(changes)
+}
+
+const (
+	pg     = "persia:pedl.postgresql"
+	onDisk = pg + ".persistence"
+)
+
+func TestPEDLRefused(t *testing.T) {
+	external := edits{"host": "10.0.0.3", "password": "e"}
+	stacktest.Refused(t, []stacktest.Refusal{
+		// Credentials.
+		{"registry password missing", withPEDL(edits{"persia:pedl.registry.password": nil}),
+			"persia:pedl.registry.password", []string{"Required", "pulumi config set --secret --path 'persia:pedl.registry.password'"}},
+		{"database password missing", withPEDL(edits{pg + ".postgresqlPassword": nil}),
+			pg + ".postgresqlPassword", []string{"Required", "pulumi config set --secret --path 'persia:pedl.postgresql.postgresqlPassword'"}},
+		{"password of an external database missing", withPEDL(edits{pg: edits{"external": edits{"host": "db"}}}),
+			pg + ".external.password", []string{"pulumi config set --secret --path 'persia:pedl.postgresql.external.password'"}},
+		{"password of several lines", withPEDL(edits{"persia:pedl.registry.password": "a\n"}),
+			"persia:pedl.registry.password", []string{"must be a single line"}},
+		{"credentials in the registry", withPEDL(edits{"persia:pedl.registry.server": "https://me:pass@example.com"}),
+			"persia:pedl.registry.server", []string{"without credentials", "write the user in user"}},
+		{"colon in the user", withPEDL(edits{"persia:pedl.registry.user": "me:pass"}),
+			"persia:pedl.registry.user", []string{"without a colon"}},
+
+		// Master.
+		{"misspelt parameter", withPEDL(edits{"persia:pedl.masterimage": "x"}),
+			"persia:pedl.masterimage", []string{"did you mean masterImage"}},
+		{"image with a space", withPEDL(edits{"persia:pedl.masterImage": "a b"}),
+			"persia:pedl.masterImage", []string{`"a b"`, "must be an image reference"}},
+		{"pull policy", withPEDL(edits{"persia:pedl.imagePullPolicy": "Sometimes"}),
+			"persia:pedl.imagePullPolicy", []string{"Always, IfNotPresent or Never"}},
+		{"pool of the master unknown", withPEDL(edits{"persia:pedl.nodePool": "no"}),
+			"persia:pedl.nodePool", []string{`"no"`, "training, loaders, ps or system"}},
+		{"master too large", withPEDL(edits{"persia:pedl.resources": edits{"requests": edits{"cpu": 40}}}),
+			"persia:pedl.resources.requests[cpu]", []string{"the master of PEDL does not fit on a node of pool \"system\"", "choose a machine type that holds it"}},
+		{"request over the limit", withPEDL(edits{"persia:pedl.resources": edits{"limits": edits{"cpu": 1}, "requests": edits{"cpu": 2}}}),
+			"persia:pedl.resources.requests[cpu]", []string{"at most the limit, 1"}},
+		{"GPUs for the master", withPEDL(edits{"persia:pedl.resources": edits{"limits": edits{"nvidia.com/gpu": 1}}}),
+			"persia:pedl.resources.limits[nvidia.com/gpu]", []string{"the master of PEDL uses no GPUs"}},
+		{"node selector of the pool", withPEDL(edits{"persia:pedl.nodeSelector": edits{"cloud.google.com/gke-nodepool": "ps"}}),
+			"persia:pedl.nodeSelector[cloud.google.com/gke-nodepool]", []string{"set by nodePool"}},
+		{"toleration without a key", withPEDL(edits{"persia:pedl.tolerations": []any{edits{"value": "a"}}}),
+			"persia:pedl.tolerations[0].key", []string{"operator: Exists to tolerate all"}},
+		{"toleration operator", withPEDL(edits{"persia:pedl.tolerations": []any{edits{"key": "a", "operator": "In"}}}),
+			"persia:pedl.tolerations[0].operator", []string{"Equal or Exists"}},
+		{"toleration with a value in vain", withPEDL(edits{"persia:pedl.tolerations": []any{edits{"key": "a", "operator": "Exists", "value": "b"}}}),
+			"persia:pedl.tolerations[0].value", []string{"tolerates all values"}},
+
+		// Access to the master.
+		{"service type", withPEDL(edits{"persia:pedl.service": edits{"type": "ExternalName"}}),
+			"persia:pedl.service.type", []string{"ClusterIP, NodePort or LoadBalancer"}},
+		{"service port", withPEDL(edits{"persia:pedl.service": edits{"port": 70000}}),
+			"persia:pedl.service.port", []string{"70000", "between 1 and 65535"}},
+		{"external address of a cluster that is created", withPEDL(edits{"persia:pedl.service": edits{"externalIPs": []any{"203.0.113.7"}}}),
+			"persia:pedl.service.externalIPs", []string{"203.0.113.7", "only for an existing cluster", "type: LoadBalancer, or an ingress"}},
+		{"external address of the database of a cluster that is created", withPEDL(edits{pg + ".service": edits{"externalIPs": []any{"203.0.113.7"}}}),
+			pg + ".service.externalIPs", []string{"203.0.113.7", "only for an existing cluster", "kubectl port-forward"}},
+		{"external address", pedlOnExisting(edits{onDisk: edits{"existingClaim": "mine"}, "persia:pedl.service": edits{"externalIPs": []any{"a.example.com"}}}),
+			"persia:pedl.service.externalIPs[0]", []string{"an address like"}},
+		{"loopback address", pedlOnExisting(edits{onDisk: edits{"existingClaim": "mine"}, "persia:pedl.service": edits{"externalIPs": []any{"127.0.0.1"}}}),
+			"persia:pedl.service.externalIPs[0]", []string{"127.0.0.1", "must not be an unspecified, loopback, or link-local address"}},
+		{"cluster address outside of the range", withPEDL(edits{"persia:pedl.service": edits{"clusterIP": "203.0.113.7"}}),
+			"persia:pedl.service.clusterIP", []string{"203.0.113.7", "must be in 10.1.0.0/20, the range of persia:cluster.network.services"}},
+		{"node port without its type", withPEDL(edits{"persia:pedl.service": edits{"nodePort": 30080}}),
+			"persia:pedl.service.nodePort", []string{"type is ClusterIP"}},
+		{"node port out of range", withPEDL(edits{"persia:pedl.service": edits{"type": "NodePort", "nodePort": 80}}),
+			"persia:pedl.service.nodePort", []string{"from 30000 to 32767"}},
+		{"cluster address None", withPEDL(edits{"persia:pedl.service": edits{"clusterIP": "None"}}),
+			"persia:pedl.service.clusterIP", []string{"None", "an address like"}},
+		{"load balancer's address without one", withPEDL(edits{"persia:pedl.service": edits{"loadBalancerIP": "203.0.113.7"}}),
+			"persia:pedl.service.loadBalancerIP", []string{"type is ClusterIP"}},
+		{"load balancer for everybody", withPEDL(edits{"persia:pedl.service": edits{"type": "LoadBalancer"}}),
+			"persia:pedl.service.loadBalancerSourceRanges", []string{"Required", "admits everyone", "networking.gke.io/load-balancer-type: Internal"}},
+		{"load balancer's networks", withPEDL(edits{"persia:pedl.service": edits{"type": "LoadBalancer", "loadBalancerSourceRanges": []any{"203.0.113.7"}}}),
+			"persia:pedl.service.loadBalancerSourceRanges[0]", []string{"CIDR"}},
+		{"ingress that is off", withPEDL(edits{"persia:pedl.ingress": edits{"hosts": []any{"a.example.com"}}}),
+			"persia:pedl.ingress.hosts", []string{"write enabled: true"}},
+		{"ingress host", withPEDL(edits{"persia:pedl.ingress": edits{"enabled": true, "hosts": []any{"https://a"}}}),
+			"persia:pedl.ingress.hosts[0]", []string{"a name like pedl.example.com"}},
+		{"ingress to an address", withPEDL(edits{"persia:pedl.ingress": edits{"enabled": true, "hosts": []any{"10.0.0.1"}}}),
+			"persia:pedl.ingress.hosts[0]", []string{`"10.0.0.1"`, "is an IP address"}},
+		{"ingress certificate without a Secret", withPEDL(edits{"persia:pedl.ingress": edits{"enabled": true, "tls": []any{edits{"hosts": []any{"a.example.com"}}}}}),
+			"persia:pedl.ingress.tls[0].secretName", []string{"Required"}},
+
+		// Agents.
+		{"agents on an unknown pool", withPEDL(edits{"persia:pedl.agent": edits{"nodePools": []any{"no"}}}),
+			"persia:pedl.agent.nodePools[0]", []string{"must be one of the stack's node pools"}},
+		{"agents on the system pool", withPEDL(edits{"persia:pedl.agent": edits{"nodePools": []any{"system"}}}),
+			"persia:pedl.agent.nodePools[0]", []string{"must be one of the stack's node pools"}},
+		{"agents on a pool with a role", withPEDL(edits{"persia:pedl.agent": edits{"nodePools": []any{"ps"}}}),
+			"persia:jobs[0].embeddingParameterServer.nodePool", []string{"hosts PEDL agents", "nodes to themselves"}},
+		{"agents where the master is", withPEDL(pedlPool(nil)).And(edits{"persia:pedl.agent": edits{"nodePools": []any{"pedl"}}, "persia:pedl.nodePool": "pedl",
+			"persia:pedl.resources": edits{"limits": edits{"cpu": 1, "memory": "1Gi"}}, pg + ".resources": edits{"limits": edits{"cpu": 1, "memory": "1Gi"}}}),
+			"persia:pedl.nodePool", []string{"hosts PEDL agents"}},
+		{"agents where NATS is", withPEDL(pedlPool(nil)).And(edits{"persia:pedl.agent": edits{"nodePools": []any{"pedl"}}, "persia:nats.nodePool": "pedl"}),
+			"persia:nats.nodePool", []string{"hosts PEDL agents"}},
+		{"agents where the NATS of a job is", withPEDL(pedlPool(nil)).And(edits{"persia:pedl.agent": edits{"nodePools": []any{"pedl"}}, "persia:jobs[0].nats": edits{"nodePool": "pedl"}}),
+			"persia:jobs[0].nats.nodePool", []string{`"pedl"`, "hosts PEDL agents", "choose another pool"}},
+		{"agents on a pool that scales", withPEDL(pedlPool(edits{"nodes": nil, "autoscaling": edits{"minNodes": 0, "maxNodes": 2}})).And(edits{"persia:pedl.agent": edits{"nodePools": []any{"pedl"}}}),
+			"persia:pedl.agent.nodePools[0]", []string{"has autoscaling", "set nodes instead"}},
+		{"agents on a pool with another label", withPEDL(pedlPool(edits{"labels": edits{"determined.ai/pedl-agent": "no"}})).And(edits{"persia:pedl.agent": edits{"nodePools": []any{"pedl"}}}),
+			"persia:pedl.agent.nodePools[0]", []string{"determined.ai/pedl-agent=no"}},
+		{"agents on a pool twice", withPEDL(pedlPool(nil)).And(edits{"persia:pedl.agent": edits{"nodePools": []any{"pedl", "pedl"}}}),
+			"persia:pedl.agent.nodePools[1]", []string{"write each node pool once"}},
+		{"pools of an existing cluster", pedlOnExisting(edits{"persia:pedl.agent": edits{"nodePools": []any{"ps"}}, onDisk: edits{"storageClass": "fast"}}),
+			"persia:pedl.agent.nodePools", []string{"kubectl label nodes -l cloud.google.com/gke-nodepool=POOL determined.ai/pedl-agent=present"}},
+		{"agent variable twice", withPEDL(edits{"persia:pedl.agent": edits{"env": []any{edits{"name": "A", "value": "1"}, edits{"name": "A", "value": "2"}}}}),
+			"persia:pedl.agent.env[1].name", []string{"remove one of them"}},
+		{"Docker network", withPEDL(edits{"persia:pedl.trialRunner": edits{"network": "a b"}}),
+			"persia:pedl.trialRunner.network", []string{"default, bridge, host or a name"}},
+		{"trial user", withPEDL(edits{"persia:pedl.trialRunner": edits{"uid": -1}}),
+			"persia:pedl.trialRunner.uid", []string{"from 0 to"}},
+		{"check of a pool without GPUs", withPEDL(edits{"persia:pedl.supportCheck": edits{"nodePool": "ps"}}),
+			"persia:pedl.supportCheck.nodePool", []string{"has no GPUs"}},
+
+		// PostgreSQL.
+		{"memory in GB", withPEDL(edits{pg + ".resources": edits{"limits": edits{"memory": "32GB"}}}),
+			pg + ".resources.limits[memory]", []string{"32GB", "must be a quantity"}},
+		{"database too large", withPEDL(edits{pg + ".resources": edits{"requests": edits{"memory": "300Gi"}}}),
+			pg + ".resources.requests[memory]", []string{"the database of PEDL does not fit on a node"}},
+		{"tag in the repository", withPEDL(edits{pg + ".image": edits{"repository": "bitnami/postgresql:11"}}),
+			pg + ".image.repository", []string{"without registry and tag"}},
+		{"registry with a path", withPEDL(edits{pg + ".image": edits{"registry": "https://docker.io/"}}),
+			pg + ".image.registry", []string{"like docker.io"}},
+		{"registry in the repository", withPEDL(edits{pg + ".image": edits{"repository": "/postgresql"}}),
+			pg + ".image.repository", []string{"without registry and tag"}},
+		{"repository with two dots", withPEDL(edits{pg + ".image": edits{"repository": "bitnami/a..b"}}),
+			pg + ".image.repository", []string{"without registry and tag"}},
+		{"registry with a hyphen at its end", withPEDL(edits{pg + ".image": edits{"registry": "registry-.example.com"}}),
+			pg + ".image.registry", []string{"like docker.io"}},
+		{"tag", withPEDL(edits{pg + ".image": edits{"tag": "a b"}}),
+			pg + ".image.tag", []string{"in quotes"}},
+		{"setting in snake case", withPEDL(edits{pg + ".postgresqlExtendedConfig": edits{"max_connections": 1}}),
+			pg + ".postgresqlExtendedConfig[max_connections]", []string{"camel case, like maxConnections"}},
+		{"setting of the program", withPEDL(edits{pg + ".postgresqlExtendedConfig": edits{"port": 1}}),
+			pg + ".postgresqlExtendedConfig[port]", []string{"set by service.port"}},
+		{"setting of two lines", withPEDL(edits{pg + ".postgresqlExtendedConfig": edits{"searchPath": "a\nfsync=off"}}),
+			pg + ".postgresqlExtendedConfig[searchPath]", []string{"must be a single line"}},
+		{"setting that is a list", withPEDL(edits{pg + ".postgresqlExtendedConfig": edits{"searchPath": []any{"a"}}}),
+			pg + ".postgresqlExtendedConfig[searchPath]", []string{"must be a string, a number, or true or false"}},
+		{"external database beside an own one", withPEDL(edits{pg: edits{"external": external, "postgresqlPassword": "p"}}),
+			pg + ".postgresqlPassword", []string{"external database", "write only external"}},
+		{"external host", withPEDL(edits{pg: edits{"external": edits{"host": "a b", "password": "e"}}}),
+			pg + ".external.host", []string{"like 10.0.0.2"}},
+
+		// Storage.
+		{"two places", withPEDL(edits{onDisk: edits{"existingClaim": "a", "storageClass": "b"}}),
+			onDisk + ".storageClass", []string{"exactly one of existingClaim and storageClass"}},
+		{"size for a class", withPEDL(edits{onDisk: edits{"storageClass": "b", "size": "much"}}),
+			onDisk + ".size", []string{`"much"`}},
+		{"class and source", withPEDL(edits{onDisk: edits{"storageClass": "b", "nfs": edits{"server": "s", "path": "/a"}}}),
+			onDisk + ".nfs", []string{"exactly one of storageClass and nfs"}},
+		{"two sources for the database", withPEDL(edits{onDisk: edits{"nfs": edits{"server": "s", "path": "/a"}, "csi": edits{"driver": "d", "volumeHandle": "h"}}}),
+			onDisk + ".csi", []string{"exactly one of nfs and csi"}},
+		{"a place that is not used", withPEDL(edits{onDisk: edits{"enabled": false, "existingClaim": "a"}}),
+			onDisk + ".existingClaim", []string{"enabled is false"}},
+		{"no place on an existing cluster", pedlOnExisting(nil),
+			onDisk + ".storageClass", []string{"Required", "storageClass, existingClaim, or a source"}},
+		{"database in a bucket", withPEDL(edits{onDisk: edits{"gcsFuse": edits{"bucket": "bucket"}}}),
+			onDisk + ".gcsFuse", []string{"cannot hold a database"}},
+		{"database in a directory of several nodes", withPEDL(edits{onDisk: edits{"hostPath": edits{"path": "/pedl"}}}),
+			onDisk + ".hostPath", []string{"up to 2 nodes (pools system)"}},
+		{"disk for many", withPEDL(edits{onDisk: edits{"accessMode": "ReadWriteMany"}}),
+			onDisk + ".accessMode", []string{"is not supported by a disk"}},
+		{"disk to read", withPEDL(edits{onDisk: edits{"accessMode": "ReadOnlyMany"}}),
+			onDisk + ".accessMode", []string{"ReadWriteOnce or ReadWriteMany"}},
+		{"disk too small", withPEDL(edits{onDisk: edits{"size": "1Gi"}}),
+			onDisk + ".size", []string{"from 10Gi"}},
+		{"disk elsewhere", withPEDL(edits{"persia:cluster.zones": []any{"us-central1-a"}, onDisk: edits{"persistentDisk": edits{"disk": "d", "zones": []any{"us-central1-b"}}}}),
+			onDisk + ".persistentDisk.zones", []string{"pool system, whose pods mount the volume, has nodes only in us-central1-a"}},
+		{"volume of the database's name", withPEDL(edits{"persia:storage[1]": edits{"name": "pedl-postgresql", "size": "1Gi", "nfs": edits{"server": "s", "path": "/a"}}}),
+			"persia:storage[1].name", []string{"volume of PEDL's database"}},
+		{"volume over the database's source", withPEDL(edits{"persia:storage[1]": edits{"name": "b", "size": "1Gi", "nfs": edits{"server": "s", "path": "/a"}}, onDisk: edits{"nfs": edits{"server": "s", "path": "/a"}}}),
+			onDisk, []string{"is already the storage of persia:storage[1]"}},
+		{"path of the data taken", withPEDL(edits{onDisk: edits{"mountPath": "/dev/shm"}}),
+			onDisk + ".mountPath", []string{"is where the database keeps its shared memory"}},
+		{"path of the data relative", withPEDL(edits{onDisk: edits{"mountPath": "data"}}),
+			onDisk + ".mountPath", []string{"write /data"}},
+		{"path in the volume absolute", withPEDL(edits{onDisk: edits{"subPath": "/a"}}),
+			onDisk + ".subPath", []string{"without a leading /"}},
+	})
+}
+
+// TestPEDLCapacity checks that the plan counts all parts of PEDL.
+func TestPEDLCapacity(t *testing.T) {
+	_, err := stacktest.Load(t, withPEDL(edits{
+		"persia:cluster.systemPool.machineType": "n2-standard-8",
+		"persia:pedl.resources":                 edits{"requests": edits{"cpu": 7}},
+		pg + ".resources":                       edits{"requests": edits{"cpu": 7}},
+	}))
+	require.ErrorContains(t, err, "persia:cluster.systemPool.nodes")
+	for _, text := range []string{"1 × PEDL master", "1 × PEDL database"} {
+		assert.ErrorContains(t, err, text)
+	}
+	s, err := stacktest.Load(t, withPEDL(pedlPool(nil)).And(edits{
+		"persia:pedl.agent":        edits{"nodePools": []any{"pedl"}, "resources": edits{"requests": edits{"cpu": 1}}},
+		"persia:pedl.supportCheck": edits{"nodePool": "pedl"},
+	}))
+	require.NoError(t, err)
+	var with int64
+	for _, pool := range s.Plan().Pools {
+		if pool.Name == "pedl" {
+			with = pool.Node.MilliCPU
+			assert.Equal(t, "PEDL support check", pool.Pods[0].Name)
+		}
+	}
+	s.PEDL = nil
+	for _, pool := range s.Plan().Pools {
+		if pool.Name == "pedl" {
+			assert.Equal(t, pool.Node.MilliCPU-1000, with, "an agent a node")
+		}
+	}
+}
+
+// TestPEDLDefaults checks that a written amount keeps the defaults of the others, and that no
+// default contradicts it.
+func TestPEDLDefaults(t *testing.T) {
+	s, err := stacktest.Load(t, withPEDL(pedlPool(nil)).And(edits{
+		"persia:pedl.agent":     edits{"nodePools": []any{"pedl"}, "tolerations": []any{}},
+		"persia:pedl.resources": edits{"limits": edits{"cpu": 2}},
+		pg + ".resources":       edits{"requests": edits{"memory": "40Gi"}},
+		pg + ".postgresqlExtendedConfig": edits{
+			"maxConnections": 10, "sharedBuffers": "1GB", "logConnections": true},
+	}))
+	require.NoError(t, err)
+	p := s.PEDL
+	amounts := func(r corev1.ResourceRequirements) string {
+		return fmt.Sprint(r.Limits.Cpu(), r.Limits.Memory(), r.Requests.Cpu(), r.Requests.Memory())
+	}
+	assert.Equal(t, "2 16Gi 2 8Gi", amounts(p.Resources))
+	assert.Equal(t, "8 40Gi 4 40Gi", amounts(p.Postgres.Resources))
+	assert.Empty(t, p.Agent.Tolerations)
+	assert.Equal(t, map[string]config.SettingValue{"maxConnections": "10", "sharedBuffers": "1GB", "logConnections": "true"}, p.Postgres.ExtendedConfig)
+	assert.Equal(t, "system", p.NodePool)
+	disk := p.Postgres.Persistence.PersistentDisk
+	assert.Equal(t, "persia-pedl-postgresql", disk.Disk)
+	assert.Equal(t, []string{"us-central1-a"}, disk.Zones)
+	assert.Equal(t, "pd-balanced", disk.Create.Type)
+	pool := s.NodePools[3]
+	assert.Equal(t, map[string]string{"determined.ai/pedl-agent": "present"}, pool.Labels)
+	assert.Equal(t, []config.Taint{{Key: "determined.ai/pedl-agent", Value: "present", Effect: corev1.TaintEffectNoSchedule}}, pool.Taints)
+}
+
+// TestInternalLoadBalancer checks that an internal load balancer needs no source ranges.
+func TestInternalLoadBalancer(t *testing.T) {
+	for annotation, accepts := range map[string]bool{"networking.gke.io/load-balancer-type": true, "cloud.google.com/load-balancer-type": true, "example.com/type": false} {
+		_, err := stacktest.Load(t, withPEDL(edits{"persia:pedl.service": edits{"type": "LoadBalancer", "annotations": edits{annotation: "Internal"}}}))
+		assert.Equal(t, accepts, err == nil, "%s: %v", annotation, err)
+	}
+}
+
+// TestPedlWarned checks the warnings and refusals for what PEDL cannot reach.
+func TestPedlWarned(t *testing.T) {
+	const service, selector = "persia:pedl.service", "persia:pedl.nodeSelector"
+	balanced := func(fields edits) edits {
+		return withPEDL(edits{service: edits{"type": "LoadBalancer", "loadBalancerSourceRanges": []any{"203.0.113.0/24"}}.And(fields)})
+	}
+	stacktest.Warned(t, []stacktest.Refusal{
+		{"label that no node has", withPEDL(edits{selector: edits{"disk": "ssd"}}), selector + "[disk]", []string{"no node of pool system has the label disk=ssd", "remove it"}},
+		{"label of a pool", withPEDL(edits{"persia:pedl.nodePool": "loaders", "persia:nodePools[1].labels": edits{"disk": "ssd"}, selector: edits{"disk": "ssd"}}), selector + "[disk]", nil},
+		{"label of GKE", withPEDL(edits{selector: edits{"kubernetes.io/os": "linux"}}), selector + "[kubernetes.io/os]", nil},
+		{"clients that never come", balanced(edits{"loadBalancerSourceRanges": []any{"192.168.0.0/16"}}), service + ".loadBalancerSourceRanges[0]", []string{"192.168.0.0/16 is private", "Internal"}},
+		{"clients of documentation", balanced(edits{"loadBalancerSourceRanges": []any{"2001:db8::/48"}}), service + ".loadBalancerSourceRanges[0]", []string{"2001:db8::/48 is reserved for examples", "write the range that its users come from"}},
+		{"load balancer's address of documentation", balanced(edits{"loadBalancerIP": "203.0.113.8"}), service + ".loadBalancerIP", []string{"203.0.113.8 is reserved for examples", "that you have reserved"}},
+		{"load balancer's address", balanced(edits{"loadBalancerIP": "34.1.2.3"}), service + ".loadBalancerIP", nil},
+		{"external address of documentation", pedlOnExisting(edits{onDisk: edits{"existingClaim": "mine"}, service: edits{"externalIPs": []any{"192.0.2.7"}}}), service + ".externalIPs[0]", []string{"192.0.2.7 is reserved"}},
+		{"database's external address of documentation", pedlOnExisting(edits{onDisk: edits{"existingClaim": "mine"}, pg + ".service": edits{"externalIPs": []any{"192.0.2.7"}}}), pg + ".service.externalIPs[0]", []string{"192.0.2.7 is reserved"}},
+		{"database at an address of documentation", withPEDL(edits{pg: edits{"external": edits{"host": "198.51.100.3", "password": "e"}}}), pg + ".external.host", []string{"198.51.100.3 is reserved", "write the address of the server"}},
+		{"images that no node pulls", withPEDL(edits{"persia:pedl.imagePullPolicy": "Never"}), "persia:pedl.imagePullPolicy", []string{"write IfNotPresent"}},
+		{"database in another network", withPEDL(edits{pg: edits{"external": edits{"host": "192.168.0.3", "password": "e"}}}), pg + ".external.host", []string{"must be in the network persia"}},
+		{"database by the cluster's DNS", withPEDL(edits{pg: edits{"external": edits{"host": "db.default.svc", "password": "e"}}}), pg + ".external.host", nil},
+	})
+	stacktest.Refused(t, []stacktest.Refusal{
+		{"address of the Kubernetes API", withPEDL(edits{service: edits{"clusterIP": "10.1.0.1"}}), service + ".clusterIP", []string{`"10.1.0.1"`, "is taken", "omit it"}},
+		{"address of the range", withPEDL(edits{service: edits{"clusterIP": "10.1.0.0"}}), service + ".clusterIP", []string{"is taken"}},
+		{"private address of an external load balancer", balanced(edits{"loadBalancerIP": "10.0.0.9"}), service + ".loadBalancerIP", []string{`"10.0.0.9"`, "private address", "Internal"}},
+		{"database on the loopback", withPEDL(edits{pg: edits{"external": edits{"host": "localhost", "password": "e"}}}), pg + ".external.host", []string{"leads each machine to itself"}},
+	})
+}
+
+func TestPEDLWarnings(t *testing.T) {
+	for name, c := range map[string]struct {
+		edits edits
+		says  []string
+	}{
+		"by default": {nil, []string{"masterImage: determinedai/pedl-master has no tag", "agentImage: determinedai/pedl-agent has no tag"}},
+		"no Docker": {pedlPool(nil).And(edits{"persia:nvidiaDriver.installer": "managed", "persia:pedl.agent": edits{"nodePools": []any{"pedl"}}, "persia:pedl.supportCheck": edits{"nodePool": "pedl"}}),
+			[]string{"agent.nodePools: nodes with COS_CONTAINERD have containerd and no Docker", "supportCheck.nodePool: nodes with COS_CONTAINERD have containerd"}},
+		"without encryption": {edits{"persia:pedl.service": edits{"type": "LoadBalancer", "loadBalancerSourceRanges": []any{"203.0.113.0/24"}}}, []string{"HTTP without encryption"}},
+		"not kept":           {edits{onDisk: edits{"enabled": false}}, []string{"persistence.enabled: the database is lost when its pod is deleted"}},
+		"a class":            {edits{onDisk: edits{"storageClass": "fast"}}, []string{"the storage class fast determines"}},
+		"deleted":            {edits{onDisk: edits{"persistentDisk": edits{"disk": "d", "create": edits{"deleteWithStack": "d"}}}}, []string{"persistence: `pulumi destroy` deletes projects/persia-project/zones/us-central1-a/disks/d"}},
+		"open on an existing cluster": {pedlOnExisting(edits{onDisk: edits{"existingClaim": "mine"},
+			"persia:pedl.service": edits{"externalIPs": []any{"203.0.113.7"}}, pg + ".service": edits{"externalIPs": []any{"203.0.113.8"}}}),
+			[]string{"persia:pedl.service.externalIPs: anyone who can reach these addresses can run containers", "can reach the database"}},
+		"the chart's image": {edits{pg + ".image": edits{"repository": "bitnami/postgresql", "tag": "10.8.0"}},
+			[]string{"persia:pedl.postgresql.image: docker.io/bitnami/postgresql:10.8.0: Bitnami has removed all tags but latest", "write docker.io/bitnamilegacy/postgresql:10.23.0-debian-11-r3, or an image of your own registry"}},
+		"existing cluster": {pedlOnExisting(edits{onDisk: edits{"existingClaim": "mine"}}), []string{"masterImage"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := stacktest.Load(t, withPEDL(c.edits))
+			require.NoError(t, err)
+			warnings := strings.Join(s.Warnings(), "\n")
+			for _, text := range c.says {
+				assert.Contains(t, warnings, text)
+			}
+		})
+	}
+}
+
+// TestPEDLDatabaseImage checks which images of the database the preview warns about.
+func TestPEDLDatabaseImage(t *testing.T) {
+	for name, c := range map[string]struct {
+		image edits
+		warns bool
+	}{
+		"by default":                {nil, false},
+		"the chart's":               {edits{"repository": "bitnami/postgresql", "tag": "10.8.0"}, true},
+		"the chart's, another name": {edits{"registry": "registry-1.docker.io", "repository": "bitnami/postgresql", "tag": "10.8.0"}, true},
+		"the only tag left":         {edits{"repository": "bitnami/postgresql", "tag": "latest"}, false},
+		"another release":           {edits{"tag": "17.6.0-debian-12-r4"}, false},
+		"a copy":                    {edits{"registry": "registry.example.com", "repository": "bitnami/postgresql", "tag": "10.8.0"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := stacktest.Load(t, withPEDL(edits{pg + ".image": c.image}))
+			require.NoError(t, err)
+			assert.Equal(t, c.warns, strings.Contains(strings.Join(s.Warnings(), "\n"), "Bitnami has removed"), s.Warnings())
+		})
+	}
+	t.Run("the default is in package images", func(t *testing.T) {
+		s, err := stacktest.Load(t, withPEDL(nil))
+		require.NoError(t, err)
+		image := s.PEDL.Postgres.Image
+		assert.Equal(t, config.ImagePostgreSQL.Reference(), image.Registry+"/"+image.Repository+":"+image.Tag)
+	})
+}
+
+// TestPEDLCredentialsAreHidden checks that messages do not contain credentials.
+func TestPEDLCredentialsAreHidden(t *testing.T) {
+	const hidden = "24681012"
+	for name, e := range map[string]edits{
+		"a number":         {"persia:pedl.registry.password": 24681012},
+		"several lines":    {pg + ".postgresqlPassword": hidden + "\n"},
+		"in place of more": {pg: hidden},
+		"in the server":    {"persia:pedl.registry.server": "https://me:" + hidden + "@example.com"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := stacktest.Load(t, withPEDL(e))
+			require.ErrorContains(t, err, "persia:pedl.")
+			assert.NotContains(t, err.Error(), hidden)
+		})
+	}
+	s, err := stacktest.Load(t, withPEDL(edits{pg + ".postgresqlPassword": hidden}))
+	require.NoError(t, err)
+	assert.NotContains(t, fmt.Sprintf("%v %+v %#v", *s.PEDL, *s.PEDL, *s.PEDL), hidden)
+}
+
+// TestPEDLDiskTakesQuota checks that the quotas include the disk of the database.
+func TestPEDLDiskTakesQuota(t *testing.T) {
+	ssd := func(changes edits) int64 {
+		s, err := stacktest.Load(t, changes)
+		require.NoError(t, err)
+		for _, quota := range s.Plan().Quotas {
+			if quota.Name == "SSD_TOTAL_GB" {
+				return quota.Amount
+			}
+		}
+		return 0
+	}
+	assert.EqualValues(t, 100, ssd(withPEDL(nil))-ssd(nil))
+}

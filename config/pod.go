@@ -1,0 +1,313 @@
+package config
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/capacity"
+	"persia/config/input"
+	"persia/gcp"
+)
+
+// ResourceGPU is the extended resource of GKE's GPU device plugin.
+const ResourceGPU corev1.ResourceName = gcp.GPUResource
+
+// leastMilliCPU and leastMemory are less than any container of a stack needs.
+const (
+	leastMilliCPU = 50
+	leastMemory   = 48 * capacity.MiB
+)
+
+// checkResources checks the requests and limits of a container on any node. Who completes the
+// sentence "write how much … needs".
+func checkResources(p *input.Problems, path *field.Path, who string, r corev1.ResourceRequirements) {
+	checkAmounts(p, path.Child("limits"), r.Limits)
+	checkAmounts(p, path.Child("requests"), r.Requests)
+	checkRequestsWithinLimits(p, path, r)
+	if cpu, limited := r.Limits[corev1.ResourceCPU]; limited && isTinyCPU(cpu) {
+		p.Warn(path.Child("limits").Key("cpu"), "%s limits %s to a few thousandths of a CPU, on which it hardly moves; did you mean %d?", cpu.String(), who, cpu.MilliValue())
+	} else if cpu, asked := r.Requests[corev1.ResourceCPU]; asked && !limited && isTinyCPU(cpu) {
+		p.Warn(path.Child("requests").Key("cpu"), "%s reserves a few thousandths of a CPU for %s, on which it hardly moves when the node is busy; did you mean %d?", cpu.String(), who, cpu.MilliValue())
+	}
+	if memory, at, ok := askedAmount(path, r, corev1.ResourceMemory); ok && memory.CmpInt64(1<<20) >= 0 && memory.CmpInt64(leastMemory) < 0 {
+		p.Warn(at, "%s is less than %s can start with; did you mean Gi?", memory.String(), who)
+	}
+	if len(r.Claims) > 0 {
+		p.Forbidden(path.Child("claims"), "dynamic resource allocation is not set up; write limits and requests")
+	}
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+		if _, _, ok := askedAmount(path, r, name); !ok {
+			p.Required(path.Child("limits").Key(string(name)), "write how much %s needs", who)
+		}
+	}
+}
+
+// isTinyCPU reports whether an amount of CPU is positive and less than any container needs.
+func isTinyCPU(cpu resource.Quantity) bool { return cpu.Sign() > 0 && cpu.MilliValue() < leastMilliCPU }
+
+// checkNoGPUs refuses GPUs for a container that cannot use them.
+func checkNoGPUs(p *input.Problems, path *field.Path, who string, r corev1.ResourceRequirements) {
+	if q, at, ok := askedAmount(path, r, ResourceGPU); ok {
+		p.Invalid(at, q.String(), "%s uses no GPUs; remove them", who)
+	}
+}
+
+// askedAmount returns the amount that the scheduler counts: the request, or the limit if there is none.
+// It also returns the path of the amount, and whether there is one.
+func askedAmount(path *field.Path, r corev1.ResourceRequirements, name corev1.ResourceName) (resource.Quantity, *field.Path, bool) {
+	if q, ok := r.Requests[name]; ok {
+		return q, path.Child("requests").Key(string(name)), true
+	}
+	q, ok := r.Limits[name]
+	return q, path.Child("limits").Key(string(name)), ok
+}
+
+// limitAmount returns the amount that the container cannot exceed: the limit, or the request if there is none. It
+// also returns the path of the amount, and whether there is one.
+func limitAmount(path *field.Path, r corev1.ResourceRequirements, name corev1.ResourceName) (resource.Quantity, *field.Path, bool) {
+	if q, ok := r.Limits[name]; ok {
+		return q, path.Child("limits").Key(string(name)), true
+	}
+	q, ok := r.Requests[name]
+	return q, path.Child("requests").Key(string(name)), ok
+}
+
+// GPUs returns the number of GPUs that a container requests, or 0 if it is invalid.
+func GPUs(r corev1.ResourceRequirements) int {
+	q, _, _ := askedAmount(nil, r, ResourceGPU)
+	n, ok := q.AsInt64()
+	if !ok || n < 0 || n > 1<<10 {
+		return 0
+	}
+	return int(n)
+}
+
+// PodRequests returns the resource requests of a pod with one container.
+func PodRequests(r corev1.ResourceRequirements) capacity.Resources {
+	amount := func(name corev1.ResourceName) resource.Quantity {
+		q, _, _ := askedAmount(nil, r, name)
+		return q
+	}
+	cpu, memory, disk, gpus := amount(corev1.ResourceCPU), amount(corev1.ResourceMemory),
+		amount(corev1.ResourceEphemeralStorage), amount(ResourceGPU)
+	return capacity.Resources{
+		MilliCPU:       cpu.MilliValue(),
+		MemoryBytes:    memory.Value(),
+		EphemeralBytes: disk.Value(),
+		GPUs:           gpus.Value(),
+		Pods:           1,
+	}
+}
+
+func checkAmounts(p *input.Problems, path *field.Path, list corev1.ResourceList) {
+	for _, name := range slices.Sorted(maps.Keys(list)) {
+		at, q := path.Key(string(name)), list[name]
+		checkResourceName(p, at, name)
+		switch {
+		case q.Sign() <= 0:
+			p.Invalid(at, q.String(), "must be more than 0; remove it if you need none")
+		case q.CmpInt64(math.MaxInt64) >= 0 || name == corev1.ResourceCPU && q.CmpInt64(mostCPUs) > 0:
+			p.Invalid(at, q.String(), "is more than any machine has; write less")
+		case byteResources[name] && q.Cmp(resource.MustParse("1Mi")) < 0:
+			p.Invalid(at, q.String(), "is less than 1Mi; %s without a unit is in bytes, so add one, like 600Gi", name)
+		case isExtended(name) && !isWholeQuantity(q):
+			p.Invalid(at, q.String(), "must be a whole number")
+		case isHugePages(name):
+			checkHugePages(p, at, name, q)
+		}
+	}
+}
+
+// byteResources are the resources measured in bytes.
+var byteResources = map[corev1.ResourceName]bool{corev1.ResourceMemory: true, corev1.ResourceEphemeralStorage: true}
+
+// mostCPUs is more than any machine has, and small enough for an int64 of thousandths.
+const mostCPUs = 1 << 20
+
+// checkResourceName checks the name of a resource.
+func checkResourceName(p *input.Problems, path *field.Path, name corev1.ResourceName) {
+	native := []string{string(corev1.ResourceCPU), string(corev1.ResourceMemory), string(corev1.ResourceEphemeralStorage)}
+	if slices.Contains(native, string(name)) || isHugePages(name) {
+		return
+	}
+	if !isExtended(name) {
+		p.Invalid(path, name, "must be %s, or an extended resource with a domain, like %s", input.Or(native), ResourceGPU)
+		return
+	}
+	p.InvalidFor(path, name, validation.IsQualifiedName(string(name)))
+	if near := input.Nearest(string(name), []string{string(ResourceGPU)}); len(near) > 0 && name != ResourceGPU {
+		p.Invalid(path, name, "is not a resource of any node; did you mean %s?", ResourceGPU)
+	}
+}
+
+// isExtended reports whether a device plugin counts a resource. Kubernetes does not overcommit
+// these, and counts whole numbers of them.
+func isExtended(name corev1.ResourceName) bool { return strings.Contains(string(name), "/") }
+
+func isHugePages(name corev1.ResourceName) bool {
+	return strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
+}
+
+// checkHugePages checks an amount of huge pages. The name of the resource contains the page size.
+func checkHugePages(p *input.Problems, path *field.Path, name corev1.ResourceName, q resource.Quantity) {
+	size, err := resource.ParseQuantity(strings.TrimPrefix(string(name), corev1.ResourceHugePagesPrefix))
+	switch {
+	case err != nil || size.Sign() <= 0 || !isWholeQuantity(size):
+		p.Invalid(path, name, "does not name a page size; write hugepages-2Mi or hugepages-1Gi")
+	case q.Value()%size.Value() != 0:
+		p.Invalid(path, q.String(), "must be a multiple of the page size, %s", size.String())
+	}
+}
+
+func isWholeQuantity(q resource.Quantity) bool {
+	n, ok := q.AsInt64()
+	return ok && q.Cmp(*resource.NewQuantity(n, resource.DecimalSI)) == 0
+}
+
+func checkRequestsWithinLimits(p *input.Problems, path *field.Path, r corev1.ResourceRequirements) {
+	for _, name := range slices.Sorted(maps.Keys(r.Requests)) {
+		at, request := path.Child("requests").Key(string(name)), r.Requests[name]
+		limit, limited := r.Limits[name]
+		switch {
+		case (isExtended(name) || isHugePages(name)) && (!limited || request.Cmp(limit) != 0):
+			p.Invalid(at, request.String(), "must equal the limit, because %s cannot be overcommitted; write it only in limits", name)
+		case limited && request.Cmp(limit) > 0:
+			p.Invalid(at, request.String(), "must be at most the limit, %s", limit.String())
+		}
+	}
+}
+
+// checkEnvVars checks the environment variables of a container.
+func checkEnvVars(p *input.Problems, path *field.Path, env []corev1.EnvVar) {
+	for i, e := range env {
+		checkEnvVar(p, path.Index(i), e)
+	}
+	input.UniqueField(p, path, "name", env, func(e corev1.EnvVar) string { return e.Name }, "is already used by env[%d]; remove one of them")
+}
+
+func checkEnvVar(p *input.Problems, path *field.Path, e corev1.EnvVar) {
+	p.Name(path.Child("name"), e.Name, validation.IsEnvVarName)
+	if e.ValueFrom == nil {
+		return
+	}
+	if e.Value != "" {
+		p.Forbidden(path.Child("valueFrom"), "cannot be combined with value; write either value or valueFrom")
+	}
+	checkEnvSource(p, path.Child("valueFrom"), *e.ValueFrom)
+}
+
+func checkEnvSource(p *input.Problems, path *field.Path, s corev1.EnvVarSource) {
+	if s.FileKeyRef != nil {
+		p.Forbidden(path.Child("fileKeyRef"), "is a source that GKE clusters do not enable; use a secretKeyRef or a configMapKeyRef")
+		return
+	}
+	given := 0
+	for _, present := range []bool{
+		s.FieldRef != nil, s.ResourceFieldRef != nil, s.ConfigMapKeyRef != nil, s.SecretKeyRef != nil,
+	} {
+		if present {
+			given++
+		}
+	}
+	if given != 1 {
+		p.Forbidden(path, "has %d sources; write exactly one of secretKeyRef, configMapKeyRef, fieldRef, and resourceFieldRef", given)
+	}
+	if ref := s.SecretKeyRef; ref != nil {
+		checkEnvKey(p, path.Child("secretKeyRef"), ref.Name, ref.Key)
+	}
+	if ref := s.FieldRef; ref != nil {
+		checkFieldRef(p, path.Child("fieldRef"), *ref, envFields)
+	}
+	if ref := s.ResourceFieldRef; ref != nil {
+		checkResourceFieldRef(p, path.Child("resourceFieldRef"), *ref)
+	}
+	if ref := s.ConfigMapKeyRef; ref != nil {
+		checkEnvKey(p, path.Child("configMapKeyRef"), ref.Name, ref.Key)
+	}
+}
+
+func checkEnvKey(p *input.Problems, path *field.Path, name, key string) {
+	p.Name(path.Child("name"), name, validation.IsDNS1123Subdomain)
+	p.Name(path.Child("key"), key, validation.IsConfigMapKey)
+}
+
+// The fields of a pod that its containers can read (Kubernetes, "Downward API").
+var (
+	// volumePodFields are available in files.
+	volumePodFields = []string{"metadata.name", "metadata.namespace", "metadata.labels", "metadata.annotations", "metadata.uid"}
+	// envFields are available in environment variables.
+	envFields = []string{"metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName", "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs"}
+)
+
+// entryForm matches the path of one label or annotation, and its key.
+var entryForm = regexp.MustCompile(`^metadata\.(?:labels|annotations)\['(.*)'\]$`)
+
+// isEntry reports whether a path is a label or an annotation with a key that Kubernetes accepts.
+func isEntry(fieldPath string) bool {
+	match := entryForm.FindStringSubmatch(fieldPath)
+	return match != nil && len(validation.IsQualifiedName(match[1])) == 0
+}
+
+// checkFieldRef checks a reference to an allowed field of the pod, a label, or an annotation.
+func checkFieldRef(p *input.Problems, path *field.Path, ref corev1.ObjectFieldSelector, allowed []string) {
+	if !slices.Contains(allowed, ref.FieldPath) && !isEntry(ref.FieldPath) {
+		p.Invalid(path.Child("fieldPath"), ref.FieldPath, "must be %s, or a label like metadata.labels['team']", input.Or(allowed))
+	}
+	if ref.APIVersion != "" {
+		input.OneOf(p, path.Child("apiVersion"), ref.APIVersion, "v1")
+	}
+}
+
+// shownResources are the amounts that containers can read.
+var shownResources = []string{"limits.cpu", "limits.memory", "limits.ephemeral-storage", "requests.cpu", "requests.memory", "requests.ephemeral-storage"}
+
+// divisors are the units of amounts, of CPU if true and of other resources if false.
+var divisors = map[bool][]string{
+	true:  {"0", "1", "1m"},
+	false: {"0", "1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei"},
+}
+
+// checkResourceFieldRef checks a reference to an amount of a container.
+func checkResourceFieldRef(p *input.Problems, path *field.Path, ref corev1.ResourceFieldSelector) {
+	if !input.OneOf(p, path.Child("resource"), ref.Resource, shownResources...) {
+		return
+	}
+	units := divisors[ref.Resource == "limits.cpu" || ref.Resource == "requests.cpu"]
+	if divisor := ref.Divisor.String(); !slices.Contains(units, divisor) {
+		p.Invalid(path.Child("divisor"), divisor, "must be %s", input.Or(units[1:]))
+	}
+}
+
+// checkTolerations checks the tolerations of a pod.
+func checkTolerations(p *input.Problems, path *field.Path, tolerations []corev1.Toleration) {
+	for i, t := range tolerations {
+		at := path.Index(i)
+		exists := t.Operator == corev1.TolerationOpExists
+		input.OneOf(p, at.Child("operator"), cmp.Or(t.Operator, corev1.TolerationOpEqual), corev1.TolerationOpEqual, corev1.TolerationOpExists)
+		switch {
+		case t.Key != "":
+			p.Name(at.Child("key"), t.Key, validation.IsQualifiedName)
+		case !exists:
+			p.Required(at.Child("key"), "write the key of a taint, or operator: Exists to tolerate all")
+		}
+		if t.TolerationSeconds != nil && t.Effect != corev1.TaintEffectNoExecute {
+			p.Forbidden(at.Child("tolerationSeconds"), "requires the effect NoExecute; remove it, or set that effect")
+		}
+		p.InvalidFor(at.Child("value"), t.Value, validation.IsValidLabelValue(t.Value))
+		if exists && t.Value != "" {
+			p.Forbidden(at.Child("value"), "cannot be combined with the operator Exists, which tolerates all values; remove one of them")
+		}
+		if t.Effect != "" {
+			input.OneOf(p, at.Child("effect"), t.Effect, corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute)
+		}
+	}
+}

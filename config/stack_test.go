@@ -1,0 +1,418 @@
+package config_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"persia/config"
+	"persia/internal/stacktest"
+)
+
+type edits = stacktest.Edits
+
+// TestLoadRefuses checks the message for each mistake: its path, value and remedy.
+func TestLoadRefuses(t *testing.T) {
+	stacktest.Refused(t, []stacktest.Refusal{
+		// Keys and types.
+		{"key missing", edits{"persia:jobs": nil},
+			"persia:jobs", []string{"Required", "[] for none"}},
+		{"key empty", edits{"persia:jobs": ""},
+			"persia:jobs", []string{"Required", "[] for none"}},
+		{"key of another type", edits{"persia:cluster": "persia"},
+			"persia:cluster", []string{`"persia"`, "must be an object"}},
+		{"list instead of an object", edits{"persia:nats": []any{1}},
+			"persia:nats", []string{"must be an object (it is a list)"}},
+		{"object instead of a list", edits{"persia:storage": edits{"name": "a"}},
+			"persia:storage", []string{"must be a list (it is an object)"}},
+		{"misspelt field", edits{"persia:nodePools[2].machinetype": "x"},
+			"persia:nodePools[2].machinetype", []string{": unknown field; did you mean machineType?"}},
+		{"field that is like none", edits{"persia:storage[0].gcsFuse.directory": "x"},
+			"persia:storage[0].gcsFuse.directory", []string{"unknown field; the fields here are bucket, create, sidecar"}},
+		{"misspelt field of an embedded struct", edits{"persia:jobs[0].nnWorker.replcas": 2},
+			"persia:jobs[0].nnWorker.replcas", []string{"did you mean replicas?"}},
+		{"misspelt field of a Kubernetes type", edits{"persia:jobs[0].env[0].valueForm": 2},
+			"persia:jobs[0].env[0].valueForm", []string{"did you mean valueFrom?"}},
+		{"text for an integer", edits{"persia:nats.size": "three"},
+			"persia:nats.size", []string{`"three"`, "must be an integer"}},
+		{"fraction for an integer", edits{"persia:nats.size": 8.5},
+			"persia:nats.size", []string{"8.5", "must be an integer"}},
+		{"integer that is too large", edits{"persia:nats.size": json.Number("99999999999999999999")},
+			"persia:nats.size", []string{"must be an integer"}},
+		{"zero for a default", edits{"persia:nats.maxPayload": 0},
+			"persia:nats.maxPayload", []string{"0", "omit it for the default"}},
+		{"number for a string", edits{"persia:nats.version": 2.1},
+			"persia:nats.version", []string{"2.1", "put it in quotes"}},
+		{"number as the value of a variable", edits{"persia:jobs[0].env[0].value": 8},
+			"persia:jobs[0].env[0].value", []string{"8", "put it in quotes"}},
+		{"text for a boolean", edits{"persia:cluster.deletionProtection": "yes"},
+			"persia:cluster.deletionProtection", []string{`"yes"`, "true or false"}},
+		{"quantity with a space", edits{"persia:jobs[0].dataloader.resources.limits.memory": "12 Gi"},
+			"persia:jobs[0].dataloader.resources.limits[memory]", []string{`"12 Gi"`, "a quantity like"}},
+		{"quantity with an exponent", edits{"persia:jobs[0].dataloader.resources.limits.memory": "1e99999999"},
+			"persia:jobs[0].dataloader.resources.limits[memory]", []string{"1e99999999", "a quantity like"}},
+		{"quantity that is a list", edits{"persia:jobs[0].dataloader.resources.limits.memory": []any{}},
+			"persia:jobs[0].dataloader.resources.limits[memory]", []string{"a quantity like", "it is a list"}},
+	})
+}
+
+func TestLoadAccepts(t *testing.T) {
+	onOneNode := edits{
+		"persia:nodePools": []any{edits{"name": "all", "machineType": "a2-ultragpu-8g", "nodes": 1,
+			"gpu": edits{"type": "nvidia-a100-80gb", "count": 8}}},
+		"persia:storage[0].gcsFuse":                           nil,
+		"persia:storage[0].hostPath":                          edits{"path": "/checkpoints"},
+		"persia:jobs[0].nnWorker.nodePool":                    "all",
+		"persia:jobs[0].dataloader.nodePool":                  "all",
+		"persia:jobs[0].embeddingWorker.nodePool":             "all",
+		"persia:jobs[0].embeddingParameterServer.nodePool":    "all",
+		"persia:jobs[0].embeddingParameterServer.resources":   edits{"limits": edits{"cpu": 8, "memory": "100Gi"}},
+		"persia:jobs[0].nnWorker.replicas":                    1,
+		"persia:jobs[0].nnWorker.resources.requests":          edits{"cpu": 60, "memory": "500Gi"},
+		"persia:jobs[0].nnWorker.env":                         []any{edits{"name": "LOG_LEVEL", "value": "debug"}},
+		"persia:jobs[0].dataloader.env":                       []any{edits{"name": "TOKEN", "valueFrom": edits{"secretKeyRef": edits{"name": "token", "key": "value"}}}},
+		"persia:jobs[0].embeddingWorker.image":                "persiaml/persia-cpu-runtime:latest",
+		"persia:jobs[0].embeddingWorker.resources.limits.cpu": "1500m",
+	}
+	for _, c := range []struct {
+		name  string
+		edits edits
+	}{
+		{"the base", nil},
+		{"all on one node over hostPath", onOneNode},
+		{"no jobs", edits{"persia:jobs": []any{}}},
+		{"nothing but NATS", edits{"persia:jobs": []any{}, "persia:nodePools": []any{}, "persia:storage": []any{}}},
+		{"managed driver, latest", edits{"persia:nvidiaDriver": edits{"installer": "managed", "version": "LATEST"}}},
+		{"COS installer", edits{"persia:nvidiaDriver.installer": "cos-daemonset"}},
+		{"Ubuntu installer with a version", edits{"persia:nvidiaDriver.version": "550.90.12"}},
+		{"Ubuntu installer with the newest version", edits{"persia:nvidiaDriver.version": "580.65.06"}},
+		{"attached GPUs", edits{"persia:nodePools[0]": edits{"name": "training", "machineType": "n1-standard-96", "nodes": 2,
+			"gpu": edits{"type": "nvidia-tesla-v100", "count": 8}}, "persia:jobs[0].nnWorker.resources.limits.memory": "300Gi"}},
+		{"three zones", edits{"persia:cluster.zones": []any{"us-central1-a", "us-central1-b", "us-central1-c"},
+			"persia:nodePools[0].nodes": 3, "persia:nodePools[2].zones": []any{"us-central1-a"}}},
+		{"NATS on a pool of its own", edits{"persia:nats.nodePool": "loaders"}},
+		{"longest job name", edits{"persia:jobs[0].name": strings.Repeat("j", 35)}},
+		{"null is as if not written", edits{"persia:nodePools[2].gpu": json.RawMessage("null")}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := stacktest.Load(t, c.edits)
+			assert.NoError(t, err)
+		})
+	}
+}
+
+// TestAllProblemsAtOnce checks that Load reports the problems of decoding and of all topics
+// together, sorted, and each mistake once.
+func TestAllProblemsAtOnce(t *testing.T) {
+	_, err := stacktest.Load(t, edits{
+		"persia:project":                                   nil,
+		"persia:cluster.region":                            "us-central1-a",
+		"persia:nodePools[1].name":                         7,
+		"persia:nodePools[2].machinetype":                  "m1-ultramem-80",
+		"persia:nodePools[2].nodes":                        "one",
+		"persia:nvidiaDriver.installer":                    "apt",
+		"persia:storage[0].size":                           "0",
+		"persia:nats.size":                                 "three",
+		"persia:jobs[0].embeddingParameterServer.replicas": 0,
+		"persia:jobs[0].logLevel":                          "loud",
+	})
+	require.Error(t, err)
+	assert.Equal(t, `stack configuration: 10 problems
+persia:cluster.region: Invalid value: "us-central1-a": is a zone; write the region, us-central1, and the zone in zones
+persia:jobs[0].embeddingParameterServer.replicas: Invalid value: 0: must be at least 1; omit it for the default
+persia:jobs[0].logLevel: Invalid value: "loud": must be trace, debug, info, warn or error
+persia:nats.size: Invalid value: "three": must be an integer, without quotes
+persia:nodePools[1].name: Invalid value: 7: must be a string; put it in quotes
+persia:nodePools[2].machinetype: unknown field; did you mean machineType?
+persia:nodePools[2].nodes: Invalid value: "one": must be an integer, without quotes
+persia:nvidiaDriver.installer: Invalid value: "apt": must be managed, ubuntu-daemonset or cos-daemonset
+persia:project: Required value: write the id of the Google Cloud project, like my-project-123
+persia:storage[0].size: Invalid value: "0": must be more than 0, like 10Gi`, err.Error())
+}
+
+func TestEveryKeyMissing(t *testing.T) {
+	_, err := config.Load(func(string) (string, bool) { return "", false }, nil)
+	require.Error(t, err)
+	lines := strings.Split(err.Error(), "\n")
+	required := append(config.RequiredKeys(), "persia:project")
+	assert.Len(t, lines, 1+len(required))
+	for _, key := range required {
+		assert.Contains(t, stacktest.LineOf(t, err, key), "Required value: write")
+	}
+}
+
+func TestOneProblem(t *testing.T) {
+	_, err := stacktest.Load(t, edits{"persia:nats.size": -1})
+	require.Error(t, err)
+	assert.Equal(t, "stack configuration: 1 problem\npersia:nats.size: Invalid value: -1: must be at least 1; write the number of servers", err.Error())
+}
+
+func TestElementsAreSortedByIndex(t *testing.T) {
+	var volumes []any
+	for i := range 11 {
+		volumes = append(volumes, edits{"name": fmt.Sprintf("v%d", i), "size": "0", "gcsFuse": edits{"bucket": fmt.Sprintf("bucket-%d", i)}})
+	}
+	_, err := stacktest.Load(t, edits{"persia:storage": volumes, "persia:jobs[0].mounts": nil})
+	require.Error(t, err)
+	lines := strings.Split(err.Error(), "\n")
+	require.Len(t, lines, 12)
+	assert.Contains(t, lines[3], "persia:storage[2]")
+	assert.Contains(t, lines[11], "persia:storage[10]")
+}
+
+func TestDefaults(t *testing.T) {
+	s, err := stacktest.Load(t, nil)
+	require.NoError(t, err)
+
+	assert.Equal(t, "persia-project", s.Project)
+	assert.Equal(t, "REGULAR", s.Cluster.ReleaseChannel)
+	assert.True(t, s.Cluster.DeletionProtection)
+	assert.Equal(t, config.Network{Nodes: "10.0.0.0/20", Pods: "10.64.0.0/14", Services: "10.1.0.0/20", ControlPlane: "172.16.0.0/28"}, s.Cluster.Network)
+	assert.Equal(t, config.SystemPool{MachineType: "e2-standard-4", Nodes: 2}, s.Cluster.SystemPool)
+
+	training, loaders := s.NodePools[0], s.NodePools[1]
+	assert.Equal(t, []string{"us-central1-a"}, training.Zones)
+	assert.Equal(t, "UBUNTU_CONTAINERD", training.ImageType, "what the driver's installer needs")
+	assert.Equal(t, "COS_CONTAINERD", loaders.ImageType)
+	assert.Equal(t, config.Disk{Type: "pd-balanced", SizeGB: 100}, training.Disk)
+	assert.Empty(t, s.NVIDIADriver.Version, "the image's own")
+
+	assert.Equal(t, "checkpoints-claim", s.Storage[0].Claim)
+	assert.Equal(t, []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}, s.Storage[0].AccessModes)
+
+	assert.Equal(t, "persia-nats-service", s.NATS.Name)
+	assert.Equal(t, "2.10.22", s.NATS.Version)
+	assert.Equal(t, 52428800, s.NATS.MaxPayload)
+	assert.Equal(t, config.SystemPoolName, s.NATS.NodePool)
+
+	job := s.Jobs[0]
+	assert.True(t, job.EnableMetrics)
+	assert.Equal(t, "info", job.LogLevel)
+	assert.Equal(t, corev1.PullAlways, job.ImagePullPolicy)
+	assert.Equal(t, 8, job.NNWorker.NprocPerNode)
+	assert.Empty(t, job.NNWorker.Image, "the role's own")
+	assert.Nil(t, job.NNWorker.Resources.Requests, "left to Kubernetes")
+	memory := job.NNWorker.Resources.Limits[corev1.ResourceMemory]
+	assert.Equal(t, "600Gi", memory.String())
+}
+
+func TestDefaultsThatDepend(t *testing.T) {
+	s, err := stacktest.Load(t, edits{
+		"persia:cluster.zones":               []any{"us-central1-a", "us-central1-b", "us-central1-c"},
+		"persia:cluster.deletionProtection":  false,
+		"persia:nodePools[0].nodes":          3,
+		"persia:nodePools[1].machineType":    "c4-standard-32",
+		"persia:nodePools[2].nodes":          3,
+		"persia:nvidiaDriver.installer":      "managed",
+		"persia:jobs[0].mounts":              nil,
+		"persia:jobs[0].enableMetrics":       false,
+		"persia:storage[0]":                  edits{"name": "local", "size": "1Gi", "hostPath": edits{"path": "/data"}},
+		"persia:jobs[0].nnWorker.resources":  edits{"limits": edits{"cpu": 1, "memory": "1Gi"}},
+		"persia:nodePools[1].taints":         nil,
+		"persia:cluster.authorizedNetworks":  nil,
+		"persia:jobs[0].embeddingWorker.env": []any{},
+	})
+	require.NoError(t, err)
+	assert.Equal(t, 3, s.Cluster.SystemPool.Nodes)
+	assert.False(t, s.Cluster.DeletionProtection)
+	assert.Equal(t, s.Cluster.Zones, s.NodePools[1].Zones)
+	assert.Equal(t, "hyperdisk-balanced", s.NodePools[1].Disk.Type)
+	assert.Equal(t, "COS_CONTAINERD", s.NodePools[0].ImageType)
+	assert.Equal(t, "DEFAULT", s.NVIDIADriver.Version)
+	assert.Equal(t, []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, s.Storage[0].AccessModes)
+	assert.False(t, s.Jobs[0].EnableMetrics)
+	assert.Equal(t, 1, s.Jobs[0].NNWorker.NprocPerNode)
+}
+
+func TestKeys(t *testing.T) {
+	read := map[string]bool{}
+	get := stacktest.File(t, nil)
+	_, err := config.Load(func(key string) (string, bool) {
+		read[key] = true
+		return get(key)
+	}, nil)
+	require.NoError(t, err)
+	assert.ElementsMatch(t, slices.Collect(maps.Keys(read)), config.Keys())
+}
+
+// TestStackFiles checks that the stacks of this repository are valid, and that Pulumi.yaml
+// declares the keys that Load reads.
+func TestStackFiles(t *testing.T) {
+	files, err := filepath.Glob("../Pulumi.*.yaml")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			_, err := config.Load(stacktest.Parse(t, read(t, file)).Decrypted().Get, nil)
+			assert.NoError(t, err)
+		})
+	}
+	declared := stacktest.Parse(t, read(t, "../Pulumi.yaml"))
+	delete(declared, "pulumi:tags") // where `pulumi new` says what a project is made from
+	assert.ElementsMatch(t, config.Keys(), slices.Collect(maps.Keys(declared)))
+}
+
+func read(t testing.TB, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// FuzzLoad replaces the value of one key of the base.
+func FuzzLoad(f *testing.F) {
+	for i, key := range config.Keys() {
+		text, ok := stacktest.File(f, nil)(key)
+		require.True(f, ok)
+		f.Add(i, text)
+		f.Add(i, `{"name": [1e999, null, {"": -1}]}`)
+	}
+	f.Fuzz(func(t *testing.T, which int, text string) {
+		get, keys := stacktest.File(t, nil), config.Keys()
+		replaced := keys[uint(which)%uint(len(keys))]
+		s, err := config.Load(func(key string) (string, bool) {
+			if key == replaced {
+				return text, true
+			}
+			return get(key)
+		}, nil)
+		if err != nil {
+			assert.Nil(t, s)
+			assert.NotEmpty(t, strings.Split(err.Error(), "\n")[1:])
+		}
+	})
+}
+
+// withVolume gives the job of the base stack a Kubernetes volume that its dataloader mounts.
+func withVolume(source edits, mountPath string) edits {
+	volume := edits{"name": "data"}
+	for name, value := range source {
+		volume[name] = value
+	}
+	return edits{"persia:jobs[0].volumes": []any{volume},
+		"persia:jobs[0].dataloader.volumeMounts": []any{edits{"name": "data", "mountPath": mountPath}}}
+}
+
+func hostPath(path string) edits { return edits{"hostPath": edits{"path": path}} }
+
+// TestRefusesInput checks the messages for input that would otherwise fail, or do harm, long
+// after `pulumi up`.
+func TestRefusesInput(t *testing.T) {
+	const limits, mount = "persia:jobs[0].dataloader.resources.limits", "persia:jobs[0].mounts[0].mountPath"
+	const podMount, podVolume = "persia:jobs[0].dataloader.volumeMounts[0].mountPath", "persia:jobs[0].volumes[0].hostPath.path"
+	asking := func(name string, amount any) edits {
+		return edits{limits: edits{"cpu": 1, "memory": "12Gi", name: amount}}
+	}
+	env := func(name string) edits { return edits{"persia:jobs[0].env[0].name": name} }
+	network := func(name, cidr string) edits { return edits{"persia:cluster.network": edits{name: cidr}} }
+	bucket := func(name string) edits { return edits{"persia:storage[0].gcsFuse.bucket": name} }
+	stacktest.Refused(t, []stacktest.Refusal{
+		// Resources.
+		{"extended resource", asking("example.com/fpga", 1), limits + "[example.com/fpga]", []string{`"1"`, `not a resource of any node of pool "loaders"`, "remove it"}},
+		{"hugepages", asking("hugepages-2Mi", "4Mi"), limits + "[hugepages-2Mi]", []string{`"4Mi"`, "not a resource of any node", "remove it"}},
+		{"MIG by name", asking("nvidia.com/mig-1g.5gb", 1), limits + "[nvidia.com/mig-1g.5gb]", []string{"nvidia.com/gpu", "must request that"}},
+		{"memory in bytes", edits{limits: edits{"cpu": 1, "memory": 12}}, limits + "[memory]", []string{`"12"`, "in bytes", "600Gi"}},
+		{"disk in bytes", asking("ephemeral-storage", 10), limits + "[ephemeral-storage]", []string{`"10"`, "in bytes", "without a unit is in bytes"}},
+		{"negative", edits{limits: edits{"cpu": -1, "memory": "12Gi"}}, limits + "[cpu]", []string{`"-1"`, "more than 0"}},
+		{"CPUs overflow", edits{"persia:jobs[0].dataloader.resources": edits{"limits": edits{"cpu": "9E", "memory": "12Gi"}, "requests": edits{"cpu": 1}}}, limits + "[cpu]", []string{`"9E"`, "more than any machine has"}},
+		{"memory overflows", edits{"persia:jobs[0].dataloader.resources": edits{"limits": edits{"cpu": 1, "memory": "16Ei"}, "requests": edits{"memory": "1Gi"}}}, limits + "[memory]", []string{"more than any machine has"}},
+		{"replicas overflow", edits{"persia:jobs[0].dataloader.replicas": 4294967297}, "persia:jobs[0].dataloader.replicas", []string{"4294967297", "at most 200000"}},
+		{"grace period of years", edits{"persia:jobs[0].dataloader.terminationGracePeriodSeconds": 63072000}, "persia:jobs[0].dataloader.terminationGracePeriodSeconds", []string{"63072000", "at most 86400, one day"}},
+		{"price that is not finite", edits{"persia:machineTypes": edits{"n2-standard-8": edits{"hourlyPrice": 1e308}}}, "persia:machineTypes[n2-standard-8].hourlyPrice", []string{"at most 100000", "omit it"}},
+		// Directories.
+		{"system directory of the node", withVolume(hostPath("/etc/kubernetes"), "/data"), podVolume, []string{`"/etc/kubernetes"`, "/etc, which belongs to the node", "/var/lib/data"}},
+		{"all of the node", withVolume(hostPath("/"), "/data"), podVolume, []string{"belongs to the node"}},
+		{"Docker's socket", withVolume(hostPath("/var/run/docker.sock"), "/data"), podVolume, []string{"/var/run"}},
+		{"read-only directory of Container-Optimized OS", withVolume(hostPath("/data"), "/data"), podVolume, []string{`"/data"`, "pool loaders", "read-only", "UBUNTU_CONTAINERD"}},
+		{"a way around", withVolume(hostPath("/var/lib/../../etc"), "/data"), podVolume, []string{"write /etc"}},
+		{"system directory as a local volume", edits{"persia:storage[0]": edits{"name": "checkpoints", "size": "1Gi", "local": edits{"path": "/var/lib/kubelet/x", "node": "n"}}, "persia:jobs[0].mounts": nil}, "persia:storage[0].local.path", []string{"/var/lib/kubelet"}},
+		{"mount below the script", edits{mount: "/opt/persia/data"}, mount, []string{"below /opt/persia", "/data"}},
+		{"mount over the script", edits{mount: "/opt"}, mount, []string{"would hide /opt/persia"}},
+		{"mount in shared memory", edits{mount: "/dev/shm/data"}, mount, []string{"below /dev/shm"}},
+		{"mount over what the image has", edits{mount: "/usr"}, mount, []string{"would hide"}},
+		{"mount over libraries", edits{mount: "/usr/lib"}, mount, []string{"would hide what the image has there"}},
+		{"mount in the kernel's files", edits{mount: "/proc/sys"}, mount, []string{"/proc, which the kernel keeps"}},
+		{"mount over the token", edits{mount: "/var/run/secrets"}, mount, []string{"token of a service account"}},
+		{"volume of the job below the script", withVolume(edits{"emptyDir": edits{}}, "/opt/persia/data"), podMount, []string{"below /opt/persia"}},
+		{"volume of the job over devices", withVolume(edits{"emptyDir": edits{}}, "/dev"), podMount, []string{"would hide /dev/shm"}},
+		// Images and variables.
+		{"image in capitals", edits{"persia:jobs[0].dataloader.image": "registry.example.com/Loader"}, "persia:jobs[0].dataloader.image", []string{"must be an image reference", "lowercase"}},
+		{"image with half a digest", edits{"persia:jobs[0].dataloader.image": "persia@sha256:12"}, "persia:jobs[0].dataloader.image", []string{"must be an image reference"}},
+		{"image of NATS with a tag", edits{"persia:nats.image": "nats:2"}, "persia:nats.image", []string{"without a tag"}},
+		{"pull secret twice", edits{"persia:jobs[0].imagePullSecrets": []any{edits{"name": "a"}, edits{"name": "a"}}}, "persia:jobs[0].imagePullSecrets[1].name", []string{"Duplicate", `"a"`, "once"}},
+		{"variable of the script", env("PERSIA_ROLE"), "persia:jobs[0].env[0].name", []string{"PERSIA_ROLE", "set by replicas and nprocPerNode"}},
+		{"variable of persiaEnv", env("PERSIA_GLOBAL_CONFIG"), "persia:jobs[0].env[0].name", []string{"set by persiaEnv"}},
+		{"variable of the GPUs", env("PERSIA_GPUS"), "persia:jobs[0].env[0].name", []string{"set by resources"}},
+		// Names.
+		{"NATS with the operator's name", edits{"persia:nats.name": "nats-operator"}, "persia:nats.name", []string{"NATS operator"}},
+		{"cluster called default", edits{"persia:cluster.name": "default"}, "persia:cluster.name", []string{`"default"`, "network", "choose another"}},
+		{"pool of GKE's", edits{"persia:nodePools[3]": edits{"name": "default-pool", "machineType": "n2-standard-8", "nodes": 1}}, "persia:nodePools[3].name", []string{"default-pool", "choose another"}},
+		{"pool of auto-provisioning", edits{"persia:nodePools[3]": edits{"name": "nap-1", "machineType": "n2-standard-8", "nodes": 1}}, "persia:nodePools[3].name", []string{"nap-", "choose another"}},
+		{"taint of Kubernetes", edits{"persia:nodePools[1].taints[0].key": "node.kubernetes.io/unreachable"}, "persia:nodePools[1].taints[0].key", []string{"kubernetes.io", "your own prefix"}},
+		{"address as a bucket", bucket("192.168.5.4"), "persia:storage[0].gcsFuse.bucket", []string{"is an IP address"}},
+		{"bucket called after Google", bucket("goog-checkpoints"), "persia:storage[0].gcsFuse.bucket", []string{"resembles Google's name"}},
+		{"bucket that looks like Google's", bucket("my-g00gle-data"), "persia:storage[0].gcsFuse.bucket", []string{"resembles Google's name"}},
+		{"bucket with dots, created", edits{"persia:storage[0].gcsFuse": edits{"bucket": "data.example.com", "create": edits{}}}, "persia:storage[0].gcsFuse.create", []string{"dot in its name", "remove create"}},
+		{"size in bytes", edits{"persia:storage[0].size": "10"}, "persia:storage[0].size", []string{`"10"`, "in bytes", "10Gi"}},
+		{"size that overflows", edits{"persia:storage[0].size": "16Ei"}, "persia:storage[0].size", []string{"more than any storage can hold"}},
+		{"sidecar in bytes", edits{"persia:storage[0].gcsFuse.sidecar": edits{"memory": "256"}}, "persia:storage[0].gcsFuse.sidecar.memory", []string{`"256"`, "in bytes"}},
+		// The network, disks and rights.
+		{"loopback", network("services", "127.0.0.0/20"), "persia:cluster.network.services", []string{"127.0.0.0/8, which is reserved for loopback", "private range"}},
+		{"link-local", network("nodes", "169.254.0.0/20"), "persia:cluster.network.nodes", []string{"link-local"}},
+		{"multicast", network("pods", "224.0.0.0/14"), "persia:cluster.network.pods", []string{"multicast"}},
+		{"Docker's bridge", network("services", "172.17.0.0/20"), "persia:cluster.network.services", []string{"Docker's bridge"}},
+		{"Google's own", network("controlPlane", "199.36.153.0/28"), "persia:cluster.network.controlPlane", []string{"Google's own APIs"}},
+		{"boot disk below the image", edits{"persia:nodePools[1].disk": edits{"sizeGb": 11}}, "persia:nodePools[1].disk.sizeGb", []string{"from 12", "image"}},
+		{"boot disk below the image with a driver", edits{"persia:nodePools[0].disk": edits{"sizeGb": 14}}, "persia:nodePools[0].disk.sizeGb", []string{"from 15", "image"}},
+		{"boot disk that the machine refuses", edits{"persia:nodePools[2].disk": edits{"type": "hyperdisk-throughput"}}, "persia:nodePools[2].disk.type", []string{"pd-"}},
+		{"administrator of storage", edits{"persia:cluster.nodeRoles": []any{"roles/storage.admin"}}, "persia:cluster.nodeRoles[0]", []string{"administer", "roles/storage.objectViewer"}},
+		{"who lends identities", edits{"persia:cluster.nodeRoles": []any{"roles/iam.serviceAccountTokenCreator"}}, "persia:cluster.nodeRoles[0]", []string{"administer"}},
+	}, "replicas overflow")
+}
+
+// TestWarnsOfInput checks the warnings for unlikely input.
+func TestWarnsOfInput(t *testing.T) {
+	const ps = "persia:jobs[0].embeddingParameterServer"
+	platform := edits{"persia:pedl": edits{"registry": edits{"password": "word"}, "nodePool": "loaders", "nodeSelector": edits{},
+		"resources":  edits{"limits": edits{"cpu": 1, "memory": "1Gi"}},
+		"postgresql": edits{"postgresqlPassword": "word", "resources": edits{"limits": edits{"cpu": 1, "memory": "1Gi"}}}}}
+	for name, test := range map[string]struct {
+		edits edits
+		says  string
+	}{
+		"limit beyond the node": {edits{"persia:jobs[0].dataloader.resources": edits{"limits": edits{"cpu": 1, "memory": "1Ti"}, "requests": edits{"memory": "12Gi"}}},
+			"persia:jobs[0].dataloader.resources.limits[memory]: 1Ti is more than the 256Gi of a n2-highmem-32"},
+		"parameter servers on spot": {edits{"persia:nodePools[1].spot": true, ps: edits{"nodePool": "loaders", "resources": edits{"limits": edits{"cpu": 1, "memory": "12Gi"}}}},
+			ps + ".nodePool: pool loaders has spot machines"},
+		"bucket far away": {edits{"persia:storage[0].gcsFuse.create": edits{"location": "europe-west4"}},
+			"persia:storage[0].gcsFuse.create.location: EUROPE-WEST4 is far from the cluster in us-central1"},
+		"bucket in another multi-region": {edits{"persia:storage[0].gcsFuse.create": edits{"location": "EU"}}, "EU is far from"},
+		"PEDL open to the world": {platform.And(edits{"persia:pedl.service": edits{"type": "LoadBalancer", "loadBalancerSourceRanges": []any{"0.0.0.0/0"}}}),
+			"persia:pedl.service.loadBalancerSourceRanges[0]: 0.0.0.0/0 admits practically everyone"},
+		"PEDL on a port of the nodes": {platform.And(edits{"persia:pedl.service": edits{"type": "NodePort"}}),
+			"persia:pedl.service.type: opens a port on every node, and anyone who can reach a node can run containers"},
+		"PEDL behind an ingress": {platform.And(edits{"persia:pedl.ingress": edits{"enabled": true, "tls": []any{edits{"secretName": "pedl"}}}}),
+			"persia:pedl.ingress.enabled: anyone who can reach the ingress can run containers"},
+		"PEDL over plain HTTP": {platform.And(edits{"persia:pedl.ingress": edits{"enabled": true}}), "persia:pedl.ingress.tls: without a certificate"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := stacktest.Load(t, test.edits)
+			require.NoError(t, err)
+			assert.Contains(t, strings.Join(s.Warnings(), "\n"), test.says)
+		})
+	}
+	for _, location := range []string{"us-central1", "US", "NAM4"} {
+		s, err := stacktest.Load(t, edits{"persia:storage[0].gcsFuse.create": edits{"location": location}})
+		require.NoError(t, err)
+		assert.NotContains(t, strings.Join(s.Warnings(), "\n"), "far from", location)
+	}
+}

@@ -1,0 +1,624 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"reflect"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/capacity"
+	"persia/config/input"
+	"persia/gcp"
+)
+
+// Volume is a checkpoint volume: a PersistentVolume and the claim that binds to it, in
+// the namespace of the jobs. It has exactly one source.
+type Volume struct {
+	// Name is the name of the PersistentVolume.
+	Name string `json:"name"`
+	// Claim is the name of the PersistentVolumeClaim. Default: the name of the volume
+	// with "-claim" appended.
+	Claim string `json:"claim,omitempty"`
+	// Size is the capacity of the volume and the request of the claim, a quantity like
+	// 10Gi. You can increase it. Storage that the stack creates cannot shrink.
+	Size string `json:"size" form:"quantity"`
+	// AccessModes are the ways in which nodes can mount the volume. Default:
+	// ReadWriteOnce for block devices and for directories of one node, and ReadWriteMany
+	// for storage that many nodes share.
+	AccessModes []corev1.PersistentVolumeAccessMode `json:"accessModes,omitempty" enum:"ReadWriteOnce,ReadOnlyMany,ReadWriteMany"`
+	// ReclaimPolicy determines what happens to the storage when the claim is deleted, as by `pulumi
+	// destroy`. With Delete, the CSI driver deletes all checkpoints.
+	ReclaimPolicy corev1.PersistentVolumeReclaimPolicy `json:"reclaimPolicy,omitempty" default:"Retain" enum:"Retain,Delete"`
+	// MountOptions are passed to the driver.
+	MountOptions []string `json:"mountOptions,omitempty"`
+	// Labels are Kubernetes labels for the volume and the claim.
+	Labels map[string]string `json:"labels,omitempty"`
+
+	Sources `json:",inline"`
+}
+
+// Resolve fills in defaults that depend on the rest of the stack file.
+func (v *Volume) Resolve(context volumeContext) {
+	if v.Claim == "" && v.Name != "" {
+		v.Claim = v.Name + "-claim"
+	}
+	source := v.Source()
+	if source == nil {
+		return
+	}
+	if len(v.AccessModes) == 0 {
+		v.AccessModes = []corev1.PersistentVolumeAccessMode{source.traits().access}
+	}
+	source.resolve(context)
+}
+
+// SizeGiB returns the size in GiB, rounded up, or 0 if it is invalid.
+func (v *Volume) SizeGiB() int64 {
+	size, err := input.ParseQuantity(v.Size)
+	if err != nil {
+		return 0
+	}
+	return (size.Value() + 1<<30 - 1) >> 30
+}
+
+// wholeGiB reports whether the size is a whole number of GiB.
+func (v *Volume) wholeGiB() bool {
+	size, err := input.ParseQuantity(v.Size)
+	return err == nil && size.Value()%(1<<30) == 0
+}
+
+// Creates reports whether the stack creates the storage of the volume.
+func (v *Volume) Creates() bool { return v.Creation() != nil }
+
+// Creation describes what the stack creates for the volume, or returns nil if the storage
+// exists already.
+func (v *Volume) Creation() *Creation {
+	if source := v.Source(); source != nil {
+		return source.Creation()
+	}
+	return nil
+}
+
+// DeletesData reports whether `pulumi destroy` deletes the data of the volume.
+func (v *Volume) DeletesData() bool {
+	creation := v.Creation()
+	return v.ReclaimPolicy == corev1.PersistentVolumeReclaimDelete || creation != nil && creation.DeletesData
+}
+
+// MountedBySidecar reports whether GKE adds a container to each pod that mounts the
+// volume.
+func (v *Volume) MountedBySidecar() bool {
+	_, ok := v.Source().(*GCSFuse)
+	return ok
+}
+
+// OnOneNode reports whether the volume is a directory of one node.
+func (v *Volume) OnOneNode() bool {
+	source := v.Source()
+	return source != nil && source.traits().directory
+}
+
+// Sources has a field for each kind of [VolumeSource]. A volume sets exactly one.
+type Sources struct {
+	HostPath       *HostPath       `json:"hostPath,omitempty"`
+	Local          *Local          `json:"local,omitempty"`
+	NFS            *NFS            `json:"nfs,omitempty"`
+	ISCSI          *ISCSI          `json:"iscsi,omitempty"`
+	Filestore      *Filestore      `json:"filestore,omitempty"`
+	GCSFuse        *GCSFuse        `json:"gcsFuse,omitempty"`
+	PersistentDisk *PersistentDisk `json:"persistentDisk,omitempty"`
+	CSI            *CSI            `json:"csi,omitempty"`
+}
+
+// VolumeSource is the storage that holds the data of a volume.
+type VolumeSource interface {
+	// String names the storage for people, like gs://checkpoints.
+	fmt.Stringer
+	// Field returns the field of the source in the stack file.
+	Field() string
+	// Identity returns the same text for sources with the same data, or "" if required
+	// fields are missing.
+	Identity() string
+	// Creation describes what the stack creates, or returns nil if the storage exists.
+	Creation() *Creation
+	// API returns the Google Cloud API that the storage needs, or "".
+	API() string
+	// Disks returns the Compute Engine disks that the stack creates for a size in GiB. They
+	// count against the quotas of the region.
+	Disks(sizeGiB int64) []capacity.Disk
+
+	traits() traits
+	// resolve fills in defaults that depend on the cluster.
+	resolve(volumeContext)
+	// check checks the fields. The path is of the source.
+	check(p *input.Problems, path *field.Path, context volumeContext)
+	// checkSize checks the size of storage that the stack creates. The path is of the size.
+	checkSize(p *input.Problems, path *field.Path, volume *Volume)
+	// checkUsers checks that the pods can reach the storage.
+	checkUsers(p *input.Problems, path *field.Path, users volumeUsers)
+}
+
+// Creation describes storage that the stack creates.
+type Creation struct {
+	// KMSKey encrypts the storage. If it is empty, Google's own key does.
+	KMSKey string
+	// InNetwork is true if the storage is in the network of the cluster, so that it must be
+	// deleted before the network.
+	InNetwork bool
+	// DeletesData is true if `pulumi destroy` deletes the storage with its data.
+	DeletesData bool
+}
+
+// traits are the properties of a kind of source.
+type traits struct {
+	access    corev1.PersistentVolumeAccessMode // the default access mode
+	block     bool                              // a block device, whose file system a second node would corrupt
+	directory bool                              // a directory of one node
+	deletable bool                              // the CSI driver deletes it with reclaimPolicy Delete
+	driver    string                            // the CSI driver that only this kind uses, or ""
+}
+
+// given returns the sources that the user set.
+func (s *Sources) given() []VolumeSource {
+	var given []VolumeSource
+	fields := reflect.ValueOf(s).Elem()
+	for i := range fields.NumField() {
+		if !fields.Field(i).IsNil() {
+			given = append(given, fields.Field(i).Interface().(VolumeSource))
+		}
+	}
+	return given
+}
+
+// volumeKinds returns an empty source of each kind.
+func volumeKinds() []VolumeSource {
+	var kinds []VolumeSource
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[Sources]()) {
+		kinds = append(kinds, reflect.New(f.Type.Elem()).Interface().(VolumeSource))
+	}
+	return kinds
+}
+
+// VolumeFields returns the fields of all kinds of source by the Google Cloud API that they need, or
+// "".
+func VolumeFields() map[string][]string {
+	fields := map[string][]string{}
+	for _, kind := range volumeKinds() {
+		fields[kind.API()] = append(fields[kind.API()], kind.Field())
+	}
+	return fields
+}
+
+// volumeFields returns the fields of all kinds of source.
+func volumeFields() []string { return input.Words(volumeKinds(), VolumeSource.Field) }
+
+// VolumeSource returns the first source that the user set, or nil.
+func (s *Sources) Source() VolumeSource {
+	if given := s.given(); len(given) > 0 {
+		return given[0]
+	}
+	return nil
+}
+
+// Written returns the fields of the sources that the user set.
+func (s *Sources) Written() []string { return input.Words(s.given(), VolumeSource.Field) }
+
+// volumeContext is the part of the stack file that sources depend on.
+type volumeContext struct {
+	// Project is the Google Cloud project of the stack, or "" on an existing cluster.
+	Project string
+	// Existing is true on an existing cluster, where the stack creates nothing in Google
+	// Cloud.
+	Existing bool
+	// Region is the region of the cluster, or "" if it is unknown.
+	Region string
+	// Zones are the default zones of disks and instances.
+	Zones []string
+	// DriverOff reports whether the stack file turns off the storage driver with a field of
+	// cluster.csiDrivers. It is nil on an existing cluster.
+	DriverOff func(driver string) bool
+	// NoWorkloadIdentity is true if the stack file turns off Workload Identity.
+	NoWorkloadIdentity bool
+}
+
+// volumeUsers are the pods that mount a volume.
+type volumeUsers struct {
+	Pools    []volumePool // where the pods may run
+	ReadOnly bool         // no pod writes
+	OnePod   bool         // there is one pod, and the storage may restrict its nodes
+}
+
+// volumePool describes a node pool to the rules of volumes.
+type volumePool struct {
+	Name string
+	// Nodes is the maximum number of nodes.
+	Nodes int
+	// Zones are the zones of the nodes, or nil on an existing cluster.
+	Zones []string
+	// MachineType supports the types of boot disks in Disks, which is empty if they are
+	// unknown.
+	MachineType string
+	Disks       []string
+	// COS is true if the nodes run Container-Optimized OS.
+	COS bool
+}
+
+// nodes returns the maximum number of nodes of all pools.
+func (u volumeUsers) nodes() int {
+	nodes := 0
+	for _, pool := range u.Pools {
+		nodes += pool.Nodes
+	}
+	return nodes
+}
+
+// names returns the names of the pools.
+func (u volumeUsers) names() []string {
+	return input.Words(u.Pools, func(pool volumePool) string { return pool.Name })
+}
+
+// outside is embedded in sources outside of Google Cloud, for which the stack creates nothing.
+type outside struct{}
+
+func (outside) Creation() *Creation         { return nil }
+func (outside) API() string                 { return "" }
+func (outside) Disks(int64) []capacity.Disk { return nil }
+
+func (outside) resolve(volumeContext)                                {}
+func (outside) checkSize(*input.Problems, *field.Path, *Volume)      {}
+func (outside) checkUsers(*input.Problems, *field.Path, volumeUsers) {}
+
+// checkVolumeList checks the volumes of a stack file. The path is of the list, and users returns the
+// pods that mount the volume with a name.
+func checkVolumeList(p *input.Problems, path *field.Path, volumes []Volume, context volumeContext, users func(name string) volumeUsers) {
+	for i, volume := range volumes {
+		volume.check(p, path.Index(i), context)
+		of := users(volume.Name)
+		volume.checkUsers(p, path.Index(i), of)
+		if len(of.Pools) == 0 {
+			p.Warn(path.Index(i), "no role mounts the volume %s; write it in mounts of a job, or remove it", volume.Name)
+		}
+	}
+	input.Unique(volumes, func(v Volume) string { return v.Name }, func(i, first int, name string) {
+		p.Duplicate(path.Index(i).Child("name"), name, "is already used by %s; give each volume its own name", path.Index(first))
+	})
+	input.Unique(volumes, func(v Volume) string { return v.Claim }, func(i, first int, claim string) {
+		p.Duplicate(path.Index(i).Child("claim"), claim, "is already the claim of %s; give each volume its own claim", path.Index(first))
+	})
+	input.Unique(volumes, func(v Volume) string { return v.Identity() }, func(i, first int, identity string) {
+		p.Duplicate(path.Index(i), identity, "is already the storage of %s; mount that volume in both places", path.Index(first))
+	})
+}
+
+// Identity returns the identity of the volume's source, or "".
+func (v *Volume) Identity() string {
+	if source := v.Source(); source != nil {
+		return source.Identity()
+	}
+	return ""
+}
+
+func (v *Volume) check(p *input.Problems, path *field.Path, context volumeContext) {
+	p.Name(path.Child("name"), v.Name, validation.IsDNS1123Label)
+	if v.Claim != "" {
+		p.Name(path.Child("claim"), v.Claim, validation.IsDNS1123Subdomain)
+	}
+	for i, mode := range v.AccessModes {
+		v.CheckAccessMode(p, path.Child("accessModes").Index(i), mode)
+	}
+	input.Once(p, path.Child("accessModes"), v.AccessModes, "write each access mode once")
+	v.checkReclaimPolicy(p, path.Child("reclaimPolicy"))
+	checkVolumeLabels(p, path.Child("labels"), v.Labels)
+	v.CheckSource(p, path, context)
+	v.checkMountOptions(p, path.Child("mountOptions"))
+}
+
+// CheckSource checks the size of the volume, and that it has exactly one source, which must
+// be valid. The path is of the volume.
+func (v *Volume) CheckSource(p *input.Problems, path *field.Path, context volumeContext) {
+	given := v.given()
+	if v.CheckSize(p, path.Child("size")) && len(given) == 1 {
+		given[0].checkSize(p, path.Child("size"), v)
+	}
+	switch len(given) {
+	case 0:
+		p.Required(path.Child("gcsFuse"), "write one source: %s", input.Or(volumeFields()))
+	case 1:
+		given[0].check(p, path.Child(given[0].Field()), context)
+	default:
+		first, second := given[0].Field(), given[1].Field()
+		p.Forbidden(path.Child(second), "%s is already set; write exactly one of %s and %s", first, first, second)
+	}
+}
+
+// mostBytes is an exbibyte, more than any storage has.
+const mostBytes = 1 << 60
+
+// CheckSize checks that the size is an amount of storage, and reports whether it is.
+func (v *Volume) CheckSize(p *input.Problems, path *field.Path) bool {
+	size, err := input.ParseQuantity(v.Size)
+	switch {
+	case v.Size == "":
+		p.Required(path, "write a quantity like 10Gi")
+	case err != nil:
+		p.Invalid(path, v.Size, "%s", err)
+	case size.Sign() <= 0:
+		p.Invalid(path, v.Size, "must be more than 0, like 10Gi")
+	case size.CmpInt64(1<<20) < 0:
+		p.Invalid(path, v.Size, "is less than 1Mi; sizes are in bytes, so write a unit, like 10Gi")
+	case size.CmpInt64(mostBytes) > 0:
+		p.Invalid(path, v.Size, "is more than any storage can hold; write less, like 10Ti")
+	default:
+		return true
+	}
+	return false
+}
+
+// CheckAccessMode refuses to mount a block device on several nodes for writing.
+func (v *Volume) CheckAccessMode(p *input.Problems, path *field.Path, mode corev1.PersistentVolumeAccessMode) {
+	if source := v.Source(); mode == corev1.ReadWriteMany && source != nil && source.traits().block {
+		p.Invalid(path, mode, "is not supported by a disk, because several nodes that write would corrupt its file system; write ReadWriteOnce, or use filestore or gcsFuse")
+	}
+}
+
+// checkReclaimPolicy allows Delete only for storage that a CSI driver can delete. Storage
+// that the stack creates has deleteWithStack instead.
+func (v *Volume) checkReclaimPolicy(p *input.Problems, path *field.Path) {
+	source := v.Source()
+	if v.ReclaimPolicy != corev1.PersistentVolumeReclaimDelete || source == nil {
+		return
+	}
+	switch {
+	case v.Creates():
+		p.Invalid(path, v.ReclaimPolicy, "applies only to storage that the stack does not create; write create.deleteWithStack if the data may be deleted with the stack")
+	case !source.traits().deletable:
+		p.Invalid(path, v.ReclaimPolicy, "is not supported, because no driver deletes this kind of storage; remove it, and delete the data yourself")
+	}
+}
+
+func checkVolumeLabels(p *input.Problems, path *field.Path, labels map[string]string) {
+	input.Labels(p, path, labels)
+	for key := range labels {
+		if strings.HasPrefix(key, "app.kubernetes.io/") {
+			p.Invalid(path.Key(key), key, "is reserved for labels that the program sets; choose another prefix")
+		}
+	}
+}
+
+// checkUsers checks that the pods can reach the storage, and that they run on one node if
+// only one can mount the volume.
+func (v *Volume) checkUsers(p *input.Problems, path *field.Path, users volumeUsers) {
+	source := v.Source()
+	if source == nil {
+		return
+	}
+	source.checkUsers(p, path.Child(source.Field()), users)
+	if !users.ReadOnly && slices.Contains(v.MountOptions, "ro") {
+		p.Warn(path.Child("mountOptions"), "contains ro, so the roles that mount the volume cannot write to it, neither checkpoints nor logs; remove ro, or write readOnly: true in every mount of it")
+	}
+	if users.nodes() < 2 || source.traits().directory {
+		return
+	}
+	at, from := path.Child("accessModes"), strings.Join(users.names(), ", ")
+	const mounts = "the roles that mount the volume run on up to %d nodes (pools %s)"
+	switch modes := v.AccessModes; {
+	case slices.Contains(modes, corev1.ReadWriteMany):
+	case slices.Contains(modes, corev1.ReadOnlyMany) && users.ReadOnly:
+	case slices.Contains(modes, corev1.ReadOnlyMany):
+		p.Invalid(at, modes, "allows many nodes to read but only one to write, and "+mounts+"; write readOnly: true in every mount of it", users.nodes(), from)
+	case source.traits().block:
+		p.Invalid(at, modes, "allows one node to mount the volume, and "+mounts+"; use filestore or gcsFuse, or put these roles on one pool with one node", users.nodes(), from)
+	default:
+		p.Invalid(at, modes, "allows one node to mount the volume, and "+mounts+"; write [ReadWriteMany], or put these roles on one pool with one node", users.nodes(), from)
+	}
+}
+
+// CheckUsers checks that the pods can reach the source. The path is of the volume.
+func (v *Volume) CheckUsers(p *input.Problems, path *field.Path, users volumeUsers) {
+	if source := v.Source(); source != nil {
+		source.checkUsers(p, path.Child(source.Field()), users)
+	}
+}
+
+// checkCreatable refuses to create storage on an existing cluster.
+func checkCreatable(p *input.Problems, path *field.Path, context volumeContext) bool {
+	if !context.Existing {
+		return true
+	}
+	p.Forbidden(path, "on an existing cluster, the stack creates nothing in Google Cloud; create the storage yourself, and remove create")
+	return false
+}
+
+// checkDeletion requires deleteWithStack to name the storage, so that a setting copied to
+// another volume deletes nothing.
+func checkDeletion(p *input.Problems, path *field.Path, deletion, name string) {
+	if deletion != "" && deletion != name {
+		p.Invalid(path.Child("deleteWithStack"), deletion, "must repeat the name of the storage that is deleted with all checkpoints; write %q, or remove it to keep the data", name)
+	}
+}
+
+// checkDriver checks that the cluster has the driver of a source.
+func checkDriver(p *input.Problems, source *field.Path, driver string, context volumeContext) {
+	if context.DriverOff != nil && context.DriverOff(driver) {
+		p.Invalid(field.NewPath("persia:cluster", "csiDrivers", driver), false, "must be true, because this driver mounts the volume of %s; remove it, or use another kind of volume", source)
+	}
+}
+
+func clean(directory string) string { return path.Clean(directory) }
+
+// checkMountOptions refuses options where the kubelet does, and warns of options that no
+// driver knows. A driver may know more than the program.
+func (v *Volume) checkMountOptions(p *input.Problems, path *field.Path) {
+	source := v.Source()
+	if source == nil {
+		return
+	}
+	if source.Field() == "hostPath" && len(v.MountOptions) > 0 {
+		p.Invalid(path, v.MountOptions, "is not supported by hostPath, so no pod would start; remove it, and write readOnly in the mounts instead of ro")
+		return
+	}
+	for i, option := range v.MountOptions {
+		input.MountOption(p, path.Index(i), option, optionsOf(source))
+	}
+}
+
+// optionsOf returns the file system of a source by its field.
+func optionsOf(source VolumeSource) string {
+	if source.Field() == "filestore" {
+		return "nfs"
+	}
+	return source.Field()
+}
+
+// StoredVolume is a volume of the stack with its path in the stack file.
+type StoredVolume struct {
+	Volume
+	Path *field.Path
+	// Contents completes "all …", like checkpoints.
+	Contents string
+}
+
+// Warn warns of settings that delete data, and of a bucket far from the cluster's region:
+// Google Cloud bills the traffic of checkpoints.
+func (v StoredVolume) Warn(p *input.Problems, region string) {
+	if v.DeletesData() {
+		p.Warn(v.Path, "`pulumi destroy` deletes %s with all %s, as the stack file says", v.Source(), v.Contents)
+	}
+	g := v.GCSFuse
+	if g == nil || g.Create == nil {
+		return
+	}
+	if rule := g.Create.DeleteNoncurrent; rule != nil {
+		p.Warn(v.Path, "Cloud Storage deletes files that were overwritten or deleted in %s/%s after %d days, as the stack file says", g, rule.Prefix, rule.AfterDays)
+	}
+	if location := g.Create.Location; region != "" && slices.Contains(gcp.BucketLocations(), location) && !gcp.LocationHolds(location, region) {
+		p.Warn(v.Path.Child("gcsFuse", "create", "location"), "%s is far from the cluster in %s, so checkpoints are slow and their traffic is billed; write location: %s, or omit it", location, region, region)
+	}
+}
+
+func (s *Stack) volumeContext() volumeContext {
+	context := volumeContext{Project: s.Project, Existing: s.Cluster.Existing != nil, Region: s.Cluster.Region, Zones: s.Cluster.Zones}
+	if !context.Existing {
+		context.DriverOff = func(driver string) bool { return !s.Cluster.CSIDrivers.On(driver) }
+		context.NoWorkloadIdentity = !s.Cluster.WorkloadIdentity
+	}
+	return context
+}
+
+func (s *Stack) checkStorage(p *input.Problems) {
+	checkVolumeList(p, field.NewPath(storageKey), s.Storage, s.volumeContext(), s.usersOf)
+}
+
+// jobVolumes describes the volumes of the stack to the rules of jobs.
+func (s *Stack) jobVolumes() []jobVolume {
+	volumes := make([]jobVolume, len(s.Storage))
+	for i, v := range s.Storage {
+		volumes[i] = jobVolume{Name: v.Name, Claim: v.Claim, Sidecar: v.MountedBySidecar(), OneNode: v.OnOneNode(), AccessModes: v.AccessModes}
+	}
+	return volumes
+}
+
+// volumePool describes a node pool to the rules of volumes.
+func (s *Stack) volumePool(pool Pool) volumePool {
+	p := volumePool{Name: pool.Name, Nodes: pool.MostNodes(), MachineType: pool.MachineType, COS: pool.ImageType == gcp.ImageCOS}
+	if s.Cluster.Existing != nil {
+		return p
+	}
+	p.Zones = pool.Zones
+	if machine, ok := pool.Machine(s.MachineTypes); ok {
+		p.Disks = machine.BootDisks()
+	}
+	return p
+}
+
+// JobsWrite reports whether a job can write to a volume.
+func (s *Stack) JobsWrite(volume string) bool { return !s.usersOf(volume).ReadOnly }
+
+// usersOf returns the node pools of the roles that mount a volume.
+func (s *Stack) usersOf(name string) volumeUsers {
+	users := volumeUsers{ReadOnly: true}
+	volumes := s.jobVolumes()
+	mounted := map[string]bool{}
+	for i := range s.Jobs {
+		job := &s.Jobs[i]
+		for _, r := range job.Roles() {
+			for _, m := range job.ClaimMounts(r.Role, volumes) {
+				if m.Volume == name {
+					mounted[r.NodePool], users.ReadOnly = true, users.ReadOnly && m.ReadOnly
+				}
+			}
+		}
+	}
+	for _, pool := range s.Pools() {
+		if mounted[pool.Name] {
+			users.Pools = append(users.Pools, s.volumePool(pool))
+		}
+	}
+	slices.SortFunc(users.Pools, func(a, b volumePool) int { return cmp.Compare(a.Name, b.Name) })
+	return users
+}
+
+// Mounts reports whether a role of the job mounts a volume.
+func (s *Stack) Mounts(j *Job, volume string) bool {
+	volumes := s.jobVolumes()
+	return slices.ContainsFunc(j.Roles(), func(r NamedRole) bool {
+		return slices.ContainsFunc(j.ClaimMounts(r.Role, volumes), func(m Mount) bool { return m.Volume == volume })
+	})
+}
+
+// StoredVolumes returns all volumes of the stack, including the volume of PEDL's database.
+func (s *Stack) StoredVolumes() []StoredVolume {
+	var volumes []StoredVolume
+	for i, v := range s.Storage {
+		volumes = append(volumes, StoredVolume{Volume: v, Path: field.NewPath(storageKey).Index(i), Contents: "checkpoints"})
+	}
+	if v, ok := s.PEDLDatabase(); ok {
+		volumes = append(volumes, StoredVolume{Volume: v, Path: field.NewPath(pedlKey, "postgresql", "persistence"), Contents: "of PEDL's data"})
+	}
+	return volumes
+}
+
+// warnOfSizes warns of disks and Filestore instances that are smaller than the memory of the
+// embedding parameter servers, whose checkpoint they hold. Others have no fixed size.
+func (s *Stack) warnOfSizes(p *input.Problems) {
+	for i := range s.Jobs {
+		servers, j := s.Jobs[i].EmbeddingParameterServer, &s.Jobs[i]
+		for _, mount := range j.ClaimMounts(&servers, s.jobVolumes()) {
+			for k, v := range s.Storage {
+				needs := PodRequests(servers.Resources).MemoryBytes / capacity.GiB * int64(servers.Replicas)
+				if v.Name == mount.Volume && !mount.ReadOnly && (v.PersistentDisk != nil || v.Filestore != nil) && v.SizeGiB() < needs {
+					p.Warn(field.NewPath(storageKey).Index(k).Child("size"), "%s is less than the %dGi of memory of the embedding parameter servers of %s, which a checkpoint may take; write more, or use gcsFuse", v.Size, needs, j.Name)
+				}
+			}
+		}
+	}
+}
+
+// GCSFuseSidecar returns the requests of the container that GKE adds to the pods of a role
+// that mounts buckets, and whether the role mounts one.
+func (s *Stack) GCSFuseSidecar(j *Job, kind Kind) (capacity.Resources, bool) {
+	var most capacity.Resources
+	found := false
+	for _, mount := range j.ClaimMounts(kind.Of(j), s.jobVolumes()) {
+		for _, v := range s.Storage {
+			if v.Name == mount.Volume && v.MountedBySidecar() {
+				asks := v.GCSFuse.Sidecar.Requests()
+				if !mount.ReadOnly {
+					asks.EphemeralBytes = max(asks.EphemeralBytes, j.OpenCheckpointBytes(kind))
+				}
+				most, found = capacity.Resources{
+					MilliCPU:       max(most.MilliCPU, asks.MilliCPU),
+					MemoryBytes:    max(most.MemoryBytes, asks.MemoryBytes),
+					EphemeralBytes: max(most.EphemeralBytes, asks.EphemeralBytes),
+				}, true
+			}
+		}
+	}
+	return most, found
+}

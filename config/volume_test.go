@@ -1,0 +1,265 @@
+package config_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"persia/capacity"
+	"persia/internal/stacktest"
+)
+
+// TestVolumeRefused checks the message for each mistake.
+func TestVolumeRefused(t *testing.T) {
+	stacktest.Refused(t, []stacktest.Refusal{
+		// Volumes.
+		{"mount options of a hostPath", over("hostPath", edits{"path": "/var/lib/a"}).And(edits{volumeB + ".mountOptions": []any{"ro"}}),
+			volumeB + ".mountOptions", []string{`["ro"]`, "not supported by hostPath", "readOnly"}},
+		{"file system of a disk misspelt", over("persistentDisk", edits{"disk": "d", "zones": []any{"us-central1-a"}, "fsType": "etx4"}),
+			volumeB + ".persistentDisk.fsType", []string{`"etx4"`, "ext4 or xfs"}},
+		{"file system of a target misspelt", over("iscsi", edits{"targetPortal": "10.0.0.5", "iqn": "iqn.2001-04.com.example:a", "lun": 0, "fsType": "ext5"}),
+			volumeB + ".iscsi.fsType", []string{`"ext5"`, "ext4 or xfs"}},
+		{"port that is none", over("iscsi", edits{"targetPortal": "10.0.0.5:99999", "iqn": "iqn.2001-04.com.example:a", "lun": 0}),
+			volumeB + ".iscsi.targetPortal", []string{`"10.0.0.5:99999"`, "from 1 to 65535", "3260"}},
+		{"iSCSI without an initiator", over("iscsi", edits{"targetPortal": "10.0.0.5", "iqn": "iqn.2001-04.com.example:a", "lun": 0}).And(edits{"persia:jobs[0].embeddingParameterServer.mounts": []any{edits{"volume": "b", "mountPath": "/b"}}, "persia:nodePools[2].imageType": "COS_CONTAINERD"}),
+			volumeB + ".iscsi", []string{`"10.0.0.5"`, "pool ps", "no iSCSI initiator", "UBUNTU_CONTAINERD"}},
+		{"NFS server on the loopback", over("nfs", edits{"server": "127.0.0.1", "path": "/a"}),
+			volumeB + ".nfs.server", []string{`"127.0.0.1"`, "leads each machine to itself", "10.0.0.2"}},
+		{"NFS server by the name of the loopback", over("nfs", edits{"server": "localhost", "path": "/a"}),
+			volumeB + ".nfs.server", []string{`"localhost"`, "leads each machine to itself"}},
+		{"NFS server at no address", over("nfs", edits{"server": "0.0.0.0", "path": "/a"}),
+			volumeB + ".nfs.server", []string{`"0.0.0.0"`}},
+		{"Filestore on the loopback", over("filestore", edits{"instance": "fs", "location": "us-central1-a", "share": "s", "ip": "127.0.0.1"}),
+			volumeB + ".filestore.ip", []string{`"127.0.0.1"`, "leads each machine to itself"}},
+		{"Filestore nowhere", over("filestore", edits{"instance": "fs", "location": "iowa", "share": "s"}),
+			volumeB + ".filestore.location", []string{`"iowa"`, "us-central1-a", "us-central1"}},
+		{"bucket in a zone", edits{"persia:storage[0].gcsFuse.create": edits{"location": "us-central1-a"}},
+			"persia:storage[0].gcsFuse.create.location", []string{`"US-CENTRAL1-A"`, "a region like us-central1"}},
+		{"bucket in a region misspelt", edits{"persia:storage[0].gcsFuse.create": edits{"location": "us-central-1"}},
+			"persia:storage[0].gcsFuse.create.location", []string{`"US-CENTRAL-1"`, "a region like us-central1"}},
+		{"volume name invalid", edits{"persia:storage[0].name": "Checkpoints", "persia:storage[0].claim": "claim", "persia:jobs[0].mounts[0].volume": "Checkpoints"},
+			"persia:storage[0].name", []string{"Checkpoints", "lower case"}},
+		{"volume twice", edits{"persia:storage[1]": edits{"name": "checkpoints", "claim": "b", "size": "1Gi", "gcsFuse": edits{"bucket": "other"}}},
+			"persia:storage[1].name", []string{"checkpoints", "persia:storage[0]"}},
+		{"claim twice", edits{"persia:storage[1]": edits{"name": "b", "claim": "checkpoints-claim", "size": "1Gi", "gcsFuse": edits{"bucket": "other"}}},
+			"persia:storage[1].claim", []string{"checkpoints-claim", "persia:storage[0]"}},
+		{"directory twice", edits{
+			"persia:storage[1]": edits{"name": "b", "size": "1Gi", "hostPath": edits{"path": "/data"}},
+			"persia:storage[2]": edits{"name": "c", "size": "1Gi", "hostPath": edits{"path": "/data"}}},
+			"persia:storage[2]", []string{"/data", "persia:storage[1]"}},
+		{"volume without source", edits{"persia:storage[0].gcsFuse": nil},
+			"persia:storage[0].gcsFuse", []string{"Required", "hostPath"}},
+		{"volume with two sources", edits{"persia:storage[1]": edits{"name": "b", "size": "1Gi", "hostPath": edits{"path": "/data"}, "gcsFuse": edits{"bucket": "other"}}},
+			"persia:storage[1].gcsFuse", []string{"exactly one"}},
+		{"volume without size", edits{"persia:storage[0].size": nil},
+			"persia:storage[0].size", []string{"Required", "10Gi"}},
+		{"volume size no quantity", edits{"persia:storage[0].size": "large"},
+			"persia:storage[0].size", []string{"large", "a quantity"}},
+		{"volume size zero", edits{"persia:storage[0].size": "0Gi"},
+			"persia:storage[0].size", []string{"0Gi", "more than 0"}},
+		{"access mode unknown", edits{"persia:storage[0].accessModes": []any{"RWX"}, "persia:jobs[0].mounts": nil},
+			"persia:storage[0].accessModes[0]", []string{"RWX", "ReadWriteMany"}},
+		{"access mode twice", edits{"persia:storage[0].accessModes": []any{"ReadWriteMany", "ReadWriteMany"}},
+			"persia:storage[0].accessModes[1]", []string{"ReadWriteMany", "once"}},
+		{"directory relative", edits{"persia:storage[1]": edits{"name": "b", "size": "1Gi", "hostPath": edits{"path": "data"}}},
+			"persia:storage[1].hostPath.path", []string{`"data"`, "write /data"}},
+		{"directory with dots", edits{"persia:storage[1]": edits{"name": "b", "size": "1Gi", "hostPath": edits{"path": "/data/../etc"}}},
+			"persia:storage[1].hostPath.path", []string{"/data/../etc", "write /etc"}},
+		{"root as a directory", edits{"persia:storage[1]": edits{"name": "b", "size": "1Gi", "hostPath": edits{"path": "/"}}},
+			"persia:storage[1].hostPath.path", []string{"below the root"}},
+		{"bucket as a URL", edits{"persia:storage[0].gcsFuse.bucket": "gs://persia-checkpoints/"},
+			"persia:storage[0].gcsFuse.bucket", []string{"gs://", "write persia-checkpoints"}},
+		{"bucket with a capital", edits{"persia:storage[0].gcsFuse.bucket": "Persia"},
+			"persia:storage[0].gcsFuse.bucket", []string{"Persia", "3 to 63 lower case"}},
+		{"hostPath under several nodes", edits{"persia:storage[0].gcsFuse": nil, "persia:storage[0].hostPath": edits{"path": "/data"}},
+			"persia:storage[0].hostPath", []string{"/data", "up to 7 nodes", "loaders, ps, training", "use gcsFuse"}},
+	})
+}
+
+// over adds a second volume with a source, which no role mounts.
+func over(source string, fields edits) edits {
+	return edits{"persia:storage[1]": map[string]any{"name": "b", "size": "1Ti", source: fields}}
+}
+
+const (
+	volumeB = "persia:storage[1]"
+	kmsKey  = "projects/p/locations/us-central1/keyRings/r/cryptoKeys/k"
+)
+
+// TestStorageRefused checks the messages for conflicts with the rest of the stack file.
+func TestStorageRefused(t *testing.T) {
+	mountB := edits{"persia:jobs[0].nnWorker.mounts": []any{edits{"volume": "b", "mountPath": "/b"}}}
+	readB := edits{"persia:jobs[0].nnWorker.mounts": []any{edits{"volume": "b", "mountPath": "/b", "readOnly": true}},
+		volumeB + ".accessModes": []any{"ReadOnlyMany"}}
+	disk := over("persistentDisk", edits{"disk": "d", "zones": []any{"us-central1-a"}})
+	stacktest.Refused(t, []stacktest.Refusal{
+		{"Filestore without its driver", over("filestore", edits{"instance": "fs", "create": edits{}}).And(edits{"persia:cluster.csiDrivers": edits{"filestore": false}}),
+			"persia:cluster.csiDrivers.filestore", []string{"must be true", "persia:storage[1].filestore"}},
+		{"disk without its driver", over("persistentDisk", edits{"disk": "d", "create": edits{}}).And(edits{"persia:cluster.csiDrivers": edits{"persistentDisk": false}}),
+			"persia:cluster.csiDrivers.persistentDisk", []string{"must be true", "persia:storage[1].persistentDisk"}},
+		{"bucket twice", edits{"persia:storage[1]": edits{"name": "b", "size": "1Gi", "gcsFuse": edits{"bucket": "persia-checkpoints"}}},
+			"persia:storage[1]", []string{"persia-checkpoints", "persia:storage[0]"}},
+		{"ReadWriteOnce under several nodes", edits{"persia:storage[0].accessModes": []any{"ReadWriteOnce"}},
+			"persia:storage[0].accessModes", []string{"ReadWriteOnce", "up to 7 nodes", "write [ReadWriteMany]"}},
+		{"disk under several nodes", disk.And(mountB),
+			volumeB + ".accessModes", []string{"ReadWriteOnce", "up to 2 nodes (pools training)", "use filestore or gcsFuse"}},
+		{"disk away from the pool", disk.And(readB).And(edits{
+			"persia:cluster.zones": []any{"us-central1-a", "us-central1-b"}, "persia:nodePools[0].zones": []any{"us-central1-b"},
+			"persia:nodePools[0].nodes": 2, "persia:nodePools[1].zones": []any{"us-central1-a"}, "persia:nodePools[2].zones": []any{"us-central1-a"}}),
+			volumeB + ".persistentDisk.zones", []string{"pool training", "also has nodes in us-central1-b"}},
+		{"disk that the machines do not take", over("persistentDisk", edits{"disk": "d", "create": edits{"type": "hyperdisk-balanced"}}).And(readB),
+			volumeB + ".persistentDisk.create.type", []string{"a2-highgpu-8g", "write pd-balanced"}},
+		{"directory on a read-only root", over("hostPath", edits{"path": "/mnt/data"}).And(mountB).And(edits{
+			"persia:nodePools[0].nodes": 1, "persia:jobs[0].nnWorker.replicas": 1, "persia:nvidiaDriver": edits{"installer": "managed"}}),
+			volumeB + ".hostPath.path", []string{"/mnt/data", "pool training", "Container-Optimized OS", "/var/lib/persia"}},
+		{"mount path of the job and of a role", edits{"persia:jobs[0].nnWorker.mounts": []any{edits{"volume": "checkpoints", "mountPath": "/checkpoints"}}},
+			"persia:jobs[0].nnWorker.mounts[0].mountPath", []string{"/checkpoints", "a mount of the job"}},
+		{"mount path twice in a role", edits{"persia:jobs[0].nnWorker.mounts": []any{
+			edits{"volume": "checkpoints", "mountPath": "/a"}, edits{"volume": "checkpoints", "mountPath": "/a"}}},
+			"persia:jobs[0].nnWorker.mounts[1].mountPath", []string{"/a", "mounts[0]"}},
+		{"checkpoint that the disk cannot hold", edits{"persia:jobs[0].hashmapShards": 100},
+			"persia:jobs[0].hashmapShards", []string{"100: makes embeddingParameterServer write 100.0Gi", `pool "ps" leaves 43.6Gi`, "increase disk.sizeGb", "num_hashmap_internal_shards"}},
+		{"checkpoint in no files", edits{"persia:jobs[0].hashmapShards": -1},
+			"persia:jobs[0].hashmapShards", []string{"-1", "at least 1"}},
+		{"volume of a role that is not there", edits{"persia:jobs[0].dataloader.mounts": []any{edits{"volume": "data", "mountPath": "/data"}}},
+			"persia:jobs[0].dataloader.mounts[0].volume", []string{`"data"`, "volumes: checkpoints"}},
+	})
+}
+
+// TestSidecarCounts checks that the plan counts the sidecar of a bucket, also for mounts of
+// the role, and once for several buckets.
+func TestSidecarCounts(t *testing.T) {
+	s, err := stacktest.Load(t, over("gcsFuse", edits{"bucket": "other", "sidecar": edits{"cpu": "1", "memory": "128Mi"}}).And(edits{
+		"persia:jobs[0].mounts":              nil,
+		"persia:jobs[0].dataloader.mounts":   []any{edits{"volume": "checkpoints", "mountPath": "/a"}, edits{"volume": "b", "mountPath": "/b"}},
+		"persia:jobs[0].nnWorker.mounts":     []any{edits{"volume": "checkpoints", "mountPath": "/a"}},
+		"persia:nodePools[0].disk":           edits{"sizeGb": 200},
+		"persia:nodePools[1].disk":           edits{"sizeGb": 200},
+		"persia:cluster.authorizedNetworks":  nil,
+		"persia:jobs[0].embeddingWorker.env": []any{},
+	}))
+	require.NoError(t, err)
+	sidecars := map[string]capacity.Resources{}
+	for _, r := range s.Jobs[0].Roles() {
+		sidecars[r.Field], _ = s.GCSFuseSidecar(&s.Jobs[0], r.Kind)
+	}
+	assert.Equal(t, map[string]capacity.Resources{
+		"nnWorker":                 {MilliCPU: 250, MemoryBytes: 256 * capacity.MiB, EphemeralBytes: 5 * capacity.GiB},
+		"dataloader":               {MilliCPU: 1000, MemoryBytes: 256 * capacity.MiB, EphemeralBytes: 5 * capacity.GiB},
+		"embeddingWorker":          {},
+		"embeddingParameterServer": {},
+	}, sidecars)
+}
+
+// TestSidecarOfCheckpoints checks that the sidecar of an embedding parameter server has room
+// for the checkpoint files that the server writes at the same time.
+func TestSidecarOfCheckpoints(t *testing.T) {
+	const (
+		shards = "persia:jobs[0].hashmapShards"
+		memory = "persia:jobs[0].embeddingParameterServer.resources.limits.memory"
+		own    = "persia:storage[0].gcsFuse.sidecar"
+	)
+	for name, test := range map[string]struct {
+		changes edits
+		want    int64 // GiB
+	}{
+		"2500Gi in 1000 files, four at a time":  {nil, 10},
+		"fewer files":                           {edits{shards: 250}, 40},
+		"less memory":                           {edits{shards: 100, memory: "1000Gi"}, 40},
+		"fewer files than it can write at once": {edits{shards: 2, memory: "16Gi"}, 16},
+		"a request below the limit": {edits{
+			shards: 250, "persia:jobs[0].embeddingParameterServer.resources.requests": edits{"memory": "100Gi"}}, 40},
+		"no less than the volume says": {edits{own: edits{"ephemeralStorage": "12Gi"}}, 12},
+		"a small checkpoint":           {edits{memory: "100Gi"}, 5},
+		"a mount that is only read":    {edits{shards: 250, "persia:jobs[0].mounts[0].readOnly": true}, 5},
+		"a larger disk":                {edits{shards: 50, "persia:nodePools[2].disk": edits{"sizeGb": 1000}}, 200},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := stacktest.Load(t, test.changes)
+			require.NoError(t, err)
+			for _, role := range s.Jobs[0].Roles() {
+				sidecar, ok := s.GCSFuseSidecar(&s.Jobs[0], role.Kind)
+				require.True(t, ok, role.Field)
+				want := test.want
+				if role.Field != "embeddingParameterServer" {
+					want = s.Storage[0].GCSFuse.Sidecar.Requests().EphemeralBytes / capacity.GiB
+				}
+				assert.Equal(t, want, sidecar.EphemeralBytes/capacity.GiB, role.Field)
+			}
+		})
+	}
+}
+
+// TestVolumeWarned checks the warnings about volumes that may not be what the user meant.
+func TestVolumeWarned(t *testing.T) {
+	gcsFuse := func(options ...any) edits { return edits{"persia:storage[0].mountOptions": options} }
+	nfs := func(option string) edits {
+		return over("nfs", edits{"server": "10.0.0.2", "path": "/a"}).And(edits{volumeB + ".mountOptions": []any{option}})
+	}
+	const option = "persia:storage[0].mountOptions[0]"
+	stacktest.Warned(t, []stacktest.Refusal{
+		{"volume that no role mounts", over("gcsFuse", edits{"bucket": "other"}), volumeB, []string{"no role mounts the volume b", "remove it"}},
+		{"volume that roles mount", edits{}, "persia:storage[0]", nil},
+		{"option of gcsfuse misspelt", gcsFuse("implict-dirs"), option, []string{"implict-dirs", "did you mean implicit-dirs"}},
+		{"options of gcsfuse", gcsFuse("implicit-dirs", "uid=1000", "file-mode=664", "only-dir=a/b", "file-cache:max-size-mb:-1", "metadata-cache:ttl-secs:60"), option, nil},
+		{"option that the program does not know", gcsFuse("a-new-option=1"), option, nil},
+		{"option with hyphens", gcsFuse("--implicit-dirs"), option, []string{`"--implicit-dirs"`, "like implicit-dirs"}},
+		{"options of a command line", gcsFuse("-o implicit-dirs"), option, []string{`"-o implicit-dirs"`, "like implicit-dirs"}},
+		{"option of NFS misspelt", nfs("nconect=4"), volumeB + ".mountOptions[0]", []string{"nconect", "did you mean nconnect?"}},
+		{"option of NFS", nfs("nconnect=4"), volumeB + ".mountOptions[0]", nil},
+		{"read-only option", gcsFuse("ro"), "persia:storage[0].mountOptions", []string{"contains ro", "cannot write", "remove ro"}},
+		{"read-only option of read-only mounts", gcsFuse("ro").And(edits{"persia:jobs[0].mounts[0].readOnly": true}), "persia:storage[0].mountOptions", nil},
+		{"driver that the cluster lacks", over("csi", edits{"driver": "nfs.csi.k8s.io", "volumeHandle": "h"}), volumeB + ".csi.driver", []string{"nfs.csi.k8s.io is not installed", "use filestore or gcsFuse"}},
+		{"file system in capitals", over("csi", edits{"driver": "d.example.com", "volumeHandle": "h", "fsType": "EXT4"}), volumeB + ".csi.fsType", []string{"EXT4", "write ext4"}},
+		{"Filestore far away", over("filestore", edits{"instance": "fs", "location": "europe-west4-a", "share": "s"}), volumeB + ".filestore.location", []string{"europe-west4-a is far from the cluster in us-central1"}},
+		{"Filestore near", over("filestore", edits{"instance": "fs", "location": "us-central1-c", "share": "s"}), volumeB + ".filestore.location", nil},
+	})
+}
+
+// TestStorageWarnings checks the warnings about settings that delete data.
+func TestStorageWarnings(t *testing.T) {
+	warnings := func(changes edits) []string {
+		s, err := stacktest.Load(t, changes)
+		require.NoError(t, err)
+		return slices.DeleteFunc(s.Warnings(), func(w string) bool {
+			return !strings.HasPrefix(w, "persia:storage") || strings.Contains(w, "no role mounts") || strings.Contains(w, "is not installed")
+		})
+	}
+	assert.Empty(t, warnings(over("gcsFuse", edits{"bucket": "other", "create": edits{}})))
+	for name, test := range map[string]struct {
+		changes edits
+		want    string
+	}{
+		"bucket":       {over("gcsFuse", edits{"bucket": "other", "create": edits{"deleteWithStack": "other"}}), "`pulumi destroy` deletes gs://other with all checkpoints"},
+		"Filestore":    {over("filestore", edits{"instance": "fs", "create": edits{"deleteWithStack": "fs"}}), "deletes Filestore instance fs in us-central1-a with all checkpoints"},
+		"driver":       {over("csi", edits{"driver": "d.example.com", "volumeHandle": "h"}).And(edits{volumeB + ".reclaimPolicy": "Delete"}), "deletes d.example.com h with all checkpoints"},
+		"old versions": {over("gcsFuse", edits{"bucket": "other", "create": edits{"versioning": true, "deleteNoncurrent": edits{"prefix": "a/", "afterDays": 30}}}), "deletes files that were overwritten or deleted in gs://other/a/ after 30 days"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found := warnings(test.changes)
+			require.Len(t, found, 1)
+			assert.Contains(t, found[0], volumeB+": ")
+			assert.Contains(t, found[0], test.want)
+		})
+	}
+}
+
+// TestCreatedDisksTakeQuota checks that a regional disk counts in both zones.
+func TestCreatedDisksTakeQuota(t *testing.T) {
+	ssd := func(changes edits) int64 {
+		s, err := stacktest.Load(t, changes)
+		require.NoError(t, err)
+		for _, quota := range s.Plan().Quotas {
+			if quota.Name == "SSD_TOTAL_GB" {
+				return quota.Amount
+			}
+		}
+		return 0
+	}
+	zones := []any{"us-central1-a", "us-central1-b"}
+	disk := over("persistentDisk", edits{"disk": "d", "zones": zones, "create": edits{"type": "pd-ssd"}})
+	assert.EqualValues(t, 2*1024, ssd(disk)-ssd(nil))
+}

@@ -1,0 +1,268 @@
+package config
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/yaml"
+
+	"persia/capacity"
+	"persia/config/input"
+)
+
+var kmsKey = keyIn("us-central1")
+
+// keyIn returns a key in a location of Cloud KMS.
+func keyIn(location string) string {
+	return "projects/p/locations/" + location + "/keyRings/r/cryptoKeys/k"
+}
+
+var list = field.NewPath("persia:storage")
+
+// created describes a cluster that the stack creates.
+var created = volumeContext{Project: "my-project", Region: "us-central1", Zones: []string{"us-central1-a", "us-central1-b"}}
+
+// volumeLoad decodes and resolves volumes.
+func volumeLoad(t *testing.T, text string, context volumeContext) ([]Volume, *input.Problems) {
+	t.Helper()
+	json, err := yaml.YAMLToJSON([]byte(text))
+	require.NoError(t, err)
+	var volumes []Volume
+	p := &input.Problems{}
+	input.Decode(p, list, input.ParseJSON(string(json)), &volumes)
+	for i := range volumes {
+		volumes[i].Resolve(context)
+	}
+	return volumes, p
+}
+
+// problem returns the problems of volumes that no pod mounts, or that users mount.
+func problem(t *testing.T, text string, context volumeContext, users volumeUsers) error {
+	t.Helper()
+	volumes, p := volumeLoad(t, text, context)
+	checkVolumeList(p, list, volumes, context, func(string) volumeUsers { return users })
+	return p.Err()
+}
+
+// over returns a volume with a source.
+func over(source string) string { return "[{name: b, size: 1Ti, " + source + "}]" }
+
+// sized returns a volume with a size and a source.
+func sized(size, source string) string { return "[{name: b, size: " + size + ", " + source + "}]" }
+
+func TestRefused(t *testing.T) {
+	existing := volumeContext{Existing: true}
+	off := volumeContext{Project: "my-project", Region: "us-central1", Zones: []string{"us-central1-a"}, DriverOff: func(string) bool { return true }}
+	nfs := "nfs: {server: nfs, path: /a}"
+	for name, test := range map[string]struct {
+		volumes string
+		context *volumeContext
+		want    string
+	}{
+		"no name":                {volumes: "[{size: 1Ti, " + nfs + "}]", want: "[0].name: Required value: write a name"},
+		"no size":                {volumes: "[{name: b, " + nfs + "}]", want: "[0].size: Required value: write a quantity like 10Gi"},
+		"size of nothing":        {volumes: sized("'0'", nfs), want: `[0].size: Invalid value: "0": must be more than 0`},
+		"no source":              {volumes: "[{name: b, size: 1Ti}]", want: "[0].gcsFuse: Required value: write one source"},
+		"two sources":            {volumes: over(nfs + ", csi: {driver: d, volumeHandle: h}"), want: "[0].csi: nfs is already set; write exactly one of nfs and csi"},
+		"unknown access mode":    {volumes: over(nfs + ", accessModes: [ReadWriteAll]"), want: `[0].accessModes[0]: Invalid value: "ReadWriteAll"`},
+		"access mode twice":      {volumes: over(nfs + ", accessModes: [ReadOnlyMany, ReadOnlyMany]"), want: "[0].accessModes[1]: Duplicate value"},
+		"unknown reclaim policy": {volumes: over(nfs + ", reclaimPolicy: Recycle"), want: `[0].reclaimPolicy: Invalid value: "Recycle": must be Retain or Delete`},
+		"no driver that deletes": {volumes: over(nfs + ", reclaimPolicy: Delete"), want: "no driver deletes this kind of storage; remove it"},
+		"created, and deleted":   {volumes: over("filestore: {instance: fs, create: {}}, reclaimPolicy: Delete"), want: "[0].reclaimPolicy: Invalid value: \"Delete\": applies only to storage that the stack does not create; write create.deleteWithStack"},
+		"label of the program":   {volumes: over(nfs + ", labels: {app.kubernetes.io/name: x}"), want: "[0].labels[app.kubernetes.io/name]: Invalid value"},
+		"label invalid":          {volumes: over(nfs + ", labels: {team: a b}"), want: `[0].labels[team]: Invalid value: "a b"`},
+		"name twice":             {volumes: "[{name: a, size: 1Ti, " + nfs + "}, {name: a, claim: c, size: 1Ti, nfs: {server: nfs, path: /b}}]", want: "[1].name: Duplicate value: \"a\": is already used by persia:storage[0]"},
+		"claim twice":            {volumes: "[{name: a, claim: c, size: 1Ti, " + nfs + "}, {name: b, claim: c, size: 1Ti, nfs: {server: nfs, path: /b}}]", want: "[1].claim: Duplicate value: \"c\": is already the claim of persia:storage[0]"},
+		"directory twice":        {volumes: "[{name: a, size: 1Ti, " + nfs + "}, {name: b, size: 1Ti, " + nfs + "}]", want: "[1]: Duplicate value: \"nfs nfs:/a\": is already the storage of persia:storage[0]"},
+		"share twice":            {volumes: "[{name: a, size: 1Ti, filestore: {instance: fs, location: us-central1-a, share: s}}, {name: b, size: 1Ti, filestore: {instance: fs, location: us-central1-a, share: s}}]", want: "modeInstance/us-central1-a/fs/s"},
+		"disk twice":             {volumes: "[{name: a, size: 1Ti, persistentDisk: {disk: d, zones: [us-central1-a]}}, {name: b, size: 1Ti, persistentDisk: {disk: d, zones: [us-central1-a]}}]", want: "projects/my-project/zones/us-central1-a/disks/d"},
+		"CSI volume twice":       {volumes: "[{name: a, size: 1Ti, csi: {driver: d, volumeHandle: h}}, {name: b, size: 1Ti, csi: {driver: d, volumeHandle: h}}]", want: "csi d h"},
+		"system directory":       {volumes: over("hostPath: {path: /var/lib/kubelet/a}"), want: `[0].hostPath.path: Invalid value: "/var/lib/kubelet/a": overlaps with /var/lib/kubelet, which belongs to the node; use your own directory, like /var/lib/persia`},
+		"all of /var":            {volumes: over("hostPath: {path: /var}"), want: "overlaps with /var/run"},
+		"relative directory":     {volumes: over("hostPath: {path: data}"), want: `"data": must be absolute; write /data`},
+		"local without a node":   {volumes: over("local: {path: /disk}"), want: "[0].local.node: Required value"},
+		"local on a node whose name no label holds": {volumes: over("local: {path: /disk, node: " + strings.Repeat("a", 64) + "}"), want: "[0].local.node: Invalid value"},
+		"NFS server":              {volumes: over("nfs: {server: nfs server, path: /a}"), want: `[0].nfs.server: Invalid value: "nfs server"`},
+		"NFS path":                {volumes: over("nfs: {server: nfs, path: a}"), want: "write /a"},
+		"iSCSI name":              {volumes: over("iscsi: {targetPortal: 10.0.0.3, iqn: target, lun: 0}"), want: "[0].iscsi.iqn: Invalid value"},
+		"iSCSI portal":            {volumes: over("iscsi: {targetPortal: a b, iqn: 'iqn.2001-04.com.example:a', lun: 0}"), want: "[0].iscsi.targetPortal: Invalid value"},
+		"iSCSI device":            {volumes: over("iscsi: {targetPortal: 10.0.0.3, iqn: 'iqn.2001-04.com.example:a', lun: 256}"), want: "must be from 0 to 255"},
+		"CSI without a handle":    {volumes: over("csi: {driver: d.example.com}"), want: "[0].csi.volumeHandle: Required value"},
+		"CSI driver too long":     {volumes: over("csi: {driver: " + strings.Repeat("d", 64) + ", volumeHandle: h}"), want: "has 64 characters and must have at most 63"},
+		"CSI driver":              {volumes: over("csi: {driver: D, volumeHandle: h}"), want: "[0].csi.driver: Invalid value"},
+		"CSI driver with a type":  {volumes: over("csi: {driver: pd.csi.storage.gke.io, volumeHandle: h}"), want: "write persistentDisk"},
+		"instance without place":  {volumes: over("filestore: {instance: fs, share: s}"), want: "[0].filestore.location: Required value"},
+		"instance without share":  {volumes: over("filestore: {instance: fs, location: us-central1-a}"), want: "[0].filestore.share: Required value"},
+		"instance's address":      {volumes: over("filestore: {instance: fs, location: us-central1-a, share: s, ip: fs}"), want: "[0].filestore.ip: Invalid value"},
+		"tier":                    {volumes: over("filestore: {instance: fs, create: {tier: GOLD}}"), want: "must be BASIC_HDD, BASIC_SSD, ZONAL, REGIONAL or ENTERPRISE"},
+		"instance too small":      {volumes: over("filestore: {instance: fs, create: {tier: BASIC_SSD}}"), want: `[0].size: Invalid value: "1Ti": must be from 2560Gi`},
+		"instance between steps":  {volumes: sized("1100Gi", "filestore: {instance: fs, create: {}}"), want: "steps of 256Gi"},
+		"instance too large":      {volumes: sized("364Ti", "filestore: {instance: fs, create: {}}"), want: "use gcsFuse"},
+		"regional in a zone":      {volumes: over("filestore: {instance: fs, location: us-central1-a, create: {tier: REGIONAL}}"), want: "must be the region of the cluster, us-central1"},
+		"zonal in a region":       {volumes: over("filestore: {instance: fs, location: us-central1, create: {}}"), want: "[0].filestore.location: Invalid value"},
+		"share too long":          {volumes: over("filestore: {instance: fs, share: checkpoints_of_all, create: {tier: BASIC_HDD}}"), want: "at most 16"},
+		"key of a basic tier":     {volumes: over("filestore: {instance: fs, create: {tier: BASIC_HDD, kmsKey: " + kmsKey + "}}"), want: "choose ZONAL"},
+		"address of what comes":   {volumes: over("filestore: {instance: fs, ip: 10.0.0.2, create: {}}"), want: "Filestore chooses the address"},
+		"bucket with a scheme":    {volumes: over("gcsFuse: {bucket: 'gs://b/'}"), want: "write b"},
+		"sidecar of nothing":      {volumes: over("gcsFuse: {bucket: other, sidecar: {cpu: '0'}}"), want: "[0].gcsFuse.sidecar.cpu: Invalid value"},
+		"soft delete":             {volumes: over("gcsFuse: {bucket: other, create: {softDeleteDays: 91}}"), want: "must be from 7 to 90"},
+		"location":                {volumes: over("gcsFuse: {bucket: other, create: {location: us_central1}}"), want: "[0].gcsFuse.create.location: Invalid value"},
+		"key elsewhere":           {volumes: over("gcsFuse: {bucket: other, create: {location: EU, kmsKey: " + kmsKey + "}}"), want: "location europe, because"},
+		"live objects by age":     {volumes: over("gcsFuse: {bucket: other, create: {deleteAfterDays: 30}}"), want: "[0].gcsFuse.create.deleteAfterDays: unknown field"},
+		"rule without versions":   {volumes: over("gcsFuse: {bucket: other, create: {deleteNoncurrent: {prefix: checkpoints/, afterDays: 30}}}"), want: "write versioning: true"},
+		"rule without a prefix":   {volumes: over("gcsFuse: {bucket: other, create: {versioning: true, deleteNoncurrent: {afterDays: 30}}}"), want: "[0].gcsFuse.create.deleteNoncurrent.prefix: Required value"},
+		"rule for names":          {volumes: over("gcsFuse: {bucket: other, create: {versioning: true, deleteNoncurrent: {prefix: checkpoints, afterDays: 30}}}"), want: "must be a directory in the bucket"},
+		"rule without patience":   {volumes: over("gcsFuse: {bucket: other, create: {versioning: true, deleteNoncurrent: {prefix: checkpoints/, afterDays: 6}}}"), want: "must be at least 7"},
+		"negative versions":       {volumes: over("gcsFuse: {bucket: other, create: {versioning: true, deleteNoncurrent: {prefix: checkpoints/, afterDays: 30, newerVersions: -1}}}"), want: "must be 0 or more"},
+		"another bucket's data":   {volumes: over("gcsFuse: {bucket: other, create: {deleteWithStack: some}}"), want: `[0].gcsFuse.create.deleteWithStack: Invalid value: "some": must repeat the name of the storage that is deleted with all checkpoints; write "other", or remove it`},
+		"another instance's data": {volumes: over("filestore: {instance: fs, create: {deleteWithStack: f}}"), want: `write "fs"`},
+		"another disk's data":     {volumes: over("persistentDisk: {disk: d, create: {deleteWithStack: e}}"), want: `write "d"`},
+		"data without a name":     {volumes: over("persistentDisk: {disk: d, create: {deleteWithStack: true}}"), want: "[0].persistentDisk.create.deleteWithStack: Invalid value: true: must be a string"},
+		"disk without a zone":     {volumes: over("persistentDisk: {disk: d}"), want: "[0].persistentDisk.zones: Required value"},
+		"disk of three zones":     {volumes: over("persistentDisk: {disk: d, zones: [us-central1-a, us-central1-b, us-central1-c]}"), want: "one zone, or the two"},
+		"disk elsewhere":          {volumes: over("persistentDisk: {disk: d, zones: [us-east1-b]}"), want: "must be a zone of the region us-central1"},
+		"disk too large":          {volumes: sized("65Ti", "persistentDisk: {disk: d, create: {}}"), want: "to 65536Gi"},
+		"disk in fractions":       {volumes: sized("100G", "persistentDisk: {disk: d, create: {}}"), want: "whole Gi"},
+		"regional disk too small": {volumes: sized("100Gi", "persistentDisk: {disk: d, zones: [us-central1-a, us-central1-b], create: {type: pd-standard}}"), want: "from 200Gi"},
+		"regional hyperdisk":      {volumes: over("persistentDisk: {disk: d, zones: [us-central1-a, us-central1-b], create: {type: hyperdisk-balanced}}"), want: "must be pd-standard, pd-balanced or pd-ssd"},
+		"disk of another project": {volumes: over("persistentDisk: {disk: d, project: other, create: {}}"), want: "remove project"},
+		"disk for many writers":   {volumes: over("persistentDisk: {disk: d, zones: [us-central1-a]}, accessModes: [ReadWriteMany]"), want: "[0].accessModes[0]: Invalid value: \"ReadWriteMany\": is not supported by a disk"},
+		"Filestore's driver off":  {volumes: over("filestore: {instance: fs, create: {}}"), context: &off, want: "persia:cluster.csiDrivers.filestore: Invalid value: false: must be true, because this driver mounts the volume of persia:storage[0].filestore"},
+		"disks' driver off":       {volumes: over("persistentDisk: {disk: d, create: {}}"), context: &off, want: "persia:cluster.csiDrivers.persistentDisk: Invalid value"},
+		"create for others":       {volumes: over("gcsFuse: {bucket: other, create: {}}"), context: &existing, want: "[0].gcsFuse.create: on an existing cluster, the stack creates nothing"},
+		"disk of no project":      {volumes: over("persistentDisk: {disk: d, zones: [us-central1-a]}"), context: &existing, want: "[0].persistentDisk.project: Required value"},
+		"instance of no address":  {volumes: over("filestore: {instance: fs, location: us-central1-a, share: s}"), context: &existing, want: "[0].filestore.ip: Required value"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			context := created
+			if test.context != nil {
+				context = *test.context
+			}
+			err := problem(t, test.volumes, context, volumeUsers{ReadOnly: true})
+			require.ErrorContains(t, err, test.want)
+			assert.Contains(t, err.Error(), ": 1 problem\n", "one mistake is reported once")
+		})
+	}
+}
+
+func TestAccepted(t *testing.T) {
+	for name, volumes := range map[string]string{
+		"NFS, its root":         over("nfs: {server: 10.0.0.2, path: /}"),
+		"iSCSI":                 over("iscsi: {targetPortal: '10.0.0.3:3260', iqn: 'iqn.2001-04.com.example:a', lun: 0}"),
+		"any driver":            over("csi: {driver: d.example.com, volumeHandle: h, attributes: {a: b}}, reclaimPolicy: Delete"),
+		"Filestore by its name": over("filestore: {instance: fs, location: us-central1-a, share: vol1}"),
+		"largest Filestore":     sized("100Ti", "filestore: {instance: fs, create: {}}"),
+		"regional Filestore":    over("filestore: {instance: fs, create: {tier: REGIONAL, kmsKey: " + kmsKey + "}}"),
+		"old versions":          over("gcsFuse: {bucket: other, create: {softDeleteDays: 0, versioning: true, kmsKey: " + kmsKey + ", deleteNoncurrent: {prefix: checkpoints/, afterDays: 30, newerVersions: 0}}}"),
+		"key in Europe":         over("gcsFuse: {bucket: other, create: {location: EU, kmsKey: " + keyIn("europe") + "}}"),
+		"key in the US":         over("gcsFuse: {bucket: other, create: {location: us, kmsKey: " + keyIn("us") + "}}"),
+		"key in Asia":           over("gcsFuse: {bucket: other, create: {location: ASIA, kmsKey: " + keyIn("asia") + "}}"),
+		"key in two regions":    over("gcsFuse: {bucket: other, create: {location: NAM4, kmsKey: " + keyIn("nam4") + "}}"),
+		"data that may go":      over("gcsFuse: {bucket: other, create: {deleteWithStack: other}}"),
+		"regional disk":         over("persistentDisk: {disk: d, zones: [us-central1-a, us-central1-b], create: {}}"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.NoError(t, problem(t, volumes, created, volumeUsers{ReadOnly: true}))
+		})
+	}
+}
+
+// TestUsers checks that pods mount only storage that they can reach.
+func TestUsers(t *testing.T) {
+	disks := []string{"pd-balanced", "pd-ssd"}
+	one := volumePool{Name: "gpu", Nodes: 1, Zones: []string{"us-central1-a"}, MachineType: "g2-standard-32", Disks: disks, COS: true}
+	two, ubuntu, elsewhere := one, one, one
+	two.Nodes = 2
+	ubuntu.COS = false
+	elsewhere.Zones = []string{"us-central1-b"}
+	const disk = "persistentDisk: {disk: d, zones: [us-central1-a], create: {type: pd-ssd}}"
+	for name, test := range map[string]struct {
+		volumes string
+		users   volumeUsers
+		want    string
+	}{
+		"directory that the node can make":    {over("hostPath: {path: /var/lib/persia}"), volumeUsers{Pools: []volumePool{one}}, ""},
+		"directory of Ubuntu":                 {over("hostPath: {path: /mnt/data}"), volumeUsers{Pools: []volumePool{ubuntu}}, ""},
+		"directory on a read-only root":       {over("hostPath: {path: /mnt/data}"), volumeUsers{Pools: []volumePool{one}}, `[0].hostPath.path: Invalid value: "/mnt/data": cannot be created on the nodes of pool gpu, because the root file system of Container-Optimized OS is read-only; use a directory below /home, /mnt/disks, /mnt/stateful_partition, /run, /tmp or /var, like /var/lib/persia`},
+		"directory of two nodes":              {over("hostPath: {path: /var/lib/persia}"), volumeUsers{Pools: []volumePool{two}}, "is a different directory on each node, but the pods that mount the volume run on up to 2 nodes (pools gpu)"},
+		"one node's directory on two":         {over("local: {path: /disk, node: node-a}"), volumeUsers{Pools: []volumePool{two}}, "is a directory of the node node-a"},
+		"disk of one node":                    {over(disk), volumeUsers{Pools: []volumePool{one}}, ""},
+		"disk of two nodes":                   {over(disk), volumeUsers{Pools: []volumePool{two}}, "[0].accessModes: Invalid value: [\"ReadWriteOnce\"]: allows one node to mount the volume, and the roles that mount the volume run on up to 2 nodes (pools gpu); use filestore or gcsFuse"},
+		"disk that two nodes read":            {over(disk + ", accessModes: [ReadOnlyMany]"), volumeUsers{Pools: []volumePool{two}, ReadOnly: true}, ""},
+		"disk in another zone":                {over(disk), volumeUsers{Pools: []volumePool{elsewhere}}, "pool gpu, whose roles mount the volume, also has nodes in us-central1-b"},
+		"disk that the machine does not take": {over("persistentDisk: {disk: d, zones: [us-central1-a], create: {type: hyperdisk-balanced}}"), volumeUsers{Pools: []volumePool{one}}, "is not supported by g2-standard-32, the machine type of pool gpu, whose pods mount the volume; write pd-balanced or pd-ssd"},
+		"read by many and written too":        {over("nfs: {server: nfs, path: /a}, accessModes: [ReadOnlyMany]"), volumeUsers{Pools: []volumePool{two}}, "write readOnly: true in every mount"},
+		"share for one node":                  {over("nfs: {server: nfs, path: /a}, accessModes: [ReadWriteOnce]"), volumeUsers{Pools: []volumePool{two}}, "write [ReadWriteMany]"},
+		"bucket of two nodes":                 {over("gcsFuse: {bucket: other}"), volumeUsers{Pools: []volumePool{two}}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := problem(t, test.volumes, created, test.users)
+			if test.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, test.want)
+		})
+	}
+}
+
+func TestVolumeDefaults(t *testing.T) {
+	one := func(text string) Volume {
+		volumes, p := volumeLoad(t, over(text), created)
+		require.NoError(t, p.Err())
+		return volumes[0]
+	}
+	instance := one("filestore: {instance: fs, create: {}}")
+	assert.Equal(t, Filestore{Instance: "fs", Location: "us-central1-a", Share: "checkpoints", Create: &CreateFilestore{Tier: "ZONAL"}}, *instance.Filestore)
+	assert.Equal(t, "b-claim", instance.Claim)
+	assert.Equal(t, corev1.PersistentVolumeReclaimRetain, instance.ReclaimPolicy)
+	assert.Equal(t, "us-central1", one("filestore: {instance: fs, create: {tier: ENTERPRISE}}").Filestore.Location)
+
+	bucket := one("gcsFuse: {bucket: other, create: {versioning: true, deleteNoncurrent: {prefix: a/, afterDays: 30}}}")
+	assert.Equal(t, CreateBucket{Location: "US-CENTRAL1", Versioning: true, SoftDeleteDays: 7,
+		DeleteNoncurrent: &DeleteNoncurrent{Prefix: "a/", AfterDays: 30, NewerVersions: 1}}, *bucket.GCSFuse.Create)
+	assert.Equal(t, Sidecar{CPU: "250m", Memory: "256Mi", EphemeralStorage: "5Gi"}, bucket.GCSFuse.Sidecar)
+	assert.Zero(t, one("gcsFuse: {bucket: other, create: {softDeleteDays: 0}}").GCSFuse.Create.SoftDeleteDays)
+
+	disk := one("persistentDisk: {disk: d, create: {}}")
+	assert.Equal(t, PersistentDisk{Disk: "d", Zones: []string{"us-central1-a"}, Project: "my-project", FSType: "ext4", Create: &CreateDisk{Type: "pd-balanced"}}, *disk.PersistentDisk)
+	regional := one("persistentDisk: {disk: d, zones: [us-central1-a, us-central1-b], create: {}}")
+	assert.Equal(t, "projects/my-project/regions/us-central1/disks/d", regional.Source().String())
+	assert.Equal(t, []capacity.Disk{{Type: "pd-balanced", GB: 1024}, {Type: "pd-balanced", GB: 1024}}, regional.Source().Disks(regional.SizeGiB()))
+
+	for source, mode := range map[string]corev1.PersistentVolumeAccessMode{
+		"hostPath: {path: /a}":                           corev1.ReadWriteOnce,
+		"local: {path: /a, node: node-a}":                corev1.ReadWriteOnce,
+		"iscsi: {targetPortal: p, iqn: i, lun: 0}":       corev1.ReadWriteOnce,
+		"persistentDisk: {disk: d, zones: [a]}":          corev1.ReadWriteOnce,
+		"nfs: {server: nfs, path: /a}":                   corev1.ReadWriteMany,
+		"filestore: {instance: fs}":                      corev1.ReadWriteMany,
+		"gcsFuse: {bucket: other}":                       corev1.ReadWriteMany,
+		"csi: {driver: d, volumeHandle: h}":              corev1.ReadWriteMany,
+		"nfs: {server: s}, accessModes: [ReadWriteOnce]": corev1.ReadWriteOnce,
+	} {
+		assert.Equal(t, []corev1.PersistentVolumeAccessMode{mode}, one(source).AccessModes, source)
+	}
+}
+
+// TestDeletesData checks that data is deleted only if the stack file says so.
+func TestDeletesData(t *testing.T) {
+	for text, want := range map[string]bool{
+		"gcsFuse: {bucket: other}":                                             false,
+		"gcsFuse: {bucket: other, create: {}}":                                 false,
+		"gcsFuse: {bucket: other, create: {deleteWithStack: other}}":           true,
+		"filestore: {instance: fs, create: {deleteWithStack: fs}}":             true,
+		"persistentDisk: {disk: d, create: {}}":                                false,
+		"persistentDisk: {disk: d, create: {deleteWithStack: d}}":              true,
+		"csi: {driver: d.example.com, volumeHandle: h}, reclaimPolicy: Delete": true,
+		"hostPath: {path: /var/lib/persia}":                                    false,
+	} {
+		volumes, p := volumeLoad(t, over(text), created)
+		require.NoError(t, p.Err())
+		assert.Equal(t, want, volumes[0].DeletesData(), text)
+	}
+}
