@@ -480,8 +480,6 @@ func checkExclusion(p *input.Problems, path *field.Path, e Exclusion) {
 		p.Invalid(path.Child("end"), e.End, "must be after start, which is %s", e.Start)
 	case end.After(latest):
 		p.Invalid(path.Child("end"), e.End, "must be at most %d days after start, the limit of GKE; write %s or earlier", longestExclusionDays, latest.Format(time.RFC3339))
-	case end.Before(time.Now()):
-		p.Warn(path.Child("end"), "%s is in the past, so the exclusion %s keeps nothing off any more; remove it, or write a later end", e.End, e.Name)
 	}
 }
 

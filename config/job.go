@@ -497,9 +497,6 @@ func (c *jobChecker) job(path *field.Path, j *Job) {
 	if j.HashmapShards < 1 {
 		c.Invalid(path.Child("hashmapShards"), j.HashmapShards, "must be at least 1; remove it for PERSIA's default")
 	}
-	if j.HashmapShards > manyShards {
-		c.Warn(path.Child("hashmapShards"), "%d is the number of files that each embedding parameter server writes for a checkpoint; write num_hashmap_internal_shards of the global configuration, which is 1000 by default", j.HashmapShards)
-	}
 	checkPullSecrets(c.Problems, path.Child("imagePullSecrets"), j.ImagePullSecrets)
 	checkScript(c.Problems, path.Child("script"), j.Script)
 	checkVolumes(c.Problems, path.Child("volumes"), j.Volumes)
@@ -518,9 +515,6 @@ func (c *jobChecker) job(path *field.Path, j *Job) {
 		c.operator(path, j)
 	}
 }
-
-// manyShards is a number of shards above which the program warns.
-const manyShards = 100_000
 
 // mostSeconds is a day, longer than any checkpoint or restart.
 const mostSeconds = 24 * 60 * 60
@@ -656,9 +650,6 @@ func checkScript(p *input.Problems, at *field.Path, s *Script) {
 		return
 	}
 	input.Directory(p, at.Child("python"), s.Python)
-	if path.Base(s.Python) == "bin" {
-		p.Warn(at.Child("python"), "%s does not look like an interpreter by its name; write the path of the program, like %s", s.Python, path.Join(s.Python, "python3"))
-	}
 	input.Directory(p, at.Child("runtime"), s.Runtime)
 	input.Port(p, at.Child("port"), s.Port)
 }
@@ -697,8 +688,6 @@ func checkRole(p *input.Problems, path *field.Path, r *Role) {
 
 func checkProcesses(p *input.Problems, path *field.Path, w NNWorker) {
 	gpus := GPUs(w.Resources)
-	cpu, _, _ := limitAmount(nil, w.Resources, corev1.ResourceCPU)
-	cpus := int(cpu.Value()) // rounded up
 	switch {
 	case w.NprocPerNode < 1:
 		p.Invalid(path, w.NprocPerNode, "must be at least 1; omit it for one process per GPU")
@@ -706,8 +695,6 @@ func checkProcesses(p *input.Problems, path *field.Path, w NNWorker) {
 		p.Invalid(path, w.NprocPerNode, "must be at most %d, the number of GPUs that a replica requests; omit it for one process per GPU", gpus)
 	case gpus > w.NprocPerNode:
 		p.Warn(path, "%d processes leave %d of %d GPUs idle, which are billed; omit it for one process per GPU", w.NprocPerNode, gpus-w.NprocPerNode, gpus)
-	case gpus == 0 && w.NprocPerNode > cpus:
-		p.Warn(path, "%d processes share %d CPUs; write at most one process per CPU", w.NprocPerNode, cpus)
 	}
 }
 
@@ -790,9 +777,6 @@ func (j *Job) Warn(p *input.Problems, storageKey string) {
 		p.Warn(j.at.Child("engine"), "the operator does not pin pods to their node pools, which only the capacity plan uses: each pod runs on any node with room for it")
 		if j.RestartPolicy == corev1.RestartPolicyAlways {
 			p.Warn(j.at.Child("restartPolicy"), "pods that have finished start again and train over the existing results, so the job never ends and has no completion; write Never")
-		}
-		if j.EnableMetrics {
-			p.Warn(j.at.Child("enableMetrics"), "PERSIA's operator runs the metrics gateway by the image prom/pushgateway:latest, and no setting changes that; write enableMetrics: false if images must not change")
 		}
 	}
 	if loose := j.looseByFile(); len(loose) > 0 {

@@ -1,9 +1,7 @@
 package config
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
 	"path"
 	"reflect"
 	"regexp"
@@ -159,25 +157,13 @@ func checkMountPath(p *input.Problems, at *field.Path, mountPath, other string) 
 	}
 }
 
-// warnOfVolumes warns of volumes that no role mounts, and of claims and drivers that the stack
-// does not have.
+// warnOfVolumes warns of drivers that the stack does not have, and of directories that are too
+// small or too large.
 func (c *jobChecker) warnOfVolumes(at *field.Path, j *Job) {
-	claims := input.Words(c.context.Volumes, func(v jobVolume) string { return v.Claim })
 	for i, volume := range j.Volumes {
 		at := at.Index(i)
-		if !slices.ContainsFunc(j.Roles(), func(r NamedRole) bool { return r.mountsVolume(volume.Name) }) {
-			c.Warn(at, "no role mounts the volume %s; write it in volumeMounts of a role, or remove it", volume.Name)
-		}
-		if claim := volume.PersistentVolumeClaim; claim != nil {
-			if near := input.Typo(claim.ClaimName, claims); len(near) > 0 {
-				c.Warn(at.Child("persistentVolumeClaim", "claimName"), "%s is the claim of no volume of the stack, and pods wait until it exists; did you mean %s?", claim.ClaimName, input.Or(near))
-			}
-		}
 		if csi := volume.CSI; csi != nil && c.context.Created && csi.Driver != gcp.DriverGCSFuse {
 			c.Warn(at.Child("csi", "driver"), "%s is not installed in a cluster that the stack creates, so pods that mount the volume wait until you install it; use mounts with a volume of %s", csi.Driver, c.context.StorageKey)
-		}
-		if csi := volume.CSI; csi != nil && csi.Driver == gcp.DriverGCSFuse {
-			warnOfBucket(c.Problems, at.Child("csi", "volumeAttributes"), csi.VolumeAttributes)
 		}
 		if dir := volume.EmptyDir; dir != nil && dir.SizeLimit != nil && dir.SizeLimit.Sign() > 0 && dir.SizeLimit.CmpInt64(1<<20) < 0 {
 			c.Warn(at.Child("emptyDir", "sizeLimit"), "%s is less than 1Mi, and Kubernetes evicts a pod that writes more; sizes are in bytes, so write a unit, like 10Gi", dir.SizeLimit)
@@ -201,41 +187,14 @@ func (c *jobChecker) warnOfMemory(at *field.Path, j *Job, volume corev1.Volume) 
 	}
 }
 
-// bucketAttributes are the attributes of a bucket that a pod mounts (GKE, "Cloud Storage FUSE CSI
-// driver volume attributes").
-var bucketAttributes = strings.Fields("bucketName disableMetrics fileCacheCapacity fileCacheForRangeRead gcsfuseLoggingSeverity gcsfuseMetadataPrefetchOnMount metadataCacheTTLSeconds metadataStatCacheCapacity metadataTypeCacheCapacity mountOptions skipCSIBucketAccessCheck")
-
-// warnOfBucket warns of attributes and mount options of a bucket that look misspelt.
-func warnOfBucket(p *input.Problems, at *field.Path, attributes map[string]string) {
-	for _, name := range slices.Sorted(maps.Keys(attributes)) {
-		if near := input.Typo(name, bucketAttributes); len(near) > 0 {
-			p.Warn(at.Key(name), "%s is no attribute that the driver reads; did you mean %s?", name, input.Or(near))
-		}
-	}
-	if options := attributes["mountOptions"]; options != "" {
-		for option := range strings.SplitSeq(options, ",") {
-			input.MountOption(p, at.Key("mountOptions"), option, "gcsFuse")
-		}
-	}
-}
-
-// cpuImage matches images without CUDA, by their names.
-var cpuImage = regexp.MustCompile(`(^|[-_/])cpu([-_:@]|$)`)
-
-// warnOfImages warns of images that cannot use the GPUs that a role requests, and of images
-// that no node pulls.
+// warnOfImages warns of images that no node pulls, and of GPUs for servers.
 func (c *jobChecker) warnOfImages(j *Job) {
 	if j.ImagePullPolicy == corev1.PullNever {
 		c.Warn(j.at.Child("imagePullPolicy"), neverPulled)
 	}
 	for _, role := range j.Roles() {
-		image := cmp.Or(role.Image, role.DefaultImage)
-		switch at := j.at.Child(role.Field); {
-		case GPUs(role.Resources) == 0:
-		case role.Server:
-			c.Warn(at.Child("resources"), "%s requests GPUs, which PERSIA's servers do not use, but which are billed; remove %s", role.Field, ResourceGPU)
-		case cpuImage.MatchString(image):
-			c.Warn(at.Child("image"), "%s is an image without CUDA by its name, but %s requests GPUs, which it cannot use; write an image with CUDA, or remove %s from the resources", image, role.Field, ResourceGPU)
+		if role.Server && GPUs(role.Resources) > 0 {
+			c.Warn(j.at.Child(role.Field, "resources"), "%s requests GPUs, which PERSIA's servers do not use, but which are billed; remove %s", role.Field, ResourceGPU)
 		}
 	}
 }
@@ -284,9 +243,6 @@ func checkSource(p *input.Problems, at *field.Path, v corev1.Volume) {
 	if s := v.CSI; s != nil {
 		at := at.Child("csi")
 		input.CSIDriver(p, at.Child("driver"), s.Driver)
-		if s.FSType != nil {
-			input.FileSystem(p, at.Child("fsType"), *s.FSType)
-		}
 		if s.NodePublishSecretRef != nil {
 			p.Name(at.Child("nodePublishSecretRef", "name"), s.NodePublishSecretRef.Name, validation.IsDNS1123Subdomain)
 		}

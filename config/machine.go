@@ -132,9 +132,6 @@ func (t MachineType) check(p *input.Problems, path *field.Path, name string) {
 			p.Invalid(path.Child(number.field), number.value, "must be more than 0 and at most %.0f; omit it if you do not know it", number.most)
 		}
 	}
-	if t.HourlyPrice > 0 && t.SpotHourlyPrice > t.HourlyPrice {
-		p.Warn(path.Child("spotHourlyPrice"), "%g is more than hourlyPrice, %g, but spot machines cost less; exchange them", t.SpotHourlyPrice, t.HourlyPrice)
-	}
 }
 
 // checkShape checks the shape of a machine type that is not in the catalogue.

@@ -228,7 +228,7 @@ func (c *Cluster) checkAuthorizedNetworks(p *input.Problems, cluster *field.Path
 	for i, n := range networks {
 		c.checkAuthorizedNetwork(p, path.Index(i), n)
 		prefix, err := netip.ParsePrefix(n.CIDR)
-		private = private && err == nil && (prefix.Addr().IsPrivate() || input.Documentation(prefix.Addr()))
+		private = private && err == nil && prefix.Addr().IsPrivate()
 	}
 	const first = "the stack creates the network, in which no machine can be when `pulumi up` creates the first Kubernetes objects"
 	switch {
@@ -253,8 +253,6 @@ func (c *Cluster) checkAuthorizedNetwork(p *input.Problems, path *field.Path, n 
 		p.Invalid(at, n.CIDR, "opens the control plane to almost the whole world; write the range that its operators connect from, /8 or smaller")
 	case c.PrivateEndpoint && !reserved(prefix):
 		p.Invalid(at, n.CIDR, "contains public addresses, which cannot reach the private endpoint, and which GKE refuses together with it; write a range of a network that is connected to the cluster's network, or remove privateEndpoint")
-	default:
-		input.WarnOfDocumentation(p, at, n.CIDR, "write the range that its operators connect from")
 	}
 }
 

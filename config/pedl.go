@@ -558,10 +558,8 @@ func checkLoadBalancer(p *input.Problems, path *field.Path, s PEDLService) {
 		p.Required(ranges, "write the networks of PEDL's users, like 203.0.113.0/24, because a load balancer admits everyone by default, and anyone who can reach the master can run containers on the nodes of its agents; or give the service the annotation %s: Internal", internalAnnotations[0])
 	}
 	for i, text := range s.LoadBalancerSourceRanges {
-		if r, err := netip.ParsePrefix(text); err != nil {
+		if _, err := netip.ParsePrefix(text); err != nil {
 			p.Invalid(ranges.Index(i), text, "must be a network in CIDR notation, like 203.0.113.0/24")
-		} else if r.Addr().IsPrivate() && !s.internal() {
-			p.Warn(ranges.Index(i), "%s is private, and nobody comes to an external load balancer from there; write the public range of PEDL's users, or give the service the annotation %s: Internal", text, internalAnnotations[0])
 		}
 	}
 }
@@ -637,9 +635,6 @@ func (f *PEDL) Warn(p *input.Problems, path *field.Path) {
 	if f.Service.Type != corev1.ServiceTypeClusterIP {
 		p.Warn(service.Child("type"), "the master speaks HTTP without encryption, so that passwords can be read on the way; write ClusterIP, and reach it by kubectl port-forward or by an ingress with tls")
 	}
-	input.WarnOfDocumentation(p, service.Child("loadBalancerIP"), f.Service.LoadBalancerIP, "write the address that you have reserved, or omit it")
-	warnOfDocumentation(p, service.Child("externalIPs"), f.Service.ExternalIPs, "write an address of the nodes' network")
-	warnOfDocumentation(p, service.Child("loadBalancerSourceRanges"), f.Service.LoadBalancerSourceRanges, "write the range that its users come from")
 	for i, text := range f.Service.LoadBalancerSourceRanges {
 		if r, err := netip.ParsePrefix(text); err == nil && r.Bits() < 8 {
 			p.Warn(service.Child("loadBalancerSourceRanges").Index(i), "%s admits practically everyone, and anyone who can reach the master can run containers on the nodes of its agents; write the range that its users come from", text)
@@ -668,14 +663,7 @@ func (f *PEDL) Warn(p *input.Problems, path *field.Path) {
 	if class := f.Postgres.Persistence.StorageClass; class != "" {
 		p.Warn(database.Child("persistence", "storageClass"), "the storage class %s determines what happens to the database when its claim is deleted. `pulumi destroy` keeps the claim, but deleting the cluster deletes it", class)
 	}
-	warnOfDocumentation(p, database.Child("service", "externalIPs"), f.Postgres.Service.ExternalIPs, "write an address of the nodes' network")
 	if len(f.Postgres.Service.ExternalIPs) > 0 {
 		p.Warn(database.Child("service", "externalIPs"), "anyone who can reach these addresses can reach the database")
-	}
-}
-
-func warnOfDocumentation(p *input.Problems, path *field.Path, texts []string, remedy string) {
-	for i, text := range texts {
-		input.WarnOfDocumentation(p, path.Index(i), text, remedy)
 	}
 }

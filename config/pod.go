@@ -21,26 +21,12 @@ import (
 // ResourceGPU is the extended resource of GKE's GPU device plugin.
 const ResourceGPU corev1.ResourceName = gcp.GPUResource
 
-// leastMilliCPU and leastMemory are less than any container of a stack needs.
-const (
-	leastMilliCPU = 50
-	leastMemory   = 48 * capacity.MiB
-)
-
 // checkResources checks the requests and limits of a container on any node. Who completes the
 // sentence "write how much … needs".
 func checkResources(p *input.Problems, path *field.Path, who string, r corev1.ResourceRequirements) {
 	checkAmounts(p, path.Child("limits"), r.Limits)
 	checkAmounts(p, path.Child("requests"), r.Requests)
 	checkRequestsWithinLimits(p, path, r)
-	if cpu, limited := r.Limits[corev1.ResourceCPU]; limited && isTinyCPU(cpu) {
-		p.Warn(path.Child("limits").Key("cpu"), "%s limits %s to a few thousandths of a CPU, on which it hardly moves; did you mean %d?", cpu.String(), who, cpu.MilliValue())
-	} else if cpu, asked := r.Requests[corev1.ResourceCPU]; asked && !limited && isTinyCPU(cpu) {
-		p.Warn(path.Child("requests").Key("cpu"), "%s reserves a few thousandths of a CPU for %s, on which it hardly moves when the node is busy; did you mean %d?", cpu.String(), who, cpu.MilliValue())
-	}
-	if memory, at, ok := askedAmount(path, r, corev1.ResourceMemory); ok && memory.CmpInt64(1<<20) >= 0 && memory.CmpInt64(leastMemory) < 0 {
-		p.Warn(at, "%s is less than %s can start with; did you mean Gi?", memory.String(), who)
-	}
 	if len(r.Claims) > 0 {
 		p.Forbidden(path.Child("claims"), "dynamic resource allocation is not set up; write limits and requests")
 	}
@@ -50,9 +36,6 @@ func checkResources(p *input.Problems, path *field.Path, who string, r corev1.Re
 		}
 	}
 }
-
-// isTinyCPU reports whether an amount of CPU is positive and less than any container needs.
-func isTinyCPU(cpu resource.Quantity) bool { return cpu.Sign() > 0 && cpu.MilliValue() < leastMilliCPU }
 
 // checkNoGPUs refuses GPUs for a container that cannot use them.
 func checkNoGPUs(p *input.Problems, path *field.Path, who string, r corev1.ResourceRequirements) {

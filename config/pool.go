@@ -438,9 +438,8 @@ func keepsOff(pool Pool) string {
 	return ""
 }
 
-// warnOfPools warns of pools and GPUs that nothing uses, and of machine types that no pool
-// has. It leaves out existing clusters, whose pools others may use, and stacks without jobs,
-// which may get some later.
+// warnOfPools warns of pools and GPUs that nothing uses. It leaves out existing clusters, whose
+// pools others may use, and stacks without jobs, which may get some later.
 func (s *Stack) warnOfPools(p *input.Problems) {
 	if s.Cluster.Existing != nil || len(s.Jobs) == 0 {
 		return
@@ -464,20 +463,13 @@ func (s *Stack) warnOfPools(p *input.Problems) {
 			computes[role.NodePool] = computes[role.NodePool] || GPUs(role.Resources) > 0
 		}
 	}
-	types := []string{s.Cluster.SystemPool.MachineType}
 	for i, pool := range s.NodePools {
-		types = append(types, pool.MachineType)
 		switch at := field.NewPath(nodePoolsKey).Index(i); {
 		case pool.QueuedProvisioning:
 		case !used[pool.Name]:
 			p.Warn(at, "nothing of the stack runs on the pool %s, whose nodes are billed; name it in nodePool of a role, or remove it", pool.Name)
 		case pool.GPU != nil && !computes[pool.Name]:
 			p.Warn(at, "no role on the pool %s requests its GPUs, which are billed; write %s in resources.limits of the role, or choose a machine type without GPUs", pool.Name, ResourceGPU)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.MachineTypes)) {
-		if s.MachineTypes[name].CPUs > 0 && !slices.Contains(types, name) {
-			p.Warn(field.NewPath(MachineTypesKey).Key(name), "no pool has this machine type; write it in machineType of a pool, or remove it")
 		}
 	}
 }
@@ -539,12 +531,6 @@ func (c *poolChecker) pool(path *field.Path, pool Pool, machines Machines) {
 	checkPoolLabels(c.Problems, path.Child("labels"), pool.Labels)
 	c.provisioning(path, pool)
 	checkUpgrade(c.Problems, path.Child("upgrade"), pool.Upgrade)
-	if u := pool.Upgrade; u.Strategy == blueGreen && u.BatchNodes > pool.MostNodes() {
-		c.Warn(path.Child("upgrade", "batchNodes"), "%d is more than the %d nodes of the pool, so an upgrade drains all of them at once; write fewer", u.BatchNodes, pool.MostNodes())
-	}
-	if u := pool.Upgrade; u.Strategy == surge && u.MaxUnavailable != nil && *u.MaxUnavailable >= pool.MostNodes() && pool.MostNodes() > 1 {
-		c.Warn(path.Child("upgrade", "maxUnavailable"), "%d takes away all %d nodes of the pool at once in an upgrade; write fewer", *u.MaxUnavailable, pool.MostNodes())
-	}
 	c.fastSocket(path.Child("fastSocket"), pool)
 	if known {
 		c.ofSeries(path, pool, m)

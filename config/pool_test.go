@@ -321,16 +321,8 @@ func TestNodePoolsRefused(t *testing.T) {
 
 // TestPoolWarned checks the warnings about pools that may not be what the user meant.
 func TestPoolWarned(t *testing.T) {
-	prices := func(price, spot float64) edits {
-		return edits{"persia:machineTypes": edits{"n2-highmem-32": edits{"hourlyPrice": price, "spotHourlyPrice": spot}}}
-	}
-	const spot = "persia:machineTypes[n2-highmem-32].spotHourlyPrice"
 	stacktest.Warned(t, []stacktest.Refusal{
-		{"batch larger than the pool", spare(edits{"upgrade": edits{"strategy": "BLUE_GREEN", "batchNodes": 5}}), sparePool + ".upgrade.batchNodes", []string{"5 is more than the 2 nodes", "at once"}},
-		{"batch as large as the pool", spare(edits{"upgrade": edits{"strategy": "BLUE_GREEN", "batchNodes": 2}}), sparePool + ".upgrade.batchNodes", nil},
 		{"boot disk of a data centre", spare(edits{"disk": edits{"sizeGb": 65536}}), sparePool + ".disk.sizeGb", []string{"65536 GB is the size of the boot disk of each node"}},
-		{"spot prices above the others", prices(1, 2), spot, []string{"2 is more than hourlyPrice, 1"}},
-		{"spot prices below the others", prices(2, 1), spot, nil},
 	})
 	custom := func(cpus int, memory string) edits {
 		return edits{"persia:machineTypes": edits{"n2-custom-8-32768": edits{"cpus": cpus, "memory": memory}}}

@@ -264,9 +264,11 @@ func (s *Stack) warn(p *input.Problems) {
 }
 
 // warnOfServers warns of servers that the nodes and pods of a cluster that the stack creates
-// may not reach, and everywhere of addresses that no server has. Others know the network of an
-// existing cluster.
+// may not reach. Others know the network of an existing cluster.
 func (s *Stack) warnOfServers(p *input.Problems) {
+	if s.Cluster.Existing != nil {
+		return
+	}
 	for _, v := range s.StoredVolumes() {
 		switch source := v.Source().(type) {
 		case *NFS:
@@ -275,8 +277,7 @@ func (s *Stack) warnOfServers(p *input.Problems) {
 			host, _ := source.Portal()
 			s.warnOfServer(p, v.Path.Child("iscsi", "targetPortal"), host, true)
 		case *Filestore:
-			input.WarnOfDocumentation(p, v.Path.Child("filestore", "ip"), source.IP, "write the address of the instance, or omit it")
-			if source.Create == nil && s.Cluster.Existing == nil {
+			if source.Create == nil {
 				p.Warn(v.Path.Child("filestore", "instance"), "%s must be in the network %s, which the stack creates: on the first `pulumi up`, no instance is; write create, or create the instance there before the jobs start", source.Instance, s.Cluster.Name)
 			}
 		}
@@ -296,22 +297,12 @@ func (s *Stack) warnOfServers(p *input.Problems) {
 // warnOfServer warns of a host that the nodes connect to, or else the pods.
 func (s *Stack) warnOfServer(p *input.Problems, path *field.Path, host string, nodes bool) {
 	address, err := netip.ParseAddr(host)
-	in := func(cidr string) bool {
-		prefix, err := netip.ParsePrefix(cidr)
-		return err == nil && prefix.Contains(address)
-	}
-	network := s.Cluster.Network
+	services, bad := netip.ParsePrefix(s.Cluster.Network.Services)
 	switch {
-	case input.WarnOfDocumentation(p, path, host, "write the address of the server"):
-	case s.Cluster.Existing != nil:
 	case err != nil && nodes && (strings.HasSuffix(host, ".svc") || strings.HasSuffix(host, ".cluster.local")):
 		p.Warn(path, "%s is a name of the cluster's own DNS, which the nodes, who mount the volume, may not resolve; write the address of the server", host)
 	case err != nil:
-	case in(network.Pods):
-		p.Warn(path, "%s is in %s, the range of pods, whose addresses change; write the address of a server outside of the cluster", host, network.Pods)
-	case in(network.ControlPlane):
-		p.Warn(path, "%s is in %s, the range of the control plane, where no other server can be; write the address of the server", host, network.ControlPlane)
-	case in(network.Services):
+	case bad == nil && services.Contains(address):
 	case !isPublic(address):
 		p.Warn(path, "%s must be in the network %s, which the stack creates, or in one that is connected to it: on the first `pulumi up`, none is; connect it before the jobs start", host, s.Cluster.Name)
 	default:

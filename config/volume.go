@@ -452,28 +452,11 @@ func checkDriver(p *input.Problems, source *field.Path, driver string, context v
 
 func clean(directory string) string { return path.Clean(directory) }
 
-// checkMountOptions refuses options where the kubelet does, and warns of options that no
-// driver knows. A driver may know more than the program.
+// checkMountOptions refuses options where the kubelet does.
 func (v *Volume) checkMountOptions(p *input.Problems, path *field.Path) {
-	source := v.Source()
-	if source == nil {
-		return
-	}
-	if source.Field() == "hostPath" && len(v.MountOptions) > 0 {
+	if v.HostPath != nil && len(v.MountOptions) > 0 {
 		p.Invalid(path, v.MountOptions, "is not supported by hostPath, so no pod would start; remove it, and write readOnly in the mounts instead of ro")
-		return
 	}
-	for i, option := range v.MountOptions {
-		input.MountOption(p, path.Index(i), option, optionsOf(source))
-	}
-}
-
-// optionsOf returns the file system of a source by its field.
-func optionsOf(source VolumeSource) string {
-	if source.Field() == "filestore" {
-		return "nfs"
-	}
-	return source.Field()
 }
 
 // StoredVolume is a volume of the stack with its path in the stack file.

@@ -232,7 +232,6 @@ func (c *CSI) check(p *input.Problems, path *field.Path, context volumeContext) 
 	if c.VolumeHandle == "" {
 		p.Required(path.Child("volumeHandle"), "write the name that the driver gives the volume")
 	}
-	input.FileSystem(p, path.Child("fsType"), c.FSType)
 	if !context.Existing && c.Driver != "" {
 		p.Warn(path.Child("driver"), "%s is not installed in a cluster that the stack creates, so pods that mount the volume wait until you install it; use filestore or gcsFuse, or install the driver", c.Driver)
 	}

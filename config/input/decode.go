@@ -83,9 +83,6 @@ func (d decoder) decode(path *field.Path, in any, out reflect.Value) {
 	case reflect.String:
 		if s, ok := expect[string](d, path, in, out, "a string; put it in quotes"); ok && s != "" {
 			out.SetString(s)
-			if !holdsSecret(out.Type()) {
-				d.WarnOfLookalike(path, s)
-			}
 		}
 	case reflect.Bool:
 		if b, ok := expect[bool](d, path, in, out, "true or false, without quotes"); ok {
@@ -125,7 +122,6 @@ func (d decoder) object(path *field.Path, object map[string]any, out reflect.Val
 func (d decoder) dictionary(path *field.Path, object map[string]any, out reflect.Value) {
 	out.Set(reflect.MakeMap(out.Type()))
 	for _, name := range slices.Sorted(maps.Keys(object)) {
-		d.WarnOfLookalike(path.Key(name), name)
 		value := reflect.New(out.Type().Elem()).Elem()
 		fillIn(value)
 		d.element(path.Key(name), object[name], value)

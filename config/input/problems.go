@@ -69,13 +69,6 @@ func (p *Problems) Warn(path *field.Path, format string, args ...any) {
 	}
 }
 
-// WarnOfLookalike warns of a character that looks like another one.
-func (p *Problems) WarnOfLookalike(path *field.Path, text string) {
-	if r, like, found := lookalike(text); found {
-		p.Warn(path, "contains U+%04X, which looks like %s and is another character; write it again by hand, or leave it if you mean it", r, like)
-	}
-}
-
 // Warnings returns the warnings, as PATH: TEXT.
 func (p *Problems) Warnings() []string { return p.warnings }
 

@@ -105,20 +105,7 @@ func ParseQuantity(text string) (resource.Quantity, error) {
 // Nearest returns at most four candidates at the smallest edit distance from a misspelt word,
 // in their order. It returns none if they differ in more than a third of the word.
 func Nearest(word string, candidates []string) []string {
-	return nearest(word, candidates, max(2, len(word)/3))
-}
-
-// Typo returns at most four candidates from which a word differs in one or two letters, or
-// none if it is a candidate itself.
-func Typo(word string, candidates []string) []string {
-	if slices.Contains(candidates, word) {
-		return nil
-	}
-	return nearest(word, candidates, min(2, len(word)/3))
-}
-
-// nearest returns the candidates at the smallest edit distance, which is at most least.
-func nearest(word string, candidates []string, least int) []string {
+	least := max(2, len(word)/3)
 	var near []string
 	for _, c := range candidates {
 		switch d := levenshtein.Distance(strings.ToLower(word), strings.ToLower(c), nil); {
