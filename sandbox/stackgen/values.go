@@ -119,17 +119,17 @@ var usuals = map[string][]any{
 	"GPU.type": {"nvidia-l4", "nvidia-tesla-t4"}, "GPU.count": {1, 4}, "partition": {"1g.5gb"}, "maxClients": {2, 4}, "maxSurge": {0, 1}, "maxUnavailable": {0, 1}, "batchNodes": {1}, "soakSeconds": {60},
 	"cpus": {4, 8}, "MachineType.memory": {"16Gi", "64Gi"}, "hourlyPrice": {0.5, 1}, "spotHourlyPrice": {0.1}, "hoursBetweenFailures": {500, 1000}, "spotHoursBetweenFailures": {24}, "checkpointSeconds": {60, 300}, "restartSeconds": {300, 600}, "MachineGPU.type": {"nvidia-l4"}, "MachineGPU.count": {1}, "NVIDIADriver.version": {"DEFAULT", "LATEST", "550.90.12"},
 	"KubernetesOwnerReference.uid": {"1"}, "KubernetesObjectMeta.uid": {"1"}, "creationTimestamp": {"2026-01-01T00:00:00Z"}, "deletionTimestamp": {"2026-01-01T00:00:00Z"}, "KubernetesManagedFieldsEntry.time": {"2026-01-01T00:00:00Z"},
-	"Agent.tolerations": tolerations, "Platform.tolerations": tolerations, "Role.volumeMounts": mounted, "NNWorker.volumeMounts": mounted,
+	"PEDLAgent.tolerations": tolerations, "PEDL.tolerations": tolerations, "Role.volumeMounts": mounted, "NNWorker.volumeMounts": mounted,
 	"Cache.registry": {"ghcr.io", "quay.io", "registry.example.com"}, "Cache.repository": {"us-central1-docker.pkg.dev/my-project/images"}, "passwordSecret": {"projects/p/secrets/s/versions/1"}, "username": {"a"},
 	// Volumes.
-	"Volume.size": {"10Gi", "100Gi", "1Ti", "2Ti"}, "size": {"10Gi", "100Gi"}, "Settings.size": {1, 3}, "Overrides.size": {1, 3}, "bucket": {"my-bucket", "my-project-a"}, "Filestore.location": {"us-central1-a"}, "location": {"us-central1", "US", "NAM4"}, "softDeleteDays": {0, 7, 30}, "prefix": {"checkpoints/"}, "afterDays": {7, 30}, "newerVersions": {0, 1},
+	"Volume.size": {"10Gi", "100Gi", "1Ti", "2Ti"}, "size": {"10Gi", "100Gi"}, "NATS.size": {1, 3}, "NATSOverrides.size": {1, 3}, "bucket": {"my-bucket", "my-project-a"}, "Filestore.location": {"us-central1-a"}, "location": {"us-central1", "US", "NAM4"}, "softDeleteDays": {0, 7, 30}, "prefix": {"checkpoints/"}, "afterDays": {7, 30}, "newerVersions": {0, 1},
 	"deleteWithStack": names, "tier": {"BASIC_SSD", "ZONAL"}, "share": {"vol1"}, "project": {"my-project"}, "Local.node": {"node-1"},
 	// NATS.
-	"Settings.name": {"broker", "nats"}, "Settings.version": {"2.10.22", "2.10"}, "Settings.image": {"nats", "registry.example.com/nats"}, "maxPayload": {1048576, 52428800}, "maxPending": {209715200, 268435456}, "maxConnections": {1000, 65536}, "writeDeadline": {"10s", "1m"}, "password": {"word-1", "secret"}, "User.name": {"persia", "a.b"},
+	"NATS.name": {"broker", "nats"}, "NATS.version": {"2.10.22", "2.10"}, "NATS.image": {"nats", "registry.example.com/nats"}, "maxPayload": {1048576, 52428800}, "maxPending": {209715200, 268435456}, "maxConnections": {1000, 65536}, "writeDeadline": {"10s", "1m"}, "password": {"word-1", "secret"}, "NATSUser.name": {"persia", "a.b"},
 	// PEDL.
 	"port": {80, 8080, 5432, 23333}, "nodePort": {30000, 32767}, "externalIPs": addresses, "clusterIP": addresses, "loadBalancerIP": addresses, "loadBalancerSourceRanges": ranges,
 	"hosts": hosts, "host": {"10.0.0.5", "db.example.com"}, "user": {"postgres", "a"}, "database": {"pedl"}, "network": {"default", "host", "bridge"}, "uid": {0, 1000}, "gid": {0, 1000}, "email": {"a@example.com"}, "postgresqlPassword": {"word"}, "postgresqlDatabase": {"pedl"}, "postgresqlInitdbArgs": {"--data-checksums"}, "schedulerName": {"default-scheduler", "other"},
-	"Registry.server": {"https://index.docker.io/v1/", "registry.example.com"}, "registry": {"docker.io", "registry.example.com:5000"}, "repository": {"bitnami/postgresql"}, "tag": {"10.8.0"}, "annotations": {"a", "true"}, "nodeSelector": {"a", "true"}, "labels": {"a", "b"}, "attributes": {"a"}, "matchLabels": {"a"}, "postgresqlExtendedConfig": {100, "128MB", true}, "limits": {"1", "2", "1Gi", "2Gi"}, "requests": {"1", "100m", "1Gi"},
+	"PEDLRegistry.server": {"https://index.docker.io/v1/", "registry.example.com"}, "registry": {"docker.io", "registry.example.com:5000"}, "repository": {"bitnami/postgresql"}, "tag": {"10.8.0"}, "annotations": {"a", "true"}, "nodeSelector": {"a", "true"}, "labels": {"a", "b"}, "attributes": {"a"}, "matchLabels": {"a"}, "postgresqlExtendedConfig": {100, "128MB", true}, "limits": {"1", "2", "1Gi", "2Gi"}, "requests": {"1", "100m", "1Gi"},
 }
 
 // usualEntries are the usual keys of some maps.
@@ -142,7 +142,7 @@ var usualEntries = map[string][]string{
 // needed are keys that a definition needs although the schema does not say so by
 // itself.
 var needed = map[string][]string{
-	"Platform": {"postgresql", "registry"}, "PostgreSQL": {"postgresqlPassword"}, "KubernetesSecretKeySelector": {"name"}, "KubernetesConfigMapKeySelector": {"name"},
+	"PEDL": {"postgresql", "registry"}, "PostgreSQL": {"postgresqlPassword"}, "KubernetesSecretKeySelector": {"name"}, "KubernetesConfigMapKeySelector": {"name"},
 	"KubernetesLocalObjectReference": {"name"}, "KubernetesConfigMapVolumeSource": {"name"}, "KubernetesSecretVolumeSource": {"secretName"}, "KubernetesEphemeralVolumeSource": {"volumeClaimTemplate"},
 	"KubernetesPersistentVolumeClaimSpec": {"accessModes", "resources"}, "KubernetesVolumeResourceRequirements": {"requests"}, "KubernetesImageVolumeSource": {"reference"},
 	"KubernetesClusterTrustBundleProjection": {"name"}, "KubernetesPodCertificateProjection": {"signerName", "keyType", "credentialBundlePath"}, "CreateBucket": {}, "CreateDisk": {}, "CreateFilestore": {}, "Backup": {}, "Encryption": {},
