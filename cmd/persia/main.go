@@ -104,16 +104,26 @@ Exit codes:
 
 func statusCommand() *cobra.Command {
 	rules, overrides := clientcmd.NewDefaultClientConfigLoadingRules(), &clientcmd.ConfigOverrides{}
+	var job string
 	command := &cobra.Command{
 		Use:   "status",
 		Short: "Say what each training job does, and why it waits",
 		Long: `Status says what each training job of a cluster does, its last checkpoint, and why it
-waits, with the next command. It changes nothing.`,
+waits, with the next command. It changes nothing.
+
+With --wait, it shows how a job goes on until it has ended, and exits with 0 if the job is complete,
+and with 1 if it has failed.`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
 			if err != nil {
 				return &failed{1, err}
+			}
+			if job != "" {
+				if err := status.Follow(command.Context(), config, job, command.OutOrStdout()); err != nil {
+					return &failed{1, err}
+				}
+				return nil
 			}
 			now, err := status.Read(command.Context(), config, time.Now())
 			if err != nil {
@@ -128,6 +138,7 @@ waits, with the next command. It changes nothing.`,
 	}
 	command.Flags().StringVar(&rules.ExplicitPath, "kubeconfig", "", "the kubeconfig `FILE`; by default that of KUBECONFIG, or ~/.kube/config")
 	command.Flags().StringVar(&overrides.CurrentContext, "context", "", "the `CONTEXT` of the kubeconfig; by default its current one")
+	command.Flags().StringVar(&job, "wait", "", "the `JOB` to wait for")
 	return command
 }
 

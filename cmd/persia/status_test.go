@@ -40,6 +40,11 @@ var lists = map[string]string{
 	"/api/v1/namespaces/persia/pods/clicks-completion-1-a/log": "2026-11-24T11:59:00Z running attempt 3: 0 of 1 nn-workers and 0 of 1 dataloaders have finished\n",
 }
 
+// ended returns jobs that have ended.
+func ended(jobs, condition string) string {
+	return strings.Replace(jobs, "}}}]}", `}}, "status": {"conditions": [{"type": "`+condition+`", "status": "True"}]}}]}`, 1)
+}
+
 // TestStatus runs the program with kubeconfigs of an API server.
 func TestStatus(t *testing.T) {
 	jobs, empty := lists["/apis/batch/v1/jobs"], `{"items": []}`
@@ -57,12 +62,15 @@ job clicks: 0 of 1 pods are ready
 		"a job that trains": {jobs: jobs, pods: running, says: `
 job clicks: running attempt 3: 0 of 1 nn-workers and 0 of 1 dataloaders have finished
   last checkpoint: /ckpt/clicks/1/attempt-2/step-200, `},
-		"no job":              {jobs: empty, says: "no training job reports its completion"},
-		"another context":     {jobs: jobs, args: []string{"--context", "other"}, code: 1, errors: `persia status: context "other" does not exist`},
-		"no such kubeconfig":  {jobs: jobs, args: []string{"--kubeconfig", "nowhere"}, code: 1, errors: "persia status: "},
-		"help":                {jobs: jobs, args: []string{"--help"}, says: "persia status [flags]"},
-		"no such flag":        {jobs: jobs, args: []string{"--stack", "dev"}, code: 2, errors: "unknown flag: --stack"},
-		"an API server's 403": {jobs: "", code: 1, errors: "persia status: "},
+		"no job":                            {jobs: empty, says: "no training job reports its completion"},
+		"another context":                   {jobs: jobs, args: []string{"--context", "other"}, code: 1, errors: `persia status: context "other" does not exist`},
+		"no such kubeconfig":                {jobs: jobs, args: []string{"--kubeconfig", "nowhere"}, code: 1, errors: "persia status: "},
+		"help":                              {jobs: jobs, args: []string{"--help"}, says: "persia status [flags]"},
+		"no such flag":                      {jobs: jobs, args: []string{"--stack", "dev"}, code: 2, errors: "unknown flag: --stack"},
+		"an API server's 403":               {jobs: "", code: 1, errors: "persia status: "},
+		"a wait for a job that is complete": {jobs: ended(jobs, "Complete"), args: []string{"--wait", "clicks"}, says: "complete\n"},
+		"a wait for a job that has failed":  {jobs: ended(jobs, "Failed"), args: []string{"--wait", "clicks"}, code: 1, errors: "persia status: the training job clicks has failed"},
+		"a wait for no job":                 {jobs: ended(jobs, "Complete"), args: []string{"--wait", "views"}, code: 1, errors: "persia status: no training job views reports its completion"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+
+	"persia/cmd/persia/status"
 )
 
 // TestAwaitBearsFailures checks that Await continues after a request fails.
@@ -34,12 +36,12 @@ func TestAwaitBearsFailures(t *testing.T) {
 		after time.Duration
 	}{
 		"never":              {failing: func(time.Duration) bool { return false }, resource: "jobs"},
-		"once":               {failing: func(at time.Duration) bool { return at == 0 }, resource: "jobs", after: poll},
-		"once, of the pods":  {failing: func(at time.Duration) bool { return at == 0 }, resource: "pods", after: poll},
-		"for two minutes":    {failing: func(at time.Duration) bool { return at < patience }, resource: "jobs", after: patience},
-		"again and again":    {failing: func(at time.Duration) bool { return at%patience != 0 }, resource: "jobs", ended: 3 * patience, after: 3 * patience},
-		"for longer":         {failing: func(time.Duration) bool { return true }, resource: "jobs", want: refused, after: patience + poll},
-		"for longer, at end": {failing: func(at time.Duration) bool { return at > patience }, resource: "jobs", ended: time.Hour, want: refused, after: 2*patience + poll},
+		"once":               {failing: func(at time.Duration) bool { return at == 0 }, resource: "jobs", after: status.Poll},
+		"once, of the pods":  {failing: func(at time.Duration) bool { return at == 0 }, resource: "pods", after: status.Poll},
+		"for two minutes":    {failing: func(at time.Duration) bool { return at < status.Patience }, resource: "jobs", after: status.Patience},
+		"again and again":    {failing: func(at time.Duration) bool { return at%status.Patience != 0 }, resource: "jobs", ended: 3 * status.Patience, after: 3 * status.Patience},
+		"for longer":         {failing: func(time.Duration) bool { return true }, resource: "jobs", want: refused, after: status.Patience + status.Poll},
+		"for longer, at end": {failing: func(at time.Duration) bool { return at > status.Patience }, resource: "jobs", ended: time.Hour, want: refused, after: 2*status.Patience + status.Poll},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

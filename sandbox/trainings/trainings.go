@@ -11,17 +11,9 @@ import (
 	"strings"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/client-go/kubernetes"
 
 	"persia/cmd/persia/status"
-)
-
-const (
-	// poll is how often Await looks at the training jobs.
-	poll = time.Second
-	// patience is how long the API server may fail to answer: trainings go on without it.
-	patience = 2 * time.Minute
 )
 
 // Await waits until all training jobs have ended. It writes their progress and the reports of their
@@ -29,24 +21,14 @@ const (
 // API server does not answer for minutes.
 func Await(ctx context.Context, client kubernetes.Interface, out io.Writer, folder string) error {
 	w := watch{client: client, out: out, started: time.Now(), reports: map[string]*report{}}
-	answered := time.Now()
-	for {
-		all, err := status.List(ctx, client)
-		if err == nil {
-			answered = time.Now()
-			w.show(ctx, all)
-			if ended, err := result(all); ended {
-				return errors.Join(err, w.draw(folder))
-			}
-		} else if time.Since(answered) > patience {
-			return fmt.Errorf("no answer for %s: %w", patience, err)
+	return status.Await(ctx, client, func(all []status.Training) (bool, error) {
+		w.show(ctx, all)
+		ended, err := result(all)
+		if ended {
+			err = errors.Join(err, w.draw(folder))
 		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(poll):
-		}
-	}
+		return ended, err
+	})
 }
 
 // watch shows how training jobs go on.
@@ -99,16 +81,7 @@ func result(all []status.Training) (ended bool, err error) {
 	if len(all) == 0 {
 		return true, errors.New("no training job reports its completion: persia:jobs is empty, or all jobs have the engine operator")
 	}
-	var failures []error
-	for _, training := range all {
-		switch training.End {
-		case "":
-			return false, nil
-		case batchv1.JobFailed:
-			failures = append(failures, fmt.Errorf("the training job %s has %s", training.Job, training.State))
-		}
-	}
-	return true, errors.Join(failures...)
+	return status.Ended(all)
 }
 
 // line describes the training jobs on one line.

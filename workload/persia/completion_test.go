@@ -7,7 +7,11 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
 
+	"persia/cmd/persia/status"
 	"persia/internal/programtest"
 	"persia/internal/pulumitest"
 )
@@ -24,15 +28,55 @@ func TestCompletion(t *testing.T) {
 	job := pulumitest.Object[batchv1.Job](t, recorder.One(t, "kubernetes:batch/v1:Job", "adult-income-completion"))
 	assert.Equal(t, "adult-income", job.Labels["persia_job"])
 	asks := job.Spec.Template.Spec.Containers[0].Env
-	require.Len(t, asks, 2)
-	assert.Equal(t, "PERSIA_COORDINATOR", asks[0].Name)
-	assert.Equal(t, "PERSIA_RUN", asks[1].Name)
+	require.Len(t, asks, 3)
+	for i, name := range []string{"PERSIA_COORDINATOR", "PERSIA_RUN", "PERSIA_TOKEN"} {
+		assert.Equal(t, name, asks[i].Name)
+	}
 	for _, role := range []string{"nn-worker", "dataloader", "embedding-worker", "embedding-ps"} {
 		set := pulumitest.Object[appsv1.StatefulSet](t, recorder.One(t, pulumitest.StatefulSet, "adult-income-"+role))
 		env := set.Spec.Template.Spec.Containers[0].Env
 		assert.Subset(t, env, asks, role)
 		for _, entry := range env {
 			assert.NotEqual(t, "PERSIA_REPLICA_METRICS", entry.Name, "there is no gateway")
+		}
+	}
+}
+
+// TestEndOfEachEngine: whichever engine runs a job, the command status sees its end by the completion,
+// and waits for no other Kubernetes Job with the job's label.
+func TestEndOfEachEngine(t *testing.T) {
+	jobSet := programtest.ReadStack(t, "prod")
+	programtest.Edit(t, jobSet, "persia:jobs", func(jobs any) { jobs.([]any)[0].(map[string]any)["engine"] = "jobset" })
+	for engine, configuration := range map[string]map[string]string{
+		"statefulset": programtest.ReadStack(t, "prod"), "jobset": jobSet, "operator": programtest.LeftToOperator(t),
+	} {
+		recorder, err := programtest.Deploy(t, configuration)
+		require.NoError(t, err)
+		job := pulumitest.Object[batchv1.Job](t, recorder.One(t, "kubernetes:batch/v1:Job", "criteo-completion"))
+		server := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
+			Name: "criteo-embedding-ps-0", Namespace: job.Namespace,
+			Labels: map[string]string{"persia_job": "criteo", "app.kubernetes.io/name": "embedding-ps"},
+		}}
+		for end, want := range map[batchv1.JobConditionType]string{
+			"": "", batchv1.JobComplete: "", batchv1.JobFailed: "the training job criteo has failed: BackoffLimitExceeded: 3",
+		} {
+			t.Run(engine+" "+string(end), func(t *testing.T) {
+				job := job.DeepCopy()
+				if end != "" {
+					job.Status.Conditions = []batchv1.JobCondition{{Type: end, Status: corev1.ConditionTrue, Reason: "BackoffLimitExceeded", Message: "3"}}
+				}
+				all, err := status.List(t.Context(), fake.NewClientset(job, server))
+				require.NoError(t, err)
+				require.Len(t, all, 1)
+				assert.Equal(t, "criteo", all[0].Job)
+				ended, err := status.Ended(all)
+				assert.Equal(t, end != "", ended)
+				if want == "" {
+					assert.NoError(t, err)
+				} else {
+					assert.EqualError(t, err, want)
+				}
+			})
 		}
 	}
 }

@@ -2,15 +2,19 @@ package status
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"persia/config"
 )
@@ -37,6 +41,70 @@ func List(ctx context.Context, client kubernetes.Interface) ([]Training, error) 
 		return nil, fmt.Errorf("read the state of the training jobs: %w", err)
 	}
 	return Of(jobs.Items, pods.Items), nil
+}
+
+const (
+	// Poll is how often Await looks at the training jobs.
+	Poll = time.Second
+	// Patience is how long the API server may fail to answer: trainings go on without it.
+	Patience = 2 * time.Minute
+)
+
+// Await passes all training jobs to a function, again and again until that has seen the end. It
+// returns the function's error, or one if the API server does not answer for minutes.
+func Await(ctx context.Context, client kubernetes.Interface, see func([]Training) (ended bool, err error)) error {
+	answered := time.Now()
+	for {
+		all, err := List(ctx, client)
+		if err == nil {
+			answered = time.Now()
+			if ended, err := see(all); ended {
+				return err
+			}
+		} else if time.Since(answered) > Patience {
+			return fmt.Errorf("no answer for %s: %w", Patience, err)
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(Poll):
+		}
+	}
+}
+
+// Follow shows how a training job goes on until it has ended, and returns an error if it has failed.
+func Follow(ctx context.Context, cluster *rest.Config, job string, out io.Writer) error {
+	client, err := kubernetes.NewForConfig(cluster)
+	if err != nil {
+		return err
+	}
+	said := ""
+	return Await(ctx, client, func(all []Training) (bool, error) {
+		all = slices.DeleteFunc(all, func(training Training) bool { return training.Job != job })
+		if len(all) == 0 {
+			return true, fmt.Errorf("no training job %s reports its completion", job)
+		}
+		if now := all[len(all)-1].State; now != said {
+			said = now
+			fmt.Fprintln(out, now)
+		}
+		return Ended(all)
+	})
+}
+
+// Ended reports whether all training jobs have ended, and which have failed. A changed job may be
+// there twice, as it was and as it is.
+func Ended(all []Training) (bool, error) {
+	var failures []error
+	for _, training := range all {
+		switch training.End {
+		case "":
+			return false, nil
+		case batchv1.JobFailed:
+			failures = append(failures, fmt.Errorf("the training job %s has %s", training.Job, training.State))
+		}
+	}
+	return true, errors.Join(failures...)
 }
 
 // Coordinator returns the name of the pod of nn-worker 0, which coordinates a training job, or
