@@ -582,9 +582,9 @@ var computedEnv = computed(map[string][]string{
 		"PERSIA_NODE_RANK", "PERSIA_NODES",
 	},
 	"runId":       {"PERSIA_RUN"},
-	"name":        {"PERSIA_JOB"},
+	"name":        {"PERSIA_JOB", "PERSIA_TOKEN"},
 	"engine":      {"PERSIA_ONCE"},
-	"mounts":      {"PERSIA_CKPT_ROOT"},
+	"mounts":      {"PERSIA_CKPT_ROOT", "PERSIA_SCRATCH"},
 	"persia:nats": {"PERSIA_NATS_AUTHORITY"},
 	"resources":   {"PERSIA_GPUS"},
 	"script":      {"PERSIA_PYTHON", "PERSIA_RUNTIME", "PERSIA_PORT"},
@@ -628,7 +628,6 @@ var readEnv = map[string]rule{
 	"PERSIA_LOST_SECONDS":    duration,
 	"PERSIA_NATS_SECONDS":    duration,
 	"PERSIA_STOP_SECONDS":    duration,
-	"PERSIA_TOLD_SECONDS":    duration,
 }
 
 // checkEnv checks the variables of a job or of a role.

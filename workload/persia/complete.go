@@ -181,5 +181,6 @@ func completionEnv(args JobArgs) []corev1.EnvVar {
 	return []corev1.EnvVar{
 		{Name: "PERSIA_COORDINATOR", Value: coordinatorAddress(args)},
 		{Name: "PERSIA_RUN", Value: args.Job.RunID},
+		tokenEnv(args.Job),
 	}
 }

@@ -4,12 +4,12 @@
 # It asks the job's coordinator, at PERSIA_COORDINATOR, about the run PERSIA_RUN, and
 # tells of each change.
 set -u
-: "${PERSIA_COORDINATOR:?}" "${PERSIA_RUN:?}"
+: "${PERSIA_COORDINATOR:?}" "${PERSIA_RUN:?}" "${PERSIA_TOKEN:?}"
 
 watch() {
 	last=
 	while :; do
-		now=$(timeout 10 wget -q -O - "http://$PERSIA_COORDINATOR/status?run=$PERSIA_RUN" 2>/dev/null) ||
+		now=$(timeout 10 wget -q -O - --header "Authorization: Bearer $PERSIA_TOKEN" "http://$PERSIA_COORDINATOR/status?run=$PERSIA_RUN" 2>/dev/null) ||
 			now="the coordinator at $PERSIA_COORDINATOR does not answer"
 		[ "$now" = "$last" ] || echo "$now"
 		last=$now

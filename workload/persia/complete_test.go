@@ -50,7 +50,7 @@ func TestComplete(t *testing.T) {
 			var asked atomic.Int32
 			coordinator := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				at := int(asked.Add(1)) - 1
-				if answer := test.answers[min(at, len(test.answers)-1)]; answer != "" && r.URL.String() == "/status?run=7" {
+				if answer := test.answers[min(at, len(test.answers)-1)]; answer != "" && r.URL.String() == "/status?run=7" && r.Header.Get("Authorization") == "Bearer "+token {
 					_, _ = w.Write([]byte(answer + "\n"))
 				} else {
 					w.WriteHeader(http.StatusServiceUnavailable)
@@ -61,7 +61,7 @@ func TestComplete(t *testing.T) {
 			process := exec.Command("sh", "complete.sh")
 			var said strings.Builder
 			process.Stdout = &said
-			process.Env = append(os.Environ(), "PERSIA_COORDINATOR="+address, "PERSIA_RUN=7", "PERSIA_POLL_SECONDS=0.05", "no_proxy=127.0.0.1")
+			process.Env = append(os.Environ(), "PERSIA_COORDINATOR="+address, "PERSIA_RUN=7", "PERSIA_TOKEN="+token, "PERSIA_POLL_SECONDS=0.05", "no_proxy=127.0.0.1")
 			require.NoError(t, process.Start())
 			if test.status == 128+int(syscall.SIGTERM) {
 				require.Eventually(t, func() bool { return asked.Load() > 1 }, patience, 10*time.Millisecond)
@@ -82,11 +82,13 @@ func TestServe(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		end    string
+		moved  bool
 		status int
 	}{
-		"a job that completes": {"complete in attempt 1", 0},
-		"a job that fails":     {"failed: 5 attempts failed", FailedStatus},
-		"a pod that is moved":  {"", 128 + int(syscall.SIGTERM)},
+		"a job that completes":              {"complete in attempt 1", false, 0},
+		"a job that fails":                  {"failed: 5 attempts failed", false, FailedStatus},
+		"a pod that is moved":               {"", true, 128 + int(syscall.SIGTERM)},
+		"a pod that is moved after the end": {"failed: 5 attempts failed", true, FailedStatus},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -105,14 +107,20 @@ func TestServe(t *testing.T) {
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "pushgateway"), []byte(`#!/bin/sh
 				echo "$$ $*" >>`+started+`
 				[ "$(wc -l <`+started+`)" -gt 1 ] || exit 2
-				exec sleep 600
+				exec /bin/sleep 600
 			`), 0o755))
+			ended := filepath.Join(dir, "ended")
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "sleep"), []byte("#!/bin/sh\n[ $1 != 600 ] || touch "+ended+"\nexec /bin/sleep $1\n"), 0o755))
+			lastScrape := "0.05"
+			if test.moved {
+				lastScrape = "600"
+			}
 			process := exec.Command("sh", "-c", serveScript, "serve.sh", completeScript)
 			var said strings.Builder
 			process.Stdout = &said
 			process.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "no_proxy=127.0.0.1",
-				"PERSIA_COORDINATOR="+strings.TrimPrefix(coordinator.URL, "http://"), "PERSIA_RUN=7", "PERSIA_POLL_SECONDS=0.05",
-				"PERSIA_GATEWAY_PORT=9091", "PERSIA_GATEWAY_RESTART_SECONDS=0.05", "PERSIA_LAST_SCRAPE_SECONDS=0.05")
+				"PERSIA_COORDINATOR="+strings.TrimPrefix(coordinator.URL, "http://"), "PERSIA_RUN=7", "PERSIA_TOKEN="+token, "PERSIA_POLL_SECONDS=0.05",
+				"PERSIA_GATEWAY_PORT=9091", "PERSIA_GATEWAY_RESTART_SECONDS=0.05", "PERSIA_LAST_SCRAPE_SECONDS="+lastScrape)
 			require.NoError(t, process.Start())
 			var gateways [][]string
 			require.Eventually(t, func() bool {
@@ -123,10 +131,12 @@ func TestServe(t *testing.T) {
 				}
 				return len(gateways) == 2
 			}, patience, 10*time.Millisecond)
-			if test.end == "" {
+			end.Store(test.end != "")
+			if test.end != "" && test.moved {
+				require.Eventually(t, func() bool { _, err := os.Stat(ended); return err == nil }, patience, 10*time.Millisecond)
+			}
+			if test.moved {
 				require.NoError(t, process.Process.Signal(syscall.SIGTERM))
-			} else {
-				end.Store(true)
 			}
 			_ = process.Wait()
 			assert.Equal(t, test.status, process.ProcessState.ExitCode())
@@ -203,6 +213,9 @@ func TestCompletionJob(t *testing.T) {
 	assert.Equal(t, []corev1.EnvVar{
 		{Name: "PERSIA_COORDINATOR", Value: "criteo-nn-worker-0.criteo-nn-worker." + NamespaceName + ".svc:8886"},
 		{Name: "PERSIA_RUN", Value: "1"},
+		{Name: "PERSIA_TOKEN", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
+			LocalObjectReference: corev1.LocalObjectReference{Name: "criteo-token"}, Key: "token",
+		}}},
 	}, container.Env)
 	assert.Empty(t, pod.Volumes, "the script is its command: a changed one starts no training anew")
 }

@@ -20,7 +20,7 @@ import time
 
 from keeper import Keeper
 from link import ANSWER_SECONDS
-from roster import Roster, busy, name
+from roster import Roster, busy, check, name
 
 NN_WORKER, DATALOADER = "nn-worker", "dataloader"
 
@@ -68,13 +68,14 @@ class Coordinator:
         self.short = 0  # how many attempts in a row a replaced pod ended soon
         # The end of a job whose pods end with it.
         self.began = clock()
-        self.over_since = None  # when this coordinator learned that the job is complete or has failed
-        self.completion_asked = False  # whether the job's completion knows that
+        self.completion_asked = False  # whether the job's completion knows that it is complete or has failed
+        self.lacks = ""  # what the machine of this coordinator lacks, for people
 
     # Reports.
 
     def report(self, member):
-        """Take a replica's report, and return the answer."""
+        """Take a replica's report, and return the answer. Raise a ValueError if it is not a whole one."""
+        check(member)
         with self.lock:
             key = (member["role"], member["replica"])
             # A replica may have kept an address that another job has now.
@@ -98,7 +99,7 @@ class Coordinator:
                 self.learn(member["attempt"])
             if self.phase == FAILED and before and before["revision"] != member["revision"]:
                 self.retry(key)
-            if member.get("done") and self.phase == STOP:
+            if member["done"] and self.phase == STOP and member["attempt"] == self.attempt > 0:
                 self.finish()
             elif member.get("failed") and self.phase == STOP:
                 self.give_up(member["failed"])
@@ -412,21 +413,21 @@ class Coordinator:
         late = 2 * (self.settings.beat_seconds + ANSWER_SECONDS)
         return max(self.settings.lost_seconds - late, self.settings.lost_seconds / 2)
 
-    def status(self, run=""):
-        """Return one line for people and for the job's completion. The completion asks about a
-        run, because this may be the coordinator of the previous one."""
+    def status(self, run="", known=False):
+        """Return one line for people and for the job's completion, which is known by its token. The
+        completion asks about a run, because this may be the coordinator of the previous one."""
         with self.lock:
             if run not in ("", self.settings.run):
-                return f"waiting: the coordinator is of run {self.settings.run}"
+                return "waiting: the coordinator is of another run"
             if self.superseded:
                 return "waiting: a newer coordinator has taken over"
             if self.phase == DONE:
                 text = self.completed()
-                self.completion_asked = self.completion_asked or run != "" and text.startswith("complete ")
+                self.completion_asked = self.completion_asked or known and text.startswith("complete ")
                 return text
             saving, reading = self.keeper.trouble_saving() + self.keeper.trouble_found(), self.keeper.trouble_reading()
             if self.phase == FAILED:
-                self.completion_asked = self.completion_asked or run != ""
+                self.completion_asked = self.completion_asked or known
                 return f"failed: {self.reason}{saving}"
             if self.phase == START:
                 reading = reading or self.keeper.trouble_read()
@@ -448,18 +449,18 @@ class Coordinator:
     def waiting(self):
         waits = self.roster.missing(self.clock())
         more = f" and {len(waits) - 3} more" if len(waits) > 3 else ""
-        return "; ".join(waits[:3]) + more or ("reading the checkpoints" if self.starting or self.ended else "backing off")
+        waits = "; ".join(waits[:3]) + more or ("reading the checkpoints" if self.starting or self.ended else "backing off")
+        return "; ".join(filter(None, (waits, self.lacks)))
 
     def stays(self):
         """Report whether the pod of this coordinator must outlive a job that is complete or has
-        failed, where pods end with their job: until nn-workers and dataloaders have left, and for
-        a limited time until the completion has asked and the end is recorded."""
+        failed, where pods end with their job: until nn-workers and dataloaders have left, the completion
+        has asked, and the end is recorded. Nothing else could tell a later completion how the job has
+        ended."""
         with self.lock:
             if self.phase not in (DONE, FAILED):
                 return True
             now = self.clock()
-            if self.over_since is None:
-                self.over_since = now
             # A replica that has never reported may have left on the previous coordinator's order.
             if len(self.roster.reports) < self.roster.total and now - self.began <= self.settings.lost_seconds:
                 return True
@@ -467,5 +468,4 @@ class Coordinator:
                 present = now - self.roster.reports[key]["seen"] <= self.settings.lost_seconds
                 if present and key[0] in (NN_WORKER, DATALOADER) and key != (NN_WORKER, 0):
                     return True
-            known = self.completion_asked and self.keeper.saved()
-            return not known and now - self.over_since <= self.settings.told_seconds
+            return not self.completion_asked or not self.keeper.saved()

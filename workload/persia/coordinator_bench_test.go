@@ -125,12 +125,18 @@ func (s *standIns) report(client *http.Client, index, attempt int, state string)
 	body, err := json.Marshal(map[string]any{
 		"role": "dataloader", "replica": index, "run": "", "pod": strconv.Itoa(index), "revision": "1", "instance": strconv.Itoa(index),
 		"attempt": attempt, "state": state, "reason": "", "progress": nil, "blocked": "", "ending": false, "leaving": false, "done": false,
+		"coordinator": strings.TrimPrefix(strings.TrimSuffix(s.address, "/report"), "http://"), "since": 0, "doubts": true, "hangs": "", "failed": "",
 	})
 	if err != nil {
 		return order{}, err
 	}
 	asked := time.Now()
-	answer, err := client.Post(s.address, "application/json", bytes.NewReader(body))
+	request, err := http.NewRequest(http.MethodPost, s.address, bytes.NewReader(body))
+	if err != nil {
+		return order{}, err
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	answer, err := client.Do(request)
 	var told order
 	if err == nil {
 		err = json.NewDecoder(answer.Body).Decode(&told)

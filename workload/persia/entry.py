@@ -14,7 +14,7 @@ import time
 import checks
 import coordinator
 import gateway
-from processes import Command
+from processes import Command, adopt
 
 # How long the script may take to end, of the 30 s that such a pod has.
 STOP_SECONDS = 20
@@ -94,6 +94,7 @@ class Script:
 
 
 def main(environment, arguments):
+    adopt()
     script = Script(script_environment(environment), arguments)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, script.stop)

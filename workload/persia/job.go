@@ -1,6 +1,8 @@
 package persia
 
 import (
+	"crypto/rand"
+
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -79,6 +81,11 @@ func NewJob(ctx *pulumi.Context, name string, args JobArgs, opts ...pulumi.Resou
 	if err != nil {
 		return nil, err
 	}
+	token, err := registerToken(ctx, name, args, child)
+	if err != nil {
+		return nil, err
+	}
+	child = pulumi.Composite(child, kube.After([]pulumi.CustomResource{token}))
 	if args.Job.EnableMetrics {
 		if err := newMetricsGateway(ctx, name, args, child); err != nil {
 			return nil, err
@@ -137,6 +144,27 @@ func serviceAccount(args JobArgs) *corev1.ServiceAccount {
 		ObjectMeta:                   kube.Meta(args.Namespace, args.ServiceAccount, kube.Labels("job", args.Job.Name)),
 		AutomountServiceAccountToken: &noToken,
 	}
+}
+
+const tokenKey = "token"
+
+// registerToken registers the Secret by which the coordinator knows the pods of its job. Each run of
+// the program makes another token, and only the first one is ever used.
+func registerToken(ctx *pulumi.Context, name string, args JobArgs, child pulumi.ResourceOption) (pulumi.CustomResource, error) {
+	secret := &corev1.Secret{
+		ObjectMeta: kube.Meta(args.Namespace, tokenSecret(args.Job), kube.Labels("job", args.Job.Name)),
+		Data:       map[string][]byte{tokenKey: []byte(rand.Text())},
+	}
+	return kube.Register(ctx, name+"-token", secret, child, pulumi.IgnoreChanges([]string{"data"}))
+}
+
+func tokenSecret(job config.Job) string { return kube.LabelName(job.Name, "token") }
+
+// tokenEnv returns the variable with the token.
+func tokenEnv(job config.Job) corev1.EnvVar {
+	return corev1.EnvVar{Name: "PERSIA_TOKEN", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
+		LocalObjectReference: corev1.LocalObjectReference{Name: tokenSecret(job)}, Key: tokenKey,
+	}}}
 }
 
 // newRole registers a role's StatefulSet, and the headless service that gives its replicas their

@@ -27,7 +27,7 @@ class Keeper:
         # Reading. All failures in a row are one error for people.
         self.reading = None  # when the read began that has not returned
         self.failed_reads, self.read_error = 0, ""
-        self.read_again = 0  # when to read next after a failure
+        self.read_again = 0.0  # when to read next after a failure
         self.known, self.strange = {}, {}  # see checkpoints.Found
         # Writing. changes counts the changes of the memory, recorded those that the file has.
         self.recording = threading.Lock()  # taken before lock

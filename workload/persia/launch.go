@@ -242,10 +242,12 @@ func launchEnv(args JobArgs, role role) []corev1.EnvVar {
 		{Name: "PERSIA_ROLE", Value: role.Name},
 		{Name: "PERSIA_COORDINATOR", Value: coordinatorAddress(args)},
 		{Name: "PERSIA_RUN", Value: args.Job.RunID},
+		tokenEnv(args.Job),
 		kube.FieldEnv("PERSIA_POD_UID", "metadata.uid"),
 		labelEnv("PERSIA_REVISION", revisionLabel(args.Job)),
 		{Name: "PERSIA_STATE_DIR", Value: stateDirectory(args, role)},
 		{Name: "PERSIA_IDLE_FILE", Value: path.Join(podState, "idle")},
+		{Name: "PERSIA_SCRATCH", Value: strings.Join(scratch(args, role), ":")},
 	}
 	if args.Job.Engine == config.EngineJobSet {
 		env = append(env, corev1.EnvVar{Name: "PERSIA_ONCE", Value: "1"})
@@ -273,6 +275,19 @@ func launchEnv(args JobArgs, role role) []corev1.EnvVar {
 		})
 	}
 	return env
+}
+
+// scratch returns the directories for temporary files that end with a pod: all but mounts of other
+// volumes.
+func scratch(args JobArgs, role role) []string {
+	volumes, mounts := podVolumes(args, role)
+	return slices.DeleteFunc([]string{config.SharedMemory, "/tmp"}, func(directory string) bool {
+		return slices.ContainsFunc(mounts, func(mount corev1.VolumeMount) bool {
+			return path.Clean(mount.MountPath) == directory && !slices.ContainsFunc(volumes, func(volume corev1.Volume) bool {
+				return volume.Name == mount.Name && volume.EmptyDir != nil
+			})
+		})
+	})
 }
 
 // GPUs returns the variable with the number of GPUs that a replica requests, if any.

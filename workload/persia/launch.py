@@ -18,9 +18,10 @@ import checks
 import checkpoints
 import coordinator
 import gateway
+import processes
 import server
-from link import Link
-from processes import Command, connected, processes
+from link import Link, Refused
+from processes import Command
 from settings import Settings
 
 # How long the coordinator's pod waits for its last record, in seconds.
@@ -37,7 +38,7 @@ class Replica:
     def __init__(self, settings, arguments, coordinates=None):
         self.settings, self.arguments = settings, arguments
         self.coordinates = coordinates  # the job's coordinator, if it is in this process
-        self.link = Link(own_address(settings.coordinator) if coordinates else settings.coordinator)
+        self.link = Link(own_address(settings.coordinator) if coordinates else settings.coordinator, settings.token)
         self.files = checks.Files(settings.role, os.environ, settings.beat_seconds)
         self.instance, self.since = uuid.uuid4().hex, time.time()
         self.attempt, self.state, self.reason = 0, "waiting", ""
@@ -51,6 +52,7 @@ class Replica:
         self.blocked = ""  # why no attempt can start with this replica
         self.nats_seen = None  # when the command was last connected to NATS
         self.clients = set()  # the processes that were connected then
+        self.scratch = processes.Scratch(settings.scratch)
         self.answered = time.monotonic()  # when it sent the last report that got an answer
         self.silence = settings.lost_seconds  # how long the command runs without an answer
         self.was_running = False  # whether the command ran when the pod had to end
@@ -82,6 +84,7 @@ class Replica:
         """Wait until the next report is due, or there is something to report."""
         deadline = time.monotonic() + self.settings.beat_seconds
         while time.monotonic() < deadline and self.reported == self.news():
+            processes.reap(self.command and self.command.process)
             if self.ending:
                 # A launcher may have ended before the training that it has started.
                 if self.command.ended():
@@ -154,8 +157,8 @@ class Replica:
         long. A script that has ended needs none, although its launcher may still run."""
         if not self.settings.nats:
             return False
-        running = processes(self.command.process.pid)
-        clients = connected(running, self.settings.nats[1])
+        running = self.command.running()
+        clients = processes.connected(running, self.settings.nats[1])
         if clients:
             if self.nats_seen is None:
                 log(f"attempt {self.attempt}: connected to NATS")
@@ -195,6 +198,9 @@ class Replica:
         self.reported, sent = self.news(), time.monotonic()
         try:
             order = self.link.ask(body)
+        except Refused as error:
+            self.say(f"the coordinator at {self.settings.coordinator} refuses a report: {error}")
+            return None
         except (OSError, ValueError, http.client.HTTPException):
             self.say(f"the coordinator at {self.settings.coordinator} does not answer")
             return None
@@ -252,6 +258,8 @@ class Replica:
         elif order["order"] == coordinator.STOP:
             self.end_command(self.settings.stop_seconds)
         elif order["order"] == coordinator.DONE:
+            # A substitute tells the next coordinator, which believes it by the attempt.
+            self.attempt = max(self.attempt, order["attempt"])
             # Servers keep the model in memory, for example for an export.
             self.say(f"the job is complete: {'still running' if self.state == 'running' else 'idle'}")
         elif order["order"] == coordinator.FAILED:
@@ -299,6 +307,7 @@ class Replica:
     def begin(self, attempt, resume):
         """Start the command, or the check of the GPUs before it."""
         self.attempt, self.nats_seen, self.clients = attempt, None, set()
+        self.scratch.clear()
         if self.progress():
             os.remove(self.settings.progress_file)
         environment = self.environment(resume)
@@ -378,10 +387,16 @@ def main(arguments):
     except ValueError as wrong:
         log(str(wrong))
         return 2
+    # The training needs no token, and its logs may show its environment.
+    del os.environ["PERSIA_TOKEN"]
+    processes.adopt()
     coordinates = None
     if (settings.role, settings.replica) == (coordinator.NN_WORKER, 0):
         coordinates = coordinator.Coordinator(settings, log)
-        server.serve(coordinates, int(settings.coordinator.rsplit(":", 1)[1]))
+        coordinates.lacks = server.open_enough(coordinates.roster.total)
+        if coordinates.lacks:
+            log(coordinates.lacks)
+        server.serve(coordinates, int(settings.coordinator.rsplit(":", 1)[1]), settings.token)
         coordinates.keeper.run()
     replica = Replica(settings, arguments, coordinates)
     for number in (signal.SIGTERM, signal.SIGINT):

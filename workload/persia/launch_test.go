@@ -196,7 +196,7 @@ func TestLaunchNextRun(t *testing.T) {
 	first.becomes("complete in attempt 1")
 	loader.says("the job is complete")
 	assert.Equal(t, "complete in attempt 1", first.statusOf("first"))
-	assert.Equal(t, "waiting: the coordinator is of run first", first.statusOf("next"))
+	assert.Equal(t, "waiting: the coordinator is of another run", first.statusOf("next"))
 
 	next := newTraining(t, first.replicas, "PERSIA_RUN=next")
 	next.coordinator = first.coordinator

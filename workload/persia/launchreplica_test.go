@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -357,33 +356,4 @@ func TestLaunchIsAnsweredInPart(t *testing.T) {
 	loader.says("the coordinator at " + j.coordinator + " does not answer")
 	loader.says("waiting for attempt 1")
 	require.Eventually(t, func() bool { return told.Load() > 1 }, patience, time.Millisecond)
-}
-
-func TestLaunchMisused(t *testing.T) {
-	t.Parallel()
-	pod := []string{"PERSIA_ROLE=dataloader", "REPLICA_INDEX=0", "PERSIA_COORDINATOR=127.0.0.1:1", "PERSIA_IDLE_FILE=/none/idle", "PERSIA_STATE_DIR=/none"}
-	for name, test := range map[string]struct {
-		arguments []string
-		env       []string
-		says      string
-	}{
-		"without a command":      {nil, nil, "usage: launch.py COMMAND"},
-		"without the job's pod":  {[]string{"true"}, nil, "PERSIA_ROLE is not set"},
-		"a time with a unit":     {[]string{"true"}, append(pod, "PERSIA_STUCK_SECONDS=1h"), "launch.py: PERSIA_STUCK_SECONDS is '1h': must be a number of at least 0"},
-		"a time that is none":    {[]string{"true"}, append(pod, "PERSIA_STUCK_SECONDS=nan"), "launch.py: PERSIA_STUCK_SECONDS is 'nan': must be a number of at least 0"},
-		"a time before now":      {[]string{"true"}, append(pod, "PERSIA_STUCK_SECONDS=-1"), "launch.py: PERSIA_STUCK_SECONDS is '-1': must be a number of at least 0"},
-		"a word for a number":    {[]string{"true"}, append(pod, "PERSIA_CKPT_KEEP=all"), "launch.py: PERSIA_CKPT_KEEP is 'all': must be a whole number of at least 1"},
-		"a half checkpoint":      {[]string{"true"}, append(pod, "PERSIA_CKPT_KEEP=1.5"), "launch.py: PERSIA_CKPT_KEEP is '1.5': must be a whole number of at least 1"},
-		"without any checkpoint": {[]string{"true"}, append(pod, "PERSIA_CKPT_KEEP=0"), "launch.py: PERSIA_CKPT_KEEP is '0': must be a whole number of at least 1"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			command := exec.Command("python3", append([]string{"-B", launchFile}, test.arguments...)...)
-			command.Env = append([]string{"PATH=" + os.Getenv("PATH")}, test.env...)
-			output, err := command.CombinedOutput()
-			require.Error(t, err)
-			assert.Equal(t, 2, command.ProcessState.ExitCode())
-			assert.Contains(t, string(output), test.says)
-			assert.NotContains(t, string(output), "Traceback")
-		})
-	}
 }

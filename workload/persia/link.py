@@ -25,11 +25,16 @@ LOOK_UP_SECONDS, LOST_LOOK_UP_SECONDS = 60, 5
 ANSWER_SECONDS = 5
 
 
+class Refused(OSError):
+    """The coordinator has answered that it does not take a report."""
+
+
 class Link:
     """A connection to an address like HOST:PORT. It reconnects when the connection is lost."""
 
-    def __init__(self, address, seconds=ANSWER_SECONDS):
+    def __init__(self, address, token, seconds=ANSWER_SECONDS):
         host, port = address.rsplit(":", 1)
+        self.headers = {"Authorization": "Bearer " + token}
         self.name, self.port, self.seconds = full_name(host), int(port), seconds
         self.addresses = []  # the last ones that DNS returned
         self.known = threading.Event()  # set when there are some
@@ -80,8 +85,12 @@ class Link:
                 raise OSError(f"{self.name} cannot be looked up")
             self.connected = self.next_address()
             self.connection = http.client.HTTPConnection(self.connected, self.port, timeout=self.seconds)
-        self.connection.request("POST", "/report", body)
-        return json.loads(self.connection.getresponse().read().decode())
+        self.connection.request("POST", "/report", body, self.headers)
+        answer = self.connection.getresponse()
+        text = answer.read().decode()
+        if answer.status != http.client.OK:
+            raise Refused(f"{answer.status} {answer.reason} {text}".strip())
+        return json.loads(text)
 
     def next_address(self):
         """Return an address that has not failed, or the first one if all have."""

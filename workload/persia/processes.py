@@ -1,4 +1,9 @@
-"""Runs and ends a replica's command, with all processes that it has started."""
+"""Runs and ends a replica's command, with all processes that it has started.
+
+The children of a process that ends go to process 1 of its container, or to an ancestor that has
+called adopt. A launcher is one of both, so everything that its command leaves is among its own
+descendants, in whatever session it runs.
+"""
 
 import os
 import signal
@@ -17,6 +22,7 @@ class Command:
 
     def status(self):
         """Return the exit status as a shell does, or None while the command runs."""
+        reap(self.process)
         status = self.process.poll()
         return 128 - status if status is not None and status < 0 else status
 
@@ -58,8 +64,8 @@ class Command:
 
     def running(self):
         """Return the processes that are left."""
-        self.process.poll()
-        return processes(self.process.pid)
+        reap(self.process)
+        return descendants()
 
     def kill(self, pids, number):
         for pid in pids:
@@ -78,25 +84,82 @@ def program(pid):
         return "gone"
 
 
-def processes(root):
-    """Return the processes of a session, and of sessions that these have started."""
-    parents, found = {}, set()
+def adopt():
+    """Become the parent of the processes that a command leaves, as process 1 always is."""
+    if os.getpid() != 1:
+        import ctypes
+
+        # PR_SET_CHILD_SUBREAPER in the kernel's prctl.h.
+        ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
+
+
+def reap(process=None):
+    """Remove all children that have ended from the process table. A process of Python's reports its
+    exit status afterwards."""
+    try:
+        while True:
+            ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if not ended:
+                return
+            if process and process.pid == ended.si_pid and process.returncode is None:
+                process.poll()
+            else:
+                os.waitpid(ended.si_pid, 0)
+    except ChildProcessError:
+        pass  # no child is left
+
+
+def descendants():
+    """Return the processes that this one has started or adopted, and theirs."""
+    children = {}
     for entry in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open(f"/proc/{entry}/stat") as file:
-                state, parent, _, session = file.read().rsplit(")", 1)[1].split()[:4]
+                state, parent = file.read().rsplit(")", 1)[1].split()[:2]
         except (OSError, ValueError):
             continue
         if state != "Z":
-            parents[int(entry)] = int(parent)
-            if int(session) == root:
-                found.add(int(entry))
-    grown = True
-    while grown:
-        children = {pid for pid, parent in parents.items() if parent in found} - found
-        found |= children
-        grown = bool(children)
+            children.setdefault(int(parent), []).append(int(entry))
+    found, parents = set(), [os.getpid()]
+    while parents:
+        more = children.get(parents.pop(), [])
+        found.update(more)
+        parents += more
     return found
+
+
+class Scratch:
+    """Folders whose files end with their pod, and use its memory until then."""
+
+    def __init__(self, folders):
+        # The image's own files are for each attempt.
+        image = os.stat("/").st_dev
+        self.kept = {
+            folder: set(os.listdir(folder)) if os.stat(folder).st_dev == image else set()
+            for folder in folders if os.path.isdir(folder)
+        }
+
+    def clear(self):
+        """Remove the files of ended attempts. Only process 1 of a container has its own folders."""
+        if os.getpid() == 1:
+            for folder, kept in self.kept.items():
+                remove(folder, kept)
+
+
+def remove(folder, kept=()):
+    """Remove the content of a folder, but nothing that is mounted in there."""
+    device = os.stat(folder).st_dev
+    for entry in os.scandir(folder):
+        try:
+            if entry.name in kept or entry.stat(follow_symlinks=False).st_dev != device:
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                remove(entry.path)
+                os.rmdir(entry.path)
+            else:
+                os.remove(entry.path)
+        except OSError:
+            continue
 
 
 def connected(pids, port):

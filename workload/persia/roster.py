@@ -6,6 +6,29 @@ allows, costs the same in a job of any size. Only lists for people cost more.
 
 import collections
 
+STATES = ("waiting", "running", "finished", "failed")
+
+# The values of a report, with their types.
+VALUES = {
+    "role": (str,), "replica": (int,), "coordinator": (str,), "run": (str,), "pod": (str,), "revision": (str,), "instance": (str,),
+    "since": (int, float), "attempt": (int,), "state": (str,), "reason": (str,), "doubts": (bool,), "progress": (int, type(None)),
+    "blocked": (str,), "ending": (bool,), "hangs": (str,), "leaving": (bool,), "done": (bool,), "failed": (str,),
+}
+
+
+def check(report):
+    """Raise a ValueError if a report is not a whole one, so that no part of it is taken."""
+    if not isinstance(report, dict):
+        raise ValueError("a report must be an object")
+    for name, types in VALUES.items():
+        if name not in report:
+            raise ValueError(f"{name} is missing")
+        # To Python, True is a number.
+        if type(report[name]) not in types:
+            raise ValueError(f"{name} must not be {report[name]!r}")
+    if report["state"] not in STATES:
+        raise ValueError(f"state must not be {report['state']!r}")
+
 
 def name(key):
     return f"{key[0]} {key[1]}"
@@ -71,8 +94,8 @@ class Roster:
             del revisions[report["revision"]]
         for among in (self.busy, self.blocked):
             among.discard(key)
-        for among in (self.heard, self.working):
-            among.pop(key, None)
+        for ordered in (self.heard, self.working):
+            ordered.pop(key, None)
 
     def has_finished(self, report):
         return report["state"] == "finished" and report["attempt"] == self.attempt

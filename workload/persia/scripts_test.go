@@ -31,6 +31,17 @@ func TestLaunch(t *testing.T) {
 		"in the pod, where the job can write to no volume": {"dev", func(jobs any) {
 			jobs.([]any)[0].(map[string]any)["mounts"].([]any)[0].(map[string]any)["readOnly"] = true
 		}, "adult-income-nn-worker", map[string]string{"PERSIA_STATE_DIR": "/var/lib/persia/adult-income/1", "PERSIA_CKPT_ROOT": ""}},
+		"with its own folders for temporary files": {"dev", func(any) {}, "adult-income-nn-worker", map[string]string{"PERSIA_SCRATCH": "/dev/shm:/tmp"}},
+		"with folders for temporary files that outlive the pod": {"dev", func(jobs any) {
+			job := jobs.([]any)[0].(map[string]any)
+			job["volumes"] = []any{
+				map[string]any{"name": "memory", "emptyDir": map[string]any{"medium": "Memory"}},
+				map[string]any{"name": "data", "nfs": map[string]any{"server": "10.0.0.2", "path": "/"}},
+			}
+			job["nnWorker"].(map[string]any)["volumeMounts"] = []any{
+				map[string]any{"name": "memory", "mountPath": "/dev/shm"}, map[string]any{"name": "data", "mountPath": "/tmp/"},
+			}
+		}, "adult-income-nn-worker", map[string]string{"PERSIA_SCRATCH": "/dev/shm"}},
 	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {

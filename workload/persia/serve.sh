@@ -17,8 +17,9 @@ serve() {
 
 # A shell handles a signal only between commands, and at once while it waits for one
 # in the background.
-gateway= waiter=
-trap 'kill $gateway $waiter 2>/dev/null; exit 143' TERM INT
+gateway= waiter= status=
+# nn-worker 0 has left after the script has ended, so nothing could ask it again.
+trap 'kill $gateway $waiter 2>/dev/null; exit ${status:-143}' TERM INT
 serve &
 gateway=$!
 /bin/sh -c "$1" &

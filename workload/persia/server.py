@@ -1,16 +1,34 @@
-"""Serves a coordinator over HTTP: POST takes a report, and GET returns the status.
+"""Serves a coordinator over HTTP: POST takes a report, and GET returns the status. Only requests
+with the token of the job change anything.
 
 A job may have thousands of replicas, which keep their connections, so one thread serves all.
 """
 
 import asyncio
+import hmac
 import json
+import resource
 import socket
 import threading
 import urllib.parse
 
+# The longest report, in bytes, and how long its bytes may take, in seconds.
+LONGEST_BODY, BODY_SECONDS = 64 * 1024, 10
 
-def serve(coordinator, port):
+# How many files a coordinator opens besides the connections of replicas.
+OWN_FILES = 64
+
+
+def open_enough(replicas):
+    """Let this process open a file for the connection of each replica. Return why it cannot, or ""."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    if most == resource.RLIM_INFINITY or most >= replicas + OWN_FILES:
+        return ""
+    return f"nn-worker 0 may open {most} files, and {replicas} replicas need {replicas + OWN_FILES}: raise the limit of its node's container runtime"
+
+
+def serve(coordinator, port, token):
     """Serve a coordinator in a thread. Raise an OSError if the port is taken."""
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -21,7 +39,7 @@ def serve(coordinator, port):
     listener.listen(4096)
 
     async def work():
-        await asyncio.start_server(lambda *streams: converse(coordinator, *streams), sock=listener, backlog=4096)
+        await asyncio.start_server(lambda *streams: converse(coordinator, token, *streams), sock=listener, backlog=4096)
         await asyncio.Event().wait()
 
     loop = asyncio.new_event_loop()
@@ -33,31 +51,45 @@ def serve(coordinator, port):
     threading.Thread(target=run, daemon=True).start()
 
 
-async def converse(coordinator, reader, writer):
+async def converse(coordinator, token, reader, writer):
     """Answer the requests of one connection."""
     try:
-        while await answer_one(coordinator, reader, writer):
+        while await answer_one(coordinator, token, reader, writer):
             pass
-    except (OSError, ValueError, KeyError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-        # The peer has closed the connection, or does not speak HTTP.
+    except (OSError, ValueError, KeyError, asyncio.TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+        # The peer has closed the connection, is too slow, or does not speak HTTP.
         pass
     finally:
         writer.close()
 
 
-async def answer_one(coordinator, reader, writer):
+async def answer_one(coordinator, token, reader, writer):
     """Answer one request, and report whether the connection stays open."""
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
     method, target, version = head[0].split(" ")
     headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:] if line)}
-    body = await reader.readexactly(int(headers.get("content-length", "0")))
+    known = hmac.compare_digest(headers.get("authorization", "").encode(), f"Bearer {token}".encode())
+    length = int(headers.get("content-length", "0"))
     stays = version == "HTTP/1.1" and headers.get("connection", "").lower() != "close"
-    if method == "POST":
-        text = json.dumps(coordinator.report(json.loads(body.decode())))
+    if method == "POST" and not known:
+        status, text, stays = "401 Unauthorized", "the request does not have the token of the job", False
+    elif length > LONGEST_BODY:
+        status, text, stays = "413 Payload Too Large", f"a report has at most {LONGEST_BODY} bytes", False
     else:
-        query = urllib.parse.parse_qs(urllib.parse.urlsplit(target).query)
-        text = coordinator.status(query.get("run", [""])[0]) + "\n"
+        body = await asyncio.wait_for(reader.readexactly(length), BODY_SECONDS)
+        status, text = answer(coordinator, method, target, known, body)
     kept = "keep-alive" if stays else "close"
-    writer.write(f"HTTP/1.1 200 OK\r\nContent-Length: {len(text.encode())}\r\nConnection: {kept}\r\n\r\n{text}".encode())
+    writer.write(f"HTTP/1.1 {status}\r\nContent-Length: {len(text.encode())}\r\nConnection: {kept}\r\n\r\n{text}".encode())
     await writer.drain()
     return stays
+
+
+def answer(coordinator, method, target, known, body):
+    """Return the status and the text of the answer to a request, which may have the token."""
+    if method != "POST":
+        query = urllib.parse.parse_qs(urllib.parse.urlsplit(target).query)
+        return "200 OK", coordinator.status(query.get("run", [""])[0], known) + "\n"
+    try:
+        return "200 OK", json.dumps(coordinator.report(json.loads(body.decode())))
+    except (ValueError, RecursionError) as error:
+        return "400 Bad Request", str(error)

@@ -10,6 +10,7 @@ class Settings:
         self.role = environment["PERSIA_ROLE"]
         self.replica = int(environment["REPLICA_INDEX"])
         self.coordinator = environment["PERSIA_COORDINATOR"]
+        self.token = environment["PERSIA_TOKEN"]
         self.replicas = {}
         for part in filter(None, environment.get("PERSIA_REPLICAS", "").split(",")):
             role, count = part.split("=")
@@ -21,6 +22,7 @@ class Settings:
         self.idle_file = environment["PERSIA_IDLE_FILE"]
         self.state_directory = environment["PERSIA_STATE_DIR"]
         self.former_state_directory = environment.get("PERSIA_FORMER_STATE_DIR")
+        self.scratch = list(filter(None, environment.get("PERSIA_SCRATCH", "").split(":")))
         self.progress_file = environment.get("PERSIA_PROGRESS_FILE")
         self.checkpoints = environment.get("PERSIA_CKPT_ROOT")
         # Only releases without persia-launcher need this variable.
@@ -42,7 +44,6 @@ class Settings:
         self.stop_seconds = seconds("PERSIA_STOP_SECONDS", "20")
         self.hang_seconds = seconds("PERSIA_HANG_SECONDS", "10")
         self.backoff_seconds = seconds("PERSIA_BACKOFF_SECONDS", "10")
-        self.told_seconds = seconds("PERSIA_TOLD_SECONDS", "600")
         self.look_seconds = seconds("PERSIA_LOOK_SECONDS", "60")
 
 

@@ -34,7 +34,6 @@ func TestDefaultTimes(t *testing.T) {
 		// These are in no page.
 		"stop_seconds": {20, ""},
 		"hang_seconds": {10, ""},
-		"told_seconds": {600, ""},
 		"look_seconds": {60, ""},
 		"keep":         {2, ""},
 	} {
@@ -48,7 +47,7 @@ func defaults(t *testing.T) map[string]any {
 	t.Helper()
 	const script = `
 import json, checks, settings
-given = {"PERSIA_ROLE": "dataloader", "REPLICA_INDEX": "0", "PERSIA_COORDINATOR": "127.0.0.1:1", "PERSIA_IDLE_FILE": "idle", "PERSIA_STATE_DIR": "state"}
+given = {"PERSIA_ROLE": "dataloader", "REPLICA_INDEX": "0", "PERSIA_COORDINATOR": "127.0.0.1:1", "PERSIA_TOKEN": "", "PERSIA_IDLE_FILE": "idle", "PERSIA_STATE_DIR": "state"}
 found = vars(settings.Settings(given))
 found["gpu_seconds"] = checks.GPUs(given).seconds
 print(json.dumps(found))

@@ -27,6 +27,8 @@ const (
 	note = `echo "$PERSIA_ATTEMPT" >>$PERSIA_ROLE-$REPLICA_INDEX.attempts; `
 	// together waits until all have noted the attempt.
 	together = `until [[ $(grep -lx $PERSIA_ATTEMPT *.attempts | wc -l) -eq $(tr , '\n' <<<$PERSIA_REPLICAS | wc -l) ]]; do sleep 0.05; done; `
+	// token is what all replicas know.
+	token = "of the test"
 	// serve makes a stand-in run forever, like a server.
 	serve = note + `exec sleep 600`
 )
@@ -102,7 +104,7 @@ func (j *training) startCommand(name string, command []string, env ...string) *r
 	r.process.Dir = j.dir
 	r.process.Env = append(append(append(os.Environ(),
 		"PERSIA_ROLE="+name[:at], "REPLICA_INDEX="+name[at+1:], "PERSIA_REPLICAS="+j.replicas,
-		"PERSIA_COORDINATOR="+j.coordinator, "PERSIA_POD_UID="+name, "PERSIA_REVISION=1",
+		"PERSIA_COORDINATOR="+j.coordinator, "PERSIA_TOKEN="+token, "PERSIA_POD_UID="+name, "PERSIA_REVISION=1",
 		"PERSIA_STATE_DIR="+filepath.Join(j.dir, ".persia"), "PERSIA_IDLE_FILE="+filepath.Join(j.dir, name+".idle"),
 		"PERSIA_PROGRESS_FILE="+filepath.Join(j.dir, name+".progress"),
 		"PERSIA_CKPT_ROOT="+filepath.Join(j.dir, "run")), j.env...), env...)
@@ -159,10 +161,15 @@ func (r *replica) stop() int {
 // status returns the coordinator's status of the job, or "" without a coordinator.
 func (j *training) status() string { return j.statusOf("") }
 
-// statusOf is status for a client that asks for a certain run.
+// statusOf is status for the completion of a run.
 func (j *training) statusOf(run string) string {
+	request, err := http.NewRequest(http.MethodGet, "http://"+j.coordinator+"/status?run="+run, nil)
+	require.NoError(j.t, err)
+	if run != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
 	client := http.Client{Timeout: 10 * time.Second}
-	answer, err := client.Get("http://" + j.coordinator + "/status?run=" + run)
+	answer, err := client.Do(request)
 	if err != nil {
 		return ""
 	}

@@ -38,18 +38,31 @@ class JobTest(unittest.TestCase):
         settings = types.SimpleNamespace(**dict(vars(self.settings), **changes))
         return coordinator.Coordinator(settings, self.logged.append, lambda: self.now)
 
+    def folder(self):
+        """Return another folder of the volume."""
+        return tempfile.mkdtemp(dir=self.volume)
+
+    def said(self, words):
+        """Return what the coordinators have logged with some words."""
+        return [text for text in self.logged if words in text]
+
+    def whole(self, role, attempt, state, **more):
+        """Return a report of a replica."""
+        return dict({
+            "role": role, "replica": 0, "coordinator": "", "run": "1", "pod": role, "revision": "1", "instance": role, "since": 0,
+            "attempt": attempt, "state": state, "reason": "", "doubts": True, "progress": None, "blocked": "", "ending": False,
+            "hangs": "", "leaving": False, "done": False, "failed": "",
+        }, **more)
+
     def report(self, role, attempt, state, **more):
         """Have a replica report, and return its order, after the keeper has worked."""
-        order = self.job.report(dict({
-            "role": role, "replica": 0, "run": "1", "pod": role, "revision": "1", "instance": role, "attempt": attempt,
-            "state": state, "reason": "", "progress": None, "blocked": "", "done": False,
-        }, **more))
+        order = self.job.report(self.whole(role, attempt, state, **more))
         self.job.keeper.keep()
         return order
 
-    def all_report(self, attempt, state):
+    def all_report(self, attempt, state, **more):
         for role in self.settings.replicas:
-            self.report(role, attempt, state)
+            self.report(role, attempt, state, **more)
 
     def write(self, name, *files):
         """Write files of a checkpoint, newer ones than those before, and return their folder."""

@@ -1,5 +1,11 @@
-import unittest
+import collections
+import json
+import os
+import threading
+from unittest import mock
 
+import checkpoints
+import memory
 from job import JobTest
 
 
@@ -8,6 +14,236 @@ class Pauses(JobTest):
         self.job.settings.backoff_seconds = 10
         self.assertEqual([0, 10, 20, 40, 80, 160, 300, 300], [self.job.pause(failures) for failures in range(8)])
 
+    def test_a_replica_without_an_answer_ends_its_command_before_it_counts_as_lost(self):
+        for lost, silence in ((120, 100), (60, 40), (30, 15), (10, 5)):
+            with self.subTest(lost):
+                self.job.settings.lost_seconds = lost
+                self.assertEqual(silence, self.report("nn-worker", 0, "waiting")["silence"])
 
-if __name__ == "__main__":
-    unittest.main()
+
+class Meanwhile(JobTest):
+    """What happens while the coordinator reads or writes a volume."""
+
+    def meanwhile(self, module, name, happens):
+        """Let something happen once, at the end of a function."""
+        function = getattr(module, name)
+
+        def call(*arguments, **named):
+            result = function(*arguments, **named)
+            patch.stop()
+            happens()
+            return result
+
+        patch = mock.patch.object(module, name, call)
+        patch.start()
+
+    def another(self):
+        """Another coordinator takes over."""
+        other = self.coordinator()
+        other.keeper.keep()
+        return other
+
+    def test_a_replica_tells_that_the_job_is_complete(self):
+        self.all_report(0, "waiting")
+        done = self.whole("dataloader", 1, "finished", done=True)
+        self.meanwhile(checkpoints, "scan", lambda: self.job.report(done))
+        self.report("nn-worker", 1, "failed")
+        self.job.keeper.keep()
+        self.assertEqual("complete in attempt 1", self.job.status())
+
+    def test_the_attempt_ends(self):
+        self.all_report(0, "waiting")
+        self.all_report(1, "running")
+        self.meanwhile(checkpoints, "scan", lambda: self.job.report(self.whole("nn-worker", 1, "failed")))
+        for failures in (0, 1):
+            self.job.keeper.keep()
+            self.assertEqual(failures, self.job.memory.failures)
+
+    def test_another_coordinator_takes_over(self):
+        self.job.keeper.keep()
+        self.meanwhile(checkpoints, "scan", self.another)
+        self.all_report(0, "waiting")
+        order = self.report("nn-worker", 0, "waiting")["order"]
+        self.assertEqual((True, "stop", False, None), (self.job.superseded, order, self.job.starting, self.job.ended))
+
+    def test_a_write_that_hung_is_done_after_another_has_taken_over(self):
+        others = []
+
+        def take_over():
+            others.append(self.another())
+            others[0].finish()
+            others[0].keeper.keep()
+
+        self.job.keeper.keep()
+        self.meanwhile(memory.Memory, "check", take_over)
+        self.job.keeper.remember(failed="overwritten")
+        self.job.keeper.record()
+        self.assertEqual("overwritten", self.job.memory.read()["failed"])
+        others[0].keeper.keep()
+        self.assertEqual((True, ""), (self.job.memory.read()["done"], self.job.memory.read()["failed"]))
+        self.job.keeper.keep()
+        self.assertTrue(self.job.superseded)
+
+    def test_another_coordinator_takes_over_before_a_checkpoint_is_removed(self):
+        folder = self.write_complete("attempt-1/1")
+        self.job.keeper.keep()
+        self.job.keeper.drop({folder})
+        self.another()
+        self.job.keeper.tidy()
+        self.assertEqual((True, True), (self.job.superseded, os.path.exists(os.path.join(folder, "opt.pt"))))
+
+    def test_the_pod_ends(self):
+        write = memory.Memory.write
+
+        def late(record, values):
+            patch.stop()
+            self.job.keeper.release(0.01)
+            write(record, values)
+
+        self.job.keeper.keep()
+        patch = mock.patch.object(memory.Memory, "write", late)
+        patch.start()
+        self.job.keeper.remember(running=True)
+        self.job.keeper.record()
+        for thread in set(threading.enumerate()) - {threading.current_thread()}:
+            thread.join()
+        self.assertFalse(self.job.memory.read()["running"])
+
+    def test_the_number_of_the_attempt_cannot_be_recorded(self):
+        self.job.keeper.keep()
+        with mock.patch.object(os, "replace", side_effect=OSError(5, "Input/output error")):
+            self.all_report(0, "waiting")
+        self.assertIn("backing off; this cannot be recorded: [Errno 5] Input/output error", self.job.status())
+        self.now += 1
+        self.all_report(0, "waiting")
+        self.assertEqual(1, self.job.memory.read()["attempt"])
+
+    def test_a_replica_fails_while_the_number_of_the_attempt_is_recorded(self):
+        self.all_report(0, "waiting")
+        self.all_report(1, "running")
+        self.report("dataloader", 1, "failed")
+        blocked = self.whole("nn-worker", 1, "waiting", blocked="NATS does not answer")
+        self.meanwhile(memory, "flush_folder", lambda: self.job.report(blocked))
+        self.all_report(1, "waiting")
+        self.assertEqual(("stop", False, False), (self.job.phase, self.job.memory.running, self.job.memory.read()["running"]))
+
+
+class Records(JobTest):
+    def test_an_attempt_from_a_backup_disturbs_none_and_its_folder_is_not_written(self):
+        self.all_report(0, "waiting")
+        self.all_report(1, "running")
+        os.makedirs(os.path.join(self.root, "attempt-99"))
+        self.job.keeper.keep()
+        self.assertEqual("go", self.report("dataloader", 1, "running")["order"])
+        self.report("dataloader", 1, "failed")
+        self.all_report(1, "waiting")
+        self.assertEqual("attempt 100 starts from the beginning", self.logged[-1])
+
+    def test_no_attempt_starts_beside_one_that_is_in_no_record(self):
+        for first, second in ((("dataloader", 3), ("nn-worker", 0)), (("nn-worker", 0), ("dataloader", 3))):
+            with self.subTest(first):
+                self.now = 0
+                self.job = self.coordinator(state_directory=self.folder())
+                for role, attempt in (first, second):
+                    self.report(role, attempt, "waiting")
+                for self.now, phase in ((1, "stop"), (79, "stop"), (81, "start")):
+                    self.all_report(3, "waiting")
+                    self.assertEqual(phase, self.job.phase)
+                self.assertEqual(4, self.job.attempt)
+
+    def test_a_record_without_a_pod_is_of_another_one(self):
+        os.makedirs(self.settings.state_directory)
+        with open(self.job.memory.file, "w") as file:
+            json.dump({"attempt": 7, "running": True}, file)
+        self.job.keeper.keep()
+        self.assertEqual(["attempt 7 ends: nn-worker 0 was replaced", "attempt 8 starts in 0 s or later"], self.logged)
+
+    def test_an_error_that_nothing_expects_does_not_end_the_work(self):
+        def fails_once(name):
+            again, tried = threading.Event(), []
+
+            def work():
+                tried.append(name)
+                if len(tried) == 1:
+                    raise TypeError(name)
+                again.set()
+
+            work.__name__ = name
+            setattr(self.job.keeper, name, work)
+            return again
+
+        self.job.settings.look_seconds = 0.01
+        self.job.keeper.moment = lambda: 0.01
+        work = [fails_once("keep"), fails_once("tidy")]
+        self.job.keeper.drop({"a checkpoint"})
+        self.job.keeper.run()
+        self.addCleanup(setattr, self.job, "superseded", True)
+        self.assertTrue(work[0].wait(60))
+        self.job.keeper.drop({"a checkpoint"})
+        self.assertTrue(work[1].wait(60))
+        self.assertEqual({"keep continues after TypeError('keep')", "tidy continues after TypeError('tidy')"}, set(self.logged))
+
+
+class Visits(JobTest):
+    """A report costs the same for any number of replicas. This counts looks at a replica, not time."""
+
+    def count(self, kind):
+        """Return a collection that counts each look at one of its entries."""
+        test = self
+
+        class Counted(kind):
+            def __iter__(self):
+                return test.each(kind.__iter__(self))
+
+            def values(self):
+                return test.each(kind.values(self))
+
+            def items(self):
+                return test.each(kind.items(self))
+
+        def visit(name):
+            def call(self, *arguments):
+                test.visits += 1
+                return getattr(kind, name)(self, *arguments)
+            return call
+
+        for name in ("__getitem__", "__setitem__", "__contains__", "get", "pop", "add", "discard"):
+            if hasattr(kind, name):
+                setattr(Counted, name, visit(name))
+        return Counted
+
+    def each(self, entries):
+        for entry in entries:
+            self.visits += 1
+            yield entry
+
+    def most(self, replicas, attempt, state, **more):
+        """Have all replicas report, and return the most looks that one of them cost."""
+        most = 0
+        for role, count in replicas.items():
+            for replica in range(count):
+                self.visits = 0
+                pod = f"{role}-{replica}"
+                self.job.report(self.whole(role, attempt, state, replica=replica, pod=pod, instance=pod, **more))
+                most = max(most, self.visits)
+        return most
+
+    def test_a_report_costs_the_same_for_any_number_of_replicas(self):
+        kinds = {kind: self.count(kind) for kind in (dict, set, collections.OrderedDict)}
+        costs = {}
+        for number in (100, 10000):
+            replicas = {"dataloader": number - 1, "nn-worker": 1}
+            self.job = self.coordinator(replicas=replicas, state_directory=self.folder())
+            costs[number] = []
+            for attempt, state, more in (
+                (0, "waiting", {"blocked": "NATS does not answer"}), (0, "waiting", {}), (1, "running", {}), (1, "running", {}),
+                (1, "failed", {}), (1, "waiting", {}), (2, "running", {}), (2, "finished", {}),
+            ):
+                for name, found in list(vars(self.job.roster).items()):
+                    if type(found) in kinds:
+                        setattr(self.job.roster, name, kinds[type(found)](found))
+                costs[number].append(self.most(replicas, attempt, state, **more))
+                self.job.keeper.keep()
+            self.assertIn("in attempt 2", self.job.status())
+        self.assertEqual(costs[100], costs[10000])
+        self.assertNotIn(0, costs[100], "looks are counted")

@@ -1,0 +1,112 @@
+from job import JobTest
+
+RUNS = "running attempt 1: 0 of 1 nn-workers and 0 of 1 dataloaders have finished"
+LAST = "running attempt 1: 1 of 1 nn-workers and 0 of 1 dataloaders have finished"
+SILENT = "; no sign of progress for 60 s or longer"
+ENDED = "waiting after attempt 1 (no nn-worker has made progress for 60 s): dataloader 0 still runs; nn-worker 0 still runs"
+
+
+class Progress(JobTest):
+    def test_an_attempt_without_progress_ends_if_its_script_has_reported_some(self):
+        for name, stuck, reports in (
+            ("a script that goes on", 60, (
+                (1, "nn-worker", "running", 1, RUNS), (60, "nn-worker", "running", 2, RUNS),
+                (119, "nn-worker", "running", 3, RUNS), (179, "dataloader", "running", None, RUNS))),
+            ("a script that stops", 60, (
+                (1, "nn-worker", "running", 1, RUNS), (1, "dataloader", "running", None, RUNS),
+                (61, "nn-worker", "running", 1, RUNS), (62, "nn-worker", "running", 1, ENDED))),
+            ("a script that stops before its first step", 60, (
+                (1, "dataloader", "running", None, RUNS), (30, "nn-worker", "running", None, RUNS),
+                (31, "nn-worker", "running", 1, RUNS), (92, "dataloader", "running", None, ENDED))),
+            ("a script that reports nothing", 60, (
+                (1, "nn-worker", "running", None, RUNS), (61, "nn-worker", "running", None, RUNS),
+                (62, "nn-worker", "running", None, RUNS + SILENT), (1000, "nn-worker", "running", None, RUNS + SILENT))),
+            ("another time to wait", 100, (
+                (1, "nn-worker", "running", 1, RUNS), (1, "dataloader", "running", None, RUNS), (101, "nn-worker", "running", 1, RUNS))),
+            ("no limit", 0, ((1, "nn-worker", "running", 1, RUNS), (10 ** 6, "nn-worker", "running", 1, RUNS))),
+            ("an nn-worker that has finished, and a dataloader that goes on", 60, (
+                (1, "nn-worker", "running", 1, RUNS), (1, "dataloader", "running", None, RUNS),
+                (2, "nn-worker", "finished", 1, LAST), (1000, "dataloader", "running", None, LAST + SILENT))),
+        ):
+            with self.subTest(name):
+                self.now = 0
+                self.job = self.coordinator(stuck_seconds=stuck, lost_seconds=1e9, state_directory=self.folder())
+                self.all_report(0, "waiting")
+                for self.now, role, state, progress, status in reports:
+                    self.report(role, 1, state, progress=progress)
+                    self.assertEqual(status, self.job.status())
+
+
+class Pauses(JobTest):
+    def test_a_replica_that_comes_and_goes_costs_a_growing_pause_and_then_the_job(self):
+        self.job = self.coordinator(backoff_seconds=10, attempts=3)
+        lost = "dataloader 0 has not been heard of for 60 s"
+        failed = f"failed: 3 attempts failed without a new checkpoint, the last one because {lost}"
+        self.all_report(0, "waiting")
+        for attempt, status in ((1, f"waiting after attempt 1 ({lost}): backing off"), (2, f"waiting after attempt 2 ({lost}): backing off"), (3, failed)):
+            self.all_report(attempt, "running")
+            self.now += 61
+            self.report("nn-worker", attempt, "running")
+            self.all_report(attempt, "waiting")
+            self.assertEqual(status, self.job.status())
+            self.now += 10 * 2 ** (attempt - 1)
+            self.all_report(attempt, "waiting")
+        self.assertEqual(["attempt 2 starts in 10 s or later", "attempt 3 starts in 20 s or later"], self.said(" starts in "))
+
+    def test_a_pod_that_is_replaced_soon_again_costs_a_growing_pause_and_no_failure(self):
+        self.job = self.coordinator(backoff_seconds=10, attempts=3)
+        for pause, length in ((0, 1), (0, 1), (10, 1), (20, 400), (0, 1), (0, 1)):
+            self.now += pause
+            attempt = self.job.attempt + 1
+            self.all_report(self.job.attempt, "waiting")
+            self.all_report(attempt, "running")
+            self.now += length
+            self.report("dataloader", attempt, "running", leaving=True)
+            self.report("nn-worker", attempt, "waiting")
+        self.assertEqual(
+            [f"attempt {attempt} starts in {pause} s or later" for attempt, pause in ((2, 0), (3, 10), (4, 20), (5, 0), (6, 0), (7, 10))],
+            self.said(" starts in "))
+
+
+class TwoPods(JobTest):
+    def test_no_attempt_starts_while_a_replaced_replica_may_run(self):
+        for name, ends, words in (
+            ("in silence", lambda: None, ["waiting", "waiting", "running"]),
+            ("in silence while its command ends", lambda: self.report("dataloader", 1, "failed", ending=True), ["waiting", "waiting", "running"]),
+            ("in silence after the order to start", None, ["waiting", "waiting", "running"]),
+            ("with a word", lambda: self.report("dataloader", 1, "running", leaving=True), ["running", "running", "running"]),
+        ):
+            with self.subTest(name):
+                self.now = 0
+                self.job = self.coordinator(state_directory=self.folder())
+                self.all_report(0, "waiting")
+                if ends:
+                    self.all_report(1, "running")
+                    ends()
+                else:
+                    self.report("dataloader", 0, "waiting")
+                    self.report("nn-worker", 1, "running")
+                said = {}
+                for self.now in range(1, 82):
+                    attempt, state = (self.job.attempt, "running") if self.job.phase == "start" else (0, "waiting")
+                    self.report("dataloader", attempt, state, pod="another", instance="another")
+                    for _ in range(2):
+                        self.report("nn-worker", self.job.attempt, "running" if self.job.phase == "start" else "waiting")
+                    said[self.now] = self.job.status().split()[0]
+                self.assertEqual(words, [said[1], said[79], said[81]])
+
+    def test_the_pod_of_a_lost_node_does_not_end_the_attempts_of_its_substitute(self):
+        self.all_report(0, "waiting")
+        self.all_report(1, "running")
+        said = {}
+        for self.now in range(1, 90):
+            attempt, state = (self.job.attempt, "running") if self.job.phase == "start" else (1, "waiting")
+            self.report("nn-worker", attempt, state)
+            self.report("dataloader", attempt if attempt > 1 else 0, state, pod="another", instance="another", since=2)
+            old = self.report("dataloader", 1, "failed" if self.now > 30 else "running", since=1)
+            said[self.now] = self.job.status().split()[0], old["order"]
+        self.assertEqual([("waiting", "stop"), ("waiting", "stop"), ("running", "stop")], [said[1], said[79], said[81]])
+        self.assertEqual(["attempt 1 ends: dataloader 0 was restarted"], self.said(" ends: "))
+        self.now += 61
+        self.report("dataloader", 2, "waiting", since=1)
+        self.assertEqual("attempt 2 ends: dataloader 0 was restarted", self.said(" ends: ")[-1], "the substitute is gone")

@@ -1,0 +1,111 @@
+import asyncio
+import json
+import resource
+import types
+import unittest
+from unittest import mock
+
+import server
+from job import JobTest
+
+TOKEN = "Authorization: Bearer of the job"
+
+
+class Writer:
+    """The end of a connection to which the server writes."""
+
+    def __init__(self):
+        self.said, self.closed = "", False
+
+    def write(self, text):
+        self.said += text.decode()
+
+    async def drain(self):
+        pass
+
+    def close(self):
+        self.closed = True
+
+
+class Requests(JobTest):
+    def ask(self, method, *headers, target="/report", body="", ends=True):
+        """Send a request, and return the status of the answer, its text, and whether the server has closed
+        the connection before its peer has."""
+
+        async def converse():
+            reader, writer = asyncio.StreamReader(), Writer()
+            reader.feed_data("\r\n".join((f"{method} {target} HTTP/1.1",) + headers + ("", body)).encode())
+            conversation = asyncio.ensure_future(server.converse(self.job, "of the job", reader, writer))
+            while not conversation.done() and not writer.said:
+                await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            closed = writer.closed
+            if ends:
+                reader.feed_eof()
+            await conversation
+            return writer, closed
+
+        loop = asyncio.new_event_loop()
+        self.addCleanup(loop.close)
+        writer, closed = loop.run_until_complete(converse())
+        head, _, text = writer.said.partition("\r\n\r\n")
+        return head.partition("\r\n")[0].partition(" ")[2], text, closed
+
+    def post(self, report, *headers):
+        body = json.dumps(report)
+        return self.ask("POST", f"Content-Length: {len(body)}", *headers, body=body)
+
+    def test_only_reports_with_the_token_of_the_job_are_taken(self):
+        report = self.whole("dataloader", 1, "finished", done=True)
+        for header in ("Accept: */*", "Authorization: of the job", "Authorization: Bearer of another job", "Authorization: Bearer "):
+            with self.subTest(header):
+                self.assertEqual(("401 Unauthorized", "the request does not have the token of the job", True), self.post(report, header))
+        self.assertEqual({}, self.job.roster.reports)
+        status, text, closed = self.post(report, TOKEN)
+        self.assertEqual(("200 OK", "done", False), (status, json.loads(text)["order"], closed))
+
+    def test_a_body_is_limited(self):
+        for name, headers, want in (
+            ("without the token, which comes first", ("Content-Length: 300000000",), "401 Unauthorized"),
+            ("with the token", ("Content-Length: 300000000", TOKEN), "413 Payload Too Large"),
+            ("one byte too long", (f"Content-Length: {server.LONGEST_BODY + 1}", TOKEN), "413 Payload Too Large"),
+            ("of a question", ("Content-Length: 300000000",), "413 Payload Too Large"),
+        ):
+            with self.subTest(name):
+                status, _, closed = self.ask("GET" if name == "of a question" else "POST", *headers)
+                self.assertEqual((want, True), (status, closed))
+
+    def test_a_slow_body_ends_its_connection(self):
+        with mock.patch.object(server, "BODY_SECONDS", 0):
+            self.assertEqual(("", "", True), self.ask("POST", "Content-Length: 9", TOKEN, body="{", ends=False))
+
+    def test_a_report_that_is_not_whole_is_refused(self):
+        for body in ("", "{", "[]", "7", "[" * 30000, "\xff"):
+            with self.subTest(body[:9]):
+                status, _, closed = self.ask("POST", f"Content-Length: {len(body.encode())}", TOKEN, body=body)
+                self.assertEqual(("400 Bad Request", False), (status, closed))
+
+    def test_only_the_completion_learns_the_end_for_good(self):
+        self.report("dataloader", 1, "finished", done=True)
+        for header, asked in (("Accept: */*", False), (TOKEN, True)):
+            with self.subTest(header):
+                self.assertEqual(("200 OK", "complete in attempt 1\n", False), self.ask("GET", header, target="/status?run=1"))
+                self.assertEqual(asked, self.job.completion_asked)
+
+    def test_the_status_does_not_tell_the_run(self):
+        self.assertEqual("waiting: the coordinator is of another run\n", self.ask("GET", target="/status?run=2")[1])
+
+
+class OpenFiles(unittest.TestCase):
+    def test_the_limit_is_raised_and_a_low_one_is_told(self):
+        for most, replicas, want in (
+            (1024, 960, ""),
+            (1024, 961, "nn-worker 0 may open 1024 files, and 961 replicas need 1025: raise the limit of its node's container runtime"),
+            (resource.RLIM_INFINITY, 100000, ""),
+        ):
+            with self.subTest(replicas):
+                limits = types.SimpleNamespace(
+                    RLIMIT_NOFILE=1, RLIM_INFINITY=resource.RLIM_INFINITY, getrlimit=mock.Mock(return_value=(64, most)), setrlimit=mock.Mock())
+                with mock.patch.object(server, "resource", limits):
+                    self.assertEqual(want, server.open_enough(replicas))
+                limits.setrlimit.assert_called_once_with(1, (most, most))
