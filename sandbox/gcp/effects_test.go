@@ -637,3 +637,12 @@ func TestNothingIsSaidBeforeTheFirstSuccess(t *testing.T) {
 	e.up(configuration(t, file))
 	assert.Empty(t, e.effects())
 }
+
+// TestCopiedStackFile: the first preview warns of storage that exists, because the stack that the file was
+// copied from may train in it.
+func TestCopiedStackFile(t *testing.T) {
+	e, file := newStack(t, "../.."), editable(t)
+	file["persia:storage"] = []any{values{"name": "checkpoints", "size": "1Ti", "nfs": values{"server": "10.0.0.2", "path": "/checkpoints"}}}
+	e.up(configuration(t, file))
+	assert.Contains(t, strings.Join(e.warned, "\n"), "persia:storage[0]: nfs://10.0.0.2/checkpoints exists, and this stack has not used it before")
+}
