@@ -16,9 +16,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"persia/cmd/persia/status"
 	"persia/gcp"
 	"persia/sandbox/background"
-	"persia/cmd/persia/status"
 )
 
 // ErrNotRunning is the error of commands that need a sandbox that is up.

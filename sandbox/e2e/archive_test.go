@@ -62,10 +62,7 @@ func TestArchive(t *testing.T) {
 func packToolchain(t *testing.T, clone string) string {
 	t.Helper()
 	modules, compiled := filepath.Join(clone, "sandbox", "toolchain"), t.TempDir()
-	_, err := toolchain.BuildJobSet(t.Context(), modules, binDir(), t.Output())
-	require.NoError(t, err)
-	_, err = toolchain.BuildKueue(t.Context(), modules, binDir(), t.Output())
-	require.NoError(t, err)
+	compile(t, toolchain.OfJobSets, toolchain.OfQueues)
 	// The programs are as good as those that `make toolchain-archive` compiles, and are there.
 	files, err := os.ReadDir(binDir())
 	require.NoError(t, err)

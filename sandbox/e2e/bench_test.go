@@ -24,8 +24,7 @@ import (
 // plane with the same nodes, and measures the commands that change nothing. The goals are in
 // docs/contribute/performance.md. -benchtime must be 1x.
 func BenchmarkUp(b *testing.B) {
-	_, err := toolchain.BuildKubectl(b.Context(), filepath.Join(repository, "sandbox", "toolchain"), binDir(), b.Output())
-	require.NoError(b, err)
+	compile(b, toolchain.OfBenchmarks)
 	b.Run("prod", func(b *testing.B) { benchmarkUp(b, repository, "prod") })
 	b.Run("jobs=10", func(b *testing.B) {
 		project := b.TempDir()

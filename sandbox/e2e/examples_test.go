@@ -3,6 +3,7 @@ package e2e
 import (
 	"io/fs"
 	"os"
+	"persia/sandbox/toolchain"
 	"strings"
 	"testing"
 
@@ -14,7 +15,7 @@ import (
 // nothing, and destroy.
 func TestExamples(t *testing.T) {
 	nightly(t)
-	buildKueue(t)
+	compile(t, toolchain.OfJobSets, toolchain.OfQueues)
 	files, err := fs.Glob(os.DirFS(examples), "Pulumi.*.yaml")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)

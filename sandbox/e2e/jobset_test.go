@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -21,18 +20,11 @@ import (
 
 var jobSets = schema.GroupVersionResource{Group: "jobset.x-k8s.io", Version: "v1alpha2", Resource: "jobsets"}
 
-// buildJobSet compiles the JobSet controller, as the command does for stacks with JobSets.
-func buildJobSet(t testing.TB) {
-	t.Helper()
-	_, err := toolchain.BuildJobSet(t.Context(), filepath.Join(repository, "sandbox", "toolchain"), filepath.Dir(tools.Kwok), t.Output())
-	require.NoError(t, err)
-}
-
 // TestJobSet: the life of a job of the engine jobset, with JobSet's own controller.
 func TestJobSet(t *testing.T) {
 	nightly(t)
 	t.Parallel()
-	buildJobSet(t)
+	compile(t, toolchain.OfJobSets)
 	project := t.TempDir()
 	replicas := 2
 	write := func(changes object) {

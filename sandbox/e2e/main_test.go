@@ -35,12 +35,9 @@ func TestMain(m *testing.M) {
 
 func run(m *testing.M) (int, error) {
 	var err error
-	for _, build := range []func(context.Context, string, string, io.Writer) (toolchain.Tools, error){toolchain.Build, toolchain.BuildPods} {
-		tools, err = build(context.Background(),
-			filepath.Join(repository, "sandbox", "toolchain"), filepath.Join(repository, ".sandbox", "bin"), os.Stdout)
-		if err != nil {
-			return 0, err
-		}
+	tools, err = toolchain.Build(context.Background(), modules, filepath.Join(repository, ".sandbox", "bin"), os.Stdout, toolchain.OfStacks, toolchain.OfPods)
+	if err != nil {
+		return 0, err
 	}
 	// The one that `make e2e` has compiled.
 	executable = filepath.Join(binDir(), "sandbox")
@@ -49,6 +46,17 @@ func run(m *testing.M) (int, error) {
 		return 0, fmt.Errorf("compile the sandbox command: %w\n%s", err, output)
 	}
 	return m.Run(), nil
+}
+
+// modules is the folder of the toolchain's modules.
+var modules = filepath.Join(repository, "sandbox", "toolchain")
+
+// compile compiles more programs, as the command does for the stacks that need them.
+func compile(t testing.TB, groups ...toolchain.Group) toolchain.Tools {
+	t.Helper()
+	compiled, err := toolchain.Build(t.Context(), modules, binDir(), t.Output(), groups...)
+	require.NoError(t, err)
+	return compiled
 }
 
 // newSandbox returns the sandbox of a stack of the repository, which writes to dir. It is

@@ -19,9 +19,10 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	"persia/cmd/persia/status"
 	"persia/sandbox"
 	"persia/sandbox/gcp/autoscaler"
-	"persia/cmd/persia/status"
+	"persia/sandbox/toolchain"
 )
 
 var provisioningRequests = schema.GroupVersionResource{Group: "autoscaling.x-k8s.io", Version: "v1", Resource: "provisioningrequests"}
@@ -61,7 +62,7 @@ type provisioned struct {
 // startProvisioned brings the stack up, with a job that waits for machines in stock.
 func startProvisioned(t *testing.T, project string, stocks map[string]autoscaler.Stock) (provisioned, *sandbox.Sandbox) {
 	t.Helper()
-	buildKueue(t)
+	compile(t, toolchain.OfJobSets, toolchain.OfQueues)
 	provisionedStack(t, project, object{"suspend": true})
 	s := newSandboxOf(t, project, t.TempDir(), "madeup")
 	require.NoError(t, s.Apply(t.Context()))

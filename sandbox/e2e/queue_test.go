@@ -3,7 +3,6 @@ package e2e
 import (
 	"encoding/json"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -21,14 +20,6 @@ import (
 )
 
 var workloads = schema.GroupVersionResource{Group: "kueue.x-k8s.io", Version: "v1beta2", Resource: "workloads"}
-
-// buildKueue compiles JobSet's controller and Kueue, as the command does for stacks with queues.
-func buildKueue(t testing.TB) {
-	t.Helper()
-	buildJobSet(t)
-	_, err := toolchain.BuildKueue(t.Context(), filepath.Join(repository, "sandbox", "toolchain"), filepath.Dir(tools.Kwok), t.Output())
-	require.NoError(t, err)
-}
 
 // twoJobs is a stack with two jobs that each need all nodes.
 type twoJobs struct {
@@ -73,7 +64,7 @@ func (r twoJobs) write(fields ...object) {
 // the controllers of JobSet and Kueue.
 func TestQueue(t *testing.T) {
 	t.Parallel()
-	buildKueue(t)
+	compile(t, toolchain.OfJobSets, toolchain.OfQueues)
 	r := smallRivals(t)
 	rewriteStack(t, r.project, r.stack, func(configuration object) {
 		configuration["persia:queue"] = object{

@@ -81,12 +81,9 @@ func trainingImages(t *testing.T) (compiled toolchain.Tools, archives string) {
 	// All trainings share the images.
 	buildingImages.Lock()
 	defer buildingImages.Unlock()
-	compiled, err := toolchain.BuildNode(t.Context(), filepath.Join(repository, "sandbox", "toolchain"), filepath.Dir(tools.Kubelet), t.Output())
-	require.NoError(t, err)
 	// All trainings have the same images: a machine starts again when there is another one.
-	_, err = toolchain.BuildJobSetImage(t.Context(), filepath.Join(repository, "sandbox", "toolchain"), filepath.Dir(tools.Kubelet), t.Output())
-	require.NoError(t, err)
-	archives, err = filepath.Abs(filepath.Join(repository, ".sandbox", "images"))
+	compiled = compile(t, toolchain.OfPods, toolchain.OfNode, toolchain.OfJobSetImage)
+	archives, err := filepath.Abs(filepath.Join(repository, ".sandbox", "images"))
 	require.NoError(t, err)
 	err = images.Build(t.Context(), images.Args{Repository: repository, Dir: archives, Tools: compiled, JobSet: true, Progress: t.Output()})
 	if errors.Is(err, images.ErrNoPython) {

@@ -11,7 +11,7 @@ import (
 
 	"persia/sandbox/gcp/google"
 	"persia/sandbox/gcp/property"
-	"persia/sandbox/gcp/terraform/restapi"
+	"persia/sandbox/gcp/terraform"
 )
 
 func getProject(args resource.PropertyMap) (resource.PropertyMap, error) {
@@ -75,7 +75,7 @@ func (p *Provider) lookup(kind, id string) function {
 // Kept returns the names of the resources in a cloud that outlive stacks.
 func Kept(cloud *google.Cloud) ([]string, error) {
 	var kept []string
-	for kind, called := range restapi.Outliving() {
+	for kind, called := range terraform.Outliving() {
 		all, err := cloud.List(kind)
 		if err != nil {
 			return nil, err

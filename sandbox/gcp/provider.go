@@ -9,14 +9,11 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/tokens"
-	extensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"persia/sandbox/gcp/google"
 	"persia/sandbox/gcp/nodepools"
 	"persia/sandbox/gcp/terraform"
-	"persia/sandbox/gcp/terraform/restapi"
 	"persia/sandbox/provider"
 )
 
@@ -40,11 +37,6 @@ var _ plugin.GrpcProvider = (*Provider)(nil)
 // "".
 func New(version string, cluster *rest.Config, machines nodepools.Machines, cloud *google.Cloud, realPool string) (*Provider, error) {
 	return newProvider(version, newGKE(cluster, machines, realPool), cloud)
-}
-
-// NewOn is [New] over clients of the control plane at an address.
-func NewOn(version string, cluster *rest.Config, client kubernetes.Interface, extensions extensions.Interface, cloud *google.Cloud) (*Provider, error) {
-	return newProvider(version, gkeOn(cluster, client, extensions), cloud)
 }
 
 func newProvider(version string, gke kubernetesEngine, cloud *google.Cloud) (*Provider, error) {
@@ -217,7 +209,7 @@ func (p *Provider) functions() map[tokens.ModuleMember]function {
 		"gcp:storage/getProjectServiceAccount:getProjectServiceAccount": getProjectServiceAccount,
 		"gcp:gkebackup/getBackupPlanIamPolicy:getBackupPlanIamPolicy":   p.getBackupPlanPolicy,
 	}
-	for _, l := range restapi.Lookups() {
+	for _, l := range terraform.Lookups() {
 		functions[l.Function] = p.lookup(l.API, l.ID)
 	}
 	return functions

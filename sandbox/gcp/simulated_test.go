@@ -191,27 +191,6 @@ func (g simulated) diff(token string, old, new resource.PropertyMap) plugin.Diff
 	return resp
 }
 
-func subnetworkInputs(cidr string) resource.PropertyMap {
-	return properties(values{
-		"project":     "my-project",
-		"region":      "us-central1",
-		"name":        "persia",
-		"network":     "projects/my-project/global/networks/persia",
-		"ipCidrRange": cidr,
-	})
-}
-
-// backupPlanInputs are as the program gives them, without a name.
-func backupPlanInputs() resource.PropertyMap {
-	return properties(values{
-		"project":         "my-project",
-		"location":        "us-central1",
-		"cluster":         "projects/my-project/locations/us-central1/clusters/persia",
-		"backupSchedule":  values{"cronSchedule": "0 4 * * *"},
-		"retentionPolicy": values{"backupRetainDays": 7},
-	})
-}
-
 // change returns a copy of inputs with another value at a path, or none if it is nil.
 func change(t *testing.T, inputs resource.PropertyMap, path string, value any) resource.PropertyMap {
 	t.Helper()

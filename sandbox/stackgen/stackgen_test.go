@@ -67,13 +67,3 @@ func TestShrink(t *testing.T) {
 	assert.Equal(t, Stack{"a": map[string]any{"b": []any{2}}}, smallest)
 	assert.Len(t, stack, 2, "what is shrunk is a copy")
 }
-
-// TestDecisions: the same bytes are the same decisions, and their end is not the end.
-func TestDecisions(t *testing.T) {
-	draw := func(bytes string) []int {
-		random := rand.New(Decisions([]byte(bytes)))
-		return []int{random.IntN(1000), random.IntN(1000), random.IntN(1000)}
-	}
-	assert.Equal(t, draw("abc"), draw("abc"))
-	assert.NotEqual(t, draw("abc"), draw("xbc"))
-}

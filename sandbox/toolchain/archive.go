@@ -15,9 +15,6 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// archived are the programs of the archive: all that stacks run without a real node.
-var archived = slices.Concat(ofStack, ofPods, ofJobSet, ofQueues)
-
 // sandboxCommand is the file name of the sandbox command, which scripts/record-sandbox.sh compiles.
 const sandboxCommand = "sandbox"
 

@@ -18,53 +18,17 @@ import (
 	"persia/sandbox/process"
 )
 
-// Build compiles whatever is missing or out of date in binDir from the modules
+// Build compiles the programs of groups that are missing or out of date in binDir from the modules
 // below moduleRoot, this package's folder, and returns the tools' paths. It
 // writes a line to progress when a compilation starts and when it ends, and
 // nothing when all is up to date. Of several builds into the same binDir one
-// compiles and the others wait for it. These are the programs that every stack needs.
-func Build(ctx context.Context, moduleRoot, binDir string, progress io.Writer) (Tools, error) {
-	return buildAll(ctx, ofStack, moduleRoot, binDir, progress)
-}
-
-// BuildPods compiles, as [Build] does the others, the programs that pods really run on
-// a real node or in tests.
-func BuildPods(ctx context.Context, moduleRoot, binDir string, progress io.Writer) (Tools, error) {
-	return buildAll(ctx, ofPods, moduleRoot, binDir, progress)
-}
-
-// BuildJobSet compiles, as [Build] does the others, the programs that stacks with JobSets need.
-func BuildJobSet(ctx context.Context, moduleRoot, binDir string, progress io.Writer) (Tools, error) {
-	return buildAll(ctx, ofJobSet, moduleRoot, binDir, progress)
-}
-
-// BuildJobSetImage compiles, as [Build] does the others, the programs that stacks with JobSets
-// need on a real node.
-func BuildJobSetImage(ctx context.Context, moduleRoot, binDir string, progress io.Writer) (Tools, error) {
-	return buildAll(ctx, ofJobSetImage, moduleRoot, binDir, progress)
-}
-
-// BuildNode compiles the programs of a real node and of its pods as [Build] does the
-// others.
-func BuildNode(ctx context.Context, moduleRoot, binDir string, progress io.Writer) (Tools, error) {
-	return buildAll(ctx, slices.Concat(ofPods, ofNode), moduleRoot, binDir, progress)
-}
-
-// BuildKubectl compiles, as [Build] does the others, the tool that a benchmark compares the program with.
-func BuildKubectl(ctx context.Context, moduleRoot, binDir string, progress io.Writer) (Tools, error) {
-	return buildAll(ctx, ofBenchmarks, moduleRoot, binDir, progress)
-}
-
-// BuildKueue compiles, as [Build] does the others, the programs of stacks with queues.
-func BuildKueue(ctx context.Context, moduleRoot, binDir string, progress io.Writer) (Tools, error) {
-	return buildAll(ctx, ofQueues, moduleRoot, binDir, progress)
-}
-
-func buildAll(ctx context.Context, tools []tool, moduleRoot, binDir string, progress io.Writer) (Tools, error) {
+// compiles and the others wait for it.
+func Build(ctx context.Context, moduleRoot, binDir string, progress io.Writer, groups ...Group) (Tools, error) {
 	b, err := newBuilder(ctx, moduleRoot, binDir)
 	if err != nil {
 		return Tools{}, err
 	}
+	tools := of(groups...)
 	stale, err := b.stale(tools)
 	if err != nil {
 		return Tools{}, err
@@ -95,7 +59,7 @@ func newBuilder(ctx context.Context, moduleRoot, binDir string) (*builder, error
 	}
 	b := &builder{moduleRoot: moduleRoot, binDir: binDir, patience: patience}
 	// Asked in a module's folder: its go.mod may select another Go.
-	b.goVersion, err = b.goCommand(ctx, ofStack[0].dir, "env", "GOVERSION")
+	b.goVersion, err = b.goCommand(ctx, all[0].dir, "env", "GOVERSION")
 	if err != nil {
 		return nil, fmt.Errorf("toolchain: %w", err)
 	}
@@ -118,7 +82,6 @@ func (b *builder) build(ctx context.Context, tools []tool, progress io.Writer) e
 	if err != nil {
 		return err
 	}
-	left := newEstimate(tools, stale)
 	ctx, cancel := context.WithCancel(ctx)
 	downloaded := b.download(ctx, tools, stale)
 	defer func() {
@@ -134,14 +97,12 @@ func (b *builder) build(ctx context.Context, tools []tool, progress io.Writer) e
 			return fmt.Errorf("toolchain: %s: %w", t.name, err)
 		}
 		line := fmt.Sprintf("toolchain: %d/%d %s %s", i+1, len(tools), t.name, version)
-		fmt.Fprintf(progress, "%s compiling …%s\n", line, left)
+		fmt.Fprintf(progress, "%s compiling …\n", line)
 		started := time.Now()
 		if err := b.compile(ctx, t, version); err != nil {
 			return fmt.Errorf("toolchain: compile %s %s in %s: %w", t.name, version, filepath.Join(b.moduleRoot, t.dir), err)
 		}
-		took := time.Since(started)
-		left.done(t, took)
-		fmt.Fprintf(progress, "%s %.0fs\n", line, took.Seconds())
+		fmt.Fprintf(progress, "%s %.0fs\n", line, time.Since(started).Seconds())
 	}
 	return nil
 }

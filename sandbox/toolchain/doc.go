@@ -1,7 +1,7 @@
 // Package toolchain compiles the programs that the sandbox runs from Go
 // modules: for every stack the Pulumi CLI, a Kubernetes control plane, kwok and the NATS
 // operator; for pods that really run the NATS server and the Pushgateway; the programs of
-// a real node; and for a benchmark what users would run instead. Nothing else is
+// a real node; and for a benchmark kubectl. Nothing else is
 // downloaded.
 //
 // The folders next to this file are separate modules, one per set of

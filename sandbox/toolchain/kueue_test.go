@@ -19,14 +19,14 @@ func TestKueueOfOneVersion(t *testing.T) {
 	var err error
 	b.moduleRoot, err = filepath.Abs(b.moduleRoot)
 	require.NoError(t, err)
-	version, err := b.version(t.Context(), kueue)
+	version, err := b.version(t.Context(), named("kueue"))
 	require.NoError(t, err)
 	assert.Equal(t, version, config.ImageKueue.Tag)
 
 	// A module that is not in Go's cache has no folder yet.
-	_, err = b.goCommand(t.Context(), kueue.dir, "mod", "download", kueue.module)
+	_, err = b.goCommand(t.Context(), named("kueue").dir, "mod", "download", named("kueue").module)
 	require.NoError(t, err)
-	module, err := b.goCommand(t.Context(), kueue.dir, "list", "-m", "-f", "{{.Dir}}", kueue.module)
+	module, err := b.goCommand(t.Context(), named("kueue").dir, "list", "-m", "-f", "{{.Dir}}", named("kueue").module)
 	require.NoError(t, err)
 	generated, err := definitions.Generate(os.DirFS(module))
 	require.NoError(t, err)

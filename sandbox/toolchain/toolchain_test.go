@@ -146,9 +146,9 @@ func TestLdflags(t *testing.T) {
 		version string
 		want    string
 	}{
-		{etcd, "v3.6.4", "-s -w"},
-		{kwok, "v0.8.0", "-s -w -X sigs.k8s.io/kwok/pkg/consts.Version=0.8.0"},
-		{pulumi, "v3.250.0", "-s -w -X github.com/pulumi/pulumi/sdk/v3/go/common/version.Version=v3.250.0"},
+		{named("etcd"), "v3.6.4", "-s -w"},
+		{named("kwok"), "v0.8.0", "-s -w -X sigs.k8s.io/kwok/pkg/consts.Version=0.8.0"},
+		{named("pulumi"), "v3.250.0", "-s -w -X github.com/pulumi/pulumi/sdk/v3/go/common/version.Version=v3.250.0"},
 		{
 			tool{variables: kubernetesVersion[:3]}, "v1.34.2",
 			"-s -w -X k8s.io/component-base/version.gitVersion=v1.34.2" +
@@ -167,7 +167,7 @@ func TestEveryToolIsPinned(t *testing.T) {
 	var err error
 	b.moduleRoot, err = filepath.Abs(b.moduleRoot)
 	require.NoError(t, err)
-	for _, tool := range slices.Concat(ofStack, ofPods, ofNode, ofBenchmarks, ofJobSet, ofJobSetImage, ofQueues) {
+	for _, tool := range all {
 		t.Run(tool.name, func(t *testing.T) {
 			gomod, err := os.ReadFile(filepath.Join(tool.dir, "go.mod"))
 			require.NoError(t, err)
@@ -181,15 +181,19 @@ func TestEveryToolIsPinned(t *testing.T) {
 	}
 }
 
+// TestInNamesEveryTool: each program has a path of its own.
 func TestInNamesEveryTool(t *testing.T) {
-	var paths []string
+	paths := map[string]bool{}
 	tools := reflect.ValueOf(In("/bin"))
 	for i := range tools.NumField() {
-		paths = append(paths, strings.TrimPrefix(tools.Field(i).String(), "/bin/"))
+		paths[strings.TrimPrefix(tools.Field(i).String(), "/bin/")] = true
 	}
-	var names []string
-	for _, tool := range slices.Concat(ofStack, ofPods, ofNode, ofBenchmarks, ofJobSet, ofJobSetImage, ofQueues) {
-		names = append(names, tool.name)
-	}
-	assert.ElementsMatch(t, names, paths)
+	assert.Len(t, paths, len(all))
+	assert.Equal(t, tools.NumField(), len(all))
+	assert.NotContains(t, paths, "")
+}
+
+// named returns the tool with a name.
+func named(name string) tool {
+	return all[slices.IndexFunc(all, func(t tool) bool { return t.name == name })]
 }

@@ -2,87 +2,75 @@ package toolchain
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
-	"time"
 )
 
 // Tools are the paths of the compiled programs.
 type Tools struct {
 	Pulumi string
 	// PulumiState serves the state of Pulumi's stacks.
-	PulumiState           string
-	Etcd                  string
-	KubeAPIServer         string
-	KubeControllerManager string
-	KubeScheduler         string
-	Kwok                  string
-	Kwokctl               string
-	NATSOperator          string
-	// The programs of pods, which [BuildPods] compiles. Tests run them, and the images of a
-	// training contain them.
-	NATSServer   string
-	NATSReloader string
-	Pushgateway  string
-	// JobSet is the controller of stacks with JobSets, which [BuildJobSet] compiles.
-	JobSet string
-	// JobSetManager is JobSet's own program, for a real node, which [BuildJobSetImage] compiles.
-	JobSetManager string
-	// The programs of a real node, which [BuildNode] compiles.
-	Kubelet         string
-	KubeProxy       string
-	CoreDNS         string
-	NetworkPolicies string
-	Pause           string
-	// Kubectl is what a benchmark compares the program with, which [BuildKubectl] compiles.
-	Kubectl string
-	// Kueue is for stacks with queues, and [BuildKueue] compiles it.
-	Kueue string
+	PulumiState                                                  string
+	Etcd, KubeAPIServer, KubeControllerManager, KubeScheduler    string
+	Kwok, Kwokctl, NATSOperator                                  string
+	NATSServer, NATSReloader, Pushgateway                        string
+	JobSet, JobSetManager, Kueue                                 string
+	Kubelet, KubeProxy, CoreDNS, NetworkPolicies, Pause, Kubectl string
 }
 
 // In returns the paths that the tools have in binDir, compiled or not.
 func In(binDir string) Tools {
-	return Tools{
-		Pulumi:                filepath.Join(binDir, pulumi.name),
-		PulumiState:           filepath.Join(binDir, pulumiState.name),
-		Etcd:                  filepath.Join(binDir, etcd.name),
-		KubeAPIServer:         filepath.Join(binDir, kubeAPIServer.name),
-		KubeControllerManager: filepath.Join(binDir, kubeControllerManager.name),
-		KubeScheduler:         filepath.Join(binDir, kubeScheduler.name),
-		Kwok:                  filepath.Join(binDir, kwok.name),
-		Kwokctl:               filepath.Join(binDir, kwokctl.name),
-		NATSOperator:          filepath.Join(binDir, natsOperator.name),
-		NATSServer:            filepath.Join(binDir, natsServer.name),
-		NATSReloader:          filepath.Join(binDir, natsReloader.name),
-		Pushgateway:           filepath.Join(binDir, pushgateway.name),
-		JobSet:                filepath.Join(binDir, jobSet.name),
-		JobSetManager:         filepath.Join(binDir, jobSetManager.name),
-		Kubelet:               filepath.Join(binDir, kubelet.name),
-		KubeProxy:             filepath.Join(binDir, kubeProxy.name),
-		CoreDNS:               filepath.Join(binDir, coreDNS.name),
-		NetworkPolicies:       filepath.Join(binDir, networkPolicies.name),
-		Pause:                 filepath.Join(binDir, pause.name),
-		Kubectl:               filepath.Join(binDir, kubectl.name),
-
-		Kueue: filepath.Join(binDir, kueue.name),
+	var tools Tools
+	for _, t := range all {
+		*t.path(&tools) = filepath.Join(binDir, t.name)
 	}
+	return tools
 }
 
-// tool is a program compiled from a module.
+// Group is what needs some of the programs.
+type Group string
+
+const (
+	// OfStacks are the programs that every stack needs.
+	OfStacks Group = "stacks"
+	// OfPods are the programs that pods really run, on a real node or in tests.
+	OfPods Group = "pods"
+	// OfJobSets has the controller of stacks with JobSets.
+	OfJobSets Group = "JobSets"
+	// OfQueues are the programs that stacks with queues need.
+	OfQueues Group = "queues"
+	// OfJobSetImage has JobSet's own program, for a real node.
+	OfJobSetImage Group = "the image of JobSet"
+	// OfNode are the programs of a real node, which most stacks do not need.
+	OfNode Group = "a real node"
+	// OfBenchmarks has what a benchmark compares the program with.
+	OfBenchmarks Group = "benchmarks"
+)
+
+// archived are the programs of the archive: all that stacks run without a real node.
+var archived = of(OfStacks, OfPods, OfJobSets, OfQueues)
+
+// of returns the programs of groups.
+func of(groups ...Group) []tool {
+	var tools []tool
+	for _, group := range groups {
+		tools = append(tools, slices.DeleteFunc(slices.Clone(all), func(t tool) bool { return t.group != group })...)
+	}
+	return tools
+}
+
+// tool is a program that is compiled from the module in a folder.
 type tool struct {
-	// name is the binary's.
-	name string
-	// dir is the folder of the go.mod, relative to the module root.
-	dir string
-	// module is the one whose version is the program's.
+	group Group
+	name  string // of the binary
+	path  func(*Tools) *string
+	dir   string // below the module root
+	// module is the path of the module whose version the program has.
 	module string
-	// pkg is the path of the main package. One below dir is the sandbox's own, around
-	// the module's packages.
+	// pkg is the path of the main package, or of the sandbox's own with ./ before it.
 	pkg string
-	// takes is how long its compilation took after those before it, on two cores with
-	// nothing cached: what the progress estimates with. Zero is less than five seconds.
-	takes time.Duration
-	// variables are set by the linker. Values may hold {version} (v1.34.2),
-	// {semver} (1.34.2), {major} (1) and {minor} (34).
+	// variables are set by the linker. In their values, {version} is the module's version, like v1.34.2,
+	// {semver} the version without the v, and {major} (1) and {minor} (34).
 	variables []variable
 }
 
@@ -106,129 +94,33 @@ var kubernetesVersion = []variable{
 // compares with its own.
 var kwokVersion = []variable{{"sigs.k8s.io/kwok/pkg/consts.Version", "{semver}"}}
 
-var (
-	kwok = tool{
-		name: "kwok", dir: "kwok", module: "sigs.k8s.io/kwok",
-		takes: 41 * time.Second,
-		pkg:   "sigs.k8s.io/kwok/cmd/kwok", variables: kwokVersion,
-	}
-	kwokctl = tool{
-		name: "kwokctl", dir: "kwok", module: "sigs.k8s.io/kwok",
-		takes: 15 * time.Second,
-		pkg:   "sigs.k8s.io/kwok/cmd/kwokctl", variables: kwokVersion,
-	}
-	etcd = tool{
-		name: "etcd", dir: "etcd", module: "go.etcd.io/etcd/server/v3",
-		takes: 32 * time.Second,
-		pkg:   "go.etcd.io/etcd/server/v3",
-	}
-	natsOperator = tool{
-		name: "nats-operator", dir: "nats-operator", module: "github.com/nats-io/nats-operator",
-		takes: 84 * time.Second,
-		pkg:   "github.com/nats-io/nats-operator/cmd/operator",
-	}
-	natsReloader = tool{
-		name: "nats-server-config-reloader", dir: "nats-operator", module: "github.com/nats-io/nats-operator",
-		pkg: "github.com/nats-io/nats-operator/cmd/reloader",
-	}
-	natsServer = tool{
-		name: "nats-server", dir: "nats-server", module: "github.com/nats-io/nats-server/v2",
-		takes: 23 * time.Second,
-		pkg:   "github.com/nats-io/nats-server/v2",
-	}
-	pushgateway = tool{
-		name: "pushgateway", dir: "pushgateway", module: "github.com/prometheus/pushgateway",
-		takes: 23 * time.Second,
-		pkg:   "github.com/prometheus/pushgateway",
-	}
-	kubeAPIServer = tool{
-		name: "kube-apiserver", dir: "kubernetes", module: "k8s.io/kubernetes",
-		takes: 165 * time.Second,
-		pkg:   "k8s.io/kubernetes/cmd/kube-apiserver", variables: kubernetesVersion,
-	}
-	kubeControllerManager = tool{
-		name: "kube-controller-manager", dir: "kubernetes", module: "k8s.io/kubernetes",
-		takes: 103 * time.Second,
-		pkg:   "k8s.io/kubernetes/cmd/kube-controller-manager", variables: kubernetesVersion,
-	}
-	kubeScheduler = tool{
-		name: "kube-scheduler", dir: "kubernetes", module: "k8s.io/kubernetes",
-		takes: 12 * time.Second,
-		pkg:   "k8s.io/kubernetes/cmd/kube-scheduler", variables: kubernetesVersion,
-	}
-	kubelet = tool{
-		name: "kubelet", dir: "kubernetes", module: "k8s.io/kubernetes",
-		pkg: "k8s.io/kubernetes/cmd/kubelet", variables: kubernetesVersion,
-	}
-	kubeProxy = tool{
-		name: "kube-proxy", dir: "kubernetes", module: "k8s.io/kubernetes",
-		pkg: "k8s.io/kubernetes/cmd/kube-proxy", variables: kubernetesVersion,
-	}
-	coreDNS = tool{
-		name: "coredns", dir: "node-network", module: "github.com/coredns/coredns",
-		pkg: "./coredns",
-	}
-	networkPolicies = tool{
-		name: "network-policies", dir: "node-network", module: "github.com/cloudnativelabs/kube-router",
-		pkg: "./network-policies",
-	}
-	pause = tool{
-		name: "pause", dir: "node-network", module: "github.com/cloudnativelabs/kube-router",
-		pkg: "./pause",
-	}
-	kueue = tool{
-		name: "kueue", dir: "kueue", module: "sigs.k8s.io/kueue",
-		takes: 119 * time.Second,
-		pkg:   "sigs.k8s.io/kueue/cmd/kueue",
-	}
-	kubectl = tool{
-		name: "kubectl", dir: "kubectl", module: "k8s.io/kubernetes",
-		pkg: "k8s.io/kubernetes/cmd/kubectl", variables: kubernetesVersion,
-	}
-	jobSet = tool{
-		name: "jobset-controller", dir: "jobset", module: "sigs.k8s.io/jobset",
-		pkg: "./controller",
-	}
-	jobSetManager = tool{
-		name: "jobset-manager", dir: "jobset", module: "sigs.k8s.io/jobset",
-		pkg: "sigs.k8s.io/jobset",
-	}
-	pulumiState = tool{
-		name: "pulumi-state", dir: "pulumi", module: "github.com/pulumi/pulumi/pkg/v3",
-		pkg: "./state",
-	}
-	pulumi = tool{
-		name: "pulumi", dir: "pulumi", module: "github.com/pulumi/pulumi/pkg/v3",
-		takes: 228 * time.Second,
-		pkg:   "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi",
-		variables: []variable{
-			{"github.com/pulumi/pulumi/sdk/v3/go/common/version.Version", "{version}"},
-		},
-	}
-)
+// all are the programs, each group in the order of compilation: the quick ones first, so that a mistake
+// in the environment shows early. The kubelet is quick once the control plane is compiled.
+var all = []tool{
+	{OfStacks, "etcd", func(t *Tools) *string { return &t.Etcd }, "etcd", "go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/server/v3", nil},
+	{OfStacks, "kwok", func(t *Tools) *string { return &t.Kwok }, "kwok", "sigs.k8s.io/kwok", "sigs.k8s.io/kwok/cmd/kwok", kwokVersion},
+	{OfStacks, "kwokctl", func(t *Tools) *string { return &t.Kwokctl }, "kwok", "sigs.k8s.io/kwok", "sigs.k8s.io/kwok/cmd/kwokctl", kwokVersion},
+	{OfStacks, "nats-operator", func(t *Tools) *string { return &t.NATSOperator }, "nats-operator", "github.com/nats-io/nats-operator", "github.com/nats-io/nats-operator/cmd/operator", nil},
+	{OfStacks, "pulumi", func(t *Tools) *string { return &t.Pulumi }, "pulumi", "github.com/pulumi/pulumi/pkg/v3", "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi",
+		[]variable{{"github.com/pulumi/pulumi/sdk/v3/go/common/version.Version", "{version}"}}},
+	{OfStacks, "pulumi-state", func(t *Tools) *string { return &t.PulumiState }, "pulumi", "github.com/pulumi/pulumi/pkg/v3", "./state", nil},
+	{OfStacks, "kube-apiserver", func(t *Tools) *string { return &t.KubeAPIServer }, "kubernetes", "k8s.io/kubernetes", "k8s.io/kubernetes/cmd/kube-apiserver", kubernetesVersion},
+	{OfStacks, "kube-controller-manager", func(t *Tools) *string { return &t.KubeControllerManager }, "kubernetes", "k8s.io/kubernetes", "k8s.io/kubernetes/cmd/kube-controller-manager", kubernetesVersion},
+	{OfStacks, "kube-scheduler", func(t *Tools) *string { return &t.KubeScheduler }, "kubernetes", "k8s.io/kubernetes", "k8s.io/kubernetes/cmd/kube-scheduler", kubernetesVersion},
 
-// ofStack are the programs that every stack needs, in the order of compilation: the
-// quick ones first, so that a mistake in the environment shows early.
-var ofStack = []tool{
-	etcd, kwok, kwokctl, natsOperator, pulumi, pulumiState,
-	kubeAPIServer, kubeControllerManager, kubeScheduler,
+	{OfPods, "nats-server", func(t *Tools) *string { return &t.NATSServer }, "nats-server", "github.com/nats-io/nats-server/v2", "github.com/nats-io/nats-server/v2", nil},
+	{OfPods, "nats-server-config-reloader", func(t *Tools) *string { return &t.NATSReloader }, "nats-operator", "github.com/nats-io/nats-operator", "github.com/nats-io/nats-operator/cmd/reloader", nil},
+	{OfPods, "pushgateway", func(t *Tools) *string { return &t.Pushgateway }, "pushgateway", "github.com/prometheus/pushgateway", "github.com/prometheus/pushgateway", nil},
+
+	{OfJobSets, "jobset-controller", func(t *Tools) *string { return &t.JobSet }, "jobset", "sigs.k8s.io/jobset", "./controller", nil},
+	{OfJobSetImage, "jobset-manager", func(t *Tools) *string { return &t.JobSetManager }, "jobset", "sigs.k8s.io/jobset", "sigs.k8s.io/jobset", nil},
+	{OfQueues, "kueue", func(t *Tools) *string { return &t.Kueue }, "kueue", "sigs.k8s.io/kueue", "sigs.k8s.io/kueue/cmd/kueue", nil},
+
+	{OfNode, "pause", func(t *Tools) *string { return &t.Pause }, "node-network", "github.com/cloudnativelabs/kube-router", "./pause", nil},
+	{OfNode, "coredns", func(t *Tools) *string { return &t.CoreDNS }, "node-network", "github.com/coredns/coredns", "./coredns", nil},
+	{OfNode, "network-policies", func(t *Tools) *string { return &t.NetworkPolicies }, "node-network", "github.com/cloudnativelabs/kube-router", "./network-policies", nil},
+	{OfNode, "kube-proxy", func(t *Tools) *string { return &t.KubeProxy }, "kubernetes", "k8s.io/kubernetes", "k8s.io/kubernetes/cmd/kube-proxy", kubernetesVersion},
+	{OfNode, "kubelet", func(t *Tools) *string { return &t.Kubelet }, "kubernetes", "k8s.io/kubernetes", "k8s.io/kubernetes/cmd/kubelet", kubernetesVersion},
+
+	{OfBenchmarks, "kubectl", func(t *Tools) *string { return &t.Kubectl }, "kubectl", "k8s.io/kubernetes", "k8s.io/kubernetes/cmd/kubectl", kubernetesVersion},
 }
-
-// ofPods are the programs that pods really run, on a real node or in tests.
-var ofPods = []tool{natsServer, natsReloader, pushgateway}
-
-// ofJobSet are the programs that stacks with JobSets need.
-var ofJobSet = []tool{jobSet}
-
-// ofJobSetImage are the programs that stacks with JobSets need on a real node.
-var ofJobSetImage = []tool{jobSetManager}
-
-// ofNode are the programs of a real node, which most stacks do not need. The kubelet is
-// quick once the control plane is compiled, with which it shares most packages.
-var ofNode = []tool{pause, coreDNS, networkPolicies, kubeProxy, kubelet}
-
-// ofQueues are the programs that stacks with queues need.
-var ofQueues = []tool{kueue}
-
-// ofBenchmarks is the tool with which a benchmark compares the program.
-var ofBenchmarks = []tool{kubectl}

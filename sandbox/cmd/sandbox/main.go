@@ -4,7 +4,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -273,24 +272,17 @@ func (f *flags) open(ctx context.Context) (*sandbox.Sandbox, error) {
 	if err := f.buildToolchain(ctx); err != nil {
 		return s, err
 	}
-	for _, controller := range []struct {
-		needed bool
-		build  func(context.Context, string, string, io.Writer) (toolchain.Tools, error)
-	}{
-		{s.InstallsJobSet(), toolchain.BuildJobSet},
-		{s.InstallsKueue(), toolchain.BuildKueue},
-	} {
-		if !controller.needed {
-			continue
-		}
-		if _, err := controller.build(ctx, f.modules(), f.bin(), os.Stdout); err != nil {
-			return s, err
-		}
+	var more []toolchain.Group
+	if s.InstallsJobSet() {
+		more = append(more, toolchain.OfJobSets)
 	}
-	if !s.HasRealNode() {
-		return s, nil
+	if s.InstallsKueue() {
+		more = append(more, toolchain.OfQueues)
 	}
-	return s, f.buildNode(ctx)
+	if s.HasRealNode() {
+		more = append(more, toolchain.OfPods, toolchain.OfNode)
+	}
+	return s, f.build(ctx, more...)
 }
 
 // find returns the stack's sandbox.
@@ -329,13 +321,12 @@ func (f *flags) buildToolchain(ctx context.Context) error {
 			return err
 		}
 	}
-	_, err := toolchain.Build(ctx, f.modules(), f.bin(), os.Stdout)
-	return err
+	return f.build(ctx, toolchain.OfStacks)
 }
 
-// buildNode compiles the programs of a real node.
-func (f *flags) buildNode(ctx context.Context) error {
-	_, err := toolchain.BuildNode(ctx, f.modules(), f.bin(), os.Stdout)
+// build compiles the programs of groups.
+func (f *flags) build(ctx context.Context, groups ...toolchain.Group) error {
+	_, err := toolchain.Build(ctx, f.modules(), f.bin(), os.Stdout, groups...)
 	return err
 }
 

@@ -47,7 +47,7 @@ func (f *flags) train(ctx context.Context) error {
 		return err
 	}
 	if s.InstallsJobSet() {
-		if _, err := toolchain.BuildJobSetImage(ctx, f.modules(), f.bin(), os.Stdout); err != nil {
+		if err := f.build(ctx, toolchain.OfJobSetImage); err != nil {
 			return err
 		}
 	}

@@ -3,8 +3,6 @@ package autoscaler
 import (
 	"fmt"
 	"maps"
-	"slices"
-	"strings"
 	"testing"
 
 	pulumiresource "github.com/pulumi/pulumi/sdk/v3/go/common/resource"
@@ -282,15 +280,6 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-func TestPlanChoosesThePool(t *testing.T) {
-	pools := []nodepools.Pool{
-		newPool(t, "few", 0, 1, nil),
-		newPool(t, "more", 0, 5, values{"labels": values{"size": "large"}}),
-	}
-	plan := newPlan(snapshot{pools: pools, pods: append(several(3, "6"), waiting("choosy", "6", selects("size", "large")))})
-	assert.Equal(t, map[string]int{"few " + zoneA: 1, "more " + zoneA: 3}, plan.planned())
-}
-
 func TestPlanLeavesNodesAloneThatTakeNoPods(t *testing.T) {
 	pool := newPool(t, "workers", 0, 3, nil)
 	for _, c := range []struct {
@@ -340,37 +329,4 @@ func TestPlanLeavesNominatedPodsTheirNode(t *testing.T) {
 			assert.Len(t, plan.newNodes(pool), c.want)
 		})
 	}
-}
-
-func TestPlanSaysWhyAPodGetsNoNode(t *testing.T) {
-	pool := newPool(t, "workers", 0, 1, nil)
-	plan := newPlan(snapshot{
-		pools: []nodepools.Pool{pool},
-		nodes: nodesOf(pool, 1),
-		pods:  []*corev1.Pod{waiting("first", "6"), waiting("second", "5"), waiting("third", "1", selects("no", "such"))},
-	})
-	reasons := map[string]string{}
-	for pod, reason := range plan.refused {
-		reasons[pod.Name] = reason
-	}
-	assert.Equal(t, map[string]string{
-		"second": "node pool workers has its maximum size of 1",
-		"third":  "it fits on no new node of an autoscaled pool",
-	}, reasons)
-}
-
-func TestNewNodesTakeTheLowestFreeNames(t *testing.T) {
-	pool := newPool(t, "workers", 0, 9, nil)
-	nodes := nodesOf(pool, 4)
-	has := slices.Delete(slices.Clone(nodes), 1, 3)
-	var pods []*corev1.Pod
-	for i, node := range has {
-		pods = append(pods, waiting(fmt.Sprintf("there%d", i), "6", on(node)))
-	}
-	plan := newPlan(snapshot{pools: []nodepools.Pool{pool}, nodes: has, pods: append(pods, several(3, "6")...)})
-	var indices []string
-	for _, node := range plan.newNodes(pool) {
-		indices = append(indices, node.Name[strings.LastIndex(node.Name, "-")+1:])
-	}
-	assert.Equal(t, []string{"0001", "0002", "0004"}, indices)
 }

@@ -61,31 +61,6 @@ func TestARealPoolHasOneNode(t *testing.T) {
 	}
 }
 
-// TestAllRealNodesAreAwaited: a pool is not ready before all of its nodes are.
-func TestAllRealNodesAreAwaited(t *testing.T) {
-	node := func(status corev1.ConditionStatus) corev1.Node {
-		return corev1.Node{Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{
-			{Type: corev1.NodeReady, Status: status, Message: "no network"},
-		}}}
-	}
-	for name, c := range map[string]struct {
-		nodes   map[string]corev1.Node
-		ready   bool
-		message string
-	}{
-		"none":     {nil, false, "none has reported yet"},
-		"one of 2": {map[string]corev1.Node{"a": node(corev1.ConditionTrue), "b": node(corev1.ConditionFalse)}, false, "b: no network"},
-		"silent":   {map[string]corev1.Node{"a": node(corev1.ConditionTrue), "b": {}}, false, "b: it has not reported yet"},
-		"both":     {map[string]corev1.Node{"a": node(corev1.ConditionTrue), "b": node(corev1.ConditionTrue)}, true, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			ready, message := readiness(c.nodes)
-			assert.Equal(t, c.ready, ready)
-			assert.Equal(t, c.message, message)
-		})
-	}
-}
-
 // TestARealNodeIsAwaited checks that a failed request does not end the wait, and that the error of
 // a wait that ends contains it.
 func TestARealNodeIsAwaited(t *testing.T) {

@@ -10,8 +10,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-sdk/v2/helper/schema"
 	shimv2 "github.com/pulumi/pulumi-terraform-bridge/v3/pkg/tfshim/sdk-v2"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
-
-	"persia/sandbox/gcp/terraform/tfschema"
 )
 
 // toTerraform converts what Pulumi holds of a resource. Names that the schema does
@@ -19,7 +17,7 @@ import (
 func toTerraform(fields map[string]*schema.Schema, properties resource.PropertyMap) (object map[string]any, unknown []string) {
 	names := map[string]string{}
 	for field := range fields {
-		names[tfschema.PulumiName(fields, field)] = field
+		names[pulumiName(fields, field)] = field
 	}
 	object = map[string]any{}
 	for _, key := range slices.Sorted(maps.Keys(properties)) {
@@ -61,7 +59,7 @@ func valueToTerraform(s *schema.Schema, value resource.PropertyValue) (any, []st
 	switch s.Type {
 	case schema.TypeList, schema.TypeSet:
 		elements := []resource.PropertyValue{value}
-		if tfschema.IsList(s) {
+		if isList(s) {
 			if !value.IsArray() {
 				return shimv2.UnknownVariableValue, nil
 			}
@@ -84,7 +82,7 @@ func listToTerraform(s *schema.Schema, elements []resource.PropertyValue) (any, 
 	for _, element := range elements {
 		var converted any
 		var inside []string
-		if fields := tfschema.Nested(s); fields != nil && element.IsObject() {
+		if fields := nested(s); fields != nil && element.IsObject() {
 			converted, inside = toTerraform(fields, element.ObjectValue())
 		} else {
 			scalar, _ := s.Elem.(*schema.Schema)
@@ -132,7 +130,7 @@ func toPulumi(fields map[string]*schema.Schema, object map[string]any) resource.
 		}
 		converted := valueToPulumi(s, value)
 		if !converted.IsNull() {
-			properties[resource.PropertyKey(tfschema.PulumiName(fields, name))] = converted
+			properties[resource.PropertyKey(pulumiName(fields, name))] = converted
 		}
 	}
 	return properties
@@ -151,7 +149,7 @@ func valueToPulumi(s *schema.Schema, value any) resource.PropertyValue {
 			list = append(list, elementToPulumi(s, element))
 		}
 		switch {
-		case tfschema.IsList(s):
+		case isList(s):
 			return resource.NewArrayProperty(list)
 		case len(list) == 0:
 			return resource.NewNullProperty()
@@ -176,7 +174,7 @@ func valueToPulumi(s *schema.Schema, value any) resource.PropertyValue {
 }
 
 func elementToPulumi(s *schema.Schema, element any) resource.PropertyValue {
-	fields := tfschema.Nested(s)
+	fields := nested(s)
 	if fields == nil {
 		return valueToPulumi(nil, element)
 	}

@@ -9,8 +9,6 @@ import (
 	shim "github.com/pulumi/pulumi-terraform-bridge/v3/pkg/tfshim"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
-
-	"persia/sandbox/gcp/terraform/tfschema"
 )
 
 // Diff plans a change. The Terraform plugin SDK decides whether the resource changes, and whether the
@@ -91,7 +89,7 @@ func attribute(fields map[string]*schema.Schema, path resource.PropertyPath) (ke
 		case int:
 			keys = append(keys, fmt.Sprint(step))
 		case string:
-			field := tfschema.TerraformName(fields, step)
+			field := terraformName(fields, step)
 			if field == "" {
 				// A key of a map.
 				keys = append(keys, step)
@@ -99,8 +97,8 @@ func attribute(fields map[string]*schema.Schema, path resource.PropertyPath) (ke
 			}
 			s = fields[field]
 			keys = append(keys, field)
-			fields = tfschema.Nested(s)
-			if fields != nil && !tfschema.IsList(s) && i < len(path)-1 {
+			fields = nested(s)
+			if fields != nil && !isList(s) && i < len(path)-1 {
 				keys = append(keys, "0")
 			}
 		}

@@ -16,8 +16,6 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/tokens"
 
 	"persia/sandbox/gcp/google"
-	"persia/sandbox/gcp/terraform/restapi"
-	"persia/sandbox/gcp/terraform/tfschema"
 )
 
 // Provider plans and makes changes.
@@ -26,18 +24,18 @@ type Provider struct {
 	resources map[string]*schema.Resource
 	names     map[tokens.Type]string
 	// kinds read and write the resources, by their Terraform names.
-	kinds map[string]restapi.Resource
+	kinds map[string]kindResource
 }
 
 // New returns a provider that reads from and writes to an API.
-func New(api restapi.API) (*Provider, error) {
-	resources, err := tfschema.Resources()
+func New(api API) (*Provider, error) {
+	resources, err := readSchema()
 	if err != nil {
 		return nil, err
 	}
-	p := &Provider{resources: resources, names: map[tokens.Type]string{}, kinds: map[string]restapi.Resource{}}
+	p := &Provider{resources: resources, names: map[tokens.Type]string{}, kinds: map[string]kindResource{}}
 	for name, resource := range resources {
-		kind, err := restapi.New(name, resource, api)
+		kind, err := newResource(name, resource, api)
 		if err != nil {
 			return nil, err
 		}
@@ -88,7 +86,7 @@ func unbounded(fields map[string]*schema.Schema) map[string]*schema.Schema {
 	for name, field := range fields {
 		s := *field
 		s.MaxItems = 0
-		if below := tfschema.Nested(field); below != nil {
+		if below := nested(field); below != nil {
 			s.Elem = &schema.Resource{Schema: unbounded(below)}
 		}
 		copied[name] = &s
@@ -289,7 +287,7 @@ func (p *Provider) Inputs(token tokens.Type, given, properties resource.Property
 func inputs(fields map[string]*schema.Schema, properties resource.PropertyMap) resource.PropertyMap {
 	possible := resource.PropertyMap{}
 	for field, s := range fields {
-		key := resource.PropertyKey(tfschema.PulumiName(fields, field))
+		key := resource.PropertyKey(pulumiName(fields, field))
 		if value, held := properties[key]; held && (s.Optional || s.Required) {
 			possible[key] = value
 		}
@@ -302,10 +300,10 @@ func inputs(fields map[string]*schema.Schema, properties resource.PropertyMap) r
 func withDefaults(fields map[string]*schema.Schema, inputs resource.PropertyMap) resource.PropertyMap {
 	filled := resource.PropertyMap{}
 	for key, value := range inputs {
-		filled[key] = withDefaultsInside(tfschema.Nested(fields[tfschema.TerraformName(fields, string(key))]), value)
+		filled[key] = withDefaultsInside(nested(fields[terraformName(fields, string(key))]), value)
 	}
 	for field, s := range fields {
-		if key := resource.PropertyKey(tfschema.PulumiName(fields, field)); s.Default != nil && filled[key].IsNull() {
+		if key := resource.PropertyKey(pulumiName(fields, field)); s.Default != nil && filled[key].IsNull() {
 			filled[key] = resource.NewPropertyValue(s.Default)
 		}
 	}
@@ -335,7 +333,7 @@ func current(fields map[string]*schema.Schema, given, properties resource.Proper
 	now := resource.PropertyMap{}
 	for key, value := range given {
 		if found, held := properties[key]; held {
-			now[key] = currentValue(fields[tfschema.TerraformName(fields, string(key))], value, found)
+			now[key] = currentValue(fields[terraformName(fields, string(key))], value, found)
 		}
 	}
 	return now
@@ -344,7 +342,7 @@ func current(fields map[string]*schema.Schema, given, properties resource.Proper
 func currentValue(s *schema.Schema, given, found resource.PropertyValue) resource.PropertyValue {
 	switch {
 	case given.IsObject() && found.IsObject():
-		return resource.NewProperty(current(tfschema.Nested(s), given.ObjectValue(), found.ObjectValue()))
+		return resource.NewProperty(current(nested(s), given.ObjectValue(), found.ObjectValue()))
 	case given.IsArray() && found.IsArray():
 		list := []resource.PropertyValue{}
 		for i := range min(len(given.ArrayValue()), len(found.ArrayValue())) {

@@ -7,8 +7,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-sdk/v2/helper/schema"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
-
-	"persia/sandbox/gcp/terraform/tfschema"
 )
 
 // mistyped returns the paths of the inputs whose types differ from the schema's, with the right
@@ -16,7 +14,7 @@ import (
 func mistyped(of map[string]*schema.Schema, inputs resource.PropertyMap) []string {
 	var wrong []string
 	for _, key := range slices.Sorted(maps.Keys(inputs)) {
-		field := tfschema.TerraformName(of, string(key))
+		field := terraformName(of, string(key))
 		if field == "" || resource.IsInternalPropertyKey(key) {
 			continue // said elsewhere
 		}
@@ -35,7 +33,7 @@ func mistypedValue(s *schema.Schema, value resource.PropertyValue) []string {
 		return mistypedValue(s, value.OutputValue().Element)
 	case value.IsOutput(), value.IsComputed(), value.IsNull():
 		return nil
-	case tfschema.IsList(s):
+	case isList(s):
 		return mistypedList(s, value)
 	case s.Type == schema.TypeList, s.Type == schema.TypeSet:
 		return mistypedElement(s, value)
@@ -59,7 +57,7 @@ func mistypedList(s *schema.Schema, value resource.PropertyValue) []string {
 
 // mistypedElement checks one of a list, or the only one of a block.
 func mistypedElement(s *schema.Schema, value resource.PropertyValue) []string {
-	fields := tfschema.Nested(s)
+	fields := nested(s)
 	if fields == nil {
 		return mistypedValue(s.Elem.(*schema.Schema), value)
 	}

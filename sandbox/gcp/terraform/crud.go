@@ -1,4 +1,4 @@
-package restapi
+package terraform
 
 import (
 	"context"
@@ -13,7 +13,6 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/tokens"
 
 	"persia/sandbox/gcp/google"
-	"persia/sandbox/gcp/terraform/tfschema"
 )
 
 // API answers the provider's requests.
@@ -26,35 +25,37 @@ type API interface {
 	Delete(ctx context.Context, kind, name string) error
 }
 
-// Resource reads and writes the resources of a kind.
-type Resource struct {
+// kindResource reads and writes the resources of a kind.
+type kindResource struct {
 	converter
 	api API
 	// Fields are the fields of the provider's schema.
 	Fields map[string]*schema.Schema
 }
 
-// New has a resource of the schema read from and written to an API.
-func New(name string, resource *schema.Resource, api API) (Resource, error) {
+// newResource has a resource of the schema read from and written to an API.
+func newResource(name string, resource *schema.Resource, api API) (kindResource, error) {
 	kind, known := kinds[name]
 	if !known {
-		return Resource{}, fmt.Errorf("schema.json: %s has no kind", name)
+		return kindResource{}, fmt.Errorf("schema.json: %s has no kind", name)
 	}
-	c := Resource{converter{kind}, api, resource.Schema}
+	c := kindResource{converter{kind}, api, resource.Schema}
 	c.install(resource)
 	return c, nil
 }
 
 // Token is Pulumi's type.
-func (c Resource) Token() tokens.Type { return tokens.Type(c.kind.token) }
+func (c kindResource) Token() tokens.Type { return tokens.Type(c.kind.token) }
 
 // API returns the API's name of the kind.
-func (c Resource) API() string { return c.kind.api }
+func (c kindResource) API() string { return c.kind.api }
 
 // Identifier returns the identifier of a resource with the given values of its fields.
-func (c Resource) Identifier(value func(field string) string) string { return c.kind.identifier(value) }
+func (c kindResource) Identifier(value func(field string) string) string {
+	return c.kind.identifier(value)
+}
 
-func (c Resource) install(resource *schema.Resource) {
+func (c kindResource) install(resource *schema.Resource) {
 	resource.CreateContext = c.create
 	resource.ReadContext = c.read
 	resource.DeleteContext = c.delete
@@ -68,7 +69,7 @@ func (c Resource) install(resource *schema.Resource) {
 }
 
 // request returns the body of a request for a planned resource.
-func (c Resource) request(d *schema.ResourceData) google.Body {
+func (c kindResource) request(d *schema.ResourceData) google.Body {
 	planned, _ := plain(d.GetRawPlan()).(map[string]any)
 	body := google.Clone(c.expand(c.Fields, planned, ""))
 	if c.kind.prepare != nil {
@@ -77,7 +78,7 @@ func (c Resource) request(d *schema.ResourceData) google.Body {
 	return body
 }
 
-func (c Resource) create(ctx context.Context, d *schema.ResourceData, _ any) diag.Diagnostics {
+func (c kindResource) create(ctx context.Context, d *schema.ResourceData, _ any) diag.Diagnostics {
 	id := c.kind.identifier(func(field string) string { return fmt.Sprint(d.Get(field)) })
 	if err := c.api.Create(ctx, c.kind.api, id, c.request(d)); err != nil {
 		return diag.Errorf("Error creating %s: %s", id, err)
@@ -86,7 +87,7 @@ func (c Resource) create(ctx context.Context, d *schema.ResourceData, _ any) dia
 	return c.read(ctx, d, nil)
 }
 
-func (c Resource) update(ctx context.Context, d *schema.ResourceData, _ any) diag.Diagnostics {
+func (c kindResource) update(ctx context.Context, d *schema.ResourceData, _ any) diag.Diagnostics {
 	request := c.request(d)
 	for _, field := range slices.Sorted(maps.Keys(c.Fields)) {
 		if slices.Contains(c.kind.local, field) || !d.HasChange(field) {
@@ -100,7 +101,7 @@ func (c Resource) update(ctx context.Context, d *schema.ResourceData, _ any) dia
 }
 
 // updateField sends the change of a field, or of each field inside of it.
-func (c Resource) updateField(ctx context.Context, d *schema.ResourceData, request google.Body, fields map[string]*schema.Schema, at, field string) error {
+func (c kindResource) updateField(ctx context.Context, d *schema.ResourceData, request google.Body, fields map[string]*schema.Schema, at, field string) error {
 	s := fields[field]
 	if !s.Optional && !s.Required {
 		return nil
@@ -108,9 +109,9 @@ func (c Resource) updateField(ctx context.Context, d *schema.ResourceData, reque
 	if at == "" && slices.Contains(c.kind.inside, field) {
 		below, _ := google.Lookup(request, c.path(at, field))
 		body, _ := below.(google.Body)
-		for _, inner := range slices.Sorted(maps.Keys(tfschema.Nested(s))) {
+		for _, inner := range slices.Sorted(maps.Keys(nested(s))) {
 			if d.HasChange(field + ".0." + inner) {
-				if err := c.updateField(ctx, d, body, tfschema.Nested(s), field+".", inner); err != nil {
+				if err := c.updateField(ctx, d, body, nested(s), field+".", inner); err != nil {
 					return err
 				}
 			}
@@ -135,7 +136,7 @@ func isEmpty(value any) bool {
 	return value == nil || isBody && len(body) == 0
 }
 
-func (c Resource) read(ctx context.Context, d *schema.ResourceData, _ any) diag.Diagnostics {
+func (c kindResource) read(ctx context.Context, d *schema.ResourceData, _ any) diag.Diagnostics {
 	body, err := c.api.Get(ctx, c.kind.api, d.Id())
 	if err != nil {
 		return diag.Errorf("Error reading %s: %s", d.Id(), err)
@@ -160,7 +161,7 @@ func (c Resource) read(ctx context.Context, d *schema.ResourceData, _ any) diag.
 }
 
 // Object returns a body as the provider's object.
-func (c Resource) Object(id string, body google.Body) (map[string]any, error) {
+func (c kindResource) Object(id string, body google.Body) (map[string]any, error) {
 	values, ok := c.kind.values(id)
 	if !ok {
 		return nil, fmt.Errorf("identifier %q is not like %s", id, c.kind.id)
@@ -193,7 +194,7 @@ func ownLabelsOnly(d *schema.ResourceData, object map[string]any, body google.Bo
 	object["effective_labels"] = all
 }
 
-func (c Resource) delete(ctx context.Context, d *schema.ResourceData, _ any) diag.Diagnostics {
+func (c kindResource) delete(ctx context.Context, d *schema.ResourceData, _ any) diag.Diagnostics {
 	if c.Fields["deletion_protection"] != nil && d.Get("deletion_protection") == true {
 		return diag.Errorf("Cannot destroy cluster because deletion_protection is set to true. " +
 			"Set persia:cluster.deletionProtection to false and run up first.")
@@ -208,7 +209,7 @@ func (c Resource) delete(ctx context.Context, d *schema.ResourceData, _ any) dia
 }
 
 // imported gives fields that no API knows their defaults.
-func (c Resource) imported(_ context.Context, d *schema.ResourceData, _ any) ([]*schema.ResourceData, error) {
+func (c kindResource) imported(_ context.Context, d *schema.ResourceData, _ any) ([]*schema.ResourceData, error) {
 	for _, field := range c.kind.local {
 		if s := c.Fields[field]; s != nil && s.Default != nil {
 			if err := d.Set(field, s.Default); err != nil {

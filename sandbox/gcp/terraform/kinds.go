@@ -1,4 +1,4 @@
-package restapi
+package terraform
 
 import (
 	"maps"

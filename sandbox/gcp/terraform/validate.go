@@ -1,4 +1,4 @@
-package tfschema
+package terraform
 
 import (
 	_ "embed"

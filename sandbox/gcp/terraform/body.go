@@ -1,4 +1,4 @@
-package restapi
+package terraform
 
 import (
 	"fmt"
@@ -9,7 +9,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-sdk/v2/helper/schema"
 
 	"persia/sandbox/gcp/google"
-	"persia/sandbox/gcp/terraform/tfschema"
 )
 
 // converter converts between what Terraform holds of a kind and the body of its
@@ -21,7 +20,7 @@ func (c converter) path(at, field string) string {
 	if path, renamed := c.kind.paths[at+field]; renamed {
 		return path
 	}
-	return tfschema.CamelCase(field)
+	return camelCase(field)
 }
 
 // expand makes a body of planned values. What is not known, or is the service's to
@@ -42,7 +41,7 @@ func (c converter) expand(fields map[string]*schema.Schema, object map[string]an
 
 func (c converter) expandValue(s *schema.Schema, value any, at string) any {
 	elements, isList := value.([]any)
-	fields := tfschema.Nested(s)
+	fields := nested(s)
 	if !isList || fields == nil {
 		return value
 	}
@@ -99,7 +98,7 @@ func (c converter) flattenValue(s *schema.Schema, value any, at string) any {
 		}
 		list := []any{}
 		for _, element := range elements {
-			if fields := tfschema.Nested(s); fields != nil {
+			if fields := nested(s); fields != nil {
 				body, _ := element.(google.Body)
 				list = append(list, c.flatten(fields, body, at))
 			} else {

@@ -1,4 +1,4 @@
-package tfschema
+package terraform
 
 import (
 	_ "embed"
@@ -35,9 +35,9 @@ var valueTypes = map[string]schema.ValueType{
 	"List": schema.TypeList, "Set": schema.TypeSet, "Map": schema.TypeMap,
 }
 
-// Resources returns the resources of both files by their Terraform names, without
+// readSchema returns the resources of both files by their Terraform names, without
 // anything that reads or writes.
-func Resources() (map[string]*schema.Resource, error) {
+func readSchema() (map[string]*schema.Resource, error) {
 	var all map[string]struct {
 		Fields map[string]field `json:"fields"`
 	}
