@@ -42,5 +42,5 @@ func (d deployed) effects(before effects.Stack, replaced *gke.Replacement) []str
 	for _, volume := range volumes {
 		after.Add(volume.Object)
 	}
-	return append(effects.Of(before, after, paths), d.data.moved...)
+	return effects.Of(before, after, paths)
 }

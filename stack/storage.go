@@ -21,8 +21,6 @@ type storedData struct {
 	found map[string]storage.Found
 	// pairs are the pairs of volumes in the state of the stack.
 	pairs map[string]storage.Pair
-	// moved says which volumes have other storage than after the last update.
-	moved []string
 	// left are Filestore instances that removed volumes left in the network.
 	left []storage.Record
 	// network reports that the network that outlives the stack exists.
@@ -66,7 +64,7 @@ func findStorage(ctx *pulumi.Context, cfg *config.Stack, last lastupdate.State) 
 	if err != nil {
 		return nil, err
 	}
-	data := &storedData{found: found, pairs: pairs, moved: storage.Moved(previous, volumes, found), left: left, keys: iam.NewKeys("keys", cfg.Project), output: output}
+	data := &storedData{found: found, pairs: pairs, left: left, keys: iam.NewKeys("keys", cfg.Project), output: output}
 	data.network, err = data.hasNetwork(ctx, cfg)
 	return data, err
 }

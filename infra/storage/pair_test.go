@@ -1,6 +1,8 @@
 package storage
 
 import (
+	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
@@ -46,6 +48,66 @@ func TestPairs(t *testing.T) {
 			}
 			assert.ElementsMatch(t, replacing, options.ReplaceOnChanges)
 			assert.Equal(t, test.replaced, options.DeleteBeforeReplace, "two volumes of a name cannot be")
+		})
+	}
+}
+
+// TestElsewhere compares the volume of a pair in the state with an edited source.
+func TestElsewhere(t *testing.T) {
+	export := config.Sources{NFS: &config.NFS{Server: "10.0.0.9", Path: "/exports"}}
+	target := config.Sources{ISCSI: &config.ISCSI{TargetPortal: "10.0.0.3:3260", IQN: "iqn.2001-04.com.example:a"}}
+	onNode := config.Sources{Local: &config.Local{Path: "/mnt", Node: "b"}}
+	share := config.Sources{Filestore: &config.Filestore{Location: "us-central1-a", Instance: "fs", Share: "vol1"}}
+	const affinity = `"nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": ["NODE"]}]}]}}`
+	for name, test := range map[string]struct {
+		spec    string
+		now     config.Sources
+		refused bool
+	}{
+		"the same export":    {`{"nfs": {"server": "10.0.0.9", "path": "/exports"}}`, export, false},
+		"another server":     {`{"nfs": {"server": "10.0.0.8", "path": "/exports"}}`, export, true},
+		"another kind":       {`{"hostPath": {"path": "/mnt", "type": "DirectoryOrCreate"}}`, export, true},
+		"the same target":    {`{"iscsi": {"targetPortal": "10.0.0.3:3260", "iqn": "iqn.2001-04.com.example:a", "lun": 0, "iscsiInterface": "default"}}`, target, false},
+		"the same node":      {`{"local": {"path": "/mnt"}, ` + strings.Replace(affinity, "NODE", "b", 1) + `}`, onNode, false},
+		"another node":       {`{"local": {"path": "/mnt"}, ` + strings.Replace(affinity, "NODE", "a", 1) + `}`, onNode, true},
+		"a share":            {`{"csi": {"driver": "filestore.csi.storage.gke.io", "volumeHandle": "` + share.Filestore.Handle() + `", "volumeAttributes": {"ip": "10.9.0.2", "volume": "vol1"}}}`, share, false},
+		"another share":      {`{"csi": {"driver": "filestore.csi.storage.gke.io", "volumeHandle": "` + share.Filestore.Handle() + `", "volumeAttributes": {"ip": "10.9.0.2", "volume": "vol2"}}}`, share, true},
+		"an unreadable spec": {`"[secret]"`, export, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var spec any
+			require.NoError(t, json.Unmarshal([]byte(test.spec), &spec))
+			stored := config.StoredVolume{Path: field.NewPath("persia:storage").Index(0)}
+			stored.Name, stored.Sources = "checkpoints", test.now
+			resources := map[resource.URN]map[string]any{
+				"urn:pulumi:dev::persia::persia:storage:Volume$kubernetes:core/v1:PersistentVolume::checkpoints":      {"spec": spec},
+				"urn:pulumi:dev::persia::persia:storage:Volume$kubernetes:core/v1:PersistentVolumeClaim::checkpoints": {},
+			}
+			err := CheckPairs(Pairs(resources), []config.StoredVolume{stored})
+			assert.Equal(t, test.refused, err != nil, "%v", err)
+		})
+	}
+}
+
+// TestClaimsStay compares the claims of pairs in the state with those of an edited stack file.
+func TestClaimsStay(t *testing.T) {
+	pairs := map[string]Pair{"checkpoints": {volume: true, claim: true, claimName: "workspace"}, "lost": {volume: true}}
+	for name, test := range map[string]struct{ volume, claim, says string }{
+		"the same":                      {"checkpoints", "workspace", ""},
+		"another claim":                 {"checkpoints", "other", "persia:storage[0]: the volume checkpoints has the claim workspace in the cluster"},
+		"a renamed volume":              {"other", "workspace", "persia:storage[0]: the claim workspace is in the cluster, as the one of the volume checkpoints"},
+		"a renamed volume, and a claim": {"other", "other", ""},
+		"a volume without its claim":    {"lost", "other", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stored := config.StoredVolume{Path: field.NewPath("persia:storage").Index(0)}
+			stored.Name, stored.Claim = test.volume, test.claim
+			err := CheckPairs(pairs, []config.StoredVolume{stored})
+			if test.says == "" {
+				assert.NoError(t, err)
+				return
+			}
+			assert.ErrorContains(t, err, test.says)
 		})
 	}
 }

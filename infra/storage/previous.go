@@ -65,25 +65,6 @@ func (r Record) identity() string {
 	return ""
 }
 
-// Moved says which volumes have storage that differs from the last update's. The old data is
-// not on it, and a training would start from the beginning.
-func Moved(previous []Record, volumes []config.StoredVolume, found map[string]Found) []string {
-	var warnings []string
-	for _, v := range volumes {
-		i := slices.IndexFunc(previous, func(r Record) bool { return r.Volume == v.Name })
-		if i < 0 || previous[i].identity() == "" || previous[i].identity() == v.Identity() {
-			continue
-		}
-		before, now := previous[i].Source.Source(), "not the same data"
-		if v.Creates() && found[v.Name].ID == "" {
-			now = "empty"
-		}
-		warnings = append(warnings, fmt.Sprintf("%s: the volume %s was %s, and is now %s, which is %s. The data stays in %s, where no pod sees it; write that name again to go on from there",
-			v.Path, v.Name, before, v.Source(), now, before))
-	}
-	return warnings
-}
-
 // Shared warns of existing storage that the stack has not had before. Another stack may train in it,
 // for example the one whose stack file was copied.
 func Shared(previous []Record, volumes []config.StoredVolume) []string {

@@ -279,6 +279,9 @@ func (e *engine) resources() values {
 		found[string(urn)] = values{"outputs": has.outputs.Mappable()}
 	}
 	for urn, has := range e.objects {
+		if has.component == "persia:storage:Volume" {
+			urn = resource.NewURN("dev", "persia", has.component, urn.Type(), urn.Name())
+		}
 		found[string(urn)] = values{"outputs": has.outputs.Mappable()}
 	}
 	return found

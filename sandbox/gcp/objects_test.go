@@ -9,6 +9,7 @@ import (
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/tokens"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"persia/kube"
@@ -21,6 +22,8 @@ type inCluster struct {
 	provider resource.URN
 	// trigger is a value that replaces the object when it changes, or nil.
 	trigger any
+	// component is the type of the component that the object is a part of, or "".
+	component tokens.Type
 }
 
 // object simulates an object in the cluster: it is as the program wants it, and changes as the
@@ -29,7 +32,7 @@ func (e *engine) object(urn resource.URN, args pulumi.MockResourceArgs) (resourc
 	if err := e.servedByWebhook(urn, args); err != nil {
 		return nil, err
 	}
-	now := inCluster{held{resource.ID(args.Name), unsecret(args.Inputs), served(args)}, providerOf(args), args.RegisterRPC.GetReplacementTrigger().AsInterface()}
+	now := inCluster{held{resource.ID(args.Name), unsecret(args.Inputs), served(args)}, providerOf(args), args.RegisterRPC.GetReplacementTrigger().AsInterface(), resource.URN(args.RegisterRPC.GetParent()).Type()}
 	old, before := e.objects[urn]
 	e.objects[urn] = now
 	provider := kubeprovider.New("4.30.0", "")
