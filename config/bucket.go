@@ -110,29 +110,29 @@ func (g *GCSFuse) traits() traits {
 	return traits{access: corev1.ReadWriteMany, driver: gcp.DriverGCSFuse}
 }
 
-func (g *GCSFuse) resolve(context volumeContext) {
+func (g *GCSFuse) resolve(stack *Stack) {
 	if g.Create == nil {
 		return
 	}
 	if g.Create.Location == "" {
-		g.Create.Location = context.Region
+		g.Create.Location = stack.Cluster.Region
 	}
 	// Cloud Storage returns locations in upper case.
 	g.Create.Location = strings.ToUpper(g.Create.Location)
 }
 
-func (g *GCSFuse) check(p *input.Problems, path *field.Path, context volumeContext) {
+func (g *GCSFuse) check(p *input.Problems, path *field.Path, stack *Stack) {
 	checkBucket(p, path.Child("bucket"), g.Bucket)
-	checkDriver(p, path, "gcsFuse", context)
-	if context.NoWorkloadIdentity {
+	checkDriver(p, path, "gcsFuse", stack)
+	if !stack.existing() && !stack.Cluster.WorkloadIdentity {
 		p.Invalid(field.NewPath("persia:cluster", "workloadIdentity"), false, "must be true, because jobs use their own identities to reach the bucket of %s; remove it, or use another kind of volume", path)
 	}
 	sidecar := path.Child("sidecar")
 	checkAmount(p, sidecar.Child("cpu"), g.Sidecar.CPU)
 	checkBytes(p, sidecar.Child("memory"), g.Sidecar.Memory)
 	checkBytes(p, sidecar.Child("ephemeralStorage"), g.Sidecar.EphemeralStorage)
-	if create := path.Child("create"); g.Create != nil && checkCreatable(p, create, context) {
-		g.Create.check(p, create, g.Bucket, context)
+	if create := path.Child("create"); g.Create != nil && checkCreatable(p, create, stack) {
+		g.Create.check(p, create, g.Bucket, stack)
 	}
 }
 
@@ -181,7 +181,7 @@ func checkBucket(p *input.Problems, path *field.Path, bucket string) {
 	}
 }
 
-func (c *CreateBucket) check(p *input.Problems, path *field.Path, bucket string, context volumeContext) {
+func (c *CreateBucket) check(p *input.Problems, path *field.Path, bucket string, stack *Stack) {
 	if strings.Contains(bucket, ".") {
 		p.Invalid(path, bucket, "only the verified owner of a domain can create a bucket with a dot in its name; write a name without dots, or remove create")
 	}
@@ -199,7 +199,7 @@ func (c *CreateBucket) check(p *input.Problems, path *field.Path, bucket string,
 		}
 		c.DeleteNoncurrent.check(p, at)
 	}
-	input.KMSKey(p, path.Child("kmsKey"), c.KMSKey, "Cloud Storage", context.Region, c.keyLocation())
+	input.KMSKey(p, path.Child("kmsKey"), c.KMSKey, "Cloud Storage", stack.Cluster.Region, c.keyLocation())
 	checkDeletion(p, path, c.DeleteWithStack, bucket)
 }
 

@@ -228,7 +228,7 @@ func (s *Stack) checkExistingCluster(p *input.Problems) {
 	if k := c.Existing.Kubeconfig; k != "" && !path.IsAbs(k) {
 		p.Invalid(existing.Child("kubeconfig"), k, "must be the absolute path of a kubeconfig file, because Pulumi runs programs in other directories")
 	}
-	s.checkPool(p, existing.Child("systemPool"), c.Existing.SystemPool, s.poolNames())
+	s.checkPool(p, existing.Child("systemPool"), c.Existing.SystemPool, s.poolNames(), false)
 	if s.Project != "" {
 		p.Invalid(field.NewPath(projectKey), s.Project, "is not used, because the stack creates nothing in Google Cloud on an existing cluster; remove it")
 	}

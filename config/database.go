@@ -134,7 +134,7 @@ type ExternalDatabase struct {
 const databaseName = "the database of PEDL"
 
 // check checks the database, which runs on the node pool of the master.
-func (d *PostgreSQL) check(p *input.Problems, path *field.Path, nodePool string, context pedlContext) {
+func (d *PostgreSQL) check(p *input.Problems, path *field.Path, nodePool string, stack *Stack) {
 	if d.External != nil {
 		input.OnlyFields(p, path, *d, "of an external database", "external")
 		checkExternal(p, path.Child("external"), *d.External)
@@ -150,9 +150,9 @@ func (d *PostgreSQL) check(p *input.Problems, path *field.Path, nodePool string,
 		p.Name(path.Child("schedulerName"), d.SchedulerName, validation.IsDNS1123Subdomain)
 	}
 	checkSettings(p, path.Child("postgresqlExtendedConfig"), d.ExtendedConfig)
-	checkExternalIPs(p, path.Child("service", "externalIPs"), d.Service.ExternalIPs, context, "use kubectl port-forward, or your own Service of the type LoadBalancer with a network policy that lets its clients in")
+	checkExternalIPs(p, path.Child("service", "externalIPs"), d.Service.ExternalIPs, stack, "use kubectl port-forward, or your own Service of the type LoadBalancer with a network policy that lets its clients in")
 	input.Port(p, path.Child("service", "port"), d.Service.Port)
-	d.Persistence.check(p, path.Child("persistence"), nodePool, context)
+	d.Persistence.check(p, path.Child("persistence"), nodePool, stack)
 }
 
 func checkExternal(p *input.Problems, path *field.Path, e ExternalDatabase) {
@@ -233,7 +233,7 @@ func checkSettings(p *input.Problems, path *field.Path, settings map[string]Sett
 	}
 }
 
-func (d *Persistence) check(p *input.Problems, at *field.Path, nodePool string, context pedlContext) {
+func (d *Persistence) check(p *input.Problems, at *field.Path, nodePool string, stack *Stack) {
 	input.Directory(p, at.Child("mountPath"), d.MountPath)
 	if what, own := ownDirectories[d.MountPath]; own {
 		p.Invalid(at.Child("mountPath"), d.MountPath, "is where the database keeps %s; choose another path, like /bitnami/postgresql", what)
@@ -243,8 +243,8 @@ func (d *Persistence) check(p *input.Problems, at *field.Path, nodePool string, 
 	database := d.volume()
 	database.CheckAccessMode(p, at.Child("accessMode"), d.AccessMode)
 	if d.checkOneSource(p, at) {
-		database.CheckSource(p, at, context.Storage)
-		checkDatabaseVolume(p, at, &database, nodePool, context)
+		database.CheckSource(p, at, stack)
+		checkDatabaseVolume(p, at, &database, nodePool, stack)
 	} else if d.StorageClass != "" {
 		database.CheckSize(p, at.Child("size"))
 	}
@@ -278,12 +278,12 @@ func (d *Persistence) checkOneSource(p *input.Problems, path *field.Path) bool {
 }
 
 // checkDatabaseVolume checks that the pod of PostgreSQL, on a node of its pool, can use a volume.
-func checkDatabaseVolume(p *input.Problems, path *field.Path, database *Volume, nodePool string, context pedlContext) {
+func checkDatabaseVolume(p *input.Problems, path *field.Path, database *Volume, nodePool string, stack *Stack) {
 	if database.MountedBySidecar() {
 		p.Invalid(path.Child("gcsFuse"), database.GCSFuse.Bucket, "cannot hold a database, because a bucket has no locks; use persistentDisk")
 	}
-	for i, other := range context.Volumes {
-		at := context.VolumesPath.Index(i)
+	for i, other := range stack.Storage {
+		at := field.NewPath(storageKey).Index(i)
 		if other.Name == database.Name {
 			p.Invalid(at.Child("name"), other.Name, "is the name of the volume of PEDL's database; choose another")
 		}
@@ -291,8 +291,8 @@ func checkDatabaseVolume(p *input.Problems, path *field.Path, database *Volume, 
 			p.Duplicate(path, identity, "is already the storage of %s; give the database its own storage", at)
 		}
 	}
-	if pool, ok := context.Pool(nodePool); ok {
-		database.CheckUsers(p, path, volumeUsers{Pools: []volumePool{pool}, OnePod: true})
+	if pool, ok := stack.Pool(nodePool); ok {
+		database.CheckUsers(p, path, volumeUsers{Pools: []volumePool{stack.volumePool(pool)}, OnePod: true})
 	}
 }
 

@@ -96,51 +96,51 @@ func (d *PersistentDisk) traits() traits {
 	return traits{access: corev1.ReadWriteOnce, block: true, deletable: true, driver: gcp.DriverPersistentDisk}
 }
 
-func (d *PersistentDisk) resolve(context volumeContext) {
+func (d *PersistentDisk) resolve(stack *Stack) {
 	if d.Project == "" {
-		d.Project = context.Project
+		d.Project = stack.Project
 	}
-	if d.Create != nil && len(d.Zones) == 0 && len(context.Zones) > 0 {
-		d.Zones = context.Zones[:1:1]
+	if d.Create != nil && len(d.Zones) == 0 && len(stack.Cluster.Zones) > 0 {
+		d.Zones = stack.Cluster.Zones[:1:1]
 	}
 }
 
-func (d *PersistentDisk) check(p *input.Problems, path *field.Path, context volumeContext) {
+func (d *PersistentDisk) check(p *input.Problems, path *field.Path, stack *Stack) {
 	p.Name(path.Child("disk"), d.Disk, validation.IsDNS1035Label)
-	checkDriver(p, path, "persistentDisk", context)
-	if d.Project == "" && context.Existing {
+	checkDriver(p, path, "persistentDisk", stack)
+	if d.Project == "" && stack.existing() {
 		p.Required(path.Child("project"), "write the Google Cloud project of the disk, because a stack on an existing cluster has none")
 	}
-	d.checkZones(p, path.Child("zones"), context)
+	d.checkZones(p, path.Child("zones"), stack)
 	input.OneOf(p, path.Child("fsType"), d.FSType, gcp.FileSystems...)
-	if create := path.Child("create"); d.Create != nil && checkCreatable(p, create, context) {
-		d.checkCreate(p, create, context)
+	if create := path.Child("create"); d.Create != nil && checkCreatable(p, create, stack) {
+		d.checkCreate(p, create, stack)
 	}
 }
 
-func (d *PersistentDisk) checkZones(p *input.Problems, path *field.Path, context volumeContext) {
+func (d *PersistentDisk) checkZones(p *input.Problems, path *field.Path, stack *Stack) {
 	switch {
 	case len(d.Zones) == 0:
 		p.Required(path, "write the zone of the disk, as `gcloud compute disks list` shows it")
 	case len(d.Zones) > 2:
 		p.Invalid(path, d.Zones, "must be one zone, or the two of a regional disk")
-	case context.Existing && !input.IsRegion(d.Region()):
+	case stack.existing() && !input.IsRegion(d.Region()):
 		p.Invalid(path.Index(0), d.Zones[0], "must be a zone, like us-central1-a")
-	case context.Existing:
+	case stack.existing():
 		input.Zones(p, path, d.Region(), d.Zones)
 	default:
-		input.Zones(p, path, context.Region, d.Zones)
+		input.Zones(p, path, stack.Cluster.Region, d.Zones)
 	}
 }
 
-func (d *PersistentDisk) checkCreate(p *input.Problems, path *field.Path, context volumeContext) {
-	if d.Project != context.Project {
-		p.Invalid(path, d.Project, "the stack creates disks in its own project, %s; remove project", context.Project)
+func (d *PersistentDisk) checkCreate(p *input.Problems, path *field.Path, stack *Stack) {
+	if d.Project != stack.Project {
+		p.Invalid(path, d.Project, "the stack creates disks in its own project, %s; remove project", stack.Project)
 	}
 	if d.Regional() && d.Create.Type == "hyperdisk-balanced" {
 		p.Invalid(path.Child("type"), d.Create.Type, "must be pd-standard, pd-balanced or pd-ssd for a regional disk")
 	}
-	input.KMSKey(p, path.Child("kmsKey"), d.Create.KMSKey, "Compute Engine", context.Region, context.Region, "global")
+	input.KMSKey(p, path.Child("kmsKey"), d.Create.KMSKey, "Compute Engine", stack.Cluster.Region, stack.Cluster.Region, "global")
 	checkDeletion(p, path, d.Create.DeleteWithStack, d.Disk)
 }
 
@@ -254,7 +254,7 @@ func (f *Filestore) traits() traits {
 	return traits{access: corev1.ReadWriteMany, deletable: true, driver: gcp.DriverFilestore}
 }
 
-func (f *Filestore) resolve(context volumeContext) {
+func (f *Filestore) resolve(stack *Stack) {
 	if f.Create == nil {
 		return
 	}
@@ -264,15 +264,15 @@ func (f *Filestore) resolve(context volumeContext) {
 	switch {
 	case f.Location != "":
 	case filestoreTiers[f.Create.Tier].regional:
-		f.Location = context.Region
-	case len(context.Zones) > 0:
-		f.Location = context.Zones[0]
+		f.Location = stack.Cluster.Region
+	case len(stack.Cluster.Zones) > 0:
+		f.Location = stack.Cluster.Zones[0]
 	}
 }
 
-func (f *Filestore) check(p *input.Problems, path *field.Path, context volumeContext) {
+func (f *Filestore) check(p *input.Problems, path *field.Path, stack *Stack) {
 	p.Name(path.Child("instance"), f.Instance, validation.IsDNS1035Label)
-	checkDriver(p, path, "filestore", context)
+	checkDriver(p, path, "filestore", stack)
 	switch ip := path.Child("ip"); {
 	case f.IP == "":
 	case net.ParseIP(f.IP) == nil:
@@ -281,27 +281,27 @@ func (f *Filestore) check(p *input.Problems, path *field.Path, context volumeCon
 		input.Host(p, ip, f.IP)
 	}
 	if f.Create != nil {
-		f.checkCreate(p, path, context)
+		f.checkCreate(p, path, stack)
 		return
 	}
 	switch location := path.Child("location"); {
 	case f.Location == "":
 		p.Required(location, "write the zone or region of the instance, as `gcloud filestore instances list` shows it")
-	case !input.Location(p, location, f.Location) || context.Region == "":
-	case f.Location != context.Region && gcp.RegionOf(f.Location) != context.Region:
-		p.Warn(location, "%s is far from the cluster in %s, so checkpoints are slow and their traffic is billed; use an instance in that region", f.Location, context.Region)
+	case !input.Location(p, location, f.Location) || stack.Cluster.Region == "":
+	case f.Location != stack.Cluster.Region && gcp.RegionOf(f.Location) != stack.Cluster.Region:
+		p.Warn(location, "%s is far from the cluster in %s, so checkpoints are slow and their traffic is billed; use an instance in that region", f.Location, stack.Cluster.Region)
 	}
 	if f.Share == "" {
 		p.Required(path.Child("share"), "write the name of the share, or create for an instance that the stack creates")
 	}
-	if f.IP == "" && context.Existing {
+	if f.IP == "" && stack.existing() {
 		p.Required(path.Child("ip"), "write the address of the instance, because the program does not contact Google Cloud for an existing cluster")
 	}
 }
 
-func (f *Filestore) checkCreate(p *input.Problems, path *field.Path, context volumeContext) {
+func (f *Filestore) checkCreate(p *input.Problems, path *field.Path, stack *Stack) {
 	create := path.Child("create")
-	if !checkCreatable(p, create, context) {
+	if !checkCreatable(p, create, stack) {
 		return
 	}
 	if f.IP != "" {
@@ -313,10 +313,10 @@ func (f *Filestore) checkCreate(p *input.Problems, path *field.Path, context vol
 		return // reported by the enumeration
 	}
 	switch {
-	case tier.regional && f.Location != context.Region:
-		p.Invalid(path.Child("location"), f.Location, "must be the region of the cluster, %s, because the tier %s is regional", context.Region, f.Create.Tier)
+	case tier.regional && f.Location != stack.Cluster.Region:
+		p.Invalid(path.Child("location"), f.Location, "must be the region of the cluster, %s, because the tier %s is regional", stack.Cluster.Region, f.Create.Tier)
 	case !tier.regional:
-		input.Zone(p, path.Child("location"), context.Region, f.Location)
+		input.Zone(p, path.Child("location"), stack.Cluster.Region, f.Location)
 	}
 	if !shareForm.MatchString(f.Share) || len(f.Share) > tier.longestShare {
 		p.Invalid(path.Child("share"), f.Share, "must be at most %d letters, digits, and underscores, and begin with a letter", tier.longestShare)
@@ -324,7 +324,7 @@ func (f *Filestore) checkCreate(p *input.Problems, path *field.Path, context vol
 	if key := create.Child("kmsKey"); f.Create.KMSKey != "" && !tier.encrypted {
 		p.Invalid(key, f.Create.KMSKey, "is not supported by the tier %s, which uses only Google's own keys; choose ZONAL, REGIONAL or ENTERPRISE", f.Create.Tier)
 	} else {
-		input.KMSKey(p, key, f.Create.KMSKey, "Filestore", context.Region, context.Region)
+		input.KMSKey(p, key, f.Create.KMSKey, "Filestore", stack.Cluster.Region, stack.Cluster.Region)
 	}
 }
 

@@ -16,18 +16,13 @@ import (
 )
 
 // checkAssignment checks that a container fits a node of the pool that it is assigned to,
-// and returns the pool. The path is of the object with nodePool and resources.
-func (s *Stack) checkAssignment(p *input.Problems, path *field.Path, who, poolName string, r corev1.ResourceRequirements, allowed []string) (Pool, bool) {
-	return s.checkAssigned(p, path, who, poolName, r, allowed, s.checkPool)
-}
-
-// checkAssigned is [Stack.checkAssignment] with another check of the pool.
-func (s *Stack) checkAssigned(p *input.Problems, path *field.Path, who, poolName string, r corev1.ResourceRequirements, allowed []string,
-	checkPool func(*input.Problems, *field.Path, string, []string) (Pool, bool)) (Pool, bool) {
+// and returns the pool. The path is of the object with nodePool and resources. Asks is whether its
+// pods ask for nodes.
+func (s *Stack) checkAssignment(p *input.Problems, path *field.Path, who, poolName string, r corev1.ResourceRequirements, allowed []string, asks bool) (Pool, bool) {
 	at, before := path.Child("resources"), p.Count()
 	checkResources(p, at, who, r)
 	valid := p.Count() == before
-	pool, ok := checkPool(p, path.Child("nodePool"), poolName, allowed)
+	pool, ok := s.checkPool(p, path.Child("nodePool"), poolName, allowed, asks)
 	if ok {
 		s.checkRoom(p, at, who, r, pool)
 		s.checkArm(p, path.Child("nodePool"), poolName, who, pool.MachineType)
@@ -131,7 +126,7 @@ func (s *Stack) checkGPUs(p *input.Problems, path *field.Path, who string, r cor
 // replica writes at the same time: the sidecar of a bucket keeps them there until they are
 // closed.
 func (s *Stack) checkOpenCheckpoint(p *input.Problems, at *field.Path, j *Job, role NamedRole, pool Pool) {
-	sidecar, ok := s.GCSFuseSidecar(j, role.Kind)
+	sidecar, ok := j.GCSFuseSidecar(role.Kind)
 	room := s.nodeRoom(pool).EphemeralBytes
 	if open := j.OpenCheckpointBytes(role.Kind); !ok || open < sidecar.EphemeralBytes || open <= room {
 		return

@@ -153,19 +153,12 @@ type CacheCredentials struct {
 	PasswordSecret string `json:"passwordSecret"`
 }
 
-// imageContext is the part of the stack file that caches depend on.
-type imageContext struct {
-	Project, Region, Cluster string
-	// Existing is true on an existing cluster, where the stack creates no repository.
-	Existing bool
-}
-
 // Resolve names the repositories that the stack creates.
-func (s *Images) Resolve(context imageContext) {
+func (s *Images) Resolve(stack *Stack) {
 	for i := range s.Caches {
-		if c := &s.Caches[i]; c.Repository == "" && !context.Existing {
+		if c := &s.Caches[i]; c.Repository == "" && !stack.existing() {
 			c.created = true
-			c.Repository = fmt.Sprintf("%s-docker.pkg.dev/%s/%s-docker-hub", context.Region, context.Project, context.Cluster)
+			c.Repository = fmt.Sprintf("%s-docker.pkg.dev/%s/%s-docker-hub", stack.Cluster.Region, stack.Project, stack.Cluster.Name)
 		}
 	}
 }
@@ -245,21 +238,21 @@ func warnOfImageLocation(p *input.Problems, path *field.Path, location, region s
 }
 
 // Check checks resolved settings.
-func (s Images) Check(p *input.Problems, path *field.Path, context imageContext) {
+func (s Images) Check(p *input.Problems, path *field.Path, stack *Stack) {
 	caches := path.Child("caches")
 	for i, c := range s.Caches {
-		c.check(p, caches.Index(i), context)
+		c.check(p, caches.Index(i), stack)
 	}
 	input.UniqueField(p, caches, "registry", s.Caches, func(c Cache) string { return c.Registry }, "is already used by caches[%d]; write one cache for each registry")
 }
 
-func (c Cache) check(p *input.Problems, path *field.Path, context imageContext) {
+func (c Cache) check(p *input.Problems, path *field.Path, stack *Stack) {
 	c.checkRegistry(p, path.Child("registry"))
 	switch at := path.Child("repository"); {
 	case c.Repository == "":
 		p.Required(at, "write an existing remote repository as LOCATION-docker.pkg.dev/PROJECT/REPOSITORY, because the stack creates nothing in Google Cloud on an existing cluster")
 	case c.created && c.Registry != DockerHub && registryForm.MatchString(c.Registry):
-		p.Required(at, "create one with `gcloud artifacts repositories create NAME --repository-format=docker --mode=remote-repository --remote-docker-repo=https://%s --location=%s`, and write it as %s-docker.pkg.dev/PROJECT/NAME: the stack can create a cache only for docker.io", c.Registry, context.Region, context.Region)
+		p.Required(at, "create one with `gcloud artifacts repositories create NAME --repository-format=docker --mode=remote-repository --remote-docker-repo=https://%s --location=%s`, and write it as %s-docker.pkg.dev/PROJECT/NAME: the stack can create a cache only for docker.io", c.Registry, stack.Cluster.Region, stack.Cluster.Region)
 	case !c.created && !repositoryForm.MatchString(c.Repository):
 		p.Invalid(at, c.Repository, "must be an Artifact Registry repository as LOCATION-docker.pkg.dev/PROJECT/REPOSITORY; `gcloud artifacts repositories list` lists yours")
 	}
@@ -268,7 +261,7 @@ func (c Cache) check(p *input.Problems, path *field.Path, context imageContext) 
 		if !input.IsRegion(location) && !slices.Contains(multiRegions, location) {
 			p.Invalid(at, c.Repository, "begins with %s, which is no location of Artifact Registry; write a region, like us-central1, or %s", location, input.Or(multiRegions))
 		} else {
-			warnOfImageLocation(p, at, location, context.Region)
+			warnOfImageLocation(p, at, location, stack.Cluster.Region)
 		}
 	}
 	if at := path.Child("credentials"); c.Credentials != nil {
@@ -345,13 +338,6 @@ func checkPullSecrets(p *input.Problems, path *field.Path, secrets []corev1.Loca
 // Hub allows 100 anonymous pulls per address in six hours ("Docker Hub usage and limits"),
 // and nodes behind Cloud NAT share few addresses.
 const mostUncached = 50
-
-func (s *Stack) imageContext() imageContext {
-	return imageContext{
-		Project: s.Project, Region: s.Cluster.Region, Cluster: s.Cluster.Name,
-		Existing: s.Cluster.Existing != nil,
-	}
-}
 
 // warnOfImages warns of images that nodes may not pull, or pull slowly. It leaves out existing
 // clusters, because the stack file does not say where their nodes are.

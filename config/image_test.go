@@ -13,18 +13,18 @@ import (
 
 var (
 	imagePath = field.NewPath("persia:images")
-	here      = imageContext{Project: "my-project", Region: "us-central1", Cluster: "persia"}
+	here      = &Stack{Project: "my-project", Cluster: Cluster{Region: "us-central1", Name: "persia"}}
 )
 
 // imageRead decodes settings and resolves them.
-func imageRead(t *testing.T, text string, context imageContext) (Images, error) {
+func imageRead(t *testing.T, text string, stack *Stack) (Images, error) {
 	t.Helper()
 	var s Images
 	p := &input.Problems{}
 	input.Decode(p, imagePath, input.ParseJSON(text), &s)
 	require.NoError(t, p.Err())
-	s.Resolve(context)
-	s.Check(p, imagePath, context)
+	s.Resolve(stack)
+	s.Check(p, imagePath, stack)
 	return s, p.Err()
 }
 
@@ -73,11 +73,11 @@ func TestCacheNames(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
-	existing := imageContext{Existing: true}
+	existing := &Stack{Cluster: Cluster{Existing: &ExistingCluster{}}}
 	for name, c := range map[string]struct {
-		text    string
-		context imageContext
-		want    string
+		text  string
+		stack *Stack
+		want  string
 	}{
 		"none":                                {`{}`, here, ""},
 		"one of its own":                      {`{"caches": [{"registry": "docker.io"}]}`, here, ""},
@@ -95,7 +95,7 @@ func TestCheck(t *testing.T) {
 		"credentials without user and secret": {`{"caches": [{"registry": "docker.io", "credentials": {}}]}`, here, "credentials.passwordSecret: Required value"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := imageRead(t, c.text, c.context)
+			_, err := imageRead(t, c.text, c.stack)
 			if c.want == "" {
 				assert.NoError(t, err)
 				return

@@ -160,6 +160,14 @@ type Role struct {
 	// TerminationGracePeriodSeconds is how long a replica may take to stop, for example
 	// to write a checkpoint.
 	TerminationGracePeriodSeconds int `json:"terminationGracePeriodSeconds,omitempty" default:"60" beside:"manifest"`
+
+	stored []storedMount // the volumes of the stack that the role mounts
+}
+
+// storedMount is a volume of the stack that a role mounts.
+type storedMount struct {
+	*Volume
+	readOnly bool
 }
 
 // NNWorker is the role whose replicas start several processes.
@@ -363,68 +371,22 @@ func (j *Job) OpenCheckpointBytes(kind Kind) int64 {
 	return memory.Value() / int64(j.HashmapShards) * min(checkpointWriters, int64(j.HashmapShards))
 }
 
-// jobContext is the part of the stack file that jobs depend on.
-type jobContext struct {
-	Pools []jobPool
-	// Volumes are the volumes of the stack, and StorageKey is the key that declares them.
-	Volumes    []jobVolume
-	StorageKey string
-	// VolumesUnknown is true if the volumes have problems that were reported already.
-	VolumesUnknown bool
-	// Created is true if the stack creates the cluster.
-	Created bool
-	// OneNode is true if the cluster has one node.
-	OneNode bool
-}
-
-// jobPool describes a node pool to the rules of jobs.
-type jobPool struct {
-	Name string
-	// KeepsOff is the key of the taint that keeps pods without tolerations off the nodes, or
-	// "". It is not the GPU taint, which GKE has pods tolerate that request GPUs.
-	KeepsOff string
-	GPUs     bool // the nodes have GPUs
-	COS      bool // the nodes run Container-Optimized OS
-}
-
-// jobVolume describes a volume of the stack to the rules of jobs.
-type jobVolume struct {
-	Name, Claim string
-	Sidecar     bool // GKE adds a container to pods that mount the volume
-	OneNode     bool // the volume is a directory of one node
-	AccessModes []corev1.PersistentVolumeAccessMode
-}
-
-func (c jobContext) pool(name string) jobPool {
-	if i := slices.IndexFunc(c.Pools, func(pool jobPool) bool { return pool.Name == name }); i >= 0 {
-		return c.Pools[i]
-	}
-	return jobPool{}
-}
-
-func (c jobContext) volume(name string) (jobVolume, bool) {
-	if i := slices.IndexFunc(c.Volumes, func(v jobVolume) bool { return v.Name == name }); i >= 0 {
-		return c.Volumes[i], true
-	}
-	return jobVolume{}, false
-}
-
 // reachesAll reports whether pods on all nodes can mount the volume.
-func (v jobVolume) reachesAll(mount Mount) bool {
-	return !v.OneNode && (slices.Contains(v.AccessModes, corev1.ReadWriteMany) ||
+func (v *Volume) reachesAll(mount Mount) bool {
+	return !v.OnOneNode() && (slices.Contains(v.AccessModes, corev1.ReadWriteMany) ||
 		slices.Contains(v.AccessModes, corev1.ReadOnlyMany) && mount.ReadOnly)
 }
 
 // jobChecker checks the jobs of a stack.
 type jobChecker struct {
 	*input.Problems
-	context jobContext
+	stack *Stack
 }
 
 // checkJobList checks the jobs of a stack file. It does not check whether the roles fit the nodes of
 // their pools.
-func checkJobList(p *input.Problems, jobs []Job, context jobContext) {
-	c := &jobChecker{p, context}
+func checkJobList(p *input.Problems, jobs []Job, stack *Stack) {
+	c := &jobChecker{p, stack}
 	for i := range jobs {
 		c.job(jobs[i].At(), &jobs[i])
 	}
@@ -728,11 +690,12 @@ func (c *jobChecker) operatorRole(path *field.Path, r NamedRole, unset Role) {
 		c.Invalid(path.Child("terminationGracePeriodSeconds"), r.TerminationGracePeriodSeconds, "is not supported by PERSIA's operator, whose pods have 30; remove it, %s", elsewhere)
 	}
 	c.operatorMounts(path.Child("mounts"), r.Mounts)
-	pool, at := c.context.pool(r.NodePool), path.Child("nodePool")
-	if pool.KeepsOff != "" {
-		c.Invalid(at, r.NodePool, "has the taint %s, which the pods of PERSIA's operator do not tolerate; choose a pool without it, %s", pool.KeepsOff, elsewhere)
+	at := path.Child("nodePool")
+	pool, _ := c.stack.Pool(r.NodePool)
+	if taint := keepsOff(pool); taint != "" {
+		c.Invalid(at, r.NodePool, "has the taint %s, which the pods of PERSIA's operator do not tolerate; choose a pool without it, %s", taint, elsewhere)
 	}
-	if pool.GPUs && GPUs(r.Resources) == 0 {
+	if pool.GPU != nil && GPUs(r.Resources) == 0 {
 		c.Invalid(at, r.NodePool, "has GPUs, and GKE keeps pods that request none off its nodes; choose a pool without GPUs, %s", elsewhere)
 	}
 }
@@ -741,13 +704,13 @@ func (c *jobChecker) operatorRole(path *field.Path, r NamedRole, unset Role) {
 // of a job to all of its pods, and does not pin pods to nodes.
 func (c *jobChecker) operatorMounts(path *field.Path, mounts []Mount) {
 	for i, mount := range mounts {
-		volume, ok := c.context.volume(mount.Volume)
+		volume := c.stack.volume(mount.Volume)
 		at := path.Index(i).Child("volume")
 		switch {
-		case !ok:
-		case volume.Sidecar:
+		case volume == nil:
+		case volume.MountedBySidecar():
 			c.Invalid(at, mount.Volume, "uses gcsFuse, which requires a pod annotation that PERSIA's operator does not set; use a volume with filestore or nfs, %s", elsewhere)
-		case !volume.reachesAll(mount) && !c.context.OneNode:
+		case !volume.reachesAll(mount) && !c.stack.hasOneNode():
 			c.Invalid(at, mount.Volume, "is on a single node, and PERSIA's operator does not pin pods to it; use a volume with filestore or nfs, %s", elsewhere)
 		}
 	}
@@ -786,28 +749,14 @@ func (j *Job) Warn(p *input.Problems, storageKey string) {
 	}
 }
 
-func (s *Stack) jobContext() jobContext {
-	context := jobContext{Volumes: s.jobVolumes(), StorageKey: storageKey, Created: s.Cluster.Existing == nil, OneNode: s.Cluster.Existing == nil && s.addresses().Nodes == 1}
-	for _, pool := range s.Pools() {
-		context.Pools = append(context.Pools, jobPool{Name: pool.Name, KeepsOff: keepsOff(pool), GPUs: pool.GPU != nil, COS: pool.ImageType == gcp.ImageCOS})
-	}
-	return context
-}
-
 // checkJobs checks the jobs, and that each role fits a node of its pool.
 func (s *Stack) checkJobs(p *input.Problems) {
-	context := s.jobContext()
-	context.VolumesUnknown = !p.Decoded(field.NewPath(storageKey))
-	checkJobList(p, s.Jobs, context)
+	checkJobList(p, s.Jobs, s)
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
 		for _, role := range j.Roles() {
 			at := j.At().Child(role.Field)
-			checkPool := s.checkPool
-			if takesQueued(j, role.Kind) {
-				checkPool = s.checkPoolOrQueued
-			}
-			if pool, ok := s.checkAssigned(p, at, role.Field, role.NodePool, role.Resources, s.rolePools(), checkPool); ok {
+			if pool, ok := s.checkAssignment(p, at, role.Field, role.NodePool, role.Resources, s.rolePools(), takesQueued(j, role.Kind)); ok {
 				s.checkGPUs(p, at.Child("resources"), role.Field, role.Resources, pool)
 				s.checkOpenCheckpoint(p, j.At().Child("hashmapShards"), j, role, pool)
 			}

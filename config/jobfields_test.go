@@ -99,7 +99,7 @@ func TestSameObjects(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &input.Problems{}
-			checkJobList(p, []Job{{Name: test.first, Engine: test.engine}, {Name: test.second, Engine: test.engine}}, jobContext{})
+			checkJobList(p, []Job{{Name: test.first, Engine: test.engine}, {Name: test.second, Engine: test.engine}}, &Stack{})
 			assert.Equal(t, test.refused, strings.Contains(p.Err().Error(), "is also the name of objects of"), "%v", p.Err())
 		})
 	}

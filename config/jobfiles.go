@@ -147,8 +147,8 @@ func (c *jobChecker) warnOfCheckpoints(j *Job) {
 		c.Warn(j.at.Child("mounts"), "%s and %s have no volume in common that both mount at one path and can write, so the job keeps no checkpoint and begins anew when it loses a replica; add a mount without readOnly to the job",
 			KindNNWorker.Field, KindEmbeddingParameterServer.Field)
 	}
-	if name := j.ofEachNode(); name != "" && len(j.Mounts) == 0 && c.context.Created && !c.context.OneNode {
-		c.Warn(j.at.Child("volumes").Key(name), "is another directory on each node, so a replica that restarts on another node does not find its checkpoint, and a new node has none; use mounts with a volume of %s", c.context.StorageKey)
+	if name := j.ofEachNode(); name != "" && len(j.Mounts) == 0 && !c.stack.existing() && !c.stack.hasOneNode() {
+		c.Warn(j.at.Child("volumes").Key(name), "is another directory on each node, so a replica that restarts on another node does not find its checkpoint, and a new node has none; use mounts with a volume of %s", storageKey)
 	}
 	for _, env := range j.envs() {
 		for i, e := range env.list {
@@ -237,34 +237,42 @@ func (c *jobChecker) mounts(list *field.Path, mounts, ofJob []Mount) {
 }
 
 func (c *jobChecker) mountedVolume(path *field.Path, name string) {
-	if _, ok := c.context.volume(name); ok && name != "" || c.context.VolumesUnknown {
+	if name != "" && c.stack.volume(name) != nil || !c.Decoded(field.NewPath(storageKey)) {
 		return
 	}
-	if len(c.context.Volumes) == 0 {
-		c.Invalid(path, name, "must be a volume, but the stack has none; add one in %s", c.context.StorageKey)
+	if len(c.stack.Storage) == 0 {
+		c.Invalid(path, name, "must be a volume, but the stack has none; add one in %s", storageKey)
 		return
 	}
-	c.Invalid(path, name, "must be one of the stack's volumes: %s", input.Or(input.Words(c.context.Volumes, func(v jobVolume) string { return v.Name })))
+	c.Invalid(path, name, "must be one of the stack's volumes: %s", input.Or(input.Words(c.stack.Storage, func(v Volume) string { return v.Name })))
 }
 
-// ClaimMounts returns where a role mounts volumes of the stack: its own mounts, the job's, and
-// the mounts of job Volumes that use the claim of a volume of the stack.
-func (j *Job) ClaimMounts(role *Role, volumes []jobVolume) []Mount {
-	mounts := j.MountsOf(*role)
-	for _, volume := range j.Volumes {
-		claim := volume.PersistentVolumeClaim
-		if claim == nil {
-			continue
-		}
-		for _, of := range volumes {
-			for _, mount := range role.VolumeMounts {
-				if of.Claim == claim.ClaimName && mount.Name == volume.Name {
-					mounts = append(mounts, Mount{Volume: of.Name, MountPath: mount.MountPath, ReadOnly: mount.ReadOnly || claim.ReadOnly})
+// resolveMounts finds the volumes of the stack that roles mount: by their own mounts, the job's, and
+// by Volumes of the job that use the claim of a volume of the stack.
+func (s *Stack) resolveMounts() {
+	for i := range s.Jobs {
+		job := &s.Jobs[i]
+		for _, role := range job.Roles() {
+			for _, m := range job.MountsOf(*role.Role) {
+				if v := s.volume(m.Volume); v != nil {
+					role.stored = append(role.stored, storedMount{v, m.ReadOnly})
+				}
+			}
+			for _, m := range role.VolumeMounts {
+				for _, volume := range job.Volumes {
+					claim := volume.PersistentVolumeClaim
+					if claim == nil || volume.Name != m.Name {
+						continue
+					}
+					for k := range s.Storage {
+						if s.Storage[k].Claim == claim.ClaimName {
+							role.stored = append(role.stored, storedMount{&s.Storage[k], m.ReadOnly || claim.ReadOnly})
+						}
+					}
 				}
 			}
 		}
 	}
-	return mounts
 }
 
 // envList is a list of variables with its path.

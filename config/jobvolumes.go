@@ -80,9 +80,9 @@ func checkHostPath(p *input.Problems, source *field.Path, host corev1.HostPathVo
 
 // checkHostPaths checks that the nodes of a role can create the directories that it mounts.
 func (c *jobChecker) checkHostPaths(at *field.Path, j *Job, role *Role) {
-	pool := c.context.pool(role.NodePool)
+	pool, _ := c.stack.Pool(role.NodePool)
 	for i, volume := range j.Volumes {
-		if host := volume.HostPath; host != nil && role.mountsVolume(volume.Name) && pool.COS && path.IsAbs(host.Path) && gcp.SystemDirectory(host.Path) == "" && !gcp.WritableOnCOS(host.Path) {
+		if host := volume.HostPath; host != nil && role.mountsVolume(volume.Name) && pool.ImageType == gcp.ImageCOS && path.IsAbs(host.Path) && gcp.SystemDirectory(host.Path) == "" && !gcp.WritableOnCOS(host.Path) {
 			c.Invalid(at.Index(i).Child("hostPath", "path"), host.Path, "cannot be created on the nodes of pool %s, because the root file system of Container-Optimized OS is read-only; use a directory below %s, like /var/lib/data, or give the pool imageType: %s",
 				pool.Name, input.Or(gcp.COSWritable()), gcp.ImageUbuntu)
 		}
@@ -162,8 +162,8 @@ func checkMountPath(p *input.Problems, at *field.Path, mountPath, other string) 
 func (c *jobChecker) warnOfVolumes(at *field.Path, j *Job) {
 	for i, volume := range j.Volumes {
 		at := at.Index(i)
-		if csi := volume.CSI; csi != nil && c.context.Created && csi.Driver != gcp.DriverGCSFuse {
-			c.Warn(at.Child("csi", "driver"), "%s is not installed in a cluster that the stack creates, so pods that mount the volume wait until you install it; use mounts with a volume of %s", csi.Driver, c.context.StorageKey)
+		if csi := volume.CSI; csi != nil && !c.stack.existing() && csi.Driver != gcp.DriverGCSFuse {
+			c.Warn(at.Child("csi", "driver"), "%s is not installed in a cluster that the stack creates, so pods that mount the volume wait until you install it; use mounts with a volume of %s", csi.Driver, storageKey)
 		}
 		if dir := volume.EmptyDir; dir != nil && dir.SizeLimit != nil && dir.SizeLimit.Sign() > 0 && dir.SizeLimit.CmpInt64(1<<20) < 0 {
 			c.Warn(at.Child("emptyDir", "sizeLimit"), "%s is less than 1Mi, and Kubernetes evicts a pod that writes more; sizes are in bytes, so write a unit, like 10Gi", dir.SizeLimit)

@@ -163,14 +163,6 @@ const (
 	NATSOperatorName = "nats-operator"
 )
 
-// natsJob describes a training job to the rules of NATS.
-type natsJob struct {
-	Name      string
-	Overrides NATSOverrides
-	At        *field.Path // the path of Overrides
-	Processes int         // the number of processes that connect
-}
-
 // NATSCluster is a NATS cluster that the stack runs.
 type NATSCluster struct {
 	NATS
@@ -187,22 +179,22 @@ type NATSCluster struct {
 // no jobs. PERSIA's subjects do not contain the name of the job, so two jobs that shared a
 // NATS would train on each other's data. The cluster of the first job has the name in the
 // settings, which PERSIA has published.
-func (s NATS) Clusters(jobs []natsJob) []NATSCluster {
+func (s NATS) Clusters(jobs []Job) []NATSCluster {
 	if len(jobs) == 0 {
 		return []NATSCluster{{NATS: s}}
 	}
 	clusters := make([]NATSCluster, len(jobs))
-	for i, job := range jobs {
-		name := s.Name
+	for i := range jobs {
+		job, name := &jobs[i], s.Name
 		if i > 0 {
 			name = job.Name + "-nats"
 		}
 		clusters[i] = NATSCluster{
-			NATS:    s.with(job.Overrides, name),
+			NATS:    s.with(job.NATS, name),
 			Job:     job.Name,
-			at:      job.At,
-			own:     job.Overrides,
-			clients: job.Processes,
+			at:      job.at.Child("nats"),
+			own:     job.NATS,
+			clients: job.Processes(),
 		}
 	}
 	return clusters
@@ -291,23 +283,16 @@ func natsAnswers(name, text string) bool {
 
 // NATSClusters returns the NATS cluster of each job, in their order, or one cluster if the
 // stack has no jobs.
-func (s *Stack) NATSClusters() []NATSCluster {
-	jobs := make([]natsJob, len(s.Jobs))
-	for i := range s.Jobs {
-		job := &s.Jobs[i]
-		jobs[i] = natsJob{Name: job.Name, Overrides: job.NATS, At: job.At().Child("nats"), Processes: job.Processes()}
-	}
-	return s.NATS.Clusters(jobs)
-}
+func (s *Stack) NATSClusters() []NATSCluster { return s.NATS.Clusters(s.Jobs) }
 
 func (s *Stack) checkNATS(p *input.Problems) {
 	path, clusters := field.NewPath(natsKey), s.NATSClusters()
 	checkNATSClusters(p, path, s.NATS, clusters)
 	pools := append(s.poolNames(), s.SystemPoolName())
-	s.checkAssignment(p, path, "a NATS server", s.NATS.NodePool, s.NATS.Resources, pools)
+	s.checkAssignment(p, path, "a NATS server", s.NATS.NodePool, s.NATS.Resources, pools, false)
 	for _, cluster := range clusters {
 		if cluster.IsOwn() {
-			s.checkAssignment(p, cluster.At(), "a NATS server", cluster.NodePool, cluster.Resources, pools)
+			s.checkAssignment(p, cluster.At(), "a NATS server", cluster.NodePool, cluster.Resources, pools, false)
 		}
 	}
 }

@@ -24,8 +24,13 @@ func natsRead(t *testing.T, text string) NATS {
 }
 
 // job returns a job with overrides.
-func job(name string, overrides NATSOverrides) natsJob {
-	return natsJob{Name: name, Overrides: overrides, At: field.NewPath("persia:jobs").Key(name).Child("nats"), Processes: 4}
+func job(name string, overrides NATSOverrides) Job {
+	j := Job{Name: name, NATS: overrides, at: field.NewPath("persia:jobs").Key(name)}
+	for _, role := range j.Roles() {
+		role.Replicas = 1
+	}
+	j.NNWorker.NprocPerNode = 1
+	return j
 }
 
 func TestNatsDefaults(t *testing.T) {
@@ -48,7 +53,7 @@ func TestNatsDefaults(t *testing.T) {
 // TestClusters checks that each job has its own NATS, and that the first has the published name.
 func TestClusters(t *testing.T) {
 	s := natsRead(t, `{"maxConnections": 1000}`)
-	clusters := s.Clusters([]natsJob{job("a", NATSOverrides{}), job("b", NATSOverrides{Size: 3, MaxPayload: 1 << 20}), job("c", NATSOverrides{Name: "mine", Credentials: true})})
+	clusters := s.Clusters([]Job{job("a", NATSOverrides{}), job("b", NATSOverrides{Size: 3, MaxPayload: 1 << 20}), job("c", NATSOverrides{Name: "mine", Credentials: true})})
 	require.Len(t, clusters, 3)
 	assert.Equal(t, s, clusters[0].NATS)
 	assert.False(t, clusters[0].IsOwn())
@@ -64,14 +69,14 @@ func TestClusters(t *testing.T) {
 func TestRefusesClusters(t *testing.T) {
 	for name, test := range map[string]struct {
 		settings string
-		jobs     []natsJob
+		jobs     []Job
 		says     string
 	}{
-		"one name twice":        {"{}", []natsJob{job("a", NATSOverrides{}), job("b", NATSOverrides{Name: "persia-nats-service"})}, `persia:jobs[b].nats.name: Duplicate value: "persia-nats-service": is already used by the NATS of a`},
-		"the operator's name":   {"{}", []natsJob{job("a", NATSOverrides{Name: "nats-operator"})}, "the name of the NATS operator"},
-		"too few connections":   {`{"maxConnections": 3}`, []natsJob{job("a", NATSOverrides{})}, "persia:nats.maxConnections: Invalid value: 3: the job a has 4 processes"},
-		"its own, too":          {"{}", []natsJob{job("a", NATSOverrides{MaxConnections: 3})}, "persia:jobs[a].nats.maxConnections: Invalid value: 3"},
-		"users without a login": {`{"users": [{"name": "u", "password": "p"}]}`, []natsJob{job("a", NATSOverrides{Credentials: true}), job("b", NATSOverrides{})}, "persia:nats.users: would lock out the job b"},
+		"one name twice":        {"{}", []Job{job("a", NATSOverrides{}), job("b", NATSOverrides{Name: "persia-nats-service"})}, `persia:jobs[b].nats.name: Duplicate value: "persia-nats-service": is already used by the NATS of a`},
+		"the operator's name":   {"{}", []Job{job("a", NATSOverrides{Name: "nats-operator"})}, "the name of the NATS operator"},
+		"too few connections":   {`{"maxConnections": 3}`, []Job{job("a", NATSOverrides{})}, "persia:nats.maxConnections: Invalid value: 3: the job a has 4 processes"},
+		"its own, too":          {"{}", []Job{job("a", NATSOverrides{MaxConnections: 3})}, "persia:jobs[a].nats.maxConnections: Invalid value: 3"},
+		"users without a login": {`{"users": [{"name": "u", "password": "p"}]}`, []Job{job("a", NATSOverrides{Credentials: true}), job("b", NATSOverrides{})}, "persia:nats.users: would lock out the job b"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, p := natsRead(t, test.settings), &input.Problems{}

@@ -154,34 +154,21 @@ type SupportCheck struct {
 	NodePool string `json:"nodePool"`
 }
 
-// pedlContext is the part of the stack file that PEDL depends on.
-type pedlContext struct {
-	// Cluster and SystemPool are names.
-	Cluster, SystemPool string
-	// Pool returns the node pool with a name.
-	Pool func(name string) (volumePool, bool)
-	// Storage is the context of volumes.
-	Storage volumeContext
-	// Volumes are the volumes of jobs, and VolumesPath is the path of their list.
-	Volumes     []Volume
-	VolumesPath *field.Path
-}
-
 // Resolve fills in defaults that depend on other fields and on the rest of the stack file.
-func (f *PEDL) Resolve(context pedlContext) {
+func (f *PEDL) Resolve(stack *Stack) {
 	if f.NodePool == "" {
-		f.NodePool = context.SystemPool
+		f.NodePool = stack.SystemPoolName()
 	}
 	defaultResources(&f.Resources, masterResources)
 	defaultResources(&f.Agent.Resources, agentResources)
 	if f.Agent.Tolerations == nil {
 		f.Agent.Tolerations = []corev1.Toleration{{Key: gcp.TaintGPU, Value: "present", Effect: corev1.TaintEffectNoSchedule}}
 	}
-	f.Postgres.resolve(f.NodePool, context)
+	f.Postgres.resolve(f.NodePool, stack)
 }
 
 // resolve leaves an external database as it is.
-func (d *PostgreSQL) resolve(nodePool string, context pedlContext) {
+func (d *PostgreSQL) resolve(nodePool string, stack *Stack) {
 	if d.External != nil {
 		return
 	}
@@ -194,26 +181,26 @@ func (d *PostgreSQL) resolve(nodePool string, context pedlContext) {
 			d.ExtendedConfig[name] = value
 		}
 	}
-	d.Persistence.resolve(nodePool, context)
+	d.Persistence.resolve(nodePool, stack)
 }
 
-func (d *Persistence) resolve(nodePool string, context pedlContext) {
+func (d *Persistence) resolve(nodePool string, stack *Stack) {
 	if !d.Enabled || d.ExistingClaim != "" || d.StorageClass != "" {
 		return
 	}
-	if d.Source() == nil && !context.Storage.Existing {
-		d.PersistentDisk = &PersistentDisk{Disk: context.Cluster + "-" + PEDLVolume, Create: &CreateDisk{}}
+	if d.Source() == nil && !stack.existing() {
+		d.PersistentDisk = &PersistentDisk{Disk: stack.Cluster.Name + "-" + PEDLVolume, Create: &CreateDisk{}}
 		input.Defaults(d.PersistentDisk)
 		input.Defaults(d.PersistentDisk.Create)
 	}
 	if disk := d.PersistentDisk; disk != nil && disk.Create != nil && len(disk.Zones) == 0 {
 		// The pod must run in the zone of its disk.
-		if pool, ok := context.Pool(nodePool); ok && len(pool.Zones) > 0 {
+		if pool, ok := stack.Pool(nodePool); ok && len(pool.Zones) > 0 {
 			disk.Zones = pool.Zones[:1:1]
 		}
 	}
 	v := d.volume()
-	v.Resolve(context.Storage)
+	v.Resolve(stack)
 }
 
 // The default resources of PEDL's pods.
@@ -260,20 +247,6 @@ func orEmpty(list corev1.ResourceList) corev1.ResourceList {
 	return list
 }
 
-func (s *Stack) pedlContext() pedlContext {
-	return pedlContext{
-		Cluster:    s.Cluster.Name,
-		SystemPool: s.SystemPoolName(),
-		Pool: func(name string) (volumePool, bool) {
-			pool, ok := s.Pool(name)
-			return s.volumePool(pool), ok
-		},
-		Storage:     s.volumeContext(),
-		Volumes:     s.Storage,
-		VolumesPath: field.NewPath(storageKey),
-	}
-}
-
 // labelAgentPools gives the pools of PEDL's agents the label that agents select nodes by,
 // and the taint that keeps other pods off. It leaves existing pools alone.
 func (s *Stack) labelAgentPools() {
@@ -309,8 +282,8 @@ func (s *Stack) checkPEDL(p *input.Problems) {
 	if pedl == nil {
 		return
 	}
-	pedl.Check(p, path, s.pedlContext())
-	s.checkAssignment(p, path, "the master of PEDL", pedl.NodePool, pedl.Resources, append(s.poolNames(), s.SystemPoolName()))
+	pedl.Check(p, path, s)
+	s.checkAssignment(p, path, "the master of PEDL", pedl.NodePool, pedl.Resources, append(s.poolNames(), s.SystemPoolName()), false)
 	if pool, ok := s.Pool(pedl.NodePool); ok && pedl.Postgres.External == nil {
 		s.checkRoom(p, path.Child("postgresql", "resources"), databaseName, pedl.Postgres.Resources, pool)
 	}
@@ -320,7 +293,7 @@ func (s *Stack) checkPEDL(p *input.Problems) {
 	}
 	if pedl.SupportCheck != nil {
 		at := path.Child("supportCheck", "nodePool")
-		if pool, ok := s.checkPool(p, at, pedl.SupportCheck.NodePool, s.poolNames()); ok && pool.GPU == nil {
+		if pool, ok := s.checkPool(p, at, pedl.SupportCheck.NodePool, s.poolNames(), false); ok && pool.GPU == nil {
 			p.Invalid(at, pool.Name, "has no GPUs, which the check requires; choose a GPU pool")
 		} else if ok {
 			s.checkArm(p, at, pool.Name, "the check", pool.MachineType)
@@ -361,7 +334,7 @@ func (s *Stack) checkServiceAddress(p *input.Problems, path *field.Path, written
 // checkAgentPools refuses pools whose nodes come and go: Kubernetes does not see trials.
 func (s *Stack) checkAgentPools(p *input.Problems, path *field.Path, names []string) {
 	for i, name := range names {
-		pool, ok := s.checkPool(p, path.Index(i), name, s.poolNames())
+		pool, ok := s.checkPool(p, path.Index(i), name, s.poolNames(), false)
 		if !ok {
 			continue
 		}
@@ -425,7 +398,7 @@ func (s *Stack) warnOfPEDL(p *input.Problems) {
 
 // Check checks PEDL. The path is of the platform. It does not check whether the pods fit the
 // nodes of their pools.
-func (f *PEDL) Check(p *input.Problems, path *field.Path, context pedlContext) {
+func (f *PEDL) Check(p *input.Problems, path *field.Path, stack *Stack) {
 	const example = "determinedai/pedl-master:0.9.0"
 	checkImage(p, path.Child("masterImage"), f.MasterImage, example)
 	checkImage(p, path.Child("agentImage"), f.AgentImage, example)
@@ -433,19 +406,19 @@ func (f *PEDL) Check(p *input.Problems, path *field.Path, context pedlContext) {
 	checkNodeSelector(p, path.Child("nodeSelector"), f.NodeSelector)
 	checkTolerations(p, path.Child("tolerations"), f.Tolerations)
 	checkRegistry(p, path.Child("registry"), f.Registry)
-	checkService(p, path.Child("service"), f.Service, context)
+	checkService(p, path.Child("service"), f.Service, stack)
 	checkIngress(p, path.Child("ingress"), f.Ingress)
-	f.Postgres.check(p, path.Child("postgresql"), f.NodePool, context)
-	f.Agent.check(p, path.Child("agent"), context)
+	f.Postgres.check(p, path.Child("postgresql"), f.NodePool, stack)
+	f.Agent.check(p, path.Child("agent"), stack)
 	checkTrialRunner(p, path.Child("trialRunner"), f.TrialRunner)
 }
 
-func (a *PEDLAgent) check(p *input.Problems, path *field.Path, context pedlContext) {
+func (a *PEDLAgent) check(p *input.Problems, path *field.Path, stack *Stack) {
 	checkEnvVars(p, path.Child("env"), a.Env)
 	checkTolerations(p, path.Child("tolerations"), a.Tolerations)
 	checkResources(p, path.Child("resources"), "an agent of PEDL", a.Resources)
 	pools := path.Child("nodePools")
-	if len(a.NodePools) > 0 && context.Storage.Existing {
+	if len(a.NodePools) > 0 && stack.existing() {
 		p.Forbidden(pools, "the stack does not change the node pools of an existing cluster; remove it, and label the nodes with kubectl label nodes -l %s=POOL %s=%s", gcp.LabelNodePool, PEDLAgentTaint.Key, PEDLAgentTaint.Value)
 	}
 	input.Once(p, pools, a.NodePools, "write each node pool once")
@@ -499,8 +472,8 @@ func checkTrialRunner(p *input.Problems, path *field.Path, t TrialRunner) {
 // cluster that the stack creates, because a Service could intercept the traffic of another
 // one (CVE-2020-8554). The API server refuses addresses that no other machine can reach
 // (ValidateNonSpecialIP). The remedy is another way to expose the Service.
-func checkExternalIPs(p *input.Problems, path *field.Path, addresses []string, context pedlContext, remedy string) {
-	if len(addresses) > 0 && !context.Storage.Existing {
+func checkExternalIPs(p *input.Problems, path *field.Path, addresses []string, stack *Stack, remedy string) {
+	if len(addresses) > 0 && !stack.existing() {
 		p.Invalid(path, addresses, "is only for an existing cluster, because GKE refuses external addresses of Services in a cluster that the stack creates; remove it, and %s", remedy)
 		return
 	}
@@ -519,9 +492,9 @@ func checkAddress(p *input.Problems, path *field.Path, address string) {
 	}
 }
 
-func checkService(p *input.Problems, path *field.Path, s PEDLService, context pedlContext) {
+func checkService(p *input.Problems, path *field.Path, s PEDLService, stack *Stack) {
 	input.Port(p, path.Child("port"), s.Port)
-	checkExternalIPs(p, path.Child("externalIPs"), s.ExternalIPs, context, "write type: LoadBalancer, or an ingress")
+	checkExternalIPs(p, path.Child("externalIPs"), s.ExternalIPs, stack, "write type: LoadBalancer, or an ingress")
 	input.Annotations(p, path.Child("annotations"), s.Annotations)
 	switch at := path.Child("nodePort"); {
 	case s.NodePort == 0:

@@ -13,27 +13,21 @@ import (
 
 var at = field.NewPath("persia:pedl")
 
-// context is a cluster whose node pools have one zone.
-var context = pedlContext{
-	Cluster:    "persia",
-	SystemPool: "system",
-	Pool: func(name string) (volumePool, bool) {
-		return volumePool{Name: name, Nodes: 1, Zones: []string{"us-central1-a"}}, name == "system"
-	},
-	VolumesPath: field.NewPath("persia:storage"),
-}
+// ofOneZone is a stack whose node pools have one zone.
+var ofOneZone = &Stack{Cluster: Cluster{Name: "persia", Zones: []string{"us-central1-a"}, CSIDrivers: CSIDrivers{true, true, true},
+	SystemPool: SystemPool{MachineType: "e2-standard-4", Nodes: 1}}}
 
 // pedlLoad decodes, resolves and checks a platform.
-func pedlLoad(text string, context pedlContext) (*PEDL, error) {
+func pedlLoad(text string, stack *Stack) (*PEDL, error) {
 	f, p := &PEDL{}, &input.Problems{}
 	input.Decode(p, at, input.ParseJSON(text), f)
-	f.Resolve(context)
-	f.Check(p, at, context)
+	f.Resolve(stack)
+	f.Check(p, at, stack)
 	return f, p.Err()
 }
 
 func TestPedlDefaults(t *testing.T) {
-	f, err := pedlLoad(`{"registry": {"password": "r"}, "postgresql": {"postgresqlPassword": "p"}}`, context)
+	f, err := pedlLoad(`{"registry": {"password": "r"}, "postgresql": {"postgresqlPassword": "p"}}`, ofOneZone)
 	require.NoError(t, err)
 	assert.Equal(t, "determinedai/pedl-master", f.MasterImage)
 	assert.Equal(t, "system", f.NodePool)
@@ -48,7 +42,7 @@ func TestPedlDefaults(t *testing.T) {
 }
 
 func TestExternalDatabaseHasNoVolume(t *testing.T) {
-	f, err := pedlLoad(`{"registry": {"password": "r"}, "postgresql": {"external": {"host": "10.0.0.9", "password": "p"}}}`, context)
+	f, err := pedlLoad(`{"registry": {"password": "r"}, "postgresql": {"external": {"host": "10.0.0.9", "password": "p"}}}`, ofOneZone)
 	require.NoError(t, err)
 	assert.Equal(t, ExternalDatabase{Host: "10.0.0.9", Port: 5432, User: "postgres", Database: "pedl", Password: "p"}, *f.Postgres.External)
 	_, ok := f.Postgres.Volume()
@@ -63,7 +57,7 @@ func TestEnumerations(t *testing.T) {
 		{`{"postgresql": {"persistence": {"accessMode": "other"}}}`, `persia:pedl.postgresql.persistence.accessMode: Invalid value: "other": must be ReadWriteOnce or ReadWriteMany`},
 	} {
 		t.Run(c.want, func(t *testing.T) {
-			_, err := pedlLoad(c.text, context)
+			_, err := pedlLoad(c.text, ofOneZone)
 			assert.ErrorContains(t, err, c.want)
 		})
 	}

@@ -205,7 +205,7 @@ func (s *Stack) replicasOn(pool string, kind Kind, queued *Job) []capacity.Pods 
 	for i := range s.Jobs {
 		job := &s.Jobs[i]
 		if role := kind.Of(job); role.NodePool == pool && !job.Suspend && (job.Queue == "" || job == queued) {
-			sidecar, _ := s.GCSFuseSidecar(job, kind)
+			sidecar, _ := job.GCSFuseSidecar(kind)
 			groups.add(job.Name, capacity.Pods{Count: role.Replicas, Requests: PodRequests(role.Resources).Plus(sidecar), Priority: kind.Priority.Value})
 		}
 	}

@@ -155,19 +155,6 @@ type Taint struct {
 	Effect corev1.TaintEffect `json:"effect" enum:"NoSchedule,PreferNoSchedule,NoExecute"`
 }
 
-// poolContext describes the cluster that holds the node pools.
-type poolContext struct {
-	Region string
-	// Zones are the default zones of pools. If there are none, GKE chooses.
-	Zones []string
-	// Unknown is true if the cluster has problems that were reported already.
-	Unknown bool
-	// Existing is true if the cluster and its pools exist already.
-	Existing bool
-	// RolesOnly are the names of the pools on which only roles of jobs run.
-	RolesOnly []string
-}
-
 // zonesByDefault is the number of zones that GKE chooses if there are none (GKE, "Regional
 // clusters").
 const zonesByDefault = 3
@@ -181,14 +168,15 @@ func newPool(name, machineType string, nodes int) Pool {
 
 // Resolve fills in the fields that depend on the machine type, the cluster, and the NVIDIA
 // driver.
-func (p *Pool) Resolve(context poolContext, driver NVIDIADriver, machines Machines) {
-	m, known := machines.lookup(p.MachineType)
+func (p *Pool) Resolve(stack *Stack) {
+	driver := stack.NVIDIADriver
+	m, known := stack.MachineTypes.lookup(p.MachineType)
 	p.resolveGPU(m)
-	if context.Existing {
+	if stack.existing() {
 		return
 	}
 	if len(p.Zones) == 0 {
-		p.Zones = slices.Clone(context.Zones)
+		p.Zones = slices.Clone(stack.Cluster.Zones)
 	}
 	if p.Autoscaling != nil && p.Autoscaling.LocationPolicy == "" {
 		p.Autoscaling.LocationPolicy = p.locationPolicy()
@@ -213,7 +201,7 @@ func (p *Pool) Resolve(context poolContext, driver NVIDIADriver, machines Machin
 	}
 	// Additional nodes would need machines and quota that the stack itself does not need.
 	// They gain nothing where only roles run: a replica that moves ends its attempt.
-	noSurge := p.GPU != nil || p.Reservation != "" || m.MemoryOptimized() || slices.Contains(context.RolesOnly, p.Name)
+	noSurge := p.GPU != nil || p.Reservation != "" || m.MemoryOptimized() || slices.Contains(stack.rolePoolsOnly(), p.Name)
 	p.Upgrade.resolve(p.MostNodes(), noSurge)
 }
 
@@ -375,12 +363,8 @@ func (s *Stack) PoolPath(name string) *field.Path {
 // systemPool returns the system pool of a cluster that the stack creates.
 func (s *Stack) systemPool() Pool {
 	system := newPool(SystemPoolName, s.Cluster.SystemPool.MachineType, s.Cluster.SystemPool.Nodes)
-	system.Resolve(s.poolContext(), s.NVIDIADriver, s.MachineTypes)
+	system.Resolve(s)
 	return system
-}
-
-func (s *Stack) poolContext() poolContext {
-	return poolContext{Region: s.Cluster.Region, Zones: s.Cluster.Zones, Existing: s.Cluster.Existing != nil, RolesOnly: s.rolePoolsOnly()}
 }
 
 // poolNames returns the names of the stack file's pools, in its order.
@@ -397,22 +381,15 @@ func (s *Stack) rolePools() []string {
 	return s.poolNames()
 }
 
-// checkPool checks the name of a pool that pods are assigned to, and returns the pool.
-func (s *Stack) checkPool(p *input.Problems, path *field.Path, name string, allowed []string) (Pool, bool) {
-	pool, ok := s.checkPoolOrQueued(p, path, name, allowed)
-	if pool.QueuedProvisioning {
-		p.Invalid(path, name, "has queuedProvisioning, which creates nodes only for pods with a ProvisioningRequest, and only nn-workers of a job with engine: jobset and queue have one; choose another pool, or remove queuedProvisioning")
-		return Pool{}, false
-	}
-	return pool, ok
-}
-
-// checkPoolOrQueued is [Stack.checkPool] for pods that may ask for nodes.
-func (s *Stack) checkPoolOrQueued(p *input.Problems, path *field.Path, name string, allowed []string) (Pool, bool) {
+// checkPool checks the name of a pool that pods are assigned to, and returns the pool. Only pods
+// that ask for nodes, with asks, may run on a pool with queued provisioning.
+func (s *Stack) checkPool(p *input.Problems, path *field.Path, name string, allowed []string, asks bool) (Pool, bool) {
 	pool, ok := s.Pool(name)
 	switch {
-	case ok && slices.Contains(allowed, name):
+	case ok && slices.Contains(allowed, name) && (asks || !pool.QueuedProvisioning):
 		return pool, true
+	case ok && slices.Contains(allowed, name):
+		p.Invalid(path, name, "has queuedProvisioning, which creates nodes only for pods with a ProvisioningRequest, and only nn-workers of a job with engine: jobset and queue have one; choose another pool, or remove queuedProvisioning")
 	case !p.Decoded(field.NewPath(nodePoolsKey)):
 	case len(allowed) == 0:
 		p.Invalid(path, name, "must be a node pool, but the stack has none; add one in %s", nodePoolsKey)
@@ -487,10 +464,10 @@ const PoolLabel = "persia.com/node-pool"
 const longestPoolName = 40
 
 // checkPools checks the resolved node pools of a stack file. The path is of the list.
-func checkPools(p *input.Problems, path *field.Path, pools []Pool, context poolContext, machines Machines) {
-	c := &poolChecker{p, context}
+func checkPools(p *input.Problems, path *field.Path, stack *Stack) {
+	c, pools := &poolChecker{p, stack}, stack.NodePools
 	for i, pool := range pools {
-		c.pool(path.Index(i), pool, machines)
+		c.pool(path.Index(i), pool)
 	}
 	input.UniqueField(p, path, "name", pools, func(pool Pool) string { return pool.Name }, "is already used by nodePools[%d]; give each pool a different name")
 }
@@ -498,13 +475,13 @@ func checkPools(p *input.Problems, path *field.Path, pools []Pool, context poolC
 // poolChecker checks the node pools of a cluster.
 type poolChecker struct {
 	*input.Problems
-	context poolContext
+	stack *Stack
 }
 
-func (c *poolChecker) pool(path *field.Path, pool Pool, machines Machines) {
+func (c *poolChecker) pool(path *field.Path, pool Pool) {
 	c.Name(path.Child("name"), pool.Name, validation.IsDNS1035Label)
 	c.AtMost(longestPoolName, path.Child("name"), pool.Name, "the limit of GKE")
-	m, known := machines.Check(c.Problems, path.Child("machineType"), pool.MachineType)
+	m, known := c.stack.MachineTypes.Check(c.Problems, path.Child("machineType"), pool.MachineType)
 	c.poolSize(path, pool, m)
 	if known {
 		checkGPU(c.Problems, path.Child("gpu"), pool, m)
@@ -514,7 +491,7 @@ func (c *poolChecker) pool(path *field.Path, pool Pool, machines Machines) {
 	}
 	checkMaxPods(c.Problems, path.Child("maxPodsPerNode"), pool.MaxPodsPerNode)
 	c.taints(path.Child("taints"), pool)
-	if c.context.Existing {
+	if c.stack.existing() {
 		return
 	}
 	switch name := path.Child("name"); {
@@ -554,14 +531,17 @@ func (c *poolChecker) poolSize(path *field.Path, pool Pool, m gcp.Machine) {
 	}
 }
 
+// unknown reports whether the cluster has problems that were reported already.
+func (c *poolChecker) unknown() bool { return !c.Decoded(field.NewPath(clusterKey)) }
+
 // lacksZones reports whether a pool has no zones but needs them.
 func (c *poolChecker) lacksZones(pool Pool, m gcp.Machine) bool {
-	return len(pool.Zones) == 0 && !c.context.Unknown && m.Type != "" && !inEveryZone(pool, m)
+	return len(pool.Zones) == 0 && !c.unknown() && m.Type != "" && !inEveryZone(pool, m)
 }
 
 // spread checks a fixed number of nodes against the zones, if they are known.
 func (c *poolChecker) spread(path *field.Path, pool Pool, m gcp.Machine) {
-	if c.context.Existing || c.context.Unknown || c.lacksZones(pool, m) {
+	if c.stack.existing() || c.unknown() || c.lacksZones(pool, m) {
 		checkMost(c.Problems, path, *pool.Nodes)
 		return
 	}
@@ -586,8 +566,8 @@ func (c *poolChecker) autoscaling(path *field.Path, a Autoscaling) {
 func (c *poolChecker) zones(path *field.Path, pool Pool, m gcp.Machine) {
 	switch {
 	case !c.Decoded(path):
-	case len(pool.Zones) > 0 && !slices.Equal(pool.Zones, c.context.Zones):
-		input.Zones(c.Problems, path, c.context.Region, pool.Zones)
+	case len(pool.Zones) > 0 && !slices.Equal(pool.Zones, c.stack.Cluster.Zones):
+		input.Zones(c.Problems, path, c.stack.Cluster.Region, pool.Zones)
 	case c.lacksZones(pool, m):
 		c.Required(path, "write the zones that have %s, here or in the zones of the cluster, because GKE would otherwise choose three zones of the region, and not all of them have it; `gcloud compute machine-types list --filter=name=%s` lists them", m.Type, m.Type)
 	}
@@ -598,9 +578,9 @@ func (c *poolChecker) gpuZones(path *field.Path, pool Pool) {
 	if pool.GPU == nil {
 		return
 	}
-	have, known := gcp.GPUZones(pool.GPU.Type, c.context.Region)
+	have, known := gcp.GPUZones(pool.GPU.Type, c.stack.Cluster.Region)
 	lack := slices.DeleteFunc(slices.Clone(pool.Zones), func(zone string) bool { return slices.Contains(have, zone) || gcp.IsAIZone(zone) })
-	if !known || len(lack) == 0 || len(gcp.Zones(c.context.Region)) == 0 {
+	if !known || len(lack) == 0 || len(gcp.Zones(c.stack.Cluster.Region)) == 0 {
 		return
 	}
 	where := "write " + input.Or(have) + " in zones of the pool"
@@ -666,7 +646,7 @@ func (c *poolChecker) ownTaint(path *field.Path, key string, pool Pool) {
 		c.Invalid(path, key, "is set on every spot pool; remove the taint")
 	case key == gcp.TaintQueued && pool.QueuedProvisioning:
 		c.Invalid(path, key, "is set by GKE on pools with queuedProvisioning; remove the taint")
-	case !c.context.Existing && key != gcp.TaintSpot && reservedDomain(key) != "":
+	case !c.stack.existing() && key != gcp.TaintSpot && reservedDomain(key) != "":
 		c.Invalid(path, key, "is in the domain %s, which is reserved for Kubernetes and GKE; use your own prefix, or none", reservedDomain(key))
 	}
 }
@@ -729,7 +709,7 @@ const mostCompactNodes = 1500
 // compact checks a pool with compact placement.
 func (c *poolChecker) compact(path *field.Path, pool Pool) {
 	at := path.Child("compactPlacement")
-	if len(pool.Zones) == 0 && !c.context.Unknown {
+	if len(pool.Zones) == 0 && !c.unknown() {
 		c.Invalid(at, pool.CompactPlacement, "requires a single zone, but GKE chooses three zones for a pool without zones; write one in zones of the pool, or remove it")
 	}
 	if len(pool.Zones) > 1 {

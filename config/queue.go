@@ -61,13 +61,6 @@ type QueuePriority struct {
 	Value int `json:"value"`
 }
 
-// queueContext is the part of the stack file that queues depend on.
-type queueContext struct {
-	// Pools maps the node pools with roles of jobs that wait in a queue to their numbers of nodes,
-	// without spare ones.
-	Pools map[string]int
-}
-
 const (
 	// mostTeams keeps the preview readable. Kueue has no limit.
 	mostTeams = 100
@@ -81,8 +74,9 @@ const (
 	mostStartMinutes = 24 * 60
 )
 
-// Check checks the queues of a stack file.
-func (s Queue) Check(p *input.Problems, path *field.Path, context queueContext) {
+// Check checks the queues of a stack file. Pools are the node pools with roles of jobs that wait in a
+// queue, with their numbers of nodes without spare ones.
+func (s Queue) Check(p *input.Problems, path *field.Path, pools map[string]int) {
 	input.Range(p, path.Child("startMinutes"), s.StartMinutes, 1, mostStartMinutes, "")
 	if s.StartMinutes > 0 && s.StartMinutes < fewStartMinutes && len(s.Teams) > 0 {
 		p.Warn(path.Child("startMinutes"), "%d min is less than a new node with a GPU takes until its driver runs and its images are there, so jobs may release their nodes before they start; write %d or more", s.StartMinutes, fewStartMinutes)
@@ -96,10 +90,10 @@ func (s Queue) Check(p *input.Problems, path *field.Path, context queueContext) 
 	}
 	for i, team := range s.Teams {
 		p.Name(teams.Index(i).Child("name"), team.Name, validation.IsDNS1123Label)
-		team.checkNodes(p, teams.Index(i).Child("nodes"), context)
+		team.checkNodes(p, teams.Index(i).Child("nodes"), pools)
 	}
 	input.UniqueField(p, teams, "name", s.Teams, func(t Team) string { return t.Name }, "is already used by teams[%d]; give each team its own name")
-	for name, nodes := range context.Pools {
+	for name, nodes := range pools {
 		if owned := s.Nodes(name); owned > nodes {
 			p.Invalid(teams, owned, "nodes of the pool %s belong to teams, but it has %d for queues; write a smaller number in nodes of a team", name, nodes)
 		}
@@ -112,10 +106,10 @@ func (s Queue) Check(p *input.Problems, path *field.Path, context queueContext) 
 	input.UniqueField(p, priorities, "name", s.Priorities, func(p QueuePriority) string { return p.Name }, "is already used by priorities[%d]; give each priority its own name")
 }
 
-func (t Team) checkNodes(p *input.Problems, path *field.Path, context queueContext) {
+func (t Team) checkNodes(p *input.Problems, path *field.Path, pools map[string]int) {
 	for _, pool := range slices.Sorted(maps.Keys(t.Nodes)) {
-		if _, known := context.Pools[pool]; !known {
-			p.Invalid(path.Key(pool), t.Nodes[pool], "no job that waits in a queue runs on the pool %s; %s", pool, poolRemedy(context))
+		if _, known := pools[pool]; !known {
+			p.Invalid(path.Key(pool), t.Nodes[pool], "no job that waits in a queue runs on the pool %s; %s", pool, poolRemedy(pools))
 		}
 		if t.Nodes[pool] < 0 {
 			p.Invalid(path.Key(pool), t.Nodes[pool], "must not be negative; write 0 for a team that only borrows nodes")
@@ -123,12 +117,12 @@ func (t Team) checkNodes(p *input.Problems, path *field.Path, context queueConte
 	}
 }
 
-func poolRemedy(context queueContext) string {
-	pools := slices.Sorted(maps.Keys(context.Pools))
-	if len(pools) == 0 {
+func poolRemedy(pools map[string]int) string {
+	names := slices.Sorted(maps.Keys(pools))
+	if len(names) == 0 {
 		return "write queue in a job with engine: jobset"
 	}
-	return "write one of " + input.Or(pools)
+	return "write one of " + input.Or(names)
 }
 
 // Nodes returns the number of nodes of a pool that belong to teams.
@@ -203,7 +197,7 @@ func (s *Stack) queuedRoles(pool string) []queuedRole {
 	for _, job := range s.queued() {
 		for _, role := range job.Roles() {
 			if role.NodePool == pool && role.Replicas > 0 {
-				sidecar, _ := s.GCSFuseSidecar(job, role.Kind)
+				sidecar, _ := job.GCSFuseSidecar(role.Kind)
 				roles = append(roles, queuedRole{PodRequests(role.Resources), sidecar})
 			}
 		}
@@ -290,11 +284,11 @@ func (s *Stack) queueNodes(name string) int {
 // that they do not hold would wait forever.
 func (s *Stack) checkQueues(p *input.Problems) {
 	path := field.NewPath(queueKey)
-	context := queueContext{Pools: map[string]int{}}
+	pools := map[string]int{}
 	for _, name := range s.QueuePools() {
-		context.Pools[name] = s.queueNodes(name)
+		pools[name] = s.queueNodes(name)
 	}
-	s.Queue.Check(p, path, context)
+	s.Queue.Check(p, path, pools)
 	for i := range s.Jobs {
 		s.checkQueue(p, &s.Jobs[i])
 	}

@@ -37,6 +37,12 @@ type Stack struct {
 	warnings []string
 }
 
+// existing reports whether the cluster exists already, and the stack creates nothing in Google Cloud.
+func (s *Stack) existing() bool { return s.Cluster.Existing != nil }
+
+// hasOneNode reports whether the stack creates a cluster of one node.
+func (s *Stack) hasOneNode() bool { return !s.existing() && s.addresses().Nodes == 1 }
+
 // key is a key of the stack file.
 type key struct {
 	name string
@@ -191,7 +197,7 @@ func (s *Stack) resolve() {
 	if s.Cluster.Existing == nil {
 		s.Cluster.Resolve(Pool{Zones: s.Cluster.Zones}.ZoneCount())
 	}
-	s.Images.Resolve(s.imageContext())
+	s.Images.Resolve(s)
 	s.NVIDIADriver.Resolve()
 	s.NATS.Resolve(s.SystemPoolName())
 	s.Queue.Resolve()
@@ -203,15 +209,16 @@ func (s *Stack) resolve() {
 	}
 	// The pools' upgrades depend on what runs on them.
 	for i := range s.NodePools {
-		s.NodePools[i].Resolve(s.poolContext(), s.NVIDIADriver, s.MachineTypes)
+		s.NodePools[i].Resolve(s)
 	}
 	s.Cluster.Network.Resolve(s.addresses(), s.Cluster.PrivateNodes) // the pools determine the ranges
 	for i := range s.Storage {
-		s.Storage[i].Resolve(s.volumeContext())
+		s.Storage[i].Resolve(s)
 	}
+	s.resolveMounts()
 	s.dropNATSVariables()
 	if s.PEDL != nil {
-		s.PEDL.Resolve(s.pedlContext())
+		s.PEDL.Resolve(s)
 	}
 	s.labelAgentPools()
 }
@@ -227,11 +234,9 @@ func (s *Stack) check(p *input.Problems) {
 	}
 	s.MachineTypes.CheckAll(p, field.NewPath(MachineTypesKey))
 	pools := field.NewPath(nodePoolsKey)
-	context := s.poolContext()
-	context.Unknown = !p.Decoded(field.NewPath(clusterKey))
-	checkPools(p, pools, s.NodePools, context, s.MachineTypes)
+	checkPools(p, pools, s)
 	s.NVIDIADriver.Check(p, field.NewPath(nvidiaDriverKey), pools, s.NodePools)
-	s.Images.Check(p, field.NewPath(imagesKey), s.imageContext())
+	s.Images.Check(p, field.NewPath(imagesKey), s)
 	s.Operator.Check(p, field.NewPath(operatorKey), s.UsesOperator())
 	s.checkStorage(p)
 	s.checkNATS(p)

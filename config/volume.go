@@ -44,7 +44,7 @@ type Volume struct {
 }
 
 // Resolve fills in defaults that depend on the rest of the stack file.
-func (v *Volume) Resolve(context volumeContext) {
+func (v *Volume) Resolve(stack *Stack) {
 	if v.Claim == "" && v.Name != "" {
 		v.Claim = v.Name + "-claim"
 	}
@@ -55,7 +55,7 @@ func (v *Volume) Resolve(context volumeContext) {
 	if len(v.AccessModes) == 0 {
 		v.AccessModes = []corev1.PersistentVolumeAccessMode{source.traits().access}
 	}
-	source.resolve(context)
+	source.resolve(stack)
 }
 
 // SizeGiB returns the size in GiB, rounded up, or 0 if it is invalid.
@@ -135,9 +135,9 @@ type VolumeSource interface {
 
 	traits() traits
 	// resolve fills in defaults that depend on the cluster.
-	resolve(volumeContext)
+	resolve(*Stack)
 	// check checks the fields. The path is of the source.
-	check(p *input.Problems, path *field.Path, context volumeContext)
+	check(p *input.Problems, path *field.Path, stack *Stack)
 	// checkSize checks the size of storage that the stack creates. The path is of the size.
 	checkSize(p *input.Problems, path *field.Path, volume *Volume)
 	// checkUsers checks that the pods can reach the storage.
@@ -209,24 +209,6 @@ func (s *Sources) Source() VolumeSource {
 // Written returns the fields of the sources that the user set.
 func (s *Sources) Written() []string { return input.Words(s.given(), VolumeSource.Field) }
 
-// volumeContext is the part of the stack file that sources depend on.
-type volumeContext struct {
-	// Project is the Google Cloud project of the stack, or "" on an existing cluster.
-	Project string
-	// Existing is true on an existing cluster, where the stack creates nothing in Google
-	// Cloud.
-	Existing bool
-	// Region is the region of the cluster, or "" if it is unknown.
-	Region string
-	// Zones are the default zones of disks and instances.
-	Zones []string
-	// DriverOff reports whether the stack file turns off the storage driver with a field of
-	// cluster.csiDrivers. It is nil on an existing cluster.
-	DriverOff func(driver string) bool
-	// NoWorkloadIdentity is true if the stack file turns off Workload Identity.
-	NoWorkloadIdentity bool
-}
-
 // volumeUsers are the pods that mount a volume.
 type volumeUsers struct {
 	Pools    []volumePool // where the pods may run
@@ -270,15 +252,15 @@ func (outside) Creation() *Creation         { return nil }
 func (outside) API() string                 { return "" }
 func (outside) Disks(int64) []capacity.Disk { return nil }
 
-func (outside) resolve(volumeContext)                                {}
+func (outside) resolve(*Stack)                                       {}
 func (outside) checkSize(*input.Problems, *field.Path, *Volume)      {}
 func (outside) checkUsers(*input.Problems, *field.Path, volumeUsers) {}
 
 // checkVolumeList checks the volumes of a stack file. The path is of the list, and users returns the
 // pods that mount the volume with a name.
-func checkVolumeList(p *input.Problems, path *field.Path, volumes []Volume, context volumeContext, users func(name string) volumeUsers) {
+func checkVolumeList(p *input.Problems, path *field.Path, volumes []Volume, stack *Stack, users func(name string) volumeUsers) {
 	for i, volume := range volumes {
-		volume.check(p, path.Index(i), context)
+		volume.check(p, path.Index(i), stack)
 		of := users(volume.Name)
 		volume.checkUsers(p, path.Index(i), of)
 		if len(of.Pools) == 0 {
@@ -304,7 +286,7 @@ func (v *Volume) Identity() string {
 	return ""
 }
 
-func (v *Volume) check(p *input.Problems, path *field.Path, context volumeContext) {
+func (v *Volume) check(p *input.Problems, path *field.Path, stack *Stack) {
 	p.Name(path.Child("name"), v.Name, validation.IsDNS1123Label)
 	if v.Claim != "" {
 		p.Name(path.Child("claim"), v.Claim, validation.IsDNS1123Subdomain)
@@ -315,13 +297,13 @@ func (v *Volume) check(p *input.Problems, path *field.Path, context volumeContex
 	input.Once(p, path.Child("accessModes"), v.AccessModes, "write each access mode once")
 	v.checkReclaimPolicy(p, path.Child("reclaimPolicy"))
 	checkVolumeLabels(p, path.Child("labels"), v.Labels)
-	v.CheckSource(p, path, context)
+	v.CheckSource(p, path, stack)
 	v.checkMountOptions(p, path.Child("mountOptions"))
 }
 
 // CheckSource checks the size of the volume, and that it has exactly one source, which must
 // be valid. The path is of the volume.
-func (v *Volume) CheckSource(p *input.Problems, path *field.Path, context volumeContext) {
+func (v *Volume) CheckSource(p *input.Problems, path *field.Path, stack *Stack) {
 	given := v.given()
 	if v.CheckSize(p, path.Child("size")) && len(given) == 1 {
 		given[0].checkSize(p, path.Child("size"), v)
@@ -330,7 +312,7 @@ func (v *Volume) CheckSource(p *input.Problems, path *field.Path, context volume
 	case 0:
 		p.Required(path.Child("gcsFuse"), "write one source: %s", input.Or(volumeFields()))
 	case 1:
-		given[0].check(p, path.Child(given[0].Field()), context)
+		given[0].check(p, path.Child(given[0].Field()), stack)
 	default:
 		first, second := given[0].Field(), given[1].Field()
 		p.Forbidden(path.Child(second), "%s is already set; write exactly one of %s and %s", first, first, second)
@@ -427,8 +409,8 @@ func (v *Volume) CheckUsers(p *input.Problems, path *field.Path, users volumeUse
 }
 
 // checkCreatable refuses to create storage on an existing cluster.
-func checkCreatable(p *input.Problems, path *field.Path, context volumeContext) bool {
-	if !context.Existing {
+func checkCreatable(p *input.Problems, path *field.Path, stack *Stack) bool {
+	if !stack.existing() {
 		return true
 	}
 	p.Forbidden(path, "on an existing cluster, the stack creates nothing in Google Cloud; create the storage yourself, and remove create")
@@ -444,8 +426,8 @@ func checkDeletion(p *input.Problems, path *field.Path, deletion, name string) {
 }
 
 // checkDriver checks that the cluster has the driver of a source.
-func checkDriver(p *input.Problems, source *field.Path, driver string, context volumeContext) {
-	if context.DriverOff != nil && context.DriverOff(driver) {
+func checkDriver(p *input.Problems, source *field.Path, driver string, stack *Stack) {
+	if !stack.existing() && !stack.Cluster.CSIDrivers.On(driver) {
 		p.Invalid(field.NewPath("persia:cluster", "csiDrivers", driver), false, "must be true, because this driver mounts the volume of %s; remove it, or use another kind of volume", source)
 	}
 }
@@ -485,26 +467,16 @@ func (v StoredVolume) Warn(p *input.Problems, region string) {
 	}
 }
 
-func (s *Stack) volumeContext() volumeContext {
-	context := volumeContext{Project: s.Project, Existing: s.Cluster.Existing != nil, Region: s.Cluster.Region, Zones: s.Cluster.Zones}
-	if !context.Existing {
-		context.DriverOff = func(driver string) bool { return !s.Cluster.CSIDrivers.On(driver) }
-		context.NoWorkloadIdentity = !s.Cluster.WorkloadIdentity
-	}
-	return context
-}
-
 func (s *Stack) checkStorage(p *input.Problems) {
-	checkVolumeList(p, field.NewPath(storageKey), s.Storage, s.volumeContext(), s.usersOf)
+	checkVolumeList(p, field.NewPath(storageKey), s.Storage, s, s.usersOf)
 }
 
-// jobVolumes describes the volumes of the stack to the rules of jobs.
-func (s *Stack) jobVolumes() []jobVolume {
-	volumes := make([]jobVolume, len(s.Storage))
-	for i, v := range s.Storage {
-		volumes[i] = jobVolume{Name: v.Name, Claim: v.Claim, Sidecar: v.MountedBySidecar(), OneNode: v.OnOneNode(), AccessModes: v.AccessModes}
+// volume returns the volume with a name, or nil.
+func (s *Stack) volume(name string) *Volume {
+	if i := slices.IndexFunc(s.Storage, func(v Volume) bool { return v.Name == name }); i >= 0 {
+		return &s.Storage[i]
 	}
-	return volumes
+	return nil
 }
 
 // volumePool describes a node pool to the rules of volumes.
@@ -526,14 +498,12 @@ func (s *Stack) JobsWrite(volume string) bool { return !s.usersOf(volume).ReadOn
 // usersOf returns the node pools of the roles that mount a volume.
 func (s *Stack) usersOf(name string) volumeUsers {
 	users := volumeUsers{ReadOnly: true}
-	volumes := s.jobVolumes()
 	mounted := map[string]bool{}
 	for i := range s.Jobs {
-		job := &s.Jobs[i]
-		for _, r := range job.Roles() {
-			for _, m := range job.ClaimMounts(r.Role, volumes) {
-				if m.Volume == name {
-					mounted[r.NodePool], users.ReadOnly = true, users.ReadOnly && m.ReadOnly
+		for _, role := range s.Jobs[i].Roles() {
+			for _, v := range role.stored {
+				if v.Name == name {
+					mounted[role.NodePool], users.ReadOnly = true, users.ReadOnly && v.readOnly
 				}
 			}
 		}
@@ -547,11 +517,10 @@ func (s *Stack) usersOf(name string) volumeUsers {
 	return users
 }
 
-// Mounts reports whether a role of the job mounts a volume.
-func (s *Stack) Mounts(j *Job, volume string) bool {
-	volumes := s.jobVolumes()
+// MountsVolume reports whether a role of the job mounts a volume of the stack.
+func (j *Job) MountsVolume(name string) bool {
 	return slices.ContainsFunc(j.Roles(), func(r NamedRole) bool {
-		return slices.ContainsFunc(j.ClaimMounts(r.Role, volumes), func(m Mount) bool { return m.Volume == volume })
+		return slices.ContainsFunc(r.stored, func(v storedMount) bool { return v.Name == name })
 	})
 }
 
@@ -571,13 +540,12 @@ func (s *Stack) StoredVolumes() []StoredVolume {
 // embedding parameter servers, whose checkpoint they hold. Others have no fixed size.
 func (s *Stack) warnOfSizes(p *input.Problems) {
 	for i := range s.Jobs {
-		servers, j := s.Jobs[i].EmbeddingParameterServer, &s.Jobs[i]
-		for _, mount := range j.ClaimMounts(&servers, s.jobVolumes()) {
-			for k, v := range s.Storage {
-				needs := PodRequests(servers.Resources).MemoryBytes / capacity.GiB * int64(servers.Replicas)
-				if v.Name == mount.Volume && !mount.ReadOnly && (v.PersistentDisk != nil || v.Filestore != nil) && v.SizeGiB() < needs {
-					p.Warn(field.NewPath(storageKey).Index(k).Child("size"), "%s is less than the %dGi of memory of the embedding parameter servers of %s, which a checkpoint may take; write more, or use gcsFuse", v.Size, needs, j.Name)
-				}
+		servers := &s.Jobs[i].EmbeddingParameterServer
+		needs := PodRequests(servers.Resources).MemoryBytes / capacity.GiB * int64(servers.Replicas)
+		for _, v := range servers.stored {
+			if !v.readOnly && (v.PersistentDisk != nil || v.Filestore != nil) && v.SizeGiB() < needs {
+				at := slices.IndexFunc(s.Storage, func(other Volume) bool { return other.Name == v.Name })
+				p.Warn(field.NewPath(storageKey).Index(at).Child("size"), "%s is less than the %dGi of memory of the embedding parameter servers of %s, which a checkpoint may take; write more, or use gcsFuse", v.Size, needs, s.Jobs[i].Name)
 			}
 		}
 	}
@@ -585,23 +553,20 @@ func (s *Stack) warnOfSizes(p *input.Problems) {
 
 // GCSFuseSidecar returns the requests of the container that GKE adds to the pods of a role
 // that mounts buckets, and whether the role mounts one.
-func (s *Stack) GCSFuseSidecar(j *Job, kind Kind) (capacity.Resources, bool) {
-	var most capacity.Resources
-	found := false
-	for _, mount := range j.ClaimMounts(kind.Of(j), s.jobVolumes()) {
-		for _, v := range s.Storage {
-			if v.Name == mount.Volume && v.MountedBySidecar() {
-				asks := v.GCSFuse.Sidecar.Requests()
-				if !mount.ReadOnly {
-					asks.EphemeralBytes = max(asks.EphemeralBytes, j.OpenCheckpointBytes(kind))
-				}
-				most, found = capacity.Resources{
-					MilliCPU:       max(most.MilliCPU, asks.MilliCPU),
-					MemoryBytes:    max(most.MemoryBytes, asks.MemoryBytes),
-					EphemeralBytes: max(most.EphemeralBytes, asks.EphemeralBytes),
-				}, true
-			}
+func (j *Job) GCSFuseSidecar(kind Kind) (most capacity.Resources, found bool) {
+	for _, v := range kind.Of(j).stored {
+		if !v.MountedBySidecar() {
+			continue
 		}
+		asks := v.GCSFuse.Sidecar.Requests()
+		if !v.readOnly {
+			asks.EphemeralBytes = max(asks.EphemeralBytes, j.OpenCheckpointBytes(kind))
+		}
+		most, found = capacity.Resources{
+			MilliCPU:       max(most.MilliCPU, asks.MilliCPU),
+			MemoryBytes:    max(most.MemoryBytes, asks.MemoryBytes),
+			EphemeralBytes: max(most.EphemeralBytes, asks.EphemeralBytes),
+		}, true
 	}
 	return most, found
 }

@@ -144,7 +144,7 @@ func TestSidecarCounts(t *testing.T) {
 	require.NoError(t, err)
 	sidecars := map[string]capacity.Resources{}
 	for _, r := range s.Jobs[0].Roles() {
-		sidecars[r.Field], _ = s.GCSFuseSidecar(&s.Jobs[0], r.Kind)
+		sidecars[r.Field], _ = s.Jobs[0].GCSFuseSidecar(r.Kind)
 	}
 	assert.Equal(t, map[string]capacity.Resources{
 		"nnWorker":                 {MilliCPU: 250, MemoryBytes: 256 * capacity.MiB, EphemeralBytes: 5 * capacity.GiB},
@@ -181,7 +181,7 @@ func TestSidecarOfCheckpoints(t *testing.T) {
 			s, err := stacktest.Load(t, test.changes)
 			require.NoError(t, err)
 			for _, role := range s.Jobs[0].Roles() {
-				sidecar, ok := s.GCSFuseSidecar(&s.Jobs[0], role.Kind)
+				sidecar, ok := s.Jobs[0].GCSFuseSidecar(role.Kind)
 				require.True(t, ok, role.Field)
 				want := test.want
 				if role.Field != "embeddingParameterServer" {

@@ -24,10 +24,11 @@ func keyIn(location string) string {
 var list = field.NewPath("persia:storage")
 
 // created describes a cluster that the stack creates.
-var created = volumeContext{Project: "my-project", Region: "us-central1", Zones: []string{"us-central1-a", "us-central1-b"}}
+var created = &Stack{Project: "my-project", Cluster: Cluster{Region: "us-central1", Zones: []string{"us-central1-a", "us-central1-b"},
+	WorkloadIdentity: true, CSIDrivers: CSIDrivers{true, true, true}}}
 
 // volumeLoad decodes and resolves volumes.
-func volumeLoad(t *testing.T, text string, context volumeContext) ([]Volume, *input.Problems) {
+func volumeLoad(t *testing.T, text string, stack *Stack) ([]Volume, *input.Problems) {
 	t.Helper()
 	json, err := yaml.YAMLToJSON([]byte(text))
 	require.NoError(t, err)
@@ -35,16 +36,16 @@ func volumeLoad(t *testing.T, text string, context volumeContext) ([]Volume, *in
 	p := &input.Problems{}
 	input.Decode(p, list, input.ParseJSON(string(json)), &volumes)
 	for i := range volumes {
-		volumes[i].Resolve(context)
+		volumes[i].Resolve(stack)
 	}
 	return volumes, p
 }
 
 // problem returns the problems of volumes that no pod mounts, or that users mount.
-func problem(t *testing.T, text string, context volumeContext, users volumeUsers) error {
+func problem(t *testing.T, text string, stack *Stack, users volumeUsers) error {
 	t.Helper()
-	volumes, p := volumeLoad(t, text, context)
-	checkVolumeList(p, list, volumes, context, func(string) volumeUsers { return users })
+	volumes, p := volumeLoad(t, text, stack)
+	checkVolumeList(p, list, volumes, stack, func(string) volumeUsers { return users })
 	return p.Err()
 }
 
@@ -55,12 +56,12 @@ func over(source string) string { return "[{name: b, size: 1Ti, " + source + "}]
 func sized(size, source string) string { return "[{name: b, size: " + size + ", " + source + "}]" }
 
 func TestRefused(t *testing.T) {
-	existing := volumeContext{Existing: true}
-	off := volumeContext{Project: "my-project", Region: "us-central1", Zones: []string{"us-central1-a"}, DriverOff: func(string) bool { return true }}
+	existing := &Stack{Cluster: Cluster{Existing: &ExistingCluster{}}}
+	off := &Stack{Project: "my-project", Cluster: Cluster{Region: "us-central1", Zones: []string{"us-central1-a"}, WorkloadIdentity: true}}
 	nfs := "nfs: {server: nfs, path: /a}"
 	for name, test := range map[string]struct {
 		volumes string
-		context *volumeContext
+		stack   *Stack
 		want    string
 	}{
 		"no name":                {volumes: "[{size: 1Ti, " + nfs + "}]", want: "[0].name: Required value: write a name"},
@@ -131,18 +132,18 @@ func TestRefused(t *testing.T) {
 		"regional hyperdisk":      {volumes: over("persistentDisk: {disk: d, zones: [us-central1-a, us-central1-b], create: {type: hyperdisk-balanced}}"), want: "must be pd-standard, pd-balanced or pd-ssd"},
 		"disk of another project": {volumes: over("persistentDisk: {disk: d, project: other, create: {}}"), want: "remove project"},
 		"disk for many writers":   {volumes: over("persistentDisk: {disk: d, zones: [us-central1-a]}, accessModes: [ReadWriteMany]"), want: "[0].accessModes[0]: Invalid value: \"ReadWriteMany\": is not supported by a disk"},
-		"Filestore's driver off":  {volumes: over("filestore: {instance: fs, create: {}}"), context: &off, want: "persia:cluster.csiDrivers.filestore: Invalid value: false: must be true, because this driver mounts the volume of persia:storage[0].filestore"},
-		"disks' driver off":       {volumes: over("persistentDisk: {disk: d, create: {}}"), context: &off, want: "persia:cluster.csiDrivers.persistentDisk: Invalid value"},
-		"create for others":       {volumes: over("gcsFuse: {bucket: other, create: {}}"), context: &existing, want: "[0].gcsFuse.create: on an existing cluster, the stack creates nothing"},
-		"disk of no project":      {volumes: over("persistentDisk: {disk: d, zones: [us-central1-a]}"), context: &existing, want: "[0].persistentDisk.project: Required value"},
-		"instance of no address":  {volumes: over("filestore: {instance: fs, location: us-central1-a, share: s}"), context: &existing, want: "[0].filestore.ip: Required value"},
+		"Filestore's driver off":  {volumes: over("filestore: {instance: fs, create: {}}"), stack: off, want: "persia:cluster.csiDrivers.filestore: Invalid value: false: must be true, because this driver mounts the volume of persia:storage[0].filestore"},
+		"disks' driver off":       {volumes: over("persistentDisk: {disk: d, create: {}}"), stack: off, want: "persia:cluster.csiDrivers.persistentDisk: Invalid value"},
+		"create for others":       {volumes: over("gcsFuse: {bucket: other, create: {}}"), stack: existing, want: "[0].gcsFuse.create: on an existing cluster, the stack creates nothing"},
+		"disk of no project":      {volumes: over("persistentDisk: {disk: d, zones: [us-central1-a]}"), stack: existing, want: "[0].persistentDisk.project: Required value"},
+		"instance of no address":  {volumes: over("filestore: {instance: fs, location: us-central1-a, share: s}"), stack: existing, want: "[0].filestore.ip: Required value"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			context := created
-			if test.context != nil {
-				context = *test.context
+			stack := created
+			if test.stack != nil {
+				stack = test.stack
 			}
-			err := problem(t, test.volumes, context, volumeUsers{ReadOnly: true})
+			err := problem(t, test.volumes, stack, volumeUsers{ReadOnly: true})
 			require.ErrorContains(t, err, test.want)
 			assert.Contains(t, err.Error(), ": 1 problem\n", "one mistake is reported once")
 		})

@@ -37,7 +37,7 @@ func (h *HostPath) Identity() string {
 
 func (h *HostPath) traits() traits { return traits{access: corev1.ReadWriteOnce, directory: true} }
 
-func (h *HostPath) check(p *input.Problems, path *field.Path, _ volumeContext) {
+func (h *HostPath) check(p *input.Problems, path *field.Path, _ *Stack) {
 	checkOwnDirectory(p, path.Child("path"), h.Path)
 }
 
@@ -87,7 +87,7 @@ func (l *Local) Identity() string {
 
 func (l *Local) traits() traits { return traits{access: corev1.ReadWriteOnce, directory: true} }
 
-func (l *Local) check(p *input.Problems, path *field.Path, _ volumeContext) {
+func (l *Local) check(p *input.Problems, path *field.Path, _ *Stack) {
 	checkOwnDirectory(p, path.Child("path"), l.Path)
 	if l.Node == "" {
 		p.Required(path.Child("node"), "write the name of the node that has the directory, as `kubectl get nodes` lists it")
@@ -128,7 +128,7 @@ func (n *NFS) Identity() string {
 
 func (n *NFS) traits() traits { return traits{access: corev1.ReadWriteMany} }
 
-func (n *NFS) check(p *input.Problems, path *field.Path, _ volumeContext) {
+func (n *NFS) check(p *input.Problems, path *field.Path, _ *Stack) {
 	input.Host(p, path.Child("server"), n.Server)
 	if n.Path != "/" {
 		input.Directory(p, path.Child("path"), n.Path)
@@ -175,7 +175,7 @@ func (s *ISCSI) Identity() string {
 
 func (s *ISCSI) traits() traits { return traits{access: corev1.ReadWriteOnce, block: true} }
 
-func (s *ISCSI) check(p *input.Problems, path *field.Path, _ volumeContext) {
+func (s *ISCSI) check(p *input.Problems, path *field.Path, _ *Stack) {
 	portal := path.Child("targetPortal")
 	host, port := s.Portal()
 	if number, err := strconv.Atoi(port); err != nil || len(validation.IsValidPortNum(number)) > 0 {
@@ -227,12 +227,12 @@ func (c *CSI) Identity() string {
 
 func (c *CSI) traits() traits { return traits{access: corev1.ReadWriteMany, deletable: true} }
 
-func (c *CSI) check(p *input.Problems, path *field.Path, context volumeContext) {
+func (c *CSI) check(p *input.Problems, path *field.Path, stack *Stack) {
 	input.CSIDriver(p, path.Child("driver"), c.Driver)
 	if c.VolumeHandle == "" {
 		p.Required(path.Child("volumeHandle"), "write the name that the driver gives the volume")
 	}
-	if !context.Existing && c.Driver != "" {
+	if !stack.existing() && c.Driver != "" {
 		p.Warn(path.Child("driver"), "%s is not installed in a cluster that the stack creates, so pods that mount the volume wait until you install it; use filestore or gcsFuse, or install the driver", c.Driver)
 	}
 	for _, kind := range volumeKinds() {

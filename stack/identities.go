@@ -16,7 +16,7 @@ import (
 func grantBuckets(ctx *pulumi.Context, cfg *config.Stack, cluster *gke.Cluster, job *config.Job, volumes []*storage.Volume) ([]pulumi.CustomResource, error) {
 	var mounted []iam.Bucket
 	for i, v := range cfg.Storage {
-		if volumes[i].Bucket != nil && cfg.Mounts(job, v.Name) {
+		if volumes[i].Bucket != nil && job.MountsVolume(v.Name) {
 			mounted = append(mounted, iam.Bucket{Name: v.GCSFuse.Bucket, ID: volumes[i].Bucket})
 		}
 	}

@@ -100,7 +100,7 @@ func jobArgs(cfg *config.Stack, job config.Job, broker nats.Broker, needs []pulu
 		Claims:    claimsOf(cfg),
 		PodAnnotations: func(role config.Kind) map[string]string {
 			annotations := map[string]string{}
-			if sidecar, ok := cfg.GCSFuseSidecar(&job, role); ok {
+			if sidecar, ok := job.GCSFuseSidecar(role); ok {
 				maps.Copy(annotations, storage.SidecarAnnotations(sidecar))
 			}
 			if role.Name == config.KindNNWorker.Name && cfg.AsksForNNWorkers(&job) {
