@@ -45,7 +45,7 @@ preview: sandbox ## Show what `make up` would do.
 	@$(SANDBOX) preview --stack $(STACK) --stacks $(STACKS) $(ARCHIVE)
 
 comment: sandbox ## Print the preview as a pull request comment.
-	@go run ./cmd/persia comment --stack $(STACK) -- $(SANDBOX) preview --stack $(STACK) --stacks $(STACKS)
+	@go run ./cmd/persia comment --stack $(STACK) -- $(SANDBOX) preview --json --stack $(STACK) --stacks $(STACKS)
 
 down: sandbox ## Destroy STACK and stop everything that `make up` started.
 	@$(SANDBOX) down --stack $(STACK) --stacks $(STACKS)
@@ -94,7 +94,7 @@ verify: ## Write all generated files again, and fail if git then sees a differen
 	go mod tidy && cd sandbox && go mod tidy
 	go generate ./...
 	go run ./internal/reference/cmd
-	$(TEST) ./tests ./workload/nats ./workload/pedl ./cmd/persia/comment -update
+	$(TEST) ./tests ./workload/nats ./workload/pedl -update
 	git diff --exit-code
 
 bench: toolchain ## Benchmark up of prod and of 10 jobs against kubectl, the program alone, and the coordinator.

@@ -146,15 +146,15 @@ func (s *Sandbox) up(ctx context.Context, noOutputs, noHistory bool) (result aut
 }
 
 // Preview shows what Up would do. It starts no control plane.
-func (s *Sandbox) Preview(ctx context.Context) (result auto.PreviewResult, err error) {
+func (s *Sandbox) Preview(ctx context.Context, more ...optpreview.Option) (result auto.PreviewResult, err error) {
 	unlock, err := s.lock(ctx)
 	if err != nil {
 		return result, err
 	}
 	defer unlock()
 	err = s.run(ctx, "preview", func(ctx context.Context, engine *engine) error {
-		result, err = engine.stack.Preview(ctx, optpreview.Parallel(parallel), optpreview.Diff(),
-			optpreview.ProgressStreams(s.options.Out), optpreview.ErrorProgressStreams(s.options.Out))
+		result, err = engine.stack.Preview(ctx, append(more, optpreview.Parallel(parallel), optpreview.Diff(),
+			optpreview.ProgressStreams(s.options.Out), optpreview.ErrorProgressStreams(s.options.Out))...)
 		return err
 	})
 	return result, err

@@ -3,4 +3,4 @@
 # what there is, and else to what the state says that there is.
 set -euo pipefail
 exec bin/persia comment --stack "$STACK" -- \
-  pulumi preview --stack "$STACK" --refresh="$REFRESH" --diff --non-interactive --color never
+  pulumi preview --stack "$STACK" --refresh="$REFRESH" --json --non-interactive --color never

@@ -31,7 +31,7 @@ func commenter(t *testing.T, dir string) func(t *testing.T, edits ...string) (st
 		require.NoError(t, err)
 		require.NoError(t, os.Symlink(sandboxModule, filepath.Join(project, "sandbox")))
 		text, err := exec.Command(program, "comment", "--stack", "dev", "--",
-			executable, "preview", "--dir", dir, "--repository", project, "--toolchain", binDir()).Output()
+			executable, "preview", "--json", "--dir", dir, "--repository", project, "--toolchain", binDir()).Output()
 		if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
 			return string(text), exit.ExitCode()
 		}

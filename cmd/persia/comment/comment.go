@@ -20,7 +20,7 @@ const (
 
 // comment returns the Markdown of a preview that ended with an exit code. All text from the preview
 // is in code blocks, so it cannot mention people or break out of its section.
-func comment(title, stack string, p preview, code int) string {
+func comment(title, stack string, p *preview, code int) string {
 	var text strings.Builder
 	// The first line identifies the comment, so that the workflow can update it.
 	fmt.Fprintf(&text, "<!-- persia-%s: %s -->\n", strings.ToLower(title), stack)
@@ -50,43 +50,17 @@ func comment(title, stack string, p preview, code int) string {
 		text.WriteString(details("Changes by resource",
 			block("text", clip(list("", p.changes), mostChanges))))
 	}
-	if p.diff != "" {
+	if diff := strings.TrimSuffix(p.diff(), "\n"); diff != "" {
 		room := most - text.Len() - len(details(diffTitle, block("diff", "")))
-		text.WriteString(details(diffTitle, block("diff", clip(withoutDefinitions(p.diff), room))))
+		text.WriteString(details(diffTitle, block("diff", clip(diff, room))))
 	}
 	return text.String()
-}
-
-// withoutDefinitions leaves out what new and deleted CustomResourceDefinitions contain: thousands of lines
-// of a controller's schema, and nothing that a reviewer decides.
-func withoutDefinitions(diff string) string {
-	var kept strings.Builder
-	left := 0
-	flush := func() {
-		if left > 0 {
-			fmt.Fprintf(&kept, "… %d lines of a definition\n", left)
-		}
-		left = 0
-	}
-	definition := false
-	for line := range strings.Lines(diff) {
-		if resource := resourceLine.FindStringSubmatch(line); resource != nil || strings.HasPrefix(line, outputsLine) {
-			flush()
-			definition = resource != nil && strings.HasSuffix(resource[1], ":CustomResourceDefinition") && resource[2] != "update"
-		} else if definition && !strings.HasPrefix(strings.TrimSpace(line), "[") {
-			left++
-			continue
-		}
-		kept.WriteString(line)
-	}
-	flush()
-	return kept.String()
 }
 
 const diffTitle = "Every change in full"
 
 // headline returns the preview in one line.
-func headline(p preview, code int) string {
+func headline(p *preview, code int) string {
 	switch {
 	case len(p.counts) > 0:
 		return strings.Join(p.counts, ", ")
@@ -99,17 +73,17 @@ func headline(p preview, code int) string {
 
 // problems returns the errors, or, if there are none, the end of the output, where a command says
 // why it failed.
-func (p preview) problems() string {
+func (p *preview) problems() string {
 	if len(p.errors) > 0 {
 		return strings.Join(p.errors, "\n\n")
 	}
-	lines := strings.Split(strings.TrimSpace(p.output), "\n")
-	return strings.Join(lines[max(0, len(lines)-20):], "\n")
+	lines := strings.Split(strings.TrimSpace(p.said), "\n")
+	return strings.TrimPrefix(strings.Join(lines[max(0, len(lines)-20):], "\n"), "error: ")
 }
 
 // removed returns the changes that take something away.
-func (p preview) removed() []change {
-	var removed []change
+func (p *preview) removed() []step {
+	var removed []step
 	for _, change := range p.changes {
 		if change.removes() {
 			removed = append(removed, change)
@@ -118,7 +92,7 @@ func (p preview) removed() []change {
 	return removed
 }
 
-func list(prefix string, changes []change) string {
+func list(prefix string, changes []step) string {
 	var lines []string
 	for _, change := range changes {
 		lines = append(lines, prefix+change.String())

@@ -2,7 +2,8 @@ package comment
 
 import (
 	"bytes"
-	"flag"
+	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,101 +17,173 @@ import (
 	"persia/stack/effects"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+type object = map[string]any
 
-func recorded(t *testing.T, name string) string {
-	text, err := os.ReadFile(filepath.Join("testdata", name+".txt"))
-	require.NoError(t, err)
-	return string(text)
+// said is the event of a message, and planned the event of an operation on a resource with inputs before
+// and after.
+func said(severity, message string) object {
+	return object{"diagnosticEvent": object{"severity": severity, "message": message}}
 }
 
-// TestComments makes comments of recorded previews.
-func TestComments(t *testing.T) {
-	for name, is := range map[string]struct {
-		title string
-		code  int
-	}{
-		"edit":    {"Preview", 0},
-		"same":    {"Preview", 0},
-		"refused": {"Preview", 255},
-		"failed":  {"Preview", 255},
-		"drift":   {"Drift", 7},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got := comment(is.title, "dev", parse(recorded(t, name)), is.code)
-			golden := filepath.Join("testdata", name+".md")
-			if *update {
-				require.NoError(t, os.WriteFile(golden, []byte(got), 0o644))
-			}
-			want, err := os.ReadFile(golden)
-			require.NoError(t, err)
-			assert.Equal(t, string(want), got, "go test ./cmd/persia/comment -update writes it anew")
-		})
+func planned(op, typ, name string, before, after object) object {
+	return object{"resourcePreEvent": object{"metadata": object{
+		"op": op, "type": typ, "urn": "urn:pulumi:dev::persia::" + typ + "::" + name,
+		"old": object{"inputs": before}, "new": object{"inputs": after}, "detailedDiff": object{"status.ready": object{}},
+	}}}
+}
+
+func outputs(before, after object) object {
+	return object{"resOutputsEvent": object{"metadata": object{
+		"op": "same", "type": "pulumi:pulumi:Stack", "old": object{"outputs": before}, "new": object{"outputs": after},
+	}}}
+}
+
+func summary(counts object) object { return object{"summaryEvent": object{"resourceChanges": counts}} }
+
+// written returns events as a command prints them.
+func written(t *testing.T, events ...object) string {
+	t.Helper()
+	var text bytes.Buffer
+	for _, event := range events {
+		require.NoError(t, json.NewEncoder(&text).Encode(event))
 	}
+	return text.String()
 }
 
-func TestParse(t *testing.T) {
-	p := parse(recorded(t, "edit"))
-	assert.Equal(t, []string{"3 to create", "1 to update", "3 to delete", "1 to replace"}, p.counts)
-	assert.True(t, strings.HasPrefix(p.needs, "NODE POOL"), p.needs)
-	assert.True(t, strings.HasSuffix(p.needs, "Cost of all nodes: 2.00 an hour"), p.needs)
-	require.Len(t, p.warnings, 1)
-	assert.Contains(t, p.warnings[0], "persia:jobs[0]")
-	assert.Equal(t, []change{
-		{"replace", "kubernetes:nats.io/v1alpha2:NatsCluster", "persia-nats-service"},
-		{"delete", "kubernetes:core/v1:PersistentVolumeClaim", "checkpoints-vol"},
-		{"delete", "kubernetes:core/v1:PersistentVolume", "checkpoints-vol"},
-		{"delete", "persia:storage:Volume", "checkpoints-vol"},
-	}, p.removed())
-	assert.Len(t, p.changes, 8)
-
-	p = parse(recorded(t, "refused"))
-	require.Len(t, p.errors, 1)
-	assert.Contains(t, p.errors[0], "persia:nats.maxPayload: Invalid value")
-	assert.Contains(t, p.errors[0], "did you mean taints?")
-	assert.Empty(t, p.changes)
-
-	assert.Equal(t, []change{{"update", "kubernetes:apps/v1:StatefulSet", "adult-income-dataloader"}},
-		parse(recorded(t, "drift")).changes, "what a refresh sees is no change to be made")
+func read(t *testing.T, events ...object) *preview {
+	t.Helper()
+	p := &preview{}
+	_, err := fmt.Fprint(p, written(t, events...))
+	require.NoError(t, err)
+	return p
 }
 
-// TestEffectsLead checks that the effects on what runs come first, and are not repeated as a
-// warning.
-func TestEffectsLead(t *testing.T) {
-	require.Equal(t, effects.Title, effectsTitle)
-	p := parse("warning: " + effects.Text([]string{"the job a ends", "the pool b goes"}) + "\nwarning: the tag\n" + recorded(t, "edit"))
-	assert.Equal(t, "- the job a ends\n- the pool b goes", p.effects)
-	assert.Len(t, p.warnings, 2)
-	got := comment("Preview", "dev", p, 0)
-	first := strings.Index(got, "> [!CAUTION]")
-	assert.True(t, strings.HasPrefix(got[first:], "> [!CAUTION]\n> **What this update does to what runs.**\n\n```text\n- the job a ends\n- the pool b goes\n```\n"), got[first:])
+// edit is a preview with each kind of event.
+var edit = []object{
+	said("info", "What the stack needs:\n\nNODE POOL  NODES\nsystem     1\n"),
+	said("warning", "persia:jobs[0]: the tag is latest"),
+	said("warning", effects.Text([]string{"the job a ends", "the pool b goes"})),
+	planned("same", "kubernetes:core/v1:Service", "kept", object{"a": 1}, object{"a": 1}),
+	planned("refresh", "kubernetes:core/v1:Pod", "seen", object{"a": 1}, object{"a": 2}),
+	planned("create", "kubernetes:core/v1:PersistentVolume", "ckpt", nil, object{"spec": object{"capacity": "10Gi", "modes": []any{"ReadWriteOnce"}}, "id": unknown}),
+	planned("update", "kubernetes:apps/v1:StatefulSet", "loader", object{"replicas": 1, "old": true, "__defaults": 1}, object{"replicas": 33554432, "new": "a"}),
+	planned("update", "kubernetes:core/v1:ConfigMap", "scripts", object{"launch.py": "a\nb\n"}, object{"launch.py": "a\nc\n"}),
+	planned("replace", "kubernetes:nats.io/v1alpha2:NatsCluster", "nats", object{"size": 1}, object{"size": 1}),
+	planned("create-replacement", "kubernetes:nats.io/v1alpha2:NatsCluster", "nats", object{"size": 1}, object{"size": 1}),
+	planned("delete", "kubernetes:core/v1:PersistentVolume", "vol", object{"spec": 1}, nil),
+	planned("create", "kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition", "workloads", nil, object{"spec": object{"group": "kueue", "names": "w"}}),
+	outputs(object{"hourlyCost": 2}, object{"hourlyCost": 3}),
+	summary(object{"create": 2, "update": 2, "replace": 1, "delete": 1, "same": 40}),
 }
 
-// TestFingerprint checks that the fingerprint does not depend on the engine's order or its start,
-// and that it depends on each change.
+const edited = `<!-- persia-preview: dev -->
+<!-- persia-changes: FINGERPRINT -->
+## Preview of stack dev: 2 to create, 2 to update, 1 to delete, 1 to replace
+
+> [!CAUTION]
+> **What this update does to what runs.**
+
+~~~text
+- the job a ends
+- the pool b goes
+~~~
+
+> [!CAUTION]
+> **2 resources are deleted or replaced.** What is replaced is deleted too, with everything that runs on it or is in it.
+
+~~~diff
+- replace  kubernetes:nats.io/v1alpha2:NatsCluster  nats
+- delete   kubernetes:core/v1:PersistentVolume  vol
+~~~
+
+> [!WARNING]
+> **1 warning.**
+
+~~~text
+persia:jobs[0]: the tag is latest
+~~~
+
+### What the stack needs
+
+~~~text
+NODE POOL  NODES
+system     1
+~~~
+
+<details>
+<summary>Changes by resource</summary>
+
+~~~text
+create   kubernetes:core/v1:PersistentVolume  ckpt
+update   kubernetes:apps/v1:StatefulSet  loader
+update   kubernetes:core/v1:ConfigMap  scripts
+replace  kubernetes:nats.io/v1alpha2:NatsCluster  nats
+delete   kubernetes:core/v1:PersistentVolume  vol
+create   kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition  workloads
+~~~
+
+</details>
+
+<details>
+<summary>Every change in full</summary>
+
+~~~diff
+! kubernetes:apps/v1:StatefulSet  loader (update)
++     new: "a"
+-     old: true
+!     replicas: 1 => 33554432
+! kubernetes:core/v1:ConfigMap  scripts (update)
+!     launch.py: 2 lines, SHA-256 911169ddaaf146af => 2 lines, SHA-256 b72cf6d7918130f7
+! kubernetes:nats.io/v1alpha2:NatsCluster  nats (replace)
+!     status.ready
++ kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition  workloads (create)
++     2 values, SHA-256 f7c3550c3b5d95b1
++ kubernetes:core/v1:PersistentVolume  ckpt (create)
++     id: computed
++     spec.capacity: "10Gi"
++     spec.modes[0]: "ReadWriteOnce"
+- kubernetes:core/v1:PersistentVolume  vol (delete)
+outputs
+!     hourlyCost: 2 => 3
+~~~
+
+</details>
+`
+
+func TestComment(t *testing.T) {
+	p := read(t, edit...)
+	want := strings.NewReplacer("~~~", "```", "FINGERPRINT", p.fingerprint()).Replace(edited)
+	assert.Equal(t, want, comment("Preview", "dev", p, 0))
+	assert.Equal(t, effects.Title, effectsTitle)
+}
+
+// TestFingerprint checks that the fingerprint does not depend on the engine's order, and that it depends
+// on each change.
 func TestFingerprint(t *testing.T) {
-	text := recorded(t, "edit")
-	assert.Equal(t, "none", parse(recorded(t, "same")).fingerprint())
-	want := parse(text).fingerprint()
-	start := strings.Index(text, "- kubernetes:core/v1:PersistentVolumeClaim: (delete)")
-	end := strings.Index(text, "- kubernetes:core/v1:PersistentVolume: (delete)")
-	claim := text[start:end]
-	elsewhere := strings.Replace(text, claim, "", 1)
-	elsewhere = strings.Replace(elsewhere, "    - persia:storage:Volume: (delete)", claim+"    - persia:storage:Volume: (delete)", 1)
-	require.NotEqual(t, text, elsewhere)
-
-	assert.Equal(t, want, parse(elsewhere).fingerprint())
-	assert.Equal(t, want, parse("Downloading plugin: 10.00 MiB\n"+text).fingerprint())
-	assert.NotEqual(t, want, parse(strings.Replace(text, "replicas: 1 => 2", "replicas: 1 => 3", 1)).fingerprint())
-	assert.NotEqual(t, want, parse(strings.Replace(text, "hourlyCost : 2", "hourlyCost : 3", 1)).fingerprint())
+	want := read(t, edit...).fingerprint()
+	reversed := slices.Clone(edit)
+	slices.Reverse(reversed)
+	assert.Equal(t, want, read(t, reversed...).fingerprint())
+	assert.Equal(t, "none", read(t, edit[:5]...).fingerprint())
+	for i, changed := range map[int]object{
+		5:  planned("create", "kubernetes:core/v1:PersistentVolume", "other", nil, object{}),
+		6:  planned("update", "kubernetes:apps/v1:StatefulSet", "loader", object{"replicas": 1}, object{"replicas": 3}),
+		7:  planned("update", "kubernetes:core/v1:ConfigMap", "scripts", object{"launch.py": "a\nb\n"}, object{"launch.py": "a\nd\n"}),
+		10: planned("same", "kubernetes:core/v1:PersistentVolume", "vol", nil, nil),
+		11: planned("create", "kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition", "workloads", nil, object{"spec": object{"group": "kueue", "names": "v"}}),
+		12: outputs(object{"hourlyCost": 2}, object{"hourlyCost": 4}),
+	} {
+		events := slices.Clone(edit)
+		events[i] = changed
+		assert.NotEqual(t, want, read(t, events...).fingerprint(), "event %d", i)
+	}
 }
 
 // TestLongPreview checks that GitHub accepts the comment of a long preview, that its parts are
 // closed, and that it says what was cut.
 func TestLongPreview(t *testing.T) {
 	const lines = 5000
-	long := parse(recorded(t, "edit"))
-	long.diff = strings.Repeat("  + café: \"日本\"\n", lines)
+	long := read(t, edit...)
 	long.needs += strings.Repeat("\na long line of some pool ```", lines)
 	long.warnings = slices.Repeat([]string{"of every kind"}, lines)
 	long.errors = slices.Repeat([]string{strings.Repeat("é", 70_001)}, 2)
@@ -125,52 +198,35 @@ func TestLongPreview(t *testing.T) {
 	assert.Equal(t, strings.Count(got, "<details>"), strings.Count(got, "</details>"))
 }
 
-// TestDefinitions checks that a new definition does not fill the comment, and that its content counts.
-func TestDefinitions(t *testing.T) {
-	const header = "    + kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition: (create)\n        [urn=urn:pulumi:dev::persia::kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition::workloads]\n"
-	const next = "    + kubernetes:core/v1:Service: (create)\n        spec: {}\n    --outputs:--\n  + of: {}\n"
-	preview := func(content string) preview { return parse(header + content + next) }
-	got := comment("Preview", "dev", preview("        spec: {\n            group: \"kueue.x-k8s.io\"\n        }\n"), 0)
-	assert.Contains(t, got, "[workloads]\n… 3 lines of a definition\n    + kubernetes:core/v1:Service: (create)\n        spec: {}\n    --outputs:--\n  + of: {}\n")
-	assert.NotEqual(t, preview("        spec: {}\n").fingerprint(), preview("        spec: {a}\n").fingerprint())
-	updated := strings.Replace(header, "+ kubernetes", "~ kubernetes", 1)
-	updated = strings.Replace(updated, "(create)", "(update)", 1)
-	assert.Contains(t, comment("Preview", "dev", parse(updated+"      ~ spec: {}\n"), 0), "      ~ spec: {}\n")
-}
-
 // TestForeignText: a stack file cannot end the block that shows it.
 func TestForeignText(t *testing.T) {
-	p := preview{warnings: []string{"```\n@everyone\n````"}}
+	p := &preview{warnings: []string{"```\n@everyone\n````"}}
 	assert.Contains(t, comment("Preview", "dev", p, 0), "\n`````text\n```\n@everyone\n````\n`````\n")
 }
 
 func TestRun(t *testing.T) {
+	events := filepath.Join(t.TempDir(), "events")
+	require.NoError(t, os.WriteFile(events, []byte("not an event\n"+written(t, said("error", "did you mean taints?\n"), said("info", "hello\n"))), 0o600))
 	for name, is := range map[string]struct {
-		title   string
 		command []string
 		code    int
 		want    string
 	}{
-		"succeeds":  {"Preview", []string{"cat", "testdata/same.txt"}, 0, "## Preview of stack dev: no changes\n"},
-		"fails":     {"Preview", []string{"sh", "-c", "cat testdata/refused.txt; exit 3"}, 3, "did you mean taints?"},
-		"no engine": {"Preview", []string{"sh", "-c", "echo nobody is logged in >&2; exit 1"}, 1, "\nnobody is logged in\n"},
-		"killed":    {"Preview", []string{"sh", "-c", "kill -9 $$"}, 1, "exit code 1"},
-		"drift":     {"Drift", []string{"true"}, 0, "<!-- persia-drift: dev -->\n"},
+		"succeeds":  {[]string{"true"}, 0, "<!-- persia-changes: none -->\n## Drift of stack dev: no changes\n"},
+		"fails":     {[]string{"sh", "-c", "cat " + events + "; exit 3"}, 3, "with exit code 3.\n\n```text\ndid you mean taints?\n```\n"},
+		"no engine": {[]string{"sh", "-c", "echo error: nobody is logged in >&2; exit 1"}, 1, "\nnobody is logged in\n"},
+		"half":      {[]string{"sh", "-c", "printf half; exit 1"}, 1, "\nhalf\n"},
+		"killed":    {[]string{"sh", "-c", "kill -9 $$"}, 1, "exit code 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out, log bytes.Buffer
-			code, err := Run("dev", is.title, is.command, &out, &log)
+			code, err := Run("dev", "Drift", is.command, &out, &log)
 			require.NoError(t, err)
 			assert.Equal(t, is.code, code)
 			assert.Contains(t, out.String(), is.want)
+			assert.Equal(t, name == "fails", strings.Contains(log.String(), "taints?\nhello\n"), "the log has the messages")
 		})
 	}
-	t.Run("shows the output as it comes", func(t *testing.T) {
-		var out, log bytes.Buffer
-		_, err := Run("dev", "Preview", []string{"cat", "testdata/edit.txt"}, &out, &log)
-		require.NoError(t, err)
-		assert.Equal(t, recorded(t, "edit"), log.String())
-	})
 	t.Run("no such command", func(t *testing.T) {
 		code, err := Run("dev", "Preview", []string{"./no-such-command"}, nil, &bytes.Buffer{})
 		assert.Equal(t, 1, code)
@@ -178,12 +234,12 @@ func TestRun(t *testing.T) {
 	})
 	t.Run("pulumi by default", func(t *testing.T) {
 		bin := t.TempDir()
-		require.NoError(t, os.WriteFile(filepath.Join(bin, "pulumi"), []byte("#!/bin/sh\necho \"error: $*\"\nexit 1\n"), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(bin, "pulumi"), []byte("#!/bin/sh\necho \"error: $PULUMI_ENABLE_STREAMING_JSON_PREVIEW $*\"\nexit 1\n"), 0o700))
 		t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 		var out bytes.Buffer
 		_, err := Run("prod", "Preview", nil, &out, &bytes.Buffer{})
 		require.NoError(t, err)
-		assert.Contains(t, out.String(), "\npreview --stack prod --diff --non-interactive --color never\n")
+		assert.Contains(t, out.String(), "\ntrue preview --stack prod --json --non-interactive --color never\n")
 	})
 }
 

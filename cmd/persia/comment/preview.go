@@ -1,14 +1,34 @@
 package comment
 
 import (
+	"bytes"
 	"crypto/sha256"
+	"encoding/json"
 	"fmt"
-	"regexp"
+	"maps"
 	"slices"
 	"strings"
 )
 
-// preview is the output of `pulumi preview --diff`, in parts.
+// event is what a preview uses of the engine's events (apitype.EngineEvent in Pulumi's SDK).
+type event struct {
+	Diagnostic *struct {
+		Severity, Prefix, Message string
+		Ephemeral                 bool
+	} `json:"diagnosticEvent"`
+	Before  *struct{ Metadata step }                  `json:"resourcePreEvent"`
+	Outputs *struct{ Metadata step }                  `json:"resOutputsEvent"`
+	Summary *struct{ ResourceChanges map[string]int } `json:"summaryEvent"`
+}
+
+// step is a planned operation on a resource.
+type step struct {
+	Op, URN, Type string
+	Old, New      struct{ Inputs, Outputs map[string]any }
+	DetailedDiff  map[string]any
+}
+
+// preview has the parts of a preview. It reads the engine's events as they are written to it.
 type preview struct {
 	// needs are the tables of capacity, quotas and cost.
 	needs string
@@ -16,150 +36,182 @@ type preview struct {
 	errors, warnings []string
 	// effects is the program's text about the effects of the update on what runs.
 	effects string
-	// changes are the resources that will not stay as they are.
-	changes []change
+	// changes are the resources that will not stay as they are, and outputs the stack's outputs.
+	changes []step
+	outputs step
 	// counts are the changes by operation, like "3 to create".
 	counts []string
-	// diff lists the changes of each resource.
-	diff string
-	// output is everything, as it came.
-	output string
+	// messages are those of all events, and said is what the command printed besides events.
+	messages, said string
+
+	rest []byte
 }
-
-// change is the planned operation on one resource.
-type change struct {
-	operation, typ, name string
-}
-
-// removes reports whether something is taken away, be it that another takes its
-// place.
-func (c change) removes() bool {
-	return slices.Contains([]string{"delete", "replace", "delete-replaced", "discard", "discard-replaced"}, c.operation)
-}
-
-func (c change) String() string { return fmt.Sprintf("%-8s %s  %s", c.operation, c.typ, c.name) }
-
-// needsTitle is the line that the program logs before its tables.
-const needsTitle = "What the stack needs:"
-
-// effectsTitle is the first line of the program's warning about what an update does.
-const effectsTitle = "What this update does to what runs:"
-
-var (
-	// resourceLine begins a resource of the diff: "    +-kubernetes:core/v1:Service: (replace)".
-	resourceLine = regexp.MustCompile(`^ *(?:[-+~<>=*|]{1,2})? *([^ ]+:[^ ]*:[^ ]+): \(([a-z-]+)\)`)
-	urnLine      = regexp.MustCompile(`^( +)\[urn=urn:pulumi:.*::(.+)\]$`)
-	// providerLine names the provider by an identifier, which says nothing to people.
-	providerLine = regexp.MustCompile(`^ +\[provider=.*\]$`)
-	countLine    = regexp.MustCompile(`^    \S* *(\d+ to .+)$`)
-)
 
 const (
-	outputsLine   = "    --outputs:--"
-	resourcesLine = "Resources:"
+	// needsTitle is the line that the program logs before its tables.
+	needsTitle = "What the stack needs:"
+	// effectsTitle is the first line of the program's warning about what an update does.
+	effectsTitle = "What this update does to what runs:"
 )
 
-// unchanged are the operations that change nothing. A refresh reports every new status as an
-// update; the program's reaction to it is an operation of its own.
-var unchanged = []string{"same", "read", "refresh"}
+// operations are the ones that change something, in the engine's order. A refresh reports every new status
+// as an update; the program's reaction to it is an operation of its own.
+var operations = []string{"create", "update", "delete", "replace", "import", "import-replacement", "discard", "discard-replaced", "remove-pending-replace"}
 
-// ignore skips lines that a reviewer does not need.
-func ignore(string) {}
-
-// parse takes the output apart. The engine writes each message and each resource
-// in one piece, and messages start at the left margin.
-func parse(output string) preview {
-	p := preview{output: output}
-	var diff strings.Builder
-	inDiff := func(line string) {
-		// A line without indentation belongs to no resource: Pulumi installs a plugin.
-		if line == "" || strings.HasPrefix(line, " ") || resourceLine.MatchString(line) {
-			diff.WriteString(line + "\n")
+// Write reads the events in the whole lines so far.
+func (p *preview) Write(text []byte) (int, error) {
+	p.rest = append(p.rest, text...)
+	for {
+		line, rest, whole := bytes.Cut(p.rest, []byte("\n"))
+		if !whole {
+			return len(text), nil
 		}
-	}
-	// more takes the next line of the part that is being read.
-	more := ignore
-	for line := range strings.Lines(output) {
-		line = strings.TrimRight(line, "\r\n")
-		resource := resourceLine.FindStringSubmatch(line)
-		switch {
-		case line == needsTitle:
-			more = func(line string) { p.needs += line + "\n" }
-		case strings.HasPrefix(line, "error: "):
-			more = last(&p.errors, strings.TrimPrefix(line, "error: "))
-		case strings.HasPrefix(line, "warning: "):
-			more = last(&p.warnings, strings.TrimPrefix(line, "warning: "))
-		case line == resourcesLine:
-			more = func(line string) {
-				if count := countLine.FindStringSubmatch(line); count != nil {
-					p.counts = append(p.counts, count[1])
-				}
-			}
-		case resource != nil:
-			if slices.Contains(unchanged, resource[2]) {
-				more = ignore
-				continue
-			}
-			p.changes = append(p.changes, change{operation: resource[2], typ: resource[1]})
-			more = inDiff
-			more(line)
-		case line == outputsLine:
-			more = inDiff
-			more(line)
-		case providerLine.MatchString(line):
-		default:
-			if urn := urnLine.FindStringSubmatch(line); urn != nil {
-				p.name(urn[2])
-				// The types of the parents make the line longer than GitHub shows.
-				line = urn[1] + "[" + urn[2] + "]"
-			}
-			more(line)
-		}
-	}
-	p.needs = strings.Trim(p.needs, "\n")
-	p.diff = strings.Trim(diff.String(), "\n")
-	for _, messages := range [][]string{p.errors, p.warnings} {
-		for i := range messages {
-			messages[i] = strings.TrimSpace(messages[i])
-		}
-	}
-	p.warnings = slices.DeleteFunc(p.warnings, func(warning string) bool {
-		text, ok := strings.CutPrefix(warning, effectsTitle)
-		if ok {
-			p.effects = strings.TrimSpace(text)
-		}
-		return ok
-	})
-	return p
-}
-
-// last appends a message, and returns a function that appends further lines to it.
-func last(messages *[]string, message string) func(string) {
-	*messages = append(*messages, message)
-	i := len(*messages) - 1
-	return func(line string) { (*messages)[i] += "\n" + line }
-}
-
-// name gives the last resource its name, which Pulumi prints on a separate line.
-func (p *preview) name(name string) {
-	if last := len(p.changes) - 1; last >= 0 && p.changes[last].name == "" {
-		p.changes[last].name = name
+		p.rest = rest
+		p.read(string(line))
 	}
 }
 
-// fingerprint returns the same for two previews that would do the same, in whatever
-// order the engine came to each resource, and "none" where nothing changes.
-func (p preview) fingerprint() string {
-	if p.diff == "" {
-		return "none"
+// end reads the last line.
+func (p *preview) end() {
+	if len(p.rest) > 0 {
+		p.read(string(p.rest))
 	}
+}
+
+func (p *preview) read(line string) {
+	var e event
+	if !strings.HasPrefix(line, "{") || json.Unmarshal([]byte(line), &e) != nil {
+		p.said += line + "\n"
+		p.messages += line + "\n"
+		return
+	}
+	switch {
+	case e.Diagnostic != nil && !e.Diagnostic.Ephemeral && e.Diagnostic.Severity != "debug":
+		p.messages += e.Diagnostic.Prefix + e.Diagnostic.Message
+		p.diagnostic(e.Diagnostic.Severity, strings.TrimSpace(e.Diagnostic.Message))
+	case e.Before != nil && slices.Contains(operations, e.Before.Metadata.Op):
+		p.changes = append(p.changes, e.Before.Metadata)
+	case e.Outputs != nil && e.Outputs.Metadata.Type == "pulumi:pulumi:Stack":
+		p.outputs = e.Outputs.Metadata
+	case e.Summary != nil:
+		for _, operation := range operations {
+			if n := e.Summary.ResourceChanges[operation]; n > 0 {
+				p.counts = append(p.counts, fmt.Sprintf("%d to %s", n, operation))
+			}
+		}
+	}
+}
+
+func (p *preview) diagnostic(severity, message string) {
+	if text, ok := strings.CutPrefix(message, needsTitle); ok {
+		p.needs = strings.Trim(text, "\n")
+	} else if text, ok := strings.CutPrefix(message, effectsTitle); ok {
+		p.effects = strings.TrimSpace(text)
+	} else if severity == "error" {
+		p.errors = append(p.errors, message)
+	} else if severity == "warning" {
+		p.warnings = append(p.warnings, message)
+	}
+}
+
+// removes reports whether something is taken away, be it that another takes its place.
+func (s step) removes() bool {
+	return slices.Contains([]string{"delete", "replace", "discard", "discard-replaced"}, s.Op)
+}
+
+func (s step) name() string { return s.URN[strings.LastIndex(s.URN, "::")+2:] }
+
+func (s step) String() string { return fmt.Sprintf("%-8s %s  %s", s.Op, s.Type, s.name()) }
+
+// diff is the change of each resource and of the outputs, sorted, because the engine has no order.
+func (p *preview) diff() string {
 	var blocks []string
-	for line := range strings.Lines(p.diff + "\n") {
-		if line == outputsLine+"\n" || len(blocks) == 0 || resourceLine.MatchString(line) {
-			blocks = append(blocks, "")
+	for _, s := range p.changes {
+		sign := map[string]string{"create": "+", "delete": "-"}[s.Op]
+		if sign == "" {
+			sign = "!"
 		}
-		blocks[len(blocks)-1] += line
+		lines := differences(s.Old.Inputs, s.New.Inputs)
+		switch {
+		case s.Op == "delete":
+			lines = "" // nothing stays
+		case s.Op != "update" && strings.HasSuffix(s.Type, ":CustomResourceDefinition"):
+			// Thousands of lines of a controller's schema, and nothing that a reviewer decides.
+			lines = fmt.Sprintf("%s     %d values, SHA-256 %.8x\n", sign, strings.Count(lines, "\n"), sha256.Sum256([]byte(lines)))
+		case lines == "":
+			for _, path := range slices.Sorted(maps.Keys(s.DetailedDiff)) {
+				lines += "!     " + path + "\n"
+			}
+		}
+		blocks = append(blocks, fmt.Sprintf("%s %s  %s (%s)\n%s", sign, s.Type, s.name(), s.Op, lines))
+	}
+	if lines := differences(p.outputs.Old.Outputs, p.outputs.New.Outputs); lines != "" {
+		blocks = append(blocks, "outputs\n"+lines)
 	}
 	slices.Sort(blocks)
-	return fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(blocks, ""))))[:16]
+	return strings.Join(blocks, "")
+}
+
+// differences lists the values that differ, each with its path. GitHub colors a line by its first character.
+func differences(before, after map[string]any) string {
+	was, is := map[string]string{}, map[string]string{}
+	flatten("", before, was)
+	flatten("", after, is)
+	all := maps.Clone(was)
+	maps.Copy(all, is)
+	var text strings.Builder
+	for _, path := range slices.Sorted(maps.Keys(all)) {
+		a, had := was[path]
+		b, has := is[path]
+		switch {
+		case !had:
+			fmt.Fprintf(&text, "+     %s: %s\n", path, b)
+		case !has:
+			fmt.Fprintf(&text, "-     %s: %s\n", path, a)
+		case a != b:
+			fmt.Fprintf(&text, "!     %s: %s => %s\n", path, a, b)
+		}
+	}
+	return text.String()
+}
+
+// unknown is how the engine writes a value that only the update computes.
+const unknown = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
+
+// flatten adds each value below a path. A text of several lines is a digest: the change of a script is
+// for the pull request to show.
+func flatten(path string, value any, into map[string]string) {
+	switch value := value.(type) {
+	case map[string]any:
+		for name, inner := range value {
+			if !strings.HasPrefix(name, "__") { // what a provider notes for itself
+				flatten(strings.TrimPrefix(path+"."+name, "."), inner, into)
+			}
+		}
+	case []any:
+		for i, inner := range value {
+			flatten(fmt.Sprintf("%s[%d]", path, i), inner, into)
+		}
+	case string:
+		switch {
+		case value == unknown:
+			into[path] = "computed"
+		case strings.Contains(value, "\n"):
+			into[path] = fmt.Sprintf("%d lines, SHA-256 %.8x", strings.Count(value, "\n"), sha256.Sum256([]byte(value)))
+		default:
+			into[path] = fmt.Sprintf("%q", value)
+		}
+	default:
+		text, _ := json.Marshal(value) // a number, true, false or null
+		into[path] = string(text)
+	}
+}
+
+// fingerprint returns the same for two previews that would do the same, and "none" where nothing changes.
+func (p *preview) fingerprint() string {
+	diff := p.diff()
+	if diff == "" {
+		return "none"
+	}
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(diff)))[:16]
 }

@@ -3,6 +3,8 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -10,6 +12,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/pulumi/pulumi/sdk/v3/go/auto/events"
+	"github.com/pulumi/pulumi/sdk/v3/go/auto/optpreview"
 	"github.com/spf13/cobra"
 
 	"persia/sandbox"
@@ -36,6 +40,8 @@ type flags struct {
 	repository, stacks, dir, toolchain, archive, stack string
 	real                                               sandbox.RealNode
 	terminated                                         <-chan struct{}
+	// json has the engine's events on standard output, and what is for people on standard error.
+	json bool
 }
 
 func command(flags *flags) *cobra.Command {
@@ -101,7 +107,7 @@ func (f *flags) addReal(command *cobra.Command) {
 }
 
 func previewCommand(flags *flags) *cobra.Command {
-	return &cobra.Command{
+	command := &cobra.Command{
 		Use:   "preview",
 		Short: "Show what up would change",
 		Args:  cobra.NoArgs,
@@ -110,10 +116,28 @@ func previewCommand(flags *flags) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = s.Preview(cmd.Context())
-			return err
+			if !flags.json {
+				_, err = s.Preview(cmd.Context())
+				return err
+			}
+			stream, printed := make(chan events.EngineEvent), make(chan error, 1)
+			go func() { printed <- printEvents(stream) }()
+			_, err = s.Preview(cmd.Context(), optpreview.EventStreams(stream))
+			return errors.Join(err, <-printed)
 		},
 	}
+	command.Flags().BoolVar(&flags.json, "json", false, "print the engine's events, one JSON object a line")
+	return command
+}
+
+func printEvents(stream <-chan events.EngineEvent) (err error) {
+	encoder := json.NewEncoder(os.Stdout)
+	for e := range stream {
+		if err == nil {
+			err = errors.Join(e.Error, encoder.Encode(e.EngineEvent))
+		}
+	}
+	return err
 }
 
 func destroyCommand(flags *flags) *cobra.Command {
@@ -295,6 +319,10 @@ func (f *flags) find() (*sandbox.Sandbox, error) {
 	if err != nil {
 		return nil, err
 	}
+	out := os.Stdout
+	if f.json {
+		out = os.Stderr
+	}
 	return sandbox.New(sandbox.Options{
 		Project:    f.repository,
 		Stacks:     f.stacks,
@@ -303,7 +331,7 @@ func (f *flags) find() (*sandbox.Sandbox, error) {
 		Tools:      tools,
 		Executable: executable,
 		Real:       f.real,
-		Out:        os.Stdout,
+		Out:        out,
 
 		OfficialKubernetes: os.Getenv(officialKubernetes) == "official",
 		Terminated:         f.terminated,
