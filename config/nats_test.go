@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"persia/config"
-	"persia/internal/certtest"
 	"persia/internal/stacktest"
+	"persia/internal/testkit"
 )
 
 // TestNatsRefused checks the message for each mistake.
@@ -53,9 +53,9 @@ func usersOf(users []any) edits {
 }
 
 func TestLoadRefusesNATS(t *testing.T) {
-	good := certtest.New(t, "persia-nats-service.nats-io.svc")
-	other := certtest.New(t, "persia-nats-service.nats-io.svc")
-	routes := certtest.New(t, "*.persia-nats-service-mgmt.nats-io.svc")
+	good := testkit.NewCertificate(t, "persia-nats-service.nats-io.svc")
+	other := testkit.NewCertificate(t, "persia-nats-service.nats-io.svc")
+	routes := testkit.NewCertificate(t, "*.persia-nats-service-mgmt.nats-io.svc")
 	stacktest.Refused(t, []stacktest.Refusal{
 		{"image with a tag", edits{"persia:nats.image": "nats:2.10.22"},
 			"persia:nats.image", []string{"nats:2.10.22", "without a tag", "version"}},
@@ -109,8 +109,8 @@ func TestLoadRefusesNATS(t *testing.T) {
 }
 
 func TestLoadAcceptsNATS(t *testing.T) {
-	clients := certtest.New(t, "persia-nats-service.nats-io.svc")
-	routes := certtest.New(t, "*.persia-nats-service-mgmt.nats-io.svc")
+	clients := testkit.NewCertificate(t, "persia-nats-service.nats-io.svc")
+	routes := testkit.NewCertificate(t, "*.persia-nats-service-mgmt.nats-io.svc")
 	for name, changes := range map[string]edits{
 		"just enough memory":             {"persia:nats.resources.limits.memory": "364Mi"},
 		"pending as the payload":         {"persia:nats.maxPending": 52428800},
@@ -199,7 +199,7 @@ func TestNatsWarned(t *testing.T) {
 }
 
 // written returns a certificate in the form of a stack file, with some parts replaced.
-func written(c certtest.Certificate, ca, key string) edits {
+func written(c testkit.Certificate, ca, key string) edits {
 	parts := edits{"ca": c.CA, "certificate": c.Certificate, "key": c.Key}
 	if ca != "" {
 		parts["ca"] = ca
@@ -216,7 +216,7 @@ func TestDatesOfCertificates(t *testing.T) {
 	const clients = "persia:nats.tls.clients"
 	now := time.Now()
 	from := func(first, last time.Duration) edits {
-		c := certtest.Valid(t, now.Add(first), now.Add(last), "persia-nats-service.nats-io.svc")
+		c := testkit.ValidCertificate(t, now.Add(first), now.Add(last), "persia-nats-service.nats-io.svc")
 		return edits{"persia:nats.tls": edits{"clients": edits{"ca": c.CA, "certificate": c.Certificate, "key": c.Key}}}
 	}
 	const day = 24 * time.Hour
@@ -335,7 +335,7 @@ func TestLimitsOfNATS(t *testing.T) {
 }
 
 func TestLoadRefusesNATSOfJobs(t *testing.T) {
-	good := certtest.New(t, "persia-nats-service.nats-io.svc")
+	good := testkit.NewCertificate(t, "persia-nats-service.nats-io.svc")
 	for _, c := range []stacktest.Refusal{
 		{"name of the other's", edits{"persia:jobs[1].nats.name": "persia-nats-service"},
 			"persia:jobs[1].nats.name", []string{"persia-nats-service", "the NATS of train"}},
@@ -363,7 +363,7 @@ func TestLoadRefusesNATSOfJobs(t *testing.T) {
 			}
 		})
 	}
-	wildcard := certtest.New(t, "*.nats-io.svc")
+	wildcard := testkit.NewCertificate(t, "*.nats-io.svc")
 	_, err := config.Load(twoJobs(t, edits{"persia:nats.tls": edits{"clients": written(wildcard, "", "")}}), nil)
 	assert.NoError(t, err)
 }

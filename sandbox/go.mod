@@ -53,6 +53,7 @@ require (
 	github.com/prometheus/procfs v0.19.2 // indirect
 	github.com/pulumi/pulumi/pkg/v3 v3.250.0 // indirect
 	github.com/pulumi/terraform-diff-reader v0.0.2 // indirect
+	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3 // indirect
 	github.com/vbatts/tar-split v0.12.2 // indirect
 	github.com/vmihailenco/msgpack v4.0.4+incompatible // indirect
 	github.com/vmihailenco/msgpack/v5 v5.4.1 // indirect

@@ -17,7 +17,7 @@ import (
 	"persia/config"
 	"persia/internal/programtest"
 	"persia/internal/pulumitest"
-	"persia/internal/schematest"
+	"persia/internal/testkit"
 	"persia/workload/jobset"
 )
 
@@ -27,14 +27,14 @@ var modeline = regexp.MustCompile(`\A# yaml-language-server: \$schema=(\S+)\n`)
 // TestStackFiles holds that every stack file is one that an editor and the program
 // take, and that it names its schema.
 func TestStackFiles(t *testing.T) {
-	schema := schematest.Read(t, root)
+	schema := testkit.ReadSchema(t, root)
 	for _, path := range programtest.StackFiles(t) {
 		t.Run(path, func(t *testing.T) {
 			text, err := os.ReadFile(filepath.Join(root, path))
 			require.NoError(t, err)
 			named := modeline.FindSubmatch(text)
 			require.NotNil(t, named, "its first line must say where the schema is, as in Pulumi.dev.yaml")
-			assert.Equal(t, schematest.File, filepath.Join(filepath.Dir(path), string(named[1])))
+			assert.Equal(t, testkit.SchemaFile, filepath.Join(filepath.Dir(path), string(named[1])))
 			assert.NoError(t, schema.Check(t, text))
 
 			recorder := programtest.DeployFile(t, path)

@@ -12,7 +12,7 @@ import (
 
 	"persia/config"
 	"persia/internal/reference"
-	"persia/internal/schematest"
+	"persia/internal/testkit"
 )
 
 // TestKeysAreEverywhere holds that every key, and every field below it, is in the
@@ -32,7 +32,7 @@ func TestKeysAreEverywhere(t *testing.T) {
 		described[s.Path] = s.Key
 		if s.Key {
 			assert.Contains(t, project.Config, s.Path, "Pulumi.yaml")
-			assert.NotNil(t, schema.at("config").Properties[s.Path], "%s has no %s", schematest.File, s.Path)
+			assert.NotNil(t, schema.at("config").Properties[s.Path], "%s has no %s", testkit.SchemaFile, s.Path)
 			assert.True(t, strings.Contains(page, "\n## "+s.Path+"\n"), "docs/reference has no %s", s.Path)
 		}
 		if s.Kubernetes {
@@ -41,7 +41,7 @@ func TestKeysAreEverywhere(t *testing.T) {
 		object := schema.at("config", strings.Split(s.Path, ".")...)
 		for _, f := range s.Fields {
 			path := s.Path + "." + f.Name
-			assert.NotNil(t, object.Properties[f.Name], "%s has no %s", schematest.File, path)
+			assert.NotNil(t, object.Properties[f.Name], "%s has no %s", testkit.SchemaFile, path)
 			assert.True(t, strings.Contains(page, "\n| `"+f.Name+"` |"), "docs/reference has no %s", path)
 		}
 	}
@@ -62,7 +62,7 @@ type schemaNode struct {
 func readSchema(t *testing.T) *schemaNode {
 	t.Helper()
 	schema := &schemaNode{}
-	require.NoError(t, json.Unmarshal([]byte(readText(t, schematest.File)), schema))
+	require.NoError(t, json.Unmarshal([]byte(readText(t, testkit.SchemaFile)), schema))
 	return schema
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"persia/internal/mockcloud"
 	"persia/internal/programtest"
 	"persia/internal/pulumitest"
 )
@@ -175,7 +174,7 @@ func withEverything(t *testing.T) map[string]string {
 
 // withExistingStorage is prod with storage of Google Cloud that the stack does not create, and the
 // cloud that has it.
-func withExistingStorage(t *testing.T) (map[string]string, mockcloud.Cloud) {
+func withExistingStorage(t *testing.T) (map[string]string, pulumitest.Cloud) {
 	t.Helper()
 	configuration := programtest.ReadStack(t, "prod")
 	configuration["persia:storage"] = `[
@@ -183,7 +182,7 @@ func withExistingStorage(t *testing.T) (map[string]string, mockcloud.Cloud) {
 		{"name": "share", "size": "1Ti", "filestore": {"instance": "mine", "location": "us-central1-a", "share": "vol1"}},
 		{"name": "disk", "size": "1Ti", "persistentDisk": {"disk": "mine", "zones": ["us-central1-a"]}},
 		{"name": "regional", "size": "1Ti", "persistentDisk": {"disk": "mine", "zones": ["us-central1-a", "us-central1-b"]}}]`
-	return configuration, mockcloud.Cloud{
+	return configuration, pulumitest.Cloud{
 		"projects/my-project/locations/us-central1-a/instances/mine": {},
 		"projects/my-project/zones/us-central1-a/disks/mine":         {},
 		"projects/my-project/regions/us-central1/disks/mine":         {},

@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"persia/internal/mockcloud"
 	"persia/internal/programtest"
 	"persia/internal/pulumitest"
 )
@@ -48,7 +47,7 @@ func TestAnsweredOtherwise(t *testing.T) {
 					set(cluster.(map[string]any), setting, value)
 				}
 			})
-			there := mockcloud.Cloud{}
+			there := pulumitest.Cloud{}
 			if c.cluster != nil {
 				there[prodCluster] = c.cluster
 			}

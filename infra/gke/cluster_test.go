@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"persia/config"
-	"persia/internal/mockcloud"
 	"persia/internal/programtest"
 	"persia/internal/pulumitest"
 )
@@ -356,7 +355,7 @@ func TestBackupPlan(t *testing.T) {
 		set(cluster.(map[string]any), "backup.plan", map[string]any{"schedule": "0 4 * * *"})
 	})
 	const id = "projects/my-project/locations/us-central1/backupPlans/persia-prod"
-	next, err := programtest.DeployOver(t, configuration, mockcloud.Cloud{id: {}})
+	next, err := programtest.DeployOver(t, configuration, pulumitest.Cloud{id: {}})
 	require.NoError(t, err)
 	assert.Equal(t, id, next.One(t, pulumitest.BackupPlan, "persia-prod").RegisterRPC.GetImportId(), "a plan that stayed")
 }

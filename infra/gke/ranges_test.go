@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"persia/internal/mockcloud"
 	"persia/internal/programtest"
+	"persia/internal/pulumitest"
 )
 
 // TestRangeOfNodesOnlyGrows checks that every other range is refused, because it would replace the
@@ -45,7 +45,7 @@ func TestRangeOfNodesOnlyGrows(t *testing.T) {
 					set(cluster.(map[string]any), "network.nodes", c.wanted)
 				})
 			}
-			there := mockcloud.Cloud{}
+			there := pulumitest.Cloud{}
 			if c.state != nil {
 				there["outputs"], there["resources"] = settings{"clusterName": "persia-dev"}, c.state
 			}

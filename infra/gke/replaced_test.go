@@ -9,8 +9,8 @@ import (
 
 	"persia/config"
 	"persia/infra/gke"
-	"persia/internal/mockcloud"
 	"persia/internal/programtest"
+	"persia/internal/pulumitest"
 )
 
 // TestClusterWithJobsIsNotReplaced: a setting that replaces the cluster is refused while jobs run
@@ -85,7 +85,7 @@ func TestClusterWithJobsIsNotReplaced(t *testing.T) {
 			if project, edited := c.edits["persia:project"].(string); edited {
 				configuration["persia:project"] = project
 			}
-			there := mockcloud.Cloud{}
+			there := pulumitest.Cloud{}
 			if c.state != nil {
 				there["outputs"], there["resources"] = settings{"clusterName": "persia-dev"}, c.state
 			}

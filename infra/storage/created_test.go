@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
-	"persia/internal/mockcloud"
 	"persia/internal/programtest"
 	"persia/internal/pulumitest"
 )
@@ -52,12 +51,12 @@ func resolved(typeToken, deleted string) map[string]any {
 }
 
 // left returns storage of 1 TiB that an earlier life of a stack created.
-func left(stack string) mockcloud.Cloud {
+func left(stack string) pulumitest.Cloud {
 	labels := map[string]any{"persia-stack": stack}
 	if stack == "" {
 		labels = map[string]any{}
 	}
-	return mockcloud.Cloud{
+	return pulumitest.Cloud{
 		"some-bucket": {"name": "some-bucket", "location": "US-CENTRAL1", "labels": labels},
 		instanceID: {"tier": "ZONAL", "effectiveLabels": labels,
 			"fileShares": []any{map[string]any{"capacityGb": 1024, "name": "checkpoints"}},

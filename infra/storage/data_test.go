@@ -6,16 +6,15 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"persia/internal/mockcloud"
 	"persia/internal/programtest"
 	"persia/internal/pulumitest"
 )
 
 // lastUpdate returns a cloud in which the last update of the stack has left records of its
 // storage in the outputs.
-func lastUpdate(there mockcloud.Cloud, records ...any) mockcloud.Cloud {
+func lastUpdate(there pulumitest.Cloud, records ...any) pulumitest.Cloud {
 	if there == nil {
-		there = mockcloud.Cloud{}
+		there = pulumitest.Cloud{}
 	}
 	there["outputs"] = map[string]any{"storage": records}
 	return there
@@ -79,7 +78,7 @@ func TestNoEditDeletes(t *testing.T) {
 // instance that a volume has left is still there.
 func TestNetworkOfWhatIsLeft(t *testing.T) {
 	share := record("share", source("filestore", map[string]any{"instance": "fs", "location": "us-central1-a", "share": "checkpoints", "create": map[string]any{"tier": "ZONAL"}}))
-	network := func(there mockcloud.Cloud) pulumitest.Resource {
+	network := func(there pulumitest.Cloud) pulumitest.Resource {
 		return programtest.MustDeploy(t, programtest.ReadStack(t, "dev"), lastUpdate(there, share)).One(t, pulumitest.Network, "persia-dev")
 	}
 	assert.True(t, network(left(programtest.ThisStack)).RegisterRPC.GetRetainOnDelete())

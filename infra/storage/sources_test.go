@@ -9,7 +9,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"persia/internal/mockcloud"
 	"persia/internal/programtest"
 	"persia/internal/pulumitest"
 )
@@ -80,7 +79,7 @@ func TestSources(t *testing.T) {
 	create := corev1.HostPathDirectoryOrCreate
 	cases := map[string]struct {
 		source   map[string]any
-		cloud    mockcloud.Cloud
+		cloud    pulumitest.Cloud
 		volume   corev1.PersistentVolumeSource
 		mode     corev1.PersistentVolumeAccessMode
 		affinity *corev1.VolumeNodeAffinity
@@ -105,20 +104,20 @@ func TestSources(t *testing.T) {
 		"bucket, created": {source: source("gcsFuse", map[string]any{"bucket": "some-bucket", "create": map[string]any{}}), mode: corev1.ReadWriteMany,
 			volume: csiVolume("gcsfuse.csi.storage.gke.io", "some-bucket", "", nil)},
 		"Filestore": {source: source("filestore", map[string]any{"instance": "fs", "location": "us-central1-a", "share": "vol1"}), mode: corev1.ReadWriteMany,
-			cloud: mockcloud.Cloud{instanceID: {"fileShares": []any{map[string]any{"capacityGb": 1024, "name": "vol1"}},
+			cloud: pulumitest.Cloud{instanceID: {"fileShares": []any{map[string]any{"capacityGb": 1024, "name": "vol1"}},
 				"networks": []any{map[string]any{"network": "default", "ipAddresses": []any{"10.9.9.9"}}}}},
 			volume: csiVolume("filestore.csi.storage.gke.io", "modeInstance/us-central1-a/fs/vol1", "", map[string]string{"ip": "10.9.9.9", "volume": "vol1"})},
 		"Filestore at a written address": {source: source("filestore", map[string]any{"instance": "fs", "location": "us-central1-a", "share": "vol1", "ip": "10.8.8.8"}), mode: corev1.ReadWriteMany,
-			cloud:  mockcloud.Cloud{instanceID: {"networks": []any{map[string]any{"network": "default", "ipAddresses": []any{"10.9.9.9", "10.8.8.8"}}}}},
+			cloud:  pulumitest.Cloud{instanceID: {"networks": []any{map[string]any{"network": "default", "ipAddresses": []any{"10.9.9.9", "10.8.8.8"}}}}},
 			volume: csiVolume("filestore.csi.storage.gke.io", "modeInstance/us-central1-a/fs/vol1", "", map[string]string{"ip": "10.8.8.8", "volume": "vol1"})},
 		"Filestore, created": {source: source("filestore", map[string]any{"instance": "fs", "create": map[string]any{}}), mode: corev1.ReadWriteMany,
 			volume: csiVolume("filestore.csi.storage.gke.io", "modeInstance/us-central1-a/fs/checkpoints", "", map[string]string{"ip": "10.0.0.2", "volume": "checkpoints"})},
 		"disk": {source: source("persistentDisk", map[string]any{"disk": "d", "zones": []any{"us-central1-a"}}), mode: corev1.ReadWriteOnce,
-			cloud:    mockcloud.Cloud{diskID: {"size": 2048}},
+			cloud:    pulumitest.Cloud{diskID: {"size": 2048}},
 			volume:   csiVolume("pd.csi.storage.gke.io", diskID, "ext4", nil),
 			affinity: onNode("topology.gke.io/zone", "us-central1-a")},
 		"disk with another file system": {source: source("persistentDisk", map[string]any{"disk": "d", "zones": []any{"us-central1-a"}, "fsType": "xfs"}), mode: corev1.ReadWriteOnce,
-			cloud:    mockcloud.Cloud{diskID: {"size": 2048}},
+			cloud:    pulumitest.Cloud{diskID: {"size": 2048}},
 			volume:   csiVolume("pd.csi.storage.gke.io", diskID, "xfs", nil),
 			affinity: onNode("topology.gke.io/zone", "us-central1-a")},
 		"disk, created": {source: source("persistentDisk", map[string]any{"disk": "d", "create": map[string]any{}}), mode: corev1.ReadWriteOnce,

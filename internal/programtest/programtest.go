@@ -16,10 +16,9 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 
 	"persia/config"
-	"persia/internal/mockcloud"
 	"persia/internal/pulumitest"
-	"persia/internal/schematest"
 	"persia/internal/stacktest"
+	"persia/internal/testkit"
 	"persia/stack"
 )
 
@@ -39,13 +38,13 @@ func Deploy(t testing.TB, configuration map[string]string) (*pulumitest.Recorder
 }
 
 // DeployOver is [Deploy] where Google Cloud has something already.
-func DeployOver(t testing.TB, configuration map[string]string, cloud mockcloud.Cloud) (*pulumitest.Recorder, error) {
+func DeployOver(t testing.TB, configuration map[string]string, cloud pulumitest.Cloud) (*pulumitest.Recorder, error) {
 	t.Helper()
 	return Run(t, pulumi.RunInfo{Config: configuration}, cloud)
 }
 
 // MustDeploy is [DeployOver], and fails the test at an error.
-func MustDeploy(t testing.TB, configuration map[string]string, cloud mockcloud.Cloud) *pulumitest.Recorder {
+func MustDeploy(t testing.TB, configuration map[string]string, cloud pulumitest.Cloud) *pulumitest.Recorder {
 	t.Helper()
 	recorder, err := DeployOver(t, configuration, cloud)
 	require.NoError(t, err)
@@ -74,7 +73,7 @@ func DeployIn(t testing.TB, directory string, configuration map[string]string) (
 
 // Run runs the program where Google Cloud may have something already. The schema must take
 // each configuration that the program takes.
-func Run(t testing.TB, info pulumi.RunInfo, cloud mockcloud.Cloud) (*pulumitest.Recorder, error) {
+func Run(t testing.TB, info pulumi.RunInfo, cloud pulumitest.Cloud) (*pulumitest.Recorder, error) {
 	t.Helper()
 	info.Project, info.Stack = config.Namespace, cmp.Or(info.Stack, "stack")
 	if info.ConfigSecretKeys == nil {
@@ -112,7 +111,7 @@ func assertInSchema(t testing.TB, configuration map[string]string) {
 		}
 		values[key] = value
 	}
-	assert.NoError(t, schematest.Read(t, stacktest.Root(t)).CheckConfig(t, values), "%s", schematest.File)
+	assert.NoError(t, testkit.ReadSchema(t, stacktest.Root(t)).CheckConfig(t, values), "%s", testkit.SchemaFile)
 }
 
 // AccountOf is the service account that all roles of a job run as.

@@ -11,14 +11,12 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"github.com/stretchr/testify/require"
-
-	"persia/internal/mockcloud"
 )
 
 // Recorder replaces the Pulumi engine and records the resources that the program registers.
 type Recorder struct {
 	// Cloud has the resources of Google Cloud before the program runs.
-	Cloud mockcloud.Cloud
+	Cloud Cloud
 	// Refuses is the engine's answer to every registration, if there is one.
 	Refuses error
 	// Resources are the registered resources, in the program's order.
@@ -30,7 +28,7 @@ type Recorder struct {
 }
 
 // Run runs a program. What it needs of the engine is in info, but for the engine itself.
-func Run(t testing.TB, info pulumi.RunInfo, cloud mockcloud.Cloud, program pulumi.RunFunc) (*Recorder, error) {
+func Run(t testing.TB, info pulumi.RunInfo, cloud Cloud, program pulumi.RunFunc) (*Recorder, error) {
 	t.Helper()
 	r := &Recorder{Cloud: cloud}
 	info.Mocks = r
@@ -51,7 +49,7 @@ func (r *Recorder) NewResource(args pulumi.MockResourceArgs) (string, resource.P
 		}
 	}
 	r.Resources = append(r.Resources, Resource{args, urn})
-	return args.Name + "-id", mockcloud.Outputs(args), r.Refuses
+	return args.Name + "-id", Outputs(args), r.Refuses
 }
 
 // Call records and answers the functions that the program may call.

@@ -14,7 +14,7 @@ import (
 
 	"persia/config"
 	"persia/config/input"
-	"persia/internal/schematest"
+	"persia/internal/testkit"
 )
 
 const root = "../.."
@@ -22,11 +22,11 @@ const root = "../.."
 func TestSchemaIsCurrent(t *testing.T) {
 	got, err := Schema(sectionsOf(t))
 	require.NoError(t, err)
-	path := filepath.Join(root, schematest.File)
+	path := filepath.Join(root, testkit.SchemaFile)
 	want, err := os.ReadFile(path)
 	require.NoError(t, err)
 	assert.True(t, string(want) == string(got),
-		"%s is not what package config says: go run ./internal/reference/cmd writes it anew", schematest.File)
+		"%s is not what package config says: go run ./internal/reference/cmd writes it anew", testkit.SchemaFile)
 }
 
 func sectionsOf(t *testing.T) []*Section {
@@ -61,7 +61,7 @@ func edited(t *testing.T, c change) []byte {
 
 // TestSchemaRefuses checks which mistakes an editor marks, and where.
 func TestSchemaRefuses(t *testing.T) {
-	schema := schematest.Read(t, root)
+	schema := testkit.ReadSchema(t, root)
 	const role = "      embeddingWorker:\n        replicas: 1\n"
 	for name, c := range map[string]struct {
 		change
@@ -104,7 +104,7 @@ func TestSchemaRefuses(t *testing.T) {
 }
 
 func TestSchemaAccepts(t *testing.T) {
-	schema := schematest.Read(t, root)
+	schema := testkit.ReadSchema(t, root)
 	const users = "    size: 1\n    users: [{name: a, password: "
 	for name, c := range map[string]change{
 		"nothing else":                   {},
@@ -137,7 +137,7 @@ func TestSchemaAccepts(t *testing.T) {
 }
 
 func TestSchemaLeavesKeysToAnEnvironment(t *testing.T) {
-	schema := schematest.Read(t, root)
+	schema := testkit.ReadSchema(t, root)
 	assert.NoError(t, schema.Check(t, []byte("environment: [persia/dev]\nconfig: {persia:storage: []}\n")))
 	assert.Error(t, schema.Check(t, []byte("config: {persia:storage: []}\n")))
 }
@@ -158,7 +158,7 @@ func stacks(t *testing.T) []stack {
 	for i, file := range files {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
-		require.NoError(t, schematest.Read(t, root).Check(t, text), file)
+		require.NoError(t, testkit.ReadSchema(t, root).Check(t, text), file)
 		written, err := input.ParseStackFile(text, config.Namespace)
 		require.NoError(t, err, file)
 		loaded, err := config.Load(written.Config.Get, nil)
@@ -266,7 +266,7 @@ var zero = []string{"minNodes", "lun"}
 
 // TestRequiredFieldsAreRequired omits each required field in turn.
 func TestRequiredFieldsAreRequired(t *testing.T) {
-	schema, left := schematest.Read(t, root), 0
+	schema, left := testkit.ReadSchema(t, root), 0
 	for _, s := range stacks(t) {
 		for _, object := range instances(t, s) {
 			for _, name := range required(object.section.Fields) {

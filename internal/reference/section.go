@@ -19,8 +19,6 @@ type Section struct {
 	// Path is the path of the value as in errors, with [] for indexes and [NAME] for names
 	// that the user chooses, like persia:nodePools[].gpu.
 	Path string
-	// Also are the other paths of the object.
-	Also []string
 	// Key is true for a key of the stack file.
 	Key bool
 	// Kubernetes is true for an object that the Kubernetes API reference describes.
@@ -190,14 +188,13 @@ func inYAML(value string, kind Kind) string {
 	return value
 }
 
-// visit adds a section for an object, or adds the path to its section.
+// visit adds a section for an object that has none yet.
 func (w *walker) visit(path string, t reflect.Type) {
 	object, _ := unwrap(t)
 	if !isObject(object) {
 		return
 	}
-	if s, ok := w.objects[object]; ok {
-		s.Also = append(s.Also, path)
+	if w.objects[object] != nil {
 		return
 	}
 	w.section(path, t)

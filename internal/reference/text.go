@@ -149,12 +149,3 @@ func anchor(heading string) string {
 }
 
 func link(text, to string) string { return "[" + text + "](" + to + ")" }
-
-// and joins texts as "a, b and c".
-func and(texts []string) string {
-	last := len(texts) - 1
-	if last < 1 {
-		return strings.Join(texts, "")
-	}
-	return strings.Join(texts[:last], ", ") + " and " + texts[last]
-}

@@ -25,9 +25,6 @@ func TestTexts(t *testing.T) {
 		{"pipe in a cell", inCell("`a|b`"), "`a" + `\|` + "b`"},
 		{"anchor", anchor("persia:nodePools[].gpu"), "#persianodepoolsgpu"},
 		{"anchor of words", anchor("When a-b is changed"), "#when-a-b-is-changed"},
-		{"no texts", and(nil), ""},
-		{"one text", and([]string{"a"}), "a"},
-		{"three texts", and([]string{"a", "b", "c"}), "a, b and c"},
 
 		{"short line", wrapped("a b  c", 80), "a b c"},
 		{"just as long", wrapped("aaa bbb ccc", 7), "aaa bbb\nccc"},

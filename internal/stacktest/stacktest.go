@@ -18,7 +18,7 @@ import (
 
 	"persia/config"
 	"persia/config/input"
-	"persia/internal/schematest"
+	"persia/internal/testkit"
 )
 
 // Base is a stack file that is valid. Every case starts from it.
@@ -190,7 +190,7 @@ func File(t testing.TB, changes Edits) func(string) (string, bool) {
 		}
 	}
 	if _, err := config.Load(keys.Get, nil); err == nil {
-		assert.NoError(t, schematest.Read(t, Root(t)).CheckConfig(t, keys), "%s", schematest.File)
+		assert.NoError(t, testkit.ReadSchema(t, Root(t)).CheckConfig(t, keys), "%s", testkit.SchemaFile)
 	}
 	return keys.Get
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"persia/internal/certtest"
+	"persia/internal/testkit"
 	"persia/sandbox/stackgen"
 )
 
@@ -79,12 +79,12 @@ func newGenerator(t testing.TB) *stackgen.Generator {
 	require.NoError(t, err)
 	const name = "persia-nats-service"
 	begin[0]["persia:nats"].(map[string]any)["tls"] = map[string]any{
-		"clients": certificate(certtest.New(t, name+".nats-io.svc")),
-		"routes":  certificate(certtest.New(t, "*."+name+"-mgmt.nats-io.svc")),
+		"clients": certificate(testkit.NewCertificate(t, name+".nats-io.svc")),
+		"routes":  certificate(testkit.NewCertificate(t, "*."+name+"-mgmt.nats-io.svc")),
 	}
 	return stackgen.NewGenerator(keys, begin, os.DirFS(examples))
 }
 
-func certificate(c certtest.Certificate) map[string]any {
+func certificate(c testkit.Certificate) map[string]any {
 	return map[string]any{"ca": c.CA, "certificate": c.Certificate, "key": c.Key}
 }

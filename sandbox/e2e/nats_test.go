@@ -14,7 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"persia/internal/certtest"
+	"persia/internal/testkit"
 	"persia/sandbox/process"
 )
 
@@ -90,8 +90,8 @@ func TestNATS(t *testing.T) {
 		assertUsers(t, n.servers(t), n.clientURL(t))
 	})
 	t.Run("TLS", func(t *testing.T) {
-		clients := certtest.New(t, broker+".nats-io.svc", "localhost")
-		routes := certtest.New(t, "*."+broker+"-mgmt.nats-io.svc", "localhost")
+		clients := testkit.NewCertificate(t, broker+".nats-io.svc", "localhost")
+		routes := testkit.NewCertificate(t, "*."+broker+"-mgmt.nats-io.svc", "localhost")
 		n.settings["tls"] = object{"clients": written(clients), "routes": written(routes)}
 		assert.Equal(t, map[string]int{"create": 2, "replace": 3}, n.up(t), "the NatsCluster, its disruption budget, and the URL in its Secret")
 		n.assertServers(t, 3)
@@ -295,6 +295,6 @@ func (n *nats) clientURL(t *testing.T) string {
 	return string(secret.Data["persia"])
 }
 
-func written(c certtest.Certificate) object {
+func written(c testkit.Certificate) object {
 	return object{"ca": c.CA, "certificate": c.Certificate, "key": secure(c.Key)}
 }

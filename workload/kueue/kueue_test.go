@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"persia/capacity"
-	"persia/internal/mockcloud"
 	"persia/internal/pulumitest"
 	"persia/kube"
 	"persia/workload/kueue"
@@ -21,7 +20,7 @@ import (
 // registered are Kueue and the queues of two teams on two pools.
 func registered(t *testing.T) *pulumitest.Recorder {
 	t.Helper()
-	recorder, err := pulumitest.Run(t, pulumi.RunInfo{Project: "persia", Stack: "stack"}, mockcloud.Cloud{}, func(ctx *pulumi.Context) error {
+	recorder, err := pulumitest.Run(t, pulumi.RunInfo{Project: "persia", Stack: "stack"}, pulumitest.Cloud{}, func(ctx *pulumi.Context) error {
 		controller, err := kueue.NewController(ctx, "kueue", kueue.ControllerArgs{JobNamespace: "persia", StartMinutes: 30})
 		if err != nil {
 			return err
@@ -183,7 +182,7 @@ func TestDefinitions(t *testing.T) {
 // TestQueuesBeforeJobs checks a stack with teams whose jobs do not wait in queues yet: the API server
 // refuses a group of resources without a flavor.
 func TestQueuesBeforeJobs(t *testing.T) {
-	r, err := pulumitest.Run(t, pulumi.RunInfo{Project: "persia", Stack: "stack"}, mockcloud.Cloud{}, func(ctx *pulumi.Context) error {
+	r, err := pulumitest.Run(t, pulumi.RunInfo{Project: "persia", Stack: "stack"}, pulumitest.Cloud{}, func(ctx *pulumi.Context) error {
 		_, err := kueue.NewQueues(ctx, "queues", kueue.QueuesArgs{
 			Prefix: "persia", JobNamespace: "persia", Teams: []kueue.Team{{Name: "ads"}}, WithinTeam: "Never", BetweenTeams: "Never",
 		})

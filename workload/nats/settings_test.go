@@ -15,16 +15,16 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	"persia/internal/certtest"
 	"persia/internal/programtest"
 	"persia/internal/pulumitest"
+	"persia/internal/testkit"
 	"persia/kube"
 )
 
 // everything is NATS with all that can be set.
 func everything(t *testing.T) string {
 	t.Helper()
-	certificate := func(c certtest.Certificate) map[string]any {
+	certificate := func(c testkit.Certificate) map[string]any {
 		return map[string]any{"ca": c.CA, "certificate": c.Certificate, "key": c.Key}
 	}
 	text, err := json.Marshal(map[string]any{
@@ -38,8 +38,8 @@ func everything(t *testing.T) string {
 			map[string]any{"name": "me", "password": "another-" + programtest.Password},
 		},
 		"tls": map[string]any{
-			"clients": certificate(certtest.New(t, "broker.nats-io.svc")),
-			"routes":  certificate(certtest.New(t, "*.broker-mgmt.nats-io.svc")),
+			"clients": certificate(testkit.NewCertificate(t, "broker.nats-io.svc")),
+			"routes":  certificate(testkit.NewCertificate(t, "*.broker-mgmt.nats-io.svc")),
 		},
 	})
 	require.NoError(t, err)

@@ -17,7 +17,6 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"sigs.k8s.io/yaml"
 
-	"persia/internal/mockcloud"
 	"persia/internal/programtest"
 	"persia/internal/pulumitest"
 	"persia/internal/stacktest"
@@ -193,12 +192,12 @@ func TestPEDLDatabaseIsKept(t *testing.T) {
 	}
 
 	label := map[string]any{"persia-stack": programtest.ThisStack}
-	found, err := programtest.DeployOver(t, pedlStack(t, nil), mockcloud.Cloud{"projects/my-project/zones/us-central1-a/disks/persia-dev-pedl-postgresql": {
+	found, err := programtest.DeployOver(t, pedlStack(t, nil), pulumitest.Cloud{"projects/my-project/zones/us-central1-a/disks/persia-dev-pedl-postgresql": {
 		"id": "d", "size": 100, "effectiveLabels": label, "type": "https://c/zones/us-central1-a/diskTypes/pd-balanced", "diskEncryptionKeys": list{}}})
 	require.NoError(t, err)
 	assert.Equal(t, "projects/my-project/zones/us-central1-a/disks/persia-dev-pedl-postgresql",
 		found.One(t, pulumitest.Disk, "us-central1-a/persia-dev-pedl-postgresql").RegisterRPC.GetImportId())
-	_, err = programtest.DeployOver(t, pedlStack(t, nil), mockcloud.Cloud{"projects/my-project/zones/us-central1-a/disks/persia-dev-pedl-postgresql": {
+	_, err = programtest.DeployOver(t, pedlStack(t, nil), pulumitest.Cloud{"projects/my-project/zones/us-central1-a/disks/persia-dev-pedl-postgresql": {
 		"id": "d", "size": 100, "effectiveLabels": fields{}, "type": "https://c/zones/us-central1-a/diskTypes/pd-balanced", "diskEncryptionKeys": list{}}})
 	assert.ErrorContains(t, err, "persia:pedl.postgresql.persistence.persistentDisk: Invalid value")
 }

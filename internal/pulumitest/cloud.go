@@ -1,6 +1,4 @@
-// Package mockcloud answers the program in tests that run it without an engine, as
-// Google Cloud and the API server would.
-package mockcloud
+package pulumitest
 
 import (
 	"fmt"
@@ -10,7 +8,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 )
 
-// Cloud has the resources of Google Cloud by identifier.
+// Cloud answers the program as Google Cloud and the API server would. It has the resources of Google Cloud by identifier.
 type Cloud map[string]map[string]any
 
 // Call answers the program's function calls as Google Cloud's provider does.

@@ -1,6 +1,4 @@
-// Package schematest checks stack files in tests as editors do, against the JSON
-// Schema that the repository has for them.
-package schematest
+package testkit
 
 import (
 	"bytes"
@@ -14,19 +12,19 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// File is the schema's name in the root of the repository.
-const File = "stack.schema.json"
+// SchemaFile is the schema's name in the root of the repository.
+const SchemaFile = "stack.schema.json"
 
-// Schema is a JSON Schema.
+// Schema is the JSON Schema of stack files, which editors check them with.
 type Schema struct{ compiled *jsonschema.Schema }
 
 // compiled are schemas by their paths. To compile one takes 20 ms.
 var compiled sync.Map
 
-// Read reads the schema from the root of the repository, once.
-func Read(t testing.TB, root string) Schema {
+// ReadSchema reads the schema from the root of the repository, once.
+func ReadSchema(t testing.TB, root string) Schema {
 	t.Helper()
-	path := filepath.Join(root, File)
+	path := filepath.Join(root, SchemaFile)
 	if schema, ok := compiled.Load(path); ok {
 		return schema.(Schema)
 	}

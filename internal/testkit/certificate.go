@@ -1,5 +1,4 @@
-// Package certtest makes certificates for tests.
-package certtest
+package testkit
 
 import (
 	"crypto/ecdsa"
@@ -18,15 +17,15 @@ type Certificate struct {
 	CA, Certificate, Key string
 }
 
-// New returns a certificate with DNS names, for servers and clients, signed by an authority of its
+// NewCertificate returns a certificate with DNS names, for servers and clients, signed by an authority of its
 // own. It is valid for an hour.
-func New(t testing.TB, names ...string) Certificate {
+func NewCertificate(t testing.TB, names ...string) Certificate {
 	t.Helper()
-	return Valid(t, time.Now().Add(-time.Hour), time.Now().Add(time.Hour), names...)
+	return ValidCertificate(t, time.Now().Add(-time.Hour), time.Now().Add(time.Hour), names...)
 }
 
-// Valid is [New] with other dates.
-func Valid(t testing.TB, from, until time.Time, names ...string) Certificate {
+// ValidCertificate is [NewCertificate] with other dates.
+func ValidCertificate(t testing.TB, from, until time.Time, names ...string) Certificate {
 	t.Helper()
 	authority := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"},
