@@ -92,6 +92,7 @@ $(LINTERS): scripts/linters.txt
 
 verify: ## Write all generated files again, and fail if git then sees a difference.
 	go mod tidy && cd sandbox && go mod tidy
+	for module in jobset kueue; do go -C sandbox/toolchain/$$module mod download sigs.k8s.io/$$module || exit 1; done
 	go generate ./...
 	go run ./internal/reference/cmd
 	$(TEST) ./tests ./workload/nats ./workload/pedl -update

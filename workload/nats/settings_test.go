@@ -109,7 +109,7 @@ func TestPasswordsAreInSecrets(t *testing.T) {
 			assert.True(t, registration.Inputs["data"].IsSecret(), registration.URN)
 		}
 	}
-	assert.Equal(t, 4, seen, "users, client, and two certificates")
+	assert.Equal(t, 5, seen, "users, client, two certificates, and the token of the job")
 
 	users := pulumitest.SecretOf(t, recorder, "broker-users")
 	assert.Equal(t, "nats-io", users.Namespace)
@@ -143,7 +143,7 @@ func TestPasswordsAreInSecrets(t *testing.T) {
 
 func TestWithoutUsers(t *testing.T) {
 	prod := programtest.DeployStack(t, "prod")
-	assert.Empty(t, prod.Some(pulumitest.Secret))
+	assert.Len(t, prod.All(t, pulumitest.Secret), 1, "the token of the job")
 	for _, role := range prod.All(t, pulumitest.StatefulSet) {
 		assert.Equal(t, "nats://persia-nats-service.nats-io.svc:4222", pulumitest.Environment(t, role)["PERSIA_NATS_URL"].Value)
 	}
