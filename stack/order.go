@@ -48,6 +48,38 @@ func checkOrder(cfg *config.Stack, plan capacity.Plan, before effects.Stack) err
 					job.At(), job.Name, pool.Name, strings.Join(of, ", "), job.Name, inTwoUpdates))
 				break
 			}
+			problems = append(problems, checkGrowing(cfg, job, before.Jobs[job.Name], pool.Pool))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// checkGrowing refuses more replicas of a StatefulSet that are smaller, if they do not fit beside all of the
+// old ones: Kubernetes creates those that are new first, and waits for them before it replaces any other.
+func checkGrowing(cfg *config.Stack, job *config.Job, was effects.Job, pool capacity.Pool) error {
+	var problems []error
+	for _, role := range job.Roles() {
+		had := was.Roles[role.Name]
+		if job.Engine != config.EngineStatefulSet || job.Suspend || had.Replicas == 0 || had.Replicas >= role.Replicas ||
+			role.NodePool != pool.Name || had.Pod.Spec.NodeSelector[gcp.LabelNodePool] != pool.Name {
+			continue
+		}
+		sidecar, _ := cfg.GCSFuseSidecar(job, role.Kind)
+		now := config.PodRequests(role.Resources).Plus(sidecar)
+		old := capacity.Pods{Count: had.Replicas, Requests: config.PodRequests(had.Pod.Spec.Containers[0].Resources).Plus(sidecar), Priority: role.Priority.Value}
+		together := pool
+		together.Pods = append(slices.Clone(pool.Pods), old)
+		for i := range pool.Pods {
+			if together.Pods[i].Requests == now && together.Pods[i].Priority == old.Priority {
+				together.Pods[i].Count -= had.Replicas
+				break
+			}
+		}
+		together.Pods = slices.DeleteFunc(together.Pods, func(p capacity.Pods) bool { return p.Count == 0 })
+		if old.Requests != now && pool.Holds(old) > 0 && together.Needed() > pool.Nodes {
+			problems = append(problems, fmt.Errorf("%s: Invalid value: %d: the new replicas do not fit on the pool %s beside the %d old ones, which Kubernetes replaces only when the new ones are ready; "+
+				"write %d with the new resources, run `pulumi up`, then write %d and run it again",
+				job.At().Child(role.Field, "replicas"), role.Replicas, pool.Name, had.Replicas, had.Replicas, role.Replicas))
 		}
 	}
 	return errors.Join(problems...)

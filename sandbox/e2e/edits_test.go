@@ -50,11 +50,13 @@ func TestEdits(t *testing.T) {
 			e.job["mounts"] = mounts("bucket", "/bucket", "other", "/share")
 		}, ""},
 		{"a folder of the bucket", func(e edited) { of(e.volumes[0])["mountOptions"] = []string{"only-dir=second"} }, ""},
-		{"another reclaim policy", func(e edited) { of(e.volumes[1])["reclaimPolicy"] = "Delete" }, ""},
 		{"labels of a volume", func(e edited) { of(e.volumes[1])["labels"] = object{"team": "ads"} }, ""},
 		{"another claim", func(e edited) { of(e.volumes[1])["claim"] = "another" }, "the volume other has the claim other-claim in the cluster"},
 		{"fewer servers, which are larger", func(e edited) { e.job["embeddingParameterServer"] = role("servers", 2, "6", "16Gi") }, ""},
-		{"more servers, which are smaller", func(e edited) { e.job["embeddingParameterServer"] = role("servers", 4, "3", "8Gi") }, ""},
+		{"more servers, which are smaller", func(e edited) { e.job["embeddingParameterServer"] = role("servers", 4, "3", "8Gi") },
+			"the new replicas do not fit on the pool servers beside the 2 old ones"},
+		{"smaller servers", func(e edited) { e.job["embeddingParameterServer"] = role("servers", 2, "3", "8Gi") }, ""},
+		{"more servers", func(e edited) { e.job["embeddingParameterServer"] = role("servers", 4, "3", "8Gi") }, ""},
 		{"roles that change places", func(e edited) {
 			e.job["embeddingParameterServer"], e.job["dataloader"] = role("rest", 1, "2", "4Gi"), role("servers", 4, "3", "8Gi")
 		}, ""},
