@@ -1,5 +1,5 @@
 // Persia has the commands beside `pulumi up` of a stack: what the stack still needs, what its jobs do,
-// and what a pull request would change.
+// what a pull request would change, and what a killed `pulumi up` has left.
 package main
 
 import (
@@ -17,6 +17,7 @@ import (
 
 	"persia/cmd/persia/comment"
 	"persia/cmd/persia/preflight"
+	"persia/cmd/persia/recovery"
 	"persia/cmd/persia/status"
 )
 
@@ -43,7 +44,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
-	root.AddCommand(preflightCommand(), statusCommand(), commentCommand())
+	root.AddCommand(preflightCommand(), statusCommand(), commentCommand(), recoverCommand())
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
@@ -163,5 +164,33 @@ preview fails, the comment says why.`,
 	}
 	command.Flags().StringVar(&stack, "stack", "", "the `STACK`, as in Pulumi.STACK.yaml")
 	command.Flags().StringVar(&title, "title", "Preview", "what the comment is about: Preview, Drift")
+	return command
+}
+
+func recoverCommand() *cobra.Command {
+	var stack, dir string
+	command := &cobra.Command{
+		Use:   "recover --stack STACK",
+		Short: "Complete the state of a stack after a killed `pulumi up`",
+		Long: `Recover completes the state of a stack after "pulumi up" was killed. It imports each resource
+that was being created and exists, forgets the others, and refreshes the state. Run "pulumi cancel"
+first, and make sure that no other update runs. You can run it again at any time.`,
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			if stack == "" {
+				return errors.New("--stack is missing: write the name of the stack, like --stack dev")
+			}
+			err := recovery.CheckProcesses(command.Context())
+			if err == nil {
+				err = recovery.Run(command.Context(), recovery.CLI(dir, stack), command.OutOrStdout())
+			}
+			if err != nil {
+				return &failed{1, err}
+			}
+			return nil
+		},
+	}
+	command.Flags().StringVar(&stack, "stack", "", "the `STACK`, as in Pulumi.STACK.yaml")
+	command.Flags().StringVar(&dir, "dir", ".", "`FOLDER` of Pulumi.yaml and the stack files")
 	return command
 }
