@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"persia/config"
@@ -76,7 +77,11 @@ func DeployFrom(ctx *pulumi.Context, files fs.FS) error {
 			return err
 		}
 	}
-	data, err := findStorage(ctx, cfg, last)
+	google, err := newGoogle(ctx, cfg.Project)
+	if err != nil {
+		return err
+	}
+	data, err := findStorage(ctx, cfg, last, google)
 	if err != nil {
 		return err
 	}
@@ -85,7 +90,7 @@ func DeployFrom(ctx *pulumi.Context, files fs.FS) error {
 		return err
 	}
 	// What follows is inside the cluster, and comes after its nodes.
-	inCluster := pulumi.Provider(cluster.Provider)
+	inCluster := pulumi.Composite(pulumi.Provider(cluster.Provider), data.inGoogle())
 	driver, err := gpu.NewDriver(ctx, "nvidia-driver", gpu.Args{Driver: cfg.NVIDIADriver}, inCluster)
 	if err != nil {
 		return err
@@ -156,6 +161,16 @@ func DeployFrom(ctx *pulumi.Context, files fs.FS) error {
 	return nil
 }
 
+// newGoogle registers the provider of Google Cloud, unless the stack has no project, as on an existing
+// cluster. The default provider has no project either: it warns in every command, and does not
+// check its credentials.
+func newGoogle(ctx *pulumi.Context, project string) (pulumi.ProviderResource, error) {
+	if project == "" {
+		return nil, nil
+	}
+	return gcp.NewProvider(ctx, "google", &gcp.ProviderArgs{Project: pulumi.String(project)})
+}
+
 func newCluster(ctx *pulumi.Context, cfg *config.Stack, data *storedData, last lastupdate.State) (*gke.Cluster, error) {
 	if existing := cfg.Cluster.Existing; existing != nil {
 		return gke.UseCluster(ctx, cfg.Cluster.Name, *existing, needsAdopter(cfg))
@@ -171,7 +186,7 @@ func newCluster(ctx *pulumi.Context, cfg *config.Stack, data *storedData, last l
 		Keys:         data.keys,
 		Adopts:       needsAdopter(cfg),
 		LastOutputs:  last.Outputs,
-	})
+	}, pulumi.Provider(data.google))
 }
 
 // needsAdopter reports whether a part of the stack registers objects that may exist.

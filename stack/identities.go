@@ -13,7 +13,7 @@ import (
 
 // grantBuckets lets a job's pods reach the buckets that it mounts. A grant belongs to the job and
 // to the bucket, and to no volume, so that it lasts as long as both.
-func grantBuckets(ctx *pulumi.Context, cfg *config.Stack, cluster *gke.Cluster, job *config.Job, volumes []*storage.Volume) ([]pulumi.CustomResource, error) {
+func grantBuckets(ctx *pulumi.Context, cfg *config.Stack, cluster *gke.Cluster, job *config.Job, volumes []*storage.Volume, inCluster pulumi.ResourceOption) ([]pulumi.CustomResource, error) {
 	var mounted []iam.Bucket
 	for i, v := range cfg.Storage {
 		if volumes[i].Bucket != nil && job.MountsVolume(v.Name) {
@@ -29,7 +29,7 @@ func grantBuckets(ctx *pulumi.Context, cfg *config.Stack, cluster *gke.Cluster, 
 		Namespace:      persia.NamespaceName,
 		ServiceAccount: stackid.Of(ctx).ServiceAccount(job.Name),
 		Needs:          []pulumi.CustomResource{cluster.ControlPlane},
-	})
+	}, inCluster)
 	if err != nil {
 		return nil, err
 	}

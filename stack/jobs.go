@@ -65,7 +65,7 @@ func newJobs(ctx *pulumi.Context, cfg *config.Stack, cluster *gke.Cluster, broke
 		switch job.Engine {
 		case config.EngineStatefulSet, config.EngineJobSet:
 			var grants []pulumi.CustomResource
-			if grants, err = grantBuckets(ctx, cfg, cluster, &job, volumes); err != nil {
+			if grants, err = grantBuckets(ctx, cfg, cluster, &job, volumes, inCluster); err != nil {
 				return nil, err
 			}
 			args := jobArgs(cfg, job, broker, slices.Concat(needs, grants))

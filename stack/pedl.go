@@ -28,7 +28,7 @@ func newPEDL(ctx *pulumi.Context, cfg *config.Stack, data *storedData, driver []
 	if cfg.PEDL == nil {
 		return nil, nil
 	}
-	installed, inCluster := &pedlInstallation{config: cfg.PEDL}, pulumi.Provider(cluster.Provider)
+	installed, inCluster := &pedlInstallation{config: cfg.PEDL}, pulumi.Composite(pulumi.Provider(cluster.Provider), data.inGoogle())
 	var adopter pulumi.ProviderResource
 	if keepsDatabaseClaim(cfg) {
 		adopter = cluster.Adopter

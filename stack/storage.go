@@ -26,30 +26,32 @@ type storedData struct {
 	// network reports that the network that outlives the stack exists.
 	network bool
 	keys    *iam.Keys
+	// google is the provider of Google Cloud. It is nil on an existing cluster.
+	google pulumi.ProviderResource
 	// output is the output that the next update reads.
 	output pulumi.Input
 }
 
 // findStorage looks up the storage of all volumes, and compares it with the last update. It
 // refuses to delete data.
-func findStorage(ctx *pulumi.Context, cfg *config.Stack, last lastupdate.State) (*storedData, error) {
+func findStorage(ctx *pulumi.Context, cfg *config.Stack, last lastupdate.State, google pulumi.ProviderResource) (*storedData, error) {
 	volumes := cfg.StoredVolumes()
-	cloud := storage.Cloud{Existing: cfg.Cluster.Existing != nil, Project: cfg.Project, Network: gke.NetworkID(cfg.Project, cfg.Cluster.Name)}
+	cloud := storage.Cloud{Existing: cfg.Cluster.Existing != nil, Project: cfg.Project, Network: gke.NetworkID(cfg.Project, cfg.Cluster.Name), Provider: google}
 	found, err := storage.Find(ctx, cloud, volumes)
 	if err != nil {
 		return nil, err
 	}
-	previous, err := storage.Previous(last.Outputs)
+	previous, err := storage.Previous(last.Outputs, last.Resources)
 	if err != nil {
 		return nil, err
 	}
+	pairs := storage.Pairs(last.Resources)
 	written := slices.DeleteFunc(slices.Clone(volumes), func(v config.StoredVolume) bool { return !cfg.JobsWrite(v.Name) })
-	for _, warning := range storage.Shared(previous, written) {
+	for _, warning := range storage.Shared(pairs, written) {
 		if err := ctx.Log.Warn(warning, nil); err != nil {
 			return nil, err
 		}
 	}
-	pairs := storage.Pairs(last.Resources)
 	if err := storage.CheckPairs(pairs, volumes); err != nil {
 		return nil, err
 	}
@@ -60,13 +62,21 @@ func findStorage(ctx *pulumi.Context, cfg *config.Stack, last lastupdate.State) 
 	if err != nil {
 		return nil, err
 	}
-	output, err := storage.Output(storage.Records(volumes, left))
+	output, err := storage.Output(left)
 	if err != nil {
 		return nil, err
 	}
-	data := &storedData{found: found, pairs: pairs, left: left, keys: iam.NewKeys("keys", cfg.Project), output: output}
+	data := &storedData{found: found, pairs: pairs, left: left, keys: iam.NewKeys("keys", cfg.Project, pulumi.Provider(google)), google: google, output: output}
 	data.network, err = data.hasNetwork(ctx, cfg)
 	return data, err
+}
+
+// inGoogle has components register resources of Google Cloud with the stack's provider.
+func (d *storedData) inGoogle() pulumi.ResourceOption {
+	if d.google == nil {
+		return pulumi.Composite()
+	}
+	return pulumi.Providers(d.google)
 }
 
 // keepsNetwork reports whether destroy keeps a Filestore instance, and with it the network: without
@@ -86,7 +96,7 @@ func (d *storedData) hasNetwork(ctx *pulumi.Context, cfg *config.Stack) (bool, e
 	if cfg.Cluster.Existing != nil || !d.keepsNetwork(cfg) {
 		return false, nil
 	}
-	exists, err := compute.NetworkExists(ctx, cfg.Project, cfg.Cluster.Name)
+	exists, err := compute.NetworkExists(ctx, cfg.Project, cfg.Cluster.Name, pulumi.Provider(d.google))
 	if err != nil {
 		return false, fmt.Errorf("look for the network %s: %w", cfg.Cluster.Name, err)
 	}

@@ -76,16 +76,16 @@ func (d DiskResult) KMSKey() string {
 }
 
 // LookupDisk reads a disk in a zone.
-func LookupDisk(ctx *pulumi.Context, project, zone, name string) (DiskResult, error) {
-	return lookup(ctx, "gcp:compute/getDisk:getDisk", map[string]any{"project": project, "zone": zone, "name": name})
+func LookupDisk(ctx *pulumi.Context, project, zone, name string, opts ...pulumi.InvokeOption) (DiskResult, error) {
+	return lookup(ctx, "gcp:compute/getDisk:getDisk", map[string]any{"project": project, "zone": zone, "name": name}, opts)
 }
 
 // LookupRegionDisk reads a disk in two zones of a region.
-func LookupRegionDisk(ctx *pulumi.Context, project, region, name string) (DiskResult, error) {
-	return lookup(ctx, "gcp:compute/getRegionDisk:getRegionDisk", map[string]any{"project": project, "region": region, "name": name})
+func LookupRegionDisk(ctx *pulumi.Context, project, region, name string, opts ...pulumi.InvokeOption) (DiskResult, error) {
+	return lookup(ctx, "gcp:compute/getRegionDisk:getRegionDisk", map[string]any{"project": project, "region": region, "name": name}, opts)
 }
 
-func lookup(ctx *pulumi.Context, function string, args map[string]any) (disk DiskResult, err error) {
-	err = ctx.Invoke(function, args, &disk, pulumi.Version(version))
+func lookup(ctx *pulumi.Context, function string, args map[string]any, opts []pulumi.InvokeOption) (disk DiskResult, err error) {
+	err = ctx.Invoke(function, args, &disk, append(opts, pulumi.Version(version))...)
 	return disk, err
 }

@@ -30,11 +30,11 @@ func NewNetwork(ctx *pulumi.Context, name string, args *NetworkArgs, opts ...pul
 }
 
 // NetworkExists reports whether a project has a network of a name.
-func NetworkExists(ctx *pulumi.Context, project, name string) (bool, error) {
+func NetworkExists(ctx *pulumi.Context, project, name string, opts ...pulumi.InvokeOption) (bool, error) {
 	var network struct {
 		ID string `pulumi:"id"`
 	}
-	err := ctx.Invoke("gcp:compute/getNetwork:getNetwork", map[string]any{"project": project, "name": name}, &network, pulumi.Version(version))
+	err := ctx.Invoke("gcp:compute/getNetwork:getNetwork", map[string]any{"project": project, "name": name}, &network, append(opts, pulumi.Version(version))...)
 	if err != nil && strings.Contains(err.Error(), "/"+name+" not found") {
 		return false, nil
 	}

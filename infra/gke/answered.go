@@ -18,11 +18,13 @@ import (
 // the cluster reports none, as a cluster with kube-dns that was created without the block does.
 type answered struct {
 	secrets, dns, datapath, diskDriver bool
+	// none is true if there is no cluster yet.
+	none bool
 }
 
 // readAnswered looks the cluster up, but only if one of the blocks is at stake. Leaving the
 // blocks out without looking would drop edits: a key that is added later would encrypt nothing.
-func readAnswered(ctx *pulumi.Context, args Args) (answered, error) {
+func readAnswered(ctx *pulumi.Context, args Args, component pulumi.InvokeOption) (answered, error) {
 	cluster := args.Cluster
 	if cluster.Encryption.Secrets == "" && cluster.DNS != kubeDNS && datapath(cluster) != legacyDatapath && cluster.CSIDrivers.PersistentDisk {
 		return answered{}, nil
@@ -31,10 +33,10 @@ func readAnswered(ctx *pulumi.Context, args Args) (answered, error) {
 		Project:  &args.Project,
 		Location: &cluster.Region,
 		Name:     cluster.Name,
-	})
+	}, component)
 	if err != nil {
 		if strings.Contains(err.Error(), "/"+cluster.Name+" not found") {
-			return answered{dns: cluster.DNS == kubeDNS}, nil
+			return answered{dns: cluster.DNS == kubeDNS, none: true}, nil
 		}
 		return answered{}, fmt.Errorf("look for the cluster %s: %w", cluster.Name, err)
 	}

@@ -11,13 +11,13 @@ import (
 // newBackupPlan registers the backup plan, if there is one. Google refuses to delete a plan that
 // has backups, and backups must outlive the stack: destroy keeps the plan, and a stack of the same
 // name takes it over. A second plan for the same cluster would make every backup twice.
-func newBackupPlan(ctx *pulumi.Context, name string, args Args, cluster *container.Cluster, child pulumi.ResourceOption) error {
+func newBackupPlan(ctx *pulumi.Context, name string, args Args, cluster *container.Cluster, child pulumi.ResourceOrInvokeOption) error {
 	plan := args.Cluster.Backup.Plan
 	if plan == nil {
 		return nil
 	}
 	opts := []pulumi.ResourceOption{child, pulumi.RetainOnDelete(true), pulumi.DependsOn([]pulumi.Resource{cluster})}
-	exists, err := hasBackupPlan(ctx, args)
+	exists, err := hasBackupPlan(ctx, args, child)
 	if err != nil {
 		return err
 	}
@@ -51,12 +51,12 @@ func newBackupPlan(ctx *pulumi.Context, name string, args Args, cluster *contain
 // hasBackupPlan reports whether the plan exists. The provider has no function that looks
 // a plan up, only one for its policy, which is empty if there is no plan
 // (tpgiamresource.DatasourceIamPolicyRead in terraform-provider-google).
-func hasBackupPlan(ctx *pulumi.Context, args Args) (bool, error) {
+func hasBackupPlan(ctx *pulumi.Context, args Args, cluster pulumi.InvokeOption) (bool, error) {
 	policy, err := gkebackup.LookupBackupPlanIamPolicy(ctx, &gkebackup.LookupBackupPlanIamPolicyArgs{
 		Project:  &args.Project,
 		Location: &args.Cluster.Region,
 		Name:     args.Cluster.Name,
-	})
+	}, cluster)
 	if err != nil {
 		return false, fmt.Errorf("look for the backup plan %s: %w", args.Cluster.Name, err)
 	}

@@ -133,9 +133,9 @@ func NewCluster(ctx *pulumi.Context, name string, args Args, opts ...pulumi.Reso
 
 // newControlPlane registers the cluster without a node pool of its own. It also names settings that
 // are off, because the provider does not change settings that an input omits.
-func newControlPlane(ctx *pulumi.Context, name string, args Args, network *network, identity *nodeIdentity, needs []pulumi.Resource, child pulumi.ResourceOption) (*container.Cluster, error) {
+func newControlPlane(ctx *pulumi.Context, name string, args Args, network *network, identity *nodeIdentity, needs []pulumi.Resource, child pulumi.ResourceOrInvokeOption) (*container.Cluster, error) {
 	cluster := args.Cluster
-	has, err := readAnswered(ctx, args)
+	has, err := readAnswered(ctx, args, child)
 	if err != nil {
 		return nil, err
 	}
@@ -187,10 +187,16 @@ func newControlPlane(ctx *pulumi.Context, name string, args Args, network *netwo
 	if !has.secrets {
 		inputs.DatabaseEncryption = secretEncryption(cluster.Encryption)
 	}
+	// Both describe the default pool, which is gone after creation.
+	ignored := []string{"nodeConfig", "initialNodeCount"}
+	if has.none {
+		// A refresh after the creation would report GKE's words as changes. The next update leaves
+		// these fields out, or sets them.
+		ignored = append(ignored, "databaseEncryption.state", "datapathProvider", "addonsConfig.gcePersistentDiskCsiDriverConfig.enabled")
+	}
 	return container.NewCluster(ctx, name, inputs,
 		child,
-		// Both describe the default pool, which is gone after creation.
-		pulumi.IgnoreChanges([]string{"nodeConfig", "initialNodeCount"}),
+		pulumi.IgnoreChanges(ignored),
 		// GKE would refuse too, but only after everything inside is gone.
 		pulumi.Protect(cluster.DeletionProtection),
 		pulumi.Timeouts(&pulumi.CustomTimeouts{Create: "60m", Update: "120m", Delete: "60m"}),

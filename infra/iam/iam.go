@@ -14,9 +14,10 @@ func child(component pulumi.Resource) pulumi.ResourceOption {
 	return pulumi.Composite(pulumi.Parent(component), pulumi.Aliases([]pulumi.Alias{{NoParent: pulumi.Bool(true)}}))
 }
 
-// projectNumber asks for the number of a project. IAM names a project by its number.
-func projectNumber(ctx *pulumi.Context, project string) (string, error) {
-	found, err := organizations.LookupProject(ctx, &organizations.LookupProjectArgs{ProjectId: &project})
+// projectNumber asks the provider of a component for the number of a project. IAM names a project by
+// its number.
+func projectNumber(ctx *pulumi.Context, project string, component pulumi.Resource) (string, error) {
+	found, err := organizations.LookupProject(ctx, &organizations.LookupProjectArgs{ProjectId: &project}, pulumi.Parent(component))
 	if err != nil {
 		return "", fmt.Errorf("project %s: %w", project, err)
 	}

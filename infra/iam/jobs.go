@@ -43,12 +43,12 @@ type BucketGrants struct {
 // Identity Federation for GKE, without a key. Each grant names this one principal and leaves the
 // others of the bucket alone.
 func NewBucketGrants(ctx *pulumi.Context, job string, args BucketGrantsArgs, opts ...pulumi.ResourceOption) (*BucketGrants, error) {
-	number, err := projectNumber(ctx, args.Project)
-	if err != nil {
-		return nil, err
-	}
 	component := &BucketGrants{}
 	if err := ctx.RegisterComponentResource("persia:iam:Buckets", job, component, opts...); err != nil {
+		return nil, err
+	}
+	number, err := projectNumber(ctx, args.Project, component)
+	if err != nil {
 		return nil, err
 	}
 	member := fmt.Sprintf("principal://iam.googleapis.com/projects/%s/locations/global/workloadIdentityPools/%s/subject/ns/%s/sa/%s",

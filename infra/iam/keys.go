@@ -98,7 +98,7 @@ func (k *Keys) agent(ctx *pulumi.Context, service Service) (string, pulumi.Resou
 	switch service {
 	case CloudStorage:
 		// The request creates the agent.
-		agent, err := storage.GetProjectServiceAccount(ctx, &storage.GetProjectServiceAccountArgs{Project: &k.project})
+		agent, err := storage.GetProjectServiceAccount(ctx, &storage.GetProjectServiceAccountArgs{Project: &k.project}, pulumi.Parent(k))
 		if err != nil {
 			return "", nil, fmt.Errorf("service agent of Cloud Storage in project %s: %w", k.project, err)
 		}
@@ -128,6 +128,6 @@ func (k *Keys) identifyFilestore(ctx *pulumi.Context) (err error) {
 }
 
 func (k *Keys) account(ctx *pulumi.Context, service Service) (string, error) {
-	number, err := projectNumber(ctx, k.project)
+	number, err := projectNumber(ctx, k.project, k)
 	return fmt.Sprintf("service-%s@%s.iam.gserviceaccount.com", number, service), err
 }

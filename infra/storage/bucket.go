@@ -24,7 +24,7 @@ func bucket(s *config.GCSFuse) backend {
 		register: func(ctx *pulumi.Context, b backing) (registered, error) { return registerBucket(ctx, b, s) },
 	}
 	if s.Create != nil {
-		b.find = func(ctx *pulumi.Context, project, _ string) (present, error) { return findBucket(ctx, project, s) }
+		b.find = func(ctx *pulumi.Context, cloud Cloud) (present, error) { return findBucket(ctx, cloud, s) }
 	}
 	return b
 }
@@ -73,7 +73,7 @@ func createBucket(ctx *pulumi.Context, b backing, s *config.GCSFuse) (*gcs.Bucke
 		SoftDeletePolicy: gcs.BucketSoftDeletePolicyArgs{
 			RetentionDurationSeconds: pulumi.Int(create.SoftDeleteDays * 24 * 60 * 60),
 		},
-		Labels: ownerLabels(ctx),
+		Labels: b.labels(ctx),
 	}
 	if create.DeleteNoncurrent != nil {
 		args.LifecycleRules = deleteNoncurrent(create.DeleteNoncurrent)
@@ -109,8 +109,8 @@ func deleteNoncurrent(rule *config.DeleteNoncurrent) gcs.BucketLifecycleRuleArra
 
 // findBucket asks for all buckets of the project that begin with the name: asking
 // for the one would fail where it does not exist.
-func findBucket(ctx *pulumi.Context, project string, s *config.GCSFuse) (present, error) {
-	found, err := gcs.GetBuckets(ctx, &gcs.GetBucketsArgs{Project: &project, Prefix: &s.Bucket})
+func findBucket(ctx *pulumi.Context, cloud Cloud, s *config.GCSFuse) (present, error) {
+	found, err := gcs.GetBuckets(ctx, &gcs.GetBucketsArgs{Project: &cloud.Project, Prefix: &s.Bucket}, pulumi.Provider(cloud.Provider))
 	if err != nil {
 		return present{}, err
 	}

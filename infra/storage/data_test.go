@@ -1,6 +1,7 @@
 package storage_test
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -45,31 +46,70 @@ func TestRenamedVolume(t *testing.T) {
 	}
 }
 
-// TestNoEditDeletes checks that no edit makes Pulumi delete storage that the last update marked for
-// deletion with the stack: the program refuses to stop registering it until the data is kept or
-// deleted.
+// inState returns the outputs of created storage in the state of the stack.
+func inState(typeToken string, labels map[string]any) map[string]any {
+	outputs := map[string]any{"project": "my-project", "labels": labels}
+	maps.Copy(outputs, map[string]map[string]any{
+		pulumitest.Bucket:            {"name": "some-bucket"},
+		pulumitest.FilestoreInstance: {"name": "fs", "location": "us-central1-a", "fileShares": map[string]any{"name": "checkpoints"}},
+		pulumitest.Disk:              {"name": "d", "zone": "us-central1-a"},
+		pulumitest.RegionDisk:        {"name": "d", "region": "us-central1", "replicaZones": []any{"https://www.googleapis.com/compute/v1/projects/my-project/zones/us-central1-a", "us-central1-b"}},
+	}[typeToken])
+	return outputs
+}
+
+// TestNoEditDeletes checks that no edit makes Pulumi delete storage that the state has for deletion:
+// the program refuses to stop registering it until the data is kept or deleted. The outputs do not
+// tell: a failed update leaves them as they were.
 func TestNoEditDeletes(t *testing.T) {
+	const refused = "for deletion (deleteWithStack), and no volume creates it any more: Pulumi would delete it now, with all data. To keep the data, write the volume back with create, without deleteWithStack"
+	owned := map[string]any{"persia-stack": programtest.ThisStack}
 	for name, test := range created {
 		t.Run(name, func(t *testing.T) {
-			deletable := record("more", resolved(test.typeToken, test.repeated))
-			without := withVolume(t, source("nfs", map[string]any{"server": "nfs", "path": "/a"}))
-			const refused = "no volume creates it any more: Pulumi would delete it now, with all data. To keep the data, write the volume back with create, without deleteWithStack"
-
 			uncreated := resolved(test.typeToken, test.repeated)
 			for _, fields := range uncreated {
 				delete(fields.(map[string]any), "create")
 			}
-			for _, edited := range []map[string]string{without, withVolume(t, uncreated)} {
-				recorder, err := programtest.DeployOver(t, edited, lastUpdate(left(programtest.ThisStack), deletable))
-				require.ErrorContains(t, err, refused)
-				assert.Empty(t, recorder.URNs(), "nothing is registered")
+			without := withVolume(t, source("nfs", map[string]any{"server": "nfs", "path": "/a"}))
+			deletable := inState(test.typeToken, map[string]any{"persia-stack": programtest.ThisStack, "persia-deleted-with-stack": "true"})
+			// last returns a cloud with a resource in the state, and a record in the outputs of the last
+			// successful update.
+			last := func(there mockcloud.Cloud, outputs map[string]any, records ...any) mockcloud.Cloud {
+				there = lastUpdate(there, records...)
+				there["resources"] = map[string]any{"urn:pulumi:dev::persia::" + test.typeToken + "::" + test.name: map[string]any{"outputs": outputs}}
+				return there
 			}
-
-			_, err := programtest.DeployOver(t, without, lastUpdate(nil, deletable))
-			require.NoError(t, err, "the storage is gone")
-			kept := programtest.MustDeploy(t, withVolume(t, test.source(map[string]any{})), lastUpdate(left(programtest.ThisStack), deletable))
-			assert.True(t, kept.One(t, test.typeToken, test.name).RegisterRPC.GetRetainOnDelete(), "from now on it may be removed")
-			programtest.MustDeploy(t, withVolume(t, test.source(map[string]any{"deleteWithStack": test.repeated})), lastUpdate(left(programtest.ThisStack), deletable))
+			for state, cloud := range map[string]func() mockcloud.Cloud{
+				"marked":                    func() mockcloud.Cloud { return last(left(programtest.ThisStack), deletable) },
+				"imported, and not updated": func() mockcloud.Cloud { return last(left(programtest.ThisStack), inState(test.typeToken, nil)) },
+				"forced": func() mockcloud.Cloud {
+					forced := inState(test.typeToken, owned)
+					forced["forceDestroy"] = true
+					return last(left(programtest.ThisStack), forced)
+				},
+				"marked by an earlier release": func() mockcloud.Cloud {
+					return last(left(programtest.ThisStack), inState(test.typeToken, owned), record("more", resolved(test.typeToken, test.repeated)))
+				},
+			} {
+				for _, edited := range []map[string]string{without, withVolume(t, uncreated)} {
+					recorder, err := programtest.DeployOver(t, edited, cloud())
+					require.ErrorContains(t, err, refused, state)
+					assert.Equal(t, []string{pulumitest.GoogleProvider}, recorder.URNs(), "nothing else is registered")
+				}
+			}
+			for state, cloud := range map[string]mockcloud.Cloud{
+				"the storage is gone":     last(nil, deletable),
+				"the state keeps it":      last(left(programtest.ThisStack), inState(test.typeToken, owned)),
+				"the state has forgotten": lastUpdate(left(programtest.ThisStack), record("more", resolved(test.typeToken, test.repeated))),
+			} {
+				_, err := programtest.DeployOver(t, without, cloud)
+				require.NoError(t, err, state)
+			}
+			kept := programtest.MustDeploy(t, withVolume(t, test.source(map[string]any{})), last(left(programtest.ThisStack), deletable)).One(t, test.typeToken, test.name)
+			assert.True(t, kept.RegisterRPC.GetRetainOnDelete(), "from now on it may be removed")
+			assert.Equal(t, owned, pulumitest.At(t, kept, "labels"))
+			still := programtest.MustDeploy(t, withVolume(t, test.source(map[string]any{"deleteWithStack": test.repeated})), last(left(programtest.ThisStack), deletable))
+			assert.Equal(t, deletable["labels"], pulumitest.At(t, still.One(t, test.typeToken, test.name), "labels"))
 		})
 	}
 }
@@ -83,6 +123,11 @@ func TestNetworkOfWhatIsLeft(t *testing.T) {
 	}
 	assert.True(t, network(left(programtest.ThisStack)).RegisterRPC.GetRetainOnDelete())
 	assert.False(t, network(nil).RegisterRPC.GetRetainOnDelete(), "the instance was deleted by hand")
+	ofFailed := lastUpdate(left(programtest.ThisStack))
+	ofFailed["resources"] = map[string]any{"urn:pulumi:dev::persia::" + pulumitest.FilestoreInstance + "::us-central1-a/fs": map[string]any{
+		"outputs": inState(pulumitest.FilestoreInstance, map[string]any{"persia-stack": programtest.ThisStack})}}
+	failed := programtest.MustDeploy(t, programtest.ReadStack(t, "dev"), ofFailed).One(t, pulumitest.Network, "persia-dev")
+	assert.True(t, failed.RegisterRPC.GetRetainOnDelete(), "an update that failed had created it")
 	elsewhere := left(programtest.ThisStack)
 	elsewhere[instanceID]["networks"] = []any{map[string]any{"network": "default"}}
 	assert.False(t, network(elsewhere).RegisterRPC.GetRetainOnDelete(), "it is in another network")

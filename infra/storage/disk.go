@@ -23,7 +23,7 @@ func disk(s *config.PersistentDisk) backend {
 			FSType:       s.FSType,
 		}},
 		affinity: onNodes(gcp.LabelZone, s.Zones...),
-		find:     func(ctx *pulumi.Context, _, _ string) (present, error) { return findDisk(ctx, s) },
+		find:     func(ctx *pulumi.Context, cloud Cloud) (present, error) { return findDisk(ctx, cloud, s) },
 	}
 	if s.Create != nil {
 		b.register = func(ctx *pulumi.Context, b backing) (registered, error) { return registerDisk(ctx, b, s) }
@@ -59,7 +59,7 @@ func diskArgs(ctx *pulumi.Context, b backing, s *config.PersistentDisk) *compute
 		Name:    pulumi.String(s.Disk),
 		Type:    pulumi.String(s.Create.Type),
 		Size:    pulumi.Int(int(b.Volume.SizeGiB())),
-		Labels:  ownerLabels(ctx),
+		Labels:  b.labels(ctx),
 	}
 	if s.Create.KMSKey != "" {
 		args.KMSKey = pulumi.String(s.Create.KMSKey)
@@ -67,19 +67,19 @@ func diskArgs(ctx *pulumi.Context, b backing, s *config.PersistentDisk) *compute
 	return args
 }
 
-func findDisk(ctx *pulumi.Context, s *config.PersistentDisk) (present, error) {
-	disk, err := lookupDisk(ctx, s)
+func findDisk(ctx *pulumi.Context, cloud Cloud, s *config.PersistentDisk) (present, error) {
+	disk, err := lookupDisk(ctx, s, pulumi.Provider(cloud.Provider))
 	if err != nil {
 		return present{}, unlessAbsent(err, s.Disk)
 	}
 	return presentDisk(s, int64(disk.Size), disk.EffectiveLabels, disk.Type, disk.KMSKey()), nil
 }
 
-func lookupDisk(ctx *pulumi.Context, s *config.PersistentDisk) (compute.DiskResult, error) {
+func lookupDisk(ctx *pulumi.Context, s *config.PersistentDisk, provider pulumi.InvokeOption) (compute.DiskResult, error) {
 	if s.Regional() {
-		return compute.LookupRegionDisk(ctx, s.Project, s.Region(), s.Disk)
+		return compute.LookupRegionDisk(ctx, s.Project, s.Region(), s.Disk, provider)
 	}
-	return compute.LookupDisk(ctx, s.Project, s.Zones[0], s.Disk)
+	return compute.LookupDisk(ctx, s.Project, s.Zones[0], s.Disk, provider)
 }
 
 func presentDisk(s *config.PersistentDisk, size int64, labels map[string]string, diskType, key string) present {

@@ -30,9 +30,7 @@ func filestoreShare(s *config.Filestore) backend {
 			VolumeHandle:     s.Handle(),
 			VolumeAttributes: attributes,
 		}},
-		find: func(ctx *pulumi.Context, project, network string) (present, error) {
-			return findFilestore(ctx, project, network, s)
-		},
+		find: func(ctx *pulumi.Context, cloud Cloud) (present, error) { return findFilestore(ctx, cloud, s) },
 		register: func(ctx *pulumi.Context, b backing) (registered, error) {
 			if s.IP != "" {
 				return registered{}, nil
@@ -67,7 +65,7 @@ func registerFilestore(ctx *pulumi.Context, b backing, s *config.Filestore) (reg
 			Network: pulumi.String(b.Network),
 			Modes:   pulumi.ToStringArray([]string{"MODE_IPV4"}),
 		}},
-		Labels: ownerLabels(ctx),
+		Labels: b.labels(ctx),
 	}
 	if s.Create.KMSKey != "" {
 		args.KmsKeyName = pulumi.String(s.Create.KMSKey)
@@ -92,15 +90,15 @@ func address(instance *filestore.Instance) pulumi.StringOutput {
 	}).(pulumi.StringOutput)
 }
 
-func findFilestore(ctx *pulumi.Context, project, network string, s *config.Filestore) (present, error) {
+func findFilestore(ctx *pulumi.Context, cloud Cloud, s *config.Filestore) (present, error) {
 	instance, err := filestore.LookupInstance(ctx, &filestore.LookupInstanceArgs{
-		Project: &project, Location: &s.Location, Name: s.Instance,
-	})
+		Project: &cloud.Project, Location: &s.Location, Name: s.Instance,
+	}, pulumi.Provider(cloud.Provider))
 	if err != nil {
 		return present{}, unlessAbsent(err, s.Instance)
 	}
 	found := present{
-		Found:  Found{ID: "projects/" + project + "/locations/" + s.Location + "/instances/" + s.Instance},
+		Found:  Found{ID: "projects/" + cloud.Project + "/locations/" + s.Location + "/instances/" + s.Instance},
 		labels: instance.EffectiveLabels,
 	}
 	if len(instance.FileShares) > 0 {
@@ -121,7 +119,7 @@ func findFilestore(ctx *pulumi.Context, project, network string, s *config.Files
 		found.fixed = append(found.fixed,
 			fixed{"create.tier", create.Tier, instance.Tier},
 			fixed{"create.kmsKey", create.KMSKey, instance.KmsKeyName},
-			fixed{"instance", "network " + path.Base(network), "network " + found.Network})
+			fixed{"instance", "network " + path.Base(cloud.Network), "network " + found.Network})
 	}
 	return found, nil
 }

@@ -39,6 +39,8 @@ type Cloud struct {
 	Existing bool
 	// Project is the Google Cloud project, and Network the identifier of the cluster's network.
 	Project, Network string
+	// Provider answers for Google Cloud.
+	Provider pulumi.ProviderResource
 }
 
 // Find looks up the storage of volumes by name, before the program registers anything. The stack
@@ -51,7 +53,7 @@ func Find(ctx *pulumi.Context, cloud Cloud, volumes []config.StoredVolume) (map[
 		if cloud.Existing || find == nil {
 			continue
 		}
-		there, err := find(ctx, cloud.Project, cloud.Network)
+		there, err := find(ctx, cloud)
 		if err != nil {
 			return nil, fmt.Errorf("%s: look for %s: %w", stored.Path, stored.Source(), err)
 		}
@@ -122,6 +124,14 @@ func checkSize(path *field.Path, volume *config.Volume, there present) field.Err
 // ownerLabel is the label of Google Cloud that says which stack has made something.
 const ownerLabel = "persia-stack"
 
-func ownerLabels(ctx *pulumi.Context) pulumi.StringMap {
-	return pulumi.StringMap{ownerLabel: pulumi.String(stackid.Of(ctx).Label())}
+// deletionLabel is the label of storage that Pulumi deletes with the stack. It is in the state, where
+// the program finds it even after a failed update.
+const deletionLabel = "persia-deleted-with-stack"
+
+func (b backing) labels(ctx *pulumi.Context) pulumi.StringMap {
+	labels := pulumi.StringMap{ownerLabel: pulumi.String(stackid.Of(ctx).Label())}
+	if b.Volume.DeletesData() {
+		labels[deletionLabel] = pulumi.String("true")
+	}
+	return labels
 }

@@ -3,38 +3,32 @@ package storage
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"persia/config"
 )
 
-// OutputName is the output of a stack that its next update reads: which storage each
-// volume has, and which Filestore instances the stack has left in its network.
+// OutputName is the output of a stack that its next update reads: which Filestore instances the
+// stack has left in its network.
 const OutputName = "storage"
 
-// Record is the storage of a volume, as an output of the stack.
+// Record is storage that the stack has created.
 type Record struct {
-	// Volume is the name of the volume. It is empty for storage that no volume has
-	// any more.
-	Volume string         `json:"volume,omitempty"`
 	Source config.Sources `json:"source"`
-}
-
-// Records returns the records of volumes, and of storage that removed volumes left.
-func Records(volumes []config.StoredVolume, left []Record) []Record {
-	records := make([]Record, 0, len(volumes)+len(left))
-	for _, v := range volumes {
-		records = append(records, Record{Volume: v.Name, Source: v.Sources})
-	}
-	return append(records, left...)
+	// project is the Google Cloud project of storage that the state of the stack has, or "".
+	project string
+	// deletes is true if Pulumi deletes the storage when the program no longer registers it.
+	deletes bool
 }
 
 // Output returns the output that the next update reads.
-func Output(records []Record) (pulumi.Input, error) {
-	text, err := json.Marshal(records)
+func Output(left []Record) (pulumi.Input, error) {
+	text, err := json.Marshal(left)
 	if err != nil {
 		return nil, err
 	}
@@ -43,9 +37,9 @@ func Output(records []Record) (pulumi.Input, error) {
 	return pulumi.ToOutput(plain), err
 }
 
-// Previous reads the records of storage that the last successful update wrote into the outputs of
-// this stack.
-func Previous(outputs map[string]any) ([]Record, error) {
+// Previous returns the storage that earlier updates have created, and that is in the state of the
+// stack or in its outputs. A failed update changes the state, and leaves the outputs as they were.
+func Previous(outputs map[string]any, resources map[resource.URN]map[string]any) ([]Record, error) {
 	text, err := json.Marshal(outputs[OutputName])
 	if err != nil {
 		return nil, err
@@ -54,23 +48,65 @@ func Previous(outputs map[string]any) ([]Record, error) {
 	if err := json.Unmarshal(text, &records); err != nil {
 		return nil, fmt.Errorf("output %s of the last update: %w", OutputName, err)
 	}
+	// Earlier releases wrote all storage of the stack into the output, and nothing else of what
+	// Pulumi deletes.
+	records = slices.DeleteFunc(records, func(r Record) bool { return r.Source.Source() == nil || r.Source.Source().Creation() == nil })
+	for _, urn := range slices.Sorted(maps.Keys(resources)) {
+		held, ok := inState(urn, resources[urn])
+		if !ok {
+			continue
+		}
+		if i := slices.IndexFunc(records, func(r Record) bool { return same(r.Source.Source(), held.Source.Source()) }); i >= 0 {
+			held.deletes = held.deletes || records[i].Source.Source().Creation().DeletesData
+			records = slices.Delete(records, i, i+1)
+		}
+		records = append(records, held)
+	}
 	return records, nil
 }
 
-// identity returns a text that identifies the storage of a record.
-func (r Record) identity() string {
-	if source := r.Source.Source(); source != nil {
-		return source.Identity()
+// inState returns the record of a resource in the state of a stack, if it is storage.
+func inState(urn resource.URN, outputs map[string]any) (Record, bool) {
+	text := func(name string) string { value, _ := outputs[name].(string); return value }
+	r := Record{project: text("project")}
+	switch urn.Type() {
+	case "gcp:storage/bucket:Bucket":
+		r.Source.GCSFuse = &config.GCSFuse{Bucket: text("name"), Create: &config.CreateBucket{}}
+	case "gcp:filestore/instance:Instance":
+		share, _ := outputs["fileShares"].(map[string]any)
+		name, _ := share["name"].(string)
+		r.Source.Filestore = &config.Filestore{Instance: text("name"), Location: text("location"), Share: name, Create: &config.CreateFilestore{}}
+	case "gcp:compute/disk:Disk", "gcp:compute/regionDisk:RegionDisk":
+		disk := &config.PersistentDisk{Disk: text("name"), Project: r.project, Zones: []string{path.Base(text("zone"))}, Create: &config.CreateDisk{}}
+		if zones, _ := outputs["replicaZones"].([]any); len(zones) > 0 {
+			disk.Zones = nil
+			for _, zone := range zones {
+				disk.Zones = append(disk.Zones, path.Base(fmt.Sprint(zone)))
+			}
+		}
+		r.Source.PersistentDisk = disk
+	default:
+		return Record{}, false
 	}
-	return ""
+	// The state does not tell a program what Pulumi retains. What was imported has no labels until
+	// it is updated, and may be deleted.
+	labels, _ := outputs["labels"].(map[string]any)
+	forced, _ := outputs["forceDestroy"].(bool)
+	r.deletes = forced || labels[ownerLabel] == nil || labels[deletionLabel] != nil
+	return r, true
+}
+
+// same reports whether two sources are the same storage of a project.
+func same(a, b config.VolumeSource) bool {
+	return a.Field() == b.Field() && backendOf(a).name == backendOf(b).name
 }
 
 // Shared warns of existing storage that the stack has not had before. Another stack may train in it,
 // for example the one whose stack file was copied.
-func Shared(previous []Record, volumes []config.StoredVolume) []string {
+func Shared(pairs map[string]Pair, volumes []config.StoredVolume) []string {
 	var warnings []string
 	for _, v := range volumes {
-		had := slices.ContainsFunc(previous, func(r Record) bool { return r.identity() == v.Identity() })
+		had := slices.ContainsFunc(slices.Collect(maps.Values(pairs)), func(p Pair) bool { return p.volume && !p.elsewhere(v.Source()) })
 		if had || v.Creates() || v.HostPath != nil || v.Local != nil {
 			continue
 		}
@@ -83,33 +119,35 @@ func Shared(previous []Record, volumes []config.StoredVolume) []string {
 // Deleted refuses an update with which Pulumi would delete data that the stack file no longer
 // names. The state of a stack marks each resource that Pulumi deletes, for `pulumi destroy` and
 // for updates alike: an update deletes such a resource as soon as the program no longer registers
-// it. So Deleted refuses to drop storage that the last update was told to delete with the stack,
-// until the storage is kept or gone.
+// it. So Deleted refuses to drop storage that the state has for deletion, until the storage is kept
+// or gone.
 func Deleted(ctx *pulumi.Context, cloud Cloud, previous []Record, volumes []config.StoredVolume) error {
 	for _, r := range previous {
 		source := r.Source.Source()
-		if source == nil || source.Creation() == nil || !source.Creation().DeletesData || createdBy(volumes, r) {
+		if r.project == "" || !r.deletes || createdBy(cloud, volumes, r) {
 			continue
 		}
 		exists := true
 		if !cloud.Existing {
-			there, err := backendOf(source).find(ctx, cloud.Project, cloud.Network)
+			of := cloud
+			of.Project = r.project
+			there, err := backendOf(source).find(ctx, of)
 			if err != nil {
 				return fmt.Errorf("look for %s: %w", source, err)
 			}
 			exists = there.ID != ""
 		}
 		if exists {
-			return fmt.Errorf("persia:storage: the stack was told to delete %s with itself (deleteWithStack), and no volume creates it any more: Pulumi would delete it now, with all data. "+
-				"To keep the data, write the volume back with create, without deleteWithStack, and run `pulumi up` before you remove it. To delete the data, delete %s yourself first", source, source)
+			return fmt.Errorf("persia:storage: the state of the stack has %s in the project %s for deletion (deleteWithStack), and no volume creates it any more: Pulumi would delete it now, with all data. "+
+				"To keep the data, write the volume back with create, without deleteWithStack, and run `pulumi up` before you remove it. To delete the data, delete %s yourself first", source, r.project, source)
 		}
 	}
 	return nil
 }
 
-func createdBy(volumes []config.StoredVolume, r Record) bool {
+func createdBy(cloud Cloud, volumes []config.StoredVolume, r Record) bool {
 	return slices.ContainsFunc(volumes, func(v config.StoredVolume) bool {
-		return v.Creates() && v.Identity() == r.identity()
+		return v.Creates() && same(v.Source(), r.Source.Source()) && (r.project == "" || r.project == cloud.Project)
 	})
 }
 
@@ -119,10 +157,10 @@ func Left(ctx *pulumi.Context, cloud Cloud, previous []Record, volumes []config.
 	var left []Record
 	for _, r := range previous {
 		instance, ok := r.Source.Source().(*config.Filestore)
-		if !ok || cloud.Existing || instance.Create == nil || createdBy(volumes, r) {
+		if !ok || cloud.Existing || createdBy(cloud, volumes, r) {
 			continue
 		}
-		there, err := findFilestore(ctx, cloud.Project, cloud.Network, instance)
+		there, err := findFilestore(ctx, cloud, instance)
 		if err != nil {
 			return nil, fmt.Errorf("look for %s: %w", instance, err)
 		}

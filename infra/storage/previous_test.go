@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/config"
@@ -26,7 +27,7 @@ func TestShared(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			volumes := []config.StoredVolume{{Volume: config.Volume{Name: "a", Sources: test.source}, Path: field.NewPath("persia:storage").Index(0)}}
-			warnings := Shared([]Record{{Volume: "b", Source: bucket("old", nil)}}, volumes)
+			warnings := Shared(map[string]Pair{"b": {volume: true, spec: corev1.PersistentVolumeSpec{PersistentVolumeSource: backendOf(&config.GCSFuse{Bucket: "old"}).spec}}}, volumes)
 			assert.Equal(t, test.warns, len(warnings) == 1, "%s", warnings)
 		})
 	}

@@ -18,7 +18,7 @@ type backend struct {
 	// a volume can be renamed. No volume can have such a name.
 	name string
 	// find asks Google Cloud for the storage. It is nil if no question is needed.
-	find func(ctx *pulumi.Context, project, network string) (present, error)
+	find func(ctx *pulumi.Context, cloud Cloud) (present, error)
 	// register registers the created storage and its grants, or is nil.
 	register func(ctx *pulumi.Context, b backing) (registered, error)
 }

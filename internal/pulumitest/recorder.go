@@ -41,6 +41,9 @@ func Run(t testing.TB, info pulumi.RunInfo, cloud Cloud, program pulumi.RunFunc)
 // the engine would, but its mock does not.
 func (r *Recorder) NewResource(args pulumi.MockResourceArgs) (string, resource.PropertyMap, error) {
 	urn := urnOf(args)
+	if err := ofStack(args.TypeToken, args.Provider); err != nil {
+		return "", nil, err
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, other := range r.Resources {
@@ -57,8 +60,22 @@ func (r *Recorder) Call(args pulumi.MockCallArgs) (resource.PropertyMap, error) 
 	r.mu.Lock()
 	r.Calls = append(r.Calls, args.Token)
 	r.mu.Unlock()
+	if err := ofStack(args.Token, args.Provider); err != nil {
+		return nil, err
+	}
 	return r.Cloud.Call(args)
 }
+
+// ofStack refuses what goes to the default provider of Google Cloud, which has no project.
+func ofStack(token, provider string) error {
+	if strings.HasPrefix(token, "gcp:") && !strings.Contains(provider, GoogleProvider+"::") {
+		return fmt.Errorf("%s goes to the provider %q", token, provider)
+	}
+	return nil
+}
+
+// GoogleProvider is the short URN of the provider of Google Cloud.
+const GoogleProvider = "pulumi:providers:gcp::google"
 
 // urnOf is the URN that the engine gives: it holds the types of the parents.
 func urnOf(args pulumi.MockResourceArgs) string {

@@ -624,6 +624,36 @@ func TestProtectedPools(t *testing.T) {
 	}
 }
 
+// TestBucketOfAFailedUp: an update that marks a bucket for deletion, and then fails, changes the state
+// and not the outputs. No later update deletes the bucket, or says that its data stays.
+func TestBucketOfAFailedUp(t *testing.T) {
+	e, file := newStack(t, "../.."), poolStackOf(t)
+	storage := func(volumes ...any) { file["persia:storage"] = volumes }
+	volume := func(name string, create values) any {
+		return values{"name": name, "size": "1Ti", "gcsFuse": values{"bucket": name, "create": create}}
+	}
+	storage(volume("my-checkpoints", values{}))
+	e.up(configuration(t, file))
+
+	storage(volume("my-checkpoints", values{"deleteWithStack": "my-checkpoints"}))
+	e.refused = "kubernetes:core/v1:PersistentVolume" // comes after the bucket
+	require.Error(t, e.tryUp(configuration(t, file)))
+	e.refused = ""
+
+	storage()
+	require.ErrorContains(t, e.tryUp(configuration(t, file)), "for deletion (deleteWithStack), and no volume creates it any more")
+	assert.NotContains(t, strings.Join(e.warned, "\n"), "stays in gs://my-checkpoints")
+
+	storage(volume("my-checkpoints", values{}))
+	e.up(configuration(t, file))
+	storage()
+	e.up(configuration(t, file))
+	assert.Contains(t, strings.Join(e.effects(), "\n"), "Its data stays in gs://my-checkpoints")
+	buckets, err := e.cloud.List("storage.bucket")
+	require.NoError(t, err)
+	assert.Contains(t, buckets, "my-checkpoints")
+}
+
 // TestNothingIsSaidBeforeTheFirstSuccess: until an up has succeeded, the program cannot read the
 // state, as docs/guides/operations.md says.
 func TestNothingIsSaidBeforeTheFirstSuccess(t *testing.T) {

@@ -15,11 +15,9 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/tokens"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
 
 	"persia/config"
 	"persia/infra/storage"
-	"persia/sandbox/gcp/property"
 	"persia/stack"
 	"persia/stack/effects"
 )
@@ -55,7 +53,7 @@ type engine struct {
 	asked values
 	// forbidden is the error of an up that would delete a protected resource, or nil.
 	forbidden error
-	// refused is a type of resource that Google Cloud does not create.
+	// refused is a type of resource that nothing creates.
 	refused string
 }
 
@@ -100,12 +98,12 @@ func (e *engine) NewResource(args pulumi.MockResourceArgs) (string, resource.Pro
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.seen[urn] = true
+	if args.TypeToken == e.refused {
+		return "", nil, fmt.Errorf("%s: googleapi: Error 429: Quota limit reached, rateLimitExceeded", urn)
+	}
 	if !strings.HasPrefix(args.TypeToken, "gcp:") {
 		outputs, err := e.object(urn, args)
 		return args.Name, outputs, err
-	}
-	if args.TypeToken == e.refused {
-		return "", nil, fmt.Errorf("%s: googleapi: Error 429: Quota limit reached, rateLimitExceeded", urn)
 	}
 	now, err := e.step(urn, args)
 	if err != nil {
@@ -294,7 +292,7 @@ func (e *engine) up(configuration map[string]string) []string {
 	e.removed()
 	// Mocks see no outputs of a stack: these are written as they are in the states of stacks.
 	cfg := e.load(configuration)
-	e.asked = values{"clusterName": cfg.Cluster.Name, storage.OutputName: e.stored()}
+	e.asked = values{"clusterName": cfg.Cluster.Name, storage.OutputName: e.left()}
 	if cfg.Cluster.Existing == nil && !cfg.Cluster.CSIDrivers.PersistentDisk {
 		e.asked["persistentDiskDriver"] = "off"
 	}
@@ -310,61 +308,20 @@ func (e *engine) load(configuration map[string]string) *config.Stack {
 	return cfg
 }
 
-// stored returns the storage of the volumes in the simulated cluster, and the Filestore instances in the
-// simulated cloud that no volume has.
-func (e *engine) stored() []any {
+// left returns the Filestore instances in the simulated cloud that are not the stack's any more.
+func (e *engine) left() []any {
 	e.Helper()
 	var records []any
-	used := map[string]bool{}
-	for urn, object := range e.objects {
-		if urn.Type() != "kubernetes:core/v1:PersistentVolume" {
-			continue
-		}
-		volume := read[corev1.PersistentVolume](e.T, object)
-		if volume.Spec.CSI == nil {
-			continue
-		}
-		handle := strings.Split(volume.Spec.CSI.VolumeHandle, "/")
-		var source values
-		switch {
-		case len(handle) == 1:
-			source = values{"gcsFuse": values{"bucket": handle[0], "create": e.creation(bucketType, handle[0])}}
-		case handle[0] == "modeInstance":
-			used[handle[2]] = true
-			source = values{"filestore": values{"instance": handle[2], "share": handle[3], "location": handle[1], "create": e.creation(instanceType, handle[2])}}
-		default:
-			token, zones := diskType, []any{handle[3]}
-			if handle[2] == "regions" {
-				// The handle does not name the two zones.
-				token, zones = regionDiskType, []any{handle[3] + "-a", handle[3] + "-b"}
-			}
-			source = values{"persistentDisk": values{"project": handle[1], "zones": zones, "disk": handle[5], "create": e.creation(token, handle[5])}}
-		}
-		records = append(records, values{"volume": volume.Name, "source": source})
-	}
 	instances, err := e.cloud.List("file.instance")
 	require.NoError(e, err)
 	for name := range instances {
 		// projects/P/locations/L/instances/N
-		if parts := strings.Split(name, "/"); !used[parts[5]] {
+		parts := strings.Split(name, "/")
+		if _, has := e.state[urnOf(instanceType, parts[3]+"/"+parts[5])]; !has {
 			records = append(records, values{"source": values{"filestore": values{"instance": parts[5], "location": parts[3], "create": values{}}}})
 		}
 	}
 	return records
-}
-
-// creation returns the field create of storage that the stack has created, or nil.
-func (e *engine) creation(token, name string) any {
-	for urn, has := range e.state {
-		if string(urn.Type()) != token || property.Text(has.outputs, "name") != name {
-			continue
-		}
-		if has.retain {
-			return values{}
-		}
-		return values{"deleteWithStack": name}
-	}
-	return nil
 }
 
 // tryUp runs the program.
@@ -453,7 +410,8 @@ func (e *engine) removed() {
 	}
 }
 
-// refresh reads the current state, and returns the properties that had drifted.
+// refresh reads the current state, and returns the properties that had drifted. Like the engine, it
+// also compares what the program asked for with what it reads, as an up would.
 func (e *engine) refresh() []string {
 	e.Helper()
 	var drift []string
@@ -465,6 +423,11 @@ func (e *engine) refresh() []string {
 			for path := range plugin.NewDetailedDiffFromObjectDiff(diff, false) {
 				drift = append(drift, fmt.Sprint(urn.Name(), " ", path))
 			}
+		}
+		diff, err := e.Diff(e.Context(), plugin.DiffRequest{URN: urn, ID: old.id, OldInputs: read.Inputs, OldOutputs: read.Outputs, NewInputs: old.inputs, IgnoreChanges: old.ignored})
+		require.NoError(e, err)
+		for path := range diff.DetailedDiff {
+			drift = append(drift, fmt.Sprint(urn.Name(), " ", path))
 		}
 		old.held = held{old.id, read.Inputs, read.Outputs}
 		e.state[urn] = old

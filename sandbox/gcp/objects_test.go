@@ -41,7 +41,11 @@ func (e *engine) object(urn resource.URN, args pulumi.MockResourceArgs) (resourc
 	case !before:
 		e.note("create", urn, nil)
 	case strings.HasPrefix(args.TypeToken, "pulumi:providers:"):
-		diff, err := provider.DiffConfig(e.Context(), plugin.DiffConfigRequest{URN: urn, OldInputs: old.inputs, NewInputs: now.inputs})
+		request := plugin.DiffConfigRequest{URN: urn, OldInputs: old.inputs, NewInputs: now.inputs}
+		diff, err := provider.DiffConfig(e.Context(), request)
+		if args.TypeToken == "pulumi:providers:gcp" {
+			diff, err = e.DiffConfig(e.Context(), request)
+		}
 		if err != nil {
 			return nil, err
 		}

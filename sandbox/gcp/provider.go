@@ -83,9 +83,14 @@ func (p *Provider) CheckConfig(_ context.Context, req plugin.CheckConfigRequest)
 	return plugin.CheckConfigResponse{Properties: req.News}, nil
 }
 
-// DiffConfig finds no difference that matters.
-func (p *Provider) DiffConfig(context.Context, plugin.DiffConfigRequest) (plugin.DiffConfigResponse, error) {
-	return plugin.DiffResult{Changes: plugin.DiffNone}, nil
+// DiffConfig finds that any difference is an update. No setting of the official provider forces the
+// replacement of its resources (ForcesProviderReplace in pulumi-gcp's provider/resources.go).
+func (p *Provider) DiffConfig(_ context.Context, req plugin.DiffConfigRequest) (plugin.DiffConfigResponse, error) {
+	diff := req.OldInputs.Diff(req.NewInputs)
+	if diff == nil {
+		return plugin.DiffResult{Changes: plugin.DiffNone}, nil
+	}
+	return plugin.DiffResult{Changes: plugin.DiffSome, DetailedDiff: plugin.NewDetailedDiffFromObjectDiff(diff, true)}, nil
 }
 
 // Configure takes any configuration.

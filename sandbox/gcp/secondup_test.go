@@ -51,6 +51,11 @@ func TestSecondUp(t *testing.T) {
 			assert.Empty(t, e.refresh(), "drift")
 			assert.Empty(t, e.up(configuration(t, file)), "an up after a refresh")
 			assert.Empty(t, e.cloud.Requests(), "requests that change something")
+
+			e = newStack(t, "../..")
+			e.up(configuration(t, file))
+			assert.Empty(t, e.refresh(), "drift right after the first up")
+			assert.Empty(t, e.up(configuration(t, file)), "an up after that")
 		})
 	}
 }

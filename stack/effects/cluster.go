@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"persia/infra/gke"
 )
 
 // cluster says that the update replaces the cluster.
@@ -30,6 +32,10 @@ func clusterData(before, after Stack) []string {
 	var effects []string
 	for _, name := range slices.Sorted(maps.Keys(before.Volumes)) {
 		switch volume := before.Volumes[name]; {
+		case before.deleted[volume.Storage]:
+			effects = append(effects, fmt.Sprintf("persia:storage: %s", before.unlessDeleted(storedFolder{storage: volume.Storage}, "")))
+		case formerProject(after.Replaced) != "" && strings.HasPrefix(volume.Storage, "Filestore "):
+			effects = append(effects, fmt.Sprintf("persia:storage: the data of the volume %s stays in the %s of the project %s, and the new cluster does not have it", name, volume.Storage, formerProject(after.Replaced)))
 		case strings.HasPrefix(volume.Storage, directory):
 			effects = append(effects, fmt.Sprintf("persia:storage: the data of the volume %s is lost with the nodes, because it is in a %s", name, volume.Storage))
 		case after.Volumes[name].Storage == volume.Storage:
@@ -50,4 +56,14 @@ func clusterData(before, after Stack) []string {
 		effects = append(effects, fmt.Sprintf("persia:cluster.backup.plan: the backup plan %s and its backups stay, and make no more backups of the cluster that goes. To restore one, see docs/guides/storage.md", before.BackupPlan))
 	}
 	return effects
+}
+
+// formerProject returns the project of a replaced cluster, or "" if it stays the same.
+func formerProject(replaced *gke.Replacement) string {
+	for _, setting := range replaced.Settings {
+		if setting.Path.String() == "persia:project" {
+			return setting.Was
+		}
+	}
+	return ""
 }

@@ -25,6 +25,7 @@ func Text(effects []string) string {
 // Of returns what an update does to a stack, one sentence or more for each effect. Paths are the
 // paths of jobs in the stack file, by name.
 func Of(before, after Stack, paths map[string]string) []string {
+	before.deleted = deleted(before, after)
 	effects := cluster(before, after)
 	for _, name := range slices.Sorted(maps.Keys(before.Jobs)) {
 		was := before.Jobs[name]
@@ -48,7 +49,7 @@ func ended(before, after Stack, name string, was Job) string {
 		text += "its objects are deleted"
 	}
 	if at := before.checkpoints(was); at != (storedFolder{}) {
-		text += fmt.Sprintf(". Its checkpoints stay in %s. To continue from them, write the job again, with the same name and runId", at)
+		text += ". " + before.unlessDeleted(at, fmt.Sprintf("Its checkpoints stay in %s. To continue from them, write the job again, with the same name and runId", at))
 	} else {
 		text += ". To run it again, write it again"
 	}
@@ -76,13 +77,18 @@ func changed(before, after Stack, j job) []string {
 	switch {
 	case j.was.run() != j.is.run() && j.was.run() != "" && j.is.run() != "":
 		text := fmt.Sprintf("the job %s trains from the beginning, in the run %s", j.name, j.is.run())
+		back := fmt.Sprintf("; to continue that run, write %q again", j.was.run())
 		if had != (storedFolder{}) {
-			text += fmt.Sprintf(". The checkpoints of the run %s stay in %s", j.was.run(), had)
+			back = ". " + before.unlessDeleted(had, fmt.Sprintf("The checkpoints of the run %s stay in %s", j.was.run(), had)+back)
 		}
-		say(".runId", "%s; to continue that run, write %q again", text, j.was.run())
+		say(".runId", "%s%s", text, back)
 	case had != has && had != (storedFolder{}):
-		say("", "the next attempt of the job %s does not see the checkpoints in %s, which stay there: it trains %s. %s",
-			j.name, had, after.start(j.is), comeBack(before, after, j))
+		which, back := "stay there", ". "+comeBack(before, after, j)
+		if before.deleted[had.storage] {
+			which, back = "this update deletes", ""
+		}
+		say("", "the next attempt of the job %s does not see the checkpoints in %s, which %s: it trains %s%s",
+			j.name, had, which, after.start(j.is), back)
 	}
 	if record := before.stored(j.was, "PERSIA_STATE_DIR"); had == has && j.was.run() == j.is.run() && record != (storedFolder{}) && !after.reads(j.is, record) {
 		say("", "the record of the run of the job %s stays in %s, where its nn-workers no longer read it: a complete job trains again. To keep it, restore the mounts of nnWorker", j.name, record)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 
 	"persia/infra/gke"
@@ -250,6 +251,7 @@ func TestRemovedVolumes(t *testing.T) {
 metadata: {name: features}
 spec:
   persistentVolumeReclaimPolicy: POLICY
+  claimRef: {name: features}
   csi: {driver: gcsfuse.csi.storage.gke.io, volumeHandle: features}
 `
 	for policy, says := range map[string]string{
@@ -258,9 +260,19 @@ spec:
 	} {
 		t.Run(policy, func(t *testing.T) {
 			before := inState(t, "persia:storage:Volume$kubernetes:core/v1:PersistentVolume", strings.Replace(volume, "POLICY", policy, 1))
+			before.Jobs["criteo"] = Job{Roles: map[string]Role{"nn-worker": {1, corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+				Containers: []corev1.Container{{
+					Env:          []corev1.EnvVar{{Name: "PERSIA_CKPT_ROOT", Value: "/data/criteo"}},
+					VolumeMounts: []corev1.VolumeMount{{Name: "data", MountPath: "/data"}},
+				}},
+				Volumes: []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
+					PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "features"},
+				}}},
+			}}}}}
 			effects := Of(before, New(), nil)
-			require.Len(t, effects, 1)
-			assert.Contains(t, effects[0], says)
+			require.Len(t, effects, 2)
+			assert.Equal(t, policy == "Retain", strings.Contains(effects[0], "Its checkpoints stay in folder criteo of gs://features"), effects[0])
+			assert.Contains(t, effects[1], says)
 		})
 	}
 }
@@ -378,12 +390,18 @@ func TestDataOfAReplacedCluster(t *testing.T) {
 	}
 	empty := corev1.PodSpec{Volumes: []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}}
 	bucket, node := Volume{Claim: "a", Storage: "gs://a"}, Volume{Claim: "a", Storage: "directory /a of the node"}
+	reclaimed, share := Volume{Claim: "a", Storage: "disk", DeletesData: true}, Volume{Claim: "a", Storage: "Filestore instance a in b"}
 	for name, c := range map[string]struct {
 		edit func(before, after Stack)
 		plan string
 		says string
 	}{
-		"a bucket":                    {func(before, after Stack) { before.Volumes["a"], after.Volumes["a"] = bucket, bucket }, "", "persia:storage: the data of the volume a stays in gs://a, and the new cluster has it"},
+		"a bucket":                       {func(before, after Stack) { before.Volumes["a"], after.Volumes["a"] = bucket, bucket }, "", "persia:storage: the data of the volume a stays in gs://a, and the new cluster has it"},
+		"a disk that its driver deletes": {func(before, after Stack) { before.Volumes["a"], after.Volumes["a"] = reclaimed, reclaimed }, "", "persia:storage: This deletes disk with all data"},
+		"an instance of another project": {func(before, after Stack) {
+			before.Volumes["a"], after.Volumes["a"] = share, share
+			after.Replaced.Settings = []gke.Setting{{Path: field.NewPath("persia:project"), Was: "old", Is: "new"}}
+		}, "", "the data of the volume a stays in the Filestore instance a in b of the project old, and the new cluster does not have it"},
 		"a directory":                 {func(before, after Stack) { before.Volumes["a"], after.Volumes["a"] = node, node }, "", "persia:storage: the data of the volume a is lost with the nodes"},
 		"a database of a class":       {func(before, _ Stack) { before.PEDL["pedl-postgresql"] = claimed("pedl-pvc") }, "", "persia:pedl: the data of pedl-postgresql does not move: its disk, of the claim pedl-pvc, stays in Google Cloud, and pedl-postgresql begins empty"},
 		"a database without a volume": {func(before, _ Stack) { before.PEDL["pedl-postgresql"] = empty }, "", "persia:pedl: the data of pedl-postgresql is lost with its pod"},

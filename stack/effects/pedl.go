@@ -38,9 +38,9 @@ func platform(before, after Stack) []string {
 			case keepsNothing(was):
 				text += lostData(name)
 			case at != now && keepsNothing(is):
-				text += fmt.Sprintf(". %s begins without data, and loses its new data with its pod. The old data stays in %s; to use it again, restore persia:pedl.postgresql.persistence", name, at)
+				text += fmt.Sprintf(". %s begins without data, and loses its new data with its pod. %s", name, before.unlessDeleted(at, fmt.Sprintf("The old data stays in %s; to use it again, restore persia:pedl.postgresql.persistence", at)))
 			case at != now:
-				text += fmt.Sprintf(". %s uses the data in %s. The data until now stays in %s; to use it again, restore persia:pedl.postgresql.persistence", name, now, at)
+				text += fmt.Sprintf(". %s uses the data in %s. %s", name, now, before.unlessDeleted(at, fmt.Sprintf("The data until now stays in %s; to use it again, restore persia:pedl.postgresql.persistence", at)))
 			}
 			effects = append(effects, text)
 		}

@@ -67,6 +67,8 @@ func hidden(before, after Stack, j job) []string {
 			}
 			text := ""
 			switch seen := is.seeing(after, had, was.claim(mount)); {
+			case len(seen) == 0 && before.deleted[had.storage]:
+				continue // the effects on volumes say it
 			case len(seen) == 0:
 				text = fmt.Sprintf("no longer see %s, which they had at %s; the data stays there. To see it again, restore", had, mount.MountPath)
 			case !was.readOnly(mount) && !slices.ContainsFunc(seen, func(m corev1.VolumeMount) bool { return !is.readOnly(m) }):

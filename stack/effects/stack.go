@@ -50,6 +50,8 @@ type Stack struct {
 	Zones []string
 	// BackupPlan is the name of the plan of backups in the state of a stack, or "".
 	BackupPlan string
+	// deleted has the storage that the update deletes, by name.
+	deleted map[string]bool
 	// Replaced is the cluster that gives way to the one of this stack, or nil.
 	Replaced *gke.Replacement
 }

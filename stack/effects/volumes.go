@@ -29,6 +29,26 @@ func volumes(before, after Stack) []string {
 	return effects
 }
 
+// deleted returns the storage that drivers delete, because a volume with the reclaimPolicy Delete
+// goes.
+func deleted(before, after Stack) map[string]bool {
+	gone := map[string]bool{}
+	for name, was := range before.Volumes {
+		if was.DeletesData && (after.Replaced != nil || after.Volumes[name].Storage != was.Storage) {
+			gone[was.Storage] = true
+		}
+	}
+	return gone
+}
+
+// unlessDeleted returns what happens to data that stays, or says that the update deletes it.
+func (s Stack) unlessDeleted(at storedFolder, stays string) string {
+	if s.deleted[at.storage] {
+		return fmt.Sprintf("This deletes %s with all data, because the reclaimPolicy of its volume is Delete", at.storage)
+	}
+	return stays
+}
+
 // folders returns the directories that the volumes of a stack contain.
 func folders(s Stack) []storedFolder {
 	var all []storedFolder
