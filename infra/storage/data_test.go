@@ -74,20 +74,20 @@ func TestNoEditDeletes(t *testing.T) {
 			deletable := inState(test.typeToken, map[string]any{"persia-stack": programtest.ThisStack, "persia-deleted-with-stack": "true"})
 			// last returns a cloud with a resource in the state, and a record in the outputs of the last
 			// successful update.
-			last := func(there mockcloud.Cloud, outputs map[string]any, records ...any) mockcloud.Cloud {
+			last := func(there pulumitest.Cloud, outputs map[string]any, records ...any) pulumitest.Cloud {
 				there = lastUpdate(there, records...)
 				there["resources"] = map[string]any{"urn:pulumi:dev::persia::" + test.typeToken + "::" + test.name: map[string]any{"outputs": outputs}}
 				return there
 			}
-			for state, cloud := range map[string]func() mockcloud.Cloud{
-				"marked":                    func() mockcloud.Cloud { return last(left(programtest.ThisStack), deletable) },
-				"imported, and not updated": func() mockcloud.Cloud { return last(left(programtest.ThisStack), inState(test.typeToken, nil)) },
-				"forced": func() mockcloud.Cloud {
+			for state, cloud := range map[string]func() pulumitest.Cloud{
+				"marked":                    func() pulumitest.Cloud { return last(left(programtest.ThisStack), deletable) },
+				"imported, and not updated": func() pulumitest.Cloud { return last(left(programtest.ThisStack), inState(test.typeToken, nil)) },
+				"forced": func() pulumitest.Cloud {
 					forced := inState(test.typeToken, owned)
 					forced["forceDestroy"] = true
 					return last(left(programtest.ThisStack), forced)
 				},
-				"marked by an earlier release": func() mockcloud.Cloud {
+				"marked by an earlier release": func() pulumitest.Cloud {
 					return last(left(programtest.ThisStack), inState(test.typeToken, owned), record("more", resolved(test.typeToken, test.repeated)))
 				},
 			} {
@@ -97,7 +97,7 @@ func TestNoEditDeletes(t *testing.T) {
 					assert.Equal(t, []string{pulumitest.GoogleProvider}, recorder.URNs(), "nothing else is registered")
 				}
 			}
-			for state, cloud := range map[string]mockcloud.Cloud{
+			for state, cloud := range map[string]pulumitest.Cloud{
 				"the storage is gone":     last(nil, deletable),
 				"the state keeps it":      last(left(programtest.ThisStack), inState(test.typeToken, owned)),
 				"the state has forgotten": lastUpdate(left(programtest.ThisStack), record("more", resolved(test.typeToken, test.repeated))),

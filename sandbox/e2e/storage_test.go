@@ -5,18 +5,22 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
 	"persia/sandbox"
+	"persia/sandbox/state"
 )
 
 // storageStack is the file of a stack with volumes.
@@ -233,6 +237,8 @@ func TestStorageKept(t *testing.T) {
 		if life == 1 {
 			assert.Empty(t, upChanges(t, s))
 			assert.Empty(t, refreshChanges(t, s))
+			stack.takeProvider(s, dir)
+			stack.failToMark(s, c, printed)
 		}
 		switch life {
 		case 1, 5:
@@ -247,6 +253,53 @@ func TestStorageKept(t *testing.T) {
 			c.assertEmpty()
 		}
 	}
+}
+
+// takeProvider checks that the provider of Google Cloud takes the resources of a state in which they
+// have the default provider, and replaces none.
+func (s storageStack) takeProvider(box *sandbox.Sandbox, dir string) {
+	s.t.Helper()
+	file := filepath.Join(string(state.InFolder(filepath.Join(dir, "madeup", "state"), "persia", "madeup")), "state.jsonl")
+	text, err := os.ReadFile(file)
+	require.NoError(s.t, err)
+	const provider = "pulumi:providers:gcp::"
+	require.Contains(s.t, string(text), provider+"google")
+	text = bytes.ReplaceAll(text, []byte(provider+"google"), []byte(provider+"default_7_38_0"))
+	require.NoError(s.t, os.WriteFile(file, text, 0o600))
+	assert.Equal(s.t, map[string]int{"create": 1, "delete": 1}, upChanges(s.t, box), "the providers")
+	assert.Empty(s.t, upChanges(s.t, box))
+}
+
+// failToMark has an update mark the bucket for deletion and then fail, and checks that the next one,
+// whose stack file has no bucket, does not delete it.
+func (s storageStack) failToMark(box *sandbox.Sandbox, c storageCluster, printed *output) {
+	s.t.Helper()
+	taken := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "taken"}, Spec: corev1.PersistentVolumeSpec{
+		Capacity:               corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")},
+		AccessModes:            []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany},
+		PersistentVolumeSource: corev1.PersistentVolumeSource{NFS: &corev1.NFSVolumeSource{Server: "10.0.0.9", Path: "/"}},
+	}}
+	_, err := c.CoreV1().PersistentVolumes().Create(s.t.Context(), taken, metav1.CreateOptions{})
+	require.NoError(s.t, err)
+	volumes := s.configuration["persia:storage"].([]object)
+	storage := func(changed ...object) {
+		s.configuration["persia:storage"] = append(slices.DeleteFunc(slices.Clone(volumes), func(v object) bool { return v["name"] == "bucket" }), changed...)
+		s.write()
+	}
+	storage(volume("taken", "gcsFuse", object{"bucket": "madeup-checkpoints", "create": object{"deleteWithStack": "madeup-checkpoints"}}))
+	_, err = box.Up(s.t.Context())
+	require.Error(s.t, err)
+	storage()
+	printed.reset()
+	_, err = box.Preview(s.t.Context())
+	require.Error(s.t, err)
+	assert.Contains(s.t, printed.String(), "gs://madeup-checkpoints in the project my-project for deletion (deleteWithStack), and no volume creates it any more")
+	assert.NotContains(s.t, printed.String(), "stays in gs://madeup-checkpoints")
+	require.NoError(s.t, c.CoreV1().PersistentVolumes().Delete(s.t.Context(), "taken", metav1.DeleteOptions{}))
+	s.configuration["persia:storage"] = volumes
+	s.write()
+	require.NoError(s.t, box.Apply(s.t.Context()))
+	assert.Empty(s.t, upChanges(s.t, box))
 }
 
 // deleteWithStack has all storage of the stack go with it.
