@@ -64,7 +64,7 @@ func checkGrowing(cfg *config.Stack, job *config.Job, was effects.Job, pool capa
 			role.NodePool != pool.Name || had.Pod.Spec.NodeSelector[gcp.LabelNodePool] != pool.Name {
 			continue
 		}
-		sidecar, _ := cfg.GCSFuseSidecar(job, role.Kind)
+		sidecar, _ := job.GCSFuseSidecar(role.Kind)
 		now := config.PodRequests(role.Resources).Plus(sidecar)
 		old := capacity.Pods{Count: had.Replicas, Requests: config.PodRequests(had.Pod.Spec.Containers[0].Resources).Plus(sidecar), Priority: role.Priority.Value}
 		together := pool
