@@ -16,6 +16,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"github.com/stretchr/testify/require"
 
+	"persia/cmd/persia/recovery"
 	"persia/config"
 	"persia/infra/storage"
 	"persia/stack"
@@ -296,8 +297,20 @@ func (e *engine) up(configuration map[string]string) []string {
 	if cfg.Cluster.Existing == nil && !cfg.Cluster.CSIDrivers.PersistentDisk {
 		e.asked["persistentDiskDriver"] = "off"
 	}
+	e.recoverable()
 	slices.Sort(e.did)
 	return e.did
+}
+
+// recoverable checks that `persia recover` knows the identifier of each resource that cannot be created
+// twice.
+func (e *engine) recoverable() {
+	e.Helper()
+	for urn, has := range e.state {
+		if kind := string(urn.Type()); !strings.HasSuffix(kind, "Member") && !strings.HasSuffix(kind, "ServiceIdentity") {
+			require.Equal(e, string(has.id), recovery.ID(kind, has.inputs.Mappable()))
+		}
+	}
 }
 
 // load reads a stack file.
