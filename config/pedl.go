@@ -404,7 +404,6 @@ func (f *PEDL) Check(p *input.Problems, path *field.Path, stack *Stack) {
 	checkImage(p, path.Child("agentImage"), f.AgentImage, example)
 	checkNoGPUs(p, path.Child("resources"), "the master of PEDL", f.Resources)
 	checkNodeSelector(p, path.Child("nodeSelector"), f.NodeSelector)
-	checkTolerations(p, path.Child("tolerations"), f.Tolerations)
 	checkRegistry(p, path.Child("registry"), f.Registry)
 	checkService(p, path.Child("service"), f.Service, stack)
 	checkIngress(p, path.Child("ingress"), f.Ingress)
@@ -415,7 +414,6 @@ func (f *PEDL) Check(p *input.Problems, path *field.Path, stack *Stack) {
 
 func (a *PEDLAgent) check(p *input.Problems, path *field.Path, stack *Stack) {
 	checkEnvVars(p, path.Child("env"), a.Env)
-	checkTolerations(p, path.Child("tolerations"), a.Tolerations)
 	checkResources(p, path.Child("resources"), "an agent of PEDL", a.Resources)
 	pools := path.Child("nodePools")
 	if len(a.NodePools) > 0 && stack.existing() {

@@ -83,12 +83,6 @@ func TestPEDLRefused(t *testing.T) {
 			"persia:pedl.resources.limits[nvidia.com/gpu]", []string{"the master of PEDL uses no GPUs"}},
 		{"node selector of the pool", withPEDL(edits{"persia:pedl.nodeSelector": edits{"cloud.google.com/gke-nodepool": "ps"}}),
 			"persia:pedl.nodeSelector[cloud.google.com/gke-nodepool]", []string{"set by nodePool"}},
-		{"toleration without a key", withPEDL(edits{"persia:pedl.tolerations": []any{edits{"value": "a"}}}),
-			"persia:pedl.tolerations[0].key", []string{"operator: Exists to tolerate all"}},
-		{"toleration operator", withPEDL(edits{"persia:pedl.tolerations": []any{edits{"key": "a", "operator": "In"}}}),
-			"persia:pedl.tolerations[0].operator", []string{"Equal or Exists"}},
-		{"toleration with a value in vain", withPEDL(edits{"persia:pedl.tolerations": []any{edits{"key": "a", "operator": "Exists", "value": "b"}}}),
-			"persia:pedl.tolerations[0].value", []string{"tolerates all values"}},
 
 		// Access to the master.
 		{"service type", withPEDL(edits{"persia:pedl.service": edits{"type": "ExternalName"}}),

@@ -1,10 +1,8 @@
 package config
 
 import (
-	"cmp"
 	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -179,118 +177,4 @@ func checkEnvVars(p *input.Problems, path *field.Path, env []corev1.EnvVar) {
 
 func checkEnvVar(p *input.Problems, path *field.Path, e corev1.EnvVar) {
 	p.Name(path.Child("name"), e.Name, validation.IsEnvVarName)
-	if e.ValueFrom == nil {
-		return
-	}
-	if e.Value != "" {
-		p.Forbidden(path.Child("valueFrom"), "cannot be combined with value; write either value or valueFrom")
-	}
-	checkEnvSource(p, path.Child("valueFrom"), *e.ValueFrom)
-}
-
-func checkEnvSource(p *input.Problems, path *field.Path, s corev1.EnvVarSource) {
-	if s.FileKeyRef != nil {
-		p.Forbidden(path.Child("fileKeyRef"), "is a source that GKE clusters do not enable; use a secretKeyRef or a configMapKeyRef")
-		return
-	}
-	given := 0
-	for _, present := range []bool{
-		s.FieldRef != nil, s.ResourceFieldRef != nil, s.ConfigMapKeyRef != nil, s.SecretKeyRef != nil,
-	} {
-		if present {
-			given++
-		}
-	}
-	if given != 1 {
-		p.Forbidden(path, "has %d sources; write exactly one of secretKeyRef, configMapKeyRef, fieldRef, and resourceFieldRef", given)
-	}
-	if ref := s.SecretKeyRef; ref != nil {
-		checkEnvKey(p, path.Child("secretKeyRef"), ref.Name, ref.Key)
-	}
-	if ref := s.FieldRef; ref != nil {
-		checkFieldRef(p, path.Child("fieldRef"), *ref, envFields)
-	}
-	if ref := s.ResourceFieldRef; ref != nil {
-		checkResourceFieldRef(p, path.Child("resourceFieldRef"), *ref)
-	}
-	if ref := s.ConfigMapKeyRef; ref != nil {
-		checkEnvKey(p, path.Child("configMapKeyRef"), ref.Name, ref.Key)
-	}
-}
-
-func checkEnvKey(p *input.Problems, path *field.Path, name, key string) {
-	p.Name(path.Child("name"), name, validation.IsDNS1123Subdomain)
-	p.Name(path.Child("key"), key, validation.IsConfigMapKey)
-}
-
-// The fields of a pod that its containers can read (Kubernetes, "Downward API").
-var (
-	// volumePodFields are available in files.
-	volumePodFields = []string{"metadata.name", "metadata.namespace", "metadata.labels", "metadata.annotations", "metadata.uid"}
-	// envFields are available in environment variables.
-	envFields = []string{"metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName", "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs"}
-)
-
-// entryForm matches the path of one label or annotation, and its key.
-var entryForm = regexp.MustCompile(`^metadata\.(?:labels|annotations)\['(.*)'\]$`)
-
-// isEntry reports whether a path is a label or an annotation with a key that Kubernetes accepts.
-func isEntry(fieldPath string) bool {
-	match := entryForm.FindStringSubmatch(fieldPath)
-	return match != nil && len(validation.IsQualifiedName(match[1])) == 0
-}
-
-// checkFieldRef checks a reference to an allowed field of the pod, a label, or an annotation.
-func checkFieldRef(p *input.Problems, path *field.Path, ref corev1.ObjectFieldSelector, allowed []string) {
-	if !slices.Contains(allowed, ref.FieldPath) && !isEntry(ref.FieldPath) {
-		p.Invalid(path.Child("fieldPath"), ref.FieldPath, "must be %s, or a label like metadata.labels['team']", input.Or(allowed))
-	}
-	if ref.APIVersion != "" {
-		input.OneOf(p, path.Child("apiVersion"), ref.APIVersion, "v1")
-	}
-}
-
-// shownResources are the amounts that containers can read.
-var shownResources = []string{"limits.cpu", "limits.memory", "limits.ephemeral-storage", "requests.cpu", "requests.memory", "requests.ephemeral-storage"}
-
-// divisors are the units of amounts, of CPU if true and of other resources if false.
-var divisors = map[bool][]string{
-	true:  {"0", "1", "1m"},
-	false: {"0", "1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei"},
-}
-
-// checkResourceFieldRef checks a reference to an amount of a container.
-func checkResourceFieldRef(p *input.Problems, path *field.Path, ref corev1.ResourceFieldSelector) {
-	if !input.OneOf(p, path.Child("resource"), ref.Resource, shownResources...) {
-		return
-	}
-	units := divisors[ref.Resource == "limits.cpu" || ref.Resource == "requests.cpu"]
-	if divisor := ref.Divisor.String(); !slices.Contains(units, divisor) {
-		p.Invalid(path.Child("divisor"), divisor, "must be %s", input.Or(units[1:]))
-	}
-}
-
-// checkTolerations checks the tolerations of a pod.
-func checkTolerations(p *input.Problems, path *field.Path, tolerations []corev1.Toleration) {
-	for i, t := range tolerations {
-		at := path.Index(i)
-		exists := t.Operator == corev1.TolerationOpExists
-		input.OneOf(p, at.Child("operator"), cmp.Or(t.Operator, corev1.TolerationOpEqual), corev1.TolerationOpEqual, corev1.TolerationOpExists)
-		switch {
-		case t.Key != "":
-			p.Name(at.Child("key"), t.Key, validation.IsQualifiedName)
-		case !exists:
-			p.Required(at.Child("key"), "write the key of a taint, or operator: Exists to tolerate all")
-		}
-		if t.TolerationSeconds != nil && t.Effect != corev1.TaintEffectNoExecute {
-			p.Forbidden(at.Child("tolerationSeconds"), "requires the effect NoExecute; remove it, or set that effect")
-		}
-		p.InvalidFor(at.Child("value"), t.Value, validation.IsValidLabelValue(t.Value))
-		if exists && t.Value != "" {
-			p.Forbidden(at.Child("value"), "cannot be combined with the operator Exists, which tolerates all values; remove one of them")
-		}
-		if t.Effect != "" {
-			input.OneOf(p, at.Child("effect"), t.Effect, corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute)
-		}
-	}
 }

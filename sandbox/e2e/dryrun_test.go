@@ -158,11 +158,24 @@ func (d *dryRun) refusals(ctx context.Context, stack stackgen.Stack) []refusal {
 				return []refusal{{object, err}}
 			}
 		}
-		if err := d.create(ctx, object); err != nil {
+		if err := d.create(ctx, object); err != nil && !leftToServer(err) {
 			refused = append(refused, refusal{object, err})
 		}
 	}
 	return refused
+}
+
+// ofServer matches fields of pods that the program leaves to the API server, which checks them in a
+// preview too.
+var ofServer = regexp.MustCompile(`\.(volumes|volumeMounts|tolerations)\[|\.env\[\d+\]\.`)
+
+// leftToServer reports whether the API server refuses only such fields.
+func leftToServer(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Details == nil || len(status.Status().Details.Causes) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(status.Status().Details.Causes, func(cause metav1.StatusCause) bool { return !ofServer.MatchString(cause.Field) })
 }
 
 // sameName are objects that another object of the stack would be overwritten by. No
