@@ -34,27 +34,27 @@ help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 up: sandbox ## Create or update STACK in the sandbox.
-	@$(SANDBOX) up --stack $(STACK) --stacks $(STACKS) $(ARCHIVE)
+	@$(SANDBOX) up --stack '$(STACK)' --stacks '$(STACKS)' $(ARCHIVE)
 
 train: STACK = train
 train: STACKS = examples
 train: sandbox node-packages ## Train examples/Pulumi.train.yaml with PERSIA's own processes on a real node.
-	@$(SANDBOX) train --stack $(STACK) --stacks $(STACKS) $(ARCHIVE)
+	@$(SANDBOX) train --stack '$(STACK)' --stacks '$(STACKS)' $(ARCHIVE)
 
 preview: sandbox ## Show what `make up` would do.
-	@$(SANDBOX) preview --stack $(STACK) --stacks $(STACKS) $(ARCHIVE)
+	@$(SANDBOX) preview --stack '$(STACK)' --stacks '$(STACKS)' $(ARCHIVE)
 
 comment: sandbox ## Print the preview as a pull request comment.
-	@go run ./cmd/persia comment --stack $(STACK) -- $(SANDBOX) preview --json --stack $(STACK) --stacks $(STACKS)
+	@go run ./cmd/persia comment --stack '$(STACK)' -- $(SANDBOX) preview --json --stack '$(STACK)' --stacks '$(STACKS)'
 
 down: sandbox ## Destroy STACK and stop everything that `make up` started.
-	@$(SANDBOX) down --stack $(STACK) --stacks $(STACKS)
+	@$(SANDBOX) down --stack '$(STACK)' --stacks '$(STACKS)'
 
 status: sandbox ## Show the nodes, pods, and endpoints of STACK.
-	@$(SANDBOX) status --stack $(STACK) --stacks $(STACKS)
+	@$(SANDBOX) status --stack '$(STACK)' --stacks '$(STACKS)'
 
 kubeconfig: sandbox ## Print the path of the kubeconfig of STACK.
-	@$(SANDBOX) kubeconfig --stack $(STACK) --stacks $(STACKS)
+	@$(SANDBOX) kubeconfig --stack '$(STACK)' --stacks '$(STACKS)'
 
 test: ## Run the quick tests of the program. Nothing is installed, and no test waits for processes.
 	$(TEST) -short -timeout 10m ./...
@@ -119,7 +119,7 @@ recording: sandbox ## Record the tour of the sandbox as an animated picture, doc
 
 preflight: ## Check what `pulumi up` of STACK needs. OFFLINE=1 skips all network checks.
 	@go build -o bin/ ./cmd/persia
-	@bin/persia preflight --stack $(STACK) $(if $(OFFLINE),--offline)
+	@bin/persia preflight --stack '$(STACK)' $(if $(OFFLINE),--offline)
 
 toolchain: sandbox ## Compile the programs that the sandbox runs.
 	@$(SANDBOX) toolchain $(ARCHIVE)

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -97,6 +98,17 @@ func TestStacksHaveAFolder(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, examples, s.options.Stacks)
 	assert.Equal(t, "STACK=spot", s.Variables())
+
+	spaced := filepath.Join(project, "my stacks")
+	require.NoError(t, os.Rename(examples, spaced))
+	s, err = New(Options{Project: project, Stacks: spaced, Stack: "spot"})
+	require.NoError(t, err)
+	assert.Equal(t, "STACKS='my stacks' STACK=spot", s.Variables())
+	for _, target := range []string{"up", "preview", "down", "status", "kubeconfig", "comment"} {
+		recipe, err := exec.Command("sh", "-c", "make -C .. -n "+target+" "+s.Variables()).Output()
+		require.NoError(t, err)
+		assert.Contains(t, string(recipe), "--stacks 'my stacks'")
+	}
 }
 
 func TestBrief(t *testing.T) {

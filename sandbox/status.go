@@ -84,6 +84,9 @@ func (s *Sandbox) Variables() string {
 	if err != nil {
 		folder = s.options.Stacks
 	}
+	if strings.Contains(folder, " ") {
+		folder = "'" + folder + "'"
+	}
 	return "STACKS=" + folder + " " + stack
 }
 
