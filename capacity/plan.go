@@ -110,6 +110,23 @@ func (p PoolPlan) Fits() bool {
 	return len(p.TooLarge) == 0 && p.Needed <= p.Nodes
 }
 
+// FitsOn reports whether all pods find room on as many nodes with another room.
+func (p PoolPlan) FitsOn(node Resources) bool {
+	p.Node = node
+	return !slices.ContainsFunc(p.Pods, func(pods Pods) bool { return p.Holds(pods) == 0 }) && p.Pool.Needed()+p.Spare <= p.Nodes
+}
+
+// Short returns the resource of which the nodes have too little for the pods, or "" if more of no
+// single resource gives all pods room.
+func (p PoolPlan) Short() string {
+	for _, d := range dimensions {
+		if p.FitsOn(p.Node.Plus(d.plenty)) {
+			return d.name
+		}
+	}
+	return ""
+}
+
 // Missing returns how many pods find no room, for a pool whose pods are alike. For other pools the
 // number depends on the order of the pods, and known is false.
 func (p PoolPlan) Missing() (missing int, known bool) {

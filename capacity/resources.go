@@ -76,12 +76,19 @@ func (r Resources) Within(other Resources) bool {
 type dimension struct {
 	name   string
 	amount func(Resources) int64
+	plenty Resources
 }
 
 var dimensions = []dimension{
-	{"CPU", func(r Resources) int64 { return r.MilliCPU }},
-	{"memory", func(r Resources) int64 { return r.MemoryBytes }},
-	{"GPUs", func(r Resources) int64 { return r.GPUs }},
-	{"ephemeral storage", func(r Resources) int64 { return r.EphemeralBytes }},
-	{"pods", func(r Resources) int64 { return r.Pods }},
+	{"CPU", func(r Resources) int64 { return r.MilliCPU }, Resources{MilliCPU: 1 << 40}},
+	{"memory", func(r Resources) int64 { return r.MemoryBytes }, Resources{MemoryBytes: 1 << 60}},
+	{"GPUs", func(r Resources) int64 { return r.GPUs }, Resources{GPUs: 1 << 20}},
+	{EphemeralStorageName, func(r Resources) int64 { return r.EphemeralBytes }, Resources{EphemeralBytes: 1 << 60}},
+	{PodsName, func(r Resources) int64 { return r.Pods }, Resources{Pods: 1 << 20}},
 }
+
+// The names of two resources that [PoolPlan.Short] returns.
+const (
+	EphemeralStorageName = "ephemeral storage"
+	PodsName             = "pods"
+)

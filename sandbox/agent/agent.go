@@ -109,6 +109,9 @@ func (a *agent) run(ctx context.Context) error {
 	if _, err := factory.Core().V1().Pods().Informer().AddEventHandler(handlers); err != nil {
 		return fmt.Errorf("watch pods: %w", err)
 	}
+	if err := a.watchVolumes(ctx, factory); err != nil {
+		return fmt.Errorf("watch volumes: %w", err)
+	}
 	if a.options.Proxy != "" {
 		stop, err := a.serveProxy()
 		if err != nil {

@@ -275,3 +275,30 @@ func TestANodeIsAskedForAgain(t *testing.T) {
 	a.awaitLog(t, "p", "pid", 1)
 	assert.True(t, failed.Load())
 }
+
+// TestVolumesOfClasses: a claim that a storage class asks the driver of disks for gets a volume, which
+// goes with the claim.
+func TestVolumesOfClasses(t *testing.T) {
+	client, class := fake.NewClientset(), "standard-rwo"
+	a := &agent{client: client}
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data", Namespace: "pedl", UID: "1"}}
+	claim.Spec.StorageClassName = &class
+	list := func() []corev1.PersistentVolume {
+		found, err := client.CoreV1().PersistentVolumes().List(t.Context(), metav1.ListOptions{})
+		require.NoError(t, err)
+		return found.Items
+	}
+	a.provision(t.Context(), claim)
+	assert.Empty(t, list(), "no pod has used the claim")
+	claim.Annotations = map[string]string{asksProvisioner: "pd.csi.storage.gke.io"}
+	a.provision(t.Context(), claim)
+	a.provision(t.Context(), claim)
+	require.Len(t, list(), 1)
+	volume := list()[0]
+	assert.EqualValues(t, "1", volume.Spec.ClaimRef.UID)
+	a.discard(t.Context(), &volume)
+	assert.Len(t, list(), 1, "the claim has it")
+	volume.Status.Phase = corev1.VolumeReleased
+	a.discard(t.Context(), &volume)
+	assert.Empty(t, list())
+}

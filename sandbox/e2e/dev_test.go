@@ -65,7 +65,7 @@ func testDevObjects(t *testing.T, s *sandbox.Sandbox) {
 	assert.Contains(t, result.Outputs["kubeconfig"].Value, "gke-gcloud-auth-plugin")
 	assert.Equal(t, "nats://persia-nats-service.nats-io.svc:4222", result.Outputs["natsUrl"].Value)
 	assert.Equal(t, []any{map[string]any{"volume": "checkpoints-vol", "claim": "checkpoints-pvc",
-		"storage": "directory /var/lib/persia of the node", "onDestroy": "kept"}},
+		"storage": "directory /var/lib/persia of the node", "onDestroy": "lost with its node"}},
 		result.Outputs["checkpointVolumes"].Value)
 	assert.Equal(t, map[string]any{"adult-income": map[string]any{
 		"adult-income-nn-worker": 1.0, "adult-income-dataloader": 1.0,

@@ -152,7 +152,7 @@ func TestStorageSources(t *testing.T) {
 	}
 	classes, err := c.StorageV1().StorageClasses().List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
-	assert.Equal(t, []string{"standard-rwo"}, names(classes.Items), "the default class is there")
+	assert.ElementsMatch(t, []string{"standard-rwo", "premium-rwo", "standard"}, names(classes.Items), "GKE's classes are there")
 	c.assertDecoys()
 	c.assertMounted("one", "share-claim", "bucket-claim")
 	c.assertMounted("two", "share-claim")

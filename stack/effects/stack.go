@@ -80,6 +80,8 @@ type Volume struct {
 	Claim string
 	// Storage names the storage for people, and Folder the directory of it that pods see, or "".
 	Storage, Folder string
+	// Options are the mount options, as one text.
+	Options string
 	// DeletesData is true if the driver deletes the storage together with the claim.
 	DeletesData bool
 }
@@ -201,6 +203,7 @@ func (s Stack) Add(object any) {
 	case *corev1.PersistentVolume:
 		volume := Volume{
 			Storage:     storageOf(object.Spec.PersistentVolumeSource),
+			Options:     strings.Join(object.Spec.MountOptions, ", "),
 			DeletesData: object.Spec.CSI != nil && object.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete,
 		}
 		if object.Spec.ClaimRef != nil {

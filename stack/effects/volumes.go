@@ -4,6 +4,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"persia/config/input"
 )
 
 // volumes says which data is deleted, and which no pod can see any more. Package storage warns of
@@ -18,6 +22,11 @@ func volumes(before, after Stack) []string {
 		case stays && is.Storage == was.Storage && is.Folder != was.Folder:
 			effects = append(effects, fmt.Sprintf("persia:storage: the volume %s showed %s, and shows %s to pods that start from now on. The data stays in %s; to see it again, restore only-dir in mountOptions",
 				name, at, storedFolder{is.Storage, is.Folder}, at))
+		case stays && is.Storage == was.Storage && is.Options != was.Options:
+			if jobs := keep(before, after, was.Claim); len(jobs) > 0 {
+				effects = append(effects, fmt.Sprintf("persia:storage: the volume %s has other mount options, and running pods of %s keep the old ones. To apply them, write suspend: true for the job, run `pulumi up`, remove suspend, and run it again",
+					name, input.And(jobs)))
+			}
 		case stays:
 		case was.DeletesData:
 			effects = append(effects, fmt.Sprintf("persia:storage: the volume %s is no longer in the stack file, and its driver deletes %s with all data, because its reclaimPolicy is Delete. To keep the data, write the volume again with reclaimPolicy: Retain, run `pulumi up`, and remove it then",
@@ -47,6 +56,19 @@ func (s Stack) unlessDeleted(at storedFolder, stays string) string {
 		return fmt.Sprintf("This deletes %s with all data, because the reclaimPolicy of its volume is Delete", at.storage)
 	}
 	return stays
+}
+
+// keep returns the running jobs with a pod that mounts a claim and that the update does not replace.
+func keep(before, after Stack, claim string) []string {
+	return slices.DeleteFunc(before.Running(), func(name string) bool {
+		is, stays := after.Jobs[name]
+		restarted := job{name: name, was: before.Jobs[name], is: is}.restarted()
+		return !stays || !slices.ContainsFunc(slices.Collect(maps.Keys(is.Roles)), func(role string) bool {
+			return is.Roles[role].Replicas > 0 && !slices.Contains(restarted, role) && slices.ContainsFunc(is.Roles[role].Pod.Spec.Volumes, func(v corev1.Volume) bool {
+				return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim
+			})
+		})
+	})
 }
 
 // folders returns the directories that the volumes of a stack contain.

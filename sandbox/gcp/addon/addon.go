@@ -38,9 +38,11 @@ func (p ControlPlane) Apply(ctx context.Context, inputs resource.PropertyMap) er
 			return err
 		}
 	}
-	_, err = client.StorageV1().StorageClasses().Create(ctx, defaultStorageClass(), metav1.CreateOptions{})
-	if err := utilerrors.FilterOut(err, apierrors.IsAlreadyExists); err != nil {
-		return err
+	for _, class := range storageClasses() {
+		_, err = client.StorageV1().StorageClasses().Create(ctx, class, metav1.CreateOptions{})
+		if err := utilerrors.FilterOut(err, apierrors.IsAlreadyExists); err != nil {
+			return err
+		}
 	}
 	kinds, err := provisioningKinds()
 	if err != nil {
@@ -63,9 +65,11 @@ func (p ControlPlane) Remove(ctx context.Context) error {
 			return err
 		}
 	}
-	err = client.StorageV1().StorageClasses().Delete(ctx, defaultStorageClass().Name, metav1.DeleteOptions{})
-	if err := utilerrors.FilterOut(err, apierrors.IsNotFound); err != nil {
-		return err
+	for _, class := range storageClasses() {
+		err := client.StorageV1().StorageClasses().Delete(ctx, class.Name, metav1.DeleteOptions{})
+		if err := utilerrors.FilterOut(err, apierrors.IsNotFound); err != nil {
+			return err
+		}
 	}
 	kinds, err := provisioningKinds()
 	if err != nil {
@@ -124,16 +128,18 @@ func deleteDriver(ctx context.Context, client kubernetes.Interface, addon csiAdd
 	return utilerrors.FilterOut(err, apierrors.IsNotFound)
 }
 
-// defaultStorageClass answers every claim that does not say which class it
-// wants.
-func defaultStorageClass() *storagev1.StorageClass {
-	wait := storagev1.VolumeBindingWaitForFirstConsumer
-	return &storagev1.StorageClass{
-		ObjectMeta: metav1.ObjectMeta{
-			Name:        "standard-rwo",
-			Annotations: map[string]string{"storageclass.kubernetes.io/is-default-class": "true"},
-		},
-		Provisioner:       gcp.DriverPersistentDisk,
-		VolumeBindingMode: &wait,
+// storageClasses returns the classes of GKE's disks. The first one answers every claim that names none.
+func storageClasses() []*storagev1.StorageClass {
+	class := func(name string, mode storagev1.VolumeBindingMode, annotations map[string]string) *storagev1.StorageClass {
+		return &storagev1.StorageClass{
+			ObjectMeta:        metav1.ObjectMeta{Name: name, Annotations: annotations},
+			Provisioner:       gcp.DriverPersistentDisk,
+			VolumeBindingMode: &mode,
+		}
+	}
+	return []*storagev1.StorageClass{
+		class("standard-rwo", storagev1.VolumeBindingWaitForFirstConsumer, map[string]string{"storageclass.kubernetes.io/is-default-class": "true"}),
+		class("premium-rwo", storagev1.VolumeBindingWaitForFirstConsumer, nil),
+		class("standard", storagev1.VolumeBindingImmediate, nil),
 	}
 }
