@@ -128,6 +128,31 @@ func TestMissing(t *testing.T) {
 	}
 }
 
+// TestShort: with more of the short resource, all pods find room.
+func TestShort(t *testing.T) {
+	pod, disk := cpus(3, 1), cpus(3, 1)
+	disk.EphemeralBytes = 5 * GiB
+	room := node(7, 27, 1, 98)
+	room.EphemeralBytes = 9 * GiB
+	for name, c := range map[string]struct {
+		nodes int
+		pods  []Pods
+		want  string
+	}{
+		"CPU":               {1, []Pods{{Name: "a", Count: 3, Requests: pod}}, "CPU"},
+		"memory":            {1, []Pods{{Name: "a", Count: 3, Requests: cpus(1, 10)}}, "memory"},
+		"GPUs":              {1, []Pods{{Name: "a", Count: 2, Requests: gpus(1)}}, "GPUs"},
+		"ephemeral storage": {1, []Pods{{Name: "a", Count: 2, Requests: disk}}, "ephemeral storage"},
+		"an order":          {1, []Pods{{Name: "a", Count: 1, Requests: pod}, {Name: "b", Count: 2, Requests: pod}}, "CPU"},
+		"two":               {1, []Pods{{Name: "a", Count: 3, Requests: cpus(3, 10)}}, ""},
+		"nodes":             {1, []Pods{{Name: "a", Count: 2, Requests: pod, Apart: true}}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, c.want, newPoolPlan(Pool{Node: room, Nodes: c.nodes, Pods: c.pods}, func(gcp.Machine, bool) (Price, bool) { return Price{}, false }).Short())
+		})
+	}
+}
+
 func TestMachinesFor(t *testing.T) {
 	left := func(m gcp.Machine) Resources {
 		room := Allocatable(m)

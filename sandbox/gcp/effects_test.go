@@ -272,6 +272,9 @@ func TestEffects(t *testing.T) {
 			"the job criteo restarts",
 		}, all},
 		{"another path for the checkpoints", nil, ofJob("mounts", []any{values{"volume": "checkpoints", "mountPath": "/elsewhere"}}), []string{"the job criteo restarts"}, all},
+		{"other mount options", nil, set("persia:storage", "0.mountOptions", []any{"uid=1000"}), []string{
+			"persia:storage: the volume checkpoints has other mount options, and running pods of criteo keep the old ones. To apply them, write suspend: true for the job, run `pulumi up`, remove suspend",
+		}, nil},
 		{"another folder of the bucket", nil, set("persia:storage", "0.mountOptions", []any{"only-dir=second"}), []string{
 			"persia:jobs[0]: the next attempt of the job criteo does not see the checkpoints in " + checkpoints + ", which stay there: it trains from the newest complete checkpoint in folder second/criteo/1 of gs://my-project-checkpoints, or from the beginning if there is none. To continue from them, restore the volume checkpoints in persia:storage",
 			"persia:storage: the volume checkpoints showed gs://my-project-checkpoints, and shows folder second of gs://my-project-checkpoints to pods that start from now on",
