@@ -20,6 +20,8 @@ type Plan struct {
 	Quotas []Quota
 	// HourlyCost is the cost of all nodes, or nil if a machine has no known price.
 	HourlyCost *float64
+	// NoRegion is true if the region of the nodes is unknown, and so are list prices.
+	NoRegion bool
 	// LastHourlyCost is the cost after the last update, or nil if it is unknown.
 	LastHourlyCost *float64
 	// Trainings are the jobs whose interruptions the stack file describes.

@@ -120,6 +120,8 @@ func (p Plan) writeCosts(text *strings.Builder) {
 	listed := false
 	for _, pool := range p.Pools {
 		switch {
+		case pool.HourlyCost == nil && p.NoRegion:
+			table.row(pool.Name, "unknown", "region unknown: name the context gke_PROJECT_REGION_CLUSTER, or set hourlyPrice of "+pool.Machine.Type)
 		case pool.HourlyCost == nil:
 			table.row(pool.Name, "unknown", "no list price: set hourlyPrice of "+pool.Machine.Type)
 		case pool.Listed:

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -143,15 +144,97 @@ func (s *Stack) checkCapacity(p *input.Problems) {
 		switch {
 		case pool.Fits():
 		case len(pool.TooLarge) > 0:
-			p.Invalid(path, pool.Nodes, "nodes of %s are too small for a pod of %s; choose a larger machine type", pool.Machine.Type, pool.TooLarge[0].Name)
+			p.Invalid(path, pool.Nodes, "nodes of %s have too little%s for a pod of %s; %s", pool.Machine.Type, before(pool.Short()), pool.TooLarge[0].Name, s.remedy(pool))
 		default:
-			needed := pool.Needed
-			if configured, _ := s.Pool(pool.Name); s.Cluster.Existing == nil {
-				needed = configured.WholeZones(needed)
-			}
-			p.Invalid(path, pool.Nodes, "%s; write %d", tooFew(pool), needed)
+			p.Invalid(path, pool.Nodes, "%s; %s", tooFew(pool), s.remedy(pool))
 		}
 	}
+}
+
+// remedy says what to write so that a pool holds its pods: the cheapest way that is known, and how many
+// nodes.
+func (s *Stack) remedy(pool capacity.PoolPlan) string {
+	configured, _ := s.Pool(pool.Name)
+	needed, created := pool.Needed, s.Cluster.Existing == nil && pool.Name != s.SystemPoolName()
+	if s.Cluster.Existing == nil {
+		needed = configured.WholeZones(needed)
+	}
+	nodes := ""
+	if needed > 0 {
+		nodes = fmt.Sprintf(", or write %d", needed)
+	}
+	other := configured
+	switch short := pool.Short(); {
+	case created && short == capacity.EphemeralStorageName && configured.LocalSSDs == 0:
+		for other.Disk.SizeGB < mostDiskGB {
+			if other.Disk.SizeGB += 10; pool.FitsOn(s.nodeRoom(other)) {
+				return fmt.Sprintf("write disk.sizeGb: %d for the pool %s, or request less, like sidecar.ephemeralStorage of buckets%s", other.Disk.SizeGB, pool.Name, nodes)
+			}
+		}
+	case created && short == capacity.PodsName:
+		for other.MaxPodsPerNode < 256 {
+			if other.MaxPodsPerNode++; pool.FitsOn(s.nodeRoom(other)) {
+				return fmt.Sprintf("write maxPodsPerNode: %d for the pool %s%s", other.MaxPodsPerNode, pool.Name, nodes)
+			}
+		}
+	}
+	machine := ""
+	if created {
+		machine = s.cheaperMachine(pool, configured, needed)
+	}
+	switch {
+	case machine != "":
+		return machine + nodes
+	case needed > 0:
+		return fmt.Sprintf("write %d", needed)
+	default:
+		return "choose a larger machine type"
+	}
+}
+
+// mostDiskGB is the largest boot disk (GKE, "Configure a custom boot disk").
+const mostDiskGB = 65536
+
+// cheaperMachine names the cheapest machine type of which the pool's nodes hold its pods, if they cost
+// less than the needed nodes, or if no number of nodes is enough.
+func (s *Stack) cheaperMachine(pool capacity.PoolPlan, configured Pool, needed int) string {
+	limit, cheapest := math.Inf(1), ""
+	if price, known := s.price(pool.Machine, pool.Spot); needed > 0 && !known {
+		return ""
+	} else if needed > 0 {
+		limit = price.Hourly * float64(needed)
+	}
+	nodes, most := float64(pool.Nodes), limit
+	for _, name := range gcp.MachineTypes() {
+		m, _ := gcp.Lookup(name)
+		price, known := s.price(m, pool.Spot)
+		if !known || price.Hourly*nodes >= limit || m.Arm() || (configured.GPU == nil) != (m.GPUs == 0) || configured.GPU != nil && m.GPUType != configured.GPU.Type {
+			continue
+		}
+		other := configured
+		if other.MachineType = name; m.GPUs > 0 {
+			gpu := *configured.GPU
+			gpu.Count, other.GPU = m.GPUs, &gpu
+		}
+		if room := s.nodeRoom(other); pool.Used.Within(room.Times(pool.Nodes)) && pool.FitsOn(room) {
+			limit, cheapest = price.Hourly*nodes, name
+		}
+	}
+	switch {
+	case cheapest == "":
+		return ""
+	case needed == 0:
+		return fmt.Sprintf("write machineType: %s, for %.2f %s an hour", cheapest, limit, gcp.PriceCurrency)
+	}
+	return fmt.Sprintf("write machineType: %s, for %.2f instead of %.2f %s an hour", cheapest, limit, most, gcp.PriceCurrency)
+}
+
+// before puts a space before a word, if there is one.
+func before(word string) string {
+	if word == "" {
+		return ""
+	}
+	return " " + word
 }
 
 // tooFew explains why the nodes of a pool do not hold its pods.
@@ -163,15 +246,18 @@ func tooFew(pool capacity.PoolPlan) string {
 	if holding := pool.Needed - pool.Spare; holding <= pool.Nodes {
 		return fmt.Sprintf("%s %s too few for %d with pods and %d spare", nodes, are, holding, pool.Spare)
 	}
-	kind := pool.Pods[0]
+	kind, lack := pool.Pods[0], ""
+	if short := pool.Short(); short != "" {
+		lack = ", and have too little " + short
+	}
 	switch missing, known := pool.Missing(); {
 	case known:
-		return fmt.Sprintf("%s hold %d of %d × %s, %d per node, and %d do not fit",
-			nodes, kind.Count-missing, kind.Count, kind.Name, pool.Holds(kind), missing)
+		return fmt.Sprintf("%s hold %d of %d × %s, %d per node by %s, and %d do not fit",
+			nodes, kind.Count-missing, kind.Count, kind.Name, pool.Holds(kind), pool.BoundBy, missing)
 	case !pool.Used.Within(pool.Node.Times(pool.Nodes)):
-		return fmt.Sprintf("%s %s too few for %s, which request more than %s", nodes, are, input.And(pool.Kinds()), have)
+		return fmt.Sprintf("%s %s too few for %s, which request more%s than %s", nodes, are, input.And(pool.Kinds()), before(pool.Short()), have)
 	default:
-		return fmt.Sprintf("%s %s too few for %s, depending on the order in which they are scheduled", nodes, are, input.And(pool.Kinds()))
+		return fmt.Sprintf("%s %s too few for %s, depending on the order in which they are scheduled%s", nodes, are, input.And(pool.Kinds()), lack)
 	}
 }
 

@@ -801,13 +801,51 @@ func (s *Stack) MountsHostPaths() bool {
 }
 
 func (s *Stack) warnOfJobs(p *input.Problems) {
+	s.warnOfSecrets(p)
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
 		j.Warn(p, storageKey)
 		// An empty image is upstream's.
 		pool, ok := s.Pool(j.NNWorker.NodePool)
+		if severalCards.MatchString(pool.MachineType) && j.NNWorker.Replicas > 1 {
+			p.Warn(j.At().Child("nnWorker", "nodePool"), "a %s has several network cards, and pods get one of them: nn-workers on several nodes train at a fraction of the speed that you pay for; write one replica, or choose a2-ultragpu-8g", pool.MachineType)
+		}
 		if ok && pool.GPU != nil && j.NNWorker.Image == "" && GPUs(j.NNWorker.Resources) > 0 && !DefaultImageComputesOn(pool.GPU.Type) {
 			p.Warn(j.At().Child("nnWorker", "image"), "the default image contains PyTorch 1.8, which does not support %s; write an image with a PyTorch version that does", pool.GPU.Type)
+		}
+	}
+}
+
+// severalCards matches machine types with network cards for GPUs (GKE, "Maximize GPU network bandwidth").
+var severalCards = regexp.MustCompile(`^(a3-(high|mega|ultra)gpu-8g|a4x?-.*)$`)
+
+// warnOfSecrets warns of Secrets and ConfigMaps that cannot exist before the first `pulumi up`.
+func (s *Stack) warnOfSecrets(p *input.Problems) {
+	warn := func(at *field.Path, kind, name string, optional *bool) {
+		if name != "" && (optional == nil || !*optional) {
+			p.WarnFirst(at, "the %s %s must be in the namespace persia, which the first `pulumi up` creates, and pods wait for it; create it with kubectl while `pulumi up` waits for them", kind, name)
+		}
+	}
+	for i := range s.Jobs {
+		j := &s.Jobs[i]
+		for k, secret := range j.ImagePullSecrets {
+			warn(j.at.Child("imagePullSecrets").Index(k), "Secret", secret.Name, nil)
+		}
+		for _, env := range j.envs() {
+			for k, e := range env.list {
+				if from := e.ValueFrom; from != nil && from.SecretKeyRef != nil {
+					warn(env.at.Index(k), "Secret", from.SecretKeyRef.Name, from.SecretKeyRef.Optional)
+				} else if from != nil && from.ConfigMapKeyRef != nil {
+					warn(env.at.Index(k), "ConfigMap", from.ConfigMapKeyRef.Name, from.ConfigMapKeyRef.Optional)
+				}
+			}
+		}
+		for k, volume := range j.Volumes {
+			if volume.Secret != nil {
+				warn(j.at.Child("volumes").Index(k), "Secret", volume.Secret.SecretName, volume.Secret.Optional)
+			} else if volume.ConfigMap != nil {
+				warn(j.at.Child("volumes").Index(k), "ConfigMap", volume.ConfigMap.Name, volume.ConfigMap.Optional)
+			}
 		}
 	}
 }

@@ -2,9 +2,12 @@ package config
 
 import (
 	"maps"
+	"net/netip"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -300,7 +303,41 @@ func (c *jobChecker) warnOfVariables(j *Job) {
 		for i, e := range env.list {
 			if slices.Contains(natsVariables, e.Name) {
 				c.Warn(env.at.Index(i).Child("name"), "%s leads the job to another NATS than its own, and two jobs on one NATS train on each other's data; remove it", e.Name)
+			} else if address := closed(e.Value, j.Name); address != "" {
+				c.Warn(env.at.Index(i).Child("value"), "%s is closed to the job, whose network policy opens DNS, port 443, and its own NATS; allow the port with a policy of your own for pods with the label persia_job=%s", address, j.Name)
 			}
 		}
 	}
+}
+
+var (
+	// hostPort matches an address in a list of addresses or of URLs.
+	hostPort = regexp.MustCompile(`^(?:([a-z][a-z0-9+.-]*)://)?(?:[^@/]*@)?([a-zA-Z0-9-]+(?:\.[a-zA-Z0-9-]+)*)(?::([0-9]+))?(?:/.*)?$`)
+	// wellKnownPorts are the ports of schemes in URLs without a port.
+	wellKnownPorts = map[string]string{
+		"amqp": "5672", "ftp": "21", "hdfs": "8020", "http": "80", "kafka": "9092", "ldap": "389", "mongodb": "27017", "mysql": "3306",
+		"postgres": "5432", "postgresql": "5432", "redis": "6379", "ssh": "22", "thrift": "9083", "zookeeper": "2181",
+	}
+)
+
+// closed returns the first address in the value of a variable that the network policy of a job closes,
+// or "". An address without a scheme has a dot and a port.
+func closed(value, job string) string {
+	for text := range strings.FieldsFuncSeq(value, func(r rune) bool { return strings.ContainsRune(",; ", r) }) {
+		parts := hostPort.FindStringSubmatch(text)
+		if parts == nil {
+			continue
+		}
+		scheme, host, port := parts[1], parts[2], parts[3]
+		address, err := netip.ParseAddr(host)
+		own := host == "localhost" || err == nil && address.IsLoopback() || strings.HasPrefix(host, job+"-")
+		if port == "" {
+			port = wellKnownPorts[scheme]
+		}
+		named := err == nil || strings.Contains(host, ".") && strings.ContainsFunc(host, unicode.IsLetter)
+		if (scheme != "" || named) && port != "" && port != "443" && port != "53" && !own {
+			return host + ":" + port
+		}
+	}
+	return ""
 }

@@ -228,14 +228,16 @@ func (c *Cluster) checkAuthorizedNetworks(p *input.Problems, cluster *field.Path
 	for i, n := range networks {
 		c.checkAuthorizedNetwork(p, path.Index(i), n)
 		prefix, err := netip.ParsePrefix(n.CIDR)
-		private = private && err == nil && prefix.Addr().IsPrivate()
+		private = private && err == nil && reserved(prefix)
 	}
 	const first = "the stack creates the network, in which no machine can be when `pulumi up` creates the first Kubernetes objects"
 	switch {
 	case c.PrivateEndpoint:
-		p.Warn(cluster.Child("privateEndpoint"), "Pulumi must run inside the network %s, and %s; bring the cluster up without privateEndpoint first, and connect your machine", c.Name, first)
+		p.WarnFirst(cluster.Child("privateEndpoint"), "Pulumi must run inside the network %s, and %s; bring the cluster up without privateEndpoint first, and connect your machine", c.Name, first)
 	case private:
-		p.Warn(path, "has only ranges that nobody has on the internet, and %s; add the public address that you connect from", first)
+		p.WarnFirst(path, "has only ranges that nobody has on the internet, and %s; add the public address that you connect from", first)
+	case len(networks) == 0:
+		p.WarnFirst(path, "is empty, so that only machines in the network %s can connect to the control plane, and %s; add the public address that you connect from", c.Name, first)
 	}
 	input.UniqueField(p, path, "cidr", networks, func(n AuthorizedNetwork) string { return n.CIDR }, "is already in authorizedNetworks[%d]; write each range once")
 }

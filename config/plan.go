@@ -34,6 +34,7 @@ func (s *Stack) Plan() capacity.Plan {
 		})
 	}
 	plan := capacity.NewPlan(pools, s.price)
+	plan.NoRegion = s.region() == ""
 	plan.Trainings = s.trainings(plan.Pools)
 	if s.Cluster.Existing == nil {
 		plan.Quotas = capacity.Quotas(s.Cluster.Region, s.Cluster.PrivateNodes, usage, s.createdDisks())

@@ -21,7 +21,7 @@ func TestCapacityRefuses(t *testing.T) {
 		says  []string
 	}{
 		{"one node too few, alike", edits{"persia:jobs[0].nnWorker.replicas": 5},
-			"persia:nodePools[0].nodes", []string{"2", "2 nodes of a2-highgpu-8g hold 2 of 5 × nnWorker of train, 1 per node, and 3 do not fit; write 5"}},
+			"persia:nodePools[0].nodes", []string{"2", "2 nodes of a2-highgpu-8g hold 2 of 5 × nnWorker of train, 1 per node by GPUs, and 3 do not fit; write 5"}},
 		{"spare nodes", edits{"persia:nodePools[0].spareNodes": 1},
 			"persia:nodePools[0].nodes", []string{"2 nodes of a2-highgpu-8g are too few for 2 with pods and 1 spare; write 3"}},
 		{"autoscaling counts at its maximum", edits{"persia:jobs[0].embeddingWorker.replicas": 5},
@@ -45,11 +45,11 @@ func TestCapacityRefuses(t *testing.T) {
 			"persia:jobs[0].dataloader.resources.limits":               edits{"cpu": 90, "memory": "100Gi"},
 			"persia:jobs[0].dataloader.replicas":                       1,
 			"persia:nodePools[2].nodes":                                2,
-		}, "persia:nodePools[2].nodes", []string{"2 nodes of m1-ultramem-160 are too few", "depending on the order in which they are scheduled; write 3"}},
+		}, "persia:nodePools[2].nodes", []string{"2 nodes of m1-ultramem-160 are too few", "depending on the order in which they are scheduled, and have too little CPU; write 3"}},
 		{"NATS kept apart", edits{"persia:nats.antiAffinity": true},
 			"persia:cluster.systemPool.nodes", []string{"2 nodes of e2-standard-4", "3 × NATS server", "write 3"}},
 		{"system pool of tiny nodes", edits{"persia:cluster.systemPool.machineType": "n1-standard-1", "persia:nats.nodePool": "loaders"},
-			"persia:cluster.systemPool.nodes", []string{"nodes of n1-standard-1 are too small for a pod of GKE's own", "larger machine type"}},
+			"persia:cluster.systemPool.nodes", []string{"nodes of n1-standard-1 have too little CPU for a pod of GKE's own", "larger machine type"}},
 		{"ephemeral storage", edits{"persia:jobs[0].dataloader.resources.limits[ephemeral-storage]": "200Gi"},
 			"persia:jobs[0].dataloader.resources.limits[ephemeral-storage]", []string{"200Gi", "leave 43Gi of ephemeral storage"}},
 	} {

@@ -441,6 +441,9 @@ func (s *Stack) warnOfPools(p *input.Problems) {
 		}
 	}
 	for i, pool := range s.NodePools {
+		if s.Cluster.ReleaseChannel == "RAPID" && strings.HasPrefix(pool.MachineType, "a3-") {
+			p.Warn(field.NewPath(clusterKey, "releaseChannel"), "RAPID brings the newest node images first, on which %s may not run; write STABLE, and hold the nodes with maintenance.exclusions", pool.MachineType)
+		}
 		switch at := field.NewPath(nodePoolsKey).Index(i); {
 		case pool.QueuedProvisioning:
 		case !used[pool.Name]:
@@ -717,6 +720,9 @@ func (c *poolChecker) compact(path *field.Path, pool Pool) {
 	}
 	if pool.MostNodes() > mostCompactNodes {
 		c.Invalid(at, pool.CompactPlacement, "supports at most %d nodes, but the pool has up to %d; use fewer nodes, or remove it", mostCompactNodes, pool.MostNodes())
+	}
+	if pool.Reservation != "" {
+		c.Invalid(at, pool.CompactPlacement, "cannot be combined with reservation: the reservation decides where its machines are, and gives none to a pool with a placement policy of its own; remove it")
 	}
 	if pool.Upgrade.Strategy == blueGreen {
 		c.Invalid(path.Child("upgrade", "strategy"), blueGreen, "cannot be combined with compactPlacement, which has no room for a second set of nodes; write %s, or remove one of them", surge)

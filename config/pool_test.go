@@ -361,7 +361,7 @@ func TestNodePoolsAccepted(t *testing.T) {
 		"reservation of another project": spareGPUs(edits{"reservation": "projects/other-project/reservations/a100"}),
 		"block of a reservation":         spareGPUs(edits{"reservation": "a100/reservationBlocks/block-1"}),
 		"block of another project's":     spareGPUs(edits{"reservation": "projects/other-project/reservations/a100/reservationBlocks/block-1"}),
-		"compact placement":              spareGPUs(edits{"compactPlacement": true, "reservation": "a100", "fastSocket": true}),
+		"compact placement":              spareGPUs(edits{"compactPlacement": true, "fastSocket": true}),
 		"fixed local SSDs":               spareGPUs(edits{"machineType": "a3-highgpu-8g", "gpu": edits{"type": "nvidia-h100-80gb", "count": 8}, "localSsdCount": 16}),
 		"partitions that are shared":     spareGPUs(gpu(edits{"partition": "3g.20gb", "sharing": edits{"strategy": "TIME_SHARING", "maxClients": 48}})),
 		"MPS of an existing pool": with(spareGPUs(gpu(edits{"sharing": edits{"strategy": "MPS", "maxClients": 4}})), edits{

@@ -34,7 +34,7 @@ type Stack struct {
 	Jobs         []Job
 	PEDL         *PEDL
 
-	warnings []string
+	warnings, first []string
 }
 
 // existing reports whether the cluster exists already, and the stack creates nothing in Google Cloud.
@@ -42,6 +42,18 @@ func (s *Stack) existing() bool { return s.Cluster.Existing != nil }
 
 // hasOneNode reports whether the stack creates a cluster of one node.
 func (s *Stack) hasOneNode() bool { return !s.existing() && s.addresses().Nodes == 1 }
+
+// absent says what to write instead of fields that people look for.
+var absent = map[string]string{
+	"persia:cluster.kubernetesVersion": ownVersion, "persia:cluster.version": ownVersion, "persia:nodePools[].version": ownVersion,
+	"persia:cluster.network.name": ownNetwork, "persia:cluster.network.subnetwork": ownNetwork, "persia:cluster.subnetwork": ownNetwork,
+	"persia:storage[].filestore.create.connectMode": "does not exist, because the stack creates instances in its own network; create the instance yourself, and write instance and ip without create",
+}
+
+const (
+	ownVersion = "does not exist, because GKE upgrades every cluster; write releaseChannel: STABLE of persia:cluster for the oldest versions, and maintenance.exclusions to hold the minor version and the nodes"
+	ownNetwork = "does not exist, because the stack creates its own network; to use another one, create the cluster yourself, and describe it with persia:cluster.existing"
+)
 
 // key is a key of the stack file.
 type key struct {
@@ -119,7 +131,7 @@ func StackField(key string) (reflect.StructField, bool) {
 // of the project, with the manifests that jobs name. The error lists all problems of the
 // stack, one per line.
 func Load(get func(key string) (string, bool), files fs.FS) (*Stack, error) {
-	p := &input.Problems{}
+	p := &input.Problems{Absent: absent}
 	s := decoded(p, get, files)
 	s.resolve()
 	s.check(p)
@@ -127,7 +139,7 @@ func Load(get func(key string) (string, bool), files fs.FS) (*Stack, error) {
 		return nil, err
 	}
 	s.warn(p)
-	s.warnings = p.Warnings()
+	s.warnings, s.first = p.Warnings(), p.FirstWarnings()
 	return s, nil
 }
 
@@ -252,6 +264,9 @@ func (s *Stack) check(p *input.Problems) {
 // Warnings returns the warnings about a valid stack, as PATH: TEXT.
 func (s *Stack) Warnings() []string { return s.warnings }
 
+// FirstWarnings returns the warnings that matter only until the first `pulumi up` has succeeded.
+func (s *Stack) FirstWarnings() []string { return s.first }
+
 // warn adds the warnings about a valid stack.
 func (s *Stack) warn(p *input.Problems) {
 	for _, v := range s.StoredVolumes() {
@@ -283,7 +298,7 @@ func (s *Stack) warnOfServers(p *input.Problems) {
 			s.warnOfServer(p, v.Path.Child("iscsi", "targetPortal"), host, true)
 		case *Filestore:
 			if source.Create == nil {
-				p.Warn(v.Path.Child("filestore", "instance"), "%s must be in the network %s, which the stack creates: on the first `pulumi up`, no instance is; write create, or create the instance there before the jobs start", source.Instance, s.Cluster.Name)
+				p.WarnFirst(v.Path.Child("filestore", "instance"), "%s must be in the network %s, which the stack creates: on the first `pulumi up`, no instance is; write create, or create the instance there before the jobs start", source.Instance, s.Cluster.Name)
 			}
 		}
 	}
@@ -309,7 +324,7 @@ func (s *Stack) warnOfServer(p *input.Problems, path *field.Path, host string, n
 	case err != nil:
 	case bad == nil && services.Contains(address):
 	case !isPublic(address):
-		p.Warn(path, "%s must be in the network %s, which the stack creates, or in one that is connected to it: on the first `pulumi up`, none is; connect it before the jobs start", host, s.Cluster.Name)
+		p.WarnFirst(path, "%s must be in the network %s, which the stack creates, or in one that is connected to it: on the first `pulumi up`, none is; connect it before the jobs start", host, s.Cluster.Name)
 	default:
 		p.Warn(path, "%s is a public address, so the data crosses the internet without encryption, and each change of it is billed; write an address in a network that is connected to %s", host, s.Cluster.Name)
 	}

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"path"
 	"reflect"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -35,7 +37,8 @@ type Volume struct {
 	// ReclaimPolicy determines what happens to the storage when the claim is deleted, as by `pulumi
 	// destroy`. With Delete, the CSI driver deletes all checkpoints.
 	ReclaimPolicy corev1.PersistentVolumeReclaimPolicy `json:"reclaimPolicy,omitempty" default:"Retain" enum:"Retain,Delete"`
-	// MountOptions are passed to the driver.
+	// MountOptions are passed to the driver. A bucket also has implicit-dirs, which shows folders that
+	// an upload has made, unless you write implicit-dirs=false.
 	MountOptions []string `json:"mountOptions,omitempty"`
 	// Labels are Kubernetes labels for the volume and the claim.
 	Labels map[string]string `json:"labels,omitempty"`
@@ -56,7 +59,13 @@ func (v *Volume) Resolve(stack *Stack) {
 		v.AccessModes = []corev1.PersistentVolumeAccessMode{source.traits().access}
 	}
 	source.resolve(stack)
+	if v.MountedBySidecar() && !slices.ContainsFunc(v.MountOptions, func(option string) bool { return implicitDirs.MatchString(option) }) {
+		v.MountOptions = append([]string{"implicit-dirs"}, v.MountOptions...)
+	}
 }
+
+// implicitDirs matches the option that shows the folders of a bucket that an upload has made.
+var implicitDirs = regexp.MustCompile(`^-*implicit[-_]dirs\b`)
 
 // SizeGiB returns the size in GiB, rounded up, or 0 if it is invalid.
 func (v *Volume) SizeGiB() int64 {
@@ -434,10 +443,14 @@ func checkDriver(p *input.Problems, source *field.Path, driver string, stack *St
 
 func clean(directory string) string { return path.Clean(directory) }
 
-// checkMountOptions refuses options where the kubelet does.
+// checkMountOptions refuses options where the kubelet or the driver does.
 func (v *Volume) checkMountOptions(p *input.Problems, path *field.Path) {
 	if v.HostPath != nil && len(v.MountOptions) > 0 {
 		p.Invalid(path, v.MountOptions, "is not supported by hostPath, so no pod would start; remove it, and write readOnly in the mounts instead of ro")
+		return
+	}
+	for i, option := range v.MountOptions {
+		input.MountOption(p, path.Index(i), option, v.MountedBySidecar())
 	}
 }
 
@@ -554,11 +567,13 @@ func (s *Stack) warnOfSizes(p *input.Problems) {
 // GCSFuseSidecar returns the requests of the container that GKE adds to the pods of a role
 // that mounts buckets, and whether the role mounts one.
 func (j *Job) GCSFuseSidecar(kind Kind) (most capacity.Resources, found bool) {
+	caches := int64(0)
 	for _, v := range kind.Of(j).stored {
 		if !v.MountedBySidecar() {
 			continue
 		}
 		asks := v.GCSFuse.Sidecar.Requests()
+		caches += v.fileCacheBytes()
 		if !v.readOnly {
 			asks.EphemeralBytes = max(asks.EphemeralBytes, j.OpenCheckpointBytes(kind))
 		}
@@ -568,5 +583,17 @@ func (j *Job) GCSFuseSidecar(kind Kind) (most capacity.Resources, found bool) {
 			EphemeralBytes: max(most.EphemeralBytes, asks.EphemeralBytes),
 		}, true
 	}
+	most.EphemeralBytes += caches
 	return most, found
+}
+
+// fileCacheBytes returns the limit of the file cache of a bucket, which is on the disk of the node.
+func (v *Volume) fileCacheBytes() int64 {
+	for _, option := range v.MountOptions {
+		if limit, ok := strings.CutPrefix(option, input.FileCacheOption); ok {
+			mebibytes, _ := strconv.ParseInt(limit, 10, 64)
+			return max(0, mebibytes) << 20
+		}
+	}
+	return 0
 }

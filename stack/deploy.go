@@ -51,7 +51,11 @@ func DeployFrom(ctx *pulumi.Context, files fs.FS) error {
 	if err := ctx.Log.Info("What the stack needs:\n\n"+plan.String(), nil); err != nil {
 		return err
 	}
-	for _, warning := range cfg.Warnings() {
+	warnings := cfg.Warnings()
+	if len(last.Outputs) == 0 { // no update has succeeded
+		warnings = slices.Concat(warnings, cfg.FirstWarnings())
+	}
+	for _, warning := range warnings {
 		if err := ctx.Log.Warn(warning, nil); err != nil {
 			return err
 		}

@@ -107,6 +107,8 @@ func (d decoder) object(path *field.Path, object map[string]any, out reflect.Val
 		in, at := object[name], path.Child(name)
 		f, ok := fields[name]
 		switch {
+		case !ok && d.Absent[index.ReplaceAllString(at.String(), "[]")] != "":
+			d.Unreadable(at, "%s", d.Absent[index.ReplaceAllString(at.String(), "[]")])
 		case !ok:
 			d.Unreadable(at, "%s", unknownField(name, out.Type()))
 		case in == nil:

@@ -193,3 +193,46 @@ func Directory(p *Problems, at *field.Path, directory string) {
 		p.Invalid(at, directory, "must not contain a colon; rename the directory")
 	}
 }
+
+// MountOption refuses an element of mountOptions that is not one option, which no driver reads.
+func MountOption(p *Problems, path *field.Path, option string, bucket bool) {
+	name, _, _ := strings.Cut(option, "=")
+	several := bucket && strings.Contains(option, ",") && !strings.Contains(name, "regex")
+	if several || strings.HasPrefix(option, "-") || strings.ContainsAny(option, " \t") {
+		var options []string
+		for text := range strings.SplitSeq(option, ",") {
+			text = strings.TrimLeft(strings.TrimPrefix(strings.TrimSpace(text), "-o "), "- ")
+			options = append(options, strings.Join(strings.Fields(text), "="))
+		}
+		p.Invalid(path, option, "is not one option, and no pod that mounts the volume would start; write each option as an element of its own: %s", strings.Join(options, ", "))
+		return
+	}
+	if bucket {
+		warnOfBucketOption(p, path, option)
+	}
+}
+
+// What GKE's driver does with options (gcs-fuse-csi-driver, pkg/sidecar_mounter/sidecar_mounter_config.go): it
+// discards some, and passes each other one to gcsfuse as an option and, unless it knows a boolean
+// option, a value of its own, which gcsfuse then takes for the mount point.
+var (
+	discardedOptions = strings.Fields("cache-dir config-file experimental-local-file-cache foreground key-file log-file log-format o prometheus-port reuse-token-from-url temp-dir token-url")
+	booleanOptions   = strings.Fields("debug_fs debug_fuse debug_fuse_errors debug_gcs debug_http debug_invariants debug_mutex disable-autoconfig enable-nonexistent-type-cache implicit-dirs")
+)
+
+// FileCacheOption begins the option that turns the file cache of a bucket on.
+const FileCacheOption = "file-cache:max-size-mb:"
+
+// warnOfBucketOption warns of an option that Cloud Storage FUSE does not get or cannot use, and of a
+// file cache that may fill the disk of the node.
+func warnOfBucketOption(p *Problems, path *field.Path, option string) {
+	name, value, _ := strings.Cut(option, "=")
+	switch {
+	case slices.Contains(discardedOptions, name):
+		p.Warn(path, "GKE's driver discards %s; remove it", option)
+	case (value == "true" || value == "false") && !slices.Contains(booleanOptions, name):
+		p.Warn(path, "GKE's driver passes on %s so that gcsfuse does not start; write it as in gcsfuse's configuration file, with colons, like write:enable-streaming-writes:false", option)
+	case strings.HasPrefix(option, FileCacheOption+"-"):
+		p.Warn(path, "%s may fill the disk of the node, and Kubernetes then evicts pods; write a limit, like %s10240, which the capacity plan counts", option, FileCacheOption)
+	}
+}

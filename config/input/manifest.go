@@ -3,6 +3,7 @@ package input
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -103,6 +104,12 @@ func (r *manifestReader) mergeJob(doc *document, from *field.Path, entry map[str
 	job, names := r.respelled(spec, doc.Spec)
 	r.moved(to, spec)
 	r.renamed(to, spec, names)
+	if doc.sets != nil {
+		r.moved(to, from)
+		for role, container := range doc.sets {
+			r.moved(to.Child(role), container)
+		}
+	}
 	for _, field := range r.stackOnly {
 		names := strings.Split(field, ".")
 		if _, ok := take(job, names); ok {
@@ -110,7 +117,9 @@ func (r *manifestReader) mergeJob(doc *document, from *field.Path, entry map[str
 		}
 		r.moved(child(to, names), child(from, names))
 	}
-	r.moved(to.Child("name"), doc.at.Child("metadata", "name"))
+	if doc.sets == nil {
+		r.moved(to.Child("name"), doc.at.Child("metadata", "name"))
+	}
 	if doc.Metadata.Name != "" {
 		job["name"] = doc.Metadata.Name
 	}
@@ -238,6 +247,8 @@ type document struct {
 	Spec map[string]any `json:"spec"`
 
 	at *field.Path
+	// sets are the containers of the StatefulSets that the document is made of, by their roles, or nil.
+	sets map[string]*field.Path
 }
 
 // readFile reads the objects of a file.
@@ -254,18 +265,106 @@ func (r *manifestReader) readFile(at *field.Path, name string) []*document {
 		return nil
 	}
 	var documents []*document
+	var sets *document // the job of which the StatefulSets are the roles
 	for i, object := range objects {
 		doc := &document{at: in}
 		if len(objects) > 1 {
 			doc.at = in.Index(i)
 		}
 		CheckNumbers(r.Problems, doc.at, nodes[i])
+		if text, _ := object.(map[string]any); text["kind"] == "StatefulSet" && text["apiVersion"] == "apps/v1" {
+			if sets == nil {
+				sets = &document{Kind: persiaJob, at: in, Spec: map[string]any{}, sets: map[string]*field.Path{}}
+				documents = append(documents, sets)
+			}
+			r.addRole(sets, doc.at, text)
+			continue
+		}
 		Decode(r.Problems, doc.at, object, doc)
 		if r.isOurs(doc) {
 			documents = append(documents, doc)
 		}
 	}
 	return documents
+}
+
+// scriptRoles are the roles by the argument with which the script launch.sh of PERSIA's StatefulSets
+// starts them.
+var scriptRoles = map[string]string{
+	"trainer": "nnWorker", "datacompose": "dataloader", "middleware": "embeddingWorker", "embserver": "embeddingParameterServer",
+}
+
+// addRole makes a StatefulSet at a path a role of a job: the number of its replicas, its volumes, and its
+// only container, without what the stack decides.
+func (r *manifestReader) addRole(job *document, at *field.Path, set map[string]any) {
+	spec, _ := set["spec"].(map[string]any)
+	template, _ := spec["template"].(map[string]any)
+	pod, _ := template["spec"].(map[string]any)
+	containers, _ := pod["containers"].([]any)
+	if len(containers) != 1 {
+		r.Unreadable(at.Child("spec", "template", "spec", "containers"), "must be one container, which runs a role of PERSIA; write a PersiaJob instead")
+		return
+	}
+	path := at.Child("spec", "template", "spec", "containers").Index(0)
+	container, _ := containers[0].(map[string]any)
+	container = maps.Clone(container)
+	args, _ := container["args"].([]any)
+	name := ""
+	if len(args) > 0 {
+		name, _ = args[len(args)-1].(string)
+	}
+	role := scriptRoles[name]
+	if _, again := job.sets[role]; role == "" || again {
+		r.Unreadable(path.Child("args"), "must end with the argument of launch.sh for a role: %s, each in one StatefulSet; write a PersiaJob instead", Or(slices.Sorted(maps.Keys(scriptRoles))))
+		return
+	}
+	job.sets[role] = path
+	// The stack decides these.
+	for _, known := range []struct {
+		of    map[string]any
+		at    *field.Path
+		names []string
+	}{
+		{spec, at.Child("spec"), []string{"replicas", "selector", "serviceName", "template", "podManagementPolicy"}},
+		{pod, at.Child("spec", "template", "spec"), []string{"containers", "volumes"}},
+		{container, path, []string{"name", "args", "command", "image", "imagePullPolicy", "resources", "env", "volumeMounts"}},
+	} {
+		for _, name := range slices.Sorted(maps.Keys(known.of)) {
+			if !slices.Contains(known.names, name) {
+				r.Unreadable(known.at.Child(name), "is not read from a StatefulSet; remove it, and set fields of the job next to manifest")
+			}
+		}
+	}
+	fields := map[string]any{"replicas": spec["replicas"], "image": container["image"], "resources": container["resources"], "volumeMounts": container["volumeMounts"]}
+	if env, ok := container["env"].([]any); ok {
+		fields["env"] = slices.DeleteFunc(slices.Clone(env), func(e any) bool {
+			variable, _ := e.(map[string]any)
+			switch variable["name"] {
+			case "REPLICA_SIZE":
+				if fmt.Sprint(variable["value"]) != fmt.Sprint(spec["replicas"]) {
+					r.Unreadable(path.Child("env"), "has REPLICA_SIZE %v, but the StatefulSet has %v replicas; make them equal", variable["value"], spec["replicas"])
+				}
+				return true
+			case "NPROC_PER_NODE":
+				fields["nprocPerNode"] = json.Number(fmt.Sprint(variable["value"]))
+				return true
+			}
+			return false
+		})
+	}
+	job.Spec[role] = withoutNull(fields)
+	for name, value := range map[string]any{"imagePullPolicy": container["imagePullPolicy"], "volumes": pod["volumes"]} {
+		if has := job.Spec[name]; value != nil && has != nil && !reflect.DeepEqual(has, value) {
+			r.Unreadable(at, "has other %s than the StatefulSet before it, but a job has them once; make them the same", name)
+		} else if value != nil {
+			job.Spec[name] = value
+		}
+	}
+}
+
+func withoutNull(fields map[string]any) map[string]any {
+	maps.DeleteFunc(fields, func(_ string, value any) bool { return value == nil })
+	return fields
 }
 
 // isOurs reports whether an object is of a kind that a manifest may hold.
@@ -278,7 +377,7 @@ func (r *manifestReader) isOurs(doc *document) bool {
 	case known:
 		r.Undecodable(doc.at.Child("apiVersion"), doc.APIVersion, "must be %s for a %s", version, doc.Kind)
 	default:
-		r.Undecodable(doc.at.Child("kind"), doc.Kind, "must be PersiaJob or NatsCluster; apply other objects with kubectl")
+		r.Undecodable(doc.at.Child("kind"), doc.Kind, "must be PersiaJob, NatsCluster, or a StatefulSet of a role; apply other objects with kubectl")
 	}
 	return false
 }
@@ -330,50 +429,68 @@ func objectsOf(text []byte) ([]any, []*yamlnodes.Node, error) {
 }
 
 // spelling is another name of a field. Both are names joined by dots.
-type spelling struct{ written, canonical string }
+// Ignored says that Kubernetes reads the field elsewhere.
+type spelling struct{ written, canonical, ignored string }
 
 // jobSpellings are the names of PersiaJob fields in older releases of PERSIA (k8s/src/crd.rs
 // and k8s/example in PersiaML/PERSIA).
 var jobSpellings = []spelling{
-	{"globalConfigPath", "persiaEnv.PERSIA_GLOBAL_CONFIG"},
-	{"embeddingConfigPath", "persiaEnv.PERSIA_EMBEDDING_CONFIG"},
-	{"nnWorkerPyEntryPath", "persiaEnv.PERSIA_NN_WORKER_ENTRY"},
-	{"trainerPyEntryPath", "persiaEnv.PERSIA_NN_WORKER_ENTRY"},
-	{"dataLoaderPyEntryPath", "persiaEnv.PERSIA_DATALOADER_ENTRY"},
-	{"trainer", "nnWorker"},
-	{"dataLoader", "dataloader"},
-	{"dataCompose", "dataloader"},
-	{"data-compose", "dataloader"},
-	{"middleware", "embeddingWorker"},
-	{"middlewareServer", "embeddingWorker"},
-	{"embServer", "embeddingParameterServer"},
-	{"emb-server", "embeddingParameterServer"},
-	{"embeddingServer", "embeddingParameterServer"},
+	{"globalConfigPath", "persiaEnv.PERSIA_GLOBAL_CONFIG", ""},
+	{"embeddingConfigPath", "persiaEnv.PERSIA_EMBEDDING_CONFIG", ""},
+	{"nnWorkerPyEntryPath", "persiaEnv.PERSIA_NN_WORKER_ENTRY", ""},
+	{"trainerPyEntryPath", "persiaEnv.PERSIA_NN_WORKER_ENTRY", ""},
+	{"dataLoaderPyEntryPath", "persiaEnv.PERSIA_DATALOADER_ENTRY", ""},
+	{"persiaEnv.PERSIA_GLOBAL_CONFIG_PATH", "persiaEnv.PERSIA_GLOBAL_CONFIG", ""},
+	{"persiaEnv.PERSIA_EMBEDDING_CONFIG_PATH", "persiaEnv.PERSIA_EMBEDDING_CONFIG", ""},
+	{"persiaEnv.PERSIA_NN_WORKER_PY_ENTRY_PATH", "persiaEnv.PERSIA_NN_WORKER_ENTRY", ""},
+	{"persiaEnv.PERSIA_DATALOADER_PY_ENTRY_PATH", "persiaEnv.PERSIA_DATALOADER_ENTRY", ""},
+	{"global_config_path", "persiaEnv.PERSIA_GLOBAL_CONFIG", ""},
+	{"embedding_config_path", "persiaEnv.PERSIA_EMBEDDING_CONFIG", ""},
+	{"trainer_py_entry_path", "persiaEnv.PERSIA_NN_WORKER_ENTRY", ""},
+	{"data_loader_py_entry_path", "persiaEnv.PERSIA_DATALOADER_ENTRY", ""},
+	{"enable_metrics", "enableMetrics", ""},
+	{"log_level", "logLevel", ""},
+	{"restart_policy", "restartPolicy", ""},
+	{"image_pull_policy", "imagePullPolicy", ""},
+	{"trainer", "nnWorker", ""},
+	{"nnWorker.nproc_per_node", "nnWorker.nprocPerNode", ""},
+	{"dataLoader", "dataloader", ""},
+	{"dataCompose", "dataloader", ""},
+	{"data-compose", "dataloader", ""},
+	{"middleware", "embeddingWorker", ""},
+	{"middlewareServer", "embeddingWorker", ""},
+	{"embServer", "embeddingParameterServer", ""},
+	{"emb-server", "embeddingParameterServer", ""},
+	{"embeddingServer", "embeddingParameterServer", ""},
+	{"embedding_server", "embeddingParameterServer", ""},
+	{"middleware_server", "embeddingWorker", ""},
 }
 
 // natsSpellings are the fields of a NatsCluster for which a stack has settings. The NATS
 // operator reads resources only from pod, but PERSIA's examples have them at the top.
 var natsSpellings = []spelling{
-	{"size", "size"},
-	{"version", "version"},
-	{"serverImage", "image"},
-	{"natsConfig.maxPayload", "maxPayload"},
-	{"natsConfig.maxPending", "maxPending"},
-	{"natsConfig.maxConnections", "maxConnections"},
-	{"natsConfig.write_deadline", "writeDeadline"},
-	{"pod.resources", "resources"},
-	{"resources", "resources"},
-	{"pod.antiAffinity", "antiAffinity"},
-	{"pod.enableConfigReload", "configReload"},
-	{"pod.enableMetrics", "metrics"},
+	{"size", "size", ""},
+	{"version", "version", ""},
+	{"serverImage", "image", ""},
+	{"natsConfig.maxPayload", "maxPayload", ""},
+	{"natsConfig.maxPending", "maxPending", ""},
+	{"natsConfig.maxConnections", "maxConnections", ""},
+	{"natsConfig.write_deadline", "writeDeadline", ""},
+	{"pod.resources", "resources", ""},
+	{"resources", "resources", "the NATS operator reads only spec.pod.resources; the stack applies these to the servers"},
+	{"pod.antiAffinity", "antiAffinity", ""},
+	{"pod.enableConfigReload", "configReload", ""},
+	{"pod.enableMetrics", "metrics", ""},
 }
 
 // OlderNames maps the names of job fields in older releases of PERSIA to the fields, as names
-// joined by dots.
+// joined by dots, without those within an object.
 func OlderNames() map[string]string {
 	names := map[string]string{}
 	for _, s := range jobSpellings {
-		names[s.written] = s.canonical
+		if !strings.Contains(s.written, ".") { // the others are only in manifests
+			names[s.written] = s.canonical
+		}
 	}
 	return names
 }
@@ -395,7 +512,25 @@ func (r renames) written(canonical []string) []string {
 // respelled returns a copy of a job with canonical names.
 func (r *manifestReader) respelled(at *field.Path, job map[string]any) (map[string]any, renames) {
 	canonical := deepCopy(job)
-	return canonical, r.respell(at, canonical, canonical, jobSpellings)
+	names := r.respell(at, canonical, canonical, jobSpellings)
+	for _, name := range slices.Sorted(maps.Keys(canonical)) {
+		if role, ok := canonical[name].(map[string]any); ok {
+			r.readOnly(child(at, names.written([]string{name})).Child("volumeMounts"), role)
+		}
+	}
+	return canonical, names
+}
+
+// readOnly gives the field read_only of mounts, which PERSIA's documentation has, its name.
+func (r *manifestReader) readOnly(at *field.Path, role map[string]any) {
+	mounts, _ := role["volumeMounts"].([]any)
+	for i, mount := range mounts {
+		if mount, ok := mount.(map[string]any); ok && mount["read_only"] != nil && mount["readOnly"] == nil {
+			r.Warn(at.Index(i).Child("read_only"), "has no effect in Kubernetes, which mounts the volume for writing; the stack mounts it with readOnly, its name there")
+			mount["readOnly"] = mount["read_only"]
+			delete(mount, "read_only")
+		}
+	}
 }
 
 // respell moves fields with other names from an object, which is at a path, to their canonical
@@ -412,7 +547,10 @@ func (r *manifestReader) respell(at *field.Path, from, to map[string]any, spelli
 			r.Unreadable(child(at, written), "sets the same field as %s; remove one of them", child(at, names.written(canonical)))
 			continue
 		}
-		names[s.canonical] = s.written
+		if s.ignored != "" {
+			r.Warn(child(at, written), "has no effect in Kubernetes: %s", s.ignored)
+		}
+		names[s.canonical] = strings.Join(names.written(written), ".")
 	}
 	return names
 }

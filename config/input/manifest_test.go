@@ -172,6 +172,13 @@ func TestSpellings(t *testing.T) {
 		"roles in camel case":        {"  embeddingParameterServer:", "  embServer:", "  dataloader:", "  dataCompose:"},
 		"data loader":                {"  dataloader:", "  dataLoader:"},
 		"variable of older releases": {"PERSIA_NATS_URL", "PERSIA_NATS_IP"},
+		"underscores": {"  persiaEnv:\n    PERSIA_GLOBAL_CONFIG:", "  global_config_path:", "    PERSIA_EMBEDDING_CONFIG:", "  embedding_config_path:",
+			"    PERSIA_NN_WORKER_ENTRY:", "  trainer_py_entry_path:", "    PERSIA_DATALOADER_ENTRY:", "  data_loader_py_entry_path:",
+			"  nnWorker:", "  trainer:", "    nprocPerNode:", "    nproc_per_node:", "  embeddingWorker:", "  middleware_server:", "  embeddingParameterServer:", "  embedding_server:",
+			"  enableMetrics:", "  enable_metrics:", "  logLevel:", "  log_level:", "  imagePullPolicy:", "  image_pull_policy:", "  restartPolicy:", "  restart_policy:"},
+		"paths with PATH": {"PERSIA_GLOBAL_CONFIG:", "PERSIA_GLOBAL_CONFIG_PATH:", "PERSIA_EMBEDDING_CONFIG:", "PERSIA_EMBEDDING_CONFIG_PATH:",
+			"PERSIA_NN_WORKER_ENTRY:", "PERSIA_NN_WORKER_PY_ENTRY_PATH:", "PERSIA_DATALOADER_ENTRY:", "PERSIA_DATALOADER_PY_ENTRY_PATH:"},
+		"read_only": {"readOnly: true", "read_only: true"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := loadManifest(t, nil, inFile(strings.NewReplacer(pairs...).Replace(manifestText)))
@@ -229,7 +236,6 @@ func TestManifestRefuses(t *testing.T) {
 		{"no name", "  name: adult-income\n", "", job + ".metadata.name", []string{"Required", "write a name"}},
 		{"name that is none", "name: adult-income", "name: Adult_Income", job + ".metadata.name", []string{"Adult_Income", "lower case"}},
 		{"spec that is a list", "spec:\n  size: 1\n  natsConfig: {maxPayload: 52428800}\n  resources: {limits: {memory: 8Gi, cpu: \"2\"}}", "spec: []", nats + ".spec", []string{"must be an object (it is a list)"}},
-		{"read_only", "readOnly: true", "read_only: true", job + ".spec.nnWorker.volumeMounts[0].read_only", []string{"unknown field; did you mean readOnly?"}},
 		{"misspelt role", "  dataloader:", "  dataLoaders:", job + ".spec.dataLoaders", []string{"did you mean dataloader?"}},
 		{"misspelt field of a role", "    nprocPerNode: 1", "    nProcsPerNode: 1", job + ".spec.nnWorker.nProcsPerNode", []string{"did you mean nprocPerNode?"}},
 		{"field that is not a PersiaJob's", "  logLevel: info", "  nodePool: loaders", job + ".spec.nodePool", []string{"not a field of a PersiaJob", "next to manifest"}},

@@ -14,9 +14,14 @@ import (
 // Rules report the path at which the program has a value. [Problems.Written] maps such paths
 // to where the user wrote the values, for example in a manifest.
 type Problems struct {
+	// Absent says what to write instead of fields that people look for and no object has, by their
+	// paths with [] for an index.
+	Absent map[string]string
+
 	found     field.ErrorList
 	undecoded []string // paths, as written, of values that could not be decoded
 	warnings  []string
+	first     []string
 	written   map[string]string
 	given     map[string]bool
 }
@@ -69,8 +74,18 @@ func (p *Problems) Warn(path *field.Path, format string, args ...any) {
 	}
 }
 
+// WarnFirst is [Problems.Warn] for what matters only until the first `pulumi up` has succeeded.
+func (p *Problems) WarnFirst(path *field.Path, format string, args ...any) {
+	if text := p.PathOf(path) + ": " + fmt.Sprintf(format, args...); !slices.Contains(p.first, text) {
+		p.first = append(p.first, text)
+	}
+}
+
 // Warnings returns the warnings, as PATH: TEXT.
 func (p *Problems) Warnings() []string { return p.warnings }
+
+// FirstWarnings returns the warnings of [Problems.WarnFirst].
+func (p *Problems) FirstWarnings() []string { return p.first }
 
 func (p *Problems) undecodable(err *field.Error) {
 	err.Field = p.pathOf(err.Field)

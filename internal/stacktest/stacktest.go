@@ -142,7 +142,7 @@ func Warned(t *testing.T, cases []Refusal) {
 			s, err := Load(t, c.Edits)
 			require.NoError(t, err)
 			var found []string
-			for _, warning := range s.Warnings() {
+			for _, warning := range slices.Concat(s.Warnings(), s.FirstWarnings()) {
 				if strings.HasPrefix(warning, c.Path+": ") {
 					found = append(found, warning)
 				}
