@@ -20,9 +20,9 @@ import (
 // scriptPort is the port of all servers that PERSIA's script starts.
 const scriptPort = 23333
 
-// TestPublishedManifest compares the plan of PERSIA's published deployment, written as one
-// PersiaJob in the names of its time and started by its script, with the plan of prod, which
-// the end-to-end tests bring up: only what the containers run differs, and its ports.
+// TestPublishedManifest compares the plan of PERSIA's published deployment, four StatefulSets that its
+// script starts, with the plan of prod, which the end-to-end tests bring up: only what the containers
+// run differs, and its ports.
 func TestPublishedManifest(t *testing.T) {
 	prod, published := programtest.DeployStack(t, "prod"), deployPublished(t)
 	var changed []string
@@ -80,16 +80,25 @@ func withoutProgram(t *testing.T, set appsv1.StatefulSet, port int32) string {
 	return strings.ReplaceAll(string(text), fmt.Sprint(port), "PORT")
 }
 
-// deployPublished runs the program over prod with its job from testdata/published.yml.
+// deployPublished runs the program over prod with its job from testdata/train.persia.yml. What launch.sh
+// exports is in the stack file.
 func deployPublished(t *testing.T) *pulumitest.Recorder {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", "published.yml"))
+	text, err := os.ReadFile(filepath.Join("testdata", "train.persia.yml"))
 	require.NoError(t, err)
 	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "published.yml"), text, 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "train.persia.yml"), text, 0o600))
 	configuration := programtest.ReadStack(t, "prod")
 	jobs, err := json.Marshal([]any{map[string]any{
-		"manifest":    "published.yml",
+		"manifest": "train.persia.yml", "name": "criteo",
+		"persiaEnv": map[string]any{
+			"PERSIA_GLOBAL_CONFIG": "/workspace/persia-exp/global_config.yml", "PERSIA_EMBEDDING_CONFIG": "/workspace/persia-exp/criteo_embedding_config.yml",
+			"PERSIA_NN_WORKER_ENTRY": "/workspace/persia-exp/train.py", "PERSIA_DATALOADER_ENTRY": "/workspace/persia-exp/data_compose.py",
+		},
+		"env": []any{
+			map[string]any{"name": "PERSIA_MODEL_CONFIG", "value": "/workspace/persia-exp/criteo_config.yml"},
+			map[string]any{"name": "LOG_DIR", "value": "/workspace/logs/"},
+		},
 		"script":      map[string]any{"runtime": "/workspace/persia-exp/runtime/avx2"},
 		"mounts":      []any{map[string]any{"volume": "workspace", "mountPath": "/workspace"}},
 		"trainer":     map[string]any{"nodePool": "nn-workers"},

@@ -167,7 +167,13 @@ func (d decoder) number(path *field.Path, n json.Number, out reflect.Value) {
 }
 
 func (d decoder) quantity(path *field.Path, in any, out *resource.Quantity) {
-	q, err := ParseQuantity(fmt.Sprint(in))
+	text := fmt.Sprint(in)
+	if bytes, ok := strings.CutSuffix(text, "B"); ok && strings.HasPrefix(path.String(), "persia:pedl.postgresql.resources.") {
+		// PEDL's documentation prints such amounts.
+		d.Warn(path, "%s is no quantity of Kubernetes, which refuses it; the stack reads it as %s", text, bytes)
+		text = bytes
+	}
+	q, err := ParseQuantity(text)
 	if err != nil {
 		d.wrong(path, in, reflect.ValueOf(out).Elem(), err.Error())
 		return
