@@ -152,8 +152,8 @@ func TestPEDLRefused(t *testing.T) {
 			"persia:pedl.supportCheck.nodePool", []string{"has no GPUs"}},
 
 		// PostgreSQL.
-		{"memory in GB", withPEDL(edits{pg + ".resources": edits{"limits": edits{"memory": "32GB"}}}),
-			pg + ".resources.limits[memory]", []string{"32GB", "must be a quantity"}},
+		{"memory in GB", withPEDL(edits{pg + ".resources": edits{"limits": edits{"memory": "32 GB"}}}),
+			pg + ".resources.limits[memory]", []string{"32 GB", "must be a quantity"}},
 		{"database too large", withPEDL(edits{pg + ".resources": edits{"requests": edits{"memory": "300Gi"}}}),
 			pg + ".resources.requests[memory]", []string{"the database of PEDL does not fit on a node"}},
 		{"tag in the repository", withPEDL(edits{pg + ".image": edits{"repository": "bitnami/postgresql:11"}}),

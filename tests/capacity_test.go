@@ -62,7 +62,7 @@ func TestPublishedDeploymentDoesNotFit(t *testing.T) {
 	}{
 		"29 nodes for 120 embedding parameter servers": {
 			func(pools any) { programtest.Pool(pools, "embedding-ps")["nodes"] = 29 },
-			"persia:nodePools[3].nodes: Invalid value: 29: 29 nodes of m2-ultramem-416 hold 116 of 120 × embeddingParameterServer of criteo, 4 per node by memory, and 4 do not fit; write 30",
+			"persia:nodePools[3].nodes: Invalid value: 29: 29 nodes of m2-ultramem-416 hold 116 of 120 × embeddingParameterServer of criteo, 4 per node by ephemeral storage, and 4 do not fit; write 30",
 		},
 		"nn-workers on machines of 624 GiB": {
 			func(pools any) {

@@ -2,6 +2,7 @@ package input_test
 
 import (
 	"io/fs"
+	"os"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -384,4 +385,28 @@ func FuzzManifest(f *testing.F) {
 			assert.NotEmpty(t, strings.Split(err.Error(), "\n")[1:])
 		}
 	})
+}
+
+// TestStatefulSetsRefused checks the message for what is not read from the StatefulSets that PERSIA publishes.
+func TestStatefulSetsRefused(t *testing.T) {
+	published, err := os.ReadFile("../testdata/cases/02-published-statefulsets/train.persia.yml")
+	require.NoError(t, err)
+	const set = "persia:jobs[0].manifest(jobs/train.yml)[0]"
+	const container = set + ".spec.template.spec.containers[0]"
+	for name, c := range map[string]struct{ old, with, says string }{
+		"another argument":        {"launch.sh, trainer]", "launch.sh, serve]", container + ".args: must end with the argument of launch.sh for a role: datacompose, embserver, middleware or trainer"},
+		"a role twice":            {"launch.sh, datacompose]", "launch.sh, trainer]", "[1].spec.template.spec.containers[0].args: must end with"},
+		"two containers":          {"      containers:\n        - name: trainer\n", "      containers:\n        - name: sidecar\n        - name: trainer\n", set + ".spec.template.spec.containers: must be one container"},
+		"what pools decide":       {"      containers:\n        - name: trainer\n", "      nodeSelector: {a: b}\n      containers:\n        - name: trainer\n", set + ".spec.template.spec.nodeSelector: is not read from a StatefulSet"},
+		"another REPLICA_SIZE":    {`{name: REPLICA_SIZE, value: "2"}`, `{name: REPLICA_SIZE, value: "3"}`, container + ".env: has REPLICA_SIZE 3, but the StatefulSet has 2 replicas; make them equal"},
+		"another policy":          {"imagePullPolicy: Always", "imagePullPolicy: Never", "[1]: has other imagePullPolicy than the StatefulSet before it"},
+		"a quantity that is none": {`memory: "48Gi"`, `memory: "48 G"`, container + ".resources.requests[memory]: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := strings.Replace(string(published), c.old, c.with, 1)
+			require.NotEqual(t, string(published), text)
+			_, err := loadManifest(t, edits{"persia:jobs[0].name": "clicks"}, inFile(text))
+			require.ErrorContains(t, err, c.says)
+		})
+	}
 }

@@ -2,6 +2,7 @@ package storage_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -134,6 +135,9 @@ func TestSources(t *testing.T) {
 				options = nil // the kubelet takes none there
 			} else {
 				test.source["mountOptions"] = []any{"ro"}
+				if strings.HasPrefix(name, "bucket") {
+					options = append([]string{"implicit-dirs"}, options...)
+				}
 			}
 			test.source["labels"] = map[string]any{"team": "ranking"}
 			recorder := programtest.MustDeploy(t, withVolume(t, test.source), test.cloud)
