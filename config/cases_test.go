@@ -16,7 +16,7 @@ import (
 )
 
 // TestCases checks what the program says of stack files after public reports of users of GKE, PERSIA, and
-// Cloud Storage FUSE. For case 18, an edit of a running stack, see TestEffects in sandbox/gcp.
+// Cloud Storage FUSE. The eighteenth, other mount options of a running job, is a row of TestEffects in sandbox/gcp.
 func TestCases(t *testing.T) {
 	const job, work = "persia:jobs[0]", "persia:storage[0].mountOptions"
 	for folder, says := range map[string][]string{
