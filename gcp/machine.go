@@ -1,7 +1,6 @@
 package gcp
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -24,92 +23,16 @@ type Machine struct {
 	GPUType string
 }
 
-// Series describes the machines of a series.
-type Series struct {
-	// prefix begins the names of the types.
-	prefix string
-	// types have their names without the prefix.
-	types []Machine
-	// disks are the types of boot disk, the best general choice first.
-	disks []string
-	gvnic gvnic
-	// localSSDs maps the largest number of vCPUs to the numbers of local SSDs that such machines
-	// take.
-	localSSDs []localSSDs
-	// bundled local SSDs are part of the machine.
-	bundled bool
-	noSpot  bool
-	compact bool
-	quota   quota
-}
-
-// gvnic is whether machines have Google's own network interface (Compute Engine,
-// "Using Google Virtual NIC"; GKE, "Using Google Virtual NIC", which leaves out the
-// memory-optimized machines that have another).
-type gvnic int
-
-const (
-	// The zero value is machines that have either interface.
-	_ gvnic = iota
-	// gvnicOnly machines have no other interface.
-	gvnicOnly
-	gvnicNone
-)
-
-// localSSDs maps the largest number of vCPUs to the numbers of local SSDs that such machines take.
-type localSSDs struct {
-	maxCPUs int
-	counts  []int
-}
-
-const gib = 1 << 30
-
-// types joins the types of a series.
-func types(parts ...[]Machine) []Machine { return slices.Concat(parts...) }
-
-// each returns types whose memory is proportional to their vCPUs, and whose name ends with the
-// number of vCPUs.
-func each(name string, gibPerCPU float64, cpus ...int) []Machine {
-	var machines []Machine
-	for _, n := range cpus {
-		machines = append(machines, one(fmt.Sprintf("%s-%d", name, n), n, gibPerCPU*float64(n))...)
-	}
-	return machines
-}
-
-// one returns a type whose memory is given in GiB.
-func one(name string, cpus int, memory float64) []Machine {
-	return []Machine{{Type: name, CPUs: cpus, MemoryBytes: int64(memory * gib)}}
-}
-
-func withGPUs(name string, cpus int, memory float64, gpus int, gpuType string) []Machine {
-	return []Machine{one(name, cpus, memory)[0].WithGPUs(gpuType, gpus)}
-}
-
-// catalogue holds the machine types by name.
-var catalogue = newCatalogue()
-
-func newCatalogue() map[string]Machine {
-	c := map[string]Machine{}
-	for _, s := range series {
-		for _, m := range s.types {
-			m.Type = s.prefix + "-" + m.Type
-			c[m.Type] = m
-		}
-	}
-	return c
-}
-
 // Lookup finds a machine type in the catalogue. Shared-core, bare metal and custom
 // types are not in it.
 func Lookup(machineType string) (Machine, bool) {
-	m, ok := catalogue[machineType]
+	m, ok := tables().machines[machineType]
 	return m, ok
 }
 
 // MachineTypes returns the names of all machine types of the catalogue, sorted.
 func MachineTypes() []string {
-	return slices.Sorted(maps.Keys(catalogue))
+	return slices.Sorted(maps.Keys(tables().machines))
 }
 
 // CompactFamilies returns the families of the catalogue that take compact placement,
@@ -124,7 +47,7 @@ func GPUFamilies() []string {
 // families returns the families that have a machine type for which has is true.
 func families(has func(Machine) bool) []string {
 	var found []string
-	for _, m := range catalogue {
+	for _, m := range tables().machines {
 		if has(m) {
 			found = append(found, m.Family())
 		}
@@ -133,15 +56,15 @@ func families(has func(Machine) bool) []string {
 	return slices.Compact(found)
 }
 
-// Series returns the machine's series. A stack file may describe a machine of an unknown series.
-func (m Machine) Series() (s Series, known bool) {
+// series returns the machine's series. A stack file may describe a machine of an unknown series.
+func (m Machine) series() (s series, ok bool) {
 	// The longest prefix holds: a3-ultragpu before a3.
-	for _, candidate := range series {
-		if strings.HasPrefix(m.name(), candidate.prefix+"-") && len(candidate.prefix) > len(s.prefix) {
-			s, known = candidate, true
+	for _, candidate := range tables().Series {
+		if strings.HasPrefix(m.name(), candidate.Prefix+"-") && len(candidate.Prefix) > len(s.Prefix) {
+			s, ok = candidate, true
 		}
 	}
-	return s, known
+	return s, ok
 }
 
 // Family returns the name of the series in quotas, like a2 or n1.
@@ -173,33 +96,33 @@ func (m Machine) Arm() bool {
 // BootDisks returns the types of boot disk that the machine takes, the best general choice first,
 // or none for an unknown series.
 func (m Machine) BootDisks() []string {
-	s, _ := m.Series()
-	return s.disks
+	s, _ := m.series()
+	return s.Disks
 }
 
 // HasSpot reports whether there are spot machines of the series.
 func (m Machine) HasSpot() bool {
-	s, _ := m.Series()
-	return !s.noSpot
+	s, _ := m.series()
+	return !s.NoSpot
 }
 
 // TakesCompactPlacement reports whether machines of the series can be placed close
 // to each other. A series that is not known is taken at the stack file's word.
 func (m Machine) TakesCompactPlacement() bool {
-	s, known := m.Series()
-	return s.compact || !known
+	s, known := m.series()
+	return s.Compact || !known
 }
 
 // NeedsGVNIC reports whether the series has no other network interface.
 func (m Machine) NeedsGVNIC() bool {
-	s, _ := m.Series()
-	return s.gvnic == gvnicOnly
+	s, _ := m.series()
+	return s.GVNIC == "only"
 }
 
 // TakesGVNIC reports whether the series has Google's network interface at all.
 func (m Machine) TakesGVNIC() bool {
-	s, _ := m.Series()
-	return s.gvnic != gvnicNone
+	s, _ := m.series()
+	return s.GVNIC != "none"
 }
 
 // LocalSSDs returns the numbers of local SSDs, besides none, that a machine of the catalogue can
@@ -208,10 +131,10 @@ func (m Machine) LocalSSDs() (counts []int, known bool) {
 	if _, known := Lookup(m.Type); !known {
 		return nil, false
 	}
-	s, _ := m.Series()
-	for _, row := range s.localSSDs {
-		if m.CPUs <= row.maxCPUs {
-			return row.counts, true
+	s, _ := m.series()
+	for _, most := range slices.Sorted(maps.Keys(s.LocalSSDs)) {
+		if m.CPUs <= most {
+			return s.LocalSSDs[most], true
 		}
 	}
 	return nil, true
@@ -219,8 +142,8 @@ func (m Machine) LocalSSDs() (counts []int, known bool) {
 
 // BundledLocalSSDs returns the number of local SSDs that are always part of the machine.
 func (m Machine) BundledLocalSSDs() int {
-	s, _ := m.Series()
-	if counts, _ := m.LocalSSDs(); s.bundled && len(counts) == 1 {
+	s, _ := m.series()
+	if counts, _ := m.LocalSSDs(); s.Bundled && len(counts) == 1 {
 		return counts[0]
 	}
 	return 0

@@ -32,10 +32,10 @@ func TestListPrices(t *testing.T) {
 		require.True(t, known, name)
 		price, known := machine.ListPrice("us-central1", false)
 		assert.True(t, known, name)
-		assert.InDelta(t, want.onDemand, price, 1e-6, name)
+		assert.InDelta(t, want.OnDemand, price, 1e-6, name)
 		spot, known := machine.ListPrice("us-central1", true)
-		assert.Equal(t, want.spot > 0, known, name)
-		assert.InDelta(t, want.spot, spot, 1e-6, name)
+		assert.Equal(t, want.Spot > 0, known, name)
+		assert.InDelta(t, want.Spot, spot, 1e-6, name)
 	}
 }
 

@@ -2,30 +2,17 @@ package gcp
 
 import "strings"
 
-// quota is the quota that the vCPUs of a series count to (Compute Engine,
-// "Allocation quotas").
-type quota int
-
-const (
-	// familyQuota is CPUS_PER_VM_FAMILY, which newer series use.
-	familyQuota quota = iota
-	// ownQuota is one of the series' own, like N2_CPUS.
-	ownQuota
-	// sharedQuota is CPUS, which the oldest series share.
-	sharedQuota
-)
-
 // CPUQuota returns the name of the quota for the machine's vCPUs, with its dimension if it has one.
 // An unknown series counts as a new one.
 func (m Machine) CPUQuota(spot bool) string {
 	family := strings.ToUpper(m.Family())
-	s, _ := m.Series()
+	s, _ := m.series()
 	switch {
 	case spot:
 		return "PREEMPTIBLE_CPUS"
-	case s.quota == ownQuota:
+	case s.Quota == "own":
 		return family + "_CPUS"
-	case s.quota == sharedQuota:
+	case s.Quota == "shared":
 		return "CPUS"
 	default:
 		return "CPUS_PER_VM_FAMILY (vm_family " + family + ")"
@@ -34,17 +21,17 @@ func (m Machine) CPUQuota(spot bool) string {
 
 // GPUQuota returns the name of the quota for GPUs of a type.
 func GPUQuota(gpuType string, spot bool) string {
-	g, known := gpus[gpuType]
-	if !known {
-		g.quota = strings.ToUpper(strings.ReplaceAll(gpuType, "-", "_"))
+	g, ok := tables().GPUs[gpuType]
+	if !ok {
+		g.Quota = strings.ToUpper(strings.ReplaceAll(gpuType, "-", "_"))
 	}
 	switch {
 	case spot:
-		return "PREEMPTIBLE_" + g.quota + "_GPUS"
-	case g.ownQuota:
-		return g.quota + "_GPUS"
+		return "PREEMPTIBLE_" + g.Quota + "_GPUS"
+	case g.OwnQuota:
+		return g.Quota + "_GPUS"
 	default:
-		return "GPUS_PER_GPU_FAMILY (gpu_family " + g.quota + ")"
+		return "GPUS_PER_GPU_FAMILY (gpu_family " + g.Quota + ")"
 	}
 }
 
