@@ -49,6 +49,7 @@ func testCommentsOnChanges(t *testing.T, comment func(*testing.T, ...string) (st
 			"size: 1\n", "size: 1\n    maxPayload: 33554432\n",
 			"name: checkpoints-vol", "name: checkpoints",
 			"volume: checkpoints-vol", "volume: checkpoints",
+			"claim: checkpoints-pvc", "claim: checkpoints",
 		}
 		text, code := comment(t, edits...)
 		assert.Zero(t, code)
