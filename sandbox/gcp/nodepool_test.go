@@ -76,16 +76,6 @@ func (g simulated) nodes() map[string]corev1.Node {
 
 func (g simulated) names() []string { return slices.Sorted(maps.Keys(g.nodes())) }
 
-// zones count the nodes of each.
-func (g simulated) zones() map[string]int {
-	g.Helper()
-	zones := map[string]int{}
-	for _, node := range g.nodes() {
-		zones[node.Labels[corev1.LabelTopologyZone]]++
-	}
-	return zones
-}
-
 // TestTaintOfGPUPools: GKE taints a GPU pool only if the cluster has a pool without GPUs when it
 // creates the GPU pool. Neither a later pool nor an update of the pool changes that.
 func TestTaintOfGPUPools(t *testing.T) {

@@ -155,15 +155,6 @@ func (g simulated) update(token string, old, new resource.PropertyMap) plugin.Up
 	return resp
 }
 
-func (g simulated) read(token string, inputs resource.PropertyMap) plugin.ReadResponse {
-	g.Helper()
-	state := g.states[key(token, inputs)]
-	resp, err := g.Read(g.Context(), plugin.ReadRequest{URN: urn(token), ID: state.id, Inputs: state.inputs, State: state.outputs})
-	require.NoError(g, err)
-	g.states[key(token, inputs)] = held{state.id, resp.Inputs, resp.Outputs}
-	return resp
-}
-
 func (g simulated) delete(token string, inputs resource.PropertyMap) error {
 	state := g.states[key(token, inputs)]
 	_, err := g.Delete(g.Context(), plugin.DeleteRequest{URN: urn(token), ID: state.id, Outputs: state.outputs})
