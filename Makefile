@@ -64,11 +64,11 @@ e2e: toolchain node-packages test-packages ## Run the tests of processes, of the
 	@$(MAKE) --no-print-directory processes & $(MAKE) --no-print-directory stacks; stacks=$$?; wait $$! && exit $$stacks
 
 processes:
-	$(TEST) -timeout 15m $$(git grep -l 'testkit[.]Processes(' -- '*_test.go' | xargs -n 1 dirname | sort -u | sed 's#^#./#')
-	cd sandbox && $(TEST) -timeout 15m $$(go list ./... | grep -v /e2e)
+	$(TEST) -timeout 30m $$(git grep -l 'testkit[.]Processes(' -- '*_test.go' | xargs -n 1 dirname | sort -u | sed 's#^#./#')
+	cd sandbox && $(TEST) -timeout 30m $$(go list ./... | grep -v /e2e)
 
 stacks:
-	@cd sandbox && $(TEST) -count=1 -timeout 18m -parallel $(PARALLEL) -v ./e2e 2>&1 | \
+	@cd sandbox && $(TEST) -count=1 -timeout 45m -parallel $(PARALLEL) -v ./e2e 2>&1 | \
 		tee ../.sandbox/e2e.log | grep --line-buffered -E '^(--- |FAIL|ok|panic)' || \
 		{ grep -E -A9 '^ *--- FAIL|_test\.go:[0-9]+:|^ *panic:' ../.sandbox/e2e.log; exit 1; }
 
