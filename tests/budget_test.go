@@ -1,0 +1,46 @@
+package tests
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestBudget keeps the weight of the repository. To add something, take something away.
+func TestBudget(t *testing.T) {
+	listed, err := exec.Command("git", "-C", "..", "ls-files", "-z").Output()
+	require.NoError(t, err)
+	found := map[string]int{}
+	for name := range strings.SplitSeq(strings.TrimSuffix(string(listed), "\x00"), "\x00") {
+		text, err := os.ReadFile("../" + name)
+		if os.IsNotExist(err) {
+			continue // deleted, and not committed yet
+		}
+		require.NoError(t, err)
+		lines := bytes.Count(text, []byte("\n"))
+		switch {
+		case strings.HasSuffix(name, "_test.go"), strings.HasSuffix(name, ".py") && strings.Contains(name, "test"):
+			found["lines of tests"] += lines
+		case strings.HasSuffix(name, ".go") && strings.HasPrefix(name, "sandbox/"):
+			found["lines of the sandbox"] += lines
+		case strings.HasSuffix(name, ".go"):
+			found["lines of the program"] += lines
+		case strings.HasSuffix(name, ".md"):
+			found["words of Markdown"] += len(bytes.Fields(text))
+		}
+	}
+	for what, limit := range map[string]int{
+		"lines of the program": 32500,
+		"lines of the sandbox": 20700,
+		"lines of tests":       45300,
+		"words of Markdown":    43400,
+	} {
+		t.Logf("%s: %d of %d", what, found[what], limit)
+		assert.LessOrEqual(t, found[what], limit, what)
+	}
+}
