@@ -196,7 +196,12 @@ func (s *Sandbox) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.real.start(ctx, s)
+	if err := s.real.start(ctx, s); err != nil {
+		return err
+	}
+	// On a busy machine, a component that has waited too long for the API server gives up shortly after
+	// the start.
+	return s.cluster.Start(ctx, s.options.Out)
 }
 
 // lock keeps two commands from working on the stack at the same time.
