@@ -59,9 +59,9 @@ kubeconfig: sandbox ## Print the path of the kubeconfig of STACK.
 test: ## Run the quick tests of the program. Nothing is installed, and no test waits for processes.
 	$(TEST) -short -timeout 10m ./...
 
-# Half of the time, each of the two waits.
 e2e: toolchain node-packages test-packages ## Run the tests of processes, of the sandbox, and of whole stacks, which log to .sandbox/e2e.log.
-	@$(MAKE) --no-print-directory processes & $(MAKE) --no-print-directory stacks; stacks=$$?; wait $$! && exit $$stacks
+	@$(MAKE) --no-print-directory stacks
+	@$(MAKE) --no-print-directory processes
 
 processes:
 	$(TEST) -timeout 30m $$(git grep -l 'testkit[.]Processes(' -- '*_test.go' | xargs -n 1 dirname | sort -u | sed 's#^#./#')
