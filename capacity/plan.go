@@ -118,8 +118,8 @@ func (p PoolPlan) FitsOn(node Resources) bool {
 	return !slices.ContainsFunc(p.Pods, func(pods Pods) bool { return p.Holds(pods) == 0 }) && p.Pool.Needed()+p.Spare <= p.Nodes
 }
 
-// Short returns the resource of which the nodes have too little for the pods, or "" if more of no
-// single resource gives all pods room.
+// Short returns the resource that the nodes are short of, or "" if more of a single resource would not
+// give all pods room.
 func (p PoolPlan) Short() string {
 	for _, d := range dimensions {
 		if p.FitsOn(p.Node.Plus(d.plenty)) {

@@ -195,8 +195,8 @@ func (s *Stack) remedy(pool capacity.PoolPlan) string {
 // mostDiskGB is the largest boot disk (GKE, "Configure a custom boot disk").
 const mostDiskGB = 65536
 
-// cheaperMachine names the cheapest machine type of which the pool's nodes hold its pods, if they cost
-// less than the needed nodes, or if no number of nodes is enough.
+// cheaperMachine names the cheapest machine type that lets the pool's nodes hold its pods, if those nodes
+// cost less than the needed ones, or if no number of nodes is enough.
 func (s *Stack) cheaperMachine(pool capacity.PoolPlan, configured Pool, needed int) string {
 	limit, cheapest := math.Inf(1), ""
 	if price, known := s.price(pool.Machine, pool.Spot); needed > 0 && !known {

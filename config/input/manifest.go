@@ -265,7 +265,7 @@ func (r *manifestReader) readFile(at *field.Path, name string) []*document {
 		return nil
 	}
 	var documents []*document
-	var sets *document // the job of which the StatefulSets are the roles
+	var sets *document // the job that has the StatefulSets as its roles
 	for i, object := range objects {
 		doc := &document{at: in}
 		if len(objects) > 1 {

@@ -27,7 +27,7 @@ func In(binDir string) Tools {
 	return tools
 }
 
-// Group is what needs some of the programs.
+// Group names a part of the sandbox that needs some of the programs.
 type Group string
 
 const (

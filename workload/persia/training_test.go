@@ -27,7 +27,7 @@ const (
 	note = `echo "$PERSIA_ATTEMPT" >>$PERSIA_ROLE-$REPLICA_INDEX.attempts; `
 	// together waits until all have noted the attempt.
 	together = `until [[ $(grep -lx $PERSIA_ATTEMPT *.attempts | wc -l) -eq $(tr , '\n' <<<$PERSIA_REPLICAS | wc -l) ]]; do sleep 0.05; done; `
-	// token is what all replicas know.
+	// token is the secret that all replicas share.
 	token = "of the test"
 	// serve makes a stand-in run forever, like a server.
 	serve = note + `exec sleep 600`

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// event is what a preview uses of the engine's events (apitype.EngineEvent in Pulumi's SDK).
+// event has the fields of an engine event that a comment needs (apitype.EngineEvent in Pulumi's SDK).
 type event struct {
 	Diagnostic *struct {
 		Severity, Prefix, Message string
