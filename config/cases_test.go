@@ -12,7 +12,7 @@ import (
 
 	"persia/config"
 	"persia/config/input"
-	"persia/internal/stacktest"
+	"persia/internal/testkit"
 )
 
 // TestCases checks what the program says of stack files after public reports of users of GKE, PERSIA, and
@@ -48,7 +48,7 @@ func TestCases(t *testing.T) {
 			files, err := filepath.Glob(filepath.Join(folder, "Pulumi.*.yaml"))
 			require.NoError(t, err)
 			require.Len(t, files, 1)
-			text := said(t, stacktest.Parse(t, read(t, files[0])), folder)
+			text := said(t, testkit.Parse(t, read(t, files[0])), folder)
 			for _, say := range says {
 				if not, ok := strings.CutPrefix(say, "without "); ok {
 					assert.NotContains(t, text, not)

@@ -9,12 +9,12 @@ import (
 
 	"persia/config"
 	"persia/gcp"
-	"persia/internal/stacktest"
+	"persia/internal/testkit"
 )
 
 // TestClusterRefused checks the message for each mistake.
 func TestClusterRefused(t *testing.T) {
-	stacktest.Refused(t, []stacktest.Refusal{
+	testkit.Refused(t, []testkit.Refusal{
 		// Project and cluster.
 		{"project with a capital", edits{"persia:project": "Persia"},
 			"persia:project", []string{`"Persia"`, "6 to 30", "gcloud projects list"}},
@@ -97,7 +97,7 @@ func TestClusterWarned(t *testing.T) {
 		return edits{networks: list}
 	}
 	backup := func(schedule string) edits { return edits{plan: edits{"schedule": schedule, "retainDays": 1}} }
-	stacktest.Warned(t, []stacktest.Refusal{
+	testkit.Warned(t, []testkit.Refusal{
 		{"public nodes", edits{"persia:cluster.network": edits{"nodes": "8.8.0.0/20"}}, "persia:cluster.network.nodes", []string{"8.8.0.0/20 has public addresses", "10.0.0.0/20"}},
 		{"public pods", edits{"persia:cluster.network": edits{"pods": "34.0.0.0/14"}}, "persia:cluster.network.pods", []string{"public addresses"}},
 		{"shared addresses", edits{"persia:cluster.network": edits{"pods": "100.64.0.0/14"}}, "persia:cluster.network.pods", nil},
@@ -129,7 +129,7 @@ func TestLoadRefusesClusterSettings(t *testing.T) {
 	plan := func(schedule string, retainDays int) edits {
 		return edits{"persia:cluster.backup.plan": edits{"schedule": schedule, "retainDays": retainDays}}
 	}
-	stacktest.Refused(t, []stacktest.Refusal{
+	testkit.Refused(t, []testkit.Refusal{
 		// Maintenance.
 		{"window of the day with one digit", edits{"persia:cluster.maintenance.startTime": "3:00"},
 			"persia:cluster.maintenance.startTime", []string{`"3:00"`, "UTC", "like 03:00"}},
@@ -295,7 +295,7 @@ func TestLoadAcceptsClusterSettings(t *testing.T) {
 		"backups by the half day": {"persia:cluster.backup.plan": edits{"schedule": "0 4,16 * * *"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := stacktest.Load(t, changes)
+			_, err := testkit.Load(t, changes)
 			assert.NoError(t, err)
 		})
 	}
@@ -303,7 +303,7 @@ func TestLoadAcceptsClusterSettings(t *testing.T) {
 
 // TestClusterDefaults checks that the defaults are the safe choices.
 func TestClusterDefaults(t *testing.T) {
-	s, err := stacktest.Load(t, edits{"persia:cluster.backup.plan": edits{"schedule": "0 4 * * *"}})
+	s, err := testkit.Load(t, edits{"persia:cluster.backup.plan": edits{"schedule": "0 4 * * *"}})
 	require.NoError(t, err)
 	c := s.Cluster
 	for name, on := range map[string]bool{
@@ -327,7 +327,7 @@ func TestClusterDefaults(t *testing.T) {
 // TestTurnedOffOnlyIfDecoded checks that a setting that could not be decoded does not count
 // as off.
 func TestTurnedOffOnlyIfDecoded(t *testing.T) {
-	stacktest.Refused(t, []stacktest.Refusal{
+	testkit.Refused(t, []testkit.Refusal{
 		{"private nodes", edits{"persia:cluster.privateNodes": "no", "persia:cluster.privateEndpoint": true},
 			"persia:cluster.privateNodes", []string{"true or false"}},
 		{"driver of buckets", edits{"persia:cluster.csiDrivers.gcsFuse": "no"},
@@ -338,7 +338,7 @@ func TestTurnedOffOnlyIfDecoded(t *testing.T) {
 }
 
 func TestPublicNodesNeedNoControlPlaneRange(t *testing.T) {
-	s, err := stacktest.Load(t, edits{"persia:cluster.privateNodes": false})
+	s, err := testkit.Load(t, edits{"persia:cluster.privateNodes": false})
 	require.NoError(t, err)
 	assert.Empty(t, s.Cluster.Network.ControlPlane)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"persia/internal/stacktest"
+	"persia/internal/testkit"
 )
 
 // onExisting moves the base stack to an existing cluster.
@@ -23,7 +23,7 @@ func onExisting(more edits) edits {
 }
 
 func TestPoolsOfAnExistingCluster(t *testing.T) {
-	stack, err := stacktest.Load(t, onExisting(nil))
+	stack, err := testkit.Load(t, onExisting(nil))
 	require.NoError(t, err)
 	assert.Equal(t, "loaders", stack.SystemPoolName())
 	assert.Equal(t, "loaders", stack.NATS.NodePool)
@@ -45,7 +45,7 @@ func TestExistingClusterHasPrices(t *testing.T) {
 		"kind_office_us-central1_persia":    false,
 		"gke_office_us-central1_persia_new": false,
 	} {
-		stack, err := stacktest.Load(t, onExisting(edits{
+		stack, err := testkit.Load(t, onExisting(edits{
 			"persia:cluster": edits{"name": "persia", "existing": edits{"context": context, "systemPool": "loaders"}},
 		}))
 		require.NoError(t, err)
@@ -80,7 +80,7 @@ func TestExistingClusterRefuses(t *testing.T) {
 			"persia:nodePools[0].nodes", "write 3"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := stacktest.Load(t, onExisting(c.edits))
+			_, err := testkit.Load(t, onExisting(c.edits))
 			require.Error(t, err)
 			assert.Contains(t, err.Error(), "\n"+c.path+": ")
 			assert.ErrorContains(t, err, c.says)

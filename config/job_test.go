@@ -11,12 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"persia/capacity"
-	"persia/internal/stacktest"
+	"persia/internal/testkit"
 )
 
 // TestJobRefused checks the message for each mistake.
 func TestJobRefused(t *testing.T) {
-	stacktest.Refused(t, []stacktest.Refusal{
+	testkit.Refused(t, []testkit.Refusal{
 		// Jobs.
 		{"job without a name", edits{"persia:jobs[0].name": nil},
 			"persia:jobs[0].name", []string{"Required"}},
@@ -119,7 +119,7 @@ func TestNumbersAccepted(t *testing.T) {
 		{"name": "PERSIA_STUCK_SECONDS", "value": "0"}, {"name": "PERSIA_STUCK_SECONDS", "value": "7200.5"}, {"name": "PERSIA_STUCK_SECONDS", "value": "$(PATIENCE)"},
 		{"name": "PERSIA_CKPT_KEEP", "value": "10"}, {"name": "PERSIA_CKPT_KEEP", "valueFrom": edits{"configMapKeyRef": edits{"name": "a", "key": "b"}}},
 	} {
-		_, err := stacktest.Load(t, edits{"persia:jobs[0].env[0]": env})
+		_, err := testkit.Load(t, edits{"persia:jobs[0].env[0]": env})
 		assert.NoError(t, err, "%v", env)
 	}
 }
@@ -141,11 +141,11 @@ func leftToOperator(more edits) edits {
 }
 
 func TestLoadRefusesForEngine(t *testing.T) {
-	refusals := []stacktest.Refusal{
+	refusals := []testkit.Refusal{
 		{"engine unknown", edits{"persia:jobs[0].engine": "Operator"},
 			"persia:jobs[0].engine", []string{`"Operator"`, "statefulset, jobset or operator"}},
 	}
-	for _, r := range []stacktest.Refusal{
+	for _, r := range []testkit.Refusal{
 		{"script", edits{"persia:jobs[0].script": edits{"runtime": "/opt/persia-runtime"}},
 			"persia:jobs[0].script", []string{"/opt/persia-runtime", "persia-launcher", "remove it"}},
 		{"another run", edits{"persia:jobs[0].runId": "second"},
@@ -183,7 +183,7 @@ func TestLoadRefusesForEngine(t *testing.T) {
 		r.Edits, r.Says = leftToOperator(r.Edits), append(r.Says, "engine: statefulset")
 		refusals = append(refusals, r)
 	}
-	stacktest.Refused(t, refusals)
+	testkit.Refused(t, refusals)
 }
 
 func TestLoadAcceptsForEngine(t *testing.T) {
@@ -200,7 +200,7 @@ func TestLoadAcceptsForEngine(t *testing.T) {
 		}),
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := stacktest.Load(t, changes)
+			_, err := testkit.Load(t, changes)
 			assert.NoError(t, err)
 		})
 	}
@@ -212,7 +212,7 @@ func TestVolumesOfTheOnlyNode(t *testing.T) {
 		return edits{"nodePool": "system", "resources": edits{"limits": edits{"cpu": cpu, "memory": "512Mi"}}}
 	}
 	for nodes, accepts := range map[int]bool{1: true, 2: false} {
-		_, err := stacktest.Load(t, edits{
+		_, err := testkit.Load(t, edits{
 			"persia:jobs[0].engine":             "operator",
 			"persia:operator.image":             operatorImage,
 			"persia:cluster.deletionProtection": false,
@@ -240,7 +240,7 @@ func TestEngineWarns(t *testing.T) {
 		endless = "persia:jobs[0].restartPolicy: pods that have finished start again"
 	)
 	warnings := func(changes edits) string {
-		stack, err := stacktest.Load(t, changes)
+		stack, err := testkit.Load(t, changes)
 		require.NoError(t, err)
 		return strings.Join(stack.Warnings(), "\n")
 	}
@@ -253,7 +253,7 @@ func TestEngineWarns(t *testing.T) {
 // TestPlanCountsTheOperator checks that the plan counts the operator only if a job uses it.
 func TestPlanCountsTheOperator(t *testing.T) {
 	operators := func(changes edits) int {
-		stack, err := stacktest.Load(t, changes)
+		stack, err := testkit.Load(t, changes)
 		require.NoError(t, err)
 		for _, pods := range stack.Plan().Pools[0].Pods {
 			if pods.Name == "PERSIA operator" {
@@ -280,7 +280,7 @@ func mountedVolume(source edits) edits {
 // TestSourcesRefused checks the messages for sources that GKE's nodes or the kubelet would refuse.
 func TestSourcesRefused(t *testing.T) {
 	const volume = "persia:jobs[0].volumes[0]."
-	stacktest.Refused(t, []stacktest.Refusal{
+	testkit.Refused(t, []testkit.Refusal{
 		{"another cloud's disk", mountedVolume(edits{"awsElasticBlockStore": edits{"volumeID": "a"}}), volume + "awsElasticBlockStore", []string{"GKE nodes cannot mount", "persistentVolumeClaim"}},
 		{"a plugin that is gone", mountedVolume(edits{"glusterfs": edits{"endpoints": "a", "path": "b"}}), volume + "glusterfs", []string{"GKE nodes cannot mount"}},
 		{"server missing", mountedVolume(edits{"nfs": edits{"path": "/a"}}), volume + "nfs.server", []string{"Required"}},
@@ -324,7 +324,7 @@ func TestJobWarned(t *testing.T) {
 		}}
 	}
 	claim := func(name string) edits { return edits{"persistentVolumeClaim": edits{"claimName": name}} }
-	stacktest.Warned(t, []stacktest.Refusal{
+	testkit.Warned(t, []testkit.Refusal{
 		// Files.
 		{"files on the volume", below(edits{}), global, nil},
 		{"script below no mount", below(edits{script: "/checkpoint/train.py"}), script, []string{"/checkpoint/train.py is below no mount of nnWorker", "/home/PERSIA", "mountPath"}},
@@ -363,7 +363,7 @@ func TestJobWarned(t *testing.T) {
 		{"idle GPUs", edits{job + ".nnWorker.nprocPerNode": 1}, job + ".nnWorker.nprocPerNode", []string{"leave 7 of 8 GPUs idle"}},
 		{"grace of a second", edits{job + ".dataloader.terminationGracePeriodSeconds": 1}, job + ".dataloader.terminationGracePeriodSeconds", []string{"1 s is too short"}},
 	})
-	stacktest.Refused(t, []stacktest.Refusal{
+	testkit.Refused(t, []testkit.Refusal{
 		{"root for a script", edits{script: "/"}, script, []string{`"/"`, "is a directory"}},
 		{"directory for a script", edits{script: "/workspace/train/"}, script, []string{"is a directory"}},
 		{"mount for a script", edits{script: "/checkpoints"}, script, []string{`"/checkpoints"`, "is a directory"}},
@@ -382,20 +382,20 @@ func TestTimesAreNumbers(t *testing.T) {
 	require.NoError(t, err)
 	names := regexp.MustCompile(`(?:seconds\(|number\(environment, )"(PERSIA_[A-Z_]+)"`).FindAllStringSubmatch(string(settings), -1)
 	require.NotEmpty(t, names)
-	var refused []stacktest.Refusal
+	var refused []testkit.Refusal
 	for _, name := range names {
-		refused = append(refused, stacktest.Refusal{Name: name[1], Path: "persia:jobs[0].env[0].value", Says: []string{`"1m"`, "number"},
+		refused = append(refused, testkit.Refusal{Name: name[1], Path: "persia:jobs[0].env[0].value", Says: []string{`"1m"`, "number"},
 			Edits: edits{"persia:jobs[0].env[0]": edits{"name": name[1], "value": "1m"}}})
 	}
-	stacktest.Refused(t, refused)
+	testkit.Refused(t, refused)
 }
 
 // left is a job that the operator runs.
-var left = stacktest.Edits{
+var left = testkit.Edits{
 	"persia:jobs[0].engine":      "operator",
 	"persia:nodePools[1].taints": nil,
 	"persia:storage[0].gcsFuse":  nil,
-	"persia:storage[0].nfs":      stacktest.Edits{"server": "10.0.0.2", "path": "/"},
+	"persia:storage[0].nfs":      testkit.Edits{"server": "10.0.0.2", "path": "/"},
 }
 
 const digest = "@sha256:880e63f94b145e46f1b1082bb71b85e21f16b99b180b9996407d61240ceb9830"
@@ -403,8 +403,8 @@ const digest = "@sha256:880e63f94b145e46f1b1082bb71b85e21f16b99b180b9996407d6124
 // TestImage checks that the image of the operator, which can create pods, is fixed.
 func TestImage(t *testing.T) {
 	const path = "persia:operator.image"
-	image := func(value any) stacktest.Edits { return left.And(stacktest.Edits{path: value}) }
-	stacktest.Refused(t, []stacktest.Refusal{
+	image := func(value any) testkit.Edits { return left.And(testkit.Edits{path: value}) }
+	testkit.Refused(t, []testkit.Refusal{
 		{"none", left, path, []string{"Required", "by its digest", "examples/training/Dockerfile"}},
 		{"without a tag", image("persiaml/persia-cpu-runtime"), path, []string{`"persiaml/persia-cpu-runtime"`, "tomorrow", "write a digest"}},
 		{"latest", image("persiaml/persia-cpu-runtime:latest"), path, []string{"tomorrow", "write a digest"}},
@@ -412,7 +412,7 @@ func TestImage(t *testing.T) {
 		{"no image", image("Persia:1"), path, []string{`"Persia:1"`, "image reference"}},
 	})
 	for _, known := range []string{"persiaml/persia-cpu-runtime" + digest, "registry.example.com/persia:0.1.dev251", "persiaml/persia-cpu-runtime:latest" + digest} {
-		stack, err := stacktest.Load(t, image(known))
+		stack, err := testkit.Load(t, image(known))
 		require.NoError(t, err, known)
 		assert.Equal(t, known, stack.Operator.Image)
 	}
@@ -420,6 +420,6 @@ func TestImage(t *testing.T) {
 
 // TestNoImage checks that the image is optional if no job uses the operator.
 func TestNoImage(t *testing.T) {
-	_, err := stacktest.Load(t, nil)
+	_, err := testkit.Load(t, nil)
 	assert.NoError(t, err)
 }

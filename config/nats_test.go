@@ -11,13 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"persia/config"
-	"persia/internal/stacktest"
 	"persia/internal/testkit"
 )
 
 // TestNatsRefused checks the message for each mistake.
 func TestNatsRefused(t *testing.T) {
-	stacktest.Refused(t, []stacktest.Refusal{
+	testkit.Refused(t, []testkit.Refusal{
 		// NATS.
 		{"NATS name too long", edits{"persia:nats.name": strings.Repeat("n", 51)},
 			"persia:nats.name", []string{"51 characters", "at most 50"}},
@@ -56,7 +55,7 @@ func TestLoadRefusesNATS(t *testing.T) {
 	good := testkit.NewCertificate(t, "persia-nats-service.nats-io.svc")
 	other := testkit.NewCertificate(t, "persia-nats-service.nats-io.svc")
 	routes := testkit.NewCertificate(t, "*.persia-nats-service-mgmt.nats-io.svc")
-	stacktest.Refused(t, []stacktest.Refusal{
+	testkit.Refused(t, []testkit.Refusal{
 		{"image with a tag", edits{"persia:nats.image": "nats:2.10.22"},
 			"persia:nats.image", []string{"nats:2.10.22", "without a tag", "version"}},
 		{"another scope", edits{"persia:nats.operatorScope": "world"},
@@ -126,7 +125,7 @@ func TestLoadAcceptsNATS(t *testing.T) {
 		"the whole cluster": {"persia:nats.operatorScope": "cluster"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := stacktest.Load(t, changes)
+			_, err := testkit.Load(t, changes)
 			assert.NoError(t, err)
 		})
 	}
@@ -136,7 +135,7 @@ func TestLoadAcceptsNATS(t *testing.T) {
 func TestNATSOfNoWords(t *testing.T) {
 	for name, value := range map[string]any{"without the key": nil, "of an empty object": edits{}} {
 		t.Run(name, func(t *testing.T) {
-			s, err := stacktest.Load(t, edits{"persia:nats": value})
+			s, err := testkit.Load(t, edits{"persia:nats": value})
 			require.NoError(t, err)
 			assert.Equal(t, 1, s.NATS.Size)
 			assert.Equal(t, "persia-nats-service", s.NATS.Name)
@@ -148,7 +147,7 @@ func TestNATSOfNoWords(t *testing.T) {
 }
 
 func TestNATSDefaults(t *testing.T) {
-	s, err := stacktest.Load(t, edits{"persia:nats.maxPayload": 1 << 20})
+	s, err := testkit.Load(t, edits{"persia:nats.maxPayload": 1 << 20})
 	require.NoError(t, err)
 	assert.Equal(t, "nats", s.NATS.Image)
 	assert.Equal(t, 4<<20, s.NATS.MaxPending)
@@ -177,21 +176,21 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 			"persia:nats.users": []any{edits{"name": "", "password": hidden}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := stacktest.Load(t, changes)
+			_, err := testkit.Load(t, changes)
 			require.Error(t, err)
 			assert.Contains(t, err.Error(), "persia:nats")
 			assert.NotContains(t, err.Error(), hidden)
 			assert.NotContains(t, err.Error(), "24681012")
 		})
 	}
-	s, err := stacktest.Load(t, usersOf([]any{edits{"name": "a", "password": hidden}}))
+	s, err := testkit.Load(t, usersOf([]any{edits{"name": "a", "password": hidden}}))
 	require.NoError(t, err)
 	assert.NotContains(t, fmt.Sprintf("%v %+v %#v %s", s.NATS, s.NATS, s.NATS, s.NATS.Users[0].Password), hidden)
 	assert.Equal(t, hidden, string(s.NATS.Users[0].Password))
 }
 
 func TestNatsWarned(t *testing.T) {
-	stacktest.Warned(t, []stacktest.Refusal{
+	testkit.Warned(t, []testkit.Refusal{
 		{"messages smaller than PERSIA's", edits{"persia:nats.maxPayload": 1048576}, "persia:nats.maxPayload", []string{"1048576 bytes are less than the 52428800", "omit it"}},
 		{"messages of a job", edits{"persia:jobs[0].nats": edits{"maxPayload": 50}}, "persia:jobs[0].nats.maxPayload", []string{"50 bytes"}},
 		{"messages as large as PERSIA's", edits{"persia:nats.maxPayload": 52428800}, "persia:nats.maxPayload", nil},
@@ -221,7 +220,7 @@ func TestDatesOfCertificates(t *testing.T) {
 	}
 	const day = 24 * time.Hour
 	date := func(after time.Duration) string { return now.Add(after).UTC().Format(time.DateOnly) }
-	stacktest.Warned(t, []stacktest.Refusal{
+	testkit.Warned(t, []testkit.Refusal{
 		{"certificate that has ended", from(-9*day, -2*day), clients + ".certificate", []string{`"CN=server" ended on ` + date(-2*day), "set a new one"}},
 		{"authority that has ended", from(-9*day, -2*day), clients + ".ca", []string{`"CN=authority" ended on ` + date(-2*day)}},
 		{"certificate of tomorrow", from(2*day, 9*day), clients + ".certificate", []string{`"CN=server" begins on ` + date(2*day), "valid now"}},
@@ -233,13 +232,13 @@ func TestDatesOfCertificates(t *testing.T) {
 // twoJobs returns the base stack with edits and a second job.
 func twoJobs(t *testing.T, changes edits) func(string) (string, bool) {
 	t.Helper()
-	second := stacktest.Edit(t, stacktest.Parse(t, stacktest.Base)["persia:jobs"], []string{"0", "name"}, "second").([]any)[0]
+	second := testkit.Edit(t, testkit.Parse(t, testkit.Base)["persia:jobs"], []string{"0", "name"}, "second").([]any)[0]
 	all := edits{"persia:jobs[1]": second, "persia:nodePools[0].nodes": 8, "persia:nodePools[1].autoscaling.maxNodes": 20,
 		"persia:nodePools[2].nodes": 8, "persia:cluster.systemPool.nodes": 6}
 	for path, value := range changes {
 		all[path] = value
 	}
-	return stacktest.File(t, all)
+	return testkit.File(t, all)
 }
 
 // TestNATSOfJobs checks that each job has its own NATS, with the settings of the stack unless
@@ -278,7 +277,7 @@ func TestNATSOfJobs(t *testing.T) {
 }
 
 func TestNATSWithoutJobs(t *testing.T) {
-	s, err := stacktest.Load(t, edits{"persia:jobs": []any{}})
+	s, err := testkit.Load(t, edits{"persia:jobs": []any{}})
 	require.NoError(t, err)
 	clusters := s.NATSClusters()
 	require.Len(t, clusters, 1)
@@ -336,7 +335,7 @@ func TestLimitsOfNATS(t *testing.T) {
 
 func TestLoadRefusesNATSOfJobs(t *testing.T) {
 	good := testkit.NewCertificate(t, "persia-nats-service.nats-io.svc")
-	for _, c := range []stacktest.Refusal{
+	for _, c := range []testkit.Refusal{
 		{"name of the other's", edits{"persia:jobs[1].nats.name": "persia-nats-service"},
 			"persia:jobs[1].nats.name", []string{"persia-nats-service", "the NATS of train"}},
 		{"name of the operator", edits{"persia:jobs[1].nats.name": "nats-operator"},
@@ -357,7 +356,7 @@ func TestLoadRefusesNATSOfJobs(t *testing.T) {
 		t.Run(c.Name, func(t *testing.T) {
 			_, err := config.Load(twoJobs(t, c.Edits), nil)
 			require.Error(t, err)
-			found := stacktest.LineOf(t, err, c.Path)
+			found := testkit.LineOf(t, err, c.Path)
 			for _, part := range c.Says {
 				assert.Contains(t, found, part)
 			}

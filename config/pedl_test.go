@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"persia/config"
-	"persia/internal/stacktest"
+	"persia/internal/testkit"
 )
 
 // withPEDL returns edits for the base stack with a PEDL that fits its system pool.
@@ -51,7 +51,7 @@ const (
 
 func TestPEDLRefused(t *testing.T) {
 	external := edits{"host": "10.0.0.3", "password": "e"}
-	stacktest.Refused(t, []stacktest.Refusal{
+	testkit.Refused(t, []testkit.Refusal{
 		// Credentials.
 		{"registry password missing", withPEDL(edits{"persia:pedl.registry.password": nil}),
 			"persia:pedl.registry.password", []string{"Required", "pulumi config set --secret --path 'persia:pedl.registry.password'"}},
@@ -221,7 +221,7 @@ func TestPEDLRefused(t *testing.T) {
 
 // TestPEDLCapacity checks that the plan counts all parts of PEDL.
 func TestPEDLCapacity(t *testing.T) {
-	_, err := stacktest.Load(t, withPEDL(edits{
+	_, err := testkit.Load(t, withPEDL(edits{
 		"persia:cluster.systemPool.machineType": "n2-standard-8",
 		"persia:pedl.resources":                 edits{"requests": edits{"cpu": 7}},
 		pg + ".resources":                       edits{"requests": edits{"cpu": 7}},
@@ -230,7 +230,7 @@ func TestPEDLCapacity(t *testing.T) {
 	for _, text := range []string{"1 × PEDL master", "1 × PEDL database"} {
 		assert.ErrorContains(t, err, text)
 	}
-	s, err := stacktest.Load(t, withPEDL(pedlPool(nil)).And(edits{
+	s, err := testkit.Load(t, withPEDL(pedlPool(nil)).And(edits{
 		"persia:pedl.agent":        edits{"nodePools": []any{"pedl"}, "resources": edits{"requests": edits{"cpu": 1}}},
 		"persia:pedl.supportCheck": edits{"nodePool": "pedl"},
 	}))
@@ -253,7 +253,7 @@ func TestPEDLCapacity(t *testing.T) {
 // TestPEDLDefaults checks that a written amount keeps the defaults of the others, and that no
 // default contradicts it.
 func TestPEDLDefaults(t *testing.T) {
-	s, err := stacktest.Load(t, withPEDL(pedlPool(nil)).And(edits{
+	s, err := testkit.Load(t, withPEDL(pedlPool(nil)).And(edits{
 		"persia:pedl.agent":     edits{"nodePools": []any{"pedl"}, "tolerations": []any{}},
 		"persia:pedl.resources": edits{"limits": edits{"cpu": 2}},
 		pg + ".resources":       edits{"requests": edits{"memory": "40Gi"}},
@@ -282,7 +282,7 @@ func TestPEDLDefaults(t *testing.T) {
 // TestInternalLoadBalancer checks that an internal load balancer needs no source ranges.
 func TestInternalLoadBalancer(t *testing.T) {
 	for annotation, accepts := range map[string]bool{"networking.gke.io/load-balancer-type": true, "cloud.google.com/load-balancer-type": true, "example.com/type": false} {
-		_, err := stacktest.Load(t, withPEDL(edits{"persia:pedl.service": edits{"type": "LoadBalancer", "annotations": edits{annotation: "Internal"}}}))
+		_, err := testkit.Load(t, withPEDL(edits{"persia:pedl.service": edits{"type": "LoadBalancer", "annotations": edits{annotation: "Internal"}}}))
 		assert.Equal(t, accepts, err == nil, "%s: %v", annotation, err)
 	}
 }
@@ -293,7 +293,7 @@ func TestPedlWarned(t *testing.T) {
 	balanced := func(fields edits) edits {
 		return withPEDL(edits{service: edits{"type": "LoadBalancer", "loadBalancerSourceRanges": []any{"203.0.113.0/24"}}.And(fields)})
 	}
-	stacktest.Warned(t, []stacktest.Refusal{
+	testkit.Warned(t, []testkit.Refusal{
 		{"label that no node has", withPEDL(edits{selector: edits{"disk": "ssd"}}), selector + "[disk]", []string{"no node of pool system has the label disk=ssd", "remove it"}},
 		{"label of a pool", withPEDL(edits{"persia:pedl.nodePool": "loaders", "persia:nodePools[1].labels": edits{"disk": "ssd"}, selector: edits{"disk": "ssd"}}), selector + "[disk]", nil},
 		{"label of GKE", withPEDL(edits{selector: edits{"kubernetes.io/os": "linux"}}), selector + "[kubernetes.io/os]", nil},
@@ -301,7 +301,7 @@ func TestPedlWarned(t *testing.T) {
 		{"database in another network", withPEDL(edits{pg: edits{"external": edits{"host": "192.168.0.3", "password": "e"}}}), pg + ".external.host", []string{"must be in the network persia"}},
 		{"database by the cluster's DNS", withPEDL(edits{pg: edits{"external": edits{"host": "db.default.svc", "password": "e"}}}), pg + ".external.host", nil},
 	})
-	stacktest.Refused(t, []stacktest.Refusal{
+	testkit.Refused(t, []testkit.Refusal{
 		{"address of the Kubernetes API", withPEDL(edits{service: edits{"clusterIP": "10.1.0.1"}}), service + ".clusterIP", []string{`"10.1.0.1"`, "is taken", "omit it"}},
 		{"address of the range", withPEDL(edits{service: edits{"clusterIP": "10.1.0.0"}}), service + ".clusterIP", []string{"is taken"}},
 		{"private address of an external load balancer", balanced(edits{"loadBalancerIP": "10.0.0.9"}), service + ".loadBalancerIP", []string{`"10.0.0.9"`, "private address", "Internal"}},
@@ -329,7 +329,7 @@ func TestPEDLWarnings(t *testing.T) {
 		"existing cluster": {pedlOnExisting(edits{onDisk: edits{"existingClaim": "mine"}}), []string{"masterImage"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := stacktest.Load(t, withPEDL(c.edits))
+			s, err := testkit.Load(t, withPEDL(c.edits))
 			require.NoError(t, err)
 			warnings := strings.Join(s.Warnings(), "\n")
 			for _, text := range c.says {
@@ -353,13 +353,13 @@ func TestPEDLDatabaseImage(t *testing.T) {
 		"a copy":                    {edits{"registry": "registry.example.com", "repository": "bitnami/postgresql", "tag": "10.8.0"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := stacktest.Load(t, withPEDL(edits{pg + ".image": c.image}))
+			s, err := testkit.Load(t, withPEDL(edits{pg + ".image": c.image}))
 			require.NoError(t, err)
 			assert.Equal(t, c.warns, strings.Contains(strings.Join(s.Warnings(), "\n"), "Bitnami has removed"), s.Warnings())
 		})
 	}
 	t.Run("the default is in package images", func(t *testing.T) {
-		s, err := stacktest.Load(t, withPEDL(nil))
+		s, err := testkit.Load(t, withPEDL(nil))
 		require.NoError(t, err)
 		image := s.PEDL.Postgres.Image
 		assert.Equal(t, config.ImagePostgreSQL.Reference(), image.Registry+"/"+image.Repository+":"+image.Tag)
@@ -376,12 +376,12 @@ func TestPEDLCredentialsAreHidden(t *testing.T) {
 		"in the server":    {"persia:pedl.registry.server": "https://me:" + hidden + "@example.com"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := stacktest.Load(t, withPEDL(e))
+			_, err := testkit.Load(t, withPEDL(e))
 			require.ErrorContains(t, err, "persia:pedl.")
 			assert.NotContains(t, err.Error(), hidden)
 		})
 	}
-	s, err := stacktest.Load(t, withPEDL(edits{pg + ".postgresqlPassword": hidden}))
+	s, err := testkit.Load(t, withPEDL(edits{pg + ".postgresqlPassword": hidden}))
 	require.NoError(t, err)
 	assert.NotContains(t, fmt.Sprintf("%v %+v %#v", *s.PEDL, *s.PEDL, *s.PEDL), hidden)
 }
@@ -389,7 +389,7 @@ func TestPEDLCredentialsAreHidden(t *testing.T) {
 // TestPEDLDiskTakesQuota checks that the quotas include the disk of the database.
 func TestPEDLDiskTakesQuota(t *testing.T) {
 	ssd := func(changes edits) int64 {
-		s, err := stacktest.Load(t, changes)
+		s, err := testkit.Load(t, changes)
 		require.NoError(t, err)
 		for _, quota := range s.Plan().Quotas {
 			if quota.Name == "SSD_TOTAL_GB" {

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"persia/capacity"
-	"persia/internal/stacktest"
+	"persia/internal/testkit"
 )
 
 // TestCapacityRefuses checks the messages for stacks that do not fit their pools.
@@ -54,7 +54,7 @@ func TestCapacityRefuses(t *testing.T) {
 			"persia:jobs[0].dataloader.resources.limits[ephemeral-storage]", []string{"200Gi", "leave 43Gi of ephemeral storage"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := stacktest.Load(t, c.edits)
+			_, err := testkit.Load(t, c.edits)
 			require.Error(t, err)
 			assert.Contains(t, err.Error(), "\n"+c.path+": ")
 			for _, text := range c.says {
@@ -66,7 +66,7 @@ func TestCapacityRefuses(t *testing.T) {
 
 // TestPlan checks what a stack needs, including pods other than roles.
 func TestPlan(t *testing.T) {
-	stack, err := stacktest.Load(t, edits{"persia:machineTypes": edits{
+	stack, err := testkit.Load(t, edits{"persia:machineTypes": edits{
 		"a2-highgpu-8g":   edits{"hourlyPrice": 30},
 		"n2-highmem-32":   edits{"hourlyPrice": 2.5},
 		"m1-ultramem-160": edits{"hourlyPrice": 25},
@@ -105,7 +105,7 @@ func TestPlanOfGateways(t *testing.T) {
 		"JobSet, no metrics":       {edits{"persia:jobs[0].engine": "jobset", "persia:jobs[0].enableMetrics": false}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			stack, err := stacktest.Load(t, c.edits)
+			stack, err := testkit.Load(t, c.edits)
 			require.NoError(t, err)
 			others := 2 + 8 + 2 + 1 + 3 + 2 + 1 // roles, NATS, GKE's own, NATS operator
 			if stack.InstallsJobSet() {
@@ -149,7 +149,7 @@ func TestPlanOfUpgrades(t *testing.T) {
 		}, "M1_CPUS 160, N2_CPUS 128"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			stack, err := stacktest.Load(t, c.edits)
+			stack, err := testkit.Load(t, c.edits)
 			require.NoError(t, err)
 			plan, got := stack.Plan(), map[string]capacity.Upgrade{}
 			for _, pool := range plan.Pools {
@@ -169,7 +169,7 @@ func TestPlanOfUpgrades(t *testing.T) {
 
 // TestPlanSaysWhatUpgradesDo checks the table of upgrades that a preview shows.
 func TestPlanSaysWhatUpgradesDo(t *testing.T) {
-	stack, err := stacktest.Load(t, nil)
+	stack, err := testkit.Load(t, nil)
 	require.NoError(t, err)
 	assert.Contains(t, stack.Plan().String(), `
 UPGRADE OF  ADDITIONAL NODES  UNAVAILABLE NODES  ROUNDS  ENDED ATTEMPTS
@@ -182,7 +182,7 @@ ps          0                 1                  1       1 of train
 
 // TestPlanWithoutAPrice: M1 machines have no list price.
 func TestPlanWithoutAPrice(t *testing.T) {
-	stack, err := stacktest.Load(t, edits{"persia:machineTypes": edits{"a2-highgpu-8g": edits{"hourlyPrice": 30}}})
+	stack, err := testkit.Load(t, edits{"persia:machineTypes": edits{"a2-highgpu-8g": edits{"hourlyPrice": 30}}})
 	require.NoError(t, err)
 	plan := stack.Plan()
 	assert.Nil(t, plan.HourlyCost, "part of the cost would pass for all of it")
@@ -204,7 +204,7 @@ func TestTrainings(t *testing.T) {
 		"m1-ultramem-160": edits{"hourlyPrice": 25, "hoursBetweenFailures": 50},
 	}
 	// Two of three nodes for the only embedding parameter server are empty.
-	stack, err := stacktest.Load(t, edits{"persia:machineTypes": types, "persia:nodePools[2].nodes": 3,
+	stack, err := testkit.Load(t, edits{"persia:machineTypes": types, "persia:nodePools[2].nodes": 3,
 		"persia:jobs[0].checkpointSeconds": 360, "persia:jobs[0].restartSeconds": 900})
 	require.NoError(t, err)
 	require.Len(t, stack.Plan().Trainings, 1)
@@ -226,7 +226,7 @@ train           25.0 h           130 min        90%           158.59 USD
 		"suspended":             {"persia:machineTypes": types, "persia:jobs[0].checkpointSeconds": 360, "persia:jobs[0].suspend": true},
 		"other machines' hours": {"persia:machineTypes": edits{"e2-standard-4": edits{"hoursBetweenFailures": 100}}, "persia:jobs[0].checkpointSeconds": 360},
 	} {
-		stack, err := stacktest.Load(t, c)
+		stack, err := testkit.Load(t, c)
 		require.NoError(t, err)
 		assert.Empty(t, stack.Plan().Trainings, name)
 	}
@@ -234,7 +234,7 @@ train           25.0 h           130 min        90%           158.59 USD
 
 // TestSpotPlan checks the price of spot nodes and how often they fail.
 func TestSpotPlan(t *testing.T) {
-	stack, err := stacktest.Load(t, edits{
+	stack, err := testkit.Load(t, edits{
 		"persia:machineTypes": edits{"a2-highgpu-8g": edits{
 			"hourlyPrice": 30, "hoursBetweenFailures": 100, "spotHourlyPrice": 10, "spotHoursBetweenFailures": 8}},
 		"persia:nodePools[0].spot":         true,
@@ -250,7 +250,7 @@ func TestSpotPlan(t *testing.T) {
 
 // TestDescribedMachine checks the plan for a machine type that is not in the catalogue.
 func TestDescribedMachine(t *testing.T) {
-	stack, err := stacktest.Load(t, edits{
+	stack, err := testkit.Load(t, edits{
 		"persia:machineTypes":                      edits{"x9-highgpu-4g": edits{"cpus": 96, "memory": "1Ti", "gpu": edits{"type": "nvidia-x9", "count": 4}}},
 		"persia:nodePools[0]":                      edits{"name": "training", "machineType": "x9-highgpu-4g", "disk": edits{"type": "hyperdisk-balanced"}, "nodes": 2, "gpu": edits{"type": "nvidia-x9", "count": 4}},
 		"persia:jobs[0].nnWorker.resources.limits": edits{"cpu": 40, "memory": "600Gi", "nvidia.com/gpu": 2},

@@ -10,12 +10,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"persia/config"
-	"persia/internal/stacktest"
+	"persia/internal/testkit"
 )
 
 // TestPoolRefused checks the message for each mistake.
 func TestPoolRefused(t *testing.T) {
-	stacktest.Refused(t, []stacktest.Refusal{
+	testkit.Refused(t, []testkit.Refusal{
 		// Node pools.
 		{"pool name too long", edits{"persia:nodePools[2].name": strings.Repeat("p", 41), "persia:jobs[0].embeddingParameterServer.nodePool": strings.Repeat("p", 41)},
 			"persia:nodePools[2].name", []string{"41 characters", "at most 40"}},
@@ -128,7 +128,7 @@ func TestDescribedMachineRefused(t *testing.T) {
 		{"price in quotes", edits{"n2-standard-8": edits{"spotHourlyPrice": "0.5"}}, "[n2-standard-8].spotHourlyPrice", "a number, without quotes"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := stacktest.Load(t, edits{"persia:machineTypes": c.described})
+			_, err := testkit.Load(t, edits{"persia:machineTypes": c.described})
 			require.Error(t, err)
 			assert.Contains(t, err.Error(), "\npersia:machineTypes"+c.path+": ")
 			assert.ErrorContains(t, err, c.says)
@@ -179,7 +179,7 @@ func queuedPool(settings edits) edits {
 var blueGreenUpgrade = edits{"strategy": "BLUE_GREEN"}
 
 func TestNodePoolsRefused(t *testing.T) {
-	stacktest.Refused(t, []stacktest.Refusal{
+	testkit.Refused(t, []testkit.Refusal{
 		// Provisioning.
 		{"spot and queued provisioning", spare(queuedPool(edits{"spot": true})),
 			sparePool + ".spot", []string{"cannot be combined with queuedProvisioning", "remove one of them"}},
@@ -321,7 +321,7 @@ func TestNodePoolsRefused(t *testing.T) {
 
 // TestPoolWarned checks the warnings about pools that may not be what the user meant.
 func TestPoolWarned(t *testing.T) {
-	stacktest.Warned(t, []stacktest.Refusal{
+	testkit.Warned(t, []testkit.Refusal{
 		{"boot disk of a data centre", spare(edits{"disk": edits{"sizeGb": 65536}}), sparePool + ".disk.sizeGb", []string{"65536 GB is the size of the boot disk of each node"}},
 	})
 	custom := func(cpus int, memory string) edits {
@@ -334,10 +334,10 @@ func TestPoolWarned(t *testing.T) {
 		return edits{"persia:machineTypes": edits{name: edits{"cpus": cpus, "memory": parts[len(parts)-1] + "Mi"}}}
 	}
 	for _, name := range []string{"custom-1-1024", "custom-10-9216", "n2-custom-8-32768", "n2-custom-36-36864", "n2-custom-8-131072-ext", "n2d-custom-48-98304", "e2-custom-6-3072", "n4-custom-32-98304", "g2-custom-12-51200", "n9-custom-7-7168"} {
-		_, err := stacktest.Load(t, customType(name))
+		_, err := testkit.Load(t, customType(name))
 		require.NoError(t, err, name)
 	}
-	stacktest.Refused(t, []stacktest.Refusal{
+	testkit.Refused(t, []testkit.Refusal{
 		{"custom machine with other vCPUs", custom(16, "32Gi"), "persia:machineTypes[n2-custom-8-32768]", []string{"8 vCPUs and 32768Mi by its name", "write cpus: 8"}},
 		{"custom machine with odd vCPUs", customType("n2-custom-7-7168"), "persia:machineTypes[n2-custom-7-7168]", []string{"vCPUs of N2 must be an even number to 32", "Create a VM with a custom machine type", "another type"}},
 		{"custom machine with too many vCPUs", customType("e2-custom-64-65536"), "persia:machineTypes[e2-custom-64-65536]", []string{"vCPUs of E2 must be an even number from 2 to 32"}},
@@ -349,7 +349,7 @@ func TestPoolWarned(t *testing.T) {
 		{"custom machine of a series without", customType("c3-custom-8-32768"), "persia:machineTypes[c3-custom-8-32768]", []string{"no custom machines of C3", "N1, N2, N2D, N4 and E2"}},
 		{"custom machine with other memory", custom(8, "64Gi"), "persia:machineTypes[n2-custom-8-32768]", []string{"64Gi here", "memory: 32768Mi"}},
 	})
-	_, err := stacktest.Load(t, custom(8, "32Gi"))
+	_, err := testkit.Load(t, custom(8, "32Gi"))
 	require.NoError(t, err)
 }
 
@@ -378,7 +378,7 @@ func TestNodePoolsAccepted(t *testing.T) {
 		"shared GPUs, one of each replica": with(partitionedGPUs("7g.40gb", edits{"strategy": "TIME_SHARING", "maxClients": 2}), edits{"persia:jobs[0].nnWorker.resources.limits": edits{"cpu": 10, "memory": "70Gi", "nvidia.com/gpu": 1}}),
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := stacktest.Load(t, stack)
+			_, err := testkit.Load(t, stack)
 			assert.NoError(t, err)
 		})
 	}
@@ -420,7 +420,7 @@ func TestAllocatableGPUs(t *testing.T) {
 // TestDefaultsOfNodePools checks the defaults of a pool.
 func TestDefaultsOfNodePools(t *testing.T) {
 	load := func(stack edits) config.Pool {
-		s, err := stacktest.Load(t, stack)
+		s, err := testkit.Load(t, stack)
 		require.NoError(t, err)
 		return s.NodePools[3]
 	}

@@ -8,7 +8,7 @@ import (
 
 	"persia/capacity"
 	"persia/config"
-	"persia/internal/stacktest"
+	"persia/internal/testkit"
 )
 
 // inQueue makes the job of the base stack wait in the queue of one of two teams.
@@ -24,7 +24,7 @@ func teams(nodes edits) []any {
 }
 
 func TestQueuesRefused(t *testing.T) {
-	stacktest.Refused(t, []stacktest.Refusal{
+	testkit.Refused(t, []testkit.Refusal{
 		{"no queues", edits{"persia:jobs[0].engine": "jobset", "persia:jobs[0].queue": "ranking"}, "persia:jobs[0].queue", []string{"the stack has no queues; write persia:queue.teams"}},
 		{"another team", inQueue.And(edits{"persia:jobs[0].queue": "adds"}), "persia:jobs[0].queue", []string{"must be the name of a team in persia:queue.teams: ranking or ads"}},
 		{"another engine", inQueue.And(edits{"persia:jobs[0].engine": "statefulset"}), "persia:jobs[0].queue", []string{"requires engine: jobset"}},
@@ -47,7 +47,7 @@ func TestQueuesRefused(t *testing.T) {
 }
 
 func TestQueuesWarned(t *testing.T) {
-	stacktest.Warned(t, []stacktest.Refusal{
+	testkit.Warned(t, []testkit.Refusal{
 		{"less time than a node needs", inQueue.And(edits{"persia:queue.startMinutes": 1}), "persia:queue.startMinutes", []string{"1 min is less", "write 10 or more"}},
 		{"usual time", inQueue, "persia:queue.startMinutes", nil},
 	})
@@ -63,7 +63,7 @@ var onQueuedPool = inQueue.And(edits{
 // TestQueuedProvisioning: only the nn-workers of a job that Kueue can stop ask for nodes.
 func TestQueuedProvisioning(t *testing.T) {
 	refused := []string{"has queuedProvisioning", "only nn-workers of a job with engine: jobset and queue", "choose another pool, or remove queuedProvisioning"}
-	stacktest.Refused(t, []stacktest.Refusal{
+	testkit.Refused(t, []testkit.Refusal{
 		{"no queue", onQueuedPool.And(edits{"persia:jobs[0].queue": ""}), "persia:jobs[0].nnWorker.nodePool", refused},
 		{"another engine", onQueuedPool.And(edits{"persia:jobs[0].queue": "", "persia:jobs[0].engine": "statefulset"}), "persia:jobs[0].nnWorker.nodePool", refused},
 		{"dataloaders", onQueuedPool.And(edits{"persia:jobs[0].dataloader.nodePool": "training"}), "persia:jobs[0].dataloader.nodePool", refused},
@@ -74,7 +74,7 @@ func TestQueuedProvisioning(t *testing.T) {
 		asks  bool
 	}{"a queued pool": {onQueuedPool, true}, "other pools": {inQueue, false}} {
 		t.Run(name, func(t *testing.T) {
-			s, err := stacktest.Load(t, c.edits)
+			s, err := testkit.Load(t, c.edits)
 			require.NoError(t, err)
 			assert.Equal(t, c.asks, s.AsksForNodes())
 		})
@@ -84,7 +84,7 @@ func TestQueuedProvisioning(t *testing.T) {
 // withSecond adds a job like the first one to a stack.
 func withSecond(t *testing.T, changes edits) *config.Stack {
 	t.Helper()
-	jobs, ok := stacktest.Parse(t, stacktest.Base)["persia:jobs"].([]any)
+	jobs, ok := testkit.Parse(t, testkit.Base)["persia:jobs"].([]any)
 	require.True(t, ok)
 	second := jobs[0].(map[string]any)
 	second["name"] = "second"
@@ -93,7 +93,7 @@ func withSecond(t *testing.T, changes edits) *config.Stack {
 			second[field] = value
 		}
 	}
-	s, err := stacktest.Load(t, changes.And(edits{"persia:jobs[1]": second}))
+	s, err := testkit.Load(t, changes.And(edits{"persia:jobs[1]": second}))
 	require.NoError(t, err)
 	return s
 }
@@ -101,13 +101,13 @@ func withSecond(t *testing.T, changes edits) *config.Stack {
 // TestQueuedJobsTakeTurns checks that a pool must hold the largest of the jobs that wait in queues,
 // while all jobs that wait in none must fit together.
 func TestQueuedJobsTakeTurns(t *testing.T) {
-	one, err := stacktest.Load(t, inQueue)
+	one, err := testkit.Load(t, inQueue)
 	require.NoError(t, err)
 	two := withSecond(t, inQueue)
 	for _, pool := range []int{1, 2, 3} { // after the system pool
 		assert.Equal(t, one.Plan().Pools[pool].Needed, two.Plan().Pools[pool].Needed, one.Plan().Pools[pool].Name)
 	}
-	_, err = stacktest.Load(t, edits{"persia:jobs[0].nnWorker.replicas": 4})
+	_, err = testkit.Load(t, edits{"persia:jobs[0].nnWorker.replicas": 4})
 	require.ErrorContains(t, err, "2 nodes of a2-highgpu-8g hold 2 of 4")
 }
 
@@ -126,7 +126,7 @@ func TestQuotas(t *testing.T) {
 		"one team owns it all": {[]any{edits{"name": "ranking"}}, 2, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := stacktest.Load(t, inQueue.And(edits{"persia:queue.teams": c.teams}))
+			s, err := testkit.Load(t, inQueue.And(edits{"persia:queue.teams": c.teams}))
 			require.NoError(t, err)
 			require.Equal(t, []string{"training", "loaders", "ps"}, s.QueuePools())
 			for i, want := range []int{c.ranking, c.ads}[:len(c.teams)] {
@@ -134,10 +134,10 @@ func TestQuotas(t *testing.T) {
 			}
 		})
 	}
-	s, err := stacktest.Load(t, inQueue.And(edits{"persia:nodePools[0].nodes": 5, "persia:nodePools[0].spareNodes": 3}))
+	s, err := testkit.Load(t, inQueue.And(edits{"persia:nodePools[0].nodes": 5, "persia:nodePools[0].spareNodes": 3}))
 	require.NoError(t, err)
 	assert.Equal(t, replica, s.Quotas(s.Queue.Teams[0])[0], "spare nodes belong to no team")
-	s, err = stacktest.Load(t, inQueue)
+	s, err = testkit.Load(t, inQueue)
 	require.NoError(t, err)
 	ps := s.Quotas(s.Queue.Teams[0])[2].Plus(s.Quotas(s.Queue.Teams[1])[2])
 	assert.Equal(t, int64(80_000), ps.MilliCPU, "one server of 80 CPUs and not the rest of the node")
@@ -149,7 +149,7 @@ func TestUncounted(t *testing.T) {
 	resources := func(more edits) edits {
 		return edits{"limits": edits{"cpu": "10", "memory": "10Gi"}.And(more)}
 	}
-	s, err := stacktest.Load(t, onExisting(inQueue.And(edits{
+	s, err := testkit.Load(t, onExisting(inQueue.And(edits{
 		"persia:jobs[0].nnWorker.resources":   resources(edits{"nvidia.com/gpu": 8, "ephemeral-storage": "10Gi", "hugepages-2Mi": "64Mi"}),
 		"persia:jobs[0].dataloader.replicas":  3,
 		"persia:jobs[0].dataloader.resources": resources(edits{"example.com/fpga": 2}),
@@ -175,7 +175,7 @@ func TestQueueControllers(t *testing.T) {
 		"of an existing cluster": {onExisting(inQueue).And(edits{"persia:queue.existing": true}), false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := stacktest.Load(t, c.edits)
+			s, err := testkit.Load(t, c.edits)
 			require.NoError(t, err)
 			assert.Equal(t, c.jobSet, s.InstallsJobSet(), "JobSet")
 			assert.Equal(t, c.kueue, s.InstallsKueue(), "Kueue")

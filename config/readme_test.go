@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"persia/config"
-	"persia/internal/stacktest"
+	"persia/internal/testkit"
 )
 
 // indented is a block of code in Markdown that is a stack file.
@@ -22,7 +22,7 @@ func TestReadme(t *testing.T) {
 	readme := read(t, "../README.md")
 	blocks := indented.FindAllString(readme, -1)
 	require.Len(t, blocks, 1)
-	stack, err := config.Load(stacktest.Parse(t, regexp.MustCompile(`(?m)^    `).ReplaceAllString(blocks[0], "")).Get, nil)
+	stack, err := config.Load(testkit.Parse(t, regexp.MustCompile(`(?m)^    `).ReplaceAllString(blocks[0], "")).Get, nil)
 	require.NoError(t, err)
 	assert.Empty(t, stack.Warnings())
 	assert.Nil(t, stack.Cluster.Existing, "README.md says that the file builds a cluster")
@@ -42,7 +42,7 @@ func TestReadmeCosts(t *testing.T) {
 		"dev":  {"%.2f", said[1]},
 		"prod": {"%.0f", strings.ReplaceAll(said[2], ",", "")},
 	} {
-		stack, err := config.Load(stacktest.Parse(t, read(t, "../Pulumi."+name+".yaml")).Get, nil)
+		stack, err := config.Load(testkit.Parse(t, read(t, "../Pulumi."+name+".yaml")).Get, nil)
 		require.NoError(t, err, name)
 		assert.Empty(t, stack.Warnings(), name)
 		cost := stack.Plan().HourlyCost
@@ -64,7 +64,7 @@ func TestTutorialCost(t *testing.T) {
 		whole:                                   "the nodes cost %.2f USD an hour while the job runs",
 		strings.Replace(whole, "suspend: true", "suspend: false", 1): "the nodes cost %.2f USD an hour while the job runs",
 	} {
-		stack, err := config.Load(stacktest.Parse(t, text).Get, nil)
+		stack, err := config.Load(testkit.Parse(t, text).Get, nil)
 		require.NoError(t, err)
 		assert.Empty(t, stack.Warnings())
 		plan := stack.Plan()

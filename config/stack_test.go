@@ -15,14 +15,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"persia/config"
-	"persia/internal/stacktest"
+	"persia/internal/testkit"
 )
 
-type edits = stacktest.Edits
+type edits = testkit.Edits
 
 // TestLoadRefuses checks the message for each mistake: its path, value and remedy.
 func TestLoadRefuses(t *testing.T) {
-	stacktest.Refused(t, []stacktest.Refusal{
+	testkit.Refused(t, []testkit.Refusal{
 		// Keys and types.
 		{"key missing", edits{"persia:jobs": nil},
 			"persia:jobs", []string{"Required", "[] for none"}},
@@ -104,7 +104,7 @@ func TestLoadAccepts(t *testing.T) {
 		{"null is as if not written", edits{"persia:nodePools[2].gpu": json.RawMessage("null")}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := stacktest.Load(t, c.edits)
+			_, err := testkit.Load(t, c.edits)
 			assert.NoError(t, err)
 		})
 	}
@@ -113,7 +113,7 @@ func TestLoadAccepts(t *testing.T) {
 // TestAllProblemsAtOnce checks that Load reports the problems of decoding and of all topics
 // together, sorted, and each mistake once.
 func TestAllProblemsAtOnce(t *testing.T) {
-	_, err := stacktest.Load(t, edits{
+	_, err := testkit.Load(t, edits{
 		"persia:project":                                   nil,
 		"persia:cluster.region":                            "us-central1-a",
 		"persia:nodePools[1].name":                         7,
@@ -146,12 +146,12 @@ func TestEveryKeyMissing(t *testing.T) {
 	required := append(config.RequiredKeys(), "persia:project")
 	assert.Len(t, lines, 1+len(required))
 	for _, key := range required {
-		assert.Contains(t, stacktest.LineOf(t, err, key), "Required value: write")
+		assert.Contains(t, testkit.LineOf(t, err, key), "Required value: write")
 	}
 }
 
 func TestOneProblem(t *testing.T) {
-	_, err := stacktest.Load(t, edits{"persia:nats.size": -1})
+	_, err := testkit.Load(t, edits{"persia:nats.size": -1})
 	require.Error(t, err)
 	assert.Equal(t, "stack configuration: 1 problem\npersia:nats.size: Invalid value: -1: must be at least 1; write the number of servers", err.Error())
 }
@@ -161,7 +161,7 @@ func TestElementsAreSortedByIndex(t *testing.T) {
 	for i := range 11 {
 		volumes = append(volumes, edits{"name": fmt.Sprintf("v%d", i), "size": "0", "gcsFuse": edits{"bucket": fmt.Sprintf("bucket-%d", i)}})
 	}
-	_, err := stacktest.Load(t, edits{"persia:storage": volumes, "persia:jobs[0].mounts": nil})
+	_, err := testkit.Load(t, edits{"persia:storage": volumes, "persia:jobs[0].mounts": nil})
 	require.Error(t, err)
 	lines := strings.Split(err.Error(), "\n")
 	require.Len(t, lines, 12)
@@ -170,7 +170,7 @@ func TestElementsAreSortedByIndex(t *testing.T) {
 }
 
 func TestDefaults(t *testing.T) {
-	s, err := stacktest.Load(t, nil)
+	s, err := testkit.Load(t, nil)
 	require.NoError(t, err)
 
 	assert.Equal(t, "persia-project", s.Project)
@@ -206,7 +206,7 @@ func TestDefaults(t *testing.T) {
 }
 
 func TestDefaultsThatDepend(t *testing.T) {
-	s, err := stacktest.Load(t, edits{
+	s, err := testkit.Load(t, edits{
 		"persia:cluster.zones":               []any{"us-central1-a", "us-central1-b", "us-central1-c"},
 		"persia:cluster.deletionProtection":  false,
 		"persia:nodePools[0].nodes":          3,
@@ -235,7 +235,7 @@ func TestDefaultsThatDepend(t *testing.T) {
 
 func TestKeys(t *testing.T) {
 	read := map[string]bool{}
-	get := stacktest.File(t, nil)
+	get := testkit.File(t, nil)
 	_, err := config.Load(func(key string) (string, bool) {
 		read[key] = true
 		return get(key)
@@ -252,11 +252,11 @@ func TestStackFiles(t *testing.T) {
 	require.NotEmpty(t, files)
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			_, err := config.Load(stacktest.Parse(t, read(t, file)).Decrypted().Get, nil)
+			_, err := config.Load(testkit.Parse(t, read(t, file)).Decrypted().Get, nil)
 			assert.NoError(t, err)
 		})
 	}
-	declared := stacktest.Parse(t, read(t, "../Pulumi.yaml"))
+	declared := testkit.Parse(t, read(t, "../Pulumi.yaml"))
 	delete(declared, "pulumi:tags") // where `pulumi new` says what a project is made from
 	assert.ElementsMatch(t, config.Keys(), slices.Collect(maps.Keys(declared)))
 }
@@ -271,13 +271,13 @@ func read(t testing.TB, file string) string {
 // FuzzLoad replaces the value of one key of the base.
 func FuzzLoad(f *testing.F) {
 	for i, key := range config.Keys() {
-		text, ok := stacktest.File(f, nil)(key)
+		text, ok := testkit.File(f, nil)(key)
 		require.True(f, ok)
 		f.Add(i, text)
 		f.Add(i, `{"name": [1e999, null, {"": -1}]}`)
 	}
 	f.Fuzz(func(t *testing.T, which int, text string) {
-		get, keys := stacktest.File(t, nil), config.Keys()
+		get, keys := testkit.File(t, nil), config.Keys()
 		replaced := keys[uint(which)%uint(len(keys))]
 		s, err := config.Load(func(key string) (string, bool) {
 			if key == replaced {
@@ -315,7 +315,7 @@ func TestRefusesInput(t *testing.T) {
 	env := func(name string) edits { return edits{"persia:jobs[0].env[0].name": name} }
 	network := func(name, cidr string) edits { return edits{"persia:cluster.network": edits{name: cidr}} }
 	bucket := func(name string) edits { return edits{"persia:storage[0].gcsFuse.bucket": name} }
-	stacktest.Refused(t, []stacktest.Refusal{
+	testkit.Refused(t, []testkit.Refusal{
 		// Resources.
 		{"extended resource", asking("example.com/fpga", 1), limits + "[example.com/fpga]", []string{`"1"`, `not a resource of any node of pool "loaders"`, "remove it"}},
 		{"hugepages", asking("hugepages-2Mi", "4Mi"), limits + "[hugepages-2Mi]", []string{`"4Mi"`, "not a resource of any node", "remove it"}},
@@ -405,13 +405,13 @@ func TestWarnsOfInput(t *testing.T) {
 		"PEDL over plain HTTP": {platform.And(edits{"persia:pedl.ingress": edits{"enabled": true}}), "persia:pedl.ingress.tls: without a certificate"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := stacktest.Load(t, test.edits)
+			s, err := testkit.Load(t, test.edits)
 			require.NoError(t, err)
 			assert.Contains(t, strings.Join(s.Warnings(), "\n"), test.says)
 		})
 	}
 	for _, location := range []string{"us-central1", "US", "NAM4"} {
-		s, err := stacktest.Load(t, edits{"persia:storage[0].gcsFuse.create": edits{"location": location}})
+		s, err := testkit.Load(t, edits{"persia:storage[0].gcsFuse.create": edits{"location": location}})
 		require.NoError(t, err)
 		assert.NotContains(t, strings.Join(s.Warnings(), "\n"), "far from", location)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"persia/config"
-	"persia/internal/stacktest"
+	"persia/internal/testkit"
 )
 
 // TestStackWarned checks the warnings that span topics.
@@ -40,7 +40,7 @@ func TestStackWarned(t *testing.T) {
 	}
 	const region, zone, gpus = "persia:cluster.region", "persia:cluster.zones[0]", "persia:nodePools[0].machineType"
 	const location, bucketLocation, repository = "persia:storage[1].filestore.location", "persia:storage[0].gcsFuse.create.location", "persia:images.caches[0].repository"
-	stacktest.Warned(t, []stacktest.Refusal{
+	testkit.Warned(t, []testkit.Refusal{
 		// Places.
 		{"region that is none", in("us-central9", "us-central9-a"), region, []string{"us-central9 is no region that the program knows", "did you mean us-central1?", "gcloud compute regions list"}},
 		{"region like none", in("atlantis-west7", "atlantis-west7-a"), region, []string{"atlantis-west7 is no region", "correct it"}},
@@ -106,7 +106,7 @@ func TestStackWarned(t *testing.T) {
 		{"image of Container Registry", from("gcr.io/persia-project/a:1"), image, nil},
 		{"image on the node", from("localhost:5000/loader:1"), image, []string{"on each node itself", "Artifact Registry"}},
 	})
-	stacktest.Refused(t, []stacktest.Refusal{
+	testkit.Refused(t, []testkit.Refusal{
 		{"Arm machines", described("t2a-standard-32").And(edits{nodePool: edits{"name": "spare", "machineType": "t2a-standard-32", "nodes": 1, "zones": []any{"us-central1-a"}, "disk": edits{"type": "pd-balanced"}},
 			"persia:jobs[0].dataloader.nodePool": "spare"}), "persia:jobs[0].dataloader.nodePool", []string{`"spare"`, "Arm machines, t2a-standard-32", "another machine type"}},
 		{"Arm machines of the system pool", described("t2a-standard-32").And(edits{"persia:cluster.systemPool": edits{"machineType": "t2a-standard-32"}}), "persia:cluster.systemPool.machineType", []string{"Arm machines, t2a-standard-32", "the cluster's services"}},
@@ -142,7 +142,7 @@ func TestStackFilesWarnings(t *testing.T) {
 	for _, path := range append(paths, examples...) {
 		text, err := os.ReadFile(path)
 		require.NoError(t, err)
-		s, err := config.Load(stacktest.Parse(t, string(text)).Decrypted().Get, os.DirFS("../examples"))
+		s, err := config.Load(testkit.Parse(t, string(text)).Decrypted().Get, os.DirFS("../examples"))
 		require.NoError(t, err, path)
 		for _, warning := range s.Warnings() {
 			known := strings.Contains(path, "Pulumi.manifest") && strings.Contains(warning, "have no volume in common")
@@ -172,7 +172,7 @@ func TestWarningOfNewerGPUs(t *testing.T) {
 		"H100 and an image for it": {withImage, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := stacktest.Load(t, test.edits)
+			s, err := testkit.Load(t, test.edits)
 			require.NoError(t, err)
 			warnings := strings.Join(s.Warnings(), "\n")
 			assert.Equal(t, test.warns, strings.Contains(warnings, says), warnings)
@@ -196,7 +196,7 @@ func TestWarningOfDockerHub(t *testing.T) {
 		"many, with public addresses": {edits{"persia:nodePools[2].nodes": 60, "persia:cluster.privateNodes": false}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := stacktest.Load(t, test.edits)
+			s, err := testkit.Load(t, test.edits)
 			require.NoError(t, err)
 			warnings := strings.Join(s.Warnings(), "\n")
 			assert.Equal(t, test.warns, strings.Contains(warnings, "persia:images: up to"), warnings)
@@ -217,7 +217,7 @@ func TestWarningOfExposure(t *testing.T) {
 		"an operator of its namespace": {edits{"persia:nats.operatorScope": "namespace"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := stacktest.Load(t, test.edits)
+			s, err := testkit.Load(t, test.edits)
 			require.NoError(t, err)
 			warnings := strings.Join(s.Warnings(), "\n")
 			for _, path := range []string{"persia:cluster.dataplaneV2: ", "persia:cluster.workloadIdentity: ", "persia:nats.operatorScope: "} {

@@ -9,12 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"persia/capacity"
-	"persia/internal/stacktest"
+	"persia/internal/testkit"
 )
 
 // TestVolumeRefused checks the message for each mistake.
 func TestVolumeRefused(t *testing.T) {
-	stacktest.Refused(t, []stacktest.Refusal{
+	testkit.Refused(t, []testkit.Refusal{
 		// Volumes.
 		{"mount options of a hostPath", over("hostPath", edits{"path": "/var/lib/a"}).And(edits{volumeB + ".mountOptions": []any{"ro"}}),
 			volumeB + ".mountOptions", []string{`["ro"]`, "not supported by hostPath", "readOnly"}},
@@ -95,7 +95,7 @@ func TestStorageRefused(t *testing.T) {
 	readB := edits{"persia:jobs[0].nnWorker.mounts": []any{edits{"volume": "b", "mountPath": "/b", "readOnly": true}},
 		volumeB + ".accessModes": []any{"ReadOnlyMany"}}
 	disk := over("persistentDisk", edits{"disk": "d", "zones": []any{"us-central1-a"}})
-	stacktest.Refused(t, []stacktest.Refusal{
+	testkit.Refused(t, []testkit.Refusal{
 		{"Filestore without its driver", over("filestore", edits{"instance": "fs", "create": edits{}}).And(edits{"persia:cluster.csiDrivers": edits{"filestore": false}}),
 			"persia:cluster.csiDrivers.filestore", []string{"must be true", "persia:storage[1].filestore"}},
 		{"disk without its driver", over("persistentDisk", edits{"disk": "d", "create": edits{}}).And(edits{"persia:cluster.csiDrivers": edits{"persistentDisk": false}}),
@@ -132,7 +132,7 @@ func TestStorageRefused(t *testing.T) {
 // TestSidecarCounts checks that the plan counts the sidecar of a bucket, also for mounts of
 // the role, and once for several buckets.
 func TestSidecarCounts(t *testing.T) {
-	s, err := stacktest.Load(t, over("gcsFuse", edits{"bucket": "other", "sidecar": edits{"cpu": "1", "memory": "128Mi"}}).And(edits{
+	s, err := testkit.Load(t, over("gcsFuse", edits{"bucket": "other", "sidecar": edits{"cpu": "1", "memory": "128Mi"}}).And(edits{
 		"persia:jobs[0].mounts":              nil,
 		"persia:jobs[0].dataloader.mounts":   []any{edits{"volume": "checkpoints", "mountPath": "/a"}, edits{"volume": "b", "mountPath": "/b"}},
 		"persia:jobs[0].nnWorker.mounts":     []any{edits{"volume": "checkpoints", "mountPath": "/a"}},
@@ -178,7 +178,7 @@ func TestSidecarOfCheckpoints(t *testing.T) {
 		"a larger disk":                {edits{shards: 50, "persia:nodePools[2].disk": edits{"sizeGb": 1000}}, 200},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := stacktest.Load(t, test.changes)
+			s, err := testkit.Load(t, test.changes)
 			require.NoError(t, err)
 			for _, role := range s.Jobs[0].Roles() {
 				sidecar, ok := s.Jobs[0].GCSFuseSidecar(role.Kind)
@@ -196,7 +196,7 @@ func TestSidecarOfCheckpoints(t *testing.T) {
 // TestVolumeWarned checks the warnings about volumes that may not be what the user meant.
 func TestVolumeWarned(t *testing.T) {
 	gcsFuse := func(options ...any) edits { return edits{"persia:storage[0].mountOptions": options} }
-	stacktest.Warned(t, []stacktest.Refusal{
+	testkit.Warned(t, []testkit.Refusal{
 		{"volume that roles mount", edits{}, "persia:storage[0]", nil},
 		{"read-only option", gcsFuse("ro"), "persia:storage[0].mountOptions", []string{"contains ro", "cannot write", "remove ro"}},
 		{"read-only option of read-only mounts", gcsFuse("ro").And(edits{"persia:jobs[0].mounts[0].readOnly": true}), "persia:storage[0].mountOptions", nil},
@@ -209,7 +209,7 @@ func TestVolumeWarned(t *testing.T) {
 // TestStorageWarnings checks the warnings about settings that delete data.
 func TestStorageWarnings(t *testing.T) {
 	warnings := func(changes edits) []string {
-		s, err := stacktest.Load(t, changes)
+		s, err := testkit.Load(t, changes)
 		require.NoError(t, err)
 		return slices.DeleteFunc(s.Warnings(), func(w string) bool {
 			return !strings.HasPrefix(w, "persia:storage") || strings.Contains(w, "no role mounts") || strings.Contains(w, "is not installed")
@@ -237,7 +237,7 @@ func TestStorageWarnings(t *testing.T) {
 // TestCreatedDisksTakeQuota checks that a regional disk counts in both zones.
 func TestCreatedDisksTakeQuota(t *testing.T) {
 	ssd := func(changes edits) int64 {
-		s, err := stacktest.Load(t, changes)
+		s, err := testkit.Load(t, changes)
 		require.NoError(t, err)
 		for _, quota := range s.Plan().Quotas {
 			if quota.Name == "SSD_TOTAL_GB" {

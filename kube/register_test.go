@@ -13,10 +13,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"persia/internal/pulumitest"
+	"persia/internal/testkit"
 )
 
-func registerIn(t *testing.T, r *pulumitest.Recorder, object runtime.Object) error {
+func registerIn(t *testing.T, r *testkit.Recorder, object runtime.Object) error {
 	t.Helper()
 	return pulumi.RunErr(func(ctx *pulumi.Context) error {
 		_, err := Register(ctx, "example", object)
@@ -30,7 +30,7 @@ func TestRegisterCustom(t *testing.T) {
 	type spec struct {
 		Size int `json:"size"`
 	}
-	r := &pulumitest.Recorder{}
+	r := &testkit.Recorder{}
 	require.NoError(t, registerIn(t, r, &Custom[spec]{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "example.com/v1alpha2", Kind: "Thing"},
 		ObjectMeta: Meta("things", "a", nil),
@@ -58,7 +58,7 @@ func TestDeepCopyOfCustom(t *testing.T) {
 
 // TestRegisterLeavesOutZeroValues checks that no field is registered that Go's types print although it is not set.
 func TestRegisterLeavesOutZeroValues(t *testing.T) {
-	r := &pulumitest.Recorder{}
+	r := &testkit.Recorder{}
 	require.NoError(t, registerIn(t, r, &appsv1.Deployment{
 		ObjectMeta: Meta("n", "d", nil),
 		Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
@@ -78,7 +78,7 @@ func TestRegisterLeavesOutZeroValues(t *testing.T) {
 // TestRegisterKeepsSubresources checks that an empty object stays: it declares that a kind has a
 // status, which its controller could not write otherwise.
 func TestRegisterKeepsSubresources(t *testing.T) {
-	r := &pulumitest.Recorder{}
+	r := &testkit.Recorder{}
 	require.NoError(t, registerIn(t, r, &extensionsv1.CustomResourceDefinition{
 		Spec: extensionsv1.CustomResourceDefinitionSpec{Versions: []extensionsv1.CustomResourceDefinitionVersion{{
 			Name: "v1", Subresources: &extensionsv1.CustomResourceSubresources{Status: &extensionsv1.CustomResourceSubresourceStatus{}},
@@ -95,8 +95,8 @@ func (u *unknown) DeepCopyObject() runtime.Object { return u }
 
 // TestRegisterNamesTheObject: an error says which object it is about, once.
 func TestRegisterNamesTheObject(t *testing.T) {
-	err := registerIn(t, &pulumitest.Recorder{}, &unknown{})
+	err := registerIn(t, &testkit.Recorder{}, &unknown{})
 	assert.ErrorContains(t, err, "register example: ")
-	err = registerIn(t, &pulumitest.Recorder{Refuses: errors.New("no room")}, &corev1.Service{ObjectMeta: Meta("n", "s", nil)})
+	err = registerIn(t, &testkit.Recorder{Refuses: errors.New("no room")}, &corev1.Service{ObjectMeta: Meta("n", "s", nil)})
 	assert.ErrorContains(t, err, "no room")
 }

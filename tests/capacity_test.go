@@ -16,7 +16,7 @@ import (
 	"persia/capacity"
 	"persia/config"
 	"persia/internal/programtest"
-	"persia/internal/pulumitest"
+	"persia/internal/testkit"
 )
 
 func loadStack(t *testing.T, configuration map[string]string) (*config.Stack, error) {
@@ -111,7 +111,7 @@ func TestPlanCountsWhatIsRegistered(t *testing.T) {
 
 // registeredRequests returns the requests of the pods of all registered objects, by the node pool
 // that they are pinned to.
-func registeredRequests(t *testing.T, recorder *pulumitest.Recorder) map[string]capacity.Resources {
+func registeredRequests(t *testing.T, recorder *testkit.Recorder) map[string]capacity.Resources {
 	t.Helper()
 	total := map[string]capacity.Resources{}
 	add := func(nodeSelector map[string]string, resources corev1.ResourceRequirements, count int32) {
@@ -136,21 +136,21 @@ func registeredRequests(t *testing.T, recorder *pulumitest.Recorder) map[string]
 			EphemeralBytes: amount(corev1.ResourceEphemeralStorage),
 		}.Times(int(count)))
 	}
-	for _, registration := range recorder.All(t, pulumitest.StatefulSet) {
-		set := pulumitest.Object[appsv1.StatefulSet](t, registration)
+	for _, registration := range recorder.All(t, testkit.StatefulSet) {
+		set := testkit.Object[appsv1.StatefulSet](t, registration)
 		template := set.Spec.Template
 		add(template.Spec.NodeSelector, withSidecar(t, template), *set.Spec.Replicas)
 	}
-	for _, registration := range recorder.All(t, pulumitest.Deployment) {
-		deployment := pulumitest.Object[appsv1.Deployment](t, registration)
+	for _, registration := range recorder.All(t, testkit.Deployment) {
+		deployment := testkit.Object[appsv1.Deployment](t, registration)
 		add(deployment.Spec.Template.Spec.NodeSelector, deployment.Spec.Template.Spec.Containers[0].Resources, *deployment.Spec.Replicas)
 	}
 	for _, registration := range recorder.All(t, "kubernetes:batch/v1:Job") {
-		pod := pulumitest.Object[batchv1.Job](t, registration).Spec.Template.Spec
+		pod := testkit.Object[batchv1.Job](t, registration).Spec.Template.Spec
 		add(pod.NodeSelector, pod.Containers[0].Resources, 1)
 	}
-	for _, registration := range recorder.All(t, pulumitest.NATSCluster) {
-		nats := pulumitest.Object[programtest.NATSCluster](t, registration)
+	for _, registration := range recorder.All(t, testkit.NATSCluster) {
+		nats := testkit.Object[programtest.NATSCluster](t, registration)
 		pod := nats.Spec.Pod
 		whole := pod.Resources.Requests.DeepCopy()
 		for name, amount := range pod.ReloaderResources.Requests {
@@ -191,15 +191,15 @@ func TestPriorities(t *testing.T) {
 	prod := programtest.DeployStack(t, "prod")
 	values := map[string]int32{}
 	for _, registration := range prod.All(t, "kubernetes:scheduling.k8s.io/v1:PriorityClass") {
-		class := pulumitest.Object[schedulingv1.PriorityClass](t, registration)
+		class := testkit.Object[schedulingv1.PriorityClass](t, registration)
 		values[class.Name] = class.Value
 		assert.False(t, class.GlobalDefault, class.Name)
 	}
 	var order []int32
-	nats := pulumitest.Object[programtest.NATSCluster](t, prod.One(t, pulumitest.NATSCluster, "persia-nats-service"))
+	nats := testkit.Object[programtest.NATSCluster](t, prod.One(t, testkit.NATSCluster, "persia-nats-service"))
 	order = append(order, values[nats.Spec.Template.Spec.PriorityClassName])
 	for _, role := range []string{"embedding-ps", "nn-worker", "embedding-worker", "dataloader"} {
-		set := pulumitest.Object[appsv1.StatefulSet](t, prod.One(t, pulumitest.StatefulSet, "criteo-"+role))
+		set := testkit.Object[appsv1.StatefulSet](t, prod.One(t, testkit.StatefulSet, "criteo-"+role))
 		order = append(order, values[set.Spec.Template.Spec.PriorityClassName])
 	}
 	assert.IsDecreasing(t, order, "%v", values)

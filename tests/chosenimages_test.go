@@ -13,7 +13,7 @@ import (
 
 	"persia/config"
 	"persia/internal/programtest"
-	"persia/internal/pulumitest"
+	"persia/internal/testkit"
 )
 
 // imageForm matches an image in a command such as `docker run`.
@@ -21,7 +21,7 @@ var imageForm = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]*(/[a-z0-9._-]+)+(:[\w.-]
 
 // allImagesOf returns the images of all registered objects: in fields, in commands, and composed by
 // the NATS operator.
-func allImagesOf(r *pulumitest.Recorder) map[string]bool {
+func allImagesOf(r *testkit.Recorder) map[string]bool {
 	found := map[string]bool{}
 	var visit func(name string, value any)
 	visit = func(name string, value any) {

@@ -18,7 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"persia/internal/programtest"
-	"persia/internal/pulumitest"
+	"persia/internal/testkit"
 )
 
 // cisSet holds in the plan of a stack each item of the CIS benchmark for GKE that
@@ -70,13 +70,13 @@ var cisSet = map[string]func(cisPlan){
 	"5.6.6": cisPlan.noFirewallRules,
 	"5.7.1": func(p cisPlan) {
 		p.cluster("loggingConfig.enableComponents", []any{"SYSTEM_COMPONENTS", "WORKLOADS", "APISERVER", "SCHEDULER", "CONTROLLER_MANAGER"})
-		assert.Contains(p, pulumitest.At(p.T, p.One(p.T, pulumitest.Cluster, p.name), "monitoringConfig.enableComponents"), "SYSTEM_COMPONENTS")
+		assert.Contains(p, testkit.At(p.T, p.One(p.T, testkit.Cluster, p.name), "monitoringConfig.enableComponents"), "SYSTEM_COMPONENTS")
 	},
 	"5.8.3": func(p cisPlan) {
-		assert.Nil(p, pulumitest.Found(p.T, p.One(p.T, pulumitest.Cluster, p.name), "enableLegacyAbac"))
+		assert.Nil(p, testkit.Found(p.T, p.One(p.T, testkit.Cluster, p.name), "enableLegacyAbac"))
 	},
 	"5.10.2": func(p cisPlan) {
-		assert.Nil(p, pulumitest.Found(p.T, p.One(p.T, pulumitest.Cluster, p.name), "enableKubernetesAlpha"))
+		assert.Nil(p, testkit.Found(p.T, p.One(p.T, testkit.Cluster, p.name), "enableKubernetesAlpha"))
 	},
 	"5.10.4": func(p cisPlan) { p.cluster("binaryAuthorization.evaluationMode", "PROJECT_SINGLETON_POLICY_ENFORCE") },
 	"5.10.5": func(p cisPlan) { p.cluster("securityPostureConfig.mode", "BASIC") },
@@ -124,7 +124,7 @@ func TestCIS(t *testing.T) {
 		assert.Equal(t, state == "set", cisSet[item] != nil, "%s is %s", item, state)
 		assert.Equal(t, state == "GKE", cisByGoogle[item] != nil, "%s is %s", item, state)
 	}
-	plans := map[string]*pulumitest.Recorder{}
+	plans := map[string]*testkit.Recorder{}
 	for _, path := range programtest.StackFiles(t) {
 		plans[path] = programtest.DeployFile(t, path)
 	}
@@ -177,33 +177,33 @@ func cisField(of any, path ...string) any {
 // cisPlan is the plan of a stack with a cluster of its own.
 type cisPlan struct {
 	*testing.T
-	*pulumitest.Recorder
+	*testkit.Recorder
 	name string
 }
 
 func (p cisPlan) cluster(path string, want any) {
 	p.Helper()
-	assert.Equal(p, want, pulumitest.At(p.T, p.One(p.T, pulumitest.Cluster, p.name), path), "%s: %s", p.name, path)
+	assert.Equal(p, want, testkit.At(p.T, p.One(p.T, testkit.Cluster, p.name), path), "%s: %s", p.name, path)
 }
 
 func (p cisPlan) pools(path string, want any) {
 	p.Helper()
-	p.poolsBut(func(pulumitest.Resource, *testing.T) bool { return false }, path, want)
+	p.poolsBut(func(testkit.Resource, *testing.T) bool { return false }, path, want)
 }
 
-func (p cisPlan) poolsBut(excepted func(pulumitest.Resource, *testing.T) bool, path string, want any) {
+func (p cisPlan) poolsBut(excepted func(testkit.Resource, *testing.T) bool, path string, want any) {
 	p.Helper()
-	for _, pool := range p.All(p.T, pulumitest.NodePool) {
+	for _, pool := range p.All(p.T, testkit.NodePool) {
 		if !excepted(pool, p.T) {
-			assert.Equal(p, want, pulumitest.At(p.T, pool, path), "%s: %s", pool.URN, path)
+			assert.Equal(p, want, testkit.At(p.T, pool, path), "%s: %s", pool.URN, path)
 		}
 	}
 }
 
 // installsDriver reports whether a DaemonSet installs the driver of the GPUs of a pool,
 // which is made for Ubuntu and not signed.
-func installsDriver(pool pulumitest.Resource, t *testing.T) bool {
-	return pulumitest.Found(t, pool, "nodeConfig.guestAccelerators[0].gpuDriverInstallationConfig.gpuDriverVersion") == "INSTALLATION_DISABLED"
+func installsDriver(pool testkit.Resource, t *testing.T) bool {
+	return testkit.Found(t, pool, "nodeConfig.guestAccelerators[0].gpuDriverInstallationConfig.gpuDriverVersion") == "INSTALLATION_DISABLED"
 }
 
 // noFirewallRules: of Compute Engine a stack has networks, disks and placement alone. Firewalls,
@@ -224,8 +224,8 @@ func (p cisPlan) noFirewallRules() {
 
 func (p cisPlan) nodeRoles() {
 	var roles []any
-	for _, grant := range p.All(p.T, pulumitest.ProjectMember) {
-		roles = append(roles, pulumitest.At(p.T, grant, "role"))
+	for _, grant := range p.All(p.T, testkit.ProjectMember) {
+		roles = append(roles, testkit.At(p.T, grant, "role"))
 	}
 	assert.ElementsMatch(p, []any{"roles/container.defaultNodeServiceAccount", "roles/artifactregistry.reader"}, roles)
 }
@@ -236,7 +236,7 @@ func objects[T any](p cisPlan, kind string) []T {
 	var decoded []T
 	for _, registration := range p.Resources {
 		if strings.HasPrefix(registration.TypeToken, "kubernetes:") && strings.HasSuffix(registration.TypeToken, ":"+kind) {
-			decoded = append(decoded, pulumitest.Object[T](p.T, registration))
+			decoded = append(decoded, testkit.Object[T](p.T, registration))
 		}
 	}
 	require.NotEmpty(p, decoded, kind)
@@ -361,7 +361,7 @@ func TestClosedNamespaces(t *testing.T) {
 // namespaces checks that objects are in the stack's namespaces, and the driver in kube-system.
 func (p cisPlan) namespaces() {
 	for _, registration := range p.Resources {
-		if namespace, ok := pulumitest.Lookup(p.T, registration, "metadata.namespace"); ok {
+		if namespace, ok := testkit.Lookup(p.T, registration, "metadata.namespace"); ok {
 			assert.Contains(p, []any{"persia", "nats-io", "persia-operator", "jobset-system", "kueue-system", "pedl", "pedl-agents", "kube-system"}, namespace, registration.URN)
 		}
 	}
@@ -375,7 +375,7 @@ func (p cisPlan) podSpecs() map[string]corev1.PodSpec {
 			if !strings.HasPrefix(registration.TypeToken, "kubernetes:") || !strings.HasSuffix(registration.TypeToken, ":"+kind) {
 				continue
 			}
-			text, err := json.Marshal(pulumitest.At(p.T, registration, "spec.template.spec"))
+			text, err := json.Marshal(testkit.At(p.T, registration, "spec.template.spec"))
 			require.NoError(p, err)
 			var spec corev1.PodSpec
 			require.NoError(p, json.Unmarshal(text, &spec))

@@ -12,7 +12,7 @@ import (
 
 	"persia/config"
 	"persia/internal/programtest"
-	"persia/internal/pulumitest"
+	"persia/internal/testkit"
 )
 
 // TestBadStackRegistersNothing has a problem in each part of a stack: the last
@@ -62,7 +62,7 @@ func TestOptionalKeys(t *testing.T) {
 	}
 	recorder, err := programtest.Deploy(t, configuration)
 	require.NoError(t, err)
-	assert.NotEmpty(t, recorder.All(t, pulumitest.StatefulSet))
+	assert.NotEmpty(t, recorder.All(t, testkit.StatefulSet))
 }
 
 // TestPulumiYAML checks that Pulumi.yaml declares exactly the keys that the program reads, with a

@@ -16,7 +16,6 @@ import (
 
 	"persia/config"
 	"persia/internal/programtest"
-	"persia/internal/pulumitest"
 	"persia/internal/testkit"
 	"persia/workload/jobset"
 )
@@ -38,7 +37,7 @@ func TestStackFiles(t *testing.T) {
 			assert.NoError(t, schema.Check(t, text))
 
 			recorder := programtest.DeployFile(t, path)
-			assert.NotEmpty(t, slices.Concat(recorder.Some(pulumitest.StatefulSet), recorder.Some(jobset.Token)))
+			assert.NotEmpty(t, slices.Concat(recorder.Some(testkit.StatefulSet), recorder.Some(jobset.Token)))
 		})
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"persia/internal/programtest"
-	"persia/internal/pulumitest"
+	"persia/internal/testkit"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -26,11 +26,11 @@ func TestExistingCluster(t *testing.T) {
 		assert.NotContains(t, urn, "gcp:")
 	}
 	provider := recorder.One(t, "pulumi:providers:kubernetes", "shared")
-	assert.Equal(t, "/home/me/kubeconfig", pulumitest.At(t, provider, "kubeconfig"))
-	assert.Equal(t, "office", pulumitest.At(t, provider, "context"))
-	assert.Equal(t, "shared", pulumitest.At(t, provider, "clusterIdentifier"))
+	assert.Equal(t, "/home/me/kubeconfig", testkit.At(t, provider, "kubeconfig"))
+	assert.Equal(t, "office", testkit.At(t, provider, "context"))
+	assert.Equal(t, "shared", testkit.At(t, provider, "clusterIdentifier"))
 
-	operator := pulumitest.Object[appsv1.Deployment](t, recorder.One(t, pulumitest.Deployment, "nats-operator"))
+	operator := testkit.Object[appsv1.Deployment](t, recorder.One(t, testkit.Deployment, "nats-operator"))
 	assert.Equal(t, "nats", operator.Spec.Template.Spec.NodeSelector["cloud.google.com/gke-nodepool"])
 	for _, registration := range recorder.Resources {
 		if strings.HasPrefix(registration.TypeToken, "kubernetes:") {

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"persia/internal/programtest"
-	"persia/internal/pulumitest"
+	"persia/internal/testkit"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	pulumirpc "github.com/pulumi/pulumi/sdk/v3/proto/go"
@@ -39,11 +39,11 @@ func TestGoldenPlans(t *testing.T) {
 				require.NoError(t, os.WriteFile(filepath.Join(*plans, name+".plan.yaml"), []byte(plan.text()), 0o644))
 			}
 			if slices.Contains(inFull, name) {
-				programtest.AssertFile(t, name+".plan.yaml", plan.text())
+				testkit.AssertFile(t, name+".plan.yaml", plan.text())
 				return
 			}
 			golden := name + ".digests"
-			if differences := plan.differences(programtest.ReadGolden(t, golden, plan.digests())); differences != "" {
+			if differences := plan.differences(testkit.ReadGolden(t, golden, plan.digests())); differences != "" {
 				t.Errorf("the plan of %s is not the one of testdata/%s\n%s"+
 					"scripts/plan-diff.sh shows the difference to HEAD or another commit; "+
 					"go test ./tests -update accepts it", name, golden, differences)
@@ -143,24 +143,24 @@ type plannedResource struct {
 	Inputs              any            `json:"inputs"`
 }
 
-func planOf(t *testing.T, r *pulumitest.Recorder) plan {
+func planOf(t *testing.T, r *testkit.Recorder) plan {
 	t.Helper()
 	var plan plan
 	for _, registration := range r.Resources {
 		text, err := yaml.Marshal(planned(registration))
 		require.NoError(t, err)
-		plan = append(plan, resourcePlan{pulumitest.ShortURN(registration.URN), string(text)})
+		plan = append(plan, resourcePlan{testkit.ShortURN(registration.URN), string(text)})
 	}
 	slices.SortFunc(plan, func(a, b resourcePlan) int { return strings.Compare(a.urn, b.urn) })
 	return plan
 }
 
-func planned(r pulumitest.Resource) plannedResource {
+func planned(r testkit.Resource) plannedResource {
 	rpc := r.RegisterRPC
 	planned := plannedResource{
-		URN:                 pulumitest.ShortURN(r.URN),
-		Parent:              pulumitest.ShortURN(rpc.GetParent()),
-		DeletedWith:         pulumitest.ShortURN(rpc.GetDeletedWith()),
+		URN:                 testkit.ShortURN(r.URN),
+		Parent:              testkit.ShortURN(rpc.GetParent()),
+		DeletedWith:         testkit.ShortURN(rpc.GetDeletedWith()),
 		ImportID:            rpc.GetImportId(),
 		Protect:             rpc.GetProtect(),
 		RetainOnDelete:      rpc.GetRetainOnDelete(),
@@ -172,10 +172,10 @@ func planned(r pulumitest.Resource) plannedResource {
 		Inputs:              redacted(resource.NewProperty(r.Inputs)),
 	}
 	if r.Provider != "" {
-		planned.Provider = pulumitest.ShortURN(r.Provider[:strings.LastIndex(r.Provider, "::")])
+		planned.Provider = testkit.ShortURN(r.Provider[:strings.LastIndex(r.Provider, "::")])
 	}
 	for _, urn := range r.Dependencies() {
-		planned.DependsOn = append(planned.DependsOn, pulumitest.ShortURN(urn))
+		planned.DependsOn = append(planned.DependsOn, testkit.ShortURN(urn))
 	}
 	slices.Sort(planned.DependsOn)
 	for _, alias := range rpc.GetAliases() {
@@ -212,7 +212,7 @@ func redacted(value resource.PropertyValue) any {
 		}
 		return redacted(output.Element)
 	case value.IsResourceReference():
-		return "[resource " + pulumitest.ShortURN(string(value.ResourceReferenceValue().URN)) + "]"
+		return "[resource " + testkit.ShortURN(string(value.ResourceReferenceValue().URN)) + "]"
 	case value.IsArray():
 		list := []any{}
 		for _, element := range value.ArrayValue() {

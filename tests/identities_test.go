@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"persia/internal/programtest"
-	"persia/internal/pulumitest"
+	"persia/internal/testkit"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"github.com/stretchr/testify/assert"
@@ -15,12 +15,12 @@ import (
 )
 
 // grantsOf are the members that may use a bucket, by the names of their grants.
-func grantsOf(t *testing.T, r *pulumitest.Recorder, bucket string) map[string]string {
+func grantsOf(t *testing.T, r *testkit.Recorder, bucket string) map[string]string {
 	t.Helper()
 	members := map[string]string{}
-	for _, grant := range r.Some(pulumitest.BucketGrant) {
-		if pulumitest.At(t, grant, "bucket") == bucket {
-			members[grant.Name] = pulumitest.At(t, grant, "member").(string)
+	for _, grant := range r.Some(testkit.BucketGrant) {
+		if testkit.At(t, grant, "bucket") == bucket {
+			members[grant.Name] = testkit.At(t, grant, "member").(string)
 		}
 	}
 	return members
@@ -64,8 +64,8 @@ func twoJobs(t *testing.T, mounts [2][]string) map[string]string {
 // with which IAM creates the project's pool of Workload Identity.
 func TestGrantsComeAfterTheCluster(t *testing.T) {
 	r := programtest.MustDeploy(t, twoJobs(t, [2][]string{{"checkpoints", "data"}, {"data"}}), nil)
-	cluster := r.All(t, pulumitest.Cluster)[0]
-	for _, grant := range r.All(t, pulumitest.BucketGrant) {
+	cluster := r.All(t, testkit.Cluster)[0]
+	for _, grant := range r.All(t, testkit.BucketGrant) {
 		assert.Contains(t, r.Before(grant), cluster.URN, grant.URN)
 	}
 }
@@ -75,7 +75,7 @@ func TestGrantsComeAfterTheCluster(t *testing.T) {
 // is for one account, so a job or a stack that goes takes away only its own access.
 func TestOneIdentityForEachStackAndJob(t *testing.T) {
 	configuration := twoJobs(t, [2][]string{{"checkpoints", "data"}, {"data"}})
-	deployAs := func(organization, stack string) *pulumitest.Recorder {
+	deployAs := func(organization, stack string) *testkit.Recorder {
 		r, err := programtest.Run(t, pulumi.RunInfo{Organization: organization, Stack: stack, Config: configuration}, nil)
 		require.NoError(t, err)
 		return r
@@ -90,7 +90,7 @@ func TestOneIdentityForEachStackAndJob(t *testing.T) {
 			owners[account] = stack + " " + job
 			assert.True(t, strings.HasPrefix(account, job+"."), account)
 
-			registered := pulumitest.Object[corev1.ServiceAccount](t, r.One(t, "kubernetes:core/v1:ServiceAccount", job))
+			registered := testkit.Object[corev1.ServiceAccount](t, r.One(t, "kubernetes:core/v1:ServiceAccount", job))
 			assert.Equal(t, account, registered.Name)
 			assert.False(t, *registered.AutomountServiceAccountToken)
 		}
@@ -110,9 +110,9 @@ func TestOneIdentityForEachStackAndJob(t *testing.T) {
 func TestGrantComesBeforePods(t *testing.T) {
 	r, err := programtest.Deploy(t, twoJobs(t, [2][]string{{"checkpoints"}, {"data"}}))
 	require.NoError(t, err)
-	grant := r.One(t, pulumitest.BucketGrant, "gs://shared-data/second")
+	grant := r.One(t, testkit.BucketGrant, "gs://shared-data/second")
 	account := r.One(t, "kubernetes:core/v1:ServiceAccount", "second")
-	before := r.Before(r.One(t, pulumitest.StatefulSet, "second-dataloader"))
+	before := r.Before(r.One(t, testkit.StatefulSet, "second-dataloader"))
 	assert.Contains(t, before, grant.URN)
 	assert.Contains(t, before, account.URN)
 }

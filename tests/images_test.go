@@ -12,7 +12,7 @@ import (
 
 	"persia/config"
 	"persia/internal/programtest"
-	"persia/internal/pulumitest"
+	"persia/internal/testkit"
 )
 
 const (
@@ -21,7 +21,7 @@ const (
 )
 
 // deployWithCaches runs the program over a stack file with a list of caches in it.
-func deployWithCaches(t *testing.T, path, caches string) *pulumitest.Recorder {
+func deployWithCaches(t *testing.T, path, caches string) *testkit.Recorder {
 	t.Helper()
 	configuration := programtest.ReadStackFile(t, path)
 	configuration["persia:images"] = `{"caches": ` + caches + `}`
@@ -55,7 +55,7 @@ func imagesIn(path string, value any) map[string]string {
 }
 
 // imagesOf returns the images of all registered objects.
-func imagesOf(r *pulumitest.Recorder) map[string]string {
+func imagesOf(r *testkit.Recorder) map[string]string {
 	found := map[string]string{}
 	for _, registration := range r.Resources {
 		for path, image := range imagesIn(registration.URN, registration.Inputs.Mappable()) {
@@ -107,7 +107,7 @@ func TestPrivateImagesNeedCredentials(t *testing.T) {
 }
 
 // imageOf is the image of the only container of a workload.
-func imageOf(t *testing.T, r *pulumitest.Recorder, name string) string {
+func imageOf(t *testing.T, r *testkit.Recorder, name string) string {
 	t.Helper()
 	for at, image := range imagesOf(r) {
 		if strings.Contains(at, ":"+name+".") {
@@ -123,27 +123,27 @@ func imageOf(t *testing.T, r *pulumitest.Recorder, name string) string {
 func TestCaches(t *testing.T) {
 	const path = "Pulumi.prod.yaml"
 	created := deployWithCaches(t, path, `[{"registry": "docker.io", "credentials": {"username": "ads", "passwordSecret": "projects/p/secrets/hub/versions/1"}}]`)
-	repository := created.One(t, pulumitest.Repository, "persia-prod-docker.io")
-	text, err := json.Marshal(pulumitest.At(t, repository, "remoteRepositoryConfig"))
+	repository := created.One(t, testkit.Repository, "persia-prod-docker.io")
+	text, err := json.Marshal(testkit.At(t, repository, "remoteRepositoryConfig"))
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"dockerRepository": {"publicRepository": "DOCKER_HUB"},
 		"upstreamCredentials": {"usernamePasswordCredentials": {"username": "ads", "passwordSecretVersion": "projects/p/secrets/hub/versions/1"}}}`, string(text))
-	assert.Equal(t, "persia-prod-docker-hub", pulumitest.At(t, repository, "repositoryId"))
+	assert.Equal(t, "persia-prod-docker-hub", testkit.At(t, repository, "repositoryId"))
 
-	for name, recorder := range map[string]*pulumitest.Recorder{
+	for name, recorder := range map[string]*testkit.Recorder{
 		"created":  created,
 		"existing": deployWithCaches(t, path, `[{"registry": "docker.io", "repository": "us-docker.pkg.dev/shared/hub"}]`),
 	} {
 		t.Run(name, func(t *testing.T) {
-			reader := recorder.One(t, pulumitest.RepositoryReader, "persia-prod-docker.io-nodes")
-			assert.Equal(t, "roles/artifactregistry.reader", pulumitest.At(t, reader, "role"))
-			for _, pool := range recorder.Some(pulumitest.NodePool) {
+			reader := recorder.One(t, testkit.RepositoryReader, "persia-prod-docker.io-nodes")
+			assert.Equal(t, "roles/artifactregistry.reader", testkit.At(t, reader, "role"))
+			for _, pool := range recorder.Some(testkit.NodePool) {
 				assert.True(t, recorder.Before(pool)[reader.URN], "%s is made before its nodes may pull", pool.URN)
 			}
 			if name == "existing" {
-				assert.Empty(t, recorder.Some(pulumitest.Repository), "a repository that exists is not created")
+				assert.Empty(t, recorder.Some(testkit.Repository), "a repository that exists is not created")
 				assert.Equal(t, []any{"shared", "us", "projects/shared/locations/us/repositories/hub"},
-					[]any{pulumitest.At(t, reader, "project"), pulumitest.At(t, reader, "location"), pulumitest.At(t, reader, "repository")})
+					[]any{testkit.At(t, reader, "project"), testkit.At(t, reader, "location"), testkit.At(t, reader, "repository")})
 			}
 		})
 	}

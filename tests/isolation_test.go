@@ -9,12 +9,12 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 
 	"persia/internal/programtest"
-	"persia/internal/pulumitest"
+	"persia/internal/testkit"
 )
 
 // TestJobsClosed: no pod of the jobs' namespace speaks with anybody by itself.
 func TestJobsClosed(t *testing.T) {
-	closed := pulumitest.Object[networkingv1.NetworkPolicy](t, programtest.DeployStack(t, "prod").One(t, pulumitest.NetworkPolicy, "persia-closed"))
+	closed := testkit.Object[networkingv1.NetworkPolicy](t, programtest.DeployStack(t, "prod").One(t, testkit.NetworkPolicy, "persia-closed"))
 	assert.Equal(t, "persia", closed.Namespace)
 	assert.Empty(t, closed.Spec.PodSelector, "all pods")
 	assert.ElementsMatch(t, []networkingv1.PolicyType{"Ingress", "Egress"}, closed.Spec.PolicyTypes)
@@ -25,10 +25,10 @@ func TestJobsClosed(t *testing.T) {
 // TestJobTraffic lists the peers that can connect to the pods of a job, and those that the pods can
 // connect to.
 func TestJobTraffic(t *testing.T) {
-	policy := pulumitest.Object[networkingv1.NetworkPolicy](t, programtest.DeployStack(t, "prod").One(t, pulumitest.NetworkPolicy, "criteo"))
+	policy := testkit.Object[networkingv1.NetworkPolicy](t, programtest.DeployStack(t, "prod").One(t, testkit.NetworkPolicy, "criteo"))
 	assert.Equal(t, map[string]string{"persia_job": "criteo"}, policy.Spec.PodSelector.MatchLabels)
 	assert.ElementsMatch(t, []networkingv1.PolicyType{"Ingress", "Egress"}, policy.Spec.PolicyTypes)
-	in, out := pulumitest.Traffic(policy)
+	in, out := testkit.Traffic(policy)
 	assert.Equal(t, []string{
 		"persia_job=criteo to ",
 		"anything in gmp-system to TCP 9091",
@@ -49,11 +49,11 @@ func TestJobsKeepTheirDataApart(t *testing.T) {
 	recorder, err := programtest.DeployIn(t, root, programtest.ReadStackFile(t, "examples/Pulumi.jobs.yaml"))
 	require.NoError(t, err)
 	brokers := map[string]string{"ranking": "persia-nats-service", "retrieval": "retrieval-nats"}
-	assert.Len(t, recorder.All(t, pulumitest.NATSCluster), len(brokers))
+	assert.Len(t, recorder.All(t, testkit.NATSCluster), len(brokers))
 	for job, broker := range brokers {
-		_, out := pulumitest.Traffic(pulumitest.Object[networkingv1.NetworkPolicy](t, recorder.One(t, token, job)))
+		_, out := testkit.Traffic(testkit.Object[networkingv1.NetworkPolicy](t, recorder.One(t, token, job)))
 		assert.Contains(t, out, "to app=nats,nats_cluster="+broker+" in nats-io on TCP 4222")
-		in, _ := pulumitest.Traffic(pulumitest.Object[networkingv1.NetworkPolicy](t, recorder.One(t, token, broker)))
+		in, _ := testkit.Traffic(testkit.Object[networkingv1.NetworkPolicy](t, recorder.One(t, token, broker)))
 		assert.Contains(t, in, "persia_job="+job+" in persia to TCP 4222")
 		for _, rules := range [][]string{in, out} {
 			for other := range brokers {
@@ -62,8 +62,8 @@ func TestJobsKeepTheirDataApart(t *testing.T) {
 				}
 			}
 		}
-		set := recorder.One(t, pulumitest.StatefulSet, job+"-dataloader")
-		assert.Equal(t, "nats://"+broker+".nats-io.svc:4222", pulumitest.Environment(t, set)["PERSIA_NATS_URL"].Value)
-		assert.Contains(t, recorder.Before(set), recorder.One(t, pulumitest.NATSCluster, broker).URN)
+		set := recorder.One(t, testkit.StatefulSet, job+"-dataloader")
+		assert.Equal(t, "nats://"+broker+".nats-io.svc:4222", testkit.Environment(t, set)["PERSIA_NATS_URL"].Value)
+		assert.Contains(t, recorder.Before(set), recorder.One(t, testkit.NATSCluster, broker).URN)
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"persia/internal/programtest"
-	"persia/internal/pulumitest"
+	"persia/internal/testkit"
 
 	"github.com/stretchr/testify/assert"
 )
@@ -70,11 +70,11 @@ func TestOrder(t *testing.T) {
 // only the disruption budget waits for, and are deleted before the NatsCluster.
 func TestRolesStartBesideNATS(t *testing.T) {
 	prod := programtest.DeployStack(t, "prod")
-	servers := prod.One(t, pulumitest.NATSCluster, "persia-nats-service")
-	budget := prod.One(t, pulumitest.DisruptionBudget, "persia-nats-service")
-	assert.NotContains(t, pulumitest.At(t, servers, "metadata"), "annotations")
-	assert.Contains(t, pulumitest.At(t, budget, `metadata.annotations["pulumi.com/waitFor"]`), "currentHealthy")
-	for _, role := range prod.All(t, pulumitest.StatefulSet) {
+	servers := prod.One(t, testkit.NATSCluster, "persia-nats-service")
+	budget := prod.One(t, testkit.DisruptionBudget, "persia-nats-service")
+	assert.NotContains(t, testkit.At(t, servers, "metadata"), "annotations")
+	assert.Contains(t, testkit.At(t, budget, `metadata.annotations["pulumi.com/waitFor"]`), "currentHealthy")
+	for _, role := range prod.All(t, testkit.StatefulSet) {
 		before := prod.Before(role)
 		assert.Contains(t, before, servers.URN, role.Name)
 		assert.NotContains(t, before, budget.URN, role.Name)

@@ -14,7 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"persia/internal/programtest"
-	"persia/internal/pulumitest"
+	"persia/internal/testkit"
 	"persia/workload/persia/operator/persiav1"
 )
 
@@ -86,7 +86,7 @@ func TestParityFields(t *testing.T) {
 	runs := func(of string) func(string, *appsv1.StatefulSet) {
 		return func(role string, set *appsv1.StatefulSet) {
 			if role == of {
-				assert.Equal(t, "persia-launcher "+upstreamRoles[of].args, strings.Join(pulumitest.Container(set).Args, " "))
+				assert.Equal(t, "persia-launcher "+upstreamRoles[of].args, strings.Join(testkit.Container(set).Args, " "))
 			}
 		}
 	}
@@ -99,23 +99,23 @@ func TestParityFields(t *testing.T) {
 			for name, roles := range map[string][]string{
 				"PERSIA_GLOBAL_CONFIG": nil, "PERSIA_EMBEDDING_CONFIG": nil, "PERSIA_NN_WORKER_ENTRY": {"nnWorker"}, "PERSIA_DATALOADER_ENTRY": {"dataloader"},
 			} {
-				assert.Equal(t, roles == nil || slices.Contains(roles, role), pulumitest.Variable(set, name).Value != "", "%s of %s", name, role)
+				assert.Equal(t, roles == nil || slices.Contains(roles, role), testkit.Variable(set, name).Value != "", "%s of %s", name, role)
 			}
 		},
 		"spec.persiaEnv.PERSIA_GLOBAL_CONFIG": func(_ string, set *appsv1.StatefulSet) {
-			assert.Equal(t, "/a/global.yml", pulumitest.Variable(set, "PERSIA_GLOBAL_CONFIG").Value)
+			assert.Equal(t, "/a/global.yml", testkit.Variable(set, "PERSIA_GLOBAL_CONFIG").Value)
 		},
 		"spec.persiaEnv.PERSIA_EMBEDDING_CONFIG": func(_ string, set *appsv1.StatefulSet) {
-			assert.Equal(t, "/a/embedding.yml", pulumitest.Variable(set, "PERSIA_EMBEDDING_CONFIG").Value)
+			assert.Equal(t, "/a/embedding.yml", testkit.Variable(set, "PERSIA_EMBEDDING_CONFIG").Value)
 		},
 		"spec.persiaEnv.PERSIA_NN_WORKER_ENTRY": func(role string, set *appsv1.StatefulSet) {
-			assert.Equal(t, map[string]string{"nnWorker": "/a/train.py"}[role], pulumitest.Variable(set, "PERSIA_NN_WORKER_ENTRY").Value)
+			assert.Equal(t, map[string]string{"nnWorker": "/a/train.py"}[role], testkit.Variable(set, "PERSIA_NN_WORKER_ENTRY").Value)
 		},
 		"spec.persiaEnv.PERSIA_DATALOADER_ENTRY": func(role string, set *appsv1.StatefulSet) {
-			assert.Equal(t, map[string]string{"dataloader": "/a/load.py"}[role], pulumitest.Variable(set, "PERSIA_DATALOADER_ENTRY").Value)
+			assert.Equal(t, map[string]string{"dataloader": "/a/load.py"}[role], testkit.Variable(set, "PERSIA_DATALOADER_ENTRY").Value)
 		},
 		"spec.enableMetrics": func(_ string, set *appsv1.StatefulSet) {
-			assert.Empty(t, pulumitest.Variable(set, "PERSIA_METRICS_GATEWAY_ADDR").Name)
+			assert.Empty(t, testkit.Variable(set, "PERSIA_METRICS_GATEWAY_ADDR").Name)
 			assert.NotContains(t, strings.Join(recorder.URNs(), "\n"), "parity-metrics-gateway")
 		},
 		"spec.volumes": func(_ string, set *appsv1.StatefulSet) {
@@ -123,15 +123,15 @@ func TestParityFields(t *testing.T) {
 				NFS: &corev1.NFSVolumeSource{Server: "10.0.0.1", Path: "/data"},
 			}})
 		},
-		"spec.env": func(_ string, set *appsv1.StatefulSet) { assert.Equal(t, "job", pulumitest.Variable(set, "A").Value) },
+		"spec.env": func(_ string, set *appsv1.StatefulSet) { assert.Equal(t, "job", testkit.Variable(set, "A").Value) },
 		"spec.logLevel": func(_ string, set *appsv1.StatefulSet) {
-			assert.Equal(t, "debug", pulumitest.Variable(set, "LOG_LEVEL").Value)
+			assert.Equal(t, "debug", testkit.Variable(set, "LOG_LEVEL").Value)
 		},
 		"spec.restartPolicy": func(_ string, set *appsv1.StatefulSet) {
 			assert.Empty(t, set.Spec.Template.Spec.RestartPolicy, "Kubernetes' default, always")
 		},
 		"spec.imagePullPolicy": func(_ string, set *appsv1.StatefulSet) {
-			assert.Equal(t, corev1.PullIfNotPresent, pulumitest.Container(set).ImagePullPolicy)
+			assert.Equal(t, corev1.PullIfNotPresent, testkit.Container(set).ImagePullPolicy)
 		},
 		"spec.nnWorker":                 runs("nnWorker"),
 		"spec.dataloader":               runs("dataloader"),
@@ -141,18 +141,18 @@ func TestParityFields(t *testing.T) {
 			assert.Equal(t, int32(2), *set.Spec.Replicas)
 		},
 		"spec.ROLE.resources": func(_ string, set *appsv1.StatefulSet) {
-			limits := pulumitest.Container(set).Resources.Limits
+			limits := testkit.Container(set).Resources.Limits
 			assert.Equal(t, "2Gi", limits.Memory().String())
 		},
 		"spec.ROLE.volumeMounts": func(_ string, set *appsv1.StatefulSet) {
-			assert.Contains(t, pulumitest.Container(set).VolumeMounts, corev1.VolumeMount{Name: "data", MountPath: "/data/", SubPath: "a", ReadOnly: true})
+			assert.Contains(t, testkit.Container(set).VolumeMounts, corev1.VolumeMount{Name: "data", MountPath: "/data/", SubPath: "a", ReadOnly: true})
 		},
-		"spec.ROLE.env": func(_ string, set *appsv1.StatefulSet) { assert.Equal(t, "role", pulumitest.Variable(set, "B").Value) },
+		"spec.ROLE.env": func(_ string, set *appsv1.StatefulSet) { assert.Equal(t, "role", testkit.Variable(set, "B").Value) },
 		"spec.ROLE.image": func(_ string, set *appsv1.StatefulSet) {
-			assert.Equal(t, "example.com/role:1", pulumitest.Container(set).Image)
+			assert.Equal(t, "example.com/role:1", testkit.Container(set).Image)
 		},
 		"spec.nnWorker.nprocPerNode": func(role string, set *appsv1.StatefulSet) {
-			assert.Equal(t, map[string]string{"nnWorker": "3"}[role], pulumitest.Variable(set, "NPROC_PER_NODE").Value)
+			assert.Equal(t, map[string]string{"nnWorker": "3"}[role], testkit.Variable(set, "NPROC_PER_NODE").Value)
 		},
 	}
 	fields := append([]string{"metadata.name", "metadata.namespace"}, fieldsOf(reflect.TypeFor[persiav1.PersiaJobSpec](), "spec")...)
@@ -160,7 +160,7 @@ func TestParityFields(t *testing.T) {
 		t.Run(field, func(t *testing.T) {
 			require.Contains(t, seen, field)
 			for role, upstream := range upstreamRoles {
-				set := pulumitest.Object[appsv1.StatefulSet](t, recorder.One(t, pulumitest.StatefulSet, "parity-"+upstream.pod))
+				set := testkit.Object[appsv1.StatefulSet](t, recorder.One(t, testkit.StatefulSet, "parity-"+upstream.pod))
 				seen[field](role, &set)
 			}
 		})
@@ -172,18 +172,18 @@ func TestParityFields(t *testing.T) {
 func TestParityPods(t *testing.T) {
 	dev := programtest.DeployStack(t, "dev")
 	for role, upstream := range upstreamRoles {
-		set := pulumitest.Object[appsv1.StatefulSet](t, dev.One(t, pulumitest.StatefulSet, "adult-income-"+upstream.pod))
-		assert.Equal(t, "persia-launcher "+upstream.args, strings.Join(pulumitest.Container(&set).Args, " "))
-		assert.Equal(t, upstream.image, pulumitest.Container(&set).Image)
+		set := testkit.Object[appsv1.StatefulSet](t, dev.One(t, testkit.StatefulSet, "adult-income-"+upstream.pod))
+		assert.Equal(t, "persia-launcher "+upstream.args, strings.Join(testkit.Container(&set).Args, " "))
+		assert.Equal(t, upstream.image, testkit.Container(&set).Image)
 		assert.Equal(t, "adult-income", set.Spec.Template.Labels["persia_job"])
 		for _, name := range append(upstream.env, upstreamEnv...) {
-			assert.Equal(t, name, pulumitest.Variable(&set, name).Name, "%s of %s", name, role)
+			assert.Equal(t, name, testkit.Variable(&set, name).Name, "%s of %s", name, role)
 		}
 	}
 }
 
 // deployManifest runs the program over dev's stack with a manifest as its job.
-func deployManifest(t *testing.T, manifest string) *pulumitest.Recorder {
+func deployManifest(t *testing.T, manifest string) *testkit.Recorder {
 	t.Helper()
 	project := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(project, "job.yml"), []byte(manifest), 0o600))

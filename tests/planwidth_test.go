@@ -12,7 +12,7 @@ import (
 
 	"persia/config"
 	"persia/internal/programtest"
-	"persia/internal/stacktest"
+	"persia/internal/testkit"
 )
 
 // TestPlanWidth: a comment on GitHub shows 100 characters of a code block without scrolling.
@@ -23,7 +23,7 @@ func TestPlanWidth(t *testing.T) {
 			stack, err := config.Load(func(key string) (string, bool) {
 				value, ok := configuration[key]
 				return value, ok
-			}, os.DirFS(filepath.Join(stacktest.Root(t), filepath.Dir(file))))
+			}, os.DirFS(filepath.Join(testkit.Root(t), filepath.Dir(file))))
 			require.NoError(t, err)
 			for line := range strings.Lines(stack.Plan().String()) {
 				line = strings.TrimSuffix(line, "\n")

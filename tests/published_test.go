@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"persia/internal/programtest"
-	"persia/internal/pulumitest"
+	"persia/internal/testkit"
 )
 
 // scriptPort is the port of all servers that PERSIA's script starts.
@@ -54,17 +54,17 @@ func TestPublishedManifest(t *testing.T) {
 		"embedding-ps":     {"embedding-ps", 120, "embserver", 8888},
 	} {
 		t.Run(role, func(t *testing.T) {
-			set := pulumitest.Object[appsv1.StatefulSet](t, published.One(t, pulumitest.StatefulSet, "criteo-"+role))
-			container := pulumitest.Container(&set)
+			set := testkit.Object[appsv1.StatefulSet](t, published.One(t, testkit.StatefulSet, "criteo-"+role))
+			container := testkit.Container(&set)
 			assert.Equal(t, want.count, *set.Spec.Replicas)
 			assert.Equal(t, want.pool, set.Spec.Template.Spec.NodeSelector["cloud.google.com/gke-nodepool"])
 			assert.Equal(t, programtest.ProdCache+"persiaml/persia-cuda-runtime:latest", container.Image, "through the cache of the stack")
 			assert.Equal(t, want.called, container.Args[len(container.Args)-1])
-			assert.Equal(t, fmt.Sprint(want.count), pulumitest.Variable(&set, "REPLICA_SIZE").Value)
-			assert.Equal(t, "/workspace/logs/", pulumitest.Variable(&set, "LOG_DIR").Value)
-			assert.Equal(t, "nats://persia-nats-service.nats-io.svc:4222", pulumitest.Variable(&set, "PERSIA_NATS_IP").Value)
+			assert.Equal(t, fmt.Sprint(want.count), testkit.Variable(&set, "REPLICA_SIZE").Value)
+			assert.Equal(t, "/workspace/logs/", testkit.Variable(&set, "LOG_DIR").Value)
+			assert.Equal(t, "nats://persia-nats-service.nats-io.svc:4222", testkit.Variable(&set, "PERSIA_NATS_IP").Value)
 
-			deployed := pulumitest.Object[appsv1.StatefulSet](t, prod.One(t, pulumitest.StatefulSet, "criteo-"+role))
+			deployed := testkit.Object[appsv1.StatefulSet](t, prod.One(t, testkit.StatefulSet, "criteo-"+role))
 			assert.Equal(t, withoutProgram(t, deployed, want.port), withoutProgram(t, set, scriptPort), "all but the program")
 		})
 	}
@@ -82,7 +82,7 @@ func withoutProgram(t *testing.T, set appsv1.StatefulSet, port int32) string {
 
 // deployPublished runs the program over prod with its job from testdata/train.persia.yml. What launch.sh
 // exports is in the stack file.
-func deployPublished(t *testing.T) *pulumitest.Recorder {
+func deployPublished(t *testing.T) *testkit.Recorder {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", "train.persia.yml"))
 	require.NoError(t, err)

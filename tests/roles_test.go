@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"persia/internal/programtest"
-	"persia/internal/pulumitest"
+	"persia/internal/testkit"
 )
 
 // permissions are the permissions with which the provider refreshes and creates a resource.
@@ -23,22 +23,22 @@ type permissions struct{ read, create string }
 // provider calls (cloud.google.com/iam/docs/roles-permissions). A type without permissions needs
 // none.
 var neededFor = map[string]permissions{
-	pulumitest.Network:           {"compute.networks.get", "compute.networks.create"},
-	pulumitest.Subnetwork:        {"compute.subnetworks.get", "compute.subnetworks.create"},
-	pulumitest.Router:            {"compute.routers.get", "compute.routers.create"},
-	pulumitest.RouterNAT:         {"compute.routers.get", "compute.routers.update"},
-	pulumitest.Cluster:           {"container.clusters.get", "container.clusters.create"},
-	pulumitest.NodePool:          {"container.clusters.get", "container.clusters.update"},
-	pulumitest.ProjectMember:     {"resourcemanager.projects.getIamPolicy", "resourcemanager.projects.setIamPolicy"},
-	pulumitest.Bucket:            {"storage.buckets.get", "storage.buckets.create"},
-	pulumitest.BucketGrant:       {"storage.buckets.getIamPolicy", "storage.buckets.setIamPolicy"},
-	pulumitest.Disk:              {"compute.disks.get", "compute.disks.create"},
-	pulumitest.RegionDisk:        {"compute.disks.get", "compute.disks.create"},
-	pulumitest.FilestoreInstance: {"file.instances.get", "file.instances.create"},
-	pulumitest.BackupPlan:        {"gkebackup.backupPlans.get", "gkebackup.backupPlans.create"},
-	pulumitest.KeyGrant:          {"cloudkms.cryptoKeys.getIamPolicy", "cloudkms.cryptoKeys.setIamPolicy"},
-	pulumitest.Repository:        {"artifactregistry.repositories.get", "artifactregistry.repositories.create"},
-	pulumitest.RepositoryReader:  {"artifactregistry.repositories.getIamPolicy", "artifactregistry.repositories.setIamPolicy"},
+	testkit.Network:           {"compute.networks.get", "compute.networks.create"},
+	testkit.Subnetwork:        {"compute.subnetworks.get", "compute.subnetworks.create"},
+	testkit.Router:            {"compute.routers.get", "compute.routers.create"},
+	testkit.RouterNAT:         {"compute.routers.get", "compute.routers.update"},
+	testkit.Cluster:           {"container.clusters.get", "container.clusters.create"},
+	testkit.NodePool:          {"container.clusters.get", "container.clusters.update"},
+	testkit.ProjectMember:     {"resourcemanager.projects.getIamPolicy", "resourcemanager.projects.setIamPolicy"},
+	testkit.Bucket:            {"storage.buckets.get", "storage.buckets.create"},
+	testkit.BucketGrant:       {"storage.buckets.getIamPolicy", "storage.buckets.setIamPolicy"},
+	testkit.Disk:              {"compute.disks.get", "compute.disks.create"},
+	testkit.RegionDisk:        {"compute.disks.get", "compute.disks.create"},
+	testkit.FilestoreInstance: {"file.instances.get", "file.instances.create"},
+	testkit.BackupPlan:        {"gkebackup.backupPlans.get", "gkebackup.backupPlans.create"},
+	testkit.KeyGrant:          {"cloudkms.cryptoKeys.getIamPolicy", "cloudkms.cryptoKeys.setIamPolicy"},
+	testkit.Repository:        {"artifactregistry.repositories.get", "artifactregistry.repositories.create"},
+	testkit.RepositoryReader:  {"artifactregistry.repositories.getIamPolicy", "artifactregistry.repositories.setIamPolicy"},
 	// The page has the user create it, and update its grants.
 	"gcp:serviceaccount/account:Account": {"iam.serviceAccounts.get", "iam.serviceAccounts.get"},
 	// Anyone may have Google create a service agent (cloud.google.com/iam/docs/create-service-agents).
@@ -174,7 +174,7 @@ func withEverything(t *testing.T) map[string]string {
 
 // withExistingStorage is prod with storage of Google Cloud that the stack does not create, and the
 // cloud that has it.
-func withExistingStorage(t *testing.T) (map[string]string, pulumitest.Cloud) {
+func withExistingStorage(t *testing.T) (map[string]string, testkit.Cloud) {
 	t.Helper()
 	configuration := programtest.ReadStack(t, "prod")
 	configuration["persia:storage"] = `[
@@ -182,7 +182,7 @@ func withExistingStorage(t *testing.T) (map[string]string, pulumitest.Cloud) {
 		{"name": "share", "size": "1Ti", "filestore": {"instance": "mine", "location": "us-central1-a", "share": "vol1"}},
 		{"name": "disk", "size": "1Ti", "persistentDisk": {"disk": "mine", "zones": ["us-central1-a"]}},
 		{"name": "regional", "size": "1Ti", "persistentDisk": {"disk": "mine", "zones": ["us-central1-a", "us-central1-b"]}}]`
-	return configuration, pulumitest.Cloud{
+	return configuration, testkit.Cloud{
 		"projects/my-project/locations/us-central1-a/instances/mine": {},
 		"projects/my-project/zones/us-central1-a/disks/mine":         {},
 		"projects/my-project/regions/us-central1/disks/mine":         {},

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"persia/internal/programtest"
-	"persia/internal/pulumitest"
+	"persia/internal/testkit"
 	"persia/kube"
 )
 
@@ -42,8 +42,8 @@ func TestWebhooksOfGKE(t *testing.T) {
 			}
 			seen[webhook.Name] = true
 			before := recorder.Before(registered)
-			assert.True(t, slices.ContainsFunc(recorder.Some(pulumitest.Deployment), func(d pulumitest.Resource) bool {
-				return before[d.URN] && pulumitest.Found(t, d, `metadata.annotations["pulumi.com/skipAwait"]`) == nil
+			assert.True(t, slices.ContainsFunc(recorder.Some(testkit.Deployment), func(d testkit.Resource) bool {
+				return before[d.URN] && testkit.Found(t, d, `metadata.annotations["pulumi.com/skipAwait"]`) == nil
 			}), "%s: %s passes %s, and waits for no Deployment", stack, registered.URN, webhook.Name)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"persia/internal/programtest"
-	"persia/internal/pulumitest"
+	"persia/internal/testkit"
 
 	"github.com/stretchr/testify/assert"
 )
@@ -46,7 +46,7 @@ func TestZeroValuesAreFound(t *testing.T) {
 }
 
 // unwritten lists the fields of all Kubernetes objects with a zero value.
-func unwritten(recorder *pulumitest.Recorder) []string {
+func unwritten(recorder *testkit.Recorder) []string {
 	var found []string
 	for _, registration := range recorder.Resources {
 		if strings.HasPrefix(registration.TypeToken, "kubernetes:") {

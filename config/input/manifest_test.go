@@ -13,10 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"persia/config"
-	"persia/internal/stacktest"
+	"persia/internal/testkit"
 )
 
-type edits = stacktest.Edits
+type edits = testkit.Edits
 
 // manifest is a PersiaJob with every kind of field, and a NatsCluster. All cases edit it.
 const manifestText = `
@@ -90,7 +90,7 @@ func loadManifest(t *testing.T, changes edits, files fs.FS) (*config.Stack, erro
 	for path, value := range changes {
 		all[path] = value
 	}
-	return config.Load(stacktest.File(t, all), files)
+	return config.Load(testkit.File(t, all), files)
 }
 
 func inFile(text string) fs.FS { return fstest.MapFS{"jobs/train.yml": {Data: []byte(text)}} }
@@ -191,10 +191,10 @@ func TestSpellings(t *testing.T) {
 
 // TestSpelledInline checks older names in the stack file.
 func TestSpelledInline(t *testing.T) {
-	job := stacktest.Parse(t, stacktest.Base)["persia:jobs"].([]any)[0].(map[string]any)
+	job := testkit.Parse(t, testkit.Base)["persia:jobs"].([]any)[0].(map[string]any)
 	job["trainer"] = job["nnWorker"]
 	delete(job, "nnWorker")
-	s, err := stacktest.Load(t, edits{"persia:jobs": []any{job}})
+	s, err := testkit.Load(t, edits{"persia:jobs": []any{job}})
 	require.NoError(t, err)
 	assert.Equal(t, 2, s.Jobs[0].NNWorker.Replicas)
 }
@@ -289,7 +289,7 @@ func TestManifestRefuses(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := loadManifest(t, nil, inFile(replaced(t, c.old, c.with)))
 			require.Error(t, err)
-			found := stacktest.LineOf(t, err, c.path)
+			found := testkit.LineOf(t, err, c.path)
 			for _, part := range c.says {
 				assert.Contains(t, found, part)
 			}
@@ -334,7 +334,7 @@ func TestManifestFileRefuses(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := loadManifest(t, c.edits, files)
 			require.Error(t, err)
-			found := stacktest.LineOf(t, err, c.path)
+			found := testkit.LineOf(t, err, c.path)
 			for _, part := range c.says {
 				assert.Contains(t, found, part)
 			}
@@ -354,7 +354,7 @@ func TestOwnNATS(t *testing.T) {
 		"nats://persia-nats-service:4223":                           false,
 		"nats://other:4222":                                         false,
 	} {
-		s, err := stacktest.Load(t, edits{"persia:jobs[0].nnWorker.env": []any{edits{"name": "PERSIA_NATS_URL", "value": address}}})
+		s, err := testkit.Load(t, edits{"persia:jobs[0].nnWorker.env": []any{edits{"name": "PERSIA_NATS_URL", "value": address}}})
 		require.NoError(t, err)
 		assert.Equal(t, own, len(s.Jobs[0].NNWorker.Env) == 0, address)
 	}

@@ -15,7 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"persia/internal/programtest"
-	"persia/internal/pulumitest"
+	"persia/internal/testkit"
 )
 
 // TestAdmitsItsOwnImages: each pod of each stack file is from a repository that the
@@ -25,13 +25,13 @@ func TestAdmitsItsOwnImages(t *testing.T) {
 	for _, path := range programtest.StackFiles(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			r := programtest.DeployFile(t, path)
-			policy := pulumitest.Object[admissionv1.ValidatingAdmissionPolicy](t, r.One(t, pulumitest.AdmissionPolicy, "persia-images"))
+			policy := testkit.Object[admissionv1.ValidatingAdmissionPolicy](t, r.One(t, testkit.AdmissionPolicy, "persia-images"))
 			list := regexp.MustCompile(`\["[^]]*"\]`).FindString(policy.Spec.Validations[0].Expression)
 			var repositories []string
 			require.NoError(t, json.Unmarshal([]byte(list), &repositories))
 			concerned := policy.Spec.MatchConstraints.NamespaceSelector.MatchExpressions[0].Values
 			found := 0
-			check := func(namespace string, registration pulumitest.Resource, pod corev1.PodSpec) {
+			check := func(namespace string, registration testkit.Resource, pod corev1.PodSpec) {
 				if !slices.Contains(concerned, namespace) {
 					assert.Contains(t, []string{"kube-system", "pedl", "pedl-agents"}, namespace, registration.URN)
 					return
@@ -48,16 +48,16 @@ func TestAdmitsItsOwnImages(t *testing.T) {
 					return // its servers come after the policies
 				}
 				for _, policy := range []string{"persia-pods", "persia-images"} {
-					binding := r.One(t, pulumitest.AdmissionPolicy+"Binding", policy)
+					binding := r.One(t, testkit.AdmissionPolicy+"Binding", policy)
 					assert.Contains(t, r.Before(registration), binding.URN, registration.URN)
 				}
 			}
-			for _, registration := range r.Some(pulumitest.StatefulSet) {
-				set := pulumitest.Object[appsv1.StatefulSet](t, registration)
+			for _, registration := range r.Some(testkit.StatefulSet) {
+				set := testkit.Object[appsv1.StatefulSet](t, registration)
 				check(set.Namespace, registration, set.Spec.Template.Spec)
 			}
-			for _, registration := range r.Some(pulumitest.Deployment) {
-				deployment := pulumitest.Object[appsv1.Deployment](t, registration)
+			for _, registration := range r.Some(testkit.Deployment) {
+				deployment := testkit.Object[appsv1.Deployment](t, registration)
 				check(deployment.Namespace, registration, deployment.Spec.Template.Spec)
 			}
 			assert.NotZero(t, found)
@@ -68,7 +68,7 @@ func TestAdmitsItsOwnImages(t *testing.T) {
 // TestAdmitsImagesOfGKE checks the patterns of the policy, which CEL matches as Go does.
 func TestAdmitsImagesOfGKE(t *testing.T) {
 	r := programtest.DeployStack(t, "dev")
-	policy := pulumitest.Object[admissionv1.ValidatingAdmissionPolicy](t, r.One(t, pulumitest.AdmissionPolicy, "persia-images"))
+	policy := testkit.Object[admissionv1.ValidatingAdmissionPolicy](t, r.One(t, testkit.AdmissionPolicy, "persia-images"))
 	patterns := regexp.MustCompile(`matches\('([^']*)'\)`).FindAllStringSubmatch(policy.Spec.Validations[0].Expression, -1)
 	require.NotEmpty(t, patterns)
 	for name, test := range map[string]struct {

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"persia/internal/programtest"
-	"persia/internal/pulumitest"
+	"persia/internal/testkit"
 )
 
 const prodCluster = "projects/my-project/locations/us-central1/clusters/persia-prod"
@@ -47,13 +47,13 @@ func TestAnsweredOtherwise(t *testing.T) {
 					set(cluster.(map[string]any), setting, value)
 				}
 			})
-			there := pulumitest.Cloud{}
+			there := testkit.Cloud{}
 			if c.cluster != nil {
 				there[prodCluster] = c.cluster
 			}
 			recorder, err := programtest.DeployOver(t, configuration, there)
 			require.NoError(t, err)
-			registered := recorder.One(t, pulumitest.Cluster, "persia-prod")
+			registered := recorder.One(t, testkit.Cluster, "persia-prod")
 			for _, block := range []string{"databaseEncryption", "dnsConfig", "datapathProvider"} {
 				_, given := registered.Inputs[resource.PropertyKey(block)]
 				assert.Equal(t, block != c.left, given, block)
@@ -71,18 +71,18 @@ func TestAnsweredOtherwise(t *testing.T) {
 // by itself, which the provider would ask for with an update that GKE refuses.
 func TestEveryPoolTakesWhatGKESets(t *testing.T) {
 	for _, name := range []string{"dev", "prod"} {
-		for _, pool := range programtest.DeployStack(t, name).All(t, pulumitest.NodePool) {
+		for _, pool := range programtest.DeployStack(t, name).All(t, testkit.NodePool) {
 			ignored := pool.RegisterRPC.GetIgnoreChanges()
 			assert.Contains(t, ignored, "nodeConfig.kubeletConfig", pool.URN)
 			assert.Contains(t, ignored, "nodeConfig.resourceLabels", pool.URN)
-			assert.Equal(t, pulumitest.At(t, pool, "name"), pulumitest.At(t, pool, `nodeConfig.labels["persia.com/node-pool"]`),
+			assert.Equal(t, testkit.At(t, pool, "name"), testkit.At(t, pool, `nodeConfig.labels["persia.com/node-pool"]`),
 				"without a label of the program's own, the last of the user's cannot go")
 		}
 	}
 }
 
 func TestL4SubsettingIsNamed(t *testing.T) {
-	assert.Equal(t, true, pulumitest.At(t, programtest.DeployStack(t, "prod").One(t, pulumitest.Cluster, "persia-prod"), "enableL4IlbSubsetting"),
+	assert.Equal(t, true, testkit.At(t, programtest.DeployStack(t, "prod").One(t, testkit.Cluster, "persia-prod"), "enableL4IlbSubsetting"),
 		"from 1.36 on GKE turns it on, and unsaid it replaces the cluster")
 }
 
@@ -90,7 +90,7 @@ func TestL4SubsettingIsNamed(t *testing.T) {
 // GKE does not set by itself (docs/reference/security.md).
 func TestHardened(t *testing.T) {
 	for _, name := range []string{"dev", "prod"} {
-		cluster := programtest.DeployStack(t, name).One(t, pulumitest.Cluster, "persia-"+name)
+		cluster := programtest.DeployStack(t, name).One(t, testkit.Cluster, "persia-"+name)
 		for path, want := range map[string]any{
 			"masterAuthorizedNetworksConfig.gcpPublicCidrsAccessEnabled": false,
 			"serviceExternalIpsConfig.enabled":                           false,
@@ -101,7 +101,7 @@ func TestHardened(t *testing.T) {
 			"datapathProvider":                                           "ADVANCED_DATAPATH",
 			"securityPostureConfig.mode":                                 "BASIC",
 		} {
-			assert.Equal(t, want, pulumitest.At(t, cluster, path), "%s: %s", name, path)
+			assert.Equal(t, want, testkit.At(t, cluster, path), "%s: %s", name, path)
 		}
 	}
 }

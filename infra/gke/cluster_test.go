@@ -10,7 +10,7 @@ import (
 
 	"persia/config"
 	"persia/internal/programtest"
-	"persia/internal/pulumitest"
+	"persia/internal/testkit"
 )
 
 const (
@@ -67,19 +67,19 @@ var clusterSettings = []struct {
 			}},
 		},
 	},
-	{setting: "network.nodes", value: "10.8.0.0/20", of: pulumitest.Subnetwork, inputs: map[string]input{
+	{setting: "network.nodes", value: "10.8.0.0/20", of: testkit.Subnetwork, inputs: map[string]input{
 		"ipCidrRange": {"10.0.0.0/20", "10.8.0.0/20"},
 	}},
-	{setting: "network.pods", value: "10.128.0.0/14", of: pulumitest.Subnetwork, inputs: map[string]input{
+	{setting: "network.pods", value: "10.128.0.0/14", of: testkit.Subnetwork, inputs: map[string]input{
 		"secondaryIpRanges[0].ipCidrRange": {"10.64.0.0/14", "10.128.0.0/14"},
 	}},
-	{setting: "network.services", value: "10.9.0.0/20", of: pulumitest.Subnetwork, inputs: map[string]input{
+	{setting: "network.services", value: "10.9.0.0/20", of: testkit.Subnetwork, inputs: map[string]input{
 		"secondaryIpRanges[1].ipCidrRange": {"10.1.0.0/20", "10.9.0.0/20"},
 	}},
 	{setting: "network.controlPlane", value: "172.16.1.0/28", inputs: map[string]input{
 		"privateClusterConfig.masterIpv4CidrBlock": {"172.16.0.0/28", "172.16.1.0/28"},
 	}},
-	{setting: "network.flowLogs", value: true, of: pulumitest.Subnetwork, inputs: map[string]input{
+	{setting: "network.flowLogs", value: true, of: testkit.Subnetwork, inputs: map[string]input{
 		"logConfig": {nil, map[string]any{
 			"aggregationInterval": "INTERVAL_5_SEC", "flowSampling": 0.5, "metadata": "INCLUDE_ALL_METADATA", "filterExpr": "true",
 		}},
@@ -99,7 +99,7 @@ var clusterSettings = []struct {
 	{setting: "workloadIdentity", value: false, inputs: map[string]input{
 		"workloadIdentityConfig": {map[string]any{"workloadPool": "my-project.svc.id.goog"}, map[string]any{}},
 	}},
-	{setting: "workloadIdentity", value: false, of: pulumitest.NodePool, name: "-nn-workers", inputs: map[string]input{
+	{setting: "workloadIdentity", value: false, of: testkit.NodePool, name: "-nn-workers", inputs: map[string]input{
 		"nodeConfig.workloadMetadataConfig.mode": {"GKE_METADATA", "GCE_METADATA"},
 	}},
 	{setting: "shieldedNodes", value: false, inputs: map[string]input{
@@ -118,14 +118,14 @@ var clusterSettings = []struct {
 	{setting: "encryption.bootDisks", value: aKey, inputs: map[string]input{
 		"nodeConfig.bootDiskKmsKey": {nil, aKey},
 	}},
-	{setting: "encryption.bootDisks", value: aKey, of: pulumitest.NodePool, name: "-nn-workers", inputs: map[string]input{
+	{setting: "encryption.bootDisks", value: aKey, of: testkit.NodePool, name: "-nn-workers", inputs: map[string]input{
 		"nodeConfig.bootDiskKmsKey": {nil, aKey},
 	}},
 
-	{setting: "systemPool.machineType", value: "n2-standard-4", of: pulumitest.NodePool, name: "-system", inputs: map[string]input{
+	{setting: "systemPool.machineType", value: "n2-standard-4", of: testkit.NodePool, name: "-system", inputs: map[string]input{
 		"nodeConfig.machineType": {"e2-standard-4", "n2-standard-4"},
 	}},
-	{setting: "systemPool.nodes", value: 4, of: pulumitest.NodePool, name: "-system", inputs: map[string]input{
+	{setting: "systemPool.nodes", value: 4, of: testkit.NodePool, name: "-system", inputs: map[string]input{
 		"nodeCount": {3.0, 4.0},
 	}},
 	{setting: "autoscalingProfile", value: "BALANCED", inputs: map[string]input{
@@ -143,7 +143,7 @@ var clusterSettings = []struct {
 	{setting: "csiDrivers.gcsFuse", value: false, inputs: map[string]input{
 		"addonsConfig.gcsFuseCsiDriverConfig.enabled": {true, false},
 	}},
-	{setting: "imageStreaming", value: false, of: pulumitest.NodePool, name: "-nats", inputs: map[string]input{
+	{setting: "imageStreaming", value: false, of: testkit.NodePool, name: "-nats", inputs: map[string]input{
 		"nodeConfig.gcfsConfig.enabled": {true, nil},
 	}},
 	{setting: "logging.components", value: []any{"APISERVER", "SYSTEM_COMPONENTS"}, inputs: map[string]input{
@@ -190,13 +190,13 @@ func TestClusterSettings(t *testing.T) {
 	for _, c := range clusterSettings {
 		typeToken := c.of
 		if typeToken == "" {
-			typeToken = pulumitest.Cluster
+			typeToken = testkit.Cluster
 		}
 		t.Run(c.setting+" "+typeToken, func(t *testing.T) {
 			edited := programtest.ProdWith(t, func(cluster map[string]any) { set(cluster, c.setting, c.value) })
 			for path, want := range c.inputs {
-				assert.Equal(t, want.safe, pulumitest.Found(t, silent.One(t, typeToken, "persia-prod"+c.name), path), path)
-				assert.Equal(t, want.edited, pulumitest.Found(t, edited.One(t, typeToken, "persia-prod"+c.name), path), path)
+				assert.Equal(t, want.safe, testkit.Found(t, silent.One(t, typeToken, "persia-prod"+c.name), path), path)
+				assert.Equal(t, want.edited, testkit.Found(t, edited.One(t, typeToken, "persia-prod"+c.name), path), path)
 			}
 		})
 	}
@@ -234,7 +234,7 @@ func settingsOf(of reflect.Type, prefix string) []string {
 
 func TestCluster(t *testing.T) {
 	prod := programtest.DeployStack(t, "prod")
-	cluster := prod.One(t, pulumitest.Cluster, "persia-prod")
+	cluster := prod.One(t, testkit.Cluster, "persia-prod")
 	for path, want := range map[string]any{
 		"name":                  "persia-prod",
 		"location":              "us-central1",
@@ -246,7 +246,7 @@ func TestCluster(t *testing.T) {
 		"ipAllocationPolicy.servicesSecondaryRangeName": "services",
 		"nodeConfig.serviceAccount":                     "persia-prod-nodes@my-project.iam.gserviceaccount.com",
 	} {
-		assert.Equal(t, want, pulumitest.At(t, cluster, path), path)
+		assert.Equal(t, want, testkit.At(t, cluster, path), path)
 	}
 	timeouts := cluster.RegisterRPC.GetCustomTimeouts()
 	assert.Equal(t, []string{"60m", "120m", "60m"}, []string{timeouts.GetCreate(), timeouts.GetUpdate(), timeouts.GetDelete()})
@@ -254,20 +254,20 @@ func TestCluster(t *testing.T) {
 
 func TestNodesReachTheInternet(t *testing.T) {
 	private := programtest.ProdWith(t, func(map[string]any) {})
-	assert.Equal(t, true, pulumitest.At(t, private.One(t, pulumitest.Subnetwork, "persia-prod"), "privateIpGoogleAccess"))
-	nat := private.One(t, pulumitest.RouterNAT, "persia-prod")
+	assert.Equal(t, true, testkit.At(t, private.One(t, testkit.Subnetwork, "persia-prod"), "privateIpGoogleAccess"))
+	nat := private.One(t, testkit.RouterNAT, "persia-prod")
 	for path, want := range map[string]any{
 		"natIpAllocateOption":           "AUTO_ONLY",
 		"sourceSubnetworkIpRangesToNat": "ALL_SUBNETWORKS_ALL_IP_RANGES",
 		"logConfig.filter":              "ERRORS_ONLY",
 	} {
-		assert.Equal(t, want, pulumitest.At(t, nat, path), path)
+		assert.Equal(t, want, testkit.At(t, nat, path), path)
 	}
-	assert.Contains(t, private.One(t, pulumitest.Cluster, "persia-prod").Dependencies(), nat.URN)
+	assert.Contains(t, private.One(t, testkit.Cluster, "persia-prod").Dependencies(), nat.URN)
 
 	public := programtest.ProdWith(t, func(cluster map[string]any) { cluster["privateNodes"] = false })
-	assert.Empty(t, public.Some(pulumitest.RouterNAT), "public nodes need none")
-	assert.Empty(t, public.Some(pulumitest.Router))
+	assert.Empty(t, public.Some(testkit.RouterNAT), "public nodes need none")
+	assert.Empty(t, public.Some(testkit.Router))
 }
 
 // TestNodeRoles checks that a node has only the rights that it needs, and those that the stack
@@ -285,10 +285,10 @@ func TestNodeRoles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			prod := programtest.ProdWith(t, func(cluster map[string]any) { cluster["nodeRoles"] = test.added })
 			var roles []any
-			for _, grant := range prod.All(t, pulumitest.ProjectMember) {
-				roles = append(roles, pulumitest.At(t, grant, "role"))
-				assert.Equal(t, "serviceAccount:persia-prod-nodes@my-project.iam.gserviceaccount.com", pulumitest.At(t, grant, "member"))
-				assert.Contains(t, prod.One(t, pulumitest.Cluster, "persia-prod").Dependencies(), grant.URN)
+			for _, grant := range prod.All(t, testkit.ProjectMember) {
+				roles = append(roles, testkit.At(t, grant, "role"))
+				assert.Equal(t, "serviceAccount:persia-prod-nodes@my-project.iam.gserviceaccount.com", testkit.At(t, grant, "member"))
+				assert.Contains(t, prod.One(t, testkit.Cluster, "persia-prod").Dependencies(), grant.URN)
 			}
 			assert.ElementsMatch(t, test.roles, roles)
 		})
@@ -313,25 +313,25 @@ func TestKeyGrants(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			prod := programtest.ProdWith(t, func(cluster map[string]any) { cluster["encryption"] = test.encryption })
-			assert.Len(t, prod.Some(pulumitest.KeyGrant), len(test.grants))
+			assert.Len(t, prod.Some(testkit.KeyGrant), len(test.grants))
 			for _, name := range test.grants {
-				grant := prod.One(t, pulumitest.KeyGrant, name)
-				assert.Equal(t, aKey, pulumitest.At(t, grant, "cryptoKeyId"))
-				assert.Equal(t, "roles/cloudkms.cryptoKeyEncrypterDecrypter", pulumitest.At(t, grant, "role"))
-				assert.Equal(t, members[name], pulumitest.At(t, grant, "member"))
-				assert.Contains(t, prod.One(t, pulumitest.Cluster, "persia-prod").Dependencies(), grant.URN)
+				grant := prod.One(t, testkit.KeyGrant, name)
+				assert.Equal(t, aKey, testkit.At(t, grant, "cryptoKeyId"))
+				assert.Equal(t, "roles/cloudkms.cryptoKeyEncrypterDecrypter", testkit.At(t, grant, "role"))
+				assert.Equal(t, members[name], testkit.At(t, grant, "member"))
+				assert.Contains(t, prod.One(t, testkit.Cluster, "persia-prod").Dependencies(), grant.URN)
 			}
 		})
 	}
 }
 
 func TestBackupPlan(t *testing.T) {
-	assert.Empty(t, programtest.ProdWith(t, func(map[string]any) {}).Some(pulumitest.BackupPlan), "unless the stack wants one")
+	assert.Empty(t, programtest.ProdWith(t, func(map[string]any) {}).Some(testkit.BackupPlan), "unless the stack wants one")
 
 	prod := programtest.ProdWith(t, func(cluster map[string]any) {
 		set(cluster, "backup.plan", map[string]any{"schedule": "0 4 * * *", "retainDays": 30})
 	})
-	plan := prod.One(t, pulumitest.BackupPlan, "persia-prod")
+	plan := prod.One(t, testkit.BackupPlan, "persia-prod")
 	for path, want := range map[string]any{
 		"project":                          "my-project",
 		"location":                         "us-central1",
@@ -342,12 +342,12 @@ func TestBackupPlan(t *testing.T) {
 		"backupSchedule.cronSchedule":      "0 4 * * *",
 		"retentionPolicy.backupRetainDays": 30.0,
 	} {
-		assert.Equal(t, want, pulumitest.At(t, plan, path), path)
+		assert.Equal(t, want, testkit.At(t, plan, path), path)
 	}
-	assert.Equal(t, "persia-prod", pulumitest.At(t, plan, "name"))
+	assert.Equal(t, "persia-prod", testkit.At(t, plan, "name"))
 	assert.Empty(t, plan.RegisterRPC.GetImportId())
 	assert.True(t, plan.RegisterRPC.GetRetainOnDelete(), "backups outlive the stack")
-	assert.Contains(t, plan.Dependencies(), prod.One(t, pulumitest.Cluster, "persia-prod").URN)
+	assert.Contains(t, plan.Dependencies(), prod.One(t, testkit.Cluster, "persia-prod").URN)
 	assert.Empty(t, plan.RegisterRPC.GetPropertyDependencies()["cluster"].GetUrns(), "the plan is not replaced with the cluster")
 
 	configuration := programtest.ReadStack(t, "prod")
@@ -355,7 +355,7 @@ func TestBackupPlan(t *testing.T) {
 		set(cluster.(map[string]any), "backup.plan", map[string]any{"schedule": "0 4 * * *"})
 	})
 	const id = "projects/my-project/locations/us-central1/backupPlans/persia-prod"
-	next, err := programtest.DeployOver(t, configuration, pulumitest.Cloud{id: {}})
+	next, err := programtest.DeployOver(t, configuration, testkit.Cloud{id: {}})
 	require.NoError(t, err)
-	assert.Equal(t, id, next.One(t, pulumitest.BackupPlan, "persia-prod").RegisterRPC.GetImportId(), "a plan that stayed")
+	assert.Equal(t, id, next.One(t, testkit.BackupPlan, "persia-prod").RegisterRPC.GetImportId(), "a plan that stayed")
 }

@@ -11,7 +11,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 
 	"persia/internal/programtest"
-	"persia/internal/pulumitest"
+	"persia/internal/testkit"
 )
 
 type settings = map[string]any
@@ -39,10 +39,10 @@ func TestNodePools(t *testing.T) {
 		"embedding-ps":      {"m2-ultramem-416", 30, true, true, lacking(2)},
 		"nats":              {"n2-highmem-32", 9, true, true, surge},
 	}
-	require.Len(t, prod.All(t, pulumitest.NodePool), len(cases))
+	require.Len(t, prod.All(t, testkit.NodePool), len(cases))
 	for name, want := range cases {
 		t.Run(name, func(t *testing.T) {
-			pool := prod.One(t, pulumitest.NodePool, "persia-prod-"+name)
+			pool := prod.One(t, testkit.NodePool, "persia-prod-"+name)
 			for path, want := range map[string]any{
 				"nodeCount":                                       want.nodes,
 				"maxPodsPerNode":                                  110.0,
@@ -59,14 +59,14 @@ func TestNodePools(t *testing.T) {
 				"nodeConfig.shieldedInstanceConfig.enableIntegrityMonitoring": true,
 				"nodeConfig.shieldedInstanceConfig.enableSecureBoot":          want.secureBoot,
 			} {
-				assert.Equal(t, want, pulumitest.At(t, pool, path), path)
+				assert.Equal(t, want, testkit.At(t, pool, path), path)
 			}
-			assert.Equal(t, want.streaming, pulumitest.Found(t, pool, "nodeConfig.gcfsConfig.enabled") == true, "image streaming")
+			assert.Equal(t, want.streaming, testkit.Found(t, pool, "nodeConfig.gcfsConfig.enabled") == true, "image streaming")
 			for _, path := range []string{
 				"autoscaling", "queuedProvisioning", "placementPolicy",
 				"nodeConfig.reservationAffinity", "nodeConfig.fastSocket", "nodeConfig.bootDiskKmsKey", "nodeConfig.ephemeralStorageLocalSsdConfig",
 			} {
-				assert.Nil(t, pulumitest.Found(t, pool, path), path)
+				assert.Nil(t, testkit.Found(t, pool, path), path)
 			}
 			assert.Equal(t, ignoredOfPools, pool.RegisterRPC.GetIgnoreChanges())
 		})
@@ -166,15 +166,15 @@ func TestNodePoolSettings(t *testing.T) {
 		{"image streaming on Ubuntu", cpuPool, "nodeConfig.gcfsConfig.enabled", true, settings{"imageType": "UBUNTU_CONTAINERD"}, nil, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			assert.Equal(t, c.byDefault, pulumitest.Found(t, sparePool(t, c.pool, nil, nil), c.path), "by default")
-			assert.Equal(t, c.then, pulumitest.Found(t, sparePool(t, c.pool, c.edit, c.cluster), c.path))
+			assert.Equal(t, c.byDefault, testkit.Found(t, sparePool(t, c.pool, nil, nil), c.path), "by default")
+			assert.Equal(t, c.then, testkit.Found(t, sparePool(t, c.pool, c.edit, c.cluster), c.path))
 		})
 	}
 }
 
 // sparePool returns a pool that is added to the published deployment, after some edits of the pool
 // and of the cluster. A nil removes a setting.
-func sparePool(t *testing.T, pool, edits, cluster settings) pulumitest.Resource {
+func sparePool(t *testing.T, pool, edits, cluster settings) testkit.Resource {
 	t.Helper()
 	configuration := programtest.ReadStack(t, "prod")
 	programtest.Edit(t, configuration, "persia:nvidiaDriver", func(driver any) { driver.(settings)["installer"] = "managed" })
@@ -185,7 +185,7 @@ func sparePool(t *testing.T, pool, edits, cluster settings) pulumitest.Resource 
 	addPool(t, configuration, pool)
 	recorder, err := programtest.Deploy(t, configuration)
 	require.NoError(t, err)
-	return recorder.One(t, pulumitest.NodePool, "persia-prod-spare")
+	return recorder.One(t, testkit.NodePool, "persia-prod-spare")
 }
 
 func addPool(t *testing.T, configuration map[string]string, pool settings) {
@@ -211,12 +211,12 @@ func TestAutoscaledPoolsOverZones(t *testing.T) {
 	})
 	recorder, err := programtest.Deploy(t, configuration)
 	require.NoError(t, err)
-	assert.Equal(t, 2.0, pulumitest.At(t, recorder.One(t, pulumitest.NodePool, "persia-prod-system"), "nodeCount"), "a zone")
+	assert.Equal(t, 2.0, testkit.At(t, recorder.One(t, testkit.NodePool, "persia-prod-system"), "nodeCount"), "a zone")
 	for name, policy := range map[string]string{"nn-workers": "ANY", "dataloaders": "BALANCED"} {
-		pool := recorder.One(t, pulumitest.NodePool, "persia-prod-"+name)
-		assert.Equal(t, 200.0, pulumitest.At(t, pool, "autoscaling.totalMaxNodeCount"))
-		assert.Equal(t, policy, pulumitest.At(t, pool, "autoscaling.locationPolicy"))
-		assert.Nil(t, pulumitest.Found(t, pool, "nodeCount"))
+		pool := recorder.One(t, testkit.NodePool, "persia-prod-"+name)
+		assert.Equal(t, 200.0, testkit.At(t, pool, "autoscaling.totalMaxNodeCount"))
+		assert.Equal(t, policy, testkit.At(t, pool, "autoscaling.locationPolicy"))
+		assert.Nil(t, testkit.Found(t, pool, "nodeCount"))
 		assert.Equal(t, append(ignoredOfPools, "nodeCount"), pool.RegisterRPC.GetIgnoreChanges())
 	}
 }
@@ -232,7 +232,7 @@ func TestNodePoolsAreProtected(t *testing.T) {
 			})
 			recorder, err := programtest.Deploy(t, configuration)
 			require.NoError(t, err)
-			for _, pool := range recorder.All(t, pulumitest.NodePool) {
+			for _, pool := range recorder.All(t, testkit.NodePool) {
 				assert.Equal(t, protection != false, pool.RegisterRPC.GetProtect(), pool.Name)
 			}
 		})
@@ -255,7 +255,7 @@ func TestRolesTolerateTaintsOfTheirPool(t *testing.T) {
 		"dataloader":       {"persia.com/dedicated", "cloud.google.com/gke-spot"},
 		"embedding-worker": {"persia.com/dedicated"},
 	} {
-		set := pulumitest.Object[appsv1.StatefulSet](t, recorder.One(t, pulumitest.StatefulSet, "criteo-"+role))
+		set := testkit.Object[appsv1.StatefulSet](t, recorder.One(t, testkit.StatefulSet, "criteo-"+role))
 		var keys []string
 		for _, toleration := range set.Spec.Template.Spec.Tolerations {
 			keys = append(keys, toleration.Key)
@@ -269,11 +269,11 @@ func TestGPUPoolsComeAfterTheSystemPool(t *testing.T) {
 	for _, name := range []string{"dev", "prod"} {
 		var system string
 		var gpus, others []string
-		for _, pool := range programtest.DeployStack(t, name).All(t, pulumitest.NodePool) {
+		for _, pool := range programtest.DeployStack(t, name).All(t, testkit.NodePool) {
 			switch {
-			case pulumitest.At(t, pool, "name") == "system":
+			case testkit.At(t, pool, "name") == "system":
 				system = pool.RegisterRPC.GetName()
-			case pulumitest.Found(t, pool, "nodeConfig.guestAccelerators[0].type") != nil:
+			case testkit.Found(t, pool, "nodeConfig.guestAccelerators[0].type") != nil:
 				gpus = append(gpus, strings.Join(pool.RegisterRPC.GetDependencies(), " "))
 			default:
 				others = append(others, strings.Join(pool.RegisterRPC.GetDependencies(), " "))

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"persia/internal/programtest"
-	"persia/internal/pulumitest"
+	"persia/internal/testkit"
 )
 
 // TestMachinesDecide checks the settings of a pool that the stack file omits and that its machine
@@ -32,9 +32,9 @@ func TestMachinesDecide(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			pool := settings{"name": "spare", "nodes": 2, "zones": []any{"us-central1-a"}}
 			got := sparePool(t, pool, c.pool, nil)
-			assert.Equal(t, c.gvnic, pulumitest.Found(t, got, "nodeConfig.gvnic.enabled"), "gvnic")
-			assert.Equal(t, c.localSSDs, pulumitest.Found(t, got, "nodeConfig.ephemeralStorageLocalSsdConfig.localSsdCount"), "local SSDs")
-			assert.Equal(t, c.disk, pulumitest.Found(t, got, "nodeConfig.diskType"), "disk")
+			assert.Equal(t, c.gvnic, testkit.Found(t, got, "nodeConfig.gvnic.enabled"), "gvnic")
+			assert.Equal(t, c.localSSDs, testkit.Found(t, got, "nodeConfig.ephemeralStorageLocalSsdConfig.localSsdCount"), "local SSDs")
+			assert.Equal(t, c.disk, testkit.Found(t, got, "nodeConfig.diskType"), "disk")
 		})
 	}
 }
@@ -43,11 +43,11 @@ func TestMachinesDecide(t *testing.T) {
 // parameter servers on M2, and GKE has gVNIC on neither.
 func TestProdGoesTogether(t *testing.T) {
 	prod := programtest.DeployStack(t, "prod")
-	require.Equal(t, "UBUNTU_CONTAINERD", pulumitest.At(t, prod.One(t, pulumitest.NodePool, "persia-prod-nn-workers"), "nodeConfig.imageType"))
+	require.Equal(t, "UBUNTU_CONTAINERD", testkit.At(t, prod.One(t, testkit.NodePool, "persia-prod-nn-workers"), "nodeConfig.imageType"))
 	for _, pool := range []string{"nn-workers", "embedding-ps"} {
-		assert.Nil(t, pulumitest.Found(t, prod.One(t, pulumitest.NodePool, "persia-prod-"+pool), "nodeConfig.gvnic"), pool)
+		assert.Nil(t, testkit.Found(t, prod.One(t, testkit.NodePool, "persia-prod-"+pool), "nodeConfig.gvnic"), pool)
 	}
 	for _, pool := range []string{"dataloaders", "embedding-workers"} {
-		assert.Equal(t, true, pulumitest.At(t, prod.One(t, pulumitest.NodePool, "persia-prod-"+pool), "nodeConfig.gvnic.enabled"), pool)
+		assert.Equal(t, true, testkit.At(t, prod.One(t, testkit.NodePool, "persia-prod-"+pool), "nodeConfig.gvnic.enabled"), pool)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"persia/internal/programtest"
-	"persia/internal/pulumitest"
+	"persia/internal/testkit"
 )
 
 // TestRangeOfNodesOnlyGrows checks that every other range is refused, because it would replace the
@@ -45,7 +45,7 @@ func TestRangeOfNodesOnlyGrows(t *testing.T) {
 					set(cluster.(map[string]any), "network.nodes", c.wanted)
 				})
 			}
-			there := pulumitest.Cloud{}
+			there := testkit.Cloud{}
 			if c.state != nil {
 				there["outputs"], there["resources"] = settings{"clusterName": "persia-dev"}, c.state
 			}

@@ -10,7 +10,7 @@ import (
 	"persia/config"
 	"persia/infra/gke"
 	"persia/internal/programtest"
-	"persia/internal/pulumitest"
+	"persia/internal/testkit"
 )
 
 // TestClusterWithJobsIsNotReplaced: a setting that replaces the cluster is refused while jobs run
@@ -85,7 +85,7 @@ func TestClusterWithJobsIsNotReplaced(t *testing.T) {
 			if project, edited := c.edits["persia:project"].(string); edited {
 				configuration["persia:project"] = project
 			}
-			there := pulumitest.Cloud{}
+			there := testkit.Cloud{}
 			if c.state != nil {
 				there["outputs"], there["resources"] = settings{"clusterName": "persia-dev"}, c.state
 			}

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"persia/internal/programtest"
-	"persia/internal/pulumitest"
+	"persia/internal/testkit"
 )
 
 // TestDriver: GKE's own installation or a DaemonSet, and never both.
@@ -39,17 +39,17 @@ func TestDriver(t *testing.T) {
 			recorder, err := programtest.Deploy(t, configuration)
 			require.NoError(t, err)
 
-			pool := recorder.One(t, pulumitest.NodePool, "persia-dev-gpu")
-			assert.Equal(t, "nvidia-l4", pulumitest.At(t, pool, "nodeConfig.guestAccelerators[0].type"))
-			assert.Equal(t, test.gkeInstalls, pulumitest.At(t, pool, "nodeConfig.guestAccelerators[0].gpuDriverInstallationConfig.gpuDriverVersion"))
-			assert.Equal(t, test.imageType, pulumitest.At(t, pool, "nodeConfig.imageType"))
-			assert.Equal(t, test.secureBoot, pulumitest.At(t, pool, "nodeConfig.shieldedInstanceConfig.enableSecureBoot"))
+			pool := recorder.One(t, testkit.NodePool, "persia-dev-gpu")
+			assert.Equal(t, "nvidia-l4", testkit.At(t, pool, "nodeConfig.guestAccelerators[0].type"))
+			assert.Equal(t, test.gkeInstalls, testkit.At(t, pool, "nodeConfig.guestAccelerators[0].gpuDriverInstallationConfig.gpuDriverVersion"))
+			assert.Equal(t, test.imageType, testkit.At(t, pool, "nodeConfig.imageType"))
+			assert.Equal(t, test.secureBoot, testkit.At(t, pool, "nodeConfig.shieldedInstanceConfig.enableSecureBoot"))
 
 			if test.installer == "" {
-				assert.Empty(t, recorder.Some(pulumitest.DaemonSet))
+				assert.Empty(t, recorder.Some(testkit.DaemonSet))
 				return
 			}
-			set := pulumitest.Object[appsv1.DaemonSet](t, recorder.One(t, pulumitest.DaemonSet, "nvidia-driver"))
+			set := testkit.Object[appsv1.DaemonSet](t, recorder.One(t, testkit.DaemonSet, "nvidia-driver"))
 			assert.Equal(t, "kube-system", set.Namespace)
 			pod := set.Spec.Template.Spec
 			assert.Equal(t, test.installer, pod.InitContainers[0].Image)

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"persia/internal/programtest"
-	"persia/internal/pulumitest"
+	"persia/internal/testkit"
 )
 
 // created are all kinds of storage that a stack makes.
@@ -20,16 +20,16 @@ var created = map[string]struct {
 	// agent is the service that uses the storage's key.
 	agent string
 }{
-	"bucket": {pulumitest.Bucket, "some-bucket", "gs://some-bucket", "some-bucket", func(create map[string]any) map[string]any {
+	"bucket": {testkit.Bucket, "some-bucket", "gs://some-bucket", "some-bucket", func(create map[string]any) map[string]any {
 		return source("gcsFuse", map[string]any{"bucket": "some-bucket", "create": create})
 	}, "gs-project-accounts"},
-	"Filestore": {pulumitest.FilestoreInstance, instanceID, "us-central1-a/fs", "fs", func(create map[string]any) map[string]any {
+	"Filestore": {testkit.FilestoreInstance, instanceID, "us-central1-a/fs", "fs", func(create map[string]any) map[string]any {
 		return source("filestore", map[string]any{"instance": "fs", "create": create})
 	}, "cloud-filer"},
-	"disk": {pulumitest.Disk, diskID, "us-central1-a/d", "d", func(create map[string]any) map[string]any {
+	"disk": {testkit.Disk, diskID, "us-central1-a/d", "d", func(create map[string]any) map[string]any {
 		return source("persistentDisk", map[string]any{"disk": "d", "create": create})
 	}, "compute-system"},
-	"regional disk": {pulumitest.RegionDisk, regionDiskID, "us-central1/d", "d", func(create map[string]any) map[string]any {
+	"regional disk": {testkit.RegionDisk, regionDiskID, "us-central1/d", "d", func(create map[string]any) map[string]any {
 		return source("persistentDisk", map[string]any{"disk": "d", "zones": []any{"us-central1-a", "us-central1-b"}, "create": create})
 	}, "compute-system"},
 }
@@ -39,11 +39,11 @@ var created = map[string]struct {
 func resolved(typeToken, deleted string) map[string]any {
 	create := map[string]any{"deleteWithStack": deleted}
 	switch typeToken {
-	case pulumitest.Bucket:
+	case testkit.Bucket:
 		return source("gcsFuse", map[string]any{"bucket": "some-bucket", "create": create})
-	case pulumitest.FilestoreInstance:
+	case testkit.FilestoreInstance:
 		return source("filestore", map[string]any{"instance": "fs", "location": "us-central1-a", "share": "checkpoints", "create": create})
-	case pulumitest.Disk:
+	case testkit.Disk:
 		return source("persistentDisk", map[string]any{"disk": "d", "project": "my-project", "zones": []any{"us-central1-a"}, "create": create})
 	default:
 		return source("persistentDisk", map[string]any{"disk": "d", "project": "my-project", "zones": []any{"us-central1-a", "us-central1-b"}, "create": create})
@@ -51,12 +51,12 @@ func resolved(typeToken, deleted string) map[string]any {
 }
 
 // left returns storage of 1 TiB that an earlier life of a stack created.
-func left(stack string) pulumitest.Cloud {
+func left(stack string) testkit.Cloud {
 	labels := map[string]any{"persia-stack": stack}
 	if stack == "" {
 		labels = map[string]any{}
 	}
-	return pulumitest.Cloud{
+	return testkit.Cloud{
 		"some-bucket": {"name": "some-bucket", "location": "US-CENTRAL1", "labels": labels},
 		instanceID: {"tier": "ZONAL", "effectiveLabels": labels,
 			"fileShares": []any{map[string]any{"capacityGb": 1024, "name": "checkpoints"}},
@@ -75,24 +75,24 @@ func TestCreated(t *testing.T) {
 			made := recorder.One(t, test.typeToken, test.name)
 			assert.True(t, made.RegisterRPC.GetRetainOnDelete())
 			assert.Empty(t, made.ID, "there is nothing to take over")
-			assert.Equal(t, programtest.ThisStack, pulumitest.At(t, made, `labels["persia-stack"]`))
-			grant := recorder.One(t, pulumitest.KeyGrant, kmsKey+"/"+test.agent)
-			assert.Equal(t, "serviceAccount:service-123456789012@"+test.agent+".iam.gserviceaccount.com", pulumitest.At(t, grant, "member"))
-			assert.Equal(t, kmsKey, pulumitest.At(t, grant, "cryptoKeyId"))
+			assert.Equal(t, programtest.ThisStack, testkit.At(t, made, `labels["persia-stack"]`))
+			grant := recorder.One(t, testkit.KeyGrant, kmsKey+"/"+test.agent)
+			assert.Equal(t, "serviceAccount:service-123456789012@"+test.agent+".iam.gserviceaccount.com", testkit.At(t, grant, "member"))
+			assert.Equal(t, kmsKey, testkit.At(t, grant, "cryptoKeyId"))
 			assert.True(t, grant.RegisterRPC.GetRetainOnDelete(), "without it the data cannot be read")
 			assert.Contains(t, made.Dependencies(), grant.URN)
 
-			volume := recorder.One(t, pulumitest.Volume, "more")
+			volume := recorder.One(t, testkit.Volume, "more")
 			assert.Contains(t, volume.Dependencies(), made.URN)
-			assert.Contains(t, recorder.One(t, pulumitest.Claim, "more").Dependencies(), volume.URN)
-			network := recorder.One(t, pulumitest.Network, "persia-dev")
-			assert.Equal(t, test.typeToken == pulumitest.FilestoreInstance, network.RegisterRPC.GetRetainOnDelete(), "only an instance needs its network")
+			assert.Contains(t, recorder.One(t, testkit.Claim, "more").Dependencies(), volume.URN)
+			network := recorder.One(t, testkit.Network, "persia-dev")
+			assert.Equal(t, test.typeToken == testkit.FilestoreInstance, network.RegisterRPC.GetRetainOnDelete(), "only an instance needs its network")
 			assert.Empty(t, network.ID)
 
 			deleted := programtest.MustDeploy(t, withVolume(t, test.source(map[string]any{"deleteWithStack": test.repeated})), nil)
 			assert.False(t, deleted.One(t, test.typeToken, test.name).RegisterRPC.GetRetainOnDelete())
-			assert.False(t, deleted.One(t, pulumitest.Network, "persia-dev").RegisterRPC.GetRetainOnDelete())
-			assert.Empty(t, deleted.Some(pulumitest.KeyGrant))
+			assert.False(t, deleted.One(t, testkit.Network, "persia-dev").RegisterRPC.GetRetainOnDelete())
+			assert.Empty(t, deleted.Some(testkit.KeyGrant))
 		})
 	}
 }
@@ -104,8 +104,8 @@ func TestTakenOver(t *testing.T) {
 			configuration := withVolume(t, test.source(map[string]any{}))
 			recorder := programtest.MustDeploy(t, configuration, left(programtest.ThisStack))
 			assert.Equal(t, test.id, recorder.One(t, test.typeToken, test.name).RegisterRPC.GetImportId())
-			network := recorder.One(t, pulumitest.Network, "persia-dev").RegisterRPC.GetImportId()
-			if test.typeToken == pulumitest.FilestoreInstance {
+			network := recorder.One(t, testkit.Network, "persia-dev").RegisterRPC.GetImportId()
+			if test.typeToken == testkit.FilestoreInstance {
 				assert.Equal(t, "projects/my-project/global/networks/persia-dev", network)
 			} else {
 				assert.Empty(t, network)
@@ -113,10 +113,10 @@ func TestTakenOver(t *testing.T) {
 
 			recorder, err := programtest.DeployOver(t, configuration, left("persia-other"))
 			require.ErrorContains(t, err, "exists already, and the stack persia-other has created it; remove create")
-			assert.Equal(t, []string{pulumitest.GoogleProvider}, recorder.URNs())
+			assert.Equal(t, []string{testkit.GoogleProvider}, recorder.URNs())
 			recorder, err = programtest.DeployOver(t, configuration, left(""))
 			require.ErrorContains(t, err, "exists already, and no stack has created it; remove create")
-			assert.Equal(t, []string{pulumitest.GoogleProvider}, recorder.URNs())
+			assert.Equal(t, []string{testkit.GoogleProvider}, recorder.URNs())
 		})
 	}
 }
@@ -127,14 +127,14 @@ func TestShrinking(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			larger, smaller := test.source(map[string]any{}), test.source(map[string]any{"tier": "BASIC_HDD"})
 			larger["size"], smaller["size"] = "2Ti", "1Ti"
-			if test.typeToken != pulumitest.FilestoreInstance {
+			if test.typeToken != testkit.FilestoreInstance {
 				smaller = test.source(map[string]any{})
 				smaller["size"] = "512Gi"
 			}
 			grown := programtest.MustDeploy(t, withVolume(t, larger), left(programtest.ThisStack))
-			volume := pulumitest.Object[corev1.PersistentVolume](t, grown.One(t, pulumitest.Volume, "more"))
+			volume := testkit.Object[corev1.PersistentVolume](t, grown.One(t, testkit.Volume, "more"))
 			assert.Equal(t, "2Ti", volume.Spec.Capacity.Storage().String())
-			if test.typeToken == pulumitest.Bucket {
+			if test.typeToken == testkit.Bucket {
 				return // has no size
 			}
 			there := left(programtest.ThisStack)
@@ -143,7 +143,7 @@ func TestShrinking(t *testing.T) {
 			recorder, err := programtest.DeployOver(t, withVolume(t, smaller), there)
 			require.ErrorContains(t, err, "persia:storage[1].size: Invalid value: ")
 			require.ErrorContains(t, err, "never shrinks; write ")
-			assert.Equal(t, []string{pulumitest.GoogleProvider}, recorder.URNs())
+			assert.Equal(t, []string{testkit.GoogleProvider}, recorder.URNs())
 		})
 	}
 }
@@ -168,7 +168,7 @@ func TestUnchangeable(t *testing.T) {
 			recorder, err := programtest.DeployOver(t, withVolume(t, test.source), left(programtest.ThisStack))
 			require.ErrorContains(t, err, "persia:storage[1]."+test.path+": Invalid value: ")
 			require.ErrorContains(t, err, "cannot be changed")
-			assert.Equal(t, []string{pulumitest.GoogleProvider}, recorder.URNs())
+			assert.Equal(t, []string{testkit.GoogleProvider}, recorder.URNs())
 		})
 	}
 }
@@ -189,7 +189,7 @@ func TestExistingStorage(t *testing.T) {
 			require.ErrorContains(t, err, "write 1024Gi or less")
 			source["size"] = "1Ti"
 			recorder := programtest.MustDeploy(t, withVolume(t, source), left(""))
-			for _, token := range []string{pulumitest.Bucket, pulumitest.FilestoreInstance, pulumitest.Disk} {
+			for _, token := range []string{testkit.Bucket, testkit.FilestoreInstance, testkit.Disk} {
 				assert.Empty(t, recorder.Some(token), "what is there is not the stack's")
 			}
 		})
@@ -206,7 +206,7 @@ func TestBucket(t *testing.T) {
 		jobs.([]any)[0].(map[string]any)["mounts"] = []any{map[string]any{"volume": "more", "mountPath": "/more"}}
 	})
 	recorder := programtest.MustDeploy(t, configuration, nil)
-	bucket := recorder.One(t, pulumitest.Bucket, "gs://some-bucket")
+	bucket := recorder.One(t, testkit.Bucket, "gs://some-bucket")
 	for path, want := range map[string]any{
 		"name":                     "some-bucket",
 		"project":                  "my-project",
@@ -219,27 +219,27 @@ func TestBucket(t *testing.T) {
 		"lifecycleRules[0].condition":               map[string]any{"withState": "ARCHIVED", "matchesPrefixes": []any{"checkpoints/"}, "daysSinceNoncurrentTime": 90.0, "numNewerVersions": 1.0, "noAge": true},
 		"encryption.defaultKmsKeyName":              kmsKey,
 	} {
-		assert.Equal(t, want, pulumitest.At(t, bucket, path), path)
+		assert.Equal(t, want, testkit.At(t, bucket, path), path)
 	}
 	assert.NotContains(t, bucket.Inputs, "forceDestroy", "it would be a difference to what is taken over")
-	grants := recorder.All(t, pulumitest.BucketGrant)
+	grants := recorder.All(t, testkit.BucketGrant)
 	require.Len(t, grants, 1, "nobody else reaches the bucket")
-	assert.Equal(t, "roles/storage.objectUser", pulumitest.At(t, grants[0], "role"))
-	assert.Equal(t, "some-bucket", pulumitest.At(t, grants[0], "bucket"))
+	assert.Equal(t, "roles/storage.objectUser", testkit.At(t, grants[0], "role"))
+	assert.Equal(t, "some-bucket", testkit.At(t, grants[0], "bucket"))
 	assert.Contains(t, grants[0].Dependencies(), bucket.URN)
 	assert.Equal(t, "principal://iam.googleapis.com/projects/123456789012/locations/global/workloadIdentityPools/"+
-		"my-project.svc.id.goog/subject/ns/persia/sa/"+programtest.AccountOf(t, recorder, "adult-income"), pulumitest.At(t, grants[0], "member"))
+		"my-project.svc.id.goog/subject/ns/persia/sa/"+programtest.AccountOf(t, recorder, "adult-income"), testkit.At(t, grants[0], "member"))
 
-	plain := programtest.MustDeploy(t, withVolume(t, created["bucket"].source(map[string]any{})), nil).One(t, pulumitest.Bucket, "gs://some-bucket")
-	assert.Equal(t, 7.0*24*60*60, pulumitest.At(t, plain, "softDeletePolicy.retentionDurationSeconds"))
+	plain := programtest.MustDeploy(t, withVolume(t, created["bucket"].source(map[string]any{})), nil).One(t, testkit.Bucket, "gs://some-bucket")
+	assert.Equal(t, 7.0*24*60*60, testkit.At(t, plain, "softDeletePolicy.retentionDurationSeconds"))
 	assert.NotContains(t, plain.Inputs, "lifecycleRules")
-	deleted := programtest.MustDeploy(t, withVolume(t, created["bucket"].source(map[string]any{"deleteWithStack": "some-bucket"})), nil).One(t, pulumitest.Bucket, "gs://some-bucket")
-	assert.Equal(t, true, pulumitest.At(t, deleted, "forceDestroy"))
+	deleted := programtest.MustDeploy(t, withVolume(t, created["bucket"].source(map[string]any{"deleteWithStack": "some-bucket"})), nil).One(t, testkit.Bucket, "gs://some-bucket")
+	assert.Equal(t, true, testkit.At(t, deleted, "forceDestroy"))
 }
 
 func TestFilestore(t *testing.T) {
 	recorder := programtest.MustDeploy(t, withVolume(t, created["Filestore"].source(map[string]any{})), nil)
-	instance := recorder.One(t, pulumitest.FilestoreInstance, "us-central1-a/fs")
+	instance := recorder.One(t, testkit.FilestoreInstance, "us-central1-a/fs")
 	for path, want := range map[string]any{
 		"name":                  "fs",
 		"location":              "us-central1-a",
@@ -249,24 +249,24 @@ func TestFilestore(t *testing.T) {
 		"networks[0].network":   "projects/my-project/global/networks/persia-dev",
 		"networks[0].modes[0]":  "MODE_IPV4",
 	} {
-		assert.Equal(t, want, pulumitest.At(t, instance, path), path)
+		assert.Equal(t, want, testkit.At(t, instance, path), path)
 	}
 	// Filestore takes a range of the network, which must not be one of the cluster's.
-	assert.Contains(t, recorder.Before(instance), recorder.One(t, pulumitest.Cluster, "persia-dev").URN)
+	assert.Contains(t, recorder.Before(instance), recorder.One(t, testkit.Cluster, "persia-dev").URN)
 }
 
 func TestDisks(t *testing.T) {
-	disk := programtest.MustDeploy(t, withVolume(t, created["disk"].source(map[string]any{"type": "pd-ssd", "kmsKey": kmsKey})), nil).One(t, pulumitest.Disk, "us-central1-a/d")
+	disk := programtest.MustDeploy(t, withVolume(t, created["disk"].source(map[string]any{"type": "pd-ssd", "kmsKey": kmsKey})), nil).One(t, testkit.Disk, "us-central1-a/d")
 	for path, want := range map[string]any{
 		"name": "d", "zone": "us-central1-a", "type": "pd-ssd", "size": 1024.0, "diskEncryptionKey.kmsKeySelfLink": kmsKey,
 	} {
-		assert.Equal(t, want, pulumitest.At(t, disk, path), path)
+		assert.Equal(t, want, testkit.At(t, disk, path), path)
 	}
-	disk = programtest.MustDeploy(t, withVolume(t, created["regional disk"].source(map[string]any{"kmsKey": kmsKey})), nil).One(t, pulumitest.RegionDisk, "us-central1/d")
+	disk = programtest.MustDeploy(t, withVolume(t, created["regional disk"].source(map[string]any{"kmsKey": kmsKey})), nil).One(t, testkit.RegionDisk, "us-central1/d")
 	for path, want := range map[string]any{
 		"name": "d", "region": "us-central1", "type": "pd-balanced", "size": 1024.0, "diskEncryptionKey.kmsKeyName": kmsKey,
 		"replicaZones": []any{"us-central1-a", "us-central1-b"},
 	} {
-		assert.Equal(t, want, pulumitest.At(t, disk, path), path)
+		assert.Equal(t, want, testkit.At(t, disk, path), path)
 	}
 }

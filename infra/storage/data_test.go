@@ -8,14 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"persia/internal/programtest"
-	"persia/internal/pulumitest"
+	"persia/internal/testkit"
 )
 
 // lastUpdate returns a cloud in which the last update of the stack has left records of its
 // storage in the outputs.
-func lastUpdate(there pulumitest.Cloud, records ...any) pulumitest.Cloud {
+func lastUpdate(there testkit.Cloud, records ...any) testkit.Cloud {
 	if there == nil {
-		there = pulumitest.Cloud{}
+		there = testkit.Cloud{}
 	}
 	there["outputs"] = map[string]any{"storage": records}
 	return there
@@ -35,7 +35,7 @@ func TestRenamedVolume(t *testing.T) {
 			volume := test.source(map[string]any{"kmsKey": kmsKey})
 			volume["name"], volume["claim"] = "renamed", "renamed"
 			after := programtest.MustDeploy(t, withVolume(t, volume), lastUpdate(nil, record("more", test.source(map[string]any{}))))
-			for _, token := range []string{test.typeToken, pulumitest.KeyGrant} {
+			for _, token := range []string{test.typeToken, testkit.KeyGrant} {
 				assert.Equal(t, before.All(t, token)[0].URN, after.All(t, token)[0].URN)
 			}
 			// Storage that an earlier release registered by the name of the volume stays too.
@@ -50,10 +50,10 @@ func TestRenamedVolume(t *testing.T) {
 func inState(typeToken string, labels map[string]any) map[string]any {
 	outputs := map[string]any{"project": "my-project", "labels": labels}
 	maps.Copy(outputs, map[string]map[string]any{
-		pulumitest.Bucket:            {"name": "some-bucket"},
-		pulumitest.FilestoreInstance: {"name": "fs", "location": "us-central1-a", "fileShares": map[string]any{"name": "checkpoints"}},
-		pulumitest.Disk:              {"name": "d", "zone": "us-central1-a"},
-		pulumitest.RegionDisk:        {"name": "d", "region": "us-central1", "replicaZones": []any{"https://www.googleapis.com/compute/v1/projects/my-project/zones/us-central1-a", "us-central1-b"}},
+		testkit.Bucket:            {"name": "some-bucket"},
+		testkit.FilestoreInstance: {"name": "fs", "location": "us-central1-a", "fileShares": map[string]any{"name": "checkpoints"}},
+		testkit.Disk:              {"name": "d", "zone": "us-central1-a"},
+		testkit.RegionDisk:        {"name": "d", "region": "us-central1", "replicaZones": []any{"https://www.googleapis.com/compute/v1/projects/my-project/zones/us-central1-a", "us-central1-b"}},
 	}[typeToken])
 	return outputs
 }
@@ -74,30 +74,30 @@ func TestNoEditDeletes(t *testing.T) {
 			deletable := inState(test.typeToken, map[string]any{"persia-stack": programtest.ThisStack, "persia-deleted-with-stack": "true"})
 			// last returns a cloud with a resource in the state, and a record in the outputs of the last
 			// successful update.
-			last := func(there pulumitest.Cloud, outputs map[string]any, records ...any) pulumitest.Cloud {
+			last := func(there testkit.Cloud, outputs map[string]any, records ...any) testkit.Cloud {
 				there = lastUpdate(there, records...)
 				there["resources"] = map[string]any{"urn:pulumi:dev::persia::" + test.typeToken + "::" + test.name: map[string]any{"outputs": outputs}}
 				return there
 			}
-			for state, cloud := range map[string]func() pulumitest.Cloud{
-				"marked":                    func() pulumitest.Cloud { return last(left(programtest.ThisStack), deletable) },
-				"imported, and not updated": func() pulumitest.Cloud { return last(left(programtest.ThisStack), inState(test.typeToken, nil)) },
-				"forced": func() pulumitest.Cloud {
+			for state, cloud := range map[string]func() testkit.Cloud{
+				"marked":                    func() testkit.Cloud { return last(left(programtest.ThisStack), deletable) },
+				"imported, and not updated": func() testkit.Cloud { return last(left(programtest.ThisStack), inState(test.typeToken, nil)) },
+				"forced": func() testkit.Cloud {
 					forced := inState(test.typeToken, owned)
 					forced["forceDestroy"] = true
 					return last(left(programtest.ThisStack), forced)
 				},
-				"marked by an earlier release": func() pulumitest.Cloud {
+				"marked by an earlier release": func() testkit.Cloud {
 					return last(left(programtest.ThisStack), inState(test.typeToken, owned), record("more", resolved(test.typeToken, test.repeated)))
 				},
 			} {
 				for _, edited := range []map[string]string{without, withVolume(t, uncreated)} {
 					recorder, err := programtest.DeployOver(t, edited, cloud())
 					require.ErrorContains(t, err, refused, state)
-					assert.Equal(t, []string{pulumitest.GoogleProvider}, recorder.URNs(), "nothing else is registered")
+					assert.Equal(t, []string{testkit.GoogleProvider}, recorder.URNs(), "nothing else is registered")
 				}
 			}
-			for state, cloud := range map[string]pulumitest.Cloud{
+			for state, cloud := range map[string]testkit.Cloud{
 				"the storage is gone":     last(nil, deletable),
 				"the state keeps it":      last(left(programtest.ThisStack), inState(test.typeToken, owned)),
 				"the state has forgotten": lastUpdate(left(programtest.ThisStack), record("more", resolved(test.typeToken, test.repeated))),
@@ -107,9 +107,9 @@ func TestNoEditDeletes(t *testing.T) {
 			}
 			kept := programtest.MustDeploy(t, withVolume(t, test.source(map[string]any{})), last(left(programtest.ThisStack), deletable)).One(t, test.typeToken, test.name)
 			assert.True(t, kept.RegisterRPC.GetRetainOnDelete(), "from now on it may be removed")
-			assert.Equal(t, owned, pulumitest.At(t, kept, "labels"))
+			assert.Equal(t, owned, testkit.At(t, kept, "labels"))
 			still := programtest.MustDeploy(t, withVolume(t, test.source(map[string]any{"deleteWithStack": test.repeated})), last(left(programtest.ThisStack), deletable))
-			assert.Equal(t, deletable["labels"], pulumitest.At(t, still.One(t, test.typeToken, test.name), "labels"))
+			assert.Equal(t, deletable["labels"], testkit.At(t, still.One(t, test.typeToken, test.name), "labels"))
 		})
 	}
 }
@@ -118,15 +118,15 @@ func TestNoEditDeletes(t *testing.T) {
 // instance that a volume has left is still there.
 func TestNetworkOfWhatIsLeft(t *testing.T) {
 	share := record("share", source("filestore", map[string]any{"instance": "fs", "location": "us-central1-a", "share": "checkpoints", "create": map[string]any{"tier": "ZONAL"}}))
-	network := func(there pulumitest.Cloud) pulumitest.Resource {
-		return programtest.MustDeploy(t, programtest.ReadStack(t, "dev"), lastUpdate(there, share)).One(t, pulumitest.Network, "persia-dev")
+	network := func(there testkit.Cloud) testkit.Resource {
+		return programtest.MustDeploy(t, programtest.ReadStack(t, "dev"), lastUpdate(there, share)).One(t, testkit.Network, "persia-dev")
 	}
 	assert.True(t, network(left(programtest.ThisStack)).RegisterRPC.GetRetainOnDelete())
 	assert.False(t, network(nil).RegisterRPC.GetRetainOnDelete(), "the instance was deleted by hand")
 	ofFailed := lastUpdate(left(programtest.ThisStack))
-	ofFailed["resources"] = map[string]any{"urn:pulumi:dev::persia::" + pulumitest.FilestoreInstance + "::us-central1-a/fs": map[string]any{
-		"outputs": inState(pulumitest.FilestoreInstance, map[string]any{"persia-stack": programtest.ThisStack})}}
-	failed := programtest.MustDeploy(t, programtest.ReadStack(t, "dev"), ofFailed).One(t, pulumitest.Network, "persia-dev")
+	ofFailed["resources"] = map[string]any{"urn:pulumi:dev::persia::" + testkit.FilestoreInstance + "::us-central1-a/fs": map[string]any{
+		"outputs": inState(testkit.FilestoreInstance, map[string]any{"persia-stack": programtest.ThisStack})}}
+	failed := programtest.MustDeploy(t, programtest.ReadStack(t, "dev"), ofFailed).One(t, testkit.Network, "persia-dev")
 	assert.True(t, failed.RegisterRPC.GetRetainOnDelete(), "an update that failed had created it")
 	elsewhere := left(programtest.ThisStack)
 	elsewhere[instanceID]["networks"] = []any{map[string]any{"network": "default"}}
@@ -141,15 +141,15 @@ func TestOneGrantOfAKey(t *testing.T) {
 		cluster.(map[string]any)["encryption"] = map[string]any{"bootDisks": kmsKey, "secrets": kmsKey}
 	})
 	recorder := programtest.MustDeploy(t, configuration, nil)
-	grants := recorder.All(t, pulumitest.KeyGrant)
+	grants := recorder.All(t, testkit.KeyGrant)
 	require.Len(t, grants, 2, "one for each service")
 	for _, grant := range grants {
 		assert.True(t, grant.RegisterRPC.GetRetainOnDelete())
 		assert.Contains(t, grant.RegisterRPC.GetParent(), "persia:iam:Keys::", "it belongs neither to the cluster nor to a volume")
 	}
-	compute := recorder.One(t, pulumitest.KeyGrant, kmsKey+"/compute-system")
-	assert.Contains(t, recorder.Before(recorder.One(t, pulumitest.Disk, "us-central1-a/d")), compute.URN)
-	assert.Contains(t, recorder.Before(recorder.All(t, pulumitest.NodePool)[0]), compute.URN)
+	compute := recorder.One(t, testkit.KeyGrant, kmsKey+"/compute-system")
+	assert.Contains(t, recorder.Before(recorder.One(t, testkit.Disk, "us-central1-a/d")), compute.URN)
+	assert.Contains(t, recorder.Before(recorder.All(t, testkit.NodePool)[0]), compute.URN)
 	var names []string
 	for _, alias := range compute.RegisterRPC.GetAliases() {
 		names = append(names, alias.GetSpec().GetName())
@@ -163,7 +163,7 @@ func TestFilestoreIdentity(t *testing.T) {
 	const identityType = "gcp:projects/serviceIdentity:ServiceIdentity"
 	recorder := programtest.MustDeploy(t, withVolume(t, created["Filestore"].source(map[string]any{"kmsKey": kmsKey})), nil)
 	identity := recorder.One(t, identityType, "filestore")
-	assert.Equal(t, "file.googleapis.com", pulumitest.At(t, identity, "service"))
-	assert.Contains(t, recorder.One(t, pulumitest.KeyGrant, kmsKey+"/cloud-filer").Dependencies(), identity.URN)
+	assert.Equal(t, "file.googleapis.com", testkit.At(t, identity, "service"))
+	assert.Contains(t, recorder.One(t, testkit.KeyGrant, kmsKey+"/cloud-filer").Dependencies(), identity.URN)
 	assert.Empty(t, programtest.MustDeploy(t, withVolume(t, created["disk"].source(map[string]any{"kmsKey": kmsKey})), nil).Some(identityType))
 }

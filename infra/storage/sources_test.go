@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"persia/internal/programtest"
-	"persia/internal/pulumitest"
+	"persia/internal/testkit"
 )
 
 const (
@@ -42,10 +42,10 @@ func withVolume(t *testing.T, volume map[string]any) map[string]string {
 func source(name string, fields map[string]any) map[string]any { return map[string]any{name: fields} }
 
 // pair returns a volume and its claim.
-func pair(t *testing.T, recorder *pulumitest.Recorder, name string) (corev1.PersistentVolume, corev1.PersistentVolumeClaim) {
+func pair(t *testing.T, recorder *testkit.Recorder, name string) (corev1.PersistentVolume, corev1.PersistentVolumeClaim) {
 	t.Helper()
-	return pulumitest.Object[corev1.PersistentVolume](t, recorder.One(t, pulumitest.Volume, name)),
-		pulumitest.Object[corev1.PersistentVolumeClaim](t, recorder.One(t, pulumitest.Claim, name))
+	return testkit.Object[corev1.PersistentVolume](t, recorder.One(t, testkit.Volume, name)),
+		testkit.Object[corev1.PersistentVolumeClaim](t, recorder.One(t, testkit.Claim, name))
 }
 
 // assertPair checks the fields by which a volume and a claim find each other.
@@ -80,7 +80,7 @@ func TestSources(t *testing.T) {
 	create := corev1.HostPathDirectoryOrCreate
 	cases := map[string]struct {
 		source   map[string]any
-		cloud    pulumitest.Cloud
+		cloud    testkit.Cloud
 		volume   corev1.PersistentVolumeSource
 		mode     corev1.PersistentVolumeAccessMode
 		affinity *corev1.VolumeNodeAffinity
@@ -105,20 +105,20 @@ func TestSources(t *testing.T) {
 		"bucket, created": {source: source("gcsFuse", map[string]any{"bucket": "some-bucket", "create": map[string]any{}}), mode: corev1.ReadWriteMany,
 			volume: csiVolume("gcsfuse.csi.storage.gke.io", "some-bucket", "", nil)},
 		"Filestore": {source: source("filestore", map[string]any{"instance": "fs", "location": "us-central1-a", "share": "vol1"}), mode: corev1.ReadWriteMany,
-			cloud: pulumitest.Cloud{instanceID: {"fileShares": []any{map[string]any{"capacityGb": 1024, "name": "vol1"}},
+			cloud: testkit.Cloud{instanceID: {"fileShares": []any{map[string]any{"capacityGb": 1024, "name": "vol1"}},
 				"networks": []any{map[string]any{"network": "default", "ipAddresses": []any{"10.9.9.9"}}}}},
 			volume: csiVolume("filestore.csi.storage.gke.io", "modeInstance/us-central1-a/fs/vol1", "", map[string]string{"ip": "10.9.9.9", "volume": "vol1"})},
 		"Filestore at a written address": {source: source("filestore", map[string]any{"instance": "fs", "location": "us-central1-a", "share": "vol1", "ip": "10.8.8.8"}), mode: corev1.ReadWriteMany,
-			cloud:  pulumitest.Cloud{instanceID: {"networks": []any{map[string]any{"network": "default", "ipAddresses": []any{"10.9.9.9", "10.8.8.8"}}}}},
+			cloud:  testkit.Cloud{instanceID: {"networks": []any{map[string]any{"network": "default", "ipAddresses": []any{"10.9.9.9", "10.8.8.8"}}}}},
 			volume: csiVolume("filestore.csi.storage.gke.io", "modeInstance/us-central1-a/fs/vol1", "", map[string]string{"ip": "10.8.8.8", "volume": "vol1"})},
 		"Filestore, created": {source: source("filestore", map[string]any{"instance": "fs", "create": map[string]any{}}), mode: corev1.ReadWriteMany,
 			volume: csiVolume("filestore.csi.storage.gke.io", "modeInstance/us-central1-a/fs/checkpoints", "", map[string]string{"ip": "10.0.0.2", "volume": "checkpoints"})},
 		"disk": {source: source("persistentDisk", map[string]any{"disk": "d", "zones": []any{"us-central1-a"}}), mode: corev1.ReadWriteOnce,
-			cloud:    pulumitest.Cloud{diskID: {"size": 2048}},
+			cloud:    testkit.Cloud{diskID: {"size": 2048}},
 			volume:   csiVolume("pd.csi.storage.gke.io", diskID, "ext4", nil),
 			affinity: onNode("topology.gke.io/zone", "us-central1-a")},
 		"disk with another file system": {source: source("persistentDisk", map[string]any{"disk": "d", "zones": []any{"us-central1-a"}, "fsType": "xfs"}), mode: corev1.ReadWriteOnce,
-			cloud:    pulumitest.Cloud{diskID: {"size": 2048}},
+			cloud:    testkit.Cloud{diskID: {"size": 2048}},
 			volume:   csiVolume("pd.csi.storage.gke.io", diskID, "xfs", nil),
 			affinity: onNode("topology.gke.io/zone", "us-central1-a")},
 		"disk, created": {source: source("persistentDisk", map[string]any{"disk": "d", "create": map[string]any{}}), mode: corev1.ReadWriteOnce,
@@ -183,10 +183,10 @@ func TestReclaimPolicy(t *testing.T) {
 // refuses that.
 func TestClaimStaysAsItWas(t *testing.T) {
 	recorder := programtest.DeployStack(t, "dev")
-	claim := recorder.One(t, pulumitest.Claim, "checkpoints-vol")
+	claim := recorder.One(t, testkit.Claim, "checkpoints-vol")
 	assert.Equal(t, []string{"spec.resources.requests"}, claim.RegisterRPC.GetIgnoreChanges())
-	assert.Empty(t, recorder.One(t, pulumitest.Volume, "checkpoints-vol").RegisterRPC.GetIgnoreChanges())
-	for _, token := range []string{pulumitest.Volume, pulumitest.Claim} {
+	assert.Empty(t, recorder.One(t, testkit.Volume, "checkpoints-vol").RegisterRPC.GetIgnoreChanges())
+	for _, token := range []string{testkit.Volume, testkit.Claim} {
 		assert.Equal(t, "5m", recorder.One(t, token, "checkpoints-vol").RegisterRPC.GetCustomTimeouts().GetDelete(), "a mounted claim is not waited for without end")
 	}
 }
@@ -203,7 +203,7 @@ func TestMounts(t *testing.T) {
 		}
 	})
 	recorder := programtest.MustDeploy(t, configuration, nil)
-	set := pulumitest.Object[appsv1.StatefulSet](t, recorder.One(t, pulumitest.StatefulSet, "adult-income-dataloader"))
+	set := testkit.Object[appsv1.StatefulSet](t, recorder.One(t, testkit.StatefulSet, "adult-income-dataloader"))
 	claims := map[string]bool{}
 	names := map[string]string{}
 	for _, volume := range set.Spec.Template.Spec.Volumes {
@@ -234,7 +234,7 @@ func TestMounts(t *testing.T) {
 		"gke-gcsfuse/ephemeral-storage-request": "5368709120",
 		"gke-gcsfuse/ephemeral-storage-limit":   "0",
 	}, set.Spec.Template.Annotations)
-	other := pulumitest.Object[appsv1.StatefulSet](t, recorder.One(t, pulumitest.StatefulSet, "adult-income-nn-worker"))
+	other := testkit.Object[appsv1.StatefulSet](t, recorder.One(t, testkit.StatefulSet, "adult-income-nn-worker"))
 	assert.NotContains(t, other.Spec.Template.Annotations, "gke-gcsfuse/volumes")
 }
 
@@ -249,8 +249,8 @@ func TestVolumes(t *testing.T) {
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {
 			recorder := programtest.DeployStack(t, test.stack)
-			volume := pulumitest.Object[corev1.PersistentVolume](t, recorder.One(t, pulumitest.Volume, test.volume))
-			claim := pulumitest.Object[corev1.PersistentVolumeClaim](t, recorder.One(t, pulumitest.Claim, test.volume))
+			volume := testkit.Object[corev1.PersistentVolume](t, recorder.One(t, testkit.Volume, test.volume))
+			claim := testkit.Object[corev1.PersistentVolumeClaim](t, recorder.One(t, testkit.Claim, test.volume))
 
 			assert.Equal(t, test.volume, volume.Name)
 			assert.Equal(t, test.claim, claim.Name)
@@ -272,11 +272,11 @@ func TestVolumes(t *testing.T) {
 	}
 
 	prod := programtest.DeployStack(t, "prod")
-	volume := pulumitest.Object[corev1.PersistentVolume](t, prod.One(t, pulumitest.Volume, "workspace"))
+	volume := testkit.Object[corev1.PersistentVolume](t, prod.One(t, testkit.Volume, "workspace"))
 	assert.Equal(t, "gcsfuse.csi.storage.gke.io", volume.Spec.CSI.Driver)
 	assert.Equal(t, "my-project-persia-workspace", volume.Spec.CSI.VolumeHandle)
-	grant := prod.One(t, pulumitest.BucketGrant, "gs://my-project-persia-workspace/criteo")
-	assert.Equal(t, "roles/storage.objectUser", pulumitest.At(t, grant, "role"))
+	grant := prod.One(t, testkit.BucketGrant, "gs://my-project-persia-workspace/criteo")
+	assert.Equal(t, "roles/storage.objectUser", testkit.At(t, grant, "role"))
 	assert.Equal(t, "principal://iam.googleapis.com/projects/123456789012/locations/global/workloadIdentityPools/"+
-		"my-project.svc.id.goog/subject/ns/persia/sa/"+programtest.AccountOf(t, prod, "criteo"), pulumitest.At(t, grant, "member"))
+		"my-project.svc.id.goog/subject/ns/persia/sa/"+programtest.AccountOf(t, prod, "criteo"), testkit.At(t, grant, "member"))
 }

@@ -11,7 +11,7 @@ import (
 
 	"persia/config"
 	"persia/config/input"
-	"persia/internal/stacktest"
+	"persia/internal/testkit"
 )
 
 // StackFiles are the paths, from the root, of the repository's stack files: its own and
@@ -20,7 +20,7 @@ func StackFiles(t testing.TB) []string {
 	t.Helper()
 	var paths []string
 	for _, folder := range []string{".", "examples"} {
-		found, err := filepath.Glob(filepath.Join(stacktest.Root(t), folder, "Pulumi.*.yaml"))
+		found, err := filepath.Glob(filepath.Join(testkit.Root(t), folder, "Pulumi.*.yaml"))
 		require.NoError(t, err)
 		require.NotEmpty(t, found, folder)
 		for _, file := range found {
@@ -40,7 +40,7 @@ func ReadStack(t testing.TB, name string) map[string]string {
 // root.
 func ReadStackFile(t testing.TB, path string) map[string]string {
 	t.Helper()
-	file, err := input.ReadStackFile(os.DirFS(stacktest.Root(t)), path, config.Namespace)
+	file, err := input.ReadStackFile(os.DirFS(testkit.Root(t)), path, config.Namespace)
 	require.NoError(t, err)
 	require.NotEmpty(t, file.Config)
 	return file.Config.Decrypted().Texts()

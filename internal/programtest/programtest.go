@@ -16,8 +16,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 
 	"persia/config"
-	"persia/internal/pulumitest"
-	"persia/internal/stacktest"
 	"persia/internal/testkit"
 	"persia/stack"
 )
@@ -32,19 +30,19 @@ const Password = "correct-horse-battery-staple"
 const ProdCache = "us-central1-docker.pkg.dev/my-project/persia-prod-docker-hub/"
 
 // Deploy runs the program over a stack's configuration.
-func Deploy(t testing.TB, configuration map[string]string) (*pulumitest.Recorder, error) {
+func Deploy(t testing.TB, configuration map[string]string) (*testkit.Recorder, error) {
 	t.Helper()
 	return Run(t, pulumi.RunInfo{Config: configuration}, nil)
 }
 
 // DeployOver is [Deploy] where Google Cloud has something already.
-func DeployOver(t testing.TB, configuration map[string]string, cloud pulumitest.Cloud) (*pulumitest.Recorder, error) {
+func DeployOver(t testing.TB, configuration map[string]string, cloud testkit.Cloud) (*testkit.Recorder, error) {
 	t.Helper()
 	return Run(t, pulumi.RunInfo{Config: configuration}, cloud)
 }
 
 // MustDeploy is [DeployOver], and fails the test at an error.
-func MustDeploy(t testing.TB, configuration map[string]string, cloud pulumitest.Cloud) *pulumitest.Recorder {
+func MustDeploy(t testing.TB, configuration map[string]string, cloud testkit.Cloud) *testkit.Recorder {
 	t.Helper()
 	recorder, err := DeployOver(t, configuration, cloud)
 	require.NoError(t, err)
@@ -52,34 +50,34 @@ func MustDeploy(t testing.TB, configuration map[string]string, cloud pulumitest.
 }
 
 // DeployStack runs the program over one of the repository's stack files.
-func DeployStack(t testing.TB, name string) *pulumitest.Recorder {
+func DeployStack(t testing.TB, name string) *testkit.Recorder {
 	t.Helper()
 	return MustDeploy(t, ReadStack(t, name), nil)
 }
 
 // DeployFile runs the program over a stack file in its folder. Its path is from the root.
-func DeployFile(t testing.TB, path string) *pulumitest.Recorder {
+func DeployFile(t testing.TB, path string) *testkit.Recorder {
 	t.Helper()
-	recorder, err := DeployIn(t, filepath.Join(stacktest.Root(t), filepath.Dir(path)), ReadStackFile(t, path))
+	recorder, err := DeployIn(t, filepath.Join(testkit.Root(t), filepath.Dir(path)), ReadStackFile(t, path))
 	require.NoError(t, err)
 	return recorder
 }
 
 // DeployIn is [Deploy] for a project in another directory.
-func DeployIn(t testing.TB, directory string, configuration map[string]string) (*pulumitest.Recorder, error) {
+func DeployIn(t testing.TB, directory string, configuration map[string]string) (*testkit.Recorder, error) {
 	t.Helper()
 	return Run(t, pulumi.RunInfo{Config: configuration, RootDirectory: directory}, nil)
 }
 
 // Run runs the program where Google Cloud may have something already. The schema must take
 // each configuration that the program takes.
-func Run(t testing.TB, info pulumi.RunInfo, cloud pulumitest.Cloud) (*pulumitest.Recorder, error) {
+func Run(t testing.TB, info pulumi.RunInfo, cloud testkit.Cloud) (*testkit.Recorder, error) {
 	t.Helper()
 	info.Project, info.Stack = config.Namespace, cmp.Or(info.Stack, "stack")
 	if info.ConfigSecretKeys == nil {
 		info.ConfigSecretKeys = secretKeys(info.Config)
 	}
-	recorder, err := pulumitest.Run(t, info, cloud, stack.Deploy)
+	recorder, err := testkit.Run(t, info, cloud, stack.Deploy)
 	if _, measured := t.(*testing.B); err == nil && !measured {
 		assertInSchema(t, info.Config)
 	}
@@ -111,15 +109,15 @@ func assertInSchema(t testing.TB, configuration map[string]string) {
 		}
 		values[key] = value
 	}
-	assert.NoError(t, testkit.ReadSchema(t, stacktest.Root(t)).CheckConfig(t, values), "%s", testkit.SchemaFile)
+	assert.NoError(t, testkit.ReadSchema(t, testkit.Root(t)).CheckConfig(t, values), "%s", testkit.SchemaFile)
 }
 
 // AccountOf is the service account that all roles of a job run as.
-func AccountOf(t testing.TB, r *pulumitest.Recorder, job string) string {
+func AccountOf(t testing.TB, r *testkit.Recorder, job string) string {
 	t.Helper()
 	account := ""
-	for _, registration := range r.All(t, pulumitest.StatefulSet) {
-		set := pulumitest.Object[appsv1.StatefulSet](t, registration)
+	for _, registration := range r.All(t, testkit.StatefulSet) {
+		set := testkit.Object[appsv1.StatefulSet](t, registration)
 		if set.Labels["persia_job"] != job {
 			continue
 		}
@@ -133,7 +131,7 @@ func AccountOf(t testing.TB, r *pulumitest.Recorder, job string) string {
 }
 
 // ProdWith is prod, but protected, and without what needs settings to be on.
-func ProdWith(t testing.TB, change func(cluster map[string]any)) *pulumitest.Recorder {
+func ProdWith(t testing.TB, change func(cluster map[string]any)) *testkit.Recorder {
 	t.Helper()
 	configuration := ReadStack(t, "prod")
 	Edit(t, configuration, "persia:cluster", func(cluster any) {

@@ -1,4 +1,5 @@
-// Package testkit has what the tests of several packages share and that needs no Pulumi.
+// Package testkit has what the tests of several packages share: a stack file to edit, a recorder of
+// registered resources, golden files, certificates, and rules for tests of processes.
 package testkit
 
 import (

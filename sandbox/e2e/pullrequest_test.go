@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"errors"
-	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,9 +12,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-)
 
-var update = flag.Bool("update", false, "write testdata/preview-comment.md anew")
+	"persia/internal/testkit"
+)
 
 // commenter returns a function that previews edits of the stack dev as a pull request
 // comment, and returns the comment with the exit status.
@@ -56,13 +55,8 @@ func testCommentsOnChanges(t *testing.T, comment func(*testing.T, ...string) (st
 		again, _ := comment(t, edits...)
 		assert.Equal(t, fingerprint(t, text), fingerprint(t, again), "the engine's order must not matter")
 
-		page := filepath.Join("testdata", "preview-comment.md")
-		if *update {
-			require.NoError(t, os.WriteFile(page, []byte(text), 0o644))
-		}
-		want, err := os.ReadFile(page)
-		require.NoError(t, err)
-		assert.Equal(t, normalized(string(want)), normalized(text), "go test ./e2e -run TestDev/comments -update writes it anew")
+		want := testkit.ReadGolden(t, "preview-comment.md", text)
+		assert.Equal(t, normalized(want), normalized(text), "go test ./e2e -run TestDev/comments -update writes it again")
 	})
 }
 

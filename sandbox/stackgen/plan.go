@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"persia/config/input"
-	"persia/internal/pulumitest"
+	"persia/internal/testkit"
 	"persia/stack"
 )
 
@@ -27,8 +27,8 @@ func Objects(s Stack, directory string) ([]*unstructured.Unstructured, error) {
 
 // deploy runs the program as Pulumi does, and records the resources that the program registers
 // instead of creating them.
-func deploy(s Stack, directory string) (*pulumitest.Recorder, error) {
-	r := &pulumitest.Recorder{}
+func deploy(s Stack, directory string) (*testkit.Recorder, error) {
+	r := &testkit.Recorder{}
 	var secrets []string
 	for key, value := range s {
 		if holdsSecret(value) {

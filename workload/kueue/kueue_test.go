@@ -11,16 +11,16 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"persia/capacity"
-	"persia/internal/pulumitest"
+	"persia/internal/testkit"
 	"persia/kube"
 	"persia/workload/kueue"
 	"persia/workload/kueue/definitions"
 )
 
 // registered are Kueue and the queues of two teams on two pools.
-func registered(t *testing.T) *pulumitest.Recorder {
+func registered(t *testing.T) *testkit.Recorder {
 	t.Helper()
-	recorder, err := pulumitest.Run(t, pulumi.RunInfo{Project: "persia", Stack: "stack"}, pulumitest.Cloud{}, func(ctx *pulumi.Context) error {
+	recorder, err := testkit.Run(t, pulumi.RunInfo{Project: "persia", Stack: "stack"}, testkit.Cloud{}, func(ctx *pulumi.Context) error {
 		controller, err := kueue.NewController(ctx, "kueue", kueue.ControllerArgs{JobNamespace: "persia", StartMinutes: 30})
 		if err != nil {
 			return err
@@ -97,7 +97,7 @@ func TestOrder(t *testing.T) {
 func TestWebhooks(t *testing.T) {
 	r := registered(t)
 	for _, typeToken := range []string{mutating, validating} {
-		webhooks := pulumitest.At(t, r.One(t, typeToken, "kueue"), "webhooks").([]any)
+		webhooks := testkit.At(t, r.One(t, typeToken, "kueue"), "webhooks").([]any)
 		require.NotEmpty(t, webhooks)
 		for _, webhook := range webhooks {
 			fields := webhook.(map[string]any)
@@ -106,10 +106,10 @@ func TestWebhooks(t *testing.T) {
 			assert.Contains(t, []any{"kueue.x-k8s.io", "jobset.x-k8s.io"}, group)
 		}
 	}
-	port := pulumitest.At(t, r.One(t, service, "kueue"), "spec.ports[0].targetPort")
+	port := testkit.At(t, r.One(t, service, "kueue"), "spec.ports[0].targetPort")
 	assert.InDelta(t, 10250, port, 0, "GKE opens no other port that a container can use")
 	policy := r.One(t, "kubernetes:networking.k8s.io/v1:NetworkPolicy", "kueue-webhooks")
-	assert.InDelta(t, 10250, pulumitest.At(t, policy, "spec.ingress[0].ports[0].port"), 0)
+	assert.InDelta(t, 10250, testkit.At(t, policy, "spec.ingress[0].ports[0].port"), 0)
 	assert.Empty(t, r.Some("kubernetes:apiregistration.k8s.io/v1:APIService"), "one that is unavailable keeps all namespaces from being deleted")
 }
 
@@ -119,10 +119,10 @@ func TestQueues(t *testing.T) {
 	assert.Equal(t, map[string]any{
 		"nodeLabels": map[string]any{"pool": "nn-workers"},
 		"nodeTaints": []any{map[string]any{"key": "gpu", "value": "present", "effect": "NoSchedule"}},
-	}, pulumitest.At(t, nnWorkers, "spec"))
-	assert.NotContains(t, pulumitest.At(t, r.One(t, flavor, "queues-loaders"), "spec"), "nodeTaints")
+	}, testkit.At(t, nnWorkers, "spec"))
+	assert.NotContains(t, testkit.At(t, r.One(t, flavor, "queues-loaders"), "spec"), "nodeTaints")
 
-	spec := pulumitest.At(t, r.One(t, clusterQueue, "queues-ranking"), "spec").(map[string]any)
+	spec := testkit.At(t, r.One(t, clusterQueue, "queues-ranking"), "spec").(map[string]any)
 	assert.Equal(t, "persia", spec["cohortName"])
 	assert.Equal(t, map[string]any{"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority", "borrowWithinCohort": map[string]any{"policy": "LowerPriority"}}, spec["preemption"])
 	assert.Equal(t, []any{map[string]any{
@@ -134,10 +134,10 @@ func TestQueues(t *testing.T) {
 	}}, spec["resourceGroups"])
 
 	local := r.One(t, localQueue, "queues-ads")
-	assert.Equal(t, "ads", pulumitest.At(t, local, "metadata.name"))
-	assert.Equal(t, "persia", pulumitest.At(t, local, "metadata.namespace"))
-	assert.Equal(t, "persia-ads", pulumitest.At(t, local, "spec.clusterQueue"))
-	assert.InDelta(t, 100, pulumitest.At(t, r.One(t, priorityClass, "queues-urgent"), "value"), 0)
+	assert.Equal(t, "ads", testkit.At(t, local, "metadata.name"))
+	assert.Equal(t, "persia", testkit.At(t, local, "metadata.namespace"))
+	assert.Equal(t, "persia-ads", testkit.At(t, local, "spec.clusterQueue"))
+	assert.InDelta(t, 100, testkit.At(t, r.One(t, priorityClass, "queues-urgent"), "value"), 0)
 }
 
 func quotas(cpu, memory, gpus string) []any {
@@ -153,7 +153,7 @@ func quotas(cpu, memory, gpus string) []any {
 // TestTimeouts checks that a job whose pods are not all ready, at its start or after it has lost some,
 // waits again after startMinutes, and any number of times.
 func TestTimeouts(t *testing.T) {
-	text := pulumitest.At(t, registered(t).One(t, "kubernetes:core/v1:ConfigMap", "kueue"), `data["config.yaml"]`).(string)
+	text := testkit.At(t, registered(t).One(t, "kubernetes:core/v1:ConfigMap", "kueue"), `data["config.yaml"]`).(string)
 	var configuration struct {
 		WaitForPodsReady map[string]any `json:"waitForPodsReady"`
 	}
@@ -182,12 +182,12 @@ func TestDefinitions(t *testing.T) {
 // TestQueuesBeforeJobs checks a stack with teams whose jobs do not wait in queues yet: the API server
 // refuses a group of resources without a flavor.
 func TestQueuesBeforeJobs(t *testing.T) {
-	r, err := pulumitest.Run(t, pulumi.RunInfo{Project: "persia", Stack: "stack"}, pulumitest.Cloud{}, func(ctx *pulumi.Context) error {
+	r, err := testkit.Run(t, pulumi.RunInfo{Project: "persia", Stack: "stack"}, testkit.Cloud{}, func(ctx *pulumi.Context) error {
 		_, err := kueue.NewQueues(ctx, "queues", kueue.QueuesArgs{
 			Prefix: "persia", JobNamespace: "persia", Teams: []kueue.Team{{Name: "ads"}}, WithinTeam: "Never", BetweenTeams: "Never",
 		})
 		return err
 	})
 	require.NoError(t, err)
-	assert.NotContains(t, pulumitest.At(t, r.One(t, clusterQueue, "queues-ads"), "spec"), "resourceGroups")
+	assert.NotContains(t, testkit.At(t, r.One(t, clusterQueue, "queues-ads"), "spec"), "resourceGroups")
 }

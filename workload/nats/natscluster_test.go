@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"persia/internal/programtest"
-	"persia/internal/pulumitest"
+	"persia/internal/testkit"
 )
 
 // seeds are PERSIA's own two NatsClusters as settings of a stack, and one that
@@ -36,7 +36,7 @@ func TestSeedNATS(t *testing.T) {
 }
 
 // natsOf returns the resources of the stack prod with other settings for NATS.
-func natsOf(t *testing.T, settings string) *pulumitest.Recorder {
+func natsOf(t *testing.T, settings string) *testkit.Recorder {
 	t.Helper()
 	configuration := programtest.ReadStack(t, "prod")
 	delete(configuration, "persia:images") // the images are as they are published
@@ -51,13 +51,13 @@ func natsOf(t *testing.T, settings string) *pulumitest.Recorder {
 	return recorder
 }
 
-func assertGolden(t *testing.T, name string, recorder *pulumitest.Recorder) {
+func assertGolden(t *testing.T, name string, recorder *testkit.Recorder) {
 	t.Helper()
-	registration := recorder.All(t, pulumitest.NATSCluster)[0]
-	pulumitest.Object[programtest.NATSCluster](t, registration)
+	registration := recorder.All(t, testkit.NATSCluster)[0]
+	testkit.Object[programtest.NATSCluster](t, registration)
 	text, err := json.Marshal(registration.Inputs.Mappable())
 	require.NoError(t, err)
 	got, err := yaml.JSONToYAML(text)
 	require.NoError(t, err)
-	programtest.AssertFile(t, "natscluster-"+name+".yaml", string(got))
+	testkit.AssertFile(t, "natscluster-"+name+".yaml", string(got))
 }

@@ -16,7 +16,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"persia/internal/programtest"
-	"persia/internal/pulumitest"
 	"persia/internal/testkit"
 	"persia/kube"
 )
@@ -46,7 +45,7 @@ func everything(t *testing.T) string {
 	return string(text)
 }
 
-func natsSettings(t *testing.T, change func(nats map[string]any)) *pulumitest.Recorder {
+func natsSettings(t *testing.T, change func(nats map[string]any)) *testkit.Recorder {
 	t.Helper()
 	configuration := programtest.ReadStack(t, "prod")
 	programtest.Edit(t, configuration, "persia:nats", func(nats any) { change(nats.(map[string]any)) })
@@ -70,7 +69,7 @@ func TestWhatReplacesServers(t *testing.T) {
 			[]string{"spec", "spec.size", "spec.version"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rpc := natsSettings(t, test.settings).One(t, pulumitest.NATSCluster, "persia-nats-service").RegisterRPC
+			rpc := natsSettings(t, test.settings).One(t, testkit.NATSCluster, "persia-nats-service").RegisterRPC
 			assert.Subset(t, rpc.ReplaceOnChanges, test.replaces)
 			for _, path := range test.keeps {
 				assert.NotContains(t, rpc.ReplaceOnChanges, path)
@@ -111,47 +110,47 @@ func TestPasswordsAreInSecrets(t *testing.T) {
 	}
 	assert.Equal(t, 5, seen, "users, client, two certificates, and the token of the job")
 
-	users := pulumitest.SecretOf(t, recorder, "broker-users")
+	users := testkit.SecretOf(t, recorder, "broker-users")
 	assert.Equal(t, "nats-io", users.Namespace)
 	assert.JSONEq(t, `{"users": [{"username": "persia", "password": "`+programtest.Password+`"}, {"username": "me", "password": "another-`+programtest.Password+`"}]}`,
 		string(users.Data["users.json"]))
-	client := pulumitest.SecretOf(t, recorder, "broker-client")
+	client := testkit.SecretOf(t, recorder, "broker-client")
 	assert.Equal(t, "persia", client.Namespace)
 	assert.Equal(t, map[string][]byte{"persia": []byte("tls://persia:" + programtest.Password + "@broker.nats-io.svc:4222")}, client.Data)
 
-	cluster := pulumitest.Object[programtest.NATSCluster](t, recorder.One(t, pulumitest.NATSCluster, "broker"))
+	cluster := testkit.Object[programtest.NATSCluster](t, recorder.One(t, testkit.NATSCluster, "broker"))
 	assert.Equal(t, users.Name, cluster.Spec.Auth.ClientsAuthSecret)
-	for _, role := range recorder.All(t, pulumitest.StatefulSet) {
-		url := pulumitest.Environment(t, role)["PERSIA_NATS_URL"]
+	for _, role := range recorder.All(t, testkit.StatefulSet) {
+		url := testkit.Environment(t, role)["PERSIA_NATS_URL"]
 		assert.Empty(t, url.Value)
 		require.NotNil(t, url.ValueFrom)
 		assert.Equal(t, "broker-client", url.ValueFrom.SecretKeyRef.Name)
 		assert.Equal(t, "persia", url.ValueFrom.SecretKeyRef.Key)
-		assert.Contains(t, recorder.Before(role), recorder.One(t, pulumitest.Secret, "broker-client").URN)
+		assert.Contains(t, recorder.Before(role), recorder.One(t, testkit.Secret, "broker-client").URN)
 	}
 	for name, files := range map[string][]string{
 		"broker-client-tls": {"ca.pem", "server.pem", "server-key.pem"},
 		"broker-route-tls":  {"ca.pem", "route.pem", "route-key.pem"},
 	} {
-		certificate := pulumitest.SecretOf(t, recorder, name)
+		certificate := testkit.SecretOf(t, recorder, name)
 		for _, file := range files {
 			assert.Contains(t, string(certificate.Data[file]), "-----BEGIN", file)
 		}
-		assert.Contains(t, recorder.One(t, pulumitest.NATSCluster, "broker").Dependencies(), recorder.One(t, pulumitest.Secret, name).URN)
+		assert.Contains(t, recorder.One(t, testkit.NATSCluster, "broker").Dependencies(), recorder.One(t, testkit.Secret, name).URN)
 	}
 }
 
 func TestWithoutUsers(t *testing.T) {
 	prod := programtest.DeployStack(t, "prod")
-	assert.Len(t, prod.All(t, pulumitest.Secret), 1, "the token of the job")
-	for _, role := range prod.All(t, pulumitest.StatefulSet) {
-		assert.Equal(t, "nats://persia-nats-service.nats-io.svc:4222", pulumitest.Environment(t, role)["PERSIA_NATS_URL"].Value)
+	assert.Len(t, prod.All(t, testkit.Secret), 1, "the token of the job")
+	for _, role := range prod.All(t, testkit.StatefulSet) {
+		assert.Equal(t, "nats://persia-nats-service.nats-io.svc:4222", testkit.Environment(t, role)["PERSIA_NATS_URL"].Value)
 	}
 }
 
 // TestServersAreHardened checks the pod template from which the operator creates servers.
 func TestServersAreHardened(t *testing.T) {
-	pod := pulumitest.Object[programtest.NATSCluster](t, programtest.DeployStack(t, "prod").One(t, pulumitest.NATSCluster, "persia-nats-service")).Spec.Template.Spec
+	pod := testkit.Object[programtest.NATSCluster](t, programtest.DeployStack(t, "prod").One(t, testkit.NATSCluster, "persia-nats-service")).Spec.Template.Spec
 	require.Len(t, pod.Containers, 1)
 	container := pod.Containers[0]
 	assert.Equal(t, "nats", container.Name, "what the operator calls it")
@@ -170,7 +169,7 @@ func TestServersAreHardened(t *testing.T) {
 // TestDisruptionBudget: it counts the servers that stay, since Kubernetes knows no number of pods
 // of a custom resource, and is ready when all servers of the version are.
 func TestDisruptionBudget(t *testing.T) {
-	budget := pulumitest.Object[policyv1.PodDisruptionBudget](t, programtest.DeployStack(t, "prod").One(t, pulumitest.DisruptionBudget, "persia-nats-service"))
+	budget := testkit.Object[policyv1.PodDisruptionBudget](t, programtest.DeployStack(t, "prod").One(t, testkit.DisruptionBudget, "persia-nats-service"))
 	assert.Nil(t, budget.Spec.MaxUnavailable)
 	assert.Equal(t, policyv1.AlwaysAllow, *budget.Spec.UnhealthyPodEvictionPolicy)
 	assert.Equal(t, 59, budget.Spec.MinAvailable.IntValue())
@@ -181,12 +180,12 @@ func TestDisruptionBudget(t *testing.T) {
 // TestNetworkPolicies lists all who are let in, and where servers go.
 func TestNetworkPolicies(t *testing.T) {
 	prod := programtest.DeployStack(t, "prod")
-	require.Len(t, prod.All(t, pulumitest.NetworkPolicy), 5, "of NATS and of jobs")
+	require.Len(t, prod.All(t, testkit.NetworkPolicy), 5, "of NATS and of jobs")
 
-	servers := pulumitest.Object[networkingv1.NetworkPolicy](t, prod.One(t, pulumitest.NetworkPolicy, "persia-nats-service"))
+	servers := testkit.Object[networkingv1.NetworkPolicy](t, prod.One(t, testkit.NetworkPolicy, "persia-nats-service"))
 	assert.Equal(t, map[string]string{"app": "nats", "nats_cluster": "persia-nats-service"}, servers.Spec.PodSelector.MatchLabels)
 	assert.ElementsMatch(t, []networkingv1.PolicyType{"Ingress", "Egress"}, servers.Spec.PolicyTypes)
-	in, out := pulumitest.Traffic(servers)
+	in, out := testkit.Traffic(servers)
 	assert.Equal(t, []string{
 		"persia_job=criteo in persia to TCP 4222",
 		"app=nats,nats_cluster=persia-nats-service to TCP 6222",
@@ -197,8 +196,8 @@ func TestNetworkPolicies(t *testing.T) {
 		"to anywhere on TCP 53 UDP 53",
 	}, out)
 
-	for _, role := range prod.All(t, pulumitest.StatefulSet) {
-		set := pulumitest.Object[appsv1.StatefulSet](t, role)
+	for _, role := range prod.All(t, testkit.StatefulSet) {
+		set := testkit.Object[appsv1.StatefulSet](t, role)
 		assert.Equal(t, "persia", set.Namespace)
 		assert.Contains(t, set.Spec.Template.Labels, "persia_job", "what lets a role in")
 	}
@@ -206,7 +205,7 @@ func TestNetworkPolicies(t *testing.T) {
 
 func TestNATS(t *testing.T) {
 	prod := programtest.DeployStack(t, "prod")
-	cluster := prod.One(t, pulumitest.NATSCluster, "persia-nats-service")
+	cluster := prod.One(t, testkit.NATSCluster, "persia-nats-service")
 	for path, want := range map[string]any{
 		"metadata.namespace":               "nats-io",
 		"metadata.name":                    "persia-nats-service",
@@ -219,25 +218,25 @@ func TestNATS(t *testing.T) {
 		`spec.pod.nodeSelector["cloud.google.com/gke-nodepool"]`: "nats",
 		"spec.pod.tolerations[0].value":                          "nats",
 	} {
-		assert.Equal(t, want, pulumitest.At(t, cluster, path), path)
+		assert.Equal(t, want, testkit.At(t, cluster, path), path)
 	}
 	assert.NotContains(t, cluster.Inputs["spec"].ObjectValue(), resource.PropertyKey("resources"),
 		"where the operator does not look")
 
-	deployment := pulumitest.Object[appsv1.Deployment](t, prod.One(t, pulumitest.Deployment, "nats-operator"))
+	deployment := testkit.Object[appsv1.Deployment](t, prod.One(t, testkit.Deployment, "nats-operator"))
 	pod := deployment.Spec.Template.Spec
 	assert.Equal(t, programtest.ProdCache+"natsio/nats-operator:0.8.3", pod.Containers[0].Image)
 	assert.Equal(t, "nats-operator", pod.ServiceAccountName)
 	assert.Equal(t, map[string]string{"cloud.google.com/gke-nodepool": "system"}, pod.NodeSelector)
 
 	for _, role := range prod.All(t, "kubernetes:rbac.authorization.k8s.io/v1:ClusterRole") {
-		for _, rule := range pulumitest.Object[rbacv1.ClusterRole](t, role).Rules {
+		for _, rule := range testkit.Object[rbacv1.ClusterRole](t, role).Rules {
 			assert.NotEmpty(t, rule.ResourceNames, "a right over the whole cluster is for named objects only")
 		}
 	}
 	for _, token := range []string{"ClusterRole", "Role"} {
 		for _, role := range prod.All(t, "kubernetes:rbac.authorization.k8s.io/v1:"+token) {
-			for _, rule := range pulumitest.Object[rbacv1.Role](t, role).Rules {
+			for _, rule := range testkit.Object[rbacv1.Role](t, role).Rules {
 				assert.NotContains(t, strings.Join(append(rule.Verbs, rule.Resources...), " "), "*")
 			}
 		}
@@ -249,7 +248,7 @@ func TestPodMonitoringOfNATS(t *testing.T) {
 	programtest.Edit(t, configuration, "persia:nats", func(nats any) { nats.(map[string]any)["metrics"] = true })
 	recorder, err := programtest.Deploy(t, configuration)
 	require.NoError(t, err)
-	monitoring := pulumitest.Object[kube.PodMonitoring](t, recorder.One(t, pulumitest.PodMonitoring, "persia-nats-service"))
+	monitoring := testkit.Object[kube.PodMonitoring](t, recorder.One(t, testkit.PodMonitoring, "persia-nats-service"))
 	assert.Equal(t, "nats-io", monitoring.Namespace)
 	assert.Equal(t, map[string]string{"app": "nats", "nats_cluster": "persia-nats-service"}, monitoring.Spec.Selector.MatchLabels)
 	assert.Equal(t, 7777, monitoring.Spec.Endpoints[0].Port.IntValue())

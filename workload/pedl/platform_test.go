@@ -18,8 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"persia/internal/programtest"
-	"persia/internal/pulumitest"
-	"persia/internal/stacktest"
+	"persia/internal/testkit"
 )
 
 // TestPEDLCredentials looks for credentials in everything that is registered, as they
@@ -40,7 +39,7 @@ func TestPEDLCredentials(t *testing.T) {
 				text, err := json.Marshal(plain(registration.Inputs).Mappable())
 				require.NoError(t, err)
 				for _, written := range []string{registryPassword, databasePassword, externalPassword, programtest.Password} {
-					pulumitest.AssertHides(t, registration.URN, string(text), written)
+					testkit.AssertHides(t, registration.URN, string(text), written)
 				}
 				if registration.TypeToken == "kubernetes:core/v1:Secret" {
 					assert.True(t, registration.Inputs["data"].IsSecret(), registration.URN)
@@ -67,12 +66,12 @@ func plain(properties resource.PropertyMap) resource.PropertyMap {
 // TestPEDLPlaces checks where each part runs, with which account, and after which others.
 func TestPEDLPlaces(t *testing.T) {
 	r := deployPEDL(t, fields{"agent.nodePools": list{"pedl"}, "nodePool": "spare", "supportCheck": fields{"nodePool": "pedl"}})
-	master := pulumitest.Object[appsv1.Deployment](t, r.One(t, pulumitest.Deployment, "pedl-master"))
-	database := pulumitest.Object[appsv1.StatefulSet](t, r.One(t, pulumitest.StatefulSet, "pedl-postgresql"))
-	agents := pulumitest.Object[appsv1.DaemonSet](t, r.One(t, pulumitest.DaemonSet, "pedl-agent"))
+	master := testkit.Object[appsv1.Deployment](t, r.One(t, testkit.Deployment, "pedl-master"))
+	database := testkit.Object[appsv1.StatefulSet](t, r.One(t, testkit.StatefulSet, "pedl-postgresql"))
+	agents := testkit.Object[appsv1.DaemonSet](t, r.One(t, testkit.DaemonSet, "pedl-agent"))
 	checkJob := r.One(t, "kubernetes:batch/v1:Job", "test-pedl-support")
 	assert.True(t, checkJob.RegisterRPC.GetDeleteBeforeReplace(), "pulumi up --replace runs the check again")
-	check := pulumitest.Object[batchv1.Job](t, checkJob)
+	check := testkit.Object[batchv1.Job](t, checkJob)
 	for namespace, pods := range map[string][]corev1.PodTemplateSpec{
 		"pedl": {master.Spec.Template, database.Spec.Template}, "pedl-agents": {agents.Spec.Template, check.Spec.Template},
 	} {
@@ -84,7 +83,7 @@ func TestPEDLPlaces(t *testing.T) {
 			assert.Equal(t, []corev1.Capability{"ALL"}, pod.Spec.Containers[0].SecurityContext.Capabilities.Drop)
 		}
 		registered := r.One(t, "kubernetes:core/v1:ServiceAccount", namespace)
-		assert.False(t, *pulumitest.Object[corev1.ServiceAccount](t, registered).AutomountServiceAccountToken)
+		assert.False(t, *testkit.Object[corev1.ServiceAccount](t, registered).AutomountServiceAccountToken)
 	}
 	for _, pod := range []corev1.PodTemplateSpec{master.Spec.Template, database.Spec.Template} {
 		assert.Equal(t, map[string]string{"cloud.google.com/gke-nodepool": "spare"}, pod.Spec.NodeSelector)
@@ -105,35 +104,35 @@ func TestPEDLPlaces(t *testing.T) {
 		assert.ElementsMatch(t, []string{"determined.ai/pedl-agent", "nvidia.com/gpu", "team"}, keys)
 	}
 	assert.Equal(t, map[string]string{"cloud.google.com/gke-nodepool": "pedl"}, check.Spec.Template.Spec.NodeSelector)
-	assert.Equal(t, "10.1.0.9", pulumitest.Object[corev1.ConfigMap](t, r.One(t, pulumitest.ConfigMap, "pedl-agent")).Data["PEDL_MASTER_HOST"])
+	assert.Equal(t, "10.1.0.9", testkit.Object[corev1.ConfigMap](t, r.One(t, testkit.ConfigMap, "pedl-agent")).Data["PEDL_MASTER_HOST"])
 
 	level := func(namespace string) string {
-		return pulumitest.Object[corev1.Namespace](t, r.One(t, pulumitest.Namespace, namespace)).Labels["pod-security.kubernetes.io/enforce"]
+		return testkit.Object[corev1.Namespace](t, r.One(t, testkit.Namespace, namespace)).Labels["pod-security.kubernetes.io/enforce"]
 	}
 	assert.Equal(t, "baseline", level("pedl"))
 	assert.Equal(t, "privileged", level("pedl-agents"))
 
-	pool := r.One(t, pulumitest.NodePool, "persia-dev-pedl")
-	assert.Equal(t, "present", pulumitest.At(t, pool, `nodeConfig.labels["determined.ai/pedl-agent"]`))
+	pool := r.One(t, testkit.NodePool, "persia-dev-pedl")
+	assert.Equal(t, "present", testkit.At(t, pool, `nodeConfig.labels["determined.ai/pedl-agent"]`))
 	assert.Equal(t, list{
 		fields{"key": "team", "value": "ranking", "effect": "NO_SCHEDULE"},
 		fields{"key": "determined.ai/pedl-agent", "value": "present", "effect": "NO_SCHEDULE"},
-	}, pulumitest.At(t, pool, "nodeConfig.taints"))
-	other := r.One(t, pulumitest.NodePool, "persia-dev-gpu")
-	assert.Empty(t, pulumitest.At(t, other, "nodeConfig.taints"))
-	assert.Nil(t, pulumitest.Found(t, other, `nodeConfig.labels["determined.ai/pedl-agent"]`))
+	}, testkit.At(t, pool, "nodeConfig.taints"))
+	other := r.One(t, testkit.NodePool, "persia-dev-gpu")
+	assert.Empty(t, testkit.At(t, other, "nodeConfig.taints"))
+	assert.Nil(t, testkit.Found(t, other, `nodeConfig.labels["determined.ai/pedl-agent"]`))
 
 	for after, before := range map[string][]string{
-		"pedl-postgresql": {pulumitest.Claim + "::pedl-postgresql", pulumitest.NetworkPolicy + "::pedl-closed", pulumitest.NetworkPolicy + "::pedl-postgresql"},
+		"pedl-postgresql": {testkit.Claim + "::pedl-postgresql", testkit.NetworkPolicy + "::pedl-closed", testkit.NetworkPolicy + "::pedl-postgresql"},
 	} {
-		assertAfter(t, r, r.One(t, pulumitest.StatefulSet, after), before...)
+		assertAfter(t, r, r.One(t, testkit.StatefulSet, after), before...)
 	}
-	assertAfter(t, r, r.One(t, pulumitest.Deployment, "pedl-master"), pulumitest.StatefulSet+"::pedl-postgresql", pulumitest.NetworkPolicy+"::pedl-master", "kubernetes:core/v1:Secret::pedl-registry")
-	assertAfter(t, r, r.One(t, pulumitest.DaemonSet, "pedl-agent"), pulumitest.Deployment+"::pedl-master", pulumitest.NetworkPolicy+"::pedl-agents-closed", pulumitest.NetworkPolicy+"::pedl-agent")
+	assertAfter(t, r, r.One(t, testkit.Deployment, "pedl-master"), testkit.StatefulSet+"::pedl-postgresql", testkit.NetworkPolicy+"::pedl-master", "kubernetes:core/v1:Secret::pedl-registry")
+	assertAfter(t, r, r.One(t, testkit.DaemonSet, "pedl-agent"), testkit.Deployment+"::pedl-master", testkit.NetworkPolicy+"::pedl-agents-closed", testkit.NetworkPolicy+"::pedl-agent")
 }
 
 // assertAfter checks that a resource comes after others, each TYPE::NAME.
-func assertAfter(t *testing.T, r *pulumitest.Recorder, registration pulumitest.Resource, others ...string) {
+func assertAfter(t *testing.T, r *testkit.Recorder, registration testkit.Resource, others ...string) {
 	t.Helper()
 	before := r.Before(registration)
 	for _, other := range others {
@@ -153,51 +152,51 @@ func TestPEDLTraffic(t *testing.T) {
 		"pedl-postgresql":    {{master + " to TCP 5432"}, nil},
 		"pedl-agent":         {nil, {"to " + master + " in pedl on TCP 8080", "to anywhere on TCP 53 UDP 53"}},
 	} {
-		policy := pulumitest.Object[networkingv1.NetworkPolicy](t, r.One(t, pulumitest.NetworkPolicy, name))
+		policy := testkit.Object[networkingv1.NetworkPolicy](t, r.One(t, testkit.NetworkPolicy, name))
 		assert.ElementsMatch(t, []networkingv1.PolicyType{"Ingress", "Egress"}, policy.Spec.PolicyTypes, name)
-		in, out := pulumitest.Traffic(policy)
+		in, out := testkit.Traffic(policy)
 		assert.Equal(t, want, [2][]string{in, out}, name)
 	}
 	for host, to := range map[string]string{"10.0.0.3": "10.0.0.3/32", "db.example.com": "anywhere"} {
 		r := deployPEDL(t, fields{"postgresql.external": fields{"host": host, "port": 6543, "user": "pedl", "database": "d", "password": externalPassword}})
-		_, out := pulumitest.Traffic(pulumitest.Object[networkingv1.NetworkPolicy](t, r.One(t, pulumitest.NetworkPolicy, "pedl-master")))
+		_, out := testkit.Traffic(testkit.Object[networkingv1.NetworkPolicy](t, r.One(t, testkit.NetworkPolicy, "pedl-master")))
 		assert.Equal(t, "to "+to+" on TCP 6543", out[0])
 		assert.Equal(t, []any{host, 6543.0, "pedl", "d", externalPassword},
 			[]any{masterSetting("host")(t, r), masterSetting("port")(t, r), masterSetting("user")(t, r), masterSetting("name")(t, r), masterSetting("password")(t, r)})
-		assert.Nil(t, in(pulumitest.StatefulSet, "pedl-postgresql", "spec")(t, r))
-		assert.Nil(t, in(pulumitest.Claim, "pedl-postgresql", "spec")(t, r))
+		assert.Nil(t, in(testkit.StatefulSet, "pedl-postgresql", "spec")(t, r))
+		assert.Nil(t, in(testkit.Claim, "pedl-postgresql", "spec")(t, r))
 	}
 }
 
 // TestPEDLDatabaseIsKept checks what destroy keeps.
 func TestPEDLDatabaseIsKept(t *testing.T) {
 	r := deployPEDL(t, nil)
-	disk := r.One(t, pulumitest.Disk, "us-central1-a/persia-dev-pedl-postgresql")
-	assert.Equal(t, "persia-dev-pedl-postgresql", pulumitest.At(t, disk, "name"))
+	disk := r.One(t, testkit.Disk, "us-central1-a/persia-dev-pedl-postgresql")
+	assert.Equal(t, "persia-dev-pedl-postgresql", testkit.At(t, disk, "name"))
 	assert.True(t, disk.RegisterRPC.GetRetainOnDelete())
-	assert.Equal(t, "Retain", pulumitest.At(t, r.One(t, pulumitest.Volume, "pedl-postgresql"), "spec.persistentVolumeReclaimPolicy"))
+	assert.Equal(t, "Retain", testkit.At(t, r.One(t, testkit.Volume, "pedl-postgresql"), "spec.persistentVolumeReclaimPolicy"))
 	assert.Equal(t, fields{"namespace": "pedl", "name": "pedl-postgresql", "apiVersion": "v1", "kind": "PersistentVolumeClaim"},
-		pulumitest.At(t, r.One(t, pulumitest.Volume, "pedl-postgresql"), "spec.claimRef"))
-	assert.False(t, r.One(t, pulumitest.Namespace, "pedl").RegisterRPC.GetRetainOnDelete())
+		testkit.At(t, r.One(t, testkit.Volume, "pedl-postgresql"), "spec.claimRef"))
+	assert.False(t, r.One(t, testkit.Namespace, "pedl").RegisterRPC.GetRetainOnDelete())
 
 	for _, settings := range []fields{{"postgresql.persistence.existingClaim": "mine"}, {"postgresql.persistence.storageClass": "premium-rwo"}} {
 		r := deployPEDL(t, settings)
-		assert.True(t, r.One(t, pulumitest.Namespace, "pedl").RegisterRPC.GetRetainOnDelete(), "a claim is in it")
-		assert.False(t, r.One(t, pulumitest.Namespace, "pedl-agents").RegisterRPC.GetRetainOnDelete())
-		for _, claim := range r.All(t, pulumitest.Claim) {
-			if pulumitest.Object[corev1.PersistentVolumeClaim](t, claim).Namespace == "pedl" {
+		assert.True(t, r.One(t, testkit.Namespace, "pedl").RegisterRPC.GetRetainOnDelete(), "a claim is in it")
+		assert.False(t, r.One(t, testkit.Namespace, "pedl-agents").RegisterRPC.GetRetainOnDelete())
+		for _, claim := range r.All(t, testkit.Claim) {
+			if testkit.Object[corev1.PersistentVolumeClaim](t, claim).Namespace == "pedl" {
 				assert.True(t, claim.RegisterRPC.GetRetainOnDelete())
 			}
 		}
 	}
 
 	label := map[string]any{"persia-stack": programtest.ThisStack}
-	found, err := programtest.DeployOver(t, pedlStack(t, nil), pulumitest.Cloud{"projects/my-project/zones/us-central1-a/disks/persia-dev-pedl-postgresql": {
+	found, err := programtest.DeployOver(t, pedlStack(t, nil), testkit.Cloud{"projects/my-project/zones/us-central1-a/disks/persia-dev-pedl-postgresql": {
 		"id": "d", "size": 100, "effectiveLabels": label, "type": "https://c/zones/us-central1-a/diskTypes/pd-balanced", "diskEncryptionKeys": list{}}})
 	require.NoError(t, err)
 	assert.Equal(t, "projects/my-project/zones/us-central1-a/disks/persia-dev-pedl-postgresql",
-		found.One(t, pulumitest.Disk, "us-central1-a/persia-dev-pedl-postgresql").RegisterRPC.GetImportId())
-	_, err = programtest.DeployOver(t, pedlStack(t, nil), pulumitest.Cloud{"projects/my-project/zones/us-central1-a/disks/persia-dev-pedl-postgresql": {
+		found.One(t, testkit.Disk, "us-central1-a/persia-dev-pedl-postgresql").RegisterRPC.GetImportId())
+	_, err = programtest.DeployOver(t, pedlStack(t, nil), testkit.Cloud{"projects/my-project/zones/us-central1-a/disks/persia-dev-pedl-postgresql": {
 		"id": "d", "size": 100, "effectiveLabels": fields{}, "type": "https://c/zones/us-central1-a/diskTypes/pd-balanced", "diskEncryptionKeys": list{}}})
 	assert.ErrorContains(t, err, "persia:pedl.postgresql.persistence.persistentDisk: Invalid value")
 }
@@ -213,7 +212,7 @@ func TestWithoutPEDL(t *testing.T) {
 
 // TestPEDLDocumented deploys the stack that the page begins with.
 func TestPEDLDocumented(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join(stacktest.Root(t), "docs", "guides", "pedl.md"))
+	page, err := os.ReadFile(filepath.Join(testkit.Root(t), "docs", "guides", "pedl.md"))
 	require.NoError(t, err)
 	_, rest, _ := strings.Cut(string(page), "\n    persia:nodePools:\n")
 	sample, _, _ := strings.Cut(rest, "\n\n")
@@ -234,7 +233,7 @@ func TestPEDLDocumented(t *testing.T) {
 	configuration["persia:pedl"] = string(text)
 	recorder, err := programtest.Deploy(t, configuration)
 	require.NoError(t, err)
-	assert.Equal(t, "determinedai/pedl-master:0.9.0", in(pulumitest.Deployment, "pedl-master", containerPath+"image")(t, recorder))
+	assert.Equal(t, "determinedai/pedl-master:0.9.0", in(testkit.Deployment, "pedl-master", containerPath+"image")(t, recorder))
 }
 
 // TestPEDLURNs keeps the names of PEDL's resources.
@@ -242,5 +241,5 @@ func TestPEDLURNs(t *testing.T) {
 	r := deployPEDL(t, fields{"ingress.enabled": true, "supportCheck": fields{"nodePool": "pedl"}})
 	without := programtest.DeployStack(t, "dev").URNs()
 	urns := slices.DeleteFunc(r.URNs(), func(urn string) bool { return slices.Contains(without, urn) || strings.Contains(urn, "nodePool") })
-	programtest.AssertFile(t, "pedl.urns", strings.Join(urns, "\n")+"\n")
+	testkit.AssertFile(t, "pedl.urns", strings.Join(urns, "\n")+"\n")
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"persia/internal/programtest"
-	"persia/internal/pulumitest"
+	"persia/internal/testkit"
 )
 
 const (
@@ -67,7 +67,7 @@ func write(object map[string]any, path string, value any) {
 	write(object[name].(map[string]any), rest, value)
 }
 
-func deployPEDL(t *testing.T, settings map[string]any) *pulumitest.Recorder {
+func deployPEDL(t *testing.T, settings map[string]any) *testkit.Recorder {
 	t.Helper()
 	recorder, err := programtest.Deploy(t, pedlStack(t, settings))
 	require.NoError(t, err)
@@ -76,7 +76,7 @@ func deployPEDL(t *testing.T, settings map[string]any) *pulumitest.Recorder {
 
 // deployOnExisting is [deployPEDL] on a cluster that the stack does not create, with a
 // storage class of that cluster.
-func deployOnExisting(t *testing.T, settings map[string]any) *pulumitest.Recorder {
+func deployOnExisting(t *testing.T, settings map[string]any) *testkit.Recorder {
 	t.Helper()
 	small := map[string]any{"limits": map[string]any{"cpu": "500m", "memory": "1Gi"}}
 	all := map[string]any{"resources": small, "postgresql.resources": small, "postgresql.persistence.storageClass": "standard"}

@@ -13,7 +13,7 @@ import (
 
 	"persia/cmd/persia/status"
 	"persia/internal/programtest"
-	"persia/internal/pulumitest"
+	"persia/internal/testkit"
 )
 
 // TestCompletion: every job, also one without metrics, has a Kubernetes Job that asks
@@ -25,7 +25,7 @@ func TestCompletion(t *testing.T) {
 	})
 	recorder, err := programtest.Deploy(t, configuration)
 	require.NoError(t, err)
-	job := pulumitest.Object[batchv1.Job](t, recorder.One(t, "kubernetes:batch/v1:Job", "adult-income-completion"))
+	job := testkit.Object[batchv1.Job](t, recorder.One(t, "kubernetes:batch/v1:Job", "adult-income-completion"))
 	assert.Equal(t, "adult-income", job.Labels["persia_job"])
 	asks := job.Spec.Template.Spec.Containers[0].Env
 	require.Len(t, asks, 3)
@@ -33,7 +33,7 @@ func TestCompletion(t *testing.T) {
 		assert.Equal(t, name, asks[i].Name)
 	}
 	for _, role := range []string{"nn-worker", "dataloader", "embedding-worker", "embedding-ps"} {
-		set := pulumitest.Object[appsv1.StatefulSet](t, recorder.One(t, pulumitest.StatefulSet, "adult-income-"+role))
+		set := testkit.Object[appsv1.StatefulSet](t, recorder.One(t, testkit.StatefulSet, "adult-income-"+role))
 		env := set.Spec.Template.Spec.Containers[0].Env
 		assert.Subset(t, env, asks, role)
 		for _, entry := range env {
@@ -52,7 +52,7 @@ func TestEndOfEachEngine(t *testing.T) {
 	} {
 		recorder, err := programtest.Deploy(t, configuration)
 		require.NoError(t, err)
-		job := pulumitest.Object[batchv1.Job](t, recorder.One(t, "kubernetes:batch/v1:Job", "criteo-completion"))
+		job := testkit.Object[batchv1.Job](t, recorder.One(t, "kubernetes:batch/v1:Job", "criteo-completion"))
 		server := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
 			Name: "criteo-embedding-ps-0", Namespace: job.Namespace,
 			Labels: map[string]string{"persia_job": "criteo", "app.kubernetes.io/name": "embedding-ps"},

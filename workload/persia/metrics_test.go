@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"persia/internal/programtest"
-	"persia/internal/pulumitest"
+	"persia/internal/testkit"
 	"persia/kube"
 )
 
@@ -18,14 +18,14 @@ import (
 // roles by upstream's name of the service.
 func TestMetricsGateway(t *testing.T) {
 	prod := programtest.DeployStack(t, "prod")
-	gateway := pulumitest.Object[appsv1.Deployment](t, prod.One(t, pulumitest.Deployment, "criteo-metrics-gateway"))
-	service := pulumitest.Object[corev1.Service](t, prod.One(t, pulumitest.Service, "criteo-metrics-gateway"))
+	gateway := testkit.Object[appsv1.Deployment](t, prod.One(t, testkit.Deployment, "criteo-metrics-gateway"))
+	service := testkit.Object[corev1.Service](t, prod.One(t, testkit.Service, "criteo-metrics-gateway"))
 
 	pod := gateway.Spec.Template.Labels
 	assert.Equal(t, "criteo", pod["persia_job"])
 	assert.Equal(t, "criteo-metrics-gateway-service", pod["service"])
 	assert.Equal(t, "criteo", pod["prom"])
-	assert.True(t, pulumitest.Selects(t, gateway.Spec.Selector, pod))
+	assert.True(t, testkit.Selects(t, gateway.Spec.Selector, pod))
 
 	assert.Equal(t, "criteo-metrics-gateway-service", service.Name)
 	assert.Equal(t, "criteo", service.Labels["persia_job"])
@@ -38,10 +38,10 @@ func TestMetricsGateway(t *testing.T) {
 // its replicas, since both have the label of the job.
 func TestGatewayIsNoRole(t *testing.T) {
 	prod := programtest.DeployStack(t, "prod")
-	gateway := pulumitest.Object[appsv1.Deployment](t, prod.One(t, pulumitest.Deployment, "criteo-metrics-gateway"))
+	gateway := testkit.Object[appsv1.Deployment](t, prod.One(t, testkit.Deployment, "criteo-metrics-gateway"))
 	for name := range publishedRoles {
-		set := pulumitest.Object[appsv1.StatefulSet](t, prod.One(t, pulumitest.StatefulSet, name))
-		assert.False(t, pulumitest.Selects(t, set.Spec.Selector, gateway.Spec.Template.Labels), name)
+		set := testkit.Object[appsv1.StatefulSet](t, prod.One(t, testkit.StatefulSet, name))
+		assert.False(t, testkit.Selects(t, set.Spec.Selector, gateway.Spec.Template.Labels), name)
 	}
 }
 
@@ -49,17 +49,17 @@ func TestGatewayIsNoRole(t *testing.T) {
 // name of its job.
 func TestPodMonitoring(t *testing.T) {
 	prod := programtest.DeployStack(t, "prod")
-	require.Len(t, prod.All(t, pulumitest.PodMonitoring), 1)
-	registered := prod.One(t, pulumitest.PodMonitoring, "persia")
-	monitoring := pulumitest.Object[kube.PodMonitoring](t, registered)
+	require.Len(t, prod.All(t, testkit.PodMonitoring), 1)
+	registered := prod.One(t, testkit.PodMonitoring, "persia")
+	monitoring := testkit.Object[kube.PodMonitoring](t, registered)
 	assert.Equal(t, "persia", monitoring.Namespace)
-	assert.Contains(t, registered.Dependencies(), prod.One(t, pulumitest.Namespace, "persia").URN)
-	assert.Contains(t, registered.Dependencies(), prod.One(t, pulumitest.Deployment, "nats-operator").URN, "its webhook must serve")
+	assert.Contains(t, registered.Dependencies(), prod.One(t, testkit.Namespace, "persia").URN)
+	assert.Contains(t, registered.Dependencies(), prod.One(t, testkit.Deployment, "nats-operator").URN, "its webhook must serve")
 
-	gateway := pulumitest.Object[appsv1.Deployment](t, prod.One(t, pulumitest.Deployment, "criteo-metrics-gateway"))
-	assert.True(t, pulumitest.Selects(t, &monitoring.Spec.Selector, gateway.Spec.Template.Labels))
-	dataloader := pulumitest.Object[appsv1.StatefulSet](t, prod.One(t, pulumitest.StatefulSet, "criteo-dataloader"))
-	assert.False(t, pulumitest.Selects(t, &monitoring.Spec.Selector, dataloader.Spec.Template.Labels))
+	gateway := testkit.Object[appsv1.Deployment](t, prod.One(t, testkit.Deployment, "criteo-metrics-gateway"))
+	assert.True(t, testkit.Selects(t, &monitoring.Spec.Selector, gateway.Spec.Template.Labels))
+	dataloader := testkit.Object[appsv1.StatefulSet](t, prod.One(t, testkit.StatefulSet, "criteo-dataloader"))
+	assert.False(t, testkit.Selects(t, &monitoring.Spec.Selector, dataloader.Spec.Template.Labels))
 
 	require.Len(t, monitoring.Spec.Endpoints, 1)
 	assert.Equal(t, 9091, monitoring.Spec.Endpoints[0].Port.IntValue())
@@ -89,8 +89,8 @@ func TestWithoutManagedPrometheus(t *testing.T) {
 			change(configuration)
 			recorder, err := programtest.Deploy(t, configuration)
 			require.NoError(t, err)
-			assert.Empty(t, recorder.Some(pulumitest.PodMonitoring))
-			recorder.One(t, pulumitest.ConfigMap, "persia-dashboard")
+			assert.Empty(t, recorder.Some(testkit.PodMonitoring))
+			recorder.One(t, testkit.ConfigMap, "persia-dashboard")
 		})
 	}
 }
@@ -98,7 +98,7 @@ func TestWithoutManagedPrometheus(t *testing.T) {
 // TestDashboard: Grafana's sidecar takes every key of a ConfigMap with this label
 // for a file.
 func TestDashboard(t *testing.T) {
-	dashboard := pulumitest.Object[corev1.ConfigMap](t, programtest.DeployStack(t, "dev").One(t, pulumitest.ConfigMap, "persia-dashboard"))
+	dashboard := testkit.Object[corev1.ConfigMap](t, programtest.DeployStack(t, "dev").One(t, testkit.ConfigMap, "persia-dashboard"))
 	assert.Equal(t, "persia", dashboard.Namespace)
 	assert.Equal(t, "persia-dashboard", dashboard.Name)
 	assert.Equal(t, "1", dashboard.Labels["grafana_dashboard"])

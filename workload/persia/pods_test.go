@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"persia/internal/programtest"
-	"persia/internal/pulumitest"
+	"persia/internal/testkit"
 )
 
 // TestRoleGuards looks at what keeps a training in its place.
@@ -20,7 +20,7 @@ func TestRoleGuards(t *testing.T) {
 		"criteo-nn-worker": "", "criteo-dataloader": "", "criteo-embedding-worker": "8887", "criteo-embedding-ps": "8888",
 	} {
 		t.Run(name, func(t *testing.T) {
-			set := pulumitest.Object[appsv1.StatefulSet](t, prod.One(t, pulumitest.StatefulSet, name))
+			set := testkit.Object[appsv1.StatefulSet](t, prod.One(t, testkit.StatefulSet, name))
 			selector := set.Spec.Selector.MatchLabels
 
 			pod := set.Spec.Template
@@ -54,7 +54,7 @@ func TestPodSettings(t *testing.T) {
 		"terminationGracePeriodSeconds": 600,
 		"volumeMounts":                  []any{map[string]any{"name": "memory", "mountPath": "/dev/shm"}},
 	})
-	pod := pulumitest.Object[appsv1.StatefulSet](t, recorder.One(t, pulumitest.StatefulSet, "adult-income-nn-worker")).Spec.Template.Spec
+	pod := testkit.Object[appsv1.StatefulSet](t, recorder.One(t, testkit.StatefulSet, "adult-income-nn-worker")).Spec.Template.Spec
 	assert.Equal(t, []corev1.LocalObjectReference{{Name: "registry"}}, pod.ImagePullSecrets)
 	assert.True(t, *pod.AutomountServiceAccountToken)
 	assert.Equal(t, int64(600), *pod.TerminationGracePeriodSeconds)
@@ -73,26 +73,26 @@ func TestScriptStyle(t *testing.T) {
 	for name, older := range map[string]string{
 		"nn-worker": "trainer", "dataloader": "datacompose", "embedding-worker": "middleware", "embedding-ps": "embserver",
 	} {
-		set := pulumitest.Object[appsv1.StatefulSet](t, recorder.One(t, pulumitest.StatefulSet, "adult-income-"+name))
-		assert.Equal(t, []string{"/bin/bash", "/opt/persia/roles.sh", older}, pulumitest.Container(&set).Args)
-		assert.Equal(t, "/opt/conda/bin/python3", pulumitest.Variable(&set, "PERSIA_PYTHON").Value)
-		assert.Equal(t, "/workspace/runtime", pulumitest.Variable(&set, "PERSIA_RUNTIME").Value)
-		assert.Equal(t, "23333", pulumitest.Variable(&set, "PERSIA_PORT").Value)
-		if probe := pulumitest.Container(&set).ReadinessProbe; probe != nil {
+		set := testkit.Object[appsv1.StatefulSet](t, recorder.One(t, testkit.StatefulSet, "adult-income-"+name))
+		assert.Equal(t, []string{"/bin/bash", "/opt/persia/roles.sh", older}, testkit.Container(&set).Args)
+		assert.Equal(t, "/opt/conda/bin/python3", testkit.Variable(&set, "PERSIA_PYTHON").Value)
+		assert.Equal(t, "/workspace/runtime", testkit.Variable(&set, "PERSIA_RUNTIME").Value)
+		assert.Equal(t, "23333", testkit.Variable(&set, "PERSIA_PORT").Value)
+		if probe := testkit.Container(&set).ReadinessProbe; probe != nil {
 			assert.Contains(t, probe.Exec.Command[2], "/23333")
 		}
 	}
-	scripts := pulumitest.Object[corev1.ConfigMap](t, recorder.One(t, pulumitest.ConfigMap, "persia-launch"))
+	scripts := testkit.Object[corev1.ConfigMap](t, recorder.One(t, testkit.ConfigMap, "persia-launch"))
 	assert.Contains(t, scripts.Data["roles.sh"], "torch.distributed.launch")
 }
 
 // TestSuspended: a suspended job has no pods, and all of its objects.
 func TestSuspended(t *testing.T) {
 	recorder := deployDevJob(t, map[string]any{"suspend": true}, nil)
-	for _, registered := range recorder.All(t, pulumitest.StatefulSet) {
-		set := pulumitest.Object[appsv1.StatefulSet](t, registered)
+	for _, registered := range recorder.All(t, testkit.StatefulSet) {
+		set := testkit.Object[appsv1.StatefulSet](t, registered)
 		assert.Zero(t, *set.Spec.Replicas)
-		assert.Equal(t, "1", pulumitest.Variable(&set, "REPLICA_SIZE").Value, "what the job has when it goes on")
+		assert.Equal(t, "1", testkit.Variable(&set, "REPLICA_SIZE").Value, "what the job has when it goes on")
 	}
 	assert.Len(t, recorder.URNs(), len(programtest.DeployStack(t, "dev").URNs()))
 }
@@ -100,8 +100,8 @@ func TestSuspended(t *testing.T) {
 // TestToken: pods have a token for the Kubernetes API only if the job requests it.
 func TestToken(t *testing.T) {
 	for _, wanted := range []bool{false, true} {
-		for _, registered := range deployDevJob(t, map[string]any{"automountServiceAccountToken": wanted}, nil).All(t, pulumitest.StatefulSet) {
-			pod := pulumitest.Object[appsv1.StatefulSet](t, registered).Spec.Template.Spec
+		for _, registered := range deployDevJob(t, map[string]any{"automountServiceAccountToken": wanted}, nil).All(t, testkit.StatefulSet) {
+			pod := testkit.Object[appsv1.StatefulSet](t, registered).Spec.Template.Spec
 			assert.Equal(t, wanted, *pod.AutomountServiceAccountToken, registered.URN)
 		}
 	}
@@ -110,8 +110,8 @@ func TestToken(t *testing.T) {
 // TestPodSecurity: the namespace admits what Kubernetes calls baseline, unless a job
 // mounts directories of nodes.
 func TestPodSecurity(t *testing.T) {
-	level := func(recorder *pulumitest.Recorder) string {
-		return pulumitest.Object[corev1.Namespace](t, recorder.One(t, pulumitest.Namespace, "persia")).Labels["pod-security.kubernetes.io/enforce"]
+	level := func(recorder *testkit.Recorder) string {
+		return testkit.Object[corev1.Namespace](t, recorder.One(t, testkit.Namespace, "persia")).Labels["pod-security.kubernetes.io/enforce"]
 	}
 	assert.Equal(t, "baseline", level(programtest.DeployStack(t, "dev")))
 	assert.Equal(t, "privileged", level(deployDevJob(t, map[string]any{
@@ -120,7 +120,7 @@ func TestPodSecurity(t *testing.T) {
 }
 
 // deployDevJob runs the program over dev with settings of its job and nn-workers.
-func deployDevJob(t *testing.T, job, nnWorkers map[string]any) *pulumitest.Recorder {
+func deployDevJob(t *testing.T, job, nnWorkers map[string]any) *testkit.Recorder {
 	t.Helper()
 	configuration := programtest.ReadStack(t, "dev")
 	programtest.Edit(t, configuration, "persia:jobs", func(jobs any) {

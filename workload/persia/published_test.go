@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"persia/internal/programtest"
-	"persia/internal/pulumitest"
+	"persia/internal/testkit"
 )
 
 // publishedRole is a role of the published deployment.
@@ -83,11 +83,11 @@ var (
 
 func TestPublishedRoles(t *testing.T) {
 	prod := programtest.DeployStack(t, "prod")
-	require.Len(t, prod.All(t, pulumitest.StatefulSet), len(publishedRoles))
+	require.Len(t, prod.All(t, testkit.StatefulSet), len(publishedRoles))
 	for name, want := range publishedRoles {
 		t.Run(name, func(t *testing.T) {
-			set := pulumitest.Object[appsv1.StatefulSet](t, prod.One(t, pulumitest.StatefulSet, name))
-			service := pulumitest.Object[corev1.Service](t, prod.One(t, pulumitest.Service, name))
+			set := testkit.Object[appsv1.StatefulSet](t, prod.One(t, testkit.StatefulSet, name))
+			service := testkit.Object[corev1.Service](t, prod.One(t, testkit.Service, name))
 			pod := set.Spec.Template.Spec
 			require.Len(t, pod.Containers, 1)
 			container := pod.Containers[0]
@@ -198,7 +198,7 @@ func TestEnvironmentOrder(t *testing.T) {
 	})
 	recorder, err := programtest.Deploy(t, configuration)
 	require.NoError(t, err)
-	set := pulumitest.Object[appsv1.StatefulSet](t, recorder.One(t, pulumitest.StatefulSet, "adult-income-nn-worker"))
+	set := testkit.Object[appsv1.StatefulSet](t, recorder.One(t, testkit.StatefulSet, "adult-income-nn-worker"))
 	got := map[string]string{}
 	for _, entry := range set.Spec.Template.Spec.Containers[0].Env {
 		require.NotContains(t, got, entry.Name)
@@ -218,7 +218,7 @@ func TestWithoutMetrics(t *testing.T) {
 	for _, registration := range recorder.Resources {
 		assert.NotContains(t, registration.Name, "metrics-gateway")
 	}
-	set := pulumitest.Object[appsv1.StatefulSet](t, recorder.One(t, pulumitest.StatefulSet, "adult-income-dataloader"))
+	set := testkit.Object[appsv1.StatefulSet](t, recorder.One(t, testkit.StatefulSet, "adult-income-dataloader"))
 	for _, entry := range set.Spec.Template.Spec.Containers[0].Env {
 		assert.NotEqual(t, "PERSIA_METRICS_GATEWAY_ADDR", entry.Name)
 	}
@@ -242,7 +242,7 @@ func TestLongestJobName(t *testing.T) {
 		}
 		require.NoError(t, err)
 		for _, role := range []string{"nn-worker", "dataloader", "embedding-worker", "embedding-ps"} {
-			set := pulumitest.Object[appsv1.StatefulSet](t, recorder.One(t, pulumitest.StatefulSet, name+"-"+role))
+			set := testkit.Object[appsv1.StatefulSet](t, recorder.One(t, testkit.StatefulSet, name+"-"+role))
 			assert.Equal(t, name+"-"+role, set.Name)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"persia/internal/programtest"
-	"persia/internal/pulumitest"
+	"persia/internal/testkit"
 )
 
 // TestLaunch: where a run is remembered and its checkpoints are, and that the script
@@ -49,7 +49,7 @@ func TestLaunch(t *testing.T) {
 			programtest.Edit(t, configuration, "persia:jobs", test.change)
 			recorder, err := programtest.Deploy(t, configuration)
 			require.NoError(t, err)
-			pod := pulumitest.Object[appsv1.StatefulSet](t, recorder.One(t, pulumitest.StatefulSet, test.set)).Spec.Template.Spec
+			pod := testkit.Object[appsv1.StatefulSet](t, recorder.One(t, testkit.StatefulSet, test.set)).Spec.Template.Spec
 
 			env := map[string]string{}
 			for _, entry := range pod.Containers[0].Env {
@@ -62,7 +62,7 @@ func TestLaunch(t *testing.T) {
 			for _, mount := range pod.Containers[0].VolumeMounts {
 				mounted[mount.Name] = true
 			}
-			script := pulumitest.Object[corev1.ConfigMap](t, recorder.One(t, pulumitest.ConfigMap, "persia-launch"))
+			script := testkit.Object[corev1.ConfigMap](t, recorder.One(t, testkit.ConfigMap, "persia-launch"))
 			assert.Contains(t, script.Data["launch.py"], "import coordinator")
 			assert.NotEmpty(t, script.Data["coordinator.py"])
 			assert.True(t, *script.Immutable)

@@ -12,7 +12,7 @@ import (
 
 	"persia/gcp"
 	"persia/internal/programtest"
-	"persia/internal/pulumitest"
+	"persia/internal/testkit"
 	"persia/workload/jobset"
 	"persia/workload/provisioner"
 )
@@ -39,7 +39,7 @@ func queued(t *testing.T) map[string]string {
 func TestProvisioner(t *testing.T) {
 	recorder, err := programtest.Deploy(t, queued(t))
 	require.NoError(t, err)
-	set := pulumitest.Object[jobset.JobSet](t, recorder.One(t, jobset.Token, "feed"))
+	set := testkit.Object[jobset.JobSet](t, recorder.One(t, jobset.Token, "feed"))
 	for _, role := range set.Spec.ReplicatedJobs {
 		pod := role.Template.Spec.Template
 		tolerates := assert.NotContains
@@ -55,7 +55,7 @@ func TestProvisioner(t *testing.T) {
 		}, role.Name)
 	}
 
-	role := pulumitest.Object[rbacv1.Role](t, recorder.One(t, "kubernetes:rbac.authorization.k8s.io/v1:Role", "provisioner"))
+	role := testkit.Object[rbacv1.Role](t, recorder.One(t, "kubernetes:rbac.authorization.k8s.io/v1:Role", "provisioner"))
 	assert.Equal(t, "persia", role.Namespace)
 	for _, rule := range role.Rules {
 		assert.Subset(t, []string{"list", "create", "delete"}, rule.Verbs)
@@ -65,12 +65,12 @@ func TestProvisioner(t *testing.T) {
 		assert.NotEqual(t, "provisioner", resource.Name)
 	}
 	for _, name := range []string{"persia-pods", "persia-images"} {
-		policy := pulumitest.Object[admissionv1.ValidatingAdmissionPolicy](t, recorder.One(t, pulumitest.AdmissionPolicy, name))
+		policy := testkit.Object[admissionv1.ValidatingAdmissionPolicy](t, recorder.One(t, testkit.AdmissionPolicy, name))
 		assert.Contains(t, policy.Spec.MatchConstraints.NamespaceSelector.MatchExpressions[0].Values, provisioner.Namespace, name)
 	}
 	deployment := recorder.One(t, "kubernetes:apps/v1:Deployment", "provisioner")
 	assert.Contains(t, recorder.Before(recorder.One(t, jobset.Token, "feed")), deployment.URN, "it is there as long as the jobs")
-	assert.Equal(t, "python:3.13-alpine", pulumitest.Object[appsv1.Deployment](t, deployment).Spec.Template.Spec.Containers[0].Image)
+	assert.Equal(t, "python:3.13-alpine", testkit.Object[appsv1.Deployment](t, deployment).Spec.Template.Spec.Containers[0].Image)
 }
 
 // TestNoProvisioner: a stack without such a pool has none.

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"persia/internal/programtest"
-	"persia/internal/pulumitest"
+	"persia/internal/testkit"
 	"persia/workload/persia/operator/persiav1"
 )
 
@@ -29,7 +29,7 @@ func operatorStack(t *testing.T, change func(job map[string]any)) map[string]str
 
 func unchanged(map[string]any) {}
 
-func deployOperator(t *testing.T, change func(job map[string]any)) *pulumitest.Recorder {
+func deployOperator(t *testing.T, change func(job map[string]any)) *testkit.Recorder {
 	t.Helper()
 	recorder, err := programtest.Deploy(t, operatorStack(t, change))
 	require.NoError(t, err)
@@ -42,7 +42,7 @@ func TestPersiaOperatorOnlyWhereItIsAskedFor(t *testing.T) {
 		assert.NotContains(t, urn, "::persia-operator")
 	}
 	assert.Len(t, deployOperator(t, unchanged).Some("persia:operator:Operator"), 1)
-	assert.Empty(t, deployOperator(t, unchanged).Some(pulumitest.StatefulSet))
+	assert.Empty(t, deployOperator(t, unchanged).Some(testkit.StatefulSet))
 }
 
 // TestPersiaJob compares every field of a PersiaJob.
@@ -141,10 +141,10 @@ spec:
     volumeMounts:
       - {name: claim-0, mountPath: /workspace}
 `), &want))
-	scripts := pulumitest.Object[corev1.ConfigMap](t, recorder.One(t, pulumitest.ConfigMap, "persia-launch"))
+	scripts := testkit.Object[corev1.ConfigMap](t, recorder.One(t, testkit.ConfigMap, "persia-launch"))
 	want.Spec.Volumes[2].ConfigMap.Name = scripts.Name
 	assert.Contains(t, scripts.Data, "entry.py")
-	assert.Equal(t, want, pulumitest.Object[persiav1.PersiaJob](t, recorder.One(t, pulumitest.PersiaJob, "criteo")))
+	assert.Equal(t, want, testkit.Object[persiav1.PersiaJob](t, recorder.One(t, testkit.PersiaJob, "criteo")))
 }
 
 // TestPersiaJobWithUsers: the URL has a password, and stays in its Secret.
@@ -156,7 +156,7 @@ func TestPersiaJobWithUsers(t *testing.T) {
 	})
 	recorder, err := programtest.Deploy(t, configuration)
 	require.NoError(t, err)
-	job := pulumitest.Object[persiav1.PersiaJob](t, recorder.One(t, pulumitest.PersiaJob, "criteo"))
+	job := testkit.Object[persiav1.PersiaJob](t, recorder.One(t, testkit.PersiaJob, "criteo"))
 	assert.Equal(t, corev1.EnvVar{Name: "PERSIA_NATS_URL", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
 		LocalObjectReference: corev1.LocalObjectReference{Name: "persia-nats-service-client"}, Key: "persia",
 	}}}, job.Spec.Env[0])
@@ -165,7 +165,7 @@ func TestPersiaJobWithUsers(t *testing.T) {
 // TestSuspendedPersiaJob checks that the operator creates no pods for a suspended job.
 func TestSuspendedPersiaJob(t *testing.T) {
 	recorder := deployOperator(t, func(job map[string]any) { job["suspend"] = true })
-	spec := pulumitest.Object[persiav1.PersiaJob](t, recorder.One(t, pulumitest.PersiaJob, "criteo")).Spec
+	spec := testkit.Object[persiav1.PersiaJob](t, recorder.One(t, testkit.PersiaJob, "criteo")).Spec
 	assert.False(t, *spec.EnableMetrics)
 	for _, role := range []persiav1.Role{*spec.Dataloader, *spec.EmbeddingWorker, *spec.EmbeddingParameterServer, spec.NNWorker.Role} {
 		assert.Zero(t, role.Replicas)
@@ -176,22 +176,22 @@ func TestSuspendedPersiaJob(t *testing.T) {
 // names of its pods free.
 func TestPersiaJobIsMadeAnew(t *testing.T) {
 	recorder := deployOperator(t, unchanged)
-	guard, job := recorder.One(t, pulumitest.DisruptionBudget, "criteo"), recorder.One(t, pulumitest.PersiaJob, "criteo")
-	for _, registration := range []pulumitest.Resource{guard, job} {
+	guard, job := recorder.One(t, testkit.DisruptionBudget, "criteo"), recorder.One(t, testkit.PersiaJob, "criteo")
+	for _, registration := range []testkit.Resource{guard, job} {
 		assert.True(t, registration.RegisterRPC.DeleteBeforeReplace, registration.URN)
 	}
 	assert.Contains(t, job.RegisterRPC.ReplaceWith, guard.URN)
 	assert.Contains(t, job.Dependencies(), guard.URN)
 
-	budget := pulumitest.Object[policyv1.PodDisruptionBudget](t, guard)
+	budget := testkit.Object[policyv1.PodDisruptionBudget](t, guard)
 	assert.Equal(t, 8+240+100+120+1, budget.Spec.MinAvailable.IntValue(), "all pods and the gateway")
 	assert.Equal(t, map[string]string{"persia_job": "criteo"}, budget.Spec.Selector.MatchLabels)
 	assert.Contains(t, budget.Annotations["pulumi.com/waitFor"], "{.status.expectedPods}=0")
 
 	other := deployOperator(t, func(job map[string]any) { job["logLevel"] = "debug" })
-	assert.NotEqual(t, guard.RegisterRPC.ReplacementTrigger, other.One(t, pulumitest.DisruptionBudget, "criteo").RegisterRPC.ReplacementTrigger)
+	assert.NotEqual(t, guard.RegisterRPC.ReplacementTrigger, other.One(t, testkit.DisruptionBudget, "criteo").RegisterRPC.ReplacementTrigger)
 	same := deployOperator(t, unchanged)
-	assert.Equal(t, guard.RegisterRPC.ReplacementTrigger, same.One(t, pulumitest.DisruptionBudget, "criteo").RegisterRPC.ReplacementTrigger)
+	assert.Equal(t, guard.RegisterRPC.ReplacementTrigger, same.One(t, testkit.DisruptionBudget, "criteo").RegisterRPC.ReplacementTrigger)
 }
 
 // TestPersiaOperatorOrder checks that a job is created after the operator, its definition and its
@@ -199,20 +199,20 @@ func TestPersiaJobIsMadeAnew(t *testing.T) {
 func TestPersiaOperatorOrder(t *testing.T) {
 	recorder := deployOperator(t, unchanged)
 	crd := recorder.One(t, "kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition", "persia-operator")
-	assert.Equal(t, "persiajobs.persia.com", pulumitest.Object[extensionsv1.CustomResourceDefinition](t, crd).Name)
-	deployment := recorder.One(t, pulumitest.Deployment, "persia-operator")
+	assert.Equal(t, "persiajobs.persia.com", testkit.Object[extensionsv1.CustomResourceDefinition](t, crd).Name)
+	deployment := recorder.One(t, testkit.Deployment, "persia-operator")
 	binding := recorder.One(t, "kubernetes:rbac.authorization.k8s.io/v1:RoleBinding", "persia-operator")
 	clusterBinding := recorder.One(t, "kubernetes:rbac.authorization.k8s.io/v1:ClusterRoleBinding", "persia-operator")
 	assert.Subset(t, deployment.Dependencies(), []string{crd.URN, binding.URN, clusterBinding.URN})
-	assert.Contains(t, recorder.Before(binding), recorder.One(t, pulumitest.Namespace, "persia").URN)
+	assert.Contains(t, recorder.Before(binding), recorder.One(t, testkit.Namespace, "persia").URN)
 
-	before := recorder.Before(recorder.One(t, pulumitest.PersiaJob, "criteo"))
-	for _, need := range []pulumitest.Resource{crd, deployment, binding, clusterBinding} {
+	before := recorder.Before(recorder.One(t, testkit.PersiaJob, "criteo"))
+	for _, need := range []testkit.Resource{crd, deployment, binding, clusterBinding} {
 		assert.Contains(t, before, need.URN)
 	}
 	for typeToken, name := range map[string]string{
-		pulumitest.NATSCluster:                          "persia-nats-service",
-		pulumitest.DisruptionBudget:                     "persia-nats-service",
+		testkit.NATSCluster:                             "persia-nats-service",
+		testkit.DisruptionBudget:                        "persia-nats-service",
 		"kubernetes:core/v1:PersistentVolumeClaim":      "workspace",
 		"kubernetes:apps/v1:DaemonSet":                  "nvidia-driver",
 		"kubernetes:networking.k8s.io/v1:NetworkPolicy": "persia-operator",
@@ -223,7 +223,7 @@ func TestPersiaOperatorOrder(t *testing.T) {
 
 // TestPersiaJobTraffic: pods of the operator have no label of the program's.
 func TestPersiaJobTraffic(t *testing.T) {
-	policy := pulumitest.Object[networkingv1.NetworkPolicy](t, deployOperator(t, unchanged).One(t, pulumitest.NetworkPolicy, "criteo"))
+	policy := testkit.Object[networkingv1.NetworkPolicy](t, deployOperator(t, unchanged).One(t, testkit.NetworkPolicy, "criteo"))
 	assert.Equal(t, map[string]string{"persia_job": "criteo"}, policy.Spec.PodSelector.MatchLabels)
 }
 
@@ -234,21 +234,21 @@ func TestPersiaJobCompletion(t *testing.T) {
 	const job, name = "kubernetes:batch/v1:Job", "criteo-completion"
 	recorder := deployOperator(t, func(job map[string]any) { job["enableMetrics"] = false })
 	registered := recorder.One(t, job, name)
-	assert.Contains(t, registered.Dependencies(), recorder.One(t, pulumitest.PersiaJob, "criteo").URN)
+	assert.Contains(t, registered.Dependencies(), recorder.One(t, testkit.PersiaJob, "criteo").URN)
 	for _, kind := range []string{"core/v1:ServiceAccount", "rbac.authorization.k8s.io/v1:Role", "rbac.authorization.k8s.io/v1:RoleBinding", "networking.k8s.io/v1:NetworkPolicy"} {
 		assert.Contains(t, registered.Dependencies(), recorder.One(t, "kubernetes:"+kind, name).URN)
 	}
-	complete := pulumitest.Object[batchv1.Job](t, registered)
+	complete := testkit.Object[batchv1.Job](t, registered)
 	assert.Equal(t, "criteo", complete.Labels["persia_job"])
 	assert.NotContains(t, complete.Spec.Template.Labels, "persia_job", "the operator deletes the pods with this label, and the guard counts them")
-	policy := pulumitest.Object[networkingv1.NetworkPolicy](t, recorder.One(t, "kubernetes:networking.k8s.io/v1:NetworkPolicy", name))
+	policy := testkit.Object[networkingv1.NetworkPolicy](t, recorder.One(t, "kubernetes:networking.k8s.io/v1:NetworkPolicy", name))
 	assert.Equal(t, complete.Spec.Template.Labels, policy.Spec.PodSelector.MatchLabels)
 	pod := complete.Spec.Template.Spec
 	assert.Equal(t, programtest.OperatorImage, pod.Containers[0].Image)
 	assert.Contains(t, pod.Containers[0].Env, corev1.EnvVar{Name: "PERSIA_REPLICAS", Value: "dataloader=240,embedding-worker=100,embedding-ps=120,nn-worker=8"})
 
 	other := deployOperator(t, func(job map[string]any) { job["enableMetrics"], job["logLevel"] = false, "debug" })
-	assert.NotEqual(t, complete.Name, pulumitest.Object[batchv1.Job](t, other.One(t, job, name)).Name)
+	assert.NotEqual(t, complete.Name, testkit.Object[batchv1.Job](t, other.One(t, job, name)).Name)
 	for field, value := range map[string]any{"suspend": true, "restartPolicy": "Always"} {
 		assert.Empty(t, deployOperator(t, func(job map[string]any) { job[field] = value }).Some(job), field)
 	}
@@ -259,12 +259,12 @@ func TestPersiaJobCompletion(t *testing.T) {
 func TestPersiaJobPodsHaveNoToken(t *testing.T) {
 	recorder := deployOperator(t, unchanged)
 	registered := recorder.One(t, "kubernetes:core/v1:ServiceAccount", "persia-operator-pods")
-	account := pulumitest.Object[corev1.ServiceAccount](t, registered)
+	account := testkit.Object[corev1.ServiceAccount](t, registered)
 	assert.Equal(t, "persia/default", account.Namespace+"/"+account.Name)
 	assert.False(t, *account.AutomountServiceAccountToken)
 	assert.True(t, registered.RegisterRPC.GetRetainOnDelete())
 	assert.Contains(t, registered.Provider, "-adopter", "Kubernetes makes it with the namespace")
-	assert.Contains(t, recorder.Before(recorder.One(t, pulumitest.PersiaJob, "criteo")), registered.URN)
+	assert.Contains(t, recorder.Before(recorder.One(t, testkit.PersiaJob, "criteo")), registered.URN)
 }
 
 // TestOperatorRunsCachedImages checks that PERSIA's operator creates pods of cached images, also
@@ -274,8 +274,8 @@ func TestOperatorRunsCachedImages(t *testing.T) {
 	configuration["persia:images"] = `{"caches": [{"registry": "docker.io"}]}`
 	recorder, err := programtest.Deploy(t, configuration)
 	require.NoError(t, err)
-	job := recorder.One(t, pulumitest.PersiaJob, "criteo")
+	job := recorder.One(t, testkit.PersiaJob, "criteo")
 	for role, image := range map[string]string{"nnWorker": "persia-cuda-runtime", "dataloader": "persia-cpu-runtime", "embeddingWorker": "persia-cpu-runtime", "embeddingParameterServer": "persia-cpu-runtime"} {
-		assert.Equal(t, programtest.ProdCache+"persiaml/"+image+":latest", pulumitest.At(t, job, "spec."+role+".image"), role)
+		assert.Equal(t, programtest.ProdCache+"persiaml/"+image+":latest", testkit.At(t, job, "spec."+role+".image"), role)
 	}
 }

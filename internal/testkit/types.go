@@ -1,4 +1,4 @@
-package pulumitest
+package testkit
 
 // The types of Kubernetes objects that tests look at.
 const (

@@ -1,7 +1,4 @@
-// Package stacktest provides a valid stack file that tests edit, and compares its problems with the
-// errors of [config.Load]. The tests of all topics use it, so that they check the paths and
-// messages that the user sees.
-package stacktest
+package testkit
 
 import (
 	"maps"
@@ -18,7 +15,6 @@ import (
 
 	"persia/config"
 	"persia/config/input"
-	"persia/internal/testkit"
 )
 
 // Base is a stack file that is valid. Every case starts from it.
@@ -190,7 +186,7 @@ func File(t testing.TB, changes Edits) func(string) (string, bool) {
 		}
 	}
 	if _, err := config.Load(keys.Get, nil); err == nil {
-		assert.NoError(t, testkit.ReadSchema(t, Root(t)).CheckConfig(t, keys), "%s", testkit.SchemaFile)
+		assert.NoError(t, ReadSchema(t, Root(t)).CheckConfig(t, keys), "%s", SchemaFile)
 	}
 	return keys.Get
 }

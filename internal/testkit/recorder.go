@@ -1,5 +1,4 @@
-// Package pulumitest records the resources that a program registers in tests.
-package pulumitest
+package testkit
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package pulumitest
+package testkit
 
 import (
 	"maps"

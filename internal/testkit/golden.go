@@ -1,4 +1,4 @@
-package programtest
+package testkit
 
 import (
 	"flag"
