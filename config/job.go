@@ -34,7 +34,8 @@ type Job struct {
 	// Suspend removes all replicas of the job so that their nodes can be released, after
 	// the job has finished or until you resume it.
 	Suspend bool `json:"suspend,omitempty" beside:"manifest"`
-	// Engine creates the pods.
+	// Engine creates the pods: statefulset, a StatefulSet for each role; jobset, a JobSet of all
+	// roles, whose pods end with the job; or operator, a PersiaJob, which PERSIA's operator runs.
 	Engine Engine `json:"engine,omitempty" default:"statefulset" enum:"statefulset,jobset,operator" beside:"manifest"`
 	// Queue is the team in persia:queue in whose queue the job waits for room for all replicas. It
 	// requires engine: jobset. Default: the job does not wait.

@@ -269,7 +269,8 @@ const (
 
 // NVIDIADriver says how all GPU nodes of the stack get their driver.
 type NVIDIADriver struct {
-	// Installer selects how the driver is installed.
+	// Installer selects how the driver is installed: managed lets GKE do it, ubuntu-daemonset is
+	// NVIDIA's installer for nodes with Ubuntu, and cos-daemonset is the one for Container-Optimized OS.
 	Installer Installer `json:"installer,omitempty" default:"managed" enum:"managed,ubuntu-daemonset,cos-daemonset"`
 	// Version is DEFAULT (the default) or LATEST with managed, and a driver version like
 	// 550.90.12 with ubuntu-daemonset. Omit it with cos-daemonset.

@@ -63,7 +63,8 @@ type NATS struct {
 	// its nats.credentials must allow.
 	Users []NATSUser `json:"users,omitempty"`
 	TLS   TLS        `json:"tls,omitempty"`
-	// OperatorScope determines which NatsClusters the NATS operator manages.
+	// OperatorScope is where the NATS operator manages NatsClusters: in the namespace nats-io only, or
+	// in the cluster, that is in all namespaces, whose Secrets it can then read.
 	OperatorScope OperatorScope `json:"operatorScope,omitempty" default:"namespace" enum:"namespace,cluster"`
 }
 

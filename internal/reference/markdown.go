@@ -5,10 +5,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-)
 
-// width is the line length of prose.
-const width = 80
+	"persia/config"
+	"persia/config/input"
+)
 
 var (
 	//go:embed introduction.md
@@ -19,250 +19,179 @@ var (
 	aboutPEDL string
 )
 
-// notes are additional texts for sections.
-var notes = map[string]string{"persia:nodePools": aboutChanges}
-
 const (
 	mainPage = "configuration.md"
 	pedlPage = "pedl.md"
 )
 
 // pageOf returns the page that has a section. PEDL's fields have their own page.
-func pageOf(section string) string {
-	if section == "persia:pedl" || strings.HasPrefix(section, "persia:pedl.") {
+func pageOf(path string) string {
+	if strings.HasPrefix(path+".", "persia:pedl.") {
 		return pedlPage
 	}
 	return mainPage
 }
 
-// Pages returns the pages that describe a stack file, by their names in docs/reference.
-func Pages(sections []*Section) map[string]string {
-	blocks := map[string][]string{mainPage: {introduction, keys(sections)}, pedlPage: {aboutPEDL}}
-	pages, at := map[string]string{}, map[string]string{}
-	for _, s := range sections {
-		at[anchor(s.Path)] = pageOf(s.Path)
-	}
-	for name, texts := range described(sections) {
-		texts = append(blocks[name], texts...)
-		for i, block := range texts {
-			texts[i] = strings.TrimSpace(block) + "\n"
-		}
-		pages[name] = sameFolder.ReplaceAllStringFunc(strings.Join(texts, "\n"), func(target string) string {
-			to := sameFolder.FindStringSubmatch(target)[1]
-			if other, known := at[to]; known && other != name {
-				return "](" + other + to + ")"
-			}
-			return target
-		})
-	}
-	return pages
+// writer holds the pages while they are written.
+type writer struct {
+	*Reference
+	text map[string]string
+	// at is the section of each object, by the name of its definition, and said the section with each
+	// description of a field, with and without its name.
+	at, said map[string]string
 }
 
-// sameFolder is a link to an anchor.
-var sameFolder = regexp.MustCompile(`\]\((#[^)]*)\)`)
-
-// described returns the sections as blocks of Markdown, by page.
-func described(sections []*Section) map[string][]string {
-	page := map[string][]string{}
-	said := descriptions(sections)
-	var above []*Section
-	for _, s := range sections {
-		if s.Kubernetes {
-			continue
-		}
-		text := []string{heading(s), about(s, said), notes[s.Path], borrowing(s, above)}
-		name := pageOf(s.Path)
-		page[name] = append(page[name], slices.DeleteFunc(text, func(t string) bool { return t == "" })...)
-		if len(s.Fields) > 0 {
-			page[name] = append(page[name], fields(withoutBorrowed(s, above)))
-		}
-		above = append(above, s)
+// pages returns the pages that describe a stack file, by their names in docs/reference.
+func (r *Reference) pages() map[string]string {
+	p := writer{r, map[string]string{mainPage: introduction, pedlPage: aboutPEDL}, map[string]string{}, map[string]string{}}
+	var keys []string
+	stack := r.definitions["Stack"].Properties
+	for _, key := range config.Keys() {
+		value, _ := stack.Get(key)
+		p.find(key, value)
+		keys = append(keys, p.link(mainPage, key, key))
 	}
-	return page
+	p.text[mainPage] += "\nKeys: " + strings.Join(keys, ",\n") + ".\n"
+	for _, key := range config.Keys() {
+		value, _ := stack.Get(key)
+		p.section(key, value)
+	}
+	return p.text
 }
 
-// keys lists the keys.
-func keys(sections []*Section) string {
-	var all []string
-	for _, s := range sections {
-		if s.Key {
-			all = append(all, link(s.Path, anchor(s.Path)))
-		}
+// find finds the sections of the objects in a value: each is where the object is first.
+func (p writer) find(path string, value *schema) {
+	name := nameIn(innermost(value))
+	if t := p.types[name]; t == nil || !isOwn(t) || p.at[name] != "" {
+		return
 	}
-	return "Keys: " + strings.Join(all, ",\n") + "."
+	p.at[name] = path
+	for _, f := range fieldsOf(p.types[name]) {
+		inner, _ := p.definitions[name].Properties.Get(f.name)
+		p.find(path+inside(value)+"."+f.name, inner)
+	}
 }
 
-func heading(s *Section) string {
-	if s.Key {
-		return "## " + s.Path
-	}
-	return "### " + s.Path
-}
-
-// descriptions returns the descriptions of all fields, which the sections of objects need not
-// repeat.
-func descriptions(sections []*Section) map[string]bool {
-	said := map[string]bool{}
-	for _, s := range sections {
-		for _, f := range s.Fields {
-			said[f.Doc] = true
-		}
-	}
-	return said
-}
-
-// about returns the description of a section, without a first sentence that the table with its
-// field has.
-func about(s *Section, said map[string]bool) string {
-	doc, kind := s.Doc, ""
-	if s.Key {
-		if s.Type.Kind != Object {
-			kind = "*" + capitalized(inWords(s.Type)) + ".* "
-		}
-	} else if first := firstSentence(doc); said[first] {
-		doc = strings.TrimSpace(strings.TrimPrefix(doc, first))
-	}
-	return wrapped(kind+escaped(doc), width)
-}
-
-// fewest is how many fields a section must share with another to refer to it.
-const fewest = 4
-
-// lender returns the section above that has the most fields of s, or nil if no section has
-// enough of them.
-func lender(s *Section, above []*Section) *Section {
-	var most *Section
-	count := fewest - 1
-	for _, other := range above {
-		if n := len(s.Fields) - len(slices.DeleteFunc(slices.Clone(s.Fields), other.describes)); n > count {
-			most, count = other, n
-		}
-	}
-	return most
-}
-
-func borrowing(s *Section, above []*Section) string {
-	other := lender(s, above)
-	if other == nil {
-		return ""
-	}
-	return wrapped("Fields without a description are described at "+link(other.Path, anchor(other.Path))+".", width)
-}
-
-// withoutBorrowed returns the fields of a section, without the descriptions that the section
-// above has.
-func withoutBorrowed(s *Section, above []*Section) []Field {
-	other := lender(s, above)
-	if other == nil {
-		return s.Fields
-	}
-	fs := slices.Clone(s.Fields)
-	for i, f := range fs {
-		if other.describes(f) {
-			fs[i].Doc, fs[i].Type.Values = "", nil
-		}
-	}
-	return fs
-}
-
-// describes reports whether the section has a field with the same name and description. Only the
-// section's own field may have a default.
-func (s *Section) describes(f Field) bool {
-	return slices.ContainsFunc(s.Fields, func(other Field) bool {
-		withoutDefault, _, _ := strings.Cut(other.Doc, " Default")
-		return other.Name == f.Name && (other.Doc == f.Doc || withoutDefault == f.Doc)
-	})
-}
-
-// fields returns the table of an object's fields, with the effect of a change if it is known.
-func fields(fs []Field) string {
-	changes := slices.ContainsFunc(fs, func(f Field) bool { return f.Change != "" })
-	row := func(name, typ, change, text string) []string {
-		if changes {
-			return []string{name, typ, change, text}
-		}
-		return []string{name, typ, text}
-	}
-	t := table{row("field", "type", "when changed", "description")}
-	for _, f := range fs {
-		t = append(t, row(code(f.Name), fieldType(f), f.Change, description(f)))
-	}
-	return t.String()
-}
-
-// fieldType returns the type of a field, with a link to its description.
-func fieldType(f Field) string {
-	text, inner := inWords(f.Type), f.Type.innermost()
+// inside is how a path goes on into a list or a map.
+func inside(value *schema) string {
 	switch {
-	case inner.URL != "" && f.Type.Kind == List:
-		text = "list of " + link(inner.Kubernetes, inner.URL)
-	case inner.URL != "":
-		text = link(inner.Kubernetes, inner.URL)
-	case inner.Section != "":
-		text = link(text, anchor(inner.Section))
+	case value.Items != nil:
+		return "[]" + inside(value.Items)
+	case value.AdditionalProperties != nil:
+		return "[NAME]" + inside(value.AdditionalProperties)
 	}
-	if f.Required {
-		text += ", required"
-	}
-	return text
+	return ""
 }
 
-// unsaid are defaults that the introduction gives for all fields.
-var unsaid = strings.NewReplacer(" Default none.", "", " Default false.", "")
-
-// leading is an article at the beginning of a description.
-var leading = regexp.MustCompile(`^(The|A|An) `)
-
-// description returns the description of a field and its values.
-func description(f Field) string {
-	sentences := []string{escaped(capitalized(leading.ReplaceAllString(unsaid.Replace(f.Doc), "")))}
-	for _, v := range f.Type.Values {
-		if v.Doc != "" {
-			sentences = append(sentences, code(v.Text)+" "+escaped(v.Doc))
+// section writes the section of a value, and of the objects in it.
+func (p writer) section(path string, value *schema) {
+	isKey, name := !strings.Contains(path, "."), nameIn(innermost(value))
+	if !isKey && p.at[name] != path {
+		return
+	}
+	about := p.object(value).Description
+	if first := firstSentence(about); p.said[first] != "" {
+		about = strings.TrimSpace(strings.TrimPrefix(about, first))
+	}
+	text := "\n### " + path + "\n"
+	if about != "" {
+		text += "\n" + escaped(about) + "\n"
+	}
+	if isKey {
+		text = "\n## " + path + "\n\n*" + capitalized(p.words(path, value)) + ".* " + escaped(value.Description) + "\n"
+	}
+	if path == "persia:nodePools" {
+		text += "\n" + aboutChanges
+	}
+	page := pageOf(path)
+	if p.at[name] != path {
+		p.text[page] += text
+		return
+	}
+	fields := fieldsOf(p.types[name])
+	changes := slices.ContainsFunc(fields, func(f field) bool { return f.Tag.Get("change") != "" })
+	head := []string{"field", "type", "when changed", "description"}
+	rule := []string{"---", "---", "---", "---"}
+	rows := [][]string{head, rule}
+	for _, f := range fields {
+		inner, _ := p.definitions[name].Properties.Get(f.name)
+		kind := p.words(path, inner)
+		if slices.Contains(p.definitions[name].Required, f.name) {
+			kind += ", required"
 		}
+		rows = append(rows, []string{"`" + f.name + "`", kind, f.Tag.Get("change"), p.description(path, f, inner)})
 	}
-	return strings.Join(sentences, " ")
+	for _, row := range rows {
+		if !changes {
+			row = slices.Delete(row, 2, 3)
+		}
+		text += "\n| " + strings.Join(row, " | ") + " |"
+	}
+	p.text[page] += text + "\n"
+	for _, f := range fields {
+		inner, _ := p.definitions[name].Properties.Get(f.name)
+		p.section(path+inside(value)+"."+f.name, inner)
+	}
 }
 
-// inWords returns a type in words, like object. A list is a plural.
-func inWords(t Type) string {
-	switch t.Kind {
-	case List:
-		return plural(*t.Elem)
-	case Map:
-		return plural(*t.Elem) + " by name"
+// words returns a type in words, with a link to its description.
+func (p writer) words(path string, value *schema) string {
+	name := nameIn(value)
+	switch of := p.types[name]; {
+	case of != nil && isOwn(of):
+		return p.link(pageOf(path), "object", p.at[name])
+	case of != nil:
+		return "[" + of.Name() + "](" + apiReference + kubernetes[of.Name()] + ")"
+	case value.AnyOf != nil:
+		return p.words(path, value.AnyOf[0])
+	case value.Pattern == input.QuantityForm:
+		return "quantity"
+	case value.Items != nil:
+		return "list of " + p.words(path, value.Items)
+	case value.AdditionalProperties != nil:
+		return "map of " + p.words(path, value.AdditionalProperties)
+	case value.Type == "string":
+		return "text"
+	case value.Type == "":
+		return "value"
 	}
-	return string(t.Kind)
+	return value.Type
 }
 
-func plural(t Type) string {
-	switch t.Kind {
-	case List:
-		return "lists of " + plural(*t.Elem)
-	case Map:
-		return "sets of " + plural(*t.Elem) + " by name"
-	case Quantity:
-		return "quantities"
+func (p writer) link(from, text, to string) string {
+	page := pageOf(to)
+	if page == from {
+		page = ""
 	}
-	return string(t.Kind) + "s"
+	return "[" + text + "](" + page + anchor(to) + ")"
 }
 
-// table is a table in Markdown. Its first row is the header.
-type table [][]string
+// apiReference is the Kubernetes API reference, and kubernetes has the pages of types in it.
+const apiReference = "https://kubernetes.io/docs/reference/kubernetes-api/"
 
-func (t table) String() string {
-	lines := make([]string, 0, len(t)+1)
-	for _, cells := range t {
-		lines = append(lines, "| "+strings.Join(mapped(cells, inCell), " | ")+" |")
-	}
-	rule := "|" + strings.Repeat(" --- |", len(t[0]))
-	return strings.Join(slices.Insert(lines, 1, rule), "\n")
+var kubernetes = map[string]string{
+	"EnvVar":               "core/pod-v1/#EnvVar",
+	"LocalObjectReference": "core/pod-v1/#PodSpec",
+	"ResourceRequirements": "core/pod-v1/#ResourceRequirements",
+	"Toleration":           "core/pod-v1/#PodSpec",
+	"Volume":               "core/pod-v1/#PodSpec",
+	"VolumeMount":          "core/pod-v1/#Container",
+	"IngressTLS":           "networking/ingress-v1/#IngressSpec",
 }
 
-func mapped(texts []string, f func(string) string) []string {
-	out := make([]string, len(texts))
-	for i, text := range texts {
-		out[i] = f(text)
+var (
+	// unsaid are defaults that the introduction gives for all fields.
+	unsaid = strings.NewReplacer(" Default none.", "", " Default false.", "", "|", `\|`)
+	// leading is an article at the beginning of a description.
+	leading = regexp.MustCompile(`^(The|A|An) `)
+)
+
+// description returns the description of a field, or the section that has it.
+func (p writer) description(path string, f field, value *schema) string {
+	text, _, _ := strings.Cut(value.Description, " Default")
+	if said := p.said[f.name+text]; said != "" {
+		return "See " + p.link(pageOf(path), said, said) + "."
 	}
-	return out
+	p.said[f.name+text], p.said[text] = path, path
+	return escaped(capitalized(leading.ReplaceAllString(unsaid.Replace(value.Description), "")))
 }

@@ -10,34 +10,44 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
 
 	"persia/config"
 )
 
-const (
-	source = "../../config"
-	docs   = "../../docs/reference"
-)
+const root = "../.."
 
-// pages returns the pages from the current source.
-func pages(t *testing.T) map[string]string {
-	sections, err := Sections(source)
-	require.NoError(t, err)
-	return Pages(sections)
+// filesOf returns the generated files, from the source in a folder.
+func filesOf(t *testing.T, folder string) (map[string]string, error) {
+	t.Helper()
+	t.Chdir(folder)
+	r, err := Read()
+	if err != nil {
+		return nil, err
+	}
+	return r.Files()
 }
 
-func TestPagesAreCurrent(t *testing.T) {
-	for name, got := range pages(t) {
-		want, err := os.ReadFile(filepath.Join(docs, name))
+func TestFilesAreCurrent(t *testing.T) {
+	files, err := filesOf(t, root)
+	require.NoError(t, err)
+	for name, text := range files {
+		want, err := os.ReadFile(name)
 		require.NoError(t, err)
-		assert.Equal(t, string(want), got, "%s: write it with go run ./internal/reference/cmd", name)
+		assert.True(t, string(want) == text, "%s is not what package config says: go run ./internal/reference/cmd writes it", name)
 	}
 }
 
-// TestPagesAreWhole checks that the pages have all keys, and all fields of all types in a stack.
-func TestPagesAreWhole(t *testing.T) {
+// TestEveryKeyIsDescribed checks that the pages have all keys, and all fields of all types in a stack, and
+// that Pulumi.yaml has the keys.
+func TestEveryKeyIsDescribed(t *testing.T) {
+	files, err := filesOf(t, root)
+	require.NoError(t, err)
 	chapters := map[string]string{}
-	for _, page := range pages(t) {
+	for name, page := range files {
+		if filepath.Ext(name) != ".md" {
+			continue
+		}
 		for _, chapter := range regexp.MustCompile(`(?m)^##+ `).Split(page, -1) {
 			title, text, _ := strings.Cut(chapter, "\n")
 			chapters[title] = text
@@ -46,23 +56,33 @@ func TestPagesAreWhole(t *testing.T) {
 	seen := map[reflect.Type]bool{}
 	var look func(path string, typ reflect.Type)
 	look = func(path string, typ reflect.Type) {
-		object, inside := unwrap(typ)
-		if !isObject(object) || !isOwn(object) || seen[object] {
-			return
-		}
-		seen[object] = true
-		assert.Contains(t, chapters, path)
-		for _, f := range reflect.VisibleFields(object) {
-			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-			if f.Anonymous || !f.IsExported() {
-				continue
+		switch {
+		case typ.Kind() == reflect.Pointer:
+			look(path, typ.Elem())
+		case typ.Kind() == reflect.Slice:
+			look(path+"[]", typ.Elem())
+		case typ.Kind() == reflect.Map:
+			look(path+"[NAME]", typ.Elem())
+		case typ.Kind() != reflect.Struct || !isOwn(typ) || readsItself(typ) != nil || seen[typ]:
+		default:
+			seen[typ] = true
+			title := regexp.MustCompile(`(\[\w*\])+$`).ReplaceAllString(path, "")
+			assert.Contains(t, chapters, title)
+			for _, f := range reflect.VisibleFields(typ) {
+				if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
+					assert.Contains(t, chapters[title], "\n| `"+name+"` |", "%s.%s", typ, f.Name)
+					look(path+"."+name, f.Type)
+				}
 			}
-			assert.Contains(t, chapters[path], "\n| `"+name+"` |", "%s.%s", object, f.Name)
-			look(path+inside+"."+name, f.Type)
 		}
 	}
+	text, err := os.ReadFile("Pulumi.yaml")
+	require.NoError(t, err)
+	var project struct{ Config map[string]any }
+	require.NoError(t, yaml.Unmarshal(text, &project))
 	for _, key := range config.Keys() {
 		assert.Contains(t, chapters, key)
+		assert.Contains(t, project.Config, key, "Pulumi.yaml")
 		f, ok := config.StackField(key)
 		require.True(t, ok, key)
 		look(key, f.Type)
@@ -70,67 +90,42 @@ func TestPagesAreWhole(t *testing.T) {
 	assert.Greater(t, len(seen), 20)
 }
 
-func TestLinksLeadSomewhere(t *testing.T) {
-	anchors := map[string]bool{}
-	for name, page := range pages(t) {
-		for _, heading := range regexp.MustCompile(`(?m)^##+ (.*)$`).FindAllStringSubmatch(page, -1) {
-			to := name + anchor(heading[1])
-			assert.False(t, anchors[to], "two headings have the anchor %s", to)
-			anchors[to] = true
-		}
-	}
-	for name, page := range pages(t) {
-		for _, target := range regexp.MustCompile(`\]\(([^)]*)\)`).FindAllStringSubmatch(page, -1) {
-			file, section, inside := strings.Cut(target[1], "#")
-			if file == "" {
-				file = name
-			}
-			switch {
-			case strings.HasPrefix(file, "https://kubernetes.io/"):
-			case inside:
-				assert.True(t, anchors[file+"#"+section], "%s: %s", name, target[1])
-			default:
-				assert.FileExists(t, filepath.Join(docs, file))
-			}
-		}
-	}
-}
-
-func TestNotesHaveSections(t *testing.T) {
-	sections, err := Sections(source)
-	require.NoError(t, err)
-	paths := map[string]bool{}
-	for _, s := range sections {
-		paths[s.Path] = true
-	}
-	for path := range notes {
-		assert.True(t, paths[path], path)
-	}
-}
-
-// TestUndescribed checks the error for a package without comments.
 func TestUndescribed(t *testing.T) {
 	dir := t.TempDir()
-	_, err := Sections(dir)
-	assert.ErrorContains(t, err, "no types in "+dir)
-
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "stack.go"), []byte("package config\n\ntype Stack struct{}\n"), 0o644))
-	_, err = Sections(dir)
-	assert.ErrorContains(t, err, "persia:nodePools: nothing describes it")
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "config"), 0o755))
+	_, err := filesOf(t, dir)
 	assert.ErrorContains(t, err, "config.Pool.MachineType: neither the field nor its type has a doc comment")
 	assert.ErrorContains(t, err, "Role.Replicas: neither")
 }
 
-func TestUnknownTypes(t *testing.T) {
-	w := &walker{comments: &comments{}, objects: map[reflect.Type]*Section{}}
-	w.typeOf("persia:a", reflect.TypeFor[chan int]())
-	require.Len(t, w.problems, 1)
-	assert.ErrorContains(t, w.problems[0], "persia:a: package reference has no word for a value of type chan int")
+func TestTags(t *testing.T) {
+	type object struct {
+		Bounded int `json:"bounded,omitempty" default:"3" min:"2" max:"9"`
+	}
+	f := fieldsOf(reflect.TypeFor[object]())[0]
+	value := &schema{Type: "integer", Description: "It."}
+	readTags(value, f)
+	assert.Equal(t, "2 9", value.Minimum.String()+" "+value.Maximum.String())
+	assert.Equal(t, "It. Default 3.", value.Description)
+}
 
-	field := structField{owner: reflect.TypeFor[config.Stack](), name: "b"}
-	field.Type = reflect.TypeFor[reflect.ChanDir]()
-	w = &walker{comments: &comments{fields: map[string]string{nameOf(field.owner) + ".": "It."}}}
-	w.field("persia:a", field)
-	require.Len(t, w.problems, 1)
-	assert.ErrorContains(t, w.problems[0], "persia:a.b: package reference does not know where reflect.ChanDir is described")
+func TestInYAML(t *testing.T) {
+	type object struct {
+		Nodes, GPU  int
+		MaxSurge    int `json:"maxSurge"`
+		Autoscaling int `json:"autoscaling"`
+	}
+	r := &Reference{shared: map[string]string{"GCSFuse": "gcsFuse"}}
+	for text, want := range map[string]string{
+		"Default 1 where MaxSurge is 0.":     "Default 1 where `maxSurge` is 0.",
+		"MaxSurge's default.":                "`maxSurge`'s default.",
+		"GCSFuse or a disk.":                 "`gcsFuse` or a disk.",
+		"Either it or Autoscaling is given.": "Either it or `autoscaling` is given.",
+		"Default: Nodes of the Autoscaling.": "Default: Nodes of the Autoscaling.",
+		"It has Autoscaling and MaxSurge":    "It has `autoscaling` and `maxSurge`",
+		"Autoscaling, which is off.":         "Autoscaling, which is off.",
+		"Run `MaxSurge` as UNMaxSurge_1.":    "Run `MaxSurge` as UNMaxSurge_1.",
+	} {
+		assert.Equal(t, want, r.inYAML(text, reflect.TypeFor[object]()))
+	}
 }

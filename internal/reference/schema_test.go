@@ -1,51 +1,16 @@
 package reference
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
-	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"persia/config"
-	"persia/config/input"
 	"persia/internal/testkit"
 )
-
-const root = "../.."
-
-func TestSchemaIsCurrent(t *testing.T) {
-	got, err := Schema(sectionsOf(t))
-	require.NoError(t, err)
-	path := filepath.Join(root, testkit.SchemaFile)
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
-	assert.True(t, string(want) == string(got),
-		"%s is not what package config says: go run ./internal/reference/cmd writes it anew", testkit.SchemaFile)
-}
-
-func sectionsOf(t *testing.T) []*Section {
-	t.Helper()
-	sections, err := Sections(source)
-	require.NoError(t, err)
-	return sections
-}
-
-func TestSectionsHaveNamesOfTheirOwn(t *testing.T) {
-	names := map[string]string{}
-	for _, s := range sectionsOf(t) {
-		if s.Name != "" {
-			assert.Empty(t, names[s.Name], "%s", s.Path)
-			names[s.Name] = s.Path
-		}
-	}
-	assert.Greater(t, len(names), 50)
-}
 
 // change replaces a text of a stack file with another one.
 type change struct{ before, after string }
@@ -140,148 +105,4 @@ func TestSchemaLeavesKeysToAnEnvironment(t *testing.T) {
 	schema := testkit.ReadSchema(t, root)
 	assert.NoError(t, schema.Check(t, []byte("environment: [persia/dev]\nconfig: {persia:storage: []}\n")))
 	assert.Error(t, schema.Check(t, []byte("config: {persia:storage: []}\n")))
-}
-
-// stack is a stack file, as written and as Load completes it.
-type stack struct {
-	written map[string]any
-	loaded  *config.Stack
-}
-
-// stacks returns the stacks of testdata, which together have every object with defaults.
-func stacks(t *testing.T) []stack {
-	t.Helper()
-	files, err := filepath.Glob("testdata/*.yaml")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	found := make([]stack, len(files))
-	for i, file := range files {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
-		require.NoError(t, testkit.ReadSchema(t, root).Check(t, text), file)
-		written, err := input.ParseStackFile(text, config.Namespace)
-		require.NoError(t, err, file)
-		loaded, err := config.Load(written.Config.Get, nil)
-		require.NoError(t, err, file)
-		found[i] = stack{written.Config, loaded}
-	}
-	return found
-}
-
-// instance is an object of a stack, as written and as Load completes it.
-type instance struct {
-	section *Section
-	written map[string]any
-	loaded  reflect.Value
-}
-
-// instances returns all objects of a stack by their sections.
-func instances(t *testing.T, s stack) []instance {
-	t.Helper()
-	sections := map[string]*Section{}
-	for _, section := range sectionsOf(t) {
-		sections[section.Path] = section
-	}
-	var found []instance
-	var visit func(typ Type, written any, loaded reflect.Value)
-	visit = func(typ Type, written any, loaded reflect.Value) {
-		loaded = reflect.Indirect(loaded)
-		switch typ.Kind {
-		case List:
-			for i, element := range written.([]any) {
-				visit(*typ.Elem, element, loaded.Index(i))
-			}
-		case Map:
-			for name, element := range written.(map[string]any) {
-				visit(*typ.Elem, element, loaded.MapIndex(reflect.ValueOf(name).Convert(loaded.Type().Key())))
-			}
-		case Object:
-			section, object := sections[typ.Section], written.(map[string]any)
-			if section.Kubernetes {
-				return
-			}
-			found = append(found, instance{section, object, loaded})
-			for _, f := range fieldsOf(loaded.Type()) {
-				value := loaded.FieldByIndex(f.Index)
-				inner, ok := object[f.name]
-				if !ok && value.Kind() == reflect.Struct {
-					// An omitted object has defaults too.
-					inner, ok = map[string]any{}, true
-				}
-				if ok {
-					visit(section.field(f.name).Type, inner, value)
-				}
-			}
-		}
-	}
-	for _, key := range config.Keys() {
-		f, ok := config.StackField(key)
-		require.True(t, ok)
-		if value, written := s.written[key]; written {
-			visit(sections[key].Type, value, reflect.ValueOf(s.loaded).Elem().FieldByIndex(f.Index))
-		}
-	}
-	return found
-}
-
-// excluded are the objects whose defaults another field removes: the other upgrade strategy,
-// or an existing database.
-var excluded = []string{"Upgrade", "PEDLPostgreSQL", "PostgreSQLImage", "PostgreSQLPersistence", "PostgreSQLService"}
-
-// TestDefaultsAreThoseOfTheProgram compares all defaults in comments with what Load sets.
-func TestDefaultsAreThoseOfTheProgram(t *testing.T) {
-	seen := map[string]bool{}
-	var objects []instance
-	for _, s := range stacks(t) {
-		objects = append(objects, instances(t, s)...)
-	}
-	for _, object := range objects {
-		for _, f := range fieldsOf(object.loaded.Type()) {
-			field := object.section.field(f.name)
-			if _, written := object.written[f.name]; written || field.Default == "" {
-				continue
-			}
-			name := object.section.Name + "." + f.name
-			value := reflect.Indirect(object.loaded.FieldByIndex(f.Index))
-			if slices.Contains(excluded, object.section.Name) && (!value.IsValid() || value.IsZero()) {
-				continue
-			}
-			seen[name] = true
-			assert.Equal(t, field.Default, fmt.Sprint(value), name)
-			assert.NotNil(t, defaultValue(*field), "%s: %q is no value of the field", name, field.Default)
-		}
-	}
-	for _, s := range sectionsOf(t) {
-		for _, f := range s.Fields {
-			// A default of false is the zero value, and needs no example.
-			if f.Default != "" && f.Default != "false" {
-				assert.True(t, seen[s.Name+"."+f.Name], "no stack in testdata has %s without %s", s.Path, f.Name)
-			}
-		}
-	}
-}
-
-// zero lists required fields that may be 0, which the program cannot distinguish from an omission.
-var zero = []string{"minNodes", "lun"}
-
-// TestRequiredFieldsAreRequired omits each required field in turn.
-func TestRequiredFieldsAreRequired(t *testing.T) {
-	schema, left := testkit.ReadSchema(t, root), 0
-	for _, s := range stacks(t) {
-		for _, object := range instances(t, s) {
-			for _, name := range required(object.section.Fields) {
-				value, written := object.written[name]
-				if !written || slices.Contains(zero, name) {
-					continue
-				}
-				delete(object.written, name)
-				_, err := config.Load(input.Values(s.written).Get, nil)
-				assert.Error(t, err, "%s without %s", object.section.Path, name)
-				assert.Error(t, schema.CheckConfig(t, s.written), "%s without %s", object.section.Path, name)
-				object.written[name] = value
-				left++
-			}
-		}
-	}
-	assert.Greater(t, left, 50)
 }

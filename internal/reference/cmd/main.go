@@ -7,31 +7,23 @@ package main
 import (
 	"log"
 	"os"
-	"path/filepath"
 
 	"persia/internal/reference"
 )
 
 func main() {
 	log.SetFlags(0)
-	if err := write(); err != nil {
+	r, err := reference.Read()
+	if err != nil {
 		log.Fatal(err)
 	}
-}
-
-func write() error {
-	sections, err := reference.Sections("config")
+	files, err := r.Files()
 	if err != nil {
-		return err
+		log.Fatal(err)
 	}
-	schema, err := reference.Schema(sections)
-	if err != nil {
-		return err
-	}
-	for name, text := range reference.Pages(sections) {
-		if err := os.WriteFile(filepath.Join("docs", "reference", name), []byte(text), 0o644); err != nil {
-			return err
+	for name, text := range files {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			log.Fatal(err)
 		}
 	}
-	return os.WriteFile("stack.schema.json", schema, 0o644)
 }

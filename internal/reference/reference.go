@@ -1,0 +1,297 @@
+package reference
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/invopop/jsonschema"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"persia/config"
+	"persia/config/input"
+)
+
+// Reference describes the keys of a stack file, and the objects in them.
+type Reference struct {
+	// definitions are the schemas of all objects, and types their types in Go, by name.
+	definitions jsonschema.Definitions
+	types       map[string]reflect.Type
+	// shared are the names of fields that no comment can mean otherwise, because they are not
+	// English words.
+	shared map[string]string
+	// comments are the doc comments of package config, by PACKAGE.TYPE and PACKAGE.TYPE.FIELD.
+	comments map[string]string
+	problems []error
+}
+
+// Read reads package config, with the comments in its source. The folder config must be in the
+// working directory. The error lists what has no comment.
+func Read() (*Reference, error) {
+	r := &Reference{types: map[string]reflect.Type{}, shared: map[string]string{}}
+	keyOf := map[string]string{}
+	for _, key := range config.Keys() {
+		f, _ := config.StackField(key)
+		keyOf[f.Name] = key
+	}
+	reflector := &jsonschema.Reflector{
+		Namer:  r.name,
+		Mapper: readsItself,
+		KeyNamer: func(name string) string {
+			if name[0] >= 'a' || strings.Contains(name, "_") {
+				return name
+			}
+			return keyOf[name] // a name in Go; other fields without one in JSON are not in stack files
+		},
+	}
+	if err := reflector.AddGoComments(ownPackages, "config", jsonschema.WithFullComment()); err != nil {
+		return nil, err
+	}
+	r.comments, reflector.CommentMap = reflector.CommentMap, nil
+	r.definitions = reflector.Reflect(config.Stack{}).Definitions
+	for _, t := range r.types {
+		for _, f := range fieldsOf(t) {
+			for _, name := range []string{f.Name, f.name} {
+				if isOwn(t) && compound.MatchString(name) {
+					r.shared[name] = f.name
+				}
+			}
+		}
+	}
+	for name, t := range r.types {
+		if object := r.definitions[name]; object != nil && object.Properties != nil {
+			r.complete(object, t)
+		}
+	}
+	stack := r.definitions["Stack"]
+	for _, key := range config.Keys() {
+		f, _ := config.StackField(key)
+		value, _ := stack.Properties.Get(key)
+		r.inline(value)
+		if value.Description = r.comment(reflect.TypeFor[config.Stack](), f.Name); value.Description == "" {
+			value.Description = r.object(value).Description
+		}
+	}
+	return r, errors.Join(r.problems...)
+}
+
+// Files returns the generated files, by their paths in the repository.
+func (r *Reference) Files() (map[string]string, error) {
+	files := map[string]string{}
+	for name, text := range r.pages() {
+		files["docs/reference/"+name] = text
+	}
+	schema, err := r.schema()
+	files["stack.schema.json"] = schema
+	return files, err
+}
+
+// ownPackages begins the import paths of the program's packages.
+const ownPackages = "persia"
+
+func isOwn(t reflect.Type) bool { return strings.HasPrefix(t.PkgPath(), ownPackages+"/") }
+
+// name names the definition of a type.
+func (r *Reference) name(t reflect.Type) string {
+	name := t.Name()
+	if name == "" || !slices.Contains([]reflect.Kind{reflect.Struct, reflect.Map, reflect.Slice}, t.Kind()) {
+		return ""
+	}
+	if !isOwn(t) {
+		name = "Kubernetes" + name
+	}
+	if other, taken := r.types[name]; taken && other != t {
+		r.problem("%s and %s have the same name; rename one", other, t)
+	}
+	r.types[name] = t
+	return name
+}
+
+// readsItself returns the schema of a type with its own UnmarshalJSON, or nil.
+func readsItself(t reflect.Type) *jsonschema.Schema {
+	switch {
+	case t == reflect.TypeFor[resource.Quantity]():
+		return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Type: "string", Pattern: input.QuantityForm}, {Type: "number"}}}
+	case reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()):
+		return &jsonschema.Schema{}
+	}
+	return nil
+}
+
+// complete adds to the schema of an object what comments and tags say.
+func (r *Reference) complete(object *jsonschema.Schema, t reflect.Type) {
+	object.Description = r.comment(t, "")
+	hasSecret := false
+	for _, f := range fieldsOf(t) {
+		hasSecret = hasSecret || f.Type == reflect.TypeFor[input.Secret]()
+	}
+	for _, f := range fieldsOf(t) {
+		value, known := object.Properties.Get(f.name)
+		if !known {
+			continue
+		}
+		r.inline(value)
+		value.Description = r.describe(f)
+		if !isOwn(f.owner) {
+			continue
+		}
+		if f.optional {
+			object.Required = slices.DeleteFunc(object.Required, func(name string) bool { return name == f.name })
+		}
+		readTags(value, f)
+		// Strings beside a secret may be encrypted too.
+		if hasSecret && value.Type == "string" {
+			text := &jsonschema.Schema{Type: value.Type, Enum: value.Enum}
+			value.Type, value.Enum, value.AnyOf = "", nil, []*jsonschema.Schema{text, {Ref: definition + "secret"}}
+		}
+	}
+}
+
+// readTags adds the tags of a field to the schema of its value.
+func readTags(value *jsonschema.Schema, f field) {
+	inner := value
+	for inner.Items != nil {
+		inner = inner.Items
+	}
+	for text := range strings.SplitSeq(f.Tag.Get("enum"), ",") {
+		if text != "" {
+			inner.Enum = append(inner.Enum, text)
+		}
+	}
+	if f.Tag.Get("form") == "quantity" {
+		inner.Pattern = input.QuantityForm
+	}
+	value.Minimum, value.Maximum = json.Number(f.Tag.Get("min")), json.Number(f.Tag.Get("max"))
+	if value.Minimum == "" && value.Type == "integer" {
+		// None is negative. If a number has a default, 0 means that.
+		switch {
+		case f.Type.Kind() == reflect.Int && f.optional:
+			value.Minimum = "1"
+		case f.Type.Kind() == reflect.Int, f.Type == reflect.TypeFor[*int]():
+			value.Minimum = "0"
+		}
+	}
+	fallback := f.Tag.Get("default")
+	if fallback == "" && f.Type.Kind() == reflect.Bool {
+		fallback = "false"
+	}
+	if fallback == "" || value.Type == "array" {
+		return
+	}
+	said := fallback
+	if _, err := strconv.ParseFloat(fallback, 64); err == nil && value.Type == "string" {
+		said = strconv.Quote(fallback)
+	}
+	value.Default = fallback
+	if value.Type == "integer" || value.Type == "boolean" {
+		value.Default = json.RawMessage(fallback)
+	}
+	if !strings.Contains(value.Description, "Default ") {
+		value.Description += " Default " + said + "."
+	}
+}
+
+// inline replaces references to named lists and maps, which have no description of their own.
+func (r *Reference) inline(value *jsonschema.Schema) {
+	if of := r.definitions[nameIn(value)]; of != nil && of.Properties == nil {
+		*value = *of
+	}
+	for _, inner := range []*jsonschema.Schema{value.Items, value.AdditionalProperties} {
+		if inner != nil {
+			r.inline(inner)
+		}
+	}
+}
+
+// object returns the definition of the object in a value, or an empty one.
+func (r *Reference) object(value *jsonschema.Schema) *jsonschema.Schema {
+	if of := r.definitions[nameIn(innermost(value))]; of != nil {
+		return of
+	}
+	return &jsonschema.Schema{}
+}
+
+// innermost returns the value inside of lists and maps.
+func innermost(value *jsonschema.Schema) *jsonschema.Schema {
+	switch {
+	case value.Items != nil:
+		return innermost(value.Items)
+	case value.AdditionalProperties != nil && value.Properties == nil:
+		return innermost(value.AdditionalProperties)
+	}
+	return value
+}
+
+// nameIn returns the name of the definition that a value refers to, or "".
+func nameIn(value *jsonschema.Schema) string {
+	return value.Ref[strings.LastIndex(value.Ref, "/")+1:]
+}
+
+// field is a field of a struct with its name in a stack file. Its owner is the struct that
+// declares it, which may be embedded.
+type field struct {
+	reflect.StructField
+	name     string
+	optional bool
+	owner    reflect.Type
+}
+
+// fieldsOf returns the fields of a struct and of the structs that it embeds.
+func fieldsOf(t reflect.Type) []field {
+	var fields []field
+	for i := 0; t.Kind() == reflect.Struct && i < t.NumField(); i++ {
+		f := t.Field(i)
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case name != "":
+			fields = append(fields, field{f, name, strings.Contains(options, "omitempty") || f.Tag.Get("default") != "", t})
+		case f.Anonymous:
+			fields = append(fields, fieldsOf(f.Type)...)
+		}
+	}
+	return fields
+}
+
+// describe returns the comment of a field, or the first sentence of its type's comment.
+func (r *Reference) describe(f field) string {
+	if text := r.comment(f.owner, f.Name); text != "" || !isOwn(f.owner) {
+		return text
+	}
+	of := f.Type
+	for slices.Contains([]reflect.Kind{reflect.Pointer, reflect.Slice, reflect.Map}, of.Kind()) && !isOwn(of) {
+		of = of.Elem()
+	}
+	text := firstSentence(r.comment(of, ""))
+	if text == "" {
+		r.problem("%s.%s: neither the field nor its type has a doc comment; write one", f.owner, f.Name)
+	}
+	return text
+}
+
+// comment returns the comment of a type, or of a field, in the words of a stack file.
+func (r *Reference) comment(t reflect.Type, name string) string {
+	if !isOwn(t) {
+		about, ok := reflect.Zero(t).Interface().(interface{ SwaggerDoc() map[string]string })
+		if !ok {
+			return ""
+		}
+		f, _ := t.FieldByName(name)
+		name, _, _ = strings.Cut(f.Tag.Get("json"), ",")
+		return firstSentence(oneLine(about.SwaggerDoc()[name]))
+	}
+	key, subject := t.PkgPath()+"."+t.Name(), t.Name()
+	if name != "" {
+		key, subject = key+"."+name, name
+	}
+	// Further paragraphs are for readers of the source.
+	text, _, _ := strings.Cut(r.comments[key], "\n\n")
+	return r.inYAML(withoutSubject(subject, oneLine(text)), t)
+}
+
+func (r *Reference) problem(format string, args ...any) {
+	r.problems = append(r.problems, fmt.Errorf(format, args...))
+}
