@@ -15,11 +15,17 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"persia/cmd/persia/comment"
 	"persia/cmd/persia/preflight"
 	"persia/cmd/persia/recovery"
 	"persia/cmd/persia/status"
 )
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
 
 // failed ends a command with an exit code. Other errors are of wrong usage.
 type failed struct {
@@ -27,13 +33,12 @@ type failed struct {
 	error
 }
 
-const exitUsage = 2
-
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
+// fails returns an error that ends a command with the exit code 1, or nil.
+func fails(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &failed{1, err}
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
@@ -49,12 +54,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	command, err := root.ExecuteContextC(ctx)
-	code, end := 0, (*failed)(nil)
-	switch {
-	case errors.As(err, &end):
+	code := 2
+	if end := (*failed)(nil); errors.As(err, &end) {
 		code, err = end.code, end.error
-	case err != nil:
-		code = exitUsage
+	} else if err == nil {
+		code = 0
 	}
 	if err != nil {
 		_, _ = fmt.Fprintf(stderr, "%s: %v\n", command.CommandPath(), err) // nowhere else to say it
@@ -62,13 +66,24 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return code
 }
 
+// ofStack adds the flag --stack, without which a command does not run.
+func ofStack(command *cobra.Command, stack *string) *cobra.Command {
+	command.Flags().StringVar(stack, "stack", "", "the `STACK`, as in Pulumi.STACK.yaml")
+	if err := command.MarkFlagRequired("stack"); err != nil {
+		panic(err)
+	}
+	return command
+}
+
 func preflightCommand() *cobra.Command {
-	var options preflight.Options
+	var stack, dir string
+	var offline bool
 	command := &cobra.Command{
 		Use:   "preflight",
 		Short: "Report what is missing before `pulumi up`",
-		Long: `Preflight reports what is missing before "pulumi up" of a stack: programs, plugins,
-logins, the project's APIs and its quotas. It changes nothing.
+		Long: `Preflight reports what "pulumi up" of a stack would find out only after minutes: the project's
+APIs and quotas, the machines of its zones, its buckets, and the way to the cluster. It asks gcloud, and
+changes nothing.
 
 Each line begins with one of
   ok         nothing to do
@@ -82,7 +97,11 @@ Exit codes:
   2  wrong usage, or the stack file cannot be read or has errors`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			checks, err := preflight.Run(command.Context(), options)
+			gcloud := preflight.CLI
+			if offline {
+				gcloud = preflight.Offline
+			}
+			checks, err := preflight.Run(command.Context(), dir, stack, gcloud)
 			if err == nil {
 				err = preflight.Print(command.OutOrStdout(), checks)
 			}
@@ -95,11 +114,9 @@ Exit codes:
 			return err
 		},
 	}
-	flags := command.Flags()
-	flags.StringVar(&options.Stack, "stack", "dev", "stack, as in Pulumi.`STACK`.yaml")
-	flags.StringVar(&options.Dir, "dir", ".", "`FOLDER` of Pulumi.yaml and the stack files")
-	flags.BoolVar(&options.Offline, "offline", false, "skip all checks that need the network")
-	flags.DurationVar(&options.Timeout, "timeout", 30*time.Second, "time limit for each gcloud or pulumi command")
+	command.Flags().StringVar(&stack, "stack", "dev", "stack, as in Pulumi.`STACK`.yaml")
+	command.Flags().StringVar(&dir, "dir", ".", "`FOLDER` of Pulumi.yaml and the stack files")
+	command.Flags().BoolVar(&offline, "offline", false, "ask gcloud nothing")
 	return command
 }
 
@@ -118,23 +135,17 @@ and with 1 if it has failed.`,
 		RunE: func(command *cobra.Command, _ []string) error {
 			config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
 			if err != nil {
-				return &failed{1, err}
+				return fails(err)
 			}
 			if job != "" {
-				if err := status.Follow(command.Context(), config, job, command.OutOrStdout()); err != nil {
-					return &failed{1, err}
-				}
-				return nil
+				return fails(status.Follow(command.Context(), config, job, command.OutOrStdout()))
 			}
 			now, err := status.Read(command.Context(), config, time.Now())
-			if err != nil {
-				return &failed{1, err}
-			}
-			if len(now.Jobs) == 0 {
+			if err == nil && len(now.Jobs) == 0 {
 				command.Println("no training job reports its completion: none is there, or all have the engine operator")
 			}
 			now.Print(command.OutOrStdout())
-			return nil
+			return fails(err)
 		},
 	}
 	command.Flags().StringVar(&rules.ExplicitPath, "kubeconfig", "", "the kubeconfig `FILE`; by default that of KUBECONFIG, or ~/.kube/config")
@@ -152,19 +163,15 @@ func commentCommand() *cobra.Command {
 for its reviewer as the Markdown of one comment. It exits with the exit code of the preview; if the
 preview fails, the comment says why.`,
 		RunE: func(command *cobra.Command, args []string) error {
-			if stack == "" {
-				return errors.New("--stack is missing: write the name of the stack, like --stack dev")
-			}
-			code, err := comment.Run(stack, title, args, command.OutOrStdout(), command.ErrOrStderr())
+			code, err := previewAndComment(stack, title, args, command.OutOrStdout(), command.ErrOrStderr())
 			if code != 0 || err != nil {
 				return &failed{code, err}
 			}
 			return nil
 		},
 	}
-	command.Flags().StringVar(&stack, "stack", "", "the `STACK`, as in Pulumi.STACK.yaml")
 	command.Flags().StringVar(&title, "title", "Preview", "what the comment is about: Preview, Drift")
-	return command
+	return ofStack(command, &stack)
 }
 
 func recoverCommand() *cobra.Command {
@@ -177,20 +184,13 @@ that was being created and exists, forgets the others, and refreshes the state. 
 first, and make sure that no other update runs. You can run it again at any time.`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			if stack == "" {
-				return errors.New("--stack is missing: write the name of the stack, like --stack dev")
-			}
 			err := recovery.CheckProcesses(command.Context())
 			if err == nil {
 				err = recovery.Run(command.Context(), recovery.CLI(dir, stack), command.OutOrStdout())
 			}
-			if err != nil {
-				return &failed{1, err}
-			}
-			return nil
+			return fails(err)
 		},
 	}
-	command.Flags().StringVar(&stack, "stack", "", "the `STACK`, as in Pulumi.STACK.yaml")
 	command.Flags().StringVar(&dir, "dir", ".", "`FOLDER` of Pulumi.yaml and the stack files")
-	return command
+	return ofStack(command, &stack)
 }

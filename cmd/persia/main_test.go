@@ -23,7 +23,7 @@ func TestPreflight(t *testing.T) {
 		stdout, stderr string
 	}{
 		"help":             {[]string{"--help"}, 0, "Exit codes:", ""},
-		"missing":          {[]string{"--dir", repository, "--stack", "prod", "--offline"}, 1, "missing    pulumi CLI ", ""},
+		"missing":          {[]string{"--dir", repository, "--stack", "prod", "--offline"}, 1, "missing    gke-gcloud-auth-plugin ", ""},
 		"an unknown stack": {[]string{"--dir", repository, "--stack", "nowhere"}, 2, "", "persia preflight: there is no stack \"nowhere\""},
 		"a wrong stack":    {[]string{"--dir", wrong, "--offline"}, 2, "", "persia:jobs: Required value"},
 		"an unknown flag":  {[]string{"--ofline"}, 2, "", "unknown flag: --ofline"},
@@ -47,7 +47,7 @@ func TestComment(t *testing.T) {
 	}{
 		"a preview that fails": {[]string{"comment", "--stack", "dev", "--title", "Drift", "--", "sh", "-c", "echo 'error: no'; exit 7"}, 7, "## Drift of stack dev: failed\n", "error: no"},
 		"no such command":      {[]string{"comment", "--stack", "dev", "--", "./nowhere"}, 1, "", "persia comment: "},
-		"no stack":             {[]string{"comment"}, 2, "", "persia comment: --stack is missing"},
+		"no stack":             {[]string{"comment"}, 2, "", "persia comment: required flag(s) \"stack\" not set"},
 		"another command":      {[]string{"refresh"}, 2, "", `persia: unknown command "refresh" for "persia"`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -2,270 +2,301 @@ package preflight
 
 import (
 	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"persia/config"
 	"persia/gcp"
-	"persia/internal/testkit"
 )
 
-// compiled is a Pulumi.yaml with which Pulumi compiles the program.
-const compiled = "name: persia\nruntime: {name: go, options: {buildTarget: bin/program}}\n"
-
-func TestPulumiCompilesTheProgram(t *testing.T) {
-	m := newMachine(t)
-	m.write("project/Pulumi.yaml", compiled)
-	m.remove("project/bin")
-	m.command("go", "*", "")
-	checks := m.run(m.options())
-	assert.Empty(t, problems(checks))
-	assert.Contains(t, checks, Check{Status: OK, Name: "program", Detail: "Pulumi compiles the program"})
+// stackOf returns the smallest stack with a cluster.
+func stackOf(cluster string) string {
+	return `config:
+  persia:project: my-project
+  persia:cluster: ` + cluster + `
+  persia:nodePools:
+    - {name: gpu, machineType: g2-standard-32, nodes: 1, gpu: {type: nvidia-l4, count: 1}}
+  persia:machineTypes: {}
+  persia:nvidiaDriver: {installer: managed}
+  persia:storage: []
+  persia:nats: {size: 1, resources: {limits: {cpu: "1", memory: 2Gi}}}
+  persia:jobs: []
+`
 }
 
-func TestAllWell(t *testing.T) {
-	m := newMachine(t)
-	checks := m.run(m.options())
-	assert.Empty(t, problems(checks))
-	assert.False(t, Failed(checks))
-	for _, name := range []string{"stack file", "secrets", "control plane", "program", "pulumi CLI", "pulumi plugins", "pulumi login",
-		"pulumi stack", "gcloud", gcp.AuthPlugin, "credentials", "project", "APIs", "quota NVIDIA_L4_GPUS", "quota GPUS_ALL_REGIONS", "machine e2-standard-4", "machine g2-standard-32"} {
-		assert.True(t, has(checks, name), name)
+const zone = "{name: c, region: us-central1, zones: [us-central1-a]"
+
+var (
+	created  = stackOf(zone + ", authorizedNetworks: [{name: office, cidr: 8.8.8.0/24}]}")
+	existing = strings.Replace(stackOf(`{name: c, existing: {context: there, systemPool: gpu}}`), "  persia:project: my-project\n", "", 1)
+)
+
+// training is a job with upstream's images.
+const training = `persia:jobs:
+    - name: clicks
+      nodePool: gpu
+      persiaEnv: {PERSIA_GLOBAL_CONFIG: /a, PERSIA_EMBEDDING_CONFIG: /b, PERSIA_NN_WORKER_ENTRY: /c, PERSIA_DATALOADER_ENTRY: /d}
+      nnWorker: {resources: {limits: {cpu: 1, memory: 1Gi}}}
+      dataloader: {resources: {limits: {cpu: 1, memory: 1Gi}}}
+      embeddingWorker: {resources: {limits: {cpu: 1, memory: 1Gi}}}
+      embeddingParameterServer: {resources: {limits: {cpu: 1, memory: 1Gi}}}`
+
+// places is a stack with GPUs that are attached to machines, and with buckets and a cache that it does
+// not create.
+var places = strings.NewReplacer(
+	"gpu: {type: nvidia-l4, count: 1}}\n", "gpu: {type: nvidia-l4, count: 1}}\n    - {name: old, machineType: n1-standard-8, nodes: 1, gpu: {type: nvidia-tesla-t4, count: 1}}\n",
+	"persia:storage: []", "persia:storage: [{name: kept, size: 1Ti, gcsFuse: {bucket: kept}}, {name: made, size: 1Ti, gcsFuse: {bucket: made, create: {}}}]\n"+
+		"  persia:images: {caches: [{registry: docker.io, repository: us-central1-docker.pkg.dev/my-project/hub}]}",
+	"persia:jobs: []", strings.NewReplacer("nodePool: gpu", "nodePool: gpu\n      volumes: [{name: inline, csi: {driver: gcsfuse.csi.storage.gke.io, volumeAttributes: {bucketName: inline}}}]",
+		"resources:", "image: example.com/persia:1, resources:").Replace(training),
+).Replace(created)
+
+// folder writes the files of a project with the stack dev, and puts the plugin on the PATH.
+func folder(t *testing.T, stack string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, variable := range providerVariables {
+		t.Setenv(variable, "")
+	}
+	t.Setenv("PATH", filepath.Join(dir, "bin"))
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "bin"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "bin", gcp.AuthPlugin), []byte("#!/bin/sh\n"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "Pulumi.dev.yaml"), []byte(stack), 0o600))
+	return dir
+}
+
+// answers are what gcloud prints by the beginning of its arguments, or says after "ERROR: ".
+type answers map[string]string
+
+func (a answers) ask(_ context.Context, args ...string) ([]byte, error) {
+	command, longest := strings.Join(args, " "), ""
+	for beginning := range a {
+		if strings.HasPrefix(command, beginning) && len(beginning) > len(longest) {
+			longest = beginning
+		}
+	}
+	if text, failed := strings.CutPrefix(a[longest], "ERROR: "); failed {
+		return nil, errors.New(text)
+	}
+	return []byte(a[longest]), nil
+}
+
+// allThere are the answers where nothing is missing.
+func allThere(t *testing.T) answers {
+	t.Helper()
+	return answers{
+		"auth application-default":           "ya29.token\n",
+		"projects describe my-project":       encoded(t, recorded(t, "projects.get", nil)),
+		"services list --enabled":            enabled(without()),
+		"compute regions describe":           withQuotas(t, "regions.get", regionQuotas),
+		"compute project-info describe":      withQuotas(t, "projectInfo.get", projectQuotas),
+		"compute machine-types describe":     "{}",
+		"compute accelerator-types describe": "{}",
+		"storage buckets describe":           `{"location": "US-CENTRAL1"}`,
+		"artifacts repositories describe":    `{"format": "DOCKER", "mode": "REMOTE_REPOSITORY"}`,
 	}
 }
 
-func TestProblems(t *testing.T) {
-	cases := map[string]struct {
-		damage func(m *machine)
-		status Status
-		want   []string
-	}{
-		"no pulumi": {func(m *machine) { m.remove("bin/pulumi") }, Missing,
-			[]string{"missing pulumi CLI: pulumi is not on the PATH; install it", "unchecked pulumi login", "unchecked pulumi stack"}},
-		"an older pulumi": {func(m *machine) { m.pulumi("version", "echo v3.100.0") }, Warning,
-			[]string{"warning pulumi CLI: v3.100.0, but the program is tested with v3.250.0; update it"}},
-		"a pulumi of the last major version": {func(m *machine) { m.pulumi("version", "echo 2.9.1") }, Missing,
-			[]string{"missing pulumi CLI: v2.9.1, but the program requires v3.250.0; update it"}},
-		"another plugin": {func(m *machine) {
-			m.pulumi("plugin ls", `echo '[{"name": "gcp", "kind": "resource", "version": "7.37.0"}]'`)
-		}, Warning, []string{
-			"warning pulumi plugins: gcp v7.38.0 is not installed: the first `pulumi preview` downloads it; pulumi plugin install resource gcp v7.38.0",
-			"warning pulumi plugins: kubernetes v4.30.0"}},
-		"no login": {func(m *machine) { m.remove("home/.pulumi") }, Missing,
-			[]string{"missing pulumi login: not logged in; pulumi login gs://BUCKET", "unchecked pulumi stack: not logged in"}},
-		"a login that has ended": {func(m *machine) {
-			m.pulumi("whoami", "echo 'error: PULUMI_ACCESS_TOKEN must be set for login during non-interactive CLI sessions' >&2; exit 3")
-		}, Missing, []string{"missing pulumi login: gs://state: PULUMI_ACCESS_TOKEN must be set", "unchecked pulumi stack"}},
-		"a backend that does not answer": {func(m *machine) {
-			m.pulumi("whoami", `echo 'Logging in using access token'; echo 'error: performing HTTP request: Get "https://api.pulumi.com/api/user": dial tcp: lookup api.pulumi.com: no such host' >&2; exit 1`)
-		}, Unchecked, []string{"unchecked pulumi login: gs://state: performing HTTP request", "unchecked pulumi stack: gs://state did not answer"}},
-		"no stack": {func(m *machine) { m.pulumi("stack ls", "echo '[]'") }, Missing,
-			[]string{"missing pulumi stack: dev does not exist; pulumi stack init dev"}},
-		"no program": {func(m *machine) { m.remove("project/bin") }, Missing,
-			[]string{"missing program: bin/program, which Pulumi runs, does not exist; make build"}},
-		"an old program": {func(m *machine) {
-			m.write("project/workload/launch.sh", "")
-			later := time.Now().Add(time.Minute)
-			require.NoError(m.t, os.Chtimes(filepath.Join(m.project, "workload/launch.sh"), later, later))
-		}, Warning, []string{"warning program: bin/program is older than workload/launch.sh, and Pulumi runs it without compiling it; make build"}},
-		"no binary and no compiler": {func(m *machine) {
-			m.write("project/Pulumi.yaml", compiled)
-		}, Missing, []string{"missing program: Pulumi compiles the program with go, which is not on the PATH; install it"}},
-		"no gcloud": {func(m *machine) { m.remove("bin/gcloud") }, Missing, []string{
-			"missing gcloud: gcloud is not on the PATH; install it", "unchecked project: gcloud is not installed",
-			"unchecked APIs: gcloud is not installed; needed: compute.googleapis.com, ", "unchecked quota NVIDIA_L4_GPUS: gcloud is not installed; needed: 1, us-central1"}},
-		"no auth plugin": {func(m *machine) { m.remove("bin/gke-gcloud-auth-plugin") }, Missing,
-			[]string{"missing gke-gcloud-auth-plugin: it is not on the PATH", "gcloud components install gke-gcloud-auth-plugin"}},
-		"credentials that are not there": {func(m *machine) { m.t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", "/nowhere/key.json") }, Missing,
-			[]string{"missing credentials: GOOGLE_APPLICATION_CREDENTIALS is /nowhere/key.json, which does not exist"}},
-		"no network": {func(m *machine) {
-			m.gcloud("projects describe my-project", `echo "ERROR: (gcloud.projects.describe) There was a problem refreshing your current auth tokens: HTTPSConnectionPool(host='oauth2.googleapis.com', port=443): Max retries exceeded with url: /token" >&2; exit 1`)
-		}, Unchecked, []string{"unchecked project: (gcloud.projects.describe) There was a problem", "unchecked APIs: ", "unchecked quota CPUS: "}},
-		"an answer of another kind": {func(m *machine) { m.gcloud("projects describe my-project", "echo projectId: my-project") }, Unchecked,
-			[]string{"unchecked project: gcloud projects describe my-project printed unexpected output"}},
-		"nobody reaches the control plane": {func(m *machine) {
-			m.stack(stackOf("{name: c, region: us-central1, zones: [us-central1-a]}"))
-		}, Warning, []string{"warning control plane: persia:cluster.authorizedNetworks is empty"}},
-		"images without a digest": {func(m *machine) {
-			m.stack(strings.Replace(created, "persia:jobs: []", training, 1))
-		}, Warning, []string{"warning images: the tag of nnWorker, dataloader, embeddingWorker, embeddingParameterServer of clicks is latest"}},
-		"images without a digest in a stack without deletionProtection": {func(m *machine) {
-			stack := strings.Replace(created, "region:", "deletionProtection: false, region:", 1)
-			m.stack(strings.Replace(stack, "persia:jobs: []", training, 1))
-		}, Warning, []string{"warning images: the tag of nnWorker, dataloader, embeddingWorker, embeddingParameterServer of clicks is latest"}},
-		"a private control plane": {func(m *machine) {
-			m.stack(stackOf("{name: c, region: us-central1, zones: [us-central1-a], privateEndpoint: true}"))
-		}, Unchecked, []string{"unchecked control plane: persia:cluster.privateEndpoint is true"}},
+func enabled(apis []string) string {
+	var entries []string
+	for _, name := range apis {
+		entries = append(entries, fmt.Sprintf(`{"config": {"name": %q}, "state": "ENABLED"}`, name))
 	}
-	for name, test := range cases {
-		t.Run(name, func(t *testing.T) {
-			m := newMachine(t)
-			test.damage(m)
-			checks := m.run(m.options())
-			found := problems(checks)
-			for _, want := range test.want {
-				assert.Contains(t, found, want)
-			}
-			assert.Equal(t, test.status == Missing, Failed(checks), found)
-			assert.Contains(t, found, string(test.status)+" ")
-		})
+	return "[" + strings.Join(entries, ",") + "]"
+}
+
+// without returns all APIs but some.
+func without(excluded ...string) []string {
+	var left []string
+	for name := range services(&config.Stack{}) {
+		if !slices.Contains(excluded, name) {
+			left = append(left, name)
+		}
 	}
+	return left
 }
 
-func TestMachineOfGoogle(t *testing.T) {
-	m := newMachine(t)
-	m.remove("home/.config")
-	m.write("firmware", "Google Compute Engine\n")
-	assert.Empty(t, problems(m.run(m.options())), "the machine has a service account")
+// problems returns the checks that are not ok, a line each.
+func problems(checks []Check) string {
+	var lines strings.Builder
+	for _, c := range checks {
+		if c.Status != OK {
+			fmt.Fprintf(&lines, "%s %s: %s; %s\n", c.Status, c.Name, c.Detail, c.Remedy)
+		}
+	}
+	return lines.String()
 }
 
-// noCredentials removes the application-default credentials.
-func noCredentials(m *machine) {
-	m.remove("home/.config")
-}
-
-func TestCredentials(t *testing.T) {
+func TestRun(t *testing.T) {
 	const (
-		unread = " is set, but gke-gcloud-auth-plugin does not read it: Pulumi would create the cluster and no object in it; there are no application-default credentials; "
-		remedy = ", and set GOOGLE_APPLICATION_CREDENTIALS to the path of a credentials file, or run gcloud auth application-default login\n"
+		far     = " EUROPE-WEST4 is far from the cluster in us-central1, so checkpoints are slow and their traffic is billed; use a bucket in us-central1\n"
+		noCache = "missing image cache us-central1-docker.pkg.dev/my-project/hub: it "
+		create  = "gcloud artifacts repositories create %s --repository-format=docker --mode=remote-repository --remote-docker-repo=https://docker.io --location=us-central1 --project=my-project\n"
+		request = "request %d of NVIDIA_L4_GPUS in us-central1 at https://console.cloud.google.com/iam-admin/quotas?project=my-project, which can take days\n"
+		gpus    = " quota NVIDIA_L4_GPUS: 1 needed, us-central1: limit "
 	)
-	cases := map[string]struct {
-		damage func(m *machine)
-		want   func(m *machine) string
+	gpuQuota := func(limit, usage float64) answers {
+		return answers{"compute regions describe": regionWith(t, amount{limit, usage})}
+	}
+	for name, c := range map[string]struct {
+		stack   string
+		answers answers
+		want    string
 	}{
-		"none": {noCredentials, func(*machine) string {
-			return "missing credentials: there are no application-default credentials; gcloud auth application-default login\n"
-		}},
-		"in gcloud's own folder": {func(m *machine) {
-			noCredentials(m)
-			m.write("home/cloudsdk/application_default_credentials.json", "{}")
-			m.t.Setenv("CLOUDSDK_CONFIG", filepath.Join(m.home, "cloudsdk"))
-		}, func(m *machine) string {
-			file := m.home + "/cloudsdk/application_default_credentials.json"
-			return "missing credentials: " + file + " is where only gcloud looks, because CLOUDSDK_CONFIG is set; export GOOGLE_APPLICATION_CREDENTIALS=" + file + "\n"
-		}},
-		"two accounts": {func(m *machine) { m.t.Setenv("GOOGLE_CREDENTIALS", "{}") }, func(m *machine) string {
-			return "warning credentials: Pulumi reaches Google Cloud with GOOGLE_CREDENTIALS, and the cluster with other credentials: " +
-				m.home + "/.config/gcloud/application_default_credentials.json; unset GOOGLE_CREDENTIALS, or make sure that both belong to the same account\n"
-		}},
-	}
-	for _, key := range []string{"gcp:credentials", "gcp:accessToken", "gcp:impersonateServiceAccount"} {
-		cases[key+" alone"] = struct {
-			damage func(m *machine)
-			want   func(m *machine) string
-		}{func(m *machine) {
-			noCredentials(m)
-			m.stack(strings.Replace(created, "config:\n", "config:\n  "+key+": value\n", 1))
-		}, func(*machine) string {
-			return "missing credentials: " + key + unread + "unset " + key + remedy
-		}}
-	}
-	for _, variable := range []string{"GOOGLE_CREDENTIALS", "GOOGLE_OAUTH_ACCESS_TOKEN", "GOOGLE_CLOUD_KEYFILE_JSON", "GCLOUD_KEYFILE_JSON", "GOOGLE_IMPERSONATE_SERVICE_ACCOUNT"} {
-		cases[variable+" alone"] = struct {
-			damage func(m *machine)
-			want   func(m *machine) string
-		}{func(m *machine) {
-			noCredentials(m)
-			m.t.Setenv(variable, "{}")
-		}, func(*machine) string {
-			return "missing credentials: " + variable + unread + "unset " + variable + remedy
-		}}
-	}
-	for name, test := range cases {
+		"all well":                   {created, nil, ""},
+		"all well in all places":     {places, nil, ""},
+		"an existing cluster":        {existing, answers{"projects describe": "ERROR: nothing is asked"}, ""},
+		"the key of a certificate":   {strings.Replace(created, "{size: 1,", "{size: 1, tls: {clients: {ca: a, certificate: b, key: {secure: v1:abc}}},", 1), nil, ""},
+		"nobody reaches the cluster": {stackOf(zone + "}"), nil, "warning control plane: persia:cluster.authorizedNetworks is empty: the control plane can be reached only from the cluster's network, and `pulumi up` fails elsewhere; write the range that you connect from, or run `pulumi up` inside the network\n"},
+		"a private control plane":    {stackOf(zone + ", privateEndpoint: true}"), nil, "unchecked control plane: persia:cluster.privateEndpoint is true: `pulumi up` must run inside the cluster's network, which this check cannot verify; \n"},
+		"images without a digest":    {strings.Replace(created, "persia:jobs: []", training, 1), nil, "warning images: the tag of nnWorker, dataloader, embeddingWorker, embeddingParameterServer of clicks is latest: pods that start later might run another image; write image with a digest, like persiaml/persia-cpu-runtime@sha256:…\n"},
+		"no credentials": {created, answers{"auth application-default": "ERROR: (gcloud.auth.application-default.print-access-token) Your default credentials were not found."},
+			"missing credentials: (gcloud.auth.application-default.print-access-token) Your default credentials were not found.; gcloud auth application-default login, or set GOOGLE_APPLICATION_CREDENTIALS to the path of a credentials file\n"},
+		"a deleted project":          {created, answers{"projects describe": `{"lifecycleState": "DELETE_REQUESTED"}`, "services list": "ERROR: not asked"}, "missing project: my-project is DELETE_REQUESTED; choose another project, or run gcloud projects undelete my-project\n"},
+		"an answer of another kind":  {created, answers{"projects describe": "projectId: my-project"}, "unchecked project: gcloud printed unexpected output"},
+		"an API too few":             {created, answers{"services list": enabled(without("dns.googleapis.com"))}, "missing APIs: not enabled: dns.googleapis.com; gcloud services enable dns.googleapis.com --project=my-project\n"},
+		"a quota that is just right": {created, gpuQuota(3, 2), ""},
+		"a quota of 0":               {created, gpuQuota(0, 0), "missing" + gpus + "0, 0 of it used; " + fmt.Sprintf(request, 1)},
+		"a quota in use":             {created, gpuQuota(2, 2), "warning" + gpus + "2, 2 of it used, maybe by this stack; if others use it: " + fmt.Sprintf(request, 3)},
+		"a quota that is not listed": {strings.ReplaceAll(created, "machineType: g2-standard-32, nodes: 1, gpu: {type: nvidia-l4, count: 1}", "machineType: c4-standard-8, nodes: 1"), nil,
+			"unchecked quota CPUS_PER_VM_FAMILY (vm_family C4): gcloud does not list this quota; needed: 16, us-central1; see https://console.cloud.google.com/iam-admin/quotas?project=my-project; \n"},
+		"no machine of a type": {places, answers{"compute machine-types describe n1-standard-8": "ERROR: (gcloud.compute.machine-types.describe) Could not fetch resource: The resource x was not found"},
+			"missing machine n1-standard-8: us-central1-a has none; write other zones or another machine type; this lists the zones that have it: gcloud compute machine-types list --filter=name=n1-standard-8 --project=my-project\n"},
+		"no GPU of a type": {places, answers{"compute accelerator-types describe": "ERROR: The resource x was not found"},
+			"missing machine nvidia-tesla-t4: us-central1-a has none; write other zones or another machine type; this lists the zones that have it: gcloud compute accelerator-types list --filter=name=nvidia-tesla-t4 --project=my-project\n"},
+		"a network that fails": {places, answers{"compute accelerator-types describe": "ERROR: Max retries exceeded, and the resource was not found"},
+			"unchecked machine nvidia-tesla-t4: Max retries exceeded, and the resource was not found; needed: in us-central1-a; \n"},
+		"a bucket far away": {places, answers{"storage buckets describe gs://kept": `{"location": "EUROPE-WEST4"}`}, "warning bucket kept:" + far},
+		"a multi-region":    {places, answers{"storage buckets describe": `{"location": "US"}`}, ""},
+		"no bucket": {places, answers{"storage buckets describe gs://inline": "ERROR: (gcloud.storage.buckets.describe) gs://inline not found: 404."},
+			"missing bucket inline: it does not exist, so no pod that mounts it starts; correct the name, write create: {} next to it, or run gcloud storage buckets create gs://inline --location=us-central1 --project=my-project\n"},
+		"no right to see a bucket": {places, answers{"storage buckets describe gs://kept": "ERROR: no permission"}, "unchecked bucket kept: no permission; \n"},
+		"no cache": {places, answers{"artifacts repositories describe": "ERROR: NOT_FOUND: Requested entity"},
+			noCache + "does not exist, so no node can pull an image of docker.io; " + fmt.Sprintf(create, "hub")},
+		"a repository of one's own images": {places, answers{"artifacts repositories describe": `{"format": "DOCKER", "mode": "STANDARD_REPOSITORY"}`},
+			noCache + "is a STANDARD_REPOSITORY of the format DOCKER, and does not fetch images of docker.io; write another repository, or create one: " + fmt.Sprintf(create, "NAME")},
+	} {
 		t.Run(name, func(t *testing.T) {
-			m := newMachine(t)
-			test.damage(m)
-			assert.Equal(t, test.want(m), problems(m.run(m.options())))
+			gcloud := allThere(t)
+			maps.Copy(gcloud, c.answers)
+			for beginning := range c.answers { // a shorter beginning replaces the longer one
+				maps.DeleteFunc(gcloud, func(other, _ string) bool { return other != beginning && strings.HasPrefix(other, beginning) })
+			}
+			checks, err := Run(t.Context(), folder(t, c.stack), "dev", gcloud.ask)
+			require.NoError(t, err)
+			found := problems(slices.DeleteFunc(checks, func(c Check) bool { return strings.Contains(c.Detail, "the project did not answer") }))
+			assert.True(t, found == c.want || c.want != "" && strings.HasPrefix(found, c.want), "%s\nwant %s", found, c.want)
+			assert.Equal(t, strings.HasPrefix(c.want, "missing "), Failed(checks))
 		})
 	}
-}
-
-func TestTimeout(t *testing.T) {
-	testkit.Processes(t)
-	m := newMachine(t)
-	m.gcloud("projects describe my-project", "sleep 60")
-	options := m.options()
-	options.Timeout = 2 * time.Second
-	started := time.Now()
-	checks := m.run(options)
-	assert.Less(t, time.Since(started), 30*time.Second, "one command waits, and those after it are not asked")
-	assert.Contains(t, problems(checks), "unchecked project: gcloud projects describe my-project did not answer within 2s")
-	assert.False(t, Failed(checks))
-}
-
-func TestOffline(t *testing.T) {
-	m := newMachine(t)
-	for _, command := range []string{"projects describe my-project", "services list --enabled", "compute regions describe us-central1", "compute project-info describe"} {
-		m.gcloud(command, "touch "+filepath.Join(m.project, "asked"))
-	}
-	m.pulumi("whoami", "touch "+filepath.Join(m.project, "asked"))
-	options := m.options()
-	options.Offline = true
-	checks := m.run(options)
-	assert.NoFileExists(t, filepath.Join(m.project, "asked"))
-	assert.False(t, Failed(checks))
-	found := problems(checks)
-	for _, want := range []string{"unchecked pulumi login: offline: gs://state was not contacted", "unchecked project: offline",
-		"unchecked APIs: offline; needed: compute.googleapis.com", "unchecked quota CPUS: offline; needed: 44, us-central1"} {
-		assert.Contains(t, found, want)
-	}
-	t.Run("state in a folder", func(t *testing.T) {
-		t.Setenv("PULUMI_BACKEND_URL", "file:///state")
-		m.pulumi("whoami", `echo '{"user": "ada", "url": "file:///state"}'`)
-		assert.NotContains(t, problems(m.run(options)), "pulumi login")
+	t.Run("spot", func(t *testing.T) {
+		checks, err := Run(t.Context(), folder(t, strings.ReplaceAll(created, "nodes: 1, gpu", "nodes: 1, spot: true, gpu")), "dev", allThere(t).ask)
+		require.NoError(t, err)
+		assert.Contains(t, problems(checks), "warning quota PREEMPTIBLE_CPUS: 32 needed, us-central1: limit 0, 0 of it used; with a limit of 0, spot machines use the ordinary quota")
 	})
+	t.Run("credentials of the provider", func(t *testing.T) {
+		dir := folder(t, created)
+		t.Setenv("GOOGLE_OAUTH_ACCESS_TOKEN", "ya29")
+		checks, err := Run(t.Context(), dir, "dev", allThere(t).ask)
+		require.NoError(t, err)
+		assert.Contains(t, problems(checks), "warning credentials: Pulumi reaches Google Cloud with GOOGLE_OAUTH_ACCESS_TOKEN, and the cluster with")
+	})
+	t.Run("offline, without the plugin", func(t *testing.T) {
+		dir := folder(t, places)
+		require.NoError(t, os.RemoveAll(filepath.Join(dir, "bin")))
+		checks, err := Run(t.Context(), dir, "dev", Offline)
+		require.NoError(t, err)
+		for _, want := range []string{"missing gke-gcloud-auth-plugin: it is not on the PATH", "unchecked project: offline", "; needed: binaryauthorization.googleapis.com, cloudresourcemanager", "unchecked quota CPUS: the project did not answer; needed: 52, us-central1",
+			"unchecked machine g2-standard-32: the project did not answer; needed: in us-central1-a", "unchecked bucket inline: ", "unchecked image cache us-central1-docker.pkg.dev/my-project/hub: "} {
+			assert.Contains(t, problems(checks), want)
+		}
+		assert.NotContains(t, problems(checks), "bucket made", "the stack creates it")
+	})
+}
+
+func TestServices(t *testing.T) {
+	const key = "projects/p/locations/us-central1/keyRings/r/cryptoKeys/k"
+	volume := func(source string) string {
+		return strings.Replace(created, "persia:storage: []", "persia:storage: [{name: v, size: 1Ti, "+source+"}]", 1)
+	}
+	standard := func(more ...string) []string {
+		return append(without("artifactregistry.googleapis.com", "file.googleapis.com", "storage.googleapis.com", "cloudkms.googleapis.com"), more...)
+	}
+	for name, c := range map[string]struct {
+		stack string
+		want  []string
+	}{
+		"defaults": {created, standard()},
+		"all off": {stackOf(zone + ", dns: KUBE_DNS, backup: {agent: false}, binaryAuthorization: false, securityPosture: DISABLED, imageStreaming: false}"),
+			[]string{"compute.googleapis.com", "container.googleapis.com", "iam.googleapis.com", "cloudresourcemanager.googleapis.com"}},
+		"Filestore":         {volume("filestore: {instance: i, create: {}}"), standard("file.googleapis.com")},
+		"a bucket":          {volume("gcsFuse: {bucket: my-bucket}"), standard("storage.googleapis.com")},
+		"a key":             {stackOf(zone + ", encryption: {secrets: " + key + "}}"), standard("cloudkms.googleapis.com")},
+		"a key of a volume": {volume("persistentDisk: {disk: d, create: {kmsKey: " + key + "}}"), standard("cloudkms.googleapis.com")},
+		"a cache": {strings.Replace(created, "persia:storage: []", "persia:storage: []\n  persia:images: {caches: [{registry: docker.io}]}", 1),
+			standard("artifactregistry.googleapis.com")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stack, err := load(folder(t, c.stack), "dev")
+			require.NoError(t, err)
+			var needed []string
+			for service, needs := range services(stack) {
+				if needs {
+					needed = append(needed, service)
+				}
+			}
+			assert.ElementsMatch(t, c.want, needed)
+		})
+	}
+	page, err := os.ReadFile("../../../docs/start/google-cloud.md")
+	require.NoError(t, err)
+	for _, service := range without() {
+		assert.Contains(t, string(page), "\n| `"+service+"` | ")
+	}
 }
 
 func TestStackFilesThatCannotBeRead(t *testing.T) {
-	cases := map[string]struct{ text, want string }{
-		"no YAML": {"config: {", "Pulumi.dev.yaml: "},
-		"a password in plain text": {strings.Replace(created, "persia:nats: {size: 1,", "persia:nats: {size: 1, users: [{name: ada, password: open-sesame}],", 1),
-			"Pulumi.dev.yaml: stack configuration: 1 problem\npersia:nats.users[0].password: is in plain text"},
-		"a mistake":        {strings.Replace(created, "nodes: 1", "nodes: -1", 1), "Pulumi.dev.yaml: stack configuration: 1 problem\npersia:nodePools[0].nodes: "},
-		"a field as a key": {created + "  persia:cluster.region: europe-west4\n", "persia:cluster.region: unknown key"},
-		"an environment":   {"environment: [shared]\nconfig: {persia:project: my-project}", "environment may set more"},
-		"too few keys":     {"config: {persia:project: my-project}", "persia:jobs: Required value"},
-	}
-	for name, test := range cases {
+	for name, c := range map[string]struct{ stack, text, want string }{
+		"no YAML":          {"dev", "config: {", "Pulumi.dev.yaml: "},
+		"a mistake":        {"dev", strings.Replace(created, "nodes: 1", "nodes: -1", 1), "Pulumi.dev.yaml: stack configuration: 1 problem\npersia:nodePools[0].nodes: "},
+		"a field as a key": {"dev", created + "  persia:cluster.region: europe-west4\n", "persia:cluster.region: unknown key"},
+		"an environment":   {"dev", "environment: [shared]\nconfig: {persia:project: my-project}", "environment may set more"},
+		"no file":          {"prod", created, "there is no stack \"prod\""},
+	} {
 		t.Run(name, func(t *testing.T) {
-			m := newMachine(t)
-			m.stack(test.text)
-			_, err := Run(t.Context(), m.options())
-			assert.ErrorContains(t, err, test.want)
+			_, err := Run(t.Context(), folder(t, c.text), c.stack, Offline)
+			assert.ErrorContains(t, err, c.want)
 		})
 	}
-	t.Run("no file", func(t *testing.T) {
-		m := newMachine(t)
-		options := m.options()
-		options.Stack = "prod"
-		_, err := Run(t.Context(), options)
-		assert.ErrorContains(t, err, `there is no stack "prod"`)
-		assert.ErrorContains(t, err, "there are dev")
-	})
 }
 
 func TestPrint(t *testing.T) {
 	var text bytes.Buffer
 	require.NoError(t, Print(&text, []Check{
-		missing("program", "it is not there", "make build"),
-		ok("gcloud", "on the PATH"),
-		unchecked("project", "offline"),
-		warning("stack file", "is odd", ""),
+		{"APIs", Missing, "not enabled: dns.googleapis.com", "gcloud services enable dns.googleapis.com"},
+		{"images", OK, "all roles name a tag", ""},
+		{"project", Unchecked, "offline", ""},
+		{"control plane", Warning, "is closed", ""},
 	}))
-	assert.Equal(t, `ok         gcloud      on the PATH
-unchecked  project     offline
-warning    stack file  is odd
-missing    program     it is not there
+	assert.Equal(t, `ok         images         all roles name a tag
+unchecked  project        offline
+warning    control plane  is closed
+missing    APIs           not enabled: dns.googleapis.com
 
 What to do:
 
-  missing: program
-      make build
+  missing: APIs
+      gcloud services enable dns.googleapis.com
 
 missing: 1, warning: 1, unchecked: 1, ok: 1
 `, text.String())

@@ -41,9 +41,9 @@ type amount struct{ limit, usage float64 }
 var (
 	regionQuotas = map[string]amount{
 		"CPUS": {72, 4}, "DISKS_TOTAL_GB": {40960, 0}, "SSD_TOTAL_GB": {2048, 0}, "INSTANCES": {720, 1}, "IN_USE_ADDRESSES": {69, 0},
-		"PREEMPTIBLE_CPUS": {0, 0}, "PREEMPTIBLE_NVIDIA_L4_GPUS": {0, 0}, "NVIDIA_L4_GPUS": {1, 0},
+		"PREEMPTIBLE_CPUS": {0, 0}, "PREEMPTIBLE_NVIDIA_L4_GPUS": {0, 0}, "NVIDIA_L4_GPUS": {1, 0}, "NVIDIA_T4_GPUS": {1, 0},
 	}
-	projectQuotas = map[string]amount{"CPUS_ALL_REGIONS": {100, 4}, "GPUS_ALL_REGIONS": {1, 0}}
+	projectQuotas = map[string]amount{"CPUS_ALL_REGIONS": {100, 4}, "GPUS_ALL_REGIONS": {2, 0}}
 )
 
 // withQuotas returns a recorded answer with such quotas, each in the form of the recorded one.

@@ -1,4 +1,4 @@
-package comment
+package main
 
 import (
 	"bytes"
@@ -150,7 +150,7 @@ outputs
 </details>
 `
 
-func TestComment(t *testing.T) {
+func TestMarkdown(t *testing.T) {
 	p := read(t, edit...)
 	want := strings.NewReplacer("~~~", "```", "FINGERPRINT", p.fingerprint()).Replace(edited)
 	assert.Equal(t, want, comment("Preview", "dev", p, 0))
@@ -204,7 +204,7 @@ func TestForeignText(t *testing.T) {
 	assert.Contains(t, comment("Preview", "dev", p, 0), "\n`````text\n```\n@everyone\n````\n`````\n")
 }
 
-func TestRun(t *testing.T) {
+func TestPreviewAndComment(t *testing.T) {
 	events := filepath.Join(t.TempDir(), "events")
 	require.NoError(t, os.WriteFile(events, []byte("not an event\n"+written(t, said("error", "did you mean taints?\n"), said("info", "hello\n"))), 0o600))
 	for name, is := range map[string]struct {
@@ -220,7 +220,7 @@ func TestRun(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out, log bytes.Buffer
-			code, err := Run("dev", "Drift", is.command, &out, &log)
+			code, err := previewAndComment("dev", "Drift", is.command, &out, &log)
 			require.NoError(t, err)
 			assert.Equal(t, is.code, code)
 			assert.Contains(t, out.String(), is.want)
@@ -228,7 +228,7 @@ func TestRun(t *testing.T) {
 		})
 	}
 	t.Run("no such command", func(t *testing.T) {
-		code, err := Run("dev", "Preview", []string{"./no-such-command"}, nil, &bytes.Buffer{})
+		code, err := previewAndComment("dev", "Preview", []string{"./no-such-command"}, nil, &bytes.Buffer{})
 		assert.Equal(t, 1, code)
 		assert.ErrorContains(t, err, "no-such-command")
 	})
@@ -237,7 +237,7 @@ func TestRun(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(bin, "pulumi"), []byte("#!/bin/sh\necho \"error: $PULUMI_ENABLE_STREAMING_JSON_PREVIEW $*\"\nexit 1\n"), 0o700))
 		t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 		var out bytes.Buffer
-		_, err := Run("prod", "Preview", nil, &out, &bytes.Buffer{})
+		_, err := previewAndComment("prod", "Preview", nil, &out, &bytes.Buffer{})
 		require.NoError(t, err)
 		assert.Contains(t, out.String(), "\ntrue preview --stack prod --json --non-interactive --color never\n")
 	})

@@ -1,11 +1,15 @@
-package comment
+package main
 
 import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
+	"os"
+	"os/exec"
 	"slices"
 	"strings"
 )
@@ -214,4 +218,34 @@ func (p *preview) fingerprint() string {
 		return "none"
 	}
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(diff)))[:16]
+}
+
+// previewAndComment runs `pulumi preview`, or another command that prints the engine's events, one JSON
+// object a line. It writes the comment to out and what the command says to log, and returns the command's
+// exit code. It returns an error if the command did not run.
+func previewAndComment(stack, title string, command []string, out, log io.Writer) (int, error) {
+	if len(command) == 0 {
+		command = []string{"pulumi", "preview", "--stack", stack, "--json", "--non-interactive", "--color", "never"}
+	}
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Env = append(os.Environ(), "PULUMI_ENABLE_STREAMING_JSON_PREVIEW=true")
+	var p preview
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &p, io.MultiWriter(&said, log)
+	code, err := 0, cmd.Run()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		// A command that a signal has ended has no exit code.
+		code = max(exit.ExitCode(), 1)
+	} else if err != nil {
+		return 1, err
+	}
+	p.end()
+	p.said += said.String()
+	if _, err := fmt.Fprint(log, p.messages, p.diff()); err != nil {
+		return 1, err
+	}
+	if _, err := io.WriteString(out, comment(title, stack, &p, code)); err != nil {
+		return 1, err
+	}
+	return code, nil
 }

@@ -1,0 +1,86 @@
+package preflight
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// Gcloud runs a command of gcloud, and returns what it prints. An error is what gcloud says.
+type Gcloud func(ctx context.Context, args ...string) ([]byte, error)
+
+// Offline is a Gcloud that asks nothing.
+func Offline(context.Context, ...string) ([]byte, error) { return nil, errors.New("offline") }
+
+// CLI runs the gcloud on the PATH, without prompts. It gives each command half a minute.
+func CLI(ctx context.Context, args ...string) ([]byte, error) {
+	const patience = 30 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	command := exec.CommandContext(ctx, "gcloud", args...)
+	command.Env = append(os.Environ(), "CLOUDSDK_CORE_DISABLE_PROMPTS=1")
+	// A process that the command left behind may keep its output open.
+	command.WaitDelay = time.Second
+	var stdout, stderr bytes.Buffer
+	command.Stdout, command.Stderr = &stdout, &stderr
+	err := command.Run()
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("gcloud did not answer within %s", patience)
+	case errors.As(err, &exit):
+		return nil, errors.New(message(stderr.String()))
+	}
+	return stdout.Bytes(), err
+}
+
+// once returns a Gcloud that asks each question once: one region has many quotas.
+func once(gcloud Gcloud) Gcloud {
+	type answer struct {
+		text []byte
+		err  error
+	}
+	answers := map[string]answer{}
+	return func(ctx context.Context, args ...string) ([]byte, error) {
+		command := strings.Join(args, " ")
+		if _, asked := answers[command]; !asked {
+			text, err := gcloud(ctx, args...)
+			answers[command] = answer{text, err}
+		}
+		return answers[command].text, answers[command].err
+	}
+}
+
+// message returns the line of gcloud's error output that names the problem. If that line ends with
+// a colon, the next one belongs to it.
+func message(stderr string) string {
+	_, text, found := strings.Cut(stderr, "ERROR: ")
+	if !found {
+		text = stderr
+	}
+	first, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	if strings.HasSuffix(first, ":") {
+		next, _, _ := strings.Cut(rest, "\n")
+		first += " " + strings.TrimPrefix(strings.TrimSpace(next), "- ")
+	}
+	return first
+}
+
+// says reports whether an error has one of some texts. A failure of the network may repeat an older
+// message of Google Cloud, and does not count.
+func says(err error, texts ...string) bool {
+	if err == nil || strings.Contains(err.Error(), "Max retries exceeded") {
+		return false
+	}
+	for _, text := range texts {
+		if strings.Contains(err.Error(), text) {
+			return true
+		}
+	}
+	return false
+}

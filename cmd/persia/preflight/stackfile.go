@@ -1,0 +1,50 @@
+package preflight
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"persia/config"
+	"persia/config/input"
+)
+
+// sealed replaces each encrypted value, which preflight cannot decrypt.
+const sealed = "encrypted"
+
+// load loads a stack as the program does, but for its encrypted values.
+func load(dir, name string) (*config.Stack, error) {
+	files, path := os.DirFS(dir), input.StackFileName(name)
+	file, err := input.ReadStackFile(files, path, config.Namespace)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("there is no stack %q: %w; %s", name, err, input.StackNames(files))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w; correct it, because Pulumi cannot read it either", err)
+	}
+	values := file.Config.Open(func([]any, string) string { return sealed })
+	leaveOutTLS(values)
+	stack, err := config.Load(values.Get, files)
+	if ignored := input.CheckKeys(files, config.Namespace, name, config.Keys()); ignored != nil {
+		err = ignored
+	}
+	if err != nil && file.Settings[input.Environment] != nil {
+		err = fmt.Errorf("%w\nthe stack's ESC environment may set more: run `pulumi preview`, which opens it", err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return stack, nil
+}
+
+// leaveOutTLS removes NATS's certificates if their keys are encrypted: config would refuse them.
+func leaveOutTLS(values input.Values) {
+	nats, _ := values["persia:nats"].(map[string]any)
+	tls, _ := nats["tls"].(map[string]any)
+	for _, certificate := range tls {
+		if c, _ := certificate.(map[string]any); c["key"] == sealed {
+			delete(nats, "tls")
+		}
+	}
+}
